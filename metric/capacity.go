@@ -1,0 +1,92 @@
+package metric
+
+import "time"
+
+// Capacity is what the search for the largest load that holds came to, on one
+// server for one workload.
+type Capacity struct {
+	Server   string   `json:"server"`
+	Workload string   `json:"workload"`
+	Over     LoadKind `json:"over"`
+	From     int      `json:"from"`
+	UpTo     int      `json:"up_to"`
+	Require  int      `json:"require,omitempty"` // 0: measured only
+
+	Kind CapacityKind `json:"kind"`
+	// Pass is the largest certified pass below every certified fail, Fail the
+	// smallest certified fail; 0: none. Nothing else is claimed.
+	Pass int `json:"pass"`
+	Fail int `json:"fail"`
+	// Crossing estimates where the first threshold is met, within Low and High;
+	// an estimate, never a bound. 0: there is none; High 0: open above.
+	Crossing     float64 `json:"crossing,omitempty"`
+	CrossingLow  float64 `json:"crossing_low,omitempty"`
+	CrossingHigh float64 `json:"crossing_high,omitempty"`
+	// Binding names the threshold that fails at Fail, or comes closest at Pass;
+	// AtPass and AtFail show its value there. "" where unknown.
+	Binding string `json:"binding,omitempty"`
+	AtPass  string `json:"at_pass,omitempty"`
+	AtFail  string `json:"at_fail,omitempty"`
+	// NonMonotone lists certified passes above certified fails: [fails, passes].
+	NonMonotone [][2]int `json:"non_monotone,omitempty"`
+	// Confirmed: Pass passed again on samples that share no request with those
+	// that first certified it.
+	Confirmed bool            `json:"confirmed"`
+	Probes    []CapacityProbe `json:"probes"`
+	Spent     time.Duration   `json:"spent_ns"` // of the search; fixed levels are not in it
+	// Reason says why the search ended where it did; SkippedOnly when it was
+	// left out by request.
+	Reason string   `json:"reason"`
+	Notes  []string `json:"notes,omitempty"`
+	// Line is the answer in one line for people.
+	Line string `json:"line"`
+}
+
+// CapacityKind says what a Capacity may claim.
+type CapacityKind string
+
+const (
+	CapacityUnknown      CapacityKind = "unknown"      // nothing could be certified; Reason says why
+	CapacityExact        CapacityKind = "exact"        // Pass and Fail are as close as asked for
+	CapacityInterpolated CapacityKind = "interpolated" // what lies between Pass and Fail is undecided
+	CapacityAtLeast      CapacityKind = "at_least"     // nothing was seen to fail
+	CapacityBelow        CapacityKind = "below"        // nothing was seen to pass
+	CapacityServerCap    CapacityKind = "server_cap"   // the server admits no more than Pass
+)
+
+// CapacityProbe is one visit of the search to a level.
+type CapacityProbe struct {
+	N       int    `json:"n"`
+	Purpose string `json:"purpose"`
+	// Set numbers the samples of this N: 0 for the first, a higher one shares
+	// no request with a lower one.
+	Set int `json:"set"`
+	// Level names the level that holds the samples, With one of the plan whose
+	// samples are judged before them; "": none.
+	Level    string        `json:"level"`
+	With     string        `json:"with,omitempty"`
+	Requests int           `json:"requests"` // judged, those of earlier visits to the set included; 0: none, it was cut short
+	Planned  int           `json:"planned"`  // looks over which the error probability is split; 0: no look was held
+	Outcome  string        `json:"outcome"`
+	Binding  string        `json:"binding,omitempty"`
+	Shown    string        `json:"shown,omitempty"` // the binding threshold's value
+	Note     string        `json:"note,omitempty"`
+	Spent    time.Duration `json:"spent_ns"` // of this visit
+}
+
+// Probe marks a level that a capacity search measured.
+type Probe struct {
+	Purpose string `json:"purpose"` // of the first visit
+	Set     int    `json:"set"`
+}
+
+// Look is a planned moment at which a level was judged while it ran.
+type Look struct {
+	// Requests is how many were judged: the first ones by start.
+	Requests int `json:"requests"`
+	// Planned is over how many looks the error probability is split; at least 1.
+	Planned int `json:"planned"`
+	// Outcome is what came of it ("pass", "fail", "inconclusive"); "" for a
+	// look that is left to the end of the run.
+	Outcome string `json:"outcome,omitempty"`
+}

@@ -1,0 +1,179 @@
+package metric
+
+import (
+	"slices"
+	"strings"
+)
+
+// Unit is the base unit in which a metric is kept and compared.
+type Unit string
+
+// The base units. Display prefixes (ms, k) are the business of the edge.
+const (
+	Seconds         Unit = "s"
+	SecondsPerToken Unit = "s/token"
+	TokensPerSecond Unit = "tok/s"
+	PerSecond       Unit = "req/s"
+	Ratio           Unit = "ratio"
+	Tokens          Unit = "tokens"
+	Requests        Unit = "requests"
+	Watts           Unit = "W"
+	JoulesPerToken  Unit = "J/token"
+	Count           Unit = "count"
+)
+
+// Direction says which way a metric improves.
+type Direction int
+
+// The zero Direction is Neutral: the metric describes and cannot be gated by
+// direction alone.
+const (
+	Neutral Direction = iota
+	LowerIsBetter
+	HigherIsBetter
+)
+
+// Scope says what one observation of a metric is taken from.
+type Scope int
+
+const (
+	// PerRequest: one observation a request; a threshold names a statistic.
+	PerRequest Scope = iota
+	// PerGap: one observation for each pair of consecutive token-bearing
+	// chunks, pooled over requests; a threshold names a statistic.
+	PerGap
+	// PerLevel: one value for a whole level; a threshold names no statistic,
+	// except that success is written "rate" (or "every") and goodput "share".
+	PerLevel
+)
+
+// Source says who observes a metric.
+type Source int
+
+const (
+	// Client metrics come from the streams tokgate reads.
+	Client Source = iota
+	// Server metrics come from the server's own /metrics page.
+	Server
+	// GPU metrics come from GPU telemetry.
+	GPU
+)
+
+// Def is the one definition of a metric that the language, the judgement, the
+// reports and the documentation share.
+type Def struct {
+	Name    string    // as written in a plan, lower case with underscores
+	Title   string    // as written in a table heading, at most 24 characters
+	Unit    Unit      // base unit of every value
+	Better  Direction // which way is better
+	Scope   Scope
+	Source  Source
+	Doc     string // one sentence: the definition
+	NoValue string // when there is no value
+	Later   bool   // named in the language but not measured yet
+}
+
+// Defs lists every metric in the order in which reports show them.
+var Defs = []Def{
+	{Name: "ttft", Title: "TTFT", Unit: Seconds, Better: LowerIsBetter, Scope: PerRequest,
+		Doc:     "Time to first token: from the first byte sent to the first chunk with non-empty content, reasoning or tool call. A role-only or empty chunk is not a token.",
+		NoValue: "no token came"},
+	{Name: "ttfa", Title: "TTFA", Unit: Seconds, Better: LowerIsBetter, Scope: PerRequest,
+		Doc:     "Time to first answer: as ttft, reasoning excluded.",
+		NoValue: "no answer came"},
+	{Name: "tpot", Title: "TPOT", Unit: SecondsPerToken, Better: LowerIsBetter, Scope: PerRequest,
+		Doc:     "Time per output token after the first chunk: (last − first) / (n − k), n output tokens by the server's usage, k tokens in the first chunk (1 where the server does not tell).",
+		NoValue: "no more tokens came than the first chunk held"},
+	{Name: "speed", Title: "Speed", Unit: TokensPerSecond, Better: HigherIsBetter, Scope: PerRequest,
+		Doc:     "1 / tpot: the speed at which one user's text streams.",
+		NoValue: "as tpot"},
+	{Name: "itl", Title: "ITL", Unit: Seconds, Better: LowerIsBetter, Scope: PerGap,
+		Doc:     "Inter-token latency: the gap between two consecutive token-bearing chunks, pooled over requests. A chunk may carry several tokens; tokens_per_chunk says how many.",
+		NoValue: "fewer than two chunks"},
+	{Name: "e2e", Title: "E2E", Unit: Seconds, Better: LowerIsBetter, Scope: PerRequest,
+		Doc:     "End-to-end latency: from the first byte sent to the last token's chunk.",
+		NoValue: "the stream did not complete"},
+	{Name: "e2e_speed", Title: "E2E speed", Unit: TokensPerSecond, Better: HigherIsBetter, Scope: PerRequest,
+		Doc:     "n / e2e: one user's tokens over the whole wait.",
+		NoValue: "as e2e"},
+	{Name: "tokens_per_chunk", Title: "Tokens per chunk", Unit: Tokens, Better: Neutral, Scope: PerRequest,
+		Doc:     "Output tokens / token-bearing chunks of one answer; above 1 under speculative decoding.",
+		NoValue: "no chunk came or the server sent no usage"},
+	{Name: "lag", Title: "Send lag", Unit: Seconds, Better: LowerIsBetter, Scope: PerRequest,
+		Doc:     "sent − scheduled: the generator's own lateness.",
+		NoValue: "nothing was sent"},
+	{Name: "success", Title: "Success", Unit: Ratio, Better: HigherIsBetter, Scope: PerLevel,
+		Doc:     "Requests that completed correctly / requests due.",
+		NoValue: "none was due"},
+	{Name: "goodput", Title: "Goodput", Unit: PerSecond, Better: HigherIsBetter, Scope: PerLevel,
+		Doc:     "Requests that completed and met every bound of the workload's good block / window; as a share, of the requests due.",
+		NoValue: "the workload has no good block"},
+	{Name: "throughput", Title: "Throughput", Unit: TokensPerSecond, Better: HigherIsBetter, Scope: PerLevel,
+		Doc:     "Output tokens of the level / its measured window; warm-up, ramp and drain are left out.",
+		NoValue: "no token came in the window"},
+	{Name: "input_throughput", Title: "Input throughput", Unit: TokensPerSecond, Better: HigherIsBetter, Scope: PerLevel,
+		Doc:     "Input tokens of the requests whose first token came in the measured window / the window.",
+		NoValue: "as throughput"},
+	{Name: "request_rate", Title: "Request rate", Unit: PerSecond, Better: HigherIsBetter, Scope: PerLevel,
+		Doc:     "Requests completed in the measured window / the window.",
+		NoValue: "as throughput"},
+	{Name: "scaling_efficiency", Title: "Scaling efficiency", Unit: Ratio, Better: HigherIsBetter, Scope: PerLevel,
+		Doc:     "throughput(N) / (N × throughput(1)).",
+		NoValue: "level 1 was not run"},
+	{Name: "prefill_speed", Title: "Prefill speed", Unit: TokensPerSecond, Better: HigherIsBetter, Scope: PerLevel,
+		Doc:     "Input tokens / the server's prefill time; from ttft at concurrency 1 where the server tells none, and labelled so.",
+		NoValue: "neither was measured"},
+	{Name: "cache_hit_rate", Title: "Cache hit rate", Unit: Ratio, Better: Neutral, Scope: PerLevel,
+		Doc:     "Cached prompt tokens / prompt tokens, by the server's usage.",
+		NoValue: "the server does not tell"},
+	{Name: "synchrony", Title: "Synchrony", Unit: Ratio, Better: Neutral, Scope: PerLevel,
+		Doc:     "How far the slots of a closed loop run in phase: 0 spread evenly, 1 lock-step.",
+		NoValue: "fewer than two slots"},
+
+	{Name: "queue_wait", Title: "Queue wait", Unit: Seconds, Better: LowerIsBetter, Scope: PerRequest, Source: Server, Later: true,
+		Doc: "The server's own queue time, the difference of its histogram over the window.", NoValue: "the server exposes none"},
+	{Name: "prefill", Title: "Prefill", Unit: Seconds, Better: LowerIsBetter, Scope: PerRequest, Source: Server, Later: true,
+		Doc: "The server's own prefill time.", NoValue: "the server exposes none"},
+	{Name: "decode", Title: "Decode", Unit: Seconds, Better: LowerIsBetter, Scope: PerRequest, Source: Server, Later: true,
+		Doc: "The server's own decode time.", NoValue: "the server exposes none"},
+	{Name: "accept_rate", Title: "Accept rate", Unit: Ratio, Better: HigherIsBetter, Scope: PerLevel, Source: Server, Later: true,
+		Doc: "Speculative decoding: accepted / drafted tokens.", NoValue: "not speculative"},
+	{Name: "accept_length", Title: "Accept length", Unit: Tokens, Better: HigherIsBetter, Scope: PerLevel, Source: Server, Later: true,
+		Doc: "Speculative decoding: mean tokens a step, the target's own counted.", NoValue: "not speculative"},
+	{Name: "kv_usage", Title: "KV cache used", Unit: Ratio, Better: LowerIsBetter, Scope: PerLevel, Source: Server, Later: true,
+		Doc: "Share of the KV cache in use, highest in the window.", NoValue: "the server exposes none"},
+	{Name: "running", Title: "Running", Unit: Requests, Better: Neutral, Scope: PerLevel, Source: Server, Later: true,
+		Doc: "Requests the server was running, mean over the window.", NoValue: "the server exposes none"},
+	{Name: "waiting", Title: "Waiting", Unit: Requests, Better: LowerIsBetter, Scope: PerLevel, Source: Server, Later: true,
+		Doc: "Requests in the server's queue, highest in the window.", NoValue: "the server exposes none"},
+	{Name: "preemptions", Title: "Preemptions", Unit: Count, Better: LowerIsBetter, Scope: PerLevel, Source: Server, Later: true,
+		Doc: "Requests the scheduler preempted in the window.", NoValue: "the server exposes none"},
+	{Name: "power", Title: "Power", Unit: Watts, Better: LowerIsBetter, Scope: PerLevel, Source: GPU, Later: true,
+		Doc: "GPU power, mean over the window.", NoValue: "no telemetry"},
+	{Name: "energy_per_token", Title: "Energy per token", Unit: JoulesPerToken, Better: LowerIsBetter, Scope: PerLevel, Source: GPU, Later: true,
+		Doc: "GPU energy of the window / output tokens.", NoValue: "no telemetry"},
+}
+
+// Lookup returns the definition of name.
+func Lookup(name string) (Def, bool) {
+	i := slices.IndexFunc(Defs, func(d Def) bool { return d.Name == name })
+	if i < 0 {
+		return Def{}, false
+	}
+	return Defs[i], true
+}
+
+// Names lists the names of the metrics for which keep is true (all when nil),
+// in the order of Defs.
+func Names(keep func(Def) bool) []string {
+	var names []string
+	for _, d := range Defs {
+		if keep == nil || keep(d) {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}
+
+// String is the metric's name, so that a Def prints as a plan author wrote it.
+func (d Def) String() string { return strings.TrimSpace(d.Name) }

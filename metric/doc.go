@@ -1,0 +1,16 @@
+// Package metric is the vocabulary of tokgate: what one request looked like to
+// the client (Sample), how samples are grouped (Round, Level, Run), which
+// quantities are derived from them (Def), and which statistic of a quantity a
+// plan may bound (Stat).
+//
+// The data flows one way:
+//
+//  1. exec sends requests and fills in Samples, grouped in Rounds and Levels;
+//  2. record appends them to disk as they complete and reads them back;
+//  3. assert reduces a Level to Summaries and judges them;
+//  4. report prints what assert found.
+//
+// The package imports only the standard library, reads no clock and judges
+// nothing. Seconds and tokens inside; units for people are added at the edge.
+// A statistic without data is "no value" (ok == false), never zero.
+package metric

@@ -1,0 +1,340 @@
+package metric
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+// Stretch is a part of one round's measured window, (From, To].
+type Stretch struct {
+	Round    *Round
+	From, To time.Duration
+}
+
+// Seconds is the stretch's length.
+func (s Stretch) Seconds() float64 { return (s.To - s.From).Seconds() }
+
+// Stretches cuts the round's measured window into parts of equal length; none
+// when the round has no window.
+func (r *Round) Stretches(parts int) []Stretch {
+	length := r.WindowEnd - r.WindowStart
+	if length <= 0 || parts < 1 {
+		return nil
+	}
+	out := make([]Stretch, parts)
+	for i := range out {
+		out[i] = Stretch{r, r.WindowStart + length*time.Duration(i)/time.Duration(parts), r.WindowStart + length*time.Duration(i+1)/time.Duration(parts)}
+	}
+	return out
+}
+
+// Windows is the measured window of every round that has one.
+func (l *Level) Windows() []Stretch {
+	var out []Stretch
+	for _, r := range l.Rounds {
+		out = append(out, r.Stretches(1)...)
+	}
+	return out
+}
+
+// RateOver is the value of a level-wide rate over stretches: what happened in all
+// of them / their length. It counts whatever the load was made of then,
+// requests that were begun before the window and fillers included, since they
+// occupy the server like the measured ones; what a failed request produced is
+// counted for nothing.
+//
+//	throughput        output tokens: of each request its usage, spread over its
+//	                  chunks (FirstTokens on the first, the rest evenly), by
+//	                  the time at which each chunk came
+//	input_throughput  input tokens of requests whose first token came
+//	request_rate      requests that completed
+//	goodput           of them, those for which good is true; no value when good is nil
+func RateOver(name string, stretches []Stretch, good func(*Sample) bool) Value {
+	var amount, seconds float64
+	for _, st := range stretches {
+		seconds += st.Seconds()
+		in := func(t time.Duration) bool { return t > st.From && t <= st.To }
+		perChunk := st.Round.tokensPerChunk()
+		for _, s := range st.Round.Samples {
+			switch name {
+			case "throughput":
+				amount += s.emitted(st.From, st.To, perChunk)
+			case "input_throughput":
+				if s.First != 0 && in(s.First) && s.counts() && s.Usage != nil {
+					amount += float64(s.Usage.Input)
+				}
+			case "request_rate":
+				if s.Completed() && in(s.End) {
+					amount++
+				}
+			case "goodput":
+				if good == nil {
+					return None("the workload has no good block")
+				}
+				if s.Completed() && in(s.End) && good(s) {
+					amount++
+				}
+			default:
+				return None(name + " is no rate")
+			}
+		}
+	}
+	if seconds <= 0 {
+		return None("there was no stretch in which every slot was busy")
+	}
+	if amount == 0 && name != "goodput" {
+		if name == "request_rate" {
+			return None("no request completed in the window")
+		}
+		return None("no token came in the window")
+	}
+	return Some(amount / seconds)
+}
+
+// counts says whether what the request produced was of use: it completed, or
+// was cut off by us.
+func (s *Sample) counts() bool { return s.Completed() || s.Failure.Kind == FailCanceled }
+
+// tokensPerChunk is the mean over the round's completed requests, for those
+// that were cut off before the server counted; 1 when nothing tells.
+func (r *Round) tokensPerChunk() float64 {
+	tokens, chunks := 0, 0
+	for _, s := range r.Samples {
+		if s.Completed() && s.Usage != nil && s.Chunks > 0 {
+			tokens, chunks = tokens+s.Usage.Output, chunks+s.Chunks
+		}
+	}
+	if chunks == 0 || tokens <= 0 {
+		return 1
+	}
+	return float64(tokens) / float64(chunks)
+}
+
+// emitted is the number of the request's output tokens that came in (from, to].
+func (s *Sample) emitted(from, to time.Duration, perChunk float64) float64 {
+	if s.First == 0 || s.Chunks == 0 || !s.counts() || s.First > to || s.Last <= from {
+		return 0
+	}
+	total := perChunk * float64(s.Chunks)
+	if s.Usage != nil {
+		total = float64(s.Usage.Output)
+	}
+	first := total
+	if s.Chunks > 1 {
+		first = min(float64(max(s.FirstTokens, 1)), total)
+	}
+	sum := 0.0
+	if s.First > from {
+		sum = first
+	}
+	if s.Chunks == 1 {
+		return sum
+	}
+	rest := total - first
+	if s.First > from && s.Last <= to {
+		return total
+	}
+	if len(s.Gaps) != s.Chunks-1 {
+		// The single gaps were not kept: evenly from First to Last.
+		whole := (s.Last - s.First).Seconds()
+		if whole <= 0 {
+			return sum
+		}
+		return sum + rest*(min(to, s.Last)-max(from, s.First)).Seconds()/whole
+	}
+	at, inside := s.First, 0
+	for _, g := range s.Gaps {
+		at += time.Duration(g) * time.Microsecond
+		if t := min(at, s.Last); t > from && t <= to {
+			inside++
+		}
+	}
+	return sum + rest*float64(inside)/float64(len(s.Gaps))
+}
+
+// Completed is how many of the level's measured requests completed.
+func (l *Level) Completed() int { return l.count((*Sample).Completed) }
+
+func (l *Level) count(keep func(*Sample) bool) int {
+	n := 0
+	for _, r := range l.Rounds {
+		for _, s := range r.Samples {
+			if s.Phase == Measured && keep(s) {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Success is completed / due.
+func (l *Level) Success() Value {
+	due := l.Due()
+	if due == 0 {
+		return None("no request was due")
+	}
+	return Some(float64(l.Completed()) / float64(due))
+}
+
+// GoodputShare is good / due, a good request being one that completed and for
+// which good is true.
+func (l *Level) GoodputShare(good func(*Sample) bool) Value {
+	if good == nil {
+		return None("the workload has no good block")
+	}
+	due := l.Due()
+	if due == 0 {
+		return None("no request was due")
+	}
+	n := l.count(func(s *Sample) bool { return s.Completed() && good(s) })
+	return Some(float64(n) / float64(due))
+}
+
+// ScalingEfficiency is throughput(N) / (N × throughput(1)); one is the level
+// of concurrency 1 of the same workload on the same server, or nil.
+func (l *Level) ScalingEfficiency(one *Level) Value {
+	if one == nil || one.Skipped != "" || one.Kind != ClosedLoop || one.N != 1 {
+		return None("concurrency 1 was not run")
+	}
+	if l.Kind != ClosedLoop {
+		return None("a burst has no concurrency")
+	}
+	many, single := RateOver("throughput", l.Windows(), nil), RateOver("throughput", one.Windows(), nil)
+	switch {
+	case !many.OK:
+		return many
+	case !single.OK:
+		return None("concurrency 1: " + single.Why)
+	}
+	return Some(many.V / (float64(l.N) * single.V))
+}
+
+// PrefillSpeed is input tokens / ttft, both summed over completed requests.
+// Only a level of one request in flight has it: with more, ttft is also the
+// wait for others.
+func (l *Level) PrefillSpeed(samples []*Sample) Value {
+	if l.Kind != ClosedLoop || l.N != 1 {
+		return None("the server tells no prefill time, and ttft is one only at concurrency 1")
+	}
+	tokens, seconds := 0.0, 0.0
+	for _, s := range samples {
+		if ttft, ok := s.Value("ttft"); ok && s.Completed() && s.Usage != nil && ttft > 0 {
+			tokens, seconds = tokens+float64(s.Usage.Input), seconds+ttft
+		}
+	}
+	if seconds == 0 || tokens == 0 {
+		return None("no request completed with a usage")
+	}
+	return Some(tokens / seconds)
+}
+
+// CacheHitRate is cached / prompt tokens over the completed samples whose
+// usage tells.
+func CacheHitRate(samples []*Sample) Value {
+	cached, input := 0, 0
+	for _, s := range samples {
+		if s.Completed() && s.Usage != nil && s.Usage.Cached >= 0 && s.Usage.Input > 0 {
+			cached, input = cached+s.Usage.Cached, input+s.Usage.Input
+		}
+	}
+	if input == 0 {
+		return None("the server does not tell")
+	}
+	return Some(float64(cached) / float64(input))
+}
+
+// Synchrony says how far the slots of the round start in phase: 0 when their
+// starts are spread evenly or at random over the cycle, 1 in lock-step.
+//
+// With T the mean time between two starts of one slot, the k-th starts of the
+// N slots are angles 2π·t/T, and R_k the length of their mean vector. R² of
+// random angles is 1/N on average, so ρ² = (N·R² − 1)/(N − 1), with R² the mean
+// of R_k² over k, is unbiased (Kutil, Statistics 46, 2012); the result is √ρ²,
+// 0 where ρ² is negative.
+func (r *Round) Synchrony(slots int) Value {
+	if slots < 2 {
+		return None("fewer than two slots")
+	}
+	if slots > len(r.Samples) {
+		return None("the slots sent too few requests")
+	}
+	starts := make([][]time.Duration, slots)
+	for _, s := range r.Samples {
+		if s.Phase == Measured && s.Sent != 0 && s.Slot >= 0 && s.Slot < slots {
+			starts[s.Slot] = append(starts[s.Slot], s.Sent)
+		}
+	}
+	var cycles time.Duration
+	n, waves := 0, math.MaxInt
+	for _, st := range starts {
+		slices.Sort(st)
+		waves = min(waves, len(st))
+		if len(st) > 1 {
+			cycles += st[len(st)-1] - st[0]
+			n += len(st) - 1
+		}
+	}
+	if waves == 0 || n == 0 || cycles <= 0 {
+		return None("the slots sent too few requests")
+	}
+	cycle := float64(cycles) / float64(n)
+	squares := 0.0
+	for k := range waves {
+		x, y := 0.0, 0.0
+		for _, st := range starts {
+			sin, cos := math.Sincos(2 * math.Pi * math.Mod(float64(st[k]-starts[0][k])/cycle, 1))
+			x, y = x+cos, y+sin
+		}
+		squares += (x*x + y*y) / float64(slots*slots)
+	}
+	squares /= float64(waves)
+	rho := (float64(slots)*squares - 1) / float64(slots-1)
+	return Some(math.Sqrt(min(max(rho, 0), 1)))
+}
+
+// Synchrony is the mean over the level's rounds.
+func (l *Level) Synchrony() Value {
+	if l.Kind != ClosedLoop {
+		return None("a burst has no slots")
+	}
+	sum, n, why := 0.0, 0, "no round was run"
+	for _, r := range l.Rounds {
+		if v := r.Synchrony(l.N); v.OK {
+			sum, n = sum+v.V, n+1
+		} else {
+			why = v.Why
+		}
+	}
+	if n == 0 {
+		return None(why)
+	}
+	return Some(sum / float64(n))
+}
+
+// Value is the value of a level-wide metric as far as the level alone tells:
+// goodput needs to know what good is (nil: no value), scaling_efficiency the
+// level of concurrency 1 (nil: no value). success is the rate, goodput the
+// rate per second.
+func (l *Level) Value(name string, good func(*Sample) bool, one *Level) Value {
+	if l.Skipped != "" {
+		return None("the level was not run: " + l.Skipped)
+	}
+	switch name {
+	case "success":
+		return l.Success()
+	case "throughput", "input_throughput", "request_rate", "goodput":
+		return RateOver(name, l.Windows(), good)
+	case "scaling_efficiency":
+		return l.ScalingEfficiency(one)
+	case "prefill_speed":
+		return l.PrefillSpeed(l.MeasuredSamples())
+	case "cache_hit_rate":
+		return CacheHitRate(l.MeasuredSamples())
+	case "synchrony":
+		return l.Synchrony()
+	}
+	def, _ := Lookup(name)
+	return None(cmp.Or(def.NoValue, "it is no level-wide metric"))
+}

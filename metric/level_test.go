@@ -1,0 +1,162 @@
+package metric
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+const s = time.Second
+
+// stream is a completed request: sent at sent, chunks at the given offsets
+// from the run's start, out tokens in all.
+func stream(slot int, phase Phase, sent time.Duration, out int, chunks ...time.Duration) *Sample {
+	x := &Sample{Slot: slot, Phase: phase, Scheduled: sent, Sent: sent, First: chunks[0], Last: chunks[len(chunks)-1], End: chunks[len(chunks)-1],
+		Chunks: len(chunks), Usage: &Usage{Input: 100, Output: out, Cached: -1}}
+	for i := range chunks[1:] {
+		x.Gaps.Add(chunks[i+1] - chunks[i])
+	}
+	return x
+}
+
+func closeTo(t *testing.T, what string, got Value, want float64) {
+	t.Helper()
+	if !got.OK || math.Abs(got.V-want) > 1e-9 {
+		t.Errorf("%s = %+v, want %v", what, got, want)
+	}
+}
+
+func none(t *testing.T, what string, got Value) {
+	t.Helper()
+	if got.OK || got.Why == "" {
+		t.Errorf("%s = %+v, want no value and a reason", what, got)
+	}
+}
+
+func TestRates(t *testing.T) {
+	failed := stream(0, Measured, 5*s, 50, 6*s, 7*s)
+	failed.Failure = &Failure{Kind: FailStream}
+	cut := stream(1, Filler, 14*s, 0, 16*s, 18*s)
+	cut.Usage, cut.Failure = nil, &Failure{Kind: FailCanceled}
+	r := &Round{Due: 3, WindowStart: 10 * s, WindowEnd: 20 * s, Samples: []*Sample{
+		// A warm-up that reaches into the window: 1 token at 8 s, then 9 over
+		// three chunks at 9, 11 and 12 s: two of them, 6 tokens, count.
+		stream(0, Warmup, 7*s, 10, 8*s, 9*s, 11*s, 12*s),
+		// Wholly inside: 21 tokens.
+		stream(0, Measured, 12*s, 21, 13*s, 14*s, 15*s),
+		// First chunk on the window's start does not count, on its end does.
+		stream(1, Measured, 9*s, 3, 10*s, 20*s, 21*s), // 1 token at 10, 1 at 20, 1 at 21
+		failed, // counts for nothing
+		cut,    // 2 chunks at the mean of 34 tokens / 10 chunks = 3.4 tokens each
+	}}
+	l := &Level{Kind: ClosedLoop, N: 2, Rounds: []*Round{r}}
+	// (6 + 21 + 1 + 6.8) / 10 s
+	closeTo(t, "throughput", l.Value("throughput", nil, nil), 3.48)
+	// First tokens in (10, 20] s: the measured one at 13 s. The cut one has no usage.
+	closeTo(t, "input_throughput", l.Value("input_throughput", nil, nil), 10)
+	// Ended in (10, 20] s: at 12 and 15 s.
+	closeTo(t, "request_rate", l.Value("request_rate", nil, nil), 0.2)
+	closeTo(t, "goodput", l.Value("goodput", func(x *Sample) bool { return x.Usage.Output > 20 }, nil), 0.1)
+	closeTo(t, "goodput of none", l.Value("goodput", func(*Sample) bool { return false }, nil), 0)
+	none(t, "goodput without bounds", l.Value("goodput", nil, nil))
+	// 2 of 3 due completed; of them one is good.
+	closeTo(t, "success", l.Value("success", nil, nil), 2.0/3)
+	closeTo(t, "goodput share", l.GoodputShare(func(x *Sample) bool { return x.Usage.Output > 20 }), 1.0/3)
+
+	// Two halves: at (10, 15] come 6 + 21, at (15, 20] 1 + 6.8.
+	halves := r.Stretches(2)
+	closeTo(t, "first half", RateOver("throughput", halves[:1], nil), 27.0/5)
+	closeTo(t, "second half", RateOver("throughput", halves[1:], nil), 7.8/5)
+
+	// Without the single gaps, evenly: 3 tokens at 10, then 2 over 11 s.
+	r.Samples = []*Sample{stream(0, Measured, 9*s, 3, 10*s, 20*s, 21*s)}
+	r.Samples[0].Gaps = nil
+	closeTo(t, "throughput without gaps", l.Value("throughput", nil, nil), 2.0*10/11/10)
+	// One chunk with everything.
+	r.Samples = []*Sample{stream(0, Measured, 9*s, 30, 11*s)}
+	closeTo(t, "throughput of one chunk", l.Value("throughput", nil, nil), 3)
+}
+
+func TestNoLevelValue(t *testing.T) {
+	names := Names(func(d Def) bool { return d.Scope == PerLevel })
+	yes := func(*Sample) bool { return true }
+	for what, l := range map[string]*Level{
+		"empty":      {},
+		"skipped":    {Skipped: "why", Kind: ClosedLoop, N: 1},
+		"no samples": {Kind: ClosedLoop, N: 1, Rounds: []*Round{{WindowStart: s, WindowEnd: s}}},
+	} {
+		for _, name := range names {
+			none(t, name+" of "+what, l.Value(name, yes, l))
+		}
+	}
+	none(t, "ttft", (&Level{}).Value("ttft", nil, nil))
+	// A window in which nothing happened.
+	l := &Level{Kind: ClosedLoop, N: 1, Rounds: []*Round{{Due: 1, WindowStart: s, WindowEnd: 2 * s}}}
+	none(t, "throughput", l.Value("throughput", nil, nil))
+	closeTo(t, "success", l.Value("success", nil, nil), 0)
+}
+
+func TestScalingAndPrefill(t *testing.T) {
+	level := func(n, tokens int) *Level {
+		return &Level{Kind: ClosedLoop, N: n, Rounds: []*Round{{Due: 1, WindowStart: 1 * s, WindowEnd: 11 * s,
+			Samples: []*Sample{stream(0, Measured, 1*s, tokens, 3*s, 5*s)}}}}
+	}
+	one, four := level(1, 100), level(4, 240)
+	// 24 tok/s / (4 · 10 tok/s)
+	closeTo(t, "scaling_efficiency", four.Value("scaling_efficiency", nil, one), 0.6)
+	closeTo(t, "scaling_efficiency of 1", one.Value("scaling_efficiency", nil, one), 1)
+	none(t, "scaling_efficiency without 1", four.Value("scaling_efficiency", nil, nil))
+	none(t, "scaling_efficiency against 4", one.Value("scaling_efficiency", nil, four))
+	// 100 input tokens / 2 s of ttft.
+	closeTo(t, "prefill_speed", one.Value("prefill_speed", nil, nil), 50)
+	none(t, "prefill_speed of 4", four.Value("prefill_speed", nil, nil))
+	// 30 + 0 of 100 + 100; what does not tell is left out.
+	none(t, "cache_hit_rate", one.Value("cache_hit_rate", nil, nil))
+	tells := func(cached int) *Sample {
+		x := stream(0, Measured, 1*s, 1, 3*s)
+		x.Usage.Cached = cached
+		return x
+	}
+	closeTo(t, "cache_hit_rate", CacheHitRate([]*Sample{tells(30), tells(0), tells(-1)}), 0.15)
+}
+
+func TestSynchrony(t *testing.T) {
+	round := func(slots, cycles int, start func(slot, k int) float64) *Round {
+		r := &Round{}
+		for slot := range slots {
+			for k := range cycles {
+				at := time.Duration(start(slot, k)*1e9) + s
+				r.Samples = append(r.Samples, stream(slot, Measured, at, 1, at+1))
+			}
+		}
+		return r
+	}
+	lock := round(8, 5, func(_, k int) float64 { return 10 * float64(k) })
+	closeTo(t, "lock-step", lock.Synchrony(8), 1)
+	spread := round(8, 5, func(slot, k int) float64 { return 10*float64(k) + 10.0/8*float64(slot) })
+	closeTo(t, "even spread", spread.Synchrony(8), 0)
+	// Two slots half a cycle apart: R = 0; a quarter: R² = ½, ρ² = 2·½ − 1 = 0.
+	closeTo(t, "opposite", round(2, 3, func(slot, k int) float64 { return 10*float64(k) + 5*float64(slot) }).Synchrony(2), 0)
+	// An eighth apart: R² = (1 + cos 45°)/2, ρ² = 2R² − 1 = cos 45°.
+	closeTo(t, "an eighth", round(2, 3, func(slot, k int) float64 { return 10*float64(k) + 1.25*float64(slot) }).Synchrony(2), math.Sqrt(math.Cos(math.Pi/4)))
+	// A slot a whole cycle late is in phase.
+	closeTo(t, "a cycle late", round(2, 3, func(slot, k int) float64 { return 10 * float64(k+slot) }).Synchrony(2), 1)
+
+	// Random phases: unbiased, so near 0 on average of ρ² whatever N.
+	rng := rand.New(rand.NewPCG(1, 1))
+	for _, slots := range []int{2, 5, 30} {
+		sum := 0.0
+		for range 50 {
+			sum += round(slots, 20, func(_, k int) float64 { return 10*float64(k) + 10*rng.Float64() }).Synchrony(slots).V
+		}
+		if mean := sum / 50; mean > 0.35 {
+			t.Errorf("synchrony of random starts of %d slots is %.2f on average", slots, mean)
+		}
+	}
+	none(t, "one slot", lock.Synchrony(1))
+	none(t, "too many slots", lock.Synchrony(1<<40))
+	none(t, "one start each", round(3, 1, func(slot, _ int) float64 { return float64(slot) }).Synchrony(3))
+	none(t, "burst", (&Level{Kind: Burst, N: 8, Rounds: []*Round{lock}}).Synchrony())
+	closeTo(t, "mean of rounds", (&Level{Kind: ClosedLoop, N: 8, Rounds: []*Round{lock, spread}}).Synchrony(), 0.5)
+}

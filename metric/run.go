@@ -1,0 +1,186 @@
+package metric
+
+import (
+	"fmt"
+	"time"
+)
+
+// Run is everything that was observed: what record writes and reads, what
+// assert judges and what report shows. It holds no threshold and no verdict.
+type Run struct {
+	ID        string    `json:"id"`        // unique, sortable by start time
+	Tool      string    `json:"tool"`      // tokgate's version
+	Plan      string    `json:"plan"`      // the plan file as the user named it
+	PlanHash  string    `json:"plan_hash"` // SHA-256 of the plan's sources and variables, hex
+	Started   time.Time `json:"started"`   // wall clock, for people; offsets are monotonic
+	Salt      uint64    `json:"salt"`      // of the prompts; with a seed it reproduces them
+	Simulated bool      `json:"simulated,omitempty"`
+
+	Servers []*ServerRun `json:"servers"`
+	Levels  []*Level     `json:"levels"`
+	// Capacities are the answers of the capacity searches, in order of the
+	// plan.
+	Capacities []*Capacity   `json:"capacities,omitempty"`
+	End        time.Duration `json:"end_ns"` // offset of the end of the run
+	// Stopped says why the run ended before the plan did ("interrupted",
+	// "budget"); "" when it ran to its end.
+	Stopped string `json:"stopped,omitempty"`
+	// Calibration is nil when the generator was not calibrated: in virtual
+	// time there is nothing to calibrate.
+	Calibration *Calibration `json:"calibration,omitempty"`
+}
+
+// ServerRun is one server under test as it was found and left.
+type ServerRun struct {
+	Address     string      `json:"address"` // vllm or vllm["on"]
+	Fingerprint Fingerprint `json:"fingerprint"`
+	// Error is why the server could not be measured (it did not start, never
+	// got ready, died, or was another one at the end); "" when it could.
+	Error string `json:"error,omitempty"`
+	// Log is the tail of its log when Error is set. Foreign text.
+	Log string `json:"log,omitempty"`
+}
+
+// Fingerprint identifies what was measured: "engine.version" → "0.19.1". A
+// key that could not be observed is absent and printed as "unknown".
+type Fingerprint map[string]string
+
+// LoadKind is the shape of a level's load.
+type LoadKind string
+
+const (
+	// ClosedLoop keeps N requests in flight.
+	ClosedLoop LoadKind = "closed"
+	// Burst sends N requests at once; the burst is the round.
+	Burst LoadKind = "burst"
+)
+
+// Level is one steady load on one server: a case of the plan.
+type Level struct {
+	Server   string   `json:"server"`
+	Workload string   `json:"workload"`
+	Name     string   `json:"name"` // "30", "burst 8"
+	Kind     LoadKind `json:"kind"`
+	N        int      `json:"n"`     // slots, or requests of a burst; at least 1
+	Exact    bool     `json:"exact"` // prompts were sized by the server's own tokenizer
+	Natural  bool     `json:"natural,omitempty"`
+	// Asked is what was sent, as the plan said it then; nil: not recorded.
+	Asked  *Asked   `json:"asked,omitempty"`
+	Rounds []*Round `json:"rounds"`
+	// Skipped says why the level was not run at all; "" when it was.
+	Skipped string `json:"skipped,omitempty"`
+	// Probe is set when a capacity search chose the level; nil for a level of
+	// the plan.
+	Probe *Probe `json:"probe,omitempty"`
+	// Looks are those that were held, in order. The last one counts: the level
+	// is what its first Looks[last].Requests requests say, at an error split
+	// over Looks[last].Planned. Empty: it was judged once, as a whole.
+	Looks []Look `json:"looks,omitempty"`
+	// Notes are what a person should know of how it was run: why it ended
+	// early, or was not extended.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// SkippedOnly is the Skipped of a level that the user left out.
+const SkippedOnly = "not selected"
+
+// Round is one pass of a level with one seed.
+type Round struct {
+	Index int   `json:"index"` // 0-based
+	Seed  int64 `json:"seed"`
+	Due   int   `json:"due"` // measured requests the plan wanted
+	// Start is when the first measured request was due, End when the last
+	// measured one had ended.
+	Start time.Duration `json:"start_ns"`
+	End   time.Duration `json:"end_ns"`
+	// WindowStart and WindowEnd bound the measured window: all slots busy,
+	// ramp and drain left out. Equal when there was no such stretch.
+	WindowStart time.Duration `json:"window_start_ns"`
+	WindowEnd   time.Duration `json:"window_end_ns"`
+	// Busy is the share of slot-time in the window spent with a request in
+	// flight or in the declared pause, in [0, 1].
+	Busy   float64 `json:"busy"`
+	Health Health  `json:"health"`
+	// Samples holds every request of the round, warm-up and filler included,
+	// in order of completion.
+	Samples []*Sample `json:"-"`
+	// Complete is false when the round was cut short; Stopped says why.
+	Complete bool   `json:"complete"`
+	Stopped  string `json:"stopped,omitempty"`
+}
+
+// Health is what the generator knows about itself over a round.
+type Health struct {
+	CPU     float64       `json:"cpu"`         // share of all cores it may use that this process used, in [0, 1]; -1: unknown
+	GCPause time.Duration `json:"gc_pause_ns"` // longest stop-the-world pause
+	// Delay is the 99th percentile of how late the Go scheduler ran a
+	// goroutine that was ready: what any read or send may have waited for.
+	Delay time.Duration `json:"delay_ns"`
+	// Stall is the most that the generator's own loop ran late, seen by a
+	// heartbeat ten times a second: how long the process may have been held up
+	// as a whole. What arrives meanwhile is read in one go, and its chunks seem
+	// to have come fast.
+	Stall time.Duration `json:"stall_ns"`
+}
+
+// MeasuredSamples returns the requests of the round that are judged, in order
+// of start.
+func (r *Round) MeasuredSamples() []*Sample {
+	out := make([]*Sample, 0, len(r.Samples))
+	for _, s := range r.Samples {
+		if s.Phase == Measured {
+			out = append(out, s)
+		}
+	}
+	sortByStart(out)
+	return out
+}
+
+// Calibration is what the generator measured of itself against the built-in
+// server on loopback, before the run: how late it reads, with nothing but
+// itself to blame.
+type Calibration struct {
+	Streams int           `json:"streams"`    // concurrent streams
+	Rate    float64       `json:"rate"`       // chunks a second, all streams together
+	Delay50 time.Duration `json:"delay50_ns"` // from the server's write to our stamp, median
+	Delay99 time.Duration `json:"delay99_ns"` // and 99th percentile
+	CPU     float64       `json:"cpu"`        // as Health.CPU, both sides together
+	Took    time.Duration `json:"took_ns"`
+}
+
+// Asked is the part of a plan that decides what the requests of a level are
+// like: a recorded level can be judged under other thresholds, but not as
+// another workload.
+type Asked struct {
+	Engine  string        `json:"engine"`
+	API     string        `json:"api"`
+	Input   int           `json:"input_tokens"`
+	Output  int           `json:"output_tokens"`
+	Jitter  float64       `json:"jitter,omitempty"` // share of Output, see plan
+	Natural bool          `json:"natural,omitempty"`
+	Pause   time.Duration `json:"pause_ns,omitempty"`
+	// Request is a hash of what else every request carries: its fields may
+	// hold secrets. "": nothing.
+	Request string `json:"request,omitempty"`
+}
+
+// Differs names what of a is not as in b: "input_tokens 256, not 8192".
+func (a Asked) Differs(b Asked) []string {
+	var out []string
+	note := func(name string, x, y any) {
+		if x != y {
+			out = append(out, fmt.Sprintf("%s %v, not %v", name, x, y))
+		}
+	}
+	note("engine", a.Engine, b.Engine)
+	note("api", a.API, b.API)
+	note("input_tokens", a.Input, b.Input)
+	note("output_tokens", a.Output, b.Output)
+	note("jitter", a.Jitter, b.Jitter)
+	note("natural", a.Natural, b.Natural)
+	note("pause", a.Pause, b.Pause)
+	if a.Request != b.Request {
+		out = append(out, "another request block")
+	}
+	return out
+}

@@ -1,0 +1,158 @@
+package metric
+
+import (
+	"fmt"
+	"time"
+)
+
+// Phase says what a request was sent for.
+type Phase string
+
+const (
+	// Warmup requests prepare the server; they are never judged.
+	Warmup Phase = "warmup"
+	// Measured requests are due by the plan; each is judged.
+	Measured Phase = "measured"
+	// Filler requests keep the load up while the last measured ones finish;
+	// they are never judged.
+	Filler Phase = "filler"
+)
+
+// Sample is one request as the client saw it. Times are offsets from the
+// start of the run on the monotonic clock, taken when the bytes arrived and
+// before they were parsed. An offset of zero means that the event did not
+// happen, except Scheduled and Sent, where Sent is zero only when the request
+// could not be sent at all.
+type Sample struct {
+	Server   string `json:"server"`   // server address: vllm or vllm["on"]
+	Workload string `json:"workload"` // workload address
+	Level    string `json:"level"`    // level name as `tokgate plan` prints it: "30", "burst 8"
+	Round    int    `json:"round"`    // 0-based
+	Slot     int    `json:"slot"`     // 0-based slot of a closed loop; position in a burst
+	Order    int    `json:"order"`    // 0-based order of start within the round and phase
+	Phase    Phase  `json:"phase"`
+
+	Scheduled   time.Duration `json:"scheduled_ns"`              // when the load shape wanted it sent
+	Sent        time.Duration `json:"sent_ns"`                   // its first byte written
+	Headers     time.Duration `json:"headers_ns,omitempty"`      // status line read
+	First       time.Duration `json:"first_ns,omitempty"`        // first token-bearing chunk
+	FirstAnswer time.Duration `json:"first_answer_ns,omitempty"` // first chunk of content or tool call
+	Last        time.Duration `json:"last_ns,omitempty"`         // last token-bearing chunk
+	End         time.Duration `json:"end_ns"`                    // stream closed, failed or given up
+
+	Gaps        Gaps `json:"gaps_us,omitempty"`      // between token-bearing chunks
+	Chunks      int  `json:"chunks,omitempty"`       // token-bearing chunks
+	FirstTokens int  `json:"first_tokens,omitempty"` // tokens in the first one; 0: the server did not tell
+
+	InputAsked  int      `json:"input_asked"`          // tokens the plan asked for
+	OutputAsked int      `json:"output_asked"`         // tokens asked for; the cap of a natural answer
+	Usage       *Usage   `json:"usage,omitempty"`      // by the server's count; nil: it sent none
+	Finish      string   `json:"finish,omitempty"`     // finish_reason
+	Status      int      `json:"status,omitempty"`     // HTTP status; 0: none was read
+	Reconnects  int      `json:"reconnects,omitempty"` // reused connections that died before any byte and were retried
+	Failure     *Failure `json:"failure,omitempty"`    // nil: the request completed correctly
+}
+
+// Usage is what the server counted.
+type Usage struct {
+	Input  int `json:"input"`
+	Output int `json:"output"`
+	Cached int `json:"cached"` // prompt tokens from a cache; -1: not told
+}
+
+// FailureKind sorts failed requests by what went wrong.
+type FailureKind string
+
+const (
+	FailConnect   FailureKind = "connect"   // no connection, or it died before the answer began
+	FailLocal     FailureKind = "local"     // the machine under us lacked ports, file descriptors or memory; says nothing about the server
+	FailStatus    FailureKind = "status"    // an HTTP status other than 2xx
+	FailStream    FailureKind = "stream"    // an error event in the stream
+	FailTruncated FailureKind = "truncated" // the stream ended without a finish_reason
+	FailEmpty     FailureKind = "empty"     // the stream ended without a token
+	FailProtocol  FailureKind = "protocol"  // not an event stream, or not JSON
+	FailTimeout   FailureKind = "timeout"   // the request's own time-out
+	FailCanceled  FailureKind = "canceled"  // the run was stopped; says nothing about the server
+)
+
+// Failure is why a request did not complete, in the server's own words where
+// it had any. Message is foreign text: sanitise it before showing it.
+type Failure struct {
+	Kind    FailureKind `json:"kind"`
+	Message string      `json:"message"`
+}
+
+// Completed says whether the request ended as it should.
+func (s *Sample) Completed() bool { return s.Failure == nil }
+
+// Gaps holds the times between consecutive token-bearing chunks in whole
+// microseconds, in order of arrival, rounded up so that a bound is never met
+// by rounding alone. A gap above 71 minutes is kept as 71 minutes.
+type Gaps []uint32
+
+// Add appends one gap.
+func (g *Gaps) Add(d time.Duration) {
+	us := (d + time.Microsecond - 1) / time.Microsecond
+	*g = append(*g, uint32(min(max(us, 0), 1<<32-1)))
+}
+
+// Value returns the observation of a PerRequest metric, in base units;
+// ok is false when the request has none (see Def.NoValue). A failed request
+// has the values it got until it failed, except e2e and what derives from it.
+func (s *Sample) Value(name string) (v float64, ok bool) {
+	switch name {
+	case "ttft":
+		return since(s.Sent, s.First)
+	case "ttfa":
+		return since(s.Sent, s.FirstAnswer)
+	case "e2e":
+		if s.Failure != nil {
+			return 0, false
+		}
+		return since(s.Sent, s.Last)
+	case "e2e_speed":
+		e2e, ok := s.Value("e2e")
+		if !ok || e2e <= 0 || s.Usage == nil {
+			return 0, false
+		}
+		return float64(s.Usage.Output) / e2e, true
+	case "tpot":
+		if s.Failure != nil || s.Usage == nil || s.First == 0 {
+			return 0, false
+		}
+		rest := s.Usage.Output - max(s.FirstTokens, 1)
+		if rest <= 0 || s.Last <= s.First {
+			return 0, false
+		}
+		return (s.Last - s.First).Seconds() / float64(rest), true
+	case "speed":
+		tpot, ok := s.Value("tpot")
+		if !ok {
+			return 0, false
+		}
+		return 1 / tpot, true
+	case "tokens_per_chunk":
+		if s.Usage == nil || s.Chunks == 0 {
+			return 0, false
+		}
+		return float64(s.Usage.Output) / float64(s.Chunks), true
+	case "lag":
+		if s.Sent == 0 {
+			return 0, false
+		}
+		return (s.Sent - s.Scheduled).Seconds(), true
+	}
+	return 0, false
+}
+
+func since(from, to time.Duration) (float64, bool) {
+	if to == 0 {
+		return 0, false
+	}
+	return (to - from).Seconds(), true
+}
+
+// String names the sample for messages.
+func (s *Sample) String() string {
+	return fmt.Sprintf("%s/%s at %s, round %d, request %d", s.Server, s.Workload, s.Level, s.Round+1, s.Order+1)
+}

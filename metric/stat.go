@@ -1,0 +1,85 @@
+package metric
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// StatKind is the kind of statistic that a threshold bounds.
+type StatKind int
+
+const (
+	// NoStat is the zero value: level-wide metrics take no statistic.
+	NoStat StatKind = iota
+	Mean
+	Min
+	Max
+	Percentile
+	// Every bounds each single observation.
+	Every
+	// Rate is the statistic of success: completed / due.
+	Rate
+	// Share is the statistic of goodput: good / due.
+	Share
+)
+
+// Stat is a statistic as a plan writes it: "mean", "p95", "every".
+type Stat struct {
+	Kind StatKind
+	P    float64 // of a Percentile, in percent, in [0.1, 99.9]; otherwise 0
+}
+
+// ParseStat reads a statistic. The empty string is no statistic. Percentiles
+// are "p" and a number from 0.1 to 99.9.
+func ParseStat(s string) (Stat, error) {
+	switch s {
+	case "":
+		return Stat{}, nil
+	case "mean":
+		return Stat{Kind: Mean}, nil
+	case "min":
+		return Stat{Kind: Min}, nil
+	case "max":
+		return Stat{Kind: Max}, nil
+	case "every":
+		return Stat{Kind: Every}, nil
+	case "rate":
+		return Stat{Kind: Rate}, nil
+	case "share":
+		return Stat{Kind: Share}, nil
+	}
+	if rest, ok := strings.CutPrefix(s, "p"); ok {
+		// ParseFloat alone would take "p1e1" and "p+5".
+		if strings.Trim(rest, "0123456789.") == "" {
+			if p, err := strconv.ParseFloat(rest, 64); err == nil {
+				if p < 0.1 || p > 99.9 {
+					return Stat{}, fmt.Errorf("percentile %s is outside p0.1 to p99.9", s)
+				}
+				return Stat{Kind: Percentile, P: p}, nil
+			}
+		}
+	}
+	return Stat{}, fmt.Errorf("%q is no statistic; use mean, p1 to p99.9, min, max or every", s)
+}
+
+// String writes the statistic as a plan does; no statistic is "".
+func (s Stat) String() string {
+	switch s.Kind {
+	case Mean:
+		return "mean"
+	case Min:
+		return "min"
+	case Max:
+		return "max"
+	case Percentile:
+		return "p" + strconv.FormatFloat(s.P, 'f', -1, 64)
+	case Every:
+		return "every"
+	case Rate:
+		return "rate"
+	case Share:
+		return "share"
+	}
+	return ""
+}

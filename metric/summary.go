@@ -1,0 +1,162 @@
+package metric
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// Distribution is a set of observations with, beside them, how many requests
+// ended without one: they failed, or completed without the metric. Those
+// count as worse than every observation.
+type Distribution struct {
+	Values []float64 // in ascending order
+	Worst  int       // requests without a value
+	Better Direction
+}
+
+// NewDistribution sorts values, which it takes over.
+func NewDistribution(values []float64, worst int, better Direction) Distribution {
+	slices.Sort(values)
+	return Distribution{Values: values, Worst: worst, Better: better}
+}
+
+// N is the number of requests (or gaps) the distribution speaks of.
+func (d Distribution) N() int { return len(d.Values) + d.Worst }
+
+// Percentile is the nearest-rank percentile, p in (0, 100): the ⌈p/100·N⌉-th
+// smallest observation. Requests without a value rank worst: +Inf where lower
+// is better, 0 where higher is. ok is false when N is zero.
+func (d Distribution) Percentile(p float64) (v float64, ok bool) {
+	n := d.N()
+	if n == 0 {
+		return 0, false
+	}
+	// The subtraction absorbs p/100·N landing a rounding error above a whole
+	// number: 0.999·1000 is 999.0000000000001 in binary.
+	rank := int(math.Ceil(p/100*float64(n) - 1e-9))
+	rank = min(max(rank, 1), n)
+	if d.Better == HigherIsBetter {
+		if rank <= d.Worst {
+			return 0, true
+		}
+		return d.Values[rank-d.Worst-1], true
+	}
+	if rank > len(d.Values) {
+		return math.Inf(1), true
+	}
+	return d.Values[rank-1], true
+}
+
+// Mean is the arithmetic mean of the observations alone; the requests without
+// one are left out, and the caller says how many (Worst). ok is false when
+// there is no observation.
+func (d Distribution) Mean() (v float64, ok bool) {
+	if len(d.Values) == 0 {
+		return 0, false
+	}
+	sum := 0.0
+	for _, x := range d.Values {
+		sum += x
+	}
+	return sum / float64(len(d.Values)), true
+}
+
+// Stat returns the value of a statistic of the distribution. Min, Max and
+// Every count requests without a value as worst; Every is the worst one.
+func (d Distribution) Stat(s Stat) (v float64, ok bool) {
+	if d.N() == 0 {
+		return 0, false
+	}
+	switch s.Kind {
+	case Mean:
+		return d.Mean()
+	case Percentile:
+		return d.Percentile(s.P)
+	case Min:
+		if d.Better == HigherIsBetter && d.Worst > 0 {
+			return 0, true
+		}
+		if len(d.Values) == 0 {
+			return math.Inf(1), true
+		}
+		return d.Values[0], true
+	case Max:
+		if d.Better != HigherIsBetter && d.Worst > 0 {
+			return math.Inf(1), true
+		}
+		if len(d.Values) == 0 {
+			return 0, true
+		}
+		return d.Values[len(d.Values)-1], true
+	case Every:
+		if d.Better == HigherIsBetter {
+			return d.Stat(Stat{Kind: Min})
+		}
+		return d.Stat(Stat{Kind: Max})
+	}
+	return 0, false
+}
+
+func sortByStart(samples []*Sample) {
+	slices.SortFunc(samples, func(a, b *Sample) int {
+		return cmp.Or(cmp.Compare(a.Round, b.Round), cmp.Compare(a.Order, b.Order), cmp.Compare(a.Sent, b.Sent))
+	})
+}
+
+// MeasuredSamples returns every judged request of the level, in order of
+// start.
+func (l *Level) MeasuredSamples() []*Sample {
+	var out []*Sample
+	for _, r := range l.Rounds {
+		out = append(out, r.MeasuredSamples()...)
+	}
+	return out
+}
+
+// Due is the number of requests that the plan wanted measured.
+func (l *Level) Due() int {
+	n := 0
+	for _, r := range l.Rounds {
+		n += r.Due
+	}
+	return n
+}
+
+// Of returns the distribution of a PerRequest or PerGap metric over samples.
+// Percentiles of a PerRequest metric speak of every request; those of a PerGap
+// metric of every gap, a failed request counting as one worst gap.
+func Of(def Def, samples []*Sample) Distribution {
+	var values []float64
+	worst := 0
+	for _, s := range samples {
+		if def.Scope == PerGap {
+			for _, g := range s.Gaps {
+				values = append(values, float64(g)/1e6)
+			}
+			if !s.Completed() {
+				worst++
+			}
+			continue
+		}
+		if v, ok := s.Value(def.Name); ok && s.Completed() {
+			values = append(values, v)
+		} else {
+			worst++
+		}
+	}
+	return NewDistribution(values, worst, def.Better)
+}
+
+// Value is a number that may be missing, with the reason.
+type Value struct {
+	V   float64
+	OK  bool
+	Why string // when !OK: why there is no value
+}
+
+// Some is a value that exists.
+func Some(v float64) Value { return Value{V: v, OK: true} }
+
+// None is no value, with the reason.
+func None(why string) Value { return Value{Why: why} }
