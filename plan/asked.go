@@ -1,0 +1,47 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Asked is what the workload's requests to s are like under l: a recording of
+// other ones cannot be judged by this plan.
+func (w *Workload) Asked(s *Server, l *Load) *metric.Asked {
+	return &metric.Asked{
+		Engine:  s.Engine,
+		API:     string(w.API),
+		Input:   w.Input,
+		Output:  w.Output.Mean,
+		Jitter:  w.Output.Jitter,
+		Natural: w.Output.Natural,
+		Pause:   l.Pause,
+		Request: w.Request.hash(),
+	}
+}
+
+// hash is "" for a request without settings of its own.
+func (r Request) hash() string {
+	if r.Model == "" && r.Temperature == nil && len(r.Stop) == 0 && len(r.Extra) == 0 {
+		return ""
+	}
+	extra := map[string]json.RawMessage{}
+	for name, v := range r.Extra {
+		v, _ = v.UnmarkDeep()
+		raw, err := ctyjson.Marshal(v, v.Type())
+		if err != nil {
+			raw = json.RawMessage(`"not JSON"`)
+		}
+		extra[name] = raw
+	}
+	// Maps are written in the order of their keys; strings and numbers cannot
+	// fail to be written.
+	raw, _ := json.Marshal([]any{r.Model, r.Temperature, r.Stop, extra})
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:8])
+}

@@ -1,0 +1,139 @@
+package plan
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+)
+
+// llamaNo are the flags of llama-server that have a --no- form.
+var llamaNo = map[string]bool{
+	"cont-batching": true, "context-shift": true, "escape": true, "host": true, "jinja": true, "kv-offload": true,
+	"kv-unified": true, "mmap": true, "mmproj": true, "mmproj-offload": true, "op-offload": true, "perf": true,
+	"prefill-assistant": true, "repack": true, "slots": true, "ui": true, "warmup": true, "webui": true,
+}
+
+var flagName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+
+// CommandLine turns flags into the words of an engine's command line, followed
+// by args as they are:
+//
+//	true           --x
+//	false          --no-x where the engine has it, else an error
+//	null           nothing
+//	number, text   --x v; --x=v for text that starts with a dash, which argparse would take for a flag
+//	list           --x v w …; an object in it is JSON
+//	object         --x {"…":…}
+//
+// Names of one letter get one dash. Problems are reported at the flag.
+func CommandLine(engine string, flags []Flag, args []string) ([]string, hcl.Diagnostics) {
+	var words []string
+	var diags hcl.Diagnostics
+	for _, f := range flags {
+		w, p := flagWords(engine, f)
+		if p != nil {
+			rng := f.Range
+			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: p.summary, Detail: p.detail, Subject: &rng})
+			continue
+		}
+		words = append(words, w...)
+	}
+	return append(words, args...), diags
+}
+
+func flagWords(engine string, f Flag) ([]string, *problem) {
+	if strings.HasPrefix(f.Name, "-") {
+		return nil, problemf(sumFlagName, "Write the flag without dashes: %s = …", strings.TrimLeft(f.Name, "-"))
+	}
+	if !flagName.MatchString(f.Name) || len(f.Name) > 128 {
+		return nil, problemf(sumFlagName, "%q is no flag: a name holds letters, digits, - and _.", f.Name)
+	}
+	if f.Value == cty.NilVal || f.Value.IsNull() {
+		return nil, nil
+	}
+	dashes := "--"
+	if len(f.Name) == 1 {
+		dashes = "-"
+	}
+	flag, v := dashes+f.Name, f.Value
+	if !v.IsWhollyKnown() {
+		return []string{flag, unknownText}, nil
+	}
+	switch ty := v.Type(); {
+	case ty == cty.Bool && v.True():
+		return []string{flag}, nil
+	case ty == cty.Bool:
+		return falseFlag(engine, f.Name)
+	case ty == cty.String || ty == cty.Number:
+		word, _ := convert.Convert(v, cty.String)
+		text := word.AsString()
+		if strings.ContainsRune(text, 0) {
+			return nil, problemf(sumFlagValue, "%s: a command line cannot hold a NUL byte.", f.Name)
+		}
+		if ty == cty.String && strings.HasPrefix(text, "-") && engine != "llama.cpp" && len(f.Name) > 1 {
+			return []string{flag + "=" + text}, nil
+		}
+		return []string{flag, text}, nil
+	case ty.IsObjectType() || ty.IsMapType():
+		word, p := jsonWord(f.Name, v)
+		return []string{flag, word}, p
+	case ty.IsTupleType() || ty.IsListType() || ty.IsSetType():
+		if v.LengthInt() == 0 {
+			return nil, problemf(sumFlagValue, "%s: an empty list is no value; null leaves the flag out.", f.Name)
+		}
+		words := []string{flag}
+		for it := v.ElementIterator(); it.Next(); {
+			_, e := it.Element()
+			word, p := listWord(f.Name, e)
+			if p != nil {
+				return nil, p
+			}
+			words = append(words, word)
+		}
+		return words, nil
+	}
+	return nil, problemf(sumFlagValue, "%s cannot be %s.", f.Name, v.Type().FriendlyName())
+}
+
+func falseFlag(engine, name string) ([]string, *problem) {
+	if bare, ok := strings.CutPrefix(name, "no-"); ok {
+		return nil, problemf(sumFlagValue, "Instead of %s = false write %s = true.", name, bare)
+	}
+	if engine == "vllm" || engine == "llama.cpp" && llamaNo[name] {
+		return []string{"--no-" + name}, nil
+	}
+	return nil, problemf(sumFlagValue, "%s has no --no-%s: null leaves the flag out; the engine may have a flag of its own that turns it off, such as disable-%s.", engineName(engine), name, strings.TrimPrefix(name, "enable-"))
+}
+
+func engineName(engine string) string {
+	if engine == "openai" || engine == "" {
+		return "A server of unknown engine"
+	}
+	return engine
+}
+
+func listWord(name string, v cty.Value) (string, *problem) {
+	if v.IsNull() {
+		return "", problemf(sumFlagValue, "%s: a list must not hold null.", name)
+	}
+	if v.Type().IsPrimitiveType() {
+		word, err := convert.Convert(v, cty.String)
+		if err != nil || strings.ContainsRune(word.AsString(), 0) {
+			return "", problemf(sumFlagValue, "%s: a word cannot be made from %s.", name, v.Type().FriendlyName())
+		}
+		return word.AsString(), nil
+	}
+	return jsonWord(name, v)
+}
+
+func jsonWord(name string, v cty.Value) (string, *problem) {
+	data, err := ctyjson.Marshal(v, v.Type())
+	if err != nil {
+		return "", problemf(sumFlagValue, "%s cannot be written as JSON: %v.", name, err)
+	}
+	return string(data), nil
+}

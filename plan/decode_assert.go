@@ -1,0 +1,83 @@
+package plan
+
+import (
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// decodeAsserts keeps the conditions and evaluates each once with results of
+// the right type and no value: a wrong name is found before the run, not after
+// it.
+func (d *decoder) decodeAsserts() {
+	seen := map[string]hcl.Range{}
+	for _, blk := range d.blocks["assert"] {
+		name := blk.Labels[0]
+		if first, ok := seen[name]; ok {
+			d.errorf(blk.LabelRanges[0], sumDuplicateName, "assert %q is already declared at %s.", name, first)
+			continue
+		}
+		seen[name] = blk.DefRange
+		b := d.open(assertBlock, blk, &scope{ctx: d.base}, "assert."+name)
+		a := &Assert{Name: name, Condition: missing(b.rng), ErrorMessage: missing(b.rng), Context: d.base, Range: blk.DefRange}
+		if attr := b.attrs["condition"]; attr != nil {
+			a.Condition = attr.Expr
+		}
+		if attr := b.attrs["error_message"]; attr != nil {
+			a.ErrorMessage = attr.Expr
+		}
+		d.plan.Asserts = append(d.plan.Asserts, a)
+	}
+	if len(d.plan.Asserts) == 0 {
+		return
+	}
+	result := unknownResult(d.plan)
+	typ, unknown := result.Type(), map[string]cty.Value{"result": result}
+	for _, a := range d.plan.Asserts {
+		sc := scope{ctx: d.base, result: typ}.child(unknown)
+		d.checkAssert(a, sc)
+		// The environment that it reads goes into its context for good.
+		env := map[string]cty.Value{}
+		for _, expr := range []hcl.Expression{a.Condition, a.ErrorMessage} {
+			for _, t := range expr.Variables() {
+				if name := stepName(t, 1); t.RootName() == "env" && name != "" {
+					env[name] = cty.UnknownVal(cty.String)
+					if value, ok := d.environ[name]; ok {
+						env[name] = cty.StringVal(value)
+					}
+				}
+			}
+		}
+		if len(env) > 0 {
+			a.Context = scope{ctx: d.base}.child(map[string]cty.Value{"env": cty.ObjectVal(env)}).ctx
+		}
+	}
+}
+
+// missing stands for an expression that was reported as missing: its value is
+// of no type, so that nothing more is said about it.
+func missing(rng hcl.Range) hcl.Expression { return hcl.StaticExpr(cty.DynamicVal, rng) }
+
+func (d *decoder) checkAssert(a *Assert, sc *scope) {
+	if v, ok := d.eval(a.Condition, sc); ok && v != cty.DynamicVal {
+		switch v = d.unmark(v); {
+		case v.IsNull() || v.Type() != cty.Bool && v.Type() != cty.DynamicPseudoType:
+			d.errorf(a.Condition.Range(), sumAssertType, "A condition is true or false, such as result.… < 2; this one is %s.", v.Type().FriendlyNameForConstraint())
+		case !refersTo(a.Condition, "result"):
+			d.errorf(a.Condition.Range(), sumAssertConstant, "The condition does not depend on any result, so it has one answer before the run.")
+		}
+	}
+	if v, ok := d.eval(a.ErrorMessage, sc); ok {
+		if v = d.unmark(v); v.IsNull() || v.Type() != cty.String && v.Type() != cty.DynamicPseudoType {
+			d.errorf(a.ErrorMessage.Range(), sumWrongType, "error_message must be text.")
+		}
+	}
+}
+
+func refersTo(expr hcl.Expression, root string) bool {
+	for _, t := range expr.Variables() {
+		if t.RootName() == root {
+			return true
+		}
+	}
+	return false
+}

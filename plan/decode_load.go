@@ -1,0 +1,299 @@
+package plan
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// maxLevel is the most requests in flight or in one burst.
+const maxLevel = 1_000_000
+
+// loads reads the load blocks of a workload.
+func (b *body) loads(w *Workload) {
+	names := map[string]hcl.Range{}
+	blocks := b.blocksOf("load")
+	for i, blk := range blocks {
+		path := b.path + ".load"
+		if len(blocks) > 1 {
+			path += "[" + itoa(i) + "]"
+		}
+		l := b.d.open(loadBlock, blk, b.scope, path)
+		load := l.load()
+		for _, level := range load.Levels {
+			if first, ok := names[level.Name]; ok {
+				b.d.errorf(level.Range, sumDuplicateLevel, "The level %s is already at %s. Levels are named within their workload: leave one out, or make a workload of its own.", level.Name, first)
+				continue
+			}
+			names[level.Name] = level.Range
+		}
+		w.Loads = append(w.Loads, load)
+	}
+	if len(blocks) == 0 && len(b.blocksOf("capacity")) == 0 {
+		b.d.errorf(b.rng, sumNoLoad, "workload.%s needs a load block: load { concurrency = [1, 8] }, or a capacity block.", w.Address())
+	}
+}
+
+func (b *body) load() *Load {
+	l := &Load{Kind: metric.ClosedLoop, Range: b.rng}
+	attr := "concurrency"
+	switch closed, burst := b.given("concurrency"), b.given("burst"); {
+	case closed && burst:
+		b.d.errorf(b.attrs["burst"].NameRange, sumConflict, "One load block is either a closed loop (concurrency) or bursts: write two blocks.")
+	case burst:
+		attr, l.Kind = "burst", metric.Burst
+	case !closed && !b.later:
+		b.d.errorf(b.rng, sumLoadShape, "A load block needs concurrency = [1, 8] or burst = [8].")
+	}
+	seedsSet := b.given("seeds")
+	l.Seeds = b.seeds()
+	if b.given(attr) {
+		l.Levels = b.levels(attr, l.Kind)
+	}
+	if l.Kind == metric.Burst {
+		b.bursts(l)
+	} else {
+		b.requests(l, seedsSet)
+	}
+	l.Warmup = b.warmup()
+	l.Stagger = b.stagger(l.Kind)
+	l.Pause, _ = b.duration("pause", 0, 24*time.Hour) // of bursts: between one and the next
+	l.Timeout, _ = b.duration("timeout", time.Millisecond, 24*time.Hour)
+	return l
+}
+
+func (b *body) seeds() []int64 {
+	var seeds []int64
+	wrong := false
+	seen := map[int64]bool{}
+	for _, e := range b.list("seeds") {
+		n, ok := b.asInteger(e.rng, "seeds", e.value, -maxInteger, maxInteger)
+		switch {
+		case !ok:
+			wrong = true
+		case seen[n]:
+			b.d.errorf(e.rng, sumDuplicateSeed, "The seed %d is used twice: both rounds would send the same prompts.", n)
+		default:
+			seen[n] = true
+			seeds = append(seeds, n)
+		}
+	}
+	if len(seeds) == 0 {
+		if !wrong && b.isSet("seeds") {
+			b.d.errorf(b.rangeOf("seeds"), sumMissing, "seeds needs at least one whole number.")
+		}
+		seeds = []int64{1}
+	}
+	return seeds
+}
+
+func (b *body) levels(attr string, kind metric.LoadKind) []Level {
+	var levels []Level
+	elements := b.list(attr)
+	if len(elements) == 0 {
+		b.d.errorf(b.rangeOf(attr), sumLoadShape, "%s needs at least one level.", attr)
+	}
+	for _, e := range elements {
+		n, ok := b.asInteger(e.rng, attr, e.value, 1, maxLevel)
+		if !ok {
+			continue
+		}
+		if b.d.levels++; b.d.levels > maxLevels {
+			b.d.errorf(b.rng, sumTooManyInstances, "A plan has at most %d levels.", maxLevels)
+			return levels
+		}
+		levels = append(levels, Level{Name: levelName(kind, int(n)), N: int(n), Rounds: 1, Range: e.rng})
+	}
+	return levels
+}
+
+func levelName(kind metric.LoadKind, n int) string {
+	if kind == metric.Burst {
+		return "burst " + itoa(n)
+	}
+	return itoa(n)
+}
+
+// bursts makes each burst a round.
+func (b *body) bursts(l *Load) {
+	if b.given("requests") {
+		b.d.errorf(b.attrs["requests"].NameRange, sumConflict, "A burst sends as many requests as its level says; set how often with bursts.")
+	}
+	rounds, ok := b.integer("bursts", 1, 100_000)
+	if !ok {
+		rounds = 1
+	}
+	for i := range l.Levels {
+		l.Levels[i].Rounds = int(rounds)
+		l.Levels[i].Requests = l.Levels[i].N * int(rounds)
+	}
+}
+
+// DefaultRequests is how many requests of a level are measured when the plan
+// does not say: a wave for each of ten rounds, and above the 80 effective ones from which a p95 can be certified at three
+// looks. With 100 requests in five rounds a healthy server comes out
+// inconclusive in two of five simulated gates, with 200 in ten in one of 500.
+func DefaultRequests(level int) int {
+	if level <= 10 {
+		return 200
+	}
+	return max(300, 10*level)
+}
+
+// defaultRounds is how many of the ten default seeds a level uses: as many as
+// leave each round so many waves, and at least five, which is what an interval
+// over rounds needs.
+//
+// A fixed level takes one wave a round: rounds tell how sure a verdict may be,
+// and where they differ by 5 % ten of 30 requests settle a p95 at half its limit
+// in 99 of 100 simulated gates, five of 60 in 70. A search takes two, since it
+// pays for the warm-up of every round at every probe.
+func (l Level) defaultRounds(waves int) int { return min(max(l.Requests/(waves*l.N), 5), 10) }
+
+// requests sets the measured requests of closed-loop levels and splits them
+// over the seeds: all that the plan gives, or some of the default ones. A round
+// has at least as many as its level, so that each slot sends one: with fewer
+// requests there are fewer rounds.
+func (b *body) requests(l *Load, seedsSet bool) {
+	if b.given("bursts") {
+		b.d.errorf(b.attrs["bursts"].NameRange, sumConflict, "bursts belongs to burst; a closed loop has requests.")
+	}
+	byLevel, fallback, ok := b.requestCounts(l)
+	if !ok {
+		return
+	}
+	rng := b.rangeOf("requests")
+	var noted []string
+	for i := range l.Levels {
+		level := &l.Levels[i]
+		given := true
+		switch n, ok := byLevel[level.Name]; {
+		case ok:
+			level.Requests = n
+		case fallback > 0:
+			level.Requests = fallback
+		default:
+			level.Requests, given = DefaultRequests(level.N), false
+			if len(noted) < 20 {
+				noted = append(noted, level.Name+" = "+itoa(level.Requests))
+			}
+		}
+		if level.Requests < level.N {
+			b.d.errorf(rng, sumFewRequests, "The level %s needs at least %d requests, one for each in flight; it has %d.", level.Name, level.N, level.Requests)
+			level.Requests, given = level.N, false
+		}
+		level.Rounds = min(len(l.Seeds), level.Requests/level.N)
+		if !seedsSet {
+			level.Rounds = min(level.Rounds, level.defaultRounds(1))
+		}
+		if given && seedsSet && level.Rounds < len(l.Seeds) {
+			b.d.warnf(rng, sumFewRounds, "The level %s has %d requests for %d seeds; a round needs at least %d, so only %d of the seeds are used. %d requests use them all.",
+				level.Name, level.Requests, len(l.Seeds), level.N, level.Rounds, level.N*len(l.Seeds))
+		}
+	}
+	if len(noted) > 0 {
+		b.note("requests", "{ "+strings.Join(noted, ", ")+" }", b.spec.attr("requests").Computed)
+	}
+}
+
+// requestCounts reads a number, or an object with level names and default.
+func (b *body) requestCounts(l *Load) (byLevel map[string]int, fallback int, ok bool) {
+	v, ok := b.value("requests")
+	if !ok {
+		return nil, 0, b.unset("requests")
+	}
+	rng := b.rangeOf("requests")
+	if !v.Type().IsObjectType() && !v.Type().IsMapType() {
+		n, ok := b.asInteger(rng, "requests", v, 1, maxCount)
+		return nil, int(n), ok
+	}
+	if b.isUnknown(rng, "requests", v) {
+		return nil, 0, false
+	}
+	names, isLevel := []string{}, map[string]bool{}
+	for _, level := range l.Levels {
+		names = append(names, level.Name)
+		isLevel[level.Name] = true
+	}
+	byLevel = map[string]int{}
+	for it := v.ElementIterator(); it.Next(); {
+		k, e := it.Element()
+		key := k.AsString()
+		if key != "default" && !isLevel[key] && len(names) > 0 {
+			b.d.errorf(rng, sumUnknownLevel, "requests names %q, which is no level of this block; it has %s.", key, choices(names))
+			continue
+		}
+		if e.IsNull() {
+			continue
+		}
+		n, ok := b.asInteger(rng, "requests."+key, e, 1, maxCount)
+		if !ok {
+			return nil, 0, false
+		}
+		if key == "default" {
+			fallback = int(n)
+		} else {
+			byLevel[key] = int(n)
+		}
+	}
+	return byLevel, fallback, true
+}
+
+// auto says whether the attribute is "auto".
+func isAuto(v cty.Value) bool {
+	return v.Type() == cty.String && v.IsKnown() && !v.IsNull() && v.AsString() == "auto"
+}
+
+func (b *body) warmup() int {
+	v, ok := b.value("warmup")
+	if !ok || isAuto(v) {
+		return WarmupAuto
+	}
+	if v.Type() == cty.String {
+		b.wrongType(b.rangeOf("warmup"), "warmup", `a number of requests or "auto"`, v)
+		return WarmupAuto
+	}
+	n, ok := b.asInteger(b.rangeOf("warmup"), "warmup", v, 0, maxCount)
+	if !ok {
+		return WarmupAuto
+	}
+	return int(n)
+}
+
+func (b *body) stagger(kind metric.LoadKind) time.Duration {
+	if kind == metric.Burst {
+		if b.given("stagger") {
+			b.d.errorf(b.attrs["stagger"].NameRange, sumConflict, "A burst starts all its requests at once: it has no stagger.")
+		}
+		return 0
+	}
+	v, ok := b.value("stagger")
+	if !ok || isAuto(v) {
+		return StaggerAuto
+	}
+	dur, ok := b.asDuration(b.rangeOf("stagger"), "stagger", v, 0, time.Hour)
+	if !ok {
+		return StaggerAuto
+	}
+	return dur
+}
+
+// RoundRequests is how many of the level's requests round i (from 0) measures:
+// all rounds are equal, the first ones get one more where it does not divide.
+func (l Level) RoundRequests(i int) int {
+	n := l.Requests / l.Rounds
+	if i < l.Requests%l.Rounds {
+		n++
+	}
+	return n
+}
+
+// Seed of round i (from 0); bursts cycle through the seeds.
+func (l *Load) Seed(i int) int64 { return l.Seeds[i%len(l.Seeds)] }

@@ -1,0 +1,300 @@
+package plan
+
+import (
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+)
+
+// How long a server may take to get ready when the plan does not say.
+const (
+	readyProcess  = 10 * time.Minute
+	readyEndpoint = 30 * time.Second
+)
+
+// PortPlaceholder in a process's command stands for the port it shall use.
+const PortPlaceholder = "{port}"
+
+func (d *decoder) decodeServers() {
+	for _, blk := range d.blocks["server"] {
+		name := blk.Labels[0]
+		if !d.checkName(name, blk.LabelRanges[0]) {
+			continue
+		}
+		if first := d.servers[name]; first != nil {
+			d.errorf(blk.LabelRanges[0], sumDuplicateName, "server %q is already declared at %s.", name, first.rng)
+			continue
+		}
+		f := &family[Server]{rng: blk.DefRange}
+		d.servers[name] = f
+		d.expand(blk, &scope{ctx: d.base}, func(key string, each bool, sc *scope) {
+			s := d.decodeServer(name, key, blk, sc)
+			f.each = each
+			f.keys = append(f.keys, key)
+			f.members = append(f.members, s)
+			d.plan.Servers = append(d.plan.Servers, s)
+		})
+	}
+}
+
+func (d *decoder) decodeServer(name, key string, blk *hcl.Block, sc *scope) *Server {
+	s := &Server{Name: name, Key: key, Range: blk.DefRange}
+	b := d.open(serverBlock, blk, sc, "server."+s.Address())
+	s.Engine = b.oneOf("engine", Engines...)
+	s.Model = b.text("model")
+	s.Flags = b.flags()
+	s.Args = b.texts("args")
+	_, diags := CommandLine(s.Engine, s.Flags, s.Args)
+	d.add(diags...)
+
+	s.Endpoint = b.endpoint()
+	s.Process = b.process(s)
+	if sim := b.child("simulator"); sim != nil {
+		s.Simulator = &Simulator{Profile: sim.text("profile"), Range: sim.rng}
+		if n, ok := sim.integer("seed", -maxInteger, maxInteger); ok {
+			s.Simulator.Seed = n
+		}
+	}
+	switch containers := d.declares(blk, "container"); {
+	case s.Endpoint != nil && s.Process != nil:
+		d.errorf(s.Process.Range, sumServerTargets, "%s has an endpoint (%s) and a process: keep one.", s.Address(), s.Endpoint.Range)
+	case s.Endpoint == nil && s.Process == nil && s.Simulator == nil && !containers:
+		d.errorf(blk.DefRange, sumServerTarget, "%s needs an endpoint, a process, or a simulator alone.", s.Address())
+	}
+
+	s.Ready = b.ready(s)
+	s.Expect = b.expect()
+	return s
+}
+
+// declares says whether the block holds one of that type, supported or not.
+func (d *decoder) declares(blk *hcl.Block, name string) bool {
+	content, _, _ := blk.Body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: name}}})
+	return len(content.Blocks) > 0
+}
+
+func (b *body) endpoint() *Endpoint {
+	e := b.child("endpoint")
+	if e == nil {
+		return nil
+	}
+	out := &Endpoint{
+		Headers:  e.textMap("headers", true),
+		CAFile:   e.file("ca_file"),
+		ServedAs: e.text("served_as"),
+		Range:    e.rng,
+	}
+	if v, ok := e.value("url"); ok {
+		if out.URL, ok = e.asText(e.rangeOf("url"), "url", v); ok {
+			e.checkURL(out.URL)
+		}
+	}
+	if attr := e.attrs["api_key"]; attr != nil {
+		if v, ok := b.d.eval(attr.Expr, e.scope); ok && !v.IsNull() {
+			e.secretsFromEnv(attr.Expr, v)
+			out.APIKey, _ = e.asText(attr.Expr.Range(), "api_key", b.d.unmark(v))
+			b.d.addSecret(out.APIKey)
+		}
+	}
+	for name, value := range out.Headers {
+		if !headerName.MatchString(name) || strings.ContainsAny(value, "\r\n\x00") {
+			b.d.errorf(e.rangeOf("headers"), sumOutOfRange, "The header %q is no valid HTTP header.", name)
+		}
+		if secretHeader.MatchString(name) {
+			b.d.addSecret(value)
+		}
+	}
+	return out
+}
+
+var (
+	headerName   = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+	secretHeader = regexp.MustCompile(`(?i)auth|key|token|secret|cookie`)
+)
+
+func (b *body) checkURL(text string) {
+	if text == unknownText {
+		return
+	}
+	rng := b.rangeOf("url")
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		b.d.errorf(rng, sumURL, `%q is no URL: it starts with http:// or https://, such as "http://127.0.0.1:8000".`, text)
+	case u.Scheme != "http" && u.Scheme != "https":
+		b.d.errorf(rng, sumURL, `The URL starts with http:// or https://, such as "http://127.0.0.1:8000".`)
+	case u.Host == "" || u.Hostname() == "":
+		b.d.errorf(rng, sumURL, "The URL names no host.")
+	case u.User != nil:
+		b.d.errorf(rng, sumURL, "Credentials do not belong in the URL, where logs show them: use api_key or headers.")
+	case u.RawQuery != "" || u.Fragment != "":
+		b.d.errorf(rng, sumURL, "The URL is a base to which paths are added: it has no ? and no #.")
+	}
+}
+
+// file is a path resolved against the plan's folder; "" when not set.
+func (b *body) file(name string) string {
+	p := b.text(name)
+	if p == "" || p == unknownText || filepath.IsAbs(p) {
+		return p
+	}
+	return filepath.Join(b.d.dir, filepath.FromSlash(p))
+}
+
+func (b *body) process(s *Server) *Process {
+	p := b.child("process")
+	if p == nil {
+		return nil
+	}
+	out := &Process{Command: p.texts("command"), Env: p.textMap("env", true), Dir: p.file("dir"), Range: p.rng}
+	if p.isSet("command") && (len(out.Command) == 0 || out.Command[0] == "") {
+		b.d.errorf(p.rangeOf("command"), sumMissing, `command names a program: ["vllm", "serve", "Qwen/Qwen3-8B"].`)
+	}
+	if n, ok := p.integer("port", 1, 65535); ok {
+		out.Port = int(n)
+	} else if !p.given("port") {
+		p.note("port", p.spec.attr("port").Computed, "")
+		if p.isSet("command") && !mentionsPort(out.Command, s) {
+			b.d.errorf(p.rangeOf("command"), sumPort, `Nothing tells the program its port: write "--port", "%s" in command, or set port to the one it uses.`, PortPlaceholder)
+		}
+	}
+	for name := range out.Env {
+		if name == "" || strings.ContainsAny(name, "=\x00") {
+			b.d.errorf(p.rangeOf("env"), sumInvalidName, "%q is no name of an environment variable.", name)
+		}
+	}
+	return out
+}
+
+func mentionsPort(command []string, s *Server) bool {
+	has := func(text string) bool { return strings.Contains(text, PortPlaceholder) }
+	return slices.ContainsFunc(command, has) || slices.ContainsFunc(s.Args, has) ||
+		slices.ContainsFunc(s.Flags, func(f Flag) bool {
+			return f.Name == "port" || f.Value.Type() == cty.String && f.Value.IsKnown() && !f.Value.IsNull() && has(f.Value.AsString())
+		})
+}
+
+func (b *body) ready(s *Server) Ready {
+	r := b.child("ready")
+	if r == nil {
+		r = b.absent("ready")
+	}
+	out := Ready{}
+	if len(b.blocks["ready"]) > 0 {
+		out.Range = r.rng
+	}
+	if t, ok := r.duration("timeout", time.Millisecond, 24*time.Hour); ok {
+		out.Timeout = t
+		return out
+	}
+	out.Timeout = readyEndpoint
+	why := "it runs already"
+	if s.Process != nil {
+		out.Timeout, why = readyProcess, "it is started"
+	}
+	if !r.given("timeout") {
+		r.note("timeout", fmt.Sprintf("%q", plainDuration(out.Timeout)), why)
+	}
+	return out
+}
+
+func (b *body) expect() map[string]string {
+	e := b.child("expect")
+	if e == nil {
+		return nil
+	}
+	out := map[string]string{}
+	for _, attr := range sortedAttributes(e.attrs) {
+		v, ok := e.value(attr.Name)
+		if !ok {
+			continue
+		}
+		if v.IsKnown() && (v.Type() == cty.Number || v.Type() == cty.Bool) {
+			v, _ = convert.Convert(v, cty.String)
+		}
+		if s, ok := e.asText(attr.Expr.Range(), attr.Name, v); ok {
+			out[attr.Name] = s
+		}
+	}
+	return out
+}
+
+// flags reads the engine's command line. Written as a literal object it keeps
+// the order and place of each flag; computed, the flags are sorted by name.
+func (b *body) flags() []Flag {
+	attr := b.attrs["flags"]
+	if attr == nil {
+		return nil
+	}
+	var out []Flag
+	add := func(name string, v cty.Value, rng hcl.Range) {
+		if slices.ContainsFunc(out, func(f Flag) bool { return f.Name == name }) {
+			b.d.errorf(rng, sumDuplicateName, "The flag %s is set twice.", name)
+			return
+		}
+		out = append(out, Flag{Name: name, Value: b.d.unmark(v), Range: rng})
+	}
+	if pairs, diags := hcl.ExprMap(attr.Expr); !diags.HasErrors() {
+		for _, p := range pairs {
+			if dottedKey(p.Key) {
+				b.d.errorf(p.Key.Range(), sumAmbiguousKey, ambiguousKey)
+				continue
+			}
+			key, ok := b.d.eval(p.Key, b.scope)
+			if !ok {
+				continue
+			}
+			v, ok := b.d.eval(p.Value, b.scope)
+			if !ok {
+				continue
+			}
+			key, err := convert.Convert(b.d.unmark(key), cty.String)
+			if err != nil || key.IsNull() || !key.IsKnown() {
+				b.d.errorf(p.Key.Range(), sumFlagName, "A flag's name is text that is known.")
+				continue
+			}
+			add(key.AsString(), v, hcl.RangeBetween(p.Key.Range(), p.Value.Range()))
+		}
+	} else {
+		v, ok := b.d.eval(attr.Expr, b.scope)
+		if !ok {
+			return nil
+		}
+		v = b.d.unmark(v)
+		if v.IsNull() {
+			return nil
+		}
+		if ty := v.Type(); !v.IsKnown() || !(ty.IsObjectType() || ty.IsMapType()) {
+			b.wrongType(attr.Expr.Range(), "flags", "an object: { max-model-len = 32768 }", v)
+			return nil
+		}
+		for it := v.ElementIterator(); it.Next(); {
+			key, e := it.Element()
+			add(key.AsString(), e, attr.Expr.Range())
+		}
+	}
+	return out
+}
+
+// ambiguousKey explains what { a.b = … } may mean.
+const ambiguousKey = `Quote a name that contains a dot, { "a.b" = … }; put a reference in parentheses, { (var.x) = … }.`
+
+// dottedKey says whether an object's key is written a.b, which HCL refuses
+// because it could be a name or a reference.
+func dottedKey(key hcl.Expression) bool {
+	k, ok := key.(*hclsyntax.ObjectConsKeyExpr)
+	if !ok || k.ForceNonLiteral {
+		return false
+	}
+	t, diags := hcl.AbsTraversalForExpr(k.Wrapped)
+	return !diags.HasErrors() && len(t) > 1
+}

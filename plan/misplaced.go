@@ -1,0 +1,54 @@
+package plan
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+var quotedName = regexp.MustCompile(`"([^"]+)"`)
+
+// explainUnsupported adds to HCL's own words what this language knows: where a
+// misplaced setting belongs, and how a statistic is written.
+func (d *decoder) explainUnsupported(diags hcl.Diagnostics, spec *Block) {
+	for _, diag := range diags {
+		if diag.Summary != "Unsupported argument" && diag.Summary != "Unsupported block type" || strings.Contains(diag.Detail, "Did you mean") {
+			continue
+		}
+		m := quotedName.FindStringSubmatch(diag.Detail)
+		if m == nil {
+			continue
+		}
+		name := m[1]
+		if i := strings.LastIndexByte(name, '_'); i > 0 && (spec == slaBlock || spec == goodBlock) {
+			if def, ok := metric.Lookup(name[:i]); ok {
+				diag.Detail += " The statistic is part of the threshold: " + def.Name + " = " + example(def, spec == goodBlock) + "."
+				continue
+			}
+		}
+		if places := whereIs(Schema, "", name); len(places) > 0 {
+			diag.Detail += " It belongs in " + choices(places) + "."
+		}
+	}
+}
+
+// whereIs lists the blocks that may hold an attribute or block of that name.
+func whereIs(b *Block, path, name string) []string {
+	var places []string
+	if path != "" && (b.attr(name) != nil || b.block(name) != nil) {
+		places = append(places, path)
+	}
+	for _, c := range b.Blocks {
+		if !c.Later {
+			places = append(places, whereIs(c, strings.TrimPrefix(path+"."+c.Name, "."), name)...)
+		}
+	}
+	if path == "" && b.block(name) != nil {
+		places = append(places, "the top level of the plan")
+	}
+	return slices.Compact(places)
+}

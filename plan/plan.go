@@ -1,0 +1,285 @@
+// Package plan is the language: it reads plan files (HCL, native or JSON),
+// evaluates variables, locals and for_each, checks everything that can be
+// known before a server is started, and returns a Plan or diagnostics that
+// name file, line and a way out. It runs nothing and never touches the
+// network.
+package plan
+
+import (
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Plan is a checked plan: every default is filled in, every reference is
+// resolved, every threshold is in base units. What carries a Range remembers
+// where it was written.
+type Plan struct {
+	Path      string               // as the user named it
+	Files     map[string]*hcl.File // sources, for diagnostics; keyed by file name
+	Hash      string               // SHA-256 over sources and variable values, hex
+	Gate      Gate
+	Servers   []*Server   // in order of the source, for_each expanded in key order
+	Workloads []*Workload // likewise
+	Asserts   []*Assert
+	Defaults  []Default // every default that was filled in, in order of the source
+	// Secrets are the values that must never be printed, in ascending order:
+	// sensitive variables, api_key, headers that authenticate, and what
+	// env.NAME put into api_key, headers and env.
+	Secrets []string
+}
+
+// Default is one value that the plan did not set.
+type Default struct {
+	Path  string // "workload.general_chatbot.load.stagger"
+	Value string // as it would be written
+	Why   string // where the value comes from, when it is not a constant; else ""
+}
+
+// OnInconclusive says what an inconclusive verdict does to the run.
+type OnInconclusive string
+
+const (
+	Stop   OnInconclusive = "stop"   // exit 3
+	Extend OnInconclusive = "extend" // more samples within budget and max_requests, then stop
+	Warn   OnInconclusive = "warn"   // exit 0, shown as a warning
+)
+
+// Decide says how a threshold is decided.
+type Decide string
+
+const (
+	// Certified decides by exact tests at the plan's confidence.
+	Certified Decide = "certified"
+	// Estimate compares the point estimate, as published reports do.
+	Estimate Decide = "estimate"
+)
+
+// Gate is the policy of the plan; a workload may override what Policy holds.
+type Gate struct {
+	Policy
+	Budget      time.Duration // wall clock of the whole run; 0: none
+	MeasureOnly bool          // the plan may require nothing
+	Range       hcl.Range     // zero when the plan has no gate block
+}
+
+// Policy is the part of the gate that a workload may override.
+type Policy struct {
+	Confidence     float64 // in (0.5, 1); default 0.95
+	Decide         Decide
+	OnInconclusive OnInconclusive
+	MaxRequests    int // per level under Extend; 0: four times the planned ones
+}
+
+// Server is one server under test, or one instance of a for_each.
+type Server struct {
+	Name      string // the label
+	Key       string // of for_each; ""
+	Engine    string // vllm | sglang | llama.cpp | openai
+	Model     string // the real name; ""
+	Flags     []Flag // the engine's own command line, in order of the source
+	Args      []string
+	Ready     Ready
+	Expect    map[string]string // fingerprint key → what must be found
+	Endpoint  *Endpoint         // exactly one of Endpoint and Process (and, later, Container),
+	Process   *Process          // or Simulator alone
+	Simulator *Simulator        // beside one of them it is what --simulate uses instead
+	Range     hcl.Range
+}
+
+// Address is how expressions and reports name the server: vllm, vllm["on"].
+func (s *Server) Address() string { return address(s.Name, s.Key) }
+
+// Flag is one flag of the engine's own command line, as declared.
+type Flag struct {
+	Name  string // hyphenated, without dashes
+	Value cty.Value
+	Range hcl.Range
+}
+
+// Ready says when a started server counts as ready: one real completion.
+type Ready struct {
+	Timeout time.Duration
+	Range   hcl.Range
+}
+
+// Endpoint is a server that runs already.
+type Endpoint struct {
+	URL      string            // base, with or without /v1
+	APIKey   string            // "" sends none
+	Headers  map[string]string // sent with every request
+	CAFile   string            // PEM file of the CA to trust; resolved against the plan's folder
+	ServedAs string            // model id sent; "": asked from /v1/models
+	Range    hcl.Range
+}
+
+// Process is a server that tokgate starts as a child.
+type Process struct {
+	Command []string
+	Env     map[string]string
+	Dir     string // resolved against the plan's folder
+	Port    int    // 0: a free one is chosen; {port} in Command is replaced by it
+	Range   hcl.Range
+}
+
+// Simulator is the built-in server.
+type Simulator struct {
+	Profile string // name of a shipped profile, or a path relative to the plan
+	Seed    int64
+	Range   hcl.Range
+}
+
+// API is which endpoint a workload uses.
+type API string
+
+const (
+	Chat        API = "chat"
+	Completions API = "completions"
+)
+
+// Workload is what is sent, how it arrives, and what must hold.
+type Workload struct {
+	Name        string
+	Key         string // of for_each; ""
+	Description string
+	Servers     []*Server // on which it runs, one case each and level
+	API         API
+	Input       int // tokens of each prompt, by the server's count, chat template included
+	Output      Output
+	Request     Request
+	Loads       []*Load
+	SLAs        []*SLA
+	Good        []*Threshold // per-request bounds of goodput: statistic "every"
+	Capacity    *Capacity    // nil: none is searched
+	Policy      Policy       // of the gate, overridden here
+	Range       hcl.Range
+}
+
+// Address is how expressions and reports name the workload.
+func (w *Workload) Address() string { return address(w.Name, w.Key) }
+
+// Output is how long the answers are.
+type Output struct {
+	Mean    int     // tokens; of a natural answer the most
+	Jitter  float64 // lengths are uniform in Mean·(1±Jitter); in [0, 1)
+	Natural bool    // the model ends by itself; no exact-length check
+}
+
+// Request is what else a request carries.
+type Request struct {
+	Model       string // id sent; "": the server's
+	Temperature *float64
+	Stop        []string
+	// Extra holds further fields of the request body, as declared: chat
+	// template arguments, engine extras.
+	Extra map[string]cty.Value
+}
+
+// Load is one load block: a shape and its levels.
+type Load struct {
+	Kind   metric.LoadKind
+	Levels []Level
+	Seeds  []int64 // one round each; for a burst level Bursts rounds cycle through them
+	Warmup int     // requests before each round; WarmupAuto: the level's own concurrency
+	// Stagger is the time between two slots' starts; StaggerAuto spreads them
+	// over one request's expected duration.
+	Stagger time.Duration
+	Pause   time.Duration // between a slot's answer and its next request
+	Timeout time.Duration // of one request
+	Range   hcl.Range
+}
+
+// WarmupAuto and StaggerAuto are the "auto" of the language.
+const (
+	WarmupAuto  = -1
+	StaggerAuto = time.Duration(-1)
+)
+
+// Level is one level of a load block.
+type Level struct {
+	Name     string // "30", "burst 8": unique within the workload
+	N        int    // requests in flight, or in one burst
+	Requests int    // measured requests, all rounds together; split over the rounds
+	Rounds   int    // at least 1
+	Range    hcl.Range
+}
+
+// Capacity asks for the largest level at which the sla blocks that are
+// AtCapacity still hold.
+type Capacity struct {
+	Over metric.LoadKind
+	From int // smallest level, at least 1
+	UpTo int // largest level, at least From
+	// Resolution is how far apart the largest level that passes and the
+	// smallest that fails may stay; at least 1. Relative widens it to a share
+	// of the capacity, in [0, 1).
+	Resolution int
+	Relative   float64
+	Require    int           // from From to UpTo; 0: measured only
+	Budget     time.Duration // of the search on one server; 0: none of its own
+	Requests   int           // at the first look at a level; 0: DefaultRequests
+	Confirm    bool          // measure the answer again on fresh requests
+	// Load is how the search sends: seeds, warm-up, stagger, pause and
+	// time-out, without levels.
+	Load  *Load
+	Range hcl.Range
+}
+
+// Severity says whether a missed threshold fails the gate.
+type Severity string
+
+const (
+	SeverityError Severity = "error"
+	SeverityWarn  Severity = "warn"
+)
+
+// SLA is one sla block.
+type SLA struct {
+	At         []string // level names; once the plan is checked empty only with AtCapacity
+	AtCapacity bool     // it bounds the capacity too: at holds "capacity", or was not set
+	Severity   Severity
+	Thresholds []*Threshold
+	Range      hcl.Range
+}
+
+// Op is the comparison of a threshold.
+type Op string
+
+const (
+	Less         Op = "<"
+	LessEqual    Op = "<="
+	Greater      Op = ">"
+	GreaterEqual Op = ">="
+)
+
+// Threshold is one bound: "p95 < 8s".
+type Threshold struct {
+	Metric metric.Def
+	Stat   metric.Stat
+	Op     Op      // "" for "every" of success, which needs no limit
+	Limit  float64 // in the metric's base unit
+	Text   string  // as the author wrote it
+	Range  hcl.Range
+}
+
+// Assert is a free condition over results. It is a point estimate.
+type Assert struct {
+	Name         string
+	Condition    hcl.Expression
+	ErrorMessage hcl.Expression
+	// Context holds variables, locals, the environment and functions; the
+	// caller adds result, of ResultType, in a child of it. Values may carry
+	// marks: unmark what comes out.
+	Context *hcl.EvalContext
+	Range   hcl.Range
+}
+
+func address(name, key string) string {
+	if key == "" {
+		return name
+	}
+	return name + `["` + key + `"]`
+}

@@ -1,0 +1,177 @@
+package plan
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// resultStats are the statistics of a per-request metric that result always
+// has, besides every percentile that an assert of the plan names.
+var resultStats = []string{"mean", "min", "max", "p1", "p5", "p10", "p25", "p50", "p75", "p90", "p95", "p99"}
+
+// resultCounts are the numbers of a level that are no metrics.
+var resultCounts = []string{
+	"requests",      // that were due
+	"completed",     // of them
+	"failed",        // of them
+	"goodput_share", // good requests / due, from 0 to 1
+}
+
+// ResultType is the type of result in an assert:
+//
+//	result.SERVER.WORKLOAD.level[N].METRIC.STATISTIC   number, in base units
+//	result.SERVER.WORKLOAD.level[N].METRIC             number, of a level-wide metric
+//	result.SERVER.WORKLOAD.level[N].requests           likewise completed, failed, goodput_share
+//
+// SERVER and WORKLOAD are a name, or name["key"] under for_each. Level names
+// that are no number are quoted: level["burst 8"]. Statistics are mean, min,
+// max, p1, p5, p10, p25, p50, p75, p90, p95, p99 and whatever other percentile
+// an assert of the plan names, such as ["p99.9"]; metric.ParseStat reads each
+// of them. A value that does not exist is null, so that a condition on it is
+// an error and never holds.
+func ResultType(p *Plan) cty.Type { return unknownResult(p).Type() }
+
+// unknownResult is a value of that type whose numbers are not known yet: a
+// condition evaluated on it shows every wrong name in it, in the bodies of for
+// expressions too.
+func unknownResult(p *Plan) cty.Value {
+	level := unknownLevelValue(p)
+	servers := instances{}
+	for _, s := range p.Servers {
+		workloads := instances{}
+		for _, w := range p.Workloads {
+			if !slices.Contains(w.Servers, s) {
+				continue
+			}
+			levels := map[string]cty.Value{}
+			for _, l := range w.Loads {
+				for _, lv := range l.Levels {
+					levels[lv.Name] = level
+				}
+			}
+			workloads.put(w.Name, w.Key, cty.ObjectVal(map[string]cty.Value{"level": cty.ObjectVal(levels)}))
+		}
+		servers.put(s.Name, s.Key, workloads.value())
+	}
+	return servers.value()
+}
+
+// instances are values by name and for_each key; the key is "" without one.
+type instances map[string]map[string]cty.Value
+
+func (in instances) put(name, key string, v cty.Value) {
+	if in[name] == nil {
+		in[name] = map[string]cty.Value{}
+	}
+	in[name][key] = v
+}
+
+func (in instances) value() cty.Value {
+	all := map[string]cty.Value{}
+	for name, byKey := range in {
+		if single, ok := byKey[""]; ok {
+			all[name] = single
+		} else {
+			all[name] = cty.ObjectVal(byKey)
+		}
+	}
+	return cty.ObjectVal(all)
+}
+
+func unknownLevelValue(p *Plan) cty.Value {
+	number := cty.UnknownVal(cty.Number)
+	stats := map[string]cty.Value{}
+	for _, s := range append(namedPercentiles(p), resultStats...) {
+		stats[s] = number
+	}
+	perRequest := cty.ObjectVal(stats)
+	attrs := map[string]cty.Value{}
+	for _, d := range metric.Defs {
+		switch {
+		case d.Later:
+		case d.Scope == metric.PerLevel:
+			attrs[d.Name] = number
+		default:
+			attrs[d.Name] = perRequest
+		}
+	}
+	for _, c := range resultCounts {
+		attrs[c] = number
+	}
+	return cty.ObjectVal(attrs)
+}
+
+// namedPercentiles are those that the plan's asserts refer to.
+func namedPercentiles(p *Plan) []string {
+	found := map[string]bool{}
+	for _, a := range p.Asserts {
+		for _, expr := range []hcl.Expression{a.Condition, a.ErrorMessage} {
+			for _, t := range expr.Variables() {
+				if t.RootName() != "result" {
+					continue
+				}
+				for i := range t[1:] {
+					name := stepName(t, i+1)
+					if s, err := metric.ParseStat(name); err == nil && s.Kind == metric.Percentile && s.String() == name {
+						found[name] = true
+					}
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+var percentileStep = regexp.MustCompile(`^p\d+$`)
+
+// checkResult follows a reference through the type of result and says at the
+// first step that leads nowhere what there would be.
+func (d *decoder) checkResult(t hcl.Traversal, typ cty.Type) bool {
+	path := "result"
+	for i := 1; i < len(t); i++ {
+		rng := t[i].SourceRange()
+		name := stepName(t, i)
+		if index, ok := t[i].(hcl.TraverseIndex); ok && percentileStep.MatchString(stepName(t, i-1)) && index.Key.Type() == cty.Number {
+			d.errorf(hcl.RangeBetween(t[i-1].SourceRange(), rng), sumPercentileIndex, `%s.%s would be an index: write ["%s.%s"].`, stepName(t, i-1), name, stepName(t, i-1), name)
+			return false
+		}
+		if d.full() {
+			return false
+		}
+		if !typ.IsObjectType() {
+			d.errorf(rng, sumResultReference, "%s is a number: there is nothing in it.", path)
+			return false
+		}
+		if name == "" || !typ.HasAttribute(name) {
+			if def, ok := metric.Lookup(name); ok && def.Later {
+				d.later(rng, "The metric "+name)
+				return false
+			}
+			have := slices.Sorted(maps.Keys(typ.AttributeTypes()))
+			hint := didYouMean(name, have)
+			if hint == "" {
+				hint = " It has " + choices(have) + "."
+			}
+			d.errorf(rng, sumResultReference, "%s has no %q.%s", path, name, hint)
+			return false
+		}
+		typ = typ.AttributeType(name)
+		if strings.ContainsAny(name, " .") || !isIdentifierStart(name) {
+			path += `["` + name + `"]`
+		} else {
+			path += "." + name
+		}
+	}
+	return true
+}
+
+func isIdentifierStart(s string) bool {
+	return s != "" && (s[0] < '0' || s[0] > '9')
+}

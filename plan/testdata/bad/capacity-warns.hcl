@@ -1,0 +1,16 @@
+server "s" {
+  endpoint { url = "http://127.0.0.1:8000" }
+}
+
+workload "warns" {
+  input_tokens  = 1024
+  output_tokens = 128
+  sla {
+    severity = "warn"
+    ttft     = "p95 < 8s"
+  }
+  capacity { # ERROR: Capacity without threshold
+    up_to   = 64
+    require = 8
+  }
+}

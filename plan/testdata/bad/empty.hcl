@@ -1,0 +1,1 @@
+# ERROR: Plan requires nothing

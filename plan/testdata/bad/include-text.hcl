@@ -1,0 +1,1 @@
+include = "lib/included.hcl" # ERROR: Invalid include

@@ -1,0 +1,1 @@
+include = ["../includes.hcl"] # ERROR: Include cycle

@@ -1,0 +1,3 @@
+server "s" {
+  endpoint { url = "http://127.0.0.1:8000" }
+}

@@ -1,0 +1,64 @@
+server "s" {
+  container { # ERROR: Not supported yet
+    image = "vllm/vllm-openai:v0.19.1"
+    gpus  = 1
+  }
+}
+
+server "gateway" {
+  endpoint {
+    url      = "http://127.0.0.1:8000"
+    replicas = 2 # ERROR: Not supported yet
+  }
+}
+
+workload "w" {
+  input_tokens  = 1024
+  output_tokens = 128
+
+  load { concurrency = [1, 8] }
+  load {
+    rate     = ["0.5 req/s", "2 req/s"] # ERROR: Not supported yet
+    arrivals = "poisson"                # ERROR: Not supported yet
+    duration = "5m"                     # ERROR: Not supported yet
+  }
+  load {
+    trace   = "traffic.jsonl" # ERROR: Not supported yet
+    speedup = 2               # ERROR: Not supported yet
+  }
+  load {
+    users      = [50, 100]       # ERROR: Not supported yet
+    think_time = "lognormal 20s" # ERROR: Not supported yet
+  }
+  prompt { # ERROR: Not supported yet
+    turns = 6
+  }
+  sla {
+    at          = ["capacity"]
+    success     = "every"
+    preemptions = "< 1" # ERROR: Not supported yet
+  }
+  capacity {
+    over    = "rate" # ERROR: Not supported yet
+    up_to   = 128
+    require = 30
+  }
+}
+
+compare "mtp" { # ERROR: Not supported yet
+  control   = server.s
+  candidate = server.gateway
+}
+
+assert "kv cache did not thrash" {
+  condition     = result.s.w.level[8].preemptions == 0 # ERROR: Not supported yet
+  error_message = "Preempted."
+}
+
+prices { # ERROR: Not supported yet
+  gpu_hour = 2.5
+}
+
+locals {
+  base = base.server.vllm # ERROR: Not supported yet
+}

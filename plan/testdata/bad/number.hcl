@@ -1,0 +1,3 @@
+locals {
+  x = 1e99999 # ERROR: Number out of range
+}

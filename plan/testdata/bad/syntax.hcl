@@ -1,0 +1,4 @@
+server "s" {
+  endpoint { url = "http://127.0.0.1:8000" # ERROR: Invalid single-argument block definition
+  model = "x"
+}

@@ -1,0 +1,9 @@
+server "s" {
+  endpoint { url = "http://127.0.0.1:8000" }
+}
+workload "w" {
+  input_tokens  = 1024
+  output_tokens = 128
+  load { concurrency = [1, 8] }
+  sla { ttft = p95 < 8 } # ERROR: Unknown reference
+}

@@ -1,0 +1,11 @@
+# The least a plan says.
+server "local" {
+  endpoint { url = "http://127.0.0.1:8000" }
+}
+
+workload "chat" {
+  input_tokens  = 1024
+  output_tokens = 128
+  load { concurrency = [1, 8] }
+  sla { ttft = "p95 < 8s" }
+}
