@@ -1,0 +1,180 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Answer is the token state machine: the Stream that fills in a Sample. It
+// knows events and times only, neither HTTP nor SSE nor JSON, so that the same
+// rules hold over a socket and in virtual time.
+//
+//   - The first token is the first event with content, reasoning or a tool
+//     call. A role-only or empty delta is none.
+//   - Usage is the last one that counted something.
+//   - An answer is complete when it had a token and a finish_reason and the
+//     stream then ended by itself or said [DONE]; some servers never send
+//     [DONE]. Without a token it is empty, without a finish_reason truncated.
+//   - An answer without usage is complete, with Sample.Usage nil: what a
+//     missing count means is the judgement's business.
+//
+// An Answer may be used again after End, by Reset.
+type Answer struct {
+	sample *metric.Sample
+	done   func(*metric.Sample)
+	usage  metric.Usage
+	told   int  // tokens told by events up to the first chunk
+	ended  bool // End was called
+	closed bool // [DONE] was read
+}
+
+// NewAnswer returns an Answer that fills in s, whose identity, InputAsked and
+// OutputAsked the caller has set, and calls done, if not nil, from End.
+func NewAnswer(s *metric.Sample, done func(*metric.Sample)) *Answer {
+	a := new(Answer)
+	a.Reset(s, done)
+	return a
+}
+
+// Reset makes a ready for another request.
+func (a *Answer) Reset(s *metric.Sample, done func(*metric.Sample)) {
+	*a = Answer{sample: s, done: done}
+}
+
+// Sample is what a fills in. It is complete once End was called.
+func (a *Answer) Sample() *metric.Sample { return a.sample }
+
+// Sent records when the first byte was written.
+func (a *Answer) Sent(at time.Duration) { a.sample.Sent = at }
+
+// Reconnect counts a kept-alive connection that was found dead.
+func (a *Answer) Reconnect() { a.sample.Reconnects++ }
+
+// Headers records the answer's head.
+func (a *Answer) Headers(at time.Duration, status int) {
+	a.sample.Headers, a.sample.Status = at, status
+}
+
+// maxGaps bounds what is reserved for gaps before the first token; a longer
+// answer grows them.
+const maxGaps = 8192
+
+// Event records one event. What follows an error event or [DONE] is ignored.
+func (a *Answer) Event(at time.Duration, e *Event) {
+	s := a.sample
+	if a.closed || a.ended || s.Failure != nil {
+		return
+	}
+	if e.Err != "" {
+		s.Failure = &metric.Failure{Kind: metric.FailStream, Message: e.Err}
+		return
+	}
+	if e.Usage != nil && (e.Usage.Input > 0 || e.Usage.Output > 0) {
+		a.usage = metric.Usage(*e.Usage)
+		s.Usage = &a.usage
+	}
+	if s.Chunks == 0 {
+		a.told += e.Tokens
+	}
+	if e.Content || e.Reasoning || e.ToolCall {
+		a.chunk(at, e)
+	}
+	if e.Finish != "" {
+		s.Finish = e.Finish
+	}
+	a.closed = e.Done
+}
+
+func (a *Answer) chunk(at time.Duration, e *Event) {
+	s := a.sample
+	s.Chunks++
+	if s.Chunks == 1 {
+		s.First = at
+		// Events name their own tokens, continuous usage those up to now. Both
+		// include tokens whose text was held back, which is right: they were
+		// made before the first chunk.
+		s.FirstTokens = a.told
+		if s.FirstTokens == 0 {
+			s.FirstTokens = e.Made
+		}
+		if s.FirstTokens == 0 && e.Usage != nil {
+			s.FirstTokens = e.Usage.Output
+		}
+		if n := min(s.OutputAsked, maxGaps) - 1; n > cap(s.Gaps) {
+			s.Gaps = make(metric.Gaps, 0, n)
+		}
+	} else {
+		s.Gaps.Add(at - s.Last)
+	}
+	s.Last = at
+	if s.FirstAnswer == 0 && (e.Content || e.ToolCall) {
+		s.FirstAnswer = at
+	}
+}
+
+// End settles what became of the request.
+func (a *Answer) End(at time.Duration, err error) {
+	if a.ended {
+		return
+	}
+	a.ended = true
+	s := a.sample
+	s.End = at
+	if s.Usage != nil {
+		u := a.usage
+		s.Usage = &u // of its own: a may be used again
+	}
+	if s.Failure == nil {
+		s.Failure = a.failure(err)
+	}
+	if a.done != nil {
+		a.done(s)
+	}
+}
+
+func (a *Answer) failure(err error) *metric.Failure {
+	s := a.sample
+	if err != nil && !a.closed { // after [DONE] nothing can be missing
+		kind := metric.FailTruncated
+		if s.Status == 0 {
+			kind = metric.FailConnect
+		}
+		message := err.Error()
+		if e, ok := errors.AsType[*Error](err); ok {
+			// The status is the sample's own.
+			kind, message = e.Kind, e.Message
+		} else if errors.Is(err, context.DeadlineExceeded) {
+			kind = metric.FailTimeout
+		} else if errors.Is(err, context.Canceled) {
+			kind = metric.FailCanceled
+		}
+		return &metric.Failure{Kind: kind, Message: bounded(message)}
+	}
+	switch {
+	case s.Finish == "abort" || s.Finish == "error":
+		return &metric.Failure{Kind: metric.FailStream, Message: fmt.Sprintf("the server ended the answer with finish_reason %q", s.Finish)}
+	case s.Chunks == 0:
+		return &metric.Failure{Kind: metric.FailEmpty, Message: "the stream ended without a token"}
+	case s.Finish == "":
+		return &metric.Failure{Kind: metric.FailTruncated, Message: fmt.Sprintf("the stream ended after %d chunks without a finish_reason", s.Chunks)}
+	}
+	return nil
+}
+
+// bounded cuts a foreign message to MaxMessage bytes.
+func bounded(s string) string {
+	if len(s) <= MaxMessage {
+		return s
+	}
+	const mark = " …"
+	n := MaxMessage - len(mark)
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + mark
+}

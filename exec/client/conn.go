@@ -1,0 +1,56 @@
+package client
+
+import (
+	"crypto/tls"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// stampedConn notes when bytes moved, as close to the system call as can be:
+// what lies between (buffers, TLS, HTTP, the hand-over from the goroutine that
+// reads an answer's head) is the generator's time, not the server's.
+//
+// Over HTTP/2 many streams share a connection, so there the stamps say nothing
+// of one stream and are not used.
+type stampedConn struct {
+	net.Conn
+	now   func() time.Duration
+	read  atomic.Int64 // when the last read returned
+	wrote atomic.Int64 // when the first write since arm began; 0: none did
+	armed atomic.Bool
+}
+
+// arm has the next write stamped.
+func (c *stampedConn) arm() {
+	c.wrote.Store(0)
+	c.armed.Store(true)
+}
+
+func (c *stampedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.read.Store(int64(c.now()))
+	return n, err
+}
+
+func (c *stampedConn) Write(b []byte) (int, error) {
+	if c.armed.CompareAndSwap(true, false) {
+		c.wrote.Store(int64(c.now()))
+	}
+	return c.Conn.Write(b)
+}
+
+// stamped finds the stampedConn under conn, nil when there is none.
+func stamped(conn net.Conn) *stampedConn {
+	if t, ok := conn.(*tls.Conn); ok {
+		conn = t.NetConn()
+	}
+	c, _ := conn.(*stampedConn)
+	return c
+}
+
+// overHTTP2 says whether conn carries many streams at once.
+func overHTTP2(conn net.Conn) bool {
+	t, ok := conn.(*tls.Conn)
+	return ok && t.ConnectionState().NegotiatedProtocol == "h2"
+}

@@ -1,0 +1,277 @@
+package client
+
+import (
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	openai "github.com/sashabaranov/go-openai"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Config says how a server is reached over HTTP.
+type Config struct {
+	// BaseURL is the server's, with or without /v1.
+	BaseURL string
+	// APIKey is sent as a bearer token; "" sends none. Neither it nor Headers
+	// ever go to another host, not even by a redirect.
+	APIKey  string
+	Headers map[string]string
+	// RootCAs are trusted; nil: the system's. See LoadCA.
+	RootCAs *x509.CertPool
+	// Now is the run's monotonic time; required. It is called from many
+	// goroutines. It must be above zero: a Sample takes zero for "never".
+	Now func() time.Duration
+	// Dialect is the engine's; the zero Dialect sends no engine's own fields
+	// and asks no tokenizer.
+	Dialect Dialect
+	// MaxConns bounds the connections; 0: no bound. Requests above it wait
+	// for one, unsent.
+	MaxConns int
+	// Dial replaces the network, for tests in memory.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// OnFresh, if set, is called once when FreshConns turns itself on, with
+	// the reason in one line. From any goroutine.
+	OnFresh func(reason string)
+}
+
+// HTTP is the Transport to one server over HTTP.
+type HTTP struct {
+	config Config
+	root   string // without /v1, without a slash at the end
+	base   string // with it
+	host   string // scheme and authority: where the key may go
+	api    *openai.Client
+	kept   *http.Client // keeps connections alive
+	fresh  *http.Client // a connection for each request
+
+	freshOnly atomic.Bool
+	forms     sync.Map // for AnyTokenizer: API → the form that answered
+}
+
+// dialTimeout bounds a connection's set-up, idleTimeout how long one is kept
+// unused: below the five seconds after which uvicorn, which serves vLLM and
+// SGLang, closes it, so that the client is the first to let go.
+const (
+	dialTimeout = 30 * time.Second
+	idleTimeout = 4 * time.Second
+)
+
+// New returns a Transport to the server that c describes. It touches no
+// network.
+func New(c Config) (*HTTP, error) {
+	if c.Now == nil {
+		return nil, errors.New("client: Config.Now is missing")
+	}
+	u, err := url.Parse(c.BaseURL)
+	if err != nil {
+		return nil, fmt.Errorf("could not read the URL %q: %w", c.BaseURL, errors.Unwrap(err))
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("the URL %q is not http://HOST or https://HOST", c.BaseURL)
+	}
+	if u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return nil, fmt.Errorf("the URL of %s may hold no user, query or fragment", u.Host)
+	}
+	h := &HTTP{config: c, host: u.Scheme + "://" + u.Host}
+	u.Path = strings.TrimRight(u.Path, "/")
+	if isVersion(path.Base(u.Path)) {
+		h.base = u.String()
+		u.Path = strings.TrimRight(path.Dir(u.Path), "/.")
+		h.root = u.String()
+	} else {
+		h.root = u.String()
+		h.base = h.root + "/v1"
+	}
+	h.kept = h.client(false)
+	h.fresh = h.client(true)
+	h.freshOnly.Store(c.Dialect.FreshConns)
+
+	api := openai.DefaultConfig(c.APIKey)
+	api.BaseURL = h.base
+	api.HTTPClient = doer{h}
+	h.api = openai.NewClientWithConfig(api)
+	return h, nil
+}
+
+// isVersion says whether a path element is an API version: v1, v3.
+func isVersion(s string) bool {
+	return len(s) > 1 && s[0] == 'v' && strings.Trim(s[1:], "0123456789") == ""
+}
+
+// LoadCA returns the system's certificates and those of a PEM file.
+func LoadCA(file string) (*x509.CertPool, error) {
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s holds no PEM certificate", file)
+	}
+	return pool, nil
+}
+
+// client builds one of the two HTTP clients. They differ in nothing but
+// keep-alive.
+func (h *HTTP) client(fresh bool) *http.Client {
+	dial := h.config.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
+	}
+	return &http.Client{
+		CheckRedirect: h.redirect,
+		Transport: &http.Transport{
+			// Loopback is never proxied.
+			Proxy: http.ProxyFromEnvironment,
+			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+				conn, err := dial(ctx, network, address)
+				if err != nil {
+					return nil, err
+				}
+				return &stampedConn{Conn: conn, now: h.config.Now}, nil
+			},
+			TLSClientConfig:     &tls.Config{RootCAs: h.config.RootCAs, MinVersion: tls.VersionTLS12},
+			TLSHandshakeTimeout: dialTimeout,
+			ForceAttemptHTTP2:   true,
+			// Compression would hold tokens back; what a server compresses
+			// unasked is decoded by us.
+			DisableCompression:  true,
+			DisableKeepAlives:   fresh,
+			MaxConnsPerHost:     h.config.MaxConns,
+			MaxIdleConnsPerHost: 1 << 20,
+			IdleConnTimeout:     idleTimeout,
+		},
+	}
+}
+
+// redirect follows what keeps method and body, at most ten times, and takes
+// key and headers along to the same host only.
+func (h *HTTP) redirect(r *http.Request, via []*http.Request) error {
+	if len(via) >= 10 {
+		return &Error{Kind: metric.FailStatus, Message: "stopped after 10 redirects"}
+	}
+	if r.Method != via[0].Method {
+		return &Error{Kind: metric.FailStatus, Status: r.Response.StatusCode, Message: fmt.Sprintf(
+			"the server redirects to %s in a way that would turn a %s into a %s; give that URL in the plan",
+			r.URL.Host, via[0].Method, r.Method)}
+	}
+	if c := callOf(r.Context()); c != nil {
+		c.redirects++
+	}
+	if r.URL.Scheme+"://"+r.URL.Host != h.host {
+		r.Header.Del("Authorization")
+		for name := range h.config.Headers {
+			r.Header.Del(name)
+		}
+	}
+	return nil
+}
+
+// FreshConns says whether each request gets a connection of its own: because
+// the dialect says so, or since a kept one was found dead.
+func (h *HTTP) FreshConns() bool { return h.freshOnly.Load() }
+
+// Close drops idle connections.
+func (h *HTTP) Close() {
+	h.kept.CloseIdleConnections()
+	h.fresh.CloseIdleConnections()
+}
+
+// maxUnary bounds a unary answer, maxWords the body of a refusal, in bytes.
+const (
+	maxUnary = 64 << 20
+	maxWords = 64 << 10
+)
+
+// doer stands between go-openai and net/http. go-openai makes the request and
+// reads the refusals; the body sent and the body read are ours.
+type doer struct{ h *HTTP }
+
+func (d doer) Do(r *http.Request) (*http.Response, error) {
+	for name, value := range d.h.config.Headers {
+		if http.CanonicalHeaderKey(name) == "Host" {
+			r.Host = value
+			continue
+		}
+		r.Header.Set(name, value)
+	}
+	r.Header.Set("User-Agent", "tokgate")
+	r.Header.Del("Connection") // go-openai's keep-alive; the transport's business
+	call := callOf(r.Context())
+	if call == nil {
+		resp, err := d.h.pick().Do(r)
+		if err == nil {
+			err = limit(resp, maxUnary)
+		}
+		return resp, err
+	}
+	call.give(r)
+	resp, err := call.do(d.h, r)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
+		resp.Body.Close()
+		return nil, &Error{Kind: metric.FailStatus, Status: resp.StatusCode, Message: resp.Status + " without a place to go to"}
+	}
+	if resp.StatusCode >= 400 {
+		return resp, limit(resp, maxWords)
+	}
+	call.resp = resp
+	return resp, nil
+}
+
+func (h *HTTP) pick() *http.Client {
+	if h.freshOnly.Load() {
+		return h.fresh
+	}
+	return h.kept
+}
+
+// limit lets at most n bytes of an answer's plain body be read.
+func limit(resp *http.Response, n int64) error {
+	body, err := plain(resp)
+	if err != nil {
+		resp.Body.Close()
+		return err
+	}
+	resp.Body = limited{io.LimitReader(body, n), resp.Body}
+	return nil
+}
+
+// plain is an answer's body, uncompressed: some gateways compress what nobody
+// asked them to.
+func plain(resp *http.Response) (io.Reader, error) {
+	switch encoding := strings.ToLower(resp.Header.Get("Content-Encoding")); encoding {
+	case "", "identity":
+		return resp.Body, nil
+	case "gzip", "x-gzip":
+		return gzip.NewReader(resp.Body)
+	default:
+		return nil, &Error{Kind: metric.FailProtocol, Message: fmt.Sprintf("the answer is encoded as %q, which nobody asked for", encoding)}
+	}
+}
+
+// limited reads from one and closes the other.
+type limited struct {
+	io.Reader
+	io.Closer
+}

@@ -1,0 +1,596 @@
+package client
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// outcome is what a stream made of a sample, times left out.
+type outcome struct {
+	Chunks      int             `json:"chunks"`
+	FirstTokens int             `json:"first_tokens,omitempty"`
+	Answer      bool            `json:"answer"` // a chunk of content or a tool call came
+	Finish      string          `json:"finish,omitempty"`
+	Usage       *metric.Usage   `json:"usage"`
+	Failure     *metric.Failure `json:"failure,omitempty"`
+}
+
+func outcomeOf(s *metric.Sample) outcome {
+	return outcome{s.Chunks, s.FirstTokens, s.FirstAnswer != 0, s.Finish, s.Usage, s.Failure}
+}
+
+// Every stream in testdata, in the shapes that real servers send, gives the
+// same outcome however it is cut into reads.
+func TestStreams(t *testing.T) {
+	files, err := filepath.Glob("testdata/streams/*.sse")
+	if err != nil || len(files) < 15 {
+		t.Fatalf("%d streams: %v", len(files), err)
+	}
+	got := map[string]outcome{}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimSuffix(filepath.Base(file), ".sse")
+		for _, size := range []int{1, 100, 1 << 20} {
+			h := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				w.Header().Set("Content-Type", "text/event-stream")
+				w.(http.Flusher).Flush()
+				for rest := raw; len(rest) > 0; {
+					n := min(size, len(rest))
+					_, _ = w.Write(rest[:n])
+					w.(http.Flusher).Flush()
+					rest = rest[n:]
+				}
+			})
+			r := chatRequest()
+			if strings.Contains(name, "completions") {
+				r.API = "completions"
+			}
+			s := send(t, h, r)
+			o := outcomeOf(s)
+			if before, ok := got[name]; ok && !cmp.Equal(before, o) {
+				t.Errorf("%s, %d bytes a write (-want +got):\n%s", name, size, cmp.Diff(before, o))
+			}
+			got[name] = o
+			if s.Sent == 0 || s.Headers < s.Sent || s.Status != 200 || s.Chunks > 0 && (s.First < s.Headers || s.Last < s.First || s.End < s.Last) || len(s.Gaps) != max(s.Chunks-1, 0) {
+				t.Errorf("%s: times out of order: %+v", name, s)
+			}
+		}
+	}
+	golden := "testdata/streams.golden.json"
+	raw, err := json.MarshalIndent(got, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(golden, append(raw, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), string(raw)+"\n"); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// The server's own words arrive, whatever shape it wraps them in.
+func TestRefusals(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		status int
+		body   string
+		want   string
+	}{
+		{"OpenAI", 500, `{"error":{"message":"CUDA out of memory","type":"server_error","code":500}}`, "CUDA out of memory"},
+		{"older vLLM", 400, `{"object":"error","message":"max_tokens is too large","type":"BadRequestError","code":400}`, "max_tokens is too large"},
+		{"error string", 503, `{"error":"loading"}`, "loading"},
+		{"FastAPI", 422, `{"detail":[{"msg":"extra fields not permitted"}]}`, `{"detail":[{"msg":"extra fields not permitted"}]}`},
+		{"a page", 502, "<html>Bad gateway</html>\n", "<html>Bad gateway</html>"},
+		{"nothing", 429, "", "429 Too Many Requests"},
+		{"no end", 500, strings.Repeat("x", 1<<20), strings.Repeat("x", MaxMessage-len(" …")) + " …"},
+		{"not UTF-8", 500, "a\x1b[31m\x00\xff", "a\x1b[31m\x00\xff"},
+	} {
+		for _, api := range []string{"chat", "completions"} {
+			h := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+				w.WriteHeader(tt.status)
+				_, _ = io.WriteString(w, tt.body)
+			})
+			r := chatRequest()
+			r.API = api
+			s := send(t, h, r)
+			want := &metric.Failure{Kind: metric.FailStatus, Message: tt.want}
+			if d := cmp.Diff(want, s.Failure); d != "" || s.Status != tt.status || s.Headers == 0 || s.End == 0 {
+				t.Errorf("%s, %s: status %d (-want +got):\n%s", tt.name, api, s.Status, d)
+			}
+		}
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	s := send(t, dial(t, Config{}, "http://"+l.Addr().String()), chatRequest())
+	if s.Failure == nil || s.Failure.Kind != metric.FailConnect || !strings.Contains(s.Failure.Message, "connection refused") {
+		t.Errorf("failure %+v", s.Failure)
+	}
+	if s.Sent != 0 || s.Status != 0 || s.First != 0 || s.End == 0 {
+		t.Errorf("sample %+v", s)
+	}
+}
+
+// What this machine lacks is never blamed on the server.
+func TestOurOwnLimits(t *testing.T) {
+	for errno, words := range map[syscall.Errno]string{
+		syscall.EADDRNOTAVAIL: "this machine ran out of local ports, which is not the server's fault",
+		syscall.EMFILE:        "this machine ran out of file descriptors, which is not the server's fault",
+		syscall.ENOBUFS:       "this machine ran out of socket memory, which is not the server's fault",
+	} {
+		h := dial(t, Config{Dial: func(context.Context, string, string) (net.Conn, error) {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", errno)}
+		}}, "http://server.test")
+		s := send(t, h, chatRequest())
+		if s.Failure == nil || s.Failure.Kind != metric.FailLocal || !strings.HasPrefix(s.Failure.Message, words) {
+			t.Errorf("%v: failure %+v", errno, s.Failure)
+		}
+	}
+}
+
+func TestCancel(t *testing.T) {
+	started := make(chan struct{})
+	h := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.WriteString(w, "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n")
+		w.(http.Flusher).Flush()
+		close(started)
+		<-r.Context().Done()
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-started; cancel() }()
+	s := sendContext(ctx, h, chatRequest())
+	if d := cmp.Diff(&metric.Failure{Kind: metric.FailCanceled, Message: "the run was stopped"}, s.Failure); d != "" {
+		t.Error(d)
+	}
+}
+
+// A server that dies in the middle of an answer truncates it.
+func TestBrokenMidway(t *testing.T) {
+	h := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1}}\n\n")
+		w.(http.Flusher).Flush()
+		panic(http.ErrAbortHandler)
+	})
+	s := send(t, h, chatRequest())
+	if s.Failure == nil || s.Failure.Kind != metric.FailTruncated || s.Chunks != 1 {
+		t.Errorf("failure %+v", s.Failure)
+	}
+}
+
+// The end of an answer that said [DONE] is not waited for longer than linger.
+func TestConnectionStaysOpenAfterDone(t *testing.T) {
+	h := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		good(w, 8)
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	s := send(t, h, chatRequest())
+	if s.Failure != nil || s.Chunks != 8 {
+		t.Errorf("%d chunks, failure %+v", s.Chunks, s.Failure)
+	}
+}
+
+func TestEventTooLong(t *testing.T) {
+	h := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "data: ")
+		for range maxEvent/(1<<16) + 8 {
+			if _, err := io.WriteString(w, strings.Repeat("x", 1<<16)); err != nil {
+				return
+			}
+		}
+	})
+	s := send(t, h, chatRequest())
+	if d := cmp.Diff(&metric.Failure{Kind: metric.FailProtocol, Message: errLongEvent.Error()}, s.Failure); d != "" {
+		t.Error(d)
+	}
+}
+
+// An event of 2 MB passes.
+func TestLongEvent(t *testing.T) {
+	h := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprintf(w, "data: {\"choices\":[{\"logprobs\":%q,\"delta\":{\"content\":\"a\"}}]}\n\n", strings.Repeat("x", 2<<20))
+		good(w, 7)
+	})
+	if s := send(t, h, chatRequest()); s.Failure != nil || s.Chunks != 8 {
+		t.Errorf("%d chunks, failure %+v", s.Chunks, s.Failure)
+	}
+}
+
+func TestCompressed(t *testing.T) {
+	h := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+		if got := r.Header.Get("Accept-Encoding"); got != "" {
+			t.Errorf("asks for %q", got)
+		}
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		good(compressed{w, z}, 8)
+		z.Close()
+	})
+	if s := send(t, h, chatRequest()); s.Failure != nil || s.Chunks != 8 {
+		t.Errorf("%d chunks, failure %+v", s.Chunks, s.Failure)
+	}
+	h = serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Encoding", "br")
+		_, _ = io.WriteString(w, "??")
+	})
+	s := send(t, h, chatRequest())
+	if d := cmp.Diff(&metric.Failure{Kind: metric.FailProtocol, Message: `the answer is encoded as "br", which nobody asked for`}, s.Failure); d != "" {
+		t.Error(d)
+	}
+}
+
+// Refusals and what is not a stream may be compressed as well.
+func TestCompressedUnary(t *testing.T) {
+	h := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+		status, body := http.StatusTooManyRequests, `{"error":{"message":"no quota"}}`
+		if r.Method == http.MethodGet {
+			status, body = http.StatusOK, `{"data":[{"id":"m"}]}`
+		}
+		w.Header().Set("Content-Encoding", "gzip")
+		w.WriteHeader(status)
+		z := gzip.NewWriter(w)
+		_, _ = io.WriteString(z, body)
+		z.Close()
+	})
+	if models, err := h.Models(t.Context()); err != nil || len(models) != 1 || models[0].ID != "m" {
+		t.Errorf("models %v, %v", models, err)
+	}
+	s := send(t, h, chatRequest())
+	if d := cmp.Diff(&metric.Failure{Kind: metric.FailStatus, Message: "no quota"}, s.Failure); d != "" || s.Status != 429 {
+		t.Errorf("status %d, failure (-want +got):\n%s", s.Status, d)
+	}
+
+	// What says that it is compressed and is not.
+	h = serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = io.WriteString(w, "plain")
+	})
+	if models, err := h.Models(t.Context()); err == nil {
+		t.Errorf("models %v", models)
+	}
+	if s := send(t, h, chatRequest()); s.Failure == nil {
+		t.Errorf("sample %+v", s)
+	}
+}
+
+type compressed struct {
+	http.ResponseWriter
+	z *gzip.Writer
+}
+
+func (c compressed) Write(b []byte) (int, error) { return c.z.Write(b) }
+
+// TLS with a CA of one's own, over HTTP/2.
+func TestTLS(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor != 2 {
+			t.Errorf("HTTP/%d", r.ProtoMajor)
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+		good(w, 8)
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(server.Close)
+
+	s := send(t, dial(t, Config{}, server.URL), chatRequest())
+	if s.Failure == nil || s.Failure.Kind != metric.FailConnect || !strings.HasPrefix(s.Failure.Message, "the server's certificate is not accepted: x509: ") {
+		t.Errorf("without the CA: %+v", s.Failure)
+	}
+
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(file, cert, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pool, err := LoadCA(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fresh := range []bool{false, true} {
+		h := dial(t, Config{RootCAs: pool, Dialect: Dialect{FreshConns: fresh}}, server.URL)
+		for range 3 {
+			s := send(t, h, chatRequest())
+			if s.Failure != nil || s.Chunks != 8 || s.Sent == 0 || s.First < s.Headers || s.Headers < s.Sent || s.Reconnects != 0 {
+				t.Errorf("fresh %v: %+v, failure %+v", fresh, s, s.Failure)
+			}
+		}
+	}
+
+	if _, err := LoadCA("http_test.go"); err == nil {
+		t.Error("a file without a certificate was taken")
+	}
+	if _, err := LoadCA("none.pem"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing file: %v", err)
+	}
+}
+
+// The key goes to the server it is for, and nowhere else.
+func TestKeyAndRedirects(t *testing.T) {
+	config := Config{APIKey: "secret", Headers: map[string]string{"X-Team": "secret2", "x-other": "secret3"}}
+	var seen tally
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen.add("other")
+		body, _ := io.ReadAll(r.Body)
+		if r.Method != "POST" || !strings.Contains(string(body), "hello") {
+			t.Errorf("%s with %q", r.Method, body)
+		}
+		for name, values := range r.Header {
+			if strings.Contains(strings.Join(values, " "), "secret") {
+				t.Errorf("%s went to another host", name)
+			}
+		}
+		good(w, 8)
+	}))
+	t.Cleanup(other.Close)
+	h := serve(t, config, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer secret" || r.Header.Get("X-Team") != "secret2" || r.Header.Get("X-Other") != "secret3" {
+			t.Errorf("%s: headers %v", r.URL.Path, r.Header)
+		}
+		switch r.URL.Path {
+		case "/v1/chat/completions":
+			http.Redirect(w, r, "/moved", http.StatusTemporaryRedirect)
+		case "/moved":
+			http.Redirect(w, r, other.URL+"/away", http.StatusPermanentRedirect)
+		}
+	})
+	s := send(t, h, chatRequest())
+	if s.Failure != nil || s.Chunks != 8 || seen.get("other") != 1 || s.Reconnects != 0 {
+		t.Errorf("%d chunks, %d reconnects, failure %+v", s.Chunks, s.Reconnects, s.Failure)
+	}
+
+	h = serve(t, config, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "https://elsewhere.test/v1/chat/completions", http.StatusFound)
+	})
+	s = send(t, h, chatRequest())
+	want := &metric.Failure{Kind: metric.FailStatus, Message: "the server redirects to elsewhere.test in a way that would turn a POST into a GET; give that URL in the plan"}
+	if d := cmp.Diff(want, s.Failure); d != "" || s.Status != 302 {
+		t.Errorf("status %d (-want +got):\n%s", s.Status, d)
+	}
+
+	h = serve(t, config, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect)
+	})
+	if s = send(t, h, chatRequest()); s.Failure == nil || s.Failure.Message != "stopped after 10 redirects" {
+		t.Errorf("a circle: %+v", s.Failure)
+	}
+	h = serve(t, config, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusNotModified) })
+	if s = send(t, h, chatRequest()); s.Failure == nil || s.Failure.Kind != metric.FailStatus || s.Status != 304 {
+		t.Errorf("304: %+v", s.Failure)
+	}
+}
+
+// liar accepts connections, answers one request on each as if it kept the
+// connection alive, and closes it; on the first request it waits until it
+// knows that the client has read the whole answer.
+func liar(t *testing.T, answers int) (url string, requests *tally) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	requests = new(tally)
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				for range answers {
+					if !readRequest(conn) {
+						return
+					}
+					requests.add("answered")
+					var body strings.Builder
+					good(stringWriter{&body}, 8)
+					_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nKeep-Alive: timeout=5, max=100\r\nContent-Length: %d\r\n\r\n%s", body.Len(), body.String())
+				}
+				// The next request on this connection is read and dropped, as
+				// when it crosses the server's close.
+				if readRequest(conn) {
+					requests.add("dropped")
+				}
+			}()
+		}
+	}()
+	return "http://" + l.Addr().String(), requests
+}
+
+type stringWriter struct{ io.Writer }
+
+func (stringWriter) Header() http.Header { return http.Header{} }
+func (stringWriter) WriteHeader(int)     {}
+
+func readRequest(conn net.Conn) bool {
+	var got []byte
+	b := make([]byte, 4096)
+	for {
+		n, err := conn.Read(b)
+		got = append(got, b[:n]...)
+		if strings.HasSuffix(string(got), "}}") || strings.HasSuffix(string(got), "}") {
+			return true
+		}
+		if err != nil {
+			return false
+		}
+	}
+}
+
+// A kept-alive connection that dies under the next request costs a reconnect,
+// which is counted, and none after the first.
+func TestReconnect(t *testing.T) {
+	url, requests := liar(t, 2)
+	var said []string
+	h := dial(t, Config{OnFresh: func(why string) { said = append(said, why) }}, url)
+	var reconnects []int
+	for i := range 6 {
+		s := send(t, h, chatRequest())
+		if s.Failure != nil || s.Chunks != 8 {
+			t.Fatalf("request %d: failure %+v", i, s.Failure)
+		}
+		if s.Sent == 0 || s.First < s.Sent {
+			t.Errorf("request %d: sent %v, first %v", i, s.Sent, s.First)
+		}
+		reconnects = append(reconnects, s.Reconnects)
+	}
+	// Two answers on the first connection, the third request dies on it and is
+	// sent again; from then on each has its own.
+	if d := cmp.Diff([]int{0, 0, 1, 0, 0, 0}, reconnects); d != "" {
+		t.Errorf("reconnects (-want +got):\n%s", d)
+	}
+	if len(said) != 1 || !h.FreshConns() {
+		t.Errorf("said %q, fresh connections %v", said, h.FreshConns())
+	}
+	if got := requests.get("answered"); got != 6 {
+		t.Errorf("%d requests answered, want 6", got)
+	}
+	if got := requests.get("dropped"); got != 1 {
+		t.Errorf("%d requests dropped, want 1", got)
+	}
+}
+
+// A server that says that it closes each connection is believed: nothing dies,
+// nothing is sent twice.
+func TestConnectionClose(t *testing.T) {
+	var seen tally
+	h := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+		seen.add("requests")
+		seen.add(r.RemoteAddr)
+		w.Header().Set("Connection", "close")
+		_, _ = io.Copy(io.Discard, r.Body)
+		good(w, 8)
+	})
+	for range 20 {
+		if s := send(t, h, chatRequest()); s.Failure != nil || s.Reconnects != 0 {
+			t.Fatalf("%d reconnects, failure %+v", s.Reconnects, s.Failure)
+		}
+	}
+	if seen.get("requests") != 20 || len(seen.n) != 21 || h.FreshConns() {
+		t.Errorf("%d requests on %d connections, fresh %v", seen.get("requests"), len(seen.n)-1, h.FreshConns())
+	}
+}
+
+// Kept-alive connections are used again, fresh ones never.
+func TestKeepAlive(t *testing.T) {
+	for _, fresh := range []bool{false, true} {
+		var seen tally
+		h := serve(t, Config{Dialect: Dialect{FreshConns: fresh}}, func(w http.ResponseWriter, r *http.Request) {
+			seen.add(r.RemoteAddr)
+			_, _ = io.Copy(io.Discard, r.Body)
+			good(w, 8)
+		})
+		for range 10 {
+			if s := send(t, h, chatRequest()); s.Failure != nil {
+				t.Fatalf("failure %+v", s.Failure)
+			}
+		}
+		if want := map[bool]int{false: 1, true: 10}[fresh]; len(seen.n) != want {
+			t.Errorf("fresh %v: %d connections, want %d", fresh, len(seen.n), want)
+		}
+	}
+}
+
+// A fresh connection that is closed without an answer is the server's doing.
+func TestClosedWithoutAnswer(t *testing.T) {
+	url, requests := liar(t, 0)
+	h := dial(t, Config{}, url)
+	s := send(t, h, chatRequest())
+	if s.Failure == nil || s.Failure.Kind != metric.FailConnect || !strings.HasPrefix(s.Failure.Message, "the server closed the connection before it answered: ") {
+		t.Errorf("failure %+v", s.Failure)
+	}
+	if s.Reconnects != 0 || requests.get("dropped") != 1 || s.Sent == 0 || s.Status != 0 {
+		t.Errorf("%d reconnects, %d dropped, sample %+v", s.Reconnects, requests.get("dropped"), s)
+	}
+}
+
+// The names that go-openai refuses are no business of ours.
+func TestModelNames(t *testing.T) {
+	for _, model := range []string{"o1", "o3-distill-llama", "gpt-5", "gpt-4o", "gpt-3.5-turbo", ""} {
+		for _, api := range []string{"chat", "completions"} {
+			h := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+				var got struct{ Model string }
+				if err := json.NewDecoder(r.Body).Decode(&got); err != nil || got.Model != model {
+					t.Errorf("model %q: %v", got.Model, err)
+				}
+				if want := map[string]string{"chat": "/v1/chat/completions", "completions": "/v1/completions"}[api]; r.URL.Path != want {
+					t.Errorf("path %s", r.URL.Path)
+				}
+				good(w, 8)
+			})
+			temperature := 0.0
+			if s := send(t, h, &Request{API: api, Model: model, Prompt: Prompt{Text: "x"}, Output: 8, Temperature: &temperature}); s.Failure != nil {
+				t.Errorf("%s, %q: %+v", api, model, s.Failure)
+			}
+		}
+	}
+}
+
+func TestURL(t *testing.T) {
+	for _, tt := range []struct{ url, root, base string }{
+		{"http://h:1", "http://h:1", "http://h:1/v1"},
+		{"http://h:1/", "http://h:1", "http://h:1/v1"},
+		{"http://h:1/v1", "http://h:1", "http://h:1/v1"},
+		{"http://h:1/v1/", "http://h:1", "http://h:1/v1"},
+		{"https://h/openai/v1", "https://h/openai", "https://h/openai/v1"},
+		{"https://h/openai", "https://h/openai", "https://h/openai/v1"},
+		{"https://h/api/v3", "https://h/api", "https://h/api/v3"},
+		{"https://h/vllm", "https://h/vllm", "https://h/vllm/v1"},
+	} {
+		h := dial(t, Config{}, tt.url)
+		if h.root != tt.root || h.base != tt.base {
+			t.Errorf("%s: root %s, base %s; want %s, %s", tt.url, h.root, h.base, tt.root, tt.base)
+		}
+	}
+	for _, bad := range []string{"", "h:1", "ftp://h", "http://", "http://u:secret@h", "http://h?key=secret", "http://h#x", "http://h:x"} {
+		_, err := New(Config{BaseURL: bad, Now: realNow()})
+		if err == nil {
+			t.Errorf("%q was taken", bad)
+		} else if strings.Contains(bad, "secret") && strings.Contains(err.Error(), "secret") {
+			t.Errorf("the secret is in %q", err)
+		}
+	}
+	if _, err := New(Config{BaseURL: "http://h"}); err == nil {
+		t.Error("no clock, no error")
+	}
+}

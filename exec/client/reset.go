@@ -1,0 +1,25 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net/http"
+)
+
+// ErrNoReset: the server offers no way to empty its caches.
+var ErrNoReset = errors.New("the server does not let its caches be emptied")
+
+// ResetCaches has the server empty its prefix cache where the engine's way is
+// known: vLLM's (offered with VLLM_SERVER_DEV_MODE=1 only) or SGLang's.
+// ErrNoReset when there is none.
+func (h *HTTP) ResetCaches(ctx context.Context) error {
+	path := map[string]string{"vllm": "/reset_prefix_cache", "sglang": "/flush_cache"}[h.config.Dialect.Name]
+	if path == "" {
+		return ErrNoReset
+	}
+	err := h.ask(ctx, http.MethodPost, h.root+path, nil, nil)
+	if e, ok := errors.AsType[*Error](err); ok && (e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed) {
+		return ErrNoReset
+	}
+	return err
+}

@@ -1,0 +1,418 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	openai "github.com/sashabaranov/go-openai"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Send starts r; see Transport.
+//
+// Sent is when the first byte of the first attempt was written: a new
+// connection is set up before it, the time that a dead kept-alive connection
+// cost lies after it and is announced by Retried.
+func (h *HTTP) Send(ctx context.Context, r *Request, s Stream) {
+	go h.send(ctx, r, s)
+}
+
+// errTimeout is the cause of a context that r.Timeout ended, errLinger that of
+// one whose answer was complete while its connection stayed open.
+var (
+	errTimeout = errors.New("time-out")
+	errLinger  = errors.New("nothing after the end")
+)
+
+// linger is how long an answer that said [DONE] may keep its connection open;
+// usually the end comes in the same packet.
+const linger = 100 * time.Millisecond
+
+func (h *HTTP) send(ctx context.Context, r *Request, s Stream) {
+	c := &call{h: h, s: s, timeout: r.Timeout}
+	ctx, c.cancel = context.WithCancelCause(ctx)
+	defer c.cancel(nil)
+	if r.Timeout > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, r.Timeout, errTimeout)
+		defer stop()
+	}
+	var err error
+	if c.body, err = h.config.Dialect.body(r); err != nil {
+		s.End(h.config.Now(), &Error{Kind: metric.FailProtocol, Message: "could not build the request: " + err.Error()})
+		return
+	}
+	traced := httptrace.WithClientTrace(context.WithValue(ctx, callKey{}, c), c.trace())
+	// The names that go-openai sees are neutral: it refuses some, and the body
+	// that is sent is ours.
+	if r.API == "chat" {
+		_, err = h.api.CreateChatCompletionStream(traced, openai.ChatCompletionRequest{Model: "model"})
+	} else {
+		_, err = h.api.CreateCompletionStream(traced, openai.CompletionRequest{Model: "model", Prompt: ""})
+	}
+	c.began()
+	if err != nil {
+		err = c.failure(ctx, err)
+		at := h.config.Now()
+		if e, ok := errors.AsType[*Error](err); ok && e.Status > 0 {
+			s.Headers(max(time.Duration(c.firstByte.Load()), 1), e.Status)
+		}
+		s.End(at, err)
+		return
+	}
+	s.Headers(time.Duration(c.firstByte.Load()), c.resp.StatusCode)
+	at, err := c.read(ctx)
+	c.resp.Body.Close()
+	s.End(at, err)
+}
+
+// call is one request on its way through go-openai and net/http.
+type call struct {
+	h       *HTTP
+	s       Stream
+	timeout time.Duration
+	cancel  context.CancelCauseFunc
+	body    []byte // dropped when the answer begins
+	resp    *http.Response
+
+	// Of the attempt under way. All but firstByte and wrote belong to the
+	// goroutine that sends.
+	conn      *stampedConn // nil over HTTP/2
+	reused    bool
+	firstByte atomic.Int64
+	wrote     atomic.Int64 // over HTTP/2: when the request's head was written
+
+	sent      time.Duration // of the first attempt; 0: nothing was written
+	conns     int           // attempts that got a connection, redirects included
+	redirects int
+}
+
+type callKey struct{}
+
+func callOf(ctx context.Context) *call {
+	c, _ := ctx.Value(callKey{}).(*call)
+	return c
+}
+
+func (c *call) trace() *httptrace.ClientTrace {
+	now := c.h.config.Now
+	return &httptrace.ClientTrace{
+		GotConn: func(info httptrace.GotConnInfo) {
+			c.noteSent()
+			c.conns++
+			c.reused = info.Reused
+			if c.conn = stamped(info.Conn); overHTTP2(info.Conn) {
+				c.conn = nil
+			}
+			if c.conn != nil {
+				c.conn.arm()
+			}
+		},
+		WroteHeaders: func() { c.wrote.CompareAndSwap(0, int64(now())) },
+		GotFirstResponseByte: func() {
+			at := now()
+			if c.conn != nil {
+				at = time.Duration(c.conn.read.Load())
+			}
+			c.firstByte.Store(int64(at))
+		},
+	}
+}
+
+// noteSent keeps the stamp of the first attempt that wrote something.
+func (c *call) noteSent() {
+	if c.sent != 0 || c.conns == 0 {
+		return
+	}
+	if c.conn != nil {
+		c.sent = time.Duration(c.conn.wrote.Load())
+	} else {
+		c.sent = time.Duration(c.wrote.Load())
+	}
+}
+
+// do sends r, once more on a fresh connection when a kept-alive one turns out
+// to be dead before any byte of an answer. net/http retries some of these
+// itself; the trace counts both.
+func (c *call) do(h *HTTP, r *http.Request) (*http.Response, error) {
+	resp, err := h.pick().Do(r)
+	if err != nil && c.reused && c.firstByte.Load() == 0 && r.Context().Err() == nil {
+		if _, ours := errors.AsType[*Error](err); !ours {
+			r.Body = c.payload()
+			resp, err = h.fresh.Do(r)
+		}
+	}
+	return resp, err
+}
+
+// began tells the stream what is known once an answer's head was read or the
+// request failed.
+func (c *call) began() {
+	c.body = nil
+	c.noteSent()
+	if n := c.conns - 1 - c.redirects; n > 0 {
+		if s, ok := c.s.(Retried); ok {
+			for range n {
+				s.Reconnect()
+			}
+		}
+		// Over HTTP/2 a server may ask for a new connection at any time; that
+		// is no reason to give up sharing one.
+		if c.conn != nil && !c.h.freshOnly.Swap(true) && c.h.config.OnFresh != nil {
+			c.h.config.OnFresh("the server closed a kept-alive connection that was about to be used again; from now on each request gets a connection of its own")
+		}
+	}
+	if c.sent != 0 {
+		c.s.Sent(c.sent)
+	}
+}
+
+// give puts the prebuilt body into r.
+func (c *call) give(r *http.Request) {
+	r.ContentLength = int64(len(c.body))
+	r.Body = c.payload()
+	r.GetBody = func() (io.ReadCloser, error) { return c.payload(), nil }
+}
+
+// payload is a request body that lets go of its bytes when it was sent: a long
+// prompt need not wait in memory for its answer. HTTP/2 may close a body from
+// one goroutine while it reads it in another.
+type payload struct {
+	mu   sync.Mutex
+	rest bytes.Reader
+}
+
+func (c *call) payload() *payload {
+	p := new(payload)
+	p.rest.Reset(c.body)
+	return p
+}
+
+func (p *payload) Read(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.rest.Read(b)
+}
+
+func (p *payload) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rest.Reset(nil)
+	return nil
+}
+
+// reader is what reading one stream needs; it is used again and again.
+type reader struct {
+	split splitter
+	event Event
+	usage Usage
+}
+
+var readers = sync.Pool{New: func() any { return new(reader) }}
+
+// read reads the answer's body to its end and returns when that was.
+func (c *call) read(ctx context.Context) (time.Duration, error) {
+	rd := readers.Get().(*reader)
+	defer readers.Put(rd)
+	rd.split.reset()
+	body, err := plain(c.resp)
+	if e, ok := errors.AsType[*Error](err); ok {
+		return c.stamp(), e
+	} else if err != nil {
+		return c.stamp(), c.broken(ctx, err)
+	}
+	frames := 0
+	ended := time.Duration(0) // when [DONE] or an error event came
+	for {
+		room, err := rd.split.free()
+		if err != nil {
+			return c.stamp(), &Error{Kind: metric.FailProtocol, Message: err.Error()}
+		}
+		n, readErr := body.Read(room)
+		at := c.stamp()
+		rd.split.advance(n)
+		for ended == 0 {
+			kind, data, err := rd.split.next()
+			cut := kind == frameNone && err == nil && readErr == io.EOF
+			if cut {
+				kind, data, err = rd.split.finish()
+			}
+			if err != nil {
+				return at, &Error{Kind: metric.FailProtocol, Message: err.Error()}
+			}
+			if kind == frameNone {
+				break
+			}
+			frames++
+			if err := rd.parse(kind, data); err != nil && cut {
+				return at, &Error{Kind: metric.FailTruncated, Message: "the stream ended in the middle of an event"}
+			} else if err != nil {
+				return at, err
+			}
+			c.s.Event(at, &rd.event)
+			if rd.event.Done || rd.event.Err != "" {
+				ended = at
+				rest, stop := context.WithTimeout(ctx, linger)
+				defer stop()
+				context.AfterFunc(rest, func() { c.cancel(errLinger) })
+			}
+		}
+		switch {
+		case readErr == nil:
+			if ended != 0 { // what follows is of no interest
+				rd.split.reset()
+			}
+		case ended != 0:
+			return ended, nil
+		case readErr == io.EOF:
+			if frames == 0 && len(rd.split.junk) > 0 {
+				return at, rd.notStream()
+			}
+			// A server that sees its client give up may still end the stream in
+			// order, and that may be read first.
+			return at, c.ended(ctx)
+		default: // perhaps without a read, whose stamp would be an old one
+			return c.h.config.Now(), c.broken(ctx, readErr)
+		}
+	}
+}
+
+// stamp is when the bytes read last arrived.
+func (c *call) stamp() time.Duration {
+	if c.conn != nil {
+		return time.Duration(c.conn.read.Load())
+	}
+	return c.h.config.Now()
+}
+
+var doneMark = []byte("[DONE]")
+
+// parse reads one frame into rd.event.
+func (rd *reader) parse(kind frameKind, data []byte) error {
+	rd.event = Event{}
+	data = bytes.TrimSpace(data)
+	switch {
+	case kind == frameError:
+		w := walker{b: data, e: &rd.event, u: &rd.usage}
+		if err := w.failure(); err != nil || rd.event.Err == "" {
+			rd.event.Err = bounded(string(data))
+		}
+		if rd.event.Err == "" {
+			rd.event.Err = "an error without a message"
+		}
+	case bytes.Equal(data, doneMark):
+		rd.event.Done = true
+	case len(data) > 0:
+		if err := walk(data, &rd.event, &rd.usage); err != nil {
+			return &Error{Kind: metric.FailProtocol, Message: fmt.Sprintf("an event is %v: %s", err, data[:min(len(data), 300)])}
+		}
+	}
+	return nil
+}
+
+// notStream is what to say of a body that held no event: the error in it, if
+// it is one.
+func (rd *reader) notStream() error {
+	junk := bytes.TrimSpace(rd.split.junk)
+	if walk(junk, &rd.event, &rd.usage) == nil && rd.event.Err != "" {
+		return &Error{Kind: metric.FailStream, Message: rd.event.Err}
+	}
+	return &Error{Kind: metric.FailProtocol, Message: "the answer is not an event stream: " + string(junk)}
+}
+
+// broken is why a body could not be read to its end.
+func (c *call) broken(ctx context.Context, err error) error {
+	if e := c.ended(ctx); e != nil {
+		return e
+	}
+	return &Error{Kind: metric.FailTruncated, Message: "the connection broke in the middle of the answer: " + err.Error()}
+}
+
+// ended is the error of a request that our side ended, else nil.
+func (c *call) ended(ctx context.Context) error {
+	switch {
+	case context.Cause(ctx) == errTimeout:
+		return &Error{Kind: metric.FailTimeout, Message: fmt.Sprintf("no end within %v", c.timeout)}
+	case ctx.Err() != nil:
+		return &Error{Kind: metric.FailCanceled, Message: "the run was stopped"}
+	}
+	return nil
+}
+
+// failure is why there was no answer to read.
+func (c *call) failure(ctx context.Context, err error) error {
+	if e := c.ended(ctx); e != nil {
+		return e
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	if e, ok := errors.AsType[*openai.RequestError](err); ok {
+		var event Event
+		var usage Usage
+		words := string(bytes.TrimSpace(e.Body))
+		if walk(e.Body, &event, &usage) == nil && event.Err != "" {
+			words = event.Err
+		}
+		return refusal(e.HTTPStatusCode, e.HTTPStatus, words)
+	}
+	// After RequestError, which may wrap an empty one.
+	if e, ok := errors.AsType[*openai.APIError](err); ok {
+		return refusal(e.HTTPStatusCode, e.HTTPStatus, e.Message)
+	}
+	return unreached(err, c.conns)
+}
+
+// refusal is an HTTP status that is no success, in the server's words.
+func refusal(code int, status, words string) error {
+	if words = strings.TrimSpace(words); words == "" {
+		words = status
+	}
+	return &Error{Kind: metric.FailStatus, Status: code, Message: bounded(words)}
+}
+
+// unreached is why no answer came over the network. conns says how many
+// connections were had.
+func unreached(err error, conns int) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		err = e.Err // without the method and the URL, which may be long
+	}
+	words := err.Error()
+	kind := metric.FailLocal
+	switch {
+	case errors.Is(err, syscall.EADDRNOTAVAIL), errors.Is(err, syscall.EADDRINUSE):
+		words = "this machine ran out of local ports, which is not the server's fault: " + words
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		words = "this machine ran out of file descriptors, which is not the server's fault (raise ulimit -n): " + words
+	case errors.Is(err, syscall.ENOBUFS), errors.Is(err, syscall.ENOMEM):
+		words = "this machine ran out of socket memory, which is not the server's fault: " + words
+	case untrusted(err):
+		kind = metric.FailConnect
+		words = "the server's certificate is not accepted: " + strings.TrimPrefix(words, "tls: failed to verify certificate: ")
+	case conns > 0:
+		kind = metric.FailConnect
+		words = "the server closed the connection before it answered: " + words
+	default:
+		kind = metric.FailConnect
+	}
+	return &Error{Kind: kind, Message: bounded(words), Err: err}
+}
+
+// untrusted says whether a server's certificate did not do.
+func untrusted(err error) bool {
+	_, ok := errors.AsType[*tls.CertificateVerificationError](err)
+	return ok
+}

@@ -1,0 +1,240 @@
+package client
+
+import (
+	"bytes"
+	"errors"
+)
+
+// maxEvent bounds one event of a stream, in bytes.
+const maxEvent = 8 << 20
+
+// firstBuffer is what a stream's buffer starts with: a few ordinary chunks.
+const firstBuffer = 4 << 10
+
+var errLongEvent = errors.New("an event is longer than 8 MiB")
+
+// frameKind says what splitter.next found.
+type frameKind int
+
+const (
+	frameNone  frameKind = iota // more bytes are needed
+	frameData                   // an event's data
+	frameError                  // the value of an "error:" line, which older llama.cpp servers send
+)
+
+// splitter cuts a byte stream into events as the server-sent events section
+// of the HTML standard has it (lines end in LF, CRLF or CR; a byte order mark
+// and comments are skipped; data lines are joined; a blank line ends an
+// event), with one difference: an event that the end of the stream cuts off
+// counts, since some servers leave out the last blank line.
+//
+// Bytes go in through free and advance, frames come out of next. A frame is
+// valid until the next call of free: the common event, one data line, is
+// never copied.
+type splitter struct {
+	buf  []byte
+	w    int // bytes in buf
+	keep int // start of what is still needed: the data line of an open event, else line
+	line int // start of the current line
+	scan int // what lies before has no line end
+
+	dataStart, dataEnd int    // of the open event's only data line
+	open               bool   // the open event has such a line
+	joined             []byte // several data lines of the open event
+	joining            bool
+	afterCR            bool   // the last line ended in CR: an LF still belongs to it
+	notFirst           bool   // the first line was read
+	junk               []byte // the first lines that no event stream has; at most maxJunk bytes
+}
+
+const maxJunk = 1000
+
+// reset makes p ready for another stream.
+func (p *splitter) reset() {
+	buf, joined, junk := p.buf, p.joined[:0], p.junk[:0]
+	if cap(buf) > 16*firstBuffer { // one long event need not be paid for ever
+		buf = nil
+	}
+	if cap(joined) > 16*firstBuffer {
+		joined = nil
+	}
+	*p = splitter{buf: buf, joined: joined, junk: junk}
+}
+
+// free returns room for the next read. It is never empty.
+func (p *splitter) free() ([]byte, error) {
+	if p.buf == nil {
+		p.buf = make([]byte, firstBuffer)
+	}
+	if p.keep == p.w {
+		p.shift(p.w)
+	}
+	if p.w < len(p.buf) {
+		return p.buf[p.w:], nil
+	}
+	if p.keep >= len(p.buf)/2 {
+		p.shift(p.keep)
+		return p.buf[p.w:], nil
+	}
+	if p.w-p.keep >= maxEvent {
+		return nil, errLongEvent
+	}
+	grown := make([]byte, 2*len(p.buf))
+	copy(grown, p.buf[:p.w])
+	p.buf = grown
+	return p.buf[p.w:], nil
+}
+
+// shift drops the first n bytes.
+func (p *splitter) shift(n int) {
+	copy(p.buf, p.buf[n:p.w])
+	p.w -= n
+	p.keep -= n
+	p.line -= n
+	p.scan -= n
+	p.dataStart -= n
+	p.dataEnd -= n
+}
+
+// advance says that n bytes were read into what free returned.
+func (p *splitter) advance(n int) { p.w += n }
+
+// next returns the next frame. It never fails but by length.
+func (p *splitter) next() (frameKind, []byte, error) {
+	for {
+		if p.afterCR && p.line < p.w {
+			p.afterCR = false
+			if p.buf[p.line] == '\n' {
+				p.line++
+				p.scan = p.line
+				if !p.open {
+					p.keep = p.line
+				}
+			}
+		}
+		end := p.lineEnd()
+		if end < 0 {
+			return frameNone, nil, nil
+		}
+		line := p.buf[p.line:end]
+		p.afterCR = p.buf[end] == '\r'
+		start := p.line
+		p.line = end + 1
+		p.scan = p.line
+		kind, frame, err := p.take(line, start)
+		if !p.open {
+			p.keep = p.line
+		}
+		if kind != frameNone || err != nil {
+			return kind, frame, err
+		}
+	}
+}
+
+// lineEnd finds the end of the current line, or -1.
+func (p *splitter) lineEnd() int {
+	rest := p.buf[p.scan:p.w]
+	lf := bytes.IndexByte(rest, '\n')
+	if lf >= 0 {
+		rest = rest[:lf]
+	}
+	if cr := bytes.IndexByte(rest, '\r'); cr >= 0 {
+		return p.scan + cr
+	}
+	if lf >= 0 {
+		return p.scan + lf
+	}
+	p.scan = p.w
+	return -1
+}
+
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
+// take handles one line, which begins at start in buf.
+func (p *splitter) take(line []byte, start int) (frameKind, []byte, error) {
+	if !p.notFirst {
+		p.notFirst = true
+		if bytes.HasPrefix(line, byteOrderMark) {
+			line, start = line[len(byteOrderMark):], start+len(byteOrderMark)
+		}
+	}
+	if len(line) == 0 {
+		if frame, ok := p.close(); ok {
+			return frameData, frame, nil
+		}
+		return frameNone, nil, nil
+	}
+	name, value := line, line[len(line):]
+	if colon := bytes.IndexByte(line, ':'); colon >= 0 {
+		name, value = line[:colon], line[colon+1:]
+		start += colon + 1
+		if len(value) > 0 && value[0] == ' ' {
+			value = value[1:]
+			start++
+		}
+	}
+	switch string(name) {
+	case "": // a comment
+	case "data":
+		return frameNone, nil, p.data(value, start)
+	case "error":
+		return frameError, value, nil
+	case "event", "id", "retry":
+	default:
+		if room := maxJunk - len(p.junk); room > 0 {
+			p.junk = append(append(p.junk, line[:min(len(line), room-1)]...), '\n')
+		}
+	}
+	return frameNone, nil, nil
+}
+
+// data adds a data line to the open event.
+func (p *splitter) data(value []byte, start int) error {
+	switch {
+	case p.joining:
+		p.joined = append(append(p.joined, '\n'), value...)
+	case p.open:
+		p.joined = append(append(append(p.joined[:0], p.buf[p.dataStart:p.dataEnd]...), '\n'), value...)
+		p.open, p.joining = false, true
+	default:
+		p.open = true
+		p.dataStart, p.dataEnd = start, start+len(value)
+		return nil
+	}
+	if len(p.joined) > maxEvent {
+		return errLongEvent
+	}
+	return nil
+}
+
+// close ends the open event and returns its data, if it has any.
+func (p *splitter) close() ([]byte, bool) {
+	switch {
+	case p.joining:
+		p.joining = false
+		return p.joined, true
+	case p.open:
+		p.open = false
+		return p.buf[p.dataStart:p.dataEnd], true
+	}
+	return nil, false
+}
+
+// finish returns what the end of the stream cut off; none is left after two
+// calls: an unfinished line may be an error line behind an open event.
+func (p *splitter) finish() (frameKind, []byte, error) {
+	if p.line < p.w {
+		line, start := p.buf[p.line:p.w], p.line
+		p.line, p.scan = p.w, p.w
+		if p.afterCR && line[0] == '\n' {
+			line, start = line[1:], start+1
+		}
+		if kind, frame, err := p.take(line, start); kind != frameNone || err != nil {
+			return kind, frame, err
+		}
+	}
+	if frame, ok := p.close(); ok {
+		return frameData, frame, nil
+	}
+	return frameNone, nil, nil
+}

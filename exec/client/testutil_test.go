@@ -1,0 +1,87 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// realNow is a monotonic clock that is never zero.
+func realNow() func() time.Duration {
+	start := time.Now()
+	return func() time.Duration { return time.Since(start) + 1 }
+}
+
+// serve starts a server and a Transport to it.
+func serve(t testing.TB, c Config, handler http.HandlerFunc) *HTTP {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return dial(t, c, server.URL)
+}
+
+func dial(t testing.TB, c Config, url string) *HTTP {
+	t.Helper()
+	if c.BaseURL = url; c.Now == nil {
+		c.Now = realNow()
+	}
+	h, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Close)
+	return h
+}
+
+// send sends one request and returns its sample.
+func send(t testing.TB, tr Transport, r *Request) *metric.Sample {
+	t.Helper()
+	return sendContext(t.Context(), tr, r)
+}
+
+func sendContext(ctx context.Context, tr Transport, r *Request) *metric.Sample {
+	s, _ := Complete(ctx, tr, r)
+	return s
+}
+
+// chatRequest is a small ordinary request.
+func chatRequest() *Request {
+	return &Request{API: "chat", Model: "m", Prompt: Prompt{Text: "hello"}, Input: 11, Output: 8}
+}
+
+// good is a complete streamed answer of n tokens.
+func good(w http.ResponseWriter, n int) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	for range n {
+		_, _ = w.Write([]byte(`data: {"choices":[{"delta":{"content":" word"}}]}` + "\n\n"))
+	}
+	_, _ = w.Write([]byte(`data: {"choices":[{"delta":{},"finish_reason":"length"}]}` + "\n\n" +
+		`data: {"choices":[],"usage":{"prompt_tokens":11,"completion_tokens":8}}` + "\n\n" + "data: [DONE]\n\n"))
+}
+
+// tally counts from many goroutines.
+type tally struct {
+	mu sync.Mutex
+	n  map[string]int
+}
+
+func (c *tally) add(name string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.n == nil {
+		c.n = map[string]int{}
+	}
+	c.n[name]++
+	return c.n[name]
+}
+
+func (c *tally) get(name string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n[name]
+}

@@ -1,0 +1,104 @@
+// Package client sends one streaming request and turns what comes back into
+// a metric.Sample. Three layers, apart from each other:
+//
+//  1. a Transport carries a Request to a server and reports, in order, what
+//     arrived and when (HTTP here; the simulator's engine in virtual time);
+//  2. an Answer, the token state machine, turns those reports into a Sample;
+//  3. the SSE reader and the JSON walker feed 2 from bytes, without an
+//     allocation per chunk.
+package client
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Request is one request, ready to be sent.
+type Request struct {
+	API         string // "chat" or "completions"
+	Model       string // id sent
+	Prompt      Prompt
+	Input       int // tokens asked for
+	Output      int // tokens asked for; the most of a natural answer
+	Natural     bool
+	Temperature *float64
+	Stop        []string
+	Extra       map[string]any // further body fields
+	Timeout     time.Duration  // 0: none
+}
+
+// Prompt is what is sent: text, or token ids on completions.
+type Prompt struct {
+	Text string
+	IDs  []int // when non-empty, sent instead of Text
+}
+
+// Event is what one event of a stream told. The byte slices behind it are
+// only valid during the call.
+type Event struct {
+	Content   bool // non-empty content
+	Reasoning bool // non-empty reasoning
+	ToolCall  bool // a tool-call delta with a name or arguments
+	Tokens    int  // tokens in this event; 0: not told
+	Made      int  // tokens made up to and with this event; 0: not told
+	Finish    string
+	Usage     *Usage // nil when the event carried none that counts something
+	Err       string // message of an error event; "" when none
+	Done      bool   // the [DONE] sentinel
+}
+
+// Usage is a usage object; Cached is -1 when it was not told.
+type Usage struct{ Input, Output, Cached int }
+
+// Stream hears what happens to one request, in order, from one goroutine at
+// a time. Times are the transport's Now, taken when the bytes arrived.
+type Stream interface {
+	Sent(at time.Duration)                // the first byte was written
+	Headers(at time.Duration, status int) // the answer's head was read
+	Event(at time.Duration, e *Event)
+	// End is the last call. err is nil when the stream ended by itself, be it
+	// complete or not: that is the state machine's business.
+	End(at time.Duration, err error)
+}
+
+// Retried is a Stream that counts reconnects: a kept-alive connection was
+// found dead before it brought a byte, and the request was sent again on a
+// fresh one. The call comes before Headers or End. Sent is not repeated: the
+// time that the dead connection cost stays in every latency.
+type Retried interface {
+	Reconnect()
+}
+
+// Transport carries requests to one server.
+type Transport interface {
+	// Send starts r and returns at once; s hears the rest. Cancelling ctx ends
+	// the stream with its error.
+	Send(ctx context.Context, r *Request, s Stream)
+}
+
+// Error is why a transport could not bring a stream to its own end. An error
+// of another type that reaches Stream.End is taken for a broken connection.
+type Error struct {
+	Kind    metric.FailureKind
+	Status  int    // the HTTP status, when it is the reason; else 0
+	Message string // in the server's own words where it had any; foreign text, at most MaxMessage bytes
+
+	Err error // of the network below; nil: it was not that
+}
+
+// Unwrap is the error of the network below, if it was that.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Error is the message.
+func (e *Error) Error() string {
+	if e.Kind == metric.FailStatus && e.Status != 0 {
+		return fmt.Sprintf("HTTP %d: %s", e.Status, e.Message)
+	}
+	return e.Message
+}
+
+// MaxMessage bounds what is kept of a foreign error message, in bytes.
+const MaxMessage = 2000

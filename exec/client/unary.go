@@ -1,0 +1,241 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Complete sends r over t and waits for its end: a request whose timing is of
+// no interest, for readiness and calibration. The error is an *Error when the
+// request did not complete; the sample is never nil.
+func Complete(ctx context.Context, t Transport, r *Request) (*metric.Sample, error) {
+	s := &metric.Sample{InputAsked: r.Input, OutputAsked: r.Output}
+	done := make(chan struct{})
+	t.Send(ctx, r, NewAnswer(s, func(*metric.Sample) { close(done) }))
+	<-done
+	if s.Failure != nil {
+		return s, &Error{Kind: s.Failure.Kind, Status: s.Status, Message: s.Failure.Message}
+	}
+	return s, nil
+}
+
+// Complete is the function of that name over h.
+func (h *HTTP) Complete(ctx context.Context, r *Request) (*metric.Sample, error) {
+	return Complete(ctx, h, r)
+}
+
+// Model is one model that a server offers.
+type Model struct {
+	ID      string `json:"id"`
+	Root    string `json:"root"`          // what was loaded, where the server tells; vLLM, SGLang
+	Context int    `json:"max_model_len"` // tokens; 0: not told
+}
+
+// Models lists the models that the server offers, in its order. It reads the
+// answer itself rather than through go-openai, which drops the context length.
+func (h *HTTP) Models(ctx context.Context) ([]Model, error) {
+	var list struct {
+		Data []Model `json:"data"`
+	}
+	if err := h.ask(ctx, http.MethodGet, h.base+"/models", nil, &list); err != nil {
+		return nil, err
+	}
+	return list.Data, nil
+}
+
+// Health asks GET /health. nil is healthy; an *Error tells the status.
+func (h *HTTP) Health(ctx context.Context) error {
+	return h.ask(ctx, http.MethodGet, h.root+"/health", nil, nil)
+}
+
+// Version asks the server for its version where the engine's way is known, and
+// is an error where it has none. A plain server is asked as vLLM is.
+func (h *HTTP) Version(ctx context.Context) (string, error) {
+	var told struct {
+		Version string `json:"version"`
+		Build   string `json:"build_info"` // llama.cpp
+	}
+	paths := []string{"/version"}
+	switch h.config.Dialect.Name {
+	case "sglang":
+		paths = []string{"/server_info", "/get_server_info"}
+	case "llama.cpp":
+		paths = []string{"/props"}
+	}
+	var err error
+	for _, path := range paths {
+		if err = h.ask(ctx, http.MethodGet, h.root+path, nil, &told); err == nil {
+			if told.Version == "" {
+				told.Version = told.Build
+			}
+			if told.Version != "" {
+				return told.Version, nil
+			}
+			err = &Error{Kind: metric.FailProtocol, Message: path + " tells no version"}
+		}
+	}
+	return "", err
+}
+
+// ErrNoTokenizer says that the server's tokenizer cannot be asked that way.
+var ErrNoTokenizer = errors.New("the server has no tokenizer to ask")
+
+// TokenizeRequest is a text to be turned into token ids as the server would.
+type TokenizeRequest struct {
+	Model string
+	// API says what surrounds the text: the chat template ("chat"), what the
+	// server puts before a prompt ("completions"), or nothing ("").
+	API  string
+	Text string
+	// Extra holds the request's further fields; those that change the chat
+	// template are sent along.
+	Extra map[string]any
+}
+
+// Tokenize returns the token ids that the server makes of r. ErrNoTokenizer
+// when its tokenizer is not offered, or not with a chat template.
+func (h *HTTP) Tokenize(ctx context.Context, r TokenizeRequest) ([]int, error) {
+	form := h.config.Dialect.Tokenizer
+	if form != AnyTokenizer {
+		return h.tokenize(ctx, form, r)
+	}
+	if known, ok := h.forms.Load(r.API); ok {
+		return h.tokenize(ctx, known.(Tokenizer), r)
+	}
+	for _, form := range []Tokenizer{VLLMTokenizer, LlamaTokenizer} {
+		ids, err := h.tokenize(ctx, form, r)
+		if err == nil && len(ids) > 0 {
+			h.forms.Store(r.API, form)
+			return ids, nil
+		}
+		if e, ok := errors.AsType[*Error](err); ok && e.Status == 0 && e.Kind != metric.FailProtocol {
+			return nil, err // not reached: says nothing about the form
+		}
+	}
+	h.forms.Store(r.API, NoTokenizer)
+	return nil, ErrNoTokenizer
+}
+
+// templateFields are the further fields of a chat request that change its
+// template.
+var templateFields = []string{"chat_template", "chat_template_kwargs", "tools"}
+
+func (h *HTTP) tokenize(ctx context.Context, form Tokenizer, r TokenizeRequest) ([]int, error) {
+	ask := map[string]any{"model": r.Model}
+	switch form {
+	case VLLMTokenizer, SGLangTokenizer:
+		if r.API != "chat" {
+			ask["prompt"] = r.Text
+			ask["add_special_tokens"] = r.API != ""
+			break
+		}
+		if form == SGLangTokenizer {
+			return nil, ErrNoTokenizer
+		}
+		ask["messages"] = json.RawMessage(messages(r.Text))
+		ask["add_generation_prompt"] = true
+		take(ask, r.Extra)
+	case LlamaTokenizer:
+		text := r.Text
+		if r.API == "chat" {
+			template := map[string]any{"messages": json.RawMessage(messages(text))}
+			take(template, r.Extra)
+			var told struct {
+				Prompt string `json:"prompt"`
+			}
+			if err := h.ask(ctx, http.MethodPost, h.root+"/apply-template", template, &told); err != nil {
+				return nil, absent(err)
+			}
+			text = told.Prompt
+		}
+		ask = map[string]any{"content": text, "add_special": r.API != "", "parse_special": r.API != ""}
+	default:
+		return nil, ErrNoTokenizer
+	}
+	var told struct {
+		Tokens []int `json:"tokens"`
+	}
+	if err := h.ask(ctx, http.MethodPost, h.root+"/tokenize", ask, &told); err != nil {
+		return nil, absent(err)
+	}
+	return told.Tokens, nil
+}
+
+func take(to, from map[string]any) {
+	for _, name := range templateFields {
+		if v, ok := from[name]; ok {
+			to[name] = v
+		}
+	}
+}
+
+// absent turns "there is no such page" into ErrNoTokenizer.
+func absent(err error) error {
+	if e, ok := errors.AsType[*Error](err); ok && (e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed || e.Status == http.StatusNotImplemented) {
+		return ErrNoTokenizer
+	}
+	return err
+}
+
+// ask sends a unary request and decodes its answer into out, unless nil.
+// Errors are *Error, with the server's own words.
+func (h *HTTP) ask(ctx context.Context, method, url string, in, out any) error {
+	var body io.Reader
+	if in != nil {
+		raw, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		body = bytes.NewReader(raw)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, url, body)
+	if err != nil {
+		return err
+	}
+	if in != nil {
+		r.Header.Set("Content-Type", "application/json")
+		// To ask again changes nothing: net/http may, on a dead connection.
+		r.Header["Idempotency-Key"] = []string{}
+	}
+	if h.config.APIKey != "" {
+		r.Header.Set("Authorization", "Bearer "+h.config.APIKey)
+	}
+	resp, err := doer{h}.Do(r)
+	if err != nil {
+		if ctx.Err() != nil {
+			return &Error{Kind: metric.FailCanceled, Message: ctx.Err().Error()}
+		}
+		if e, ok := errors.AsType[*Error](err); ok {
+			return e
+		}
+		return unreached(err, 0)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return &Error{Kind: metric.FailTruncated, Message: bounded(err.Error())}
+	}
+	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+		var event Event
+		var usage Usage
+		words := string(bytes.TrimSpace(raw))
+		if walk(raw, &event, &usage) == nil && event.Err != "" {
+			words = event.Err
+		}
+		return refusal(resp.StatusCode, resp.Status, words)
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(raw, out); err != nil {
+		return &Error{Kind: metric.FailProtocol, Message: bounded(fmt.Sprintf("%s answered what is not the JSON expected: %v", r.URL.Path, err))}
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// pages is a server of fixed answers: "METHOD path" or "METHOD path body" →
+// status and body.
+type page struct {
+	status int
+	body   string
+}
+
+func servePages(t *testing.T, c Config, pages map[string]page) (*HTTP, *tally) {
+	asked := new(tally)
+	h := serve(t, c, func(w http.ResponseWriter, r *http.Request) {
+		raw, _ := io.ReadAll(r.Body)
+		name := r.Method + " " + r.URL.Path
+		asked.add(name)
+		p, ok := pages[name+" "+string(raw)]
+		if !ok {
+			p, ok = pages[name]
+		}
+		if !ok {
+			p = page{404, `{"detail":"Not Found"}`}
+		}
+		w.WriteHeader(p.status)
+		_, _ = io.WriteString(w, p.body)
+	})
+	return h, asked
+}
+
+func TestModels(t *testing.T) {
+	h, _ := servePages(t, Config{APIKey: "k"}, map[string]page{
+		"GET /v1/models": {200, `{"object":"list","data":[{"id":"acme","root":"Qwen/Qwen3","max_model_len":4096},{"id":"lora"}]}`},
+	})
+	got, err := h.Models(t.Context())
+	if d := cmp.Diff([]Model{{"acme", "Qwen/Qwen3", 4096}, {ID: "lora"}}, got); d != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, d)
+	}
+	for body, want := range map[string]*Error{
+		`{"error":{"message":"no key"}}`: {Kind: metric.FailStatus, Status: 401, Message: "no key"},
+		``:                               {Kind: metric.FailStatus, Status: 401, Message: "401 Unauthorized"},
+	} {
+		h, _ := servePages(t, Config{}, map[string]page{"GET /v1/models": {401, body}})
+		_, err := h.Models(t.Context())
+		if d := cmp.Diff(error(want), err); d != "" {
+			t.Error(d)
+		}
+	}
+	h, _ = servePages(t, Config{}, map[string]page{"GET /v1/models": {200, "<html>"}})
+	if _, err := h.Models(t.Context()); err == nil || err.(*Error).Kind != metric.FailProtocol {
+		t.Errorf("a page: %v", err)
+	}
+}
+
+func TestHealthAndVersion(t *testing.T) {
+	for _, tt := range []struct {
+		engine string
+		pages  map[string]page
+		want   string
+		status int
+	}{
+		{"vllm", map[string]page{"GET /version": {200, `{"version":"0.19.1"}`}}, "0.19.1", 0},
+		{"sglang", map[string]page{"GET /get_server_info": {200, `{"version":"0.5.4"}`}}, "0.5.4", 0},
+		{"sglang", map[string]page{"GET /server_info": {200, `{"version":"0.6.0"}`}}, "0.6.0", 0},
+		{"llama.cpp", map[string]page{"GET /props": {200, `{"build_info":"b6123-abc"}`}}, "b6123-abc", 0},
+		{"openai", nil, "", 404},
+		{"vllm", map[string]page{"GET /version": {200, `{}`}}, "", 0},
+	} {
+		h, _ := servePages(t, Config{Dialect: DialectOf(tt.engine)}, tt.pages)
+		got, err := h.Version(t.Context())
+		if got != tt.want || (err == nil) != (tt.want != "") {
+			t.Errorf("%s: %q, %v", tt.engine, got, err)
+		}
+		if tt.status != 0 && err.(*Error).Status != tt.status {
+			t.Errorf("%s: %v", tt.engine, err)
+		}
+	}
+	h, _ := servePages(t, Config{}, map[string]page{"GET /health": {200, ""}})
+	if err := h.Health(t.Context()); err != nil {
+		t.Error(err)
+	}
+	h, _ = servePages(t, Config{}, map[string]page{"GET /health": {503, `{"error":{"message":"Loading model"}}`}})
+	if d := cmp.Diff(error(&Error{Kind: metric.FailStatus, Status: 503, Message: "Loading model"}), h.Health(t.Context())); d != "" {
+		t.Error(d)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := h.Health(ctx); err == nil || err.(*Error).Kind != metric.FailCanceled {
+		t.Errorf("canceled: %v", err)
+	}
+	if err := dial(t, Config{}, "http://127.0.0.1:1").Health(t.Context()); err == nil || err.(*Error).Kind != metric.FailConnect {
+		t.Errorf("nobody there: %v", err)
+	}
+}
+
+// The forms in which tokenizers are asked.
+func TestTokenize(t *testing.T) {
+	vllm := map[string]page{
+		`POST /tokenize {"add_generation_prompt":true,"chat_template_kwargs":{"enable_thinking":false},"messages":[{"role":"user","content":"hi"}],"model":"m"}`: {200, `{"count":4,"max_model_len":99,"tokens":[1,2,3,4]}`},
+		`POST /tokenize {"add_special_tokens":true,"model":"m","prompt":"hi"}`:                                                                                   {200, `{"count":2,"tokens":[1,2]}`},
+		`POST /tokenize {"add_special_tokens":false,"model":"m","prompt":"hi"}`:                                                                                  {200, `{"count":1,"tokens":[2]}`},
+	}
+	llama := map[string]page{
+		`POST /apply-template {"chat_template_kwargs":{"enable_thinking":false},"messages":[{"role":"user","content":"hi"}]}`: {200, `{"prompt":"<u>hi<a>"}`},
+		`POST /tokenize {"add_special":true,"content":"\u003cu\u003ehi\u003ca\u003e","parse_special":true}`:                   {200, `{"tokens":[1,2,3]}`},
+		`POST /tokenize {"add_special":true,"content":"hi","parse_special":true}`:                                             {200, `{"tokens":[1,2]}`},
+		`POST /tokenize {"add_special":false,"content":"hi","parse_special":false}`:                                           {200, `{"tokens":[2]}`},
+		`POST /tokenize`: {200, `{"tokens":[]}`}, // what it makes of a body without content
+	}
+	for _, tt := range []struct {
+		name, engine string
+		pages        map[string]page
+		want         map[string]int // API → tokens; missing: no tokenizer
+	}{
+		{"vllm", "vllm", vllm, map[string]int{"chat": 4, "completions": 2, "": 1}},
+		{"sglang", "sglang", vllm, map[string]int{"completions": 2, "": 1}},
+		{"llama.cpp", "llama.cpp", llama, map[string]int{"chat": 3, "completions": 2, "": 1}},
+		{"a plain server that is vLLM", "openai", vllm, map[string]int{"chat": 4, "completions": 2, "": 1}},
+		{"a plain server that is llama.cpp", "openai", llama, map[string]int{"chat": 3, "completions": 2, "": 1}},
+		{"a plain server", "openai", nil, nil},
+		{"vllm without", "vllm", nil, nil},
+		{"a plain server that refuses", "openai", map[string]page{"POST /tokenize": {422, `{"detail":"?"}`}}, nil},
+	} {
+		h, asked := servePages(t, Config{Dialect: DialectOf(tt.engine)}, tt.pages)
+		for range 2 {
+			for _, api := range []string{"chat", "completions", ""} {
+				ids, err := h.Tokenize(t.Context(), TokenizeRequest{Model: "m", API: api, Text: "hi", Extra: map[string]any{
+					"chat_template_kwargs": map[string]any{"enable_thinking": false}, "top_k": 3,
+				}})
+				want, ok := tt.want[api]
+				if ok && (err != nil || len(ids) != want) || !ok && !errors.Is(err, ErrNoTokenizer) {
+					t.Errorf("%s, %q: %v, %v", tt.name, api, ids, err)
+				}
+			}
+		}
+		if tt.name == "a plain server" && asked.get("POST /tokenize") > 5 {
+			t.Errorf("%s: asked %d times", tt.name, asked.get("POST /tokenize"))
+		}
+	}
+	if _, err := dial(t, Config{Dialect: DialectOf("openai")}, "http://127.0.0.1:1").Tokenize(t.Context(), TokenizeRequest{}); errors.Is(err, ErrNoTokenizer) || err == nil {
+		t.Errorf("nobody there: %v", err)
+	}
+	if _, err := dial(t, Config{}, "http://127.0.0.1:1").Tokenize(t.Context(), TokenizeRequest{}); !errors.Is(err, ErrNoTokenizer) {
+		t.Errorf("no dialect: %v", err)
+	}
+}
+
+func TestComplete(t *testing.T) {
+	h := serve(t, Config{}, func(w http.ResponseWriter, r *http.Request) {
+		var got struct{ Model string }
+		_ = json.NewDecoder(r.Body).Decode(&got)
+		if got.Model != "m" {
+			w.WriteHeader(404)
+			_, _ = io.WriteString(w, `{"error":{"message":"no such model"}}`)
+			return
+		}
+		good(w, 8)
+	})
+	s, err := h.Complete(t.Context(), chatRequest())
+	if err != nil || s.Usage.Output != 8 || s.InputAsked != 11 {
+		t.Errorf("%v, %+v", err, s)
+	}
+	r := chatRequest()
+	r.Model = "n"
+	_, err = h.Complete(t.Context(), r)
+	if d := cmp.Diff(error(&Error{Kind: metric.FailStatus, Status: 404, Message: "no such model"}), err); d != "" {
+		t.Error(d)
+	}
+}

@@ -1,0 +1,193 @@
+package client
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/sim/memnet"
+)
+
+// inMemory runs test against handler, in a bubble in which time is exact.
+func inMemory(t *testing.T, handler http.HandlerFunc, test func(t *testing.T, h *HTTP)) {
+	synctest.Test(t, func(t *testing.T) {
+		l := memnet.Listen()
+		var handlers sync.WaitGroup
+		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			handlers.Add(1)
+			defer handlers.Done()
+			_, _ = io.Copy(io.Discard, r.Body)
+			handler(w, r)
+		})}
+		go func() { _ = server.Serve(l) }()
+		start := time.Now()
+		h, err := New(Config{
+			BaseURL: "http://memory.test",
+			Dial:    l.DialContext,
+			Now:     func() time.Duration { return time.Since(start) + time.Second },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(t, h)
+		h.Close()
+		_ = server.Close()
+		handlers.Wait()
+	})
+}
+
+func write(w http.ResponseWriter, events ...string) {
+	for _, e := range events {
+		_, _ = fmt.Fprintf(w, "data: %s\n\n", e)
+	}
+	w.(http.Flusher).Flush()
+}
+
+const (
+	roleEvent      = `{"choices":[{"delta":{"role":"assistant","content":""}}]}`
+	reasoningEvent = `{"choices":[{"delta":{"reasoning":"hm"}}]}`
+	contentEvent   = `{"choices":[{"delta":{"content":"word"}}]}`
+	finishEvent    = `{"choices":[{"delta":{},"finish_reason":"length"}]}`
+	usageEvent     = `{"choices":[],"usage":{"prompt_tokens":11,"completion_tokens":61}}`
+)
+
+// The stream on which tools differ by a factor of ten: role at 0.1 s, first
+// reasoning token at 1 s, then 20 chunks of 3 tokens, 60 ms apart, six of the
+// token chunks reasoning, 61 tokens by usage, [DONE] 20 ms after the last.
+func TestExactTimes(t *testing.T) {
+	inMemory(t, func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(50 * ms)
+		w.(http.Flusher).Flush() // the head, alone
+		time.Sleep(50 * ms)
+		write(w, roleEvent)
+		time.Sleep(900 * ms)
+		write(w, reasoningEvent)
+		for i := range 20 {
+			time.Sleep(60 * ms)
+			if i < 5 {
+				write(w, reasoningEvent)
+			} else {
+				write(w, contentEvent)
+			}
+		}
+		time.Sleep(20 * ms)
+		write(w, finishEvent, usageEvent, "[DONE]")
+	}, func(t *testing.T, h *HTTP) {
+		s := send(t, h, chatRequest())
+		want := &metric.Sample{
+			Sent: 1000 * ms, Headers: 1050 * ms, First: 2000 * ms,
+			FirstAnswer: 2360 * ms, // 2000 + 6·60
+			Last:        3200 * ms, // 2000 + 20·60
+			End:         3220 * ms,
+			Chunks:      21,
+			InputAsked:  11, OutputAsked: 8,
+			Usage:  &metric.Usage{Input: 11, Output: 61, Cached: -1},
+			Finish: "length", Status: 200,
+		}
+		for range 20 {
+			want.Gaps = append(want.Gaps, 60000)
+		}
+		if d := cmp.Diff(want, s); d != "" {
+			t.Errorf("(-want +got):\n%s", d)
+		}
+		for name, want := range map[string]float64{
+			"ttft": 1, "ttfa": 1.36, "e2e": 2.2,
+			"tpot":  1.2 / 60, // 20 ms: 61 tokens, the first chunk holds one
+			"speed": 50,
+		} {
+			if got, ok := s.Value(name); !ok || got < want-1e-9 || got > want+1e-9 {
+				t.Errorf("%s is %v, %v; want %v", name, got, ok, want)
+			}
+		}
+	})
+}
+
+// A server that sends a byte a minute, or nothing, is given up on time.
+func TestGivenUpOnTime(t *testing.T) {
+	for name, pause := range map[string]time.Duration{"a byte a minute": time.Minute, "nothing": time.Hour} {
+		inMemory(t, func(w http.ResponseWriter, r *http.Request) {
+			for _, b := range "data: " + contentEvent {
+				select {
+				case <-time.After(pause):
+				case <-r.Context().Done():
+					return
+				}
+				if _, err := fmt.Fprintf(w, "%c", b); err != nil {
+					return
+				}
+				w.(http.Flusher).Flush()
+			}
+		}, func(t *testing.T, h *HTTP) {
+			r := chatRequest()
+			r.Timeout = 10 * time.Minute
+			s := send(t, h, r)
+			if s.Failure == nil || s.Failure.Kind != metric.FailTimeout || s.Failure.Message != "no end within 10m0s" {
+				t.Errorf("%s: failure %+v", name, s.Failure)
+			}
+			if s.End < 600*time.Second || s.End > 601*time.Second || s.Sent != time.Second {
+				t.Errorf("%s: sent %v, end %v", name, s.Sent, s.End)
+			}
+		})
+	}
+}
+
+// What came before the time-out stays.
+func TestTimeoutMidway(t *testing.T) {
+	inMemory(t, func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(400 * ms)
+		write(w, contentEvent)
+		<-r.Context().Done()
+	}, func(t *testing.T, h *HTTP) {
+		r := chatRequest()
+		r.Timeout = 3 * time.Second
+		s := send(t, h, r)
+		want := &metric.Failure{Kind: metric.FailTimeout, Message: "no end within 3s"}
+		if d := cmp.Diff(want, s.Failure); d != "" {
+			t.Error(d)
+		}
+		if s.First != 1400*ms || s.Chunks != 1 || s.Status != 200 || s.End != 4*time.Second {
+			t.Errorf("first %v, %d chunks, status %d, end %v", s.First, s.Chunks, s.Status, s.End)
+		}
+		if _, ok := s.Value("e2e"); ok {
+			t.Error("a request that was given up has an e2e")
+		}
+	})
+}
+
+// One hour of streams, each exact.
+func TestManyExactTimes(t *testing.T) {
+	inMemory(t, func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(350 * ms)
+		for range 100 {
+			write(w, contentEvent)
+			time.Sleep(25 * ms)
+		}
+		write(w, finishEvent, usageEvent, "[DONE]")
+	}, func(t *testing.T, h *HTTP) {
+		for i := range 36 {
+			var wg sync.WaitGroup
+			for range 4 {
+				wg.Go(func() {
+					s := send(t, h, chatRequest())
+					if s.Failure != nil || s.First-s.Sent != 350*ms || s.Last-s.First != 99*25*ms || len(s.Gaps) != 99 {
+						t.Errorf("minute %d: failure %+v, ttft %v, %d gaps", i, s.Failure, s.First-s.Sent, len(s.Gaps))
+					}
+					for _, g := range s.Gaps {
+						if g != 25000 {
+							t.Errorf("a gap of %d µs", g)
+						}
+					}
+				})
+			}
+			wg.Wait()
+			time.Sleep(97 * time.Second)
+		}
+	})
+}

@@ -1,0 +1,675 @@
+package client
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"math"
+	"math/bits"
+	"strconv"
+)
+
+// maxDepth bounds the nesting of an event's JSON; real ones need about eight.
+const maxDepth = 200
+
+var (
+	errJSON = errors.New("not JSON")
+	errDeep = errors.New("JSON nested too deeply")
+)
+
+// walk reads one event's JSON into e, and into u what e.Usage then points to.
+// It accepts exactly what encoding/json accepts (up to maxDepth), keys in any
+// order, and takes what the chunks of chat and text completions have:
+//
+//	choices[].delta.{content, reasoning, reasoning_content}
+//	choices[].delta.tool_calls[].function.{name, arguments}, delta.function_call
+//	choices[].text, choices[].finish_reason, choices[].token_ids
+//	usage.{prompt_tokens, completion_tokens}, usage.prompt_tokens_details.cached_tokens
+//	timings.predicted_n
+//	error: a string or an object; {"object": "error", "message": …}
+//
+// What has another type than expected is skipped: null, an empty string and
+// junk all mean "none". It allocates only for an error's message or a
+// finish_reason that nobody has heard of.
+func walk(data []byte, e *Event, u *Usage) error {
+	*e = Event{}
+	*u = Usage{Cached: -1}
+	w := walker{b: data, e: e, u: u}
+	w.space()
+	if err := w.top(); err != nil {
+		return err
+	}
+	w.space()
+	if w.i != len(w.b) {
+		return errJSON
+	}
+	if w.isError && e.Err == "" {
+		e.Err = message(w.message)
+	}
+	if u.Input > 0 || u.Output > 0 {
+		e.Usage = u
+	}
+	return nil
+}
+
+// walker is a position in b. Each method that reads a value leaves it behind
+// that value; each that reads a member stands at the member's value.
+type walker struct {
+	b     []byte
+	i     int
+	depth int
+	e     *Event
+	u     *Usage
+
+	isError bool   // "object": "error"
+	message []byte // top-level message, raw
+}
+
+func (w *walker) space() {
+	if w.i < len(w.b) && w.b[w.i] <= ' ' { // hardly ever: servers write compact JSON
+		w.spaces()
+	}
+}
+
+func (w *walker) spaces() {
+	for w.i < len(w.b) {
+		switch w.b[w.i] {
+		case ' ', '\t', '\n', '\r':
+			w.i++
+		default:
+			return
+		}
+	}
+}
+
+func (w *walker) peek() byte {
+	if w.i < len(w.b) {
+		return w.b[w.i]
+	}
+	return 0
+}
+
+// enter steps into an object or array, whose opening byte is open. more is
+// false when it is empty and already left.
+func (w *walker) enter(last byte) (more bool, err error) {
+	if w.depth++; w.depth > maxDepth {
+		return false, errDeep
+	}
+	w.i++
+	w.space()
+	if w.peek() == last {
+		w.i++
+		w.depth--
+		return false, nil
+	}
+	return true, nil
+}
+
+// next steps behind the comma, or out behind last.
+func (w *walker) next(last byte) (more bool, err error) {
+	w.space()
+	switch w.peek() {
+	case ',':
+		w.i++
+		w.space()
+		return true, nil
+	case last:
+		w.i++
+		w.depth--
+		return false, nil
+	}
+	return false, errJSON
+}
+
+// key reads a member's name and its colon. The bytes are raw when the name
+// has no escape, else unescaped.
+func (w *walker) key() ([]byte, error) {
+	raw, escaped, err := w.string()
+	if err != nil {
+		return nil, err
+	}
+	w.space()
+	if w.peek() != ':' {
+		return nil, errJSON
+	}
+	w.i++
+	w.space()
+	if escaped { // legal, and never seen: worth an allocation
+		return []byte(unquote(raw)), nil
+	}
+	return raw, nil
+}
+
+// The methods below each write out the loop over members rather than share one
+// that takes a func: the func would have to live on the heap.
+
+func (w *walker) top() error {
+	if w.peek() != '{' {
+		return w.skip()
+	}
+	more, err := w.enter('}')
+	for more && err == nil {
+		var k []byte
+		if k, err = w.key(); err != nil {
+			return err
+		}
+		switch string(k) {
+		case "choices":
+			err = w.choices()
+		case "usage":
+			err = w.usage()
+		case "timings":
+			err = w.timings()
+		case "error":
+			err = w.failure()
+		case "object":
+			var v []byte
+			if v, err = w.stringOr(); err == nil && (string(v) == "error" || bytes.IndexByte(v, '\\') >= 0 && unquote(v) == "error") {
+				w.isError = true
+			}
+		case "message":
+			start := w.i
+			if err = w.skip(); err == nil {
+				w.message = w.b[start:w.i]
+			}
+		default:
+			err = w.skip()
+		}
+		if err == nil {
+			more, err = w.next('}')
+		}
+	}
+	return err
+}
+
+func (w *walker) choices() error {
+	if w.peek() != '[' {
+		return w.skip()
+	}
+	more, err := w.enter(']')
+	for more && err == nil {
+		if err = w.choice(); err == nil {
+			more, err = w.next(']')
+		}
+	}
+	return err
+}
+
+func (w *walker) choice() error {
+	if w.peek() != '{' {
+		return w.skip()
+	}
+	more, err := w.enter('}')
+	for more && err == nil {
+		var k []byte
+		if k, err = w.key(); err != nil {
+			return err
+		}
+		switch string(k) {
+		case "delta":
+			err = w.delta()
+		case "text":
+			err = w.text(&w.e.Content)
+		case "finish_reason":
+			var v []byte
+			if v, err = w.stringOr(); err == nil && len(v) > 0 {
+				w.e.Finish = finish(v)
+			}
+		case "token_ids":
+			err = w.tokens()
+		default:
+			err = w.skip()
+		}
+		if err == nil {
+			more, err = w.next('}')
+		}
+	}
+	return err
+}
+
+func (w *walker) delta() error {
+	if w.peek() != '{' {
+		return w.skip()
+	}
+	more, err := w.enter('}')
+	for more && err == nil {
+		var k []byte
+		if k, err = w.key(); err != nil {
+			return err
+		}
+		switch string(k) {
+		case "content":
+			err = w.text(&w.e.Content)
+		case "reasoning", "reasoning_content":
+			err = w.text(&w.e.Reasoning)
+		case "tool_calls":
+			err = w.toolCalls()
+		case "function_call":
+			err = w.function()
+		default:
+			err = w.skip()
+		}
+		if err == nil {
+			more, err = w.next('}')
+		}
+	}
+	return err
+}
+
+func (w *walker) toolCalls() error {
+	if w.peek() != '[' {
+		return w.skip()
+	}
+	more, err := w.enter(']')
+	for more && err == nil {
+		if err = w.toolCall(); err == nil {
+			more, err = w.next(']')
+		}
+	}
+	return err
+}
+
+func (w *walker) toolCall() error {
+	if w.peek() != '{' {
+		return w.skip()
+	}
+	more, err := w.enter('}')
+	for more && err == nil {
+		var k []byte
+		if k, err = w.key(); err != nil {
+			return err
+		}
+		if string(k) == "function" {
+			err = w.function()
+		} else {
+			err = w.skip()
+		}
+		if err == nil {
+			more, err = w.next('}')
+		}
+	}
+	return err
+}
+
+func (w *walker) function() error {
+	if w.peek() != '{' {
+		return w.skip()
+	}
+	more, err := w.enter('}')
+	for more && err == nil {
+		var k []byte
+		if k, err = w.key(); err != nil {
+			return err
+		}
+		switch string(k) {
+		case "name", "arguments":
+			err = w.text(&w.e.ToolCall)
+		default:
+			err = w.skip()
+		}
+		if err == nil {
+			more, err = w.next('}')
+		}
+	}
+	return err
+}
+
+// tokens counts the elements of an array.
+func (w *walker) tokens() error {
+	if w.peek() != '[' {
+		return w.skip()
+	}
+	more, err := w.enter(']')
+	for more && err == nil {
+		if err = w.skip(); err == nil {
+			w.e.Tokens++
+			more, err = w.next(']')
+		}
+	}
+	return err
+}
+
+func (w *walker) usage() error {
+	if w.peek() != '{' {
+		return w.skip()
+	}
+	more, err := w.enter('}')
+	for more && err == nil {
+		var k []byte
+		if k, err = w.key(); err != nil {
+			return err
+		}
+		switch string(k) {
+		case "prompt_tokens":
+			err = w.count(&w.u.Input)
+		case "completion_tokens":
+			err = w.count(&w.u.Output)
+		case "prompt_tokens_details":
+			err = w.details()
+		default:
+			err = w.skip()
+		}
+		if err == nil {
+			more, err = w.next('}')
+		}
+	}
+	return err
+}
+
+// timings are llama.cpp's; its count of output tokens is of interest.
+func (w *walker) timings() error {
+	if w.peek() != '{' {
+		return w.skip()
+	}
+	more, err := w.enter('}')
+	for more && err == nil {
+		var k []byte
+		if k, err = w.key(); err != nil {
+			return err
+		}
+		if string(k) == "predicted_n" {
+			err = w.count(&w.e.Made)
+		} else {
+			err = w.skip()
+		}
+		if err == nil {
+			more, err = w.next('}')
+		}
+	}
+	return err
+}
+
+func (w *walker) details() error {
+	if w.peek() != '{' {
+		return w.skip()
+	}
+	more, err := w.enter('}')
+	for more && err == nil {
+		var k []byte
+		if k, err = w.key(); err != nil {
+			return err
+		}
+		if string(k) == "cached_tokens" {
+			err = w.count(&w.u.Cached)
+		} else {
+			err = w.skip()
+		}
+		if err == nil {
+			more, err = w.next('}')
+		}
+	}
+	return err
+}
+
+// failure reads the value of "error".
+func (w *walker) failure() error {
+	start := w.i
+	if w.peek() != '{' {
+		if err := w.skip(); err != nil {
+			return err
+		}
+		if m := message(w.b[start:w.i]); w.e.Err == "" {
+			w.e.Err = m
+		}
+		return nil
+	}
+	var words []byte
+	more, err := w.enter('}')
+	for more && err == nil {
+		var k []byte
+		if k, err = w.key(); err != nil {
+			return err
+		}
+		from := w.i
+		if err = w.skip(); err == nil && string(k) == "message" {
+			words = w.b[from:w.i]
+		}
+		if err == nil {
+			more, err = w.next('}')
+		}
+	}
+	if err == nil && w.e.Err == "" {
+		if w.e.Err = wordsOf(words); w.e.Err == "" {
+			w.e.Err = bounded(string(w.b[start:w.i]))
+		}
+	}
+	return err
+}
+
+// message turns the value of an error into words: "" when it says that there
+// is none.
+func message(raw []byte) string {
+	switch string(raw) {
+	case "null", "false", `""`:
+		return ""
+	case "":
+		return "an error without a message"
+	}
+	return wordsOf(raw)
+}
+
+// wordsOf is a string's text, and any other value as it is written.
+func wordsOf(raw []byte) string {
+	if len(raw) > 1 && raw[0] == '"' {
+		return bounded(unquote(raw[1 : len(raw)-1]))
+	}
+	if string(raw) == "null" {
+		return ""
+	}
+	return bounded(string(raw))
+}
+
+// unquote decodes a string's raw inside, which was checked before.
+func unquote(raw []byte) string {
+	var s string
+	quoted := append(append([]byte{'"'}, raw...), '"')
+	if json.Unmarshal(quoted, &s) != nil {
+		return string(raw)
+	}
+	return s
+}
+
+// finish is v as a string, without an allocation for the usual reasons.
+func finish(v []byte) string {
+	switch string(v) {
+	case "stop":
+		return "stop"
+	case "length":
+		return "length"
+	case "tool_calls":
+		return "tool_calls"
+	case "content_filter":
+		return "content_filter"
+	case "abort":
+		return "abort"
+	}
+	return bounded(unquote(v))
+}
+
+// text sets *is when the value is a string that is not empty.
+func (w *walker) text(is *bool) error {
+	v, err := w.stringOr()
+	if err == nil && len(v) > 0 {
+		*is = true
+	}
+	return err
+}
+
+// stringOr reads a string and returns its raw inside, or skips a value of
+// another type.
+func (w *walker) stringOr() (raw []byte, err error) {
+	if w.peek() != '"' {
+		return nil, w.skip()
+	}
+	raw, _, err = w.string()
+	return raw, err
+}
+
+// string reads a string and returns its raw inside.
+func (w *walker) string() (raw []byte, escaped bool, err error) {
+	if w.peek() != '"' {
+		return nil, false, errJSON
+	}
+	b, i := w.b, w.i+1
+	start := i
+	for i < len(b) {
+		// Eight bytes at a time: most of an event is strings that nobody reads.
+		if i+8 <= len(b) {
+			special := special(binary.LittleEndian.Uint64(b[i:]))
+			if special == 0 {
+				i += 8
+				continue
+			}
+			i += bits.TrailingZeros64(special) / 8
+		}
+		switch c := b[i]; {
+		case c == '"':
+			w.i = i + 1
+			return b[start:i], escaped, nil
+		case c == '\\':
+			escaped = true
+			if i++; i >= len(b) {
+				return nil, false, errJSON
+			}
+			switch b[i] {
+			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+			case 'u':
+				if i+4 >= len(b) || !isHex(b[i+1]) || !isHex(b[i+2]) || !isHex(b[i+3]) || !isHex(b[i+4]) {
+					return nil, false, errJSON
+				}
+				i += 4
+			default:
+				return nil, false, errJSON
+			}
+		case c < ' ':
+			return nil, false, errJSON
+		}
+		i++
+	}
+	return nil, false, errJSON
+}
+
+// special has the top bit set of x's lowest byte that is a quote, a backslash
+// or a control character, and is zero when there is none. Bits above that one
+// mean nothing: subtracting from each byte what it is compared with borrows
+// upwards only (Mycroft's test; Warren, Hacker's Delight, 6-1).
+func special(x uint64) uint64 {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	quote, slash := x^ones*'"', x^ones*'\\'
+	return ((x-ones*' ')&^x | (quote-ones)&^quote | (slash-ones)&^slash) & tops
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}
+
+// count reads a number of tokens. What is not a number, or none that counts
+// something, leaves *n alone.
+func (w *walker) count(n *int) error {
+	start := w.i
+	if c := w.peek(); c != '-' && (c < '0' || c > '9') {
+		return w.skip()
+	}
+	if err := w.number(); err != nil {
+		return err
+	}
+	raw := w.b[start:w.i]
+	v := 0
+	for _, c := range raw {
+		if c < '0' || c > '9' || v > 1e15 { // 12.0 and 1e3 are numbers too
+			f, err := strconv.ParseFloat(string(raw), 64)
+			if err != nil || f < 0 || f > 1e15 || f != math.Trunc(f) {
+				return nil
+			}
+			*n = int(f)
+			return nil
+		}
+		v = v*10 + int(c-'0')
+	}
+	if v <= 1e15 {
+		*n = v
+	}
+	return nil
+}
+
+// number reads a number by JSON's grammar.
+func (w *walker) number() error {
+	if w.peek() == '-' {
+		w.i++
+	}
+	switch c := w.peek(); {
+	case c == '0':
+		w.i++
+	case '1' <= c && c <= '9':
+		w.digits()
+	default:
+		return errJSON
+	}
+	if w.peek() == '.' {
+		w.i++
+		if !w.digits() {
+			return errJSON
+		}
+	}
+	if c := w.peek(); c == 'e' || c == 'E' {
+		w.i++
+		if c := w.peek(); c == '+' || c == '-' {
+			w.i++
+		}
+		if !w.digits() {
+			return errJSON
+		}
+	}
+	return nil
+}
+
+func (w *walker) digits() bool {
+	start := w.i
+	for w.i < len(w.b) && '0' <= w.b[w.i] && w.b[w.i] <= '9' {
+		w.i++
+	}
+	return w.i > start
+}
+
+// skip reads a value of any type.
+func (w *walker) skip() error {
+	switch c := w.peek(); c {
+	case '"':
+		_, _, err := w.string()
+		return err
+	case '{':
+		more, err := w.enter('}')
+		for more && err == nil {
+			if _, err = w.key(); err == nil {
+				if err = w.skip(); err == nil {
+					more, err = w.next('}')
+				}
+			}
+		}
+		return err
+	case '[':
+		more, err := w.enter(']')
+		for more && err == nil {
+			if err = w.skip(); err == nil {
+				more, err = w.next(']')
+			}
+		}
+		return err
+	case 't':
+		return w.literal("true")
+	case 'f':
+		return w.literal("false")
+	case 'n':
+		return w.literal("null")
+	}
+	return w.number()
+}
+
+func (w *walker) literal(want string) error {
+	if len(w.b)-w.i < len(want) || string(w.b[w.i:w.i+len(want)]) != want {
+		return errJSON
+	}
+	w.i += len(want)
+	return nil
+}

@@ -1,0 +1,237 @@
+package clock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tokgate/tokgate/exec/clock"
+)
+
+// onBoth runs a test on the real clock in a bubble, where it must agree with
+// the virtual one to the nanosecond.
+func onBoth(t *testing.T, f func(t *testing.T, c clock.Clock)) {
+	t.Run("real", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { f(t, clock.NewReal()) })
+	})
+	t.Run("virtual", func(t *testing.T) { f(t, clock.NewVirtual()) })
+}
+
+func TestTimersRunInOrderOfTimeThenOfMaking(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		rng := rand.New(rand.NewPCG(1, 2))
+		type mark struct {
+			at  time.Duration
+			seq int
+		}
+		var want, got []mark
+		for i := range 500 {
+			m := mark{time.Duration(rng.IntN(40)) * time.Second, i}
+			want = append(want, m)
+			c.Timer(m.at, func() {
+				if c.Now() != m.at {
+					t.Errorf("timer for %v ran at %v", m.at, c.Now())
+				}
+				got = append(got, m)
+			})
+		}
+		slices.SortStableFunc(want, func(a, b mark) int { return int(a.at - b.at) })
+		for range want {
+			if err := c.Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("order of running\n got %v\nwant %v", got, want)
+		}
+	})
+}
+
+func TestStop(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		ran := map[string]bool{}
+		mark := func(name string) func() { return func() { ran[name] = true } }
+		early := c.Timer(time.Second, mark("early"))
+		never := c.Timer(2*time.Second, mark("never"))
+		c.Timer(3*time.Second, mark("late"))
+		if err := clock.Until(t.Context(), c, func() bool { return ran["early"] }); err != nil {
+			t.Fatal(err)
+		}
+		if early() {
+			t.Error("stop of a timer that ran says that it prevented it")
+		}
+		if !never() {
+			t.Error("stop of a pending timer says that it did not prevent it")
+		}
+		if never() {
+			t.Error("a second stop says that it prevented it")
+		}
+		if err := clock.Until(t.Context(), c, func() bool { return ran["late"] }); err != nil {
+			t.Fatal(err)
+		}
+		if ran["never"] {
+			t.Error("a stopped timer ran")
+		}
+	})
+}
+
+func TestPastTimersAndPostsAreDueAtOnce(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		if err := clock.Sleep(t.Context(), c, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		var order []string
+		say := func(s string) func() { return func() { order = append(order, s) } }
+		c.Post(say("post 1"))
+		c.Timer(time.Minute+1, say("after"))
+		c.Post(say("post 2"))
+		c.Timer(0, say("past"))
+		if err := clock.Until(t.Context(), c, func() bool { return len(order) == 4 }); err != nil {
+			t.Fatal(err)
+		}
+		// A timer in the past stands where its own time puts it on the real
+		// clock and at "now" on the virtual one; either way before the future.
+		if i, j := slices.Index(order, "post 1"), slices.Index(order, "post 2"); i > j {
+			t.Errorf("posts ran out of order: %q", order)
+		}
+		if order[3] != "after" {
+			t.Errorf("the future ran before what was due: %q", order)
+		}
+		if c.Now() != time.Minute+1 {
+			t.Errorf("now is %v, want 1m0.000000001s", c.Now())
+		}
+	})
+}
+
+func TestPostFromManyGoroutines(t *testing.T) {
+	const writers, each = 16, 200
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		next := make([]int, writers) // touched by the loop alone: the race detector is the judge
+		n := 0
+		var wg sync.WaitGroup
+		for w := range writers {
+			wg.Go(func() {
+				for i := range each {
+					c.Post(func() {
+						if next[w] != i {
+							t.Errorf("writer %d: post %d ran when %d was due", w, i, next[w])
+						}
+						next[w]++
+						n++
+					})
+				}
+			})
+		}
+		if _, virtual := c.(*clock.Virtual); virtual {
+			wg.Wait() // nobody tells a virtual clock that more is to come
+		}
+		if err := clock.Until(t.Context(), c, func() bool { return n == writers*each }); err != nil {
+			t.Fatal(err)
+		}
+		wg.Wait()
+	})
+}
+
+func TestWaitEndsWithTheContext(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		c.Post(func() { t.Error("a function ran after the end of the context") })
+		if err := c.Wait(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("Wait gave %v, want context.Canceled", err)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		c := clock.NewReal()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if err := c.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Wait on nothing gave %v, want the context's error", err)
+		}
+	})
+}
+
+func TestVirtualIdle(t *testing.T) {
+	c := clock.NewVirtual()
+	if err := c.Wait(t.Context()); err != clock.ErrIdle {
+		t.Errorf("Wait with nothing due gave %v, want ErrIdle", err)
+	}
+	stop := c.Timer(time.Hour, func() {})
+	stop()
+	if err := c.Wait(t.Context()); err != clock.ErrIdle {
+		t.Errorf("Wait with a stopped timer gave %v, want ErrIdle", err)
+	}
+	if c.Now() != 0 {
+		t.Errorf("an idle clock moved to %v", c.Now())
+	}
+}
+
+func TestTimersMadeByTimers(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		var ticks []time.Duration
+		var tick func()
+		tick = func() {
+			ticks = append(ticks, c.Now())
+			if len(ticks) < 4 {
+				c.Timer(c.Now()+15*time.Minute, tick)
+			}
+		}
+		c.Timer(0, tick)
+		if err := clock.Until(t.Context(), c, func() bool { return len(ticks) == 4 }); err != nil {
+			t.Fatal(err)
+		}
+		want := []time.Duration{0, 15 * time.Minute, 30 * time.Minute, 45 * time.Minute}
+		if !slices.Equal(ticks, want) {
+			t.Errorf("ticks at %v, want %v", ticks, want)
+		}
+	})
+}
+
+func TestAwaitRunsTheClockMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clock.NewReal()
+		ticked := false
+		c.Timer(time.Second, func() { ticked = true })
+		got, err := clock.Await(t.Context(), c, func(context.Context) (string, error) {
+			time.Sleep(2 * time.Second)
+			return "done", nil
+		})
+		if got != "done" || err != nil || !ticked {
+			t.Errorf("Await gave %q, %v; timer ran: %v", got, err, ticked)
+		}
+	})
+}
+
+func TestAwaitWaitsForTheEndOfWhatItStarted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clock.NewReal()
+		ctx, cancel := clock.WithTimeout(t.Context(), c, time.Second)
+		defer cancel()
+		_, err := clock.Await(ctx, c, func(ctx context.Context) (int, error) {
+			<-ctx.Done()
+			return 0, fmt.Errorf("gave up: %w", context.Cause(ctx))
+		})
+		if !errors.Is(err, context.DeadlineExceeded) || c.Now() != time.Second {
+			t.Errorf("Await gave %v at %v, want the deadline at 1s", err, c.Now())
+		}
+	})
+}
+
+func TestWithTimeoutCancelled(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		ctx, cancel := clock.WithTimeout(t.Context(), c, time.Second)
+		cancel()
+		if err := clock.Sleep(t.Context(), c, 2*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		if cause := context.Cause(ctx); cause != context.Canceled {
+			t.Errorf("cause after cancel is %v, want context.Canceled", cause)
+		}
+	})
+}

@@ -1,0 +1,83 @@
+package clock
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Real is the clock on the wall, monotonic. Under testing/synctest it follows
+// the bubble's time. The one place below cmd that reads the time.
+type Real struct {
+	origin time.Time
+	wake   chan struct{} // holds one token when something was posted
+
+	mu    sync.Mutex
+	queue queue
+}
+
+// NewReal returns a clock whose origin is now.
+func NewReal() *Real {
+	return &Real{origin: time.Now(), wake: make(chan struct{}, 1)}
+}
+
+// Origin is the wall time of the clock's zero.
+func (c *Real) Origin() time.Time { return c.origin }
+
+// Now implements Clock.
+func (c *Real) Now() time.Duration { return time.Since(c.origin) }
+
+// Timer implements Clock.
+func (c *Real) Timer(t time.Duration, f func()) (stop func() bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.queue.add(t, f)
+	return func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.queue.drop(e)
+	}
+}
+
+// Post implements Clock. A posted function is an event due at the moment of
+// posting, so timers that were due before it run before it.
+func (c *Real) Post(f func()) {
+	c.mu.Lock()
+	c.queue.add(c.Now(), f)
+	c.mu.Unlock()
+	select {
+	case c.wake <- struct{}{}:
+	default: // the loop has a token to wake up to already
+	}
+}
+
+// Wait implements Clock.
+func (c *Real) Wait(ctx context.Context) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		c.mu.Lock()
+		e, due := c.queue.next(c.Now())
+		at, any := c.queue.first()
+		c.mu.Unlock()
+		if due {
+			e.f()
+			return nil
+		}
+		var timer *time.Timer
+		var fired <-chan time.Time
+		if any {
+			timer = time.NewTimer(at - c.Now())
+			fired = timer.C
+		}
+		select {
+		case <-ctx.Done():
+		case <-c.wake:
+		case <-fired:
+		}
+		if timer != nil {
+			timer.Stop()
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package load
+
+import (
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Duration is the mean time from sending to the end of those requests of one
+// phase that completed. ok is false when none did.
+func Duration(samples []*metric.Sample, phase metric.Phase) (mean time.Duration, ok bool) {
+	var sum time.Duration
+	n := 0
+	for _, s := range samples {
+		if s.Phase == phase && s.Completed() {
+			sum += s.End - s.Sent
+			n++
+		}
+	}
+	if n == 0 {
+		return 0, false
+	}
+	return sum / time.Duration(n), true
+}
+
+// Stagger spreads the first starts of slots over one request's expected
+// duration and the pause after it, so that the slots come round evenly. It is
+// 0 when the duration is not known (0).
+func Stagger(duration, pause time.Duration, slots int) time.Duration {
+	if duration <= 0 || slots < 2 {
+		return 0
+	}
+	return (duration + pause) / time.Duration(slots)
+}
+
+// Time guesses how long a round of a closed loop takes: the ramp, then
+// the measured requests, Slots at a time. 0 when duration is not known (0).
+func (c Closed) Time(duration time.Duration) time.Duration {
+	if duration <= 0 {
+		return 0
+	}
+	cycle := duration + c.Pause
+	waves := (c.Due + c.Slots - 1) / c.Slots
+	return c.First(c.Slots-1) + cycle*time.Duration((c.Warmup+c.Slots-1)/c.Slots) + cycle*time.Duration(waves)
+}

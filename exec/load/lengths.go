@@ -1,0 +1,65 @@
+package load
+
+import (
+	"hash/fnv"
+	"io"
+	"math"
+	"math/rand/v2"
+	"strconv"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Lengths draws how many tokens each answer of one round is to have: uniform
+// in Mean·(1±Jitter), so that slots do not stay in phase. What is drawn
+// depends on the fields alone. The server is not one of them, nor is the
+// run's salt: every server, and every night, is asked for the same answers.
+type Lengths struct {
+	Mean     int     // tokens, at least 1
+	Jitter   float64 // in [0, 1)
+	Seed     int64
+	Workload string
+	Level    string
+	Round    int
+}
+
+// Range is the shortest and the longest answer, in whole tokens, at least 1.
+func (l Lengths) Range() (low, high int) {
+	// The small numbers absorb 0.1·10 landing beside a whole number.
+	low = int(math.Ceil(float64(l.Mean)*(1-l.Jitter) - 1e-9))
+	high = int(math.Floor(float64(l.Mean)*(1+l.Jitter) + 1e-9))
+	low = max(low, 1)
+	return low, max(low, high)
+}
+
+// Measured draws the lengths of a round's n measured requests, in order of
+// start. They are balanced: the range is cut into n equal strata, one length
+// is the middle of each, and only the order is random. So rounds differ in
+// who gets which length and not in how much work there is.
+func (l Lengths) Measured(n int) []int {
+	low, high := l.Range()
+	lengths := make([]int, n)
+	for i := range lengths {
+		lengths[i] = low + int(float64(high-low+1)*(float64(i)+0.5)/float64(n))
+	}
+	l.source(metric.Measured, 0).Shuffle(n, func(i, j int) {
+		lengths[i], lengths[j] = lengths[j], lengths[i]
+	})
+	return lengths
+}
+
+// At draws the length of the warm-up or filler request with this order of
+// start; how many of them there will be is not known beforehand.
+func (l Lengths) At(phase metric.Phase, order int) int {
+	low, high := l.Range()
+	return low + l.source(phase, order).IntN(high-low+1)
+}
+
+func (l Lengths) source(phase metric.Phase, order int) *rand.Rand {
+	h := fnv.New64a()
+	for _, part := range []string{l.Workload, l.Level, strconv.Itoa(l.Round), string(phase), strconv.Itoa(order)} {
+		// The length keeps "a", "bc" apart from "ab", "c".
+		_, _ = io.WriteString(h, strconv.Itoa(len(part))+":"+part)
+	}
+	return rand.New(rand.NewPCG(uint64(l.Seed), h.Sum64()))
+}

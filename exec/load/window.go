@@ -1,0 +1,108 @@
+package load
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Window is the measured window of a round.
+type Window struct {
+	Start, End time.Duration // equal when there is none
+	Busy       float64       // see metric.Round.Busy
+}
+
+// span is a stretch of time, [from, to).
+type span struct{ from, to time.Duration }
+
+// ClosedWindow finds the measured window of a round of a closed loop of n
+// slots: from the moment at which a measured request had started and every
+// slot had started once, until the last measured request ended or the first
+// slot stopped for good (its pause included), whichever came first. Ramp and
+// drain are left out.
+//
+// Busy is the share of the slots' time in the window with a request in flight
+// (sent and not ended; one that could never be sent counts from when it was
+// scheduled) or in the declared pause after one. It is 0 when there is no
+// window. A plan's threshold never sees it: it tells whether the load was the
+// declared one.
+func ClosedWindow(samples []*metric.Sample, n int, pause time.Duration) Window {
+	slots := make([][]span, n)
+	firstMeasured, lastMeasured := time.Duration(-1), time.Duration(-1)
+	for _, s := range samples {
+		if s.Slot < 0 || s.Slot >= n {
+			continue
+		}
+		from := s.Sent
+		if from == 0 {
+			from = s.Scheduled
+		}
+		slots[s.Slot] = append(slots[s.Slot], span{from, s.End})
+		if s.Phase != metric.Measured {
+			continue
+		}
+		if firstMeasured < 0 || from < firstMeasured {
+			firstMeasured = from
+		}
+		lastMeasured = max(lastMeasured, s.End)
+	}
+	if firstMeasured < 0 {
+		return Window{}
+	}
+	start, end := firstMeasured, lastMeasured
+	for _, spans := range slots {
+		if len(spans) == 0 {
+			return Window{Start: firstMeasured, End: firstMeasured}
+		}
+		slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+		start = max(start, spans[0].from)
+		last := time.Duration(0)
+		for _, s := range spans {
+			last = max(last, s.to)
+		}
+		end = min(end, last+pause)
+	}
+	if end <= start {
+		return Window{Start: start, End: start}
+	}
+	var busy time.Duration
+	for _, spans := range slots {
+		reached := start // everything before it is counted
+		for _, s := range spans {
+			from, to := max(s.from, reached), min(s.to+pause, end)
+			if to > from {
+				busy += to - from
+				reached = to
+			}
+		}
+	}
+	return Window{Start: start, End: end, Busy: float64(busy) / (float64(n) * float64(end-start))}
+}
+
+// BurstWindow is the window of a burst of n requests: from the instant at
+// which all were due until the last one ended. Busy is the share of them that
+// was sent at all, since a burst has no slots to keep busy.
+func BurstWindow(samples []*metric.Sample, n int) Window {
+	var w Window
+	sent, found := 0, false
+	for _, s := range samples {
+		if s.Phase != metric.Measured {
+			continue
+		}
+		if !found || s.Scheduled < w.Start {
+			w.Start = s.Scheduled
+		}
+		found = true
+		w.End = max(w.End, s.End)
+		if s.Sent > 0 {
+			sent++
+		}
+	}
+	if !found {
+		return Window{}
+	}
+	w.Busy = float64(sent) / float64(n)
+	return w
+}

@@ -1,0 +1,291 @@
+// Package prompt makes what is sent: prompts that are unique from the first
+// token, that a salt and a seed reproduce, and that are exactly as long as the
+// server under test counts.
+//
+// No tokenizer is built in; the server is asked. Calibrate finds words whose
+// token counts add up on this server, whatever word follows whatever other,
+// and learns what the server puts around a prompt. From then on Make composes
+// prompts without asking, in about the time that copying them takes.
+package prompt
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math/bits"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Key names one prompt of a run. The server is no part of it: two servers that
+// are compared are sent the same prompts.
+type Key struct {
+	Seed     int64
+	Workload string
+	Level    string
+	Round    int
+	Phase    metric.Phase
+	Order    int // of the request within round and phase
+}
+
+// Maker makes the prompts for one server and API. It is safe for use from
+// several goroutines.
+type Maker struct {
+	salt  uint64
+	exact bool
+
+	// Of text: a first word, the joint, then any of the pool.
+	sep     string
+	firsts  []word // by cost, cheapest first; the cost includes the joint's and all that surrounds a prompt
+	joint   string
+	pool    []word // each spelled with its separator
+	single  bool   // every word of the pool is one token
+	reach   []bool // reach[n]: words of the pool can make n tokens
+	costs   int    // the most that a word of the pool costs
+	average int    // bytes a token, rounded up
+
+	// Of text whose counts do not add up by words: bytes a token, and bytes
+	// beyond those; perToken is 0 where they do.
+	perToken, before float64
+
+	// Of token ids; nil: text is made.
+	ids    []int
+	around int // tokens that the server adds to ids
+}
+
+// word is a text and the tokens that it makes.
+type word struct {
+	text string
+	cost int
+}
+
+// Exact says whether prompts were sized by the server's own tokenizer. When
+// false they were sized by the usage of small requests, which is as good on
+// most servers; it is only claimed to within 1%.
+func (m *Maker) Exact() bool { return m.exact }
+
+// Least is the smallest number of tokens that Make can make.
+func (m *Maker) Least() int {
+	switch {
+	case m.ids != nil:
+		return m.around + 1
+	case m.perToken > 0:
+		return max(int((longest+float64(len(m.joint))-m.before)/m.perToken)+1, 1)
+	}
+	return m.firsts[0].cost
+}
+
+// longest bounds the words, in bytes.
+const longest = 16
+
+// Make returns the prompt of k, of that many tokens by the server's count,
+// template included. The same key gives the same prompt; two keys give two
+// prompts which differ in their first word, unless there are more of them in
+// the round than there are words, and within the first few in any case.
+// It fails for a number of tokens that cannot be made: too few, for the most.
+func (m *Maker) Make(k Key, tokens int) (client.Prompt, error) {
+	h := m.hash(k)
+	if m.ids != nil {
+		return m.makeIDs(h, k, tokens)
+	}
+	text, err := m.makeText(h, k, tokens)
+	return client.Prompt{Text: text}, err
+}
+
+// hash is what the prompts of one round and phase have in common.
+func (m *Maker) hash(k Key) uint64 {
+	f := fnv.New64a()
+	var b [8]byte
+	for _, n := range []uint64{m.salt, uint64(k.Seed), uint64(k.Round)} {
+		binary.LittleEndian.PutUint64(b[:], n)
+		_, _ = f.Write(b[:])
+	}
+	for _, s := range []string{k.Workload, k.Level, string(k.Phase)} {
+		_, _ = f.Write(append([]byte(s), 0))
+	}
+	return mix(f.Sum64())
+}
+
+// mix spreads every bit over all (the finalizer of SplitMix64: Steele, Lea and
+// Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// digits are the places at which the prompts of a round are numbered: the
+// first word counts through the first words, the next one through the pool.
+// Each starts where the round's hash says.
+func digits(h uint64, order, first, next int) (int, int) {
+	o := uint64(order)
+	return int((h%uint64(first) + o) % uint64(first)),
+		int((mix(h+1)%uint64(next) + o/uint64(first)) % uint64(next))
+}
+
+func (m *Maker) makeText(h uint64, k Key, tokens int) (string, error) {
+	if m.perToken > 0 {
+		return m.proportional(h, k, tokens)
+	}
+	// The first words that leave room for the number's second digit, else all
+	// that fit.
+	fit := m.fitting(tokens - m.costs)
+	if fit == 0 {
+		fit = m.fitting(tokens)
+	}
+	if fit == 0 {
+		return "", fmt.Errorf("a prompt of %d tokens cannot be made: with what the server puts around it, the least is %d", tokens, m.Least())
+	}
+	d1, d2 := digits(h, k.Order, fit, len(m.pool))
+	for i := range fit {
+		first := m.firsts[(d1+i)%fit]
+		if text, ok := m.compose(first, d2, rand.NewPCG(h, mix(h^uint64(k.Order))), tokens-first.cost); ok {
+			return text, nil
+		}
+	}
+	return "", fmt.Errorf("a prompt of exactly %d tokens cannot be made of words of this tokenizer's lengths", tokens)
+}
+
+// proportional writes as many bytes as tokens are estimated to take.
+func (m *Maker) proportional(h uint64, k Key, tokens int) (string, error) {
+	if tokens < m.Least() {
+		return "", fmt.Errorf("a prompt of %d tokens cannot be made: the least is about %d", tokens, m.Least())
+	}
+	d1, d2 := digits(h, k.Order, len(m.firsts), len(m.pool))
+	size := int(m.perToken*float64(tokens) + m.before + 0.5)
+	b := make([]byte, 0, size+longest)
+	b = append(append(append(b, m.firsts[d1].text...), m.joint...), m.pool[d2].text...)
+	r := rand.NewPCG(h, mix(h^uint64(k.Order)))
+	for len(b) < size {
+		hi, _ := bits.Mul64(r.Uint64(), uint64(len(m.pool)))
+		b = append(b, m.pool[hi].text...)
+	}
+	return strings.TrimRight(string(b[:max(size, len(m.firsts[d1].text))]), " "), nil
+}
+
+// fitting is how many of the first words cost at most n tokens.
+func (m *Maker) fitting(n int) int {
+	i := 0
+	for i < len(m.firsts) && m.firsts[i].cost <= n {
+		i++
+	}
+	return i
+}
+
+// compose writes first, the joint and then rest tokens of the pool, the first
+// word of which is number d2 where it fits.
+func (m *Maker) compose(first word, d2 int, r *rand.PCG, rest int) (string, bool) {
+	if !m.makes(rest) {
+		return "", false
+	}
+	var b strings.Builder
+	b.Grow(len(first.text) + len(m.joint) + rest*m.average + 32)
+	b.WriteString(first.text)
+	b.WriteString(m.joint)
+	if w := m.pool[d2]; rest >= w.cost && m.makes(rest-w.cost) {
+		b.WriteString(w.text)
+		rest -= w.cost
+	}
+	n := uint64(len(m.pool))
+	if m.single {
+		for rest > 0 { // four words a draw
+			x := r.Uint64()
+			for range min(rest, 4) {
+				b.WriteString(m.pool[(x&0xffff)*n>>16].text)
+				x >>= 16
+			}
+			rest -= min(rest, 4)
+		}
+		return b.String(), true
+	}
+	for rest > 0 {
+		hi, _ := bits.Mul64(r.Uint64(), n)
+		for i := range m.pool { // the first from there that leaves what can be made
+			w := m.pool[(int(hi)+i)%len(m.pool)]
+			if w.cost <= rest && m.makes(rest-w.cost) {
+				b.WriteString(w.text)
+				rest -= w.cost
+				break
+			}
+		}
+	}
+	return b.String(), true
+}
+
+// makes says whether words of the pool can make n tokens.
+func (m *Maker) makes(n int) bool {
+	if n < 0 {
+		return false
+	}
+	return n >= len(m.reach) || m.reach[n]
+}
+
+// maxReach bounds the table of what a pool can make.
+const maxReach = 4096
+
+// settle computes what compose needs to know of the pool.
+func (m *Maker) settle() {
+	m.single, m.costs = true, 0
+	size, tokens := 0, 0
+	for _, w := range m.pool {
+		m.single = m.single && w.cost == 1
+		m.costs = max(m.costs, w.cost)
+		size += len(w.text)
+		tokens += w.cost
+	}
+	m.average = (size + tokens - 1) / tokens
+	// From (a−1)(b−1) on, two costs a and b without a common factor make every
+	// number (Sylvester 1882); a pool whose costs all share one is cut off at
+	// the table's end, beyond which its numbers are wrongly thought possible:
+	// usable refuses such a pool.
+	m.reach = make([]bool, min(m.costs*m.costs+1, maxReach))
+	m.reach[0] = true
+	for n := 1; n < len(m.reach); n++ {
+		for _, w := range m.pool {
+			if w.cost <= n && m.reach[n-w.cost] {
+				m.reach[n] = true
+				break
+			}
+		}
+	}
+}
+
+// usable says whether the pool can make every number from some point on.
+func (m *Maker) usable() bool {
+	common := 0
+	for _, w := range m.pool {
+		for a, b := common, w.cost; ; a, b = b, a%b {
+			if b == 0 {
+				common = a
+				break
+			}
+		}
+	}
+	return common == 1 && m.costs < 60 // 60² < maxReach
+}
+
+// makeIDs makes a prompt of token ids.
+func (m *Maker) makeIDs(h uint64, k Key, tokens int) (client.Prompt, error) {
+	n := tokens - m.around
+	if n < 1 {
+		return client.Prompt{}, fmt.Errorf("a prompt of %d tokens cannot be made: the least is %d", tokens, m.Least())
+	}
+	ids := make([]int, n)
+	d1, d2 := digits(h, k.Order, len(m.ids), len(m.ids))
+	r := rand.NewPCG(h, mix(h^uint64(k.Order)))
+	for i := range ids {
+		switch i {
+		case 0:
+			ids[i] = m.ids[d1]
+		case 1:
+			ids[i] = m.ids[d2]
+		default:
+			hi, _ := bits.Mul64(r.Uint64(), uint64(len(m.ids)))
+			ids[i] = m.ids[hi]
+		}
+	}
+	return client.Prompt{IDs: ids}, nil
+}

@@ -1,0 +1,525 @@
+package prompt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/metric"
+)
+
+// tokenizer turns text into tokens, in order.
+type tokenizer func(text string) []string
+
+// byWord has one token a word, with the space before it, as most vocabularies
+// do of common words.
+func byWord(text string) []string {
+	tokens := make([]string, 0, len(text)/4)
+	letter := func(i int) bool { return i < len(text) && text[i] >= 'a' && text[i] <= 'z' }
+	for i := 0; i < len(text); {
+		from := i
+		for i++; letter(i) && (letter(i-1) || text[i-1] == ' '); i++ {
+		}
+		tokens = append(tokens, text[from:i])
+	}
+	return tokens
+}
+
+// byByte has one token a byte.
+func byByte(text string) []string { return strings.Split(text, "") }
+
+// hashOf is FNV-1a of the parts, joined.
+func hashOf(parts ...string) uint32 {
+	h := uint32(2166136261)
+	for _, s := range parts {
+		for i := range len(s) {
+			h = (h ^ uint32(s[i])) * 16777619
+		}
+	}
+	return h
+}
+
+// byPiece cuts a third of the words in two, and all that have no space before
+// them in letters' pairs, as a small vocabulary does.
+func byPiece(text string) []string {
+	var tokens []string
+	for _, p := range byWord(text) {
+		switch {
+		case p[0] != ' ':
+			for ; len(p) > 2; p = p[2:] {
+				tokens = append(tokens, p[:2])
+			}
+			tokens = append(tokens, p)
+		case hashOf(p)%3 == 0 && len(p) > 3:
+			tokens = append(tokens, p[:2], p[2:])
+		default:
+			tokens = append(tokens, p)
+		}
+	}
+	return tokens
+}
+
+// acrossSpaces is byPiece with some pairs of words merged into one token, as
+// in vocabularies whose tokens span words.
+func acrossSpaces(text string) []string {
+	tokens := byPiece(text)
+	var merged []string
+	for i := 0; i < len(tokens); i++ {
+		if i+1 < len(tokens) && hashOf(tokens[i], tokens[i+1])%400 == 0 {
+			merged = append(merged, tokens[i]+tokens[i+1])
+			i++
+			continue
+		}
+		merged = append(merged, tokens[i])
+	}
+	return merged
+}
+
+// fake is a server that counts by t, with so many tokens of a template around
+// a prompt and a limit of length.
+type fake struct {
+	t       tokenizer
+	around  int
+	bare    bool // its tokenizer leaves the template out
+	without bool // it has no tokenizer to ask
+	usages  atomic.Int64
+	asks    atomic.Int64
+}
+
+func (f *fake) count(p client.Prompt) int {
+	if len(p.IDs) > 0 {
+		return len(p.IDs) + 1 // a token of its own in front
+	}
+	return f.around + len(f.t(p.Text))
+}
+
+func (f *fake) options(salt uint64) Options {
+	return Options{
+		Salt: salt,
+		Tokenizer: func(_ context.Context, p client.Prompt) (int, error) {
+			if f.without {
+				return 0, client.ErrNoTokenizer
+			}
+			f.asks.Add(1)
+			n := f.count(p)
+			if f.bare {
+				n -= f.around
+			}
+			return n, nil
+		},
+		Usage: func(_ context.Context, p client.Prompt) (int, error) {
+			f.usages.Add(1)
+			return f.count(p), nil
+		},
+	}
+}
+
+var fakes = []struct {
+	name string
+	new  func() *fake
+}{
+	{"words", func() *fake { return &fake{t: byWord, around: 9} }},
+	{"words, template left out", func() *fake { return &fake{t: byWord, around: 9, bare: true} }},
+	{"words, no tokenizer", func() *fake { return &fake{t: byWord, around: 9, without: true} }},
+	{"pieces", func() *fake { return &fake{t: byPiece} }},
+	{"pieces, no tokenizer", func() *fake { return &fake{t: byPiece, without: true} }},
+	{"across spaces", func() *fake { return &fake{t: acrossSpaces, around: 4} }},
+	{"across spaces, no tokenizer", func() *fake { return &fake{t: acrossSpaces, without: true, around: 3} }},
+	{"bytes", func() *fake { return &fake{t: byByte} }},
+	{"bytes, template", func() *fake { return &fake{t: byByte, around: 5} }},
+}
+
+func calibrated(t testing.TB, f *fake, salt uint64) *Maker {
+	t.Helper()
+	m, err := Calibrate(t.Context(), f.options(salt))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// Whatever tokenizer the server has, a prompt of n tokens counts as n.
+func TestExactLength(t *testing.T) {
+	for _, tt := range fakes {
+		t.Run(tt.name, func(t *testing.T) {
+			f := tt.new()
+			m := calibrated(t, f, 7)
+			if m.Exact() == f.without {
+				t.Errorf("exact %v", m.Exact())
+			}
+			t.Logf("%d words of 1 to %d tokens, %d first words, %q, least %d; %d questions, %d requests",
+				len(m.pool), m.costs, len(m.firsts), m.sep, m.Least(), f.asks.Load(), f.usages.Load())
+			r := rand.New(rand.NewPCG(1, 2))
+			targets := []int{16, 17, 18, 19, 20, 21, 50000}
+			for range 40 {
+				targets = append(targets, 16+r.IntN(200))
+			}
+			for range 4 {
+				targets = append(targets, 16+r.IntN(50_000-16))
+			}
+			for i, n := range targets {
+				p, err := m.Make(Key{Seed: r.Int64(), Level: "4", Round: r.IntN(9), Order: r.IntN(1000)}, n)
+				if err != nil {
+					t.Fatalf("%d tokens: %v", n, err)
+				}
+				if got := f.count(p); got != n {
+					t.Fatalf("target %d: %d tokens counted as %d", i, n, got)
+				}
+			}
+			if most := int64(150); f.without && f.usages.Load() > most || !f.without && f.usages.Load() != 2 {
+				t.Errorf("%d requests", f.usages.Load())
+			}
+		})
+	}
+}
+
+// No two prompts of a run are equal, those of a round begin with different
+// tokens as long as there are words for it, and none share more than a few.
+func TestUnique(t *testing.T) {
+	for _, tt := range fakes {
+		t.Run(tt.name, func(t *testing.T) {
+			f := tt.new()
+			m := calibrated(t, f, 7)
+			seen := map[string]Key{}
+			var prompts [][]string
+			for _, phase := range []metric.Phase{metric.Warmup, metric.Measured} {
+				for _, level := range []string{"1", "30"} {
+					for round := range 2 {
+						for _, seed := range []int64{42, 43} {
+							begins := map[string]bool{}
+							for order := range 60 {
+								k := Key{Seed: seed, Workload: "w", Level: level, Round: round, Phase: phase, Order: order}
+								p, err := m.Make(k, 64)
+								if err != nil {
+									t.Fatal(err)
+								}
+								if other, ok := seen[p.Text]; ok {
+									t.Fatalf("%+v and %+v are one", k, other)
+								}
+								seen[p.Text] = k
+								tokens := f.t(p.Text)
+								prompts = append(prompts, tokens)
+								begins[tokens[0]] = true
+							}
+							// Sixty prompts, sixty first words; bytes begin with
+							// one of the letters that words begin with.
+							least := min(60, len(m.firsts))
+							if !m.single {
+								least = 15
+							}
+							if len(begins) < least {
+								t.Errorf("%d first tokens in 60 prompts, want %d", len(begins), least)
+							}
+						}
+					}
+				}
+			}
+			// Sorted, neighbours share the most.
+			slices.SortFunc(prompts, func(a, b []string) int { return slices.Compare(a, b) })
+			longest, longestWords := 0, 0
+			for i := 1; i < len(prompts); i++ {
+				n, words := 0, 0
+				for ; prompts[i][n] == prompts[i-1][n]; n++ {
+					if strings.ContainsAny(prompts[i][n], " \n") {
+						words++
+					}
+				}
+				longest, longestWords = max(longest, n), max(longestWords, words)
+			}
+			// 960 prompts, at least 12 words: two share the first word, the
+			// joint and three more with probability below 960²/2 / (16·12⁴)
+			// for the smallest pool there can be; the salt is fixed.
+			if longestWords > 5 {
+				t.Errorf("two prompts share %d words (%d tokens)", longestWords, longest)
+			}
+		})
+	}
+}
+
+// The same salt and key give the same prompt, another of either another one.
+func TestReproducible(t *testing.T) {
+	base := Key{Seed: 42, Workload: "chat", Level: "30", Round: 1, Phase: metric.Measured, Order: 5}
+	make := func(salt uint64, k Key) string {
+		p, err := calibrated(t, &fake{t: byPiece, around: 3}, salt).Make(k, 200)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Text
+	}
+	want := make(7, base)
+	if got := make(7, base); got != want {
+		t.Error("the same salt and key gave two prompts")
+	}
+	others := map[string]string{"salt": make(8, base)}
+	for name, change := range map[string]func(k *Key){
+		"seed":     func(k *Key) { k.Seed++ },
+		"workload": func(k *Key) { k.Workload = "cha" },
+		"level":    func(k *Key) { k.Level = "3" },
+		"round":    func(k *Key) { k.Round++ },
+		"phase":    func(k *Key) { k.Phase = metric.Warmup },
+		"order":    func(k *Key) { k.Order++ },
+	} {
+		k := base
+		change(&k)
+		others[name] = make(7, k)
+	}
+	for name, got := range others {
+		if got == want {
+			t.Errorf("another %s gave the same prompt", name)
+		}
+	}
+}
+
+// Within a round the first two digits alone tell prompts apart, however short
+// they are.
+func TestUniqueWhenShort(t *testing.T) {
+	f := &fake{t: byWord, around: 9}
+	m := calibrated(t, f, 7)
+	n := m.Least() + 1 // a first word, the joint, one more
+	seen := map[string]bool{}
+	for order := range 5000 {
+		p, err := m.Make(Key{Order: order}, n)
+		if err != nil || f.count(p) != n {
+			t.Fatal(err, f.count(p))
+		}
+		if seen[p.Text] {
+			t.Fatalf("prompt %d, %q, was made before", order, p.Text)
+		}
+		seen[p.Text] = true
+	}
+}
+
+func TestTooShort(t *testing.T) {
+	m := calibrated(t, &fake{t: byWord, around: 9}, 7)
+	if m.Least() != 11 { // template, first word, joint
+		t.Errorf("least %d, want 11", m.Least())
+	}
+	if _, err := m.Make(Key{}, 11); err != nil {
+		t.Error(err)
+	}
+	if _, err := m.Make(Key{}, 10); err == nil || err.Error() != "a prompt of 10 tokens cannot be made: with what the server puts around it, the least is 11" {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A gateway that estimates tokens from bytes is met to within 1%.
+func TestProportional(t *testing.T) {
+	estimate := func(text string) []string { return make([]string, (len(text)*10+36)/37) } // 3.7 bytes a token
+	for _, f := range []*fake{{t: estimate, around: 12}, {t: estimate, around: 12, without: true}} {
+		m := calibrated(t, f, 7)
+		if m.Exact() {
+			t.Error("claims to be exact")
+		}
+		for _, n := range []int{500, 2000, 32768} {
+			p, err := m.Make(Key{Order: n}, n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := f.count(p); got < n*99/100 || got > n*101/100 {
+				t.Errorf("%d tokens counted as %d", n, got)
+			}
+		}
+		if _, err := m.Make(Key{}, 5); err == nil {
+			t.Error("5 tokens were made, of which the template alone takes 12")
+		}
+	}
+}
+
+// Where the tokenizer says one thing and the bill another, the bill counts.
+func TestTokenizerDisagrees(t *testing.T) {
+	f := &fake{t: byWord, around: 9}
+	o := f.options(7)
+	o.Tokenizer = func(_ context.Context, p client.Prompt) (int, error) { return len(p.Text), nil }
+	m, err := Calibrate(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := m.Make(Key{}, 300)
+	if got := f.count(p); err != nil || got != 300 || m.Exact() {
+		t.Errorf("%d tokens, exact %v, %v", got, m.Exact(), err)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	down := errors.New("connection refused")
+	fails := func(context.Context, client.Prompt) (int, error) { return 0, down }
+	good := (&fake{t: byWord}).options(7)
+	after := func(n int64, c Counter) Counter {
+		var asked atomic.Int64
+		return func(ctx context.Context, p client.Prompt) (int, error) {
+			if asked.Add(1) > n {
+				return 0, down
+			}
+			return c(ctx, p)
+		}
+	}
+	for name, o := range map[string]Options{
+		"tokenizer":                      {Tokenizer: fails, Usage: good.Usage},
+		"usage":                          {Usage: fails},
+		"usage after the tokenizer":      {Tokenizer: good.Tokenizer, Usage: fails},
+		"tokenizer while measuring":      {Tokenizer: after(20, good.Tokenizer), Usage: good.Usage},
+		"tokenizer while pairing":        {Tokenizer: after(150, good.Tokenizer), Usage: good.Usage},
+		"tokenizer at the first words":   {Tokenizer: after(250, good.Tokenizer), Usage: good.Usage},
+		"usage while measuring":          {Usage: after(20, good.Usage)},
+		"ids":                            {Usage: good.Usage, IDs: func(context.Context, string) ([]int, error) { return nil, down }},
+		"usage of ids":                   {Usage: fails, IDs: someIDs},
+		"usage after the first with ids": {Usage: after(1, good.Usage), IDs: someIDs},
+	} {
+		if _, err := Calibrate(t.Context(), o); !errors.Is(err, down) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := Calibrate(t.Context(), Options{}); err == nil {
+		t.Error("no usage, no error")
+	}
+	// A server that counts everything as one token cannot be asked for a length.
+	one := func(context.Context, client.Prompt) (int, error) { return 1, nil }
+	if _, err := Calibrate(t.Context(), Options{Usage: one}); err == nil {
+		t.Error("a constant count was believed")
+	}
+	if _, err := Calibrate(t.Context(), Options{Usage: one, IDs: someIDs}); err == nil {
+		t.Error("a constant count of ids was believed")
+	}
+	if _, err := Calibrate(t.Context(), Options{Usage: good.Usage, IDs: func(context.Context, string) ([]int, error) { return []int{1, 2, 1}, nil }}); err == nil {
+		t.Error("two ids were enough")
+	}
+}
+
+// TestSomeQuestionsFail: each question fails three times before it is answered,
+// and the prompts come out as if none had.
+func TestSomeQuestionsFail(t *testing.T) {
+	busy := errors.New("503 Service Unavailable")
+	shaky := func(c Counter, fails int) Counter {
+		var mu sync.Mutex
+		asked := map[string]int{}
+		return func(ctx context.Context, p client.Prompt) (int, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if asked[p.Text]++; asked[p.Text] <= fails {
+				return 0, busy
+			}
+			return c(ctx, p)
+		}
+	}
+	good := (&fake{t: byWord, around: 9}).options(7)
+	for name, o := range map[string]Options{
+		"tokenizer": {Salt: 7, Tokenizer: shaky(good.Tokenizer, 3), Usage: shaky(good.Usage, 3)},
+		"usage":     {Salt: 7, Usage: shaky(good.Usage, 3)},
+	} {
+		m, err := Calibrate(t.Context(), o)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if n, err := m.Check(t.Context(), good.Usage, Key{Level: "1"}, 500); err != nil || n != 500 {
+			t.Errorf("%s: a prompt of 500 tokens was counted as %d, %v", name, n, err)
+		}
+	}
+	_, err := Calibrate(t.Context(), Options{Usage: shaky(good.Usage, 4)})
+	if want := "a request about a prompt of 5 bytes failed 4 times: 503 Service Unavailable"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want one that says %q", err, want)
+	}
+}
+
+func someIDs(_ context.Context, text string) ([]int, error) {
+	ids := make([]int, len(strings.Fields(text)))
+	for i := range ids {
+		ids[i] = 1000 + i/2*7 // each twice
+	}
+	return ids, nil
+}
+
+func TestIDs(t *testing.T) {
+	f := &fake{t: byWord}
+	o := f.options(7)
+	o.IDs = someIDs
+	m, err := Calibrate(t.Context(), o)
+	if err != nil || !m.Exact() || m.Least() != 2 {
+		t.Fatal(err, m.Exact(), m.Least())
+	}
+	seen := map[string]bool{}
+	begins := map[int]bool{}
+	for order := range 100 {
+		for _, n := range []int{16, 1000} {
+			p, err := m.Make(Key{Seed: 3, Order: order}, n)
+			if err != nil || f.count(p) != n || p.Text != "" {
+				t.Fatalf("%d tokens counted as %d: %v", n, f.count(p), err)
+			}
+			seen[fmt.Sprint(p.IDs)] = true
+			begins[p.IDs[0]] = true
+			for _, id := range p.IDs {
+				if id < 1000 || (id-1000)%7 != 0 {
+					t.Fatalf("id %d was never told", id)
+				}
+			}
+		}
+	}
+	if len(seen) != 200 || len(begins) != 100 {
+		t.Errorf("%d different prompts of 200, %d first ids of 100", len(seen), len(begins))
+	}
+	if _, err := m.Make(Key{}, 1); err == nil {
+		t.Error("one token was made, although the server adds one itself")
+	}
+}
+
+func TestCheck(t *testing.T) {
+	f := &fake{t: byWord, around: 9}
+	m := calibrated(t, f, 7)
+	count := f.options(0).Usage
+	if got, err := m.Check(t.Context(), count, Key{}, 100); got != 100 || err != nil {
+		t.Errorf("checked %d, %v", got, err)
+	}
+	f.around++ // the server changed
+	if got, err := m.Check(t.Context(), count, Key{}, 100); got != 101 || err != nil {
+		t.Errorf("checked %d, %v", got, err)
+	}
+	if _, err := m.Check(t.Context(), count, Key{}, 1); err == nil {
+		t.Error("no error for what cannot be made")
+	}
+}
+
+// Every ordered pair is there, once, in the shortest sequence that has them.
+func TestEveryPair(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 12, 40} {
+		s := everyPair(n)
+		pairs := map[[2]int]int{}
+		for i := 1; i < len(s); i++ {
+			pairs[[2]int{s[i-1], s[i]}]++
+		}
+		if len(s) != n*n+1 || len(pairs) != n*n {
+			t.Errorf("%d words: %d long, %d pairs", n, len(s), len(pairs))
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	sorted := slices.Sorted(slices.Values(words))
+	if len(sorted) != len(slices.Compact(slices.Clone(sorted))) || len(sorted) < 200 {
+		t.Errorf("%d words, some twice", len(sorted))
+	}
+	for _, w := range words {
+		if len(w) >= longest {
+			t.Errorf("%q is too long", w)
+		}
+	}
+}
+
+// BenchmarkMake is a round's worth of long prompts: 300 of 32K tokens.
+func BenchmarkMake(b *testing.B) {
+	m := calibrated(b, &fake{t: byWord, around: 9}, 7)
+	b.ReportAllocs()
+	for b.Loop() {
+		for order := range 300 {
+			if _, err := m.Make(Key{Order: order}, 32*1024); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}

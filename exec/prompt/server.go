@@ -1,0 +1,80 @@
+package prompt
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Target is the server that prompts are for, and how it is asked: as a
+// workload will ask it.
+type Target struct {
+	HTTP  *client.HTTP
+	API   string // "chat" or "completions"
+	Model string
+	Extra map[string]any // the requests' further fields; some change the chat template
+	// Timeout of one question; 0: none.
+	Timeout time.Duration
+}
+
+// Options asks t's server: its tokenizer, where it has one, and the usage of
+// one-token requests.
+func (t Target) Options(salt uint64) Options {
+	return Options{Salt: salt, Tokenizer: t.tokenizer(), Usage: t.usage}
+}
+
+// tokenizer counts by the server's tokenizer, with the chat template where the
+// server applies it, else without: the template's part is then learnt from
+// usage.
+func (t Target) tokenizer() Counter {
+	var bare atomic.Bool
+	return func(ctx context.Context, p client.Prompt) (int, error) {
+		ctx, cancel := t.within(ctx)
+		defer cancel()
+		r := client.TokenizeRequest{Model: t.Model, API: t.API, Text: p.Text, Extra: t.Extra}
+		if bare.Load() {
+			r.API = ""
+		}
+		ids, err := t.HTTP.Tokenize(ctx, r)
+		if errors.Is(err, client.ErrNoTokenizer) && r.API == "chat" {
+			bare.Store(true)
+			r.API = ""
+			ids, err = t.HTTP.Tokenize(ctx, r)
+		}
+		return len(ids), err
+	}
+}
+
+// IDs are the token ids of bare text, for Options.IDs.
+func (t Target) IDs(ctx context.Context, text string) ([]int, error) {
+	ctx, cancel := t.within(ctx)
+	defer cancel()
+	return t.HTTP.Tokenize(ctx, client.TokenizeRequest{Model: t.Model, Text: text})
+}
+
+// usage is what the server counts of a request for one token.
+func (t Target) usage(ctx context.Context, p client.Prompt) (int, error) {
+	s, err := t.HTTP.Complete(ctx, &client.Request{
+		API: t.API, Model: t.Model, Prompt: p, Output: 1, Extra: t.Extra, Timeout: t.Timeout,
+	})
+	// An answer of one token may hold no text, half a character say; what was
+	// counted still counts.
+	if err != nil && (s.Failure.Kind != metric.FailEmpty || s.Usage == nil) {
+		return 0, err
+	}
+	if s.Usage == nil || s.Usage.Input == 0 {
+		return 0, errors.New("the server tells no usage")
+	}
+	return s.Usage.Input, nil
+}
+
+func (t Target) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if t.Timeout <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, t.Timeout)
+}

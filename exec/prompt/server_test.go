@@ -1,0 +1,81 @@
+package prompt
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/sim"
+	"github.com/tokgate/tokgate/sim/memnet"
+)
+
+// Against the built-in server, asked as each engine is that it can stand in
+// for, every prompt is charged exactly as it was made, and none finds anything
+// in a cache but what the template begins with.
+func TestAgainstServer(t *testing.T) {
+	for _, tt := range []struct {
+		engine, api string
+		ids         bool
+		exact       bool
+	}{
+		{"vllm", "chat", false, true},
+		{"vllm", "completions", false, true},
+		{"vllm", "completions", true, true},
+		{"sglang", "chat", false, true}, // asks for bare text only
+		{"openai", "chat", false, true}, // finds out how to ask
+		{"none", "chat", false, false},
+	} {
+		t.Run(tt.engine+" "+tt.api, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := memnet.Listen()
+				server, err := sim.New(sim.Options{Seed: 1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				served := make(chan error)
+				go func() { served <- server.Serve(l) }()
+				start := time.Now()
+				dialect := client.DialectOf(tt.engine)
+				if tt.engine == "none" {
+					dialect = client.Dialect{}
+				}
+				h, err := client.New(client.Config{
+					BaseURL: "http://memory.test", Dial: l.DialContext, Dialect: dialect,
+					Now: func() time.Duration { return time.Since(start) + 1 },
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				target := Target{HTTP: h, API: tt.api, Model: server.Model(), Timeout: time.Minute}
+				o := target.Options(99)
+				if tt.ids {
+					o.IDs = target.IDs
+				}
+				m, err := Calibrate(t.Context(), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if m.Exact() != tt.exact {
+					t.Errorf("exact %v", m.Exact())
+				}
+				for i, n := range []int{16, 17, 64, 100, 1000, 4096} {
+					p, err := m.Make(Key{Seed: 42, Level: "1", Order: i}, n)
+					if err != nil {
+						t.Fatal(err)
+					}
+					s, err := h.Complete(t.Context(), &client.Request{API: tt.api, Model: server.Model(), Prompt: p, Input: n, Output: 4, Timeout: time.Hour})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if s.Usage == nil || s.Usage.Input != n || s.Usage.Cached > 0 {
+						t.Errorf("%d tokens were charged as %+v", n, s.Usage)
+					}
+				}
+				h.Close()
+				server.Close()
+				<-served
+			})
+		})
+	}
+}

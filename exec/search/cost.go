@@ -1,0 +1,97 @@
+package search
+
+import (
+	"math"
+	"time"
+)
+
+// waves is what a probe sends beyond its measured requests, in multiples of N:
+// one wave to warm up, one that is still in flight at the end.
+const waves = 2
+
+// left is what remains of the budget.
+func (s *Search) left() time.Duration { return s.opts.Budget - s.spent }
+
+// fit cuts a probe down to the looks that the budget allows. need is what its
+// first look alone would take, with what must be kept back for others; ok is
+// false when even that is too much.
+func (s *Search) fit(p Probe) (fitted Probe, need time.Duration, ok bool) {
+	last := len(p.Looks) - 1
+	if s.opts.Budget == 0 {
+		p.Expected = s.predict(p.N, p.Looks[last]-p.Have)
+		return p, 0, true
+	}
+	left := s.left()
+	keep := s.reserve(p)
+	need = s.predict(p.N, p.Looks[0]-p.Have) + keep
+	if left <= 0 || need > left {
+		return p, max(need, 1), false
+	}
+	for last > 0 && s.predict(p.N, p.Looks[last]-p.Have)+keep > left {
+		last--
+	}
+	p.Looks = p.Looks[:last+1]
+	p.Expected = s.predict(p.N, p.Looks[last]-p.Have)
+	p.Within = left
+	return p, need, true
+}
+
+// reserve is kept back from other probes for the confirmation of L: as long as
+// L took to be certified. A probe that decides the gate need not keep it.
+func (s *Search) reserve(p Probe) time.Duration {
+	pass, _ := s.bounds()
+	if !s.opts.Confirm || pass == 0 || p.Purpose == Confirm || p.N == s.opts.Require {
+		return 0
+	}
+	l := s.find(pass)
+	if l.tried {
+		return 0
+	}
+	return l.spent
+}
+
+// predict returns how long that many requests at level n will take; 0 while
+// nothing was measured. The time of one request's share, t(N) = spent /
+// (requests + waves·N), is interpolated between the measured neighbours on
+// log-log axes. Below them latency is at most that of the lowest, so t grows by
+// at most 1/N; above them the server does not get faster, so t stays.
+func (s *Search) predict(n, requests int) time.Duration {
+	type rate struct {
+		seconds float64
+		sent    float64
+	}
+	rates := map[int]rate{}
+	for _, v := range s.visits {
+		sent := v.Result.Requests - v.Probe.Have
+		if sent <= 0 || v.Result.Spent <= 0 {
+			continue
+		}
+		r := rates[v.Result.N]
+		r.seconds += v.Result.Spent.Seconds()
+		r.sent += float64(sent + waves*v.Result.N)
+		rates[v.Result.N] = r
+	}
+	var lo, hi int
+	for k := range rates {
+		if k <= n && k > lo {
+			lo = k
+		}
+		if k >= n && (hi == 0 || k < hi) {
+			hi = k
+		}
+	}
+	t := func(k int) float64 { return rates[k].seconds / rates[k].sent }
+	var per float64
+	switch {
+	case lo == 0 && hi == 0:
+		return 0
+	case lo == 0:
+		per = t(hi) * float64(hi) / float64(n)
+	case hi == 0 || lo == hi:
+		per = t(lo)
+	default:
+		w := math.Log(float64(n)/float64(lo)) / math.Log(float64(hi)/float64(lo))
+		per = math.Exp((1-w)*math.Log(t(lo)) + w*math.Log(t(hi)))
+	}
+	return time.Duration(per * float64(requests+waves*n) * float64(time.Second))
+}

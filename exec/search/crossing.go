@@ -1,0 +1,173 @@
+package search
+
+import (
+	"math"
+	"slices"
+)
+
+// Crossing is where the first threshold seems to be met: an estimate from all
+// probes together, never a bound.
+type Crossing struct {
+	N         float64 `json:"n"`   // within [L, U] where these exist
+	Low       float64 `json:"low"` // its interval
+	High      float64 `json:"high,omitempty"`
+	Threshold string  `json:"threshold,omitempty"` // the one met first
+	OK        bool    `json:"ok"`                  // there is an estimate N
+	// Open: nothing bounds it above, and High is 0.
+	Open bool `json:"open,omitempty"`
+}
+
+// point is a threshold's margin at one level, over all its samples.
+type point struct {
+	n                      int
+	weight, log, low, high float64
+}
+
+// cross estimates where the first threshold is met. For each, the margins are
+// made non-decreasing in N (isotonic least squares weighted by requests, by
+// pooling adjacent violators: Ayer et al., Ann. Math. Statist. 26, 1955) and the
+// zero is interpolated linearly in ln N; the least over the thresholds counts.
+// Low and High come likewise from the margins' upper and lower ends, and the
+// certified bracket cuts off what it excludes.
+func cross(visits []Visit, pass, fail int) Crossing {
+	first := func(end func(point) float64) (float64, string) {
+		least, name := math.Inf(1), ""
+		for _, th := range thresholds(visits) {
+			if n, ok := zero(points(visits, th), end); ok && n < least {
+				least, name = n, th
+			}
+		}
+		return least, name
+	}
+	n, name := first(func(p point) float64 { return p.log })
+	c := Crossing{OK: n > 0 && name != "", Threshold: name}
+	early, late := math.NaN(), math.NaN()
+	if bounded(visits) {
+		early, _ = first(func(p point) float64 { return p.high })
+		late, _ = first(func(p point) float64 { return p.low })
+	}
+	lo, hi := float64(pass), math.Inf(1)
+	if fail > 0 {
+		hi = float64(fail)
+	}
+	c.Low, c.High = lo, hi
+	// An interval outside the bracket contradicts it; the bracket is certified.
+	if early > lo && early < hi {
+		c.Low = early
+	}
+	if late > lo && late < hi && late >= c.Low {
+		c.High = late
+	}
+	if c.OK {
+		c.N = max(c.Low, min(n, c.High))
+	}
+	if math.IsInf(c.High, 1) {
+		c.High, c.Open = 0, true
+	}
+	return c
+}
+
+// thresholds are the names that occur, in order of first appearance.
+func thresholds(visits []Visit) []string {
+	var names []string
+	for _, v := range visits {
+		for _, m := range v.Result.Margins {
+			if !slices.Contains(names, m.Threshold) {
+				names = append(names, m.Threshold)
+			}
+		}
+	}
+	return names
+}
+
+// bounded reports whether every margin has an interval; without, the zero of the
+// margins' ends would be as sharp as it is unknown.
+func bounded(visits []Visit) bool {
+	for _, v := range visits {
+		for _, m := range v.Result.Margins {
+			if m.Low == m.High {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// points pools a threshold's margins by level, ascending. Of the visits to one
+// set of samples the last speaks for all of its requests.
+func points(visits []Visit, threshold string) []point {
+	var ps []point
+	for i, v := range visits {
+		again := slices.ContainsFunc(visits[i+1:], func(w Visit) bool {
+			return w.Result.N == v.Result.N && w.Probe.Set == v.Probe.Set
+		})
+		if again {
+			continue
+		}
+		for _, m := range v.Result.Margins {
+			if m.Threshold != threshold {
+				continue
+			}
+			w := float64(max(1, v.Result.Requests))
+			at, found := slices.BinarySearchFunc(ps, v.Result.N, func(p point, n int) int { return p.n - n })
+			if !found {
+				ps = slices.Insert(ps, at, point{n: v.Result.N})
+			}
+			p := &ps[at]
+			sum := p.weight + w
+			p.log += (m.Log - p.log) * w / sum
+			p.low += (m.Low - p.low) * w / sum
+			p.high += (m.High - p.high) * w / sum
+			p.weight = sum
+		}
+	}
+	return ps
+}
+
+// zero is where the isotonic fit of an end of the margins turns positive: 0 when
+// it is positive at the lowest level already, false when it never is.
+func zero(ps []point, end func(point) float64) (float64, bool) {
+	values, weights := make([]float64, len(ps)), make([]float64, len(ps))
+	for i, p := range ps {
+		values[i], weights[i] = end(p), p.weight
+	}
+	fit := isotonic(values, weights)
+	for i, y := range fit {
+		if y <= 0 {
+			continue
+		}
+		if i == 0 {
+			return 0, true
+		}
+		x0, x1 := math.Log(float64(ps[i-1].n)), math.Log(float64(ps[i].n))
+		return math.Exp(x0 + (x1-x0)*(0-fit[i-1])/(y-fit[i-1])), true
+	}
+	return 0, false
+}
+
+// isotonic returns the non-decreasing sequence nearest to values in weighted
+// least squares. Weights are positive.
+func isotonic(values, weights []float64) []float64 {
+	type block struct {
+		mean, weight float64
+		size         int
+	}
+	var blocks []block
+	for i, v := range values {
+		b := block{v, weights[i], 1}
+		for len(blocks) > 0 && blocks[len(blocks)-1].mean > b.mean {
+			a := blocks[len(blocks)-1]
+			blocks = blocks[:len(blocks)-1]
+			w := a.weight + b.weight
+			b = block{(a.mean*a.weight + b.mean*b.weight) / w, w, a.size + b.size}
+		}
+		blocks = append(blocks, b)
+	}
+	fit := make([]float64, 0, len(values))
+	for _, b := range blocks {
+		for range b.size {
+			fit = append(fit, b.mean)
+		}
+	}
+	return fit
+}

@@ -1,0 +1,40 @@
+package search_test
+
+import (
+	"fmt"
+
+	"github.com/tokgate/tokgate/exec/search"
+)
+
+// A server that holds its time to first token, 0.2 s a request in flight, below
+// 8 s.
+func Example() {
+	s := search.New(search.Options{UpTo: 128, Begin: 8, Require: 30, Confirm: true})
+	for p, ok := s.Next(); ok; p, ok = s.Next() {
+		ttft := 0.2 * float64(p.N)
+		r := search.Result{
+			N: p.N, Outcome: search.Pass, Requests: p.Looks[0], Binding: "ttft",
+			Margins: []search.Margin{{Threshold: "ttft", Log: ttft/8 - 1, Shown: fmt.Sprintf("%.1f s", ttft)}},
+		}
+		if ttft >= 8 {
+			r.Outcome = search.Fail
+		}
+		fmt.Println(p.Purpose, p.N, r.Outcome)
+		s.Report(p, r)
+	}
+	l := s.Limit()
+	fmt.Println("require 30:", l.Gate(30))
+	fmt.Println(l.Line())
+	// Output:
+	// require 30 pass
+	// ladder 60 fail
+	// bisect 45 fail
+	// bisect 37 pass
+	// bisect 41 fail
+	// bisect 39 pass
+	// bisect 40 fail
+	// check 15 pass
+	// confirm 39 pass
+	// require 30: pass
+	// 39 requests in flight (exact) · ttft binds: 39 → 7.8 s, 40 → 8.0 s · ≈ 160 to 195 users
+}

@@ -1,0 +1,290 @@
+package search
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Kind says what a Limit may claim. The zero value is Unknown.
+type Kind int
+
+const (
+	Unknown      Kind = iota // nothing could be certified; Reason says why
+	Exact                    // L passes, U fails, and they are a resolution apart
+	Interpolated             // L passes, U fails, what lies between is undecided
+	AtLeast                  // L passes, nothing was seen to fail
+	Below                    // U fails, nothing was seen to pass
+	ServerCap                // L passes, and the server admits no more
+)
+
+var kinds = [...]string{"unknown", "exact", "interpolated", "at_least", "below", "server_cap"}
+
+func (k Kind) String() string {
+	if k < 0 || int(k) >= len(kinds) {
+		return fmt.Sprintf("Kind(%d)", int(k))
+	}
+	return kinds[k]
+}
+
+// MarshalText writes the kind's name.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote.
+func (k *Kind) UnmarshalText(text []byte) error {
+	for i, name := range kinds {
+		if name == string(text) {
+			*k = Kind(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown kind of limit %q", text)
+}
+
+// Limit is the answer of a search, or what it would be if it ended now.
+type Limit struct {
+	Over Over    `json:"over"`
+	Step float64 `json:"step"` // units of Over in one level
+	Kind Kind    `json:"kind"`
+	// L is the largest certified pass below every certified fail, U the
+	// smallest certified fail; 0: none. Nothing else is claimed.
+	L int `json:"pass"`
+	U int `json:"fail"`
+	// Crossing is where the thresholds seem to be met: an estimate.
+	Crossing Crossing `json:"crossing"`
+	// Binding names the threshold that fails at U, or, without U, the one that
+	// comes closest. AtL and AtU show its estimates there; "" where unknown.
+	Binding string `json:"binding,omitempty"`
+	AtL     string `json:"at_pass,omitempty"`
+	AtU     string `json:"at_fail,omitempty"`
+	// NonMonotone lists every certified pass above a certified fail, with the
+	// nearest of these: evidence that load and latency do not grow together. L
+	// is then the lower answer.
+	NonMonotone []Contradiction `json:"non_monotone,omitempty"`
+	// Confirmed: L passed again on samples that share no request with the
+	// first ones.
+	Confirmed bool `json:"confirmed"`
+	// Probes are all measurements in order, known ones first.
+	Probes []Visit `json:"probes"`
+	// Spent is the time of all probes; known levels are not in it.
+	Spent time.Duration `json:"spent_ns"`
+	// Reason says why the search ended where it did; "" while it runs.
+	Reason string `json:"reason"`
+	// Notes are what a person should know besides: verdicts that fresh samples
+	// overturned, confirmations that failed.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Contradiction is a level that passes above one that fails.
+type Contradiction struct {
+	Fails   int  `json:"fails"`
+	Passes  int  `json:"passes"`
+	Retried bool `json:"retried"` // both did so again on fresh samples
+}
+
+// Limit returns what may be claimed from what was reported so far.
+func (s *Search) Limit() Limit {
+	l := Limit{
+		Over: s.opts.Over, Step: s.opts.Step,
+		Probes: append([]Visit(nil), s.visits...),
+		Spent:  s.spent,
+		Reason: s.ended,
+		Notes:  append([]string(nil), s.notes...),
+	}
+	l.L, l.U = s.bounds()
+	switch {
+	case l.L > 0 && l.U > 0 && l.U <= s.ceiling:
+		l.Kind = Interpolated
+		if l.U-l.L <= s.resolution(l.L) {
+			l.Kind = Exact
+		}
+	case l.L > 0 && s.cause == byServer && s.ceiling-l.L <= s.resolution(l.L):
+		l.Kind = ServerCap
+	case l.L > 0:
+		l.Kind = AtLeast
+	case l.U > 0:
+		l.Kind = Below
+	}
+	if l.L > 0 {
+		l.Confirmed = s.find(l.L).confirmed
+	}
+	var fail *level
+	for _, v := range s.levels {
+		switch {
+		case v.stands == Fail:
+			fail = v
+		case v.stands == Pass && fail != nil:
+			l.NonMonotone = append(l.NonMonotone, Contradiction{
+				Fails: fail.n, Passes: v.n, Retried: fail.retried && v.retried,
+			})
+		}
+	}
+	l.Crossing = cross(s.visits, l.L, l.U)
+	l.Binding = s.binding(l)
+	l.AtL, l.AtU = s.shown(l.L, l.Binding), s.shown(l.U, l.Binding)
+	return l
+}
+
+// Gate says whether a requirement is met: Pass if L reaches it, Fail if U does
+// not lie above it, or if the server admits fewer, else Inconclusive.
+func (l Limit) Gate(require int) Outcome {
+	switch {
+	case l.L > 0 && require <= l.L:
+		return Pass
+	case l.U > 0 && require >= l.U, l.Kind == ServerCap:
+		return Fail
+	}
+	return Inconclusive
+}
+
+// binding is the threshold that failed at U, else the one that the crossing
+// meets first, else the one nearest to its limit at L.
+func (s *Search) binding(l Limit) string {
+	for i := len(s.visits) - 1; i >= 0; i-- {
+		r := s.visits[i].Result
+		if r.N == l.U && r.Outcome == Fail && r.Binding != "" {
+			return r.Binding
+		}
+	}
+	if l.Crossing.Threshold != "" {
+		return l.Crossing.Threshold
+	}
+	for i := len(s.visits) - 1; i >= 0; i-- {
+		r := s.visits[i].Result
+		if r.N != l.L || l.L == 0 {
+			continue
+		}
+		if r.Binding != "" {
+			return r.Binding
+		}
+		name, nearest := "", math.Inf(-1)
+		for _, m := range r.Margins {
+			if m.Log > nearest {
+				name, nearest = m.Threshold, m.Log
+			}
+		}
+		return name
+	}
+	return ""
+}
+
+// shown is how the latest samples of level n put the threshold's estimate.
+func (s *Search) shown(n int, threshold string) string {
+	for i := len(s.visits) - 1; i >= 0 && n > 0; i-- {
+		if r := s.visits[i].Result; r.N == n {
+			for _, m := range r.Margins {
+				if m.Threshold == threshold {
+					return m.Shown
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// closed says why nothing is left to measure.
+func (s *Search) closed() string {
+	pass, fail := s.bounds()
+	us := s.undecided()
+	switch {
+	case pass > 0 && fail > 0 && fail <= s.ceiling && fail-pass <= s.resolution(pass):
+		return "the bracket is closed"
+	case len(us) == 1:
+		return fmt.Sprintf("%s could not be decided", s.label(us[0].n))
+	case len(us) > 1:
+		return fmt.Sprintf("%s to %s could not be decided", s.label(us[0].n), s.label(us[len(us)-1].n))
+	case s.cause != byUpTo && (fail == 0 || fail > s.ceiling):
+		return s.why
+	case pass > 0:
+		return fmt.Sprintf("the search goes up to %s", s.label(s.opts.UpTo))
+	case fail > 0:
+		return fmt.Sprintf("the search goes down to %s", s.label(s.opts.From))
+	}
+	return "nothing could be measured"
+}
+
+// label writes level n in units of Over.
+func (s *Search) label(n int) string { return amount(n, s.opts.Step) }
+
+func amount(n int, step float64) string {
+	if step == 0 {
+		step = 1
+	}
+	// Six digits: 3 steps of 0.1 are 0.3, not 0.30000000000000004.
+	return strconv.FormatFloat(float64(n)*step, 'g', 6, 64)
+}
+
+// Line is the answer in one line for people:
+//
+//	39 requests in flight (exact) · ttft binds: 39 → 7.9 s, 40 → 8.1 s · ≈ 160 to 195 users
+//
+// Interactive users are four to five times the requests in flight, since they
+// read and think in between; from a hundred up the two are rounded up to fives.
+// A burst has no such factor.
+func (l Limit) Line() string {
+	unit := map[Over]string{Burst: " requests at once", Rate: " requests per second"}[l.Over]
+	if unit == "" {
+		unit = " requests in flight"
+	}
+	at := func(n int) string { return amount(n, l.Step) }
+	var b strings.Builder
+	switch l.Kind {
+	case Exact:
+		b.WriteString(at(l.L) + unit + " (exact)")
+	case Interpolated:
+		est := l.L
+		if l.Crossing.OK {
+			est = max(l.L, min(l.U-1, int(l.Crossing.N)))
+		}
+		fmt.Fprintf(&b, "~%s%s (%s passes, %s fails)", at(est), unit, at(l.L), at(l.U))
+	case AtLeast:
+		b.WriteString(at(l.L) + "+" + unit)
+		if l.Reason != "" {
+			b.WriteString(" (" + l.Reason + ")")
+		}
+	case Below:
+		b.WriteString("<" + at(l.U) + unit)
+	case ServerCap:
+		b.WriteString(at(l.L) + unit + " (admission cap)")
+	default:
+		b.WriteString("unknown")
+		if l.Reason != "" {
+			b.WriteString(": " + l.Reason)
+		}
+		return b.String()
+	}
+	if l.L > 0 && !l.Confirmed {
+		b.WriteString(", not confirmed")
+	}
+	if l.Binding != "" {
+		var points []string
+		if l.AtL != "" {
+			points = append(points, at(l.L)+" → "+l.AtL)
+		}
+		if l.AtU != "" {
+			points = append(points, at(l.U)+" → "+l.AtU)
+		}
+		b.WriteString(" · " + l.Binding + " binds")
+		if len(points) > 0 {
+			b.WriteString(": " + strings.Join(points, ", "))
+		}
+	}
+	if len(l.NonMonotone) > 0 {
+		c := l.NonMonotone[0]
+		fmt.Fprintf(&b, " · not monotone: %s fails, %s passes", at(c.Fails), at(c.Passes))
+	}
+	if l.L > 0 && (l.Over == Concurrency || l.Over == "") {
+		fmt.Fprintf(&b, " · ≈ %d to %d users", fives(4*l.L), fives(5*l.L))
+	}
+	return b.String()
+}
+
+// fives rounds up to a multiple of five from a hundred up.
+func fives(n int) int {
+	if n < 100 {
+		return n
+	}
+	return (n + 4) / 5 * 5
+}

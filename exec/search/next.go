@@ -1,0 +1,306 @@
+package search
+
+import (
+	"iter"
+	"math"
+)
+
+// wants yields what is worth measuring, most wanted first. Next takes the
+// first that the budget allows, so what comes late is what is left when little
+// is: the confirmation.
+func (s *Search) wants() iter.Seq[Probe] {
+	return func(yield func(Probe) bool) {
+		for _, want := range []func() (Probe, bool){
+			s.settle, s.gate, s.extend, s.rung, s.below, s.above, s.check, s.confirm,
+		} {
+			if p, ok := want(); ok && !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+// settle re-probes both sides of a contradiction, a pass above a fail, once
+// each on fresh samples: first the fail, whose passing dissolves it.
+func (s *Search) settle() (Probe, bool) {
+	var fail *level // the nearest below
+	for _, l := range s.levels {
+		switch {
+		case l.stands == Fail:
+			fail = l
+		case l.stands == Pass && fail != nil && !fail.retried:
+			return s.fresh(fail, Retry), true
+		case l.stands == Pass && fail != nil && !l.retried:
+			return s.fresh(l, Retry), true
+		}
+	}
+	return Probe{}, false
+}
+
+// gate measures the required level itself, with every look it may have, while
+// the bracket leaves it open.
+func (s *Search) gate() (Probe, bool) {
+	r := s.opts.Require
+	pass, fail := s.bounds()
+	if r < s.opts.From || r >= s.ceiling || r <= pass || (fail > 0 && r >= fail) {
+		return Probe{}, false
+	}
+	switch l := s.find(r); {
+	case l == nil:
+		return s.first(r, Gate)
+	case l.stands == Inconclusive:
+		return s.more(l, math.MaxInt)
+	}
+	return Probe{}, false
+}
+
+// extend adds samples to the inconclusive level inside the bracket that needs
+// the fewest, as long as the looks still planned can settle it.
+func (s *Search) extend() (Probe, bool) {
+	var best Probe
+	cost := math.MaxInt
+	for _, l := range s.undecided() {
+		if l.needs < 0 {
+			continue
+		}
+		p, ok := s.more(l, l.needs)
+		if !ok {
+			continue
+		}
+		last := p.Looks[len(p.Looks)-1]
+		if last-l.have < l.needs || last-l.have >= cost {
+			continue
+		}
+		best, cost = p, last-l.have
+	}
+	return best, cost < math.MaxInt
+}
+
+// rung is the next step of the ladder: down while nothing passes, up while
+// nothing fails. A bracket with both sides needs none, nor does one that ends
+// where the generator gave out: its last level could not be measured either.
+func (s *Search) rung() (Probe, bool) {
+	if s.ceiling <= s.opts.From {
+		return Probe{}, false // not even the smallest level can be measured
+	}
+	if len(s.levels) == 0 {
+		return s.first(s.clamp(s.begin()), Ladder)
+	}
+	pass, fail := s.bounds()
+	if lo := s.levels[0].n; pass == 0 && lo > s.opts.From {
+		return s.first(s.clamp(s.down(lo)), Ladder)
+	}
+	hi := 0
+	for _, l := range s.levels {
+		if l.n < s.ceiling {
+			hi = l.n
+		}
+	}
+	if (fail == 0 || fail > s.ceiling) && hi > 0 && hi < s.ceiling-1 && !s.vague {
+		return s.first(s.clamp(s.up(hi)), Ladder)
+	}
+	return Probe{}, false
+}
+
+// begin is the first level of all: just below the last known limit, so that
+// this level and the next rung bracket a limit that has not moved.
+func (s *Search) begin() int {
+	if s.opts.Start > 0 {
+		return s.opts.Start - s.stride()
+	}
+	return s.opts.Begin
+}
+
+// stride is how far from the last known limit its two neighbours are tried: an
+// eighth, where levels are usually decided at the first look.
+func (s *Search) stride() int {
+	return max(s.resolution(s.opts.Start), (s.opts.Start+7)/8)
+}
+
+// up is the rung above hi: twice as far, from zero or from the last known
+// limit, whichever is nearer.
+func (s *Search) up(hi int) int {
+	n := 2 * hi
+	if start, d := s.opts.Start, s.stride(); start > 0 && hi < 2*start {
+		switch {
+		case hi < start-d:
+			n = start - d
+		case hi < start+d:
+			n = start + d
+		default:
+			n = min(n, start+2*(hi-start))
+		}
+	}
+	return n
+}
+
+// down is the rung below lo: half of it, or twice as far from the last known
+// limit, whichever is nearer.
+func (s *Search) down(lo int) int {
+	n := lo / 2
+	if start, d := s.opts.Start, s.stride(); start > 0 {
+		switch {
+		case lo > start-d:
+			n = start - d
+		default:
+			n = max(n, start-2*(start-lo))
+		}
+	}
+	return n
+}
+
+// clamp moves n into the levels that can be measured.
+func (s *Search) clamp(n int) int { return max(s.opts.From, min(n, s.ceiling-1)) }
+
+// below halves the stretch between L and the lowest inconclusive level above
+// it, or, when there is none, the bracket.
+func (s *Search) below() (Probe, bool) {
+	pass, _ := s.bounds()
+	if pass == 0 {
+		return Probe{}, false
+	}
+	to := s.top()
+	if us := s.undecided(); len(us) > 0 {
+		to = us[0].n
+	}
+	return s.halve(pass, to)
+}
+
+// above halves the stretch between the highest inconclusive level and U.
+func (s *Search) above() (Probe, bool) {
+	us := s.undecided()
+	if len(us) == 0 {
+		return Probe{}, false
+	}
+	return s.halve(us[len(us)-1].n, s.top())
+}
+
+// halve asks for the middle of an open stretch, the geometric one while the
+// stretch spans more than a factor of three.
+func (s *Search) halve(lo, hi int) (Probe, bool) {
+	pass, _ := s.bounds()
+	if hi-lo <= s.resolution(pass) {
+		return Probe{}, false
+	}
+	mid := (lo + hi) / 2
+	if hi > 3*lo {
+		mid = max(lo+1, int(math.Sqrt(float64(lo)*float64(hi))))
+	}
+	return s.first(mid, Bisect)
+}
+
+// check asks, once, for the middle of the widest stretch below L, of more than
+// a quarter of L and reaching above its half, in which nothing was measured:
+// nearer to zero a fail would surprise more, and cost more time.
+func (s *Search) check() (Probe, bool) {
+	pass, _ := s.bounds()
+	if s.checked || pass == 0 {
+		return Probe{}, false
+	}
+	wide, at := max(s.resolution(pass), pass/4), 0
+	prev := s.opts.From - 1
+	for _, l := range s.levels {
+		if l.n > pass {
+			break
+		}
+		if 2*l.n > pass && l.n-prev > wide {
+			wide, at = l.n-prev, (prev+l.n)/2
+		}
+		prev = l.n
+	}
+	if at < s.opts.From {
+		return Probe{}, false
+	}
+	return s.first(at, Check)
+}
+
+// confirm asks for L once more, on fresh samples only.
+func (s *Search) confirm() (Probe, bool) {
+	pass, _ := s.bounds()
+	if !s.opts.Confirm || pass == 0 {
+		return Probe{}, false
+	}
+	l := s.find(pass)
+	if l.tried {
+		return Probe{}, false
+	}
+	return s.fresh(l, Confirm), true
+}
+
+// top is the lowest level above which nothing is left to find: U, or the first
+// that cannot be measured.
+func (s *Search) top() int {
+	_, fail := s.bounds()
+	if fail > 0 {
+		return min(fail, s.ceiling)
+	}
+	return s.ceiling
+}
+
+// undecided are the inconclusive levels inside the bracket, ascending.
+func (s *Search) undecided() []*level {
+	pass, _ := s.bounds()
+	top := s.top()
+	var us []*level
+	for _, l := range s.levels {
+		if l.n > pass && l.n < top && l.stands == Inconclusive {
+			us = append(us, l)
+		}
+	}
+	return us
+}
+
+// first is the first visit of a level; false when it was made already.
+func (s *Search) first(n int, why Purpose) (Probe, bool) {
+	if s.find(n) != nil {
+		return Probe{}, false
+	}
+	looks := s.looks(n)
+	k := s.opts.First
+	if k == 0 {
+		k = len(looks) - 1
+	}
+	k = max(1, min(k, len(looks)))
+	return Probe{N: n, Purpose: why, Looks: looks[:k], Planned: len(looks)}, true
+}
+
+// more continues the first samples of a level by at least need requests, as far
+// as looks are planned; false when none is left.
+func (s *Search) more(l *level, need int) (Probe, bool) {
+	p := Probe{N: l.n, Purpose: Extend, Have: l.have}
+	looks := s.looks(l.n)
+	p.Planned = len(looks)
+	for _, k := range looks {
+		if k <= l.have {
+			continue
+		}
+		p.Looks = append(p.Looks, k)
+		if k-l.have >= need {
+			break
+		}
+	}
+	return p, len(p.Looks) > 0
+}
+
+// fresh measures a level again with every look, sharing no request with before.
+func (s *Search) fresh(l *level, why Purpose) Probe {
+	looks := s.looks(l.n)
+	return Probe{N: l.n, Purpose: why, Set: l.sets, Looks: looks, Planned: len(looks)}
+}
+
+// looks is the plan of looks for level n; it panics on one that is empty or
+// does not ascend.
+func (s *Search) looks(n int) []int {
+	looks := s.opts.Looks(n)
+	last := 0
+	for _, k := range looks {
+		if k <= last {
+			panic("search: looks do not ascend from 1")
+		}
+		last = k
+	}
+	if last == 0 {
+		panic("search: no look planned")
+	}
+	return looks
+}

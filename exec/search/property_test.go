@@ -1,0 +1,286 @@
+package search
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// world is a random search: options, and a server with a true limit.
+type world struct {
+	opts  Options
+	truth int     // levels up to it hold
+	doubt float64 // how likely a level next to the truth is inconclusive
+	share float64 // seconds of one request at level 1
+	power float64 // … falling with N to this power
+}
+
+func draw(r *rand.Rand) world {
+	from := 1 + r.IntN(8)
+	upTo := from + r.IntN(200)
+	some := func(n int) int { return r.IntN(2) * n }
+	in := func() int { return from + r.IntN(upTo-from+1) }
+	w := world{
+		opts: Options{
+			From: from, UpTo: upTo,
+			Begin: some(in()), Start: some(1 + r.IntN(300)), Require: some(in()),
+			Resolution: some(1 + r.IntN(5)), Relative: float64(r.IntN(3)) * .04,
+			Confirm: r.IntN(2) == 0, First: r.IntN(4), Looks: Doubling(50+r.IntN(200), 800),
+		},
+		truth: from - 1 + r.IntN(upTo-from+2),
+		doubt: r.Float64(),
+		share: .1 + r.Float64(),
+		power: r.Float64(),
+	}
+	return w
+}
+
+func (w world) spent(p Probe, requests int) time.Duration {
+	t := w.share * math.Pow(float64(p.N), -w.power)
+	return time.Duration(t * float64(requests-p.Have+waves*p.N) * float64(time.Second))
+}
+
+// honest never errs, but may be unsure: the nearer to the truth and the fewer
+// the requests, the likelier.
+func (w world) honest(r *rand.Rand, p Probe) Result {
+	res := Result{N: p.N, Outcome: Inconclusive}
+	for _, k := range p.Looks {
+		res.Requests = k
+		away := math.Abs(math.Log((float64(w.truth) + .5) / float64(p.N)))
+		if r.Float64() < w.doubt*math.Exp(-away*float64(k)/40) {
+			continue
+		}
+		if res.Outcome = Fail; p.N <= w.truth {
+			res.Outcome = Pass
+		}
+		break
+	}
+	if res.Outcome == Inconclusive {
+		res.Needs = r.IntN(1000) - 100
+	}
+	res.Spent = w.spent(p, res.Requests)
+	return res
+}
+
+// watch drives a search and checks at every step what must hold whatever the
+// answers are.
+func watch(t *testing.T, s *Search, answer func(Probe) Result, step func(Probe, Result)) (Limit, int) {
+	t.Helper()
+	type set struct{ n, set int }
+	judged := map[set]int{}
+	n := 0
+	for p, ok := s.Next(); ok; p, ok = s.Next() {
+		if n++; n > 400 {
+			t.Fatalf("no end after %d probes; the last is %+v", n, p)
+		}
+		if p.N < s.opts.From || p.N > s.opts.UpTo || p.N >= s.ceiling {
+			t.Fatalf("probe outside the search: %+v", p)
+		}
+		have := judged[set{p.N, p.Set}]
+		if len(p.Looks) == 0 || p.Looks[0] <= have || p.Have != have {
+			t.Fatalf("%+v after %d requests: asks for what it has", p, have)
+		}
+		if p.Purpose == Retry || p.Purpose == Confirm {
+			if p.Set == 0 || p.Have != 0 {
+				t.Fatalf("not on fresh samples: %+v", p)
+			}
+		}
+		judged[set{p.N, p.Set}] = p.Looks[len(p.Looks)-1]
+		r := answer(p)
+		s.Report(p, r)
+		step(p, r)
+		if pass, fail := s.bounds(); fail > 0 && pass >= fail {
+			t.Fatalf("bracket [%d, %d]", pass, fail)
+		}
+	}
+	l := s.Limit()
+	if l.Reason == "" {
+		t.Errorf("ended without a reason")
+	}
+	if has := l.L > 0 || l.U > 0; has == (l.Kind == Unknown) {
+		t.Errorf("kind %s with L %d, U %d", l.Kind, l.L, l.U)
+	}
+	if l.Confirmed && !s.opts.Confirm {
+		t.Errorf("confirmed unasked")
+	}
+	return l, n
+}
+
+func TestHonestOracle(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range 4000 {
+		w := draw(rng)
+		s := New(w.opts)
+		lastL, lastU := 0, math.MaxInt
+		l, n := watch(t, s, func(p Probe) Result { return w.honest(rng, p) }, func(p Probe, r Result) {
+			pass, fail := s.bounds()
+			if pass > w.truth || (fail > 0 && fail <= w.truth) {
+				t.Fatalf("run %d: bracket [%d, %d], the limit is %d", i, pass, fail, w.truth)
+			}
+			// Only a confirmation that cannot tell may take a pass back.
+			if pass < lastL && !(p.Purpose == Confirm && r.Outcome == Inconclusive) {
+				t.Fatalf("run %d: %s %d %s widened L from %d to %d", i, p.Purpose, p.N, r.Outcome, lastL, pass)
+			}
+			if fail > 0 && fail > lastU {
+				t.Fatalf("run %d: U rose from %d to %d", i, lastU, fail)
+			}
+			if lastL = pass; fail > 0 {
+				lastU = fail
+			}
+		})
+		if l.NonMonotone != nil {
+			t.Fatalf("run %d: %v on a monotone server", i, l.NonMonotone)
+		}
+		if r := w.opts.Require; r > 0 {
+			if first := l.Probes[0].Probe; first.N != r || first.Purpose != Gate {
+				t.Fatalf("run %d: first %+v, the gate asks for %d", i, first, r)
+			}
+			if got := l.Gate(r); got == Pass && r > w.truth || got == Fail && r <= w.truth {
+				t.Fatalf("run %d: gate %s at %d, the limit is %d", i, got, r, w.truth)
+			}
+		}
+		// Twice the binary search, once for each side, and once a look.
+		if most := 24 + 8*int(math.Log2(float64(w.opts.UpTo))); n > most {
+			t.Errorf("run %d: %d probes, want at most %d", i, n, most)
+		}
+	}
+}
+
+// Without doubt the limit is found exactly, in logarithmically many probes.
+func TestCertainOracle(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for i := range 2000 {
+		w := draw(rng)
+		w.doubt, w.opts.Relative, w.opts.Resolution = 0, 0, 0
+		s := New(w.opts)
+		l, n := watch(t, s, func(p Probe) Result { return w.honest(rng, p) }, func(Probe, Result) {})
+		want := fmt.Sprint(Exact, w.truth, w.truth+1)
+		switch w.truth {
+		case w.opts.From - 1:
+			want = fmt.Sprint(Below, 0, w.opts.From)
+		case w.opts.UpTo:
+			want = fmt.Sprint(AtLeast, w.opts.UpTo, 0)
+		}
+		if got := fmt.Sprint(l.Kind, l.L, l.U); got != want {
+			t.Fatalf("run %d: %s, want %s: %+v", i, got, want, w)
+		}
+		if w.opts.Confirm && l.L > 0 && !l.Confirmed {
+			t.Errorf("run %d: not confirmed", i)
+		}
+		// Up and down the ladder, the bisection, gate, check, confirmation.
+		if most := 6 + 3*int(math.Ceil(math.Log2(float64(w.opts.UpTo)))); n > most {
+			t.Errorf("run %d: %d probes, want at most %d: %+v", i, n, most, w)
+		}
+	}
+}
+
+// The time of a request that falls with a power of N is predicted without
+// error between two levels and from above elsewhere, so that the budget holds;
+// but for the first probe, of which nothing is known.
+func TestBudgetHolds(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	cut := 0
+	for i := range 4000 {
+		w := draw(rng)
+		w.opts.Budget = time.Duration(1+rng.IntN(1000)) * time.Second
+		s := New(w.opts)
+		l, n := watch(t, s, func(p Probe) Result { return w.honest(rng, p) }, func(p Probe, r Result) {
+			if p.Expected > 0 && r.Spent > p.Expected+time.Millisecond {
+				t.Fatalf("run %d: %d took %s, predicted %s", i, p.N, r.Spent, p.Expected)
+			}
+			if p.Expected > p.Within {
+				t.Fatalf("run %d: %s predicted, %s left", i, p.Expected, p.Within)
+			}
+		})
+		if n > 1 && l.Spent > w.opts.Budget {
+			t.Errorf("run %d: spent %s of %s", i, l.Spent, w.opts.Budget)
+		}
+		if l.L > w.truth || (l.U > 0 && l.U <= w.truth) {
+			t.Errorf("run %d: [%d, %d], the limit is %d", i, l.L, l.U, w.truth)
+		}
+		if l.L > 0 && l.U > 0 && s.left() < 0 && l.Kind == Unknown {
+			t.Errorf("run %d: unknown with a bracket", i)
+		}
+		if len(l.Reason) > 7 && l.Reason[:7] == "budget:" {
+			cut++
+		}
+	}
+	if cut < 1000 {
+		t.Errorf("only %d searches ran out of budget: the test tests too little", cut)
+	}
+}
+
+// Whatever a server answers, the search ends, asks for nothing twice, and
+// claims only what stands.
+func TestAnyAnswers(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	seen := map[Kind]int{}
+	for i := range 6000 {
+		w := draw(rng)
+		odds := [5]float64{rng.Float64(), rng.Float64(), rng.Float64(), rng.Float64() * .2, rng.Float64() * .2}
+		any := func(p Probe) Result {
+			sum := 0.0
+			for _, o := range odds {
+				sum += o
+			}
+			x, o := rng.Float64()*sum, 0
+			for o < 4 && x >= odds[o] {
+				x -= odds[o]
+				o++
+			}
+			r := Result{N: p.N, Outcome: Pass + Outcome(o), Requests: 1 + rng.IntN(900), Needs: rng.IntN(2000) - 500}
+			if len(p.Looks) > 0 {
+				r.Requests = min(r.Requests, p.Looks[len(p.Looks)-1])
+			}
+			if r.Outcome == Capped {
+				r.Cap = rng.IntN(p.N + 10)
+			}
+			inf := math.Inf(1 - 2*rng.IntN(2))
+			for _, m := range []float64{rng.NormFloat64(), inf, math.NaN()} {
+				r.Margins = append(r.Margins, Margin{Threshold: fmt.Sprint(m > 0), Log: m, Low: m - 1, High: m + 1})
+			}
+			return r
+		}
+		for range rng.IntN(4) {
+			n := 1 + rng.IntN(220)
+			r := any(Probe{N: n})
+			w.opts.Known = append(w.opts.Known, r)
+		}
+		s := New(w.opts)
+		// Known samples are beyond what watch counts.
+		for _, l := range s.levels {
+			l.have = math.MaxInt
+		}
+		l, _ := watch(t, s, any, func(Probe, Result) {})
+		seen[l.Kind]++
+		if l.Kind == Exact && (l.L == 0 || l.U <= l.L) {
+			t.Errorf("run %d: exact [%d, %d]", i, l.L, l.U)
+		}
+		if l.L > 0 && s.find(l.L).stands != Pass || l.U > 0 && s.find(l.U).stands != Fail {
+			t.Errorf("run %d: [%d, %d] does not stand", i, l.L, l.U)
+		}
+		if l.Confirmed && !confirmedBy(l.Probes, l.L) {
+			t.Errorf("run %d: %d is confirmed by nothing", i, l.L)
+		}
+		c := l.Crossing
+		if math.IsNaN(c.N+c.Low+c.High) || math.IsInf(c.N+c.Low+c.High, 0) || (!c.Open && c.Low > c.High) || (c.OK && c.N < c.Low) {
+			t.Errorf("run %d: crossing %+v", i, c)
+		}
+	}
+	for k := Unknown; k <= ServerCap; k++ {
+		if seen[k] == 0 {
+			t.Errorf("no search came to %s: the test tests too little", k)
+		}
+	}
+}
+
+func confirmedBy(visits []Visit, n int) bool {
+	for _, v := range visits {
+		if v.Probe.Purpose == Confirm && v.Probe.N == n && v.Result.Outcome == Pass {
+			return true
+		}
+	}
+	return false
+}

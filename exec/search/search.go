@@ -1,0 +1,496 @@
+// Package search finds the capacity limit: the largest level (requests in
+// flight, or in one burst) at which every threshold still holds. It is a state
+// machine without clock, network or chance: told what the levels measured so
+// far came to, it says which one to measure next, and what may be claimed.
+//
+//  1. A requirement is decided first, where there is one.
+//  2. A ladder climbs by doubling, or gallops away from the last known limit,
+//     until a level certifiably passes and a higher one certifiably fails.
+//  3. Bisection closes the bracket between the largest certified pass L and the
+//     smallest certified fail U. An inconclusive level bounds neither side: it
+//     is extended where that can settle it, and passed by on both sides where
+//     it cannot.
+//  4. One level is measured in the widest stretch below L that the ladder
+//     jumped over: a server that fails there and passes above is not monotone.
+//  5. L is measured once more on fresh samples. Unless these pass too, L steps
+//     down to the next certified pass.
+//
+// Step 5 is what keeps the claim honest. A search tests several levels just
+// above the true limit, and each may pass by luck with probability α; that the
+// same level does so twice, on samples that share no request, has probability
+// α². The package judges nothing itself, draws no samples, and never turns an
+// estimate into a bound.
+package search
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// Over is what a level counts.
+type Over string
+
+const (
+	Concurrency Over = "concurrency" // requests in flight, a closed loop
+	Burst       Over = "burst"       // requests sent at once: the largest safe queue
+	// Rate is arrivals: N counts steps of Options.Step requests per second.
+	Rate Over = "rate"
+)
+
+// Options is what a search is asked. The zero value of every field but UpTo is
+// usable.
+type Options struct {
+	Over Over // default Concurrency
+	From int  // smallest level, at least 1; 0: 1
+	UpTo int  // largest level, at least From
+	// Step is the size of one level in units of Over; 0: 1. The search counts
+	// in whole levels; only Limit.Line multiplies.
+	Step float64
+	// Resolution is the width U − L at which the limit counts as exact, in
+	// levels; 0: 1. Relative widens it to a share of L, in [0, 1).
+	Resolution int
+	Relative   float64
+	// Require is the level that the gate asks for; 0: none.
+	Require int
+	// Budget is for all probes together; 0: none.
+	Budget time.Duration
+	// Begin is the first rung of a ladder without Start; 0: From. Levels near 1
+	// are the slowest to measure, one request after the other, and
+	// rarely the answer: the ladder comes down to them when it must.
+	Begin int
+	// Start is the last known limit; 0: none.
+	Start int
+	// Confirm asks for a last measurement of L on fresh samples.
+	Confirm bool
+	// Looks returns the numbers of requests at which level n may be judged,
+	// ascending, planned in advance: the error probability is split over all
+	// of them, whether held or not. nil: Doubling(200, 800).
+	Looks func(n int) []int
+	// First is how many of the looks a first visit may hold; the others are
+	// for extension. 0: all but the last.
+	First int
+	// Known are levels measured already, such as the fixed levels of the
+	// workload. They count as probes and cost nothing. Where one was
+	// inconclusive, the looks beyond its requests are still to be held.
+	Known []Result
+}
+
+// Doubling plans looks at first, 2·first, 4·first … and at most. At 400 and
+// 1600 it is 400, 800, 1600.
+func Doubling(first, most int) func(int) []int {
+	if first < 1 || most < first {
+		panic("search: Doubling needs 1 <= first <= most")
+	}
+	var looks []int
+	for k := first; k < most; k *= 2 {
+		looks = append(looks, k)
+	}
+	looks = append(looks, most)
+	return func(int) []int { return slices.Clone(looks) }
+}
+
+// Purpose says why a probe is made.
+type Purpose string
+
+const (
+	Known   Purpose = "known"   // measured before the search
+	Gate    Purpose = "require" // the level that the gate asks for
+	Ladder  Purpose = "ladder"
+	Bisect  Purpose = "bisect"
+	Extend  Purpose = "extend"  // more samples of an inconclusive level
+	Check   Purpose = "check"   // in a stretch that the ladder jumped over
+	Retry   Purpose = "retry"   // fresh samples: a pass above a fail
+	Confirm Purpose = "confirm" // fresh samples at L
+)
+
+// Probe is one measurement that the search asks for.
+type Probe struct {
+	N       int     `json:"n"`
+	Purpose Purpose `json:"purpose"`
+	// Set numbers the samples of this level: 0 for the first, which Extend
+	// adds to; a higher Set shares no request with a lower one.
+	Set int `json:"set"`
+	// Have is how many requests of this set were judged already.
+	Have int `json:"have"`
+	// Looks are the numbers of requests, Have included, at which the set is to
+	// be judged; the probe ends at the first that is certain, or at the last.
+	Looks []int `json:"looks"`
+	// Planned is the number of looks over which the error probability is split.
+	Planned int `json:"planned"`
+	// Within is how much of the budget is left for this probe; what is not
+	// certain by then is inconclusive. 0: no budget.
+	Within time.Duration `json:"within_ns,omitempty"`
+	// Expected is the predicted duration if every look is held; 0: unknown.
+	Expected time.Duration `json:"expected_ns,omitempty"`
+}
+
+// Outcome is what a level came to. The zero value is Pending.
+type Outcome int
+
+const (
+	Pending      Outcome = iota
+	Pass                 // every threshold certifiably holds
+	Fail                 // at least one certifiably does not
+	Inconclusive         // neither
+	Saturated            // the generator, not the server, was the limit
+	Capped               // the server admitted fewer than N and no threshold failed
+)
+
+var outcomes = [...]string{"pending", "pass", "fail", "inconclusive", "saturated", "capped"}
+
+func (o Outcome) String() string {
+	if o < 0 || int(o) >= len(outcomes) {
+		return fmt.Sprintf("Outcome(%d)", int(o))
+	}
+	return outcomes[o]
+}
+
+// MarshalText writes the outcome's name.
+func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText reads what MarshalText wrote.
+func (o *Outcome) UnmarshalText(text []byte) error {
+	i := slices.Index(outcomes[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("unknown outcome %q", text)
+	}
+	*o = Outcome(i)
+	return nil
+}
+
+// Margin is how far a threshold was from its limit.
+type Margin struct {
+	Threshold string `json:"threshold"` // a stable name: "ttft p95"
+	// Log is ln(estimate / limit), its sign turned where higher is better:
+	// negative holds, positive is over. Kept within ±MaxLog.
+	Log float64 `json:"log"`
+	// Low and High bound Log; equal: no interval.
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+	// Shown is the estimate as a person reads it: "7.9 s".
+	Shown string `json:"shown,omitempty"`
+}
+
+// MaxLog bounds a margin: a factor of about 150. A percentile made of failed
+// requests is infinite, and an infinity would swallow its neighbours in the
+// isotonic fit.
+const MaxLog = 5
+
+// Result is what a probe came to. With Probe.Have it speaks of all requests of
+// the set, those judged before included.
+type Result struct {
+	N       int     `json:"n"`
+	Outcome Outcome `json:"outcome"`
+	// Requests is how many measured requests of the set were judged.
+	Requests int `json:"requests"`
+	// Needs is about how many more would settle an inconclusive outcome.
+	// 0: unknown; negative: no number would.
+	Needs int `json:"needs,omitempty"`
+	// Binding names the threshold that failed, or came closest to it.
+	Binding string   `json:"binding,omitempty"`
+	Margins []Margin `json:"margins,omitempty"`
+	// Cap is how many requests the server admitted, when Capped; 0: unknown.
+	Cap int `json:"cap,omitempty"`
+	// Spent is the duration of this probe alone: warm-up, drain and cache
+	// reset included, what Probe.Have took before not.
+	Spent time.Duration `json:"spent_ns"`
+	// Note says what a person should know, such as why the generator was
+	// saturated.
+	Note string `json:"note,omitempty"`
+}
+
+// Visit is a probe and what it came to.
+type Visit struct {
+	Probe  Probe  `json:"probe"`
+	Result Result `json:"result"`
+}
+
+// level is what is known of one N.
+type level struct {
+	n         int
+	stands    Outcome // after the latest samples; see Search.take
+	have      int     // requests of set 0
+	needs     int     // of set 0
+	sets      int
+	spent     time.Duration // to first decide it, for predicting its confirmation
+	retried   bool
+	confirmed bool
+	tried     bool // a confirmation was made
+}
+
+// Search is a running search. Its methods are not for concurrent use.
+type Search struct {
+	opts    Options
+	levels  []*level // ascending n, those within [From, UpTo]
+	visits  []Visit
+	pending *Probe
+	spent   time.Duration
+	ceiling int    // levels from here up cannot be measured
+	cause   cause  // why
+	vague   bool   // the level below the ceiling need not be measurable either
+	why     string // in words
+	checked bool
+	ended   string // why the search ended; "" while it runs
+	notes   []string
+}
+
+// cause is why nothing is measured at the ceiling and above.
+type cause int
+
+const (
+	byUpTo cause = iota
+	byGenerator
+	byServer
+)
+
+// New starts a search. It panics on options that contradict themselves, which
+// a checked plan cannot contain.
+func New(opts Options) *Search {
+	if opts.Over == "" {
+		opts.Over = Concurrency
+	}
+	if opts.From == 0 {
+		opts.From = 1
+	}
+	if opts.Begin == 0 {
+		opts.Begin = opts.From
+	}
+	if opts.Step == 0 {
+		opts.Step = 1
+	}
+	if opts.Resolution == 0 {
+		opts.Resolution = 1
+	}
+	if opts.Looks == nil {
+		opts.Looks = Doubling(200, 800)
+	}
+	switch {
+	case opts.From < 1 || opts.UpTo < opts.From:
+		panic(fmt.Sprintf("search: no level from %d up to %d", opts.From, opts.UpTo))
+	case opts.Resolution < 1 || !(opts.Relative >= 0 && opts.Relative < 1):
+		panic("search: resolution below 1, or relative resolution outside [0, 1)")
+	case opts.Budget < 0 || opts.Require < 0 || opts.Begin < 0 || opts.Start < 0 || opts.First < 0 || opts.Step < 0:
+		panic("search: negative option")
+	}
+	s := &Search{opts: opts, ceiling: opts.UpTo + 1}
+	for _, r := range opts.Known {
+		s.take(Probe{N: r.N, Purpose: Known}, r)
+	}
+	return s
+}
+
+// Next says what to measure next, false when the search has ended. Until the
+// probe is reported it returns the same one.
+func (s *Search) Next() (Probe, bool) {
+	if s.pending != nil {
+		return *s.pending, true
+	}
+	if s.ended != "" {
+		return Probe{}, false
+	}
+	var blocked time.Duration // what the best probe that did not fit would take
+	for want := range s.wants() {
+		p, need, ok := s.fit(want)
+		if ok {
+			s.pending = &p
+			return p, true
+		}
+		if blocked == 0 {
+			blocked = need
+		}
+	}
+	if blocked > 0 {
+		s.ended = fmt.Sprintf("budget: %s left, the next probe takes about %s", round(s.left()), round(blocked))
+	} else {
+		s.ended = s.closed()
+	}
+	return Probe{}, false
+}
+
+// Report takes the result of the probe that Next returned. It panics on any
+// other, which would be a mistake of the caller.
+func (s *Search) Report(p Probe, r Result) {
+	if s.pending == nil || p.N != s.pending.N || p.Set != s.pending.Set || r.N != p.N || r.Outcome == Pending {
+		panic(fmt.Sprintf("search: result %s at %d was not asked for", r.Outcome, r.N))
+	}
+	s.pending = nil
+	s.spent += r.Spent
+	s.take(p, r)
+}
+
+// Stop ends the search with a reason; what was certified until then stands. A
+// probe not yet reported is forgotten.
+func (s *Search) Stop(reason string) {
+	s.pending = nil
+	if s.ended == "" {
+		s.ended = reason
+	}
+}
+
+// take records a visit and settles what its level stands at.
+func (s *Search) take(p Probe, r Result) {
+	r.Margins = finite(r.Margins)
+	s.visits = append(s.visits, Visit{Probe: p, Result: r})
+	if r.N < s.opts.From || r.N > s.opts.UpTo {
+		return // a known level outside the search: it serves the prediction only
+	}
+	l := s.at(r.N)
+	l.sets = max(l.sets, p.Set+1)
+	l.retried = l.retried || p.Purpose == Retry
+	l.tried = l.tried || p.Purpose == Confirm
+	s.checked = s.checked || p.Purpose == Check
+	switch r.Outcome {
+	case Saturated:
+		if p.Set == 0 {
+			l.stands = Saturated
+		}
+		s.lower(r.N, byGenerator, r)
+		return
+	case Capped:
+		if p.Set == 0 {
+			l.stands = Capped
+		}
+		s.lower(r.N, byServer, r)
+		return
+	case Pass:
+		s.ceiling = max(s.ceiling, r.N+1) // known levels come in any order
+	}
+	switch p.Purpose {
+	case Retry:
+		// Fresh samples replace the old verdict only by another verdict.
+		if r.Outcome != Inconclusive {
+			if r.Outcome != l.stands {
+				s.note("%s %s and, on fresh samples, %s", s.label(l.n), did(l.stands), did(r.Outcome))
+			}
+			l.stands = r.Outcome
+		}
+	case Confirm:
+		l.confirmed = r.Outcome == Pass
+		if !l.confirmed {
+			l.stands = r.Outcome
+			l.have = math.MaxInt // its first samples have had their say
+			s.note("%s passed and, on fresh samples, %s: stepped down", s.label(l.n), did(r.Outcome))
+		}
+	default:
+		l.stands = r.Outcome
+		l.needs = r.Needs
+		l.have = max(l.have, r.Requests)
+		if len(p.Looks) > 0 {
+			// Looks that were offered are spent even if the driver fell short.
+			l.have = max(l.have, p.Looks[len(p.Looks)-1])
+		}
+		l.spent += r.Spent
+	}
+}
+
+// lower moves the ceiling to what the generator or the server can do.
+func (s *Search) lower(n int, by cause, r Result) {
+	top := n
+	known := by == byServer && r.Cap > 0 && r.Cap < n
+	if known {
+		top = r.Cap + 1 // the cap itself can be measured
+	}
+	for _, l := range s.levels {
+		if l.stands == Pass {
+			top = max(top, l.n+1) // and so could what passed
+		}
+	}
+	if top >= s.ceiling {
+		return
+	}
+	s.ceiling, s.cause, s.vague = top, by, !known
+	switch {
+	case by == byGenerator:
+		s.why = "the generator was saturated at " + s.label(n)
+	case r.Cap > 0:
+		s.why = fmt.Sprintf("the server admitted %d of %s", r.Cap, s.label(n))
+	default:
+		s.why = "the server did not admit all of " + s.label(n)
+	}
+	if r.Note != "" {
+		s.why += ": " + r.Note
+	}
+}
+
+// at returns the level n, made when it is new.
+func (s *Search) at(n int) *level {
+	i, found := slices.BinarySearchFunc(s.levels, n, func(l *level, n int) int { return l.n - n })
+	if !found {
+		s.levels = slices.Insert(s.levels, i, &level{n: n})
+	}
+	return s.levels[i]
+}
+
+// find returns the level n, nil when it was never measured.
+func (s *Search) find(n int) *level {
+	for _, l := range s.levels {
+		if l.n == n {
+			return l
+		}
+	}
+	return nil
+}
+
+// bounds returns the largest certified pass below every certified fail, and
+// the smallest certified fail; 0 where there is none.
+func (s *Search) bounds() (pass, fail int) {
+	for _, l := range s.levels {
+		switch l.stands {
+		case Pass:
+			pass = l.n
+		case Fail:
+			return pass, l.n
+		}
+	}
+	return pass, 0
+}
+
+// resolution is the width at which a bracket above pass counts as closed.
+func (s *Search) resolution(pass int) int {
+	return max(s.opts.Resolution, int(math.Ceil(s.opts.Relative*float64(pass))))
+}
+
+func (s *Search) note(format string, args ...any) {
+	s.notes = append(s.notes, fmt.Sprintf(format, args...))
+}
+
+func did(o Outcome) string {
+	switch o {
+	case Pass:
+		return "passed"
+	case Fail:
+		return "failed"
+	}
+	return "was " + o.String()
+}
+
+// finite drops margins that are not numbers and bounds the others.
+func finite(ms []Margin) []Margin {
+	var out []Margin
+	for _, m := range ms {
+		if math.IsNaN(m.Log) {
+			continue
+		}
+		if m.Low == m.High || math.IsNaN(m.Low) || math.IsNaN(m.High) {
+			m.Low, m.High = m.Log, m.Log
+		}
+		m.Log, m.Low, m.High = clamp(m.Log), clamp(m.Low), clamp(m.High)
+		out = append(out, m)
+	}
+	return out
+}
+
+func clamp(x float64) float64 { return max(-MaxLog, min(MaxLog, x)) }
+
+// round shortens a duration for people.
+func round(d time.Duration) time.Duration {
+	switch {
+	case d >= 10*time.Minute:
+		return d.Round(time.Minute)
+	case d >= 10*time.Second:
+		return d.Round(time.Second)
+	}
+	return d.Round(time.Millisecond)
+}

@@ -1,0 +1,630 @@
+package search
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// script answers probes: what a level comes to at its first, second … visit,
+// one letter each (p, f, i, s, c), the last one for all that follow. Levels
+// without an entry pass up to limit and fail above.
+type script struct {
+	limit  int
+	levels map[int]string
+	cap    int // of a capped answer
+	visits map[int]int
+}
+
+func (s *script) answer(p Probe) Result {
+	if s.visits == nil {
+		s.visits = map[int]int{}
+	}
+	letters := s.levels[p.N]
+	if letters == "" {
+		letters = "f"
+		if p.N <= s.limit {
+			letters = "p"
+		}
+	}
+	o := letters[min(s.visits[p.N], len(letters)-1)]
+	s.visits[p.N]++
+	r := Result{
+		N: p.N, Requests: p.Looks[len(p.Looks)-1], Binding: "ttft",
+		Outcome: map[byte]Outcome{'p': Pass, 'f': Fail, 'i': Inconclusive, 's': Saturated, 'c': Capped}[o],
+	}
+	if o == 'c' {
+		r.Cap = s.cap
+	}
+	if o == 'i' {
+		r.Needs = -1 // no number of requests would settle it
+	}
+	if o == 'p' || o == 'f' {
+		m := float64(p.N)/(float64(s.limit)+.5) - 1
+		r.Margins = []Margin{{Threshold: "ttft", Log: m, Low: m - .01, High: m + .01}}
+	}
+	return r
+}
+
+// drive runs a search to its end and returns the probes as one line:
+// "ladder 8p/400" is a first visit of level 8 that passed at 400 requests, a
+// prime marks fresh samples.
+func drive(t *testing.T, s *Search, answer func(Probe) Result) (string, Limit) {
+	t.Helper()
+	var line []string
+	last := Purpose("")
+	for p, ok := s.Next(); ok; p, ok = s.Next() {
+		if again, _ := s.Next(); !cmp.Equal(p, again) {
+			t.Fatalf("Next twice: %+v, then %+v", p, again)
+		}
+		r := answer(p)
+		s.Report(p, r)
+		word := fmt.Sprintf("%d%s%s", p.N, r.Outcome.String()[:1], strings.Repeat("'", p.Set))
+		if p.Purpose != last {
+			word = string(p.Purpose) + " " + word
+			last = p.Purpose
+		}
+		if line = append(line, word); len(line) > 100 {
+			t.Fatalf("no end: %s", strings.Join(line, " "))
+		}
+	}
+	return strings.Join(line, " "), s.Limit()
+}
+
+func known(n int, o Outcome) Result { return Result{N: n, Outcome: o, Requests: 400, Binding: "ttft"} }
+
+func TestProbes(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		opts   Options
+		script script
+		probes string
+		kind   Kind
+		l, u   int
+		reason string
+	}{
+		{
+			name:   "double, then halve",
+			opts:   Options{UpTo: 128, Confirm: true},
+			script: script{limit: 39},
+			// 32 passes, 64 fails: 48, 40, 36, 38, 39. The widest stretch below 39
+			// that nothing was measured in is 16 to 32.
+			probes: "ladder 1p 2p 4p 8p 16p 32p 64f bisect 48f 40f 36p 38p 39p check 24p confirm 39p'",
+			kind:   Exact, l: 39, u: 40, reason: "the bracket is closed",
+		},
+		{
+			name:   "from the last known limit, unmoved",
+			opts:   Options{UpTo: 128, Start: 39, Confirm: true},
+			script: script{limit: 39},
+			// An eighth of 39, rounded up, is 5: 34 and 44 bracket it.
+			probes: "ladder 34p 44f bisect 39p 41f 40f check 17p confirm 39p'",
+			kind:   Exact, l: 39, u: 40, reason: "the bracket is closed",
+		},
+		{
+			name:   "from the last known limit, risen: the distance doubles",
+			opts:   Options{UpTo: 256, Start: 40},
+			script: script{limit: 130},
+			// 35, 45 = 40+5, 50 = 40+2·5, 60, 80; from twice the limit on it doubles.
+			probes: "ladder 35p 45p 50p 60p 80p 160f bisect 120p 140f 130p 135f 132f 131f check 100p",
+			kind:   Exact, l: 130, u: 131, reason: "the bracket is closed",
+		},
+		{
+			name:   "from the last known limit, fallen",
+			opts:   Options{UpTo: 256, Start: 40},
+			script: script{limit: 7},
+			// 35, 30 = 40−2·5, 20, 10 (0 would be twice 20 away), 5; 7, 8.
+			probes: "ladder 35f 30f 20f 10f 5p bisect 7p 8f check 2p",
+			kind:   Exact, l: 7, u: 8, reason: "the bracket is closed",
+		},
+		{
+			name:   "a ladder that begins above from comes down to it",
+			opts:   Options{From: 2, UpTo: 64, Begin: 8},
+			script: script{limit: 1},
+			probes: "ladder 8f 4f 2f",
+			kind:   Below, u: 2, reason: "the search goes down to 2",
+		},
+		{
+			name:   "nothing fails",
+			opts:   Options{UpTo: 100, Begin: 40, Confirm: true},
+			script: script{limit: 200},
+			probes: "ladder 40p 80p 100p check 60p confirm 100p'",
+			kind:   AtLeast, l: 100, reason: "the search goes up to 100",
+		},
+		{
+			name:   "known levels are probes",
+			opts:   Options{UpTo: 128, Known: []Result{known(1, Pass), known(5, Pass), known(30, Pass)}},
+			script: script{limit: 33},
+			probes: "ladder 60f bisect 45f 37f 33p 35f 34f check 17p",
+			kind:   Exact, l: 33, u: 34, reason: "the bracket is closed",
+		},
+		{
+			name: "a wide bracket is halved geometrically",
+			opts: Options{UpTo: 128, Known: []Result{known(4, Pass), known(100, Fail)}},
+			// √(4·100) = 20, √(20·100) = 44; 20 to 44 spans less than a factor of three.
+			script: script{limit: 39},
+			probes: "bisect 20p 44f 32p 38p 41f 39p 40f check 12p",
+			kind:   Exact, l: 39, u: 40, reason: "the bracket is closed",
+		},
+		{
+			name:   "a resolution",
+			opts:   Options{UpTo: 128, Begin: 16, Resolution: 4},
+			script: script{limit: 39},
+			probes: "ladder 16p 32p 64f bisect 48f 40f 36p check 24p",
+			kind:   Exact, l: 36, u: 40, reason: "the bracket is closed",
+		},
+		{
+			name:   "a relative resolution: a tenth of 36 is 4",
+			opts:   Options{UpTo: 128, Begin: 16, Relative: .1},
+			script: script{limit: 39},
+			probes: "ladder 16p 32p 64f bisect 48f 40f 36p check 24p",
+			kind:   Exact, l: 36, u: 40, reason: "the bracket is closed",
+		},
+		{
+			name:   "the gate first: met",
+			opts:   Options{UpTo: 64, Require: 30, Confirm: true},
+			script: script{limit: 31},
+			probes: "require 30p ladder 60f bisect 45f 37f 33f 31p 32f check 15p confirm 31p'",
+			kind:   Exact, l: 31, u: 32, reason: "the bracket is closed",
+		},
+		{
+			name:   "the gate first: missed",
+			opts:   Options{UpTo: 64, Require: 30},
+			script: script{limit: 9},
+			probes: "require 30f ladder 15f 7p bisect 11f 9p 10f check 3p",
+			kind:   Exact, l: 9, u: 10, reason: "the bracket is closed",
+		},
+		{
+			name: "the gate first: an inconclusive level is extended to the last look",
+			opts: Options{UpTo: 64, Require: 30},
+			// 30 is extended although no number of requests would settle it.
+			script: script{limit: 29, levels: map[int]string{30: "ii"}},
+			probes: "require 30i extend 30i ladder 15p 60f bisect 22p 26p 28p 29p 45f 37f 33f 31f check 7p",
+			kind:   Interpolated, l: 29, u: 31, reason: "30 could not be decided",
+		},
+		{
+			name: "noise at the edge: neighbours on both sides of what cannot be decided",
+			opts: Options{UpTo: 64, Begin: 16, Confirm: true},
+			script: script{limit: 39, levels: map[int]string{
+				38: "i", 39: "i", 40: "i", 41: "i",
+			}},
+			probes: "ladder 16p 32p 64f bisect 48f 40i 36p 38i 37p 44f 42f 41i check 24p confirm 37p'",
+			kind:   Interpolated, l: 37, u: 42, reason: "38 to 41 could not be decided",
+		},
+		{
+			name:   "an inconclusive rung is passed by",
+			opts:   Options{UpTo: 64, Begin: 8},
+			script: script{limit: 20, levels: map[int]string{8: "i"}},
+			// 4 is measured since nothing passed yet, then the ladder goes on.
+			probes: "ladder 8i 4p 16p 32f bisect 24f 20p 22f 21f check 12p",
+			kind:   Exact, l: 20, u: 21, reason: "the bracket is closed",
+		},
+		{
+			name:   "not monotone: pass at 16, fail at 24, pass at 32",
+			opts:   Options{UpTo: 32, Begin: 16, Confirm: true},
+			script: script{limit: 32, levels: map[int]string{24: "f", 20: "p", 22: "p", 23: "p"}},
+			// The ladder jumps over 24 and the check finds it. Both sides are
+			// measured again, and the lower answer counts.
+			probes: "ladder 16p 32p check 24f retry 24f' 32p' bisect 20p 22p 23p confirm 23p'",
+			kind:   Exact, l: 23, u: 24, reason: "the bracket is closed",
+		},
+		{
+			name:   "not monotone, in the levels known before",
+			opts:   Options{UpTo: 32, Known: []Result{known(16, Pass), known(24, Fail), known(32, Pass)}},
+			script: script{limit: 32, levels: map[int]string{24: "f", 20: "f", 18: "f", 17: "f"}},
+			probes: "retry 24f' 32p' bisect 20f 18f 17f check 8p",
+			kind:   Exact, l: 16, u: 17, reason: "the bracket is closed",
+		},
+		{
+			name:   "a contradiction that fresh samples dissolve",
+			opts:   Options{UpTo: 32, Begin: 16},
+			script: script{limit: 32, levels: map[int]string{24: "fp"}},
+			probes: "ladder 16p 32p check 24f retry 24p'",
+			kind:   AtLeast, l: 32, reason: "the search goes up to 32",
+		},
+		{
+			name:   "a confirmation that fails: one step down",
+			opts:   Options{UpTo: 64, Begin: 16, Confirm: true},
+			script: script{limit: 39, levels: map[int]string{39: "pf"}},
+			probes: "ladder 16p 32p 64f bisect 48f 40f 36p 38p 39p check 24p confirm 39f' 38p'",
+			kind:   Exact, l: 38, u: 39, reason: "the bracket is closed",
+		},
+		{
+			name:   "a confirmation that cannot tell: one step down, and no longer exact",
+			opts:   Options{UpTo: 64, Begin: 16, Confirm: true},
+			script: script{limit: 39, levels: map[int]string{39: "pi"}},
+			probes: "ladder 16p 32p 64f bisect 48f 40f 36p 38p 39p check 24p confirm 39i' 38p'",
+			kind:   Interpolated, l: 38, u: 40, reason: "39 could not be decided",
+		},
+		{
+			name:   "the server's admission cap",
+			opts:   Options{UpTo: 256, Begin: 16, Confirm: true},
+			script: script{limit: 64, cap: 64, levels: map[int]string{128: "c"}},
+			probes: "ladder 16p 32p 64p 128c check 48p confirm 64p'",
+			kind:   ServerCap, l: 64, reason: "the server admitted 64 of 128",
+		},
+		{
+			name:   "the cap lies below a level that fails",
+			opts:   Options{UpTo: 256, Known: []Result{known(32, Pass), known(200, Fail)}},
+			script: script{limit: 100, cap: 64, levels: map[int]string{80: "c"}},
+			probes: "bisect 80c ladder 64p check 48p",
+			kind:   ServerCap, l: 64, u: 200, reason: "the server admitted 64 of 80",
+		},
+		{
+			name:   "the cap lies above the limit",
+			opts:   Options{UpTo: 256, Begin: 16},
+			script: script{limit: 37, cap: 40, levels: map[int]string{64: "c"}},
+			probes: "ladder 16p 32p 64c 40f bisect 36p 38f 37p check 24p",
+			kind:   Exact, l: 37, u: 38, reason: "the bracket is closed",
+		},
+		{
+			name:   "the generator saturates: what passed stands",
+			opts:   Options{UpTo: 256, Begin: 64, Confirm: true},
+			script: script{limit: 200, levels: map[int]string{96: "s", 128: "s"}},
+			probes: "ladder 64p 128s bisect 96s 80p 88p 92p 94p 95p check 32p confirm 95p'",
+			kind:   AtLeast, l: 95, reason: "the generator was saturated at 96",
+		},
+		{
+			name:   "the generator saturates at the first level",
+			opts:   Options{UpTo: 256, Begin: 8},
+			script: script{limit: 5, levels: map[int]string{8: "s"}},
+			probes: "ladder 8s 4p bisect 6f 5p check 2p",
+			kind:   Exact, l: 5, u: 6, reason: "the bracket is closed",
+		},
+		{
+			name:   "the server admits fewer, and does not say how many",
+			opts:   Options{UpTo: 256, Begin: 16},
+			script: script{limit: 256, levels: map[int]string{32: "c", 24: "c", 22: "c", 21: "c"}},
+			probes: "ladder 16p 32c bisect 24c 20p 22c 21c check 8p",
+			kind:   ServerCap, l: 20, reason: "the server did not admit all of 21",
+		},
+		{
+			name:   "the generator saturates at once",
+			opts:   Options{UpTo: 256, Known: []Result{{N: 1, Outcome: Saturated, Note: "one core busy"}}},
+			script: script{},
+			kind:   Unknown, reason: "the generator was saturated at 1: one core busy",
+		},
+		{
+			name:   "nothing can be decided",
+			opts:   Options{UpTo: 4},
+			script: script{levels: map[int]string{1: "i", 2: "i", 4: "i"}},
+			probes: "ladder 1i 2i 4i",
+			kind:   Unknown, reason: "1 to 4 could not be decided",
+		},
+		{
+			name:   "one level",
+			opts:   Options{From: 8, UpTo: 8, Confirm: true, Require: 8},
+			script: script{limit: 8},
+			probes: "require 8p confirm 8p'",
+			kind:   AtLeast, l: 8, reason: "the search goes up to 8",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, l := drive(t, New(tt.opts), tt.script.answer)
+			if diff := cmp.Diff(tt.probes, got); diff != "" {
+				t.Errorf("probes (-want +got):\n%s", diff)
+			}
+			if l.Kind != tt.kind || l.L != tt.l || l.U != tt.u || l.Reason != tt.reason {
+				t.Errorf("limit %s %d %d, %q; want %s %d %d, %q", l.Kind, l.L, l.U, l.Reason, tt.kind, tt.l, tt.u, tt.reason)
+			}
+			if l.Kind == Exact && tt.opts.Confirm != l.Confirmed {
+				t.Errorf("confirmed %t, asked for %t", l.Confirmed, tt.opts.Confirm)
+			}
+		})
+	}
+}
+
+func TestNonMonotoneEvidence(t *testing.T) {
+	s := New(Options{UpTo: 32, Begin: 16})
+	_, l := drive(t, s, (&script{limit: 32, levels: map[int]string{24: "f"}}).answer)
+	want := []Contradiction{{Fails: 24, Passes: 32, Retried: true}}
+	if diff := cmp.Diff(want, l.NonMonotone); diff != "" {
+		t.Errorf("evidence (-want +got):\n%s", diff)
+	}
+	s = New(Options{UpTo: 32, Begin: 16})
+	_, l = drive(t, s, (&script{limit: 32, levels: map[int]string{24: "fp"}}).answer)
+	if l.NonMonotone != nil || !cmp.Equal(l.Notes, []string{"24 failed and, on fresh samples, passed"}) {
+		t.Errorf("dissolved: evidence %v, notes %q", l.NonMonotone, l.Notes)
+	}
+	s = New(Options{UpTo: 64, Begin: 16, Confirm: true})
+	_, l = drive(t, s, (&script{limit: 39, levels: map[int]string{39: "pf"}}).answer)
+	if want := []string{"39 passed and, on fresh samples, failed: stepped down"}; !cmp.Equal(l.Notes, want) {
+		t.Errorf("notes %q, want %q", l.Notes, want)
+	}
+}
+
+func TestLooks(t *testing.T) {
+	opts := Options{UpTo: 64, Begin: 32, First: 2, Confirm: true, Looks: Doubling(100, 800)}
+	answers := map[string]Result{
+		// At 200 requests about 150 more are needed: the look at 400 is enough.
+		"ladder 32 [100 200]":          {Outcome: Inconclusive, Requests: 200, Needs: 150},
+		"extend 32 [400]":              {Outcome: Pass, Requests: 400},
+		"ladder 64 [100 200]":          {Outcome: Fail, Requests: 100},
+		"confirm 32 [100 200 400 800]": {Outcome: Pass, Requests: 200},
+		// More than 800 in all: left alone until its neighbours are known.
+		"bisect 48 [100 200]": {Outcome: Inconclusive, Requests: 200, Needs: 601},
+		// Unknown: one look after the other.
+		"bisect 40 [100 200]": {Outcome: Inconclusive, Requests: 200},
+		"extend 40 [400]":     {Outcome: Inconclusive, Requests: 400},
+		"extend 40 [800]":     {Outcome: Inconclusive, Requests: 800},
+	}
+	var got []string
+	s := New(opts)
+	for p, ok := s.Next(); ok; p, ok = s.Next() {
+		key := fmt.Sprintf("%s %d %v", p.Purpose, p.N, p.Looks)
+		r, known := answers[key]
+		if !known {
+			r = Result{Outcome: Inconclusive, Requests: 200, Needs: -1}
+		} else {
+			got = append(got, key)
+		}
+		if p.Planned != 4 {
+			t.Errorf("%s: error split over %d looks, want 4", key, p.Planned)
+		}
+		r.N = p.N
+		s.Report(p, r)
+	}
+	want := []string{
+		"ladder 32 [100 200]", "extend 32 [400]", "ladder 64 [100 200]", "bisect 48 [100 200]",
+		"bisect 40 [100 200]", "extend 40 [400]", "extend 40 [800]", "confirm 32 [100 200 400 800]",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("probes (-want +got):\n%s", diff)
+	}
+}
+
+// A known inconclusive level is extended beyond the requests it had.
+func TestKnownExtended(t *testing.T) {
+	s := New(Options{UpTo: 8, Require: 4, Looks: Doubling(200, 800), Known: []Result{
+		{N: 4, Outcome: Inconclusive, Requests: 300},
+	}})
+	p, ok := s.Next()
+	want := Probe{N: 4, Purpose: Extend, Have: 300, Looks: []int{400, 800}, Planned: 3}
+	if diff := cmp.Diff(want, p); !ok || diff != "" {
+		t.Errorf("probe (-want +got):\n%s", diff)
+	}
+}
+
+func TestBudget(t *testing.T) {
+	// A request takes 1 s of the server at any level, so a probe takes
+	// (requests + 2·N) seconds and the prediction is exact.
+	cost := func(p Probe) time.Duration {
+		return time.Duration(p.Looks[len(p.Looks)-1]-p.Have+2*p.N) * time.Second
+	}
+	run := func(budget time.Duration, confirm bool) (string, Limit) {
+		sc := &script{limit: 39}
+		s := New(Options{UpTo: 64, Begin: 16, Budget: budget, Confirm: confirm, Looks: func(int) []int { return []int{100} }})
+		return drive(t, s, func(p Probe) Result {
+			r := sc.answer(p)
+			if r.Spent = cost(p); r.Spent > p.Within {
+				t.Errorf("%s %d takes %s, %s are left", p.Purpose, p.N, r.Spent, p.Within)
+			}
+			return r
+		})
+	}
+	for _, tt := range []struct {
+		budget  time.Duration
+		confirm bool
+		probes  string
+		kind    Kind
+		reason  string
+	}{
+		// 16: 132 s, 32: 164 s, 64: 228 s; together 524 s. 48 takes 196 s.
+		{719 * time.Second, false, "ladder 16p 32p 64f check 24p", Interpolated, "budget: 47s left, the next probe takes about 3m16s"},
+		{720 * time.Second, false, "ladder 16p 32p 64f bisect 48f", Interpolated, "budget: 0s left, the next probe takes about 3m0s"},
+		// The confirmation of 32 (164 s) is kept back: 48 has to wait.
+		{720 * time.Second, true, "ladder 16p 32p 64f confirm 32p'", Interpolated, "budget: 32s left, the next probe takes about 3m16s"},
+	} {
+		got, l := run(tt.budget, tt.confirm)
+		if got != tt.probes || l.Kind != tt.kind || l.Reason != tt.reason {
+			t.Errorf("budget %s, confirm %t: %q, %s, %q\nwant %q, %s, %q", tt.budget, tt.confirm, got, l.Kind, l.Reason, tt.probes, tt.kind, tt.reason)
+		}
+		if l.Spent > tt.budget {
+			t.Errorf("spent %s of %s", l.Spent, tt.budget)
+		}
+	}
+}
+
+// Looks that the budget cannot pay for are cut off the end of a probe.
+func TestBudgetCutsLooks(t *testing.T) {
+	s := New(Options{From: 10, UpTo: 20, Budget: 400 * time.Second, Looks: Doubling(100, 800), First: 4})
+	p, _ := s.Next()
+	s.Report(p, Result{N: 10, Outcome: Pass, Requests: 100, Spent: 120 * time.Second})
+	// One second a request and two waves: at 20, 100 take 140 s, 200 take 240 s,
+	// 400 take 440 s, and 280 s are left.
+	p, ok := s.Next()
+	want := Probe{
+		N: 20, Purpose: Ladder, Looks: []int{100, 200}, Planned: 4,
+		Within: 280 * time.Second, Expected: 240 * time.Second,
+	}
+	if diff := cmp.Diff(want, p); !ok || diff != "" {
+		t.Errorf("probe (-want +got):\n%s", diff)
+	}
+}
+
+// The confirmation of L is kept back from every probe but those that decide the
+// gate.
+func TestBudgetForTheGate(t *testing.T) {
+	for _, tt := range []struct {
+		require int
+		want    Purpose
+	}{{20, Gate}, {0, Confirm}} {
+		s := New(Options{
+			From: 10, UpTo: 20, Confirm: true, Require: tt.require, Looks: Doubling(100, 100),
+			// 100 requests at 10 took 120 s; at 20 they take 140 s.
+			Known: []Result{{N: 10, Outcome: Pass, Requests: 100, Spent: 120 * time.Second}}, Budget: 150 * time.Second,
+		})
+		if p, ok := s.Next(); !ok || p.Purpose != tt.want {
+			t.Errorf("require %d: %s %d, want %s", tt.require, p.Purpose, p.N, tt.want)
+		}
+	}
+}
+
+func TestPredict(t *testing.T) {
+	s := New(Options{UpTo: 100, Known: []Result{
+		{N: 10, Outcome: Pass, Requests: 80, Spent: 100 * time.Second}, // 100 requests, 1 s each
+		{N: 40, Outcome: Pass, Requests: 20, Spent: 25 * time.Second},  // 100 requests, ¼ s each
+	}})
+	for _, tt := range []struct {
+		n, requests int
+		want        time.Duration
+	}{
+		{10, 80, 100 * time.Second},
+		{20, 60, 50 * time.Second}, // halfway in ln N: √(1·¼) = ½ s for 100
+		{5, 90, 200 * time.Second}, // below: at most 10/5 of the time
+		{80, 240, 100 * time.Second},
+	} {
+		if got := s.predict(tt.n, tt.requests); (got - tt.want).Abs() > time.Millisecond {
+			t.Errorf("predict(%d, %d) = %s, want %s", tt.n, tt.requests, got, tt.want)
+		}
+	}
+	if got := New(Options{UpTo: 8}).predict(4, 100); got != 0 {
+		t.Errorf("prediction from nothing: %s", got)
+	}
+}
+
+func TestStop(t *testing.T) {
+	s := New(Options{UpTo: 64})
+	p, _ := s.Next()
+	s.Report(p, Result{N: 1, Outcome: Pass, Requests: 100})
+	s.Next()
+	s.Stop("interrupted")
+	if _, ok := s.Next(); ok {
+		t.Error("a probe after Stop")
+	}
+	if l := s.Limit(); l.Kind != AtLeast || l.L != 1 || l.Reason != "interrupted" {
+		t.Errorf("limit %s %d, %q", l.Kind, l.L, l.Reason)
+	}
+}
+
+func TestMisuse(t *testing.T) {
+	panics := func(name string, f func()) {
+		t.Helper()
+		defer func() {
+			if recover() == nil {
+				t.Errorf("%s: no panic", name)
+			}
+		}()
+		f()
+	}
+	panics("no levels", func() { New(Options{}) })
+	panics("from above up to", func() { New(Options{From: 9, UpTo: 8}) })
+	panics("negative budget", func() { New(Options{UpTo: 8, Budget: -1}) })
+	panics("relative resolution", func() { New(Options{UpTo: 8, Relative: 1}) })
+	panics("looks descend", func() { New(Options{UpTo: 8, Looks: func(int) []int { return []int{2, 1} }}).Next() })
+	panics("no looks", func() { New(Options{UpTo: 8, Looks: func(int) []int { return nil }}).Next() })
+	panics("doubling", func() { Doubling(8, 4) })
+	panics("not asked for", func() { New(Options{UpTo: 8}).Report(Probe{N: 1}, Result{N: 1, Outcome: Pass}) })
+	panics("another level", func() {
+		s := New(Options{UpTo: 8})
+		p, _ := s.Next()
+		s.Report(p, Result{N: 2, Outcome: Pass})
+	})
+	panics("pending", func() {
+		s := New(Options{UpTo: 8})
+		p, _ := s.Next()
+		s.Report(p, Result{N: p.N})
+	})
+}
+
+func TestGate(t *testing.T) {
+	for _, tt := range []struct {
+		l       Limit
+		require int
+		want    Outcome
+	}{
+		{Limit{Kind: Exact, L: 39, U: 40}, 39, Pass},
+		{Limit{Kind: Exact, L: 39, U: 40}, 40, Fail},
+		{Limit{Kind: Interpolated, L: 12, U: 18}, 12, Pass},
+		{Limit{Kind: Interpolated, L: 12, U: 18}, 13, Inconclusive},
+		{Limit{Kind: Interpolated, L: 12, U: 18}, 17, Inconclusive},
+		{Limit{Kind: Interpolated, L: 12, U: 18}, 18, Fail},
+		{Limit{Kind: AtLeast, L: 125}, 125, Pass},
+		{Limit{Kind: AtLeast, L: 125}, 126, Inconclusive},
+		{Limit{Kind: Below, U: 1}, 1, Fail},
+		{Limit{Kind: Below, U: 4}, 3, Inconclusive},
+		{Limit{Kind: ServerCap, L: 64}, 64, Pass},
+		{Limit{Kind: ServerCap, L: 64}, 65, Fail},
+		{Limit{Kind: Unknown}, 1, Inconclusive},
+	} {
+		if got := tt.l.Gate(tt.require); got != tt.want {
+			t.Errorf("%s %d %d: Gate(%d) = %s, want %s", tt.l.Kind, tt.l.L, tt.l.U, tt.require, got, tt.want)
+		}
+	}
+}
+
+func TestLine(t *testing.T) {
+	for _, tt := range []struct {
+		l    Limit
+		want string
+	}{
+		{
+			Limit{Kind: Exact, L: 39, U: 40, Confirmed: true, Binding: "ttft", AtL: "7.9 s", AtU: "8.1 s"},
+			// 4·39 = 156 → 160, 5·39 = 195
+			"39 requests in flight (exact) · ttft binds: 39 → 7.9 s, 40 → 8.1 s · ≈ 160 to 195 users",
+		},
+		{
+			Limit{Kind: Interpolated, L: 12, U: 18, Crossing: Crossing{N: 15.4, OK: true}, Binding: "speed", AtU: "14 tok/s"},
+			"~15 requests in flight (12 passes, 18 fails), not confirmed · speed binds: 18 → 14 tok/s · ≈ 48 to 60 users",
+		},
+		{Limit{Kind: Interpolated, L: 12, U: 18, Confirmed: true}, "~12 requests in flight (12 passes, 18 fails) · ≈ 48 to 60 users"},
+		{Limit{Kind: AtLeast, L: 125, Confirmed: true, Reason: "the search goes up to 125"}, "125+ requests in flight (the search goes up to 125) · ≈ 500 to 625 users"},
+		{Limit{Kind: Below, U: 1, Binding: "ttft", AtU: "9.3 s"}, "<1 requests in flight · ttft binds: 1 → 9.3 s"},
+		{Limit{Kind: ServerCap, L: 64, Confirmed: true}, "64 requests in flight (admission cap) · ≈ 260 to 320 users"},
+		{Limit{Reason: "the generator was saturated at 8"}, "unknown: the generator was saturated at 8"},
+		{Limit{Over: Burst, Kind: Exact, L: 32, U: 33, Confirmed: true}, "32 requests at once (exact)"},
+		{Limit{Over: Rate, Step: .1, Kind: Exact, L: 3, U: 4, Confirmed: true}, "0.3 requests per second (exact)"},
+		{
+			Limit{Kind: Exact, L: 23, U: 24, Confirmed: true, NonMonotone: []Contradiction{{Fails: 24, Passes: 32}}},
+			"23 requests in flight (exact) · not monotone: 24 fails, 32 passes · ≈ 92 to 115 users",
+		},
+	} {
+		if got := tt.l.Line(); got != tt.want {
+			t.Errorf("Line:\n got %s\nwant %s", got, tt.want)
+		}
+	}
+}
+
+func TestBinding(t *testing.T) {
+	margins := func(ttft, speed float64) []Margin {
+		return []Margin{
+			{Threshold: "ttft", Log: ttft, Shown: fmt.Sprint("ttft ", ttft)},
+			{Threshold: "speed", Log: speed, Shown: fmt.Sprint("speed ", speed)},
+		}
+	}
+	s := New(Options{UpTo: 8, Known: []Result{
+		{N: 4, Outcome: Pass, Requests: 400, Margins: margins(-.4, -.2)},
+		{N: 5, Outcome: Fail, Requests: 400, Margins: margins(.1, .3), Binding: "speed"},
+	}})
+	if l := s.Limit(); l.Binding != "speed" || l.AtL != "speed -0.2" || l.AtU != "speed 0.3" {
+		t.Errorf("binding %q: %q, %q", l.Binding, l.AtL, l.AtU)
+	}
+	// Nothing failed: the one that is closest binds.
+	s = New(Options{UpTo: 4, Known: []Result{{N: 4, Outcome: Pass, Requests: 400, Margins: margins(-.1, -.2)}}})
+	if l := s.Limit(); l.Binding != "ttft" || l.AtL != "ttft -0.1" || l.AtU != "" {
+		t.Errorf("binding %q: %q, %q", l.Binding, l.AtL, l.AtU)
+	}
+}
+
+func TestLimitRoundTrip(t *testing.T) {
+	_, l := drive(t, New(Options{UpTo: 128, Confirm: true}), (&script{limit: 39}).answer)
+	text, err := json.Marshal(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back Limit
+	if err := json.Unmarshal(text, &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(l, back); diff != "" {
+		t.Errorf("round trip (-want +got):\n%s", diff)
+	}
+	for _, bad := range []string{`{"kind": "certain"}`, `{"probes": [{"result": {"outcome": "maybe"}}]}`} {
+		if err := json.Unmarshal([]byte(bad), &back); err == nil {
+			t.Errorf("%s was read", bad)
+		}
+	}
+}

@@ -1,0 +1,546 @@
+package search
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	searches = flag.Int("searches", 400, "simulated searches of each kind of server")
+	table    = flag.String("table", "", "write the operating characteristics to this file, as Markdown")
+)
+
+// The operating characteristics of the search, measured on simulated servers
+// whose true limit is known: request by request, log-normal latencies, a p95
+// threshold, an exact binomial test with its error split over the looks. The
+// judgement here is the least that will do, so that the search is tested
+// alone.
+
+const (
+	quantile = 0.95
+	alpha    = 0.05
+	z95      = 1.6449 // of the standard normal distribution
+	simUpTo  = 128
+)
+
+var simLooks = []int{100, 200, 400, 800, 1600}
+
+// server is a simulated server: margin(n) is ln(p95(n) / limit) over requests
+// of all rounds.
+type server struct {
+	margin func(n int) float64
+	sigma  float64 // of the log latencies within a round
+	tau    float64 // of the level that the requests of a round share
+	cap    int     // requests admitted; 0: all
+	sat    float64 // level at which throughput is half of what it can be
+	truth  int     // the largest level up to which every one holds
+}
+
+func (s *server) settle() *server {
+	for s.truth < simUpTo && s.margin(s.truth+1) <= 0 {
+		s.truth++
+	}
+	return s
+}
+
+// spent is the time that requests at level n take in a closed loop, warm-up
+// and drain included: latency 10 s alone, growing by the queue.
+func (s *server) spent(n, requests int) time.Duration {
+	latency := 10 * (1 + float64(n)/s.sat)
+	return time.Duration(float64(requests+2*n) * latency / float64(n) * float64(time.Second))
+}
+
+const rounds = 10
+
+// tests holds, for each look, the most requests over the limit that certify a
+// pass and the fewest that certify a fail, from the binomial distribution.
+var tests = func() map[int][2]int {
+	t := map[int][2]int{}
+	a := alpha / float64(len(simLooks))
+	for _, n := range simLooks {
+		most, fewest := -1, n+1
+		for k := 0; k <= n; k++ {
+			if atMost(float64(k), float64(n), 1-quantile) <= a {
+				most = k
+			}
+			if 1-atMost(float64(k)-1, float64(n), 1-quantile) <= a {
+				fewest = k
+				break
+			}
+		}
+		t[n] = [2]int{most, fewest}
+	}
+	return t
+}()
+
+// samples are the log latencies of one set at one level, relative to the limit.
+type samples struct {
+	x      []float64
+	shifts [rounds]float64
+	over   [rounds]int
+}
+
+type oracle struct {
+	server *server
+	rng    *rand.Rand
+	sets   map[[2]int]*samples
+	sent   int
+	spent  time.Duration
+}
+
+func newOracle(s *server, seed uint64) *oracle {
+	return &oracle{server: s, rng: rand.New(rand.NewPCG(seed, 42)), sets: map[[2]int]*samples{}}
+}
+
+// measure holds the looks of a probe and ends at the first that is certain.
+func (o *oracle) measure(n, set, have int, looks []int) Result {
+	key := [2]int{n, set}
+	d := o.sets[key]
+	if d == nil {
+		d = &samples{}
+		for i := range d.shifts {
+			d.shifts[i] = o.server.tau * o.rng.NormFloat64()
+		}
+		o.sets[key] = d
+	}
+	// The mean that puts the p95 over all rounds at the margin.
+	mu := o.server.margin(n) - z95*math.Hypot(o.server.sigma, o.server.tau)
+	r := Result{N: n, Outcome: Inconclusive, Binding: "ttft"}
+	for _, k := range looks {
+		for len(d.x) < k {
+			i := len(d.x) % rounds
+			x := mu + d.shifts[i] + o.server.sigma*o.rng.NormFloat64()
+			if x > 0 {
+				d.over[i]++
+			}
+			d.x = append(d.x, x)
+		}
+		r.Requests = k
+		if r.Outcome, r.Needs = o.judge(d, k); r.Outcome != Inconclusive {
+			break
+		}
+	}
+	if r.Outcome == Pass && o.server.cap > 0 && n > o.server.cap {
+		r.Outcome, r.Cap = Capped, o.server.cap
+	}
+	m := float64(r.Requests)
+	at := order(d.x[:r.Requests], mu+o.server.sigma/2)
+	half := 2 * math.Sqrt(m*quantile*(1-quantile))
+	r.Margins = []Margin{{Threshold: "ttft", Log: at(m * quantile), Low: at(m*quantile - half), High: at(m*quantile + half)}}
+	r.Spent = o.server.spent(n, r.Requests-have)
+	o.spent += r.Spent
+	o.sent += r.Requests - have
+	return r
+}
+
+// order returns the nearest-rank order statistics of x, of which only those
+// above floor are sorted unless a lower one is asked for.
+func order(x []float64, floor float64) func(rank float64) float64 {
+	var upper []float64
+	for _, v := range x {
+		if v > floor {
+			upper = append(upper, v)
+		}
+	}
+	slices.Sort(upper)
+	return func(rank float64) float64 {
+		fromTop := len(x) - max(1, min(len(x), int(math.Ceil(rank))))
+		if fromTop >= len(upper) {
+			return slices.Sorted(slices.Values(x))[len(x)-1-fromTop]
+		}
+		return upper[len(upper)-1-fromTop]
+	}
+}
+
+// judge is the exact one-sided binomial test both ways. Where requests of a
+// round share a level, n is the effective one of Korn and Graubard (Survey
+// Methodology 24, 1998) from the variance between rounds.
+func (o *oracle) judge(d *samples, n int) (Outcome, int) {
+	k := 0
+	for _, over := range d.over {
+		k += over
+	}
+	p, e := float64(k)/float64(n), 1-quantile
+	eff := 1.0
+	if o.server.tau == 0 {
+		switch t := tests[n]; {
+		case k <= t[0]:
+			return Pass, 0
+		case k >= t[1]:
+			return Fail, 0
+		}
+	} else {
+		v := 0.0
+		for _, over := range d.over {
+			v += math.Pow(float64(over)/(float64(n)/rounds)-p, 2)
+		}
+		v /= rounds * (rounds - 1)
+		if v > 0 {
+			// (z/t)² at 1 − 0.01 and 9 degrees of freedom: (2.326/2.821)².
+			eff = min(1, p*(1-p)/v*0.680/float64(n))
+		}
+		m, a := float64(n)*eff, alpha/float64(len(simLooks))
+		switch {
+		case atMost(p*m, m, e) <= a:
+			return Pass, 0
+		case k > 0 && 1-atMost(p*m-1, m, e) <= a:
+			return Fail, 0
+		}
+	}
+	// The n at which this share would be 2.33 standard errors from the limit.
+	if p == e {
+		return Inconclusive, -1
+	}
+	needs := 2.33 * 2.33 * e * (1 - e) / ((p - e) * (p - e)) / eff
+	return Inconclusive, max(1, int(min(needs, 1e6))-n)
+}
+
+// atMost is P(Bin(n, e) ≤ k) = I_{1−e}(n−k, k+1), also between the integers.
+func atMost(k, n, e float64) float64 {
+	switch {
+	case k < 0:
+		return 0
+	case k >= n:
+		return 1
+	}
+	return incompleteBeta(n-k, k+1, 1-e)
+}
+
+// incompleteBeta is the regularised I_x(a, b) by its continued fraction.
+func incompleteBeta(a, b, x float64) float64 {
+	if x > (a+1)/(a+b+2) {
+		return 1 - incompleteBeta(b, a, 1-x)
+	}
+	la, _ := math.Lgamma(a)
+	lb, _ := math.Lgamma(b)
+	lab, _ := math.Lgamma(a + b)
+	front := math.Exp(lab-la-lb+a*math.Log(x)+b*math.Log1p(-x)) / a
+	// Lentz's method; f converges to 1/(1 + d₁/(1 + d₂/(1 + …))).
+	f, c, d := 1.0, 1.0, 0.0
+	for i := 0; i < 400; i++ {
+		m := float64(i / 2)
+		num := 1.0
+		switch {
+		case i > 0 && i%2 == 0:
+			num = m * (b - m) * x / ((a + 2*m - 1) * (a + 2*m))
+		case i > 0:
+			num = -(a + m) * (a + b + m) * x / ((a + 2*m) * (a + 2*m + 1))
+		}
+		d = 1 / (1 + num*d)
+		c = 1 + num/c
+		f *= c * d
+		if i > 0 && math.Abs(c*d-1) < 1e-12 {
+			break
+		}
+	}
+	return front * (f - 1)
+}
+
+func TestBinomialOracle(t *testing.T) {
+	// Tables of the binomial distribution at 5%: with 59 requests and none over
+	// 0.95^59 = 0.0485; with 100 and at most one 0.95^100 + 100·0.05·0.95^99 =
+	// 0.0371; Bin(10, 0.5) ≤ 5 is (1024 + 252)/2048 = 0.6230.
+	for _, tt := range []struct{ k, n, e, want float64 }{
+		{0, 59, .05, 0.0485}, {1, 100, .05, 0.0371}, {5, 10, .5, 0.6230},
+	} {
+		if got := atMost(tt.k, tt.n, tt.e); math.Abs(got-tt.want) > 1e-4 {
+			t.Errorf("atMost(%v, %v, %v) = %.5f, want %v", tt.k, tt.n, tt.e, got, tt.want)
+		}
+	}
+}
+
+// between draws from [lo, hi); logBetween likewise on a log scale.
+func between(r *rand.Rand, lo, hi float64) float64 { return lo + (hi-lo)*r.Float64() }
+func logBetween(r *rand.Rand, lo, hi float64) float64 {
+	return lo * math.Pow(hi/lo, r.Float64())
+}
+
+// knee is a latency that grows from a share of the limit to the limit at top.
+func knee(r *rand.Rand, top float64) func(int) float64 {
+	a, k := between(r, .2, .5), between(r, 1.5, 4)
+	return func(n int) float64 { return math.Log(a + (1-a)*math.Pow(float64(n)/top, k)) }
+}
+
+var scenarios = []struct {
+	name string
+	draw func(r *rand.Rand) *server
+	// near is the least share of answers within 10% or one step of the truth;
+	// 0 where the truth is a matter of definition, or the wave hides it.
+	near float64
+	// covers is the least share of intervals that hold the crossing; 0 where
+	// there are several crossings.
+	covers float64
+	// peers is the least share of over-claims by point estimates.
+	peers float64
+}{
+	{"latency knee", func(r *rand.Rand) *server {
+		top := logBetween(r, 12, 110)
+		return &server{margin: knee(r, top), sigma: between(r, .2, .5), sat: top / 2}
+	}, .9, .95, .3},
+	{"admission cap", func(r *rand.Rand) *server {
+		// Beyond the cap a request waits for a slot. Where the limit allows
+		// for that, the server says that it admitted fewer.
+		c, low := math.Floor(logBetween(r, 6, 110)), between(r, .3, .7)
+		s := &server{sigma: between(r, .2, .5), sat: c / 2}
+		wait := 4.0
+		if r.IntN(2) == 0 {
+			wait, s.cap = 0, int(c)
+		}
+		s.margin = func(n int) float64 {
+			m := low
+			if over := float64(n) - c; over > 0 && wait > 0 {
+				m += 0.6 + wait*over/c
+			}
+			return math.Log(m)
+		}
+		return s
+	}, .9, .95, 0},
+	{"flat, then a knee", func(r *rand.Rand) *server {
+		c, low := logBetween(r, 12, 100), between(r, .75, .85)
+		return &server{sigma: between(r, .2, .4), sat: c / 2, margin: func(n int) float64 {
+			return math.Log(low) + 5*math.Log(max(1, float64(n)/c))
+		}}
+	}, .9, .95, 0},
+	{"noisy rounds", func(r *rand.Rand) *server {
+		top := logBetween(r, 12, 110)
+		return &server{margin: knee(r, top), sigma: between(r, .2, .4), tau: .05, sat: top / 2}
+	}, .9, .95, .3},
+	{"flat at the limit", func(r *rand.Rand) *server {
+		// The p95 stays within 5% of the limit from 8 to 60 in flight.
+		at := between(r, -.05, .05)
+		return &server{sigma: between(r, .2, .4), sat: 20, margin: func(n int) float64 {
+			x := float64(n)
+			return at + .6*math.Log(min(1, x/8)) + 3*math.Log(max(1, x/60))
+		}}
+	}, 0, .95, .15},
+	{"not monotone", func(r *rand.Rand) *server {
+		// A wave of ±20% on the way up, of about a factor of two in N.
+		top, phase := logBetween(r, 12, 100), between(r, 0, 2*math.Pi)
+		up := knee(r, top)
+		return &server{sigma: between(r, .2, .4), sat: top / 2, margin: func(n int) float64 {
+			return up(n) + .2*math.Sin(phase+2*math.Pi*math.Log2(float64(n)))
+		}}
+	}, 0, 0, .15},
+}
+
+// tally counts what searches came to.
+type tally struct {
+	runs, over, beyond, near, covered, bracketed, exact, confirmed int
+
+	probes, sent int
+	spent        time.Duration
+
+	// The same searches against full sweeps, levels spaced as their final
+	// bracket. Of equal size: every level has the requests that the edge took,
+	// since a sweep does not know where the edge is. Of equal rule: every level
+	// ends when it is certain, and the answer is confirmed; still it is less
+	// certain than the search, whose levels close in on the edge.
+	sweeps, sweepNear               int
+	searched, sized, ruled          int
+	searchTime, sizedTime, ruleTime time.Duration
+
+	peerOver, peerNear, peerSent int
+}
+
+func within(l, truth int) bool {
+	return math.Abs(float64(l-truth)) <= max(1, .1*float64(truth))
+}
+
+// run makes one search, a sweep now and then, and the search of the peers.
+func (c *tally) run(t *testing.T, srv *server, seed uint64) {
+	o := newOracle(srv, seed)
+	s := New(Options{
+		UpTo: simUpTo, Begin: 8, Confirm: true, First: 3,
+		Looks: func(int) []int { return simLooks },
+	})
+	for p, ok := s.Next(); ok; p, ok = s.Next() {
+		if c.probes++; len(s.visits) > 60 {
+			t.Fatalf("seed %d: no end after %d probes: %+v", seed, len(s.visits), s.Limit())
+		}
+		s.Report(p, o.measure(p.N, p.Set, p.Have, p.Looks))
+	}
+	l := s.Limit()
+	truth := srv.truth
+	if srv.cap > 0 {
+		truth = min(truth, srv.cap)
+	}
+	c.runs++
+	c.sent += o.sent
+	c.spent += o.spent
+	// An over-claim is a certified level at which the threshold does not hold,
+	// or which the server does not admit.
+	if l.L > 0 && (srv.margin(l.L) > 0 || srv.cap > 0 && l.L > srv.cap) {
+		c.over++
+	}
+	if l.L > truth {
+		c.beyond++
+	}
+	if within(l.L, truth) {
+		c.near++
+	}
+	if l.Kind == Exact || l.Kind == ServerCap {
+		c.exact++
+	}
+	if l.Confirmed {
+		c.confirmed++
+	}
+	if l.L > 0 && l.U > 0 {
+		c.bracketed++
+		// The crossing lies between truth and truth + 1.
+		if l.Crossing.Low <= float64(truth+1) && l.Crossing.High >= float64(truth) {
+			c.covered++
+		}
+	}
+	if c.runs%5 == 1 {
+		c.sweep(o, l, seed, truth)
+	}
+	c.peers(srv, seed, truth)
+}
+
+func (c *tally) sweep(o *oracle, l Limit, seed uint64, truth int) {
+	width, size := 1, simLooks[0]
+	if l.L > 0 && l.U > 0 {
+		width = l.U - l.L
+	}
+	for _, v := range l.Probes {
+		if n := v.Result.N; n == l.L || n == l.U {
+			size = max(size, v.Result.Requests)
+		}
+	}
+	sweep := newOracle(o.server, seed+1)
+	pass, failed := 0, false
+	for n := 1; n <= simUpTo; n += width {
+		c.sized += size
+		c.sizedTime += o.server.spent(n, size)
+		switch r := sweep.measure(n, 0, 0, simLooks); {
+		case r.Outcome == Fail:
+			failed = true
+		case r.Outcome == Pass && !failed:
+			pass = n
+		}
+	}
+	if pass > 0 {
+		sweep.measure(pass, 1, 0, simLooks)
+	}
+	c.sweeps++
+	if within(pass, truth) {
+		c.sweepNear++
+	}
+	c.searched += o.sent
+	c.searchTime += o.spent
+	c.ruled += sweep.sent
+	c.ruleTime += sweep.spent
+}
+
+// peers does what other tools do: double, then halve, on the point estimate of
+// one run of 200 requests each.
+func (c *tally) peers(srv *server, seed uint64, truth int) {
+	o := newOracle(srv, seed)
+	passes := func(n int) bool { return o.measure(n, 0, 0, []int{200}).Margins[0].Log <= 0 }
+	lo, hi := 0, 1
+	for hi <= simUpTo && passes(hi) {
+		lo, hi = hi, 2*hi
+	}
+	for hi = min(hi, simUpTo+1); hi-lo > 1; {
+		if mid := (lo + hi) / 2; passes(mid) {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	if lo > 0 && srv.margin(lo) > 0 {
+		c.peerOver++
+	}
+	if within(lo, truth) {
+		c.peerNear++
+	}
+	c.peerSent += o.sent
+}
+
+func share(k, n int) float64 { return float64(k) / float64(max(1, n)) }
+
+func (c *tally) String() string {
+	pct := func(k, n int) float64 { return 100 * share(k, n) }
+	return fmt.Sprintf("over-claims %.2f%% (beyond the first crossing %.2f%%), within 10%% %.1f%%, exact %.0f%%, confirmed %.0f%%, interval covers %.1f%%"+
+		" | %.1f probes, %d requests | of a sweep of equal size: requests %.0f%%, time %.0f%%; of equal rule: requests %.0f%%, time %.0f%% (within 10%% %.0f%%)"+
+		" | point estimates: over-claims %.0f%%, within 10%% %.0f%%, %d requests",
+		pct(c.over, c.runs), pct(c.beyond, c.runs), pct(c.near, c.runs), pct(c.exact, c.runs), pct(c.confirmed, c.runs), pct(c.covered, c.bracketed),
+		float64(c.probes)/float64(c.runs), c.sent/c.runs,
+		pct(c.searched, c.sized), 100*c.searchTime.Seconds()/c.sizedTime.Seconds(),
+		pct(c.searched, c.ruled), 100*c.searchTime.Seconds()/c.ruleTime.Seconds(), pct(c.sweepNear, c.sweeps),
+		pct(c.peerOver, c.runs), pct(c.peerNear, c.runs), c.peerSent/c.runs)
+}
+
+// row is the tally as a row of the table that writeTable writes.
+func (c *tally) row(name string) string {
+	pct := func(k, n int) string { return fmt.Sprintf("%.1f%%", 100*share(k, n)) }
+	whole := func(x float64) string { return fmt.Sprintf("%.0f%%", 100*x) }
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %.1f | %d | %.0f | %s | %s | %s | %s | %d |\n", name,
+		pct(c.over, c.runs), pct(c.near, c.runs), whole(share(c.exact, c.runs)), whole(share(c.confirmed, c.runs)), pct(c.covered, c.bracketed),
+		float64(c.probes)/float64(c.runs), c.sent/c.runs, c.spent.Minutes()/float64(c.runs),
+		whole(c.searchTime.Seconds()/c.sizedTime.Seconds()), whole(c.searchTime.Seconds()/c.ruleTime.Seconds()),
+		pct(c.peerOver, c.runs), pct(c.peerNear, c.runs), c.peerSent/c.runs)
+}
+
+func writeTable(t *testing.T, tallies []tally) {
+	if *table == "" {
+		return
+	}
+	var b strings.Builder
+	b.WriteString("**Capacity search, up to 128 in flight**\n\n| server | over-claims | within 10% or 1 | exact | confirmed | interval holds the crossing | probes | requests | minutes | time of a sweep of equal size | of equal rule | point estimates: over-claims | within 10% or 1 | requests |\n|---" +
+		strings.Repeat("|---", 13) + "|\n")
+	for i, sc := range scenarios {
+		b.WriteString(tallies[i].row(sc.name))
+	}
+	if err := os.WriteFile(*table, []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCharacteristics(t *testing.T) {
+	runs := *searches
+	if testing.Short() {
+		runs = 100
+	}
+	tallies := make([]tally, len(scenarios))
+	t.Cleanup(func() { writeTable(t, tallies) }) // the subtests are over then
+	for i, sc := range scenarios {
+		t.Run(sc.name, func(t *testing.T) {
+			t.Parallel()
+			rng := rand.New(rand.NewPCG(7, uint64(i)))
+			c := &tallies[i]
+			for seed := range uint64(runs) {
+				c.run(t, sc.draw(rng).settle(), seed+1)
+			}
+			t.Log(c)
+			if got := share(c.over, c.runs); got > 0.01 {
+				t.Errorf("over-claims in %.4f of the runs, want at most 0.01", got)
+			}
+			if got := share(c.covered, c.bracketed); got < sc.covers {
+				t.Errorf("the interval covers the crossing in %.3f of the runs, want %.2f", got, sc.covers)
+			}
+			if got := share(c.peerOver, c.runs); got < sc.peers {
+				t.Errorf("point estimates over-claim in %.3f of the runs, want %.2f: the scenario is too easy", got, sc.peers)
+			}
+			if got := share(c.near, c.runs); got < sc.near {
+				t.Errorf("within 10%% or one step in %.3f of the runs, want %.2f", got, sc.near)
+			}
+			if sc.near == 0 {
+				return
+			}
+			if got := share(c.searched, c.sized); got > 0.5 {
+				t.Errorf("requests are %.2f of a sweep of equal size, want at most half", got)
+			}
+			if got := c.searchTime.Seconds() / c.ruleTime.Seconds(); got > 0.5 {
+				t.Errorf("time is %.2f of a sweep of equal rule, want at most half", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,80 @@
+package sim
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// BenchmarkServe streams over loopback, 64 at a time, from an engine that
+// costs next to nothing: what a chunk costs the server and a reader that only
+// discards it.
+func BenchmarkServe(b *testing.B) {
+	p := plain()
+	p.OverheadMS, p.Prefill, p.Decode = 0, PrefillCost{}, DecodeCost{BaseMS: 0.01}
+	s, err := New(Options{Profile: p})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := s.Start("127.0.0.1:0"); err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+	const streams, tokens = 64, 200
+	body := strings.Replace(chat5, `"max_tokens":5`, `"max_tokens":200`, 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		var group sync.WaitGroup
+		for range streams {
+			group.Go(func() {
+				r, err := client.Post(s.URL()+pathChat, "application/json", strings.NewReader(body))
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				defer r.Body.Close()
+				if _, err := io.Copy(io.Discard, r.Body); err != nil {
+					b.Error(err)
+				}
+			})
+		}
+		group.Wait()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*streams*tokens), "ns/chunk")
+}
+
+// BenchmarkChunk is the writing of one chunk without a connection: it does not
+// allocate.
+func BenchmarkChunk(b *testing.B) {
+	s, err := New(Options{Profile: plain()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	c := &chunker{server: s, w: discard{}, fx: new(effect), order: &order{chat: true, input: 1, output: 1, length: -1}, id: "chatcmpl-test"}
+	c.begin()
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		c.tokens(i, i+1)
+	}
+}
+
+type discard struct{}
+
+func (discard) Header() http.Header         { return http.Header{} }
+func (discard) Write(b []byte) (int, error) { return len(b), nil }
+func (discard) WriteHeader(int)             {}
+func (discard) Flush()                      {}
+
+func BenchmarkTokenize(b *testing.B) {
+	text := string(bytes.Repeat([]byte("The tokenizer cuts words. "), 5000))
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	ids := Tokenize(nil, text)
+	for b.Loop() {
+		ids = Tokenize(ids[:0], text)
+	}
+}

@@ -1,0 +1,302 @@
+package sim
+
+import (
+	"net/http"
+	"strconv"
+)
+
+// chunker writes one answer in vLLM's wire format: a role-only chunk, a chunk
+// for each emission of the engine, a finish chunk, a usage chunk without
+// choices where it was asked for, [DONE].
+type chunker struct {
+	server  *Server
+	w       http.ResponseWriter
+	fx      *effect
+	order   *order
+	id      string
+	created int64
+
+	flush  func() error
+	head   []byte // of every chunk, up to its choices
+	buf    []byte
+	usage  usage
+	roled  bool
+	events int
+	chunks int // that carried tokens
+	err    error
+}
+
+// begin sends the head of a stream.
+func (c *chunker) begin() {
+	h := c.w.Header()
+	h.Set("Content-Type", "text/event-stream; charset=utf-8")
+	h.Set("Cache-Control", "no-cache")
+	c.flush = http.NewResponseController(c.w).Flush
+	c.usage = usage{prompt: c.order.input}
+	object := "text_completion"
+	if c.order.chat {
+		object = "chat.completion.chunk"
+	}
+	c.head = c.identity(nil, object)
+	c.w.WriteHeader(http.StatusOK)
+	if !c.fx.lateHeaders {
+		c.err = c.flush()
+	}
+}
+
+// identity is what every object of an answer begins with.
+func (c *chunker) identity(b []byte, object string) []byte {
+	b = append(b, `{"id":`...)
+	b = appendQuoted(b, c.id)
+	b = append(b, `,"object":"`...)
+	b = append(b, object...)
+	b = append(b, `","created":`...)
+	b = strconv.AppendInt(b, c.created, 10)
+	b = append(b, `,"model":`...)
+	return appendQuoted(b, or(c.fx.model, c.server.model))
+}
+
+// cached notes what the engine found in its prefix cache.
+func (c *chunker) cached(r *run) {
+	r.mu.Lock()
+	c.usage = usage{prompt: c.order.input, cached: r.times.Cached}
+	r.mu.Unlock()
+	if c.fx.cachedAll {
+		c.usage.cached = c.usage.prompt
+	}
+}
+
+// role sends the first chunk of a chat, once.
+func (c *chunker) role() {
+	if c.roled || !c.order.chat {
+		return
+	}
+	c.roled = true
+	c.start()
+	c.buf = append(c.buf, `,"choices":[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]`...)
+	c.running()
+	c.send()
+}
+
+// tokens sends the answer's tokens from to to (exclusive) in one chunk; two
+// where reasoning ends among them.
+func (c *chunker) tokens(from, to int) {
+	if last := c.fx.keyTokens; c.order.chat && from < last && last < to {
+		c.tokens(from, last)
+		from = last
+	}
+	c.usage.completion = to
+	c.start()
+	if c.fx.padding > 0 && c.chunks == 0 {
+		c.buf = append(c.buf, `,"padding":"`...)
+		for range c.fx.padding {
+			c.buf = append(c.buf, 'x')
+		}
+		c.buf = append(c.buf, '"')
+	}
+	c.buf = append(c.buf, `,"choices":[{"index":0,`...)
+	switch {
+	case !c.order.chat:
+		c.buf = append(c.buf, `"text":`...)
+		c.text(from, to)
+		c.buf = append(c.buf, `,"logprobs":null,"finish_reason":null,"stop_reason":null}]`...)
+	case c.fx.toolCall:
+		c.buf = append(c.buf, `"delta":{"tool_calls":[{"index":0,`...)
+		if from == 0 {
+			c.buf = append(c.buf, `"id":"call_0","type":"function","function":{"name":"lookup","arguments":`...)
+		} else {
+			c.buf = append(c.buf, `"function":{"arguments":`...)
+		}
+		c.text(from, to)
+		c.buf = append(c.buf, `}}]},"logprobs":null,"finish_reason":null}]`...)
+	default:
+		c.buf = append(c.buf, `"delta":{"`...)
+		if from < c.fx.keyTokens {
+			c.buf = append(c.buf, c.fx.key...)
+		} else {
+			c.buf = append(c.buf, "content"...)
+		}
+		c.buf = append(c.buf, `":`...)
+		c.text(from, to)
+		c.buf = append(c.buf, `},"logprobs":null,"finish_reason":null}]`...)
+	}
+	c.running()
+	if c.server.options.OnEmit != nil {
+		c.server.options.OnEmit(c.id, c.chunks, c.server.clock.Now())
+	}
+	c.chunks++
+	c.send()
+}
+
+// text appends the quoted text of some tokens.
+func (c *chunker) text(from, to int) {
+	if from == 0 && c.fx.text != "" {
+		c.buf = appendQuoted(c.buf, c.fx.text)
+		return
+	}
+	c.buf = append(c.buf, '"')
+	begin := len(c.buf)
+	c.buf = c.order.text.append(c.buf, from, to)
+	if limit := c.order.length; limit >= 0 {
+		if over := c.order.text.size(to) - limit; over > 0 {
+			c.buf = c.buf[:max(begin, len(c.buf)-over)]
+		}
+	}
+	c.buf = append(c.buf, '"')
+}
+
+// end sends what comes after the last token.
+func (c *chunker) end() {
+	if c.fx.emptyDelta {
+		c.start()
+		c.last("null")
+		c.running()
+		c.send()
+	}
+	c.start()
+	c.last(`"` + c.order.finish + `"`)
+	if c.fx.usageInFinish && !c.fx.noUsage {
+		c.buf = append(c.buf, `,"usage":`...)
+		c.buf = c.usage.append(c.buf)
+	} else {
+		c.running()
+	}
+	c.send()
+	if o := c.order.StreamOptions; o != nil && o.IncludeUsage && !c.fx.usageInFinish && !c.fx.noUsage {
+		c.start()
+		c.buf = append(c.buf, `,"choices":[],"usage":`...)
+		c.buf = c.usage.append(c.buf)
+		c.send()
+	}
+	c.sentinel()
+}
+
+// last appends the choices of a chunk without tokens.
+func (c *chunker) last(finish string) {
+	if c.order.chat {
+		c.buf = append(c.buf, `,"choices":[{"index":0,"delta":{"content":""},"logprobs":null,"finish_reason":`...)
+	} else {
+		c.buf = append(c.buf, `,"choices":[{"index":0,"text":"","logprobs":null,"finish_reason":`...)
+	}
+	c.buf = append(c.buf, finish...)
+	c.buf = append(c.buf, `,"stop_reason":null}]`...)
+}
+
+// failure sends an error in the stream, and ends it as vLLM does.
+func (c *chunker) failure() {
+	c.open()
+	if c.fx.errorLegacy {
+		c.buf = append(c.buf, `{"object":"error","message":`...)
+		c.buf = appendQuoted(c.buf, c.fx.message)
+		c.buf = append(c.buf, `,"type":"InternalServerError","param":null,"code":500}`...)
+	} else {
+		c.buf = appendError(c.buf, http.StatusInternalServerError, "", c.fx.message)
+	}
+	c.close()
+	c.sentinel()
+}
+
+func (c *chunker) sentinel() {
+	if c.fx.noDone {
+		return
+	}
+	c.open()
+	c.buf = append(c.buf, "[DONE]"...)
+	c.close()
+}
+
+// running appends the usage that a chunk before the last may carry.
+func (c *chunker) running() {
+	o := c.order.StreamOptions
+	switch {
+	case c.fx.usageNull:
+		c.buf = append(c.buf, `,"usage":null`...)
+	case c.fx.usageZero:
+		c.buf = append(c.buf, `,"usage":`...)
+		c.buf = usage{}.append(c.buf)
+	case o != nil && o.ContinuousUsageStats && o.IncludeUsage && !c.fx.noUsage:
+		c.buf = append(c.buf, `,"usage":`...)
+		c.buf = c.usage.append(c.buf)
+	}
+}
+
+// start begins a chunk, send ends and writes it.
+func (c *chunker) start() {
+	c.open()
+	c.buf = append(c.buf, c.head...)
+}
+
+func (c *chunker) send() {
+	c.buf = append(c.buf, '}')
+	c.close()
+}
+
+// open begins an event, close ends and writes it.
+func (c *chunker) open() {
+	c.buf = c.buf[:0]
+	if c.fx.bom && c.events == 0 {
+		c.buf = append(c.buf, "\ufeff"...)
+	}
+	if c.fx.comments {
+		c.buf = append(c.buf, ": keep-alive"...)
+		c.newline()
+		c.newline()
+	}
+	c.buf = append(c.buf, "data:"...)
+	if !c.fx.noSpace {
+		c.buf = append(c.buf, ' ')
+	}
+}
+
+func (c *chunker) close() {
+	c.newline()
+	c.newline()
+	c.events++
+	c.write(c.buf)
+}
+
+func (c *chunker) newline() {
+	if c.fx.crlf {
+		c.buf = append(c.buf, '\r')
+	}
+	c.buf = append(c.buf, '\n')
+}
+
+// write sends bytes at once.
+func (c *chunker) write(b []byte) {
+	if c.err != nil {
+		return
+	}
+	if _, c.err = c.w.Write(b); c.err == nil {
+		c.err = c.flush()
+	}
+}
+
+// object sends the whole answer as one JSON object.
+func (c *chunker) object() {
+	c.usage.completion = c.order.output
+	if c.order.chat {
+		c.buf = c.identity(c.buf[:0], "chat.completion")
+		c.buf = append(c.buf, `,"choices":[{"index":0,"message":{"role":"assistant","content":`...)
+		c.text(0, c.order.output)
+		c.buf = append(c.buf, '}')
+	} else {
+		c.buf = c.identity(c.buf[:0], "text_completion")
+		c.buf = append(c.buf, `,"choices":[{"index":0,"text":`...)
+		c.text(0, c.order.output)
+	}
+	c.buf = append(c.buf, `,"logprobs":null,"finish_reason":`...)
+	if c.fx.noFinish {
+		c.buf = append(c.buf, "null"...)
+	} else {
+		c.buf = appendQuoted(c.buf, c.order.finish)
+	}
+	c.buf = append(c.buf, `,"stop_reason":null}]`...)
+	if !c.fx.noUsage {
+		c.buf = append(c.buf, `,"usage":`...)
+		c.buf = c.usage.append(c.buf)
+	}
+	c.buf = append(c.buf, '}')
+	c.w.Header().Set("Content-Type", "application/json")
+	c.w.Write(c.buf)
+}

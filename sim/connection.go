@@ -1,0 +1,53 @@
+package sim
+
+import (
+	"compress/gzip"
+	"net/http"
+	"strings"
+)
+
+// bytewise writes and flushes every byte alone.
+type bytewise struct{ http.ResponseWriter }
+
+// Write implements io.Writer.
+func (w bytewise) Write(b []byte) (int, error) {
+	flush := http.NewResponseController(w.ResponseWriter).Flush
+	for i := range b {
+		if _, err := w.ResponseWriter.Write(b[i : i+1]); err != nil {
+			return i, err
+		}
+		if err := flush(); err != nil {
+			return i, err
+		}
+	}
+	return len(b), nil
+}
+
+// Unwrap implements what http.ResponseController looks for.
+func (w bytewise) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// compress wraps w where the client accepts gzip; finish ends the answer.
+func compress(w http.ResponseWriter, r *http.Request) (wrapped http.ResponseWriter, finish func()) {
+	if !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+		return w, func() {}
+	}
+	w.Header().Set("Content-Encoding", "gzip")
+	z := gzip.NewWriter(w)
+	return compressed{w, z}, func() { z.Close() }
+}
+
+type compressed struct {
+	http.ResponseWriter
+	z *gzip.Writer
+}
+
+// Write implements io.Writer.
+func (w compressed) Write(b []byte) (int, error) { return w.z.Write(b) }
+
+// FlushError implements what http.ResponseController looks for.
+func (w compressed) FlushError() error {
+	if err := w.z.Flush(); err != nil {
+		return err
+	}
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}

@@ -1,0 +1,54 @@
+package sim
+
+import "math"
+
+// cost is a profile's step model with everything constant computed once. All
+// in ms.
+type cost struct {
+	base, perSeq, perToken, longest float64 // decode; perToken and longest per context token
+	linear, square, chunk           float64 // prefill
+	moe, active                     float64
+	verify                          int
+	expert                          []float64 // the expert term by batch size
+}
+
+// newCost scales all of p's times by factor: a slow start is slow throughout.
+func newCost(p *Profile, factor float64) cost {
+	return cost{
+		base:     p.Decode.BaseMS * factor,
+		perSeq:   p.Decode.PerSeqMS * factor,
+		perToken: p.Decode.PerKtokenMS / 1024 * factor,
+		longest:  p.Decode.PerKtokenLongestMS / 1024 * factor,
+		linear:   p.Prefill.USPerToken / 1e3 * factor,
+		square:   p.Prefill.NSPerToken2 / 1e6 * factor,
+		chunk:    p.Prefill.ChunkMS * factor,
+		moe:      p.Decode.MoEMS * factor,
+		active:   p.Decode.MoEActiveShare,
+		verify:   p.verify(),
+	}
+}
+
+// decode is the time of one step over n sequences, n above 0, without what it
+// prefills.
+func (c *cost) decode(n, resident, longest int) float64 {
+	return c.base + c.perSeq*float64(n-1) + c.perToken*float64(resident) + c.longest*float64(longest) + c.experts(n)
+}
+
+// experts is what n sequences cost more than one because together they touch
+// more experts: it saturates once all are touched.
+func (c *cost) experts(n int) float64 {
+	if c.moe == 0 {
+		return 0
+	}
+	touched := func(tokens int) float64 { return 1 - math.Pow(1-c.active, float64(tokens)) }
+	for len(c.expert) <= n {
+		c.expert = append(c.expert, c.moe*(touched(len(c.expert)*c.verify)-touched(c.verify)))
+	}
+	return c.expert[n]
+}
+
+// prefill is the time of n prompt tokens after the first done.
+func (c *cost) prefill(done, n int) float64 {
+	from, to := float64(done), float64(done+n)
+	return c.linear*float64(n) + c.square*(to*to-from*from)
+}

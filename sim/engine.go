@@ -1,0 +1,476 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Job is one request as the engine sees it.
+type Job struct {
+	ID     uint64 // the caller's, unique among the jobs in flight
+	Input  int    // prompt tokens, at least 1
+	Output int    // tokens it will emit, at least 1; the engine emits exactly these
+	// Prefix identifies the prompt's leading blocks, each hash covering all
+	// tokens up to its end; only read when the profile has a prefix cache.
+	Prefix []uint64
+}
+
+// Emission is what one step made visible of one job.
+type Emission struct {
+	ID     uint64
+	At     time.Duration // the end of the step
+	Tokens int           // new tokens, at least 1
+	Total  int           // tokens so far, these included
+	Last   bool          // the job is finished
+	// Times is what happened to the job by the end of this Advance, which may
+	// be later than At. Valid until the next one.
+	Times *Times
+}
+
+// Times is what happened to a job and when, as offsets of the engine's clock.
+// A time that has not come is -1.
+type Times struct {
+	Submitted time.Duration // Submit's
+	Queued    time.Duration // past the front end, in the engine's queue
+	Scheduled time.Duration // start of the step with its first prompt chunk
+	Prefilled time.Duration // end of the step with its last one, which makes the first token
+	First     time.Duration // first emission; later than Prefilled when tokens are held back
+	Finished  time.Duration // last emission
+	Cached    int           // prompt tokens found in the prefix cache
+}
+
+// State is a glance at the engine and the totals since its start.
+type State struct {
+	Running int     // sequences admitted and not finished
+	Waiting int     // in the queue, not admitted
+	KV      float64 // share of the KV budget reserved, in [0, 1]; 0 without a budget
+
+	Steps           int
+	Busy            time.Duration // time spent in steps
+	PromptTokens    int           // prefilled or found in the cache
+	OutputTokens    int
+	CacheQueries    int // prompt tokens looked up in the prefix cache
+	CacheHits       int // and found
+	Drafts          int // speculative steps of single sequences
+	DraftTokens     int
+	AcceptedTokens  int
+	AcceptedAt      []int // by draft position
+	PeakKV          int   // most tokens ever reserved
+	PeakBatchTokens int   // most tokens ever spent in one step
+}
+
+// Engine is a continuous-batching inference engine, step by step: no clock, no
+// goroutine, nothing random but from the seed. It is told of jobs and asked
+// what has happened by now. Not safe for concurrent use.
+//
+// A step is planned when it starts, from what is in the queue by then, and
+// runs to its end. Sequences are admitted first come, first served, each
+// reserving input + output + kv_per_seq_tokens of the KV budget until it
+// leaves; nothing is ever preempted.
+type Engine struct {
+	profile Profile
+	cost    cost
+	accept  []float64 // conditional on the position before
+	hold    int       // first visible token, at least 1
+	maxSeqs int
+
+	clock    time.Duration // end of the last finished step
+	stepping bool          // a step is under way, until stepEnd
+	stepEnd  time.Duration
+	decodes  bool // it decodes
+
+	front    time.Duration // the serial front end is free
+	queue    queue
+	prefill  []*sequence
+	decode   []*sequence
+	jobs     map[uint64]*sequence
+	kv       int // tokens reserved
+	resident int // context tokens of the decoding sequences
+	dropped  int // cancelled sequences in prefill and decode
+
+	out   []Emission
+	spent []*sequence // finished in the last Advance: their Times are still readable
+	spare []*sequence
+
+	cache *prefixCache
+	noise *noise
+	seeds rng
+	state State
+}
+
+// sequence is a job in the engine.
+type sequence struct {
+	Job
+	Times
+	need      int     // KV reservation
+	prefilled int     // prompt tokens done
+	made      int     // output tokens made
+	shown     int     // output tokens emitted
+	first     float64 // chance that its first draft token is accepted
+	rng       rng
+	cancelled bool
+}
+
+// NewEngine returns an idle engine at time zero. p must be valid.
+func NewEngine(p *Profile, seed int64) *Engine {
+	e := &Engine{
+		profile: *p,
+		hold:    max(1, p.FirstVisibleToken),
+		maxSeqs: p.Limits.MaxSeqs,
+		jobs:    make(map[uint64]*sequence),
+		seeds:   rng(seed),
+	}
+	if p.Policy == Mixed {
+		// Every running sequence must fit into one step.
+		if fit := p.Limits.MaxBatchedTokens / p.verify(); e.maxSeqs == 0 || e.maxSeqs > fit {
+			e.maxSeqs = fit
+		}
+	}
+	if s := p.Speculation; s != nil {
+		before := 1.0
+		for _, a := range s.Accept {
+			conditional := 0.0
+			if before > 0 {
+				conditional = a / before
+			}
+			e.accept = append(e.accept, conditional)
+			before = a
+		}
+		e.state.AcceptedAt = make([]int, len(s.Accept))
+	}
+	if p.PrefixCache != nil {
+		e.cache = newPrefixCache(p.PrefixCache.CapacityTokens / p.PrefixCache.BlockTokens)
+	}
+	e.noise = newNoise(p.Noise, seed)
+	e.cost = newCost(p, e.noise.start)
+	return e
+}
+
+// Submit hands the engine a job at a time that must not lie before that of the
+// last Submit. Jobs that come at the same time are best all submitted before
+// the engine is advanced: a step takes what it finds when it starts.
+func (e *Engine) Submit(at time.Duration, j Job) error {
+	switch {
+	case j.Input < 1:
+		return errors.New("a job needs at least one prompt token")
+	case j.Output < 1:
+		return errors.New("a job needs at least one output token")
+	case j.Input+j.Output > e.profile.MaxModelLen:
+		return fmt.Errorf("%d prompt and %d output tokens exceed the context of %d tokens", j.Input, j.Output, e.profile.MaxModelLen)
+	case e.jobs[j.ID] != nil:
+		return fmt.Errorf("job %d is in flight already", j.ID)
+	}
+	s := e.fresh()
+	s.Job = j
+	s.Times = Times{Submitted: at, Scheduled: -1, Prefilled: -1, First: -1, Finished: -1}
+	s.Queued = at + ms(e.profile.OverheadMS)
+	if perToken := e.profile.FrontUSPerToken * float64(j.Input); perToken > 0 || e.profile.FrontMSPerRequest > 0 {
+		s.Queued = max(s.Queued, e.front) + ms(e.profile.FrontMSPerRequest+perToken/1000)
+		e.front = s.Queued
+	}
+	s.need = j.Input + j.Output + e.profile.Limits.KVPerSeqTokens
+	s.rng = rng(e.seeds.next())
+	s.first = e.ownAcceptance(s)
+	e.jobs[j.ID] = s
+	e.queue.push(s)
+	return nil
+}
+
+// ownAcceptance draws the chance that the sequence's first draft token is
+// accepted: its mean tokens a step lie within ±spread of everyone's,
+// triangularly; the later positions keep their conditional chances.
+func (e *Engine) ownAcceptance(s *sequence) float64 {
+	spec := e.profile.Speculation
+	if spec == nil {
+		return 0
+	}
+	mean := 0.0
+	for _, a := range spec.Accept {
+		mean += a
+	}
+	if mean == 0 || spec.Spread == 0 {
+		return e.accept[0]
+	}
+	own := (1 + mean) * (1 + spec.Spread*(s.rng.float()+s.rng.float()-1))
+	return min(1, max(0, e.accept[0]*(own-1)/mean))
+}
+
+// Cancel takes a job out: at once when it waits, at the end of the step under
+// way when it runs; it emits nothing more. It reports whether the job was in
+// flight. Advance to the time of the cancellation first.
+func (e *Engine) Cancel(id uint64) bool {
+	s := e.jobs[id]
+	if s == nil {
+		return false
+	}
+	delete(e.jobs, id)
+	if s.Scheduled < 0 {
+		e.queue.remove(s)
+		e.spent = append(e.spent, s)
+		return true
+	}
+	s.cancelled = true
+	e.dropped++
+	return true
+}
+
+// Advance lets the engine work until now and returns what it emitted since the
+// last call, in order, in a slice that is valid until the next call. next is
+// when it has something to do again, after now; busy is false, and next
+// meaningless, when it is idle until the next Submit. Calling it late, or not
+// at every next, changes nothing but when emissions are told.
+func (e *Engine) Advance(now time.Duration) (emitted []Emission, next time.Duration, busy bool) {
+	e.spare = append(e.spare, e.spent...)
+	e.spent = e.spent[:0]
+	e.out = e.out[:0]
+	for {
+		if !e.stepping {
+			start := e.clock
+			if len(e.prefill)+len(e.decode) == 0 {
+				if e.queue.len() == 0 {
+					return e.out, 0, false
+				}
+				start = max(start, e.queue.front().Queued)
+			}
+			if start > now {
+				return e.out, start, true
+			}
+			e.plan(start)
+		}
+		if e.stepEnd > now {
+			return e.out, e.stepEnd, true
+		}
+		e.finishStep()
+	}
+}
+
+// State returns what the engine is doing, as of the last Advance to now.
+func (e *Engine) State(now time.Duration) State {
+	s := e.state
+	s.AcceptedAt = slices.Clone(s.AcceptedAt)
+	s.Running = len(e.prefill) + len(e.decode)
+	s.Waiting = e.queue.arrived(now)
+	if e.profile.Limits.KVTokens > 0 {
+		s.KV = float64(e.kv) / float64(e.profile.Limits.KVTokens)
+	}
+	return s
+}
+
+// ResetPrefixCache forgets all cached prompts.
+func (e *Engine) ResetPrefixCache() {
+	if e.cache != nil {
+		e.cache.reset()
+	}
+}
+
+// plan starts a step: who decodes, whose prompt gets how many tokens, and
+// when it will be over.
+func (e *Engine) plan(start time.Duration) {
+	budget := e.profile.Limits.MaxBatchedTokens
+	e.decodes = len(e.decode) > 0
+	if e.profile.Policy == Mixed {
+		budget -= len(e.decode) * e.profile.verify()
+	} else if len(e.prefill) > 0 || e.admissible(start) {
+		e.decodes = false
+	} else {
+		budget = 0
+	}
+
+	prompts, left := 0.0, budget
+	for _, s := range e.prefill {
+		prompts += e.chunk(s, &left)
+	}
+	for left > 0 && e.admissible(start) {
+		prompts += e.chunk(e.admit(start), &left)
+	}
+
+	took, spent := e.cost.base, budget-left
+	if e.decodes {
+		took = e.cost.decode(len(e.decode), e.resident, e.longest())
+		spent += len(e.decode) * e.profile.verify()
+	}
+	if left < budget {
+		took += prompts + e.cost.chunk
+	}
+	length := max(time.Nanosecond, ms(took*e.noise.step()))
+	e.stepping, e.stepEnd = true, start+length
+	e.state.Steps++
+	e.state.Busy += length
+	e.state.PeakKV = max(e.state.PeakKV, e.kv)
+	e.state.PeakBatchTokens = max(e.state.PeakBatchTokens, spent)
+}
+
+// admissible reports whether the head of the queue may start now. Nobody
+// overtakes it: a large request is not starved by small ones.
+func (e *Engine) admissible(now time.Duration) bool {
+	if e.queue.len() == 0 || e.queue.front().Queued > now {
+		return false
+	}
+	if e.maxSeqs > 0 && len(e.prefill)+len(e.decode) >= e.maxSeqs {
+		return false
+	}
+	limit := e.profile.Limits.KVTokens
+	return limit == 0 || e.kv+e.queue.front().need <= limit
+}
+
+func (e *Engine) admit(now time.Duration) *sequence {
+	s := e.queue.pop()
+	s.Scheduled = now
+	e.kv += s.need
+	e.state.PromptTokens += s.Input
+	if e.cache != nil {
+		// The last prompt token is always computed: its output is the answer's
+		// first token.
+		s.Cached = min(e.cache.match(s.Prefix)*e.profile.PrefixCache.BlockTokens, s.Input-1)
+		s.prefilled = s.Cached
+		e.state.CacheQueries += s.Input
+		e.state.CacheHits += s.Cached
+	}
+	e.prefill = append(e.prefill, s)
+	return s
+}
+
+// chunk takes as much of the prompt as the budget allows and returns what it
+// costs, in ms.
+func (e *Engine) chunk(s *sequence, budget *int) float64 {
+	n := min(s.Input-s.prefilled, *budget)
+	if n <= 0 {
+		return 0
+	}
+	took := e.cost.prefill(s.prefilled, n)
+	s.prefilled += n
+	*budget -= n
+	return took
+}
+
+// longest is the context of the longest decoding sequence; only looked for
+// when it costs anything.
+func (e *Engine) longest() int {
+	most := 0
+	if e.cost.longest > 0 {
+		for _, s := range e.decode {
+			most = max(most, s.Input+s.made)
+		}
+	}
+	return most
+}
+
+// finishStep ends the step under way: its tokens are made, and who is done
+// leaves.
+func (e *Engine) finishStep() {
+	e.stepping, e.clock = false, e.stepEnd
+	if e.dropped > 0 {
+		e.prefill = e.sweep(e.prefill, false)
+		e.decode = e.sweep(e.decode, true)
+		e.dropped = 0
+	}
+	if e.decodes {
+		stay := e.decode[:0]
+		for _, s := range e.decode {
+			n := min(1+e.accepted(s), s.Output-s.made)
+			e.resident += n
+			if e.emit(s, n) {
+				e.resident -= s.Input + s.made
+			} else {
+				stay = append(stay, s)
+			}
+		}
+		e.decode = stay
+	}
+	stay := e.prefill[:0]
+	for _, s := range e.prefill {
+		if s.prefilled < s.Input {
+			stay = append(stay, s)
+			continue
+		}
+		s.Prefilled = e.clock
+		if e.cache != nil {
+			e.cache.insert(s.Prefix)
+		}
+		if !e.emit(s, 1) {
+			e.decode = append(e.decode, s)
+			e.resident += s.Input + s.made
+		}
+	}
+	e.prefill = stay
+}
+
+// emit adds n tokens to the sequence, shows what may be seen, and reports
+// whether it was the last.
+func (e *Engine) emit(s *sequence, n int) bool {
+	s.made += n
+	e.state.OutputTokens += n
+	last := s.made == s.Output
+	if s.made < e.hold && !last {
+		return false
+	}
+	if s.First < 0 {
+		s.First = e.clock
+	}
+	if last {
+		s.Finished = e.clock
+		e.leave(s)
+		delete(e.jobs, s.ID)
+	}
+	e.out = append(e.out, Emission{ID: s.ID, At: e.clock, Tokens: s.made - s.shown, Total: s.made, Last: last, Times: &s.Times})
+	s.shown = s.made
+	return last
+}
+
+// accepted draws how many draft tokens of one step are accepted.
+func (e *Engine) accepted(s *sequence) int {
+	if len(e.accept) == 0 {
+		return 0
+	}
+	e.state.Drafts++
+	e.state.DraftTokens += len(e.accept)
+	n, chance := 0, s.first
+	for n < len(e.accept) {
+		if n > 0 {
+			chance = e.accept[n]
+		}
+		if s.rng.float() >= chance {
+			break
+		}
+		e.state.AcceptedAt[n]++
+		n++
+	}
+	e.state.AcceptedTokens += n
+	return n
+}
+
+// sweep takes the cancelled sequences out of a list.
+func (e *Engine) sweep(list []*sequence, decoding bool) []*sequence {
+	stay := list[:0]
+	for _, s := range list {
+		if !s.cancelled {
+			stay = append(stay, s)
+			continue
+		}
+		if decoding {
+			e.resident -= s.Input + s.made
+		}
+		e.leave(s)
+	}
+	return stay
+}
+
+func (e *Engine) leave(s *sequence) {
+	e.kv -= s.need
+	e.spent = append(e.spent, s)
+}
+
+// fresh returns an empty sequence, a used one where there is one.
+func (e *Engine) fresh() *sequence {
+	if n := len(e.spare); n > 0 {
+		s := e.spare[n-1]
+		e.spare = e.spare[:n-1]
+		*s = sequence{}
+		return s
+	}
+	return new(sequence)
+}
+
+func ms(v float64) time.Duration { return time.Duration(v * float64(time.Millisecond)) }

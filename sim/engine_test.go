@@ -1,0 +1,625 @@
+package sim
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// plain is a profile whose arithmetic can be done by hand: no noise, 1 ms a
+// prompt token, decode steps of 10 ms + 1 ms for each further sequence.
+func plain() *Profile {
+	return &Profile{
+		Name: "plain", Model: "m", MaxModelLen: 100_000, Policy: Mixed, OverheadMS: 5,
+		Prefill: PrefillCost{USPerToken: 1000},
+		Decode:  DecodeCost{BaseMS: 10, PerSeqMS: 1},
+		Limits:  Limits{MaxBatchedTokens: 1000},
+	}
+}
+
+// drain runs the engine from event to event until it is idle.
+func drain(e *Engine) (all []Emission) {
+	var now time.Duration
+	for {
+		emitted, next, busy := e.Advance(now)
+		for _, m := range emitted {
+			times := *m.Times
+			m.Times = &times
+			all = append(all, m)
+		}
+		if !busy {
+			return all
+		}
+		now = next
+	}
+}
+
+// at lists when a job emitted, in ms.
+func at(all []Emission, id uint64) (got []float64) {
+	for _, m := range all {
+		if m.ID == id {
+			got = append(got, float64(m.At)/1e6)
+		}
+	}
+	return got
+}
+
+func submit(t *testing.T, e *Engine, at time.Duration, jobs ...Job) {
+	t.Helper()
+	for _, j := range jobs {
+		if err := e.Submit(at, j); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestArithmetic(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*Profile)
+		jobs   []Job
+		want   [][]float64 // ms, by job
+	}{
+		{
+			// overhead 5, then one step of 10 + 100·1; two more of 10 each.
+			name: "one request",
+			jobs: []Job{{Input: 100, Output: 3}},
+			want: [][]float64{{115, 125, 135}},
+		}, {
+			// prefill of 100 after 0: 100·1 + 0.01·100² = 200; step 10 + 3 + 200;
+			// context 101, then 102: 101/1024·1024 (resident) + 101 (longest).
+			name: "every term of the cost",
+			change: func(p *Profile) {
+				p.Prefill.NSPerToken2 = 10_000 // 0.01 ms per token squared
+				p.Prefill.ChunkMS = 3
+				p.Decode.PerKtokenMS = 1024
+				p.Decode.PerKtokenLongestMS = 1024
+			},
+			jobs: []Job{{Input: 100, Output: 3}},
+			want: [][]float64{{218, 218 + 10 + 202, 430 + 10 + 204}},
+		}, {
+			// Two sequences touch 1 − 0.5² = 0.75 of the experts, one 0.5:
+			// 100·0.25 more, beside 1 for the second sequence.
+			name: "experts saturate",
+			change: func(p *Profile) {
+				p.Decode.MoEMS, p.Decode.MoEActiveShare = 100, 0.5
+			},
+			jobs: []Job{{Input: 10, Output: 3}, {Input: 10, Output: 2}},
+			want: [][]float64{{35, 71, 81}, {35, 71}},
+		}, {
+			// Front end of 20 + 10·0.1 each, one after another: queued at 5 + 21
+			// and 47. A's step ends at 26 + 20; its decode step takes the 10 ms
+			// until 56, when B is there: 10 + 1·0 + 10 for A's decode and B's chunk.
+			name: "serial front end",
+			change: func(p *Profile) {
+				p.FrontMSPerRequest, p.FrontUSPerToken = 20, 100
+			},
+			jobs: []Job{{Input: 10, Output: 3}, {Input: 10, Output: 1}},
+			want: [][]float64{{46, 56, 76}, {76}},
+		}, {
+			// The budget of 1000 takes all of A and 400 of B: 10 + 1000. Then A
+			// decodes (1 token of the budget) beside B's last 200: 10 + 200.
+			name: "the budget splits a prompt",
+			jobs: []Job{{Input: 600, Output: 3}, {Input: 600, Output: 2}},
+			want: [][]float64{{1015, 1225, 1236}, {1225, 1236}},
+		}, {
+			// A decodes while B's prompt is prefilled in chunks of 1000 − 1:
+			// steps of 10 + 999 stretch A's gaps from 10 ms.
+			name: "a long prompt stretches decode",
+			jobs: []Job{{Input: 10, Output: 5}, {Input: 2988, Output: 1}},
+			// step 1: A 10 + B 990; 2: B 999; 3: B 999 (all 2988 done).
+			want: [][]float64{{1015, 2024, 3033, 3043, 3053}, {3033}},
+		}, {
+			// Prefill first: three prompts of 400 fill steps of 1000 and 200:
+			// 10 + 1000 and 10 + 200; only then all three decode: 10 + 2.
+			name:   "prefill first",
+			change: func(p *Profile) { p.Policy = PrefillFirst },
+			jobs:   []Job{{Input: 400, Output: 2}, {Input: 400, Output: 2}, {Input: 400, Output: 2}},
+			want:   [][]float64{{1015, 1237}, {1015, 1237}, {1225, 1237}},
+		}, {
+			// One at a time: B's first step starts when A's last has ended.
+			name:   "admission cap",
+			change: func(p *Profile) { p.Limits.MaxSeqs = 1 },
+			jobs:   []Job{{Input: 100, Output: 2}, {Input: 100, Output: 1}},
+			want:   [][]float64{{115, 125}, {235}},
+		}, {
+			// B needs 100 + 2 + 50 of 300 while A holds 152: it waits; C, which
+			// would fit, does not overtake it.
+			name: "KV budget, first come first served",
+			change: func(p *Profile) {
+				p.MaxModelLen, p.Limits.KVTokens, p.Limits.KVPerSeqTokens = 250, 300, 50
+			},
+			jobs: []Job{{Input: 100, Output: 2}, {Input: 100, Output: 2}, {Input: 10, Output: 1}},
+			// A: 115, 125. Then B + C: 10 + 110 → 245; B decodes alone → 255.
+			want: [][]float64{{115, 125}, {245, 255}, {245}},
+		}, {
+			// Nothing is seen before token 3; it brings the two before it.
+			name:   "held-back stream",
+			change: func(p *Profile) { p.FirstVisibleToken = 3 },
+			jobs:   []Job{{Input: 100, Output: 4}, {Input: 100, Output: 2}},
+			// step 10 + 200 → 215; 11 → 226 (B ends: shown); 10 → 236, 246.
+			want: [][]float64{{236, 246}, {226}},
+		}, {
+			// Both drafts always accepted: 1, then 3, 3 and the last of 8.
+			name:   "speculation",
+			change: func(p *Profile) { p.Speculation = &Speculation{Accept: []float64{1, 1}} },
+			jobs:   []Job{{Input: 100, Output: 8}},
+			want:   [][]float64{{115, 125, 135, 145}},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			p := plain()
+			if test.change != nil {
+				test.change(p)
+			}
+			if err := p.Validate(); err != nil {
+				t.Fatal(err)
+			}
+			e := NewEngine(p, 1)
+			for i, j := range test.jobs {
+				j.ID = uint64(i)
+				submit(t, e, 0, j)
+			}
+			all := drain(e)
+			for i, want := range test.want {
+				got := at(all, uint64(i))
+				for k := range got {
+					got[k] = math.Round(got[k]*1e6) / 1e6
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("job %d emitted at %v ms, want %v", i, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestTimesOfAJob(t *testing.T) {
+	p := plain()
+	p.Limits.MaxSeqs = 1
+	p.FirstVisibleToken = 2
+	e := NewEngine(p, 1)
+	submit(t, e, time.Second, Job{ID: 1, Input: 100, Output: 3}, Job{ID: 2, Input: 50, Output: 3})
+	all := drain(e)
+	last := all[len(all)-1]
+	// 1: queued 1005, prefilled 1115, tokens 1125, 1135. 2: scheduled 1135,
+	// prefilled 1195, its second token is the first one seen, 1205, 1215.
+	want := Times{
+		Submitted: 1000 * time.Millisecond, Queued: 1005 * time.Millisecond, Scheduled: 1135 * time.Millisecond,
+		Prefilled: 1195 * time.Millisecond, First: 1205 * time.Millisecond, Finished: 1215 * time.Millisecond,
+	}
+	if last.ID != 2 || !last.Last || *last.Times != want {
+		t.Errorf("last emission %+v, times %+v, want %+v", last, *last.Times, want)
+	}
+}
+
+func TestPrefixCache(t *testing.T) {
+	p := plain()
+	p.PrefixCache = &PrefixCache{BlockTokens: 16, CapacityTokens: 64}
+	e := NewEngine(p, 1)
+	prompt := func(n, differs int) Job {
+		ids := make([]int, n)
+		ids[differs] = 7
+		return Job{Input: n, Output: 1, Prefix: PrefixHashes(ids, 16)}
+	}
+	for i, step := range []struct {
+		job    Job
+		cached int
+	}{
+		{prompt(40, 0), 0},
+		{prompt(40, 0), 32},   // two full blocks; the rest is computed
+		{prompt(32, 0), 31},   // all known, but the last token is always computed
+		{prompt(40, 20), 0},   // differs in the second block; the first one too, by its first token
+		{prompt(100, 20), 32}, // 6 blocks: more than the capacity of 4
+		{prompt(40, 0), 0},    // least recently used: gone
+	} {
+		step.job.ID = uint64(i)
+		submit(t, e, time.Duration(i)*time.Hour, step.job)
+		all := drain(e)
+		if got := all[len(all)-1].Times.Cached; got != step.cached {
+			t.Errorf("request %d: %d tokens cached, want %d", i, got, step.cached)
+		}
+	}
+	e.ResetPrefixCache()
+	submit(t, e, 100*time.Hour, Job{ID: 99, Input: 40, Output: 1, Prefix: prompt(40, 0).Prefix})
+	if all := drain(e); all[len(all)-1].Times.Cached != 0 {
+		t.Error("a hit after the reset")
+	}
+}
+
+func TestCancel(t *testing.T) {
+	p := plain()
+	p.Limits.MaxSeqs = 2
+	e := NewEngine(p, 1)
+	submit(t, e, 0, Job{ID: 1, Input: 100, Output: 50}, Job{ID: 2, Input: 100, Output: 3}, Job{ID: 3, Input: 100, Output: 2}, Job{ID: 4, Input: 100, Output: 1})
+	// 1 and 2 run: 10 + 200 → 215. At 220 both decode until 226.
+	e.Advance(220 * time.Millisecond)
+	if !e.Cancel(1) || !e.Cancel(3) || e.Cancel(1) || e.Cancel(77) {
+		t.Error("Cancel must report whether the job was in flight")
+	}
+	all := drain(e)
+	if got := at(all, 1); len(got) != 0 {
+		t.Errorf("the cancelled running job emitted at %v", got)
+	}
+	if got := at(all, 3); len(got) != 0 {
+		t.Errorf("the cancelled waiting job emitted at %v", got)
+	}
+	// 226: 2 has two tokens and 4 is admitted: 10 + 100 → 336.
+	if got := at(all, 2); !slices.Equal(got, []float64{226, 336}) {
+		t.Errorf("job 2 emitted at %v after the cancellation", got)
+	}
+	if got := at(all, 4); !slices.Equal(got, []float64{336}) {
+		t.Errorf("job 4 emitted at %v", got)
+	}
+	if s := e.State(time.Hour); s.Running != 0 || s.Waiting != 0 || e.kv != 0 || e.resident != 0 || len(e.jobs) != 0 {
+		t.Errorf("something is left: %+v, kv %d, resident %d, jobs %d", s, e.kv, e.resident, len(e.jobs))
+	}
+	submit(t, e, time.Hour, Job{ID: 1, Input: 1, Output: 1}) // the id is free again
+}
+
+func TestSubmitRefuses(t *testing.T) {
+	e := NewEngine(plain(), 1)
+	submit(t, e, 0, Job{ID: 1, Input: 1, Output: 1})
+	for _, j := range []Job{
+		{ID: 2, Input: 0, Output: 1},
+		{ID: 2, Input: 1, Output: 0},
+		{ID: 2, Input: 99_999, Output: 2},
+		{ID: 1, Input: 1, Output: 1},
+	} {
+		if e.Submit(0, j) == nil {
+			t.Errorf("Submit(%+v): no error", j)
+		}
+	}
+}
+
+// randomProfile draws a valid profile from every corner.
+func randomProfile(r *rand.Rand) *Profile {
+	p := plain()
+	p.MaxModelLen = 2 + r.IntN(3000)
+	if r.IntN(2) == 0 {
+		p.Policy = PrefillFirst
+	}
+	p.OverheadMS = r.Float64() * 30
+	p.FrontMSPerRequest = float64(r.IntN(2)) * 3
+	p.FrontUSPerToken = float64(r.IntN(2)) * 10
+	p.Prefill = PrefillCost{r.Float64() * 100, r.Float64(), r.Float64()}
+	p.Decode = DecodeCost{0.1 + r.Float64()*10, r.Float64(), r.Float64(), r.Float64(), float64(r.IntN(2)) * 10, 0.1}
+	if r.IntN(2) == 0 {
+		p.Speculation = &Speculation{Spread: r.Float64() * 0.5}
+		a := 1.0
+		for range 1 + r.IntN(4) {
+			a *= r.Float64()
+			p.Speculation.Accept = append(p.Speculation.Accept, a)
+		}
+	}
+	p.Limits = Limits{MaxBatchedTokens: p.verify() + r.IntN(500), MaxSeqs: r.IntN(20), KVPerSeqTokens: r.IntN(50)}
+	if r.IntN(2) == 0 {
+		p.Limits.KVTokens = p.MaxModelLen + p.Limits.KVPerSeqTokens + r.IntN(5000)
+	}
+	p.FirstVisibleToken = r.IntN(20)
+	if r.IntN(3) == 0 {
+		p.PrefixCache = &PrefixCache{BlockTokens: 1 + r.IntN(32), CapacityTokens: 32 + r.IntN(2000)}
+	}
+	p.Noise = Noise{StepCV: r.Float64() * 0.3, StartCV: r.Float64() * 0.1}
+	return p
+}
+
+type action struct {
+	at     time.Duration
+	cancel bool
+	job    Job
+}
+
+func randomLoad(r *rand.Rand, p *Profile) (load []action) {
+	var now time.Duration
+	for id := range uint64(1 + r.IntN(60)) {
+		if r.IntN(3) > 0 {
+			now += time.Duration(r.IntN(200)) * time.Millisecond
+		}
+		if id > 0 && r.IntN(8) == 0 {
+			load = append(load, action{at: now, cancel: true, job: Job{ID: uint64(r.IntN(int(id)))}})
+		}
+		in := 1 + r.IntN(p.MaxModelLen-1)
+		j := Job{ID: id, Input: in, Output: 1 + r.IntN(min(400, p.MaxModelLen-in))}
+		if p.PrefixCache != nil {
+			ids := make([]int, in)
+			ids[r.IntN(in)] = r.IntN(3)
+			j.Prefix = PrefixHashes(ids, p.PrefixCache.BlockTokens)
+		}
+		load = append(load, action{at: now, job: j})
+	}
+	return load
+}
+
+// play runs a load. With stops it also calls Advance at other times, which
+// must change nothing.
+func play(t *testing.T, e *Engine, load []action, stops *rand.Rand) (all []Emission, cancelled map[uint64]bool) {
+	t.Helper()
+	cancelled = make(map[uint64]bool)
+	var now time.Duration
+	advance := func(to time.Duration) (next time.Duration, busy bool) {
+		now = to
+		emitted, next, busy := e.Advance(to)
+		for _, m := range emitted {
+			times := *m.Times
+			if m.Times = nil; m.Last { // before it, they depend on how far one Advance went
+				m.Times = &times
+			}
+			all = append(all, m)
+			if m.At > to {
+				t.Errorf("an emission at %v was told at %v", m.At, to)
+			}
+		}
+		if busy && next <= to {
+			t.Fatalf("Advance(%v) asks for %v", to, next)
+		}
+		return next, busy
+	}
+	for _, a := range load {
+		for stops != nil && now < a.at && stops.IntN(4) > 0 {
+			advance(now + time.Duration(stops.Int64N(int64(a.at-now))+1))
+		}
+		if stops != nil || a.cancel {
+			// A cancellation is of what is in flight at its time.
+			_, _ = advance(a.at)
+		}
+		if a.cancel {
+			if e.Cancel(a.job.ID) {
+				cancelled[a.job.ID] = true
+			}
+			continue
+		}
+		if err := e.Submit(a.at, a.job); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for next, busy := advance(now); busy; {
+		next, busy = advance(next)
+	}
+	return all, cancelled
+}
+
+func TestEngineProperties(t *testing.T) {
+	for seed := range uint64(150) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		p := randomProfile(r)
+		if err := p.Validate(); err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		load := randomLoad(r, p)
+		e := NewEngine(p, int64(seed))
+		all, cancelled := play(t, e, load, rand.New(rand.NewPCG(seed, 2)))
+
+		jobs := make(map[uint64]Job)
+		order := []uint64{}
+		for _, a := range load {
+			if !a.cancel {
+				jobs[a.job.ID] = a.job
+				order = append(order, a.job.ID)
+			}
+		}
+		made := make(map[uint64]int)
+		done := make(map[uint64]Times)
+		var last time.Duration
+		for _, m := range all {
+			made[m.ID] += m.Tokens
+			_, over := done[m.ID]
+			if m.Tokens < 1 || made[m.ID] != m.Total || over || m.At < last {
+				t.Fatalf("seed %d: emission %+v after %d tokens at %v", seed, m, made[m.ID], last)
+			}
+			last = m.At
+			if m.Last {
+				done[m.ID] = *m.Times
+			}
+		}
+		total := 0
+		var scheduled time.Duration
+		for _, id := range order {
+			if cancelled[id] {
+				continue
+			}
+			d, ok := done[id]
+			if !ok || made[id] != jobs[id].Output {
+				t.Fatalf("seed %d: job %d emitted %d of %d tokens, finished %v", seed, id, made[id], jobs[id].Output, ok)
+			}
+			total += made[id]
+			times := []time.Duration{0, d.Submitted, d.Queued, d.Scheduled, d.Prefilled, d.First, d.Finished}
+			if !slices.IsSorted(times) || d.Scheduled == d.Prefilled {
+				t.Fatalf("seed %d: job %d: times %+v are out of order", seed, id, d)
+			}
+			if d.Scheduled < scheduled {
+				t.Fatalf("seed %d: job %d overtook another one", seed, id)
+			}
+			scheduled = d.Scheduled
+			if d.Cached >= jobs[id].Input {
+				t.Fatalf("seed %d: job %d: all %d prompt tokens from the cache", seed, id, d.Cached)
+			}
+		}
+		s := e.State(last)
+		if len(cancelled) == 0 && s.OutputTokens != total {
+			t.Fatalf("seed %d: %d tokens counted, %d emitted", seed, s.OutputTokens, total)
+		}
+		if limit := p.Limits.KVTokens; limit > 0 && s.PeakKV > limit {
+			t.Fatalf("seed %d: %d KV tokens reserved of %d", seed, s.PeakKV, limit)
+		}
+		if p.Policy == Mixed && s.PeakBatchTokens > p.Limits.MaxBatchedTokens {
+			t.Fatalf("seed %d: a step of %d tokens, budget %d", seed, s.PeakBatchTokens, p.Limits.MaxBatchedTokens)
+		}
+		if e.kv != 0 || e.resident != 0 || s.Running+s.Waiting+len(e.jobs) != 0 {
+			t.Fatalf("seed %d: the idle engine holds %d KV, %d resident tokens, %d jobs", seed, e.kv, e.resident, len(e.jobs))
+		}
+
+		// The same seed is the same run, however often it is asked.
+		again, _ := play(t, NewEngine(p, int64(seed)), load, nil)
+		same := slices.EqualFunc(all, again, func(a, b Emission) bool {
+			if a.Last && b.Last && *a.Times != *b.Times {
+				return false
+			}
+			a.Times, b.Times = nil, nil
+			return a == b
+		})
+		if !same {
+			t.Fatalf("seed %d: a second run differs", seed)
+		}
+	}
+}
+
+func TestSeedsDiffer(t *testing.T) {
+	p := plain()
+	p.Noise.StepCV = 0.1
+	run := func(seed int64) time.Duration {
+		e := NewEngine(p, seed)
+		submit(t, e, 0, Job{Input: 10, Output: 10})
+		all := drain(e)
+		return all[len(all)-1].At
+	}
+	if run(1) == run(2) {
+		t.Error("two seeds gave the same noise")
+	}
+}
+
+// Noise has mean 1 and the spread it says; acceptance the shares it says.
+func TestRandomnessIsCalibrated(t *testing.T) {
+	const n = 100_000
+	p := plain()
+	p.Noise.StepCV = 0.2
+	p.OverheadMS, p.MaxModelLen = 0, 2*n
+	p.Speculation = &Speculation{Accept: []float64{0.8, 0.6, 0.3}, Spread: 0.2}
+	e := NewEngine(p, 3)
+	const jobs = 100
+	submitted := 0
+	var steps []float64
+	var now time.Duration
+	for submitted < jobs {
+		submit(t, e, now, Job{ID: uint64(submitted), Input: 1, Output: n / jobs})
+		submitted++
+		before := now
+		for busy := true; busy; {
+			var next time.Duration
+			_, next, busy = e.Advance(now)
+			if busy {
+				if before != now {
+					steps = append(steps, float64(next-now)/1e7)
+				}
+				before, now = now, next
+			}
+		}
+	}
+	mean, square := 0.0, 0.0
+	for _, s := range steps {
+		mean += s
+		square += s * s
+	}
+	mean /= float64(len(steps))
+	cv := math.Sqrt(square/float64(len(steps))-mean*mean) / mean
+	// About 35,000 steps: the mean's standard error is 0.2/√35000 = 0.001.
+	if math.Abs(mean-1) > 0.005 || math.Abs(cv-0.2) > 0.005 {
+		t.Errorf("step factor: mean %.4f, cv %.4f, want 1 and 0.2", mean, cv)
+	}
+	s := e.State(now)
+	for i, want := range p.Speculation.Accept {
+		// 100 requests, each off by up to ±20% of 2.7 tokens a step: the first
+		// position is cut at 1, so a little below.
+		if got := float64(s.AcceptedAt[i]) / float64(s.Drafts); math.Abs(got-want) > 0.06 {
+			t.Errorf("position %d: accepted in %.3f of the steps, want %.3f", i, got, want)
+		}
+	}
+	if got := s.AcceptedAt[0] + s.AcceptedAt[1] + s.AcceptedAt[2]; got != s.AcceptedTokens || s.DraftTokens != 3*s.Drafts {
+		t.Errorf("counters disagree: %+v", s)
+	}
+}
+
+// closedLoop keeps n requests in flight and returns the mean TTFT and the
+// tokens a second.
+func closedLoop(p *Profile, n, requests, input int, output func() int) (ttft time.Duration, throughput float64) {
+	e := NewEngine(p, 1)
+	var id uint64
+	left, done, tokens := requests, 0, 0
+	send := func(at time.Duration) {
+		if left > 0 {
+			left--
+			id++
+			if err := e.Submit(at, Job{ID: id, Input: input, Output: output()}); err != nil {
+				panic(err)
+			}
+		}
+	}
+	for range n {
+		send(0)
+	}
+	var now, sum time.Duration
+	for done < requests {
+		emitted, next, _ := e.Advance(now)
+		for _, m := range emitted {
+			tokens += m.Tokens
+			if m.Last {
+				done++
+				sum += m.Times.First - m.Times.Submitted
+				send(m.At)
+			}
+		}
+		if len(emitted) > 0 { // what was sent just now may be the next to happen
+			_, next, _ = e.Advance(now)
+		}
+		now = max(now, next)
+	}
+	return sum / time.Duration(done), float64(tokens) / now.Seconds()
+}
+
+// Equal lengths keep the slots of a closed loop in phase: all prompts come at
+// once, and each waits for all. A few percent of jitter ends that, at the same
+// throughput.
+func TestLockStep(t *testing.T) {
+	p := plain()
+	p.Prefill.USPerToken, p.OverheadMS = 160, 100
+	p.Decode = DecodeCost{BaseMS: 20, PerSeqMS: 2}
+	p.Limits.MaxBatchedTokens = 16384
+	const n, length = 16, 512
+	fixed, fixedRate := closedLoop(p, n, 10*n, 2048, func() int { return length })
+	r := rand.New(rand.NewPCG(1, 2))
+	jittered, jitteredRate := closedLoop(p, n, 10*n, 2048, func() int { return length - length/20 + r.IntN(length/10+1) })
+	t.Logf("TTFT %v fixed, %v jittered; %.1f and %.1f tok/s", fixed, jittered, fixedRate, jitteredRate)
+	if jittered > fixed*7/10 {
+		t.Errorf("TTFT %v with ±5%% jitter, %v without: the slots are not in phase", jittered, fixed)
+	}
+	if math.Abs(jitteredRate/fixedRate-1) > 0.05 {
+		t.Errorf("throughput %.1f tok/s with jitter, %.1f without", jitteredRate, fixedRate)
+	}
+}
+
+// BenchmarkEngineHour is an hour of 64 streams on an engine with everything
+// on, about 50 tok/s each.
+func BenchmarkEngineHour(b *testing.B) {
+	p := DefaultProfile()
+	p.Limits.MaxSeqs = 64
+	p.Decode = DecodeCost{BaseMS: 12, PerSeqMS: 0.1, PerKtokenMS: 0.02, PerKtokenLongestMS: 0.01, MoEMS: 3, MoEActiveShare: 0.05}
+	b.ReportAllocs()
+	for b.Loop() {
+		e := NewEngine(p, 1)
+		var id uint64
+		send := func(at time.Duration) {
+			id++
+			if err := e.Submit(at, Job{ID: id, Input: 500, Output: 250 + int(id%17)}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		for range 64 {
+			send(0)
+		}
+		tokens := 0
+		for now := time.Duration(0); now < time.Hour; {
+			emitted, next, _ := e.Advance(now)
+			for i := range emitted {
+				tokens += emitted[i].Tokens
+				if emitted[i].Last {
+					send(now)
+				}
+			}
+			now = max(now+1, next)
+		}
+		b.ReportMetric(float64(tokens), "tokens/hour")
+	}
+}

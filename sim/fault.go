@@ -1,0 +1,168 @@
+package sim
+
+import (
+	"net/http"
+	"time"
+)
+
+// Fault is one thing that a server or a network can do wrong.
+type Fault struct {
+	Name string
+	Doc  string // one line; what the rule's tokens, delay and text mean to it
+
+	apply func(fx *effect, r *Rule)
+}
+
+// Faults lists all scripted faults, in the order of the documentation. They
+// combine: two rules that hit the same request both apply.
+func Faults() []Fault { return append([]Fault(nil), faults...) }
+
+// effect is what a request's faults add up to. The zero value is a faultless
+// answer.
+type effect struct {
+	// before the answer
+	status   int
+	message  string
+	redirect bool
+	hang     bool
+	die      bool
+	strict   bool // unknown request fields are refused
+	truncate int  // prompt tokens; 0: not
+
+	// the connection
+	close      bool // says Connection: close
+	closeAfter bool // does not say it
+	bytewise   bool
+	gzip       bool
+
+	// the stream as a whole
+	notSSE      bool
+	empty       bool
+	lateHeaders bool
+	earlyRole   bool
+	late        time.Duration // before the request reaches the engine
+	crlf        bool
+	bom         bool
+	noSpace     bool
+	comments    bool
+
+	// its chunks
+	perChunk   int
+	key        string // instead of "content"
+	keyTokens  int    // for that many tokens
+	toolCall   bool
+	padding    int // bytes in the first token-bearing chunk
+	text       string
+	model      string
+	emptyDelta bool
+
+	// its end
+	errorEvent  bool
+	errorLegacy bool
+	cut         bool // the connection breaks
+	noFinish    bool // the stream ends in order, without finish_reason and all after it
+	hold        bool // nothing more comes
+	trickle     time.Duration
+	after       int // tokens before the errors above
+	stopAfter   int // early end of sequence; 0: not
+	noDone      bool
+
+	// its usage
+	noUsage       bool
+	usageNull     bool
+	usageZero     bool
+	usageInFinish bool
+	cachedAll     bool
+}
+
+// breaks reports whether the stream ends in another way than it should.
+func (fx *effect) breaks() bool {
+	return fx.errorEvent || fx.errorLegacy || fx.cut || fx.noFinish || fx.hold || fx.trickle > 0
+}
+
+// hostile is text that breaks naive readers: invalid UTF-8, NUL, a colour, a
+// terminal title, a line that CI systems take as a command, markup.
+const hostile = "bad \xff\xfe byte, \x00 NUL, \x1b[31mred\x1b]0;title\x07\n::error file=x::injected\n::set-output name=verdict::pass\n</system-out>]]><b>|`$(x)`"
+
+var faults = []Fault{
+	{"http-500", "answers 500 with an error object; text is its message", statusFault(http.StatusInternalServerError)},
+	{"http-503", "answers 503 with an error object; text is its message", statusFault(http.StatusServiceUnavailable)},
+	{"http-429", "answers 429 with Retry-After: 1; text is the message", statusFault(http.StatusTooManyRequests)},
+	{"http-401", "answers 401; text is the message", statusFault(http.StatusUnauthorized)},
+	{"hostile-error", "answers 500 with invalid UTF-8, NUL, ANSI escapes and CI commands in the message", func(fx *effect, r *Rule) {
+		fx.status, fx.message = http.StatusInternalServerError, or(r.Text, hostile)
+	}},
+	{"loading", "answers 503 on /health and completions for delay (1s) after the start", func(*effect, *Rule) {}},
+	{"redirect", "answers 307 to the same path with ?redirected=1, which works", func(fx *effect, _ *Rule) { fx.redirect = true }},
+	{"hang", "accepts the request and never answers", func(fx *effect, _ *Rule) { fx.hang = true }},
+	{"die", "closes the listener and every connection at this request; from=N lets N live", func(fx *effect, _ *Rule) { fx.die = true }},
+	{"reject-unknown", "answers 422 to request fields that are not OpenAI's", func(fx *effect, _ *Rule) { fx.strict = true }},
+	{"truncate-prompt", "cuts prompts to tokens (64) without a word, except in prompt_tokens", func(fx *effect, r *Rule) { fx.truncate = or(r.Tokens, 64) }},
+
+	{"conn-close", "closes the connection after every answer, and says so", func(fx *effect, _ *Rule) { fx.close = true }},
+	{"close-after", "promises keep-alive and closes the connection after a complete answer; not behind a foreign http.Server", func(fx *effect, _ *Rule) { fx.closeAfter = true }},
+	{"byte-by-byte", "writes and flushes every byte alone", func(fx *effect, _ *Rule) { fx.bytewise = true }},
+	{"gzip", "compresses the answer if the client accepts it, flushing each chunk", func(fx *effect, _ *Rule) { fx.gzip = true }},
+
+	{"not-sse", "answers a streaming request with one JSON object", func(fx *effect, _ *Rule) { fx.notSSE = true }},
+	{"empty-stream", "ends the stream before its first event", func(fx *effect, _ *Rule) { fx.empty = true }},
+	{"late-headers", "sends the status line only with the first token", func(fx *effect, _ *Rule) { fx.lateHeaders = true }},
+	{"early-role", "sends the role-only chunk at once and keeps the request for delay (0s) before it enters the engine", func(fx *effect, r *Rule) {
+		fx.earlyRole, fx.late = true, r.delay(0)
+	}},
+	{"crlf", "ends lines with CR LF", func(fx *effect, _ *Rule) { fx.crlf = true }},
+	{"bom", "begins the stream with a byte order mark", func(fx *effect, _ *Rule) { fx.bom = true }},
+	{"no-space", "writes data: without the space after it", func(fx *effect, _ *Rule) { fx.noSpace = true }},
+	{"comments", "sends a comment before every event", func(fx *effect, _ *Rule) { fx.comments = true }},
+
+	{"multi-token", "puts at least tokens (4) tokens into every chunk, the first included", func(fx *effect, r *Rule) { fx.perChunk = or(r.Tokens, 4) }},
+	{"reasoning", "sends the first tokens (8) tokens as delta.reasoning", func(fx *effect, r *Rule) { fx.key, fx.keyTokens = "reasoning", or(r.Tokens, 8) }},
+	{"reasoning-content", "sends the first tokens (8) tokens as delta.reasoning_content", func(fx *effect, r *Rule) {
+		fx.key, fx.keyTokens = "reasoning_content", or(r.Tokens, 8)
+	}},
+	{"tool-call", "answers with a tool call and no content", func(fx *effect, _ *Rule) { fx.toolCall = true }},
+	{"big-event", "pads the first token's event to 2 MB with a field nobody knows", func(fx *effect, _ *Rule) { fx.padding = 2 << 20 }},
+	{"hostile-text", "answers with terminal escapes and CI commands in the first token", func(fx *effect, r *Rule) { fx.text = or(r.Text, hostile) }},
+	{"hostile-model", "names a model of invalid UTF-8, NUL, ANSI escapes and CI commands in every chunk", func(fx *effect, r *Rule) {
+		fx.model = or(r.Text, hostile)
+	}},
+	{"empty-delta", "sends a delta with empty content before the finish chunk", func(fx *effect, _ *Rule) { fx.emptyDelta = true }},
+
+	{"error-event", `sends data: {"error":{…}} after tokens (3) tokens; text is the message`, func(fx *effect, r *Rule) {
+		fx.errorEvent, fx.after, fx.message = true, or(r.Tokens, 3), or(r.Text, "the engine died")
+	}},
+	{"error-event-legacy", `sends data: {"object":"error",…} after tokens (3) tokens; text is the message`, func(fx *effect, r *Rule) {
+		fx.errorLegacy, fx.after, fx.message = true, or(r.Tokens, 3), or(r.Text, "the engine died")
+	}},
+	{"cut", "breaks the connection after tokens (3) tokens", func(fx *effect, r *Rule) { fx.cut, fx.after = true, or(r.Tokens, 3) }},
+	{"no-finish", "ends the stream in order after tokens (3) tokens, without finish_reason, usage and [DONE]", func(fx *effect, r *Rule) {
+		fx.noFinish, fx.after = true, or(r.Tokens, 3)
+	}},
+	{"never-ends", "sends nothing more after tokens (3) tokens and keeps the connection", func(fx *effect, r *Rule) { fx.hold, fx.after = true, or(r.Tokens, 3) }},
+	{"trickle", "sends one byte of a comment every delay (1m) after tokens (3) tokens, for ever", func(fx *effect, r *Rule) {
+		fx.trickle, fx.after = r.delay(time.Minute), or(r.Tokens, 3)
+	}},
+	{"early-stop", "ends the answer after tokens (3) tokens although more were asked for", func(fx *effect, r *Rule) { fx.stopAfter = or(r.Tokens, 3) }},
+	{"no-done", "leaves [DONE] out", func(fx *effect, _ *Rule) { fx.noDone = true }},
+
+	{"no-usage", "tells no usage anywhere", func(fx *effect, _ *Rule) { fx.noUsage = true }},
+	{"usage-null", `writes "usage":null into every chunk before the real one`, func(fx *effect, _ *Rule) { fx.usageNull = true }},
+	{"usage-zero", "writes a usage of zeros into every chunk before the real one", func(fx *effect, _ *Rule) { fx.usageZero = true }},
+	{"usage-in-finish", "tells the usage in the finish chunk, asked or not", func(fx *effect, _ *Rule) { fx.usageInFinish = true }},
+	{"cached", "says that the whole prompt was cached", func(fx *effect, _ *Rule) { fx.cachedAll = true }},
+}
+
+func statusFault(status int) func(*effect, *Rule) {
+	return func(fx *effect, r *Rule) {
+		fx.status, fx.message = status, or(r.Text, "scripted fault: "+http.StatusText(status))
+	}
+}
+
+// or is v, or other when v is zero.
+func or[T comparable](v, other T) T {
+	var zero T
+	if v == zero {
+		return other
+	}
+	return v
+}

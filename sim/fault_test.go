@@ -1,0 +1,462 @@
+package sim
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// tenTokens asks for a stream of ten; faultless it is a role chunk, ten chunks
+// of one token, a finish chunk, a usage chunk and [DONE].
+var tenTokens = strings.Replace(chat5, `"max_tokens":5`, `"max_tokens":10`, 1)
+
+func count(text, part string) int { return strings.Count(text, part) }
+
+// Every fault does what its line says, on one request that it hits.
+var faultTests = []struct {
+	rule  string
+	check func(t *testing.T, w *world)
+}{
+	{"http-500", statusIs(500, "scripted fault: Internal Server Error")},
+	{"http-503:text=out of luck", statusIs(503, "out of luck")},
+	{"http-401", statusIs(401, "Unauthorized")},
+	{"http-429", func(t *testing.T, w *world) {
+		r, _, err := w.do(pathChat, tenTokens)
+		if err != nil || r.StatusCode != 429 || r.Header.Get("Retry-After") != "1" {
+			t.Errorf("%v, %v", r, err)
+		}
+	}},
+	{"hostile-error", statusIs(500, "\xff\xfe byte, \\u0000 NUL, \\u001b[31mred\\u001b]0;title\\u0007\\n::error file=x::injected")},
+	{"loading:delay=3s", func(t *testing.T, w *world) {
+		for _, path := range []string{"/health", pathChat} {
+			body := map[string]string{pathChat: tenTokens}[path]
+			if r, text, err := w.do(path, body); err != nil || r.StatusCode != 503 {
+				t.Errorf("%s: %v, %v, %s", path, r, err, text)
+			}
+		}
+		time.Sleep(3 * time.Second)
+		w.must("/health", "")
+		w.must(pathChat, tenTokens)
+	}},
+	{"redirect", func(t *testing.T, w *world) {
+		r, text, err := w.do(pathChat, tenTokens) // the client follows
+		if err != nil || r.StatusCode != 200 || r.Request.URL.RawQuery != "redirected=1" || count(text, `"content":" `) != 9 {
+			t.Errorf("%v, %v, %s", r, err, text)
+		}
+	}},
+	{"hang", func(t *testing.T, w *world) {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+		defer cancel()
+		_, err := w.client.Do(w.request(pathChat, tenTokens).WithContext(ctx))
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v, want a time-out after an hour", err)
+		}
+	}},
+	{"die:from=1", func(t *testing.T, w *world) {
+		w.must(pathChat, tenTokens)
+		if _, _, err := w.do(pathChat, tenTokens); err == nil {
+			t.Error("the second request got an answer")
+		}
+		synctest.Wait()
+		if _, _, err := w.do("/health", ""); err == nil {
+			t.Error("the dead server answers")
+		}
+	}},
+	{"reject-unknown", func(t *testing.T, w *world) {
+		if r, text, err := w.do(pathChat, tenTokens); err != nil || r.StatusCode != 422 || !strings.Contains(text, `ignore_eos`) {
+			t.Errorf("%v, %v, %s", r, err, text)
+		}
+		w.must(pathChat, strings.Replace(tenTokens, `"ignore_eos":true`, `"temperature":0`, 1))
+	}},
+	{"truncate-prompt:tokens=6", func(t *testing.T, w *world) {
+		if text := w.must(pathChat, tenTokens); !strings.Contains(text, `"prompt_tokens":6,`) {
+			t.Error(text)
+		}
+	}},
+
+	{"conn-close", func(t *testing.T, w *world) {
+		r, text, err := w.do(pathChat, tenTokens)
+		if err != nil || !r.Close || count(text, "[DONE]") != 1 {
+			t.Errorf("%v, %v, %s", r, err, text)
+		}
+	}},
+	{"close-after", func(t *testing.T, w *world) {
+		c, r := rawRequest(t, w)
+		text, err := io.ReadAll(r)
+		if err != nil || !strings.Contains(string(text), "Keep-Alive: timeout=5, max=100\r\n") ||
+			strings.Contains(string(text), "Connection: close") || !strings.HasSuffix(string(text), "\r\n0\r\n\r\n") {
+			t.Errorf("%v, %q", err, text)
+		}
+		c.Close()
+	}},
+	{"byte-by-byte", func(t *testing.T, w *world) {
+		c, r := rawRequest(t, w)
+		var text strings.Builder
+		buf := make([]byte, 1<<16)
+		for !strings.HasSuffix(text.String(), "\r\n0\r\n\r\n") {
+			n, err := r.Read(buf)
+			text.Write(buf[:n])
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		one := count(text.String(), "\r\n1\r\n")
+		if one < 2000 {
+			t.Errorf("%d chunks of one byte", one)
+		}
+		c.Close()
+	}},
+	{"gzip", func(t *testing.T, w *world) {
+		q := w.request(pathChat, tenTokens)
+		q.Header.Set("Accept-Encoding", "gzip")
+		r, err := w.client.Do(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		z, err := gzip.NewReader(r.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(z)
+		if err != nil || r.Header.Get("Content-Encoding") != "gzip" || count(string(text), "[DONE]") != 1 {
+			t.Errorf("%v, %v, %s", err, r, text)
+		}
+		if text := w.must(pathChat, tenTokens); count(text, "[DONE]") != 1 { // this client does not accept it
+			t.Errorf("%q", text)
+		}
+	}},
+
+	{"not-sse", func(t *testing.T, w *world) {
+		r, text, err := w.do(pathChat, tenTokens)
+		if err != nil || r.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("%v, %v", r, err)
+		}
+		if _, finish, n := answerOf(t, text); finish != "length" || n != 10 {
+			t.Errorf("%q after %d tokens", finish, n)
+		}
+	}},
+	{"empty-stream", func(t *testing.T, w *world) {
+		r, text, err := w.do(pathChat, tenTokens)
+		if err != nil || r.StatusCode != 200 || text != "" {
+			t.Errorf("%v, %v, %q", r, err, text)
+		}
+	}},
+	{"late-headers", func(t *testing.T, w *world) {
+		start := time.Now()
+		r, err := w.client.Do(w.request(pathChat, tenTokens))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Body.Close()
+		if got := time.Since(start); got != 30*time.Millisecond { // the first token
+			t.Errorf("the head came after %v", got)
+		}
+	}},
+	{"early-role:delay=2s", func(t *testing.T, w *world) {
+		start := time.Now()
+		r, err := w.client.Do(w.request(pathChat, tenTokens))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		buf := make([]byte, 1<<16)
+		n, _ := r.Body.Read(buf)
+		if got := time.Since(start); got != 0 || !strings.Contains(string(buf[:n]), `"role":"assistant"`) {
+			t.Errorf("after %v: %s", got, buf[:n])
+		}
+		n, _ = r.Body.Read(buf)
+		if got := time.Since(start); got != 2030*time.Millisecond || !strings.Contains(string(buf[:n]), `"content":"The"`) {
+			t.Errorf("after %v: %s", got, buf[:n])
+		}
+		rest, _ := io.ReadAll(r.Body)
+		if count(string(rest), `"role"`) != 0 {
+			t.Errorf("a second role chunk in %s", rest)
+		}
+	}},
+	{"crlf", streamHas("\r\n\r\n", 14)},
+	{"bom", func(t *testing.T, w *world) {
+		if text := w.must(pathChat, tenTokens); !strings.HasPrefix(text, "\ufeffdata: {") || count(text, "\ufeff") != 1 {
+			t.Errorf("%q", text)
+		}
+	}},
+	{"no-space", streamHas("data:{", 13)},
+	{"comments", streamHas(": keep-alive\n\ndata: ", 14)},
+
+	{"multi-token:tokens=4", func(t *testing.T, w *world) {
+		text := w.must(pathChat, tenTokens)
+		var sizes []int
+		for _, c := range contents(text, "content") {
+			sizes = append(sizes, CountTokens(c))
+		}
+		if diff := cmp.Diff([]int{4, 4, 2}, sizes); diff != "" || !strings.Contains(text, `"completion_tokens":10`) {
+			t.Errorf("tokens in each chunk (-want +got):\n%s", diff)
+		}
+	}},
+	{"reasoning:tokens=3", keyed("reasoning", 3, 7)},
+	{"reasoning-content", keyed("reasoning_content", 8, 2)},
+	{"tool-call", func(t *testing.T, w *world) {
+		text := w.must(pathChat, tenTokens)
+		if len(contents(text, "content")) != 0 || count(text, `"arguments":"`) != 10 || count(text, `"name":"lookup"`) != 1 || count(text, `"finish_reason":"tool_calls"`) != 1 {
+			t.Error(text)
+		}
+	}},
+	{"big-event", func(t *testing.T, w *world) {
+		text := w.must(pathChat, tenTokens)
+		longest := 0
+		for line := range strings.Lines(text) {
+			longest = max(longest, len(line))
+		}
+		if longest < 2<<20 || len(contents(text, "content")) != 10 {
+			t.Errorf("longest line %d bytes, %d chunks", longest, len(contents(text, "content")))
+		}
+	}},
+	{"hostile-text", streamHas(`\u001b]0;title\u0007\n::error file=x::injected`, 1)},
+	{"hostile-model", streamHas("\"model\":\"bad \xff\xfe byte", 13)},
+	{"hostile-model:path=/v1/models,text=a\nb", func(t *testing.T, w *world) {
+		if text := w.must("/v1/models", ""); !strings.Contains(text, `"id":"a\nb"`) {
+			t.Error(text)
+		}
+	}},
+	{"empty-delta", streamHas(`"delta":{"content":""},"logprobs":null,"finish_reason":null,"stop_reason":null}]`, 1)},
+
+	{"error-event:tokens=4,text=boom, really", breaksWith(4, `data: {"error":{"message":"boom, really","type":"InternalServerError","param":null,"code":500}}`+"\n\ndata: [DONE]\n\n", nil)},
+	{"error-event-legacy", breaksWith(3, `data: {"object":"error","message":"the engine died","type":"InternalServerError","param":null,"code":500}`+"\n\ndata: [DONE]\n\n", nil)},
+	{"cut", breaksWith(3, "", io.ErrUnexpectedEOF)},
+	{"no-finish:tokens=99", breaksWith(10, "", nil)},
+	{"never-ends", func(t *testing.T, w *world) { holds(t, w, "") }},
+	{"trickle", func(t *testing.T, w *world) { holds(t, w, strings.Repeat(":", 59)) }},
+	{"early-stop", func(t *testing.T, w *world) {
+		text := w.must(pathChat, tenTokens)
+		if len(contents(text, "content")) != 3 || !strings.Contains(text, `"finish_reason":"stop"`) || !strings.Contains(text, `"completion_tokens":3,`) {
+			t.Error(text)
+		}
+	}},
+	{"no-done", streamHas("[DONE]", 0)},
+
+	{"no-usage", streamHas("usage", 0)},
+	{"usage-null", func(t *testing.T, w *world) {
+		text := w.must(pathChat, tenTokens)
+		if count(text, `"usage":null`) != 12 || count(text, `"completion_tokens":10`) != 1 {
+			t.Error(text)
+		}
+	}},
+	{"usage-zero", func(t *testing.T, w *world) {
+		text := w.must(pathChat, tenTokens)
+		if count(text, `"usage":{"prompt_tokens":0,"total_tokens":0,"completion_tokens":0`) != 12 || count(text, `"completion_tokens":10`) != 1 {
+			t.Error(text)
+		}
+	}},
+	{"usage-in-finish", func(t *testing.T, w *world) {
+		text := w.must(pathChat, strings.Replace(tenTokens, `,"stream_options":{"include_usage":true}`, "", 1))
+		if count(text, `"finish_reason":"length","stop_reason":null}],"usage":{"prompt_tokens":15,`) != 1 || count(text, `"choices":[]`) != 0 {
+			t.Error(text)
+		}
+	}},
+	{"cached", streamHas(`"prompt_tokens":15,"total_tokens":25,"completion_tokens":10,"prompt_tokens_details":{"cached_tokens":15}`, 1)},
+}
+
+func TestFaults(t *testing.T) {
+	tested := make(map[string]bool)
+	for _, test := range faultTests {
+		t.Run(test.rule, func(t *testing.T) {
+			rule, err := ParseRule(test.rule)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tested[rule.Fault] = true
+			synctest.Test(t, func(t *testing.T) {
+				test.check(t, newWorld(t, Options{Faults: Script{rule}}))
+			})
+		})
+	}
+	for _, f := range Faults() {
+		if !tested[f.Name] {
+			t.Errorf("fault %q has no test", f.Name)
+		}
+		if f.Doc == "" || strings.Contains(f.Doc, "\n") {
+			t.Errorf("fault %q needs one line: %q", f.Name, f.Doc)
+		}
+	}
+}
+
+func statusIs(status int, part string) func(*testing.T, *world) {
+	return func(t *testing.T, w *world) {
+		r, text, err := w.do(pathChat, tenTokens)
+		if err != nil || r.StatusCode != status || !strings.Contains(text, part) {
+			t.Errorf("%v, %v, %q; want %d and %q", r, err, text, status, part)
+		}
+		w.must("/health", "") // only completions are hit
+	}
+}
+
+func streamHas(part string, times int) func(*testing.T, *world) {
+	return func(t *testing.T, w *world) {
+		if text := w.must(pathChat, tenTokens); count(text, part) != times {
+			t.Errorf("%q occurs %d times, want %d, in\n%s", part, count(text, part), times, text)
+		}
+	}
+}
+
+// contents lists the non-empty values of one delta field.
+func contents(text, key string) (values []string) {
+	for line := range strings.Lines(text) {
+		_, rest, ok := strings.Cut(line, `"delta":{"`+key+`":"`)
+		if value, _, _ := strings.Cut(rest, `"`); ok && value != "" {
+			values = append(values, value)
+		}
+	}
+	return values
+}
+
+func keyed(key string, reasoning, content int) func(*testing.T, *world) {
+	return func(t *testing.T, w *world) {
+		text := w.must(pathChat, tenTokens)
+		if a, b := len(contents(text, key)), len(contents(text, "content")); a != reasoning || b != content {
+			t.Errorf("%d %s and %d content deltas, want %d and %d", a, key, b, reasoning, content)
+		}
+	}
+}
+
+func breaksWith(tokens int, end string, wantErr error) func(*testing.T, *world) {
+	return func(t *testing.T, w *world) {
+		r, text, err := w.do(pathChat, tenTokens)
+		if r == nil || r.StatusCode != 200 || !errors.Is(err, wantErr) || len(contents(text, "content")) != tokens ||
+			!strings.HasSuffix(text, end) || strings.Contains(text, `"finish_reason":"`) || strings.Contains(text, "usage") {
+			t.Errorf("%v, %v, %s", r, err, text)
+		}
+		time.Sleep(time.Second) // the step under way ends
+		if s := w.server.State(); s.Running != 0 {
+			t.Errorf("the engine goes on: %+v", s)
+		}
+	}
+}
+
+// holds expects three tokens and then only the given bytes within an hour.
+func holds(t *testing.T, w *world, more string) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+	defer cancel()
+	r, err := w.client.Do(w.request(pathChat, tenTokens).WithContext(ctx))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	if !errors.Is(err, context.DeadlineExceeded) || len(contents(string(text), "content")) != 3 || !strings.HasSuffix(string(text), "}\n\n"+more) {
+		t.Errorf("%v, %s", err, text)
+	}
+}
+
+// rawRequest sends a request on a connection of its own, to be read raw.
+func rawRequest(t *testing.T, w *world) (io.Closer, io.Reader) {
+	t.Helper()
+	c, err := w.client.Transport.(*http.Transport).DialContext(context.Background(), "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.request(pathChat, tenTokens).Write(c); err != nil {
+		t.Fatal(err)
+	}
+	return c, c
+}
+
+func TestWhichRequestsAreHit(t *testing.T) {
+	hits := func(rule string, path string, n int) string {
+		t.Helper()
+		r, err := ParseRule(rule)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := newDirector(Script{r}, 1)
+		var b strings.Builder
+		for range n {
+			b.WriteByte(".x"[min(1, d.next(path).status)])
+		}
+		return b.String()
+	}
+	for _, test := range []struct{ rule, path, want string }{
+		{"http-500", pathChat, "xxxxxxxxxx"},
+		{"http-500", "/health", ".........."},
+		{"http-500:path=/health", "/health", "xxxxxxxxxx"},
+		{"http-500:path=/health", pathChat, ".........."},
+		{"http-500:from=3,to=5", pathChat, "...xx....."},
+		{"http-500:every=3", pathCompletions, "x..x..x..x"},
+		{"http-500:from=1,every=4", pathChat, ".x...x...x"},
+	} {
+		if got := hits(test.rule, test.path, 10); got != test.want {
+			t.Errorf("%s on %s hits %s, want %s", test.rule, test.path, got, test.want)
+		}
+	}
+	// 10,000 draws of 0.3: standard error 46.
+	got := hits("http-500:share=0.3", pathChat, 10_000)
+	if n := count(got, "x"); n < 2800 || n > 3200 {
+		t.Errorf("a share of 0.3 hit %d of 10000", n)
+	}
+	if again := hits("http-500:share=0.3", pathChat, 10_000); again != got {
+		t.Error("the same seed hit others")
+	}
+}
+
+func TestFaultsCombine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{Faults: Script{{Fault: "error-event"}, {Fault: "no-space"}, {Fault: "no-done"}}})
+		_, text, err := w.do(pathChat, tenTokens)
+		if err != nil || !strings.HasSuffix(text, "\n\n"+`data:{"error":{"message":"the engine died","type":"InternalServerError","param":null,"code":500}}`+"\n\n") {
+			t.Errorf("%v, %s", err, text)
+		}
+	})
+}
+
+func TestRulesThatAreWrong(t *testing.T) {
+	for _, test := range []struct{ rule, want string }{
+		{"htp-500", `unknown fault "htp-500", did you mean "http-500"?`},
+		{"http-500:evry=2", `unknown key "evry", did you mean "every"?`},
+		{"http-500:every=two", "every: "},
+		{"http-500:share=1.5", "share must be in [0, 1]"},
+		{"http-500:share=NaN", "share must be in [0, 1]"},
+		{"http-500:from=3,to=3", "to must be above from"},
+		{"http-500:tokens=-1", "must not be negative"},
+		{"http-500:delay=-1s", "delay must be"},
+		{"http-500:path=health", "a path begins with /"},
+		{"", `unknown fault ""`},
+	} {
+		if _, err := ParseRule(test.rule); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("ParseRule(%q): %v, want %q", test.rule, err, test.want)
+		}
+	}
+	if _, err := New(Options{Faults: Script{{Fault: "x"}}}); err == nil {
+		t.Error("New took an unknown fault")
+	}
+}
+
+// Faults that break a stream break an answer in one piece, too.
+func TestFaultsWithoutAStream(t *testing.T) {
+	body := strings.Replace(tenTokens, `"stream":true,"stream_options":{"include_usage":true}`, `"stream":false`, 1)
+	for fault, want := range map[string]string{
+		"error-event": `{"error":{"message":"the engine died"`,
+		"cut":         "EOF",
+		"no-finish":   `"finish_reason":null`,
+		"no-usage":    `"finish_reason":"length","stop_reason":null}]}`,
+		"never-ends":  "deadline",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, Options{Faults: Script{{Fault: fault}}})
+			w.client.Timeout = time.Hour
+			_, text, err := w.do(pathChat, body)
+			if err != nil {
+				text = err.Error()
+			}
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: %s, want %q", fault, text, want)
+			}
+		})
+	}
+}

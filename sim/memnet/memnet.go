@@ -1,0 +1,264 @@
+// Package memnet is a network in memory: a listener and buffered connections
+// that a server and a client share without a socket. Inside a testing/synctest
+// bubble, where a real socket would hang, everything that waits on it is
+// durably blocked, so the bubble's clock runs on. All parts of one network
+// must be made in the same bubble.
+//
+// It stands in for loopback, not for a network: no latency, no loss, nothing
+// reordered, and how writes are cut into reads is the reader's doing.
+package memnet
+
+import (
+	"context"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// What a kernel would say: callers test for these with errors.Is.
+var (
+	errRefused error = syscall.ECONNREFUSED
+	errBroken  error = syscall.EPIPE
+)
+
+// window is how many bytes one direction holds before a write blocks, as a
+// socket's buffers do.
+const window = 256 << 10
+
+// Listener is a net.Listener that is dialled in memory.
+type Listener struct {
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+// Listen returns a listener.
+func Listen() *Listener {
+	return &Listener{conns: make(chan net.Conn), done: make(chan struct{})}
+}
+
+// Accept implements net.Listener.
+func (l *Listener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener. Connections live on.
+func (l *Listener) Close() error {
+	l.once.Do(func() { close(l.done) })
+	return nil
+}
+
+// Addr implements net.Listener. The name resolves to nothing: only this
+// listener's DialContext reaches it.
+func (l *Listener) Addr() net.Addr { return addr{} }
+
+type addr struct{}
+
+func (addr) Network() string { return "memory" }
+func (addr) String() string  { return "memory.test:80" }
+
+// DialContext connects to the listener, whatever the address: it fits
+// http.Transport.DialContext. Once the listener is closed it fails as a
+// refused connection does.
+func (l *Listener) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
+	client, server := Pipe()
+	refused := &net.OpError{Op: "dial", Net: "memory", Addr: addr{}, Err: os.NewSyscallError("connect", errRefused)}
+	select {
+	case <-l.done:
+		return nil, refused
+	default:
+	}
+	select {
+	case l.conns <- server:
+		return client, nil
+	case <-l.done:
+		return nil, refused
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Pipe returns the two ends of one connection. Unlike net.Pipe's it is
+// buffered: a write waits for the reader only when the window is full.
+func Pipe() (net.Conn, net.Conn) {
+	a, b := newHalf(), newHalf()
+	return &conn{in: a, out: b}, &conn{in: b, out: a}
+}
+
+// conn reads from one half and writes to the other.
+type conn struct{ in, out *half }
+
+func (c *conn) Read(b []byte) (int, error)  { return c.in.read(b) }
+func (c *conn) Write(b []byte) (int, error) { return c.out.write(b) }
+
+// Close ends both directions: the peer reads what is buffered, then io.EOF,
+// and cannot write.
+func (c *conn) Close() error {
+	c.out.closeWrite()
+	c.in.closeRead()
+	return nil
+}
+
+// CloseWrite tells the peer that nothing more comes.
+func (c *conn) CloseWrite() error {
+	c.out.closeWrite()
+	return nil
+}
+
+func (c *conn) LocalAddr() net.Addr  { return addr{} }
+func (c *conn) RemoteAddr() net.Addr { return addr{} }
+
+func (c *conn) SetDeadline(t time.Time) error {
+	c.in.reading.set(c.in, t)
+	c.out.writing.set(c.out, t)
+	return nil
+}
+
+func (c *conn) SetReadDeadline(t time.Time) error {
+	c.in.reading.set(c.in, t)
+	return nil
+}
+
+func (c *conn) SetWriteDeadline(t time.Time) error {
+	c.out.writing.set(c.out, t)
+	return nil
+}
+
+// half is one direction.
+type half struct {
+	mu      sync.Mutex
+	changed *sync.Cond // anything below did
+	data    []byte
+	start   int  // data[:start] is read
+	ended   bool // the writer is done
+	gone    bool // the reader is
+
+	reading, writing deadline
+}
+
+func newHalf() *half {
+	h := new(half)
+	h.changed = sync.NewCond(&h.mu)
+	return h
+}
+
+func (h *half) read(b []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for {
+		switch {
+		case h.gone:
+			return 0, net.ErrClosed
+		case h.reading.expired:
+			return 0, os.ErrDeadlineExceeded
+		case len(b) == 0:
+			return 0, nil
+		case len(h.data) > h.start:
+			n := copy(b, h.data[h.start:])
+			h.start += n
+			if h.start == len(h.data) {
+				h.data, h.start = h.data[:0], 0
+			}
+			h.changed.Broadcast()
+			return n, nil
+		case h.ended:
+			return 0, io.EOF
+		}
+		h.changed.Wait()
+	}
+}
+
+func (h *half) write(b []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	written := 0
+	for {
+		room := window - (len(h.data) - h.start)
+		switch {
+		case h.ended:
+			return written, net.ErrClosed
+		case h.gone:
+			return written, errBroken
+		case h.writing.expired:
+			return written, os.ErrDeadlineExceeded
+		case len(b) == 0:
+			return written, nil
+		case room > 0:
+			if h.start > 0 && len(h.data)+len(b) > cap(h.data) {
+				h.data = h.data[:copy(h.data, h.data[h.start:])]
+				h.start = 0
+			}
+			n := min(room, len(b))
+			h.data = append(h.data, b[:n]...)
+			b, written = b[n:], written+n
+			h.changed.Broadcast()
+			continue
+		}
+		h.changed.Wait()
+	}
+}
+
+func (h *half) closeWrite() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ended = true
+	h.writing.stop()
+	h.changed.Broadcast()
+}
+
+func (h *half) closeRead() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.gone = true
+	h.reading.stop()
+	h.changed.Broadcast()
+}
+
+// deadline is a time after which a read or a write fails.
+type deadline struct {
+	timer   *time.Timer
+	expired bool
+	changes int // counts changes: a timer that fires late must not undo a newer one
+}
+
+// set changes the deadline of h; the zero time is none.
+func (d *deadline) set(h *half, t time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	d.stop()
+	d.changes++
+	d.expired = false
+	if t.IsZero() {
+		return
+	}
+	wait := time.Until(t)
+	if wait <= 0 {
+		d.expired = true
+		h.changed.Broadcast()
+		return
+	}
+	change := d.changes
+	d.timer = time.AfterFunc(wait, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if d.changes == change {
+			d.expired = true
+			h.changed.Broadcast()
+		}
+	})
+}
+
+func (d *deadline) stop() {
+	if d.timer != nil {
+		d.timer.Stop()
+		d.timer = nil
+	}
+}

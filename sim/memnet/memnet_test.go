@@ -1,0 +1,110 @@
+package memnet
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestPipeKeepsBytesAndOrder(t *testing.T) {
+	a, b := Pipe()
+	want := bytes.Repeat([]byte("0123456789"), window/4) // 2.5 windows: writes must wait for reads
+	go func() {
+		for rest := want; len(rest) > 0; {
+			n := min(len(rest), 7919)
+			a.Write(rest[:n])
+			rest = rest[n:]
+		}
+		a.Close()
+	}()
+	got, err := io.ReadAll(b)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("read %d bytes, %v; want %d", len(got), err, len(want))
+	}
+	if _, err := b.Write([]byte("x")); !errors.Is(err, syscall.EPIPE) {
+		t.Errorf("write to a closed peer: %v, want EPIPE", err)
+	}
+	if _, err := a.Read(make([]byte, 1)); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("read after Close: %v, want ErrClosed", err)
+	}
+}
+
+func TestDeadlines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := Pipe()
+		defer a.Close()
+		defer b.Close()
+		start := time.Now()
+		b.SetReadDeadline(start.Add(time.Hour))
+		if _, err := b.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("read: %v, want a deadline error", err)
+		}
+		if got := time.Since(start); got != time.Hour {
+			t.Errorf("the read ended after %v, want 1h", got)
+		}
+		b.SetReadDeadline(time.Time{}) // a passed deadline can be lifted
+		a.Write([]byte("x"))
+		if n, err := b.Read(make([]byte, 1)); n != 1 || err != nil {
+			t.Errorf("read after the deadline was lifted: %d, %v", n, err)
+		}
+		a.SetWriteDeadline(time.Now().Add(time.Second))
+		if n, err := a.Write(make([]byte, 2*window)); n != window || !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("write to nobody: %d, %v; want %d and a deadline error", n, err, window)
+		}
+		b.SetReadDeadline(time.Now().Add(-1)) // how net/http stops a read in the background
+		if _, err := b.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("read past its deadline: %v", err)
+		}
+	})
+}
+
+func TestRefused(t *testing.T) {
+	l := Listen()
+	l.Close()
+	if _, err := l.DialContext(context.Background(), "", ""); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("dial: %v, want a refused connection", err)
+	}
+	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("accept: %v, want ErrClosed", err)
+	}
+}
+
+// A client's and a server's net/http meet in a bubble; an hour passes at once.
+func TestHTTPInABubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := Listen()
+		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			time.Sleep(time.Hour)
+			w.Write(body)
+		})}
+		go server.Serve(l)
+		transport := &http.Transport{DialContext: l.DialContext}
+		client := &http.Client{Transport: transport}
+		start := time.Now()
+		for range 3 { // the connection is reused
+			r, err := client.Post("http://"+l.Addr().String(), "text/plain", bytes.NewReader([]byte("hello")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(r.Body)
+			r.Body.Close()
+			if string(got) != "hello" || err != nil {
+				t.Errorf("answer %q, %v", got, err)
+			}
+		}
+		if got := time.Since(start); got != 3*time.Hour {
+			t.Errorf("three answers took %v, want 3h", got)
+		}
+		transport.CloseIdleConnections()
+		server.Close()
+	})
+}

@@ -1,0 +1,147 @@
+package sim
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// metrics are what /metrics shows beside the engine's own counters, under
+// vLLM's names. Times are the engine's: when a step ended, not when its bytes
+// were written.
+type metrics struct {
+	ttft, itl, tpot, e2e           *histogram
+	queue, prefill, decode, inside *histogram
+	finished                       map[string]int // by finish reason
+}
+
+// The bounds are vLLM's (vllm/v1/metrics/loggers.py): whoever reads its
+// histograms reads these.
+var (
+	firstBounds   = []float64{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560}
+	tokenBounds   = []float64{0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}
+	requestBounds = []float64{0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680}
+)
+
+func newMetrics() *metrics {
+	return &metrics{
+		ttft: newHistogram(firstBounds), itl: newHistogram(tokenBounds), tpot: newHistogram(tokenBounds),
+		e2e: newHistogram(requestBounds), queue: newHistogram(requestBounds), prefill: newHistogram(requestBounds),
+		decode: newHistogram(requestBounds), inside: newHistogram(requestBounds),
+		finished: make(map[string]int),
+	}
+}
+
+// emission notes what a step made of one request.
+func (m *metrics) emission(e *Emission, r *run) {
+	t := e.Times
+	if e.Total == e.Tokens {
+		m.ttft.add(t.First - t.Submitted)
+	} else {
+		m.itl.add(e.At - r.last)
+	}
+	r.last = e.At
+	if !e.Last {
+		return
+	}
+	m.finished[r.finish]++
+	m.e2e.add(t.Finished - t.Submitted)
+	m.queue.add(t.Scheduled - t.Queued)
+	m.prefill.add(t.Prefilled - t.Scheduled)
+	m.decode.add(t.Finished - t.Prefilled)
+	m.inside.add(t.Finished - t.Scheduled)
+	if e.Total > 1 {
+		m.tpot.add((t.Finished - t.Prefilled) / time.Duration(e.Total-1))
+	}
+}
+
+// page is the Prometheus text of everything.
+func (m *metrics) page(model string, s State) []byte {
+	p := page{labels: fmt.Sprintf(`engine="0",model_name="%s"`, labelEscapes.Replace(model))}
+	p.one("num_requests_running", "gauge", "Number of requests in model execution batches.", float64(s.Running))
+	p.one("num_requests_waiting", "gauge", "Number of requests waiting to be processed.", float64(s.Waiting))
+	p.one("kv_cache_usage_perc", "gauge", "KV-cache usage. 1 means 100 percent usage.", s.KV)
+	p.one("num_preemptions_total", "counter", "Cumulative number of preemptions from the engine.", 0) // the model never preempts
+	p.one("prompt_tokens_total", "counter", "Number of prefill tokens processed.", float64(s.PromptTokens))
+	p.one("generation_tokens_total", "counter", "Number of generation tokens processed.", float64(s.OutputTokens))
+	p.one("prefix_cache_queries_total", "counter", "Prefix cache queries, in tokens.", float64(s.CacheQueries))
+	p.one("prefix_cache_hits_total", "counter", "Prefix cache hits, in tokens.", float64(s.CacheHits))
+	if len(s.AcceptedAt) > 0 {
+		p.one("spec_decode_num_drafts_total", "counter", "Number of speculative decoding drafts.", float64(s.Drafts))
+		p.one("spec_decode_num_draft_tokens_total", "counter", "Number of draft tokens.", float64(s.DraftTokens))
+		p.one("spec_decode_num_accepted_tokens_total", "counter", "Number of accepted tokens.", float64(s.AcceptedTokens))
+		p.head("spec_decode_num_accepted_tokens_per_pos_total", "counter", "Accepted tokens per draft position.")
+		for i, n := range s.AcceptedAt {
+			p.line("spec_decode_num_accepted_tokens_per_pos_total", fmt.Sprintf(`,position="%d"`, i), float64(n))
+		}
+	}
+	p.head("request_success_total", "counter", "Count of successfully processed requests.")
+	for _, reason := range []string{"stop", "length", "abort"} {
+		p.line("request_success_total", fmt.Sprintf(`,finished_reason="%s"`, reason), float64(m.finished[reason]))
+	}
+	p.histogram("time_to_first_token_seconds", "Histogram of time to first token in seconds.", m.ttft)
+	p.histogram("inter_token_latency_seconds", "Histogram of inter-token latency in seconds.", m.itl)
+	p.histogram("request_time_per_output_token_seconds", "Histogram of time_per_output_token_seconds per request.", m.tpot)
+	p.histogram("e2e_request_latency_seconds", "Histogram of e2e request latency in seconds.", m.e2e)
+	p.histogram("request_queue_time_seconds", "Histogram of time spent in WAITING phase for request.", m.queue)
+	p.histogram("request_prefill_time_seconds", "Histogram of time spent in PREFILL phase for request.", m.prefill)
+	p.histogram("request_decode_time_seconds", "Histogram of time spent in DECODE phase for request.", m.decode)
+	p.histogram("request_inference_time_seconds", "Histogram of time spent in RUNNING phase for request.", m.inside)
+	return p.text.Bytes()
+}
+
+var labelEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+
+type page struct {
+	text   bytes.Buffer
+	labels string
+}
+
+func (p *page) head(name, kind, help string) {
+	fmt.Fprintf(&p.text, "# HELP vllm:%s %s\n# TYPE vllm:%s %s\n", name, help, name, kind)
+}
+
+func (p *page) line(name, labels string, v float64) {
+	fmt.Fprintf(&p.text, "vllm:%s{%s%s} %s\n", name, p.labels, labels, strconv.FormatFloat(v, 'g', -1, 64))
+}
+
+func (p *page) one(name, kind, help string, v float64) {
+	p.head(name, kind, help)
+	p.line(name, "", v)
+}
+
+func (p *page) histogram(name, help string, h *histogram) {
+	p.head(name, "histogram", help)
+	n := 0
+	for i, c := range h.counts {
+		n += c
+		bound := "+Inf"
+		if i < len(h.bounds) {
+			bound = strconv.FormatFloat(h.bounds[i], 'g', -1, 64)
+		}
+		p.line(name+"_bucket", `,le="`+bound+`"`, float64(n))
+	}
+	p.line(name+"_sum", "", h.sum)
+	p.line(name+"_count", "", float64(n))
+}
+
+// histogram counts seconds.
+type histogram struct {
+	bounds []float64 // upper, inclusive, ascending
+	counts []int     // one more: above the last
+	sum    float64
+}
+
+func newHistogram(bounds []float64) *histogram {
+	return &histogram{bounds: bounds, counts: make([]int, len(bounds)+1)}
+}
+
+func (h *histogram) add(d time.Duration) {
+	v := d.Seconds()
+	i, _ := slices.BinarySearch(h.bounds, v)
+	h.counts[i]++
+	h.sum += v
+}

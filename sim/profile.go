@@ -1,0 +1,340 @@
+package sim
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Policy is how an engine shares its steps between prompts and answers.
+type Policy string
+
+const (
+	// Mixed is vLLM's way: every step decodes all running sequences, and what
+	// is left of its token budget goes to prompts, first come first served. A
+	// prompt chunk stretches the step of everyone who is decoding.
+	Mixed Policy = "mixed"
+	// PrefillFirst is SGLang's: a step either prefills or decodes, and while
+	// a prompt can be prefilled nobody decodes.
+	PrefillFirst Policy = "prefill_first"
+)
+
+// Profile says how fast one model on one machine is, and what it can hold.
+// The file is JSON with these names; units are in the names; a field left out
+// is zero, and zero means what its comment says. One step takes
+//
+//	decode:  base_ms + per_seq_ms·(B−1) + per_ktoken_ms·R + per_ktoken_longest_ms·L
+//	         + moe_ms·(s(B·v) − s(v)),  s(n) = 1 − (1 − moe_active_share)^n
+//	prefill: chunk_ms + Σ (us_per_token·n + ns_per_token2·((p+n)² − p²))
+//
+// for B decoding sequences of R resident tokens in all and L in the longest
+// (both in units of 1024), v = 1 + draft tokens, and for each prompt chunk of n
+// tokens after p. A step that only prefills also costs base_ms.
+type Profile struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	// Source is where the numbers come from.
+	Source string `json:"source,omitempty"`
+	// Base names a shipped profile whose values hold where this file has none.
+	Base string `json:"base,omitempty"`
+
+	Model       string `json:"model"`         // id in /v1/models and in every answer
+	MaxModelLen int    `json:"max_model_len"` // most tokens of one prompt and its answer, at least 2
+	Policy      Policy `json:"policy"`        // mixed | prefill_first
+
+	// LoadMS is how long the server answers 503 after its start.
+	LoadMS float64 `json:"load_ms,omitempty"`
+	// OverheadMS passes between a request's arrival and the engine's queue,
+	// for any number of requests side by side.
+	OverheadMS float64 `json:"overhead_ms,omitempty"`
+	// FrontMSPerRequest and FrontUSPerToken pass after it, one request at a
+	// time: a single-threaded tokenizer.
+	FrontMSPerRequest float64 `json:"front_ms_per_request,omitempty"`
+	FrontUSPerToken   float64 `json:"front_us_per_token,omitempty"`
+
+	Prefill     PrefillCost  `json:"prefill"`
+	Decode      DecodeCost   `json:"decode"`
+	Limits      Limits       `json:"limits"`
+	Speculation *Speculation `json:"speculation,omitempty"` // nil: none
+	// FirstVisibleToken is the first token that a client sees, with all
+	// before it in the same chunk; 0 and 1: nothing is held back.
+	FirstVisibleToken int           `json:"first_visible_token,omitempty"`
+	PrefixCache       *PrefixCache  `json:"prefix_cache,omitempty"` // nil: off
+	Noise             Noise         `json:"noise"`
+	NaturalOutput     NaturalOutput `json:"natural_output"`
+
+	// Faults are what the server does wrong on purpose.
+	Faults Script `json:"faults,omitempty"`
+}
+
+// PrefillCost is what prompts cost.
+type PrefillCost struct {
+	USPerToken  float64 `json:"us_per_token"`       // linear part, µs
+	NSPerToken2 float64 `json:"ns_per_token2"`      // attention, ns per token squared
+	ChunkMS     float64 `json:"chunk_ms,omitempty"` // added to each step that prefills
+}
+
+// DecodeCost is what one step over the running sequences costs.
+type DecodeCost struct {
+	BaseMS             float64 `json:"base_ms"`                         // one sequence, above 0
+	PerSeqMS           float64 `json:"per_seq_ms,omitempty"`            // each further sequence
+	PerKtokenMS        float64 `json:"per_ktoken_ms,omitempty"`         // per 1024 resident tokens of all sequences
+	PerKtokenLongestMS float64 `json:"per_ktoken_longest_ms,omitempty"` // per 1024 tokens of the longest one
+	// MoEMS is what touching every expert costs more than touching one
+	// token's; MoEActiveShare is the share of experts one token touches, in
+	// [0, 1).
+	MoEMS          float64 `json:"moe_ms,omitempty"`
+	MoEActiveShare float64 `json:"moe_active_share,omitempty"`
+}
+
+// Limits is what the engine can hold.
+type Limits struct {
+	MaxBatchedTokens int `json:"max_batched_tokens"`          // token budget of a step, at least 1
+	MaxSeqs          int `json:"max_seqs,omitempty"`          // running sequences; 0: no limit
+	KVTokens         int `json:"kv_tokens,omitempty"`         // token slots in the KV cache; 0: no limit
+	KVPerSeqTokens   int `json:"kv_per_seq_tokens,omitempty"` // fixed reservation of each sequence beside input + output
+}
+
+// Speculation is speculative decoding: drafts that the model verifies, several
+// at once.
+type Speculation struct {
+	// Accept is the share of steps in which draft position i was accepted, in
+	// [0, 1], not increasing: a position counts only if all before it were
+	// accepted. Its length is the number of draft tokens.
+	Accept []float64 `json:"accept"`
+	// Spread is how far a request's own mean of tokens a step may lie from
+	// everyone's, as a share, in [0, 1).
+	Spread float64 `json:"spread,omitempty"`
+}
+
+// PrefixCache reuses the KV cache of prompts that begin alike.
+type PrefixCache struct {
+	BlockTokens    int `json:"block_tokens"`    // tokens found or not found together, at least 1
+	CapacityTokens int `json:"capacity_tokens"` // least recently used blocks leave above it, at least block_tokens
+}
+
+// Noise is what differs from step to step and from start to start. Both are
+// log-normal factors of mean 1.
+type Noise struct {
+	StepCV  float64 `json:"step_cv,omitempty"`  // coefficient of variation of a step's time, in [0, 1]
+	StartCV float64 `json:"start_cv,omitempty"` // of the speed of one start of the server, in [0, 1]
+}
+
+// NaturalOutput is how long an answer gets when nothing but the model ends it.
+type NaturalOutput struct {
+	Mean int     `json:"mean"` // tokens; 0: 200
+	CV   float64 `json:"cv"`   // coefficient of variation of a log-normal, in [0, 2]
+}
+
+//go:embed profiles/*.json
+var shipped embed.FS
+
+// Profiles lists the names of the shipped profiles, in order.
+func Profiles() []string {
+	files, err := fs.Glob(shipped, "profiles/*.json")
+	if err != nil {
+		panic(err) // the pattern is a constant
+	}
+	for i, f := range files {
+		files[i] = strings.TrimSuffix(strings.TrimPrefix(f, "profiles/"), ".json")
+	}
+	slices.Sort(files)
+	return files
+}
+
+// DefaultProfile is the profile "default".
+func DefaultProfile() *Profile {
+	p, err := shippedProfile("default")
+	if err != nil {
+		panic(err) // it ships; a test reads it
+	}
+	return p
+}
+
+// LoadProfile returns the shipped profile of that name ("" is "default") or
+// reads a file: a name that ends in .json or holds a slash is a path, relative
+// to baseDir.
+func LoadProfile(nameOrPath, baseDir string) (*Profile, error) {
+	if nameOrPath == "" {
+		nameOrPath = "default"
+	}
+	if !strings.HasSuffix(nameOrPath, ".json") && !strings.ContainsAny(nameOrPath, `/\`) {
+		return shippedProfile(nameOrPath)
+	}
+	path := nameOrPath
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(baseDir, path)
+	}
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("could not read the simulator profile: %w", err)
+	}
+	p, err := ParseProfile(src)
+	if err != nil {
+		return nil, fmt.Errorf("simulator profile %s: %w", nameOrPath, err)
+	}
+	if p.Name == "" {
+		p.Name = strings.TrimSuffix(filepath.Base(path), ".json")
+	}
+	return p, nil
+}
+
+func shippedProfile(name string) (*Profile, error) {
+	src, err := shipped.ReadFile("profiles/" + name + ".json")
+	if err != nil {
+		names := Profiles()
+		return nil, fmt.Errorf("unknown simulator profile %q%s; shipped are: %s (a path ends in .json)",
+			name, didYouMean(name, names), strings.Join(names, ", "))
+	}
+	p, err := ParseProfile(src)
+	if err != nil {
+		return nil, fmt.Errorf("simulator profile %s: %w", name, err)
+	}
+	return p, nil
+}
+
+// ParseProfile decodes a profile and checks it. An unknown field is an error
+// that names the nearest known one.
+func ParseProfile(src []byte) (*Profile, error) {
+	var head struct {
+		Base string `json:"base"`
+	}
+	// What is wrong with the file is the strict decoder's to say.
+	if json.Unmarshal(src, &head) != nil {
+		head.Base = ""
+	}
+	p := new(Profile)
+	if head.Base != "" {
+		b, err := shipped.ReadFile("profiles/" + head.Base + ".json")
+		if err != nil {
+			return nil, fmt.Errorf("unknown base %q%s", head.Base, didYouMean(head.Base, Profiles()))
+		}
+		if err := decodeStrict(b, p); err != nil {
+			return nil, err
+		}
+		p.Name, p.Description, p.Source = "", "", ""
+	}
+	if err := decodeStrict(src, p); err != nil {
+		return nil, err
+	}
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+var unknownField = regexp.MustCompile(`unknown field "(.*)"`)
+
+func decodeStrict(src []byte, p *Profile) error {
+	d := json.NewDecoder(bytes.NewReader(src))
+	d.DisallowUnknownFields()
+	if err := d.Decode(p); err != nil {
+		if m := unknownField.FindStringSubmatch(err.Error()); m != nil {
+			return fmt.Errorf("unknown field %q%s", m[1], didYouMean(m[1], fieldNames(reflect.TypeFor[Profile]())))
+		}
+		var bad *json.SyntaxError
+		if errors.As(err, &bad) {
+			line := 1 + bytes.Count(src[:min(int(bad.Offset), len(src))], []byte("\n"))
+			return fmt.Errorf("line %d: %w", line, err)
+		}
+		return err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is more after the profile's closing brace")
+	}
+	return nil
+}
+
+// fieldNames collects the JSON names of a struct and of what it holds.
+func fieldNames(t reflect.Type) []string {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	var names []string
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		names = append(names, name)
+		names = append(names, fieldNames(t.Field(i).Type)...)
+	}
+	return names
+}
+
+// Validate reports every value that is out of range.
+func (p *Profile) Validate() error {
+	var bad []error
+	say := func(ok bool, format string, args ...any) {
+		if !ok {
+			bad = append(bad, fmt.Errorf(format, args...))
+		}
+	}
+	for _, v := range []struct {
+		name  string
+		value float64
+	}{
+		{"load_ms", p.LoadMS}, {"overhead_ms", p.OverheadMS},
+		{"front_ms_per_request", p.FrontMSPerRequest}, {"front_us_per_token", p.FrontUSPerToken},
+		{"prefill.us_per_token", p.Prefill.USPerToken}, {"prefill.ns_per_token2", p.Prefill.NSPerToken2},
+		{"prefill.chunk_ms", p.Prefill.ChunkMS},
+		{"decode.per_seq_ms", p.Decode.PerSeqMS}, {"decode.per_ktoken_ms", p.Decode.PerKtokenMS},
+		{"decode.per_ktoken_longest_ms", p.Decode.PerKtokenLongestMS}, {"decode.moe_ms", p.Decode.MoEMS},
+	} {
+		say(finite(v.value, 0, 1e9), "%s must not be negative, and not above 1e9: %v", v.name, v.value)
+	}
+	say(p.Policy == Mixed || p.Policy == PrefillFirst, "policy must be %q or %q, not %q", Mixed, PrefillFirst, p.Policy)
+	say(p.Model != "", "model must not be empty")
+	say(p.MaxModelLen >= 2, "max_model_len must be at least 2: %d", p.MaxModelLen)
+	say(p.Decode.BaseMS > 0 && finite(p.Decode.BaseMS, 0, 1e9), "decode.base_ms must be above 0: %v", p.Decode.BaseMS)
+	say(p.Decode.MoEActiveShare < 1 && finite(p.Decode.MoEActiveShare, 0, 1), "decode.moe_active_share must be in [0, 1): %v", p.Decode.MoEActiveShare)
+	say(p.Limits.MaxBatchedTokens >= p.verify(), "limits.max_batched_tokens must hold one step of one sequence (%d): %d", p.verify(), p.Limits.MaxBatchedTokens)
+	say(p.Limits.MaxSeqs >= 0, "limits.max_seqs must not be negative: %d", p.Limits.MaxSeqs)
+	say(p.Limits.KVPerSeqTokens >= 0, "limits.kv_per_seq_tokens must not be negative: %d", p.Limits.KVPerSeqTokens)
+	say(p.Limits.KVTokens == 0 || p.Limits.KVTokens >= p.MaxModelLen+p.Limits.KVPerSeqTokens,
+		"limits.kv_tokens must hold one request of max_model_len and kv_per_seq_tokens (%d): %d", p.MaxModelLen+p.Limits.KVPerSeqTokens, p.Limits.KVTokens)
+	say(p.FirstVisibleToken >= 0, "first_visible_token must not be negative: %d", p.FirstVisibleToken)
+	if s := p.Speculation; s != nil {
+		say(len(s.Accept) > 0 && len(s.Accept) <= 64, "speculation.accept needs 1 to 64 positions: %d", len(s.Accept))
+		last := 1.0
+		for i, a := range s.Accept {
+			say(finite(a, 0, last), "speculation.accept[%d] must be in [0, %v]: %v", i, last, a)
+			last = a
+		}
+		say(s.Spread < 1 && finite(s.Spread, 0, 1), "speculation.spread must be in [0, 1): %v", s.Spread)
+	}
+	if c := p.PrefixCache; c != nil {
+		say(c.BlockTokens >= 1, "prefix_cache.block_tokens must be at least 1: %d", c.BlockTokens)
+		say(c.CapacityTokens >= c.BlockTokens, "prefix_cache.capacity_tokens must hold one block: %d", c.CapacityTokens)
+	}
+	say(finite(p.Noise.StepCV, 0, 1), "noise.step_cv must be in [0, 1]: %v", p.Noise.StepCV)
+	say(finite(p.Noise.StartCV, 0, 1), "noise.start_cv must be in [0, 1]: %v", p.Noise.StartCV)
+	say(p.NaturalOutput.Mean >= 0, "natural_output.mean must not be negative: %d", p.NaturalOutput.Mean)
+	say(finite(p.NaturalOutput.CV, 0, 2), "natural_output.cv must be in [0, 2]: %v", p.NaturalOutput.CV)
+	if err := p.Faults.Validate(); err != nil {
+		bad = append(bad, err)
+	}
+	return errors.Join(bad...)
+}
+
+// verify is how many tokens a decode step spends on one sequence.
+func (p *Profile) verify() int {
+	if p.Speculation == nil {
+		return 1
+	}
+	return 1 + len(p.Speculation.Accept)
+}
+
+// finite reports whether v is a number in [low, high].
+func finite(v, low, high float64) bool { return !math.IsNaN(v) && v >= low && v <= high }

@@ -1,0 +1,176 @@
+package sim
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestShippedProfiles(t *testing.T) {
+	names := Profiles()
+	if !slices.Contains(names, "default") {
+		t.Fatalf("Profiles() = %v", names)
+	}
+	for _, name := range names {
+		p, err := LoadProfile(name, "/nowhere")
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if p.Name != name || p.Description == "" {
+			t.Errorf("%s: name %q, description %q", name, p.Name, p.Description)
+		}
+	}
+	p, err := LoadProfile("", "")
+	if err != nil || p.Name != "default" {
+		t.Errorf(`LoadProfile(""): %v, %v`, p, err)
+	}
+}
+
+// What the default profile's description and README examples count on.
+func TestDefaultProfile(t *testing.T) {
+	p := DefaultProfile()
+	p.Noise = Noise{}
+	ttft, _ := closedLoop(p, 1, 1, 200, func() int { return 100 })
+	// 12 + 5.5 + 0.2 + 200·0.05 + 0.4 ns·200² = 27.7 ms
+	if got := ttft.Round(100 * time.Microsecond); got != 27700*time.Microsecond {
+		t.Errorf("TTFT of a 200-token prompt %v", got)
+	}
+	rate := func(n int) float64 {
+		_, throughput := closedLoop(p, n, 4*n, 200, func() int { return 100 })
+		return throughput / float64(n)
+	}
+	one, sixteen, thirtyTwo, many := rate(1), rate(16), rate(32), rate(64)
+	t.Logf("tok/s per user: %.0f at 1, %.0f at 16, %.0f at 32, %.0f at 64", one, sixteen, thirtyTwo, many)
+	if one < 150 || sixteen > one/2 || thirtyTwo > sixteen*3/4 || many > thirtyTwo*2/3 {
+		t.Errorf("tok/s per user: %.0f at 1, %.0f at 16, %.0f at 32, %.0f at 64: no knee", one, sixteen, thirtyTwo, many)
+	}
+}
+
+func TestProfileFiles(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, src string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(src), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("own.json", `{"base": "default", "description": "mine", "limits": {"max_seqs": 4}, "faults": [{"fault": "http-500", "share": 0.3}]}`)
+	p, err := LoadProfile("own.json", dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := DefaultProfile()
+	want.Name, want.Base, want.Description, want.Source = "own", "default", "mine", ""
+	want.Limits.MaxSeqs = 4
+	want.Faults = Script{{Fault: "http-500", Share: 0.3}}
+	if diff := cmp.Diff(want, p); diff != "" {
+		t.Errorf("own.json (-want +got):\n%s", diff)
+	}
+	if _, err := LoadProfile(filepath.Join(dir, "own.json"), "/nowhere"); err != nil {
+		t.Errorf("an absolute path: %v", err)
+	}
+	for _, test := range []struct{ src, want string }{
+		{`{"base": "defalt"}`, `unknown base "defalt", did you mean "default"?`},
+		{`{"base": "default", "overhed_ms": 1}`, `unknown field "overhed_ms", did you mean "overhead_ms"?`},
+		{`{"base": "default", "decode": {"base": 1}}`, `unknown field "base", did you mean`},
+		{`{"base": "default", "decode": {"per_sec_ms": 1}}`, `unknown field "per_sec_ms", did you mean "per_seq_ms"?`},
+		{`{"base": "default"} {}`, "there is more after"},
+		{"{\n\"base\": \"default\",\n,}", "line 3: "},
+		{`{"base": "default", "model": 3}`, "cannot unmarshal number"},
+		{`{}`, "model must not be empty"},
+		{`{"base": "default", "policy": "fifo"}`, `policy must be "mixed" or "prefill_first", not "fifo"`},
+		{`{"base": "default", "decode": {"base_ms": 0}}`, "decode.base_ms must be above 0"},
+		{`{"base": "default", "overhead_ms": -1}`, "overhead_ms must not be negative"},
+		{`{"base": "default", "max_model_len": 1}`, "max_model_len must be at least 2"},
+		{`{"base": "default", "limits": {"max_batched_tokens": 0}}`, "limits.max_batched_tokens must hold one step"},
+		{`{"base": "default", "limits": {"kv_tokens": 32767}}`, "limits.kv_tokens must hold one request"},
+		{`{"base": "default", "limits": {"max_seqs": -1}}`, "limits.max_seqs must not be negative"},
+		{`{"base": "default", "speculation": {"accept": []}}`, "needs 1 to 64 positions"},
+		{`{"base": "default", "speculation": {"accept": [0.5, 0.6]}}`, "speculation.accept[1] must be in [0, 0.5]"},
+		{`{"base": "default", "speculation": {"accept": [0.5], "spread": 1}}`, "speculation.spread"},
+		{`{"base": "default", "prefix_cache": {}}`, "prefix_cache.block_tokens"},
+		{`{"base": "default", "prefix_cache": {"block_tokens": 16, "capacity_tokens": 15}}`, "prefix_cache.capacity_tokens"},
+		{`{"base": "default", "noise": {"step_cv": 2}}`, "noise.step_cv"},
+		{`{"base": "default", "noise": {"start_cv": -1}}`, "noise.start_cv"},
+		{`{"base": "default", "natural_output": {"mean": -1}}`, "natural_output.mean"},
+		{`{"base": "default", "natural_output": {"cv": 3}}`, "natural_output.cv"},
+		{`{"base": "default", "decode": {"moe_active_share": 1}}`, "decode.moe_active_share"},
+		{`{"base": "default", "first_visible_token": -1}`, "first_visible_token"},
+		{`{"base": "default", "faults": [{"fault": "http-50"}]}`, `unknown fault "http-50", did you mean "http-500"?`},
+	} {
+		write("bad.json", test.src)
+		if _, err := LoadProfile("./bad.json", dir); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s:\n got %v\nwant %s", test.src, err, test.want)
+		}
+	}
+	for _, test := range []struct{ name, want string }{
+		{"defualt", `unknown simulator profile "defualt", did you mean "default"?; shipped are: `},
+		{"no/such.json", "could not read the simulator profile: "},
+	} {
+		if _, err := LoadProfile(test.name, dir); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("LoadProfile(%q): %v, want %q", test.name, err, test.want)
+		}
+	}
+}
+
+func FuzzParseProfile(f *testing.F) {
+	src, err := shipped.ReadFile("profiles/default.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(src)
+	f.Add([]byte(`{"base":"default","faults":[{"fault":"cut","share":1e-9}]}`))
+	f.Add([]byte(`{"base":"../x"}`))
+	f.Fuzz(func(t *testing.T, src []byte) {
+		p, err := ParseProfile(src)
+		if err != nil {
+			return
+		}
+		// What was accepted runs, and reads back as itself.
+		e := NewEngine(p, 1)
+		if err := e.Submit(0, Job{Input: 1, Output: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if all := drain(e); len(all) != 1 {
+			t.Errorf("%d emissions", len(all))
+		}
+		again, err := json.Marshal(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q, err := ParseProfile(again)
+		if err != nil {
+			t.Fatalf("%v in %s", err, again)
+		}
+		// An empty list and an absent one are the same script.
+		if len(p.Faults) == 0 {
+			p.Faults, q.Faults = nil, nil
+		}
+		if diff := cmp.Diff(p, q); diff != "" {
+			t.Errorf("(-first +again):\n%s", diff)
+		}
+	})
+}
+
+func FuzzParseRule(f *testing.F) {
+	for _, test := range faultTests {
+		f.Add(test.rule)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		r, err := ParseRule(s)
+		if err != nil {
+			return
+		}
+		d := newDirector(Script{r}, 1)
+		for range 3 {
+			d.next(pathChat)
+		}
+	})
+}

@@ -1,0 +1,49 @@
+package sim
+
+import (
+	"slices"
+	"time"
+)
+
+// queue holds the sequences that are not admitted, in order of submission,
+// which is also the order in which they leave the front end.
+type queue struct {
+	items []*sequence
+	head  int
+}
+
+func (q *queue) len() int         { return len(q.items) - q.head }
+func (q *queue) front() *sequence { return q.items[q.head] }
+
+func (q *queue) push(s *sequence) {
+	if q.head > 64 && q.head > len(q.items)/2 {
+		q.items = slices.Delete(q.items, 0, q.head)
+		q.head = 0
+	}
+	q.items = append(q.items, s)
+}
+
+func (q *queue) pop() *sequence {
+	s := q.items[q.head]
+	q.items[q.head] = nil
+	q.head++
+	return s
+}
+
+func (q *queue) remove(s *sequence) {
+	if i := slices.Index(q.items[q.head:], s); i >= 0 {
+		q.items = slices.Delete(q.items, q.head+i, q.head+i+1)
+	}
+}
+
+// arrived counts those that are past the front end.
+func (q *queue) arrived(now time.Duration) int {
+	n := 0
+	for _, s := range q.items[q.head:] {
+		if s.Queued > now {
+			break
+		}
+		n++
+	}
+	return n
+}

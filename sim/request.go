@@ -1,0 +1,331 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"reflect"
+	"strings"
+)
+
+// maxBody is the largest request body read: a million tokens as ids, twice.
+const maxBody = 64 << 20
+
+// body is what the server reads of a completion request. Everything else is
+// taken and ignored.
+type body struct {
+	Model               string          `json:"model"`
+	Messages            []wireMessage   `json:"messages"`
+	Prompt              json.RawMessage `json:"prompt"`
+	MaxTokens           *int            `json:"max_tokens"`
+	MaxCompletionTokens *int            `json:"max_completion_tokens"`
+	MinTokens           int             `json:"min_tokens"`
+	IgnoreEOS           bool            `json:"ignore_eos"`
+	Stop                oneOrMany       `json:"stop"`
+	N                   *int            `json:"n"`
+	Temperature         *float64        `json:"temperature"`
+	Stream              bool            `json:"stream"`
+	StreamOptions       *struct {
+		IncludeUsage         bool `json:"include_usage"`
+		ContinuousUsageStats bool `json:"continuous_usage_stats"`
+	} `json:"stream_options"`
+}
+
+// openAI is what a server that takes nothing but OpenAI's own fields knows
+// beside body's; MinTokens and IgnoreEOS are not among them.
+var openAI = map[string]bool{
+	"frequency_penalty": true, "presence_penalty": true, "top_p": true, "seed": true, "user": true, "logprobs": true,
+	"top_logprobs": true, "logit_bias": true, "response_format": true, "tools": true, "tool_choice": true, "echo": true,
+	"best_of": true, "suffix": true, "reasoning_effort": true, "store": true, "metadata": true, "parallel_tool_calls": true,
+}
+
+func init() {
+	t := reflect.TypeFor[body]()
+	for i := range t.NumField() {
+		openAI[t.Field(i).Tag.Get("json")] = true
+	}
+	delete(openAI, "min_tokens")
+	delete(openAI, "ignore_eos")
+}
+
+// wireMessage is a chat message; content is a string, null, or text parts.
+type wireMessage struct {
+	Role    string      `json:"role"`
+	Content textContent `json:"content"`
+}
+
+type textContent string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *textContent) UnmarshalJSON(src []byte) error {
+	if string(src) == "null" {
+		return nil
+	}
+	if src[0] == '"' {
+		return json.Unmarshal(src, (*string)(t))
+	}
+	var parts []struct {
+		Type string  `json:"type"`
+		Text *string `json:"text"`
+	}
+	if err := json.Unmarshal(src, &parts); err != nil {
+		return err
+	}
+	for _, p := range parts {
+		if p.Type != "text" || p.Text == nil {
+			return fmt.Errorf("content part of type %q is not supported, only text is", p.Type)
+		}
+		*t += textContent(*p.Text)
+	}
+	return nil
+}
+
+// oneOrMany is a string or a list of them.
+type oneOrMany []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (o *oneOrMany) UnmarshalJSON(src []byte) error {
+	if src[0] == '"' {
+		*o = make(oneOrMany, 1)
+		return json.Unmarshal(src, &(*o)[0])
+	}
+	return json.Unmarshal(src, (*[]string)(o))
+}
+
+// badRequest is an error whose status is not 400's, or whose parameter is
+// known.
+type badRequest struct {
+	status  int
+	param   string
+	message string
+}
+
+func (b *badRequest) Error() string { return b.message }
+
+func refuse(param, format string, args ...any) error {
+	return &badRequest{http.StatusBadRequest, param, fmt.Sprintf(format, args...)}
+}
+
+// answerError writes what is wrong with a request.
+func answerError(w http.ResponseWriter, err error) {
+	var bad *badRequest
+	if errors.As(err, &bad) {
+		writeError(w, bad.status, bad.param, bad.message)
+		return
+	}
+	writeError(w, http.StatusBadRequest, "", err.Error())
+}
+
+func readJSON(w http.ResponseWriter, r *http.Request, v any) ([]byte, error) {
+	src, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		return nil, fmt.Errorf("could not read the request: %w", err)
+	}
+	if err := json.Unmarshal(src, v); err != nil {
+		return nil, fmt.Errorf("the request is not valid: %w", err)
+	}
+	return src, nil
+}
+
+// order is a request that was understood: what the answer will be.
+type order struct {
+	body
+	chat   bool
+	input  int
+	output int
+	finish string // finish_reason
+	tokens []int  // of the prompt; nil unless there is a prefix cache
+	text   answer
+	length int // bytes of the answer before a stop string; -1: all
+}
+
+// read understands a request, or says what is wrong with it.
+func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx *effect) (*order, error) {
+	o := &order{chat: chat, length: -1}
+	src, err := readJSON(w, r, &o.body)
+	if err != nil {
+		return nil, err
+	}
+	if fx.strict {
+		if err := onlyOpenAI(src); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case o.Model != "" && o.Model != s.model:
+		return nil, &badRequest{http.StatusNotFound, "model", fmt.Sprintf("The model `%s` does not exist.", o.Model)}
+	case o.N != nil && *o.N != 1:
+		return nil, refuse("n", "n must be 1")
+	case o.Temperature != nil && !(*o.Temperature >= 0):
+		return nil, refuse("temperature", "temperature must not be negative")
+	case o.StreamOptions != nil && !o.Stream:
+		return nil, refuse("stream_options", "Stream options can only be defined when `stream=True`.")
+	}
+	var ids []int
+	if chat {
+		ids, err = chatTokens(o.Messages, true)
+	} else {
+		ids, err = promptTokens(o.Prompt)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if fx.truncate > 0 && len(ids) > fx.truncate {
+		ids = ids[:fx.truncate]
+	}
+	o.input = len(ids)
+	return o, s.measure(o, ids, fx)
+}
+
+// measure decides how long the answer gets.
+func (s *Server) measure(o *order, ids []int, fx *effect) error {
+	room := s.profile.MaxModelLen - o.input
+	if o.input < 1 {
+		return refuse("prompt", "the prompt is empty")
+	}
+	if room < 1 {
+		return refuse("prompt", "This model's maximum context length is %d tokens. However, your request has %d input tokens. Please reduce the length of the input messages.",
+			s.profile.MaxModelLen, o.input)
+	}
+	limit, param := room, "max_tokens"
+	if !o.chat {
+		limit = min(room, 16) // the completions API's default
+	}
+	asked := o.MaxTokens
+	if o.MaxCompletionTokens != nil {
+		asked, param = o.MaxCompletionTokens, "max_completion_tokens"
+	}
+	if asked != nil {
+		switch {
+		case *asked < 1:
+			return refuse(param, "%s must be at least 1, got %d.", param, *asked)
+		case *asked > room:
+			return refuse(param, "'%s' is too large: %d. This model's maximum context length is %d tokens and your request has %d input tokens (%d > %d - %d).",
+				param, *asked, s.profile.MaxModelLen, o.input, *asked, s.profile.MaxModelLen, o.input)
+		}
+		limit = *asked
+	}
+	if o.MinTokens > limit {
+		return refuse("min_tokens", "min_tokens must be less than or equal to max_tokens=%d, got %d.", limit, o.MinTokens)
+	}
+
+	hash := rng(s.options.Seed)
+	for _, id := range ids {
+		hash = rng(hash.next() ^ uint64(id))
+	}
+	o.text = answer{seed: hash}
+	o.output, o.finish = limit, "length"
+	if !o.IgnoreEOS {
+		if n := max(o.MinTokens, s.naturalLength(hash)); n <= limit {
+			o.output, o.finish = n, "stop"
+		}
+	}
+	if len(o.Stop) > 0 {
+		o.applyStop()
+	}
+	if fx.stopAfter > 0 && fx.stopAfter < o.output {
+		o.output, o.finish = fx.stopAfter, "stop"
+	}
+	if fx.toolCall && o.chat {
+		o.finish = "tool_calls"
+	}
+	if s.profile.PrefixCache != nil {
+		o.tokens = ids
+	}
+	return nil
+}
+
+// naturalLength is how many tokens the model would say to this prompt: a
+// function of prompt and seed.
+func (s *Server) naturalLength(hash rng) int {
+	n := s.profile.NaturalOutput
+	mean := float64(or(n.Mean, 200))
+	sigma := sigmaOf(n.CV)
+	// Box and Muller's normal from two uniforms; 1−u is never 0.
+	z := math.Sqrt(-2*math.Log(1-hash.float())) * math.Cos(2*math.Pi*hash.float())
+	return max(1, int(math.Round(mean*logNormal(sigma, z))))
+}
+
+// applyStop ends the answer with the token that completes a stop string.
+func (o *order) applyStop() {
+	text := string(o.text.append(nil, 0, o.output))
+	cut := -1
+	for _, stop := range o.Stop {
+		if i := strings.Index(text, stop); stop != "" && i >= 0 && (cut < 0 || i+len(stop) < cut) {
+			cut, o.length = i+len(stop), i
+		}
+	}
+	if cut < 0 {
+		return
+	}
+	for n := 1; n <= o.output; n++ {
+		if o.text.size(n) >= cut {
+			o.output, o.finish = n, "stop"
+			return
+		}
+	}
+}
+
+func onlyOpenAI(src []byte) error {
+	fields := map[string]json.RawMessage{}
+	d := json.NewDecoder(bytes.NewReader(src))
+	if err := d.Decode(&fields); err != nil {
+		return err
+	}
+	first := ""
+	for name := range fields {
+		if !openAI[name] && (first == "" || name < first) {
+			first = name
+		}
+	}
+	if first != "" {
+		return &badRequest{http.StatusUnprocessableEntity, first, fmt.Sprintf("Extra inputs are not permitted: %q", first)}
+	}
+	return nil
+}
+
+func chatTokens(messages []wireMessage, ask bool) ([]int, error) {
+	if len(messages) == 0 {
+		return nil, refuse("messages", "messages must not be empty")
+	}
+	list := make([]message, len(messages))
+	for i, m := range messages {
+		if m.Role == "" {
+			return nil, refuse("messages", "message %d has no role", i)
+		}
+		list[i] = message{m.Role, string(m.Content)}
+	}
+	return tokenizeChat(nil, list, ask), nil
+}
+
+// promptTokens reads a prompt of the completions API: text, token ids, or a
+// list of one of either.
+func promptTokens(raw json.RawMessage) ([]int, error) {
+	var text string
+	var ids []int
+	var texts []string
+	var lists [][]int
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
+		return nil, refuse("prompt", "prompt is required")
+	case json.Unmarshal(raw, &text) == nil:
+		return Tokenize(nil, text), nil
+	case json.Unmarshal(raw, &ids) == nil:
+	case json.Unmarshal(raw, &texts) == nil && len(texts) == 1:
+		return Tokenize(nil, texts[0]), nil
+	case json.Unmarshal(raw, &lists) == nil && len(lists) == 1:
+		ids = lists[0]
+	default:
+		return nil, refuse("prompt", "prompt must be one text or one list of token ids")
+	}
+	for i, id := range ids {
+		if id < 0 || id >= VocabularySize {
+			return nil, refuse("prompt", "Token id %d at position %d is out of vocabulary", id, i)
+		}
+	}
+	return ids, nil
+}

@@ -1,0 +1,177 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Script is what goes wrong, and when.
+type Script []Rule
+
+// Rule has one fault befall some requests. Requests to its path are counted
+// from 0 as they arrive; From, To, Every and Share each narrow down which are
+// hit, zero meaning no narrowing.
+type Rule struct {
+	Fault string  `json:"fault"`           // a name of Faults
+	Path  string  `json:"path,omitempty"`  // exact URL path; "": both completion endpoints
+	From  int     `json:"from,omitempty"`  // first request
+	To    int     `json:"to,omitempty"`    // first request no longer hit; 0: no end
+	Every int     `json:"every,omitempty"` // of those, the 1st, the (1+every)th, …
+	Share float64 `json:"share,omitempty"` // of those, that share, drawn from the server's seed; in [0, 1]
+
+	Tokens  int     `json:"tokens,omitempty"`   // see the fault; 0: its default
+	DelayMS float64 `json:"delay_ms,omitempty"` // see the fault; 0: its default
+	Text    string  `json:"text,omitempty"`     // see the fault; "": its default
+}
+
+// ParseRule reads a rule from a command line: a fault's name, and after a
+// colon what narrows it, for example
+//
+//	http-500:share=0.3
+//	error-event:every=2,tokens=5,text=out of memory
+//	http-500:path=/metrics,share=0.01
+//
+// Keys are path, from, to, every, share, tokens, delay (a duration, 1.5s) and
+// text, which takes all that follows it.
+func ParseRule(s string) (Rule, error) {
+	name, rest, _ := strings.Cut(s, ":")
+	r := Rule{Fault: name}
+	for rest != "" {
+		var pair string
+		if strings.HasPrefix(rest, "text=") {
+			pair, rest = rest, ""
+		} else {
+			pair, rest, _ = strings.Cut(rest, ",")
+		}
+		key, value, _ := strings.Cut(pair, "=")
+		var err error
+		switch key {
+		case "path":
+			r.Path = value
+		case "from":
+			r.From, err = strconv.Atoi(value)
+		case "to":
+			r.To, err = strconv.Atoi(value)
+		case "every":
+			r.Every, err = strconv.Atoi(value)
+		case "share":
+			r.Share, err = strconv.ParseFloat(value, 64)
+		case "tokens":
+			r.Tokens, err = strconv.Atoi(value)
+		case "delay":
+			var d time.Duration
+			d, err = time.ParseDuration(value)
+			r.DelayMS = d.Seconds() * 1000
+		case "text":
+			r.Text = value
+		default:
+			known := []string{"path", "from", "to", "every", "share", "tokens", "delay", "text"}
+			return Rule{}, fmt.Errorf("fault %q: unknown key %q%s", s, key, didYouMean(key, known))
+		}
+		if err != nil {
+			return Rule{}, fmt.Errorf("fault %q: %s: %w", s, key, err)
+		}
+	}
+	return r, r.validate()
+}
+
+// Validate reports every rule that names no fault or is out of range.
+func (s Script) Validate() error {
+	var bad []error
+	for i := range s {
+		if err := s[i].validate(); err != nil {
+			bad = append(bad, err)
+		}
+	}
+	return errors.Join(bad...)
+}
+
+func (r *Rule) validate() error {
+	if findFault(r.Fault) == nil {
+		names := make([]string, len(faults))
+		for i, f := range faults {
+			names[i] = f.Name
+		}
+		return fmt.Errorf("unknown fault %q%s", r.Fault, didYouMean(r.Fault, names))
+	}
+	switch {
+	case r.From < 0 || r.To < 0 || r.Every < 0 || r.Tokens < 0:
+		return fmt.Errorf("fault %q: from, to, every and tokens must not be negative", r.Fault)
+	case r.To > 0 && r.To <= r.From:
+		return fmt.Errorf("fault %q: to must be above from", r.Fault)
+	case !finite(r.Share, 0, 1):
+		return fmt.Errorf("fault %q: share must be in [0, 1]: %v", r.Fault, r.Share)
+	case !finite(r.DelayMS, 0, 1e9):
+		return fmt.Errorf("fault %q: the delay must be in [0, 1e9] ms: %v", r.Fault, r.DelayMS)
+	case r.Path != "" && !strings.HasPrefix(r.Path, "/"):
+		return fmt.Errorf("fault %q: a path begins with /: %q", r.Fault, r.Path)
+	}
+	return nil
+}
+
+func (r *Rule) delay(fallback time.Duration) time.Duration { return or(ms(r.DelayMS), fallback) }
+
+func findFault(name string) *Fault {
+	for i := range faults {
+		if faults[i].Name == name {
+			return &faults[i]
+		}
+	}
+	return nil
+}
+
+// director counts requests and says what befalls each.
+type director struct {
+	rules Script
+	mu    sync.Mutex
+	seen  []int
+	draws []rng
+}
+
+func newDirector(rules Script, seed int64) *director {
+	d := &director{rules: rules, seen: make([]int, len(rules)), draws: make([]rng, len(rules))}
+	seeds := rng(seed)
+	for i := range d.draws {
+		d.draws[i] = rng(seeds.next())
+	}
+	return d
+}
+
+// loading is the longest time that a "loading" rule asks for.
+func (d *director) loading() time.Duration {
+	var most time.Duration
+	for i := range d.rules {
+		if d.rules[i].Fault == "loading" {
+			most = max(most, d.rules[i].delay(time.Second))
+		}
+	}
+	return most
+}
+
+// next says what befalls the next request to a path.
+func (d *director) next(path string) *effect {
+	fx := new(effect)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := range d.rules {
+		r := &d.rules[i]
+		if r.Path != path && (r.Path != "" || path != pathChat && path != pathCompletions) {
+			continue
+		}
+		n := d.seen[i]
+		d.seen[i]++
+		draw := d.draws[i].float() // one for each request: what else is narrowed does not shift them
+		switch {
+		case n < r.From, r.To > 0 && n >= r.To:
+		case r.Every > 1 && (n-r.From)%r.Every != 0:
+		case r.Share > 0 && draw >= r.Share:
+		default:
+			findFault(r.Fault).apply(fx, r)
+		}
+	}
+	return fx
+}

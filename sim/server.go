@@ -1,0 +1,398 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	pathChat        = "/v1/chat/completions"
+	pathCompletions = "/v1/completions"
+)
+
+// Version is what /version answers.
+const Version = "tokgate-sim-1"
+
+// Options says how a Server behaves; the zero value is the default profile
+// without faults.
+type Options struct {
+	Profile *Profile // nil: DefaultProfile
+	Seed    int64    // of everything random
+	Model   string   // id served; "": the profile's
+	APIKey  string   // required as a bearer token below /v1; "": none
+	Faults  Script   // beside the profile's
+	// OnEmit is called right before the write of every chunk that carries
+	// tokens: id is the answer's id as in its chunks ("chatcmpl-…", which ends
+	// in the request's X-Request-Id where it has one), chunk counts them from
+	// 0. It is called from several goroutines at once.
+	OnEmit func(id string, chunk int, at time.Time)
+	Clock  Clock // nil: package time, which under testing/synctest is the bubble's
+}
+
+// Clock is what the server needs of package time.
+type Clock interface {
+	Now() time.Time
+	After(d time.Duration) <-chan time.Time
+}
+
+type wallClock struct{}
+
+func (wallClock) Now() time.Time                         { return time.Now() }
+func (wallClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
+
+// Server is an OpenAI-compatible server over an Engine in real time. It is an
+// http.Handler; Start and Serve put it on a listener of its own. It has no
+// goroutine while no request is in flight.
+type Server struct {
+	options Options
+	profile *Profile
+	model   string
+	clock   Clock
+	origin  time.Time // the engine's zero
+	ready   time.Time
+	faults  *director
+	mux     *http.ServeMux
+	ids     atomic.Uint64
+	done    chan struct{} // closed by Close
+
+	mu      sync.Mutex // of all below
+	engine  *Engine
+	runs    map[uint64]*run
+	looping bool
+	metrics *metrics
+	http    *http.Server
+	url     string
+	closing map[net.Conn]bool // to be closed once idle
+	closed  bool
+}
+
+// New returns a server. It begins to load, and its clock to run, now.
+func New(o Options) (*Server, error) {
+	if o.Profile == nil {
+		o.Profile = DefaultProfile()
+	}
+	if err := o.Profile.Validate(); err != nil {
+		return nil, err
+	}
+	if err := o.Faults.Validate(); err != nil {
+		return nil, err
+	}
+	if o.Clock == nil {
+		o.Clock = wallClock{}
+	}
+	s := &Server{
+		options: o,
+		profile: o.Profile,
+		model:   or(o.Model, o.Profile.Model),
+		clock:   o.Clock,
+		origin:  o.Clock.Now(),
+		faults:  newDirector(slices.Concat(o.Profile.Faults, o.Faults), o.Seed),
+		done:    make(chan struct{}),
+		engine:  NewEngine(o.Profile, o.Seed),
+		runs:    make(map[uint64]*run),
+		metrics: newMetrics(),
+		closing: make(map[net.Conn]bool),
+	}
+	s.ready = s.origin.Add(max(ms(o.Profile.LoadMS), s.faults.loading()))
+	s.mux = http.NewServeMux()
+	s.mux.HandleFunc("POST "+pathChat, s.serveChat)
+	s.mux.HandleFunc("POST "+pathCompletions, s.serveCompletions)
+	s.mux.HandleFunc("GET /v1/models", s.serveModels)
+	s.mux.HandleFunc("GET /health", s.serveHealth)
+	s.mux.HandleFunc("GET /ping", s.serveHealth)
+	s.mux.HandleFunc("GET /version", s.serveVersion)
+	s.mux.HandleFunc("POST /tokenize", s.serveTokenize)
+	s.mux.HandleFunc("POST /detokenize", s.serveDetokenize)
+	s.mux.HandleFunc("POST /reset_prefix_cache", s.serveReset)
+	s.mux.HandleFunc("GET /metrics", s.serveMetrics)
+	return s, nil
+}
+
+// Start listens on addr ("127.0.0.1:0": any free port) and serves in the
+// background until Close. The server is then at URL.
+func (s *Server) Start(addr string) error {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return fmt.Errorf("could not start the built-in server: %w", err)
+	}
+	h, err := s.listen(l)
+	if err != nil {
+		l.Close()
+		return err
+	}
+	go h.Serve(l)
+	return nil
+}
+
+// Serve serves on l until Close; it always returns an error, after Close
+// http.ErrServerClosed.
+func (s *Server) Serve(l net.Listener) error {
+	h, err := s.listen(l)
+	if err != nil {
+		return err
+	}
+	return h.Serve(l)
+}
+
+// connKey is the context key of a request's connection.
+type connKey struct{}
+
+func (s *Server) listen(l net.Listener) (*http.Server, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, http.ErrServerClosed
+	}
+	if s.http != nil {
+		return nil, errors.New("the server is serving already")
+	}
+	s.url = "http://" + l.Addr().String()
+	s.http = &http.Server{
+		Handler:     s,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
+		ConnState:   s.connState,
+	}
+	return s.http, nil
+}
+
+// connState closes a connection that was promised to stay open, once its
+// answer is complete.
+func (s *Server) connState(c net.Conn, state http.ConnState) {
+	if state != http.StateIdle && state != http.StateClosed {
+		return
+	}
+	s.mu.Lock()
+	marked := s.closing[c]
+	delete(s.closing, c)
+	s.mu.Unlock()
+	if marked && state == http.StateIdle {
+		c.Close()
+	}
+}
+
+// URL is where the server listens: "http://127.0.0.1:40123"; "" before Start
+// or Serve.
+func (s *Server) URL() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.url
+}
+
+// Model is the id served.
+func (s *Server) Model() string { return s.model }
+
+// State is a glance at the engine.
+func (s *Server) State() State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.engine.State(s.now())
+}
+
+// Close ends everything at once, answers under way included. Safe to call
+// twice.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	h := s.http
+	if !s.closed {
+		s.closed = true
+		close(s.done)
+	}
+	s.mu.Unlock()
+	if h == nil {
+		return nil
+	}
+	return h.Close()
+}
+
+// now is the engine's time.
+func (s *Server) now() time.Duration { return s.clock.Now().Sub(s.origin) }
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	fx := s.faults.next(r.URL.Path)
+	switch {
+	case fx.die:
+		go s.Close()
+		panic(http.ErrAbortHandler)
+	case fx.hang:
+		s.pause(r, -1)
+		panic(http.ErrAbortHandler)
+	case fx.redirect && r.URL.Query().Get("redirected") == "":
+		http.Redirect(w, r, r.URL.Path+"?redirected=1", http.StatusTemporaryRedirect)
+		return
+	}
+	if fx.close {
+		w.Header().Set("Connection", "close")
+	}
+	if fx.closeAfter {
+		if c, ok := r.Context().Value(connKey{}).(net.Conn); ok {
+			w.Header().Set("Keep-Alive", "timeout=5, max=100")
+			s.mu.Lock()
+			s.closing[c] = true
+			s.mu.Unlock()
+		}
+	}
+	if fx.gzip {
+		var finish func()
+		w, finish = compress(w, r)
+		defer finish()
+	}
+	if fx.bytewise {
+		w = bytewise{w}
+	}
+	if fx.status != 0 {
+		if fx.status == http.StatusTooManyRequests {
+			w.Header().Set("Retry-After", "1")
+		}
+		writeError(w, fx.status, "", fx.message)
+		return
+	}
+	// Like vLLM, only what is below /v1 asks for the key.
+	if s.options.APIKey != "" && strings.HasPrefix(r.URL.Path, "/v1/") &&
+		r.Header.Get("Authorization") != "Bearer "+s.options.APIKey {
+		writeError(w, http.StatusUnauthorized, "", "Unauthorized")
+		return
+	}
+	s.mux.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), effectKey{}, fx)))
+}
+
+// effectKey is the context key of what befalls a request.
+type effectKey struct{}
+
+func effectOf(r *http.Request) *effect {
+	if fx, ok := r.Context().Value(effectKey{}).(*effect); ok {
+		return fx
+	}
+	return new(effect)
+}
+
+// pause waits, for ever when d is negative; it reports whether the client and
+// the server are still there.
+func (s *Server) pause(r *http.Request, d time.Duration) bool {
+	var over <-chan time.Time
+	if d >= 0 {
+		over = s.clock.After(d)
+	}
+	select {
+	case <-over:
+		return true
+	case <-r.Context().Done():
+		return false
+	case <-s.done:
+		return false
+	}
+}
+
+// loading reports whether the server is not ready yet.
+func (s *Server) loading() bool { return s.clock.Now().Before(s.ready) }
+
+// run is one job in flight and the handler that waits for it.
+type run struct {
+	id   uint64
+	wake chan struct{} // holds a token when there is something to take
+
+	mu      sync.Mutex
+	pending []Emission
+	times   Times
+
+	last   time.Duration // the emission before; under the server's lock
+	finish string        // what a complete answer ends with
+}
+
+// submit hands a job to the engine and keeps it going.
+func (s *Server) submit(j Job, finish string) (*run, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, http.ErrServerClosed
+	}
+	if err := s.engine.Submit(s.now(), j); err != nil {
+		return nil, err
+	}
+	r := &run{id: j.ID, finish: finish, wake: make(chan struct{}, 1)}
+	s.runs[j.ID] = r
+	if !s.looping {
+		s.looping = true
+		go s.loop()
+	}
+	return r, nil
+}
+
+// loop drives the engine until it is idle. It sleeps from step to step: a job
+// that comes meanwhile cannot start before the step under way is over.
+func (s *Server) loop() {
+	for {
+		s.mu.Lock()
+		now := s.now()
+		emitted, next, busy := s.engine.Advance(now)
+		s.deliver(emitted)
+		if !busy || s.closed {
+			s.looping = false
+			s.mu.Unlock()
+			return
+		}
+		s.mu.Unlock()
+		select {
+		case <-s.clock.After(next - now):
+		case <-s.done:
+		}
+	}
+}
+
+// deliver gives emissions to those who wait for them, under the lock.
+func (s *Server) deliver(emitted []Emission) {
+	for i := range emitted {
+		e := &emitted[i]
+		r := s.runs[e.ID]
+		if r == nil {
+			continue
+		}
+		s.metrics.emission(e, r)
+		r.mu.Lock()
+		r.times = *e.Times
+		r.pending = append(r.pending, *e)
+		r.pending[len(r.pending)-1].Times = nil // the engine's again after this call
+		r.mu.Unlock()
+		select {
+		case r.wake <- struct{}{}:
+		default: // it has a token already
+		}
+	}
+}
+
+// take waits for emissions and appends them to into; false when the client or
+// the server is gone.
+func (s *Server) take(ctx context.Context, r *run, into []Emission) ([]Emission, bool) {
+	select {
+	case <-r.wake:
+	case <-ctx.Done():
+		return into, false
+	case <-s.done:
+		return into, false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	into = append(into, r.pending...)
+	r.pending = r.pending[:0]
+	return into, true
+}
+
+// release forgets a run; one that is not finished is cancelled.
+func (s *Server) release(r *run) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.runs, r.id)
+	emitted, _, _ := s.engine.Advance(s.now())
+	s.deliver(emitted)
+	if s.engine.Cancel(r.id) {
+		s.metrics.finished["abort"]++
+	}
+}

@@ -1,0 +1,154 @@
+package sim
+
+import "fmt"
+
+// The toy tokenizer. A token is either
+//
+//   - a piece: an optional space, then one to three ASCII letters, of which
+//     the first may be a capital; or
+//   - one byte.
+//
+// Text is cut from left to right, the longest piece first: "The tokenizer"
+// is "The", " tok", "eni", "zer". So an English word takes about one token
+// per three letters with its space included, a digit, a punctuation mark or
+// a line break one, a non-ASCII character as many as it has bytes. Cutting
+// is a function of the text alone, and detokenizing gives it back.
+//
+// Ids: 0 to 255 are bytes; then come the pieces, in four groups (plain,
+// capital, space, space and capital) of 26 + 26² + 26³; then three special
+// tokens that no text can produce.
+const (
+	letters1  = 26
+	letters2  = letters1 * 26
+	letters3  = letters2 * 26
+	pieces    = letters1 + letters2 + letters3
+	tokenSpec = 256 + 4*pieces
+
+	tokenStart = tokenSpec     // begins a chat message
+	tokenEnd   = tokenSpec + 1 // ends it
+	tokenBOS   = tokenSpec + 2
+
+	// VocabularySize is the number of token ids: they are in [0, VocabularySize).
+	VocabularySize = tokenSpec + 3
+)
+
+var specials = [...]string{"<|im_start|>", "<|im_end|>", "<|bos|>"}
+
+// CountTokens returns how many tokens the text has.
+func CountTokens(text string) int {
+	n := 0
+	for len(text) > 0 {
+		_, size := nextToken(text)
+		text = text[size:]
+		n++
+	}
+	return n
+}
+
+// Tokenize appends the text's tokens to ids.
+func Tokenize(ids []int, text string) []int {
+	for len(text) > 0 {
+		id, size := nextToken(text)
+		ids = append(ids, id)
+		text = text[size:]
+	}
+	return ids
+}
+
+// nextToken cuts the first token off a text that is not empty.
+func nextToken(text string) (id, size int) {
+	variant, i := 0, 0
+	if text[0] == ' ' {
+		variant, i = 2, 1
+	}
+	if i < len(text) && text[i] >= 'A' && text[i] <= 'Z' {
+		variant++
+	}
+	value, n := 0, 0
+	for ; n < 3 && i+n < len(text); n++ {
+		c := text[i+n]
+		if n == 0 && variant&1 == 1 {
+			c += 'a' - 'A'
+		}
+		if c < 'a' || c > 'z' {
+			break
+		}
+		value = value*26 + int(c-'a')
+	}
+	if n == 0 || n == 1 && i == 0 {
+		return int(text[0]), 1
+	}
+	switch n {
+	case 2:
+		value += letters1
+	case 3:
+		value += letters1 + letters2
+	}
+	return 256 + variant*pieces + value, i + n
+}
+
+// Detokenize returns the text of the tokens, or an error naming the first id
+// that is none.
+func Detokenize(ids []int) (string, error) {
+	var text []byte
+	for i, id := range ids {
+		switch {
+		case id < 0 || id >= VocabularySize:
+			return "", fmt.Errorf("token id %d at position %d is out of the vocabulary of %d", id, i, VocabularySize)
+		case id < 256:
+			text = append(text, byte(id))
+		case id >= tokenSpec:
+			text = append(text, specials[id-tokenSpec]...)
+		default:
+			text = appendPiece(text, id-256)
+		}
+	}
+	return string(text), nil
+}
+
+func appendPiece(text []byte, piece int) []byte {
+	variant, value := piece/pieces, piece%pieces
+	n := 1
+	switch {
+	case value >= letters1+letters2:
+		n, value = 3, value-letters1-letters2
+	case value >= letters1:
+		n, value = 2, value-letters1
+	}
+	if variant >= 2 {
+		text = append(text, ' ')
+	}
+	var word [3]byte
+	for i := n - 1; i >= 0; i-- {
+		word[i] = 'a' + byte(value%26)
+		value /= 26
+	}
+	if variant&1 == 1 {
+		word[0] -= 'a' - 'A'
+	}
+	return append(text, word[:n]...)
+}
+
+// message is one message of a chat.
+type message struct {
+	role, content string
+}
+
+// tokenizeChat is the chat template: each message is start, role, line break,
+// content, end, line break; an answer is asked for by start, "assistant" and a
+// line break.
+func tokenizeChat(ids []int, messages []message, ask bool) []int {
+	for _, m := range messages {
+		ids = append(ids, tokenStart)
+		ids = Tokenize(ids, m.role)
+		ids = append(ids, '\n')
+		ids = Tokenize(ids, m.content)
+		ids = append(ids, tokenEnd, '\n')
+	}
+	if ask {
+		ids = append(ids, tokenStart)
+		ids = Tokenize(ids, "assistant")
+		ids = append(ids, '\n')
+	}
+	return ids
+}

@@ -1,0 +1,90 @@
+package sim
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestCutting(t *testing.T) {
+	for _, test := range []struct {
+		text string
+		want []string
+	}{
+		{"", nil},
+		{"a", []string{"a"}},
+		{"The tokenizer", []string{"The", " tok", "eni", "zer"}},
+		{"it is", []string{"it", " is"}},
+		{"HTTP", []string{"H", "T", "T", "P"}}, // a capital only begins a piece
+		{"McDonald", []string{"Mc", "Don", "ald"}},
+		{" a  b", []string{" a", " ", " b"}},
+		{"x-1.5\n", []string{"x", "-", "1", ".", "5", "\n"}},
+		{"é", []string{"\xc3", "\xa9"}},
+		{" é", []string{" ", "\xc3", "\xa9"}},
+		{"\xff\x00", []string{"\xff", "\x00"}},
+	} {
+		var got []string
+		for _, id := range Tokenize(nil, test.text) {
+			piece, err := Detokenize([]int{id})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, piece)
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%q is cut into %q, want %q", test.text, got, test.want)
+		}
+	}
+}
+
+func TestEveryIDHasAText(t *testing.T) {
+	seen := make(map[string]int)
+	for id := range VocabularySize {
+		text, err := Detokenize([]int{id})
+		if err != nil || text == "" {
+			t.Fatalf("id %d: %q, %v", id, text, err)
+		}
+		if other, ok := seen[text]; ok && len(text) > 1 {
+			t.Fatalf("ids %d and %d are both %q", other, id, text)
+		}
+		seen[text] = id
+		if id >= tokenSpec {
+			continue
+		}
+		if back := Tokenize(nil, text); len(back) != 1 {
+			t.Fatalf("id %d is %q, which is cut into %v", id, text, back)
+		}
+	}
+	if _, err := Detokenize([]int{VocabularySize}); err == nil {
+		t.Error("an id out of the vocabulary has a text")
+	}
+}
+
+// An answer's text has as many tokens as the engine made.
+func TestAnswersCountThemselves(t *testing.T) {
+	for n := 1; n < 200; n++ {
+		a := answer{seed: rng(n)}
+		text := string(a.append(nil, 0, n))
+		if CountTokens(text) != n || len(text) != a.size(n) {
+			t.Fatalf("%d tokens: %q has %d tokens and %d bytes, size says %d", n, text, CountTokens(text), len(text), a.size(n))
+		}
+		if parts := string(a.append(a.append(nil, 0, n/2), n/2, n)); parts != text {
+			t.Fatalf("in two parts %q, in one %q", parts, text)
+		}
+	}
+}
+
+func FuzzTokenizer(f *testing.F) {
+	for _, seed := range []string{"", "The tokenizer, 42!", " Ab\xff\x00 é\r\n", "AAAA  aaaa"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		ids := Tokenize(nil, text)
+		back, err := Detokenize(ids)
+		if err != nil || back != text {
+			t.Errorf("%q became %q, %v", text, back, err)
+		}
+		if n := CountTokens(text); n != len(ids) {
+			t.Errorf("%q counts %d tokens, has %d", text, n, len(ids))
+		}
+	})
+}

@@ -1,0 +1,90 @@
+package sim
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+)
+
+// errorTypes are vLLM's names for what is wrong.
+var errorTypes = map[int]string{
+	http.StatusBadRequest:          "BadRequestError",
+	http.StatusUnauthorized:        "AuthenticationError",
+	http.StatusNotFound:            "NotFoundError",
+	http.StatusUnprocessableEntity: "UnprocessableEntityError",
+	http.StatusTooManyRequests:     "RateLimitError",
+	http.StatusServiceUnavailable:  "ServiceUnavailableError",
+}
+
+func errorType(status int) string {
+	return or(errorTypes[status], "InternalServerError")
+}
+
+// writeError answers with an OpenAI error object. The message is written as
+// it is: a fault may want invalid UTF-8 in it.
+func writeError(w http.ResponseWriter, status int, param, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	w.Write(appendError(nil, status, param, message))
+}
+
+func appendError(b []byte, status int, param, message string) []byte {
+	b = append(b, `{"error":{"message":`...)
+	b = appendQuoted(b, message)
+	b = append(b, `,"type":"`...)
+	b = append(b, errorType(status)...)
+	b = append(b, `","param":`...)
+	if param == "" {
+		b = append(b, "null"...)
+	} else {
+		b = appendQuoted(b, param)
+	}
+	b = append(b, `,"code":`...)
+	b = strconv.AppendInt(b, int64(status), 10)
+	return append(b, "}}"...)
+}
+
+func writeJSON(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // all types here marshal
+	}
+	w.Write(b)
+}
+
+// appendQuoted appends s as a JSON string. Unlike encoding/json it leaves
+// bytes that are no UTF-8 as they are, as some servers do.
+func appendQuoted(b []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	b = append(b, '"')
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+		case c == '\n':
+			b = append(b, `\n`...)
+		case c < 0x20:
+			b = append(b, `\u00`...)
+			b = append(b, hex[c>>4], hex[c&15])
+		default:
+			b = append(b, c)
+		}
+	}
+	return append(b, '"')
+}
+
+// usage is a usage object.
+type usage struct{ prompt, completion, cached int }
+
+func (u usage) append(b []byte) []byte {
+	b = append(b, `{"prompt_tokens":`...)
+	b = strconv.AppendInt(b, int64(u.prompt), 10)
+	b = append(b, `,"total_tokens":`...)
+	b = strconv.AppendInt(b, int64(u.prompt+u.completion), 10)
+	b = append(b, `,"completion_tokens":`...)
+	b = strconv.AppendInt(b, int64(u.completion), 10)
+	b = append(b, `,"prompt_tokens_details":{"cached_tokens":`...)
+	b = strconv.AppendInt(b, int64(u.cached), 10)
+	return append(b, "}}"...)
+}
