@@ -1,0 +1,476 @@
+package exec
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tokgate/tokgate/exec/search"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// CapacityObserver is an Observer that also hears what a search came to. Its
+// levels are heard of like all others: they have a Probe, and one to which
+// samples are added starts and is done once more.
+type CapacityObserver interface {
+	Observer
+	CapacityDone(*metric.Capacity) error
+}
+
+// CapacityLevel is the name by which Config.Only knows a search: a Case with a
+// Level of this name and without a Load.
+const CapacityLevel = "capacity"
+
+// Searches lists the searches of a plan in the order of the run. Each follows
+// the cases of its server and workload.
+func Searches(p *plan.Plan) []Case {
+	var out []Case
+	for _, x := range searchesOf(p) {
+		out = append(out, x.named())
+	}
+	return out
+}
+
+// ladder is where a search begins that nothing is known of: levels near 1 take
+// longest, one request after the other, and are rarely the answer.
+const ladder = 8
+
+// wanted is a search that is still to come.
+type wanted struct {
+	server   *plan.Server
+	workload *plan.Workload
+}
+
+// named is the search as Config.Only knows it.
+func (x wanted) named() Case {
+	return Case{Server: x.server, Workload: x.workload, Level: plan.Level{Name: CapacityLevel}}
+}
+
+func searchesOf(p *plan.Plan) []wanted {
+	var out []wanted
+	for _, s := range p.Servers {
+		for _, w := range p.Workloads {
+			if w.Capacity != nil && slices.Contains(w.Servers, s) {
+				out = append(out, wanted{s, w})
+			}
+		}
+	}
+	return out
+}
+
+// hunt is one search under way.
+type hunt struct {
+	*runner
+	target   *Target
+	server   *plan.Server
+	workload *plan.Workload
+	capacity *plan.Capacity
+	search   *search.Search
+	known    map[int]*metric.Level // fixed levels by N
+	levels   map[sampleSet]*series
+	planned  []int // looks over which the error of each visit was split
+	notes    []string
+	unreset  bool // the server could not be reset, and that was said
+	split    int  // looks over which the error of the last visit was split; 0: none was held
+	invalid  int  // probes in a row that could not be judged
+	// invalidity is why the last one could not; "" when it could.
+	invalidity string
+}
+
+// mostInvalid is how many probes in a row may come to nothing.
+const mostInvalid = 2
+
+// sampleSet is one set of samples of a level of the search.
+type sampleSet struct{ n, set int }
+
+// searchCapacity looks for the largest load at which w holds on s. Its error
+// is that of the server.
+func (r *runner) searchCapacity(t *Target, s *plan.Server, w *plan.Workload) (lost error) {
+	out := newCapacity(s, w)
+	budget, ok := r.searchBudget(w.Capacity)
+	r.searches = slices.DeleteFunc(r.searches, func(x wanted) bool { return x == wanted{s, w} })
+	switch {
+	case !r.selected(wanted{s, w}.named()):
+		out.Reason = metric.SkippedOnly
+	case !r.check():
+		out.Reason = r.why()
+	case r.Judge == nil:
+		out.Reason = "nobody judges"
+	case !ok:
+		out.Reason = fmt.Sprintf("the budget of %v leaves no time to search", r.Budget)
+	default:
+		h := &hunt{
+			runner: r, target: t, server: s, workload: w, capacity: w.Capacity,
+			known: map[int]*metric.Level{}, levels: map[sampleSet]*series{},
+		}
+		lost = h.seek(out, budget)
+	}
+	r.concluded(out)
+	return lost
+}
+
+// concluded hands a capacity on.
+func (r *runner) concluded(c *metric.Capacity) {
+	if c.Line == "" {
+		c.Line = "unknown: " + c.Reason
+	}
+	r.run.Capacities = append(r.run.Capacities, c)
+	if o, ok := r.Observer.(CapacityObserver); ok {
+		r.observe(o.CapacityDone(c))
+	}
+}
+
+// unsearched lists the searches of a server that are not made, and why.
+func (r *runner) unsearched(s *plan.Server, why string) {
+	for _, x := range slices.Clone(r.searches) {
+		if x.server != s {
+			continue
+		}
+		r.searches = slices.DeleteFunc(r.searches, func(y wanted) bool { return x == y })
+		c := newCapacity(s, x.workload)
+		c.Reason = why
+		if !r.selected(x.named()) {
+			c.Reason = metric.SkippedOnly
+		}
+		r.concluded(c)
+	}
+}
+
+func newCapacity(s *plan.Server, w *plan.Workload) *metric.Capacity {
+	c := w.Capacity
+	return &metric.Capacity{
+		Server: s.Address(), Workload: w.Address(), Over: c.Over, From: c.From, UpTo: c.UpTo, Require: c.Require,
+		Kind: metric.CapacityUnknown, Probes: []metric.CapacityProbe{},
+	}
+}
+
+// searchBudget is the time of a search: its own budget, and no more than its
+// share of what the run's leaves beside the fixed levels that are still to
+// come. 0: no bound; false: there is no time at all.
+func (r *runner) searchBudget(c *plan.Capacity) (time.Duration, bool) {
+	if r.deadline == 0 {
+		return c.Budget, true
+	}
+	share := r.spare() / time.Duration(max(1, len(r.searches)))
+	// A twentieth is kept: the search is to end before the run's budget does,
+	// since that ends everything.
+	share -= share / 20
+	if share <= 0 {
+		return 0, false
+	}
+	if c.Budget > 0 {
+		share = min(share, c.Budget)
+	}
+	return share, true
+}
+
+// seek searches until the search ends or the run does.
+func (h *hunt) seek(out *metric.Capacity, budget time.Duration) (lost error) {
+	c := h.capacity
+	opts := search.Options{
+		Over: searchOver(c.Over), From: c.From, UpTo: c.UpTo, Resolution: c.Resolution, Relative: c.Relative,
+		Require: c.Require, Budget: budget, Begin: max(c.From, min(ladder, c.UpTo)), Confirm: c.Confirm,
+		Looks: h.looks, Known: h.measuredBefore(),
+	}
+	if h.LastLimit != nil {
+		opts.Start = max(0, h.LastLimit(h.server, h.workload))
+	}
+	h.search = search.New(opts)
+	for {
+		if !h.check() {
+			h.search.Stop(h.why())
+			break
+		}
+		p, ok := h.search.Next()
+		if !ok {
+			break
+		}
+		result, err := h.probe(p)
+		if err != nil {
+			lost = err
+			h.search.Stop("the server could not be measured: " + h.secrets.Text(err.Error()))
+			break
+		}
+		if !h.check() && result.Outcome == search.Inconclusive {
+			h.search.Stop(h.why()) // what was cut short says nothing
+			break
+		}
+		h.search.Report(p, result)
+		h.planned = append(h.planned, h.split)
+		if h.invalid++; h.invalidity == "" {
+			h.invalid = 0
+		}
+		if h.invalid == mostInvalid {
+			// It is not for the load, then: more levels would only cost time.
+			h.search.Stop(h.invalidity)
+		}
+	}
+	h.conclude(out)
+	return lost
+}
+
+// searchOver names what grows. Rates, once a load has them, count in steps:
+// search.Options.Step.
+func searchOver(k metric.LoadKind) search.Over {
+	if k == metric.Burst {
+		return search.Burst
+	}
+	return search.Concurrency
+}
+
+// looks plans the looks at level n.
+func (h *hunt) looks(n int) []int {
+	first := h.capacity.Level(n).Requests
+	most := 4 * first
+	if cap := h.workload.Policy.MaxRequests; cap > 0 {
+		most = min(most, cap)
+	}
+	return lookPlan(h.capacity.Over, n, first, most)
+}
+
+// measuredBefore judges the workload's fixed levels as probes.
+func (h *hunt) measuredBefore() []search.Result {
+	var out []search.Result
+	for _, l := range h.run.Levels {
+		if l.Server != h.server.Address() || l.Workload != h.workload.Address() || l.Probe != nil || l.Kind != h.capacity.Over {
+			continue
+		}
+		s := &series{level: l}
+		n := s.measured()
+		if n == 0 {
+			continue
+		}
+		h.known[l.N] = l
+		view := h.view(l, l.Rounds)
+		planned := h.plannedFrom(l.N, n)
+		h.planned = append(h.planned, planned)
+		r := h.judged(l.N, view, Look{Requests: n, Planned: planned})
+		r.Spent = h.took[l]
+		out = append(out, r)
+	}
+	return out
+}
+
+// plannedFrom is over how many looks the error of a level is split that n
+// requests were measured of before the search: that look, and those to come.
+func (h *hunt) plannedFrom(level, n int) int {
+	planned := 1
+	for _, k := range h.looks(level) {
+		if k > n {
+			planned++
+		}
+	}
+	return planned
+}
+
+// view is a level of the search for the judge: complete rounds alone.
+func (h *hunt) view(l *metric.Level, rounds []*metric.Round) *metric.Level {
+	v := *l
+	v.Probe, v.Rounds, v.Looks = &metric.Probe{}, nil, nil
+	for _, r := range rounds {
+		if r.Complete {
+			v.Rounds = append(v.Rounds, r)
+		}
+	}
+	return &v
+}
+
+// judged asks the judge about a level.
+func (h *hunt) judged(n int, view *metric.Level, look Look) search.Result {
+	j := h.Judge(h.workload, view, look)
+	r := search.Result{N: n, Outcome: j.Outcome, Requests: look.Requests, Needs: j.Needs, Binding: j.Binding, Margins: j.Margins, Note: j.Invalid}
+	switch {
+	case j.Outcome == search.Saturated:
+	case j.Invalid != "" || j.Outcome == search.Pending:
+		// It says nothing about the server, and more of it would not either.
+		r.Outcome, r.Needs = search.Inconclusive, -1
+		h.invalidity = cmp.Or(j.Invalid, "the judge gave no verdict")
+	case j.Outcome == search.Fail:
+		if admitted, ok := admission(view); ok {
+			r.Outcome, r.Cap = search.Capped, admitted
+			r.Note = fmt.Sprintf("it answered 429 or 503 whenever %d were in flight", admitted)
+		}
+	}
+	return r
+}
+
+// admission says how many requests the server lets in at once, when every
+// request that failed was turned away (429 or 503) and never were n in flight
+// that were not.
+func admission(l *metric.Level) (admitted int, ok bool) {
+	type edge struct {
+		at    time.Duration
+		delta int
+	}
+	var edges []edge
+	turned := 0
+	for _, r := range l.Rounds {
+		for _, s := range r.Samples {
+			switch {
+			case s.Failure != nil && (s.Status == 429 || s.Status == 503):
+				turned++
+				continue
+			case s.Failure != nil && s.Failure.Kind != metric.FailCanceled:
+				return 0, false
+			case s.Sent == 0:
+				continue
+			}
+			edges = append(edges, edge{s.Sent, 1}, edge{s.End, -1})
+		}
+	}
+	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.delta, b.delta)) })
+	inFlight := 0
+	for _, e := range edges {
+		inFlight += e.delta
+		admitted = max(admitted, inFlight)
+	}
+	return admitted, turned > 0 && admitted > 0 && admitted < l.N
+}
+
+// probe makes one measurement. Its error is that of the server.
+func (h *hunt) probe(p search.Probe) (search.Result, error) {
+	begin := h.Clock.Now()
+	h.reset()
+	h.invalidity, h.split = "", 0
+	s, lost := h.samples(p)
+	result := search.Result{N: p.N, Outcome: search.Inconclusive, Requests: p.Have}
+	if s.level.Skipped != "" {
+		h.invalidity = s.level.Skipped
+		result.Needs, result.Note = -1, h.invalidity
+		return result, lost
+	}
+	if p.Within > 0 {
+		stop := h.Clock.Timer(begin+p.Within, func() {
+			if s.now != nil {
+				s.now.cut(spentBudget)
+			}
+		})
+		defer stop()
+	}
+	have := s.measured()
+	h.observe(h.Observer.LevelStarted(s.level, p.Looks[len(p.Looks)-1]-p.Have, p.Expected))
+	planned := p.Planned
+	if len(s.before) > 0 {
+		planned = max(planned, h.plannedFrom(p.N, p.Have))
+	}
+	for _, k := range p.Looks {
+		if k <= have {
+			continue
+		}
+		var ended bool
+		if ended, lost = s.play(roundsOf(s.Case, k-have)); lost != nil {
+			break
+		}
+		if !ended {
+			h.cutShort(s, &result)
+			break
+		}
+		have, h.split = s.measured(), planned
+		result = h.judged(p.N, h.view(s.level, slices.Concat(s.before, s.level.Rounds)), Look{Requests: have, Planned: planned})
+		s.level.Looks = append(s.level.Looks, metric.Look{Requests: have, Planned: planned, Outcome: result.Outcome.String()})
+		if result.Outcome != search.Inconclusive || result.Needs < 0 {
+			break
+		}
+	}
+	h.observe(h.Observer.LevelDone(s.level))
+	result.Spent = h.Clock.Now() - begin
+	return result, lost
+}
+
+// samples is the level to which a probe adds, made when it is new; Skipped when
+// it cannot be run.
+func (h *hunt) samples(p search.Probe) (s *series, lost error) {
+	key := sampleSet{p.N, p.Set}
+	if s := h.levels[key]; s != nil {
+		return s, nil
+	}
+	c := Case{h.server, h.workload, h.capacity.Load, h.capacity.Level(p.N)}
+	if p.Set > 0 {
+		c.Level.Name += fmt.Sprintf(" set %d", p.Set+1)
+	}
+	l := newLevel(c)
+	l.Probe = &metric.Probe{Purpose: string(p.Purpose), Set: p.Set}
+	h.run.Levels = append(h.run.Levels, l)
+	s, lost = h.series(h.target, c, l)
+	if s == nil {
+		h.observe(h.Observer.LevelDone(l))
+		s = &series{level: l}
+	}
+	h.levels[key] = s
+	if known := h.known[p.N]; known != nil && p.Set == 0 {
+		s.before = h.view(known, known.Rounds).Rounds
+		l.Notes = append(l.Notes, "judged together with level "+known.Name)
+	}
+	return s, lost
+}
+
+// cutShort words what a probe came to whose last round did not end.
+func (h *hunt) cutShort(s *series, r *search.Result) {
+	if len(s.level.Rounds) == 0 {
+		return // the run ended before it began
+	}
+	why := s.level.Rounds[len(s.level.Rounds)-1].Stopped
+	r.Note = why
+	switch {
+	case !h.check() || why == spentBudget:
+	case strings.HasPrefix(why, nothingCompletes):
+		// More than enough requests failed, and none completed.
+		r.Outcome, r.Binding = search.Fail, "success"
+	default:
+		r.Needs, h.invalidity = -1, why
+	}
+}
+
+// spentBudget is the Stopped of a round that the search had no time for.
+const spentBudget = "the budget of the search was spent"
+
+// reset has the server forget what it was sent before, where it can.
+func (h *hunt) reset() {
+	if h.target.Reset == nil || !h.check() || len(h.levels) == 0 && len(h.known) == 0 {
+		return
+	}
+	if err := h.target.Reset(h.starting); err != nil && h.check() && !h.unreset {
+		h.unreset = true
+		h.notes = append(h.notes, "the server's caches were not reset between probes: "+h.secrets.Text(err.Error()))
+	}
+}
+
+// conclude fills in what may be claimed.
+func (h *hunt) conclude(out *metric.Capacity) {
+	l := h.search.Limit()
+	out.Kind, out.Pass, out.Fail = metric.CapacityKind(l.Kind.String()), l.L, l.U
+	if l.Crossing.OK {
+		out.Crossing, out.CrossingLow, out.CrossingHigh = l.Crossing.N, l.Crossing.Low, l.Crossing.High
+	}
+	out.Binding, out.AtPass, out.AtFail = l.Binding, l.AtL, l.AtU
+	for _, c := range l.NonMonotone {
+		out.NonMonotone = append(out.NonMonotone, [2]int{c.Fails, c.Passes})
+	}
+	out.Confirmed, out.Spent, out.Reason, out.Line = l.Confirmed, l.Spent, l.Reason, l.Line()
+	out.Notes = slices.Concat(l.Notes, h.notes)
+	for i, v := range l.Probes {
+		p := metric.CapacityProbe{
+			N: v.Probe.N, Purpose: string(v.Probe.Purpose), Set: v.Probe.Set, Requests: v.Result.Requests,
+			Planned: h.planned[i], Outcome: v.Result.Outcome.String(), Binding: v.Result.Binding, Note: h.secrets.Text(v.Result.Note), Spent: v.Result.Spent,
+		}
+		s := h.levels[sampleSet{v.Probe.N, v.Probe.Set}]
+		switch {
+		case v.Probe.Purpose == search.Known:
+			p.Level = h.known[v.Probe.N].Name
+		case s != nil:
+			p.Level = s.level.Name
+			if len(s.before) > 0 {
+				p.With = h.known[v.Probe.N].Name
+			}
+		}
+		for _, m := range v.Result.Margins {
+			if m.Threshold == v.Result.Binding {
+				p.Shown = m.Shown
+			}
+		}
+		out.Probes = append(out.Probes, p)
+	}
+}

@@ -1,0 +1,138 @@
+package exec
+
+import (
+	"context"
+	"time"
+
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// Config is what a run needs. Plan, Clock, Launch and Observer are required.
+type Config struct {
+	Plan     *plan.Plan
+	Clock    clock.Clock
+	Launch   Launch
+	Observer Observer
+	// Meter watches the generator; nil: its health is unknown.
+	Meter Meter
+	// Calibrate measures the generator before the first server is started;
+	// nil: it is not measured. An error is no reason not to run.
+	Calibrate func(context.Context) (*metric.Calibration, error)
+	// Drain, when it ends, has the run start no more requests, wait for those
+	// in flight and report; the run's own context ends it at once. nil: never.
+	Drain context.Context
+	// DrainTimeout bounds that wait; 0: 30 s.
+	DrainTimeout time.Duration
+	// Budget bounds the run, teardown left out; 0: the plan's; below 0: none.
+	Budget time.Duration
+	// Only selects cases, and searches: see CapacityLevel; nil: all.
+	Only func(Case) bool
+	// Judge is asked at every look. nil: there are none, no level is extended
+	// or ended early, and no capacity is searched.
+	Judge Judge
+	// LastLimit is the capacity of w on s as it was last known, from which a
+	// search starts; 0: not known. nil: never.
+	LastLimit func(s *plan.Server, w *plan.Workload) int
+	// Run is what is known of the run beforehand: ID, Tool, Plan, PlanHash,
+	// Started, Salt, Simulated. The rest is filled in.
+	Run metric.Run
+}
+
+// Case is one level of one workload on one server. Of a search only server and
+// workload are set, and the name of its level.
+type Case struct {
+	Server   *plan.Server
+	Workload *plan.Workload
+	Load     *plan.Load
+	Level    plan.Level
+}
+
+// Cases lists the cases of a plan in the order in which they run: servers one
+// after another, on each its workloads, their loads and levels.
+func Cases(p *plan.Plan) []Case {
+	var cases []Case
+	for _, s := range p.Servers {
+		for _, w := range p.Workloads {
+			for _, on := range w.Servers {
+				if on != s {
+					continue
+				}
+				for _, l := range w.Loads {
+					for _, level := range l.Levels {
+						cases = append(cases, Case{s, w, l, level})
+					}
+				}
+			}
+		}
+	}
+	return cases
+}
+
+// Launch starts a server, or finds one that runs, and returns when it is
+// ready. state tells the user what is awaited. It is called from the loop and
+// waits on the run's clock. Its error may be a *ServerError.
+type Launch func(ctx context.Context, s *plan.Server, state func(string)) (*Target, error)
+
+// ServerError is why a server cannot be measured.
+type ServerError struct {
+	Err error
+	Log string // the tail of its log, where there is one; foreign text
+}
+
+// Error is the reason alone.
+func (e *ServerError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *ServerError) Unwrap() error { return e.Err }
+
+// Target is a server that is ready. The functions are called from the loop
+// and may run the clock; those that are nil have nothing to tell or to do.
+type Target struct {
+	Transport   client.Transport
+	Model       string // id sent, unless a workload names one
+	Fingerprint metric.Fingerprint
+	// Prompts learns how prompts for w are made as long as it asks; it may
+	// talk to the server. The salt is the run's. Required.
+	Prompts func(ctx context.Context, w *plan.Workload, salt uint64) (Prompts, error)
+	// Err is why the server is gone, nil while it may be there. It is asked
+	// when requests fail, and must not wait.
+	Err func() error
+	// Check is why this is no longer the server that was launched. It is
+	// asked once, at the end.
+	Check func(context.Context) error
+	// Reset waits until the server has let go of earlier requests and has it
+	// empty its caches. It is called between the probes of a search.
+	Reset func(context.Context) error
+	// Log is the tail of the server's log.
+	Log func() string
+	// Close lets go of the server and ends it if Launch started it, also when
+	// the run was stopped; it bounds itself.
+	Close func() error
+}
+
+// Prompts makes the prompts of one workload on one server: unique from the
+// first token, and the same for the same PromptID.
+type Prompts interface {
+	// Exact says whether the lengths are those of the server's own tokenizer.
+	Exact() bool
+	Prompt(PromptID) (client.Prompt, error)
+}
+
+// PromptID names one prompt of a workload.
+type PromptID struct {
+	Level string
+	Seed  int64
+	Round int
+	Phase metric.Phase
+	Order int
+}
+
+// Meter begins to watch the generator; the function it returns ends that and
+// tells what was seen.
+type Meter func() (done func() metric.Health)
+
+// defaultDrain is DrainTimeout's default.
+const defaultDrain = 30 * time.Second

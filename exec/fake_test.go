@@ -1,0 +1,238 @@
+package exec_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// reply is what the scripted server does with one request. The zero reply
+// hangs until it is cancelled.
+type reply struct {
+	refuse error         // no connection
+	status error         // an answer's head that refuses
+	code   int           // its status; 0: 500
+	ttft   time.Duration // 0: no token ever
+	itl    time.Duration
+	deaf   bool // does not end when it is cancelled
+}
+
+// transport is a server of one script on the run's clock.
+type transport struct {
+	clock  clock.Clock
+	tick   time.Duration // how often a cancelled context is looked for
+	script func(n int, r *client.Request) reply
+
+	mu       sync.Mutex
+	requests []client.Request
+	starts   []time.Duration
+	inFlight int
+	accepted int // of these, those that are not refused
+	most     int
+	prompts  map[string]int
+}
+
+func (t *transport) Send(ctx context.Context, r *client.Request, s client.Stream) {
+	t.mu.Lock()
+	n := len(t.requests)
+	t.requests = append(t.requests, *r)
+	t.starts = append(t.starts, t.clock.Now())
+	t.inFlight++
+	t.most = max(t.most, t.inFlight)
+	if t.prompts == nil {
+		t.prompts = map[string]int{}
+	}
+	t.prompts[r.Prompt.Text]++
+	t.mu.Unlock()
+
+	a := t.script(n, r)
+	over, taken := false, a.refuse == nil && a.status == nil
+	if taken {
+		t.accepted++
+	}
+	end := func(err error) {
+		if !over {
+			over = true
+			t.mu.Lock()
+			t.inFlight--
+			if taken {
+				t.accepted--
+			}
+			t.mu.Unlock()
+			s.End(t.clock.Now(), err)
+		}
+	}
+	if a.deaf {
+		return
+	}
+	if a.refuse != nil {
+		t.clock.Timer(t.clock.Now(), func() { end(a.refuse) })
+		return
+	}
+	s.Sent(t.clock.Now())
+	if r.Timeout > 0 {
+		stop := t.clock.Timer(t.clock.Now()+r.Timeout, func() { end(context.DeadlineExceeded) })
+		defer func() { _ = stop }()
+	}
+	// Cancelling is seen at the next tick: on a virtual clock nothing may
+	// come from another goroutine.
+	var watch func()
+	watch = func() {
+		if over {
+			return
+		}
+		if ctx.Err() != nil {
+			end(ctx.Err())
+			return
+		}
+		t.clock.Timer(t.clock.Now()+t.tick, watch)
+	}
+	watch()
+	if a.status != nil {
+		t.clock.Timer(t.clock.Now()+time.Millisecond, func() { s.Headers(t.clock.Now(), cmp.Or(a.code, 500)); end(a.status) })
+		return
+	}
+	if a.ttft == 0 {
+		return
+	}
+	s.Headers(t.clock.Now(), 200)
+	sent := 0
+	var token func()
+	token = func() {
+		if over {
+			return
+		}
+		sent++
+		s.Event(t.clock.Now(), &client.Event{Content: true})
+		if sent < r.Output {
+			t.clock.Timer(t.clock.Now()+a.itl, token)
+			return
+		}
+		s.Event(t.clock.Now(), &client.Event{Finish: "length", Usage: &client.Usage{Input: r.Input, Output: sent, Cached: -1}})
+		end(nil)
+	}
+	t.clock.Timer(t.clock.Now()+a.ttft, token)
+}
+
+// prompts makes prompts that say what they are.
+type prompts struct{ workload string }
+
+func (p prompts) Exact() bool { return true }
+func (p prompts) Prompt(id exec.PromptID) (client.Prompt, error) {
+	return client.Prompt{Text: fmt.Sprintf("%s %+v", p.workload, id)}, nil
+}
+
+// observer keeps what it hears and checks that it is heard in order.
+type observer struct {
+	t       *testing.T
+	calls   []string
+	samples []*metric.Sample
+	started int
+	onDone  func(*metric.Sample)
+	fail    error // of the next SampleDone
+}
+
+func (o *observer) say(format string, args ...any) error {
+	o.calls = append(o.calls, fmt.Sprintf(format, args...))
+	return nil
+}
+func (o *observer) RunStarted(*metric.Run) error          { return o.say("run") }
+func (o *observer) ServerStarting(server, state string)   { o.say("starting %s: %s", server, state) }
+func (o *observer) ServerReady(s *metric.ServerRun) error { return o.say("ready %s", s.Address) }
+func (o *observer) ServerDone(s *metric.ServerRun) error {
+	return o.say("done %s %q", s.Address, s.Error)
+}
+func (o *observer) LevelStarted(l *metric.Level, due int, _ time.Duration) error {
+	return o.say("level %s %s %s due %d", l.Server, l.Workload, l.Name, due)
+}
+func (o *observer) RequestStarted(metric.Phase) { o.started++ }
+func (o *observer) SampleDone(s *metric.Sample) error {
+	o.samples = append(o.samples, s)
+	if o.onDone != nil {
+		o.onDone(s)
+	}
+	return o.fail
+}
+func (o *observer) RoundDone(l *metric.Level, r *metric.Round) error {
+	return o.say("round %s %d complete %v", l.Name, r.Index, r.Complete)
+}
+func (o *observer) LevelDone(l *metric.Level) error {
+	return o.say("level done %s %q", l.Name, l.Skipped)
+}
+func (o *observer) RunDone(r *metric.Run) error { return o.say("run done %q", r.Stopped) }
+
+// bench is a run in the making.
+type bench struct {
+	exec.Config
+	*transport
+	*observer
+	target *exec.Target
+	closed int
+}
+
+func newBench(t *testing.T, c clock.Clock, p *plan.Plan, script func(n int, r *client.Request) reply) *bench {
+	b := &bench{transport: &transport{clock: c, tick: 100 * time.Millisecond, script: script}, observer: &observer{t: t}}
+	b.target = &exec.Target{
+		Transport:   b.transport,
+		Model:       "fake",
+		Fingerprint: metric.Fingerprint{"model": "fake"},
+		Prompts: func(_ context.Context, w *plan.Workload, _ uint64) (exec.Prompts, error) {
+			return prompts{w.Address()}, nil
+		},
+		Close: func() error { b.closed++; return nil },
+	}
+	b.Config = exec.Config{
+		Plan: p, Clock: c, Observer: b.observer,
+		Launch: func(_ context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {
+			state("at once")
+			return b.target, nil
+		},
+	}
+	return b
+}
+
+// onBoth runs a test in real time inside a bubble, which also proves that no
+// goroutine is left behind, and in virtual time.
+func onBoth(t *testing.T, f func(t *testing.T, c clock.Clock)) {
+	t.Run("real", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { f(t, clock.NewReal()) })
+	})
+	t.Run("virtual", func(t *testing.T) { f(t, clock.NewVirtual()) })
+}
+
+// planOf is a plan of one workload on one server.
+func planOf(output int, loads ...*plan.Load) *plan.Plan {
+	s := &plan.Server{Name: "fake"}
+	w := &plan.Workload{
+		Name: "chat", Servers: []*plan.Server{s}, API: plan.Chat,
+		Input: 100, Output: plan.Output{Mean: output}, Loads: loads,
+	}
+	return &plan.Plan{Servers: []*plan.Server{s}, Workloads: []*plan.Workload{w}}
+}
+
+// closedLoad is a closed-loop load of one level.
+func closedLoad(n, requests int, seeds ...int64) *plan.Load {
+	return &plan.Load{
+		Kind: metric.ClosedLoop, Seeds: seeds, Warmup: plan.WarmupAuto, Stagger: plan.StaggerAuto,
+		Levels: []plan.Level{{Name: fmt.Sprint(n), N: n, Requests: requests, Rounds: max(len(seeds), 1)}},
+	}
+}
+
+func steady(ttft, itl time.Duration) func(int, *client.Request) reply {
+	return func(int, *client.Request) reply { return reply{ttft: ttft, itl: itl} }
+}
+
+var errRefused = &client.Error{Kind: metric.FailConnect, Message: "connection refused"}
+var errBusy = &client.Error{Kind: metric.FailStatus, Status: 500, Message: "CUDA out of memory"}
+var errDisk = errors.New("no space left on device")

@@ -1,0 +1,193 @@
+package exec_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/exec/search"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// gated is a plan whose only level has a threshold.
+func gated(l *plan.Load, on plan.OnInconclusive) *plan.Plan {
+	p := planOf(1, l)
+	p.Workloads[0].Policy.OnInconclusive = on
+	p.Workloads[0].SLAs = []*plan.SLA{{At: []string{l.Levels[0].Name}, Severity: plan.SeverityError}}
+	return p
+}
+
+func TestLooks(t *testing.T) {
+	fail := exec.Judgement{Outcome: search.Fail}
+	pass := exec.Judgement{Outcome: search.Pass}
+	more := exec.Judgement{Outcome: search.Inconclusive, Needs: 50}
+	never := exec.Judgement{Outcome: search.Inconclusive, Needs: -1}
+	invalid := exec.Judgement{Outcome: search.Fail, Invalid: "cache"}
+	tens := []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+	burst := &plan.Load{Kind: metric.Burst, Seeds: []int64{1}, Levels: []plan.Level{{Name: "burst 8", N: 8, Requests: 80, Rounds: 10}}}
+	for _, tt := range []struct {
+		name   string
+		load   *plan.Load
+		on     plan.OnInconclusive
+		most   int
+		script []exec.Judgement // of one look after another
+		looks  []string         // requests/planned outcome
+		due    int
+		note   string
+	}{
+		{"a pass half-way is none", closedLoad(4, 200, tens...), plan.Stop, 0,
+			[]exec.Judgement{pass}, []string{"100/10 inconclusive", "200/1 "}, 200, ""},
+		{"a failure half-way ends it", closedLoad(4, 200, tens...), plan.Stop, 0,
+			[]exec.Judgement{fail}, []string{"100/10 fail"}, 100, "it failed after 100 of 200 requests and was ended"},
+		{"what is invalid does not", closedLoad(4, 200, tens...), plan.Stop, 0,
+			[]exec.Judgement{invalid}, []string{"100/10 inconclusive", "200/1 "}, 200, ""},
+		{"one round has no half", closedLoad(4, 200, 1), plan.Stop, 0, nil, nil, 200, ""},
+		{"nothing to extend", closedLoad(4, 200, tens...), plan.Extend, 0,
+			[]exec.Judgement{more, pass}, []string{"100/30 inconclusive", "200/3 pass"}, 200, ""},
+		{"extended once", closedLoad(4, 200, tens...), plan.Extend, 0,
+			[]exec.Judgement{more, more, pass}, []string{"100/30 inconclusive", "200/3 inconclusive", "400/3 pass"}, 400, ""},
+		{"extended to the end", closedLoad(4, 200, tens...), plan.Extend, 0,
+			[]exec.Judgement{more, more, more, more}, []string{"100/30 inconclusive", "200/3 inconclusive", "400/3 inconclusive", "800/3 inconclusive"}, 800, ""},
+		{"max_requests", closedLoad(4, 200, tens...), plan.Extend, 500,
+			[]exec.Judgement{more, more, more, fail}, []string{"100/30 inconclusive", "200/3 inconclusive", "400/3 inconclusive", "500/3 fail"}, 500, ""},
+		{"of no use", closedLoad(4, 200, tens...), plan.Extend, 0,
+			[]exec.Judgement{more, never}, []string{"100/30 inconclusive", "200/3 inconclusive"}, 200, "not extended: no number of requests would settle it"},
+		{"invalid is not extended", closedLoad(4, 200, tens...), plan.Extend, 0,
+			[]exec.Judgement{more, invalid}, []string{"100/30 inconclusive", "200/3 fail"}, 200, ""},
+		{"bursts stay whole", burst, plan.Extend, 190,
+			[]exec.Judgement{more, more, more, pass}, []string{"40/30 inconclusive", "80/3 inconclusive", "160/3 inconclusive", "184/3 pass"}, 184, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := gated(tt.load, tt.on)
+			p.Workloads[0].Policy.MaxRequests = tt.most
+			b := newBench(t, clock.NewVirtual(), p, steady(s, 0))
+			asked := 0
+			b.Judge = func(w *plan.Workload, l *metric.Level, look exec.Look) exec.Judgement {
+				if len(l.MeasuredSamples()) != look.Requests || !l.Rounds[len(l.Rounds)-1].Complete {
+					t.Errorf("a look at %d requests finds %d", look.Requests, len(l.MeasuredSamples()))
+				}
+				asked++
+				if asked > len(tt.script) {
+					t.Fatalf("a look too many, at %d requests", look.Requests)
+				}
+				return tt.script[asked-1]
+			}
+			run, err := exec.Run(t.Context(), b.Config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := run.Levels[0]
+			var looks []string
+			for _, k := range l.Looks {
+				looks = append(looks, fmt.Sprintf("%d/%d %s", k.Requests, k.Planned, k.Outcome))
+			}
+			if diff := cmp.Diff(tt.looks, looks); diff != "" {
+				t.Errorf("looks (-want +got):\n%s", diff)
+			}
+			if l.Due() != tt.due || asked != len(tt.script) {
+				t.Errorf("%d requests and %d judgements, want %d and %d", l.Due(), asked, tt.due, len(tt.script))
+			}
+			if got := strings.Join(l.Notes, "; "); got != tt.note {
+				t.Errorf("notes %q, want %q", got, tt.note)
+			}
+			for i, r := range l.Rounds {
+				if r.Index != i || r.Due < l.N || l.Kind == metric.Burst && r.Due != l.N {
+					t.Errorf("round %d: %+v", i, r)
+				}
+			}
+		})
+	}
+}
+
+// TestNoLooks: where nothing could come of a look none is held.
+func TestNoLooks(t *testing.T) {
+	tens := []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+	for name, change := range map[string]func(*plan.Plan){
+		"point estimates":  func(p *plan.Plan) { p.Workloads[0].Policy.Decide = plan.Estimate },
+		"nothing required": func(p *plan.Plan) { p.Gate.MeasureOnly = true },
+		"only warnings":    func(p *plan.Plan) { p.Workloads[0].SLAs[0].Severity = plan.SeverityWarn },
+		"another level's":  func(p *plan.Plan) { p.Workloads[0].SLAs[0].At = []string{"8"} },
+	} {
+		p := gated(closedLoad(4, 200, tens...), plan.Extend)
+		change(p)
+		b := newBench(t, clock.NewVirtual(), p, steady(s, 0))
+		b.Judge = func(*plan.Workload, *metric.Level, exec.Look) exec.Judgement {
+			t.Errorf("%s: a look was held", name)
+			return exec.Judgement{Outcome: search.Fail}
+		}
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l := run.Levels[0]; l.Due() != 200 || len(l.Looks) != 0 {
+			t.Errorf("%s: %d requests, looks %v", name, l.Due(), l.Looks)
+		}
+	}
+}
+
+// TestExtensionIsShedFirst: where the budget is short, the levels that are
+// still to come and the search's own budget go before it.
+func TestExtensionIsShedFirst(t *testing.T) {
+	tens := []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+	for _, tt := range []struct {
+		budget, search time.Duration
+		due            []int
+		note           string
+	}{
+		// 200 requests of 1 s on 4 slots take about a minute, with the
+		// warm-up of ten rounds.
+		{10 * time.Minute, 0, []int{400, 400}, ""},
+		{170 * s, 0, []int{200, 200}, "not extended to 400 requests: that takes about 1m"},
+		{10 * time.Minute, 8 * time.Minute, []int{200, 200}, "not extended to 400 requests: that takes about 1m"},
+	} {
+		p := gated(closedLoad(4, 200, tens...), plan.Extend)
+		second := *p.Workloads[0]
+		second.Name = "second"
+		if tt.search > 0 {
+			second.Capacity = &plan.Capacity{Budget: tt.search, From: 1, UpTo: 8, Resolution: 1, Load: closedLoad(1, 1, 1)}
+		}
+		p.Workloads = append(p.Workloads, &second)
+		p.Gate.Budget = tt.budget
+		b := newBench(t, clock.NewVirtual(), p, steady(s, 0))
+		b.Judge = func(w *plan.Workload, l *metric.Level, look exec.Look) exec.Judgement {
+			j := exec.Judgement{Outcome: search.Inconclusive, Needs: 10}
+			if look.Requests == 400 || l.Probe != nil {
+				j.Outcome = search.Pass
+			}
+			return j
+		}
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := []int{run.Levels[0].Due(), run.Levels[1].Due()}
+		if notes := strings.Join(run.Levels[0].Notes, ""); !slices.Equal(got, tt.due) || !strings.HasPrefix(notes, tt.note) || (tt.note == "") != (notes == "") || run.Stopped != "" {
+			t.Errorf("budget %v: %v requests, notes %q, stopped %q; want %v, %q", tt.budget, got, notes, run.Stopped, tt.due, tt.note)
+		}
+	}
+}
+
+// TestCutShortAfterALook: what the look half-way saw is not the level.
+func TestCutShortAfterALook(t *testing.T) {
+	p := gated(closedLoad(4, 200, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10), plan.Stop)
+	p.Gate.Budget = 45 * s
+	b := newBench(t, clock.NewVirtual(), p, steady(s, 0))
+	b.Judge = func(*plan.Workload, *metric.Level, exec.Look) exec.Judgement {
+		return exec.Judgement{Outcome: search.Pass}
+	}
+	run, err := exec.Run(t.Context(), b.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := run.Levels[0]
+	if diff := cmp.Diff([]metric.Look{{Requests: 100, Planned: 10, Outcome: "inconclusive"}, {Requests: 200, Planned: 1}}, l.Looks); diff != "" || run.Stopped != "budget" {
+		t.Errorf("stopped %q, looks (-want +got):\n%s", run.Stopped, diff)
+	}
+}

@@ -1,0 +1,469 @@
+package exec
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/load"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// round is one round under way.
+type round struct {
+	*runner
+	Case
+	target  *Target
+	level   *metric.Level
+	out     *metric.Round
+	prompts Prompts
+	request client.Request // what all requests have in common
+	lengths load.Lengths
+
+	measured []int                    // lengths of the measured answers, by order of start
+	ready    map[turnID]client.Prompt // prompts made beforehand
+	// readyBytes is how long they are together.
+	readyBytes int
+	flights    map[*flight]struct{} // what is in flight
+	judged     int                  // of these, the measured ones
+	launched   int                  // flights so far
+
+	loop  *load.Loop    // of a closed loop, while it runs
+	held  []int         // slots to ask again
+	ended func(*flight) // what follows the end of a request; nil: nothing
+
+	proven     bool   // requests completed at this level before
+	refused    int    // connections refused in a row
+	lastWarmup string // why the last warm-up request failed
+	lost       error  // the server is gone
+}
+
+type turnID struct {
+	phase metric.Phase
+	order int
+}
+
+// flight is one request in flight.
+type flight struct {
+	number int // in order of start
+	turn   load.Turn
+	sample *metric.Sample // the transport's until it ended
+	at     time.Duration  // scheduled
+	output int            // tokens asked for
+	cancel context.CancelFunc
+	over   bool
+}
+
+// play plays the round to its end, or until it is cut short.
+func (rd *round) play() {
+	rd.flights = map[*flight]struct{}{}
+	rd.measured = rd.lengths.Measured(rd.out.Due)
+	rd.proven = slices.ContainsFunc(rd.level.Rounds, func(r *metric.Round) bool {
+		return slices.ContainsFunc(r.Samples, (*metric.Sample).Completed)
+	})
+	health := func() metric.Health { return metric.Health{CPU: -1} }
+	if rd.Load.Kind == metric.Burst {
+		rd.burst(&health)
+	} else {
+		rd.closed(&health)
+	}
+	rd.drain()
+	rd.out.Health = health()
+	rd.settle()
+}
+
+// watch has the meter watch from now on: the making of prompts is left out.
+// While it does the loop has a heartbeat. What the operating system takes the
+// processor from for a while reads what came meanwhile in one go: late answers
+// look late and the chunks after them fast, and no histogram of the runtime
+// knows of it.
+func (rd *round) watch(health *func() metric.Health) {
+	if rd.Meter == nil {
+		return
+	}
+	meter := rd.Meter()
+	due, stall := rd.Clock.Now(), time.Duration(0)
+	var stop func() bool
+	late := func() { stall = max(stall, rd.Clock.Now()-due) }
+	var beat func()
+	beat = func() {
+		late()
+		due = rd.Clock.Now() + heartbeat
+		stop = rd.Clock.Timer(due, beat)
+	}
+	beat()
+	*health = func() metric.Health {
+		late() // the beat that is due now
+		stop()
+		h := meter()
+		h.Stall = stall
+		return h
+	}
+}
+
+// heartbeat is how often the loop looks whether it is on time.
+const heartbeat = 100 * time.Millisecond
+
+// closed plays a round of a closed loop; package load says how one goes.
+func (rd *round) closed(health *func() metric.Health) {
+	c := closedRound(rd.Case, rd.out.Due, rd.durations[rd.Workload])
+	if rd.Load.Stagger == plan.StaggerAuto && c.Stagger == 0 && c.Slots > 1 && c.Warmup > 0 {
+		// Nothing is known yet of how long a request takes: one goes ahead.
+		c.Probes = 1
+		if !c.Fill {
+			c.Warmup--
+		}
+		rd.together(metric.Warmup, 0, 1)
+		if d, ok := load.Duration(rd.out.Samples, metric.Warmup); ok {
+			c.Stagger = load.Stagger(d, c.Pause, c.Slots)
+		}
+	}
+	c.Proven = rd.proven
+	rd.prepare(metric.Warmup, c.Probes, c.Warmup)
+	rd.prepare(metric.Measured, 0, c.Due)
+	rd.prepare(metric.Filler, 0, c.Slots)
+	if !rd.check() || rd.halted() {
+		return
+	}
+	rd.watch(health)
+	rd.loop = c.Begin()
+	begin := rd.Clock.Now()
+	stops := make([]func() bool, c.Slots)
+	for slot := range stops {
+		at := begin + c.First(slot)
+		stops[slot] = rd.Clock.Timer(at, func() { rd.next(slot, at) })
+	}
+	rd.ended = func(f *flight) {
+		slot, at := f.turn.Slot, f.sample.End+rd.loop.Ended(f.turn, !f.sample.Completed())
+		if rd.loop.Doomed() {
+			rd.cut(nothingCompletes + rd.lastWarmup)
+			return
+		}
+		if at <= rd.Clock.Now() {
+			rd.next(slot, at) // not by way of the queue: the slot is idle until then
+		} else {
+			stops[slot] = rd.Clock.Timer(at, func() { rd.next(slot, at) })
+		}
+		rd.ask()
+	}
+	rd.until(func() bool { return rd.loop.Over() || rd.halted() })
+	rd.ended = nil
+	for _, stop := range stops {
+		stop()
+	}
+}
+
+// next has a slot do what comes next. at is when it was due to.
+func (rd *round) next(slot int, at time.Duration) {
+	if rd.halted() {
+		return
+	}
+	turn, decision := rd.loop.Next(slot)
+	switch decision {
+	case load.Send:
+		rd.send(turn, at)
+		rd.ask()
+	case load.Hold:
+		rd.held = append(rd.held, slot)
+	}
+}
+
+// ask asks those slots again that were told to hold.
+func (rd *round) ask() {
+	held := rd.held
+	rd.held = nil
+	for _, slot := range held {
+		rd.next(slot, rd.Clock.Now())
+	}
+}
+
+// burst plays a burst, after a warm-up of its own. "auto" warms up before the
+// first burst only: every burst is to meet an idle server.
+func (rd *round) burst(health *func() metric.Health) {
+	warmup := rd.Load.Warmup
+	if warmup == plan.WarmupAuto {
+		warmup = 0
+		if rd.out.Index == 0 {
+			warmup = rd.level.N
+		}
+	}
+	for from := 0; warmup > 0 && !rd.halted(); from += warmup {
+		rd.prepare(metric.Warmup, from, warmup)
+		rd.together(metric.Warmup, from, warmup)
+		if rd.proven || rd.halted() || slices.ContainsFunc(rd.out.Samples, (*metric.Sample).Completed) {
+			break
+		}
+		if from+warmup >= load.Hopeless(rd.level.N) {
+			rd.cut(nothingCompletes + rd.lastWarmup)
+			break
+		}
+		rd.pause(load.Backoff)
+	}
+	rd.prepare(metric.Measured, 0, rd.out.Due)
+	if rd.check() && !rd.halted() {
+		rd.watch(health)
+		rd.together(metric.Measured, 0, rd.out.Due)
+	}
+}
+
+// pause lets time pass.
+func (rd *round) pause(d time.Duration) {
+	over := false
+	stop := rd.Clock.Timer(rd.Clock.Now()+d, func() { over = true })
+	defer stop()
+	rd.until(func() bool { return over || rd.halted() })
+}
+
+// together sends n requests at once, from an order on, and waits for them.
+func (rd *round) together(phase metric.Phase, from, n int) {
+	at := rd.Clock.Now()
+	for i := range n {
+		if rd.check(); rd.halted() {
+			break
+		}
+		rd.send(load.Turn{Slot: i, Phase: phase, Order: from + i}, at)
+	}
+	rd.until(func() bool {
+		// The drain knows which requests are still worth waiting for.
+		return len(rd.flights) == 0 || rd.halted()
+	})
+}
+
+// cut ends the round, and with it the level. The first reason stays.
+func (rd *round) cut(why string) {
+	if rd.out.Stopped == "" {
+		rd.out.Stopped = why
+	}
+}
+
+// nothingCompletes begins the Stopped of a round that was given up because no
+// request ever completed at its level.
+const nothingCompletes = "every warm-up request failed: "
+
+// halted says that nothing more is to be started.
+func (rd *round) halted() bool {
+	return rd.out.Stopped != "" || rd.lost != nil || rd.stopped != "" || rd.err != nil
+}
+
+// maxReady bounds the prompts made beforehand, in bytes; what comes after them
+// is made when it is due.
+const maxReady = 64 << 20
+
+// prepare makes n prompts of a phase, so that making them delays nobody.
+func (rd *round) prepare(phase metric.Phase, from, n int) {
+	if rd.ready == nil {
+		rd.ready = map[turnID]client.Prompt{}
+	}
+	for order := from; order < from+n && rd.readyBytes < maxReady && rd.check() && !rd.halted(); order++ {
+		id := turnID{phase, order}
+		if _, ok := rd.ready[id]; ok || phase == metric.Measured && order >= rd.out.Due {
+			continue
+		}
+		p := rd.prompt(phase, order)
+		rd.ready[id] = p
+		rd.readyBytes += promptBytes(p)
+	}
+}
+
+func promptBytes(p client.Prompt) int { return len(p.Text) + 8*len(p.IDs) }
+
+// ahead makes the prompt that will be wanted when every slot has taken another
+// one of the phase, once nothing more urgent is to be done.
+func (rd *round) ahead(turn load.Turn) {
+	rd.Clock.Post(func() {
+		if rd.loop != nil && !rd.halted() && !rd.loop.Over() {
+			rd.prepare(turn.Phase, turn.Order+rd.level.N, 1)
+		}
+	})
+}
+
+// prompt makes one prompt, or cuts the round.
+func (rd *round) prompt(phase metric.Phase, order int) client.Prompt {
+	id := turnID{phase, order}
+	if p, ok := rd.ready[id]; ok {
+		delete(rd.ready, id)
+		rd.readyBytes -= promptBytes(p)
+		return p
+	}
+	p, err := rd.prompts.Prompt(PromptID{
+		Level: rd.level.Name, Seed: rd.out.Seed, Round: rd.out.Index, Phase: phase, Order: order,
+	})
+	if err != nil {
+		rd.cut(rd.secrets.Text(fmt.Sprintf("no prompt could be made: %v", err)))
+	}
+	return p
+}
+
+// send sends one request.
+func (rd *round) send(turn load.Turn, at time.Duration) {
+	prompt := rd.prompt(turn.Phase, turn.Order)
+	if rd.halted() {
+		return
+	}
+	f := &flight{number: rd.launched, turn: turn, at: at}
+	rd.launched++
+	if turn.Phase == metric.Measured {
+		f.output = rd.measured[turn.Order]
+		rd.judged++
+	} else {
+		f.output = rd.lengths.At(turn.Phase, turn.Order)
+	}
+	request := rd.request
+	request.Prompt, request.Output = prompt, f.output
+	f.sample = rd.sample(f)
+	var ctx context.Context
+	ctx, f.cancel = context.WithCancel(rd.flying)
+	rd.flights[f] = struct{}{}
+	rd.Observer.RequestStarted(turn.Phase)
+	rd.target.Transport.Send(ctx, &request, client.NewAnswer(f.sample, func(s *metric.Sample) {
+		rd.Clock.Post(func() { rd.finish(f, s) })
+	}))
+	if rd.loop != nil && turn.Phase != metric.Warmup {
+		rd.ahead(turn)
+	}
+}
+
+// sample is what is known of a request before it is sent.
+func (rd *round) sample(f *flight) *metric.Sample {
+	return &metric.Sample{
+		Server: rd.level.Server, Workload: rd.level.Workload, Level: rd.level.Name, Round: rd.out.Index,
+		Slot: f.turn.Slot, Order: f.turn.Order, Phase: f.turn.Phase,
+		Scheduled: f.at, InputAsked: rd.request.Input, OutputAsked: f.output,
+	}
+}
+
+// finish takes what became of a request.
+func (rd *round) finish(f *flight, s *metric.Sample) {
+	if f.over {
+		return // given up on
+	}
+	f.over, f.sample = true, s
+	if s.Failure != nil {
+		s.Failure.Message = rd.secrets.Text(s.Failure.Message)
+	}
+	s.Finish = rd.secrets.Text(s.Finish)
+	f.cancel()
+	delete(rd.flights, f)
+	if f.turn.Phase == metric.Measured {
+		rd.judged--
+	}
+	rd.out.Samples = append(rd.out.Samples, s)
+	if s.Failure != nil {
+		rd.failed(s)
+	} else {
+		rd.refused = 0
+	}
+	if rd.ended != nil {
+		rd.ended(f)
+	}
+	// Only now: the slot is at work again while the sample is written.
+	rd.observe(rd.Observer.SampleDone(s))
+}
+
+// failed looks at a failed request for signs that the server is gone.
+func (rd *round) failed(s *metric.Sample) {
+	if s.Phase == metric.Warmup {
+		rd.lastWarmup = s.Failure.Message
+	}
+	if s.Failure.Kind == metric.FailCanceled || rd.lost != nil {
+		return
+	}
+	if rd.target.Err != nil {
+		if err := rd.target.Err(); err != nil {
+			rd.lost = err
+			rd.cut(rd.secrets.Text(err.Error()))
+			return
+		}
+	}
+	if s.Failure.Kind == metric.FailLocal {
+		// No verdict on a server that could not be asked.
+		rd.lost = errors.New(s.Failure.Message)
+		rd.cut(s.Failure.Message)
+		return
+	}
+	if s.Failure.Kind != metric.FailConnect {
+		rd.refused = 0
+		return
+	}
+	rd.refused++
+	if rd.refused >= max(10, 2*rd.level.N) {
+		rd.lost = fmt.Errorf("%d connections in a row failed: %s", rd.refused, s.Failure.Message)
+		rd.cut(rd.lost.Error())
+	}
+}
+
+// drain ends what is in flight. Measured requests of a run that was halted
+// are waited for, until the run's patience ends too; everything else is
+// cancelled.
+func (rd *round) drain() {
+	for _, f := range rd.inFlight() {
+		if f.turn.Phase != metric.Measured || rd.out.Stopped != "" {
+			f.cancel()
+		}
+	}
+	if rd.out.Stopped == "" {
+		rd.until(func() bool { return rd.judged == 0 || rd.flying.Err() != nil || rd.lost != nil })
+		for _, f := range rd.inFlight() {
+			f.cancel()
+		}
+	}
+	waited := false
+	stop := rd.Clock.Timer(rd.Clock.Now()+abandon, func() { waited = true })
+	rd.until(func() bool { return len(rd.flights) == 0 || waited })
+	stop()
+	for _, f := range rd.inFlight() {
+		// The transport does not let go of it, and owns its sample.
+		s := rd.sample(f)
+		s.End = rd.Clock.Now()
+		s.Failure = &metric.Failure{
+			Kind:    metric.FailCanceled,
+			Message: fmt.Sprintf("cancelled, and had not ended %v later", abandon),
+		}
+		rd.finish(f, s)
+	}
+}
+
+// abandon is how long a cancelled request may take to end.
+const abandon = 10 * time.Second
+
+// inFlight lists what is in flight, in order of start.
+func (rd *round) inFlight() []*flight {
+	return slices.SortedFunc(maps.Keys(rd.flights), func(a, b *flight) int { return cmp.Compare(a.number, b.number) })
+}
+
+// settle fills in what the samples of the round say of it.
+func (rd *round) settle() {
+	out, n, found := rd.out, 0, false
+	for _, s := range out.Samples {
+		if s.Phase != metric.Measured {
+			continue
+		}
+		if !found || s.Scheduled < out.Start {
+			out.Start, found = s.Scheduled, true
+		}
+		out.End = max(out.End, s.End)
+		if s.Failure == nil || s.Failure.Kind != metric.FailCanceled {
+			n++
+		}
+	}
+	var w load.Window
+	if rd.Load.Kind == metric.Burst {
+		w = load.BurstWindow(out.Samples, out.Due)
+	} else {
+		w = load.ClosedWindow(out.Samples, rd.level.N, rd.Load.Pause)
+	}
+	out.WindowStart, out.WindowEnd, out.Busy = w.Start, w.End, w.Busy
+	if out.Stopped == "" && (rd.stopped != "" || rd.err != nil) && n < out.Due {
+		out.Stopped = rd.why()
+	}
+	out.Complete = out.Stopped == "" && n == out.Due
+	if !out.Complete && out.Stopped == "" {
+		out.Stopped = fmt.Sprintf("%d of %d requests were sent and ended", n, out.Due)
+	}
+}

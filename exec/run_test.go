@@ -1,0 +1,770 @@
+package exec_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+const s, ms = time.Second, time.Millisecond
+
+func TestClosedLoop(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		// 1 s to the first token, 10 ms each for the 100 after it: 2 s a
+		// request. Two rounds of 30 measured requests on 4 slots.
+		b := newBench(t, c, planOf(101, closedLoad(4, 60, 42, 123)), steady(s, 10*ms))
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{
+			"run", "starting fake: at once", "ready fake",
+			"level fake chat 4 due 60", "round 4 0 complete true", "round 4 1 complete true",
+			`level done 4 ""`, `done fake ""`, `run done ""`,
+		}
+		if diff := cmp.Diff(want, b.calls); diff != "" {
+			t.Errorf("calls (-want +got):\n%s", diff)
+		}
+		l := run.Levels[0]
+		if len(l.Rounds) != 2 || !l.Exact || l.N != 4 || l.Kind != metric.ClosedLoop {
+			t.Fatalf("level %+v", l)
+		}
+		if b.closed != 1 || run.Servers[0].Error != "" || run.Servers[0].Fingerprint["model"] != "fake" {
+			t.Errorf("closed %d times, server %+v", b.closed, run.Servers[0])
+		}
+		if b.most != 4 {
+			t.Errorf("%d in flight at most, want 4", b.most)
+		}
+		if b.started != len(b.samples) || b.inFlight != 0 {
+			t.Errorf("%d requests started, %d ended, %d in flight at the end", b.started, len(b.samples), b.inFlight)
+		}
+		for text, n := range b.transport.prompts {
+			if n > 1 {
+				t.Errorf("prompt %q was sent %d times", text, n)
+			}
+		}
+		for i, r := range l.Rounds {
+			measured := r.MeasuredSamples()
+			if len(measured) != 30 || r.Due != 30 || !r.Complete || r.Stopped != "" {
+				t.Fatalf("round %d: %d measured, %+v", i, len(measured), r)
+			}
+			if r.Seed != []int64{42, 123}[i] {
+				t.Errorf("round %d has seed %d", i, r.Seed)
+			}
+			if r.Busy < 1-1e-9 {
+				t.Errorf("round %d: busy %v, want 1", i, r.Busy)
+			}
+			if r.WindowStart != r.Start || r.WindowEnd != r.End {
+				t.Errorf("round %d: window %v to %v, want all of %v to %v", i, r.WindowStart, r.WindowEnd, r.Start, r.End)
+			}
+			// 30 requests of 2 s on 4 slots that are always busy: the last one
+			// starts with the eighth wave, 14 s after the first at the
+			// earliest, and the slots are half a second apart: the 29th is the
+			// second of its wave. 7·2 s + 0.5 s + 2 s.
+			if got := r.End - r.Start; got != 16500*ms {
+				t.Errorf("round %d: took %v, want 16.5s", i, got)
+			}
+			for _, m := range measured {
+				ttft, _ := m.Value("ttft")
+				tpot, _ := m.Value("tpot")
+				if ttft != 1 || tpot != 0.01 || m.Usage.Output != 101 {
+					t.Fatalf("%v: ttft %v, tpot %v, usage %+v", m, ttft, tpot, m.Usage)
+				}
+			}
+			// Slots in phase would start together; these are half a second
+			// apart.
+			starts := []time.Duration{}
+			for _, m := range measured[:4] {
+				starts = append(starts, m.Sent-measured[0].Sent)
+			}
+			if want := []time.Duration{0, 500 * ms, s, 1500 * ms}; !slices.Equal(starts, want) {
+				t.Errorf("round %d: the first four start %v apart, want %v", i, starts, want)
+			}
+		}
+	})
+}
+
+func TestPauseAndStagger(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		// Requests of 1 s and 3 s of pause; slots 700 ms apart.
+		l := closedLoad(3, 9)
+		l.Warmup, l.Stagger, l.Pause = 0, 700*ms, 3*s
+		b := newBench(t, c, planOf(1, l), steady(s, 0))
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []time.Duration
+		first := b.starts[0]
+		for wave := range 3 {
+			for slot := range 3 {
+				want = append(want, first+time.Duration(wave)*4*s+time.Duration(slot)*700*ms)
+			}
+		}
+		if diff := cmp.Diff(want, b.starts); diff != "" {
+			t.Errorf("starts (-want +got):\n%s", diff)
+		}
+		r := run.Levels[0].Rounds[0]
+		// All slots had started at 1.4 s; the last request ends at
+		// 2·4 + 1.4 + 1 = 10.4 s. Flights and pauses fill every slot's time,
+		// up to 3 s after slot 0's last answer at 9 s.
+		if got, want := r.WindowStart-first, 1400*ms; got != want {
+			t.Errorf("the window begins at %v, want %v", got, want)
+		}
+		if got, want := r.WindowEnd-first, 10400*ms; got != want {
+			t.Errorf("the window ends at %v, want %v", got, want)
+		}
+		if r.Busy < 1-1e-9 {
+			t.Errorf("busy is %v, want 1: the pauses are declared", r.Busy)
+		}
+	})
+}
+
+func TestBurst(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		l := &plan.Load{
+			Kind: metric.Burst, Seeds: []int64{1, 2}, Warmup: plan.WarmupAuto,
+			Levels: []plan.Level{{Name: "burst 8", N: 8, Requests: 24, Rounds: 3}},
+		}
+		// The n-th request of a burst waits for those before it.
+		b := newBench(t, c, planOf(1, l), func(n int, _ *client.Request) reply {
+			return reply{ttft: time.Duration(n%8+1) * s}
+		})
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(b.requests); got != 8+24 { // "auto" warms up once
+			t.Errorf("%d requests were sent, want 32", got)
+		}
+		rounds := run.Levels[0].Rounds
+		if len(rounds) != 3 || rounds[2].Seed != 1 {
+			t.Fatalf("%d rounds, the third with seed %d; want 3 and the first seed again", len(rounds), rounds[2].Seed)
+		}
+		for i, r := range rounds {
+			measured := r.MeasuredSamples()
+			if len(measured) != 8 || !r.Complete || r.Busy != 1 || r.WindowEnd-r.WindowStart != 8*s {
+				t.Errorf("round %d: %d measured, %+v; want 8 over 8 s", i, len(measured), r)
+			}
+			for _, m := range measured {
+				if m.Sent != r.Start || m.Scheduled != r.Start {
+					t.Errorf("%v was sent at %v, the burst was at %v", m, m.Sent, r.Start)
+				}
+			}
+		}
+	})
+}
+
+// TestLateMeasuredRequestsMeetTheFullLoad: one slot's answers take ten times
+// as long, the others fill up until it is done.
+func TestLateMeasuredRequestsMeetTheFullLoad(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		b := newBench(t, c, planOf(1, closedLoad(4, 8)), func(n int, r *client.Request) reply {
+			if strings.Contains(r.Prompt.Text, "Phase:measured Order:7") {
+				return reply{ttft: 20 * s}
+			}
+			return reply{ttft: 2 * s}
+		})
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := run.Levels[0].Rounds[0]
+		fillers, cancelled := 0, 0
+		for _, x := range r.Samples {
+			if x.Phase == metric.Filler {
+				fillers++
+				if x.Failure != nil && x.Failure.Kind == metric.FailCanceled {
+					cancelled++
+				}
+			}
+		}
+		if !r.Complete || r.Busy < 1-1e-9 || fillers < 3*9 || cancelled > 3 {
+			t.Errorf("complete %v, busy %v, %d fillers of which %d were cancelled; want a full load over 20 s", r.Complete, r.Busy, fillers, cancelled)
+		}
+	})
+}
+
+func TestJitterIsTheSameOnEveryServer(t *testing.T) {
+	p := planOf(100, closedLoad(4, 40, 7, 8))
+	other := &plan.Server{Name: "other"}
+	p.Servers = append(p.Servers, other)
+	p.Workloads[0].Servers = p.Servers
+	p.Workloads[0].Output.Jitter = 0.1
+	b := newBench(t, clock.NewVirtual(), p, steady(s, 10*ms))
+	run, err := exec.Run(t.Context(), b.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lengths := func(l *metric.Level) (n []int) {
+		for _, m := range l.MeasuredSamples() {
+			n = append(n, m.OutputAsked)
+		}
+		return n
+	}
+	a, z := lengths(run.Levels[0]), lengths(run.Levels[1])
+	if len(a) != 40 || !slices.Equal(a, z) {
+		t.Errorf("asked %v of one server and %v of the other", a, z)
+	}
+	if slices.Min(a) == slices.Max(a) {
+		t.Error("no jitter at all")
+	}
+}
+
+func TestVirtualRunsAreTheSame(t *testing.T) {
+	play := func() []*metric.Sample {
+		b := newBench(t, clock.NewVirtual(), planOf(50, closedLoad(8, 64, 1, 2)), func(n int, r *client.Request) reply {
+			return reply{ttft: time.Duration(100+n%7*13) * ms, itl: time.Duration(5+n%3) * ms}
+		})
+		if _, err := exec.Run(t.Context(), b.Config); err != nil {
+			t.Fatal(err)
+		}
+		return b.samples
+	}
+	if diff := cmp.Diff(play(), play()); diff != "" {
+		t.Errorf("two runs in virtual time differ:\n%s", diff)
+	}
+}
+
+// TestOneHour runs an hour of 64 streams.
+func TestOneHour(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		// 28 s to the first token, 2 s for two more: 30 s a request, 120
+		// waves of 64 slots.
+		b := newBench(t, c, planOf(3, closedLoad(64, 64*120)), steady(28*s, s))
+		b.tick = 15 * s
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := run.Levels[0].Rounds[0]
+		if took := r.End - r.Start; !r.Complete || took < 59*time.Minute || took > 61*time.Minute {
+			t.Errorf("complete %v after %v, want an hour", r.Complete, took)
+		}
+		if b.most != 64 || r.Busy < 1-1e-9 {
+			t.Errorf("%d in flight at most, busy %v; want 64 and 1", b.most, r.Busy)
+		}
+	})
+}
+
+func TestTenThousandLevels(t *testing.T) {
+	l := closedLoad(1, 1)
+	l.Levels = nil
+	for i := range 10_000 {
+		l.Levels = append(l.Levels, plan.Level{Name: fmt.Sprint(i), N: 1, Requests: 1, Rounds: 1})
+	}
+	b := newBench(t, clock.NewVirtual(), planOf(1, l), steady(s, 0))
+	run, err := exec.Run(t.Context(), b.Config)
+	if err != nil || len(run.Levels) != 10_000 || !run.Levels[9_999].Rounds[0].Complete {
+		t.Errorf("%d levels, %v", len(run.Levels), err)
+	}
+}
+
+func TestInterruptedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clock.NewReal()
+		l := closedLoad(4, 400)
+		l.Levels = append(l.Levels, plan.Level{Name: "8", N: 8, Requests: 8, Rounds: 1})
+		b := newBench(t, c, planOf(1, l), steady(4*s, 0))
+		drain, interrupt := context.WithCancel(t.Context())
+		b.Drain = drain
+		time.AfterFunc(61*s, interrupt)
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := run.Levels[0].Rounds[0]
+		if run.Stopped != "interrupted" || r.Complete || r.Stopped != "interrupted" {
+			t.Errorf("stopped %q, round %+v", run.Stopped, r)
+		}
+		for _, m := range r.MeasuredSamples() {
+			if m.Failure != nil {
+				t.Errorf("%v was in flight and should have been waited for: %+v", m, m.Failure)
+			}
+		}
+		if c.Now() > 66*s || c.Now() < 61*s {
+			t.Errorf("the run ended at %v, want within one request of 61s", c.Now())
+		}
+		if run.Levels[1].Skipped != "interrupted" || b.closed != 1 {
+			t.Errorf("second level %+v, closed %d times", run.Levels[1], b.closed)
+		}
+		if last := b.calls[len(b.calls)-1]; last != `run done "interrupted"` {
+			t.Errorf("the last call was %q", last)
+		}
+		if len(b.samples) != b.started {
+			t.Errorf("%d of %d requests were handed on", len(b.samples), b.started)
+		}
+	})
+}
+
+func TestInterruptedOnceIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clock.NewReal()
+		b := newBench(t, c, planOf(1, closedLoad(2, 10)), func(n int, r *client.Request) reply {
+			if strings.Contains(r.Prompt.Text, "measured") {
+				return reply{} // for ever
+			}
+			return reply{ttft: s}
+		})
+		drain, interrupt := context.WithCancel(t.Context())
+		b.Drain, b.DrainTimeout = drain, 20*s
+		time.AfterFunc(10*s, interrupt)
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now := c.Now(); now < 30*s || now > 31*s {
+			t.Errorf("ended at %v, want 10s + 20s", now)
+		}
+		for _, m := range run.Levels[0].MeasuredSamples() {
+			if m.Failure == nil || m.Failure.Kind != metric.FailCanceled {
+				t.Errorf("%v: %+v, want cancelled", m, m.Failure)
+			}
+		}
+	})
+}
+
+func TestInterruptedTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clock.NewReal()
+		b := newBench(t, c, planOf(1, closedLoad(2, 10)), steady(time.Hour, 0))
+		ctx, now := context.WithCancel(t.Context())
+		drain, interrupt := context.WithCancel(t.Context())
+		b.Drain, b.DrainTimeout = drain, 10*time.Hour
+		// The probe takes the first hour, warm-up the second.
+		time.AfterFunc(140*time.Minute, interrupt)
+		time.AfterFunc(141*time.Minute, now)
+		run, err := exec.Run(ctx, b.Config)
+		if err != nil || run.Stopped != "interrupted" || b.closed != 1 {
+			t.Errorf("stopped %q, closed %d times, %v", run.Stopped, b.closed, err)
+		}
+		if got := c.Now(); got < 141*time.Minute || got > 141*time.Minute+s {
+			t.Errorf("ended at %v, want 141m", got)
+		}
+	})
+}
+
+func TestInterruptedBeforeItBegan(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		b := newBench(t, c, planOf(1, closedLoad(2, 10)), steady(s, 0))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		run, err := exec.Run(ctx, b.Config)
+		if err != nil || run.Stopped != "interrupted" || len(b.requests) != 0 || run.Levels[0].Skipped != "interrupted" {
+			t.Errorf("stopped %q after %d requests, %v", run.Stopped, len(b.requests), err)
+		}
+	})
+}
+
+func TestDeafTransport(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		b := newBench(t, c, planOf(1, closedLoad(1, 2)), func(n int, r *client.Request) reply {
+			return reply{deaf: n == 2, ttft: s}
+		})
+		b.Budget = 30 * s
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := run.End; got < 40*s || got > 41*s {
+			t.Errorf("ended at %v, want the budget of 30s and 10s of patience", got)
+		}
+		m := run.Levels[0].MeasuredSamples()
+		if len(m) != 2 || m[1].Failure == nil || m[1].Failure.Kind != metric.FailCanceled {
+			t.Errorf("measured %v, want the second given up on", m)
+		}
+	})
+}
+
+func TestBudget(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		p := planOf(1, closedLoad(2, 10), closedLoad(4, 4000), closedLoad(8, 8))
+		p.Gate.Budget = time.Minute
+		b := newBench(t, c, p, steady(s, 0))
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if run.Stopped != "budget" || run.End > 61*s || b.closed != 1 {
+			t.Errorf("stopped %q at %v, closed %d times", run.Stopped, run.End, b.closed)
+		}
+		if !run.Levels[0].Rounds[0].Complete {
+			t.Error("the first level was done well before the budget")
+		}
+		if r := run.Levels[1].Rounds[0]; r.Complete || r.Stopped != "the budget of 1m0s was spent" {
+			t.Errorf("second level: %+v", r)
+		}
+		if got := run.Levels[2].Skipped; got != "the budget of 1m0s was spent" {
+			t.Errorf("third level skipped because of %q", got)
+		}
+	})
+}
+
+func TestServerDies(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		p := planOf(1, closedLoad(4, 400), closedLoad(8, 80))
+		b := newBench(t, c, p, func(n int, _ *client.Request) reply {
+			if n < 100 {
+				return reply{ttft: s}
+			}
+			return reply{refuse: errRefused}
+		})
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "10 connections in a row failed: connection refused"
+		if got := run.Servers[0].Error; got != want {
+			t.Errorf("server error %q, want %q", got, want)
+		}
+		if got := len(b.requests); got > 120 {
+			t.Errorf("%d requests were sent to a server that died after 100", got)
+		}
+		if r := run.Levels[0].Rounds[0]; r.Complete || r.Stopped != want {
+			t.Errorf("round %+v", r)
+		}
+		if got := run.Levels[1].Skipped; got != "the server could not be measured: "+want {
+			t.Errorf("second level skipped because of %q", got)
+		}
+		if b.closed != 1 || run.Stopped != "" {
+			t.Errorf("closed %d times, stopped %q", b.closed, run.Stopped)
+		}
+	})
+}
+
+// One request that could not be sent for want of ports ends the measurement:
+// it would else count against the server.
+func TestOutOfPorts(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		noPorts := &client.Error{Kind: metric.FailLocal, Message: "out of local ports"}
+		b := newBench(t, c, planOf(1, closedLoad(4, 400)), func(n int, _ *client.Request) reply {
+			if n == 100 {
+				return reply{refuse: noPorts}
+			}
+			return reply{ttft: s}
+		})
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := run.Servers[0].Error; got != noPorts.Message {
+			t.Errorf("server error %q, want %q", got, noPorts.Message)
+		}
+		if r := run.Levels[0].Rounds[0]; r.Complete || r.Stopped != noPorts.Message || len(b.requests) > 110 {
+			t.Errorf("round %+v after %d requests", r, len(b.requests))
+		}
+	})
+}
+
+func TestServerExits(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		b := newBench(t, c, planOf(1, closedLoad(1, 400)), func(n int, _ *client.Request) reply {
+			if n < 3 {
+				return reply{ttft: s}
+			}
+			return reply{refuse: errRefused}
+		})
+		b.target.Err = func() error {
+			if len(b.requests) > 3 {
+				return &exec.ServerError{Err: errors.New("the process exited: signal: killed"), Log: "oom\n"}
+			}
+			return nil
+		}
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := run.Servers[0]; got.Error != "the process exited: signal: killed" || got.Log != "oom\n" || len(b.requests) != 4 {
+			t.Errorf("server %+v after %d requests", got, len(b.requests))
+		}
+	})
+}
+
+func TestWarmupFails(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		for _, l := range []*plan.Load{
+			closedLoad(8, 300, 1, 2),
+			{Kind: metric.Burst, Seeds: []int64{1}, Warmup: plan.WarmupAuto, Levels: []plan.Level{{Name: "burst 8", N: 8, Requests: 80, Rounds: 10}}},
+		} {
+			b := newBench(t, c, planOf(1, l, closedLoad(1, 2)), func(n int, r *client.Request) reply {
+				if strings.Contains(r.Prompt.Text, "Level:1 ") {
+					return reply{ttft: s}
+				}
+				return reply{status: errBusy}
+			})
+			run, err := exec.Run(t.Context(), b.Config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := run.Levels[0].Rounds[0]
+			if r.Complete || r.Stopped != "every warm-up request failed: CUDA out of memory" || len(r.MeasuredSamples()) != 0 {
+				t.Errorf("%s: round %+v with %d measured", l.Kind, r, len(r.MeasuredSamples()))
+			}
+			if len(run.Levels[0].Rounds) != 1 {
+				t.Errorf("%s: %d rounds were tried", l.Kind, len(run.Levels[0].Rounds))
+			}
+			// One level's trouble is not the next one's.
+			if run.Servers[0].Error != "" || !run.Levels[1].Rounds[0].Complete {
+				t.Errorf("%s: server %+v, next level %+v", l.Kind, run.Servers[0], run.Levels[1])
+			}
+		}
+	})
+}
+
+func TestMeasuredFailuresAreSamples(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		b := newBench(t, c, planOf(1, closedLoad(4, 100)), func(n int, r *client.Request) reply {
+			if n%3 == 0 && strings.Contains(r.Prompt.Text, "measured") {
+				return reply{status: errBusy}
+			}
+			return reply{ttft: s}
+		})
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := run.Levels[0].Rounds[0]
+		failed := 0
+		for _, m := range r.MeasuredSamples() {
+			if m.Failure != nil {
+				failed++
+			}
+		}
+		if !r.Complete || len(r.MeasuredSamples()) != 100 || failed < 25 || failed > 45 {
+			t.Errorf("complete %v, %d measured, %d failed; want all 100, about a third of them failed", r.Complete, len(r.MeasuredSamples()), failed)
+		}
+	})
+}
+
+func TestRequestTimeout(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		l := closedLoad(1, 2)
+		l.Timeout = 5 * s
+		b := newBench(t, c, planOf(1, l), func(n int, r *client.Request) reply {
+			if strings.Contains(r.Prompt.Text, "measured") {
+				return reply{}
+			}
+			return reply{ttft: s}
+		})
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := run.Levels[0].Rounds[0]
+		for _, m := range r.MeasuredSamples() {
+			if m.Failure == nil || m.Failure.Kind != metric.FailTimeout || m.End-m.Sent != 5*s {
+				t.Errorf("%v: %+v after %v, want a time-out after 5s", m, m.Failure, m.End-m.Sent)
+			}
+		}
+		if !r.Complete {
+			t.Error("time-outs are answers: the round is complete")
+		}
+	})
+}
+
+func TestObserverFails(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		b := newBench(t, c, planOf(1, closedLoad(4, 100), closedLoad(2, 10)), steady(s, 0))
+		b.observer.fail = errDisk
+		run, err := exec.Run(t.Context(), b.Config)
+		if !errors.Is(err, errDisk) {
+			t.Errorf("error %v, want %v", err, errDisk)
+		}
+		if b.closed != 1 || len(b.requests) > 8 || run.Levels[1].Skipped == "" {
+			t.Errorf("closed %d times, %d requests, second level %+v", b.closed, len(b.requests), run.Levels[1])
+		}
+		if last := b.calls[len(b.calls)-1]; !strings.HasPrefix(last, "run done") {
+			t.Errorf("the last call was %q", last)
+		}
+	})
+}
+
+func TestServerDoesNotStart(t *testing.T) {
+	p := planOf(1, closedLoad(2, 10))
+	other := &plan.Server{Name: "other"}
+	p.Servers = append(p.Servers, other)
+	p.Workloads[0].Servers = p.Servers
+	b := newBench(t, clock.NewVirtual(), p, steady(s, 0))
+	good := b.Launch
+	b.Launch = func(ctx context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {
+		if s == other {
+			return good(ctx, s, state)
+		}
+		return nil, &exec.ServerError{Err: errors.New("not ready after 20m0s: 503"), Log: "loading\n"}
+	}
+	run, err := exec.Run(t.Context(), b.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := run.Servers[0]; got.Error != "not ready after 20m0s: 503" || got.Log != "loading\n" {
+		t.Errorf("server %+v", got)
+	}
+	if run.Levels[0].Skipped == "" || !run.Levels[1].Rounds[0].Complete {
+		t.Errorf("levels %+v, %+v; want the first skipped and the second run", run.Levels[0], run.Levels[1])
+	}
+}
+
+func TestAnotherServerAtTheEnd(t *testing.T) {
+	b := newBench(t, clock.NewVirtual(), planOf(1, closedLoad(2, 10)), steady(s, 0))
+	b.target.Check = func(context.Context) error { return errors.New("version was 0.19.1 and is 0.19.2") }
+	run, _ := exec.Run(t.Context(), b.Config)
+	if got := run.Servers[0].Error; got != "version was 0.19.1 and is 0.19.2" {
+		t.Errorf("server error %q", got)
+	}
+}
+
+func TestOnly(t *testing.T) {
+	b := newBench(t, clock.NewVirtual(), planOf(1, closedLoad(2, 10), closedLoad(4, 10)), steady(s, 0))
+	b.Only = func(c exec.Case) bool { return c.Level.Name == "4" }
+	run, _ := exec.Run(t.Context(), b.Config)
+	if run.Levels[0].Skipped != metric.SkippedOnly || !run.Levels[1].Rounds[0].Complete {
+		t.Errorf("levels %+v, %+v", run.Levels[0], run.Levels[1])
+	}
+	b = newBench(t, clock.NewVirtual(), planOf(1, closedLoad(2, 10)), steady(s, 0))
+	b.Only = func(exec.Case) bool { return false }
+	run, _ = exec.Run(t.Context(), b.Config)
+	if len(run.Servers) != 0 || run.Levels[0].Skipped != metric.SkippedOnly {
+		t.Errorf("servers %v, level %+v; want nothing launched", run.Servers, run.Levels[0])
+	}
+}
+
+func TestMeterAndCalibration(t *testing.T) {
+	b := newBench(t, clock.NewVirtual(), planOf(1, closedLoad(2, 10, 1, 2)), steady(s, 0))
+	running := 0
+	b.Meter = func() func() metric.Health {
+		running++
+		return func() metric.Health { running--; return metric.Health{CPU: 0.25, Delay: 3 * ms} }
+	}
+	b.Calibrate = func(context.Context) (*metric.Calibration, error) { return &metric.Calibration{Streams: 64}, nil }
+	run, _ := exec.Run(t.Context(), b.Config)
+	for _, r := range run.Levels[0].Rounds {
+		if r.Health.CPU != 0.25 || r.Health.Delay != 3*ms {
+			t.Errorf("health %+v", r.Health)
+		}
+	}
+	if running != 0 || run.Calibration == nil || run.Calibration.Streams != 64 {
+		t.Errorf("%d meters still run, calibration %+v", running, run.Calibration)
+	}
+	b = newBench(t, clock.NewVirtual(), planOf(1, closedLoad(2, 10)), steady(s, 0))
+	if run, _ = exec.Run(t.Context(), b.Config); run.Levels[0].Rounds[0].Health.CPU != -1 || run.Calibration != nil {
+		t.Errorf("without a meter: %+v, %+v; want unknown", run.Levels[0].Rounds[0].Health, run.Calibration)
+	}
+}
+
+func TestPromptsFail(t *testing.T) {
+	b := newBench(t, clock.NewVirtual(), planOf(1, closedLoad(2, 10)), steady(s, 0))
+	b.target.Prompts = func(context.Context, *plan.Workload, uint64) (exec.Prompts, error) {
+		return nil, errors.New("the context holds 8192 tokens")
+	}
+	run, _ := exec.Run(t.Context(), b.Config)
+	if got := run.Levels[0].Skipped; got != "no prompts could be made: the context holds 8192 tokens" {
+		t.Errorf("skipped because of %q", got)
+	}
+}
+
+func TestSecretsStayHere(t *testing.T) {
+	const key = "sk-verysecret"
+	p := planOf(1, closedLoad(1, 4), closedLoad(2, 4))
+	p.Secrets = []string{key}
+	b := newBench(t, clock.NewVirtual(), p, func(n int, r *client.Request) reply {
+		if n%2 == 1 {
+			return reply{status: &client.Error{Kind: metric.FailStatus, Status: 401, Message: "no such key: " + key}}
+		}
+		return reply{ttft: s}
+	})
+	b.target.Fingerprint = metric.Fingerprint{"model": key}
+	b.target.Check = func(context.Context) error { return errors.New("refused " + key) }
+	b.target.Log = func() string { return "Authorization: Bearer " + key }
+	launch := b.Launch
+	b.Launch = func(ctx context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {
+		state("trying " + key)
+		return launch(ctx, s, state)
+	}
+	run, err := exec.Run(t.Context(), b.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal([]any{run, b.samples, b.calls})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(raw), key) || !strings.Contains(string(raw), "Bearer [redacted]") {
+		t.Errorf("the secret got out: %s", raw)
+	}
+}
+
+// TestFailingNowAndThen: half of all requests fail, so in some rounds the whole
+// warm-up does. That is an answer, and what is due is measured.
+func TestFailingNowAndThen(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		for _, l := range []*plan.Load{
+			closedLoad(2, 200, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10),
+			{Kind: metric.Burst, Seeds: []int64{1}, Warmup: 1, Levels: []plan.Level{{Name: "burst 2", N: 2, Requests: 100, Rounds: 50}}},
+		} {
+			rng := rand.New(rand.NewPCG(3, 4))
+			b := newBench(t, c, planOf(1, l), func(int, *client.Request) reply {
+				if rng.IntN(2) == 0 {
+					return reply{status: errBusy}
+				}
+				return reply{ttft: s}
+			})
+			run, err := exec.Run(t.Context(), b.Config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cold := 0 // rounds whose warm-up failed as a whole
+			for _, r := range run.Levels[0].Rounds {
+				fine := slices.ContainsFunc(r.Samples, func(x *metric.Sample) bool { return x.Phase == metric.Warmup && x.Completed() })
+				if !fine {
+					cold++
+				}
+				if !r.Complete {
+					t.Errorf("%s: round %d was cut short: %s", l.Kind, r.Index+1, r.Stopped)
+				}
+			}
+			if got := len(run.Levels[0].Rounds); got != l.Levels[0].Rounds || cold == 0 {
+				t.Errorf("%s: %d rounds, in %d of them the whole warm-up failed; want all %d, and some", l.Kind, got, cold, l.Levels[0].Rounds)
+			}
+		}
+	})
+}
+
+// TestStall: the process is held up for 700 ms while requests are in flight.
+func TestStall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, clock.NewReal(), planOf(1, closedLoad(2, 10, 1, 2)), steady(s, 0))
+		b.Meter = func() func() metric.Health { return func() metric.Health { return metric.Health{CPU: 0.5} } }
+		b.onDone = func(x *metric.Sample) {
+			if x.Round == 1 && x.Phase == metric.Measured && x.Order == 3 {
+				time.Sleep(700 * ms)
+			}
+		}
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rounds := run.Levels[0].Rounds
+		// A beat was due at most 100 ms into the stall.
+		if got := rounds[1].Health; got.Stall < 600*ms || got.Stall > 700*ms || got.CPU != 0.5 {
+			t.Errorf("health %+v, want a stall of 600 to 700 ms", got)
+		}
+		if got := rounds[0].Health.Stall; got != 0 {
+			t.Errorf("a round that ran on time has a stall of %v", got)
+		}
+	})
+}

@@ -1,0 +1,139 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/sim"
+)
+
+// The load of a calibration: streams at 50 tok/s, all chunks of a step at
+// once, as a batch brings them. It takes about half a second.
+const (
+	calibrationStreams = 64
+	calibrationTokens  = 25
+	calibrationStepMS  = 20
+	calibrationLimit   = 2 * time.Second
+)
+
+// Calibrate measures how late this generator reads, with nothing but itself
+// to blame: the built-in server notes when it writes each chunk, and the
+// client that does the measuring when it reads it.
+func (l *Launcher) Calibrate(ctx context.Context) (*metric.Calibration, error) {
+	if l.Origin.IsZero() {
+		return nil, errors.New("the clock's origin is not known")
+	}
+	emitted := &stamps{at: map[string][]time.Duration{}}
+	profile := sim.DefaultProfile()
+	profile.OverheadMS = 0
+	profile.Prefill = sim.PrefillCost{USPerToken: 1}
+	profile.Decode = sim.DecodeCost{BaseMS: calibrationStepMS}
+	profile.Limits = sim.Limits{MaxBatchedTokens: 1 << 16}
+	profile.Noise = sim.Noise{}
+	server, err := sim.New(sim.Options{Profile: profile, OnEmit: func(id string, chunk int, at time.Time) {
+		emitted.add(id[strings.LastIndexByte(id, '-')+1:], at.Sub(l.Origin))
+	}})
+	if err != nil {
+		return nil, err
+	}
+	defer server.Close()
+	if err := server.Start("127.0.0.1:0"); err != nil {
+		return nil, err
+	}
+
+	ctx, cancel := clock.WithTimeout(ctx, l.Clock, calibrationLimit)
+	defer cancel()
+	begin := l.Clock.Now()
+	health := Meter()()
+	read := make([]*arrivals, calibrationStreams)
+	left := 0
+	for i := range read {
+		// A client each: the header tells the streams apart.
+		h, err := client.New(client.Config{
+			BaseURL: server.URL(), Now: l.Clock.Now, Dialect: client.DialectOf("vllm"),
+			Headers: map[string]string{"X-Request-Id": strconv.Itoa(i)},
+		})
+		if err != nil {
+			return nil, err
+		}
+		defer h.Close()
+		left++
+		read[i] = &arrivals{done: func() { l.Clock.Post(func() { left-- }) }}
+		h.Send(ctx, &client.Request{
+			API: "completions", Model: server.Model(), Prompt: client.Prompt{Text: "Hello"}, Output: calibrationTokens,
+		}, read[i])
+	}
+	// The limit ends the streams, so they all end.
+	if err := clock.Until(context.WithoutCancel(ctx), l.Clock, func() bool { return left == 0 }); err != nil {
+		return nil, err
+	}
+	c := &metric.Calibration{Streams: calibrationStreams, CPU: health().CPU, Took: l.Clock.Now() - begin}
+	var delays []time.Duration
+	for i, a := range read {
+		delays = append(delays, late(emitted.of(strconv.Itoa(i)), a.at)...)
+	}
+	if len(delays) < calibrationStreams {
+		return nil, fmt.Errorf("only %d chunks were read", len(delays))
+	}
+	slices.Sort(delays)
+	c.Delay50, c.Delay99 = nearest(delays, 50), nearest(delays, 99)
+	c.Rate = float64(len(delays)) / c.Took.Seconds()
+	return c, nil
+}
+
+// late pairs the chunks of one stream as they were written with as they were
+// read.
+func late(written, read []time.Duration) []time.Duration {
+	var delays []time.Duration
+	for i := range min(len(written), len(read)) {
+		delays = append(delays, max(read[i]-written[i], 0))
+	}
+	return delays
+}
+
+// nearest is the nearest-rank percentile of ascending values; there is one.
+func nearest(ascending []time.Duration, p int) time.Duration {
+	return ascending[(p*len(ascending)+99)/100-1]
+}
+
+// stamps collects when the chunks of each stream were written.
+type stamps struct {
+	mu sync.Mutex
+	at map[string][]time.Duration
+}
+
+func (s *stamps) add(id string, at time.Duration) {
+	s.mu.Lock()
+	s.at[id] = append(s.at[id], at)
+	s.mu.Unlock()
+}
+
+func (s *stamps) of(id string) []time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.at[id]
+}
+
+// arrivals is a client.Stream that notes when chunks were read.
+type arrivals struct {
+	at   []time.Duration
+	done func()
+}
+
+func (a *arrivals) Sent(time.Duration)         {}
+func (a *arrivals) Headers(time.Duration, int) {}
+func (a *arrivals) End(time.Duration, error)   { a.done() }
+func (a *arrivals) Event(at time.Duration, e *client.Event) {
+	if e.Content {
+		a.at = append(a.at, at)
+	}
+}

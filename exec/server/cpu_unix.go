@@ -1,0 +1,17 @@
+//go:build unix
+
+package server
+
+import (
+	"syscall"
+	"time"
+)
+
+// cpuTime is the CPU time this process used so far, user and system.
+func cpuTime() (time.Duration, bool) {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0, false
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), true
+}

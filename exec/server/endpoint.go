@@ -1,0 +1,31 @@
+package server
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// endpoint finds a server that runs already.
+func (l *Launcher) endpoint(ctx context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {
+	e := s.Endpoint
+	var roots *x509.CertPool
+	if e.CAFile != "" {
+		var err error
+		if roots, err = client.LoadCA(e.CAFile); err != nil {
+			return nil, fmt.Errorf("could not read the certificate authority: %w", err)
+		}
+	}
+	r, err := l.reach(s, state, client.Config{
+		BaseURL: e.URL, APIKey: e.APIKey, Headers: e.Headers, RootCAs: roots, Dialect: client.DialectOf(s.Engine),
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.servedAs = e.ServedAs
+	return r.target(ctx)
+}

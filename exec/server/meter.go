@@ -1,0 +1,82 @@
+package server
+
+import (
+	"math"
+	"runtime"
+	"runtime/metrics"
+	"time"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Names of the Go runtime's own histograms, in seconds.
+const (
+	pauses    = "/sched/pauses/total/gc:seconds"
+	latencies = "/sched/latencies:seconds"
+)
+
+// Meter watches this process.
+func Meter() exec.Meter {
+	return func() func() metric.Health {
+		c := clock.NewReal()
+		cpu, known := cpuTime()
+		before := histograms()
+		return func() metric.Health {
+			h := metric.Health{CPU: -1}
+			if after, ok := cpuTime(); known && ok {
+				// Of the cores that it may use: a container's share may be one of many.
+				if wall := c.Now(); wall > 0 {
+					h.CPU = min(max(float64(after-cpu)/float64(wall)/float64(runtime.GOMAXPROCS(0)), 0), 1)
+				}
+			}
+			after := histograms()
+			h.GCPause = quantile(before[pauses], after[pauses], 1)
+			h.Delay = quantile(before[latencies], after[latencies], 0.99)
+			return h
+		}
+	}
+}
+
+// histograms reads both; one that this version of Go does not have is absent.
+func histograms() map[string]*metrics.Float64Histogram {
+	samples := []metrics.Sample{{Name: pauses}, {Name: latencies}}
+	metrics.Read(samples)
+	out := map[string]*metrics.Float64Histogram{}
+	for _, s := range samples {
+		if s.Value.Kind() == metrics.KindFloat64Histogram {
+			h := s.Value.Float64Histogram()
+			out[s.Name] = &metrics.Float64Histogram{Counts: append([]uint64(nil), h.Counts...), Buckets: h.Buckets}
+		}
+	}
+	return out
+}
+
+// quantile is the upper edge of the bucket that holds the quantile q in (0, 1]
+// of what was counted between two readings, the lower edge where there is no
+// upper one; 0 when nothing was.
+func quantile(before, after *metrics.Float64Histogram, q float64) time.Duration {
+	if before == nil || after == nil || len(before.Counts) != len(after.Counts) {
+		return 0
+	}
+	var total uint64
+	for i, n := range after.Counts {
+		total += n - before.Counts[i]
+	}
+	if total == 0 {
+		return 0
+	}
+	rank := uint64(math.Ceil(q * float64(total)))
+	var seen uint64
+	for i, n := range after.Counts {
+		if seen += n - before.Counts[i]; seen >= rank {
+			edge := after.Buckets[i+1]
+			if math.IsInf(edge, 1) {
+				edge = after.Buckets[i]
+			}
+			return time.Duration(edge * float64(time.Second))
+		}
+	}
+	return 0
+}

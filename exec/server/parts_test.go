@@ -1,0 +1,148 @@
+package server
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"runtime/metrics"
+	"slices"
+	"strings"
+	"testing"
+	"testing/quick"
+	"time"
+
+	"github.com/tokgate/tokgate/record"
+)
+
+func TestTailIsBounded(t *testing.T) {
+	var file bytes.Buffer
+	log := &tail{file: &file}
+	line := strings.Repeat("x", 999) + "\n"
+	for range 40_000 { // 40 MB
+		log.Write([]byte(line))
+	}
+	log.Write([]byte("the end"))
+	log.finish()
+	if n := file.Len(); n < fileSize-1000 || n > fileSize+tailSize+200 {
+		t.Errorf("%d bytes on disk, want %d and the tail", n, fileSize)
+	}
+	if got := log.String(); len(got) != tailSize || !strings.HasSuffix(got, "the end") {
+		t.Errorf("the tail holds %d bytes and ends in %q", len(got), got[len(got)-10:])
+	}
+	if !strings.HasSuffix(file.String(), "the end") || !strings.Contains(file.String(), "[the middle of the log was left out") {
+		t.Error("the file does not end as the log did")
+	}
+	if c := cap(log.end) + cap(log.partial); c > 8*tailSize {
+		t.Errorf("%d bytes in memory", c)
+	}
+}
+
+func TestTailRedactsAcrossWrites(t *testing.T) {
+	var file bytes.Buffer
+	log := &tail{file: &file, redactor: record.NewRedactor([]string{"sk-verysecret"})}
+	for _, piece := range []string{"key sk-very", "secret\nand sk-", "verysecret"} {
+		log.Write([]byte(piece))
+	}
+	const want = "key [redacted]\nand [redacted]"
+	if got := log.String(); got != want {
+		t.Errorf("tail %q, want %q", got, want)
+	}
+	log.finish()
+	if got := file.String(); got != want {
+		t.Errorf("file %q, want %q", got, want)
+	}
+}
+
+// TestTailKeepsEverything: however a short log is cut into writes, it is kept
+// as it was.
+func TestTailKeepsEverything(t *testing.T) {
+	check := func(pieces [][]byte) bool {
+		var file bytes.Buffer
+		log := &tail{file: &file}
+		for _, p := range pieces {
+			if n, err := log.Write(p); n != len(p) || err != nil {
+				return false
+			}
+		}
+		log.finish()
+		all := string(bytes.Join(pieces, nil))
+		return file.String() == all && log.String() == all[max(len(all)-tailSize, 0):]
+	}
+	if err := quick.Check(check, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTailOutlivesItsFile(t *testing.T) {
+	log := &tail{file: broken{}}
+	log.Write([]byte("one\ntwo\n"))
+	log.finish()
+	if got := log.String(); got != "one\ntwo\n" {
+		t.Errorf("tail %q", got)
+	}
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+func TestQuantile(t *testing.T) {
+	buckets := []float64{0, 0.001, 0.002, 0.01, math.Inf(1)}
+	h := func(counts ...uint64) *metrics.Float64Histogram {
+		return &metrics.Float64Histogram{Counts: counts, Buckets: buckets}
+	}
+	const ms = time.Millisecond
+	for _, tt := range []struct {
+		before, after *metrics.Float64Histogram
+		q             float64
+		want          time.Duration
+	}{
+		{h(0, 0, 0, 0), h(99, 1, 0, 0), 0.99, 1 * ms}, // the 99th of 100 is in the first
+		{h(0, 0, 0, 0), h(98, 2, 0, 0), 0.99, 2 * ms}, // and here in the second
+		{h(0, 0, 0, 0), h(99, 0, 1, 0), 1, 10 * ms},   // the longest
+		{h(0, 0, 7, 0), h(10, 0, 7, 0), 1, 1 * ms},    // only what is new counts
+		{h(0, 0, 0, 0), h(0, 0, 0, 1), 1, 10 * ms},    // no upper edge: the lower one
+		{h(5, 0, 0, 0), h(5, 0, 0, 0), 0.99, 0},       // nothing new
+		{nil, h(1, 0, 0, 0), 0.99, 0},
+	} {
+		if got := quantile(tt.before, tt.after, tt.q); got != tt.want {
+			t.Errorf("quantile(%v, %v, %g) = %v, want %v", tt.before, tt.after, tt.q, got, tt.want)
+		}
+	}
+}
+
+func TestMeter(t *testing.T) {
+	done := Meter()()
+	n := 0
+	for i := range 20_000_000 { // something to do
+		n += i % 7
+	}
+	h := done()
+	if h.CPU <= 0 || h.CPU > 1 || n == 0 {
+		t.Errorf("health %+v, want a share of the CPU", h)
+	}
+}
+
+func TestLate(t *testing.T) {
+	// The third chunk was never read; the stamp of the second lies before the
+	// write, by a clock's step: not a negative delay.
+	got := late([]time.Duration{10, 20, 30}, []time.Duration{12, 19})
+	if !slices.Equal(got, []time.Duration{2, 0}) {
+		t.Errorf("got %v, want 2, 0", got)
+	}
+	// Nearest rank: ⌈0.99·4⌉ = 4, ⌈0.5·4⌉ = 2.
+	d := []time.Duration{1, 2, 3, 4}
+	if nearest(d, 50) != 2 || nearest(d, 99) != 4 {
+		t.Errorf("percentiles %v, %v, want 2, 4", nearest(d, 50), nearest(d, 99))
+	}
+}
+
+func TestLogName(t *testing.T) {
+	for address, want := range map[string]string{
+		"vllm": "server-vllm.log", `vllm["on"]`: "server-vllm-on.log", `a["../x y"]`: "server-a-..-x-y.log",
+	} {
+		if got := logName(address); got != want {
+			t.Errorf("logName(%q) = %q, want %q", address, got, want)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/exec/prompt"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// question bounds one question that is asked while prompts are calibrated.
+const question = 2 * time.Minute
+
+// promptMaker makes the prompts of every workload that is asked for in the
+// same way.
+type promptMaker struct{ *prompt.Maker }
+
+// prompts learns how w's prompts are made, or remembers.
+func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, model client.Model, makers map[string]*promptMaker) (exec.Prompts, error) {
+	if need := w.Input + w.Output.Max(); model.Context > 0 && need > model.Context {
+		return nil, fmt.Errorf("%d input and up to %d output tokens do not fit the server's context of %d", w.Input, w.Output.Max(), model.Context)
+	}
+	t := prompt.Target{HTTP: r.http, API: string(w.API), Model: w.Request.Model, Timeout: question}
+	if t.Model == "" {
+		t.Model = model.ID
+	}
+	extra, err := exec.ExtraFields(w)
+	if err != nil {
+		return nil, err
+	}
+	t.Extra = extra
+	key, err := json.Marshal([]any{t.API, t.Model, extra, salt})
+	if err != nil {
+		return nil, err
+	}
+	m, ok := makers[string(key)]
+	if !ok {
+		r.state(fmt.Sprintf("learning how %s counts tokens", r.url))
+		made, err := clock.Await(ctx, r.Clock, func(ctx context.Context) (*prompt.Maker, error) {
+			o := t.Options(salt)
+			if t.API == string(plan.Completions) && r.dialect.PromptIDs {
+				// As long as asked by construction. A server that takes no ids,
+				// or has no tokenizer to learn them from, is sent text.
+				withIDs := o
+				withIDs.IDs = t.IDs
+				if made, err := prompt.Calibrate(ctx, withIDs); err == nil {
+					return made, nil
+				}
+			}
+			return prompt.Calibrate(ctx, o)
+		})
+		if err != nil {
+			return nil, err
+		}
+		m = &promptMaker{made}
+		makers[string(key)] = m
+	}
+	return workloadPrompts{m.Maker, w}, nil
+}
+
+// workloadPrompts are the prompts of one workload.
+type workloadPrompts struct {
+	*prompt.Maker
+	workload *plan.Workload
+}
+
+// Prompt implements exec.Prompts.
+func (p workloadPrompts) Prompt(id exec.PromptID) (client.Prompt, error) {
+	return p.Make(prompt.Key{
+		Seed: id.Seed, Workload: p.workload.Address(), Level: id.Level, Round: id.Round, Phase: id.Phase, Order: id.Order,
+	}, p.workload.Input)
+}

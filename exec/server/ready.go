@@ -1,0 +1,320 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// again is how long to wait between two looks at a server that is not ready.
+const again = 500 * time.Millisecond
+
+// reached is a server that is spoken to over HTTP.
+type reached struct {
+	*Launcher
+	server   *plan.Server
+	state    func(string)
+	url      string
+	http     *client.HTTP
+	dialect  client.Dialect
+	servedAs string       // id to send; "": asked for
+	gone     func() error // why it is gone; nil: not known
+	log      func() string
+	cleanup  func() error // what ends it; nil: not ours
+}
+
+// reach prepares to speak to a server; it touches no network.
+func (l *Launcher) reach(s *plan.Server, state func(string), c client.Config) (*reached, error) {
+	c.Now, c.Dial = l.Clock.Now, l.dial
+	c.OnFresh = func(reason string) { l.Clock.Post(func() { state(reason) }) }
+	h, err := client.New(c)
+	if err != nil {
+		return nil, err
+	}
+	return &reached{Launcher: l, server: s, state: state, url: c.BaseURL, http: h, dialect: c.Dialect}, nil
+}
+
+// identity is what a server says of itself.
+type identity struct {
+	model   client.Model
+	version string // "": not told
+}
+
+// target waits until the server is ready and identifies it.
+func (r *reached) target(ctx context.Context) (*exec.Target, error) {
+	id, err := r.ready(ctx)
+	if err != nil {
+		r.http.Close()
+		return nil, err
+	}
+	found := r.fingerprint(id)
+	if err := expected(r.server.Expect, found); err != nil {
+		r.http.Close()
+		return nil, err
+	}
+	makers := map[string]*promptMaker{}
+	t := &exec.Target{
+		Transport:   r.http,
+		Model:       id.model.ID,
+		Fingerprint: found,
+		Prompts: func(ctx context.Context, w *plan.Workload, salt uint64) (exec.Prompts, error) {
+			return r.prompts(ctx, w, salt, id.model, makers)
+		},
+		Err:   r.gone,
+		Check: func(ctx context.Context) error { return r.same(ctx, found) },
+		Log:   r.log,
+		Close: func() error {
+			r.http.Close()
+			if r.cleanup != nil {
+				return r.cleanup()
+			}
+			return nil
+		},
+	}
+	return t, nil
+}
+
+// ready waits for the server's first completion.
+func (r *reached) ready(ctx context.Context) (identity, error) {
+	caller := ctx
+	timeout := r.server.Ready.Timeout
+	if timeout > 0 {
+		var cancel func()
+		ctx, cancel = clock.WithTimeout(ctx, r.Clock, timeout)
+		defer cancel()
+	}
+	var last error
+	for {
+		r.state(r.awaited(last))
+		id, err := clock.Await(ctx, r.Clock, r.try)
+		switch {
+		case err == nil:
+			return id, nil
+		case caller.Err() != nil:
+			return identity{}, context.Cause(caller)
+		case r.gone != nil && r.gone() != nil:
+			return identity{}, r.gone()
+		case ctx.Err() != nil:
+			if last == nil {
+				last = errors.New("its first completion did not end")
+			}
+			return identity{}, r.failed(fmt.Errorf("%s was not ready after %v: %w", r.url, timeout, last))
+		case hopeless(err):
+			return identity{}, r.failed(fmt.Errorf("%s cannot be used: %w%s", r.url, err, r.hint(err)))
+		}
+		last = err
+		// A context that ends in between is seen by the next look.
+		_ = clock.Sleep(ctx, r.Clock, again)
+	}
+}
+
+func (r *reached) awaited(last error) string {
+	if last == nil {
+		return fmt.Sprintf("waiting for %s: one completion", r.url)
+	}
+	return fmt.Sprintf("waiting for %s: %v", r.url, last)
+}
+
+func (r *reached) failed(err error) error {
+	if r.log == nil {
+		return err
+	}
+	return &exec.ServerError{Err: err, Log: r.log()}
+}
+
+// hopeless says that asking again would be answered the same.
+func hopeless(err error) bool {
+	if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
+		return true
+	}
+	e, ok := errors.AsType[*client.Error](err)
+	return ok && e.Status >= 400 && e.Status < 500 &&
+		e.Status != http.StatusRequestTimeout && e.Status != http.StatusTooEarly && e.Status != http.StatusTooManyRequests ||
+		errors.Is(err, errModel)
+}
+
+// hint is what may help a server that refuses the form of a request.
+func (r *reached) hint(err error) string {
+	e, ok := errors.AsType[*client.Error](err)
+	if !ok || e.Status != http.StatusBadRequest && e.Status != http.StatusUnprocessableEntity || !r.dialect.Exact() {
+		return ""
+	}
+	return fmt.Sprintf(" (it was sent %s's own request fields; engine = \"openai\" sends none)", r.dialect.Name)
+}
+
+// errModel says that it is not clear which model to ask for.
+var errModel = errors.New("which model to ask for is not clear")
+
+// try asks for the models and completes one token.
+func (r *reached) try(ctx context.Context) (identity, error) {
+	id, err := r.identify(ctx)
+	if err != nil {
+		return id, err
+	}
+	first := errors.New("")
+	for i, api := range []plan.API{plan.Chat, plan.Completions} {
+		s, err := r.http.Complete(ctx, &client.Request{
+			API: string(api), Model: id.model.ID, Prompt: client.Prompt{Text: "Hello"}, Output: 1,
+		})
+		// One token may be half a character and no text yet.
+		if err == nil || s.Failure.Kind == metric.FailEmpty && s.Usage != nil {
+			return id, nil
+		}
+		if i == 0 {
+			first = err
+		}
+		// A model without a chat template, or a server without the one API,
+		// may have the other.
+		if !hopeless(err) {
+			break
+		}
+	}
+	return id, first
+}
+
+// identify asks which model is served, and in which version.
+func (r *reached) identify(ctx context.Context) (identity, error) {
+	var id identity
+	models, err := r.http.Models(ctx)
+	if err != nil {
+		var ok bool
+		if id.model.ID, ok = r.unlisted(err); !ok {
+			return id, fmt.Errorf("asking for its models: %w", err)
+		}
+	} else if id.model, err = pick(models, r.servedAs, r.server.Model); err != nil {
+		return id, err
+	}
+	// Best effort: not every server tells.
+	if version, err := r.http.Version(ctx); err == nil {
+		id.version = version
+	}
+	return id, ctx.Err()
+}
+
+// unlisted is the model to ask for although the server answered the question
+// for its models with err. An id in the plan needs no list, which some servers
+// cannot make and some gateways refuse; whether it is served, the completion
+// will tell. The model's real name is only tried where there is no list at all.
+func (r *reached) unlisted(err error) (string, bool) {
+	e, ok := errors.AsType[*client.Error](err)
+	switch {
+	case !ok:
+		return "", false
+	case r.servedAs != "":
+		return r.servedAs, e.Status > 0
+	}
+	return r.server.Model, r.server.Model != "" &&
+		(e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed || e.Status == http.StatusNotImplemented)
+}
+
+// pick finds the model to ask for: as the plan says, else by its real name,
+// else the only one there is.
+func pick(models []client.Model, servedAs, name string) (client.Model, error) {
+	by := func(f func(client.Model) bool) (client.Model, bool) {
+		i := slices.IndexFunc(models, f)
+		if i < 0 {
+			return client.Model{}, false
+		}
+		return models[i], true
+	}
+	if servedAs != "" {
+		if m, ok := by(func(m client.Model) bool { return m.ID == servedAs }); ok {
+			return m, nil
+		}
+		return client.Model{ID: servedAs}, nil // gateways do not list all
+	}
+	if name != "" {
+		if m, ok := by(func(m client.Model) bool { return m.ID == name }); ok {
+			return m, nil
+		}
+		if m, ok := by(func(m client.Model) bool { return m.Root == name }); ok {
+			return m, nil
+		}
+	}
+	switch len(models) {
+	case 0:
+		return client.Model{}, fmt.Errorf("%w: the server lists none; set served_as", errModel)
+	case 1:
+		return models[0], nil
+	}
+	var ids []string
+	for _, m := range models {
+		ids = append(ids, m.ID)
+	}
+	return client.Model{}, fmt.Errorf("%w: the server lists %s; set served_as", errModel, strings.Join(ids, ", "))
+}
+
+// fingerprint is what could be observed; a key that could not is absent.
+func (r *reached) fingerprint(id identity) metric.Fingerprint {
+	f := metric.Fingerprint{"served_as": id.model.ID}
+	if id.model.Root != "" {
+		f["model"] = id.model.Root
+	} else {
+		f["model"] = id.model.ID
+	}
+	if id.model.Context > 0 {
+		f["max_model_len"] = strconv.Itoa(id.model.Context)
+	}
+	if id.version != "" {
+		f["version"] = id.version
+		// That it answers where only this engine has an answer is observed.
+		if r.dialect.Name != "openai" && r.dialect.Name != "" {
+			f["engine"] = r.dialect.Name
+		}
+	}
+	return f
+}
+
+// expected compares what the plan expects with what was found.
+func expected(expect map[string]string, found metric.Fingerprint) error {
+	var wrong []string
+	for key, want := range expect {
+		switch got, ok := found[key]; {
+		case !ok:
+			wrong = append(wrong, fmt.Sprintf("%s = %q cannot be told: the server does not say", key, want))
+		case got != want:
+			wrong = append(wrong, fmt.Sprintf("%s = %q was expected and %q was found", key, want, got))
+		}
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	slices.Sort(wrong)
+	return fmt.Errorf("this is not the declared server: %s", strings.Join(wrong, "; "))
+}
+
+// same looks at the server again after the load.
+func (r *reached) same(ctx context.Context, before metric.Fingerprint) error {
+	if r.gone != nil {
+		if err := r.gone(); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := clock.WithTimeout(ctx, r.Clock, 30*time.Second)
+	defer cancel()
+	id, err := clock.Await(ctx, r.Clock, r.identify)
+	if err != nil {
+		return r.failed(fmt.Errorf("the server no longer answers: %w", err))
+	}
+	after := r.fingerprint(id)
+	for _, key := range []string{"model", "served_as", "version", "max_model_len"} {
+		was, is := before[key], after[key]
+		// A version that is suddenly not told says nothing.
+		if was != "" && is != "" && was != is {
+			return fmt.Errorf("this is not the server that was there before the load: %s was %q and is %q", key, was, is)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package server
+
+import (
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/sim"
+)
+
+func TestReset(t *testing.T) {
+	for _, tt := range []struct {
+		engine string
+		busy   int32 // answers of 400 before it lets go of its requests
+		status int   // from then on
+		asked  int32
+		took   time.Duration
+		fails  bool
+	}{
+		{"sglang", 0, 200, 1, 0, false},
+		{"sglang", 2, 200, 3, 500 * time.Millisecond, false},
+		{"sglang", 1000, 200, 40, 10 * time.Second, true}, // every 250 ms until 10 s are over
+		{"vllm", 0, 404, 1, 0, false},                     // offers none: no problem
+		{"llama.cpp", 0, 200, 0, 0, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, sim.Options{})
+			var asked atomic.Int32
+			w.instead = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+				if asked.Add(1) <= tt.busy {
+					rw.WriteHeader(http.StatusBadRequest)
+					return
+				}
+				rw.WriteHeader(tt.status)
+			})
+			r, err := w.reach(vllm(), w.state, client.Config{BaseURL: "http://server.test/v1", Dialect: client.DialectOf(tt.engine)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.http.Close()
+			err = r.reset(t.Context())
+			if (err != nil) != tt.fails || asked.Load() != tt.asked || w.clock.Now() != tt.took {
+				t.Errorf("%s: asked %d times in %v, %v; want %d in %v", tt.engine, asked.Load(), w.clock.Now(), err, tt.asked, tt.took)
+			}
+		})
+	}
+}
+
+// TestWhoIsReset: a server that runs already has other users.
+func TestWhoIsReset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, sim.Options{})
+		target, err := w.Launch(t.Context(), vllm(), w.state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer target.Close()
+		if target.Reset != nil {
+			t.Error("an endpoint's caches would be emptied")
+		}
+	})
+	l := New(Options{Clock: clock.NewReal()})
+	s := &plan.Server{Name: "demo", Engine: "openai", Ready: plan.Ready{Timeout: time.Minute}, Simulator: &plan.Simulator{Seed: 1}}
+	target, err := l.Launch(t.Context(), s, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Close()
+	if target.Reset == nil {
+		t.Fatal("the built-in server's caches cannot be emptied")
+	}
+	if err := target.Reset(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

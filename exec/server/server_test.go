@@ -1,0 +1,422 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/sim"
+	"github.com/tokgate/tokgate/sim/memnet"
+)
+
+// world is a built-in server on a network in memory, and a launcher that
+// reaches it. It lives in a bubble.
+type world struct {
+	*Launcher
+	clock    *clock.Real
+	listener *memnet.Listener
+	handler  atomic.Pointer[sim.Server]
+	instead  http.Handler // of handler, unless nil; set before the first request
+	states   []string
+}
+
+func newWorld(t *testing.T, o sim.Options) *world {
+	t.Helper()
+	w := &world{clock: clock.NewReal(), listener: memnet.Listen()}
+	w.Launcher = New(Options{Clock: w.clock})
+	w.dial = w.listener.DialContext
+	w.serve(t, o)
+	front := &http.Server{Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if w.instead != nil {
+			w.instead.ServeHTTP(rw, r)
+			return
+		}
+		w.handler.Load().ServeHTTP(rw, r)
+	})}
+	ended := make(chan struct{})
+	go func() { defer close(ended); front.Serve(w.listener) }()
+	t.Cleanup(func() {
+		front.Close()
+		<-ended
+	})
+	return w
+}
+
+// serve puts another server in the place of the one there is.
+func (w *world) serve(t *testing.T, o sim.Options) {
+	t.Helper()
+	s, err := sim.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.handler.Store(s)
+	t.Cleanup(func() { s.Close() })
+}
+
+func (w *world) state(s string) { w.states = append(w.states, s) }
+
+func vllm() *plan.Server {
+	return &plan.Server{
+		Name: "vllm", Engine: "vllm", Ready: plan.Ready{Timeout: 30 * time.Second},
+		Endpoint: &plan.Endpoint{URL: "http://server.test/v1"},
+	}
+}
+
+func TestEndpointIsReadyWhenItCompletes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		profile := sim.DefaultProfile()
+		profile.LoadMS = 3200
+		w := newWorld(t, sim.Options{Profile: profile})
+		target, err := w.Launch(t.Context(), vllm(), w.state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Looks every half second: the eighth comes after 3.5 s.
+		if now := w.clock.Now(); now < 3500*time.Millisecond || now > 4*time.Second {
+			t.Errorf("ready at %v, want soon after 3.5s", now)
+		}
+		if len(w.states) < 7 || !strings.Contains(w.states[1], "loading") {
+			t.Errorf("states %q, want the server's own words", w.states)
+		}
+		want := metric.Fingerprint{
+			"engine": "vllm", "model": "tokgate-sim", "served_as": "tokgate-sim",
+			"version": sim.Version, "max_model_len": "32768",
+		}
+		if diff := cmp.Diff(want, target.Fingerprint); diff != "" {
+			t.Errorf("fingerprint (-want +got):\n%s", diff)
+		}
+		if target.Model != "tokgate-sim" {
+			t.Errorf("model %q", target.Model)
+		}
+		if err := target.Check(t.Context()); err != nil {
+			t.Errorf("the same server is taken for another: %v", err)
+		}
+		w.serve(t, sim.Options{Model: "other"})
+		if err := target.Check(t.Context()); err == nil || !strings.Contains(err.Error(), `"tokgate-sim" and is "other"`) {
+			t.Errorf("another model gave %v", err)
+		}
+		if err := target.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestEndpointIsNotReady(t *testing.T) {
+	slow := sim.DefaultProfile()
+	slow.LoadMS = 60_000
+	stuck := sim.DefaultProfile()
+	stuck.Decode.BaseMS = 3_600_000
+	for _, tt := range []struct {
+		name    string
+		options sim.Options
+		change  func(*world, *plan.Server)
+		want    []string
+		at      time.Duration
+	}{
+		{"loading for too long", sim.Options{Profile: slow}, nil,
+			[]string{"was not ready after 30s", "loading"}, 30 * time.Second},
+		{"nobody there", sim.Options{}, func(w *world, _ *plan.Server) { w.listener.Close() },
+			[]string{"was not ready after 30s", "refused"}, 30 * time.Second},
+		{"no key", sim.Options{APIKey: "sk-1234"}, nil,
+			[]string{"cannot be used", "Unauthorized"}, 0},
+		{"never completes", sim.Options{Profile: stuck}, nil,
+			[]string{"was not ready after 30s", "its first completion did not end"}, 30 * time.Second},
+		{"another model", sim.Options{}, func(_ *world, s *plan.Server) { s.Endpoint.ServedAs = "llama" },
+			[]string{"cannot be used", "llama"}, 0},
+		{"expected another version", sim.Options{}, func(_ *world, s *plan.Server) { s.Expect = map[string]string{"version": "0.19.1"} },
+			[]string{"not the declared server", `version = "0.19.1" was expected and "tokgate-sim-1" was found`}, 0},
+		{"expected what cannot be told", sim.Options{}, func(_ *world, s *plan.Server) { s.Expect = map[string]string{"gpu": "1 x H100", "model": "x"} },
+			[]string{`gpu = "1 x H100" cannot be told`, `model = "x" was expected`}, 0},
+		{"no certificate authority", sim.Options{}, func(_ *world, s *plan.Server) { s.Endpoint.CAFile = "/nowhere/ca.pem" },
+			[]string{"certificate authority", "/nowhere/ca.pem"}, 0},
+		{"no URL", sim.Options{}, func(_ *world, s *plan.Server) { s.Endpoint.URL = "ftp://x" },
+			[]string{"ftp://x"}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, tt.options)
+				s := vllm()
+				if tt.change != nil {
+					tt.change(w, s)
+				}
+				_, err := w.Launch(t.Context(), s, w.state)
+				for _, want := range tt.want {
+					if err == nil || !strings.Contains(err.Error(), want) {
+						t.Errorf("error %v, want %q in it", err, want)
+					}
+				}
+				if now := w.clock.Now(); now < tt.at || now > tt.at+time.Second {
+					t.Errorf("given up at %v, want %v", now, tt.at)
+				}
+			})
+		})
+	}
+}
+
+// To wait does not make a certificate better.
+func TestUntrustedCertificate(t *testing.T) {
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	s := vllm()
+	s.Endpoint.URL = server.URL
+	c := clock.NewReal()
+	_, err := New(Options{Clock: c}).Launch(t.Context(), s, func(string) {})
+	if err == nil || !strings.Contains(err.Error(), "cannot be used") || !strings.Contains(err.Error(), "the server's certificate is not accepted") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// What a plan names need not be listed.
+func TestUnlisted(t *testing.T) {
+	status := func(code int) error { return &client.Error{Kind: metric.FailStatus, Status: code} }
+	for _, tt := range []struct {
+		servedAs, model string
+		err             error
+		want            string
+		ok              bool
+	}{
+		{"id", "real/name", status(500), "id", true}, // cannot make the list
+		{"id", "", status(403), "id", true},          // does not show it
+		{"", "real/name", status(404), "real/name", true},
+		{"", "real/name", status(500), "", false}, // perhaps still loading
+		{"", "", status(404), "", false},          // nothing to ask for
+		{"id", "", &client.Error{Kind: metric.FailConnect}, "", false},
+		{"id", "", context.Canceled, "", false},
+	} {
+		r := &reached{server: &plan.Server{Model: tt.model}, servedAs: tt.servedAs}
+		got, ok := r.unlisted(tt.err)
+		if ok != tt.ok || ok && got != tt.want {
+			t.Errorf("unlisted(%v) of served_as %q, model %q: %q, %v", tt.err, tt.servedAs, tt.model, got, ok)
+		}
+	}
+}
+
+func TestLaunchIsInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := sim.DefaultProfile()
+		slow.LoadMS = 3_600_000
+		w := newWorld(t, sim.Options{Profile: slow})
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		s := vllm()
+		s.Ready.Timeout = time.Hour
+		if _, err := w.Launch(ctx, s, w.state); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v, want the context's", err)
+		}
+		if now := w.clock.Now(); now > 6*time.Second {
+			t.Errorf("given up at %v, want 5s", now)
+		}
+	})
+}
+
+// TestOneHourOverHTTP is the chain from the plan to the samples, with the
+// built-in server on a network in memory: an hour of 64 streams.
+func TestOneHourOverHTTP(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		profile := sim.DefaultProfile()
+		profile.OverheadMS = 0
+		profile.Prefill = sim.PrefillCost{USPerToken: 1}
+		profile.Decode = sim.DecodeCost{BaseMS: 60_000} // a minute a token
+		profile.Noise = sim.Noise{}
+		profile.Limits = sim.Limits{MaxBatchedTokens: 1 << 20}
+		w := newWorld(t, sim.Options{Profile: profile})
+		s := vllm()
+		s.Ready.Timeout = time.Hour
+		p := &plan.Plan{
+			Servers: []*plan.Server{s},
+			Workloads: []*plan.Workload{{
+				Name: "chat", Servers: []*plan.Server{s}, API: plan.Chat, Input: 200, Output: plan.Output{Mean: 3},
+				Loads: []*plan.Load{{
+					Kind: metric.ClosedLoop, Seeds: []int64{1}, Warmup: plan.WarmupAuto, Stagger: plan.StaggerAuto,
+					Levels: []plan.Level{{Name: "64", N: 64, Requests: 64 * 20, Rounds: 1}},
+				}},
+			}},
+		}
+		o := new(silent)
+		run, err := exec.Run(t.Context(), exec.Config{Plan: p, Clock: w.clock, Launch: w.Launch, Observer: o, Run: metric.Run{Salt: 7}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if run.Servers[0].Error != "" {
+			t.Fatal(run.Servers[0].Error)
+		}
+		r := run.Levels[0].Rounds[0]
+		if !r.Complete || !run.Levels[0].Exact || r.Busy < 0.999 {
+			t.Errorf("complete %v (%s), exact %v, busy %v", r.Complete, r.Stopped, run.Levels[0].Exact, r.Busy)
+		}
+		// 20 waves of three steps, and up to one more each until the step is
+		// over that was under way when a request came.
+		if took := r.End - r.Start; took < time.Hour || took > 90*time.Minute {
+			t.Errorf("the round took %v, want an hour and a bit", took)
+		}
+		for _, m := range r.MeasuredSamples() {
+			tpot, ok := m.Value("tpot")
+			if m.Failure != nil || m.Usage == nil || m.Usage.Input != 200 || m.Usage.Output != 3 || !ok {
+				t.Fatalf("%v: failure %+v, usage %+v", m, m.Failure, m.Usage)
+			}
+			// A step takes a minute, and a little for who is prefilled in it.
+			if tpot < 60 || tpot > 60.1 {
+				t.Fatalf("%v: tpot %v, want 60 s", m, tpot)
+			}
+		}
+		if o.samples < 64*20 {
+			t.Errorf("%d samples were handed on", o.samples)
+		}
+	})
+}
+
+func TestPromptsDoNotFit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, sim.Options{})
+		target, err := w.Launch(t.Context(), vllm(), w.state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer target.Close()
+		_, err = target.Prompts(t.Context(), &plan.Workload{API: plan.Chat, Input: 32768, Output: plan.Output{Mean: 1}}, 1)
+		if err == nil || !strings.Contains(err.Error(), "do not fit the server's context of 32768") {
+			t.Errorf("error %v", err)
+		}
+	})
+}
+
+func TestPromptsAreLearntOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, sim.Options{})
+		target, err := w.Launch(t.Context(), vllm(), w.state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer target.Close()
+		before := len(w.states)
+		texts := map[string]bool{}
+		for _, name := range []string{"a", "b"} {
+			p, err := target.Prompts(t.Context(), &plan.Workload{Name: name, API: plan.Chat, Input: 100, Output: plan.Output{Mean: 1}}, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for order := range 3 {
+				made, err := p.Prompt(exec.PromptID{Level: "1", Seed: 1, Phase: metric.Measured, Order: order})
+				if err != nil {
+					t.Fatal(err)
+				}
+				texts[made.Text] = true
+			}
+		}
+		if learnt := len(w.states) - before; learnt != 1 {
+			t.Errorf("the server was asked %d times how it counts, want once", learnt)
+		}
+		if len(texts) != 6 {
+			t.Errorf("%d different prompts of 6", len(texts))
+		}
+	})
+}
+
+// silent is an exec.Observer that counts.
+type silent struct{ samples int }
+
+func (*silent) RunStarted(*metric.Run) error                         { return nil }
+func (*silent) ServerStarting(string, string)                        {}
+func (*silent) ServerReady(*metric.ServerRun) error                  { return nil }
+func (*silent) ServerDone(*metric.ServerRun) error                   { return nil }
+func (*silent) LevelStarted(*metric.Level, int, time.Duration) error { return nil }
+func (*silent) RequestStarted(metric.Phase)                          {}
+func (o *silent) SampleDone(*metric.Sample) error                    { o.samples++; return nil }
+func (*silent) RoundDone(*metric.Level, *metric.Round) error         { return nil }
+func (*silent) LevelDone(*metric.Level) error                        { return nil }
+func (*silent) RunDone(*metric.Run) error                            { return nil }
+
+func TestPick(t *testing.T) {
+	a, b := client.Model{ID: "a", Root: "org/A", Context: 8}, client.Model{ID: "b"}
+	for _, tt := range []struct {
+		models         []client.Model
+		servedAs, name string
+		want           string // "": an error
+	}{
+		{[]client.Model{a}, "", "", "a"},
+		{[]client.Model{a}, "", "another name", "a"}, // the only one
+		{[]client.Model{a, b}, "", "", ""},
+		{[]client.Model{a, b}, "", "b", "b"},
+		{[]client.Model{a, b}, "", "org/A", "a"}, // by what was loaded
+		{[]client.Model{a, b}, "b", "org/A", "b"},
+		{[]client.Model{a, b}, "lora", "", "lora"}, // not listed: the completion will tell
+		{nil, "", "", ""},
+		{nil, "", "org/A", ""},
+		{nil, "x", "", "x"},
+	} {
+		got, err := pick(tt.models, tt.servedAs, tt.name)
+		if got.ID != tt.want || (err != nil) != (tt.want == "") {
+			t.Errorf("pick(%v, %q, %q) = %q, %v, want %q", tt.models, tt.servedAs, tt.name, got.ID, err, tt.want)
+		}
+	}
+}
+
+func TestHopeless(t *testing.T) {
+	for status, want := range map[int]bool{400: true, 401: true, 404: true, 408: false, 422: true, 425: false, 429: false, 500: false, 503: false, 0: false} {
+		err := fmt.Errorf("asking: %w", &client.Error{Kind: metric.FailStatus, Status: status})
+		if got := hopeless(err); got != want {
+			t.Errorf("status %d: hopeless %v, want %v", status, got, want)
+		}
+	}
+}
+
+func TestLaunchNothing(t *testing.T) {
+	if _, err := New(Options{Clock: clock.NewReal()}).Launch(t.Context(), &plan.Server{Name: "x"}, func(string) {}); err == nil {
+		t.Error("a server without a way to start it was launched")
+	}
+}
+
+// The tests from here on use real sockets: nothing in them depends on time.
+
+func TestSimulator(t *testing.T) {
+	l := New(Options{Clock: clock.NewReal()})
+	s := &plan.Server{Name: "demo", Engine: "openai", Ready: plan.Ready{Timeout: time.Minute}, Simulator: &plan.Simulator{Seed: 1}}
+	target, err := l.Launch(t.Context(), s, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if target.Fingerprint["engine"] != "simulator" || target.Fingerprint["profile"] != "default" {
+		t.Errorf("fingerprint %v", target.Fingerprint)
+	}
+	if err := target.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := target.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := target.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "no longer answers") {
+		t.Errorf("a closed server gave %v", err)
+	}
+	s.Simulator.Profile = "nosuch"
+	if _, err := l.Launch(t.Context(), s, func(string) {}); err == nil || !strings.Contains(err.Error(), "nosuch") {
+		t.Errorf("an unknown profile gave %v", err)
+	}
+}
+
+func TestCalibrate(t *testing.T) {
+	c := clock.NewReal()
+	got, err := New(Options{Clock: c, Origin: c.Origin()}).Calibrate(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Streams != calibrationStreams || got.Rate <= 0 || got.Delay50 <= 0 || got.Delay99 < got.Delay50 || got.Took <= 0 {
+		t.Errorf("calibration %+v", got)
+	}
+	if _, err := New(Options{Clock: c}).Calibrate(t.Context()); err == nil {
+		t.Error("calibrated without knowing the clock's origin")
+	}
+}

@@ -1,0 +1,106 @@
+package server
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/tokgate/tokgate/record"
+)
+
+// Bounds of a captured log, in bytes.
+const (
+	tailSize = 64 << 10 // kept in memory: its end
+	fileSize = 16 << 20 // kept on disk: its beginning, then its end
+	lineSize = 16 << 10 // longer lines are cut in pieces
+)
+
+// tail captures a process's output, however much there is of it: the
+// beginning goes to a file, the end stays in memory. Whole lines are taken,
+// so that a secret cannot hide in the seam between two writes. Safe for
+// concurrent use; a file that cannot be written is given up.
+type tail struct {
+	redactor record.Redactor
+
+	mu      sync.Mutex
+	file    io.Writer // nil: none, or no more
+	written int
+	partial []byte // a line that has not ended yet
+	end     []byte // at most 2·tailSize
+	skipped bool   // lines that are not in the file
+}
+
+// Write implements io.Writer. It never fails: a server must not stop because
+// of its log.
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := len(p)
+	for len(p) > 0 {
+		i := bytes.IndexByte(p, '\n')
+		piece := p
+		if i >= 0 {
+			piece = p[:i+1]
+		}
+		piece = piece[:min(len(piece), lineSize-len(t.partial))]
+		p = p[len(piece):]
+		t.partial = append(t.partial, piece...)
+		if len(t.partial) >= lineSize || t.partial[len(t.partial)-1] == '\n' {
+			t.line()
+		}
+	}
+	return n, nil
+}
+
+// line takes what is in partial.
+func (t *tail) line() {
+	line := t.redactor.Text(string(t.partial))
+	t.partial = t.partial[:0]
+	t.end = append(t.end, line...)
+	if len(t.end) > 2*tailSize {
+		t.end = append(t.end[:0], t.end[len(t.end)-tailSize:]...)
+	}
+	if t.file == nil {
+		return
+	}
+	if t.written+len(line) > fileSize {
+		t.skipped = true
+		return
+	}
+	t.put(line)
+}
+
+func (t *tail) put(s string) {
+	if _, err := io.WriteString(t.file, s); err != nil {
+		t.file = nil
+	}
+	t.written += len(s)
+}
+
+// String is the end of the log.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ending()
+}
+
+func (t *tail) ending() string {
+	text := string(t.end) + t.redactor.Text(string(t.partial))
+	return text[max(len(text)-tailSize, 0):]
+}
+
+// finish brings the file to its end.
+func (t *tail) finish() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.partial) > 0 {
+		t.line()
+	}
+	if t.file == nil || !t.skipped {
+		return
+	}
+	t.put(fmt.Sprintf("\n[the middle of the log was left out; its last %d KiB follow]\n", tailSize>>10))
+	t.put(t.ending())
+	t.skipped = false
+}
