@@ -1,0 +1,175 @@
+package assert
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/metric"
+)
+
+// The least numbers of rounds, or of blocks, whose spread says how much the
+// requests of a level depend on each other.
+const (
+	leastRounds = 5
+	leastBlocks = 10
+)
+
+// block is a round, or a stretch of one of at least a wave: as many requests
+// as are in flight, since those of one wave share their batches.
+type block struct {
+	round   *metric.Round
+	samples []*metric.Sample // measured, in order of start
+	lost    int              // requests that were due and left no sample
+	// part of parts of the round's window belongs to the block.
+	part, parts int
+}
+
+// evidence is a level's requests in blocks.
+type evidence struct {
+	level  *metric.Level
+	blocks []block
+	rounds bool // the blocks are whole rounds
+	// sound says that there are enough blocks for their spread to be used.
+	sound bool
+	// waves is how often the load was renewed: with fewer blocks than it
+	// takes, each wave counts as one request.
+	waves int
+	n     int // requests, the lost ones included
+}
+
+// gather cuts a level into blocks: its rounds if there are five, else ten
+// stretches of them, fewer where a stretch would be shorter than a wave.
+func gather(l *metric.Level) evidence {
+	e := evidence{level: l}
+	type pass struct {
+		round   *metric.Round
+		samples []*metric.Sample
+		lost    int
+	}
+	var passes []pass
+	for _, r := range l.Rounds {
+		p := pass{round: r, samples: r.MeasuredSamples()}
+		p.lost = max(r.Due-len(p.samples), 0)
+		if len(p.samples)+p.lost > 0 {
+			passes = append(passes, p)
+		}
+	}
+	e.rounds = len(passes) >= leastRounds || l.Kind == metric.Burst
+	perRound := 1
+	if !e.rounds && len(passes) > 0 {
+		perRound = (leastBlocks + len(passes) - 1) / len(passes)
+	}
+	for _, p := range passes {
+		n := len(p.samples) + p.lost
+		waves := max(n/max(l.N, 1), 1)
+		if l.Kind == metric.Burst {
+			waves = 1
+		}
+		e.n += n
+		e.waves += waves
+		parts := min(perRound, waves)
+		for i := range parts {
+			b := block{round: p.round, samples: p.samples[len(p.samples)*i/parts : len(p.samples)*(i+1)/parts], part: i, parts: parts}
+			if i == parts-1 {
+				b.lost = p.lost
+			}
+			e.blocks = append(e.blocks, b)
+		}
+	}
+	e.sound = len(passes) >= leastRounds || len(e.blocks) >= leastBlocks
+	return e
+}
+
+// String names the blocks: "5 rounds", "10 blocks of one round".
+func (e evidence) String() string {
+	noun := "blocks"
+	if e.rounds {
+		noun = "rounds"
+		if e.level.Kind == metric.Burst {
+			noun = "bursts"
+		}
+	}
+	return count(len(e.blocks), noun)
+}
+
+// effective is the number of independent requests that the level's are worth:
+// stat.Effective over its blocks, and no more than its waves where there are
+// too few blocks to tell.
+func (e evidence) effective(groups []stat.Group, quantities [][][]float64, alpha float64) float64 {
+	n := stat.Effective(float64(e.n), groups, quantities, alpha)
+	if !e.sound {
+		n = min(n, float64(e.waves))
+	}
+	return n
+}
+
+// worth is how many effective requests one more request would add.
+func (e evidence) worth(effective, alpha float64) float64 {
+	if e.sound && e.n > 0 && effective > 0 {
+		return effective / float64(e.n)
+	}
+	return foreseen(leastBlocks, alpha)
+}
+
+// foreseen is what a request is worth at most when its round's blocks vary by
+// chance alone: (z/t)², see stat.BlockVariance.
+func foreseen(blocks int, alpha float64) float64 {
+	r := stat.NormalQuantile(1-alpha) / stat.StudentQuantile(1-alpha, float64(max(blocks, 2)-1))
+	return r * r
+}
+
+// more is how many further requests would settle a verdict, -1 when no number
+// would, in words with the time they would take at the level's pace.
+func (e evidence) more(total float64) (words string, requests int) {
+	total = max(total, float64(e.n+1))
+	if !e.sound {
+		total = max(total, float64(leastBlocks*max(e.level.N, 1)))
+	}
+	extra := math.Ceil(total) - float64(e.n)
+	if !(extra < 1e9) {
+		return "no number of requests settles a value this close to its limit", -1
+	}
+	// Two digits: the number is an expectation.
+	if step := math.Pow(10, math.Floor(math.Log10(extra))-1); step > 1 {
+		extra = math.Ceil(extra/step) * step
+	}
+	s := "needs about " + count(int(extra), "more requests")
+	if seconds := e.seconds(); seconds > 0 && e.n > 0 {
+		if minutes := extra * seconds / float64(e.n) / 60; minutes >= 1 {
+			s += fmt.Sprintf(", %.0f min", math.Ceil(minutes))
+		}
+	}
+	return s, int(extra)
+}
+
+// seconds is how long the level's rounds took.
+func (e evidence) seconds() float64 {
+	sum := 0.0
+	for _, r := range e.level.Rounds {
+		if r.End > r.Start {
+			sum += (r.End - r.Start).Seconds()
+		}
+	}
+	return sum
+}
+
+// stretches are the parts of the rounds' windows that belong to the blocks;
+// those without a window are left out.
+func (e evidence) stretches() []metric.Stretch {
+	var out []metric.Stretch
+	for _, b := range e.blocks {
+		if s := b.round.Stretches(b.parts); s != nil {
+			out = append(out, s[b.part])
+		}
+	}
+	return out
+}
+
+// count writes a number and its noun: "1 round", "12 rounds".
+func count(n int, plural string) string {
+	if n == 1 && plural[len(plural)-1] == 's' {
+		return "1 " + plural[:len(plural)-1]
+	}
+	return fmt.Sprintf("%d %s", n, plural)
+}

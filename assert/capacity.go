@@ -1,0 +1,353 @@
+package assert
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// capacity gives the verdicts on a capacity search: the requirement, and the
+// thresholds at the limit. What the search concluded while it ran is believed
+// only as far as its samples, judged again, say the same.
+func (j *judge) capacity(server *plan.Server, w *plan.Workload) {
+	v := Verdict{Kind: KindCapacity, Server: server.Address(), Workload: w.Address(), Name: "capacity", Decide: w.Policy.Decide,
+		Confidence: 1 - errorOf(w.Policy), File: w.Capacity.Range.Filename, Line: w.Capacity.Range.Start.Line, Value: metric.None("not judged")}
+	i := slices.IndexFunc(j.run.Capacities, func(c *metric.Capacity) bool {
+		return c != nil && c.Server == v.Server && c.Workload == v.Workload
+	})
+	lost := j.serverError(v.Server)
+	var limit limit
+	switch {
+	case i >= 0 && j.run.Capacities[i].Reason == metric.SkippedOnly:
+		v.Outcome, v.Message = Skipped, "left out: not selected"
+		j.partial = true
+	case i < 0 && j.partial && !j.ran(server):
+		v.Outcome, v.Message = Skipped, "left out: none of its server's cases was selected"
+	case lost != "":
+		v.Outcome, v.Message = Skipped, "because the server could not be measured: "+oneLine(lost)
+	case i < 0:
+		v.Outcome, v.Message = Error, "the run holds no search"+because(j.run.Stopped)
+	default:
+		limit = j.limit(w, j.run.Capacities[i])
+		limit.judge(&v, w.Capacity)
+	}
+	j.add(v, w.Policy.OnInconclusive)
+	j.atCapacity(v, w, limit)
+}
+
+// ran says whether the run has the server.
+func (j *judge) ran(s *plan.Server) bool {
+	return slices.ContainsFunc(j.run.Servers, func(r *metric.ServerRun) bool { return r != nil && r.Address == s.Address() })
+}
+
+// limit is what the samples of a search say.
+type limit struct {
+	*metric.Capacity
+	problem string // why nothing can be said
+	changed bool   // it is not what the search concluded
+	n       int    // requests that were judged
+	// The thresholds at Pass, and the level that they were judged on.
+	verdicts []Verdict
+	level    *metric.Level
+}
+
+// limit judges every probe of the search anew, as the search did: by the same
+// requests, with the error split over as many looks. A later visit to a level
+// settles it, a retry on fresh samples only by a verdict, and a confirmation
+// that does not pass withdraws the pass.
+func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
+	c := *recorded
+	out := limit{Capacity: &c}
+	type standing struct {
+		outcome   string
+		confirmed bool
+		level     *metric.Level
+		verdicts  []Verdict
+	}
+	levels := map[int]*standing{}
+	c.Probes = slices.Clone(c.Probes)
+	counted := map[string]int{}
+	for i := range c.Probes {
+		p := &c.Probes[i]
+		v, verdicts, l := j.visit(w, &c, *p)
+		if l == nil {
+			out.problem = fmt.Sprintf("the record lacks the requests of probe %d (%s)", i+1, oneLine(p.Level))
+			return out
+		}
+		counted[p.Level] = max(counted[p.Level], p.Requests)
+		outcome := v.Outcome.String()
+		switch {
+		case p.Outcome == "saturated", strings.HasPrefix(v.Invalid, "generator: "):
+			outcome = "saturated" // the search knew more of the generator
+		case v.Invalid != "":
+			outcome = "inconclusive" // it bounds nothing
+		case p.Outcome == "capped" && (v.Outcome != Fail || turnedAway(l)):
+			outcome = p.Outcome
+		}
+		out.changed = out.changed || outcome != p.Outcome
+		p.Outcome = outcome
+		if p.Binding = v.Binding; p.Binding != "" {
+			k := slices.IndexFunc(v.Thresholds, func(t LookThreshold) bool { return t.Name == v.Binding })
+			p.Shown = v.Thresholds[k].Shown
+		}
+		s := levels[p.N]
+		if s == nil {
+			s = &standing{}
+			levels[p.N] = s
+		}
+		fresh := p.Purpose == "retry" || p.Purpose == "confirm"
+		switch {
+		case p.Purpose == "retry" && outcome == "saturated" || fresh && outcome == "capped":
+		case p.Purpose == "retry" && outcome == "inconclusive":
+		default:
+			if p.Purpose == "confirm" {
+				s.confirmed = outcome == "pass"
+			}
+			s.outcome, s.level, s.verdicts = outcome, l, verdicts
+		}
+	}
+	for _, n := range counted {
+		out.n += n
+	}
+	c.Pass, c.Fail, c.Confirmed = 0, 0, false
+	for n := c.From; n <= c.UpTo && c.Fail == 0; n++ {
+		switch s := levels[n]; {
+		case s == nil:
+		case s.outcome == "pass":
+			c.Pass, c.Confirmed = n, s.confirmed
+			out.level, out.verdicts = s.level, s.verdicts
+		case s.outcome == "fail":
+			c.Fail = n
+		}
+	}
+	out.changed = out.changed || c.Pass != recorded.Pass || c.Fail != recorded.Fail
+	if out.changed {
+		out.restate(recorded, w.Capacity)
+	}
+	return out
+}
+
+// visit judges one probe of the search; a nil level says that the record lacks
+// it.
+func (j *judge) visit(w *plan.Workload, c *metric.Capacity, p metric.CapacityProbe) (LookVerdict, []Verdict, *metric.Level) {
+	whole := j.recorded[levelKey{c.Server, c.Workload, p.Level}]
+	if p.Requests < 1 && whole != nil && whole.N == p.N {
+		return cutShort(whole), nil, whole
+	}
+	if p.With != "" && whole != nil {
+		before := j.recorded[levelKey{c.Server, c.Workload, p.With}]
+		if before == nil || before.N != p.N || before.Kind != c.Over {
+			return LookVerdict{}, nil, nil
+		}
+		both := *whole
+		both.Rounds = slices.Concat(slices.DeleteFunc(slices.Clone(before.Rounds), func(r *metric.Round) bool { return !r.Complete }), whole.Rounds)
+		whole = &both
+	}
+	if whole == nil || whole.Skipped != "" || p.Requests < 1 || whole.N != p.N || whole.Kind != c.Over {
+		if whole != nil && (p.Outcome == "saturated" || p.Outcome == "pending") {
+			return LookVerdict{Outcome: Error, Invalid: "it was not measured"}, nil, whole
+		}
+		return LookVerdict{}, nil, nil
+	}
+	l, problem := begun(whole, p.Requests)
+	if problem != "" {
+		return LookVerdict{Outcome: Error, Invalid: problem}, nil, whole
+	}
+	// At the look of as many requests, else at the one that was planned with
+	// the most others.
+	planned := max(p.Planned, 1)
+	for _, look := range whole.Looks {
+		if p.Planned > 0 {
+			break
+		}
+		planned = max(planned, look.Planned)
+		if look.Requests == p.Requests {
+			planned = max(look.Planned, 1)
+			break
+		}
+	}
+	v, verdicts := look(w, l, boundAtCapacity, planned)
+	return v, verdicts, l
+}
+
+// cutShort judges a probe of which no look was held. It says nothing, unless
+// more than enough requests were sent and none ever completed.
+func cutShort(l *metric.Level) LookVerdict {
+	failed := 0
+	for _, r := range l.Rounds {
+		for _, x := range r.Samples {
+			switch {
+			case x.Completed():
+				return LookVerdict{Outcome: Inconclusive, Needs: -1}
+			case x.Failure.Kind != metric.FailCanceled && x.Failure.Kind != metric.FailConnect && x.Failure.Kind != metric.FailLocal:
+				failed++
+			}
+		}
+	}
+	if failed < max(10, 2*l.N) {
+		return LookVerdict{Outcome: Inconclusive, Needs: -1}
+	}
+	return LookVerdict{Outcome: Fail, Binding: "success", Thresholds: []LookThreshold{{
+		Name: "success", Outcome: Fail, Log: maxLog, Low: maxLog, High: maxLog, Shown: metric.Format(metric.Ratio, 0),
+	}}}
+}
+
+// turnedAway says whether every request that failed was refused for want of
+// room: the load, and not the answers, was the matter.
+func turnedAway(l *metric.Level) bool {
+	n := 0
+	for _, r := range l.Rounds {
+		for _, x := range r.Samples {
+			switch {
+			case x.Completed() || x.Failure.Kind == metric.FailCanceled:
+			case x.Status == 429 || x.Status == 503:
+				n++
+			default:
+				return false
+			}
+		}
+	}
+	return n > 0
+}
+
+// restate words a limit that is no longer what the search concluded.
+func (l *limit) restate(recorded *metric.Capacity, asked *plan.Capacity) {
+	c := l.Capacity
+	width := max(asked.Resolution, int(math.Ceil(asked.Relative*float64(c.Pass))))
+	switch {
+	case c.Pass > 0 && c.Fail > 0 && c.Fail-c.Pass <= max(width, 1):
+		c.Kind = metric.CapacityExact
+	case c.Pass > 0 && c.Fail > 0:
+		c.Kind = metric.CapacityInterpolated
+	case c.Pass > 0 && recorded.Kind == metric.CapacityServerCap && c.Pass == recorded.Pass:
+	case c.Pass > 0:
+		c.Kind = metric.CapacityAtLeast
+	case c.Fail > 0:
+		c.Kind = metric.CapacityBelow
+	default:
+		c.Kind, c.Reason = metric.CapacityUnknown, "no probe is certain either way"
+	}
+	c.Crossing, c.CrossingLow, c.CrossingHigh = 0, 0, 0
+	c.Binding, c.AtPass, c.AtFail, c.NonMonotone = "", "", "", nil
+	for _, p := range c.Probes {
+		switch {
+		case p.N == c.Fail && p.Outcome == "fail":
+			c.Binding, c.AtFail = p.Binding, p.Shown
+		case p.N > c.Fail && c.Fail > 0 && p.Outcome == "pass":
+			c.NonMonotone = append(c.NonMonotone, [2]int{c.Fail, p.N})
+		}
+	}
+	unit := "requests in flight"
+	if c.Over == metric.Burst {
+		unit = "requests at once"
+	}
+	switch c.Kind {
+	case metric.CapacityExact:
+		c.Line = fmt.Sprintf("%d %s (exact)", c.Pass, unit)
+	case metric.CapacityInterpolated:
+		c.Line = fmt.Sprintf("at least %d %s (%d passes, %d fails)", c.Pass, unit, c.Pass, c.Fail)
+	case metric.CapacityAtLeast:
+		c.Line = fmt.Sprintf("%d+ %s", c.Pass, unit)
+	case metric.CapacityServerCap:
+		c.Line = fmt.Sprintf("%d %s (admission cap)", c.Pass, unit)
+	case metric.CapacityBelow:
+		c.Line = fmt.Sprintf("<%d %s", c.Fail, unit)
+	default:
+		c.Line = "unknown: " + c.Reason
+	}
+	if c.Pass > 0 && !c.Confirmed {
+		c.Line += ", not confirmed"
+	}
+	if c.Binding != "" {
+		c.Line += fmt.Sprintf(" · %s binds: %d → %s", c.Binding, c.Fail, c.AtFail)
+	}
+	before := fmt.Sprintf("%s, pass %d, fail %d", recorded.Kind, recorded.Pass, recorded.Fail)
+	c.Notes = append(slices.Clone(c.Notes), "judged anew from its samples, the search is not what it was when it ran ("+before+"): its probes were chosen for other verdicts")
+}
+
+// judge gives the verdict on the requirement; without one that on the search:
+// it must have found something.
+func (l *limit) judge(v *Verdict, asked *plan.Capacity) {
+	if l.problem != "" {
+		v.Outcome, v.Message, v.Value = Error, "unknown: "+l.problem, metric.None(l.problem)
+		return
+	}
+	c := l.Capacity
+	v.Capacity, v.N, v.Message = c, l.n, oneLine(c.Line)
+	v.Value = metric.None("no level was certified")
+	if c.Pass > 0 {
+		v.Value, v.Low = metric.Some(float64(c.Pass)), metric.Some(float64(c.Pass))
+	}
+	if c.Fail > 0 {
+		v.High = metric.Some(float64(c.Fail - 1))
+	}
+	for _, note := range c.Notes {
+		v.Notes = append(v.Notes, oneLine(note))
+	}
+	if c.Kind == metric.CapacityAtLeast && c.Reason != "" {
+		v.Notes = append(v.Notes, "ended: "+oneLine(c.Reason))
+	}
+	if c.Pass > 0 && asked.Confirm && !c.Confirmed {
+		v.Notes = append(v.Notes, fmt.Sprintf("%d was not confirmed on fresh requests", c.Pass))
+	}
+	if v.Decide == plan.Estimate {
+		v.Notes = append(v.Notes, `point estimates (decide = "estimate"): not certified at any confidence`)
+	}
+	r := asked.Require
+	switch {
+	case c.Pass == 0 && c.Fail == 0:
+		v.Outcome = Error
+	case r == 0 && c.Pass == 0:
+		v.Outcome = Fail
+	case r == 0:
+		v.Outcome = Pass
+	case c.Pass > 0 && r <= c.Pass:
+		v.Outcome = Pass
+	case c.Fail > 0 && r >= c.Fail, c.Kind == metric.CapacityServerCap:
+		v.Outcome = Fail
+	default:
+		v.Outcome = Inconclusive
+		v.Needs = fmt.Sprintf("needs a larger budget, or more requests, to decide %d", r)
+	}
+	if r > 0 {
+		v.Message = fmt.Sprintf("%s; required: %d", v.Message, r)
+	}
+}
+
+// atCapacity gives the verdicts of the thresholds for the capacity at the
+// level that was certified.
+func (j *judge) atCapacity(of Verdict, w *plan.Workload, l limit) {
+	verdicts := l.verdicts
+	if len(verdicts) == 0 || l.problem != "" {
+		verdicts = nil
+		for _, sla := range w.SLAs {
+			for _, t := range sla.Thresholds {
+				if sla.AtCapacity && sla.Severity != plan.SeverityWarn {
+					message := "because no level was certified"
+					if l.Capacity == nil || l.problem != "" {
+						message = "because there is no capacity: " + of.Message
+					}
+					verdicts = append(verdicts, Verdict{Kind: KindSLA, Severity: sla.Severity, Threshold: t, Decide: of.Decide, Confidence: of.Confidence,
+						File: t.Range.Filename, Line: t.Range.Start.Line, Outcome: Skipped, Message: message, Value: metric.None("not judged")})
+				}
+			}
+		}
+	}
+	for _, v := range verdicts {
+		v.Server, v.Workload = of.Server, of.Workload
+		v.Name = "sla." + v.Threshold.Metric.Name
+		if stat := v.Threshold.Stat.String(); stat != "" {
+			v.Name += "." + stat
+		}
+		v.Name += " at capacity"
+		if l.level != nil && v.Outcome != Skipped {
+			v.Level = l.level.Name
+			v.Notes = append(v.Notes, fmt.Sprintf("at the certified limit, %d", l.Pass))
+		}
+		j.add(v, w.Policy.OnInconclusive)
+	}
+}

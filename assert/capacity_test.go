@@ -1,0 +1,228 @@
+package assert
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// searched is a run of a capacity search over a server whose TTFT is n·50 ms:
+// under 2 s it holds up to 39.
+func searched(require int, visits ...metric.CapacityProbe) (*plan.Plan, *metric.Run) {
+	p, run := gate(&metric.Level{Name: "4", Kind: metric.ClosedLoop, N: 4}, threshold("ttft", "p95 < 2s"))
+	w := p.Workloads[0]
+	w.Loads = nil
+	w.SLAs[0].At, w.SLAs[0].AtCapacity = nil, true
+	w.Capacity = &plan.Capacity{Over: metric.ClosedLoop, From: 1, UpTo: 64, Resolution: 1, Require: require, Confirm: true}
+	c := &metric.Capacity{Server: "sim", Workload: "chat", Over: metric.ClosedLoop, From: 1, UpTo: 64, Require: require,
+		Kind: metric.CapacityExact, Pass: 39, Fail: 40, Confirmed: true, Reason: "the bracket is closed",
+		Line: "39 requests in flight (exact) · ttft binds: 39 → 1.95 s, 40 → 2 s · ≈ 160 to 195 users", Probes: visits}
+	run.Levels, run.Capacities = nil, []*metric.Capacity{c}
+	for i := range c.Probes {
+		v := &c.Probes[i]
+		v.Level = fmt.Sprintf("probe %d set %d", v.N, v.Set)
+		if slices.ContainsFunc(run.Levels, func(l *metric.Level) bool { return l.Name == v.Level }) {
+			continue
+		}
+		l := shape{n: v.N, rounds: 10, perRound: 2 * v.N, ttft: func(int, int) float64 { return 0.05 * float64(v.N) }}.level()
+		l.Name, l.Probe = v.Level, &metric.Probe{Purpose: v.Purpose, Set: v.Set}
+		l.Looks = []metric.Look{{Requests: 20 * v.N, Planned: 1, Outcome: v.Outcome}}
+		run.Levels = append(run.Levels, l)
+	}
+	for i := range c.Probes {
+		c.Probes[i].Requests = 20 * c.Probes[i].N
+	}
+	return p, run
+}
+
+func visit(n int, purpose string, set int, outcome string) metric.CapacityProbe {
+	return metric.CapacityProbe{N: n, Purpose: purpose, Set: set, Outcome: outcome}
+}
+
+var exactly39 = []metric.CapacityProbe{visit(8, "ladder", 0, "pass"), visit(32, "ladder", 0, "pass"), visit(64, "ladder", 0, "fail"), visit(48, "bisect", 0, "fail"),
+	visit(40, "bisect", 0, "fail"), visit(36, "bisect", 0, "pass"), visit(39, "bisect", 0, "pass"), visit(39, "confirm", 1, "pass")}
+
+func TestCapacity(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		require int
+		change  func(*plan.Plan, *metric.Run)
+		want    Outcome
+		kind    metric.CapacityKind
+		pass    int
+		fail    int
+		says    string
+		run     Outcome
+	}{
+		{"measured only", 0, nil, Pass, metric.CapacityExact, 39, 40, "39 requests in flight (exact) · ttft binds: 39 → 1.95 s", Pass},
+		{"reached", 30, nil, Pass, metric.CapacityExact, 39, 40, "required: 30", Pass},
+		{"just reached", 39, nil, Pass, metric.CapacityExact, 39, 40, "required: 39", Pass},
+		{"missed", 40, nil, Fail, metric.CapacityExact, 39, 40, "required: 40", Fail},
+		// 36 passes, 40 fails: 38 is not known.
+		{"between", 38, func(_ *plan.Plan, r *metric.Run) { r.Capacities[0].Probes = r.Capacities[0].Probes[:6] }, Inconclusive, metric.CapacityInterpolated, 36, 40, "at least 36", Inconclusive},
+		// Under 1.7 s it holds up to 33: of the probes 32 passes, 36 fails.
+		{"a tighter threshold", 36, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 1.7 }, Fail, metric.CapacityInterpolated, 32, 36, "(32 passes, 36 fails)", Fail},
+		{"a tighter threshold, below", 32, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 1.7 }, Pass, metric.CapacityInterpolated, 32, 36, "not confirmed", Pass},
+		{"a wider threshold", 48, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 2.5 }, Pass, metric.CapacityInterpolated, 48, 64, "(48 passes, 64 fails)", Pass},
+		{"all fail", 1, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 0.1 }, Inconclusive, metric.CapacityBelow, 0, 8, "<8", Inconclusive},
+		{"all fail, more than that required", 8, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 0.1 }, Fail, metric.CapacityBelow, 0, 8, "<8", Fail},
+		{"all fail, measured only", 0, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 0.1 }, Fail, metric.CapacityBelow, 0, 8, "<8", Fail},
+		{"all pass", 64, func(p *plan.Plan, _ *metric.Run) { p.Workloads[0].SLAs[0].Thresholds[0].Limit = 9 }, Pass, metric.CapacityAtLeast, 64, 0, "64+", Pass},
+		// What the search claims without samples is not believed.
+		{"no samples", 30, func(_ *plan.Plan, r *metric.Run) { r.Levels = r.Levels[:3] }, Error, "", 0, 0, "lacks the requests of probe 4", Error},
+		{"no probes", 30, func(_ *plan.Plan, r *metric.Run) { r.Capacities[0].Probes = nil }, Error, metric.CapacityUnknown, 0, 0, "unknown", Error},
+		{"fewer samples than judged", 30, func(_ *plan.Plan, r *metric.Run) { r.Levels[1].Rounds = r.Levels[1].Rounds[:2] }, Pass, metric.CapacityExact, 39, 40, "required: 30", Pass},
+		{"a claim beyond its samples", 60, func(_ *plan.Plan, r *metric.Run) {
+			r.Capacities[0].Pass, r.Capacities[0].Fail, r.Capacities[0].Line = 63, 64, "63 (exact)"
+		}, Fail, metric.CapacityExact, 39, 40, "39 requests in flight (exact)", Fail},
+		{"an invalid probe bounds nothing", 38, func(_ *plan.Plan, r *metric.Run) {
+			for _, l := range r.Levels {
+				if l.N == 39 || l.N == 40 {
+					l.Rounds[3].Health.CPU = 0.99
+				}
+			}
+		}, Inconclusive, metric.CapacityInterpolated, 36, 48, "(36 passes, 48 fails)", Inconclusive},
+		// 0.05/10⁶ wants 328 requests with none over: 0.95^328. The first probe
+		// has 160.
+		{"more looks", 30, func(_ *plan.Plan, r *metric.Run) {
+			for i := range r.Capacities[0].Probes {
+				r.Capacities[0].Probes[i].Planned = 1e6
+			}
+		}, Pass, metric.CapacityExact, 39, 40, "required: 30", Pass},
+		{"an answer that is too short", 36, func(_ *plan.Plan, r *metric.Run) { r.Levels[5].Rounds[0].Samples[0].Usage.Output = 3 }, Pass, metric.CapacityExact, 39, 40, "required: 36", Pass},
+		{"not searched", 30, func(_ *plan.Plan, r *metric.Run) { r.Capacities, r.Stopped = nil, "budget" }, Error, "", 0, 0, "no search: budget", Error},
+		{"left out", 30, func(_ *plan.Plan, r *metric.Run) { r.Capacities[0].Reason = metric.SkippedOnly }, Skipped, "", 0, 0, "left out", Error},
+		{"no server", 30, func(_ *plan.Plan, r *metric.Run) { r.Servers[0].Error = "it died" }, Skipped, "", 0, 0, "it died", Error},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, run := searched(c.require, slices.Clone(exactly39)...)
+			p.Gate.MeasureOnly = c.require == 0
+			if c.change != nil {
+				c.change(p, run)
+			}
+			v := Judge(p, run, Options{})
+			got := verdictOf(t, v, "capacity")
+			if got.Outcome != c.want || !strings.Contains(got.Message, c.says) || v.Outcome != c.run {
+				t.Fatalf("%v %q, the run %v (%s), want %v, %q, %v\n%s", got.Outcome, got.Message, v.Outcome, v.Why, c.want, c.says, c.run, strings.Join(names(v), "\n"))
+			}
+			if (got.Capacity != nil) != (c.kind != "") {
+				t.Fatalf("capacity %+v", got.Capacity)
+			}
+			if c.kind != "" && (got.Capacity.Kind != c.kind || got.Capacity.Pass != c.pass || got.Capacity.Fail != c.fail) {
+				t.Errorf("%s, pass %d, fail %d; want %s, %d, %d", got.Capacity.Kind, got.Capacity.Pass, got.Capacity.Fail, c.kind, c.pass, c.fail)
+			}
+			sla := verdictOf(t, v, "sla.ttft.p95 at capacity")
+			if want := map[bool]Outcome{true: Pass, false: Skipped}[c.pass > 0]; sla.Outcome != want {
+				t.Errorf("the threshold at capacity is %v, want %v: %s", sla.Outcome, want, sla.Message)
+			}
+		})
+	}
+}
+
+// Later visits to a level settle it, as in the search.
+func TestCapacityOfVisits(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		probes     []metric.CapacityProbe
+		pass, fail int
+		confirmed  bool
+		monotone   bool
+		kind       metric.CapacityKind
+	}{
+		{"confirmed", []metric.CapacityProbe{visit(39, "ladder", 0, "pass"), visit(40, "ladder", 0, "fail"), visit(39, "confirm", 1, "pass")}, 39, 40, true, true, metric.CapacityExact},
+		// 39 is made slow on fresh samples: stepped down.
+		{"overturned", []metric.CapacityProbe{visit(38, "ladder", 0, "pass"), visit(39, "ladder", 0, "pass"), visit(40, "ladder", 0, "fail"), visit(39, "confirm", 1, "slow")}, 38, 39, false, true, metric.CapacityExact},
+		{"retried", []metric.CapacityProbe{visit(38, "ladder", 0, "pass"), visit(39, "ladder", 0, "pass"), visit(40, "ladder", 0, "fail"), visit(39, "retry", 1, "slow")}, 38, 39, false, true, metric.CapacityExact},
+		{"a retry that says nothing", []metric.CapacityProbe{visit(39, "ladder", 0, "pass"), visit(40, "ladder", 0, "fail"), visit(39, "retry", 1, "few")}, 39, 40, false, true, metric.CapacityExact},
+		{"a confirmation that says nothing", []metric.CapacityProbe{visit(38, "ladder", 0, "pass"), visit(39, "ladder", 0, "pass"), visit(40, "ladder", 0, "fail"), visit(39, "confirm", 1, "few")}, 38, 40, false, true, metric.CapacityInterpolated},
+		{"not monotone", []metric.CapacityProbe{visit(10, "ladder", 0, "pass"), visit(20, "ladder", 0, "slow"), visit(30, "ladder", 0, "pass"), visit(40, "ladder", 0, "fail")}, 10, 20, false, false, metric.CapacityInterpolated},
+		{"capped", []metric.CapacityProbe{visit(20, "ladder", 0, "pass"), visit(30, "ladder", 0, "capped")}, 20, 0, false, true, metric.CapacityAtLeast},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, run := searched(5, c.probes...)
+			for i, probe := range run.Capacities[0].Probes {
+				for _, l := range run.Levels {
+					if l.Name != probe.Level {
+						continue
+					}
+					switch c.probes[i].Outcome {
+					case "slow":
+						run.Capacities[0].Probes[i].Outcome = "fail"
+						slowed := shape{n: l.N, rounds: 10, perRound: 2 * l.N, ttft: func(int, int) float64 { return 3 }}.level()
+						l.Rounds = slowed.Rounds
+					case "few":
+						run.Capacities[0].Probes[i].Outcome, run.Capacities[0].Probes[i].Requests = "inconclusive", 20
+					}
+				}
+			}
+			got := verdictOf(t, Judge(p, run, Options{}), "capacity").Capacity
+			if got.Pass != c.pass || got.Fail != c.fail || got.Confirmed != c.confirmed || (len(got.NonMonotone) == 0) != c.monotone || got.Kind != c.kind {
+				t.Errorf("%s, pass %d, fail %d, confirmed %v, not monotone %v", got.Kind, got.Pass, got.Fail, got.Confirmed, got.NonMonotone)
+			}
+		})
+	}
+}
+
+// What no look was held of bounds nothing, unless nothing ever completed.
+func TestCapacityCutShort(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		sent   int // requests of the level at 20, warm-up all of them
+		fail   metric.FailureKind
+		kind   metric.CapacityKind
+		failed int
+	}{
+		{"it was cut short", 3, "", metric.CapacityAtLeast, 0},
+		{"too few to tell", 39, metric.FailStatus, metric.CapacityAtLeast, 0},
+		{"nothing completes", 40, metric.FailStatus, metric.CapacityInterpolated, 20}, // two for each of 20
+		{"cancelled", 100, metric.FailCanceled, metric.CapacityAtLeast, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, run := searched(5, visit(10, "ladder", 0, "pass"), visit(20, "ladder", 0, "fail"))
+			last := &run.Capacities[0].Probes[1]
+			last.Requests = 0
+			round := &metric.Round{Due: 40, Stopped: "cut short"}
+			for i := range c.sent {
+				x := &metric.Sample{Level: "probe 20 set 0", Phase: metric.Warmup, Slot: i % 20, Order: i, Sent: 1, End: 2}
+				if c.fail != "" {
+					x.Failure = &metric.Failure{Kind: c.fail}
+				}
+				round.Samples = append(round.Samples, x)
+			}
+			run.Levels[1].Rounds, run.Levels[1].Looks = []*metric.Round{round}, nil
+			got := verdictOf(t, Judge(p, run, Options{}), "capacity")
+			if got.Capacity == nil || got.Capacity.Kind != c.kind || got.Capacity.Pass != 10 || got.Capacity.Fail != c.failed {
+				t.Errorf("%v %q: %+v", got.Outcome, got.Message, got.Capacity)
+			}
+		})
+	}
+}
+
+// A probe that adds to a level of the plan is judged with it.
+func TestCapacityWithAFixedLevel(t *testing.T) {
+	p, run := searched(5, visit(10, "known", 0, "inconclusive"), visit(10, "extend", 0, "pass"))
+	fixed, probe := run.Levels[0], *run.Levels[0]
+	fixed.Name = "10"
+	probe.Name = "probe 10"
+	fixed.Rounds, probe.Rounds = fixed.Rounds[:2], fixed.Rounds[2:]
+	run.Levels = append(run.Levels, &probe)
+	known, more := &run.Capacities[0].Probes[0], &run.Capacities[0].Probes[1]
+	known.Level, known.Requests, known.Planned = "10", 40, 3
+	more.Level, more.With, more.Requests, more.Planned = "probe 10", "10", 200, 3
+	got := verdictOf(t, Judge(p, run, Options{}), "capacity")
+	if got.Outcome != Pass || got.Capacity.Pass != 10 || len(got.Capacity.Probes) != 2 || got.Capacity.Probes[0].Outcome != "inconclusive" || got.Capacity.Probes[1].Outcome != "pass" {
+		t.Errorf("%v %q: %+v", got.Outcome, got.Message, got.Capacity)
+	}
+	more.Requests++
+	if got := verdictOf(t, Judge(p, run, Options{}), "capacity"); got.Outcome != Error || got.Capacity.Probes[1].Outcome != "inconclusive" {
+		t.Errorf("a request more than there are: %v %q", got.Outcome, got.Message)
+	}
+	more.With = "11"
+	if got := verdictOf(t, Judge(p, run, Options{}), "capacity"); got.Outcome != Error {
+		t.Errorf("without the level that it adds to: %v %q", got.Outcome, got.Message)
+	}
+}

@@ -1,0 +1,233 @@
+package assert
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// Finding says of one threshold at one level whether the requests that the
+// plan wants can certify it.
+type Finding struct {
+	Workload    string
+	Level       string
+	Requirement string // "ttft p95 < 8s"
+	Planned     string // "300 requests, 5 rounds"
+	Needed      string // "59 effective requests"
+	Remark      string // one line; "" when there is nothing to say
+	// Impossible is set when no outcome of the planned requests could pass.
+	Impossible bool
+	// Advice is what to do about it; "" unless Impossible.
+	Advice    string
+	Severity  plan.Severity
+	Threshold *plan.Threshold
+}
+
+// Certify looks at every threshold and level of the plan, in order. It speaks
+// of the best case, every request good and no two alike in their neighbours:
+// what it calls possible may still come out inconclusive.
+func Certify(p *plan.Plan) []Finding {
+	if p == nil {
+		return nil
+	}
+	var out []Finding
+	// The same few numbers of blocks come again and again.
+	type blocks struct {
+		n     int
+		alpha float64
+	}
+	seen := map[blocks]float64{}
+	worth := func(n int, alpha float64) float64 {
+		v, ok := seen[blocks{n, alpha}]
+		if !ok {
+			v = foreseen(n, alpha)
+			seen[blocks{n, alpha}] = v
+		}
+		return v
+	}
+	for _, w := range p.Workloads {
+		levels := map[string]plan.Level{}
+		kinds := map[string]metric.LoadKind{}
+		for _, load := range w.Loads {
+			for _, l := range load.Levels {
+				levels[l.Name], kinds[l.Name] = l, load.Kind
+			}
+		}
+		for _, sla := range w.SLAs {
+			for _, t := range sla.Thresholds {
+				for _, at := range sla.At {
+					level, ok := levels[at]
+					if !ok {
+						continue
+					}
+					f := certify(t, level, kinds[at], w.Policy, worth)
+					f.Workload, f.Level, f.Severity, f.Threshold = w.Address(), at, sla.Severity, t
+					out = append(out, f)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// certify judges one threshold's chances at one level; worth is foreseen.
+func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy plan.Policy, worth func(int, float64) float64) Finding {
+	f := Finding{Requirement: strings.TrimSpace(t.Metric.Name + " " + t.Text)}
+	n := level.Requests
+	rounds := max(level.Rounds, 1)
+	if kind == metric.Burst {
+		f.Planned = fmt.Sprintf("%s of %d", count(rounds, "bursts"), level.N)
+	} else {
+		f.Planned = fmt.Sprintf("%s, %s", count(n, "requests"), count(rounds, "rounds"))
+	}
+	alpha := errorOf(policy)
+	if policy.OnInconclusive == plan.Extend && policy.Decide != plan.Estimate {
+		most, looks := extended(level, kind, policy)
+		alpha = stat.SplitAlpha(alpha, looks)
+		if looks > 1 {
+			f.Planned += fmt.Sprintf(", extended to %d at %d looks", most, looks)
+			rounds = (rounds*most + n - 1) / n
+			n, level.Requests, level.Rounds = most, most, rounds
+		}
+	}
+	confidence := metric.Format(metric.Ratio, 1-alpha)
+	e := gather(planned(level, kind))
+	needBlocks := fmt.Sprintf("%d rounds or %d requests", leastRounds, leastBlocks*max(level.N, 1))
+	if kind == metric.Burst {
+		needBlocks = fmt.Sprintf("%d bursts", leastRounds)
+	}
+
+	switch {
+	case t.Stat.Kind == metric.Every || t.Stat.Kind == metric.Min || t.Stat.Kind == metric.Max:
+		f.Needed, f.Remark = "1 request", "exact for the requests of the run"
+	case policy.Decide == plan.Estimate:
+		f.Needed, f.Remark = "1 request", `point estimate (decide = "estimate")`
+	case t.Stat.Kind == metric.Mean || t.Metric.Scope == metric.PerLevel && t.Stat.Kind == metric.NoStat:
+		units := len(e.blocks)
+		f.Needed = "2 rounds or blocks"
+		if t.Metric.Name == "synchrony" {
+			units, f.Needed = rounds, "2 rounds"
+		}
+		if units < 2 {
+			f.Impossible = true
+			f.Remark = "one block has no spread to judge by"
+			f.Advice = fmt.Sprintf("use two seeds or more, or at least %d requests", 2*max(level.N, 1))
+		}
+	default: // percentiles and shares
+		bad := 1 - t.Limit
+		if t.Stat.Kind == metric.Percentile {
+			bad = allowed(t)
+		}
+		need, ok := stat.MinimumN(bad, alpha)
+		if !ok {
+			f.Needed, f.Impossible = "∞", true
+			f.Remark = "no number of requests proves that none ever fails"
+			f.Advice = `write "every" for the requests of the run, or allow a share`
+			break
+		}
+		f.Needed = count(need, "effective requests")
+		best, each := float64(n), worth(max(len(e.blocks), leastRounds), alpha)
+		if !e.sound {
+			best = math.Min(best, float64(e.waves))
+		}
+		switch {
+		case n < need:
+			f.Impossible = true
+			f.Remark = fmt.Sprintf("needs %s at %s confidence, the plan has %d", count(need, "requests"), confidence, n)
+			f.Advice = "raise requests"
+		case best < float64(need):
+			f.Impossible = true
+			f.Remark = fmt.Sprintf("needs %s that count as independent at %s confidence; with fewer than %s each wave of %d counts as one, the plan has %s",
+				count(need, "requests"), confidence, needBlocks, level.N, count(e.waves, "waves"))
+			f.Advice = "use more seeds or raise requests"
+		case best*each < float64(need):
+			// What n requests are worth if their blocks vary by chance alone.
+			f.Remark = fmt.Sprintf("close: %s are worth about %.0f effective ones, plan about %.0f", count(n, "requests"), best*each, math.Ceil(float64(need)/each))
+		}
+	}
+	return f
+}
+
+// extended is up to how many requests an inconclusive level is extended, and at
+// how many looks on the way it is judged: with what the plan asks for, and each
+// time it has doubled.
+func extended(level plan.Level, kind metric.LoadKind, policy plan.Policy) (most, looks int) {
+	most = policy.MaxRequests
+	if most == 0 {
+		most = 4 * level.Requests
+	}
+	if kind == metric.Burst {
+		most -= most % max(level.N, 1)
+	}
+	most, looks = max(most, level.Requests), 1
+	for n := max(level.Requests, 1); n < most; n *= 2 {
+		looks++
+	}
+	return most, looks
+}
+
+// planned is the level as it would be recorded if every request left one
+// record: gather then cuts it as it will cut the measured one.
+func planned(level plan.Level, kind metric.LoadKind) *metric.Level {
+	l := &metric.Level{Name: level.Name, N: level.N, Kind: kind}
+	rounds := max(level.Rounds, 1)
+	for i := range rounds {
+		l.Rounds = append(l.Rounds, &metric.Round{Index: i, Due: level.Requests*(i+1)/rounds - level.Requests*i/rounds})
+	}
+	return l
+}
+
+// CertifyDiagnostics reports the thresholds that can never be certified, each
+// once, at its place in the plan: errors, warnings where the sla only warns.
+func CertifyDiagnostics(p *plan.Plan) hcl.Diagnostics {
+	var diags hcl.Diagnostics
+	for findings := Certify(p); len(findings) > 0; {
+		// Those of one threshold follow each other.
+		n := 1
+		for n < len(findings) && findings[n].Threshold == findings[0].Threshold && findings[n].Workload == findings[0].Workload {
+			n++
+		}
+		var f *Finding
+		var levels, others []string
+		for i, g := range findings[:n] {
+			switch {
+			case !g.Impossible:
+			case f == nil:
+				f, levels = &findings[i], []string{g.Level}
+			case g.Remark == f.Remark:
+				levels = append(levels, g.Level)
+			default:
+				others = append(others, g.Level)
+			}
+		}
+		findings = findings[n:]
+		if f == nil {
+			continue
+		}
+		detail := fmt.Sprintf("%s at %s can never pass: %s.", label(f.Threshold), strings.Join(levels, ", "), f.Remark)
+		if len(others) > 0 {
+			detail += fmt.Sprintf(" Likewise at %s.", strings.Join(others, ", "))
+		}
+		advice := f.Advice
+		if f.Needed != "∞" {
+			advice += `, lower confidence, or set decide = "estimate" in gate`
+		}
+		severity := hcl.DiagError
+		if f.Severity == plan.SeverityWarn {
+			severity = hcl.DiagWarning
+		}
+		diags = append(diags, &hcl.Diagnostic{
+			Severity: severity,
+			Summary:  "Threshold can never be certified",
+			Detail:   detail + " " + strings.ToUpper(advice[:1]) + advice[1:] + ".",
+			Subject:  f.Threshold.Range.Ptr(),
+		})
+	}
+	return diags
+}

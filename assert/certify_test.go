@@ -1,0 +1,161 @@
+package assert
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// What certify calls possible, a perfect level passes; what it calls
+// impossible, none does.
+func TestCertifyAgreesWithJudge(t *testing.T) {
+	for _, name := range []struct{ metric, text string }{
+		{"ttft", "p95 < 2s"}, {"ttft", "p99 < 2s"}, {"ttft", "p50 < 2s"}, {"ttft", "mean < 2s"}, {"ttft", "max < 2s"}, {"itl", "p95 < 30ms"},
+		{"success", "rate >= 98%"}, {"success", "rate >= 100%"}, {"success", "every"}, {"goodput", "share >= 95%"}, {"throughput", "> 1 req/s"},
+	} {
+		for _, s := range []shape{
+			{n: 1, rounds: 1, perRound: 58}, {n: 1, rounds: 1, perRound: 59}, {n: 1, rounds: 1, perRound: 298}, {n: 1, rounds: 1, perRound: 299},
+			{n: 4, rounds: 5, perRound: 11}, {n: 4, rounds: 5, perRound: 12}, {n: 4, rounds: 5, perRound: 59}, {n: 4, rounds: 5, perRound: 60},
+			{n: 25, rounds: 1, perRound: 100}, {n: 25, rounds: 1, perRound: 249}, {n: 25, rounds: 1, perRound: 250}, {n: 25, rounds: 4, perRound: 75},
+			{n: 4, rounds: 1, perRound: 4}, {n: 4, rounds: 1, perRound: 7}, {n: 4, rounds: 1, perRound: 8}, {n: 4, rounds: 2, perRound: 4}, {n: 4, rounds: 3, perRound: 30},
+			{n: 1, rounds: 1, perRound: 148}, {n: 1, rounds: 1, perRound: 149},
+		} {
+			th := threshold(name.metric, name.text)
+			if name.metric == "throughput" {
+				th.Limit = 0.1
+			}
+			p, run := gate(s.level(), th)
+			withGood(p)
+			findings := Certify(p)
+			if len(findings) != 1 {
+				t.Fatalf("%d findings", len(findings))
+			}
+			v := verdictOf(t, Judge(p, run, Options{}), "sla."+strings.TrimSuffix(name.metric+"."+th.Stat.String(), ".")+" at 4")
+			if f := findings[0]; f.Impossible == (v.Outcome == Pass) {
+				t.Errorf("%s %s with %+v: impossible %v (%s), but a perfect level is %v: %s", name.metric, name.text, s, f.Impossible, f.Remark, v.Outcome, v.Message)
+			}
+		}
+	}
+}
+
+func TestCertify(t *testing.T) {
+	p := load(t, `
+server "sim" {
+  simulator {}
+}
+workload "chat" {
+  input_tokens  = 1000
+  output_tokens = 11
+  load {
+    concurrency = [1, 30]
+    requests    = { 1 = 60, default = 300 }
+    seeds       = [1, 2, 3, 4, 5]
+  }
+  sla {
+    at      = 30
+    ttft    = ["p95 < 8s", "p99 < 8s"]
+    e2e     = "mean < 9s"
+    success = "every"
+  }
+  sla {
+    at       = 1
+    severity = "warn"
+    ttft     = "p99 < 8s"
+  }
+}
+workload "published" {
+  input_tokens  = 1000
+  output_tokens = 11
+  load {
+    concurrency = 5
+    requests    = 20
+  }
+  gate { decide = "estimate" }
+  sla { ttft = "p99 < 8s" }
+}
+`)
+	type row struct {
+		workload, level, requirement, planned, needed string
+		impossible                                    bool
+	}
+	var got []row
+	for _, f := range Certify(p) {
+		got = append(got, row{f.Workload, f.Level, f.Requirement, f.Planned, f.Needed, f.Impossible})
+	}
+	want := []row{
+		{"chat", "30", "ttft p95 < 8s", "300 requests, 5 rounds", "59 effective requests", false},
+		{"chat", "30", "ttft p99 < 8s", "300 requests, 5 rounds", "299 effective requests", false},
+		{"chat", "30", "e2e mean < 9s", "300 requests, 5 rounds", "2 rounds or blocks", false},
+		{"chat", "30", "success every", "300 requests, 5 rounds", "1 request", false},
+		{"chat", "1", "ttft p99 < 8s", "60 requests, 5 rounds", "299 effective requests", true},
+		{"published", "5", "ttft p99 < 8s", got[len(got)-1].planned, "1 request", false},
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%d findings, want %d: %+v", len(got), len(want), got)
+	}
+	for i := range want {
+		if got[i].workload != want[i].workload || got[i].requirement != want[i].requirement || got[i].planned != want[i].planned || got[i].needed != want[i].needed || got[i].level != want[i].level || got[i].impossible != want[i].impossible {
+			t.Errorf("finding %d: %+v, want %+v", i, got[i], want[i])
+		}
+	}
+	diags := CertifyDiagnostics(p)
+	if len(diags) != 1 || diags[0].Severity != hcl.DiagWarning || diags[0].Subject.Start.Line != 22 {
+		t.Fatalf("diagnostics: %v", diags)
+	}
+	if want := `ttft p99 at 1 can never pass: needs 299 requests at 95% confidence, the plan has 60. Raise requests, lower confidence, or set decide = "estimate" in gate.`; diags[0].Detail != want {
+		t.Errorf("detail:\n got %s\nwant %s", diags[0].Detail, want)
+	}
+	if Certify(nil) != nil {
+		t.Error("no plan has findings")
+	}
+}
+
+func TestCertifyDiagnosticsGroupsLevels(t *testing.T) {
+	p, _ := gate(shape{n: 1, rounds: 1, perRound: 20}.level(), threshold("ttft", "p95 < 2s"), threshold("success", "rate >= 100%"))
+	p.Workloads[0].Loads = append(p.Workloads[0].Loads, &plan.Load{Kind: metric.Burst, Levels: []plan.Level{{Name: "burst 100", N: 100, Requests: 400, Rounds: 4}, {Name: "8", N: 8, Requests: 20, Rounds: 1}}})
+	p.Workloads[0].SLAs[0].At = []string{"4", "burst 100", "8"}
+	diags := CertifyDiagnostics(p)
+	if len(diags) != 2 || diags[0].Severity != hcl.DiagError {
+		t.Fatalf("diagnostics: %v", diags)
+	}
+	for i, want := range []string{
+		`ttft p95 at 4, 8 can never pass: needs 59 requests at 95% confidence, the plan has 20. Likewise at burst 100. Raise requests`,
+		`success rate at 4, burst 100, 8 can never pass: no number of requests proves that none ever fails. Write "every"`,
+	} {
+		if !strings.HasPrefix(diags[i].Detail, want) {
+			t.Errorf("detail %d: %s", i, diags[i].Detail)
+		}
+	}
+}
+
+// What may be extended is counted at its most, its error split over the looks.
+func TestCertifyOfWhatIsExtended(t *testing.T) {
+	for _, c := range []struct {
+		requests, most int
+		text           string
+		impossible     bool
+		planned        string
+		needed         string
+	}{
+		// 0.05/3: 0.95^80 = 0.0165, 0.95^79 = 0.0174.
+		{20, 80, "p95 < 2s", false, "20 requests, 1 round, extended to 80 at 3 looks", "80 effective requests"},
+		{20, 79, "p95 < 2s", true, "20 requests, 1 round, extended to 79 at 3 looks", "80 effective requests"},
+		{59, 59, "p95 < 2s", false, "59 requests, 1 round", "59 effective requests"},
+		// Four times what is planned: 100, 200, 400 at three looks want 408.
+		{100, 0, "p99 < 2s", true, "100 requests, 1 round, extended to 400 at 3 looks", "408 effective requests"},
+		{102, 0, "p99 < 2s", false, "102 requests, 1 round, extended to 408 at 3 looks", "408 effective requests"},
+	} {
+		p, _ := gate(shape{n: 1, rounds: 1, perRound: c.requests}.level(), threshold("ttft", c.text))
+		w := p.Workloads[0]
+		w.Policy.OnInconclusive, w.Policy.MaxRequests = plan.Extend, c.most
+		w.Loads[0].Levels[0].N = 1
+		f := Certify(p)[0]
+		if f.Impossible != c.impossible || f.Planned != c.planned || f.Needed != c.needed {
+			t.Errorf("%d to %d, %s: impossible %v, planned %q, needed %q; want %v, %q, %q", c.requests, c.most, c.text, f.Impossible, f.Planned, f.Needed, c.impossible, c.planned, c.needed)
+		}
+	}
+}

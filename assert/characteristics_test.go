@@ -1,0 +1,232 @@
+package assert
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+var (
+	gates = flag.Int("gates", 25, "simulated gates of each operating characteristic")
+	table = flag.String("table", "", "write the operating characteristics to this file, as Markdown")
+)
+
+// characteristic is what simulated gates of one kind came to.
+type characteristic struct {
+	process  process
+	n        int
+	pass     int
+	fail     int
+	covered  int // the true value was within both bounds
+	estimate int // gates that the point estimate of the same requests passes
+}
+
+func (c characteristic) share(k int) float64 { return float64(k) / float64(max(c.n, 1)) }
+
+// most is what a share of at most alpha may come out as, by three standard
+// errors.
+func (c characteristic) most(alpha float64) float64 {
+	return alpha + 3*math.Sqrt(alpha*(1-alpha)/float64(max(c.n, 1)))
+}
+
+// simulate judges gates of a process one after the other, each by both rules.
+func simulate(p process, n int, seed uint64, t *plan.Threshold, truth float64, draw func(*rand.Rand) *metric.Level) characteristic {
+	c := characteristic{process: p, n: n}
+	r := rand.New(rand.NewPCG(seed, 1))
+	w := &plan.Workload{Good: []*plan.Threshold{threshold("ttft", "every < 2s")}}
+	for range n {
+		s := subject{evidence: gather(draw(r)), workload: w, alpha: 0.05}
+		v := s.judge(t)
+		switch v.Outcome {
+		case Pass:
+			c.pass++
+		case Fail:
+			c.fail++
+		}
+		if v.Low.V <= truth && truth <= v.High.V {
+			c.covered++
+		}
+		s.policy.Decide = plan.Estimate
+		if s.judge(t).Outcome == Pass {
+			c.estimate++
+		}
+	}
+	return c
+}
+
+// failing makes the requests fail whose score is above the limit.
+func failing(l *metric.Level) *metric.Level {
+	for _, r := range l.Rounds {
+		for _, x := range r.Samples {
+			if v, ok := x.Value("ttft"); ok && v >= 2 {
+				fail(x)
+			}
+		}
+	}
+	return l
+}
+
+// The promise, measured: a server exactly at its limit passes, and fails, at
+// most 5% of the time, whatever its requests have in common.
+func TestCharacteristics(t *testing.T) {
+	var out strings.Builder
+	pct := func(x float64) string { return fmt.Sprintf("%.1f%%", 100*x) }
+
+	type kind struct {
+		title     string
+		threshold *plan.Threshold
+		truth     float64 // of the bounded value
+		processes []process
+		rounds    int
+		perRound  int
+		draw      func(p process, r *rand.Rand, score float64, rounds, perRound int) *metric.Level
+		share     float64 // that is over the limit
+		promised  bool
+	}
+	var normal []process // of which the mean is known
+	for _, p := range processes {
+		if !p.heavy && !p.own {
+			normal = append(normal, p)
+		}
+	}
+	at := func(p process, r *rand.Rand, score float64, rounds, perRound int) *metric.Level {
+		return p.level(r, rounds, perRound, score, 1)
+	}
+	kinds := []kind{
+		{"p95 at its limit, 10 rounds of 20 requests", threshold("ttft", "p95 < 2s"), 2, processes, 10, 20, at, 0.05, true},
+		{"p95 at its limit, 5 rounds of 60 requests", threshold("ttft", "p95 < 2s"), 2, processes, 5, 60, at, 0.05, true},
+		{"mean at its limit, 10 rounds of 20 requests", threshold("ttft", "mean < 2s"), 2, normal, 10, 20,
+			func(p process, r *rand.Rand, _ float64, rounds, perRound int) *metric.Level {
+				// The mean of e^(σg) is e^(σ²/2).
+				return p.level(r, rounds, perRound, 0, math.Exp(-spread*spread/2))
+			}, 0, true},
+		{"goodput share at its limit of 95%, 10 rounds of 20 requests", threshold("goodput", "share >= 95%"), 0.95, processes, 10, 20, at, 0.05, true},
+		{"success at its limit of 98%, 10 rounds of 30 requests", threshold("success", "rate >= 98%"), 0.98, processes, 10, 30,
+			func(p process, r *rand.Rand, score float64, rounds, perRound int) *metric.Level {
+				return failing(p.level(r, rounds, perRound, score, 1))
+			}, 0.02, false},
+		{"Beyond the promise: p95 at its limit, 10 rounds of 20 requests", threshold("ttft", "p95 < 2s"), 2, hidden, 10, 20, at, 0.05, false},
+	}
+	results := make([][]characteristic, len(kinds))
+	var wait sync.WaitGroup
+	slots := make(chan struct{}, 2)
+	for i, k := range kinds {
+		results[i] = make([]characteristic, len(k.processes))
+		for at, p := range k.processes {
+			wait.Go(func() {
+				slots <- struct{}{}
+				defer func() { <-slots }()
+				score := 0.0
+				if k.share > 0 {
+					score = p.score(k.share)
+				}
+				results[i][at] = simulate(p, *gates, uint64(100*i+at), k.threshold, k.truth, func(r *rand.Rand) *metric.Level {
+					return k.draw(p, r, score, k.rounds, k.perRound)
+				})
+			})
+		}
+	}
+	wait.Wait()
+	for i, k := range kinds {
+		fmt.Fprintf(&out, "**%s**\n\n| requests | false pass | false fail | undecided | within both bounds | point estimate: passes | fails |\n|---|---|---|---|---|---|---|\n", k.title)
+		for _, c := range results[i] {
+			fmt.Fprintf(&out, "| %s | %s | %s | %s | %s | %s | %s |\n", c.process.name, pct(c.share(c.pass)), pct(c.share(c.fail)),
+				pct(1-c.share(c.pass)-c.share(c.fail)), pct(c.share(c.covered)), pct(c.share(c.estimate)), pct(1-c.share(c.estimate)))
+			if k.promised && (c.share(c.pass) > c.most(0.05) || c.share(c.fail) > c.most(0.05)) {
+				t.Errorf("%s, %s: pass %.3f, fail %.3f, at most %.3f", k.title, c.process.name, c.share(c.pass), c.share(c.fail), c.most(0.05))
+			}
+		}
+		out.WriteString("\n")
+	}
+	looks(t, &out)
+	power(t, &out)
+	t.Log("\n" + out.String())
+	if *table != "" {
+		if err := os.WriteFile(*table, []byte(out.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// looks judges a level at 200, 400 and 800 requests until one look is certain,
+// the error split over the three.
+func looks(t *testing.T, out *strings.Builder) {
+	fmt.Fprintf(out, "**p95 at its limit, three planned looks at 200, 400 and 800 requests**\n\n| requests | false pass | false fail | undecided |\n|---|---|---|---|\n")
+	n := max(*gates/2, 1)
+	for i, p := range []process{processes[0], {name: "AR(1) 0.9", rho: 0.9}, {name: "rounds shifted, half the variance", round: 0.5}} {
+		c := characteristic{process: p, n: n}
+		r := rand.New(rand.NewPCG(uint64(700+i), 1))
+		score := p.score(0.05)
+		th := threshold("ttft", "p95 < 2s")
+		for range n {
+			// Rounds of 20, ten more with every look.
+			l := p.level(r, 40, 20, score, 1)
+			pl, _ := gate(l, th)
+			for _, k := range []int{200, 400, 800} {
+				switch JudgeLook(pl, pl.Workloads[0], l, k, 3).Outcome {
+				case Pass:
+					c.pass++
+				case Fail:
+					c.fail++
+				default:
+					continue
+				}
+				break
+			}
+		}
+		fmt.Fprintf(out, "| %s | %.1f%% | %.1f%% | %.1f%% |\n", p.name, 100*c.share(c.pass), 100*c.share(c.fail), 100*(1-c.share(c.pass)-c.share(c.fail)))
+		if c.share(c.pass) > c.most(0.05) || c.share(c.fail) > c.most(0.05) {
+			t.Errorf("looks, %s: pass %.3f, fail %.3f", p.name, c.share(c.pass), c.share(c.fail))
+		}
+	}
+	out.WriteString("\n")
+}
+
+// power is how often a server passes or fails that is off its limit.
+func power(t *testing.T, out *strings.Builder) {
+	type server struct {
+		name          string
+		sigma, rounds float64 // standard deviations of a log time, within rounds and between them
+	}
+	servers := []server{{"steady: times ±20%, rounds ±1%", 0.2, 0.01}, {"usual: times ±30%, rounds ±5%", 0.3, 0.05}, {"noisy: times ±40%, rounds ±15%", 0.4, 0.15}}
+	margins := []float64{0.5, 0.7, 0.8, 0.9, 1.1, 1.3}
+	fmt.Fprintf(out, "**Power: p95 < limit with the default requests; shares of gates that pass / fail (point estimate: pass)**\n\n| server | level, requests |")
+	for _, m := range margins {
+		fmt.Fprintf(out, " p95 at %.0f%% |", 100*m)
+	}
+	out.WriteString("\n|---|---|" + strings.Repeat("---|", len(margins)) + "\n")
+	n := max(*gates/3, 1)
+	for i, srv := range servers {
+		for _, d := range []struct{ n, rounds, perRound int }{{8, 10, 20}, {30, 5, 60}, {30, 10, 30}} {
+			fmt.Fprintf(out, "| %s | %d, %d in %d rounds |", srv.name, d.n, d.rounds*d.perRound, d.rounds)
+			for k, m := range margins {
+				whole := math.Hypot(srv.sigma, srv.rounds)
+				z := stat.NormalQuantile(0.95)
+				c := simulate(process{}, n, uint64(900+100*i+10*k+d.n), threshold("ttft", "p95 < 2s"), 2*m, func(r *rand.Rand) *metric.Level {
+					shift, last := 0.0, -1
+					return shape{lean: true, n: d.n, rounds: d.rounds, perRound: d.perRound, ttft: func(round, _ int) float64 {
+						if round != last {
+							shift, last = srv.rounds*r.NormFloat64(), round
+						}
+						return 2 * m * math.Exp(shift+srv.sigma*r.NormFloat64()-z*whole)
+					}}.level()
+				})
+				fmt.Fprintf(out, " %.0f / %.0f (%.0f) |", 100*c.share(c.pass), 100*c.share(c.fail), 100*c.share(c.estimate))
+				if n >= 100 && i == 0 && m <= 0.8 && c.share(c.pass) < 0.9 || m > 1 && c.share(c.pass) > c.most(0.05) || m < 1 && c.share(c.fail) > c.most(0.05) {
+					t.Errorf("%s at %.1f: pass %.3f, fail %.3f", srv.name, m, c.share(c.pass), c.share(c.fail))
+				}
+			}
+			out.WriteString("\n")
+		}
+	}
+	out.WriteString("\n")
+}

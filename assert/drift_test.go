@@ -1,0 +1,77 @@
+package assert
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+func TestSlope(t *testing.T) {
+	// y = 10, 11, 12, 13, 14 but for ±1 at the second and fourth: mean 12,
+	// b = (−2·−2 + −1·0 + 0 + 1·0 + 2·2)/10 = 0.8 over 10, 12, 12, 12, 14: the
+	// residuals are −0.4, 0.8, 0, −0.8, 0.4, so that s² = 1.6/3, t =
+	// 0.8/√(0.5333/10) = 3.464 and p = 0.0405 with 3 degrees of freedom.
+	change, p, ok := slope([]float64{1, 2, 3, 4, 5}, []float64{10, 12, 12, 12, 14})
+	if !ok || math.Abs(change-0.8*4/12) > 1e-12 || math.Abs(p-0.0405) > 1e-4 {
+		t.Errorf("slope = %v, p = %v, %v", change, p, ok)
+	}
+	if _, p, ok := slope([]float64{1, 2, 3, 4, 5}, []float64{1, 1, 1, 1, 1}); !ok || p != 1 {
+		t.Errorf("no slope: p = %v", p)
+	}
+	for _, x := range [][]float64{nil, {1, 2, 3, 4}, {1, 1, 1, 1, 1}} {
+		if _, _, ok := slope(x, x); ok {
+			t.Errorf("%v has a slope", x)
+		}
+	}
+}
+
+func TestDrift(t *testing.T) {
+	r := rand.New(rand.NewPCG(71, 72))
+	noise := func() float64 { return 1 + 0.02*r.NormFloat64() }
+	for _, c := range []struct {
+		name  string
+		shape shape
+		says  []string
+	}{
+		{"steady", shape{rounds: 10, perRound: 20, ttft: func(int, int) float64 { return noise() }}, nil},
+		// 1 to 1.9 s and 0.2 s of answer: 0.9 / 1.65 = 55%.
+		{"from round to round", shape{rounds: 10, perRound: 20, ttft: func(r, _ int) float64 { return noise() + 0.1*float64(r) }}, []string{"grows by 5", "from the first of 10 rounds to the last"}},
+		{"falls", shape{rounds: 10, perRound: 20, ttft: func(r, _ int) float64 { return noise() - 0.05*float64(r) }}, []string{"falls by", "10 rounds"}},
+		{"within rounds", shape{rounds: 10, perRound: 20, ttft: func(_, i int) float64 { return noise() + 0.1*float64(i) }}, []string{"grows by", "from the first half of a round to the second"}},
+		{"in one round", shape{rounds: 1, perRound: 100, ttft: func(_, i int) float64 { return noise() + 0.01*float64(i) }}, []string{"from the first of 10 blocks to the last"}},
+		{"by less than counts", shape{rounds: 10, perRound: 20, ttft: func(r, _ int) float64 { return 1 + 0.004*float64(r) }}, nil},
+		{"four rounds", shape{rounds: 4, perRound: 8, ttft: func(r, _ int) float64 { return 1 + float64(r) }}, nil},
+	} {
+		l := c.shape.level()
+		p, run := gate(l, threshold("ttft", "p95 < 2s"))
+		load := verdictOf(t, Judge(p, run, Options{}), "load at 4")
+		var said []string
+		for _, n := range load.Notes {
+			if strings.HasPrefix(n, "drift: ") {
+				said = append(said, n)
+			}
+		}
+		text := strings.Join(said, "\n")
+		if (len(said) == 0) != (len(c.says) == 0) {
+			t.Errorf("%s: says %q", c.name, text)
+		}
+		for _, want := range c.says {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: says %q, want %q", c.name, text, want)
+			}
+		}
+		if load.Outcome != Pass {
+			t.Errorf("%s: %v %s", c.name, load.Outcome, load.Message)
+		}
+	}
+	// Levels that stand still say so hardly ever: 1% each way.
+	said := 0
+	for range 300 {
+		e := gather(shape{rounds: 10, perRound: 20, ttft: func(int, int) float64 { return 0.1 + 2*r.ExpFloat64() }}.level())
+		said += len(e.drift())
+	}
+	if said > 15 {
+		t.Errorf("300 steady levels have %d notes", said)
+	}
+}

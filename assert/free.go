@@ -1,0 +1,249 @@
+package assert
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// asserts judges the assert blocks: free conditions over point estimates.
+func (j *judge) asserts() {
+	if len(j.plan.Asserts) == 0 {
+		return
+	}
+	result, err := j.result()
+	for _, a := range j.plan.Asserts {
+		v := Verdict{Kind: KindAssert, Name: a.Name, Decide: plan.Estimate, File: a.Range.Filename, Line: a.Range.Start.Line,
+			Notes: []string{"point estimate: not certified at any confidence"}}
+		if err != nil {
+			v.Outcome, v.Message = Error, err.Error()
+		} else {
+			v.Outcome, v.Message = condition(a, result)
+		}
+		if v.Outcome == Error && j.partial {
+			// What it asks for may have been left out; a whole run will tell.
+			v.Outcome, v.Message = Skipped, "because cases were left out: "+v.Message
+		}
+		j.add(v, plan.Stop)
+	}
+}
+
+// condition evaluates one assert: true passes, false fails with the author's
+// message, and whatever else there is could not be judged.
+func condition(a *plan.Assert, result cty.Value) (outcome Outcome, message string) {
+	defer func() {
+		// cty panics on arithmetic such as ∞ − ∞.
+		if r := recover(); r != nil {
+			outcome, message = Error, fmt.Sprintf("the condition could not be evaluated: %v", r)
+		}
+	}()
+	if a.Condition == nil {
+		return Error, "there is no condition"
+	}
+	ctx := &hcl.EvalContext{}
+	if a.Context != nil {
+		ctx = a.Context.NewChild()
+	}
+	ctx.Variables = map[string]cty.Value{"result": result}
+	ctx.Functions = forgiving(ctx)
+	if name := unmeasured(a.Condition.Variables(), ctx); name != "" {
+		return Error, "the condition could not be evaluated: " + name + " was not measured"
+	}
+	v, diags := a.Condition.Value(ctx)
+	if diags.HasErrors() {
+		return Error, "the condition could not be evaluated: " + explain(diags)
+	}
+	v, marks := v.UnmarkDeep()
+	switch {
+	case hasMark(marks):
+		return Error, "the condition could not be evaluated: it depends on a value that was not measured"
+	case !v.IsWhollyKnown():
+		return Error, "the condition is not known: it needs a value that is set for this run"
+	case v.IsNull():
+		return Error, "the condition has no value"
+	case v.Type() != cty.Bool:
+		return Error, "the condition is neither true nor false but " + v.Type().FriendlyName()
+	case v.True():
+		return Pass, "the condition holds"
+	}
+	message = "the condition does not hold"
+	if a.ErrorMessage != nil {
+		if m, diags := a.ErrorMessage.Value(ctx); !diags.HasErrors() {
+			if m, _ = m.UnmarkDeep(); m.IsKnown() && !m.IsNull() && m.Type() == cty.String && m.AsString() != "" {
+				message = oneLine(m.AsString())
+			}
+		}
+	}
+	return Fail, message
+}
+
+// explain is the first error in one line. A value that was not measured is
+// null, and what HCL says of null needs a translation.
+func explain(diags hcl.Diagnostics) string {
+	for _, d := range diags {
+		if d.Severity != hcl.DiagError {
+			continue
+		}
+		text := oneLine(d.Summary + ": " + d.Detail)
+		if d.EvalContext != nil && d.Expression != nil {
+			for _, t := range d.Expression.Variables() {
+				if v, more := t.TraverseAbs(d.EvalContext); !more.HasErrors() && v.IsKnown() && v.IsNull() {
+					return text + " (a null is a value that was not measured)"
+				}
+			}
+		}
+		return text
+	}
+	return ""
+}
+
+// result is the value of result, of the type that plan.ResultType declares.
+func (j *judge) result() (cty.Value, error) {
+	instances := newTree()
+	for _, s := range j.plan.Servers {
+		workloads := newTree()
+		for _, w := range j.plan.Workloads {
+			if !slices.Contains(w.Servers, s) {
+				continue
+			}
+			levels := map[string]cty.Value{}
+			typ, err := levelType(j.plan, s, w)
+			if err != nil {
+				return cty.NilVal, err
+			}
+			for name, t := range typ.AttributeTypes() {
+				levels[name] = j.levelValue(levelKey{s.Address(), w.Address(), name}, w, t)
+			}
+			workloads.put(w.Name, w.Key, cty.ObjectVal(map[string]cty.Value{"level": cty.ObjectVal(levels)}))
+		}
+		instances.put(s.Name, s.Key, workloads.value())
+	}
+	return instances.value(), nil
+}
+
+// levelType follows the declared type to the levels of w on s.
+func levelType(p *plan.Plan, s *plan.Server, w *plan.Workload) (cty.Type, error) {
+	t := plan.ResultType(p)
+	for _, step := range []string{s.Name, s.Key, w.Name, w.Key, "level"} {
+		if step == "" {
+			continue
+		}
+		if !t.IsObjectType() || !t.HasAttribute(step) {
+			return cty.NilType, fmt.Errorf("the type of result has no %q", step)
+		}
+		t = t.AttributeType(step)
+	}
+	return t, nil
+}
+
+// tree holds values by name, or by name and for_each key.
+type tree struct {
+	single map[string]cty.Value
+	keyed  map[string]map[string]cty.Value
+}
+
+func newTree() tree {
+	return tree{map[string]cty.Value{}, map[string]map[string]cty.Value{}}
+}
+
+func (t tree) put(name, key string, v cty.Value) {
+	if key == "" {
+		t.single[name] = v
+		return
+	}
+	if t.keyed[name] == nil {
+		t.keyed[name] = map[string]cty.Value{}
+	}
+	t.keyed[name][key] = v
+}
+
+func (t tree) value() cty.Value {
+	all := map[string]cty.Value{}
+	for name, v := range t.single {
+		all[name] = v
+	}
+	for name, v := range t.keyed {
+		all[name] = cty.ObjectVal(v)
+	}
+	return cty.ObjectVal(all)
+}
+
+// levelValue is what was measured at one level; every number of one that was
+// not measured, or not validly, is null.
+func (j *judge) levelValue(key levelKey, w *plan.Workload, typ cty.Type) cty.Value {
+	l := j.levels[key]
+	if !j.valid[key] {
+		l = nil
+	}
+	var samples []*metric.Sample
+	if l != nil {
+		samples = l.MeasuredSamples()
+	}
+	attrs := map[string]cty.Value{}
+	for name, t := range typ.AttributeTypes() {
+		def, known := metric.Lookup(name)
+		switch {
+		case t.IsObjectType():
+			var d metric.Distribution
+			if l != nil && known {
+				d = metric.Of(def, samples)
+			}
+			stats := map[string]cty.Value{}
+			for stat := range t.AttributeTypes() {
+				stats[stat] = number(statOf(d, stat))
+			}
+			attrs[name] = cty.ObjectVal(stats)
+		case l == nil:
+			attrs[name] = number(metric.None("not measured"))
+		case known:
+			attrs[name] = number(l.Value(name, goodOf(w), j.levels[levelKey{key.server, key.workload, "1"}]))
+		default:
+			attrs[name] = number(levelCount(l, w, name))
+		}
+	}
+	return cty.ObjectVal(attrs)
+}
+
+func statOf(d metric.Distribution, name string) metric.Value {
+	stat, err := metric.ParseStat(name)
+	if err != nil || len(d.Values) == 0 {
+		return metric.None("not measured")
+	}
+	if v, ok := d.Stat(stat); ok {
+		return metric.Some(v)
+	}
+	return metric.None("not measured")
+}
+
+// levelCount gives the numbers of a level that are no metrics.
+func levelCount(l *metric.Level, w *plan.Workload, name string) metric.Value {
+	switch name {
+	case "requests":
+		return metric.Some(float64(l.Due()))
+	case "completed":
+		return metric.Some(float64(l.Completed()))
+	case "failed":
+		return metric.Some(float64(l.Due() - l.Completed()))
+	case "goodput_share":
+		return l.GoodputShare(goodOf(w))
+	}
+	return metric.None("not measured")
+}
+
+func number(v metric.Value) cty.Value {
+	switch {
+	case !v.OK || math.IsNaN(v.V):
+		return cty.NullVal(cty.Number).Mark(notMeasured)
+	case math.IsInf(v.V, 1):
+		return cty.PositiveInfinity
+	case math.IsInf(v.V, -1):
+		return cty.NegativeInfinity
+	}
+	return cty.NumberFloatVal(v.V)
+}

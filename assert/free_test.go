@@ -1,0 +1,222 @@
+package assert
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// load reads a plan of the language.
+func load(t *testing.T, source string) *plan.Plan {
+	t.Helper()
+	p, diags := plan.LoadFile(plan.LoadOptions{Path: "chat.hcl", Source: []byte(source)})
+	if diags.HasErrors() {
+		t.Fatal(diags.Error())
+	}
+	return p
+}
+
+func TestAsserts(t *testing.T) {
+	const head = `
+server "sim" {
+  simulator {}
+}
+variable "word" {
+  type    = string
+  default = "slow"
+}
+workload "chat" {
+  input_tokens  = 1000
+  output_tokens = 11
+  load {
+    concurrency = 4
+    requests    = 60
+    seeds       = [1, 2, 3, 4, 5]
+  }
+  good { ttft = "< 2s" }
+}
+`
+	for _, c := range []struct {
+		name, condition, message string
+		shape                    shape
+		want                     Outcome
+		says                     string
+	}{
+		{"holds", `result.sim.chat.level[4].ttft.p95 < 2`, `"never"`, shape{}, Pass, "holds"},
+		{"function", `result.sim.chat.level[4].ttft.p95 <= seconds("1s")`, `"never"`, shape{}, Pass, "holds"},
+		{"counts", `result.sim.chat.level[4].requests == 60 && result.sim.chat.level[4].completed == 60 && result.sim.chat.level[4].failed == 0 && result.sim.chat.level[4].goodput_share == 1`, `"never"`, shape{}, Pass, "holds"},
+		{"level-wide", `result.sim.chat.level[4].throughput > 10 && result.sim.chat.level[4].success == 1`, `"never"`, shape{}, Pass, "holds"},
+		{"does not hold", `result.sim.chat.level[4].ttft.p95 < 0.5`, `"too ${var.word}: ${result.sim.chat.level[4].ttft.p95} s"`, shape{}, Fail, "too slow: 1 s"},
+		{"odd percentile", `result.sim.chat.level[4].ttft["p99.9"] < 2`, `"never"`, shape{}, Pass, "holds"},
+		{"infinite", `result.sim.chat.level[4].ttft.max < 2`, `"no"`, shape{failed: func(_, i int) bool { return i == 0 }}, Fail, "no"},
+		{"infinite arithmetic", `result.sim.chat.level[4].ttft.max - result.sim.chat.level[4].ttft.p99 < 2`, `"no"`, shape{failed: func(_, i int) bool { return i == 0 }}, Error, "could not be evaluated"},
+		{"null", `result.sim.chat.level[4].scaling_efficiency > 0.5`, `"no"`, shape{}, Error, "could not be evaluated"},
+		{"null compared", `result.sim.chat.level[4].scaling_efficiency == 0.5`, `"no"`, shape{}, Error, "result.sim.chat.level[4].scaling_efficiency was not measured"},
+		{"message fails", `result.sim.chat.level[4].ttft.p95 < 0.5`, `"x ${result.sim.chat.level[4].scaling_efficiency}"`, shape{}, Fail, "does not hold"},
+		{"nothing completed", `result.sim.chat.level[4].ttft.p95 < 2`, `"no"`, shape{failed: func(int, int) bool { return true }}, Error, "could not be evaluated"},
+	} {
+		p := load(t, head+"assert \"a\" {\n  condition     = "+c.condition+"\n  error_message = "+c.message+"\n}\n")
+		c.shape.rounds, c.shape.perRound = 5, 12
+		l := c.shape.level()
+		run := &metric.Run{Servers: []*metric.ServerRun{{Address: "sim"}}, Levels: []*metric.Level{l}}
+		v := Judge(p, run, Options{})
+		got := verdictOf(t, v, "a")
+		if got.Outcome != c.want || !strings.Contains(got.Message, c.says) {
+			t.Errorf("%s: %v %q, want %v %q", c.name, got.Outcome, got.Message, c.want, c.says)
+		}
+		if !strings.Contains(strings.Join(got.Notes, "\n"), "point estimate") || got.File != "chat.hcl" || got.Line == 0 {
+			t.Errorf("%s: not labelled or not placed: %+v", c.name, got)
+		}
+		if c.want == Error && v.Outcome != Error || c.want == Fail && v.Outcome != Fail {
+			t.Errorf("%s: the run is %v", c.name, v.Outcome)
+		}
+	}
+}
+
+// result has the declared type under for_each too, and never more.
+func TestResultHasItsType(t *testing.T) {
+	p := load(t, `
+server "sim" {
+  for_each = { on = 1, off = 2 }
+  simulator {}
+}
+workload "test" {
+  for_each      = { short = 100, long = 1000 }
+  server        = server.sim
+  input_tokens  = each.value
+  output_tokens = 11
+  load {
+    concurrency = [1, 4]
+    requests    = 60
+  }
+  load {
+    burst  = 8
+    bursts = 5
+  }
+}
+assert "a" {
+  condition     = result.sim["on"].test["short"].level["burst 8"].e2e.p90 < 1 || result.sim["off"].test["long"].level[4].ttft.mean < 1
+  error_message = "no"
+}
+`)
+	j := judge{plan: p, run: &metric.Run{}, levels: map[levelKey]*metric.Level{}, valid: map[levelKey]bool{}}
+	l := shape{rounds: 5, perRound: 12}.level()
+	key := levelKey{`sim["off"]`, `test["long"]`, "4"}
+	l.Server, l.Workload = key.server, key.workload
+	j.levels[key], j.valid[key] = l, true
+	v, err := j.result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := plan.ResultType(p); !v.Type().Equals(want) {
+		t.Errorf("result is %#v,\nwant %#v", v.Type(), want)
+	}
+}
+
+func TestAssertOfWhatWasLeftOut(t *testing.T) {
+	p := load(t, `
+server "sim" {
+  simulator {}
+}
+workload "chat" {
+  input_tokens  = 1000
+  output_tokens = 11
+  load {
+    concurrency = [4, 8]
+    requests    = 60
+    seeds       = [1, 2, 3, 4, 5]
+  }
+}
+assert "measured" {
+  condition     = result.sim.chat.level[4].ttft.p95 < 2
+  error_message = "no"
+}
+assert "left out" {
+  condition     = result.sim.chat.level[8].ttft.p95 < 2
+  error_message = "no"
+}
+`)
+	run := &metric.Run{Servers: []*metric.ServerRun{{Address: "sim"}}, Levels: []*metric.Level{
+		shape{rounds: 5, perRound: 12}.level(), {Server: "sim", Workload: "chat", Name: "8", Skipped: metric.SkippedOnly}}}
+	v := Judge(p, run, Options{Partial: true})
+	if verdictOf(t, v, "measured").Outcome != Pass || verdictOf(t, v, "left out").Outcome != Skipped || v.Outcome != Pass || !v.Partial {
+		t.Errorf("%v: %v", v.Outcome, names(v))
+	}
+}
+
+// A condition that touches what was not measured never passes, however it is
+// written.
+func TestAssertsOfWhatWasNotMeasured(t *testing.T) {
+	// Level 4 was measured, level 8 was not.
+	const head = `
+server "sim" {
+  simulator {}
+}
+variable "strict" {
+  type    = bool
+  default = false
+}
+variable "at" {
+  type    = string
+  default = "8"
+}
+workload "chat" {
+  input_tokens  = 1000
+  output_tokens = 11
+  load {
+    concurrency = [4, 8]
+    requests    = 60
+    seeds       = [1, 2, 3, 4, 5]
+  }
+}
+assert "a" {
+  error_message = "no"
+  condition     = `
+	const null = "result.sim.chat.level[8].ttft.p95"
+	const value = "result.sim.chat.level[4].ttft.p95"
+	for _, c := range []struct {
+		condition string
+		want      Outcome
+	}{
+		{value + " != 5", Pass},
+		{"try(" + value + " < 5, false)", Pass},
+		{"can(" + value + " < 5)", Pass},
+		{"alltrue([for x in [" + value + "] : x != 5])", Pass},
+		{null + " != 5", Error},
+		{"!(" + null + " == 5)", Error},
+		{null + " == null", Error},
+		{null + " != null || true", Error},
+		{"true || " + null + " < 5", Error},
+		{"var.strict ? " + null + " < 5 : true", Error},
+		{null + " == null ? true : " + null + " < 5", Error},
+		{"coalesce(" + null + ", 1) < 5", Error},
+		{"try(" + null + " < 5, true)", Error},
+		{"!can(" + null + " < 5)", Error},
+		{"try(" + null + " + 1, 0) < 5", Error},
+		{"jsonencode(" + null + ") == \"null\"", Error},
+		{"\"${jsonencode(" + null + ")}\" != \"5\"", Error},
+		{"contains([" + null + "], null)", Error},
+		{"!contains([" + null + "], 5)", Error},
+		{"length([for l in [" + null + "] : l if l != 5]) == 1", Error},
+		{"length([for l in [result.sim.chat.level[8]] : l if l.ttft.p95 != 5]) == 1", Error},
+		{"alltrue([for n, l in result.sim.chat.level : l.ttft.p95 != 5])", Error},
+		{"alltrue([for n, l in result.sim.chat.level : try(l.ttft.p95 < 5, true)])", Error},
+		{"alltrue([for n, l in result.sim.chat.level : !can(l.ttft.p95 + 1) || l.ttft.p95 < 5])", Error},
+		{"try(alltrue([for n, l in result.sim.chat.level : l.ttft.p95 < 5]), true)", Error},
+		{"result.sim.chat.level[var.at].ttft.p95 != 5", Error},
+		{"result.sim.chat.level[tostring(4 + 4)].ttft.p95 != 5", Error},
+		{"[result.sim.chat.level[8]][*].ttft.p95 != [5]", Error},
+		{"result.sim.chat.level[8].ttft != { p95 = 5 }", Error},
+		// What is measured of all of them may be asked in a loop.
+		{"alltrue([for n, l in result.sim.chat.level : l.ttft.p95 < 5 if n == \"4\"])", Pass},
+	} {
+		p := load(t, head+c.condition+"\n}\n")
+		run := &metric.Run{Servers: []*metric.ServerRun{{Address: "sim"}}, Levels: []*metric.Level{
+			shape{rounds: 5, perRound: 12}.level(), {Server: "sim", Workload: "chat", Name: "8", Kind: metric.ClosedLoop, N: 8, Skipped: "budget"}}}
+		if v := verdictOf(t, Judge(p, run, Options{}), "a"); v.Outcome != c.want {
+			t.Errorf("%s: %v, want %v: %s", c.condition, v.Outcome, c.want, v.Message)
+		}
+	}
+}

@@ -1,0 +1,419 @@
+package assert
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// Options is how a run is judged beyond what the plan says.
+type Options struct {
+	// Partial labels the verdict: cases were left out by request.
+	Partial bool
+}
+
+// Judge judges everything that p promises by what run observed. It never
+// panics on what a record may hold, and never passes where nothing was
+// measured; a nil plan or run is an error.
+//
+//  1. Of each server: was it there, and the declared one, to the end?
+//  2. Of each case: was the measurement valid? (the load verdict)
+//  3. Of each threshold of a valid case: pass, fail or inconclusive, by exact
+//     tests at the plan's confidence, or by the point estimate where the plan
+//     says so.
+//  4. Of each assert: does its condition hold for the point estimates?
+//  5. Together: the largest outcome counts, under the plan's policy.
+func Judge(p *plan.Plan, run *metric.Run, opts Options) Verdicts {
+	v := Verdicts{Outcome: Error, Partial: opts.Partial, List: []Verdict{}}
+	if p == nil || run == nil {
+		v.Why = "there is no plan or no run to judge"
+		return v
+	}
+	j := judge{plan: p, run: run, levels: map[levelKey]*metric.Level{}, valid: map[levelKey]bool{}, recorded: map[levelKey]*metric.Level{}}
+	for _, l := range run.Levels {
+		if l == nil {
+			continue
+		}
+		// A level that appears twice keeps its first measurement; exec never
+		// writes one twice.
+		if k := (levelKey{l.Server, l.Workload, l.Name}); j.levels[k] == nil {
+			j.levels[k] = sound(l)
+			j.recorded[k] = j.levels[k]
+			j.partial = j.partial || l.Skipped == metric.SkippedOnly
+		}
+	}
+	for _, s := range p.Servers {
+		j.server(s)
+	}
+	for _, s := range p.Servers {
+		for _, w := range p.Workloads {
+			if !slices.Contains(w.Servers, s) {
+				continue
+			}
+			for _, load := range w.Loads {
+				for _, level := range load.Levels {
+					j.measured(s, w, load, level)
+				}
+			}
+			if w.Capacity != nil {
+				j.capacity(s, w)
+			}
+		}
+	}
+	j.asserts()
+	v.List = j.list
+	v.Partial = v.Partial || j.partial
+	v.Outcome, v.Why = j.combine()
+	return v
+}
+
+// judge is one judgement under way.
+type judge struct {
+	plan   *plan.Plan
+	run    *metric.Run
+	levels map[levelKey]*metric.Level // as judged: up to its last look
+	// recorded holds them whole.
+	recorded map[levelKey]*metric.Level
+	valid    map[levelKey]bool // the level was measured as it should be
+	partial  bool
+	list     []Verdict
+	// policies of the list's verdicts, in the same order.
+	policies []plan.OnInconclusive
+}
+
+type levelKey struct{ server, workload, level string }
+
+// sound is the level without what a damaged record may hold: rounds and
+// samples that are nil. What is missing then is found missing.
+func sound(l *metric.Level) *metric.Level {
+	out := *l
+	out.Rounds = nil
+	for _, r := range l.Rounds {
+		if r == nil {
+			continue
+		}
+		if slices.Contains(r.Samples, nil) {
+			c := *r
+			c.Samples = slices.DeleteFunc(slices.Clone(r.Samples), func(s *metric.Sample) bool { return s == nil })
+			r = &c
+		}
+		out.Rounds = append(out.Rounds, r)
+	}
+	return &out
+}
+
+func (j *judge) add(v Verdict, on plan.OnInconclusive) {
+	v.Severity = cmp.Or(v.Severity, plan.SeverityError)
+	j.list = append(j.list, v)
+	j.policies = append(j.policies, on)
+}
+
+// serverError is why a server could not be measured; "" when it could.
+func (j *judge) serverError(address string) string {
+	for _, s := range j.run.Servers {
+		if s != nil && s.Address == address {
+			return s.Error
+		}
+	}
+	return "there is no record of it"
+}
+
+// server gives the verdict on a server that the plan runs something on.
+func (j *judge) server(s *plan.Server) {
+	v := Verdict{Kind: KindServer, Server: s.Address(), Name: "start", File: s.Range.Filename, Line: s.Range.Start.Line}
+	used, left := false, true
+	for _, w := range j.plan.Workloads {
+		if !slices.Contains(w.Servers, s) {
+			continue
+		}
+		for _, load := range w.Loads {
+			for _, level := range load.Levels {
+				used = true
+				l := j.levels[levelKey{s.Address(), w.Address(), level.Name}]
+				left = left && l != nil && l.Skipped == metric.SkippedOnly
+			}
+		}
+		if w.Capacity != nil {
+			used = true
+			left = left && slices.ContainsFunc(j.run.Capacities, func(c *metric.Capacity) bool {
+				return c != nil && c.Server == s.Address() && c.Workload == w.Address() && c.Reason == metric.SkippedOnly
+			})
+		}
+	}
+	if !used {
+		return
+	}
+	i := slices.IndexFunc(j.run.Servers, func(r *metric.ServerRun) bool { return r != nil && r.Address == s.Address() })
+	switch {
+	case left && i < 0:
+		v.Outcome, v.Message = Skipped, "left out: none of its cases was selected"
+	case i < 0:
+		v.Outcome, v.Message = Error, "the server was not started"+because(j.run.Stopped)
+	case j.run.Servers[i].Error != "":
+		v.Outcome, v.Message = Error, oneLine(j.run.Servers[i].Error)
+	default:
+		v.Outcome, v.Message = Pass, "ready, and the same server at the end"
+	}
+	j.add(v, plan.Stop)
+}
+
+// lookNote says at which look a level was judged.
+func lookNote(l *metric.Level, last metric.Look, confidence float64) string {
+	if last.Planned <= 1 {
+		return ""
+	}
+	return fmt.Sprintf("judged at a planned look at the first %s by start, its error a %s of the whole: %s confidence",
+		count(l.Due(), "requests"), ordinal(last.Planned), metric.Format(metric.Ratio, confidence))
+}
+
+// ordinal names a part of n: "half", "third", "12th part".
+func ordinal(n int) string {
+	switch n {
+	case 2:
+		return "half"
+	case 3:
+		return "third"
+	case 4:
+		return "quarter"
+	}
+	return fmt.Sprintf("%dth part", n)
+}
+
+func because(why string) string {
+	if why == "" {
+		return ""
+	}
+	return ": " + oneLine(why)
+}
+
+// measured gives the verdicts on one case: its load, its thresholds.
+func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load, level plan.Level) {
+	key := levelKey{server.Address(), w.Address(), level.Name}
+	l := j.levels[key]
+	at := func(v Verdict, name string) Verdict {
+		v.Server, v.Workload, v.Level = key.server, key.workload, key.level
+		v.Name = name + " at " + level.Name
+		return v
+	}
+	loadVerdict := Verdict{Kind: KindLoad, File: level.Range.Filename, Line: level.Range.Start.Line}
+	if loadVerdict.Line == 0 {
+		loadVerdict.File, loadVerdict.Line = load.Range.Filename, load.Range.Start.Line
+	}
+
+	// Not measured at all?
+	switch lost := j.serverError(key.server); {
+	case l != nil && l.Skipped == metric.SkippedOnly:
+		loadVerdict.Outcome, loadVerdict.Message = Skipped, "left out: not selected"
+	case l != nil && lost != "":
+		// The server's own verdict is the error.
+		loadVerdict.Outcome, loadVerdict.Message = Skipped, "because the server could not be measured: "+oneLine(lost)
+	case l == nil:
+		loadVerdict.Outcome, loadVerdict.Message = Error, "the run holds no such level"+because(j.run.Stopped)
+	case l.Skipped != "":
+		loadVerdict.Outcome, loadVerdict.Message = Error, "not run: "+oneLine(l.Skipped)
+	}
+	if loadVerdict.Outcome == Pending && l.Asked != nil {
+		if differs := l.Asked.Differs(*w.Asked(server, load)); len(differs) > 0 {
+			loadVerdict.Outcome = Error
+			loadVerdict.Message = "the recording is of another workload: " + strings.Join(differs, "; ")
+		}
+	}
+	subject := subject{workload: w, policy: w.Policy, alpha: errorOf(w.Policy)}
+	var verdicts []Verdict
+	looked := ""
+	if loadVerdict.Outcome == Pending && len(l.Looks) > 0 {
+		last := l.Looks[len(l.Looks)-1]
+		part, problem := begun(l, last.Requests)
+		if problem != "" {
+			loadVerdict.Outcome, loadVerdict.Message = Error, "look at "+count(last.Requests, "requests")+": "+problem
+		} else {
+			l, subject.alpha = part, stat.SplitAlpha(subject.alpha, last.Planned)
+			level.Requests = min(level.Requests, l.Due())
+			j.levels[key] = l
+			looked = lookNote(l, last, 1-subject.alpha)
+		}
+	}
+	if loadVerdict.Outcome == Pending {
+		subject.evidence = gather(l)
+		subject.one = j.levels[levelKey{key.server, key.workload, "1"}]
+		verdicts = subject.thresholds(boundAt(level.Name))
+		subject.load(&loadVerdict, load.Kind, level, verdicts)
+		for _, note := range l.Notes {
+			loadVerdict.Notes = append(loadVerdict.Notes, oneLine(note))
+		}
+		for i := range verdicts {
+			if looked != "" {
+				verdicts[i].Notes = append(verdicts[i].Notes, looked)
+			}
+		}
+		j.valid[key] = loadVerdict.Outcome == Pass
+	} else {
+		verdicts = unjudged(w, level.Name)
+	}
+	j.add(at(loadVerdict, "load"), plan.Stop)
+	for _, v := range verdicts {
+		name := "sla." + v.Threshold.Metric.Name
+		if stat := v.Threshold.Stat.String(); stat != "" {
+			name += "." + stat
+		}
+		if loadVerdict.Outcome != Pass {
+			v = Verdict{Kind: KindSLA, Severity: v.Severity, Threshold: v.Threshold, Decide: v.Decide, Confidence: v.Confidence, File: v.File, Line: v.Line,
+				Outcome: Skipped, Message: "because " + why(loadVerdict), Value: metric.None("not judged")}
+		}
+		j.add(at(v, name), w.Policy.OnInconclusive)
+	}
+}
+
+// why words for the thresholds of a case what its load verdict came to.
+func why(load Verdict) string {
+	switch {
+	case load.Outcome == Skipped:
+		return strings.TrimPrefix(load.Message, "because ")
+	case strings.HasPrefix(load.Message, "not run"), strings.HasPrefix(load.Message, "the run holds"):
+		return load.Message
+	}
+	return "the measurement is not valid: " + load.Message
+}
+
+// boundAt says of an sla block whether it binds at the level.
+func boundAt(level string) func(*plan.SLA) bool {
+	return func(sla *plan.SLA) bool { return slices.Contains(sla.At, level) }
+}
+
+// unjudged lists the thresholds at a level without judging them.
+func unjudged(w *plan.Workload, level string) []Verdict {
+	var out []Verdict
+	for _, sla := range w.SLAs {
+		if !slices.Contains(sla.At, level) {
+			continue
+		}
+		for _, t := range sla.Thresholds {
+			out = append(out, Verdict{Severity: sla.Severity, Threshold: t, Decide: w.Policy.Decide, Confidence: 1 - errorOf(w.Policy),
+				File: t.Range.Filename, Line: t.Range.Start.Line})
+		}
+	}
+	return out
+}
+
+// errorOf is the error allowed a side. A confidence outside (0.5, 1) cannot
+// come from a checked plan; the default takes its place.
+func errorOf(p plan.Policy) float64 {
+	if p.Confidence > 0.5 && p.Confidence < 1 {
+		return 1 - p.Confidence
+	}
+	return 0.05
+}
+
+// thresholds judges every threshold of the sla blocks that bind, in order of the plan. What
+// leaves failed requests out of its number (means, and gaps, of which a failed
+// request has few) passes only if success does; where the workload bounds no
+// success at the level, that every request succeeds is required, in a verdict
+// of its own at the end.
+func (s *subject) thresholds(binds func(*plan.SLA) bool) []Verdict {
+	var out []Verdict
+	var blind []int // verdicts that leave failed requests out
+	success := Skipped
+	for _, sla := range s.workload.SLAs {
+		if !binds(sla) {
+			continue
+		}
+		for _, t := range sla.Thresholds {
+			v := s.judge(t)
+			v.Severity = sla.Severity
+			switch {
+			case t.Metric.Name == "success":
+				success = max(success, v.Outcome)
+			case t.Stat.Kind == metric.Mean || t.Metric.Scope == metric.PerGap:
+				blind = append(blind, len(out))
+			}
+			out = append(out, v)
+		}
+	}
+	if len(blind) == 0 {
+		return out
+	}
+	if success == Skipped {
+		first := out[blind[0]]
+		t := &plan.Threshold{Metric: lookup("success"), Stat: metric.Stat{Kind: metric.Every}, Text: "every", Range: first.Threshold.Range}
+		v := s.judge(t)
+		v.Severity = plan.SeverityWarn
+		for _, i := range blind {
+			if out[i].Severity != plan.SeverityWarn {
+				v.Severity = plan.SeverityError
+			}
+		}
+		v.Notes = append(v.Notes, fmt.Sprintf("implied by %s, which leaves failed requests out; bound success to allow some", label(first.Threshold)))
+		out = append(out, v)
+		success = v.Outcome
+	}
+	for _, i := range blind {
+		if v := &out[i]; v.Outcome == Pass && success != Pass {
+			v.Outcome = success
+			v.Message += ", but success does not pass"
+			v.Notes = append(v.Notes, fmt.Sprintf("%s leaves failed requests out, so it passes only if success does", label(v.Threshold)))
+			if v.Outcome == Inconclusive {
+				v.Needs = "needs a decided success"
+			}
+		}
+	}
+	return out
+}
+
+// requires says of a capacity verdict whether it is one on a requirement.
+func (j *judge) requires(v Verdict) bool {
+	return slices.ContainsFunc(j.plan.Workloads, func(w *plan.Workload) bool {
+		return w.Address() == v.Workload && w.Capacity != nil && w.Capacity.Require > 0
+	})
+}
+
+// combine takes the largest outcome that counts. What only warns does not;
+// nothing judged is an error, whatever else holds.
+func (j *judge) combine() (Outcome, string) {
+	outcome, judged, loads := Pass, 0, 0
+	for i, v := range j.list {
+		switch {
+		case v.Outcome == Skipped:
+			continue
+		case v.Kind == KindSLA, v.Kind == KindAssert:
+			judged++
+		case v.Kind == KindLoad:
+			loads++
+		case v.Kind == KindCapacity:
+			loads++ // an unknown one is an error
+			if j.requires(v) {
+				judged++
+			}
+		}
+		o := v.Outcome
+		switch {
+		case o == Pending:
+			o = Error
+		case v.Severity == plan.SeverityWarn, o == Inconclusive && j.policies[i] == plan.Warn:
+			o = Pass
+		}
+		outcome = max(outcome, o)
+	}
+	switch {
+	case outcome == Error:
+	case loads == 0:
+		return Error, "nothing was measured"
+	case judged == 0 && !j.plan.Gate.MeasureOnly:
+		return Error, "nothing was judged"
+	}
+	return outcome, ""
+}
+
+// oneLine makes foreign text fit for a message: valid, one line, not long.
+func oneLine(s string) string {
+	const most = 300
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " ")
+	if runes := []rune(s); len(runes) > most {
+		s = string(runes[:most]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,324 @@
+package assert
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+func TestCombine(t *testing.T) {
+	sla := func(o Outcome, s plan.Severity) Verdict { return Verdict{Kind: KindSLA, Outcome: o, Severity: s} }
+	load := Verdict{Kind: KindLoad, Outcome: Pass}
+	const err, warn = plan.SeverityError, plan.SeverityWarn
+	for _, c := range []struct {
+		name    string
+		list    []Verdict
+		on      plan.OnInconclusive
+		measure bool
+		want    Outcome
+	}{
+		{"nothing", nil, plan.Stop, false, Error},
+		{"nothing, measure only", nil, plan.Stop, true, Error},
+		{"measured only", []Verdict{load}, plan.Stop, true, Pass},
+		{"measured, nothing judged", []Verdict{load}, plan.Stop, false, Error},
+		{"judged, nothing measured", []Verdict{sla(Pass, err)}, plan.Stop, false, Error},
+		{"pass", []Verdict{load, sla(Pass, err)}, plan.Stop, false, Pass},
+		{"inconclusive over pass", []Verdict{load, sla(Inconclusive, err), sla(Pass, err)}, plan.Stop, false, Inconclusive},
+		{"fail over inconclusive", []Verdict{load, sla(Fail, err), sla(Inconclusive, err)}, plan.Stop, false, Fail},
+		{"error over fail", []Verdict{load, sla(Fail, err), sla(Error, err)}, plan.Stop, false, Error},
+		{"pending is an error", []Verdict{load, sla(Pass, err), sla(Pending, err)}, plan.Stop, false, Error},
+		{"no such outcome", []Verdict{load, sla(Pass, err), sla(Outcome(9), err)}, plan.Stop, false, Outcome(9)},
+		{"skipped counts as nothing", []Verdict{load, sla(Skipped, err), sla(Pass, err)}, plan.Stop, false, Pass},
+		{"all skipped", []Verdict{load, sla(Skipped, err)}, plan.Stop, false, Error},
+		{"a warning does not fail", []Verdict{load, sla(Fail, warn), sla(Pass, err)}, plan.Stop, false, Pass},
+		{"inconclusive that warns", []Verdict{load, sla(Inconclusive, err)}, plan.Warn, false, Pass},
+		{"fail under warn", []Verdict{load, sla(Fail, err)}, plan.Warn, false, Fail},
+		{"extend is stop", []Verdict{load, sla(Inconclusive, err)}, plan.Extend, false, Inconclusive},
+		{"load fails", []Verdict{{Kind: KindLoad, Outcome: Error}, sla(Pass, err)}, plan.Stop, false, Error},
+	} {
+		j := judge{plan: &plan.Plan{Gate: plan.Gate{MeasureOnly: c.measure}}}
+		for _, v := range c.list {
+			j.add(v, c.on)
+		}
+		got, why := j.combine()
+		if got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+		if code := (Verdicts{Outcome: got}).ExitCode(false); code == ExitPass && c.want != Pass {
+			t.Errorf("%s: exit %d", c.name, code)
+		}
+		if why == "" && len(c.list) == 0 {
+			t.Errorf("%s is not explained", c.name)
+		}
+	}
+}
+
+func TestExitCode(t *testing.T) {
+	for o, want := range map[Outcome]int{Pass: 0, Fail: 1, Inconclusive: 3, Error: 4, Pending: 4, Skipped: 4, Outcome(9): 4} {
+		if got := (Verdicts{Outcome: o}).ExitCode(false); got != want {
+			t.Errorf("%v: exit %d, want %d", o, got, want)
+		}
+		if got := (Verdicts{Outcome: o}).ExitCode(true); got != 130 {
+			t.Errorf("%v, interrupted: exit %d, want 130", o, got)
+		}
+	}
+	if got := (Verdicts{}).ExitCode(false); got != ExitError {
+		t.Errorf("the zero value exits %d", got)
+	}
+}
+
+func TestPolicies(t *testing.T) {
+	short := func() *metric.Level { return shape{rounds: 5, perRound: 4}.level() } // 20 of 59 requests
+	for _, c := range []struct {
+		name   string
+		change func(*plan.Plan)
+		want   Outcome
+	}{
+		{"stop", func(*plan.Plan) {}, Inconclusive},
+		{"warn", func(p *plan.Plan) { p.Workloads[0].Policy.OnInconclusive = plan.Warn }, Pass},
+		{"extend", func(p *plan.Plan) { p.Workloads[0].Policy.OnInconclusive = plan.Extend }, Inconclusive},
+		{"severity warn", func(p *plan.Plan) { p.Workloads[0].SLAs[0].Severity = plan.SeverityWarn }, Pass},
+		{"estimate", func(p *plan.Plan) { p.Workloads[0].Policy.Decide = plan.Estimate }, Pass},
+		// ln 0.4 / ln 0.95 = 17.9
+		{"confidence 60%", func(p *plan.Plan) { p.Workloads[0].Policy.Confidence = 0.6 }, Pass},
+		{"no policy", func(p *plan.Plan) { p.Workloads[0].Policy = plan.Policy{} }, Inconclusive},
+		{"at no level", func(p *plan.Plan) { p.Workloads[0].SLAs[0].At = nil }, Error},
+		{"no sla", func(p *plan.Plan) { p.Workloads[0].SLAs = nil }, Error},
+		{"measure only", func(p *plan.Plan) { p.Workloads[0].SLAs, p.Gate.MeasureOnly = nil, true }, Pass},
+		{"no workload", func(p *plan.Plan) { p.Workloads = nil }, Error},
+		{"no server", func(p *plan.Plan) { p.Servers = nil }, Error},
+	} {
+		p, run := gate(short(), threshold("ttft", "p95 < 2s"))
+		c.change(p)
+		if v := Judge(p, run, Options{}); v.Outcome != c.want {
+			t.Errorf("%s: %v, want %v: %v", c.name, v.Outcome, c.want, names(v))
+		}
+	}
+	// Left out cases label the verdict and count as nothing.
+	p, run := gate(shape{rounds: 5, perRound: 12}.level(), threshold("ttft", "p95 < 2s"))
+	p.Workloads[0].Loads[0].Levels = append(p.Workloads[0].Loads[0].Levels, plan.Level{Name: "9", N: 9, Requests: 9, Rounds: 1})
+	p.Workloads[0].SLAs[0].At = append(p.Workloads[0].SLAs[0].At, "9")
+	run.Levels = append(run.Levels, &metric.Level{Server: "sim", Workload: "chat", Name: "9", Skipped: metric.SkippedOnly})
+	v := Judge(p, run, Options{})
+	if v.Outcome != Pass || !v.Partial || verdictOf(t, v, "sla.ttft.p95 at 9").Outcome != Skipped {
+		t.Errorf("partial: %v %v", v.Partial, names(v))
+	}
+}
+
+// every threshold there is, so that no rule escapes.
+func allThresholds() []*plan.Threshold {
+	return []*plan.Threshold{
+		threshold("ttft", "p95 < 2s"), threshold("ttft", "mean < 2s"), threshold("ttft", "max < 2s"), threshold("ttft", "min < 2s"), threshold("ttft", "every < 2s"),
+		threshold("ttfa", "p95 < 2s"), threshold("e2e", "p95 < 2s"), threshold("e2e", "mean < 2s"), threshold("tpot", "p95 < 2s"), threshold("tpot", "mean < 2s"),
+		threshold("speed", "p5 > 10 tok/s"), threshold("speed", "mean > 10 tok/s"), threshold("speed", "min > 10 tok/s"), threshold("e2e_speed", "mean > 10 tok/s"),
+		threshold("itl", "p95 < 30ms"), threshold("itl", "mean < 30ms"), threshold("itl", "every < 2s"), threshold("tokens_per_chunk", "mean < 2s"), threshold("lag", "p95 < 2s"),
+		threshold("success", "rate >= 98%"), threshold("success", "every"), threshold("goodput", "share >= 95%"), threshold("goodput", "> 1 req/s"),
+		threshold("throughput", "> 10 tok/s"), threshold("input_throughput", "> 10 tok/s"), threshold("request_rate", "> 1 req/s"), threshold("scaling_efficiency", "> 50%"),
+		threshold("prefill_speed", "> 10 tok/s"), threshold("cache_hit_rate", "< 50%"), threshold("synchrony", "< 50%"),
+	}
+}
+
+func withGood(p *plan.Plan) {
+	p.Workloads[0].Good = []*plan.Threshold{{Metric: lookup("ttft"), Op: plan.Less, Limit: 2}, {Metric: lookup("itl"), Op: plan.Less, Limit: 0.03}}
+}
+
+// Whatever is missing or broken, no threshold and no run passes.
+func TestFailsClosed(t *testing.T) {
+	for name, change := range map[string]func(*metric.Run){
+		"no levels":     func(r *metric.Run) { r.Levels = nil },
+		"a nil level":   func(r *metric.Run) { r.Levels = []*metric.Level{nil} },
+		"no servers":    func(r *metric.Run) { r.Servers = []*metric.ServerRun{nil} },
+		"empty level":   func(r *metric.Run) { r.Levels[0] = &metric.Level{Server: "sim", Workload: "chat", Name: "4"} },
+		"no rounds":     func(r *metric.Run) { r.Levels[0].Rounds = nil },
+		"nil rounds":    func(r *metric.Run) { r.Levels[0].Rounds = make([]*metric.Round, 5) },
+		"empty rounds":  func(r *metric.Run) { r.Levels[0].Rounds = []*metric.Round{{}, {}, {}, {}, {}} },
+		"no samples":    func(r *metric.Run) { each(r, func(x *metric.Round) { x.Samples = nil }) },
+		"nil samples":   func(r *metric.Run) { each(r, func(x *metric.Round) { x.Samples = make([]*metric.Sample, 12) }) },
+		"zero samples":  func(r *metric.Run) { sample(r, func(x *metric.Sample) { *x = metric.Sample{Phase: metric.Measured} }) },
+		"none measured": func(r *metric.Run) { sample(r, func(x *metric.Sample) { x.Phase = metric.Filler }) },
+		"no due":        func(r *metric.Run) { each(r, func(x *metric.Round) { x.Due = 0 }) },
+		"huge due":      func(r *metric.Run) { each(r, func(x *metric.Round) { x.Due = math.MaxInt32 }) },
+		"all failed":    func(r *metric.Run) { sample(r, fail) },
+		"no usage":      func(r *metric.Run) { sample(r, func(x *metric.Sample) { x.Usage = nil }) },
+		"clock at zero": func(r *metric.Run) {
+			sample(r, func(x *metric.Sample) { x.First, x.Last, x.FirstAnswer = 0, 0, 0; x.Usage = nil })
+		},
+		"cut short":     func(r *metric.Run) { each(r, func(x *metric.Round) { x.Complete = false }) },
+		"busy NaN":      func(r *metric.Run) { each(r, func(x *metric.Round) { x.Busy = math.NaN() }) },
+		"CPU NaN":       func(r *metric.Run) { each(r, func(x *metric.Round) { x.Health.CPU = math.NaN() }) },
+		"server died":   func(r *metric.Run) { r.Servers[0].Error = "gone" },
+		"one per round": func(r *metric.Run) { each(r, func(x *metric.Round) { x.Samples = x.Samples[:1] }) },
+	} {
+		p, run := gate(shape{rounds: 5, perRound: 12}.level(), allThresholds()...)
+		withGood(p)
+		change(run)
+		v := Judge(p, run, Options{})
+		if v.Outcome != Error || v.ExitCode(false) != ExitError {
+			t.Errorf("%s: the run is %v", name, v.Outcome)
+		}
+		for _, x := range v.List {
+			if x.Kind == KindSLA && x.Outcome == Pass {
+				t.Errorf("%s: %s passes: %s", name, x.Name, x.Message)
+			}
+		}
+	}
+	for name, v := range map[string]Verdicts{"no plan": Judge(nil, &metric.Run{}, Options{}), "no run": Judge(&plan.Plan{}, nil, Options{}), "empty": Judge(&plan.Plan{}, &metric.Run{}, Options{})} {
+		if v.Outcome != Error || v.Why == "" {
+			t.Errorf("%s: %v, because %q", name, v.Outcome, v.Why)
+		}
+	}
+	// Limits that no checked plan has.
+	for _, limit := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		th := threshold("ttft", "p95 < 2s")
+		th.Limit = limit
+		p, run := gate(shape{rounds: 5, perRound: 40}.level(), th)
+		if v := Judge(p, run, Options{}); v.Outcome == Pass {
+			t.Errorf("limit %v passes", limit)
+		}
+	}
+	for _, th := range []*plan.Threshold{{Metric: lookup("ttft")}, {Metric: lookup("ttft"), Op: plan.Less, Limit: 2}, {Metric: lookup("ttft"), Stat: metric.Stat{Kind: metric.Percentile, P: 95}, Op: "!", Limit: 2}, {Metric: metric.Def{Name: "x", Scope: metric.PerLevel}, Op: plan.Less, Limit: 2}} {
+		p, run := gate(shape{rounds: 5, perRound: 40}.level(), th)
+		if v := Judge(p, run, Options{}); v.Outcome == Pass {
+			t.Errorf("threshold %+v passes", th)
+		}
+	}
+}
+
+func each(r *metric.Run, change func(*metric.Round)) {
+	for _, x := range r.Levels[0].Rounds {
+		change(x)
+	}
+}
+
+func sample(r *metric.Run, change func(*metric.Sample)) {
+	each(r, func(x *metric.Round) {
+		for _, s := range x.Samples {
+			change(s)
+		}
+	})
+}
+
+// A good level passes everything, so that the tests above do not hold for a
+// judge that never passes. (prefill_speed and scaling_efficiency need level 1.)
+func TestAllPass(t *testing.T) {
+	p, run := gate(shape{n: 1, rounds: 5, perRound: 60}.level(), allThresholds()...)
+	withGood(p)
+	for _, s := range p.Workloads[0].SLAs {
+		for _, th := range s.Thresholds {
+			if th.Metric.Name == "request_rate" || th.Metric.Name == "goodput" && th.Stat.Kind == metric.NoStat || th.Metric.Name == "throughput" || th.Metric.Name == "e2e_speed" {
+				th.Limit = 0.5 // one slot: 1 / 1.2 s
+			}
+		}
+	}
+	run.Levels[0].Name, p.Workloads[0].Loads[0].Levels[0].Name, p.Workloads[0].SLAs[0].At = "1", "1", []string{"1"}
+	v := Judge(p, run, Options{})
+	for _, x := range v.List {
+		if x.Outcome != Pass && x.Name != "sla.synchrony at 1" {
+			t.Errorf("%s: %v: %s %s", x.Name, x.Outcome, x.Message, x.Needs)
+		}
+	}
+}
+
+// FuzzJudge feeds judges what a damaged record may hold.
+func FuzzJudge(f *testing.F) {
+	for seed := range uint64(8) {
+		f.Add(seed, uint8(seed), uint8(3*seed))
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, rounds, perRound uint8) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		l := shape{n: 1 + r.IntN(5), rounds: int(rounds % 12), perRound: int(perRound % 40)}.level()
+		wild := func() time.Duration {
+			return []time.Duration{0, -1, 1, time.Second, math.MaxInt64, math.MinInt64, time.Duration(r.Int64())}[r.IntN(7)]
+		}
+		for _, round := range l.Rounds {
+			for _, x := range round.Samples {
+				switch r.IntN(12) {
+				case 0:
+					x.First = wild()
+				case 1:
+					x.Sent, x.Last = wild(), wild()
+				case 2:
+					x.End = wild()
+				case 3:
+					x.Gaps = nil
+				case 4:
+					x.Usage = &metric.Usage{Input: int(r.Int64()), Output: -int(r.Int32()), Cached: int(r.Int32())}
+				case 5:
+					x.Failure = &metric.Failure{}
+				case 6:
+					x.Chunks, x.Slot, x.FirstTokens = r.IntN(3)-1, r.IntN(9)-3, int(r.Int32())
+				}
+			}
+			switch r.IntN(12) {
+			case 0:
+				round.WindowStart, round.WindowEnd = wild(), wild()
+			case 1:
+				round.Due = r.IntN(100) - 20
+			case 2:
+				round.Health = metric.Health{CPU: 2 * r.Float64(), Delay: wild(), GCPause: wild()}
+			}
+		}
+		if r.IntN(8) == 0 {
+			l.N = int(r.Int64()) - 5
+		}
+		p, run := gate(l, allThresholds()...)
+		withGood(p)
+		if r.IntN(3) == 0 {
+			p.Workloads[0].Policy.Decide = plan.Estimate
+		}
+		v := Judge(p, run, Options{})
+		if v.Outcome < Pass || v.Outcome > Error {
+			t.Fatalf("the run is %v", v.Outcome)
+		}
+		completed := 0
+		for _, x := range l.MeasuredSamples() {
+			if x.Completed() {
+				completed++
+			}
+		}
+		for _, x := range v.List {
+			if x.Outcome == Pass && x.Kind != KindServer && completed == 0 {
+				t.Fatalf("%s passes though nothing completed: %s", x.Name, x.Message)
+			}
+			if x.Outcome == Pending || x.Message == "" || strings.ContainsAny(x.Message, "\n\r") {
+				t.Fatalf("%s: %v %q", x.Name, x.Outcome, x.Message)
+			}
+			if x.Kind == KindSLA && x.Low.OK && !(x.Low.V <= x.High.V) {
+				t.Fatalf("%s: bounds [%v, %v]", x.Name, x.Low.V, x.High.V)
+			}
+		}
+		if _, err := json.Marshal(run); err != nil && !strings.Contains(err.Error(), "unsupported value") {
+			t.Fatal(err)
+		}
+	})
+}
+
+// A failure more never turns a failed gate into one that passes, and every
+// request failing never passes anything.
+func TestFailuresNeverHelp(t *testing.T) {
+	r := rand.New(rand.NewPCG(21, 22))
+	for range 60 {
+		scale := 0.3 + 1.2*r.Float64()
+		l := shape{rounds: 5, perRound: 20 + r.IntN(40), ttft: func(int, int) float64 { return scale * (0.5 + r.ExpFloat64()/2) }}.level()
+		all := []*plan.Threshold{threshold("ttft", "p95 < 2s"), threshold("ttft", "p50 < 2s"), threshold("ttft", "mean < 2s"), threshold("ttft", "every < 2s"), threshold("success", "every")}
+		p, run := gate(l, all...)
+		before := Judge(p, run, Options{})
+		samples := l.MeasuredSamples()
+		fail(samples[r.IntN(len(samples))])
+		after := Judge(p, run, Options{})
+		if after.Outcome < before.Outcome && !(before.Outcome == Error) || after.Outcome == Pass {
+			t.Fatalf("a failure turns\n%v into\n%v", names(before), names(after))
+		}
+		for i, a := range before.List {
+			if b := after.List[i]; a.Outcome == Fail && b.Outcome == Pass {
+				t.Fatalf("a failure turns %s from %q into %q", a.Name, a.Message, b.Message)
+			}
+		}
+	}
+}

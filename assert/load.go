@@ -1,0 +1,252 @@
+package assert
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// What a valid measurement may show at most, or must show at least.
+const (
+	// inputTolerance of the input length where the prompts were not sized by
+	// the server's own tokenizer; at least one token.
+	inputTolerance = 0.01
+	// templateTokens of a prompt may come from a cache: a chat template's own
+	// leading tokens, the same in every prompt; at most half of a short one.
+	templateTokens = 64
+	// cacheTolerance is the share of a prompt that may be cached beyond.
+	cacheTolerance = 0.02
+	// leastBusy is the share of slot-time in the window with a request in
+	// flight or in the declared pause.
+	leastBusy = 0.95
+	// burstSpread is how far apart the requests of a burst may leave, or
+	// burstShare of the median TTFT, whichever is more.
+	burstSpread = 50 * time.Millisecond
+	burstShare  = 0.10
+	// lockStep is the synchrony from which TTFT carries a warning: the starts
+	// lie within about a seventh of the cycle.
+	lockStep = 0.7
+)
+
+// load judges whether the case was measured as planned, from recorded facts
+// alone. Failed requests are no reason against it: thresholds count them.
+func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thresholds []Verdict) {
+	l := s.level
+	samples := l.MeasuredSamples()
+	completed, failures := 0, map[string]int{}
+	for _, x := range samples {
+		if x.Completed() {
+			completed++
+		} else {
+			failures[oneLine(words(x))]++
+		}
+	}
+	v.N = s.n
+	v.Message = fmt.Sprintf("%d of %d requests completed in %s", completed, s.n, count(len(l.Rounds), "rounds"))
+	often := mostFrequent(failures)
+	if failed := len(samples) - completed; failed > 0 {
+		v.Message = fmt.Sprintf("%d of %d requests completed, %d failed, most often: %s", completed, s.n, failed, often)
+	}
+
+	var problems []string
+	invalid := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	if s.n == 0 {
+		invalid("no request was due")
+	} else if completed == 0 {
+		invalid("none of %s completed: %s", count(s.n, "requests"), cmp.Or(often, "nothing was recorded"))
+	}
+	s.whole(kind, level, samples, invalid)
+	s.lengths(v, samples, invalid)
+	s.loaded(v, samples, invalid)
+	s.generator(v, samples, thresholds, invalid)
+	if sync := l.Synchrony(); l.Kind == metric.ClosedLoop && sync.OK && sync.V >= lockStep {
+		note := fmt.Sprintf("lock-step: the slots start in phase (synchrony %.2f), so that they prefill together; TTFT is that of bursts, not of spread-out traffic", sync.V)
+		v.Notes = append(v.Notes, note)
+		for i := range thresholds {
+			if name := thresholds[i].Threshold.Metric.Name; name == "ttft" || name == "ttfa" {
+				thresholds[i].Notes = append(thresholds[i].Notes, note)
+			}
+		}
+	}
+	v.Notes = append(v.Notes, s.drift()...)
+	reconnects := 0
+	for _, x := range samples {
+		reconnects += x.Reconnects
+	}
+	if reconnects > 0 {
+		v.Notes = append(v.Notes, fmt.Sprintf("%s died before any byte and were retried", count(reconnects, "reused connections")))
+	}
+	v.Outcome = Pass
+	if len(problems) > 0 {
+		v.Outcome, v.Message = Error, problems[0]
+		v.Notes = append(slices.Clone(problems[1:]), v.Notes...)
+	}
+}
+
+// whole checks that completed + failed = due: everything planned was sent and
+// accounted for.
+func (s *subject) whole(kind metric.LoadKind, level plan.Level, samples []*metric.Sample, invalid func(string, ...any)) {
+	if s.level.Kind != kind || s.level.N != level.N {
+		invalid("the level was run as %s %d, the plan asks for %s %d", s.level.Kind, s.level.N, kind, level.N)
+	}
+	due := s.level.Due()
+	if due < level.Requests {
+		invalid("cut short: %d of %d planned requests were due", due, level.Requests)
+	}
+	for _, r := range s.level.Rounds {
+		if !r.Complete {
+			invalid("round %d was cut short%s", r.Index+1, because(r.Stopped))
+		}
+		switch n := len(r.MeasuredSamples()); {
+		case n < r.Due:
+			invalid("%d of %d due requests of round %d left no record", r.Due-n, r.Due, r.Index+1)
+		case n > r.Due:
+			invalid("round %d recorded %d requests, more than the %d due", r.Index+1, n, r.Due)
+		}
+	}
+	canceled := 0
+	for _, x := range samples {
+		if x.Failure != nil && x.Failure.Kind == metric.FailCanceled {
+			canceled++
+		}
+	}
+	if canceled > 0 {
+		invalid("cancelled by the run itself: %s", count(canceled, "requests"))
+	}
+}
+
+// lengths checks that prompts and answers were as long as asked, by the
+// server's count, and not from a cache.
+func (s *subject) lengths(v *Verdict, samples []*metric.Sample, invalid func(string, ...any)) {
+	var noUsage, input, output, cached, silent, completed int
+	var anInput, anOutput, aCached *metric.Sample
+	for _, x := range samples {
+		if !x.Completed() {
+			continue
+		}
+		completed++
+		if x.Usage == nil {
+			noUsage++
+			continue
+		}
+		tolerance := 0.0
+		if !s.level.Exact {
+			tolerance = math.Max(inputTolerance*float64(x.InputAsked), 1)
+		}
+		if math.Abs(float64(x.Usage.Input-x.InputAsked)) > tolerance {
+			input, anInput = input+1, cmp.Or(anInput, x)
+		}
+		if !s.level.Natural && x.Usage.Output != x.OutputAsked || x.Usage.Output < 1 {
+			output, anOutput = output+1, cmp.Or(anOutput, x)
+		}
+		template := min(templateTokens, x.Usage.Input/2)
+		switch {
+		case x.Usage.Cached < 0:
+			silent++
+		case float64(x.Usage.Cached) > float64(template)+cacheTolerance*float64(x.Usage.Input):
+			cached, aCached = cached+1, cmp.Or(aCached, x)
+		}
+	}
+	if noUsage > 0 {
+		invalid("%d of %d answers came without usage: their lengths are unknown; the server must honour stream_options.include_usage", noUsage, completed)
+	}
+	if input > 0 {
+		invalid("input length: %d of %d prompts were not as long as asked, such as %d tokens instead of %d", input, completed, anInput.Usage.Input, anInput.InputAsked)
+	}
+	if output > 0 {
+		invalid("output length: %d of %d answers were not as long as asked, such as %d tokens instead of %d; name the server's engine, so that it is told to go on past its end of sequence, or ask for a natural output", output, completed, anOutput.Usage.Output, anOutput.OutputAsked)
+	}
+	if cached > 0 {
+		invalid("cache: %d of %d prompts came from a cache, such as %d of %d tokens, though no prompt was sent twice", cached, completed, aCached.Usage.Cached, aCached.Usage.Input)
+	}
+	if silent > 0 {
+		v.Notes = append(v.Notes, "the server does not tell cached tokens: cache hits were not checked")
+	}
+}
+
+// loaded checks that the load was the declared one: every slot busy, or all of
+// a burst sent at once.
+func (s *subject) loaded(v *Verdict, samples []*metric.Sample, invalid func(string, ...any)) {
+	ttft := medianTTFT(samples)
+	for _, r := range s.level.Rounds {
+		if s.level.Kind == metric.Burst {
+			if spread, most := sendSpread(r), max(burstSpread.Seconds(), burstShare*ttft); spread > most {
+				invalid("generator: the requests of burst %d left %s apart, more than %s", r.Index+1, metric.Format(metric.Seconds, spread), metric.Format(metric.Seconds, most))
+			}
+			continue
+		}
+		failed := slices.ContainsFunc(r.Samples, func(x *metric.Sample) bool {
+			return x.Failure != nil && x.Failure.Kind != metric.FailCanceled
+		})
+		var problem string
+		switch {
+		case r.WindowEnd <= r.WindowStart:
+			problem = fmt.Sprintf("round %d had no stretch with all %s busy", r.Index+1, count(s.level.N, "slots"))
+		case !(r.Busy >= leastBusy):
+			problem = fmt.Sprintf("the slots of round %d were busy %s of the window, less than %s", r.Index+1, metric.Format(metric.Ratio, r.Busy), metric.Format(metric.Ratio, leastBusy))
+		default:
+			continue
+		}
+		if failed {
+			// A slot waits a moment after a failure: that is the server's
+			// doing, and thresholds count it.
+			v.Notes = append(v.Notes, problem+"; requests failed")
+		} else {
+			invalid("%s", problem)
+		}
+	}
+}
+
+// sendSpread is the time between a burst's first and last send, in seconds.
+func sendSpread(r *metric.Round) float64 {
+	var first, last time.Duration
+	for _, x := range r.Samples {
+		if x.Phase != metric.Measured || x.Sent == 0 {
+			continue
+		}
+		if first == 0 || x.Sent < first {
+			first = x.Sent
+		}
+		last = max(last, x.Sent)
+	}
+	return (last - first).Seconds()
+}
+
+// medianTTFT is that of the completed requests, in seconds; 0 when there is
+// none.
+func medianTTFT(samples []*metric.Sample) float64 {
+	d := metric.Of(lookup("ttft"), samples)
+	d.Worst = 0
+	v, _ := d.Percentile(50)
+	return v
+}
+
+// mostFrequent is the most frequent message and how often it came.
+func mostFrequent(messages map[string]int) string {
+	best := ""
+	for _, m := range slices.Sorted(maps.Keys(messages)) {
+		if best == "" || messages[m] > messages[best] {
+			best = m
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s (%d×)", best, messages[best])
+}
+
+// words says why a request failed: the server's own words, after the HTTP
+// status where that was the reason.
+func words(x *metric.Sample) string {
+	w := cmp.Or(x.Failure.Message, string(x.Failure.Kind))
+	if x.Failure.Kind == metric.FailStatus && x.Status != 0 {
+		w = fmt.Sprintf("HTTP %d: %s", x.Status, w)
+	}
+	return w
+}

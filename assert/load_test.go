@@ -1,0 +1,232 @@
+package assert
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// Each row breaks one thing about a good level; what is said must name it.
+func TestLoad(t *testing.T) {
+	each := func(change func(*metric.Sample)) func(*metric.Level) {
+		return func(l *metric.Level) {
+			for _, r := range l.Rounds {
+				for _, x := range r.Samples {
+					change(x)
+				}
+			}
+		}
+	}
+	first := func(change func(*metric.Sample)) func(*metric.Level) {
+		return func(l *metric.Level) { change(l.Rounds[0].Samples[0]) }
+	}
+	for _, c := range []struct {
+		name   string
+		change func(*metric.Level)
+		want   Outcome
+		says   string // in the message, or in a note of a pass
+	}{
+		{"good", func(*metric.Level) {}, Pass, "60 of 60 requests completed in 5 rounds"},
+		{"one failed", first(fail), Pass, "59 of 60 requests completed, 1 failed, most often: HTTP 500: Internal Server Error (1×)"},
+		{"none completed", each(fail), Error, "none of 60 requests completed: HTTP 500: Internal Server Error (60×)"},
+		{"a record lost", func(l *metric.Level) { l.Rounds[1].Samples = l.Rounds[1].Samples[1:] }, Error, "1 of 12 due requests of round 2 left no record"},
+		{"a record too many", func(l *metric.Level) { l.Rounds[1].Samples = append(l.Rounds[1].Samples, l.Rounds[1].Samples[0]) }, Error, "more than the 12 due"},
+		{"a nil record", func(l *metric.Level) { l.Rounds[1].Samples[3] = nil }, Error, "left no record"},
+		{"a nil round", func(l *metric.Level) { l.Rounds[1] = nil }, Error, "48 of 60 planned requests were due"},
+		{"cut short", func(l *metric.Level) {
+			l.Rounds[4].Complete, l.Rounds[4].Stopped = false, "every warm-up request failed"
+		}, Error, "round 5 was cut short: every warm-up request failed"},
+		{"cancelled", first(func(x *metric.Sample) { x.Failure = &metric.Failure{Kind: metric.FailCanceled} }), Error, "cancelled by the run itself: 1 request"},
+		{"fewer rounds", func(l *metric.Level) { l.Rounds = l.Rounds[:4] }, Error, "48 of 60 planned requests"},
+		{"no rounds", func(l *metric.Level) { l.Rounds = nil }, Error, "no request was due"},
+		{"other concurrency", func(l *metric.Level) { l.N = 3 }, Error, "the plan asks for closed 4"},
+		{"no usage", first(func(x *metric.Sample) { x.Usage = nil }), Error, "1 of 60 answers came without usage"},
+		{"input one off, exact", first(func(x *metric.Sample) { x.Usage.Input++ }), Error, "input length: 1 of 60 prompts"},
+		{"input 1% off", func(l *metric.Level) { l.Exact = false; l.Rounds[0].Samples[0].Usage.Input = 1010 }, Pass, ""},
+		{"input 1.1% off", func(l *metric.Level) { l.Exact = false; l.Rounds[0].Samples[0].Usage.Input = 989 }, Error, "989 tokens instead of 1000"},
+		{"output short", first(func(x *metric.Sample) { x.Usage.Output = 3 }), Error, "output length: 1 of 60 answers were not as long as asked, such as 3 tokens instead of 11"},
+		{"output short, natural", func(l *metric.Level) { l.Natural = true; l.Rounds[0].Samples[0].Usage.Output = 3 }, Pass, ""},
+		// 64 template tokens + 2% of 1000.
+		{"template cached", each(func(x *metric.Sample) { x.Usage.Cached = 84 }), Pass, ""},
+		{"one token more", first(func(x *metric.Sample) { x.Usage.Cached = 85 }), Error, "cache: 1 of 60 prompts"},
+		{"all cached", each(func(x *metric.Sample) { x.Usage.Cached = 1000 }), Error, "cache: 60 of 60 prompts came from a cache, such as 1000 of 1000 tokens"},
+		{"a short prompt all cached", each(func(x *metric.Sample) { x.InputAsked, x.Usage.Input, x.Usage.Cached = 20, 20, 20 }), Error, "cache"},
+		{"cache not told", each(func(x *metric.Sample) { x.Usage.Cached = -1 }), Pass, "cache hits were not checked"},
+		{"busy 95%", func(l *metric.Level) { l.Rounds[0].Busy = 0.95 }, Pass, ""},
+		{"busy 94%", func(l *metric.Level) { l.Rounds[0].Busy = 0.94 }, Error, "busy 94% of the window"},
+		{"busy 94% as requests failed", func(l *metric.Level) { l.Rounds[0].Busy = 0.94; fail(l.Rounds[0].Samples[5]) }, Pass, "busy 94% of the window, less than 95%; requests failed"},
+		{"no window", func(l *metric.Level) { l.Rounds[0].WindowEnd = l.Rounds[0].WindowStart }, Error, "no stretch with all 4 slots busy"},
+		{"CPU 89%", func(l *metric.Level) { l.Rounds[3].Health.CPU = 0.89 }, Pass, ""},
+		{"CPU 90%", func(l *metric.Level) { l.Rounds[3].Health.CPU = 0.90 }, Error, "generator: it used 90% of the cores it may use"},
+		{"CPU unknown", func(l *metric.Level) { l.Rounds[3].Health.CPU = -1 }, Pass, ""},
+		// 10% of the median TTFT of 1 s.
+		{"delay 100 ms", func(l *metric.Level) { l.Rounds[3].Health.Delay = 100 * time.Millisecond }, Pass, ""},
+		{"delay 101 ms", func(l *metric.Level) { l.Rounds[3].Health.Delay = 101 * time.Millisecond }, Error, "generator: its reads and sends may have waited 101 ms, more than 100 ms"},
+		{"pause 101 ms", func(l *metric.Level) { l.Rounds[3].Health.GCPause = 101 * time.Millisecond }, Error, "generator"},
+		{"reconnects", first(func(x *metric.Sample) { x.Reconnects = 2 }), Pass, "2 reused connections died"},
+		{"lock-step", func(l *metric.Level) {
+			for _, r := range l.Rounds {
+				for _, x := range r.Samples {
+					shift := time.Duration(x.Slot) * 300 * time.Millisecond
+					x.Scheduled, x.Sent, x.First, x.FirstAnswer, x.Last, x.End = x.Scheduled-shift, x.Sent-shift, x.First-shift, x.FirstAnswer-shift, x.Last-shift, x.End-shift
+				}
+			}
+		}, Pass, "lock-step"},
+	} {
+		p, run := gate(shape{rounds: 5, perRound: 12}.level(), threshold("ttft", "p95 < 2s"))
+		c.change(run.Levels[0])
+		v := Judge(p, run, Options{})
+		load, sla := verdictOf(t, v, "load at 4"), verdictOf(t, v, "sla.ttft.p95 at 4")
+		if load.Outcome != c.want {
+			t.Errorf("%s: %v, want %v: %s", c.name, load.Outcome, c.want, load.Message)
+		}
+		said := load.Message
+		if c.want == Pass {
+			said += "\n" + strings.Join(load.Notes, "\n")
+		}
+		if !strings.Contains(said, c.says) {
+			t.Errorf("%s: says %q, want %q", c.name, said, c.says)
+		}
+		if (sla.Outcome == Skipped) != (c.want == Error) || c.want == Error && v.Outcome != Error {
+			t.Errorf("%s: the threshold is %v and the run %v", c.name, sla.Outcome, v.Outcome)
+		}
+	}
+}
+
+// A delay that no number shows counts when it could have changed a verdict.
+func TestGeneratorNearTheLimit(t *testing.T) {
+	for _, c := range []struct {
+		ttft  float64
+		delay time.Duration
+		want  Outcome
+	}{
+		{1.998, 3 * time.Millisecond, Error}, // 1.998 s passes 2 s, not 1.997 s
+		{1.998, time.Millisecond, Pass},      // not above leastDelay
+		{1.990, 3 * time.Millisecond, Pass},
+		{2.002, 3 * time.Millisecond, Error}, // 2.002 s fails 2 s, not 2.003 s
+		{2.010, 3 * time.Millisecond, Pass},
+	} {
+		p, run := gate(shape{rounds: 5, perRound: 20, ttft: func(int, int) float64 { return c.ttft }}.level(), threshold("ttft", "p95 < 2s"))
+		run.Levels[0].Rounds[2].Health.Delay = c.delay
+		load := verdictOf(t, Judge(p, run, Options{}), "load at 4")
+		if load.Outcome != c.want || c.want == Error && !strings.HasPrefix(load.Message, "generator") {
+			t.Errorf("ttft %v s, delay %v: %v: %s", c.ttft, c.delay, load.Outcome, load.Message)
+		}
+	}
+}
+
+// A stall makes times too long, and streams too short or too long: it
+// invalidates what it could have decided, and nothing else.
+func TestGeneratorStalled(t *testing.T) {
+	const ms = time.Millisecond
+	// 10 tokens in 0.2 s after the first: 50 tok/s, tpot 20 ms.
+	for _, c := range []struct {
+		name         string
+		ttft         float64
+		stall        time.Duration
+		metric, text string
+		want         Outcome
+	}{
+		{"a pass is no stall's work", 1.9, 900 * ms, "ttft", "p95 < 2s", Pass},
+		{"a clear failure", 2.6, 500 * ms, "ttft", "p95 < 2s", Pass},
+		{"a failure by less than the stall", 2.4, 500 * ms, "ttft", "p95 < 2s", Error},
+		{"a mean likewise", 2.4, 500 * ms, "ttft", "mean < 2s", Error},
+		{"shorter than a tenth of the TTFT", 2.1, 200 * ms, "ttft", "p95 < 2s", Pass}, // 210 ms
+		{"shorter than 50 ms", 0.1, 50 * ms, "speed", "p5 > 10 tok/s", Pass},
+		// 100 ms of 200 ms: 50 tok/s were 25 to 100.
+		{"a speed that passes anyway", 0.1, 100 * ms, "speed", "p5 > 10 tok/s", Pass},
+		// At most the whole TTFT of 100 ms: 300 ms instead of 200, 33 tok/s.
+		{"a speed that passes at the most that can have waited", 0.1, 180 * ms, "speed", "mean > 30 tok/s", Pass},
+		{"a speed that need not have passed", 0.1, 180 * ms, "speed", "mean > 40 tok/s", Error},
+		{"a speed that need not have failed", 0.1, 100 * ms, "speed", "mean > 60 tok/s", Error},
+		{"a speed that fails anyway", 0.1, 100 * ms, "speed", "mean > 200 tok/s", Pass},
+		// The end-to-end speed is 11 / 0.3 s = 37 tok/s, and never too high.
+		{"an end-to-end speed that passes", 0.1, 100 * ms, "e2e_speed", "mean > 30 tok/s", Pass},
+		{"an end-to-end speed that need not have failed", 0.1, 100 * ms, "e2e_speed", "mean > 40 tok/s", Error},
+		{"gaps that pass", 0.1, 100 * ms, "itl", "p95 < 30ms", Pass},
+		// Windows are many seconds long.
+		{"a rate that passes anyway", 0.1, 100 * ms, "throughput", "> 10 tok/s", Pass},
+		{"goodput that passes", 1.9, 900 * ms, "goodput", "share >= 95%", Pass},
+		{"goodput that need not have failed", 2.4, 500 * ms, "goodput", "share >= 95%", Error},
+		{"goodput that fails anyway", 2.6, 500 * ms, "goodput", "share >= 95%", Pass},
+	} {
+		p, run := gate(shape{rounds: 5, perRound: 40, ttft: func(int, int) float64 { return c.ttft }}.level(), threshold(c.metric, c.text))
+		good := threshold("ttft", "every < 2s")
+		p.Workloads[0].Good = []*plan.Threshold{good}
+		run.Levels[0].Rounds[2].Health.Stall = c.stall
+		load := verdictOf(t, Judge(p, run, Options{}), "load at 4")
+		if load.Outcome != c.want || c.want == Error && !strings.HasPrefix(load.Message, "generator: it was held up") {
+			t.Errorf("%s: %v: %s", c.name, load.Outcome, load.Message)
+		}
+	}
+}
+
+func burst(rounds, n int, spread time.Duration) *metric.Level {
+	l := shape{n: 1, rounds: rounds, perRound: n}.level()
+	l.Kind, l.N, l.Name = metric.Burst, n, fmt.Sprintf("burst %d", n)
+	for _, r := range l.Rounds {
+		r.WindowStart = r.Start
+		for i, x := range r.Samples {
+			shift := x.Sent - r.Start
+			if i == n-1 {
+				shift -= spread
+			}
+			x.Slot = i
+			x.Scheduled, x.Sent, x.First, x.FirstAnswer, x.Last, x.End = r.Start, x.Sent-shift, x.First-shift, x.FirstAnswer-shift, x.Last-shift, x.End-shift
+		}
+	}
+	return l
+}
+
+func TestBurst(t *testing.T) {
+	// 10% of the median TTFT of 1 s.
+	for spread, want := range map[time.Duration]Outcome{0: Pass, 100 * time.Millisecond: Pass, 101 * time.Millisecond: Error} {
+		p, run := gate(burst(10, 8, spread), threshold("ttft", "p95 < 2s"))
+		v := Judge(p, run, Options{})
+		if load := verdictOf(t, v, "load at burst 8"); load.Outcome != want || v.Outcome != want {
+			t.Errorf("spread %v: %v, want %v: %v", spread, load.Outcome, want, names(v))
+		}
+	}
+	// Four bursts are four waves, whatever their size.
+	p, run := gate(burst(4, 100, 0), threshold("ttft", "p95 < 2s"))
+	if v := Judge(p, run, Options{}); v.Outcome != Inconclusive || verdictOf(t, v, "sla.ttft.p95 at burst 100").Effective != 4 {
+		t.Errorf("four bursts: %v", names(v))
+	}
+}
+
+func TestServer(t *testing.T) {
+	good := func() (*plan.Plan, *metric.Run) {
+		return gate(shape{rounds: 5, perRound: 12}.level(), threshold("ttft", "p95 < 2s"))
+	}
+	for _, c := range []struct {
+		name                       string
+		change                     func(*plan.Plan, *metric.Run)
+		server, load, sla, outcome Outcome
+	}{
+		{"good", func(*plan.Plan, *metric.Run) {}, Pass, Pass, Pass, Pass},
+		{"died", func(_ *plan.Plan, r *metric.Run) { r.Servers[0].Error = "it exited with status 137" }, Error, Skipped, Skipped, Error},
+		{"not started", func(_ *plan.Plan, r *metric.Run) { r.Servers, r.Levels = nil, nil }, Error, Error, Skipped, Error},
+		{"level not run", func(_ *plan.Plan, r *metric.Run) { r.Levels = nil }, Pass, Error, Skipped, Error},
+		{"level skipped", func(_ *plan.Plan, r *metric.Run) {
+			r.Levels[0] = &metric.Level{Server: "sim", Workload: "chat", Name: "4", Kind: metric.ClosedLoop, N: 4, Skipped: "the budget of 1m was spent"}
+		}, Pass, Error, Skipped, Error},
+		// The only case was left out: nothing was measured.
+		{"left out", func(_ *plan.Plan, r *metric.Run) {
+			r.Servers = nil
+			r.Levels[0] = &metric.Level{Server: "sim", Workload: "chat", Name: "4", Skipped: metric.SkippedOnly}
+		}, Skipped, Skipped, Skipped, Error},
+	} {
+		p, run := good()
+		c.change(p, run)
+		v := Judge(p, run, Options{})
+		got := []Outcome{verdictOf(t, v, "start").Outcome, verdictOf(t, v, "load at 4").Outcome, verdictOf(t, v, "sla.ttft.p95 at 4").Outcome, v.Outcome}
+		if want := []Outcome{c.server, c.load, c.sla, c.outcome}; !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", c.name, got, want)
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package assert
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// LookVerdict is what one look at a level came to.
+type LookVerdict struct {
+	// Outcome of all thresholds that bind: Fail as soon as one certifiably
+	// fails, Pass once all certifiably hold, else Inconclusive; also where
+	// none binds. Error when Invalid.
+	Outcome Outcome
+	// Invalid says why the measurement cannot be judged; "" when it can.
+	Invalid string
+	// Needs is about how many more requests would settle an Inconclusive
+	// outcome; 0: unknown, -1: no number would.
+	Needs int
+	// Binding names the threshold that failed, or is nearest to its limit.
+	Binding    string
+	Thresholds []LookThreshold // in order of the plan
+}
+
+// LookThreshold is one threshold at a look.
+type LookThreshold struct {
+	Name    string // "ttft p95"
+	Outcome Outcome
+	// Log is ln(estimate/limit), turned where higher is better, so that a
+	// positive one is over the limit; of a share that of the bad ones. Low and
+	// High are its bounds, each at the confidence of the look. All are kept in
+	// [-maxLog, maxLog], where no bound and infinity are.
+	Log, Low, High float64
+	Shown          string // the estimate as a person reads it: "7.9 s"
+}
+
+// maxLog is a factor of about 150: further from its limit nothing needs to be
+// told apart.
+const maxLog = 5
+
+// JudgeLook judges a level before it is over, or a probe: on the first requests
+// measured requests by start, all of which must have ended (0: on all there
+// are), with the error of the plan split over planned looks (below 1: 1).
+// Looks that are planned in advance and split it may each decide without
+// erring more often in all than one look would.
+//
+// At a level of the workload the sla blocks for it bind, at a probe (its Probe is
+// set, or the workload has no such level) those for the capacity; blocks that
+// only warn bind nowhere. scaling_efficiency, which takes another level too, is
+// left to Judge.
+func JudgeLook(p *plan.Plan, w *plan.Workload, l *metric.Level, requests, planned int) LookVerdict {
+	if p == nil || w == nil || l == nil {
+		return LookVerdict{Outcome: Error, Invalid: "there is nothing to judge"}
+	}
+	if l.Skipped != "" {
+		return LookVerdict{Outcome: Error, Invalid: "not run: " + oneLine(l.Skipped)}
+	}
+	l, problem := begun(sound(l), requests)
+	if problem != "" {
+		return LookVerdict{Outcome: Error, Invalid: problem}
+	}
+	binds := boundAt(l.Name)
+	if l.Probe != nil || !fixed(w, l.Name) {
+		binds = boundAtCapacity
+	}
+	v, _ := look(w, l, binds, planned)
+	return v
+}
+
+func boundAtCapacity(sla *plan.SLA) bool { return sla.AtCapacity }
+
+// fixed says whether the workload's load blocks have the level.
+func fixed(w *plan.Workload, name string) bool {
+	for _, load := range w.Loads {
+		if slices.ContainsFunc(load.Levels, func(l plan.Level) bool { return l.Name == name }) {
+			return true
+		}
+	}
+	return false
+}
+
+// look judges all of a level, the error split over looks.
+func look(w *plan.Workload, l *metric.Level, binds func(*plan.SLA) bool, looks int) (LookVerdict, []Verdict) {
+	s := subject{evidence: gather(l), workload: w, policy: w.Policy, alpha: stat.SplitAlpha(errorOf(w.Policy), looks)}
+	verdicts := s.thresholds(func(sla *plan.SLA) bool { return sla.Severity != plan.SeverityWarn && binds(sla) })
+	verdicts = slices.DeleteFunc(verdicts, func(v Verdict) bool { return v.Threshold.Metric.Name == "scaling_efficiency" })
+	load := Verdict{Kind: KindLoad}
+	s.load(&load, l.Kind, plan.Level{Name: l.Name, N: l.N, Requests: s.n}, verdicts)
+	if load.Outcome != Pass {
+		return LookVerdict{Outcome: Error, Invalid: load.Message}, verdicts
+	}
+	out := LookVerdict{Outcome: Pass}
+	if len(verdicts) == 0 {
+		out.Outcome, out.Needs = Inconclusive, -1
+	}
+	nearest := math.Inf(-1)
+	for _, v := range verdicts {
+		if v.Outcome == Error {
+			return LookVerdict{Outcome: Error, Invalid: v.Message}, verdicts
+		}
+		t := distance(v)
+		out.Thresholds = append(out.Thresholds, t)
+		out.Outcome = max(out.Outcome, v.Outcome)
+		if v.Outcome == Inconclusive && out.Needs >= 0 {
+			out.Needs = max(out.Needs, v.More)
+			if v.More < 0 {
+				out.Needs = v.More
+			}
+		}
+		// One that failed binds before one that did not, however near.
+		near := t.Log
+		if v.Outcome == Fail {
+			near += 3 * maxLog
+		}
+		if near > nearest {
+			nearest, out.Binding = near, t.Name
+		}
+	}
+	if out.Outcome != Inconclusive {
+		out.Needs = 0
+	}
+	return out, verdicts
+}
+
+// distance is how far a judged threshold is from its limit.
+func distance(v Verdict) LookThreshold {
+	t := v.Threshold
+	out := LookThreshold{Name: label(t), Outcome: v.Outcome, Shown: metric.Format(unitOf(t), v.Value.V)}
+	limit, share := t.Limit, t.Metric.Name == "success" || t.Stat.Kind == metric.Share
+	if t.Op == "" { // every request succeeds
+		limit = 1
+	}
+	log := func(x float64) float64 {
+		ratio := math.Log(x / limit)
+		switch {
+		case share: // of the bad ones
+			ratio = math.Log((1 - x) / (1 - limit))
+			if x >= 1 && limit >= 1 {
+				ratio = -maxLog
+			}
+		case upward(t.Op):
+			ratio = -ratio
+		}
+		if math.IsNaN(ratio) {
+			return 0
+		}
+		return min(max(ratio, -maxLog), maxLog)
+	}
+	out.Log, out.Low, out.High = log(v.Value.V), -maxLog, maxLog
+	if v.Low.OK && v.High.OK {
+		a, b := log(v.Low.V), log(v.High.V)
+		out.Low, out.High = min(a, b, out.Log), max(a, b, out.Log)
+	}
+	if t.Stat.Kind == metric.Every || t.Stat.Kind == metric.Min || t.Stat.Kind == metric.Max {
+		out.Low, out.High = out.Log, out.Log // exact
+	}
+	return out
+}
+
+// begun is the level as if it had been planned with n measured requests: the
+// first by start. What was sent after them kept the load up, like a filler. n
+// below 1 takes all.
+func begun(l *metric.Level, n int) (level *metric.Level, problem string) {
+	if n < 1 {
+		return l, ""
+	}
+	asked := n
+	out := *l
+	out.Rounds = nil
+	for _, r := range l.Rounds {
+		if n == 0 {
+			break
+		}
+		measured := r.MeasuredSamples()
+		due := min(n, max(r.Due, len(measured)))
+		n -= due
+		if r.Complete && due == max(r.Due, len(measured)) {
+			out.Rounds = append(out.Rounds, r)
+			continue
+		}
+		if !r.Complete && len(measured) < due {
+			return nil, fmt.Sprintf("%d of %d requests of round %d have ended", len(measured), due, r.Index+1)
+		}
+		kept := measured[:min(due, len(measured))]
+		if k := len(kept); k > 0 && kept[k-1].Order >= due {
+			return nil, fmt.Sprintf("a request of round %d that started among the first %d has not ended", r.Index+1, due)
+		}
+		out.Rounds = append(out.Rounds, shortened(r, kept, due))
+	}
+	if n > 0 {
+		return nil, fmt.Sprintf("it holds %d of %s", asked-n, count(asked, "requests"))
+	}
+	return &out, ""
+}
+
+// shortened is the round up to the end of the last of the requests that are
+// kept.
+func shortened(r *metric.Round, kept []*metric.Sample, due int) *metric.Round {
+	out := *r
+	out.Due, out.Complete, out.Stopped = due, true, ""
+	if !r.Complete {
+		out.Busy = 1 // known once the round is over, and judged then
+	}
+	keep := make(map[*metric.Sample]bool, len(kept))
+	out.End = r.Start
+	for _, x := range kept {
+		keep[x] = true
+		out.End = max(out.End, x.End)
+	}
+	out.Samples = make([]*metric.Sample, 0, len(r.Samples))
+	for _, x := range r.Samples {
+		if x.Phase == metric.Measured && !keep[x] {
+			c := *x
+			c.Phase = metric.Filler
+			x = &c
+		}
+		out.Samples = append(out.Samples, x)
+	}
+	if r.WindowEnd > r.WindowStart {
+		out.WindowEnd = min(r.WindowEnd, out.End)
+	} else if !r.Complete {
+		out.WindowEnd = out.End
+		out.WindowStart = max(r.WindowStart, r.Start)
+	}
+	return &out
+}
+
+// String is the verdict in one line: "fail, ttft p95 8.1 s fail".
+func (v LookVerdict) String() string {
+	if v.Invalid != "" {
+		return "invalid: " + v.Invalid
+	}
+	words := []string{v.Outcome.String()}
+	for _, t := range v.Thresholds {
+		words = append(words, t.Name+" "+t.Shown+" "+t.Outcome.String())
+	}
+	return strings.Join(words, ", ")
+}

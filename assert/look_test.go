@@ -1,0 +1,204 @@
+package assert
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// running is a level of ten rounds of which the last has just begun: what
+// started there has not ended, except the first few.
+func running(ended int, ttft func(round, i int) float64) *metric.Level {
+	l := shape{rounds: 10, perRound: 20, ttft: ttft}.level()
+	last := l.Rounds[9]
+	last.Samples = last.Samples[:ended]
+	last.Complete, last.Busy, last.End, last.WindowEnd = false, 0, 0, 0
+	return l
+}
+
+func TestJudgeLook(t *testing.T) {
+	flat := func(seconds float64) func(int, int) float64 {
+		return func(int, int) float64 { return seconds }
+	}
+	for _, c := range []struct {
+		name             string
+		level            *metric.Level
+		requests, looks  int
+		metric, text     string
+		want             Outcome
+		invalid, binding string
+		log              float64
+	}{
+		// 0.95^59 = 0.0485; at three looks 0.05/3 wants 80: 0.95^80 = 0.0165.
+		{"59 at one look", running(20, flat(1)), 59, 1, "ttft", "p95 < 2s", Pass, "", "ttft p95", math.Log(0.5)},
+		{"58 at one look", running(20, flat(1)), 58, 1, "ttft", "p95 < 2s", Inconclusive, "", "ttft p95", math.Log(0.5)},
+		{"79 at three looks", running(20, flat(1)), 79, 3, "ttft", "p95 < 2s", Inconclusive, "", "ttft p95", math.Log(0.5)},
+		{"80 at three looks", running(20, flat(1)), 80, 3, "ttft", "p95 < 2s", Pass, "", "ttft p95", math.Log(0.5)},
+		{"all there are", running(20, flat(4)), 200, 1, "ttft", "p95 < 2s", Fail, "", "ttft p95", math.Log(2)},
+		{"in the round under way", running(12, flat(4)), 192, 1, "ttft", "p95 < 2s", Fail, "", "ttft p95", math.Log(2)},
+		// Only the first count: the slow ones come later.
+		{"the first by start", running(20, func(r, _ int) float64 { return []float64{1, 9}[r/5] }), 100, 1, "ttft", "p95 < 2s", Pass, "", "ttft p95", math.Log(0.5)},
+		{"not ended", running(12, flat(1)), 193, 1, "ttft", "p95 < 2s", Error, "12 of 13 requests of round 10 have ended", "", 0},
+		{"too few", running(20, flat(1)), 201, 1, "ttft", "p95 < 2s", Error, "it holds 200 of 201 requests", "", 0},
+		// Upward: 50 tok/s against 10, turned.
+		{"speed", running(20, flat(1)), 100, 1, "speed", "p5 > 10 tok/s", Pass, "", "speed p5", math.Log(0.2)},
+		// A share of bad ones of 0 is as far as it goes.
+		{"success", running(20, flat(1)), 160, 1, "success", "rate >= 98%", Pass, "", "success rate", -maxLog},
+		{"nothing measured", running(20, flat(1)), 100, 1, "prefill_speed", "> 10 tok/s", Error, "no value", "", 0},
+		{"a rate, of what went on until then", running(20, flat(1)), 100, 1, "throughput", "> 10 tok/s", Pass, "", "throughput", math.NaN()},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, _ := gate(c.level, threshold(c.metric, c.text))
+			v := JudgeLook(p, p.Workloads[0], c.level, c.requests, c.looks)
+			if v.Outcome != c.want || !strings.Contains(v.Invalid, c.invalid) || (v.Invalid == "") != (c.invalid == "") || v.Binding != c.binding {
+				t.Fatalf("%v %+v, want %v, binding %q, invalid %q", v, v, c.want, c.binding, c.invalid)
+			}
+			if c.invalid != "" {
+				return
+			}
+			got := v.Thresholds[0]
+			if !math.IsNaN(c.log) && math.Abs(got.Log-c.log) > 1e-9 || got.Low > got.Log || got.High < got.Log || got.Shown == "" {
+				t.Errorf("%+v, want a distance of %v", got, c.log)
+			}
+			if (v.Needs != 0) != (v.Outcome == Inconclusive) {
+				t.Errorf("%v needs %d", v.Outcome, v.Needs)
+			}
+		})
+	}
+}
+
+// A look at all of a level says what the level's verdict says.
+func TestJudgeLookAgreesWithJudge(t *testing.T) {
+	for _, text := range []string{"p50 < 2s", "p95 < 2s", "mean < 2s", "max < 2s"} {
+		for seed := range 20 {
+			scale := 0.2 * float64(1+seed)
+			l := shape{rounds: 5, perRound: 40, ttft: func(r, i int) float64 { return scale * (1 + 0.05*float64((r*7+i*13)%11)) }}.level()
+			p, run := gate(l, threshold("ttft", text))
+			v := Judge(p, run, Options{})
+			want := verdictOf(t, v, "sla.ttft."+strings.Fields(text)[0]+" at 4").Outcome
+			if got := JudgeLook(p, p.Workloads[0], l, 0, 1); got.Outcome != want {
+				t.Errorf("%s at scale %v: a look says %v, the verdict %v", text, scale, got, want)
+			}
+		}
+	}
+}
+
+func TestJudgeLookBinds(t *testing.T) {
+	l := shape{rounds: 10, perRound: 20, ttft: func(int, int) float64 { return 1.5 }}.level()
+	p, _ := gate(l, threshold("ttft", "p95 < 2s"))
+	w := p.Workloads[0]
+	fails := &plan.SLA{At: []string{"4"}, Severity: plan.SeverityError, Thresholds: []*plan.Threshold{threshold("ttft", "mean < 1s")}}
+	w.SLAs[0].AtCapacity = true
+	w.SLAs = append(w.SLAs, fails)
+	names := func(v LookVerdict) (out []string) {
+		for _, t := range v.Thresholds {
+			out = append(out, t.Name)
+		}
+		return out
+	}
+	// The level itself: both, and that every request succeeds, which the mean
+	// implies. The one that fails binds.
+	v := JudgeLook(p, w, l, 0, 1)
+	if v.Outcome != Fail || v.Binding != "ttft mean" || !slices.Equal(names(v), []string{"ttft p95", "ttft mean", "success every"}) {
+		t.Errorf("at its level: %+v", v)
+	}
+	// A probe: what is for the capacity.
+	probe := *l
+	probe.Probe = &metric.Probe{}
+	if v := JudgeLook(p, w, &probe, 0, 1); v.Outcome != Pass || !slices.Equal(names(v), []string{"ttft p95"}) {
+		t.Errorf("as a probe: %+v", v)
+	}
+	// What only warns binds nowhere; then nothing says anything.
+	fails.Severity, w.SLAs[0].Severity = plan.SeverityWarn, plan.SeverityWarn
+	if v := JudgeLook(p, w, l, 0, 1); v.Outcome != Inconclusive || v.Needs != -1 || v.Invalid != "" {
+		t.Errorf("nothing binds: %+v", v)
+	}
+	if v := JudgeLook(p, w, &metric.Level{Skipped: "budget"}, 0, 1); v.Outcome != Error || v.Invalid == "" {
+		t.Errorf("a level that was not run: %+v", v)
+	}
+	if v := JudgeLook(nil, nil, nil, 0, 1); v.Outcome != Error || v.Invalid == "" {
+		t.Errorf("nothing: %+v", v)
+	}
+}
+
+// An invalid measurement is no verdict, however clear its numbers.
+func TestJudgeLookInvalid(t *testing.T) {
+	l := running(20, func(int, int) float64 { return 5 })
+	l.Rounds[1].Samples[2].Usage.Output = 7
+	p, _ := gate(l, threshold("ttft", "p95 < 2s"))
+	if v := JudgeLook(p, p.Workloads[0], l, 100, 1); v.Outcome != Error || !strings.Contains(v.Invalid, "output length") {
+		t.Errorf("an answer that is too short: %+v", v)
+	}
+	// Not among the first 20.
+	if v := JudgeLook(p, p.Workloads[0], l, 20, 1); v.Invalid != "" {
+		t.Errorf("a later answer that is too short: %+v", v)
+	}
+	// A request that started earlier is still under way.
+	l = running(12, func(int, int) float64 { return 5 })
+	last := l.Rounds[9]
+	last.Samples = slices.Delete(last.Samples, 3, 4)
+	if v := JudgeLook(p, p.Workloads[0], l, 190, 1); v.Outcome != Error || !strings.Contains(v.Invalid, "has not ended") {
+		t.Errorf("a request is under way: %+v", v)
+	}
+}
+
+// A look never changes what it looks at.
+func TestJudgeLookIsPure(t *testing.T) {
+	l := running(12, func(int, int) float64 { return 1 })
+	p, _ := gate(l, threshold("ttft", "p95 < 2s"))
+	before := len(l.Rounds[9].Samples)
+	first := JudgeLook(p, p.Workloads[0], l, 190, 2)
+	if l.Rounds[9].Complete || l.Rounds[9].Due != 20 || len(l.Rounds[9].Samples) != before || l.Rounds[9].Samples[11].Phase != metric.Measured {
+		t.Errorf("the look changed its level: %+v", l.Rounds[9])
+	}
+	if again := JudgeLook(p, p.Workloads[0], l, 190, 2); again.String() != first.String() {
+		t.Errorf("%v, then %v", first, again)
+	}
+}
+
+// The verdict on a level that ended at a look is the look's.
+func TestJudgeAtTheLastLook(t *testing.T) {
+	level := func() *metric.Level {
+		l := running(12, func(int, int) float64 { return 1 })
+		l.Looks = []metric.Look{{Requests: 60, Planned: 3, Outcome: "inconclusive"}, {Requests: 80, Planned: 3, Outcome: "pass"}}
+		l.Notes = []string{"ended early:\na look was certain"}
+		return l
+	}
+	p, run := gate(level(), threshold("ttft", "p95 < 2s"))
+	p.Workloads[0].Loads[0].Levels[0].Requests = 200
+	v := Judge(p, run, Options{})
+	sla, load := verdictOf(t, v, "sla.ttft.p95 at 4"), verdictOf(t, v, "load at 4")
+	if v.Outcome != Pass || sla.Effective != 80 || math.Abs(sla.Confidence-(1-0.05/3)) > 1e-12 || load.N != 80 {
+		t.Errorf("%+v\n%+v", sla, load)
+	}
+	if !strings.Contains(strings.Join(sla.Notes, "\n"), "at a planned look at the first 80 requests by start, its error a third of the whole: 98.3% confidence") || !slices.Contains(load.Notes, "ended early: a look was certain") {
+		t.Errorf("notes %q and %q", sla.Notes, load.Notes)
+	}
+	// The same data, one look fewer in number: 79 cannot pass at three looks.
+	l := level()
+	l.Looks[1].Requests = 79
+	p, run = gate(l, threshold("ttft", "p95 < 2s"))
+	p.Workloads[0].Loads[0].Levels[0].Requests = 79
+	if v := Judge(p, run, Options{}); v.Outcome != Inconclusive {
+		t.Errorf("79 requests: %v", names(v))
+	}
+	// A look at requests that are not there is no look.
+	l = level()
+	l.Looks[1].Requests = 199
+	p, run = gate(l, threshold("ttft", "p95 < 2s"))
+	if v := Judge(p, run, Options{}); v.Outcome != Error || !strings.Contains(verdictOf(t, v, "load at 4").Message, "have ended") {
+		t.Errorf("199 requests: %v", names(v))
+	}
+}
+
+func BenchmarkJudgeLook(b *testing.B) {
+	l := shape{n: 16, rounds: 10, perRound: 80, ttft: slow(1)}.level()
+	p, _ := gate(l, threshold("ttft", "p95 < 2s"), threshold("itl", "p95 < 30ms"), threshold("speed", "p5 > 10 tok/s"))
+	for b.Loop() {
+		JudgeLook(p, p.Workloads[0], l, 400, 3)
+	}
+}

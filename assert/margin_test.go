@@ -1,0 +1,140 @@
+package assert
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// byRound makes every request of a round last as long as the round says, so
+// that a round is worth one request and only its margin can certify.
+func byRound(seconds ...float64) func(round, i int) float64 {
+	return func(round, _ int) float64 { return seconds[round] }
+}
+
+const certifiedByMargin = "certified by its margin"
+
+func TestMargin(t *testing.T) {
+	// Logarithms of the rounds' worst: 0, ln 1.1, 0, ln 1.1, … : mean
+	// 0.04766, s = 0.05024; of five mean 0.03812, s = 0.05220. With the
+	// factors of half the 5% at a fifth of the error:
+	factor := func(n int, content float64) float64 { return stat.ToleranceFactor(n, content, 0.99) }
+	bound10 := math.Exp(0.04766 + factor(10, 0.975)*0.05024)
+	bound5 := math.Exp(0.03812 + factor(5, 0.975)*0.05220)
+	ten := byRound(1, 1.1, 1, 1.1, 1, 1.1, 1, 1.1, 1, 1.1)
+	// Likewise 1, 1.8: mean 0.2939, s = 0.3098; even with 95% of rounds at
+	// 95% confidence, 2.911, it were e^(0.2939+0.9018) = 3.306.
+	wide := byRound(1, 1.8, 1, 1.8, 1, 1.8, 1, 1.8, 1, 1.8)
+	for _, c := range []struct {
+		name, metric, text string
+		shape              shape
+		want               Outcome
+		margin             bool
+		bound              float64
+	}{
+		{"far below", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: ten}, Pass, true, bound10},
+		{"five rounds", "ttft", "p95 < 2s", shape{rounds: 5, perRound: 20, ttft: ten}, Pass, true, bound5},
+		{"too near for its spread", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: wide}, Inconclusive, false, 0},
+		{"four rounds", "ttft", "p95 < 2s", shape{rounds: 4, perRound: 50, ttft: ten}, Inconclusive, false, 0},
+		// No way round the count: 0.95^58 = 0.0510.
+		{"58 requests", "ttft", "p95 < 2s", shape{rounds: 2, perRound: 29, ttft: ten}, Inconclusive, false, 0},
+		{"50 requests in ten rounds", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 5, ttft: ten}, Inconclusive, false, 0},
+		{"60 requests in ten rounds", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 6, ttft: ten}, Pass, true, bound10},
+		// p99 wants 299 of them, and the factor is that of 99.5%.
+		{"p99, 290 requests", "ttft", "p99 < 2s", shape{rounds: 10, perRound: 29, ttft: ten}, Inconclusive, false, 0},
+		{"p99, 300 requests", "ttft", "p99 < 2s", shape{rounds: 10, perRound: 30, ttft: ten}, Pass, true, math.Exp(0.04766 + factor(10, 0.995)*0.05024)},
+		// A request without a value has no worst.
+		{"one failed", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: ten, failed: func(r, i int) bool { return r == 3 && i == 7 }}, Inconclusive, false, 0},
+		{"one without an answer", "ttfa", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: ten,
+			change: func(x *metric.Sample) {
+				if x.Round == 3 && x.Order == 7 {
+					x.FirstAnswer = 0
+				}
+			}}, Inconclusive, false, 0},
+		// One round over the limit altogether.
+		{"one round over", "ttft", "p95 < 2s", shape{rounds: 10, perRound: 20, ttft: byRound(1, 1, 1, 1, 2.5, 1, 1, 1, 1, 1)}, Inconclusive, false, 0},
+		// Speeds of 10 / 0.5 s and 10 / 0.55 s: 20 and 18.2 tok/s; bounded
+		// from below by 20 / bound10 = 16.5.
+		{"upward", "speed", "p5 > 10 tok/s", shape{rounds: 10, perRound: 20, change: pace(0.5, 1.1)}, Pass, true, 20 / bound10},
+		{"upward, too near", "speed", "p5 > 10 tok/s", shape{rounds: 10, perRound: 20, change: pace(0.5, 1.8)}, Inconclusive, false, 0},
+		// Of gaps the worst gap of a round.
+		{"gaps", "itl", "p95 < 30ms", shape{rounds: 10, perRound: 20, change: gaps(20_000, 22_000)}, Pass, true, 0.02 * bound10},
+		{"gaps, too near", "itl", "p95 < 30ms", shape{rounds: 10, perRound: 20, change: gaps(20_000, 29_000)}, Inconclusive, false, 0},
+		{"gaps, a request without one", "itl", "p95 < 30ms", shape{rounds: 10, perRound: 20, change: func(x *metric.Sample) {
+			if gaps(20_000, 22_000)(x); x.Round == 2 && x.Order == 1 {
+				x.Gaps = nil
+			}
+		}}, Inconclusive, false, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v := one(t, c.shape.level(), c.metric, c.text, nil)
+			notes := strings.Join(v.Notes, "\n")
+			if v.Outcome != c.want || strings.Contains(notes, certifiedByMargin) != c.margin {
+				t.Fatalf("%v, want %v, by its margin %v: %s\n%s", v.Outcome, c.want, c.margin, v.Message, notes)
+			}
+			if !c.margin {
+				return
+			}
+			bound := v.High.V
+			if upward(v.Threshold.Op) {
+				bound = v.Low.V
+			}
+			if math.Abs(bound/c.bound-1) > 0.002 {
+				t.Errorf("the bound is %v, want %v", bound, c.bound)
+			}
+			if (v.High.V < v.Value.V || v.Low.V > v.Value.V) && v.Outcome == Pass {
+				t.Errorf("%v is outside [%v, %v]", v.Value.V, v.Low.V, v.High.V)
+			}
+		})
+	}
+	// The point estimate needs no margin.
+	v := one(t, shape{rounds: 10, perRound: 20, ttft: ten}.level(), "ttft", "p95 < 2s", func(w *plan.Workload) { w.Policy.Decide = plan.Estimate })
+	if v.Outcome != Pass || strings.Contains(strings.Join(v.Notes, "\n"), certifiedByMargin) {
+		t.Errorf("by point estimate: %v %v", v.Outcome, v.Notes)
+	}
+	// A level that its count certifies does not speak of its margin.
+	v = one(t, shape{rounds: 10, perRound: 20, ttft: slow(0)}.level(), "ttft", "p95 < 2s", nil)
+	if v.Outcome != Pass || strings.Contains(strings.Join(v.Notes, "\n"), certifiedByMargin) {
+		t.Errorf("by its count: %v %v", v.Outcome, v.Notes)
+	}
+}
+
+// pace makes the answer of an even round last whole seconds, that of an odd
+// one factor times as long.
+func pace(whole, factor float64) func(*metric.Sample) {
+	return func(x *metric.Sample) {
+		seconds := whole
+		if x.Round%2 == 1 {
+			seconds *= factor
+		}
+		x.Last = x.First + time.Duration(seconds*1e9)
+		x.End = x.Last
+	}
+}
+
+// gaps makes those of even and of odd rounds, in microseconds.
+func gaps(even, odd uint32) func(*metric.Sample) {
+	return func(x *metric.Sample) {
+		g := even
+		if x.Round%2 == 1 {
+			g = odd
+		}
+		for i := range x.Gaps {
+			x.Gaps[i] = g
+		}
+	}
+}
+
+// Half the rounds worth one request each: the numbers above speak of the
+// margin alone.
+func TestMarginTablesHideNoCount(t *testing.T) {
+	blocks := [][]float64{{1, 1, 1, 1}, {1.1, 1.1, 1.1, 1.1}, {1, 1, 1, 1}, {1.1, 1.1, 1.1, 1.1}, {1, 1, 1, 1}}
+	if n := stat.BlockVariance(blocks, 0.05); n > 5 {
+		t.Errorf("five rounds that are alike inside are worth %v requests", n)
+	}
+}

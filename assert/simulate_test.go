@@ -1,0 +1,118 @@
+package assert
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/metric"
+)
+
+// process is a server whose latencies are known in distribution: standard
+// scores g of which shape.ttft makes times. Its requests may depend on each
+// other in every way that served ones do.
+type process struct {
+	name string
+	// Shares of the variance that a round and a wave (as many requests as are
+	// in flight) have in common; the rest is the request's own.
+	round, wave float64
+	rho         float64 // correlation of a request's own part with that of the one before
+	heavy       bool    // what a round shares is skewed: exponential
+	own         bool    // the request's own part is skewed: exponential
+	slowRounds  float64 // share of rounds that are slow altogether
+	slowWaves   float64 // share of waves that are
+	common      int     // requests that share a wave
+}
+
+// The processes for which the promise is made …
+var processes = []process{
+	{name: "independent"},
+	{name: "independent, skewed", own: true},
+	{name: "AR(1) 0.5", rho: 0.5},
+	{name: "AR(1) 0.9", rho: 0.9},
+	{name: "rounds shifted, half the variance", round: 0.5},
+	{name: "rounds shifted, 9/10 of it", round: 0.9},
+	{name: "rounds shifted, skewed", round: 0.5, heavy: true},
+	{name: "rounds shifted, 9/10, skewed", round: 0.9, heavy: true},
+	{name: "rounds shifted, AR(1) 0.9", round: 0.3, rho: 0.9},
+	{name: "waves share a batch", wave: 0.8, common: 8},
+	{name: "waves share a batch, rounds shifted", wave: 0.5, round: 0.3, common: 8},
+}
+
+// … and two of which no gate of this size can know: now and then a whole wave,
+// or a whole round, is slow, the others show no sign of it, and often enough
+// none of the few that were measured is.
+var hidden = []process{
+	{name: "1 wave in 20 is slow", slowWaves: 0.05, common: 8},
+	{name: "1 round in 20 is slow", slowRounds: 0.05},
+}
+
+// scores draws the scores of one gate.
+func (p process) scores(r *rand.Rand) func(round, i int) float64 {
+	var at, last = -1, -1
+	var shift, wave, own float64
+	skewed := func(skew bool) float64 {
+		if skew {
+			return r.ExpFloat64() - 1 // mean 0, variance 1
+		}
+		return r.NormFloat64()
+	}
+	rest := math.Sqrt(1 - p.round - p.wave)
+	return func(round, i int) float64 {
+		if round != at {
+			at, last = round, -1
+			shift = math.Sqrt(p.round) * skewed(p.heavy)
+			if r.Float64() < p.slowRounds {
+				shift += 10
+			}
+			own = skewed(p.own)
+		} else {
+			own = p.rho*own + math.Sqrt(1-p.rho*p.rho)*skewed(p.own)
+		}
+		if n := i / max(p.common, 1); p.common > 0 && n != last {
+			last = n
+			wave = math.Sqrt(p.wave) * r.NormFloat64()
+			if r.Float64() < p.slowWaves {
+				wave += 10
+			}
+		}
+		return shift + wave + rest*own
+	}
+}
+
+// score is the one that a share of all requests exceeds: exact for sums of
+// normal parts, by half a million draws for others.
+func (p process) score(share float64) float64 {
+	switch {
+	case p.slowRounds > 0 || p.slowWaves > 0:
+		return 5 // the slow ones are 10 higher: between the two humps
+	case p.heavy || p.own:
+		r := rand.New(rand.NewPCG(99, 100))
+		draws := make([]float64, 500_000)
+		for i := range draws {
+			if i%10 == 0 {
+				// Fresh rounds, so that they are many.
+				f := p.scores(r)
+				for j := range 10 {
+					draws[i+j] = f(0, j)
+				}
+			}
+		}
+		slices.Sort(draws)
+		return draws[int((1-share)*float64(len(draws)))]
+	}
+	return stat.NormalQuantile(1 - share)
+}
+
+// spread is the standard deviation of the logarithm of a latency.
+const spread = 0.4
+
+// level draws a level of which a request with that score takes 2 s, times
+// factor.
+func (p process) level(r *rand.Rand, rounds, perRound int, score, factor float64) *metric.Level {
+	g := p.scores(r)
+	return shape{lean: true, n: max(p.common, 4), rounds: rounds, perRound: perRound, ttft: func(round, i int) float64 {
+		return 2 * factor * math.Exp(spread*(g(round, i)-score))
+	}}.level()
+}

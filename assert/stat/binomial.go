@@ -1,0 +1,106 @@
+package stat
+
+import "math"
+
+// AtMost is P(Bin(n, p) ≤ k) = I_{1−p}(n−k, k+1) (DLMF 8.17.5). n ≥ 0 and k
+// may be fractions, as effective numbers are; for whole ones it is the exact
+// binomial tail. 0 when k < 0, 1 when k ≥ n; NaN when an argument is NaN.
+func AtMost(k, n, p float64) float64 {
+	switch {
+	case math.IsNaN(k + n + p):
+		return math.NaN()
+	case k < 0:
+		return 0
+	case k >= n || p <= 0:
+		return 1
+	case p >= 1:
+		return 0
+	}
+	lower, _ := beta(1-p, p, n-k, k+1)
+	return lower
+}
+
+// AtLeast is P(Bin(n, p) ≥ k) = I_p(k, n−k+1) (DLMF 8.17.5), as AtMost. 1
+// when k ≤ 0, 0 when k > n.
+func AtLeast(k, n, p float64) float64 {
+	switch {
+	case math.IsNaN(k + n + p):
+		return math.NaN()
+	case k <= 0:
+		return 1
+	case k > n || p <= 0:
+		return 0
+	case p >= 1:
+		return 1
+	}
+	lower, _ := beta(p, 1-p, k, n-k+1)
+	return lower
+}
+
+// Decision is what the two one-sided tests of a share came to. The zero value
+// is Open.
+type Decision int
+
+const (
+	// Open: the data settle it neither way.
+	Open Decision = iota
+	// Below: the true share is proven to be at most the allowed one.
+	Below
+	// Above: the true share is proven to exceed the allowed one.
+	Above
+)
+
+// Share tests whether the true share of bad observations is at most allowed,
+// given k bad ones of n (both may be fractions): Below if P(Bin(n, allowed) ≤
+// k) ≤ alpha, Above if P(Bin(n, allowed) ≥ k) ≤ alpha, else Open. Each error
+// has a chance of at most alpha. It is the test of MLPerf's early stopping
+// (LoadGen, early_stopping.cc), on both sides; inverting it gives the bounds
+// of Clopper and Pearson (Biometrika 26, 1934).
+func Share(k, n, allowed, alpha float64) Decision {
+	if k > n && k <= n*(1+1e-12) {
+		k = n // n/m·m may land a rounding error above n
+	}
+	switch {
+	case !(n > 0) || !(k >= 0) || k > n || !(alpha > 0):
+		return Open
+	case AtMost(k, n, allowed) <= alpha:
+		return Below
+	case AtLeast(k, n, allowed) <= alpha:
+		return Above
+	}
+	return Open
+}
+
+// ClopperPearson returns the one-sided bounds of the true share at alpha a
+// side, k of n being seen (both may be fractions): the interval of Clopper and
+// Pearson (Biometrika 26, 1934) at confidence 1−2·alpha. ok is false when n is
+// not positive.
+func ClopperPearson(k, n, alpha float64) (low, high float64, ok bool) {
+	if !(n > 0) || !(k >= 0) || k > n || !(alpha > 0 && alpha < 1) {
+		return 0, 1, false
+	}
+	low, high = 0, 1
+	if k > 0 {
+		low = bisect(0, 1, func(p float64) bool { return AtLeast(k, n, p) > alpha })
+	}
+	if k < n {
+		high = bisect(0, 1, func(p float64) bool { return AtMost(k, n, p) <= alpha })
+	}
+	return low, high, true
+}
+
+// bisect finds where the monotone condition turns true between lo and hi.
+func bisect(lo, hi float64, above func(float64) bool) float64 {
+	for range 200 {
+		mid := lo + (hi-lo)/2
+		if mid == lo || mid == hi {
+			break
+		}
+		if above(mid) {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	return hi
+}

@@ -1,0 +1,515 @@
+package stat
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// exactAtMost sums the binomial in rationals: nothing in it is rounded until
+// the end.
+func exactAtMost(k, n int64, p *big.Rat) float64 {
+	q := new(big.Rat).Sub(big.NewRat(1, 1), p)
+	sum := new(big.Rat)
+	for i := int64(0); i <= k; i++ {
+		term := new(big.Rat).SetInt(new(big.Int).Binomial(n, i))
+		term.Mul(term, power(p, i)).Mul(term, power(q, n-i))
+		sum.Add(sum, term)
+	}
+	v, _ := sum.Float64()
+	return v
+}
+
+func power(r *big.Rat, n int64) *big.Rat {
+	e := big.NewInt(n)
+	return new(big.Rat).SetFrac(new(big.Int).Exp(r.Num(), e, nil), new(big.Int).Exp(r.Denom(), e, nil))
+}
+
+func near(t *testing.T, what string, got, want, tolerance float64) {
+	t.Helper()
+	if math.IsNaN(got) || math.Abs(got-want) > tolerance {
+		t.Errorf("%s = %.15g, want %.15g within %g", what, got, want, tolerance)
+	}
+}
+
+func TestAtMostAgainstExactSums(t *testing.T) {
+	shares := []*big.Rat{big.NewRat(1, 1000), big.NewRat(1, 100), big.NewRat(1, 20), big.NewRat(1, 2), big.NewRat(19, 20), big.NewRat(7, 9)}
+	for _, n := range []int64{1, 2, 5, 10, 59, 100, 299} {
+		for _, k := range []int64{0, 1, 2, 4, n / 20, n / 3, n / 2, n - 1, n} {
+			if k < 0 || k > n {
+				continue
+			}
+			for _, r := range shares {
+				p, _ := r.Float64()
+				want := exactAtMost(k, n, r)
+				got := AtMost(float64(k), float64(n), p)
+				near(t, "AtMost", got, want, 1e-12)
+				// The small tails matter most: they decide. 1e-11 of them.
+				if want > 1e-250 && math.Abs(got/want-1) > 1e-11 {
+					t.Errorf("AtMost(%d, %d, %v) = %.15g, want %.15g", k, n, p, got, want)
+				}
+				near(t, "AtLeast", AtLeast(float64(k+1), float64(n), p), 1-want, 1e-12)
+			}
+		}
+	}
+}
+
+func TestBetaClosedForms(t *testing.T) {
+	for _, x := range []float64{0, 1e-9, 0.01, 0.25, 0.5, 0.8, 0.999, 1} {
+		// I_x(1, b) = 1 − (1−x)^b and I_x(a, 1) = x^a, fractions too.
+		for _, c := range []float64{0.3, 1, 2.5, 17, 1234.5} {
+			near(t, "I_x(1, b)", Beta(x, 1, c), 1-math.Pow(1-x, c), 1e-12)
+			near(t, "I_x(a, 1)", Beta(x, c, 1), math.Pow(x, c), 1e-12)
+		}
+		// I_x(½, ½) = 2/π·arcsin √x.
+		near(t, "I_x(½, ½)", Beta(x, 0.5, 0.5), 2/math.Pi*math.Asin(math.Sqrt(x)), 1e-12)
+	}
+	for _, a := range []float64{0.5, 1, 3.7, 10, 50.5, 1e3, 1e5} {
+		near(t, "I_½(a, a)", Beta(0.5, a, a), 0.5, 1e-12)
+	}
+	for _, bad := range [][3]float64{{-0.1, 1, 1}, {1.1, 1, 1}, {0.5, 0, 1}, {0.5, 1, -2}, {math.NaN(), 1, 1}, {0.5, math.NaN(), 1}} {
+		if v := Beta(bad[0], bad[1], bad[2]); !math.IsNaN(v) {
+			t.Errorf("Beta(%v) = %v, want NaN", bad, v)
+		}
+	}
+}
+
+// The recurrence I_x(a, b) = I_x(a+1, b) + x^a(1−x)^b/(a·B(a, b)) (DLMF
+// 8.17.20) ties the branches for small and large arguments together.
+func TestBetaRecurrence(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		a, b := math.Exp(r.Float64()*9-1), math.Exp(r.Float64()*9-1)
+		x := r.Float64()
+		front := math.Exp(a*math.Log(x) + b*math.Log1p(-x) + lgamma(a+b) - lgamma(a+1) - lgamma(b))
+		near(t, "I_x(a, b) − I_x(a+1, b)", Beta(x, a, b)-Beta(x, a+1, b), front, 1e-11)
+	}
+}
+
+func TestShareTable(t *testing.T) {
+	// The most bad requests that pass and the fewest that fail p95 at 95%:
+	// exact sums, checked by TestAtMostAgainstExactSums' oracle up to 400.
+	for _, c := range []struct{ n, pass, fail int }{
+		{59, 0, 7}, {100, 1, 10}, {200, 4, 16}, {400, 12, 28}, {800, 29, 51}, {1600, 65, 96},
+	} {
+		if c.n <= 400 {
+			e := big.NewRat(1, 20)
+			if exactAtMost(int64(c.pass), int64(c.n), e) > 0.05 || exactAtMost(int64(c.pass)+1, int64(c.n), e) <= 0.05 {
+				t.Fatalf("the table's row for n=%d is wrong", c.n)
+			}
+			if 1-exactAtMost(int64(c.fail)-1, int64(c.n), e) > 0.05 || 1-exactAtMost(int64(c.fail)-2, int64(c.n), e) <= 0.05 {
+				t.Fatalf("the table's row for n=%d is wrong", c.n)
+			}
+		}
+		if got := MostBelow(c.n, float64(c.n), 0.05, 0.05); got != c.pass {
+			t.Errorf("MostBelow(%d) = %d, want %d", c.n, got, c.pass)
+		}
+		if got := LeastAbove(c.n, float64(c.n), 0.05, 0.05); got != c.fail {
+			t.Errorf("LeastAbove(%d) = %d, want %d", c.n, got, c.fail)
+		}
+	}
+	if got := MostBelow(58, 58, 0.05, 0.05); got != -1 {
+		t.Errorf("MostBelow(58) = %d, want -1: 0.95^58 = 0.0510", got)
+	}
+	// With one miss at 99% confidence: the floors that MLPerf Endpoints prints
+	// in docs/early_stopping.md.
+	for _, c := range []struct {
+		n       float64
+		allowed float64
+	}{{64, 0.10}, {130, 0.05}, {662, 0.01}, {6636, 0.001}} {
+		if Share(1, c.n, c.allowed, 0.01) != Below || Share(1, c.n-1, c.allowed, 0.01) == Below {
+			t.Errorf("the floor for one miss and a share of %v is not %v", c.allowed, c.n)
+		}
+	}
+}
+
+func TestShareRefusesNonsense(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range [][4]float64{{0, 0, 0.05, 0.05}, {1, 0, 0.05, 0.05}, {-1, 10, 0.05, 0.05}, {11, 10, 0.05, 0.05}, {nan, 100, 0.05, 0.05}, {0, nan, 0.05, 0.05}, {0, 1000, nan, 0.05}, {0, 1000, 0.05, nan}, {0, 1000, 0.05, 0}} {
+		if got := Share(c[0], c[1], c[2], c[3]); got != Open {
+			t.Errorf("Share(%v) = %v, want Open", c, got)
+		}
+	}
+	// No number of good observations proves a share of exactly zero, one bad
+	// one refutes it.
+	if Share(0, 1e6, 0, 0.05) != Open || Share(1, 1e6, 0, 0.05) != Above {
+		t.Error("a share of zero can be refuted only")
+	}
+	if Share(5, 10, 1, 0.05) != Below {
+		t.Error("a share of at most 1 holds always")
+	}
+}
+
+func TestMinimumN(t *testing.T) {
+	// Hahn, Meeker and Escobar, Statistical Intervals, chapter 5; the first
+	// column is also MLPerf's zero-miss floor.
+	for _, c := range []struct {
+		allowed, alpha float64
+		want           int
+	}{
+		{0.5, 0.05, 5}, {0.1, 0.05, 29}, {0.05, 0.05, 59}, {0.01, 0.05, 299}, {0.001, 0.05, 2995},
+		{0.5, 0.01, 7}, {0.1, 0.01, 44}, {0.05, 0.01, 90}, {0.01, 0.01, 459}, {0.001, 0.01, 4603},
+		// Three looks: ln(0.05/3)/ln 0.95 = 79.8, ln(0.05/3)/ln 0.99 = 407.4.
+		{0.05, SplitAlpha(0.05, 3), 80}, {0.01, SplitAlpha(0.05, 3), 408},
+		{0.5, 0.5, 1}, {1, 0.05, 1},
+	} {
+		got, ok := MinimumN(c.allowed, c.alpha)
+		if !ok || got != c.want {
+			t.Errorf("MinimumN(%v, %v) = %d, %v, want %d", c.allowed, c.alpha, got, ok, c.want)
+		}
+	}
+	for _, allowed := range []float64{0, -1, math.NaN(), 1e-18} {
+		if n, ok := MinimumN(allowed, 0.05); ok {
+			t.Errorf("MinimumN(%v) = %d, want none", allowed, n)
+		}
+	}
+}
+
+func TestClopperPearson(t *testing.T) {
+	// Two-sided 95%: the published table of Clopper and Pearson (1934), as in
+	// Owen, Handbook of Statistical Tables.
+	for _, c := range []struct{ k, n, low, high float64 }{
+		{0, 10, 0, 0.3085}, {1, 10, 0.0025, 0.4450}, {5, 10, 0.1871, 0.8129}, {10, 10, 0.6915, 1},
+	} {
+		low, high, ok := ClopperPearson(c.k, c.n, 0.025)
+		if !ok {
+			t.Fatalf("ClopperPearson(%v, %v) has no answer", c.k, c.n)
+		}
+		near(t, "low", low, c.low, 5e-5)
+		near(t, "high", high, c.high, 5e-5)
+	}
+	// Rule of three, exactly: nothing in 59 leaves 1 − 0.05^(1/59) = 0.0495.
+	_, high, _ := ClopperPearson(0, 59, 0.05)
+	near(t, "rule of three", high, 1-math.Pow(0.05, 1.0/59), 1e-12)
+	if _, _, ok := ClopperPearson(0, 0, 0.05); ok {
+		t.Error("nothing of nothing has bounds")
+	}
+}
+
+func TestStudentTable(t *testing.T) {
+	// Abramowitz and Stegun, table 26.10.
+	for _, c := range []struct{ p, df, want float64 }{
+		{0.95, 1, 6.314}, {0.95, 2, 2.920}, {0.95, 4, 2.132}, {0.95, 9, 1.833}, {0.95, 10, 1.812}, {0.95, 30, 1.697}, {0.95, 120, 1.658},
+		{0.975, 1, 12.706}, {0.975, 2, 4.303}, {0.975, 4, 2.776}, {0.975, 9, 2.262}, {0.975, 30, 2.042},
+		{0.995, 5, 4.032}, {0.05, 4, -2.132}, {0.5, 7, 0},
+	} {
+		near(t, "StudentQuantile", StudentQuantile(c.p, c.df), c.want, 5.1e-4)
+		near(t, "StudentCDF of its quantile", StudentCDF(StudentQuantile(c.p, c.df), c.df), c.p, 1e-12)
+	}
+	// One degree of freedom is Cauchy: ½ + arctan(t)/π. Two: ½ + t/(2√(2+t²)).
+	for _, x := range []float64{-1e6, -3, -0.1, 0, 0.5, 2, 50} {
+		near(t, "df 1", StudentCDF(x, 1), 0.5+math.Atan(x)/math.Pi, 1e-12)
+		near(t, "df 2", StudentCDF(x, 2), 0.5+x/(2*math.Sqrt(2+x*x)), 1e-12)
+	}
+	near(t, "z", NormalQuantile(0.95), 1.6448536269514722, 1e-13)
+	near(t, "z", NormalQuantile(0.975), 1.959963984540054, 1e-13)
+	near(t, "t to z", StudentQuantile(0.95, 1e7), NormalQuantile(0.95), 1e-6)
+	if v := StudentQuantile(0.95, 0); !math.IsNaN(v) {
+		t.Errorf("no degrees of freedom give %v, want NaN", v)
+	}
+}
+
+func TestPercentileRanks(t *testing.T) {
+	for _, c := range []struct {
+		n           int
+		q, alpha    float64
+		low, high   int
+		explanation string
+	}{
+		{10, 0.5, 0.025, 2, 9, "median of 10: x2 to x9 covers 97.9% (Conover, table A3)"},
+		{59, 0.95, 0.05, 53, 59, "0.95^59 = 0.0485: the largest is an upper bound; 7 bad ones refute"},
+		{58, 0.95, 0.05, 52, 59, "0.95^58 = 0.0510: no upper bound"},
+		{5, 0.5, 0.05, 1, 5, "2^-5 = 0.031"},
+		{4, 0.5, 0.05, 0, 5, "2^-4 = 0.0625: neither"},
+		{0, 0.5, 0.05, 0, 1, "nothing"},
+	} {
+		low, high := PercentileRanks(c.n, float64(c.n), c.q, c.alpha)
+		if low != c.low || high != c.high {
+			t.Errorf("PercentileRanks(%d, %v) = %d, %d, want %d, %d: %s", c.n, c.q, low, high, c.low, c.high, c.explanation)
+		}
+	}
+	// P(Bin(3, 0.05) ≥ 2) = 0.00725 but P(≥ 1) = 0.143: the second largest.
+	if low, high := PercentileBounds([]float64{1, 2, 3}, 0, 3, 0.95, 0.05); low != 2 || !math.IsInf(high, 1) {
+		t.Errorf("bounds of three values = %v, %v, want 2, +Inf", low, high)
+	}
+	// Worst observations above all values: +Inf as soon as the rank is theirs.
+	if _, high := PercentileBounds(make([]float64, 58), 1, 59, 0.95, 0.05); !math.IsInf(high, 1) {
+		t.Errorf("a failure among 59 leaves the bound at %v", high)
+	}
+}
+
+// Test and interval say the same: Below exactly when the upper bound meets the
+// limit, Above exactly when the lower bound misses it, for strict limits and
+// inclusive ones, whole and fractional effective n.
+func TestDuality(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 3000 {
+		n := 1 + r.IntN(400)
+		values := make([]float64, n)
+		for i := range values {
+			values[i] = float64(r.IntN(40)) // with ties
+		}
+		slices.Sort(values)
+		q := []float64{0.5, 0.9, 0.95, 0.99}[r.IntN(4)]
+		alpha := []float64{0.01, 0.05, 0.2}[r.IntN(3)]
+		eff := float64(n) * (0.1 + 0.9*r.Float64())
+		limit := float64(r.IntN(42)) - 0.5*float64(r.IntN(2))
+		low, high := PercentileBounds(values, 0, eff, q, alpha)
+		for _, strict := range []bool{true, false} {
+			k := 0
+			for _, v := range values {
+				if v > limit || strict && v == limit {
+					k++
+				}
+			}
+			want := Open
+			switch {
+			case high < limit || !strict && high == limit:
+				want = Below
+			case low > limit || strict && low == limit:
+				want = Above
+			}
+			if got := Share(float64(k)*eff/float64(n), eff, 1-q, alpha); got != want {
+				t.Fatalf("n=%d eff=%v q=%v alpha=%v limit=%v strict=%v k=%d bounds=[%v, %v]: test says %v, interval %v", n, eff, q, alpha, limit, strict, k, low, high, got, want)
+			}
+		}
+		// Clopper–Pearson is dual to the same test.
+		k := float64(r.IntN(n + 1))
+		pl, ph, _ := ClopperPearson(k, float64(n), alpha)
+		if pl > ph || pl > k/float64(n) || ph < k/float64(n) {
+			t.Fatalf("ClopperPearson(%v, %d, %v) = %v, %v", k, n, alpha, pl, ph)
+		}
+		e := r.Float64()
+		want := Open
+		if ph <= e {
+			want = Below
+		} else if pl >= e {
+			want = Above
+		}
+		if got := Share(k, float64(n), e, alpha); got != want && math.Abs(ph-e) > 1e-12 && math.Abs(pl-e) > 1e-12 {
+			t.Fatalf("k=%v n=%d e=%v: test says %v, interval [%v, %v]", k, n, e, got, pl, ph)
+		}
+	}
+}
+
+func TestTailsAreMonotone(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for range 3000 {
+		n := r.Float64() * 3000
+		k, p := r.Float64()*n, r.Float64()
+		at := AtMost(k, n, p)
+		if at < 0 || at > 1 || math.IsNaN(at) {
+			t.Fatalf("AtMost(%v, %v, %v) = %v", k, n, p, at)
+		}
+		const slack = 1e-11
+		if more := AtMost(min(k+r.Float64()*5, n), n, p); more < at-slack {
+			t.Fatalf("AtMost(%v, %v, %v) falls with k: %v to %v", k, n, p, at, more)
+		}
+		if worse := AtMost(k, n, p+(1-p)*r.Float64()); worse > at+slack {
+			t.Fatalf("AtMost(%v, %v, %v) rises with p: %v to %v", k, n, p, at, worse)
+		}
+		if larger := AtMost(k, n+5*r.Float64(), p); larger > at+slack {
+			t.Fatalf("AtMost(%v, %v, %v) rises with n: %v to %v", k, n, p, at, larger)
+		}
+	}
+}
+
+func TestEffective(t *testing.T) {
+	// Five rounds of 100, one with all the 20 bad ones: p̂ = 0.04, v =
+	// Σ(p̂_r−p̂)²/(5·4) = (0.16² + 4·0.04²)/20 = 0.0016, p̂q̂/v = 24,
+	// (z/t)² = (1.64485/2.13185)² = 0.59531: 14.287.
+	groups := []Group{{20, 100}, {0, 100}, {0, 100}, {0, 100}, {0, 100}}
+	near(t, "KornGraubard", KornGraubard(groups, 0.05), 14.287, 0.001)
+	// Evenly spread: no spread was seen.
+	near(t, "KornGraubard", KornGraubard([]Group{{4, 100}, {4, 100}, {4, 100}, {4, 100}, {4, 100}}, 0.05), 500, 0)
+	near(t, "KornGraubard of nothing bad", KornGraubard([]Group{{0, 50}, {0, 50}}, 0.05), 100, 0)
+	near(t, "KornGraubard of nothing", KornGraubard(nil, 0.05), 0, 0)
+	near(t, "empty groups count for nothing", KornGraubard(append(groups, Group{}), 0.05), 14.287, 0.001)
+
+	// Values 1 and 3 in two blocks {1,1} and {3,3}: s² = 4/3, v_b/B = ((1−2)²
+	// + (3−2)²)/(2·1) = 1, (z/t_1)² = (1.64485/6.31375)² = 0.067871: 0.0905.
+	near(t, "BlockVariance", BlockVariance([][]float64{{1, 1}, {3, 3}}, 0.05), 4.0/3*0.067871, 1e-5)
+	near(t, "BlockVariance of equal values", BlockVariance([][]float64{{0.1, 0.1, 0.1}, {0.1, 0.1}}, 0.05), 5, 0)
+	near(t, "BlockVariance with a value that is none", BlockVariance([][]float64{{1, math.NaN()}, {3, 3}}, 0.05), 0, 0)
+	near(t, "Effective", Effective(4, []Group{{0, 2}, {0, 2}}, [][][]float64{{{1, 1}, {3, 3}}}, 0.05), 4.0/3*0.067871, 1e-5)
+}
+
+func TestEffectiveOfFewValues(t *testing.T) {
+	groups := []Group{{20, 40}, {20, 40}}
+	// Half of the 80 requests have a value, all alike: worth 40 of 40, so 80.
+	alike := make([]float64, 20)
+	near(t, "half without a value", Effective(80, groups, [][][]float64{{alike, alike}}, 0.05), 80, 0)
+	near(t, "none with a value", Effective(80, groups, [][][]float64{{nil, nil}}, 0.05), 80, 0)
+	near(t, "no request", Effective(0, nil, nil, 0.05), 0, 0)
+}
+
+func TestMeanInterval(t *testing.T) {
+	// 1..5: mean 3, s² = 2.5, t_{4,.95} = 2.13185, half = 2.13185·√(2.5/5) = 1.50745.
+	mean, low, high, ok := MeanInterval([]float64{1, 2, 3, 4, 5}, 0.05)
+	near(t, "mean", mean, 3, 1e-12)
+	near(t, "low", low, 3-1.50745, 1e-5)
+	near(t, "high", high, 3+1.50745, 1e-5)
+	if !ok {
+		t.Error("five units give no interval")
+	}
+	if _, low, high, ok := MeanInterval([]float64{7}, 0.05); !ok || !math.IsInf(low, -1) || !math.IsInf(high, 1) {
+		t.Errorf("one unit bounds the mean to [%v, %v]", low, high)
+	}
+	for _, units := range [][]float64{nil, {math.NaN(), 1}, {math.Inf(1), 1}} {
+		if _, _, _, ok := MeanInterval(units, 0.05); ok {
+			t.Errorf("MeanInterval(%v) has an answer", units)
+		}
+	}
+}
+
+func TestNeeded(t *testing.T) {
+	// None bad: the floors of MinimumN.
+	for _, c := range []struct {
+		share, allowed float64
+		want           int
+	}{{0, 0.05, 59}, {0, 0.01, 299}, {1, 0.05, 1}} {
+		if n, ok := Needed(c.share, c.allowed, 0.05); !ok || n != c.want {
+			t.Errorf("Needed(%v, %v) = %d, %v, want %d", c.share, c.allowed, n, ok, c.want)
+		}
+	}
+	if n, ok := Needed(0.05, 0.05, 0.05); ok {
+		t.Errorf("a share at the limit is settled by %d", n)
+	}
+	n, ok := Needed(0.03, 0.05, 0.05)
+	if !ok || Share(0.03*float64(n), float64(n), 0.05, 0.05) != Below || Share(0.03*float64(n-1), float64(n-1), 0.05, 0.05) != Open {
+		t.Errorf("Needed(3%%, 5%%) = %d, %v is not the first that decides", n, ok)
+	}
+	// Mean 3, s² = 2.5, limit 5: half(n) = t·1.5811/√n must fall below 2: n=3:
+	// 2.920·0.9129 = 2.67, n=4: 2.353·0.7906 = 1.86.
+	if n, ok := MeanNeeded([]float64{1, 2, 3, 4, 5}, 5, 0.05); !ok || n != 4 {
+		t.Errorf("MeanNeeded = %d, %v, want 4", n, ok)
+	}
+	if _, ok := MeanNeeded([]float64{1, 2, 3}, 2, 0.05); ok {
+		t.Error("a mean at its limit is settled")
+	}
+}
+
+// The promise itself: a server exactly at the limit passes at most 5% of the
+// time, also when its requests depend on each other.
+func TestFalsePass(t *testing.T) {
+	const gates, alpha, q = 2000, 0.05, 0.95
+	z := NormalQuantile(q)
+	independent := func(r *rand.Rand, xs []float64) {
+		for i := range xs {
+			xs[i] = r.NormFloat64()
+		}
+	}
+	ar1 := func(r *rand.Rand, xs []float64) { // correlation 0.8 from one request to the next
+		x := r.NormFloat64()
+		for i := range xs {
+			xs[i] = x
+			x = 0.8*x + 0.6*r.NormFloat64()
+		}
+	}
+	shifted := func(r *rand.Rand, xs []float64) { // a third of the variance lies between rounds
+		shift := math.Sqrt(1.0/3) * r.NormFloat64()
+		for i := range xs {
+			xs[i] = shift + math.Sqrt(2.0/3)*r.NormFloat64()
+		}
+	}
+	for _, c := range []struct {
+		name          string
+		rounds, round int
+		blocks        int // per round
+		naiveErrs     bool
+		draw          func(*rand.Rand, []float64)
+	}{
+		{"independent, 5 rounds", 5, 60, 1, false, independent},
+		{"independent, 1 round in 10 blocks", 1, 200, 10, false, independent},
+		{"AR(1) 0.8, 5 rounds", 5, 80, 1, true, ar1},
+		{"AR(1) 0.8, 1 round in 10 blocks", 1, 400, 10, true, ar1},
+		{"shifted rounds, 5", 5, 60, 1, true, shifted},
+		{"shifted rounds, 8", 8, 50, 1, true, shifted},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(7, uint64(len(c.name))))
+			passed, naive := 0, 0
+			n := float64(c.rounds * c.round)
+			xs := make([]float64, c.round)
+			for range gates {
+				var groups []Group
+				var blocks [][]float64
+				k := 0.0
+				for range c.rounds {
+					c.draw(r, xs)
+					for block := range slices.Chunk(slices.Clone(xs), c.round/c.blocks) {
+						g := Group{N: float64(len(block))}
+						for _, x := range block {
+							if x > z {
+								g.K++
+							}
+						}
+						k += g.K
+						groups, blocks = append(groups, g), append(blocks, block)
+					}
+				}
+				eff := Effective(n, groups, [][][]float64{blocks}, alpha)
+				if Share(k/n*eff, eff, 1-q, alpha) == Below {
+					passed++
+				}
+				if Share(k, n, 1-q, alpha) == Below {
+					naive++
+				}
+			}
+			// Three standard errors of a binomial share of 5%: 0.0146.
+			share := float64(passed) / gates
+			t.Logf("false passes: %.1f%%, with n taken as it is %.1f%%", 100*share, 100*float64(naive)/gates)
+			if limit := alpha + 3*math.Sqrt(alpha*(1-alpha)/gates); share > limit {
+				t.Errorf("false passes: %.3f, more than %.3f", share, limit)
+			}
+			// The cure is needed: without it dependence breaks the promise.
+			if c.naiveErrs && float64(naive)/gates < 0.08 {
+				t.Errorf("the naive test errs only %d times of %d: the case proves nothing", naive, gates)
+			}
+		})
+	}
+}
+
+func TestLogMeanBound(t *testing.T) {
+	// The quantile of the pivot by 200,000 draws, of logarithms with m = 1
+	// and s² = 1, and with m = 0 and s² = 0.01.
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, c := range []struct {
+		m, s float64
+		n    int
+	}{{1, 1, 5}, {0, 0.1, 10}, {0, 0.1, 2}} {
+		units := make([]float64, c.n)
+		for i := range units {
+			// Evenly spread logarithms, scaled to m and s.
+			x := float64(i) - float64(c.n-1)/2
+			units[i] = math.Exp(c.m + c.s*x/math.Sqrt(float64(c.n*(c.n+1))/12))
+		}
+		draws := make([]float64, 200_000)
+		for i := range draws {
+			chi := 0.0
+			for range c.n - 1 {
+				z := r.NormFloat64()
+				chi += z * z
+			}
+			u := float64(c.n-1) / chi
+			draws[i] = c.m + c.s*math.Sqrt(u/float64(c.n))*r.NormFloat64() + c.s*c.s*u/2
+		}
+		slices.Sort(draws)
+		want := draws[len(draws)*95/100]
+		if got := math.Log(LogMeanBound(units, 0.05)); math.Abs(got-want) > 0.05*math.Max(0.1, math.Abs(want)) {
+			t.Errorf("m %v, s %v, n %d: ln of the bound is %.4f, want %.4f", c.m, c.s, c.n, got, want)
+		}
+	}
+	// Units that are all alike have a bound of their own value.
+	if got := LogMeanBound([]float64{3, 3, 3}, 0.05); math.Abs(got-3) > 1e-9 {
+		t.Errorf("of three alike it is %v", got)
+	}
+	for _, units := range [][]float64{nil, {1}, {1, 0}, {1, -1}, {1, math.NaN()}} {
+		if got := LogMeanBound(units, 0.05); !math.IsInf(got, -1) {
+			t.Errorf("LogMeanBound(%v) = %v, want none", units, got)
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package stat
+
+import "math"
+
+// NormalQuantile is z_p, the p-quantile of the standard normal distribution;
+// ±Inf at 0 and 1, NaN outside. z_p = −√2·erfc⁻¹(2p) (DLMF 7.17).
+func NormalQuantile(p float64) float64 { return -math.Sqrt2 * math.Erfcinv(2*p) }
+
+// StudentCDF is P(T ≤ t) for Student's t with df > 0 degrees of freedom:
+// 1 − ½·I_{df/(df+t²)}(df/2, ½) for t ≥ 0 (Abramowitz and Stegun 26.7.1).
+func StudentCDF(t, df float64) float64 {
+	switch {
+	case math.IsNaN(t) || !(df > 0):
+		return math.NaN()
+	case math.IsInf(t, 0):
+		if t > 0 {
+			return 1
+		}
+		return 0
+	}
+	tail := studentTail(math.Abs(t), df)
+	if t < 0 {
+		return tail
+	}
+	return 1 - tail
+}
+
+// studentTail is P(T > t) for t ≥ 0.
+func studentTail(t, df float64) float64 {
+	// Both parts from t² apart, so that neither is rounded away.
+	s := t * t
+	x, y := df/(df+s), s/(df+s)
+	if math.IsInf(s, 1) {
+		x, y = 0, 1
+	}
+	lower, _ := beta(x, y, df/2, 0.5)
+	return lower / 2
+}
+
+// StudentQuantile is t_{df,p}, the p-quantile of Student's t with df > 0
+// degrees of freedom; ±Inf at 0 and 1, NaN outside. It inverts StudentCDF by
+// bisection.
+func StudentQuantile(p, df float64) float64 {
+	switch {
+	case math.IsNaN(p) || p < 0 || p > 1 || !(df > 0):
+		return math.NaN()
+	case p == 0:
+		return math.Inf(-1)
+	case p == 1:
+		return math.Inf(1)
+	case p == 0.5:
+		return 0
+	case p < 0.5:
+		return -studentUpper(p, df)
+	}
+	return studentUpper(1-p, df)
+}
+
+// studentUpper is the t with P(T > t) = tail, tail in (0, ½).
+func studentUpper(tail, df float64) float64 {
+	hi := 1.0
+	for studentTail(hi, df) > tail {
+		if hi *= 2; math.IsInf(hi, 1) {
+			return hi
+		}
+	}
+	return bisect(0, hi, func(t float64) bool { return studentTail(t, df) <= tail })
+}
+
+// MeanInterval returns the mean of independent units (means of rounds or
+// blocks) and its bounds at alpha a side: m ± t_{B−1,1−alpha}·s/√B (Student,
+// Biometrika 6, 1908). With fewer than two units the bounds are infinite; ok
+// is false without any, or when one is not finite.
+func MeanInterval(units []float64, alpha float64) (mean, low, high float64, ok bool) {
+	if len(units) == 0 {
+		return 0, math.Inf(-1), math.Inf(1), false
+	}
+	mean, variance := Moments(units)
+	if math.IsNaN(mean) || math.IsInf(mean, 0) || math.IsNaN(variance) && len(units) > 1 {
+		return 0, math.Inf(-1), math.Inf(1), false
+	}
+	if len(units) < 2 {
+		return mean, math.Inf(-1), math.Inf(1), true
+	}
+	b := float64(len(units))
+	half := StudentQuantile(1-alpha, b-1) * math.Sqrt(variance/b)
+	return mean, mean - half, mean + half, true
+}
+
+// LogMeanBound is an upper bound of the mean of what the units were drawn from
+// if their logarithms are about normal, at confidence 1−alpha: the generalised
+// pivotal quantity of Krishnamoorthy and Mathew (Journal of Statistical Planning
+// and Inference 115, 2003). With m and s² of B logarithms and χ² of B−1 degrees
+// of freedom it is the 1−alpha quantile of
+//
+//	m + s·√((B−1)/χ²)·Z/√B + s²·(B−1)/(2χ²)
+//
+// to the power of e. A t interval is too short above where units are skewed to
+// the right; this one is the longer of the two there, and hardly differs where
+// they vary little. −Inf, no bound, for fewer than two units or one that is not
+// positive.
+func LogMeanBound(units []float64, alpha float64) float64 {
+	logs := make([]float64, len(units))
+	for i, x := range units {
+		if !(x > 0) {
+			return math.Inf(-1)
+		}
+		logs[i] = math.Log(x)
+	}
+	if len(units) < 2 || !(alpha > 0 && alpha < 1) {
+		return math.Inf(-1)
+	}
+	m, v := Moments(logs)
+	if !(v > 0) || math.IsInf(v, 0) {
+		return math.Exp(m)
+	}
+	root := math.Sqrt(float64(len(units)) / v)
+	steps := 120
+	if len(units) < 5 {
+		steps = 2000 // the pivot is steep near x = 0
+	}
+	atMost := func(g float64) float64 {
+		return overChi(float64(len(units)-1), steps, func(x float64) float64 {
+			return 0.5 * math.Erfc(-(g-v/(2*x*x))*root*x/math.Sqrt2)
+		})
+	}
+	low, high := 0.0, math.Sqrt(v)
+	for atMost(high) < 1-alpha {
+		if low, high = high, 2*high; high > 700 {
+			return math.Inf(1)
+		}
+	}
+	for range 26 {
+		if mid := (low + high) / 2; atMost(mid) < 1-alpha {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return math.Exp(m + high)
+}
+
+// MeanNeeded is the number of units at which the interval of MeanInterval
+// would leave the limit outside, if mean and spread stayed as they are; ok is
+// false when no number up to a million does.
+func MeanNeeded(units []float64, limit, alpha float64) (n int, ok bool) {
+	if len(units) < 2 {
+		return 0, false
+	}
+	mean, variance := Moments(units)
+	distance := math.Abs(mean - limit)
+	if !(distance > 0) || math.IsInf(distance, 0) || math.IsNaN(variance) {
+		return 0, false
+	}
+	half := func(n int) float64 {
+		return StudentQuantile(1-alpha, float64(n-1)) * math.Sqrt(variance/float64(n))
+	}
+	lo, hi := 1, 2
+	for half(hi) >= distance {
+		lo = hi
+		if hi *= 2; hi > 1_000_000 {
+			return 0, false
+		}
+	}
+	for hi-lo > 1 {
+		if mid := (lo + hi) / 2; half(mid) < distance {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	return hi, true
+}
+
+// Moments returns the mean of xs and their sample variance (divisor n−1), in
+// two passes; both NaN where xs has too few values.
+func Moments(xs []float64) (mean, variance float64) {
+	n := float64(len(xs))
+	if n == 0 {
+		return math.NaN(), math.NaN()
+	}
+	for _, x := range xs {
+		mean += x / n
+	}
+	if n < 2 {
+		return mean, math.NaN()
+	}
+	for _, x := range xs {
+		variance += (x - mean) * (x - mean)
+	}
+	return mean, variance / (n - 1)
+}

@@ -1,0 +1,80 @@
+package stat
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+func TestToleranceFactor(t *testing.T) {
+	// One-sided normal tolerance factors as printed in the standard tables
+	// (Natrella, Experimental Statistics, NBS Handbook 91, table A-7), three
+	// decimals.
+	tests := []struct {
+		n                   int
+		content, confidence float64
+		want                float64
+	}{
+		{5, 0.95, 0.95, 4.203},
+		{10, 0.95, 0.95, 2.911},
+		{20, 0.95, 0.95, 2.396},
+		{50, 0.95, 0.95, 2.065},
+		{10, 0.99, 0.95, 3.981},
+		{10, 0.90, 0.95, 2.355},
+		{10, 0.95, 0.99, 3.738},
+		{5, 0.99, 0.95, 5.741},
+	}
+	for _, tt := range tests {
+		if got := ToleranceFactor(tt.n, tt.content, tt.confidence); math.Abs(got-tt.want) > 0.0025 {
+			t.Errorf("ToleranceFactor(%d, %g, %g) = %.4f, want %.3f", tt.n, tt.content, tt.confidence, got, tt.want)
+		}
+	}
+	if got := ToleranceFactor(1, 0.95, 0.95); !math.IsNaN(got) {
+		t.Errorf("of one observation it is %g, want NaN", got)
+	}
+}
+
+func TestToleranceBound(t *testing.T) {
+	// Logarithms 0 and 2: mean 1, variance 2. With k = √2 the bound is
+	// exp(1 + √2·√2) = e³.
+	if got := ToleranceBound([]float64{1, math.E * math.E}, math.Sqrt2); math.Abs(got-math.Exp(3)) > 1e-9 {
+		t.Errorf("ToleranceBound = %g, want e³", got)
+	}
+	for _, bad := range [][]float64{nil, {1}, {1, 0, 1}, {1, -1, 1}, {1, math.Inf(1)}, {1, math.NaN()}} {
+		if got := ToleranceBound(bad, 2); !math.IsInf(got, 1) {
+			t.Errorf("ToleranceBound(%v) = %g, want +Inf", bad, got)
+		}
+	}
+}
+
+// A server whose every 20th request is over the limit passes by the bound
+// hardly ever, be its requests independent, in a slow drift within the round,
+// or shifted from round to round.
+func TestToleranceBoundHardlyPassesAtTheLimit(t *testing.T) {
+	const runs, rounds, each, sigma = 2000, 10, 20, 0.4
+	k := ToleranceFactor(rounds, 0.95, 0.95)
+	limit := math.Exp(sigma * NormalQuantile(0.95))
+	for _, tt := range []struct {
+		name       string
+		rho, shift float64 // correlation of neighbours; share of the variance that is the round's
+	}{{"independent", 0, 0}, {"AR(1) 0.9", 0.9, 0}, {"shifted rounds", 0, 0.8}, {"both", 0.9, 0.5}} {
+		r := rand.New(rand.NewPCG(7, 11))
+		passed := 0
+		for range runs {
+			extremes := make([]float64, rounds)
+			for i := range extremes {
+				shift, x := math.Sqrt(tt.shift)*r.NormFloat64(), r.NormFloat64()
+				for range each {
+					x = tt.rho*x + math.Sqrt(1-tt.rho*tt.rho)*r.NormFloat64()
+					extremes[i] = max(extremes[i], math.Exp(sigma*(shift+math.Sqrt(1-tt.shift)*x)))
+				}
+			}
+			if ToleranceBound(extremes, k) < limit {
+				passed++
+			}
+		}
+		if share := float64(passed) / runs; share > 0.01 {
+			t.Errorf("%s: passes %.1f %% of the time at the limit, want at most 1 %%", tt.name, 100*share)
+		}
+	}
+}

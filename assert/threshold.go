@@ -1,0 +1,550 @@
+package assert
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// subject is what the thresholds of one case are judged on.
+type subject struct {
+	evidence
+	workload *plan.Workload
+	one      *metric.Level // concurrency 1 of the same workload and server; nil
+	policy   plan.Policy
+	alpha    float64 // a side: 1 − confidence
+}
+
+// judge judges one threshold. The result has everything but the names.
+func (s *subject) judge(t *plan.Threshold) Verdict {
+	v := Verdict{Kind: KindSLA, Threshold: t, Decide: s.policy.Decide, Confidence: 1 - s.alpha, File: t.Range.Filename, Line: t.Range.Start.Line}
+	switch {
+	case s.n == 0:
+		v.Outcome, v.Value = Error, metric.None("no request was due")
+		v.Message = label(t) + " has no value: no request was due"
+		return v
+	case t.Op != "" && (math.IsNaN(t.Limit) || math.IsInf(t.Limit, 0)) || t.Op == "" && t.Stat.Kind != metric.Every:
+		v.Outcome, v.Value = Error, metric.None("the limit is no number")
+		v.Message = label(t) + ": the limit is no number"
+		return v
+	}
+	switch {
+	case t.Metric.Name == "success" || t.Metric.Name == "goodput" && t.Stat.Kind == metric.Share:
+		s.share(&v, t)
+	case t.Metric.Scope == metric.PerLevel:
+		s.wide(&v, t)
+	case t.Stat.Kind == metric.Percentile:
+		s.percentile(&v, t)
+	case t.Stat.Kind == metric.Mean:
+		s.mean(&v, t)
+	case t.Stat.Kind == metric.Min || t.Stat.Kind == metric.Max || t.Stat.Kind == metric.Every:
+		s.exact(&v, t)
+	default:
+		v.Outcome, v.Value = Error, metric.None("the statistic is not known")
+		v.Message = fmt.Sprintf("%s: the statistic %q cannot be judged", t.Metric.Name, t.Stat)
+	}
+	return v
+}
+
+// allowed is the share of requests that may miss the bound of a percentile.
+func allowed(t *plan.Threshold) float64 {
+	if upward(t.Op) {
+		return t.Stat.P / 100
+	}
+	// 1 − 95/100 would be 0.050000000000000044.
+	return (100 - t.Stat.P) / 100
+}
+
+// percentile judges "p95 < 8s" as "at most 5% of the requests take 8 s or
+// longer": an exact binomial test on each side, with the effective number of
+// requests. Of gaps the share is that of all gaps, and the effective number at
+// most that of the requests.
+func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
+	o := s.observe(t.Metric)
+	d := o.all(t.Op)
+	groups, over, total := o.over(t.Op, t.Limit)
+	e := allowed(t)
+	if total == 0 {
+		noValue(v, t, t.Metric.NoValue)
+		return
+	}
+	v.N, v.Over = total, float64(over)
+	p, _ := d.Percentile(t.Stat.P)
+	v.Value = metric.Some(p)
+	v.Effective = s.effective(groups, [][][]float64{o.values}, s.alpha)
+	low, high := percentileBounds(d, v.Effective, e, t.Op, s.alpha)
+	v.Low, v.High = metric.Some(max(low, 0)), metric.Some(max(high, 0))
+
+	share := float64(over) / float64(total)
+	decision := stat.Share(share*v.Effective, v.Effective, e, s.alpha)
+	if decision == stat.Open && s.margin(v, t, o, groups, share, e) {
+		decision = stat.Below
+	}
+	what := "requests"
+	if t.Metric.Scope == metric.PerGap {
+		what = "gaps"
+	}
+	v.Message = fmt.Sprintf("%s: %d of %d %s %s (%s, allowed %s), %s", compared(t, v.Value), over, total, what,
+		beyond(t), metric.Format(metric.Ratio, share), metric.Format(metric.Ratio, e), s.bounds(v, t.Metric.Unit))
+	s.notes(v, o)
+	if s.policy.Decide == plan.Estimate {
+		// The nearest-rank percentile meets the bound exactly when no more
+		// observations miss it than rank beyond it.
+		rank := nearestRank(t.Stat.P, total)
+		most := total - rank
+		if upward(t.Op) {
+			most = rank - 1
+		}
+		estimated(v, over <= most)
+		return
+	}
+	s.decide(v, decision, share, e)
+}
+
+// decide gives the outcome of an exact test of a share against e, and what
+// would settle one that is open.
+func (s *subject) decide(v *Verdict, decision stat.Decision, share, e float64) {
+	switch decision {
+	case stat.Below:
+		v.Outcome = Pass
+	case stat.Above:
+		v.Outcome = Fail
+	default:
+		v.Outcome = Inconclusive
+		needed := math.Inf(1)
+		if n, ok := stat.Needed(share, e, s.alpha); ok {
+			needed = float64(n) / s.worth(v.Effective, s.alpha)
+		}
+		v.Needs, v.More = s.more(needed)
+	}
+}
+
+// margin is the other way to certify a percentile, where the effective number
+// is small because rounds differ, and yet every round stays far from the
+// limit: a tolerance bound on the worst observation of each round. It is no
+// way round the count: as many requests must be within the bound as the exact
+// test wants of independent ones, and no round may have one without a value.
+//
+// The bound takes the rounds' logarithms for normal. Where they are skewed, and
+// nearly all the variance lies between rounds, it would err three times as
+// often as it may (simulated with exponential ones), so that it has a reserve:
+// half the share that is allowed, at a fifth of the error.
+func (s *subject) margin(v *Verdict, t *plan.Threshold, o observations, groups []stat.Group, share, e float64) bool {
+	if s.policy.Decide == plan.Estimate || !s.rounds || len(s.blocks) < leastRounds {
+		return false
+	}
+	counted := stat.Effective(float64(min(s.n, v.N)), groups, nil, s.alpha)
+	if stat.Share(share*counted, counted, e, s.alpha) != stat.Below {
+		return false
+	}
+	worst := make([]float64, len(o.values))
+	for i, block := range o.values {
+		switch {
+		case o.missing[i] > 0 || len(block) == 0:
+			return false
+		case upward(t.Op):
+			worst[i] = 1 / slices.Min(block)
+		default:
+			worst[i] = slices.Max(block)
+		}
+	}
+	content := 1 - e/2
+	bound := stat.ToleranceBound(worst, stat.ToleranceFactor(len(worst), content, 1-s.alpha/5))
+	if upward(t.Op) {
+		bound = 1 / bound
+	}
+	if !meets(bound, t.Op, t.Limit) {
+		return false
+	}
+	side := "below"
+	if upward(t.Op) {
+		v.Low = metric.Some(max(v.Low.V, bound))
+		side = "above"
+	} else {
+		v.High = metric.Some(min(v.High.V, bound))
+	}
+	v.Notes = append(v.Notes, fmt.Sprintf("certified by its margin: %s of rounds keep every request %s %s, by the worst of each of %s",
+		metric.Format(metric.Ratio, content), side, metric.Format(t.Metric.Unit, bound), count(len(worst), "rounds")))
+	return true
+}
+
+// nearestRank is the rank that metric.Distribution.Percentile takes.
+func nearestRank(p float64, n int) int {
+	return min(max(int(math.Ceil(p/100*float64(n)-1e-9)), 1), n)
+}
+
+// percentileBounds bounds the percentile of which the share e may miss the
+// operator's side.
+func percentileBounds(d metric.Distribution, effective, e float64, op plan.Op, alpha float64) (low, high float64) {
+	values := d.Values
+	if !upward(op) {
+		return stat.PercentileBounds(values, d.Worst, effective, 1-e, alpha)
+	}
+	// Bounded from below, the worst are the smallest: mirror.
+	mirrored := make([]float64, len(values))
+	for i, x := range values {
+		mirrored[len(values)-1-i] = -x
+	}
+	low, high = stat.PercentileBounds(mirrored, d.Worst, effective, 1-e, alpha)
+	return -high, -low
+}
+
+// mean judges the mean of the completed requests by a t interval over the
+// means of rounds or blocks, which are independent as single requests are not.
+func (s *subject) mean(v *Verdict, t *plan.Threshold) {
+	o := s.observe(t.Metric)
+	d := o.all(t.Op)
+	m, ok := d.Mean()
+	if !ok {
+		noValue(v, t, t.Metric.NoValue)
+		return
+	}
+	if lumps := s.lumps(t.Metric); lumps != "" {
+		v.Outcome, v.N = Error, len(d.Values)
+		v.Value, v.Message = metric.None(lumps), label(t)+" cannot be told: "+lumps
+		return
+	}
+	v.N = len(d.Values)
+	v.Value = metric.Some(m)
+	s.interval(v, t, o.means())
+	s.notes(v, o)
+	if o.failed > 0 {
+		v.Notes = append(v.Notes, fmt.Sprintf("the mean leaves %s out", count(o.failed, "failed requests")))
+	}
+}
+
+// interval decides a mean of independent units.
+func (s *subject) interval(v *Verdict, t *plan.Threshold, units []float64) {
+	_, low, high, ok := stat.MeanInterval(units, s.alpha)
+	if ok {
+		high = max(high, stat.LogMeanBound(units, s.alpha))
+		v.Low, v.High = metric.Some(max(low, 0)), metric.Some(high)
+	}
+	noun := "blocks"
+	if s.rounds {
+		noun = "rounds"
+	}
+	v.Message = fmt.Sprintf("%s: %s over %s", compared(t, v.Value), s.bounds(v, t.Metric.Unit), count(len(units), noun))
+	if s.policy.Decide == plan.Estimate {
+		estimated(v, meets(v.Value.V, t.Op, t.Limit))
+		return
+	}
+	v.Outcome = Inconclusive
+	switch {
+	case !ok || len(units) < 2:
+		v.Needs = "needs at least two rounds, or two blocks of as many requests as are in flight"
+		return
+	case meets(low, t.Op, t.Limit) && meets(high, t.Op, t.Limit):
+		v.Outcome = Pass
+		return
+	case !meets(low, t.Op, t.Limit) && !meets(high, t.Op, t.Limit):
+		v.Outcome = Fail
+		return
+	}
+	needed := math.Inf(1)
+	if n, ok := stat.MeanNeeded(units, t.Limit, s.alpha); ok {
+		needed = float64(s.n) * float64(n) / float64(len(units))
+	}
+	v.Needs, v.More = s.more(needed)
+}
+
+// exact judges what is exact on the requests that were sent.
+func (s *subject) exact(v *Verdict, t *plan.Threshold) {
+	o := s.observe(t.Metric)
+	d := o.all(t.Op)
+	_, over, total := o.over(t.Op, t.Limit)
+	x, ok := d.Stat(t.Stat)
+	if !ok || total == 0 {
+		noValue(v, t, t.Metric.NoValue)
+		return
+	}
+	v.N, v.Over, v.Value = total, float64(over), metric.Some(x)
+	what := "requests"
+	if t.Metric.Scope == metric.PerGap {
+		what = "gaps"
+	}
+	pass := meets(x, t.Op, t.Limit)
+	if t.Stat.Kind == metric.Every {
+		pass = over == 0
+	}
+	v.Message = compared(t, v.Value)
+	if t.Stat.Kind == metric.Every || (t.Stat.Kind == metric.Min) == upward(t.Op) {
+		// Of the best request it says nothing how many miss the bound.
+		v.Message += fmt.Sprintf(": %d of %d %s %s", over, total, what, beyond(t))
+	}
+	v.Notes = append(v.Notes, thisRun)
+	s.notes(v, o)
+	decided(v, pass)
+}
+
+const thisRun = "this run: exact for the requests that were sent, says nothing of others"
+
+// share judges success and the goodput share: an exact binomial test on the
+// bad requests with the effective number. A request is good by its latency, so
+// that the variance of the bounded metrics enters, also where none was bad.
+// One fails for reasons of its own: latency enters only where some timed out,
+// and where none failed nothing tells how failures would cluster.
+func (s *subject) share(v *Verdict, t *plan.Threshold) {
+	good := (*metric.Sample).Completed
+	noun, point := "failed", s.level.Success()
+	var quantities []metric.Def
+	if t.Metric.Name == "goodput" {
+		if good = goodOf(s.workload); good == nil {
+			noValue(v, t, t.Metric.NoValue)
+			return
+		}
+		noun, point = "were not good", s.level.GoodputShare(good)
+		for _, b := range s.workload.Good {
+			quantities = append(quantities, b.Metric)
+		}
+	} else if s.timedOut() {
+		quantities = append(quantities, lookup("e2e"))
+	}
+	groups := make([]stat.Group, len(s.blocks))
+	bad := 0
+	for i, b := range s.blocks {
+		k := b.lost
+		for _, x := range b.samples {
+			if !good(x) {
+				k++
+			}
+		}
+		groups[i] = stat.Group{K: float64(k), N: float64(len(b.samples) + b.lost)}
+		bad += k
+	}
+	v.N, v.Over, v.Value = s.n, float64(bad), point
+	if !v.Value.OK {
+		noValue(v, t, v.Value.Why)
+		return
+	}
+	share := float64(bad) / float64(s.n)
+	if t.Stat.Kind == metric.Every {
+		v.Message = fmt.Sprintf("%s %s: %d of %d requests %s", label(t), metric.Format(metric.Ratio, v.Value.V), bad, s.n, noun)
+		v.Notes = append(v.Notes, thisRun)
+		decided(v, bad == 0)
+		return
+	}
+	if !upward(t.Op) {
+		v.Outcome = Error
+		v.Message = fmt.Sprintf("%s can only be bounded from below", label(t))
+		return
+	}
+	var blocks [][][]float64
+	for _, def := range quantities {
+		blocks = append(blocks, s.observe(def).values)
+	}
+	v.Effective = s.effective(groups, blocks, s.alpha)
+	low, high, ok := stat.ClopperPearson(share*v.Effective, v.Effective, s.alpha)
+	if ok {
+		v.Low, v.High = metric.Some(1-high), metric.Some(1-low)
+	}
+	e := 1 - t.Limit
+	v.Message = fmt.Sprintf("%s: %d of %d requests %s (%s, allowed %s), %s", compared(t, v.Value), bad, s.n, noun,
+		metric.Format(metric.Ratio, share), metric.Format(metric.Ratio, e), s.bounds(v, metric.Ratio))
+	s.notes(v, observations{})
+	if s.policy.Decide == plan.Estimate {
+		estimated(v, meets(v.Value.V, t.Op, t.Limit))
+		return
+	}
+	s.decide(v, stat.Share(share*v.Effective, v.Effective, e, s.alpha), share, e)
+	if v.Outcome == Inconclusive && e <= 0 {
+		v.Needs, v.More = `no number of requests proves that none ever fails: write "every" for the requests of this run`, -1
+	}
+}
+
+// timedOut says whether a request of the level did.
+func (s *subject) timedOut() bool {
+	for _, b := range s.blocks {
+		for _, x := range b.samples {
+			if x.Failure != nil && x.Failure.Kind == metric.FailTimeout {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// wide judges a level-wide metric by a t interval over rounds or blocks.
+func (s *subject) wide(v *Verdict, t *plan.Threshold) {
+	good := goodOf(s.workload)
+	v.N, v.Value = s.n, s.level.Value(t.Metric.Name, good, s.one)
+	if !v.Value.OK || math.IsNaN(v.Value.V) {
+		noValue(v, t, v.Value.Why)
+		return
+	}
+	if t.Metric.Name == "scaling_efficiency" {
+		s.scaling(v, t)
+		return
+	}
+	var units []float64
+	add := func(x metric.Value) {
+		if x.OK {
+			units = append(units, x.V)
+		}
+	}
+	switch t.Metric.Name {
+	case "prefill_speed":
+		for _, b := range s.blocks {
+			add(s.level.PrefillSpeed(b.samples))
+		}
+		v.Notes = append(v.Notes, "from ttft at concurrency 1: the server tells no prefill time")
+	case "cache_hit_rate":
+		for _, b := range s.blocks {
+			add(metric.CacheHitRate(b.samples))
+		}
+	case "synchrony":
+		for _, r := range s.level.Rounds {
+			add(r.Synchrony(s.level.N))
+		}
+	default:
+		for _, st := range s.stretches() {
+			x := metric.RateOver(t.Metric.Name, []metric.Stretch{st}, good)
+			if !x.OK && st.Seconds() > 0 {
+				x = metric.Some(0) // a stretch in which nothing came
+			}
+			add(x)
+		}
+	}
+	s.interval(v, t, units)
+}
+
+// scaling judges throughput(N) / (N·throughput(1)): both throughputs have a t
+// interval at half the error, and the worst of one over the best of the other
+// bounds the ratio (Bonferroni).
+func (s *subject) scaling(v *Verdict, t *plan.Threshold) {
+	bounds := func(e evidence) (low, high float64, ok bool) {
+		var units []float64
+		for _, st := range e.stretches() {
+			units = append(units, metric.RateOver("throughput", []metric.Stretch{st}, nil).V)
+		}
+		_, low, high, ok = stat.MeanInterval(units, s.alpha/2)
+		return max(low, 0), high, ok && len(units) >= 2
+	}
+	lowN, highN, okN := bounds(s.evidence)
+	low1, high1, ok1 := bounds(gather(s.one))
+	ok := okN && ok1 && high1 > 0
+	n := float64(s.level.N)
+	if s.one == s.level {
+		lowN, highN, low1, high1, ok = 1, 1, 1, 1, true
+	}
+	low, high := 0.0, math.Inf(1)
+	if ok {
+		low = lowN / (n * high1)
+		if low1 > 0 {
+			high = highN / (n * low1)
+		}
+	}
+	v.Low, v.High = metric.Some(low), metric.Some(high)
+	v.Message = fmt.Sprintf("%s: %s", compared(t, v.Value), s.bounds(v, t.Metric.Unit))
+	switch {
+	case s.policy.Decide == plan.Estimate:
+		estimated(v, meets(v.Value.V, t.Op, t.Limit))
+	case ok && meets(low, t.Op, t.Limit) && meets(high, t.Op, t.Limit):
+		v.Outcome = Pass
+	case ok && !meets(low, t.Op, t.Limit) && !meets(high, t.Op, t.Limit):
+		v.Outcome = Fail
+	default:
+		v.Outcome = Inconclusive
+		v.Needs = "needs more rounds at both levels"
+	}
+}
+
+// notes says how much the requests were worth.
+func (s *subject) notes(v *Verdict, o observations) {
+	switch {
+	case !s.sound && v.Effective > 0:
+		v.Notes = append(v.Notes, fmt.Sprintf("%s and %s are too few to see how requests depend on each other: each wave of %d counts as one request (%s)",
+			count(len(s.level.Rounds), "rounds"), count(s.n, "requests"), s.level.N, count(s.waves, "waves")))
+	case v.Effective > 0 && v.Effective < 0.995*float64(s.n):
+		v.Notes = append(v.Notes, fmt.Sprintf("%s are worth %s independent ones, by the spread of %s",
+			count(s.n, "requests"), metric.Format(metric.Count, math.Floor(v.Effective)), s.evidence))
+	}
+	missing := -o.failed
+	for _, m := range o.missing {
+		missing += m
+	}
+	if missing > 0 && v.Threshold.Stat.Kind != metric.Mean {
+		v.Notes = append(v.Notes, fmt.Sprintf("%s completed without a value and count as over the limit", count(missing, "requests")))
+	} else if missing > 0 {
+		v.Notes = append(v.Notes, fmt.Sprintf("the mean leaves out %s that completed without a value", count(missing, "requests")))
+	}
+}
+
+func noValue(v *Verdict, t *plan.Threshold, why string) {
+	if why == "" {
+		why = "nothing was measured"
+	}
+	v.Outcome, v.Value = Error, metric.None(why)
+	v.Message = fmt.Sprintf("%s has no value: %s", label(t), why)
+}
+
+func decided(v *Verdict, pass bool) {
+	v.Outcome = Fail
+	if pass {
+		v.Outcome = Pass
+	}
+}
+
+// estimated decides by the point estimate.
+func estimated(v *Verdict, pass bool) {
+	decided(v, pass)
+	v.Notes = append(v.Notes, `point estimate (decide = "estimate"): not certified at any confidence`)
+}
+
+// label is the metric and its statistic: "ttft p95".
+func label(t *plan.Threshold) string {
+	if s := t.Stat.String(); s != "" {
+		return t.Metric.Name + " " + s
+	}
+	return t.Metric.Name
+}
+
+// compared is a value beside its limit: "ttft p95 9.12 s > 8 s".
+func compared(t *plan.Threshold, v metric.Value) string {
+	relation := "="
+	switch {
+	case v.V > t.Limit:
+		relation = ">"
+	case v.V < t.Limit:
+		relation = "<"
+	}
+	value, limit := metric.FormatPair(unitOf(t), v.V, t.Limit)
+	return fmt.Sprintf("%s %s %s %s", label(t), value, relation, limit)
+}
+
+// unitOf is the unit of the threshold's limit: a share of goodput is a ratio.
+func unitOf(t *plan.Threshold) metric.Unit {
+	if t.Stat.Kind == metric.Share || t.Stat.Kind == metric.Rate {
+		return metric.Ratio
+	}
+	return t.Metric.Unit
+}
+
+// beyond words a miss of the bound; what equals an exclusive limit misses it.
+func beyond(t *plan.Threshold) string {
+	if upward(t.Op) {
+		return "below"
+	}
+	return "over"
+}
+
+// bounds words the interval.
+func (s *subject) bounds(v *Verdict, unit metric.Unit) string {
+	confidence := metric.Format(metric.Ratio, 1-s.alpha)
+	if !v.Low.OK || !v.High.OK {
+		return "no " + confidence + " bounds"
+	}
+	return fmt.Sprintf("%s bounds %s to %s", confidence, metric.Format(unit, v.Low.V), metric.Format(unit, v.High.V))
+}
+
+func lookup(name string) metric.Def {
+	def, ok := metric.Lookup(name)
+	if !ok {
+		panic("assert: no metric " + name)
+	}
+	return def
+}

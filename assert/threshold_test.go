@@ -1,0 +1,423 @@
+package assert
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// one judges a single threshold.
+func one(t *testing.T, l *metric.Level, name, text string, change func(*plan.Workload)) Verdict {
+	t.Helper()
+	th := threshold(name, text)
+	p, run := gate(l, th)
+	if change != nil {
+		change(p.Workloads[0])
+	}
+	v := Judge(p, run, Options{})
+	full := "sla." + name
+	if s := th.Stat.String(); s != "" {
+		full += "." + s
+	}
+	if l.Name != "" {
+		full += " at " + l.Name
+	}
+	return verdictOf(t, v, full)
+}
+
+func TestPercentile(t *testing.T) {
+	alike := func(int, int) float64 { return 1 }
+	for _, c := range []struct {
+		name, text string
+		shape      shape
+		want       Outcome
+		effective  float64 // 0: not compared
+	}{
+		// Identical requests show no dependence: n = effective.
+		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 12, ttft: alike}, Pass, 60},
+		{"ttft", "p95 < 2s", shape{rounds: 1, perRound: 59, n: 1, ttft: alike}, Pass, 59},         // 0.95^59 = 0.0485
+		{"ttft", "p95 < 2s", shape{rounds: 1, perRound: 58, n: 1, ttft: alike}, Inconclusive, 58}, // 0.95^58 = 0.0510
+		{"ttft", "p99 < 2s", shape{rounds: 1, perRound: 299, n: 1, ttft: alike}, Pass, 299},
+		{"ttft", "p99 < 2s", shape{rounds: 1, perRound: 298, n: 1, ttft: alike}, Inconclusive, 298},
+		// Strict and inclusive at the limit itself: all at 2 s.
+		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 20, ttft: func(int, int) float64 { return 2 }}, Fail, 100},
+		{"ttft", "p95 <= 2s", shape{rounds: 5, perRound: 20, ttft: func(int, int) float64 { return 2 }}, Pass, 100},
+		// Every fifth slow, evenly over 5 rounds: 20% against 5% allowed.
+		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 60, ttft: func(_, i int) float64 { return map[bool]float64{true: 3, false: 1}[i%5 == 0] }}, Fail, 0},
+		{"ttft", "p50 < 2s", shape{rounds: 5, perRound: 60, ttft: func(_, i int) float64 { return map[bool]float64{true: 3, false: 1}[i%5 == 0] }}, Pass, 0},
+		// Failed requests are over every limit: 20% of them.
+		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 60, ttft: alike, failed: func(_, i int) bool { return i%5 == 0 }}, Fail, 300},
+		{"speed", "p5 > 10 tok/s", shape{rounds: 5, perRound: 60, ttft: alike, failed: func(_, i int) bool { return i%5 == 0 }}, Fail, 300},
+		// Speed is 10 tokens / 0.2 s = 50 tok/s for every request.
+		{"speed", "p5 > 10 tok/s", shape{rounds: 5, perRound: 20, ttft: alike}, Pass, 100},
+		// A completed request without the metric is over: no answer in any.
+		{"ttfa", "p95 < 2s", shape{rounds: 5, perRound: 20, change: func(x *metric.Sample) { x.FirstAnswer = 0 }}, Fail, 100},
+		// All bad in one round of five, 12% in all: v is large, p̂q̂/v small.
+		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 40, ttft: func(r, i int) float64 { return map[bool]float64{true: 5, false: 1}[r == 0 && i < 24] }}, Inconclusive, 0},
+		// Too few blocks: 100 at 25 in flight are 4 waves.
+		{"ttft", "p95 < 2s", shape{rounds: 1, perRound: 100, n: 25, ttft: alike}, Inconclusive, 4},
+		// … which can still fail: 0.05^4.
+		{"ttft", "p95 < 1us", shape{rounds: 1, perRound: 100, n: 25, ttft: alike}, Fail, 4},
+		// Gaps of 20 ms; no more effective gaps than requests.
+		{"itl", "p95 < 30ms", shape{rounds: 5, perRound: 12, ttft: alike}, Pass, 60},
+		{"itl", "p95 < 30ms", shape{rounds: 5, perRound: 11, ttft: alike}, Inconclusive, 55},
+		// One gap in ten over is 6 of 60: P(Bin(60, 0.05) ≥ 6) = 0.079; two are 12.
+		{"itl", "p95 < 30ms", shape{rounds: 5, perRound: 12, ttft: alike, change: func(x *metric.Sample) { x.Gaps[3] = 40_000 }}, Inconclusive, 60},
+		{"itl", "p95 < 30ms", shape{rounds: 5, perRound: 12, ttft: alike, change: func(x *metric.Sample) { x.Gaps[3], x.Gaps[4] = 40_000, 40_000 }}, Fail, 60},
+	} {
+		v := one(t, c.shape.level(), c.name, c.text, nil)
+		if v.Outcome != c.want {
+			t.Errorf("%s %s: %v, want %v: %s %s %v", c.name, c.text, v.Outcome, c.want, v.Message, v.Needs, v.Notes)
+		}
+		if c.effective != 0 && math.Abs(v.Effective-c.effective) > 1e-6 {
+			t.Errorf("%s %s: worth %v requests, want %v", c.name, c.text, v.Effective, c.effective)
+		}
+		if (v.Needs != "") != (v.Outcome == Inconclusive) {
+			t.Errorf("%s %s: %v, but needs %q", c.name, c.text, v.Outcome, v.Needs)
+		}
+	}
+}
+
+// The bounds say what the test says.
+func TestBoundsAgreeWithOutcome(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	seen := map[Outcome]int{}
+	for range 300 {
+		scale := 0.2 + 1.6*r.Float64()
+		l := shape{rounds: 1 + r.IntN(8), perRound: 1 + r.IntN(120), n: 1 + r.IntN(4), ttft: func(int, int) float64 { return scale * r.ExpFloat64() }}.level()
+		for _, text := range []string{"p50 < 2s", "p95 < 2s", "p95 <= 2s"} {
+			v := one(t, l, "ttft", text, nil)
+			if v.Outcome == Skipped {
+				continue // fewer requests than slots
+			}
+			seen[v.Outcome]++
+			want := Inconclusive
+			switch {
+			case v.High.V < 2:
+				want = Pass
+			case v.Low.V >= 2:
+				want = Fail
+			}
+			if v.Outcome != want {
+				t.Fatalf("%s: bounds [%v, %v] but %v", text, v.Low.V, v.High.V, v.Outcome)
+			}
+			if v.Value.V < v.Low.V || v.Value.V > v.High.V {
+				t.Fatalf("%s: %v outside [%v, %v]", text, v.Value.V, v.Low.V, v.High.V)
+			}
+		}
+	}
+	if seen[Pass] < 20 || seen[Fail] < 20 || seen[Inconclusive] < 20 {
+		t.Errorf("the cases do not cover every outcome: %v", seen)
+	}
+}
+
+func TestMean(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		ttft  func(round, i int) float64
+		want  Outcome
+		shape shape
+	}{
+		// Round means 1.0, 1.1, 1.2, 1.1, 1.0: mean 1.08, s² = 0.007,
+		// half = 2.132·√(0.007/5) = 0.080: [1.00, 1.16].
+		{"mean < 2s", func(r, _ int) float64 { return []float64{1, 1.1, 1.2, 1.1, 1}[r] }, Pass, shape{rounds: 5, perRound: 8}},
+		{"mean < 1s", func(r, _ int) float64 { return []float64{1, 1.1, 1.2, 1.1, 1}[r] }, Fail, shape{rounds: 5, perRound: 8}},
+		// 1.5 to 2.4: mean 1.95, s = 0.354, half = 0.338: around 2 s.
+		{"mean < 2s", func(r, _ int) float64 { return []float64{1.5, 2.4, 1.9, 2.2, 1.75}[r] }, Inconclusive, shape{rounds: 5, perRound: 8}},
+		// At the limit with no spread: strict and inclusive differ.
+		{"mean < 1s", func(int, int) float64 { return 1 }, Fail, shape{rounds: 5, perRound: 8}},
+		{"mean <= 1s", func(int, int) float64 { return 1 }, Pass, shape{rounds: 5, perRound: 8}},
+		// One block has no spread.
+		{"mean < 2s", nil, Inconclusive, shape{rounds: 1, perRound: 7}},
+		{"mean < 2s", nil, Pass, shape{rounds: 1, perRound: 8}},
+	} {
+		c.shape.ttft = c.ttft
+		if v := one(t, c.shape.level(), "ttft", c.text, nil); v.Outcome != c.want {
+			t.Errorf("%s: %v, want %v: %s", c.text, v.Outcome, c.want, v.Message)
+		}
+	}
+}
+
+func TestMeanNeedsSuccess(t *testing.T) {
+	oneFails := shape{rounds: 5, perRound: 40, failed: func(r, i int) bool { return r == 0 && i == 3 }}
+	// Nothing says how many may fail: every request must succeed.
+	p, run := gate(oneFails.level(), threshold("ttft", "mean < 2s"))
+	v := Judge(p, run, Options{})
+	if mean, implied := verdictOf(t, v, "sla.ttft.mean at 4"), verdictOf(t, v, "sla.success.every at 4"); mean.Outcome != Fail || implied.Outcome != Fail || v.Outcome != Fail {
+		t.Errorf("one failure of 200: %v", names(v))
+	}
+	// 98% certified: 1 of 200 is below 2%, P(Bin(200, 0.02) ≤ 1) = 0.089: open.
+	p, run = gate(oneFails.level(), threshold("ttft", "mean < 2s"), threshold("success", "rate >= 98%"))
+	v = Judge(p, run, Options{})
+	if mean := verdictOf(t, v, "sla.ttft.mean at 4"); mean.Outcome != Inconclusive || len(v.List) != 4 {
+		t.Errorf("1 of 200 against 98%%: %v", names(v))
+	}
+	// 1 of 400: P(Bin(400, 0.02) ≤ 1) = 0.0028.
+	oneFails.perRound = 80
+	p, run = gate(oneFails.level(), threshold("ttft", "mean < 2s"), threshold("success", "rate >= 98%"))
+	v = Judge(p, run, Options{})
+	mean := verdictOf(t, v, "sla.ttft.mean at 4")
+	if mean.Outcome != Pass || v.Outcome != Pass || mean.N != 399 {
+		t.Errorf("1 of 400 against 98%%: %v", names(v))
+	}
+	if !strings.Contains(strings.Join(mean.Notes, "\n"), "leaves 1 failed request out") {
+		t.Errorf("the mean does not say what it leaves out: %q", mean.Notes)
+	}
+	// Percentiles count failures themselves and imply nothing.
+	p, run = gate(shape{rounds: 5, perRound: 12}.level(), threshold("ttft", "p95 < 2s"))
+	if v = Judge(p, run, Options{}); len(v.List) != 3 {
+		t.Errorf("a percentile implies something: %v", names(v))
+	}
+	// Gaps of failed requests are few: they imply it as means do.
+	p, run = gate(oneFails.level(), threshold("itl", "p95 < 30ms"))
+	if v = Judge(p, run, Options{}); v.Outcome != Fail {
+		t.Errorf("gaps hide a failure: %v", names(v))
+	}
+}
+
+func TestShares(t *testing.T) {
+	fails := func(k int) func(int, int) bool { return func(_, i int) bool { return i < k } }
+	for _, c := range []struct {
+		name, text string
+		shape      shape
+		want       Outcome
+	}{
+		// ln 0.05 / ln 0.98 = 148.3: 149 without a failure.
+		{"success", "rate >= 98%", shape{rounds: 1, perRound: 149, n: 1}, Pass},
+		{"success", "rate >= 98%", shape{rounds: 1, perRound: 148, n: 1}, Inconclusive},
+		{"success", "rate >= 98%", shape{rounds: 5, perRound: 40, failed: fails(4)}, Fail},
+		{"success", "rate >= 100%", shape{rounds: 5, perRound: 40}, Inconclusive},
+		{"success", "rate >= 100%", shape{rounds: 5, perRound: 40, failed: fails(1)}, Fail},
+		{"success", "every", shape{rounds: 5, perRound: 4}, Pass},
+		{"success", "every", shape{rounds: 5, perRound: 40, failed: func(r, i int) bool { return r == 4 && i == 39 }}, Fail},
+		// good: ttft <= 2 s.
+		{"goodput", "share >= 95%", shape{rounds: 5, perRound: 12}, Pass},
+		{"goodput", "share >= 95%", shape{rounds: 5, perRound: 11}, Inconclusive},
+		{"goodput", "share >= 95%", shape{rounds: 5, perRound: 60, ttft: slow(12)}, Fail},
+		{"goodput", "share >= 95%", shape{rounds: 5, perRound: 60, failed: fails(12)}, Fail},
+	} {
+		v := one(t, c.shape.level(), c.name, c.text, func(w *plan.Workload) {
+			w.Good = []*plan.Threshold{{Metric: lookup("ttft"), Stat: metric.Stat{Kind: metric.Every}, Op: plan.LessEqual, Limit: 2}}
+		})
+		if v.Outcome != c.want {
+			t.Errorf("%s %s: %v, want %v: %s", c.name, c.text, v.Outcome, c.want, v.Message)
+		}
+	}
+	if v := one(t, shape{rounds: 5, perRound: 12}.level(), "goodput", "share >= 95%", nil); v.Outcome != Error {
+		t.Errorf("goodput without a good block: %v", v.Outcome)
+	}
+}
+
+// Where requests time out, success depends on latency, whose rounds differ.
+func TestTimeoutsDependOnLatency(t *testing.T) {
+	s := shape{rounds: 5, perRound: 200, ttft: func(r, i int) float64 { return 1 + float64(r) + 0.1*float64(i%7) }, failed: func(_, i int) bool { return i == 100 }}
+	if v := one(t, s.level(), "success", "rate >= 98%", nil); v.Outcome != Pass || v.Effective != 1000 {
+		t.Errorf("5 errors of 1000: %v, worth %v: %s", v.Outcome, v.Effective, v.Message)
+	}
+	l := s.level()
+	for _, x := range l.MeasuredSamples() {
+		if !x.Completed() {
+			x.Failure.Kind = metric.FailTimeout
+		}
+	}
+	if v := one(t, l, "success", "rate >= 98%", nil); v.Outcome != Inconclusive || v.Effective > 10 {
+		t.Errorf("5 time-outs of 1000: %v, worth %v: %s", v.Outcome, v.Effective, v.Message)
+	}
+}
+
+func TestThisRun(t *testing.T) {
+	oneOff := func(r, i int) float64 { return map[bool]float64{true: 3, false: 1}[r == 2 && i == 5] }
+	fails := func(r, i int) bool { return r == 2 && i == 5 }
+	for _, c := range []struct {
+		name, text string
+		shape      shape
+		want       Outcome
+	}{
+		{"ttft", "max < 2s", shape{rounds: 5, perRound: 8}, Pass},
+		{"ttft", "max < 2s", shape{rounds: 5, perRound: 8, ttft: oneOff}, Fail},
+		{"ttft", "max < 2s", shape{rounds: 5, perRound: 8, failed: fails}, Fail},
+		{"ttft", "every < 2s", shape{rounds: 5, perRound: 8}, Pass},
+		{"ttft", "every < 1s", shape{rounds: 5, perRound: 8}, Fail},
+		{"ttft", "every <= 1s", shape{rounds: 5, perRound: 8}, Pass},
+		{"ttft", "every < 2s", shape{rounds: 5, perRound: 8, failed: fails}, Fail},
+		{"ttft", "min < 2s", shape{rounds: 5, perRound: 8, ttft: oneOff}, Pass},
+		{"speed", "min > 10 tok/s", shape{rounds: 5, perRound: 8}, Pass},
+		{"speed", "min > 10 tok/s", shape{rounds: 5, perRound: 8, failed: fails}, Fail},
+	} {
+		v := one(t, c.shape.level(), c.name, c.text, nil)
+		if v.Outcome != c.want {
+			t.Errorf("%s %s: %v, want %v: %s", c.name, c.text, v.Outcome, c.want, v.Message)
+		}
+		if !strings.Contains(strings.Join(v.Notes, "\n"), "this run") {
+			t.Errorf("%s %s is not labelled: %q", c.name, c.text, v.Notes)
+		}
+	}
+}
+
+func TestLevelWide(t *testing.T) {
+	five := shape{rounds: 5, perRound: 40}
+	for _, c := range []struct {
+		name, text string
+		shape      shape
+		want       Outcome
+	}{
+		// 4 slots · 11 tokens / 1.2 s = 36.7 tok/s.
+		{"throughput", "> 10 tok/s", five, Pass},
+		{"throughput", "> 10 tok/s", shape{rounds: 1, perRound: 40}, Pass}, // in blocks
+		{"throughput", "> 1000000 tok/s", five, Fail},
+		{"throughput", "> 10 tok/s", shape{rounds: 1, perRound: 7}, Inconclusive}, // one block
+		{"request_rate", "> 1 req/s", five, Pass},
+		{"cache_hit_rate", "< 50%", five, Pass},
+		{"synchrony", "< 50%", shape{rounds: 5, perRound: 40, ttft: slow(0)}, Pass},
+		{"scaling_efficiency", "> 50%", five, Error}, // level 1 was not run
+		{"prefill_speed", "> 10 tok/s", five, Error}, // four in flight
+		{"prefill_speed", "> 10 tok/s", shape{n: 1, rounds: 5, perRound: 8}, Pass},
+		{"prefill_speed", "> 1000000 tok/s", shape{n: 1, rounds: 5, perRound: 8}, Fail},
+		{"goodput", "> 1 req/s", five, Error}, // no good block
+	} {
+		if v := one(t, c.shape.level(), c.name, c.text, nil); v.Outcome != c.want {
+			t.Errorf("%s %s: %v, want %v: %s %v", c.name, c.text, v.Outcome, c.want, v.Message, v.Needs)
+		}
+	}
+}
+
+func TestScalingEfficiency(t *testing.T) {
+	four := shape{rounds: 5, perRound: 40}.level()
+	single := shape{n: 1, rounds: 5, perRound: 10}.level()
+	single.Name = "1"
+	p, run := gate(four, threshold("scaling_efficiency", "> 50%"))
+	p.Workloads[0].Loads[0].Levels = append(p.Workloads[0].Loads[0].Levels, plan.Level{Name: "1", N: 1, Requests: 50, Rounds: 5})
+	run.Levels = append(run.Levels, single)
+	v := verdictOf(t, Judge(p, run, Options{}), "sla.scaling_efficiency at 4")
+	// Both run 11 tokens in 1.2 s a slot, so close to 1 (the ramp takes some).
+	if v.Outcome != Pass || v.Value.V < 0.9 || v.Value.V > 1.05 {
+		t.Errorf("%v: %s", v.Outcome, v.Message)
+	}
+}
+
+func TestEstimate(t *testing.T) {
+	estimate := func(w *plan.Workload) { w.Policy.Decide = plan.Estimate }
+	for _, c := range []struct {
+		name, text string
+		shape      shape
+		want       Outcome
+	}{
+		// 20 requests: rank ⌈0.95·20⌉ = 19: one may be over, two not.
+		{"ttft", "p95 < 2s", shape{n: 1, rounds: 1, perRound: 20, ttft: slow(1)}, Pass},
+		{"ttft", "p95 < 2s", shape{n: 1, rounds: 1, perRound: 20, ttft: slow(2)}, Fail},
+		{"ttft", "p95 < 2s", shape{n: 1, rounds: 1, perRound: 20, failed: func(_, i int) bool { return i < 2 }}, Fail},
+		// p5 of 20: rank 1: none may be below.
+		{"speed", "p5 > 10 tok/s", shape{n: 1, rounds: 1, perRound: 20}, Pass},
+		{"speed", "p5 > 10 tok/s", shape{n: 1, rounds: 1, perRound: 20, failed: func(_, i int) bool { return i == 4 }}, Fail},
+		{"ttft", "mean < 2s", shape{n: 1, rounds: 1, perRound: 3}, Pass},
+		{"ttft", "mean < 1s", shape{n: 1, rounds: 1, perRound: 3}, Fail},
+		{"success", "rate >= 98%", shape{n: 1, rounds: 1, perRound: 50, failed: func(_, i int) bool { return i == 4 }}, Pass},
+		{"success", "rate >= 98%", shape{n: 1, rounds: 1, perRound: 49, failed: func(_, i int) bool { return i == 4 }}, Fail},
+		{"throughput", "> 10 tok/s", shape{n: 1, rounds: 1, perRound: 3}, Fail}, // 11 / 1.2 = 9.2
+	} {
+		v := one(t, c.shape.level(), c.name, c.text, estimate)
+		if v.Outcome != c.want {
+			t.Errorf("%s %s: %v, want %v: %s", c.name, c.text, v.Outcome, c.want, v.Message)
+		}
+		if !strings.Contains(strings.Join(v.Notes, "\n"), "point estimate") {
+			t.Errorf("%s %s is not labelled as an estimate: %q", c.name, c.text, v.Notes)
+		}
+	}
+}
+
+// At fixed evidence more requests over the limit never help.
+func TestMoreOverNeverHelps(t *testing.T) {
+	for _, decide := range []plan.Decide{plan.Certified, plan.Estimate} {
+		last := Pass
+		for k := range 41 {
+			// The failures fall on every round alike, so that the rounds show
+			// no spread.
+			l := shape{rounds: 5, perRound: 40, failed: func(_, i int) bool { return i < k && k < 40 || k == 40 && i < 39 }}.level()
+			v := one(t, l, "ttft", "p95 < 2s", func(w *plan.Workload) { w.Policy.Decide = decide })
+			if v.Outcome < last {
+				t.Fatalf("%s: %d failures a round turn %v into %v", decide, k, last, v.Outcome)
+			}
+			last = v.Outcome
+		}
+		if last != Fail {
+			t.Errorf("%s: 39 of 40 failures are %v", decide, last)
+		}
+	}
+}
+
+func TestOrderDoesNotMatter(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	l := shape{rounds: 6, perRound: 50, ttft: slow(2), failed: func(_, i int) bool { return i == 30 }}.level()
+	all := []*plan.Threshold{threshold("ttft", "p95 < 2s"), threshold("ttft", "mean < 2s"), threshold("itl", "p95 < 30ms"),
+		threshold("success", "rate >= 98%"), threshold("throughput", "> 10 tok/s"), threshold("ttft", "every < 2s")}
+	p, run := gate(l, all...)
+	want := Judge(p, run, Options{})
+	for _, round := range l.Rounds {
+		r.Shuffle(len(round.Samples), func(i, j int) {
+			round.Samples[i], round.Samples[j] = round.Samples[j], round.Samples[i]
+		})
+	}
+	got := Judge(p, run, Options{})
+	for i := range want.List {
+		a, b := want.List[i], got.List[i]
+		if a.Outcome != b.Outcome || a.Message != b.Message || a.Effective != b.Effective {
+			t.Errorf("shuffled: %q became %q", a.Message, b.Message)
+		}
+	}
+}
+
+// Messages, word for word.
+func TestMessages(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		shape      shape
+		message    string
+		needs      string
+	}{
+		// 64 of 800 over, at 9.000, 9.011, 9.019, 9.038, 9.046, 9.065, 9.073 and
+		// 9.092 s, eight times each, ranks 737 to 800. p95 has rank 760, the 24th
+		// of them; 29 over still pass and 51 already fail: ranks 771 and 750.
+		{"ttft", "p95 < 2s", shape{rounds: 8, perRound: 100, ttft: func(_, i int) float64 {
+			if i*37%100 < 8 {
+				return 9 + float64(i)/1000
+			}
+			return 1
+		}}, "ttft p95 9.02 s > 2 s: 64 of 800 requests over (8%, allowed 5%), 95% bounds 9.01 s to 9.05 s", ""},
+		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 40}, "ttft p95 1 s < 2 s: 0 of 200 requests over (0%, allowed 5%), 95% bounds 1 s to 1 s", ""},
+		// 0 of 40: 59 are needed at the same rate.
+		{"ttft", "p95 < 2s", shape{rounds: 5, perRound: 8}, "ttft p95 1 s < 2 s: 0 of 40 requests over (0%, allowed 5%), 95% bounds 1 s to ∞", "needs about 19 more requests"},
+		{"ttft", "mean < 2s", shape{rounds: 5, perRound: 8}, "ttft mean 1 s < 2 s: 95% bounds 1 s to 1 s over 5 rounds", ""},
+		{"ttft", "every < 2s", shape{rounds: 5, perRound: 8, failed: func(r, i int) bool { return r == 0 && i == 0 }}, "ttft every ∞ > 2 s: 1 of 40 requests over", ""},
+		{"speed", "p5 > 10 tok/s", shape{rounds: 5, perRound: 40, failed: func(_, i int) bool { return i < 10 }},
+			"speed p5 0 tok/s < 10 tok/s: 50 of 200 requests below (25%, allowed 5%), 95% bounds 0 tok/s to 0 tok/s", ""},
+		{"success", "rate >= 98%", shape{rounds: 5, perRound: 40}, "success rate 100% > 98%: 0 of 200 requests failed (0%, allowed 2%), 95% bounds 98.5% to 100%", ""},
+		{"ttft", "min < 2s", shape{rounds: 5, perRound: 8, failed: func(r, i int) bool { return r == 0 && i == 0 }}, "ttft min 1 s < 2 s", ""},
+		{"success", "every", shape{rounds: 5, perRound: 40}, "success every 100%: 0 of 200 requests failed", ""},
+	} {
+		v := one(t, c.shape.level(), c.name, c.text, nil)
+		if v.Message != c.message || v.Needs != c.needs {
+			t.Errorf("%s %s:\n got %q needs %q\nwant %q needs %q", c.name, c.text, v.Message, v.Needs, c.message, c.needs)
+		}
+		if strings.ContainsAny(v.Message, "\n\r") {
+			t.Errorf("%q is more than one line", v.Message)
+		}
+	}
+}
+
+func TestNeedsSaysHowLong(t *testing.T) {
+	l := shape{rounds: 5, perRound: 8}.level()
+	for i, r := range l.Rounds { // 40 requests took 5 · 6 min
+		r.Start = time.Duration(i) * time.Hour
+		r.End = r.Start + 6*time.Minute
+	}
+	v := one(t, l, "ttft", "p95 < 2s", nil)
+	// 19 · 30 min / 40 = 14.25 min
+	if v.Needs != "needs about 19 more requests, 15 min" {
+		t.Errorf("needs %q", v.Needs)
+	}
+}

@@ -1,0 +1,106 @@
+package assert
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/ext/customdecode"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+)
+
+// What was not measured is null in result, and HCL finds null unequal to every
+// number: result.….p95 != 5 would pass. So a condition that touches such a value
+// could not be evaluated, whatever it comes to. Three things find it:
+//
+//   - a reference that leads to one, wherever in the condition it stands, also
+//     in a branch that is not taken;
+//   - the mark that every such null carries, which goes along with whatever is
+//     made of it, for what no reference shows: the body of a for, a splat;
+//   - try and can, which would swallow the error that null makes and the mark
+//     with it: marked themselves if what they try touches one.
+type mark string
+
+const notMeasured = mark("not measured")
+
+func hasMark(marks cty.ValueMarks) bool {
+	_, found := marks[notMeasured]
+	return found
+}
+
+// unmeasured is the first of the references that leads to a value that was not
+// measured; "" when none does.
+func unmeasured(references []hcl.Traversal, ctx *hcl.EvalContext) string {
+	for _, t := range references {
+		v, diags := t.TraverseAbs(ctx)
+		if diags.HasErrors() {
+			continue // evaluation says so
+		}
+		if v.HasMark(notMeasured) {
+			return spell(t)
+		}
+	}
+	return ""
+}
+
+// spell writes a reference as its author may have.
+func spell(t hcl.Traversal) string {
+	var b strings.Builder
+	for _, step := range t {
+		switch step := step.(type) {
+		case hcl.TraverseRoot:
+			b.WriteString(step.Name)
+		case hcl.TraverseAttr:
+			b.WriteString("." + step.Name)
+		case hcl.TraverseIndex:
+			key := step.Key
+			switch {
+			case key.Type() == cty.String && key.IsKnown() && !key.IsNull():
+				b.WriteString("[" + strconv.Quote(key.AsString()) + "]")
+			case key.Type() == cty.Number && key.IsKnown() && !key.IsNull():
+				b.WriteString("[" + key.AsBigFloat().Text('f', -1) + "]")
+			}
+		}
+	}
+	return b.String()
+}
+
+// forgiving are the functions of ctx that make a value of an error.
+func forgiving(ctx *hcl.EvalContext) map[string]function.Function {
+	out := map[string]function.Function{}
+	for _, name := range []string{"can", "try"} {
+		for c := ctx; c != nil; c = c.Parent() {
+			if f, ok := c.Functions[name]; ok {
+				out[name] = watched(f)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// watched is f, its result marked if an argument refers to a value that was not
+// measured, or to one that holds such a value.
+func watched(f function.Function) function.Function {
+	return function.New(&function.Spec{
+		VarParam: &function.Parameter{Name: "expressions", Type: customdecode.ExpressionClosureType},
+		Type:     f.ReturnTypeForValues,
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			v, err := f.Call(args)
+			if err != nil {
+				return v, err
+			}
+			for _, arg := range args {
+				closure := customdecode.ExpressionClosureFromVal(arg)
+				for _, t := range closure.Expression.Variables() {
+					x, diags := t.TraverseAbs(closure.EvalContext)
+					if _, marks := x.UnmarkDeep(); !diags.HasErrors() && hasMark(marks) {
+						return v.Mark(notMeasured), nil
+					}
+				}
+			}
+			return v, nil
+		},
+	})
+}
