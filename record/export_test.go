@@ -1,0 +1,4 @@
+package record
+
+// ReadFrom is Read without the disk.
+var ReadFrom = read

@@ -1,0 +1,91 @@
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// File is the name of the recording in a run folder.
+const File = "samples.jsonl"
+
+// Schema names what the lines mean, as "tokgate.samples/MAJOR.MINOR". A reader
+// takes every minor version of its major one: what was added is ignored.
+const (
+	schemaName  = "tokgate.samples/"
+	schemaMajor = 1
+	Schema      = schemaName + "1.1"
+)
+
+// The types of lines, in the order in which they first occur.
+const (
+	typeHeader      = "header" // the first line, alone in holding a schema
+	typeRun         = "run"    // without servers, levels and end
+	typeServerReady = "server_ready"
+	typeLevel       = "level"  // without rounds
+	typeSample      = "sample" // one request, when it ended
+	typeRoundDone   = "round_done"
+	typeLevelDone   = "level_done"
+	typeCapacity    = "capacity" // a search, when it ended; since 1.1
+	typeServerDone  = "server_done"
+	typeRunDone     = "run_done"
+)
+
+// line is one line. Beside Type it holds what the type calls for.
+type line struct {
+	Type   string            `json:"type"`
+	Schema string            `json:"schema,omitempty"`
+	Run    *metric.Run       `json:"run,omitempty"`
+	Server *metric.ServerRun `json:"server,omitempty"`
+	Level  *metric.Level     `json:"level,omitempty"`
+	Due    int               `json:"due,omitempty"` // of a level, all rounds together
+	Round  *metric.Round     `json:"round,omitempty"`
+	Of     *levelKey         `json:"of,omitempty"` // the level of a round
+	Sample *metric.Sample    `json:"sample,omitempty"`
+
+	Capacity *metric.Capacity `json:"capacity,omitempty"`
+}
+
+// levelKey identifies a level within a run.
+type levelKey struct {
+	Server   string `json:"server"`
+	Workload string `json:"workload"`
+	Name     string `json:"name"`
+}
+
+func keyOf(l *metric.Level) levelKey { return levelKey{l.Server, l.Workload, l.Name} }
+
+// bare is the run without what has lines of its own.
+func bare(r *metric.Run) *metric.Run {
+	c := *r
+	c.Servers, c.Levels, c.Capacities = nil, nil, nil
+	return &c
+}
+
+// hollow is the level without its rounds.
+func hollow(l *metric.Level) *metric.Level {
+	c := *l
+	c.Rounds = nil
+	return &c
+}
+
+// parseHeader checks the first line of a recording.
+func parseHeader(raw []byte) error {
+	var l line
+	if err := json.Unmarshal(raw, &l); err != nil || l.Type != typeHeader {
+		return fmt.Errorf("the first line is no header: this is not a recording of tokgate")
+	}
+	version, ours := strings.CutPrefix(l.Schema, schemaName)
+	major, _, _ := strings.Cut(version, ".")
+	n, err := strconv.Atoi(major)
+	switch {
+	case !ours || err != nil:
+		return fmt.Errorf("the schema is %q: this is not a recording of tokgate", l.Schema)
+	case n != schemaMajor:
+		return fmt.Errorf("the schema is %q and this version of tokgate reads %q", l.Schema, Schema)
+	}
+	return nil
+}

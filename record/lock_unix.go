@@ -1,0 +1,19 @@
+//go:build unix
+
+package record
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// lock keeps a second run out of the folder until the file is closed or the
+// process ends. A file system without locks is no reason not to record.
+func lock(f *os.File) error {
+	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return err
+	}
+	return nil
+}

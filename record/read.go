@@ -1,0 +1,247 @@
+package record
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Problems is what was wrong with a recording that could be read all the
+// same, in order of the lines, one sentence each. Empty: nothing.
+type Problems []string
+
+// StoppedUnknown is the Stopped of a run, and of a round, whose end is not in
+// the recording.
+const StoppedUnknown = "the recording ends here"
+
+// Read reads the recording in the run folder dir and rebuilds the run.
+//
+// A recording that ends too early is read as far as it goes: a torn last line
+// is left out, a round without an end gets Complete = false, and the run is
+// Stopped; Problems tells. A line in the middle that cannot be read is an
+// error, and so is a recording by another major version.
+func Read(dir string) (*metric.Run, Problems, error) {
+	path := filepath.Join(dir, File)
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("could not read the recording: %w", err)
+	}
+	defer f.Close()
+	run, problems, err := read(f)
+	if err != nil {
+		return nil, nil, fmt.Errorf("could not read %s: %w", path, err)
+	}
+	return run, problems, nil
+}
+
+// reader rebuilds a run line by line.
+type reader struct {
+	run      *metric.Run
+	ended    bool
+	servers  map[string]*metric.ServerRun
+	levels   map[levelKey]*metric.Level
+	rounds   map[*metric.Level]map[int]*openRound
+	problems Problems
+}
+
+// openRound is a round whose samples are collected before its own line comes.
+type openRound struct {
+	round *metric.Round
+	ended bool
+}
+
+func read(r io.Reader) (*metric.Run, Problems, error) {
+	rd := &reader{
+		servers: map[string]*metric.ServerRun{},
+		levels:  map[levelKey]*metric.Level{},
+		rounds:  map[*metric.Level]map[int]*openRound{},
+	}
+	in := bufio.NewReader(r)
+	for n := 1; ; n++ {
+		raw, err := in.ReadBytes('\n')
+		if err != nil && err != io.EOF {
+			return nil, nil, err
+		}
+		torn := err == io.EOF // what was written in one piece ends with a line feed
+		if n == 1 {
+			if err := parseHeader(raw); err != nil {
+				return nil, nil, err
+			}
+			if torn {
+				return nil, nil, errors.New("there is nothing in it but the header")
+			}
+			continue
+		}
+		if torn {
+			if len(raw) > 0 {
+				rd.problem("line %d is torn and was left out", n)
+			}
+			break
+		}
+		var l line
+		if err := json.Unmarshal(raw, &l); err != nil {
+			return nil, nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		if err := rd.take(n, &l); err != nil {
+			return nil, nil, fmt.Errorf("line %d: %w", n, err)
+		}
+	}
+	if rd.run == nil {
+		return nil, nil, errors.New("there is no run in it")
+	}
+	rd.close()
+	return rd.run, rd.problems, nil
+}
+
+func (rd *reader) problem(format string, args ...any) {
+	rd.problems = append(rd.problems, fmt.Sprintf(format, args...))
+}
+
+// take adds one line to the run.
+func (rd *reader) take(n int, l *line) error {
+	if rd.run == nil && l.Type != typeRun {
+		return fmt.Errorf("a %q line before the run's", l.Type)
+	}
+	missing := func() error { return fmt.Errorf("a %q line without what it is about", l.Type) }
+	switch l.Type {
+	case typeRun:
+		if l.Run == nil {
+			return missing()
+		}
+		if rd.run != nil {
+			return errors.New("a second run begins")
+		}
+		rd.run = bare(l.Run)
+	case typeServerReady, typeServerDone:
+		if l.Server == nil {
+			return missing()
+		}
+		rd.server(l.Server)
+	case typeLevel, typeLevelDone:
+		if l.Level == nil {
+			return missing()
+		}
+		rd.level(hollow(l.Level))
+	case typeSample:
+		if l.Sample == nil {
+			return missing()
+		}
+		s := l.Sample
+		level, ok := rd.levels[levelKey{s.Server, s.Workload, s.Level}]
+		if !ok {
+			return fmt.Errorf("a request of %v, a level that did not begin", s)
+		}
+		open := rd.round(level, s.Round)
+		if open.ended {
+			return fmt.Errorf("a request of %v after the end of its round", s)
+		}
+		open.round.Samples = append(open.round.Samples, s)
+	case typeRoundDone:
+		if l.Round == nil || l.Of == nil {
+			return missing()
+		}
+		level, ok := rd.levels[*l.Of]
+		if !ok {
+			return fmt.Errorf("a round of %s/%s at %s, a level that did not begin", l.Of.Server, l.Of.Workload, l.Of.Name)
+		}
+		open := rd.round(level, l.Round.Index)
+		if open.ended {
+			return fmt.Errorf("round %d of %s/%s at %s ends twice", l.Round.Index+1, l.Of.Server, l.Of.Workload, l.Of.Name)
+		}
+		samples := open.round.Samples
+		*open.round = *l.Round
+		open.round.Samples = samples
+		open.ended = true
+	case typeCapacity:
+		if l.Capacity == nil {
+			return missing()
+		}
+		rd.run.Capacities = append(rd.run.Capacities, l.Capacity)
+	case typeRunDone:
+		if l.Run == nil {
+			return missing()
+		}
+		servers, levels, capacities := rd.run.Servers, rd.run.Levels, rd.run.Capacities
+		rd.run = bare(l.Run)
+		rd.run.Servers, rd.run.Levels, rd.run.Capacities = servers, levels, capacities
+		rd.ended = true
+	default:
+		// A later minor version may record more.
+		rd.problem("line %d has the unknown type %q and was left out", n, l.Type)
+	}
+	return nil
+}
+
+func (rd *reader) server(s *metric.ServerRun) {
+	known, ok := rd.servers[s.Address]
+	if !ok {
+		known = new(metric.ServerRun)
+		rd.servers[s.Address] = known
+		rd.run.Servers = append(rd.run.Servers, known)
+	}
+	*known = *s
+}
+
+func (rd *reader) level(l *metric.Level) {
+	known, ok := rd.levels[keyOf(l)]
+	if !ok {
+		known = new(metric.Level)
+		rd.levels[keyOf(l)] = known
+		rd.rounds[known] = map[int]*openRound{}
+		rd.run.Levels = append(rd.run.Levels, known)
+	}
+	rounds := known.Rounds
+	*known = *l
+	known.Rounds = rounds
+}
+
+func (rd *reader) round(l *metric.Level, index int) *openRound {
+	open, ok := rd.rounds[l][index]
+	if !ok {
+		open = &openRound{round: &metric.Round{Index: index, Health: metric.Health{CPU: -1}}}
+		rd.rounds[l][index] = open
+		l.Rounds = append(l.Rounds, open.round)
+	}
+	return open
+}
+
+// close settles what has no end.
+func (rd *reader) close() {
+	last := rd.run.End
+	for _, l := range rd.run.Levels {
+		for _, r := range l.Rounds {
+			for _, s := range r.Samples {
+				last = max(last, s.End)
+			}
+			if rd.rounds[l][r.Index].ended {
+				continue
+			}
+			r.Complete, r.Stopped = false, StoppedUnknown
+			for i, s := range r.MeasuredSamples() {
+				if i == 0 {
+					r.Start = s.Scheduled
+				}
+				r.Due++
+				r.End = max(r.End, s.End)
+			}
+			rd.problem("round %d of %s/%s at %s has no end", r.Index+1, l.Server, l.Workload, l.Name)
+		}
+	}
+	if !rd.ended {
+		rd.run.End, rd.run.Stopped = last, StoppedUnknown
+		rd.problem("the run has no end: its process was killed, or is still at it")
+	}
+}
+
+// firstLine reads no more than a header could be long: the file may be
+// anything.
+func firstLine(r io.Reader) []byte {
+	line, _ := bufio.NewReader(io.LimitReader(r, 4096)).ReadBytes('\n')
+	return line
+}

@@ -1,0 +1,427 @@
+package record_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/record"
+)
+
+// replay tells w of a run as exec would.
+func replay(t *testing.T, w *record.Writer, r *metric.Run) {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(w.RunStarted(r))
+	for _, s := range r.Servers {
+		must(w.ServerReady(s))
+		for _, l := range r.Levels {
+			if l.Server != s.Address {
+				continue
+			}
+			if l.Skipped == "" {
+				must(w.LevelStarted(l, l.Due(), 0))
+			}
+			for _, round := range l.Rounds {
+				for _, x := range round.Samples {
+					w.RequestStarted(x.Phase)
+					must(w.SampleDone(x))
+				}
+				must(w.RoundDone(l, round))
+			}
+			must(w.LevelDone(l))
+			if len(l.Looks) > 1 { // it was extended, later
+				must(w.LevelStarted(l, l.Due(), 0))
+				must(w.LevelDone(l))
+			}
+		}
+		for _, c := range r.Capacities {
+			if c.Server == s.Address {
+				must(w.CapacityDone(c))
+			}
+		}
+		must(w.ServerDone(s))
+	}
+	must(w.RunDone(r))
+}
+
+// random makes a run of everything a run can hold.
+func random(seed uint64) *metric.Run {
+	rng := rand.New(rand.NewPCG(seed, 5))
+	dur := func() time.Duration { return time.Duration(1 + rng.Int64N(int64(time.Hour))) }
+	words := []string{"", "plain", "a \"quoted\" one", "line\nfeed", "\x00\x1b[31m", "größer", "}{", "\u2028"}
+	word := func() string { return words[rng.IntN(len(words))] }
+	run := &metric.Run{
+		ID: fmt.Sprint("run-", seed), Tool: "v1", Plan: "plans/x.hcl", PlanHash: "abc",
+		Started: time.Date(2026, 11, 20, 12, 0, 0, int(rng.IntN(1e9)), time.UTC),
+		Salt:    rng.Uint64(), Simulated: rng.IntN(2) == 0, End: dur(), Stopped: word(),
+	}
+	if rng.IntN(2) == 0 {
+		run.Calibration = &metric.Calibration{Streams: 64, Rate: 3200, Delay50: dur(), Delay99: dur(), CPU: rng.Float64(), Took: dur()}
+	}
+	for i := range 1 + rng.IntN(3) {
+		s := &metric.ServerRun{Address: fmt.Sprintf("vllm[%q]", fmt.Sprint(i)), Error: word(), Log: word()}
+		if rng.IntN(2) == 0 {
+			s.Fingerprint = metric.Fingerprint{"engine": "vllm", "model": word()}
+		}
+		run.Servers = append(run.Servers, s)
+		for range rng.IntN(3) {
+			run.Capacities = append(run.Capacities, &metric.Capacity{
+				Server: s.Address, Workload: "chat", Over: metric.Burst, From: 1, UpTo: 64, Require: rng.IntN(9),
+				Kind: metric.CapacityExact, Pass: rng.IntN(64), Fail: rng.IntN(64), Crossing: rng.Float64(), Binding: word(), AtPass: word(),
+				NonMonotone: [][2]int{{3, rng.IntN(9)}}, Confirmed: rng.IntN(2) == 0, Spent: dur(), Reason: word(), Notes: []string{word()}, Line: word(),
+				Probes: []metric.CapacityProbe{{N: 8, Purpose: "ladder", Set: rng.IntN(3), Level: "probe 8", Requests: 200, Outcome: "pass", Shown: word(), Spent: dur()}},
+			})
+		}
+		for j := range 1 + rng.IntN(3) {
+			l := &metric.Level{
+				Server: s.Address, Workload: "chat", Name: fmt.Sprint(j + 1), Kind: metric.ClosedLoop, N: j + 1,
+				Exact: rng.IntN(2) == 0, Natural: rng.IntN(2) == 0,
+			}
+			run.Levels = append(run.Levels, l)
+			if rng.IntN(3) == 0 {
+				l.Probe = &metric.Probe{Purpose: word(), Set: rng.IntN(3)}
+			}
+			for k := range rng.IntN(3) {
+				l.Looks = append(l.Looks, metric.Look{Requests: 100 * (k + 1), Planned: 2, Outcome: word()})
+			}
+			if rng.IntN(4) == 0 {
+				l.Skipped = "not selected"
+				continue
+			}
+			for k := range rng.IntN(4) {
+				round := &metric.Round{
+					Index: k, Seed: rng.Int64() - rng.Int64(), Due: rng.IntN(9), Start: dur(), End: dur(),
+					WindowStart: dur(), WindowEnd: dur(), Busy: rng.Float64(),
+					Health:   metric.Health{CPU: rng.Float64(), GCPause: dur(), Delay: dur()},
+					Complete: rng.IntN(2) == 0, Stopped: word(),
+				}
+				l.Rounds = append(l.Rounds, round)
+				for n := range rng.IntN(6) {
+					x := &metric.Sample{
+						Server: l.Server, Workload: l.Workload, Level: l.Name, Round: k, Slot: n, Order: n,
+						Phase:     []metric.Phase{metric.Warmup, metric.Measured, metric.Filler}[rng.IntN(3)],
+						Scheduled: dur(), Sent: dur(), End: dur(), InputAsked: 100, OutputAsked: 10,
+					}
+					if rng.IntN(3) == 0 {
+						x.Failure = &metric.Failure{Kind: metric.FailStream, Message: word()}
+					} else {
+						x.Headers, x.First, x.FirstAnswer, x.Last = dur(), dur(), dur(), dur()
+						x.Gaps, x.Chunks, x.FirstTokens = metric.Gaps{1, 2, 1<<32 - 1}, 4, 2
+						x.Usage = &metric.Usage{Input: 100, Output: 10, Cached: -1}
+						x.Finish, x.Status, x.Reconnects = word(), 200, rng.IntN(2)
+					}
+					round.Samples = append(round.Samples, x)
+				}
+			}
+		}
+	}
+	return run
+}
+
+func recorded(t *testing.T, r *metric.Run) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	w, err := record.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replay(t, w, r)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestRoundTrip(t *testing.T) {
+	for seed := range uint64(50) {
+		want := random(seed)
+		got, problems, err := record.Read(recorded(t, want))
+		if err != nil || len(problems) != 0 {
+			t.Fatalf("run %d: %v, problems %q", seed, err, problems)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("run %d changed on its way (-want +got):\n%s", seed, diff)
+		}
+	}
+}
+
+// TestCutAnywhere cuts a recording after every byte, as a crash may. What was
+// written in full before is there, and the rest is said to be missing.
+func TestCutAnywhere(t *testing.T) {
+	var raw []byte // the shortest of some runs that have rounds
+	for seed := range uint64(20) {
+		r, err := os.ReadFile(filepath.Join(recorded(t, random(seed)), record.File))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Count(r, []byte("round_done")) >= 2 && (raw == nil || len(r) < len(raw)) {
+			raw = r
+		}
+	}
+	lines := bytes.SplitAfter(raw, []byte("\n"))
+	readable := len(lines[0]) + len(lines[1]) // header and run
+	for cut := range len(raw) {
+		got, problems, err := record.ReadFrom(bytes.NewReader(raw[:cut]))
+		if cut < readable {
+			if err == nil {
+				t.Fatalf("cut at %d: no error although not even the run is there", cut)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+		if got.Stopped == "" || len(problems) == 0 {
+			t.Fatalf("cut at %d: stopped %q, problems %q", cut, got.Stopped, problems)
+		}
+		whole := bytes.Count(raw[:cut], []byte(`{"type":"sample"`))
+		if torn := raw[bytes.LastIndexByte(raw[:cut], '\n')+1 : cut]; bytes.Contains(torn, []byte(`{"type":"sample"`)) {
+			whole--
+		}
+		ends := bytes.Count(raw[:bytes.LastIndexByte(raw[:cut], '\n')+1], []byte(`{"type":"round_done"`))
+		samples, complete := 0, 0
+		for _, l := range got.Levels {
+			for _, r := range l.Rounds {
+				samples += len(r.Samples)
+				if r.Stopped != record.StoppedUnknown {
+					complete++
+				} else if r.Complete {
+					t.Fatalf("cut at %d: a round without an end is complete", cut)
+				}
+			}
+		}
+		for _, l := range got.Levels {
+			for _, r := range l.Rounds {
+				for _, x := range r.Samples {
+					if got.End < x.End {
+						t.Fatalf("cut at %d: the run ends at %v, before a request did at %v", cut, got.End, x.End)
+					}
+				}
+			}
+		}
+		if samples != whole || complete != ends {
+			t.Fatalf("cut at %d: %d requests and %d ended rounds, want %d and %d", cut, samples, complete, whole, ends)
+		}
+	}
+}
+
+func TestReadRejects(t *testing.T) {
+	const header = `{"type":"header","schema":"tokgate.samples/1.0"}` + "\n"
+	const run = `{"type":"run","run":{"id":"x"}}` + "\n"
+	const level = `{"type":"level","level":{"server":"s","workload":"w","name":"1"}}` + "\n"
+	const sample = `{"type":"sample","sample":{"server":"s","workload":"w","level":"1"}}` + "\n"
+	const round = `{"type":"round_done","of":{"server":"s","workload":"w","name":"1"},"round":{"index":0}}` + "\n"
+	for _, tt := range []struct{ name, content, want string }{
+		{"empty", "", "no header"},
+		{"another file", "<html>\n", "no header"},
+		{"another schema", `{"type":"header","schema":"k6/1.0"}` + "\n" + run, `the schema is "k6/1.0"`},
+		{"a later major", `{"type":"header","schema":"tokgate.samples/2.0"}` + "\n" + run, "reads \"tokgate.samples/1.1\""},
+		{"header alone", header, "no run"},
+		{"no run", header + level, "before the run"},
+		{"two runs", header + run + run, "second run"},
+		{"torn in the middle", header + run + `{"type":"sam` + "\n" + level, "line 3"},
+		{"no level", header + run + sample, "did not begin"},
+		{"round of no level", header + run + round, "did not begin"},
+		{"round twice", header + run + level + round + round, "ends twice"},
+		{"late request", header + run + level + round + sample, "after the end"},
+		{"hollow sample", header + run + `{"type":"sample"}` + "\n", "without what"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			if err := os.WriteFile(filepath.Join(dir, record.File), []byte(tt.content), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := record.Read(dir); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want one with %q", err, tt.want)
+			}
+		})
+	}
+	if _, _, err := record.Read(t.TempDir()); err == nil {
+		t.Error("an empty folder could be read")
+	}
+}
+
+func TestReadTakesLaterMinors(t *testing.T) {
+	dir := t.TempDir()
+	content := `{"type":"header","schema":"tokgate.samples/1.7"}
+{"type":"run","run":{"id":"x","moon":"full"}}
+{"type":"weather","weather":"rain"}
+{"type":"run_done","run":{"id":"x","end_ns":5}}
+`
+	if err := os.WriteFile(filepath.Join(dir, record.File), []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	run, problems, err := record.Read(dir)
+	if err != nil || run.ID != "x" || run.End != 5 || run.Stopped != "" {
+		t.Errorf("got %+v, %v", run, err)
+	}
+	if len(problems) != 1 || !strings.Contains(problems[0], `"weather"`) {
+		t.Errorf("problems %q, want the unknown type", problems)
+	}
+}
+
+func TestCreateReplacesOurOwn(t *testing.T) {
+	dir := recorded(t, random(1))
+	for _, name := range []string{"junit.xml", "notes.txt"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := random(2)
+	w, err := record.Create(dir, "junit.xml", "results.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := record.Create(dir); err == nil || !strings.Contains(err.Error(), "another run") {
+		t.Errorf("a second recording into the same folder gave %v", err)
+	}
+	replay(t, w, want)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := record.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the runs were mixed (-want +got):\n%s", diff)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "junit.xml")); err == nil {
+		t.Error("a report of the earlier run is still there")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "notes.txt")); err != nil {
+		t.Error("a file that is not ours is gone")
+	}
+}
+
+func TestCreateLeavesOthersAlone(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, record.File)
+	if err := os.WriteFile(path, []byte("{\"precious\":1}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := record.Create(dir); err == nil || !strings.Contains(err.Error(), "in the way") {
+		t.Errorf("error %v, want a hint", err)
+	}
+	if raw, _ := os.ReadFile(path); string(raw) != "{\"precious\":1}\n" {
+		t.Errorf("the file now holds %q", raw)
+	}
+}
+
+func TestCreateFails(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := record.Create(filepath.Join(file, "results")); err == nil {
+		t.Error("a folder below a file was made")
+	}
+}
+
+func TestWriteToAClosedFile(t *testing.T) {
+	w, err := record.Create(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.SampleDone(new(metric.Sample)); err == nil {
+		t.Error("a line that could not be written is no error")
+	}
+}
+
+func TestDiskFull(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip("this system has no /dev/full")
+	}
+	dir := t.TempDir()
+	if err := os.Symlink("/dev/full", filepath.Join(dir, record.File)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := record.Create(dir); err == nil {
+		t.Error("a device was taken for a recording")
+	}
+}
+
+func TestWriteFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "new", "results.json")
+	for _, content := range []string{"first", "second, longer", ""} {
+		if err := record.WriteFile(path, []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := os.ReadFile(path); string(got) != content {
+			t.Errorf("the file holds %q, want %q", got, content)
+		}
+	}
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(entries) != 1 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+	if err := record.WriteFile(filepath.Join(path, "below"), nil); err == nil {
+		t.Error("a file below a file was written")
+	}
+}
+
+func TestRedactor(t *testing.T) {
+	r := record.NewRedactor([]string{"sk-12345", "sk-12345/long+one", `say"<hi>"`, "abc", ""})
+	for _, tt := range []struct{ in, want string }{
+		{"Bearer sk-12345", "Bearer [redacted]"},
+		{"key=sk-12345/long+one.", "key=[redacted]."},
+		{"key=sk-12345%2Flong%2Bone&x", "key=[redacted]&x"},
+		{`{"key":"say\"<hi>\"","again":"say\"\u003chi\u003e\""}`, `{"key":"[redacted]","again":"[redacted]"}`},
+		{"abcdef", "abcdef"}, // too short to be a secret
+		{"nothing here", "nothing here"},
+	} {
+		if got := r.Text(tt.in); got != tt.want {
+			t.Errorf("Text(%q) = %q, want %q", tt.in, got, tt.want)
+		}
+	}
+	if got := (record.Redactor{}).Text("x"); got != "x" {
+		t.Errorf("the zero Redactor made %q of x", got)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	dir := f.TempDir()
+	w, err := record.Create(dir)
+	if err != nil {
+		f.Fatal(err)
+	}
+	replay(&testing.T{}, w, random(3))
+	w.Close()
+	raw, err := os.ReadFile(filepath.Join(dir, record.File))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(raw)
+	f.Add(raw[:len(raw)/2])
+	f.Add([]byte(`{"type":"header","schema":"tokgate.samples/1.0"}` + "\n" + `{"type":"run","run":{}}` + "\n"))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		run, _, err := record.ReadFrom(bytes.NewReader(content))
+		if err != nil {
+			return
+		}
+		// What could be read can be judged: these walk all of it.
+		for _, l := range run.Levels {
+			l.Due()
+			for _, s := range l.MeasuredSamples() {
+				s.Value("speed")
+			}
+		}
+	})
+}

@@ -1,0 +1,153 @@
+package record
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Writer appends to the recording of one run. It hears of the run as it
+// happens; each call that has something to record writes one line, in one
+// write, before it returns. Not safe for concurrent use.
+type Writer struct {
+	file *os.File
+}
+
+// Create makes the run folder dir, with its parents, and begins a recording in
+// it. A folder holds one run: an earlier recording there is replaced, and with
+// it the files named in stale (names within dir), so that no report of the
+// earlier run can be taken for one of this. It is an error when a file of the
+// recording's name is there that tokgate did not write, or when another
+// process is recording there.
+func Create(dir string, stale ...string) (*Writer, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("could not make the results folder: %w", err)
+	}
+	path := filepath.Join(dir, File)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("could not begin the recording: %w", err)
+	}
+	w := &Writer{file: file}
+	if err := w.begin(dir, stale); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *Writer) begin(dir string, stale []string) error {
+	path := w.file.Name()
+	if err := lock(w.file); err != nil {
+		return fmt.Errorf("another run is being recorded in %s: %w", dir, err)
+	}
+	info, err := w.file.Stat()
+	if err != nil {
+		return fmt.Errorf("could not begin the recording: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is no regular file", path)
+	}
+	if info.Size() > 0 {
+		if err := parseHeader(firstLine(w.file)); err != nil {
+			return fmt.Errorf("%s is in the way: %w; choose another results folder or remove it", path, err)
+		}
+		for _, name := range stale {
+			if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("could not remove a report of the earlier run: %w", err)
+			}
+		}
+		if err := w.file.Truncate(0); err != nil {
+			return fmt.Errorf("could not replace the earlier recording: %w", err)
+		}
+	}
+	return w.write(line{Type: typeHeader, Schema: Schema})
+}
+
+// write appends one line.
+func (w *Writer) write(l line) error {
+	raw, err := json.Marshal(l)
+	if err == nil {
+		_, err = w.file.Write(append(raw, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("could not write to the recording: %w", err)
+	}
+	return nil
+}
+
+// Close ends the recording and has the disk keep it.
+func (w *Writer) Close() error {
+	err := w.file.Sync()
+	if e := w.file.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return fmt.Errorf("could not finish the recording: %w", err)
+	}
+	return nil
+}
+
+// RunStarted records what is known of the run beforehand.
+func (w *Writer) RunStarted(r *metric.Run) error {
+	return w.write(line{Type: typeRun, Run: bare(r)})
+}
+
+// ServerStarting records nothing.
+func (w *Writer) ServerStarting(server, state string) {}
+
+// ServerReady records the server as it was found.
+func (w *Writer) ServerReady(s *metric.ServerRun) error {
+	return w.write(line{Type: typeServerReady, Server: s})
+}
+
+// ServerDone records the server as it was left.
+func (w *Writer) ServerDone(s *metric.ServerRun) error {
+	return w.write(line{Type: typeServerDone, Server: s})
+}
+
+// LevelStarted records the level and how many requests are due.
+func (w *Writer) LevelStarted(l *metric.Level, due int, expected time.Duration) error {
+	return w.write(line{Type: typeLevel, Level: hollow(l), Due: due})
+}
+
+// RequestStarted records nothing.
+func (w *Writer) RequestStarted(metric.Phase) {}
+
+// SampleDone records one request.
+func (w *Writer) SampleDone(s *metric.Sample) error {
+	return w.write(line{Type: typeSample, Sample: s})
+}
+
+// RoundDone records the round; its samples were recorded before.
+func (w *Writer) RoundDone(l *metric.Level, r *metric.Round) error {
+	key := keyOf(l)
+	return w.write(line{Type: typeRoundDone, Of: &key, Round: r})
+}
+
+// LevelDone records the level; its rounds were recorded before.
+func (w *Writer) LevelDone(l *metric.Level) error {
+	return w.write(line{Type: typeLevelDone, Level: hollow(l)})
+}
+
+// CapacityDone records what a search came to; its levels were recorded before.
+func (w *Writer) CapacityDone(c *metric.Capacity) error {
+	return w.write(line{Type: typeCapacity, Capacity: c})
+}
+
+// RunDone records how the run ended.
+func (w *Writer) RunDone(r *metric.Run) error {
+	if err := w.write(line{Type: typeRunDone, Run: bare(r)}); err != nil {
+		return err
+	}
+	if err := w.file.Sync(); err != nil {
+		return fmt.Errorf("could not write to the recording: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,197 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report/text"
+)
+
+// Capacity is the answer of one capacity search on one server: the largest
+// load at which every threshold was seen to hold.
+type Capacity struct {
+	Server   string `json:"server"`
+	Workload string `json:"workload"`
+	Over     string `json:"over"` // "closed": requests in flight; "burst": requests at once
+	From     int    `json:"from"`
+	UpTo     int    `json:"up_to"`
+	Require  int    `json:"require,omitempty"` // 0: it was measured only
+
+	// Kind says what may be claimed: "exact", "interpolated", "at_least",
+	// "below", "server_cap" or "unknown".
+	Kind string `json:"kind"`
+	// Pass is the largest load certified to hold, Fail the smallest certified
+	// not to; 0: none.
+	Pass int `json:"pass"`
+	Fail int `json:"fail"`
+	// Crossing is an estimate of where the first threshold is met, in units of
+	// load, with its interval; High is +Inf where nothing bounds it above.
+	Crossing     Number `json:"crossing"`
+	CrossingLow  Number `json:"crossing_low"`
+	CrossingHigh Number `json:"crossing_high"`
+	// Binding names the threshold that ends the capacity, AtPass and AtFail
+	// show its value there; "" where unknown.
+	Binding string `json:"binding,omitempty"`
+	AtPass  string `json:"at_pass,omitempty"`
+	AtFail  string `json:"at_fail,omitempty"`
+	// NonMonotone lists the loads that passed above one that failed.
+	NonMonotone []Contradiction `json:"non_monotone"`
+	Confirmed   bool            `json:"confirmed"` // Pass held again on fresh requests
+	Probes      []Probe         `json:"probes"`    // in the order in which they were made
+	Spent       float64         `json:"spent_s"`   // of all probes
+	Reason      string          `json:"reason"`    // why the search ended there
+	Notes       []string        `json:"notes"`
+	Line        string          `json:"line"` // the answer in one line for people
+}
+
+// Contradiction is a load that passed above one that failed.
+type Contradiction struct {
+	Fails  int `json:"fails"`
+	Passes int `json:"passes"`
+}
+
+// Probe is one visit of a capacity search to a level.
+type Probe struct {
+	N        int     `json:"n"`
+	Purpose  string  `json:"purpose"`
+	Set      int     `json:"set"`      // a higher set shares no request with a lower one of the same n
+	Level    string  `json:"level"`    // the case that holds the requests
+	Requests int     `json:"requests"` // judged
+	Outcome  string  `json:"outcome"`
+	Binding  string  `json:"binding,omitempty"` // the threshold that failed, or came closest
+	Shown    string  `json:"shown,omitempty"`   // its value
+	Note     string  `json:"note,omitempty"`
+	Spent    float64 `json:"spent_s"`
+}
+
+func (b *builder) capacity(c *metric.Capacity) Capacity {
+	out := Capacity{
+		Server: b.clean(c.Server), Workload: b.clean(c.Workload), Over: string(c.Over),
+		From: c.From, UpTo: c.UpTo, Require: c.Require,
+		Kind: cmp.Or(string(c.Kind), string(metric.CapacityUnknown)), Pass: c.Pass, Fail: c.Fail,
+		Binding: b.clean(c.Binding), AtPass: b.clean(c.AtPass), AtFail: b.clean(c.AtFail),
+		NonMonotone: []Contradiction{}, Confirmed: c.Confirmed, Probes: []Probe{},
+		Spent: c.Spent.Seconds(), Reason: b.clean(c.Reason), Notes: b.cleanAll(c.Notes), Line: b.clean(c.Line),
+	}
+	if c.Crossing > 0 {
+		out.Crossing, out.CrossingLow, out.CrossingHigh = some(c.Crossing), some(c.CrossingLow), some(c.CrossingHigh)
+		if c.CrossingHigh == 0 {
+			out.CrossingHigh = some(math.Inf(1))
+		}
+	}
+	for _, n := range c.NonMonotone {
+		out.NonMonotone = append(out.NonMonotone, Contradiction{Fails: n[0], Passes: n[1]})
+	}
+	for _, p := range c.Probes {
+		out.Probes = append(out.Probes, Probe{
+			N: p.N, Purpose: b.clean(p.Purpose), Set: p.Set, Level: b.clean(p.Level), Requests: p.Requests,
+			Outcome: b.clean(p.Outcome), Binding: b.clean(p.Binding), Shown: b.clean(p.Shown), Note: b.clean(p.Note),
+			Spent: p.Spent.Seconds(),
+		})
+	}
+	return out
+}
+
+// judged puts c in the place of the capacity of its server and workload.
+func (d *Document) judged(c Capacity) {
+	for i := range d.Capacities {
+		if old := &d.Capacities[i]; old.Server == c.Server && old.Workload == c.Workload {
+			*old = c
+			return
+		}
+	}
+	d.Capacities = append(d.Capacities, c)
+}
+
+// capacityOf is the capacity that a verdict is about; nil when it is about none.
+func (d *Document) capacityOf(v *Verdict) *Capacity {
+	if v.Kind != "capacity" {
+		return nil
+	}
+	for i := range d.Capacities {
+		if c := &d.Capacities[i]; c.Server == v.Server && c.Workload == v.Workload {
+			return c
+		}
+	}
+	return nil
+}
+
+// line is the answer for people, with the workload that it is of.
+func (c *Capacity) line() string {
+	line := cmp.Or(c.Line, c.Kind)
+	if strings.HasPrefix(line, c.Workload+": ") {
+		return line
+	}
+	return c.Workload + ": " + line
+}
+
+// limit is the answer as the shortest text: "39", "15 to 17", "125+", "<1",
+// "unknown".
+func (c *Capacity) limit() string {
+	switch metric.CapacityKind(c.Kind) {
+	case metric.CapacityExact, metric.CapacityServerCap:
+		return strconv.Itoa(c.Pass)
+	case metric.CapacityInterpolated:
+		if c.Fail-1 > c.Pass {
+			return fmt.Sprintf("%d to %d", c.Pass, c.Fail-1)
+		}
+		return strconv.Itoa(c.Pass)
+	case metric.CapacityAtLeast:
+		return strconv.Itoa(c.Pass) + "+"
+	case metric.CapacityBelow:
+		return "<" + strconv.Itoa(c.Fail)
+	}
+	return string(metric.CapacityUnknown)
+}
+
+// facts are what a person needs to trust the answer, one sentence each.
+func (c *Capacity) facts() []string {
+	var list []string
+	if c.Crossing.OK {
+		s := cmp.Or(c.Binding, "the first threshold") + " seems to meet its limit near " + metric.Format(metric.Count, c.Crossing.V)
+		if c.CrossingLow.OK && c.CrossingHigh.OK {
+			s += fmt.Sprintf(" (%s to %s)", metric.Format(metric.Count, c.CrossingLow.V), metric.Format(metric.Count, c.CrossingHigh.V))
+		}
+		list = append(list, s+": an estimate, not a claim")
+	}
+	for _, n := range c.NonMonotone {
+		list = append(list, fmt.Sprintf("not monotone: %d fails and %d passes; the lower answer counts", n.Fails, n.Passes))
+	}
+	if c.Pass > 0 {
+		if c.Confirmed {
+			list = append(list, fmt.Sprintf("confirmed: %d held again on fresh requests", c.Pass))
+		} else {
+			list = append(list, fmt.Sprintf("%d was not confirmed on fresh requests", c.Pass))
+		}
+	}
+	end := fmt.Sprintf("%s in %s", plural(len(c.Probes), "probe"), text.Clock(c.Spent))
+	if c.Reason != "" {
+		end += "; ended: " + c.Reason
+	}
+	return append(append(list, end), c.Notes...)
+}
+
+// probeHead and row are the table of probes, the same in every output for
+// people.
+var probeHead = []string{"N", "Purpose", "Requests", "Outcome", "Took", "Binding"}
+
+func (p *Probe) row() []string {
+	took := "–"
+	if p.Spent > 0 {
+		took = text.Clock(p.Spent)
+	}
+	return []string{strconv.Itoa(p.N), cmp.Or(p.Purpose, "–"), strconv.Itoa(p.Requests), cmp.Or(p.Outcome, "–"), took,
+		cmp.Or(strings.TrimSpace(p.Binding+" "+p.Shown), "–")}
+}
+
+// purpose is why a capacity search measured the case; "" for one of the plan.
+func (c *Case) purpose() string {
+	if c.Probe == nil {
+		return ""
+	}
+	return cmp.Or(c.Probe.Purpose, "probe")
+}

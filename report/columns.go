@@ -1,0 +1,86 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// column is one column of the table of levels, the same in the terminal and
+// in Markdown.
+type column struct {
+	head   string
+	metric string // that it shows; "": none, or several
+	keep   int    // of the columns that do not fit, the highest go first
+	cell   func(*Case) string
+}
+
+var levelColumns = []column{
+	{"Level", "", 0, func(c *Case) string { return c.Level }},
+	{"Requests", "", 3, requests},
+	{"Success", "success", 2, level("success")},
+	{"TTFT mean", "ttft", 6, stat("ttft", func(s *Summary) Number { return s.Mean })},
+	{"TTFT p95", "ttft", 1, stat("ttft", func(s *Summary) Number { return s.Percentiles.P95 })},
+	{"Speed mean", "speed", 4, stat("speed", func(s *Summary) Number { return s.Mean })},
+	{"Speed p5", "speed", 5, stat("speed", func(s *Summary) Number { return s.Percentiles.P5 })},
+	{"TPOT mean", "tpot", 9, stat("tpot", func(s *Summary) Number { return s.Mean })},
+	{"ITL p99", "itl", 8, stat("itl", func(s *Summary) Number { return s.Percentiles.P99 })},
+	{"E2E mean", "e2e", 7, stat("e2e", func(s *Summary) Number { return s.Mean })},
+	{"Throughput", "throughput", 2, level("throughput")},
+	{"Feels", "", 10, feels},
+}
+
+// summary returns the case's summary of a metric, nil when it has none.
+func (c *Case) summary(name string) *Summary {
+	for i := range c.Metrics {
+		if c.Metrics[i].Metric == name {
+			return &c.Metrics[i]
+		}
+	}
+	return nil
+}
+
+func level(name string) func(*Case) string {
+	return func(c *Case) string {
+		s := c.summary(name)
+		if s == nil {
+			return "–"
+		}
+		return show(s.Unit, s.Value)
+	}
+}
+
+func stat(name string, of func(*Summary) Number) func(*Case) string {
+	return func(c *Case) string {
+		s := c.summary(name)
+		if s == nil || s.Percentiles == nil {
+			return "–"
+		}
+		return show(s.Unit, of(s))
+	}
+}
+
+// feels words what people say of the mean TTFT and speed.
+func feels(c *Case) string {
+	var words []string
+	for _, name := range []string{"ttft", "speed"} {
+		if s := c.summary(name); s != nil && s.Mean.OK {
+			words = append(words, metric.Band(name, s.Mean.V))
+		}
+	}
+	return cmp.Or(strings.Join(words, ", "), "–")
+}
+
+// requests is completed/due, so that what is missing shows.
+func requests(c *Case) string {
+	if c.Skipped != "" {
+		return "skipped"
+	}
+	if c.Completed == c.Due {
+		return strconv.Itoa(c.Due)
+	}
+	return fmt.Sprintf("%d/%d", c.Completed, c.Due)
+}

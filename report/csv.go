@@ -1,0 +1,177 @@
+package report
+
+import (
+	"encoding/csv"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report/text"
+)
+
+// levelStats are the statistics of LevelsCSV, in order.
+var levelStats = []struct {
+	name string
+	of   func(*Summary) Number
+}{
+	{"mean", func(s *Summary) Number { return s.Mean }},
+	{"min", func(s *Summary) Number { return s.Min }},
+	{"p1", func(s *Summary) Number { return s.Percentiles.P1 }},
+	{"p5", func(s *Summary) Number { return s.Percentiles.P5 }},
+	{"p50", func(s *Summary) Number { return s.Percentiles.P50 }},
+	{"p90", func(s *Summary) Number { return s.Percentiles.P90 }},
+	{"p95", func(s *Summary) Number { return s.Percentiles.P95 }},
+	{"p99", func(s *Summary) Number { return s.Percentiles.P99 }},
+	{"max", func(s *Summary) Number { return s.Max }},
+}
+
+// LevelsCSV writes one row for each case, probes of capacity searches included, in base units with all digits:
+// ttft_p95 in seconds, throughput in tokens a second. No value is an empty
+// field, an infinite one "+Inf".
+func LevelsCSV(w io.Writer, d *Document) error {
+	out := csv.NewWriter(w)
+	head := []string{"run", "started", "plan", "simulated", "server", "workload", "level", "kind", "n", "probe", "skipped",
+		"due", "completed", "failed", "reconnects", "at_s", "duration_s", "window_s", "input_tokens", "output_tokens"}
+	for _, def := range metric.Defs {
+		switch {
+		case def.Later:
+		case def.Scope == metric.PerLevel:
+			head = append(head, def.Name)
+		default:
+			for _, st := range levelStats {
+				head = append(head, def.Name+"_"+st.name)
+			}
+		}
+	}
+	if err := out.Write(head); err != nil {
+		return err
+	}
+	for i := range d.Cases {
+		c := &d.Cases[i]
+		row := []string{field(d.Run), d.Started.UTC().Format(time.RFC3339), field(d.Plan.Path), strconv.FormatBool(d.Simulated),
+			field(c.Server), field(c.Workload), field(c.Level), c.Kind, strconv.Itoa(c.N), field(c.purpose()), field(c.Skipped),
+			strconv.Itoa(c.Due), strconv.Itoa(c.Completed), strconv.Itoa(c.Failed), strconv.Itoa(c.Reconnects),
+			full(some(c.At)), full(some(c.Duration)), full(some(c.Window)), strconv.Itoa(c.InputTokens), strconv.Itoa(c.OutputTokens)}
+		for _, def := range metric.Defs {
+			if def.Later {
+				continue
+			}
+			s := c.summary(def.Name)
+			switch {
+			case def.Scope == metric.PerLevel && s == nil:
+				row = append(row, "")
+			case def.Scope == metric.PerLevel:
+				row = append(row, full(s.Value))
+			case s == nil || s.Percentiles == nil:
+				row = append(row, make([]string, len(levelStats))...)
+			default:
+				for _, st := range levelStats {
+					row = append(row, full(st.of(s)))
+				}
+			}
+		}
+		if err := out.Write(row); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+// SamplesCSV writes one row for each request of the run, warm-up and filler
+// included, in the order of levels and rounds and, within a round, of
+// completion. Times are seconds from the start of the run; what did not
+// happen or has no value is empty.
+func SamplesCSV(w io.Writer, run *metric.Run) error {
+	out := csv.NewWriter(w)
+	head := []string{"server", "workload", "level", "round", "slot", "order", "phase",
+		"scheduled_s", "sent_s", "headers_s", "first_s", "first_answer_s", "last_s", "end_s"}
+	var values []metric.Def
+	for _, def := range metric.Defs {
+		if def.Scope == metric.PerRequest && !def.Later {
+			values = append(values, def)
+			head = append(head, def.Name)
+		}
+	}
+	head = append(head, "chunks", "first_tokens", "input_asked", "output_asked", "input", "output", "cached",
+		"finish", "status", "reconnects", "failure", "message")
+	if err := out.Write(head); err != nil {
+		return err
+	}
+	for _, l := range run.Levels {
+		for _, r := range l.Rounds {
+			for _, s := range r.Samples {
+				if err := out.Write(sampleRow(s, values)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	out.Flush()
+	return out.Error()
+}
+
+func sampleRow(s *metric.Sample, values []metric.Def) []string {
+	row := []string{field(s.Server), field(s.Workload), field(s.Level), strconv.Itoa(s.Round), strconv.Itoa(s.Slot),
+		strconv.Itoa(s.Order), string(s.Phase), full(some(s.Scheduled.Seconds()))}
+	for _, t := range []time.Duration{s.Sent, s.Headers, s.First, s.FirstAnswer, s.Last, s.End} {
+		row = append(row, offset(t))
+	}
+	// The very first request may be sent at offset zero, which elsewhere
+	// means that nothing happened.
+	if s.Sent == 0 && s.Scheduled == 0 && (s.Headers > 0 || s.First > 0) {
+		row[8] = "0"
+	}
+	for _, def := range values {
+		v, ok := s.Value(def.Name)
+		row = append(row, full(Number{v, ok}))
+	}
+	row = append(row, strconv.Itoa(s.Chunks), strconv.Itoa(s.FirstTokens), strconv.Itoa(s.InputAsked), strconv.Itoa(s.OutputAsked))
+	if u := s.Usage; u != nil {
+		cached := ""
+		if u.Cached >= 0 {
+			cached = strconv.Itoa(u.Cached)
+		}
+		row = append(row, strconv.Itoa(u.Input), strconv.Itoa(u.Output), cached)
+	} else {
+		row = append(row, "", "", "")
+	}
+	status := ""
+	if s.Status != 0 {
+		status = strconv.Itoa(s.Status)
+	}
+	row = append(row, field(s.Finish), status, strconv.Itoa(s.Reconnects))
+	if s.Failure == nil {
+		return append(row, "", "")
+	}
+	return append(row, field(string(s.Failure.Kind)), field(s.Failure.Message))
+}
+
+// offset is a time that may not have come.
+func offset(t time.Duration) string {
+	if t == 0 {
+		return ""
+	}
+	return full(some(t.Seconds()))
+}
+
+// full formats a number with all its digits.
+func full(n Number) string {
+	if !n.OK || math.IsNaN(n.V) {
+		return ""
+	}
+	return strconv.FormatFloat(n.V, 'f', -1, 64)
+}
+
+// field makes foreign text safe in a cell: one line, and nothing that a
+// spreadsheet would run as a formula (OWASP, CSV injection).
+func field(s string) string {
+	s = text.Line(s)
+	if strings.IndexAny(s, "=+-@") == 0 {
+		return "'" + s
+	}
+	return s
+}

@@ -1,0 +1,292 @@
+// Package report writes what a run came to: one versioned Document, and one
+// file here for each output made from it.
+//
+//  1. New joins what was observed (metric.Run) with what was promised
+//     (plan.Plan) and what was judged (assert.Verdicts) into a Document;
+//  2. Document.Write and ReadDocument keep it as results.json, which stands
+//     alone: every other report can be made again from it;
+//  3. JUnit, Markdown, Terminal and LevelsCSV show it to CI systems and
+//     people.
+//
+// The package judges nothing and does not decide the exit code; it shows the
+// one it is given. Foreign text (server logs, errors, names) is kept as it
+// was in the Document and made safe by each output for its own readers.
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Schema names the version of the document. A field may be added under the
+// same name; a changed meaning or a removed field makes a new one.
+const Schema = "tokgate.results/1"
+
+// Document is the result of one run: self-contained, in base units (seconds,
+// tokens), in the order of the plan. Lists are never null in JSON.
+type Document struct {
+	Schema string `json:"schema"` // always Schema
+	Tool   string `json:"tool"`   // tokgate's version
+	Run    string `json:"run"`    // unique, sortable by start time
+	Plan   Plan   `json:"plan"`
+	Host   string `json:"host,omitempty"` // machine that generated the load; "": not recorded
+	// Folder is where the reports of the run are, as the user named it; "":
+	// none was written.
+	Folder    string    `json:"folder,omitempty"`
+	Started   time.Time `json:"started"` // wall clock, for people
+	Duration  float64   `json:"duration_s"`
+	Salt      string    `json:"salt"`      // of the prompts, decimal (an unsigned 64-bit number)
+	Simulated bool      `json:"simulated"` // servers were the built-in simulator in virtual time
+	Partial   bool      `json:"partial"`   // cases were left out by request
+	// Stopped says why the run ended before the plan did; "" when it did not.
+	Stopped string `json:"stopped,omitempty"`
+
+	Outcome Outcome `json:"outcome"`
+	// Why explains an outcome that no verdict explains: nothing was judged.
+	Why      string `json:"why,omitempty"`
+	ExitCode int    `json:"exit_code"`
+
+	Calibration *Calibration `json:"calibration,omitempty"` // nil: none was made
+	Servers     []Server     `json:"servers"`
+	Cases       []Case       `json:"cases"`
+	Capacities  []Capacity   `json:"capacities"`
+	Verdicts    []Verdict    `json:"verdicts"`
+}
+
+// Outcome is assert.Outcome as text: pass, inconclusive, fail, error, skipped
+// or pending.
+type Outcome string
+
+// The outcomes.
+const (
+	Pass         Outcome = "pass"
+	Inconclusive Outcome = "inconclusive"
+	Fail         Outcome = "fail"
+	Error        Outcome = "error"
+	Skipped      Outcome = "skipped"
+	Pending      Outcome = "pending"
+)
+
+// Plan says what was promised.
+type Plan struct {
+	Name       string  `json:"name"` // of the file, without folder and extension
+	Path       string  `json:"path"` // as the user named it
+	Hash       string  `json:"hash"` // SHA-256 of sources and variables, hex
+	Confidence Number  `json:"confidence"`
+	Decide     string  `json:"decide"`
+	Warn       bool    `json:"warn"` // inconclusive verdicts only warn
+	Budget     float64 `json:"budget_s,omitempty"`
+	// MeasureOnly is set when the plan requires nothing on purpose.
+	MeasureOnly bool     `json:"measure_only,omitempty"`
+	Servers     []string `json:"servers"` // every address that the plan declares
+}
+
+// Server is one server under test as it was found and left.
+type Server struct {
+	Address     string     `json:"address"`
+	Fingerprint []Property `json:"fingerprint"`     // in order of the key
+	Error       string     `json:"error,omitempty"` // why it could not be measured. Foreign text
+	Log         string     `json:"log,omitempty"`   // tail of its log when Error is set. Foreign text
+}
+
+// Property is one observed fact: "engine.version", "0.19.1".
+type Property struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
+// Calibration is what the generator measured of itself before the run.
+type Calibration struct {
+	Streams  int     `json:"streams"`
+	Rate     Number  `json:"chunks_per_s"`
+	Delay50  float64 `json:"delay_p50_s"` // from the built-in server's write to our stamp
+	Delay99  float64 `json:"delay_p99_s"`
+	CPU      Number  `json:"cpu"` // share of the cores it may use, in [0, 1]; null: unknown
+	Duration float64 `json:"duration_s"`
+}
+
+// Case is one level of one workload on one server.
+type Case struct {
+	Server   string `json:"server"`
+	Workload string `json:"workload"`
+	Level    string `json:"level"` // "30", "burst 8"
+	Kind     string `json:"kind"`  // "closed": n in flight; "burst": n at once
+	N        int    `json:"n"`
+	Natural  bool   `json:"natural,omitempty"` // the model ended its answers by itself
+	// Exact is set when prompts were sized by the server's own tokenizer.
+	Exact bool `json:"exact"`
+	// Probe is set for a level that a capacity search chose, nil for one of
+	// the plan.
+	Probe   *CaseProbe `json:"probe,omitempty"`
+	Skipped string     `json:"skipped,omitempty"` // why it was not run; "": it was
+	// At is the offset of the first measured request from the run's start,
+	// Duration the time from there to the end of the last one, both in
+	// seconds.
+	At       float64 `json:"at_s"`
+	Duration float64 `json:"duration_s"`
+	// Window is the measured time in seconds, all rounds together: every
+	// slot busy, ramp and drain left out.
+	Window    float64 `json:"window_s"`
+	Due       int     `json:"due"`       // measured requests that the plan wanted
+	Completed int     `json:"completed"` // of them, those that ended correctly
+	Failed    int     `json:"failed"`    // of them, those that did not
+	// Failures counts the failed ones by kind, most frequent first.
+	Failures   []Failure `json:"failures"`
+	Reconnects int       `json:"reconnects"` // reused connections that died before any byte and were retried
+	// InputTokens and OutputTokens are of completed measured requests, by
+	// the server's usage.
+	InputTokens  int     `json:"input_tokens"`
+	OutputTokens int     `json:"output_tokens"`
+	Rounds       []Round `json:"rounds"`
+	// Looks are the planned moments at which it was judged while it ran.
+	Looks []Look `json:"looks"`
+	// Notes say what a person should know of how it was run.
+	Notes   []string  `json:"notes"`
+	Metrics []Summary `json:"metrics"` // in the order of metric.Defs
+}
+
+// CaseProbe says why a capacity search measured a level.
+type CaseProbe struct {
+	Purpose string `json:"purpose"` // of the first visit: "ladder", "bisect", "confirm", …
+	Set     int    `json:"set"`     // a higher set shares no request with a lower one of the same n
+}
+
+// Look is a planned moment at which a level was judged while it ran.
+type Look struct {
+	Requests int    `json:"requests"`          // judged: the first ones by start
+	Planned  int    `json:"planned"`           // looks over which the error probability is split
+	Outcome  string `json:"outcome,omitempty"` // "" for one that is left to the end of the run
+}
+
+// Failure is one kind of failed request.
+type Failure struct {
+	Kind  string `json:"kind"` // metric.FailureKind
+	Count int    `json:"count"`
+	// Messages are the most frequent ones of the kind, at most five. Foreign
+	// text.
+	Messages []Message `json:"messages"`
+}
+
+// Message is one failure message and how often it came.
+type Message struct {
+	Text  string `json:"text"`
+	Count int    `json:"count"`
+}
+
+// Round is one pass of a level with one seed.
+type Round struct {
+	Index    int     `json:"index"` // 0-based
+	Seed     int64   `json:"seed"`
+	Due      int     `json:"due"`
+	At       float64 `json:"at_s"`
+	Duration float64 `json:"duration_s"`
+	Window   float64 `json:"window_s"`
+	Busy     Number  `json:"busy"`              // share of slot-time in flight or in the declared pause
+	CPU      Number  `json:"cpu"`               // share of the cores that the generator may use; null: unknown
+	GCPause  float64 `json:"gc_pause_s"`        // the longest
+	Delay    float64 `json:"delay_s"`           // p99 of how late a ready goroutine ran
+	Stall    float64 `json:"stall_s"`           // the most that the generator was held up as a whole
+	Complete bool    `json:"complete"`          // false: cut short
+	Stopped  string  `json:"stopped,omitempty"` // why it was
+}
+
+// Summary is one metric of one case. A metric of a level has Value alone, the
+// others the statistics.
+type Summary struct {
+	Metric string `json:"metric"`
+	Unit   string `json:"unit"`
+	Better string `json:"better"`        // "lower", "higher" or "neutral"
+	Of     string `json:"of"`            // what one observation is: "request", "gap" or "level"
+	Why    string `json:"why,omitempty"` // why there is no value; "" when there is one
+	N      int    `json:"n"`             // observations, those counted as worst included
+	Worst  int    `json:"worst"`         // of them, without a value: failed, or completed without the metric
+
+	Value       Number       `json:"value"` // of a level
+	Mean        Number       `json:"mean"`  // of the observations alone, the worst left out
+	Min         Number       `json:"min"`
+	Max         Number       `json:"max"`
+	Percentiles *Percentiles `json:"percentiles,omitempty"` // nil for a level
+}
+
+// Percentiles are nearest-rank over all N, the worst ranked last (+Inf, or 0
+// where higher is better).
+type Percentiles struct {
+	P1   Number `json:"p1"`
+	P5   Number `json:"p5"`
+	P10  Number `json:"p10"`
+	P25  Number `json:"p25"`
+	P50  Number `json:"p50"`
+	P75  Number `json:"p75"`
+	P90  Number `json:"p90"`
+	P95  Number `json:"p95"`
+	P99  Number `json:"p99"`
+	P999 Number `json:"p99.9"`
+}
+
+// Verdict is one check and what it came to.
+type Verdict struct {
+	Kind     string  `json:"kind"` // "server", "load", "sla", "capacity" or "assert"
+	Server   string  `json:"server,omitempty"`
+	Workload string  `json:"workload,omitempty"`
+	Level    string  `json:"level,omitempty"`
+	Name     string  `json:"name"` // stable across runs
+	Outcome  Outcome `json:"outcome"`
+	Severity string  `json:"severity"` // "error" or "warn"
+	Warn     bool    `json:"warn"`     // the policy: inconclusive only warns
+	// Cause of an error: "server", "generator" or "invalid"; else "".
+	Cause   string   `json:"cause,omitempty"`
+	Message string   `json:"message"` // one line. May quote foreign text
+	Needs   string   `json:"needs,omitempty"`
+	Notes   []string `json:"notes"`
+
+	Threshold  *Threshold `json:"threshold,omitempty"` // nil unless kind is "sla"
+	Decide     string     `json:"decide,omitempty"`    // "certified" or "estimate"
+	Value      Number     `json:"value"`               // the point estimate
+	Why        string     `json:"why,omitempty"`       // why there is none
+	Low        Number     `json:"low"`                 // one-sided lower bound at Confidence
+	High       Number     `json:"high"`                // one-sided upper bound at Confidence
+	Confidence Number     `json:"confidence"`
+	N          int        `json:"n"`         // observations behind the value
+	Effective  Number     `json:"effective"` // effective number of requests
+	Over       Number     `json:"over"`      // requests, or share of gaps, beyond the limit
+
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"` // 1-based; 0: unknown
+}
+
+// Threshold is the bound that a verdict is about.
+type Threshold struct {
+	Metric string `json:"metric"`
+	Stat   string `json:"stat"` // "" for a metric of a level
+	Op     string `json:"op"`   // "" where there is no limit
+	Limit  Number `json:"limit"`
+	Unit   string `json:"unit"`
+	Text   string `json:"text"` // as the author wrote it
+}
+
+// Write writes the document as indented JSON with a final line break.
+func (d *Document) Write(w io.Writer) error {
+	b, err := json.MarshalIndent(d, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(b, '\n'))
+	return err
+}
+
+// ReadDocument reads what Write wrote. A document of another schema is an
+// error that names it; unknown fields are not, a later minor version may add
+// some.
+func ReadDocument(r io.Reader) (*Document, error) {
+	dec := json.NewDecoder(r)
+	var d Document
+	if err := dec.Decode(&d); err != nil {
+		return nil, fmt.Errorf("not a results document: %w", err)
+	}
+	if d.Schema != Schema {
+		return nil, fmt.Errorf("the results document has schema %q; this version reads %q", d.Schema, Schema)
+	}
+	return &d, nil
+}

@@ -1,0 +1,221 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// nothing is the document of a run that ended before anything was measured.
+func nothing() *Document {
+	run := &metric.Run{ID: "r", Tool: "dev", Plan: "p.hcl", Started: time.Unix(0, 0), Stopped: "interrupted"}
+	return New(run, nil, assert.Verdicts{Outcome: assert.Error}, Meta{ExitCode: assert.ExitInterrupted})
+}
+
+func TestDocumentRoundTrip(t *testing.T) {
+	for name, d := range map[string]*Document{"rich": document(), "pass": passing(), "empty": nothing()} {
+		var b bytes.Buffer
+		if err := d.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		got, err := ReadDocument(bytes.NewReader(b.Bytes()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(d, got); diff != "" {
+			t.Errorf("%s: Write then ReadDocument (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestReadDocumentErrors(t *testing.T) {
+	tests := []struct{ in, want string }{
+		{``, "not a results document"},
+		{`[]`, "not a results document"},
+		{`{}`, `has schema ""`},
+		{`{"schema": "tokgate.results/2"}`, `has schema "tokgate.results/2"; this version reads "tokgate.results/1"`},
+		{`{"schema": "tokgate.results/1", "plan": {"confidence": "high"}}`, "no number"},
+	}
+	for _, tt := range tests {
+		if _, err := ReadDocument(strings.NewReader(tt.in)); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("ReadDocument(%q) = %v, want %q", tt.in, err, tt.want)
+		}
+	}
+}
+
+func TestNumberJSON(t *testing.T) {
+	tests := []struct {
+		n    Number
+		want string
+	}{
+		{some(math.Nextafter(0.3, 1)), "0.30000000000000004"}, // all digits
+		{some(0), "0"},
+		{some(-1.5e-9), "-1.5e-9"},
+		{some(math.Inf(1)), `"+Inf"`},
+		{some(math.Inf(-1)), `"-Inf"`},
+		{some(math.NaN()), "null"},
+		{Number{V: math.NaN(), OK: true}, "null"},
+		{Number{V: 3}, "null"}, // what is no value shows none
+	}
+	for _, tt := range tests {
+		got, err := json.Marshal(tt.n)
+		if err != nil || string(got) != tt.want {
+			t.Errorf("Marshal(%v) = %s, %v, want %s", tt.n, got, err, tt.want)
+		}
+		var back Number
+		if err := json.Unmarshal(got, &back); err != nil {
+			t.Errorf("Unmarshal(%s): %v", got, err)
+		}
+		if tt.want != "null" && back != tt.n {
+			t.Errorf("Unmarshal(%s) = %v, want %v", got, back, tt.n)
+		}
+		if tt.want == "null" && back.OK {
+			t.Errorf("Unmarshal(null) = %v, want no value", back)
+		}
+	}
+}
+
+// The load facts of the fixture's level 30, by hand: 2 rounds of 60; in each,
+// every 10th request fails with a status (0, 10, … 50: 6), every 15th with a
+// time-out (0, 15, 30, 45: 4), which overwrites 0 and 30, so 4 + 4 fail.
+func TestLoadFacts(t *testing.T) {
+	c := document().Cases[1]
+	if c.Due != 120 || c.Completed != 104 || c.Failed != 16 {
+		t.Errorf("due, completed, failed = %d, %d, %d, want 120, 104, 16", c.Due, c.Completed, c.Failed)
+	}
+	if c.Reconnects != 2 {
+		t.Errorf("reconnects = %d, want 2", c.Reconnects)
+	}
+	if got, want := c.OutputTokens, 104*21; got != want {
+		t.Errorf("output tokens = %d, want %d", got, want)
+	}
+	// Two rounds of 2 s to 48 s.
+	if c.Window != 92 {
+		t.Errorf("window = %v, want 92", c.Window)
+	}
+	// The first starts at 0 s, the second ends at 60 s + 50 s.
+	if c.At != 0 || c.Duration != 110 {
+		t.Errorf("at, duration = %v, %v, want 0, 110", c.At, c.Duration)
+	}
+	kinds := []string{}
+	for _, f := range c.Failures {
+		kinds = append(kinds, f.Kind)
+		if f.Count != 8 {
+			t.Errorf("%s failed %d times, want 8", f.Kind, f.Count)
+		}
+	}
+	if diff := cmp.Diff([]string{"status", "timeout"}, kinds); diff != "" {
+		t.Errorf("kinds (-want +got):\n%s", diff)
+	}
+	ttft := c.summary("ttft")
+	if ttft.N != 120 || ttft.Worst != 16 {
+		t.Errorf("ttft n, worst = %d, %d, want 120, 16", ttft.N, ttft.Worst)
+	}
+	// 16 of 120 failed, 13%: p75 is a measurement, p90 is not.
+	if math.IsInf(ttft.Percentiles.P75.V, 0) || !math.IsInf(ttft.Percentiles.P90.V, 1) {
+		t.Errorf("ttft p75, p90 = %v, %v, want a number, +Inf", ttft.Percentiles.P75, ttft.Percentiles.P90)
+	}
+	if c.Rounds[1].CPU.OK || c.Rounds[1].Complete {
+		t.Errorf("round 2: cpu %v complete %t, want unknown, false", c.Rounds[1].CPU, c.Rounds[1].Complete)
+	}
+}
+
+// What no request has is no value with the reason, not a row of infinities
+// or zeros.
+func TestNoValue(t *testing.T) {
+	s := document().Cases[0].summary("ttfa")
+	if s.Mean.OK || s.Min.OK || s.Max.OK || s.Percentiles.P50.OK || s.Why != "no answer came" {
+		t.Errorf("ttfa of nothing = %+v, want no values and the reason", s)
+	}
+	if s.N != 60 || s.Worst != 60 {
+		t.Errorf("n, worst = %d, %d, want 60, 60", s.N, s.Worst)
+	}
+}
+
+func TestMessagesAreBounded(t *testing.T) {
+	run, p, v, m := fixture()
+	for i, s := range run.Levels[0].MeasuredSamples() {
+		s.Failure = &metric.Failure{Kind: metric.FailStream, Message: strings.Repeat("x", 1<<20) + string(rune('a'+i%26))}
+		if i < 3 {
+			s.Failure.Message = "often"
+		}
+	}
+	f := New(run, p, v, m).Cases[0].Failures
+	if len(f) != 1 || f[0].Count != 60 || len(f[0].Messages) != mostMessages {
+		t.Fatalf("failures = %d kinds, want 1 kind, 60 requests, %d messages", len(f), mostMessages)
+	}
+	for _, m := range f[0].Messages {
+		if len(m.Text) > messageBytes {
+			t.Errorf("a message of %d bytes was kept", len(m.Text))
+		}
+	}
+	if f[0].Messages[0] != (Message{"often", 3}) {
+		t.Errorf("the first message is %+v, want the most frequent", f[0].Messages[0])
+	}
+}
+
+func TestRedaction(t *testing.T) {
+	p := &plan.Plan{Secrets: []string{"", "abc", "token", "token-long"}}
+	b := builder{redact: redactor(p, "")}
+	// The longer of two secrets that begin alike goes whole; what is under
+	// four bytes stays, or "abc" in any word would be torn.
+	if got, want := b.clean("abc token-long token"), "abc [redacted] [redacted]"; got != want {
+		t.Errorf("clean = %q, want %q", got, want)
+	}
+}
+
+func TestPlanName(t *testing.T) {
+	tests := []struct{ in, want string }{
+		{"plans/chatbot.hcl", "chatbot"}, {"chatbot.hcl.json", "chatbot"}, {"a.b.hcl", "a.b"}, {"plans/", "plans"}, {"", "plan"}, {"/", "plan"},
+	}
+	for _, tt := range tests {
+		if got := planName(tt.in); got != tt.want {
+			t.Errorf("planName(%q) = %q, want %q", tt.in, got, tt.want)
+		}
+	}
+}
+
+func TestPolicyOfAWorkload(t *testing.T) {
+	run, p, v, m := fixture()
+	p.Workloads[0].Policy.OnInconclusive = plan.Warn
+	for _, v := range New(run, p, v, m).Verdicts {
+		if want := v.Workload != ""; v.Warn != want {
+			t.Errorf("%s of %q: warn = %t, want %t", v.Name, v.Workload, v.Warn, want)
+		}
+	}
+}
+
+// Whatever a file holds, reading it gives a document that every output can
+// show, or an error.
+func FuzzReadDocument(f *testing.F) {
+	var b bytes.Buffer
+	if err := passing().Write(&b); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	f.Add([]byte(`{"schema": "tokgate.results/1", "duration_s": 1e308, "exit_code": -5,
+		"servers": [{"address": "::a"}], "cases": [{"server": "::a", "metrics": [{"metric": "ttft", "of": "level"}, {"metric": "success", "percentiles": {}}], "failures": [{"messages": []}]}],
+		"verdicts": [{"outcome": "no", "kind": "no", "line": -3, "threshold": {}}, {"workload": "w", "kind": "server"}]}`))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		d, err := ReadDocument(bytes.NewReader(in))
+		if err != nil {
+			return
+		}
+		junitOf(t, d)
+		for _, f := range formats {
+			var out bytes.Buffer
+			if err := f.write(&out, d); err != nil {
+				t.Errorf("%s: %v", f.file, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,215 @@
+package report
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// hostile is what a server may say: escape sequences, control characters,
+// broken UTF-8, a bidirectional override, markup of every output, commands of
+// CI systems at the start of a line, wide characters.
+const hostile = "\x1b[31mCUDA out of memory\x1b[0m\x00\x07\r\n::error file=x::pwned\n##[command]rm\n  ::set-output name=a::b\n]]></failure><failure>|a|`b`|<script>alert(1)</script> \xff\xfe \u202egnp.exe @everyone 漢字🚀 &amp; $x$ https://evil.example/"
+
+const secret = "sk-very-secret-token"
+
+func ms(n float64) time.Duration { return time.Duration(n * float64(time.Millisecond)) }
+
+// fixture is one recorded run with everything that a run may hold: two
+// servers of which one did not start, levels that pass, fail and were never
+// run, failed requests, a metric that nobody has, infinite percentiles.
+func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
+	run := &metric.Run{
+		ID: "20261120T140500Z-3f9c", Tool: "0.1.0", Plan: "plans/chatbot.hcl",
+		PlanHash: strings.Repeat("ab", 32),
+		Started:  time.Date(2026, 11, 20, 14, 5, 0, 0, time.UTC),
+		Salt:     math.MaxUint64, // more digits than a JSON number keeps
+		End:      12*time.Minute + 3*time.Second,
+		Servers: []*metric.ServerRun{
+			{Address: `vllm["on"]`, Fingerprint: metric.Fingerprint{
+				"engine": "vllm", "engine.version": "0.19.1", "model": "Qwen/Qwen3.6-35B-A3B-FP8 | <b>x</b>",
+				"gpu": "1 x RTX PRO 6000",
+			}},
+			{Address: `vllm["off"]`, Fingerprint: metric.Fingerprint{"engine": "vllm"},
+				Error: "the server did not become ready within 20m: " + hostile,
+				Log:   "loading weights 10%\rloading weights 90%\r\nkey " + secret + "\n" + hostile + "\n"},
+		},
+	}
+	level := func(server, name string, n, requests int, ttft float64) *metric.Level {
+		l := &metric.Level{Server: server, Workload: "general_chatbot", Name: name, Kind: metric.ClosedLoop, N: n, Exact: true}
+		for r := range 2 {
+			start := time.Duration(r) * time.Minute
+			round := &metric.Round{
+				Index: r, Seed: int64(42 + r), Due: requests, Complete: true,
+				Start: start, End: start + 50*time.Second, WindowStart: start + 2*time.Second, WindowEnd: start + 48*time.Second,
+				Busy: 0.993, Health: metric.Health{CPU: 0.12, GCPause: 300 * time.Microsecond, Delay: 80 * time.Microsecond},
+			}
+			for i := range requests {
+				sent := start + ms(float64(i)*100)
+				first := sent + ms(ttft*(1+float64(i%10)/10))
+				s := &metric.Sample{
+					Server: server, Workload: "general_chatbot", Level: name, Round: r, Slot: i % n, Order: i,
+					Phase: metric.Measured, Scheduled: sent, Sent: sent, Headers: sent + ms(5),
+					First: first, FirstAnswer: first, Chunks: 3, FirstTokens: 1,
+					InputAsked: 1024, OutputAsked: 21, Status: 200, Finish: "length",
+					Usage: &metric.Usage{Input: 1024, Output: 21, Cached: 0},
+				}
+				s.Gaps.Add(ms(200))
+				s.Gaps.Add(ms(220))
+				s.Last = first + ms(420)
+				s.End = s.Last + ms(1)
+				round.Samples = append(round.Samples, s)
+			}
+			l.Rounds = append(l.Rounds, round)
+		}
+		return l
+	}
+	fail := func(l *metric.Level, every int, kind metric.FailureKind, message string) {
+		for _, r := range l.Rounds {
+			for i, s := range r.Samples {
+				if i%every == 0 {
+					s.Failure = &metric.Failure{Kind: kind, Message: message}
+					s.First, s.FirstAnswer, s.Last, s.Usage, s.Gaps, s.Chunks, s.Finish = 0, 0, 0, nil, nil, 0, ""
+				}
+			}
+		}
+	}
+	one := level(`vllm["on"]`, "1", 1, 30, 200)
+	for _, r := range one.Rounds { // no answer text came at all: ttfa has no value
+		for _, s := range r.Samples {
+			s.FirstAnswer = 0
+		}
+	}
+	thirty := level(`vllm["on"]`, "30", 30, 60, 5000)
+	fail(thirty, 10, metric.FailStatus, hostile)
+	fail(thirty, 15, metric.FailTimeout, "no answer within 1m, header Authorization: Bearer "+secret)
+	thirty.Rounds[1].Samples[7].Reconnects = 2
+	thirty.Rounds[1].Health.CPU = -1
+	thirty.Rounds[1].Complete, thirty.Rounds[1].Stopped = false, "budget"
+	burst := &metric.Level{Server: `vllm["on"]`, Workload: "general_chatbot", Name: "burst 8", Kind: metric.Burst, N: 8,
+		Skipped: "the budget of 12m was spent"}
+	off := &metric.Level{Server: `vllm["off"]`, Workload: "general_chatbot", Name: "1", Kind: metric.ClosedLoop, N: 1,
+		Skipped: "the server did not start"}
+	probe := level(`vllm["on"]`, "probe 24", 24, 40, 4000)
+	probe.Probe, probe.Looks = &metric.Probe{Purpose: "bisect"}, []metric.Look{{Requests: 40, Planned: 2, Outcome: "inconclusive"}, {Requests: 80, Planned: 2, Outcome: "pass"}}
+	probe.Notes = []string{"it ended early: certain after 80 requests"}
+	thirty.Rounds[0].Health.Stall = 40 * time.Millisecond
+	run.Levels = []*metric.Level{one, thirty, burst, off, probe}
+	run.Capacities = []*metric.Capacity{{
+		Server: `vllm["on"]`, Workload: "general_chatbot", Over: metric.ClosedLoop, From: 1, UpTo: 125, Require: 26,
+		Kind: metric.CapacityInterpolated, Pass: 24, Fail: 30, Crossing: 27.4, CrossingLow: 24.8,
+		Binding: "ttft p95", AtPass: "7.6 s", AtFail: "8.5 s", NonMonotone: [][2]int{{30, 32}}, Spent: 7*time.Minute + 12*time.Second,
+		Reason: "27 could not be decided | " + hostile, Notes: []string{"32 passed above 30, which failed: the lower answer stands"},
+		Line: "~27 requests in flight (24 passes, 30 fails), not confirmed · ttft p95 binds: 24 → 7.6 s, 30 → 8.5 s",
+		Probes: []metric.CapacityProbe{
+			{N: 30, Purpose: "known", Level: "30", Requests: 120, Outcome: "fail", Binding: "ttft p95", Shown: "8.5 s"},
+			{N: 24, Purpose: "bisect", Level: "probe 24", Requests: 80, Outcome: "pass", Binding: "ttft p95", Shown: "7.6 s", Spent: 3 * time.Minute},
+			{N: 27, Purpose: "bisect", Level: "probe 27", Requests: 800, Outcome: "inconclusive", Binding: "a name that is far too long for any table of probes", Shown: "∞", Note: "cut short | by the budget", Spent: 4*time.Minute + 12*time.Second},
+			{N: 26, Purpose: "bisect", Level: "probe 26", Requests: 40, Outcome: "saturated", Note: "generator: its reads and sends may have waited " + hostile},
+		},
+	}}
+
+	at := func(line int) hcl.Range {
+		return hcl.Range{Filename: "plans/chatbot.hcl", Start: hcl.Pos{Line: line, Column: 5}}
+	}
+	threshold := func(name, stat string, op plan.Op, limit float64, text string, line int) *plan.Threshold {
+		def, _ := metric.Lookup(name)
+		st, err := metric.ParseStat(stat)
+		if err != nil {
+			panic(err)
+		}
+		return &plan.Threshold{Metric: def, Stat: st, Op: op, Limit: limit, Text: text, Range: at(line)}
+	}
+	servers := []*plan.Server{{Name: "vllm", Key: "on"}, {Name: "vllm", Key: "off"}}
+	p := &plan.Plan{
+		Path: "plans/chatbot.hcl", Hash: run.PlanHash, Servers: servers,
+		Gate:      plan.Gate{Policy: plan.Policy{Confidence: 0.95, Decide: plan.Certified, OnInconclusive: plan.Stop}, Budget: 12 * time.Minute},
+		Workloads: []*plan.Workload{{Name: "general_chatbot", Servers: servers, Policy: plan.Policy{OnInconclusive: plan.Stop}}},
+		Secrets:   []string{secret, "x"},
+	}
+
+	sla := func(level, name string, o assert.Outcome, th *plan.Threshold, message string) assert.Verdict {
+		return assert.Verdict{
+			Kind: assert.KindSLA, Server: `vllm["on"]`, Workload: "general_chatbot", Level: level, Name: name, Outcome: o,
+			Severity: plan.SeverityError, Message: message, Threshold: th, Decide: plan.Certified, Confidence: 0.95,
+			File: th.Range.Filename, Line: th.Range.Start.Line,
+		}
+	}
+	ttft := threshold("ttft", "p95", plan.Less, 8, "p95 < 8s", 42)
+	pass := sla("1", "sla.ttft.p95 at 1", assert.Pass, ttft, "ttft p95 380 ms < 8 s: 0 of 60 over, 95% interval 360 ms to 390 ms")
+	pass.Value, pass.Low, pass.High, pass.N, pass.Effective = metric.Some(0.38), metric.Some(0.36), metric.Some(0.39), 60, 60
+	failed := sla("30", "sla.ttft.p95 at 30", assert.Fail, ttft, "ttft p95 ∞ > 8 s: 20 of 120 over (16.7%, allowed 5%), 95% interval 8.5 s to ∞")
+	failed.Value, failed.Low, failed.High = metric.Some(math.Inf(1)), metric.Some(8.5), metric.Some(math.Inf(1))
+	failed.N, failed.Effective, failed.Over = 120, 88.5, 20
+	failed.Notes = []string{"16 failed requests count as over the limit"}
+	speed := sla("30", "sla.speed.p5 at 30", assert.Inconclusive, threshold("speed", "p5", plan.Greater, 10, "p5 > 10 tok/s", 43),
+		"speed p5 10.2 tok/s > 10 tok/s is not certain: 95% interval 9.1 tok/s to 11 tok/s, n = 104")
+	speed.Value, speed.Low, speed.High, speed.N, speed.Effective = metric.Some(10.2), metric.Some(9.1), metric.Some(11), 104, 60.2
+	speed.Needs = "needs about 240 more requests, 4 minutes"
+	warn := sla("30", "sla.success.rate at 30", assert.Fail, threshold("success", "rate", plan.GreaterEqual, 0.98, "rate >= 98%", 47),
+		"success rate 86.7% < 98%: 16 of 120 failed")
+	warn.Severity = plan.SeverityWarn
+	warn.Value, warn.N, warn.Effective = metric.Some(104.0/120), 120, 120
+	ttfa := sla("1", "sla.ttfa.mean at 1", assert.Error, threshold("ttfa", "mean", plan.Less, 2, "mean < 2s", 44), "no value: no answer came")
+	ttfa.Value = metric.None("no answer came")
+	skipped := sla("burst 8", "sla.ttft.p95 at burst 8", assert.Skipped, ttft, "the budget of 12m was spent")
+
+	v := assert.Verdicts{Outcome: assert.Error, List: []assert.Verdict{
+		{Kind: assert.KindServer, Server: `vllm["on"]`, Name: "start", Outcome: assert.Pass, Message: "ready after 3m12s", File: "plans/chatbot.hcl", Line: 12},
+		{Kind: assert.KindServer, Server: `vllm["off"]`, Name: "start", Outcome: assert.Error, Message: run.Servers[1].Error, File: "plans/chatbot.hcl", Line: 12},
+		{Kind: assert.KindLoad, Server: `vllm["on"]`, Workload: "general_chatbot", Level: "1", Name: "load at 1", Outcome: assert.Pass,
+			Message: "60 of 60 requests completed, slots busy 99.3%", File: "plans/chatbot.hcl", Line: 30,
+			Notes: []string{"lock-step: synchrony 0.82"}},
+		pass, ttfa,
+		{Kind: assert.KindLoad, Server: `vllm["on"]`, Workload: "general_chatbot", Level: "30", Name: "load at 30", Outcome: assert.Error,
+			Message: "generator: its reads and sends may have waited 1.2 s, more than 750 ms", File: "plans/chatbot.hcl", Line: 30},
+		failed, speed, warn,
+		{Kind: assert.KindLoad, Server: `vllm["on"]`, Workload: "general_chatbot", Level: "burst 8", Name: "load at burst 8", Outcome: assert.Skipped,
+			Message: "the budget of 12m was spent", File: "plans/chatbot.hcl", Line: 30},
+		skipped,
+		{Kind: assert.KindLoad, Server: `vllm["off"]`, Workload: "general_chatbot", Level: "1", Name: "load at 1", Outcome: assert.Skipped,
+			Message: "the server did not start", File: "plans/chatbot.hcl", Line: 30},
+		{Kind: "capacity", Server: `vllm["on"]`, Workload: "general_chatbot", Name: "capacity", Outcome: assert.Inconclusive,
+			Message: run.Capacities[0].Line + "; required: 26", Needs: "needs a larger budget, or more requests, to decide 26", Capacity: run.Capacities[0],
+			Notes: []string{"24 was not confirmed on fresh requests", "another"}, File: "plans/chatbot.hcl", Line: 50},
+		{Kind: assert.KindAssert, Name: "on is faster | " + hostile, Outcome: assert.Fail, Severity: plan.SeverityError,
+			Message: "the candidate is slower: " + hostile, File: "plans/chatbot.hcl", Line: 60, Notes: []string{"a point estimate"}},
+	}}
+	m := Meta{ExitCode: assert.ExitError, Host: "runner-7", Folder: "results/chatbot",
+		Calibration: &metric.Calibration{Streams: 64, Rate: 3200, Delay50: 40 * time.Microsecond, Delay99: 210 * time.Microsecond, CPU: 0.31, Took: 1500 * time.Millisecond}}
+	return run, p, v, m
+}
+
+func document() *Document {
+	run, p, v, m := fixture()
+	return New(run, p, v, m)
+}
+
+// passing is a small document in which everything is fine.
+func passing() *Document {
+	run, p, v, m := fixture()
+	run.Servers, run.Levels, p.Servers = run.Servers[:1], run.Levels[:1], p.Servers[:1]
+	c := run.Capacities[0]
+	c.Kind, c.Pass, c.Fail, c.Require, c.Confirmed, c.NonMonotone, c.Notes, c.Reason = metric.CapacityExact, 39, 40, 30, true, nil, nil, "the bracket is closed"
+	c.Crossing, c.CrossingLow, c.CrossingHigh, c.Spent = 39.5, 38.8, 41, 9*time.Minute
+	c.Line = "39 requests in flight (exact) · ttft p95 binds: 39 → 7.9 s, 40 → 8.1 s · ≈ 160 to 195 users"
+	c.Probes = []metric.CapacityProbe{
+		{N: 32, Purpose: "ladder", Level: "probe 32", Requests: 200, Outcome: "pass", Binding: "ttft p95", Shown: "6.2 s", Spent: time.Minute},
+		{N: 40, Purpose: "bisect", Level: "probe 40", Requests: 400, Outcome: "fail", Binding: "ttft p95", Shown: "8.1 s", Spent: 2 * time.Minute},
+		{N: 39, Purpose: "bisect", Level: "probe 39", Requests: 800, Outcome: "pass", Binding: "ttft p95", Shown: "7.9 s", Spent: 3 * time.Minute},
+		{N: 39, Purpose: "confirm", Set: 1, Level: "probe 39 again", Requests: 800, Outcome: "pass", Binding: "ttft p95", Shown: "7.9 s", Spent: 3 * time.Minute},
+	}
+	met := v.List[len(v.List)-2]
+	met.Outcome, met.Message, met.Needs = assert.Pass, c.Line+"; required: 30", ""
+	met.Notes = nil
+	v.List[3].Notes = []string{"this run: exact for the requests that were sent", "lock-step: synchrony 0.82", "lock-step: the slots start in phase"}
+	v.List, v.Outcome = []assert.Verdict{v.List[0], v.List[2], v.List[3], met}, assert.Pass
+	m.ExitCode = assert.ExitPass
+	return New(run, p, v, m)
+}

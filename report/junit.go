@@ -1,0 +1,422 @@
+package report
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/jstemmer/go-junit-report/v2/junit"
+
+	"github.com/tokgate/tokgate/report/text"
+)
+
+// The types of go-junit-report with what they lack: consumers show a failure
+// at the file and line of its testcase, and where there is none some take the
+// last word of the class name for a file.
+
+type testsuites struct {
+	junit.Testsuites
+	Suites []testsuite `xml:"testsuite"`
+}
+
+type testsuite struct {
+	junit.Testsuite
+	Testcases []testcase `xml:"testcase"`
+}
+
+type testcase struct {
+	junit.Testcase
+	File string `xml:"file,attr,omitempty"`
+	Line int    `xml:"line,attr,omitempty"`
+}
+
+const (
+	// passBytes is what Jenkins keeps of the output of a passed case unless
+	// told otherwise (jenkinsci/junit-plugin, CaseResult.java, HALF_MAX_SIZE).
+	passBytes = 1000
+	// bodyBytes keeps a body below the 65,535 characters that a GitHub check
+	// run takes as summary or text (docs.github.com, REST API, check runs).
+	bodyBytes = 60_000
+	// lineBytes keeps a message readable as one line.
+	lineBytes = 2_000
+)
+
+// JUnit writes the document as JUnit XML: flat suites, one for the servers,
+// one for each server and workload, one for asserts; a testcase for each
+// verdict, and a "load" testcase for each case.
+//
+//	pass                     one line of system-out
+//	severity warn, no pass   the same, "warning: …"
+//	fail                     <failure type="sla"> ("assert" for an assert, "capacity" for a capacity)
+//	inconclusive             <failure type="inconclusive">, or <skipped> where the policy is to warn
+//	error, pending           <error type="server"|"generator"|"invalid">
+//	skipped                  <skipped>
+//
+// A testcase is known to consumers by classname and name, which hold no
+// measured value and are unique in the file. When nothing else in the file
+// says that the run did not succeed, a testcase "run" does.
+func JUnit(w io.Writer, d *Document) error {
+	j := junitWriter{doc: d, seen: map[string]int{}, cases: map[[3]string]*Case{}}
+	for i := range d.Cases {
+		c := &d.Cases[i]
+		j.cases[[3]string{c.Server, c.Workload, c.Level}] = c
+	}
+	out := j.suites()
+	bw := bufio.NewWriter(w)
+	if _, err := bw.WriteString(xml.Header); err != nil {
+		return err
+	}
+	enc := xml.NewEncoder(bw)
+	enc.Indent("", "  ")
+	if err := enc.Encode(out); err != nil {
+		return err
+	}
+	if err := bw.WriteByte('\n'); err != nil {
+		return err
+	}
+	return bw.Flush()
+}
+
+type junitWriter struct {
+	doc   *Document
+	cases map[[3]string]*Case // by server, workload and level
+	seen  map[string]int      // classname and name → how often it came
+	out   testsuites
+}
+
+func (j *junitWriter) suites() *testsuites {
+	d := j.doc
+	j.out.Name = attr(cmp.Or(d.Plan.Path, d.Plan.Name))
+
+	var servers, asserts []Verdict
+	cases := map[string][]Verdict{}
+	for _, v := range d.Verdicts {
+		switch {
+		case v.Kind == "server":
+			servers = append(servers, v)
+		case v.Workload == "":
+			asserts = append(asserts, v)
+		default:
+			key := v.Server + "\x00" + v.Workload
+			cases[key] = append(cases[key], v)
+		}
+	}
+	j.suite("servers", "", servers, nil)
+	for _, g := range j.groups() {
+		j.suite(g.server+"/"+g.workload, g.server, cases[g.server+"\x00"+g.workload], g.cases, g.capacities...)
+	}
+	j.suite("asserts", "", asserts, nil)
+	j.run()
+	// The totals' own attribute: time is that of the run, not a sum.
+	j.out.Time = seconds(d.Duration)
+	return &j.out
+}
+
+// group is one server × workload.
+type group struct {
+	server, workload string
+	cases            []*Case // of the plan: probes are in the tables of their capacity
+	capacities       []*Capacity
+}
+
+// groups gives every server × workload that has a case or a verdict, in order.
+func (j *junitWriter) groups() []*group { return groups(j.doc) }
+
+func groups(d *Document) []*group {
+	var list []*group
+	byKey := map[string]*group{}
+	at := func(server, workload string) *group {
+		key := server + "\x00" + workload
+		g := byKey[key]
+		if g == nil {
+			g = &group{server: server, workload: workload}
+			byKey[key] = g
+			list = append(list, g)
+		}
+		return g
+	}
+	for i := range d.Cases {
+		c := &d.Cases[i]
+		if g := at(c.Server, c.Workload); c.Probe == nil {
+			g.cases = append(g.cases, c)
+		}
+	}
+	for i := range d.Capacities {
+		c := &d.Capacities[i]
+		g := at(c.Server, c.Workload)
+		g.capacities = append(g.capacities, c)
+	}
+	for _, v := range d.Verdicts {
+		if v.Workload != "" && v.Kind != "server" {
+			at(v.Server, v.Workload)
+		}
+	}
+	return list
+}
+
+// suite adds one suite unless it would be empty. A case without a load
+// verdict was never judged: that is an error, not a gap. So is a capacity that
+// the plan requires; one that is only measured is shown.
+func (j *junitWriter) suite(name, server string, verdicts []Verdict, cases []*Case, capacities ...*Capacity) {
+	judged, measured := map[string]bool{}, false
+	for _, v := range verdicts {
+		measured = measured || v.Kind == "capacity"
+		if v.Kind == "load" {
+			judged[v.Level] = true
+		}
+	}
+	for _, c := range capacities {
+		if measured {
+			break
+		}
+		v := Verdict{Kind: "capacity", Server: c.Server, Workload: c.Workload, Name: "capacity", Outcome: Pass, Message: c.line(), File: j.doc.Plan.Path}
+		if c.Require > 0 {
+			v.Outcome, v.Cause, v.Message = Pending, CauseInvalid, "the capacity was not judged"
+		} else if c.Kind == "unknown" {
+			v.Outcome = Skipped
+		}
+		verdicts = append(verdicts, v)
+	}
+	for _, c := range cases {
+		if !judged[c.Level] {
+			v := Verdict{Kind: "load", Server: c.Server, Workload: c.Workload, Level: c.Level, Name: "load at " + c.Level,
+				Outcome: Pending, Cause: CauseInvalid, Message: "the case was not judged", File: j.doc.Plan.Path}
+			if c.Skipped != "" {
+				v.Outcome, v.Message = Skipped, c.Skipped
+			}
+			verdicts = append(verdicts, v)
+		}
+	}
+	if len(verdicts) == 0 {
+		return
+	}
+	s := testsuite{}
+	s.ID = len(j.out.Suites)
+	s.Name = attr(name)
+	s.Hostname = attr(j.doc.Host)
+	s.File = attr(j.doc.Plan.Path)
+	s.Timestamp = j.doc.Started.UTC().Format("2006-01-02T15:04:05")
+	for _, p := range append(j.properties(server, cases), capacityProperties(capacities)...) {
+		s.AddProperty(attr(p.Key), attr(p.Value))
+	}
+	total := 0.0
+	for i := range verdicts {
+		v := &verdicts[i]
+		took := 0.0
+		if c := j.caseOf(v); c != nil && v.Kind == "load" {
+			took = c.Duration
+		}
+		if c := j.doc.capacityOf(v); c != nil {
+			took = c.Spent
+		}
+		total += took
+		tc := j.testcase(v, took)
+		s.AddTestcase(tc.Testcase) // counts; what is written is our own list
+		s.Testcases = append(s.Testcases, tc)
+	}
+	s.Time = seconds(total)
+	j.out.AddSuite(s.Testsuite)
+	j.out.Suites = append(j.out.Suites, s)
+}
+
+func (j *junitWriter) properties(server string, cases []*Case) []Property {
+	d := j.doc
+	list := []Property{
+		{"tokgate.version", d.Tool}, {"tokgate.run", d.Run}, {"tokgate.outcome", string(d.Outcome)},
+		{"plan.sha256", d.Plan.Hash}, {"prompt.salt", d.Salt},
+	}
+	if d.Simulated {
+		list = append(list, Property{"simulated", "true"})
+	}
+	if d.Partial {
+		list = append(list, Property{"partial", "true"})
+	}
+	if s := seeds(cases); s != "" {
+		list = append(list, Property{"prompt.seeds", s})
+	}
+	for _, s := range d.Servers {
+		if s.Address == server {
+			list = append(list, s.Fingerprint...)
+		}
+	}
+	return list
+}
+
+// capacityProperties are the answers of the capacity searches.
+func capacityProperties(capacities []*Capacity) []Property {
+	var list []Property
+	for _, c := range capacities {
+		list = append(list, Property{"capacity.limit", c.limit()}, Property{"capacity.kind", c.Kind},
+			Property{"capacity.over", c.Over}, Property{"capacity.confirmed", strconv.FormatBool(c.Confirmed)})
+		if c.Binding != "" {
+			list = append(list, Property{"capacity.binding", c.Binding})
+		}
+	}
+	return list
+}
+
+// seeds lists the different seeds of the cases' rounds in order of first use.
+func seeds(cases []*Case) string {
+	var list []string
+	seen := map[int64]bool{}
+	for _, c := range cases {
+		for _, r := range c.Rounds {
+			if !seen[r.Seed] {
+				seen[r.Seed] = true
+				list = append(list, strconv.FormatInt(r.Seed, 10))
+			}
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// class is the classname of a verdict's testcase. A plan with several servers
+// names the server in it: consumers drop a testcase whose classname and name
+// they saw before.
+func (j *junitWriter) class(v *Verdict) string {
+	parts := []string{j.doc.Plan.Name}
+	switch {
+	case v.Kind == "server":
+		parts = append(parts, "server", v.Server)
+	case v.Workload == "":
+		parts = append(parts, cmp.Or(v.Kind, "run"))
+	case len(j.doc.Plan.Servers) > 1 || len(j.doc.Servers) > 1:
+		parts = append(parts, v.Server, v.Workload)
+	default:
+		parts = append(parts, v.Workload)
+	}
+	return attr(strings.Join(parts, "."))
+}
+
+func (j *junitWriter) testcase(v *Verdict, took float64) testcase {
+	tc := testcase{File: attr(cmp.Or(v.File, j.doc.Plan.Path)), Line: max(v.Line, 1)}
+	tc.Classname = j.class(v)
+	tc.Name = attr(cmp.Or(v.Name, v.Kind))
+	key := tc.Classname + "\x00" + tc.Name
+	j.seen[key]++
+	if n := j.seen[key]; n > 1 {
+		tc.Name += fmt.Sprintf(" #%d", n)
+	}
+	tc.Time = seconds(took)
+
+	message := attr(explain(v))
+	if c := j.doc.capacityOf(v); c != nil && !strings.Contains(v.Message, text.Line(c.Line)) {
+		message = attr(strings.TrimPrefix(explain(v)+" · "+c.line(), " · "))
+	}
+	result := func(kind string) *junit.Result {
+		return &junit.Result{Message: message, Type: kind, Data: text.Tail(text.XML(text.Block(j.body(v))), bodyBytes)}
+	}
+	switch status(v) {
+	case statusPass:
+		tc.SystemOut = &junit.Output{Data: text.Bytes(cmp.Or(noted(message, v.Notes), "passed"), passBytes)}
+	case statusWarning:
+		tc.SystemOut = &junit.Output{Data: text.Bytes(noted("warning: "+message, v.Notes), passBytes)}
+	case statusSkipped:
+		tc.Skipped = &junit.Result{Message: message}
+	case statusInconclusive:
+		tc.Failure = result("inconclusive")
+	case statusFail:
+		kind := v.Kind
+		if kind == "load" {
+			kind = "sla"
+		}
+		tc.Failure = result(cmp.Or(kind, "sla"))
+	default:
+		tc.Error = result(cmp.Or(v.Cause, CauseInvalid))
+	}
+	return tc
+}
+
+// run adds a testcase for what no verdict says: an interrupted run, or a run
+// that ended before it measured anything.
+func (j *junitWriter) run() {
+	d := j.doc
+	if d.ExitCode == 0 || j.out.Failures > 0 || j.out.Errors > 0 {
+		return
+	}
+	message := cmp.Or(d.Why, d.Stopped, "the run came to "+string(d.Outcome))
+	j.suite("run", "", []Verdict{{Name: "run", Outcome: Error, Cause: CauseInvalid,
+		Message: fmt.Sprintf("%s (exit code %d)", message, d.ExitCode)}}, nil)
+}
+
+// body is what a person needs to see why: the plan's words, the numbers, the
+// notes, the most frequent failures, and the end of the server's log.
+func (j *junitWriter) body(v *Verdict) string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	line("%s", explain(v))
+	if v.File != "" {
+		line("%s", place(v.File, v.Line))
+	}
+	if t := v.Threshold; t != nil {
+		line("threshold:  %s = %q", t.Metric, t.Text)
+		line("value:      %s", orWhy(t.Unit, v.Value, v.Why))
+		if v.Low.OK || v.High.OK {
+			line("bounds:     %s and %s, each at %s confidence", show(t.Unit, v.Low), show(t.Unit, v.High), percent(v.Confidence))
+		}
+		line("n:          %d%s", v.N, effective(v))
+		line("decided by: %s", cmp.Or(v.Decide, "unknown"))
+	}
+	if v.Needs != "" {
+		line("%s", v.Needs)
+	}
+	for _, n := range v.Notes {
+		line("note:       %s", n)
+	}
+	if c := j.doc.capacityOf(v); c != nil {
+		line("capacity:   %s (%s)", c.limit(), c.Kind)
+		line("            %s", text.Line(c.line()))
+		for _, fact := range c.facts() {
+			line("            %s", text.Line(fact))
+		}
+		for _, p := range c.Probes {
+			line("probe:      %s", text.Line(strings.Join(p.row(), " · ")))
+		}
+	}
+	if c := j.caseOf(v); c != nil {
+		line("requests:   %d due, %d completed, %d failed", c.Due, c.Completed, c.Failed)
+		for _, f := range c.Failures {
+			line("failed:     %d × %s", f.Count, f.Kind)
+			for _, m := range f.Messages {
+				line("            %d × %s", m.Count, text.Line(m.Text))
+			}
+		}
+	}
+	if v.Cause == CauseServer {
+		for _, s := range j.doc.Servers {
+			if s.Address == v.Server && s.Log != "" {
+				line("\nend of the server's log:\n%s", s.Log)
+			}
+		}
+	}
+	return b.String()
+}
+
+// caseOf is the case that a verdict is about; nil when it is about none.
+func (j *junitWriter) caseOf(v *Verdict) *Case {
+	return j.cases[[3]string{v.Server, v.Workload, v.Level}]
+}
+
+// noted adds a verdict's notes to its one line.
+func noted(message string, notes []string) string {
+	for _, n := range notes {
+		message += " · " + attr(n)
+	}
+	return strings.TrimPrefix(message, " · ")
+}
+
+// attr makes s fit for an XML attribute: one line, no control characters.
+func attr(s string) string { return text.Bytes(text.XML(text.Line(s)), lineBytes) }
+
+// seconds formats a duration for a time attribute: plain decimal, never empty.
+func seconds(s float64) string {
+	if math.IsNaN(s) || math.IsInf(s, 0) || s < 0 {
+		s = 0
+	}
+	return strconv.FormatFloat(s, 'f', 3, 64)
+}

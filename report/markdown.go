@@ -1,0 +1,380 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report/text"
+)
+
+// MarkdownBytes bounds the Markdown. GitHub drops a whole job summary above
+// 1,048,576 bytes (actions/runner, src/Runner.Worker/FileCommandManager.cs),
+// and other steps may have written to the same file.
+const MarkdownBytes = 900 << 10
+
+// The shares of MarkdownBytes, most important first.
+const (
+	problemsBytes    = 250 << 10
+	passedBytes      = 100 << 10
+	capacityBytes    = 100 << 10
+	levelsBytes      = 200 << 10
+	environmentBytes = 150 << 10
+	cellBytes        = 300
+	messageCell      = 1000
+)
+
+// Markdown writes the document for the summary of a CI job, GitHub flavoured,
+// at most MarkdownBytes, most important first: the verdict with the capacities,
+// what failed or is not certain with the plan's file and line, what passed, the
+// probes of each capacity, the levels of each workload, the environment, and how
+// each metric shown is defined. Foreign text is escaped: it
+// makes no markup, links or mentions.
+func Markdown(w io.Writer, d *Document) error {
+	var b strings.Builder
+	m := markdown{doc: d}
+	b.WriteString(m.verdict())
+	b.WriteString(m.problems())
+	b.WriteString(m.passed())
+	b.WriteString(m.capacities())
+	b.WriteString(m.levels())
+	b.WriteString(m.environment())
+	b.WriteString(m.definitions())
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+type markdown struct{ doc *Document }
+
+// section collects rows up to a budget of bytes and counts what did not fit.
+type section struct {
+	b      strings.Builder
+	budget int
+	left   int
+}
+
+// row adds what text returns whole or not at all. Once something did not fit
+// nothing else is added, so that what is shown is a beginning and not a
+// choice, and text is not called again.
+func (s *section) row(text func() string) {
+	if s.left == 0 {
+		if row := text(); s.b.Len()+len(row) <= s.budget {
+			s.b.WriteString(row)
+			return
+		}
+	}
+	s.left++
+}
+
+// close returns the section and says what was left out.
+func (s *section) close(noun string) string {
+	if s.left == 0 {
+		return s.b.String()
+	}
+	return s.b.String() + "\n… " + plural(s.left, "more "+noun) + " left out here; `results.json` has all.\n"
+}
+
+var signs = map[statusKind]string{
+	statusError: "🛑 error", statusFail: "❌ fail", statusInconclusive: "❔ inconclusive",
+	statusWarning: "⚠️ warning", statusSkipped: "⏭️ skipped", statusPass: "✅ pass",
+}
+
+func (m *markdown) verdict() string {
+	d := m.doc
+	sign := map[Outcome]string{Pass: "✅", Inconclusive: "❔", Fail: "❌"}[d.Outcome]
+	if sign == "" || d.Outcome == Pass && d.ExitCode != 0 {
+		sign = "🛑"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "## %s %s · %s\n\n", sign, verdictWord(d), cell(d.Plan.Name, cellBytes))
+	fmt.Fprintf(&b, "%s\n\n", cell(verdictLine(d), messageCell))
+	for i := range d.Capacities[:min(len(d.Capacities), 20)] {
+		c := &d.Capacities[i]
+		line := cell(c.line(), messageCell)
+		if len(d.Servers) > 1 {
+			line += " (" + cell(c.Server, cellBytes) + ")"
+		}
+		fmt.Fprintf(&b, "**%s**\n\n", line)
+	}
+	if d.Simulated {
+		b.WriteString("> **Simulated**: the servers were the built-in simulator. This says nothing about a real server.\n\n")
+	}
+	return b.String()
+}
+
+func (m *markdown) problems() string {
+	s := section{budget: problemsBytes}
+	n := 0
+	// The kinds of status are in order of how bad they are.
+	for st := statusError; st <= statusSkipped; st++ {
+		for i := range m.doc.Verdicts {
+			v := &m.doc.Verdicts[i]
+			// What was skipped by plan or budget is in the tables below.
+			if status(v) != st || st == statusSkipped && v.Outcome == Skipped {
+				continue
+			}
+			if n++; n == 1 {
+				s.b.WriteString("| | check | result | plan |\n|---|---|---|---|\n")
+			}
+			s.row(func() string { return m.problem(v, st) })
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return s.close("row") + "\n"
+}
+
+// passed lists the requirements that were met, with all that is to know of
+// them, folded away.
+func (m *markdown) passed() string {
+	s := section{budget: passedBytes}
+	n := 0
+	for i := range m.doc.Verdicts {
+		v := &m.doc.Verdicts[i]
+		if status(v) != statusPass {
+			continue
+		}
+		n++
+		s.row(func() string {
+			row := "- " + cell(v.Name, cellBytes)
+			switch {
+			case v.Workload != "" && v.Server != "":
+				row += " (" + cell(v.Workload+" on "+v.Server, cellBytes) + ")"
+			case v.Workload+v.Server != "":
+				row += " (" + cell(v.Workload+v.Server, cellBytes) + ")"
+			}
+			if v.Message != "" {
+				row += ": " + cell(v.Message, messageCell)
+			}
+			for _, note := range v.Notes[:min(len(v.Notes), 5)] {
+				row += "; _" + cell(note, cellBytes) + "_"
+			}
+			return row + "\n"
+		})
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("<details><summary>%s passed</summary>\n\n", plural(n, "check")) + s.close("check") + "\n</details>\n"
+}
+
+// capacities shows what each search did.
+func (m *markdown) capacities() string {
+	s := section{budget: capacityBytes}
+	for i := range m.doc.Capacities {
+		c := &m.doc.Capacities[i]
+		s.row(func() string {
+			out := fmt.Sprintf("\n### Capacity of %s on %s\n\n", cell(c.Workload, cellBytes), cell(c.Server, cellBytes))
+			for _, fact := range c.facts() {
+				out += "- " + cell(fact, messageCell) + "\n"
+			}
+			return out
+		})
+		lead := "\n| " + strings.Join(probeHead, " | ") + " |\n|---:|---|---:|---|---:|---|\n"
+		for i := range c.Probes {
+			p := &c.Probes[i]
+			s.row(func() string {
+				row := lead
+				for j, text := range p.row() {
+					if row += "| " + cell(text, cellBytes); j == len(probeHead)-1 && p.Note != "" {
+						row += "<br>_" + cell(p.Note, cellBytes) + "_"
+					}
+					row += " "
+				}
+				lead = ""
+				return row + "|\n"
+			})
+		}
+	}
+	return s.close("row")
+}
+
+func (m *markdown) problem(v *Verdict, st statusKind) string {
+	name := cell(v.Name, cellBytes)
+	if v.Workload != "" {
+		name += "<br>" + cell(v.Workload, cellBytes)
+		if v.Server != "" {
+			name += " on " + cell(v.Server, cellBytes)
+		}
+	} else if v.Server != "" {
+		name += "<br>" + cell(v.Server, cellBytes)
+	}
+	result := cell(explain(v), messageCell)
+	for _, note := range v.Notes[:min(len(v.Notes), 5)] {
+		result += "<br>_" + cell(note, cellBytes) + "_"
+	}
+	where := ""
+	if v.File != "" {
+		where = cell(place(v.File, v.Line), cellBytes)
+		if v.Threshold != nil {
+			where += "<br>" + cell(fmt.Sprintf("%s = %q", v.Threshold.Metric, v.Threshold.Text), cellBytes)
+		}
+	}
+	return "| " + signs[st] + " | " + name + " | " + result + " | " + where + " |\n"
+}
+
+func (m *markdown) levels() string {
+	s := section{budget: levelsBytes}
+	for _, g := range groups(m.doc) {
+		if len(g.cases) == 0 {
+			continue
+		}
+		var head, rule strings.Builder
+		for _, c := range levelColumns {
+			head.WriteString("| " + c.head + " ")
+			rule.WriteString("|---:")
+		}
+		// The head goes with its first row: a head alone says nothing.
+		lead := fmt.Sprintf("\n### %s on %s\n\n%s|\n%s|\n", cell(g.workload, cellBytes), cell(g.server, cellBytes), head.String(), rule.String())
+		for _, c := range g.cases {
+			s.row(func() string {
+				row := lead
+				for _, column := range levelColumns {
+					row += "| " + cell(column.cell(c), cellBytes) + " "
+				}
+				lead = ""
+				return row + "|\n"
+			})
+		}
+		for _, c := range g.cases {
+			if c.Skipped != "" {
+				s.row(func() string {
+					return fmt.Sprintf("\n%s was not run: %s\n", cell("Level "+c.Level, cellBytes), cell(c.Skipped, messageCell))
+				})
+			}
+			for _, note := range c.Notes {
+				s.row(func() string {
+					return fmt.Sprintf("\n%s: %s\n", cell("Level "+c.Level, cellBytes), cell(note, messageCell))
+				})
+			}
+			for _, f := range c.Failures {
+				s.row(func() string {
+					reason := ""
+					if len(f.Messages) > 0 {
+						reason = fmt.Sprintf(": %d × %s", f.Messages[0].Count, cell(f.Messages[0].Text, cellBytes))
+					}
+					return fmt.Sprintf("\n%s: %s failed (%s)%s\n", cell("Level "+c.Level, cellBytes), plural(f.Count, "request"), cell(f.Kind, cellBytes), reason)
+				})
+			}
+		}
+	}
+	if s.b.Len() == 0 {
+		return ""
+	}
+	return s.close("row")
+}
+
+func (m *markdown) environment() string {
+	d := m.doc
+	s := section{budget: environmentBytes}
+	row := func(key, value string) {
+		s.row(func() string { return "| " + cell(key, cellBytes) + " | " + cell(value, cellBytes) + " |\n" })
+	}
+	s.b.WriteString("\n<details><summary>Environment</summary>\n\n| | |\n|---|---|\n")
+	row("tokgate", d.Tool)
+	row("run", d.Run)
+	row("started", d.Started.UTC().Format("2006-01-02 15:04:05 MST")+", took "+text.Clock(d.Duration))
+	row("plan", d.Plan.Path+", SHA-256 "+d.Plan.Hash)
+	if d.Host != "" {
+		row("load generator", d.Host)
+	}
+	row("prompt salt", d.Salt)
+	var cases []*Case
+	for i := range d.Cases {
+		cases = append(cases, &d.Cases[i])
+	}
+	if seeds := seeds(cases); seeds != "" {
+		row("prompt seeds", seeds)
+	}
+	if c := d.Calibration; c != nil {
+		row("generator's own delay", fmt.Sprintf("p50 %s, p99 %s at %s and %s chunks/s (%s)",
+			metric.Format(metric.Seconds, c.Delay50), metric.Format(metric.Seconds, c.Delay99), plural(c.Streams, "stream"), show("", c.Rate), "measured before the run"))
+	}
+	for _, server := range d.Servers {
+		if len(server.Fingerprint) == 0 {
+			row(server.Address, "unknown")
+		}
+		for _, p := range server.Fingerprint {
+			row(server.Address+" "+p.Key, p.Value)
+		}
+	}
+	out := s.close("row") + "\n</details>\n"
+	for _, server := range d.Servers[:min(len(d.Servers), 8)] {
+		if server.Log == "" {
+			continue
+		}
+		lines := strings.Split(text.Tail(text.Block(server.Log), 6000), "\n")
+		for i, l := range lines {
+			lines[i] = html(text.Inert(l))
+		}
+		out += "\n<details><summary>End of the log of " + html(text.Line(text.Bytes(server.Address, cellBytes))) + "</summary>\n\n<pre>\n" +
+			// Blank lines would end the HTML block.
+			strings.Join(slices.DeleteFunc(lines, func(l string) bool { return l == "" }), "\n") + "\n</pre>\n\n</details>\n"
+	}
+	return out
+}
+
+// definitions says what the metrics of the report mean, since tools differ.
+func (m *markdown) definitions() string {
+	used := m.used()
+	if len(used) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\n<details><summary>How the metrics are defined</summary>\n\n")
+	for _, def := range metric.Defs {
+		if used[def.Name] {
+			fmt.Fprintf(&b, "- **%s** (`%s`, %s): %s No value when: %s.\n", escape(def.Title), def.Name, escape(string(def.Unit)), escape(def.Doc), escape(def.NoValue))
+		}
+	}
+	b.WriteString("\nPercentiles are nearest-rank over all requests due; a failed request counts as worse than every other. " +
+		"∞: that many failed. –: no value.\n\n</details>\n")
+	return b.String()
+}
+
+// used holds the metrics that the report names: those of thresholds, and those
+// of the table of levels that some level has.
+func (m *markdown) used() map[string]bool {
+	used := map[string]bool{}
+	for i := range m.doc.Verdicts {
+		if th := m.doc.Verdicts[i].Threshold; th != nil {
+			used[th.Metric] = true
+		}
+	}
+	for i := range m.doc.Cases {
+		for _, s := range m.doc.Cases[i].Metrics {
+			if s.Why == "" && slices.ContainsFunc(levelColumns, func(c column) bool { return c.metric == s.Metric }) {
+				used[s.Metric] = true
+			}
+		}
+	}
+	return used
+}
+
+// cell makes foreign text safe inside a table: one line, at most n bytes of
+// it, escaped.
+func cell(s string, n int) string {
+	// Cut before cleaning too: a message may have megabytes.
+	return cmp.Or(escape(text.Bytes(text.Inert(text.Line(text.Bytes(s, 8*n))), n)), " ")
+}
+
+// html escapes foreign text inside an HTML element.
+func html(s string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "@", "&#64;").Replace(s)
+}
+
+// escape makes every character of s stand for itself in GitHub flavoured
+// Markdown. Entities are used where a backslash would still let GitHub see a
+// link or a mention in the source.
+func escape(s string) string { return escaper.Replace(s) }
+
+var escaper = strings.NewReplacer(
+	"&", "&amp;", "<", "&lt;", ">", "&gt;",
+	"://", "&#58;//", "www.", "www&#46;", "WWW.", "WWW&#46;", "@", "&#64;",
+	"\\", "\\\\", "`", "\\`", "*", "\\*", "_", "\\_", "~", "\\~", "|", "\\|",
+	"[", "\\[", "]", "\\]", "#", "\\#", "$", "\\$", "!", "\\!",
+)

@@ -1,0 +1,92 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Number is a number in the document, in base units, with all its digits. In
+// JSON it is a number, "+Inf" or "-Inf", or null for no value; the field
+// beside it says why there is none. The zero Number is no value.
+type Number struct {
+	V  float64
+	OK bool
+}
+
+func some(v float64) Number {
+	if math.IsNaN(v) {
+		return Number{}
+	}
+	return Number{V: v, OK: true}
+}
+
+func number(v metric.Value) Number {
+	if !v.OK {
+		return Number{}
+	}
+	return some(v.V)
+}
+
+// MarshalJSON never fails: JSON has no infinities, so they are strings.
+func (n Number) MarshalJSON() ([]byte, error) {
+	switch {
+	case !n.OK || math.IsNaN(n.V):
+		return []byte("null"), nil
+	case math.IsInf(n.V, 1):
+		return []byte(`"+Inf"`), nil
+	case math.IsInf(n.V, -1):
+		return []byte(`"-Inf"`), nil
+	}
+	return json.Marshal(n.V)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (n *Number) UnmarshalJSON(b []byte) error {
+	switch string(bytes.TrimSpace(b)) {
+	case "null":
+		*n = Number{}
+		return nil
+	case `"+Inf"`:
+		*n = some(math.Inf(1))
+		return nil
+	case `"-Inf"`:
+		*n = some(math.Inf(-1))
+		return nil
+	}
+	n.OK = true
+	if err := json.Unmarshal(b, &n.V); err != nil {
+		return fmt.Errorf("%s is no number, \"+Inf\", \"-Inf\" or null", b)
+	}
+	return nil
+}
+
+// show formats a number of a unit for people; no value is "–".
+func show(unit string, n Number) string {
+	if !n.OK {
+		return "–"
+	}
+	return metric.Format(metric.Unit(unit), n.V)
+}
+
+// percent formats a share.
+func percent(n Number) string {
+	if !n.OK {
+		return "unknown"
+	}
+	return metric.Format(metric.Ratio, n.V)
+}
+
+// orWhy is a value with its unit, or why there is none.
+func orWhy(unit string, n Number, why string) string {
+	switch {
+	case n.OK:
+		return show(unit, n)
+	case why == "":
+		return "no value"
+	}
+	return "no value: " + why
+}

@@ -1,0 +1,285 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report/text"
+)
+
+// big is a run of n cases with a failed threshold and a hostile failure each.
+func big(n int) *Document {
+	run, p, v, m := fixture()
+	level, failed := run.Levels[1], v.List[6]
+	level.Rounds[0].Samples = level.Rounds[0].Samples[:20]
+	level.Rounds = level.Rounds[:1]
+	small := New(&metric.Run{Levels: []*metric.Level{level}}, p, assert.Verdicts{List: []assert.Verdict{failed}}, m)
+	d := New(run, p, v, m)
+	for i := range n {
+		c, v := small.Cases[0], small.Verdicts[0]
+		c.Workload = fmt.Sprintf("workload_%d_%s", i/100, strings.Repeat("|", 200))
+		c.Level = fmt.Sprint(i)
+		v.Workload, v.Level, v.Message = c.Workload, c.Level, strings.Repeat(hostile, 20)
+		d.Cases, d.Verdicts = append(d.Cases, c), append(d.Verdicts, v)
+	}
+	return d
+}
+
+func TestMarkdownIsBounded(t *testing.T) {
+	var b bytes.Buffer
+	d := big(10_000)
+	if err := Markdown(&b, d); err != nil {
+		t.Fatal(err)
+	}
+	if b.Len() > MarkdownBytes {
+		t.Errorf("%d bytes, want at most %d", b.Len(), MarkdownBytes)
+	}
+	out := b.String()
+	if !strings.HasPrefix(out, "## 🛑 ERROR · chatbot\n") {
+		t.Errorf("begins with %.60q, want the verdict", out)
+	}
+	if n := len(regexp.MustCompile(`… \d+ more rows left out here`).FindAllString(out, -1)); n != 2 {
+		t.Errorf("%d sections say that something was left out, want problems and levels", n)
+	}
+	for _, want := range []string{"sla.ttft.p95 at 30", "<summary>Environment</summary>", "How the metrics are defined"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	// A row is whole or not there.
+	for line := range strings.Lines(out) {
+		if strings.HasPrefix(line, "|") && !strings.HasSuffix(line, "|\n") {
+			t.Errorf("a row was cut: …%.40q", line[max(len(line)-40, 0):])
+		}
+	}
+}
+
+// Every table row has as many cells as its head, whatever the text in it.
+func TestMarkdownTablesAreWhole(t *testing.T) {
+	var b bytes.Buffer
+	if err := Markdown(&b, document()); err != nil {
+		t.Fatal(err)
+	}
+	unescaped := regexp.MustCompile(`(^|[^\\])\|`)
+	want := 0
+	for line := range strings.Lines(b.String()) {
+		if !strings.HasPrefix(line, "|") {
+			want = 0
+			continue
+		}
+		// Adjacent bars share a character: count them one by one.
+		n := 0
+		for rest := strings.TrimSpace(line); ; n++ {
+			loc := unescaped.FindStringIndex(rest)
+			if loc == nil {
+				break
+			}
+			rest = " " + rest[loc[1]:]
+		}
+		if want == 0 {
+			want = n
+		}
+		if n != want {
+			t.Errorf("%d bars, want %d: %s", n, want, line)
+		}
+	}
+}
+
+func TestEscape(t *testing.T) {
+	tests := []struct{ in, want string }{
+		{"a|b", `a\|b`},
+		{"`x`", "\\`x\\`"},
+		{`a\|b`, `a\\\|b`}, // an escape in the text does not undo ours
+		{"<script>", "&lt;script&gt;"},
+		{"&lt;", "&amp;lt;"},
+		{"**b** _i_ ~~s~~", `\*\*b\*\* \_i\_ \~\~s\~\~`},
+		{"![x](https://evil)", `\!\[x\](https&#58;//evil)`},
+		{"@everyone", "&#64;everyone"},
+		{"www.evil.example", "www&#46;evil.example"},
+		{"a\nb", "a b"},
+		{"::error::x", ": :error::x"},
+		{"", " "},
+	}
+	for _, tt := range tests {
+		if got := cell(tt.in, 100); got != tt.want {
+			t.Errorf("cell(%q) = %q, want %q", tt.in, got, tt.want)
+		}
+	}
+}
+
+var ansi = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// No line of the terminal output can be taken for a command, has a control
+// character of foreign origin, or is much wider than asked.
+func TestTerminalIsSafe(t *testing.T) {
+	for _, d := range []*Document{document(), big(20), nothing()} {
+		for _, width := range []int{0, 1, 80, 200} {
+			for _, color := range []bool{false, true} {
+				var b bytes.Buffer
+				if err := Terminal(&b, d, width, color); err != nil {
+					t.Fatal(err)
+				}
+				out := b.String()
+				if color {
+					out = ansi.ReplaceAllString(out, "")
+				}
+				most := max(width, minWidth)
+				if width == 0 {
+					most = 80
+				}
+				lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+				for i, line := range lines {
+					if text.Inert(line) != line {
+						t.Errorf("width %d: a command: %q", width, line)
+					}
+					if clean := text.Line(line); clean != strings.Join(strings.Fields(line), " ") {
+						t.Errorf("width %d: control characters: %q", width, line)
+					}
+					// The last line is whole at any width: scripts read it.
+					// Two columns of a table are kept at any width. A marker
+					// that was made harmless is one wider.
+					if w := text.Width(line); w > most+2 && i < len(lines)-1 && width >= 80 {
+						t.Errorf("width %d: %d cells: %q", width, w, line)
+					}
+				}
+				if last := lines[len(lines)-1]; !strings.Contains(last, fmt.Sprintf("exit %d", d.ExitCode)) {
+					t.Errorf("the last line is %q", last)
+				}
+			}
+		}
+	}
+}
+
+func TestLastLine(t *testing.T) {
+	sla := func(o Outcome, severity string) Verdict { return Verdict{Kind: "sla", Outcome: o, Severity: severity} }
+	tests := []struct {
+		name     string
+		outcome  Outcome
+		exit     int
+		folder   string
+		verdicts []Verdict
+		want     string
+	}{
+		{"fail", Fail, 1, "results/x", []Verdict{sla(Pass, "error"), sla(Fail, "error"), sla(Pass, "error")},
+			"FAIL  1 of 3 requirements failed · exit 1 · results in results/x"},
+		{"pass", Pass, 0, "", []Verdict{sla(Pass, "error"), sla(Pass, "error")}, "PASS  2 requirements met · exit 0"},
+		{"pass with a warning", Pass, 0, "", []Verdict{sla(Pass, "error"), sla(Fail, "warn")}, "PASS  1 requirement met · 1 warning · exit 0"},
+		{"inconclusive", Inconclusive, 3, "", []Verdict{sla(Pass, "error"), sla(Inconclusive, "error")},
+			"INCONCLUSIVE  1 of 2 requirements met · 1 inconclusive · exit 3"},
+		{"not measured", Error, 4, "", []Verdict{sla(Pass, "error"), {Kind: "load", Outcome: Error}},
+			"ERROR  1 requirement met · 1 not measured · exit 4"},
+		{"nothing required", Pass, 0, "", []Verdict{{Kind: "load", Outcome: Pass}}, "PASS  nothing was required · exit 0"},
+		{"a load that failed counts", Fail, 1, "", []Verdict{sla(Pass, "error"), {Kind: "load", Outcome: Fail}},
+			"FAIL  1 of 2 requirements failed · exit 1"},
+		{"skipped", Error, 4, "", []Verdict{sla(Pass, "error"), sla(Skipped, "error"), sla(Skipped, "error"), {Kind: "load", Outcome: Error}},
+			"ERROR  1 requirement met · 1 not measured · 2 skipped · exit 4"},
+		{"all skipped", Error, 4, "", []Verdict{sla(Skipped, "error"), {Kind: "server", Outcome: Error}},
+			"ERROR  no requirement was judged · 1 not measured · 1 skipped · exit 4"},
+		{"inconclusive under warn", Pass, 0, "", []Verdict{sla(Pass, "error"), {Kind: "sla", Outcome: Inconclusive, Warn: true}},
+			"PASS  1 of 2 requirements met · 1 warning · exit 0"},
+		{"interrupted", Pass, 130, "", []Verdict{sla(Pass, "error")}, "INTERRUPTED  1 requirement met · exit 130"},
+	}
+	for _, tt := range tests {
+		d := &Document{Outcome: tt.outcome, ExitCode: tt.exit, Folder: tt.folder, Verdicts: tt.verdicts}
+		var b bytes.Buffer
+		if err := Terminal(&b, d, 80, false); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+		if got := lines[len(lines)-1]; got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestSamplesCSV(t *testing.T) {
+	run, _, _, _ := fixture()
+	run.Levels[1].Rounds[0].Samples[0].Failure.Message = "=HYPERLINK(\"x\")"
+	var b bytes.Buffer
+	if err := SamplesCSV(&b, run); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(&b).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The head, 2 rounds of 30, of 60, and of the probe's 40.
+	if len(rows) != 1+2*30+2*60+2*40 {
+		t.Fatalf("%d rows, want 261", len(rows))
+	}
+	at := func(row int, column string) string {
+		i := slices.Index(rows[0], column)
+		if i < 0 {
+			t.Fatalf("no column %s", column)
+		}
+		return rows[row][i]
+	}
+	tests := []struct {
+		row          int
+		column, want string
+	}{
+		{1, "sent_s", "0"}, // the first request of the run
+		{2, "sent_s", "0.1"},
+		{2, "ttft", "0.22"},                 // 200 ms × 1.1
+		{2, "ttfa", ""},                     // no answer came
+		{2, "tpot", "0.020999999999999998"}, // 420 ms / 20, all digits
+		{2, "output", "21"},
+		{2, "cached", "0"},
+		{2, "failure", ""},
+		{61, "failure", "timeout"},
+		{61, "ttft", ""},
+		{61, "e2e", ""},
+		{61, "output", ""},
+		{61, "message", "'=HYPERLINK(\"x\")"}, // no formula
+	}
+	for _, tt := range tests {
+		if got := at(tt.row, tt.column); got != tt.want {
+			t.Errorf("row %d, %s = %q, want %q", tt.row, tt.column, got, tt.want)
+		}
+	}
+}
+
+func TestLevelsCSV(t *testing.T) {
+	var b bytes.Buffer
+	if err := LevelsCSV(&b, document()); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(&b).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) != 1+4+1 {
+		t.Fatalf("%d rows, want a head, 4 cases and a probe", len(rows))
+	}
+	for _, tt := range []struct {
+		row          int
+		column, want string
+	}{
+		{1, "ttft_p95", "0.38"}, {1, "ttfa_p95", ""}, {2, "ttft_p95", "+Inf"}, {2, "failed", "16"},
+		{3, "skipped", "the budget of 12m was spent"}, {3, "ttft_mean", ""},
+		{1, "probe", ""}, {5, "probe", "bisect"}, {5, "level", "probe 24"}, {5, "due", "80"},
+	} {
+		if got := rows[tt.row][slices.Index(rows[0], tt.column)]; got != tt.want {
+			t.Errorf("row %d, %s = %q, want %q", tt.row, tt.column, got, tt.want)
+		}
+	}
+}
+
+func TestOutputErrors(t *testing.T) {
+	for _, f := range formats {
+		if err := f.write(failing{}, document()); err == nil {
+			t.Errorf("%s: a full disk is no error", f.file)
+		}
+	}
+	run, _, _, _ := fixture()
+	if err := SamplesCSV(failing{}, run); err == nil {
+		t.Error("SamplesCSV: a full disk is no error")
+	}
+}

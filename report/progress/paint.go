@@ -1,0 +1,122 @@
+package progress
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/tokgate/tokgate/report/text"
+)
+
+// Repaint says whether a stream can show a block that is repainted: a
+// terminal that knows cursor movement, and not the log of a CI system (which
+// may well be given a pseudo-terminal).
+func Repaint(env func(string) (string, bool), isTTY bool) bool {
+	term, _ := env("TERM")
+	ci, _ := env("CI")
+	return isTTY && term != "dumb" && (ci == "" || ci == "false" || ci == "0")
+}
+
+// paint replaces the block on the screen by the current one, with a line that
+// stays above it unless that is empty. One write, so that nothing flickers.
+func (d *Display) paint(above string) {
+	width := d.width()
+	var b strings.Builder
+	// The terminal may have become narrower since: then each line of the old
+	// block takes several.
+	up := 0
+	for _, w := range d.painted {
+		up += max((w+width-1)/width, 1)
+	}
+	if up > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA", up)
+	}
+	if d.painted != nil {
+		b.WriteString("\r\x1b[J")
+	}
+	if above != "" {
+		b.WriteString(above + "\n")
+	}
+	lines := d.block(width)
+	if len(lines) > 0 && !d.hidden {
+		b.WriteString("\x1b[?25l")
+		d.hidden = true
+	}
+	d.painted = nil
+	for _, l := range lines {
+		// A line as wide as the terminal would wrap on some.
+		cut := text.Cut(text.Inert(l.text), width-1)
+		d.painted = append(d.painted, text.Width(cut))
+		b.WriteString(d.color(l.color, cut) + "\n")
+	}
+	d.lastTime = d.opt.Now()
+	if b.Len() > 0 {
+		io.WriteString(d.out, b.String())
+	}
+}
+
+type line struct {
+	text  string
+	color string // SGR parameters; "": none
+}
+
+func (d *Display) color(sgr, s string) string {
+	if !d.opt.Color || sgr == "" {
+		return s
+	}
+	return "\x1b[" + sgr + "m" + s + "\x1b[0m"
+}
+
+// block is what there is to see: servers that are starting, and the level
+// that is running.
+func (d *Display) block(width int) []line {
+	now := d.opt.Now()
+	var lines []line
+	for _, s := range d.servers {
+		lines = append(lines, line{spinner(now) + " server " + s.address + "  " + text.Clock((now - s.since).Seconds()) + "  " + s.state, ""})
+	}
+	l := d.level
+	if l == nil {
+		return lines
+	}
+	state := fmt.Sprintf("round %d", l.rounds+1)
+	if l.warming {
+		state += ", warming up"
+	}
+	lines = append(lines, line{l.title() + d.of() + "  " + state, "1"})
+	counts := fmt.Sprintf("%d/%d  %d in flight", l.done, l.due, l.inFlight)
+	color := ""
+	if l.failed > 0 {
+		counts += fmt.Sprintf("  %d failed", l.failed)
+		color = "33"
+	}
+	room := min(max(width-1-text.Width(counts)-9, 0), 40)
+	lines = append(lines, line{bar(l.done, l.due, room) + counts, color})
+	facts := append([]string{"elapsed " + text.Clock((now - l.since).Seconds())}, l.numbers()...)
+	if eta, ok := l.eta(now); ok {
+		facts = append([]string{"ETA " + text.Clock(eta.Seconds())}, facts...)
+	}
+	return append(lines, line{strings.Join(facts, "  "), "2"})
+}
+
+// bar is a bar of at most n cells with the percentage behind it; too few
+// cells give the percentage alone. It is full only when everything is done.
+func bar(done, due, n int) string {
+	share := 0.0
+	if due > 0 {
+		share = min(float64(done)/float64(due), 1)
+	}
+	percent := fmt.Sprintf("%3d%%  ", int(share*100))
+	if n < 8 {
+		return percent
+	}
+	full := int(share * float64(n))
+	return strings.Repeat("█", full) + strings.Repeat("░", n-full) + " " + percent
+}
+
+// spinner shows that something still happens while nothing else moves.
+func spinner(now time.Duration) string {
+	frames := []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+	return string(frames[int(now/(200*time.Millisecond))%len(frames)])
+}

@@ -1,0 +1,443 @@
+// Package progress shows a run while it happens: on a terminal as a small
+// block that is repainted, elsewhere as a few quiet lines. It hears of the run
+// as an observer of it, and reads no clock: the time comes from a function,
+// and whoever has a ticker calls Tick.
+package progress
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report/text"
+)
+
+// Options configure a Display.
+type Options struct {
+	TTY   bool // repaint a block (see Repaint); false: plain lines
+	Quiet bool // draw nothing at all
+	Color bool // of the block (see ColorMode)
+	// Width is the number of columns of the terminal, asked before each
+	// paint; nil or not positive: 80. Plain lines are not cut.
+	Width func() int
+	// Now is the monotonic time since any origin. Required.
+	Now    func() time.Duration
+	Levels int // that the plan has, on all servers; 0: not known
+}
+
+const (
+	// paintEvery bounds the repainting to ten times a second.
+	paintEvery = 100 * time.Millisecond
+	// lineEvery is the time between plain lines within a level.
+	lineEvery = 30 * time.Second
+	// stateEvery is the least time between plain lines on one server that is
+	// starting: its log may say something new every millisecond.
+	stateEvery = 10 * time.Second
+	// window is how many requests the running statistics look back.
+	window = 1000
+)
+
+// Display observes a run (it is an exec.Observer by its methods) and draws
+// it. Safe from any goroutine. What cannot be drawn is lost: no method
+// returns an error.
+type Display struct {
+	out io.Writer
+	opt Options
+
+	mu       sync.Mutex
+	started  time.Duration
+	servers  []*server // that are starting, in order of their first state
+	index    int       // of the level, 1-based
+	level    *level    // nil between levels
+	painted  []int     // widths of the block's lines on the screen
+	lastTime time.Duration
+	hidden   bool // the cursor
+	closed   bool
+}
+
+type server struct {
+	address, state string
+	since          time.Duration // of the first state
+	said           string        // state of the last plain line
+	saidAt         time.Duration
+	known          bool // a plain line was written
+}
+
+// level is the level that is running.
+type level struct {
+	server, workload, name string
+	probe                  string // what a capacity search measures it for; "": it is of the plan
+	due, done, failed      int
+	inFlight               int
+	rounds                 int
+	warming                bool // no measured request of the round has started
+	since                  time.Duration
+	measuring              time.Duration // when the first measured request started
+	measured               bool          // one has
+	expected               time.Duration
+	ttft, speed            ring
+	lastLine               time.Duration
+}
+
+// ring holds the last observations.
+type ring struct {
+	values []float64
+	next   int
+}
+
+func (r *ring) add(v float64) {
+	if len(r.values) < window {
+		r.values = append(r.values, v)
+		return
+	}
+	r.values[r.next] = v
+	r.next = (r.next + 1) % window
+}
+
+// distribution counts no failures: it shows what users who got an answer saw.
+func (r *ring) distribution() metric.Distribution {
+	return metric.NewDistribution(slices.Clone(r.values), 0, metric.LowerIsBetter)
+}
+
+// New returns a display on out; nothing is drawn before the run starts.
+func New(out io.Writer, opt Options) *Display {
+	return &Display{out: out, opt: opt, started: opt.Now(), closed: opt.Quiet}
+}
+
+// Tick draws what changed. Call it about ten times a second while the run
+// lasts, so that the display moves while nothing happens; more often does no
+// harm.
+func (d *Display) Tick() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.tick()
+}
+
+func (d *Display) tick() {
+	if d.closed {
+		return
+	}
+	now := d.opt.Now()
+	if d.opt.TTY {
+		if now-d.lastTime >= paintEvery || d.painted == nil {
+			d.paint("")
+		}
+		return
+	}
+	for _, s := range d.servers {
+		d.sayState(s)
+	}
+	if l := d.level; l != nil && now-l.lastLine >= lineEvery {
+		l.lastLine = now
+		d.say(l.title() + ": " + strings.Join(d.facts(l), ", "))
+	}
+}
+
+// Close removes the block and gives the cursor back. It is safe to call more
+// than once and on every path.
+func (d *Display) Close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return
+	}
+	d.servers, d.level = nil, nil
+	if d.opt.TTY {
+		d.paint("")
+		if d.hidden {
+			io.WriteString(d.out, "\x1b[?25h")
+		}
+	}
+	d.closed = true
+}
+
+// RunStarted says that the run begins.
+func (d *Display) RunStarted(r *metric.Run) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.started = d.opt.Now()
+	line := "run " + r.ID
+	if r.Plan != "" {
+		line += " of " + r.Plan
+	}
+	if d.opt.Levels > 0 {
+		line += ", " + plural(d.opt.Levels, "level")
+	}
+	d.say(line)
+	return nil
+}
+
+// ServerStarting says what a server that is not ready is waiting for.
+func (d *Display) ServerStarting(address, state string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	address, state = text.Line(address), text.Bytes(text.Line(state), 500)
+	i := slices.IndexFunc(d.servers, func(s *server) bool { return s.address == address })
+	if i < 0 {
+		i = len(d.servers)
+		d.servers = append(d.servers, &server{address: address, since: d.opt.Now()})
+	}
+	d.servers[i].state = state
+	d.tick()
+}
+
+// sayState writes a plain line on a server's state when it is new and the
+// last line is old enough.
+func (d *Display) sayState(s *server) {
+	now := d.opt.Now()
+	if s.state == s.said && s.known || s.known && now-s.saidAt < stateEvery {
+		return
+	}
+	s.said, s.saidAt, s.known = s.state, now, true
+	d.say("server " + s.address + ": " + s.state)
+}
+
+// ServerReady says that a server answers.
+func (d *Display) ServerReady(s *metric.ServerRun) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	line := "server " + s.Address + ": ready"
+	address := text.Line(s.Address)
+	if i := slices.IndexFunc(d.servers, func(x *server) bool { return x.address == address }); i >= 0 {
+		line += " after " + text.Clock((d.opt.Now() - d.servers[i].since).Seconds())
+	}
+	d.forget(s.Address)
+	d.say(line)
+	return nil
+}
+
+// ServerDone says that a server is gone, and why when it could not be
+// measured.
+func (d *Display) ServerDone(s *metric.ServerRun) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.forget(s.Address)
+	if s.Error != "" {
+		d.say("server " + s.Address + ": error: " + s.Error)
+		return nil
+	}
+	d.say("server " + s.Address + ": done")
+	return nil
+}
+
+func (d *Display) forget(address string) {
+	address = text.Line(address)
+	d.servers = slices.DeleteFunc(d.servers, func(s *server) bool { return s.address == address })
+}
+
+// LevelStarted says that a level begins.
+func (d *Display) LevelStarted(l *metric.Level, due int, expected time.Duration) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.opt.Now()
+	// A server may have said what it prepares after it was ready.
+	d.forget(l.Server)
+	if l.Probe == nil {
+		d.index++
+	}
+	d.level = &level{server: text.Line(l.Server), workload: text.Line(l.Workload), name: text.Line(l.Name), due: due, expected: expected,
+		since: now, lastLine: now, warming: true}
+	if l.Probe != nil {
+		d.level.probe = "capacity: " + text.Line(l.Probe.Purpose)
+	}
+	if !d.opt.TTY {
+		line := d.level.title() + d.of() + ": " + plural(due, "request")
+		if expected > 0 {
+			line += ", about " + text.Clock(expected.Seconds())
+		}
+		d.say(line)
+	}
+	return nil
+}
+
+// RequestStarted and SampleDone bracket each request.
+func (d *Display) RequestStarted(phase metric.Phase) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l := d.level
+	if l == nil {
+		return
+	}
+	l.inFlight++
+	if phase == metric.Measured {
+		l.warming = false
+		if !l.measured {
+			l.measured, l.measuring = true, d.opt.Now()
+		}
+	}
+}
+
+// SampleDone counts a request that ended.
+func (d *Display) SampleDone(s *metric.Sample) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l := d.level
+	if l == nil {
+		return nil
+	}
+	l.inFlight = max(l.inFlight-1, 0)
+	if s.Phase != metric.Measured {
+		return nil
+	}
+	l.done++
+	defer d.tick()
+	if !s.Completed() {
+		l.failed++
+		return nil
+	}
+	if v, ok := s.Value("ttft"); ok {
+		l.ttft.add(v)
+	}
+	if v, ok := s.Value("speed"); ok {
+		l.speed.add(v)
+	}
+	return nil
+}
+
+// RoundDone counts a round.
+func (d *Display) RoundDone(*metric.Level, *metric.Round) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if l := d.level; l != nil {
+		l.rounds++
+		l.warming = true
+	}
+	return nil
+}
+
+// LevelDone says what a level came to, or that it was not run.
+func (d *Display) LevelDone(m *metric.Level) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if m.Skipped != "" {
+		if d.level == nil && m.Probe == nil {
+			d.index++
+		}
+		d.level = nil
+		d.say((&level{server: m.Server, workload: m.Workload, name: m.Name}).title() + ": skipped: " + m.Skipped)
+		return nil
+	}
+	l := d.level
+	if l == nil {
+		return nil
+	}
+	d.level = nil
+	facts := append([]string{plural(l.done, "request") + " in " + text.Clock((d.opt.Now() - l.since).Seconds())}, l.numbers()...)
+	if l.failed > 0 {
+		facts = slices.Insert(facts, 1, fmt.Sprintf("%d failed", l.failed))
+	}
+	d.say(l.title() + ": " + strings.Join(facts, ", "))
+	return nil
+}
+
+// RunDone ends the display.
+func (d *Display) RunDone(r *metric.Run) error {
+	if r.Stopped != "" {
+		d.mu.Lock()
+		d.say("stopped: " + r.Stopped)
+		d.mu.Unlock()
+	}
+	d.Close()
+	return nil
+}
+
+func (l *level) title() string { return l.workload + " at " + l.name + " on " + l.server }
+
+// of is " (3 of 8)", or " (capacity: bisect)" for a probe: how many levels a
+// search takes, nobody knows before.
+func (d *Display) of() string {
+	if d.level.probe != "" {
+		return " (" + d.level.probe + ")"
+	}
+	if d.opt.Levels == 0 || d.index > d.opt.Levels {
+		return ""
+	}
+	return fmt.Sprintf(" (%d of %d)", d.index, d.opt.Levels)
+}
+
+// facts are what a plain line says within a level.
+func (d *Display) facts(l *level) []string {
+	facts := []string{fmt.Sprintf("%d of %d", l.done, l.due), fmt.Sprintf("%d in flight", l.inFlight)}
+	if l.warming {
+		facts = append(facts, "warming up")
+	}
+	if l.failed > 0 {
+		facts = append(facts, fmt.Sprintf("%d failed", l.failed))
+	}
+	facts = append(facts, l.numbers()...)
+	if eta, ok := l.eta(d.opt.Now()); ok {
+		facts = append(facts, "ETA "+text.Clock(eta.Seconds()))
+	}
+	return facts
+}
+
+// numbers are the running statistics of the last requests.
+func (l *level) numbers() []string {
+	var out []string
+	ttft := l.ttft.distribution()
+	if p50, ok := ttft.Percentile(50); ok {
+		p95, _ := ttft.Percentile(95)
+		out = append(out, "TTFT p50 "+metric.Format(metric.Seconds, p50)+" p95 "+metric.Format(metric.Seconds, p95))
+	}
+	if mean, ok := l.speed.distribution().Mean(); ok {
+		out = append(out, "speed "+metric.Format(metric.TokensPerSecond, mean))
+	}
+	return out
+}
+
+// eta is the time to the end of the level: by the pace of the requests that
+// are done, before there is one by what was expected.
+func (l *level) eta(now time.Duration) (time.Duration, bool) {
+	switch {
+	case l.done >= l.due:
+		return 0, false
+	case l.done > 0 && l.measured && now > l.measuring:
+		return time.Duration(float64(now-l.measuring) / float64(l.done) * float64(l.due-l.done)), true
+	case l.expected > now-l.since:
+		return l.expected - (now - l.since), true
+	}
+	return 0, false
+}
+
+// Say writes one line that stays above the block.
+func (d *Display) Say(line string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.say(line)
+}
+
+// say writes one line that stays. It is the only way for foreign text to
+// leave in plain mode.
+func (d *Display) say(line string) {
+	if d.closed {
+		return
+	}
+	line = text.Bytes(text.Inert(text.Line(line)), 1000)
+	stamp := text.Pad(text.Clock((d.opt.Now() - d.started).Seconds()), 6, true)
+	if d.opt.TTY {
+		d.paint(stamp + "  " + line)
+		return
+	}
+	io.WriteString(d.out, stamp+"  "+line+"\n")
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func (d *Display) width() int {
+	if d.opt.Width == nil {
+		return 80
+	}
+	if w := d.opt.Width(); w > 0 {
+		return w
+	}
+	return 80
+}

@@ -1,0 +1,387 @@
+package progress
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report/text"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// screen is a terminal that knows what the display uses and nothing else.
+type screen struct {
+	t     *testing.T
+	width int
+	rows  []string // the last one is where the cursor is
+	shown bool     // the cursor
+}
+
+func (s *screen) Write(b []byte) (int, error) {
+	in := string(b)
+	for len(in) > 0 {
+		switch {
+		case strings.HasPrefix(in, "\x1b[?25l"):
+			s.shown, in = false, in[6:]
+		case strings.HasPrefix(in, "\x1b[?25h"):
+			s.shown, in = true, in[6:]
+		case strings.HasPrefix(in, "\x1b["):
+			end := strings.IndexAny(in, "AJm")
+			if end < 0 {
+				s.t.Fatalf("unknown sequence %q", in)
+			}
+			switch in[end] {
+			case 'A':
+				n, err := strconv.Atoi(in[2:end])
+				if err != nil || n >= len(s.rows) {
+					s.t.Fatalf("moves up %q of %d rows", in[2:end], len(s.rows)-1)
+				}
+				// What is below is dropped: the display always clears next.
+				if !strings.HasPrefix(in[end+1:], "\r\x1b[J") {
+					s.t.Fatalf("moves up and does not clear: %q", in)
+				}
+				s.rows = append(s.rows[:len(s.rows)-1-n:len(s.rows)-1-n], "")
+			case 'J':
+				s.rows[len(s.rows)-1] = ""
+			}
+			in = in[end+1:]
+		case in[0] == '\r':
+			in = in[1:]
+		case in[0] == '\n':
+			s.rows, in = append(s.rows, ""), in[1:]
+		default:
+			r := []rune(in)[0]
+			last := &s.rows[len(s.rows)-1]
+			if text.Width(*last+string(r)) > s.width {
+				s.rows = append(s.rows, "")
+				last = &s.rows[len(s.rows)-1]
+			}
+			*last += string(r)
+			in = in[len(string(r)):]
+		}
+	}
+	return len(b), nil
+}
+
+func (s *screen) String() string { return strings.Join(s.rows, "\n") }
+
+const hostile = "\x1b[31m漢字漢字 loading\x1b[0m\r\n::error::pwned\x07 ##[group]"
+
+// play runs a script of a run against a display, with frame called at the
+// moments worth looking at.
+func play(d *Display, now *time.Duration, frame func(string)) {
+	at := func(t time.Duration) { *now = t; d.Tick() }
+	sample := func(phase metric.Phase, i int, ttft time.Duration, failure *metric.Failure) *metric.Sample {
+		sent := time.Duration(i) * time.Second
+		return &metric.Sample{Phase: phase, Sent: sent, First: sent + ttft, Last: sent + ttft + 2*time.Second,
+			Usage: &metric.Usage{Output: 51}, FirstTokens: 1, Failure: failure}
+	}
+	d.RunStarted(&metric.Run{ID: "20261120T140500Z-3f9c", Plan: "plans/chatbot.hcl"})
+	d.ServerStarting("vllm", "waiting for http://127.0.0.1:8000")
+	at(5 * time.Second)
+	for i := range 100 { // a log that never stops talking
+		d.ServerStarting("vllm", fmt.Sprintf("%s %d%%", hostile, i))
+		at(5*time.Second + time.Duration(i)*300*time.Millisecond)
+	}
+	frame("starting")
+	at(72 * time.Second)
+	d.ServerReady(&metric.ServerRun{Address: "vllm"})
+	d.ServerStarting("vllm", "learning how it counts tokens")
+	at(73 * time.Second)
+	frame("preparing")
+	chat := &metric.Level{Server: "vllm", Workload: "general_chatbot", Name: "30", N: 30}
+	d.LevelStarted(chat, 60, 2*time.Minute)
+	for range 4 {
+		d.RequestStarted(metric.Warmup)
+	}
+	at(80 * time.Second)
+	frame("warming up")
+	for i := range 4 {
+		d.SampleDone(sample(metric.Warmup, i, time.Second, nil))
+	}
+	for range 30 {
+		d.RequestStarted(metric.Measured)
+	}
+	at(100 * time.Second)
+	for i := range 20 {
+		var failure *metric.Failure
+		if i%10 == 9 {
+			failure = &metric.Failure{Kind: metric.FailTimeout, Message: hostile}
+		}
+		d.SampleDone(sample(metric.Measured, i, time.Duration(500+10*i)*time.Millisecond, failure))
+	}
+	at(110 * time.Second)
+	frame("a third done")
+	d.RoundDone(chat, &metric.Round{})
+	at(140 * time.Second)
+	frame("between rounds")
+	for i := range 40 {
+		d.RequestStarted(metric.Measured)
+		d.SampleDone(sample(metric.Measured, i, time.Second, nil))
+	}
+	at(170 * time.Second)
+	frame("all done")
+	d.LevelDone(chat)
+	d.LevelDone(&metric.Level{Server: "vllm", Workload: "general_chatbot", Name: "64", Skipped: "the budget of 3m was spent"})
+	at(171 * time.Second)
+	frame("between levels")
+	d.ServerDone(&metric.ServerRun{Address: "vllm"})
+	d.ServerDone(&metric.ServerRun{Address: `sglang["x"]`, Error: hostile})
+	d.RunDone(&metric.Run{Stopped: "budget"})
+	frame("the end")
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got; run with -update to accept):\n%s", name, diff)
+	}
+}
+
+func TestLiveFrames(t *testing.T) {
+	for _, width := range []int{40, 80, 120} {
+		for _, color := range []bool{false, true} {
+			var now time.Duration
+			s := &screen{t: t, width: width, rows: []string{""}, shown: true}
+			d := New(s, Options{TTY: true, Color: color, Width: func() int { return width }, Now: func() time.Duration { return now }, Levels: 2})
+			var out strings.Builder
+			play(d, &now, func(name string) {
+				fmt.Fprintf(&out, "--- %s\n%s", name, s)
+			})
+			if !s.shown {
+				t.Error("the cursor is still hidden")
+			}
+			// The screen is the same with colour.
+			golden(t, fmt.Sprintf("live-%d.txt", width), out.String())
+		}
+	}
+}
+
+func TestPlainLines(t *testing.T) {
+	var now time.Duration
+	var b bytes.Buffer
+	d := New(&b, Options{Now: func() time.Duration { return now }, Levels: 2, Color: true})
+	play(d, &now, func(string) {})
+	golden(t, "plain.txt", b.String())
+	for line := range strings.Lines(b.String()) {
+		line = strings.TrimSuffix(line, "\n")
+		if text.Line(line) != strings.Join(strings.Fields(line), " ") {
+			t.Errorf("control characters: %q", line)
+		}
+		if text.Inert(line) != line {
+			t.Errorf("a command: %q", line)
+		}
+	}
+}
+
+// However often it is asked to, the display repaints ten times a second at
+// most.
+func TestRepaintIsBounded(t *testing.T) {
+	var now time.Duration
+	w := &counter{}
+	d := New(w, Options{TTY: true, Now: func() time.Duration { return now }})
+	d.LevelStarted(&metric.Level{Name: "1"}, 100, 0)
+	for now < time.Second {
+		d.Tick()
+		d.RequestStarted(metric.Measured)
+		d.SampleDone(&metric.Sample{Phase: metric.Measured})
+		now += time.Millisecond
+	}
+	if w.n < 5 || w.n > 11 {
+		t.Errorf("%d writes in a second, want about 10", w.n)
+	}
+}
+
+type counter struct{ n int }
+
+func (c *counter) Write(b []byte) (int, error) { c.n++; return len(b), nil }
+
+// A terminal that becomes narrower wraps the old block: all of it goes.
+func TestNarrowerTerminal(t *testing.T) {
+	var now time.Duration
+	s := &screen{t: t, width: 100, rows: []string{""}}
+	d := New(s, Options{TTY: true, Width: func() int { return s.width }, Now: func() time.Duration { return now }})
+	d.LevelStarted(&metric.Level{Server: "vllm", Workload: strings.Repeat("w", 90), Name: "1"}, 10, 0)
+	d.Tick()
+	// Rewrap what is on the screen as terminals do.
+	old := s.rows
+	s.width, s.rows = 40, []string{""}
+	for _, row := range old[:len(old)-1] {
+		fmt.Fprintf(s, "%s\n", row)
+	}
+	now += time.Second
+	d.Close()
+	if got := s.String(); got != "" {
+		t.Errorf("left on the screen:\n%s", got)
+	}
+}
+
+func TestQuiet(t *testing.T) {
+	for _, tty := range []bool{false, true} {
+		var now time.Duration
+		w := &counter{}
+		play(New(w, Options{TTY: tty, Quiet: true, Now: func() time.Duration { return now }}), &now, func(string) {})
+		if w.n != 0 {
+			t.Errorf("tty %t: %d writes, want none", tty, w.n)
+		}
+	}
+}
+
+func TestETA(t *testing.T) {
+	sec := time.Second
+	tests := []struct {
+		name string
+		l    level
+		now  time.Duration
+		want time.Duration
+		ok   bool
+	}{
+		{"nothing known", level{due: 10}, sec, 0, false},
+		{"as expected until a request is done", level{due: 10, expected: 60 * sec}, 20 * sec, 40 * sec, true},
+		{"overdue", level{due: 10, expected: 60 * sec}, 61 * sec, 0, false},
+		// 5 of 20 in 10 s since the first measured one started: 15 × 2 s.
+		{"by the pace", level{due: 20, done: 5, measured: true, measuring: 30 * sec, expected: time.Hour}, 40 * sec, 30 * sec, true},
+		{"done", level{due: 20, done: 20, measured: true}, 40 * sec, 0, false},
+	}
+	for _, tt := range tests {
+		if got, ok := tt.l.eta(tt.now); got != tt.want || ok != tt.ok {
+			t.Errorf("%s: eta = %v, %t, want %v, %t", tt.name, got, ok, tt.want, tt.ok)
+		}
+	}
+}
+
+func TestBar(t *testing.T) {
+	tests := []struct {
+		done, due, n int
+		want         string
+	}{
+		{0, 10, 10, "░░░░░░░░░░   0%  "},
+		{5, 10, 10, "█████░░░░░  50%  "},
+		{999, 1000, 10, "█████████░  99%  "}, // full only when done
+		{10, 10, 10, "██████████ 100%  "},
+		{11, 10, 10, "██████████ 100%  "},
+		{0, 0, 10, "░░░░░░░░░░   0%  "},
+		{5, 10, 3, " 50%  "},
+	}
+	for _, tt := range tests {
+		if got := bar(tt.done, tt.due, tt.n); got != tt.want {
+			t.Errorf("bar(%d, %d, %d) = %q, want %q", tt.done, tt.due, tt.n, got, tt.want)
+		}
+	}
+}
+
+// The running statistics look back a bounded number of requests.
+func TestRing(t *testing.T) {
+	var r ring
+	for i := range 3 * window {
+		r.add(float64(i))
+	}
+	// The last 1000 of 0 … 2999 are 2000 … 2999.
+	if d := r.distribution(); d.N() != window || d.Values[0] != 2000 || d.Values[window-1] != 2999 {
+		t.Errorf("%d values from %v to %v, want 1000 from 2000 to 2999", d.N(), d.Values[0], d.Values[window-1])
+	}
+}
+
+// Events come from the run, ticks from a ticker; nothing fails when the
+// terminal is gone or the run ends twice.
+func TestConcurrentAndBroken(t *testing.T) {
+	for _, live := range []bool{false, true} {
+		d := New(broken{}, Options{TTY: live, Now: func() time.Duration { return time.Second }})
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for range 100 {
+				d.Tick()
+			}
+		})
+		l := &metric.Level{Name: "1"}
+		d.SampleDone(&metric.Sample{}) // before any level
+		d.RequestStarted(metric.Filler)
+		d.RoundDone(l, nil)
+		d.LevelDone(l)
+		d.LevelStarted(l, 1, 0)
+		for range 100 {
+			d.RequestStarted(metric.Measured)
+			if err := d.SampleDone(&metric.Sample{Phase: metric.Measured}); err != nil {
+				t.Error(err)
+			}
+		}
+		d.LevelDone(l)
+		if err := d.RunDone(&metric.Run{}); err != nil {
+			t.Error(err)
+		}
+		wg.Wait()
+		d.Close()
+		d.Tick()
+	}
+}
+
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
+
+func TestRepaint(t *testing.T) {
+	tests := []struct {
+		env  map[string]string
+		tty  bool
+		want bool
+	}{
+		{map[string]string{"TERM": "xterm"}, true, true},
+		{map[string]string{"TERM": "xterm"}, false, false},
+		{map[string]string{"TERM": "dumb"}, true, false},
+		{map[string]string{"CI": "true"}, true, false},
+		{map[string]string{"CI": "false"}, true, true},
+		{nil, true, true},
+	}
+	for _, tt := range tests {
+		env := func(name string) (string, bool) { v, ok := tt.env[name]; return v, ok }
+		if got := Repaint(env, tt.tty); got != tt.want {
+			t.Errorf("Repaint(%v, %t) = %t, want %t", tt.env, tt.tty, got, tt.want)
+		}
+	}
+}
+
+// A probe is not one of the levels that were announced.
+func TestProbesAreNotCounted(t *testing.T) {
+	var b strings.Builder
+	d := New(&b, Options{Levels: 2, Now: func() time.Duration { return 0 }})
+	for _, l := range []*metric.Level{
+		{Server: "s", Workload: "w", Name: "1"},
+		{Server: "s", Workload: "w", Name: "probe 8", Probe: &metric.Probe{Purpose: "ladder"}},
+		{Server: "s", Workload: "w", Name: "2"},
+		{Server: "s", Workload: "w", Name: "2"}, // extended
+	} {
+		d.LevelStarted(l, 1, 0)
+		d.LevelDone(l)
+	}
+	for _, want := range []string{"w at 1 on s (1 of 2): 1", "w at probe 8 on s (capacity: ladder): 1", "w at 2 on s (2 of 2): 1", "w at 2 on s: 1 request\n"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in:\n%s", want, b.String())
+		}
+	}
+}

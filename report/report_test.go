@@ -1,0 +1,76 @@
+package report
+
+import (
+	"bytes"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// golden compares got with a file in testdata, or writes it.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s (-want +got; run with -update to accept):\n%s", name, diff)
+	}
+}
+
+var formats = []struct {
+	file  string
+	write func(io.Writer, *Document) error
+}{
+	{"results.json", func(w io.Writer, d *Document) error { return d.Write(w) }},
+	{"junit.xml", JUnit},
+	{"terminal-80.txt", func(w io.Writer, d *Document) error { return Terminal(w, d, 80, false) }},
+	{"terminal-120-color.txt", func(w io.Writer, d *Document) error { return Terminal(w, d, 120, true) }},
+	{"md", Markdown},
+	{"levels.csv", LevelsCSV},
+}
+
+func TestGolden(t *testing.T) {
+	for _, doc := range []struct {
+		name string
+		doc  *Document
+	}{{"rich", document()}, {"pass", passing()}} {
+		for _, f := range formats {
+			t.Run(doc.name+"/"+f.file, func(t *testing.T) {
+				var b bytes.Buffer
+				if err := f.write(&b, doc.doc); err != nil {
+					t.Fatal(err)
+				}
+				golden(t, doc.name+"."+f.file, b.Bytes())
+			})
+		}
+	}
+}
+
+// No output holds a secret of the plan, however it got into a message.
+func TestSecretsAreInNoOutput(t *testing.T) {
+	for _, f := range formats {
+		var b bytes.Buffer
+		if err := f.write(&b, document()); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(b.String(), secret) {
+			t.Errorf("%s holds the secret", f.file)
+		}
+	}
+}

@@ -1,0 +1,8 @@
+package report
+
+import _ "embed"
+
+// SchemaJSON is the JSON Schema (draft 2020-12) of the document.
+//
+//go:embed schema/results.schema.json
+var SchemaJSON []byte

@@ -1,0 +1,494 @@
+package report
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report/text"
+)
+
+const (
+	minWidth = 40 // narrower terminals wrap by themselves
+	logLines = 15 // of a server's log
+	// most one-line verdicts and cases shown; the files have all of them.
+	mostBrief = 200
+	mostCases = 500
+)
+
+// Terminal writes the document for a person at a terminal or a CI log of the
+// given width in cells (0: 80): servers; for each workload and server a table
+// of its levels, its capacity with the probes, and the verdicts on them;
+// asserts; and as the last line the outcome. Colour adds nothing that the words
+// do not say. What passed is told in brief: bounds and notes that change
+// nothing are left to the other outputs.
+//
+// No line can be taken for a command by a CI system, whatever the foreign
+// text in it says.
+func Terminal(w io.Writer, d *Document, width int, color bool) error {
+	if width == 0 {
+		width = 80
+	}
+	t := &terminal{w: bufio.NewWriter(w), doc: d, width: max(width, minWidth), color: color}
+	t.header()
+	t.servers()
+	t.workloads()
+	t.asserts()
+	t.last()
+	if t.err != nil {
+		return t.err
+	}
+	return t.w.Flush()
+}
+
+type terminal struct {
+	w     *bufio.Writer
+	doc   *Document
+	width int
+	color bool
+	brief int             // one-line verdicts so far
+	noted map[string]bool // notes of passed verdicts that were shown
+	err   error
+}
+
+// paint is an SGR colour; the zero paint changes nothing.
+type paint string
+
+const (
+	plain  paint = ""
+	bold   paint = "1"
+	dim    paint = "2"
+	red    paint = "31"
+	green  paint = "32"
+	yellow paint = "33"
+	redB   paint = "1;31"
+	greenB paint = "1;32"
+	yellB  paint = "1;33"
+)
+
+func (t *terminal) paint(p paint, s string) string {
+	if !t.color || p == plain || s == "" {
+		return s
+	}
+	return "\x1b[" + string(p) + "m" + s + "\x1b[0m"
+}
+
+// line writes one line. It is the only way out, so that nothing gets past
+// text.Inert.
+func (t *terminal) line(s string) {
+	if t.err == nil {
+		_, t.err = t.w.WriteString(strings.TrimRight(text.Inert(s), " ") + "\n")
+	}
+}
+
+// para writes foreign text behind a lead, wrapped, continuation lines below
+// the text.
+func (t *terminal) para(lead string, p paint, s string) {
+	indent := text.Width(lead)
+	for i, l := range text.Wrap(text.Line(s), max(t.width-indent, 20)) {
+		if i > 0 {
+			lead = strings.Repeat(" ", indent)
+		}
+		// Here, before the colour hides the start of the line.
+		t.line(lead + t.paint(p, text.Inert(l)))
+	}
+}
+
+func (t *terminal) header() {
+	d := t.doc
+	parts := []string{"tokgate " + d.Tool, cmp.Or(d.Plan.Path, d.Plan.Name),
+		d.Started.UTC().Format("2006-01-02 15:04 MST"), "took " + text.Clock(d.Duration)}
+	if d.Simulated {
+		parts = append(parts, "simulated")
+	}
+	if d.Partial {
+		parts = append(parts, "partial: some cases were left out")
+	}
+	t.para("", bold, strings.Join(parts, " · "))
+}
+
+func (t *terminal) servers() {
+	for i := range t.doc.Servers {
+		s := &t.doc.Servers[i]
+		t.line("")
+		facts := make([]string, 0, len(s.Fingerprint))
+		for _, p := range s.Fingerprint {
+			facts = append(facts, p.Key+" "+p.Value)
+		}
+		t.para("server ", plain, strings.Join(append([]string{s.Address}, facts...), " · "))
+		said := false
+		t.verdicts(func(v *Verdict) bool {
+			mine := v.Kind == "server" && v.Server == s.Address
+			said = said || mine && v.Message == s.Error
+			return mine
+		})
+		if s.Error != "" && !said {
+			t.para("  error: ", red, s.Error)
+		}
+		t.log(s.Log)
+	}
+}
+
+// log writes the end of a server's log.
+func (t *terminal) log(s string) {
+	if s == "" {
+		return
+	}
+	lines := strings.Split(text.Block(s), "\n")
+	if cut := len(lines) - logLines; cut > 0 {
+		t.line(fmt.Sprintf("  | … %s of its log are in the reports", plural(cut, "earlier line")))
+		lines = lines[cut:]
+	}
+	for _, l := range lines {
+		t.line("  | " + text.Cut(l, t.width-4))
+	}
+}
+
+func (t *terminal) workloads() {
+	shown := 0
+	for _, g := range groups(t.doc) {
+		t.line("")
+		t.para("", bold, g.workload+" on "+g.server)
+		cases := g.cases[:min(len(g.cases), mostCases-shown)]
+		shown += len(cases)
+		if len(cases) > 0 {
+			t.table(cases)
+		}
+		for _, c := range cases {
+			t.failures(c)
+			for _, n := range c.Notes {
+				t.para("  ", dim, text.Bytes("at "+c.Level+": "+n, 400))
+			}
+		}
+		for _, c := range g.capacities {
+			t.capacity(c)
+		}
+		t.noted = map[string]bool{}
+		t.verdicts(func(v *Verdict) bool {
+			return v.Kind != "server" && v.Workload == g.workload && v.Server == g.server
+		})
+	}
+	planned := 0
+	for i := range t.doc.Cases {
+		if t.doc.Cases[i].Probe == nil {
+			planned++
+		}
+	}
+	if rest := planned - shown; rest > 0 {
+		t.line(fmt.Sprintf("… and %s more in the reports", plural(rest, "case")))
+	}
+}
+
+// failures says how many requests of a case failed, and the most frequent
+// reason.
+func (t *terminal) failures(c *Case) {
+	for _, f := range c.Failures {
+		message := ""
+		if len(f.Messages) > 0 {
+			message = fmt.Sprintf(": %d × %s", f.Messages[0].Count, text.Line(f.Messages[0].Text))
+		}
+		t.para("  ", yellow, text.Bytes(fmt.Sprintf("at %s, %s failed (%s)%s", c.Level, plural(f.Count, "request"), f.Kind, message), 400))
+	}
+}
+
+// table writes the levels with as many columns as fit.
+func (t *terminal) table(cases []*Case) {
+	columns := slices.Clone(levelColumns)
+	rows, widths := layout(columns, cases)
+	for sum(widths) > t.width && len(columns) > 2 {
+		drop := 0
+		for i, c := range columns {
+			if c.keep >= columns[drop].keep {
+				drop = i
+			}
+		}
+		columns = slices.Delete(columns, drop, drop+1)
+		rows, widths = layout(columns, cases)
+	}
+	t.rows(rows, widths)
+}
+
+// rows writes a table whose first row is its head, numbers to the right.
+func (t *terminal) rows(rows [][]string, widths []int, words ...int) {
+	for i, row := range rows {
+		var b strings.Builder
+		for j, cell := range row {
+			b.WriteString("  ")
+			b.WriteString(text.Pad(cell, widths[j], !slices.Contains(words, j)))
+		}
+		p := plain
+		if i == 0 {
+			p = dim
+		}
+		t.line(t.paint(p, text.Inert(b.String())))
+	}
+}
+
+// layout returns the rows with the head first, and the widths of the columns.
+func layout(columns []column, cases []*Case) (rows [][]string, widths []int) {
+	head := make([]string, len(columns))
+	for j, c := range columns {
+		head[j] = c.head
+	}
+	rows = append(rows, head)
+	for _, c := range cases {
+		row := make([]string, len(columns))
+		for j := range columns {
+			row[j] = text.Cut(text.Line(columns[j].cell(c)), 24)
+		}
+		rows = append(rows, row)
+	}
+	return rows, fit(rows)
+}
+
+// fit returns the widths of the columns of rows.
+func fit(rows [][]string) []int {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for j, cell := range row {
+			widths[j] = max(widths[j], text.Width(cell))
+		}
+	}
+	return widths
+}
+
+// capacity writes the answer of a capacity search, its probes, and what there
+// is to know of them.
+func (t *terminal) capacity(c *Capacity) {
+	t.para("  ", bold, c.line())
+	rows := [][]string{probeHead}
+	last := len(probeHead) - 1
+	for i := range c.Probes[:min(len(c.Probes), mostBrief)] {
+		p := &c.Probes[i]
+		row := p.row()
+		if p.Binding == "" && p.Note != "" {
+			row[last] = p.Note
+		}
+		for j := range row {
+			row[j] = text.Line(text.Bytes(row[j], lineBytes))
+			if j < last {
+				row[j] = text.Cut(row[j], 24)
+			}
+		}
+		rows = append(rows, row)
+	}
+	if len(rows) > 1 {
+		widths := fit(rows)
+		// The last column is as wide as there is room.
+		widths[last] = min(widths[last], max(t.width-sum(widths[:last])-2, 10))
+		for _, row := range rows {
+			row[last] = text.Cut(row[last], widths[last])
+		}
+		t.rows(rows, widths, 1, 3, last)
+	}
+	if rest := len(c.Probes) - len(rows) + 1; rest > 0 {
+		t.line(fmt.Sprintf("    … and %s more in the reports", plural(rest, "probe")))
+	}
+	for _, fact := range c.facts() {
+		t.para("    ", dim, text.Bytes(fact, lineBytes))
+	}
+}
+
+func sum(widths []int) int {
+	n := 0
+	for _, w := range widths {
+		n += w + 2
+	}
+	return n
+}
+
+var marks = map[statusKind]struct {
+	word  string
+	paint paint
+}{
+	statusError:        {"ERROR", redB},
+	statusFail:         {"FAIL", redB},
+	statusInconclusive: {"UNSURE", yellB},
+	statusWarning:      {"warn", yellow},
+	statusSkipped:      {"skipped", dim},
+	statusPass:         {"pass", green},
+}
+
+// verdictIndent is where the text of a verdict begins.
+const verdictIndent = "          "
+
+// verdicts writes the verdicts that of selects: one line for what passed or
+// was skipped, all there is to say for the others.
+func (t *terminal) verdicts(of func(*Verdict) bool) {
+	left := 0
+	var list []*Verdict
+	for i := range t.doc.Verdicts {
+		if v := &t.doc.Verdicts[i]; of(v) {
+			list = append(list, v)
+		}
+	}
+	for len(list) > 0 {
+		v, n := t.beside(list[0]), 1
+		st := status(v)
+		if st != statusPass && v.Outcome != Skipped {
+			t.verdict(v, st)
+			list = list[1:]
+			continue
+		}
+		// What was skipped for one reason is one entry.
+		for v.Outcome == Skipped && n < len(list) && list[n].Outcome == Skipped && list[n].Message == v.Message {
+			n++
+		}
+		if t.brief += n; t.brief > mostBrief {
+			left += n
+		} else if v.Outcome == Skipped {
+			t.skipped(list[:n])
+		} else {
+			t.passed(v)
+		}
+		list = list[n:]
+	}
+	if left > 0 {
+		t.line(fmt.Sprintf("  … and %d more passed or skipped", left))
+	}
+}
+
+// beside is a verdict without what is said above it: that on a capacity has
+// the answer and its notes there.
+func (t *terminal) beside(v *Verdict) *Verdict {
+	c := t.doc.capacityOf(v)
+	if c == nil {
+		return v
+	}
+	short := *v
+	said := strings.Join(c.facts(), "\n")
+	short.Notes = slices.DeleteFunc(slices.Clone(v.Notes), func(n string) bool { return strings.Contains(said, n) })
+	if rest, ok := strings.CutPrefix(v.Message, c.Line); ok && c.Line != "" {
+		short.Message = strings.TrimLeft(rest, "; ")
+	}
+	return &short
+}
+
+// mark begins the entry of a verdict.
+func (t *terminal) mark(st statusKind) string {
+	return "  " + t.paint(marks[st].paint, text.Pad(marks[st].word, 8, false))
+}
+
+// verdict writes all there is to say.
+func (t *terminal) verdict(v *Verdict, st statusKind) {
+	t.line(t.mark(st) + t.paint(bold, text.Cut(text.Line(v.Name), t.width-len(verdictIndent))))
+	if message := explain(v); message != "" {
+		t.para(verdictIndent, plain, text.Bytes(message, lineBytes))
+	}
+	if v.File != "" {
+		source := ""
+		if v.Threshold != nil {
+			source = fmt.Sprintf(" · %s = %q", v.Threshold.Metric, v.Threshold.Text)
+		}
+		t.para(verdictIndent, dim, place(v.File, v.Line)+source)
+	}
+	for _, n := range v.Notes {
+		t.para(verdictIndent+"note: ", dim, text.Bytes(n, lineBytes))
+	}
+}
+
+// passed writes one line where that is possible without losing the value, the
+// limit or the count; the bounds go first.
+func (t *terminal) passed(v *Verdict) {
+	room := t.width - len(verdictIndent)
+	name := text.Line(v.Name)
+	fits := func(message string) bool { return text.Width(name)+2+text.Width(message) <= room }
+	message := text.Line(explain(v))
+	if v.Threshold != nil {
+		// The name says which metric and statistic.
+		message = strings.TrimPrefix(message, strings.TrimSpace(v.Threshold.Metric+" "+v.Threshold.Stat)+" ")
+	}
+	if short := inShort(v); !fits(message) && short != "" {
+		message = short
+	}
+	if message == "" || fits(message) {
+		t.line(t.mark(statusPass) + strings.TrimSpace(name+"  "+message))
+	} else {
+		t.line(t.mark(statusPass) + text.Cut(name, room))
+		t.para(verdictIndent, plain, text.Bytes(message, lineBytes))
+	}
+	for _, n := range v.Notes {
+		if t.noted[n] || v.Kind == "sla" && !warning(n) {
+			continue
+		}
+		if t.noted != nil {
+			t.noted[n] = true
+		}
+		t.para(verdictIndent+"note: ", dim, text.Bytes(n, lineBytes))
+	}
+}
+
+// inShort is value, limit and count of a verdict on a threshold; "" where
+// there is no value or limit.
+func inShort(v *Verdict) string {
+	th := v.Threshold
+	if th == nil || !v.Value.OK || !th.Limit.OK || th.Op == "" {
+		return ""
+	}
+	value, limit := metric.FormatPair(metric.Unit(th.Unit), v.Value.V, th.Limit.V)
+	return fmt.Sprintf("%s %s %s, n = %d", value, th.Op, limit, v.N)
+}
+
+// warning says whether a note on a passed threshold may change what a reader
+// makes of it; the others explain.
+func warning(note string) bool {
+	for _, kind := range []string{"lock-step", "certified by its margin", "point estimate", "drift"} {
+		if strings.HasPrefix(note, kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// skipped writes what was skipped for one reason.
+func (t *terminal) skipped(list []*Verdict) {
+	var names []string
+	for _, v := range list {
+		names = append(names, text.Line(v.Name))
+	}
+	first, message := strings.Join(names, ", "), text.Line(explain(list[0]))
+	if line := strings.TrimSpace(first + "  " + message); text.Width(line) <= t.width-len(verdictIndent) {
+		t.line(t.mark(statusSkipped) + line)
+		return
+	}
+	for i, l := range text.Wrap(text.Bytes(first, lineBytes), t.width-len(verdictIndent)) {
+		lead := verdictIndent
+		if i == 0 {
+			lead = t.mark(statusSkipped)
+		}
+		t.line(lead + text.Inert(l))
+	}
+	if message != "" {
+		// What went wrong has an entry of its own: a beginning is enough here.
+		t.para(verdictIndent, dim, text.Cut(message, 3*(t.width-len(verdictIndent))/2))
+	}
+}
+
+// asserts writes what belongs to no server's workload.
+func (t *terminal) asserts() {
+	listed := map[string]bool{}
+	for i := range t.doc.Servers {
+		listed[t.doc.Servers[i].Address] = true
+	}
+	other := func(v *Verdict) bool {
+		return v.Kind != "server" && v.Workload == "" || v.Kind == "server" && !listed[v.Server]
+	}
+	if slices.ContainsFunc(t.doc.Verdicts, func(v Verdict) bool { return other(&v) }) {
+		t.line("")
+		t.verdicts(other)
+	}
+}
+
+// last is the line that a script or a tired person reads.
+func (t *terminal) last() {
+	p := map[Outcome]paint{Pass: greenB, Inconclusive: yellB, Fail: redB, Error: redB}[t.doc.Outcome]
+	if t.doc.ExitCode != 0 && p == greenB {
+		p = redB
+	}
+	t.line("")
+	t.line(t.paint(p, verdictWord(t.doc)) + "  " + text.Line(verdictLine(t.doc)))
+}

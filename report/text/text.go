@@ -1,0 +1,218 @@
+// Package text makes foreign text safe to show and measures it in terminal
+// cells. Foreign text is what a server, a model or a plan's author wrote: its
+// log, its errors, its names. It may hold escape sequences, control
+// characters, broken UTF-8, bidirectional overrides, and lines that a CI
+// system would take for its own commands.
+package text
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Line makes one line of s: escape sequences are removed, each run of white
+// space (line breaks included) becomes one space, other control and invisible
+// format characters are dropped, and invalid UTF-8 becomes U+FFFD.
+func Line(s string) string {
+	var b strings.Builder
+	b.Grow(len(s))
+	space := false
+	each(s, func(r rune) {
+		if unicode.IsSpace(r) {
+			space = b.Len() > 0
+			return
+		}
+		if space {
+			b.WriteByte(' ')
+			space = false
+		}
+		b.WriteRune(r)
+	})
+	return b.String()
+}
+
+// Block cleans s as Line does but keeps its lines: CRLF and a lone CR end a
+// line too (progress bars overwrite themselves with CR), a tab becomes four
+// spaces, and trailing white space is cut.
+func Block(s string) string {
+	var b strings.Builder
+	b.Grow(len(s))
+	cr := false
+	each(s, func(r rune) {
+		switch {
+		case r == '\n' && cr:
+			cr = false
+			return
+		case r == '\n' || r == '\r' || r == '\u2028' || r == '\u2029' || r == '\v' || r == '\f':
+			b.WriteByte('\n')
+		case r == '\t':
+			b.WriteString("    ")
+		case unicode.IsSpace(r):
+			b.WriteByte(' ')
+		default:
+			b.WriteRune(r)
+		}
+		cr = r == '\r'
+	})
+	lines := strings.Split(b.String(), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Trim(strings.Join(lines, "\n"), "\n")
+}
+
+// each calls f for every rune of s that may be shown, white space included.
+func each(s string, f func(rune)) {
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			f(utf8.RuneError)
+		case r == 0x1b || r == 0x9b || r == 0x9d || r == 0x90:
+			n = escape(s[i:])
+		case unicode.IsSpace(r):
+			f(r)
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), unicode.Is(unicode.Co, r), r&0xfffe == 0xfffe:
+			// Cf holds the bidirectional overrides and zero-width characters
+			// with which one text can be made to look like another.
+		default:
+			f(r)
+		}
+		i += n
+	}
+}
+
+// escape returns the length of the escape sequence (ECMA-48) at the start of
+// s. One that does not end takes at most 64 bytes, so that a stray ESC cannot
+// swallow a message.
+func escape(s string) int {
+	const most = 64
+	kind, i := byte(0), 0
+	switch {
+	case s[0] == 0x1b && len(s) == 1:
+		return 1
+	case s[0] == 0x1b:
+		kind, i = s[1], 2
+	default: // the C1 form: two bytes in UTF-8
+		kind, i = s[1]-0x40, 2
+	}
+	switch kind {
+	case '[': // CSI: parameters, intermediates, one final byte
+		for ; i < len(s) && i < most; i++ {
+			if s[i] >= 0x40 && s[i] <= 0x7e {
+				return i + 1
+			}
+			if s[i] < 0x20 || s[i] > 0x7e {
+				return i
+			}
+		}
+		return i
+	case ']', 'P', '_', '^', 'X': // strings, ended by BEL or ST
+		for ; i < len(s) && i < 4*most; i++ {
+			switch {
+			case s[i] == 0x07:
+				return i + 1
+			case s[i] == 0x1b && i+1 < len(s) && s[i+1] == '\\':
+				return i + 2
+			case s[i] == '\n':
+				return i
+			}
+		}
+		return 2
+	}
+	if kind >= 0x20 && kind <= 0x2f { // nF: intermediates, one final byte
+		for ; i < len(s) && i < most; i++ {
+			if s[i] >= 0x30 && s[i] <= 0x7e {
+				return i + 1
+			}
+			if s[i] < 0x20 || s[i] > 0x2f {
+				return i
+			}
+		}
+		return i
+	}
+	if kind >= 0x30 && kind <= 0x7e {
+		return 2
+	}
+	return 1 // the byte after a stray ESC stands for itself
+}
+
+// Inert returns line changed as little as needed so that no CI system takes
+// it for a command. GitHub's runner looks for "::" at the start of a line,
+// white space apart, and for "##[" anywhere in it (actions/runner,
+// src/Runner.Common/ActionCommand.cs); Azure Pipelines for "##vso[" and
+// TeamCity for "##teamcity[". What is returned has the same look, with a
+// space inside the marker.
+func Inert(line string) string {
+	rest := strings.TrimLeftFunc(line, unicode.IsSpace)
+	if strings.HasPrefix(rest, "::") {
+		line = line[:len(line)-len(rest)] + ": :" + rest[2:]
+	}
+	if !strings.Contains(line, "##") {
+		return line
+	}
+	for _, marker := range []string{"##[", "##vso[", "##teamcity["} {
+		for {
+			i := indexFold(line, marker)
+			if i < 0 {
+				break
+			}
+			line = line[:i] + "# " + line[i+1:]
+		}
+	}
+	return line
+}
+
+// indexFold is strings.Index for an ASCII marker in lower case, any case
+// matching.
+func indexFold(s, marker string) int {
+	for i := 0; i+len(marker) <= len(s); i++ {
+		if strings.EqualFold(s[i:i+len(marker)], marker) {
+			return i
+		}
+	}
+	return -1
+}
+
+// XML drops from s what XML 1.0 cannot carry (section 2.2, Char) and replaces
+// invalid UTF-8 by U+FFFD. Nothing else changes.
+func XML(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\t' || r == '\n' || r == '\r' || r >= 0x20 && r <= 0xd7ff || r >= 0xe000 && r <= 0xfffd || r >= 0x10000 && r <= 0x10ffff {
+			return r
+		}
+		return -1
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+// Bytes cuts s to at most n bytes on a rune boundary, with "…" where
+// something was cut. n is at least 3.
+func Bytes(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	n -= len("…")
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+// Tail cuts s to its last n bytes, on a line boundary where there is one, and
+// says that it did.
+func Tail(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	const cut = "… (cut)\n"
+	i := len(s) - max(n-len(cut), 0)
+	for i < len(s) && !utf8.RuneStart(s[i]) {
+		i++
+	}
+	s = s[i:]
+	if nl := strings.IndexByte(s, '\n'); nl >= 0 && nl < len(s)/2 {
+		s = s[nl+1:]
+	}
+	return cut + s
+}

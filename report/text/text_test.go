@@ -1,0 +1,208 @@
+package text
+
+import (
+	"encoding/xml"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+)
+
+func TestLine(t *testing.T) {
+	tests := []struct{ name, in, want string }{
+		{"plain", "plain", "plain"},
+		{"white space", "  a\t\tb\r\n\nc\u00a0d\u2028e ", "a b c d e"},
+		{"colour", "\x1b[1;31mred\x1b[0m", "red"},
+		{"cursor", "a\x1b[2J\x1b[?25lb", "ab"},
+		{"title ended by BEL", "\x1b]0;title\x07x", "x"},
+		{"title ended by ST", "\x1b]0;title\x1b\\x", "x"},
+		{"link", "\x1b]8;;http://evil\x1b\\text\x1b]8;;\x1b\\", "text"},
+		{"a title without end keeps the rest", "\x1b]0;title", "0;title"},
+		{"charset", "\x1b(Bx", "x"},
+		{"C1 CSI", "\u009b31mx", "x"},
+		{"lone ESC", "x\x1b", "x"},
+		{"ESC before text that is not ASCII", "\x1b漢", "漢"},
+		{"broken CSI", "\x1b[31\nx", "x"},
+		{"controls", "a\x00b\x07c\x7fd\u0085e", "abcd e"}, // U+0085 is a line break
+		{"invalid UTF-8", "a\xff\xfeb", "a\ufffd\ufffdb"},
+		{"surrogate", "\xed\xa0\x80", "\ufffd\ufffd\ufffd"},
+		{"bidi", "a\u202eb\u2066c", "abc"},
+		{"zero width", "a\u200bb\ufeffc", "abc"},
+		{"noncharacter", "a\ufffeb\U0010ffffc", "abc"},
+		{"wide", "漢字🚀é", "漢字🚀é"},
+	}
+	for _, tt := range tests {
+		if got := Line(tt.in); got != tt.want {
+			t.Errorf("%s: Line(%q) = %q, want %q", tt.name, tt.in, got, tt.want)
+		}
+	}
+}
+
+func TestBlock(t *testing.T) {
+	tests := []struct{ name, in, want string }{
+		{"lines", "a\nb\r\nc\rd", "a\nb\nc\nd"},
+		{"blank lines inside stay", "\n\na\n\nb\n\n", "a\n\nb"},
+		{"indent stays, trailing space goes", "x\n  a \t\nb", "x\n  a\nb"},
+		{"tab", "a\tb", "a    b"},
+		{"colour", "\x1b[31ma\x1b[0m\nb", "a\nb"},
+		{"CR, escape, LF", "a\r\x1b[0m\nb", "a\nb"},
+	}
+	for _, tt := range tests {
+		if got := Block(tt.in); got != tt.want {
+			t.Errorf("%s: Block(%q) = %q, want %q", tt.name, tt.in, got, tt.want)
+		}
+	}
+}
+
+func TestInert(t *testing.T) {
+	tests := []struct{ in, want string }{
+		{"::error::x", ": :error::x"},
+		{"  ::set-output name=x::y", "  : :set-output name=x::y"},
+		{"\u00a0::x", "\u00a0: :x"},
+		{"a ::error::x", "a ::error::x"}, // not at the start: no command
+		{":x", ":x"},
+		{"##[error]x", "# #[error]x"},
+		{"log: ##[group]", "log: # #[group]"},
+		{"##vso[task.setvariable]", "# #vso[task.setvariable]"},
+		{"##VSO[task.setvariable]", "# #VSO[task.setvariable]"},
+		{"##teamcity[x]", "# #teamcity[x]"},
+		{"###[x]", "## #[x]"},
+		{"##[a]##[b]", "# #[a]# #[b]"},
+		{"## heading", "## heading"},
+		{"", ""},
+	}
+	for _, tt := range tests {
+		if got := Inert(tt.in); got != tt.want {
+			t.Errorf("Inert(%q) = %q, want %q", tt.in, got, tt.want)
+		}
+	}
+}
+
+func TestBytes(t *testing.T) {
+	tests := []struct {
+		in   string
+		n    int
+		want string
+	}{
+		{"abc", 3, "abc"}, {"abcd", 3, "…"}, {"abcdef", 5, "ab…"}, {"漢字", 6, "漢字"}, {"漢字漢", 8, "漢…"}, {"", 3, ""},
+	}
+	for _, tt := range tests {
+		if got := Bytes(tt.in, tt.n); got != tt.want || len(got) > tt.n {
+			t.Errorf("Bytes(%q, %d) = %q, want %q", tt.in, tt.n, got, tt.want)
+		}
+	}
+}
+
+func TestTail(t *testing.T) {
+	if got := Tail("abc", 3); got != "abc" {
+		t.Errorf("Tail = %q, want all of it", got)
+	}
+	// 40 bytes, the last 30: 11 for the mark, so 19 of the text, from the
+	// next line on.
+	in := "0123456789\n" + "abcdefghi\n" + "0123456789012345678"
+	if got, want := Tail(in, 31), "… (cut)\n0123456789012345678"; got != want {
+		t.Errorf("Tail = %q, want %q", got, want)
+	}
+	// Without a line break near the cut, on a rune boundary.
+	if got := Tail(strings.Repeat("漢", 100), 32); !utf8.ValidString(got) || len(got) > 32 {
+		t.Errorf("Tail = %q", got)
+	}
+}
+
+func TestWidth(t *testing.T) {
+	tests := []struct {
+		in   string
+		want int
+	}{
+		{"", 0}, {"abc", 3}, {"é", 1}, {"e\u0301", 1}, {"漢字", 4}, {"ｱ", 1}, {"Ａ", 2}, {"한", 2}, {"🚀", 2}, {"…", 1}, {"█", 1}, {"∞", 1}, {"\u200b", 0},
+	}
+	for _, tt := range tests {
+		if got := Width(tt.in); got != tt.want {
+			t.Errorf("Width(%q) = %d, want %d", tt.in, got, tt.want)
+		}
+	}
+}
+
+func TestCutAndPad(t *testing.T) {
+	tests := []struct {
+		in    string
+		width int
+		want  string
+	}{
+		{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"abcd", 1, "…"}, {"abcd", 0, ""},
+		{"漢字", 4, "漢字"}, {"漢字", 3, "漢…"},
+		{"漢字漢", 4, "漢…"}, // two cells of 漢, one of …; 字 would need 5
+	}
+	for _, tt := range tests {
+		if got := Cut(tt.in, tt.width); got != tt.want {
+			t.Errorf("Cut(%q, %d) = %q, want %q", tt.in, tt.width, got, tt.want)
+		}
+	}
+	if got := Pad("漢", 4, false) + "|" + Pad("漢", 4, true) + "|" + Pad("abc", 2, true); got != "漢  |  漢|abc" {
+		t.Errorf("Pad = %q", got)
+	}
+}
+
+func TestWrap(t *testing.T) {
+	tests := []struct {
+		in    string
+		width int
+		want  string
+	}{
+		{"a bb ccc", 4, "a bb/ccc"},
+		{"a bb ccc", 8, "a bb ccc"},
+		{"abcdefgh ij", 3, "abc/def/gh/ij"},
+		{"漢字漢 a", 4, "漢字/漢 a"},
+		{"漢字", 1, "漢/字"}, // wider than the line: one at least
+		{"", 10, ""},
+		{"\u0301", 10, "\u0301"},
+	}
+	for _, tt := range tests {
+		if got := strings.Join(Wrap(tt.in, tt.width), "/"); got != tt.want {
+			t.Errorf("Wrap(%q, %d) = %q, want %q", tt.in, tt.width, got, tt.want)
+		}
+	}
+}
+
+func FuzzText(f *testing.F) {
+	f.Add("\x1b[31mx\x1b]0;a\x07::b\r\n##[c]漢\xff\u202e", 7)
+	f.Fuzz(func(t *testing.T, s string, width int) {
+		width = 1 + (width%200+200)%200
+		line := Line(s)
+		if strings.ContainsFunc(line, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }) || !utf8.ValidString(line) {
+			t.Errorf("Line(%q) = %q", s, line)
+		}
+		if again := Line(line); again != line {
+			t.Errorf("Line(Line(%q)) = %q, want %q", s, again, line)
+		}
+		if inert := Inert(line); Inert(inert) != inert || strings.HasPrefix(strings.TrimSpace(inert), "::") || strings.Contains(inert, "##[") {
+			t.Errorf("Inert(%q) = %q", line, inert)
+		}
+		if cut := Cut(line, width); Width(cut) > width {
+			t.Errorf("Cut(%q, %d) takes %d cells", line, width, Width(cut))
+		}
+		if got, want := strings.Join(strings.Fields(strings.Join(Wrap(line, width), "")), ""), strings.Join(strings.Fields(line), ""); got != want {
+			t.Errorf("Wrap(%q, %d) holds %q", line, width, got)
+		}
+		for l := range strings.SplitSeq(Block(s), "\n") {
+			if strings.ContainsFunc(l, unicode.IsControl) {
+				t.Errorf("Block(%q) has the line %q", s, l)
+			}
+		}
+		if err := xml.Unmarshal([]byte("<a><![CDATA["+strings.ReplaceAll(XML(s), "]]>", "]]]]><![CDATA[>")+"]]></a>"), new(struct{})); err != nil {
+			t.Errorf("XML(%q): %v", s, err)
+		}
+	})
+}
+
+func TestClock(t *testing.T) {
+	tests := []struct {
+		s    float64
+		want string
+	}{{-1, "0s"}, {0, "0s"}, {59.4, "59s"}, {59.6, "1m00s"}, {185, "3m05s"}, {3599.4, "59m59s"}, {7380, "2h03m"}}
+	for _, tt := range tests {
+		if got := Clock(tt.s); got != tt.want {
+			t.Errorf("Clock(%v) = %q, want %q", tt.s, got, tt.want)
+		}
+	}
+}
