@@ -1,0 +1,28 @@
+# How many requests in flight does this server carry? A search for the largest
+# number at which the thresholds still hold, on the built-in server, in less
+# than a minute. To search on a server of yours, replace the simulator:
+#
+#   endpoint { url = "http://127.0.0.1:8000" }
+
+server "demo" {
+  simulator {}
+}
+
+workload "chat" {
+  description   = "Short questions, short answers, nothing cached"
+  input_tokens  = 64
+  output_tokens = { mean = 8, jitter = "25%" } # equal lengths keep the slots in lock-step
+
+  sla {
+    at   = "capacity"
+    ttft = "p95 < 120ms" # time to first token
+  }
+
+  capacity {
+    from       = 8
+    up_to      = 64
+    resolution = 8  # how far apart the last pass and the first failure may stay
+    require    = 16 # the gate: fail below this
+    budget     = "55s"
+  }
+}

@@ -1,0 +1,18 @@
+# sglang on the PATH: make interop MODEL=…
+include = ["lib/workloads.hcl"]
+
+variable "model" {
+  type        = string
+  description = "A Hugging Face id or a folder."
+}
+
+server "sglang" {
+  engine = "sglang"
+  model  = var.model
+  process {
+    command = ["sglang", "serve", "--host", "127.0.0.1", "--port", "{port}", "--model-path", var.model]
+  }
+  flags = {
+    context-length = 16384
+  }
+}

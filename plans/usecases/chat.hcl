@@ -1,0 +1,48 @@
+# Five use cases as published capacity reports define them: contexts from 1K to
+# 96K, answers of 1K (128 for code completion), nothing cached, and the
+# thresholds at which they count as usable. How many users does your server
+# carry in each? Name your server and run it:
+#
+#   tokgate run plans/usecases/chat.hcl --var url=http://127.0.0.1:8000
+#
+# The longest ones take minutes a request; --only picks a use case.
+
+variable "url" {
+  type        = string
+  default     = "http://127.0.0.1:8000"
+  description = "The server under test."
+}
+
+variable "engine" {
+  type        = string
+  default     = "openai"
+  description = "vllm, sglang, llama.cpp, or openai for anything compatible."
+}
+
+variable "concurrency" {
+  type        = list(number)
+  default     = [1, 2, 5, 10]
+  description = "Requests in flight."
+}
+
+server "under_test" {
+  engine = var.engine
+  endpoint { url = var.url }
+}
+
+workload "use_case" {
+  for_each = toset([
+    "code_completion",
+    "short_form_chatbot",
+    "general_chatbot",
+    "long_document",
+    "coding_assistant",
+  ])
+  preset        = each.value
+  output_tokens = { mean = each.value == "code_completion" ? 128 : 1024, jitter = "5%" }
+
+  load {
+    concurrency = var.concurrency
+    requests    = 60
+  }
+}
