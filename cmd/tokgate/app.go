@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/server"
+	"github.com/tokgate/tokgate/report/progress"
+)
+
+// Streams are what a command reads and writes.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// Main runs one command line and returns the exit code. Everything a command
+// needs from the process comes in as an argument, so tests call it directly.
+func Main(ctx context.Context, args, environ []string, s Streams) int {
+	return (&app{Streams: s, environ: environ, meter: server.Meter()}).main(ctx, args)
+}
+
+func (a *app) main(ctx context.Context, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(a.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return assert.ExitPass
+	}
+	var exit *exitError
+	if !errors.As(err, &exit) {
+		// cobra's own errors: unknown command, unknown flag, wrong arguments.
+		exit = &exitError{code: assert.ExitPlan, err: err}
+	}
+	if exit.err != nil {
+		fmt.Fprintf(a.Err, "tokgate: %v\n", exit.err)
+	}
+	for _, hint := range exit.hints {
+		fmt.Fprintf(a.Err, "  hint: %s\n", hint)
+	}
+	return exit.code
+}
+
+// app is what the subcommands share.
+type app struct {
+	Streams
+	environ []string
+	meter   exec.Meter // watches the generator; nil: nothing does, and it is not calibrated
+	color   string     // --color
+}
+
+// exitError carries an exit code up to Main. err is one lower-case line, nil
+// when everything was said already; hints go on lines of their own.
+type exitError struct {
+	code  int
+	err   error
+	hints []string
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// usageError is a mistake on the command line.
+func usageError(hint, format string, args ...any) error {
+	e := &exitError{code: assert.ExitPlan, err: fmt.Errorf(format, args...)}
+	if hint != "" {
+		e.hints = []string{hint}
+	}
+	return e
+}
+
+// measureError is a run that could not be done or not be written down.
+func measureError(err error, hints ...string) error {
+	return &exitError{code: assert.ExitError, err: err, hints: hints}
+}
+
+// exitWith ends the command with a code after everything was said; 0 is nil.
+func exitWith(code int) error {
+	if code == assert.ExitPass {
+		return nil
+	}
+	return &exitError{code: code}
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "tokgate",
+		Short: "Gate LLM serving in CI: declare the server, the load and the SLA; get pass or fail",
+		Long: `tokgate runs declarative test plans against LLM servers.
+
+A plan (HCL) declares the server under test, the workloads and the SLA. tokgate
+starts the server, runs every workload, and answers pass, fail or inconclusive,
+as an exit code and as JUnit XML, with the measurements behind it.
+
+Exit codes: 0 passed · 1 a requirement failed · 2 the plan or the command line
+is wrong · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
+		Example: `  tokgate validate plans/demo.hcl            # everything that can be known before a server starts
+  tokgate plan plans/demo.hcl                # what would run, with every default
+  tokgate run plans/demo.hcl --out results   # run it, judge it, write the reports
+  tokgate run chat.hcl --var image=vllm/vllm-openai:v0.19.1`,
+		SilenceUsage:               true,
+		SilenceErrors:              true,
+		SuggestionsMinimumDistance: 2,
+		CompletionOptions:          cobra.CompletionOptions{HiddenDefaultCmd: false},
+		Args:                       cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return a.unknownCommand(cmd, args[0])
+		},
+	}
+	root.PersistentFlags().StringVar(&a.color, "color", "auto", "colour on the terminal: auto, always or never")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
+	root.AddCommand(
+		a.validateCommand(),
+		a.planCommand(),
+		a.runCommand(),
+		a.judgeCommand(),
+		a.reportCommand(),
+		a.fmtCommand(),
+		a.simCommand(),
+		a.versionCommand(),
+	)
+	return root
+}
+
+func (a *app) unknownCommand(root *cobra.Command, name string) error {
+	if near := root.SuggestionsFor(name); len(near) > 0 {
+		return usageError(fmt.Sprintf("did you mean `tokgate %s`?", near[0]), "unknown command %q", name)
+	}
+	if _, err := os.Stat(name); err == nil {
+		return usageError(fmt.Sprintf("to run a plan: tokgate run %s", name), "unknown command %q", name)
+	}
+	return usageError("tokgate --help lists the commands", "unknown command %q", name)
+}
+
+// terminal describes an output stream.
+type terminal struct {
+	isTTY bool
+	width int // columns
+	color bool
+}
+
+func (a *app) terminal(w io.Writer) (terminal, error) {
+	t := terminal{width: a.columns()}
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		t.isTTY = true
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			t.width = width
+		}
+	}
+	switch a.color {
+	case "always":
+		t.color = true
+	case "never":
+	case "auto":
+		t.color = progress.ColorMode(a.getenv, t.isTTY)
+	default:
+		return t, usageError("use auto, always or never", "unknown --color %q", a.color)
+	}
+	return t, nil
+}
+
+// columns is the width of an output that is no terminal: what COLUMNS says, or
+// that of a CI log.
+func (a *app) columns() int {
+	v, _ := a.getenv("COLUMNS")
+	if n, err := strconv.Atoi(v); err == nil && n >= 20 {
+		return n
+	}
+	return 120
+}
+
+// getenv looks name up in the environment Main was given.
+func (a *app) getenv(name string) (string, bool) {
+	for _, kv := range a.environ {
+		if k, v, _ := strings.Cut(kv, "="); k == name {
+			return v, true
+		}
+	}
+	return "", false
+}

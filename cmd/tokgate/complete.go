@@ -1,0 +1,76 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/sim"
+)
+
+// completePlans completes plan files and folders, for the shell.
+func completePlans(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return []string{"hcl", "json"}, cobra.ShellCompDirectiveFilterFileExt
+}
+
+// completeFolders completes results folders.
+func completeFolders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+// fromPlans completes a flag from what the plans named so far declare.
+func (a *app) fromPlans(in *inputs, names func(*plan.Plan) []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		files, err := planFiles(args, false)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var out []string
+		for _, path := range files {
+			p, _ := a.load(path, *in, false)
+			for _, name := range names(p) {
+				if strings.HasPrefix(name, prefix) {
+					out = append(out, name)
+				}
+			}
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
+}
+
+// caseNames lists what --only takes: workloads, and workloads with a level.
+func caseNames(p *plan.Plan) []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, c := range exec.Cases(p) {
+		for _, name := range []string{c.Workload.Address(), c.Workload.Address() + "/" + c.Level.Name} {
+			if !seen[name] {
+				seen[name] = true
+				out = append(out, name)
+			}
+		}
+	}
+	return out
+}
+
+func endpointNames(p *plan.Plan) []string {
+	var out []string
+	for _, s := range p.Servers {
+		out = append(out, s.Address()+"=")
+	}
+	return out
+}
+
+func completeProfiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return sim.Profiles(), cobra.ShellCompDirectiveDefault
+}
+
+func completeFaults(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var out []string
+	for _, f := range sim.Faults() {
+		out = append(out, f.Name+"\t"+f.Doc)
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}

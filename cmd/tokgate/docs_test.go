@@ -1,0 +1,65 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+var update = flag.Bool("update", false, "rewrite the generated parts of the documentation")
+
+// The part of a document between <!-- name --> and <!-- /name --> is made
+// from the code.
+func TestDocsAreCurrent(t *testing.T) {
+	for _, doc := range []struct{ file, name, want string }{
+		{"metrics.md", "definitions", metricTable()},
+		{"language.md", "reference", plan.Reference()},
+		{"engines.md", "fields", engineTable()},
+	} {
+		t.Run(doc.file, func(t *testing.T) {
+			path := filepath.Join("..", "..", "docs", doc.file)
+			src, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			begin, end := fmt.Sprintf("<!-- %s -->\n", doc.name), fmt.Sprintf("<!-- /%s -->", doc.name)
+			head, rest, ok := strings.Cut(string(src), begin)
+			got, tail, ok2 := strings.Cut(rest, end)
+			if !ok || !ok2 {
+				t.Fatalf("%s has no part %q", path, doc.name)
+			}
+			if got == doc.want {
+				return
+			}
+			if *update {
+				if err := os.WriteFile(path, []byte(head+begin+doc.want+end+tail), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			t.Errorf("%s is not current; `make golden` rewrites it (-want +got):\n%s", path, cmp.Diff(doc.want, got))
+		})
+	}
+}
+
+func metricTable() string {
+	var b strings.Builder
+	b.WriteString("| name | definition | unit, better | no value when |\n|---|---|---|---|\n")
+	better := map[metric.Direction]string{metric.LowerIsBetter: ", lower", metric.HigherIsBetter: ", higher"}
+	for _, d := range metric.Defs {
+		doc := d.Doc
+		if d.Later {
+			doc = "*Later.* " + doc
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s%s | %s |\n", d.Name, doc, d.Unit, better[d.Better], d.NoValue)
+	}
+	return b.String()
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// engineTable is made of the very bodies that are sent: a row for each field, a
+// column for each engine.
+func engineTable() string {
+	chat := client.Request{API: "chat", Model: "m", Prompt: client.Prompt{Text: "p"}, Output: 7}
+	text := chat
+	text.API = "completions"
+	natural := chat
+	natural.Natural = true
+	requests := []struct {
+		mark string
+		r    client.Request
+	}{{"chat", chat}, {"completions", text}, {"natural", natural}}
+
+	engines := client.Dialects()
+	sent := map[string][]string{} // field → for each engine, where
+	var order []string
+	for i, d := range engines {
+		for _, q := range requests {
+			body, err := d.Body(&q.r)
+			if err != nil {
+				panic(err)
+			}
+			for _, f := range topFields(body) {
+				if f == "model" || f == "messages" || f == "prompt" || f == "stream" {
+					continue // all of them
+				}
+				if sent[f] == nil {
+					sent[f] = make([]string, len(engines))
+					order = append(order, f)
+				}
+				sent[f][i] = strings.TrimPrefix(sent[f][i]+", "+q.mark, ", ")
+			}
+		}
+	}
+	var b strings.Builder
+	row := func(name string, cell func(client.Dialect) string) {
+		fmt.Fprintf(&b, "| %s |", name)
+		for _, d := range engines {
+			fmt.Fprintf(&b, " %s |", cell(d))
+		}
+		b.WriteString("\n")
+	}
+	row("field", func(d client.Dialect) string { return "`" + d.Name + "`" })
+	b.WriteString("|---|" + strings.Repeat("---|", len(engines)) + "\n")
+	for _, f := range order {
+		fmt.Fprintf(&b, "| `%s` |", f)
+		for _, where := range sent[f] {
+			switch where {
+			case "":
+				where = "–"
+			case "chat, completions, natural":
+				where = "always"
+			case "chat, completions":
+				where = "exact lengths"
+			case "chat, natural":
+				where = "chat"
+			}
+			fmt.Fprintf(&b, " %s |", where)
+		}
+		b.WriteString("\n")
+	}
+	yes := map[bool]string{true: "yes", false: "–"}
+	row("exact output length", func(d client.Dialect) string { return yes[d.Exact()] })
+	row("tokens in the first chunk are told", func(d client.Dialect) string { return yes[d.ContinuousUsage || d.Timings] })
+	row("prompts of token ids", func(d client.Dialect) string { return yes[d.PromptIDs] })
+	row("prompts are sized by", func(d client.Dialect) string { return d.Tokenizer.String() })
+	row("connections", func(d client.Dialect) string {
+		if d.FreshConns {
+			return "one for each request"
+		}
+		return "kept alive"
+	})
+	return b.String()
+}
+
+// topFields are the names of an object's members, stream_options with its own,
+// in order.
+func topFields(body []byte) []string {
+	var names []string
+	d := json.NewDecoder(strings.NewReader(string(body)))
+	_, _ = d.Token()
+	for d.More() {
+		name, _ := d.Token()
+		var value json.RawMessage
+		_ = d.Decode(&value)
+		if name == "stream_options" {
+			for _, inner := range topFields(value) {
+				names = append(names, "stream_options."+inner)
+			}
+			continue
+		}
+		names = append(names, name.(string))
+	}
+	return names
+}
+
+// The engines of the language are those that a dialect is for.
+func TestEngines(t *testing.T) {
+	var names []string
+	for _, d := range client.Dialects() {
+		names = append(names, d.Name)
+	}
+	want := slices.Sorted(slices.Values(plan.Engines))
+	if slices.Sort(names); !slices.Equal(names, want) {
+		t.Errorf("dialects %q, engines %q", names, want)
+	}
+}

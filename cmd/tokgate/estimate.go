@@ -1,0 +1,142 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/report"
+)
+
+// lastRun holds what the last recorded run of a plan took.
+type lastRun struct {
+	path  string             // of its results.json
+	cases map[string]float64 // seconds a measured request, by case
+	rest  float64            // seconds beside the cases: starts, warm-up, teardown
+}
+
+func caseKey(server, workload, level string) string {
+	return server + "\x00" + workload + "\x00" + level
+}
+
+// readLastRun looks for the results of a plan where `tokgate run` leaves them;
+// nil when there are none to learn from.
+func readLastRun(planFile string) *lastRun {
+	path := filepath.Join(resultsDir("", planFile, false), "results.json")
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	doc, err := report.ReadDocument(f)
+	if err != nil || doc.Stopped != "" {
+		return nil
+	}
+	last := &lastRun{path: path, cases: map[string]float64{}, rest: doc.Duration}
+	for _, c := range doc.Cases {
+		last.rest -= c.Duration
+		if c.Completed > 0 && c.Due > 0 {
+			last.cases[caseKey(c.Server, c.Workload, c.Level)] = c.Duration / float64(c.Due)
+		}
+	}
+	last.rest = max(last.rest, 0)
+	return last
+}
+
+// of is what the case took, scaled to its requests of now; ok is false when
+// the last run did not have it.
+func (l *lastRun) of(c exec.Case) (d time.Duration, ok bool) {
+	if l == nil {
+		return 0, false
+	}
+	s, ok := l.cases[caseKey(c.Server.Address(), c.Workload.Address(), c.Level.Name)]
+	return time.Duration(s * float64(c.Level.Requests) * float64(time.Second)), ok
+}
+
+// total says how long the plan will take, and how it is known.
+func (l *lastRun) total(p *plan.Plan) string {
+	if l == nil {
+		if most, ok := slowest(p); ok {
+			return fmt.Sprintf("unknown before the first run; up to %s and the warm-up on a server that just meets its thresholds", roundTime(most))
+		}
+		return "unknown before the first run"
+	}
+	sum := time.Duration(l.rest * float64(time.Second))
+	unknown := 0
+	for _, c := range exec.Cases(p) {
+		d, ok := l.of(c)
+		if !ok {
+			unknown++
+		}
+		sum += d
+	}
+	s := fmt.Sprintf("about %s, by the run in %s", roundTime(sum), l.path)
+	if unknown > 0 {
+		s = fmt.Sprintf("more than %s, by the run in %s, which had not %s", roundTime(sum), l.path, count(unknown, "case"))
+	}
+	return s
+}
+
+// slowest is how long the cases take whose thresholds bound the duration of a
+// request, if every request is as slow as they allow; ok is false when there
+// is none.
+func slowest(p *plan.Plan) (sum time.Duration, ok bool) {
+	for _, c := range exec.Cases(p) {
+		request, bounded := slowestRequest(c.Workload, c.Level.Name)
+		if !bounded {
+			continue
+		}
+		ok = true
+		waves := c.Level.Rounds
+		if c.Load.Kind == metric.ClosedLoop {
+			waves = (c.Level.Requests + c.Level.N - 1) / c.Level.N
+		}
+		sum += time.Duration(waves) * (request + c.Load.Pause)
+	}
+	return sum, ok
+}
+
+// slowestRequest is the longest duration of a request that the thresholds at a
+// level allow: by e2e, or by TTFT and speed together.
+func slowestRequest(w *plan.Workload, level string) (d time.Duration, ok bool) {
+	limits := map[string]float64{}
+	for _, sla := range w.SLAs {
+		if !slices.Contains(sla.At, level) {
+			continue
+		}
+		for _, t := range sla.Thresholds {
+			if _, have := limits[t.Metric.Name]; !have && t.Limit > 0 {
+				limits[t.Metric.Name] = t.Limit
+			}
+		}
+	}
+	seconds, ok := limits["e2e"]
+	if !ok {
+		ttft, haveTTFT := limits["ttft"]
+		speed, haveSpeed := limits["speed"]
+		if tpot, haveTPOT := limits["tpot"]; haveTPOT && !haveSpeed {
+			speed, haveSpeed = 1/tpot, true
+		}
+		if !haveTTFT || !haveSpeed {
+			return 0, false
+		}
+		seconds = ttft + float64(w.Output.Mean)/speed
+	}
+	return time.Duration(seconds * float64(time.Second)), true
+}
+
+// roundTime keeps what an estimate is good for: two or three digits.
+func roundTime(d time.Duration) time.Duration {
+	switch {
+	case d < 10*time.Second:
+		return d.Round(100 * time.Millisecond)
+	case d < 10*time.Minute:
+		return d.Round(time.Second)
+	}
+	return d.Round(time.Minute)
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"encoding/xml"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// faultPlan gates an endpoint; %s is its URL.
+// Its verdicts are point estimates: how sure they are is the business of
+// other tests.
+const faultPlan = `
+gate {
+  decide = "estimate"
+}
+server "s" {
+  endpoint { url = %q }
+  ready { timeout = "1s" }
+}
+workload "w" {
+  input_tokens  = 64
+  output_tokens = { mean = 16, jitter = "10%%" }
+  load {
+    concurrency = 4
+    requests    = 24
+    seeds       = [1, 2]
+    timeout     = "500ms"
+    pause       = "40ms" # beside which the generator's own time is nothing
+  }
+  sla {
+    ttft = "p95 < 2s"
+  }
+}
+`
+
+// What the other side may do, and what must come of it: over real sockets,
+// through the whole program.
+func TestFaults(t *testing.T) {
+	tests := []struct {
+		name  string
+		rules []string
+		code  int
+		words []string
+	}{
+		{"nothing is wrong", nil, 0, []string{"PASS"}},
+		// Nothing completed is no measurement, never 0 ms.
+		{"every request 500", []string{"http-500:from=5"}, 4, []string{"scripted fault: Internal Server Error"}},
+		{"not even ready", []string{"http-500"}, 4, []string{"Internal Server Error"}},
+		// Failed requests count as over every latency limit.
+		{"30 % answer 500", []string{"http-500:from=5,share=0.3"}, 1, []string{"FAIL"}},
+		{"30 % answer 429", []string{"http-429:from=5,share=0.3"}, 1, []string{"FAIL"}},
+		{"30 % answer 503", []string{"http-503:from=5,share=0.3"}, 1, []string{"FAIL"}},
+		{"an error in the stream", []string{"error-event:from=5,share=0.5,text=CUDA out of memory"}, 1, []string{"CUDA out of memory"}},
+		{"the older error in the stream", []string{"error-event-legacy:from=5,share=0.5,text=CUDA out of memory"}, 1, []string{"CUDA out of memory"}},
+		{"empty streams", []string{"empty-stream:from=5,share=0.5"}, 1, []string{"empty"}},
+		{"no finish_reason", []string{"no-finish:from=5,share=0.5"}, 1, []string{"finish_reason"}},
+		{"cut streams", []string{"cut:from=5,share=0.5"}, 1, nil},
+		{"no usage anywhere", []string{"no-usage"}, 4, []string{"usage"}},
+		{"no [DONE] is complete", []string{"no-done"}, 0, []string{"PASS"}},
+		{"not an event stream", []string{"not-sse:from=5"}, 4, nil},
+		{"reasoning", []string{"reasoning"}, 0, nil},
+		{"reasoning_content", []string{"reasoning-content"}, 0, nil},
+		{"tool calls only", []string{"tool-call"}, 0, nil},
+		{"several tokens a chunk", []string{"multi-token"}, 0, nil},
+		{"empty last delta", []string{"empty-delta"}, 0, nil},
+		{"comments", []string{"comments"}, 0, nil},
+		{"CR LF", []string{"crlf"}, 0, nil},
+		{"byte order mark", []string{"bom"}, 0, nil},
+		{"data: without a space", []string{"no-space"}, 0, nil},
+		{"usage null before", []string{"usage-null"}, 0, nil},
+		{"usage of zeros before", []string{"usage-zero"}, 0, nil},
+		{"usage in the finish chunk", []string{"usage-in-finish"}, 0, nil},
+		{"an event of 2 MB", []string{"big-event:every=10"}, 0, nil},
+		{"byte by byte", []string{"byte-by-byte"}, 0, nil},
+		{"stops at 3 tokens", []string{"early-stop"}, 4, []string{"output"}},
+		{"everything from the cache", []string{"cached"}, 4, []string{"cache"}},
+		{"prompts cut in silence", []string{"truncate-prompt:from=5,tokens=16"}, 4, []string{"input"}},
+		{"Connection: close", []string{"conn-close"}, 0, nil},
+		{"closes in spite of keep-alive", []string{"close-after"}, 0, nil},
+		{"a redirect", []string{"redirect"}, 0, nil},
+		{"gzip", []string{"gzip"}, 0, nil},
+		{"unknown fields refused", []string{"reject-unknown"}, 0, nil},
+		{"dies mid-run", []string{"die:from=20"}, 4, nil},
+		{"streams that never end", []string{"never-ends:from=5,every=5"}, 1, []string{"time"}},
+		{"hostile text in errors", []string{"hostile-error:from=5,share=0.5"}, 1, nil},
+		{"hostile text in answers", []string{"hostile-text"}, 0, nil},
+		{"hostile model names", []string{"hostile-model"}, 0, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			server := simServer(t, tt.rules...)
+			dir := t.TempDir()
+			r := tokgate(t, "run", "--out", dir, writePlan(t, fmt.Sprintf(faultPlan, server.URL())))
+			r.check(t, tt.code, tt.words...)
+			wellFormed(t, filepath.Join(dir, "junit.xml"))
+			harmless(t, "stdout", r.out)
+			harmless(t, "stderr", r.err)
+			for _, name := range []string{"report.md"} {
+				src, err := os.ReadFile(filepath.Join(dir, name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				harmless(t, name, string(src))
+			}
+		})
+	}
+}
+
+func TestServerDown(t *testing.T) {
+	// Port 1 of the loopback interface refuses connections.
+	r := tokgate(t, "run", "--out", t.TempDir(), writePlan(t, fmt.Sprintf(faultPlan, "http://127.0.0.1:1")))
+	r.check(t, 4, "connection refused")
+}
+
+// wellFormed parses a whole XML file.
+func wellFormed(t *testing.T, path string) {
+	t.Helper()
+	src, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var any struct {
+		XMLName xml.Name `xml:"testsuites"`
+	}
+	if err := xml.Unmarshal(src, &any); err != nil {
+		t.Errorf("%s does not parse: %v", path, err)
+	}
+}
+
+// harmless fails when foreign text could command a terminal or a CI system.
+func harmless(t *testing.T, name, s string) {
+	t.Helper()
+	for i, r := range s {
+		if r < ' ' && r != '\n' && r != '\t' {
+			t.Errorf("%s holds control character %U at %d", name, r, i)
+			return
+		}
+		if r == ':' && (i == 0 || s[i-1] == '\n') && len(s) > i+1 && s[i+1] == ':' {
+			t.Errorf("%s has a line that begins with a workflow command", name)
+			return
+		}
+	}
+}

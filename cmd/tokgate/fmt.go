@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/record"
+)
+
+func (a *app) fmtCommand() *cobra.Command {
+	var check, diff, recursive bool
+	cmd := &cobra.Command{
+		Use:   "fmt [FILE | FOLDER | -]...",
+		Short: "Format plans",
+		Long: `Rewrites plans in the canonical layout and prints the names of those it changed.
+Without an argument it formats the current folder; "-" reads standard input and
+writes standard output.`,
+		Example: `  tokgate fmt                     # the plans in this folder
+  tokgate fmt --check --recursive # exit 1 when one is not formatted (for CI)
+  tokgate fmt --diff chat.hcl     # show what would change, and change it
+  tokgate fmt - < chat.hcl`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			f := formatter{app: a, check: check, diff: diff}
+			if len(args) == 1 && args[0] == "-" {
+				return f.stdin()
+			}
+			if len(args) == 0 {
+				args = []string{"."}
+			}
+			files, err := planFiles(args, recursive)
+			if err != nil {
+				return err
+			}
+			for _, path := range files {
+				if err := f.file(path); err != nil {
+					return err
+				}
+			}
+			return f.result()
+		},
+	}
+	cmd.Flags().BoolVar(&check, "check", false, "write nothing; exit 1 when a plan is not formatted")
+	cmd.Flags().BoolVar(&diff, "diff", false, "show what changes")
+	cmd.Flags().BoolVarP(&recursive, "recursive", "r", false, "folders below too")
+	return cmd
+}
+
+type formatter struct {
+	*app
+	check, diff bool
+	invalid     int
+	changed     int
+}
+
+func (f *formatter) file(path string) error {
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return usageError("", "could not read plan: %w", err)
+	}
+	out, ok, err := f.format(src, path)
+	if err != nil || !ok || bytes.Equal(src, out) {
+		return err
+	}
+	f.changed++
+	fmt.Fprintln(f.Out, path)
+	if f.diff {
+		fmt.Fprint(f.Out, unifiedDiff(path, string(src), string(out)))
+	}
+	if f.check {
+		return nil
+	}
+	if err := record.WriteFile(path, out); err != nil {
+		return measureError(fmt.Errorf("could not write plan: %w", err))
+	}
+	return nil
+}
+
+func (f *formatter) stdin() error {
+	src, err := io.ReadAll(f.In)
+	if err != nil {
+		return usageError("", "could not read standard input: %w", err)
+	}
+	out, ok, err := f.format(src, "<stdin>")
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return f.result()
+	}
+	if !bytes.Equal(src, out) {
+		f.changed++
+	}
+	switch {
+	case f.diff:
+		fmt.Fprint(f.Out, unifiedDiff("<stdin>", string(src), string(out)))
+	case !f.check:
+		if _, err := f.Out.Write(out); err != nil {
+			return measureError(err)
+		}
+		return nil
+	}
+	return f.result()
+}
+
+// format prints what is wrong with src; ok is false when it does not parse.
+func (f *formatter) format(src []byte, name string) (out []byte, ok bool, err error) {
+	t, err := f.terminal(f.Err)
+	if err != nil {
+		return nil, false, err
+	}
+	out, diags := plan.Format(src, name)
+	files := map[string]*hcl.File{name: {Bytes: src}}
+	if err := plan.WriteDiagnostics(f.Err, files, diags, uint(t.width), t.color); err != nil {
+		return nil, false, measureError(err)
+	}
+	if diags.HasErrors() {
+		f.invalid++
+		return nil, false, nil
+	}
+	return out, true, nil
+}
+
+func (f *formatter) result() error {
+	switch {
+	case f.invalid > 0:
+		return &exitError{code: assert.ExitPlan}
+	case f.check && f.changed > 0:
+		return &exitError{code: assert.ExitFail}
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"compress/gzip"
+	"encoding/pem"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// gatewayPlan gates an endpoint behind everything that a company puts in
+// front of one. The secrets come in every way that a plan knows.
+const gatewayPlan = `
+variable "key" {
+  type      = string
+  sensitive = true
+}
+server "s" {
+  engine = "vllm"
+  endpoint {
+    url     = %q
+    api_key = var.key
+    ca_file = "ca.pem"
+    headers = { X-Team = env.TEAM_TOKEN, X-Gateway-Key = "literal-135" }
+  }
+}
+workload "w" {
+  input_tokens  = 64
+  output_tokens = 40
+  load {
+    concurrency = 4
+    requests    = 100
+    seeds       = [1, 2, 3, 4, 5]
+  }
+  sla {
+    success = "rate >= 50%%"
+  }
+}
+`
+
+const (
+	gatewayKey   = `sk-"quoted"\and<long>-246`
+	gatewayToken = "team-token-357"
+)
+
+// A private certificate authority, HTTP/1.1 or HTTP/2, compression unasked, a
+// redirect, an API key and a gateway that shows it around: the run works, and
+// no secret is in any file or on the screen.
+func TestGateway(t *testing.T) {
+	backend, err := url.Parse(simServer(t).URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(backend)
+	proxy.FlushInterval = -1
+	for _, major := range []int{1, 2} {
+		t.Run(fmt.Sprintf("HTTP/%d", major), func(t *testing.T) {
+			var streams, redirects atomic.Int64
+			gateway := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				secrets := []string{r.Header.Get("Authorization"), r.Header.Get("X-Team"), r.Header.Get("X-Gateway-Key")}
+				if r.ProtoMajor != major || secrets[0] != "Bearer "+gatewayKey || secrets[1] != gatewayToken || secrets[2] == "" {
+					t.Errorf("%s %s with %q", r.Proto, r.URL.Path, secrets)
+				}
+				rest, moved := strings.CutPrefix(r.URL.Path, "/moved")
+				switch {
+				case r.Method == http.MethodPost && !moved:
+					redirects.Add(1)
+					http.Redirect(w, r, "/moved"+r.URL.Path, http.StatusTemporaryRedirect)
+					return
+				case strings.HasSuffix(rest, "/completions") && tenth(streams.Add(1)):
+					http.Error(w, fmt.Sprintf("no quota for %q", secrets), http.StatusInternalServerError)
+					return
+				}
+				if moved {
+					r.URL.Path = rest
+				}
+				w.Header().Set("Content-Encoding", "gzip")
+				z := gzip.NewWriter(w)
+				defer z.Close()
+				proxy.ServeHTTP(flushed{w, z}, r)
+			}))
+			gateway.EnableHTTP2 = major == 2
+			gateway.StartTLS()
+			defer gateway.Close()
+
+			path := writePlan(t, fmt.Sprintf(gatewayPlan, gateway.URL))
+			ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: gateway.Certificate().Raw})
+			if err := os.WriteFile(filepath.Join(filepath.Dir(path), "ca.pem"), ca, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			environ := []string{"TEAM_TOKEN=" + gatewayToken, "TOKGATE_VAR_key=" + gatewayKey}
+			r := tokgateWith(t, t.Context(), environ, "", "run", "--out", dir, "--csv", filepath.Join(dir, "levels.csv"), path)
+			r.check(t, 0, "PASS", "no quota for")
+			if redirects.Load() < 100 {
+				t.Errorf("%d redirects", redirects.Load())
+			}
+			secretless(t, "stdout", r.out)
+			secretless(t, "stderr", r.err)
+			files := 0
+			err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+				if err != nil || d.IsDir() {
+					return err
+				}
+				files++
+				src, err := os.ReadFile(name)
+				secretless(t, name, string(src))
+				return err
+			})
+			if err != nil || files < 5 {
+				t.Errorf("%d files, %v", files, err)
+			}
+		})
+	}
+}
+
+// flushed compresses what is written and sends it at once.
+type flushed struct {
+	http.ResponseWriter
+	z *gzip.Writer
+}
+
+func (f flushed) Write(b []byte) (int, error) { return f.z.Write(b) }
+
+func (f flushed) WriteHeader(code int) {
+	f.Header().Del("Content-Length")
+	f.ResponseWriter.WriteHeader(code)
+}
+
+func (f flushed) Flush() {
+	_ = f.z.Flush()
+	f.ResponseWriter.(http.Flusher).Flush()
+}
+
+// secretless fails when a part of a secret that tells it is in s: however it
+// was quoted.
+func secretless(t *testing.T, name, s string) {
+	t.Helper()
+	for _, part := range []string{"-246", "quoted", "token-357", "literal-135"} {
+		if i := strings.Index(s, part); i >= 0 {
+			t.Errorf("%s holds a secret: %q", name, s[max(0, i-60):min(len(s), i+20)])
+		}
+	}
+}
+
+// tenth is every tenth request after those that find out what the server is.
+func tenth(n int64) bool { return n > 20 && n%10 == 0 }

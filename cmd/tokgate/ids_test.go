@@ -1,0 +1,53 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tokgate/tokgate/assert"
+)
+
+// On completions, engines that take them are sent token ids: as many as asked
+// by construction. A server that takes none is sent text.
+func TestPromptsOfTokenIDs(t *testing.T) {
+	for _, tt := range []struct {
+		engine string
+		refuse bool
+		ids    bool
+	}{{"vllm", false, true}, {"vllm", true, false}, {"openai", false, false}} {
+		backend := simServer(t)
+		var ids, text atomic.Int64
+		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			if r.URL.Path == "/v1/completions" {
+				if bytes.Contains(body, []byte(`"prompt":[`)) {
+					if tt.refuse {
+						http.Error(w, `{"error":{"message":"a prompt is a string"}}`, http.StatusBadRequest)
+						return
+					}
+					ids.Add(1)
+				} else {
+					text.Add(1)
+				}
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			backend.ServeHTTP(w, r)
+		}))
+		defer front.Close()
+		src := fmt.Sprintf(smallPlan, front.URL, `ttft = "p95 < 2s"`)
+		src = strings.Replace(src, "input_tokens  = 64", "api = \"completions\"\n  input_tokens  = 64", 1)
+		src = strings.Replace(src, "endpoint {", fmt.Sprintf("engine = %q\n  endpoint {", tt.engine), 1)
+		tokgate(t, "run", "--out", t.TempDir(), writePlan(t, src)).check(t, assert.ExitPass, "20 of 20 requests completed")
+		// 20 measured requests at least, all of one kind; the ready check and
+		// the calibration may be of the other.
+		if got := ids.Load() >= 20; got != tt.ids {
+			t.Errorf("engine %s, refuse %t: %d prompts of ids, %d of text", tt.engine, tt.refuse, ids.Load(), text.Load())
+		}
+	}
+}

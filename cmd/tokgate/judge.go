@@ -1,0 +1,59 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/tokgate/tokgate/assert"
+)
+
+func (a *app) judgeCommand() *cobra.Command {
+	var in inputs
+	var out outputs
+	cmd := &cobra.Command{
+		Use:   "judge RESULTS PLAN",
+		Short: "Judge a recorded run again, under a plan as it is now; no server is needed",
+		Long: `Judges the samples in a results folder against a plan: other thresholds, another
+confidence, other asserts. Levels that the plan asks for and the run does not
+have are errors, never passes. The folder keeps its own reports unless --out
+names it.
+
+The exit code is that of run.`,
+		Example: `  tokgate judge results/chat chat.hcl
+  tokgate judge results/chat chat.hcl --var ttft_limit=4s --out results/chat-4s`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usageError("for example: tokgate judge results/demo plans/demo.hcl", "judge takes a results folder and a plan")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			run, err := a.readRun(args[0])
+			if err != nil {
+				return err
+			}
+			files, err := planFiles(args[1:], false)
+			if err != nil {
+				return err
+			}
+			if len(files) != 1 {
+				return usageError("name one of them", "%q holds %d plans", args[1], len(files))
+			}
+			plans, err := a.loadAll(files, in, false)
+			if err != nil {
+				return err
+			}
+			code, err := a.conclude(plans[0], run, out, assert.Options{})
+			if err != nil {
+				return err
+			}
+			return exitWith(code)
+		},
+	}
+	in.flags(cmd.Flags())
+	cmd.Flags().StringVarP(&out.dir, "out", "o", "", "`folder` for the reports (default: none are written)")
+	cmd.Flags().StringVar(&out.junit, "junit", "", "write the JUnit XML to this `file`")
+	cmd.Flags().StringVar(&out.json, "json", "", "write the results (JSON) to this `file`")
+	cmd.Flags().StringVar(&out.markdown, "markdown", "", "write the Markdown report to this `file`")
+	cmd.Flags().StringVar(&out.csv, "csv", "", "write the levels as CSV to this `file`, and the samples beside it")
+	return cmd
+}

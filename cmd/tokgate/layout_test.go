@@ -1,0 +1,92 @@
+package main
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// allowed says which of our rooms a room may import, tests apart. A package
+// below a room may import what its room may, and its siblings.
+var allowed = map[string][]string{
+	"metric":      {},
+	"plan":        {"metric"},
+	"record":      {"metric"},
+	"sim":         {"metric"},
+	"exec":        {"plan", "record", "metric"},
+	"exec/server": {"plan", "record", "metric", "sim"},
+	"assert":      {"plan", "metric"},
+	"assert/stat": {},
+	"report":      {"assert", "plan", "metric"},
+	"cmd":         {"metric", "plan", "record", "sim", "exec", "assert", "report"},
+}
+
+func TestImportsRunOneWay(t *testing.T) {
+	const module = "github.com/tokgate/tokgate/"
+	root := filepath.Join("..", "..")
+	checked := 0
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if name := d.Name(); path != root && (strings.HasPrefix(name, ".") || name == "testdata") {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		rel, _ := filepath.Rel(root, filepath.Dir(path))
+		rel = filepath.ToSlash(rel)
+		room, rules := room(rel)
+		if rules == nil {
+			t.Errorf("%s: folder %q is no room of the layout", path, rel)
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range file.Imports {
+			imported, _ := strconv.Unquote(spec.Path.Value)
+			imported, ours := strings.CutPrefix(imported, module)
+			if !ours {
+				if room == "metric" && strings.Contains(strings.SplitN(imported, "/", 2)[0], ".") {
+					t.Errorf("%s imports %s: metric imports the standard library only", path, imported)
+				}
+				continue
+			}
+			checked++
+			top, _, _ := strings.Cut(imported, "/")
+			own, _, _ := strings.Cut(rel, "/")
+			if top != own && !slices.Contains(rules, top) {
+				t.Errorf("%s imports %s: %s may import only %v", path, imported, room, rules)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if checked == 0 {
+		t.Fatal("no import was checked")
+	}
+}
+
+// room finds the closest entry of allowed for a folder.
+func room(dir string) (string, []string) {
+	for dir != "." && dir != "" {
+		if rules, ok := allowed[dir]; ok {
+			return dir, rules
+		}
+		dir = filepath.ToSlash(filepath.Dir(dir))
+	}
+	return "", nil
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/search"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/report"
+)
+
+// looks judges levels of p while they run.
+func looks(p *plan.Plan) exec.Judge {
+	return func(w *plan.Workload, l *metric.Level, at exec.Look) exec.Judgement {
+		v := assert.JudgeLook(p, w, l, at.Requests, at.Planned)
+		j := exec.Judgement{Outcome: outcomeOf(v), Invalid: v.Invalid, Needs: v.Needs, Binding: v.Binding}
+		for _, t := range v.Thresholds {
+			j.Margins = append(j.Margins, search.Margin{Threshold: t.Name, Log: t.Log, Low: t.Low, High: t.High, Shown: t.Shown})
+		}
+		return j
+	}
+}
+
+func outcomeOf(v assert.LookVerdict) search.Outcome {
+	switch {
+	case strings.HasPrefix(v.Invalid, "generator: "):
+		return search.Saturated
+	case v.Outcome == assert.Pass:
+		return search.Pass
+	case v.Outcome == assert.Fail:
+		return search.Fail
+	}
+	return search.Inconclusive
+}
+
+// lastLimits are the capacities that the earlier run in a results folder found,
+// from which searches start: a hint that costs a probe where it is wrong. 0
+// where there is none.
+func lastLimits(dir string) func(*plan.Server, *plan.Workload) int {
+	type key struct{ server, workload, over string }
+	limits := map[key]int{}
+	if f, err := os.Open(filepath.Join(dir, "results.json")); err == nil {
+		defer f.Close()
+		if doc, err := report.ReadDocument(f); err == nil {
+			for _, c := range doc.Capacities {
+				if c.Fail > 0 || c.Kind == string(metric.CapacityServerCap) {
+					limits[key{c.Server, c.Workload, c.Over}] = c.Pass
+				}
+			}
+		}
+	}
+	return func(s *plan.Server, w *plan.Workload) int {
+		return limits[key{s.Address(), w.Address(), string(w.Capacity.Over)}]
+	}
+}

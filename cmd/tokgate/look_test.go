@@ -1,0 +1,108 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/exec/search"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/record"
+)
+
+func TestOutcomeOfALook(t *testing.T) {
+	for _, tt := range []struct {
+		v    assert.LookVerdict
+		want search.Outcome
+	}{
+		{assert.LookVerdict{Outcome: assert.Pass}, search.Pass},
+		{assert.LookVerdict{Outcome: assert.Fail}, search.Fail},
+		{assert.LookVerdict{Outcome: assert.Inconclusive}, search.Inconclusive},
+		{assert.LookVerdict{Outcome: assert.Error, Invalid: "generator: it used 95% of all cores"}, search.Saturated},
+		{assert.LookVerdict{Outcome: assert.Error, Invalid: "output tokens"}, search.Inconclusive},
+		{assert.LookVerdict{}, search.Inconclusive}, // pending decides nothing
+	} {
+		if got := outcomeOf(tt.v); got != tt.want {
+			t.Errorf("%v: %v, want %v", tt.v, got, tt.want)
+		}
+	}
+}
+
+func TestLastLimits(t *testing.T) {
+	s := &plan.Server{Name: "s"}
+	w := &plan.Workload{Name: "w", Capacity: &plan.Capacity{Over: metric.ClosedLoop}}
+	for _, tt := range []struct {
+		file string
+		want int
+	}{
+		{"", 0},
+		{"no JSON", 0},
+		{`{"server":"s","workload":"w","over":"closed","kind":"exact","pass":39,"fail":40}`, 39},
+		{`{"server":"s","workload":"w","over":"closed","kind":"server_cap","pass":64}`, 64},
+		{`{"server":"s","workload":"w","over":"closed","kind":"at_least","pass":8}`, 0}, // the limit is somewhere above
+		{`{"server":"s","workload":"w","over":"burst","kind":"exact","pass":39,"fail":40}`, 0},
+		{`{"server":"other","workload":"w","over":"closed","kind":"exact","pass":39,"fail":40}`, 0},
+	} {
+		dir := t.TempDir()
+		src := tt.file
+		if strings.HasPrefix(src, "{") {
+			src = fmt.Sprintf(`{"schema":"tokgate.results/1","capacities":[%s]}`, src)
+		}
+		if src != "" {
+			if err := os.WriteFile(filepath.Join(dir, "results.json"), []byte(src), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := lastLimits(dir)(s, w); got != tt.want {
+			t.Errorf("%s: %d, want %d", tt.file, got, tt.want)
+		}
+	}
+}
+
+// A search over a socket, its record, and the verdict on it once more.
+func TestCapacityOverASocket(t *testing.T) {
+	server := simServer(t)
+	dir := t.TempDir()
+	path := writePlan(t, fmt.Sprintf(`
+gate {
+  decide = "estimate" # what is tried here is the way, not the statistics
+}
+server "s" {
+  endpoint { url = %q }
+}
+workload "w" {
+  input_tokens  = 32
+  output_tokens = { mean = 24, jitter = "25%%" }
+  sla {
+    at      = "capacity"
+    success = "rate >= 90%%"
+  }
+  capacity {
+    from     = 2
+    up_to    = 4
+    require  = 3
+    requests = 20
+  }
+}
+`, server.URL()))
+	tokgate(t, "run", "--out", dir, path).check(t, 0, "4+ requests in flight", "required: 3")
+	run, problems, err := record.Read(dir)
+	if err != nil || len(problems) > 0 {
+		t.Fatal(problems, err)
+	}
+	if len(run.Capacities) != 1 || run.Capacities[0].Pass != 4 || len(run.Capacities[0].Probes) < 2 {
+		t.Fatalf("capacities %+v", run.Capacities)
+	}
+	for _, l := range run.Levels {
+		if l.Probe == nil || len(l.Rounds) == 0 || len(l.Looks) == 0 {
+			t.Errorf("level %+v", l)
+		}
+	}
+	// The record alone says the same.
+	tokgate(t, "judge", dir, path).check(t, 0, "4+ requests in flight", "required: 3")
+	tokgate(t, "run", "--only", "w/capacity", "--out", t.TempDir(), path).check(t, 0, "4+ requests in flight")
+}

@@ -1,0 +1,358 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/report"
+)
+
+// smallPlan gates an endpoint with one threshold; the verbs are the URL and
+// the threshold's line.
+const smallPlan = `gate {
+  decide = "estimate"
+}
+
+server "s" {
+  endpoint { url = %q }
+}
+
+workload "w" {
+  input_tokens  = 64
+  output_tokens = { mean = 16, jitter = "10%%" }
+
+  load {
+    concurrency = 2
+    requests    = 20
+    seeds       = [1, 2]
+  }
+
+  sla {
+    %s
+  }
+}
+`
+
+func TestRunPasses(t *testing.T) {
+	server := simServer(t)
+	dir := filepath.Join(t.TempDir(), "out")
+	extra := t.TempDir()
+	r := tokgate(t, "run", "--out", dir,
+		"--junit", filepath.Join(extra, "j.xml"), "--json", filepath.Join(extra, "r.json"),
+		"--markdown", filepath.Join(extra, "r.md"), "--csv", filepath.Join(extra, "levels.csv"),
+		writePlan(t, fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 2s"`)))
+	r.check(t, assert.ExitPass, "PASS", "w on s")
+	wellFormed(t, filepath.Join(dir, "junit.xml"))
+	for _, pair := range [][2]string{{"junit.xml", "j.xml"}, {"results.json", "r.json"}, {"report.md", "r.md"}} {
+		if d := cmp.Diff(read(t, filepath.Join(dir, pair[0])), read(t, filepath.Join(extra, pair[1]))); d != "" {
+			t.Errorf("the copy of %s differs:\n%s", pair[0], d)
+		}
+	}
+	// A header and a line a request: 20 measured ones at least.
+	if n := strings.Count(read(t, filepath.Join(extra, "levels.samples.csv")), "\n"); n < 21 {
+		t.Errorf("the samples have %d lines, want at least 21", n)
+	}
+	if n := strings.Count(read(t, filepath.Join(extra, "levels.csv")), "\n"); n != 2 {
+		t.Errorf("the levels have %d lines, want a header and one level", n)
+	}
+
+	// The recorded run can be judged again under another plan, without the
+	// server, and shown again without either.
+	server.Close()
+	strict := writePlan(t, fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 1us"`))
+	tokgate(t, "judge", dir, strict).check(t, assert.ExitFail, "ttft p95", "1 µs")
+	// Not as another workload, though: what was asked for is recorded.
+	for _, change := range [][2]string{
+		{"input_tokens  = 64", "input_tokens = 65"}, {"mean = 16", "mean = 17"}, {"jitter = \"10%\"", "jitter = \"20%\""},
+		{"input_tokens  =", "api = \"completions\"\ninput_tokens ="}, {"  load {", "request {\n temperature = 0.5\n}\n load {\n pause = \"0s\"\n"},
+		{"requests    = 20", "requests = 20\n pause = \"1s\""}, {"endpoint {", "engine = \"vllm\"\n endpoint {"},
+	} {
+		src := fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 2s"`)
+		other := strings.Replace(src, change[0], change[1], 1)
+		if other == src {
+			t.Fatalf("the plan does not hold %q", change[0])
+		}
+		tokgate(t, "judge", dir, writePlan(t, other)).check(t, assert.ExitError, "another workload")
+	}
+	tokgate(t, "report", dir).check(t, assert.ExitPass, "PASS", "w on s")
+	if err := os.Remove(filepath.Join(dir, "results.json")); err != nil {
+		t.Fatal(err)
+	}
+	tokgate(t, "report", dir).check(t, assert.ExitPass, "w on s")
+}
+
+// An impossible threshold fails the gate and names itself, its value and its
+// line in the plan.
+func TestRunFails(t *testing.T) {
+	server := simServer(t)
+	dir := t.TempDir()
+	path := writePlan(t, fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 1us"`))
+	r := tokgate(t, "run", "--out", dir, path)
+	r.check(t, assert.ExitFail, "FAIL", "sla.ttft.p95 at 2", `ttft = "p95 < 1us"`, "test.hcl:20", "> 1 µs")
+	junit := read(t, filepath.Join(dir, "junit.xml"))
+	for _, want := range []string{`<failure`, `type="sla"`, `line="20"`, "ttft p95"} {
+		if !strings.Contains(junit, want) {
+			t.Errorf("junit.xml does not say %s:\n%s", want, junit)
+		}
+	}
+	var doc report.Document
+	if err := json.Unmarshal([]byte(read(t, filepath.Join(dir, "results.json"))), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if doc.Outcome != report.Fail || doc.ExitCode != assert.ExitFail {
+		t.Errorf("results.json says %s, exit %d; want fail, exit 1", doc.Outcome, doc.ExitCode)
+	}
+}
+
+// What is wrong with a plan or a command line is found before anything starts.
+func TestNothingStarts(t *testing.T) {
+	server := simServer(t)
+	good := fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 2s"`)
+	tests := []struct {
+		name  string
+		plan  string
+		args  []string // after run --out DIR; PLAN stands for the plan's path
+		words []string
+	}{
+		{"a typo", strings.Replace(good, "ttft =", "tftt =", 1), []string{"PLAN"}, []string{`Did you mean "ttft"?`, "line 20"}},
+		{"a statistic is missing", strings.Replace(good, "p95 < 2s", "< 2s", 1), []string{"PLAN"}, []string{"mean", "p95"}},
+		{"nothing is required", good[:strings.Index(good, "  sla {")] + "}\n", []string{"PLAN"}, []string{"measure_only"}},
+		{"no such plan", good, []string{"PLANX"}, []string{"no such file", "did you mean"}},
+		{"no plan", good, nil, []string{"no plan named"}},
+		{"an unknown flag", good, []string{"--junitt", "x", "PLAN"}, []string{"--junitt", "did you mean --junit?"}},
+		{"an unknown server", good, []string{"--endpoint", "t=http://127.0.0.1:1", "PLAN"}, []string{`no server "t"`, "tokgate plan"}},
+		{"an unknown case", good, []string{"--only", "w/3", "PLAN"}, []string{`no case "w/3"`, `did you mean "w/2"?`}},
+		{"an unknown variable", good, []string{"--var", "x=1", "PLAN"}, []string{`"x"`}},
+		{"one file for two plans", good, []string{"--junit", "x", "PLAN", "PLAN"}, []string{"cannot share"}},
+		{"one folder for two plans", good, []string{"PLAN", "PLAN"}, []string{"would both leave"}},
+		{"no colour", good, []string{"--color", "green", "PLAN"}, []string{"auto, always or never"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			path := writePlan(t, tt.plan)
+			dir := filepath.Join(t.TempDir(), "out")
+			args := []string{"run", "--out", dir}
+			for _, a := range tt.args {
+				args = append(args, strings.ReplaceAll(strings.Replace(a, "PLANX", filepath.Join(filepath.Dir(path), "tset.hcl"), 1), "PLAN", path))
+			}
+			tokgate(t, args...).check(t, assert.ExitPlan, tt.words...)
+			if _, err := os.Stat(dir); err == nil {
+				t.Error("a results folder was made")
+			}
+		})
+	}
+	if n := server.State().PromptTokens; n != 0 {
+		t.Errorf("the server read %d tokens, want none", n)
+	}
+}
+
+func TestOnly(t *testing.T) {
+	server := simServer(t)
+	path := writePlan(t, strings.Replace(fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 2s"`), "concurrency = 2", "concurrency = [1, 2]", 1))
+	r := tokgate(t, "run", "--out", t.TempDir(), "--only", "w/2", path)
+	r.check(t, assert.ExitPass, "partial", "sla.ttft.p95 at 2")
+}
+
+func TestEndpointFlag(t *testing.T) {
+	server := simServer(t)
+	path := writePlan(t, fmt.Sprintf(smallPlan, "http://127.0.0.1:1", `ttft = "p95 < 2s"`))
+	tokgate(t, "run", "--out", t.TempDir(), "--endpoint", "s="+server.URL(), path).check(t, assert.ExitPass, "PASS")
+}
+
+// A results folder that holds something else is left alone.
+func TestForeignResults(t *testing.T) {
+	server := simServer(t)
+	dir := t.TempDir()
+	foreign := filepath.Join(dir, "samples.jsonl")
+	if err := os.WriteFile(foreign, []byte("mine\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	path := writePlan(t, fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 2s"`))
+	tokgate(t, "run", "--out", dir, path).check(t, assert.ExitError, "in the way")
+	if read(t, foreign) != "mine\n" {
+		t.Error("the foreign file was changed")
+	}
+}
+
+func TestValidate(t *testing.T) {
+	good := writePlan(t, fmt.Sprintf(smallPlan, "http://127.0.0.1:1", `ttft = "p95 < 2s"`))
+	bad := writePlan(t, fmt.Sprintf(smallPlan, "http://127.0.0.1:1", `tftt = "p95 < 2s"`))
+	tokgate(t, "validate", good).check(t, assert.ExitPass, "is valid: 1 server, 1 workload, 1 level, 1 requirement")
+	tokgate(t, "validate", good, bad).check(t, assert.ExitPlan, `Did you mean "ttft"?`, "nothing was started")
+
+	r := tokgate(t, "validate", "--json", bad)
+	r.check(t, assert.ExitPlan)
+	var got struct {
+		Valid       bool
+		Diagnostics []struct{ Severity, Summary string }
+	}
+	if err := json.Unmarshal([]byte(r.out), &got); err != nil {
+		t.Fatalf("%v in:\n%s", err, r.out)
+	}
+	if got.Valid || len(got.Diagnostics) == 0 || got.Diagnostics[0].Severity != "error" {
+		t.Errorf("validate --json says %+v", got)
+	}
+	tokgate(t, "validate", "--json", good).check(t, assert.ExitPass, `"valid": true`)
+
+	// A threshold that the planned requests can never certify.
+	never := writePlan(t, `
+server "s" {
+  simulator {}
+}
+workload "w" {
+  input_tokens  = 64
+  output_tokens = 16
+  load {
+    concurrency = 2
+    requests    = 200
+  }
+  sla {
+    ttft = "p99 < 2s"
+  }
+}
+`)
+	tokgate(t, "validate", never).check(t, assert.ExitPlan, "299", "never")
+}
+
+func TestPlanCommand(t *testing.T) {
+	path := writePlan(t, fmt.Sprintf(smallPlan, "http://127.0.0.1:1", `ttft = "p95 < 2s"`))
+	r := tokgate(t, "plan", path)
+	// 20 requests of 64 tokens in and 16 out.
+	r.check(t, assert.ExitPass, "1,280", "320", "Defaults filled in", "workload.w.load.stagger", "ttft p95 < 2s")
+}
+
+func TestPlanCommandShowsSearches(t *testing.T) {
+	r := tokgate(t, "plan", filepath.Join("..", "..", "plans", "capacity.hcl"))
+	r.check(t, assert.ExitPass, "Capacity searches", "requests in flight", "8     64     16")
+}
+
+func TestFmt(t *testing.T) {
+	const ugly, pretty = "gate {\ndecide=\"estimate\"\n}\n", "gate {\n  decide = \"estimate\"\n}\n"
+	path := writePlan(t, ugly)
+	tokgate(t, "fmt", "--check", path).check(t, assert.ExitFail, path)
+	if read(t, path) != ugly {
+		t.Error("fmt --check wrote the plan")
+	}
+	tokgate(t, "fmt", "--check", "--diff", path).check(t, assert.ExitFail, "-decide=", "+  decide = ")
+	tokgate(t, "fmt", path).check(t, assert.ExitPass, path)
+	if got := read(t, path); got != pretty {
+		t.Errorf("fmt wrote %q, want %q", got, pretty)
+	}
+	if r := tokgate(t, "fmt", "--check", path); r.code != assert.ExitPass || r.out != "" {
+		t.Errorf("a formatted plan: exit %d, %q", r.code, r.out)
+	}
+	if r := tokgateWith(t, t.Context(), nil, ugly, "fmt", "-"); r.code != assert.ExitPass || r.out != pretty {
+		t.Errorf("fmt - wrote %q, exit %d", r.out, r.code)
+	}
+	tokgateWith(t, t.Context(), nil, "gate {", "fmt", "-").check(t, assert.ExitPlan, "<stdin>")
+	tokgate(t, "fmt", "--check", t.TempDir()).check(t, assert.ExitPlan, "no plan in folder")
+}
+
+func TestCommands(t *testing.T) {
+	tokgate(t, "--help").check(t, assert.ExitPass, "tokgate run plans/demo.hcl", "Exit codes")
+	tokgate(t).check(t, assert.ExitPass, "Usage")
+	tokgate(t, "version").check(t, assert.ExitPass, "tokgate ")
+	tokgate(t, "version", "--json").check(t, assert.ExitPass, `"version"`, `"go"`)
+	tokgate(t, "rum").check(t, assert.ExitPlan, `unknown command "rum"`, "tokgate run")
+	tokgate(t, "sim", "--list").check(t, assert.ExitPass, "default", "http-500")
+	tokgate(t, "sim", "--profile", "defalt").check(t, assert.ExitPlan, "default")
+	tokgate(t, "sim", "--fault", "http-501").check(t, assert.ExitPlan, "http-50")
+	tokgate(t, "completion", "bash").check(t, assert.ExitPass, "tokgate")
+	tokgate(t, "judge", "x").check(t, assert.ExitPlan, "judge takes")
+	tokgate(t, "report", t.TempDir()).check(t, assert.ExitError, "samples.jsonl")
+	for _, cmd := range (&app{}).root().Commands() {
+		if cmd.Name() == "help" || cmd.Name() == "completion" {
+			continue
+		}
+		if cmd.Example == "" && cmd.HasFlags() && cmd.Name() != "version" {
+			t.Errorf("%s teaches nothing by example", cmd.Name())
+		}
+	}
+}
+
+func TestWorst(t *testing.T) {
+	for _, tt := range []struct {
+		codes []int
+		want  int
+	}{
+		{nil, 0}, {[]int{0, 0}, 0}, {[]int{0, 3}, 3}, {[]int{3, 1}, 1}, {[]int{1, 4}, 4}, {[]int{4, 130, 1}, 130},
+	} {
+		if got := worst(tt.codes); got != tt.want {
+			t.Errorf("worst(%v) = %d, want %d", tt.codes, got, tt.want)
+		}
+	}
+}
+
+// Every plan that ships is valid and formatted; those that need no hardware
+// are run by their own tests.
+func TestShippedPlans(t *testing.T) {
+	files, err := planFiles([]string{filepath.Join("..", "..", "plans")}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files {
+		if filepath.Base(filepath.Dir(path)) == "lib" {
+			continue // included by others, and no plan by itself
+		}
+		// Some need to be told of a server or a model.
+		environ := []string{"TOKGATE_VAR_model=any.gguf", "TOKGATE_VAR_url=http://127.0.0.1:8000"}
+		tokgateWith(t, t.Context(), environ, "", "validate", path).check(t, assert.ExitPass, "is valid")
+		tokgate(t, "fmt", "--check", path).check(t, assert.ExitPass)
+	}
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	src, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(src)
+}
+
+// Once a plan was run, its time is known by that run.
+func TestPlanKnowsTheLastRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const src = `gate {
+  decide = "estimate"
+}
+server "s" {
+  simulator {}
+}
+workload "w" {
+  input_tokens  = 64
+  output_tokens = 24
+  load {
+    concurrency = 4
+    requests    = 20
+    seeds       = [1]
+  }
+  sla {
+    ttft = "p95 < 2s"
+  }
+}
+`
+	if err := os.WriteFile("w.hcl", []byte(src), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tokgate(t, "plan", "w.hcl").check(t, assert.ExitPass, "unknown before the first run")
+	tokgate(t, "run", "w.hcl").check(t, assert.ExitPass)
+	tokgate(t, "plan", "w.hcl").check(t, assert.ExitPass, "by the run in results/w/results.json")
+}
+
+func TestCompletion(t *testing.T) {
+	path := writePlan(t, fmt.Sprintf(smallPlan, "http://127.0.0.1:1", `ttft = "p95 < 2s"`))
+	tokgate(t, "__complete", "run", path, "--only", "w").check(t, assert.ExitPass, "w/2")
+	tokgate(t, "__complete", "run", path, "--endpoint", "").check(t, assert.ExitPass, "s=")
+	tokgate(t, "__complete", "run", "").check(t, assert.ExitPass, "hcl")
+	tokgate(t, "__complete", "sim", "--profile", "").check(t, assert.ExitPass, "default")
+	tokgate(t, "__complete", "sim", "--fault", "").check(t, assert.ExitPass, "error-event")
+	tokgate(t, "__complete", "report", "").check(t, assert.ExitPass)
+}

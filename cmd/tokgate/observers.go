@@ -1,0 +1,62 @@
+package main
+
+import (
+	"errors"
+	"time"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/metric"
+)
+
+// observers hands what happens to each of them, also when one fails.
+type observers []exec.Observer
+
+func (o observers) each(f func(exec.Observer) error) error {
+	var errs []error
+	for _, x := range o {
+		errs = append(errs, f(x))
+	}
+	return errors.Join(errs...)
+}
+func (o observers) RunStarted(r *metric.Run) error {
+	return o.each(func(x exec.Observer) error { return x.RunStarted(r) })
+}
+func (o observers) ServerStarting(server, state string) {
+	for _, x := range o {
+		x.ServerStarting(server, state)
+	}
+}
+func (o observers) ServerReady(s *metric.ServerRun) error {
+	return o.each(func(x exec.Observer) error { return x.ServerReady(s) })
+}
+func (o observers) ServerDone(s *metric.ServerRun) error {
+	return o.each(func(x exec.Observer) error { return x.ServerDone(s) })
+}
+func (o observers) LevelStarted(l *metric.Level, due int, expected time.Duration) error {
+	return o.each(func(x exec.Observer) error { return x.LevelStarted(l, due, expected) })
+}
+func (o observers) RequestStarted(phase metric.Phase) {
+	for _, x := range o {
+		x.RequestStarted(phase)
+	}
+}
+func (o observers) SampleDone(s *metric.Sample) error {
+	return o.each(func(x exec.Observer) error { return x.SampleDone(s) })
+}
+func (o observers) RoundDone(l *metric.Level, r *metric.Round) error {
+	return o.each(func(x exec.Observer) error { return x.RoundDone(l, r) })
+}
+func (o observers) LevelDone(l *metric.Level) error {
+	return o.each(func(x exec.Observer) error { return x.LevelDone(l) })
+}
+func (o observers) CapacityDone(c *metric.Capacity) error {
+	return o.each(func(x exec.Observer) error {
+		if x, ok := x.(exec.CapacityObserver); ok {
+			return x.CapacityDone(c)
+		}
+		return nil
+	})
+}
+func (o observers) RunDone(r *metric.Run) error {
+	return o.each(func(x exec.Observer) error { return x.RunDone(r) })
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/spf13/pflag"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// isPlanFile says whether a name found in a folder is a plan. Var-files
+// (*.tokgatevars.hcl is not a name of ours; they are named on the command
+// line) and backups of editors are not.
+func isPlanFile(name string) bool {
+	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "#") || strings.HasSuffix(name, "~") {
+		return false
+	}
+	return strings.HasSuffix(name, ".hcl") || strings.HasSuffix(name, ".hcl.json")
+}
+
+// planFiles expands the arguments of a command: a folder stands for the plan
+// files in it (and below it when recursive), in lexical order.
+func planFiles(args []string, recursive bool) ([]string, error) {
+	var files []string
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		if err != nil {
+			return nil, noSuchPlan(arg, err)
+		}
+		if !info.IsDir() {
+			files = append(files, arg)
+			continue
+		}
+		before := len(files)
+		err = filepath.WalkDir(arg, func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && path != arg && (!recursive || strings.HasPrefix(d.Name(), ".")):
+				return filepath.SkipDir
+			case !d.IsDir() && isPlanFile(d.Name()):
+				files = append(files, path)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, usageError("", "could not read folder %q: %w", arg, err)
+		}
+		if len(files) == before {
+			return nil, usageError("a plan file ends in .hcl or .hcl.json", "no plan in folder %q", arg)
+		}
+	}
+	return files, nil
+}
+
+// noSuchPlan suggests the file the user may have meant.
+func noSuchPlan(path string, err error) error {
+	var names []string
+	entries, _ := os.ReadDir(filepath.Dir(path))
+	for _, e := range entries {
+		if e.IsDir() || isPlanFile(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	hint := ""
+	if near := plan.Nearest(filepath.Base(path), names); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", filepath.Join(filepath.Dir(path), near))
+	}
+	return usageError(hint, "could not read plan: %w", err)
+}
+
+// inputs are the values a plan takes from the command line, in order.
+type inputs struct{ list []plan.Input }
+
+// flags adds --var and --var-file, which keep their common order: the later
+// one wins, as in Terraform.
+func (in *inputs) flags(f *pflag.FlagSet) {
+	f.Var(&inputFlag{in, func(s string) plan.Input { return plan.Input{Var: s} }}, "var",
+		"set a variable, `name=value`; may be repeated, the last one wins")
+	f.Var(&inputFlag{in, func(s string) plan.Input { return plan.Input{File: s} }}, "var-file",
+		"read variables from a `file` (HCL or JSON); may be repeated")
+}
+
+type inputFlag struct {
+	in  *inputs
+	new func(string) plan.Input
+}
+
+func (v *inputFlag) Set(s string) error { v.in.list = append(v.in.list, v.new(s)); return nil }
+func (v *inputFlag) Type() string       { return "string" }
+func (v *inputFlag) String() string     { return "" }
+
+// load reads one plan and adds what assert knows of its certifiability. The
+// plan is never nil: its Files give the diagnostics their snippets.
+func (a *app) load(path string, in inputs, requireEnv bool) (*plan.Plan, hcl.Diagnostics) {
+	p, diags := plan.LoadFile(plan.LoadOptions{
+		Path:       path,
+		Inputs:     in.list,
+		Environ:    a.environ,
+		RequireEnv: requireEnv,
+	})
+	if !diags.HasErrors() {
+		diags = append(diags, assert.CertifyDiagnostics(p)...)
+	}
+	return p, diags
+}
+
+// loadAll loads every plan and prints what is wrong with any of them before
+// anything starts.
+func (a *app) loadAll(paths []string, in inputs, requireEnv bool) ([]*plan.Plan, error) {
+	t, err := a.terminal(a.Err)
+	if err != nil {
+		return nil, err
+	}
+	var plans []*plan.Plan
+	var bad []string
+	for _, path := range paths {
+		p, diags := a.load(path, in, requireEnv)
+		if err := plan.WriteDiagnostics(a.Err, p.Files, diags, uint(t.width), t.color); err != nil {
+			return nil, measureError(err)
+		}
+		if diags.HasErrors() {
+			bad = append(bad, path)
+		}
+		plans = append(plans, p)
+	}
+	if len(bad) > 0 {
+		return nil, &exitError{code: assert.ExitPlan, err: fmt.Errorf("%s: not a valid plan, nothing was started", strings.Join(slices.Compact(bad), ", "))}
+	}
+	return plans, nil
+}

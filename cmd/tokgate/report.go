@@ -1,0 +1,109 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/record"
+	"github.com/tokgate/tokgate/report"
+)
+
+func (a *app) reportCommand() *cobra.Command {
+	var out outputs
+	cmd := &cobra.Command{
+		Use:   "report RESULTS...",
+		Short: "Show recorded runs again; no server and no plan are needed",
+		Long: `Shows the verdicts and measurements of recorded runs, and writes them in other
+formats on request. It judges nothing: the verdicts are those of the run. Of a
+run that was killed before it was judged, it shows what was measured.
+
+Exit code 0, or 4 when a folder cannot be read or a report cannot be written,
+whatever the verdict was.`,
+		Example: `  tokgate report results/demo
+  tokgate report results/demo --markdown summary.md --csv levels.csv`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usageError("for example: tokgate report results/demo", "no results folder named")
+			}
+			return nil
+		},
+		ValidArgsFunction: completeFolders,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 && out != (outputs{}) {
+				return usageError("", "several runs cannot share one output file")
+			}
+			t, err := a.terminal(a.Out)
+			if err != nil {
+				return err
+			}
+			for i, dir := range args {
+				doc, run, err := a.readDocument(dir, out.csv != "")
+				if err != nil {
+					return err
+				}
+				if i > 0 {
+					fmt.Fprintln(a.Out)
+				}
+				if err := report.Terminal(a.Out, doc, t.width, t.color); err != nil {
+					return measureError(err)
+				}
+				if err := out.write(doc, run); err != nil {
+					return measureError(err)
+				}
+			}
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&out.junit, "junit", "", "write the JUnit XML to this `file`")
+	f.StringVar(&out.json, "json", "", "write the results (JSON) to this `file`")
+	f.StringVar(&out.markdown, "markdown", "", "write the Markdown report to this `file`")
+	f.StringVar(&out.csv, "csv", "", "write the levels as CSV to this `file`, and the samples beside it")
+	return cmd
+}
+
+// readDocument reads results.json of a folder, or makes one from the samples
+// of a run that was never judged. run is only read when samples are wanted.
+func (a *app) readDocument(dir string, samples bool) (*report.Document, *metric.Run, error) {
+	f, err := os.Open(filepath.Join(dir, "results.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		run, err := a.readRun(dir)
+		if err != nil {
+			return nil, nil, err
+		}
+		return report.New(run, nil, assert.Verdicts{Outcome: assert.Error}, report.Meta{ExitCode: assert.ExitError, Folder: dir, Calibration: run.Calibration}), run, nil
+	}
+	if err != nil {
+		return nil, nil, measureError(err)
+	}
+	defer f.Close()
+	doc, err := report.ReadDocument(f)
+	if err != nil {
+		return nil, nil, measureError(fmt.Errorf("could not read %q: %w", f.Name(), err))
+	}
+	if !samples {
+		return doc, nil, nil
+	}
+	run, err := a.readRun(dir)
+	return doc, run, err
+}
+
+// readRun reads the samples of a results folder, and says what had to be
+// repaired.
+func (a *app) readRun(dir string) (*metric.Run, error) {
+	run, problems, err := record.Read(dir)
+	if err != nil {
+		return nil, measureError(err, "name the folder that `tokgate run` wrote, with samples.jsonl in it")
+	}
+	for _, p := range problems {
+		fmt.Fprintf(a.Err, "tokgate: %s\n", p)
+	}
+	return run, nil
+}

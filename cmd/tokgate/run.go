@@ -1,0 +1,377 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/exec/server"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/record"
+	"github.com/tokgate/tokgate/report/progress"
+)
+
+// runOptions are the flags of `tokgate run`.
+type runOptions struct {
+	in        inputs
+	out       outputs
+	only      []string
+	endpoints []string
+	budget    time.Duration
+	quiet     bool
+	recursive bool
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var o runOptions
+	cmd := &cobra.Command{
+		Use:   "run FILE|FOLDER...",
+		Short: "Run plans: start the servers, send the load, judge, report",
+		Long: `Runs plans one after another. For each it starts the servers that the plan
+declares (or finds the ones that run), sends every workload at every level,
+judges what came back, and writes samples.jsonl, results.json, junit.xml and
+report.md to a folder. Samples are on disk as soon as they complete.
+
+The first interrupt (Ctrl-C or SIGTERM) lets the requests in flight end and
+reports what was measured; the second stops at once. Servers are torn down in
+either case.
+
+Exit codes: 0 passed · 1 a requirement failed · 2 the plan is wrong, nothing was
+started · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
+		Example: `  tokgate run plans/demo.hcl
+  tokgate run chat.hcl --var image=vllm/vllm-openai:v0.19.1 --out results/pr-17
+  tokgate run chat.hcl --endpoint vllm=http://127.0.0.1:8000   # a server that runs already
+  tokgate run chat.hcl --only general_chatbot/30               # one case: the verdict is labelled partial
+  tokgate run plans/ --out results                             # every plan of a folder`,
+		Args:              needPlans,
+		ValidArgsFunction: completePlans,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.run(cmd.Context(), args, o)
+		},
+	}
+	f := cmd.Flags()
+	o.in.flags(f)
+	f.StringVarP(&o.out.dir, "out", "o", "", "`folder` for the reports (default: results/ and the plan's name)")
+	f.StringVar(&o.out.junit, "junit", "", "write the JUnit XML to this `file` too")
+	f.StringVar(&o.out.json, "json", "", "write the results (JSON) to this `file` too")
+	f.StringVar(&o.out.markdown, "markdown", "", "write the Markdown report to this `file` too")
+	f.StringVar(&o.out.csv, "csv", "", "write the levels as CSV to this `file`, and the samples beside it")
+	f.StringArrayVar(&o.only, "only", nil, "run only these cases: `[server/]workload[/level]`; may be repeated")
+	f.StringArrayVar(&o.endpoints, "endpoint", nil, "use the server at a URL instead of starting it: `name=url`; may be repeated")
+	f.DurationVar(&o.budget, "budget", 0, "wall clock of each plan, in place of the plan's own")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
+	f.BoolVarP(&o.recursive, "recursive", "r", false, "plans in folders below too")
+	// Registering fails only for flags that do not exist.
+	_ = cmd.RegisterFlagCompletionFunc("only", a.fromPlans(&o.in, caseNames))
+	_ = cmd.RegisterFlagCompletionFunc("endpoint", a.fromPlans(&o.in, endpointNames))
+	return cmd
+}
+
+func (a *app) run(ctx context.Context, args []string, o runOptions) error {
+	files, err := planFiles(args, o.recursive)
+	if err != nil {
+		return err
+	}
+	plans, err := a.loadAll(files, o.in, true)
+	if err != nil {
+		return err
+	}
+	if len(plans) > 1 && (o.out.junit != "" || o.out.json != "" || o.out.markdown != "" || o.out.csv != "") {
+		return usageError("--out gives each plan a folder of its own", "several plans cannot share one --junit, --json, --markdown or --csv file")
+	}
+	// Everything the command line can get wrong is found before the first
+	// plan starts.
+	only := make([]func(exec.Case) bool, len(plans))
+	for i, p := range plans {
+		if err := replaceEndpoints(p, o.endpoints); err != nil {
+			return err
+		}
+		if only[i], err = caseFilter(p, o.only); err != nil {
+			return err
+		}
+	}
+	dirs, err := resultsDirs(o.out.dir, files)
+	if err != nil {
+		return err
+	}
+	drain, now, release := interrupts(ctx)
+	defer release()
+	var codes []int
+	for i, p := range plans {
+		out := o.out
+		out.dir = dirs[i]
+		if len(plans) > 1 {
+			fmt.Fprintf(a.Out, "== %s\n", files[i])
+		}
+		code, err := a.runPlan(now, drain, p, out, only[i], o)
+		if err != nil {
+			return err
+		}
+		codes = append(codes, code)
+		if drain.Err() != nil {
+			break
+		}
+	}
+	if len(plans) > 1 {
+		a.summarize(files, codes)
+	}
+	return exitWith(worst(codes))
+}
+
+// runPlan runs one plan and returns its exit code.
+func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, only func(exec.Case) bool, o runOptions) (code int, err error) {
+	started := time.Now()
+	limits := lastLimits(out.dir) // of the run that is replaced now
+	writer, err := record.Create(out.dir, reportNames...)
+	if err != nil {
+		return 0, measureError(err, "choose another folder with --out")
+	}
+	defer writer.Close()
+
+	c := clock.NewReal()
+	display, stop, err := a.progress(c, o.quiet, len(exec.Cases(p)))
+	if err != nil {
+		return 0, err
+	}
+	defer stop()
+	release := context.AfterFunc(drain, func() {
+		if now.Err() == nil {
+			display.Say("stopping: waiting for the requests in flight; interrupt again to stop at once")
+		}
+	})
+	defer release()
+	launcher := server.New(server.Options{Clock: c, Origin: c.Origin(), LogDir: out.dir, Dir: filepath.Dir(p.Path), Redact: p.Secrets})
+	calibrate := launcher.Calibrate
+	if a.meter == nil {
+		calibrate = nil
+	}
+	run, err := exec.Run(now, exec.Config{
+		Plan:      p,
+		Clock:     c,
+		Launch:    launcher.Launch,
+		Observer:  observers{writer, display},
+		Meter:     a.meter,
+		Calibrate: calibrate,
+		Drain:     drain,
+		Budget:    o.budget,
+		Only:      only,
+		Judge:     looks(p),
+		LastLimit: limits,
+		Run: metric.Run{
+			ID:       runID(started),
+			Tool:     buildInfo().Version,
+			Plan:     p.Path,
+			PlanHash: p.Hash,
+			Started:  started,
+			Salt:     salt(),
+		},
+	})
+	stop()
+	if err != nil {
+		// The reports still say what was measured until then.
+		_, _ = a.conclude(p, run, out, assert.Options{Partial: only != nil})
+		return 0, measureError(fmt.Errorf("the run was stopped: %w", err))
+	}
+	return a.conclude(p, run, out, assert.Options{Partial: only != nil})
+}
+
+// interrupts turns the first SIGINT or SIGTERM into the end of drain, the
+// second into the end of now.
+func interrupts(ctx context.Context) (drain, now context.Context, stop func()) {
+	now, endNow := context.WithCancel(ctx)
+	drain, endDrain := context.WithCancel(now)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	done := make(chan struct{})
+	go func() {
+		for _, end := range []func(){endDrain, endNow} {
+			select {
+			case <-signals:
+				end()
+			case <-done:
+				return
+			}
+		}
+	}()
+	return drain, now, func() {
+		signal.Stop(signals)
+		close(done)
+		endDrain()
+		endNow()
+	}
+}
+
+// summarize closes a run of several plans: a line each.
+func (a *app) summarize(files []string, codes []int) {
+	fmt.Fprintf(a.Out, "\n== %s\n", count(len(files), "plan"))
+	for i, path := range files {
+		said := "not run"
+		if i < len(codes) {
+			said = fmt.Sprintf("exit %d", codes[i])
+		}
+		fmt.Fprintf(a.Out, "%-8s %s\n", said, path)
+	}
+	fmt.Fprintf(a.Out, "exit %d\n", worst(codes))
+}
+
+// resultsDirs gives each plan a folder of its own.
+func resultsDirs(out string, files []string) ([]string, error) {
+	dirs := make([]string, len(files))
+	taken := map[string]string{}
+	for i, path := range files {
+		dirs[i] = resultsDir(out, path, len(files) > 1)
+		if other, ok := taken[dirs[i]]; ok {
+			return nil, usageError("run them one by one, each with its --out", "%q and %q would both leave their results in %s", other, path, dirs[i])
+		}
+		taken[dirs[i]] = path
+	}
+	return dirs, nil
+}
+
+// resultsDir is where the reports of a plan go: what --out names, or
+// results/NAME; with several plans a folder each in it.
+func resultsDir(out, planFile string, several bool) string {
+	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(planFile), ".json"), ".hcl")
+	if out == "" {
+		out = "results"
+		several = true
+	}
+	if several {
+		return filepath.Join(out, name)
+	}
+	return out
+}
+
+// replaceEndpoints points servers of the plan at URLs: name=url.
+func replaceEndpoints(p *plan.Plan, endpoints []string) error {
+	var names []string
+	for _, s := range p.Servers {
+		names = append(names, s.Address())
+	}
+	for _, e := range endpoints {
+		name, url, ok := strings.Cut(e, "=")
+		if !ok || url == "" {
+			return usageError("for example: --endpoint vllm=http://127.0.0.1:8000", "--endpoint %q is not name=url", e)
+		}
+		found := false
+		for _, s := range p.Servers {
+			if s.Address() != name && s.Name != name {
+				continue
+			}
+			found = true
+			endpoint := plan.Endpoint{URL: url, Headers: map[string]string{}}
+			if s.Endpoint != nil {
+				endpoint = *s.Endpoint
+				endpoint.URL = url
+			}
+			s.Endpoint, s.Process, s.Simulator = &endpoint, nil, nil
+		}
+		if !found {
+			return unknownName("--endpoint", "server", name, names)
+		}
+	}
+	return nil
+}
+
+// caseFilter reads --only: workload, workload/level, server/workload,
+// server/workload/level. nil when nothing was left out.
+func caseFilter(p *plan.Plan, only []string) (func(exec.Case) bool, error) {
+	if len(only) == 0 {
+		return nil, nil
+	}
+	selected := map[string]bool{}
+	var known []string
+	for _, c := range append(exec.Cases(p), exec.Searches(p)...) {
+		w, l, s := c.Workload.Address(), c.Level.Name, c.Server.Address()
+		known = append(known, w, w+"/"+l, s+"/"+w, s+"/"+w+"/"+l)
+	}
+	for _, pattern := range only {
+		found := false
+		for _, k := range known {
+			found = found || k == pattern
+		}
+		if !found {
+			return nil, unknownName("--only", "case", pattern, known)
+		}
+		selected[pattern] = true
+	}
+	return func(c exec.Case) bool {
+		w, l, s := c.Workload.Address(), c.Level.Name, c.Server.Address()
+		return selected[w] || selected[w+"/"+l] || selected[s+"/"+w] || selected[s+"/"+w+"/"+l]
+	}, nil
+}
+
+func unknownName(flag, kind, name string, known []string) error {
+	hint := "`tokgate plan` lists them"
+	if near := plan.Nearest(name, known); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	return usageError(hint, "%s: the plan has no %s %q", flag, kind, name)
+}
+
+// runID is unique and sorts by start time.
+func runID(started time.Time) string {
+	var b [3]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return started.UTC().Format("20060102T150405Z") + "-" + hex.EncodeToString(b[:])
+}
+
+// salt makes the prompts of this run unlike those of any other.
+func salt() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// paintEvery is how often a silent wait is repainted.
+const paintEvery = 100 * time.Millisecond
+
+// progress begins the display of a run on standard error; stop ends it.
+func (a *app) progress(c *clock.Real, quiet bool, levels int) (d *progress.Display, stop func(), err error) {
+	t, err := a.terminal(a.Err)
+	if err != nil {
+		return nil, nil, err
+	}
+	d = progress.New(a.Err, progress.Options{
+		TTY:    progress.Repaint(a.getenv, t.isTTY),
+		Quiet:  quiet,
+		Width:  func() int { t, _ := a.terminal(a.Err); return t.width },
+		Color:  t.color,
+		Now:    c.Now,
+		Levels: levels,
+	})
+	ticker, done := time.NewTicker(paintEvery), make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-ticker.C:
+				d.Tick()
+			case <-done:
+				return
+			}
+		}
+	}()
+	var once sync.Once
+	return d, func() {
+		once.Do(func() {
+			ticker.Stop()
+			close(done)
+			d.Close()
+		})
+	}, nil
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tokgate/tokgate/sim"
+)
+
+func (a *app) simCommand() *cobra.Command {
+	var o struct {
+		listen, profile, model, apiKey, script string
+		faults                                 []string
+		seed                                   int64
+		list                                   bool
+	}
+	cmd := &cobra.Command{
+		Use:   "sim",
+		Short: "Serve the built-in OpenAI-compatible server, for trying and teaching",
+		Long: `Serves the built-in server on its own until it is interrupted: chat and
+completions, streaming and not, /v1/models, /health, /tokenize, /version and
+vLLM's /metrics, on top of a continuous-batching engine model. It prints its URL
+on the first line. It listens on the loopback interface unless told otherwise.`,
+		Example: `  tokgate sim                              # on a free port
+  tokgate sim --listen 127.0.0.1:8000 --profile default
+  tokgate sim --fault http-500:share=0.3   # see how a plan reports it
+  tokgate sim --fault error-event:every=2,tokens=5
+  tokgate sim --list                       # profiles and faults`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.list {
+				a.listSim()
+				return nil
+			}
+			profile, err := sim.LoadProfile(o.profile, ".")
+			if err != nil {
+				return usageError("`tokgate sim --list` lists the shipped profiles", "%w", err)
+			}
+			script, err := readScript(o.script, o.faults)
+			if err != nil {
+				return usageError("`tokgate sim --list` lists the faults", "%w", err)
+			}
+			server, err := sim.New(sim.Options{Profile: profile, Seed: o.seed, Model: o.model, APIKey: o.apiKey, Faults: script})
+			if err != nil {
+				return usageError("", "%w", err)
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			return a.serve(ctx, server, o.listen)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "`address` to listen on; port 0 takes a free one")
+	f.StringVar(&o.profile, "profile", "default", "`name` of a shipped profile, or a file")
+	f.StringVar(&o.model, "model", "", "model `id` to serve (default: the profile's)")
+	f.StringVar(&o.apiKey, "api-key", "", "require this bearer token")
+	f.Int64Var(&o.seed, "seed", 1, "of everything random")
+	f.StringArrayVar(&o.faults, "fault", nil, "misbehave: `name` of a fault, and after a colon whom it befalls; may be repeated")
+	f.StringVar(&o.script, "faults", "", "misbehave by a script: a JSON `file` with a list of rules")
+	f.BoolVar(&o.list, "list", false, "list the shipped profiles and the faults")
+	// Registering fails only for flags that do not exist.
+	_ = cmd.RegisterFlagCompletionFunc("profile", completeProfiles)
+	_ = cmd.RegisterFlagCompletionFunc("fault", completeFaults)
+	return cmd
+}
+
+func (a *app) serve(ctx context.Context, server *sim.Server, addr string) error {
+	if err := server.Start(addr); err != nil {
+		return measureError(fmt.Errorf("could not listen: %w", err))
+	}
+	fmt.Fprintf(a.Out, "%s serves %q; interrupt to stop\n", server.URL(), server.Model())
+	<-ctx.Done()
+	return server.Close()
+}
+
+// readScript joins a script file with the rules of the command line.
+func readScript(path string, rules []string) (sim.Script, error) {
+	var script sim.Script
+	if path != "" {
+		src, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("could not read fault script: %w", err)
+		}
+		if err := json.Unmarshal(src, &script); err != nil {
+			return nil, fmt.Errorf("fault script %q: %w", path, err)
+		}
+	}
+	for _, s := range rules {
+		rule, err := sim.ParseRule(s)
+		if err != nil {
+			return nil, err
+		}
+		script = append(script, rule)
+	}
+	return script, nil
+}
+
+func (a *app) listSim() {
+	fmt.Fprintf(a.Out, "Profiles: %s\n\nFaults:\n", strings.Join(sim.Profiles(), ", "))
+	for _, f := range sim.Faults() {
+		fmt.Fprintf(a.Out, "  %-22s %s\n", f.Name, f.Doc)
+	}
+}

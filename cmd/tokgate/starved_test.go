@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// starvedPlan asks for what any server keeps, so that only an honest look at
+// the generator can say no; %s is the server's URL.
+const starvedPlan = `
+gate {
+  decide = "estimate"
+}
+server "s" {
+  endpoint { url = %q }
+  ready { timeout = "30s" }
+}
+workload "w" {
+  input_tokens  = 64
+  output_tokens = { mean = 32, jitter = "20%%" }
+  load {
+    concurrency = 24
+    requests    = 48
+    seeds       = [1, 2]
+  }
+  sla {
+    ttft  = "p95 < 60s"
+    speed = "mean > 0.01 tok/s"
+  }
+}
+`
+
+// A generator that has one processor, and has to share it with what never
+// yields, reads late whatever the server does. Such a run is no measurement,
+// though every threshold is met. The server is this process, which is not
+// starved; the generator is a child of it.
+func TestStarvedGenerator(t *testing.T) {
+	if url := os.Getenv("TOKGATE_TEST_STARVED"); url != "" {
+		starve(t, url)
+		return
+	}
+	server := simServer(t)
+	cmd := exec.Command(os.Args[0], "-test.run=^TestStarvedGenerator$", "-test.v")
+	cmd.Env = append(os.Environ(), "TOKGATE_TEST_STARVED="+server.URL(), "GOMAXPROCS=1")
+	// A child that hangs ends with the test.
+	timer := time.AfterFunc(2*time.Minute, func() { cmd.Process.Kill() })
+	defer timer.Stop()
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	if said := string(out); !strings.Contains(said, "exit code 4\n") || !strings.Contains(said, "generator: ") {
+		t.Errorf("a starved generator's run was taken for a measurement:\n%s", said)
+	}
+}
+
+// starve runs the plan beside goroutines that take all the time they get.
+func starve(t *testing.T, url string) {
+	var stop atomic.Bool
+	defer stop.Store(true)
+	for range 3 {
+		go func() {
+			for !stop.Load() {
+			}
+		}()
+	}
+	// With the meter, unlike the other tests.
+	code := Main(t.Context(), []string{"run", "--out", t.TempDir(), writePlan(t, fmt.Sprintf(starvedPlan, url))},
+		os.Environ(), Streams{In: strings.NewReader(""), Out: os.Stdout, Err: os.Stdout})
+	fmt.Printf("exit code %d\n", code)
+}

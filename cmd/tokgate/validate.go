@@ -1,0 +1,111 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/plan"
+)
+
+func (a *app) validateCommand() *cobra.Command {
+	var in inputs
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "validate FILE|FOLDER...",
+		Short: "Check plans: everything that can be known before a server starts",
+		Long: `Checks plans without starting anything: syntax, names, units, references, every
+expression, context lengths, and whether the planned requests can certify each
+threshold at all. All problems are reported at once. Secrets may be unset.
+
+Exit code 0: valid (warnings may be printed); 2: not.`,
+		Example: `  tokgate validate plans/demo.hcl
+  tokgate validate --json plans | jq '.diagnostics[] | .summary'`,
+		Args:              needPlans,
+		ValidArgsFunction: completePlans,
+		RunE: func(_ *cobra.Command, args []string) error {
+			files, err := planFiles(args, false)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.validateJSON(files, in)
+			}
+			plans, err := a.loadAll(files, in, false)
+			if err != nil {
+				return err
+			}
+			for i, p := range plans {
+				fmt.Fprintf(a.Out, "%s is valid: %s\n", files[i], planSize(p))
+			}
+			return nil
+		},
+	}
+	in.flags(cmd.Flags())
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the diagnostics as JSON")
+	return cmd
+}
+
+// validateJSON prints one object: {"valid": …, "diagnostics": […]}.
+func (a *app) validateJSON(files []string, in inputs) error {
+	out := struct {
+		Valid       bool              `json:"valid"`
+		Diagnostics []plan.Diagnostic `json:"diagnostics"`
+	}{Valid: true, Diagnostics: []plan.Diagnostic{}}
+	for _, path := range files {
+		p, diags := a.load(path, in, false)
+		out.Valid = out.Valid && !diags.HasErrors()
+		out.Diagnostics = append(out.Diagnostics, plan.Diagnostics(p.Files, diags)...)
+	}
+	e := json.NewEncoder(a.Out)
+	e.SetIndent("", "  ")
+	if err := e.Encode(out); err != nil {
+		return measureError(err)
+	}
+	if !out.Valid {
+		return exitWith(assert.ExitPlan)
+	}
+	return nil
+}
+
+// needPlans is the argument check of every command that takes plans.
+func needPlans(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usageError(fmt.Sprintf("for example: %s plans/demo.hcl", cmd.CommandPath()), "no plan named")
+	}
+	return nil
+}
+
+// planSize is the plan in a few words: "1 server, 2 workloads, 7 levels,
+// 12 thresholds".
+func planSize(p *plan.Plan) string {
+	levels, thresholds := 0, 0
+	for _, w := range p.Workloads {
+		for _, l := range w.Loads {
+			levels += len(l.Levels) * len(w.Servers)
+		}
+		for _, s := range w.SLAs {
+			thresholds += len(s.Thresholds)
+		}
+		if w.Capacity != nil && w.Capacity.Require > 0 {
+			thresholds += len(w.Servers)
+		}
+	}
+	size := fmt.Sprintf("%s, %s, %s", count(len(p.Servers), "server"), count(len(p.Workloads), "workload"), count(levels, "level"))
+	if n := len(exec.Searches(p)); n == 1 {
+		size += ", 1 capacity search"
+	} else if n > 1 {
+		size += fmt.Sprintf(", %d capacity searches", n)
+	}
+	return size + ", " + count(thresholds+len(p.Asserts), "requirement")
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
