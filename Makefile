@@ -1,0 +1,97 @@
+# The targets print themselves: `make help`.
+SHELL       := /bin/bash
+GO          ?= go
+BIN         := bin/tokgate
+VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT      ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+DATE        ?= $(shell git show -s --format=%cI HEAD 2>/dev/null || echo unknown)
+LDFLAGS     := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
+PKGS        := ./...
+FUZZTIME    ?= 30s
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+
+# The race detector needs a C compiler; without one the tests still run.
+RACE := $(shell command -v $${CC:-cc} >/dev/null 2>&1 && echo -race)
+ifeq ($(RACE),)
+CGO := 0
+else
+CGO := 1
+endif
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{ printf "  make %-20s %s\n", $$1, $$2 }'
+
+.PHONY: build
+build: ## build the static binary bin/tokgate
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/tokgate
+
+.PHONY: demo
+demo: build ## gate the built-in server with plans/demo.hcl; reports in results/demo
+	$(BIN) run --out results/demo plans/demo.hcl
+
+.PHONY: test
+test: ## run all tests (with the race detector where there is a C compiler) and report coverage
+	@if [ -z "$(RACE)" ]; then echo "no C compiler: tests run without the race detector"; fi
+	CGO_ENABLED=$(CGO) $(GO) test $(RACE) -timeout 10m -coverprofile=cover.out $(PKGS)
+	@$(GO) tool cover -func=cover.out | awk '/^total:/ { print "statement coverage: " $$3 }'
+
+.PHONY: interop
+interop: export TOKGATE_INTEROP = 1
+interop: export TOKGATE_VAR_url = $(URL)
+interop: export TOKGATE_VAR_engine = $(or $(ENGINE),openai)
+interop: export TOKGATE_VAR_api_key = $(API_KEY)
+interop: export TOKGATE_VAR_served_as = $(SERVED_AS)
+interop: export TOKGATE_VAR_model = $(MODEL)
+interop: ## try URL= [ENGINE= API_KEY= SERVED_AS=], or every known server on the PATH with MODEL=; prints what works
+	CGO_ENABLED=0 $(GO) test -count=1 -timeout 60m -run '^TestInterop$$' ./cmd/tokgate -v
+
+.PHONY: bench
+bench: ## run the benchmarks; speeds are ratios within one run
+	CGO_ENABLED=0 $(GO) test -run '^$$' -bench . -benchmem -benchtime 1s $(PKGS) | grep -vE '^(PASS|ok|\?|goos|goarch|cpu)'
+
+# Seeded gates and searches in virtual time, on servers whose truth is known.
+define characteristics
+	@mkdir -p results/characteristics
+	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestCharacteristics$$' -timeout 60m -gates $(1) -table $(CURDIR)/results/characteristics/gates.md
+	@CGO_ENABLED=0 $(GO) test ./exec/search -run '^TestCharacteristics$$' -timeout 60m -searches $(2) -table $(CURDIR)/results/characteristics/searches.md
+	@cat results/characteristics/gates.md results/characteristics/searches.md > results/characteristics/table.md
+endef
+
+.PHONY: characteristics
+characteristics: ## measure how often verdicts and capacities are wrong, on simulated servers; under a minute
+	$(call characteristics,600,1000)
+	@cat results/characteristics/table.md
+
+.PHONY: characteristics-full
+characteristics-full: ## the same with more of them, into docs/characteristics.md; minutes
+	$(call characteristics,6000,5000)
+	@sed -i -e '/<!-- table -->/,/<!-- end of table -->/{//!d}' -e '/<!-- table -->/r results/characteristics/table.md' docs/characteristics.md
+
+.PHONY: lint
+lint: ## gofmt, vet, staticcheck, actionlint, and the shipped plans' format
+	@bad=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$bad" ]; then echo "not gofmt-clean:"; echo "$$bad"; exit 1; fi
+	$(GO) vet $(PKGS)
+	$(GO) run $(STATICCHECK) $(PKGS)
+	$(GO) run $(ACTIONLINT)
+	$(GO) mod tidy -diff
+	$(GO) run ./cmd/tokgate fmt --check --recursive plans
+
+.PHONY: fuzz
+fuzz: ## fuzz everything that reads foreign bytes, FUZZTIME each (default 30s)
+	@set -e; for pkg in $$($(GO) list $(PKGS)); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "$$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  done; \
+	done
+
+.PHONY: golden
+golden: ## rewrite the golden files from the current output
+	$(GO) test $$(grep -rlE 'flag\.Bool\("update"' --include='*_test.go' . | xargs -n1 dirname | sort -u) -update
+
+.PHONY: clean
+clean: ## remove what the other targets made
+	rm -rf bin results cover.out
