@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/sim"
 )
 
@@ -20,7 +21,23 @@ type result struct {
 // tokgate runs one command line in this process.
 func tokgate(t *testing.T, args ...string) result {
 	t.Helper()
-	return tokgateWith(t, t.Context(), nil, "", args...)
+	return measured(func() result { return tokgateWith(t, t.Context(), nil, "", args...) })
+}
+
+// measured runs it again, twice at most, while this machine was too busy with
+// other work to keep the slots busy: that verdict is right, and no test's
+// business. What the server counts of its requests goes on, so that a server
+// with faults at certain ones is to be started anew by run.
+func measured(run func() result) result {
+	r := run()
+	for range 2 {
+		idle := strings.Contains(r.out, "of the window, less than") || strings.Contains(r.out, "had no stretch with all")
+		if r.code != assert.ExitError || !idle {
+			break
+		}
+		r = run()
+	}
+	return r
 }
 
 func tokgateWith(t *testing.T, ctx context.Context, environ []string, stdin string, args ...string) result {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// faultPlan gates an endpoint; %s is its URL.
+// faultPlan gates an endpoint: its URL, how long it may take to be ready, and
+// how long a request.
 // Its verdicts are point estimates: how sure they are is the business of
 // other tests.
 const faultPlan = `
@@ -17,7 +18,7 @@ gate {
 }
 server "s" {
   endpoint { url = %q }
-  ready { timeout = "1s" }
+  ready { timeout = %q }
 }
 workload "w" {
   input_tokens  = 64
@@ -26,7 +27,7 @@ workload "w" {
     concurrency = 4
     requests    = 24
     seeds       = [1, 2]
-    timeout     = "500ms"
+    timeout     = %q
     pause       = "40ms" # beside which the generator's own time is nothing
   }
   sla {
@@ -90,9 +91,22 @@ func TestFaults(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			server := simServer(t, tt.rules...)
-			dir := t.TempDir()
-			r := tokgate(t, "run", "--out", dir, writePlan(t, fmt.Sprintf(faultPlan, server.URL())))
+			// As long as a busy machine may need, but where the time itself is
+			// what is tried.
+			ready, timeout := "30s", "30s"
+			switch tt.name {
+			case "not even ready":
+				ready = "1s"
+			case "streams that never end":
+				timeout = "1s"
+			}
+			var dir string
+			r := measured(func() result {
+				server := simServer(t, tt.rules...)
+				dir = t.TempDir()
+				return tokgateWith(t, t.Context(), nil, "", "run", "--out", dir,
+					writePlan(t, fmt.Sprintf(faultPlan, server.URL(), ready, timeout)))
+			})
 			r.check(t, tt.code, tt.words...)
 			wellFormed(t, filepath.Join(dir, "junit.xml"))
 			harmless(t, "stdout", r.out)
@@ -110,7 +124,7 @@ func TestFaults(t *testing.T) {
 
 func TestServerDown(t *testing.T) {
 	// Port 1 of the loopback interface refuses connections.
-	r := tokgate(t, "run", "--out", t.TempDir(), writePlan(t, fmt.Sprintf(faultPlan, "http://127.0.0.1:1")))
+	r := tokgate(t, "run", "--out", t.TempDir(), writePlan(t, fmt.Sprintf(faultPlan, "http://127.0.0.1:1", "1s", "1s")))
 	r.check(t, 4, "connection refused")
 }
 

@@ -98,7 +98,9 @@ func TestGateway(t *testing.T) {
 			}
 			dir := t.TempDir()
 			environ := []string{"TEAM_TOKEN=" + gatewayToken, "TOKGATE_VAR_key=" + gatewayKey}
-			r := tokgateWith(t, t.Context(), environ, "", "run", "--out", dir, "--csv", filepath.Join(dir, "levels.csv"), path)
+			r := measured(func() result {
+				return tokgateWith(t, t.Context(), environ, "", "run", "--out", dir, "--csv", filepath.Join(dir, "levels.csv"), path)
+			})
 			r.check(t, 0, "PASS", "no quota for")
 			if redirects.Load() < 100 {
 				t.Errorf("%d redirects", redirects.Load())
