@@ -120,8 +120,8 @@ func (d *Document) capacityOf(v *Verdict) *Capacity {
 	return nil
 }
 
-// line is the answer for people, with the workload that it is of.
-func (c *Capacity) line() string {
+// Answer is the answer for people, with the workload that it is of.
+func (c *Capacity) Answer() string {
 	line := cmp.Or(c.Line, c.Kind)
 	if strings.HasPrefix(line, c.Workload+": ") {
 		return line
@@ -129,9 +129,9 @@ func (c *Capacity) line() string {
 	return c.Workload + ": " + line
 }
 
-// limit is the answer as the shortest text: "39", "15 to 17", "125+", "<1",
+// Limit is the answer as the shortest text: "39", "15 to 17", "125+", "<1",
 // "unknown".
-func (c *Capacity) limit() string {
+func (c *Capacity) Limit() string {
 	switch metric.CapacityKind(c.Kind) {
 	case metric.CapacityExact, metric.CapacityServerCap:
 		return strconv.Itoa(c.Pass)
@@ -148,8 +148,8 @@ func (c *Capacity) limit() string {
 	return string(metric.CapacityUnknown)
 }
 
-// facts are what a person needs to trust the answer, one sentence each.
-func (c *Capacity) facts() []string {
+// Facts are what a person needs to trust the answer, one sentence each.
+func (c *Capacity) Facts() []string {
 	var list []string
 	if c.Crossing.OK {
 		s := cmp.Or(c.Binding, "the first threshold") + " seems to meet its limit near " + metric.Format(metric.Count, c.Crossing.V)

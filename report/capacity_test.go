@@ -27,7 +27,7 @@ func TestCapacityLimit(t *testing.T) {
 		{"later", 7, 8, "unknown"},
 	}
 	for _, tt := range tests {
-		if got := (&Capacity{Kind: string(tt.kind), Pass: tt.pass, Fail: tt.fail}).limit(); got != tt.want {
+		if got := (&Capacity{Kind: string(tt.kind), Pass: tt.pass, Fail: tt.fail}).Limit(); got != tt.want {
 			t.Errorf("limit of %q, %d, %d = %q, want %q", tt.kind, tt.pass, tt.fail, got, tt.want)
 		}
 	}
@@ -39,7 +39,7 @@ func TestCapacityLine(t *testing.T) {
 		{"chat: 39 requests in flight (exact)", "chat: 39 requests in flight (exact)"},
 		{"", "chat: unknown"},
 	} {
-		if got := (&Capacity{Workload: "chat", Kind: "unknown", Line: tt.line}).line(); got != tt.want {
+		if got := (&Capacity{Workload: "chat", Kind: "unknown", Line: tt.line}).Answer(); got != tt.want {
 			t.Errorf("line of %q = %q, want %q", tt.line, got, tt.want)
 		}
 	}

@@ -33,8 +33,8 @@ var levelColumns = []column{
 	{"Feels", "", 10, feels},
 }
 
-// summary returns the case's summary of a metric, nil when it has none.
-func (c *Case) summary(name string) *Summary {
+// Summary returns the case's summary of a metric, nil when it has none.
+func (c *Case) Summary(name string) *Summary {
 	for i := range c.Metrics {
 		if c.Metrics[i].Metric == name {
 			return &c.Metrics[i]
@@ -45,21 +45,21 @@ func (c *Case) summary(name string) *Summary {
 
 func level(name string) func(*Case) string {
 	return func(c *Case) string {
-		s := c.summary(name)
+		s := c.Summary(name)
 		if s == nil {
 			return "–"
 		}
-		return show(s.Unit, s.Value)
+		return s.Value.Format(s.Unit)
 	}
 }
 
 func stat(name string, of func(*Summary) Number) func(*Case) string {
 	return func(c *Case) string {
-		s := c.summary(name)
+		s := c.Summary(name)
 		if s == nil || s.Percentiles == nil {
 			return "–"
 		}
-		return show(s.Unit, of(s))
+		return of(s).Format(s.Unit)
 	}
 }
 
@@ -67,7 +67,7 @@ func stat(name string, of func(*Summary) Number) func(*Case) string {
 func feels(c *Case) string {
 	var words []string
 	for _, name := range []string{"ttft", "speed"} {
-		if s := c.summary(name); s != nil && s.Mean.OK {
+		if s := c.Summary(name); s != nil && s.Mean.OK {
 			words = append(words, metric.Band(name, s.Mean.V))
 		}
 	}

@@ -59,7 +59,7 @@ func LevelsCSV(w io.Writer, d *Document) error {
 			if def.Later {
 				continue
 			}
-			s := c.summary(def.Name)
+			s := c.Summary(def.Name)
 			switch {
 			case def.Scope == metric.PerLevel && s == nil:
 				row = append(row, "")

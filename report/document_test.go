@@ -116,7 +116,7 @@ func TestLoadFacts(t *testing.T) {
 	if diff := cmp.Diff([]string{"status", "timeout"}, kinds); diff != "" {
 		t.Errorf("kinds (-want +got):\n%s", diff)
 	}
-	ttft := c.summary("ttft")
+	ttft := c.Summary("ttft")
 	if ttft.N != 120 || ttft.Worst != 16 {
 		t.Errorf("ttft n, worst = %d, %d, want 120, 16", ttft.N, ttft.Worst)
 	}
@@ -132,7 +132,7 @@ func TestLoadFacts(t *testing.T) {
 // What no request has is no value with the reason, not a row of infinities
 // or zeros.
 func TestNoValue(t *testing.T) {
-	s := document().Cases[0].summary("ttfa")
+	s := document().Cases[0].Summary("ttfa")
 	if s.Mean.OK || s.Min.OK || s.Max.OK || s.Percentiles.P50.OK || s.Why != "no answer came" {
 		t.Errorf("ttfa of nothing = %+v, want no values and the reason", s)
 	}

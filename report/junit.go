@@ -174,7 +174,7 @@ func (j *junitWriter) suite(name, server string, verdicts []Verdict, cases []*Ca
 		if measured {
 			break
 		}
-		v := Verdict{Kind: "capacity", Server: c.Server, Workload: c.Workload, Name: "capacity", Outcome: Pass, Message: c.line(), File: j.doc.Plan.Path}
+		v := Verdict{Kind: "capacity", Server: c.Server, Workload: c.Workload, Name: "capacity", Outcome: Pass, Message: c.Answer(), File: j.doc.Plan.Path}
 		if c.Require > 0 {
 			v.Outcome, v.Cause, v.Message = Pending, CauseInvalid, "the capacity was not judged"
 		} else if c.Kind == "unknown" {
@@ -251,7 +251,7 @@ func (j *junitWriter) properties(server string, cases []*Case) []Property {
 func capacityProperties(capacities []*Capacity) []Property {
 	var list []Property
 	for _, c := range capacities {
-		list = append(list, Property{"capacity.limit", c.limit()}, Property{"capacity.kind", c.Kind},
+		list = append(list, Property{"capacity.limit", c.Limit()}, Property{"capacity.kind", c.Kind},
 			Property{"capacity.over", c.Over}, Property{"capacity.confirmed", strconv.FormatBool(c.Confirmed)})
 		if c.Binding != "" {
 			list = append(list, Property{"capacity.binding", c.Binding})
@@ -304,23 +304,23 @@ func (j *junitWriter) testcase(v *Verdict, took float64) testcase {
 	}
 	tc.Time = seconds(took)
 
-	message := attr(explain(v))
+	message := attr(v.Explain())
 	if c := j.doc.capacityOf(v); c != nil && !strings.Contains(v.Message, text.Line(c.Line)) {
-		message = attr(strings.TrimPrefix(explain(v)+" · "+c.line(), " · "))
+		message = attr(strings.TrimPrefix(v.Explain()+" · "+c.Answer(), " · "))
 	}
 	result := func(kind string) *junit.Result {
 		return &junit.Result{Message: message, Type: kind, Data: text.Tail(text.XML(text.Block(j.body(v))), bodyBytes)}
 	}
-	switch status(v) {
-	case statusPass:
+	switch v.Status() {
+	case StatusPass:
 		tc.SystemOut = &junit.Output{Data: text.Bytes(cmp.Or(noted(message, v.Notes), "passed"), passBytes)}
-	case statusWarning:
+	case StatusWarning:
 		tc.SystemOut = &junit.Output{Data: text.Bytes(noted("warning: "+message, v.Notes), passBytes)}
-	case statusSkipped:
+	case StatusSkipped:
 		tc.Skipped = &junit.Result{Message: message}
-	case statusInconclusive:
+	case StatusInconclusive:
 		tc.Failure = result("inconclusive")
-	case statusFail:
+	case StatusFail:
 		kind := v.Kind
 		if kind == "load" {
 			kind = "sla"
@@ -349,7 +349,7 @@ func (j *junitWriter) run() {
 func (j *junitWriter) body(v *Verdict) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("%s", explain(v))
+	line("%s", v.Explain())
 	if v.File != "" {
 		line("%s", place(v.File, v.Line))
 	}
@@ -357,7 +357,7 @@ func (j *junitWriter) body(v *Verdict) string {
 		line("threshold:  %s = %q", t.Metric, t.Text)
 		line("value:      %s", orWhy(t.Unit, v.Value, v.Why))
 		if v.Low.OK || v.High.OK {
-			line("bounds:     %s and %s, each at %s confidence", show(t.Unit, v.Low), show(t.Unit, v.High), percent(v.Confidence))
+			line("bounds:     %s and %s, each at %s confidence", v.Low.Format(t.Unit), v.High.Format(t.Unit), percent(v.Confidence))
 		}
 		line("n:          %d%s", v.N, effective(v))
 		line("decided by: %s", cmp.Or(v.Decide, "unknown"))
@@ -369,9 +369,9 @@ func (j *junitWriter) body(v *Verdict) string {
 		line("note:       %s", n)
 	}
 	if c := j.doc.capacityOf(v); c != nil {
-		line("capacity:   %s (%s)", c.limit(), c.Kind)
-		line("            %s", text.Line(c.line()))
-		for _, fact := range c.facts() {
+		line("capacity:   %s (%s)", c.Limit(), c.Kind)
+		line("            %s", text.Line(c.Answer()))
+		for _, fact := range c.Facts() {
 			line("            %s", text.Line(fact))
 		}
 		for _, p := range c.Probes {

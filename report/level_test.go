@@ -16,16 +16,16 @@ func TestLevelValues(t *testing.T) {
 	one, thirty, skipped := &d.Cases[0], &d.Cases[1], &d.Cases[2]
 
 	// 104 of 120 completed.
-	if s := thirty.summary("success"); !s.Value.OK || s.Value.V != 104.0/120 {
+	if s := thirty.Summary("success"); !s.Value.OK || s.Value.V != 104.0/120 {
 		t.Errorf("success = %+v, want 104/120", s)
 	}
 	// Every completed request is good by a bound of a million seconds.
-	if good, rate := thirty.summary("goodput"), thirty.summary("request_rate"); !good.Value.OK || good.Value != rate.Value {
+	if good, rate := thirty.Summary("goodput"), thirty.Summary("request_rate"); !good.Value.OK || good.Value != rate.Value {
 		t.Errorf("goodput = %+v, want the request rate %+v", good, rate)
 	}
 	// throughput(30) / (30 · throughput(1)).
-	want := thirty.summary("throughput").Value.V / (30 * one.summary("throughput").Value.V)
-	if s := thirty.summary("scaling_efficiency"); !s.Value.OK || s.Value.V != want {
+	want := thirty.Summary("throughput").Value.V / (30 * one.Summary("throughput").Value.V)
+	if s := thirty.Summary("scaling_efficiency"); !s.Value.OK || s.Value.V != want {
 		t.Errorf("scaling efficiency = %+v, want %v", s, want)
 	}
 	for _, s := range skipped.Metrics {
@@ -33,7 +33,7 @@ func TestLevelValues(t *testing.T) {
 			t.Errorf("a level that was not run has %+v, want no value and a reason", s)
 		}
 	}
-	if s := New(run, nil, v, m).Cases[0].summary("goodput"); s.Value.OK || s.Why != "what is good is in the plan, which is not at hand" {
+	if s := New(run, nil, v, m).Cases[0].Summary("goodput"); s.Value.OK || s.Why != "what is good is in the plan, which is not at hand" {
 		t.Errorf("goodput without a plan = %+v", s)
 	}
 }

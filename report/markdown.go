@@ -77,9 +77,9 @@ func (s *section) close(noun string) string {
 	return s.b.String() + "\n… " + plural(s.left, "more "+noun) + " left out here; `results.json` has all.\n"
 }
 
-var signs = map[statusKind]string{
-	statusError: "🛑 error", statusFail: "❌ fail", statusInconclusive: "❔ inconclusive",
-	statusWarning: "⚠️ warning", statusSkipped: "⏭️ skipped", statusPass: "✅ pass",
+var signs = map[Status]string{
+	StatusError: "🛑 error", StatusFail: "❌ fail", StatusInconclusive: "❔ inconclusive",
+	StatusWarning: "⚠️ warning", StatusSkipped: "⏭️ skipped", StatusPass: "✅ pass",
 }
 
 func (m *markdown) verdict() string {
@@ -89,11 +89,11 @@ func (m *markdown) verdict() string {
 		sign = "🛑"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "## %s %s · %s\n\n", sign, verdictWord(d), cell(d.Plan.Name, cellBytes))
-	fmt.Fprintf(&b, "%s\n\n", cell(verdictLine(d), messageCell))
+	fmt.Fprintf(&b, "## %s %s · %s\n\n", sign, d.Word(), cell(d.Plan.Name, cellBytes))
+	fmt.Fprintf(&b, "%s\n\n", cell(d.Headline(), messageCell))
 	for i := range d.Capacities[:min(len(d.Capacities), 20)] {
 		c := &d.Capacities[i]
-		line := cell(c.line(), messageCell)
+		line := cell(c.Answer(), messageCell)
 		if len(d.Servers) > 1 {
 			line += " (" + cell(c.Server, cellBytes) + ")"
 		}
@@ -109,11 +109,11 @@ func (m *markdown) problems() string {
 	s := section{budget: problemsBytes}
 	n := 0
 	// The kinds of status are in order of how bad they are.
-	for st := statusError; st <= statusSkipped; st++ {
+	for st := StatusError; st <= StatusSkipped; st++ {
 		for i := range m.doc.Verdicts {
 			v := &m.doc.Verdicts[i]
 			// What was skipped by plan or budget is in the tables below.
-			if status(v) != st || st == statusSkipped && v.Outcome == Skipped {
+			if v.Status() != st || st == StatusSkipped && v.Outcome == Skipped {
 				continue
 			}
 			if n++; n == 1 {
@@ -135,7 +135,7 @@ func (m *markdown) passed() string {
 	n := 0
 	for i := range m.doc.Verdicts {
 		v := &m.doc.Verdicts[i]
-		if status(v) != statusPass {
+		if v.Status() != StatusPass {
 			continue
 		}
 		n++
@@ -169,7 +169,7 @@ func (m *markdown) capacities() string {
 		c := &m.doc.Capacities[i]
 		s.row(func() string {
 			out := fmt.Sprintf("\n### Capacity of %s on %s\n\n", cell(c.Workload, cellBytes), cell(c.Server, cellBytes))
-			for _, fact := range c.facts() {
+			for _, fact := range c.Facts() {
 				out += "- " + cell(fact, messageCell) + "\n"
 			}
 			return out
@@ -193,7 +193,7 @@ func (m *markdown) capacities() string {
 	return s.close("row")
 }
 
-func (m *markdown) problem(v *Verdict, st statusKind) string {
+func (m *markdown) problem(v *Verdict, st Status) string {
 	name := cell(v.Name, cellBytes)
 	if v.Workload != "" {
 		name += "<br>" + cell(v.Workload, cellBytes)
@@ -203,7 +203,7 @@ func (m *markdown) problem(v *Verdict, st statusKind) string {
 	} else if v.Server != "" {
 		name += "<br>" + cell(v.Server, cellBytes)
 	}
-	result := cell(explain(v), messageCell)
+	result := cell(v.Explain(), messageCell)
 	for _, note := range v.Notes[:min(len(v.Notes), 5)] {
 		result += "<br>_" + cell(note, cellBytes) + "_"
 	}
@@ -292,7 +292,7 @@ func (m *markdown) environment() string {
 	}
 	if c := d.Calibration; c != nil {
 		row("generator's own delay", fmt.Sprintf("p50 %s, p99 %s at %s and %s chunks/s (%s)",
-			metric.Format(metric.Seconds, c.Delay50), metric.Format(metric.Seconds, c.Delay99), plural(c.Streams, "stream"), show("", c.Rate), "measured before the run"))
+			metric.Format(metric.Seconds, c.Delay50), metric.Format(metric.Seconds, c.Delay99), plural(c.Streams, "stream"), c.Rate.Format(""), "measured before the run"))
 	}
 	for _, server := range d.Servers {
 		if len(server.Fingerprint) == 0 {

@@ -64,8 +64,8 @@ func (n *Number) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// show formats a number of a unit for people; no value is "–".
-func show(unit string, n Number) string {
+// Format formats a number of a unit for people; no value is "–".
+func (n Number) Format(unit string) string {
 	if !n.OK {
 		return "–"
 	}
@@ -84,7 +84,7 @@ func percent(n Number) string {
 func orWhy(unit string, n Number, why string) string {
 	switch {
 	case n.OK:
-		return show(unit, n)
+		return n.Format(unit)
 	case why == "":
 		return "no value"
 	}

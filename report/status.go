@@ -7,39 +7,41 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// statusKind is how an output shows a verdict: its outcome under its severity
-// and the policy.
-type statusKind int
+// Status is how an output shows a verdict: its outcome under its severity
+// and the policy, from bad to good.
+type Status int
 
+// The ways to show a verdict.
 const (
-	statusError statusKind = iota // also pending: what was not judged is not fine
-	statusFail
-	statusInconclusive
-	statusWarning // of severity warn, and not a pass
-	statusSkipped
-	statusPass
+	StatusError Status = iota // also pending: what was not judged is not fine
+	StatusFail
+	StatusInconclusive
+	StatusWarning // of severity warn, and not a pass
+	StatusSkipped
+	StatusPass
 )
 
-func status(v *Verdict) statusKind {
+// Status is how the verdict is to be shown.
+func (v *Verdict) Status() Status {
 	switch {
 	case v.Outcome == Pass:
-		return statusPass
+		return StatusPass
 	case v.Outcome == Skipped:
-		return statusSkipped
+		return StatusSkipped
 	case v.Severity == "warn" && (v.Outcome == Fail || v.Outcome == Inconclusive || v.Outcome == Error):
-		return statusWarning
+		return StatusWarning
 	case v.Outcome == Fail:
-		return statusFail
+		return StatusFail
 	case v.Outcome == Inconclusive && v.Warn:
-		return statusSkipped
+		return StatusSkipped
 	case v.Outcome == Inconclusive:
-		return statusInconclusive
+		return StatusInconclusive
 	}
-	return statusError
+	return StatusError
 }
 
-// explain is the one line that says what a verdict came to.
-func explain(v *Verdict) string {
+// Explain is the one line that says what a verdict came to.
+func (v *Verdict) Explain() string {
 	var parts []string
 	if v.Outcome == Inconclusive {
 		parts = append(parts, "inconclusive")
@@ -70,82 +72,83 @@ func effective(v *Verdict) string {
 	return fmt.Sprintf(" (effective %s)", metric.Format(metric.Count, v.Effective.V))
 }
 
-// tally counts what the plan required.
-type tally struct {
-	required     int // that can fail the run and were judged
-	met          int // of them, those that passed
-	failed       int
-	inconclusive int
-	errors       int // of any kind: not measured
-	warnings     int
-	skipped      int // requirements that were not judged
+// Tally counts what the plan required.
+type Tally struct {
+	Required     int // that can fail the run and were judged
+	Met          int // of them, those that passed
+	Failed       int
+	Inconclusive int
+	Errors       int // of any kind: not measured
+	Warnings     int
+	Skipped      int // requirements that were not judged
 }
 
-func count(d *Document) tally {
-	var t tally
+// Tally counts the verdicts.
+func (d *Document) Tally() Tally {
+	var t Tally
 	for i := range d.Verdicts {
 		v := &d.Verdicts[i]
-		if required(v) && v.Outcome != Skipped {
-			t.required++
+		if v.Required() && v.Outcome != Skipped {
+			t.Required++
 			if v.Outcome == Pass {
-				t.met++
+				t.Met++
 			}
 		}
-		switch status(v) {
-		case statusError:
-			t.errors++
-		case statusFail:
-			t.failed++
-		case statusInconclusive:
-			t.inconclusive++
-		case statusWarning:
-			t.warnings++
-		case statusSkipped:
+		switch v.Status() {
+		case StatusError:
+			t.Errors++
+		case StatusFail:
+			t.Failed++
+		case StatusInconclusive:
+			t.Inconclusive++
+		case StatusWarning:
+			t.Warnings++
+		case StatusSkipped:
 			if v.Outcome == Inconclusive {
-				t.warnings++ // the policy shows it so
-			} else if required(v) {
-				t.skipped++
+				t.Warnings++ // the policy shows it so
+			} else if v.Required() {
+				t.Skipped++
 			}
 		}
 	}
 	return t
 }
 
-// verdictWord is the outcome of the run in one word.
-func verdictWord(d *Document) string {
+// Word is the outcome of the run in one word.
+func (d *Document) Word() string {
 	if d.ExitCode == 130 {
 		return "INTERRUPTED"
 	}
 	return strings.ToUpper(string(d.Outcome))
 }
 
-// verdictLine is the run in one line, without the outcome's word.
-func verdictLine(d *Document) string {
-	t := count(d)
+// Headline is the run in one line, without the outcome's word.
+func (d *Document) Headline() string {
+	t := d.Tally()
 	var parts []string
 	switch {
-	case t.failed > 0:
-		parts = append(parts, fmt.Sprintf("%d of %s failed", t.failed, plural(t.required, "requirement")))
-	case t.required > 0 && t.met == t.required:
-		parts = append(parts, plural(t.required, "requirement")+" met")
-	case t.required > 0:
-		parts = append(parts, fmt.Sprintf("%d of %s met", t.met, plural(t.required, "requirement")))
-	case t.skipped > 0:
+	case t.Failed > 0:
+		parts = append(parts, fmt.Sprintf("%d of %s failed", t.Failed, plural(t.Required, "requirement")))
+	case t.Required > 0 && t.Met == t.Required:
+		parts = append(parts, plural(t.Required, "requirement")+" met")
+	case t.Required > 0:
+		parts = append(parts, fmt.Sprintf("%d of %s met", t.Met, plural(t.Required, "requirement")))
+	case t.Skipped > 0:
 		parts = append(parts, "no requirement was judged")
 	default:
 		parts = append(parts, "nothing was required")
 	}
-	if t.inconclusive > 0 {
-		parts = append(parts, fmt.Sprintf("%d inconclusive", t.inconclusive))
+	if t.Inconclusive > 0 {
+		parts = append(parts, fmt.Sprintf("%d inconclusive", t.Inconclusive))
 	}
-	if t.errors > 0 {
-		parts = append(parts, fmt.Sprintf("%d not measured", t.errors))
+	if t.Errors > 0 {
+		parts = append(parts, fmt.Sprintf("%d not measured", t.Errors))
 	}
-	if t.skipped > 0 {
-		parts = append(parts, fmt.Sprintf("%d skipped", t.skipped))
+	if t.Skipped > 0 {
+		parts = append(parts, fmt.Sprintf("%d skipped", t.Skipped))
 	}
-	if t.warnings > 0 {
-		parts = append(parts, plural(t.warnings, "warning"))
+	if t.Warnings > 0 {
+		parts = append(parts, plural(t.Warnings, "warning"))
 	}
 	if d.Why != "" {
 		parts = append(parts, d.Why)
@@ -166,9 +169,9 @@ func verdictLine(d *Document) string {
 	return strings.Join(parts, " · ")
 }
 
-// required says whether a verdict is on something that the plan's author
+// Required says whether a verdict is on something that the plan's author
 // required, as against what every measurement must hold.
-func required(v *Verdict) bool {
+func (v *Verdict) Required() bool {
 	return (v.Kind == "sla" || v.Kind == "capacity" || v.Kind == "assert" || v.Outcome == Fail) && v.Severity != "warn"
 }
 

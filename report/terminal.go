@@ -259,7 +259,7 @@ func fit(rows [][]string) []int {
 // capacity writes the answer of a capacity search, its probes, and what there
 // is to know of them.
 func (t *terminal) capacity(c *Capacity) {
-	t.para("  ", bold, c.line())
+	t.para("  ", bold, c.Answer())
 	rows := [][]string{probeHead}
 	last := len(probeHead) - 1
 	for i := range c.Probes[:min(len(c.Probes), mostBrief)] {
@@ -288,7 +288,7 @@ func (t *terminal) capacity(c *Capacity) {
 	if rest := len(c.Probes) - len(rows) + 1; rest > 0 {
 		t.line(fmt.Sprintf("    … and %s more in the reports", plural(rest, "probe")))
 	}
-	for _, fact := range c.facts() {
+	for _, fact := range c.Facts() {
 		t.para("    ", dim, text.Bytes(fact, lineBytes))
 	}
 }
@@ -301,16 +301,16 @@ func sum(widths []int) int {
 	return n
 }
 
-var marks = map[statusKind]struct {
+var marks = map[Status]struct {
 	word  string
 	paint paint
 }{
-	statusError:        {"ERROR", redB},
-	statusFail:         {"FAIL", redB},
-	statusInconclusive: {"UNSURE", yellB},
-	statusWarning:      {"warn", yellow},
-	statusSkipped:      {"skipped", dim},
-	statusPass:         {"pass", green},
+	StatusError:        {"ERROR", redB},
+	StatusFail:         {"FAIL", redB},
+	StatusInconclusive: {"UNSURE", yellB},
+	StatusWarning:      {"warn", yellow},
+	StatusSkipped:      {"skipped", dim},
+	StatusPass:         {"pass", green},
 }
 
 // verdictIndent is where the text of a verdict begins.
@@ -328,8 +328,8 @@ func (t *terminal) verdicts(of func(*Verdict) bool) {
 	}
 	for len(list) > 0 {
 		v, n := t.beside(list[0]), 1
-		st := status(v)
-		if st != statusPass && v.Outcome != Skipped {
+		st := v.Status()
+		if st != StatusPass && v.Outcome != Skipped {
 			t.verdict(v, st)
 			list = list[1:]
 			continue
@@ -360,7 +360,7 @@ func (t *terminal) beside(v *Verdict) *Verdict {
 		return v
 	}
 	short := *v
-	said := strings.Join(c.facts(), "\n")
+	said := strings.Join(c.Facts(), "\n")
 	short.Notes = slices.DeleteFunc(slices.Clone(v.Notes), func(n string) bool { return strings.Contains(said, n) })
 	if rest, ok := strings.CutPrefix(v.Message, c.Line); ok && c.Line != "" {
 		short.Message = strings.TrimLeft(rest, "; ")
@@ -369,14 +369,14 @@ func (t *terminal) beside(v *Verdict) *Verdict {
 }
 
 // mark begins the entry of a verdict.
-func (t *terminal) mark(st statusKind) string {
+func (t *terminal) mark(st Status) string {
 	return "  " + t.paint(marks[st].paint, text.Pad(marks[st].word, 8, false))
 }
 
 // verdict writes all there is to say.
-func (t *terminal) verdict(v *Verdict, st statusKind) {
+func (t *terminal) verdict(v *Verdict, st Status) {
 	t.line(t.mark(st) + t.paint(bold, text.Cut(text.Line(v.Name), t.width-len(verdictIndent))))
-	if message := explain(v); message != "" {
+	if message := v.Explain(); message != "" {
 		t.para(verdictIndent, plain, text.Bytes(message, lineBytes))
 	}
 	if v.File != "" {
@@ -397,7 +397,7 @@ func (t *terminal) passed(v *Verdict) {
 	room := t.width - len(verdictIndent)
 	name := text.Line(v.Name)
 	fits := func(message string) bool { return text.Width(name)+2+text.Width(message) <= room }
-	message := text.Line(explain(v))
+	message := text.Line(v.Explain())
 	if v.Threshold != nil {
 		// The name says which metric and statistic.
 		message = strings.TrimPrefix(message, strings.TrimSpace(v.Threshold.Metric+" "+v.Threshold.Stat)+" ")
@@ -406,9 +406,9 @@ func (t *terminal) passed(v *Verdict) {
 		message = short
 	}
 	if message == "" || fits(message) {
-		t.line(t.mark(statusPass) + strings.TrimSpace(name+"  "+message))
+		t.line(t.mark(StatusPass) + strings.TrimSpace(name+"  "+message))
 	} else {
-		t.line(t.mark(statusPass) + text.Cut(name, room))
+		t.line(t.mark(StatusPass) + text.Cut(name, room))
 		t.para(verdictIndent, plain, text.Bytes(message, lineBytes))
 	}
 	for _, n := range v.Notes {
@@ -450,15 +450,15 @@ func (t *terminal) skipped(list []*Verdict) {
 	for _, v := range list {
 		names = append(names, text.Line(v.Name))
 	}
-	first, message := strings.Join(names, ", "), text.Line(explain(list[0]))
+	first, message := strings.Join(names, ", "), text.Line(list[0].Explain())
 	if line := strings.TrimSpace(first + "  " + message); text.Width(line) <= t.width-len(verdictIndent) {
-		t.line(t.mark(statusSkipped) + line)
+		t.line(t.mark(StatusSkipped) + line)
 		return
 	}
 	for i, l := range text.Wrap(text.Bytes(first, lineBytes), t.width-len(verdictIndent)) {
 		lead := verdictIndent
 		if i == 0 {
-			lead = t.mark(statusSkipped)
+			lead = t.mark(StatusSkipped)
 		}
 		t.line(lead + text.Inert(l))
 	}
@@ -490,5 +490,5 @@ func (t *terminal) last() {
 		p = redB
 	}
 	t.line("")
-	t.line(t.paint(p, verdictWord(t.doc)) + "  " + text.Line(verdictLine(t.doc)))
+	t.line(t.paint(p, t.doc.Word()) + "  " + text.Line(t.doc.Headline()))
 }
