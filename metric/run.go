@@ -20,8 +20,10 @@ type Run struct {
 	Levels  []*Level     `json:"levels"`
 	// Capacities are the answers of the capacity searches, in order of the
 	// plan.
-	Capacities []*Capacity   `json:"capacities,omitempty"`
-	End        time.Duration `json:"end_ns"` // offset of the end of the run
+	Capacities []*Capacity `json:"capacities,omitempty"`
+	// Comparisons says how those of the plan were run, in its order.
+	Comparisons []*Comparison `json:"comparisons,omitempty"`
+	End         time.Duration `json:"end_ns"` // offset of the end of the run
 	// Stopped says why the run ended before the plan did ("interrupted",
 	// "budget"); "" when it ran to its end.
 	Stopped string `json:"stopped,omitempty"`
@@ -34,6 +36,12 @@ type Run struct {
 type ServerRun struct {
 	Address     string      `json:"address"` // vllm or vllm["on"]
 	Fingerprint Fingerprint `json:"fingerprint"`
+	// Declared is what the plan says of it, by the same kind of keys: "engine",
+	// "flags.max-model-len". nil: not recorded.
+	Declared Fingerprint `json:"declared,omitempty"`
+	// Starts of the server, in order; more than one where a comparison starts
+	// it anew.
+	Starts []Start `json:"starts,omitempty"`
 	// Error is why the server could not be measured (it did not start, never
 	// got ready, died, or was another one at the end); "" when it could.
 	Error string `json:"error,omitempty"`
@@ -101,6 +109,8 @@ type Round struct {
 	// flight or in the declared pause, in [0, 1].
 	Busy   float64 `json:"busy"`
 	Health Health  `json:"health"`
+	// Leg is set when the round took turns with those of another server.
+	Leg *Leg `json:"leg,omitempty"`
 	// Samples holds every request of the round, warm-up and filler included,
 	// in order of completion.
 	Samples []*Sample `json:"-"`

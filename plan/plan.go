@@ -25,6 +25,7 @@ type Plan struct {
 	Servers   []*Server   // in order of the source, for_each expanded in key order
 	Workloads []*Workload // likewise
 	Asserts   []*Assert
+	Compares  []*Compare
 	Defaults  []Default // every default that was filled in, in order of the source
 	// Secrets are the values that must never be printed, in ascending order:
 	// sensitive variables, api_key, headers that authenticate, and what

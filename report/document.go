@@ -52,6 +52,7 @@ type Document struct {
 	Servers     []Server     `json:"servers"`
 	Cases       []Case       `json:"cases"`
 	Capacities  []Capacity   `json:"capacities"`
+	Comparisons []Comparison `json:"comparisons"`
 	Verdicts    []Verdict    `json:"verdicts"`
 }
 
@@ -227,7 +228,7 @@ type Percentiles struct {
 
 // Verdict is one check and what it came to.
 type Verdict struct {
-	Kind     string  `json:"kind"` // "server", "load", "sla", "capacity" or "assert"
+	Kind     string  `json:"kind"` // "server", "load", "sla", "capacity", "compare" or "assert"
 	Server   string  `json:"server,omitempty"`
 	Workload string  `json:"workload,omitempty"`
 	Level    string  `json:"level,omitempty"`

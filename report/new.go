@@ -53,6 +53,7 @@ func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 		Servers:     []Server{},
 		Cases:       []Case{},
 		Capacities:  []Capacity{},
+		Comparisons: []Comparison{},
 		Verdicts:    []Verdict{},
 	}
 	for _, s := range run.Servers {
