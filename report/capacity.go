@@ -66,6 +66,9 @@ type Probe struct {
 	Shown    string  `json:"shown,omitempty"`   // its value
 	Note     string  `json:"note,omitempty"`
 	Spent    float64 `json:"spent_s"`
+	// Readings are the thresholds of the capacity, in order of the plan; none
+	// where they could not be judged again.
+	Readings []Reading `json:"readings,omitempty"`
 }
 
 func (b *builder) capacity(c *metric.Capacity) Capacity {
@@ -86,11 +89,11 @@ func (b *builder) capacity(c *metric.Capacity) Capacity {
 	for _, n := range c.NonMonotone {
 		out.NonMonotone = append(out.NonMonotone, Contradiction{Fails: n[0], Passes: n[1]})
 	}
-	for _, p := range c.Probes {
+	for i, p := range c.Probes {
 		out.Probes = append(out.Probes, Probe{
 			N: p.N, Purpose: b.clean(p.Purpose), Set: p.Set, Level: b.clean(p.Level), Requests: p.Requests,
 			Outcome: b.clean(p.Outcome), Binding: b.clean(p.Binding), Shown: b.clean(p.Shown), Note: b.clean(p.Note),
-			Spent: p.Spent.Seconds(),
+			Spent: p.Spent.Seconds(), Readings: b.readings(c, &c.Probes[i]),
 		})
 	}
 	return out

@@ -50,10 +50,13 @@ type Document struct {
 
 	Calibration *Calibration `json:"calibration,omitempty"` // nil: none was made
 	Servers     []Server     `json:"servers"`
+	Workloads   []Workload   `json:"workloads,omitempty"` // none where the plan was not at hand
 	Cases       []Case       `json:"cases"`
 	Capacities  []Capacity   `json:"capacities"`
 	Comparisons []Comparison `json:"comparisons"`
 	Verdicts    []Verdict    `json:"verdicts"`
+	// Timelines are of few levels: enough to see why.
+	Timelines []Timeline `json:"timelines,omitempty"`
 }
 
 // Outcome is assert.Outcome as text: pass, inconclusive, fail, error, skipped
@@ -82,6 +85,9 @@ type Plan struct {
 	// MeasureOnly is set when the plan requires nothing on purpose.
 	MeasureOnly bool     `json:"measure_only,omitempty"`
 	Servers     []string `json:"servers"` // every address that the plan declares
+	// Sources are the plan's files, the plan itself first; none where the plan
+	// was not at hand or is too long to keep.
+	Sources []Source `json:"sources,omitempty"`
 }
 
 // Server is one server under test as it was found and left.
@@ -209,6 +215,10 @@ type Summary struct {
 	Min         Number       `json:"min"`
 	Max         Number       `json:"max"`
 	Percentiles *Percentiles `json:"percentiles,omitempty"` // nil for a level
+	// Curve is the distribution of some metrics at 41 points: the nearest-rank
+	// values at 0, 2.5, 5 … 100% of all N, as the percentiles are. Empty where
+	// it was not kept.
+	Curve []Number `json:"curve,omitempty"`
 }
 
 // Percentiles are nearest-rank over all N, the worst ranked last (+Inf, or 0

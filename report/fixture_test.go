@@ -129,9 +129,16 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 	servers := []*plan.Server{{Name: "vllm", Key: "on"}, {Name: "vllm", Key: "off"}}
 	p := &plan.Plan{
 		Path: "plans/chatbot.hcl", Hash: run.PlanHash, Servers: servers,
-		Gate:      plan.Gate{Policy: plan.Policy{Confidence: 0.95, Decide: plan.Certified, OnInconclusive: plan.Stop}, Budget: 12 * time.Minute},
-		Workloads: []*plan.Workload{{Name: "general_chatbot", Servers: servers, Policy: plan.Policy{OnInconclusive: plan.Stop}}},
-		Secrets:   []string{secret, "x"},
+		Gate: plan.Gate{Policy: plan.Policy{Confidence: 0.95, Decide: plan.Certified, OnInconclusive: plan.Stop}, Budget: 12 * time.Minute},
+		Workloads: []*plan.Workload{{Name: "general_chatbot", Description: "Questions | and <answers>", Servers: servers, Input: 1024,
+			Output: plan.Output{Mean: 21}, Policy: plan.Policy{OnInconclusive: plan.Stop}}},
+		Files:   map[string]*hcl.File{"plans/chatbot.hcl": {Bytes: []byte(source())}},
+		Secrets: []string{secret, "x"},
+	}
+
+	p.Workloads[0].SLAs = []*plan.SLA{
+		{At: []string{"1", "30"}, AtCapacity: true, Severity: plan.SeverityError, Thresholds: []*plan.Threshold{threshold("ttft", "p95", plan.Less, 8, "p95 < 8s", 42)}},
+		{At: []string{"30"}, Severity: plan.SeverityWarn, Thresholds: []*plan.Threshold{threshold("success", "rate", plan.GreaterEqual, 0.98, "rate >= 98%", 47)}},
 	}
 
 	sla := func(level, name string, o assert.Outcome, th *plan.Threshold, message string) assert.Verdict {
@@ -184,6 +191,18 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 	m := Meta{ExitCode: assert.ExitError, Host: "runner-7", Folder: "results/chatbot",
 		Calibration: &metric.Calibration{Streams: 64, Rate: 3200, Delay50: 40 * time.Microsecond, Delay99: 210 * time.Microsecond, CPU: 0.31, Took: 1500 * time.Millisecond}}
 	return run, p, v, m
+}
+
+// source is a plan of 60 lines, with a secret and with what could be taken for
+// markup.
+func source() string {
+	lines := make([]string, 60)
+	lines[0] = "# " + strings.ReplaceAll(strings.ReplaceAll(hostile, "\n", " "), "\r", "")
+	lines[11] = `server "vllm" {`
+	lines[12] = "\tapi_key = \"" + secret + `" # </code><script>alert(2)</script>`
+	lines[41] = `    ttft  = "p95 < 8s" # time to first token`
+	lines[46] = `    success = "rate >= 98%"`
+	return strings.Join(lines, "\n") + "\n"
 }
 
 func document() *Document {

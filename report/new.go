@@ -62,6 +62,11 @@ func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 	for _, l := range run.Levels {
 		d.Cases = append(d.Cases, b.level(l))
 	}
+	if p != nil {
+		for _, w := range p.Workloads {
+			d.Workloads = append(d.Workloads, b.workload(w))
+		}
+	}
 	for _, c := range run.Capacities {
 		d.Capacities = append(d.Capacities, b.capacity(c))
 	}
@@ -72,6 +77,7 @@ func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 		}
 		d.Verdicts = append(d.Verdicts, b.verdict(&v.List[i]))
 	}
+	d.Timelines = b.timelines(d)
 	return d
 }
 
@@ -135,6 +141,7 @@ func (b *builder) planned() Plan {
 	}
 	out.Path = strings.ToValidUTF8(filepath.ToSlash(out.Path), "\uFFFD")
 	out.Name = planName(out.Path)
+	out.Sources = b.sources()
 	return out
 }
 
@@ -264,6 +271,12 @@ func countFailures(kinds map[metric.FailureKind]map[string]int) []Failure {
 	return out
 }
 
+// curved are the metrics whose distributions are kept, curvePoints at how many
+// points.
+var curved = []string{"ttft", "speed", "itl", "e2e"}
+
+const curvePoints = 41
+
 func (b *builder) summary(def metric.Def, l *metric.Level, samples []*metric.Sample) Summary {
 	s := Summary{Metric: def.Name, Unit: string(def.Unit), Better: direction(def.Better), Of: scope(def.Scope)}
 	if def.Scope == metric.PerLevel {
@@ -295,6 +308,13 @@ func (b *builder) summary(def metric.Def, l *metric.Level, samples []*metric.Sam
 	s.Percentiles = &Percentiles{}
 	for p, n := range s.Percentiles.each() {
 		*n = stat(metric.Percentile, p)
+	}
+	if len(d.Values) > 0 && slices.Contains(curved, def.Name) {
+		s.Curve = make([]Number, curvePoints)
+		s.Curve[0] = stat(metric.Min, 0)
+		for i := 1; i < curvePoints; i++ {
+			s.Curve[i] = stat(metric.Percentile, 100*float64(i)/(curvePoints-1))
+		}
 	}
 	return s
 }
@@ -356,13 +376,18 @@ func (b *builder) verdict(v *assert.Verdict) Verdict {
 		out.Cause = b.cause(v)
 	}
 	if t := v.Threshold; t != nil {
-		out.Threshold = &Threshold{
-			Metric: t.Metric.Name, Stat: t.Stat.String(), Op: string(t.Op), Unit: string(t.Metric.Unit),
-			Text: b.clean(t.Text),
-		}
-		if t.Op != "" && !math.IsNaN(t.Limit) {
-			out.Threshold.Limit = some(t.Limit)
-		}
+		out.Threshold = b.threshold(t)
+	}
+	return out
+}
+
+func (b *builder) threshold(t *plan.Threshold) *Threshold {
+	out := &Threshold{
+		Metric: t.Metric.Name, Stat: t.Stat.String(), Op: string(t.Op), Unit: string(t.Metric.Unit),
+		Text: b.clean(t.Text),
+	}
+	if t.Op != "" && !math.IsNaN(t.Limit) {
+		out.Limit = some(t.Limit)
 	}
 	return out
 }

@@ -1,0 +1,100 @@
+package report
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/report/text"
+)
+
+// Workload is what the plan said of one workload: what is sent and what must
+// hold.
+type Workload struct {
+	Address     string   `json:"address"`
+	Description string   `json:"description,omitempty"`
+	Servers     []string `json:"servers"`           // addresses, in order of the plan
+	Input       int      `json:"input_tokens"`      // of each prompt
+	Output      int      `json:"output_tokens"`     // mean; of a natural answer the most
+	Jitter      Number   `json:"jitter"`            // answers are Output·(1±Jitter) long; in [0, 1)
+	Natural     bool     `json:"natural,omitempty"` // the model ends its answers by itself
+	Bounds      []Bound  `json:"bounds"`            // in order of the plan
+}
+
+// Bound is one threshold of a workload, with where it holds.
+type Bound struct {
+	Threshold Threshold `json:"threshold"`
+	At        []string  `json:"at"`       // names of levels
+	Capacity  bool      `json:"capacity"` // it bounds the capacity too
+	Severity  string    `json:"severity"` // "error" or "warn"
+	File      string    `json:"file,omitempty"`
+	Line      int       `json:"line,omitempty"` // 1-based; 0: unknown
+}
+
+// Source is one file of the plan, as it was read. Foreign text, without the
+// plan's secrets.
+type Source struct {
+	File string `json:"file"`
+	Text string `json:"text"`
+}
+
+// sourceBytes bounds what is kept of all files of a plan together.
+const sourceBytes = 256 << 10
+
+func (b *builder) workload(w *plan.Workload) Workload {
+	out := Workload{
+		Address: b.clean(w.Address()), Description: b.clean(w.Description), Servers: []string{},
+		Input: w.Input, Output: w.Output.Mean, Jitter: some(w.Output.Jitter), Natural: w.Output.Natural, Bounds: []Bound{},
+	}
+	for _, s := range w.Servers {
+		out.Servers = append(out.Servers, b.clean(s.Address()))
+	}
+	for _, sla := range w.SLAs {
+		for _, t := range sla.Thresholds {
+			out.Bounds = append(out.Bounds, Bound{
+				Threshold: *b.threshold(t), At: b.cleanAll(sla.At), Capacity: sla.AtCapacity,
+				Severity: string(sla.Severity),
+				File:     b.clean(filepath.ToSlash(t.Range.Filename)), Line: max(t.Range.Start.Line, 0),
+			})
+		}
+	}
+	return out
+}
+
+// sources are the plan's files, the plan itself first, the others by name. A
+// file is left out whole when it no longer fits: half a plan would mislead.
+func (b *builder) sources() []Source {
+	if b.plan == nil {
+		return nil
+	}
+	names := slices.Sorted(maps.Keys(b.plan.Files))
+	if i := slices.Index(names, b.plan.Path); i > 0 {
+		names = slices.Concat([]string{b.plan.Path}, names[:i], names[i+1:])
+	}
+	var out []Source
+	room := sourceBytes
+	for _, name := range names {
+		file := b.plan.Files[name]
+		if file == nil || len(file.Bytes) == 0 || len(file.Bytes) > room {
+			continue
+		}
+		room -= len(file.Bytes)
+		source := strings.ReplaceAll(b.clean(string(file.Bytes)), "\r\n", "\n")
+		out = append(out, Source{File: b.clean(filepath.ToSlash(name)), Text: source})
+	}
+	return out
+}
+
+// Lines are the source's lines, made safe to show.
+func (s Source) Lines() []string {
+	lines := strings.Split(strings.TrimSuffix(s.Text, "\n"), "\n")
+	for i, l := range lines {
+		// Block would cut the indent of a line alone.
+		body := strings.TrimLeft(l, " \t")
+		indent := strings.ReplaceAll(l[:len(l)-len(body)], "\t", "    ")
+		lines[i] = indent + text.Line(body)
+	}
+	return lines
+}

@@ -1,0 +1,93 @@
+package report
+
+import (
+	"math"
+	"strings"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// Reading is the value of one threshold's metric at one probe, with its
+// one-sided bounds at the confidence of the look.
+type Reading struct {
+	Metric  string `json:"metric"`
+	Stat    string `json:"stat"` // "" for a metric of a level
+	Outcome string `json:"outcome"`
+	Value   Number `json:"value"`
+	Low     Number `json:"low"`  // null: the data give none
+	High    Number `json:"high"` // null: the data give none
+}
+
+// readings judges a probe as the search did. It needs the plan, and the level
+// that holds the probe's own requests: one that shares those of a level of the
+// plan has none.
+func (b *builder) readings(c *metric.Capacity, p *metric.CapacityProbe) []Reading {
+	if b.plan == nil || p.With != "" || p.Requests == 0 {
+		return nil
+	}
+	var w *plan.Workload
+	for _, x := range b.plan.Workloads {
+		if x.Address() == c.Workload {
+			w = x
+		}
+	}
+	var l *metric.Level
+	for _, x := range b.run.Levels {
+		if x.Server == c.Server && x.Workload == c.Workload && x.Name == p.Level && x.N == p.N && x.Probe != nil {
+			l = x
+		}
+	}
+	if w == nil || l == nil {
+		return nil
+	}
+	judged := assert.JudgeLook(b.plan, w, l, p.Requests, p.Planned)
+	bounds := map[string]*plan.Threshold{}
+	for _, sla := range w.SLAs {
+		for _, th := range sla.Thresholds {
+			// A share of 100% has no distance to be told.
+			if sla.AtCapacity && th.Limit > 0 && (!isShare(th) || th.Limit < 1) {
+				bounds[strings.TrimSpace(th.Metric.Name+" "+th.Stat.String())] = th
+			}
+		}
+	}
+	var out []Reading
+	for _, t := range judged.Thresholds {
+		if th := bounds[t.Name]; th != nil {
+			out = append(out, reading(th, t))
+		}
+	}
+	return out
+}
+
+// isShare says whether the threshold is on a share of the requests.
+func isShare(th *plan.Threshold) bool {
+	return th.Metric.Name == "success" || th.Stat.Kind == metric.Share
+}
+
+// farthest is beyond what a LookThreshold tells apart from infinity.
+const farthest = 4.999
+
+// reading turns distances from the limit back into values.
+func reading(th *plan.Threshold, t assert.LookThreshold) Reading {
+	out := Reading{Metric: th.Metric.Name, Stat: th.Stat.String(), Outcome: t.Outcome.String()}
+	upward := isShare(th) || th.Op == plan.Greater || th.Op == plan.GreaterEqual
+	at := func(log float64) Number {
+		switch {
+		case math.Abs(log) > farthest:
+			return Number{}
+		case isShare(th):
+			return some(1 - (1-th.Limit)*math.Exp(log))
+		case upward:
+			return some(th.Limit * math.Exp(-log))
+		}
+		return some(th.Limit * math.Exp(log))
+	}
+	out.Value, out.Low, out.High = at(t.Log), at(t.Low), at(t.High)
+	if upward { // far from the limit on the bad side is low
+
+		out.Low, out.High = out.High, out.Low
+	}
+	return out
+}

@@ -1,0 +1,154 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Timeline is a stretch of one round, request by request, to see why a level
+// came out as it did.
+type Timeline struct {
+	Server   string `json:"server"`
+	Workload string `json:"workload"`
+	Level    string `json:"level"`
+	Why      string `json:"why"`   // why this level is shown
+	Round    int    `json:"round"` // 0-based
+	Slots    int    `json:"slots"` // of the level; those from the first on are shown
+	// From is where the stretch begins and To where the last request shown
+	// ends, in seconds from the start of the run.
+	From     float64 `json:"from_s"`
+	To       float64 `json:"to_s"`
+	Requests []Bar   `json:"requests"` // in order of sending
+	Left     int     `json:"left"`     // requests of the round that are not shown
+}
+
+// Bar is one request. Times are seconds from the start of the stretch.
+type Bar struct {
+	Slot    int     `json:"slot"`    // 0-based
+	Phase   string  `json:"phase"`   // "measured" or "filler"
+	Sent    float64 `json:"sent_s"`  // its first byte written
+	First   Number  `json:"first_s"` // its first token came; null: none did
+	End     float64 `json:"end_s"`   // it ended or failed
+	Failure string  `json:"failure,omitempty"`
+}
+
+// How many timelines a document keeps, and how much of each.
+const (
+	mostTimelines = 6
+	mostSlots     = 48
+	mostBars      = 200
+)
+
+// timelines shows one level of each workload and server: the one that a person
+// will ask about. Those that went wrong come first.
+func (b *builder) timelines(d *Document) []Timeline {
+	var bad, good []Timeline
+	for _, g := range groups(d) {
+		level, why, failed := b.telling(d, g)
+		if level == nil {
+			continue
+		}
+		t, ok := b.timeline(level, why)
+		switch {
+		case !ok:
+		case failed:
+			bad = append(bad, t)
+		default:
+			good = append(good, t)
+		}
+	}
+	all := append(bad, good...)
+	return all[:min(len(all), mostTimelines)]
+}
+
+// telling is the smallest level with a requirement that did not hold, else the
+// smallest load that the capacity search saw fail, else the largest level.
+func (b *builder) telling(d *Document, g *group) (l *metric.Level, why string, failed bool) {
+	wrong := map[string]bool{}
+	for i := range d.Verdicts {
+		v := &d.Verdicts[i]
+		if v.Server == g.server && v.Workload == g.workload && v.Level != "" && v.Status() < StatusSkipped {
+			wrong[v.Level] = true
+		}
+	}
+	past := map[string]bool{}
+	for _, c := range g.capacities {
+		for _, p := range c.Probes {
+			if c.Fail > 0 && p.N == c.Fail {
+				past[p.Level] = true
+			}
+		}
+	}
+	var first, over, largest *metric.Level
+	for _, x := range b.run.Levels {
+		if b.clean(x.Server) != g.server || b.clean(x.Workload) != g.workload || len(x.Rounds) == 0 {
+			continue
+		}
+		name := b.clean(x.Name)
+		if wrong[name] && (first == nil || x.N < first.N) {
+			first = x
+		}
+		if past[name] && over == nil {
+			over = x
+		}
+		if largest == nil || x.N > largest.N {
+			largest = x
+		}
+	}
+	switch {
+	case first != nil:
+		return first, "the smallest level at which something did not hold", true
+	case over != nil:
+		return over, "the smallest load that the capacity search saw fail", false
+	}
+	return largest, "the largest level measured", false
+}
+
+// timeline is the first round of l that has requests, warm-up left out.
+func (b *builder) timeline(l *metric.Level, why string) (Timeline, bool) {
+	t := Timeline{Server: b.clean(l.Server), Workload: b.clean(l.Workload), Level: b.clean(l.Name), Why: why, Slots: l.N, Requests: []Bar{}}
+	i := slices.IndexFunc(l.Rounds, func(r *metric.Round) bool { return len(r.MeasuredSamples()) > 0 })
+	if i < 0 {
+		return t, false
+	}
+	var samples []*metric.Sample
+	for _, s := range l.Rounds[i].Samples {
+		if s.Phase == metric.Warmup {
+			continue
+		}
+		if s.Slot >= mostSlots {
+			t.Left++
+			continue
+		}
+		samples = append(samples, s)
+	}
+	if len(samples) == 0 {
+		return t, false
+	}
+	begin := func(s *metric.Sample) time.Duration { return cmp.Or(s.Sent, s.Scheduled) }
+	slices.SortStableFunc(samples, func(x, y *metric.Sample) int {
+		return cmp.Or(cmp.Compare(begin(x), begin(y)), cmp.Compare(x.Slot, y.Slot))
+	})
+	if len(samples) > mostBars {
+		t.Left += len(samples) - mostBars
+		samples = samples[:mostBars]
+	}
+	from := begin(samples[0])
+	t.Round, t.From, t.To = l.Rounds[i].Index, from.Seconds(), from.Seconds()
+	for _, s := range samples {
+		end := max(s.End, s.Last, begin(s))
+		t.To = max(t.To, end.Seconds())
+		bar := Bar{Slot: s.Slot, Phase: string(s.Phase), Sent: (begin(s) - from).Seconds(), End: (end - from).Seconds()}
+		if s.First > 0 {
+			bar.First = some((s.First - from).Seconds())
+		}
+		if s.Failure != nil {
+			bar.Failure = b.clean(string(s.Failure.Kind))
+		}
+		t.Requests = append(t.Requests, bar)
+	}
+	return t, true
+}
