@@ -156,10 +156,10 @@ func (e evidence) seconds() float64 {
 
 // stretches are the parts of the rounds' windows that belong to the blocks;
 // those without a window are left out.
-func (e evidence) stretches() []metric.Stretch {
+func (e evidence) stretches(w metric.Window) []metric.Stretch {
 	var out []metric.Stretch
 	for _, b := range e.blocks {
-		if s := b.round.Stretches(b.parts); s != nil {
+		if s := b.round.Stretches(w, b.parts); s != nil {
 			out = append(out, s[b.part])
 		}
 	}

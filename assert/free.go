@@ -202,7 +202,7 @@ func (j *judge) levelValue(key levelKey, w *plan.Workload, typ cty.Type) cty.Val
 		case l == nil:
 			attrs[name] = number(metric.None("not measured"))
 		case known:
-			attrs[name] = number(l.Value(name, goodOf(w), j.levels[levelKey{key.server, key.workload, "1"}]))
+			attrs[name] = number(l.Value(name, w.Policy.Window, goodOf(w), j.levels[levelKey{key.server, key.workload, "1"}]))
 		default:
 			attrs[name] = number(levelCount(l, w, name))
 		}

@@ -74,6 +74,7 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 			}
 		}
 	}
+	v.Notes = append(v.Notes, s.windowed()...)
 	v.Notes = append(v.Notes, s.drift()...)
 	reconnects := 0
 	for _, x := range samples {
@@ -87,6 +88,18 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 		v.Outcome, v.Message = Error, problems[0]
 		v.Notes = append(slices.Clone(problems[1:]), v.Notes...)
 	}
+}
+
+// windowed says what the window leaves out, or does not.
+func (s *subject) windowed() []string {
+	if s.policy.Window == metric.All {
+		return []string{`rates are over every measured request, from the first sent to the end of the last (window = "all")`}
+	}
+	if n := s.level.OnRamp(); n > 0 {
+		return []string{fmt.Sprintf(`ramp: %d of %s were sent before every slot had started, and their times count; warmup = "auto" fills the ramp with requests that are not measured`,
+			n, count(s.n, "requests"))}
+	}
+	return nil
 }
 
 // whole checks that completed + failed = due: everything planned was sent and

@@ -371,7 +371,7 @@ func (s *subject) timedOut() bool {
 // wide judges a level-wide metric by a t interval over rounds or blocks.
 func (s *subject) wide(v *Verdict, t *plan.Threshold) {
 	good := goodOf(s.workload)
-	v.N, v.Value = s.n, s.level.Value(t.Metric.Name, good, s.one)
+	v.N, v.Value = s.n, s.level.Value(t.Metric.Name, s.policy.Window, good, s.one)
 	if !v.Value.OK || math.IsNaN(v.Value.V) {
 		noValue(v, t, v.Value.Why)
 		return
@@ -401,7 +401,7 @@ func (s *subject) wide(v *Verdict, t *plan.Threshold) {
 			add(r.Synchrony(s.level.N))
 		}
 	default:
-		for _, st := range s.stretches() {
+		for _, st := range s.stretches(s.policy.Window) {
 			x := metric.RateOver(t.Metric.Name, []metric.Stretch{st}, good)
 			if !x.OK && st.Seconds() > 0 {
 				x = metric.Some(0) // a stretch in which nothing came
@@ -418,7 +418,7 @@ func (s *subject) wide(v *Verdict, t *plan.Threshold) {
 func (s *subject) scaling(v *Verdict, t *plan.Threshold) {
 	bounds := func(e evidence) (low, high float64, ok bool) {
 		var units []float64
-		for _, st := range e.stretches() {
+		for _, st := range e.stretches(s.policy.Window) {
 			units = append(units, metric.RateOver("throughput", []metric.Stretch{st}, nil).V)
 		}
 		_, low, high, ok = stat.MeanInterval(units, s.alpha/2)

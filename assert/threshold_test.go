@@ -286,6 +286,27 @@ func TestLevelWide(t *testing.T) {
 	}
 }
 
+// What published reports divide by: the whole time, ramp and drain included.
+func TestWindowAll(t *testing.T) {
+	// Ten answers of 1.2 s in each of 4 slots that start 0.3 s apart: 440 tokens
+	// in 12.9 s.
+	level := shape{rounds: 5, perRound: 40}.level()
+	v := one(t, level, "throughput", "> 10 tok/s", func(w *plan.Workload) { w.Policy.Window = metric.All })
+	if want := 440 / 12.9; v.Outcome != Pass || math.Abs(v.Value.V-want) > 1e-6 || v.Low.V > want || v.High.V < want {
+		t.Errorf("%v %v, want %v: %s", v.Outcome, v.Value, want, v.Message)
+	}
+	for window, want := range map[metric.Window]string{
+		metric.All:    `rates are over every measured request, from the first sent to the end of the last (window = "all")`,
+		metric.Steady: `ramp: 20 of 200 requests were sent before every slot had started`, // 4 before 1.2 s in each round
+	} {
+		p, run := gate(level)
+		p.Gate.MeasureOnly, p.Workloads[0].Policy.Window = true, window
+		if v := verdictOf(t, Judge(p, run, Options{}), "load at 4"); !strings.Contains(strings.Join(v.Notes, "\n"), want) {
+			t.Errorf("%s: notes %q", window, v.Notes)
+		}
+	}
+}
+
 func TestScalingEfficiency(t *testing.T) {
 	four := shape{rounds: 5, perRound: 40}.level()
 	single := shape{n: 1, rounds: 5, perRound: 10}.level()

@@ -7,43 +7,79 @@ import (
 	"time"
 )
 
-// Stretch is a part of one round's measured window, (From, To].
+// Window says over what time the level-wide rates are taken. Latencies are
+// those of every measured request under either.
+type Window string
+
+const (
+	// Steady is the time in which every slot was busy: ramp and drain are left
+	// out, and whatever the load was made of then counts. "" is Steady too.
+	Steady Window = "steady"
+	// All is the time from the first measured request to the end of the last
+	// one, and only measured requests count: their tokens by that time, as
+	// published reports have it.
+	All Window = "all"
+)
+
+// Stretch is a part of one round's window, (From, To].
 type Stretch struct {
 	Round    *Round
 	From, To time.Duration
+	Measured bool // only measured requests count
 }
 
 // Seconds is the stretch's length.
 func (s Stretch) Seconds() float64 { return (s.To - s.From).Seconds() }
 
-// Stretches cuts the round's measured window into parts of equal length; none
-// when the round has no window.
-func (r *Round) Stretches(parts int) []Stretch {
-	length := r.WindowEnd - r.WindowStart
+// Stretches cuts the round's window into parts of equal length; none when the
+// round has no window.
+func (r *Round) Stretches(w Window, parts int) []Stretch {
+	start, end := r.WindowStart, r.WindowEnd
+	if w == All {
+		start, end = r.Start, r.End
+	}
+	length := end - start
 	if length <= 0 || parts < 1 {
 		return nil
 	}
 	out := make([]Stretch, parts)
 	for i := range out {
-		out[i] = Stretch{r, r.WindowStart + length*time.Duration(i)/time.Duration(parts), r.WindowStart + length*time.Duration(i+1)/time.Duration(parts)}
+		out[i] = Stretch{r, start + length*time.Duration(i)/time.Duration(parts), start + length*time.Duration(i+1)/time.Duration(parts), w == All}
 	}
 	return out
 }
 
-// Windows is the measured window of every round that has one.
-func (l *Level) Windows() []Stretch {
+// Windows is the window of every round that has one.
+func (l *Level) Windows(w Window) []Stretch {
 	var out []Stretch
 	for _, r := range l.Rounds {
-		out = append(out, r.Stretches(1)...)
+		out = append(out, r.Stretches(w, 1)...)
 	}
 	return out
+}
+
+// OnRamp is how many measured requests of a closed loop were sent before every
+// slot had started: none where the ramp is filled with warm-up requests.
+func (l *Level) OnRamp() int {
+	if l.Kind != ClosedLoop {
+		return 0
+	}
+	n := 0
+	for _, r := range l.Rounds {
+		for _, s := range r.Samples {
+			if s.Phase == Measured && s.Sent != 0 && s.Sent < r.WindowStart {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // RateOver is the value of a level-wide rate over stretches: what happened in all
 // of them / their length. It counts whatever the load was made of then,
 // requests that were begun before the window and fillers included, since they
-// occupy the server like the measured ones; what a failed request produced is
-// counted for nothing.
+// occupy the server like the measured ones, unless the stretch is of measured
+// requests alone; what a failed request produced is counted for nothing.
 //
 //	throughput        output tokens: of each request its usage, spread over its
 //	                  chunks (FirstTokens on the first, the rest evenly), by
@@ -58,6 +94,9 @@ func RateOver(name string, stretches []Stretch, good func(*Sample) bool) Value {
 		in := func(t time.Duration) bool { return t > st.From && t <= st.To }
 		perChunk := st.Round.tokensPerChunk()
 		for _, s := range st.Round.Samples {
+			if st.Measured && s.Phase != Measured {
+				continue
+			}
 			switch name {
 			case "throughput":
 				amount += s.emitted(st.From, st.To, perChunk)
@@ -194,14 +233,14 @@ func (l *Level) GoodputShare(good func(*Sample) bool) Value {
 
 // ScalingEfficiency is throughput(N) / (N × throughput(1)); one is the level
 // of concurrency 1 of the same workload on the same server, or nil.
-func (l *Level) ScalingEfficiency(one *Level) Value {
+func (l *Level) ScalingEfficiency(w Window, one *Level) Value {
 	if one == nil || one.Skipped != "" || one.Kind != ClosedLoop || one.N != 1 {
 		return None("concurrency 1 was not run")
 	}
 	if l.Kind != ClosedLoop {
 		return None("a burst has no concurrency")
 	}
-	many, single := RateOver("throughput", l.Windows(), nil), RateOver("throughput", one.Windows(), nil)
+	many, single := RateOver("throughput", l.Windows(w), nil), RateOver("throughput", one.Windows(w), nil)
 	switch {
 	case !many.OK:
 		return many
@@ -313,11 +352,11 @@ func (l *Level) Synchrony() Value {
 	return Some(sum / float64(n))
 }
 
-// Value is the value of a level-wide metric as far as the level alone tells:
-// goodput needs to know what good is (nil: no value), scaling_efficiency the
+// Value is the value of a level-wide metric, rates over the window w, as far as
+// the level alone tells: goodput needs to know what good is (nil: no value), scaling_efficiency the
 // level of concurrency 1 (nil: no value). success is the rate, goodput the
 // rate per second.
-func (l *Level) Value(name string, good func(*Sample) bool, one *Level) Value {
+func (l *Level) Value(name string, w Window, good func(*Sample) bool, one *Level) Value {
 	if l.Skipped != "" {
 		return None("the level was not run: " + l.Skipped)
 	}
@@ -325,9 +364,12 @@ func (l *Level) Value(name string, good func(*Sample) bool, one *Level) Value {
 	case "success":
 		return l.Success()
 	case "throughput", "input_throughput", "request_rate", "goodput":
-		return RateOver(name, l.Windows(), good)
+		if w == All && len(l.Windows(w)) == 0 {
+			return None("no measured request ended")
+		}
+		return RateOver(name, l.Windows(w), good)
 	case "scaling_efficiency":
-		return l.ScalingEfficiency(one)
+		return l.ScalingEfficiency(w, one)
 	case "prefill_speed":
 		return l.PrefillSpeed(l.MeasuredSamples())
 	case "cache_hit_rate":

@@ -52,30 +52,42 @@ func TestRates(t *testing.T) {
 	}}
 	l := &Level{Kind: ClosedLoop, N: 2, Rounds: []*Round{r}}
 	// (6 + 21 + 1 + 6.8) / 10 s
-	closeTo(t, "throughput", l.Value("throughput", nil, nil), 3.48)
+	closeTo(t, "throughput", l.Value("throughput", Steady, nil, nil), 3.48)
 	// First tokens in (10, 20] s: the measured one at 13 s. The cut one has no usage.
-	closeTo(t, "input_throughput", l.Value("input_throughput", nil, nil), 10)
+	closeTo(t, "input_throughput", l.Value("input_throughput", Steady, nil, nil), 10)
 	// Ended in (10, 20] s: at 12 and 15 s.
-	closeTo(t, "request_rate", l.Value("request_rate", nil, nil), 0.2)
-	closeTo(t, "goodput", l.Value("goodput", func(x *Sample) bool { return x.Usage.Output > 20 }, nil), 0.1)
-	closeTo(t, "goodput of none", l.Value("goodput", func(*Sample) bool { return false }, nil), 0)
-	none(t, "goodput without bounds", l.Value("goodput", nil, nil))
+	closeTo(t, "request_rate", l.Value("request_rate", Steady, nil, nil), 0.2)
+	closeTo(t, "goodput", l.Value("goodput", Steady, func(x *Sample) bool { return x.Usage.Output > 20 }, nil), 0.1)
+	closeTo(t, "goodput of none", l.Value("goodput", Steady, func(*Sample) bool { return false }, nil), 0)
+	none(t, "goodput without bounds", l.Value("goodput", Steady, nil, nil))
 	// 2 of 3 due completed; of them one is good.
-	closeTo(t, "success", l.Value("success", nil, nil), 2.0/3)
+	closeTo(t, "success", l.Value("success", Steady, nil, nil), 2.0/3)
 	closeTo(t, "goodput share", l.GoodputShare(func(x *Sample) bool { return x.Usage.Output > 20 }), 1.0/3)
 
 	// Two halves: at (10, 15] come 6 + 21, at (15, 20] 1 + 6.8.
-	halves := r.Stretches(2)
+	halves := r.Stretches(Steady, 2)
 	closeTo(t, "first half", RateOver("throughput", halves[:1], nil), 27.0/5)
 	closeTo(t, "second half", RateOver("throughput", halves[1:], nil), 7.8/5)
+
+	// Over everything measured, 8 to 24 s, the first request sent at 9 s: 21 + 3
+	// tokens and the two that completed; what failed, warmed up or filled in
+	// counts for nothing.
+	r.Start, r.End = 8*s, 24*s
+	closeTo(t, "throughput of all", l.Value("throughput", All, nil, nil), 24.0/16)
+	closeTo(t, "input_throughput of all", l.Value("input_throughput", All, nil, nil), 200.0/16)
+	closeTo(t, "request_rate of all", l.Value("request_rate", All, nil, nil), 2.0/16)
+	closeTo(t, "last quarter of all", RateOver("throughput", r.Stretches(All, 4)[3:], nil), 1.0/4) // at 21 s
+	if n := l.OnRamp(); n != 2 {                                                                   // sent at 5 and 9 s
+		t.Errorf("%d on the ramp", n)
+	}
 
 	// Without the single gaps, evenly: 3 tokens at 10, then 2 over 11 s.
 	r.Samples = []*Sample{stream(0, Measured, 9*s, 3, 10*s, 20*s, 21*s)}
 	r.Samples[0].Gaps = nil
-	closeTo(t, "throughput without gaps", l.Value("throughput", nil, nil), 2.0*10/11/10)
+	closeTo(t, "throughput without gaps", l.Value("throughput", Steady, nil, nil), 2.0*10/11/10)
 	// One chunk with everything.
 	r.Samples = []*Sample{stream(0, Measured, 9*s, 30, 11*s)}
-	closeTo(t, "throughput of one chunk", l.Value("throughput", nil, nil), 3)
+	closeTo(t, "throughput of one chunk", l.Value("throughput", Steady, nil, nil), 3)
 }
 
 func TestNoLevelValue(t *testing.T) {
@@ -87,14 +99,14 @@ func TestNoLevelValue(t *testing.T) {
 		"no samples": {Kind: ClosedLoop, N: 1, Rounds: []*Round{{WindowStart: s, WindowEnd: s}}},
 	} {
 		for _, name := range names {
-			none(t, name+" of "+what, l.Value(name, yes, l))
+			none(t, name+" of "+what, l.Value(name, Steady, yes, l))
 		}
 	}
-	none(t, "ttft", (&Level{}).Value("ttft", nil, nil))
+	none(t, "ttft", (&Level{}).Value("ttft", Steady, nil, nil))
 	// A window in which nothing happened.
 	l := &Level{Kind: ClosedLoop, N: 1, Rounds: []*Round{{Due: 1, WindowStart: s, WindowEnd: 2 * s}}}
-	none(t, "throughput", l.Value("throughput", nil, nil))
-	closeTo(t, "success", l.Value("success", nil, nil), 0)
+	none(t, "throughput", l.Value("throughput", Steady, nil, nil))
+	closeTo(t, "success", l.Value("success", Steady, nil, nil), 0)
 }
 
 func TestScalingAndPrefill(t *testing.T) {
@@ -104,15 +116,15 @@ func TestScalingAndPrefill(t *testing.T) {
 	}
 	one, four := level(1, 100), level(4, 240)
 	// 24 tok/s / (4 · 10 tok/s)
-	closeTo(t, "scaling_efficiency", four.Value("scaling_efficiency", nil, one), 0.6)
-	closeTo(t, "scaling_efficiency of 1", one.Value("scaling_efficiency", nil, one), 1)
-	none(t, "scaling_efficiency without 1", four.Value("scaling_efficiency", nil, nil))
-	none(t, "scaling_efficiency against 4", one.Value("scaling_efficiency", nil, four))
+	closeTo(t, "scaling_efficiency", four.Value("scaling_efficiency", Steady, nil, one), 0.6)
+	closeTo(t, "scaling_efficiency of 1", one.Value("scaling_efficiency", Steady, nil, one), 1)
+	none(t, "scaling_efficiency without 1", four.Value("scaling_efficiency", Steady, nil, nil))
+	none(t, "scaling_efficiency against 4", one.Value("scaling_efficiency", Steady, nil, four))
 	// 100 input tokens / 2 s of ttft.
-	closeTo(t, "prefill_speed", one.Value("prefill_speed", nil, nil), 50)
-	none(t, "prefill_speed of 4", four.Value("prefill_speed", nil, nil))
+	closeTo(t, "prefill_speed", one.Value("prefill_speed", Steady, nil, nil), 50)
+	none(t, "prefill_speed of 4", four.Value("prefill_speed", Steady, nil, nil))
 	// 30 + 0 of 100 + 100; what does not tell is left out.
-	none(t, "cache_hit_rate", one.Value("cache_hit_rate", nil, nil))
+	none(t, "cache_hit_rate", one.Value("cache_hit_rate", Steady, nil, nil))
 	tells := func(cached int) *Sample {
 		x := stream(0, Measured, 1*s, 1, 3*s)
 		x.Usage.Cached = cached

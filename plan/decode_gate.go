@@ -1,6 +1,10 @@
 package plan
 
-import "time"
+import (
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+)
 
 // maxDuration of anything in a plan: longer than any run and far from what
 // overflows.
@@ -21,7 +25,7 @@ func (d *decoder) decodeGate() {
 		b = &body{d: d, spec: gateBlock, scope: sc, path: "gate"}
 	}
 	g := &d.plan.Gate
-	g.Policy = Policy{Confidence: 0.95, Decide: Certified, OnInconclusive: Stop}
+	g.Policy = Policy{Confidence: 0.95, Decide: Certified, OnInconclusive: Stop, Window: metric.Steady}
 	b.policy(&g.Policy)
 	if g.MaxRequests == 0 {
 		b.note("max_requests", gateBlock.attr("max_requests").Computed, "")
@@ -49,6 +53,9 @@ func (b *body) policy(p *Policy) {
 	}
 	if b.hasValue("on_inconclusive") {
 		p.OnInconclusive = OnInconclusive(b.oneOf("on_inconclusive", string(Stop), string(Extend), string(Warn)))
+	}
+	if b.hasValue("window") {
+		p.Window = metric.Window(b.oneOf("window", string(metric.Steady), string(metric.All)))
 	}
 	if n, ok := b.integer("max_requests", 1, maxCount); ok {
 		p.MaxRequests = int(n)

@@ -73,6 +73,7 @@ type Policy struct {
 	Decide         Decide
 	OnInconclusive OnInconclusive
 	MaxRequests    int // per level under Extend; 0: four times the planned ones
+	Window         metric.Window
 }
 
 // Server is one server under test, or one instance of a for_each.

@@ -81,6 +81,7 @@ func policyAttrs(inWorkload bool) []*Attr {
 		{Name: "confidence", Type: "number", Default: `0.95`, Doc: "Confidence of every certified verdict, above 0.5 and below 1."},
 		{Name: "decide", Type: "string", Default: `"certified"`, Doc: "`certified` decides by exact tests at that confidence; `estimate` compares the point estimate."},
 		{Name: "on_inconclusive", Type: "string", Default: `"stop"`, Doc: "What an inconclusive verdict does: `stop` (exit 3), `extend` (more requests within budget and max_requests, then stop) or `warn` (exit 0)."},
+		{Name: "window", Type: "string", Default: `"steady"`, Doc: "The time that throughput and other rates are taken over: `steady` while every slot is busy, ramp and drain left out; `all` from the first measured request to the end of the last, with measured requests only, as published reports do."},
 		{Name: "max_requests", Type: "number", Computed: "four times the planned requests", Doc: "The most measured requests of one level under `extend`."},
 	}
 	if inWorkload {

@@ -133,8 +133,11 @@ type Case struct {
 	// seconds.
 	At       float64 `json:"at_s"`
 	Duration float64 `json:"duration_s"`
-	// Window is the measured time in seconds, all rounds together: every
-	// slot busy, ramp and drain left out.
+	// RatesOver is the window of throughput and other rates: "steady", every
+	// slot busy, ramp and drain left out; "all", from the first measured request
+	// to the end of the last. "" in documents from before there was a choice:
+	// steady. Window is how long that was, in seconds, all rounds together.
+	RatesOver string  `json:"window,omitempty"`
 	Window    float64 `json:"window_s"`
 	Due       int     `json:"due"`       // measured requests that the plan wanted
 	Completed int     `json:"completed"` // of them, those that ended correctly

@@ -1,21 +1,40 @@
 package report
 
 import (
+	"cmp"
+
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
 )
+
+// workloadAt is the plan's of that address; nil when there is none.
+func (b *builder) workloadAt(address string) *plan.Workload {
+	if b.plan != nil {
+		for _, w := range b.plan.Workloads {
+			if w.Address() == address {
+				return w
+			}
+		}
+	}
+	return nil
+}
+
+// window is what the rates of a workload are taken over.
+func (b *builder) window(workload string) metric.Window {
+	if w := b.workloadAt(workload); w != nil {
+		return cmp.Or(w.Policy.Window, metric.Steady)
+	}
+	return metric.Steady
+}
 
 // levelValue is the value of a level-wide metric. What a good request is, only
 // the plan knows.
 func (b *builder) levelValue(def metric.Def, l *metric.Level) metric.Value {
 	var good func(*metric.Sample) bool
-	if b.plan != nil {
-		for _, w := range b.plan.Workloads {
-			if w.Address() == l.Workload {
-				good = assert.Good(w)
-			}
-		}
-	} else if def.Name == "goodput" {
+	if w := b.workloadAt(l.Workload); w != nil {
+		good = assert.Good(w)
+	} else if b.plan == nil && def.Name == "goodput" {
 		return metric.None("what is good is in the plan, which is not at hand")
 	}
 	var one *metric.Level
@@ -24,5 +43,5 @@ func (b *builder) levelValue(def metric.Def, l *metric.Level) metric.Value {
 			one = x
 		}
 	}
-	return l.Value(def.Name, good, one)
+	return l.Value(def.Name, b.window(l.Workload), good, one)
 }

@@ -331,10 +331,33 @@ func (m *markdown) definitions() string {
 			fmt.Fprintf(&b, "- **%s** (`%s`, %s): %s No value when: %s.\n", escape(def.Title), def.Name, escape(string(def.Unit)), escape(def.Doc), escape(def.NoValue))
 		}
 	}
+	b.WriteString(m.windows())
 	b.WriteString("\nPercentiles are nearest-rank over all requests due; a failed request counts as worse than every other. " +
 		"∞: that many failed. –: no value.\n\n</details>\n")
 	return b.String()
 }
+
+// windows says what rates are taken over.
+func (m *markdown) windows() string {
+	of := map[string][]string{}
+	for i := range m.doc.Cases {
+		c := &m.doc.Cases[i]
+		if !slices.Contains(of[c.RatesOver], c.Workload) {
+			of[c.RatesOver] = append(of[c.RatesOver], c.Workload)
+		}
+	}
+	const steady = "over the time in which every slot was busy, ramp and drain left out (`window = \"steady\"`)"
+	all := of[string(metric.All)]
+	switch {
+	case len(all) == 0:
+		return "\nThroughput and other rates are " + steady + ".\n"
+	case len(of) == 1:
+		return "\nThroughput and other rates are " + overAll + ".\n"
+	}
+	return "\nThroughput and other rates are " + steady + "; of " + cell(strings.Join(all, ", "), messageCell) + " " + overAll + ".\n"
+}
+
+const overAll = "of measured requests only, from the first sent to the end of the last (`window = \"all\"`)"
 
 // used holds the metrics that the report names: those of thresholds, and those
 // of the table of levels that some level has.

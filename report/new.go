@@ -191,7 +191,8 @@ func (b *builder) level(l *metric.Level) Case {
 	c := Case{
 		Server: b.clean(l.Server), Workload: b.clean(l.Workload), Level: b.clean(l.Name),
 		Kind: string(l.Kind), N: l.N, Natural: l.Natural, Exact: l.Exact, Skipped: b.clean(l.Skipped),
-		Due: l.Due(), Failures: []Failure{}, Rounds: []Round{}, Looks: []Look{}, Notes: b.cleanAll(l.Notes), Metrics: []Summary{},
+		RatesOver: string(b.window(l.Workload)),
+		Due:       l.Due(), Failures: []Failure{}, Rounds: []Round{}, Looks: []Look{}, Notes: b.cleanAll(l.Notes), Metrics: []Summary{},
 	}
 	if l.Probe != nil {
 		c.Probe = &CaseProbe{b.clean(l.Probe.Purpose), l.Probe.Set}
@@ -205,11 +206,14 @@ func (b *builder) level(l *metric.Level) Case {
 			start = r.Start
 		}
 		end = max(end, r.End)
-		window := max(r.WindowEnd-r.WindowStart, 0)
-		c.Window += window.Seconds()
+		window := 0.0
+		for _, s := range r.Stretches(b.window(l.Workload), 1) {
+			window = s.Seconds()
+		}
+		c.Window += window
 		c.Rounds = append(c.Rounds, Round{
 			Index: r.Index, Seed: r.Seed, Due: r.Due,
-			At: r.Start.Seconds(), Duration: max(r.End-r.Start, 0).Seconds(), Window: window.Seconds(),
+			At: r.Start.Seconds(), Duration: max(r.End-r.Start, 0).Seconds(), Window: window,
 			Busy: share(r.Busy), CPU: share(r.Health.CPU),
 			GCPause: r.Health.GCPause.Seconds(), Delay: r.Health.Delay.Seconds(), Stall: r.Health.Stall.Seconds(),
 			Complete: r.Complete, Stopped: b.clean(r.Stopped),
@@ -394,13 +398,8 @@ func (b *builder) threshold(t *plan.Threshold) *Threshold {
 
 // warns says whether an inconclusive verdict of a workload only warns.
 func (b *builder) warns(workload string) bool {
-	if b.plan == nil {
-		return false
+	if w := b.workloadAt(workload); w != nil {
+		return w.Policy.OnInconclusive == plan.Warn
 	}
-	for _, w := range b.plan.Workloads {
-		if w.Address() == workload {
-			return w.Policy.OnInconclusive == plan.Warn
-		}
-	}
-	return b.plan.Gate.OnInconclusive == plan.Warn
+	return b.plan != nil && b.plan.Gate.OnInconclusive == plan.Warn
 }

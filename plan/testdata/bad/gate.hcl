@@ -2,6 +2,7 @@ gate {
   confidence      = 95        # ERROR: Value out of range
   decide          = "certain" # ERROR: Unknown choice
   on_inconclusive = "pass"    # ERROR: Unknown choice
+  window          = "ramp"    # ERROR: Unknown choice
   max_requests    = 0         # ERROR: Value out of range
   budget          = "1ms"     # ERROR: Value out of range
   measure_only    = "yes"     # ERROR: Wrong type
