@@ -2,10 +2,12 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,8 +19,9 @@ import (
 
 // How long a server may take to get ready when the plan does not say.
 const (
-	readyProcess  = 10 * time.Minute
-	readyEndpoint = 30 * time.Second
+	readyProcess   = 10 * time.Minute
+	readyContainer = 20 * time.Minute
+	readyEndpoint  = 30 * time.Second
 )
 
 // PortPlaceholder in a process's command stands for the port it shall use.
@@ -58,28 +61,41 @@ func (d *decoder) decodeServer(name, key string, blk *hcl.Block, sc *scope) *Ser
 
 	s.Endpoint = b.endpoint()
 	s.Process = b.process(s)
+	s.Container = b.container(s)
 	if sim := b.child("simulator"); sim != nil {
 		s.Simulator = &Simulator{Profile: sim.text("profile"), Range: sim.rng}
 		if n, ok := sim.integer("seed", -maxInteger, maxInteger); ok {
 			s.Simulator.Seed = n
 		}
 	}
-	switch containers := d.declares(blk, "container"); {
-	case s.Endpoint != nil && s.Process != nil:
-		d.errorf(s.Process.Range, sumServerTargets, "%s has an endpoint (%s) and a process: keep one.", s.Address(), s.Endpoint.Range)
-	case s.Endpoint == nil && s.Process == nil && s.Simulator == nil && !containers:
-		d.errorf(blk.DefRange, sumServerTarget, "%s needs an endpoint, a process, or a simulator alone.", s.Address())
-	}
-
+	d.checkTarget(s, blk.DefRange)
 	s.Ready = b.ready(s)
 	s.Expect = b.expect()
 	return s
 }
 
-// declares says whether the block holds one of that type, supported or not.
-func (d *decoder) declares(blk *hcl.Block, name string) bool {
-	content, _, _ := blk.Body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: name}}})
-	return len(content.Blocks) > 0
+// checkTarget refuses a server with several ways to reach it, or none.
+func (d *decoder) checkTarget(s *Server, rng hcl.Range) {
+	type target struct {
+		name string
+		rng  hcl.Range
+	}
+	var found []target
+	if s.Endpoint != nil {
+		found = append(found, target{"an endpoint", s.Endpoint.Range})
+	}
+	if s.Process != nil {
+		found = append(found, target{"a process", s.Process.Range})
+	}
+	if s.Container != nil {
+		found = append(found, target{"a container", s.Container.Range})
+	}
+	if len(found) == 0 && s.Simulator == nil {
+		d.errorf(rng, sumServerTarget, "%s needs an endpoint, a process, a container, or a simulator alone.", s.Address())
+	}
+	for _, t := range found[min(1, len(found)):] {
+		d.errorf(t.rng, sumServerTargets, "%s has %s (%s) and %s: keep one.", s.Address(), found[0].name, found[0].rng, t.name)
+	}
 }
 
 func (b *body) endpoint() *Endpoint {
@@ -155,24 +171,58 @@ func (b *body) process(s *Server) *Process {
 	if p == nil {
 		return nil
 	}
-	out := &Process{Command: p.texts("command"), Env: p.textMap("env", true), Dir: p.file("dir"), Range: p.rng}
-	if p.isSet("command") && (len(out.Command) == 0 || out.Command[0] == "") {
-		b.d.errorf(p.rangeOf("command"), sumMissing, `command names a program: ["vllm", "serve", "Qwen/Qwen3-8B"].`)
-	}
+	out := &Process{Command: p.command(s), Env: p.environment(), Dir: p.file("dir"), GPUs: p.gpus(), Range: p.rng}
 	if n, ok := p.integer("port", 1, 65535); ok {
 		out.Port = int(n)
 	} else if !p.given("port") {
 		p.note("port", p.spec.attr("port").Computed, "")
-		if p.isSet("command") && !mentionsPort(out.Command, s) {
+		if len(out.Command) > 0 && !mentionsPort(out.Command, s) {
 			b.d.errorf(p.rangeOf("command"), sumPort, `Nothing tells the program its port: write "--port", "%s" in command, or set port to the one it uses.`, PortPlaceholder)
 		}
 	}
-	for name := range out.Env {
-		if name == "" || strings.ContainsAny(name, "=\x00") {
-			b.d.errorf(p.rangeOf("env"), sumInvalidName, "%q is no name of an environment variable.", name)
+	return out
+}
+
+// command is the program to start; without one the engine's own is.
+func (b *body) command(s *Server) []string {
+	words := b.texts("command")
+	e := EngineOf(s.Engine)
+	switch inContainer := b.spec.Name == "container"; {
+	case b.given("command"):
+		if len(words) == 0 || words[0] == "" {
+			b.d.errorf(b.rangeOf("command"), sumMissing, `command names a program: ["vllm", "serve", "Qwen/Qwen3-8B"].`)
+		}
+	case len(e.Program) > 0:
+		if s.Model == "" && !s.hasFlag(e.Models...) {
+			b.d.errorf(b.rng, sumMissing, "%s is told no model: set model of the server, or command.", e.Name)
+		}
+		b.note("command", strings.Join(e.Program, " "), "engine = "+strconv.Quote(e.Name))
+	case !inContainer:
+		b.d.errorf(b.rng, sumMissing, `Nothing says what to start: set command, or engine to one that tokgate knows how to start (%s).`, choices(startable()))
+	}
+	return words
+}
+
+// startable are the engines with a launcher.
+func startable() []string {
+	var names []string
+	for _, e := range engines {
+		if len(e.Program) > 0 {
+			names = append(names, e.Name)
 		}
 	}
-	return out
+	return names
+}
+
+// environment is the env of a process or container.
+func (b *body) environment() map[string]string {
+	env := b.textMap("env", true)
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		if name == "" || strings.ContainsAny(name, "=\x00") || strings.TrimSpace(name) != name {
+			b.d.errorf(b.rangeOf("env"), sumInvalidName, "%q is no name of an environment variable.", name)
+		}
+	}
+	return env
 }
 
 func mentionsPort(command []string, s *Server) bool {
@@ -198,8 +248,11 @@ func (b *body) ready(s *Server) Ready {
 	}
 	out.Timeout = readyEndpoint
 	why := "it runs already"
-	if s.Process != nil {
+	switch {
+	case s.Process != nil:
 		out.Timeout, why = readyProcess, "it is started"
+	case s.Container != nil:
+		out.Timeout, why = readyContainer, "it is started, once its image is there"
 	}
 	if !r.given("timeout") {
 		r.note("timeout", fmt.Sprintf("%q", plainDuration(out.Timeout)), why)

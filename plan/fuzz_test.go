@@ -89,8 +89,14 @@ func checkPlanInvariants(t *testing.T, p *Plan) {
 	}
 	required := p.Gate.MeasureOnly || len(p.Asserts) > 0
 	for _, s := range p.Servers {
-		if s.Endpoint == nil && s.Process == nil && s.Simulator == nil || s.Endpoint != nil && s.Process != nil {
-			t.Errorf("server %s has no or two targets", s.Address())
+		targets := 0
+		for _, is := range []bool{s.Endpoint != nil, s.Process != nil, s.Container != nil} {
+			if is {
+				targets++
+			}
+		}
+		if targets > 1 || targets == 0 && s.Simulator == nil {
+			t.Errorf("server %s has no or several targets", s.Address())
 		}
 		if s.Ready.Timeout <= 0 {
 			t.Errorf("server %s: ready timeout %v", s.Address(), s.Ready.Timeout)

@@ -49,6 +49,13 @@ func golden(t *testing.T, path, got string) {
 	}
 }
 
+func describeGPUs(g *GPUs) string {
+	if g == nil {
+		return "not said"
+	}
+	return fmt.Sprintf("%d %q all %v", g.Count, g.IDs, g.All)
+}
+
 // describe writes everything a plan holds, but its hash.
 func describe(p *Plan) string {
 	var b strings.Builder
@@ -74,6 +81,15 @@ func describe(p *Plan) string {
 		if e := s.Process; e != nil {
 			line(1, "process %q in %q port %d", e.Command, e.Dir, e.Port)
 			pairs(2, "env", e.Env)
+			line(2, "gpus %s", describeGPUs(s.GPUs()))
+			line(2, "launch %q", s.Launch("HOST", "PORT"))
+		}
+		if e := s.Container; e != nil {
+			line(1, "container %q by %q pull %s port %d to %d", e.Image, e.Runtime, e.Pull, e.Port, e.Inside)
+			pairs(2, "env", e.Env)
+			line(2, "gpus %s", describeGPUs(s.GPUs()))
+			line(2, "volumes %q shm %q network %q user %q options %q", e.Volumes, e.SharedMem, e.Network, e.User, e.Options)
+			line(2, "entrypoint %q launch %q", s.Entrypoint(), s.Launch("HOST", "PORT"))
 		}
 		if e := s.Simulator; e != nil {
 			line(1, "simulator %q seed %d", e.Profile, e.Seed)

@@ -86,8 +86,9 @@ type Server struct {
 	Args      []string
 	Ready     Ready
 	Expect    map[string]string // fingerprint key → what must be found
-	Endpoint  *Endpoint         // exactly one of Endpoint and Process (and, later, Container),
+	Endpoint  *Endpoint         // exactly one of Endpoint, Process and Container,
 	Process   *Process          // or Simulator alone
+	Container *Container        //
 	Simulator *Simulator        // beside one of them it is what --simulate uses instead
 	Range     hcl.Range
 }
@@ -120,11 +121,67 @@ type Endpoint struct {
 
 // Process is a server that tokgate starts as a child.
 type Process struct {
-	Command []string
+	Command []string // nil: the engine's own, see Server.Launch
 	Env     map[string]string
 	Dir     string // resolved against the plan's folder
 	Port    int    // 0: a free one is chosen; {port} in Command is replaced by it
+	GPUs    *GPUs  // nil: all that tokgate sees
 	Range   hcl.Range
+}
+
+// Container is a server that tokgate starts in a container.
+type Container struct {
+	Runtime    string // docker | podman; "": the one on the PATH
+	Image      string
+	Pull       Pull
+	Entrypoint string   // "": see Server.Entrypoint
+	Command    []string // nil: the engine's own, see Server.Launch
+	Env        map[string]string
+	GPUs       *GPUs    // nil: none
+	Volumes    []string // host:container[:options]; a host path that begins with a dot is one against the plan's folder
+	SharedMem  string   // size of /dev/shm, "16g"; "": the runtime's own
+	Network    string   // "": the runtime's own, with a published port; "host": none is published
+	User       string
+	Options    []string // further words for the runtime
+	Port       int      // on 127.0.0.1; 0: a free one is chosen
+	Inside     int      // port on which it listens in the container; with Network "host" it is Port
+	Range      hcl.Range
+}
+
+// Pull says when an image is pulled.
+type Pull string
+
+const (
+	PullMissing Pull = "missing" // when it is not there
+	PullAlways  Pull = "always"
+	PullNever   Pull = "never"
+)
+
+// GPUs says which GPUs a server gets: a number of free ones, some by name, or
+// all that tokgate itself may use. One of the three is set; none of them means
+// no GPU.
+type GPUs struct {
+	Count int
+	IDs   []string // an index or a UUID, as nvidia-smi prints them
+	All   bool
+	Range hcl.Range
+}
+
+// Local says whether tokgate starts the server on this machine, outside
+// itself.
+func (s *Server) Local() bool { return s.Process != nil || s.Container != nil }
+
+// GPUs is what the plan says of the server's GPUs; nil: nothing.
+func (s *Server) GPUs() *GPUs {
+	switch {
+	case s.Process != nil:
+		return s.Process.GPUs
+	case s.Container != nil && s.Container.GPUs == nil:
+		return &GPUs{}
+	case s.Container != nil:
+		return s.Container.GPUs
+	}
+	return nil
 }
 
 // Simulator is the built-in server.

@@ -126,7 +126,7 @@ var localsBlock = &Block{
 
 var serverBlock = &Block{
 	Name: "server", Labels: []string{"name"}, Repeat: true,
-	Doc: "One server under test: an endpoint, a process, or a simulator alone.",
+	Doc: "One server under test: an endpoint, a process, a container, or a simulator alone.",
 	Attrs: []*Attr{
 		{Name: "for_each", Type: "map or set of strings", Doc: "One server for each element; each.key and each.value tell which. Addressed as server.name[\"key\"]."},
 		{Name: "engine", Type: "string", Default: `"openai"`, Doc: "The engine: `vllm`, `sglang`, `llama.cpp`, or `openai` for anything compatible."},
@@ -149,19 +149,30 @@ var serverBlock = &Block{
 		{
 			Name: "process", Doc: "A server that tokgate starts as a child and ends with everything it started.",
 			Attrs: []*Attr{
-				{Name: "command", Type: "list of strings", Required: true, Doc: "Program and arguments; flags and args follow. {port} stands for the port."},
+				{Name: "command", Type: "list of strings", Computed: "the engine's own: see [Engines](engines.md#how-they-are-started)", Doc: "Program and arguments; flags and args follow. {port} stands for the port."},
 				{Name: "env", Type: "map of strings", Doc: "Environment variables on top of tokgate's own; never printed."},
 				{Name: "dir", Type: "path", Default: `"."`, Doc: "Working folder, relative to the plan."},
 				{Name: "port", Type: "number", Computed: "a free one", Doc: "The port it listens on."},
+				{Name: "gpus", Type: gpusType, Computed: "all that tokgate itself may use", Doc: gpusDoc},
 			},
 		},
 		{
-			Name: "container", Doc: "A server that tokgate starts in a container.", Later: true,
+			Name: "container", Doc: "A server that tokgate starts in a container and removes with it.",
 			Attrs: []*Attr{
-				{Name: "image", Type: "string", Doc: "Image reference.", Later: true},
-				{Name: "gpus", Type: "number, list or \"all\"", Doc: "Which GPUs it gets.", Later: true},
-				{Name: "volumes", Type: "list of strings", Doc: "Folders to mount.", Later: true},
-				{Name: "env", Type: "map of strings", Doc: "Environment variables.", Later: true},
+				{Name: "image", Type: "string", Required: true, Doc: "Image by tag or digest. The digest that ran is in the report."},
+				{Name: "runtime", Type: "string", Computed: "docker, or podman where there is no docker on the PATH", Doc: "`docker` or `podman`."},
+				{Name: "pull", Type: "string", Default: `"missing"`, Doc: "When the image is pulled: `missing`, `always` or `never`."},
+				{Name: "command", Type: "list of strings", Computed: "the engine's own: see [Engines](engines.md#how-they-are-started)", Doc: "What the image's entrypoint is given; flags and args follow. {port} stands for the port inside the container."},
+				{Name: "entrypoint", Type: "string", Computed: "the engine's program; the image's own where command is set", Doc: "Program to run instead of the image's own."},
+				{Name: "env", Type: "map of strings", Doc: "Environment variables; never printed, and never on a command line."},
+				{Name: "gpus", Type: gpusType, Computed: "none", Doc: gpusDoc},
+				{Name: "volumes", Type: "list of strings", Doc: "Folders to mount: \"host:container\" or \"host:container:ro\". A host path that begins with . is relative to the plan; a name is a volume of the runtime."},
+				{Name: "shm_size", Type: "string", Computed: "16g for vllm and sglang, else the runtime's own", Doc: "Size of /dev/shm, such as \"16g\"."},
+				{Name: "network", Type: "string", Computed: "the runtime's own", Doc: "Network to join. With \"host\" no port is published: the server listens on 127.0.0.1 itself."},
+				{Name: "user", Type: "string", Computed: "the image's own", Doc: "User, or user:group, to run as."},
+				{Name: "options", Type: "list of strings", Doc: "Further words for `docker create`, such as [\"--ipc\", \"host\"]."},
+				{Name: "port", Type: "number", Computed: "a free one", Doc: "The port on 127.0.0.1."},
+				{Name: "container_port", Type: "number", Computed: "the engine's own: 8000, of sglang 30000, of llama.cpp 8080", Doc: "The port that the server listens on inside the container."},
 			},
 		},
 		{
@@ -174,7 +185,7 @@ var serverBlock = &Block{
 		{
 			Name: "ready", Doc: "When a server counts as ready: one real completion.",
 			Attrs: []*Attr{
-				{Name: "timeout", Type: "duration", Computed: "10m for a process, 30s for an endpoint or the simulator", Doc: "How long to wait for it."},
+				{Name: "timeout", Type: "duration", Computed: "10m for a process, 20m for a container, its pull left out, 30s for an endpoint or the simulator", Doc: "How long to wait for it."},
 			},
 		},
 		{
@@ -183,6 +194,12 @@ var serverBlock = &Block{
 		},
 	},
 }
+
+// What a process and a container say of their GPUs.
+const (
+	gpusType = "number, list of strings or \"all\""
+	gpusDoc  = "Which GPUs it gets: a number of free ones, some by index or UUID, or \"all\"; never others than tokgate itself may use (CUDA_VISIBLE_DEVICES). 0 is none. No other run of tokgate may use them meanwhile."
+)
 
 var workloadBlock = &Block{
 	Name: "workload", Labels: []string{"name"}, Repeat: true,

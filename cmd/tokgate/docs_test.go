@@ -23,8 +23,9 @@ func TestDocsAreCurrent(t *testing.T) {
 		{"metrics.md", "definitions", metricTable()},
 		{"language.md", "reference", plan.Reference()},
 		{"engines.md", "fields", engineTable()},
+		{"engines.md", "launch", launchTable()},
 	} {
-		t.Run(doc.file, func(t *testing.T) {
+		t.Run(doc.file+" "+doc.name, func(t *testing.T) {
 			path := filepath.Join("..", "..", "docs", doc.file)
 			src, err := os.ReadFile(path)
 			if err != nil {

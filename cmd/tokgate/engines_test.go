@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -82,6 +83,68 @@ func engineTable() string {
 			return "one for each request"
 		}
 		return "kept alive"
+	})
+	return b.String()
+}
+
+// launchTable is made of the words that would start each engine.
+func launchTable() string {
+	engines := plan.EngineTable()
+	var b strings.Builder
+	row := func(name string, cell func(plan.Engine) string) {
+		fmt.Fprintf(&b, "| %s |", name)
+		for _, e := range engines {
+			c := cell(e)
+			if c == "" {
+				c = "–"
+			}
+			fmt.Fprintf(&b, " %s |", c)
+		}
+		b.WriteString("\n")
+	}
+	code := func(s string) string {
+		if s == "" {
+			return ""
+		}
+		return "`" + s + "`"
+	}
+	row("", func(e plan.Engine) string { return code(e.Name) })
+	b.WriteString("|---|" + strings.Repeat("---|", len(engines)) + "\n")
+	row("a process runs", func(e plan.Engine) string {
+		s := &plan.Server{Engine: e.Name, Model: "MODEL", Process: &plan.Process{}}
+		if e.Name == "llama.cpp" {
+			s.Model = "MODEL.gguf"
+		}
+		return code(strings.Join(s.Launch("127.0.0.1", "PORT"), " "))
+	})
+	row("entrypoint of a container", func(e plan.Engine) string {
+		s := &plan.Server{Engine: e.Name, Container: &plan.Container{}}
+		if entry := s.Entrypoint(); entry != "" {
+			return code(entry)
+		}
+		return "the image's"
+	})
+	row("it is given", func(e plan.Engine) string {
+		s := &plan.Server{Engine: e.Name, Model: "MODEL", Container: &plan.Container{}}
+		return code(strings.Join(s.Launch("0.0.0.0", fmt.Sprint(e.Port)), " "))
+	})
+	row("`/dev/shm` of a container", func(e plan.Engine) string { return code(e.SharedMemory) })
+	row("set in its environment", func(e plan.Engine) string {
+		var list []string
+		for _, name := range slices.Sorted(maps.Keys(e.Env)) {
+			list = append(list, code(name+"="+e.Env[name]))
+		}
+		return strings.Join(list, ", ")
+	})
+	row("health", func(e plan.Engine) string { return code(e.Health) })
+	row("version", func(e plan.Engine) string { return code(e.Version) })
+	row("tokenizer", func(e plan.Engine) string { return code(e.Tokenize) })
+	row("caches are emptied by", func(e plan.Engine) string { return code(e.Reset) })
+	row("requests at a time are bounded by", func(e plan.Engine) string {
+		if len(e.Admission) == 0 {
+			return ""
+		}
+		return code("--" + e.Admission[0])
 	})
 	return b.String()
 }

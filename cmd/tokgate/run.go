@@ -279,7 +279,7 @@ func replaceEndpoints(p *plan.Plan, endpoints []string) error {
 				endpoint = *s.Endpoint
 				endpoint.URL = url
 			}
-			s.Endpoint, s.Process, s.Simulator = &endpoint, nil, nil
+			s.Endpoint, s.Process, s.Container, s.Simulator = &endpoint, nil, nil, nil
 		}
 		if !found {
 			return unknownName("--endpoint", "server", name, names)

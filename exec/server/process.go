@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/zclconf/go-cty/cty"
-
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
@@ -70,16 +68,12 @@ func (l *Launcher) process(ctx context.Context, s *plan.Server, state func(strin
 
 // command is the command line of a process, and its port.
 func command(s *plan.Server) ([]string, int, error) {
-	rest, diags := plan.CommandLine(s.Engine, s.Flags, s.Args)
-	if diags.HasErrors() {
+	if _, diags := plan.CommandLine(s.Engine, s.Flags, s.Args); diags.HasErrors() {
 		return nil, 0, diags
 	}
 	port := s.Process.Port
-	for _, f := range s.Flags {
-		if f.Name == "port" && port == 0 && f.Value.IsKnown() && !f.Value.IsNull() && f.Value.Type() == cty.Number {
-			n, _ := f.Value.AsBigFloat().Int64()
-			port = int(n)
-		}
+	if n, ok := s.FlagNumber("port"); ok && port == 0 {
+		port = n
 	}
 	if port == 0 {
 		var err error
@@ -87,11 +81,7 @@ func command(s *plan.Server) ([]string, int, error) {
 			return nil, 0, fmt.Errorf("could not find a free port: %w", err)
 		}
 	}
-	words := append(append([]string(nil), s.Process.Command...), rest...)
-	for i := range words {
-		words[i] = strings.ReplaceAll(words[i], plan.PortPlaceholder, strconv.Itoa(port))
-	}
-	return words, port, nil
+	return s.Launch("127.0.0.1", strconv.Itoa(port)), port, nil
 }
 
 // freePort finds a port that nobody listens on now. That another program takes

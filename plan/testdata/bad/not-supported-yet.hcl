@@ -1,8 +1,5 @@
 server "s" {
-  container { # ERROR: Not supported yet
-    image = "vllm/vllm-openai:v0.19.1"
-    gpus  = 1
-  }
+  endpoint { url = "http://127.0.0.1:8001" }
 }
 
 server "gateway" {

@@ -77,6 +77,50 @@ server "command" {
   }
 }
 
+server "launcher" {
+  process {} # ERROR: Missing setting
+}
+
+server "no-model" {
+  engine = "vllm"
+  process {} # ERROR: Missing setting
+}
+
+server "gpus" {
+  process {
+    command = ["serve", "--port", "{port}"]
+    gpus    = "some" # ERROR: Invalid GPUs
+  }
+}
+
+server "gpus-many" {
+  process {
+    command = ["serve", "--port", "{port}"]
+    gpus    = 1000 # ERROR: Value out of range
+  }
+}
+
+server "gpus-part" {
+  process {
+    command = ["serve", "--port", "{port}"]
+    gpus    = 0.5 # ERROR: Value out of range
+  }
+}
+
+server "gpus-list" {
+  process {
+    command = ["serve", "--port", "{port}"]
+    gpus    = ["0", "all", "0"] # ERROR: Invalid GPUs # ERROR: Duplicate name
+  }
+}
+
+server "gpus-empty" {
+  process {
+    command = ["serve", "--port", "{port}"]
+    gpus    = [] # ERROR: Invalid GPUs
+  }
+}
+
 server "port-range" {
   process {
     command = ["serve"]
