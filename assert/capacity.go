@@ -53,6 +53,8 @@ type limit struct {
 	// The thresholds at Pass, and the level that they were judged on.
 	verdicts []Verdict
 	level    *metric.Level
+	// doing is what the server was doing at Fail; "": it did not tell.
+	doing string
 }
 
 // limit judges every probe of the search anew, as the search did: by the same
@@ -122,6 +124,7 @@ func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
 			out.level, out.verdicts = s.level, s.verdicts
 		case s.outcome == "fail":
 			c.Fail = n
+			out.doing = doing(s.level)
 		}
 	}
 	out.changed = out.changed || c.Pass != recorded.Pass || c.Fail != recorded.Fail
@@ -170,7 +173,7 @@ func (j *judge) visit(w *plan.Workload, c *metric.Capacity, p metric.CapacityPro
 			break
 		}
 	}
-	v, verdicts := look(w, l, boundAtCapacity, planned)
+	v, verdicts := look(w, l, j.plan.PriceOf(c.Server), boundAtCapacity, planned)
 	return v, verdicts, l
 }
 
@@ -287,6 +290,9 @@ func (l *limit) judge(v *Verdict, asked *plan.Capacity) {
 	}
 	for _, note := range c.Notes {
 		v.Notes = append(v.Notes, oneLine(note))
+	}
+	if l.doing != "" {
+		v.Notes = append(v.Notes, fmt.Sprintf("at %d %s", c.Fail, l.doing))
 	}
 	if c.Kind == metric.CapacityAtLeast && c.Reason != "" {
 		v.Notes = append(v.Notes, "ended: "+oneLine(c.Reason))

@@ -189,20 +189,29 @@ func (j *judge) levelValue(key levelKey, w *plan.Workload, typ cty.Type) cty.Val
 	for name, t := range typ.AttributeTypes() {
 		def, known := metric.Lookup(name)
 		switch {
+		case t.IsListType():
+			attrs[name] = positions(l)
 		case t.IsObjectType():
 			var d metric.Distribution
-			if l != nil && known {
+			if l != nil && known && (def.Scope == metric.PerRequest || def.Scope == metric.PerGap) {
 				d = metric.Of(def, samples)
 			}
 			stats := map[string]cty.Value{}
 			for stat := range t.AttributeTypes() {
-				stats[stat] = number(statOf(d, stat))
+				switch {
+				case l != nil && known && def.Scope == metric.Counted:
+					stats[stat] = number(countedStat(l, def, stat))
+				case l != nil && known && def.Scope == metric.PerReading:
+					stats[stat] = number(readStat(l, def, stat))
+				default:
+					stats[stat] = number(statOf(d, stat))
+				}
 			}
 			attrs[name] = cty.ObjectVal(stats)
 		case l == nil:
 			attrs[name] = number(metric.None("not measured"))
 		case known:
-			attrs[name] = number(l.Value(name, w.Policy.Window, goodOf(w), j.levels[levelKey{key.server, key.workload, "1"}]))
+			attrs[name] = number(j.value(def, l, w))
 		default:
 			attrs[name] = number(levelCount(l, w, name))
 		}
@@ -219,6 +228,61 @@ func statOf(d metric.Distribution, name string) metric.Value {
 		return metric.Some(v)
 	}
 	return metric.None("not measured")
+}
+
+// value is a level-wide metric.
+func (j *judge) value(def metric.Def, l *metric.Level, w *plan.Workload) metric.Value {
+	if def.Source == metric.Prices {
+		return l.Cost(def.Name, j.plan.PriceOf(l.Server), l.Windows(w.Policy.Window))
+	}
+	return l.Value(def.Name, w.Policy.Window, goodOf(w), j.levels[levelKey{l.Server, l.Workload, "1"}])
+}
+
+// countedStat is a statistic of a histogram: the mean, or a percentile as it
+// is estimated within its bucket.
+func countedStat(l *metric.Level, def metric.Def, name string) metric.Value {
+	h, why := l.Histogram(def.Name)
+	stat, err := metric.ParseStat(name)
+	switch {
+	case why != "":
+		return metric.None(why)
+	case err == nil && stat.Kind == metric.Mean:
+		if m, ok := h.Mean(); ok {
+			return metric.Some(m)
+		}
+	case err == nil && stat.Kind == metric.Percentile:
+		if v, _, _, ok := h.Percentile(stat.P); ok {
+			return metric.Some(v)
+		}
+	}
+	return metric.None("not told")
+}
+
+// readStat is a statistic of the readings of a gauge.
+func readStat(l *metric.Level, def metric.Def, name string) metric.Value {
+	g, why := l.Gauge(def.Name)
+	stat, err := metric.ParseStat(name)
+	if why != "" || err != nil {
+		return metric.None(why)
+	}
+	if v, ok := g.Stat(stat); ok {
+		return metric.Some(v)
+	}
+	return metric.None("not told")
+}
+
+// positions is accept_rate_at: null where the server does not tell.
+func positions(l *metric.Level) cty.Value {
+	var rates []cty.Value
+	if l != nil {
+		for _, v := range l.AcceptRateAt() {
+			rates = append(rates, cty.NumberFloatVal(v))
+		}
+	}
+	if len(rates) == 0 {
+		return cty.NullVal(cty.List(cty.Number)).Mark(notMeasured)
+	}
+	return cty.ListVal(rates)
 }
 
 // levelCount gives the numbers of a level that are no metrics.

@@ -223,7 +223,7 @@ func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load,
 			loadVerdict.Message = "the recording is of another workload: " + strings.Join(differs, "; ")
 		}
 	}
-	subject := subject{workload: w, policy: w.Policy, alpha: errorOf(w.Policy)}
+	subject := subject{workload: w, price: j.plan.PriceOf(key.server), policy: w.Policy, alpha: errorOf(w.Policy)}
 	var verdicts []Verdict
 	looked := ""
 	if loadVerdict.Outcome == Pending && len(l.Looks) > 0 {
@@ -325,10 +325,16 @@ func (s *subject) thresholds(binds func(*plan.SLA) bool) []Verdict {
 		for _, t := range sla.Thresholds {
 			v := s.judge(t)
 			v.Severity = sla.Severity
+			if v.Outcome == Fail {
+				if then := doing(s.level); then != "" {
+					v.Notes = append(v.Notes, then)
+				}
+			}
 			switch {
 			case t.Metric.Name == "success":
 				success = max(success, v.Outcome)
-			case t.Stat.Kind == metric.Mean || t.Metric.Scope == metric.PerGap:
+			case t.Metric.Scope == metric.PerReading:
+			case t.Stat.Kind == metric.Mean || t.Metric.Scope == metric.PerGap || t.Metric.Scope == metric.Counted:
 				blind = append(blind, len(out))
 			}
 			out = append(out, v)

@@ -68,7 +68,7 @@ func JudgeLook(p *plan.Plan, w *plan.Workload, l *metric.Level, requests, planne
 	if l.Probe != nil || !fixed(w, l.Name) {
 		binds = boundAtCapacity
 	}
-	v, _ := look(w, l, binds, planned)
+	v, _ := look(w, l, p.PriceOf(l.Server), binds, planned)
 	return v
 }
 
@@ -85,8 +85,8 @@ func fixed(w *plan.Workload, name string) bool {
 }
 
 // look judges all of a level, the error split over looks.
-func look(w *plan.Workload, l *metric.Level, binds func(*plan.SLA) bool, looks int) (LookVerdict, []Verdict) {
-	s := subject{evidence: gather(l), workload: w, policy: w.Policy, alpha: stat.SplitAlpha(errorOf(w.Policy), looks)}
+func look(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*plan.SLA) bool, looks int) (LookVerdict, []Verdict) {
+	s := subject{evidence: gather(l), workload: w, price: price, policy: w.Policy, alpha: stat.SplitAlpha(errorOf(w.Policy), looks)}
 	verdicts := s.thresholds(func(sla *plan.SLA) bool { return sla.Severity != plan.SeverityWarn && binds(sla) })
 	verdicts = slices.DeleteFunc(verdicts, func(v Verdict) bool { return v.Threshold.Metric.Name == "scaling_efficiency" })
 	load := Verdict{Kind: KindLoad}

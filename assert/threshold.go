@@ -15,6 +15,7 @@ type subject struct {
 	evidence
 	workload *plan.Workload
 	one      *metric.Level // concurrency 1 of the same workload and server; nil
+	price    metric.Price
 	policy   plan.Policy
 	alpha    float64 // a side: 1 − confidence
 }
@@ -35,8 +36,14 @@ func (s *subject) judge(t *plan.Threshold) Verdict {
 	switch {
 	case t.Metric.Name == "success" || t.Metric.Name == "goodput" && t.Stat.Kind == metric.Share:
 		s.share(&v, t)
+	case t.Metric.Scope == metric.Counted:
+		s.counted(&v, t)
+	case t.Metric.Scope == metric.PerReading:
+		s.read(&v, t)
 	case t.Metric.Scope == metric.PerLevel:
-		s.wide(&v, t)
+		if !s.told(&v, t) {
+			s.wide(&v, t)
+		}
 	case t.Stat.Kind == metric.Percentile:
 		s.percentile(&v, t)
 	case t.Stat.Kind == metric.Mean:
@@ -389,7 +396,7 @@ func (s *subject) wide(v *Verdict, t *plan.Threshold) {
 	switch t.Metric.Name {
 	case "prefill_speed":
 		for _, b := range s.blocks {
-			add(s.level.PrefillSpeed(b.samples))
+			add(s.level.FirstTokenSpeed(b.samples))
 		}
 		v.Notes = append(v.Notes, "from ttft at concurrency 1: the server tells no prefill time")
 	case "cache_hit_rate":

@@ -20,6 +20,12 @@ const (
 	Watts           Unit = "W"
 	JoulesPerToken  Unit = "J/token"
 	Count           Unit = "count"
+	Bytes           Unit = "B"
+	Celsius         Unit = "°C"
+	Hertz           Unit = "Hz"
+	// A plan's prices name the currency that takes the place of "money".
+	MoneyPerHour          Unit = "money/h"
+	MoneyPerMillionTokens Unit = "money/Mtok"
 )
 
 // Direction says which way a metric improves.
@@ -45,6 +51,13 @@ const (
 	// PerLevel: one value for a whole level; a threshold names no statistic,
 	// except that success is written "rate" (or "every") and goodput "share".
 	PerLevel
+	// Counted: one observation a request that the server finished in the
+	// window, known by the bucket of a histogram; a threshold names the mean or
+	// a percentile.
+	Counted
+	// PerReading: one observation each time the server or a GPU was asked; a
+	// threshold names mean, min or max.
+	PerReading
 )
 
 // Source says who observes a metric.
@@ -57,6 +70,9 @@ const (
 	Server
 	// GPU metrics come from GPU telemetry.
 	GPU
+	// Prices metrics come from the plan's prices, with what they are the price
+	// of.
+	Prices
 )
 
 // Def is the one definition of a metric that the language, the judgement, the
@@ -130,28 +146,40 @@ var Defs = []Def{
 		Doc:     "How far the slots of a closed loop run in phase: 0 spread evenly, 1 lock-step.",
 		NoValue: "fewer than two slots"},
 
-	{Name: "queue_wait", Title: "Queue wait", Unit: Seconds, Better: LowerIsBetter, Scope: PerRequest, Source: Server, Later: true,
-		Doc: "The server's own queue time, the difference of its histogram over the window.", NoValue: "the server exposes none"},
-	{Name: "prefill", Title: "Prefill", Unit: Seconds, Better: LowerIsBetter, Scope: PerRequest, Source: Server, Later: true,
-		Doc: "The server's own prefill time.", NoValue: "the server exposes none"},
-	{Name: "decode", Title: "Decode", Unit: Seconds, Better: LowerIsBetter, Scope: PerRequest, Source: Server, Later: true,
-		Doc: "The server's own decode time.", NoValue: "the server exposes none"},
-	{Name: "accept_rate", Title: "Accept rate", Unit: Ratio, Better: HigherIsBetter, Scope: PerLevel, Source: Server, Later: true,
-		Doc: "Speculative decoding: accepted / drafted tokens.", NoValue: "not speculative"},
-	{Name: "accept_length", Title: "Accept length", Unit: Tokens, Better: HigherIsBetter, Scope: PerLevel, Source: Server, Later: true,
-		Doc: "Speculative decoding: mean tokens a step, the target's own counted.", NoValue: "not speculative"},
-	{Name: "kv_usage", Title: "KV cache used", Unit: Ratio, Better: LowerIsBetter, Scope: PerLevel, Source: Server, Later: true,
-		Doc: "Share of the KV cache in use, highest in the window.", NoValue: "the server exposes none"},
-	{Name: "running", Title: "Running", Unit: Requests, Better: Neutral, Scope: PerLevel, Source: Server, Later: true,
-		Doc: "Requests the server was running, mean over the window.", NoValue: "the server exposes none"},
-	{Name: "waiting", Title: "Waiting", Unit: Requests, Better: LowerIsBetter, Scope: PerLevel, Source: Server, Later: true,
-		Doc: "Requests in the server's queue, highest in the window.", NoValue: "the server exposes none"},
-	{Name: "preemptions", Title: "Preemptions", Unit: Count, Better: LowerIsBetter, Scope: PerLevel, Source: Server, Later: true,
-		Doc: "Requests the scheduler preempted in the window.", NoValue: "the server exposes none"},
-	{Name: "power", Title: "Power", Unit: Watts, Better: LowerIsBetter, Scope: PerLevel, Source: GPU, Later: true,
-		Doc: "GPU power, mean over the window.", NoValue: "no telemetry"},
-	{Name: "energy_per_token", Title: "Energy per token", Unit: JoulesPerToken, Better: LowerIsBetter, Scope: PerLevel, Source: GPU, Later: true,
-		Doc: "GPU energy of the window / output tokens.", NoValue: "no telemetry"},
+	{Name: "queue_wait", Title: "Queue wait", Unit: Seconds, Better: LowerIsBetter, Scope: Counted, Source: Server,
+		Doc: "The server's own queue time of the requests that it finished in the window: the difference of its histogram.", NoValue: "the server exposes none"},
+	{Name: "prefill", Title: "Prefill", Unit: Seconds, Better: LowerIsBetter, Scope: Counted, Source: Server,
+		Doc: "The server's own prefill time, likewise: from when a request was scheduled to its first token.", NoValue: "the server exposes none"},
+	{Name: "decode", Title: "Decode", Unit: Seconds, Better: LowerIsBetter, Scope: Counted, Source: Server,
+		Doc: "The server's own decode time, likewise: from a request's first token to its last.", NoValue: "the server exposes none"},
+	{Name: "running", Title: "Running", Unit: Requests, Better: Neutral, Scope: PerReading, Source: Server,
+		Doc: "Requests in the server's batches.", NoValue: "the server exposes none"},
+	{Name: "waiting", Title: "Waiting", Unit: Requests, Better: LowerIsBetter, Scope: PerReading, Source: Server,
+		Doc: "Requests in the server's queue.", NoValue: "the server exposes none"},
+	{Name: "kv_usage", Title: "KV cache used", Unit: Ratio, Better: LowerIsBetter, Scope: PerReading, Source: Server,
+		Doc: "Share of the KV cache in use.", NoValue: "the server exposes none"},
+	{Name: "preemptions", Title: "Preemptions", Unit: Count, Better: LowerIsBetter, Scope: PerLevel, Source: Server,
+		Doc: "Requests that the scheduler preempted in the window.", NoValue: "the server exposes none"},
+	{Name: "accept_rate", Title: "Accept rate", Unit: Ratio, Better: HigherIsBetter, Scope: PerLevel, Source: Server,
+		Doc: "Speculative decoding: accepted / drafted tokens. accept_rate[i] in a report and accept_rate_at[i] in an assert: the share of drafts whose token at position i was accepted.", NoValue: "not speculative, or the server does not tell"},
+	{Name: "accept_length", Title: "Accept length", Unit: Tokens, Better: HigherIsBetter, Scope: PerLevel, Source: Server,
+		Doc: "Speculative decoding: mean tokens a step, the target's own counted: 1 + accepted tokens / drafts.", NoValue: "as accept_rate"},
+	{Name: "power", Title: "Power", Unit: Watts, Better: LowerIsBetter, Scope: PerReading, Source: GPU,
+		Doc: "GPU power, all GPUs of the server together.", NoValue: "no GPU telemetry"},
+	{Name: "gpu_utilization", Title: "GPU busy", Unit: Ratio, Better: Neutral, Scope: PerReading, Source: GPU,
+		Doc: "Share of the time in which a GPU was doing anything, mean over the server's GPUs.", NoValue: "no GPU telemetry"},
+	{Name: "gpu_memory", Title: "GPU memory", Unit: Bytes, Better: LowerIsBetter, Scope: PerReading, Source: GPU,
+		Doc: "GPU memory in use, all GPUs of the server together.", NoValue: "no GPU telemetry"},
+	{Name: "gpu_temperature", Title: "GPU temperature", Unit: Celsius, Better: LowerIsBetter, Scope: PerReading, Source: GPU,
+		Doc: "Temperature of the hottest GPU of the server.", NoValue: "no GPU telemetry"},
+	{Name: "gpu_clock", Title: "GPU clock", Unit: Hertz, Better: HigherIsBetter, Scope: PerReading, Source: GPU,
+		Doc: "Clock of the streaming multiprocessors, of the server's slowest GPU: a GPU that throttles shows here.", NoValue: "no GPU telemetry"},
+	{Name: "energy_per_token", Title: "Energy per token", Unit: JoulesPerToken, Better: LowerIsBetter, Scope: PerLevel, Source: GPU,
+		Doc: "GPU energy of the window / output tokens: the GPUs' own energy counters where they have one, else mean power / throughput.", NoValue: "no GPU telemetry"},
+	{Name: "cost_per_hour", Title: "Cost per hour", Unit: MoneyPerHour, Better: LowerIsBetter, Scope: PerLevel, Source: Prices,
+		Doc: "What an hour of the server costs by the plan's prices: its price, and mean power × the price of electricity where the plan has one.", NoValue: "the plan has no prices"},
+	{Name: "cost_per_million_tokens", Title: "Cost per 1M tokens", Unit: MoneyPerMillionTokens, Better: LowerIsBetter, Scope: PerLevel, Source: Prices,
+		Doc: "cost_per_hour / output tokens of an hour at the level's throughput, for a million of them; what its input costs is in it.", NoValue: "the plan has no prices"},
 }
 
 // Lookup returns the definition of name.

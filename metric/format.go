@@ -34,6 +34,10 @@ func FormatDigits(unit Unit, v float64, digits int) string {
 		return significant(v, digits)
 	case Watts, JoulesPerToken:
 		return prefixed(v, string(unit), digits)
+	case Bytes:
+		return scaled(v, digits, []string{"B", "KiB", "MiB", "GiB", "TiB"}, 1024)
+	case Hertz:
+		return scaled(v, digits, []string{"Hz", "kHz", "MHz", "GHz"}, 1000)
 	}
 	n := significant(v, digits)
 	if n == "1" && (unit == Tokens || unit == Requests) {
@@ -82,6 +86,14 @@ func prefixed(v float64, unit string, digits int) string {
 		return significant(v, digits) + " " + unit
 	}
 	return significant(v*1000, digits) + " m" + unit
+}
+
+// scaled writes v with the largest unit of which it is at least one.
+func scaled(v float64, digits int, units []string, step float64) string {
+	for len(units) > 1 && math.Abs(rounded(v, digits)) >= step {
+		v, units = v/step, units[1:]
+	}
+	return significant(v, digits) + " " + units[0]
 }
 
 // percentage writes a ratio. One below 1 is never shown as 100% and one above

@@ -250,10 +250,10 @@ func (l *Level) ScalingEfficiency(w Window, one *Level) Value {
 	return Some(many.V / (float64(l.N) * single.V))
 }
 
-// PrefillSpeed is input tokens / ttft, both summed over completed requests.
+// FirstTokenSpeed is input tokens / ttft, both summed over completed requests.
 // Only a level of one request in flight has it: with more, ttft is also the
 // wait for others.
-func (l *Level) PrefillSpeed(samples []*Sample) Value {
+func (l *Level) FirstTokenSpeed(samples []*Sample) Value {
 	if l.Kind != ClosedLoop || l.N != 1 {
 		return None("the server tells no prefill time, and ttft is one only at concurrency 1")
 	}
@@ -355,7 +355,7 @@ func (l *Level) Synchrony() Value {
 // Value is the value of a level-wide metric, rates over the window w, as far as
 // the level alone tells: goodput needs to know what good is (nil: no value), scaling_efficiency the
 // level of concurrency 1 (nil: no value). success is the rate, goodput the
-// rate per second.
+// rate per second. What depends on prices is Cost.
 func (l *Level) Value(name string, w Window, good func(*Sample) bool, one *Level) Value {
 	if l.Skipped != "" {
 		return None("the level was not run: " + l.Skipped)
@@ -371,9 +371,17 @@ func (l *Level) Value(name string, w Window, good func(*Sample) bool, one *Level
 	case "scaling_efficiency":
 		return l.ScalingEfficiency(w, one)
 	case "prefill_speed":
-		return l.PrefillSpeed(l.MeasuredSamples())
+		v, _ := l.PrefillSpeed(l.MeasuredSamples())
+		return v
 	case "cache_hit_rate":
-		return CacheHitRate(l.MeasuredSamples())
+		v, _ := l.CacheHitRate(l.MeasuredSamples())
+		return v
+	case "preemptions":
+		return l.Added(Preempted)
+	case "accept_rate", "accept_length":
+		return l.accepted(name)
+	case "energy_per_token":
+		return l.EnergyPerToken()
 	case "synchrony":
 		return l.Synchrony()
 	}

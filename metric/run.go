@@ -111,6 +111,8 @@ type Round struct {
 	Health Health  `json:"health"`
 	// Leg is set when the round took turns with those of another server.
 	Leg *Leg `json:"leg,omitempty"`
+	// Telemetry is what the server told of itself; nil: it was not asked.
+	Telemetry *Telemetry `json:"telemetry,omitempty"`
 	// Samples holds every request of the round, warm-up and filler included,
 	// in order of completion.
 	Samples []*Sample `json:"-"`

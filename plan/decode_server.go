@@ -70,6 +70,7 @@ func (d *decoder) decodeServer(name, key string, blk *hcl.Block, sc *scope) *Ser
 	}
 	d.checkTarget(s, blk.DefRange)
 	s.Ready = b.ready(s)
+	s.Telemetry = b.telemetry()
 	s.Expect = b.expect()
 	return s
 }
@@ -137,11 +138,13 @@ var (
 	secretHeader = regexp.MustCompile(`(?i)auth|key|token|secret|cookie`)
 )
 
-func (b *body) checkURL(text string) {
+func (b *body) checkURL(text string) { b.checkURLOf("url", text) }
+
+func (b *body) checkURLOf(name, text string) {
 	if text == unknownText {
 		return
 	}
-	rng := b.rangeOf("url")
+	rng := b.rangeOf(name)
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:

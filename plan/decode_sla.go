@@ -172,6 +172,13 @@ func (b *body) thresholds(good bool) []*Threshold {
 		if !ok {
 			continue
 		}
+		if def.Source == metric.Prices {
+			if b.d.plan.Prices == nil {
+				b.d.errorf(attr.NameRange, sumMissing, "%s needs to know what the server costs: prices { per_hour = 2.5 }.", attr.Name)
+				continue
+			}
+			def.Unit = b.d.plan.Prices.Unit(def.Unit)
+		}
 		seen := map[string]bool{}
 		for _, e := range b.list(attr.Name) {
 			if b.isUnknown(e.rng, attr.Name, e.value) {

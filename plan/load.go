@@ -143,6 +143,7 @@ func (d *decoder) load() {
 	d.decodeLocals()
 	d.decodeGate()
 	d.decodeServers()
+	d.decodePrices()
 	d.decodeWorkloads()
 	d.decodeAsserts()
 	for _, spec := range Schema.Blocks {

@@ -26,6 +26,7 @@ type Plan struct {
 	Workloads []*Workload // likewise
 	Asserts   []*Assert
 	Compares  []*Compare
+	Prices    *Prices   // nil: the plan has none
 	Defaults  []Default // every default that was filled in, in order of the source
 	// Secrets are the values that must never be printed, in ascending order:
 	// sensitive variables, api_key, headers that authenticate, and what
@@ -90,6 +91,7 @@ type Server struct {
 	Process   *Process          // or Simulator alone
 	Container *Container        //
 	Simulator *Simulator        // beside one of them it is what --simulate uses instead
+	Telemetry Telemetry
 	Range     hcl.Range
 }
 
@@ -189,6 +191,35 @@ type Simulator struct {
 	Profile string // name of a shipped profile, or a path relative to the plan
 	Seed    int64
 	Range   hcl.Range
+}
+
+// Telemetry says how a server is watched from the inside while the load runs.
+type Telemetry struct {
+	Off      bool
+	Interval time.Duration // between two readings; at least MinInterval
+	URL      string        // of the server's metrics page; "": where the engine has it
+	DCGM     string        // URL of a DCGM exporter's page; "": the GPUs' own tool is asked
+	// GPUs are those of the server, by index or UUID; nil: those that it was
+	// given, or none for a server that was not started by tokgate.
+	GPUs  []string
+	Range hcl.Range // zero when the server has no telemetry block
+}
+
+// Prices says what servers cost.
+type Prices struct {
+	Currency    string             // such as USD
+	PerHour     map[string]float64 // of a server, by its address
+	Electricity float64            // a kilowatt-hour; 0: not priced
+	Range       hcl.Range
+}
+
+// PriceOf is what the server with that address costs; the zero Price where the
+// plan does not say.
+func (p *Plan) PriceOf(server string) metric.Price {
+	if p.Prices == nil {
+		return metric.Price{}
+	}
+	return metric.Price{Hour: p.Prices.PerHour[server], Electricity: p.Prices.Electricity}
 }
 
 // API is which endpoint a workload uses.

@@ -16,6 +16,12 @@ import (
 // has, besides every percentile that an assert of the plan names.
 var resultStats = []string{"mean", "min", "max", "p1", "p5", "p10", "p25", "p50", "p75", "p90", "p95", "p99"}
 
+// readingStats are the statistics of a metric that is read now and then.
+var readingStats = []string{"mean", "min", "max"}
+
+// acceptRateAt holds one number for each draft position.
+const acceptRateAt = "accept_rate_at"
+
 // resultCounts are the numbers of a level that are no metrics.
 var resultCounts = []string{
 	"requests",      // that were due
@@ -29,6 +35,7 @@ var resultCounts = []string{
 //	result.SERVER.WORKLOAD.level[N].METRIC.STATISTIC   number, in base units
 //	result.SERVER.WORKLOAD.level[N].METRIC             number, of a level-wide metric
 //	result.SERVER.WORKLOAD.level[N].requests           likewise completed, failed, goodput_share
+//	result.SERVER.WORKLOAD.level[N].accept_rate_at     list of numbers, by draft position
 //
 // SERVER and WORKLOAD are a name, or name["key"] under for_each. Level names
 // that are no number are quoted: level["burst 8"]. Statistics are mean, min,
@@ -92,16 +99,31 @@ func unknownLevelValue(p *Plan) cty.Value {
 		stats[s] = number
 	}
 	perRequest := cty.ObjectVal(stats)
+	counted := map[string]cty.Value{}
+	for name := range stats {
+		if name != "min" && name != "max" {
+			counted[name] = number
+		}
+	}
+	read := map[string]cty.Value{}
+	for _, s := range readingStats {
+		read[s] = number
+	}
 	attrs := map[string]cty.Value{}
 	for _, d := range metric.Defs {
 		switch {
 		case d.Later:
 		case d.Scope == metric.PerLevel:
 			attrs[d.Name] = number
+		case d.Scope == metric.Counted:
+			attrs[d.Name] = cty.ObjectVal(counted)
+		case d.Scope == metric.PerReading:
+			attrs[d.Name] = cty.ObjectVal(read)
 		default:
 			attrs[d.Name] = perRequest
 		}
 	}
+	attrs[acceptRateAt] = cty.UnknownVal(cty.List(number.Type()))
 	for _, c := range resultCounts {
 		attrs[c] = number
 	}
@@ -144,6 +166,14 @@ func (d *decoder) checkResult(t hcl.Traversal, typ cty.Type) bool {
 		}
 		if d.full() {
 			return false
+		}
+		if typ.IsListType() {
+			if _, ok := t[i].(hcl.TraverseIndex); !ok {
+				d.errorf(rng, sumResultReference, "%s is a list: write %s[0].", path, path)
+				return false
+			}
+			typ, path = typ.ElementType(), path+"["+name+"]"
+			continue
 		}
 		if !typ.IsObjectType() {
 			d.errorf(rng, sumResultReference, "%s is a number: there is nothing in it.", path)

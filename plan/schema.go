@@ -189,6 +189,16 @@ var serverBlock = &Block{
 			},
 		},
 		{
+			Name: "telemetry", Doc: "How the server is watched from the inside while the load runs: its metrics page, and its GPUs.",
+			Attrs: []*Attr{
+				{Name: "enabled", Type: "bool", Default: `true`, Doc: "Whether it is."},
+				{Name: "interval", Type: "duration", Default: `"1s"`, Doc: "Between two readings, at least 100ms."},
+				{Name: "metrics_url", Type: "string", Computed: "/metrics of the server", Doc: "URL of the page with the server's metrics in Prometheus's text format."},
+				{Name: "dcgm_url", Type: "string", Computed: "nvidia-smi or amd-smi is asked, on this machine", Doc: "URL of a DCGM exporter's page, for GPUs of another machine."},
+				{Name: "gpus", Type: "list of numbers or strings", Computed: "those of the process; none of an endpoint", Doc: "The server's GPUs, by index or UUID. For an endpoint they are looked for on this machine only if named here, or at dcgm_url."},
+			},
+		},
+		{
 			Name: "expect", Free: "a key of the server's fingerprint and the value that must be found",
 			Doc: "What must be observed of the server before any load; anything else ends the run. Keys as in the report, such as version, gpu or model.",
 		},
@@ -305,6 +315,11 @@ var compareBlock = &Block{
 }
 
 var pricesBlock = &Block{
-	Name: "prices", Later: true,
-	Doc: "What an hour of the server costs.",
+	Name: "prices",
+	Doc:  "What a server costs: gives cost_per_hour and cost_per_million_tokens a value, and `tokgate plan` a price for the run.",
+	Attrs: []*Attr{
+		{Name: "currency", Type: "string", Default: `"USD"`, Doc: "The currency of all prices and of thresholds on costs."},
+		{Name: "per_hour", Type: "number or object", Computed: "not priced", Doc: "An hour of a server, with everything in it. An object sets it by server: { vllm = 2.5, default = 4 }."},
+		{Name: "electricity", Type: "number", Computed: "not priced", Doc: "A kilowatt-hour; the power is that of the GPUs, as measured."},
+	},
 }

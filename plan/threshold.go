@@ -85,6 +85,12 @@ func thresholdStat(def metric.Def, text string, good bool) (metric.Stat, *proble
 		case def.Scope == metric.PerLevel:
 			return metric.Stat{}, nil
 		}
+		if def.Scope == metric.PerReading {
+			return metric.Stat{}, problemf(sumMissingStat, "%s changes while the level runs: say which statistic must hold: mean, min or max, such as %s.", def.Name, example(def, good))
+		}
+		if def.Scope == metric.Counted {
+			return metric.Stat{}, problemf(sumMissingStat, "%s differs from request to request: say which statistic must hold: mean, or p1 to p99.9, such as %s.", def.Name, example(def, good))
+		}
 		return metric.Stat{}, problemf(sumMissingStat, "%s differs from request to request: say which statistic must hold: mean, p1 to p99.9, min, max or every, such as %s.", def.Name, example(def, good))
 	}
 	stat, err := metric.ParseStat(text)
@@ -99,6 +105,10 @@ func thresholdStat(def metric.Def, text string, good bool) (metric.Stat, *proble
 		return stat, problemf(sumUnknownStat, "%s: %v.%s", def.Name, err, hint)
 	}
 	switch {
+	case def.Scope == metric.Counted && stat.Kind != metric.Mean && stat.Kind != metric.Percentile && stat.Kind != metric.Rate && stat.Kind != metric.Share:
+		return stat, problemf(sumStatNotAllowed, "%s is known from the buckets of the server's histogram, which hold no %s. Write %s.", def.Name, text, example(def, good))
+	case def.Scope == metric.PerReading && stat.Kind != metric.Mean && stat.Kind != metric.Min && stat.Kind != metric.Max && stat.Kind != metric.Rate && stat.Kind != metric.Share:
+		return stat, problemf(sumStatNotAllowed, "%s is read now and then, and takes mean, min or max, no %s. Write %s.", def.Name, text, example(def, good))
 	case def.Name == "success" && stat.Kind != metric.Rate, def.Name == "goodput" && stat.Kind != metric.Share,
 		def.Scope == metric.PerLevel && def.Name != "success" && def.Name != "goodput":
 		return stat, problemf(sumStatNotAllowed, "%s is one number for a whole level and takes no %s. Write %s.", def.Name, text, example(def, good))
@@ -119,6 +129,10 @@ func example(def metric.Def, good bool) string {
 		return `"share >= 95%" or "> 3 req/s"`
 	case def.Scope == metric.PerLevel:
 		return fmt.Sprintf("%q", operatorOf(def)+" "+exampleLimit(def.Unit))
+	case def.Scope == metric.PerReading && def.Better == metric.HigherIsBetter:
+		return fmt.Sprintf("%q", "min > "+exampleLimit(def.Unit))
+	case def.Scope == metric.PerReading:
+		return fmt.Sprintf("%q or %q", "max < "+exampleLimit(def.Unit), "mean < "+exampleLimit(def.Unit))
 	case def.Name == "itl":
 		return `"p95 < 50ms" or "mean < 50ms"`
 	case def.Better == metric.HigherIsBetter:
@@ -148,6 +162,21 @@ func exampleLimit(unit metric.Unit) string {
 		return "95%"
 	case metric.Tokens:
 		return "2 tokens"
+	case metric.Requests:
+		return "10 requests"
+	case metric.Watts:
+		return "600 W"
+	case metric.JoulesPerToken:
+		return "2 J/token"
+	case metric.Bytes:
+		return "80 GB"
+	case metric.Celsius:
+		return "85 °C"
+	case metric.Hertz:
+		return "1500 MHz"
+	}
+	if currency, _, ok := money(unit); ok {
+		return "2 " + currency
 	}
 	return "1"
 }
@@ -168,6 +197,28 @@ var units = map[metric.Unit]map[string]unit{
 	metric.Count:           {"": {0, 1}},
 	metric.Watts:           {"W": {0, 1}, "kW": {3, 1}},
 	metric.JoulesPerToken:  {"J/token": {0, 1}, "mJ/token": {-3, 1}},
+	metric.Celsius:         {"°C": {0, 1}, "C": {0, 1}},
+	metric.Hertz:           {"Hz": {0, 1}, "MHz": {6, 1}, "GHz": {9, 1}},
+	metric.Bytes:           {"B": {0, 1}, "MB": {6, 1}, "GB": {9, 1}, "TB": {12, 1}, "MiB": {0, 1}, "GiB": {0, 1}, "TiB": {0, 1}},
+}
+
+// binary is what the units of memory that are no power of ten are worth.
+var binary = map[string]float64{"MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+
+// Unit is u, that of a price in the plan's currency: "USD/h".
+func (p *Prices) Unit(u metric.Unit) metric.Unit {
+	return metric.Unit(strings.Replace(string(u), "money", p.Currency, 1))
+}
+
+// money takes apart the unit of a price: "USD", "/h".
+func money(u metric.Unit) (currency, per string, ok bool) {
+	for _, base := range []metric.Unit{metric.MoneyPerHour, metric.MoneyPerMillionTokens} {
+		per := strings.TrimPrefix(string(base), "money")
+		if currency, ok := strings.CutSuffix(string(u), per); ok {
+			return currency, per, true
+		}
+	}
+	return "", "", false
 }
 
 // parseLimit reads a number with its unit into the base unit.
@@ -203,6 +254,9 @@ func parseLimit(s string, base metric.Unit, def metric.Def) (float64, *problem) 
 		limit = dur.Seconds()
 	} else {
 		u, ok := units[base][name]
+		if currency, per, priced := money(base); priced && (name == currency || name == currency+per) {
+			u, ok = unit{0, 1}, true
+		}
 		switch {
 		case !ok && name == "":
 			unit := strings.TrimLeft(exampleLimit(base), "0123456789")
@@ -218,6 +272,9 @@ func parseLimit(s string, base metric.Unit, def metric.Def) (float64, *problem) 
 			return wrong(sumThreshold)
 		}
 		limit = number / float64(u.divisor)
+		if times, ok := binary[name]; ok {
+			limit *= times
+		}
 	}
 	switch {
 	case !(limit > 0) || math.IsInf(limit, 0):

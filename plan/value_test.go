@@ -183,13 +183,22 @@ func TestResultType(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	for _, name := range []string{"throughput", "success", "requests", "completed", "failed", "goodput_share"} {
+	for _, name := range []string{"throughput", "success", "requests", "completed", "failed", "goodput_share", "preemptions", "cost_per_hour"} {
 		if attrs[name] != cty.Number {
 			t.Errorf("%s is %#v, want a number", name, attrs[name])
 		}
 	}
-	if _, ok := attrs["preemptions"]; ok {
-		t.Error("preemptions is not measured yet")
+	// Buckets hold no extremes, readings no percentiles.
+	for name, want := range map[string][]string{
+		"queue_wait": slices.DeleteFunc(slices.Clone(want), func(s string) bool { return s == "min" || s == "max" }),
+		"kv_usage":   {"max", "mean", "min"},
+	} {
+		if diff := gocmp.Diff(want, slices.Sorted(maps.Keys(attrs[name].AttributeTypes()))); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	if typ := attrs["accept_rate_at"]; !typ.Equals(cty.List(cty.Number)) {
+		t.Errorf("accept_rate_at is %#v, want a list of numbers", typ)
 	}
 }
 

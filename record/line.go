@@ -17,7 +17,7 @@ const File = "samples.jsonl"
 const (
 	schemaName  = "tokgate.samples/"
 	schemaMajor = 1
-	Schema      = schemaName + "1.1"
+	Schema      = schemaName + "1.2"
 )
 
 // The types of lines, in the order in which they first occur.

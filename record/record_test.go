@@ -109,6 +109,15 @@ func random(seed uint64) *metric.Run {
 					Health:   metric.Health{CPU: rng.Float64(), GCPause: dur(), Delay: dur()},
 					Complete: rng.IntN(2) == 0, Stopped: word(),
 				}
+				if rng.IntN(2) == 0 {
+					round.Telemetry = &metric.Telemetry{
+						From: dur(), To: dur(), Reads: rng.IntN(9), Failed: rng.IntN(3), Missing: map[string]string{"power": word()},
+						Added:      map[string]float64{metric.Preempted: rng.Float64()},
+						Histograms: map[string]metric.Histogram{"queue_wait": {Bounds: []float64{0.3, 1}, Counts: []float64{1, 2, 3}, Sum: rng.Float64()}},
+						Gauges:     map[string]metric.Gauge{"kv_usage": {N: 3, Mean: rng.Float64(), Max: 1}},
+						Series:     []metric.Series{{Metric: "waiting", At: []int64{1, 1001}, Values: []float64{0, rng.Float64()}}},
+					}
+				}
 				l.Rounds = append(l.Rounds, round)
 				for n := range rng.IntN(6) {
 					x := &metric.Sample{
@@ -229,7 +238,7 @@ func TestReadRejects(t *testing.T) {
 		{"empty", "", "no header"},
 		{"another file", "<html>\n", "no header"},
 		{"another schema", `{"type":"header","schema":"k6/1.0"}` + "\n" + run, `the schema is "k6/1.0"`},
-		{"a later major", `{"type":"header","schema":"tokgate.samples/2.0"}` + "\n" + run, "reads \"tokgate.samples/1.1\""},
+		{"a later major", `{"type":"header","schema":"tokgate.samples/2.0"}` + "\n" + run, "reads \"tokgate.samples/1.2\""},
 		{"header alone", header, "no run"},
 		{"no run", header + level, "before the run"},
 		{"two runs", header + run + run, "second run"},

@@ -12,11 +12,26 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// levelStats are the statistics of LevelsCSV, in order.
-var levelStats = []struct {
+type levelStat struct {
 	name string
 	of   func(*Summary) Number
-}{
+}
+
+// has says whether metrics of the scope have the statistic: readings have no
+// percentiles, buckets no extremes.
+func (s levelStat) has(scope metric.Scope) bool {
+	extreme := s.name == "min" || s.name == "max"
+	switch scope {
+	case metric.Counted:
+		return !extreme
+	case metric.PerReading:
+		return extreme || s.name == "mean"
+	}
+	return true
+}
+
+// levelStats are the statistics of LevelsCSV, in order.
+var levelStats = []levelStat{
 	{"mean", func(s *Summary) Number { return s.Mean }},
 	{"min", func(s *Summary) Number { return s.Min }},
 	{"p1", func(s *Summary) Number { return s.Percentiles.P1 }},
@@ -42,7 +57,9 @@ func LevelsCSV(w io.Writer, d *Document) error {
 			head = append(head, def.Name)
 		default:
 			for _, st := range levelStats {
-				head = append(head, def.Name+"_"+st.name)
+				if st.has(def.Scope) {
+					head = append(head, def.Name+"_"+st.name)
+				}
 			}
 		}
 	}
@@ -65,11 +82,15 @@ func LevelsCSV(w io.Writer, d *Document) error {
 				row = append(row, "")
 			case def.Scope == metric.PerLevel:
 				row = append(row, full(s.Value))
-			case s == nil || s.Percentiles == nil:
-				row = append(row, make([]string, len(levelStats))...)
 			default:
 				for _, st := range levelStats {
-					row = append(row, full(st.of(s)))
+					switch {
+					case !st.has(def.Scope):
+					case s == nil || s.Percentiles == nil && def.Scope != metric.PerReading:
+						row = append(row, "")
+					default:
+						row = append(row, full(st.of(s)))
+					}
 				}
 			}
 		}

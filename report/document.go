@@ -84,7 +84,8 @@ type Plan struct {
 	Budget     float64 `json:"budget_s,omitempty"`
 	// MeasureOnly is set when the plan requires nothing on purpose.
 	MeasureOnly bool     `json:"measure_only,omitempty"`
-	Servers     []string `json:"servers"` // every address that the plan declares
+	Currency    string   `json:"currency,omitempty"` // of the prices; "": the plan has none
+	Servers     []string `json:"servers"`            // every address that the plan declares
 	// Sources are the plan's files, the plan itself first; none where the plan
 	// was not at hand or is too long to keep.
 	Sources []Source `json:"sources,omitempty"`
@@ -155,6 +156,18 @@ type Case struct {
 	// Notes say what a person should know of how it was run.
 	Notes   []string  `json:"notes"`
 	Metrics []Summary `json:"metrics"` // in the order of metric.Defs
+	// Series are what the server and its GPUs told of themselves while the
+	// level ran, all rounds together; empty where nothing was told.
+	Series []Series `json:"series"`
+}
+
+// Series is one quantity over time. Points are readings, in order of time;
+// between two rounds there are none.
+type Series struct {
+	Metric string    `json:"metric"` // name of a metric.Def
+	Unit   string    `json:"unit"`
+	At     []float64 `json:"at_s"` // offsets from the run's start
+	Values []float64 `json:"values"`
 }
 
 // CaseProbe says why a capacity search measured a level.
@@ -208,7 +221,7 @@ type Summary struct {
 	Metric string `json:"metric"`
 	Unit   string `json:"unit"`
 	Better string `json:"better"`        // "lower", "higher" or "neutral"
-	Of     string `json:"of"`            // what one observation is: "request", "gap" or "level"
+	Of     string `json:"of"`            // what one observation is: "request", "gap", "level", "histogram" (a request in a server's bucket) or "reading"
 	Why    string `json:"why,omitempty"` // why there is no value; "" when there is one
 	N      int    `json:"n"`             // observations, those counted as worst included
 	Worst  int    `json:"worst"`         // of them, without a value: failed, or completed without the metric
@@ -217,11 +230,13 @@ type Summary struct {
 	Mean        Number       `json:"mean"`  // of the observations alone, the worst left out
 	Min         Number       `json:"min"`
 	Max         Number       `json:"max"`
-	Percentiles *Percentiles `json:"percentiles,omitempty"` // nil for a level
+	Percentiles *Percentiles `json:"percentiles,omitempty"` // nil for a level and for readings
 	// Curve is the distribution of some metrics at 41 points: the nearest-rank
 	// values at 0, 2.5, 5 … 100% of all N, as the percentiles are. Empty where
 	// it was not kept.
 	Curve []Number `json:"curve,omitempty"`
+	// Estimated is set where Percentiles are estimates from buckets.
+	Estimated bool `json:"estimated,omitempty"`
 }
 
 // Percentiles are nearest-rank over all N, the worst ranked last (+Inf, or 0

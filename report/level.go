@@ -43,5 +43,11 @@ func (b *builder) levelValue(def metric.Def, l *metric.Level) metric.Value {
 			one = x
 		}
 	}
+	if def.Source == metric.Prices {
+		if b.plan == nil {
+			return metric.None("the prices are in the plan, which is not at hand")
+		}
+		return l.Cost(def.Name, b.plan.PriceOf(l.Server), l.Windows(b.window(l.Workload)))
+	}
 	return l.Value(def.Name, b.window(l.Workload), good, one)
 }

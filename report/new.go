@@ -131,6 +131,9 @@ func (b *builder) planned() Plan {
 		out.Warn = p.Gate.OnInconclusive == plan.Warn
 		out.Budget = p.Gate.Budget.Seconds()
 		out.MeasureOnly = p.Gate.MeasureOnly
+		if p.Prices != nil {
+			out.Currency = b.clean(p.Prices.Currency)
+		}
 		for _, s := range p.Servers {
 			out.Servers = append(out.Servers, b.clean(s.Address()))
 		}
@@ -192,7 +195,7 @@ func (b *builder) level(l *metric.Level) Case {
 		Server: b.clean(l.Server), Workload: b.clean(l.Workload), Level: b.clean(l.Name),
 		Kind: string(l.Kind), N: l.N, Natural: l.Natural, Exact: l.Exact, Skipped: b.clean(l.Skipped),
 		RatesOver: string(b.window(l.Workload)),
-		Due:       l.Due(), Failures: []Failure{}, Rounds: []Round{}, Looks: []Look{}, Notes: b.cleanAll(l.Notes), Metrics: []Summary{},
+		Due:       l.Due(), Failures: []Failure{}, Rounds: []Round{}, Looks: []Look{}, Notes: b.cleanAll(l.Notes), Metrics: []Summary{}, Series: []Series{},
 	}
 	if l.Probe != nil {
 		c.Probe = &CaseProbe{b.clean(l.Probe.Purpose), l.Probe.Set}
@@ -241,11 +244,43 @@ func (b *builder) level(l *metric.Level) Case {
 	}
 	c.Failures = append(c.Failures, countFailures(failures)...)
 	for _, def := range metric.Defs {
-		if !def.Later {
-			c.Metrics = append(c.Metrics, b.summary(def, l, samples))
+		if def.Later {
+			continue
+		}
+		c.Metrics = append(c.Metrics, b.summary(def, l, samples))
+		if def.Name == "accept_rate" {
+			for i, v := range l.AcceptRateAt() {
+				c.Metrics = append(c.Metrics, Summary{
+					Metric: fmt.Sprintf("accept_rate[%d]", i), Unit: string(def.Unit), Better: direction(def.Better), Of: scope(def.Scope), Value: some(v), N: len(samples),
+				})
+			}
+		}
+		if s, ok := seriesOf(def, l); ok {
+			c.Series = append(c.Series, s)
 		}
 	}
 	return c
+}
+
+// seriesOf joins what the rounds of a level recorded of a metric over time.
+func seriesOf(def metric.Def, l *metric.Level) (Series, bool) {
+	joined := metric.Series{}
+	for _, r := range l.Rounds {
+		if r.Telemetry == nil {
+			continue
+		}
+		for _, s := range r.Telemetry.Series {
+			if n := min(len(s.At), len(s.Values)); s.Metric == def.Name {
+				joined.At, joined.Values = append(joined.At, s.At[:n]...), append(joined.Values, s.Values[:n]...)
+			}
+		}
+	}
+	joined.Thin()
+	out := Series{Metric: def.Name, Unit: string(def.Unit), At: []float64{}, Values: joined.Values}
+	for _, at := range joined.At {
+		out.At = append(out.At, float64(at)/1e3)
+	}
+	return out, len(out.At) > 0
 }
 
 // mostMessages bounds how many different messages of one kind are kept, and
@@ -282,8 +317,22 @@ var curved = []string{"ttft", "speed", "itl", "e2e"}
 const curvePoints = 41
 
 func (b *builder) summary(def metric.Def, l *metric.Level, samples []*metric.Sample) Summary {
+	if b.plan != nil && b.plan.Prices != nil {
+		def.Unit = b.plan.Prices.Unit(def.Unit)
+	}
 	s := Summary{Metric: def.Name, Unit: string(def.Unit), Better: direction(def.Better), Of: scope(def.Scope)}
-	if def.Scope == metric.PerLevel {
+	switch def.Scope {
+	case metric.Counted:
+		h, why := l.Histogram(def.Name)
+		return counted(s, h, why)
+	case metric.PerReading:
+		g, why := l.Gauge(def.Name)
+		s.N, s.Why = g.N, why
+		if g.N > 0 {
+			s.Mean, s.Min, s.Max = some(g.Mean), some(g.Min), some(g.Max)
+		}
+		return s
+	case metric.PerLevel:
 		v := b.levelValue(def, l)
 		s.Value, s.N = number(v), len(samples)
 		if !s.Value.OK {
@@ -323,6 +372,22 @@ func (b *builder) summary(def metric.Def, l *metric.Level, samples []*metric.Sam
 	return s
 }
 
+// counted is the summary of a histogram: its mean is exact, its percentiles
+// are estimates within their buckets.
+func counted(s Summary, h metric.Histogram, why string) Summary {
+	s.N, s.Why, s.Estimated = int(math.Round(h.N())), why, true
+	if m, ok := h.Mean(); ok {
+		s.Mean = some(m)
+	}
+	s.Percentiles = &Percentiles{}
+	for p, n := range s.Percentiles.each() {
+		if v, _, _, ok := h.Percentile(p); ok {
+			*n = some(v)
+		}
+	}
+	return s
+}
+
 // each gives every percentile and where it is kept.
 func (p *Percentiles) each() func(yield func(float64, *Number) bool) {
 	return func(yield func(float64, *Number) bool) {
@@ -350,6 +415,10 @@ func scope(s metric.Scope) string {
 		return "gap"
 	case metric.PerLevel:
 		return "level"
+	case metric.Counted:
+		return "histogram"
+	case metric.PerReading:
+		return "reading"
 	}
 	return "request"
 }

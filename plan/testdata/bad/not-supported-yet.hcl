@@ -32,8 +32,7 @@ workload "w" {
   }
   sla {
     at          = ["capacity"]
-    success     = "every"
-    preemptions = "< 1" # ERROR: Not supported yet
+    success = "every"
   }
   capacity {
     over    = "rate" # ERROR: Not supported yet
@@ -45,15 +44,6 @@ workload "w" {
 compare "mtp" { # ERROR: Not supported yet
   control   = server.s
   candidate = server.gateway
-}
-
-assert "kv cache did not thrash" {
-  condition     = result.s.w.level[8].preemptions == 0 # ERROR: Not supported yet
-  error_message = "Preempted."
-}
-
-prices { # ERROR: Not supported yet
-  gpu_hour = 2.5
 }
 
 locals {

@@ -1,0 +1,252 @@
+package assert
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// counted judges a threshold on what the server counts into buckets.
+//
+// A percentile is judged as any other, "at most 5% over the limit", by the
+// exact binomial test with the rounds as groups, but from both sides: what may
+// lie over the limit must pass, what surely does must fail. Where the limit is
+// no bound of the server's buckets the difference stays open. The effective
+// number is at most that of the requests measured: the server counts also
+// those that kept the load up.
+func (s *subject) counted(v *Verdict, t *plan.Threshold) {
+	h, why := s.level.Histogram(t.Metric.Name)
+	if why != "" {
+		noValue(v, t, why)
+		return
+	}
+	v.Notes = append(v.Notes, "by the server's own histogram, of all requests that it finished in the window")
+	v.N = int(math.Round(h.N()))
+	if t.Stat.Kind == metric.Mean {
+		m, _ := h.Mean()
+		v.Value = metric.Some(m)
+		var units []float64
+		for _, r := range s.level.Rounds {
+			if m, ok := r.Telemetry.Histograms[t.Metric.Name].Mean(); ok {
+				units = append(units, m)
+			}
+		}
+		s.overRounds(v, t, units)
+		return
+	}
+	estimate, low, high, ok := h.Percentile(t.Stat.P)
+	if !ok {
+		noValue(v, t, "the server tells a mean and no distribution")
+		return
+	}
+	v.Value = metric.Some(estimate)
+	e := allowed(t)
+	// Of groups that are all over in part the least favourable reading counts.
+	var least, most []stat.Group
+	for _, r := range s.level.Rounds {
+		x := r.Telemetry.Histograms[t.Metric.Name]
+		a, b := x.Over(t.Limit)
+		least, most = append(least, stat.Group{K: a, N: x.N()}), append(most, stat.Group{K: b, N: x.N()})
+	}
+	atLeast, atMost := h.Over(t.Limit)
+	n := min(h.N(), float64(s.n))
+	effective := func(groups []stat.Group) float64 {
+		x := stat.Effective(n, groups, nil, s.alpha)
+		if len(groups) < leastRounds {
+			x = min(x, float64(s.waves))
+		}
+		return x
+	}
+	v.Over, v.Effective = atMost, min(effective(least), effective(most))
+	v.Low, v.High = bucketBounds(h, v.Effective, t.Stat.P/100, s.alpha)
+	within := fmt.Sprintf("between %s and %s", metric.Format(t.Metric.Unit, low), metric.Format(t.Metric.Unit, high))
+	over := fmt.Sprintf("%.0f", atMost)
+	if atLeast != atMost {
+		over = fmt.Sprintf("%.0f to %.0f", atLeast, atMost)
+	}
+	v.Message = fmt.Sprintf("%s (an estimate, %s): %s of %d requests over (allowed %s), %s", compared(t, v.Value), within,
+		over, v.N, metric.Format(metric.Ratio, e), s.bounds(v, t.Metric.Unit))
+	if s.policy.Decide == plan.Estimate {
+		rank := float64(nearestRank(t.Stat.P, v.N))
+		switch allowedOver := float64(v.N) - rank; {
+		case atMost <= allowedOver:
+			estimated(v, true)
+		case atLeast > allowedOver:
+			estimated(v, false)
+		default:
+			v.Outcome, v.More = Inconclusive, -1
+			v.Needs = bucketAdvice(t, low, high)
+		}
+		return
+	}
+	switch {
+	case stat.Share(atMost/h.N()*v.Effective, v.Effective, e, s.alpha) == stat.Below:
+		v.Outcome = Pass
+	case stat.Share(atLeast/h.N()*v.Effective, v.Effective, e, s.alpha) == stat.Above:
+		v.Outcome = Fail
+	case atLeast/h.N() <= e && atMost/h.N() > e:
+		v.Outcome, v.More = Inconclusive, -1
+		v.Needs = bucketAdvice(t, low, high)
+	default:
+		s.decide(v, stat.Open, atMost/h.N(), e)
+	}
+}
+
+// bucketAdvice is what settles a limit within the bucket in which the
+// percentile lies.
+func bucketAdvice(t *plan.Threshold, low, high float64) string {
+	return fmt.Sprintf("the server's buckets do not tell on which side of %s it lies: bound it by %s or %s",
+		metric.Format(t.Metric.Unit, t.Limit), metric.Format(t.Metric.Unit, low), metric.Format(t.Metric.Unit, high))
+}
+
+// mostBuckets bounds the observations for which bounds are made: a page may
+// claim any number.
+const mostBuckets = 1 << 20
+
+// bucketBounds bounds the quantile q of a histogram: from below by the lower
+// ends of the buckets, from above by their upper ends.
+func bucketBounds(h metric.Histogram, effective, q, alpha float64) (low, high metric.Value) {
+	if h.N() > mostBuckets {
+		return metric.None("too many observations"), metric.None("too many observations")
+	}
+	var lower, upper []float64
+	for i, c := range h.Counts {
+		a, b := 0.0, math.Inf(1)
+		if i > 0 {
+			a = max(h.Bounds[i-1], 0)
+		}
+		if i < len(h.Bounds) {
+			b = h.Bounds[i]
+		}
+		for range int(math.Round(c)) {
+			lower, upper = append(lower, a), append(upper, b)
+		}
+	}
+	l, _ := stat.PercentileBounds(lower, 0, effective, q, alpha)
+	_, u := stat.PercentileBounds(upper, 0, effective, q, alpha)
+	return metric.Some(max(l, 0)), metric.Some(u)
+}
+
+// overRounds decides by a t interval over rounds, one value each.
+func (s *subject) overRounds(v *Verdict, t *plan.Threshold, units []float64) {
+	rounds := *s
+	rounds.rounds = true
+	rounds.interval(v, t, units)
+}
+
+// read judges a threshold on what was read now and then. A mean is one over
+// rounds; an extreme is exact for the readings, and says so.
+func (s *subject) read(v *Verdict, t *plan.Threshold) {
+	g, why := s.level.Gauge(t.Metric.Name)
+	x, ok := g.Stat(t.Stat)
+	if why != "" || !ok {
+		noValue(v, t, why)
+		return
+	}
+	v.N, v.Value = g.N, metric.Some(x)
+	if t.Stat.Kind == metric.Mean {
+		var units []float64
+		for _, r := range s.level.Rounds {
+			if g, ok := r.Telemetry.Gauges[t.Metric.Name]; ok && g.N > 0 {
+				units = append(units, g.Mean)
+			}
+		}
+		s.overRounds(v, t, units)
+		v.Notes = append(v.Notes, fmt.Sprintf("mean of %s", count(g.N, "readings")))
+		return
+	}
+	v.Message = fmt.Sprintf("%s in %s", compared(t, v.Value), count(g.N, "readings"))
+	v.Notes = append(v.Notes, "this run: exact for the readings, and blind to what happened between two of them")
+	decided(v, meets(x, t.Op, t.Limit))
+}
+
+// told judges a level-wide metric that comes from the server's counters, the
+// GPUs or the plan's prices: by a t interval over rounds, but what is exact by
+// its nature as such. It is false for another metric.
+func (s *subject) told(v *Verdict, t *plan.Threshold) bool {
+	name := t.Metric.Name
+	of := func(l *metric.Level) metric.Value { return l.Value(name, s.policy.Window, nil, nil) }
+	switch {
+	case t.Metric.Source == metric.Prices:
+		of = func(l *metric.Level) metric.Value { return l.Cost(name, s.price, l.Windows(s.policy.Window)) }
+	case name == "prefill_speed":
+		if _, told := s.level.PrefillSpeed(nil); !told {
+			return false
+		}
+		v.Notes = append(v.Notes, "by the server's own prefill time")
+	case name == "cache_hit_rate":
+		if _, told := s.level.CacheHitRate(s.level.MeasuredSamples()); !told {
+			return false
+		}
+		v.Notes = append(v.Notes, "by the server's own counters: its usage does not tell")
+	case t.Metric.Source == metric.Client:
+		return false
+	}
+	v.N, v.Value = s.n, of(s.level)
+	if !v.Value.OK || math.IsNaN(v.Value.V) {
+		noValue(v, t, v.Value.Why)
+		return true
+	}
+	switch {
+	case name == "preemptions":
+		v.Message = compared(t, v.Value)
+		v.Notes = append(v.Notes, "this run: exact for its windows, says nothing of others")
+		decided(v, meets(v.Value.V, t.Op, t.Limit))
+		return true
+	case name == "cost_per_hour" && s.price.Electricity == 0:
+		v.Message = compared(t, v.Value)
+		v.Notes = append(v.Notes, "by the plan's prices alone")
+		decided(v, meets(v.Value.V, t.Op, t.Limit))
+		return true
+	}
+	var units []float64
+	for _, r := range s.level.Rounds {
+		one := *s.level
+		one.Rounds = []*metric.Round{r}
+		if x := of(&one); x.OK {
+			units = append(units, x.V)
+		}
+	}
+	s.overRounds(v, t, units)
+	return true
+}
+
+// doing says in one line what the server was doing while the level ran; ""
+// where it did not tell.
+func doing(l *metric.Level) string {
+	var parts []string
+	say := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	whole := func(x float64) string { return metric.Format(metric.Count, math.Round(x)) }
+	if g, why := l.Gauge("waiting"); why == "" && g.Max >= 1 {
+		say("the queue held up to %s, %s on average", count(int(math.Round(g.Max)), "requests"), metric.Format(metric.Count, g.Mean))
+	} else if why == "" {
+		say("the queue was empty")
+	}
+	if g, why := l.Gauge("running"); why == "" {
+		say("up to %s ran at once", whole(g.Max))
+	}
+	if g, why := l.Gauge("kv_usage"); why == "" {
+		say("KV cache up to %s full", metric.Format(metric.Ratio, g.Max))
+	}
+	if x := l.Added(metric.Preempted); x.OK && x.V >= 0.5 {
+		say("%s", count(int(math.Round(x.V)), "preemptions"))
+	} else if x.OK {
+		say("no preemption")
+	}
+	if h, why := l.Histogram("queue_wait"); why == "" {
+		if m, ok := h.Mean(); ok {
+			say("requests waited %s on average", metric.Format(metric.Seconds, m))
+		}
+	}
+	if g, why := l.Gauge("gpu_clock"); why == "" && g.Min < 0.9*g.Max {
+		say("a GPU clocked down to %s of %s", metric.Format(metric.Hertz, g.Min), metric.Format(metric.Hertz, g.Max))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "the server then: " + strings.Join(parts, "; ")
+}

@@ -1,0 +1,116 @@
+package metric
+
+// Price is what a server costs, in the plan's currency.
+type Price struct {
+	Hour        float64 // of the server; 0: not priced
+	Electricity float64 // a kilowatt-hour for its GPUs; 0: not priced
+}
+
+// PrefillSpeed is input tokens / prefill time by the server's own count, where
+// it tells both; else by ttft, see FirstTokenSpeed. told says which.
+func (l *Level) PrefillSpeed(samples []*Sample) (v Value, told bool) {
+	tokens, seconds := l.Added(PrefillTokens), l.Added(PrefillSeconds)
+	if tokens.OK && seconds.OK && tokens.V > 0 && seconds.V > 0 {
+		return Some(tokens.V / seconds.V), true
+	}
+	return l.FirstTokenSpeed(samples), false
+}
+
+// CacheHitRate is cached / prompt tokens by the server's usage, else by its
+// counters over the window. told says that it is by the counters.
+func (l *Level) CacheHitRate(samples []*Sample) (v Value, told bool) {
+	if v = CacheHitRate(samples); v.OK {
+		return v, false
+	}
+	if q, h := l.Added(CacheQueries), l.Added(CacheHits); q.OK && h.OK && q.V > 0 {
+		return Some(h.V / q.V), true
+	}
+	return v, false
+}
+
+// accepted is accept_rate or accept_length.
+func (l *Level) accepted(name string) Value {
+	accepted := l.Added(AcceptedTokens)
+	per := l.Added(DraftTokens)
+	if name == "accept_length" {
+		per = l.Added(Drafts)
+	}
+	def, _ := Lookup(name)
+	switch {
+	case !accepted.OK, !per.OK:
+		return None(def.NoValue)
+	case per.V <= 0:
+		return None("nothing was drafted in the window")
+	case name == "accept_length":
+		return Some(1 + accepted.V/per.V)
+	}
+	return Some(accepted.V / per.V)
+}
+
+// AcceptRateAt is the share of drafts whose token at each position was
+// accepted; empty where the server does not tell by position.
+func (l *Level) AcceptRateAt() []float64 {
+	drafts := l.Added(Drafts)
+	if !drafts.OK || drafts.V <= 0 {
+		return nil
+	}
+	var out []float64
+	for {
+		v := l.Added(AcceptedAt(len(out)))
+		if !v.OK {
+			return out
+		}
+		out = append(out, v.V/drafts.V)
+	}
+}
+
+// EnergyPerToken is the GPUs' energy over the windows / the output tokens in
+// them.
+func (l *Level) EnergyPerToken() Value {
+	speed := RateOver("throughput", l.Windows(Steady), nil)
+	if !speed.OK {
+		return speed
+	}
+	if e := l.Added(Energy); e.OK {
+		seconds := 0.0
+		for _, r := range l.Rounds {
+			seconds += (r.Telemetry.To - r.Telemetry.From).Seconds()
+		}
+		if seconds > 0 && e.V > 0 {
+			return Some(e.V / seconds / speed.V)
+		}
+	}
+	power, why := l.Gauge("power")
+	if why != "" {
+		return None(why)
+	}
+	return Some(power.Mean / speed.V)
+}
+
+// Cost is a Prices metric over a stretch of the level, or several: what an
+// hour of the server costs at the level's mean power, and a million output
+// tokens at the speed at which they come in the stretches.
+func (l *Level) Cost(name string, p Price, stretches []Stretch) Value {
+	if p.Hour == 0 && p.Electricity == 0 {
+		return None("the plan has no prices for the server")
+	}
+	hour := p.Hour
+	if p.Electricity > 0 {
+		power, why := l.Gauge("power")
+		if why != "" {
+			return None("electricity has a price, and power has no value: " + why)
+		}
+		hour += power.Mean / 1000 * p.Electricity
+	}
+	switch name {
+	case "cost_per_hour":
+		return Some(hour)
+	case "cost_per_million_tokens":
+		speed := RateOver("throughput", stretches, nil)
+		if !speed.OK {
+			return speed
+		}
+		return Some(hour / (speed.V * 3600) * 1e6)
+	}
+	return None("it is no price")
+}
