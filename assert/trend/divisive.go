@@ -1,0 +1,104 @@
+package trend
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+const (
+	// leastSegment is how many nights a stretch needs to be one.
+	leastSegment = 5
+	// permutations and significance decide whether a split is more than
+	// chance: the smallest p they can tell is 1/(permutations+1).
+	permutations = 199
+	significance = 0.01
+)
+
+// Change is where a series changed.
+type Change struct {
+	Night  int     // index of the first night after the change
+	Before float64 // mean of the stretch before
+	After  float64 // mean of the stretch after
+	P      float64 // of as clear a split in shuffled nights
+}
+
+// Divisive locates changes in hindsight, in order. It splits the series where
+// the two sides differ most by the energy distance, keeps the split when
+// shuffled nights seldom split as clearly, and goes on in both halves
+// (E-divisive: Matteson and James, JASA 109, 2014). It needs a few nights on
+// both sides, so it confirms and dates what Watch found rather than warn. The
+// same series gives the same answer: the shuffles are seeded.
+func Divisive(series []float64) []Change {
+	var cuts []Change
+	split(series, 0, rand.New(rand.NewPCG(2014, 109)), &cuts)
+	bounds := []int{0}
+	for _, c := range cuts {
+		bounds = append(bounds, c.Night)
+	}
+	bounds = append(bounds, len(series))
+	for i := range cuts {
+		cuts[i].Before, _ = moments(series[bounds[i]:bounds[i+1]], 0)
+		cuts[i].After, _ = moments(series[bounds[i+1]:bounds[i+2]], 0)
+	}
+	return cuts
+}
+
+// split appends the changes within xs, which begins at night at, in order.
+func split(xs []float64, at int, rng *rand.Rand, cuts *[]Change) {
+	cut, energy := best(xs)
+	if cut == 0 {
+		return
+	}
+	as := 1
+	shuffled := append([]float64(nil), xs...)
+	for range permutations {
+		rng.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+		if _, e := best(shuffled); e >= energy {
+			as++
+		}
+	}
+	p := float64(as) / (permutations + 1)
+	if p > significance {
+		return
+	}
+	split(xs[:cut], at, rng, cuts)
+	*cuts = append(*cuts, Change{Night: at + cut, P: p})
+	split(xs[cut:], at+cut, rng, cuts)
+}
+
+// best is the split of xs with the largest energy, n·m/(n+m) times
+// 2·E|X−Y| − E|X−X'| − E|Y−Y'|; cut 0 when no split leaves both sides long
+// enough, or xs is constant. The sums move along with the cut, so that all
+// splits cost no more than all pairs.
+func best(xs []float64) (cut int, energy float64) {
+	total := len(xs)
+	var left, right, between float64 // sums over pairs
+	for i := range xs {
+		for j := range i {
+			right += math.Abs(xs[i] - xs[j])
+		}
+	}
+	for k := 1; k < total; k++ {
+		// xs[k-1] goes from the right to the left.
+		x := xs[k-1]
+		var toLeft, toRight float64
+		for _, y := range xs[:k-1] {
+			toLeft += math.Abs(x - y)
+		}
+		for _, y := range xs[k:] {
+			toRight += math.Abs(x - y)
+		}
+		left += toLeft
+		right -= toRight
+		between += toRight - toLeft
+		if k < leastSegment || total-k < leastSegment {
+			continue
+		}
+		n, m := float64(k), float64(total-k)
+		e := 2*between/(n*m) - 2*left/(n*(n-1)) - 2*right/(m*(m-1))
+		if e *= n * m / (n + m); e > energy {
+			cut, energy = k, e
+		}
+	}
+	return cut, energy
+}
