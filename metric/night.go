@@ -1,0 +1,51 @@
+package metric
+
+import "time"
+
+// Night is one run of a control plan as a history keeps it: what it was run on
+// and its figures, one number each.
+type Night struct {
+	Run       string    `json:"run"`  // the run's ID: no two nights of a history share one
+	Tool      string    `json:"tool"` // tokgate's version
+	Plan      string    `json:"plan"` // name of the plan
+	Started   time.Time `json:"started"`
+	Simulated bool      `json:"simulated,omitempty"`
+	// Servers are the fingerprints by address.
+	Servers map[string]Fingerprint `json:"servers"`
+	Figures []Figure               `json:"figures"`
+}
+
+// Figure is one number of a night, in base units (seconds, tokens). A figure
+// that could not be measured is absent.
+type Figure struct {
+	Trend
+	Value float64 `json:"value"`
+	N     int     `json:"n,omitempty"` // observations behind it; 0: it is not made of any
+}
+
+// Trend names the figures that make one series over the nights.
+type Trend struct {
+	Server   string `json:"server"`
+	Workload string `json:"workload"`
+	Level    string `json:"level"` // as the plan names it; "capacity" of a limit
+	Metric   string `json:"metric"`
+	Stat     string `json:"stat,omitempty"` // "p95"; "" for a metric of a level
+	// Asked tells what was sent, as a digest: a workload that changed is
+	// another one, and begins another series.
+	Asked string `json:"asked,omitempty"`
+}
+
+// Pin is somebody's word that a night is what later ones are held against:
+// what changed there was accepted.
+type Pin struct {
+	Run string    `json:"run"`
+	At  time.Time `json:"at"`
+	Why string    `json:"why"`
+}
+
+// History is the nights in the order in which they were run, and the pins in
+// the order in which they were made.
+type History struct {
+	Nights []Night
+	Pins   []Pin
+}

@@ -1,0 +1,171 @@
+package history
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Schema names the version of a line. A field may be added under the same
+// name.
+const Schema = "tokgate.history/1"
+
+// line is a night or a pin.
+type line struct {
+	Schema string        `json:"schema"`
+	Night  *metric.Night `json:"night,omitempty"`
+	Pin    *metric.Pin   `json:"pin,omitempty"`
+}
+
+// Add adds a night to the folder, which is made if it is not there. It is false
+// when the night's run is in the history already. repaired says what an earlier
+// writer left torn, "" when nothing.
+func Add(dir string, n metric.Night) (added bool, repaired string, err error) {
+	if n.Run == "" || n.Started.IsZero() {
+		return false, "", errors.New("could not add the night: its run has no name or no time")
+	}
+	return add(dir, n.Started, line{Schema: Schema, Night: &n})
+}
+
+// AddPin adds a pin. It is an error to pin a run that is not in the history.
+func AddPin(dir string, p metric.Pin) (repaired string, err error) {
+	h, _, err := Read(dir)
+	if err != nil {
+		return "", err
+	}
+	if !slices.ContainsFunc(h.Nights, func(n metric.Night) bool { return n.Run == p.Run }) {
+		return "", fmt.Errorf("run %s is not in the history %s", p.Run, dir)
+	}
+	_, repaired, err = add(dir, p.At, line{Schema: Schema, Pin: &p})
+	return repaired, err
+}
+
+func add(dir string, at time.Time, l line) (added bool, repaired string, err error) {
+	raw, err := json.Marshal(l)
+	if err != nil {
+		return false, "", fmt.Errorf("could not add to the history: %w", err)
+	}
+	if err := prepare(dir); err != nil {
+		return false, "", fmt.Errorf("could not make the history folder: %w", err)
+	}
+	path := filepath.Join(dir, at.UTC().Format("2006-01")+".jsonl")
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return false, "", fmt.Errorf("could not open the history: %w", err)
+	}
+	defer func() {
+		if e := f.Close(); err == nil && e != nil {
+			err = fmt.Errorf("could not write to the history: %w", e)
+		}
+	}()
+	if err := lock(f); err != nil {
+		return false, "", fmt.Errorf("could not lock %s: %w", path, err)
+	}
+	was, err := os.ReadFile(path)
+	if err != nil {
+		return false, "", fmt.Errorf("could not read the history: %w", err)
+	}
+	if l.Night != nil {
+		var there metric.History
+		parse(path, was, &there)
+		if slices.ContainsFunc(there.Nights, func(n metric.Night) bool { return n.Run == l.Night.Run }) {
+			return false, "", nil
+		}
+	}
+	raw = append(raw, '\n')
+	if whole := bytes.LastIndexByte(was, '\n') + 1; whole < len(was) {
+		if json.Valid(was[whole:]) {
+			raw = append([]byte("\n"), raw...)
+		} else if err := f.Truncate(int64(whole)); err != nil {
+			return false, "", fmt.Errorf("could not repair the history: %w", err)
+		} else {
+			repaired = fmt.Sprintf("the last line of %s was cut short by an earlier writer; its %d bytes were removed", path, len(was)-whole)
+		}
+	}
+	if _, err := f.Write(raw); err != nil {
+		return false, repaired, fmt.Errorf("could not write to the history: %w", err)
+	}
+	if err := f.Sync(); err != nil {
+		return false, repaired, fmt.Errorf("could not write to the history: %w", err)
+	}
+	return true, repaired, nil
+}
+
+// prepare makes the folder, and has git keep the lines of both sides of a
+// merge.
+func prepare(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, ".gitattributes"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString("*.jsonl merge=union\n")
+	return errors.Join(err, f.Close())
+}
+
+// Read reads the folder. problems are lines that do not count, each said in
+// one line with its place. A folder that is not there is an error, an empty one
+// is a history without nights.
+func Read(dir string) (h metric.History, problems []string, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return h, nil, fmt.Errorf("could not read the history: %w", err)
+	}
+	for _, e := range entries {
+		if e.IsDir() || filepath.Ext(e.Name()) != ".jsonl" {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		src, err := os.ReadFile(path)
+		if err != nil {
+			return h, nil, fmt.Errorf("could not read the history: %w", err)
+		}
+		problems = append(problems, parse(path, src, &h)...)
+	}
+	slices.SortStableFunc(h.Nights, func(a, b metric.Night) int {
+		return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.Run, b.Run))
+	})
+	h.Nights = slices.CompactFunc(h.Nights, func(a, b metric.Night) bool { return a.Run == b.Run })
+	slices.SortStableFunc(h.Pins, func(a, b metric.Pin) int { return a.At.Compare(b.At) })
+	return h, problems, nil
+}
+
+// parse adds the lines of one file to h.
+func parse(path string, src []byte, h *metric.History) (problems []string) {
+	for i, raw := range bytes.Split(src, []byte("\n")) {
+		if len(bytes.TrimSpace(raw)) == 0 {
+			continue
+		}
+		var l line
+		err := json.Unmarshal(raw, &l)
+		switch {
+		case err != nil:
+			problems = append(problems, fmt.Sprintf("%s:%d is no whole line and does not count", path, i+1))
+		case l.Schema != Schema:
+			problems = append(problems, fmt.Sprintf("%s:%d has schema %q, this version reads %q: it does not count", path, i+1, l.Schema, Schema))
+		case l.Night != nil && l.Night.Run != "" && !l.Night.Started.IsZero():
+			l.Night.Figures = slices.DeleteFunc(l.Night.Figures, func(f metric.Figure) bool { return math.IsNaN(f.Value) || math.IsInf(f.Value, 0) })
+			h.Nights = append(h.Nights, *l.Night)
+		case l.Pin != nil && l.Pin.Run != "":
+			h.Pins = append(h.Pins, *l.Pin)
+		default:
+			problems = append(problems, fmt.Sprintf("%s:%d is neither a night nor a pin and does not count", path, i+1))
+		}
+	}
+	return problems
+}

@@ -1,0 +1,12 @@
+//go:build unix
+
+package history
+
+import (
+	"os"
+	"syscall"
+)
+
+// lock waits until no other process adds to the file; the lock ends with the
+// file's being closed, or the process.
+func lock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX) }
