@@ -28,7 +28,7 @@ var capacityBlock = &Block{
 }
 
 // capacity reads the capacity block; nil when there is none.
-func (b *body) capacity(w *Workload) *Capacity {
+func (b *body) capacity(w *Workload, p *preset) *Capacity {
 	c := b.child("capacity")
 	if c == nil {
 		return nil
@@ -52,6 +52,7 @@ func (b *body) capacity(w *Workload) *Capacity {
 	if n, ok := c.integer("requests", 1, maxCount); ok {
 		out.Requests = int(n)
 	} else if !c.given("requests") {
+		out.least = p.requests()
 		c.note("requests", "as the requests of a level", "")
 	}
 	out.Confirm = c.boolean("confirm")
@@ -145,7 +146,7 @@ func (c *Capacity) Bounded(w *Workload) bool {
 func (c *Capacity) Level(n int) Level {
 	l := Level{Name: "probe " + levelName(c.Over, n), N: n, Requests: c.Requests, Range: c.Range}
 	if l.Requests == 0 {
-		l.Requests = DefaultRequests(n)
+		l.Requests = max(DefaultRequests(n), c.least)
 	}
 	if c.Over == metric.Burst {
 		l.Rounds = max(10, (l.Requests+n-1)/n)

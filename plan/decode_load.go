@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +18,7 @@ func itoa(n int) string { return strconv.Itoa(n) }
 const maxLevel = 1_000_000
 
 // loads reads the load blocks of a workload.
-func (b *body) loads(w *Workload) {
+func (b *body) loads(w *Workload, p *preset) {
 	names := map[string]hcl.Range{}
 	blocks := b.blocksOf("load")
 	for i, blk := range blocks {
@@ -26,7 +27,7 @@ func (b *body) loads(w *Workload) {
 			path += "[" + itoa(i) + "]"
 		}
 		l := b.d.open(loadBlock, blk, b.scope, path)
-		load := l.load()
+		load := l.load(p)
 		for _, level := range load.Levels {
 			if first, ok := names[level.Name]; ok {
 				b.d.errorf(level.Range, sumDuplicateLevel, "The level %s is already at %s. Levels are named within their workload: leave one out, or make a workload of its own.", level.Name, first)
@@ -41,7 +42,7 @@ func (b *body) loads(w *Workload) {
 	}
 }
 
-func (b *body) load() *Load {
+func (b *body) load(p *preset) *Load {
 	l := &Load{Kind: metric.ClosedLoop, Range: b.rng}
 	attr := "concurrency"
 	switch closed, burst := b.given("concurrency"), b.given("burst"); {
@@ -58,9 +59,9 @@ func (b *body) load() *Load {
 		l.Levels = b.levels(attr, l.Kind)
 	}
 	if l.Kind == metric.Burst {
-		b.bursts(l)
+		b.bursts(l, p)
 	} else {
-		b.requests(l, seedsSet)
+		b.requests(l, p, seedsSet)
 	}
 	l.Warmup = b.warmup()
 	l.Stagger = b.stagger(l.Kind)
@@ -122,17 +123,29 @@ func levelName(kind metric.LoadKind, n int) string {
 }
 
 // bursts makes each burst a round.
-func (b *body) bursts(l *Load) {
+func (b *body) bursts(l *Load, p *preset) {
 	if b.given("requests") {
 		b.d.errorf(b.attrs["requests"].NameRange, sumConflict, "A burst sends as many requests as its level says; set how often with bursts.")
 	}
+	given := b.given("bursts")
+	before := len(b.d.plan.Defaults)
 	rounds, ok := b.integer("bursts", 1, 100_000)
 	if !ok {
 		rounds = 1
 	}
+	var more []string
 	for i := range l.Levels {
-		l.Levels[i].Rounds = int(rounds)
-		l.Levels[i].Requests = l.Levels[i].N * int(rounds)
+		level := &l.Levels[i]
+		level.Rounds = int(rounds)
+		if least := (p.requests() + level.N - 1) / level.N; !given && least > level.Rounds {
+			level.Rounds = least
+			more = append(more, itoa(level.N)+" = "+itoa(least))
+		}
+		level.Requests = level.N * level.Rounds
+	}
+	if len(more) > 0 {
+		b.d.plan.Defaults = b.d.plan.Defaults[:before] // instead of the language's own
+		b.note("bursts", "{ default = "+itoa(int(rounds))+", "+strings.Join(more[:min(len(more), 20)], ", ")+" }", p.why())
 	}
 }
 
@@ -161,7 +174,7 @@ func (l Level) defaultRounds(waves int) int { return min(max(l.Requests/(waves*l
 // over the seeds: all that the plan gives, or some of the default ones. A round
 // has at least as many as its level, so that each slot sends one: with fewer
 // requests there are fewer rounds.
-func (b *body) requests(l *Load, seedsSet bool) {
+func (b *body) requests(l *Load, p *preset, seedsSet bool) {
 	if b.given("bursts") {
 		b.d.errorf(b.attrs["bursts"].NameRange, sumConflict, "bursts belongs to burst; a closed loop has requests.")
 	}
@@ -180,7 +193,7 @@ func (b *body) requests(l *Load, seedsSet bool) {
 		case fallback > 0:
 			level.Requests = fallback
 		default:
-			level.Requests, given = DefaultRequests(level.N), false
+			level.Requests, given = max(DefaultRequests(level.N), p.requests()), false
 			if len(noted) < 20 {
 				noted = append(noted, level.Name+" = "+itoa(level.Requests))
 			}
@@ -199,7 +212,11 @@ func (b *body) requests(l *Load, seedsSet bool) {
 		}
 	}
 	if len(noted) > 0 {
-		b.note("requests", "{ "+strings.Join(noted, ", ")+" }", b.spec.attr("requests").Computed)
+		why := b.spec.attr("requests").Computed
+		if p.requests() > 0 {
+			why += fmt.Sprintf(", at least %d for the p99 of preset %s", p.requests(), p.name)
+		}
+		b.note("requests", "{ "+strings.Join(noted, ", ")+" }", why)
 	}
 }
 

@@ -74,11 +74,11 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *W
 	w.API = API(b.oneOf("api", string(Chat), string(Completions)))
 	b.tokens(w, p)
 	w.Request = b.request()
-	b.loads(w)
+	b.loads(w, p)
 	if g := b.child("good"); g != nil {
 		w.Good = g.bounds()
 	}
-	w.Capacity = b.capacity(w)
+	w.Capacity = b.capacity(w, p)
 	b.slas(w, p)
 	if g := b.child("gate"); g != nil {
 		g.policy(&w.Policy)

@@ -311,6 +311,7 @@ type Capacity struct {
 	Require    int           // from From to UpTo; 0: measured only
 	Budget     time.Duration // of the search on one server; 0: none of its own
 	Requests   int           // at the first look at a level; 0: DefaultRequests
+	least      int           // of these, for the preset
 	Confirm    bool          // measure the answer again on fresh requests
 	// Load is how the search sends: seeds, warm-up, stagger, pause and
 	// time-out, without levels.

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/tokgate/tokgate/metric"
 )
@@ -13,6 +14,20 @@ type preset struct {
 	output int // tokens; 0: the plan must say
 	bounds []presetBound
 	source string
+}
+
+// presetRequests of a level certify a p99, where the plan names no number: it
+// takes 299 effective ones at one look and 408 at three, and what ten rounds of
+// independent requests show of their spread leaves 480 of 600.
+const presetRequests = 600
+
+// requests are the fewest of a level that the plan sets no number for; 0: the
+// language's default will do.
+func (p *preset) requests() int {
+	if p != nil && slices.ContainsFunc(p.bounds, func(b presetBound) bool { return strings.HasPrefix(b.text, "p99") }) {
+		return presetRequests
+	}
+	return 0
 }
 
 type presetBound struct{ metric, text string }

@@ -122,7 +122,7 @@ func unitNames(d metric.Def) string {
 }
 
 func writePresets(b *strings.Builder) {
-	b.WriteString("## Presets\n\n`preset = \"NAME\"` fills in what the workload does not set itself: lengths, and thresholds on metrics that it does not bound.\n\n")
+	b.WriteString("## Presets\n\n`preset = \"NAME\"` fills in what the workload does not set itself: lengths, thresholds on metrics that it does not bound, and, for those with a p99, enough requests to certify it: at least " + itoa(presetRequests) + " a level.\n\n")
 	b.WriteString("| preset | input_tokens | output_tokens | thresholds | source |\n|---|---|---|---|---|\n")
 	number := func(n int) string {
 		if n == 0 {

@@ -3,6 +3,8 @@ package plan
 import (
 	"fmt"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestDefaultRequestsAndRounds(t *testing.T) {
@@ -51,5 +53,48 @@ workload "w" {
 		if l.Requests != tt.total || l.Rounds != tt.rounds {
 			t.Errorf("level %d, requests %q: %d in %d rounds, want %d in %d", tt.n, tt.requests, l.Requests, l.Rounds, tt.total, tt.rounds)
 		}
+	}
+}
+
+// A p99 takes more requests than the default: the preset brings them, for a
+// level, a burst and a search, and the plan's own number wins.
+func TestPresetRequests(t *testing.T) {
+	p, diags := LoadFile(LoadOptions{Path: "plan.hcl", Source: []byte(`
+server "s" {
+  endpoint { url = "http://127.0.0.1:1" }
+}
+workload "w" {
+  preset        = "mlperf_llama2_70b"
+  input_tokens  = 10
+  output_tokens = 10
+  load { concurrency = [1, 8, 64, 100] }
+  load { burst = [1, 7, 64] }
+  load {
+    concurrency = 2
+    requests    = 450
+  }
+  capacity { up_to = 64 }
+}
+`)})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	w := p.Workloads[0]
+	var got []string
+	for _, load := range w.Loads {
+		for _, l := range load.Levels {
+			got = append(got, fmt.Sprintf("%s: %d in %d", l.Name, l.Requests, l.Rounds))
+		}
+	}
+	want := []string{
+		"1: 600 in 10", "8: 600 in 10", "64: 640 in 10", "100: 1000 in 10",
+		"burst 1: 600 in 600", "burst 7: 602 in 86", "burst 64: 640 in 10",
+		"2: 450 in 10",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if l := w.Capacity.Level(8); l.Requests != 600 {
+		t.Errorf("a probe of 8 has %d requests", l.Requests)
 	}
 }
