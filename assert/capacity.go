@@ -232,7 +232,16 @@ func (l *limit) restate(recorded *metric.Capacity, asked *plan.Capacity) {
 	case c.Fail > 0:
 		c.Kind = metric.CapacityBelow
 	default:
-		c.Kind, c.Reason = metric.CapacityUnknown, "no probe is certain either way"
+		c.Kind = metric.CapacityUnknown
+	}
+	switch {
+	case c.Kind == metric.CapacityUnknown:
+		c.Reason = "no probe is certain either way"
+	case c.Kind == metric.CapacityServerCap:
+	case c.Kind == metric.CapacityAtLeast && c.Pass >= c.UpTo:
+		c.Reason = fmt.Sprintf("the search goes up to %d", c.UpTo)
+	default:
+		c.Reason = "its probes were chosen for other verdicts"
 	}
 	c.Crossing, c.CrossingLow, c.CrossingHigh = 0, 0, 0
 	c.Binding, c.AtPass, c.AtFail, c.NonMonotone = "", "", "", nil
@@ -244,32 +253,9 @@ func (l *limit) restate(recorded *metric.Capacity, asked *plan.Capacity) {
 			c.NonMonotone = append(c.NonMonotone, [2]int{c.Fail, p.N})
 		}
 	}
-	unit := "requests in flight"
-	if c.Over == metric.Burst {
-		unit = "requests at once"
-	}
-	switch c.Kind {
-	case metric.CapacityExact:
-		c.Line = fmt.Sprintf("%d %s (exact)", c.Pass, unit)
-	case metric.CapacityInterpolated:
-		c.Line = fmt.Sprintf("at least %d %s (%d passes, %d fails)", c.Pass, unit, c.Pass, c.Fail)
-	case metric.CapacityAtLeast:
-		c.Line = fmt.Sprintf("%d+ %s", c.Pass, unit)
-	case metric.CapacityServerCap:
-		c.Line = fmt.Sprintf("%d %s (admission cap)", c.Pass, unit)
-	case metric.CapacityBelow:
-		c.Line = fmt.Sprintf("<%d %s", c.Fail, unit)
-	default:
-		c.Line = "unknown: " + c.Reason
-	}
-	if c.Pass > 0 && !c.Confirmed {
-		c.Line += ", not confirmed"
-	}
-	if c.Binding != "" {
-		c.Line += fmt.Sprintf(" · %s binds: %d → %s", c.Binding, c.Fail, c.AtFail)
-	}
+	c.Line = c.Words()
 	before := fmt.Sprintf("%s, pass %d, fail %d", recorded.Kind, recorded.Pass, recorded.Fail)
-	c.Notes = append(slices.Clone(c.Notes), "judged anew from its samples, the search is not what it was when it ran ("+before+"): its probes were chosen for other verdicts")
+	c.Notes = append(slices.Clone(c.Notes), "judged anew from its samples, the search is not what it was when it ran ("+before+")")
 }
 
 // judge gives the verdict on the requirement; without one that on the search:
@@ -281,7 +267,7 @@ func (l *limit) judge(v *Verdict, asked *plan.Capacity) {
 	}
 	c := l.Capacity
 	v.Capacity, v.N, v.Message = c, l.n, oneLine(c.Line)
-	v.Value = metric.None("no level was certified")
+	v.Value = metric.None("no level was seen to pass")
 	if c.Pass > 0 {
 		v.Value, v.Low = metric.Some(float64(c.Pass)), metric.Some(float64(c.Pass))
 	}
@@ -333,7 +319,7 @@ func (j *judge) atCapacity(of Verdict, w *plan.Workload, l limit) {
 		for _, sla := range w.SLAs {
 			for _, t := range sla.Thresholds {
 				if sla.AtCapacity && sla.Severity != plan.SeverityWarn {
-					message := "because no level was certified"
+					message := "because no level was seen to pass"
 					if l.Capacity == nil || l.problem != "" {
 						message = "because there is no capacity: " + of.Message
 					}
@@ -352,7 +338,11 @@ func (j *judge) atCapacity(of Verdict, w *plan.Workload, l limit) {
 		v.Name += " at capacity"
 		if l.level != nil && v.Outcome != Skipped {
 			v.Level = l.level.Name
-			v.Notes = append(v.Notes, fmt.Sprintf("at the certified limit, %d", l.Pass))
+			at := "at the certified limit, %d"
+			if v.Decide == plan.Estimate {
+				at = "at the limit, %d"
+			}
+			v.Notes = append(v.Notes, fmt.Sprintf(at, l.Pass))
 		}
 		j.add(v, w.Policy.OnInconclusive)
 	}

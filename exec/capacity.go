@@ -449,7 +449,8 @@ func (h *hunt) conclude(out *metric.Capacity) {
 	for _, c := range l.NonMonotone {
 		out.NonMonotone = append(out.NonMonotone, [2]int{c.Fails, c.Passes})
 	}
-	out.Confirmed, out.Spent, out.Reason, out.Line = l.Confirmed, l.Spent, l.Reason, l.Line()
+	out.Confirmed, out.Spent, out.Reason = l.Confirmed, l.Spent, l.Reason
+	out.Line = out.Words()
 	out.Notes = slices.Concat(l.Notes, h.notes)
 	for i, v := range l.Probes {
 		p := metric.CapacityProbe{

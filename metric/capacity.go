@@ -1,6 +1,11 @@
 package metric
 
-import "time"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
 
 // Capacity is what the search for the largest load that holds came to, on one
 // server for one workload.
@@ -8,6 +13,7 @@ type Capacity struct {
 	Server   string   `json:"server"`
 	Workload string   `json:"workload"`
 	Over     LoadKind `json:"over"`
+	Step     float64  `json:"step,omitempty"` // units of Over in one level; 0: 1
 	From     int      `json:"from"`
 	UpTo     int      `json:"up_to"`
 	Require  int      `json:"require,omitempty"` // 0: measured only
@@ -89,4 +95,101 @@ type Look struct {
 	// Outcome is what came of it ("pass", "fail", "inconclusive"); "" for a
 	// look that is left to the end of the run.
 	Outcome string `json:"outcome,omitempty"`
+}
+
+// Words is the answer in one line for people, of the kind and with what is known
+// of either side:
+//
+//	39 requests in flight (exact) · ttft p95 binds: 39 → 7.9 s, 40 → 8.1 s · ≈ 160 to 195 users
+//	~15 requests in flight (12 passes, 18 fails)
+//	125+ requests in flight (the search goes up to 125)
+//	<8 requests in flight (budget: 3s left, the next probe takes about 2m)
+//	64 requests in flight (admission cap)
+//	unknown: the generator was saturated at 8
+//
+// Interactive users are four to five times the requests in flight, since they
+// read and think in between; from a hundred up the two are rounded up to fives.
+// A burst has no such factor.
+func (c Capacity) Words() string {
+	unit := map[LoadKind]string{Burst: " requests at once", OpenLoop: " requests per second"}[c.Over]
+	if unit == "" {
+		unit = " requests in flight"
+	}
+	at := c.Amount
+	reason := ""
+	if c.Reason != "" {
+		reason = " (" + c.Reason + ")"
+	}
+	var b strings.Builder
+	switch c.Kind {
+	case CapacityExact:
+		b.WriteString(at(c.Pass) + unit + " (exact)")
+	case CapacityInterpolated:
+		estimate := c.Pass
+		if c.Crossing > 0 {
+			estimate = max(c.Pass, min(c.Fail-1, int(c.Crossing)))
+		}
+		fmt.Fprintf(&b, "~%s%s (%s passes, %s fails)", at(estimate), unit, at(c.Pass), at(c.Fail))
+	case CapacityAtLeast:
+		b.WriteString(at(c.Pass) + "+" + unit)
+		if c.Fail > 0 {
+			// Beyond what could be measured, or it would be a bracket.
+			b.WriteString(", and " + at(c.Fail) + " fails")
+		}
+		b.WriteString(reason)
+	case CapacityBelow:
+		b.WriteString("<" + at(c.Fail) + unit)
+		if c.Fail > max(c.From, 1) {
+			b.WriteString(reason) // why none below was certified either
+		}
+	case CapacityServerCap:
+		b.WriteString(at(c.Pass) + unit + " (admission cap)")
+	default:
+		b.WriteString("unknown")
+		if c.Reason != "" {
+			b.WriteString(": " + c.Reason)
+		}
+		return b.String()
+	}
+	if c.Pass > 0 && !c.Confirmed {
+		b.WriteString(", not confirmed")
+	}
+	if c.Binding != "" {
+		var points []string
+		if c.AtPass != "" {
+			points = append(points, at(c.Pass)+" → "+c.AtPass)
+		}
+		if c.AtFail != "" {
+			points = append(points, at(c.Fail)+" → "+c.AtFail)
+		}
+		b.WriteString(" · " + c.Binding + " binds")
+		if len(points) > 0 {
+			b.WriteString(": " + strings.Join(points, ", "))
+		}
+	}
+	if len(c.NonMonotone) > 0 {
+		fmt.Fprintf(&b, " · not monotone: %s fails, %s passes", at(c.NonMonotone[0][0]), at(c.NonMonotone[0][1]))
+	}
+	if c.Pass > 0 && (c.Over == ClosedLoop || c.Over == "") {
+		fmt.Fprintf(&b, " · ≈ %d to %d users", fives(4*c.Pass), fives(5*c.Pass))
+	}
+	return b.String()
+}
+
+// Amount writes level n in units of Over.
+func (c Capacity) Amount(n int) string {
+	step := c.Step
+	if step == 0 {
+		step = 1
+	}
+	// Six digits: 3 steps of 0.1 are 0.3, not 0.30000000000000004.
+	return strconv.FormatFloat(float64(n)*step, 'g', 6, 64)
+}
+
+// fives rounds up to a multiple of five from a hundred up.
+func fives(n int) int {
+	if n < 100 {
+		return n
+	}
+	return (n + 4) / 5 * 5
 }

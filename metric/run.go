@@ -61,6 +61,9 @@ const (
 	ClosedLoop LoadKind = "closed"
 	// Burst sends N requests at once; the burst is the round.
 	Burst LoadKind = "burst"
+	// OpenLoop is requests per second, whatever is in flight: known to the search,
+	// not measured yet.
+	OpenLoop LoadKind = "rate"
 )
 
 // Level is one steady load on one server: a case of the plan.

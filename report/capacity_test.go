@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -172,5 +173,70 @@ func TestJudgedCapacityIsShown(t *testing.T) {
 	run.Capacities = nil
 	if d := New(run, p, v, m); len(d.Capacities) != 1 {
 		t.Errorf("%d capacities, want the one that was judged", len(d.Capacities))
+	}
+}
+
+// Kind and line say the same wherever an answer is shown, with what is known of
+// either side, also where a confirmation stepped down or the budget ended.
+func TestCapacityKinds(t *testing.T) {
+	tests := []struct {
+		c           metric.Capacity
+		line, limit string
+	}{
+		{metric.Capacity{Kind: metric.CapacityExact, Pass: 39, Fail: 40, Confirmed: true, Reason: "the bracket is closed"},
+			"39 requests in flight (exact) · ≈ 160 to 195 users", "39"},
+		{metric.Capacity{Kind: metric.CapacityExact, Pass: 39, Fail: 40, Reason: "budget: 3s left, the next probe takes about 2m"},
+			"39 requests in flight (exact), not confirmed · ≈ 160 to 195 users", "39"},
+		// 39 passed and then did not: what lies between 38 and 40 is open.
+		{metric.Capacity{Kind: metric.CapacityInterpolated, Pass: 38, Fail: 40, Confirmed: true, Crossing: 39.4, CrossingLow: 38, CrossingHigh: 40, Reason: "39 could not be decided"},
+			"~39 requests in flight (38 passes, 40 fails) · ≈ 155 to 190 users", "38 to 39"},
+		{metric.Capacity{Kind: metric.CapacityInterpolated, Pass: 12, Fail: 18, Reason: "budget: 3s left, the next probe takes about 2m"},
+			"~12 requests in flight (12 passes, 18 fails), not confirmed · ≈ 48 to 60 users", "12 to 17"},
+		{metric.Capacity{Kind: metric.CapacityAtLeast, Pass: 125, Confirmed: true, Reason: "the search goes up to 125"},
+			"125+ requests in flight (the search goes up to 125) · ≈ 500 to 625 users", "125+"},
+		// A fixed level fails beyond what the generator could still send.
+		{metric.Capacity{Kind: metric.CapacityAtLeast, Pass: 20, Fail: 128, Confirmed: true, Reason: "the generator was saturated at 40"},
+			"20+ requests in flight, and 128 fails (the generator was saturated at 40) · ≈ 80 to 100 users", "20+"},
+		{metric.Capacity{Kind: metric.CapacityBelow, Fail: 1, Reason: "the search goes down to 1"}, "<1 requests in flight", "<1"},
+		// 8 passed and was withdrawn, and the budget ended.
+		{metric.Capacity{Kind: metric.CapacityBelow, Fail: 12, Reason: "budget: 3s left, the next probe takes about 2m"},
+			"<12 requests in flight (budget: 3s left, the next probe takes about 2m)", "<12"},
+		{metric.Capacity{Kind: metric.CapacityServerCap, Pass: 64, Confirmed: true, Reason: "the server admitted 64 of 128"},
+			"64 requests in flight (admission cap) · ≈ 260 to 320 users", "64"},
+		{metric.Capacity{Kind: metric.CapacityUnknown, Reason: "the generator was saturated at 8"}, "unknown: the generator was saturated at 8", "unknown"},
+	}
+	for _, tt := range tests {
+		run, p, v, m := fixture()
+		c := tt.c
+		c.Server, c.Workload, c.Over, c.From, c.UpTo = run.Capacities[0].Server, run.Capacities[0].Workload, metric.ClosedLoop, 1, 125
+		c.Line = c.Words()
+		if c.Line != tt.line {
+			t.Errorf("%s: %q, want %q", c.Kind, c.Line, tt.line)
+		}
+		run.Capacities[0] = &c
+		i := slices.IndexFunc(v.List, func(v assert.Verdict) bool { return v.Kind == "capacity" })
+		v.List[i].Capacity, v.List[i].Message, v.List[i].Notes = &c, c.Line, nil
+		d := New(run, p, v, m)
+		var terminal, markdown, junit bytes.Buffer
+		if err := errors.Join(Terminal(&terminal, d, 400, false), Markdown(&markdown, d), JUnit(&junit, d)); err != nil {
+			t.Fatal(err)
+		}
+		for name, got := range map[string]string{"terminal": terminal.String(), "Markdown": markdown.String(), "JUnit": junit.String()} {
+			want := tt.line
+			switch name {
+			case "Markdown":
+				want = escape(want)
+			case "JUnit":
+				want = strings.NewReplacer("<", "&lt;").Replace(want)
+			}
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: %s does not say %q:\n%s", c.Kind, name, want, got)
+			}
+		}
+		for _, want := range []string{`name="capacity.limit" value="` + strings.NewReplacer("<", "&lt;").Replace(tt.limit) + `"`, `name="capacity.kind" value="` + string(c.Kind) + `"`} {
+			if !strings.Contains(junit.String(), want) {
+				t.Errorf("%s: JUnit lacks %s", c.Kind, want)
+			}
+		}
 	}
 }

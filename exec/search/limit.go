@@ -3,9 +3,9 @@ package search
 import (
 	"fmt"
 	"math"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/tokgate/tokgate/metric"
 )
 
 // Kind says what a Limit may claim. The zero value is Unknown.
@@ -206,85 +206,20 @@ func (s *Search) closed() string {
 }
 
 // label writes level n in units of Over.
-func (s *Search) label(n int) string { return amount(n, s.opts.Step) }
+func (s *Search) label(n int) string { return metric.Capacity{Step: s.opts.Step}.Amount(n) }
 
-func amount(n int, step float64) string {
-	if step == 0 {
-		step = 1
-	}
-	// Six digits: 3 steps of 0.1 are 0.3, not 0.30000000000000004.
-	return strconv.FormatFloat(float64(n)*step, 'g', 6, 64)
-}
-
-// Line is the answer in one line for people:
-//
-//	39 requests in flight (exact) · ttft binds: 39 → 7.9 s, 40 → 8.1 s · ≈ 160 to 195 users
-//
-// Interactive users are four to five times the requests in flight, since they
-// read and think in between; from a hundred up the two are rounded up to fives.
-// A burst has no such factor.
+// Line is the answer in one line for people.
 func (l Limit) Line() string {
-	unit := map[Over]string{Burst: " requests at once", Rate: " requests per second"}[l.Over]
-	if unit == "" {
-		unit = " requests in flight"
+	c := metric.Capacity{
+		Over: map[Over]metric.LoadKind{Burst: metric.Burst, Rate: metric.OpenLoop}[l.Over], Step: l.Step,
+		Kind: metric.CapacityKind(l.Kind.String()), Pass: l.L, Fail: l.U, Binding: l.Binding, AtPass: l.AtL, AtFail: l.AtU,
+		Confirmed: l.Confirmed, Reason: l.Reason,
 	}
-	at := func(n int) string { return amount(n, l.Step) }
-	var b strings.Builder
-	switch l.Kind {
-	case Exact:
-		b.WriteString(at(l.L) + unit + " (exact)")
-	case Interpolated:
-		est := l.L
-		if l.Crossing.OK {
-			est = max(l.L, min(l.U-1, int(l.Crossing.N)))
-		}
-		fmt.Fprintf(&b, "~%s%s (%s passes, %s fails)", at(est), unit, at(l.L), at(l.U))
-	case AtLeast:
-		b.WriteString(at(l.L) + "+" + unit)
-		if l.Reason != "" {
-			b.WriteString(" (" + l.Reason + ")")
-		}
-	case Below:
-		b.WriteString("<" + at(l.U) + unit)
-	case ServerCap:
-		b.WriteString(at(l.L) + unit + " (admission cap)")
-	default:
-		b.WriteString("unknown")
-		if l.Reason != "" {
-			b.WriteString(": " + l.Reason)
-		}
-		return b.String()
+	if l.Crossing.OK {
+		c.Crossing = l.Crossing.N
 	}
-	if l.L > 0 && !l.Confirmed {
-		b.WriteString(", not confirmed")
+	for _, x := range l.NonMonotone {
+		c.NonMonotone = append(c.NonMonotone, [2]int{x.Fails, x.Passes})
 	}
-	if l.Binding != "" {
-		var points []string
-		if l.AtL != "" {
-			points = append(points, at(l.L)+" → "+l.AtL)
-		}
-		if l.AtU != "" {
-			points = append(points, at(l.U)+" → "+l.AtU)
-		}
-		b.WriteString(" · " + l.Binding + " binds")
-		if len(points) > 0 {
-			b.WriteString(": " + strings.Join(points, ", "))
-		}
-	}
-	if len(l.NonMonotone) > 0 {
-		c := l.NonMonotone[0]
-		fmt.Fprintf(&b, " · not monotone: %s fails, %s passes", at(c.Fails), at(c.Passes))
-	}
-	if l.L > 0 && (l.Over == Concurrency || l.Over == "") {
-		fmt.Fprintf(&b, " · ≈ %d to %d users", fives(4*l.L), fives(5*l.L))
-	}
-	return b.String()
-}
-
-// fives rounds up to a multiple of five from a hundred up.
-func fives(n int) int {
-	if n < 100 {
-		return n
-	}
-	return (n + 4) / 5 * 5
+	return c.Words()
 }
