@@ -206,7 +206,7 @@ func turnedAway(l *metric.Level) bool {
 	for _, r := range l.Rounds {
 		for _, x := range r.Samples {
 			switch {
-			case x.Completed() || x.Failure.Kind == metric.FailCanceled:
+			case x.Completed() || x.Canceled():
 			case x.Status == 429 || x.Status == 503:
 				n++
 			default:

@@ -39,18 +39,20 @@ const (
 func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thresholds []Verdict) {
 	l := s.level
 	samples := l.MeasuredSamples()
-	completed, failures := 0, map[string]int{}
+	completed, failed, failures := 0, 0, map[string]int{}
 	for _, x := range samples {
-		if x.Completed() {
+		switch {
+		case x.Completed():
 			completed++
-		} else {
+		case !x.Canceled():
+			failed++
 			failures[oneLine(words(x))]++
 		}
 	}
 	v.N = s.n
 	v.Message = fmt.Sprintf("%d of %d requests completed in %s", completed, s.n, count(len(l.Rounds), "rounds"))
 	often := mostFrequent(failures)
-	if failed := len(samples) - completed; failed > 0 {
+	if failed > 0 {
 		v.Message = fmt.Sprintf("%d of %d requests completed, %d failed, most often: %s", completed, s.n, failed, often)
 	}
 
@@ -125,7 +127,7 @@ func (s *subject) whole(kind metric.LoadKind, level plan.Level, samples []*metri
 	}
 	canceled := 0
 	for _, x := range samples {
-		if x.Failure != nil && x.Failure.Kind == metric.FailCanceled {
+		if x.Canceled() {
 			canceled++
 		}
 	}
@@ -195,7 +197,7 @@ func (s *subject) loaded(v *Verdict, samples []*metric.Sample, invalid func(stri
 			continue
 		}
 		failed := slices.ContainsFunc(r.Samples, func(x *metric.Sample) bool {
-			return x.Failure != nil && x.Failure.Kind != metric.FailCanceled
+			return !x.Completed() && !x.Canceled()
 		})
 		var problem string
 		switch {

@@ -134,7 +134,7 @@ func RateOver(name string, stretches []Stretch, good func(*Sample) bool) Value {
 
 // counts says whether what the request produced was of use: it completed, or
 // was cut off by us.
-func (s *Sample) counts() bool { return s.Completed() || s.Failure.Kind == FailCanceled }
+func (s *Sample) counts() bool { return s.Completed() || s.Canceled() }
 
 // tokensPerChunk is the mean over the round's completed requests, for those
 // that were cut off before the server counted; 1 when nothing tells.
@@ -208,22 +208,40 @@ func (l *Level) count(keep func(*Sample) bool) int {
 	return n
 }
 
-// Success is completed / due.
+// Answerable is how many measured requests were due and not taken back: of a
+// round that was cut short those that completed or failed.
+func (l *Level) Answerable() int {
+	n := 0
+	for _, r := range l.Rounds {
+		if r.Complete {
+			n += r.Due
+			continue
+		}
+		for _, s := range r.Samples {
+			if s.Phase == Measured && !s.Canceled() {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Success is completed / due, requests that were taken back left out.
 func (l *Level) Success() Value {
-	due := l.Due()
+	due := l.Answerable()
 	if due == 0 {
 		return None("no request was due")
 	}
 	return Some(float64(l.Completed()) / float64(due))
 }
 
-// GoodputShare is good / due, a good request being one that completed and for
+// GoodputShare is good / due as of Success, a good request being one that completed and for
 // which good is true.
 func (l *Level) GoodputShare(good func(*Sample) bool) Value {
 	if good == nil {
 		return None("the workload has no good block")
 	}
-	due := l.Due()
+	due := l.Answerable()
 	if due == 0 {
 		return None("no request was due")
 	}

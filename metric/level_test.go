@@ -39,7 +39,7 @@ func TestRates(t *testing.T) {
 	failed.Failure = &Failure{Kind: FailStream}
 	cut := stream(1, Filler, 14*s, 0, 16*s, 18*s)
 	cut.Usage, cut.Failure = nil, &Failure{Kind: FailCanceled}
-	r := &Round{Due: 3, WindowStart: 10 * s, WindowEnd: 20 * s, Samples: []*Sample{
+	r := &Round{Due: 3, Complete: true, WindowStart: 10 * s, WindowEnd: 20 * s, Samples: []*Sample{
 		// A warm-up that reaches into the window: 1 token at 8 s, then 9 over
 		// three chunks at 9, 11 and 12 s: two of them, 6 tokens, count.
 		stream(0, Warmup, 7*s, 10, 8*s, 9*s, 11*s, 12*s),
@@ -104,9 +104,29 @@ func TestNoLevelValue(t *testing.T) {
 	}
 	none(t, "ttft", (&Level{}).Value("ttft", Steady, nil, nil))
 	// A window in which nothing happened.
-	l := &Level{Kind: ClosedLoop, N: 1, Rounds: []*Round{{Due: 1, WindowStart: s, WindowEnd: 2 * s}}}
+	l := &Level{Kind: ClosedLoop, N: 1, Rounds: []*Round{{Due: 1, WindowStart: s, WindowEnd: 2 * s, Complete: true}}}
 	none(t, "throughput", l.Value("throughput", Steady, nil, nil))
 	closeTo(t, "success", l.Value("success", Steady, nil, nil), 0)
+}
+
+// What the run took back itself is neither a success nor a failure.
+func TestInterrupted(t *testing.T) {
+	failed, cut := stream(0, Measured, 3*s, 5, 4*s), stream(1, Measured, 5*s, 5, 6*s)
+	failed.Failure, cut.Failure = &Failure{Kind: FailTimeout}, &Failure{Kind: FailCanceled}
+	l := &Level{Kind: ClosedLoop, N: 2, Rounds: []*Round{
+		{Due: 2, Complete: true, Samples: []*Sample{stream(0, Measured, 1*s, 5, 2*s), stream(1, Measured, 1*s, 5, 2*s)}},
+		{Due: 20, Stopped: "interrupted", Samples: []*Sample{stream(0, Measured, 3*s, 5, 4*s), failed, cut}},
+	}}
+	// Of 22 due four completed or failed, and three of them completed.
+	if l.Due() != 22 || l.Answerable() != 4 {
+		t.Errorf("due %d, answerable %d", l.Due(), l.Answerable())
+	}
+	closeTo(t, "success", l.Value("success", Steady, nil, nil), 3.0/4)
+	closeTo(t, "goodput share", l.GoodputShare(func(*Sample) bool { return true }), 3.0/4)
+	ttft, _ := Lookup("ttft")
+	if d := Of(ttft, l.MeasuredSamples()); d.N() != 4 || d.Worst != 1 {
+		t.Errorf("%d observations, %d worst", d.N(), d.Worst)
+	}
 }
 
 func TestScalingAndPrefill(t *testing.T) {

@@ -85,6 +85,10 @@ type Failure struct {
 // Completed says whether the request ended as it should.
 func (s *Sample) Completed() bool { return s.Failure == nil }
 
+// Canceled says whether the run itself gave the request up: it is then neither
+// completed nor failed.
+func (s *Sample) Canceled() bool { return s.Failure != nil && s.Failure.Kind == FailCanceled }
+
 // Gaps holds the times between consecutive token-bearing chunks in whole
 // microseconds, in order of arrival, rounded up so that a bound is never met
 // by rounding alone. A gap above 71 minutes is kept as 71 minutes.

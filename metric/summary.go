@@ -125,11 +125,15 @@ func (l *Level) Due() int {
 
 // Of returns the distribution of a PerRequest or PerGap metric over samples.
 // Percentiles of a PerRequest metric speak of every request; those of a PerGap
-// metric of every gap, a failed request counting as one worst gap.
+// metric of every gap, a failed request counting as one worst gap. Requests
+// that the run gave up itself say nothing.
 func Of(def Def, samples []*Sample) Distribution {
 	var values []float64
 	worst := 0
 	for _, s := range samples {
+		if s.Canceled() {
+			continue
+		}
 		if def.Scope == PerGap {
 			for _, g := range s.Gaps {
 				values = append(values, float64(g)/1e6)

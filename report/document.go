@@ -143,6 +143,9 @@ type Case struct {
 	Due       int     `json:"due"`       // measured requests that the plan wanted
 	Completed int     `json:"completed"` // of them, those that ended correctly
 	Failed    int     `json:"failed"`    // of them, those that did not
+	// Canceled are those that the run gave up itself when it was stopped: they
+	// neither completed nor failed, and no number speaks of them.
+	Canceled int `json:"canceled,omitempty"`
 	// Failures counts the failed ones by kind, most frequent first.
 	Failures   []Failure `json:"failures"`
 	Reconnects int       `json:"reconnects"` // reused connections that died before any byte and were retried

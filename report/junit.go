@@ -379,7 +379,11 @@ func (j *junitWriter) body(v *Verdict) string {
 		}
 	}
 	if c := j.caseOf(v); c != nil {
-		line("requests:   %d due, %d completed, %d failed", c.Due, c.Completed, c.Failed)
+		canceled := ""
+		if c.Canceled > 0 {
+			canceled = fmt.Sprintf(", %d canceled by the run", c.Canceled)
+		}
+		line("requests:   %d due, %d completed, %d failed%s", c.Due, c.Completed, c.Failed, canceled)
 		for _, f := range c.Failures {
 			line("failed:     %d × %s", f.Count, f.Kind)
 			for _, m := range f.Messages {

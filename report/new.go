@@ -228,6 +228,10 @@ func (b *builder) level(l *metric.Level) Case {
 	failures := map[metric.FailureKind]map[string]int{}
 	for _, s := range samples {
 		c.Reconnects += s.Reconnects
+		if s.Canceled() {
+			c.Canceled++
+			continue
+		}
 		if f := s.Failure; f != nil {
 			c.Failed++
 			if failures[f.Kind] == nil {
