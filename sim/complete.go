@@ -75,7 +75,7 @@ func (s *Server) answerID(r *http.Request, number uint64, chat bool) string {
 func (s *Server) stream(c *chunker, r *http.Request, run *run) {
 	fx := c.fx
 	var batch []Emission
-	sent, made := 0, 0
+	sent := 0
 	for {
 		var ok bool
 		if batch, ok = s.take(r.Context(), run, batch[:0]); !ok {
@@ -83,24 +83,19 @@ func (s *Server) stream(c *chunker, r *http.Request, run *run) {
 		}
 		for i := range batch {
 			e := &batch[i]
-			made = e.Total
-			if fx.breaks() && made >= fx.after {
-				made = max(sent, min(made, fx.after))
-			} else if made-sent < fx.perChunk && !e.Last {
-				continue
-			}
-			if made > sent {
+			to, breaks := fx.visible(sent, e.Total, e.Last)
+			if to > sent {
 				if sent == 0 {
 					c.cached(run)
 					c.role()
 				}
-				c.tokens(sent, made)
-				sent = made
+				c.tokens(sent, to)
+				sent = to
 			}
 			if c.err != nil {
 				return
 			}
-			if fx.breaks() && (sent >= fx.after || e.Last) {
+			if breaks {
 				s.breakOff(c, r)
 				return
 			}

@@ -80,6 +80,18 @@ func (fx *effect) breaks() bool {
 	return fx.errorEvent || fx.errorLegacy || fx.cut || fx.noFinish || fx.hold || fx.trickle > 0
 }
 
+// visible says up to which token an answer is sent once made tokens are made
+// of which sent were sent before, and whether the stream then breaks.
+func (fx *effect) visible(sent, made int, last bool) (to int, breaks bool) {
+	switch {
+	case fx.breaks() && made >= fx.after:
+		made = max(sent, min(made, fx.after))
+	case made-sent < fx.perChunk && !last:
+		return sent, false
+	}
+	return made, fx.breaks() && (made >= fx.after || last)
+}
+
 // hostile is text that breaks naive readers: invalid UTF-8, NUL, a colour, a
 // terminal title, a line that CI systems take as a command, markup.
 const hostile = "bad \xff\xfe byte, \x00 NUL, \x1b[31mred\x1b]0;title\x07\n::error file=x::injected\n::set-output name=verdict::pass\n</system-out>]]><b>|`$(x)`"

@@ -134,18 +134,23 @@ func readJSON(w http.ResponseWriter, r *http.Request, v any) ([]byte, error) {
 // order is a request that was understood: what the answer will be.
 type order struct {
 	body
+	reply
 	chat   bool
 	input  int
-	output int
+	tokens []int // of the prompt; nil unless there is a prefix cache
+}
+
+// reply is the answer that a request will get.
+type reply struct {
+	output int    // tokens
 	finish string // finish_reason
-	tokens []int  // of the prompt; nil unless there is a prefix cache
 	text   answer
-	length int // bytes of the answer before a stop string; -1: all
+	length int // bytes of the text before a stop string; -1: all
 }
 
 // read understands a request, or says what is wrong with it.
 func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx *effect) (*order, error) {
-	o := &order{chat: chat, length: -1}
+	o := &order{chat: chat}
 	src, err := readJSON(w, r, &o.body)
 	if err != nil {
 		return nil, err
@@ -178,71 +183,84 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx *eff
 		ids = ids[:fx.truncate]
 	}
 	o.input = len(ids)
-	return o, s.measure(o, ids, fx)
-}
-
-// measure decides how long the answer gets.
-func (s *Server) measure(o *order, ids []int, fx *effect) error {
-	room := s.profile.MaxModelLen - o.input
-	if o.input < 1 {
-		return refuse("prompt", "the prompt is empty")
+	if s.profile.PrefixCache != nil {
+		o.tokens = ids
 	}
-	if room < 1 {
-		return refuse("prompt", "This model's maximum context length is %d tokens. However, your request has %d input tokens. Please reduce the length of the input messages.",
-			s.profile.MaxModelLen, o.input)
+	want := wanted{chat: chat, input: o.input, min: o.MinTokens, ignoreEOS: o.IgnoreEOS, stop: o.Stop}
+	if o.MaxTokens != nil {
+		want.max, want.param = *o.MaxTokens, "max_tokens"
 	}
-	limit, param := room, "max_tokens"
-	if !o.chat {
-		limit = min(room, 16) // the completions API's default
-	}
-	asked := o.MaxTokens
 	if o.MaxCompletionTokens != nil {
-		asked, param = o.MaxCompletionTokens, "max_completion_tokens"
+		want.max, want.param = *o.MaxCompletionTokens, "max_completion_tokens"
 	}
-	if asked != nil {
-		switch {
-		case *asked < 1:
-			return refuse(param, "%s must be at least 1, got %d.", param, *asked)
-		case *asked > room:
-			return refuse(param, "'%s' is too large: %d. This model's maximum context length is %d tokens and your request has %d input tokens (%d > %d - %d).",
-				param, *asked, s.profile.MaxModelLen, o.input, *asked, s.profile.MaxModelLen, o.input)
-		}
-		limit = *asked
-	}
-	if o.MinTokens > limit {
-		return refuse("min_tokens", "min_tokens must be less than or equal to max_tokens=%d, got %d.", limit, o.MinTokens)
-	}
-
 	hash := rng(s.options.Seed)
 	for _, id := range ids {
 		hash = rng(hash.next() ^ uint64(id))
 	}
-	o.text = answer{seed: hash}
-	o.output, o.finish = limit, "length"
-	if !o.IgnoreEOS {
-		if n := max(o.MinTokens, s.naturalLength(hash)); n <= limit {
-			o.output, o.finish = n, "stop"
-		}
-	}
-	if len(o.Stop) > 0 {
-		o.applyStop()
-	}
-	if fx.stopAfter > 0 && fx.stopAfter < o.output {
-		o.output, o.finish = fx.stopAfter, "stop"
-	}
-	if fx.toolCall && o.chat {
-		o.finish = "tool_calls"
-	}
-	if s.profile.PrefixCache != nil {
-		o.tokens = ids
-	}
-	return nil
+	o.reply, err = s.profile.reply(want, hash, fx)
+	return o, err
 }
 
-// naturalLength is how many tokens the model would say to this prompt: a
-// function of prompt and seed.
-func (s *Server) naturalLength(hash rng) int {
-	n := s.profile.NaturalOutput
+// wanted is what a request says of its answer.
+type wanted struct {
+	chat      bool
+	input     int    // prompt tokens
+	max       int    // tokens of the answer
+	param     string // that said so; "": nothing did
+	min       int
+	ignoreEOS bool
+	stop      []string
+}
+
+// reply decides how long the answer gets. hash stands for the prompt and the
+// server's seed.
+func (p *Profile) reply(want wanted, hash rng, fx *effect) (reply, error) {
+	room := p.MaxModelLen - want.input
+	if want.input < 1 {
+		return reply{}, refuse("prompt", "the prompt is empty")
+	}
+	if room < 1 {
+		return reply{}, refuse("prompt", "This model's maximum context length is %d tokens. However, your request has %d input tokens. Please reduce the length of the input messages.",
+			p.MaxModelLen, want.input)
+	}
+	limit := room
+	if !want.chat {
+		limit = min(room, 16) // the completions API's default
+	}
+	if want.param != "" {
+		switch {
+		case want.max < 1:
+			return reply{}, refuse(want.param, "%s must be at least 1, got %d.", want.param, want.max)
+		case want.max > room:
+			return reply{}, refuse(want.param, "'%s' is too large: %d. This model's maximum context length is %d tokens and your request has %d input tokens (%d > %d - %d).",
+				want.param, want.max, p.MaxModelLen, want.input, want.max, p.MaxModelLen, want.input)
+		}
+		limit = want.max
+	}
+	if want.min > limit {
+		return reply{}, refuse("min_tokens", "min_tokens must be less than or equal to max_tokens=%d, got %d.", limit, want.min)
+	}
+
+	r := reply{output: limit, finish: "length", text: answer{seed: hash}, length: -1}
+	if !want.ignoreEOS {
+		if n := max(want.min, p.NaturalOutput.length(hash)); n <= limit {
+			r.output, r.finish = n, "stop"
+		}
+	}
+	if len(want.stop) > 0 {
+		r.applyStop(want.stop)
+	}
+	if fx.stopAfter > 0 && fx.stopAfter < r.output {
+		r.output, r.finish = fx.stopAfter, "stop"
+	}
+	if fx.toolCall && want.chat {
+		r.finish = "tool_calls"
+	}
+	return r, nil
+}
+
+// length is how many tokens the model would say to a prompt.
+func (n NaturalOutput) length(hash rng) int {
 	mean := float64(or(n.Mean, 200))
 	sigma := sigmaOf(n.CV)
 	// Box and Muller's normal from two uniforms; 1−u is never 0.
@@ -251,20 +269,20 @@ func (s *Server) naturalLength(hash rng) int {
 }
 
 // applyStop ends the answer with the token that completes a stop string.
-func (o *order) applyStop() {
-	text := string(o.text.append(nil, 0, o.output))
+func (r *reply) applyStop(stops []string) {
+	text := string(r.text.append(nil, 0, r.output))
 	cut := -1
-	for _, stop := range o.Stop {
+	for _, stop := range stops {
 		if i := strings.Index(text, stop); stop != "" && i >= 0 && (cut < 0 || i+len(stop) < cut) {
-			cut, o.length = i+len(stop), i
+			cut, r.length = i+len(stop), i
 		}
 	}
 	if cut < 0 {
 		return
 	}
-	for n := 1; n <= o.output; n++ {
-		if o.text.size(n) >= cut {
-			o.output, o.finish = n, "stop"
+	for n := 1; n <= r.output; n++ {
+		if r.text.size(n) >= cut {
+			r.output, r.finish = n, "stop"
 			return
 		}
 	}

@@ -3,6 +3,7 @@ package clock
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 )
@@ -14,9 +15,10 @@ var ErrIdle = errors.New("the virtual clock is idle: nothing is due, now or late
 // Virtual is a clock of discrete events: Wait jumps to the next one. A run on
 // it is a function of its inputs alone.
 type Virtual struct {
-	mu    sync.Mutex
-	now   time.Duration
-	queue queue
+	mu      sync.Mutex
+	now     time.Duration
+	queue   queue
+	settled []*func() // the loop's alone
 }
 
 // NewVirtual returns a virtual clock at zero.
@@ -48,20 +50,46 @@ func (c *Virtual) Post(f func()) {
 	c.queue.add(c.now, f)
 }
 
+// Settled has f run from Wait whenever all that was due at an instant has run
+// and time is about to move on, until stop is called: the moment to look at
+// what happened in it, whatever the order. f may post and set timers. Only from
+// the loop.
+func (c *Virtual) Settled(f func()) (stop func()) {
+	p := &f
+	c.settled = append(c.settled, p)
+	return func() {
+		c.settled = slices.DeleteFunc(c.settled, func(q *func()) bool { return p == q })
+	}
+}
+
 // Wait implements Clock. It never blocks.
 func (c *Virtual) Wait(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	c.mu.Lock()
-	at, any := c.queue.first()
-	if !any {
-		c.mu.Unlock()
+	if c.run(false) {
+		return nil
+	}
+	for _, f := range c.settled {
+		(*f)()
+	}
+	if !c.run(true) {
 		return ErrIdle
 	}
-	c.now = max(c.now, at)
-	e, _ := c.queue.next(c.now)
-	c.mu.Unlock()
-	e.f()
 	return nil
+}
+
+// run runs the next event: one that is due now, or else, where it may, moves
+// the time on. It reports whether there was one.
+func (c *Virtual) run(move bool) bool {
+	c.mu.Lock()
+	if at, any := c.queue.first(); any && move {
+		c.now = max(c.now, at)
+	}
+	e, due := c.queue.next(c.now)
+	c.mu.Unlock()
+	if due {
+		e.f()
+	}
+	return due
 }

@@ -22,8 +22,8 @@ type promptMaker struct{ *prompt.Maker }
 
 // prompts learns how w's prompts are made, or remembers.
 func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, model client.Model, makers map[string]*promptMaker) (exec.Prompts, error) {
-	if need := w.Input + w.Output.Max(); model.Context > 0 && need > model.Context {
-		return nil, fmt.Errorf("%d input and up to %d output tokens do not fit the server's context of %d", w.Input, w.Output.Max(), model.Context)
+	if err := fits(w, model.Context); err != nil {
+		return nil, err
 	}
 	t := prompt.Target{HTTP: r.http, API: string(w.API), Model: w.Request.Model, Timeout: question}
 	if t.Model == "" {
@@ -61,6 +61,14 @@ func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, mo
 		makers[string(key)] = m
 	}
 	return workloadPrompts{m.Maker, w}, nil
+}
+
+// fits says why w's longest request would not fit a context; 0: it is not known.
+func fits(w *plan.Workload, context int) error {
+	if need := w.Input + w.Output.Max(); context > 0 && need > context {
+		return fmt.Errorf("%d input and up to %d output tokens do not fit the server's context of %d", w.Input, w.Output.Max(), context)
+	}
+	return nil
 }
 
 // workloadPrompts are the prompts of one workload.

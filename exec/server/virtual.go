@@ -1,0 +1,274 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/sim"
+)
+
+// Virtual launches the simulators of a plan in virtual time, in place of
+// whatever servers it declares: the engine's token events go straight to the
+// client's state machine, without a socket, a goroutine or a byte of text.
+type Virtual struct {
+	Clock *clock.Virtual
+	// Dir is the plan's folder: profiles are looked for from there.
+	Dir string
+}
+
+// Launch is an exec.Launch.
+func (l *Virtual) Launch(ctx context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {
+	if s.Simulator == nil {
+		return nil, fmt.Errorf("%s has no simulator block to run in its place", s.Address())
+	}
+	profile, err := sim.LoadProfile(s.Simulator.Profile, l.Dir)
+	if err != nil {
+		return nil, err
+	}
+	engine, err := sim.NewVirtual(sim.Options{Profile: profile, Seed: s.Simulator.Seed}, l.Clock.Now())
+	if err != nil {
+		return nil, err
+	}
+	v := &virtual{clock: l.Clock, server: engine, stop: func() bool { return false }}
+	// A simulator that stands in for another server serves whatever model that
+	// one was to be asked for, and is not what the plan expects of it.
+	v.standsIn = s.Endpoint != nil || s.Process != nil
+	found := metric.Fingerprint{
+		"served_as":     engine.Model(),
+		"model":         engine.Model(),
+		"max_model_len": strconv.Itoa(profile.MaxModelLen),
+		"version":       sim.Version,
+		"engine":        "simulator",
+		"profile":       profile.Name,
+		"simulated":     "in virtual time",
+	}
+	leave := l.Clock.Settled(v.settle)
+	closing := func() error {
+		v.stop()
+		leave()
+		return nil
+	}
+	if err := v.ready(ctx, s, state); err != nil {
+		return nil, errors.Join(err, closing())
+	}
+	if !v.standsIn {
+		if err := expected(s.Expect, found); err != nil {
+			return nil, errors.Join(err, closing())
+		}
+	}
+	return &exec.Target{
+		Transport:   v,
+		Model:       engine.Model(),
+		Fingerprint: found,
+		Prompts: func(_ context.Context, w *plan.Workload, salt uint64) (exec.Prompts, error) {
+			if err := fits(w, profile.MaxModelLen); err != nil {
+				return nil, err
+			}
+			return names{w.Address(), salt}, nil
+		},
+		Check: func(context.Context) error {
+			if !engine.Alive() {
+				return errors.New("the server no longer answers: connection refused")
+			}
+			return nil
+		},
+		Reset: func(context.Context) error {
+			engine.ResetPrefixCache()
+			return nil
+		},
+		Close: closing,
+	}, nil
+}
+
+// names are prompts that nobody reads: what tells one from another. Their
+// length is the request's Input.
+type names struct {
+	workload string
+	salt     uint64
+}
+
+// Exact implements exec.Prompts.
+func (names) Exact() bool { return true }
+
+// Prompt implements exec.Prompts.
+func (n names) Prompt(id exec.PromptID) (client.Prompt, error) {
+	return client.Prompt{Text: fmt.Sprintf("%x %s %s %d %d %s %d", n.salt, n.workload, id.Level, id.Seed, id.Round, id.Phase, id.Order)}, nil
+}
+
+// virtual is the Transport to one server in virtual time.
+type virtual struct {
+	clock    *clock.Virtual
+	server   *sim.Virtual
+	standsIn bool
+	flights  []*virtualFlight // in flight, in order of start
+	stop     func() bool      // of the timer for the server's next step
+	next     time.Duration    // when that is due
+	armed    bool
+}
+
+// virtualFlight is one request: the sim.Listener that tells a client.Stream.
+type virtualFlight struct {
+	ctx    context.Context
+	stream client.Stream
+	call   *sim.Call
+	expire func() bool // stops the timer of its time-out
+	over   bool
+	event  client.Event
+	usage  client.Usage
+}
+
+// Send implements client.Transport.
+func (v *virtual) Send(ctx context.Context, r *client.Request, s client.Stream) {
+	now := v.clock.Now()
+	f := &virtualFlight{ctx: ctx, stream: s}
+	ask := sim.Ask{
+		Model: r.Model, Chat: r.API == "chat", Input: r.Input, Output: r.Output, Natural: r.Natural, Stop: r.Stop,
+		Key: keyOf(r.Prompt.Text),
+	}
+	if v.standsIn {
+		ask.Model = ""
+	}
+	if v.server.Alive() {
+		s.Sent(now)
+	}
+	f.call = v.server.Send(now, ask, f)
+	if f.over {
+		return
+	}
+	if r.Timeout > 0 {
+		f.expire = v.clock.Timer(now+r.Timeout, func() {
+			v.giveUp(f, &client.Error{Kind: metric.FailTimeout, Message: fmt.Sprintf("no end within %v", r.Timeout)})
+		})
+	}
+	v.flights = append(v.flights, f)
+}
+
+func keyOf(name string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(name)) // never fails
+	return h.Sum64()
+}
+
+// giveUp ends a request from the client's side.
+func (v *virtual) giveUp(f *virtualFlight, err error) {
+	if f.over {
+		return
+	}
+	now := v.clock.Now()
+	v.server.Cancel(now, f.call)
+	if !f.over { // what was told on the way may have been its end
+		f.end(now, err)
+	}
+}
+
+// settle looks at an instant once everything in it has run: requests that were
+// cancelled end, and those that were sent, all together, reach the engine.
+func (v *virtual) settle() {
+	for _, f := range v.flights {
+		if !f.over && f.ctx.Err() != nil {
+			v.giveUp(f, &client.Error{Kind: metric.FailCanceled, Message: "the run was stopped"})
+		}
+	}
+	v.flights = slices.DeleteFunc(v.flights, func(f *virtualFlight) bool { return f.over })
+	v.advance()
+}
+
+// advance lets the server work until now and sets the timer for what it does
+// next.
+func (v *virtual) advance() {
+	next, busy := v.server.Advance(v.clock.Now())
+	if v.armed && busy && next == v.next {
+		return
+	}
+	v.stop()
+	if v.armed, v.next = busy, next; busy {
+		v.stop = v.clock.Timer(next, func() {
+			v.armed = false
+			v.advance()
+		})
+	}
+}
+
+// ready waits for the server's first completion.
+func (v *virtual) ready(ctx context.Context, s *plan.Server, state func(string)) error {
+	begin := v.clock.Now()
+	for {
+		state("waiting for the simulator: one completion")
+		answer := new(metric.Sample)
+		over := false
+		v.Send(ctx, &client.Request{API: "chat", Input: 16, Output: 1, Timeout: s.Ready.Timeout}, client.NewAnswer(answer, func(*metric.Sample) {
+			v.clock.Post(func() { over = true })
+		}))
+		if err := clock.Until(context.WithoutCancel(ctx), v.clock, func() bool { return over }); err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		f := answer.Failure
+		if f == nil {
+			return nil
+		}
+		last := &client.Error{Kind: f.Kind, Status: answer.Status, Message: f.Message}
+		if hopeless(last) {
+			return fmt.Errorf("the simulator cannot be used: %w", last)
+		}
+		if timeout := s.Ready.Timeout; timeout > 0 && v.clock.Now()-begin+again > timeout {
+			return fmt.Errorf("the simulator was not ready after %v: %w", timeout, last)
+		}
+		state("waiting for the simulator: " + last.Error())
+		if err := clock.Sleep(ctx, v.clock, again); err != nil {
+			return err
+		}
+	}
+}
+
+// Headers implements sim.Listener.
+func (f *virtualFlight) Headers(at time.Duration, status int) { f.stream.Headers(at, status) }
+
+// Chunk implements sim.Listener.
+func (f *virtualFlight) Chunk(at time.Duration, c *sim.Chunk) {
+	f.event = client.Event{
+		Content: c.Content, Reasoning: c.Reasoning, ToolCall: c.ToolCall, Finish: c.Finish, Err: c.Err, Done: c.Done,
+	}
+	if c.Usage != nil {
+		f.usage = client.Usage(*c.Usage)
+		f.event.Usage = &f.usage
+	}
+	f.stream.Event(at, &f.event)
+}
+
+// End implements sim.Listener. What it says is what package client would have
+// said of it over HTTP.
+func (f *virtualFlight) End(at time.Duration, how sim.Ending, words string) {
+	switch how {
+	case sim.Refused:
+		f.end(at, &client.Error{Kind: metric.FailConnect, Message: "the server closed the connection before it answered: " + words})
+	case sim.Rejected:
+		f.end(at, &client.Error{Kind: metric.FailStatus, Message: words})
+	case sim.Broken:
+		f.end(at, &client.Error{Kind: metric.FailTruncated, Message: "the connection broke in the middle of the answer: " + words})
+	case sim.NotStream:
+		f.end(at, &client.Error{Kind: metric.FailProtocol, Message: "the answer is not an event stream: " + words})
+	default:
+		f.end(at, nil)
+	}
+}
+
+func (f *virtualFlight) end(at time.Duration, err error) {
+	f.over = true
+	if f.expire != nil {
+		f.expire()
+	}
+	f.stream.End(at, err)
+}

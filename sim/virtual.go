@@ -1,0 +1,453 @@
+package sim
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// Virtual is the built-in server as discrete events: what Server does over
+// HTTP, done by calls, and told what time it is. The engine, its limits and
+// its faults are the same; what happens below the event stream (connections,
+// redirects, compression, how lines end) has no counterpart and is not there.
+//
+// It has no clock and no goroutine: call Send when a request arrives, and
+// Advance at the latest when the last Advance said that something is to be
+// done. Times are offsets on the caller's clock and never go back. Not safe
+// for concurrent use.
+type Virtual struct {
+	profile *Profile
+	seed    int64
+	model   string
+	engine  *Engine
+	faults  *director
+	ready   time.Duration
+	dead    bool
+
+	calls []*Call // in flight, by job id
+	free  []uint64
+	left  []uint64 // ids that are free from the next Advance on
+	late  []*Call  // kept from the engine until their time, in its order
+	chunk Chunk
+	usage Usage
+}
+
+// Ask is a completion request, streamed with its usage in every chunk.
+type Ask struct {
+	Model   string // "": whatever is served
+	Chat    bool
+	Input   int // prompt tokens, at least 1
+	Output  int // tokens of the answer; the most of a natural one; 0: as many as fit
+	Natural bool
+	Stop    []string
+	// Key stands for the prompt's text, which nobody writes: from it and the
+	// seed follow what a natural answer says and how long it gets.
+	Key uint64
+}
+
+// Chunk is one event of an answer.
+type Chunk struct {
+	Content   bool
+	Reasoning bool
+	ToolCall  bool
+	Finish    string
+	Usage     *Usage // nil: none is told
+	Err       string // message of an error event
+	Done      bool   // the [DONE] mark
+}
+
+// Usage is a usage object.
+type Usage struct{ Input, Output, Cached int }
+
+// Ending is how an answer ended.
+type Ending int
+
+const (
+	Ended     Ending = iota // the stream came to its end, complete or not
+	Refused                 // there was no connection, or it broke before the answer
+	Rejected                // an answer with an error status
+	Broken                  // the connection broke in the middle of the stream
+	NotStream               // an answer, but no event stream
+)
+
+// Listener hears one answer, in order. It may call nothing of the Virtual.
+type Listener interface {
+	Headers(at time.Duration, status int)
+	// Chunk gets what is valid during the call only.
+	Chunk(at time.Duration, c *Chunk)
+	// End is the last call; words say why where there is an error.
+	End(at time.Duration, how Ending, words string)
+}
+
+// Call is one request in flight.
+type Call struct {
+	ask    Ask
+	fx     *effect
+	to     Listener
+	id     uint64
+	reply  reply
+	input  int
+	cached int
+	due    time.Duration // when it reaches the engine
+	sent   int           // tokens shown
+	begun  bool          // the head was sent
+	roled  bool
+	silent bool // nothing more is said, nor is it ended
+	over   bool
+}
+
+// NewVirtual returns a server that begins to load at a time. Options' OnEmit,
+// APIKey and Clock are not used.
+func NewVirtual(o Options, at time.Duration) (*Virtual, error) {
+	if o.Profile == nil {
+		o.Profile = DefaultProfile()
+	}
+	if err := errors.Join(o.Profile.Validate(), o.Faults.Validate()); err != nil {
+		return nil, err
+	}
+	v := &Virtual{
+		profile: o.Profile,
+		seed:    o.Seed,
+		model:   or(o.Model, o.Profile.Model),
+		engine:  NewEngine(o.Profile, o.Seed),
+		faults:  newDirector(slices.Concat(o.Profile.Faults, o.Faults), o.Seed),
+	}
+	v.ready = at + max(ms(o.Profile.LoadMS), v.faults.loading())
+	return v, nil
+}
+
+// Model is the id served.
+func (v *Virtual) Model() string { return v.model }
+
+// Alive is false once a fault had the server die.
+func (v *Virtual) Alive() bool { return !v.dead }
+
+// State is a glance at the engine.
+func (v *Virtual) State(now time.Duration) State { return v.engine.State(now) }
+
+// ResetPrefixCache forgets all cached prompts.
+func (v *Virtual) ResetPrefixCache() { v.engine.ResetPrefixCache() }
+
+// Send has a request arrive. What is known at once the listener hears before
+// Send returns.
+func (v *Virtual) Send(at time.Duration, a Ask, to Listener) *Call {
+	c := &Call{ask: a, to: to, input: a.Input, fx: new(effect)}
+	if v.dead {
+		v.end(c, at, Refused, "connection refused")
+		return c
+	}
+	path := pathCompletions
+	if a.Chat {
+		path = pathChat
+	}
+	c.fx = v.faults.next(path)
+	switch fx := c.fx; {
+	case fx.die:
+		v.die(at)
+		v.end(c, at, Refused, "EOF")
+	case fx.hang:
+		c.silent = true
+	case fx.status != 0:
+		v.reject(c, at, fx.status, fx.message)
+	case at < v.ready:
+		v.reject(c, at, http.StatusServiceUnavailable, "The model is loading.")
+	default:
+		if err := v.read(c); err != nil {
+			status := http.StatusBadRequest
+			if bad, ok := errors.AsType[*badRequest](err); ok {
+				status = bad.status
+			}
+			v.reject(c, at, status, err.Error())
+			break
+		}
+		v.begin(c, at)
+	}
+	return c
+}
+
+// read understands a request, or says what is wrong with it.
+func (v *Virtual) read(c *Call) error {
+	a, fx := &c.ask, c.fx
+	if fx.strict && !a.Natural {
+		return &badRequest{http.StatusUnprocessableEntity, "ignore_eos", `Extra inputs are not permitted: "ignore_eos"`}
+	}
+	if a.Model != "" && a.Model != v.model {
+		return &badRequest{http.StatusNotFound, "model", "The model `" + a.Model + "` does not exist."}
+	}
+	if fx.truncate > 0 {
+		c.input = min(c.input, fx.truncate)
+	}
+	want := wanted{chat: a.Chat, input: c.input, ignoreEOS: !a.Natural, stop: a.Stop}
+	if a.Output > 0 {
+		want.max, want.param = a.Output, "max_tokens"
+		if a.Chat {
+			want.param = "max_completion_tokens"
+		}
+	}
+	if !a.Natural {
+		want.min = a.Output
+	}
+	hash := rng(v.seed)
+	hash = rng(hash.next() ^ a.Key)
+	var err error
+	c.reply, err = v.profile.reply(want, hash, fx)
+	return err
+}
+
+// begin sends the head of the answer, and the request on to the engine.
+func (v *Virtual) begin(c *Call, at time.Duration) {
+	fx := c.fx
+	if !fx.lateHeaders && !fx.notSSE {
+		v.head(c, at)
+	}
+	if fx.empty && !fx.notSSE {
+		v.head(c, at)
+		v.end(c, at, Ended, "")
+		return
+	}
+	if fx.earlyRole && !fx.notSSE {
+		v.head(c, at)
+		v.role(c, at)
+	}
+	if c.due = at; fx.late > 0 && !fx.notSSE {
+		c.due += fx.late
+		i, _ := slices.BinarySearchFunc(v.late, c.due, func(other *Call, due time.Duration) int {
+			if other.due <= due {
+				return -1
+			}
+			return 1
+		})
+		v.late = slices.Insert(v.late, i, c)
+		return
+	}
+	v.submit(c)
+}
+
+// submit hands a request to the engine.
+func (v *Virtual) submit(c *Call) {
+	if n := len(v.free); n > 0 {
+		c.id, v.free = v.free[n-1], v.free[:n-1]
+	} else {
+		c.id = uint64(len(v.calls))
+		v.calls = append(v.calls, nil)
+	}
+	v.calls[c.id] = c
+	if err := v.engine.Submit(c.due, Job{ID: c.id, Input: c.input, Output: c.reply.output}); err != nil {
+		panic(err) // reply has bounded all that it could object to
+	}
+}
+
+// Cancel has the client of a call hang up. It hears nothing more.
+func (v *Virtual) Cancel(now time.Duration, c *Call) {
+	if c.over {
+		return
+	}
+	v.Advance(now)
+	v.drop(c)
+}
+
+// drop forgets a call; the engine gives up on one that it has not finished.
+func (v *Virtual) drop(c *Call) {
+	c.over = true
+	if i := slices.Index(v.late, c); i >= 0 {
+		v.late = slices.Delete(v.late, i, i+1)
+	}
+	v.release(c)
+}
+
+func (v *Virtual) release(c *Call) {
+	if int(c.id) < len(v.calls) && v.calls[c.id] == c {
+		v.calls[c.id] = nil
+		v.left = append(v.left, c.id)
+		v.engine.Cancel(c.id)
+	}
+}
+
+// Advance lets the server work until now. next is when it has something to do
+// again, after now; busy is false, and next meaningless, when it is idle until
+// the next Send.
+func (v *Virtual) Advance(now time.Duration) (next time.Duration, busy bool) {
+	v.free = append(v.free, v.left...)
+	v.left = v.left[:0]
+	for len(v.late) > 0 && v.late[0].due <= now {
+		c := v.late[0]
+		v.late = v.late[1:]
+		v.submit(c)
+	}
+	emitted, next, busy := v.engine.Advance(now)
+	for i := range emitted {
+		e := &emitted[i]
+		if c := v.calls[e.ID]; c != nil && !c.silent {
+			v.emission(c, e)
+		}
+	}
+	if len(v.late) > 0 && (!busy || v.late[0].due < next) {
+		next, busy = v.late[0].due, true
+	}
+	return next, busy
+}
+
+// emission tells the client what a step made of its answer.
+func (v *Virtual) emission(c *Call, e *Emission) {
+	at, fx := e.At, c.fx
+	if fx.notSSE {
+		if e.Last {
+			v.whole(c, at)
+		}
+		return
+	}
+	to, breaks := fx.visible(c.sent, e.Total, e.Last)
+	if to > c.sent {
+		if c.sent == 0 {
+			c.cached = e.Times.Cached
+			if fx.cachedAll {
+				c.cached = c.input
+			}
+			v.head(c, at)
+			v.role(c, at)
+		}
+		v.tokens(c, at, to)
+	}
+	switch {
+	case breaks:
+		v.breakOff(c, at)
+	case e.Last:
+		v.finish(c, at)
+	}
+}
+
+// head tells the status of a stream, once.
+func (v *Virtual) head(c *Call, at time.Duration) {
+	if !c.begun {
+		c.begun = true
+		c.to.Headers(at, http.StatusOK)
+	}
+}
+
+// role sends the first chunk of a chat, once.
+func (v *Virtual) role(c *Call, at time.Duration) {
+	if !c.roled && c.ask.Chat {
+		c.roled = true
+		v.send(c, at, Chunk{Usage: v.running(c)})
+	}
+}
+
+// tokens sends the answer up to a token in one chunk; in two where reasoning
+// ends among them.
+func (v *Virtual) tokens(c *Call, at time.Duration, to int) {
+	reasoning := 0
+	if c.ask.Chat {
+		reasoning = c.fx.keyTokens
+	}
+	if c.sent < reasoning && reasoning < to {
+		v.tokens(c, at, reasoning)
+	}
+	from := c.sent
+	c.sent = to
+	call := c.fx.toolCall && c.ask.Chat
+	v.send(c, at, Chunk{
+		Content:   !call && from >= reasoning,
+		Reasoning: !call && from < reasoning,
+		ToolCall:  call,
+		Usage:     v.running(c),
+	})
+}
+
+// running is the usage that a chunk before the last carries. One of zeros is
+// none to a client.
+func (v *Virtual) running(c *Call) *Usage {
+	if c.fx.usageNull || c.fx.usageZero || c.fx.noUsage {
+		return nil
+	}
+	return v.used(c)
+}
+
+func (v *Virtual) used(c *Call) *Usage {
+	v.usage = Usage{Input: c.input, Output: c.sent, Cached: c.cached}
+	return &v.usage
+}
+
+// finish sends what comes after the last token.
+func (v *Virtual) finish(c *Call, at time.Duration) {
+	fx := c.fx
+	last := Chunk{Finish: c.reply.finish, Usage: v.running(c)}
+	if fx.usageInFinish && !fx.noUsage {
+		last.Usage = v.used(c)
+	}
+	v.send(c, at, last)
+	if !fx.usageInFinish && !fx.noUsage {
+		v.send(c, at, Chunk{Usage: v.used(c)})
+	}
+	if !fx.noDone {
+		v.send(c, at, Chunk{Done: true})
+	}
+	v.end(c, at, Ended, "")
+}
+
+// breakOff ends a stream as its fault wants.
+func (v *Virtual) breakOff(c *Call, at time.Duration) {
+	fx := c.fx
+	switch {
+	case fx.errorEvent, fx.errorLegacy:
+		v.send(c, at, Chunk{Err: fx.message})
+		if !fx.noDone {
+			v.send(c, at, Chunk{Done: true})
+		}
+		v.end(c, at, Ended, "")
+	case fx.cut:
+		v.end(c, at, Broken, "unexpected EOF")
+	case fx.hold, fx.trickle > 0:
+		c.silent = true
+	default:
+		v.end(c, at, Ended, "")
+	}
+}
+
+// whole answers with one object in place of a stream.
+func (v *Virtual) whole(c *Call, at time.Duration) {
+	fx := c.fx
+	switch {
+	case fx.errorEvent, fx.errorLegacy:
+		v.reject(c, at, http.StatusInternalServerError, fx.message)
+	case fx.hold, fx.trickle > 0:
+		c.silent = true
+	case fx.cut:
+		v.end(c, at, Refused, "EOF")
+	default:
+		v.head(c, at)
+		v.end(c, at, NotStream, "one JSON object")
+	}
+}
+
+func (v *Virtual) send(c *Call, at time.Duration, chunk Chunk) {
+	v.chunk = chunk // of the heap already: nothing is allocated for a chunk
+	c.to.Chunk(at, &v.chunk)
+}
+
+func (v *Virtual) reject(c *Call, at time.Duration, status int, words string) {
+	c.begun = true
+	c.to.Headers(at, status)
+	v.end(c, at, Rejected, words)
+}
+
+func (v *Virtual) end(c *Call, at time.Duration, how Ending, words string) {
+	c.over = true
+	v.release(c)
+	c.to.End(at, how, words)
+}
+
+// die ends the server and everything in flight.
+func (v *Virtual) die(at time.Duration) {
+	v.dead = true
+	for _, c := range slices.Concat(v.calls, v.late) {
+		switch {
+		case c == nil || c.over:
+		case c.begun:
+			v.end(c, at, Broken, "unexpected EOF")
+		default:
+			v.end(c, at, Refused, "EOF")
+		}
+	}
+	v.late = nil
+}
