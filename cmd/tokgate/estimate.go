@@ -16,6 +16,7 @@ import (
 // lastRun holds what the last recorded run of a plan took.
 type lastRun struct {
 	path  string             // of its results.json
+	by    string             // "run" or "simulation"
 	cases map[string]float64 // seconds a measured request, by case
 	rest  float64            // seconds beside the cases: starts, warm-up, teardown
 }
@@ -24,10 +25,19 @@ func caseKey(server, workload, level string) string {
 	return server + "\x00" + workload + "\x00" + level
 }
 
-// readLastRun looks for the results of a plan where `tokgate run` leaves them;
-// nil when there are none to learn from.
+// readLastRun looks for the results of a plan where `tokgate run` leaves them,
+// and for want of a measurement for those of a simulation; nil when there are
+// none to learn from.
 func readLastRun(planFile string) *lastRun {
-	path := filepath.Join(resultsDir("", planFile, false), "results.json")
+	for _, simulated := range []bool{false, true} {
+		if last := readRunAt(filepath.Join(resultsDir("", planFile, false, simulated), "results.json")); last != nil {
+			return last
+		}
+	}
+	return nil
+}
+
+func readRunAt(path string) *lastRun {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil
@@ -37,7 +47,10 @@ func readLastRun(planFile string) *lastRun {
 	if err != nil || doc.Stopped != "" {
 		return nil
 	}
-	last := &lastRun{path: path, cases: map[string]float64{}, rest: doc.Duration}
+	last := &lastRun{path: path, by: "run", cases: map[string]float64{}, rest: doc.Duration}
+	if doc.Simulated {
+		last.by = "simulation"
+	}
 	for _, c := range doc.Cases {
 		last.rest -= c.Duration
 		if c.Completed > 0 && c.Due > 0 {
@@ -75,9 +88,9 @@ func (l *lastRun) total(p *plan.Plan) string {
 		}
 		sum += d
 	}
-	s := fmt.Sprintf("about %s, by the run in %s", roundTime(sum), l.path)
+	s := fmt.Sprintf("about %s, by the %s in %s", roundTime(sum), l.by, l.path)
 	if unknown > 0 {
-		s = fmt.Sprintf("more than %s, by the run in %s, which had not %s", roundTime(sum), l.path, count(unknown, "case"))
+		s = fmt.Sprintf("more than %s, by the %s in %s, which had not %s", roundTime(sum), l.by, l.path, count(unknown, "case"))
 	}
 	return s
 }

@@ -35,6 +35,7 @@ type runOptions struct {
 	budget    time.Duration
 	quiet     bool
 	recursive bool
+	simulate  bool
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -51,12 +52,17 @@ The first interrupt (Ctrl-C or SIGTERM) lets the requests in flight end and
 reports what was measured; the second stops at once. Servers are torn down in
 either case.
 
+With --simulate every server is replaced by the built-in one that its simulator
+block describes, and time is virtual: an hour of load takes seconds, no server,
+GPU or secret is needed, and every report says that it was a simulation.
+
 Exit codes: 0 passed · 1 a requirement failed · 2 the plan is wrong, nothing was
 started · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 		Example: `  tokgate run plans/demo.hcl
   tokgate run chat.hcl --var image=vllm/vllm-openai:v0.19.1 --out results/pr-17
   tokgate run chat.hcl --endpoint vllm=http://127.0.0.1:8000   # a server that runs already
   tokgate run chat.hcl --only general_chatbot/30               # one case: the verdict is labelled partial
+  tokgate run chat.hcl --simulate                              # in seconds, on the profiles that its simulators name
   tokgate run plans/ --out results                             # every plan of a folder`,
 		Args:              needPlans,
 		ValidArgsFunction: completePlans,
@@ -66,14 +72,15 @@ started · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 	}
 	f := cmd.Flags()
 	o.in.flags(f)
-	f.StringVarP(&o.out.dir, "out", "o", "", "`folder` for the reports (default: results/ and the plan's name)")
+	f.StringVarP(&o.out.dir, "out", "o", "", "`folder` for the reports (default: results/ and the plan's name, with -simulated behind it where it was)")
 	f.StringVar(&o.out.junit, "junit", "", "write the JUnit XML to this `file` too")
 	f.StringVar(&o.out.json, "json", "", "write the results (JSON) to this `file` too")
 	f.StringVar(&o.out.markdown, "markdown", "", "write the Markdown report to this `file` too")
 	f.StringVar(&o.out.csv, "csv", "", "write the levels as CSV to this `file`, and the samples beside it")
 	f.StringArrayVar(&o.only, "only", nil, "run only these cases: `[server/]workload[/level]`; may be repeated")
 	f.StringArrayVar(&o.endpoints, "endpoint", nil, "use the server at a URL instead of starting it: `name=url`; may be repeated")
-	f.DurationVar(&o.budget, "budget", 0, "wall clock of each plan, in place of the plan's own")
+	f.DurationVar(&o.budget, "budget", 0, "wall clock of each plan, in place of the plan's own; with --simulate virtual time")
+	f.BoolVar(&o.simulate, "simulate", false, "run the plans' simulators in virtual time, in place of their servers")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
 	f.BoolVarP(&o.recursive, "recursive", "r", false, "plans in folders below too")
 	// Registering fails only for flags that do not exist.
@@ -87,9 +94,17 @@ func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	plans, err := a.loadAll(files, o.in, true)
+	if o.simulate && len(o.endpoints) > 0 {
+		return usageError("leave one of them out", "--endpoint names a server, and --simulate runs none")
+	}
+	plans, err := a.loadAll(files, o.in, !o.simulate)
 	if err != nil {
 		return err
+	}
+	if o.simulate {
+		if err := a.needSimulators(plans); err != nil {
+			return err
+		}
 	}
 	if len(plans) > 1 && (o.out.junit != "" || o.out.json != "" || o.out.markdown != "" || o.out.csv != "") {
 		return usageError("--out gives each plan a folder of its own", "several plans cannot share one --junit, --json, --markdown or --csv file")
@@ -105,7 +120,7 @@ func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 			return err
 		}
 	}
-	dirs, err := resultsDirs(o.out.dir, files)
+	dirs, err := resultsDirs(o.out.dir, files, o.simulate)
 	if err != nil {
 		return err
 	}
@@ -136,51 +151,56 @@ func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 // runPlan runs one plan and returns its exit code.
 func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, only func(exec.Case) bool, o runOptions) (code int, err error) {
 	started := time.Now()
-	limits := lastLimits(out.dir) // of the run that is replaced now
+	limits := lastLimits(out.dir, o.simulate) // of the run that is replaced now
 	writer, err := record.Create(out.dir, reportNames...)
 	if err != nil {
 		return 0, measureError(err, "choose another folder with --out")
 	}
 	defer writer.Close()
 
-	c := clock.NewReal()
-	display, stop, err := a.progress(c, o.quiet, len(exec.Cases(p)))
-	if err != nil {
-		return 0, err
-	}
-	defer stop()
-	release := context.AfterFunc(drain, func() {
-		if now.Err() == nil {
-			display.Say("stopping: waiting for the requests in flight; interrupt again to stop at once")
-		}
-	})
-	defer release()
-	launcher := server.New(server.Options{Clock: c, Origin: c.Origin(), LogDir: out.dir, Dir: filepath.Dir(p.Path), Redact: p.Secrets})
-	calibrate := launcher.Calibrate
-	if a.meter == nil {
-		calibrate = nil
-	}
-	run, err := exec.Run(now, exec.Config{
+	config := exec.Config{
 		Plan:      p,
-		Clock:     c,
-		Launch:    launcher.Launch,
-		Observer:  observers{writer, display},
-		Meter:     a.meter,
-		Calibrate: calibrate,
 		Drain:     drain,
 		Budget:    o.budget,
 		Only:      only,
 		Judge:     looks(p),
 		LastLimit: limits,
 		Run: metric.Run{
-			ID:       runID(started),
-			Tool:     buildInfo().Version,
-			Plan:     p.Path,
-			PlanHash: p.Hash,
-			Started:  started,
-			Salt:     salt(),
+			ID:        runID(started),
+			Tool:      buildInfo().Version,
+			Plan:      p.Path,
+			PlanHash:  p.Hash,
+			Started:   started,
+			Simulated: o.simulate,
 		},
+	}
+	wall := clock.NewReal()
+	shown := progress.Options{Quiet: o.quiet, Now: wall.Now, Levels: len(exec.Cases(p))}
+	if o.simulate {
+		c := clock.NewVirtual()
+		config.Clock, config.Launch = c, (&server.Virtual{Clock: c, Dir: filepath.Dir(p.Path)}).Launch
+		shown.Simulated = c.Now
+	} else {
+		launcher := server.New(server.Options{Clock: wall, Origin: wall.Origin(), LogDir: out.dir, Dir: filepath.Dir(p.Path), Redact: p.Secrets})
+		config.Clock, config.Launch, config.Meter = wall, launcher.Launch, a.meter
+		if a.meter != nil {
+			config.Calibrate = launcher.Calibrate
+		}
+		config.Run.Salt = salt() // a simulator reads no prompts
+	}
+	display, stop, err := a.progress(shown)
+	if err != nil {
+		return 0, err
+	}
+	defer stop()
+	config.Observer = observers{writer, display}
+	release := context.AfterFunc(drain, func() {
+		if now.Err() == nil {
+			display.Say("stopping: waiting for the requests in flight; interrupt again to stop at once")
+		}
 	})
+	defer release()
+	run, err := exec.Run(now, config)
 	stop()
 	if err != nil {
 		// The reports still say what was measured until then.
@@ -230,11 +250,11 @@ func (a *app) summarize(files []string, codes []int) {
 }
 
 // resultsDirs gives each plan a folder of its own.
-func resultsDirs(out string, files []string) ([]string, error) {
+func resultsDirs(out string, files []string, simulated bool) ([]string, error) {
 	dirs := make([]string, len(files))
 	taken := map[string]string{}
 	for i, path := range files {
-		dirs[i] = resultsDir(out, path, len(files) > 1)
+		dirs[i] = resultsDir(out, path, len(files) > 1, simulated)
 		if other, ok := taken[dirs[i]]; ok {
 			return nil, usageError("run them one by one, each with its --out", "%q and %q would both leave their results in %s", other, path, dirs[i])
 		}
@@ -244,9 +264,13 @@ func resultsDirs(out string, files []string) ([]string, error) {
 }
 
 // resultsDir is where the reports of a plan go: what --out names, or
-// results/NAME; with several plans a folder each in it.
-func resultsDir(out, planFile string, several bool) string {
+// results/NAME, and for a simulated run results/NAME-simulated, so that it
+// replaces no measurement; with several plans a folder each in it.
+func resultsDir(out, planFile string, several, simulated bool) string {
 	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(planFile), ".json"), ".hcl")
+	if simulated {
+		name += "-simulated"
+	}
 	if out == "" {
 		out = "results"
 		several = true
@@ -342,19 +366,15 @@ func salt() uint64 {
 const paintEvery = 100 * time.Millisecond
 
 // progress begins the display of a run on standard error; stop ends it.
-func (a *app) progress(c *clock.Real, quiet bool, levels int) (d *progress.Display, stop func(), err error) {
+func (a *app) progress(o progress.Options) (d *progress.Display, stop func(), err error) {
 	t, err := a.terminal(a.Err)
 	if err != nil {
 		return nil, nil, err
 	}
-	d = progress.New(a.Err, progress.Options{
-		TTY:    progress.Repaint(a.getenv, t.isTTY),
-		Quiet:  quiet,
-		Width:  func() int { t, _ := a.terminal(a.Err); return t.width },
-		Color:  t.color,
-		Now:    c.Now,
-		Levels: levels,
-	})
+	o.TTY = progress.Repaint(a.getenv, t.isTTY)
+	o.Width = func() int { t, _ := a.terminal(a.Err); return t.width }
+	o.Color = t.color
+	d = progress.New(a.Err, o)
 	ticker, done := time.NewTicker(paintEvery), make(chan struct{})
 	go func() {
 		for {

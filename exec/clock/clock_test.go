@@ -235,3 +235,34 @@ func TestWithTimeoutCancelled(t *testing.T) {
 		}
 	})
 }
+
+// What is settled at the end of an instant has seen all of it, and may add to
+// it: time moves on when nothing more is due.
+func TestSettled(t *testing.T) {
+	c := clock.NewVirtual()
+	var said []string
+	say := func(s string) { said = append(said, fmt.Sprintf("%v %s", c.Now(), s)) }
+	again := 1
+	stop := c.Settled(func() {
+		say("settled")
+		if c.Now() == time.Second && again > 0 {
+			again--
+			c.Post(func() { say("posted") })
+		}
+	})
+	for _, name := range []string{"a", "b"} {
+		c.Timer(time.Second, func() { say(name) })
+	}
+	c.Timer(2*time.Second, func() { say("c"); stop() })
+	for {
+		if err := c.Wait(t.Context()); err == clock.ErrIdle {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{"0s settled", "1s a", "1s b", "1s settled", "1s posted", "1s settled", "2s c"}
+	if !slices.Equal(said, want) {
+		t.Errorf("said\n got %q\nwant %q", said, want)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
@@ -239,7 +240,7 @@ func (f *virtualFlight) Headers(at time.Duration, status int) { f.stream.Headers
 // Chunk implements sim.Listener.
 func (f *virtualFlight) Chunk(at time.Duration, c *sim.Chunk) {
 	f.event = client.Event{
-		Content: c.Content, Reasoning: c.Reasoning, ToolCall: c.ToolCall, Finish: c.Finish, Err: c.Err, Done: c.Done,
+		Content: c.Content, Reasoning: c.Reasoning, ToolCall: c.ToolCall, Finish: c.Finish, Err: text(c.Err), Done: c.Done,
 	}
 	if c.Usage != nil {
 		f.usage = client.Usage(*c.Usage)
@@ -251,6 +252,7 @@ func (f *virtualFlight) Chunk(at time.Duration, c *sim.Chunk) {
 // End implements sim.Listener. What it says is what package client would have
 // said of it over HTTP.
 func (f *virtualFlight) End(at time.Duration, how sim.Ending, words string) {
+	words = text(words)
 	switch how {
 	case sim.Refused:
 		f.end(at, &client.Error{Kind: metric.FailConnect, Message: "the server closed the connection before it answered: " + words})
@@ -263,6 +265,15 @@ func (f *virtualFlight) End(at time.Duration, how sim.Ending, words string) {
 	default:
 		f.end(at, nil)
 	}
+}
+
+// text is what of foreign bytes gets through JSON: each that is no UTF-8 becomes
+// the replacement character.
+func text(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return string([]rune(s))
 }
 
 func (f *virtualFlight) end(at time.Duration, err error) {

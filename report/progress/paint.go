@@ -74,7 +74,7 @@ func (d *Display) block(width int) []line {
 	now := d.opt.Now()
 	var lines []line
 	for _, s := range d.servers {
-		lines = append(lines, line{spinner(now) + " server " + s.address + "  " + text.Clock((now - s.since).Seconds()) + "  " + s.state, ""})
+		lines = append(lines, line{spinner(now) + " server " + s.address + "  " + text.Clock((d.time() - s.since).Seconds()) + "  " + s.state, ""})
 	}
 	l := d.level
 	if l == nil {
@@ -93,9 +93,15 @@ func (d *Display) block(width int) []line {
 	}
 	room := min(max(width-1-text.Width(counts)-9, 0), 40)
 	lines = append(lines, line{bar(l.done, l.due, room) + counts, color})
-	facts := append([]string{"elapsed " + text.Clock((now - l.since).Seconds())}, l.numbers()...)
+	facts := append([]string{"elapsed " + text.Clock((d.time() - l.since).Seconds())}, l.numbers()...)
 	if eta, ok := l.eta(now); ok {
 		facts = append([]string{"ETA " + text.Clock(eta.Seconds())}, facts...)
+	}
+	if d.opt.Simulated != nil {
+		facts = append([]string{"simulated"}, facts...)
+		if faster := d.faster(); faster != "" {
+			facts = append(facts, faster)
+		}
 	}
 	return append(lines, line{strings.Join(facts, "  "), "2"})
 }

@@ -25,8 +25,12 @@ type Options struct {
 	// paint; nil or not positive: 80. Plain lines are not cut.
 	Width func() int
 	// Now is the monotonic time since any origin. Required.
-	Now    func() time.Duration
-	Levels int // that the plan has, on all servers; 0: not known
+	Now func() time.Duration
+	// Simulated is the virtual time of a simulated run, by which it goes in what
+	// is shown; how often is painted and how long one still has to wait go by Now.
+	// nil: the run is real.
+	Simulated func() time.Duration
+	Levels    int // that the plan has, on all servers; 0: not known
 }
 
 const (
@@ -49,11 +53,12 @@ type Display struct {
 	opt Options
 
 	mu       sync.Mutex
-	started  time.Duration
-	servers  []*server // that are starting, in order of their first state
-	index    int       // of the level, 1-based
-	level    *level    // nil between levels
-	painted  []int     // widths of the block's lines on the screen
+	started  time.Duration // on the run's clock
+	begun    time.Duration // by Now
+	servers  []*server     // that are starting, in order of their first state
+	index    int           // of the level, 1-based
+	level    *level        // nil between levels
+	painted  []int         // widths of the block's lines on the screen
 	lastTime time.Duration
 	hidden   bool // the cursor
 	closed   bool
@@ -105,7 +110,30 @@ func (r *ring) distribution() metric.Distribution {
 
 // New returns a display on out; nothing is drawn before the run starts.
 func New(out io.Writer, opt Options) *Display {
-	return &Display{out: out, opt: opt, started: opt.Now(), closed: opt.Quiet}
+	return &Display{out: out, opt: opt, begun: opt.Now(), closed: opt.Quiet}
+}
+
+// time is the run's.
+func (d *Display) time() time.Duration {
+	if d.opt.Simulated != nil {
+		return d.opt.Simulated()
+	}
+	return d.opt.Now()
+}
+
+// faster says how much faster than in real time a simulated run goes; "" when
+// it is real or did not begin.
+func (d *Display) faster() string {
+	wall, run := d.opt.Now()-d.begun, d.time()-d.started
+	if d.opt.Simulated == nil || wall <= 0 || run <= wall {
+		return ""
+	}
+	factor := float64(run) / float64(wall)
+	digits := 0
+	if factor < 10 {
+		digits = 1
+	}
+	return fmt.Sprintf("%.*f times as fast as in real time", digits, factor)
 }
 
 // Tick draws what changed. Call it about ten times a second while the run
@@ -159,13 +187,16 @@ func (d *Display) Close() {
 func (d *Display) RunStarted(r *metric.Run) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.started = d.opt.Now()
+	d.started, d.begun = d.time(), d.opt.Now()
 	line := "run " + r.ID
 	if r.Plan != "" {
 		line += " of " + r.Plan
 	}
 	if d.opt.Levels > 0 {
 		line += ", " + plural(d.opt.Levels, "level")
+	}
+	if d.opt.Simulated != nil {
+		line += ", simulated: times are virtual"
 	}
 	d.say(line)
 	return nil
@@ -179,7 +210,7 @@ func (d *Display) ServerStarting(address, state string) {
 	i := slices.IndexFunc(d.servers, func(s *server) bool { return s.address == address })
 	if i < 0 {
 		i = len(d.servers)
-		d.servers = append(d.servers, &server{address: address, since: d.opt.Now()})
+		d.servers = append(d.servers, &server{address: address, since: d.time()})
 	}
 	d.servers[i].state = state
 	d.tick()
@@ -203,7 +234,7 @@ func (d *Display) ServerReady(s *metric.ServerRun) error {
 	line := "server " + s.Address + ": ready"
 	address := text.Line(s.Address)
 	if i := slices.IndexFunc(d.servers, func(x *server) bool { return x.address == address }); i >= 0 {
-		line += " after " + text.Clock((d.opt.Now() - d.servers[i].since).Seconds())
+		line += " after " + text.Clock((d.time() - d.servers[i].since).Seconds())
 	}
 	d.forget(s.Address)
 	d.say(line)
@@ -240,7 +271,10 @@ func (d *Display) LevelStarted(l *metric.Level, due int, expected time.Duration)
 		d.index++
 	}
 	d.level = &level{server: text.Line(l.Server), workload: text.Line(l.Workload), name: text.Line(l.Name), due: due, expected: expected,
-		since: now, lastLine: now, warming: true}
+		since: d.time(), lastLine: now, warming: true}
+	if d.opt.Simulated != nil {
+		d.level.expected = 0 // it is of virtual time
+	}
 	if l.Probe != nil {
 		d.level.probe = "capacity: " + text.Line(l.Probe.Purpose)
 	}
@@ -326,7 +360,7 @@ func (d *Display) LevelDone(m *metric.Level) error {
 		return nil
 	}
 	d.level = nil
-	facts := append([]string{plural(l.done, "request") + " in " + text.Clock((d.opt.Now() - l.since).Seconds())}, l.numbers()...)
+	facts := append([]string{plural(l.done, "request") + " in " + text.Clock((d.time() - l.since).Seconds())}, l.numbers()...)
 	if l.failed > 0 {
 		facts = slices.Insert(facts, 1, fmt.Sprintf("%d failed", l.failed))
 	}
@@ -336,11 +370,14 @@ func (d *Display) LevelDone(m *metric.Level) error {
 
 // RunDone ends the display.
 func (d *Display) RunDone(r *metric.Run) error {
+	d.mu.Lock()
 	if r.Stopped != "" {
-		d.mu.Lock()
 		d.say("stopped: " + r.Stopped)
-		d.mu.Unlock()
 	}
+	if faster := d.faster(); faster != "" {
+		d.say("simulated in " + metric.Format(metric.Seconds, (d.opt.Now()-d.begun).Seconds()) + ", " + faster)
+	}
+	d.mu.Unlock()
 	d.Close()
 	return nil
 }
@@ -397,7 +434,7 @@ func (l *level) eta(now time.Duration) (time.Duration, bool) {
 		return 0, false
 	case l.done > 0 && l.measured && now > l.measuring:
 		return time.Duration(float64(now-l.measuring) / float64(l.done) * float64(l.due-l.done)), true
-	case l.expected > now-l.since:
+	case l.expected > now-l.since: // in real time only
 		return l.expected - (now - l.since), true
 	}
 	return 0, false
@@ -417,7 +454,7 @@ func (d *Display) say(line string) {
 		return
 	}
 	line = text.Bytes(text.Inert(text.Line(line)), 1000)
-	stamp := text.Pad(text.Clock((d.opt.Now() - d.started).Seconds()), 6, true)
+	stamp := text.Pad(text.Clock((d.time() - d.started).Seconds()), 6, true)
 	if d.opt.TTY {
 		d.paint(stamp + "  " + line)
 		return

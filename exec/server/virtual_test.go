@@ -1,0 +1,357 @@
+package server
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/sim"
+	"github.com/tokgate/tokgate/sim/memnet"
+)
+
+// sending is one request of a script.
+type sending struct {
+	at      time.Duration
+	api     string
+	words   int // of the prompt
+	output  int
+	natural bool
+	timeout time.Duration
+	cancel  time.Duration // when it is; 0: never
+}
+
+func (s sending) request() *client.Request {
+	return &client.Request{
+		API: s.api, Model: "tokgate-sim", Prompt: client.Prompt{Text: strings.Repeat(" cat", s.words)},
+		Output: s.output, Natural: s.natural, Timeout: s.timeout,
+	}
+}
+
+// played plays a script over a transport and returns what the client saw.
+func played(t *testing.T, c clock.Clock, transport client.Transport, script []sending, input func(int) int) []*metric.Sample {
+	t.Helper()
+	samples := make([]*metric.Sample, len(script))
+	left := len(script)
+	for i, s := range script {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		c.Timer(s.at, func() {
+			r := s.request()
+			r.Input = input(i)
+			samples[i] = &metric.Sample{Order: i, OutputAsked: s.output}
+			transport.Send(ctx, r, client.NewAnswer(samples[i], func(*metric.Sample) { c.Post(func() { left-- }) }))
+		})
+		if s.cancel > 0 {
+			c.Timer(s.cancel, cancel)
+		}
+	}
+	if err := clock.Until(t.Context(), c, func() bool { return left == 0 }); err != nil {
+		t.Fatalf("%d requests did not end: %v", left, err)
+	}
+	return samples
+}
+
+// overSockets plays a script over HTTP to the server in real time, inside a
+// bubble in which time is exact.
+func overSockets(t *testing.T, o sim.Options, script []sending) (samples []*metric.Sample) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clock.NewReal()
+		s, err := sim.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := memnet.Listen()
+		go s.Serve(l)
+		h, err := client.New(client.Config{BaseURL: "http://memory.test", Dialect: client.DialectOf("vllm"), Now: c.Now, Dial: l.DialContext})
+		if err != nil {
+			t.Fatal(err)
+		}
+		samples = played(t, c, h, script, func(int) int { return 0 })
+		h.Close()
+		s.Close()
+		synctest.Wait()
+	})
+	return samples
+}
+
+// inVirtualTime plays the same script without HTTP. The lengths of the prompts
+// are those that the server counted.
+func inVirtualTime(t *testing.T, o sim.Options, script []sending) []*metric.Sample {
+	c := clock.NewVirtual()
+	server, err := sim.NewVirtual(o, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &virtual{clock: c, server: server, stop: func() bool { return false }}
+	defer c.Settled(v.settle)()
+	return played(t, c, v, script, func(i int) int {
+		n := sim.CountTokens(script[i].request().Prompt.Text)
+		if script[i].api == "chat" {
+			n += 11 // what the chat template puts around it
+		}
+		return n
+	})
+}
+
+// busy is a script that overlaps, queues and lasts.
+func busy(n int) []sending {
+	var script []sending
+	for i := range n {
+		s := sending{
+			at: time.Second + time.Duration(i)*37*time.Millisecond, api: "completions",
+			words: 50 + 331*i%900, output: 2 + 17*i%40,
+		}
+		if i%2 == 1 {
+			s.api = "chat"
+		}
+		script = append(script, s)
+	}
+	return script
+}
+
+// TestBothPathsGiveEqualSamples: what the client measures of the engine over
+// HTTP and in virtual time is the same to the nanosecond.
+func TestBothPathsGiveEqualSamples(t *testing.T) {
+	profiles := map[string]func(*sim.Profile){
+		"default":            func(*sim.Profile) {},
+		"prefill first":      func(p *sim.Profile) { p.Policy = sim.PrefillFirst },
+		"a serial front end": func(p *sim.Profile) { p.FrontMSPerRequest, p.FrontUSPerToken = 20, 10 },
+		"held back":          func(p *sim.Profile) { p.FirstVisibleToken = 9 },
+		"speculation": func(p *sim.Profile) {
+			p.Speculation = &sim.Speculation{Accept: []float64{0.8, 0.5, 0.2}, Spread: 0.3}
+		},
+		"one at a time": func(p *sim.Profile) { p.Limits.MaxSeqs = 1 },
+		"prefix cache":  func(p *sim.Profile) { p.PrefixCache = &sim.PrefixCache{BlockTokens: 1 << 14, CapacityTokens: 1 << 16} },
+	}
+	for name, change := range profiles {
+		t.Run(name, func(t *testing.T) {
+			o := sim.Options{Profile: sim.DefaultProfile(), Seed: 7}
+			change(o.Profile)
+			script := busy(60)
+			script[10].cancel = script[10].at + 80*time.Millisecond
+			script[11].cancel = script[11].at + time.Millisecond // before it reached the queue
+			script[12].timeout = 40 * time.Millisecond
+			script[13].timeout = time.Millisecond
+			want := overSockets(t, o, script)
+			got := inVirtualTime(t, o, script)
+			if d := cmp.Diff(want, got, cmp.Comparer(sameSample)); d != "" {
+				t.Errorf("(-over HTTP +in virtual time):\n%s", d)
+			}
+			if want[20].Failure != nil || len(want[20].Gaps) == 0 && o.Profile.FirstVisibleToken == 0 {
+				t.Errorf("the script measures nothing: %+v", want[20])
+			}
+		})
+	}
+}
+
+// sameSample leaves out what was asked for, which only one side is told.
+func sameSample(a, b *metric.Sample) bool {
+	x, y := *a, *b
+	x.InputAsked, y.InputAsked = 0, 0
+	return cmp.Equal(x, y)
+}
+
+// TestFaultsInVirtualTime: every fault does to the client what it does over
+// HTTP, but for those of the connection, which virtual time has none of.
+func TestFaultsInVirtualTime(t *testing.T) {
+	// What is told otherwise, and why.
+	words := map[string]string{
+		"not-sse": "the object itself is quoted over HTTP",
+		"die":     "over HTTP the words are those of the network",
+	}
+	for _, f := range sim.Faults() {
+		t.Run(f.Name, func(t *testing.T) {
+			o := sim.Options{Profile: sim.DefaultProfile(), Seed: 7, Faults: sim.Script{{Fault: f.Name, Every: 2, From: 1, DelayMS: 50}}}
+			switch f.Name {
+			case "die":
+				o.Faults[0] = sim.Rule{Fault: "die", From: 6}
+			case "loading":
+				o.Faults[0] = sim.Rule{Fault: "loading", DelayMS: 1200}
+			}
+			script := busy(12)
+			for i := range script {
+				script[i].timeout = 5 * time.Second
+			}
+			want := overSockets(t, o, script)
+			got := inVirtualTime(t, o, script)
+			plain := inVirtualTime(t, sim.Options{Profile: sim.DefaultProfile(), Seed: 7}, script)
+			same := true
+			for i := range want {
+				a, b := *want[i], *got[i]
+				a.Reconnects, b.Reconnects = 0, 0 // of the connection
+				if words[f.Name] != "" && a.Failure != nil && b.Failure != nil {
+					a.Failure.Message, b.Failure.Message = "", ""
+				}
+				if f.Name == "die" && a.Failure != nil { // stamps of a dead network
+					a.Sent, b.Sent = 0, 0
+				}
+				if !sameSample(&a, &b) {
+					t.Errorf("request %d (-over HTTP +in virtual time):\n%s", i, cmp.Diff(a, b))
+				}
+				same = same && sameSample(plain[i], got[i])
+			}
+			if _, nothing := belowTheStream[f.Name]; nothing != same {
+				t.Errorf("the fault changes nothing: %t; below the stream of events: %t", same, nothing)
+			}
+		})
+	}
+}
+
+// belowTheStream are the faults that a client's measurements know nothing of,
+// with the reason.
+var belowTheStream = map[string]string{
+	"redirect": "is followed", "conn-close": "a connection's", "close-after": "a connection's",
+	"byte-by-byte": "one packet in no time", "gzip": "is unpacked", "crlf": "bytes", "bom": "bytes", "no-space": "bytes",
+	"comments": "bytes", "big-event": "bytes", "hostile-text": "an answer's text is not kept", "hostile-model": "nor its model",
+	"empty-delta": "no token", "no-done": "the end of the stream is as good",
+	"usage-in-finish": "a place of the same usage",
+}
+
+// TestRunsAgree: the same plan and seed, run over HTTP in real time and in
+// virtual time, measure the same at the same distance from the round's start.
+// The profile has no noise: over HTTP prompts are calibrated before the load,
+// which takes its share of the draws.
+func TestRunsAgree(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "steady.json")
+	if err := os.WriteFile(path, []byte(`{"base": "default", "noise": {"step_cv": 0}}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	profile, err := sim.LoadProfile(path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	agreed := func(s *plan.Server) *plan.Plan {
+		return &plan.Plan{
+			Servers: []*plan.Server{s},
+			Workloads: []*plan.Workload{{
+				Name: "chat", Servers: []*plan.Server{s}, API: plan.Chat, Input: 200, Output: plan.Output{Mean: 30, Jitter: 0.3},
+				Loads: []*plan.Load{
+					{
+						Kind: metric.ClosedLoop, Seeds: []int64{42, 123}, Warmup: plan.WarmupAuto, Stagger: plan.StaggerAuto,
+						Levels: []plan.Level{{Name: "1", N: 1, Requests: 10, Rounds: 2}, {Name: "5", N: 5, Requests: 60, Rounds: 2}},
+					},
+					{
+						Kind: metric.ClosedLoop, Seeds: []int64{1}, Warmup: 3, Stagger: 30 * time.Millisecond, Pause: time.Second,
+						Levels: []plan.Level{{Name: "paused", N: 3, Requests: 12, Rounds: 1}},
+					},
+					{
+						// All fit into one step: over sockets the requests of a
+						// burst arrive in any order.
+						Kind: metric.Burst, Seeds: []int64{1, 2}, Warmup: plan.WarmupAuto,
+						Levels: []plan.Level{{Name: "burst 10", N: 10, Requests: 30, Rounds: 3}},
+					},
+				},
+			}},
+		}
+	}
+	var over *metric.Run
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, sim.Options{Profile: profile, Seed: 1})
+		var err error
+		over, err = exec.Run(t.Context(), exec.Config{Plan: agreed(vllm()), Clock: w.clock, Launch: w.Launch, Observer: new(silent), Run: metric.Run{Salt: 7}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	c := clock.NewVirtual()
+	s := vllm()
+	s.Simulator = &plan.Simulator{Profile: path, Seed: 1}
+	virtual, err := exec.Run(t.Context(), exec.Config{Plan: agreed(s), Clock: c, Launch: (&Virtual{Clock: c}).Launch, Observer: new(silent), Run: metric.Run{Salt: 7}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, l := range over.Levels {
+		for j, r := range l.Rounds {
+			want, got := timings(r), timings(virtual.Levels[i].Rounds[j])
+			if len(want) != r.Due {
+				t.Fatalf("level %s, round %d: %d requests, want %d", l.Name, j, len(want), r.Due)
+			}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("level %s, round %d (-over HTTP +in virtual time):\n%s", l.Name, j, d)
+			}
+		}
+	}
+}
+
+// timing is what a judgement rests on of one measured request, from the start
+// of its round.
+type timing struct {
+	Scheduled, Sent, First, Last, End time.Duration
+	Usage                             metric.Usage
+	Gaps                              metric.Gaps
+	Failed                            bool
+}
+
+func timings(r *metric.Round) []timing {
+	var out []timing
+	for _, s := range r.MeasuredSamples() {
+		from := r.Start
+		out = append(out, timing{s.Scheduled - from, s.Sent - from, s.First - from, s.Last - from, s.End - from, *s.Usage, s.Gaps, s.Failure != nil})
+	}
+	return out
+}
+
+func TestVirtualLaunch(t *testing.T) {
+	tests := map[string]struct {
+		server plan.Server
+		faults string // of the profile
+		ready  time.Duration
+		err    string
+	}{
+		"alone":           {server: plan.Server{Expect: map[string]string{"engine": "simulator"}}, ready: 30500 * time.Microsecond},
+		"not as expected": {server: plan.Server{Expect: map[string]string{"version": "0.19.1"}}, err: `version = "0.19.1" was expected`},
+		"in the place of another": {
+			server: plan.Server{Endpoint: &plan.Endpoint{URL: "http://gpu:8000"}, Expect: map[string]string{"version": "0.19.1"}},
+			ready:  30500 * time.Microsecond,
+		},
+		"loads for a while": {faults: `{"fault": "loading", "delay_ms": 7200000}`, ready: 2*time.Hour + 30500*time.Microsecond},
+		"loads for ever":    {server: plan.Server{Ready: plan.Ready{Timeout: time.Minute}}, faults: `{"fault": "loading", "delay_ms": 7200000}`, err: "not ready after 1m0s: HTTP 503: The model is loading."},
+		"refuses":           {faults: `{"fault": "reject-unknown"}`, err: "cannot be used: HTTP 422"},
+		"hangs":             {server: plan.Server{Ready: plan.Ready{Timeout: time.Minute}}, faults: `{"fault": "hang"}`, err: "not ready after 1m0s: no end within 1m0s"},
+		"dies":              {server: plan.Server{Ready: plan.Ready{Timeout: time.Minute}}, faults: `{"fault": "die"}`, err: "not ready after 1m0s"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			src := `{"base": "default", "noise": {"step_cv": 0}, "faults": [` + tt.faults + `]}`
+			if err := os.WriteFile(filepath.Join(dir, "p.json"), []byte(src), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			c := clock.NewVirtual()
+			tt.server.Simulator = &plan.Simulator{Profile: "./p.json"}
+			target, err := (&Virtual{Clock: c, Dir: dir}).Launch(t.Context(), &tt.server, func(string) {})
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Fatalf("error %v, want %q", err, tt.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			// 12 ms of overhead, 16 tokens of prompt and one step; the load is
+			// looked at twice a second.
+			if took := c.Now(); took < tt.ready-20*time.Millisecond || took > tt.ready+500*time.Millisecond {
+				t.Errorf("ready after %v, want about %v", took, tt.ready)
+			}
+			if err := target.Close(); err != nil {
+				t.Error(err)
+			}
+			if err := c.Wait(t.Context()); err != clock.ErrIdle {
+				t.Errorf("after Close the clock has something to do: %v", err)
+			}
+		})
+	}
+}
