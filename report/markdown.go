@@ -18,6 +18,7 @@ const MarkdownBytes = 900 << 10
 
 // The shares of MarkdownBytes, most important first.
 const (
+	overviewBytes    = 50 << 10
 	problemsBytes    = 250 << 10
 	passedBytes      = 100 << 10
 	capacityBytes    = 100 << 10
@@ -29,25 +30,38 @@ const (
 
 // Markdown writes the document for the summary of a CI job, GitHub flavoured,
 // at most MarkdownBytes, most important first: the verdict with the capacities,
-// what failed or is not certain with the plan's file and line, what passed, the
-// probes of each capacity, the levels of each workload, the environment, and how
-// each metric shown is defined. Foreign text is escaped: it
-// makes no markup, links or mentions.
-func Markdown(w io.Writer, d *Document) error {
-	var b strings.Builder
-	m := markdown{doc: d}
-	b.WriteString(m.verdict())
-	b.WriteString(m.problems())
-	b.WriteString(m.passed())
-	b.WriteString(m.capacities())
-	b.WriteString(m.levels())
-	b.WriteString(m.environment())
-	b.WriteString(m.definitions())
-	_, err := io.WriteString(w, b.String())
-	return err
+// a line for each workload, what failed or is not certain with the plan's file
+// and line, what passed, the probes of each capacity, the levels of each
+// workload, the environment, and how each metric shown is defined. Foreign text
+// is escaped: it makes no markup, links or mentions.
+func Markdown(w io.Writer, d *Document) error { return MarkdownWithin(w, d, MarkdownBytes) }
+
+// MarkdownWithin writes what Markdown writes, at most limit bytes of it: the
+// parts get smaller together, what was left out is counted, and where not even
+// the verdict fits nothing is written.
+func MarkdownWithin(w io.Writer, d *Document, limit int) error {
+	for size := min(limit, MarkdownBytes); size > 0; size /= 2 {
+		m := markdown{doc: d, size: size}
+		parts := []string{m.verdict(), m.overview(), m.problems(), m.passed(), m.capacities(), m.levels(), m.environment(), m.definitions()}
+		// Half of the smallest is the verdict alone.
+		if size < 4<<10 {
+			parts = parts[:1]
+		}
+		if out := strings.Join(parts, ""); len(out) <= limit {
+			_, err := io.WriteString(w, out)
+			return err
+		}
+	}
+	return nil
 }
 
-type markdown struct{ doc *Document }
+type markdown struct {
+	doc  *Document
+	size int // bytes that the parts share
+}
+
+// share is a part's bytes of size, of those it has of MarkdownBytes.
+func (m *markdown) share(bytes int) int { return bytes * m.size / MarkdownBytes }
 
 // section collects rows up to a budget of bytes and counts what did not fit.
 type section struct {
@@ -106,7 +120,7 @@ func (m *markdown) verdict() string {
 }
 
 func (m *markdown) problems() string {
-	s := section{budget: problemsBytes}
+	s := section{budget: m.share(problemsBytes)}
 	n := 0
 	// The kinds of status are in order of how bad they are.
 	for st := StatusError; st <= StatusSkipped; st++ {
@@ -131,7 +145,7 @@ func (m *markdown) problems() string {
 // passed lists the requirements that were met, with all that is to know of
 // them, folded away.
 func (m *markdown) passed() string {
-	s := section{budget: passedBytes}
+	s := section{budget: m.share(passedBytes)}
 	n := 0
 	for i := range m.doc.Verdicts {
 		v := &m.doc.Verdicts[i]
@@ -164,7 +178,7 @@ func (m *markdown) passed() string {
 
 // capacities shows what each search did.
 func (m *markdown) capacities() string {
-	s := section{budget: capacityBytes}
+	s := section{budget: m.share(capacityBytes)}
 	for i := range m.doc.Capacities {
 		c := &m.doc.Capacities[i]
 		s.row(func() string {
@@ -218,7 +232,7 @@ func (m *markdown) problem(v *Verdict, st Status) string {
 }
 
 func (m *markdown) levels() string {
-	s := section{budget: levelsBytes}
+	s := section{budget: m.share(levelsBytes)}
 	for _, g := range groups(m.doc) {
 		if len(g.cases) == 0 {
 			continue
@@ -270,7 +284,7 @@ func (m *markdown) levels() string {
 
 func (m *markdown) environment() string {
 	d := m.doc
-	s := section{budget: environmentBytes}
+	s := section{budget: m.share(environmentBytes)}
 	row := func(key, value string) {
 		s.row(func() string { return "| " + cell(key, cellBytes) + " | " + cell(value, cellBytes) + " |\n" })
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report/text"
@@ -281,5 +283,39 @@ func TestOutputErrors(t *testing.T) {
 	run, _, _, _ := fixture()
 	if err := SamplesCSV(failing{}, run); err == nil {
 		t.Error("SamplesCSV: a full disk is no error")
+	}
+}
+
+// A line for each workload comes first, with both sides of a comparison.
+func TestOverviewOfComparisons(t *testing.T) {
+	d := passing()
+	change := func(workload, level, metric string, o Outcome, limit bool) Change {
+		return Change{Workload: workload, Level: level, Metric: metric, Stat: "p95", Unit: "s", Severity: "error",
+			Control: some(1.2), Candidate: some(1.3), Outcome: o, Message: "8.3% worse " + hostile, Limit: Number{V: 0.1, OK: limit}}
+	}
+	d.Comparisons = []Comparison{
+		{Name: "bump", Control: "old", Candidate: "new", Changes: []Change{
+			change("chat", "4", "speed", Skipped, false), // shown only: no limit
+			change("chat", "4", "ttft", Pass, true),
+			change("chat", "8", "e2e", Fail, true), // the worst of those with a limit
+			change("code", "4", "ttft", Inconclusive, true),
+		}},
+		{Name: "off", Control: "a", Candidate: "b", Skipped: "no control was given"},
+	}
+	m := markdown{doc: d, size: MarkdownBytes}
+	var rows []string
+	for line := range strings.Lines(m.overview()) {
+		if strings.HasPrefix(line, "| ") && !strings.HasPrefix(line, "| |") {
+			rows = append(rows, regexp.MustCompile(` 8\.3% worse.*`).ReplaceAllString(strings.TrimSpace(line), " …"))
+		}
+	}
+	want := []string{
+		"| ❌ fail | chat at 8 | e2e p95 1.2 s | 1.3 s | …",
+		"| ❔ inconclusive | code at 4 | ttft p95 1.2 s | 1.3 s | …",
+		"| ⏭️ skipped |   |   |   | no control was given |",
+		"| ✅ pass | general\\_chatbot | vllm\\[\"on\"\\] | 2 requirements met | 39 (exact) |",
+	}
+	if diff := cmp.Diff(want, rows); diff != "" {
+		t.Errorf("rows (-want +got):\n%s", diff)
 	}
 }

@@ -84,10 +84,12 @@ type Tally struct {
 }
 
 // Tally counts the verdicts.
-func (d *Document) Tally() Tally {
+func (d *Document) Tally() Tally { return tally(d.Verdicts) }
+
+func tally(verdicts []Verdict) Tally {
 	var t Tally
-	for i := range d.Verdicts {
-		v := &d.Verdicts[i]
+	for i := range verdicts {
+		v := &verdicts[i]
 		if v.Required() && v.Outcome != Skipped {
 			t.Required++
 			if v.Outcome == Pass {
@@ -114,17 +116,8 @@ func (d *Document) Tally() Tally {
 	return t
 }
 
-// Word is the outcome of the run in one word.
-func (d *Document) Word() string {
-	if d.ExitCode == 130 {
-		return "INTERRUPTED"
-	}
-	return strings.ToUpper(string(d.Outcome))
-}
-
-// Headline is the run in one line, without the outcome's word.
-func (d *Document) Headline() string {
-	t := d.Tally()
+// parts are what the plan required and what came of it, in a few words each.
+func (t Tally) parts() []string {
 	var parts []string
 	switch {
 	case t.Failed > 0:
@@ -150,6 +143,22 @@ func (d *Document) Headline() string {
 	if t.Warnings > 0 {
 		parts = append(parts, plural(t.Warnings, "warning"))
 	}
+	return parts
+}
+
+func (t Tally) line() string { return strings.Join(t.parts(), " · ") }
+
+// Word is the outcome of the run in one word.
+func (d *Document) Word() string {
+	if d.ExitCode == 130 {
+		return "INTERRUPTED"
+	}
+	return strings.ToUpper(string(d.Outcome))
+}
+
+// Headline is the run in one line, without the outcome's word.
+func (d *Document) Headline() string {
+	parts := d.Tally().parts()
 	if d.Why != "" {
 		parts = append(parts, d.Why)
 	}

@@ -36,9 +36,9 @@ func (a *app) main(ctx context.Context, args []string) int {
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
-		return assert.ExitPass
+		return a.endStep(cmd, &exitError{code: assert.ExitPass})
 	}
 	var exit *exitError
 	if !errors.As(err, &exit) {
@@ -51,7 +51,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 	for _, hint := range exit.hints {
 		fmt.Fprintf(a.Err, "  hint: %s\n", hint)
 	}
-	return exit.code
+	return a.endStep(cmd, exit)
 }
 
 // app is what the subcommands share.
@@ -60,6 +60,8 @@ type app struct {
 	environ []string
 	meter   exec.Meter // watches the generator; nil: nothing does, and it is not calibrated
 	color   string     // --color
+	github  string     // --github
+	actions *actions   // nil: not a step of GitHub Actions
 }
 
 // exitError carries an exit code up to Main. err is one lower-case line, nil
@@ -122,6 +124,10 @@ is wrong · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 		SuggestionsMinimumDistance: 2,
 		CompletionOptions:          cobra.CompletionOptions{HiddenDefaultCmd: false},
 		Args:                       cobra.ArbitraryArgs,
+		PersistentPreRunE: func(*cobra.Command, []string) (err error) {
+			a.actions, err = a.newActions()
+			return err
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return cmd.Help()
@@ -130,6 +136,7 @@ is wrong · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 		},
 	}
 	root.PersistentFlags().StringVar(&a.color, "color", "auto", "colour on the terminal: auto, always or never")
+	root.PersistentFlags().StringVar(&a.github, "github", "auto", "annotations, job summary and outputs of GitHub Actions: auto, on or off")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
 	root.AddCommand(
 		a.validateCommand(),

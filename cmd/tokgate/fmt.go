@@ -74,12 +74,24 @@ func (f *formatter) file(path string) error {
 		fmt.Fprint(f.Out, unifiedDiff(path, string(src), string(out)))
 	}
 	if f.check {
+		f.actions.unformatted(path, firstDifference(src, out))
 		return nil
 	}
 	if err := record.WriteFile(path, out); err != nil {
 		return measureError(fmt.Errorf("could not write plan: %w", err))
 	}
 	return nil
+}
+
+// firstDifference is the first line, 1-based, in which a differs from b.
+func firstDifference(a, b []byte) int {
+	n := 1
+	for i := 0; i < min(len(a), len(b)) && a[i] == b[i]; i++ {
+		if a[i] == '\n' {
+			n++
+		}
+	}
+	return n
 }
 
 func (f *formatter) stdin() error {
@@ -120,6 +132,7 @@ func (f *formatter) format(src []byte, name string) (out []byte, ok bool, err er
 	if err := plan.WriteDiagnostics(f.Err, files, diags, uint(t.width), t.color); err != nil {
 		return nil, false, measureError(err)
 	}
+	f.actions.diagnose(diags)
 	if diags.HasErrors() {
 		f.invalid++
 		return nil, false, nil

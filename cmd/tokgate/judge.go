@@ -26,7 +26,9 @@ The exit code is that of run.`,
 			}
 			return nil
 		},
+		Annotations: gate,
 		RunE: func(_ *cobra.Command, args []string) error {
+			a.actions.logTo(a.Out)
 			run, err := a.readRun(args[0])
 			if err != nil {
 				return err

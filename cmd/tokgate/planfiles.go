@@ -126,6 +126,7 @@ func (a *app) loadAll(paths []string, in inputs, requireEnv bool) ([]*plan.Plan,
 		if err := plan.WriteDiagnostics(a.Err, p.Files, diags, uint(t.width), t.color); err != nil {
 			return nil, measureError(err)
 		}
+		a.actions.diagnose(diags)
 		if diags.HasErrors() {
 			bad = append(bad, path)
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/record"
+	"github.com/tokgate/tokgate/report/github"
 	"github.com/tokgate/tokgate/report/progress"
 )
 
@@ -66,6 +67,7 @@ started · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
   tokgate run plans/ --out results                             # every plan of a folder`,
 		Args:              needPlans,
 		ValidArgsFunction: completePlans,
+		Annotations:       gate,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.run(cmd.Context(), args, o)
 		},
@@ -90,6 +92,7 @@ started · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 }
 
 func (a *app) run(ctx context.Context, args []string, o runOptions) error {
+	a.actions.logTo(a.Out)
 	files, err := planFiles(args, o.recursive)
 	if err != nil {
 		return err
@@ -365,16 +368,21 @@ func salt() uint64 {
 // paintEvery is how often a silent wait is repainted.
 const paintEvery = 100 * time.Millisecond
 
-// progress begins the display of a run on standard error; stop ends it.
+// progress begins the display of a run, on standard error or in the log of a
+// step; stop ends it.
 func (a *app) progress(o progress.Options) (d *progress.Display, stop func(), err error) {
-	t, err := a.terminal(a.Err)
+	out := a.Err
+	if a.actions != nil {
+		out, o.Fold = a.actions.log, github.Folds()
+	}
+	t, err := a.terminal(out)
 	if err != nil {
 		return nil, nil, err
 	}
 	o.TTY = progress.Repaint(a.getenv, t.isTTY)
-	o.Width = func() int { t, _ := a.terminal(a.Err); return t.width }
+	o.Width = func() int { t, _ := a.terminal(out); return t.width }
 	o.Color = t.color
-	d = progress.New(a.Err, o)
+	d = progress.New(out, o)
 	ticker, done := time.NewTicker(paintEvery), make(chan struct{})
 	go func() {
 		for {

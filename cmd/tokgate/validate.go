@@ -57,6 +57,7 @@ func (a *app) validateJSON(files []string, in inputs) error {
 	}{Valid: true, Diagnostics: []plan.Diagnostic{}}
 	for _, path := range files {
 		p, diags := a.load(path, in, false)
+		a.actions.diagnose(diags)
 		out.Valid = out.Valid && !diags.HasErrors()
 		out.Diagnostics = append(out.Diagnostics, plan.Diagnostics(p.Files, diags)...)
 	}

@@ -97,9 +97,11 @@ func (a *app) conclude(p *plan.Plan, run *metric.Run, o outputs, opts assert.Opt
 	if err != nil {
 		return code, err
 	}
-	if err := report.Terminal(a.Out, doc, t.width, t.color); err != nil && writeErr == nil {
+	show := func() error { return report.Terminal(a.Out, doc, t.width, t.color) }
+	if err := a.actions.foreign(a.Out, show); err != nil && writeErr == nil {
 		writeErr = err
 	}
+	a.actions.concluded(doc)
 	if writeErr != nil {
 		return assert.ExitError, measureError(writeErr, "the verdict above stands, but not every report could be written")
 	}

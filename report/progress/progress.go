@@ -31,6 +31,10 @@ type Options struct {
 	// nil: the run is real.
 	Simulated func() time.Duration
 	Levels    int // that the plan has, on all servers; 0: not known
+	// Fold gives the lines around the phases of a run, for a log that folds
+	// them: it is called with the title of the phase that begins, and with ""
+	// when the last one ends. Of plain lines only; nil: there are none.
+	Fold func(title string) string
 }
 
 const (
@@ -60,7 +64,8 @@ type Display struct {
 	level    *level        // nil between levels
 	painted  []int         // widths of the block's lines on the screen
 	lastTime time.Duration
-	hidden   bool // the cursor
+	phase    string // that is folded; "": none is
+	hidden   bool   // the cursor
 	closed   bool
 }
 
@@ -173,6 +178,7 @@ func (d *Display) Close() {
 	if d.closed {
 		return
 	}
+	d.fold("")
 	d.servers, d.level = nil, nil
 	if d.opt.TTY {
 		d.paint("")
@@ -213,6 +219,9 @@ func (d *Display) ServerStarting(address, state string) {
 		d.servers = append(d.servers, &server{address: address, since: d.time()})
 	}
 	d.servers[i].state = state
+	if d.level == nil {
+		d.fold("starting servers")
+	}
 	d.tick()
 }
 
@@ -248,6 +257,7 @@ func (d *Display) ServerDone(s *metric.ServerRun) error {
 	defer d.mu.Unlock()
 	d.forget(s.Address)
 	if s.Error != "" {
+		d.fold("") // nobody should have to unfold an error
 		d.say("server " + s.Address + ": error: " + s.Error)
 		return nil
 	}
@@ -279,6 +289,7 @@ func (d *Display) LevelStarted(l *metric.Level, due int, expected time.Duration)
 		d.level.probe = "capacity: " + text.Line(l.Probe.Purpose)
 	}
 	if !d.opt.TTY {
+		d.fold(d.level.workload + " on " + d.level.server)
 		line := d.level.title() + d.of() + ": " + plural(due, "request")
 		if expected > 0 {
 			line += ", about " + text.Clock(expected.Seconds())
@@ -371,6 +382,7 @@ func (d *Display) LevelDone(m *metric.Level) error {
 // RunDone ends the display.
 func (d *Display) RunDone(r *metric.Run) error {
 	d.mu.Lock()
+	d.fold("")
 	if r.Stopped != "" {
 		d.say("stopped: " + r.Stopped)
 	}
@@ -460,6 +472,15 @@ func (d *Display) say(line string) {
 		return
 	}
 	io.WriteString(d.out, stamp+"  "+line+"\n")
+}
+
+// fold begins a phase of the run, or with "" ends the last one.
+func (d *Display) fold(title string) {
+	if d.opt.Fold == nil || d.opt.TTY || d.closed || title == d.phase {
+		return
+	}
+	d.phase = title
+	io.WriteString(d.out, d.opt.Fold(title))
 }
 
 func plural(n int, noun string) string {

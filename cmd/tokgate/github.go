@@ -1,0 +1,193 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/report"
+	"github.com/tokgate/tokgate/report/github"
+)
+
+// actions is what a command does when it runs as a step of GitHub Actions. Its
+// methods do nothing on nil: elsewhere.
+type actions struct {
+	log             io.Writer // where commands to the runner go
+	summary, output string    // GITHUB_STEP_SUMMARY and GITHUB_OUTPUT; "": unset
+	workspace       github.Workspace
+	token           string // that nobody else can know
+
+	annotations []github.Annotation
+	docs        []*report.Document
+}
+
+// newActions reads --github and the environment that the runner sets.
+func (a *app) newActions() (*actions, error) {
+	switch a.github {
+	case "off":
+		return nil, nil
+	case "on":
+	case "auto":
+		if v, _ := a.getenv("GITHUB_ACTIONS"); v != "true" {
+			return nil, nil
+		}
+	default:
+		return nil, usageError("use auto, on or off", "unknown --github %q", a.github)
+	}
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	g := &actions{log: a.Err, token: "tokgate-" + hex.EncodeToString(b[:])}
+	g.summary, _ = a.getenv("GITHUB_STEP_SUMMARY")
+	g.output, _ = a.getenv("GITHUB_OUTPUT")
+	root, _ := a.getenv("GITHUB_WORKSPACE")
+	// The workspace may be reached through a link: compare what both are.
+	g.workspace.Root = resolved(root)
+	if dir, err := os.Getwd(); err == nil {
+		g.workspace.Dir = resolved(dir)
+	}
+	return g, nil
+}
+
+// resolved is a path without links, or as it is where that cannot be known.
+func resolved(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return path
+}
+
+// gate marks a command that runs or judges plans: it has a summary and outputs.
+var gate = map[string]string{"gate": "true"}
+
+// logTo sends what is said to the runner to out: it keeps the order of lines
+// within one stream only.
+func (g *actions) logTo(out io.Writer) {
+	if g != nil {
+		g.log = out
+	}
+}
+
+// diagnose notes what is wrong with a plan for the lines that it is about.
+func (g *actions) diagnose(diags hcl.Diagnostics) {
+	if g == nil {
+		return
+	}
+	for _, d := range diags {
+		p := report.Problem{Warning: d.Severity != hcl.DiagError, Title: d.Summary, Message: d.Detail}
+		if d.Subject != nil {
+			p.File, p.Line = d.Subject.Filename, d.Subject.Start.Line
+		}
+		g.annotations = append(g.annotations, g.workspace.Annotation(p))
+	}
+}
+
+// unformatted notes a plan that is not laid out as `tokgate fmt` would.
+func (g *actions) unformatted(path string, line int) {
+	if g == nil {
+		return
+	}
+	g.annotations = append(g.annotations, g.workspace.Annotation(report.Problem{
+		Title: "not formatted", Message: "`tokgate fmt " + filepath.ToSlash(path) + "` formats it", File: path, Line: line,
+	}))
+}
+
+// concluded notes what a run came to.
+func (g *actions) concluded(d *report.Document) {
+	if g == nil {
+		return
+	}
+	g.docs = append(g.docs, d)
+	g.annotations = append(g.annotations, github.Annotations(d, g.workspace)...)
+}
+
+// foreign shows text that quotes others, in which the runner must find no
+// command.
+func (g *actions) foreign(w io.Writer, show func() error) error {
+	if g == nil {
+		return show()
+	}
+	io.WriteString(w, github.Stop(g.token))
+	err := show()
+	io.WriteString(w, github.Resume(g.token))
+	return err
+}
+
+// finish hands over the annotations of a command, and the summary and the
+// outputs of a gate. exit is what it ended with.
+func (g *actions) finish(exit *exitError, gate bool) error {
+	said := false
+	for _, a := range g.annotations {
+		said = said || !a.Warning
+	}
+	if exit.err != nil && !said {
+		message := strings.Join(append([]string{exit.Error()}, exit.hints...), " · ")
+		g.annotations = append(g.annotations, github.Annotation{Title: "tokgate", Message: message})
+	}
+	io.WriteString(g.log, github.Write(g.annotations))
+	if !gate {
+		return nil
+	}
+	return errors.Join(g.writeSummary(), g.writeOutputs(exit.code))
+}
+
+func (g *actions) writeSummary() error {
+	if g.summary == "" || len(g.docs) == 0 {
+		return nil
+	}
+	used := int64(0)
+	if info, err := os.Stat(g.summary); err == nil {
+		used = info.Size()
+	}
+	return appendTo(g.summary, "the summary of the job", func(w io.Writer) error { return github.Summary(w, g.docs, used) })
+}
+
+func (g *actions) writeOutputs(code int) error {
+	if g.output == "" {
+		return nil
+	}
+	lines, err := github.Encode(github.Outputs(g.docs, code), g.token)
+	if err != nil {
+		return err
+	}
+	return appendTo(g.output, "the outputs of the step", func(w io.Writer) error {
+		_, err := io.WriteString(w, lines)
+		return err
+	})
+}
+
+// appendTo adds to a file of the runner's.
+func appendTo(path, what string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err == nil {
+		err = errors.Join(write(f), f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("could not write %s: %w", what, err)
+	}
+	return nil
+}
+
+// endStep ends a command as a step of a workflow, and returns its exit code: a
+// gate that passed but could not say so to the steps after it has not passed.
+func (a *app) endStep(cmd *cobra.Command, exit *exitError) int {
+	if a.actions == nil { // the command line was wrong before it was read
+		a.actions, _ = a.newActions()
+	}
+	if a.actions == nil {
+		return exit.code
+	}
+	if err := a.actions.finish(exit, cmd.Annotations["gate"] != ""); err != nil {
+		fmt.Fprintf(a.Err, "tokgate: %v\n", err)
+		return worst([]int{exit.code, assert.ExitError})
+	}
+	return exit.code
+}

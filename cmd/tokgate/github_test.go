@@ -1,0 +1,268 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/report/github"
+	"github.com/tokgate/tokgate/report/github/runner"
+)
+
+// step is one command line as a step of GitHub Actions, in a checkout.
+type step struct {
+	t         *testing.T
+	workspace string
+	environ   []string
+}
+
+func newStep(t *testing.T) *step {
+	s := &step{t: t, workspace: t.TempDir()}
+	t.Chdir(s.workspace)
+	s.environ = []string{
+		"GITHUB_ACTIONS=true", "GITHUB_WORKSPACE=" + s.workspace,
+		"GITHUB_OUTPUT=" + filepath.Join(s.workspace, ".output"), "GITHUB_STEP_SUMMARY=" + filepath.Join(s.workspace, ".summary"),
+	}
+	return s
+}
+
+func (s *step) write(name, text string) string {
+	s.t.Helper()
+	path := filepath.Join(s.workspace, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+	return name
+}
+
+// stepResult is what the runner made of a step.
+type stepResult struct {
+	code     int
+	log      string // one stream after the other
+	commands []runner.Command
+	outputs  map[string]string
+	summary  string
+}
+
+func (s *step) run(args ...string) stepResult {
+	s.t.Helper()
+	var out, errs bytes.Buffer
+	a := &app{Streams: Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, environ: s.environ}
+	r := stepResult{code: a.main(s.t.Context(), args), outputs: map[string]string{}}
+	r.log = out.String() + errs.String()
+	r.commands, _ = runner.Commands(r.log)
+	r.summary = s.read(".summary")
+	pairs, err := runner.Pairs(s.read(".output"))
+	if err != nil {
+		s.t.Errorf("the runner cannot read the outputs: %v", err)
+	}
+	r.outputs = pairs
+	return r
+}
+
+func (s *step) read(name string) string {
+	b, err := os.ReadFile(filepath.Join(s.workspace, name))
+	if err != nil && !os.IsNotExist(err) {
+		s.t.Fatal(err)
+	}
+	return string(b)
+}
+
+// annotations are "error p.hcl:20 title", without the groups.
+func (r stepResult) annotations() []string {
+	list := []string{}
+	for _, c := range r.commands {
+		if c.Name == "error" || c.Name == "warning" {
+			list = append(list, c.Name+" "+c.Properties["file"]+":"+c.Properties["line"]+" "+c.Properties["title"])
+		}
+	}
+	return list
+}
+
+func TestActionsRun(t *testing.T) {
+	server := simServer(t)
+	tests := []struct {
+		name, threshold string
+		code            int
+		verdict         string
+		annotations     []string
+		summary         string
+	}{
+		{"green", `ttft = "p95 < 2s"`, assert.ExitPass, "pass", []string{}, "✅ PASS"},
+		{"red", `ttft = "p95 < 1us"`, assert.ExitFail, "fail", []string{"error plans/p.hcl:20 fail: sla.ttft.p95 at 2 (w on s)"}, "❌ FAIL"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStep(t)
+			s.write(".summary", "what an earlier command of the step wrote")
+			r := s.run("run", s.write("plans/p.hcl", fmt.Sprintf(smallPlan, server.URL(), tt.threshold)))
+			if r.code != tt.code {
+				t.Errorf("exit code %d, want %d\n%s", r.code, tt.code, r.log)
+			}
+			want := map[string]string{"verdict": tt.verdict, "exit-code": fmt.Sprint(tt.code), "capacity": "", "capacity-kind": "",
+				"results": "results/p", "junit": "results/p/junit.xml"}
+			if diff := cmp.Diff(want, r.outputs); diff != "" {
+				t.Errorf("outputs (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.annotations, r.annotations()); diff != "" {
+				t.Errorf("annotations (-want +got):\n%s", diff)
+			}
+			if !strings.HasPrefix(r.summary, "what an earlier command of the step wrote\n## "+tt.summary) || !strings.Contains(r.summary, "| w | s |") {
+				t.Errorf("the summary begins %.300q", r.summary)
+			}
+			if _, err := os.Stat(r.outputs["junit"]); err != nil {
+				t.Error(err)
+			}
+			// The phases are folded, the verdict is not.
+			groups, open := []string{}, false
+			for _, c := range r.commands {
+				switch c.Name {
+				case "group":
+					groups, open = append(groups, c.Data), true
+				case "endgroup":
+					open = false
+				}
+			}
+			if diff := cmp.Diff([]string{"starting servers", "w on s"}, groups); diff != "" || open {
+				t.Errorf("groups (-want +got), open %t:\n%s", open, diff)
+			}
+			if strings.LastIndex(r.log, "::endgroup::") > strings.Index(r.log, "results in results/p") {
+				t.Errorf("the verdict is folded away:\n%s", r.log)
+			}
+		})
+	}
+}
+
+// Several plans in one step: the worst verdict, and a line for each.
+func TestActionsRunSeveral(t *testing.T) {
+	server := simServer(t)
+	s := newStep(t)
+	s.write("plans/a.hcl", fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 1us"`))
+	s.write("plans/b.hcl", fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 2s"`))
+	r := s.run("run", "plans")
+	if r.outputs["verdict"] != "fail" || r.outputs["results"] != "results/a\nresults/b" {
+		t.Errorf("outputs %v", r.outputs)
+	}
+	if a, b := strings.Index(r.summary, "FAIL · a"), strings.Index(r.summary, "PASS · b"); a < 0 || b < a {
+		t.Errorf("the summary has a at %d and b at %d", a, b)
+	}
+}
+
+// What is wrong with a plan is shown at its line, by whatever command finds it.
+func TestActionsDiagnose(t *testing.T) {
+	typo := fmt.Sprintf(smallPlan, "http://127.0.0.1:1", `tftt = "p95 < 2s"`)
+	for _, args := range [][]string{{"validate"}, {"validate", "--json"}, {"plan"}, {"run"}} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			s := newStep(t)
+			r := s.run(append(args, s.write("p.hcl", typo))...)
+			if r.code != assert.ExitPlan || !slices.Contains(r.annotations(), "error p.hcl:20 Unsupported argument") {
+				t.Errorf("exit code %d, annotations %q", r.code, r.annotations())
+			}
+			// Only what runs or judges has a verdict.
+			want := map[string]string{}
+			if args[0] == "run" {
+				want = map[string]string{"verdict": "invalid", "exit-code": "2", "capacity": "", "capacity-kind": "", "results": "", "junit": ""}
+			}
+			if diff := cmp.Diff(want, r.outputs); diff != "" {
+				t.Errorf("outputs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestActionsFormat(t *testing.T) {
+	s := newStep(t)
+	good := fmt.Sprintf(smallPlan, "http://127.0.0.1:1", `ttft = "p95 < 2s"`)
+	s.write("good.hcl", good)
+	s.write("bad.hcl", strings.Replace(good, "  input_tokens  =", "  input_tokens =", 1))
+	s.write("broken.hcl", "server {")
+	r := s.run("fmt", "--check")
+	want := []string{"error bad.hcl:10 not formatted", "error broken.hcl:1 Unclosed configuration block"}
+	if diff := cmp.Diff(want, r.annotations()); diff != "" || r.code != assert.ExitPlan {
+		t.Errorf("exit code %d, annotations (-want +got):\n%s", r.code, diff)
+	}
+}
+
+// A command line that is wrong is an annotation without a line, and the steps
+// after it can tell.
+func TestActionsUsage(t *testing.T) {
+	for _, args := range [][]string{{"run"}, {"run", "--junitt", "x", "p.hcl"}, {"run", "absent.hcl"}, {"judge", "x"}} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			r := newStep(t).run(args...)
+			if r.code != assert.ExitPlan || r.outputs["verdict"] != "invalid" || r.outputs["exit-code"] != "2" {
+				t.Errorf("exit code %d, outputs %v", r.code, r.outputs)
+			}
+			if diff := cmp.Diff([]string{"error : tokgate"}, r.annotations()); diff != "" {
+				t.Errorf("annotations (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestActionsOffAndOn(t *testing.T) {
+	bad := fmt.Sprintf(smallPlan, "http://127.0.0.1:1", `tftt = "p95 < 2s"`)
+	for _, tt := range []struct {
+		flag, variable string
+		on             bool
+	}{{"auto", "true", true}, {"auto", "false", false}, {"off", "true", false}, {"on", "", true}} {
+		t.Run(tt.flag+" "+tt.variable, func(t *testing.T) {
+			s := newStep(t)
+			s.environ[0] = "GITHUB_ACTIONS=" + tt.variable
+			r := s.run("run", "--github="+tt.flag, s.write("p.hcl", bad))
+			if got := len(r.commands) > 0; got != tt.on || (r.outputs["verdict"] != "") != tt.on {
+				t.Errorf("%d commands, outputs %v; want some: %t", len(r.commands), r.outputs, tt.on)
+			}
+		})
+	}
+	tokgate(t, "version", "--github=maybe").check(t, assert.ExitPlan, "auto, on or off")
+}
+
+// A gate that passed but cannot tell the steps after it has not passed.
+func TestActionsUnwritable(t *testing.T) {
+	server := simServer(t)
+	s := newStep(t)
+	s.environ = append([]string{"GITHUB_OUTPUT=" + filepath.Join(s.workspace, "absent", "output")}, s.environ...)
+	r := s.run("run", s.write("p.hcl", fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 2s"`)))
+	if r.code != assert.ExitError || !strings.Contains(r.log, "could not write the outputs of the step") {
+		t.Errorf("exit code %d\n%s", r.code, r.log)
+	}
+}
+
+// Whatever a server says in its errors, the runner reads our commands alone.
+func TestActionsForeignText(t *testing.T) {
+	s := newStep(t)
+	plan := fmt.Sprintf(smallPlan, "URL", `ttft = "p95 < 2s"`)
+	script := `printf '::error file=x::pwned\n##[error]pwned\n  ::set-output name=verdict::pass\n::stop-commands::x\n\r::warning::pwned\n'; echo '::add-mask::a' >&2; exit 3`
+	plan = strings.Replace(plan, `endpoint { url = "URL" }`, fmt.Sprintf("process {\n    command = [\"sh\", \"-c\", %q]\n    port    = 1\n  }", script), 1)
+	r := s.run("run", s.write("p.hcl", plan))
+	if r.code != assert.ExitError || r.outputs["verdict"] != "error" {
+		t.Errorf("exit code %d, outputs %v\n%s", r.code, r.outputs, r.log)
+	}
+	if !strings.Contains(r.log, "pwned") {
+		t.Errorf("the server's words are not shown:\n%s", r.log)
+	}
+	for _, c := range r.commands {
+		switch c.Name {
+		case "group", "endgroup":
+		case "error":
+			if c.Properties["file"] != "p.hcl" {
+				t.Errorf("the runner was told %+v", c)
+			}
+		default:
+			t.Errorf("the runner was told %+v", c)
+		}
+	}
+	if len(r.summary) > github.SummaryBytes {
+		t.Errorf("a summary of %d bytes", len(r.summary))
+	}
+}

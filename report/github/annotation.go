@@ -1,0 +1,125 @@
+package github
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/tokgate/tokgate/report"
+	"github.com/tokgate/tokgate/report/text"
+)
+
+const (
+	// mostAnnotations of one level are written, and one more that says how many
+	// were left out: the runner drops what a step says after its tenth error
+	// and its tenth warning (ExecutionContext.cs, _maxCountPerIssueType).
+	mostAnnotations = 9
+	// messageBytes is less than the 4,096 characters at which the runner cuts
+	// a message (ExecutionContext.cs, _maxIssueMessageLength).
+	messageBytes = 3500
+	titleBytes   = 250
+)
+
+// Annotation is a note that GitHub shows beside a line of a file and in the
+// summary of the job.
+type Annotation struct {
+	Warning bool // false: an error
+	Title   string
+	Message string
+	File    string // relative to the root of the repository, with slashes; "": none
+	Line    int    // 1-based; 0: unknown
+}
+
+// Annotations are the problems of a run as annotations.
+func Annotations(d *report.Document, at Workspace) []Annotation {
+	var list []Annotation
+	for _, p := range report.Problems(d) {
+		list = append(list, at.Annotation(p))
+	}
+	return list
+}
+
+// Write gives annotations as lines of the log: of each level the first nine,
+// and how many more there are.
+func Write(list []Annotation) string {
+	var b strings.Builder
+	for _, level := range []struct {
+		name    string
+		warning bool
+	}{{"error", false}, {"warning", true}} {
+		written, left := 0, 0
+		for _, a := range list {
+			if a.Warning != level.warning {
+				continue
+			}
+			if written == mostAnnotations {
+				left++
+				continue
+			}
+			written++
+			b.WriteString(a.line(level.name) + "\n")
+		}
+		if left > 0 {
+			b.WriteString(command(level.name, []property{{"title", "tokgate"}}, fmt.Sprintf("and %d more: see the summary of the job", left)) + "\n")
+		}
+	}
+	return b.String()
+}
+
+func (a Annotation) line(level string) string {
+	line := ""
+	if a.File != "" && a.Line > 0 {
+		line = strconv.Itoa(a.Line)
+	}
+	return command(level, []property{
+		{"title", text.Bytes(text.Line(a.Title), titleBytes)},
+		{"file", a.File},
+		{"line", line},
+	}, text.Bytes(text.Line(a.Message), messageBytes))
+}
+
+// Workspace says which paths GitHub can show: those in the checkout.
+type Workspace struct {
+	Root string // GITHUB_WORKSPACE, absolute; "": unknown, and paths are shown as they are
+	Dir  string // the working directory, absolute
+}
+
+// Annotation is a problem as an annotation. The place of one outside the
+// workspace goes into the message.
+func (w Workspace) Annotation(p report.Problem) Annotation {
+	a := Annotation{Warning: p.Warning, Title: p.Title, Message: p.Message}
+	if p.File == "" {
+		return a
+	}
+	if file, ok := w.relative(p.File); ok {
+		a.File, a.Line = file, p.Line
+		return a
+	}
+	place := p.File
+	if p.Line > 0 {
+		place += ":" + strconv.Itoa(p.Line)
+	}
+	a.Message = strings.TrimSpace(place + ": " + a.Message)
+	return a
+}
+
+// relative is the path of a file from the root of the workspace; ok is false
+// for one outside.
+func (w Workspace) relative(file string) (path string, ok bool) {
+	file = filepath.FromSlash(file)
+	if !filepath.IsAbs(file) {
+		if w.Root == "" {
+			return filepath.ToSlash(filepath.Clean(file)), true
+		}
+		file = filepath.Join(w.Dir, file)
+	}
+	if w.Root == "" {
+		return filepath.ToSlash(file), true
+	}
+	rel, err := filepath.Rel(w.Root, file)
+	if err != nil || !filepath.IsLocal(rel) {
+		return "", false
+	}
+	return filepath.ToSlash(rel), true
+}

@@ -1,0 +1,236 @@
+package github
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/report"
+	"github.com/tokgate/tokgate/report/github/runner"
+)
+
+// commands are those that the runner finds in a log in which every line is one.
+func commands(t *testing.T, log string) []runner.Command {
+	t.Helper()
+	list, text := runner.Commands(log)
+	if len(text) > 0 && log != "" {
+		t.Errorf("the runner takes %q for text", text)
+	}
+	return list
+}
+
+// A step shows ten errors and ten warnings: nine, and how many more.
+func TestAnnotationsAreBounded(t *testing.T) {
+	d := document()
+	// 1 error + 12 fail + 1 inconclusive = 14 errors: nine, and five more.
+	list := commands(t, Write(Annotations(d, Workspace{})))
+	var got []string
+	for _, c := range list {
+		got = append(got, c.Name+" "+c.Properties["title"]+" "+c.Properties["file"]+":"+c.Properties["line"])
+		if len(c.Data) > 4096 || strings.ContainsAny(c.Data, "\r\n") {
+			t.Errorf("message %.80q … of %d bytes, want one line of at most 4096", c.Data, len(c.Data))
+		}
+	}
+	want := []string{"error error: start (vllm) plans/chat.hcl:3"}
+	for i := range 8 {
+		want = append(want, fmt.Sprintf("error fail: sla.ttft.p%d at 30 (chat on vllm) plans/chat.hcl:%d", 80+i, 42+i))
+	}
+	want = append(want, "error tokgate :", "warning warning: sla.success.rate at 30 (chat on vllm) plans/chat.hcl:61")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("annotations (-want +got):\n%s", diff)
+	}
+	if got := list[9].Data; got != "and 5 more: see the summary of the job" {
+		t.Errorf("the last error says %q", got)
+	}
+}
+
+func TestNothingToAnnotate(t *testing.T) {
+	d := document()
+	d.Verdicts, d.Outcome, d.ExitCode = d.Verdicts[:1], report.Pass, 0
+	if got := Write(Annotations(d, Workspace{})); got != "" {
+		t.Errorf("a green run says %q", got)
+	}
+	// A run without a verdict that did not succeed says so all the same.
+	d.Verdicts, d.Outcome, d.ExitCode, d.Stopped = nil, report.Error, 130, "interrupted"
+	list := commands(t, Write(Annotations(d, Workspace{})))
+	if len(list) != 1 || list[0].Name != "error" || !strings.Contains(list[0].Data, "interrupted (exit code 130)") {
+		t.Errorf("an interrupted run says %+v", list)
+	}
+}
+
+func TestPathsInTheWorkspace(t *testing.T) {
+	root := t.TempDir()
+	tests := []struct {
+		name             string
+		dir, file        string // dir: of the command, below the root
+		want             string
+		line             int
+		message          string
+		withoutWorkspace bool
+	}{
+		{name: "as it was named", file: "plans/chat.hcl", want: "plans/chat.hcl", line: 7},
+		{name: "in a working directory", dir: "serving", file: "chat.hcl", want: "serving/chat.hcl", line: 7},
+		{name: "above the working directory", dir: "serving", file: "../plans/chat.hcl", want: "plans/chat.hcl", line: 7},
+		{name: "absolute", file: filepath.Join(root, "plans", "chat.hcl"), want: "plans/chat.hcl", line: 7},
+		{name: "outside", file: filepath.Join(filepath.Dir(root), "chat.hcl"), message: filepath.Join(filepath.Dir(root), "chat.hcl") + ":7: m"},
+		{name: "outside by its name", file: "../chat.hcl", message: "../chat.hcl:7: m"},
+		{name: "a name that begins with dots", file: "..chat.hcl", want: "..chat.hcl", line: 7},
+		{name: "no workspace is known", file: "./plans/chat.hcl", want: "plans/chat.hcl", line: 7, withoutWorkspace: true},
+		{name: "no file", message: "m"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := Workspace{Root: root, Dir: filepath.Join(root, tt.dir)}
+			if tt.withoutWorkspace {
+				w = Workspace{}
+			}
+			if tt.message == "" {
+				tt.message = "m"
+			}
+			got := w.Annotation(report.Problem{Title: "t", Message: "m", File: tt.file, Line: 7})
+			if diff := cmp.Diff(Annotation{Title: "t", Message: tt.message, File: tt.want, Line: tt.line}, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestOutputs(t *testing.T) {
+	d := document()
+	d.Capacities[1].Workload = "code"
+	got := Outputs([]*report.Document{d}, 4)
+	want := []Output{
+		{"verdict", "error"}, {"exit-code", "4"},
+		{"capacity", "chat=24\ncode=0"}, {"capacity-kind", "chat=interpolated\ncode=unknown"},
+		{"results", "results/chat"}, {"junit", "results/chat/junit.xml"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	// With several servers a capacity names its own.
+	d.Plan.Servers = []string{"vllm", "sglang"}
+	if got := Outputs([]*report.Document{d}, 0)[2].Value; got != "vllm/chat=24\nvllm/code=0" {
+		t.Errorf("capacity = %q", got)
+	}
+	// Several plans in one step have a line each.
+	if got := Outputs([]*report.Document{d, d}, 0)[4].Value; got != "results/chat\nresults/chat" {
+		t.Errorf("results = %q", got)
+	}
+	// A command that concluded nothing still says what it ended with.
+	if got := Outputs(nil, 2); got[0].Value != "invalid" || got[1].Value != "2" || got[2].Value != "" {
+		t.Errorf("outputs of an invalid plan: %v", got)
+	}
+}
+
+func TestVerdictOfEveryExitCode(t *testing.T) {
+	for code, want := range map[int]string{0: "pass", 1: "fail", 2: "invalid", 3: "inconclusive", 4: "error", 130: "interrupted", 7: "error", -1: "error"} {
+		if got := Verdict(code); got != want {
+			t.Errorf("Verdict(%d) = %q, want %q", code, got, want)
+		}
+	}
+}
+
+// What a server calls itself cannot end a value and set another output.
+func TestOutputsHoldForeignText(t *testing.T) {
+	outputs := append(Outputs([]*report.Document{document()}, 4), Output{"raw", hostile})
+	s, err := Encode(outputs, "tokgate-1234")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := runner.Pairs(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{}
+	for _, o := range outputs {
+		want[o.Name] = o.Value
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the runner reads (-want +got):\n%s", diff)
+	}
+	if _, err := Encode([]Output{{"a", "b\ntokgate-1234\nverdict<<x\npass\nx"}}, "tokgate-1234"); err == nil {
+		t.Error("a value that holds the token was written")
+	}
+}
+
+func TestFolds(t *testing.T) {
+	fold := Folds()
+	got := fold("starting servers") + fold("chat, on %: "+"\n::error::x") + fold("") + fold("") + fold("end")
+	want := "::group::starting servers\n::endgroup::\n::group::chat, on %25: %0A::error::x\n::endgroup::\n::group::end\n"
+	if got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// Between Stop and Resume nothing is a command.
+func TestStopAndResume(t *testing.T) {
+	list, text := runner.Commands(Stop("tok") + hostile + "\n::other::\n" + Resume("tok") + "::error::ours\n")
+	if len(list) != 1 || list[0].Data != "ours" || len(text) == 0 {
+		t.Errorf("the runner reads %+v", list)
+	}
+}
+
+// A summary file is never so large that the runner drops it, and the verdicts
+// are the last thing to be left out.
+func TestSummaryIsBounded(t *testing.T) {
+	d := document()
+	for range 3000 {
+		d.Verdicts = append(d.Verdicts, d.Verdicts[2])
+	}
+	many := []*report.Document{}
+	for range 40 {
+		many = append(many, d)
+	}
+	for _, tt := range []struct {
+		name     string
+		docs     []*report.Document
+		used     int64
+		verdicts int
+	}{
+		{"one run", many[:1], 0, 1},
+		{"forty runs", many, 0, 40},
+		{"after other text", many[:2], SummaryBytes - 20_000, 2},
+		{"hardly any room", many[:1], SummaryBytes - 1000, 1},
+		{"no room", many, SummaryBytes - 10, 0},
+		{"already too large", many, 2 * SummaryBytes, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var b bytes.Buffer
+			if err := Summary(&b, tt.docs, tt.used); err != nil {
+				t.Fatal(err)
+			}
+			if total := tt.used + int64(b.Len()); b.Len() > 0 && total > SummaryBytes {
+				t.Errorf("%d bytes, want at most %d", total, SummaryBytes)
+			}
+			if n := strings.Count(b.String(), "## 🛑 ERROR · chat"); n != tt.verdicts {
+				t.Errorf("%d verdicts, want %d", n, tt.verdicts)
+			}
+		})
+	}
+}
+
+// Whatever an annotation says, the runner reads one command, and the same
+// words.
+func FuzzAnnotation(f *testing.F) {
+	f.Add("fail: sla", "9.1 s > 8 s: 100%", "plans/chat.hcl", 3)
+	f.Add(hostile, hostile, hostile, -1)
+	f.Fuzz(func(t *testing.T, title, message, file string, line int) {
+		out := Write([]Annotation{{Title: title, Message: message, File: file, Line: line}})
+		if strings.Count(out, "\n") != 1 || strings.ContainsAny(out, "\r") {
+			t.Fatalf("%q is not one line", out)
+		}
+		list, _ := runner.Commands(out)
+		if len(list) != 1 || list[0].Name != "error" {
+			t.Fatalf("%q is read as %+v", out, list)
+		}
+		for name := range list[0].Properties {
+			if name != "title" && name != "file" && name != "line" {
+				t.Errorf("%q has a property %q", out, name)
+			}
+		}
+	})
+}

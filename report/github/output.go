@@ -1,0 +1,88 @@
+package github
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/report"
+	"github.com/tokgate/tokgate/report/text"
+)
+
+// Output is one output of a step.
+type Output struct{ Name, Value string }
+
+// Outputs are the outputs of a command that ran or judged plans: one line for
+// each plan, capacity or folder where there are several.
+//
+//	verdict        pass, fail, inconclusive, error, invalid or interrupted
+//	exit-code      that of the command
+//	capacity       WORKLOAD=N, SERVER/WORKLOAD=N where a plan has several servers
+//	capacity-kind  WORKLOAD=KIND, likewise: exact, interpolated, at_least, …
+//	results        the folders with the reports
+//	junit          the JUnit files in them
+func Outputs(docs []*report.Document, code int) []Output {
+	var capacity, kind, results, junit []string
+	for _, d := range docs {
+		for i := range d.Capacities {
+			c := &d.Capacities[i]
+			name := c.Workload
+			if len(d.Plan.Servers) > 1 || len(d.Servers) > 1 {
+				name = c.Server + "/" + name
+			}
+			capacity = append(capacity, name+"="+strconv.Itoa(c.Pass))
+			kind = append(kind, name+"="+c.Kind)
+		}
+		if d.Folder != "" {
+			results = append(results, filepath.ToSlash(d.Folder))
+			junit = append(junit, filepath.ToSlash(filepath.Join(d.Folder, "junit.xml")))
+		}
+	}
+	return []Output{
+		{"verdict", Verdict(code)},
+		{"exit-code", strconv.Itoa(code)},
+		{"capacity", lines(capacity)},
+		{"capacity-kind", lines(kind)},
+		{"results", lines(results)},
+		{"junit", lines(junit)},
+	}
+}
+
+// Verdict is the word for an exit code.
+func Verdict(code int) string {
+	switch code {
+	case assert.ExitPass:
+		return "pass"
+	case assert.ExitFail:
+		return "fail"
+	case assert.ExitPlan:
+		return "invalid"
+	case assert.ExitInconclusive:
+		return "inconclusive"
+	case assert.ExitInterrupted:
+		return "interrupted"
+	}
+	return "error"
+}
+
+func lines(list []string) string {
+	for i, s := range list {
+		list[i] = text.Line(s)
+	}
+	return strings.Join(list, "\n")
+}
+
+// Encode gives outputs as lines for the file that GITHUB_OUTPUT names. token
+// is one that the values' authors cannot guess: it ends a value.
+func Encode(outputs []Output, token string) (string, error) {
+	var b strings.Builder
+	for _, o := range outputs {
+		if strings.Contains(o.Value, token) {
+			return "", fmt.Errorf("output %q holds the token that is to end it", o.Name)
+		}
+		fmt.Fprintf(&b, "%s<<%s\n%s\n%s\n", o.Name, token, o.Value, token)
+	}
+	return b.String(), nil
+}

@@ -1,0 +1,46 @@
+package runner
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestCommands(t *testing.T) {
+	log := "text\n" +
+		"::error title=a%3A b,file=p.hcl,line=3::100%25: x::y\n" +
+		"  ::warning::w\n" + // white space before it is skipped
+		"see ::error::no\n" +
+		"::unknown::no\n" +
+		"2026 ##[error]old%0Aform\n" +
+		"::stop-commands::tok\n::error::no\n##[error]no\n::tok2::\n" +
+		"::TOK::\n::Notice::n\n::tok::\n"
+	list, text := Commands(log)
+	want := []Command{
+		{"error", map[string]string{"title": "a: b", "file": "p.hcl", "line": "3"}, "100%: x::y"},
+		{"warning", map[string]string{}, "w"},
+		{"error", map[string]string{}, "old\nform"},
+		{"Notice", map[string]string{}, "n"},
+	}
+	if diff := cmp.Diff(want, list); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"text", "see ::error::no", "::unknown::no", "::error::no", "##[error]no", "::tok2::", "::tok::"}, text); diff != "" {
+		t.Errorf("text (-want +got):\n%s", diff)
+	}
+}
+
+func TestPairs(t *testing.T) {
+	got, err := Pairs("a=1\nb<<END\nx\ny=2\nEND\n\nc<<E\nE\na=3=4\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"a": "3=4", "b": "x\ny=2", "c": ""}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, bad := range []string{"a<<END\nx\n", "nothing\n", "<<END\nEND\n", "a<<\n"} {
+		if _, err := Pairs(bad); err == nil {
+			t.Errorf("%q was read", bad)
+		}
+	}
+}

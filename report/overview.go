@@ -1,0 +1,110 @@
+package report
+
+import "strings"
+
+// overview is a line for each workload and server: its worst verdict, and what
+// the plan required of it.
+func (m *markdown) overview() string {
+	s := section{budget: m.share(overviewBytes)}
+	lead := "| | workload | server | requirements |\n|---|---|---|---|\n"
+	if len(m.doc.Capacities) > 0 {
+		lead = "| | workload | server | requirements | capacity |\n|---|---|---|---|---|\n"
+	}
+	for _, g := range groups(m.doc) {
+		s.row(func() string {
+			worst, t := m.of(g)
+			said := t.line()
+			if worst == StatusSkipped && t.Required+t.Inconclusive+t.Warnings == 0 {
+				said = "not run"
+			}
+			row := lead + "| " + signs[worst] + " | " + cell(g.workload, cellBytes) + " | " + cell(g.server, cellBytes) + " | " + cell(said, cellBytes) + " |"
+			if len(m.doc.Capacities) > 0 {
+				var limits []string
+				for _, c := range g.capacities {
+					limits = append(limits, c.Limit()+" ("+c.Kind+")")
+				}
+				row += " " + cell(strings.Join(limits, ", "), cellBytes) + " |"
+			}
+			lead = ""
+			return row + "\n"
+		})
+	}
+	out := m.compared()
+	if s.b.Len() > 0 {
+		out += s.close("row") + "\n"
+	}
+	return out
+}
+
+// compared is a line for each workload of each comparison: the worst of what
+// was required of the two sides.
+func (m *markdown) compared() string {
+	s := section{budget: m.share(overviewBytes)}
+	for i := range m.doc.Comparisons {
+		c := &m.doc.Comparisons[i]
+		lead := "| | workload | control: " + cell(c.Control, cellBytes) + " | candidate: " + cell(c.Candidate, cellBytes) + " | " + cell(c.Name, cellBytes) + " |\n|---|---|---|---|---|\n"
+		if c.Skipped != "" {
+			s.row(func() string {
+				return lead + "| " + signs[StatusSkipped] + " |   |   |   | " + cell(c.Skipped, messageCell) + " |\n\n"
+			})
+			continue
+		}
+		for _, change := range c.binding() {
+			s.row(func() string {
+				row := lead + "| " + signs[change.status()] + " | " + cell(change.Workload+" at "+change.Level, cellBytes) +
+					" | " + cell(strings.TrimSpace(change.Metric+" "+change.Stat)+" "+change.Control.Format(change.Unit), cellBytes) +
+					" | " + cell(change.Candidate.Format(change.Unit), cellBytes) + " | " + cell(change.Message, messageCell) + " |\n"
+				lead = ""
+				return row
+			})
+		}
+		s.row(func() string { return "\n" })
+	}
+	if s.b.Len() == 0 {
+		return ""
+	}
+	return s.close("row")
+}
+
+// binding is for each workload the change that decides its comparison: the
+// worst of those with a limit, where none has one the first that was measured.
+func (c *Comparison) binding() []*Change {
+	var list []*Change
+	at := map[string]int{}
+	for i := range c.Changes {
+		x := &c.Changes[i]
+		j, ok := at[x.Workload]
+		if !ok {
+			at[x.Workload] = len(list)
+			list = append(list, x)
+			continue
+		}
+		if worse := x.status() < list[j].status(); x.Limit.OK && (worse || !list[j].Limit.OK) {
+			list[j] = x
+		}
+	}
+	return list
+}
+
+// status is how a change is shown, as the verdict on it would be.
+func (c *Change) status() Status {
+	v := Verdict{Outcome: c.Outcome, Severity: c.Severity}
+	return v.Status()
+}
+
+// of is the worst status of a group's verdicts, and what they came to. A group
+// without any was not judged.
+func (m *markdown) of(g *group) (Status, Tally) {
+	var list []Verdict
+	worst := StatusPass
+	for _, v := range m.doc.Verdicts {
+		if v.Workload == g.workload && v.Server == g.server {
+			list = append(list, v)
+			worst = min(worst, v.Status())
+		}
+	}
+	if len(list) == 0 {
+		worst = StatusError
+	}
+	return worst, tally(list)
+}

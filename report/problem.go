@@ -1,0 +1,69 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/tokgate/tokgate/report/text"
+)
+
+// Problem is what somebody has to look at, in the shape of a note beside a
+// line of the plan: a requirement that was not met or not decided, or a
+// measurement that could not be made.
+type Problem struct {
+	Warning bool   // false: it fails the run
+	Title   string // one line: what was checked, and where
+	Message string // one line: what it came to
+	File    string // "": none
+	Line    int    // 1-based; 0: unknown
+}
+
+// Problems lists what is wrong with a run, worst first and else in the order
+// of the plan. A run that did not succeed has at least one. The texts are
+// single lines without control characters; they may quote foreign text.
+func Problems(d *Document) []Problem {
+	var list []Problem
+	for st := StatusError; st <= StatusSkipped; st++ {
+		for i := range d.Verdicts {
+			v := &d.Verdicts[i]
+			if v.Status() != st || st == StatusSkipped && v.Outcome == Skipped {
+				continue
+			}
+			message := v.Explain()
+			for _, note := range v.Notes[:min(len(v.Notes), 5)] {
+				message += " · " + note
+			}
+			list = append(list, Problem{
+				Warning: st >= StatusWarning,
+				Title:   attr(problemTitle(v, st)),
+				Message: attr(message),
+				File:    cmp.Or(v.File, d.Plan.Path),
+				Line:    v.Line,
+			})
+		}
+	}
+	if d.ExitCode != 0 && (len(list) == 0 || list[0].Warning) {
+		p := Problem{
+			Title:   attr("tokgate: " + d.Word()),
+			Message: attr(fmt.Sprintf("%s (exit code %d)", cmp.Or(d.Why, d.Stopped, "the run came to "+string(d.Outcome)), d.ExitCode)),
+			File:    d.Plan.Path,
+		}
+		list = append([]Problem{p}, list...)
+	}
+	return list
+}
+
+// problemTitle is "fail: sla.ttft.p95 at 30 (chat on vllm)".
+func problemTitle(v *Verdict, st Status) string {
+	word := map[Status]string{
+		StatusError: "error", StatusFail: "fail", StatusInconclusive: "inconclusive", StatusWarning: "warning", StatusSkipped: "inconclusive",
+	}[st]
+	title := word + ": " + text.Bytes(cmp.Or(v.Name, v.Kind), cellBytes)
+	switch {
+	case v.Workload != "" && v.Server != "":
+		title += " (" + v.Workload + " on " + v.Server + ")"
+	case v.Workload+v.Server != "":
+		title += " (" + v.Workload + v.Server + ")"
+	}
+	return title
+}
