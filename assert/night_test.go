@@ -1,0 +1,168 @@
+package assert
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+var ttftTrend = metric.Trend{Server: "vllm", Workload: "chat", Level: "30", Metric: "ttft", Stat: "p95", Asked: "a"}
+
+// nightsOf is a history of nights r0, r1, … with one figure each; NaN leaves it
+// out.
+func nightsOf(key metric.Trend, values ...float64) metric.History {
+	var h metric.History
+	for i, v := range values {
+		n := metric.Night{
+			Run: fmt.Sprintf("r%d", i), Tool: "1.0.0", Plan: "control",
+			Started: time.Date(2026, 10, 1+i, 3, 0, 0, 0, time.UTC),
+			Servers: map[string]metric.Fingerprint{"vllm": {"engine.version": "0.19.1"}},
+			Figures: []metric.Figure{{Trend: metric.Trend{Server: "vllm", Workload: "chat", Level: "30", Metric: "success", Stat: "rate"}, Value: 1}},
+		}
+		if !math.IsNaN(v) {
+			n.Figures = append(n.Figures, metric.Figure{Trend: key, Value: v})
+		}
+		h.Nights = append(h.Nights, n)
+	}
+	return h
+}
+
+// steady is n nights of 2 s, one percent up and down in turn.
+func steady(n int) []float64 {
+	out := make([]float64, n)
+	for i := range out {
+		out[i] = 2 * math.Exp(0.01-0.02*float64(i%2))
+	}
+	return out
+}
+
+func TestJudgeNights(t *testing.T) {
+	speed := ttftTrend
+	speed.Metric, speed.Stat = "speed", "mean"
+	unknown := ttftTrend
+	unknown.Metric = "vibes"
+	limit := metric.Trend{Server: "vllm", Workload: "chat", Level: "capacity", Metric: "capacity"}
+	tests := []struct {
+		name     string
+		h        metric.History
+		opts     NightOptions
+		outcome  Outcome
+		recorded bool
+		words    string // of the second trend, or Why
+	}{
+		{"the first night", nightsOf(ttftTrend, 2), NightOptions{}, Pass, true, "2 s, recorded: night 1, judged from the 11th on"},
+		{"the tenth", nightsOf(ttftTrend, steady(10)...), NightOptions{}, Pass, true, "recorded: night 10"},
+		// √(10/9)·0.01 = 0.01054 of noise; 4.264·0.01054·√1.1 = 0.0471:
+		// e^±0.0471·2 = 1.91 and 2.1.
+		{"as ever", nightsOf(ttftTrend, append(steady(10), 2.05)...), NightOptions{}, Pass, false, "2.05 s, expected 1.91 s to 2.1 s after 10 nights"},
+		{"worse", nightsOf(ttftTrend, append(steady(10), 2.2)...), NightOptions{}, Fail, false, "2.2 s: tonight 10% higher than 2 s, the mean of 10 nights"},
+		{"better", nightsOf(ttftTrend, append(steady(10), 1.8)...), NightOptions{}, Pass, false, "tonight 10% lower than 2 s, the mean of 10 nights; expected 1.91 s to 2.1 s after 10 nights; better: pin this run"},
+		{"higher is better", nightsOf(speed, append(steady(10), 1.8)...), NightOptions{}, Fail, false, "10% lower"},
+		{"too small to be told", nightsOf(ttftTrend, append(steady(10), 2.2)...), NightOptions{Ignore: 0.2}, Pass, false, "2.2 s, expected"},
+		{"not measured tonight", nightsOf(ttftTrend, append(steady(10), math.NaN())...), NightOptions{}, Error, false, "was not measured tonight; last in run r9"},
+		{"never measured", nightsOf(ttftTrend, math.NaN()), NightOptions{}, Pass, true, ""},
+		{"no such number", nightsOf(ttftTrend, append(steady(10), 0)...), NightOptions{}, Error, false, "run r10 has the value 0"},
+		{"an unknown metric", nightsOf(unknown, 1), NightOptions{}, Error, false, `does not know the metric "vibes"`},
+		{"no nights", metric.History{}, NightOptions{}, Error, false, "no nights"},
+		// A limit that was 40 every night is as sure as half a request.
+		{"a limit one lower", nightsOf(limit, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 39), NightOptions{}, Pass, false, "39 requests"},
+		{"a limit much lower", nightsOf(limit, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 35), NightOptions{}, Fail, false, "35 requests: tonight 12.5% lower"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := JudgeNights(tt.h, tt.opts)
+			if got.Outcome != tt.outcome || got.Recorded != tt.recorded {
+				t.Errorf("%v, recorded %t; want %v, %t", got.Outcome, got.Recorded, tt.outcome, tt.recorded)
+			}
+			said := got.Why
+			if len(got.Trends) > 1 {
+				said += got.Trends[1].Message
+			}
+			if !strings.Contains(said, tt.words) {
+				t.Errorf("it says %q, want %q", said, tt.words)
+			}
+		})
+	}
+}
+
+// A pin begins the series anew: what changed before it is accepted.
+func TestJudgeNightsPinned(t *testing.T) {
+	h := nightsOf(ttftTrend, append(steady(20), 2.4, 2.41, 2.39)...)
+	if got := JudgeNights(h, NightOptions{}); got.Outcome != Fail || got.Since != 23 {
+		t.Fatalf("before: %v since %d", got.Outcome, got.Since)
+	}
+	h.Pins = []metric.Pin{{Run: "r3", Why: "long ago"}, {Run: "r20", Why: "0.20 accepted"}, {Run: "lost", Why: "of another history"}}
+	got := JudgeNights(h, NightOptions{})
+	if got.Outcome != Pass || !got.Recorded || got.Since != 3 || got.Pinned == nil || got.Pinned.Run != "r20" {
+		t.Errorf("after: %+v", got)
+	}
+}
+
+// A workload that was changed is another series; the old one ends, and that is
+// no missing measurement.
+func TestJudgeNightsOtherWorkload(t *testing.T) {
+	h := nightsOf(ttftTrend, steady(11)...)
+	h.Nights[10].Figures[1].Asked = "b"
+	got := JudgeNights(h, NightOptions{})
+	if got.Outcome != Pass || len(got.Trends) != 3 {
+		t.Fatalf("%+v", got)
+	}
+	if old := got.Trends[1]; old.Outcome != Skipped || !strings.Contains(old.Message, "ended with run r9") {
+		t.Errorf("the old series: %v %s", old.Outcome, old.Message)
+	}
+	if fresh := got.Trends[2]; fresh.Outcome != Skipped || !strings.Contains(fresh.Message, "night 1") {
+		t.Errorf("the new series: %v %s", fresh.Outcome, fresh.Message)
+	}
+}
+
+// A change is dated, with what else changed on that night.
+func TestJudgeNightsChanges(t *testing.T) {
+	values := steady(30)
+	for i := 20; i < 30; i++ {
+		values[i] *= 1.1
+	}
+	h := nightsOf(ttftTrend, values...)
+	for i := 20; i < 30; i++ {
+		h.Nights[i].Servers["vllm"] = metric.Fingerprint{"engine.version": "0.20.0", "gpu.driver": "570"}
+	}
+	got := JudgeNights(h, NightOptions{})
+	tr := got.Trends[1]
+	if got.Outcome != Fail || len(tr.Changes) != 1 {
+		t.Fatalf("%v with %d changes", got.Outcome, len(tr.Changes))
+	}
+	c := tr.Changes[0]
+	if c.Run != "r20" || math.Abs(c.After/c.Before-1.1) > 0.001 {
+		t.Errorf("%+v", c)
+	}
+	if d := cmp.Diff([]string{"engine.version 0.19.1 → 0.20.0", "gpu.driver unknown → 570"}, c.Differs); d != "" {
+		t.Error(d)
+	}
+	for i, p := range tr.Points {
+		if p.Alarm != (i >= 20) {
+			t.Errorf("night %d: alarm %t", i, p.Alarm)
+		}
+	}
+}
+
+// Simulated and measured nights are never held against each other.
+func TestJudgeNightsMixed(t *testing.T) {
+	h := nightsOf(ttftTrend, steady(3)...)
+	h.Nights[1].Simulated = true
+	if got := JudgeNights(h, NightOptions{}); got.Outcome != Error || !strings.Contains(got.Why, "run r1 was simulated and run r2 was not") {
+		t.Errorf("%v: %s", got.Outcome, got.Why)
+	}
+}
+
+func TestFalseAlarms(t *testing.T) {
+	for series, want := range map[int]float64{1: 200, 12: 17.1, 0: math.Inf(1)} {
+		if got := FalseAlarms(series); math.Abs(got-want) > 0.05 && got != want {
+			t.Errorf("%d series: one in %v nights, want %v", series, got, want)
+		}
+	}
+}
