@@ -144,6 +144,7 @@ func (d *decoder) load() {
 	d.decodeGate()
 	d.decodeServers()
 	d.decodePrices()
+	d.decodeHistory()
 	d.decodeWorkloads()
 	d.decodeAsserts()
 	for _, spec := range Schema.Blocks {

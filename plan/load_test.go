@@ -67,6 +67,9 @@ func describe(p *Plan) string {
 			line(indent, "%s %s = %q", what, k, m[k])
 		}
 	}
+	if h := p.History; h != nil {
+		line(0, "history %s ignore %v severity %s", h.Folder, h.Ignore, h.Severity)
+	}
 	line(0, "gate %+v budget %s measure_only %v", p.Gate.Policy, p.Gate.Budget, p.Gate.MeasureOnly)
 	for _, s := range p.Servers {
 		line(0, "server %s engine %q model %q line %d", s.Address(), s.Engine, s.Model, s.Range.Start.Line)

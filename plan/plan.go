@@ -27,6 +27,7 @@ type Plan struct {
 	Asserts   []*Assert
 	Compares  []*Compare
 	Prices    *Prices   // nil: the plan has none
+	History   *History  // nil: the plan keeps none
 	Defaults  []Default // every default that was filled in, in order of the source
 	// Secrets are the values that must never be printed, in ascending order:
 	// sensitive variables, api_key, headers that authenticate, and what
@@ -373,4 +374,13 @@ func address(name, key string) string {
 		return name
 	}
 	return name + `["` + key + `"]`
+}
+
+// History says where the nights of a plan are kept and how tonight is held
+// against them.
+type History struct {
+	Folder   string   // absolute, or from where tokgate was started
+	Ignore   float64  // a smaller change is not told: 0.01 is one percent; 0: every change is
+	Severity Severity // of a night that is worse
+	Range    hcl.Range
 }

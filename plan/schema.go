@@ -71,7 +71,7 @@ var Schema = &Block{
 	Attrs: []*Attr{
 		{Name: "include", Type: "list of paths", Doc: "Further plan files whose blocks belong to this plan. Relative to this file, inside the repository."},
 	},
-	Blocks: []*Block{gateBlock, variableBlock, localsBlock, serverBlock, workloadBlock, assertBlock, compareBlock, pricesBlock},
+	Blocks: []*Block{gateBlock, variableBlock, localsBlock, serverBlock, workloadBlock, assertBlock, compareBlock, pricesBlock, historyBlock},
 }
 
 // policyAttrs are what a workload may override of the gate. Its defaults are
@@ -321,5 +321,15 @@ var pricesBlock = &Block{
 		{Name: "currency", Type: "string", Default: `"USD"`, Doc: "The currency of all prices and of thresholds on costs."},
 		{Name: "per_hour", Type: "number or object", Computed: "not priced", Doc: "An hour of a server, with everything in it. An object sets it by server: { vllm = 2.5, default = 4 }."},
 		{Name: "electricity", Type: "number", Computed: "not priced", Doc: "A kilowatt-hour; the power is that of the GPUs, as measured."},
+	},
+}
+
+var historyBlock = &Block{
+	Name: "history",
+	Doc:  "The nights of a control plan, kept in a folder: `tokgate run` adds the night and holds it against those before it, and `tokgate history` shows them.",
+	Attrs: []*Attr{
+		{Name: "folder", Type: "path", Required: true, Doc: "Where the history is, from the plan's own folder. It is made by the first night."},
+		{Name: "ignore", Type: "string", Default: `"1%"`, Doc: "A change smaller than this is not told, however certain."},
+		{Name: "severity", Type: "string", Default: `"error"`, Doc: "`error` fails the run of a night that is worse; `warn` only says so."},
 	},
 }

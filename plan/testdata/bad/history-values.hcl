@@ -1,0 +1,15 @@
+history {
+  folder = "" # ERROR: Value out of range
+  ignore = 1  # ERROR: Value out of range
+}
+
+server "s" {
+  endpoint { url = "http://127.0.0.1:8000" }
+}
+
+workload "w" {
+  input_tokens  = 64
+  output_tokens = 64
+  load { concurrency = 4 }
+  sla { ttft = "p95 < 2s" }
+}
