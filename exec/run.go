@@ -47,6 +47,9 @@ func Run(ctx context.Context, c Config) (*metric.Run, error) {
 		cases = cases[n:]
 	}
 	r.run.End = c.Clock.Now()
+	if c.Wall != nil {
+		r.run.Wall = c.Wall()
+	}
 	r.run.Stopped = r.stopped
 	r.observe(c.Observer.RunDone(r.run))
 	return r.run, r.err

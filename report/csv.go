@@ -108,7 +108,7 @@ func LevelsCSV(w io.Writer, d *Document) error {
 // happen or has no value is empty.
 func SamplesCSV(w io.Writer, run *metric.Run) error {
 	out := csv.NewWriter(w)
-	head := []string{"server", "workload", "level", "round", "slot", "order", "phase",
+	head := []string{"simulated", "server", "workload", "level", "round", "slot", "order", "phase",
 		"scheduled_s", "sent_s", "headers_s", "first_s", "first_answer_s", "last_s", "end_s"}
 	var values []metric.Def
 	for _, def := range metric.Defs {
@@ -125,7 +125,7 @@ func SamplesCSV(w io.Writer, run *metric.Run) error {
 	for _, l := range run.Levels {
 		for _, r := range l.Rounds {
 			for _, s := range r.Samples {
-				if err := out.Write(sampleRow(s, values)); err != nil {
+				if err := out.Write(append([]string{strconv.FormatBool(run.Simulated)}, sampleRow(s, values)...)); err != nil {
 					return err
 				}
 			}

@@ -35,11 +35,12 @@ type Document struct {
 	// Folder is where the reports of the run are, as the user named it; "":
 	// none was written.
 	Folder    string    `json:"folder,omitempty"`
-	Started   time.Time `json:"started"` // wall clock, for people
-	Duration  float64   `json:"duration_s"`
-	Salt      string    `json:"salt"`      // of the prompts, decimal (an unsigned 64-bit number)
-	Simulated bool      `json:"simulated"` // servers were the built-in simulator in virtual time
-	Partial   bool      `json:"partial"`   // cases were left out by request
+	Started   time.Time `json:"started"`          // wall clock, for people
+	Duration  float64   `json:"duration_s"`       // of the run; virtual time when it was simulated
+	Wall      float64   `json:"wall_s,omitempty"` // what a simulated run took on the wall; 0: not noted
+	Salt      string    `json:"salt"`             // of the prompts, decimal (an unsigned 64-bit number)
+	Simulated bool      `json:"simulated"`        // servers were the built-in simulator in virtual time
+	Partial   bool      `json:"partial"`          // cases were left out by request
 	// Stopped says why the run ended before the plan did; "" when it did not.
 	Stopped string `json:"stopped,omitempty"`
 

@@ -114,7 +114,7 @@ func (m *markdown) verdict() string {
 		fmt.Fprintf(&b, "**%s**\n\n", line)
 	}
 	if d.Simulated {
-		b.WriteString("> **Simulated**: the servers were the built-in simulator. This says nothing about a real server.\n\n")
+		b.WriteString("> **Simulated.** " + simulated + "\n\n")
 	}
 	return b.String()
 }
@@ -291,7 +291,7 @@ func (m *markdown) environment() string {
 	s.b.WriteString("\n<details><summary>Environment</summary>\n\n| | |\n|---|---|\n")
 	row("tokgate", d.Tool)
 	row("run", d.Run)
-	row("started", d.Started.UTC().Format("2006-01-02 15:04:05 MST")+", took "+text.Clock(d.Duration))
+	row("started", d.Started.UTC().Format("2006-01-02 15:04:05 MST")+", "+d.took())
 	row("plan", d.Plan.Path+", SHA-256 "+d.Plan.Hash)
 	if d.Host != "" {
 		row("load generator", d.Host)

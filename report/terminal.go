@@ -101,14 +101,14 @@ func (t *terminal) para(lead string, p paint, s string) {
 func (t *terminal) header() {
 	d := t.doc
 	parts := []string{"tokgate " + d.Tool, cmp.Or(d.Plan.Path, d.Plan.Name),
-		d.Started.UTC().Format("2006-01-02 15:04 MST"), "took " + text.Clock(d.Duration)}
-	if d.Simulated {
-		parts = append(parts, "simulated")
-	}
+		d.Started.UTC().Format("2006-01-02 15:04 MST"), d.took()}
 	if d.Partial {
 		parts = append(parts, "partial: some cases were left out")
 	}
 	t.para("", bold, strings.Join(parts, " · "))
+	if d.Simulated {
+		t.para("SIMULATED  ", bold, simulated)
+	}
 }
 
 func (t *terminal) servers() {

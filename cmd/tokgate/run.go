@@ -182,7 +182,7 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 	if o.simulate {
 		c := clock.NewVirtual()
 		config.Clock, config.Launch = c, (&server.Virtual{Clock: c, Dir: filepath.Dir(p.Path)}).Launch
-		shown.Simulated = c.Now
+		config.Wall, shown.Simulated = wall.Now, c.Now
 	} else {
 		launcher := server.New(server.Options{Clock: wall, Origin: wall.Origin(), LogDir: out.dir, Dir: filepath.Dir(p.Path), Redact: p.Secrets})
 		config.Clock, config.Launch, config.Meter = wall, launcher.Launch, a.meter

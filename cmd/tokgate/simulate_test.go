@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/assert"
+)
+
+// simulatedPlan is for a server that is not there, with a secret that is not
+// set. It would take hours.
+const simulatedPlan = `server "gpu" {
+  engine = "vllm"
+  endpoint {
+    url     = "http://gpu.example:8000"
+    api_key = env.SECRET_KEY
+  }
+  simulator {
+    seed = 3
+  }
+}
+
+workload "chat" {
+  input_tokens  = 256
+  output_tokens = { mean = 100, jitter = "10%" }
+  load {
+    concurrency = [1, 8]
+    pause       = "1m"
+    requests    = { 1 = 20, default = 120 }
+  }
+  sla {
+    at   = [8, "capacity"]
+    ttft = "p95 < 2s"
+  }
+  capacity {
+    up_to  = 16
+    budget = "12h"
+  }
+}
+`
+
+func TestSimulate(t *testing.T) {
+	t.Chdir(t.TempDir())
+	path := writePlan(t, simulatedPlan)
+	extra := t.TempDir()
+	levels := filepath.Join(extra, "levels.csv")
+	r := tokgate(t, "run", "--simulate", "--csv", levels, path)
+	r.check(t, assert.ExitPass, "SIMULATED  The servers were", "of virtual time", "PASS", "sla.ttft.p95 at 8", "· simulated ·")
+	const dir = "results/test-simulated"
+	wellFormed(t, filepath.Join(dir, "junit.xml"))
+	for file, words := range map[string][]string{
+		filepath.Join(dir, "report.md"):            {"**Simulated.**", "of virtual time"},
+		filepath.Join(dir, "junit.xml"):            {`name="gpu/chat (simulated)"`, `<property name="simulated" value="true">`, "SIMULATED"},
+		filepath.Join(dir, "results.json"):         {`"simulated": true`, `"wall_s"`},
+		filepath.Join(dir, "samples.jsonl"):        {`"simulated":true`},
+		levels:                                     {",true,gpu,chat,"},
+		filepath.Join(extra, "levels.samples.csv"): {"simulated,server,", "\ntrue,gpu,chat,"},
+	} {
+		text := read(t, file)
+		for _, w := range words {
+			if !strings.Contains(text, w) {
+				t.Errorf("%s does not say %q:\n%.2000s", file, w, text)
+			}
+		}
+	}
+	if !strings.Contains(r.err, "simulated: times are virtual") || !strings.Contains(r.err, "times as fast as in real time") {
+		t.Errorf("the progress does not say that it is simulated:\n%s", r.err)
+	}
+
+	// The mark stays with what was recorded.
+	tokgate(t, "judge", dir, path).check(t, assert.ExitPass, "SIMULATED", "· simulated ·")
+	tokgate(t, "report", dir).check(t, assert.ExitPass, "SIMULATED", "· simulated ·")
+	tokgate(t, "plan", path).check(t, assert.ExitPass, "by the simulation in "+dir)
+}
+
+// The same plan and seed give the same results, but for when and how fast.
+func TestSimulationsAreEqual(t *testing.T) {
+	path := writePlan(t, simulatedPlan)
+	var docs []any
+	for range 2 {
+		dir := t.TempDir()
+		tokgate(t, "run", "--simulate", "--out", dir, path).check(t, assert.ExitPass)
+		var doc map[string]any
+		if err := json.Unmarshal([]byte(read(t, filepath.Join(dir, "results.json"))), &doc); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"run", "started", "wall_s", "folder"} {
+			if doc[name] == nil {
+				t.Errorf("results.json has no %s", name)
+			}
+			delete(doc, name)
+		}
+		docs = append(docs, doc)
+	}
+	if d := cmp.Diff(docs[0], docs[1]); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestCannotSimulate(t *testing.T) {
+	t.Chdir(t.TempDir())
+	tests := map[string]struct {
+		src   string
+		args  []string
+		words []string
+	}{
+		"no simulator": {
+			src:   strings.Replace(simulatedPlan, "simulator {\n    seed = 3\n  }", "", 1),
+			words: []string{"No simulator", "test.hcl line 1", `server "gpu"`, "gpu has no simulator block", "Add one beside", "nothing was started"},
+		},
+		"no such profile": {
+			src:   strings.Replace(simulatedPlan, "seed = 3", `profile = "defualt"`, 1),
+			words: []string{"No such profile", "test.hcl line 7", `did you mean "default"?`},
+		},
+		"an endpoint": {
+			src: simulatedPlan, args: []string{"--endpoint", "gpu=http://127.0.0.1:1"},
+			words: []string{"--endpoint names a server, and --simulate runs none"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			args := append([]string{"run", "--simulate", writePlan(t, tt.src)}, tt.args...)
+			tokgate(t, args...).check(t, assert.ExitPlan, tt.words...)
+			if _, err := os.Stat("results"); err == nil {
+				t.Error("a results folder was made")
+			}
+		})
+	}
+}
+
+// A simulation can be interrupted: it stops between two events.
+func TestSimulationIsInterrupted(t *testing.T) {
+	long := regexp.MustCompile(`requests    = .*`).ReplaceAllString(simulatedPlan, "requests = 100000")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := tokgateWith(t, ctx, nil, "", "run", "--simulate", "--out", t.TempDir(), writePlan(t, long))
+	r.check(t, assert.ExitInterrupted, "interrupted")
+}
