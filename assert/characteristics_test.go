@@ -147,6 +147,7 @@ func TestCharacteristics(t *testing.T) {
 		}
 		out.WriteString("\n")
 	}
+	rounds(t, &out)
 	looks(t, &out)
 	power(t, &out)
 	t.Log("\n" + out.String())
@@ -155,6 +156,59 @@ func TestCharacteristics(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// rounds is how much more rounds help where what is bad comes together.
+func rounds(t *testing.T, out *strings.Builder) {
+	plans := []struct{ rounds, perRound int }{{10, 30}, {60, 30}, {150, 10}}
+	out.WriteString("**More rounds: false pass at the limit, where what is bad comes together**\n\n| threshold | requests |")
+	for _, d := range plans {
+		fmt.Fprintf(out, " %d rounds of %d |", d.rounds, d.perRound)
+	}
+	out.WriteString("\n|---|---|" + strings.Repeat("---|", len(plans)) + "\n")
+	type row struct {
+		process process
+		share   float64
+		th      *plan.Threshold
+		draw    func(*metric.Level) *metric.Level
+	}
+	var rows []row
+	for _, p := range hidden {
+		rows = append(rows, row{p, 0.05, threshold("ttft", "p95 < 2s"), func(l *metric.Level) *metric.Level { return l }})
+	}
+	for _, p := range processes {
+		rows = append(rows, row{p, 0.02, threshold("success", "rate >= 98%"), failing})
+	}
+	n := max(*gates/6, 1)
+	results := make([][]characteristic, len(rows))
+	var wait sync.WaitGroup
+	slots := make(chan struct{}, 2)
+	for i, w := range rows {
+		results[i] = make([]characteristic, len(plans))
+		wait.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			score := w.process.score(w.share)
+			for k, d := range plans {
+				results[i][k] = simulate(w.process, n, uint64(2000+10*i+k), w.th, w.th.Limit, func(r *rand.Rand) *metric.Level {
+					return w.draw(w.process.level(r, d.rounds, d.perRound, score, 1))
+				})
+			}
+		})
+	}
+	wait.Wait()
+	for i, w := range rows {
+		fmt.Fprintf(out, "| %s | %s |", w.th.Metric.Name+" "+w.th.Text, w.process.name)
+		for _, c := range results[i] {
+			fmt.Fprintf(out, " %.1f%% |", 100*c.share(c.pass))
+		}
+		out.WriteString("\n")
+		// As many rounds as the exact test wants requests: 149 for 98%.
+		if c := results[i][len(plans)-1]; c.share(c.pass) > c.most(0.05) || c.share(c.fail) > c.most(0.05) {
+			t.Errorf("%s in 150 rounds: pass %.3f, fail %.3f", w.process.name, c.share(c.pass), c.share(c.fail))
+		}
+	}
+	out.WriteString("\n")
 }
 
 // looks judges a level at 200, 400 and 800 requests until one look is certain,

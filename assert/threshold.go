@@ -294,7 +294,8 @@ const thisRun = "this run: exact for the requests that were sent, says nothing o
 // bad requests with the effective number. A request is good by its latency, so
 // that the variance of the bounded metrics enters, also where none was bad.
 // One fails for reasons of its own: latency enters only where some timed out,
-// and where none failed nothing tells how failures would cluster.
+// and where none failed nothing tells how failures would cluster. Where some
+// failed together, the worst round counts once more before success may pass.
 func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	good := (*metric.Sample).Completed
 	noun, point := "failed", s.level.Success()
@@ -346,10 +347,22 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	}
 	v.Effective = s.effective(groups, blocks, s.alpha)
 	low, high, ok := stat.ClopperPearson(share*v.Effective, v.Effective, s.alpha)
+	e := 1 - t.Limit
+	decision := stat.Share(share*v.Effective, v.Effective, e, s.alpha)
+	if again := stat.WorstAgain(groups); t.Metric.Name == "success" && len(again) > len(groups) {
+		more := again[len(groups)]
+		worse := (float64(bad) + more.K) / (float64(s.n) + more.N)
+		effective := s.effective(again, blocks, s.alpha)
+		if _, h, fine := stat.ClopperPearson(worse*effective, effective, s.alpha); fine {
+			high = max(high, h)
+		}
+		if decision == stat.Below && stat.Share(worse*effective, effective, e, s.alpha) != stat.Below {
+			decision = stat.Open
+		}
+	}
 	if ok {
 		v.Low, v.High = metric.Some(1-high), metric.Some(1-low)
 	}
-	e := 1 - t.Limit
 	v.Message = fmt.Sprintf("%s: %d of %d requests %s (%s, allowed %s), %s", compared(t, v.Value), bad, s.n, noun,
 		metric.Format(metric.Ratio, share), metric.Format(metric.Ratio, e), s.bounds(v, metric.Ratio))
 	s.notes(v, observations{})
@@ -357,7 +370,7 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 		estimated(v, meets(v.Value.V, t.Op, t.Limit))
 		return
 	}
-	s.decide(v, stat.Share(share*v.Effective, v.Effective, e, s.alpha), share, e)
+	s.decide(v, decision, share, e)
 	if v.Outcome == Inconclusive && e <= 0 {
 		v.Needs, v.More = `no number of requests proves that none ever fails: write "every" for the requests of this run`, -1
 	}

@@ -191,6 +191,9 @@ func TestShares(t *testing.T) {
 		{"success", "rate >= 98%", shape{rounds: 1, perRound: 149, n: 1}, Pass},
 		{"success", "rate >= 98%", shape{rounds: 1, perRound: 148, n: 1}, Inconclusive},
 		{"success", "rate >= 98%", shape{rounds: 5, perRound: 40, failed: fails(4)}, Fail},
+		// Five failures of 1000, four of them together: that round counts twice.
+		{"success", "rate >= 98%", shape{rounds: 20, perRound: 50, failed: func(r, i int) bool { return r < 5 && i == 0 }}, Pass},
+		{"success", "rate >= 98%", shape{rounds: 20, perRound: 50, failed: func(r, i int) bool { return r == 0 && i < 4 || r == 1 && i == 0 }}, Inconclusive},
 		{"success", "rate >= 100%", shape{rounds: 5, perRound: 40}, Inconclusive},
 		{"success", "rate >= 100%", shape{rounds: 5, perRound: 40, failed: fails(1)}, Fail},
 		{"success", "every", shape{rounds: 5, perRound: 4}, Pass},
