@@ -154,7 +154,7 @@ func (g *actions) writeOutputs(code int) error {
 	if g.output == "" {
 		return nil
 	}
-	lines, err := github.Encode(github.Outputs(g.docs, code), g.token)
+	lines, err := github.Encode(github.Outputs(g.docs, code, g.workspace), g.token)
 	if err != nil {
 		return err
 	}

@@ -104,6 +104,18 @@ func (w Workspace) Annotation(p report.Problem) Annotation {
 	return a
 }
 
+// path is where the steps of a job find a file: from the root of the workspace
+// or, outside of it, absolute.
+func (w Workspace) path(file string) string {
+	if path, ok := w.relative(file); ok {
+		return path
+	}
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(w.Dir, file)
+	}
+	return filepath.ToSlash(file)
+}
+
 // relative is the path of a file from the root of the workspace; ok is false
 // for one outside.
 func (w Workspace) relative(file string) (path string, ok bool) {

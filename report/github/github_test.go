@@ -102,7 +102,7 @@ func TestPathsInTheWorkspace(t *testing.T) {
 func TestOutputs(t *testing.T) {
 	d := document()
 	d.Capacities[1].Workload = "code"
-	got := Outputs([]*report.Document{d}, 4)
+	got := Outputs([]*report.Document{d}, 4, Workspace{})
 	want := []Output{
 		{"verdict", "error"}, {"exit-code", "4"},
 		{"capacity", "chat=24\ncode=0"}, {"capacity-kind", "chat=interpolated\ncode=unknown"},
@@ -113,15 +113,24 @@ func TestOutputs(t *testing.T) {
 	}
 	// With several servers a capacity names its own.
 	d.Plan.Servers = []string{"vllm", "sglang"}
-	if got := Outputs([]*report.Document{d}, 0)[2].Value; got != "vllm/chat=24\nvllm/code=0" {
+	if got := Outputs([]*report.Document{d}, 0, Workspace{})[2].Value; got != "vllm/chat=24\nvllm/code=0" {
 		t.Errorf("capacity = %q", got)
 	}
 	// Several plans in one step have a line each.
-	if got := Outputs([]*report.Document{d, d}, 0)[4].Value; got != "results/chat\nresults/chat" {
+	if got := Outputs([]*report.Document{d, d}, 0, Workspace{})[4].Value; got != "results/chat\nresults/chat" {
+		t.Errorf("results = %q", got)
+	}
+	// Steps find them from the workspace, wherever the command ran.
+	root := t.TempDir()
+	if got := Outputs([]*report.Document{d}, 0, Workspace{root, filepath.Join(root, "serving")})[5].Value; got != "serving/results/chat/junit.xml" {
+		t.Errorf("junit = %q", got)
+	}
+	d.Folder = filepath.Join(filepath.Dir(root), "x")
+	if got := Outputs([]*report.Document{d}, 0, Workspace{root, root})[4].Value; got != filepath.ToSlash(d.Folder) {
 		t.Errorf("results = %q", got)
 	}
 	// A command that concluded nothing still says what it ended with.
-	if got := Outputs(nil, 2); got[0].Value != "invalid" || got[1].Value != "2" || got[2].Value != "" {
+	if got := Outputs(nil, 2, Workspace{}); got[0].Value != "invalid" || got[1].Value != "2" || got[2].Value != "" {
 		t.Errorf("outputs of an invalid plan: %v", got)
 	}
 }
@@ -136,7 +145,7 @@ func TestVerdictOfEveryExitCode(t *testing.T) {
 
 // What a server calls itself cannot end a value and set another output.
 func TestOutputsHoldForeignText(t *testing.T) {
-	outputs := append(Outputs([]*report.Document{document()}, 4), Output{"raw", hostile})
+	outputs := append(Outputs([]*report.Document{document()}, 4, Workspace{}), Output{"raw", hostile})
 	s, err := Encode(outputs, "tokgate-1234")
 	if err != nil {
 		t.Fatal(err)

@@ -23,7 +23,10 @@ type Output struct{ Name, Value string }
 //	capacity-kind  WORKLOAD=KIND, likewise: exact, interpolated, at_least, …
 //	results        the folders with the reports
 //	junit          the JUnit files in them
-func Outputs(docs []*report.Document, code int) []Output {
+//
+// Paths are relative to the workspace, where the steps after this one are, and
+// absolute outside of it.
+func Outputs(docs []*report.Document, code int, at Workspace) []Output {
 	var capacity, kind, results, junit []string
 	for _, d := range docs {
 		for i := range d.Capacities {
@@ -36,8 +39,8 @@ func Outputs(docs []*report.Document, code int) []Output {
 			kind = append(kind, name+"="+c.Kind)
 		}
 		if d.Folder != "" {
-			results = append(results, filepath.ToSlash(d.Folder))
-			junit = append(junit, filepath.ToSlash(filepath.Join(d.Folder, "junit.xml")))
+			results = append(results, at.path(d.Folder))
+			junit = append(junit, at.path(filepath.Join(d.Folder, "junit.xml")))
 		}
 	}
 	return []Output{

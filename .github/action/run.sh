@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Becomes `tokgate run` with the arguments that the inputs ask for. Each input
+# holds one a line.
+set -euo pipefail
+
+args=(run)
+
+# add FLAG LINES adds each line that is not empty, after FLAG where there is one.
+add() {
+  local flag=$1 line
+  while IFS= read -r line || [ -n "$line" ]; do
+    line=${line%$'\r'}
+    line=${line#"${line%%[![:space:]]*}"} # leading white space
+    [ -n "$line" ] || continue
+    [ -z "$flag" ] || args+=("$flag")
+    args+=("$line")
+  done <<<"$2"
+}
+
+add --var-file "$VAR_FILES"
+add --var "$VARS"
+[ -z "$BASE_DIR" ] || args+=(--base "$BASE_DIR/$WORKING_DIRECTORY")
+add "" "$MORE"
+args+=(--)
+add "" "$PLAN"
+
+exec "$TOKGATE" "${args[@]}"
