@@ -141,8 +141,8 @@ func (c *Capacity) Bounded(w *Workload) bool {
 
 // Level is the level n of the search, with the requests of its first look.
 //
-// Rounds of a closed loop hold two waves of requests where there are enough,
-// and at least one; a burst is a round, and ten bursts are sent at least.
+// Rounds of a closed loop are one for each seed that the plan names; else they
+// hold two waves of requests where there are enough, and at least one; a burst is a round, and ten bursts are sent at least.
 func (c *Capacity) Level(n int) Level {
 	l := Level{Name: "probe " + levelName(c.Over, n), N: n, Requests: c.Requests, Range: c.Range}
 	if l.Requests == 0 {
@@ -154,6 +154,10 @@ func (c *Capacity) Level(n int) Level {
 		return l
 	}
 	l.Requests = max(l.Requests, 5*n)
-	l.Rounds = min(l.defaultRounds(2), l.Requests/n)
+	l.Rounds = l.defaultRounds(2)
+	if c.Load.Seeded {
+		l.Rounds = len(c.Load.Seeds)
+	}
+	l.Rounds = min(l.Rounds, l.Requests/n)
 	return l
 }

@@ -53,7 +53,7 @@ func (b *body) load(p *preset) *Load {
 	case !closed && !b.later:
 		b.d.errorf(b.rng, sumLoadShape, "A load block needs concurrency = [1, 8] or burst = [8].")
 	}
-	seedsSet := b.given("seeds")
+	l.Seeded = b.given("seeds")
 	l.Seeds = b.seeds()
 	if b.given(attr) {
 		l.Levels = b.levels(attr, l.Kind)
@@ -61,7 +61,7 @@ func (b *body) load(p *preset) *Load {
 	if l.Kind == metric.Burst {
 		b.bursts(l, p)
 	} else {
-		b.requests(l, p, seedsSet)
+		b.requests(l, p)
 	}
 	l.Warmup = b.warmup()
 	l.Stagger = b.stagger(l.Kind)
@@ -174,7 +174,7 @@ func (l Level) defaultRounds(waves int) int { return min(max(l.Requests/(waves*l
 // over the seeds: all that the plan gives, or some of the default ones. A round
 // has at least as many as its level, so that each slot sends one: with fewer
 // requests there are fewer rounds.
-func (b *body) requests(l *Load, p *preset, seedsSet bool) {
+func (b *body) requests(l *Load, p *preset) {
 	if b.given("bursts") {
 		b.d.errorf(b.attrs["bursts"].NameRange, sumConflict, "bursts belongs to burst; a closed loop has requests.")
 	}
@@ -203,10 +203,10 @@ func (b *body) requests(l *Load, p *preset, seedsSet bool) {
 			level.Requests, given = level.N, false
 		}
 		level.Rounds = min(len(l.Seeds), level.Requests/level.N)
-		if !seedsSet {
+		if !l.Seeded {
 			level.Rounds = min(level.Rounds, level.defaultRounds(1))
 		}
-		if given && seedsSet && level.Rounds < len(l.Seeds) {
+		if given && l.Seeded && level.Rounds < len(l.Seeds) {
 			b.d.warnf(rng, sumFewRounds, "The level %s has %d requests for %d seeds; a round needs at least %d, so only %d of the seeds are used. %d requests use them all.",
 				level.Name, level.Requests, len(l.Seeds), level.N, level.Rounds, level.N*len(l.Seeds))
 		}

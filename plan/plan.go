@@ -274,6 +274,7 @@ type Load struct {
 	Kind   metric.LoadKind
 	Levels []Level
 	Seeds  []int64 // one round each; for a burst level Bursts rounds cycle through them
+	Seeded bool    // the plan names them: levels and probes use them all
 	Warmup int     // requests before each round; WarmupAuto: the level's own concurrency
 	// Stagger is the time between two slots' starts; StaggerAuto spreads them
 	// over one request's expected duration.

@@ -98,3 +98,44 @@ workload "w" {
 		t.Errorf("a probe of 8 has %d requests", l.Requests)
 	}
 }
+
+// Seeds that the plan names are one round each, in a search too.
+func TestSeedsOfASearch(t *testing.T) {
+	for _, tt := range []struct {
+		seeds  string // as the plan writes it; "": not at all
+		n      int
+		total  int
+		rounds int
+	}{
+		{"", 30, 300, 5}, // two waves of 30 a round
+		{"seeds = [42]", 30, 300, 1},
+		{"seeds = [42]", 1, 200, 1},
+		{"seeds = [42, 123]", 30, 300, 2},
+		{"seeds = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]", 30, 300, 10}, // a round has a wave at least
+	} {
+		src := fmt.Sprintf(`
+server "s" {
+  endpoint { url = "http://127.0.0.1:1" }
+}
+workload "w" {
+  input_tokens  = 10
+  output_tokens = 10
+  load {
+    concurrency = 1
+    requests    = 20
+    %s
+  }
+  sla { ttft = "p95 < 2s" }
+  capacity { up_to = 64 }
+}
+`, tt.seeds)
+		p, diags := LoadFile(LoadOptions{Path: "plan.hcl", Source: []byte(src)})
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		l := p.Workloads[0].Capacity.Level(tt.n)
+		if l.Requests != tt.total || l.Rounds != tt.rounds {
+			t.Errorf("probe %d with %q: %d in %d rounds, want %d in %d", tt.n, tt.seeds, l.Requests, l.Rounds, tt.total, tt.rounds)
+		}
+	}
+}
