@@ -1,0 +1,62 @@
+# What three capacity reports of one template measure: a grid of contexts and
+# requests in flight, and five use cases, each up to its limit. The plans that
+# include this say what differs: local.contexts, local.grid, local.use_cases and
+# local.assumed.
+
+locals {
+  # The mean of every request counts, as in the charts of the reports.
+  thresholds = {
+    code_completion    = { e2e = "mean < 2s", ttft = null, speed = null }
+    short_form_chatbot = { e2e = null, ttft = "mean < 10s", speed = "mean > 10 tok/s" }
+    general_chatbot    = { e2e = null, ttft = "mean < 8s", speed = "mean > 15 tok/s" }
+    long_document      = { e2e = null, ttft = "mean < 12s", speed = "mean > 15 tok/s" }
+    coding_assistant   = { e2e = null, ttft = "mean < 12s", speed = "mean > 20 tok/s" }
+  }
+  shown  = { for name, u in local.use_cases : name => u.past == null ? { e2e = null, ttft = null, speed = null } : local.thresholds[name] }
+  limits = { code_completion = 200, short_form_chatbot = 250, general_chatbot = 80, long_document = 40, coding_assistant = 20 }
+}
+
+workload "context" {
+  for_each      = local.contexts
+  description   = "Fresh context of ${each.key}"
+  input_tokens  = each.value
+  output_tokens = { mean = 1024, jitter = local.jitter }
+  load {
+    concurrency = local.grid
+    requests    = local.published ? { for n in local.grid : n => n * local.assumed.requests_per_slot } : null
+    seeds       = local.published ? [42] : null
+    warmup      = local.published ? 0 : null
+    stagger     = local.published ? local.assumed.stagger : null
+    pause       = local.published ? local.assumed.pause : null
+    timeout     = "30m"
+  }
+  sla { success = "every" } # as published: 100 %
+}
+
+workload "use_case" {
+  for_each      = local.use_cases
+  preset        = each.key # contexts and thresholds
+  output_tokens = { mean = each.key == "code_completion" ? 128 : 1024, jitter = local.jitter }
+  load {
+    concurrency = each.value.levels
+    requests    = local.published ? { for n in each.value.levels : n => n * local.assumed.requests_per_slot } : null
+    seeds       = local.published ? [42] : null
+    warmup      = local.published ? 0 : null
+    stagger     = local.published ? local.assumed.stagger : null
+    pause       = local.published ? local.assumed.pause : null
+    timeout     = "30m"
+  }
+  # Levels that the report prints past a threshold are shown, and fail nothing.
+  sla {
+    at       = each.value.past
+    severity = "warn"
+    ttft     = local.shown[each.key].ttft
+    speed    = local.shown[each.key].speed
+    e2e      = local.shown[each.key].e2e
+  }
+  capacity {
+    up_to    = local.limits[each.key]
+    requests = local.published ? 1 : null # as few as there may be: five a slot
+    confirm  = !local.published
+  }
+}

@@ -1,0 +1,22 @@
+# How the plans of this folder measure: as the reports did, as far as they tell,
+# or as tokgate does unless it is told otherwise.
+
+variable "conditions" {
+  type        = string
+  default     = "published"
+  description = "published: point estimates over the whole test, equal lengths, one seed. tokgate: certified verdicts over the steady window, jittered lengths, ten seeds."
+  validation {
+    condition     = contains(["published", "tokgate"], var.conditions)
+    error_message = "Conditions are \"published\" or \"tokgate\"."
+  }
+}
+
+locals {
+  published = var.conditions == "published"
+  jitter    = local.published ? "0%" : "5%" # equal lengths keep the slots in lock-step
+}
+
+gate {
+  decide = local.published ? "estimate" : "certified"
+  window = local.published ? "all" : "steady"
+}

@@ -1,0 +1,39 @@
+# Qwen3-Coder-Next 80B FP8 on two RTX Pro 6000 Blackwell (192 GB), as a published
+# capacity report measured it with SGLang: contexts from 1K to 256K, no prompt
+# cache, no speculation, full-precision KV cache, 4.3K requests without a failure.
+# The copy of the report that the figures are from does not name its publisher.
+#
+#   tokgate run --simulate plans/reference/qwen3-coder-next-80b-fp8.2x-rtx-pro-6000.hcl
+#   tokgate run plans/reference/qwen3-coder-next-80b-fp8.2x-rtx-pro-6000.hcl --var url=http://127.0.0.1:30000
+
+include = ["lib/conditions.hcl", "lib/capacity-report.hcl"]
+
+variable "url" {
+  type        = string
+  default     = "http://127.0.0.1:30000"
+  description = "The server under test."
+}
+
+server "sglang" {
+  engine = "sglang" # the report names no version and no flags
+  model  = "Qwen/Qwen3-Coder-Next-FP8"
+  endpoint { url = var.url }
+  simulator { profile = "qwen3-coder-next-80b-fp8.2x-rtx-pro-6000" }
+}
+
+locals {
+  contexts = { "1K" = 1024, "8K" = 8192, "32K" = 32768, "64K" = 65536, "96K" = 98304, "128K" = 131072, "256K" = 262144 }
+  grid     = [1, 2, 5, 10]
+
+  # levels: those that the report prints; past: with a threshold exceeded.
+  use_cases = {
+    code_completion    = { levels = [1, 18, 26], past = [18, 26] } # limit 18
+    short_form_chatbot = { levels = [1, 39, 67], past = [39, 67] } # ~39
+    general_chatbot    = { levels = [1, 6, 10], past = [10] }      # 6
+    long_document      = { levels = [1, 4, 10], past = [10] }      # 4
+    coding_assistant   = { levels = [1, 2, 10], past = [10] }      # 2
+  }
+
+  # Our assumption: the report does not say. From the fit of the profile.
+  assumed = { requests_per_slot = 5, stagger = "4ms", pause = "2.2s" }
+}

@@ -1,0 +1,40 @@
+# Qwen3.6-35B-A3B-MTP FP8 on one RTX Pro 6000 Blackwell (96 GB), as a published
+# capacity report measured it with vLLM and multi-token prediction: contexts from
+# 1K to 256K, no prompt cache, full-precision KV cache, 7.5K requests without a
+# failure. The copy of the report that the figures are from does not name its
+# publisher.
+#
+#   tokgate run --simulate plans/reference/qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000.hcl
+#   tokgate run plans/reference/qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000.hcl --var url=http://127.0.0.1:8000
+
+include = ["lib/conditions.hcl", "lib/capacity-report.hcl"]
+
+variable "url" {
+  type        = string
+  default     = "http://127.0.0.1:8000"
+  description = "The server under test."
+}
+
+server "vllm" {
+  engine = "vllm" # the report names no version and, beside MTP, no flags
+  model  = "Qwen/Qwen3.6-35B-A3B-FP8"
+  endpoint { url = var.url }
+  simulator { profile = "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000" }
+}
+
+locals {
+  contexts = { "1K" = 1024, "8K" = 8192, "32K" = 32768, "64K" = 65536, "96K" = 98304, "256K" = 262144 }
+  grid     = [1, 2, 3, 5]
+
+  # levels: those that the report prints; past: with a threshold exceeded.
+  use_cases = {
+    code_completion    = { levels = [1, 35, 100], past = [35, 100] } # limit ~35
+    short_form_chatbot = { levels = [1, 75, 125], past = null }      # 125+
+    general_chatbot    = { levels = [1, 39, 52], past = [39, 52] }   # 39
+    long_document      = { levels = [1, 15, 20], past = [20] }       # ~15
+    coding_assistant   = { levels = [1, 4, 5], past = [5] }          # 4
+  }
+
+  # Our assumption: the report does not say. From the fit of the profile.
+  assumed = { requests_per_slot = 5, stagger = "4ms", pause = "1.2s" }
+}
