@@ -6,6 +6,7 @@ import (
 
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/exec/telemetry"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -109,6 +110,9 @@ type Target struct {
 	// Reset waits until the server has let go of earlier requests and has it
 	// empty its caches. It is called between the probes of a search.
 	Reset func(context.Context) error
+	// Inside is how the server is watched from the inside while it is under
+	// load; nil: it is not.
+	Inside *telemetry.Watch
 	// Log is the tail of the server's log.
 	Log func() string
 	// Close lets go of the server and ends it if Launch started it, also when

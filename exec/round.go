@@ -11,6 +11,7 @@ import (
 
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/load"
+	"github.com/tokgate/tokgate/exec/telemetry"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -37,6 +38,13 @@ type round struct {
 	loop  *load.Loop    // of a closed loop, while it runs
 	held  []int         // slots to ask again
 	ended func(*flight) // what follows the end of a request; nil: nothing
+
+	// What the server tells of itself is read while the round is played; nil:
+	// nothing is.
+	inside *telemetry.Session
+	slots  map[int]bool // that sent a request
+	begun  bool         // a measured one was sent
+	opened bool         // the window has begun
 
 	proven     bool   // requests completed at this level before
 	refused    int    // connections refused in a row
@@ -73,9 +81,11 @@ func (rd *round) play() {
 	} else {
 		rd.closed(&health)
 	}
+	rd.read()
 	rd.drain()
 	rd.out.Health = health()
 	rd.settle()
+	rd.told()
 }
 
 // watch has the meter watch from now on: the making of prompts is left out.
@@ -132,6 +142,7 @@ func (rd *round) closed(health *func() metric.Health) {
 		return
 	}
 	rd.watch(health)
+	rd.look()
 	rd.loop = c.Begin()
 	begin := rd.Clock.Now()
 	stops := make([]func() bool, c.Slots)
@@ -208,6 +219,8 @@ func (rd *round) burst(health *func() metric.Health) {
 	rd.prepare(metric.Measured, 0, rd.out.Due)
 	if rd.check() && !rd.halted() {
 		rd.watch(health)
+		rd.look()
+		rd.read()
 		rd.together(metric.Measured, 0, rd.out.Due)
 	}
 }
@@ -324,6 +337,7 @@ func (rd *round) send(turn load.Turn, at time.Duration) {
 	rd.target.Transport.Send(ctx, &request, client.NewAnswer(f.sample, func(s *metric.Sample) {
 		rd.Clock.Post(func() { rd.finish(f, s) })
 	}))
+	rd.opens(turn.Slot, turn.Phase)
 	if rd.loop != nil && turn.Phase != metric.Warmup {
 		rd.ahead(turn)
 	}

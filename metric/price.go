@@ -28,8 +28,13 @@ func (l *Level) CacheHitRate(samples []*Sample) (v Value, told bool) {
 	return v, false
 }
 
-// accepted is accept_rate or accept_length.
+// accepted is accept_rate or accept_length: by the server's counters, or the
+// mean of what it tells of its last batches.
 func (l *Level) accepted(name string) Value {
+	// A server that speculates tells a mean above zero, where it tells means.
+	if g, why := l.Gauge(name); why == "" && g.Mean > 0 {
+		return Some(g.Mean)
+	}
 	accepted := l.Added(AcceptedTokens)
 	per := l.Added(DraftTokens)
 	if name == "accept_length" {
@@ -71,14 +76,8 @@ func (l *Level) EnergyPerToken() Value {
 	if !speed.OK {
 		return speed
 	}
-	if e := l.Added(Energy); e.OK {
-		seconds := 0.0
-		for _, r := range l.Rounds {
-			seconds += (r.Telemetry.To - r.Telemetry.From).Seconds()
-		}
-		if seconds > 0 && e.V > 0 {
-			return Some(e.V / seconds / speed.V)
-		}
+	if e, seconds := l.Added(Energy), l.Added(EnergySeconds); e.OK && seconds.OK && e.V > 0 && seconds.V > 0 {
+		return Some(e.V / seconds.V / speed.V)
 	}
 	power, why := l.Gauge("power")
 	if why != "" {

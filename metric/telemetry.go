@@ -43,7 +43,8 @@ const (
 	DraftTokens     = "draft_tokens"     // proposed in them
 	AcceptedTokens  = "accepted_tokens"  // of them, accepted
 	GeneratedTokens = "generated_tokens" // output tokens
-	Energy          = "energy"           // joules
+	Energy          = "energy"           // joules, by the GPUs' own counters
+	EnergySeconds   = "energy_seconds"   // between the readings of them
 )
 
 // AcceptedAt is the counter of the drafts whose token at position i, 0-based,

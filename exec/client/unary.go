@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 
 	"github.com/tokgate/tokgate/metric"
@@ -187,17 +188,41 @@ func absent(err error) error {
 // ask sends a unary request and decodes its answer into out, unless nil.
 // Errors are *Error, with the server's own words.
 func (h *HTTP) ask(ctx context.Context, method, url string, in, out any) error {
+	raw, err := h.exchange(ctx, method, url, in, math.MaxInt64)
+	if err != nil || out == nil {
+		return err
+	}
+	if err := json.Unmarshal(raw, out); err != nil {
+		path := url[len(h.host):]
+		return &Error{Kind: metric.FailProtocol, Message: bounded(fmt.Sprintf("%s answered what is not the JSON expected: %v", path, err))}
+	}
+	return nil
+}
+
+// Text asks for a page of text, at most so many bytes: path is below the
+// server's root, such as /metrics, and "" is the base URL itself. Errors are
+// *Error, with the server's own words.
+func (h *HTTP) Text(ctx context.Context, path string, most int64) ([]byte, error) {
+	if path == "" {
+		return h.exchange(ctx, http.MethodGet, h.config.BaseURL, nil, most)
+	}
+	return h.exchange(ctx, http.MethodGet, h.root+path, nil, most)
+}
+
+// exchange sends a unary request and returns the body of an answer that is not
+// longer than most.
+func (h *HTTP) exchange(ctx context.Context, method, url string, in any, most int64) ([]byte, error) {
 	var body io.Reader
 	if in != nil {
 		raw, err := json.Marshal(in)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		body = bytes.NewReader(raw)
 	}
 	r, err := http.NewRequestWithContext(ctx, method, url, body)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if in != nil {
 		r.Header.Set("Content-Type", "application/json")
@@ -210,17 +235,17 @@ func (h *HTTP) ask(ctx context.Context, method, url string, in, out any) error {
 	resp, err := doer{h}.Do(r)
 	if err != nil {
 		if ctx.Err() != nil {
-			return &Error{Kind: metric.FailCanceled, Message: ctx.Err().Error()}
+			return nil, &Error{Kind: metric.FailCanceled, Message: ctx.Err().Error()}
 		}
 		if e, ok := errors.AsType[*Error](err); ok {
-			return e
+			return nil, e
 		}
-		return unreached(err, 0)
+		return nil, unreached(err, 0)
 	}
 	defer resp.Body.Close()
-	raw, err := io.ReadAll(resp.Body)
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, most))
 	if err != nil {
-		return &Error{Kind: metric.FailTruncated, Message: bounded(err.Error())}
+		return nil, &Error{Kind: metric.FailTruncated, Message: bounded(err.Error())}
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		var event Event
@@ -229,13 +254,10 @@ func (h *HTTP) ask(ctx context.Context, method, url string, in, out any) error {
 		if walk(raw, &event, &usage) == nil && event.Err != "" {
 			words = event.Err
 		}
-		return refusal(resp.StatusCode, resp.Status, words)
+		return nil, refusal(resp.StatusCode, resp.Status, words)
 	}
-	if out == nil {
-		return nil
+	if int64(len(raw)) == most {
+		return nil, &Error{Kind: metric.FailProtocol, Message: fmt.Sprintf("the answer is longer than %d bytes", most)}
 	}
-	if err := json.Unmarshal(raw, out); err != nil {
-		return &Error{Kind: metric.FailProtocol, Message: bounded(fmt.Sprintf("%s answered what is not the JSON expected: %v", r.URL.Path, err))}
-	}
-	return nil
+	return raw, nil
 }

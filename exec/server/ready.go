@@ -25,6 +25,8 @@ const again = 500 * time.Millisecond
 type reached struct {
 	*Launcher
 	server   *plan.Server
+	config   client.Config // of http
+	given    []string      // the GPUs that it was given; nil: as the plan says
 	state    func(string)
 	url      string
 	http     *client.HTTP
@@ -43,7 +45,7 @@ func (l *Launcher) reach(s *plan.Server, state func(string), c client.Config) (*
 	if err != nil {
 		return nil, err
 	}
-	return &reached{Launcher: l, server: s, state: state, url: c.BaseURL, http: h, dialect: c.Dialect}, nil
+	return &reached{Launcher: l, server: s, config: c, state: state, url: c.BaseURL, http: h, dialect: c.Dialect}, nil
 }
 
 // identity is what a server says of itself.
@@ -65,6 +67,7 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 		return nil, err
 	}
 	makers := map[string]*promptMaker{}
+	inside, leave := r.inside(id.model.ID)
 	t := &exec.Target{
 		Transport:   r.http,
 		Model:       id.model.ID,
@@ -72,10 +75,12 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 		Prompts: func(ctx context.Context, w *plan.Workload, salt uint64) (exec.Prompts, error) {
 			return r.prompts(ctx, w, salt, id.model, makers)
 		},
-		Err:   r.gone,
-		Check: func(ctx context.Context) error { return r.same(ctx, found) },
-		Log:   r.log,
+		Err:    r.gone,
+		Check:  func(ctx context.Context) error { return r.same(ctx, found) },
+		Log:    r.log,
+		Inside: inside,
 		Close: func() error {
+			leave()
 			r.http.Close()
 			if r.cleanup != nil {
 				return r.cleanup()

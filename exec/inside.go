@@ -1,0 +1,63 @@
+package exec
+
+import (
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// What the server tells of itself is read around the measured window: at its
+// edges, so that differences are those of the window, and at the interval in
+// between. None of it may hold up the load.
+
+// edge is how long the end of a round waits for a last reading.
+const edge = time.Second
+
+// look begins to read what the server tells of itself.
+func (rd *round) look() {
+	if rd.target.Inside != nil {
+		rd.inside = rd.target.Inside.Begin(rd.flying)
+	}
+}
+
+// opens reads when the window of a closed loop begins: a measured request and
+// every slot have started.
+func (rd *round) opens(slot int, phase metric.Phase) {
+	if rd.inside == nil || rd.opened || rd.loop == nil {
+		return
+	}
+	if rd.slots == nil {
+		rd.slots = map[int]bool{}
+	}
+	rd.slots[slot] = true
+	rd.begun = rd.begun || phase == metric.Measured
+	if rd.begun && len(rd.slots) >= rd.level.N {
+		rd.opened = true
+		rd.inside.Read()
+	}
+}
+
+// read takes a reading now, and waits for it if that takes no time to speak of.
+func (rd *round) read() {
+	if rd.inside == nil || rd.halted() {
+		return
+	}
+	late := false
+	rd.inside.Read()
+	stop := rd.Clock.Timer(rd.Clock.Now()+edge, func() { late = true })
+	defer stop()
+	rd.until(func() bool { return late || !rd.inside.Busy() })
+}
+
+// told notes what was read over the measured window.
+func (rd *round) told() {
+	if rd.inside == nil {
+		return
+	}
+	rd.inside.End()
+	t := rd.inside.Over(rd.out.WindowStart, rd.out.WindowEnd)
+	for name, why := range t.Missing {
+		t.Missing[name] = rd.secrets.Text(why)
+	}
+	rd.out.Telemetry = t
+}

@@ -1,0 +1,174 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	osexec "os/exec"
+	"strings"
+	"time"
+
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/telemetry"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// inside prepares to watch the server from the inside. Nothing of it can keep
+// the server from being measured: what is missing has its reason in the Watch.
+func (r *reached) inside(model string) (w *telemetry.Watch, done func()) {
+	t := r.server.Telemetry
+	w = &telemetry.Watch{Clock: r.Clock, Interval: t.Interval}
+	if t.Off {
+		w.NoServer, w.NoGPU = "telemetry is off in the plan", "telemetry is off in the plan"
+		return w, func() {}
+	}
+	leave := func() {}
+	// A client of its own, so that its connections are not those of the load.
+	page, path, err := r.pages(t.URL)
+	if err != nil {
+		w.NoServer = err.Error()
+	} else {
+		leave = page.Close
+		w.Server = telemetry.Fetch(r.Clock, func(ctx context.Context) (*telemetry.Reading, error) {
+			raw, err := page.Text(ctx, path, telemetry.MaxPage)
+			if err != nil {
+				return nil, fmt.Errorf("its metrics could not be read: %w%s", err, r.metricsHint(err))
+			}
+			reading, err := telemetry.ParsePage(raw, model)
+			if err != nil {
+				return nil, fmt.Errorf("its page of metrics could not be used: %w", err)
+			}
+			return reading, nil
+		})
+	}
+	stop := r.gpuSource(w, t)
+	return w, func() {
+		leave()
+		stop()
+	}
+}
+
+// pages is a client for the page of metrics: the server's own, with what the
+// server wants to see of its callers, or another one, which must not see it.
+func (r *reached) pages(page string) (h *client.HTTP, path string, err error) {
+	c, path := r.config, "/metrics"
+	if page != "" {
+		path = ""
+		c.BaseURL = page
+		if !sameHost(page, r.url) {
+			c.APIKey, c.Headers, c.RootCAs = "", nil, nil
+		}
+	}
+	c.OnFresh = nil
+	h, err = client.New(c)
+	return h, path, err
+}
+
+func sameHost(a, b string) bool {
+	u, err1 := url.Parse(a)
+	v, err2 := url.Parse(b)
+	return err1 == nil && err2 == nil && u.Scheme == v.Scheme && u.Host == v.Host
+}
+
+// metricsHint is how an engine is told to have the page.
+func (r *reached) metricsHint(err error) string {
+	e, ok := errors.AsType[*client.Error](err)
+	if !ok || e.Status != http.StatusNotFound && e.Status != http.StatusNotImplemented {
+		return ""
+	}
+	switch r.server.Engine {
+	case "sglang":
+		return " (SGLang has metrics when it is started with --enable-metrics)"
+	case "llama.cpp":
+		return " (llama.cpp's server has metrics when it is started with --metrics)"
+	}
+	return ""
+}
+
+// gpuSource finds what tells of the server's GPUs.
+func (r *reached) gpuSource(w *telemetry.Watch, t plan.Telemetry) (stop func()) {
+	stop = func() {}
+	gpus := t.GPUs
+	if gpus == nil {
+		gpus = r.gpus()
+	}
+	switch {
+	case t.DCGM != "":
+		page, path, err := r.pages(t.DCGM)
+		if err != nil {
+			w.NoGPU = err.Error()
+			return stop
+		}
+		w.GPU = telemetry.Fetch(r.Clock, func(ctx context.Context) (*telemetry.Reading, error) {
+			raw, err := page.Text(ctx, path, telemetry.MaxPage)
+			if err != nil {
+				return nil, fmt.Errorf("the DCGM exporter could not be read: %w", err)
+			}
+			return telemetry.ParseDCGM(raw, gpus)
+		})
+		return page.Close
+	case t.GPUs == nil && r.server.Process == nil && r.server.Container == nil:
+		w.NoGPU = "the server was not started by tokgate, so that its GPUs are not known: name them in telemetry { gpus = […] }"
+		if r.server.Endpoint == nil {
+			w.NoGPU = "the built-in server has no GPU"
+		}
+		return stop
+	case gpus != nil && len(gpus) == 0:
+		w.NoGPU = "the server has no GPU"
+		return stop
+	}
+	if path, err := osexec.LookPath("nvidia-smi"); err == nil {
+		every := t.Interval
+		if every <= 0 {
+			every = time.Second
+		}
+		smi, err := telemetry.StartNvidiaSMI(r.Clock, path, gpus, every, ownGroup)
+		if err != nil {
+			w.NoGPU = "nvidia-smi could not be started: " + err.Error()
+			return stop
+		}
+		w.GPU = smi.Source()
+		return smi.Close
+	}
+	if path, err := osexec.LookPath("amd-smi"); err == nil {
+		w.GPU = telemetry.AMDSMI(r.Clock, path, gpus)
+		return stop
+	}
+	w.NoGPU = "there is no nvidia-smi and no amd-smi on the PATH"
+	return stop
+}
+
+// gpus are those that the server was given, by index or UUID; nil when it may
+// use all that there are.
+func (r *reached) gpus() []string {
+	switch g := r.server.GPUs(); {
+	case r.given != nil:
+		return r.given
+	case g != nil && len(g.IDs) > 0:
+		return g.IDs
+	case g != nil && !g.All && g.Count == 0:
+		return []string{}
+	case g != nil || r.server.Process == nil:
+		return nil
+	}
+	for _, name := range []string{"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"} {
+		visible, set := r.server.Process.Env[name]
+		if !set {
+			visible, set = os.LookupEnv(name)
+		}
+		if !set {
+			continue
+		}
+		gpus := []string{}
+		for _, id := range strings.Split(visible, ",") {
+			if id = strings.TrimSpace(id); id != "" && id != "-1" && id != "NoDevFiles" {
+				gpus = append(gpus, id)
+			}
+		}
+		return gpus
+	}
+	return nil
+}

@@ -1,0 +1,230 @@
+package telemetry
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	osexec "os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tokgate/tokgate/exec/clock"
+)
+
+// nvidiaFields are what nvidia-smi is asked for, in this order, and how its
+// units become ours. Its power is a mean over about a second on GPUs since
+// Ampere; on some it is sampled for a part of the time only.
+var nvidiaFields = []struct {
+	name string
+	unit float64
+	of   func(*card) *float64 // nil: it tells the GPU
+}{
+	{"index", 0, nil},
+	{"uuid", 0, nil},
+	{"power.draw", 1, func(c *card) *float64 { return &c.power }},
+	{"utilization.gpu", 0.01, func(c *card) *float64 { return &c.busy }},
+	{"memory.used", 1 << 20, func(c *card) *float64 { return &c.memory }},
+	{"temperature.gpu", 1, func(c *card) *float64 { return &c.temperature }},
+	{"clocks.sm", 1e6, func(c *card) *float64 { return &c.clock }},
+}
+
+// NvidiaSMI is one nvidia-smi that prints a line a GPU at every interval for
+// as long as it runs: to start it anew for each reading takes the driver's
+// lock each time.
+type NvidiaSMI struct {
+	clock clock.Clock
+	every time.Duration
+	want  int // GPUs; 0: as many as it tells of
+	cmd   *osexec.Cmd
+	ended chan struct{}
+
+	mu     sync.Mutex
+	cards  map[string]card // by index
+	told   time.Duration   // when the last line came
+	failed string          // what it said instead
+	stderr bytes.Buffer
+	err    error // of the process
+}
+
+// StartNvidiaSMI starts the program at path for the GPUs with these indexes or
+// UUIDs; nil: all. prepare, unless nil, sees the command before it is started.
+// Close must follow.
+func StartNvidiaSMI(c clock.Clock, path string, gpus []string, every time.Duration, prepare func(*osexec.Cmd)) (*NvidiaSMI, error) {
+	var names []string
+	for _, f := range nvidiaFields {
+		names = append(names, f.name)
+	}
+	args := []string{"--query-gpu=" + strings.Join(names, ","), "--format=csv,noheader,nounits", "-lms", strconv.Itoa(int(every.Milliseconds()))}
+	if len(gpus) > 0 {
+		args = append(args, "-i", strings.Join(gpus, ","))
+	}
+	s := &NvidiaSMI{clock: c, every: every, want: len(gpus), cmd: osexec.Command(path, args...), ended: make(chan struct{}), cards: map[string]card{}}
+	if prepare != nil {
+		prepare(s.cmd)
+	}
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	s.cmd.Stderr = (*firstWords)(&s.stderr)
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		s.listen(out)
+		err := s.cmd.Wait()
+		s.mu.Lock()
+		s.err = err
+		s.mu.Unlock()
+		close(s.ended)
+	}()
+	return s, nil
+}
+
+// listen takes every line until there are no more.
+func (s *NvidiaSMI) listen(out io.Reader) {
+	lines := bufio.NewReaderSize(out, 4096)
+	for {
+		line, long, err := lines.ReadLine()
+		if err != nil {
+			return
+		}
+		if long {
+			continue // no line of ours
+		}
+		index, c, ok := nvidiaLine(string(line))
+		s.mu.Lock()
+		_, known := s.cards[index]
+		switch {
+		case ok && (known || len(s.cards) < maxGPUs):
+			s.cards[index], s.told = c, s.clock.Now()
+		case !ok && len(bytes.TrimSpace(line)) > 0:
+			s.failed = string(line)
+		}
+		s.mu.Unlock()
+	}
+}
+
+// maxGPUs bounds what a program may claim.
+const maxGPUs = 64
+
+// nvidiaLine reads one line: "0, GPU-6c4d…, 301.25, 98, 70123, 64, 1755". A
+// field in brackets, such as [N/A], is not told.
+func nvidiaLine(line string) (index string, c card, ok bool) {
+	fields := strings.Split(line, ",")
+	if len(fields) != len(nvidiaFields) {
+		return "", card{}, false
+	}
+	c = unknownCard()
+	for i, f := range nvidiaFields {
+		text := strings.TrimSpace(fields[i])
+		if f.of == nil {
+			if f.name != "index" {
+				continue
+			}
+			if n, err := strconv.Atoi(text); err != nil || n < 0 {
+				return "", card{}, false
+			}
+			index = text
+			continue
+		}
+		if strings.HasPrefix(text, "[") {
+			continue
+		}
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(v) || v < 0 {
+			return "", card{}, false
+		}
+		*f.of(&c) = v * f.unit
+	}
+	return index, c, true
+}
+
+// Source reads what was told last.
+func (s *NvidiaSMI) Source() Source {
+	return Direct(func() (*Reading, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		select {
+		case <-s.ended:
+			return nil, fmt.Errorf("nvidia-smi ended: %s", s.words())
+		default:
+		}
+		switch {
+		case len(s.cards) == 0 || len(s.cards) < s.want:
+			if s.failed != "" {
+				return nil, fmt.Errorf("nvidia-smi said: %.200s", s.failed)
+			}
+			return nil, errors.New("nvidia-smi told nothing yet")
+		case s.clock.Now()-s.told > 3*s.every+2*time.Second:
+			return nil, errors.New("nvidia-smi tells nothing any more")
+		}
+		cards := make([]card, 0, len(s.cards))
+		for _, c := range s.cards {
+			cards = append(cards, c)
+		}
+		return together("nvidia-smi", cards)
+	})
+}
+
+// words is why the program ended.
+func (s *NvidiaSMI) words() string {
+	for _, text := range []string{s.failed, s.stderr.String()} {
+		if text = strings.Join(strings.Fields(text), " "); text != "" {
+			return fmt.Sprintf("%.200s", text)
+		}
+	}
+	if s.err != nil {
+		return s.err.Error()
+	}
+	return "exit status 0"
+}
+
+// Close ends the program and waits for it.
+func (s *NvidiaSMI) Close() {
+	_ = s.cmd.Process.Kill() // it may have ended by itself
+	<-s.ended
+}
+
+// firstWords keeps the beginning of what is written to it.
+type firstWords bytes.Buffer
+
+func (w *firstWords) Write(p []byte) (int, error) {
+	b := (*bytes.Buffer)(w)
+	if room := 1000 - b.Len(); room > 0 {
+		b.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}
+
+// output runs a program that prints and ends, and returns at most MaxPage
+// bytes of what it printed.
+func output(ctx context.Context, path string, args ...string) ([]byte, error) {
+	var out, said bytes.Buffer
+	cmd := osexec.CommandContext(ctx, path, args...)
+	cmd.Stdout, cmd.Stderr = &capped{Buffer: &out}, (*firstWords)(&said)
+	cmd.WaitDelay = time.Second
+	if err := cmd.Run(); err != nil {
+		if words := strings.Join(strings.Fields(said.String()), " "); words != "" {
+			return nil, fmt.Errorf("%w: %.200s", err, words)
+		}
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// capped refuses what goes beyond MaxPage.
+type capped struct{ *bytes.Buffer }
+
+func (c *capped) Write(p []byte) (int, error) {
+	if c.Len()+len(p) > MaxPage {
+		return 0, errors.New("it printed too much")
+	}
+	return c.Buffer.Write(p)
+}

@@ -1,0 +1,330 @@
+package telemetry
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// MaxPage bounds a page, in bytes.
+const MaxPage = 8 << 20
+
+// rule says what becomes of the lines of one name on a page.
+type rule struct {
+	Name
+	part  string // of a histogram: "bucket", "sum" or "count"; else ""
+	order int    // in Names: the first counts
+}
+
+// rules are Names by the name as it stands on a line.
+var rules = func() map[string][]rule {
+	out := map[string][]rule{}
+	for i, n := range Names {
+		add := func(name, part string) { out[name] = append(out[name], rule{n, part, i}) }
+		switch n.Kind {
+		case Buckets:
+			add(n.Series+"_bucket", "bucket")
+			add(n.Series+"_sum", "sum")
+			add(n.Series+"_count", "count")
+		case Sum:
+			add(n.Series+"_sum", "")
+		case Events:
+			add(n.Series+"_count", "")
+		default:
+			add(n.Series, "")
+		}
+	}
+	return out
+}()
+
+// ParsePage reads a page in Prometheus's text format, of any engine. Series of
+// several models are told apart by their model_name: where one is model, only
+// those count; else all do. Ranks of one model count once: those above 0
+// repeat what rank 0 tells.
+//
+// It is an error when the page does not end with a line break, since then it
+// was cut off, or when a line that is wanted cannot be read.
+func ParsePage(page []byte, model string) (*Reading, error) {
+	if len(page) == 0 {
+		return nil, errors.New("the page is empty")
+	}
+	if page[len(page)-1] != '\n' {
+		return nil, errors.New("the page was cut off")
+	}
+	mine := []byte(nil)
+	if model != "" {
+		if label := []byte(`model_name="` + escapeLabel(model) + `"`); bytes.Contains(page, label) {
+			mine = label
+		}
+	}
+	p := parsed{}
+	for len(page) > 0 {
+		line, rest, _ := bytes.Cut(page, []byte{'\n'})
+		page = rest
+		name := line
+		if i := bytes.IndexAny(line, "{ \t"); i >= 0 {
+			name = line[:i]
+		}
+		wanted, ok := rules[string(name)] // does not allocate
+		if !ok {
+			continue
+		}
+		if mine != nil && bytes.Contains(line, []byte("model_name=")) && !bytes.Contains(line, mine) {
+			continue
+		}
+		if err := p.line(line[len(name):], wanted); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return p.reading()
+}
+
+// parsed collects by name of ours what a page tells, and by which rule.
+type parsed struct {
+	scalars    map[string]scalar
+	histograms map[string]*buckets
+}
+
+type scalar struct {
+	order int
+	kind  Kind
+	value float64
+}
+
+type buckets struct {
+	order int
+	le    map[float64]float64 // cumulative counts by upper bound
+	sum   float64
+	count float64
+}
+
+// line takes what follows the name on a line.
+func (p *parsed) line(rest []byte, wanted []rule) error {
+	labels, rest, err := cutLabels(rest)
+	if err != nil {
+		return err
+	}
+	fields := bytes.Fields(rest)
+	if len(fields) < 1 || len(fields) > 2 {
+		return errors.New("there is no value")
+	}
+	v, err := strconv.ParseFloat(string(fields[0]), 64)
+	if err != nil {
+		return fmt.Errorf("%.40q is no number", fields[0])
+	}
+	for _, name := range []string{"tp_rank", "pp_rank"} {
+		if rank, ok, err := label(labels, name); err != nil {
+			return err
+		} else if ok && rank != "0" {
+			return nil
+		}
+	}
+	for _, r := range wanted {
+		value := ""
+		if r.Label != "" {
+			if value, _, err = label(labels, r.Label); err != nil {
+				return err
+			}
+			if r.Value != "" && value != r.Value {
+				continue
+			}
+		}
+		ours := r.Ours
+		if position, found := strings.CutSuffix(ours, "[i]"); found {
+			i, err := strconv.Atoi(value)
+			if err != nil || i < 0 || i > 99 {
+				continue
+			}
+			ours = position + "[" + strconv.Itoa(i) + "]"
+		}
+		if r.Kind != Buckets {
+			p.scalar(ours, r, v)
+		} else if err := p.bucket(ours, r, labels, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *parsed) scalar(ours string, r rule, v float64) {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return // a gauge that was never set
+	}
+	if p.scalars == nil {
+		p.scalars = map[string]scalar{}
+	}
+	s, known := p.scalars[ours]
+	switch {
+	case !known || r.order < s.order:
+		s = scalar{r.order, r.Kind, v}
+	case r.order > s.order:
+	case r.Kind == GaugeMost:
+		s.value = max(s.value, v)
+	default:
+		s.value += v
+	}
+	p.scalars[ours] = s
+}
+
+func (p *parsed) bucket(ours string, r rule, labels []byte, v float64) error {
+	if p.histograms == nil {
+		p.histograms = map[string]*buckets{}
+	}
+	b := p.histograms[ours]
+	if b == nil || r.order < b.order {
+		b = &buckets{order: r.order, le: map[float64]float64{}}
+		p.histograms[ours] = b
+	}
+	switch {
+	case r.order > b.order:
+	case r.part == "sum":
+		b.sum += v
+	case r.part == "count":
+		b.count += v
+	default:
+		text, ok, err := label(labels, "le")
+		if err != nil {
+			return err
+		}
+		le, parse := strconv.ParseFloat(text, 64)
+		if !ok || parse != nil || math.IsNaN(le) {
+			return fmt.Errorf("%.40q is no bound", text)
+		}
+		if len(b.le) < maxBuckets {
+			b.le[le] += v
+		}
+	}
+	return nil
+}
+
+// maxBuckets bounds the buckets of one histogram.
+const maxBuckets = 1000
+
+// reading is what was collected.
+func (p *parsed) reading() (*Reading, error) {
+	r := &Reading{Gauges: map[string]float64{}, Counters: map[string]float64{}, Histograms: map[string]metric.Histogram{}}
+	for ours, s := range p.scalars {
+		if s.kind == GaugeSum || s.kind == GaugeMost {
+			r.Gauges[ours] = s.value
+		} else {
+			r.Counters[ours] = s.value
+		}
+	}
+	for ours, b := range p.histograms {
+		h, err := b.histogram()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", ours, err)
+		}
+		r.Histograms[ours] = h
+	}
+	if len(r.Gauges)+len(r.Counters)+len(r.Histograms) == 0 {
+		return nil, errNothing
+	}
+	// llama.cpp counts the prompt tokens that were computed and those that were
+	// found apart.
+	if _, told := r.Counters[metric.CacheQueries]; !told {
+		if hits, ok := r.Counters[metric.CacheHits]; ok {
+			r.Counters[metric.CacheQueries] = hits + r.Counters[metric.PrefillTokens]
+		}
+	}
+	return r, nil
+}
+
+// errNothing says that a page is one, and not of an engine that is known.
+var errNothing = errors.New("the page holds no metric of vLLM, SGLang or llama.cpp")
+
+// histogram is what the buckets say, each count its own.
+func (b *buckets) histogram() (metric.Histogram, error) {
+	h := metric.Histogram{Sum: b.sum}
+	bounds := make([]float64, 0, len(b.le))
+	for le := range b.le {
+		if !math.IsInf(le, 0) {
+			bounds = append(bounds, le)
+		}
+	}
+	slices.Sort(bounds)
+	total := b.count
+	if n, ok := b.le[math.Inf(1)]; ok {
+		total = n
+	}
+	before := 0.0
+	for _, le := range append(bounds, math.Inf(1)) {
+		n := total
+		if !math.IsInf(le, 1) {
+			n = b.le[le]
+		}
+		// NaN fails the comparison too.
+		if !(n >= before) || math.IsInf(n, 0) {
+			return h, errors.New("its buckets do not add up")
+		}
+		h.Counts = append(h.Counts, n-before)
+		before = n
+	}
+	if math.IsNaN(h.Sum) || math.IsInf(h.Sum, 0) {
+		return h, errors.New("its sum is no number")
+	}
+	h.Bounds = bounds
+	return h, nil
+}
+
+// cutLabels splits a line after its name into what stands between braces and
+// what follows.
+func cutLabels(s []byte) (labels, rest []byte, err error) {
+	s = bytes.TrimLeft(s, " \t")
+	if len(s) == 0 || s[0] != '{' {
+		return nil, s, nil
+	}
+	quoted := false
+	for i := 1; i < len(s); i++ {
+		switch c := s[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case c == '}' && !quoted:
+			return s[1:i], s[i+1:], nil
+		}
+	}
+	return nil, nil, errors.New("its labels do not end")
+}
+
+// label finds one label.
+func label(labels []byte, name string) (value string, ok bool, err error) {
+	for len(labels) > 0 {
+		key, rest, found := bytes.Cut(labels, []byte{'='})
+		rest = bytes.TrimLeft(rest, " \t")
+		if !found || len(rest) == 0 || rest[0] != '"' {
+			if len(bytes.Trim(labels, ", \t")) == 0 {
+				return "", false, nil
+			}
+			return "", false, errors.New("its labels cannot be read")
+		}
+		end := 1
+		for end < len(rest) && rest[end] != '"' {
+			if rest[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		if end >= len(rest) {
+			return "", false, errors.New("its labels cannot be read")
+		}
+		if string(bytes.Trim(key, ", \t")) == name {
+			return unescape.Replace(string(rest[1:end])), true, nil
+		}
+		labels = rest[end+1:]
+	}
+	return "", false, nil
+}
+
+var unescape = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\n`, "\n")
+
+var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+
+func escapeLabel(s string) string { return escapes.Replace(s) }

@@ -1,0 +1,190 @@
+package telemetry
+
+import (
+	"context"
+	"time"
+
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Watch is how one server is watched, and where its readings come from.
+type Watch struct {
+	Clock    clock.Clock
+	Interval time.Duration // between two readings; 0: 1 s
+	// Server reads the server's page, GPU its GPUs. nil: there is nothing to
+	// read, for the reason in NoServer or NoGPU.
+	Server, GPU     Source
+	NoServer, NoGPU string
+}
+
+// patience is how long one reading may take.
+const patience = 5 * time.Second
+
+// mostReadings bounds what is kept of one source in a round: beyond it every
+// other reading is dropped and the interval doubled.
+const mostReadings = 4096
+
+// Begin begins to read: now, and from then on at the interval. Only from the
+// loop, as are all methods of the Session; End must follow.
+func (w *Watch) Begin(ctx context.Context) *Session {
+	ctx, cancel := context.WithCancel(ctx)
+	s := &Session{watch: w, ctx: ctx, cancel: cancel}
+	s.server = feed{session: s, source: w.Server, every: w.Interval, begun: w.Clock.Now()}
+	s.gpu = feed{session: s, source: w.GPU, every: w.Interval, begun: w.Clock.Now()}
+	for _, f := range []*feed{&s.server, &s.gpu} {
+		if f.source == nil {
+			continue
+		}
+		if f.every <= 0 {
+			f.every = time.Second
+		}
+		f.tick()
+	}
+	return s
+}
+
+// Session is a server that is being watched.
+type Session struct {
+	watch       *Watch
+	ctx         context.Context
+	cancel      context.CancelFunc
+	server, gpu feed
+	ended       bool
+}
+
+// Read reads now, beside the interval: at the edges of the measured window,
+// so that differences are those of the window.
+func (s *Session) Read() {
+	s.server.read()
+	s.gpu.read()
+}
+
+// Busy says whether a reading of the server's page is under way.
+func (s *Session) Busy() bool { return s.server.busy }
+
+// End stops reading. What is under way is let go.
+func (s *Session) End() {
+	if s.ended {
+		return
+	}
+	s.ended = true
+	s.cancel()
+	for _, f := range []*feed{&s.server, &s.gpu} {
+		if f.stop != nil {
+			f.stop()
+		}
+		if f.late != nil {
+			f.late()
+		}
+	}
+}
+
+// Over is what was told over the measured window from, to and around it.
+func (s *Session) Over(from, to time.Duration) *metric.Telemetry {
+	return summarize(from, to, s.server.history(s.watch.NoServer), s.gpu.history(s.watch.NoGPU))
+}
+
+// feed is one source that is read again and again.
+type feed struct {
+	session  *Session
+	source   Source
+	every    time.Duration
+	begun    time.Duration
+	readings []stamped
+	failed   []failure
+	busy     bool
+	again    bool // to be read once more as soon as it can be
+	turn     int  // of the reading under way: what comes late is not of it
+	stop     func() bool
+	late     func() bool
+}
+
+// stamped is a reading and when it was taken.
+type stamped struct {
+	at time.Duration
+	*Reading
+}
+
+// failure is a reading that brought nothing.
+type failure struct {
+	at  time.Duration
+	why string
+}
+
+// tick reads at every interval, without piling up behind a slow source.
+func (f *feed) tick() {
+	f.read()
+	f.again = false
+	c := f.session.watch.Clock
+	f.stop = c.Timer(c.Now()+f.every, f.tick)
+}
+
+func (f *feed) read() {
+	if f.source == nil || f.session.ended {
+		return
+	}
+	if f.busy {
+		f.again = true
+		return
+	}
+	c := f.session.watch.Clock
+	asked := c.Now()
+	f.busy = true
+	f.turn++
+	turn := f.turn
+	ctx, cancel := context.WithCancel(f.session.ctx)
+	f.late = c.Timer(asked+patience, func() {
+		cancel()
+		f.take(turn, asked, nil, errSlow)
+	})
+	f.source(ctx, func(r *Reading, err error) {
+		cancel()
+		f.take(turn, asked, r, err)
+	})
+}
+
+var errSlow = context.DeadlineExceeded
+
+// take keeps what a reading brought.
+func (f *feed) take(turn int, asked time.Duration, r *Reading, err error) {
+	if turn != f.turn || !f.busy || f.session.ended {
+		return // given up on
+	}
+	f.busy = false
+	f.late()
+	now := f.session.watch.Clock.Now()
+	// The server wrote it at some time in between.
+	at := asked + (now-asked)/2
+	switch {
+	case err == errSlow:
+		f.failed = append(f.failed, failure{at, "it took longer than " + patience.String()})
+	case err != nil:
+		f.failed = append(f.failed, failure{at, err.Error()})
+	case r != nil:
+		f.readings = append(f.readings, stamped{at, r})
+	}
+	if len(f.readings)+len(f.failed) > mostReadings {
+		f.readings, f.failed = halved(f.readings), halved(f.failed)
+		f.every *= 2
+	}
+	if f.again {
+		f.again = false
+		f.read()
+	}
+}
+
+// halved drops every other element.
+func halved[T any](s []T) []T {
+	n := 0
+	for i := 0; i < len(s); i += 2 {
+		s[n] = s[i]
+		n++
+	}
+	clear(s[n:])
+	return s[:n]
+}
+
+func (f *feed) history(none string) history {
+	return history{readings: f.readings, failed: f.failed, none: none, absent: f.source == nil}
+}

@@ -1,0 +1,256 @@
+package telemetry
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// history is what one source told, in order of time.
+type history struct {
+	readings []stamped
+	failed   []failure
+	absent   bool   // there is no such source
+	none     string // why, where it is absent
+}
+
+// summarize makes of what was read what a round records. It is a function of
+// its arguments alone.
+func summarize(from, to time.Duration, server, gpu history) *metric.Telemetry {
+	t := &metric.Telemetry{
+		Reads: len(server.readings) + len(server.failed), Failed: len(server.failed),
+		Added: map[string]float64{}, Histograms: map[string]metric.Histogram{}, Gauges: map[string]metric.Gauge{}, Missing: map[string]string{},
+	}
+	a, b, why := server.edges(from, to)
+	if why == "" {
+		t.From, t.To = server.readings[a].at, server.readings[b].at
+	}
+	for _, name := range wantedOf(metric.Server) {
+		server.describe(t, name, from, to, a, b, why)
+	}
+	for _, name := range serverCounters {
+		if why != "" {
+			t.Missing[name] = why
+			continue
+		}
+		server.counter(t, name, a, b)
+	}
+	if a, b, why := gpu.edges(from, to); why == "" {
+		gpu.counter(t, metric.Energy, a, b)
+		t.Added[metric.EnergySeconds] = (gpu.readings[b].at - gpu.readings[a].at).Seconds()
+	}
+	for _, name := range wantedOf(metric.GPU) {
+		gpu.gauge(t, name, from, to)
+	}
+	return t
+}
+
+// serverCounters are what level-wide metrics are made of.
+var serverCounters = []string{
+	metric.Preempted, metric.AcceptedTokens, metric.DraftTokens, metric.Drafts, metric.PrefillTokens, metric.PrefillSeconds,
+	metric.CacheQueries, metric.CacheHits, metric.GeneratedTokens,
+}
+
+// wantedOf lists what is asked of a source: gauges and histograms by the names
+// of metrics, counters by their own.
+func wantedOf(source metric.Source) []string {
+	if source == metric.GPU {
+		return metric.Names(func(d metric.Def) bool { return d.Source == source && d.Scope == metric.PerReading })
+	}
+	return metric.Names(func(d metric.Def) bool { return d.Source == source })
+}
+
+// describe adds a metric of the server that is no counter.
+func (h history) describe(t *metric.Telemetry, name string, from, to time.Duration, a, b int, why string) {
+	def, _ := metric.Lookup(name)
+	switch def.Scope {
+	case metric.PerReading:
+		h.gauge(t, name, from, to)
+		return
+	case metric.Counted:
+		if why != "" {
+			t.Missing[name] = why
+			return
+		}
+		h.histogram(t, name, a, b)
+		return
+	}
+	if name != "accept_rate" {
+		return
+	}
+	// SGLang tells means of its own instead of counters.
+	for _, g := range []string{"accept_rate", "accept_length"} {
+		h.gauge(t, g, from, to)
+	}
+	for i := 0; why == ""; i++ {
+		c := metric.AcceptedAt(i)
+		if _, ok := h.readings[b].Counters[c]; !ok {
+			break
+		}
+		h.counter(t, c, a, b)
+	}
+}
+
+// unread is why a source told nothing at all; "" when it did.
+func (h history) unread() string {
+	switch {
+	case h.absent:
+		return h.none
+	case len(h.readings) > 0:
+		return ""
+	case len(h.failed) > 0:
+		return h.failed[len(h.failed)-1].why
+	}
+	return "it was not read"
+}
+
+// edges are the readings nearest to the bounds of the window. why is set when
+// there are no two of them, or when they are no nearer than a quarter of the
+// window together: differences between them would be those of another time.
+func (h history) edges(from, to time.Duration) (a, b int, why string) {
+	if why := h.unread(); why != "" {
+		return 0, 0, why
+	}
+	if to <= from {
+		return 0, 0, "there was no measured window"
+	}
+	a, b = h.nearest(from), h.nearest(to)
+	off := (h.readings[a].at - from).Abs() + (h.readings[b].at - to).Abs()
+	if a == b || off > (to-from)/4 {
+		why = fmt.Sprintf("no two readings lie near enough to the window of %v", (to - from).Round(time.Millisecond))
+		if n := len(h.failed); n > 0 {
+			why += ", since some failed: " + h.failed[n-1].why
+		}
+		return 0, 0, why
+	}
+	return a, b, ""
+}
+
+func (h history) nearest(t time.Duration) int {
+	i, _ := slices.BinarySearchFunc(h.readings, t, func(r stamped, t time.Duration) int { return int(r.at - t) })
+	if i == len(h.readings) || i > 0 && t-h.readings[i-1].at <= h.readings[i].at-t {
+		i--
+	}
+	return i
+}
+
+// absence is why a source that was read does not tell something.
+func (h history) absence(name string) string {
+	if why := h.readings[len(h.readings)-1].None[name]; why != "" {
+		return why
+	}
+	if def, ok := metric.Lookup(name); ok {
+		return def.NoValue
+	}
+	return "the server exposes none"
+}
+
+// counter adds the increase of a counter from one reading to another.
+func (h history) counter(t *metric.Telemetry, name string, a, b int) {
+	if _, ok := h.readings[b].Counters[name]; !ok {
+		t.Missing[name] = h.absence(name)
+		return
+	}
+	before := h.readings[a].Counters[name] // one that had not counted yet was at zero
+	first := before
+	series := metric.Series{Metric: name}
+	for _, r := range h.readings[a+1 : b+1] {
+		now, ok := r.Counters[name]
+		if !ok || now < before {
+			t.Missing[name] = "the server counted anew in the middle of the window: it was restarted"
+			return
+		}
+		series.At, series.Values = append(series.At, r.at.Milliseconds()), append(series.Values, now-before)
+		before = now
+	}
+	if x := before - first; !math.IsInf(x, 0) {
+		t.Added[name] = x
+		if name == metric.Preempted {
+			series.Thin()
+			t.Series = append(t.Series, series)
+		}
+	}
+}
+
+// histogram adds the increase of a histogram from one reading to another.
+func (h history) histogram(t *metric.Telemetry, name string, a, b int) {
+	end, ok := h.readings[b].Histograms[name]
+	if !ok {
+		t.Missing[name] = h.absence(name)
+		return
+	}
+	begin, ok := h.readings[a].Histograms[name]
+	if !ok {
+		begin = metric.Histogram{Bounds: end.Bounds, Counts: make([]float64, len(end.Counts))}
+	}
+	if !slices.Equal(begin.Bounds, end.Bounds) || len(begin.Counts) != len(end.Counts) || begin.Sum > end.Sum {
+		t.Missing[name] = "the server counted anew in the middle of the window: it was restarted"
+		return
+	}
+	out := metric.Histogram{Bounds: end.Bounds, Counts: make([]float64, len(end.Counts)), Sum: end.Sum - begin.Sum}
+	for i := range out.Counts {
+		if out.Counts[i] = end.Counts[i] - begin.Counts[i]; out.Counts[i] < 0 {
+			t.Missing[name] = "the server counted anew in the middle of the window: it was restarted"
+			return
+		}
+	}
+	t.Histograms[name] = out
+}
+
+// gauge pools the readings in the window, and keeps all of the round as a
+// series. Where more failed than came nothing is said: the most is then
+// unlikely to have been seen.
+func (h history) gauge(t *metric.Telemetry, name string, from, to time.Duration) {
+	if why := h.unread(); why != "" {
+		t.Missing[name] = why
+		return
+	}
+	g, sum := metric.Gauge{Min: math.Inf(1), Max: math.Inf(-1)}, 0.0
+	series := metric.Series{Metric: name}
+	for _, r := range h.readings {
+		v, ok := r.Gauges[name]
+		if !ok {
+			continue
+		}
+		series.At, series.Values = append(series.At, r.at.Milliseconds()), append(series.Values, v)
+		if r.at >= from && r.at <= to {
+			g.N++
+			sum += v
+			g.Min, g.Max = min(g.Min, v), max(g.Max, v)
+		}
+	}
+	if len(series.At) == 0 {
+		t.Missing[name] = h.absence(name)
+		return
+	}
+	series.Thin()
+	t.Series = append(t.Series, series)
+	failed, why := 0, ""
+	for _, f := range h.failed {
+		if f.at >= from && f.at <= to {
+			failed++
+			why = f.why
+		}
+	}
+	switch {
+	case failed > g.N:
+		t.Missing[name] = fmt.Sprintf("%d of %d readings failed: %s", failed, failed+g.N, why)
+	case g.N == 0:
+		t.Missing[name] = metric.TooShort
+	default:
+		g.Mean = sum / float64(g.N)
+		t.Gauges[name] = g
+	}
+}
+
+// Names that a reading has, for messages and tests.
+func (r *Reading) String() string {
+	names := slices.Concat(slices.Collect(maps.Keys(r.Gauges)), slices.Collect(maps.Keys(r.Counters)), slices.Collect(maps.Keys(r.Histograms)))
+	slices.Sort(names)
+	return strings.Join(names, " ")
+}
