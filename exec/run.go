@@ -174,8 +174,9 @@ func (r *runner) fail(err error) {
 // until runs the clock until done. It does so whatever happens: what was begun
 // must end. Only a clock that stands still ends it early, and the run with it.
 func (r *runner) until(done func() bool) {
+	ctx := context.WithoutCancel(r.ctx)
 	for r.check(); !done(); r.check() {
-		if err := r.Clock.Wait(context.WithoutCancel(r.ctx)); err != nil {
+		if err := r.Clock.Wait(ctx); err != nil {
 			r.fail(err)
 			return
 		}

@@ -128,7 +128,14 @@ func (l *Level) Due() int {
 // metric of every gap, a failed request counting as one worst gap. Requests
 // that the run gave up itself say nothing.
 func Of(def Def, samples []*Sample) Distribution {
-	var values []float64
+	n := len(samples)
+	if def.Scope == PerGap {
+		n = 0
+		for _, s := range samples {
+			n += len(s.Gaps)
+		}
+	}
+	values := make([]float64, 0, n) // there may be millions of gaps
 	worst := 0
 	for _, s := range samples {
 		if s.Canceled() {

@@ -40,7 +40,7 @@ func (l *Virtual) Launch(ctx context.Context, s *plan.Server, state func(string)
 	if err != nil {
 		return nil, err
 	}
-	v := &virtual{clock: l.Clock, server: engine, stop: func() bool { return false }}
+	v := newVirtual(l.Clock, engine)
 	// A simulator that stands in for another server serves whatever model that
 	// one was to be asked for, and is not what the plan expects of it.
 	v.standsIn = s.Endpoint != nil || s.Process != nil
@@ -112,26 +112,37 @@ type virtual struct {
 	server   *sim.Virtual
 	standsIn bool
 	flights  []*virtualFlight // in flight, in order of start
+	step     func()           // takes it
 	stop     func() bool      // of the timer for the server's next step
 	next     time.Duration    // when that is due
 	armed    bool
+	event    client.Event // told last; of one at a time
+	usage    client.Usage
+}
+
+func newVirtual(c *clock.Virtual, s *sim.Virtual) *virtual {
+	v := &virtual{clock: c, server: s, stop: func() bool { return false }}
+	v.step = func() {
+		v.armed = false
+		v.advance()
+	}
+	return v
 }
 
 // virtualFlight is one request: the sim.Listener that tells a client.Stream.
 type virtualFlight struct {
+	v      *virtual
 	ctx    context.Context
 	stream client.Stream
 	call   *sim.Call
 	expire func() bool // stops the timer of its time-out
 	over   bool
-	event  client.Event
-	usage  client.Usage
 }
 
 // Send implements client.Transport.
 func (v *virtual) Send(ctx context.Context, r *client.Request, s client.Stream) {
 	now := v.clock.Now()
-	f := &virtualFlight{ctx: ctx, stream: s}
+	f := &virtualFlight{v: v, ctx: ctx, stream: s}
 	ask := sim.Ask{
 		Model: r.Model, Chat: r.API == "chat", Input: r.Input, Output: r.Output, Natural: r.Natural, Stop: r.Stop,
 		Key: keyOf(r.Prompt.Text),
@@ -193,10 +204,7 @@ func (v *virtual) advance() {
 	}
 	v.stop()
 	if v.armed, v.next = busy, next; busy {
-		v.stop = v.clock.Timer(next, func() {
-			v.armed = false
-			v.advance()
-		})
+		v.stop = v.clock.Timer(next, v.step)
 	}
 }
 
@@ -239,14 +247,15 @@ func (f *virtualFlight) Headers(at time.Duration, status int) { f.stream.Headers
 
 // Chunk implements sim.Listener.
 func (f *virtualFlight) Chunk(at time.Duration, c *sim.Chunk) {
-	f.event = client.Event{
+	e := &f.v.event
+	*e = client.Event{
 		Content: c.Content, Reasoning: c.Reasoning, ToolCall: c.ToolCall, Finish: c.Finish, Err: text(c.Err), Done: c.Done,
 	}
 	if c.Usage != nil {
-		f.usage = client.Usage(*c.Usage)
-		f.event.Usage = &f.usage
+		f.v.usage = client.Usage(*c.Usage)
+		e.Usage = &f.v.usage
 	}
-	f.stream.Event(at, &f.event)
+	f.stream.Event(at, e)
 }
 
 // End implements sim.Listener. What it says is what package client would have

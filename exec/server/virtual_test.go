@@ -93,7 +93,7 @@ func inVirtualTime(t *testing.T, o sim.Options, script []sending) []*metric.Samp
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &virtual{clock: c, server: server, stop: func() bool { return false }}
+	v := newVirtual(c, server)
 	defer c.Settled(v.settle)()
 	return played(t, c, v, script, func(i int) int {
 		n := sim.CountTokens(script[i].request().Prompt.Text)
