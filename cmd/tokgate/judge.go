@@ -56,6 +56,7 @@ The exit code is that of run.`,
 	cmd.Flags().StringVar(&out.junit, "junit", "", "write the JUnit XML to this `file`")
 	cmd.Flags().StringVar(&out.json, "json", "", "write the results (JSON) to this `file`")
 	cmd.Flags().StringVar(&out.markdown, "markdown", "", "write the Markdown report to this `file`")
+	cmd.Flags().StringVar(&out.html, "html", "", "write the HTML report to this `file`")
 	cmd.Flags().StringVar(&out.csv, "csv", "", "write the levels as CSV to this `file`, and the samples beside it")
 	return cmd
 }

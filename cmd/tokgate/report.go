@@ -65,6 +65,7 @@ whatever the verdict was.`,
 	f.StringVar(&out.junit, "junit", "", "write the JUnit XML to this `file`")
 	f.StringVar(&out.json, "json", "", "write the results (JSON) to this `file`")
 	f.StringVar(&out.markdown, "markdown", "", "write the Markdown report to this `file`")
+	f.StringVar(&out.html, "html", "", "write the HTML report to this `file`")
 	f.StringVar(&out.csv, "csv", "", "write the levels as CSV to this `file`, and the samples beside it")
 	return cmd
 }

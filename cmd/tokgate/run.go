@@ -47,8 +47,8 @@ func (a *app) runCommand() *cobra.Command {
 		Short: "Run plans: start the servers, send the load, judge, report",
 		Long: `Runs plans one after another. For each it starts the servers that the plan
 declares (or finds the ones that run), sends every workload at every level,
-judges what came back, and writes samples.jsonl, results.json, junit.xml and
-report.md to a folder. Samples are on disk as soon as they complete.
+judges what came back, and writes samples.jsonl, results.json, junit.xml,
+report.html and report.md to a folder. Samples are on disk as soon as they complete.
 
 The first interrupt (Ctrl-C or SIGTERM) lets the requests in flight end and
 reports what was measured; the second stops at once. Servers are torn down in
@@ -79,6 +79,7 @@ started · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 	f.StringVar(&o.out.junit, "junit", "", "write the JUnit XML to this `file` too")
 	f.StringVar(&o.out.json, "json", "", "write the results (JSON) to this `file` too")
 	f.StringVar(&o.out.markdown, "markdown", "", "write the Markdown report to this `file` too")
+	f.StringVar(&o.out.html, "html", "", "write the HTML report to this `file` too")
 	f.StringVar(&o.out.csv, "csv", "", "write the levels as CSV to this `file`, and the samples beside it")
 	f.StringArrayVar(&o.only, "only", nil, "run only these cases: `[server/]workload[/level]`; may be repeated")
 	f.StringArrayVar(&o.endpoints, "endpoint", nil, "use the server at a URL instead of starting it: `name=url`; may be repeated")
@@ -110,8 +111,8 @@ func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 			return err
 		}
 	}
-	if len(plans) > 1 && (o.out.junit != "" || o.out.json != "" || o.out.markdown != "" || o.out.csv != "") {
-		return usageError("--out gives each plan a folder of its own", "several plans cannot share one --junit, --json, --markdown or --csv file")
+	if len(plans) > 1 && (o.out.junit != "" || o.out.json != "" || o.out.markdown != "" || o.out.html != "" || o.out.csv != "") {
+		return usageError("--out gives each plan a folder of its own", "several plans cannot share one --junit, --json, --markdown, --html or --csv file")
 	}
 	// Everything the command line can get wrong is found before the first
 	// plan starts.

@@ -12,18 +12,19 @@ import (
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/record"
 	"github.com/tokgate/tokgate/report"
+	"github.com/tokgate/tokgate/report/html"
 )
 
 // outputs says where the reports of one run go.
 type outputs struct {
 	dir string // "" writes none but the named ones
 	// Copies beside those in dir; "" writes none.
-	junit, json, markdown, csv string
+	junit, json, markdown, html, csv string
 }
 
 // reportNames are the reports in a results folder: a new run removes those of
 // the one before, so that none can be taken for its own.
-var reportNames = []string{"results.json", "junit.xml", "report.md"}
+var reportNames = []string{"results.json", "junit.xml", "report.md", "report.html"}
 
 // write renders every report and writes each as a whole file. It tries all of
 // them: a full disk must not cost the report that would still have fitted.
@@ -36,6 +37,7 @@ func (o outputs) write(doc *report.Document, run *metric.Run) error {
 		{reportNames[0], o.json, doc.Write},
 		{reportNames[1], o.junit, func(w io.Writer) error { return report.JUnit(w, doc) }},
 		{reportNames[2], o.markdown, func(w io.Writer) error { return report.Markdown(w, doc) }},
+		{reportNames[3], o.html, func(w io.Writer) error { return html.Write(w, doc) }},
 		{"", o.csv, func(w io.Writer) error { return report.LevelsCSV(w, doc) }},
 	}
 	var first error

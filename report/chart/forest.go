@@ -1,0 +1,104 @@
+package chart
+
+import (
+	"html/template"
+	"math"
+	"slices"
+)
+
+// Forest shows changes in percent, one row each, with their intervals and the
+// limits that they are held to.
+type Forest struct {
+	Name   string
+	Rows   []Change
+	Format func(float64) string // of a change
+}
+
+// Change is one row. NaN is none.
+type Change struct {
+	Name             string
+	Value, Low, High float64
+	Limit            float64
+	Mark             Mark
+	Tip              []string
+}
+
+// SVG draws the rows; "" when there are none with a value.
+func (f *Forest) SVG() template.HTML {
+	var values []float64
+	for _, r := range f.Rows {
+		if finite(r.Value) {
+			values = append(values, r.Value, r.Low, r.High, r.Limit)
+		}
+	}
+	if len(values) == 0 {
+		return ""
+	}
+	// One wild interval must not flatten the others.
+	var sizes []float64
+	for _, v := range values {
+		if finite(v) {
+			sizes = append(sizes, math.Abs(v))
+		}
+	}
+	slices.Sort(sizes)
+	most := max(sizes[(len(sizes)-1)*9/10]*1.3, 0.01)
+	low, high := 0.0, 0.0
+	for _, v := range values {
+		if finite(v) {
+			low, high = min(low, max(v, -most)), max(high, min(v, most))
+		}
+	}
+	const row = 24.0
+	left := 60.0
+	for _, r := range f.Rows {
+		left = max(left, min(width(r.Name)+12, 200))
+	}
+	height := 12 + row*float64(len(f.Rows)) + 30
+	axis := Axis{Include: []float64{low, high}, Format: f.Format}
+	x := axis.scale(nil, 4)
+	x.place(left+8, Width-14)
+	at := func(v float64) float64 { return min(max(x.at(v), left+4), Width-10) }
+	bottom := 12 + row*float64(len(f.Rows))
+	var s svg
+	s.add(`<svg class="chart" viewBox="0 0 %s %s" width="%s" height="%s" role="img" aria-label="%s">`, num(Width), num(height), num(Width), num(height), esc(f.Name))
+	for _, t := range x.apart() {
+		s.add(`<line class="grid" x1="%s" x2="%[1]s" y1="8" y2="%s" stroke="currentColor" stroke-opacity=".15"/>`, num(x.at(t)), num(bottom))
+		label := x.format(t)
+		half := width(label) / 2
+		s.add(`<text class="tick" x="%s" y="%s" text-anchor="middle">%s</text>`, num(min(x.at(t), Width-half-1)), num(bottom+17), esc(label))
+	}
+	s.add(`<line class="axis" x1="%s" x2="%[1]s" y1="8" y2="%s" stroke="currentColor"/>`, num(x.at(0)), num(bottom))
+	for i, r := range f.Rows {
+		y := 12 + row*float64(i) + row/2
+		s.add(`<text class="tick" x="%s" y="%s" text-anchor="end">%s</text>`, num(left-4), num(y+4), esc(clip(r.Name, left-8)))
+		if finite(r.Limit) {
+			s.add(`<path class="limit" d="M%s %sv16" fill="none" stroke="currentColor"/>`, num(at(r.Limit)), num(y-8))
+		}
+		if !math.IsNaN(r.Low) && !math.IsNaN(r.High) {
+			s.add(`<path class="whisker s0" d="M%s %sH%s" fill="none" stroke="currentColor"/>`, num(at(r.Low)), num(y), num(at(r.High)))
+		}
+		if finite(r.Value) {
+			s.WriteString(Glyph(0, r.Mark, false, at(r.Value), y))
+		}
+	}
+	for i, r := range f.Rows {
+		if finite(r.Value) && len(r.Tip) > 0 {
+			tip(&s, at(r.Value), 12+row*float64(i)+row/2, r.Tip, Width, height)
+		}
+	}
+	s.WriteString("</svg>")
+	return template.HTML(s.String())
+}
+
+// clip cuts a label to a width.
+func clip(s string, w float64) string {
+	if width(s) <= w {
+		return s
+	}
+	r := []rune(s)
+	for len(r) > 1 && width(string(r))+charWidth > w {
+		r = r[:len(r)-1]
+	}
+	return string(r) + "…"
+}

@@ -1,0 +1,161 @@
+package chart
+
+import (
+	"math"
+	"slices"
+	"strconv"
+)
+
+// scale turns values of one axis into pixels.
+type scale struct {
+	axis     *Axis
+	min, max float64 // of the values shown; logarithms with Log
+	from, to float64 // pixels
+	ticks    []float64
+}
+
+// scale covers the finite values with about n round ticks.
+func (a *Axis) scale(values []float64, n int) *scale {
+	s := &scale{axis: a, min: math.Inf(1), max: math.Inf(-1)}
+	for _, v := range slices.Concat(values, a.Include) {
+		if finite(v) && (!a.Log || v > 0) {
+			s.min, s.max = min(s.min, v), max(s.max, v)
+		}
+	}
+	if a.Min != a.Max {
+		s.min, s.max = a.Min, a.Max
+	}
+	switch {
+	case s.min > s.max && a.Log:
+		s.min, s.max = 1, 10
+	case s.min > s.max:
+		s.min, s.max = 0, 1
+	}
+	if a.Zero && !a.Log {
+		s.min = min(s.min, 0)
+		s.max = max(s.max, 0)
+	}
+	if s.min == s.max {
+		switch {
+		case a.Log:
+			s.min, s.max = s.min/2, s.max*2
+		case s.min == 0:
+			s.max = 1
+		default:
+			s.min, s.max = s.min-math.Abs(s.min)/2, s.max+math.Abs(s.max)/2
+		}
+	}
+	switch {
+	case a.Ticks != nil:
+		s.ticks = slices.Compact(slices.Sorted(slices.Values(a.Ticks)))
+	case a.Log:
+		s.ticks = decades(s.min, s.max)
+	default:
+		step := nice((s.max - s.min) / float64(max(n, 2)))
+		if a.Min == a.Max {
+			// The range ends at a tick, so that the top of a line is not at the
+			// edge.
+			s.min, s.max = math.Floor(s.min/step+1e-9)*step, math.Ceil(s.max/step-1e-9)*step
+		}
+		for i := math.Ceil(s.min/step - 1e-9); i*step <= s.max+step*1e-9; i++ {
+			s.ticks = append(s.ticks, i*step)
+		}
+	}
+	if a.Log {
+		s.min, s.max = math.Log(s.min), math.Log(s.max)
+		room := (s.max - s.min) * 0.04
+		if a.Ticks == nil {
+			s.min, s.max = s.min-room, s.max+room
+		}
+	}
+	return s
+}
+
+// nice is the smallest of 1, 2, 2.5 and 5 times a power of ten that is at least
+// v.
+func nice(v float64) float64 {
+	if v <= 0 || !finite(v) {
+		return 1
+	}
+	base := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, m := range []float64{1, 2, 2.5, 5, 10} {
+		if m*base >= v*(1-1e-9) {
+			return m * base
+		}
+	}
+	return 10 * base
+}
+
+// decades are 1, 2 and 5 times powers of ten within [low, high], powers of ten
+// alone where that would be many; at least two.
+func decades(low, high float64) []float64 {
+	steps := []float64{1, 2, 5}
+	if high/low > 1e4 {
+		steps = []float64{1}
+	}
+	var out []float64
+	for e := math.Floor(math.Log10(low)); e <= math.Ceil(math.Log10(high)); e++ {
+		for _, m := range steps {
+			// Parsed, so that 0.1 is 0.1 and not 0.1 and a bit.
+			v, _ := strconv.ParseFloat(strconv.FormatFloat(m, 'f', -1, 64)+"e"+strconv.Itoa(int(e)), 64)
+			if v >= low*(1-1e-9) && v <= high*(1+1e-9) {
+				out = append(out, v)
+			}
+		}
+	}
+	if len(out) < 2 {
+		return []float64{low, high}
+	}
+	return out
+}
+
+// place sets the pixels of the axis' ends.
+func (s *scale) place(from, to float64) { s.from, s.to = from, to }
+
+// pad keeps the outermost values away from the ends.
+func (s *scale) pad(pixels float64) { s.from, s.to = s.from+pixels, s.to-pixels }
+
+func (s *scale) at(v float64) float64 {
+	if s.axis.Log {
+		if v <= 0 {
+			return s.from
+		}
+		v = math.Log(v)
+	}
+	return s.from + (v-s.min)/(s.max-s.min)*(s.to-s.from)
+}
+
+func (s *scale) format(v float64) string {
+	if s.axis.Format != nil {
+		return s.axis.Format(v)
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
+}
+
+// apart are the ticks whose labels do not touch: the first and the last one,
+// and of the others those that have room.
+func (s *scale) apart() []float64 {
+	type label struct{ at, half float64 }
+	var kept []float64
+	var labels []label
+	try := func(v float64) {
+		l := label{s.at(v), width(s.format(v))/2 + 5}
+		if l.at < min(s.from, s.to)-1 || l.at > max(s.from, s.to)+1 {
+			return
+		}
+		for _, o := range labels {
+			if math.Abs(o.at-l.at) < o.half+l.half {
+				return
+			}
+		}
+		kept, labels = append(kept, v), append(labels, l)
+	}
+	if n := len(s.ticks); n > 0 {
+		try(s.ticks[n-1])
+		for _, t := range s.ticks[:n-1] {
+			try(t)
+		}
+	}
+	slices.Sort(kept)
+	return kept
+}

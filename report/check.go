@@ -1,0 +1,256 @@
+package report
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Check looks for figures of the document that do not go together, one
+// sentence each: each kind was found in a published report. None is expected.
+// What is found is shown by every output for people; it changes no verdict.
+func Check(d *Document) []string {
+	c := checker{doc: d}
+	for i := range d.Cases {
+		c.sums(&d.Cases[i])
+		c.order(&d.Cases[i])
+		c.units(&d.Cases[i])
+		c.identities(&d.Cases[i])
+	}
+	c.repeats()
+	for i := range d.Capacities {
+		c.capacity(&d.Capacities[i])
+	}
+	c.outcome()
+	return c.found
+}
+
+type checker struct {
+	doc   *Document
+	found []string
+}
+
+func (c *checker) say(format string, args ...any) {
+	c.found = append(c.found, fmt.Sprintf(format, args...))
+}
+
+// at names a case.
+func at(x *Case) string { return x.Workload + " at " + x.Level + " on " + x.Server }
+
+// sums: what is counted twice must agree.
+func (c *checker) sums(x *Case) {
+	if x.Skipped != "" {
+		return
+	}
+	if got := x.Completed + x.Failed; got > x.Due {
+		c.say("%s: %d completed and %d failed of %d requests due", at(x), x.Completed, x.Failed, x.Due)
+	}
+	failed := 0
+	for _, f := range x.Failures {
+		failed += f.Count
+	}
+	if failed != x.Failed {
+		c.say("%s: %d requests failed, but %d are listed by kind", at(x), x.Failed, failed)
+	}
+	due := 0
+	for _, r := range x.Rounds {
+		due += r.Due
+	}
+	if due != x.Due {
+		c.say("%s: the rounds have %d requests, the level %d", at(x), due, x.Due)
+	}
+	if s := x.Summary("success"); s != nil && s.Value.OK && x.Due > 0 {
+		if want := float64(x.Completed) / float64(x.Due); math.Abs(s.Value.V-want) > 1e-9 {
+			c.say("%s: success is %s, but %d of %d requests completed", at(x), s.Value.Format(s.Unit), x.Completed, x.Due)
+		}
+	}
+}
+
+// order: a higher percentile is not below a lower one.
+func (c *checker) order(x *Case) {
+	for i := range x.Metrics {
+		s := &x.Metrics[i]
+		if s.Percentiles == nil {
+			continue
+		}
+		last, lastAt := Number{}, 0.0
+		for p, n := range s.Percentiles.each() {
+			if n.OK && last.OK && n.V < last.V {
+				c.say("%s: %s p%g is %s, below p%g, %s", at(x), s.Metric, p, n.Format(s.Unit), lastAt, last.Format(s.Unit))
+			}
+			if n.OK {
+				last, lastAt = *n, p
+			}
+		}
+		if s.Mean.OK && s.Min.OK && s.Max.OK && s.Worst == 0 && (s.Mean.V < s.Min.V*(1-1e-9) || s.Mean.V > s.Max.V*(1+1e-9)) {
+			c.say("%s: the mean of %s, %s, is outside %s to %s", at(x), s.Metric, s.Mean.Format(s.Unit), s.Min.Format(s.Unit), s.Max.Format(s.Unit))
+		}
+	}
+}
+
+// units: one name, one meaning, and a unit always.
+func (c *checker) units(x *Case) {
+	for i := range x.Metrics {
+		s := &x.Metrics[i]
+		if def, ok := metric.Lookup(s.Metric); ok && s.Unit != string(def.Unit) {
+			c.say("%s: %s is in %q, not in %q", at(x), s.Metric, s.Unit, def.Unit)
+		} else if s.Unit == "" {
+			c.say("%s: %s has no unit", at(x), s.Metric)
+		}
+	}
+}
+
+// slack is how far two figures that follow from each other may be apart: they
+// are taken over windows that differ a little.
+const slack = 0.25
+
+// enough is how many requests a case must have for its means to be held to
+// each other.
+const enough = 20
+
+// identities: figures that follow from each other.
+func (c *checker) identities(x *Case) {
+	mean := func(name string) (float64, bool) {
+		s := x.Summary(name)
+		if s == nil {
+			return 0, false
+		}
+		n := s.Mean
+		if s.Of == "level" {
+			n = s.Value
+		}
+		return n.V, n.OK && !math.IsInf(n.V, 0)
+	}
+	// Each of N requests in flight yields its answer once in its duration. Of
+	// what fails nothing is known.
+	throughput, ok1 := mean("throughput")
+	e2e, ok2 := mean("e2e")
+	if ok1 && ok2 && x.Kind == "closed" && x.Completed >= enough && x.Failed == 0 && e2e > 0 {
+		most := float64(x.N) * float64(x.OutputTokens) / float64(x.Completed) / e2e
+		if throughput > most*(1+slack) {
+			c.say("%s: a throughput of %s is more than %d requests of %s can yield (%s)", at(x),
+				metric.Format(metric.TokensPerSecond, throughput), x.N, metric.Format(metric.Seconds, e2e), metric.Format(metric.TokensPerSecond, most))
+		}
+	}
+	// Gap × speed = tokens in a piece.
+	itl, ok1 := mean("itl")
+	tpot, ok2 := mean("tpot")
+	per, ok3 := mean("tokens_per_chunk")
+	if ok1 && ok2 && ok3 && x.Completed >= enough && tpot > 0 && per > 0 {
+		if got := itl / tpot; got < per*(1-slack) || got > per*(1+slack) {
+			c.say("%s: mean gap over mean time per token is %s tokens, but a chunk holds %s: the stream may have been held back at its start", at(x),
+				metric.Format(metric.Count, got), metric.Format(metric.Count, per))
+		}
+	}
+}
+
+// repeats: what was measured twice must agree.
+func (c *checker) repeats() {
+	type key struct {
+		server, workload, kind string
+		n                      int
+	}
+	first := map[key]*Case{}
+	for i := range c.doc.Cases {
+		x := &c.doc.Cases[i]
+		if x.Skipped != "" || x.Completed < enough || x.Failed > 0 {
+			continue
+		}
+		k := key{x.Server, x.Workload, x.Kind, x.N}
+		y := first[k]
+		if y == nil {
+			first[k] = x
+			continue
+		}
+		for _, name := range []string{"ttft", "speed"} {
+			a, b := y.Summary(name), x.Summary(name)
+			if a == nil || b == nil || !a.Mean.OK || !b.Mean.OK || a.Mean.V <= 0 || b.Mean.V <= 0 {
+				continue
+			}
+			if ratio := b.Mean.V / a.Mean.V; ratio > 1+slack || ratio < 1/(1+slack) {
+				c.say("%s and %s are the same load, but mean %s is %s and %s", at(y), x.Level, name, a.Mean.Format(a.Unit), b.Mean.Format(b.Unit))
+			}
+		}
+	}
+}
+
+// capacity: a limit satisfies its own thresholds, and lies where its probes
+// say.
+func (c *checker) capacity(x *Capacity) {
+	name := "the capacity of " + x.Workload + " on " + x.Server
+	if x.Pass > 0 && x.Fail > 0 && x.Pass >= x.Fail {
+		c.say("%s: %d is said to pass and %d to fail", name, x.Pass, x.Fail)
+	}
+	passed := x.Pass == 0
+	for i := range x.Probes {
+		p := &x.Probes[i]
+		if p.N == x.Pass && p.Outcome == "pass" {
+			passed = true
+		}
+		if p.N != x.Pass || p.Outcome != "pass" {
+			continue
+		}
+		for _, r := range p.Readings {
+			if b := c.bound(x, r); b != nil && r.Value.OK && breaks(b, r.Value.V) {
+				c.say("%s: at the limit, %d, %s %s is %s, which breaks its own threshold %s", name, x.Pass, r.Metric, r.Stat, r.Value.Format(b.Unit), b.Text)
+			}
+		}
+	}
+	if !passed && len(x.Probes) > 0 {
+		c.say("%s: no probe of %d passed", name, x.Pass)
+	}
+	if x.Crossing.OK && x.Pass > 0 && x.Fail > 0 && (x.CrossingHigh.OK && x.CrossingHigh.V < float64(x.Pass) || x.CrossingLow.OK && x.CrossingLow.V > float64(x.Fail)) {
+		c.say("%s: the crossing near %s does not lie between %d and %d", name, x.Crossing.Format(""), x.Pass, x.Fail)
+	}
+}
+
+// bound is the threshold that a reading is of; nil when it is not known.
+func (c *checker) bound(x *Capacity, r Reading) *Threshold {
+	for _, w := range c.doc.Workloads {
+		if w.Address != x.Workload {
+			continue
+		}
+		for i := range w.Bounds {
+			if b := &w.Bounds[i]; b.Capacity && b.Threshold.Metric == r.Metric && b.Threshold.Stat == r.Stat {
+				return &b.Threshold
+			}
+		}
+	}
+	return nil
+}
+
+// breaks says whether a value is on the wrong side of a threshold.
+func breaks(t *Threshold, v float64) bool {
+	if !t.Limit.OK {
+		return false
+	}
+	switch t.Op {
+	case "<":
+		return v >= t.Limit.V
+	case "<=":
+		return v > t.Limit.V
+	case ">":
+		return v <= t.Limit.V
+	case ">=":
+		return v < t.Limit.V
+	}
+	return false
+}
+
+// outcome: the run's outcome follows from its verdicts.
+func (c *checker) outcome() {
+	t := c.doc.Tally()
+	if c.doc.Outcome == Pass && t.Failed+t.Errors > 0 {
+		c.say("the outcome is pass, but %d verdicts failed or could not be measured", t.Failed+t.Errors)
+	}
+	for i := range c.doc.Verdicts {
+		v := &c.doc.Verdicts[i]
+		if v.Threshold == nil || !v.Value.OK || v.Outcome != Pass && v.Outcome != Fail || v.Threshold.Op == "" {
+			continue
+		}
+		if v.Outcome == Pass && breaks(v.Threshold, v.Value.V) {
+			c.say("%s passed, but %s is not %s", v.Name, v.Value.Format(v.Threshold.Unit), v.Threshold.Text)
+		}
+	}
+}

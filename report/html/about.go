@@ -1,0 +1,344 @@
+package html
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report"
+	clean "github.com/tokgate/tokgate/report/text"
+)
+
+// differences tells how runs that are shown together differ in what was
+// measured.
+func differences(runs []run) (section, bool) {
+	s := section{ID: "runs", Title: "What differs between the runs",
+		Lead: "The curves below lie over each other. A difference in them means something only where little else differs: these facts do."}
+	if len(runs) < 2 {
+		return s, false
+	}
+	var order []string
+	values := map[string][]string{}
+	add := func(i int, key, value string) {
+		if values[key] == nil {
+			values[key] = make([]string, len(runs))
+			order = append(order, key)
+		}
+		values[key][i] = value
+	}
+	for i, r := range runs {
+		add(i, "plan", line(r.Plan.Path))
+		add(i, "plan's SHA-256", line(clean.Bytes(r.Plan.Hash, 12)))
+		add(i, "tokgate", line(r.Tool))
+		add(i, "load generator", line(r.Host))
+		add(i, "simulated", fmt.Sprint(r.Simulated))
+		for _, server := range r.Servers {
+			for _, p := range server.Fingerprint {
+				add(i, line(server.Address+" "+p.Key), line(p.Value))
+			}
+		}
+	}
+	t := &table{Words: true, Caption: "Facts that differ", Head: []string{"fact"}}
+	for _, r := range runs {
+		t.Head = append(t.Head, r.Name)
+	}
+	for _, key := range order {
+		v := values[key]
+		if !slices.ContainsFunc(v, func(x string) bool { return x != v[0] }) {
+			continue
+		}
+		row := []cell{text(key)}
+		for _, x := range v {
+			row = append(row, text(cmp.Or(x, "–")))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	if len(t.Rows) == 0 {
+		s.Blocks = []block{{Text: "Nothing that was recorded differs but the time."}}
+	} else {
+		s.Blocks = []block{{Table: t}}
+	}
+	return s, true
+}
+
+// consistency tells where the figures of the report do not go together.
+func consistency(runs []run) (section, bool) {
+	s := section{ID: "consistency", Title: "Do the figures go together?",
+		Lead: "Every report is checked against itself: sums, limits and their thresholds, figures that follow from each other. These do not go together and deserve a look before they are used."}
+	for _, r := range runs {
+		var list []string
+		for _, f := range report.Check(r.Document) {
+			if r.Name != "" {
+				f = r.Name + ": " + f
+			}
+			list = append(list, line(f))
+		}
+		if len(list) > 0 {
+			s.Blocks = append(s.Blocks, block{List: list[:min(len(list), 50)]})
+		}
+	}
+	return s, len(s.Blocks) > 0
+}
+
+// environment is what was measured, and by what.
+func environment(runs []run) (section, bool) {
+	s := section{ID: "environment", Title: "Environment", Lead: "What was measured, by what, and how to measure it again: the seeds and the salt make the same prompts."}
+	for _, r := range runs {
+		caption := "The run"
+		if r.Name != "" {
+			caption = r.Name
+		}
+		t := &table{Words: true, Caption: caption, Head: []string{"fact", "value"}}
+		add := func(key, value string) {
+			if value != "" {
+				t.Rows = append(t.Rows, []cell{text(key), text(line(value))})
+			}
+		}
+		add("tokgate", r.Tool)
+		add("run", r.Run)
+		add("started", r.Started.UTC().Format("2006-01-02 15:04:05 MST")+", took "+clean.Clock(r.Duration))
+		add("plan", r.Plan.Path)
+		add("plan's SHA-256", r.Plan.Hash)
+		if r.Plan.Budget > 0 {
+			add("budget", clean.Clock(r.Plan.Budget))
+		}
+		add("load generator", r.Host)
+		add("prompt salt", r.Salt)
+		add("prompt seeds", seeds(r))
+		add("loads", loads(r))
+		if c := r.Calibration; c != nil {
+			add("generator's own delay", fmt.Sprintf("p50 %s, p99 %s at %s and %s chunks/s, measured before the run",
+				metric.Format(metric.Seconds, c.Delay50), metric.Format(metric.Seconds, c.Delay99), plural(c.Streams, "stream"), c.Rate.Format("")))
+		}
+		s.Blocks = append(s.Blocks, block{Table: t})
+		for i := range r.Servers {
+			server := &r.Servers[i]
+			t := &table{Words: true, Caption: "Server " + line(server.Address), Head: []string{"fact", "value"}}
+			for _, p := range server.Fingerprint {
+				t.Rows = append(t.Rows, []cell{text(line(p.Key)), text(line(p.Value))})
+			}
+			if server.Error != "" {
+				t.Rows = append(t.Rows, []cell{text("error"), {Text: line(server.Error), Class: "error"}})
+			}
+			if len(t.Rows) == 0 {
+				t.Rows = [][]cell{{text("what it is"), text("unknown: it told nothing")}}
+			}
+			s.Blocks = append(s.Blocks, block{Table: t})
+			if server.Log != "" {
+				s.Blocks = append(s.Blocks, block{Log: &logView{"End of the log of " + line(server.Address), clean.Block(clean.Tail(server.Log, 8000))}})
+			}
+		}
+	}
+	return s, true
+}
+
+type logView struct{ Title, Text string }
+
+func seeds(r run) string {
+	var list []string
+	for i := range r.Cases {
+		for _, x := range r.Cases[i].Rounds {
+			if s := fmt.Sprint(x.Seed); !slices.Contains(list, s) && len(list) < 40 {
+				list = append(list, s)
+			}
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// loads is the range of the loads that were measured, every one of them.
+func loads(r run) string {
+	var parts []string
+	for _, kind := range []string{"closed", "burst"} {
+		low, high, n := 0, 0, 0
+		for i := range r.Cases {
+			c := &r.Cases[i]
+			if c.Kind != kind || c.Skipped != "" {
+				continue
+			}
+			if n++; n == 1 {
+				low = c.N
+			}
+			low, high = min(low, c.N), max(high, c.N)
+		}
+		switch {
+		case n > 0 && low == high:
+			parts = append(parts, fmt.Sprintf("%d %s", low, kinds[kind]))
+		case n > 0:
+			parts = append(parts, fmt.Sprintf("%d to %d %s", low, high, kinds[kind]))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// definition is one term.
+type definition struct{ ID, Term, Unit, Text, NoValue string }
+
+// definitions explain every metric that the page names, once.
+func definitions(runs []run) (section, bool) {
+	s := section{ID: "definitions", Title: "How this was measured, and what the words mean",
+		Lead: "Tools define these metrics differently, so that figures of two tools can only be compared where the definitions agree. These are the ones used here."}
+	used := map[string]bool{}
+	for _, r := range runs {
+		for i := range r.Cases {
+			for _, m := range r.Cases[i].Metrics {
+				if m.Why == "" {
+					used[m.Metric] = true
+				}
+			}
+		}
+		for i := range r.Verdicts {
+			if th := r.Verdicts[i].Threshold; th != nil {
+				used[th.Metric] = true
+			}
+		}
+	}
+	var defs []definition
+	for _, d := range metric.Defs {
+		if used[d.Name] {
+			defs = append(defs, definition{"def-" + d.Name, d.Title, string(d.Unit), d.Doc, d.NoValue})
+		}
+	}
+	s.Blocks = []block{{Defs: defs}, {List: methods(runs)}}
+	return s, true
+}
+
+// methods say how the load was made and how verdicts were reached.
+func methods(runs []run) []string {
+	out := []string{
+		"Requests in flight (closed loop): so many requests are kept going; each slot sends its next one when the last has ended. Requests at once (burst): all are sent at the same instant.",
+		"Percentiles are nearest-rank over all requests due: p95 is the value that 95 of 100 requests stay within. A failed request counts as worse than every other; ∞ means that so many failed. – means no value.",
+		"Times are taken when the bytes arrive, before anything is parsed. Warm-up, the ramp at the start and the drain at the end of a level are left out of its throughput.",
+		"Tokens are counted by the server's own usage.",
+		"K is 1000, M is 1,000,000. Figures are shown with three significant digits; results.json has all of them.",
+	}
+	certified := false
+	for _, r := range runs {
+		certified = certified || r.Plan.Decide == "certified"
+	}
+	if certified {
+		out = append(out, "A threshold passes or fails only where an exact test says so at the plan's confidence; what the data do not settle is inconclusive. Intervals are two one-sided bounds at that confidence.")
+	}
+	return out
+}
+
+// sourceView is the plan with what came of each line beside it.
+type sourceView struct {
+	File  string
+	Lines []sourceLine
+	Left  int
+}
+
+type sourceLine struct {
+	ID     string
+	Number int
+	Tokens []token
+	Checks []checkView
+}
+
+// token is a piece of a line with its class.
+type token struct{ Class, Text string }
+
+// mostLines of the plan's source are shown.
+const mostLines = 2000
+
+// anchor is the link to a line of the plan on the page; "" when the plan is
+// not on it.
+func anchor(r run, file string, lineNo int) string {
+	if r.Name != "" { // runs that are shown together leave their plans out
+		return ""
+	}
+	for i, s := range r.Plan.Sources {
+		if s.File == file && lineNo > 0 && lineNo <= mostLines && lineNo <= len(s.Lines()) {
+			return fmt.Sprintf("#%sL%d-%d", r.ID, i+1, lineNo)
+		}
+	}
+	return ""
+}
+
+// source shows the plan's text. Plans of runs that are shown together are left
+// to their own reports.
+func source(runs []run) (section, bool) {
+	s := section{ID: "plan", Title: "The plan", Lead: "What was asked, line by line, with what came of it."}
+	if len(runs) != 1 || len(runs[0].Plan.Sources) == 0 {
+		return s, false
+	}
+	r := runs[0]
+	left := mostLines
+	for i, src := range r.Plan.Sources {
+		v := sourceView{File: line(src.File)}
+		lines := src.Lines()
+		shown := lines[:min(len(lines), left)]
+		left -= len(shown)
+		v.Left = len(lines) - len(shown)
+		for j, l := range shown {
+			v.Lines = append(v.Lines, sourceLine{ID: fmt.Sprintf("%sL%d-%d", r.ID, i+1, j+1), Number: j + 1, Tokens: paint(l)})
+		}
+		for j := range r.Verdicts {
+			x := &r.Verdicts[j]
+			if x.File == src.File && x.Line > 0 && x.Line <= len(v.Lines) {
+				at := &v.Lines[x.Line-1]
+				at.Checks = gathered(at.Checks, check(r, x), x.Level)
+			}
+		}
+		s.Blocks = append(s.Blocks, block{Source: &v})
+	}
+	return s, true
+}
+
+// gathered adds a verdict to those of a line. What passed or was skipped at
+// several levels is one entry.
+func gathered(list []checkView, c checkView, level string) []checkView {
+	level = line(level)
+	if c.Class != "pass" && c.Class != "none" {
+		return append(list, c)
+	}
+	c.Message, c.Notes = "", nil
+	if level != "" {
+		c.Message = "at " + level
+	}
+	for i := range list {
+		if list[i].Class == c.Class && list[i].Where == c.Where && list[i].Message != "" && c.Message != "" {
+			list[i].Message += ", " + level
+			list[i].Name = ""
+			return list
+		}
+	}
+	return append(list, c)
+}
+
+// paint splits a line of HCL into comments, strings and the rest: enough to
+// read by.
+func paint(l string) []token {
+	var out []token
+	add := func(class, s string) {
+		if s != "" {
+			out = append(out, token{class, s})
+		}
+	}
+	start := 0
+	for i := 0; i < len(l); i++ {
+		switch {
+		case l[i] == '"':
+			end := i + 1
+			for end < len(l) && l[end] != '"' {
+				if l[end] == '\\' {
+					end++
+				}
+				end++
+			}
+			end = min(end+1, len(l))
+			add("", l[start:i])
+			add("str", l[i:end])
+			start, i = end, end-1
+		case l[i] == '#', strings.HasPrefix(l[i:], "//"):
+			add("", l[start:i])
+			add("com", l[i:])
+			return out
+		}
+	}
+	add("", l[start:])
+	return out
+}

@@ -1,0 +1,267 @@
+package html
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report"
+	"github.com/tokgate/tokgate/report/chart"
+	clean "github.com/tokgate/tokgate/report/text"
+)
+
+// limitView is the answer of one capacity search in large.
+type limitView struct {
+	Class, Value, Unit, Kind, Sentence string
+	Facts                              []string
+}
+
+// limitKinds say what each kind of answer claims.
+var limitKinds = map[metric.CapacityKind]string{
+	metric.CapacityExact:        "exact: the loads on both sides of the limit were measured, as close together as the plan asks for",
+	metric.CapacityInterpolated: "between: the limit lies somewhere between the two numbers",
+	metric.CapacityAtLeast:      "at least: nothing that was tried was too much",
+	metric.CapacityBelow:        "below: even the smallest load tried was too much",
+	metric.CapacityServerCap:    "the server's own admission limit",
+	metric.CapacityUnknown:      "not known",
+}
+
+func capacities(runs []run) (section, bool) {
+	s := section{ID: "capacity", Title: "Capacity",
+		Lead: "How much the server carries before a threshold breaks. The search measures a load, sees whether every threshold holds with the stated confidence, and closes in on the largest one that does; that one is measured again on fresh requests."}
+	n := 0
+	for _, r := range runs {
+		n += len(r.Capacities)
+	}
+	for _, r := range runs {
+		for i := range r.Capacities {
+			c := &r.Capacities[i]
+			if n > 1 {
+				name := line(c.Workload) + " on " + line(c.Server)
+				if r.Name != "" {
+					name += " · " + r.Name
+				}
+				s.Blocks = append(s.Blocks, block{Sub: name})
+			}
+			l := limitView{Class: capacityClass(c), Value: c.Limit(), Unit: kinds[c.Over], Sentence: sentence(c), Kind: limitKinds[metric.CapacityKind(c.Kind)]}
+			if c.Require > 0 {
+				l.Facts = append(l.Facts, fmt.Sprintf("required by the plan: %d", c.Require))
+			}
+			for _, fact := range c.Facts() {
+				l.Facts = append(l.Facts, line(fact))
+			}
+			s.Blocks = append(s.Blocks, block{Limit: &l})
+			if figures := searched(r, c); len(figures) > 0 {
+				s.Blocks = append(s.Blocks, block{Figures: figures})
+			}
+			s.Blocks = append(s.Blocks, block{Table: probes(c)})
+		}
+	}
+	return s, len(s.Blocks) > 0
+}
+
+// signs are how a probe's outcome is drawn.
+var signs = map[string]chart.Mark{"pass": chart.Pass, "fail": chart.Fail}
+
+// searched draws, for each threshold of the capacity, its metric against the
+// load.
+func searched(r run, c *report.Capacity) []figure {
+	var out []figure
+	for _, b := range searchedBounds(r, c) {
+		if f, ok := search(r, c, b); ok {
+			out = append(out, f)
+		}
+	}
+	return out[:min(len(out), 4)]
+}
+
+// searchedBounds are the thresholds that the search held to: the binding one
+// first.
+func searchedBounds(r run, c *report.Capacity) []report.Threshold {
+	var out []report.Threshold
+	for _, w := range r.Workloads {
+		if w.Address != c.Workload {
+			continue
+		}
+		for _, b := range w.Bounds {
+			if b.Capacity && b.Severity != "warn" && b.Threshold.Limit.OK {
+				out = append(out, b.Threshold)
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b report.Threshold) int {
+		binds := func(t report.Threshold) int {
+			if strings.TrimSpace(t.Metric+" "+t.Stat) == c.Binding {
+				return 0
+			}
+			return 1
+		}
+		return binds(a) - binds(b)
+	})
+	return out
+}
+
+func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
+	def, ok := metric.Lookup(t.Metric)
+	if !ok {
+		return figure{}, false
+	}
+	label := strings.TrimSpace(def.Title + " " + t.Stat)
+	rule := strings.TrimSpace(t.Op + " " + t.Limit.Format(t.Unit))
+	f := figure{Title: label + " against the load", Terms: []string{t.Metric},
+		Words:  "Each point is a probe; its bar is the interval in which the true value lies with the plan's confidence (each end by itself). A probe counts only where the whole bar is on one side of the dashed line.",
+		Legend: []legend{{chart.Sign(chart.Pass), "held"}, {chart.Sign(chart.Fail), "did not hold"}, {chart.Sign(chart.Unsure), "not settled"}},
+		Table:  &table{Caption: label + " at each probe", Head: []string{kinds[c.Over], "outcome", label, "from", "to", "limit", "distance from the limit"}}}
+	series := chart.Series{Index: 0, Loose: true, Bars: true}
+	through := chart.Series{Index: 0, Plain: true}
+	var ns []float64
+	var ordered []*report.Probe
+	for i := range c.Probes {
+		ordered = append(ordered, &c.Probes[i])
+	}
+	slices.SortStableFunc(ordered, func(a, b *report.Probe) int { return cmp.Compare(a.N, b.N) })
+	for _, p := range ordered {
+		v, low, high, outcome := probed(r, c, p, t)
+		if !v.OK {
+			continue
+		}
+		mark, known := signs[outcome]
+		if !known {
+			mark = chart.Unsure
+		}
+		away := margin(t.Op, v.V, t.Limit.V)
+		near := nearness(away)
+		distance := "–"
+		if !math.IsNaN(away) && !math.IsInf(away, 0) {
+			distance = metric.Format(metric.Ratio, away) + ", " + near
+		}
+		tip := []string{plural(p.N, "request") + " " + map[string]string{"burst": "at once"}[c.Over], label + " " + v.Format(t.Unit), cmp.Or(outcome, "not judged") + ", " + plural(p.Requests, "request") + " measured"}
+		if c.Over != "burst" {
+			tip[0] = plural(p.N, "request") + " in flight"
+		}
+		if low.OK || high.OK {
+			tip = append(tip, "from "+ends(low, t.Unit, false)+" to "+ends(high, t.Unit, true))
+		}
+		series.Points = append(series.Points, chart.Point{X: float64(p.N), Y: v.V, Low: bound(low), High: bound(high), Mark: mark, Tip: tip})
+		through.Points = append(through.Points, chart.Point{X: float64(p.N), Y: v.V})
+		ns = append(ns, float64(p.N))
+		f.Table.Rows = append(f.Table.Rows, []cell{text(strconv.Itoa(p.N)), {Text: outcome, Class: outcomeClass(outcome)}, text(v.Format(t.Unit)),
+			text(ends(low, t.Unit, false)), text(ends(high, t.Unit, true)), text(rule), text(distance)})
+	}
+	if len(series.Points) == 0 {
+		return f, false
+	}
+	ch := chart.Chart{Name: f.Title, X: loadAxis(c.Over, ns),
+		Y:      chart.Axis{Title: label, Zero: true, Include: []float64{t.Limit.V}, Format: func(v float64) string { return metric.Format(def.Unit, v) }},
+		Rules:  []chart.Rule{{At: t.Limit.V, Word: line("must be " + rule)}},
+		Series: []chart.Series{through, series},
+	}
+	if c.Pass > 0 && c.Fail > c.Pass {
+		ch.Spans = []chart.Span{{From: float64(c.Pass), To: float64(c.Fail), Word: fmt.Sprintf("the limit lies between %d and %d", c.Pass, c.Fail)}}
+		f.Words += " The shaded stretch is where the limit lies."
+	}
+	if low, high := spread(series.Points); low > 0 && high > 30*low {
+		ch.Y.Log, ch.Y.Zero = true, false
+		ch.Y.Title += " (logarithmic)"
+	}
+	f.Chart = ch.SVG()
+	return f, true
+}
+
+// probed is the threshold's value at a probe, with its interval where it was
+// kept: else the value of the case alone.
+func probed(r run, c *report.Capacity, p *report.Probe, t report.Threshold) (v, low, high report.Number, outcome string) {
+	outcome = p.Outcome
+	for _, x := range p.Readings {
+		if x.Metric == t.Metric && x.Stat == t.Stat {
+			v, low, high, outcome = x.Value, x.Low, x.High, x.Outcome
+		}
+	}
+	for i := range r.Cases {
+		x := &r.Cases[i]
+		if v.OK || x.Server != c.Server || x.Workload != c.Workload || x.Level != p.Level {
+			continue
+		}
+		v = statOf(x, t)
+	}
+	if math.IsInf(v.V, 0) {
+		v = report.Number{}
+	}
+	return v, low, high, outcome
+}
+
+// statOf is the statistic of a threshold at a case, where the document has it.
+func statOf(c *report.Case, t report.Threshold) report.Number {
+	s := c.Summary(t.Metric)
+	if s == nil {
+		return report.Number{}
+	}
+	switch t.Stat {
+	case "mean":
+		return s.Mean
+	case "min":
+		return s.Min
+	case "max":
+		return s.Max
+	}
+	if p := s.Percentiles; p != nil {
+		if of, ok := map[string]report.Number{"p1": p.P1, "p5": p.P5, "p10": p.P10, "p25": p.P25, "p50": p.P50, "p75": p.P75,
+			"p90": p.P90, "p95": p.P95, "p99": p.P99, "p99.9": p.P999}[t.Stat]; ok {
+			return of
+		}
+		return report.Number{}
+	}
+	return s.Value
+}
+
+// ends is the end of an interval; one that is open says so.
+func ends(n report.Number, unit string, upper bool) string {
+	if n.OK {
+		return n.Format(unit)
+	}
+	if upper {
+		return "no upper bound"
+	}
+	return "no lower bound"
+}
+
+func spread(points []chart.Point) (low, high float64) {
+	low = math.Inf(1)
+	for _, p := range points {
+		low, high = min(low, p.Y), max(high, p.Y)
+	}
+	return low, high
+}
+
+func outcomeClass(outcome string) string {
+	switch outcome {
+	case "pass", "fail":
+		return outcome
+	case "inconclusive":
+		return "unsure"
+	case "error", "saturated":
+		return "error"
+	}
+	return "none"
+}
+
+// probes is what the search did, in order.
+func probes(c *report.Capacity) *table {
+	t := &table{Caption: "Probes of the search, in the order in which they were made", Head: []string{"load", "why", "outcome", "requests", "took", "threshold nearest to its limit", "note"}}
+	const most = 200
+	for i := range c.Probes[:min(len(c.Probes), most)] {
+		p := &c.Probes[i]
+		took := "–"
+		if p.Spent > 0 {
+			took = clean.Clock(p.Spent)
+		}
+		t.Rows = append(t.Rows, []cell{text(strconv.Itoa(p.N)), text(cmp.Or(line(p.Purpose), "–")), {Text: cmp.Or(line(p.Outcome), "–"), Class: outcomeClass(p.Outcome)},
+			text(count(p.Requests)), text(took), text(cmp.Or(line(strings.TrimSpace(p.Binding+" "+p.Shown)), "–")), text(cmp.Or(line(p.Note), "–"))})
+	}
+	t.Left = max(len(c.Probes)-most, 0)
+	return t
+}

@@ -1,0 +1,413 @@
+package html
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report"
+	"github.com/tokgate/tokgate/report/chart"
+)
+
+// shares are the points of Summary.Curve.
+func shares(curve []report.Number, i int) float64 { return float64(i) / float64(len(curve)-1) }
+
+// distributions shows how the requests of each level spread: the share of
+// them that was at least as good as a value.
+func distributions(runs []run) (section, bool) {
+	s := section{ID: "distributions", Title: "Distributions",
+		Lead: "A mean hides the unlucky ones. A curve here tells for each value what share of the requests stayed at or below it: where a curve crosses 95%, that is the p95. A curve that ends below 100% had requests that failed."}
+	var figures []figure
+	for _, kind := range []string{"closed", "burst"} {
+		for _, t := range tracks(runs, kind, func(c *report.Case) bool { s := c.Summary("ttft"); return s != nil && len(s.Curve) > 1 }) {
+			if len(figures) >= 4*mostDistributions {
+				break
+			}
+			for _, name := range []string{"ttft", "speed", "itl", "e2e"} {
+				if f, ok := distribution(t, name, kind); ok {
+					figures = append(figures, f)
+				}
+			}
+		}
+	}
+	if len(figures) == 0 {
+		return s, false
+	}
+	s.Blocks = []block{{Figures: figures}}
+	return s, true
+}
+
+// mostDistributions are the lines of levels that are shown; mostLevels the
+// levels of each in one chart.
+const (
+	mostDistributions = 6
+	mostLevels        = 6
+)
+
+func distribution(t track, name, kind string) (figure, bool) {
+	def, _ := metric.Lookup(name)
+	noun := map[string]string{"itl": "gaps"}[name]
+	noun = cmp.Or(noun, "requests")
+	f := figure{Title: def.Title + ": " + t.name, Terms: []string{name}, Words: "Share of " + noun + " with at most this value."}
+	if def.Better == metric.HigherIsBetter {
+		f.Words += " Here further right is better."
+	} else {
+		f.Words += " Further left is better."
+	}
+	ch := chart.Chart{Name: "Distribution of " + def.Title + ", " + t.name, Height: 260,
+		X: chart.Axis{Title: def.Title, Format: func(v float64) string { return metric.Format(def.Unit, v) }},
+		Y: chart.Axis{Title: "share of " + noun, Min: 0, Max: 1, Ticks: []float64{0, 0.25, 0.5, 0.75, 0.95}, Format: func(v float64) string { return metric.Format(metric.Ratio, v) }}}
+	tab := &table{Caption: def.Title + " of " + t.name + " by level", Head: []string{"level", noun, "min", "p5", "p25", "p50", "p75", "p95", "p99", "max"}}
+	cases := t.line()
+	for _, c := range cases {
+		sum := c.Summary(name)
+		if sum == nil || sum.Percentiles == nil || sum.Why != "" {
+			continue
+		}
+		p := sum.Percentiles
+		row := []cell{text(line(c.Level)), text(count(sum.N))}
+		for _, n := range []report.Number{sum.Min, p.P5, p.P25, p.P50, p.P75, p.P95, p.P99, sum.Max} {
+			row = append(row, text(n.Format(sum.Unit)))
+		}
+		tab.Rows = append(tab.Rows, row)
+	}
+	low, high := math.Inf(1), 0.0
+	for i, c := range evenly(cases, mostLevels) {
+		sum := c.Summary(name)
+		if sum == nil || len(sum.Curve) < 2 {
+			continue
+		}
+		series := chart.Series{Index: i, Plain: true}
+		for j, n := range sum.Curve {
+			if !n.OK || math.IsInf(n.V, 0) {
+				break
+			}
+			series.Points = append(series.Points, chart.Point{X: n.V, Y: shares(sum.Curve, j)})
+			low, high = min(low, n.V), max(high, n.V)
+		}
+		if len(series.Points) == 0 {
+			continue
+		}
+		ch.Series = append(ch.Series, series)
+		f.Legend = append(f.Legend, legend{chart.Swatch(i), inFlight(c)})
+	}
+	for _, w := range t.r.Workloads {
+		for _, b := range w.Bounds {
+			if th := b.Threshold; w.Address == t.workload && th.Metric == name && th.Limit.OK && th.Limit.V < 3*high && len(ch.Rules) == 0 {
+				ch.Rules = append(ch.Rules, chart.Rule{At: th.Limit.V, Vertical: true, Word: line(th.Text)})
+				ch.X.Include = append(ch.X.Include, th.Limit.V)
+			}
+		}
+	}
+	if low > 0 && high > 50*low {
+		ch.X.Log = true
+		ch.X.Title += " (logarithmic)"
+	}
+	f.Chart, f.Table = ch.SVG(), tab
+	return f, f.Chart != ""
+}
+
+// evenly picks at most n, the first and the last among them.
+func evenly[T any](list []T, n int) []T {
+	if len(list) <= n {
+		return list
+	}
+	var out []T
+	for i := range n {
+		out = append(out, list[i*(len(list)-1)/(n-1)])
+	}
+	return out
+}
+
+// timelines shows a stretch of a level, request by request.
+func timelines(runs []run) (section, bool) {
+	s := section{ID: "timeline", Title: "Request by request",
+		Lead: "A stretch of one level as it happened: each row is one of the requests kept in flight, each bar one request. The pale part is the wait for the first token (queue and prefill together, as the client sees them), the dark part the answer. Long pale parts mean waiting; dark parts that stretch mean that others slow the answer down."}
+	for _, r := range runs {
+		for i := range r.Timelines {
+			t := &r.Timelines[i]
+			if f, ok := timeline(r, t); ok && len(s.Blocks) < 4 {
+				s.Blocks = append(s.Blocks, block{Figures: []figure{f}})
+			}
+		}
+	}
+	return s, len(s.Blocks) > 0
+}
+
+func timeline(r run, t *report.Timeline) (figure, bool) {
+	title := fmt.Sprintf("%s at %s on %s", line(t.Workload), line(t.Level), line(t.Server))
+	if r.Name != "" {
+		title += " · " + r.Name
+	}
+	g := chart.Gantt{Name: "Timeline of " + title, Length: t.To - t.From, Format: func(v float64) string { return metric.Format(metric.Seconds, v) }}
+	f := figure{Title: title, Wide: true, Words: fmt.Sprintf("Shown because it is %s; round %d.", line(t.Why), t.Round+1),
+		Table: &table{Caption: "Requests of " + title, Head: []string{"slot", "sent", "wait for the first token", "answer", "ended", "what"}}}
+	if t.Left > 0 {
+		f.Words += fmt.Sprintf(" %s of the round are not shown.", plural(t.Left, "further request"))
+	}
+	for _, b := range t.Requests {
+		x := chart.Request{Row: b.Slot, Start: b.Sent, First: math.NaN(), End: b.End}
+		g.Rows = max(g.Rows, b.Slot+1)
+		wait, answer, what := metric.Format(metric.Seconds, b.End-b.Sent), "–", cmp.Or(line(b.Phase), "measured")
+		if b.First.OK {
+			x.First = b.First.V
+			wait, answer = metric.Format(metric.Seconds, b.First.V-b.Sent), metric.Format(metric.Seconds, b.End-b.First.V)
+		}
+		if b.Phase == "filler" {
+			x.Class, what = "faint", "not measured: keeps the load up"
+		}
+		if b.Failure != "" {
+			x.Class, what = "failed", "failed: "+line(b.Failure)
+		}
+		x.Tip = fmt.Sprintf("slot %d, sent at %s: waited %s, answered in %s (%s)", b.Slot+1, metric.Format(metric.Seconds, b.Sent), wait, answer, what)
+		g.Bars = append(g.Bars, x)
+		f.Table.Rows = append(f.Table.Rows, []cell{text(strconv.Itoa(b.Slot + 1)), text(metric.Format(metric.Seconds, b.Sent)), text(wait), text(answer),
+			text(metric.Format(metric.Seconds, b.End)), text(what)})
+	}
+	f.Legend = []legend{{chart.Block("wait"), "wait for the first token"}, {chart.Block("decode"), "answer"}}
+	if slices.ContainsFunc(t.Requests, func(b report.Bar) bool { return b.Phase == "filler" }) {
+		f.Legend = append(f.Legend, legend{chart.Block("faint"), "not measured: keeps the load up"})
+	}
+	if slices.ContainsFunc(t.Requests, func(b report.Bar) bool { return b.Failure != "" }) {
+		f.Legend = append(f.Legend, legend{chart.Block("failed"), "failed"})
+	}
+	f.Chart = g.SVG()
+	return f, f.Chart != ""
+}
+
+// levels is the table of everything that was measured.
+func levels(runs []run) (section, bool) {
+	s := section{ID: "levels", Title: "All levels", Lead: "Every load that was measured, with the figures behind the charts."}
+	type column struct {
+		head string
+		of   func(c *report.Case) string
+	}
+	stat := func(name string, of func(*report.Summary) report.Number) func(*report.Case) string {
+		return func(c *report.Case) string {
+			x := c.Summary(name)
+			if x == nil || x.Of != "level" && x.Percentiles == nil {
+				return "–"
+			}
+			return of(x).Format(x.Unit)
+		}
+	}
+	columns := []column{
+		{"requests", func(c *report.Case) string {
+			if c.Skipped != "" {
+				return "not run"
+			}
+			if c.Completed == c.Due {
+				return count(c.Due)
+			}
+			return count(c.Completed) + " of " + count(c.Due)
+		}},
+		{"success", stat("success", func(s *report.Summary) report.Number { return s.Value })},
+		{"TTFT mean", stat("ttft", func(s *report.Summary) report.Number { return s.Mean })},
+		{"TTFT p95", stat("ttft", func(s *report.Summary) report.Number { return s.Percentiles.P95 })},
+		{"TTFT p99", stat("ttft", func(s *report.Summary) report.Number { return s.Percentiles.P99 })},
+		{"speed mean", stat("speed", func(s *report.Summary) report.Number { return s.Mean })},
+		{"speed p5", stat("speed", func(s *report.Summary) report.Number { return s.Percentiles.P5 })},
+		{"ITL mean", stat("itl", func(s *report.Summary) report.Number { return s.Mean })},
+		{"ITL p99", stat("itl", func(s *report.Summary) report.Number { return s.Percentiles.P99 })},
+		{"E2E mean", stat("e2e", func(s *report.Summary) report.Number { return s.Mean })},
+		{"throughput", stat("throughput", func(s *report.Summary) report.Number { return s.Value })},
+		{"measured for", func(c *report.Case) string { return metric.Format(metric.Seconds, c.Window) }},
+	}
+	for _, r := range runs {
+		type key struct{ server, workload string }
+		var order []key
+		tables := map[key]*table{}
+		for i := range r.Cases {
+			c := &r.Cases[i]
+			k := key{c.Server, c.Workload}
+			t := tables[k]
+			if t == nil {
+				caption := line(c.Workload) + " on " + line(c.Server)
+				if r.Name != "" {
+					caption += " · " + r.Name
+				}
+				t = &table{Caption: caption, Head: []string{"level"}}
+				for _, col := range columns {
+					t.Head = append(t.Head, col.head)
+				}
+				tables[k], order = t, append(order, k)
+			}
+			head := text(line(c.Level))
+			if worst, judged := levelStatus(r, c); judged {
+				st := statuses[worst]
+				head.Class, head.Text = st[0], st[1]+" "+head.Text
+			}
+			row := []cell{head}
+			for _, col := range columns {
+				if c.Skipped != "" && col.head != "requests" {
+					row = append(row, text("–"))
+					continue
+				}
+				row = append(row, text(col.of(c)))
+			}
+			t.Rows = append(t.Rows, row)
+		}
+		for _, k := range order {
+			s.Blocks = append(s.Blocks, block{Table: tables[k]})
+		}
+		var notes []string
+		for i := range r.Cases {
+			c := &r.Cases[i]
+			at := line(c.Workload) + " at " + line(c.Level) + " on " + line(c.Server)
+			if c.Skipped != "" {
+				notes = append(notes, at+" was not run: "+line(c.Skipped))
+			}
+			for _, n := range c.Notes {
+				notes = append(notes, at+": "+line(n))
+			}
+		}
+		if len(notes) > 0 {
+			s.Blocks = append(s.Blocks, block{List: notes[:min(len(notes), 100)]})
+		}
+	}
+	return s, len(s.Blocks) > 0
+}
+
+// failures are the requests that failed, in the server's words.
+func failures(runs []run) (section, bool) {
+	s := section{ID: "failures", Title: "Failed requests", Lead: "What went wrong, in the server's own words, the most frequent first. A failed request counts as slower than every other."}
+	t := &table{Words: true, Caption: "Failed requests", Head: []string{"where", "requests", "kind", "what was said"}}
+	measured(runs, func(r run, c *report.Case) {
+		for _, f := range c.Failures {
+			for i, m := range f.Messages {
+				row := []cell{text(where(runs, r, c)), text(count(m.Count)), text(line(f.Kind)), text(line(m.Text))}
+				if i > 0 {
+					row[0], row[2] = text("〃"), text("〃")
+				}
+				t.Rows = append(t.Rows, row)
+			}
+		}
+	})
+	const most = 100
+	t.Left = max(len(t.Rows)-most, 0)
+	t.Rows = t.Rows[:min(len(t.Rows), most)]
+	s.Blocks = []block{{Table: t}}
+	return s, len(t.Rows) > 0
+}
+
+// comparisons show a candidate beside its control.
+func comparisons(runs []run) (section, bool) {
+	s := section{ID: "comparison", Title: "Comparison with the control",
+		Lead: "What changes when one thing about the server does. A change counts only where its whole interval lies on one side: a bar that crosses zero is no difference that these data could show."}
+	for _, r := range runs {
+		for i := range r.Comparisons {
+			c := &r.Comparisons[i]
+			s.Blocks = append(s.Blocks, block{Sub: line(c.Name) + ": " + line(c.Candidate) + " against " + line(c.Control)})
+			said := []string{}
+			for _, x := range append([]string{c.Line, c.Skipped}, c.Notes...) {
+				if x = line(x); x != "" {
+					said = append(said, x)
+				}
+			}
+			if !c.Paired && c.Skipped == "" {
+				said = append(said, "unpaired: the control was recorded at another time, so drift is not excluded")
+			}
+			s.Blocks = append(s.Blocks, block{List: said})
+			s.Blocks = append(s.Blocks, comparison(c)...)
+		}
+	}
+	return s, len(s.Blocks) > 0
+}
+
+func comparison(c *report.Comparison) []block {
+	var out []block
+	decisions := &table{Words: true, Caption: "Decisions", Head: []string{"workload", "level", "answer", "why"}}
+	for _, d := range c.Decisions {
+		decisions.Rows = append(decisions.Rows, []cell{text(line(d.Workload)), text(line(d.Level)), text(line(d.Answer)), text(line(d.Why))})
+	}
+	if len(decisions.Rows) > 0 {
+		out = append(out, block{Table: decisions})
+	}
+	// One chart for each workload and level.
+	type key struct{ workload, level string }
+	var order []key
+	rows := map[key][]*report.Change{}
+	for i := range c.Changes {
+		x := &c.Changes[i]
+		k := key{x.Workload, x.Level}
+		if rows[k] == nil {
+			order = append(order, k)
+		}
+		rows[k] = append(rows[k], x)
+	}
+	var figures []figure
+	for _, k := range order {
+		figures = append(figures, changes(k.workload, k.level, rows[k]))
+	}
+	if len(figures) > 0 {
+		out = append(out, block{Figures: figures})
+	}
+	differ := &table{Words: true, Caption: "What differs between the two servers", Head: []string{"fact", "control", "candidate", "declared as the change"}}
+	for _, d := range c.Differences {
+		allowed := "no"
+		if d.Allowed {
+			allowed = "yes"
+		}
+		differ.Rows = append(differ.Rows, []cell{text(line(d.Key)), text(cmp.Or(line(d.Control), "–")), text(cmp.Or(line(d.Candidate), "–")), text(allowed)})
+	}
+	if len(differ.Rows) > 0 {
+		out = append(out, block{Table: differ})
+	}
+	return out
+}
+
+// signed writes a change with its sign.
+func signed(n report.Number, points bool, unit string) string {
+	if !n.OK {
+		return "–"
+	}
+	sign := ""
+	if n.V > 0 {
+		sign = "+"
+	}
+	if points {
+		return sign + n.Format(unit)
+	}
+	return sign + n.Format("ratio")
+}
+
+func changes(workload, level string, list []*report.Change) figure {
+	title := line(workload) + " at " + line(level)
+	f := figure{Title: title, Words: "The point is the change of the candidate against the control, the bar its interval, the upright mark the change that is tolerated or asked for.",
+		Legend: []legend{{chart.Sign(chart.Pass), "held, or better"}, {chart.Sign(chart.Fail), "missed, or worse"}, {chart.Sign(chart.Unsure), "no difference shown"}},
+		Table:  &table{Caption: "Changes of " + title, Head: []string{"metric", "better", "control", "candidate", "change", "from", "to", "tolerated", "smallest that could be certified", "verdict"}}}
+	forest := chart.Forest{Name: "Changes of " + title, Format: func(v float64) string { return metric.Format(metric.Ratio, v) }}
+	for _, x := range list {
+		def, _ := metric.Lookup(x.Metric)
+		name := strings.TrimSpace(cmp.Or(def.Title, line(x.Metric)) + " " + line(x.Stat))
+		f.Table.Rows = append(f.Table.Rows, []cell{text(name), text(x.Better), text(x.Control.Format(x.Unit)), text(x.Candidate.Format(x.Unit)),
+			text(signed(x.Change, x.Points, x.Unit)), text(signed(x.Low, x.Points, x.Unit)), text(signed(x.High, x.Points, x.Unit)),
+			text(signed(x.Limit, x.Points, x.Unit)), text(signed(x.Certifiable, x.Points, x.Unit)), {Text: string(x.Outcome), Class: outcomeClass(string(x.Outcome))}})
+		if x.Points || !x.Change.OK {
+			continue
+		}
+		mark := chart.Unsure
+		switch {
+		case x.Outcome == report.Fail || x.Outcome == report.Skipped && x.Direction == "worse":
+			mark = chart.Fail
+		case x.Outcome == report.Pass || x.Outcome == report.Skipped && x.Direction == "better":
+			mark = chart.Pass
+		}
+		limit := math.NaN()
+		if x.Limit.OK {
+			// The tolerance is a size; which way is worse, the metric says.
+			limit = math.Abs(x.Limit.V)
+			if (x.Better == "higher") != x.Improve {
+				limit = -limit
+			}
+		}
+		forest.Rows = append(forest.Rows, chart.Change{Name: name, Value: x.Change.V, Low: bound(x.Low), High: bound(x.High), Limit: limit, Mark: mark,
+			Tip: []string{name + ", " + x.Better + " is better", x.Control.Format(x.Unit) + " → " + x.Candidate.Format(x.Unit), signed(x.Change, false, "") + " (" + signed(x.Low, false, "") + " to " + signed(x.High, false, "") + ")"}})
+	}
+	f.Chart = forest.SVG()
+	return f
+}

@@ -1,0 +1,228 @@
+package html
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report"
+)
+
+// guidance says for each use case what it asks and how much of it the server
+// carries.
+func guidance(runs []run) (section, bool) {
+	s := section{ID: "guidance", Title: "Use cases and their limits",
+		Lead: "What each use case asks of the server, and how many requests it carries within that. One request in flight stands for about 4 to 5 people who read and think between their requests."}
+	tab := &table{Words: true, Caption: "Use cases", Head: []string{"use case", "prompt and answer", "must hold", "answer"}}
+	for _, r := range runs {
+		for i := range r.Workloads {
+			w := &r.Workloads[i]
+			for _, server := range w.Servers {
+				name := line(w.Address)
+				if len(w.Servers) > 1 {
+					name += " on " + line(server)
+				}
+				if r.Name != "" {
+					name += " · " + r.Name
+				}
+				if w.Description != "" {
+					name += ": " + line(w.Description)
+				}
+				class, answer := carries(r, w, server)
+				tab.Rows = append(tab.Rows, []cell{text(name), text(size(w)), text(rules(w)), {Text: answer, Class: class}})
+			}
+		}
+	}
+	if len(tab.Rows) == 0 {
+		return s, false
+	}
+	s.Blocks = []block{{Table: tab}}
+	return s, true
+}
+
+// size words what is sent.
+func size(w *report.Workload) string {
+	out := plural(w.Input, "token") + " in, "
+	switch {
+	case w.Natural:
+		out += fmt.Sprintf("up to %s out", plural(w.Output, "token"))
+	case w.Jitter.V > 0:
+		out += fmt.Sprintf("%s ± %s out", plural(w.Output, "token"), metric.Format(metric.Ratio, w.Jitter.V))
+	default:
+		out += fmt.Sprintf("%s out", plural(w.Output, "token"))
+	}
+	return out
+}
+
+// rules are the workload's thresholds in words.
+func rules(w *report.Workload) string {
+	var out []string
+	for _, b := range w.Bounds {
+		def, _ := metric.Lookup(b.Threshold.Metric)
+		rule := def.Title
+		if rule == "" {
+			rule = b.Threshold.Metric
+		}
+		rule += " " + line(b.Threshold.Text)
+		if b.Severity == "warn" {
+			rule += " (a warning)"
+		}
+		if !slices.Contains(out, rule) {
+			out = append(out, rule)
+		}
+	}
+	if len(out) == 0 {
+		return "nothing: measured only"
+	}
+	return strings.Join(out, "; ")
+}
+
+// carries is the answer for a workload on a server: from its capacity search,
+// else from its levels.
+func carries(r run, w *report.Workload, server string) (class, answer string) {
+	for i := range r.Capacities {
+		if c := &r.Capacities[i]; c.Workload == w.Address && c.Server == server {
+			return capacityClass(c), sentence(c)
+		}
+	}
+	held, missed, unsure := []string{}, []string{}, []string{}
+	for i := range r.Cases {
+		c := &r.Cases[i]
+		if c.Workload != w.Address || c.Server != server || c.Probe != nil {
+			continue
+		}
+		switch worst, judged := levelStatus(r, c); {
+		case !judged:
+		case worst == report.StatusPass:
+			held = append(held, line(c.Level))
+		case worst == report.StatusFail:
+			missed = append(missed, line(c.Level))
+		default:
+			unsure = append(unsure, line(c.Level))
+		}
+	}
+	var parts []string
+	add := func(word string, levels []string) {
+		if len(levels) > 0 {
+			parts = append(parts, word+" at "+strings.Join(levels, ", "))
+		}
+	}
+	add("holds", held)
+	add("does not hold", missed)
+	add("not settled", unsure)
+	switch {
+	case len(parts) == 0:
+		return "none", "no level was judged"
+	case len(missed) > 0:
+		class = "fail"
+	case len(unsure) > 0:
+		class = "unsure"
+	default:
+		class = "pass"
+	}
+	return class, strings.Join(parts, "; ") + " (levels that were tested; what lies beyond was not)"
+}
+
+// levelStatus is the worst status of the requirements on a case.
+func levelStatus(r run, c *report.Case) (worst report.Status, judged bool) {
+	worst = report.StatusPass
+	for i := range r.Verdicts {
+		v := &r.Verdicts[i]
+		if v.Server != c.Server || v.Workload != c.Workload || v.Level != c.Level || v.Outcome == report.Skipped {
+			continue
+		}
+		// That the load was sent alone is no requirement met.
+		judged = judged || v.Kind == "sla" || v.Status() < report.StatusSkipped
+		worst = min(worst, v.Status())
+	}
+	return worst, judged
+}
+
+func capacityClass(c *report.Capacity) string {
+	switch {
+	case c.Pass == 0 && c.Fail == 0:
+		return "error"
+	case c.Pass == 0 || c.Require > 0 && c.Fail > 0 && c.Require >= c.Fail:
+		return "fail"
+	case c.Require > c.Pass:
+		return "unsure"
+	}
+	return "pass"
+}
+
+// sentence is a capacity in words that follow its numbers.
+func sentence(c *report.Capacity) string {
+	unit := "in flight"
+	if c.Over == "burst" {
+		unit = "at once"
+	}
+	switch metric.CapacityKind(c.Kind) {
+	case metric.CapacityExact:
+		s := fmt.Sprintf("Carries %s %s; %d is too many.", plural(c.Pass, "request"), unit, c.Fail)
+		if c.Fail == 0 {
+			s = fmt.Sprintf("Carries %s %s.", plural(c.Pass, "request"), unit)
+		}
+		return s + binding(c)
+	case metric.CapacityInterpolated:
+		return fmt.Sprintf("Carries %s %s; %d is too many, what lies between is not settled.", plural(c.Pass, "request"), unit, c.Fail) + binding(c)
+	case metric.CapacityAtLeast:
+		return fmt.Sprintf("Carries at least %s %s, the most that was tried: no limit was met.", plural(c.Pass, "request"), unit) + binding(c)
+	case metric.CapacityBelow:
+		return fmt.Sprintf("Does not carry %s %s, the least that was tried.", plural(c.Fail, "request"), unit) + binding(c)
+	case metric.CapacityServerCap:
+		return fmt.Sprintf("The server admits %s %s and turns further ones away.", plural(c.Pass, "request"), unit)
+	}
+	return "Not known: " + line(c.Reason)
+}
+
+// binding says which threshold ends the capacity, and how near the answer is
+// to it.
+func binding(c *report.Capacity) string {
+	if c.Binding == "" {
+		return ""
+	}
+	s := " What ends it is " + line(c.Binding)
+	switch {
+	case c.AtPass != "" && c.AtFail != "":
+		s += fmt.Sprintf(": %s at %d, %s at %d", line(c.AtPass), c.Pass, line(c.AtFail), c.Fail)
+	case c.AtFail != "":
+		s += fmt.Sprintf(": %s at %d", line(c.AtFail), c.Fail)
+	case c.AtPass != "":
+		s += fmt.Sprintf(": %s at %d", line(c.AtPass), c.Pass)
+	}
+	return s + "."
+}
+
+// margin is how far a value is on the right side of a limit, as a share of the
+// limit; negative beyond it.
+func margin(op string, v, limit float64) float64 {
+	if limit == 0 {
+		return math.NaN()
+	}
+	m := (limit - v) / math.Abs(limit)
+	if op == ">" || op == ">=" {
+		m = -m
+	}
+	return m
+}
+
+// nearness words a margin; the words follow the number.
+func nearness(m float64) string {
+	switch {
+	case math.IsNaN(m):
+		return ""
+	case math.Abs(m) < 0.0005:
+		return "right at its limit"
+	case m < -0.05:
+		return "beyond its limit"
+	case m < 0:
+		return "just beyond its limit"
+	case m <= 0.05:
+		return "just within its limit"
+	case m > 0.20:
+		return "well within its limit"
+	}
+	return "within its limit"
+}

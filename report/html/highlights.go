@@ -1,0 +1,133 @@
+package html
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report"
+)
+
+// tile is one headline figure.
+type tile struct {
+	Label, Value, Note string
+	Link               string
+}
+
+// extreme is the best or worst value of a metric over cases, and where it is.
+type extreme struct {
+	v  float64
+	r  run
+	c  *report.Case
+	ok bool
+}
+
+// extremes finds the lowest and the highest value over all cases that were
+// measured, probes of capacity searches included: what the page names as the
+// highest is the highest of all it shows.
+func extremes(runs []run, of func(*report.Case) report.Number) (low, high extreme) {
+	measured(runs, func(r run, c *report.Case) {
+		n := of(c)
+		if !n.OK || math.IsInf(n.V, 0) {
+			return
+		}
+		if !low.ok || n.V < low.v {
+			low = extreme{n.V, r, c, true}
+		}
+		if !high.ok || n.V > high.v {
+			high = extreme{n.V, r, c, true}
+		}
+	})
+	return low, high
+}
+
+func highlights(runs []run) (section, bool) {
+	s := section{ID: "highlights", Title: "Highlights", Lead: "The figures that most people ask for first, and where each was measured."}
+	var tiles []tile
+	if _, high := extremes(runs, func(c *report.Case) report.Number { return mean(c, "throughput") }); high.ok {
+		tiles = append(tiles,
+			tile{"Peak throughput", format("throughput", high.v), "output tokens of all requests together, at " + where(runs, high.r, high.c), "#throughput"},
+			tile{"Tokens per hour", big(high.v*3600) + " tokens", "if the peak were held for an hour: " + format("throughput", high.v) + " × 3600 s", ""})
+	}
+	one := func(name string) func(*report.Case) report.Number {
+		return func(c *report.Case) report.Number {
+			if c.N != 1 {
+				return report.Number{}
+			}
+			return mean(c, name)
+		}
+	}
+	if low, _ := extremes(runs, one("ttft")); low.ok {
+		tiles = append(tiles, tile{"First token, one request", format("ttft", low.v), "mean TTFT with nobody else there" + beyond(runs, low, "ttft"), "#ttft"})
+	}
+	if _, high := extremes(runs, func(c *report.Case) report.Number { return mean(c, "speed") }); high.ok {
+		tiles = append(tiles, tile{"Fastest stream", format("speed", high.v), "mean speed of one user's text, at " + where(runs, high.r, high.c), "#speed"})
+	}
+	tiles = append(tiles, limits(runs)...)
+	due, completed, cases := 0, 0, 0
+	measured(runs, func(_ run, c *report.Case) { due, completed, cases = due+c.Due, completed+c.Completed, cases+1 })
+	if due > 0 {
+		tiles = append(tiles, tile{"Success", metric.Format(metric.Ratio, float64(completed)/float64(due)),
+			fmt.Sprintf("%s of %s requests completed correctly, over %s", count(completed), count(due), plural(cases, "level")), "#levels"})
+	}
+	if len(tiles) == 0 {
+		return s, false
+	}
+	s.Blocks = []block{{Tiles: tiles}}
+	return s, true
+}
+
+// beyond names the case where it is not clear from the words.
+func beyond(runs []run, e extreme, _ string) string {
+	w := strings.TrimPrefix(where(runs, e.r, e.c), inFlight(e.c))
+	if w == "" {
+		return ""
+	}
+	return ", " + strings.TrimPrefix(w, " · ")
+}
+
+// limits are the largest capacities found, one tile a run.
+func limits(runs []run) []tile {
+	var tiles []tile
+	for _, r := range runs {
+		for i := range r.Capacities {
+			c := &r.Capacities[i]
+			if len(tiles) == 4 {
+				return tiles
+			}
+			if c.Pass == 0 {
+				continue
+			}
+			note := "requests in flight at which every threshold held"
+			if c.Over == "burst" {
+				note = "requests at once at which every threshold held"
+			} else if c.Pass > 0 {
+				note += fmt.Sprintf(": about %d to %d users who pause between requests", 4*c.Pass, 5*c.Pass)
+			}
+			label := "Capacity"
+			if len(r.Capacities) > 1 || len(runs) > 1 {
+				label += ", " + line(c.Workload)
+			}
+			if len(r.Servers) > 1 {
+				note += "; " + line(c.Server)
+			}
+			if r.Name != "" {
+				note += "; " + r.Name
+			}
+			tiles = append(tiles, tile{label, c.Limit(), note, "#capacity"})
+		}
+	}
+	return tiles
+}
+
+// big writes a large count with a prefix and three significant digits.
+func big(v float64) string {
+	switch {
+	case v >= 0.9995e9:
+		return metric.Format(metric.Count, v/1e9) + " billion"
+	case v >= 0.9995e6:
+		return metric.Format(metric.Count, v/1e6) + " million"
+	}
+	return metric.Format(metric.Count, math.Round(v))
+}

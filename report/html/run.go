@@ -1,0 +1,152 @@
+package html
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report"
+	clean "github.com/tokgate/tokgate/report/text"
+)
+
+// run is one document with the name by which the page tells it from others.
+type run struct {
+	*report.Document
+	Name string // "" when it is alone
+	ID   string // prefix of its anchors; "" when it is alone
+}
+
+func named(docs []*report.Document) []run {
+	runs := make([]run, len(docs))
+	seen := map[string]int{}
+	for i, d := range docs {
+		runs[i].Document = d
+		if len(docs) == 1 {
+			continue
+		}
+		name := path.Base(strings.TrimRight(strings.ReplaceAll(d.Folder, "\\", "/"), "/"))
+		if d.Folder == "" {
+			name = cmp.Or(d.Run, d.Plan.Name)
+		}
+		name = line(name)
+		if seen[name]++; seen[name] > 1 {
+			name = fmt.Sprintf("%s (%d)", name, seen[name])
+		}
+		runs[i].Name, runs[i].ID = name, fmt.Sprintf("run-%d-", i+1)
+	}
+	return runs
+}
+
+func title(runs []run) string {
+	var names []string
+	for _, r := range runs {
+		names = append(names, cmp.Or(r.Name, line(r.Plan.Name)))
+	}
+	t := strings.Join(names, ", ")
+	if len(runs) == 1 {
+		t = runs[0].Word() + " · " + t
+	}
+	if runs[0].Simulated {
+		t = "SIMULATED · " + t
+	}
+	return t + " · tokgate"
+}
+
+// messageBytes bounds one piece of foreign text on the page.
+const messageBytes = 2000
+
+// line makes foreign text one line without anything that is not seen.
+func line(s string) string { return clean.Line(clean.Bytes(s, messageBytes)) }
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// count writes a whole number with thin spaces between thousands.
+func count(n int) string {
+	s := fmt.Sprint(n)
+	if n < 10_000 {
+		return s
+	}
+	var parts []string
+	for len(s) > 3 {
+		parts = append([]string{s[len(s)-3:]}, parts...)
+		s = s[:len(s)-3]
+	}
+	return strings.Join(append([]string{s}, parts...), "\u202f")
+}
+
+// mean is the mean of a metric of a case, of a level-wide one its value.
+func mean(c *report.Case, name string) report.Number {
+	s := c.Summary(name)
+	switch {
+	case s == nil:
+		return report.Number{}
+	case s.Of == "level":
+		return s.Value
+	}
+	return s.Mean
+}
+
+// unitOf is the base unit of a metric.
+func unitOf(name string) string {
+	def, _ := metric.Lookup(name)
+	return string(def.Unit)
+}
+
+// format writes a value of a metric for people.
+func format(name string, v float64) string { return metric.Format(metric.Unit(unitOf(name)), v) }
+
+// inFlight words the load of a case.
+func inFlight(c *report.Case) string {
+	if c.Kind == "burst" {
+		return plural(c.N, "request") + " at once"
+	}
+	return plural(c.N, "request") + " in flight"
+}
+
+// where names a case so that nobody takes it for another.
+func where(runs []run, r run, c *report.Case) string {
+	parts := []string{inFlight(c)}
+	if several(runs, func(c *report.Case) string { return c.Workload }) {
+		parts = append(parts, line(c.Workload))
+	}
+	if several(runs, func(c *report.Case) string { return c.Server }) {
+		parts = append(parts, line(c.Server))
+	}
+	if r.Name != "" {
+		parts = append(parts, r.Name)
+	}
+	return strings.Join(parts, " · ")
+}
+
+// several says whether the cases of all runs differ in something.
+func several(runs []run, of func(*report.Case) string) bool {
+	first, found := "", false
+	for _, r := range runs {
+		for i := range r.Cases {
+			v := of(&r.Cases[i])
+			if found && v != first {
+				return true
+			}
+			first, found = v, true
+		}
+	}
+	return false
+}
+
+// measured calls f for every case that was run.
+func measured(runs []run, f func(run, *report.Case)) {
+	for _, r := range runs {
+		for i := range r.Cases {
+			if c := &r.Cases[i]; c.Skipped == "" && c.Due > 0 {
+				f(r, c)
+			}
+		}
+	}
+}

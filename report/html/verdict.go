@@ -1,0 +1,257 @@
+package html
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report"
+	clean "github.com/tokgate/tokgate/report/text"
+)
+
+// verdictView is the top of the page: the outcome, and all that led to it.
+type verdictView struct {
+	ID, Name  string
+	Class     string // "pass", "fail", "unsure" or "error"
+	Word      string
+	Plan      string
+	Headline  string
+	Meaning   string // the outcome in a sentence for a reader who is no specialist
+	Answers   []string
+	Problems  []checkView
+	More      []checkView // problems beyond the first screen
+	Passed    []checkView
+	Matrices  []*table // requirements by level
+	Facts     [][2]string
+	Simulated bool
+	Partial   bool
+}
+
+// checkView is one verdict.
+type checkView struct {
+	Class, Sign, Word string
+	Name, Where       string
+	Message           string
+	Notes             []string
+	Place, Link       string // file:line, and the anchor of the line on the page
+}
+
+// mostProblems are shown before a reader asks for more.
+const mostProblems = 8
+
+// statuses are how the page shows a verdict; the words tell what the colour
+// tells.
+var statuses = map[report.Status][3]string{ // class, sign, word
+	report.StatusError:        {"error", "!", "not measured"},
+	report.StatusFail:         {"fail", "✗", "failed"},
+	report.StatusInconclusive: {"unsure", "?", "inconclusive"},
+	report.StatusWarning:      {"unsure", "!", "warning"},
+	report.StatusSkipped:      {"none", "–", "skipped"},
+	report.StatusPass:         {"pass", "✓", "passed"},
+}
+
+func verdict(r run, together bool) verdictView {
+	v := verdictView{
+		ID: r.ID + "verdict", Name: r.Name, Word: r.Word(), Plan: line(r.Plan.Name),
+		Headline: line(r.Headline()), Simulated: r.Simulated, Partial: r.Partial,
+	}
+	v.Class, v.Meaning = meaning(r.Document)
+	for i := range r.Capacities {
+		answer := r.Capacities[i].Answer()
+		if len(r.Servers) > 1 {
+			answer += " (on " + r.Capacities[i].Server + ")"
+		}
+		v.Answers = append(v.Answers, line(answer))
+	}
+	for i := range r.Comparisons {
+		if l := line(r.Comparisons[i].Line); l != "" {
+			v.Answers = append(v.Answers, l)
+		}
+	}
+	// The kinds of status are in order of how bad they are.
+	for st := report.StatusError; st <= report.StatusSkipped; st++ {
+		for i := range r.Verdicts {
+			x := &r.Verdicts[i]
+			if x.Status() != st || st == report.StatusSkipped && x.Outcome == report.Skipped {
+				continue
+			}
+			if len(v.Problems) < mostProblems {
+				v.Problems = append(v.Problems, check(r, x))
+			} else {
+				v.More = append(v.More, check(r, x))
+			}
+		}
+	}
+	for i := range r.Verdicts {
+		if x := &r.Verdicts[i]; x.Status() == report.StatusPass {
+			v.Passed = append(v.Passed, check(r, x))
+		}
+	}
+	const most = 400
+	v.More, v.Passed = v.More[:min(len(v.More), most)], v.Passed[:min(len(v.Passed), most)]
+	if together {
+		// Side by side the runs show their outcomes alone.
+		v.Passed = nil
+	} else {
+		v.Matrices = matrices(r)
+	}
+	v.Facts = facts(r)
+	return v
+}
+
+// meaning says what the outcome lets a reader do.
+func meaning(d *report.Document) (class, sentence string) {
+	switch {
+	case d.ExitCode == 130:
+		return "error", "The run was interrupted. What was measured until then is below; it decides nothing."
+	case d.Outcome == report.Pass && d.ExitCode == 0 && d.Partial:
+		return "pass", "Everything that was run met its requirement. Parts of the plan were left out on request, so this is no answer to the whole plan."
+	case d.Outcome == report.Pass && d.ExitCode == 0 && d.Tally().Required == 0:
+		return "pass", "The plan requires nothing: these are measurements, not a verdict on them."
+	case d.Outcome == report.Pass && d.ExitCode == 0:
+		return "pass", "Every requirement of the plan was met" + confidence(d) + "."
+	case d.Outcome == report.Fail:
+		return "fail", "At least one requirement was not met" + confidence(d) + ". What failed is listed first."
+	case d.Outcome == report.Inconclusive:
+		return "unsure", "The measurements do not settle every requirement: neither pass nor fail could be said" + confidence(d) + "."
+	}
+	return "error", "Something could not be measured, so there is no verdict on it. No data is never a pass."
+}
+
+func confidence(d *report.Document) string {
+	if d.Plan.Decide == "estimate" {
+		return ", by point estimates without a stated certainty"
+	}
+	if !d.Plan.Confidence.OK {
+		return ""
+	}
+	return " at " + metric.Format(metric.Ratio, d.Plan.Confidence.V) + " confidence"
+}
+
+func check(r run, v *report.Verdict) checkView {
+	s := statuses[v.Status()]
+	c := checkView{Class: s[0], Sign: s[1], Word: s[2], Name: line(v.Name), Message: line(v.Explain())}
+	switch {
+	case v.Workload != "" && v.Server != "":
+		c.Where = line(v.Workload + " on " + v.Server)
+	default:
+		c.Where = line(v.Workload + v.Server)
+	}
+	for _, n := range v.Notes[:min(len(v.Notes), 6)] {
+		c.Notes = append(c.Notes, line(n))
+	}
+	if v.File != "" {
+		c.Place = line(v.File)
+		if v.Line > 0 {
+			c.Place = fmt.Sprintf("%s:%d", c.Place, v.Line)
+		}
+		c.Link = anchor(r, v.File, v.Line)
+	}
+	return c
+}
+
+// facts are the few that a reader needs to know which run this is.
+func facts(r run) [][2]string {
+	out := [][2]string{{"plan", line(cmp.Or(r.Plan.Path, r.Plan.Name))}}
+	for i := range r.Servers {
+		s := &r.Servers[i]
+		var said []string
+		for _, key := range []string{"model", "engine", "version", "engine.version", "gpu", "gpu.name"} {
+			for _, p := range s.Fingerprint {
+				if p.Key == key && p.Value != "" {
+					said = append(said, line(p.Value))
+				}
+			}
+		}
+		value := line(s.Address)
+		if len(said) > 0 {
+			value += ": " + strings.Join(said, ", ")
+		}
+		if i == 4 && len(r.Servers) > 5 {
+			out = append(out, [2]string{"server", fmt.Sprintf("and %d more", len(r.Servers)-4)})
+			break
+		}
+		out = append(out, [2]string{"server", value})
+	}
+	requests := 0
+	for i := range r.Cases {
+		requests += r.Cases[i].Due
+	}
+	return append(out,
+		[2]string{"measured", count(requests) + " requests in " + clean.Clock(r.Duration)},
+		[2]string{"started", r.Started.UTC().Format("2 January 2006, 15:04 UTC")})
+}
+
+// mostColumns of levels stand side by side; more make a table that nobody
+// reads, and the charts show them.
+const mostColumns = 10
+
+// matrices show the thresholds of each workload and server by level, at a
+// glance.
+func matrices(r run) []*table {
+	type key struct{ server, workload string }
+	type rowKey struct{ metric, text, severity string }
+	type grid struct {
+		levels []string
+		rows   []rowKey
+		cells  map[rowKey]map[string]cell
+	}
+	var order []key
+	grids := map[key]*grid{}
+	for i := range r.Verdicts {
+		v := &r.Verdicts[i]
+		if v.Threshold == nil {
+			continue
+		}
+		k := key{v.Server, v.Workload}
+		g := grids[k]
+		if g == nil {
+			g = &grid{cells: map[rowKey]map[string]cell{}}
+			grids[k], order = g, append(order, k)
+		}
+		row := rowKey{v.Threshold.Metric, v.Threshold.Text, v.Severity}
+		if g.cells[row] == nil {
+			g.rows, g.cells[row] = append(g.rows, row), map[string]cell{}
+		}
+		if !slices.Contains(g.levels, v.Level) {
+			g.levels = append(g.levels, v.Level)
+		}
+		st := statuses[v.Status()]
+		shown := v.Value.Format(v.Threshold.Unit)
+		if !v.Value.OK {
+			shown = st[2]
+		}
+		g.cells[row][v.Level] = cell{Text: st[1] + " " + shown, Class: st[0]}
+	}
+	var out []*table
+	for _, k := range order {
+		g := grids[k]
+		if len(g.levels) > mostColumns || len(out) == 12 {
+			continue
+		}
+		t := &table{Caption: "Requirements of " + line(k.workload) + " on " + line(k.server), Head: []string{"must hold"}}
+		for _, l := range g.levels {
+			t.Head = append(t.Head, "at "+line(l))
+		}
+		for _, row := range g.rows {
+			def, _ := metric.Lookup(row.metric)
+			name := cmp.Or(def.Title, row.metric) + " " + line(row.text)
+			if row.severity == "warn" {
+				name += " (warns)"
+			}
+			cells := []cell{text(name)}
+			for _, l := range g.levels {
+				c, ok := g.cells[row][l]
+				if !ok {
+					c = text("")
+				}
+				cells = append(cells, c)
+			}
+			t.Rows = append(t.Rows, cells)
+		}
+		out = append(out, t)
+	}
+	return out
+}
