@@ -336,6 +336,7 @@ type tally struct {
 
 	probes, sent int
 	spent        time.Duration
+	widths       []float64 // of the brackets, U/L − 1
 
 	// The same searches against full sweeps, levels spaced as their final
 	// bracket. Of equal size: every level has the requests that the edge took,
@@ -356,24 +357,35 @@ func within(l, truth int) bool {
 // run makes one search, a sweep now and then, and the search of the peers.
 func (c *tally) run(t *testing.T, srv *server, seed uint64) {
 	o := newOracle(srv, seed)
-	s := New(Options{
-		UpTo: simUpTo, Begin: 8, Confirm: true, First: 3,
-		Looks: func(int) []int { return simLooks },
-	})
+	l := c.search(t, srv, seed, func(int) []int { return simLooks }, 3, func(p Probe) Result { return o.measure(p.N, p.Set, p.Have, p.Looks) })
+	c.sent += o.sent
+	c.spent += o.spent
+	if c.runs%5 == 1 {
+		c.sweep(o, l, seed, srv.true())
+	}
+	c.peers(srv, seed, srv.true())
+}
+
+// true is the largest level up to which every one holds and is admitted.
+func (s *server) true() int {
+	if s.cap > 0 {
+		return min(s.truth, s.cap)
+	}
+	return s.truth
+}
+
+// search makes one search and counts what it came to.
+func (c *tally) search(t *testing.T, srv *server, seed uint64, looks func(int) []int, first int, measure func(Probe) Result) Limit {
+	s := New(Options{UpTo: simUpTo, Begin: 8, Confirm: true, First: first, Looks: looks})
 	for p, ok := s.Next(); ok; p, ok = s.Next() {
 		if c.probes++; len(s.visits) > 60 {
 			t.Fatalf("seed %d: no end after %d probes: %+v", seed, len(s.visits), s.Limit())
 		}
-		s.Report(p, o.measure(p.N, p.Set, p.Have, p.Looks))
+		s.Report(p, measure(p))
 	}
 	l := s.Limit()
-	truth := srv.truth
-	if srv.cap > 0 {
-		truth = min(truth, srv.cap)
-	}
+	truth := srv.true()
 	c.runs++
-	c.sent += o.sent
-	c.spent += o.spent
 	// An over-claim is a certified level at which the threshold does not hold,
 	// or which the server does not admit.
 	if l.L > 0 && (srv.margin(l.L) > 0 || srv.cap > 0 && l.L > srv.cap) {
@@ -398,10 +410,10 @@ func (c *tally) run(t *testing.T, srv *server, seed uint64) {
 			c.covered++
 		}
 	}
-	if c.runs%5 == 1 {
-		c.sweep(o, l, seed, truth)
+	if l.L > 0 && l.U > 0 {
+		c.widths = append(c.widths, float64(l.U)/float64(l.L)-1)
 	}
-	c.peers(srv, seed, truth)
+	return l
 }
 
 func (c *tally) sweep(o *oracle, l Limit, seed uint64, truth int) {
@@ -478,26 +490,43 @@ func (c *tally) String() string {
 		pct(c.peerOver, c.runs), pct(c.peerNear, c.runs), c.peerSent/c.runs)
 }
 
+func pct(k, n int) string    { return fmt.Sprintf("%.1f%%", 100*share(k, n)) }
+func whole(x float64) string { return fmt.Sprintf("%.0f%%", 100*x) }
+
+// found begins a row of the tables: what the searches came to, at what cost.
+const foundHead = "| server | over-claims | within 10% or 1 | exact | confirmed | interval holds the crossing | bracket, median | probes | requests | minutes |"
+
+func (c *tally) found(name string) string {
+	slices.Sort(c.widths)
+	width := "–"
+	if n := len(c.widths); n > 0 {
+		width = "+" + whole(c.widths[n/2])
+	}
+	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %s | %.1f | %d | %.0f |", name,
+		pct(c.over, c.runs), pct(c.near, c.runs), whole(share(c.exact, c.runs)), whole(share(c.confirmed, c.runs)), pct(c.covered, c.bracketed), width,
+		float64(c.probes)/float64(c.runs), c.sent/c.runs, c.spent.Minutes()/float64(c.runs))
+}
+
 // row is the tally as a row of the table that writeTable writes.
 func (c *tally) row(name string) string {
-	pct := func(k, n int) string { return fmt.Sprintf("%.1f%%", 100*share(k, n)) }
-	whole := func(x float64) string { return fmt.Sprintf("%.0f%%", 100*x) }
-	return fmt.Sprintf("| %s | %s | %s | %s | %s | %s | %.1f | %d | %.0f | %s | %s | %s | %s | %d |\n", name,
-		pct(c.over, c.runs), pct(c.near, c.runs), whole(share(c.exact, c.runs)), whole(share(c.confirmed, c.runs)), pct(c.covered, c.bracketed),
-		float64(c.probes)/float64(c.runs), c.sent/c.runs, c.spent.Minutes()/float64(c.runs),
+	return fmt.Sprintf("%s %s | %s | %s | %s | %d |\n", c.found(name),
 		whole(c.searchTime.Seconds()/c.sizedTime.Seconds()), whole(c.searchTime.Seconds()/c.ruleTime.Seconds()),
 		pct(c.peerOver, c.runs), pct(c.peerNear, c.runs), c.peerSent/c.runs)
 }
 
-func writeTable(t *testing.T, tallies []tally) {
+func writeTable(t *testing.T, tallies, judged []tally) {
 	if *table == "" {
 		return
 	}
 	var b strings.Builder
-	b.WriteString("**Capacity search, up to 128 in flight**\n\n| server | over-claims | within 10% or 1 | exact | confirmed | interval holds the crossing | probes | requests | minutes | time of a sweep of equal size | of equal rule | point estimates: over-claims | within 10% or 1 | requests |\n|---" +
-		strings.Repeat("|---", 13) + "|\n")
+	b.WriteString("**Capacity search, up to 128 in flight**\n\n" + foundHead + " time of a sweep of equal size | of equal rule | point estimates: over-claims | within 10% or 1 | requests |\n" +
+		strings.Repeat("|---", 15) + "|\n")
 	for i, sc := range scenarios {
 		b.WriteString(tallies[i].row(sc.name))
+	}
+	b.WriteString("\n**The same servers, looks and rounds as a plan has them by default, judged by the code that judges runs**\n\n" + foundHead + "\n" + strings.Repeat("|---", 10) + "|\n")
+	for i, sc := range scenarios {
+		b.WriteString(judged[i].found(sc.name) + "\n")
 	}
 	if err := os.WriteFile(*table, []byte(b.String()), 0o644); err != nil {
 		t.Fatal(err)
@@ -509,8 +538,9 @@ func TestCharacteristics(t *testing.T) {
 	if testing.Short() {
 		runs = 100
 	}
-	tallies := make([]tally, len(scenarios))
-	t.Cleanup(func() { writeTable(t, tallies) }) // the subtests are over then
+	tallies, judged := make([]tally, len(scenarios)), make([]tally, len(scenarios))
+	t.Cleanup(func() { writeTable(t, tallies, judged) }) // the subtests are over then
+	judgedCharacteristics(t, judged, runs)
 	for i, sc := range scenarios {
 		t.Run(sc.name, func(t *testing.T) {
 			t.Parallel()

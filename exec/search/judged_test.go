@@ -1,0 +1,156 @@
+package search
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// judgedOracle answers probes as a run does: rounds of requests, planned by the
+// plan's own defaults, judged by assert.JudgeLook.
+type judgedOracle struct {
+	*oracle
+	plan   *plan.Plan
+	levels map[[2]int]*metric.Level
+}
+
+const judgedPlan = `
+gate { measure_only = true }
+server "s" {
+  endpoint { url = "http://127.0.0.1:1" }
+}
+workload "w" {
+  input_tokens  = 100
+  output_tokens = 1
+  sla {
+    at   = "capacity"
+    ttft = "p95 < 2s"
+  }
+  capacity { up_to = 128 }
+}
+`
+
+// judged is the plan whose defaults are used.
+func judged(t *testing.T) *plan.Plan {
+	t.Helper()
+	p, diags := plan.LoadFile(plan.LoadOptions{Path: "capacity.hcl", Source: []byte(judgedPlan)})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	return p
+}
+
+// looks are those that a run plans.
+func (o *judgedOracle) looks(n int) []int {
+	first := o.plan.Workloads[0].Capacity.Level(n).Requests
+	return Doubling(first, 4*first)(n)
+}
+
+func (o *judgedOracle) measure(p Probe) Result {
+	w := o.plan.Workloads[0]
+	level := w.Capacity.Level(p.N)
+	key := [2]int{p.N, p.Set}
+	l := o.levels[key]
+	if l == nil {
+		l = &metric.Level{Server: "s", Workload: "w", Name: fmt.Sprintf("probe %d set %d", p.N, p.Set), Kind: metric.ClosedLoop, N: p.N, Exact: true, Probe: &metric.Probe{}}
+		o.levels[key] = l
+	}
+	r := Result{N: p.N, Outcome: Inconclusive}
+	have := p.Have
+	for _, k := range p.Looks {
+		// As a run shares them out: rounds of about the first ones' size.
+		add := k - have
+		rounds := max(1, min((add*level.Rounds+level.Requests-1)/level.Requests, add/p.N))
+		for i := range rounds {
+			o.round(l, add*(i+1)/rounds-add*i/rounds)
+		}
+		have = k
+		v := assert.JudgeLook(o.plan, w, l, k, p.Planned)
+		if v.Invalid != "" {
+			panic("not valid: " + v.Invalid)
+		}
+		r.Requests, r.Needs, r.Binding, r.Margins = k, v.Needs, v.Binding, nil
+		r.Outcome = map[assert.Outcome]Outcome{assert.Pass: Pass, assert.Fail: Fail, assert.Inconclusive: Inconclusive}[v.Outcome]
+		for _, t := range v.Thresholds {
+			r.Margins = append(r.Margins, Margin{Threshold: t.Name, Log: t.Log, Low: t.Low, High: t.High, Shown: t.Shown})
+		}
+		if r.Outcome != Inconclusive || r.Needs < 0 {
+			break
+		}
+	}
+	if r.Outcome == Pass && o.server.cap > 0 && p.N > o.server.cap {
+		r.Outcome, r.Cap = Capped, o.server.cap
+	}
+	r.Spent = o.server.spent(p.N, r.Requests-p.Have)
+	o.spent += r.Spent
+	o.sent += r.Requests - p.Have
+	return r
+}
+
+// round adds a round of requests, slot after slot, with a level of its own.
+func (o *judgedOracle) round(l *metric.Level, requests int) {
+	start := time.Second
+	if n := len(l.Rounds); n > 0 {
+		start = l.Rounds[n-1].End + time.Second
+	}
+	shift := o.server.tau * o.rng.NormFloat64()
+	mu := o.server.margin(l.N) - z95*math.Hypot(o.server.sigma, o.server.tau) + shift
+	r := &metric.Round{Index: len(l.Rounds), Due: requests, Start: start, WindowStart: start, Busy: 1, Complete: true}
+	next := make([]time.Duration, l.N)
+	for slot := range next {
+		next[slot] = start + time.Duration(slot)*time.Millisecond
+	}
+	samples := make([]metric.Sample, requests)
+	for i := range samples {
+		slot := i % l.N
+		sent := next[slot]
+		first := sent + time.Duration(2e9*math.Exp(mu+o.server.sigma*o.rng.NormFloat64()))
+		samples[i] = metric.Sample{Round: r.Index, Slot: slot, Order: i, Phase: metric.Measured, Scheduled: sent, Sent: sent, First: first, Last: first, End: first,
+			Chunks: 1, FirstTokens: 1, InputAsked: 100, OutputAsked: 1, Usage: &judgedUsage}
+		next[slot] = first
+		r.End = max(r.End, first)
+		r.Samples = append(r.Samples, &samples[i])
+	}
+	r.WindowEnd = r.End
+	l.Rounds = append(l.Rounds, r)
+}
+
+var judgedUsage = metric.Usage{Input: 100, Output: 1}
+
+// judgedCharacteristics searches the same servers, a tenth as often, with
+// requests that are judged as those of a run are: looks and rounds are the
+// plan's, and requests are worth what their spread allows.
+func judgedCharacteristics(t *testing.T, tallies []tally, runs int) {
+	p := judged(t)
+	for i, sc := range scenarios {
+		t.Run("judged "+sc.name, func(t *testing.T) {
+			t.Parallel()
+			rng := rand.New(rand.NewPCG(7, uint64(i)))
+			c := &tallies[i]
+			for seed := range uint64(max(runs/10, 10)) {
+				srv := sc.draw(rng).settle()
+				o := &judgedOracle{oracle: newOracle(srv, seed+1), plan: p, levels: map[[2]int]*metric.Level{}}
+				c.search(t, srv, seed+1, o.looks, 0, o.measure)
+				c.sent += o.sent
+				c.spent += o.spent
+			}
+			t.Log(c.found(sc.name))
+			slack := func(p float64) float64 { return 3 * math.Sqrt(p*(1-p)/float64(c.runs)) }
+			if got := share(c.over, c.runs); got > 0.01+slack(0.01) {
+				t.Errorf("over-claims in %.4f of the runs, want at most 0.01", got)
+			}
+			if got := share(c.near, c.runs); got < sc.near-slack(sc.near) {
+				t.Errorf("within 10%% or one step in %.3f of the runs, want %.2f", got, sc.near)
+			}
+			if got := share(c.covered, c.bracketed); got < sc.covers-slack(sc.covers) {
+				t.Errorf("the interval covers the crossing in %.3f of the runs, want %.2f", got, sc.covers)
+			}
+		})
+	}
+}
