@@ -37,7 +37,7 @@ func (d *decoder) checkPlan() {
 
 // checkRequires refuses a plan that could never fail.
 func (d *decoder) checkRequires() {
-	if d.plan.Gate.MeasureOnly || len(d.plan.Asserts) > 0 {
+	if d.plan.Gate.MeasureOnly || len(d.plan.Asserts) > 0 || d.opts.lenient {
 		return
 	}
 	for _, w := range d.plan.Workloads {
@@ -47,6 +47,11 @@ func (d *decoder) checkRequires() {
 			}
 		}
 		if w.Capacity != nil && w.Capacity.Require > 0 {
+			return
+		}
+	}
+	for _, c := range d.plan.Compares {
+		if slices.ContainsFunc(c.Claims, func(c *Claim) bool { return c.Severity == SeverityError }) {
 			return
 		}
 	}

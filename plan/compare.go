@@ -1,7 +1,10 @@
 package plan
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -38,6 +41,7 @@ type Compare struct {
 	// is set when that is because both servers are the same.
 	Skip      string
 	Unchanged bool
+	Policy    Policy // of the gate
 	Range     hcl.Range
 }
 
@@ -58,12 +62,10 @@ type Control struct {
 type Claim struct {
 	Improve   bool
 	Workloads []*Workload // those it speaks of; all that are compared where none is named
-	At        []string    // level names; once the plan is checked empty only with AtCapacity
-	// AtCapacity is set when it bounds the capacity.
-	AtCapacity bool
-	Severity   Severity
-	Changes    []*Change
-	Range      hcl.Range
+	At        []string    // level names; of each workload those that it has. The capacity is no level
+	Severity  Severity
+	Changes   []*Change
+	Range     hcl.Range
 }
 
 // Change is one bound on the change of a metric from control to candidate: "p95
@@ -94,3 +96,111 @@ func (c *Compare) Workloads(p *Plan) []*Workload {
 
 // Live says whether the two take turns: neither skipped nor against a record.
 func (c *Compare) Live() bool { return c.Skip == "" && c.Control.Server != nil }
+
+// Allows says whether the servers may differ in the key.
+func (c *Compare) Allows(key string) bool { return Allows(c.Changed, key) }
+
+// Allows says whether changed names the key, or what it belongs to: "flags"
+// covers "flags.max-model-len".
+func Allows(changed []string, key string) bool {
+	return slices.ContainsFunc(changed, func(c string) bool { return key == c || strings.HasPrefix(key, c+".") })
+}
+
+// Declared is what the plan says of the server that may change what is
+// measured, by the keys that compare.changed names: engine, model, image and
+// the like, and "flags." with the name of each flag. Addresses and ports are left
+// out. Values may hold secrets.
+func (s *Server) Declared() map[string]string {
+	out := map[string]string{}
+	set := func(key, value string) {
+		if value != "" {
+			out[key] = value
+		}
+	}
+	set("engine", s.Engine)
+	set("model", s.Model)
+	for _, f := range s.Flags {
+		if f.Name == "port" || f.Name == "host" {
+			continue
+		}
+		if words, p := flagWords(s.Engine, f); p == nil && len(words) > 0 {
+			set("flags."+f.Name, strings.Join(words, " "))
+		}
+	}
+	set("args", strings.Join(s.Args, " "))
+	if s.Process != nil {
+		set("command", strings.Join(s.Process.Command, " "))
+		for name, value := range s.Process.Env {
+			// The values are never shown.
+			sum := sha256.Sum256([]byte(value))
+			set("env."+name, "sha256:"+hex.EncodeToString(sum[:4]))
+		}
+	}
+	if s.Simulator != nil && s.Process == nil && s.Endpoint == nil {
+		set("profile", s.Simulator.Profile)
+	}
+	return out
+}
+
+// Differences are the keys in which two declarations differ, in ascending
+// order.
+func Differences(a, b map[string]string) []string {
+	var keys []string
+	for key, value := range a {
+		if other, ok := b[key]; !ok || other != value {
+			keys = append(keys, key)
+		}
+	}
+	for key := range b {
+		if _, ok := a[key]; !ok {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// Groups are the servers that take turns: those of comparisons that share one,
+// in order of the plan, each group with the comparisons that it serves.
+func Groups(p *Plan) []Group {
+	var out []Group
+	for _, c := range p.Compares {
+		if !c.Live() {
+			continue
+		}
+		g := Group{Servers: []*Server{c.Control.Server, c.Candidate}, Compares: []*Compare{c}}
+		rest := out[:0:0]
+		for _, other := range out {
+			if !slices.ContainsFunc(other.Servers, func(s *Server) bool { return slices.Contains(g.Servers, s) }) {
+				rest = append(rest, other)
+				continue
+			}
+			for _, s := range g.Servers {
+				if !slices.Contains(other.Servers, s) {
+					other.Servers = append(other.Servers, s)
+				}
+			}
+			g.Servers, g.Compares = other.Servers, append(other.Compares, g.Compares...)
+		}
+		out = append(rest, g)
+	}
+	return out
+}
+
+// Group is a set of servers that take turns.
+type Group struct {
+	Servers  []*Server // a control first
+	Compares []*Compare
+}
+
+// Workloads of a group are those that at least one of its comparisons compares,
+// in order of the plan.
+func (g Group) Workloads(p *Plan) []*Workload {
+	var out []*Workload
+	for _, w := range p.Workloads {
+		if slices.ContainsFunc(g.Compares, func(c *Compare) bool { return slices.Contains(c.Workloads(p), w) }) {
+			out = append(out, w)
+		}
+	}
+	return out
+}

@@ -194,6 +194,7 @@ func (b *body) requests(l *Load, p *preset) {
 			level.Requests = fallback
 		default:
 			level.Requests, given = max(DefaultRequests(level.N), p.requests()), false
+			b.d.unaskedFor(l, level)
 			if len(noted) < 20 {
 				noted = append(noted, level.Name+" = "+itoa(level.Requests))
 			}
@@ -218,6 +219,14 @@ func (b *body) requests(l *Load, p *preset) {
 		}
 		b.note("requests", "{ "+strings.Join(noted, ", ")+" }", why)
 	}
+}
+
+// unaskedFor notes that a level has the default number of requests.
+func (d *decoder) unaskedFor(l *Load, level *Level) {
+	if d.unasked[l] == nil {
+		d.unasked[l] = map[string]int{}
+	}
+	d.unasked[l][level.Name] = level.Requests
 }
 
 // requestCounts reads a number, or an object with level names and default.

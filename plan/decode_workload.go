@@ -22,7 +22,7 @@ var serverType = cty.CapsuleWithOps("server", reflect.TypeFor[Server](), &cty.Ca
 })
 
 func (d *decoder) decodeWorkloads() {
-	sc := scope{ctx: d.base, server: true}.child(map[string]cty.Value{"server": d.serverValues()})
+	sc := scope{ctx: d.base, server: true}.child(map[string]cty.Value{"server": values(d.servers, serverType)})
 	for _, blk := range d.blocks["workload"] {
 		name := blk.Labels[0]
 		if !d.checkName(name, blk.LabelRanges[0]) {
@@ -42,27 +42,6 @@ func (d *decoder) decodeWorkloads() {
 			d.plan.Workloads = append(d.plan.Workloads, w)
 		})
 	}
-}
-
-// serverValues is what server is in an expression.
-func (d *decoder) serverValues() cty.Value {
-	values := map[string]cty.Value{}
-	for name, f := range d.servers {
-		if !f.each {
-			if len(f.members) == 1 {
-				values[name] = cty.CapsuleVal(serverType, f.members[0])
-			} else {
-				values[name] = cty.DynamicVal
-			}
-			continue
-		}
-		instances := map[string]cty.Value{}
-		for i, s := range f.members {
-			instances[f.keys[i]] = cty.CapsuleVal(serverType, s)
-		}
-		values[name] = cty.ObjectVal(instances)
-	}
-	return cty.ObjectVal(values)
 }
 
 func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *Workload {

@@ -38,6 +38,12 @@ type LoadOptions struct {
 	// Root bounds what the plan may read: it and what lies below. "" is the
 	// nearest folder upwards that holds .git, else the plan's own.
 	Root string
+	// Base is the folder of a checkout of the base branch, for controls such as
+	// base.server.vllm; "": there is none.
+	Base string
+	// lenient is set for the plan of the base branch: it may not know a
+	// variable, and what it compares is not looked at.
+	lenient bool
 }
 
 // Input is one --var or one --var-file.
@@ -90,10 +96,15 @@ type decoder struct {
 
 	servers   map[string]*family[Server]
 	workloads map[string]*family[Workload]
-	instances int // of for_each, all blocks together
+	unasked   map[*Load]map[string]int // the requests of levels that have the default
+	instances int                      // of for_each, all blocks together
 	levels    int
 	secrets   map[string]bool
 	constants map[string]cty.Value // the schema's defaults
+
+	baseLoaded bool   // the plan of the base branch was looked for
+	baseBranch *Plan  // nil: there is none
+	baseWhy    string // why
 }
 
 // family is what one block stands for: itself, or its for_each instances.
@@ -119,6 +130,7 @@ func newDecoder(opts LoadOptions) *decoder {
 		values:    map[string]cty.Value{},
 		servers:   map[string]*family[Server]{},
 		workloads: map[string]*family[Workload]{},
+		unasked:   map[*Load]map[string]int{},
 		secrets:   map[string]bool{},
 		constants: map[string]cty.Value{},
 	}
@@ -146,6 +158,7 @@ func (d *decoder) load() {
 	d.decodePrices()
 	d.decodeHistory()
 	d.decodeWorkloads()
+	d.decodeCompares()
 	d.decodeAsserts()
 	for _, spec := range Schema.Blocks {
 		for _, b := range d.blocks[spec.Name] {

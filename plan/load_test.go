@@ -140,6 +140,23 @@ func describe(p *Plan) string {
 	for _, a := range p.Asserts {
 		line(0, "assert %q line %d", a.Name, a.Range.Start.Line)
 	}
+	for _, c := range p.Compares {
+		control := c.Control.Baseline + " " + c.Control.BaselineServer
+		if c.Control.Server != nil {
+			control = c.Control.Server.Address()
+		}
+		line(0, "compare %s: %s with %s, %d rounds, restart %s, changed %q, skip %q, line %d", c.Name, c.Candidate.Address(), control, c.Rounds, c.Restart, c.Changed, c.Skip, c.Range.Start.Line)
+		for _, claim := range c.Claims {
+			var on []string
+			for _, w := range claim.Workloads {
+				on = append(on, w.Address())
+			}
+			line(1, "improve %v on %v at %q %s", claim.Improve, on, claim.At, claim.Severity)
+			for _, ch := range claim.Changes {
+				line(2, "%s %q: %s %v points %v line %d", ch.Metric, ch.Text, ch.Stat, ch.Limit, ch.Points, ch.Range.Start.Line)
+			}
+		}
+	}
 	for _, d := range p.Defaults {
 		line(0, "default %s = %s  %s", d.Path, d.Value, d.Why)
 	}

@@ -30,7 +30,15 @@ func (d *decoder) explainUnsupported(diags hcl.Diagnostics, spec *Block) {
 				continue
 			}
 		}
-		if places := whereIs(Schema, "", name); len(places) > 0 {
+		// What lies inside the block itself is what was meant, where there is such.
+		var places []string
+		if spec != Schema {
+			places = whereIs(spec, spec.Name, name)
+		}
+		if len(places) == 0 {
+			places = whereIs(Schema, "", name)
+		}
+		if len(places) > 0 {
 			diag.Detail += " It belongs in " + choices(places) + "."
 		}
 	}

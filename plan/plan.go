@@ -82,6 +82,7 @@ type Policy struct {
 type Server struct {
 	Name      string // the label
 	Key       string // of for_each; ""
+	Base      bool   // it is that of the plan on the base branch
 	Engine    string // vllm | sglang | llama.cpp | openai
 	Model     string // the real name; ""
 	Flags     []Flag // the engine's own command line, in order of the source
@@ -96,8 +97,14 @@ type Server struct {
 	Range     hcl.Range
 }
 
-// Address is how expressions and reports name the server: vllm, vllm["on"].
-func (s *Server) Address() string { return address(s.Name, s.Key) }
+// Address is how expressions and reports name the server: vllm, vllm["on"],
+// base.vllm.
+func (s *Server) Address() string {
+	if s.Base {
+		return "base." + address(s.Name, s.Key)
+	}
+	return address(s.Name, s.Key)
+}
 
 // Flag is one flag of the engine's own command line, as declared.
 type Flag struct {

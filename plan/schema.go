@@ -309,11 +309,6 @@ var assertBlock = &Block{
 	},
 }
 
-var compareBlock = &Block{
-	Name: "compare", Labels: []string{"name"}, Repeat: true, Later: true,
-	Doc: "Two servers against each other.",
-}
-
 var pricesBlock = &Block{
 	Name: "prices",
 	Doc:  "What a server costs: gives cost_per_hour and cost_per_million_tokens a value, and `tokgate plan` a price for the run.",

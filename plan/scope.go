@@ -24,6 +24,7 @@ type scope struct {
 	ctx    *hcl.EvalContext
 	each   bool     // each.key and each.value exist
 	server bool     // server.name exists
+	work   bool     // workload.name exists
 	result cty.Type // of an assert: what result is; else cty.NilType
 	root   string   // the only root allowed besides functions; "" allows all
 	own    string   // variable whose validation this is: its use does not count
@@ -138,7 +139,7 @@ func (d *decoder) checkReference(t hcl.Traversal, sc *scope) bool {
 		}
 	case "server":
 		if !sc.server {
-			d.errorf(rng, sumNotHere, "server.name may be used in a workload only.")
+			d.errorf(rng, sumNotHere, "server.name may be used in a workload or a compare only.")
 			return false
 		}
 		f := d.servers[name]
@@ -155,8 +156,20 @@ func (d *decoder) checkReference(t hcl.Traversal, sc *scope) bool {
 			return false
 		}
 		return d.checkResult(t, sc.result)
-	case "base", "workload":
-		d.later(rng, root+"."+name)
+	case "workload":
+		if !sc.work {
+			d.errorf(rng, sumNotHere, "workload.name may be used in the tolerate and improve blocks of a compare only.")
+			return false
+		}
+		f := d.workloads[name]
+		if f == nil {
+			return d.undeclared(rng, "workload", name, maps.Keys(d.workloads))
+		}
+		if key := stepName(t, 2); len(t) > 2 && key != "" && f.each && !slices.Contains(f.keys, key) {
+			return d.undeclared(rng, "instance of workload "+name, key, slices.Values(f.keys))
+		}
+	case "base":
+		d.errorf(rng, sumNotHere, "base.server.name may be the control of a compare only.")
 		return false
 	default:
 		hint := didYouMean(root, roots[:6])

@@ -137,7 +137,7 @@ func (d *decoder) givenValues() map[string]*assigned {
 }
 
 func (d *decoder) unknownVariable(rng hcl.Range, name, from string) {
-	if d.full() {
+	if d.full() || d.opts.lenient {
 		return
 	}
 	names := slices.Sorted(maps.Keys(d.variables))

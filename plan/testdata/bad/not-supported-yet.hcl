@@ -40,12 +40,3 @@ workload "w" {
     require = 30
   }
 }
-
-compare "mtp" { # ERROR: Not supported yet
-  control   = server.s
-  candidate = server.gateway
-}
-
-locals {
-  base = base.server.vllm # ERROR: Not supported yet
-}

@@ -1,0 +1,155 @@
+package plan
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+const branchPlan = `
+variable "flag" {
+  default = "a"
+}
+server "s" {
+  engine = "vllm"
+  process { command = ["vllm", "serve", "m", "--port", "{port}"] }
+  flags = { dtype = var.flag }
+}
+`
+
+const comparing = `
+workload "w" {
+  input_tokens  = 128
+  output_tokens = 16
+  load { concurrency = 8 }
+  sla { ttft = "p95 < 8s" }
+}
+compare "branch" {
+  control   = base.server.s
+  candidate = server.s
+  changed   = ["flags"]
+  tolerate { ttft = "p95 +10%" }
+}
+`
+
+// A control on the base branch: the same plan in another checkout.
+func TestBaseBranch(t *testing.T) {
+	for _, row := range []struct {
+		name, base string // "": the base branch has no such plan
+		skip       string
+		unchanged  bool
+		fails      string
+		inputs     []Input
+	}{
+		{"another flag", strings.Replace(branchPlan, `"a"`, `"b"`, 1), "", false, "", nil},
+		{"the same", branchPlan, "nothing changed: server.s is the same on the base branch", true, "", nil},
+		{"no plan", "", "the base branch has no plan plans/p.hcl", false, "", nil},
+		{"no server", `server "other" {
+  endpoint { url = "http://127.0.0.1:8000" }
+}`, "the plan on the base branch has no server.s", false, "", nil},
+		{"another engine", strings.Replace(branchPlan, "vllm", "sglang", 1), "", false, sumCompareSame, nil},
+		{"no such variable", `server "s" {
+  engine = "vllm"
+  process { command = ["vllm", "serve", "m", "--port", "{port}"] }
+}`, "", false, "", []Input{{Var: "flag=a"}}},
+		{"a wrong plan", `server "s" { nonsense = 1 }`, "", false, sumBase, nil},
+		{"a program of the repository", strings.ReplaceAll(branchPlan, `["vllm"`, `["./bin/vllm"`), "", false, sumCompareSame, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			root, base := t.TempDir(), t.TempDir()
+			for _, dir := range []string{root, base} {
+				if err := os.Mkdir(filepath.Join(dir, "plans"), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			path := filepath.Join(root, "plans", "p.hcl")
+			if err := os.WriteFile(path, []byte(branchPlan+comparing), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if row.base != "" {
+				if err := os.WriteFile(filepath.Join(base, "plans", "p.hcl"), []byte(row.base+comparing), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p, diags := LoadFile(LoadOptions{Path: path, Root: root, Base: base, RequireEnv: true, Inputs: row.inputs})
+			if row.fails != "" {
+				if !slices.ContainsFunc(diags, func(d *hcl.Diagnostic) bool { return d.Summary == row.fails }) {
+					t.Fatalf("diagnostics %v, want %q", diags, row.fails)
+				}
+				return
+			}
+			if len(diags) > 0 {
+				t.Fatal(diags)
+			}
+			c := p.Compares[0]
+			if c.Skip != row.skip || c.Unchanged != row.unchanged || c.Live() == (row.skip != "") {
+				t.Errorf("skip %q, unchanged %v, live %v", c.Skip, c.Unchanged, c.Live())
+			}
+			if c.Live() && (c.Control.Server.Address() != "base.s" || len(p.Workloads[0].Servers) != 2 || p.Workloads[0].Loads[0].Levels[0].Rounds != 8) {
+				t.Errorf("control %s, the workload on %d servers, %d rounds", c.Control.Server.Address(), len(p.Workloads[0].Servers), p.Workloads[0].Loads[0].Levels[0].Rounds)
+			}
+		})
+	}
+}
+
+// Without a checkout the plan can still be checked.
+func TestBaseBranchUnknown(t *testing.T) {
+	p, diags := LoadFile(LoadOptions{Path: "p.hcl", Source: []byte(branchPlan + comparing)})
+	if len(diags) > 0 || p.Compares[0].Skip != "no --base was given" {
+		t.Errorf("%v, %+v", diags, p.Compares)
+	}
+}
+
+// Servers that comparisons share take turns together.
+func TestGroups(t *testing.T) {
+	s := func(name string) *Server { return &Server{Name: name} }
+	a, b, c, d, e := s("a"), s("b"), s("c"), s("d"), s("e")
+	compare := func(control, candidate *Server) *Compare {
+		return &Compare{Name: candidate.Name, Control: Control{Server: control}, Candidate: candidate}
+	}
+	for _, row := range []struct {
+		compares []*Compare
+		want     string
+	}{
+		{[]*Compare{compare(a, b)}, "a b"},
+		{[]*Compare{compare(a, b), compare(a, c)}, "a b c"},
+		{[]*Compare{compare(a, b), compare(c, d)}, "a b|c d"},
+		{[]*Compare{compare(a, b), compare(c, d), compare(b, c)}, "c d a b"},
+		{[]*Compare{compare(a, b), {Name: "x", Candidate: c, Skip: "nothing changed"}}, "a b"},
+		{[]*Compare{compare(a, b), compare(c, d), compare(e, a)}, "c d|a b e"},
+	} {
+		var got []string
+		for _, g := range Groups(&Plan{Compares: row.compares}) {
+			var names []string
+			for _, s := range g.Servers {
+				names = append(names, s.Name)
+			}
+			got = append(got, strings.Join(names, " "))
+		}
+		if strings.Join(got, "|") != row.want {
+			t.Errorf("%v, want %v", got, row.want)
+		}
+	}
+}
+
+func TestAllows(t *testing.T) {
+	for _, row := range []struct {
+		changed []string
+		key     string
+		want    bool
+	}{
+		{[]string{"flags"}, "flags.dtype", true},
+		{[]string{"flags.dtype"}, "flags.dtype", true},
+		{[]string{"flags.dtype"}, "flags.dtype2", false},
+		{[]string{"flag"}, "flags.dtype", false},
+		{nil, "version", false},
+	} {
+		if got := Allows(row.changed, row.key); got != row.want {
+			t.Errorf("%q allows %q: %v", row.changed, row.key, got)
+		}
+	}
+}

@@ -1,0 +1,169 @@
+server "a" {
+  endpoint { url = "http://127.0.0.1:8000" }
+}
+
+server "b" {
+  endpoint { url = "http://127.0.0.1:8001" }
+}
+
+server "c" {
+  for_each = toset(["on", "off"])
+  engine   = "vllm"
+  process { command = ["vllm", "serve", "--port", "{port}"] }
+  flags = { speculative-config = each.key }
+}
+
+server "p" {
+  process {
+    command = ["serve"]
+    port    = 9000
+  }
+}
+
+server "q" {
+  process {
+    command = ["serve"]
+    port    = 9000
+  }
+}
+
+workload "chat" {
+  input_tokens  = 128
+  output_tokens = 16
+  load {
+    concurrency = [1, 8]
+    requests    = { 8 = 40 }
+  }
+  good { ttft = "< 1s" }
+  sla { ttft = "p95 < 8s" }
+  capacity { up_to = 64 }
+}
+
+workload "alone" {
+  server        = server.a
+  input_tokens  = 128
+  output_tokens = 16
+  load { concurrency = 4 }
+  sla { ttft = "p95 < 8s" }
+}
+
+locals {
+  base = base.server.a    # ERROR: Reference not available here
+  work = workload.chat    # ERROR: Reference not available here
+}
+
+compare "empty" { # ERROR: Missing required argument # ERROR: Missing required argument
+}
+
+compare "self" {
+  control   = server.a
+  candidate = server.a # ERROR: Nothing to compare
+}
+
+compare "names" {
+  control   = server.nobody # ERROR: Undeclared reference
+  candidate = server.c      # ERROR: Invalid server reference
+}
+
+compare "text" {
+  control   = "a" # ERROR: Invalid server reference
+  candidate = 3   # ERROR: Invalid server reference
+}
+
+compare "where" {
+  control   = baseline()    # ERROR: Missing setting
+  candidate = base.server.a # ERROR: Reference not available here
+}
+
+compare "branch" {
+  control   = base.a # ERROR: Invalid server reference
+  candidate = server.a
+}
+
+compare "recorded" {
+  control   = baseline("perf/2026-11-19")
+  candidate = server.c["on"]
+  restart   = "leg" # ERROR: Conflicting settings
+}
+
+compare "settings" {
+  control   = server.a
+  candidate = server.b
+  rounds    = 4      # ERROR: Value out of range
+  restart   = "leg"  # ERROR: Conflicting settings
+  changed   = [{}]   # ERROR: Wrong type
+}
+
+compare "odd" {
+  control   = server.c["off"]
+  candidate = server.c["on"]
+  rounds    = 11 # ERROR: Value out of range
+  restart   = "order"
+  changed   = ["flags"]
+}
+
+compare "choice" {
+  control   = server.c["off"]
+  candidate = server.c["on"]
+  restart   = "always" # ERROR: Unknown choice
+}
+
+compare "port" {
+  control   = server.p
+  candidate = server.q
+  restart   = "never" # ERROR: Conflicting settings
+}
+
+compare "few" { # ERROR: Too few requests
+  control   = server.a
+  candidate = server.b
+}
+
+compare "few" { # ERROR: Duplicate name
+  control   = server.a
+  candidate = server.b
+}
+
+compare "turns" { # ERROR: Conflicting settings # ERROR: Too few requests
+  control   = server.a
+  candidate = server.b
+  rounds    = 9
+}
+
+compare "flags" { # ERROR: Too few requests
+  control   = server.c["off"]
+  candidate = server.c["on"]
+  changed   = ["args"] # ERROR: Servers differ in more than changed
+  tolerate {
+    workloads = [workload.chat, workload.chat] # ERROR: Duplicate name
+    at        = [8, 8, 9, "capacity"]          # ERROR: Duplicate level # ERROR: Unknown level # ERROR: Unknown level
+    severity  = "high"                         # ERROR: Unknown choice
+    ttft      = "p95 +10%"
+  }
+  tolerate {
+    workloads = [workload.alone, "chat"] # ERROR: Nothing to compare # ERROR: Wrong type
+    ttft      = "p95 +10%"
+  }
+  tolerate { # ERROR: Block requires nothing
+  }
+  tolerate {
+    ttft       = "+10%"                 # ERROR: Missing statistic
+    e2e        = "p95 10%"              # ERROR: Invalid change
+    speed      = ["mean -5%", "mean -6%"] # ERROR: Duplicate threshold
+    itl        = "p95 +x%"              # ERROR: Invalid change
+    tpot       = "mean < 5%"            # ERROR: Invalid change
+    throughput = "+5%"                  # ERROR: Threshold points the wrong way
+    success    = "rate -1%"             # ERROR: Wrong unit
+    goodput    = "share -2"             # ERROR: Missing unit
+    capacity   = 15                     # ERROR: Missing unit
+    ttfa       = "max +10%"             # ERROR: Statistic not allowed
+    e2e_speed  = "mean -100%"           # ERROR: Value out of range
+    request_rate = "-0%"                # ERROR: Value out of range
+    synchrony  = "-5pp"                 # ERROR: Unsupported argument
+    lag        = "p95 +5%"              # ERROR: Unsupported argument
+  }
+  improve {
+    throughput = "-5%" # ERROR: Threshold points the wrong way
+    ttft       = "p95 -5pp" # ERROR: Wrong unit
+  }
+}
