@@ -35,6 +35,13 @@ func (j *judge) capacity(server *plan.Server, w *plan.Workload) {
 		limit = j.limit(w, j.run.Capacities[i])
 		limit.judge(&v, w.Capacity)
 	}
+	if j.plan.ControlOnly(server, w) {
+		// What is required is required of the candidate: this is what it is
+		// measured by.
+		v.Severity = plan.SeverityWarn
+		j.add(v, w.Policy.OnInconclusive)
+		return
+	}
 	j.add(v, w.Policy.OnInconclusive)
 	j.atCapacity(v, w, limit)
 }

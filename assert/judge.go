@@ -15,6 +15,9 @@ import (
 type Options struct {
 	// Partial labels the verdict: cases were left out by request.
 	Partial bool
+	// Baselines are the recorded runs of stored controls, by the name of the
+	// comparison.
+	Baselines map[string]*metric.Run
 }
 
 // Judge judges everything that p promises by what run observed. It never
@@ -27,14 +30,15 @@ type Options struct {
 //     tests at the plan's confidence, or by the point estimate where the plan
 //     says so.
 //  4. Of each assert: does its condition hold for the point estimates?
-//  5. Together: the largest outcome counts, under the plan's policy.
+//  5. Of each comparison: were the two comparable, and how did each metric change?
+//  6. Together: the largest outcome counts, under the plan's policy.
 func Judge(p *plan.Plan, run *metric.Run, opts Options) Verdicts {
 	v := Verdicts{Outcome: Error, Partial: opts.Partial, List: []Verdict{}}
 	if p == nil || run == nil {
 		v.Why = "there is no plan or no run to judge"
 		return v
 	}
-	j := judge{plan: p, run: run, levels: map[levelKey]*metric.Level{}, valid: map[levelKey]bool{}, recorded: map[levelKey]*metric.Level{}}
+	j := judge{plan: p, run: run, baselines: opts.Baselines, levels: map[levelKey]*metric.Level{}, valid: map[levelKey]bool{}, recorded: map[levelKey]*metric.Level{}}
 	for _, l := range run.Levels {
 		if l == nil {
 			continue
@@ -55,18 +59,24 @@ func Judge(p *plan.Plan, run *metric.Run, opts Options) Verdicts {
 			if !slices.Contains(w.Servers, s) {
 				continue
 			}
+			if p.Idle(s, w) {
+				continue
+			}
 			for _, load := range w.Loads {
 				for _, level := range load.Levels {
-					j.measured(s, w, load, level)
+					j.measured(s, w, load, j.shed(w, level))
 				}
 			}
-			if w.Capacity != nil {
+			if p.Searches(s, w) {
 				j.capacity(s, w)
 			}
 		}
 	}
+	for _, c := range p.Compares {
+		j.compare(c)
+	}
 	j.asserts()
-	v.List = j.list
+	v.List, v.Comparisons = j.list, j.comparisons
 	v.Partial = v.Partial || j.partial
 	v.Outcome, v.Why = j.combine()
 	return v
@@ -82,6 +92,9 @@ type judge struct {
 	valid    map[levelKey]bool // the level was measured as it should be
 	partial  bool
 	list     []Verdict
+	// baselines are recorded runs by the comparison that they are the control of.
+	baselines   map[string]*metric.Run
+	comparisons []*Comparison
 	// policies of the list's verdicts, in the same order.
 	policies []plan.OnInconclusive
 }
@@ -128,7 +141,7 @@ func (j *judge) server(s *plan.Server) {
 	v := Verdict{Kind: KindServer, Server: s.Address(), Name: "start", File: s.Range.Filename, Line: s.Range.Start.Line}
 	used, left := false, true
 	for _, w := range j.plan.Workloads {
-		if !slices.Contains(w.Servers, s) {
+		if !slices.Contains(w.Servers, s) || j.plan.Idle(s, w) {
 			continue
 		}
 		for _, load := range w.Loads {
@@ -138,7 +151,7 @@ func (j *judge) server(s *plan.Server) {
 				left = left && l != nil && l.Skipped == metric.SkippedOnly
 			}
 		}
-		if w.Capacity != nil {
+		if j.plan.Searches(s, w) {
 			used = true
 			left = left && slices.ContainsFunc(j.run.Capacities, func(c *metric.Capacity) bool {
 				return c != nil && c.Server == s.Address() && c.Workload == w.Address() && c.Reason == metric.SkippedOnly
@@ -241,7 +254,9 @@ func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load,
 	if loadVerdict.Outcome == Pending {
 		subject.evidence = gather(l)
 		subject.one = j.levels[levelKey{key.server, key.workload, "1"}]
-		verdicts = subject.thresholds(boundAt(level.Name))
+		if !j.plan.ControlOnly(server, w) {
+			verdicts = subject.thresholds(boundAt(level.Name))
+		}
 		subject.load(&loadVerdict, load.Kind, level, verdicts)
 		for _, note := range l.Notes {
 			loadVerdict.Notes = append(loadVerdict.Notes, oneLine(note))
@@ -252,7 +267,7 @@ func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load,
 			}
 		}
 		j.valid[key] = loadVerdict.Outcome == Pass
-	} else {
+	} else if !j.plan.ControlOnly(server, w) {
 		verdicts = unjudged(w, level.Name)
 	}
 	j.add(at(loadVerdict, "load"), plan.Stop)
@@ -370,6 +385,32 @@ func (s *subject) thresholds(binds func(*plan.SLA) bool) []Verdict {
 	return out
 }
 
+// shed is the level with the requests that were left of it where a short budget
+// had a comparison run fewer rounds than the plan asks for.
+func (j *judge) shed(w *plan.Workload, level plan.Level) plan.Level {
+	for _, c := range j.plan.Compares {
+		i := slices.IndexFunc(j.run.Comparisons, func(r *metric.Comparison) bool { return r != nil && r.Name == c.Name })
+		if i < 0 || len(j.run.Comparisons[i].Looks) == 0 || !slices.Contains(c.Workloads(j.plan), w) {
+			continue
+		}
+		looks := j.run.Comparisons[i].Looks
+		if n := looks[len(looks)-1].Rounds; n >= leastRounds && n < level.Rounds {
+			requests := 0
+			for r := range n {
+				requests += level.RoundRequests(r)
+			}
+			level.Requests, level.Rounds = requests, n
+		}
+	}
+	return level
+}
+
+// unchanged says of the verdict on a whole comparison whether there was nothing
+// to compare because nothing changed.
+func (j *judge) unchanged(v Verdict) bool {
+	return slices.ContainsFunc(j.plan.Compares, func(c *plan.Compare) bool { return c.Unchanged && v.Name == "compare."+c.Name })
+}
+
 // requires says of a capacity verdict whether it is one on a requirement.
 func (j *judge) requires(v Verdict) bool {
 	return slices.ContainsFunc(j.plan.Workloads, func(w *plan.Workload) bool {
@@ -387,6 +428,10 @@ func (j *judge) combine() (Outcome, string) {
 			continue
 		case v.Kind == KindSLA, v.Kind == KindAssert:
 			judged++
+		case v.Kind == KindCompare && strings.Count(v.Name, ".") > 1: // a change that is required
+			judged++
+		case v.Kind == KindCompare && j.unchanged(v):
+			judged, loads = judged+1, loads+1
 		case v.Kind == KindLoad:
 			loads++
 		case v.Kind == KindCapacity:

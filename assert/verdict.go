@@ -55,6 +55,9 @@ const (
 	KindAssert Kind = "assert"
 	// KindCapacity is one per capacity search: is the requirement met?
 	KindCapacity Kind = "capacity"
+	// KindCompare is one per compare block (were the two comparable?) and one per
+	// change that it requires.
+	KindCompare Kind = "compare"
 	// KindServer is one per server: did it start, was it the declared one?
 	KindServer Kind = "server"
 )
@@ -104,9 +107,11 @@ type Verdict struct {
 
 // Verdicts is what a run came to.
 type Verdicts struct {
-	List    []Verdict // in order of the plan: servers, cases, thresholds, capacities, asserts
+	List    []Verdict // in order of the plan: servers, cases, thresholds, capacities, comparisons, asserts
 	Outcome Outcome   // of the run, by the plan's policy; never Pending
 	Partial bool      // --only left cases out
+	// Comparisons in order of the plan, with what is not required too.
+	Comparisons []*Comparison
 	// Why explains an Outcome that no verdict of the list explains: nothing
 	// was judged. "" otherwise.
 	Why string

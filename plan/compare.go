@@ -204,3 +204,63 @@ func (g Group) Workloads(p *Plan) []*Workload {
 	}
 	return out
 }
+
+// ControlOnly says whether the workload runs on the server only for a
+// comparison with others: nothing else is required of it there.
+func (p *Plan) ControlOnly(s *Server, w *Workload) bool {
+	control := false
+	for _, c := range p.Compares {
+		if !slices.Contains(c.Workloads(p), w) {
+			continue
+		}
+		if c.Candidate == s {
+			return false
+		}
+		control = control || c.Live() && c.Control.Server == s
+	}
+	return control
+}
+
+// Idle says whether the workload need not run on the server: nothing changed
+// since the base branch, and nothing but the comparison would look at it.
+func (p *Plan) Idle(s *Server, w *Workload) bool {
+	if len(w.SLAs) > 0 || w.Capacity != nil || len(p.Asserts) > 0 || p.Gate.MeasureOnly {
+		return false
+	}
+	idle := false
+	for _, c := range p.Compares {
+		if c.Candidate != s || !slices.Contains(c.Workloads(p), w) {
+			continue
+		}
+		if !c.Unchanged {
+			return false
+		}
+		idle = true
+	}
+	return idle
+}
+
+// Searches says whether the capacity of the workload is searched on the server:
+// on one that is only a control, where a comparison asks for it.
+func (p *Plan) Searches(s *Server, w *Workload) bool {
+	if w.Capacity == nil || !slices.Contains(w.Servers, s) {
+		return false
+	}
+	return !p.ControlOnly(s, w) || slices.ContainsFunc(p.Compares, func(c *Compare) bool {
+		return c.Live() && c.Control.Server == s && c.Capacity(w) != nil
+	})
+}
+
+// Capacity is the strictest bound on the capacity of a workload; nil when there
+// is none.
+func (c *Compare) Capacity(w *Workload) *Change {
+	var out *Change
+	for _, claim := range c.Claims {
+		for _, ch := range claim.Changes {
+			if ch.Metric.Name == "capacity" && slices.Contains(claim.Workloads, w) && (out == nil || ch.Limit > out.Limit) {
+				out = ch
+			}
+		}
+	}
+	return out
+}

@@ -1,5 +1,15 @@
 package report
 
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
 // Comparison is a candidate against a control, on the same prompts.
 type Comparison struct {
 	Name      string `json:"name"`
@@ -88,4 +98,109 @@ type Pair struct {
 	Change    Number `json:"change"`
 	// Note explains a round that stands out: "" when it does not.
 	Note string `json:"note,omitempty"`
+}
+
+func (b *builder) comparison(c *assert.Comparison) Comparison {
+	out := Comparison{
+		Name: b.clean(c.Name), Control: b.clean(c.Control), Candidate: b.clean(c.Candidate), Paired: c.Paired, Restart: string(c.Restart),
+		Rounds: c.Rounds, Units: c.Units, Outcome: Outcome(c.Outcome.String()), Skipped: b.clean(c.Skipped), Line: b.clean(c.Line),
+		Differences: []Difference{}, Decisions: []Decision{}, Changes: []Change{}, Notes: b.cleanAll(c.Notes),
+	}
+	for _, d := range c.Differences {
+		out.Differences = append(out.Differences, Difference{b.clean(d.Key), b.clean(d.Control), b.clean(d.Candidate), d.Allowed})
+	}
+	for _, d := range c.Decisions {
+		out.Decisions = append(out.Decisions, Decision{b.clean(d.Workload), b.clean(d.Level), d.Answer, b.clean(d.Why)})
+	}
+	for i := range c.Changes {
+		out.Changes = append(out.Changes, b.change(&c.Changes[i]))
+	}
+	return out
+}
+
+func (b *builder) change(c *assert.Change) Change {
+	unit := c.Metric.Unit
+	if c.Stat.Kind == metric.Share || c.Stat.Kind == metric.Rate {
+		unit = metric.Ratio
+	}
+	out := Change{
+		Workload: b.clean(c.Workload), Level: b.clean(c.Level), Metric: c.Metric.Name, Stat: c.Stat.String(), Unit: string(unit), Better: direction(c.Metric.Better),
+		Control: number(c.Control), Candidate: number(c.Candidate), Points: c.Points, Change: number(c.Change), Low: number(c.Low), High: number(c.High),
+		Confidence: some(c.Confidence), Limit: number(c.Limit), Improve: c.Improve, Certifiable: number(c.Certifiable), Outcome: Outcome(c.Outcome.String()),
+		Severity: cmp.Or(string(c.Severity), string(plan.SeverityError)), Direction: string(c.Direction), Message: b.clean(c.Message), Why: b.clean(c.Why), Pairs: []Pair{},
+	}
+	for _, p := range c.Pairs {
+		out.Pairs = append(out.Pairs, Pair{p.Round, p.Seed, number(p.Control), number(p.Candidate), number(p.Change), b.clean(p.Note)})
+	}
+	return out
+}
+
+// Title is what was compared, in one line.
+func (c *Comparison) Title() string {
+	how := fmt.Sprintf("%s in turns, restart %s", plural(c.Rounds, "round"), c.Restart)
+	switch {
+	case c.Skipped != "":
+		how = "not compared"
+	case !c.Paired:
+		how = plural(c.Rounds, "round") + " against a record: drift is not excluded"
+	}
+	return fmt.Sprintf("compare %s: %s against %s · %s", c.Name, c.Candidate, c.Control, how)
+}
+
+// Text is a difference in one line.
+func (d *Difference) Text() string {
+	said := "allowed"
+	if !d.Allowed {
+		said = "not in changed"
+	}
+	return fmt.Sprintf("%s: %s → %s (%s)", d.Key, cmp.Or(d.Control, "not set"), cmp.Or(d.Candidate, "not set"), said)
+}
+
+var decisionHead = []string{"workload", "level", "better?", "why"}
+
+func (d *Decision) row() []string { return []string{d.Workload, d.Level, d.Answer, d.Why} }
+
+var changeHead = []string{"workload", "level", "metric", "control", "candidate", "change", "bounds", "limit", "verdict"}
+
+// row is the change as a line of a table.
+func (c *Change) row() []string {
+	show := func(n Number) string {
+		if !n.OK {
+			return "–"
+		}
+		return n.Format(c.Unit)
+	}
+	shift := func(n Number) string {
+		if !n.OK {
+			return "–"
+		}
+		return assert.FormatChange(n.V, c.Points)
+	}
+	bounds, limit, verdict := "–", "", c.Direction
+	if c.Low.OK || c.High.OK {
+		bounds = shift(c.Low) + " to " + shift(c.High)
+	}
+	if c.Limit.OK {
+		limit, verdict = shift(c.Limit), string(c.Outcome)
+		if c.Severity == string(plan.SeverityWarn) && c.Outcome != Pass {
+			verdict += " (warns)"
+		}
+	}
+	if c.Outcome == Skipped && c.Why != "" {
+		verdict = "not applicable"
+	}
+	return []string{c.Workload, c.Level, strings.TrimSpace(c.Metric + " " + c.Stat), show(c.Control), show(c.Candidate), shift(c.Change), bounds, limit, verdict}
+}
+
+// outliers are the rounds that stand out, in one line each.
+func (c *Comparison) outliers() []string {
+	var out []string
+	for i := range c.Changes {
+		for _, p := range c.Changes[i].Pairs {
+			if p.Note != "" {
+				out = append(out, fmt.Sprintf("round %d of %s at %s, %s: %s", p.Round+1, c.Changes[i].Workload, c.Changes[i].Level, strings.TrimSpace(c.Changes[i].Metric+" "+c.Changes[i].Stat), p.Note))
+			}
+		}
+	}
+	return out
 }

@@ -48,12 +48,12 @@ const (
 )
 
 // JUnit writes the document as JUnit XML: flat suites, one for the servers,
-// one for each server and workload, one for asserts; a testcase for each
+// one for each server and workload, one for comparisons and one for asserts; a testcase for each
 // verdict, and a "load" testcase for each case.
 //
 //	pass                     one line of system-out
 //	severity warn, no pass   the same, "warning: …"
-//	fail                     <failure type="sla"> ("assert" for an assert, "capacity" for a capacity)
+//	fail                     <failure type="sla"> (else "assert", "capacity" or "compare", by the kind of the verdict)
 //	inconclusive             <failure type="inconclusive">, or <skipped> where the policy is to warn
 //	error, pending           <error type="server"|"generator"|"invalid">
 //	skipped                  <skipped>
@@ -94,12 +94,14 @@ func (j *junitWriter) suites() *testsuites {
 	d := j.doc
 	j.out.Name = attr(cmp.Or(d.Plan.Path, d.Plan.Name))
 
-	var servers, asserts []Verdict
+	var servers, comparisons, asserts []Verdict
 	cases := map[string][]Verdict{}
 	for _, v := range d.Verdicts {
 		switch {
 		case v.Kind == "server":
 			servers = append(servers, v)
+		case v.Kind == "compare" && v.Workload == "":
+			comparisons = append(comparisons, v)
 		case v.Workload == "":
 			asserts = append(asserts, v)
 		default:
@@ -111,6 +113,7 @@ func (j *junitWriter) suites() *testsuites {
 	for _, g := range j.groups() {
 		j.suite(g.server+"/"+g.workload, g.server, cases[g.server+"\x00"+g.workload], g.cases, g.capacities...)
 	}
+	j.suite("comparisons", "", comparisons, nil)
 	j.suite("asserts", "", asserts, nil)
 	j.run()
 	// The totals' own attribute: time is that of the run, not a sum.

@@ -20,9 +20,10 @@ const MarkdownBytes = 900 << 10
 const (
 	overviewBytes    = 50 << 10
 	problemsBytes    = 250 << 10
-	passedBytes      = 100 << 10
+	passedBytes      = 80 << 10
+	comparisonBytes  = 100 << 10
 	capacityBytes    = 100 << 10
-	levelsBytes      = 200 << 10
+	levelsBytes      = 150 << 10
 	environmentBytes = 150 << 10
 	cellBytes        = 300
 	messageCell      = 1000
@@ -30,8 +31,8 @@ const (
 
 // Markdown writes the document for the summary of a CI job, GitHub flavoured,
 // at most MarkdownBytes, most important first: the verdict with the capacities,
-// a line for each workload, what failed or is not certain with the plan's file
-// and line, what passed, the probes of each capacity, the levels of each
+// what comparisons came to, a line for each workload, what failed or is not
+// certain with the plan's file and line, what passed, the probes of each capacity, the levels of each
 // workload, the environment, and how each metric shown is defined. Foreign text
 // is escaped: it makes no markup, links or mentions.
 func Markdown(w io.Writer, d *Document) error { return MarkdownWithin(w, d, MarkdownBytes) }
@@ -42,7 +43,7 @@ func Markdown(w io.Writer, d *Document) error { return MarkdownWithin(w, d, Mark
 func MarkdownWithin(w io.Writer, d *Document, limit int) error {
 	for size := min(limit, MarkdownBytes); size > 0; size /= 2 {
 		m := markdown{doc: d, size: size}
-		parts := []string{m.verdict(), m.overview(), m.problems(), m.passed(), m.capacities(), m.levels(), m.environment(), m.definitions()}
+		parts := []string{m.verdict(), m.comparisons(), m.overview(), m.problems(), m.passed(), m.capacities(), m.levels(), m.environment(), m.definitions()}
 		// Half of the smallest is the verdict alone.
 		if size < 4<<10 {
 			parts = parts[:1]
@@ -174,6 +175,49 @@ func (m *markdown) passed() string {
 		return ""
 	}
 	return fmt.Sprintf("<details><summary>%s passed</summary>\n\n", plural(n, "check")) + s.close("check") + "\n</details>\n"
+}
+
+// comparisons shows for each what differs between the servers and what it says
+// for each workload, then the numbers.
+func (m *markdown) comparisons() string {
+	s := section{budget: m.share(comparisonBytes)}
+	table := func(head []string, n int, row func(i int) []string) {
+		lead := "\n| " + strings.Join(head, " | ") + " |\n" + strings.Repeat("|---", len(head)) + "|\n"
+		for i := range n {
+			s.row(func() string {
+				text := lead
+				for _, c := range row(i) {
+					text += "| " + cell(c, cellBytes) + " "
+				}
+				lead = ""
+				return text + "|\n"
+			})
+		}
+	}
+	for i := range m.doc.Comparisons {
+		c := &m.doc.Comparisons[i]
+		s.row(func() string {
+			out := fmt.Sprintf("### %s\n\n", cell(c.Title(), messageCell))
+			if line := cmp.Or(c.Skipped, c.Line); line != "" {
+				out += "**" + cell(line, messageCell) + "**\n\n"
+			}
+			return out
+		})
+		for i := range c.Differences {
+			s.row(func() string { return "- " + cell(c.Differences[i].Text(), messageCell) + "\n" })
+		}
+		table(decisionHead, len(c.Decisions), func(i int) []string { return c.Decisions[i].row() })
+		table(changeHead, len(c.Changes), func(i int) []string { return c.Changes[i].row() })
+		s.row(func() string { return "\n" })
+		for _, note := range append(slices.Clone(c.Notes), c.outliers()...) {
+			s.row(func() string { return "- " + cell(note, messageCell) + "\n" })
+		}
+		s.row(func() string { return "\n" })
+	}
+	if s.b.Len() == 0 {
+		return ""
+	}
+	return s.close("row")
 }
 
 // capacities shows what each search did.

@@ -71,6 +71,9 @@ func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 	for _, c := range run.Capacities {
 		d.Capacities = append(d.Capacities, b.capacity(c))
 	}
+	for _, c := range v.Comparisons {
+		d.Comparisons = append(d.Comparisons, b.comparison(c))
+	}
 	for i := range v.List {
 		// What was judged is what is shown, not what the search thought.
 		if c := v.List[i].Capacity; c != nil {

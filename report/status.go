@@ -181,7 +181,7 @@ func (d *Document) Headline() string {
 // Required says whether a verdict is on something that the plan's author
 // required, as against what every measurement must hold.
 func (v *Verdict) Required() bool {
-	return (v.Kind == "sla" || v.Kind == "capacity" || v.Kind == "assert" || v.Outcome == Fail) && v.Severity != "warn"
+	return (v.Kind == "sla" || v.Kind == "capacity" || v.Kind == "assert" || v.Kind == "compare" && v.Workload != "" || v.Outcome == Fail) && v.Severity != "warn"
 }
 
 func plural(n int, noun string) string {

@@ -36,6 +36,7 @@ func Terminal(w io.Writer, d *Document, width int, color bool) error {
 	t := &terminal{w: bufio.NewWriter(w), doc: d, width: max(width, minWidth), color: color}
 	t.header()
 	t.servers()
+	t.comparisons()
 	t.workloads()
 	t.asserts()
 	t.last()
@@ -468,6 +469,54 @@ func (t *terminal) skipped(list []*Verdict) {
 	}
 }
 
+// comparisons writes for each what it says, what differs between the servers,
+// the decision for each workload, and every change.
+func (t *terminal) comparisons() {
+	for i := range t.doc.Comparisons {
+		c := &t.doc.Comparisons[i]
+		t.line("")
+		t.para("", bold, c.Title())
+		t.verdicts(func(v *Verdict) bool { return v.Kind == "compare" && v.Workload == "" && v.Name == "compare."+c.Name })
+		rows := [][]string{decisionHead}
+		for i := range c.Decisions[:min(len(c.Decisions), mostCases)] {
+			rows = append(rows, c.Decisions[i].row())
+		}
+		t.wide(rows, 0, 1, 2, 3)
+		rows = [][]string{changeHead}
+		for i := range c.Changes[:min(len(c.Changes), mostCases)] {
+			rows = append(rows, c.Changes[i].row())
+		}
+		t.wide(rows, 0, 1, 2, 7, 8)
+		outliers := c.outliers()
+		for _, o := range outliers[:min(len(outliers), 20)] {
+			t.para("    ", dim, text.Bytes(o, lineBytes))
+		}
+	}
+}
+
+// wide writes a table whose last column takes what room is left; words are the
+// columns that are no numbers.
+func (t *terminal) wide(rows [][]string, words ...int) {
+	if len(rows) < 2 {
+		return
+	}
+	last := len(rows[0]) - 1
+	for _, row := range rows {
+		for j := range row {
+			row[j] = text.Line(text.Bytes(row[j], lineBytes))
+			if j < last {
+				row[j] = text.Cut(row[j], 28)
+			}
+		}
+	}
+	widths := fit(rows)
+	widths[last] = min(widths[last], max(t.width-sum(widths[:last])-2, 10))
+	for _, row := range rows {
+		row[last] = text.Cut(row[last], widths[last])
+	}
+	t.rows(rows, widths, words...)
+}
+
 // asserts writes what belongs to no server's workload.
 func (t *terminal) asserts() {
 	listed := map[string]bool{}
@@ -475,7 +524,7 @@ func (t *terminal) asserts() {
 		listed[t.doc.Servers[i].Address] = true
 	}
 	other := func(v *Verdict) bool {
-		return v.Kind != "server" && v.Workload == "" || v.Kind == "server" && !listed[v.Server]
+		return v.Kind != "server" && v.Kind != "compare" && v.Workload == "" || v.Kind == "server" && !listed[v.Server]
 	}
 	if slices.ContainsFunc(t.doc.Verdicts, func(v Verdict) bool { return other(&v) }) {
 		t.line("")

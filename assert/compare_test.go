@@ -1,0 +1,374 @@
+package assert
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// duel is a comparison to be made up: rounds of requests on each side.
+type duel struct {
+	rounds, perRound int
+	// control and candidate are the ttft of request i of a round, in seconds;
+	// default 1.
+	control, candidate func(round, i int) float64
+	// Which requests fail; default none.
+	controlFails, candidateFails func(round, i int) bool
+	restart                      plan.Restart
+	policy                       plan.Policy
+	claims                       []*plan.Claim
+	changed                      []string
+	controlIs, candidateIs       metric.ServerRun
+}
+
+func (d duel) make() (*plan.Plan, *metric.Run) {
+	side := func(address string, ttft func(int, int) float64, failed func(int, int) bool) *metric.Level {
+		l := shape{lean: true, rounds: d.rounds, perRound: d.perRound, ttft: ttft, failed: failed}.level()
+		l.Server = address
+		for i, r := range l.Rounds {
+			r.Leg = &metric.Leg{Slot: 2*i + map[bool]int{true: 1}[(address == "b") == (i%2 == 0)], Start: i}
+			for _, s := range r.Samples {
+				s.Server = address
+			}
+		}
+		return l
+	}
+	a, b := side("a", d.control, d.controlFails), side("b", d.candidate, d.candidateFails)
+	p, run := gate(b)
+	if d.policy == (plan.Policy{}) {
+		d.policy = p.Gate.Policy
+	}
+	w := p.Workloads[0]
+	control, candidate := &plan.Server{Name: "a"}, &plan.Server{Name: "b"}
+	p.Servers = []*plan.Server{control, candidate}
+	w.Servers, w.Policy = p.Servers, d.policy
+	for _, c := range d.claims {
+		c.Workloads, c.At = []*plan.Workload{w}, []string{"4"}
+		if c.Severity == "" {
+			c.Severity = plan.SeverityError
+		}
+	}
+	if d.restart == "" {
+		d.restart = plan.RestartLeg
+	}
+	p.Compares = []*plan.Compare{{Name: "ab", Control: plan.Control{Server: control}, Candidate: candidate, Rounds: d.rounds,
+		Restart: d.restart, Changed: d.changed, Claims: d.claims, Policy: d.policy}}
+	run.Levels = []*metric.Level{a, b}
+	d.controlIs.Address, d.candidateIs.Address = "a", "b"
+	run.Servers = []*metric.ServerRun{&d.controlIs, &d.candidateIs}
+	run.Comparisons = []*metric.Comparison{{Name: "ab", Control: "a", Candidate: "b", Restart: string(d.restart)}}
+	return p, run
+}
+
+// tolerate and improve read claims such as "ttft p95 +10%".
+func tolerate(changes ...string) *plan.Claim { return claimOf(false, changes) }
+func improve(changes ...string) *plan.Claim  { return claimOf(true, changes) }
+
+func claimOf(better bool, changes []string) *plan.Claim {
+	c := &plan.Claim{Improve: better}
+	for _, text := range changes {
+		words := strings.Fields(text)
+		ch := &plan.Change{Metric: lookup(words[0]), Text: text}
+		last := words[len(words)-1]
+		if len(words) == 3 {
+			ch.Stat, _ = metric.ParseStat(words[1])
+		}
+		digits, points := strings.CutSuffix(last, "pp")
+		ch.Points = points
+		if _, err := fmt.Sscanf(strings.TrimSuffix(digits, "%"), "%f", &ch.Limit); err != nil {
+			panic(err)
+		}
+		ch.Limit /= 100
+		c.Changes = append(c.Changes, ch)
+	}
+	return c
+}
+
+// noisy is a ttft around one second times factor: requests by 20 %, rounds by
+// the given share.
+func noisy(seed uint64, factor, rounds float64) func(round, i int) float64 {
+	r := rand.New(rand.NewPCG(seed, 1))
+	shift, last := 0.0, -1
+	return func(round, _ int) float64 {
+		if round != last {
+			shift, last = rounds*r.NormFloat64(), round
+		}
+		return factor * math.Exp(shift+0.2*r.NormFloat64())
+	}
+}
+
+func every(n int) func(round, i int) bool { return func(_, i int) bool { return i%n == n-1 } }
+
+func TestCompare(t *testing.T) {
+	constant := func(x float64) func(int, int) float64 { return func(int, int) float64 { return x } }
+	steps := func(xs ...float64) func(int, int) float64 {
+		return func(round, _ int) float64 { return xs[round%len(xs)] }
+	}
+	for _, row := range []struct {
+		name string
+		duel
+		want    Outcome // of the first requirement
+		overall Outcome
+		says    string // in its message, needs or notes
+	}{
+		{"the same", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Pass, Pass, "ttft p95 1 s → 1 s, +0.00%"},
+		{"a little slower", duel{rounds: 8, perRound: 40, candidate: constant(1.05), claims: []*plan.Claim{tolerate("ttft mean +10%")}}, Pass, Pass, "+5.0%"},
+		{"exactly as much slower as is tolerated", duel{rounds: 8, perRound: 40, control: constant(1), candidate: steps(1.08, 1.12), claims: []*plan.Claim{tolerate("ttft mean +10%")}}, Inconclusive, Inconclusive, "too near to its limit"},
+		{"too slow", duel{rounds: 8, perRound: 40, candidate: constant(1.2), claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Fail, Fail, "the smallest tolerance that these rounds certify is +20%"},
+		// d = ln 1.3, ln 0.9, ln 1.3 …: mean 0.0785, s 0.1966, t(7, 95%) = 1.895: ±0.1317.
+		{"noisy", duel{rounds: 8, perRound: 40, candidate: steps(1.3, 0.9), claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Inconclusive, "+8.2% (95% bounds -5.2% to +23%)"},
+		{"higher is better: slower", duel{rounds: 8, perRound: 40, candidate: constant(1.3), claims: []*plan.Claim{tolerate("throughput -5%")}}, Fail, Fail, "tolerated -5.0%"},
+		{"higher is better: the same", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("throughput -5%")}}, Pass, Pass, "throughput"},
+		{"improved", duel{rounds: 8, perRound: 40, candidate: constant(0.7), claims: []*plan.Claim{improve("ttft mean -20%")}}, Pass, Pass, "-30%"},
+		{"not improved enough", duel{rounds: 8, perRound: 40, candidate: constant(0.9), claims: []*plan.Claim{improve("ttft mean -20%")}}, Fail, Fail, "asked for -20%"},
+		{"improved at all", duel{rounds: 8, perRound: 40, candidate: constant(0.99), claims: []*plan.Claim{improve("ttft mean -0%")}}, Pass, Pass, ""},
+		{"as good is no improvement", duel{rounds: 8, perRound: 40, candidate: steps(1.01, 0.99), claims: []*plan.Claim{improve("ttft mean -0%")}}, Inconclusive, Inconclusive, ""},
+		{"only a warning", duel{rounds: 8, perRound: 40, candidate: constant(1.2), claims: []*plan.Claim{{Severity: plan.SeverityWarn, Changes: tolerate("ttft p95 +10%").Changes}}}, Fail, Pass, ""},
+		// No failure in 8·40 = 320 a side: by the score interval 2.71/322.7 = 0.8 points.
+		{"no failures, enough requests", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("success rate -1pp")}}, Pass, Pass, "+0.00pp"},
+		{"no failures, too few requests", duel{rounds: 8, perRound: 8, claims: []*plan.Claim{tolerate("success rate -1pp")}}, Inconclusive, Inconclusive, "certify is -4.1pp"},
+		{"one request in ten fails", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("success rate -1pp")}}, Fail, Fail, "-10pp"},
+		{"both fail alike", duel{rounds: 8, perRound: 200, controlFails: every(100), candidateFails: every(100), claims: []*plan.Claim{tolerate("success rate -2pp")}}, Pass, Pass, ""},
+		{"a mean leaves failures out", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("ttft mean +10%")}}, Fail, Fail, "but the candidate fails more requests"},
+		{"failures that are tolerated", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("ttft mean +10%", "success rate -15pp")}}, Pass, Pass, ""},
+		{"the control fails more", duel{rounds: 8, perRound: 40, controlFails: every(10), claims: []*plan.Claim{tolerate("ttft mean +10%")}}, Pass, Pass, ""},
+		// p95 of the candidate is a failed request in every round: 8 of 8 signs, 1/256.
+		{"failed requests rank last", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Fail, Fail, "by the sign"},
+		// In half of the rounds: 4 of 8 signs decide nothing.
+		{"failed requests in half of the rounds", duel{rounds: 8, perRound: 40, candidateFails: func(r, i int) bool { return r%2 == 0 && i%10 == 9 }, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Inconclusive, "fewer requests fail"},
+		{"undecided may pass where the plan says so", duel{rounds: 8, perRound: 40, candidate: steps(1.3, 0.9), policy: plan.Policy{Confidence: 0.95, Decide: plan.Certified, OnInconclusive: plan.Warn}, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Pass, ""},
+		{"point estimates", duel{rounds: 8, perRound: 40, candidate: steps(1.3, 0.9), policy: plan.Policy{Confidence: 0.95, Decide: plan.Estimate, OnInconclusive: plan.Stop}, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Pass, Pass, "not certified"},
+		{"what differs is allowed", duel{rounds: 8, perRound: 40, changed: []string{"flags"}, claims: []*plan.Claim{tolerate("ttft p95 +10%")},
+			controlIs:   metric.ServerRun{Declared: metric.Fingerprint{"engine": "vllm"}, Fingerprint: metric.Fingerprint{"version": "1"}},
+			candidateIs: metric.ServerRun{Declared: metric.Fingerprint{"engine": "vllm", "flags.x": "--x"}, Fingerprint: metric.Fingerprint{"version": "1", "gpu": "2"}}}, Pass, Pass, ""},
+		{"what differs is not allowed", duel{rounds: 8, perRound: 40, changed: []string{"flags"}, claims: []*plan.Claim{tolerate("ttft p95 +10%")},
+			controlIs:   metric.ServerRun{Fingerprint: metric.Fingerprint{"version": "1"}},
+			candidateIs: metric.ServerRun{Fingerprint: metric.Fingerprint{"version": "2"}}}, Skipped, Error, "the servers differ in version, which changed does not name"},
+		{"the control died", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}, controlIs: metric.ServerRun{Error: "it died"}}, Skipped, Error, "the control could not be measured: it died"},
+		{"too few rounds for blocks", duel{rounds: 2, perRound: 40, restart: plan.RestartOrder, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Inconclusive, "too few rounds"},
+		// Not applicable is no failure, but nothing else is judged either.
+		{"a metric that one side lacks", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("prefill_speed -5%")}}, Skipped, Error, "not applicable"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p, run := row.make()
+			v := Judge(p, run, Options{})
+			var first Verdict
+			for _, x := range v.List {
+				if x.Kind == KindCompare && strings.Count(x.Name, ".") > 1 {
+					first = x
+					break
+				}
+			}
+			if first.Outcome != row.want || v.Outcome != row.overall {
+				t.Errorf("%v, the run %v (%s)\n%s", first.Outcome, v.Outcome, v.Why, strings.Join(names(v), "\n"))
+			}
+			if text := strings.Join(append(append(names(v), first.Needs), first.Notes...), "\n"); !strings.Contains(text, row.says) {
+				t.Errorf("nothing says %q:\n%s", row.says, text)
+			}
+		})
+	}
+}
+
+// What the record lacks is an error, never a pass.
+func TestCompareFailsClosed(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		break_ func(*plan.Plan, *metric.Run)
+		says   string
+	}{
+		{"no comparison", func(_ *plan.Plan, r *metric.Run) { r.Comparisons = nil }, "the run holds no such comparison"},
+		{"it was not made", func(_ *plan.Plan, r *metric.Run) { r.Comparisons[0].Skipped = "the budget was spent" }, "not compared: the budget was spent"},
+		{"no control", func(_ *plan.Plan, r *metric.Run) { r.Levels = r.Levels[1:] }, "the measurement of the control is not valid"},
+		{"no server", func(_ *plan.Plan, r *metric.Run) { r.Servers = r.Servers[1:] }, "there is no record of the control"},
+		{"a round is missing", func(_ *plan.Plan, r *metric.Run) {
+			r.Levels[0].Rounds = r.Levels[0].Rounds[:7]
+		}, "the measurement of the control is not valid"},
+		{"no legs", func(_ *plan.Plan, r *metric.Run) { r.Levels[0].Rounds[3].Leg = nil }, "did not take turns"},
+		{"other seeds", func(_ *plan.Plan, r *metric.Run) { r.Levels[0].Rounds[3].Seed = 99 }, "the record pairs round 4 (seed 99) with round 4 (seed 3)"},
+		{"another load", func(_ *plan.Plan, r *metric.Run) {
+			r.Levels[0].Asked, r.Levels[1].Asked = &metric.Asked{Input: 1}, &metric.Asked{Input: 2}
+		}, "of another workload"},
+		{"a look without its rounds", func(_ *plan.Plan, r *metric.Run) {
+			r.Comparisons[0].Looks = []metric.ComparisonLook{{Rounds: 16, Planned: 2}}
+		}, "the record holds 8 of 16 rounds"},
+		{"no stored control", func(p *plan.Plan, _ *metric.Run) {
+			p.Compares[0].Control = plan.Control{Baseline: "perf/old"}
+		}, "the recorded run of the control was not read"},
+		{"nothing but a skipped comparison", func(p *plan.Plan, _ *metric.Run) { p.Compares[0].Skip = "no --base was given" }, "no --base was given"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p, run := duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}.make()
+			row.break_(p, run)
+			v := Judge(p, run, Options{})
+			if text := strings.Join(names(v), "\n"); v.Outcome != Error || !strings.Contains(text, row.says) {
+				t.Errorf("%v (%s), want an error that says %q:\n%s", v.Outcome, v.Why, row.says, text)
+			}
+		})
+	}
+}
+
+// A pull request that changes no server is not red.
+func TestCompareNothingChanged(t *testing.T) {
+	p, _ := duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}.make()
+	p.Servers = p.Servers[1:]
+	p.Workloads[0].Servers = p.Servers
+	c := p.Compares[0]
+	c.Control, c.Unchanged, c.Skip = plan.Control{Base: true}, true, "nothing changed: server.b is the same on the base branch"
+	if v := Judge(p, &metric.Run{}, Options{}); v.Outcome != Pass || !strings.Contains(strings.Join(names(v), "\n"), c.Skip) {
+		t.Errorf("%v (%s): %q", v.Outcome, v.Why, names(v))
+	}
+	c.Claims[0].Improve = true
+	if v := Judge(p, &metric.Run{}, Options{}); v.Outcome != Fail {
+		t.Errorf("nothing improved: %v: %q", v.Outcome, names(v))
+	}
+}
+
+// The error is split over the looks: ±t(7, 97.5%)·s/√8 with two.
+func TestCompareLooks(t *testing.T) {
+	p, run := duel{rounds: 8, perRound: 40, candidate: noisy(5, 1, 0.05), control: noisy(6, 1, 0.05), claims: []*plan.Claim{tolerate("ttft mean +10%")}}.make()
+	width := func() float64 {
+		c := Judge(p, run, Options{}).Comparisons[0].Changes[0]
+		return math.Log1p(c.High.V) - math.Log1p(c.Change.V)
+	}
+	one := width()
+	run.Comparisons[0].Looks = []metric.ComparisonLook{{Rounds: 8, Planned: 2}}
+	if two := width(); math.Abs(two/one-2.3646/1.8946) > 1e-3 {
+		t.Errorf("%v and %v, their ratio is that of t(7): 2.3646/1.8946", one, two)
+	}
+	if l := JudgeComparison(p, p.Compares[0], run); l.Outcome != Pass && l.Outcome != Inconclusive {
+		t.Errorf("%+v", l)
+	}
+}
+
+// A stored control is compared without pairs, and says so.
+func TestCompareStored(t *testing.T) {
+	p, run := duel{rounds: 8, perRound: 100, control: noisy(1, 1, 0.01), candidate: noisy(2, 1, 0.01), claims: []*plan.Claim{tolerate("ttft p95 +10%")}}.make()
+	stored := &metric.Run{ID: "old", Servers: run.Servers[:1], Levels: run.Levels[:1]}
+	p.Servers, p.Workloads[0].Servers = p.Servers[1:], p.Servers[1:]
+	p.Compares[0].Control = plan.Control{Baseline: "perf/old"}
+	run.Servers, run.Levels, run.Comparisons = run.Servers[1:], run.Levels[1:], nil
+	v := Judge(p, run, Options{Baselines: map[string]*metric.Run{"ab": stored}})
+	c := v.Comparisons[0]
+	if v.Outcome != Pass || c.Paired || !strings.Contains(strings.Join(c.Notes, "\n"), drifting) {
+		t.Errorf("%v: %q %+v", v.Outcome, names(v), c.Notes)
+	}
+	stored.Levels[0].Rounds = stored.Levels[0].Rounds[:4]
+	if v := Judge(p, run, Options{Baselines: map[string]*metric.Run{"ab": stored}}); v.Outcome != Error {
+		t.Errorf("four rounds: %v: %q", v.Outcome, names(v))
+	}
+	p.Compares[0].Control.BaselineServer = "nobody"
+	if v := Judge(p, run, Options{Baselines: map[string]*metric.Run{"ab": stored}}); v.Outcome != Error || !strings.Contains(names(v)[len(v.List)-2], "has no server nobody") {
+		t.Errorf("no such server: %v: %q", v.Outcome, names(v))
+	}
+}
+
+// The sla is judged on the candidate only.
+func TestCompareJudgesTheCandidate(t *testing.T) {
+	p, run := duel{rounds: 8, perRound: 40, control: func(int, int) float64 { return 5 }, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}.make()
+	p.Workloads[0].SLAs = []*plan.SLA{{At: []string{"4"}, Severity: plan.SeverityError, Thresholds: []*plan.Threshold{threshold("ttft", "p95 < 2s")}}}
+	v := Judge(p, run, Options{})
+	var on []string
+	for _, x := range v.List {
+		if x.Kind == KindSLA {
+			on = append(on, x.Server+" "+x.Outcome.String())
+		}
+	}
+	if !slices.Equal(on, []string{"b pass"}) || v.Outcome != Pass {
+		t.Errorf("%q, %v", on, names(v))
+	}
+}
+
+// A failure that would stand alone is undecided as one of many.
+func TestCompareHolm(t *testing.T) {
+	// Just beyond: its p is about 0.03.
+	claims := func(more ...string) []*plan.Claim {
+		return []*plan.Claim{tolerate(append([]string{"ttft mean +10%"}, more...)...)}
+	}
+	d := duel{rounds: 8, perRound: 40, candidate: func(r, _ int) float64 { return []float64{1.12, 1.2, 1.07, 1.16, 1.2, 1.09, 1.18, 1.1}[r] }, claims: claims()}
+	p, run := d.make()
+	alone := Judge(p, run, Options{})
+	d.claims = claims("ttft p50 +50%", "e2e mean +50%", "ttft p95 +50%")
+	p, run = d.make()
+	many := Judge(p, run, Options{})
+	a, b := verdictOf(t, alone, "compare.ab.tolerate.ttft.mean at 4"), verdictOf(t, many, "compare.ab.tolerate.ttft.mean at 4")
+	if a.Outcome != Fail || b.Outcome != Inconclusive || !strings.Contains(strings.Join(b.Notes, " "), "Holm") {
+		t.Errorf("alone %v, among four %v %q", a.Outcome, b.Outcome, b.Notes)
+	}
+}
+
+// The table says for which workload the candidate is better.
+func TestCompareDecides(t *testing.T) {
+	d := duel{rounds: 8, perRound: 40, control: noisy(3, 1, 0.01), claims: []*plan.Claim{tolerate("ttft p95 +50%")}}
+	for _, row := range []struct {
+		candidate func(int, int) float64
+		answer    string
+		line      string
+	}{
+		{noisy(4, 0.5, 0.01), AnswerYes, "ab: yes for chat"},
+		{noisy(4, 1.4, 0.01), AnswerNo, "ab: no for chat"},
+		{noisy(4, 1, 0.01), AnswerNone, "ab: no difference found for chat"},
+	} {
+		d.candidate = row.candidate
+		p, run := d.make()
+		c := Judge(p, run, Options{}).Comparisons[0]
+		if len(c.Decisions) != 1 || c.Decisions[0].Answer != row.answer || c.Line != row.line {
+			t.Errorf("%+v, %q", c.Decisions, c.Line)
+		}
+	}
+}
+
+// A round that stands out is explained and judged like all others.
+func TestCompareOutliers(t *testing.T) {
+	d := duel{rounds: 8, perRound: 40, control: noisy(3, 1, 0.01), claims: []*plan.Claim{tolerate("ttft mean +10%")}}
+	candidate := noisy(4, 1, 0.01)
+	d.candidate = func(round, i int) float64 {
+		if round == 3 && i == 0 {
+			return 30
+		}
+		return candidate(round, i)
+	}
+	p, run := d.make()
+	c := Judge(p, run, Options{}).Comparisons[0]
+	var notes []string
+	for _, pair := range c.Changes[0].Pairs {
+		if pair.Note != "" {
+			notes = append(notes, fmt.Sprint(pair.Round, " ", pair.Note))
+		}
+	}
+	if len(notes) != 1 || !strings.HasPrefix(notes[0], "3 stands out: the first request on the candidate had a ttft of 30 s") {
+		t.Errorf("%q", notes)
+	}
+	if c.Changes[0].Outcome == Pass || !strings.Contains(strings.Join(c.Notes, "\n"), "the first measured request took more than 3 times") {
+		t.Errorf("%v: it was dropped\n%q", c.Changes[0].Outcome, c.Notes)
+	}
+}
+
+// What the first request after a start met is told apart.
+func TestCompareCold(t *testing.T) {
+	p, run := duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft mean +10%")},
+		controlIs:   metric.ServerRun{Starts: []metric.Start{{Cold: 100 * time.Millisecond}, {Cold: 120 * time.Millisecond}, {Cold: 300 * time.Millisecond}}},
+		candidateIs: metric.ServerRun{Starts: []metric.Start{{Cold: 2 * time.Second}}}}.make()
+	want := "cold: the first request after a start had its first token after 120 ms (median of 3 starts) on the control, 2 s (median of 1 start) on the candidate; it is part of no value"
+	if c := Judge(p, run, Options{}).Comparisons[0]; !slices.Contains(c.Notes, want) {
+		t.Errorf("%q", c.Notes)
+	}
+}
+
+func TestCapacityTarget(t *testing.T) {
+	for _, row := range []struct {
+		control int
+		change  float64
+		want    int
+	}{{20, -0.15, 17}, {39, -0.15, 34}, {1, -0.15, 1}, {10, 0.1, 11}, {3, -0.5, 2}} {
+		if got := CapacityTarget(row.control, row.change); got != row.want {
+			t.Errorf("%d %+.2f: %d, want %d", row.control, row.change, got, row.want)
+		}
+	}
+}

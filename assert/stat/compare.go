@@ -1,0 +1,108 @@
+package stat
+
+import (
+	"math"
+	"slices"
+)
+
+// Welch returns the difference of two means of independent units, b − a, and
+// its bounds at alpha a side (Welch, Biometrika 34, 1947; degrees of freedom by
+// Satterthwaite, Biometrics Bulletin 2, 1946). ok is false with fewer than two
+// units on a side, or when a number is not finite.
+func Welch(a, b []float64, alpha float64) (diff, low, high float64, ok bool) {
+	if len(a) < 2 || len(b) < 2 {
+		return 0, math.Inf(-1), math.Inf(1), false
+	}
+	ma, va := Moments(a)
+	mb, vb := Moments(b)
+	diff = mb - ma
+	wa, wb := va/float64(len(a)), vb/float64(len(b))
+	se := math.Sqrt(wa + wb)
+	if math.IsNaN(diff) || math.IsInf(diff, 0) || math.IsNaN(se) || math.IsInf(se, 0) {
+		return 0, math.Inf(-1), math.Inf(1), false
+	}
+	if se == 0 {
+		return diff, diff, diff, true
+	}
+	df := (wa + wb) * (wa + wb) / (wa*wa/float64(len(a)-1) + wb*wb/float64(len(b)-1))
+	half := StudentQuantile(1-alpha, df) * se
+	return diff, diff - half, diff + half, true
+}
+
+// ShareDifference bounds the difference of two shares, b − a, at alpha a side,
+// by the hybrid score method (Newcombe, Statistics in Medicine 17, 1998, method
+// 10): ka of na observations and kb of nb, which need not be whole. It has a
+// width also where both shares are 0 or 1. ok is false without observations.
+func ShareDifference(ka, na, kb, nb, alpha float64) (low, high float64, ok bool) {
+	if !(na > 0) || !(nb > 0) || !(alpha > 0 && alpha < 1) {
+		return -1, 1, false
+	}
+	pa, pb := ka/na, kb/nb
+	la, ua := wilson(pa, na, alpha)
+	lb, ub := wilson(pb, nb, alpha)
+	d := pb - pa
+	return d - math.Hypot(pb-lb, ua-pa), d + math.Hypot(ub-pb, pa-la), true
+}
+
+// wilson is the score interval of a share p of n (Wilson, JASA 22, 1927).
+func wilson(p, n, alpha float64) (low, high float64) {
+	z := NormalQuantile(1 - alpha)
+	mid := p + z*z/(2*n)
+	half := z * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
+	return max(0, (mid-half)/(1+z*z/n)), min(1, (mid+half)/(1+z*z/n))
+}
+
+// Holm says which of several p-values are significant if the chance of one
+// false claim among all of them is to be alpha at most (Holm, Scandinavian
+// Journal of Statistics 6, 1979). NaN never is.
+func Holm(p []float64, alpha float64) []bool {
+	order := make([]int, len(p))
+	for i := range order {
+		order[i] = i
+	}
+	key := func(i int) float64 {
+		if math.IsNaN(p[i]) {
+			return math.Inf(1)
+		}
+		return p[i]
+	}
+	slices.SortStableFunc(order, func(i, j int) int {
+		switch {
+		case key(i) < key(j):
+			return -1
+		case key(i) > key(j):
+			return 1
+		}
+		return 0
+	})
+	out := make([]bool, len(p))
+	for k, i := range order {
+		if !(key(i) <= alpha/float64(len(p)-k)) {
+			break
+		}
+		out[i] = true
+	}
+	return out
+}
+
+// NonInferior is the chance that the upper bound of a t interval at alpha over
+// so many units stays below delta, if the units are normal with that mean and
+// standard deviation: the power of a non-inferiority test (Schuirmann, Journal
+// of Pharmacokinetics and Biopharmaceutics 15, 1987).
+func NonInferior(units int, mean, sigma, delta, alpha float64) float64 {
+	if units < 2 {
+		return 0
+	}
+	if !(sigma > 0) {
+		if mean < delta {
+			return 1
+		}
+		return 0
+	}
+	root, t := math.Sqrt(float64(units)), StudentQuantile(1-alpha, float64(units-1))
+	return overChi(float64(units-1), 400, func(x float64) float64 {
+		// The sample's deviation is sigma·x; the mean must stay below
+		// delta − t·sigma·x/√units.
+		return 0.5 * math.Erfc(-((delta-mean)/sigma*root-t*x)/math.Sqrt2)
+	})
+}
