@@ -75,11 +75,12 @@ characteristics-full: ## the same with more of them, into docs/characteristics.m
 	@sed -i -e '/<!-- table -->/,/<!-- end of table -->/{//!d}' -e '/<!-- table -->/r results/characteristics/table.md' docs/characteristics.md
 
 .PHONY: lint
-lint: ## gofmt, vet, staticcheck, actionlint, and the shipped plans' format
+lint: ## gofmt, vet, staticcheck, actionlint, shellcheck, and the shipped plans' format
 	@bad=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$bad" ]; then echo "not gofmt-clean:"; echo "$$bad"; exit 1; fi
 	$(GO) vet $(PKGS)
 	$(GO) run $(STATICCHECK) $(PKGS)
-	$(GO) run $(ACTIONLINT)
+	$(GO) run $(ACTIONLINT) .github/workflows/*.yml docs/workflows/*.yml
+	@if command -v shellcheck >/dev/null 2>&1; then shellcheck .ci/run .github/action/*.sh; else echo "no shellcheck: shell scripts are not linted"; fi
 	$(GO) mod tidy -diff
 	$(GO) run ./cmd/tokgate fmt --check --recursive plans
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Finds or makes the binary that VERSION asks for and says where it is in the
-# output "tokgate": built from the action's own source (""), a release that
+# output "tokgate" and on the PATH: built from the action's own source (""), a release that
 # matches its checksums (v1.2.3), or a binary that is there (a path).
 set -euo pipefail
 
@@ -67,3 +67,4 @@ esac
 
 "$tokgate" version
 echo "tokgate=$tokgate" >>"$GITHUB_OUTPUT"
+dirname "$tokgate" >>"$GITHUB_PATH"

@@ -1,0 +1,162 @@
+package runner
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestExpressions(t *testing.T) {
+	c := contexts{
+		"github": map[string]any{"event": map[string]any{"number": 17.0, "labels": []any{"a", "gpu"}}, "ref": "main"},
+		"steps":  map[string]any{"run": map[string]any{"outputs": map[string]any{"exit-code": "3"}}},
+	}
+	for src, want := range map[string]string{
+		"github.event.number":                    "17",
+		"github.EVENT['number']":                 "17",
+		"github.event.labels[1]":                 "gpu",
+		"github.absent.more":                     "",
+		"steps.run.outputs.exit-code":            "3",
+		"steps.run.outputs.exit-code == 3":       "true", // as numbers
+		"github.ref == 'MAIN'":                   "true", // without case
+		"github.ref != 'main' || 'other'":        "other",
+		"github.ref && 'yes' || 'no'":            "yes",
+		"'' && 'yes' || 'no'":                    "no",
+		"!github.ref":                            "false",
+		"!(1 == 2) && true":                      "true",
+		"format('{0}/{1}', github.ref, 'it''s')": "main/it's",
+		"contains(github.event.labels, 'gpu')":   "true",
+		"contains('abc', 'BC')":                  "true",
+		"startsWith('v1.2', 'v')":                "true",
+		"fromJSON('[\"x\"]')[0]":                 "x",
+		"toJSON(github.event.labels)":            `["a","gpu"]`,
+		"null == ''":                             "true",
+		"1.5":                                    "1.5",
+	} {
+		if got, err := interpolate("<${{ "+src+" }}>", c, status{}); err != nil || got != "<"+want+">" {
+			t.Errorf("%s = %q, %v; want %q", src, got, err, want)
+		}
+	}
+	for _, src := range []string{"github.", "(1", "'a", "absent.x", "nothing()", "1 2", "== 1", ""} {
+		if got, err := interpolate("${{"+src+"}}", c, status{}); err == nil {
+			t.Errorf("%q = %q, want an error", src, got)
+		}
+	}
+}
+
+// A condition that asks for no status holds only while nothing failed.
+func TestConditions(t *testing.T) {
+	c := contexts{"github": map[string]any{"ref": "main"}}
+	for _, tt := range []struct {
+		src        string
+		fine, late bool // before and after a failure
+	}{
+		{"", true, false}, {"success()", true, false}, {"failure()", false, true}, {"always()", true, true},
+		{"github.ref == 'main'", true, false}, {"${{ always() && github.ref == 'main' }}", true, true}, {"always() && github.ref == 'x'", false, false},
+	} {
+		fine, err := condition(tt.src, c, status{})
+		late, err2 := condition(tt.src, c, status{failed: true})
+		if fine != tt.fine || late != tt.late || err != nil || err2 != nil {
+			t.Errorf("%q holds %t before and %t after a failure, want %t and %t", tt.src, fine, late, tt.fine, tt.late)
+		}
+	}
+}
+
+func TestRunJob(t *testing.T) {
+	action := t.TempDir()
+	if err := os.WriteFile(filepath.Join(action, "action.yml"), []byte(`
+inputs:
+  who: { default: nobody }
+outputs:
+  said: { value: "${{ steps.say.outputs.word }}" }
+runs:
+  using: composite
+  steps:
+    - id: say
+      shell: bash
+      env: { WHO: "${{ inputs.who }}" }
+      run: |
+        test -f "$GITHUB_ACTION_PATH/action.yml"
+        echo "word=hello $WHO" >> "$GITHUB_OUTPUT"
+        exit 3
+    - run: echo never
+      shell: bash
+    - if: always()
+      uses: some/upload@v1
+      with: { name: "${{ steps.say.outcome }}" }
+`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var uploaded []string
+	m := &Machine{
+		Workspace: t.TempDir(), Temp: t.TempDir(),
+		Local: map[string]string{"our/action": action},
+		Actions: map[string]Action{"some/upload": func(with map[string]string) (map[string]string, error) {
+			uploaded = append(uploaded, with["name"])
+			return nil, nil
+		}},
+		GitHub: map[string]any{"ref": "main"},
+	}
+	job, err := m.Run(t.Context(), []byte(`
+env: { A: "${{ github.ref }}" }
+jobs:
+  j:
+    outputs: { said: "${{ steps.act.outputs.said }}" }
+    env: { B: "${{ matrix.x }}" }
+    steps:
+      - name: first
+        run: |
+          echo "C=3" >> "$GITHUB_ENV"
+          mkdir bin; printf '#!/bin/sh\necho mine' > bin/mine; chmod +x bin/mine; pwd | sed 's,$,/bin,' >> "$GITHUB_PATH"
+          echo "::warning file=a::w"
+          echo "# $A $B $GITHUB_REF" >> "$GITHUB_STEP_SUMMARY"
+      - id: act
+        uses: our/action@0000
+        with: { who: "${{ env.C }}" }
+      - id: skipped
+        run: echo no
+      - id: last
+        if: failure()
+        run: mine
+`), "j", map[string]any{"matrix": map[string]any{"x": "y"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !job.Failed || job.Outputs["said"] != "hello 3" {
+		t.Errorf("failed %t, outputs %v\n%s", job.Failed, job.Outputs, job.Log)
+	}
+	if diff := cmp.Diff([]string{"failure"}, uploaded); diff != "" {
+		t.Errorf("uploaded (-want +got):\n%s", diff)
+	}
+	if s := job.Step("say"); s == nil || s.ExitCode != 3 {
+		t.Errorf("say is %+v", s)
+	}
+	if !job.Step("skipped").Skipped || !strings.Contains(job.Step("last").Log, "mine") {
+		t.Errorf("skipped is %+v, last %+v", job.Step("skipped"), job.Step("last"))
+	}
+	if len(job.Commands) != 1 || job.Summary() != "# main y main\n" {
+		t.Errorf("commands %v, summary %q", job.Commands, job.Summary())
+	}
+}
+
+// What cannot be understood is an error, not a step that is left out.
+func TestRunRefuses(t *testing.T) {
+	m := &Machine{Workspace: t.TempDir(), Temp: t.TempDir()}
+	for name, steps := range map[string]string{
+		"an unknown action":   "[{uses: some/thing@v1}]",
+		"an unknown context":  `[{run: "echo ${{ nothing.x }}"}]`,
+		"an unknown shell":    "[{run: echo, shell: pwsh}]",
+		"half a heredoc":      `[{run: "echo 'a<<b' >> $GITHUB_OUTPUT"}]`,
+		"an unknown function": "[{run: echo, if: maybe()}]",
+	} {
+		if job, err := m.Run(t.Context(), []byte("jobs: {j: {steps: "+steps+"}}"), "j", nil); err == nil {
+			t.Errorf("%s: %+v", name, job)
+		}
+	}
+	if _, err := m.Run(t.Context(), []byte("jobs: {}"), "j", nil); err == nil {
+		t.Error("an absent job ran")
+	}
+}

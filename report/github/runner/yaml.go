@@ -1,0 +1,67 @@
+package runner
+
+import (
+	"fmt"
+
+	"github.com/zclconf/go-cty-yaml"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// decodeYAML reads a document into values of the kinds of contexts.
+func decodeYAML(src []byte) (any, error) {
+	ty, err := yaml.ImpliedType(src)
+	if err != nil {
+		return nil, err
+	}
+	v, err := yaml.Unmarshal(src, ty)
+	if err != nil {
+		return nil, err
+	}
+	return plain(v), nil
+}
+
+func plain(v cty.Value) any {
+	switch ty := v.Type(); {
+	case v.IsNull():
+		return nil
+	case ty == cty.Bool:
+		return v.True()
+	case ty == cty.Number:
+		n, _ := v.AsBigFloat().Float64()
+		return n
+	case ty == cty.String:
+		return v.AsString()
+	case ty.IsObjectType(), ty.IsMapType():
+		out := map[string]any{}
+		for k, x := range v.AsValueMap() {
+			out[k] = plain(x)
+		}
+		return out
+	case ty.IsTupleType(), ty.IsListType():
+		out := []any{}
+		for _, x := range v.AsValueSlice() {
+			out = append(out, plain(x))
+		}
+		return out
+	}
+	return fmt.Sprint(v)
+}
+
+// at walks down the members of a value; nil where one is missing.
+func at(v any, names ...string) any {
+	for _, name := range names {
+		v = property(v, name)
+	}
+	return v
+}
+
+// object is v as an object; an empty one where it is none.
+func object(v any) map[string]any {
+	m, _ := v.(map[string]any)
+	return m
+}
+
+func list(v any) []any {
+	l, _ := v.([]any)
+	return l
+}
