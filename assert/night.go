@@ -234,8 +234,8 @@ func (s *nightSeries) judge(nights []metric.Night, opts NightOptions) Trend {
 	t.Tonight = &NightBounds{
 		Reference: tonight.Reference,
 		Center:    scale.from(tonight.Mean),
-		Low:       scale.from(tonight.Low),
-		High:      scale.from(tonight.High),
+		Low:       scale.from(scale.within(tonight.Low)),
+		High:      scale.from(scale.within(tonight.High)),
 		Noise:     tonight.Sigma,
 		Shift:     tonight.Shift,
 	}
@@ -288,6 +288,14 @@ func (s nightScale) from(x float64) float64 {
 		return math.Exp(x)
 	}
 	return x
+}
+
+// within is x where a share can be.
+func (s nightScale) within(x float64) float64 {
+	if s.log {
+		return x
+	}
+	return min(max(x, 0), 1)
 }
 
 // shift writes the size of a change: "4.2%", of shares "4.2 points".

@@ -384,6 +384,9 @@ func address(name, key string) string {
 	return name + `["` + key + `"]`
 }
 
+// HistoryIgnore is the History.Ignore of a plan that sets none.
+const HistoryIgnore = 0.01
+
 // History says where the nights of a plan are kept and how tonight is held
 // against them.
 type History struct {

@@ -126,6 +126,9 @@ type Case struct {
 	Natural  bool   `json:"natural,omitempty"` // the model ended its answers by itself
 	// Exact is set when prompts were sized by the server's own tokenizer.
 	Exact bool `json:"exact"`
+	// Asked is a digest of what the requests were to be like: two runs whose
+	// digests differ sent other workloads. "": not recorded.
+	Asked string `json:"asked,omitempty"`
 	// Probe is set for a level that a capacity search chose, nil for one of
 	// the plan.
 	Probe   *CaseProbe `json:"probe,omitempty"`

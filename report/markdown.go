@@ -436,6 +436,10 @@ func (m *markdown) used() map[string]bool {
 	return used
 }
 
+// MarkdownText is foreign text as it may stand in a line or a table of
+// Markdown: one line of at most 500 bytes, escaped.
+func MarkdownText(s string) string { return cell(s, 500) }
+
 // cell makes foreign text safe inside a table: one line, at most n bytes of
 // it, escaped.
 func cell(s string, n int) string {

@@ -201,6 +201,9 @@ func (b *builder) level(l *metric.Level) Case {
 		RatesOver: string(b.window(l.Workload)),
 		Due:       l.Due(), Failures: []Failure{}, Rounds: []Round{}, Looks: []Look{}, Notes: b.cleanAll(l.Notes), Metrics: []Summary{}, Series: []Series{},
 	}
+	if l.Asked != nil {
+		c.Asked = l.Asked.Digest()
+	}
 	if l.Probe != nil {
 		c.Probe = &CaseProbe{b.clean(l.Probe.Purpose), l.Probe.Set}
 	}

@@ -144,6 +144,7 @@ is wrong · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 		a.runCommand(),
 		a.judgeCommand(),
 		a.reportCommand(),
+		a.historyCommand(),
 		a.fmtCommand(),
 		a.simCommand(),
 		a.versionCommand(),
@@ -153,12 +154,12 @@ is wrong · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 
 func (a *app) unknownCommand(root *cobra.Command, name string) error {
 	if near := root.SuggestionsFor(name); len(near) > 0 {
-		return usageError(fmt.Sprintf("did you mean `tokgate %s`?", near[0]), "unknown command %q", name)
+		return usageError(fmt.Sprintf("did you mean `%s %s`?", root.CommandPath(), near[0]), "unknown command %q", name)
 	}
 	if _, err := os.Stat(name); err == nil {
 		return usageError(fmt.Sprintf("to run a plan: tokgate run %s", name), "unknown command %q", name)
 	}
-	return usageError("tokgate --help lists the commands", "unknown command %q", name)
+	return usageError(root.CommandPath()+" --help lists the commands", "unknown command %q", name)
 }
 
 // terminal describes an output stream.

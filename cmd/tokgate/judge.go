@@ -44,7 +44,7 @@ The exit code is that of run.`,
 			if err != nil {
 				return err
 			}
-			code, err := a.conclude(plans[0], run, out, assert.Options{})
+			_, code, err := a.conclude(plans[0], run, out, assert.Options{})
 			if err != nil {
 				return err
 			}

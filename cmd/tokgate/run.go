@@ -212,10 +212,18 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 	stop()
 	if err != nil {
 		// The reports still say what was measured until then.
-		_, _ = a.conclude(p, run, out, assert.Options{Partial: only != nil})
+		_, _, _ = a.conclude(p, run, out, assert.Options{Partial: only != nil})
 		return 0, measureError(fmt.Errorf("the run was stopped: %w", err))
 	}
-	return a.conclude(p, run, out, assert.Options{Partial: only != nil})
+	doc, code, err := a.conclude(p, run, out, assert.Options{Partial: only != nil})
+	if err != nil || p.History == nil {
+		return code, err
+	}
+	nightly, err := a.nightly(p, doc, out.dir)
+	if err != nil {
+		return code, err
+	}
+	return worst([]int{code, nightly}), nil
 }
 
 // interrupts turns the first SIGINT or SIGTERM into the end of drain, the

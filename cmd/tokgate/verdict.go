@@ -24,7 +24,7 @@ type outputs struct {
 
 // reportNames are the reports in a results folder: a new run removes those of
 // the one before, so that none can be taken for its own.
-var reportNames = []string{"results.json", "junit.xml", "report.md", "report.html"}
+var reportNames = []string{"results.json", "junit.xml", "report.md", "report.html", historyJUnit, historyMarkdown, historyPage}
 
 // write renders every report and writes each as a whole file. It tries all of
 // them: a full disk must not cost the report that would still have fitted.
@@ -83,8 +83,8 @@ func writeReport(path string, render func(io.Writer) error) error {
 }
 
 // conclude judges a run, writes its reports, prints the summary and returns
-// the exit code.
-func (a *app) conclude(p *plan.Plan, run *metric.Run, o outputs, opts assert.Options) (int, error) {
+// what they were made of and the exit code.
+func (a *app) conclude(p *plan.Plan, run *metric.Run, o outputs, opts assert.Options) (*report.Document, int, error) {
 	verdicts := assert.Judge(p, run, opts)
 	code := verdicts.ExitCode(run.Stopped == "interrupted")
 	host, _ := os.Hostname()
@@ -97,7 +97,7 @@ func (a *app) conclude(p *plan.Plan, run *metric.Run, o outputs, opts assert.Opt
 	writeErr := o.write(doc, run)
 	t, err := a.terminal(a.Out)
 	if err != nil {
-		return code, err
+		return doc, code, err
 	}
 	show := func() error { return report.Terminal(a.Out, doc, t.width, t.color) }
 	if err := a.actions.foreign(a.Out, show); err != nil && writeErr == nil {
@@ -105,9 +105,9 @@ func (a *app) conclude(p *plan.Plan, run *metric.Run, o outputs, opts assert.Opt
 	}
 	a.actions.concluded(doc)
 	if writeErr != nil {
-		return assert.ExitError, measureError(writeErr, "the verdict above stands, but not every report could be written")
+		return doc, assert.ExitError, measureError(writeErr, "the verdict above stands, but not every report could be written")
 	}
-	return code, nil
+	return doc, code, nil
 }
 
 // worst combines the exit codes of several plans: what could not be measured

@@ -1,0 +1,266 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/record/history"
+	"github.com/tokgate/tokgate/report"
+	"github.com/tokgate/tokgate/report/nights"
+)
+
+func (a *app) historyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "history",
+		Short: "Keep the nights of a control plan, and tell what changed",
+		Long: `Keeps the figures of every night in a folder of JSON lines, which fits a git
+repository, and holds the last night against those before it: a prediction
+interval for each workload and metric, the noise from night to night, and where
+a series changed, with what else of the server changed on that night.
+
+A plan with a history block does this at the end of every run. The first nights
+are recorded; from the eleventh on they are judged. What they are held against
+stays the first nights, until a pin says that a change was accepted.`,
+		Example: `  tokgate history add perf/history results/control   # after a run
+  tokgate history show perf/history
+  tokgate history check perf/history --junit history.xml
+  tokgate history pin perf/history 20261120T030000Z-3f9c12 --why "vLLM 0.20 accepted"`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return a.unknownCommand(cmd, args[0])
+			}
+			return usageError("add, show, check or pin", "history needs to know what to do")
+		},
+		RunE: func(*cobra.Command, []string) error { return nil },
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	cmd.AddCommand(a.historyAdd(), a.historyShow(), a.historyCheck(), a.historyPin())
+	return cmd
+}
+
+// needArgs says what a history command takes.
+func needArgs(n int, example string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usageError("for example: "+example, "it takes %s, not %d", count(n, "argument"), len(args))
+		}
+		return nil
+	}
+}
+
+func (a *app) historyAdd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "add HISTORY RESULTS",
+		Short: "Add a recorded run to a history",
+		Long: `Adds the figures of a results folder to a history, which is made if it is not
+there. A run that is in the history already is left as it is.`,
+		Args:              needArgs(2, "tokgate history add perf/history results/control"),
+		ValidArgsFunction: completeFolders,
+		RunE: func(_ *cobra.Command, args []string) error {
+			doc, _, err := a.readDocument(args[1], false)
+			if err != nil {
+				return err
+			}
+			return a.addNight(args[0], doc)
+		},
+	}
+}
+
+// addNight adds a document to a history and says so.
+func (a *app) addNight(dir string, doc *report.Document) error {
+	night := doc.Night()
+	switch {
+	case doc.Stopped != "":
+		return measureError(fmt.Errorf("run %s did not end (%s): it is not added to the history", doc.Run, doc.Stopped))
+	case doc.Partial:
+		return measureError(fmt.Errorf("run %s left cases out: it is not added to the history", doc.Run), "run it without --only")
+	case len(night.Figures) == 0:
+		return measureError(fmt.Errorf("run %s measured nothing that a history could keep", doc.Run))
+	}
+	added, repaired, err := history.Add(dir, night)
+	if err != nil {
+		return measureError(err)
+	}
+	if repaired != "" {
+		fmt.Fprintf(a.Err, "tokgate: %s\n", repaired)
+	}
+	if !added {
+		fmt.Fprintf(a.Err, "tokgate: run %s is in %s already\n", doc.Run, dir)
+		return nil
+	}
+	fmt.Fprintf(a.Err, "tokgate: run %s added to %s\n", doc.Run, dir)
+	return nil
+}
+
+// nightOutputs are the files that show what a history came to; "" writes none.
+type nightOutputs struct {
+	junit, markdown, html string
+}
+
+func (o nightOutputs) write(n assert.Nights, opts nights.Options) error {
+	for _, r := range []struct {
+		path   string
+		render func(io.Writer) error
+	}{
+		{o.junit, func(w io.Writer) error {
+			return report.JUnit(w, nights.Document(n, report.Document{Plan: report.Plan{Path: opts.Folder}, Started: n.Started}))
+		}},
+		{o.markdown, func(w io.Writer) error { return nights.Markdown(w, n, opts) }},
+		{o.html, func(w io.Writer) error { return nights.HTML(w, n, opts) }},
+	} {
+		if r.path == "" {
+			continue
+		}
+		if err := writeReport(r.path, r.render); err != nil {
+			return measureError(err)
+		}
+	}
+	return nil
+}
+
+func (a *app) historyShow() *cobra.Command {
+	cmd, judge := a.historyJudge("show", "Show a history; the exit code does not judge it", `Shows every series with tonight, what was expected, the noise from night to
+night, the last nights and where it changed. Exit code 0, or 4 when the history
+cannot be read or a report cannot be written.`)
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		_, err := judge(args[0])
+		return err
+	}
+	return cmd
+}
+
+func (a *app) historyCheck() *cobra.Command {
+	cmd, judge := a.historyJudge("check", "Judge the last night of a history", `Judges the last night of a history: a figure outside what the nights before it
+predict, on the worse side, fails; one that is missing is an error.
+
+Exit codes: 0 as expected, better, or only recorded · 1 worse · 4 something was
+not measured, or the history cannot be read.`)
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		n, err := judge(args[0])
+		if err != nil {
+			return err
+		}
+		return exitWith(assert.Verdicts{Outcome: n.Outcome}.ExitCode(false))
+	}
+	return cmd
+}
+
+// historyJudge is what show and check have in common.
+func (a *app) historyJudge(name, short, long string) (*cobra.Command, func(dir string) (assert.Nights, error)) {
+	var out nightOutputs
+	var ignore float64
+	cmd := &cobra.Command{
+		Use: name + " HISTORY", Short: short, Long: long,
+		Args:              needArgs(1, "tokgate history "+name+" perf/history"),
+		ValidArgsFunction: completeFolders,
+	}
+	f := cmd.Flags()
+	f.Float64Var(&ignore, "ignore", plan.HistoryIgnore, "a smaller change is not told, as a `share`: 0.01 is one percent")
+	f.StringVar(&out.junit, "junit", "", "write the JUnit XML to this `file`")
+	f.StringVar(&out.markdown, "markdown", "", "write the Markdown report to this `file`")
+	f.StringVar(&out.html, "html", "", "write a page with every series to this `file`")
+	return cmd, func(dir string) (assert.Nights, error) {
+		if ignore < 0 || ignore >= 1 {
+			return assert.Nights{}, usageError("0.01 is one percent", "--ignore %v is not a share from 0 to 1", ignore)
+		}
+		return a.showNights(dir, ignore, out)
+	}
+}
+
+// showNights judges a history, prints it and writes the files.
+func (a *app) showNights(dir string, ignore float64, out nightOutputs) (assert.Nights, error) {
+	h, problems, err := history.Read(dir)
+	if err != nil {
+		return assert.Nights{}, measureError(err, "`tokgate history add` makes a history of a run's results")
+	}
+	n := assert.JudgeNights(h, assert.NightOptions{Ignore: ignore})
+	t, err := a.terminal(a.Out)
+	if err != nil {
+		return n, err
+	}
+	opts := nights.Options{Folder: dir, Problems: problems, Width: t.width, Color: t.color}
+	if err := nights.Terminal(a.Out, n, opts); err != nil {
+		return n, measureError(err)
+	}
+	return n, out.write(n, opts)
+}
+
+func (a *app) historyPin() *cobra.Command {
+	var why string
+	cmd := &cobra.Command{
+		Use:   "pin HISTORY RUN",
+		Short: "Accept a change: hold later nights to this run and those after it",
+		Long: `Begins every series anew with a run: what changed before it is accepted, and
+later nights are held to it and those after it. The reason is kept in the
+history. Without a pin nothing that a server loses is ever forgotten.`,
+		Args:              needArgs(2, `tokgate history pin perf/history 20261120T030000Z-3f9c12 --why "vLLM 0.20 accepted"`),
+		ValidArgsFunction: completeFolders,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if why == "" {
+				return usageError(`for example: --why "vLLM 0.20 accepted"`, "a pin needs a reason")
+			}
+			repaired, err := history.AddPin(args[0], metric.Pin{Run: args[1], At: time.Now().UTC(), Why: why})
+			if err != nil {
+				return measureError(err, "`tokgate history show` names the last run, and the files of the history all of them")
+			}
+			if repaired != "" {
+				fmt.Fprintf(a.Err, "tokgate: %s\n", repaired)
+			}
+			fmt.Fprintf(a.Out, "pinned run %s: %s\n", args[1], why)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&why, "why", "", "the `reason`, for whoever reads the history later")
+	return cmd
+}
+
+// What a run of a plan with a history block leaves in its results folder too.
+const (
+	historyJUnit    = "history.junit.xml"
+	historyMarkdown = "history.md"
+	historyPage     = "history.html"
+)
+
+// nightly adds a run of a plan with a history block to its history and judges
+// it there. It returns the exit code that this comes to; a run that does not
+// count, says why and comes to 0.
+func (a *app) nightly(p *plan.Plan, doc *report.Document, dir string) (int, error) {
+	h := p.History
+	fmt.Fprintln(a.Out)
+	if doc.Simulated || doc.Partial || doc.Stopped != "" {
+		fmt.Fprintf(a.Out, "history  not added to %s: the run was %s\n", h.Folder, notCounted(doc))
+		return assert.ExitPass, nil
+	}
+	if err := a.addNight(h.Folder, doc); err != nil {
+		return assert.ExitError, err
+	}
+	var out nightOutputs
+	if dir != "" {
+		out = nightOutputs{junit: filepath.Join(dir, historyJUnit), markdown: filepath.Join(dir, historyMarkdown), html: filepath.Join(dir, historyPage)}
+	}
+	n, err := a.showNights(h.Folder, h.Ignore, out)
+	if err != nil {
+		return assert.ExitError, err
+	}
+	if h.Severity == plan.SeverityWarn && n.Outcome == assert.Fail {
+		return assert.ExitPass, nil
+	}
+	return assert.Verdicts{Outcome: n.Outcome}.ExitCode(false), nil
+}
+
+func notCounted(doc *report.Document) string {
+	switch {
+	case doc.Simulated:
+		return "simulated"
+	case doc.Partial:
+		return "partial"
+	}
+	return "stopped"
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/report"
+)
+
+const nightlyPlan = `
+gate {
+  decide = "estimate"
+}
+history {
+  folder = "history"
+}
+server "s" {
+  simulator {}
+}
+workload "w" {
+  input_tokens  = 64
+  output_tokens = 24
+  load {
+    concurrency = 4
+    requests    = 20
+    seeds       = [1]
+  }
+  sla {
+    ttft = "p95 < 20s"
+  }
+}
+`
+
+// A run of a plan with a history block is its first night; copies of it make
+// the nights after; one that is worse fails, and a pin accepts it.
+func TestNightly(t *testing.T) {
+	path := writePlan(t, nightlyPlan)
+	dir, results := filepath.Join(filepath.Dir(path), "history"), t.TempDir()
+	tokgate(t, "run", "--simulate", "--out", results, path).check(t, assert.ExitPass, "not added to", "simulated")
+	if _, err := os.Stat(dir); err == nil {
+		t.Fatal("a simulated run began a history")
+	}
+	tokgate(t, "run", "--out", results, path).check(t, assert.ExitPass, "added to", "RECORDED", "ttft p95")
+	for _, name := range []string{historyJUnit, historyMarkdown, historyPage} {
+		if _, err := os.Stat(filepath.Join(results, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	tokgate(t, "history", "add", dir, results).check(t, assert.ExitPass, "already")
+
+	var doc report.Document
+	if err := json.Unmarshal([]byte(read(t, filepath.Join(results, "results.json"))), &doc); err != nil {
+		t.Fatal(err)
+	}
+	night := func(n int, slower float64) {
+		t.Helper()
+		d := doc
+		d.Run, d.Started = fmt.Sprintf("run-%02d", n), doc.Started.AddDate(0, 0, n)
+		d.Cases = append([]report.Case(nil), doc.Cases...)
+		d.Cases[0].Metrics = append([]report.Summary(nil), doc.Cases[0].Metrics...)
+		for i := range d.Cases[0].Metrics {
+			if m := &d.Cases[0].Metrics[i]; m.Metric == "e2e" {
+				m.Mean.V *= slower * (1 + 0.001*float64(n%3))
+			}
+		}
+		folder := t.TempDir()
+		raw, err := json.Marshal(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, "results.json"), raw, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		tokgate(t, "history", "add", dir, folder).check(t, assert.ExitPass)
+	}
+	for n := range 12 {
+		night(n+1, 1)
+	}
+	tokgate(t, "history", "check", dir).check(t, assert.ExitPass, "PASS", "13 nights")
+	night(13, 1.2)
+	junit := filepath.Join(t.TempDir(), "j.xml")
+	r := tokgate(t, "history", "check", dir, "--junit", junit)
+	r.check(t, assert.ExitFail, "FAIL", "1 worse", "20% higher")
+	wellFormed(t, junit)
+	if !strings.Contains(read(t, junit), `name="history.e2e.mean at 4"`) {
+		t.Error("junit.xml does not name the series")
+	}
+	tokgate(t, "history", "show", dir).check(t, assert.ExitPass, "FAIL")
+	tokgate(t, "history", "check", dir, "--ignore", "0.5").check(t, assert.ExitPass, "PASS")
+	tokgate(t, "history", "pin", dir, "run-13", "--why", "accepted").check(t, assert.ExitPass, "pinned")
+	tokgate(t, "history", "check", dir).check(t, assert.ExitPass, "RECORDED", "1 night since run run-13 was pinned")
+}
+
+func TestHistoryUsage(t *testing.T) {
+	dir := t.TempDir()
+	for _, tt := range []struct {
+		args  []string
+		code  int
+		words string
+	}{
+		{[]string{"history"}, assert.ExitPlan, "add, show, check or pin"},
+		{[]string{"history", "chek", dir}, assert.ExitPlan, "did you mean `tokgate history check`?"},
+		{[]string{"history", "show"}, assert.ExitPlan, "tokgate history show perf/history"},
+		{[]string{"history", "check", filepath.Join(dir, "none")}, assert.ExitError, "could not read the history"},
+		{[]string{"history", "check", dir}, assert.ExitError, "no nights"},
+		{[]string{"history", "check", dir, "--ignore", "2"}, assert.ExitPlan, "0.01 is one percent"},
+		{[]string{"history", "pin", dir, "r"}, assert.ExitPlan, "needs a reason"},
+		{[]string{"history", "pin", dir, "r", "--why", "x"}, assert.ExitError, "not in the history"},
+	} {
+		tokgate(t, tt.args...).check(t, tt.code, tt.words)
+	}
+}
+
+// The flag's default is the plan's.
+func TestHistoryIgnore(t *testing.T) {
+	p, diags := plan.LoadFile(plan.LoadOptions{Path: writePlan(t, nightlyPlan)})
+	if diags.HasErrors() || p.History == nil || p.History.Ignore != plan.HistoryIgnore {
+		t.Errorf("%+v %v", p.History, diags)
+	}
+}

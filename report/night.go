@@ -1,0 +1,100 @@
+package report
+
+import (
+	"math"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// nightly are the figures that every history keeps of a level; those of the
+// plan's thresholds come to them.
+var nightly = []struct{ metric, stat string }{
+	{"ttft", "p50"}, {"ttft", "p95"}, {"speed", "mean"}, {"e2e", "mean"},
+	{"throughput", ""}, {"success", "rate"}, {"kv_usage", "max"}, {"energy_per_token", ""},
+}
+
+// Night is the document as a night of a history: of every valid level of the
+// plan, and of every capacity that was found, its figures. Levels that were not
+// measured as they should be, and what has no value, are absent.
+func (d *Document) Night() metric.Night {
+	n := metric.Night{
+		Run: d.Run, Tool: d.Tool, Plan: d.Plan.Name, Started: d.Started, Simulated: d.Simulated,
+		Servers: map[string]metric.Fingerprint{}, Figures: []metric.Figure{},
+	}
+	for _, s := range d.Servers {
+		prints := metric.Fingerprint{}
+		for _, p := range s.Fingerprint {
+			prints[p.Key] = p.Value
+		}
+		n.Servers[s.Address] = prints
+	}
+	valid := map[[3]string]bool{}
+	for _, v := range d.Verdicts {
+		if v.Kind == "load" {
+			valid[[3]string{v.Server, v.Workload, v.Level}] = v.Outcome == Pass
+		}
+	}
+	seen := map[metric.Trend]bool{}
+	add := func(t metric.Trend, value float64, observations int) {
+		if !seen[t] && !math.IsNaN(value) && !math.IsInf(value, 0) {
+			seen[t] = true
+			n.Figures = append(n.Figures, metric.Figure{Trend: t, Value: value, N: observations})
+		}
+	}
+	asked := map[[2]string]string{}
+	for i := range d.Cases {
+		c := &d.Cases[i]
+		asked[[2]string{c.Server, c.Workload}] = c.Asked
+		if c.Probe != nil || !valid[[3]string{c.Server, c.Workload, c.Level}] {
+			continue
+		}
+		at := func(metricName, stat string) metric.Trend {
+			return metric.Trend{Server: c.Server, Workload: c.Workload, Level: c.Level, Metric: metricName, Stat: stat, Asked: c.Asked}
+		}
+		for _, f := range nightly {
+			for j := range c.Metrics {
+				if m := &c.Metrics[j]; m.Metric == f.metric {
+					if v := m.statistic(f.stat); v.OK {
+						add(at(f.metric, f.stat), v.V, m.N)
+					}
+				}
+			}
+		}
+		for _, v := range d.Verdicts {
+			if v.Kind == "sla" && v.Threshold != nil && v.Value.OK && v.Server == c.Server && v.Workload == c.Workload && v.Level == c.Level {
+				add(at(v.Threshold.Metric, v.Threshold.Stat), v.Value.V, v.N)
+			}
+		}
+	}
+	for i := range d.Capacities {
+		c := &d.Capacities[i]
+		// A limit that is only bounded from one side, or not at all, is no
+		// figure: "125+" of one night and "130+" of the next tell nothing.
+		if c.Pass > 0 && c.Fail > 0 {
+			add(metric.Trend{Server: c.Server, Workload: c.Workload, Level: "capacity", Metric: "capacity", Asked: asked[[2]string{c.Server, c.Workload}]}, float64(c.Pass), 0)
+		}
+	}
+	return n
+}
+
+// statistic is what the summary says of one: "p95", "mean"; of a metric of a
+// level its value.
+func (s *Summary) statistic(name string) Number {
+	if s.Value.OK {
+		return s.Value
+	}
+	switch p := s.Percentiles; {
+	case name == "mean":
+		return s.Mean
+	case name == "min":
+		return s.Min
+	case name == "max":
+		return s.Max
+	case p == nil:
+	case name == "p50":
+		return p.P50
+	case name == "p95":
+		return p.P95
+	}
+	return Number{}
+}

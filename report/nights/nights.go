@@ -1,0 +1,291 @@
+// Package nights shows what a history came to: as a table for a terminal, as
+// Markdown for a job's summary, as a document for JUnit, as a page with every
+// series over the nights. It judges nothing.
+package nights
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report"
+	"github.com/tokgate/tokgate/report/text"
+)
+
+// Options is what is known of a history beyond its verdicts.
+type Options struct {
+	Folder   string   // as the user named it
+	Problems []string // lines of it that do not count
+	Width    int      // of a terminal, in cells; 0: 100
+	Color    bool
+}
+
+// sparkNights is how many nights a line of bars shows.
+const sparkNights = 30
+
+// Terminal writes a line for each series, and for each that changed why it is
+// believed and what else changed. Foreign text is made harmless.
+func Terminal(w io.Writer, n assert.Nights, o Options) error {
+	out := bufio.NewWriter(w)
+	line := func(s string) { fmt.Fprintln(out, strings.TrimRight(text.Inert(text.Line(s)), " ")) }
+	width := cmp.Or(o.Width, 100)
+	para := func(lead, s string) {
+		for i, l := range text.Wrap(text.Line(s), max(width-text.Width(lead), 20)) {
+			if i > 0 {
+				lead = strings.Repeat(" ", text.Width(lead))
+			}
+			fmt.Fprintln(out, text.Inert(lead+l))
+		}
+	}
+	para("", heading(n, o))
+	for _, p := range o.Problems {
+		para("  ", p)
+	}
+	group, widths := "", columns(n)
+	for _, t := range n.Trends {
+		if g := t.Workload + " on " + t.Server; g != group {
+			group = g
+			line("")
+			line(g)
+		}
+		row := cells(t)
+		var b strings.Builder
+		b.WriteString("  " + o.paint(t.Outcome, text.Pad(word(t.Outcome), 9, false)))
+		for i, c := range row {
+			b.WriteString("  " + text.Pad(c, widths[i], false))
+		}
+		// The colour's escapes are ours; the rest went through text.Line.
+		fmt.Fprintln(out, strings.TrimRight(b.String(), " "))
+		if told(t) {
+			para("             ", t.Message)
+			for _, c := range t.Changes {
+				para("             ", change(t, c))
+			}
+		}
+	}
+	line("")
+	if c := chance(n); c != "" {
+		para("", c)
+	}
+	fmt.Fprintln(out, o.paint(n.Outcome, verdict(n))+" "+text.Inert(text.Line(summary(n))))
+	return out.Flush()
+}
+
+// told says whether a series needs more than its line.
+func told(t assert.Trend) bool {
+	return t.Outcome == assert.Fail || t.Outcome == assert.Error || t.Tonight != nil && alarmed(t) || len(t.Changes) > 0
+}
+
+func alarmed(t assert.Trend) bool { return len(t.Points) > 0 && t.Points[len(t.Points)-1].Alarm }
+
+// cells are level, metric, tonight, expected, noise, nights.
+func cells(t assert.Trend) []string {
+	expected, noise := "", ""
+	if b := t.Tonight; b != nil {
+		expected = metric.Format(t.Unit, b.Low) + " to " + metric.Format(t.Unit, b.High)
+		noise = "±" + metric.Format(metric.Ratio, b.Noise)
+	}
+	row := []string{t.Level, strings.TrimSpace(t.Metric + " " + t.Stat), tonight(t), expected, noise, spark(t)}
+	for i, c := range row {
+		row[i] = text.Line(c)
+	}
+	return row
+}
+
+func columns(n assert.Nights) []int {
+	widths := make([]int, 6)
+	for _, t := range n.Trends {
+		for i, c := range cells(t) {
+			widths[i] = max(widths[i], text.Width(c))
+		}
+	}
+	return widths
+}
+
+func tonight(t assert.Trend) string {
+	if len(t.Points) == 0 {
+		return "no value"
+	}
+	return metric.Format(t.Unit, t.Points[len(t.Points)-1].Value)
+}
+
+// spark draws the last nights between the smallest and the largest of them.
+func spark(t assert.Trend) string {
+	points := t.Points[max(0, len(t.Points)-sparkNights):]
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, p := range points {
+		low, high = math.Min(low, p.Value), math.Max(high, p.Value)
+	}
+	bars := []rune("▁▂▃▄▅▆▇█")
+	var b strings.Builder
+	for _, p := range points {
+		i := len(bars) / 2
+		if high > low {
+			i = int((p.Value - low) / (high - low) * float64(len(bars)-1))
+		}
+		b.WriteRune(bars[i])
+	}
+	return b.String()
+}
+
+func change(t assert.Trend, c assert.NightChange) string {
+	s := fmt.Sprintf("changed on %s (run %s): from %s to %s", c.Started.UTC().Format("2006-01-02"), c.Run,
+		metric.Format(t.Unit, c.Before), metric.Format(t.Unit, c.After))
+	if len(c.Differs) == 0 {
+		return s + "; nothing that was recorded of the server changed then"
+	}
+	return text.Line(s + "; with it changed " + strings.Join(c.Differs, ", "))
+}
+
+func heading(n assert.Nights, o Options) string {
+	parts := []string{"tokgate history", o.Folder}
+	switch p := n.Pinned; {
+	case p != nil:
+		parts = append(parts, fmt.Sprintf("%s since run %s was pinned on %s (%s)", count(n.Since, "night"), p.Run, p.At.UTC().Format("2006-01-02"), p.Why))
+	default:
+		parts = append(parts, count(n.Since, "night"))
+	}
+	if n.Run != "" {
+		parts = append(parts, fmt.Sprintf("the last is run %s of %s", n.Run, n.Started.UTC().Format("2006-01-02 15:04 MST")))
+	}
+	return text.Line(strings.Join(parts, " · "))
+}
+
+func verdict(n assert.Nights) string {
+	if n.Recorded && n.Outcome == assert.Pass {
+		return "RECORDED"
+	}
+	return strings.ToUpper(n.Outcome.String())
+}
+
+// summary is the last line without its first word.
+func summary(n assert.Nights) string {
+	if n.Why != "" {
+		return n.Why
+	}
+	if n.Recorded {
+		return "nothing is judged before there are enough nights"
+	}
+	counts := map[assert.Outcome]int{}
+	for _, t := range n.Trends {
+		counts[t.Outcome]++
+	}
+	var parts []string
+	for _, c := range []struct {
+		outcome assert.Outcome
+		said    string
+	}{{assert.Error, "not measured"}, {assert.Fail, "worse"}, {assert.Pass, "as expected or better"}, {assert.Skipped, "only recorded"}} {
+		if k := counts[c.outcome]; k > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", k, c.said))
+		}
+	}
+	return fmt.Sprintf("%s: %s", count(len(n.Trends), "series"), strings.Join(parts, ", "))
+}
+
+// chance says how often a history like this one alarms at nothing; "" when
+// nothing was judged.
+func chance(n assert.Nights) string {
+	judged := 0
+	for _, t := range n.Trends {
+		if t.Outcome != assert.Skipped {
+			judged++
+		}
+	}
+	if judged == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Of %s that never change, one night in about %.0f has a false alarm.", count(judged, "series"), assert.FalseAlarms(judged))
+}
+
+func count(n int, noun string) string {
+	if n != 1 && !strings.HasSuffix(noun, "s") {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+func word(o assert.Outcome) string {
+	switch o {
+	case assert.Fail, assert.Error:
+		return strings.ToUpper(o.String())
+	case assert.Skipped:
+		return "recorded"
+	}
+	return o.String()
+}
+
+func (o Options) paint(outcome assert.Outcome, s string) string {
+	if !o.Color {
+		return s
+	}
+	color := map[assert.Outcome]string{assert.Pass: "32", assert.Fail: "1;31", assert.Error: "1;31"}[outcome]
+	if color == "" {
+		return s
+	}
+	return "\x1b[" + color + "m" + s + "\x1b[0m"
+}
+
+// Markdown writes the same for a job's summary: what changed first.
+func Markdown(w io.Writer, n assert.Nights, o Options) error {
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, "## %s · history\n\n%s\n\n%s\n", verdict(n), report.MarkdownText(summary(n)), report.MarkdownText(heading(n, o)))
+	for _, p := range o.Problems {
+		fmt.Fprintf(out, "\n- %s\n", report.MarkdownText(p))
+	}
+	table := func(title string, of func(assert.Trend) bool) {
+		first := true
+		for _, t := range n.Trends {
+			if !of(t) {
+				continue
+			}
+			if first {
+				fmt.Fprintf(out, "\n### %s\n\n| | workload | level | metric | tonight | expected | noise | nights |\n|---|---|---|---|---:|---|---:|---|\n", title)
+				first = false
+			}
+			fmt.Fprintf(out, "| %s | %s", word(t.Outcome), report.MarkdownText(t.Workload+" on "+t.Server))
+			for _, c := range cells(t) {
+				fmt.Fprintf(out, " | %s", report.MarkdownText(c))
+			}
+			fmt.Fprint(out, " |\n")
+		}
+		fmt.Fprintln(out)
+		for _, t := range n.Trends {
+			if !of(t) || !told(t) {
+				continue
+			}
+			fmt.Fprintf(out, "- **%s %s %s**: %s\n", report.MarkdownText(t.Workload), report.MarkdownText(t.Level), report.MarkdownText(strings.TrimSpace(t.Metric+" "+t.Stat)), report.MarkdownText(t.Message))
+			for _, c := range t.Changes {
+				fmt.Fprintf(out, "  - %s\n", report.MarkdownText(change(t, c)))
+			}
+		}
+	}
+	table("What changed", told)
+	table("The rest", func(t assert.Trend) bool { return !told(t) })
+	if c := chance(n); c != "" {
+		fmt.Fprintf(out, "%s\n", c)
+	}
+	return out.Flush()
+}
+
+// Document is the verdicts as a document of which JUnit can be made.
+func Document(n assert.Nights, d report.Document) *report.Document {
+	d.Cases, d.Capacities, d.Comparisons, d.Verdicts = nil, nil, nil, nil
+	d.Outcome, d.Why = report.Outcome(n.Outcome.String()), n.Why
+	for _, t := range n.Trends {
+		cause := ""
+		if t.Outcome == assert.Error {
+			cause = "invalid"
+		}
+		d.Verdicts = append(d.Verdicts, report.Verdict{
+			Kind: "history", Server: t.Server, Workload: t.Workload, Level: t.Level,
+			Name:    strings.TrimSuffix("history."+t.Metric+"."+t.Stat, ".") + " at " + t.Level,
+			Outcome: report.Outcome(t.Outcome.String()), Severity: "error", Cause: cause, Message: t.Message,
+		})
+	}
+	return &d
+}

@@ -1,0 +1,121 @@
+package nights
+
+import (
+	"bytes"
+	"encoding/xml"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// fixture is 40 nights: TTFT 10 % higher since the 31st, when the engine was
+// upgraded; the speed as ever; a workload that came on the 36th.
+func fixture() assert.Nights {
+	var h metric.History
+	for i := range 40 {
+		wobble := 1 + 0.01*float64(i%3-1)
+		n := metric.Night{
+			Run: fmt.Sprintf("202610%02dT030000Z", i), Tool: "1.0.0", Plan: "control",
+			Started: time.Date(2026, 10, 1+i, 3, 0, 0, 0, time.UTC),
+			Servers: map[string]metric.Fingerprint{"vllm": {"engine.version": "0.19.1"}},
+		}
+		ttft := 2 * wobble
+		if i >= 30 {
+			ttft *= 1.1
+			n.Servers["vllm"]["engine.version"] = "0.20.0 <b>|\x1b[31m\n::error::x"
+		}
+		add := func(workload, name, stat string, v float64) {
+			n.Figures = append(n.Figures, metric.Figure{Trend: metric.Trend{Server: "vllm", Workload: workload, Level: "30", Metric: name, Stat: stat}, Value: v})
+		}
+		add("chat", "ttft", "p95", ttft)
+		add("chat", "speed", "mean", 25*wobble)
+		add("chat", "success", "rate", 1)
+		if i >= 35 {
+			add("code", "e2e", "mean", 1.5)
+		}
+		h.Nights = append(h.Nights, n)
+	}
+	return assert.JudgeNights(h, assert.NightOptions{Ignore: 0.01})
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(want), string(got)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestOutputs(t *testing.T) {
+	n := fixture()
+	o := Options{Folder: "perf/history", Problems: []string{"perf/history/2026-10.jsonl:3 is no whole line and does not count"}}
+	for name, render := range map[string]func(*bytes.Buffer) error{
+		"terminal.txt": func(b *bytes.Buffer) error { return Terminal(b, n, o) },
+		"history.md":   func(b *bytes.Buffer) error { return Markdown(b, n, o) },
+		"history.html": func(b *bytes.Buffer) error { return HTML(b, n, o) },
+		"junit.xml": func(b *bytes.Buffer) error {
+			return report.JUnit(b, Document(n, report.Document{Plan: report.Plan{Path: "control.hcl"}}))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var b bytes.Buffer
+			if err := render(&b); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, name, b.Bytes())
+			for line := range strings.Lines(b.String()) {
+				if strings.Contains(line, "\x1b") || strings.HasPrefix(strings.TrimSpace(line), "::") {
+					t.Errorf("foreign text is not harmless: %q", line)
+				}
+			}
+			if filepath.Ext(name) == ".xml" {
+				if err := xml.Unmarshal(b.Bytes(), new(struct{})); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// The last line tells the outcome in its first word.
+func TestLastLine(t *testing.T) {
+	first := metric.History{Nights: []metric.Night{{Run: "r", Started: time.Unix(0, 0), Figures: []metric.Figure{{Trend: metric.Trend{Metric: "ttft", Stat: "p95"}, Value: 1}}}}}
+	for want, n := range map[string]assert.Nights{
+		"RECORDED nothing is judged before there are enough nights":        assert.JudgeNights(first, assert.NightOptions{}),
+		"ERROR the history has no nights":                                  assert.JudgeNights(metric.History{}, assert.NightOptions{}),
+		"FAIL 4 series: 1 worse, 2 as expected or better, 1 only recorded": fixture(),
+	} {
+		var b bytes.Buffer
+		if err := Terminal(&b, n, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+		if got := lines[len(lines)-1]; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

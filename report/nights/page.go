@@ -1,0 +1,177 @@
+package nights
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"strings"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report/text"
+)
+
+//go:embed page.html
+var pageSource string
+
+var pageTemplate = template.Must(template.New("page").Parse(pageSource))
+
+// page is what the template shows: strings that are ready, and charts.
+type page struct {
+	Verdict, Class string
+	Heading        string
+	Summary        string
+	Chance         string
+	Problems       []string
+	Groups         []group
+	// The plot's box, the same in every chart.
+	ChartX, ChartY, ChartBy, ChartWidth int
+}
+
+type group struct {
+	Name   string
+	Trends []row
+}
+
+type row struct {
+	ID, Name       string
+	Word, Class    string
+	Tonight        string
+	Expected       string
+	Noise          string
+	Reference      int
+	Message        string
+	Changes        []string
+	Chart          *chart // nil: a single night is no series
+	Nights         []nightRow
+	NeedsAttention bool
+}
+
+type nightRow struct {
+	Run, Date, Value, Note string
+}
+
+// HTML writes one self-contained page: the verdict, and each series over its
+// nights as a chart and as a table. It loads nothing and runs nothing.
+func HTML(w io.Writer, n assert.Nights, o Options) error {
+	p := page{Verdict: verdict(n), Class: n.Outcome.String(), Heading: heading(n, o), Summary: summary(n), Chance: chance(n), Problems: o.Problems,
+		ChartX: marginLeft, ChartY: marginTop, ChartBy: chartHeight - marginBottom, ChartWidth: chartWidth - marginLeft - marginRight}
+	for i, t := range n.Trends {
+		name := t.Workload + " on " + t.Server
+		if len(p.Groups) == 0 || p.Groups[len(p.Groups)-1].Name != name {
+			p.Groups = append(p.Groups, group{Name: name})
+		}
+		g := &p.Groups[len(p.Groups)-1]
+		g.Trends = append(g.Trends, pageRow(i, t))
+	}
+	return pageTemplate.Execute(w, p)
+}
+
+func pageRow(i int, t assert.Trend) row {
+	c := cells(t)
+	r := row{
+		ID: fmt.Sprintf("s%d", i), Name: c[1] + " at " + c[0], Word: word(t.Outcome), Class: t.Outcome.String(),
+		Tonight: c[2], Expected: c[3], Noise: c[4], Message: text.Line(t.Message), NeedsAttention: told(t),
+	}
+	if t.Tonight != nil {
+		r.Reference = t.Tonight.Reference
+	}
+	for _, ch := range t.Changes {
+		r.Changes = append(r.Changes, change(t, ch))
+	}
+	for _, p := range t.Points {
+		note := ""
+		if p.Alarm {
+			note = "differs"
+		}
+		r.Nights = append(r.Nights, nightRow{p.Run, p.Started.UTC().Format("2006-01-02 15:04"), metric.Format(t.Unit, p.Value), note})
+	}
+	if len(t.Points) > 1 {
+		r.Chart = draw(t)
+	}
+	return r
+}
+
+// chart is a drawing in a box of chartWidth by chartHeight.
+type chart struct {
+	Title           string
+	Width, Height   int
+	Line            string // points of the polyline
+	Band            *band
+	Dots            []dot
+	Changes         []rule
+	Top, Bottom     string // of the axis
+	First, Last     string // nights
+	PlotX, PlotY    float64
+	PlotEnd, PlotBy float64
+}
+
+type band struct{ Y, Height, Center float64 }
+
+type dot struct {
+	X, Y  float64
+	Alarm bool
+	Title string
+}
+
+type rule struct {
+	X     float64
+	Title string
+}
+
+const (
+	chartWidth, chartHeight = 720, 180
+	marginLeft, marginRight = 84, 12
+	marginTop, marginBottom = 12, 26
+)
+
+// draw scales the series to the box, the expected band with it.
+func draw(t assert.Trend) *chart {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, p := range t.Points {
+		low, high = math.Min(low, p.Value), math.Max(high, p.Value)
+	}
+	if b := t.Tonight; b != nil {
+		low, high = math.Min(low, b.Low), math.Max(high, b.High)
+	}
+	if !(high > low) {
+		low, high = low-math.Abs(low)*0.05-1e-9, high+math.Abs(high)*0.05+1e-9
+	}
+	bottom, top := low, high
+	pad := (high - low) * 0.06
+	low, high = low-pad, high+pad
+	x := func(i int) float64 {
+		return round(marginLeft + float64(i)/float64(len(t.Points)-1)*(chartWidth-marginLeft-marginRight))
+	}
+	y := func(v float64) float64 {
+		return round(marginTop + (high-v)/(high-low)*(chartHeight-marginTop-marginBottom))
+	}
+	c := &chart{
+		Title: fmt.Sprintf("%s %s of %s at %s, %s", t.Metric, t.Stat, t.Workload, t.Level, count(len(t.Points), "night")),
+		Width: chartWidth, Height: chartHeight,
+		Top: metric.Format(t.Unit, top), Bottom: metric.Format(t.Unit, bottom),
+		First: t.Points[0].Started.UTC().Format("2006-01-02"), Last: t.Points[len(t.Points)-1].Started.UTC().Format("2006-01-02"),
+		PlotX: marginLeft, PlotY: marginTop, PlotEnd: chartWidth - marginRight, PlotBy: chartHeight - marginBottom,
+	}
+	if b := t.Tonight; b != nil {
+		c.Band = &band{Y: y(b.High), Height: round(y(b.Low) - y(b.High)), Center: y(b.Center)}
+	}
+	var line strings.Builder
+	at := map[string]int{}
+	for i, p := range t.Points {
+		at[p.Run] = i
+		fmt.Fprintf(&line, "%g,%g ", x(i), y(p.Value))
+		c.Dots = append(c.Dots, dot{x(i), y(p.Value), p.Alarm, fmt.Sprintf("%s: %s (run %s)", p.Started.UTC().Format("2006-01-02"), metric.Format(t.Unit, p.Value), p.Run)})
+	}
+	c.Line = strings.TrimSpace(line.String())
+	for _, ch := range t.Changes {
+		i := at[ch.Run]
+		c.Changes = append(c.Changes, rule{round((x(i-1) + x(i)) / 2), change(t, ch)})
+	}
+	return c
+}
+
+// round keeps a tenth of a pixel.
+func round(v float64) float64 { return math.Round(v*10) / 10 }
