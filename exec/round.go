@@ -134,6 +134,11 @@ func (rd *round) closed(health *func() metric.Health) {
 			c.Stagger = load.Stagger(d, c.Pause, c.Slots)
 		}
 	}
+	if !c.Fill && c.Warmup < c.Slots {
+		// Spread over the slots they would run beside measured requests.
+		rd.warmUp(c.Probes, c.Warmup)
+		c.Probes, c.Warmup = c.Probes+c.Warmup, 0
+	}
 	c.Proven = rd.proven
 	rd.prepare(metric.Warmup, c.Probes, c.Warmup)
 	rd.prepare(metric.Measured, 0, c.Due)
@@ -204,24 +209,30 @@ func (rd *round) burst(health *func() metric.Health) {
 			warmup = rd.level.N
 		}
 	}
-	for from := 0; warmup > 0 && !rd.halted(); from += warmup {
-		rd.prepare(metric.Warmup, from, warmup)
-		rd.together(metric.Warmup, from, warmup)
-		if rd.proven || rd.halted() || slices.ContainsFunc(rd.out.Samples, (*metric.Sample).Completed) {
-			break
-		}
-		if from+warmup >= load.Hopeless(rd.level.N) {
-			rd.cut(nothingCompletes + rd.lastWarmup)
-			break
-		}
-		rd.pause(load.Backoff)
-	}
+	rd.warmUp(0, warmup)
 	rd.prepare(metric.Measured, 0, rd.out.Due)
 	if rd.check() && !rd.halted() {
 		rd.watch(health)
 		rd.look()
 		rd.read()
 		rd.together(metric.Measured, 0, rd.out.Due)
+	}
+}
+
+// warmUp sends n warm-up requests at once, from an order on, and waits for
+// them: again while none completes, until enough of them did not.
+func (rd *round) warmUp(from, n int) {
+	for ; n > 0 && !rd.halted(); from += n {
+		rd.prepare(metric.Warmup, from, n)
+		rd.together(metric.Warmup, from, n)
+		if rd.proven || rd.halted() || slices.ContainsFunc(rd.out.Samples, (*metric.Sample).Completed) {
+			break
+		}
+		if from+n >= load.Hopeless(rd.level.N) {
+			rd.cut(nothingCompletes + rd.lastWarmup)
+			break
+		}
+		rd.pause(load.Backoff)
 	}
 }
 

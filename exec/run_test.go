@@ -99,6 +99,52 @@ func TestClosedLoop(t *testing.T) {
 	})
 }
 
+// Fewer warm-up requests than slots come before the round: nothing is measured
+// beside them.
+func TestWarmUpComesFirst(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		// Requests of 1 s: 3 at once, then 2 waves of 4, the slots 100 ms apart.
+		l := closedLoad(4, 8)
+		l.Warmup, l.Stagger = 3, 100*ms
+		b := newBench(t, c, planOf(1, l), steady(s, 0))
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := b.starts[0]
+		want := []time.Duration{first, first, first}
+		for wave := range 2 {
+			for slot := range 4 {
+				want = append(want, first+s+time.Duration(wave)*s+time.Duration(slot)*100*ms)
+			}
+		}
+		if diff := cmp.Diff(want, b.starts[:11]); diff != "" {
+			t.Errorf("starts (-want +got):\n%s", diff)
+		}
+		r := run.Levels[0].Rounds[0]
+		if n := len(r.MeasuredSamples()); n != 8 || !r.Complete {
+			t.Errorf("%d measured, complete %v", n, r.Complete)
+		}
+	})
+}
+
+// A server that refuses is tried again until it is hopeless: 5 times 2.
+func TestWarmUpThatFails(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		l := closedLoad(4, 8)
+		l.Warmup = 2
+		b := newBench(t, c, planOf(1, l), func(int, *client.Request) reply { return reply{status: errors.New("503 busy"), code: 503} })
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := run.Levels[0].Rounds[0]
+		if len(b.starts) != 10 || r.Complete || !strings.Contains(r.Stopped, "503 busy") {
+			t.Errorf("%d requests, stopped %q", len(b.starts), r.Stopped)
+		}
+	})
+}
+
 func TestPauseAndStagger(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		// Requests of 1 s and 3 s of pause; slots 700 ms apart.

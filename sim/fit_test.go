@@ -56,10 +56,10 @@ type outcome map[string]float64
 type conditions struct {
 	Stagger time.Duration // between the starts of two slots
 	Pause   time.Duration // between an answer and the slot's next request
-	Rounds  int           // requests of each slot, unless the report says
+	Rounds  int           // measured requests of each slot, unless the report says
 }
 
-// run sends load to a fresh engine as a plan does without warm-up: the first
+// run sends load to a fresh engine as a plan does after its warm-up: the first
 // n·rounds requests are measured, and further ones keep the load up until all
 // of them have ended.
 func (c conditions) run(p *Profile, l load) outcome {
@@ -150,25 +150,25 @@ type fitting struct {
 var fittings = []fitting{
 	{
 		profile: "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000", report: "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000",
-		conditions: conditions{4 * time.Millisecond, 1200 * time.Millisecond, 4},
+		conditions: conditions{4 * time.Millisecond, 1200 * time.Millisecond, 5},
 		free:       []string{"overhead", "linear", "square", "chunk", "base", "seq", "ktoken", "longest", "moe", "kv", "kvseq", "hold", "pause"},
-		choose:     map[string][]float64{"batch": {8192, 16384}, "rounds": {4, 5, 6, 8}, "spread": {0.1, 0.2}},
+		choose:     map[string][]float64{"batch": {8192, 16384}, "spread": {0.1, 0.2}},
 	},
 	{
 		profile: "qwen3-coder-next-80b-fp8.2x-rtx-pro-6000", report: "qwen3-coder-next-80b-fp8.2x-rtx-pro-6000",
-		conditions: conditions{4 * time.Millisecond, 1300 * time.Millisecond, 4},
+		conditions: conditions{4 * time.Millisecond, 1300 * time.Millisecond, 5},
 		free:       []string{"overhead", "linear", "square", "chunk", "base", "seq", "ktoken", "seqs", "hold", "pause"},
-		choose:     map[string][]float64{"batch": {8192, 16384}, "rounds": {4, 5, 6, 8}},
+		choose:     map[string][]float64{"batch": {8192, 16384}},
 	},
 	{
 		profile: "qwen3-coder-30b-a3b-instruct-fp8.1x-h200-sxm", report: "qwen3-coder-30b-a3b-instruct-fp8.1x-h200-sxm",
-		conditions: conditions{4 * time.Millisecond, 1300 * time.Millisecond, 4},
+		conditions: conditions{4 * time.Millisecond, 1300 * time.Millisecond, 5},
 		free:       []string{"overhead", "linear", "square", "chunk", "base", "seq", "ktoken", "longest", "moe", "pause"},
-		choose:     map[string][]float64{"batch": {4096, 8192, 16384}, "rounds": {4, 5, 6, 8}},
+		choose:     map[string][]float64{"batch": {4096, 8192, 16384}},
 	},
 	{
 		profile: "qwen3.5-35b-a3b-fp8.1x-h100", report: "qwen3.5-35b-a3b-fp8.1x-h100",
-		conditions: conditions{4 * time.Millisecond, 0, 4},
+		conditions: conditions{4 * time.Millisecond, 0, 5},
 		free:       []string{"overhead", "front", "linear", "square", "chunk", "base", "seq", "ktoken", "moe", "seqs"},
 	},
 	spark("qwen3.5-35b-a3b-fp8.1x-dgx-spark-gb10.fresh", "control"),
@@ -179,7 +179,7 @@ var fittings = []fitting{
 func spark(profile, server string) fitting {
 	return fitting{
 		profile: profile, report: "qwen3.6-35b-a3b-fp8.1x-dgx-spark-gb10", server: server,
-		conditions: conditions{2 * time.Millisecond, 0, 4},
+		conditions: conditions{2 * time.Millisecond, 0, 0},
 		free:       []string{"overhead", "linear", "square", "base", "seq", "ktoken", "moe"},
 	}
 }
@@ -223,8 +223,6 @@ func (f *fitting) parameter(p *Profile, c *conditions, name string) (get float64
 		return whole(&p.Limits.KVPerSeqTokens)
 	case "hold":
 		return whole(&p.FirstVisibleToken)
-	case "rounds":
-		return whole(&c.Rounds)
 	case "pause":
 		return c.Pause.Seconds(), func(v float64) { c.Pause = time.Duration(math.Round(v*1000)) * time.Millisecond }
 	}
@@ -320,9 +318,6 @@ func (f *fitting) load(workload, level string) (load, bool) {
 func (f *fitting) predict(p *Profile, c conditions, figures []figure) []float64 {
 	seen := map[load]outcome{}
 	run := func(l load) outcome {
-		if l.rounds == f.conditions.Rounds {
-			l.rounds = c.Rounds
-		}
 		if seen[l] == nil {
 			seen[l] = c.run(p, l)
 		}
@@ -424,7 +419,7 @@ func (f *fitting) fit(t *testing.T) {
 	best := result{loss: math.Inf(1)}
 	value := func(base *Profile, c conditions, x []float64) float64 {
 		p, c := f.with(base, c, f.free, x)
-		if p.Validate() != nil || c.Pause < 0 || c.Pause > 20*time.Second || c.Rounds < 1 {
+		if p.Validate() != nil || c.Pause < 0 || c.Pause > 20*time.Second {
 			return 1e6
 		}
 		return loss(figures, f.predict(p, c, figures))
@@ -447,12 +442,16 @@ func (f *fitting) fit(t *testing.T) {
 			x := make([]float64, len(f.free))
 			for i, name := range f.free {
 				v, _ := f.parameter(base, &c, name)
+				far := 0.3
+				if v == 0 || name == "chunk" || name == "pause" {
+					far = 0.8 // little is known of it
+				}
 				if v == 0 {
 					v = map[string]float64{"chunk": 3, "moe": 3, "hold": 4, "longest": 0.003, "seq": 0.1, "ktoken": 0.01, "seqs": 100, "kv": 2e6, "kvseq": 5000}[name]
 				}
 				x[i] = math.Log(v)
 				if k > 0 {
-					x[i] += 0.3 * random.NormFloat64()
+					x[i] += far * random.NormFloat64()
 				}
 			}
 			at := func(x []float64) float64 { return value(base, c, x) }
@@ -461,7 +460,7 @@ func (f *fitting) fit(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			p, c := f.with(base, c, f.free, x)
-			t.Logf("start %d: loss %.4f, budget %d, %d requests a slot, pause %v", k, v, p.Limits.MaxBatchedTokens, c.Rounds, c.Pause)
+			t.Logf("start %d: loss %.4f, budget %d, pause %v", k, v, p.Limits.MaxBatchedTokens, c.Pause)
 			if v < best.loss {
 				best = result{p, c, v}
 			}
@@ -470,7 +469,7 @@ func (f *fitting) fit(t *testing.T) {
 	group.Wait()
 	p, c := best.profile, best.conditions
 	f.table(t, p, c, figures)
-	t.Logf("loss %.4f; pause %v, %d requests a slot", best.loss, c.Pause, c.Rounds)
+	t.Logf("loss %.4f; pause %v", best.loss, c.Pause)
 	out, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
 		t.Fatal(err)

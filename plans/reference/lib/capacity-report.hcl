@@ -25,7 +25,7 @@ workload "context" {
     concurrency = local.grid
     requests    = local.published ? { for n in local.grid : n => n * local.assumed.requests_per_slot } : null
     seeds       = local.published ? [42] : null
-    warmup      = local.published ? 0 : null
+    warmup      = local.published ? 1 : null
     stagger     = local.published ? local.assumed.stagger : null
     pause       = local.published ? local.assumed.pause : null
     timeout     = "30m"
@@ -41,7 +41,7 @@ workload "use_case" {
     concurrency = each.value.levels
     requests    = local.published ? { for n in each.value.levels : n => n * local.assumed.requests_per_slot } : null
     seeds       = local.published ? [42] : null
-    warmup      = local.published ? 0 : null
+    warmup      = local.published ? 1 : null
     stagger     = local.published ? local.assumed.stagger : null
     pause       = local.published ? local.assumed.pause : null
     timeout     = "30m"
