@@ -11,7 +11,7 @@ import (
 // The least numbers of rounds, or of blocks, whose spread says how much the
 // requests of a level depend on each other.
 const (
-	leastRounds = 5
+	leastRounds = metric.LeastRounds
 	leastBlocks = 10
 )
 

@@ -111,7 +111,7 @@ func (s *subject) whole(kind metric.LoadKind, level plan.Level, samples []*metri
 		invalid("the level was run as %s %d, the plan asks for %s %d", s.level.Kind, s.level.N, kind, level.N)
 	}
 	due := s.level.Due()
-	if due < level.Requests {
+	if due < level.Requests && !s.shed(level) {
 		invalid("cut short: %d of %d planned requests were due", due, level.Requests)
 	}
 	for _, r := range s.level.Rounds {
@@ -134,6 +134,14 @@ func (s *subject) whole(kind metric.LoadKind, level plan.Level, samples []*metri
 	if canceled > 0 {
 		invalid("cancelled by the run itself: %s", count(canceled, "requests"))
 	}
+}
+
+// shed says whether the level was measured in fewer rounds than planned because
+// the budget was short, each of them whole: a smaller measurement, and a valid
+// one.
+func (s *subject) shed(level plan.Level) bool {
+	l := s.level
+	return l.Shed > 0 && len(l.Rounds) >= leastRounds && len(l.Rounds)+l.Shed == max(level.Rounds, 1)
 }
 
 // lengths checks that prompts and answers were as long as asked, by the

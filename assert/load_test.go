@@ -230,3 +230,33 @@ func TestServer(t *testing.T) {
 		}
 	}
 }
+
+// A level may be smaller than planned where the budget was short, but not by
+// more rounds than were shed, not below five of them, and each must be whole.
+func TestShedRounds(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		rounds, shed int
+		change       func(*metric.Level)
+		want         Outcome
+	}{
+		{"shed", 7, 3, nil, Pass},
+		{"shed down to five", 5, 5, nil, Pass},
+		{"below five", 4, 6, nil, Error},
+		{"not shed", 7, 0, nil, Error},
+		{"a round is missing besides", 6, 3, nil, Error},
+		{"more than there were", 7, 4, nil, Error},
+		{"the last one was cut short", 7, 3, func(l *metric.Level) { l.Rounds[6].Complete = false }, Error},
+	} {
+		l := shape{rounds: c.rounds, perRound: 12}.level()
+		l.Shed = c.shed
+		if c.change != nil {
+			c.change(l)
+		}
+		p, run := gate(l, threshold("ttft", "p95 < 2s"))
+		p.Workloads[0].Loads[0].Levels[0].Requests, p.Workloads[0].Loads[0].Levels[0].Rounds = 120, 10
+		if v := verdictOf(t, Judge(p, run, Options{}), "load at 4"); v.Outcome != c.want {
+			t.Errorf("%s: %v: %s", c.name, v.Outcome, v.Message)
+		}
+	}
+}

@@ -38,15 +38,25 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 		if st.extends {
 			r.observe(r.Observer.LevelStarted(l, st.requests, r.expected(c, st.due)))
 		}
-		if ended, lost := s.play(st.due); !ended {
+		s.sheds = !st.extends
+		ended, lost := s.play(st.due)
+		if l.Shed > 0 && ended && !st.extends {
+			if st.abort {
+				continue // what is left of the level says it all
+			}
+			st.requests = s.measured()
+			l.Notes = append(l.Notes, fmt.Sprintf("measured in %d of %d rounds: the budget of %v leaves no time for more",
+				len(l.Rounds), len(l.Rounds)+l.Shed, r.Budget))
+		}
+		if !ended {
 			if len(l.Looks) > 0 && !st.extends {
 				// What the look half-way saw must not pass for the level.
 				l.Looks = append(l.Looks, metric.Look{Requests: c.Level.Requests, Planned: st.planned})
 			}
 			return lost
 		}
-		if !s.decides(st, i == len(stages)-1) {
-			return nil
+		if !s.decides(st, i == len(stages)-1) || l.Shed > 0 {
+			return nil // what has no time for its rounds has none for more
 		}
 	}
 	return nil
@@ -64,6 +74,7 @@ type series struct {
 	// to which a search adds.
 	before []*metric.Round
 	now    *round // the one under way, nil between two
+	sheds  bool   // rounds may be left out
 }
 
 // series prepares to run l; nil when it cannot be run, and l says why.
@@ -95,6 +106,10 @@ func (s *series) play(due []int) (ended bool, lost error) {
 		if n == 0 {
 			continue
 		}
+		if s.sheds && s.tight() {
+			l.Shed++
+			continue
+		}
 		if !s.check() {
 			if len(l.Rounds) == 0 {
 				l.Skipped = s.why()
@@ -117,6 +132,9 @@ func (s *series) play(due []int) (ended bool, lost error) {
 		rd.play()
 		s.now = nil
 		l.Rounds = append(l.Rounds, rd.out)
+		if s.sheds {
+			s.rounds++
+		}
 		s.observe(s.Observer.RoundDone(l, rd.out))
 		if d, ok := load.Duration(rd.out.Samples, metric.Measured); ok {
 			s.durations[s.Workload] = d

@@ -163,6 +163,35 @@ func (s *series) affords(st stage) bool {
 	return takes <= left
 }
 
+// tight says whether the next round of the level is to be left out, so that
+// everything still to come can be measured in metric.LeastRounds rounds at the
+// pace so far, and every search makes a few probes. Of what a short budget
+// sheds, rounds are the last: extensions go before, and so does the resolution
+// of searches, for which no more than those probes is kept. Never a workload.
+func (s *series) tight() bool {
+	done := len(s.level.Rounds)
+	if s.level.Shed > 0 {
+		return true
+	}
+	if s.deadline == 0 || done < metric.LeastRounds {
+		return false
+	}
+	now := s.Clock.Now()
+	spent := now - s.levelBegan
+	pace := (s.fixed + spent) / time.Duration(s.rounds)
+	level := (s.fixed + spent) / time.Duration(s.fixedLevels+1)
+	need := spent/time.Duration(done) + // this round
+		pace*metric.LeastRounds*time.Duration(s.remaining) +
+		level*leastProbes*time.Duration(len(s.searches)) +
+		s.launchTook*time.Duration(s.launches)
+	// A twentieth is kept: the end of the budget ends everything.
+	left := s.deadline - now
+	return need > left-left/20
+}
+
+// leastProbes is how many levels a search is left the time for.
+const leastProbes = 4
+
 // ran notes how long a fixed level took.
 func (r *runner) ran(l *metric.Level, took time.Duration) {
 	r.took[l] = took

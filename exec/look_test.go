@@ -1,6 +1,7 @@
 package exec_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -174,11 +175,84 @@ func TestExtensionIsShedFirst(t *testing.T) {
 	}
 }
 
+// TestRoundsAreShedLast: a budget that is too short for all rounds is still
+// enough for five of every level and a few probes of every search.
+func TestRoundsAreShedLast(t *testing.T) {
+	tens := []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+	for _, tt := range []struct {
+		name   string
+		budget time.Duration
+		on     plan.OnInconclusive
+		seeds  []int64
+		search bool
+		rounds []int // measured, of each level
+		shed   []int
+	}{
+		// A level of 200 requests of 1 s on 4 slots in ten rounds takes 70 s, a
+		// round 7 s: sixteen rounds in two minutes.
+		{"enough", 4 * time.Minute, plan.Stop, tens, false, []int{10, 10, 10}, []int{0, 0, 0}},
+		{"none", 0, plan.Stop, tens, false, []int{10, 10, 10}, []int{0, 0, 0}},
+		{"short", 2 * time.Minute, plan.Stop, tens, false, []int{6, 5, 5}, []int{4, 5, 5}},
+		{"no extension either", 2 * time.Minute, plan.Extend, tens, false, []int{6, 5, 5}, []int{4, 5, 5}},
+		// The search keeps the time of four levels, and no more.
+		{"a search to come", 7 * time.Minute, plan.Stop, tens, true, []int{10, 8, 7}, []int{0, 2, 3}},
+		{"five are never shed", 190 * s, plan.Stop, tens[:5], false, []int{5, 5, 5}, []int{0, 0, 0}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := gated(closedLoad(4, 200, tt.seeds...), tt.on)
+			for _, name := range []string{"second", "third"} {
+				w := *p.Workloads[0]
+				w.Name = name
+				p.Workloads = append(p.Workloads, &w)
+			}
+			if tt.search {
+				p.Workloads[2].Capacity = &plan.Capacity{From: 1, UpTo: 4, Resolution: 1, Load: closedLoad(1, 1, tens...)}
+			}
+			p.Gate.Budget = tt.budget
+			b := newBench(t, clock.NewVirtual(), p, steady(s, 0))
+			b.Judge = func(_ *plan.Workload, l *metric.Level, look exec.Look) exec.Judgement {
+				if l.Probe == nil && len(l.MeasuredSamples()) != look.Requests {
+					t.Errorf("a look at %d requests finds %d", look.Requests, len(l.MeasuredSamples()))
+				}
+				return exec.Judgement{Outcome: search.Inconclusive, Needs: 10}
+			}
+			run, err := exec.Run(t.Context(), b.Config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var rounds, shed []int
+			for _, l := range run.Levels {
+				if l.Probe != nil {
+					continue
+				}
+				rounds, shed = append(rounds, len(l.Rounds)), append(shed, l.Shed)
+				if want := fmt.Sprintf("measured in %d of %d rounds: the budget of", len(l.Rounds), len(l.Rounds)+l.Shed); (l.Shed > 0) != strings.Contains(strings.Join(l.Notes, "\n"), want) {
+					t.Errorf("shed %d, notes %q", l.Shed, l.Notes)
+				}
+				for _, look := range l.Looks {
+					if l.Shed > 0 && look.Requests > l.Due() {
+						t.Errorf("a look at %d of %d requests", look.Requests, l.Due())
+					}
+				}
+			}
+			t.Log(rounds, run.End, run.Stopped)
+			if !slices.Equal(rounds, tt.rounds) || !slices.Equal(shed, tt.shed) || run.Stopped != "" {
+				t.Errorf("%v rounds, %v shed, stopped %q after %v; want %v, %v", rounds, shed, run.Stopped, run.End, tt.rounds, tt.shed)
+			}
+			if tt.search && len(run.Capacities[0].Probes) == 0 {
+				t.Errorf("the search made no probe: %+v", run.Capacities[0])
+			}
+		})
+	}
+}
+
 // TestCutShortAfterALook: what the look half-way saw is not the level.
 func TestCutShortAfterALook(t *testing.T) {
 	p := gated(closedLoad(4, 200, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10), plan.Stop)
-	p.Gate.Budget = 45 * s
 	b := newBench(t, clock.NewVirtual(), p, steady(s, 0))
+	drain, interrupt := context.WithCancel(t.Context())
+	b.Drain = drain
+	b.Clock.Timer(45*s, interrupt)
 	b.Judge = func(*plan.Workload, *metric.Level, exec.Look) exec.Judgement {
 		return exec.Judgement{Outcome: search.Pass}
 	}
@@ -187,7 +261,7 @@ func TestCutShortAfterALook(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := run.Levels[0]
-	if diff := cmp.Diff([]metric.Look{{Requests: 100, Planned: 10, Outcome: "inconclusive"}, {Requests: 200, Planned: 1}}, l.Looks); diff != "" || run.Stopped != "budget" {
+	if diff := cmp.Diff([]metric.Look{{Requests: 100, Planned: 10, Outcome: "inconclusive"}, {Requests: 200, Planned: 1}}, l.Looks); diff != "" || run.Stopped != "interrupted" {
 		t.Errorf("stopped %q, looks (-want +got):\n%s", run.Stopped, diff)
 	}
 }

@@ -38,7 +38,9 @@ func Run(ctx context.Context, c Config) (*metric.Run, error) {
 		}
 	}
 	r.searches = searchesOf(c.Plan)
+	r.launches = len(c.Plan.Servers)
 	for _, s := range c.Plan.Servers {
+		r.launches--
 		n := 0
 		for n < len(cases) && cases[n].Server == s {
 			n++
@@ -78,8 +80,11 @@ type runner struct {
 	deadline    time.Duration // of the run; 0: none
 	searches    []wanted      // still to come
 	remaining   int           // fixed levels still to come
+	launches    int           // servers still to come
+	launchTook  time.Duration // the longest start so far
 	fixed       time.Duration // what those that were run took
 	fixedLevels int
+	rounds      int                             // of these, all together
 	levelBegan  time.Duration                   // the fixed level under way; 0: none
 	took        map[*metric.Level]time.Duration // each of them
 }
@@ -219,6 +224,7 @@ func (r *runner) server(s *plan.Server, cases []Case) {
 	}
 	found := &metric.ServerRun{Address: s.Address()}
 	r.run.Servers = append(r.run.Servers, found)
+	begin := r.Clock.Now()
 	t, err := r.Launch(r.starting, s, func(state string) { r.Observer.ServerStarting(found.Address, r.secrets.Text(state)) })
 	if err != nil {
 		if !r.check() {
@@ -229,6 +235,7 @@ func (r *runner) server(s *plan.Server, cases []Case) {
 		r.leave(s, cases, "the server could not be measured: "+found.Error)
 		return
 	}
+	r.launchTook = max(r.launchTook, r.Clock.Now()-begin)
 	found.Fingerprint = metric.Fingerprint{}
 	for key, value := range t.Fingerprint {
 		found.Fingerprint[key] = r.secrets.Text(value)

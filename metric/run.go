@@ -85,6 +85,9 @@ type Level struct {
 	// Asked is what was sent, as the plan said it then; nil: not recorded.
 	Asked  *Asked   `json:"asked,omitempty"`
 	Rounds []*Round `json:"rounds"`
+	// Shed is how many of its rounds were left out, the last ones, because the
+	// budget was short; never so many that fewer than LeastRounds are left.
+	Shed int `json:"shed,omitempty"`
 	// Skipped says why the level was not run at all; "" when it was.
 	Skipped string `json:"skipped,omitempty"`
 	// Probe is set when a capacity search chose the level; nil for a level of
@@ -98,6 +101,10 @@ type Level struct {
 	// early, or was not extended.
 	Notes []string `json:"notes,omitempty"`
 }
+
+// LeastRounds is how many rounds show by their spread how much the requests of
+// a level depend on each other: what a short budget never takes.
+const LeastRounds = 5
 
 // SkippedOnly is the Skipped of a level that the user left out.
 const SkippedOnly = "not selected"

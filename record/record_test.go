@@ -89,7 +89,7 @@ func random(seed uint64) *metric.Run {
 		for j := range 1 + rng.IntN(3) {
 			l := &metric.Level{
 				Server: s.Address, Workload: "chat", Name: fmt.Sprint(j + 1), Kind: metric.ClosedLoop, N: j + 1,
-				Exact: rng.IntN(2) == 0, Natural: rng.IntN(2) == 0,
+				Exact: rng.IntN(2) == 0, Natural: rng.IntN(2) == 0, Shed: rng.IntN(3),
 			}
 			run.Levels = append(run.Levels, l)
 			if rng.IntN(3) == 0 {

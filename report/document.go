@@ -158,6 +158,8 @@ type Case struct {
 	InputTokens  int     `json:"input_tokens"`
 	OutputTokens int     `json:"output_tokens"`
 	Rounds       []Round `json:"rounds"`
+	// Shed is how many rounds were left out because the budget was short.
+	Shed int `json:"shed,omitempty"`
 	// Looks are the planned moments at which it was judged while it ran.
 	Looks []Look `json:"looks"`
 	// Notes say what a person should know of how it was run.

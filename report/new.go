@@ -198,8 +198,8 @@ func (b *builder) level(l *metric.Level) Case {
 	c := Case{
 		Server: b.clean(l.Server), Workload: b.clean(l.Workload), Level: b.clean(l.Name),
 		Kind: string(l.Kind), N: l.N, Natural: l.Natural, Exact: l.Exact, Skipped: b.clean(l.Skipped),
-		RatesOver: string(b.window(l.Workload)),
-		Due:       l.Due(), Failures: []Failure{}, Rounds: []Round{}, Looks: []Look{}, Notes: b.cleanAll(l.Notes), Metrics: []Summary{}, Series: []Series{},
+		RatesOver: string(b.window(l.Workload)), Shed: l.Shed,
+		Due: l.Due(), Failures: []Failure{}, Rounds: []Round{}, Looks: []Look{}, Notes: b.cleanAll(l.Notes), Metrics: []Summary{}, Series: []Series{},
 	}
 	if l.Asked != nil {
 		c.Asked = l.Asked.Digest()
