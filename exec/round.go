@@ -134,10 +134,11 @@ func (rd *round) closed(health *func() metric.Health) {
 			c.Stagger = load.Stagger(d, c.Pause, c.Slots)
 		}
 	}
-	if !c.Fill && c.Warmup < c.Slots {
-		// Spread over the slots they would run beside measured requests.
-		rd.warmUp(c.Probes, c.Warmup)
-		c.Probes, c.Warmup = c.Probes+c.Warmup, 0
+	if rest := c.Warmup % c.Slots; !c.Fill && rest > 0 {
+		// In some of the slots they would run beside the measured requests of
+		// the others.
+		rd.warmUp(c.Probes, rest)
+		c.Probes, c.Warmup = c.Probes+rest, c.Warmup-rest
 	}
 	c.Proven = rd.proven
 	rd.prepare(metric.Warmup, c.Probes, c.Warmup)

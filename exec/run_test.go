@@ -99,13 +99,14 @@ func TestClosedLoop(t *testing.T) {
 	})
 }
 
-// Fewer warm-up requests than slots come before the round: nothing is measured
-// beside them.
+// Warm-up requests that are not one for each slot come before the round: nothing
+// is measured beside them.
 func TestWarmUpComesFirst(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
-		// Requests of 1 s: 3 at once, then 2 waves of 4, the slots 100 ms apart.
+		// Requests of 1 s: 3 at once, then 3 waves of 4, the slots 100 ms apart;
+		// the first of them warms up too.
 		l := closedLoad(4, 8)
-		l.Warmup, l.Stagger = 3, 100*ms
+		l.Warmup, l.Stagger = 7, 100*ms
 		b := newBench(t, c, planOf(1, l), steady(s, 0))
 		run, err := exec.Run(t.Context(), b.Config)
 		if err != nil {
@@ -113,12 +114,12 @@ func TestWarmUpComesFirst(t *testing.T) {
 		}
 		first := b.starts[0]
 		want := []time.Duration{first, first, first}
-		for wave := range 2 {
+		for wave := range 3 {
 			for slot := range 4 {
 				want = append(want, first+s+time.Duration(wave)*s+time.Duration(slot)*100*ms)
 			}
 		}
-		if diff := cmp.Diff(want, b.starts[:11]); diff != "" {
+		if diff := cmp.Diff(want, b.starts[:15]); diff != "" {
 			t.Errorf("starts (-want +got):\n%s", diff)
 		}
 		r := run.Levels[0].Rounds[0]

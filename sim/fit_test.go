@@ -21,6 +21,7 @@ var (
 	fitSystems  = flag.String("fit", "", "fit the profiles whose name contains this (all: every one) to the published figures, and write them")
 	fitRestarts = flag.Int("fit-restarts", 4, "searches from different starts; the best one counts")
 	fitSteps    = flag.Int("fit-steps", 250, "steps of each search")
+	fitFar      = flag.Float64("fit-far", 0.3, "how far apart the starts are: standard deviation of their logarithms")
 	fitSeed     = flag.Uint64("fit-seed", 1, "seed of the starts")
 )
 
@@ -150,7 +151,7 @@ type fitting struct {
 var fittings = []fitting{
 	{
 		profile: "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000", report: "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000",
-		conditions: conditions{4 * time.Millisecond, 1200 * time.Millisecond, 5},
+		conditions: conditions{4 * time.Millisecond, 1670 * time.Millisecond, 5},
 		free:       []string{"overhead", "linear", "square", "chunk", "base", "seq", "ktoken", "longest", "moe", "kv", "kvseq", "hold", "pause"},
 		choose:     map[string][]float64{"batch": {8192, 16384}, "spread": {0.1, 0.2}},
 	},
@@ -353,7 +354,7 @@ func crossing(ttft func(n int) float64, near float64) float64 {
 }
 
 // loss is the weighted root mean square of the log errors, printed rounding
-// free, and linear beyond 15 %, so that no figure that cannot be held
+// free, and linear beyond 3 %, so that no figure that cannot be held
 // decides over the others.
 func loss(figures []figure, got []float64) float64 {
 	sum, weights := 0.0, 0.0
@@ -362,7 +363,7 @@ func loss(figures []figure, got []float64) float64 {
 		if e := got[i] - g.value; math.Abs(e) > g.half {
 			d = math.Abs(math.Log(math.Max(got[i], 1e-9) / (g.value + math.Copysign(g.half, e))))
 		}
-		const h = 0.15
+		const h = 0.03
 		l := d * d
 		if d > h {
 			l = h*h + 2*h*(d-h)
@@ -442,9 +443,9 @@ func (f *fitting) fit(t *testing.T) {
 			x := make([]float64, len(f.free))
 			for i, name := range f.free {
 				v, _ := f.parameter(base, &c, name)
-				far := 0.3
+				far := *fitFar
 				if v == 0 || name == "chunk" || name == "pause" {
-					far = 0.8 // little is known of it
+					far *= 3 // little is known of it
 				}
 				if v == 0 {
 					v = map[string]float64{"chunk": 3, "moe": 3, "hold": 4, "longest": 0.003, "seq": 0.1, "ktoken": 0.01, "seqs": 100, "kv": 2e6, "kvseq": 5000}[name]
