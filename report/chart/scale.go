@@ -35,7 +35,9 @@ func (a *Axis) scale(values []float64, n int) *scale {
 		s.min = min(s.min, 0)
 		s.max = max(s.max, 0)
 	}
-	if s.min == s.max {
+	if s.max-s.min <= 1e-6*max(math.Abs(s.min), math.Abs(s.max)) {
+		// One value, but for rounding: ticks so close could not be told apart,
+		// and a step that adds nothing would never reach the end.
 		switch {
 		case a.Log:
 			s.min, s.max = s.min/2, s.max*2

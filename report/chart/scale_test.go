@@ -1,0 +1,20 @@
+package chart
+
+import "testing"
+
+// Values that are one but for rounding get a scale around them, of a few ticks.
+func TestScaleOfOneValue(t *testing.T) {
+	for _, values := range [][]float64{
+		{0.2036}, {0.2036, 0.20360000000001}, {7200.2036, 7200.2036 + 1e-12}, {-3, -3 - 1e-13}, {0, 0}, {0, 1e-300},
+	} {
+		for _, a := range []Axis{{}, {Zero: true}} {
+			s := a.scale(values, 7)
+			if len(s.ticks) < 2 || len(s.ticks) > 20 {
+				t.Errorf("%v: %d ticks", values, len(s.ticks))
+			}
+			if s.min > values[0] || s.max < values[0] || s.min >= s.max {
+				t.Errorf("%v: from %v to %v", values, s.min, s.max)
+			}
+		}
+	}
+}
