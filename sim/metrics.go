@@ -35,8 +35,14 @@ func newMetrics() *metrics {
 	}
 }
 
+// told is what the metrics remember of a request in flight.
+type told struct {
+	last   time.Duration // the emission before
+	finish string        // what a complete answer ends with
+}
+
 // emission notes what a step made of one request.
-func (m *metrics) emission(e *Emission, r *run) {
+func (m *metrics) emission(e *Emission, r *told) {
 	t := e.Times
 	if e.Total == e.Tokens {
 		m.ttft.add(t.First - t.Submitted)

@@ -303,8 +303,7 @@ type run struct {
 	pending []Emission
 	times   Times
 
-	last   time.Duration // the emission before; under the server's lock
-	finish string        // what a complete answer ends with
+	told told // under the server's lock
 }
 
 // submit hands a job to the engine and keeps it going.
@@ -317,7 +316,7 @@ func (s *Server) submit(j Job, finish string) (*run, error) {
 	if err := s.engine.Submit(s.now(), j); err != nil {
 		return nil, err
 	}
-	r := &run{id: j.ID, finish: finish, wake: make(chan struct{}, 1)}
+	r := &run{id: j.ID, told: told{finish: finish}, wake: make(chan struct{}, 1)}
 	s.runs[j.ID] = r
 	if !s.looping {
 		s.looping = true
@@ -355,7 +354,7 @@ func (s *Server) deliver(emitted []Emission) {
 		if r == nil {
 			continue
 		}
-		s.metrics.emission(e, r)
+		s.metrics.emission(e, &r.told)
 		r.mu.Lock()
 		r.times = *e.Times
 		r.pending = append(r.pending, *e)

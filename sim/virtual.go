@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -24,6 +25,7 @@ type Virtual struct {
 	faults  *director
 	ready   time.Duration
 	dead    bool
+	metrics *metrics // nil: not kept
 
 	calls []*Call // in flight, by job id
 	free  []uint64
@@ -95,6 +97,7 @@ type Call struct {
 	roled  bool
 	silent bool // nothing more is said, nor is it ended
 	over   bool
+	told   told
 }
 
 // NewVirtual returns a server that begins to load at a time. Options' OnEmit,
@@ -123,8 +126,27 @@ func (v *Virtual) Model() string { return v.model }
 // Alive is false once a fault had the server die.
 func (v *Virtual) Alive() bool { return !v.dead }
 
-// State is a glance at the engine.
-func (v *Virtual) State(now time.Duration) State { return v.engine.State(now) }
+// KeepMetrics has the server keep what its page of metrics shows. Call it
+// before the first request.
+func (v *Virtual) KeepMetrics() { v.metrics = newMetrics() }
+
+// Metrics is the page that Server has at /metrics, or why there is none;
+// KeepMetrics must have been called.
+func (v *Virtual) Metrics(now time.Duration) ([]byte, error) {
+	if v.dead {
+		return nil, errors.New("connection refused")
+	}
+	switch fx := v.faults.next("/metrics"); {
+	case fx.die:
+		v.die(now)
+		return nil, errors.New("EOF")
+	case fx.hang:
+		return nil, errors.New("no answer")
+	case fx.status != 0:
+		return nil, fmt.Errorf("HTTP %d: %s", fx.status, fx.message)
+	}
+	return v.metrics.page(v.model, v.engine.State(now)), nil
+}
 
 // ResetPrefixCache forgets all cached prompts.
 func (v *Virtual) ResetPrefixCache() { v.engine.ResetPrefixCache() }
@@ -233,6 +255,9 @@ func (v *Virtual) submit(c *Call) {
 		v.calls = append(v.calls, nil)
 	}
 	v.calls[c.id] = c
+	if c.told.finish = c.reply.finish; c.told.finish == "tool_calls" {
+		c.told.finish = "stop" // what the engine sees
+	}
 	if err := v.engine.Submit(c.due, Job{ID: c.id, Input: c.input, Output: c.reply.output}); err != nil {
 		panic(err) // reply has bounded all that it could object to
 	}
@@ -260,7 +285,9 @@ func (v *Virtual) release(c *Call) {
 	if int(c.id) < len(v.calls) && v.calls[c.id] == c {
 		v.calls[c.id] = nil
 		v.left = append(v.left, c.id)
-		v.engine.Cancel(c.id)
+		if v.engine.Cancel(c.id) && v.metrics != nil {
+			v.metrics.finished["abort"]++
+		}
 	}
 }
 
@@ -278,7 +305,14 @@ func (v *Virtual) Advance(now time.Duration) (next time.Duration, busy bool) {
 	emitted, next, busy := v.engine.Advance(now)
 	for i := range emitted {
 		e := &emitted[i]
-		if c := v.calls[e.ID]; c != nil && !c.silent {
+		c := v.calls[e.ID]
+		if c == nil {
+			continue
+		}
+		if v.metrics != nil {
+			v.metrics.emission(e, &c.told)
+		}
+		if !c.silent {
 			v.emission(c, e)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/exec/telemetry"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/sim"
@@ -52,6 +53,7 @@ func (l *Virtual) Launch(ctx context.Context, s *plan.Server, state func(string)
 		"profile":       profile.Name,
 		"simulated":     "in virtual time",
 	}
+	inside := v.inside(s)
 	leave := l.Clock.Settled(v.settle)
 	closing := func() error {
 		v.stop()
@@ -81,8 +83,30 @@ func (l *Virtual) Launch(ctx context.Context, s *plan.Server, state func(string)
 			engine.ResetPrefixCache()
 			return nil
 		},
-		Close: closing,
+		Inside: inside,
+		Close:  closing,
 	}, nil
+}
+
+// inside is how the server is watched: its page is written and read as over
+// HTTP, and there is no GPU.
+func (v *virtual) inside(s *plan.Server) *telemetry.Watch {
+	w := &telemetry.Watch{
+		Clock: v.clock, Interval: s.Telemetry.Interval,
+		NoServer: "telemetry is off in the plan", NoGPU: "the run is simulated",
+	}
+	if s.Telemetry.Off {
+		return w
+	}
+	v.server.KeepMetrics()
+	w.Server = telemetry.Direct(func() (*telemetry.Reading, error) {
+		page, err := v.server.Metrics(v.clock.Now())
+		if err != nil {
+			return nil, fmt.Errorf("its metrics could not be read: %s", text(err.Error()))
+		}
+		return telemetry.ParsePage(page, v.server.Model())
+	})
+	return w
 }
 
 // names are prompts that nobody reads: what tells one from another. Their
