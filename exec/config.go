@@ -30,8 +30,9 @@ type Config struct {
 	Drain context.Context
 	// DrainTimeout bounds that wait; 0: 30 s.
 	DrainTimeout time.Duration
-	// Budget bounds the run, teardown left out; 0: the plan's; below 0: none.
-	Budget time.Duration
+	// Budget bounds the run; 0: the plan's; below 0: none. Teardown of it is
+	// held back for ending a server that Launch started, a tenth at most.
+	Budget, Teardown time.Duration
 	// Only selects cases, and searches: see CapacityLevel; nil: all.
 	Only func(Case) bool
 	// Judge is asked at every look. nil: there are none, no level is extended

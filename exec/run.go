@@ -122,11 +122,20 @@ func newRunner(ctx context.Context, c Config) *runner {
 		r.Clock.Timer(1, func() {})
 	}
 	if r.Budget > 0 {
-		r.deadline = r.Clock.Now() + r.Budget
+		r.deadline = r.Clock.Now() + r.Budget - r.teardown()
 		stop := r.Clock.Timer(r.deadline, func() { r.halt(StoppedBudget, 0) })
 		r.cleanups = append(r.cleanups, func() { stop() })
 	}
 	return r
+}
+
+// teardown is what is held back from the budget; never more than a tenth, since
+// a short budget is there for requests.
+func (r *runner) teardown() time.Duration {
+	if !slices.ContainsFunc(r.Plan.Servers, (*plan.Server).Local) {
+		return 0
+	}
+	return min(r.Teardown, r.Budget/10)
 }
 
 func (r *runner) close() {

@@ -56,10 +56,6 @@ type ServerRun struct {
 	Log string `json:"log,omitempty"`
 }
 
-// Fingerprint identifies what was measured: "engine.version" → "0.19.1". A
-// key that could not be observed is absent and printed as "unknown".
-type Fingerprint map[string]string
-
 // LoadKind is the shape of a level's load.
 type LoadKind string
 

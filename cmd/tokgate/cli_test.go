@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,6 +44,8 @@ func measured(run func() result) result {
 func tokgateWith(t *testing.T, ctx context.Context, environ []string, stdin string, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
+	// What servers hold is noted where no other test looks.
+	environ = append(slices.Clone(environ), "TOKGATE_STATE_DIR="+t.TempDir())
 	// No meter: how busy the machine is with other tests is no business of
 	// these.
 	a := &app{Streams: Streams{In: strings.NewReader(stdin), Out: &out, Err: &errs}, environ: environ}

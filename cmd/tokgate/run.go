@@ -21,6 +21,7 @@ import (
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/exec/server"
+	"github.com/tokgate/tokgate/exec/server/lease"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/record"
@@ -35,6 +36,7 @@ type runOptions struct {
 	only      []string
 	endpoints []string
 	budget    time.Duration
+	reap      bool
 	quiet     bool
 	recursive bool
 	simulate  bool
@@ -52,7 +54,11 @@ report.html and report.md to a folder. Samples are on disk as soon as they compl
 
 The first interrupt (Ctrl-C or SIGTERM) lets the requests in flight end and
 reports what was measured; the second stops at once. Servers are torn down in
-either case.
+either case. A SIGTERM, and any interrupt where the environment says CI, gives
+requests 3 s and a server 2 s more.
+
+A server that a killed run left behind is named, and stops the run where it
+would be in the way; --reap removes it.
 
 With --simulate every server is replaced by the built-in one that its simulator
 block describes, and time is virtual: an hour of load takes seconds, no server,
@@ -85,6 +91,7 @@ started · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 	f.StringArrayVar(&o.endpoints, "endpoint", nil, "use the server at a URL instead of starting it: `name=url`; may be repeated")
 	f.DurationVar(&o.budget, "budget", 0, "wall clock of each plan, in place of the plan's own; with --simulate virtual time")
 	f.BoolVar(&o.simulate, "simulate", false, "run the plans' simulators in virtual time, in place of their servers")
+	f.BoolVar(&o.reap, "reap", false, "remove servers that killed runs left behind, where they would be in the way")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
 	f.BoolVarP(&o.recursive, "recursive", "r", false, "plans in folders below too")
 	// Registering fails only for flags that do not exist.
@@ -129,7 +136,8 @@ func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	drain, now, release := interrupts(ctx)
+	_, inCI := a.getenv("CI")
+	drain, now, release := interrupts(ctx, inCI)
 	defer release()
 	var codes []int
 	for i, p := range plans {
@@ -189,7 +197,12 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 		// kept, the gaps between tokens, costs it nothing: memory is dearer.
 		defer debug.SetGCPercent(debug.SetGCPercent(25))
 	} else {
-		launcher := server.New(server.Options{Clock: wall, Origin: wall.Origin(), LogDir: out.dir, Dir: filepath.Dir(p.Path), Redact: p.Secrets})
+		launcher := server.New(server.Options{
+			Clock: wall, Origin: wall.Origin(), LogDir: out.dir, Dir: filepath.Dir(p.Path), Redact: p.Secrets,
+			State: lease.Dir(a.getenv), Reap: o.reap, Grace: grace(now),
+			Holder: lease.Holder{Run: config.Run.ID, Plan: p.Path, PID: os.Getpid(), Started: started.UTC().Format(time.RFC3339)},
+		})
+		config.Teardown = server.Teardown
 		config.Clock, config.Launch, config.Meter = wall, launcher.Launch, a.meter
 		if a.meter != nil {
 			config.Calibrate = launcher.Calibrate
@@ -226,19 +239,38 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 	return worst([]int{code, nightly}), nil
 }
 
+// A CI system that cancels a job kills what is left of it soon after it asked:
+// GitHub sends SIGINT, 7.5 s later SIGTERM and 2.5 s later SIGKILL. So there,
+// and on SIGTERM, requests in flight get hurriedDrain to end, and a server
+// hurriedGrace more before it is killed.
+const (
+	hurriedDrain = 3 * time.Second
+	hurriedGrace = 2 * time.Second
+)
+
 // interrupts turns the first SIGINT or SIGTERM into the end of drain, the
-// second into the end of now.
-func interrupts(ctx context.Context) (drain, now context.Context, stop func()) {
+// second into the end of now. A SIGTERM, and in CI any of them, ends now by
+// itself soon after.
+func interrupts(ctx context.Context, inCI bool) (drain, now context.Context, stop func()) {
 	now, endNow := context.WithCancel(ctx)
 	drain, endDrain := context.WithCancel(now)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	done := make(chan struct{})
 	go func() {
-		for _, end := range []func(){endDrain, endNow} {
+		var over <-chan time.Time
+		for {
 			select {
-			case <-signals:
-				end()
+			case got := <-signals:
+				if drain.Err() != nil {
+					endNow()
+				}
+				endDrain()
+				if over == nil && (inCI || got != os.Interrupt) {
+					over = time.After(hurriedDrain)
+				}
+			case <-over:
+				endNow()
 			case <-done:
 				return
 			}
@@ -249,6 +281,16 @@ func interrupts(ctx context.Context) (drain, now context.Context, stop func()) {
 		close(done)
 		endDrain()
 		endNow()
+	}
+}
+
+// grace is how long a server may take to end itself, as of now.
+func grace(now context.Context) func() time.Duration {
+	return func() time.Duration {
+		if now.Err() != nil {
+			return hurriedGrace
+		}
+		return server.Grace
 	}
 }
 

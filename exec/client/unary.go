@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"strings"
 
 	"github.com/tokgate/tokgate/metric"
 )
@@ -83,6 +84,22 @@ func (h *HTTP) Version(ctx context.Context) (string, error) {
 		}
 	}
 	return "", err
+}
+
+// StartTime asks /metrics when the server's process began, as clients of
+// Prometheus tell it: in seconds since 1970, as written. It is an error where
+// that is not told.
+func (h *HTTP) StartTime(ctx context.Context) (string, error) {
+	page, err := h.Text(ctx, "/metrics", maxUnary)
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(page)) {
+		if at, ok := strings.CutPrefix(line, "process_start_time_seconds "); ok {
+			return strings.TrimSpace(at), nil
+		}
+	}
+	return "", &Error{Kind: metric.FailProtocol, Message: "/metrics tells no start"}
 }
 
 // ErrNoTokenizer says that the server's tokenizer cannot be asked that way.

@@ -13,10 +13,11 @@ import (
 func ownGroup(*osexec.Cmd) {}
 
 // terminate kills: there is no signal to ask with.
-func terminate(group int) { kill(group) }
+func terminate(group int) { killOne(group) }
+func kill(group int)      { killOne(group) }
 
-func kill(group int) {
-	if p, err := os.FindProcess(group); err == nil {
+func killOne(pid int) {
+	if p, err := os.FindProcess(pid); err == nil {
 		_ = p.Kill()
 		_ = p.Release()
 	}
@@ -24,3 +25,8 @@ func kill(group int) {
 
 // alive cannot tell; that the process itself ended is waited for elsewhere.
 func alive(int) bool { return false }
+
+// startOf, marked and listener cannot be told.
+func startOf(int) string  { return "" }
+func marked(string) []int { return nil }
+func listener(int) string { return "" }

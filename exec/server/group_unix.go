@@ -14,12 +14,14 @@ func ownGroup(cmd *osexec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }
 
-// terminate asks the group to end, kill does not ask.
+// terminate asks the group to end, kill does not ask; killOne is for what left
+// its group.
 func terminate(group int) { _ = syscall.Kill(-group, syscall.SIGTERM) }
 func kill(group int)      { _ = syscall.Kill(-group, syscall.SIGKILL) }
+func killOne(pid int)     { _ = syscall.Kill(pid, syscall.SIGKILL) }
 
-// alive says whether anything is left of the group. A process that ended and
-// was not yet waited for still counts.
-func alive(group int) bool {
+// exists says whether the group has a member, be it one that ended and was not
+// yet waited for.
+func exists(group int) bool {
 	return !errors.Is(syscall.Kill(-group, 0), syscall.ESRCH)
 }

@@ -3,8 +3,10 @@
 package server
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	osexec "os/exec"
@@ -20,6 +22,7 @@ import (
 
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/exec/server/lease"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/sim"
 )
@@ -35,6 +38,7 @@ func TestMain(m *testing.M) {
 func childMain(mode string, args []string) {
 	fmt.Println("key", os.Getenv("TOKGATE_TEST_KEY"))
 	fmt.Println("args", strings.Join(args, " "))
+	fmt.Println("gpus", os.Getenv("CUDA_VISIBLE_DEVICES"), os.Getenv("CUDA_DEVICE_ORDER"))
 	switch mode {
 	case "die":
 		fmt.Fprintln(os.Stderr, "CUDA error: out of memory")
@@ -82,10 +86,34 @@ func childServer(t *testing.T, mode string) *plan.Server {
 	}
 }
 
+// testHolder is a run of its own.
+func testHolder() lease.Holder {
+	return lease.Holder{Run: "test-" + rand.Text(), Plan: "test.hcl", PID: os.Getpid(), Started: "now"}
+}
+
 func childLauncher(t *testing.T) *Launcher {
-	l := New(Options{Clock: clock.NewReal(), LogDir: t.TempDir(), Redact: []string{"sk-verysecret"}})
-	l.grace = 300 * time.Millisecond
+	l := New(Options{Clock: clock.NewReal(), LogDir: t.TempDir(), State: lease.Folder(t.TempDir()), Holder: testHolder(), Redact: []string{"sk-verysecret"}})
+	l.Grace = always(300 * time.Millisecond)
 	return l
+}
+
+func kill9(t *testing.T, pid string) {
+	t.Helper()
+	n, err := strconv.Atoi(pid)
+	if err != nil || n <= 1 {
+		t.Fatalf("pid %q", pid)
+	}
+	if err := syscall.Kill(n, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eventually runs the clock until done.
+func eventually(t *testing.T, l *Launcher, done func() bool) {
+	t.Helper()
+	if within(l.Clock, always(time.Minute), done) {
+		t.Fatal("it did not happen within a minute")
+	}
 }
 
 func TestProcess(t *testing.T) {
@@ -159,12 +187,7 @@ func TestProcessDiesUnderWay(t *testing.T) {
 	}
 	// The connection broke because the process ended; that it is waited for
 	// takes another moment.
-	if err := clock.Until(t.Context(), l.Clock, func() bool {
-		_ = clock.Sleep(t.Context(), l.Clock, time.Millisecond)
-		return target.Err() != nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	eventually(t, l, func() bool { return target.Err() != nil })
 	if got := target.Err().Error(); got != "the server's process ended by itself: exit status 7" {
 		t.Errorf("error %q", got)
 	}
@@ -212,18 +235,36 @@ func TestProcessCannotStart(t *testing.T) {
 	}
 }
 
-func TestCommand(t *testing.T) {
-	s := &plan.Server{
-		Engine: "vllm", Process: &plan.Process{Command: []string{"vllm", "serve", "m"}},
-		Flags: []plan.Flag{{Name: "port", Value: cty.NumberIntVal(8123)}},
+func TestFixedPort(t *testing.T) {
+	port := []plan.Flag{{Name: "port", Value: cty.NumberIntVal(8123)}}
+	for _, tt := range []struct {
+		server plan.Server
+		want   int
+	}{
+		{plan.Server{Process: &plan.Process{}}, 0},
+		{plan.Server{Process: &plan.Process{}, Flags: port}, 8123},
+		{plan.Server{Process: &plan.Process{Port: 9000}, Flags: port}, 9000},
+		{plan.Server{Container: &plan.Container{Inside: 8123}, Flags: port}, 0}, // inside it
+		{plan.Server{Container: &plan.Container{Port: 9000}}, 9000},
+		{plan.Server{Container: &plan.Container{Network: "host"}, Flags: port}, 8123},
+	} {
+		if got := fixedPort(&tt.server); got != tt.want {
+			t.Errorf("fixedPort(%+v) = %d, want %d", tt.server, got, tt.want)
+		}
 	}
-	words, port, err := command(s)
-	if err != nil || port != 8123 || strings.Join(words, " ") != "vllm serve m --port 8123" {
-		t.Errorf("got %q, %d, %v", words, port, err)
+}
+
+// What answers on a port that is taken already would be measured in place of
+// the server.
+func TestPortIsTaken(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
 	}
-	s.Flags, s.Args, s.Process.Port = nil, []string{"--listen=127.0.0.1:{port}"}, 9000
-	words, port, err = command(s)
-	if err != nil || port != 9000 || strings.Join(words, " ") != "vllm serve m --listen=127.0.0.1:9000" {
-		t.Errorf("got %q, %d, %v", words, port, err)
+	defer listener.Close()
+	s := childServer(t, "serve")
+	s.Process.Port = listener.Addr().(*net.TCPAddr).Port
+	if _, err := childLauncher(t).Launch(t.Context(), s, func(string) {}); err == nil || !strings.Contains(err.Error(), "is not free: listen tcp") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -35,6 +35,10 @@ type reached struct {
 	gone     func() error // why it is gone; nil: not known
 	log      func() string
 	cleanup  func() error // what ends it; nil: not ours
+	// Of a server that was started on this machine; else nil.
+	facts     func(metric.Fingerprint)     // adds what else is known of it
+	instance  func(context.Context) string // tells it from one in its place
+	lastWords func() string                // of its log
 }
 
 // reach prepares to speak to a server; it touches no network.
@@ -62,10 +66,14 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 		return nil, err
 	}
 	found := r.fingerprint(id)
-	if err := expected(r.server.Expect, found); err != nil {
-		r.http.Close()
-		return nil, err
+	if r.facts != nil {
+		r.facts(found)
 	}
+	if err := declared(r.server, found, id.model.Root != ""); err != nil {
+		r.http.Close()
+		return nil, r.failed(err)
+	}
+	first := r.incarnation(ctx)
 	makers := map[string]*promptMaker{}
 	inside, leave := r.inside(id.model.ID)
 	t := &exec.Target{
@@ -76,7 +84,7 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 			return r.prompts(ctx, w, salt, id.model, makers)
 		},
 		Err:    r.gone,
-		Check:  func(ctx context.Context) error { return r.same(ctx, found) },
+		Check:  func(ctx context.Context) error { return r.same(ctx, found, first) },
 		Log:    r.log,
 		Inside: inside,
 		Close: func() error {
@@ -126,10 +134,18 @@ func (r *reached) ready(ctx context.Context) (identity, error) {
 }
 
 func (r *reached) awaited(last error) string {
-	if last == nil {
-		return fmt.Sprintf("waiting for %s: one completion", r.url)
+	what := "one completion"
+	if last != nil {
+		what = last.Error()
 	}
-	return fmt.Sprintf("waiting for %s: %v", r.url, last)
+	if r.lastWords != nil {
+		if words := r.lastWords(); words != "" {
+			// What it does meanwhile tells more than that it refuses
+			// connections.
+			what = words
+		}
+	}
+	return fmt.Sprintf("waiting for %s: %s", r.url, what)
 }
 
 func (r *reached) failed(err error) error {
@@ -282,26 +298,41 @@ func (r *reached) fingerprint(id identity) metric.Fingerprint {
 	return f
 }
 
-// expected compares what the plan expects with what was found.
-func expected(expect map[string]string, found metric.Fingerprint) error {
-	var wrong []string
-	for key, want := range expect {
-		switch got, ok := found[key]; {
-		case !ok:
-			wrong = append(wrong, fmt.Sprintf("%s = %q cannot be told: the server does not say", key, want))
-		case got != want:
-			wrong = append(wrong, fmt.Sprintf("%s = %q was expected and %q was found", key, want, got))
+// incarnation tells a running server from a later one in its place: its own
+// start, as Prometheus clients tell it, and what the machine tells of it. "":
+// not known.
+func (r *reached) incarnation(ctx context.Context) [2]string {
+	var out [2]string
+	// Best effort: what cannot be told now may be told later, and says nothing.
+	if at, err := clock.Await(ctx, r.Clock, r.http.StartTime); err == nil {
+		out[0] = at
+	}
+	if r.instance != nil {
+		out[1], _ = clock.Await(ctx, r.Clock, func(ctx context.Context) (string, error) { return r.instance(ctx), nil })
+	}
+	return out
+}
+
+// replicas is how often a server that seems to be another is asked again:
+// behind one URL there may be several, and any of them answers.
+const replicas = 8
+
+// replaced says whether the server is no longer the one that was there first.
+func (r *reached) replaced(ctx context.Context, first [2]string) bool {
+	for range replicas {
+		other := false
+		for i, now := range r.incarnation(ctx) {
+			other = other || first[i] != "" && now != "" && now != first[i]
+		}
+		if !other {
+			return false
 		}
 	}
-	if len(wrong) == 0 {
-		return nil
-	}
-	slices.Sort(wrong)
-	return fmt.Errorf("this is not the declared server: %s", strings.Join(wrong, "; "))
+	return true
 }
 
 // same looks at the server again after the load.
-func (r *reached) same(ctx context.Context, before metric.Fingerprint) error {
+func (r *reached) same(ctx context.Context, before metric.Fingerprint, first [2]string) error {
 	if r.gone != nil {
 		if err := r.gone(); err != nil {
 			return err
@@ -312,6 +343,9 @@ func (r *reached) same(ctx context.Context, before metric.Fingerprint) error {
 	id, err := clock.Await(ctx, r.Clock, r.identify)
 	if err != nil {
 		return r.failed(fmt.Errorf("the server no longer answers: %w", err))
+	}
+	if r.replaced(ctx, first) {
+		return r.failed(errors.New("the server was started again under the load: no verdict can be given over two"))
 	}
 	after := r.fingerprint(id)
 	for _, key := range []string{"model", "served_as", "version", "max_model_len"} {

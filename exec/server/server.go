@@ -1,8 +1,9 @@
 // Package server starts what a plan declares and makes it a target: a server
-// that runs already, a child process, or the built-in simulator. A server is
-// ready when it completed a request, not when it says so; it is identified
-// before the load and looked at again after it, so that no verdict is given
-// over two servers.
+// that runs already, a child process, a container, or the built-in simulator. A
+// server is ready when it completed a request, not when it says so; it is
+// identified before the load and looked at again after it, so that no verdict
+// is given over two servers. What it starts it ends, with all that came of it,
+// and what a killed run left behind it finds.
 package server
 
 import (
@@ -13,6 +14,7 @@ import (
 
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/exec/server/lease"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/record"
 )
@@ -30,20 +32,29 @@ type Options struct {
 	Dir string
 	// Redact lists the secrets to be taken out of logs.
 	Redact []string
+	// State is where runs note what they hold, see lease.Dir; "": nothing is
+	// noted, nothing locked and nothing looked for.
+	State lease.Folder
+	// Holder names this run to others.
+	Holder lease.Holder
+	// Reap has what killed runs left behind be removed, not only be named.
+	Reap bool
+	// Grace is how long a server may take to end itself; it is asked again
+	// while one is waited for. nil: the constant.
+	Grace func() time.Duration
 }
 
 // Launcher starts servers.
 type Launcher struct {
 	Options
 	redactor record.Redactor
-	grace    time.Duration // see grace
 	// dial replaces the network, for tests in memory; nil: the network.
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // New returns a Launcher.
 func New(o Options) *Launcher {
-	return &Launcher{Options: o, redactor: record.NewRedactor(o.Redact), grace: grace}
+	return &Launcher{Options: o, redactor: record.NewRedactor(o.Redact)}
 }
 
 // Launch is an exec.Launch.
@@ -51,10 +62,10 @@ func (l *Launcher) Launch(ctx context.Context, s *plan.Server, state func(string
 	switch {
 	case s.Endpoint != nil:
 		return l.endpoint(ctx, s, state)
-	case s.Process != nil:
-		return l.process(ctx, s, state)
+	case s.Local():
+		return l.local(ctx, s, state)
 	case s.Simulator != nil:
 		return l.simulator(ctx, s, state)
 	}
-	return nil, fmt.Errorf("%s declares nothing that can be started yet", s.Address())
+	return nil, fmt.Errorf("%s declares nothing that could be started", s.Address())
 }

@@ -140,7 +140,7 @@ func TestEndpointIsNotReady(t *testing.T) {
 		{"expected another version", sim.Options{}, func(_ *world, s *plan.Server) { s.Expect = map[string]string{"version": "0.19.1"} },
 			[]string{"not the declared server", `version = "0.19.1" was expected and "tokgate-sim-1" was found`}, 0},
 		{"expected what cannot be told", sim.Options{}, func(_ *world, s *plan.Server) { s.Expect = map[string]string{"gpu": "1 x H100", "model": "x"} },
-			[]string{`gpu = "1 x H100" cannot be told`, `model = "x" was expected`}, 0},
+			[]string{`model = "x" was expected and "tokgate-sim" was found`}, 0},
 		{"no certificate authority", sim.Options{}, func(_ *world, s *plan.Server) { s.Endpoint.CAFile = "/nowhere/ca.pem" },
 			[]string{"certificate authority", "/nowhere/ca.pem"}, 0},
 		{"no URL", sim.Options{}, func(_ *world, s *plan.Server) { s.Endpoint.URL = "ftp://x" },

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 
 	"github.com/tokgate/tokgate/record"
@@ -14,6 +15,7 @@ const (
 	tailSize = 64 << 10 // kept in memory: its end
 	fileSize = 16 << 20 // kept on disk: its beginning, then its end
 	lineSize = 16 << 10 // longer lines are cut in pieces
+	lastSize = 160      // of the last line, for a progress display
 )
 
 // tail captures a process's output, however much there is of it: the
@@ -29,6 +31,9 @@ type tail struct {
 	partial []byte // a line that has not ended yet
 	end     []byte // at most 2·tailSize
 	skipped bool   // lines that are not in the file
+	last    string // the last line that holds anything, at most lastSize of it
+	watch   func(line string)
+	closer  io.Closer // of file; nil: none
 }
 
 // Write implements io.Writer. It never fails: a server must not stop because
@@ -57,6 +62,12 @@ func (t *tail) Write(p []byte) (int, error) {
 func (t *tail) line() {
 	line := t.redactor.Text(string(t.partial))
 	t.partial = t.partial[:0]
+	if t.watch != nil {
+		t.watch(line)
+	}
+	if words := strings.TrimSpace(line); words != "" {
+		t.last = shorten(words, lastSize)
+	}
 	t.end = append(t.end, line...)
 	if len(t.end) > 2*tailSize {
 		t.end = append(t.end[:0], t.end[len(t.end)-tailSize:]...)
@@ -88,6 +99,28 @@ func (t *tail) String() string {
 func (t *tail) ending() string {
 	text := string(t.end) + t.redactor.Text(string(t.partial))
 	return text[max(len(text)-tailSize, 0):]
+}
+
+// lastLine is the last line that holds anything.
+func (t *tail) lastLine() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.last
+}
+
+// unwatch has lines be read by nobody else any more.
+func (t *tail) unwatch() {
+	t.mu.Lock()
+	t.watch = nil
+	t.mu.Unlock()
+}
+
+// close ends the log's file.
+func (t *tail) close() {
+	t.finish()
+	if t.closer != nil {
+		t.closer.Close()
+	}
 }
 
 // finish brings the file to its end.

@@ -1,0 +1,321 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	osexec "os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// container is a server that runs in a container of ours.
+type container struct {
+	runtime  *cli
+	clock    clock.Clock
+	name     string
+	log      *tail
+	follower *osexec.Cmd   // hands the log on; nil: it could not be started
+	followed chan struct{} // closed when the log has ended
+	exited   chan struct{} // closed when the container ended, or cannot be followed
+	state    containerState
+	err      error // why it cannot be followed; read after exited
+	grace    func() time.Duration
+	closing  bool // it was asked to end
+	stop     context.CancelFunc
+}
+
+// container starts a server in a container. What becomes known of its image is
+// added to found. Like process it returns a container that is to be ended also
+// with an error, unless that is nil.
+func (l *Launcher) container(ctx context.Context, s *plan.Server, h *held, log *tail, found metric.Fingerprint, state func(string)) (running, error) {
+	r, err := l.runtime(s.Container.Runtime)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.fetch(ctx, r, s.Container, found, state); err != nil {
+		return nil, err
+	}
+	if version, err := r.run(ctx, nil, "version", "--format", "{{.Client.Version}}"); err == nil {
+		found["runtime"] = r.name + " " + version
+	}
+	c := &container{
+		runtime: r, clock: l.Clock, log: log, grace: l.patience, name: containerName(l.Holder.Run, s.Address(), h.port),
+		followed: make(chan struct{}), exited: make(chan struct{}), stop: func() {},
+	}
+	words, env, err := l.create(r, s, h, c.name)
+	if err != nil {
+		return nil, err
+	}
+	// Before there is anything to find.
+	h.server.Container, h.server.Runtime = c.name, r.name
+	if err := h.update(); err != nil {
+		return nil, fmt.Errorf("could not note the server: %w", err)
+	}
+	close(c.followed)
+	if _, err := r.run(ctx, env, words...); err != nil {
+		return c, err
+	}
+	if _, err := r.run(ctx, nil, "start", c.name); err != nil {
+		return c, err
+	}
+	state(fmt.Sprintf("started %s in container %s on port %d", s.Container.Image, c.name, h.port))
+	c.follow()
+	return c, nil
+}
+
+// fetch sees to it that the image is there as the plan wants it.
+func (l *Launcher) fetch(ctx context.Context, r *cli, c *plan.Container, found metric.Fingerprint, state func(string)) error {
+	img, there, err := r.image(ctx, c.Image)
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.Pull == plan.PullNever && !there:
+		return fmt.Errorf("image %s is not there, and pull = \"never\"", c.Image)
+	case c.Pull == plan.PullAlways || c.Pull != plan.PullNever && !there:
+		state("pulling " + c.Image)
+		if err := r.pull(ctx, c.Image, func(line string) { state("pulling " + c.Image + ": " + l.redactor.Text(shorten(line, lastSize))) }); err != nil {
+			return err
+		}
+		if img, there, err = r.image(ctx, c.Image); err != nil {
+			return err
+		} else if !there {
+			return fmt.Errorf("image %s was pulled and is not there", c.Image)
+		}
+	}
+	found["image"] = c.Image
+	if d := img.digest(c.Image); d != "" {
+		found["image_digest"] = d
+	}
+	return nil
+}
+
+// containerName is unique among all runs, and says whose it is.
+func containerName(run, address string, port int) string {
+	safe := strings.TrimSuffix(strings.TrimPrefix(logName(address), "server-"), ".log")
+	return strings.Trim(fmt.Sprintf("tokgate-%s-%s-%d", strings.ToLower(run), safe, port), "-.")
+}
+
+// create is the call that makes the container, and what it needs in its own
+// environment: values are handed on by name, and never stand on a command line.
+func (l *Launcher) create(r *cli, s *plan.Server, h *held, name string) (words, env []string, err error) {
+	c := s.Container
+	words = []string{"create", "--name", name}
+	for _, label := range [][2]string{
+		{labelRun, l.Holder.Run}, {labelPlan, l.Holder.Plan}, {labelServer, s.Address()}, {labelPID, strconv.Itoa(os.Getpid())},
+		{labelStart, startOf(os.Getpid())}, {labelStarted, l.Holder.Started}, {labelPort, strconv.Itoa(h.port)},
+	} {
+		words = append(words, "--label", label[0]+"="+label[1])
+	}
+	host, inside := "0.0.0.0", c.Inside
+	if c.Network == "host" {
+		host, inside = "127.0.0.1", h.port
+	} else {
+		words = append(words, "--publish", fmt.Sprintf("127.0.0.1:%d:%d", h.port, inside))
+	}
+	if c.Network != "" {
+		words = append(words, "--network", c.Network)
+	}
+	if driver := map[string]string{"docker": "local", "podman": "k8s-file"}[r.name]; !slices.ContainsFunc(c.Options, func(o string) bool { return strings.HasPrefix(o, "--log-") }) {
+		// Both throw the oldest away instead of filling the disk.
+		words = append(words, "--log-driver", driver, "--log-opt", "max-size=16m")
+	}
+	if c.SharedMem != "" {
+		words = append(words, "--shm-size", c.SharedMem)
+	}
+	if c.User != "" {
+		words = append(words, "--user", c.User)
+	}
+	for _, v := range c.Volumes {
+		words = append(words, "--volume", absolute(v))
+	}
+	all := maps.Clone(plan.EngineOf(s.Engine).Env)
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, c.Env)
+	gpus, more := r.gpus(h.gpus)
+	words = append(words, gpus...)
+	maps.Copy(all, more)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		value := all[name]
+		if !steers(name) {
+			words, env = append(words, "--env", name), append(env, name+"="+value)
+			continue
+		}
+		if l.redactor.Text(value) != value {
+			return nil, nil, fmt.Errorf("env %s holds a secret, and in the environment of %s itself it would have another meaning: give it another name", name, r.name)
+		}
+		words = append(words, "--env", name+"="+value)
+	}
+	if entry := s.Entrypoint(); entry != "" {
+		words = append(words, "--entrypoint", entry)
+	}
+	words = append(words, c.Options...)
+	words = append(words, c.Image)
+	return append(words, s.Launch(host, strconv.Itoa(inside))...), env, nil
+}
+
+// steers says whether a variable means something to the runtime's own command
+// line, or to what it runs on: such a value cannot pass through its
+// environment.
+func steers(name string) bool {
+	switch name {
+	case "PATH", "HOME", "USER", "TMPDIR", "LANG", "TERM", "SSH_AUTH_SOCK", "GODEBUG":
+		return true
+	}
+	upper := strings.ToUpper(name)
+	for _, prefix := range []string{"DOCKER_", "BUILDKIT_", "PODMAN_", "CONTAINER_", "CONTAINERS_", "XDG_", "LD_", "DYLD_", "LC_"} {
+		if strings.HasPrefix(upper, prefix) {
+			return true
+		}
+	}
+	return strings.HasSuffix(upper, "_PROXY")
+}
+
+// gpus are the words and variables that give a container its GPUs.
+func (r *cli) gpus(gpus []GPU) (words []string, env map[string]string) {
+	if len(gpus) == 0 {
+		return nil, nil
+	}
+	var ids []string
+	for _, g := range gpus {
+		ids = append(ids, g.ID)
+	}
+	switch {
+	case gpus[0].Vendor == "amd":
+		// The kernel's interface is one for all of them; which are used the
+		// variables say.
+		return []string{"--device", "/dev/kfd", "--device", "/dev/dri", "--group-add", "video", "--security-opt", "seccomp=unconfined"}, confine(gpus)
+	case r.name == "podman":
+		for _, id := range ids {
+			words = append(words, "--device", "nvidia.com/gpu="+id)
+		}
+		return words, nil
+	}
+	// The value is a list of fields separated by commas, of which this is one.
+	return []string{"--gpus", `"device=` + strings.Join(ids, ",") + `"`}, nil
+}
+
+// follow hands the container's log on, and notices when it ends.
+func (c *container) follow() {
+	ctx, stop := context.WithCancel(context.Background())
+	c.stop = stop
+	c.followed = make(chan struct{})
+	c.follower = c.runtime.command(ctx, nil, "logs", "--follow", c.name)
+	c.follower.Stdout, c.follower.Stderr = c.log, c.log
+	go func() {
+		defer close(c.followed)
+		// That a log cannot be read is no reason to end a server.
+		_ = c.follower.Run()
+	}()
+	go func() {
+		defer close(c.exited)
+		_, err := c.runtime.output(ctx, nil, "wait", c.name)
+		if ctx.Err() != nil {
+			return
+		}
+		state, inspectErr := c.runtime.inspect(ctx, c.name)
+		switch {
+		case inspectErr != nil && err == nil:
+			err = inspectErr
+		case inspectErr == nil && !state.Running:
+			err = nil
+		}
+		c.state, c.err = state, err
+	}()
+}
+
+// over says whether the container has ended.
+func (c *container) over() bool {
+	select {
+	case <-c.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+// gone implements running.
+func (c *container) gone() error {
+	if c.closing || !c.over() {
+		return nil
+	}
+	// The log may be behind.
+	within(c.clock, always(reaped), c.read)
+	log := c.log.String()
+	if c.err != nil {
+		return &exec.ServerError{Err: fmt.Errorf("container %s can no longer be followed: %w", c.name, c.err), Log: log}
+	}
+	how := fmt.Sprintf("exit status %d", c.state.ExitCode)
+	if c.state.Error != "" {
+		how += ": " + c.state.Error
+	}
+	if c.state.OOMKilled {
+		how += ", killed for using more memory than it may"
+	} else {
+		how = cause(how, log)
+	}
+	return &exec.ServerError{Err: fmt.Errorf("the server's container ended by itself: %s", how), Log: log}
+}
+
+// read says whether the whole log was handed on.
+func (c *container) read() bool {
+	select {
+	case <-c.followed:
+		return true
+	default:
+		return false
+	}
+}
+
+// instance implements running: when it was started, by the runtime.
+func (c *container) instance(ctx context.Context) string {
+	state, err := c.runtime.inspect(ctx, c.name)
+	if err != nil {
+		return ""
+	}
+	return state.StartedAt
+}
+
+// end implements running: stop, then kill, then remove.
+func (c *container) end() error {
+	if c.closing {
+		return nil
+	}
+	c.closing = true
+	if c.follower != nil && !c.over() {
+		// It sends the signal that the image wants. That it kills in the end
+		// is not counted on: how long it may take can change meanwhile.
+		ctx, cancel := context.WithCancel(context.Background())
+		stopped := make(chan struct{})
+		seconds := strconv.Itoa(int(c.grace().Round(time.Second).Seconds()))
+		go func() {
+			defer close(stopped)
+			_, _ = c.runtime.output(ctx, nil, "stop", "--time", seconds, c.name)
+		}()
+		within(c.clock, c.grace, c.over)
+		cancel()
+		<-stopped
+	}
+	err := c.runtime.remove(context.Background(), c.name)
+	within(c.clock, always(reaped), func() bool { return c.follower == nil || c.read() && c.over() })
+	c.stop()
+	if c.follower != nil {
+		<-c.followed
+		<-c.exited
+	}
+	if err != nil {
+		return fmt.Errorf("container %s could not be removed: %w", c.name, err)
+	}
+	return nil
+}

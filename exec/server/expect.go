@@ -1,0 +1,84 @@
+package server
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// declared compares what the plan declares with what was found. What a server
+// that is not ours does not tell is unknown, and written so; of one that was
+// started here everything can be told that the plan may expect. loaded says
+// that the model's name is that of what was loaded, and none that a gateway gave
+// it.
+func declared(s *plan.Server, found metric.Fingerprint, loaded bool) error {
+	var wrong []string
+	for _, key := range slices.Sorted(maps.Keys(s.Expect)) {
+		want := s.Expect[key]
+		got, ok := found[key]
+		switch {
+		case !ok && s.Endpoint != nil:
+			found[key] = metric.Unknown
+		case !ok:
+			wrong = append(wrong, fmt.Sprintf("%s = %q cannot be told: the server does not say", key, want))
+		case !meets(key, got, want):
+			wrong = append(wrong, fmt.Sprintf("%s = %q was expected and %q was found", key, want, got))
+		}
+	}
+	wrong = append(wrong, undeclared(s, found, loaded)...)
+	if len(wrong) == 0 {
+		return nil
+	}
+	return fmt.Errorf("this is not the declared server: %s", strings.Join(wrong, "; "))
+}
+
+// undeclared is what the server says of itself and the plan says otherwise.
+func undeclared(s *plan.Server, found metric.Fingerprint, loaded bool) []string {
+	if s.Simulator != nil && !s.Local() && s.Endpoint == nil {
+		return nil // it stands in for any server
+	}
+	var wrong []string
+	// A folder says nothing of the model in it.
+	if want, got := s.Model, found["model"]; loaded && hubName(want) && hubName(got) && want != got {
+		wrong = append(wrong, fmt.Sprintf("model = %q was declared and %q was found", want, got))
+	}
+	if want, ok := s.FlagNumber("max-model-len", "context-length"); ok && found["max_model_len"] != "" && found["max_model_len"] != strconv.Itoa(want) {
+		wrong = append(wrong, fmt.Sprintf("a context of %d tokens was declared and one of %s was found", want, found["max_model_len"]))
+	}
+	return wrong
+}
+
+// hubName says whether a model is named as on a hub: owner/name.
+func hubName(s string) bool {
+	owner, name, ok := strings.Cut(s, "/")
+	return ok && owner != "" && owner != "." && owner != ".." && name != "" && !strings.Contains(name, "/") && !strings.HasSuffix(name, ".gguf")
+}
+
+// meets says whether what was found is what was expected. GPUs are known by
+// shorter names than the driver's: "1 x RTX PRO 6000" is met by "1 x NVIDIA RTX
+// PRO 6000 Blackwell Server Edition".
+func meets(key, got, want string) bool {
+	if got == want {
+		return true
+	}
+	if key != "gpu" {
+		return false
+	}
+	gotN, gotName, ok1 := strings.Cut(got, " x ")
+	wantN, wantName, ok2 := strings.Cut(want, " x ")
+	if !ok1 || !ok2 || strings.TrimSpace(gotN) != strings.TrimSpace(wantN) {
+		return false
+	}
+	have, need := strings.Fields(strings.ToLower(gotName)), strings.Fields(strings.ToLower(wantName))
+	for i := 0; len(need) > 0 && i+len(need) <= len(have); i++ {
+		if slices.Equal(have[i:i+len(need)], need) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,293 @@
+package server
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/tokgate/tokgate/plan"
+)
+
+// Four GPUs as nvidia-smi 570 prints them; the second is busy, the last tells
+// little.
+const fourGPUs = `0, GPU-00000000-aaaa, NVIDIA H100 80GB HBM3, 81559, 4, 570.124.06, 1980, 2619, 700.00
+1, GPU-11111111-aaaa, NVIDIA H100 80GB HBM3, 81559, 41000, 570.124.06, 1980, 2619, 700.00
+2, GPU-22222222-aaaa, NVIDIA H100 80GB HBM3, 81559, 4, 570.124.06, 1980, 2619, 500.00
+3, GPU-33333333-aaaa, NVIDIA GB10, [N/A], [N/A], 570.124.06, [N/A], [Not Supported], [N/A]
+`
+
+func TestParseSMI(t *testing.T) {
+	inv, err := parseSMI(fourGPUs)
+	if err != nil || len(inv.GPUs) != 4 || inv.Driver != "570.124.06" {
+		t.Fatalf("%+v, %v", inv, err)
+	}
+	want := []GPU{
+		{ID: "0", UUID: "GPU-00000000-aaaa", Name: "NVIDIA H100 80GB HBM3", Vendor: "nvidia", Memory: 81559, Used: 4, SM: 1980, MemoryClock: 2619, Power: 700},
+		{ID: "3", UUID: "GPU-33333333-aaaa", Name: "NVIDIA GB10", Vendor: "nvidia"},
+	}
+	if diff := cmp.Diff(want, []GPU{inv.GPUs[0], inv.GPUs[3]}); diff != "" {
+		t.Error(diff)
+	}
+	for _, out := range []string{"No devices were found\n", "a,b\n", `"`} {
+		if inv, err := parseSMI(out); err == nil {
+			t.Errorf("%q is taken for %+v", out, inv)
+		}
+	}
+	if inv, err := parseSMI(""); err != nil || len(inv.GPUs) != 0 {
+		t.Errorf("no GPU: %+v, %v", inv, err)
+	}
+}
+
+func TestCUDAVersion(t *testing.T) {
+	for out, want := range map[string]string{
+		"NVIDIA-SMI version  : 570.124.06\nCUDA Version        : 12.8\n":                        "12.8",
+		"| NVIDIA-SMI 535.1    Driver Version: 535.1    CUDA Version: 12.2     |\n|-----------": "12.2",
+		"no such thing": "", "CUDA Version": "",
+	} {
+		if got := cudaVersion(out); got != want {
+			t.Errorf("cudaVersion(%q) = %q, want %q", out, got, want)
+		}
+	}
+}
+
+func TestParseAMD(t *testing.T) {
+	const list = `[{"gpu": 0, "asic": {"market_name": "AMD Instinct MI300X"}, "driver": {"name": "amdgpu", "version": "6.10.5"}, "vram": {"size": {"value": 196592, "unit": "MB"}}},
+{"gpu": 1, "asic": {"market_name": "AMD Instinct MI300X"}, "driver": "N/A", "vram": "N/A"}]`
+	for _, out := range []string{list, `{"gpu_data": ` + list + `}`} {
+		inv, err := parseAMD(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		amdUUIDs(&inv, `[{"gpu": 1, "uuid": "b4ff74a1"}]`)
+		want := Inventory{Driver: "6.10.5", GPUs: []GPU{
+			{ID: "0", Name: "AMD Instinct MI300X", Vendor: "amd", Memory: 196592},
+			{ID: "1", UUID: "b4ff74a1", Name: "AMD Instinct MI300X", Vendor: "amd"},
+		}}
+		if diff := cmp.Diff(want, inv); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if _, err := parseAMD("ERROR: no GPU"); err == nil {
+		t.Error("words are taken for JSON")
+	}
+}
+
+// FuzzSMI: whatever the tools write, it is read or refused.
+func FuzzSMI(f *testing.F) {
+	f.Add(fourGPUs)
+	f.Add(`[{"gpu": 0, "asic": [], "vram": {"size": 1}}]`)
+	f.Add(`{"gpu_data": [{"gpu": {}}]}`)
+	f.Fuzz(func(t *testing.T, out string) {
+		for _, parse := range []func(string) (Inventory, error){parseSMI, parseAMD} {
+			if inv, err := parse(out); err == nil {
+				described(inv.GPUs)
+				if len(inv.GPUs) > 0 {
+					limits(inv.GPUs)
+				}
+			}
+		}
+		cudaVersion(out)
+		restrict(nil, "nvidia", out)
+	})
+}
+
+func smi(t *testing.T) Inventory {
+	t.Helper()
+	inv, err := parseSMI(fourGPUs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return inv
+}
+
+func TestRestrict(t *testing.T) {
+	all := smi(t).GPUs
+	for _, tt := range []struct {
+		all  []GPU
+		list string
+		want string // ids
+	}{
+		{all, "2,0", "2 0"}, // in its order
+		{all, " 1 , 3", "1 3"},
+		{all, "GPU-22222222-aaaa", "2"},
+		{all, "GPU-2222", "2"}, // the beginning is enough
+		{all, "0,7,1", "0"},    // CUDA stops at what it does not know
+		{all, "0,0,1", "0"},
+		{all, "-1", ""},
+		{all, "0,-1,1", "0"},
+		{all, "MIG-1234", "MIG-1234"}, // a part that no list shows
+		{nil, "0,1", "0 1"},           // nothing lists them: taken at its word
+		{nil, "x", "x"},
+	} {
+		var ids []string
+		for _, g := range restrict(tt.all, "nvidia", tt.list) {
+			ids = append(ids, g.ID)
+		}
+		if got := strings.Join(ids, " "); got != tt.want {
+			t.Errorf("%q of %d GPUs leaves %q, want %q", tt.list, len(tt.all), got, tt.want)
+		}
+	}
+}
+
+func process(g *plan.GPUs) *plan.Server {
+	return &plan.Server{Name: "s", Process: &plan.Process{GPUs: g}}
+}
+
+func TestAssign(t *testing.T) {
+	four := smi(t)
+	none := Inventory{Why: "this machine has none"}
+	count := func(n int) *plan.Server { return process(&plan.GPUs{Count: n}) }
+	some := func(ids ...string) *plan.Server { return process(&plan.GPUs{IDs: ids}) }
+	for _, tt := range []struct {
+		name     string
+		inv      Inventory
+		servers  []*plan.Server
+		want     string // ids by server
+		disjoint bool
+		err      string
+	}{
+		{"two idle ones, the busy one last", four, []*plan.Server{count(1), count(1)}, "0; 2", true, ""},
+		{"all four", four, []*plan.Server{count(2), count(2)}, "0 2; 3 1", true, ""},
+		{"named ones first", four, []*plan.Server{count(1), some("0")}, "2; 0", true, ""},
+		{"each fits alone", four, []*plan.Server{count(3), count(2)}, "0 2 3; 1 0", false, ""},
+		{"the same one", four, []*plan.Server{some("1"), some("GPU-1111")}, "1; 1", false, ""},
+		{"one takes all", four, []*plan.Server{process(&plan.GPUs{All: true}), count(1)}, "0 1 2 3; 0", false, ""},
+		{"one does not say", four, []*plan.Server{process(nil), some("3")}, "0 1 2 3; 3", false, ""},
+		{"one uses none", four, []*plan.Server{process(&plan.GPUs{}), process(&plan.GPUs{All: true})}, "; 0 1 2 3", true, ""},
+		{"a container uses none unless it says so", four, []*plan.Server{{Container: &plan.Container{}}, process(nil)}, "; 0 1 2 3", true, ""},
+		{"an endpoint's are its own", four, []*plan.Server{{Endpoint: &plan.Endpoint{}}, process(nil)}, "; 0 1 2 3", true, ""},
+		{"no GPU, none wanted", none, []*plan.Server{process(nil), process(nil)}, "; ", true, ""},
+		{"no GPU", none, []*plan.Server{count(1)}, "", false, "s: gpus = 1, and that many there are not: this machine has none"},
+		{"no GPU at all", none, []*plan.Server{process(&plan.GPUs{All: true})}, "", false, "there is no GPU: this machine has none"},
+		{"too many", four, []*plan.Server{count(5)}, "", false, "there is 0 NVIDIA H100 80GB HBM3, 1 NVIDIA"},
+		{"not within the job's", four, []*plan.Server{some("7")}, "", false, "GPU 7 is none that may be used here"},
+		{"twice", four, []*plan.Server{some("1", "GPU-1111")}, "", false, "GPU 1 is listed twice"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a, err := Assign(tt.servers, tt.inv)
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Errorf("error %v, want %q", err, tt.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var sets []string
+			for _, gpus := range a.GPUs {
+				sets = append(sets, strings.ReplaceAll(ids(gpus), ",", " "))
+			}
+			if got := strings.Join(sets, "; "); got != tt.want || a.Disjoint != tt.disjoint {
+				t.Errorf("got %q, disjoint %v; want %q, %v", got, a.Disjoint, tt.want, tt.disjoint)
+			}
+		})
+	}
+}
+
+func TestDescribed(t *testing.T) {
+	four := smi(t).GPUs
+	for want, got := range map[string]string{
+		"1 x NVIDIA GB10 + 3 x NVIDIA H100 80GB HBM3": described(four),
+		"2 x unknown GPU":                                 described([]GPU{{ID: "0"}, {ID: "1"}}),
+		"1980 MHz, memory 2619 MHz, 700 W":                limits(four[:2]),
+		"1980 MHz, memory 2619 MHz, 700 W, not all alike": limits(four),
+		"": limits(four[3:]),
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestConfine(t *testing.T) {
+	four := smi(t).GPUs
+	for _, tt := range []struct {
+		gpus []GPU
+		want map[string]string
+	}{
+		{four[1:3], map[string]string{"CUDA_VISIBLE_DEVICES": "1,2", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}},
+		{[]GPU{{ID: "4", Vendor: "amd"}}, map[string]string{"CUDA_VISIBLE_DEVICES": "4", "HIP_VISIBLE_DEVICES": "4"}},
+		{nil, map[string]string{"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1"}},
+	} {
+		if diff := cmp.Diff(tt.want, confine(tt.gpus)); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// script puts a program of that name in front of all others on the PATH.
+func script(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bin is a folder that is all of the PATH, but for the system's own tools.
+func bin(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	tools := t.TempDir()
+	for _, tool := range []string{"cat", "sleep", "rm", "mkdir", "touch", "env", "sh", "kill", "head", "yes"} {
+		for _, from := range []string{"/bin/", "/usr/bin/"} {
+			if _, err := os.Stat(from + tool); err == nil {
+				_ = os.Symlink(from+tool, filepath.Join(tools, tool))
+				break
+			}
+		}
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+tools)
+	return dir
+}
+
+func TestInventory(t *testing.T) {
+	const nvidia = `case "$1" in
+--query-gpu=*) cat <<'END'
+` + fourGPUs + `END
+;;
+--version) echo "CUDA Version        : 12.8" ;;
+esac
+`
+	const amd = `case "$1" in
+static) echo '[{"gpu": 0, "asic": {"market_name": "AMD Instinct MI300X"}, "driver": {"version": "6.10.5"}}]' ;;
+list) echo '[{"gpu": 0, "uuid": "b4ff74a1"}]' ;;
+version) echo '[{"tool": "AMDSMI Tool", "rocm_version": "6.3.1"}]' ;;
+esac
+`
+	for _, tt := range []struct {
+		name    string
+		scripts map[string]string
+		env     map[string]string
+		ids     string
+		want    Inventory // without GPUs
+	}{
+		{"NVIDIA's", map[string]string{"nvidia-smi": nvidia}, nil, "0,1,2,3", Inventory{Driver: "570.124.06", CUDA: "12.8"}},
+		{"some of them", map[string]string{"nvidia-smi": nvidia}, map[string]string{"CUDA_VISIBLE_DEVICES": "3,1"}, "3,1", Inventory{Driver: "570.124.06", CUDA: "12.8"}},
+		{"none of them", map[string]string{"nvidia-smi": nvidia}, map[string]string{"CUDA_VISIBLE_DEVICES": "-1"}, "", Inventory{Driver: "570.124.06", CUDA: "12.8", Why: `CUDA_VISIBLE_DEVICES = "-1" leaves none`}},
+		{"AMD's", map[string]string{"amd-smi": amd}, nil, "0", Inventory{Driver: "6.10.5", CUDA: "ROCm 6.3.1"}},
+		{"no tool", nil, nil, "", Inventory{Why: "neither nvidia-smi nor amd-smi is on the PATH"}},
+		{"no tool, but told", nil, map[string]string{"CUDA_VISIBLE_DEVICES": "0"}, "0", Inventory{}},
+		{"no driver", map[string]string{"nvidia-smi": "echo 'NVIDIA-SMI has failed because it could not communicate with the NVIDIA driver.'; exit 9"}, nil, "",
+			Inventory{Why: "nvidia-smi: exit status 9: NVIDIA-SMI has failed because it could not communicate with the NVIDIA driver."}},
+		{"no devices", map[string]string{"nvidia-smi": "echo 'No devices were found'"}, nil, "", Inventory{Why: "nvidia-smi: No devices were found"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := bin(t)
+			for name, text := range tt.scripts {
+				script(t, dir, name, text)
+			}
+			got := inventory(t.Context(), func(name string) string { return tt.env[name] })
+			if ids(got.GPUs) != tt.ids {
+				t.Errorf("GPUs %q, want %q", ids(got.GPUs), tt.ids)
+			}
+			if diff := cmp.Diff(tt.want, got, cmpopts.IgnoreFields(Inventory{}, "GPUs")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,221 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/exec/server/lease"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// held is what a server under test uses on this machine, and no other run of
+// tokgate meanwhile.
+type held struct {
+	server    lease.Server
+	gpus      []GPU // what it may use
+	inventory Inventory
+	port      int
+	locks     []*lease.Note
+	note      *lease.Note // nil: nothing is noted
+	left      bool        // the server could not be ended
+}
+
+// hold takes the GPUs and the port of a server, or says who has them.
+func (l *Launcher) hold(ctx context.Context, s *plan.Server, state func(string)) (*held, error) {
+	h := &held{server: lease.Server{Holder: l.Holder, Mark: l.Holder.Run + "/" + s.Address()}}
+	h.server.Holder.Server = s.Address()
+	if l.Holder.Run == "" {
+		h.server.Mark = "" // of nobody in particular
+	}
+	g := s.GPUs()
+	if g == nil || g.All || g.Count > 0 || len(g.IDs) > 0 {
+		var err error
+		if h.inventory, err = clock.Await(ctx, l.Clock, func(ctx context.Context) (Inventory, error) {
+			return inventory(ctx, os.Getenv), ctx.Err()
+		}); err != nil {
+			return nil, err
+		}
+	}
+	left, err := l.leftovers(ctx, s, state)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.takeGPUs(h, g, left); err != nil {
+		h.release()
+		return nil, err
+	}
+	if g != nil && len(h.gpus) > 0 {
+		for _, gpu := range h.gpus {
+			h.server.GPUs = append(h.server.GPUs, gpu.key())
+		}
+	}
+	if err := l.takePort(h, s); err != nil {
+		h.release()
+		return nil, err
+	}
+	h.server.Port = h.port
+	for _, o := range left {
+		if err := o.conflicts(h); err != nil {
+			h.release()
+			return nil, err
+		}
+	}
+	if l.State != "" {
+		if h.note, err = l.State.Begin(h.server); err != nil {
+			h.release()
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+// takeGPUs locks as many GPUs as the plan wants, the best that are free.
+func (l *Launcher) takeGPUs(h *held, g *plan.GPUs, left []leftover) error {
+	n, among, err := want(g, h.inventory)
+	if err != nil {
+		return err
+	}
+	var taken []string
+	for _, gpu := range among {
+		if len(h.gpus) == n {
+			break
+		}
+		if n < len(among) && slices.ContainsFunc(left, func(o leftover) bool { return slices.Contains(o.GPUs, gpu.key()) }) {
+			taken = append(taken, gpu.key()+" is held by a server that was left over")
+			continue
+		}
+		if l.State != "" {
+			note, err := l.State.Take(gpu.key(), h.server.Holder)
+			if busy, ok := errors.AsType[*lease.Busy](err); ok {
+				taken = append(taken, busy.Error())
+				continue
+			}
+			if err != nil {
+				return fmt.Errorf("could not lock %s: %w", gpu.key(), err)
+			}
+			h.locks = append(h.locks, note)
+		}
+		h.gpus = append(h.gpus, gpu)
+	}
+	if len(h.gpus) < n {
+		return fmt.Errorf("%d GPUs are needed, and of %d only %d are free: %s", n, len(among), len(h.gpus), strings.Join(taken, "; "))
+	}
+	return nil
+}
+
+// takePort finds the server's port, free by all that can be seen.
+func (l *Launcher) takePort(h *held, s *plan.Server) error {
+	fixed := fixedPort(s)
+	if fixed != 0 {
+		if err := l.lockPort(h, fixed); err != nil {
+			return err
+		}
+		// Else what answers there would be measured, whatever it is.
+		if err := bindable(fixed); err != nil {
+			return fmt.Errorf("port %d is not free: %w; leave port out for a free one", fixed, err)
+		}
+		h.port = fixed
+		return nil
+	}
+	for {
+		port, err := freePort()
+		if err != nil {
+			return fmt.Errorf("could not find a free port: %w", err)
+		}
+		err = l.lockPort(h, port)
+		if _, busy := errors.AsType[*lease.Busy](err); busy {
+			continue // another run found it too
+		}
+		h.port = port
+		return err
+	}
+}
+
+func (l *Launcher) lockPort(h *held, port int) error {
+	if l.State == "" {
+		return nil
+	}
+	note, err := l.State.Take("port "+strconv.Itoa(port), h.server.Holder)
+	if err != nil {
+		return err
+	}
+	h.locks = append(h.locks, note)
+	return nil
+}
+
+// fixedPort is the port on this machine that the plan names; 0: none.
+func fixedPort(s *plan.Server) int {
+	if s.Container != nil {
+		if s.Container.Port == 0 && s.Container.Network == "host" {
+			n, _ := s.FlagNumber("port")
+			return n
+		}
+		return s.Container.Port
+	}
+	if s.Process.Port != 0 {
+		return s.Process.Port
+	}
+	n, _ := s.FlagNumber("port")
+	return n
+}
+
+// freePort finds a port that nobody listens on now. That another program takes
+// it before the server does cannot be ruled out; the server then says so.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+func bindable(port int) error {
+	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return err
+	}
+	return l.Close()
+}
+
+// environment is what confines a process to its GPUs.
+func (h *held) environment(s *plan.Server) map[string]string {
+	if s.GPUs() == nil {
+		return nil
+	}
+	return confine(h.gpus)
+}
+
+// update notes what became known of the server.
+func (h *held) update() error {
+	if h.note == nil {
+		return nil
+	}
+	return h.note.Update(h.server)
+}
+
+// leave keeps the note of a server that could not be ended.
+func (h *held) leave() { h.left = true }
+
+// release lets go of everything.
+func (h *held) release() {
+	for _, n := range h.locks {
+		n.Done()
+	}
+	h.locks = nil
+	if h.note != nil {
+		if h.left {
+			h.note.Leave()
+		} else {
+			h.note.Done()
+		}
+		h.note = nil
+	}
+}

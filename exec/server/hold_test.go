@@ -1,0 +1,250 @@
+//go:build unix
+
+package server
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	osexec "os/exec"
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/exec/server/lease"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// onGPUs is a server that asks for GPUs; it prints what it was given.
+func onGPUs(t *testing.T, g *plan.GPUs) *plan.Server {
+	s := childServer(t, "serve")
+	s.Process.GPUs = g
+	return s
+}
+
+func withSMI(t *testing.T) {
+	t.Helper()
+	script(t, bin(t), "nvidia-smi", "case \"$1\" in --query-gpu=*) cat <<'END'\n"+fourGPUs+"END\n;; --version) echo 'CUDA Version : 12.8';; esac\n")
+	t.Setenv("CUDA_VISIBLE_DEVICES", "")
+}
+
+// Two servers side by side get GPUs of their own; a third that needs one of
+// theirs is told who has it.
+func TestGPUsAreHeld(t *testing.T) {
+	withSMI(t)
+	l := childLauncher(t)
+	other := New(l.Options) // another run
+	other.Holder.Run = "another"
+	start := func(l *Launcher, g *plan.GPUs) (string, func() error, error) {
+		target, err := l.Launch(t.Context(), onGPUs(t, g), func(string) {})
+		if err != nil {
+			return "", nil, err
+		}
+		return target.Fingerprint["gpu_ids"], target.Close, nil
+	}
+	first, end1, err := start(l, &plan.GPUs{Count: 1})
+	if err != nil || first != "0" {
+		t.Fatalf("the first got %q, %v", first, err)
+	}
+	second, end2, err := start(other, &plan.GPUs{Count: 2})
+	if err != nil || second != "2,3" {
+		t.Fatalf("the second got %q, %v", second, err)
+	}
+	// Only the busy one is left.
+	_, _, err = start(other, &plan.GPUs{Count: 2})
+	if err == nil || !strings.Contains(err.Error(), "2 GPUs are needed, and of 4 only 1 are free: GPU 0 GPU-00000000-aaaa is held by run "+l.Holder.Run+" of test.hcl (server") {
+		t.Errorf("error %v", err)
+	}
+	for _, g := range []*plan.GPUs{{IDs: []string{"0"}}, {All: true}, nil} {
+		if _, _, err := start(other, g); err == nil || !strings.Contains(err.Error(), "GPU 0 GPU-00000000-aaaa is held by run "+l.Holder.Run) {
+			t.Errorf("gpus %+v: error %v", g, err)
+		}
+	}
+	if err := end1(); err != nil {
+		t.Error(err)
+	}
+	again, end3, err := start(other, &plan.GPUs{IDs: []string{"GPU-00000000-aaaa"}})
+	if err != nil || again != "0" {
+		t.Errorf("after its end: %q, %v", again, err)
+	} else if err := end3(); err != nil {
+		t.Error(err)
+	}
+	if err := end2(); err != nil {
+		t.Error(err)
+	}
+	nothingHeld(t, l)
+}
+
+func TestGPUsOfAProcess(t *testing.T) {
+	withSMI(t)
+	l := childLauncher(t)
+	s := onGPUs(t, &plan.GPUs{IDs: []string{"1"}})
+	s.Expect = map[string]string{"gpu": "1 x H100", "gpu_driver": "570.124.06", "cuda": "12.8"}
+	target, err := l.Launch(t.Context(), s, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer target.Close()
+	for key, want := range map[string]string{
+		"gpu": "1 x NVIDIA H100 80GB HBM3", "gpu_limits": "1980 MHz, memory 2619 MHz, 700 W", "gpu_used_before": "1: 41000 MiB",
+	} {
+		if got := target.Fingerprint[key]; got != want {
+			t.Errorf("%s is %q, want %q", key, got, want)
+		}
+	}
+	if !strings.Contains(target.Log(), "gpus 1 PCI_BUS_ID\n") {
+		t.Errorf("log %q", target.Log())
+	}
+	wrong := onGPUs(t, &plan.GPUs{IDs: []string{"0"}})
+	wrong.Expect = map[string]string{"gpu": "1 x RTX PRO 6000"}
+	if _, err := l.Launch(t.Context(), wrong, func(string) {}); err == nil || !strings.Contains(err.Error(), `gpu = "1 x RTX PRO 6000" was expected and "1 x NVIDIA H100 80GB HBM3" was found`) {
+		t.Errorf("another GPU gave %v", err)
+	}
+}
+
+func TestPortIsHeld(t *testing.T) {
+	l := childLauncher(t)
+	n, err := l.State.Take("port 18000", lease.Holder{Run: "run-1", Plan: "night.hcl", Server: "vllm", PID: 1, Started: "now"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Done()
+	s := childServer(t, "serve")
+	s.Process.Port = 18000
+	if _, err := l.Launch(t.Context(), s, func(string) {}); err == nil || !strings.Contains(err.Error(), "port 18000 is held by run run-1 of night.hcl") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A process that a killed run left behind, with what it started: it is known
+// by pid and start, not by its pid alone.
+func TestLeftoverProcess(t *testing.T) {
+	l := childLauncher(t)
+	note := func(change func(*lease.Server)) *osexec.Cmd {
+		t.Helper()
+		cmd := osexec.Command("/bin/sh", "-c", "sleep 1000 & wait")
+		cmd.Env = append(os.Environ(), markName+"=run-1/vllm")
+		ownGroup(cmd)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		go cmd.Wait() // as init would
+		t.Cleanup(func() { kill(cmd.Process.Pid) })
+		s := lease.Server{
+			Holder: lease.Holder{Run: "run-1", Plan: "night.hcl", Server: "vllm"},
+			Group:  cmd.Process.Pid, Start: startOf(cmd.Process.Pid), Mark: "run-1/vllm", Port: 8000,
+		}
+		if change != nil {
+			change(&s)
+		}
+		n, err := l.State.Begin(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.Leave()
+		return cmd
+	}
+
+	left := note(nil)
+	var said []string
+	say := func(s string) { said = append(said, s) }
+	_, err := l.Launch(t.Context(), childServer(t, "serve"), say)
+	want := fmt.Sprintf("process group %d on port 8000, of run run-1 of night.hcl", left.Process.Pid)
+	if !errors.Is(err, ErrLeftover) || !strings.Contains(err.Error(), want) {
+		t.Fatalf("error %v, want %q in it", err, want)
+	}
+	if !alive(left.Process.Pid) {
+		t.Fatal("it was removed without being asked to")
+	}
+	l.Reap = true
+	target, err := l.Launch(t.Context(), childServer(t, "serve"), say)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if alive(left.Process.Pid) || !strings.Contains(strings.Join(said, "\n"), "removing "+want) {
+		t.Errorf("it was not removed, or not in so many words: %q", said)
+	}
+	if err := target.Close(); err != nil {
+		t.Error(err)
+	}
+	nothingHeld(t, l)
+
+	// A later process with the same pid is nobody's business.
+	stranger := note(func(s *lease.Server) { s.Start, s.Mark = "another boot/1", "run-0/vllm" })
+	target, err = l.Launch(t.Context(), childServer(t, "serve"), say)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !alive(stranger.Process.Pid) {
+		t.Error("a stranger was killed")
+	}
+	if err := target.Close(); err != nil {
+		t.Error(err)
+	}
+	nothingHeld(t, l)
+}
+
+// The leader is gone; what it started and moved to a group of its own is not.
+func TestLeftoverChild(t *testing.T) {
+	if startOf(os.Getpid()) == "" || len(marked("none")) > 0 {
+		t.Skip("this system does not show the environment of processes")
+	}
+	l := childLauncher(t)
+	l.Reap = true
+	cmd := osexec.Command("/bin/sleep", "1000")
+	cmd.Env = []string{markName + "=run-1/vllm"}
+	ownGroup(cmd)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go cmd.Wait()
+	eventually(t, l, func() bool { return len(marked("run-1/vllm")) == 1 })
+	n, err := l.State.Begin(lease.Server{Holder: lease.Holder{Run: "run-1"}, Group: 1 << 30, Start: "boot/1", Mark: "run-1/vllm"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Leave()
+	target, err := l.Launch(t.Context(), childServer(t, "serve"), func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if alive(cmd.Process.Pid) {
+		t.Error("it is still there")
+	}
+	if err := target.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Where each is confined to GPUs of its own a leftover is only named.
+func TestLeftoverElsewhere(t *testing.T) {
+	withSMI(t)
+	l := childLauncher(t)
+	cmd := osexec.Command("/bin/sleep", "1000")
+	ownGroup(cmd)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go cmd.Wait()
+	defer kill(cmd.Process.Pid)
+	n, err := l.State.Begin(lease.Server{
+		Holder: lease.Holder{Run: "run-1"}, Group: cmd.Process.Pid, Start: startOf(cmd.Process.Pid), GPUs: []string{"GPU 0 GPU-00000000-aaaa"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Leave()
+	var said []string
+	target, err := l.Launch(t.Context(), onGPUs(t, &plan.GPUs{Count: 1}), func(s string) { said = append(said, s) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := target.Fingerprint["gpu_ids"]; got != "2" || !strings.Contains(strings.Join(said, "\n"), "still running: process group") {
+		t.Errorf("GPU %s, said %q; want the next free one, and the leftover named", got, said)
+	}
+	if err := target.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := l.Launch(t.Context(), onGPUs(t, &plan.GPUs{IDs: []string{"0"}}), func(string) {}); !errors.Is(err, ErrLeftover) {
+		t.Errorf("on its GPU: %v", err)
+	}
+}

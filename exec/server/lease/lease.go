@@ -1,0 +1,236 @@
+// Package lease notes, in a folder that all runs of a user share, what their
+// servers under test hold on this machine: GPUs, ports, processes, containers.
+// Every note is a file that is locked as long as the tokgate that wrote it
+// lives, and removed when it lets go. A note that nobody holds a lock on was
+// left by a tokgate that was killed; what it names may still run.
+package lease
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Holder is a run of tokgate that holds something.
+type Holder struct {
+	Run     string `json:"run"`     // its id
+	Plan    string `json:"plan"`    // as the user named it
+	Server  string `json:"server"`  // address within the plan
+	PID     int    `json:"pid"`     // of tokgate
+	Started string `json:"started"` // wall clock, for people
+}
+
+// String names the run for people.
+func (h Holder) String() string {
+	if h.Run == "" {
+		return "another run of tokgate"
+	}
+	return fmt.Sprintf("run %s of %s (server %s, tokgate's pid %d, started %s)", h.Run, h.Plan, h.Server, h.PID, h.Started)
+}
+
+// Server is a started server: exactly one of Group and Container is set.
+type Server struct {
+	Holder
+	Group     int      `json:"group,omitempty"`       // its process group, and the pid of its leader
+	Start     string   `json:"group_start,omitempty"` // tells the leader from a later process of the same pid
+	Mark      string   `json:"mark,omitempty"`        // in the environment of the process and all that it starts
+	Container string   `json:"container,omitempty"`   // its name
+	Runtime   string   `json:"runtime,omitempty"`     // docker or podman
+	GPUs      []string `json:"gpus,omitempty"`        // what it was confined to; nil: not confined
+	Port      int      `json:"port"`
+}
+
+// Busy is the error of Take.
+type Busy struct {
+	Name string // what was asked for
+	Holder
+}
+
+// Error names what is held and by whom.
+func (b *Busy) Error() string { return fmt.Sprintf("%s is held by %v", b.Name, b.Holder) }
+
+// Folder is where the notes are.
+type Folder string
+
+// Dir is the folder that all runs of a user share: TOKGATE_STATE_DIR, else
+// tokgate in the user's cache, else one in the folder for temporary files.
+func Dir(getenv func(string) (string, bool)) Folder {
+	if dir, ok := getenv("TOKGATE_STATE_DIR"); ok && dir != "" {
+		return Folder(dir)
+	}
+	if dir, ok := getenv("XDG_CACHE_HOME"); ok && filepath.IsAbs(dir) {
+		return Folder(filepath.Join(dir, "tokgate"))
+	}
+	if home, ok := getenv("HOME"); ok && filepath.IsAbs(home) {
+		return Folder(filepath.Join(home, ".cache", "tokgate"))
+	}
+	return Folder(filepath.Join(os.TempDir(), fmt.Sprintf("tokgate-%d", os.Getuid())))
+}
+
+// Note is a locked file.
+type Note struct {
+	path string
+	file *os.File
+}
+
+const (
+	locks   = ".lock"
+	servers = ".server.json"
+	maxNote = 64 << 10 // bytes; longer ones are not ours
+)
+
+// Take holds a GPU or a port for h; the error is a *Busy while another run
+// does, or this one already.
+func (f Folder) Take(name string, h Holder) (*Note, error) {
+	n, err := f.lock(fileName(name) + locks)
+	if errors.Is(err, errLocked) {
+		busy := &Busy{Name: name}
+		if raw, err := readNote(filepath.Join(string(f), fileName(name)+locks)); err == nil {
+			// One that is being written just now names nobody.
+			_ = json.Unmarshal(raw, &busy.Holder)
+		}
+		return nil, busy
+	}
+	if err != nil {
+		return nil, err
+	}
+	return n, n.write(h)
+}
+
+// Begin notes a server that is about to be started.
+func (f Folder) Begin(s Server) (*Note, error) {
+	n, err := f.lock(fileName(fmt.Sprintf("%s-%s-%d", s.Run, s.Holder.Server, s.Port)) + servers)
+	if err != nil {
+		return nil, fmt.Errorf("could not note the server: %w", err)
+	}
+	return n, n.write(s)
+}
+
+// Update replaces what is noted of a server.
+func (n *Note) Update(s Server) error { return n.write(s) }
+
+// Done lets go and removes the note.
+func (n *Note) Done() {
+	// First removed, then unlocked: who waits for the lock then sees that the
+	// file is no longer the one in the folder.
+	_ = os.Remove(n.path)
+	_ = n.file.Close()
+}
+
+// Leave lets go and keeps the note for the next run to find.
+func (n *Note) Leave() { _ = n.file.Close() }
+
+// Leftover is a server that was noted by a tokgate that is no longer there.
+type Leftover struct {
+	Server
+	*Note // held, so that two runs do not remove it at once
+}
+
+// Leftovers returns the servers that were noted and whose tokgate is gone, in
+// order of their runs. Each is to be let go of with Done or Leave. Notes that
+// cannot be read are removed: nothing can be done about what they meant.
+func (f Folder) Leftovers() ([]Leftover, error) {
+	entries, err := os.ReadDir(string(f))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []Leftover
+	for _, e := range entries {
+		server := strings.HasSuffix(e.Name(), servers)
+		if !server && !strings.HasSuffix(e.Name(), locks) {
+			continue
+		}
+		n, err := f.lock(e.Name())
+		if err != nil {
+			continue // its tokgate lives, or it is gone by now
+		}
+		if !server {
+			n.Done() // what it held is free since its tokgate is gone
+			continue
+		}
+		l := Leftover{Note: n}
+		raw, err := readNote(n.path)
+		if err != nil || json.Unmarshal(raw, &l.Server) != nil || l.Run == "" {
+			n.Done()
+			continue
+		}
+		out = append(out, l)
+	}
+	slices.SortStableFunc(out, func(a, b Leftover) int { return strings.Compare(a.Run, b.Run) })
+	return out, nil
+}
+
+// lock opens a note and locks it.
+func (f Folder) lock(name string) (*Note, error) {
+	if err := os.MkdirAll(string(f), 0o700); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(string(f), name)
+	for {
+		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		if err := lockFile(file); err != nil {
+			file.Close()
+			return nil, err
+		}
+		// Its former holder may have removed it between the two.
+		mine, err1 := file.Stat()
+		there, err2 := os.Stat(path)
+		if err1 == nil && err2 == nil && os.SameFile(mine, there) {
+			return &Note{path, file}, nil
+		}
+		file.Close()
+		if err1 != nil {
+			return nil, err1
+		}
+		if err2 != nil && !errors.Is(err2, os.ErrNotExist) {
+			return nil, err2
+		}
+	}
+}
+
+func (n *Note) write(v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	// In place: another file would not be locked.
+	if err := n.file.Truncate(0); err != nil {
+		return err
+	}
+	_, err = n.file.WriteAt(append(raw, '\n'), 0)
+	return err
+}
+
+func readNote(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, maxNote))
+}
+
+// fileName is name as a file's.
+func fileName(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '.', r == '_':
+			return r
+		}
+		return '-'
+	}, name)
+}
+
+// errLocked: another process, or this one by another file, holds the lock.
+var errLocked = errors.New("it is held already")

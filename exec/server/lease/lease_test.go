@@ -1,0 +1,198 @@
+//go:build unix
+
+package lease
+
+import (
+	"errors"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestMain lets the test binary hold what tests find held.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("TOKGATE_TEST_HOLD"); dir != "" {
+		hold(Folder(dir))
+	}
+	os.Exit(m.Run())
+}
+
+var other = Holder{Run: "20261121T190000Z-abcdef", Plan: "plans/night.hcl", Server: "vllm", PID: 4711, Started: "19:00"}
+
+// hold takes a GPU and begins a server, says so, and waits for its end.
+func hold(f Folder) {
+	if _, err := f.Take("GPU 0", other); err != nil {
+		panic(err)
+	}
+	if _, err := f.Begin(Server{Holder: other, Group: 99, Start: "boot-1", GPUs: []string{"0"}, Port: 8000}); err != nil {
+		panic(err)
+	}
+	os.Stdout.WriteString("held\n")
+	os.Stdin.Read(make([]byte, 1))
+	os.Exit(0)
+}
+
+func TestTakenByAnotherProcess(t *testing.T) {
+	f := Folder(t.TempDir())
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := osexec.Command(self)
+	cmd.Env = append(os.Environ(), "TOKGATE_TEST_HOLD="+string(f))
+	stdin, _ := cmd.StdinPipe()
+	stdout, _ := cmd.StdoutPipe()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stdout.Read(make([]byte, 5)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.Take("GPU 0", Holder{Run: "mine"})
+	busy, ok := errors.AsType[*Busy](err)
+	if !ok || busy.Holder != other {
+		t.Fatalf("got %v, want busy with %v", err, other)
+	}
+	const want = "GPU 0 is held by run 20261121T190000Z-abcdef of plans/night.hcl (server vllm, tokgate's pid 4711, started 19:00)"
+	if err.Error() != want {
+		t.Errorf("error %q, want %q", err, want)
+	}
+	if left, err := f.Leftovers(); err != nil || len(left) > 0 {
+		t.Errorf("a server of a run that lives is a leftover: %v, %v", left, err)
+	}
+
+	// Killed, it leaves its note and no lock.
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	stdin.Close()
+	n, err := f.Take("GPU 0", Holder{Run: "mine"})
+	if err != nil {
+		t.Fatalf("a dead run still holds the GPU: %v", err)
+	}
+	n.Done()
+	left, err := f.Leftovers()
+	if err != nil || len(left) != 1 {
+		t.Fatalf("%d leftovers, %v; want one", len(left), err)
+	}
+	wantServer := Server{Holder: other, Group: 99, Start: "boot-1", GPUs: []string{"0"}, Port: 8000}
+	if diff := cmp.Diff(wantServer, left[0].Server); diff != "" {
+		t.Error(diff)
+	}
+	if again, _ := f.Leftovers(); len(again) != 0 {
+		t.Error("two runs may remove one leftover at once")
+	}
+	left[0].Leave()
+	if again, _ := f.Leftovers(); len(again) != 1 {
+		t.Error("a leftover that was left is no longer found")
+	} else {
+		again[0].Done()
+	}
+	empty(t, f)
+}
+
+// Of many that want one thing, one at a time has it, and nothing stays behind.
+func TestOneAtATime(t *testing.T) {
+	f := Folder(t.TempDir())
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	holders, most, taken := 0, 0, 0
+	for range 8 {
+		wg.Go(func() {
+			for range 200 {
+				n, err := f.Take("port 8000", other)
+				if err != nil {
+					if _, ok := errors.AsType[*Busy](err); !ok {
+						t.Error(err)
+					}
+					continue
+				}
+				mu.Lock()
+				holders++
+				taken++
+				most = max(most, holders)
+				mu.Unlock()
+				mu.Lock()
+				holders--
+				mu.Unlock()
+				n.Done()
+			}
+		})
+	}
+	wg.Wait()
+	if most != 1 || taken == 0 {
+		t.Errorf("at most %d held it at once, of %d times; want 1", most, taken)
+	}
+	empty(t, f)
+}
+
+func TestNotesThatAreNotOurs(t *testing.T) {
+	f := Folder(t.TempDir())
+	for name, text := range map[string]string{"port-1" + locks: "{}", "a" + servers: "", "b" + servers: "{", "c" + servers: `[1]`, "d" + servers: strings.Repeat("[", 1<<20)} {
+		if err := os.WriteFile(filepath.Join(string(f), name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left, err := f.Leftovers(); err != nil || len(left) > 0 {
+		t.Errorf("%v, %v", left, err)
+	}
+	empty(t, f)
+	if left, err := Folder("/nowhere/at/all").Leftovers(); err != nil || left != nil {
+		t.Errorf("a folder that is not there: %v, %v", left, err)
+	}
+}
+
+func TestUpdate(t *testing.T) {
+	f := Folder(t.TempDir())
+	s := Server{Holder: other, Mark: strings.Repeat("long", 100)}
+	n, err := f.Begin(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Mark = "short" // nothing of the longer text may stay
+	if err := n.Update(s); err != nil {
+		t.Fatal(err)
+	}
+	n.Leave()
+	left, err := f.Leftovers()
+	if err != nil || len(left) != 1 || left[0].Mark != "short" {
+		t.Fatalf("%v, %v", left, err)
+	}
+	left[0].Done()
+}
+
+func TestDir(t *testing.T) {
+	for _, tt := range []struct {
+		env  map[string]string
+		want string
+	}{
+		{map[string]string{"TOKGATE_STATE_DIR": "/s", "HOME": "/h"}, "/s"},
+		{map[string]string{"XDG_CACHE_HOME": "/c", "HOME": "/h"}, "/c/tokgate"},
+		{map[string]string{"XDG_CACHE_HOME": "c", "HOME": "/h"}, "/h/.cache/tokgate"}, // a relative one is to be ignored
+	} {
+		got := Dir(func(name string) (string, bool) { v, ok := tt.env[name]; return v, ok })
+		if string(got) != tt.want {
+			t.Errorf("Dir(%v) = %q, want %q", tt.env, got, tt.want)
+		}
+	}
+	if got := Dir(func(string) (string, bool) { return "", false }); !strings.HasPrefix(string(got), os.TempDir()) {
+		t.Errorf("without a home: %q", got)
+	}
+}
+
+func empty(t *testing.T, f Folder) {
+	t.Helper()
+	entries, err := os.ReadDir(string(f))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		t.Errorf("%s stays behind", e.Name())
+	}
+}

@@ -1,0 +1,27 @@
+//go:build unix
+
+package lease
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// lockFile locks a file until it is closed, also by the end of the process,
+// and never waits. What the process starts does not inherit it: Go opens every
+// file close-on-exec.
+func lockFile(f *os.File) error {
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, syscall.EINTR):
+		case errors.Is(err, syscall.EWOULDBLOCK):
+			return errLocked
+		default:
+			return &os.PathError{Op: "lock", Path: f.Name(), Err: err}
+		}
+	}
+}

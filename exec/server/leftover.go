@@ -1,0 +1,149 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tokgate/tokgate/exec/server/lease"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// ErrLeftover is why a server is not started beside one that a killed run left
+// behind: --reap removes that.
+var ErrLeftover = errors.New("a killed run left a server behind")
+
+// leftover is a server of a tokgate that is no longer there, and that still
+// runs.
+type leftover struct{ lease.Server }
+
+// String names it for people.
+func (o leftover) String() string {
+	what := fmt.Sprintf("process group %d", o.Group)
+	if o.Container != "" {
+		what = o.Runtime + " container " + o.Container
+	}
+	return fmt.Sprintf("%s on port %d, of %v", what, o.Port, o.Holder)
+}
+
+// conflicts says whether a server that holds h can be measured beside it: only
+// where each is confined to GPUs of its own.
+func (o leftover) conflicts(h *held) error {
+	apart := len(o.GPUs) > 0 && len(h.server.GPUs) > 0 && o.Port != h.port &&
+		!slices.ContainsFunc(o.GPUs, func(key string) bool { return slices.Contains(h.server.GPUs, key) })
+	if apart {
+		return nil
+	}
+	return fmt.Errorf("%w that still runs: %v; end it, or run with --reap", ErrLeftover, o)
+}
+
+// leftovers looks for servers that killed runs left behind, and removes them
+// where that was asked for. What is found and not removed is named and
+// returned.
+func (l *Launcher) leftovers(ctx context.Context, s *plan.Server, state func(string)) ([]leftover, error) {
+	if l.State == "" {
+		return nil, nil
+	}
+	notes, err := l.State.Leftovers()
+	if err != nil {
+		return nil, fmt.Errorf("could not look for servers of killed runs: %w", err)
+	}
+	var found []leftover
+	known := map[string]bool{}
+	for _, n := range notes {
+		o := leftover{n.Server}
+		known[o.Container] = true
+		runs, err := l.runs(ctx, o)
+		switch {
+		case err != nil:
+			// Whether it runs is not known; whoever can ask later will.
+			state(fmt.Sprintf("could not look for %v: %v", o, err))
+			n.Leave()
+		case !runs:
+			n.Done()
+		case !l.Reap:
+			state(fmt.Sprintf("still running: %v", o))
+			found = append(found, o)
+			n.Leave()
+		default:
+			state(fmt.Sprintf("removing %v", o))
+			if err := l.remove(ctx, o); err != nil {
+				n.Leave()
+				return nil, fmt.Errorf("could not remove %v: %w", o, err)
+			}
+			n.Done()
+		}
+	}
+	if s.Container == nil {
+		return found, nil
+	}
+	// A note may be lost, or be in another folder; the labels are not.
+	c, err := l.runtime(s.Container.Runtime)
+	if err != nil {
+		return found, nil // the start says so
+	}
+	labelled, err := c.labelled(ctx)
+	if err != nil {
+		return found, nil // likewise
+	}
+	for _, o := range labelled {
+		if known[o.Container] || o.Holder.Run == l.Holder.Run {
+			continue
+		}
+		if l.Reap {
+			state(fmt.Sprintf("removing %v", o))
+			if err := l.remove(ctx, o); err != nil {
+				return nil, fmt.Errorf("could not remove %v: %w", o, err)
+			}
+			continue
+		}
+		state(fmt.Sprintf("still running: %v", o))
+		found = append(found, o)
+	}
+	return found, nil
+}
+
+// runs says whether what was noted is still there. A process is it by pid and
+// start, or by the mark that only it and what it started carry.
+func (l *Launcher) runs(ctx context.Context, o leftover) (bool, error) {
+	if o.Container != "" {
+		c, err := l.runtime(o.Runtime)
+		if err != nil {
+			return false, err
+		}
+		return c.exists(ctx, o.Container)
+	}
+	return o.leads() || len(marked(o.Mark)) > 0, nil
+}
+
+// leads says whether the process that was started is still there.
+func (o leftover) leads() bool {
+	return o.Group > 1 && o.Start != "" && startOf(o.Group) == o.Start
+}
+
+// remove ends a leftover.
+func (l *Launcher) remove(ctx context.Context, o leftover) error {
+	if o.Container != "" {
+		c, err := l.runtime(o.Runtime)
+		if err != nil {
+			return err
+		}
+		return c.remove(ctx, o.Container)
+	}
+	if o.leads() {
+		return endGroup(l.Clock, o.Group, o.Mark, always(leftoverGrace))
+	}
+	// Its leader is gone, and the group's number may be somebody else's.
+	for _, pid := range marked(o.Mark) {
+		killOne(pid)
+	}
+	if within(l.Clock, always(reaped), func() bool { return len(marked(o.Mark)) == 0 }) {
+		return errEnded
+	}
+	return nil
+}
+
+// leftoverGrace is how long a leftover may take to end itself.
+const leftoverGrace = 5 * time.Second

@@ -1,0 +1,119 @@
+package server
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// stat is what /proc tells of a process; ok is false when it is gone.
+func stat(pid int) (state byte, group int, start string, ok bool) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, 0, "", false
+	}
+	// The name in parentheses may hold anything, ") " too.
+	_, rest, found := cutLast(string(raw), ")")
+	f := strings.Fields(rest)
+	if !found || len(f) < 20 {
+		return 0, 0, "", false
+	}
+	group, _ = strconv.Atoi(f[2])
+	return f[0][0], group, f[19], true
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}
+
+// startOf tells a process from a later one with the same pid: the boot, and
+// the clock tick of its start; "" when it is gone.
+func startOf(pid int) string {
+	state, _, start, ok := stat(pid)
+	if !ok || ended(state) {
+		return ""
+	}
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(boot)) + "/" + start
+}
+
+// ended says that a process in that state runs no more: a zombie stays until
+// its parent looks, and in a container without an init nobody does.
+func ended(state byte) bool { return state == 'Z' || state == 'X' }
+
+// pids are those of all processes.
+func pids() []int {
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	var out []int
+	for _, d := range dirs {
+		if pid, err := strconv.Atoi(filepath.Base(d)); err == nil {
+			out = append(out, pid)
+		}
+	}
+	return out
+}
+
+// alive says whether anything of the group still runs.
+func alive(group int) bool {
+	if !exists(group) {
+		return false
+	}
+	for _, pid := range pids() {
+		if state, g, _, ok := stat(pid); ok && g == group && !ended(state) {
+			return true
+		}
+	}
+	return false
+}
+
+// marked are the processes that run with the mark in their environment: what a
+// server started, also where it left the server's group.
+func marked(mark string) []int {
+	if mark == "" {
+		return nil
+	}
+	want := []byte(markName + "=" + mark)
+	var out []int
+	for _, pid := range pids() {
+		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		for v := range bytes.SplitSeq(env, []byte{0}) {
+			if bytes.Equal(v, want) {
+				if state, _, _, ok := stat(pid); ok && !ended(state) {
+					out = append(out, pid)
+				}
+				break
+			}
+		}
+	}
+	return out
+}
+
+// listener tells the socket that listens on a port of this machine from a
+// later one: its inode. "" when there is none, or it cannot be told.
+func listener(port int) string {
+	suffix := fmt.Sprintf(":%04X", port)
+	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		raw, err := os.ReadFile(table)
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(raw)) {
+			f := strings.Fields(line)
+			const listening = "0A"
+			if len(f) > 9 && strings.HasSuffix(f[1], suffix) && f[3] == listening {
+				return f[9]
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,285 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/exec/server/lease"
+)
+
+// Labels of a container, by which a leftover is found and told from what a
+// tokgate that lives has started.
+const (
+	labelRun     = "tokgate.run"
+	labelPlan    = "tokgate.plan"
+	labelServer  = "tokgate.server"
+	labelPID     = "tokgate.pid"
+	labelStart   = "tokgate.pid-start"
+	labelStarted = "tokgate.started"
+	labelPort    = "tokgate.port"
+)
+
+// cli is docker or podman, spoken to by its command line.
+type cli struct {
+	clock clock.Clock
+	name  string // docker | podman
+	path  string
+}
+
+// asked bounds a short question to the runtime.
+const asked = time.Minute
+
+// runtime finds the command line of a container runtime: the one named, else
+// docker, else podman.
+func (l *Launcher) runtime(name string) (*cli, error) {
+	names := []string{"docker", "podman"}
+	if name != "" {
+		names = []string{name}
+	}
+	for _, n := range names {
+		if path, err := osexec.LookPath(n); err == nil {
+			return &cli{l.Clock, n, path}, nil
+		}
+	}
+	return nil, fmt.Errorf("%s is not on the PATH: a container cannot be started", strings.Join(names, " or "))
+}
+
+// command is a call that a Ctrl-C at the terminal does not reach.
+func (r *cli) command(ctx context.Context, env []string, words ...string) *osexec.Cmd {
+	cmd := osexec.CommandContext(ctx, r.path, words...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.WaitDelay = reaped
+	ownGroup(cmd)
+	return cmd
+}
+
+// run calls the runtime and returns what it wrote; the error is its own last
+// words.
+func (r *cli) run(ctx context.Context, env []string, words ...string) (string, error) {
+	ctx, cancel := clock.WithTimeout(ctx, r.clock, asked)
+	defer cancel()
+	return clock.Await(ctx, r.clock, func(ctx context.Context) (string, error) {
+		return r.output(ctx, env, words...)
+	})
+}
+
+// output is run from any goroutine.
+func (r *cli) output(ctx context.Context, env []string, words ...string) (string, error) {
+	cmd := r.command(ctx, env, words...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return "", fmt.Errorf("%s %s: %w", r.name, words[0], context.Cause(ctx))
+		}
+		said := strings.TrimSpace(errs.String())
+		if said == "" {
+			return "", fmt.Errorf("%s %s: %w", r.name, words[0], err)
+		}
+		return "", &runtimeError{r.name, words[0], lastWords(said)}
+	}
+	return strings.TrimSpace(out.String()), nil
+}
+
+// runtimeError is a refusal in the runtime's own words.
+type runtimeError struct{ runtime, call, said string }
+
+func (e *runtimeError) Error() string { return fmt.Sprintf("%s %s: %s", e.runtime, e.call, e.said) }
+
+// lastWords are the end of what a program said before it failed.
+func lastWords(said string) string {
+	lines := strings.Split(said, "\n")
+	// Docker ends with a hint at its own --help.
+	lines = slices.DeleteFunc(lines, func(s string) bool {
+		return strings.TrimSpace(s) == "" || strings.HasPrefix(s, "Run 'docker ") || strings.HasPrefix(s, "See 'docker ")
+	})
+	return shorten(strings.Join(lines[max(len(lines)-3, 0):], "; "), 600)
+}
+
+// absent says that the runtime knows no such container or image.
+func absent(err error) bool {
+	e, ok := errors.AsType[*runtimeError](err)
+	said := ""
+	if ok {
+		said = strings.ToLower(e.said)
+	}
+	return strings.Contains(said, "no such") || strings.Contains(said, "no container with name") || strings.Contains(said, "image not known")
+}
+
+// image is what the runtime knows of an image.
+type image struct {
+	ID      string
+	Digests []string // repository@digest
+}
+
+// image looks an image up; ok is false when it is not there.
+func (r *cli) image(ctx context.Context, name string) (image, bool, error) {
+	out, err := r.run(ctx, nil, "image", "inspect", "--format", "{{.Id}} {{json .RepoDigests}}", name)
+	if err != nil {
+		if absent(err) {
+			return image{}, false, nil
+		}
+		return image{}, false, err
+	}
+	i := image{}
+	id, digests, _ := strings.Cut(out, " ")
+	i.ID = id
+	if err := json.Unmarshal([]byte(digests), &i.Digests); err != nil {
+		return i, false, fmt.Errorf("%s image inspect wrote what is not the JSON expected: %w", r.name, err)
+	}
+	return i, true, nil
+}
+
+// digest is what names the image for good: the digest of its repository, else
+// its own id.
+func (i image) digest(name string) string {
+	repository := name
+	if at := strings.IndexByte(name, '@'); at >= 0 {
+		repository = name[:at]
+	} else if colon := strings.LastIndexByte(name, ':'); colon > strings.LastIndexByte(name, '/') {
+		repository = name[:colon]
+	}
+	best := ""
+	for _, d := range i.Digests {
+		repo, digest, ok := strings.Cut(d, "@")
+		// Docker writes docker.io/library/x as x.
+		if ok && (repo == repository || strings.HasSuffix(repo, "/"+repository)) {
+			return digest
+		}
+		if ok && best == "" {
+			best = digest
+		}
+	}
+	if best != "" {
+		return best
+	}
+	if i.ID != "" && !strings.Contains(i.ID, ":") {
+		return "sha256:" + i.ID
+	}
+	return i.ID
+}
+
+// pull fetches an image and hands on what the runtime says of it.
+func (r *cli) pull(ctx context.Context, name string, say func(string)) error {
+	_, err := clock.Await(ctx, r.clock, func(ctx context.Context) (struct{}, error) {
+		log := &tail{watch: func(line string) {
+			if line = strings.TrimSpace(line); line != "" {
+				r.clock.Post(func() { say(line) })
+			}
+		}}
+		cmd := r.command(ctx, nil, "pull", name)
+		cmd.Stdout, cmd.Stderr = log, log
+		err := cmd.Run()
+		log.finish()
+		switch {
+		case err == nil:
+			return struct{}{}, nil
+		case ctx.Err() != nil:
+			return struct{}{}, context.Cause(ctx)
+		}
+		return struct{}{}, fmt.Errorf("%s pull %s: %s", r.name, name, lastWords(log.String()))
+	})
+	return err
+}
+
+// containerState is how a container is.
+type containerState struct {
+	Running   bool
+	OOMKilled bool
+	ExitCode  int
+	Error     string
+	StartedAt string
+}
+
+func (r *cli) inspect(ctx context.Context, name string) (containerState, error) {
+	var s containerState
+	out, err := r.output(ctx, nil, "container", "inspect", "--format", "{{json .State}}", name)
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal([]byte(out), &s); err != nil {
+		return s, fmt.Errorf("%s inspect wrote what is not the JSON expected: %w", r.name, err)
+	}
+	return s, nil
+}
+
+// exists says whether there is a container of that name, running or not.
+func (r *cli) exists(ctx context.Context, name string) (bool, error) {
+	_, err := r.run(ctx, nil, "container", "inspect", "--format", "{{.Id}}", name)
+	if absent(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// remove kills a container and removes it with its anonymous volumes. One that
+// is not there is no error.
+func (r *cli) remove(ctx context.Context, name string) error {
+	_, err := r.run(ctx, nil, "rm", "--force", "--volumes", name)
+	if absent(err) {
+		return nil
+	}
+	return err
+}
+
+// labelled lists the containers of tokgates of this machine that are no longer
+// there.
+func (r *cli) labelled(ctx context.Context) ([]leftover, error) {
+	format := `{{.Names}}`
+	for _, label := range []string{labelRun, labelPlan, labelServer, labelPID, labelStart, labelStarted, labelPort} {
+		format += "\t" + r.labelTemplate(label)
+	}
+	out, err := r.run(ctx, nil, "ps", "--all", "--no-trunc", "--filter", "label="+labelRun, "--format", format)
+	if err != nil || out == "" {
+		return nil, err
+	}
+	var found []leftover
+	for line := range strings.Lines(out) {
+		f := strings.Split(strings.TrimRight(line, "\n"), "\t")
+		if len(f) != 8 {
+			continue
+		}
+		pid, _ := strconv.Atoi(f[4])
+		if pid > 0 && f[5] != "" && startOf(pid) == f[5] {
+			continue // its tokgate lives
+		}
+		port, _ := strconv.Atoi(f[7])
+		found = append(found, leftover{lease.Server{
+			Holder:    lease.Holder{Run: f[1], Plan: f[2], Server: f[3], PID: pid, Started: f[6]},
+			Container: f[0], Runtime: r.name, Port: port,
+		}})
+	}
+	return found, nil
+}
+
+// labelTemplate reads one label in the format of ps.
+func (r *cli) labelTemplate(label string) string {
+	if r.name == "podman" {
+		return `{{index .Labels "` + label + `"}}`
+	}
+	return `{{.Label "` + label + `"}}`
+}
+
+// absolute makes the host's side of a volume one that the runtime takes for a
+// path.
+func absolute(volume string) string {
+	source, rest, ok := strings.Cut(volume, ":")
+	if !ok || !strings.HasPrefix(source, ".") {
+		return volume
+	}
+	if abs, err := filepath.Abs(source); err == nil {
+		source = abs
+	}
+	return source + ":" + rest
+}
