@@ -19,8 +19,9 @@ type Machine struct {
 	Workspace string // GITHUB_WORKSPACE
 	Temp      string // RUNNER_TEMP, and the files of the steps
 	// Local are actions to run from a folder with an action.yml, by
-	// owner/name.
+	// owner/name, and With inputs that take the place of theirs.
 	Local map[string]string
+	With  map[string]string
 	// Actions stand in for others, by owner/name. A step that uses neither is
 	// an error.
 	Actions map[string]Action
@@ -238,6 +239,7 @@ func (r *run) uses(step *Step, uses string, def map[string]any, c contexts, env 
 		with[k] = value
 	}
 	if dir, ok := r.machine.Local[name]; ok {
+		maps.Copy(with, r.machine.With)
 		return r.composite(step, dir, with, c, env)
 	}
 	action, ok := r.machine.Actions[name]

@@ -1,0 +1,477 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/report/github/runner"
+)
+
+// The test binary is tokgate itself where this is set: with the value "simulate"
+// `run` simulates, so that no verdict depends on how busy the machine is.
+const asProgram = "TOKGATE_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	mode, ok := os.LookupEnv(asProgram)
+	if !ok {
+		os.Exit(m.Run())
+	}
+	args := os.Args[1:]
+	if mode == "simulate" && len(args) > 0 && args[0] == "run" && !slices.Contains(args, "--simulate") {
+		args = slices.Insert(slices.Clone(args), 1, "--simulate")
+	}
+	a := &app{Streams: Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, environ: os.Environ()}
+	os.Exit(a.main(context.Background(), args))
+}
+
+// program is a tokgate to run as a process.
+func program(t *testing.T, mode string) string {
+	t.Helper()
+	test, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "tokgate")
+	script := fmt.Sprintf("#!/bin/sh\n%s=%s exec %q \"$@\"\n", asProgram, mode, test)
+	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var repository = func() string {
+	dir, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		panic(err)
+	}
+	return dir
+}()
+
+// checkout is a scratch repository with a runner beside it.
+type checkout struct {
+	*runner.Machine
+	t         *testing.T
+	artifacts map[string][]string // name → files, with slashes
+}
+
+func newCheckout(t *testing.T, mode string) *checkout {
+	t.Helper()
+	for _, tool := range []string{"bash", "git"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("there is no %s", tool)
+		}
+	}
+	dir := t.TempDir()
+	c := &checkout{t: t, artifacts: map[string][]string{}}
+	c.Machine = &runner.Machine{
+		Workspace: filepath.Join(dir, "workspace"), Temp: filepath.Join(dir, "temp"),
+		Local: map[string]string{"tokgate/tokgate": repository},
+		With:  map[string]string{"version": program(t, mode)},
+		Actions: map[string]runner.Action{
+			"actions/checkout":        func(map[string]string) (map[string]string, error) { return nil, nil }, // it is there
+			"actions/upload-artifact": c.upload,
+			"actions/setup-go":        func(map[string]string) (map[string]string, error) { return nil, nil },
+		},
+		GitHub:  map[string]any{"repository": "team/serving"},
+		Environ: []string{"GIT_CONFIG_GLOBAL=" + os.DevNull},
+	}
+	for _, dir := range []string{c.Workspace, c.Temp} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.git("init", "--quiet", "--initial-branch=main")
+	return c
+}
+
+// upload stands in for actions/upload-artifact: its inputs are those of its
+// action.yml, a path may hold several lines, and one name cannot be used twice.
+func (c *checkout) upload(with map[string]string) (map[string]string, error) {
+	for name := range with {
+		if !slices.Contains([]string{"name", "path", "if-no-files-found", "retention-days"}, name) {
+			return nil, fmt.Errorf("upload-artifact has no input %q", name)
+		}
+	}
+	if _, ok := c.artifacts[with["name"]]; ok {
+		return nil, fmt.Errorf("there is an artifact %q already", with["name"])
+	}
+	var files []string
+	for path := range strings.Lines(with["path"]) {
+		path = strings.TrimSpace(path)
+		if path == "" {
+			continue
+		}
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(c.Workspace, path)
+		}
+		_ = filepath.WalkDir(path, func(file string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				rel, _ := filepath.Rel(c.Workspace, file)
+				files = append(files, filepath.ToSlash(rel))
+			}
+			return nil
+		})
+	}
+	if len(files) == 0 && with["if-no-files-found"] == "error" {
+		return nil, fmt.Errorf("no files to upload at %q", with["path"])
+	}
+	if len(files) > 0 {
+		c.artifacts[with["name"]] = files
+	}
+	return nil, nil
+}
+
+func (c *checkout) git(args ...string) string {
+	c.t.Helper()
+	cmd := exec.Command("git", append([]string{"-C", c.Workspace, "-c", "user.name=t", "-c", "user.email=t@example.com"}, args...)...)
+	cmd.Env = append(os.Environ(), c.Environ...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		c.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// commit writes files and commits them, and returns the commit.
+func (c *checkout) commit(files map[string]string) string {
+	c.t.Helper()
+	for name, text := range files {
+		path := filepath.Join(c.Workspace, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			c.t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	c.git("add", "--all")
+	c.git("commit", "--quiet", "--allow-empty", "--message", "x")
+	return c.git("rev-parse", "HEAD")
+}
+
+// run runs a job of a workflow of this repository.
+func (c *checkout) run(workflow, job string, more map[string]any) *runner.Job {
+	c.t.Helper()
+	src, err := os.ReadFile(filepath.Join(repository, filepath.FromSlash(workflow)))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	j, err := c.Run(c.t.Context(), src, job, more)
+	if err != nil {
+		c.t.Fatalf("%s: %v", workflow, err)
+	}
+	return j
+}
+
+func annotations(commands []runner.Command) []string {
+	return stepResult{commands: commands}.annotations()
+}
+
+// gatePlan gates a server: the arguments are the body of the server, and the
+// limit of the TTFT.
+const gatePlan = `server "vllm" {
+  %s
+}
+
+workload "chat" {
+  input_tokens  = 256
+  output_tokens = { mean = 16, jitter = "10%%" }
+
+  load {
+    concurrency = 4
+    requests    = 200
+  }
+
+  sla {
+    ttft = "p95 < %s"
+  }
+}
+`
+
+// the states of a server under test, and what a gate says of them.
+var servers = []struct {
+	name, mode, server, limit string
+	code                      int
+	verdict                   string
+	annotations               []string
+	summary                   string
+	failures                  string // in the JUnit file
+}{
+	{"green", "simulate", "simulator {}", "2s", 0, "pass", []string{}, "## ✅ PASS · gate", ""},
+	{"red", "simulate", "simulator {}", "1ms", 1, "fail", []string{"error plans/gate.hcl:15 fail: sla.ttft.p95 at 4 (chat on vllm)"}, "## ❌ FAIL · gate", "<failure"},
+	// Of 200 requests 3% take longer: too close to the 5% that may.
+	{"inconclusive", "simulate", "simulator {}", "50ms", 3, "inconclusive", []string{"error plans/gate.hcl:15 inconclusive: sla.ttft.p95 at 4 (chat on vllm)"}, "## ❔ INCONCLUSIVE · gate", "<failure"},
+	{"broken", "", "process {\n    command = [\"sh\", \"-c\", \"echo '::error::CUDA out of memory'; exit 3\", \"{port}\"]\n  }", "2s", 4, "error", nil, "## 🛑 ERROR · gate", "<error"},
+}
+
+func TestWorkflowGate(t *testing.T) {
+	for _, tt := range servers {
+		t.Run(tt.name, func(t *testing.T) {
+			c := newCheckout(t, tt.mode)
+			base := c.commit(map[string]string{"plans/gate.hcl": fmt.Sprintf(gatePlan, tt.server, "2s"), "plans/gate.vars.hcl": ""})
+			c.commit(map[string]string{"plans/gate.hcl": fmt.Sprintf(gatePlan, tt.server, tt.limit)})
+			c.GitHub["event"] = pullRequest("team/serving", base)
+			c.With["base"] = ""
+			job := c.run("docs/workflows/gate.yml", "gate", nil)
+			gate := job.Step("gate")
+			if job.Failed != (tt.code != 0) || gate.Outputs["verdict"] != tt.verdict || gate.Outputs["exit-code"] != fmt.Sprint(tt.code) {
+				t.Errorf("failed %t, outputs %v\n%s", job.Failed, gate.Outputs, job.Log)
+			}
+			if s := job.Step("run"); s.ExitCode != tt.code {
+				t.Errorf("the step that runs tokgate ended with %d, want %d", s.ExitCode, tt.code)
+			}
+			got := annotations(job.Commands)
+			if tt.annotations != nil {
+				if diff := cmp.Diff(tt.annotations, got); diff != "" {
+					t.Errorf("annotations (-want +got):\n%s", diff)
+				}
+			} else if len(got) == 0 || len(got) > runner.MostAnnotations {
+				t.Errorf("%d annotations", len(got))
+			}
+			for _, a := range got {
+				if !strings.HasPrefix(a, "error plans/gate.hcl:") {
+					t.Errorf("annotation %q is beside no line of the plan", a)
+				}
+			}
+			if !strings.HasPrefix(strings.TrimSpace(job.Summary()), tt.summary) {
+				t.Errorf("the summary begins %.200q", job.Summary())
+			}
+			// Whatever came of it, the results are there.
+			results := gate.Outputs["results"]
+			for _, name := range []string{"junit.xml", "report.md", "results.json", "samples.jsonl"} {
+				if !slices.Contains(c.artifacts["tokgate-results"], results+"/"+name) {
+					t.Errorf("%s/%s is not in the artifact: %v", results, name, c.artifacts)
+				}
+			}
+			if junit := read(t, filepath.Join(c.Workspace, gate.Outputs["junit"])); !strings.Contains(junit, tt.failures) {
+				t.Errorf("the JUnit file has no %s:\n%s", tt.failures, junit)
+			}
+		})
+	}
+}
+
+func pullRequest(repository, base string) map[string]any {
+	return map[string]any{"pull_request": map[string]any{
+		"head": map[string]any{"repo": map[string]any{"full_name": repository}},
+		"base": map[string]any{"sha": base},
+	}}
+}
+
+// A pull request from a fork runs nothing on a self-hosted machine.
+func TestWorkflowGateForks(t *testing.T) {
+	c := newCheckout(t, "simulate")
+	c.GitHub["event"] = pullRequest("someone/serving", c.commit(nil))
+	if job := c.run("docs/workflows/gate.yml", "gate", nil); !job.Skipped {
+		t.Errorf("a fork's job ran:\n%s", job.Log)
+	}
+}
+
+func TestWorkflowPlans(t *testing.T) {
+	good := fmt.Sprintf(gatePlan, "simulator {}", "2s")
+	for _, tt := range []struct {
+		name, plan  string
+		steps       string // which of format, validate, simulate end with what
+		annotations []string
+	}{
+		{"good", good, "0 0 0", []string{}},
+		{"not formatted", strings.Replace(good, "input_tokens  =", "input_tokens =", 1), "1 0 0", []string{"error plans/gate.hcl:6 not formatted"}},
+		{"a typo", strings.Replace(good, "ttft =", "tftt =", 1), "0 2 2", []string{
+			"error plans/gate.hcl:15 Unsupported argument", "error plans/gate.hcl:14 Block requires nothing", // validate
+			"error plans/gate.hcl:15 Unsupported argument", "error plans/gate.hcl:14 Block requires nothing", // run
+		}},
+		{"fails", strings.Replace(good, "2s", "1ms", 1), "0 0 1", []string{"error plans/gate.hcl:15 fail: sla.ttft.p95 at 4 (chat on vllm)"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := newCheckout(t, "")
+			c.commit(map[string]string{"plans/gate.hcl": tt.plan})
+			job := c.run("docs/workflows/plans.yml", "plans", nil)
+			var codes []string
+			for _, name := range []string{"Are the plans formatted?", "Are they valid?", "Do they run?"} {
+				codes = append(codes, fmt.Sprint(job.Step(name).ExitCode))
+			}
+			if got := strings.Join(codes, " "); got != tt.steps || job.Failed != (tt.steps != "0 0 0") {
+				t.Errorf("the steps ended with %s, want %s; failed %t\n%s", got, tt.steps, job.Failed, job.Log)
+			}
+			if diff := cmp.Diff(tt.annotations, annotations(job.Commands)); diff != "" {
+				t.Errorf("annotations (-want +got):\n%s", diff)
+			}
+			if ran := tt.steps[4] != '2'; ran != (len(c.artifacts["simulated"]) > 0) {
+				t.Errorf("artifacts %v", c.artifacts)
+			}
+		})
+	}
+}
+
+// Each job of the matrix has an artifact of its own and sets the image.
+func TestWorkflowMatrix(t *testing.T) {
+	c := newCheckout(t, "simulate")
+	plan := "variable \"image\" {\n  type = string\n}\n\nserver \"vllm\" {\n  model = var.image\n  simulator {}\n}\n" +
+		strings.SplitN(fmt.Sprintf(gatePlan, "", "2s"), "}\n", 2)[1]
+	c.commit(map[string]string{"plans/gate.hcl": plan})
+	for _, engine := range []string{"v0.19.1", "v0.20.0"} {
+		job := c.run("docs/workflows/matrix.yml", "measure", map[string]any{
+			"inputs": map[string]any{"plan": "plans/gate.hcl"},
+			"matrix": map[string]any{"engine": engine, "driver": "570"},
+		})
+		if job.Failed { // the variable has no default
+			t.Errorf("it failed\n%s", job.Log)
+		}
+	}
+	if got := slices.Sorted(maps.Keys(c.artifacts)); !cmp.Equal(got, []string{"results-v0.19.1-driver-570", "results-v0.20.0-driver-570"}) {
+		t.Errorf("artifacts %v", got)
+	}
+}
+
+// actionStep is a workflow with one step that uses the action.
+func actionStep(with string) []byte {
+	return []byte("jobs: {j: {steps: [{id: gate, uses: tokgate/tokgate@0, with: {" + with + "}}]}}")
+}
+
+// The inputs reach tokgate as they are, whatever a shell would make of them.
+func TestActionInputs(t *testing.T) {
+	c := newCheckout(t, "")
+	// A program that shows its arguments in the place of tokgate.
+	echo := filepath.Join(t.TempDir(), "tokgate")
+	if err := os.WriteFile(echo, []byte("#!/bin/sh\nfor a; do echo \"<$a>\"; done\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c.With["version"] = echo
+	base := c.commit(map[string]string{"serving/plans/a.hcl": ""})
+	job, err := c.Run(t.Context(), actionStep(`working-directory: serving, base: main,
+		plan: "plans\n-odd name.hcl\n", vars: "a=1; $(touch pwned) ${{ 'x' }}\nb='2'\n\n", var-files: "v.hcl", args: "--simulate\n--only\nw/2"`), "j", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"run", "--var-file", "v.hcl", "--var", "a=1; $(touch pwned) x", "--var", "b='2'",
+		"--base", filepath.Join(c.Temp, "tokgate-base") + "/serving", "--simulate", "--only", "w/2", "--", "plans", "-odd name.hcl"}
+	var got []string
+	for _, m := range regexp.MustCompile(`(?m)^<(.*)>$`).FindAllStringSubmatch(job.Step("run").Log, -1) {
+		got = append(got, m[1])
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("arguments (-want +got):\n%s\n%s", diff, job.Log)
+	}
+	if head := c.git("-C", filepath.Join(c.Temp, "tokgate-base"), "rev-parse", "HEAD"); head != base {
+		t.Errorf("the base is %s, want %s", head, base)
+	}
+	for _, dir := range []string{"", "serving"} {
+		if _, err := os.Stat(filepath.Join(c.Workspace, dir, "pwned")); err == nil {
+			t.Error("an input was run by the shell")
+		}
+	}
+}
+
+// A base is found whatever the checkout holds of it, and one that an earlier job
+// left behind is in nobody's way.
+func TestActionBase(t *testing.T) {
+	origin := newCheckout(t, "")
+	old := origin.commit(map[string]string{"f": "old"})
+	head := origin.commit(map[string]string{"f": "new"})
+	c := newCheckout(t, "")
+	c.With["version"] = "/bin/true"
+	c.git("remote", "add", "origin", "file://"+origin.Workspace)
+	c.git("fetch", "--quiet", "--depth=1", "origin", "main")
+	c.git("checkout", "--quiet", "--detach", "FETCH_HEAD")
+	for _, tt := range []struct{ base, want string }{{"main", head}, {head, head}, {old, old}, {"main", head}, {"absent", ""}, {"--upload-pack=x", ""}} {
+		job, err := c.Run(t.Context(), actionStep(`plan: p.hcl, upload: "", base: "`+tt.base+`"`), "j", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		step := job.Step("base")
+		if tt.want == "" {
+			if step.ExitCode != 2 || !strings.Contains(job.Log, "::error") {
+				t.Errorf("base %q: %+v", tt.base, step)
+			}
+			continue
+		}
+		if step.ExitCode != 0 || !strings.Contains(step.Log, "base: "+tt.want) {
+			t.Errorf("base %q: %+v, want %s", tt.base, step, tt.want)
+		}
+	}
+}
+
+// A release is used when its checksum is the one that was published with it.
+func TestActionRelease(t *testing.T) {
+	releases := t.TempDir()
+	folder := filepath.Join(releases, "v1.2.3")
+	archive := filepath.Join(folder, "tokgate_1.2.3_linux_amd64.tar.gz")
+	sums := filepath.Join(folder, "tokgate_1.2.3_checksums.txt")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("tar", "-czf", archive, "-C", filepath.Dir(program(t, "")), "tokgate").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	released := sha256.Sum256([]byte(read(t, archive)))
+	for _, tt := range []struct {
+		name, version, sums, says string
+	}{
+		{"as released", "v1.2.3", hex.EncodeToString(released[:]) + "  tokgate_1.2.3_linux_amd64.tar.gz\n", ""},
+		{"another archive", "v1.2.3", strings.Repeat("0", 64) + "  tokgate_1.2.3_linux_amd64.tar.gz\n", "it is not what was released"},
+		{"no checksum", "v1.2.3", hex.EncodeToString(released[:]) + "  tokgate_1.2.3_linux_arm64.tar.gz\n", "do not list"},
+		{"no such release", "v9.9.9", "", "could not download"},
+		{"no release", "v1.2.3/../x", "", "no program"},
+		{"no version", "latest", "", "neither a release"},
+		{"odd version", "v1.2.3;x", "", "is no release"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := os.WriteFile(sums, []byte(tt.sums), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			c := newCheckout(t, "")
+			c.With["version"] = tt.version
+			c.Environ = append(c.Environ, "TOKGATE_RELEASES=file://"+releases)
+			job, err := c.Run(t.Context(), actionStep(""), "j", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			step := job.Step("install")
+			if tt.says == "" {
+				if step.ExitCode != 0 || !strings.Contains(step.Log, "tokgate ") {
+					t.Errorf("%+v", step)
+				}
+			} else if step.ExitCode == 0 || !strings.Contains(step.Log, tt.says) {
+				t.Errorf("%+v, want it to say %q", step, tt.says)
+			}
+		})
+	}
+}
+
+// By default the action builds what the pinned commit holds.
+func TestActionBuilds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it builds tokgate")
+	}
+	c := newCheckout(t, "")
+	delete(c.With, "version")
+	// The caches of the go command are where they are.
+	c.Environ = append(c.Environ, "GOCACHE="+goenv(t, "GOCACHE"), "GOMODCACHE="+goenv(t, "GOMODCACHE"), "GOFLAGS="+os.Getenv("GOFLAGS"), "GOPROXY="+goenv(t, "GOPROXY"))
+	job, err := c.Run(t.Context(), actionStep(""), "j", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if job.Failed || !strings.Contains(job.Step("install").Log, "tokgate ") || !job.Step("run").Skipped {
+		t.Errorf("%s", job.Log)
+	}
+}
+
+func goenv(t *testing.T, name string) string {
+	out, err := exec.Command("go", "env", name).Output()
+	if err != nil {
+		t.Skip("there is no go command")
+	}
+	return strings.TrimSpace(string(out))
+}
