@@ -60,10 +60,13 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	invalid := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	if s.n == 0 {
 		invalid("no request was due")
-	} else if completed == 0 {
-		invalid("none of %s completed: %s", count(s.n, "requests"), cmp.Or(often, "nothing was recorded"))
+	} else if completed == 0 && failed > 0 {
+		invalid("none of %s completed: %s", count(s.n, "requests"), often)
 	}
 	s.whole(kind, level, samples, invalid)
+	if completed == 0 && len(problems) == 0 {
+		invalid("none of %s completed: nothing was recorded", count(s.n, "requests"))
+	}
 	s.lengths(v, samples, invalid)
 	s.loaded(v, samples, invalid)
 	s.generator(v, samples, thresholds, invalid)

@@ -42,6 +42,7 @@ func TestLoad(t *testing.T) {
 			l.Rounds[4].Complete, l.Rounds[4].Stopped = false, "every warm-up request failed"
 		}, Error, "round 5 was cut short: every warm-up request failed"},
 		{"cancelled", first(func(x *metric.Sample) { x.Failure = &metric.Failure{Kind: metric.FailCanceled} }), Error, "cancelled by the run itself: 1 request"},
+		{"all cancelled", each(func(x *metric.Sample) { x.Failure = &metric.Failure{Kind: metric.FailCanceled} }), Error, "cancelled by the run itself: 60 requests"},
 		{"fewer rounds", func(l *metric.Level) { l.Rounds = l.Rounds[:4] }, Error, "48 of 60 planned requests"},
 		{"no rounds", func(l *metric.Level) { l.Rounds = nil }, Error, "no request was due"},
 		{"other concurrency", func(l *metric.Level) { l.N = 3 }, Error, "the plan asks for closed 4"},

@@ -58,6 +58,10 @@ func (l *Level) Windows(w Window) []Stretch {
 	return out
 }
 
+// rampStep is how long before the last slot a request must start to count as
+// on the ramp: slots that start at one moment are stamped one after the other.
+const rampStep = 10 * time.Millisecond
+
 // OnRamp is how many measured requests of a closed loop were sent before every
 // slot had started: none where the ramp is filled with warm-up requests.
 func (l *Level) OnRamp() int {
@@ -67,7 +71,7 @@ func (l *Level) OnRamp() int {
 	n := 0
 	for _, r := range l.Rounds {
 		for _, s := range r.Samples {
-			if s.Phase == Measured && s.Sent != 0 && s.Sent < r.WindowStart {
+			if s.Phase == Measured && s.Sent != 0 && s.Sent+rampStep < r.WindowStart {
 				n++
 			}
 		}
