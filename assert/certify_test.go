@@ -159,3 +159,27 @@ func TestCertifyOfWhatIsExtended(t *testing.T) {
 		}
 	}
 }
+
+// A preset alone can be certified, at any load, extended or not.
+func TestPresetsCanBeCertified(t *testing.T) {
+	for _, preset := range []string{"mlperf_llama2_70b", "mlperf_deepseek_r1_interactive", "mlperf_llama3_1_405b", "general_chatbot", "chatbot"} {
+		for _, on := range []string{"stop", "extend"} {
+			p := load(t, `
+gate { on_inconclusive = "`+on+`" }
+server "sim" {
+  simulator {}
+}
+workload "chat" {
+  preset        = "`+preset+`"
+  input_tokens  = 1000
+  output_tokens = 100
+  load { concurrency = [1, 2, 3, 7, 10, 11, 29, 30, 59, 60, 61, 100, 299, 600, 1000] }
+  load { burst = [1, 2, 7, 60, 299, 600, 1000] }
+}
+`)
+			if diags := CertifyDiagnostics(p); len(diags) > 0 {
+				t.Errorf("%s, %s: %v", preset, on, diags)
+			}
+		}
+	}
+}

@@ -132,7 +132,7 @@ func (s *series) play(due []int) (ended bool, lost error) {
 		rd.play()
 		s.now = nil
 		l.Rounds = append(l.Rounds, rd.out)
-		if s.sheds {
+		if l.Probe == nil {
 			s.rounds++
 		}
 		s.observe(s.Observer.RoundDone(l, rd.out))
