@@ -465,7 +465,7 @@ func (c *Change) line() string {
 	if c.Limit.OK {
 		s += map[bool]string{true: ", asked for ", false: ", tolerated "}[c.Improve] + c.percent(c.Limit.V)
 	}
-	if c.Limit.OK && c.Certifiable.OK && c.Outcome != Pass {
+	if c.Limit.OK && c.Certifiable.OK && !c.Improve && c.Outcome != Pass {
 		s += fmt.Sprintf("; the smallest tolerance that these rounds certify is %s", c.percent(c.Certifiable.V))
 	}
 	return s

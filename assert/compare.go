@@ -47,10 +47,12 @@ type Decision struct {
 	Why             string
 }
 
-// The answers of a decision.
+// The answers of a decision. They are taken from what the whole request and the
+// whole server come to (e2e and throughput), where these tell a difference; else
+// from everything else that is shown.
 const (
 	AnswerYes     = "yes"           // something is better, nothing worse
-	AnswerNo      = "no"            // something is worse, nothing better
+	AnswerNo      = "no"            // something is worse, nothing better; or a required change fails
 	AnswerMixed   = "mixed"         // both
 	AnswerNone    = "no difference" // none was found
 	AnswerUnknown = "unknown"       // nothing could be compared
@@ -238,6 +240,9 @@ func differences(changed []string, a, b *metric.ServerRun) []Difference {
 		}
 	}
 	for key, value := range a.Fingerprint {
+		if a.Fingerprint["simulated"] != "" && a.Declared["profile"] == "" && b.Declared["profile"] == "" {
+			break // what stands in for a server says nothing of it
+		}
 		if other, ok := b.Fingerprint[key]; ok && other != value {
 			out[key] = Difference{key, value, other, plan.Allows(changed, key)}
 		}
@@ -427,6 +432,9 @@ func (x *comparison) changes(m matched) {
 		m.measure(&row, x.alpha)
 		if row.Outcome == Error {
 			row.Outcome = Skipped // nothing is required of it
+		}
+		if s.metric == "success" && row.Control.OK && row.Control.V == 1 && row.Candidate.OK && row.Candidate.V == 1 {
+			continue
 		}
 		if row.Message == "" {
 			row.Message = row.line()
@@ -702,47 +710,77 @@ func (x *comparison) decide() {
 		}
 	}
 	type place struct{ workload, level string }
+	type tally struct {
+		better, worse, failed []string
+		mainBetter, mainWorse bool
+		widest                float64
+	}
 	var order []place
-	better, worse, widest := map[place][]string{}, map[place][]string{}, map[place]float64{}
+	tallies := map[place]*tally{}
 	for i := range x.out.Changes {
 		c := &x.out.Changes[i]
-		if c.Level == "capacity" || x.repeats(i) {
+		if c.Level == "capacity" {
 			continue
 		}
 		at := place{c.Workload, c.Level}
-		if !slices.Contains(order, at) {
-			order = append(order, at)
+		t := tallies[at]
+		if t == nil {
+			t = &tally{}
+			tallies[at], order = t, append(order, at)
 		}
 		words := c.name()
 		if c.Change.OK {
 			words += " " + c.percent(c.Change.V)
-			if !c.Points {
-				widest[at] = max(widest[at], math.Abs(c.Low.V), math.Abs(c.High.V))
-			}
+		}
+		if c.Limit.OK && c.Outcome == Fail {
+			t.failed = append(t.failed, words)
+		}
+		if x.repeats(i) {
+			continue
+		}
+		main := c.Metric.Name == "throughput" || c.Metric.Name == "e2e"
+		if c.Change.OK && main {
+			t.widest = max(t.widest, math.Abs(c.Low.V), math.Abs(c.High.V))
 		}
 		switch way[i] {
 		case Better:
-			better[at] = append(better[at], words)
+			t.better = append(t.better, words)
+			t.mainBetter = t.mainBetter || main
 		case Worse:
-			worse[at] = append(worse[at], words)
+			t.worse = append(t.worse, words)
+			t.mainWorse = t.mainWorse || main
 		}
 	}
 	for _, at := range order {
 		if slices.ContainsFunc(x.out.Decisions, func(d Decision) bool { return d.Workload == at.workload && d.Level == at.level }) {
 			continue
 		}
+		t := tallies[at]
+		better, worse := strings.Join(t.better, ", "), strings.Join(t.worse, ", ")
+		up, down := t.mainBetter, t.mainWorse
+		if !up && !down {
+			up, down = better != "", worse != ""
+		}
 		d := Decision{Workload: at.workload, Level: at.level}
-		switch b, w := better[at], worse[at]; {
-		case len(b) > 0 && len(w) > 0:
-			d.Answer, d.Why = AnswerMixed, "better: "+strings.Join(b, ", ")+"; worse: "+strings.Join(w, ", ")
-		case len(b) > 0:
-			d.Answer, d.Why = AnswerYes, strings.Join(b, ", ")
-		case len(w) > 0:
-			d.Answer, d.Why = AnswerNo, strings.Join(w, ", ")
+		both := func(first, second string) string {
+			if second == "" {
+				return first
+			}
+			return first + "; but " + second
+		}
+		switch {
+		case len(t.failed) > 0:
+			d.Answer, d.Why = AnswerNo, "fails what is required: "+strings.Join(t.failed, ", ")
+		case up && down:
+			d.Answer, d.Why = AnswerMixed, both(better, worse)
+		case up:
+			d.Answer, d.Why = AnswerYes, both(better, worse)
+		case down:
+			d.Answer, d.Why = AnswerNo, both(worse, better)
 		default:
 			d.Answer, d.Why = AnswerNone, "none was found"
-			if widest[at] > 0 {
-				d.Why += ", and none of more than " + strings.TrimPrefix(FormatChange(widest[at], false), "+")
+			if t.widest > 0 {
+				d.Why += "; e2e and throughput are within " + strings.TrimPrefix(FormatChange(t.widest, false), "+")
 			}
 		}
 		x.out.Decisions = append(x.out.Decisions, d)

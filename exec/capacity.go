@@ -3,6 +3,7 @@ package exec
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -53,7 +54,7 @@ func searchesOf(p *plan.Plan) []wanted {
 	var out []wanted
 	for _, s := range p.Servers {
 		for _, w := range p.Workloads {
-			if w.Capacity != nil && slices.Contains(w.Servers, s) {
+			if p.Searches(s, w) {
 				out = append(out, wanted{s, w})
 			}
 		}
@@ -175,6 +176,9 @@ func (h *hunt) seek(out *metric.Capacity, budget time.Duration) (lost error) {
 		Require: c.Require, Budget: budget, Begin: max(c.From, min(ladder, c.UpTo)), Confirm: c.Confirm,
 		Looks: h.looks, Known: h.measuredBefore(),
 	}
+	if target := h.wantedBy(); target > opts.Require {
+		opts.Require = target
+	}
 	if h.LastLimit != nil {
 		opts.Start = max(0, h.LastLimit(h.server, h.workload))
 	}
@@ -210,6 +214,25 @@ func (h *hunt) seek(out *metric.Capacity, budget time.Duration) (lost error) {
 	}
 	h.conclude(out)
 	return lost
+}
+
+// wantedBy is the load at which comparisons want the candidate certified: the
+// capacity of the control less what is tolerated; 0: none does, or that
+// capacity is not known.
+func (h *hunt) wantedBy() int {
+	most := 0
+	for _, c := range h.Plan.Compares {
+		bound := c.Capacity(h.workload)
+		if !c.Live() || c.Candidate != h.server || bound == nil {
+			continue
+		}
+		for _, found := range h.run.Capacities {
+			if found.Server == c.Control.Server.Address() && found.Workload == h.workload.Address() && found.Pass > 0 {
+				most = max(most, int(math.Ceil(float64(found.Pass)*(1+bound.Limit)-1e-9)))
+			}
+		}
+	}
+	return min(max(most, h.capacity.From), h.capacity.UpTo) * min(most, 1)
 }
 
 // searchOver names what grows. Rates, once a load has them, count in steps:

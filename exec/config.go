@@ -38,6 +38,9 @@ type Config struct {
 	// Judge is asked at every look. nil: there are none, no level is extended
 	// or ended early, and no capacity is searched.
 	Judge Judge
+	// JudgeComparison is asked when a comparison has its rounds. nil: none is
+	// extended.
+	JudgeComparison JudgeComparison
 	// LastLimit is the capacity of w on s as it was last known, from which a
 	// search starts; 0: not known. nil: never.
 	LastLimit func(s *plan.Server, w *plan.Workload) int
@@ -62,7 +65,7 @@ func Cases(p *plan.Plan) []Case {
 	for _, s := range p.Servers {
 		for _, w := range p.Workloads {
 			for _, on := range w.Servers {
-				if on != s {
+				if on != s || p.Idle(s, w) {
 					continue
 				}
 				for _, l := range w.Loads {
@@ -111,6 +114,9 @@ type Target struct {
 	// Reset waits until the server has let go of earlier requests and has it
 	// empty its caches. It is called between the probes of a search.
 	Reset func(context.Context) error
+	// Cold is the time to the first token of the first request that the server
+	// completed, ColdEnd that to its end; 0: not known.
+	Cold, ColdEnd time.Duration
 	// Inside is how the server is watched from the inside while it is under
 	// load; nil: it is not.
 	Inside *telemetry.Watch

@@ -73,8 +73,9 @@ type series struct {
 	// before are rounds that were measured under another name: a fixed level
 	// to which a search adds.
 	before []*metric.Round
-	now    *round // the one under way, nil between two
-	sheds  bool   // rounds may be left out
+	leg    *metric.Leg // of a comparison; nil
+	now    *round      // the one under way, nil between two
+	sheds  bool        // rounds may be left out
 }
 
 // series prepares to run l; nil when it cannot be run, and l says why.
@@ -119,7 +120,7 @@ func (s *series) play(due []int) (ended bool, lost error) {
 		i := len(s.before) + len(l.Rounds)
 		rd := &round{
 			runner: s.runner, target: s.target, Case: s.Case, level: l, prompts: s.prompts, request: s.request,
-			out: &metric.Round{Index: i, Seed: seed(s.Load, i), Due: n},
+			out: &metric.Round{Index: i, Seed: seed(s.Load, i), Due: n, Leg: s.leg},
 		}
 		rd.lengths = load.Lengths{
 			Mean: s.Workload.Output.Mean, Jitter: s.Workload.Output.Jitter,

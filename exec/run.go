@@ -18,7 +18,8 @@ const (
 	StoppedBudget      = "budget"
 )
 
-// Run runs the plan: one server after another, on each its cases in order.
+// Run runs the plan: one server after another, on each its cases in order;
+// those that are compared take turns (see turns).
 //
 // The result is never nil and holds every case of the plan: run, cut short, or
 // skipped with the reason. What goes wrong with a server or a level is in the
@@ -38,15 +39,22 @@ func Run(ctx context.Context, c Config) (*metric.Run, error) {
 		}
 	}
 	r.searches = searchesOf(c.Plan)
+	on := func(s *plan.Server) []Case {
+		return slices.DeleteFunc(slices.Clone(cases), func(c Case) bool { return c.Server != s })
+	}
+	groups := plan.Groups(c.Plan)
 	r.launches = len(c.Plan.Servers)
+	grouped := make([]bool, len(groups))
 	for _, s := range c.Plan.Servers {
 		r.launches--
-		n := 0
-		for n < len(cases) && cases[n].Server == s {
-			n++
+		i := slices.IndexFunc(groups, func(g plan.Group) bool { return slices.Contains(g.Servers, s) })
+		switch {
+		case i < 0:
+			r.server(s, on(s))
+		case !grouped[i]:
+			grouped[i] = true
+			r.takeTurns(groups[i], on)
 		}
-		r.server(s, cases[:n])
-		cases = cases[n:]
 	}
 	r.run.End = c.Clock.Now()
 	if c.Wall != nil {
@@ -92,7 +100,7 @@ type runner struct {
 func newRunner(ctx context.Context, c Config) *runner {
 	r := &runner{Config: c, ctx: ctx, secrets: record.NewRedactor(c.Plan.Secrets), took: map[*metric.Level]time.Duration{}}
 	run := c.Run
-	run.Servers, run.Levels, run.Capacities = nil, nil, nil
+	run.Servers, run.Levels, run.Capacities, run.Comparisons = nil, nil, nil, nil
 	r.run = &run
 	if r.Drain == nil {
 		r.Drain = context.Background()
@@ -231,8 +239,11 @@ func (r *runner) server(s *plan.Server, cases []Case) {
 		r.leave(s, cases, r.why())
 		return
 	}
-	found := &metric.ServerRun{Address: s.Address()}
-	r.run.Servers = append(r.run.Servers, found)
+	found := r.foundBefore(s)
+	if found == nil {
+		found = &metric.ServerRun{Address: s.Address(), Declared: r.declared(s)}
+		r.run.Servers = append(r.run.Servers, found)
+	}
 	begin := r.Clock.Now()
 	t, err := r.Launch(r.starting, s, func(state string) { r.Observer.ServerStarting(found.Address, r.secrets.Text(state)) })
 	if err != nil {
@@ -245,10 +256,15 @@ func (r *runner) server(s *plan.Server, cases []Case) {
 		return
 	}
 	r.launchTook = max(r.launchTook, r.Clock.Now()-begin)
+	before := found.Fingerprint
 	found.Fingerprint = metric.Fingerprint{}
 	for key, value := range t.Fingerprint {
 		found.Fingerprint[key] = r.secrets.Text(value)
 	}
+	if key := another(before, found.Fingerprint); key != "" {
+		r.lost(found, t, fmt.Errorf("start %d was of another server: %s was %q and is %q", len(found.Starts)+1, key, before[key], found.Fingerprint[key]))
+	}
+	found.Starts = append(found.Starts, metric.Start{At: begin, Ready: r.Clock.Now(), Cold: t.Cold, ColdEnd: t.ColdEnd})
 	r.observe(r.Observer.ServerReady(found))
 	r.durations = map[*plan.Workload]time.Duration{}
 	for _, w := range r.Plan.Workloads {
@@ -287,6 +303,15 @@ func (r *runner) server(s *plan.Server, cases []Case) {
 		}
 	}
 	r.observe(r.Observer.ServerDone(found))
+}
+
+// foundBefore is the server as a comparison found it; nil.
+func (r *runner) foundBefore(s *plan.Server) *metric.ServerRun {
+	i := slices.IndexFunc(r.run.Servers, func(x *metric.ServerRun) bool { return x.Address == s.Address() })
+	if i < 0 {
+		return nil
+	}
+	return r.run.Servers[i]
 }
 
 // lost notes why a server could not be measured.

@@ -3,6 +3,7 @@ package plan
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -94,6 +95,9 @@ func (c *Compare) Workloads(p *Plan) []*Workload {
 	return out
 }
 
+// SkipNoBase is the Skip of a comparison with a base branch that is not at hand.
+const SkipNoBase = "no --base was given"
+
 // Live says whether the two take turns: neither skipped nor against a record.
 func (c *Compare) Live() bool { return c.Skip == "" && c.Control.Server != nil }
 
@@ -128,15 +132,28 @@ func (s *Server) Declared() map[string]string {
 		}
 	}
 	set("args", strings.Join(s.Args, " "))
-	if s.Process != nil {
-		set("command", strings.Join(s.Process.Command, " "))
-		for name, value := range s.Process.Env {
-			// The values are never shown.
-			sum := sha256.Sum256([]byte(value))
-			set("env."+name, "sha256:"+hex.EncodeToString(sum[:4]))
-		}
+	env := map[string]string{}
+	if p := s.Process; p != nil {
+		set("command", strings.Join(p.Command, " "))
+		env = p.Env
 	}
-	if s.Simulator != nil && s.Process == nil && s.Endpoint == nil {
+	if c := s.Container; c != nil {
+		set("image", c.Image)
+		set("entrypoint", c.Entrypoint)
+		set("command", strings.Join(c.Command, " "))
+		set("volumes", strings.Join(c.Volumes, " "))
+		set("options", strings.Join(c.Options, " "))
+		if g := c.GPUs; g != nil {
+			set("gpus", fmt.Sprintf("%+v", *g))
+		}
+		env = c.Env
+	}
+	for name, value := range env {
+		// The values are never shown.
+		sum := sha256.Sum256([]byte(value))
+		set("env."+name, "sha256:"+hex.EncodeToString(sum[:4]))
+	}
+	if s.Simulator != nil && s.Process == nil && s.Endpoint == nil && s.Container == nil {
 		set("profile", s.Simulator.Profile)
 	}
 	return out

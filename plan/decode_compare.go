@@ -224,7 +224,7 @@ func (b *body) base(c *Compare, out *Control, t hcl.Traversal) {
 	case d.opts.Base == "" && d.opts.RequireEnv:
 		d.errorf(out.Range, sumBase, "A run that compares with the base branch needs a checkout of it: --base DIR.")
 	case d.opts.Base == "":
-		c.Skip = "no --base was given"
+		c.Skip = SkipNoBase
 	default:
 		base, why := d.basePlan(out.Range)
 		if base == nil {
@@ -318,7 +318,7 @@ func unchanged(a, b *Server, d *decoder) bool {
 	switch {
 	case len(Differences(a.Declared(), b.Declared())) > 0 || a.Simulator != nil && (b.Simulator == nil || a.Simulator.Seed != b.Simulator.Seed):
 		return false
-	case (a.Endpoint == nil) != (b.Endpoint == nil) || (a.Process == nil) != (b.Process == nil) || (a.Simulator == nil) != (b.Simulator == nil):
+	case (a.Endpoint == nil) != (b.Endpoint == nil) || (a.Process == nil) != (b.Process == nil) || (a.Container == nil) != (b.Container == nil) || (a.Simulator == nil) != (b.Simulator == nil):
 		return false
 	case a.Endpoint != nil && (a.Endpoint.URL != b.Endpoint.URL || a.Endpoint.ServedAs != b.Endpoint.ServedAs):
 		return false

@@ -30,6 +30,7 @@ const (
 	typeRoundDone   = "round_done"
 	typeLevelDone   = "level_done"
 	typeCapacity    = "capacity" // a search, when it ended; since 1.1
+	typeComparison  = "comparison" // how one was run, when it ended; since 1.2
 	typeServerDone  = "server_done"
 	typeRunDone     = "run_done"
 )
@@ -46,7 +47,8 @@ type line struct {
 	Of     *levelKey         `json:"of,omitempty"` // the level of a round
 	Sample *metric.Sample    `json:"sample,omitempty"`
 
-	Capacity *metric.Capacity `json:"capacity,omitempty"`
+	Capacity   *metric.Capacity   `json:"capacity,omitempty"`
+	Comparison *metric.Comparison `json:"comparison,omitempty"`
 }
 
 // levelKey identifies a level within a run.
@@ -61,7 +63,7 @@ func keyOf(l *metric.Level) levelKey { return levelKey{l.Server, l.Workload, l.N
 // bare is the run without what has lines of its own.
 func bare(r *metric.Run) *metric.Run {
 	c := *r
-	c.Servers, c.Levels, c.Capacities = nil, nil, nil
+	c.Servers, c.Levels, c.Capacities, c.Comparisons = nil, nil, nil, nil
 	return &c
 }
 

@@ -163,13 +163,18 @@ func (rd *reader) take(n int, l *line) error {
 			return missing()
 		}
 		rd.run.Capacities = append(rd.run.Capacities, l.Capacity)
+	case typeComparison:
+		if l.Comparison == nil {
+			return missing()
+		}
+		rd.run.Comparisons = append(rd.run.Comparisons, l.Comparison)
 	case typeRunDone:
 		if l.Run == nil {
 			return missing()
 		}
-		servers, levels, capacities := rd.run.Servers, rd.run.Levels, rd.run.Capacities
+		servers, levels, capacities, comparisons := rd.run.Servers, rd.run.Levels, rd.run.Capacities, rd.run.Comparisons
 		rd.run = bare(l.Run)
-		rd.run.Servers, rd.run.Levels, rd.run.Capacities = servers, levels, capacities
+		rd.run.Servers, rd.run.Levels, rd.run.Capacities, rd.run.Comparisons = servers, levels, capacities, comparisons
 		rd.ended = true
 	default:
 		// A later minor version may record more.

@@ -55,6 +55,9 @@ func replay(t *testing.T, w *record.Writer, r *metric.Run) {
 		}
 		must(w.ServerDone(s))
 	}
+	for _, c := range r.Comparisons {
+		must(w.ComparisonDone(c))
+	}
 	must(w.RunDone(r))
 }
 
@@ -72,8 +75,16 @@ func random(seed uint64) *metric.Run {
 	if rng.IntN(2) == 0 {
 		run.Calibration = &metric.Calibration{Streams: 64, Rate: 3200, Delay50: dur(), Delay99: dur(), CPU: rng.Float64(), Took: dur()}
 	}
+	for range rng.IntN(2) {
+		run.Comparisons = append(run.Comparisons, &metric.Comparison{Name: word(), Control: word(), Candidate: word(), Restart: "leg",
+			Looks: []metric.ComparisonLook{{Rounds: rng.IntN(9), Planned: 2, Outcome: word()}}, Skipped: word(), Notes: []string{word()}})
+	}
 	for i := range 1 + rng.IntN(3) {
 		s := &metric.ServerRun{Address: fmt.Sprintf("vllm[%q]", fmt.Sprint(i)), Error: word(), Log: word()}
+		if rng.IntN(2) == 0 {
+			s.Declared = metric.Fingerprint{"flags.x": word()}
+			s.Starts = []metric.Start{{At: dur(), Ready: dur(), Cold: dur(), ColdEnd: dur()}, {At: dur()}}
+		}
 		if rng.IntN(2) == 0 {
 			s.Fingerprint = metric.Fingerprint{"engine": "vllm", "model": word()}
 		}

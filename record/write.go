@@ -141,6 +141,12 @@ func (w *Writer) CapacityDone(c *metric.Capacity) error {
 	return w.write(line{Type: typeCapacity, Capacity: c})
 }
 
+// ComparisonDone records how a comparison was run; its legs were recorded before
+// as rounds of their levels.
+func (w *Writer) ComparisonDone(c *metric.Comparison) error {
+	return w.write(line{Type: typeComparison, Comparison: c})
+}
+
 // RunDone records how the run ended.
 func (w *Writer) RunDone(r *metric.Run) error {
 	if err := w.write(line{Type: typeRunDone, Run: bare(r)}); err != nil {

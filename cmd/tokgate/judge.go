@@ -44,7 +44,11 @@ The exit code is that of run.`,
 			if err != nil {
 				return err
 			}
-			_, code, err := a.conclude(plans[0], run, out, assert.Options{})
+			stored, err := baselines(plans[0])
+			if err != nil {
+				return err
+			}
+			_, code, err := a.conclude(plans[0], run, out, assert.Options{Baselines: stored})
 			if err != nil {
 				return err
 			}

@@ -25,6 +25,14 @@ func looks(p *plan.Plan) exec.Judge {
 	}
 }
 
+// comparisonLooks judges comparisons of p while they run.
+func comparisonLooks(p *plan.Plan) exec.JudgeComparison {
+	return func(c *plan.Compare, run *metric.Run) exec.ComparisonJudgement {
+		look := assert.JudgeComparison(p, c, run)
+		return exec.ComparisonJudgement{Outcome: look.Outcome.String(), More: look.More}
+	}
+}
+
 func outcomeOf(v assert.LookVerdict) search.Outcome {
 	switch {
 	case strings.HasPrefix(v.Invalid, "generator: "):

@@ -57,6 +57,14 @@ func (o observers) CapacityDone(c *metric.Capacity) error {
 		return nil
 	})
 }
+func (o observers) ComparisonDone(c *metric.Comparison) error {
+	return o.each(func(x exec.Observer) error {
+		if x, ok := x.(exec.ComparisonObserver); ok {
+			return x.ComparisonDone(c)
+		}
+		return nil
+	})
+}
 func (o observers) RunDone(r *metric.Run) error {
 	return o.each(func(x exec.Observer) error { return x.RunDone(r) })
 }

@@ -77,7 +77,10 @@ func noSuchPlan(path string, err error) error {
 }
 
 // inputs are the values a plan takes from the command line, in order.
-type inputs struct{ list []plan.Input }
+type inputs struct {
+	list []plan.Input
+	base string // checkout of the base branch; ""
+}
 
 // flags adds --var and --var-file, which keep their common order: the later
 // one wins, as in Terraform.
@@ -86,6 +89,7 @@ func (in *inputs) flags(f *pflag.FlagSet) {
 		"set a variable, `name=value`; may be repeated, the last one wins")
 	f.Var(&inputFlag{in, func(s string) plan.Input { return plan.Input{File: s} }}, "var-file",
 		"read variables from a `file` (HCL or JSON); may be repeated")
+	f.StringVar(&in.base, "base", "", "checkout of the base branch (a `folder`): controls such as base.server.vllm are those of the same plan there")
 }
 
 type inputFlag struct {
@@ -105,6 +109,7 @@ func (a *app) load(path string, in inputs, requireEnv bool) (*plan.Plan, hcl.Dia
 		Inputs:     in.list,
 		Environ:    a.environ,
 		RequireEnv: requireEnv,
+		Base:       in.base,
 	})
 	if !diags.HasErrors() {
 		diags = append(diags, assert.CertifyDiagnostics(p)...)

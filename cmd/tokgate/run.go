@@ -124,11 +124,15 @@ func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 	// Everything the command line can get wrong is found before the first
 	// plan starts.
 	only := make([]func(exec.Case) bool, len(plans))
+	stored := make([]map[string]*metric.Run, len(plans))
 	for i, p := range plans {
 		if err := replaceEndpoints(p, o.endpoints); err != nil {
 			return err
 		}
 		if only[i], err = caseFilter(p, o.only); err != nil {
+			return err
+		}
+		if stored[i], err = baselines(p); err != nil {
 			return err
 		}
 	}
@@ -146,7 +150,7 @@ func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 		if len(plans) > 1 {
 			fmt.Fprintf(a.Out, "== %s\n", files[i])
 		}
-		code, err := a.runPlan(now, drain, p, out, only[i], o)
+		code, err := a.runPlan(now, drain, p, out, only[i], stored[i], o)
 		if err != nil {
 			return err
 		}
@@ -162,7 +166,7 @@ func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 }
 
 // runPlan runs one plan and returns its exit code.
-func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, only func(exec.Case) bool, o runOptions) (code int, err error) {
+func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, only func(exec.Case) bool, stored map[string]*metric.Run, o runOptions) (code int, err error) {
 	started := time.Now()
 	limits := lastLimits(out.dir, o.simulate) // of the run that is replaced now
 	writer, err := record.Create(out.dir, reportNames...)
@@ -172,11 +176,14 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 	defer writer.Close()
 
 	config := exec.Config{
-		Plan:      p,
-		Drain:     drain,
-		Budget:    o.budget,
-		Only:      only,
-		Judge:     looks(p),
+		Plan:   p,
+		Drain:  drain,
+		Budget: o.budget,
+		Only:   only,
+		Judge:  looks(p),
+
+		JudgeComparison: comparisonLooks(p),
+
 		LastLimit: limits,
 		Run: metric.Run{
 			ID:        runID(started),
@@ -188,7 +195,7 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 		},
 	}
 	wall := clock.NewReal()
-	shown := progress.Options{Quiet: o.quiet, Now: wall.Now, Levels: len(exec.Cases(p))}
+	shown := progress.Options{Quiet: o.quiet, Now: wall.Now, Levels: exec.Visits(p)}
 	if o.simulate {
 		c := clock.NewVirtual()
 		config.Clock, config.Launch = c, (&server.Virtual{Clock: c, Dir: filepath.Dir(p.Path)}).Launch
@@ -225,10 +232,10 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 	stop()
 	if err != nil {
 		// The reports still say what was measured until then.
-		_, _, _ = a.conclude(p, run, out, assert.Options{Partial: only != nil})
+		_, _, _ = a.conclude(p, run, out, assert.Options{Partial: only != nil, Baselines: stored})
 		return 0, measureError(fmt.Errorf("the run was stopped: %w", err))
 	}
-	doc, code, err := a.conclude(p, run, out, assert.Options{Partial: only != nil})
+	doc, code, err := a.conclude(p, run, out, assert.Options{Partial: only != nil, Baselines: stored})
 	if err != nil || p.History == nil {
 		return code, err
 	}
@@ -365,6 +372,12 @@ func replaceEndpoints(p *plan.Plan, endpoints []string) error {
 		}
 		if !found {
 			return unknownName("--endpoint", "server", name, names)
+		}
+	}
+	for _, c := range p.Compares {
+		// What runs already is not started anew.
+		if c.Candidate.Endpoint != nil || c.Control.Server != nil && c.Control.Server.Endpoint != nil {
+			c.Restart = plan.RestartNever
 		}
 	}
 	return nil

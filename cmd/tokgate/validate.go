@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -100,6 +101,28 @@ func planSize(p *plan.Plan) string {
 		size += ", 1 capacity search"
 	} else if n > 1 {
 		size += fmt.Sprintf(", %d capacity searches", n)
+	}
+	for _, c := range p.Compares {
+		for _, claim := range c.Claims {
+			for _, w := range claim.Workloads {
+				for _, ch := range claim.Changes {
+					if ch.Metric.Name == "capacity" {
+						thresholds++
+						continue
+					}
+					for _, l := range w.Loads {
+						for _, level := range l.Levels {
+							if slices.Contains(claim.At, level.Name) {
+								thresholds++
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+	if n := len(p.Compares); n > 0 {
+		size += ", " + count(n, "comparison")
 	}
 	return size + ", " + count(thresholds+len(p.Asserts), "requirement")
 }

@@ -56,6 +56,8 @@ func (l *Launcher) reach(s *plan.Server, state func(string), c client.Config) (*
 type identity struct {
 	model   client.Model
 	version string // "": not told
+	// cold is the first completion.
+	cold *metric.Sample
 }
 
 // target waits until the server is ready and identifies it.
@@ -96,7 +98,16 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 			return nil
 		},
 	}
+	t.Cold, t.ColdEnd = cold(id.cold)
 	return t, nil
+}
+
+// cold is what the first completion took, to its first token and to its end.
+func cold(s *metric.Sample) (first, end time.Duration) {
+	if s == nil || s.First == 0 {
+		return 0, 0
+	}
+	return s.First - s.Sent, s.End - s.Sent
 }
 
 // ready waits for the server's first completion.
@@ -191,6 +202,7 @@ func (r *reached) try(ctx context.Context) (identity, error) {
 		})
 		// One token may be half a character and no text yet.
 		if err == nil || s.Failure.Kind == metric.FailEmpty && s.Usage != nil {
+			id.cold = s
 			return id, nil
 		}
 		if i == 0 {

@@ -60,10 +60,13 @@ func (l *Virtual) Launch(ctx context.Context, s *plan.Server, state func(string)
 		leave()
 		return nil
 	}
-	if err := v.ready(ctx, s, state); err != nil {
+	first, err := v.ready(ctx, s, state)
+	if err != nil {
 		return nil, errors.Join(err, closing())
 	}
+	begun, ended := cold(first)
 	return &exec.Target{
+		Cold: begun, ColdEnd: ended,
 		Transport:   v,
 		Model:       engine.Model(),
 		Fingerprint: found,
@@ -223,7 +226,7 @@ func (v *virtual) advance() {
 }
 
 // ready waits for the server's first completion.
-func (v *virtual) ready(ctx context.Context, s *plan.Server, state func(string)) error {
+func (v *virtual) ready(ctx context.Context, s *plan.Server, state func(string)) (*metric.Sample, error) {
 	begin := v.clock.Now()
 	for {
 		state("waiting for the simulator: one completion")
@@ -233,25 +236,25 @@ func (v *virtual) ready(ctx context.Context, s *plan.Server, state func(string))
 			v.clock.Post(func() { over = true })
 		}))
 		if err := clock.Until(context.WithoutCancel(ctx), v.clock, func() bool { return over }); err != nil {
-			return err
+			return nil, err
 		}
 		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		}
 		f := answer.Failure
 		if f == nil {
-			return nil
+			return answer, nil
 		}
 		last := &client.Error{Kind: f.Kind, Status: answer.Status, Message: f.Message}
 		if hopeless(last) {
-			return fmt.Errorf("the simulator cannot be used: %w", last)
+			return nil, fmt.Errorf("the simulator cannot be used: %w", last)
 		}
 		if timeout := s.Ready.Timeout; timeout > 0 && v.clock.Now()-begin+again > timeout {
-			return fmt.Errorf("the simulator was not ready after %v: %w", timeout, last)
+			return nil, fmt.Errorf("the simulator was not ready after %v: %w", timeout, last)
 		}
 		state("waiting for the simulator: " + last.Error())
 		if err := clock.Sleep(ctx, v.clock, again); err != nil {
-			return err
+			return nil, err
 		}
 	}
 }

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/record"
+)
+
+// baselines reads the recorded runs that comparisons of p have as controls, and
+// refuses a plan whose controls are not at hand: it would compare nothing.
+func baselines(p *plan.Plan) (map[string]*metric.Run, error) {
+	out := map[string]*metric.Run{}
+	for _, c := range p.Compares {
+		switch {
+		case c.Control.Base && c.Control.Server == nil && c.Skip == plan.SkipNoBase:
+			return nil, usageError("for example: --base ../main", "compare.%s compares with the base branch: name a checkout of it with --base", c.Name)
+		case c.Control.Baseline != "":
+			run, _, err := record.Read(c.Control.Baseline)
+			if err != nil {
+				return nil, usageError("baseline(…) names a folder that `tokgate run` wrote, relative to the plan", "the control of compare.%s: %v", c.Name, err)
+			}
+			out[c.Name] = run
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,452 @@
+package exec
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// ComparisonObserver is an Observer that also hears how a comparison was run.
+// Its levels are heard of like all others: they start and are done once for each
+// leg.
+type ComparisonObserver interface {
+	Observer
+	ComparisonDone(*metric.Comparison) error
+}
+
+// JudgeComparison says what a comparison came to so far: run holds the rounds
+// that both servers have, and how it was run with the look that is held now.
+type JudgeComparison func(c *plan.Compare, run *metric.Run) ComparisonJudgement
+
+// ComparisonJudgement is what a look at a comparison came to.
+type ComparisonJudgement struct {
+	// More says that it is inconclusive and that further rounds may settle it.
+	More    bool
+	Outcome string
+}
+
+// fewestRounds is what a short budget leaves of a comparison.
+const fewestRounds = 5
+
+// turns are the servers of a group under way: in each round each of them has a
+// leg, in an order that is turned around from round to round.
+//
+//	round    0   1   2   3
+//	legs    A B B A A B B A
+//
+// Drift then meets both sides alike.
+type turns struct {
+	*runner
+	group     plan.Group
+	restart   plan.Restart
+	sides     []*side
+	records   []*metric.Comparison
+	rounds    int // that are complete on every side
+	slot      int
+	began     time.Duration
+	durations map[*side]map[*plan.Workload]time.Duration
+}
+
+// side is one server of a group.
+type side struct {
+	server *plan.Server
+	cases  []Case
+	series []*series // of the cases; nil until the first leg
+	levels []*metric.Level
+	found  *metric.ServerRun
+	target *Target // nil while it is not running
+	start  int     // of the server, counted from 0
+}
+
+// takeTurns runs the compared cases of a group of servers, and then, server by
+// server, what else the plan has for them.
+func (r *runner) takeTurns(g plan.Group, cases func(*plan.Server) []Case) {
+	t := &turns{runner: r, group: g, restart: g.Compares[0].Restart, durations: map[*side]map[*plan.Workload]time.Duration{}}
+	rest := map[*plan.Server][]Case{}
+	for _, s := range t.order() {
+		x := &side{server: s}
+		for _, c := range cases(s) {
+			if slices.ContainsFunc(g.Compares, func(cmp *plan.Compare) bool {
+				return (cmp.Candidate == s || cmp.Control.Server == s) && slices.Contains(cmp.Workloads(r.Plan), c.Workload)
+			}) && r.selected(c) {
+				x.cases = append(x.cases, c)
+			} else {
+				rest[s] = append(rest[s], c)
+			}
+		}
+		t.sides = append(t.sides, x)
+	}
+	t.compare()
+	for _, x := range t.sides {
+		if x.found != nil && x.found.Error != "" {
+			r.leave(x.server, rest[x.server], "the server could not be measured: "+x.found.Error)
+			continue
+		}
+		r.server(x.server, rest[x.server])
+	}
+}
+
+// order is that of the first round: a control before its candidate, whose
+// search for the capacity asks for what the control's found.
+func (t *turns) order() []*plan.Server {
+	out := slices.Clone(t.group.Servers)
+	for range out {
+		for _, c := range t.group.Compares {
+			a, b := slices.Index(out, c.Control.Server), slices.Index(out, c.Candidate)
+			if a > b {
+				out[a], out[b] = out[b], out[a]
+			}
+		}
+	}
+	return out
+}
+
+func (t *turns) compare() {
+	cases := 0
+	for _, x := range t.sides {
+		cases += len(x.cases)
+	}
+	for _, c := range t.group.Compares {
+		t.records = append(t.records, &metric.Comparison{
+			Name: c.Name, Control: c.Control.Server.Address(), Candidate: c.Candidate.Address(), Restart: string(c.Restart),
+		})
+	}
+	t.remaining -= cases
+	defer t.conclude(cases)
+	defer t.closeAll()
+	if cases == 0 || !t.check() {
+		return
+	}
+	t.began = t.Clock.Now()
+	planned := t.planned()
+	if !t.play(t.group.Compares[0].Rounds, true) || planned < 2 {
+		return
+	}
+	if t.rounds < t.group.Compares[0].Rounds { // the budget left no more
+		return
+	}
+	open := false
+	for i, c := range t.group.Compares {
+		t.records[i].Looks = []metric.ComparisonLook{{Rounds: t.rounds, Planned: planned}}
+		j := t.JudgeComparison(c, t.seen())
+		t.records[i].Looks[0].Outcome = j.Outcome
+		open = open || j.More
+	}
+	if !open || !t.affords() {
+		return
+	}
+	if !t.play(planned*t.group.Compares[0].Rounds, false) {
+		return
+	}
+	for _, rec := range t.records {
+		if rec.Looks[0].Outcome == "inconclusive" && t.rounds > rec.Looks[0].Rounds {
+			rec.Looks = append(rec.Looks, metric.ComparisonLook{Rounds: t.rounds, Planned: planned})
+		}
+	}
+}
+
+// planned is over how many looks the error of the comparisons is split: one, or
+// a second at twice the rounds where an inconclusive one is to be extended.
+func (t *turns) planned() int {
+	if t.JudgeComparison == nil || t.Plan.Gate.MeasureOnly {
+		return 1
+	}
+	for _, c := range t.group.Compares {
+		if c.Policy.OnInconclusive != plan.Extend || c.Policy.Decide == plan.Estimate {
+			return 1
+		}
+		for _, x := range t.sides {
+			for _, k := range x.cases {
+				if most := c.Policy.MaxRequests; most > 0 && 2*k.Level.Requests > most {
+					return 1
+				}
+			}
+		}
+	}
+	return 2
+}
+
+// affords says whether there is time for as many rounds again.
+func (t *turns) affords() bool {
+	if !t.check() {
+		return false
+	}
+	if t.deadline == 0 {
+		return true
+	}
+	takes, left := t.Clock.Now()-t.began, t.spare()-t.promised()
+	if takes > left {
+		t.note(fmt.Sprintf("not extended to %d rounds: that takes about %v, and the budget leaves %v", 2*t.rounds, takes.Round(time.Second), max(0, left).Round(time.Second)))
+	}
+	return takes <= left
+}
+
+func (t *turns) note(text string) {
+	for _, rec := range t.records {
+		rec.Notes = append(rec.Notes, text)
+	}
+}
+
+// play plays rounds until so many are complete, and says whether nothing ended
+// them early. A short budget sheds rounds, down to fewestRounds.
+func (t *turns) play(until int, sheds bool) bool {
+	block := 1
+	if t.restart == plan.RestartOrder {
+		block = 2
+	}
+	for t.rounds < until {
+		if sheds && t.rounds >= fewestRounds && t.rounds%block == 0 && t.short(block) {
+			t.note(fmt.Sprintf("the budget left time for %d of %d rounds", t.rounds, until))
+			for _, rec := range t.records {
+				rec.Looks = []metric.ComparisonLook{{Rounds: t.rounds, Planned: 1}}
+			}
+			return true
+		}
+		sides := slices.Clone(t.sides)
+		if t.rounds%2 == 1 {
+			slices.Reverse(sides)
+		}
+		for i, x := range sides {
+			if len(x.cases) == 0 {
+				continue
+			}
+			if !t.leg(x) {
+				return false
+			}
+			last := i == len(sides)-1
+			switch {
+			case t.restart == plan.RestartNever:
+			case t.restart == plan.RestartOrder && last && t.rounds%2 == 0:
+				// The next round begins with it.
+			default:
+				if !t.close(x) {
+					return false
+				}
+			}
+		}
+		t.rounds++
+	}
+	return true
+}
+
+// short says whether the budget leaves too little for the next rounds.
+func (t *turns) short(rounds int) bool {
+	if t.deadline == 0 {
+		return false
+	}
+	each := (t.Clock.Now() - t.began) / time.Duration(t.rounds)
+	return time.Duration(rounds)*each > t.spare()-t.promised()
+}
+
+// leg runs one round of every case on one server, which it starts if it is not
+// running. It says whether all went well.
+func (t *turns) leg(x *side) bool {
+	if !t.check() {
+		return false
+	}
+	if x.target == nil && !t.launch(x) {
+		return false
+	}
+	if t.durations[x] == nil {
+		t.durations[x] = map[*plan.Workload]time.Duration{}
+	}
+	t.runner.durations = t.durations[x]
+	for i, c := range x.cases {
+		s := x.series[i]
+		due := c.Level.RoundRequests(t.rounds % c.Level.Rounds)
+		t.observe(t.Observer.LevelStarted(s.level, due, t.expected(c, []int{due})))
+		s.leg = &metric.Leg{Slot: t.slot, Start: x.start - 1}
+		ended, lost := s.play([]int{due})
+		t.observe(t.Observer.LevelDone(s.level))
+		if lost != nil {
+			t.lost(x.found, x.target, lost)
+		}
+		if !ended {
+			return false
+		}
+	}
+	t.slot++
+	return true
+}
+
+// launch starts the server of a side and prepares its cases.
+func (t *turns) launch(x *side) bool {
+	first := x.found == nil
+	if first {
+		x.found = &metric.ServerRun{Address: x.server.Address(), Declared: t.declared(x.server)}
+		t.runner.run.Servers = append(t.runner.run.Servers, x.found)
+	}
+	begin := t.Clock.Now()
+	target, err := t.Launch(t.starting, fresh(x.server, x.start), func(state string) { t.Observer.ServerStarting(x.found.Address, t.secrets.Text(state)) })
+	x.start++
+	if err != nil {
+		if !t.check() {
+			err = fmt.Errorf("%s before it was ready: %w", t.why(), err)
+		}
+		t.lost(x.found, nil, err)
+		t.observe(t.Observer.ServerDone(x.found))
+		return false
+	}
+	x.target = target
+	found := metric.Fingerprint{}
+	for key, value := range target.Fingerprint {
+		found[key] = t.secrets.Text(value)
+	}
+	if first {
+		x.found.Fingerprint = found
+	} else if key := another(x.found.Fingerprint, found); key != "" {
+		t.lost(x.found, target, fmt.Errorf("start %d was of another server: %s was %q and is %q", x.start, key, x.found.Fingerprint[key], found[key]))
+		return false
+	}
+	x.found.Starts = append(x.found.Starts, metric.Start{At: begin, Ready: t.Clock.Now(), Cold: target.Cold, ColdEnd: target.ColdEnd})
+	t.observe(t.Observer.ServerReady(x.found))
+	for i, c := range x.cases {
+		if first {
+			l := newLevel(c)
+			x.levels = append(x.levels, l)
+			t.runner.run.Levels = append(t.runner.run.Levels, l)
+		}
+		s, lost := t.series(target, c, x.levels[i])
+		if s == nil {
+			if lost == nil {
+				lost = fmt.Errorf("%s", x.levels[i].Skipped)
+			}
+			t.lost(x.found, target, lost)
+			t.observe(t.Observer.LevelDone(x.levels[i]))
+			return false
+		}
+		if first {
+			x.series = append(x.series, s)
+		} else {
+			x.series[i] = s
+		}
+	}
+	return true
+}
+
+// another is the key by which a server that was started anew is not the one
+// that was there before; "".
+func another(before, after metric.Fingerprint) string {
+	for _, key := range []string{"model", "served_as", "version", "max_model_len", "image", "engine", "profile"} {
+		if was, is := before[key], after[key]; was != "" && is != "" && was != is {
+			return key
+		}
+	}
+	return ""
+}
+
+// fresh is the server for one of its starts: a simulator draws other noise each
+// time, as a real one does.
+func fresh(s *plan.Server, start int) *plan.Server {
+	if s.Simulator == nil {
+		return s
+	}
+	out, sim := *s, *s.Simulator
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%d %s %d", sim.Seed, s.Address(), start)
+	sim.Seed = int64(h.Sum64() >> 11)
+	out.Simulator = &sim
+	return &out
+}
+
+// close ends a server after its leg.
+func (t *turns) close(x *side) bool {
+	if x.target == nil {
+		return true
+	}
+	target := x.target
+	x.target = nil
+	if target.Check != nil && x.found.Error == "" && t.err == nil && t.ctx.Err() == nil {
+		if err := target.Check(t.ctx); err != nil && t.ctx.Err() == nil {
+			t.lost(x.found, target, err)
+		}
+	}
+	if target.Close != nil {
+		if err := target.Close(); err != nil && x.found.Error == "" {
+			t.lost(x.found, target, err)
+		}
+	}
+	t.observe(t.Observer.ServerDone(x.found))
+	return x.found.Error == ""
+}
+
+func (t *turns) closeAll() {
+	for _, x := range t.sides {
+		t.close(x)
+	}
+}
+
+// seen is the run so far, for a judge.
+func (t *turns) seen() *metric.Run {
+	seen := *t.runner.run
+	seen.Comparisons = t.records
+	seen.End = t.Clock.Now()
+	return &seen
+}
+
+// conclude lists what was not run, and why.
+func (t *turns) conclude(cases int) {
+	why := ""
+	switch {
+	case cases == 0:
+		why = metric.SkippedOnly
+	case !t.check():
+		why = t.why()
+	}
+	for _, x := range t.sides {
+		if x.found != nil && x.found.Error != "" {
+			why = fmt.Sprintf("%s could not be measured: %s", x.found.Address, x.found.Error)
+			break
+		}
+	}
+	for _, x := range t.sides {
+		if len(x.levels) > 0 {
+			continue
+		}
+		t.remaining += len(x.cases) // skip counts them
+		t.skip(x.cases, why)
+	}
+	for i, rec := range t.records {
+		if t.rounds < min(fewestRounds, t.group.Compares[i].Rounds) || why == metric.SkippedOnly {
+			rec.Skipped = why
+			if rec.Skipped == "" {
+				rec.Skipped = fmt.Sprintf("only %d rounds are complete", t.rounds)
+			}
+		} else if len(rec.Looks) == 0 && t.rounds < t.group.Compares[i].Rounds {
+			rec.Skipped = fmt.Sprintf("it was cut short after %d of %d rounds: %s", t.rounds, t.group.Compares[i].Rounds, why)
+		}
+		t.runner.run.Comparisons = append(t.runner.run.Comparisons, rec)
+		if o, ok := t.Observer.(ComparisonObserver); ok {
+			t.observe(o.ComparisonDone(rec))
+		}
+	}
+}
+
+// declared is what the plan says of a server, without its secrets.
+func (r *runner) declared(s *plan.Server) metric.Fingerprint {
+	out := metric.Fingerprint{}
+	for key, value := range s.Declared() {
+		out[key] = r.secrets.Text(value)
+	}
+	return out
+}
+
+// Visits is how many levels a run of the plan begins: one for each case, and of
+// compared ones one for each leg.
+func Visits(p *plan.Plan) int {
+	n := 0
+	for _, c := range Cases(p) {
+		legs := 1
+		for _, g := range plan.Groups(p) {
+			if slices.Contains(g.Servers, c.Server) && slices.Contains(g.Workloads(p), c.Workload) {
+				legs = g.Compares[0].Rounds
+			}
+		}
+		n += legs
+	}
+	return n
+}

@@ -1,0 +1,294 @@
+package exec_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// duel is a plan that compares servers by one workload, and what happens to
+// them.
+type duel struct {
+	*plan.Plan
+	restart plan.Restart
+	rounds  int
+	log     []string // "start a", "leg a 0", "end a"
+	prompts map[string][]string
+	// launch may refuse a start, or change what is found.
+	launch func(address string, start int) (metric.Fingerprint, error)
+}
+
+func newDuel(rounds int, restart plan.Restart, names ...string) *duel {
+	w := &plan.Workload{Name: "chat", API: plan.Chat, Input: 100, Output: plan.Output{Mean: 2},
+		Loads: []*plan.Load{{Kind: metric.ClosedLoop, Seeds: []int64{1, 2, 3}, Warmup: plan.WarmupAuto, Stagger: plan.StaggerAuto,
+			Levels: []plan.Level{{Name: "2", N: 2, Requests: 4 * rounds, Rounds: rounds}}}}}
+	p := &plan.Plan{Workloads: []*plan.Workload{w}}
+	for _, name := range names {
+		p.Servers = append(p.Servers, &plan.Server{Name: name})
+	}
+	w.Servers = p.Servers
+	for _, s := range p.Servers[1:] {
+		p.Compares = append(p.Compares, &plan.Compare{Name: s.Name, Control: plan.Control{Server: p.Servers[0]}, Candidate: s, Rounds: rounds, Restart: restart})
+	}
+	return &duel{Plan: p, restart: restart, rounds: rounds, prompts: map[string][]string{}}
+}
+
+// run runs it in virtual time.
+func (d *duel) run(t *testing.T, change func(*exec.Config)) *metric.Run {
+	t.Helper()
+	c := clock.NewVirtual()
+	b := newBench(t, c, d.Plan, nil)
+	starts := map[string]int{}
+	b.Launch = func(_ context.Context, s *plan.Server, _ func(string)) (*exec.Target, error) {
+		address := s.Address()
+		start := starts[address]
+		starts[address]++
+		found := metric.Fingerprint{"model": "fake"}
+		if d.launch != nil {
+			f, err := d.launch(address, start)
+			if err != nil {
+				return nil, err
+			}
+			if f != nil {
+				found = f
+			}
+		}
+		d.log = append(d.log, "start "+address)
+		return &exec.Target{
+			Model: "fake", Fingerprint: found, Cold: 3 * time.Second, ColdEnd: 4 * time.Second,
+			Transport: &transport{clock: c, tick: 100 * time.Millisecond, script: func(_ int, r *client.Request) reply {
+				d.prompts[address] = append(d.prompts[address], r.Prompt.Text)
+				return reply{ttft: time.Second, itl: 100 * time.Millisecond}
+			}},
+			Prompts: func(_ context.Context, w *plan.Workload, _ uint64) (exec.Prompts, error) {
+				return prompts{w.Address()}, nil
+			},
+			Close: func() error { d.log = append(d.log, "end "+address); return nil },
+		}, nil
+	}
+	b.Observer = &legObserver{observer: b.observer, duel: d}
+	if change != nil {
+		change(&b.Config)
+	}
+	run, err := exec.Run(t.Context(), b.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+type legObserver struct {
+	*observer
+	duel *duel
+}
+
+func (o *legObserver) RoundDone(l *metric.Level, r *metric.Round) error {
+	o.duel.log = append(o.duel.log, fmt.Sprintf("leg %s %d", l.Server, r.Index))
+	return o.observer.RoundDone(l, r)
+}
+
+func (o *legObserver) ComparisonDone(c *metric.Comparison) error {
+	o.duel.log = append(o.duel.log, "compared "+c.Name)
+	return nil
+}
+
+// story is the log in short: "a{0} b{0 1}" for starts with their legs.
+func (d *duel) story() string {
+	open := map[string]string{}
+	var order []string
+	for _, line := range d.log {
+		f := strings.Fields(line)
+		switch f[0] {
+		case "start":
+			open[f[1]] = f[1] + "{"
+		case "leg":
+			open[f[1]] += f[2] + " "
+		case "end":
+			order = append(order, strings.TrimSpace(open[f[1]])+"}")
+		}
+	}
+	return strings.Join(order, " ")
+}
+
+func TestTurns(t *testing.T) {
+	for _, row := range []struct {
+		restart plan.Restart
+		rounds  int
+		names   []string
+		want    string
+	}{
+		{plan.RestartLeg, 4, []string{"a", "b"}, "a{0} b{0} b{1} a{1} a{2} b{2} b{3} a{3}"},
+		// Blocks of four legs share no start.
+		{plan.RestartOrder, 4, []string{"a", "b"}, "a{0} b{0 1} a{1} a{2} b{2 3} a{3}"},
+		{plan.RestartNever, 3, []string{"a", "b"}, "a{0 1 2} b{0 1 2}"},
+		{plan.RestartLeg, 2, []string{"a", "b", "c"}, "a{0} b{0} c{0} c{1} b{1} a{1}"},
+	} {
+		d := newDuel(row.rounds, row.restart, row.names...)
+		run := d.run(t, nil)
+		if got := d.story(); got != row.want {
+			t.Errorf("%s: %s, want %s", row.restart, got, row.want)
+		}
+		for _, name := range row.names[1:] {
+			if !slices.Equal(d.prompts[name], d.prompts["a"]) {
+				t.Errorf("%s: %s was sent other prompts than a", row.restart, name)
+			}
+		}
+		// The legs take turns: slots are those of time.
+		for _, l := range run.Levels {
+			if len(l.Rounds) != row.rounds {
+				t.Fatalf("%s: %d rounds on %s", row.restart, len(l.Rounds), l.Server)
+			}
+			for i, r := range l.Rounds {
+				turn := slices.Index(row.names, l.Server)
+				if i%2 == 1 {
+					turn = len(row.names) - 1 - turn
+				}
+				if r.Index != i || r.Leg == nil || r.Leg.Slot != len(row.names)*i+turn || !r.Complete {
+					t.Errorf("%s: round %d on %s: %+v %+v", row.restart, i, l.Server, r, r.Leg)
+				}
+			}
+		}
+		if len(run.Comparisons) != len(row.names)-1 || run.Comparisons[0].Skipped != "" || run.Servers[0].Starts[0].Cold != 3*time.Second {
+			t.Errorf("%s: %+v, %+v", row.restart, run.Comparisons, run.Servers[0])
+		}
+		if len(run.Servers) != len(row.names) {
+			t.Errorf("%s: %d servers", row.restart, len(run.Servers))
+		}
+	}
+}
+
+// What ends a comparison early is told, and nothing is left running.
+func TestTurnsThatEnd(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		launch func(string, int) (metric.Fingerprint, error)
+		says   string // of the comparison
+		server string // of b
+	}{
+		{"a start fails", func(address string, start int) (metric.Fingerprint, error) {
+			if address == "b" && start == 2 {
+				return nil, errors.New("CUDA out of memory")
+			}
+			return nil, nil
+		}, "b could not be measured: CUDA out of memory", "CUDA out of memory"},
+		{"it comes back as another one", func(address string, start int) (metric.Fingerprint, error) {
+			return metric.Fingerprint{"version": map[bool]string{true: "2", false: "1"}[address == "b" && start == 3]}, nil
+		}, "start 4 was of another server", `start 4 was of another server: version was "1" and is "2"`},
+		{"the first start fails", func(address string, start int) (metric.Fingerprint, error) {
+			return nil, map[bool]error{true: errors.New("no such image")}[address == "b"]
+		}, "b could not be measured: no such image", "no such image"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			d := newDuel(8, plan.RestartLeg, "a", "b")
+			d.launch = row.launch
+			run := d.run(t, nil)
+			if c := run.Comparisons[0]; !strings.Contains(c.Skipped, row.says) {
+				t.Errorf("%+v", c)
+			}
+			i := slices.IndexFunc(run.Servers, func(s *metric.ServerRun) bool { return s.Address == "b" })
+			if i < 0 || run.Servers[i].Error != row.server {
+				t.Errorf("%+v", run.Servers)
+			}
+			started, ended := 0, 0
+			for _, line := range d.log {
+				started += map[bool]int{true: 1}[strings.HasPrefix(line, "start")]
+				ended += map[bool]int{true: 1}[strings.HasPrefix(line, "end")]
+			}
+			if started != ended {
+				t.Errorf("%d starts, %d ends", started, ended)
+			}
+			if len(run.Levels) != 2 {
+				t.Errorf("%d levels: every case is listed", len(run.Levels))
+			}
+		})
+	}
+}
+
+// Each round takes about 7 s a side. A budget sheds extension first, then
+// rounds, down to five.
+func TestTurnsWithinTheBudget(t *testing.T) {
+	round := func(run *metric.Run) time.Duration {
+		return run.Levels[0].Rounds[1].End - run.Levels[0].Rounds[0].End
+	}
+	whole := newDuel(8, plan.RestartLeg, "a", "b").run(t, nil)
+	each := whole.End / 8
+	if each <= 0 || round(whole) <= 0 {
+		t.Fatal(whole.End)
+	}
+	more := func(*plan.Compare, *metric.Run) exec.ComparisonJudgement {
+		return exec.ComparisonJudgement{More: true, Outcome: "inconclusive"}
+	}
+	pass := func(*plan.Compare, *metric.Run) exec.ComparisonJudgement {
+		return exec.ComparisonJudgement{Outcome: "pass"}
+	}
+	for _, row := range []struct {
+		name   string
+		budget time.Duration
+		judge  exec.JudgeComparison
+		rounds int
+		looks  string
+		note   string
+	}{
+		{"no budget, decided", -1, pass, 8, "[{8 2 pass}]", ""},
+		{"no budget, extended", -1, more, 16, "[{8 2 inconclusive} {16 2 }]", ""},
+		{"no time to extend", 12 * each, more, 8, "[{8 2 inconclusive}]", "not extended to 16 rounds"},
+		{"time for six", 6*each + each/2, more, 6, "[{6 1 }]", "the budget left time for 6 of 8 rounds"},
+		{"nobody judges", -1, nil, 8, "[]", ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			d := newDuel(8, plan.RestartLeg, "a", "b")
+			for _, c := range d.Compares {
+				c.Policy.OnInconclusive = plan.Extend
+			}
+			run := d.run(t, func(c *exec.Config) { c.Budget, c.JudgeComparison = row.budget, row.judge })
+			c := run.Comparisons[0]
+			if n := len(run.Levels[1].Rounds); n != row.rounds || fmt.Sprint(c.Looks) != row.looks || c.Skipped != "" {
+				t.Errorf("%d rounds, looks %v, skipped %q; want %d, %s", n, c.Looks, c.Skipped, row.rounds, row.looks)
+			}
+			if notes := strings.Join(c.Notes, "; "); !strings.Contains(notes, row.note) || (row.note == "") != (notes == "") {
+				t.Errorf("notes %q", notes)
+			}
+		})
+	}
+	// Less than five rounds are none.
+	d := newDuel(8, plan.RestartLeg, "a", "b")
+	run := d.run(t, func(c *exec.Config) { c.Budget = 3 * each })
+	if c := run.Comparisons[0]; c.Skipped == "" || run.Stopped != exec.StoppedBudget {
+		t.Errorf("%+v, stopped %q", c, run.Stopped)
+	}
+}
+
+// A case that the user left out is no leg, and a simulator draws other noise at
+// each start.
+func TestTurnsOfSome(t *testing.T) {
+	d := newDuel(5, plan.RestartLeg, "a", "b")
+	run := d.run(t, func(c *exec.Config) { c.Only = func(exec.Case) bool { return false } })
+	if c := run.Comparisons[0]; c.Skipped != metric.SkippedOnly || len(d.log) != 1 || len(run.Levels) != 2 {
+		t.Errorf("%+v, %q", c, d.log)
+	}
+	d = newDuel(5, plan.RestartLeg, "a", "b")
+	seeds := map[int64]bool{}
+	for _, s := range d.Servers {
+		s.Simulator = &plan.Simulator{Seed: 1}
+	}
+	d.run(t, func(c *exec.Config) {
+		launch := c.Launch
+		c.Launch = func(ctx context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {
+			seeds[s.Simulator.Seed] = true
+			return launch(ctx, s, state)
+		}
+	})
+	if len(seeds) != 10 || exec.Visits(d.Plan) != 10 {
+		t.Errorf("%d seeds, %d visits", len(seeds), exec.Visits(d.Plan))
+	}
+}
