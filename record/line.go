@@ -29,7 +29,7 @@ const (
 	typeSample      = "sample" // one request, when it ended
 	typeRoundDone   = "round_done"
 	typeLevelDone   = "level_done"
-	typeCapacity    = "capacity" // a search, when it ended; since 1.1
+	typeCapacity    = "capacity"   // a search, when it ended; since 1.1
 	typeComparison  = "comparison" // how one was run, when it ended; since 1.2
 	typeServerDone  = "server_done"
 	typeRunDone     = "run_done"
