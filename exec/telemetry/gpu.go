@@ -45,7 +45,7 @@ func together(tool string, cards []card) (*Reading, error) {
 			all = of.join(all, of.take(c)) // NaN stays
 		}
 		switch {
-		case math.IsNaN(all) || math.IsInf(all, 0) || all < 0:
+		case !(all >= 0 && all <= biggest):
 			r.None[of.name] = fmt.Sprintf("%s does not tell it of every GPU", tool)
 		case of.name == metric.Energy:
 			r.Counters[of.name] = all

@@ -42,6 +42,7 @@ type NvidiaSMI struct {
 	every time.Duration
 	want  int // GPUs; 0: as many as it tells of
 	cmd   *osexec.Cmd
+	out   io.Closer
 	ended chan struct{}
 
 	mu     sync.Mutex
@@ -72,7 +73,9 @@ func StartNvidiaSMI(c clock.Clock, path string, gpus []string, every time.Durati
 	if err != nil {
 		return nil, err
 	}
+	s.out = out
 	s.cmd.Stderr = (*firstWords)(&s.stderr)
+	s.cmd.WaitDelay = time.Second // what it started may hold its output open
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -189,6 +192,7 @@ func (s *NvidiaSMI) words() string {
 // Close ends the program and waits for it.
 func (s *NvidiaSMI) Close() {
 	_ = s.cmd.Process.Kill() // it may have ended by itself
+	_ = s.out.Close()
 	<-s.ended
 }
 

@@ -208,8 +208,12 @@ const maxBuckets = 1000
 
 // reading is what was collected.
 func (p *parsed) reading() (*Reading, error) {
-	r := &Reading{Gauges: map[string]float64{}, Counters: map[string]float64{}, Histograms: map[string]metric.Histogram{}}
+	r := &Reading{Gauges: map[string]float64{}, Counters: map[string]float64{}, Histograms: map[string]metric.Histogram{}, None: map[string]string{}}
 	for ours, s := range p.scalars {
+		if math.Abs(s.value) > biggest {
+			r.None[ours] = fmt.Sprintf("the server tells %g, which nothing can be", s.value)
+			continue
+		}
 		if s.kind == GaugeSum || s.kind == GaugeMost {
 			r.Gauges[ours] = s.value
 		} else {
@@ -219,11 +223,12 @@ func (p *parsed) reading() (*Reading, error) {
 	for ours, b := range p.histograms {
 		h, err := b.histogram()
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", ours, err)
+			r.None[ours] = fmt.Sprintf("the server's histogram cannot be used: %v", err)
+			continue
 		}
 		r.Histograms[ours] = h
 	}
-	if len(r.Gauges)+len(r.Counters)+len(r.Histograms) == 0 {
+	if len(r.Gauges)+len(r.Counters)+len(r.Histograms)+len(r.None) == 0 {
 		return nil, errNothing
 	}
 	// llama.cpp counts the prompt tokens that were computed and those that were
@@ -235,6 +240,9 @@ func (p *parsed) reading() (*Reading, error) {
 	}
 	return r, nil
 }
+
+// biggest bounds what is believed, so that no sum of it ends up infinite.
+const biggest = 1e18
 
 // errNothing says that a page is one, and not of an engine that is known.
 var errNothing = errors.New("the page holds no metric of vLLM, SGLang or llama.cpp")
@@ -260,13 +268,13 @@ func (b *buckets) histogram() (metric.Histogram, error) {
 			n = b.le[le]
 		}
 		// NaN fails the comparison too.
-		if !(n >= before) || math.IsInf(n, 0) {
+		if !(n >= before) || n > biggest {
 			return h, errors.New("its buckets do not add up")
 		}
 		h.Counts = append(h.Counts, n-before)
 		before = n
 	}
-	if math.IsNaN(h.Sum) || math.IsInf(h.Sum, 0) {
+	if !(math.Abs(h.Sum) <= biggest) {
 		return h, errors.New("its sum is no number")
 	}
 	h.Bounds = bounds

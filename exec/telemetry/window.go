@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -100,14 +101,16 @@ func (h history) describe(t *metric.Telemetry, name string, from, to time.Durati
 func (h history) unread() string {
 	switch {
 	case h.absent:
-		return h.none
+		return cmp.Or(h.none, unread)
 	case len(h.readings) > 0:
 		return ""
 	case len(h.failed) > 0:
 		return h.failed[len(h.failed)-1].why
 	}
-	return "it was not read"
+	return unread
 }
+
+const unread = "it was not read"
 
 // edges are the readings nearest to the bounds of the window. why is set when
 // there are no two of them, or when they are no nearer than a quarter of the

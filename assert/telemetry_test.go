@@ -1,0 +1,375 @@
+package assert
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// buckets are vLLM's first ones.
+var buckets = []float64{0.3, 0.5, 0.8, 1, 1.5, 2}
+
+// histogram counts values into buckets.
+func histogram(values ...float64) metric.Histogram {
+	h := metric.Histogram{Bounds: buckets, Counts: make([]float64, len(buckets)+1)}
+	for _, v := range values {
+		i, _ := slices.BinarySearch(buckets, v)
+		h.Counts[i]++
+		h.Sum += v
+	}
+	return h
+}
+
+// times makes so many values of each kind.
+func times(counts map[float64]int) []float64 {
+	var out []float64
+	for v, n := range counts {
+		out = append(out, slices.Repeat([]float64{v}, n)...)
+	}
+	return out
+}
+
+// told is a level of 100 requests in each of so many rounds, of which the
+// server told.
+func told(rounds int, tell func(round int) *metric.Telemetry) *metric.Level {
+	l := shape{rounds: rounds, perRound: 100}.level()
+	for i, r := range l.Rounds {
+		r.Telemetry = tell(i)
+	}
+	return l
+}
+
+// bound is a threshold on a metric of a server.
+func bound(name, stat string, op plan.Op, limit float64) *plan.Threshold {
+	st, err := metric.ParseStat(stat)
+	if err != nil {
+		panic(err)
+	}
+	return &plan.Threshold{Metric: lookup(name), Stat: st, Op: op, Limit: limit, Text: fmt.Sprintf("%s %s %v", stat, op, limit)}
+}
+
+func judged(t *testing.T, l *metric.Level, th *plan.Threshold, change func(*plan.Plan)) Verdict {
+	t.Helper()
+	p, run := gate(l, th)
+	if change != nil {
+		change(p)
+	}
+	v := Judge(p, run, Options{})
+	name := "sla." + th.Metric.Name
+	if s := th.Stat.String(); s != "" {
+		name += "." + s
+	}
+	return verdictOf(t, v, name+" at 4")
+}
+
+func TestCountedThresholds(t *testing.T) {
+	queue := func(counts map[float64]int) func(int) *metric.Telemetry {
+		return func(int) *metric.Telemetry {
+			return &metric.Telemetry{Histograms: map[string]metric.Histogram{"queue_wait": histogram(times(counts)...)}}
+		}
+	}
+	estimate := func(p *plan.Plan) { p.Workloads[0].Policy.Decide = plan.Estimate }
+	for _, tt := range []struct {
+		name    string
+		counts  map[float64]int // of each of 10 rounds
+		stat    string
+		limit   float64
+		change  func(*plan.Plan)
+		outcome Outcome
+		words   string
+	}{
+		{"1 of 100 beyond a bound", map[float64]int{0.2: 99, 1.2: 1}, "p95", 1, nil, Pass, "10 of 1000 requests over (allowed 5%)"},
+		{"10 of 100 beyond a bound", map[float64]int{0.2: 90, 1.2: 10}, "p95", 1, nil, Fail, "100 of 1000 requests over"},
+		// The limit lies in (1, 1.5]: the ten may be on either side of it.
+		{"10 of 100 in the limit's bucket", map[float64]int{0.2: 90, 1.2: 10}, "p95", 1.2, nil, Inconclusive, "0 to 100 of 1000 requests over"},
+		{"the same as an estimate", map[float64]int{0.2: 90, 1.2: 10}, "p95", 1.2, estimate, Inconclusive, "0 to 100 of 1000 requests over"},
+		{"1 of 100 in the limit's bucket", map[float64]int{0.2: 99, 1.2: 1}, "p95", 1.2, nil, Pass, "0 to 10 of 1000 requests over"},
+		{"10 of 100 above the limit's bucket", map[float64]int{0.2: 85, 1.2: 5, 1.8: 10}, "p95", 1.2, nil, Fail, "100 to 150 of 1000"},
+		{"5 of 100", map[float64]int{0.2: 95, 1.2: 5}, "p95", 1, nil, Inconclusive, "50 of 1000"},
+		{"5 of 100 as an estimate", map[float64]int{0.2: 95, 1.2: 5}, "p95", 1, estimate, Pass, "50 of 1000"},
+		{"6 of 100 as an estimate", map[float64]int{0.2: 94, 1.2: 6}, "p95", 1, estimate, Fail, "60 of 1000"},
+		{"beyond the last bound", map[float64]int{0.2: 90, 50: 10}, "p95", 3, nil, Inconclusive, "0 to 100 of 1000"},
+		// (90·0.2 + 10·1.2)/100
+		{"a mean is exact", map[float64]int{0.2: 90, 1.2: 10}, "mean", 0.31, nil, Pass, "300 ms < 310 ms"},
+		{"a mean over its limit", map[float64]int{0.2: 90, 1.2: 10}, "mean", 0.29, nil, Fail, "300 ms > 290 ms"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			v := judged(t, told(10, queue(tt.counts)), bound("queue_wait", tt.stat, plan.Less, tt.limit), tt.change)
+			if v.Outcome != tt.outcome || !strings.Contains(v.Message, tt.words) {
+				t.Errorf("%v: %s (%s), want %v with %q", v.Outcome, v.Message, v.Needs, tt.outcome, tt.words)
+			}
+			if v.Outcome == Inconclusive && strings.Contains(tt.words, " to ") && !strings.Contains(v.Needs, "buckets do not tell") {
+				t.Errorf("needs %q", v.Needs)
+			}
+		})
+	}
+	// With few rounds nothing is certain: each wave counts as one request.
+	v := judged(t, told(1, queue(map[float64]int{0.2: 100})), bound("queue_wait", "p95", plan.Less, 1), nil)
+	if v.Outcome != Inconclusive || v.Effective > 25 {
+		t.Errorf("one round: %v, effective %v", v.Outcome, v.Effective)
+	}
+	// Rounds that differ count for less.
+	v = judged(t, told(10, func(i int) *metric.Telemetry {
+		k := map[bool]int{true: 30, false: 0}[i == 3]
+		return queue(map[float64]int{0.2: 100 - k, 1.2: k})(i)
+	}), bound("queue_wait", "p95", plan.Less, 1), nil)
+	if v.Outcome != Inconclusive || v.Effective > 300 {
+		t.Errorf("one bad round: %v, effective %v: %s", v.Outcome, v.Effective, v.Message)
+	}
+	// What the server never finished it never counted.
+	l := told(10, queue(map[float64]int{0.2: 100}))
+	for i := range 30 {
+		fail(l.Rounds[2].Samples[i])
+	}
+	v = judged(t, l, bound("queue_wait", "p95", plan.Less, 1), nil)
+	if v.Outcome == Pass {
+		t.Errorf("30 requests failed: %v, %s", v.Outcome, v.Message)
+	}
+}
+
+// TestCountedIsNotLessStrict: a verdict from buckets is never one that the
+// values themselves would contradict, wherever the limit lies.
+func TestCountedIsNotLessStrict(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	decided := 0
+	for range 150 {
+		scale, limit := 0.1+rng.Float64(), 0.2+2*rng.Float64()
+		values := make([][]float64, 8)
+		over := 0
+		l := told(8, func(i int) *metric.Telemetry {
+			for range 100 {
+				v := rng.ExpFloat64() * scale
+				values[i] = append(values[i], v)
+				if v >= limit {
+					over++
+				}
+			}
+			return &metric.Telemetry{Histograms: map[string]metric.Histogram{"queue_wait": histogram(values[i]...)}}
+		})
+		v := judged(t, l, bound("queue_wait", "p90", plan.Less, limit), nil)
+		switch share := float64(over) / 800; {
+		case v.Outcome == Pass && share > 0.1, v.Outcome == Fail && share < 0.1, v.Outcome == Error:
+			t.Fatalf("%v with %d of 800 over %v: %s", v.Outcome, over, limit, v.Message)
+		case v.Outcome != Inconclusive:
+			decided++
+		}
+		if all := slices.Concat(values...); v.Low.OK {
+			p, _ := metric.NewDistribution(all, 0, metric.LowerIsBetter).Percentile(90)
+			if p < v.Low.V || p > v.High.V {
+				t.Fatalf("p90 is %v, its bounds %v to %v", p, v.Low.V, v.High.V)
+			}
+		}
+	}
+	if decided < 75 {
+		t.Errorf("%d of 150 were decided", decided)
+	}
+}
+
+func TestReadThresholds(t *testing.T) {
+	tell := func(i int) *metric.Telemetry {
+		return &metric.Telemetry{Gauges: map[string]metric.Gauge{"kv_usage": {N: 60, Mean: 0.5 + 0.01*float64(i%2), Min: 0.2, Max: 0.98}}}
+	}
+	for _, tt := range []struct {
+		stat    string
+		op      plan.Op
+		limit   float64
+		outcome Outcome
+		words   string
+	}{
+		{"max", plan.Less, 0.95, Fail, "kv_usage max 98% > 95% in 300 readings"},
+		{"max", plan.LessEqual, 0.98, Pass, "in 300 readings"},
+		{"min", plan.Less, 0.3, Pass, "20% < 30%"},
+		{"mean", plan.Less, 0.55, Pass, "over 5 rounds"},
+		{"mean", plan.Less, 0.504, Inconclusive, "over 5 rounds"},
+		{"mean", plan.Less, 0.45, Fail, "over 5 rounds"},
+	} {
+		v := judged(t, told(5, tell), bound("kv_usage", tt.stat, tt.op, tt.limit), nil)
+		if v.Outcome != tt.outcome || !strings.Contains(v.Message, tt.words) {
+			t.Errorf("%s %s %v: %v: %s", tt.stat, tt.op, tt.limit, v.Outcome, v.Message)
+		}
+		if tt.stat == "max" && !strings.Contains(strings.Join(v.Notes, ";"), "blind to what happened between two of them") {
+			t.Errorf("notes %q", v.Notes)
+		}
+	}
+	// One round has no interval.
+	if v := judged(t, told(1, tell), bound("kv_usage", "mean", plan.Less, 0.9), nil); v.Outcome != Inconclusive {
+		t.Errorf("one round: %v", v.Outcome)
+	}
+}
+
+func TestToldThresholds(t *testing.T) {
+	tell := func(i int) *metric.Telemetry {
+		return &metric.Telemetry{
+			Added: map[string]float64{
+				metric.Preempted: float64(i % 2), metric.AcceptedTokens: 70 + float64(i%2), metric.DraftTokens: 100, metric.Drafts: 50,
+				metric.PrefillTokens: 1000, metric.PrefillSeconds: 0.5 + 0.01*float64(i%2),
+			},
+			Gauges: map[string]metric.Gauge{"power": {N: 10, Mean: 500 + float64(i%2), Min: 400, Max: 600}},
+		}
+	}
+	prices := func(hour, electricity float64) func(*plan.Plan) {
+		return func(p *plan.Plan) {
+			p.Prices = &plan.Prices{Currency: "USD", PerHour: map[string]float64{"sim": hour}, Electricity: electricity}
+		}
+	}
+	for _, tt := range []struct {
+		name    string
+		op      plan.Op
+		limit   float64
+		change  func(*plan.Plan)
+		outcome Outcome
+		words   string
+	}{
+		{"preemptions", plan.Less, 1, nil, Fail, "preemptions 2 > 1"}, // in rounds 1 and 3
+		{"preemptions", plan.LessEqual, 2, nil, Pass, "preemptions 2 = 2"},
+		{"accept_rate", plan.Greater, 0.6, nil, Pass, "70.4% > 60%"},
+		{"accept_rate", plan.Greater, 0.704, nil, Inconclusive, "5 rounds"},
+		{"accept_length", plan.Greater, 3, nil, Fail, "2.41 tokens < 3 tokens"}, // 1 + 352/250
+		{"prefill_speed", plan.Greater, 1900, nil, Pass, "5 rounds"},
+		{"energy_per_token", plan.Less, 100, nil, Pass, "5 rounds"},
+		{"cost_per_hour", plan.Less, 3, prices(2.5, 0), Pass, "cost_per_hour 2.5"},
+		{"cost_per_hour", plan.Less, 2, prices(2.5, 0), Fail, "cost_per_hour 2.5"},
+		{"cost_per_hour", plan.Less, 2.6, prices(2.5, 0.1), Pass, "2.55"}, // and 0.5 kW at 0.10
+		{"cost_per_hour", plan.Less, 3, nil, Error, "the plan has no prices for the server"},
+		{"cost_per_million_tokens", plan.Less, 1, prices(2.5, 0), Fail, "5 rounds"},
+	} {
+		v := judged(t, told(5, tell), bound(tt.name, "", tt.op, tt.limit), tt.change)
+		if v.Outcome != tt.outcome || !strings.Contains(v.Message, tt.words) {
+			t.Errorf("%s %s %v: %v: %s, want %v with %q", tt.name, tt.op, tt.limit, v.Outcome, v.Message, tt.outcome, tt.words)
+		}
+	}
+}
+
+// No telemetry is never a pass: every threshold on it is an error with the
+// reason, in asserts too.
+func TestNothingToldFailsClosed(t *testing.T) {
+	levels := map[string]*metric.Level{
+		"the server exposes none": told(5, func(int) *metric.Telemetry { return nil }),
+		"404 Not Found": told(5, func(i int) *metric.Telemetry {
+			missing := map[string]string{}
+			for _, d := range metric.Defs {
+				missing[d.Name] = "404 Not Found"
+			}
+			return &metric.Telemetry{Missing: missing}
+		}),
+	}
+	// One round of five without.
+	half := told(5, func(i int) *metric.Telemetry {
+		if i == 4 {
+			return &metric.Telemetry{Missing: map[string]string{"kv_usage": "500", "queue_wait": "500", "preemptions": "500"}}
+		}
+		return &metric.Telemetry{
+			Added: map[string]float64{metric.Preempted: 0}, Gauges: map[string]metric.Gauge{"kv_usage": {N: 1}},
+			Histograms: map[string]metric.Histogram{"queue_wait": histogram(0.1)},
+		}
+	})
+	for _, def := range metric.Defs {
+		if def.Source == metric.Client {
+			continue
+		}
+		stats := map[metric.Scope][]string{metric.Counted: {"mean", "p95"}, metric.PerReading: {"mean", "min", "max"}, metric.PerLevel: {""}}[def.Scope]
+		if len(stats) == 0 {
+			t.Fatalf("%s has the scope %v", def.Name, def.Scope)
+		}
+		for _, st := range stats {
+			for _, op := range []plan.Op{plan.Less, plan.Greater} {
+				for why, l := range levels {
+					v := judged(t, l, bound(def.Name, st, op, 1), nil)
+					if v.Outcome != Error || !strings.Contains(v.Message, "has no value") || v.Value.OK {
+						t.Errorf("%s %s %s with %s: %v: %s", def.Name, st, op, why, v.Outcome, v.Message)
+					}
+				}
+				if v := judged(t, half, bound(def.Name, st, op, 1), nil); v.Outcome != Error {
+					t.Errorf("%s %s %s of four rounds: %v: %s", def.Name, st, op, v.Outcome, v.Message)
+				}
+			}
+		}
+	}
+	if v := judged(t, levels["404 Not Found"], bound("kv_usage", "max", plan.Less, 1), nil); v.Message != "kv_usage max has no value: 404 Not Found" {
+		t.Errorf("message %q", v.Message)
+	}
+}
+
+// TestFailedThresholdsSayWhatTheServerDid, and only those.
+func TestFailedThresholdsSayWhatTheServerDid(t *testing.T) {
+	l := told(5, func(int) *metric.Telemetry {
+		return &metric.Telemetry{
+			Added: map[string]float64{metric.Preempted: 3},
+			Gauges: map[string]metric.Gauge{
+				"waiting": {N: 10, Mean: 6.2, Max: 11}, "running": {N: 10, Mean: 4, Max: 4}, "kv_usage": {N: 10, Mean: 0.8, Max: 0.98},
+				"gpu_clock": {N: 10, Mean: 1.5e9, Min: 1.2e9, Max: 1.7e9},
+			},
+			Histograms: map[string]metric.Histogram{"queue_wait": histogram(1.2, 1.4)},
+		}
+	})
+	p, run := gate(l, threshold("ttft", "p95 < 1us"), threshold("ttft", "p95 < 2s"))
+	v := Judge(p, run, Options{})
+	failed := verdictOf(t, v, "sla.ttft.p95 at 4")
+	const want = "the server then: the queue held up to 11 requests, 6.2 on average; up to 4 ran at once; KV cache up to 98% full; 15 preemptions; " +
+		"requests waited 1.3 s on average; a GPU clocked down to 1.2 GHz of 1.7 GHz"
+	if failed.Outcome != Fail || !slices.Contains(failed.Notes, want) {
+		t.Errorf("%v, notes %q", failed.Outcome, failed.Notes)
+	}
+	for _, x := range v.List {
+		if x.Outcome == Pass && strings.Contains(strings.Join(x.Notes, ";"), "the server then") {
+			t.Errorf("%s passes and says %q", x.Name, x.Notes)
+		}
+	}
+	if got := doing(&metric.Level{Rounds: []*metric.Round{{}}}); got != "" {
+		t.Errorf("without telemetry: %q", got)
+	}
+}
+
+func TestAssertsOnTelemetry(t *testing.T) {
+	l := told(5, func(int) *metric.Telemetry {
+		return &metric.Telemetry{
+			Added:      map[string]float64{metric.Preempted: 0, metric.AcceptedTokens: 120, metric.DraftTokens: 200, metric.Drafts: 100, metric.AcceptedAt(0): 80, metric.AcceptedAt(1): 40},
+			Gauges:     map[string]metric.Gauge{"kv_usage": {N: 10, Mean: 0.8, Max: 0.98}},
+			Histograms: map[string]metric.Histogram{"queue_wait": histogram(0.2, 0.4)},
+			Missing:    map[string]string{"power": "no telemetry"},
+		}
+	})
+	for condition, want := range map[string]Outcome{
+		"result.sim.chat.level[4].preemptions == 0":            Pass,
+		"result.sim.chat.level[4].kv_usage.max < 0.95":         Fail,
+		"result.sim.chat.level[4].queue_wait.mean < 0.31":      Pass,
+		"result.sim.chat.level[4].queue_wait.p95 <= 0.5":       Pass,
+		"result.sim.chat.level[4].accept_rate_at[1] > 0.35":    Pass,
+		"length(result.sim.chat.level[4].accept_rate_at) == 2": Pass,
+		"result.sim.chat.level[4].power.max < 300":             Error,
+		"result.sim.chat.level[4].power.max != 300":            Error,
+		"try(result.sim.chat.level[4].decode.mean, 0) == 0":    Error,
+		"result.sim.chat.level[4].cost_per_hour < 3":           Error,
+		"result.sim.chat.level[4].accept_rate_at[7] > 0":       Error,
+	} {
+		p := load(t, fmt.Sprintf(`
+server "sim" {
+  simulator {}
+}
+workload "chat" {
+  input_tokens  = 1000
+  output_tokens = 11
+  load {
+    concurrency = 4
+    requests    = 500
+    seeds       = [1, 2, 3, 4, 5]
+  }
+}
+assert "told" {
+  condition     = %s
+  error_message = "not so"
+}
+`, condition))
+		l.Asked = nil
+		run := &metric.Run{Servers: []*metric.ServerRun{{Address: "sim"}}, Levels: []*metric.Level{l}, End: time.Hour}
+		if v := verdictOf(t, Judge(p, run, Options{}), "told"); v.Outcome != want {
+			t.Errorf("%s: %v, want %v: %s", condition, v.Outcome, want, v.Message)
+		}
+	}
+}

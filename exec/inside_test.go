@@ -1,0 +1,160 @@
+package exec_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/exec/telemetry"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// told is a server whose page tells what its transport knows, every time, or
+// what fail says.
+func told(b *bench, fail func(n int) error) (*telemetry.Watch, *int) {
+	n := 0
+	return &telemetry.Watch{Clock: b.Config.Clock, NoGPU: "there is none", Server: telemetry.Direct(func() (*telemetry.Reading, error) {
+		n++
+		if fail != nil {
+			if err := fail(n); err != nil {
+				return nil, err
+			}
+		}
+		b.transport.mu.Lock()
+		defer b.transport.mu.Unlock()
+		return &telemetry.Reading{
+			Gauges:   map[string]float64{"running": float64(b.inFlight)},
+			Counters: map[string]float64{metric.Preempted: float64(len(b.requests))},
+		}, nil
+	})}, &n
+}
+
+// TestInside: what the server counts is the difference over the measured
+// window, and its gauges are of the window alone.
+func TestInside(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		// 2 s a request on 4 slots, started half a second apart: two rounds of
+		// 40, of which each slot sends ten.
+		b := newBench(t, c, planOf(101, closedLoad(4, 80, 1, 2)), steady(s, 10*ms))
+		b.target.Inside, _ = told(b, nil)
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range run.Levels[0].Rounds {
+			tm := r.Telemetry
+			if tm == nil {
+				t.Fatal("nothing was told")
+			}
+			if (tm.From-r.WindowStart).Abs() > ms || (tm.To-r.WindowEnd).Abs() > ms {
+				t.Errorf("read from %v to %v, the window is %v to %v", tm.From, tm.To, r.WindowStart, r.WindowEnd)
+			}
+			// Every 2 s four requests begin.
+			begun := 0.0
+			for _, x := range r.Samples {
+				if x.Sent > tm.From && x.Sent <= tm.To {
+					begun++
+				}
+			}
+			if got := tm.Added[metric.Preempted]; got < begun-1 || got > begun+1 || begun < 30 {
+				t.Errorf("the server counted %v, the samples %v", got, begun)
+			}
+			g := tm.Gauges["running"]
+			if seconds := int((r.WindowEnd - r.WindowStart) / s); g.N < seconds || g.N > seconds+3 || g.Max != 4 || g.Mean < 3.9 {
+				t.Errorf("%d readings in %d s: %+v", g.N, seconds, g)
+			}
+			if tm.Missing["power"] != "there is none" || tm.Missing["kv_usage"] == "" {
+				t.Errorf("missing %v", tm.Missing)
+			}
+		}
+	})
+}
+
+// TestInsideOfABurst: a burst is read before and after it, however short.
+func TestInsideOfABurst(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		load := &plan.Load{Kind: metric.Burst, Seeds: []int64{1}, Warmup: plan.WarmupAuto, Levels: []plan.Level{{Name: "burst 8", N: 8, Requests: 16, Rounds: 2}}}
+		b := newBench(t, c, planOf(11, load), steady(20*ms, ms))
+		b.target.Inside, _ = told(b, nil)
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range run.Levels[0].Rounds {
+			if got := r.Telemetry.Added[metric.Preempted]; got != 8 {
+				t.Errorf("round %d: the server counted %v requests, want 8: %+v", r.Index, got, r.Telemetry)
+			}
+		}
+	})
+}
+
+// TestInsideFails: scrapes that fail now and then, or always, cost no request
+// and end no run; their words are kept, without the plan's secrets.
+func TestInsideFails(t *testing.T) {
+	for name, fail := range map[string]func(n int) error{
+		"now and then": func(n int) error {
+			if n%7 == 3 {
+				return errors.New("500 Internal Server Error")
+			}
+			return nil
+		},
+		"always": func(int) error { return errors.New("key sk-verysecret refused") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, func(t *testing.T, c clock.Clock) {
+				p := planOf(101, closedLoad(4, 60, 42))
+				p.Secrets = []string{"sk-verysecret"}
+				b := newBench(t, c, p, steady(s, 10*ms))
+				b.target.Inside, _ = told(b, fail)
+				run, err := exec.Run(t.Context(), b.Config)
+				if err != nil {
+					t.Fatal(err)
+				}
+				l := run.Levels[0]
+				if l.Completed() != 60 || run.Servers[0].Error != "" {
+					t.Fatalf("%d completed, %q", l.Completed(), run.Servers[0].Error)
+				}
+				g, why := l.Gauge("running")
+				if name == "now and then" {
+					if why != "" || g.N < 20 || l.Rounds[0].Telemetry.Failed < 3 {
+						t.Errorf("%+v, %q, %+v", g, why, l.Rounds[0].Telemetry)
+					}
+				} else if g.N != 0 || !strings.Contains(why, "key [redacted] refused") {
+					t.Errorf("%+v, %q", g, why)
+				}
+			})
+		})
+	}
+}
+
+// TestInsideHangs: a page that never comes holds up no round for more than a
+// second.
+func TestInsideHangs(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		b := newBench(t, c, planOf(101, closedLoad(4, 20, 42)), steady(s, 10*ms))
+		begin := c.Now()
+		if _, err := exec.Run(t.Context(), b.Config); err != nil {
+			t.Fatal(err)
+		}
+		took := c.Now() - begin
+
+		b = newBench(t, c, planOf(101, closedLoad(4, 20, 42)), steady(s, 10*ms))
+		b.target.Inside = &telemetry.Watch{Clock: c, Server: func(context.Context, func(*telemetry.Reading, error)) {}}
+		begin = c.Now()
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if more := c.Now() - begin - took; more > time.Second+10*ms {
+			t.Errorf("it took %v more", more)
+		}
+		if why := run.Levels[0].Rounds[0].Telemetry.Missing["waiting"]; !strings.Contains(why, "longer than 5s") {
+			t.Errorf("missing because %q", why)
+		}
+	})
+}

@@ -1,0 +1,52 @@
+package telemetry
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// realistic is a page of 1,500 lines, as vLLM's with two engines and Python's
+// and its HTTP server's own metrics: a tenth of it is read.
+func realistic() []byte {
+	var b strings.Builder
+	b.WriteString(vllmPage)
+	lines := strings.Count(vllmPage, "\n")
+	for i := 0; lines < 1500; i++ {
+		for _, name := range []string{"time_to_first_token_seconds", "inter_token_latency_seconds", "e2e_request_latency_seconds", "iteration_tokens_total", "request_params_n"} {
+			fmt.Fprintf(&b, "vllm:%s_bucket{engine=\"%d\",le=\"%g\",model_name=\"Qwen/Qwen3.6-35B-A3B-FP8\"} %d.0\n", name, i%2, 0.001*float64(i+1), 37*i)
+			lines++
+		}
+		if i < 20 {
+			for engine := range 2 {
+				for _, name := range []string{"request_queue_time_seconds", "request_prefill_time_seconds", "request_decode_time_seconds"} {
+					fmt.Fprintf(&b, "vllm:%s_bucket{engine=\"%d\",le=\"%g\",model_name=\"m\"} %d.0\n", name, engine, 1000+float64(i), 1000*(i+1))
+					lines++
+				}
+			}
+		}
+		fmt.Fprintf(&b, "http_request_duration_seconds_bucket{handler=\"/v1/chat/completions\",le=\"%g\",method=\"POST\"} %d.0\n", 0.1*float64(i), i)
+		lines++
+	}
+	for _, name := range []string{"request_queue_time_seconds", "request_prefill_time_seconds", "request_decode_time_seconds"} {
+		fmt.Fprintf(&b, "vllm:%s_bucket{engine=\"0\",le=\"+Inf\",model_name=\"m\"} 1e6\n", name)
+	}
+	return []byte(b.String())
+}
+
+// BenchmarkParsePage says what share of one core it takes to read such a page
+// once a second.
+func BenchmarkParsePage(b *testing.B) {
+	page := realistic()
+	if r, err := ParsePage(page, "m"); err != nil || len(r.Histograms) != 3 {
+		b.Fatal(r, err)
+	}
+	b.ReportAllocs()
+	b.SetBytes(int64(len(page)))
+	for b.Loop() {
+		if _, err := ParsePage(page, "m"); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1e9*100, "%core/(1/s)")
+}

@@ -1,0 +1,186 @@
+package telemetry
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+func TestTogether(t *testing.T) {
+	a := card{power: 300, busy: 0.9, memory: 70e9, temperature: 60, clock: 1.7e9, energy: 1000}
+	b := card{power: 350, busy: 0.5, memory: 71e9, temperature: 72, clock: 1.2e9, energy: 3000}
+	got, err := together("nvidia-smi", []card{a, b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Reading{
+		Gauges: map[string]float64{"power": 650, "gpu_utilization": 0.7, "gpu_memory": 141e9, "gpu_temperature": 72, "gpu_clock": 1.2e9},
+		// 1000 + 3000 J
+		Counters: map[string]float64{metric.Energy: 4000}, None: map[string]string{},
+	}
+	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
+		t.Error(diff)
+	}
+	// What one of two GPUs does not tell has no sum.
+	b.power, b.energy = math.NaN(), math.NaN()
+	got, err = together("nvidia-smi", []card{a, b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := got.Gauges["power"]; ok || got.None["power"] != "nvidia-smi does not tell it of every GPU" || len(got.Counters) != 0 {
+		t.Errorf("got %+v", got)
+	}
+	if _, err := together("nvidia-smi", nil); err == nil {
+		t.Error("no GPU is a reading")
+	}
+	if _, err := together("nvidia-smi", []card{unknownCard()}); err == nil {
+		t.Error("a GPU that tells nothing is a reading")
+	}
+}
+
+func TestNvidiaLine(t *testing.T) {
+	nan := math.NaN()
+	for _, tt := range []struct {
+		line, index string
+		want        card
+	}{
+		{"0, GPU-6c4d1f2e-0001, 301.25, 98, 70123, 64, 1755", "0", card{301.25, 0.98, 70123 * (1 << 20), 64, 1.755e9, nan}},
+		{"7,GPU-x,70.00,0,0,31,345", "7", card{70, 0, 0, 31, 3.45e8, nan}},
+		{"1, GPU-x, [N/A], [Not Supported], 512, 40, [Unknown Error]", "1", card{nan, nan, 512 * (1 << 20), 40, nan, nan}},
+	} {
+		index, c, ok := nvidiaLine(tt.line)
+		if diff := cmp.Diff(tt.want, c, cmp.AllowUnexported(card{}), cmpopts.EquateNaNs(), cmpopts.EquateApprox(1e-12, 0)); !ok || index != tt.index || diff != "" {
+			t.Errorf("%q: %q %v\n%s", tt.line, index, ok, diff)
+		}
+	}
+	for _, line := range []string{
+		"", "No devices were found", "0, GPU-x, 301.25, 98", "x, GPU-x, 1, 2, 3, 4, 5", "-1, GPU-x, 1, 2, 3, 4, 5",
+		"0, GPU-x, 301,25, 98, 70123, 64, 1755", "0, GPU-x, NaN, 98, 70123, 64, 1755", "0, GPU-x, -3, 98, 70123, 64, 1755",
+		"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.",
+	} {
+		if _, _, ok := nvidiaLine(line); ok {
+			t.Errorf("%q is a reading", line)
+		}
+	}
+}
+
+func TestParseAMD(t *testing.T) {
+	for _, tt := range []struct {
+		name, out string
+		want      map[string]float64
+		energy    float64
+	}{
+		{"ROCm 7", `{"gpu_data": [{"gpu": 0,
+			"usage": {"gfx_activity": {"value": 97, "unit": "%"}},
+			"power": {"socket_power": {"value": 742, "unit": "W"}},
+			"clock": {"gfx_0": {"clk": {"value": 2100, "unit": "MHz"}}},
+			"temperature": {"edge": "N/A", "hotspot": {"value": 71, "unit": "C"}},
+			"mem_usage": {"used_vram": {"value": 180000, "unit": "MB"}},
+			"energy": {"total_energy_consumption": {"value": 5000.5, "unit": "J"}}}]}`,
+			map[string]float64{"power": 742, "gpu_utilization": 0.97, "gpu_memory": 1.8e11, "gpu_temperature": 71, "gpu_clock": 2.1e9}, 5000.5},
+		{"a bare list, two GPUs, words", `[{"gpu": 0, "power": {"average_socket_power": "100 W"}}, {"gpu": 1, "power": {"average_socket_power": "150 W"}}]`,
+			map[string]float64{"power": 250}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := parseAMD([]byte(tt.out))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got.Gauges, cmpopts.EquateApprox(1e-12, 0)); diff != "" || got.Counters[metric.Energy] != tt.energy {
+				t.Errorf("%s, energy %v", diff, got.Counters)
+			}
+		})
+	}
+	for _, out := range []string{"", "{}", "[]", `{"gpu_data": []}`, `{"gpu_data": [{"gpu": 0, "power": "N/A"}]}`, "ERROR: no GPU", `[1]`, `{"gpu_data": 3}`} {
+		if got, err := parseAMD([]byte(out)); err == nil {
+			t.Errorf("%q is the reading %v", out, got)
+		}
+	}
+}
+
+const dcgmPage = `# HELP DCGM_FI_DEV_SM_CLOCK SM clock frequency (in MHz).
+# TYPE DCGM_FI_DEV_SM_CLOCK gauge
+DCGM_FI_DEV_SM_CLOCK{gpu="0",UUID="GPU-a",pci_bus_id="00000000:18:00.0",device="nvidia0",modelName="NVIDIA H100",Hostname="h"} 1980
+DCGM_FI_DEV_SM_CLOCK{gpu="1",UUID="GPU-b",Hostname="h"} 1755
+DCGM_FI_DEV_GPU_TEMP{gpu="0",UUID="GPU-a",Hostname="h"} 50
+DCGM_FI_DEV_GPU_TEMP{gpu="1",UUID="GPU-b",Hostname="h"} 61
+DCGM_FI_DEV_POWER_USAGE{gpu="0",UUID="GPU-a",Hostname="h"} 400.5
+DCGM_FI_DEV_POWER_USAGE{gpu="1",UUID="GPU-b",Hostname="h"} 300
+DCGM_FI_DEV_POWER_USAGE{gpu="1",UUID="GPU-b",GPU_I_PROFILE="1g.10gb",GPU_I_ID="7",Hostname="h"} 99
+DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{gpu="0",UUID="GPU-a",Hostname="h"} 5000000
+DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION{gpu="1",UUID="GPU-b",Hostname="h"} 1000000
+DCGM_FI_DEV_GPU_UTIL{gpu="0",UUID="GPU-a",Hostname="h"} 100
+DCGM_FI_DEV_GPU_UTIL{gpu="1",UUID="GPU-b",Hostname="h"} 50
+DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-a",Hostname="h"} 1024
+DCGM_FI_DEV_FB_USED{gpu="1",UUID="GPU-b",Hostname="h"} 1024
+`
+
+func TestParseDCGM(t *testing.T) {
+	for _, tt := range []struct {
+		gpus   []string
+		want   map[string]float64
+		energy float64 // of millijoules
+	}{
+		{nil, map[string]float64{"power": 700.5, "gpu_utilization": 0.75, "gpu_memory": 2 << 30, "gpu_temperature": 61, "gpu_clock": 1.755e9}, 6000},
+		{[]string{"0"}, map[string]float64{"power": 400.5, "gpu_utilization": 1, "gpu_memory": 1 << 30, "gpu_temperature": 50, "gpu_clock": 1.98e9}, 5000},
+		{[]string{"GPU-b"}, map[string]float64{"power": 300, "gpu_utilization": 0.5, "gpu_memory": 1 << 30, "gpu_temperature": 61, "gpu_clock": 1.755e9}, 1000},
+	} {
+		got, err := ParseDCGM([]byte(dcgmPage), tt.gpus)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(tt.want, got.Gauges); diff != "" || math.Abs(got.Counters[metric.Energy]-tt.energy) > 1e-9 {
+			t.Errorf("%v: %s, energy %v", tt.gpus, diff, got.Counters)
+		}
+	}
+	for name, page := range map[string]string{
+		"nothing": "", "cut off": dcgmPage[:len(dcgmPage)-3], "no GPU": "up 1\n", "no number": "DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} x\n",
+	} {
+		if got, err := ParseDCGM([]byte(page), nil); err == nil {
+			t.Errorf("%s is the reading %v", name, got)
+		}
+	}
+	if _, err := ParseDCGM([]byte(dcgmPage), []string{"0", "5"}); err == nil {
+		t.Error("of two GPUs one is enough")
+	}
+}
+
+func FuzzParseDCGM(f *testing.F) {
+	f.Add([]byte(dcgmPage))
+	f.Add([]byte("DCGM_FI_DEV_GPU_UTIL{} -Inf\nDCGM_FI_DEV_POWER_USAGE 1e308\n"))
+	f.Fuzz(func(t *testing.T, page []byte) { finite(t)(ParseDCGM(page, nil)) })
+}
+
+func FuzzParseAMD(f *testing.F) {
+	f.Add([]byte(`{"gpu_data": [{"power": {"socket_power": {"value": [1, "2 W"]}}}]}`))
+	f.Fuzz(func(t *testing.T, out []byte) { finite(t)(parseAMD(out)) })
+}
+
+func FuzzNvidiaLine(f *testing.F) {
+	f.Add("0, GPU-6c4d, 301.25, 98, 70123, 64, 1755")
+	f.Fuzz(func(t *testing.T, line string) {
+		if _, c, ok := nvidiaLine(line); ok {
+			finite(t)(together("nvidia-smi", []card{c}))
+		}
+	})
+}
+
+// finite: what is recorded as JSON must be.
+func finite(t *testing.T) func(*Reading, error) {
+	return func(r *Reading, err error) {
+		if err != nil {
+			return
+		}
+		for _, values := range []map[string]float64{r.Gauges, r.Counters} {
+			for name, v := range values {
+				if !(v >= 0 && v <= biggest) {
+					t.Errorf("%s is %v", name, v)
+				}
+			}
+		}
+	}
+}

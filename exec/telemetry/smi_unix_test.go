@@ -1,0 +1,121 @@
+//go:build unix
+
+package telemetry
+
+import (
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tokgate/tokgate/exec/clock"
+)
+
+// program is a stand-in that a shell runs.
+func program(t *testing.T, script string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "smi")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// until reads the source until it answers as wanted.
+func until(t *testing.T, c clock.Clock, source Source, done func(*Reading, error) bool) {
+	t.Helper()
+	ok, busy := false, false
+	deadline := c.Now() + 20*time.Second
+	var last error
+	for !ok && c.Now() < deadline {
+		if !busy {
+			busy = true
+			source(t.Context(), func(r *Reading, err error) { ok, busy, last = done(r, err), false, err })
+		}
+		sleep(t, c, 5*time.Millisecond)
+	}
+	if !ok {
+		t.Fatalf("it never came; last error: %v", last)
+	}
+}
+
+func TestNvidiaSMI(t *testing.T) {
+	c := clock.NewReal()
+	args := filepath.Join(t.TempDir(), "args")
+	path := program(t, `echo "$@" > `+args+`
+while :; do
+  echo "2, GPU-a, 300.5, 90, 1024, 60, 1700"
+  echo "3, GPU-b, 200, 70, 1024, 65, 1500"
+  sleep 0.05
+done`)
+	smi, err := StartNvidiaSMI(c, path, []string{"2", "3"}, time.Second, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, c, smi.Source(), func(r *Reading, err error) bool {
+		return err == nil && r.Gauges["power"] == 500.5 && r.Gauges["gpu_clock"] == 1.5e9
+	})
+	smi.Close()
+	raw, err := os.ReadFile(args)
+	const want = "--query-gpu=index,uuid,power.draw,utilization.gpu,memory.used,temperature.gpu,clocks.sm --format=csv,noheader,nounits -lms 1000 -i 2,3"
+	if err != nil || strings.TrimSpace(string(raw)) != want {
+		t.Errorf("it was run with %q (%v), want %q", raw, err, want)
+	}
+	// Once closed it says so, and nothing is left of it.
+	until(t, c, smi.Source(), func(_ *Reading, err error) bool {
+		return err != nil && strings.Contains(err.Error(), "nvidia-smi ended")
+	})
+	smi.Close()
+}
+
+func TestNvidiaSMIThatCannot(t *testing.T) {
+	for _, tt := range []struct{ name, script, want string }{
+		{"no driver", `echo "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver."; exit 9`, "nvidia-smi ended: NVIDIA-SMI has failed because it couldn't communicate"},
+		{"words on stderr", `echo "Field \"clocks.sm\" is not a valid field to query." >&2; exit 2`, `nvidia-smi ended: Field "clocks.sm" is not a valid field`},
+		{"not a word", `exit 3`, "nvidia-smi ended: exit status 3"},
+		{"no GPU", `echo "No devices were found"; exec sleep 60`, "nvidia-smi said: No devices were found"},
+		{"fewer GPUs than the server has", `while :; do echo "0, GPU-a, 300, 90, 1024, 60, 1700"; sleep 0.05; done`, "nvidia-smi told nothing yet"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := clock.NewReal()
+			var seen *osexec.Cmd
+			smi, err := StartNvidiaSMI(c, program(t, tt.script), []string{"0", "1"}, time.Second, func(cmd *osexec.Cmd) { seen = cmd })
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer smi.Close()
+			if seen == nil {
+				t.Error("the command was not prepared")
+			}
+			until(t, c, smi.Source(), func(r *Reading, err error) bool {
+				if err == nil {
+					t.Fatalf("it told %v", r)
+				}
+				return strings.Contains(err.Error(), tt.want)
+			})
+		})
+	}
+	if _, err := StartNvidiaSMI(clock.NewReal(), "/nowhere/nvidia-smi", nil, time.Second, nil); err == nil {
+		t.Error("a program that is not there was started")
+	}
+}
+
+func TestAMDSMI(t *testing.T) {
+	c := clock.NewReal()
+	args := filepath.Join(t.TempDir(), "args")
+	source := AMDSMI(c, program(t, `echo "$@" > `+args+`; echo '{"gpu_data": [{"power": {"socket_power": {"value": 742, "unit": "W"}}}]}'`), []string{"1"})
+	until(t, c, source, func(r *Reading, err error) bool { return err == nil && r.Gauges["power"] == 742 })
+	if raw, err := os.ReadFile(args); err != nil || strings.TrimSpace(string(raw)) != "metric --json --gpu 1" {
+		t.Errorf("it was run with %q (%v)", raw, err)
+	}
+	for script, want := range map[string]string{
+		`echo "no permission" >&2; exit 1`: "amd-smi: exit status 1: no permission",
+		`echo hello`:                       "not the JSON expected",
+	} {
+		until(t, c, AMDSMI(c, program(t, script), nil), func(r *Reading, err error) bool {
+			return err != nil && strings.Contains(err.Error(), want)
+		})
+	}
+}

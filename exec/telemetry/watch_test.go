@@ -1,0 +1,140 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tokgate/tokgate/exec/clock"
+)
+
+func contains(s, part string) bool { return strings.Contains(s, part) }
+
+// scripted answers the n-th reading after some time; 0 never.
+func scripted(c clock.Clock, asked *[]time.Duration, answer func(n int) (time.Duration, error)) Source {
+	return func(ctx context.Context, done func(*Reading, error)) {
+		n := len(*asked)
+		*asked = append(*asked, c.Now())
+		after, err := answer(n)
+		if after == 0 {
+			context.AfterFunc(ctx, func() { c.Post(func() { done(nil, ctx.Err()) }) })
+			return
+		}
+		c.Timer(c.Now()+after, func() {
+			if err != nil {
+				done(nil, err)
+				return
+			}
+			done(&Reading{Gauges: map[string]float64{"waiting": float64(n)}}, nil)
+		})
+	}
+}
+
+func sleep(t *testing.T, c clock.Clock, d time.Duration) {
+	t.Helper()
+	if err := clock.Sleep(t.Context(), c, d); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestWatchReadsAtAnInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clock.NewReal()
+		var asked []time.Duration
+		w := Watch{Clock: c, Server: scripted(c, &asked, func(n int) (time.Duration, error) {
+			if n == 2 {
+				return 40 * time.Millisecond, errors.New("500 Internal Server Error")
+			}
+			return 40 * time.Millisecond, nil
+		}), NoGPU: "none"}
+		sleep(t, c, time.Second)
+		session := w.Begin(t.Context())
+		sleep(t, c, 2500*time.Millisecond)
+		if !session.Busy() {
+			session.Read() // at 3.5 s, beside the interval
+		}
+		session.Read() // busy: once more as soon as it can
+		sleep(t, c, 600*time.Millisecond)
+		session.End()
+		session.End()
+		sleep(t, c, 5*time.Second)
+		const ms = time.Millisecond
+		want := []time.Duration{1000 * ms, 2000 * ms, 3000 * ms, 3500 * ms, 3540 * ms, 4000 * ms}
+		if len(asked) != len(want) {
+			t.Fatalf("asked at %v, want %v", asked, want)
+		}
+		for i := range want {
+			if asked[i] != want[i] {
+				t.Fatalf("asked at %v, want %v", asked, want)
+			}
+		}
+		got := session.Over(1500*ms, 3530*ms)
+		// A reading is of the middle between question and answer: 2.02 s and
+		// 3.52 s lie within, the third failed.
+		if g := got.Gauges["waiting"]; g.N != 2 || g.Max != 3 || got.Failed != 1 || got.Reads != 6 {
+			t.Errorf("got %+v, %+v", g, got)
+		}
+	})
+}
+
+// A server that does not answer is asked again, and its late answer is none.
+func TestWatchGivesUpOnASlowAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := clock.NewReal()
+		var asked []time.Duration
+		w := Watch{Clock: c, Server: scripted(c, &asked, func(n int) (time.Duration, error) {
+			if n == 0 {
+				return 0, nil
+			}
+			return time.Millisecond, nil
+		})}
+		session := w.Begin(t.Context())
+		sleep(t, c, 4*time.Second)
+		if len(asked) != 1 || !session.Busy() {
+			t.Errorf("asked at %v", asked)
+		}
+		sleep(t, c, 2500*time.Millisecond)
+		session.End()
+		got := session.Over(0, 7*time.Second)
+		if len(asked) != 3 || got.Failed != 1 || !contains(got.Missing["kv_usage"], "exposes none") || got.Gauges["waiting"].N == 0 {
+			t.Errorf("asked at %v, got %+v", asked, got)
+		}
+	})
+}
+
+// In virtual time a source answers at once.
+func TestWatchInVirtualTime(t *testing.T) {
+	c := clock.NewVirtual()
+	n := 0.0
+	w := Watch{Clock: c, Interval: 100 * time.Millisecond, Server: Direct(func() (*Reading, error) {
+		n++
+		return &Reading{Gauges: map[string]float64{"running": n}}, nil
+	})}
+	session := w.Begin(t.Context())
+	sleep(t, c, time.Second+time.Millisecond)
+	session.End()
+	// At 0, 0.1 … 1.0 s: eleven, 1 to 11.
+	if g := session.Over(0, 2*time.Second).Gauges["running"]; g.N != 11 || g.Mean != 6 {
+		t.Errorf("got %+v", g)
+	}
+}
+
+func TestWatchIsBounded(t *testing.T) {
+	c := clock.NewVirtual()
+	w := Watch{Clock: c, Interval: 100 * time.Millisecond, Server: Direct(func() (*Reading, error) {
+		return &Reading{Gauges: map[string]float64{"running": 1}}, nil
+	})}
+	session := w.Begin(t.Context())
+	sleep(t, c, 20*time.Minute) // 12,000 readings at that interval
+	session.End()
+	if n := len(session.server.readings); n > mostReadings || n < mostReadings/4 {
+		t.Errorf("%d readings are kept", n)
+	}
+	got := session.Over(0, 20*time.Minute)
+	if points := len(got.Series[0].At); points > 500 || points < 250 {
+		t.Errorf("%d points", points)
+	}
+}

@@ -1,0 +1,138 @@
+package telemetry
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// at is a reading of a server: so many waiting, preempted since its start, and
+// requests counted in buckets up to 1 s and above, with the sum of their times.
+func at(t time.Duration, waiting, preempted, below, above, sum float64) stamped {
+	return stamped{t, &Reading{
+		Gauges:     map[string]float64{"waiting": waiting},
+		Counters:   map[string]float64{metric.Preempted: preempted},
+		Histograms: map[string]metric.Histogram{"queue_wait": {Bounds: []float64{1}, Counts: []float64{below, above}, Sum: sum}},
+	}}
+}
+
+const s = time.Second
+
+func TestSummarize(t *testing.T) {
+	server := history{readings: []stamped{
+		at(1*s, 9, 5, 10, 0, 2), // before the window
+		at(2*s+10*time.Millisecond, 2, 5, 12, 0, 3),
+		at(3*s, 4, 6, 14, 1, 6),
+		at(4*s, 3, 9, 15, 4, 14),
+		at(6*s-20*time.Millisecond, 0, 19, 20, 5, 20),
+		at(7*s, 9, 30, 90, 90, 90), // after it
+	}}
+	got := summarize(2*s, 6*s, server, history{absent: true, none: "no GPU here"})
+	if got.From != 2010*time.Millisecond || got.To != 5980*time.Millisecond || got.Reads != 6 || got.Failed != 0 {
+		t.Errorf("from %v to %v, %d reads, %d failed", got.From, got.To, got.Reads, got.Failed)
+	}
+	// 19 − 5 preemptions.
+	if diff := cmp.Diff(map[string]float64{metric.Preempted: 14}, got.Added); diff != "" {
+		t.Error(diff)
+	}
+	// 20 − 12 requests up to 1 s and 5 − 0 above, in 20 − 3 s.
+	if diff := cmp.Diff(map[string]metric.Histogram{"queue_wait": {Bounds: []float64{1}, Counts: []float64{8, 5}, Sum: 17}}, got.Histograms); diff != "" {
+		t.Error(diff)
+	}
+	// (2 + 4 + 3 + 0)/4; the nines lie outside.
+	if diff := cmp.Diff(map[string]metric.Gauge{"waiting": {N: 4, Mean: 2.25, Min: 0, Max: 4}}, got.Gauges); diff != "" {
+		t.Error(diff)
+	}
+	// The gauge over the whole round, the counter as what was added each time.
+	want := []metric.Series{
+		{Metric: "waiting", At: []int64{1000, 2010, 3000, 4000, 5980, 7000}, Values: []float64{9, 2, 4, 3, 0, 9}},
+		{Metric: "preemptions", At: []int64{3000, 4000, 5980}, Values: []float64{1, 3, 10}},
+	}
+	if diff := cmp.Diff(want, got.Series); diff != "" {
+		t.Error(diff)
+	}
+	for name, why := range map[string]string{
+		"kv_usage": "the server exposes none", "prefill": "the server exposes none", metric.Drafts: "the server exposes none",
+		"power": "no GPU here", "gpu_clock": "no GPU here", "accept_rate": "not speculative, or the server does not tell",
+	} {
+		if got.Missing[name] != why {
+			t.Errorf("%s: %q, want %q", name, got.Missing[name], why)
+		}
+	}
+	if _, ok := got.Missing["waiting"]; ok {
+		t.Error("waiting is there and missing")
+	}
+}
+
+// What cannot be trusted is no value, never zero and never a part of it.
+func TestSummarizeFailsClosed(t *testing.T) {
+	good := []stamped{at(2*s, 1, 5, 10, 0, 2), at(4*s, 2, 6, 12, 0, 3), at(6*s, 3, 7, 14, 0, 4)}
+	for _, tt := range []struct {
+		name   string
+		server history
+		metric string
+		want   string
+	}{
+		{"nothing was read", history{failed: []failure{{2 * s, "first"}, {4 * s, "500 Internal Server Error"}}}, "queue_wait", "500 Internal Server Error"},
+		{"nothing was asked", history{}, "waiting", "it was not read"},
+		{"off", history{absent: true, none: "telemetry is off in the plan"}, "preemptions", "telemetry is off in the plan"},
+		{"the counter began anew", history{readings: []stamped{good[0], at(4*s, 1, 0, 0, 0, 0), at(6*s, 1, 9, 20, 0, 9)}}, "preemptions", "it was restarted"},
+		{"the histogram began anew", history{readings: []stamped{good[0], at(6*s, 1, 9, 9, 5, 9)}}, "queue_wait", "it was restarted"},
+		{"other buckets", history{readings: []stamped{good[0], {6 * s, &Reading{Histograms: map[string]metric.Histogram{"queue_wait": {Bounds: []float64{2}, Counts: []float64{99, 99}, Sum: 99}}}}}}, "queue_wait", "it was restarted"},
+		{"one reading alone", history{readings: good[:1]}, "queue_wait", "no two readings lie near enough to the window of 4s"},
+		{"readings far from the edges", history{readings: []stamped{good[0], at(4*s, 1, 6, 12, 0, 3)}, failed: []failure{{6 * s, "cut off"}}}, "preemptions", "since some failed: cut off"},
+		{"no reading within", history{readings: []stamped{at(1900*time.Millisecond, 1, 5, 1, 1, 1), at(6100*time.Millisecond, 1, 5, 1, 1, 1)}}, "waiting", metric.TooShort},
+		{"more failed than came", history{readings: good[:1], failed: []failure{{3 * s, "a"}, {4 * s, "cut off"}}}, "waiting", "2 of 3 readings failed: cut off"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := summarize(2*s, 6*s, tt.server, history{absent: true})
+			if why := got.Missing[tt.metric]; !contains(why, tt.want) {
+				t.Errorf("%s is missing because %q, want %q", tt.metric, why, tt.want)
+			}
+			_, a := got.Added[tt.metric]
+			_, h := got.Histograms[tt.metric]
+			_, g := got.Gauges[tt.metric]
+			if a || h || g {
+				t.Errorf("%s has a value all the same", tt.metric)
+			}
+		})
+	}
+	if got := summarize(6*s, 6*s, history{readings: good}, history{absent: true}); got.Missing["queue_wait"] != "there was no measured window" {
+		t.Errorf("without a window: %q", got.Missing["queue_wait"])
+	}
+}
+
+// One bad scrape in the middle costs nothing.
+func TestSummarizeBridgesAFailure(t *testing.T) {
+	got := summarize(2*s, 6*s, history{
+		readings: []stamped{at(2*s, 1, 5, 10, 0, 2), at(3*s, 2, 6, 12, 0, 3), at(6*s, 3, 7, 14, 0, 4)},
+		failed:   []failure{{4 * s, "500"}, {5 * s, "cut off"}},
+	}, history{absent: true})
+	if got.Added[metric.Preempted] != 2 || got.Gauges["waiting"].N != 3 || got.Failed != 2 || got.Reads != 5 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// A counter that a server shows only once it counted was at zero before.
+func TestCounterThatAppears(t *testing.T) {
+	got := summarize(2*s, 6*s, history{readings: []stamped{
+		{2 * s, &Reading{Gauges: map[string]float64{"running": 1}}}, at(6*s, 3, 7, 14, 1, 4),
+	}}, history{absent: true})
+	if got.Added[metric.Preempted] != 7 || got.Histograms["queue_wait"].N() != 15 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestGPUEnergy(t *testing.T) {
+	gpu := func(t time.Duration, watts, joules float64) stamped {
+		return stamped{t, &Reading{Gauges: map[string]float64{"power": watts}, Counters: map[string]float64{metric.Energy: joules}}}
+	}
+	got := summarize(2*s, 6*s, history{}, history{readings: []stamped{gpu(2*s, 300, 1000), gpu(4*s, 500, 1800), gpu(6*s, 400, 2600)}})
+	// 2600 − 1000 J in 4 s; the power is the mean of what was read.
+	if got.Added[metric.Energy] != 1600 || got.Added[metric.EnergySeconds] != 4 || got.Gauges["power"].Mean != 400 || got.Gauges["power"].Max != 500 {
+		t.Errorf("got %+v %+v", got.Added, got.Gauges)
+	}
+}

@@ -1,0 +1,233 @@
+package metric
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestHistogram(t *testing.T) {
+	// 10 up to 0.3 s, 5 up to 0.5 s, none up to 1 s, 4 up to 2 s, 1 above: 20
+	// with a sum of 12 s.
+	h := Histogram{Bounds: []float64{0.3, 0.5, 1, 2}, Counts: []float64{10, 5, 0, 4, 1}, Sum: 12}
+	if m, ok := h.Mean(); !ok || m != 0.6 {
+		t.Errorf("mean %v, want 12/20", m)
+	}
+	for _, tt := range []struct{ limit, least, most float64 }{
+		{1, 5, 5},     // a bound: 4 + 1 are over, for certain
+		{0.5, 5, 5},   // and none lies between 0.5 and 1
+		{1.5, 1, 5},   // within (1, 2]: the four may be
+		{0.1, 10, 20}, // within the first
+		{2, 1, 1},
+		{3, 0, 1}, // beyond the last bound
+		{0.3, 10, 10},
+	} {
+		if least, most := h.Over(tt.limit); least != tt.least || most != tt.most {
+			t.Errorf("over %v: %v to %v, want %v to %v", tt.limit, least, most, tt.least, tt.most)
+		}
+	}
+	inf := math.Inf(1)
+	for _, tt := range []struct{ p, estimate, low, high float64 }{
+		{50, 0.3, 0, 0.3},   // the 10th of the 10 in (0, 0.3]
+		{25, 0.15, 0, 0.3},  // the 5th: half of the way
+		{75, 0.5, 0.3, 0.5}, // the 15th: the last of five
+		{80, 1.25, 1, 2},    // the 16th: the first of four in (1, 2]
+		{95, 2, 1, 2},       // the 19th
+		{99, 2, 2, inf},     // the 20th has no upper bound
+		{0.1, 0.03, 0, 0.3}, // the first of ten
+	} {
+		estimate, low, high, ok := h.Percentile(tt.p)
+		if !ok || math.Abs(estimate-tt.estimate) > 1e-12 || low != tt.low || high != tt.high {
+			t.Errorf("p%v: %v in (%v, %v], want %v in (%v, %v]", tt.p, estimate, low, high, tt.estimate, tt.low, tt.high)
+		}
+	}
+	for name, empty := range map[string]Histogram{"nothing": {}, "no request": {Bounds: []float64{1}, Counts: []float64{0, 0}}} {
+		if _, ok := empty.Mean(); ok {
+			t.Errorf("%s has a mean", name)
+		}
+		if _, _, _, ok := empty.Percentile(95); ok {
+			t.Errorf("%s has a percentile", name)
+		}
+	}
+	if _, _, _, ok := (Histogram{Counts: []float64{7}, Sum: 3}).Percentile(95); ok {
+		t.Error("a count and a sum have a percentile")
+	}
+}
+
+// TestHistogramIsHonest: what is said of buckets holds for whatever values
+// they were made of.
+func TestHistogramIsHonest(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	bounds := []float64{0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10}
+	for range 2000 {
+		values := make([]float64, 1+rng.IntN(60))
+		h := Histogram{Bounds: bounds, Counts: make([]float64, len(bounds)+1)}
+		for i := range values {
+			values[i] = rng.ExpFloat64() * 2
+			k, _ := slices.BinarySearch(bounds, values[i])
+			h.Counts[k]++
+			h.Sum += values[i]
+		}
+		slices.Sort(values)
+		limit := rng.Float64() * 12
+		if rng.IntN(2) == 0 {
+			limit = bounds[rng.IntN(len(bounds))]
+		}
+		over := 0.0
+		for _, v := range values {
+			if v > limit {
+				over++
+			}
+		}
+		if least, most := h.Over(limit); over < least || over > most {
+			t.Fatalf("%v over %v, said to be %v to %v: %v", over, limit, least, most, values)
+		}
+		p := 0.1 + rng.Float64()*99.8
+		exact, _ := NewDistribution(slices.Clone(values), 0, LowerIsBetter).Percentile(p)
+		if estimate, low, high, ok := h.Percentile(p); !ok || exact <= low && low > 0 || exact > high || estimate < low || estimate > high {
+			t.Fatalf("p%v is %v, said to be %v in (%v, %v]", p, exact, estimate, low, high)
+		}
+	}
+}
+
+func TestThin(t *testing.T) {
+	s := Series{Metric: "waiting"}
+	for i := range 3 * MaxPoints {
+		s.At, s.Values = append(s.At, int64(i)), append(s.Values, float64(i%7))
+	}
+	s.Values[1234] = 99
+	s.Thin()
+	if len(s.At) > MaxPoints || len(s.At) < MaxPoints/2 || len(s.At) != len(s.Values) || slices.Max(s.Values) != 99 || !slices.IsSorted(s.At) {
+		t.Errorf("%d points, the most %v", len(s.At), slices.Max(s.Values))
+	}
+	s = Series{At: []int64{1, 2}, Values: []float64{3, 4}}
+	s.Thin()
+	if diff := cmp.Diff(Series{At: []int64{1, 2}, Values: []float64{3, 4}}, s); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// toldLevel is a level of two rounds in which a server told of itself.
+func toldLevel() *Level {
+	tell := func(preempted, accepted float64, g Gauge, below, above, sum float64) *Telemetry {
+		return &Telemetry{
+			Added: map[string]float64{
+				Preempted: preempted, AcceptedTokens: accepted, DraftTokens: 100, Drafts: 50, AcceptedAt(0): 40, AcceptedAt(1): accepted - 40,
+				PrefillTokens: 1000, PrefillSeconds: 0.5, CacheQueries: 1000, CacheHits: 100, Energy: 900, EnergySeconds: 3,
+			},
+			Gauges:     map[string]Gauge{"waiting": g, "power": {N: 2, Mean: 250, Min: 200, Max: 300}},
+			Histograms: map[string]Histogram{"queue_wait": {Bounds: []float64{1}, Counts: []float64{below, above}, Sum: sum}},
+			Missing:    map[string]string{"kv_usage": "the server exposes none"},
+		}
+	}
+	return &Level{Kind: ClosedLoop, N: 2, Rounds: []*Round{
+		{Telemetry: tell(3, 70, Gauge{N: 2, Mean: 3, Min: 2, Max: 4}, 8, 2, 9)},
+		{Index: 1, Telemetry: tell(4, 50, Gauge{N: 6, Mean: 1, Min: 0, Max: 9}, 10, 0, 3)},
+	}}
+}
+
+func TestToldOfALevel(t *testing.T) {
+	l := toldLevel()
+	closeTo(t, "preemptions", l.Value("preemptions", Steady, nil, nil), 7)
+	closeTo(t, "accept_rate", l.Value("accept_rate", Steady, nil, nil), 120.0/200)
+	closeTo(t, "accept_length", l.Value("accept_length", Steady, nil, nil), 1+120.0/100)
+	if diff := cmp.Diff([]float64{0.8, 0.4}, l.AcceptRateAt()); diff != "" { // 80/100, 40/100
+		t.Error(diff)
+	}
+	closeTo(t, "prefill_speed", l.Value("prefill_speed", Steady, nil, nil), 2000) // 2000 tokens in 1 s
+	closeTo(t, "cache_hit_rate", l.Value("cache_hit_rate", Steady, nil, nil), 0.1)
+	if g, why := l.Gauge("waiting"); why != "" || g != (Gauge{N: 8, Mean: 1.5, Min: 0, Max: 9}) { // (2·3 + 6·1)/8
+		t.Errorf("waiting %+v %q", g, why)
+	}
+	if h, why := l.Histogram("queue_wait"); why != "" || h.Sum != 12 || h.Counts[0] != 18 || h.Counts[1] != 2 {
+		t.Errorf("queue_wait %+v %q", h, why)
+	}
+	// SGLang tells means.
+	for _, r := range l.Rounds {
+		r.Telemetry.Gauges["accept_length"] = Gauge{N: 1, Mean: 2.5, Min: 2.5, Max: 2.5}
+	}
+	closeTo(t, "accept_length by a mean", l.Value("accept_length", Steady, nil, nil), 2.5)
+}
+
+// A level has what every one of its rounds has told.
+func TestToldByAll(t *testing.T) {
+	for name, spoil := range map[string]func(l *Level) string{
+		"a round was not asked": func(l *Level) string { l.Rounds[1].Telemetry = nil; return "the server exposes none" },
+		"a round has a reason": func(l *Level) string {
+			delete(l.Rounds[1].Telemetry.Gauges, "waiting")
+			delete(l.Rounds[1].Telemetry.Histograms, "queue_wait")
+			delete(l.Rounds[1].Telemetry.Added, Preempted)
+			for _, n := range []string{"waiting", "queue_wait", "preemptions"} {
+				l.Rounds[1].Telemetry.Missing[n] = "500"
+			}
+			return "500"
+		},
+		"no round": func(l *Level) string { l.Rounds = nil; return "no round was run" },
+		"not run":  func(l *Level) string { l.Skipped = "not selected"; return "the level was not run: not selected" },
+	} {
+		l := toldLevel()
+		want := spoil(l)
+		if g, why := l.Gauge("waiting"); why != want || g.N != 0 {
+			t.Errorf("%s: waiting %+v %q, want %q", name, g, why, want)
+		}
+		if _, why := l.Histogram("queue_wait"); why != want {
+			t.Errorf("%s: queue_wait %q, want %q", name, why, want)
+		}
+		none(t, name+": preemptions", l.Value("preemptions", Steady, nil, nil))
+	}
+	l := toldLevel()
+	l.Rounds[1].Telemetry.Histograms["queue_wait"] = Histogram{Bounds: []float64{2}, Counts: []float64{1, 1}}
+	if _, why := l.Histogram("queue_wait"); why != "the server's buckets changed between rounds" {
+		t.Errorf("mixed buckets: %q", why)
+	}
+	l = toldLevel()
+	for _, r := range l.Rounds {
+		r.Telemetry.Histograms["queue_wait"] = Histogram{Bounds: []float64{1}, Counts: []float64{0, 0}}
+	}
+	if _, why := l.Histogram("queue_wait"); why != "the server finished no request in the window" {
+		t.Errorf("an empty histogram: %q", why)
+	}
+	// A round too short to be read in takes nothing from the others.
+	l = toldLevel()
+	delete(l.Rounds[0].Telemetry.Gauges, "waiting")
+	l.Rounds[0].Telemetry.Missing["waiting"] = TooShort
+	if g, why := l.Gauge("waiting"); why != "" || g.N != 6 {
+		t.Errorf("a short round: %+v %q", g, why)
+	}
+	delete(l.Rounds[1].Telemetry.Gauges, "waiting")
+	l.Rounds[1].Telemetry.Missing["waiting"] = TooShort
+	if _, why := l.Gauge("waiting"); why != TooShort {
+		t.Errorf("short rounds: %q", why)
+	}
+}
+
+func TestCosts(t *testing.T) {
+	// 100 tokens in a window of 1 s each: 100 tok/s; 600 J in 2 s are 300 W.
+	l := toldLevel()
+	for _, r := range l.Rounds {
+		r.WindowStart, r.WindowEnd = time.Second, 2*time.Second
+		r.Samples = []*Sample{{Phase: Measured, Sent: time.Second, First: 1500 * time.Millisecond, Last: 1500 * time.Millisecond, End: 1600 * time.Millisecond,
+			Chunks: 1, Usage: &Usage{Input: 10, Output: 100}}}
+	}
+	windows := l.Windows(Steady)
+	closeTo(t, "energy_per_token", l.Value("energy_per_token", Steady, nil, nil), 3) // 1800 J / 6 s / 100 tok/s
+	closeTo(t, "cost_per_hour", l.Cost("cost_per_hour", Price{Hour: 2.5}, windows), 2.5)
+	// and 250 W at 0.20 a kWh are 0.05 an hour
+	closeTo(t, "cost_per_hour", l.Cost("cost_per_hour", Price{Hour: 2.5, Electricity: 0.2}, windows), 2.55)
+	// 360,000 tokens an hour
+	closeTo(t, "cost_per_million_tokens", l.Cost("cost_per_million_tokens", Price{Hour: 2.5}, windows), 2.5/0.36)
+	none(t, "without prices", l.Cost("cost_per_hour", Price{}, windows))
+	none(t, "without a window", l.Cost("cost_per_million_tokens", Price{Hour: 2.5}, nil))
+	none(t, "no price", l.Cost("ttft", Price{Hour: 2.5}, windows))
+	for _, r := range l.Rounds {
+		delete(r.Telemetry.Added, Energy)
+	}
+	closeTo(t, "energy by power", l.Value("energy_per_token", Steady, nil, nil), 2.5) // 250 W / 100 tok/s
+	delete(l.Rounds[0].Telemetry.Gauges, "power")
+	none(t, "electricity without power", l.Cost("cost_per_hour", Price{Hour: 2.5, Electricity: 0.2}, windows))
+	none(t, "energy without power", l.Value("energy_per_token", Steady, nil, nil))
+}
