@@ -22,6 +22,9 @@ import (
 //   - when the process as a whole was held up once for longer than leastStall
 //     and stallShare of the median TTFT, and that could be what decided a
 //     verdict: see stalled.
+//
+// In virtual time nothing is late: the health of a simulated run is unknown, and
+// nothing here objects to it. The reports say that it was simulated.
 const (
 	mostCPU    = 0.90
 	mostDelay  = 20 * time.Millisecond

@@ -176,7 +176,7 @@ var serverBlock = &Block{
 			},
 		},
 		{
-			Name: "simulator", Doc: "The built-in server: alone; beside another target it stands by for simulated runs, which are not supported yet.",
+			Name: "simulator", Doc: "The built-in server: alone; beside another target what `run --simulate` runs in its place, in virtual time.",
 			Attrs: []*Attr{
 				{Name: "profile", Type: "string", Default: `"default"`, Doc: "Name of a shipped profile, or a file relative to the plan."},
 				{Name: "seed", Type: "number", Default: `1`, Doc: "Seed of its noise."},

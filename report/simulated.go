@@ -6,10 +6,10 @@ import (
 )
 
 // simulated is what a simulated run is worth.
-const simulated = "The servers were the built-in simulator, in virtual time. This says nothing about a real server."
+const simulated = "The servers were the built-in simulator, in virtual time, in which the load generator is never late. This says nothing about a real server."
 
-// took is how long the run took.
-func (d *Document) took() string {
+// Took is how long the run took.
+func (d *Document) Took() string {
 	if !d.Simulated {
 		return "took " + text.Clock(d.Duration)
 	}

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strconv"
@@ -66,7 +65,7 @@ func (m *metrics) emission(e *Emission, r *told) {
 
 // page is the Prometheus text of everything.
 func (m *metrics) page(model string, s State) []byte {
-	p := page{labels: fmt.Sprintf(`engine="0",model_name="%s"`, labelEscapes.Replace(model))}
+	p := page{text: make([]byte, 0, 1<<15), labels: fmt.Sprintf(`engine="0",model_name="%s"`, labelEscapes.Replace(model))}
 	p.one("num_requests_running", "gauge", "Number of requests in model execution batches.", float64(s.Running))
 	p.one("num_requests_waiting", "gauge", "Number of requests waiting to be processed.", float64(s.Waiting))
 	p.one("kv_cache_usage_perc", "gauge", "KV-cache usage. 1 means 100 percent usage.", s.KV)
@@ -96,22 +95,30 @@ func (m *metrics) page(model string, s State) []byte {
 	p.histogram("request_prefill_time_seconds", "Histogram of time spent in PREFILL phase for request.", m.prefill)
 	p.histogram("request_decode_time_seconds", "Histogram of time spent in DECODE phase for request.", m.decode)
 	p.histogram("request_inference_time_seconds", "Histogram of time spent in RUNNING phase for request.", m.inside)
-	return p.text.Bytes()
+	return p.text
 }
 
 var labelEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
 type page struct {
-	text   bytes.Buffer
+	text   []byte
 	labels string
 }
 
 func (p *page) head(name, kind, help string) {
-	fmt.Fprintf(&p.text, "# HELP vllm:%s %s\n# TYPE vllm:%s %s\n", name, help, name, kind)
+	p.add("# HELP vllm:", name, " ", help, "\n# TYPE vllm:", name, " ", kind, "\n")
+}
+
+func (p *page) add(words ...string) {
+	for _, w := range words {
+		p.text = append(p.text, w...)
+	}
 }
 
 func (p *page) line(name, labels string, v float64) {
-	fmt.Fprintf(&p.text, "vllm:%s{%s%s} %s\n", name, p.labels, labels, strconv.FormatFloat(v, 'g', -1, 64))
+	p.add("vllm:", name, "{", p.labels, labels, "} ")
+	p.text = strconv.AppendFloat(p.text, v, 'g', -1, 64)
+	p.text = append(p.text, '\n')
 }
 
 func (p *page) one(name, kind, help string, v float64) {
@@ -124,11 +131,14 @@ func (p *page) histogram(name, help string, h *histogram) {
 	n := 0
 	for i, c := range h.counts {
 		n += c
-		bound := "+Inf"
+		p.add("vllm:", name, "_bucket{", p.labels, `,le="`)
 		if i < len(h.bounds) {
-			bound = strconv.FormatFloat(h.bounds[i], 'g', -1, 64)
+			p.text = strconv.AppendFloat(p.text, h.bounds[i], 'g', -1, 64)
+		} else {
+			p.add("+Inf")
 		}
-		p.line(name+"_bucket", `,le="`+bound+`"`, float64(n))
+		p.add(`"} `)
+		p.text = append(strconv.AppendInt(p.text, int64(n), 10), '\n')
 	}
 	p.line(name+"_sum", "", h.sum)
 	p.line(name+"_count", "", float64(n))

@@ -143,3 +143,11 @@ func TestSimulationIsInterrupted(t *testing.T) {
 	r := tokgateWith(t, ctx, nil, "", "run", "--simulate", "--out", t.TempDir(), writePlan(t, long))
 	r.check(t, assert.ExitInterrupted, "interrupted")
 }
+
+// The plans that ship for a first try pass without a server.
+func TestShippedPlansSimulate(t *testing.T) {
+	for _, name := range []string{"demo", "capacity", "pull-request"} {
+		path := filepath.Join("..", "..", "plans", name+".hcl")
+		tokgate(t, "run", "--simulate", "--out", t.TempDir(), path).check(t, assert.ExitPass, "PASS", "simulated")
+	}
+}

@@ -1,0 +1,43 @@
+# A gate on a GPU server that a pull request can try without one:
+#
+#   tokgate run --simulate plans/pull-request.hcl    # seconds: the plan, its levels, its search
+#   tokgate run plans/pull-request.hcl --var url=http://gpu-host:8000
+#
+# The first runs the profile that the simulator block names, in virtual time. That
+# says nothing about the server; it shows that the plan works, what its reports
+# look like, and how long the second will take.
+
+variable "url" {
+  type        = string
+  default     = "http://127.0.0.1:8000"
+  description = "The server under test."
+}
+
+server "h100" {
+  engine = "vllm"
+  endpoint { url = var.url }
+  simulator { profile = "qwen3.5-35b-a3b-fp8.1x-h100" }
+}
+
+workload "chat" {
+  input_tokens  = 4096
+  output_tokens = { mean = 256, jitter = "10%" } # equal lengths keep the slots in lock-step
+
+  load {
+    concurrency = [1, 16]
+    requests    = { 1 = 20, default = 300 }
+  }
+
+  sla {
+    at    = [16, "capacity"]
+    ttft  = "p95 < 2s"
+    speed = "mean > 20 tok/s"
+  }
+
+  capacity {
+    from    = 32
+    up_to   = 128
+    require = 32 # the gate: fail below this
+    budget  = "2h"
+  }
+}
