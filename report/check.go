@@ -43,8 +43,8 @@ func (c *checker) sums(x *Case) {
 	if x.Skipped != "" {
 		return
 	}
-	if got := x.Completed + x.Failed; got > x.Due {
-		c.say("%s: %d completed and %d failed of %d requests due", at(x), x.Completed, x.Failed, x.Due)
+	if got := x.Completed + x.Failed + x.Canceled; got > x.Due {
+		c.say("%s: %d completed, %d failed and %d were given up, of %d requests due", at(x), x.Completed, x.Failed, x.Canceled, x.Due)
 	}
 	failed := 0
 	for _, f := range x.Failures {
@@ -60,9 +60,9 @@ func (c *checker) sums(x *Case) {
 	if due != x.Due {
 		c.say("%s: the rounds have %d requests, the level %d", at(x), due, x.Due)
 	}
-	if s := x.Summary("success"); s != nil && s.Value.OK && x.Due > 0 {
-		if want := float64(x.Completed) / float64(x.Due); math.Abs(s.Value.V-want) > 1e-9 {
-			c.say("%s: success is %s, but %d of %d requests completed", at(x), s.Value.Format(s.Unit), x.Completed, x.Due)
+	if s := x.Summary("success"); s != nil && s.Value.OK && x.Due > x.Canceled {
+		if want := float64(x.Completed) / float64(x.Due-x.Canceled); math.Abs(s.Value.V-want) > 1e-9 {
+			c.say("%s: success is %s, but %d of %d requests completed", at(x), s.Value.Format(s.Unit), x.Completed, x.Due-x.Canceled)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func (c *checker) order(x *Case) {
 func (c *checker) units(x *Case) {
 	for i := range x.Metrics {
 		s := &x.Metrics[i]
-		if def, ok := metric.Lookup(s.Metric); ok && s.Unit != string(def.Unit) {
+		if def, ok := metric.Lookup(s.Metric); ok && def.Source != metric.Prices && s.Unit != string(def.Unit) {
 			c.say("%s: %s is in %q, not in %q", at(x), s.Metric, s.Unit, def.Unit)
 		} else if s.Unit == "" {
 			c.say("%s: %s has no unit", at(x), s.Metric)

@@ -13,7 +13,6 @@ import (
 	"html"
 	"html/template"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -41,6 +40,7 @@ type Axis struct {
 	Zero    bool      // begins at zero; not with Log
 	Include []float64 // to be within the range
 	Ticks   []float64 // the only candidates; nil: round numbers
+	First   []float64 // ticks that are labelled before others
 	Min     float64   // with Max: the range, whatever the data; both 0: by the data
 	Max     float64
 	Format  func(float64) string // of a tick; nil: plain digits
@@ -177,6 +177,9 @@ func (c *Chart) SVG() template.HTML {
 		left = max(left, width(y.format(t))+10)
 	}
 	f := frame{left: left, right: Width - 12, top: 30, bottom: height - 42, y: y}
+	for _, z := range c.Zones {
+		f.right = min(f.right, Width-8-width(z.Word)*0.95)
+	}
 	f.x = c.X.scale(xs, int((f.right-f.left)/60))
 	f.y.place(f.bottom, f.top)
 	f.x.place(f.left, f.right)
@@ -188,7 +191,7 @@ func (c *Chart) SVG() template.HTML {
 
 	var s svg
 	s.add(`<svg class="chart" viewBox="0 0 %s %s" width="%s" height="%s" role="img" aria-label="%s">`, num(Width), num(height), num(Width), num(height), esc(c.Name))
-	f.zones(&s, c.Zones, c.Rules)
+	f.zones(&s, c.Zones)
 	f.spans(&s, c.Spans)
 	f.axes(&s, c, height)
 	for i := range c.Series {
@@ -220,8 +223,10 @@ func (f *frame) at(v float64) float64 {
 	return min(max(f.y.at(v), f.top), f.bottom)
 }
 
-func (f *frame) zones(s *svg, zones []Zone, rules []Rule) {
-	used := 0.0
+// zones shades the bands and names them beside the frame, where no line runs
+// through the words.
+func (f *frame) zones(s *svg, zones []Zone) {
+	last := math.Inf(1)
 	for _, z := range zones {
 		from, to := f.at(z.From), f.top
 		if finite(z.To) {
@@ -231,12 +236,9 @@ func (f *frame) zones(s *svg, zones []Zone, rules []Rule) {
 			continue
 		}
 		s.add(`<rect class="zone %s" x="%s" y="%s" width="%s" height="%s" fill="none"/>`, esc(z.Class), num(f.left), num(to), num(f.right-f.left), num(from-to))
-		// A word needs the height of a line, and neither to meet the one below
-		// nor to be struck through by a limit.
-		struck := slices.ContainsFunc(rules, func(r Rule) bool { y := f.y.at(r.At); return !r.Vertical && y > to && y < to+16 })
-		if from-to >= 16 && !struck && (used == 0 || to+12 < used-2) {
-			s.add(`<text class="zoneword" x="%s" y="%s" text-anchor="end">%s</text>`, num(f.right-4), num(to+12), esc(z.Word))
-			used = to
+		if at := (from+to)/2 + 4; math.Abs(last-at) >= 14 {
+			s.add(`<text class="zoneword" x="%s" y="%s">%s</text>`, num(f.right+5), num(at), esc(z.Word))
+			last = at
 		}
 	}
 }
@@ -294,6 +296,9 @@ func (f *frame) rules(s *svg, rules []Rule) {
 			continue
 		}
 		s.add(`<line class="rule %s" x1="%s" x2="%s" y1="%s" y2="%[4]s" stroke="currentColor" stroke-dasharray="6 4"/>`, esc(r.Class), num(f.left), num(f.right), num(y))
+		if r.Word == "" {
+			continue
+		}
 		at := y - 5
 		if at < f.top+10 {
 			at = y + 14

@@ -134,13 +134,16 @@ func (s *scale) format(v float64) string {
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
-// apart are the ticks whose labels do not touch: the first and the last one,
-// and of the others those that have room.
+// apart are the ticks whose labels do not touch: First, then the last one, and
+// of the others those that have room.
 func (s *scale) apart() []float64 {
 	type label struct{ at, half float64 }
 	var kept []float64
 	var labels []label
 	try := func(v float64) {
+		if slices.Contains(kept, v) {
+			return
+		}
 		l := label{s.at(v), width(s.format(v))/2 + 5}
 		if l.at < min(s.from, s.to)-1 || l.at > max(s.from, s.to)+1 {
 			return
@@ -151,6 +154,11 @@ func (s *scale) apart() []float64 {
 			}
 		}
 		kept, labels = append(kept, v), append(labels, l)
+	}
+	for _, t := range s.axis.First {
+		if slices.Contains(s.ticks, t) {
+			try(t)
+		}
 	}
 	if n := len(s.ticks); n > 0 {
 		try(s.ticks[n-1])

@@ -115,7 +115,7 @@ func environment(runs []run) (section, bool) {
 		s.Blocks = append(s.Blocks, block{Table: t})
 		for i := range r.Servers {
 			server := &r.Servers[i]
-			t := &table{Words: true, Caption: "Server " + line(server.Address), Head: []string{"fact", "value"}}
+			t := &table{Words: true, Caption: "Server " + address(server.Address), Head: []string{"fact", "value"}}
 			for _, p := range server.Fingerprint {
 				t.Rows = append(t.Rows, []cell{text(line(p.Key)), text(line(p.Value))})
 			}
@@ -127,7 +127,7 @@ func environment(runs []run) (section, bool) {
 			}
 			s.Blocks = append(s.Blocks, block{Table: t})
 			if server.Log != "" {
-				s.Blocks = append(s.Blocks, block{Log: &logView{"End of the log of " + line(server.Address), clean.Block(clean.Tail(server.Log, 8000))}})
+				s.Blocks = append(s.Blocks, block{Log: &logView{"End of the log of " + address(server.Address), clean.Block(clean.Tail(server.Log, 8000))}})
 			}
 		}
 	}

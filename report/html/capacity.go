@@ -41,7 +41,7 @@ func capacities(runs []run) (section, bool) {
 		for i := range r.Capacities {
 			c := &r.Capacities[i]
 			if n > 1 {
-				name := line(c.Workload) + " on " + line(c.Server)
+				name := address(c.Workload) + " on " + address(c.Server)
 				if r.Name != "" {
 					name += " · " + r.Name
 				}
@@ -58,7 +58,7 @@ func capacities(runs []run) (section, bool) {
 			if figures := searched(r, c); len(figures) > 0 {
 				s.Blocks = append(s.Blocks, block{Figures: figures})
 			}
-			s.Blocks = append(s.Blocks, block{Table: probes(c)})
+			s.Blocks = append(s.Blocks, block{Fold: &fold{"The search, probe by probe", []block{{Table: probes(c)}}}})
 		}
 	}
 	return s, len(s.Blocks) > 0
@@ -111,11 +111,11 @@ func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
 		return figure{}, false
 	}
 	label := strings.TrimSpace(def.Title + " " + t.Stat)
-	rule := strings.TrimSpace(t.Op + " " + t.Limit.Format(t.Unit))
-	f := figure{Title: label + " against the load", Terms: []string{t.Metric},
+	rule := strings.TrimSpace(relation(t.Op) + " " + t.Limit.Format(t.Unit))
+	f := figure{Title: label + " against the load, " + address(c.Workload), Terms: []string{t.Metric},
 		Words:  "Each point is a probe; its bar is the interval in which the true value lies with the plan's confidence (each end by itself). A probe counts only where the whole bar is on one side of the dashed line.",
 		Legend: []legend{{chart.Sign(chart.Pass), "held"}, {chart.Sign(chart.Fail), "did not hold"}, {chart.Sign(chart.Unsure), "not settled"}},
-		Table:  &table{Caption: label + " at each probe", Head: []string{kinds[c.Over], "outcome", label, "from", "to", "limit", "distance from the limit"}}}
+		Table:  &table{Caption: label + " at each probe, " + address(c.Workload), Head: []string{kinds[c.Over], "outcome", label, "from", "to", "limit", "distance from the limit"}}}
 	series := chart.Series{Index: 0, Loose: true, Bars: true}
 	through := chart.Series{Index: 0, Plain: true}
 	var ns []float64
@@ -155,11 +155,28 @@ func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
 	if len(series.Points) == 0 {
 		return f, false
 	}
+	if slices.ContainsFunc(series.Points, func(p chart.Point) bool { return !math.IsNaN(p.Low) || !math.IsNaN(p.High) }) {
+		f.Words += " Its bar is the interval in which the true value lies, each end with the plan's confidence."
+	}
+	if r.Plan.Decide == "estimate" {
+		f.Words += " The plan decides by the point alone."
+	} else {
+		f.Words += " A probe counts only where it is certain on which side of the dashed line it lies."
+	}
+	for _, l := range []struct {
+		mark chart.Mark
+		name string
+	}{{chart.Pass, "held"}, {chart.Fail, "did not hold"}, {chart.Unsure, "not settled"}} {
+		if slices.ContainsFunc(series.Points, func(p chart.Point) bool { return p.Mark == l.mark }) {
+			f.Legend = append(f.Legend, legend{chart.Sign(l.mark), l.name})
+		}
+	}
 	ch := chart.Chart{Name: f.Title, X: loadAxis(c.Over, ns),
 		Y:      chart.Axis{Title: label, Zero: true, Include: []float64{t.Limit.V}, Format: func(v float64) string { return metric.Format(def.Unit, v) }},
 		Rules:  []chart.Rule{{At: t.Limit.V, Word: line("must be " + rule)}},
 		Series: []chart.Series{through, series},
 	}
+	ch.X.First = []float64{float64(c.Pass), float64(c.Fail)}
 	if c.Pass > 0 && c.Fail > c.Pass {
 		ch.Spans = []chart.Span{{From: float64(c.Pass), To: float64(c.Fail), Word: fmt.Sprintf("the limit lies between %d and %d", c.Pass, c.Fail)}}
 		f.Words += " The shaded stretch is where the limit lies."

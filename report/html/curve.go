@@ -1,6 +1,7 @@
 package html
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -68,10 +69,10 @@ func tracks(runs []run, kind string, keep func(*report.Case) bool) []track {
 		t := byKey[k]
 		var parts []string
 		if showWorkload || !showRun && !showServer {
-			parts = append(parts, line(t.workload))
+			parts = append(parts, address(t.workload))
 		}
 		if showServer {
-			parts = append(parts, line(t.server))
+			parts = append(parts, address(t.server))
 		}
 		if showRun {
 			parts = append(parts, t.r.Name)
@@ -116,21 +117,64 @@ func (cv curve) figures(runs []run) []figure {
 	has := func(c *report.Case) bool { n := of(c); return n.OK && !math.IsInf(n.V, 0) }
 	all := tracks(runs, cv.kind, has)
 	var out []figure
-	for len(all) > 0 {
-		n := min(len(all), mostSeries)
-		out = append(out, cv.figure(runs, all[:n], of))
-		all = all[n:]
-	}
-	for i := range out {
-		if len(out) > 1 {
-			out[i].Title += fmt.Sprintf(" (%d of %d)", i+1, len(out))
+	for _, part := range parts(all) {
+		f := cv.figure(runs, part.lines, of)
+		if part.name != "" {
+			f.Title += ": " + part.name
+			f.Table.Caption += ": " + part.name
 		}
+		out = append(out, f)
 	}
 	return out
 }
 
+// part is the lines of one chart.
+type part struct {
+	name  string
+	lines []track
+}
+
+// parts splits lines that are too many for one chart: by what their workloads
+// are instances of, then by number.
+func parts(all []track) []part {
+	if len(all) == 0 {
+		return nil
+	}
+	if len(all) <= mostSeries {
+		return []part{{"", all}}
+	}
+	var out []part
+	for _, t := range all {
+		name := line(family(t.workload))
+		i := slices.IndexFunc(out, func(p part) bool { return p.name == name })
+		if i < 0 {
+			out, i = append(out, part{name: name}), len(out)
+		}
+		out[i].lines = append(out[i].lines, t)
+	}
+	// Families of one or two share a chart.
+	if len(out) > mostSeries/2 {
+		out = []part{{"", all}}
+	}
+	var short []part
+	for _, p := range out {
+		for i := 0; i < len(p.lines); i += mostSeries {
+			name := p.name
+			if len(p.lines) > mostSeries {
+				name = strings.TrimSpace(fmt.Sprintf("%s %d of %d", name, i/mostSeries+1, (len(p.lines)+mostSeries-1)/mostSeries))
+			}
+			short = append(short, part{name, p.lines[i:min(i+mostSeries, len(p.lines))]})
+		}
+	}
+	return short
+}
+
 func (cv curve) figure(runs []run, lines []track, of func(*report.Case) report.Number) figure {
 	def, _ := metric.Lookup(cv.metric)
+	// Prices are in the plan's own currency.
+	if sum := lines[0].cases[0].Summary(cv.metric); sum != nil {
+		def.Unit = metric.Unit(sum.Unit)
+	}
 	f := figure{Title: cv.title, Words: cv.words, Terms: []string{cv.metric}}
 	axis := cv.axis
 	if axis == "" {
@@ -187,9 +231,18 @@ func (cv curve) figure(runs []run, lines []track, of func(*report.Case) report.N
 		}
 	}
 	ch.X = loadAxis(cv.kind, ns)
-	ch.Rules = cv.rules(runs, lines, high)
+	ch.Rules = cv.rules(lines, high)
+	var limits []string
 	for _, r := range ch.Rules {
 		ch.Y.Include = append(ch.Y.Include, r.At)
+		limits = append(limits, strings.TrimPrefix(r.Word, "limit: "))
+	}
+	// The words of several would lie over each other.
+	if len(limits) > 1 {
+		f.Words += " Dashed are the limits of the plan: " + strings.Join(limits, ", ") + "."
+		for i := range ch.Rules {
+			ch.Rules[i].Word = ""
+		}
 	}
 	// Far apart on a straight axis, the small ones all lie on the ground.
 	if !cv.zero && low > 0 && high > 30*low {
@@ -198,6 +251,17 @@ func (cv curve) figure(runs []run, lines []track, of func(*report.Case) report.N
 	}
 	f.Chart, f.Table = ch.SVG(), tab
 	return f
+}
+
+// relation writes a comparison as people do.
+func relation(op string) string {
+	switch op {
+	case "<=":
+		return "≤"
+	case ">=":
+		return "≥"
+	}
+	return op
 }
 
 // bound is the end of a range that may be missing or infinite.
@@ -211,7 +275,7 @@ func bound(n report.Number) float64 {
 // rules are the thresholds of the metric for the workloads shown. One that is
 // far above everything measured would flatten the lines: it is told in the
 // guidance instead.
-func (cv curve) rules(runs []run, lines []track, high float64) []chart.Rule {
+func (cv curve) rules(lines []track, high float64) []chart.Rule {
 	var out []chart.Rule
 	seen := map[string]bool{}
 	for _, t := range lines {
@@ -224,16 +288,18 @@ func (cv curve) rules(runs []run, lines []track, high float64) []chart.Rule {
 				if th.Metric != cv.metric || !th.Limit.OK || th.Limit.V > 4*high || cv.stats != nil && !slices.Contains(cv.stats, th.Stat) {
 					continue
 				}
-				word := "limit: " + strings.TrimSpace(th.Stat+" "+th.Op) + " " + th.Limit.Format(th.Unit)
+				word := strings.TrimSpace(th.Stat+" "+relation(th.Op)) + " " + th.Limit.Format(th.Unit)
 				if seen[word] {
 					continue
 				}
 				seen[word] = true
-				out = append(out, chart.Rule{At: th.Limit.V, Word: line(word)})
+				out = append(out, chart.Rule{At: th.Limit.V, Word: "limit: " + line(word)})
 			}
 		}
 	}
-	return out[:min(len(out), 4)]
+	out = out[:min(len(out), 4)]
+	slices.SortFunc(out, func(a, b chart.Rule) int { return cmp.Compare(a.At, b.At) })
+	return out
 }
 
 // The bands of metric.Band as stretches of a chart, best first.
@@ -243,7 +309,7 @@ var (
 		{From: 2, To: 5, Word: "noticeable", Class: "z2"}, {From: 5, To: 10, Word: "slow", Class: "z3"},
 		{From: 10, To: math.Inf(1), Word: "frustrating", Class: "z4"}}
 	speedZones = []chart.Zone{
-		{From: 0, To: 15, Word: "slow", Class: "z3"}, {From: 15, To: 25, Word: "acceptable: reading pace", Class: "z2"},
+		{From: 0, To: 15, Word: "slow", Class: "z3"}, {From: 15, To: 25, Word: "acceptable", Class: "z2"},
 		{From: 25, To: 50, Word: "fast", Class: "z1"}, {From: 50, To: math.Inf(1), Word: "very fast", Class: "z0"}}
 	itlZones = []chart.Zone{
 		{From: 0, To: 0.020, Word: "instant", Class: "z0"}, {From: 0.020, To: 0.070, Word: "acceptable", Class: "z2"},

@@ -21,30 +21,41 @@ func shares(curve []report.Number, i int) float64 { return float64(i) / float64(
 func distributions(runs []run) (section, bool) {
 	s := section{ID: "distributions", Title: "Distributions",
 		Lead: "A mean hides the unlucky ones. A curve here tells for each value what share of the requests stayed at or below it: where a curve crosses 95%, that is the p95. A curve that ends below 100% had requests that failed."}
-	var figures []figure
+	type group struct {
+		name    string
+		figures []figure
+	}
+	var groups []group
 	for _, kind := range []string{"closed", "burst"} {
 		for _, t := range tracks(runs, kind, func(c *report.Case) bool { s := c.Summary("ttft"); return s != nil && len(s.Curve) > 1 }) {
-			if len(figures) >= 4*mostDistributions {
-				break
+			g := group{name: t.name}
+			if kind == "burst" {
+				g.name += ", bursts"
 			}
 			for _, name := range []string{"ttft", "speed", "itl", "e2e"} {
 				if f, ok := distribution(t, name, kind); ok {
-					figures = append(figures, f)
+					g.figures = append(g.figures, f)
 				}
+			}
+			if len(g.figures) > 0 && len(groups) < mostDistributions {
+				groups = append(groups, g)
 			}
 		}
 	}
-	if len(figures) == 0 {
-		return s, false
+	for _, g := range groups {
+		b := block{Figures: g.figures}
+		if len(groups) > 1 {
+			b = block{Fold: &fold{g.name, []block{b}}}
+		}
+		s.Blocks = append(s.Blocks, b)
 	}
-	s.Blocks = []block{{Figures: figures}}
-	return s, true
+	return s, len(s.Blocks) > 0
 }
 
 // mostDistributions are the lines of levels that are shown; mostLevels the
 // levels of each in one chart.
 const (
-	mostDistributions = 6
+	mostDistributions = 12
 	mostLevels        = 6
 )
 
@@ -130,16 +141,29 @@ func timelines(runs []run) (section, bool) {
 	for _, r := range runs {
 		for i := range r.Timelines {
 			t := &r.Timelines[i]
-			if f, ok := timeline(r, t); ok && len(s.Blocks) < 4 {
-				s.Blocks = append(s.Blocks, block{Figures: []figure{f}})
+			f, ok := timeline(r, t)
+			if !ok || len(s.Blocks) == mostTimelines {
+				continue
 			}
+			blocks := []block{{Figures: []figure{f}}}
+			if under := telemetry(r, t); len(under) > 0 {
+				blocks = append(blocks, block{Figures: under})
+			}
+			if len(s.Blocks) == 0 {
+				s.Blocks = blocks
+				continue
+			}
+			s.Blocks = append(s.Blocks, block{Fold: &fold{f.Title, blocks}})
 		}
 	}
 	return s, len(s.Blocks) > 0
 }
 
+// mostTimelines bounds the timelines of a page, those of all runs together.
+const mostTimelines = 4
+
 func timeline(r run, t *report.Timeline) (figure, bool) {
-	title := fmt.Sprintf("%s at %s on %s", line(t.Workload), line(t.Level), line(t.Server))
+	title := fmt.Sprintf("%s at %s on %s", address(t.Workload), line(t.Level), address(t.Server))
 	if r.Name != "" {
 		title += " · " + r.Name
 	}
@@ -226,7 +250,7 @@ func levels(runs []run) (section, bool) {
 			k := key{c.Server, c.Workload}
 			t := tables[k]
 			if t == nil {
-				caption := line(c.Workload) + " on " + line(c.Server)
+				caption := address(c.Workload) + " on " + address(c.Server)
 				if r.Name != "" {
 					caption += " · " + r.Name
 				}
@@ -257,7 +281,7 @@ func levels(runs []run) (section, bool) {
 		var notes []string
 		for i := range r.Cases {
 			c := &r.Cases[i]
-			at := line(c.Workload) + " at " + line(c.Level) + " on " + line(c.Server)
+			at := address(c.Workload) + " at " + line(c.Level) + " on " + address(c.Server)
 			if c.Skipped != "" {
 				notes = append(notes, at+" was not run: "+line(c.Skipped))
 			}
@@ -322,7 +346,7 @@ func comparison(c *report.Comparison) []block {
 	var out []block
 	decisions := &table{Words: true, Caption: "Decisions", Head: []string{"workload", "level", "answer", "why"}}
 	for _, d := range c.Decisions {
-		decisions.Rows = append(decisions.Rows, []cell{text(line(d.Workload)), text(line(d.Level)), text(line(d.Answer)), text(line(d.Why))})
+		decisions.Rows = append(decisions.Rows, []cell{text(address(d.Workload)), text(line(d.Level)), text(line(d.Answer)), text(line(d.Why))})
 	}
 	if len(decisions.Rows) > 0 {
 		out = append(out, block{Table: decisions})
@@ -376,7 +400,7 @@ func signed(n report.Number, points bool, unit string) string {
 }
 
 func changes(workload, level string, list []*report.Change) figure {
-	title := line(workload) + " at " + line(level)
+	title := address(workload) + " at " + line(level)
 	f := figure{Title: title, Words: "The point is the change of the candidate against the control, the bar its interval, the upright mark the change that is tolerated or asked for.",
 		Legend: []legend{{chart.Sign(chart.Pass), "held, or better"}, {chart.Sign(chart.Fail), "missed, or worse"}, {chart.Sign(chart.Unsure), "no difference shown"}},
 		Table:  &table{Caption: "Changes of " + title, Head: []string{"metric", "better", "control", "candidate", "change", "from", "to", "tolerated", "smallest that could be certified", "verdict"}}}

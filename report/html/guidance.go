@@ -20,9 +20,9 @@ func guidance(runs []run) (section, bool) {
 		for i := range r.Workloads {
 			w := &r.Workloads[i]
 			for _, server := range w.Servers {
-				name := line(w.Address)
+				name := address(w.Address)
 				if len(w.Servers) > 1 {
-					name += " on " + line(server)
+					name += " on " + address(server)
 				}
 				if r.Name != "" {
 					name += " · " + r.Name

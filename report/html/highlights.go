@@ -87,15 +87,19 @@ func beyond(runs []run, e extreme, _ string) string {
 	return ", " + strings.TrimPrefix(w, " · ")
 }
 
-// limits are the largest capacities found, one tile a run.
+// limits are the capacities found.
 func limits(runs []run) []tile {
 	var tiles []tile
+	n := 0
+	for _, r := range runs {
+		n += len(r.Capacities)
+	}
+	if n > 4 { // the verdict and the guidance list them
+		return nil
+	}
 	for _, r := range runs {
 		for i := range r.Capacities {
 			c := &r.Capacities[i]
-			if len(tiles) == 4 {
-				return tiles
-			}
 			if c.Pass == 0 {
 				continue
 			}
@@ -107,10 +111,10 @@ func limits(runs []run) []tile {
 			}
 			label := "Capacity"
 			if len(r.Capacities) > 1 || len(runs) > 1 {
-				label += ", " + line(c.Workload)
+				label += ", " + address(c.Workload)
 			}
 			if len(r.Servers) > 1 {
-				note += "; " + line(c.Server)
+				note += "; " + address(c.Server)
 			}
 			if r.Name != "" {
 				note += "; " + r.Name
@@ -128,6 +132,8 @@ func big(v float64) string {
 		return metric.Format(metric.Count, v/1e9) + " billion"
 	case v >= 0.9995e6:
 		return metric.Format(metric.Count, v/1e6) + " million"
+	case v >= 0.9995e4:
+		return metric.Format(metric.Count, v/1e3) + " thousand"
 	}
 	return metric.Format(metric.Count, math.Round(v))
 }

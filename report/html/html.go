@@ -59,11 +59,18 @@ type block struct {
 	Tiles   []tile
 	Source  *sourceView
 	Defs    []definition
+	Fold    *fold
 	Text    string
 	Sub     string // a heading
 	List    []string
 	Limit   *limitView
 	Log     *logView
+}
+
+// fold is blocks that show when a reader asks for them.
+type fold struct {
+	Title  string
+	Blocks []block
 }
 
 // figure is a chart with the words that explain it and its data as a table.
@@ -121,8 +128,8 @@ func newView(docs []*report.Document) view {
 		v.Verdicts = append(v.Verdicts, verdict(r, len(runs) > 1))
 	}
 	for _, build := range []func([]run) (section, bool){
-		highlights, guidance, differences, comparisons,
-		throughput, speed, ttft, capacities, gaps, prefill, queue, scaling, bursts, power, speculative,
+		highlights, guidance, differences, comparisons, requirements,
+		throughput, speed, ttft, capacities, gaps, prefill, queue, scaling, bursts, inside, power, speculative,
 		distributions, timelines, levels, failures, consistency, environment, source, definitions,
 	} {
 		if s, ok := build(runs); ok {

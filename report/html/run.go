@@ -114,10 +114,10 @@ func inFlight(c *report.Case) string {
 func where(runs []run, r run, c *report.Case) string {
 	parts := []string{inFlight(c)}
 	if several(runs, func(c *report.Case) string { return c.Workload }) {
-		parts = append(parts, line(c.Workload))
+		parts = append(parts, address(c.Workload))
 	}
 	if several(runs, func(c *report.Case) string { return c.Server }) {
-		parts = append(parts, line(c.Server))
+		parts = append(parts, address(c.Server))
 	}
 	if r.Name != "" {
 		parts = append(parts, r.Name)
@@ -149,4 +149,20 @@ func measured(runs []run, f func(run, *report.Case)) {
 			}
 		}
 	}
+}
+
+// address shows the address of a workload or server as people say it:
+// use_case["chat"] is "use_case chat".
+func address(s string) string {
+	name, key, ok := strings.Cut(s, `["`)
+	if key, closed := strings.CutSuffix(key, `"]`); ok && closed && key != "" {
+		return line(name + " " + key)
+	}
+	return line(s)
+}
+
+// family is what the instances of one for_each share.
+func family(s string) string {
+	name, _, _ := strings.Cut(s, `["`)
+	return name
 }

@@ -18,16 +18,21 @@ type verdictView struct {
 	Word      string
 	Plan      string
 	Headline  string
-	Meaning   string // the outcome in a sentence for a reader who is no specialist
-	Answers   []string
+	Meaning   string   // the outcome in a sentence for a reader who is no specialist
+	Answers   []answer // of capacity searches
+	Lines     []string // of comparisons
 	Problems  []checkView
 	More      []checkView // problems beyond the first screen
+	Warnings  []checkView
 	Passed    []checkView
 	Matrices  []*table // requirements by level
 	Facts     [][2]string
 	Simulated bool
 	Partial   bool
 }
+
+// answer is a capacity in a few words.
+type answer struct{ Name, Value, Note string }
 
 // checkView is one verdict.
 type checkView struct {
@@ -39,7 +44,7 @@ type checkView struct {
 }
 
 // mostProblems are shown before a reader asks for more.
-const mostProblems = 8
+const mostProblems = 6
 
 // statuses are how the page shows a verdict; the words tell what the colour
 // tells.
@@ -58,16 +63,24 @@ func verdict(r run, together bool) verdictView {
 		Headline: line(r.Headline()), Simulated: r.Simulated, Partial: r.Partial,
 	}
 	v.Class, v.Meaning = meaning(r.Document)
-	for i := range r.Capacities {
-		answer := r.Capacities[i].Answer()
+	const mostAnswers = 12
+	for i := range r.Capacities[:min(len(r.Capacities), mostAnswers)] {
+		c := &r.Capacities[i]
+		a := answer{address(c.Workload), c.Limit(), kinds[c.Over]}
 		if len(r.Servers) > 1 {
-			answer += " (on " + r.Capacities[i].Server + ")"
+			a.Name += " on " + address(c.Server)
 		}
-		v.Answers = append(v.Answers, line(answer))
+		if c.Binding != "" {
+			a.Note += ", ended by " + line(c.Binding)
+		}
+		if !c.Confirmed && c.Pass > 0 {
+			a.Note += ", not confirmed"
+		}
+		v.Answers = append(v.Answers, a)
 	}
 	for i := range r.Comparisons {
 		if l := line(r.Comparisons[i].Line); l != "" {
-			v.Answers = append(v.Answers, l)
+			v.Lines = append(v.Lines, l)
 		}
 	}
 	// The kinds of status are in order of how bad they are.
@@ -77,9 +90,12 @@ func verdict(r run, together bool) verdictView {
 			if x.Status() != st || st == report.StatusSkipped && x.Outcome == report.Skipped {
 				continue
 			}
-			if len(v.Problems) < mostProblems {
+			switch {
+			case st >= report.StatusWarning:
+				v.Warnings = append(v.Warnings, check(r, x))
+			case len(v.Problems) < mostProblems:
 				v.Problems = append(v.Problems, check(r, x))
-			} else {
+			default:
 				v.More = append(v.More, check(r, x))
 			}
 		}
@@ -90,12 +106,12 @@ func verdict(r run, together bool) verdictView {
 		}
 	}
 	const most = 400
-	v.More, v.Passed = v.More[:min(len(v.More), most)], v.Passed[:min(len(v.Passed), most)]
+	v.More, v.Warnings, v.Passed = v.More[:min(len(v.More), most)], v.Warnings[:min(len(v.Warnings), most)], v.Passed[:min(len(v.Passed), most)]
 	if together {
 		// Side by side the runs show their outcomes alone.
 		v.Passed = nil
-	} else {
-		v.Matrices = matrices(r)
+	} else if m := matrices(r); len(m) == 1 {
+		v.Matrices = m
 	}
 	v.Facts = facts(r)
 	return v
@@ -135,9 +151,9 @@ func check(r run, v *report.Verdict) checkView {
 	c := checkView{Class: s[0], Sign: s[1], Word: s[2], Name: line(v.Name), Message: line(v.Explain())}
 	switch {
 	case v.Workload != "" && v.Server != "":
-		c.Where = line(v.Workload + " on " + v.Server)
+		c.Where = address(v.Workload) + " on " + address(v.Server)
 	default:
-		c.Where = line(v.Workload + v.Server)
+		c.Where = address(v.Workload + v.Server)
 	}
 	for _, n := range v.Notes[:min(len(v.Notes), 6)] {
 		c.Notes = append(c.Notes, line(n))
@@ -165,7 +181,7 @@ func facts(r run) [][2]string {
 				}
 			}
 		}
-		value := line(s.Address)
+		value := address(s.Address)
 		if len(said) > 0 {
 			value += ": " + strings.Join(said, ", ")
 		}
@@ -187,6 +203,25 @@ func facts(r run) [][2]string {
 // mostColumns of levels stand side by side; more make a table that nobody
 // reads, and the charts show them.
 const mostColumns = 10
+
+// requirements shows the thresholds by level where there is more than one
+// workload; those of one alone are beside the verdict.
+func requirements(runs []run) (section, bool) {
+	s := section{ID: "requirements", Title: "Requirements at a glance", Lead: "What must hold, what was measured, and whether it held."}
+	for _, r := range runs {
+		m := matrices(r)
+		if len(m) == 1 && len(runs) == 1 {
+			return s, false
+		}
+		for _, t := range m {
+			if r.Name != "" {
+				t.Caption += " · " + r.Name
+			}
+			s.Blocks = append(s.Blocks, block{Table: t})
+		}
+	}
+	return s, len(s.Blocks) > 0
+}
 
 // matrices show the thresholds of each workload and server by level, at a
 // glance.
@@ -231,7 +266,7 @@ func matrices(r run) []*table {
 		if len(g.levels) > mostColumns || len(out) == 12 {
 			continue
 		}
-		t := &table{Caption: "Requirements of " + line(k.workload) + " on " + line(k.server), Head: []string{"must hold"}}
+		t := &table{Caption: "Requirements of " + address(k.workload) + " on " + address(k.server), Head: []string{"must hold"}}
 		for _, l := range g.levels {
 			t.Head = append(t.Head, "at "+line(l))
 		}

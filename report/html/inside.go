@@ -1,0 +1,90 @@
+package html
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report"
+	"github.com/tokgate/tokgate/report/chart"
+)
+
+// highest is the largest reading of a level.
+func highest(name string) func(*report.Case) report.Number {
+	return func(c *report.Case) report.Number {
+		if s := c.Summary(name); s != nil {
+			return s.Max
+		}
+		return report.Number{}
+	}
+}
+
+// inside is what the server and its GPUs told of themselves, by load.
+func inside(runs []run) (section, bool) {
+	return section{
+		ID: "inside", Title: "Inside the server",
+		Lead: "What the server and its GPUs told of themselves while the load ran. A cache that is full makes requests wait or be thrown out; a clock that falls means that a GPU is too hot or short of power.",
+	}.figures(runs,
+		curve{kind: "closed", metric: "running", title: "Requests that the server worked on", axis: "mean running", words: "Below the requests in flight, the rest waits in its queue."},
+		curve{kind: "closed", metric: "kv_usage", title: "KV cache in use", axis: "highest share", of: highest("kv_usage"), zero: true, words: "The memory that holds what was read so far. At 100% the server is full."},
+		curve{kind: "closed", metric: "gpu_utilization", title: "GPU busy", axis: "mean share", zero: true, words: "Share of the time in which a GPU did anything."},
+		curve{kind: "closed", metric: "gpu_memory", title: "GPU memory", axis: "highest in use", of: highest("gpu_memory"), words: "All GPUs together."},
+		curve{kind: "closed", metric: "gpu_temperature", title: "GPU temperature", axis: "highest", of: highest("gpu_temperature"), words: "Of the hottest GPU."},
+		curve{kind: "closed", metric: "gpu_clock", title: "GPU clock", axis: "mean clock", words: "Of the slowest GPU."})
+}
+
+// telemetry is what the server told while the level of a timeline ran.
+func telemetry(r run, t *report.Timeline) []figure {
+	var of *report.Case
+	for i := range r.Cases {
+		c := &r.Cases[i]
+		if c.Server == t.Server && c.Workload == t.Workload && c.Level == t.Level {
+			of = c
+		}
+	}
+	if of == nil {
+		return nil
+	}
+	title := address(t.Workload) + " at " + line(t.Level)
+	var out []figure
+	for i := range of.Series {
+		s := &of.Series[i]
+		def, ok := metric.Lookup(s.Metric)
+		if !ok || len(s.At) < 2 || len(s.At) != len(s.Values) {
+			continue
+		}
+		series := chart.Series{Index: 0, Plain: true}
+		for j, at := range s.At {
+			// Between two rounds nothing was read.
+			if j > 0 && at-s.At[j-1] > 5*typical(s.At) {
+				series.Points = append(series.Points, chart.Point{X: math.NaN(), Y: math.NaN()})
+			}
+			series.Points = append(series.Points, chart.Point{X: at - s.At[0], Y: s.Values[j]})
+		}
+		ch := chart.Chart{Name: def.Title + " during " + title, Height: 190,
+			X:      chart.Axis{Title: "time in the level", Format: func(v float64) string { return metric.Format(metric.Seconds, v) }},
+			Y:      chart.Axis{Title: def.Title, Zero: true, Format: func(v float64) string { return metric.Format(metric.Unit(s.Unit), v) }},
+			Spans:  []chart.Span{{From: t.From - s.At[0], To: t.To - s.At[0], Word: "the stretch that is shown request by request"}},
+			Series: []chart.Series{series},
+		}
+		tab := &table{Caption: def.Title + " during " + title, Head: []string{"time", def.Title}}
+		const mostRows = 120
+		for _, j := range evenly(indexes(len(s.At)), mostRows) {
+			tab.Rows = append(tab.Rows, []cell{text(metric.Format(metric.Seconds, s.At[j]-s.At[0])), text(metric.Format(metric.Unit(s.Unit), s.Values[j]))})
+		}
+		tab.Left = len(s.At) - len(tab.Rows)
+		out = append(out, figure{Title: def.Title + " meanwhile", Words: fmt.Sprintf("Over the whole level, all rounds. %s The shaded stretch is the one shown above.", line(def.Doc)), Chart: ch.SVG(), Table: tab})
+	}
+	return out
+}
+
+// typical is about the time between two readings.
+func typical(at []float64) float64 { return (at[len(at)-1] - at[0]) / float64(len(at)-1) }
+
+func indexes(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
