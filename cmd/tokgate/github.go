@@ -28,6 +28,7 @@ type actions struct {
 
 	annotations []github.Annotation
 	docs        []*report.Document
+	parts       []github.Part // of the summary
 }
 
 // newActions reads --github and the environment that the runner sets.
@@ -105,7 +106,17 @@ func (g *actions) concluded(d *report.Document) {
 	if g == nil {
 		return
 	}
-	g.docs = append(g.docs, d)
+	g.docs, g.parts = append(g.docs, d), append(g.parts, github.Run(d))
+	g.annotations = append(g.annotations, github.Annotations(d, g.workspace)...)
+}
+
+// trended notes what a night came to beside those before it: d holds the
+// verdicts, and the place in the plan that asked for them where there is one.
+func (g *actions) trended(d *report.Document, markdown func(io.Writer) error) {
+	if g == nil {
+		return
+	}
+	g.parts = append(g.parts, github.Whole(markdown))
 	g.annotations = append(g.annotations, github.Annotations(d, g.workspace)...)
 }
 
@@ -140,14 +151,14 @@ func (g *actions) finish(exit *exitError, gate bool) error {
 }
 
 func (g *actions) writeSummary() error {
-	if g.summary == "" || len(g.docs) == 0 {
+	if g.summary == "" || len(g.parts) == 0 {
 		return nil
 	}
 	used := int64(0)
 	if info, err := os.Stat(g.summary); err == nil {
 		used = info.Size()
 	}
-	return appendTo(g.summary, "the summary of the job", func(w io.Writer) error { return github.Summary(w, g.docs, used) })
+	return appendTo(g.summary, "the summary of the job", func(w io.Writer) error { return github.Summary(w, g.parts, used) })
 }
 
 func (g *actions) writeOutputs(code int) error {

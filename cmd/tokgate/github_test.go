@@ -10,10 +10,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/report/github"
 	"github.com/tokgate/tokgate/report/github/runner"
+	"github.com/tokgate/tokgate/report/nights"
 )
 
 // step is one command line as a step of GitHub Actions, in a checkout.
@@ -235,6 +239,56 @@ func TestActionsUnwritable(t *testing.T) {
 	r := s.run("run", s.write("p.hcl", fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 2s"`)))
 	if r.code != assert.ExitError || !strings.Contains(r.log, "could not write the outputs of the step") {
 		t.Errorf("exit code %d\n%s", r.code, r.log)
+	}
+}
+
+// A night that is worse than those before it is shown at the block that asks for
+// it, and its table is in the summary.
+func TestActionsNightly(t *testing.T) {
+	for _, severity := range []string{"error", "warning"} {
+		t.Run(severity, func(t *testing.T) {
+			s := newStep(t)
+			h := &plan.History{Severity: plan.SeverityError, Range: hcl.Range{Filename: "plans/control.hcl", Start: hcl.Pos{Line: 5}}}
+			if severity == "warning" {
+				h.Severity = plan.SeverityWarn
+			}
+			a := &app{github: "auto", environ: s.environ}
+			var err error
+			if a.actions, err = a.newActions(); err != nil {
+				t.Fatal(err)
+			}
+			var log bytes.Buffer
+			a.actions.log = &log
+			n := assert.Nights{Outcome: assert.Fail, Trends: []assert.Trend{
+				{Trend: metric.Trend{Server: "s", Workload: "w", Level: "4", Metric: "ttft", Stat: "p95"}, Outcome: assert.Fail, Message: "20% higher"},
+				{Trend: metric.Trend{Server: "s", Workload: "w", Level: "4", Metric: "e2e", Stat: "mean"}, Outcome: assert.Pass},
+			}}
+			a.trended(n, nights.Options{Folder: "perf/history"}, h)
+			if err := a.actions.finish(&exitError{}, true); err != nil {
+				t.Fatal(err)
+			}
+			r := stepResult{summary: s.read(".summary")}
+			r.commands, _ = runner.Commands(log.String())
+			word := map[string]string{"error": "fail", "warning": "warning"}[severity]
+			if diff := cmp.Diff([]string{severity + " plans/control.hcl:5 " + word + ": history.ttft.p95 at 4 (w on s)"}, r.annotations()); diff != "" {
+				t.Errorf("annotations (-want +got):\n%s", diff)
+			}
+			if !strings.HasPrefix(r.summary, "\n## FAIL · history") {
+				t.Errorf("the summary begins %.100q", r.summary)
+			}
+		})
+	}
+}
+
+// `history check` is a gate of its own.
+func TestActionsHistoryCheck(t *testing.T) {
+	s := newStep(t)
+	if err := os.Mkdir(filepath.Join(s.workspace, "h"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	r := s.run("history", "check", "h")
+	if r.code != assert.ExitError || r.outputs["verdict"] != "error" || len(r.annotations()) != 1 {
+		t.Errorf("exit code %d, outputs %v, annotations %q", r.code, r.outputs, r.annotations())
 	}
 }
 

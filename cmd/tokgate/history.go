@@ -130,7 +130,7 @@ func (a *app) historyShow() *cobra.Command {
 night, the last nights and where it changed. Exit code 0, or 4 when the history
 cannot be read or a report cannot be written.`)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		_, err := judge(args[0])
+		_, _, err := judge(args[0])
 		return err
 	}
 	return cmd
@@ -143,17 +143,18 @@ predict, on the worse side, fails; one that is missing is an error.
 Exit codes: 0 as expected, better, or only recorded · 1 worse · 4 something was
 not measured, or the history cannot be read.`)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		n, err := judge(args[0])
+		n, opts, err := judge(args[0])
 		if err != nil {
 			return err
 		}
+		a.trended(n, opts, nil)
 		return exitWith(assert.Verdicts{Outcome: n.Outcome}.ExitCode(false))
 	}
 	return cmd
 }
 
 // historyJudge is what show and check have in common.
-func (a *app) historyJudge(name, short, long string) (*cobra.Command, func(dir string) (assert.Nights, error)) {
+func (a *app) historyJudge(name, short, long string) (*cobra.Command, func(dir string) (assert.Nights, nights.Options, error)) {
 	var out nightOutputs
 	var ignore float64
 	cmd := &cobra.Command{
@@ -161,35 +162,56 @@ func (a *app) historyJudge(name, short, long string) (*cobra.Command, func(dir s
 		Args:              needArgs(1, "tokgate history "+name+" perf/history"),
 		ValidArgsFunction: completeFolders,
 	}
+	if name == "check" {
+		cmd.Annotations = gate
+	}
 	f := cmd.Flags()
 	f.Float64Var(&ignore, "ignore", plan.HistoryIgnore, "a smaller change is not told, as a `share`: 0.01 is one percent")
 	f.StringVar(&out.junit, "junit", "", "write the JUnit XML to this `file`")
 	f.StringVar(&out.markdown, "markdown", "", "write the Markdown report to this `file`")
 	f.StringVar(&out.html, "html", "", "write a page with every series to this `file`")
-	return cmd, func(dir string) (assert.Nights, error) {
+	return cmd, func(dir string) (assert.Nights, nights.Options, error) {
 		if ignore < 0 || ignore >= 1 {
-			return assert.Nights{}, usageError("0.01 is one percent", "--ignore %v is not a share from 0 to 1", ignore)
+			return assert.Nights{}, nights.Options{}, usageError("0.01 is one percent", "--ignore %v is not a share from 0 to 1", ignore)
 		}
 		return a.showNights(dir, ignore, out)
 	}
 }
 
 // showNights judges a history, prints it and writes the files.
-func (a *app) showNights(dir string, ignore float64, out nightOutputs) (assert.Nights, error) {
+func (a *app) showNights(dir string, ignore float64, out nightOutputs) (assert.Nights, nights.Options, error) {
 	h, problems, err := history.Read(dir)
 	if err != nil {
-		return assert.Nights{}, measureError(err, "`tokgate history add` makes a history of a run's results")
+		return assert.Nights{}, nights.Options{}, measureError(err, "`tokgate history add` makes a history of a run's results")
 	}
 	n := assert.JudgeNights(h, assert.NightOptions{Ignore: ignore})
+	opts := nights.Options{Folder: dir, Problems: problems}
 	t, err := a.terminal(a.Out)
 	if err != nil {
-		return n, err
+		return n, opts, err
 	}
-	opts := nights.Options{Folder: dir, Problems: problems, Width: t.width, Color: t.color}
-	if err := nights.Terminal(a.Out, n, opts); err != nil {
-		return n, measureError(err)
+	opts.Width, opts.Color = t.width, t.color
+	if err := a.actions.foreign(a.Out, func() error { return nights.Terminal(a.Out, n, opts) }); err != nil {
+		return n, opts, measureError(err)
 	}
-	return n, out.write(n, opts)
+	return n, opts, out.write(n, opts)
+}
+
+// trended tells GitHub what a history came to; h is the block of the plan that
+// asked for it, nil where a command did.
+func (a *app) trended(n assert.Nights, opts nights.Options, h *plan.History) {
+	doc := nights.Document(n, report.Document{ExitCode: assert.Verdicts{Outcome: n.Outcome}.ExitCode(false)})
+	if h != nil {
+		doc.Plan.Path = h.Range.Filename
+		if h.Severity == plan.SeverityWarn {
+			doc.ExitCode = assert.ExitPass
+		}
+		for i := range doc.Verdicts {
+			v := &doc.Verdicts[i]
+			v.File, v.Line, v.Severity = h.Range.Filename, h.Range.Start.Line, string(h.Severity)
+		}
+	}
+	a.actions.trended(doc, func(w io.Writer) error { return nights.Markdown(w, n, opts) })
 }
 
 func (a *app) historyPin() *cobra.Command {
@@ -245,10 +267,11 @@ func (a *app) nightly(p *plan.Plan, doc *report.Document, dir string) (int, erro
 	if dir != "" {
 		out = nightOutputs{junit: filepath.Join(dir, historyJUnit), markdown: filepath.Join(dir, historyMarkdown), html: filepath.Join(dir, historyPage)}
 	}
-	n, err := a.showNights(h.Folder, h.Ignore, out)
+	n, opts, err := a.showNights(h.Folder, h.Ignore, out)
 	if err != nil {
 		return assert.ExitError, err
 	}
+	a.trended(n, opts, h)
 	if h.Severity == plan.SeverityWarn && n.Outcome == assert.Fail {
 		return assert.ExitPass, nil
 	}

@@ -3,6 +3,7 @@ package github
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -190,13 +191,13 @@ func TestSummaryIsBounded(t *testing.T) {
 	for range 3000 {
 		d.Verdicts = append(d.Verdicts, d.Verdicts[2])
 	}
-	many := []*report.Document{}
+	var many []Part
 	for range 40 {
-		many = append(many, d)
+		many = append(many, Run(d))
 	}
 	for _, tt := range []struct {
 		name     string
-		docs     []*report.Document
+		parts    []Part
 		used     int64
 		verdicts int
 	}{
@@ -206,10 +207,11 @@ func TestSummaryIsBounded(t *testing.T) {
 		{"hardly any room", many[:1], SummaryBytes - 1000, 1},
 		{"no room", many, SummaryBytes - 10, 0},
 		{"already too large", many, 2 * SummaryBytes, 0},
+		{"after what is not cut", []Part{Whole(func(w io.Writer) error { _, err := w.Write(make([]byte, SummaryBytes)); return err }), many[0]}, 0, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var b bytes.Buffer
-			if err := Summary(&b, tt.docs, tt.used); err != nil {
+			if err := Summary(&b, tt.parts, tt.used); err != nil {
 				t.Fatal(err)
 			}
 			if total := tt.used + int64(b.Len()); b.Len() > 0 && total > SummaryBytes {

@@ -11,14 +11,35 @@ import (
 // of one that has more than 1,048,576 bytes, and says so in an annotation.
 const SummaryBytes = report.MarkdownBytes
 
-// Summary writes what belongs at the end of a summary file that holds used
-// bytes: the report of each run, cut so that the file stays below SummaryBytes
-// and each run has a fair share of what is left.
-func Summary(w io.Writer, docs []*report.Document, used int64) error {
-	left := SummaryBytes - int(min(used, SummaryBytes))
-	for i, d := range docs {
+// Part writes a part of a summary, at most limit bytes.
+type Part func(w io.Writer, limit int) error
+
+// Run is the report of a run.
+func Run(d *report.Document) Part {
+	return func(w io.Writer, limit int) error { return report.MarkdownWithin(w, d, limit) }
+}
+
+// Whole is Markdown that is written whole or, where it does not fit, not at
+// all.
+func Whole(write func(io.Writer) error) Part {
+	return func(w io.Writer, limit int) error {
 		var b bytes.Buffer
-		if err := report.MarkdownWithin(&b, d, left/(len(docs)-i)-1); err != nil {
+		if err := write(&b); err != nil || b.Len() > limit {
+			return err
+		}
+		_, err := w.Write(b.Bytes())
+		return err
+	}
+}
+
+// Summary writes what belongs at the end of a summary file that holds used
+// bytes: the parts in order, so that the file stays below SummaryBytes and each
+// part has a fair share of what is left.
+func Summary(w io.Writer, parts []Part, used int64) error {
+	left := SummaryBytes - int(min(used, SummaryBytes))
+	for i, part := range parts {
+		var b bytes.Buffer
+		if err := part(&b, left/(len(parts)-i)-1); err != nil {
 			return err
 		}
 		if b.Len() == 0 {
