@@ -163,7 +163,7 @@ func (x *comparison) comparable() (Outcome, string) {
 		return Skipped, "left out: not selected"
 	case x.record != nil && x.record.Skipped != "":
 		return Error, "not compared: " + oneLine(x.record.Skipped)
-	case x.record == nil && x.out.Paired:
+	case x.record == nil && x.out.Paired && !x.planless:
 		return Error, "the run holds no such comparison" + because(x.run.Stopped)
 	}
 	x.control, x.address = x.run, x.out.Control
@@ -189,15 +189,19 @@ func (x *comparison) comparable() (Outcome, string) {
 			return Error, fmt.Sprintf("because the %s could not be measured: %s", s.what, oneLine(s.run.Error))
 		}
 	}
-	var more []string
+	var more, keys []string
 	x.out.Differences = differences(c.Changed, a, b)
 	for _, d := range x.out.Differences {
 		if !d.Allowed {
 			more = append(more, d.Key)
+			key, _, _ := strings.Cut(d.Key, ".")
+			keys = append(keys, key)
 		}
 	}
 	if len(more) > 0 {
-		return Error, fmt.Sprintf("the servers differ in %s, which changed does not name: what is compared is not what was changed", strings.Join(more, ", "))
+		keys = append(keys, c.Changed...)
+		slices.Sort(keys)
+		return Error, fmt.Sprintf("the servers differ in %s, which changed does not name; if that was meant, changed is to name %s", strings.Join(more, ", "), strings.Join(slices.Compact(keys), ", "))
 	}
 	x.cold(a, b)
 	return Pass, ""
@@ -595,6 +599,9 @@ func (x *comparison) limitOf(run *metric.Run, server string, w *plan.Workload) l
 	}
 	for _, c := range run.Capacities {
 		if c != nil && c.Server == server && c.Workload == w.Address() {
+			if len(w.SLAs) == 0 {
+				return limit{Capacity: c} // without a plan the record is believed
+			}
 			return j.limit(w, c)
 		}
 	}
@@ -629,6 +636,9 @@ func (x *comparison) verdicts(whole Verdict) {
 						levels = []string{"capacity"}
 					}
 					for _, level := range levels {
+						if level != "capacity" && !fixed(w, level) {
+							continue
+						}
 						row := Change{Workload: w.Address(), Level: level, Metric: ch.Metric, Stat: ch.Stat}
 						x.add(x.verdict(&row, claim, ch, Skipped, whole.Message), x.plan.Policy.OnInconclusive)
 					}

@@ -95,6 +95,7 @@ type judge struct {
 	// baselines are recorded runs by the comparison that they are the control of.
 	baselines   map[string]*metric.Run
 	comparisons []*Comparison
+	planless    bool // two servers of a record are compared that no plan compared
 	// policies of the list's verdicts, in the same order.
 	policies []plan.OnInconclusive
 }

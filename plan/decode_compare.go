@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -634,6 +635,23 @@ func parseChange(def metric.Def, text string, improve bool) (Change, *problem) {
 		c.Limit = -n
 	}
 	return c, nil
+}
+
+// ParseChange reads a bound on the change of a metric as tolerate and improve
+// blocks have it: "p95 +10%". The error says how it is written.
+func ParseChange(name, text string, improve bool) (*Change, error) {
+	def, ok := metric.Lookup(name)
+	if name == capacityDef.Name {
+		def, ok = capacityDef, true
+	}
+	if !ok || !comparable(def) {
+		return nil, fmt.Errorf("%q is no metric that can be compared.%s", name, didYouMean(name, append(metric.Names(comparable), capacityDef.Name)))
+	}
+	c, p := parseChange(def, text, improve)
+	if p != nil {
+		return nil, errors.New(p.detail)
+	}
+	return &c, nil
 }
 
 // exampleChange is a change of the metric, quoted.

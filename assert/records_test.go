@@ -1,0 +1,60 @@
+package assert
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// Two servers that took turns are compared in pairs, two runs without.
+func TestCompareRecords(t *testing.T) {
+	slower := func(factor float64) duel {
+		return duel{rounds: 8, perRound: 100, control: noisy(1, 1, 0.01), candidate: noisy(2, factor, 0.01)}
+	}
+	_, turns := slower(1).make()
+	_, bad := slower(1.5).make()
+	alone := func(run *metric.Run, i int) *metric.Run {
+		return &metric.Run{ID: "x", Servers: run.Servers[i : i+1], Levels: run.Levels[i : i+1]}
+	}
+	mean := func() []*plan.Claim { return []*plan.Claim{tolerate("ttft mean +10%")} }
+	for _, row := range []struct {
+		name   string
+		r      Records
+		want   Outcome
+		paired bool
+		fails  string
+	}{
+		{"in turns", Records{Control: turns, Candidate: turns, Claims: mean()}, Pass, true, ""},
+		{"in turns, too slow", Records{Control: bad, Candidate: bad, Claims: mean()}, Fail, true, ""},
+		{"the usual", Records{Control: bad, Candidate: bad, Claims: Usual()}, Fail, true, ""},
+		{"two runs", Records{Control: alone(turns, 0), Candidate: alone(turns, 1), ControlName: "old", Claims: mean()}, Pass, false, ""},
+		{"two runs, too slow", Records{Control: alone(bad, 0), Candidate: alone(bad, 1), ControlName: "old", Claims: mean()}, Fail, false, ""},
+		{"which one", Records{Control: turns, Candidate: alone(turns, 1), ControlName: "old", ControlServer: "a", Claims: mean()}, Pass, false, ""},
+		{"no such server", Records{Control: turns, Candidate: turns, CandidateServer: "c", Claims: mean()}, Pass, true, "has no server c; it has a, b"},
+		{"with itself", Records{Control: turns, Candidate: turns, ControlServer: "b", CandidateServer: "b", Claims: mean()}, Pass, true, "itself"},
+		{"which of two", Records{Control: alone(turns, 0), Candidate: turns, ControlName: "old", Claims: mean()}, Pass, false, "say which server of the run is the candidate"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			_, v, err := CompareRecords(row.r)
+			if row.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), row.fails) {
+					t.Errorf("error %v, want %q", err, row.fails)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v.Outcome != row.want || len(v.Comparisons) != 1 || v.Comparisons[0].Paired != row.paired {
+				t.Errorf("%v (%s), %q", v.Outcome, v.Why, names(v))
+			}
+		})
+	}
+	// A round of the record that was cut short makes it invalid.
+	turns.Levels[1].Rounds[3].Complete = false
+	if _, v, err := CompareRecords(Records{Control: turns, Candidate: turns, Claims: mean()}); err != nil || v.Outcome != Error {
+		t.Errorf("%v, %v", v.Outcome, err)
+	}
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// compareOptions are the flags of `tokgate compare`.
+type compareOptions struct {
+	out                outputs
+	control, candidate string
+	tolerate, improve  []string
+	changed            []string
+	confidence         float64
+}
+
+func (a *app) compareCommand() *cobra.Command {
+	var o compareOptions
+	cmd := &cobra.Command{
+		Use:   "compare CONTROL CANDIDATE",
+		Short: "Compare two recorded runs, or two servers of one; no server is needed",
+		Long: `Compares what two results folders hold: every workload at every level that both
+have, with the verdicts of a compare block. First what differs between the
+servers; what --changed does not name is an error. Then for which workload the
+candidate is better, and the numbers.
+
+Two runs were measured at two times: they are compared without pairs, and the
+report says that drift is not excluded. Servers that took turns in one run (a
+compare block) are compared in pairs: name that folder twice.
+
+Without --tolerate and --improve: throughput -5%, e2e mean +5% and ttft p95 +10%
+are tolerated. The exit code is that of run.`,
+		Example: `  tokgate compare results/v0.19 results/v0.20 --changed version,image
+  tokgate compare results/old results/new --tolerate 'ttft=p95 +20%' --improve 'throughput=+10%'
+  tokgate compare results/mtp results/mtp --control 'vllm["off"]' --candidate 'vllm["on"]' --changed flags`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usageError("for example: tokgate compare results/old results/new", "compare takes two results folders: the control's and the candidate's")
+			}
+			return nil
+		},
+		ValidArgsFunction: completeFolders,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.compare(args[0], args[1], o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.control, "control", "", "`address` of the control, where its run has several servers")
+	f.StringVar(&o.candidate, "candidate", "", "`address` of the candidate, likewise")
+	f.StringArrayVar(&o.tolerate, "tolerate", nil, "how much worse the candidate may be: `metric=change` such as 'ttft=p95 +10%'; may be repeated")
+	f.StringArrayVar(&o.improve, "improve", nil, "how much better it must be, likewise")
+	f.StringSliceVar(&o.changed, "changed", nil, "what may differ between the servers, such as `version,flags`")
+	f.Float64Var(&o.confidence, "confidence", 0.95, "of every verdict")
+	f.StringVarP(&o.out.dir, "out", "o", "", "`folder` for the reports (default: none are written)")
+	f.StringVar(&o.out.junit, "junit", "", "write the JUnit XML to this `file`")
+	f.StringVar(&o.out.json, "json", "", "write the results (JSON) to this `file`")
+	f.StringVar(&o.out.markdown, "markdown", "", "write the Markdown report to this `file`")
+	f.StringVar(&o.out.html, "html", "", "write the HTML report to this `file`")
+	return cmd
+}
+
+func (a *app) compare(control, candidate string, o compareOptions) error {
+	if !(o.confidence > 0.5 && o.confidence < 1) {
+		return usageError("for example: --confidence 0.95", "--confidence must be above 0.5 and below 1")
+	}
+	r := assert.Records{ControlServer: o.control, CandidateServer: o.candidate, ControlName: control, Changed: o.changed, Confidence: o.confidence}
+	for _, kind := range []struct {
+		flag    string
+		changes []string
+	}{{"--tolerate", o.tolerate}, {"--improve", o.improve}} {
+		claim := &plan.Claim{Improve: kind.flag == "--improve"}
+		for _, text := range kind.changes {
+			name, change, ok := strings.Cut(text, "=")
+			if !ok {
+				return usageError("for example: "+kind.flag+" 'ttft=p95 +10%'", "%s %q is not metric=change", kind.flag, text)
+			}
+			ch, err := plan.ParseChange(strings.TrimSpace(name), strings.TrimSpace(change), claim.Improve)
+			if err != nil {
+				return usageError("", "%s %q: %v", kind.flag, text, err)
+			}
+			claim.Changes = append(claim.Changes, ch)
+		}
+		if len(claim.Changes) > 0 {
+			r.Claims = append(r.Claims, claim)
+		}
+	}
+	if len(r.Claims) == 0 {
+		r.Claims = assert.Usual()
+	}
+	var err error
+	if r.Candidate, err = a.readRun(candidate); err != nil {
+		return err
+	}
+	if filepath.Clean(control) == filepath.Clean(candidate) {
+		r.Control = r.Candidate
+	} else if r.Control, err = a.readRun(control); err != nil {
+		return err
+	}
+	p, verdicts, err := assert.CompareRecords(r)
+	if err != nil {
+		return usageError("name it with --control or --candidate", "%v", err)
+	}
+	_, code, err := a.publish(p, r.Candidate, o.out, verdicts)
+	if err != nil {
+		return err
+	}
+	return exitWith(code)
+}
