@@ -247,7 +247,7 @@ func differences(changed []string, a, b *metric.ServerRun) []Difference {
 		if a.Fingerprint["simulated"] != "" && a.Declared["profile"] == "" && b.Declared["profile"] == "" {
 			break // what stands in for a server says nothing of it
 		}
-		if other, ok := b.Fingerprint[key]; ok && other != value {
+		if other, ok := b.Fingerprint[key]; ok && metric.Differs(key, value, other) {
 			out[key] = Difference{key, value, other, plan.Allows(changed, key)}
 		}
 	}

@@ -1,6 +1,9 @@
 package metric
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // Fingerprint identifies what was measured: "version" → "0.19.1". A key that
 // could not be observed is absent and printed as unknown; one that a plan
@@ -16,41 +19,74 @@ type Fact struct {
 	// Varies: two starts of one and the same server need not agree in it, so
 	// that a difference says nothing about what was measured.
 	Varies bool
+	// Follows are the declarations ("flags", "image") from which a difference
+	// may follow: where those may differ, this may.
+	Follows []string
+	// Detail: one line for people does without it.
+	Detail bool
 }
+
+// How a server is started decides most of what it becomes.
+var (
+	byStart = []string{"engine", "model", "image", "command", "entrypoint", "flags", "args", "env"}
+	byModel = []string{"model", "command", "flags", "args"}
+)
 
 // Facts are the keys that exec knows, in the order in which they are shown.
 var Facts = []Fact{
 	{Key: "engine", Doc: "the engine, where the server answers as only it does"},
-	{Key: "version", Doc: "the engine's version"},
-	{Key: "model", Doc: "the model that was loaded"},
-	{Key: "revision", Doc: "its revision"},
-	{Key: "served_as", Doc: "the model id that is sent"},
-	{Key: "max_model_len", Doc: "the served context, in tokens"},
-	{Key: "architecture", Doc: "the model class that the engine chose"},
-	{Key: "quantization", Doc: "of the weights, as the engine names it"},
-	{Key: "flags", Doc: "the engine's flags as they were sent"},
-	{Key: "admission_cap", Doc: "the most requests that it works on at a time"},
-	{Key: "cudagraph_mode", Doc: "how CUDA graphs are used; NONE: not"},
-	{Key: "gpu_layers", Doc: "layers on the GPU, of all (llama.cpp)"},
-	{Key: "threads", Doc: "threads of the engine (llama.cpp)"},
+	{Key: "version", Doc: "the engine's version", Follows: []string{"engine", "image", "command"}},
+	{Key: "model", Doc: "the model that was loaded", Follows: byModel},
+	{Key: "revision", Doc: "its revision", Follows: byModel, Detail: true},
+	{Key: "served_as", Doc: "the model id that is sent", Follows: byModel, Detail: true},
+	{Key: "max_model_len", Doc: "the served context, in tokens", Follows: byStart},
+	{Key: "architecture", Doc: "the model class that the engine chose", Follows: byStart, Detail: true},
+	{Key: "quantization", Doc: "of the weights, as the engine names it", Follows: byStart, Detail: true},
+	{Key: "flags", Doc: "the engine's flags as they were sent", Follows: []string{"flags", "args"}, Detail: true},
+	{Key: "admission_cap", Doc: "the most requests that it works on at a time", Follows: byStart, Detail: true},
+	{Key: "cudagraph_mode", Doc: "how CUDA graphs are used; NONE: not", Follows: byStart, Detail: true},
+	{Key: "gpu_layers", Doc: "layers on the GPU, of all (llama.cpp)", Follows: byStart, Detail: true},
+	{Key: "threads", Doc: "threads of the engine (llama.cpp)", Follows: byStart, Detail: true},
 	{Key: "image", Doc: "the container's image as the plan names it"},
-	{Key: "image_digest", Doc: "the digest that ran"},
-	{Key: "runtime", Doc: "the container runtime and its version"},
+	{Key: "image_digest", Doc: "the digest that ran", Follows: []string{"image"}, Detail: true},
+	{Key: "runtime", Doc: "the container runtime and its version", Detail: true},
 	{Key: "profile", Doc: "the built-in server's profile"},
-	{Key: "gpu", Doc: "number and names of the GPUs that it may use; none"},
-	{Key: "gpu_ids", Doc: "which of the machine's they are", Varies: true},
+	{Key: "gpu", Doc: "number and names of the GPUs that it may use; none", Follows: []string{"gpus"}},
+	{Key: "gpu_ids", Doc: "which of the machine's they are", Varies: true, Detail: true},
 	{Key: "gpu_driver", Doc: "the GPUs' driver"},
-	{Key: "cuda", Doc: "the newest CUDA that the driver runs, or the ROCm"},
-	{Key: "gpu_limits", Doc: "the highest clocks and the power limit"},
+	{Key: "cuda", Doc: "the newest CUDA that the driver runs, or the ROCm", Detail: true},
+	{Key: "gpu_limits", Doc: "the highest clocks and the power limit", Follows: []string{"gpus"}, Detail: true},
 	{Key: "gpu_used_before", Doc: "memory that something else kept on the GPUs at the start", Varies: true},
-	{Key: "cpu", Doc: "logical processors, and their name"},
-	{Key: "memory", Doc: "of the machine"},
-	{Key: "kernel", Doc: "the operating system's kernel"},
-	{Key: "kv_cache_tokens", Doc: "tokens that the KV cache holds", Varies: true},
-	{Key: "max_concurrency", Doc: "requests of the longest context that it holds", Varies: true},
-	{Key: "weights_memory", Doc: "memory that the weights take", Varies: true},
-	{Key: "weights_time", Doc: "time that loading the weights took", Varies: true},
+	{Key: "cpu", Doc: "logical processors, and their name", Detail: true},
+	{Key: "memory", Doc: "of the machine", Detail: true},
+	{Key: "kernel", Doc: "the operating system's kernel", Detail: true},
+	{Key: "kv_cache_tokens", Doc: "tokens that the KV cache holds", Varies: true, Detail: true},
+	{Key: "max_concurrency", Doc: "requests of the longest context that it holds", Varies: true, Detail: true},
+	{Key: "weights_memory", Doc: "memory that the weights take", Varies: true, Detail: true},
+	{Key: "weights_time", Doc: "time that loading the weights took", Varies: true, Detail: true},
 	{Key: "load_time", Doc: "time from the start to the first completion", Varies: true},
+}
+
+// Keys are those of the fingerprint in the order in which they are shown:
+// those that are known first.
+func (f Fingerprint) Keys() []string {
+	place := func(key string) int {
+		i := slices.IndexFunc(Facts, func(f Fact) bool { return f.Key == key })
+		if i < 0 {
+			return len(Facts)
+		}
+		return i
+	}
+	keys := slices.Sorted(maps.Keys(f))
+	slices.SortStableFunc(keys, func(a, b string) int { return place(a) - place(b) })
+	return keys
+}
+
+// Differs says whether two values of a key are those of different servers, and
+// not of two starts of one, or unknown.
+func Differs(key, a, b string) bool {
+	fact, _ := FactOf(key)
+	return a != b && !fact.Varies && a != Unknown && b != Unknown
 }
 
 // FactOf returns the description of a key; ok is false for one that is not

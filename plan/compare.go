@@ -3,7 +3,6 @@ package plan
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -105,9 +104,14 @@ func (c *Compare) Live() bool { return c.Skip == "" && c.Control.Server != nil }
 func (c *Compare) Allows(key string) bool { return Allows(c.Changed, key) }
 
 // Allows says whether changed names the key, or what it belongs to: "flags"
-// covers "flags.max-model-len".
+// covers "flags.max-model-len"; or what an observed fact follows from: an
+// "image" brings its "version".
 func Allows(changed []string, key string) bool {
-	return slices.ContainsFunc(changed, func(c string) bool { return key == c || strings.HasPrefix(key, c+".") })
+	fact, _ := metric.FactOf(key)
+	return slices.ContainsFunc(changed, func(c string) bool {
+		root, _, _ := strings.Cut(c, ".")
+		return key == c || strings.HasPrefix(key, c+".") || slices.Contains(fact.Follows, root)
+	})
 }
 
 // Declared is what the plan says of the server that may change what is
@@ -132,31 +136,36 @@ func (s *Server) Declared() map[string]string {
 		}
 	}
 	set("args", strings.Join(s.Args, " "))
-	env := map[string]string{}
 	if p := s.Process; p != nil {
 		set("command", strings.Join(p.Command, " "))
-		env = p.Env
+		setEnv(p.Env, set)
+		set("gpus", p.GPUs.String())
 	}
 	if c := s.Container; c != nil {
 		set("image", c.Image)
+		set("runtime", c.Runtime)
 		set("entrypoint", c.Entrypoint)
 		set("command", strings.Join(c.Command, " "))
+		setEnv(c.Env, set)
+		set("gpus", s.GPUs().String())
 		set("volumes", strings.Join(c.Volumes, " "))
+		set("shm_size", c.SharedMem)
+		set("network", c.Network)
+		set("user", c.User)
 		set("options", strings.Join(c.Options, " "))
-		if g := c.GPUs; g != nil {
-			set("gpus", fmt.Sprintf("%+v", *g))
-		}
-		env = c.Env
 	}
-	for name, value := range env {
-		// The values are never shown.
-		sum := sha256.Sum256([]byte(value))
-		set("env."+name, "sha256:"+hex.EncodeToString(sum[:4]))
-	}
-	if s.Simulator != nil && s.Process == nil && s.Endpoint == nil && s.Container == nil {
+	if s.Simulator != nil && !s.Local() && s.Endpoint == nil {
 		set("profile", s.Simulator.Profile)
 	}
 	return out
+}
+
+// setEnv sets each variable; the values are never shown.
+func setEnv(env map[string]string, set func(key, value string)) {
+	for name, value := range env {
+		sum := sha256.Sum256([]byte(value))
+		set("env."+name, "sha256:"+hex.EncodeToString(sum[:4]))
+	}
 }
 
 // Differences are the keys in which two declarations differ, in ascending

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2"
 )
 
@@ -151,5 +152,39 @@ func TestAllows(t *testing.T) {
 		if got := Allows(row.changed, row.key); got != row.want {
 			t.Errorf("%q allows %q: %v", row.changed, row.key, got)
 		}
+	}
+}
+
+// What is observed may differ where it follows from what may.
+func TestAllowsWhatFollows(t *testing.T) {
+	for _, tt := range []struct {
+		changed, key string
+		want         bool
+	}{
+		{"flags", "flags.max-num-seqs", true},
+		{"flags.max-num-seqs", "flags.max-num-seqs", true},
+		{"flags.max-num-seqs", "flags.max-model-len", false},
+		{"flags.max-num-seqs", "flags", true}, // all of them in one line, as sent
+		{"flags.max-num-seqs", "admission_cap", true},
+		{"image", "version", true},
+		{"image", "image_digest", true},
+		{"flags", "image_digest", false}, // a tag that was moved
+		{"image", "gpu", false},
+		{"gpus", "gpu", true},
+		{"image", "kernel", false},
+	} {
+		if got := Allows([]string{tt.changed}, tt.key); got != tt.want {
+			t.Errorf("changed = [%q] allows %s: %v, want %v", tt.changed, tt.key, got, tt.want)
+		}
+	}
+}
+
+func TestDeclaredOfAContainer(t *testing.T) {
+	s := &Server{Engine: "vllm", Container: &Container{
+		Image: "a:v1", Env: map[string]string{"TOKEN": "secret"}, GPUs: &GPUs{IDs: []string{"0", "2"}}, Volumes: []string{"/a:/b"}, SharedMem: "16g",
+	}}
+	want := map[string]string{"engine": "vllm", "image": "a:v1", "env.TOKEN": "sha256:2bb80d53", "gpus": `["0", "2"]`, "volumes": "/a:/b", "shm_size": "16g"}
+	if diff := gocmp.Diff(want, s.Declared()); diff != "" {
+		t.Error(diff)
 	}
 }

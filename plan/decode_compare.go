@@ -319,7 +319,10 @@ func unchanged(a, b *Server, d *decoder) bool {
 	switch {
 	case len(Differences(a.Declared(), b.Declared())) > 0 || a.Simulator != nil && (b.Simulator == nil || a.Simulator.Seed != b.Simulator.Seed):
 		return false
-	case (a.Endpoint == nil) != (b.Endpoint == nil) || (a.Process == nil) != (b.Process == nil) || (a.Container == nil) != (b.Container == nil) || (a.Simulator == nil) != (b.Simulator == nil):
+	case (a.Endpoint == nil) != (b.Endpoint == nil) || (a.Process == nil) != (b.Process == nil) ||
+		(a.Container == nil) != (b.Container == nil) || (a.Simulator == nil) != (b.Simulator == nil):
+		return false
+	case a.Container != nil && slices.ContainsFunc(a.Container.Volumes, func(v string) bool { return strings.HasPrefix(v, ".") }):
 		return false
 	case a.Endpoint != nil && (a.Endpoint.URL != b.Endpoint.URL || a.Endpoint.ServedAs != b.Endpoint.ServedAs):
 		return false

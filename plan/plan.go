@@ -6,6 +6,8 @@
 package plan
 
 import (
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -175,6 +177,19 @@ type GPUs struct {
 	IDs   []string // an index or a UUID, as nvidia-smi prints them
 	All   bool
 	Range hcl.Range
+}
+
+// String is g as it would be written; "" for nil.
+func (g *GPUs) String() string {
+	switch {
+	case g == nil:
+		return ""
+	case g.All:
+		return `"all"`
+	case len(g.IDs) > 0:
+		return `["` + strings.Join(g.IDs, `", "`) + `"]`
+	}
+	return strconv.Itoa(g.Count)
 }
 
 // Local says whether tokgate starts the server on this machine, outside

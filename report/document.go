@@ -95,7 +95,7 @@ type Plan struct {
 // Server is one server under test as it was found and left.
 type Server struct {
 	Address     string     `json:"address"`
-	Fingerprint []Property `json:"fingerprint"`     // in order of the key
+	Fingerprint []Property `json:"fingerprint"`     // in order of metric.Facts
 	Error       string     `json:"error,omitempty"` // why it could not be measured. Foreign text
 	Log         string     `json:"log,omitempty"`   // tail of its log when Error is set. Foreign text
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"path"
 	"path/filepath"
@@ -188,7 +187,7 @@ func share(v float64) Number {
 
 func (b *builder) server(s *metric.ServerRun) Server {
 	out := Server{Address: b.clean(s.Address), Fingerprint: []Property{}, Error: b.clean(s.Error), Log: b.clean(s.Log)}
-	for _, key := range slices.Sorted(maps.Keys(s.Fingerprint)) {
+	for _, key := range s.Fingerprint.Keys() {
 		out.Fingerprint = append(out.Fingerprint, Property{b.clean(key), b.clean(s.Fingerprint[key])})
 	}
 	return out

@@ -118,7 +118,9 @@ func (t *terminal) servers() {
 		t.line("")
 		facts := make([]string, 0, len(s.Fingerprint))
 		for _, p := range s.Fingerprint {
-			facts = append(facts, p.Key+" "+p.Value)
+			if fact, _ := metric.FactOf(p.Key); !fact.Detail || p.Value == metric.Unknown {
+				facts = append(facts, p.Key+" "+p.Value)
+			}
 		}
 		t.para("server ", plain, strings.Join(append([]string{s.Address}, facts...), " · "))
 		said := false
