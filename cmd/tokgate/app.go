@@ -15,6 +15,7 @@ import (
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/server"
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report/progress"
 )
 
@@ -59,9 +60,12 @@ type app struct {
 	Streams
 	environ []string
 	meter   exec.Meter // watches the generator; nil: nothing does, and it is not calibrated
-	color   string     // --color
-	github  string     // --github
-	actions *actions   // nil: not a step of GitHub Actions
+	// excuse takes out of a run what was the machine's doing, before it is
+	// judged: for tests that run beside others. nil: nothing.
+	excuse  func(*metric.Run)
+	color   string   // --color
+	github  string   // --github
+	actions *actions // nil: not a step of GitHub Actions
 }
 
 // exitError carries an exit code up to Main. err is one lower-case line, nil

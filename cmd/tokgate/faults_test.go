@@ -91,6 +91,7 @@ func TestFaults(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel() // the servers sleep most of the time
 			// As long as a busy machine may need, but where the time itself is
 			// what is tried.
 			ready, timeout := "30s", "30s"

@@ -63,6 +63,7 @@ func TestGateway(t *testing.T) {
 	proxy.FlushInterval = -1
 	for _, major := range []int{1, 2} {
 		t.Run(fmt.Sprintf("HTTP/%d", major), func(t *testing.T) {
+			t.Parallel()
 			var streams, redirects atomic.Int64
 			gateway := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				secrets := []string{r.Header.Get("Authorization"), r.Header.Get("X-Team"), r.Header.Get("X-Gateway-Key")}

@@ -60,17 +60,20 @@ func TestInteropTable(t *testing.T) {
 		{"vllm", nil, nil},
 		{"openai", []string{"early-stop"}, map[string]string{"exact output": "80 of 80 not as asked, such as 3 instead of 32"}},
 	} {
-		s := simServer(t, tt.rules...)
-		got := interop(t, "it", interopPlan("endpoint.hcl"), []string{"TOKGATE_VAR_url=" + s.URL(), "TOKGATE_VAR_engine=" + tt.engine})
-		for i, name := range interopColumns {
-			want := all.cells[i]
-			if w, ok := tt.change[name]; ok {
-				want = w
+		t.Run(tt.engine, func(t *testing.T) {
+			t.Parallel()
+			s := simServer(t, tt.rules...)
+			got := interop(t, "it", interopPlan("endpoint.hcl"), []string{"TOKGATE_VAR_url=" + s.URL(), "TOKGATE_VAR_engine=" + tt.engine})
+			for i, name := range interopColumns {
+				want := all.cells[i]
+				if w, ok := tt.change[name]; ok {
+					want = w
+				}
+				if got.cells[i] != want {
+					t.Errorf("%s %v: %s is %q, want %q", tt.engine, tt.rules, name, got.cells[i], want)
+				}
 			}
-			if got.cells[i] != want {
-				t.Errorf("%s %v: %s is %q, want %q", tt.engine, tt.rules, name, got.cells[i], want)
-			}
-		}
+		})
 	}
 	for _, p := range interopPlans {
 		tokgate(t, "validate", interopPlan(p.file), "--var", "model=m").check(t, 0)

@@ -230,6 +230,9 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 	defer release()
 	run, err := exec.Run(now, config)
 	stop()
+	if a.excuse != nil && run != nil {
+		a.excuse(run)
+	}
 	if err != nil {
 		// The reports still say what was measured until then.
 		_, _, _ = a.conclude(p, run, out, assert.Options{Partial: only != nil, Baselines: stored})
