@@ -1,0 +1,292 @@
+//go:build unix
+
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/exec/telemetry"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/sim"
+)
+
+// watched is what is read of a server within one round, over a socket: as soon
+// as enough says so.
+func watched(t *testing.T, s *plan.Server, url string, headers map[string]string, enough func(*telemetry.Session) bool) (*telemetry.Session, time.Duration) {
+	t.Helper()
+	c := clock.NewReal()
+	l := New(Options{Clock: c})
+	r := &reached{Launcher: l, server: s, url: url}
+	r.config.BaseURL, r.config.Now, r.config.APIKey, r.config.Headers = url, c.Now, "sk-verysecret", headers
+	w, leave := r.inside("tokgate-sim")
+	defer leave()
+	session := w.Begin(t.Context())
+	defer session.End()
+	deadline := c.Now() + 20*time.Second
+	for !enough(session) {
+		if c.Now() > deadline {
+			t.Fatalf("it never came: %+v", session.Over(0, c.Now()))
+		}
+		if err := clock.Sleep(t.Context(), c, 2*time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return session, c.Now()
+}
+
+func reads(n int) func(*telemetry.Session) bool {
+	return func(s *telemetry.Session) bool { return s.Over(0, time.Hour).Reads >= n }
+}
+
+func plain(engine string) *plan.Server {
+	return &plan.Server{Name: "s", Engine: engine, Endpoint: &plan.Endpoint{}, Telemetry: plan.Telemetry{Interval: 10 * time.Millisecond}}
+}
+
+func TestInsideOfTheBuiltInServer(t *testing.T) {
+	server, err := sim.New(sim.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := httptest.NewServer(server)
+	defer front.Close()
+	defer server.Close()
+	session, now := watched(t, plain("vllm"), front.URL, nil, reads(3))
+	got := session.Over(0, now)
+	if got.Failed != 0 || got.Gauges["kv_usage"].N < 2 || got.Gauges["running"].Max != 0 {
+		t.Errorf("got %+v", got)
+	}
+	if why := got.Missing["power"]; !strings.Contains(why, "was not started by tokgate") {
+		t.Errorf("power: %q", why)
+	}
+}
+
+// What a page answers, and what becomes of it.
+func TestInsideOfServersThatDoNotTell(t *testing.T) {
+	for _, tt := range []struct {
+		name, engine string
+		answer       http.HandlerFunc
+		want         []string
+	}{
+		{"SGLang without the flag", "sglang", http.NotFound, []string{"404", "--enable-metrics"}},
+		{"llama.cpp without the flag", "llama.cpp", func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusNotImplemented)
+			fmt.Fprint(w, `{"error":{"code":501,"message":"This server does not support metrics endpoint. Start it with `+"`--metrics`"+`","type":"not_supported_error"}}`)
+		}, []string{"501", "Start it with `--metrics`"}},
+		{"a failing one", "vllm", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "collector crashed", 500) }, []string{"500", "collector crashed"}},
+		{"a page cut by its length", "vllm", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "9999")
+			fmt.Fprint(w, "vllm:num_requests_running 12\n")
+		}, []string{"unexpected EOF"}},
+		{"a page cut by a proxy", "vllm", func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, "vllm:num_requests_running 12\nvllm:num_requests_wai")
+		}, []string{"cut off"}},
+		{"another server's page", "openai", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "go_goroutines 12\n") }, []string{"no metric of vLLM, SGLang or llama.cpp"}},
+		{"a gateway's start page", "openai", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html></html>\n") }, []string{"no metric of vLLM"}},
+		{"a page without an end", "vllm", func(w http.ResponseWriter, r *http.Request) {
+			line := strings.Repeat("# ", 32000) + "\n"
+			for range 9 << 20 / len(line) {
+				fmt.Fprint(w, line)
+			}
+		}, []string{"longer than 8388608 bytes"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			front := httptest.NewServer(tt.answer)
+			defer front.Close()
+			session, now := watched(t, plain(tt.engine), front.URL, nil, reads(1))
+			got := session.Over(0, now)
+			for _, want := range tt.want {
+				if why := got.Missing["queue_wait"]; !strings.Contains(why, want) {
+					t.Errorf("missing because %q, want %q in it", why, want)
+				}
+			}
+		})
+	}
+}
+
+// A page that fails now and then is read all the same.
+func TestInsideBridgesFailures(t *testing.T) {
+	var n atomic.Int32
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if n.Add(1)%3 == 2 {
+			http.Error(w, "now and then", 500)
+			return
+		}
+		fmt.Fprintf(w, "vllm:num_preemptions_total %d\nvllm:num_requests_waiting 4\n", n.Load())
+	}))
+	defer front.Close()
+	session, now := watched(t, plain("vllm"), front.URL, nil, reads(9))
+	got := session.Over(0, now)
+	if got.Failed < 2 || got.Gauges["waiting"].N < 5 || got.Gauges["waiting"].Max != 4 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// The server's key goes to the server, also to a page of its own elsewhere on
+// it, and to nobody else.
+func TestInsideKeepsTheKey(t *testing.T) {
+	page := func(seen *atomic.Value) *httptest.Server {
+		return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			seen.Store(r.URL.Path + " " + r.Header.Get("Authorization") + " " + r.Header.Get("X-Team"))
+			fmt.Fprint(w, "vllm:num_requests_waiting 4\nDCGM_FI_DEV_POWER_USAGE{gpu=\"0\"} 300\n")
+		}))
+	}
+	var own, other atomic.Value
+	a, b := page(&own), page(&other)
+	defer a.Close()
+	defer b.Close()
+	headers := map[string]string{"X-Team": "perf"}
+
+	s := plain("vllm")
+	watched(t, s, a.URL+"/v1", headers, reads(1))
+	if own.Load() != "/metrics Bearer sk-verysecret perf" {
+		t.Errorf("the server saw %q", own.Load())
+	}
+	s.Telemetry.URL, s.Telemetry.DCGM = a.URL+"/admin/metrics", b.URL+"/metrics"
+	watched(t, s, a.URL+"/v1", headers, func(s *telemetry.Session) bool {
+		return s.Over(0, time.Hour).Gauges["power"].Max == 300
+	})
+	if own.Load() != "/admin/metrics Bearer sk-verysecret perf" {
+		t.Errorf("the server saw %q", own.Load())
+	}
+	if other.Load() != "/metrics  " {
+		t.Errorf("the exporter saw %q", other.Load())
+	}
+}
+
+func TestInsideOff(t *testing.T) {
+	s := plain("vllm")
+	s.Telemetry.Off = true
+	session, _ := watched(t, s, "http://127.0.0.1:1", nil, reads(0))
+	got := session.Over(0, time.Second)
+	if got.Reads != 0 || got.Missing["waiting"] != "telemetry is off in the plan" || got.Missing["power"] != "telemetry is off in the plan" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// standIn puts programs of that name on the PATH, and nothing else.
+func standIn(t *testing.T, scripts map[string]string) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, script := range scripts {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\nPATH=/usr/bin:/bin\n"+script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir)
+}
+
+const nvidia = `echo "$@" > "$0.args"
+while :; do echo "0, GPU-a, 300.5, 90, 1024, 60, 1700"; sleep 0.02; done`
+
+const amd = `echo "$@" > "$0.args"; echo '{"gpu_data": [{"power": {"socket_power": {"value": 742, "unit": "W"}}}]}'`
+
+func TestInsideFindsTheGPUs(t *testing.T) {
+	front := httptest.NewServer(http.NotFoundHandler())
+	defer front.Close()
+	process := func(change func(*plan.Server)) *plan.Server {
+		s := plain("vllm")
+		s.Endpoint, s.Process = nil, &plan.Process{}
+		if change != nil {
+			change(s)
+		}
+		return s
+	}
+	for _, tt := range []struct {
+		name    string
+		scripts map[string]string
+		server  *plan.Server
+		power   float64
+		args    string // of the program, at its end
+		why     string
+	}{
+		{"nvidia-smi", map[string]string{"nvidia-smi": nvidia, "amd-smi": amd}, process(nil), 300.5, "-lms 100", ""},
+		{"amd-smi", map[string]string{"amd-smi": amd}, process(nil), 742, "metric --json", ""},
+		{"neither", nil, process(nil), 0, "", "there is no nvidia-smi and no amd-smi on the PATH"},
+		{"by the environment of the process", map[string]string{"nvidia-smi": nvidia}, process(func(s *plan.Server) {
+			s.Process.Env = map[string]string{"CUDA_VISIBLE_DEVICES": " 3 "}
+		}), 300.5, "-i 3", ""},
+		{"the process sees none", map[string]string{"nvidia-smi": nvidia}, process(func(s *plan.Server) {
+			s.Process.Env = map[string]string{"CUDA_VISIBLE_DEVICES": ""}
+		}), 0, "", "the server has no GPU"},
+		{"by the process's gpus", map[string]string{"nvidia-smi": nvidia}, process(func(s *plan.Server) {
+			s.Process.GPUs = &plan.GPUs{IDs: []string{"GPU-a"}}
+		}), 300.5, "-i GPU-a", ""},
+		{"a container without GPUs", map[string]string{"nvidia-smi": nvidia}, process(func(s *plan.Server) {
+			s.Process, s.Container = nil, &plan.Container{}
+		}), 0, "", "the server has no GPU"},
+		{"an endpoint's GPUs are not looked for here", map[string]string{"nvidia-smi": nvidia}, plain("vllm"), 0, "", "was not started by tokgate"},
+		{"unless they are named", map[string]string{"nvidia-smi": nvidia}, func() *plan.Server {
+			s := plain("vllm")
+			s.Telemetry.GPUs = []string{"1"}
+			return s
+		}(), 300.5, "-i 1", ""},
+		{"no driver", map[string]string{"nvidia-smi": `echo "NVIDIA-SMI has failed"; exit 9`}, process(nil), 0, "", "nvidia-smi ended: NVIDIA-SMI has failed"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			standIn(t, tt.scripts)
+			for _, name := range []string{"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"} {
+				t.Setenv(name, "")
+				os.Unsetenv(name)
+			}
+			tt.server.Telemetry.Interval = 100 * time.Millisecond
+			watched(t, tt.server, front.URL, nil, func(s *telemetry.Session) bool {
+				got := s.Over(0, time.Hour)
+				if tt.why != "" {
+					return strings.Contains(got.Missing["power"], tt.why)
+				}
+				return got.Gauges["power"].Max == tt.power
+			})
+			for name := range tt.scripts {
+				raw, err := os.ReadFile(filepath.Join(os.Getenv("PATH"), name+".args"))
+				if ran := err == nil && strings.HasSuffix(strings.TrimSpace(string(raw)), tt.args); tt.args != "" && ran != (name == "nvidia-smi" || len(tt.scripts) == 1) {
+					t.Errorf("%s was run with %q", name, raw)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkScrape says what share of one core it takes to read a page of 1,500
+// lines once a second over a socket, what serves it included.
+func BenchmarkScrape(b *testing.B) {
+	var page strings.Builder
+	for i := range 1400 {
+		fmt.Fprintf(&page, "http_request_duration_seconds_bucket{handler=\"/v1/chat/completions\",le=\"%d\",method=\"POST\"} %d.0\n", i, i)
+	}
+	for i := range 98 {
+		fmt.Fprintf(&page, "vllm:request_queue_time_seconds_bucket{engine=\"0\",le=\"%d\",model_name=\"m\"} %d.0\n", i, i)
+	}
+	page.WriteString("vllm:request_queue_time_seconds_bucket{engine=\"0\",le=\"+Inf\",model_name=\"m\"} 100\nvllm:request_queue_time_seconds_sum{engine=\"0\",model_name=\"m\"} 9\n")
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(page.String())) }))
+	defer front.Close()
+	c := clock.NewReal()
+	r := &reached{Launcher: New(Options{Clock: c}), server: plain("vllm"), url: front.URL}
+	r.config.BaseURL, r.config.Now = front.URL, c.Now
+	w, leave := r.inside("m")
+	defer leave()
+	before, _ := cpuTime()
+	for b.Loop() {
+		done := false
+		w.Server(context.Background(), func(_ *telemetry.Reading, err error) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			done = true
+		})
+		if err := clock.Until(context.Background(), c, func() bool { return done }); err != nil {
+			b.Fatal(err)
+		}
+	}
+	after, _ := cpuTime()
+	b.ReportMetric((after-before).Seconds()/float64(b.N)*100, "%core/(1/s)")
+}
