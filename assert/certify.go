@@ -103,7 +103,12 @@ func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 		needBlocks = fmt.Sprintf("%d bursts", leastRounds)
 	}
 
+	inside := t.Metric.Source != metric.Client
 	switch {
+	case t.Metric.Scope == metric.PerReading && t.Stat.Kind != metric.Mean:
+		f.Needed, f.Remark = "1 reading", "exact for the readings of the run"
+	case t.Metric.Name == "preemptions":
+		f.Needed, f.Remark = "1 round", "exact for the run"
 	case t.Stat.Kind == metric.Every || t.Stat.Kind == metric.Min || t.Stat.Kind == metric.Max:
 		f.Needed, f.Remark = "1 request", "exact for the requests of the run"
 	case policy.Decide == plan.Estimate:
@@ -111,13 +116,19 @@ func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 	case t.Stat.Kind == metric.Mean || t.Metric.Scope == metric.PerLevel && t.Stat.Kind == metric.NoStat:
 		units := len(e.blocks)
 		f.Needed = "2 rounds or blocks"
-		if t.Metric.Name == "synchrony" {
+		if t.Metric.Name == "synchrony" || inside {
 			units, f.Needed = rounds, "2 rounds"
+		}
+		if t.Metric.Name == "cost_per_hour" {
+			f.Needed, units = "1 round, 2 where electricity has a price", max(units, 2)
 		}
 		if units < 2 {
 			f.Impossible = true
 			f.Remark = "one block has no spread to judge by"
 			f.Advice = fmt.Sprintf("use two seeds or more, or at least %d requests", 2*max(level.N, 1))
+			if inside {
+				f.Remark, f.Advice = "one round has no spread to judge by", "use two seeds or more"
+			}
 		}
 	default: // percentiles and shares
 		bad := 1 - t.Limit
@@ -133,7 +144,7 @@ func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 		}
 		f.Needed = count(need, "effective requests")
 		best, each := float64(n), worth(max(len(e.blocks), leastRounds), alpha)
-		if !e.sound {
+		if !e.sound || inside && rounds < leastRounds {
 			best = math.Min(best, float64(e.waves))
 		}
 		switch {

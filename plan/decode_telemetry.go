@@ -17,7 +17,6 @@ func (b *body) telemetry() Telemetry {
 	t := b.child("telemetry")
 	if t == nil {
 		t = b.absent("telemetry")
-		t.quiet = true
 	}
 	out := Telemetry{Off: !t.boolean("enabled"), URL: t.address("metrics_url"), DCGM: t.address("dcgm_url"), GPUs: t.texts("gpus")}
 	if len(b.blocks["telemetry"]) > 0 {

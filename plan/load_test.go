@@ -76,6 +76,12 @@ func describe(p *Plan) string {
 		words, diags := CommandLine(s.Engine, s.Flags, s.Args)
 		line(1, "command line %q %d problems", words, len(diags))
 		line(1, "ready within %s", s.Ready.Timeout)
+		if t := s.Telemetry; !t.Range.Empty() {
+			line(1, "telemetry off %v every %v metrics %q dcgm %q gpus %q", t.Off, t.Interval, t.URL, t.DCGM, t.GPUs)
+		}
+		if price := p.PriceOf(s.Address()); p.Prices != nil {
+			line(1, "price %v %s an hour, electricity %v", price.Hour, p.Prices.Currency, price.Electricity)
+		}
 		pairs(1, "expect", s.Expect)
 		if e := s.Endpoint; e != nil {
 			line(1, "endpoint %q key %q ca %q as %q", e.URL, e.APIKey, e.CAFile, e.ServedAs)

@@ -106,7 +106,7 @@ func thresholdStat(def metric.Def, text string, good bool) (metric.Stat, *proble
 	}
 	switch {
 	case def.Scope == metric.Counted && stat.Kind != metric.Mean && stat.Kind != metric.Percentile && stat.Kind != metric.Rate && stat.Kind != metric.Share:
-		return stat, problemf(sumStatNotAllowed, "%s is known from the buckets of the server's histogram, which hold no %s. Write %s.", def.Name, text, example(def, good))
+		return stat, problemf(sumStatNotAllowed, "%s is known from the buckets of the server's histogram, which do not tell its %s. Write %s.", def.Name, text, example(def, good))
 	case def.Scope == metric.PerReading && stat.Kind != metric.Mean && stat.Kind != metric.Min && stat.Kind != metric.Max && stat.Kind != metric.Rate && stat.Kind != metric.Share:
 		return stat, problemf(sumStatNotAllowed, "%s is read now and then, and takes mean, min or max, no %s. Write %s.", def.Name, text, example(def, good))
 	case def.Name == "success" && stat.Kind != metric.Rate, def.Name == "goodput" && stat.Kind != metric.Share,

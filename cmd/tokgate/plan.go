@@ -85,6 +85,9 @@ func printPlan(out io.Writer, p *plan.Plan) {
 		budget = p.Gate.Budget.String()
 	}
 	fmt.Fprintf(out, "\nTime: %s · budget: %s\n", last.total(p), budget)
+	if cost := last.cost(p); cost != "" {
+		fmt.Fprintf(out, "Cost: %s\n", cost)
+	}
 }
 
 // printCases prints every case with its requests and tokens.
