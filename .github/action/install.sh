@@ -33,7 +33,7 @@ download() {
     *) fail "there is no release for ${RUNNER_ARCH:-this architecture}" ;;
   esac
   local number=${VERSION#v}
-  local archive=tokgate_${number}_${os}_$arch.tar.gz sums=tokgate_${number}_checksums.txt
+  local archive=tokgate_${number}_${os}_$arch.tar.gz sums=checksums.txt
   local from=${TOKGATE_RELEASES:-https://github.com/tokgate/tokgate/releases/download}/$VERSION
   for file in "$archive" "$sums"; do
     curl --fail --silent --show-error --location --retry 3 --output "$dir/$file" "$from/$file" || fail "could not download $file of $VERSION"

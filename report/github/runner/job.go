@@ -27,6 +27,7 @@ type Machine struct {
 	Actions map[string]Action
 	GitHub  map[string]any // the github context: event, ref_name, repository, …
 	Environ []string       // of every step, besides what the runner sets
+	Path    string         // a folder that goes before the others; "": none
 }
 
 // Action stands in for an action: it gets the inputs and returns the outputs.
@@ -89,6 +90,9 @@ func (m *Machine) Run(ctx context.Context, workflow []byte, job string, more map
 		return nil, fmt.Errorf("the workflow has no job %q", job)
 	}
 	r := &run{machine: m, ctx: ctx, job: &Job{Outputs: map[string]string{}}, env: map[string]string{}, path: os.Getenv("PATH")}
+	if m.Path != "" {
+		r.path = m.Path + string(filepath.ListSeparator) + r.path
+	}
 	c := contexts{"github": m.github(), "env": map[string]any{}, "steps": map[string]any{}, "needs": map[string]any{}, "matrix": map[string]any{},
 		"inputs": map[string]any{}, "vars": map[string]any{}, "secrets": map[string]any{"GITHUB_TOKEN": "token"},
 		"runner": map[string]any{"temp": m.Temp, "os": "Linux", "arch": "X64"}}
@@ -229,7 +233,7 @@ func (r *run) step(step *Step, def map[string]any, c contexts, s scope) error {
 
 // uses runs an action.
 func (r *run) uses(step *Step, uses string, def map[string]any, c contexts, env map[string]string) error {
-	name, _, _ := strings.Cut(uses, "@")
+	name, _, _ := strings.Cut(uses, "@") // "./" is the workspace's own
 	with := map[string]string{}
 	for k, v := range object(def["with"]) {
 		value, err := interpolate(toString(v), c, status{})
