@@ -170,6 +170,7 @@ func (v *Virtual) Send(at time.Duration, a Ask, to Listener) *Call {
 		v.end(c, at, Refused, "EOF")
 	case fx.hang:
 		c.silent = true
+		v.enlist(c)
 	case fx.status != 0:
 		v.reject(c, at, fx.status, fx.message)
 	case at < v.ready:
@@ -229,7 +230,6 @@ func (v *Virtual) begin(c *Call, at time.Duration) {
 		return
 	}
 	if fx.earlyRole && !fx.notSSE {
-		v.head(c, at)
 		v.role(c, at)
 	}
 	if c.due = at; fx.late > 0 && !fx.notSSE {
@@ -246,8 +246,8 @@ func (v *Virtual) begin(c *Call, at time.Duration) {
 	v.submit(c)
 }
 
-// submit hands a request to the engine.
-func (v *Virtual) submit(c *Call) {
+// enlist gives a request its id.
+func (v *Virtual) enlist(c *Call) {
 	if n := len(v.free); n > 0 {
 		c.id, v.free = v.free[n-1], v.free[:n-1]
 	} else {
@@ -255,6 +255,11 @@ func (v *Virtual) submit(c *Call) {
 		v.calls = append(v.calls, nil)
 	}
 	v.calls[c.id] = c
+}
+
+// submit hands a request to the engine.
+func (v *Virtual) submit(c *Call) {
+	v.enlist(c)
 	if c.told.finish = c.reply.finish; c.told.finish == "tool_calls" {
 		c.told.finish = "stop" // what the engine sees
 	}
@@ -363,6 +368,7 @@ func (v *Virtual) head(c *Call, at time.Duration) {
 func (v *Virtual) role(c *Call, at time.Duration) {
 	if !c.roled && c.ask.Chat {
 		c.roled = true
+		v.head(c, at)
 		v.send(c, at, Chunk{Usage: v.running(c)})
 	}
 }
