@@ -488,6 +488,9 @@ func FormatChange(x float64, points bool) string {
 	if points {
 		unit = "pp"
 	}
+	if math.Abs(x) < 0.00005 {
+		x = 0 // not -0.00%
+	}
 	switch {
 	case math.IsInf(x, 0) || math.IsNaN(x):
 		return fmt.Sprintf("%+f%s", x, unit)

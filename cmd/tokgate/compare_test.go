@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/exec/server"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// plansDir holds the plans that ship.
+var plansDir = filepath.Join("..", "..", "plans")
+
+// The shipped comparisons say what their comments promise, and a recording of
+// one is judged again to the same answer.
+func TestShippedComparisons(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	mtp := filepath.Join(dir, "mtp")
+	r := tokgate(t, "run", "--simulate", "--out", mtp, filepath.Join(plansDir, "compare.hcl"))
+	const answer = `mtp: yes for test["chat"], test["single_decode"] and test["stress"]; no for test["long_prefill"]`
+	r.check(t, assert.ExitPass, answer, "flags.speculative-config: not set →")
+	for _, name := range []string{"report.md", "junit.xml", "results.json", "report.html"} {
+		if text := read(t, filepath.Join(mtp, name)); !strings.Contains(text, "decode") || !strings.Contains(text, "mtp: yes for") {
+			t.Errorf("%s says nothing of the comparison", name)
+		}
+	}
+	tokgate(t, "judge", mtp, filepath.Join(plansDir, "compare.hcl")).check(t, assert.ExitPass, answer)
+
+	// The same without the plan: what is not named may not differ.
+	tokgate(t, "compare", mtp, mtp).check(t, assert.ExitError, "the servers differ in flags.speculative-config, which changed does not name")
+	tokgate(t, "compare", mtp, mtp, "--changed", "flags", "--tolerate", "throughput=-5%").
+		check(t, assert.ExitFail, `no for test["long_prefill"]`, "FAIL    compare.mtp.tolerate.throughput at 4")
+	junit := filepath.Join(dir, "c.xml")
+	tokgate(t, "compare", mtp, mtp, "--changed", "flags", "--tolerate", "throughput=-20%", "--improve", "success=rate +0pp", "--junit", junit, "--html", filepath.Join(dir, "c.html")).
+		check(t, assert.ExitInconclusive, "UNSURE  compare.mtp.improve.success.rate")
+	wellFormed(t, junit)
+	for _, tt := range []struct{ flag, value, says string }{
+		{"--tolerate", "ttft p95 +10%", "is not metric=change"},
+		{"--tolerate", "ttft=+10%", "say which statistic"},
+		{"--improve", "tfft=mean -10%", `Did you mean "ttft"?`},
+		{"--confidence", "2", "above 0.5 and below 1"},
+		{"--candidate", "nobody", "has no server nobody"},
+	} {
+		tokgate(t, "compare", mtp, mtp, tt.flag, tt.value).check(t, assert.ExitPlan, tt.says)
+	}
+	tokgate(t, "compare", mtp).check(t, assert.ExitPlan, "two results folders")
+
+	upgrade := filepath.Join(plansDir, "upgrade.hcl")
+	good, bad := filepath.Join(dir, "good"), filepath.Join(dir, "bad")
+	tokgate(t, "run", "--simulate", "--out", good, upgrade).check(t, assert.ExitPass, "upgrade: no difference found for chat")
+	tokgate(t, "run", "--simulate", "--out", bad, "--var", "next=profiles/slower.json", upgrade).
+		check(t, assert.ExitFail, "upgrade: no for chat", "FAIL    compare.upgrade.tolerate.throughput at 8")
+	// Two runs: without pairs, and said so.
+	tokgate(t, "compare", good, bad, "--control", "today", "--candidate", "next", "--changed", "profile").
+		check(t, assert.ExitFail, "unpaired: drift not excluded", "against a record")
+}
+
+// A candidate that is as good as the control passes at least four times out of
+// five, and one that is worse never: the shipped gate, with other noise each
+// time. Everything is seeded, so that the counts are always the same.
+func TestShippedGatePassesWhatIsUnchanged(t *testing.T) {
+	t.Parallel()
+	count := func(next string, runs int) map[assert.Outcome]int {
+		out := map[assert.Outcome]int{}
+		for i := range runs {
+			p, diags := plan.LoadFile(plan.LoadOptions{Path: filepath.Join(plansDir, "upgrade.hcl"), Inputs: []plan.Input{{Var: "next=profiles/" + next + ".json"}}})
+			if diags.HasErrors() {
+				t.Fatal(diags)
+			}
+			for _, s := range p.Servers {
+				s.Simulator.Seed = int64(1000 + i)
+			}
+			c := clock.NewVirtual()
+			run, err := exec.Run(context.Background(), exec.Config{Plan: p, Clock: c, Observer: observers{}, Run: metric.Run{Simulated: true},
+				Launch: (&server.Virtual{Clock: c, Dir: plansDir}).Launch})
+			if err != nil {
+				t.Fatal(err)
+			}
+			out[assert.Judge(p, run, assert.Options{}).Outcome]++
+		}
+		return out
+	}
+	if got := count("today", 10); got[assert.Pass] < 8 || got[assert.Fail] > 0 {
+		t.Errorf("unchanged: %v, want at least 8 of 10 to pass", got)
+	}
+	if got := count("slower", 3); got[assert.Pass] > 0 || got[assert.Fail] < 3 {
+		t.Errorf("worse: %v", got)
+	}
+}
+
+// A control that was recorded, and one on the base branch.
+func TestOtherControls(t *testing.T) {
+	t.Parallel()
+	const source = `server "next" {
+  simulator { profile = "PROFILE" }
+}
+workload "chat" {
+  input_tokens  = 256
+  output_tokens = { mean = 16, jitter = "10%" }
+  load {
+    concurrency = 4
+    requests    = 400
+    seeds       = [1, 2, 3, 4, 5, 6, 7, 8]
+  }
+  SLA
+}
+`
+	at := func(dir, profile, sla, rest string) string {
+		t.Helper()
+		text := strings.NewReplacer("PROFILE", profile, "SLA", sla).Replace(source) + rest
+		path := filepath.Join(dir, "plan.hcl")
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	dir, base := t.TempDir(), t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const sla = `sla { ttft = "p95 < 5s" }`
+	recorded := filepath.Join(dir, "perf")
+	tokgate(t, "run", "--simulate", "--out", recorded, at(dir, "default", sla, "")).check(t, assert.ExitPass)
+
+	stored := at(dir, "default", sla, `compare "night" {
+  control   = baseline("perf")
+  candidate = server.next
+  tolerate { ttft = "p95 +40%" }
+}
+`)
+	tokgate(t, "run", "--simulate", "--out", filepath.Join(dir, "r"), stored).check(t, assert.ExitPass, "unpaired: drift not excluded", "compare.night.tolerate.ttft.p95 at 4")
+	tokgate(t, "judge", filepath.Join(dir, "r"), stored).check(t, assert.ExitPass, "unpaired")
+	if err := os.RemoveAll(recorded); err != nil {
+		t.Fatal(err)
+	}
+	tokgate(t, "run", "--simulate", "--out", filepath.Join(dir, "r"), stored).check(t, assert.ExitPlan, "the control of compare.night")
+
+	const branch = `compare "branch" {
+  control   = base.server.next
+  candidate = server.next
+  changed   = ["profile"]
+  tolerate { ttft = "p95 +10%" }
+}
+`
+	slower, err := filepath.Abs(filepath.Join(plansDir, "profiles", "slower.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(dir, "b")
+	path := at(dir, slower, sla, branch)
+	tokgate(t, "validate", path).check(t, assert.ExitPass)
+	tokgate(t, "run", "--simulate", "--out", out, path).check(t, assert.ExitPlan, "name a checkout of it with --base")
+	// The base branch has no such plan: skipped, and the sla still gates.
+	tokgate(t, "run", "--simulate", "--out", out, "--base", base, path).check(t, assert.ExitPass, "the base branch has no plan plan.hcl", "sla.ttft.p95 at 4")
+	at(base, "default", sla, "")
+	tokgate(t, "run", "--simulate", "--out", out, "--base", base, path).check(t, assert.ExitPass, "compare branch: next against base.next", "server base.next")
+	// Nothing changed: nothing is run for it, and a plan that wants nothing else
+	// runs nothing at all.
+	tokgate(t, "run", "--simulate", "--out", out, "--base", base, at(dir, "default", "", branch)).
+		check(t, assert.ExitPass, "nothing changed: server.next is the same on the base branch", "PASS")
+	tokgate(t, "run", "--simulate", "--out", out, "--base", base, at(dir, "default", sla, branch)).
+		check(t, assert.ExitPass, "nothing changed", "sla.ttft.p95 at 4")
+}

@@ -1,0 +1,52 @@
+# Is the new version worse, for our load? The gate for an upgrade of the engine,
+# the driver, the image or a flag: what runs today against what is to run
+# tomorrow, on the same prompts and in turns. Here both are the built-in server, in
+# virtual time: first as good as itself, then with steps that take 15 % longer.
+#
+#   tokgate run --simulate plans/upgrade.hcl
+#   tokgate run --simulate plans/upgrade.hcl --var next=profiles/slower.json
+#
+# To gate an upgrade of yours, replace the simulators by containers with two
+# images. In a pull request the control can be the server of the base branch:
+# control = base.server.next, and --base with a checkout of that branch.
+
+variable "next" {
+  type        = string
+  default     = "profiles/today.json"
+  description = "The profile of the candidate."
+}
+
+server "today" {
+  simulator { profile = "profiles/today.json" }
+}
+
+server "next" {
+  simulator { profile = var.next }
+}
+
+workload "chat" {
+  input_tokens  = 512
+  output_tokens = { mean = 64, jitter = "10%" } # equal lengths keep the slots in lock-step
+
+  load {
+    concurrency = 8
+    requests    = 8 * 200 # on each server: 200 in each of eight rounds
+  }
+
+  sla { # judged on the candidate only
+    ttft = "p95 < 2s"
+  }
+}
+
+compare "upgrade" {
+  control   = server.today
+  candidate = server.next
+  changed   = ["profile"] # with containers: ["image", "version"]
+
+  tolerate {
+    throughput = "-5%"
+    ttft       = "p95 +10%"
+    e2e        = "mean +5%"
+    success    = "rate -1pp"
+  }
+}
