@@ -140,7 +140,7 @@ var Defs = []Def{
 		Doc:     "Input tokens / the server's prefill time; from ttft at concurrency 1 where the server tells none, and labelled so.",
 		NoValue: "neither was measured"},
 	{Name: "cache_hit_rate", Title: "Cache hit rate", Unit: Ratio, Better: Neutral, Scope: PerLevel,
-		Doc:     "Cached prompt tokens / prompt tokens, by the server's usage.",
+		Doc:     "Cached prompt tokens / prompt tokens, by the server's usage, else by its counters over the window.",
 		NoValue: "the server does not tell"},
 	{Name: "synchrony", Title: "Synchrony", Unit: Ratio, Better: Neutral, Scope: PerLevel,
 		Doc:     "How far the slots of a closed loop run in phase: 0 spread evenly, 1 lock-step.",

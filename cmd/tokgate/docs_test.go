@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tokgate/tokgate/exec/telemetry"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -23,6 +24,7 @@ func TestDocsAreCurrent(t *testing.T) {
 		{"metrics.md", "definitions", metricTable()},
 		{"language.md", "reference", plan.Reference()},
 		{"engines.md", "fields", engineTable()},
+		{"engines.md", "metrics", nameTable()},
 		{"engines.md", "launch", launchTable()},
 	} {
 		t.Run(doc.file+" "+doc.name, func(t *testing.T) {
@@ -49,6 +51,51 @@ func TestDocsAreCurrent(t *testing.T) {
 			t.Errorf("%s is not current; `make golden` rewrites it (-want +got):\n%s", path, cmp.Diff(doc.want, got))
 		})
 	}
+}
+
+// nameTable says what of each engine's page becomes what.
+func nameTable() string {
+	engines := []string{"vllm", "sglang", "llama.cpp"}
+	var ours []string
+	cells := map[string]map[string][]string{}
+	for _, n := range telemetry.Names {
+		if cells[n.Ours] == nil {
+			cells[n.Ours] = map[string][]string{}
+			ours = append(ours, n.Ours)
+		}
+		series := n.Series
+		if n.Value != "" {
+			series += fmt.Sprintf("{%s=%q}", n.Label, n.Value)
+		}
+		if n.Kind == telemetry.Sum {
+			series += "_sum"
+		}
+		cell := "`" + series + "`"
+		if n.Old != "" {
+			cell += " (" + n.Old + ")"
+		}
+		cells[n.Ours][n.Engine] = append(cells[n.Ours][n.Engine], cell)
+	}
+	var b strings.Builder
+	b.WriteString("| | kind | " + "`" + strings.Join(engines, "` | `") + "` |\n|---|---|" + strings.Repeat("---|", len(engines)) + "\n")
+	for _, name := range ours {
+		kind := "counter"
+		if def, ok := metric.Lookup(name); ok && def.Scope == metric.Counted {
+			kind = "histogram"
+		} else if ok && name != metric.Preempted {
+			kind = "gauge"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s |", name, kind)
+		for _, e := range engines {
+			cell := strings.Join(cells[name][e], ", ")
+			if cell == "" {
+				cell = "–"
+			}
+			fmt.Fprintf(&b, " %s |", cell)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
 }
 
 func metricTable() string {

@@ -39,7 +39,7 @@ func (r *reached) inside(model string) (w *telemetry.Watch, done func()) {
 			}
 			reading, err := telemetry.ParsePage(raw, model)
 			if err != nil {
-				return nil, fmt.Errorf("its page of metrics could not be used: %w", err)
+				return nil, fmt.Errorf("its page of metrics could not be used: %w%s", err, r.statsHint(err))
 			}
 			return reading, nil
 		})
@@ -84,6 +84,14 @@ func (r *reached) metricsHint(err error) string {
 		return " (SGLang has metrics when it is started with --enable-metrics)"
 	case "llama.cpp":
 		return " (llama.cpp's server has metrics when it is started with --metrics)"
+	}
+	return ""
+}
+
+// statsHint is what keeps vLLM's metrics from its page.
+func (r *reached) statsHint(err error) string {
+	if r.server.Engine == "vllm" && errors.Is(err, telemetry.ErrNothing) {
+		return " (vLLM has none under --disable-log-stats)"
 	}
 	return ""
 }

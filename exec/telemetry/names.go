@@ -22,7 +22,7 @@ type Name struct {
 	Label, Value string
 	Kind         Kind
 	Ours         string // a metric.Def's name, or a counter of metric.Telemetry
-	// Old says until or since when the engine has had the name; "": now.
+	// Old says what is to be known of a name that another one has replaced.
 	Old string
 }
 
@@ -31,15 +31,14 @@ type Name struct {
 // first in this order counts.
 //
 // The names are those of the engines' own sources: vLLM's
-// vllm/v1/metrics/loggers.py and vllm/v1/spec_decode/metrics.py, before 0.8
-// vllm/engine/metrics.py; SGLang's
-// python/sglang/srt/observability/metrics_collector.py; llama.cpp's
-// tools/server/server-context.cpp and the README beside it.
+// vllm/v1/metrics/loggers.py and vllm/v1/spec_decode/metrics.py, SGLang's
+// python/sglang/srt/observability/metrics_collector.py, and llama.cpp's
+// tools/server.
 var Names = []Name{
 	{Engine: "vllm", Series: "vllm:num_requests_running", Kind: GaugeSum, Ours: "running"},
 	{Engine: "vllm", Series: "vllm:num_requests_waiting", Kind: GaugeSum, Ours: "waiting"},
 	{Engine: "vllm", Series: "vllm:kv_cache_usage_perc", Kind: GaugeMost, Ours: "kv_usage"},
-	{Engine: "vllm", Series: "vllm:gpu_cache_usage_perc", Kind: GaugeMost, Ours: "kv_usage", Old: "until 0.10"},
+	{Engine: "vllm", Series: "vllm:gpu_cache_usage_perc", Kind: GaugeMost, Ours: "kv_usage", Old: "older versions"},
 	{Engine: "vllm", Series: "vllm:num_preemptions_total", Kind: Counter, Ours: metric.Preempted},
 	{Engine: "vllm", Series: "vllm:num_preemptions", Kind: Counter, Ours: metric.Preempted, Old: "other exporters"},
 	{Engine: "vllm", Series: "vllm:request_queue_time_seconds", Kind: Buckets, Ours: "queue_wait"},
@@ -49,9 +48,9 @@ var Names = []Name{
 	{Engine: "vllm", Series: "vllm:request_prompt_tokens", Kind: Sum, Ours: metric.PrefillTokens, Old: "cached ones included"},
 	{Engine: "vllm", Series: "vllm:request_prefill_time_seconds", Kind: Sum, Ours: metric.PrefillSeconds},
 	{Engine: "vllm", Series: "vllm:prefix_cache_queries_total", Kind: Counter, Ours: metric.CacheQueries},
-	{Engine: "vllm", Series: "vllm:gpu_prefix_cache_queries_total", Kind: Counter, Ours: metric.CacheQueries, Old: "until 0.10"},
+	{Engine: "vllm", Series: "vllm:gpu_prefix_cache_queries_total", Kind: Counter, Ours: metric.CacheQueries, Old: "older versions"},
 	{Engine: "vllm", Series: "vllm:prefix_cache_hits_total", Kind: Counter, Ours: metric.CacheHits},
-	{Engine: "vllm", Series: "vllm:gpu_prefix_cache_hits_total", Kind: Counter, Ours: metric.CacheHits, Old: "until 0.10"},
+	{Engine: "vllm", Series: "vllm:gpu_prefix_cache_hits_total", Kind: Counter, Ours: metric.CacheHits, Old: "older versions"},
 	{Engine: "vllm", Series: "vllm:spec_decode_num_drafts_total", Kind: Counter, Ours: metric.Drafts},
 	{Engine: "vllm", Series: "vllm:spec_decode_num_draft_tokens_total", Kind: Counter, Ours: metric.DraftTokens},
 	{Engine: "vllm", Series: "vllm:spec_decode_num_accepted_tokens_total", Kind: Counter, Ours: metric.AcceptedTokens},
@@ -72,7 +71,7 @@ var Names = []Name{
 
 	{Engine: "llama.cpp", Series: "llamacpp:requests_processing", Kind: GaugeSum, Ours: "running"},
 	{Engine: "llama.cpp", Series: "llamacpp:requests_deferred", Kind: GaugeSum, Ours: "waiting"},
-	{Engine: "llama.cpp", Series: "llamacpp:kv_cache_usage_ratio", Kind: GaugeMost, Ours: "kv_usage", Old: "until 2025"},
+	{Engine: "llama.cpp", Series: "llamacpp:kv_cache_usage_ratio", Kind: GaugeMost, Ours: "kv_usage", Old: "older versions"},
 	{Engine: "llama.cpp", Series: "llamacpp:prompt_tokens_total", Kind: Counter, Ours: metric.PrefillTokens},
 	{Engine: "llama.cpp", Series: "llamacpp:prompt_seconds_total", Kind: Counter, Ours: metric.PrefillSeconds},
 	{Engine: "llama.cpp", Series: "llamacpp:prompt_tokens_cached_total", Kind: Counter, Ours: metric.CacheHits},

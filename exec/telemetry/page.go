@@ -229,7 +229,7 @@ func (p *parsed) reading() (*Reading, error) {
 		r.Histograms[ours] = h
 	}
 	if len(r.Gauges)+len(r.Counters)+len(r.Histograms)+len(r.None) == 0 {
-		return nil, errNothing
+		return nil, ErrNothing
 	}
 	// llama.cpp counts the prompt tokens that were computed and those that were
 	// found apart.
@@ -244,8 +244,8 @@ func (p *parsed) reading() (*Reading, error) {
 // biggest bounds what is believed, so that no sum of it ends up infinite.
 const biggest = 1e18
 
-// errNothing says that a page is one, and not of an engine that is known.
-var errNothing = errors.New("the page holds no metric of vLLM, SGLang or llama.cpp")
+// ErrNothing says that a page is one, and not of an engine that is known.
+var ErrNothing = errors.New("the page holds no metric of vLLM, SGLang or llama.cpp")
 
 // histogram is what the buckets say, each count its own.
 func (b *buckets) histogram() (metric.Histogram, error) {
