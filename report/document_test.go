@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -218,4 +219,33 @@ func FuzzReadDocument(f *testing.F) {
 			}
 		}
 	})
+}
+
+// BenchmarkNew1MSamples makes the document of 200 levels of 5000 requests, 20
+// gaps each. The samples are shared by the levels: their own memory is not
+// what is measured.
+func BenchmarkNew1MSamples(b *testing.B) {
+	round := &metric.Round{Due: 5000, Complete: true, End: time.Hour, WindowEnd: time.Hour}
+	for i := range 5000 {
+		sent := time.Duration(i) * 100 * time.Millisecond
+		first := sent + time.Duration(200+i*7919%1000)*time.Millisecond
+		s := &metric.Sample{Server: "s", Workload: "w", Level: "8", Slot: i % 8, Order: i, Phase: metric.Measured, Sent: sent, First: first, FirstAnswer: first,
+			Chunks: 21, FirstTokens: 1, Usage: &metric.Usage{Input: 1024, Output: 21}}
+		s.Last = first
+		for j := range 20 {
+			gap := time.Duration(10+(i+j)%15) * time.Millisecond
+			s.Gaps.Add(gap)
+			s.Last += gap
+		}
+		s.End = s.Last
+		round.Samples = append(round.Samples, s)
+	}
+	run := &metric.Run{Servers: []*metric.ServerRun{{Address: "s"}}}
+	for i := range 200 {
+		run.Levels = append(run.Levels, &metric.Level{Server: "s", Workload: fmt.Sprint("w", i/10), Name: fmt.Sprint(i), Kind: metric.ClosedLoop, N: 8, Rounds: []*metric.Round{round}})
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		New(run, nil, assert.Verdicts{}, Meta{})
+	}
 }

@@ -24,7 +24,8 @@ const (
 	comparisonBytes  = 100 << 10
 	capacityBytes    = 100 << 10
 	levelsBytes      = 150 << 10
-	environmentBytes = 150 << 10
+	consistencyBytes = 20 << 10
+	environmentBytes = 130 << 10
 	cellBytes        = 300
 	messageCell      = 1000
 )
@@ -43,7 +44,7 @@ func Markdown(w io.Writer, d *Document) error { return MarkdownWithin(w, d, Mark
 func MarkdownWithin(w io.Writer, d *Document, limit int) error {
 	for size := min(limit, MarkdownBytes); size > 0; size /= 2 {
 		m := markdown{doc: d, size: size}
-		parts := []string{m.verdict(), m.comparisons(), m.overview(), m.problems(), m.passed(), m.capacities(), m.levels(), m.environment(), m.definitions()}
+		parts := []string{m.verdict(), m.comparisons(), m.overview(), m.problems(), m.passed(), m.capacities(), m.levels(), m.consistency(), m.environment(), m.definitions()}
 		// Half of the smallest is the verdict alone.
 		if size < 4<<10 {
 			parts = parts[:1]
@@ -324,6 +325,20 @@ func (m *markdown) levels() string {
 		return ""
 	}
 	return s.close("row")
+}
+
+// consistency tells which figures do not go together.
+func (m *markdown) consistency() string {
+	s := section{budget: m.share(consistencyBytes)}
+	lead := "\n### Figures that do not go together\n\n"
+	for _, found := range Check(m.doc) {
+		s.row(func() string {
+			row := lead + "- " + cell(found, messageCell) + "\n"
+			lead = ""
+			return row
+		})
+	}
+	return s.close("finding")
 }
 
 func (m *markdown) environment() string {

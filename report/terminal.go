@@ -39,6 +39,7 @@ func Terminal(w io.Writer, d *Document, width int, color bool) error {
 	t.comparisons()
 	t.workloads()
 	t.asserts()
+	t.consistency()
 	t.last()
 	if t.err != nil {
 		return t.err
@@ -531,6 +532,24 @@ func (t *terminal) asserts() {
 	if slices.ContainsFunc(t.doc.Verdicts, func(v Verdict) bool { return other(&v) }) {
 		t.line("")
 		t.verdicts(other)
+	}
+}
+
+// mostFound of the figures that do not go together are shown; the other
+// outputs have more.
+const mostFound = 5
+
+func (t *terminal) consistency() {
+	found := Check(t.doc)
+	if len(found) > 0 {
+		t.line("")
+	}
+	for i, f := range found {
+		if i == mostFound {
+			t.line(fmt.Sprintf("  … and %s that do not go together", plural(len(found)-i, "more figure")))
+			break
+		}
+		t.para("  check   ", yellow, text.Bytes(f, lineBytes))
 	}
 }
 

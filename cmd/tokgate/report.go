@@ -22,12 +22,15 @@ func (a *app) reportCommand() *cobra.Command {
 		Short: "Show recorded runs again; no server and no plan are needed",
 		Long: `Shows the verdicts and measurements of recorded runs, and writes them in other
 formats on request. It judges nothing: the verdicts are those of the run. Of a
-run that was killed before it was judged, it shows what was measured.
+run that was killed before it was judged, it shows what was measured. Several runs
+are shown one after another and then side by side; --html and --markdown then
+show them together, with their curves over each other.
 
 Exit code 0, or 4 when a folder cannot be read or a report cannot be written,
 whatever the verdict was.`,
 		Example: `  tokgate report results/demo
-  tokgate report results/demo --markdown summary.md --csv levels.csv`,
+  tokgate report results/demo --markdown summary.md --csv levels.csv
+  tokgate report results/before results/after --html together.html`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError("for example: tokgate report results/demo", "no results folder named")
@@ -36,17 +39,21 @@ whatever the verdict was.`,
 		},
 		ValidArgsFunction: completeFolders,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 && out != (outputs{}) {
-				return usageError("", "several runs cannot share one output file")
+			if len(args) > 1 && (out.junit != "" || out.json != "" || out.csv != "") {
+				return usageError("--html and --markdown show several runs together", "several runs cannot share one --junit, --json or --csv file")
 			}
 			t, err := a.terminal(a.Out)
 			if err != nil {
 				return err
 			}
+			var docs []*report.Document
 			for i, dir := range args {
 				doc, run, err := a.readDocument(dir, out.csv != "")
 				if err != nil {
 					return err
+				}
+				if docs = append(docs, doc); len(args) > 1 {
+					doc.Folder = dir // where it is now, whatever it was called
 				}
 				if i > 0 {
 					fmt.Fprintln(a.Out)
@@ -54,7 +61,19 @@ whatever the verdict was.`,
 				if err := report.Terminal(a.Out, doc, t.width, t.color); err != nil {
 					return measureError(err)
 				}
+				if len(args) > 1 {
+					continue
+				}
 				if err := out.write(doc, run); err != nil {
+					return measureError(err)
+				}
+			}
+			if len(args) > 1 {
+				fmt.Fprintln(a.Out)
+				if err := report.TerminalTogether(a.Out, docs, t.width, t.color); err != nil {
+					return measureError(err)
+				}
+				if err := out.writeTogether(docs); err != nil {
 					return measureError(err)
 				}
 			}

@@ -64,6 +64,26 @@ func (o outputs) write(doc *report.Document, run *metric.Run) error {
 	return first
 }
 
+// writeTogether renders what shows several runs in one file.
+func (o outputs) writeTogether(docs []*report.Document) error {
+	var first error
+	for _, r := range []struct {
+		path   string
+		render func(io.Writer) error
+	}{
+		{o.markdown, func(w io.Writer) error { return report.MarkdownTogether(w, docs) }},
+		{o.html, func(w io.Writer) error { return html.Write(w, docs...) }},
+	} {
+		if r.path == "" {
+			continue
+		}
+		if err := writeReport(r.path, r.render); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
 // samplesPath is where the samples go beside the levels: levels.csv →
 // levels.samples.csv.
 func samplesPath(levels string) string {

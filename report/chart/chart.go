@@ -15,6 +15,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/tokgate/tokgate/report/text"
 )
 
 // Chart is a line chart.
@@ -110,7 +112,8 @@ func num(v float64) string {
 	return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64)
 }
 
-func esc(s string) string { return html.EscapeString(s) }
+// esc makes a text safe inside an element and in a quoted attribute.
+func esc(s string) string { return html.EscapeString(text.Line(s)) }
 
 // charWidth is about that of a digit in the widest of the fonts that a page's
 // "system-ui" may be, at the largest font size of charts (that of a phone).
@@ -147,7 +150,9 @@ func (c *Chart) Empty() bool {
 	return true
 }
 
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+// finite says whether a value can be drawn. What lies beyond can only be a
+// mistake, and arithmetic on it no longer adds up.
+func finite(v float64) bool { return math.Abs(v) < 1e15 }
 
 // SVG draws the chart; "" when it is empty.
 func (c *Chart) SVG() template.HTML {

@@ -3,7 +3,6 @@ package chart
 import (
 	"fmt"
 	"html/template"
-	"math"
 )
 
 // Gantt shows requests as bars over time, one row a slot: the wait for the
@@ -28,9 +27,12 @@ type Request struct {
 // ganttWidth is wider than a phone: there it scrolls.
 const ganttWidth = 960.0
 
+// mostRows is more than anyone can read.
+const mostRows = 512
+
 // SVG draws the bars; "" when there are none.
 func (g *Gantt) SVG() template.HTML {
-	if len(g.Bars) == 0 || g.Length <= 0 {
+	if len(g.Bars) == 0 || g.Length <= 0 || !finite(g.Length) || g.Rows < 1 || g.Rows > mostRows {
 		return ""
 	}
 	row := 16.0
@@ -62,10 +64,13 @@ func (g *Gantt) SVG() template.HTML {
 	s.add(`<text class="title" x="0" y="%s">slot</text>`, num(height-4))
 	s.add(`<text class="title" x="%s" y="%s" text-anchor="end">time</text>`, num(ganttWidth-14), num(height-4))
 	for _, b := range g.Bars {
+		if !finite(b.Start) || !finite(b.End) || b.Row < 0 || b.Row >= g.Rows {
+			continue
+		}
 		y := 10 + row*float64(b.Row) + 1.5
 		s.add(`<g class="req %s"><title>%s</title>`, esc(b.Class), esc(b.Tip))
 		first := b.First
-		if math.IsNaN(first) {
+		if !finite(first) {
 			first = b.End
 		}
 		bar := func(class string, from, to float64) string {

@@ -22,7 +22,7 @@ func (a *Axis) scale(values []float64, n int) *scale {
 			s.min, s.max = min(s.min, v), max(s.max, v)
 		}
 	}
-	if a.Min != a.Max {
+	if a.Min < a.Max {
 		s.min, s.max = a.Min, a.Max
 	}
 	switch {
@@ -59,7 +59,7 @@ func (a *Axis) scale(values []float64, n int) *scale {
 			// edge.
 			s.min, s.max = math.Floor(s.min/step+1e-9)*step, math.Ceil(s.max/step-1e-9)*step
 		}
-		for i := math.Ceil(s.min/step - 1e-9); i*step <= s.max+step*1e-9; i++ {
+		for i := math.Ceil(s.min/step - 1e-9); i*step <= s.max+step*1e-9 && len(s.ticks) < 100; i++ {
 			s.ticks = append(s.ticks, i*step)
 		}
 	}

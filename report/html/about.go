@@ -247,11 +247,8 @@ const mostLines = 2000
 // anchor is the link to a line of the plan on the page; "" when the plan is
 // not on it.
 func anchor(r run, file string, lineNo int) string {
-	if r.Name != "" { // runs that are shown together leave their plans out
-		return ""
-	}
-	for i, s := range r.Plan.Sources {
-		if s.File == file && lineNo > 0 && lineNo <= mostLines && lineNo <= len(s.Lines()) {
+	for i := range r.sources {
+		if r.Plan.Sources[i].File == file && lineNo > 0 && lineNo <= mostLines && lineNo <= len(r.sources[i]) {
 			return fmt.Sprintf("#%sL%d-%d", r.ID, i+1, lineNo)
 		}
 	}
@@ -262,14 +259,14 @@ func anchor(r run, file string, lineNo int) string {
 // to their own reports.
 func source(runs []run) (section, bool) {
 	s := section{ID: "plan", Title: "The plan", Lead: "What was asked, line by line, with what came of it."}
-	if len(runs) != 1 || len(runs[0].Plan.Sources) == 0 {
+	r := runs[0]
+	if len(r.sources) == 0 {
 		return s, false
 	}
-	r := runs[0]
 	left := mostLines
 	for i, src := range r.Plan.Sources {
 		v := sourceView{File: line(src.File)}
-		lines := src.Lines()
+		lines := r.sources[i]
 		shown := lines[:min(len(lines), left)]
 		left -= len(shown)
 		v.Left = len(lines) - len(shown)

@@ -139,7 +139,7 @@ func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
 		if !math.IsNaN(away) && !math.IsInf(away, 0) {
 			distance = metric.Format(metric.Ratio, away) + ", " + near
 		}
-		tip := []string{plural(p.N, "request") + " " + map[string]string{"burst": "at once"}[c.Over], label + " " + v.Format(t.Unit), cmp.Or(outcome, "not judged") + ", " + plural(p.Requests, "request") + " measured"}
+		tip := []string{plural(p.N, "request") + " " + map[string]string{"burst": "at once"}[c.Over], label + " " + v.Format(t.Unit), cmp.Or(line(outcome), "not judged") + ", " + plural(p.Requests, "request") + " measured"}
 		if c.Over != "burst" {
 			tip[0] = plural(p.N, "request") + " in flight"
 		}
@@ -149,7 +149,7 @@ func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
 		series.Points = append(series.Points, chart.Point{X: float64(p.N), Y: v.V, Low: bound(low), High: bound(high), Mark: mark, Tip: tip})
 		through.Points = append(through.Points, chart.Point{X: float64(p.N), Y: v.V})
 		ns = append(ns, float64(p.N))
-		f.Table.Rows = append(f.Table.Rows, []cell{text(strconv.Itoa(p.N)), {Text: outcome, Class: outcomeClass(outcome)}, text(v.Format(t.Unit)),
+		f.Table.Rows = append(f.Table.Rows, []cell{text(strconv.Itoa(p.N)), {Text: line(outcome), Class: outcomeClass(outcome)}, text(v.Format(t.Unit)),
 			text(ends(low, t.Unit, false)), text(ends(high, t.Unit, true)), text(rule), text(distance)})
 	}
 	if len(series.Points) == 0 {

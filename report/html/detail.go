@@ -410,7 +410,7 @@ func changes(workload, level string, list []*report.Change) figure {
 		name := strings.TrimSpace(cmp.Or(def.Title, line(x.Metric)) + " " + line(x.Stat))
 		f.Table.Rows = append(f.Table.Rows, []cell{text(name), text(x.Better), text(x.Control.Format(x.Unit)), text(x.Candidate.Format(x.Unit)),
 			text(signed(x.Change, x.Points, x.Unit)), text(signed(x.Low, x.Points, x.Unit)), text(signed(x.High, x.Points, x.Unit)),
-			text(signed(x.Limit, x.Points, x.Unit)), text(signed(x.Certifiable, x.Points, x.Unit)), {Text: string(x.Outcome), Class: outcomeClass(string(x.Outcome))}})
+			text(signed(x.Limit, x.Points, x.Unit)), text(signed(x.Certifiable, x.Points, x.Unit)), {Text: line(string(x.Outcome)), Class: outcomeClass(string(x.Outcome))}})
 		if x.Points || !x.Change.OK {
 			continue
 		}

@@ -105,7 +105,8 @@ type cell struct {
 	Link  string // "#id"; "": none
 }
 
-func text(s string) cell { return cell{Text: s} }
+// text is a cell that is a text, whatever it holds.
+func text(s string) cell { return cell{Text: line(s)} }
 
 // Write renders one run, or several together: their verdicts side by side,
 // their curves over each other. It panics without a document.
@@ -118,7 +119,7 @@ func Write(w io.Writer, docs ...*report.Document) error {
 }
 
 func newView(docs []*report.Document) view {
-	v := view{Policy: policy, Style: template.CSS(styleSource), Foot: docs[0].Tool}
+	v := view{Policy: policy, Style: template.CSS(styleSource), Foot: line(docs[0].Tool)}
 	for _, d := range docs {
 		v.Simulated = v.Simulated || d.Simulated
 	}

@@ -3,14 +3,22 @@ package html
 import (
 	"bytes"
 	"flag"
+	"fmt"
+	"html"
+	"io"
+	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 )
 
@@ -84,6 +92,269 @@ func TestSelfContained(t *testing.T) {
 			if !strings.HasPrefix(m[1], "#") || !ids[m[1][1:]] {
 				t.Errorf("a link to %q, which is not on the page", m[1])
 			}
+		}
+	}
+}
+
+// hostile is put wherever a document holds foreign text.
+const hostile = "\x1b[31m<script>alert(1)</script>\"'><img src=x onerror=alert(2)>{{.}}</style>--><!--</title>&lt;\x00\u202e`${x}`\r\n::error::x"
+
+// poison replaces every string of v below the document's own words.
+func poison(v reflect.Value, with string) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			poison(v.Elem(), with)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			poison(v.Index(i), with)
+		}
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			return
+		}
+		for i := range v.NumField() {
+			poison(v.Field(i), with)
+		}
+	case reflect.String:
+		v.SetString(with)
+	}
+}
+
+// tag is a tag as the page has them: its own names, every value quoted, no
+// style and no handler.
+var tag = regexp.MustCompile(`^<(?:!DOCTYPE html|/?(?:html|head|meta|title|style|body|a|header|footer|div|nav|ul|li|main|section|strong|span|b|p|h1|h2|h3|dl|dt|dd|details|summary|` +
+	`table|caption|thead|tbody|tr|th|td|figure|figcaption|ol|code|pre|svg|g|rect|circle|path|polyline|polygon|line|text)` +
+	`(?:\s+(?:lang|charset|http-equiv|content|name|class|id|href|role|tabindex|scope|aria-[a-z]+|open|viewBox|width|height|x|y|x1|x2|y1|y2|cx|cy|r|rx|d|points|fill|stroke|stroke-[a-z]+|text-anchor|visibility)(?:="[^"<>]*")?)*\s*/?)>`)
+
+// harmless finds what foreign text may have brought onto the page: a tag or an
+// attribute that is not one of the page's own, and characters nobody sees.
+func harmless(out string) error {
+	if i := strings.IndexAny(out, "\x00\x1b\u202e"); i >= 0 {
+		return fmt.Errorf("a control character came through near %q", out[max(i-40, 0):i])
+	}
+	for rest := out; ; {
+		i := strings.IndexByte(rest, '<')
+		if i < 0 {
+			return nil
+		}
+		rest = rest[i:]
+		// No tag is as long, and a longer text would be looked through whole.
+		if !tag.MatchString(rest[:min(len(rest), 8<<10)]) {
+			return fmt.Errorf("not one of the page's tags: %.120q", rest)
+		}
+		rest = rest[1:]
+	}
+}
+
+func TestHostileText(t *testing.T) {
+	for _, name := range []string{"pass", "rich"} {
+		if err := harmless(render(t, recorded(t, name))); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		d := recorded(t, name)
+		poison(reflect.ValueOf(d), hostile)
+		if err := harmless(render(t, d)); err != nil {
+			t.Errorf("%s, every string hostile: %v", name, err)
+		}
+		// With kinds and metrics left as they are the charts are drawn too.
+		d = recorded(t, name)
+		for i := range d.Cases {
+			d.Cases[i].Workload, d.Cases[i].Server, d.Cases[i].Level = hostile, hostile, hostile
+		}
+		for i := range d.Workloads {
+			d.Workloads[i].Address, d.Workloads[i].Description = hostile, hostile
+		}
+		out := render(t, d, recorded(t, "rich"))
+		if err := harmless(out); err != nil {
+			t.Errorf("%s, hostile names: %v", name, err)
+		}
+		if !strings.Contains(out, "<svg") {
+			t.Error("nothing was drawn")
+		}
+	}
+}
+
+func FuzzText(f *testing.F) {
+	f.Add(hostile)
+	f.Add(`chat["a"]`)
+	f.Add(strings.Repeat("漢", 300))
+	f.Fuzz(func(t *testing.T, s string) {
+		d := recorded(t, "pass")
+		s = strings.ToValidUTF8(s[:min(len(s), 4000)], "\uFFFD") // as JSON brings it
+		for i := range d.Cases {
+			d.Cases[i].Workload, d.Cases[i].Notes = s, []string{s}
+		}
+		for i := range d.Verdicts {
+			d.Verdicts[i].Message, d.Verdicts[i].Name = s, s
+		}
+		for i := range d.Plan.Sources {
+			d.Plan.Sources[i].Text = s
+		}
+		if err := harmless(render(t, d)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A document may come from anywhere and hold any numbers.
+func FuzzNumbers(f *testing.F) {
+	f.Add(0.0, 1.0, 1, 2)
+	f.Add(math.Inf(1), math.MaxFloat64, 0, -1)
+	f.Add(1e-300, -5.0, math.MaxInt, 1)
+	f.Fuzz(func(t *testing.T, a, b float64, n, m int) {
+		d := recorded(t, "pass")
+		number := func(v float64) report.Number { return report.Number{V: v, OK: !math.IsNaN(v)} }
+		d.Cases = append(d.Cases, d.Cases[0])
+		for i := range d.Cases {
+			c := &d.Cases[i]
+			c.N = []int{n, m}[i%2]
+			c.Metrics = slices.Clone(c.Metrics)
+			for j := range c.Metrics {
+				c.Metrics[j].Mean, c.Metrics[j].Value, c.Metrics[j].Max = number(a), number(b), number(a+b)
+				c.Metrics[j].Curve = []report.Number{number(a), number(b), {}}
+			}
+		}
+		for i := range d.Timelines {
+			d.Timelines[i].To, d.Timelines[i].Requests[0].Slot = b, n
+			for j := range d.Timelines[i].Requests {
+				d.Timelines[i].Requests[j].End = a
+			}
+		}
+		for i := range d.Capacities {
+			d.Capacities[i].Pass, d.Capacities[i].Fail = n, m
+		}
+		for i := range d.Workloads {
+			for j := range d.Workloads[i].Bounds {
+				d.Workloads[i].Bounds[j].Threshold.Limit = number(b)
+			}
+		}
+		out := render(t, d)
+		if m := regexp.MustCompile(`="-?(NaN|[+-]?Inf)`).FindString(out); m != "" {
+			t.Errorf("a coordinate is %s", m)
+		}
+	})
+}
+
+// The slips of published reports, as checks on the page of every recorded
+// document.
+func TestPageKeepsItsWord(t *testing.T) {
+	for _, name := range []string{"pass", "rich"} {
+		d := recorded(t, name)
+		if found := report.Check(d); len(found) > 0 {
+			t.Errorf("%s: figures that do not go together: %q", name, found)
+		}
+		out := render(t, d)
+		plain := html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(strings.ReplaceAll(out, "><", "> <"), " "))
+		// The peak is the highest of all that was measured, and the range of
+		// loads covers every one of them.
+		peak, low, high := 0.0, math.MaxInt, 0
+		for i := range d.Cases {
+			c := &d.Cases[i]
+			if c.Skipped != "" {
+				continue
+			}
+			peak = max(peak, c.Summary("throughput").Value.V)
+			low, high = min(low, c.N), max(high, c.N)
+		}
+		if want := metric.Format(metric.TokensPerSecond, peak); !regexp.MustCompile(`Peak throughput\s+` + regexp.QuoteMeta(want)).MatchString(plain) {
+			t.Errorf("%s: the highlight is not the peak, %s", name, want)
+		}
+		want := fmt.Sprintf("%d requests in flight", low)
+		if low != high {
+			want = fmt.Sprintf("%d to %d requests in flight", low, high)
+		}
+		if !strings.Contains(plain, want) {
+			t.Errorf("%s: the loads are not said to be %s", name, want)
+		}
+		// Users are not requests: the word stands only beside the factor.
+		for _, m := range regexp.MustCompile(`(?i).{0,60}\busers\b`).FindAllString(plain, -1) {
+			if regexp.MustCompile(`\d+ users\b`).MatchString(m) && !regexp.MustCompile(`(\d+ to \d+|≈).* users`).MatchString(m) {
+				t.Errorf("%s: requests are called users: %q", name, m)
+			}
+		}
+		// Figures of the tables of numbers have a unit, but for those whose head
+		// is one.
+		for _, m := range regexp.MustCompile(`<td[^>]*>([^<]*)</td>`).FindAllStringSubmatch(out, -1) {
+			if regexp.MustCompile(`^\d+\.\d+$`).MatchString(m[1]) {
+				t.Errorf("%s: %q has no unit", name, m[1])
+			}
+		}
+		// Every metric that is drawn is defined, once.
+		for _, m := range regexp.MustCompile(`href="#(def-[^"]+)"`).FindAllStringSubmatch(out, -1) {
+			if n := strings.Count(out, `id="`+m[1]+`"`); n != 1 {
+				t.Errorf("%s: %s is defined %d times", name, m[1], n)
+			}
+		}
+	}
+}
+
+func TestNearness(t *testing.T) {
+	// 9.4 s of 10 s is a margin of 6%: "well within" in a published report.
+	for _, tt := range []struct {
+		op       string
+		v, limit float64
+		want     string
+	}{
+		{"<", 9.4, 10, "within its limit"}, {"<", 7.9, 10, "well within its limit"}, {"<", 9.6, 10, "just within its limit"},
+		{"<", 10.004, 10, "right at its limit"}, {"<", 10.4, 10, "just beyond its limit"}, {"<", 11, 10, "beyond its limit"},
+		{">", 21, 10, "well within its limit"}, {">", 15.04, 15, "just within its limit"}, {">=", 14, 15, "beyond its limit"},
+		{"<", 1, 0, ""},
+	} {
+		if got := nearness(margin(tt.op, tt.v, tt.limit)); got != tt.want {
+			t.Errorf("%v %s %v: %q, want %q", tt.v, tt.op, tt.limit, got, tt.want)
+		}
+	}
+}
+
+// A section without data is absent.
+func TestAbsentSections(t *testing.T) {
+	out := render(t, recorded(t, "pass"))
+	for _, id := range []string{"burst", "power", "comparison", "failures", "queue", "runs", "consistency", "inside"} {
+		if strings.Contains(out, `<section id="`+id+`"`) {
+			t.Errorf("%s is there without data", id)
+		}
+	}
+	for _, id := range []string{"highlights", "guidance", "throughput", "speed", "ttft", "capacity", "distributions", "timeline", "levels", "environment", "plan", "definitions"} {
+		if !strings.Contains(out, `<section id="`+id+`"`) {
+			t.Errorf("%s is missing", id)
+		}
+	}
+	d := recorded(t, "pass")
+	d.Simulated = true
+	if out := render(t, d); !strings.Contains(out, `<header class="simulated">`) || !strings.Contains(out, "<title>SIMULATED") {
+		t.Error("a simulated run is not marked")
+	}
+}
+
+// large is 200 levels of 5000 requests each, as results.json keeps them.
+func large(t testing.TB) *report.Document {
+	d := recorded(t, "rich")
+	c, v := d.Cases[1], d.Verdicts[6]
+	d.Cases, d.Verdicts = nil, nil
+	for i := range 200 {
+		c.Workload, c.N = fmt.Sprintf(`chat["%d"]`, i/10), 1<<(i%10)
+		c.Level, c.Due, c.Completed, c.Failed = fmt.Sprint(c.N), 5000, 4998, 2
+		d.Cases = append(d.Cases, c)
+		v.Workload, v.Level = c.Workload, c.Level
+		d.Verdicts = append(d.Verdicts, v)
+	}
+	return d
+}
+
+func TestLargePageIsBounded(t *testing.T) {
+	if n := len(render(t, large(t))); n > 5<<20 {
+		t.Errorf("%d bytes, want at most 5 MiB", n)
+	}
+}
+
+func BenchmarkWrite200Levels(b *testing.B) {
+	d := large(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := Write(io.Discard, d); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

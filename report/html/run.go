@@ -3,7 +3,6 @@ package html
 import (
 	"cmp"
 	"fmt"
-	"path"
 	"strings"
 
 	"github.com/tokgate/tokgate/metric"
@@ -16,25 +15,23 @@ type run struct {
 	*report.Document
 	Name string // "" when it is alone
 	ID   string // prefix of its anchors; "" when it is alone
+	// sources are the lines of the plan's files, made safe to show; none when
+	// several runs are shown, whose plans are left to their own reports.
+	sources [][]string
 }
 
 func named(docs []*report.Document) []run {
 	runs := make([]run, len(docs))
-	seen := map[string]int{}
+	names := report.Names(docs)
 	for i, d := range docs {
 		runs[i].Document = d
-		if len(docs) == 1 {
+		if len(docs) > 1 {
+			runs[i].Name, runs[i].ID = names[i], fmt.Sprintf("run-%d-", i+1)
 			continue
 		}
-		name := path.Base(strings.TrimRight(strings.ReplaceAll(d.Folder, "\\", "/"), "/"))
-		if d.Folder == "" {
-			name = cmp.Or(d.Run, d.Plan.Name)
+		for _, s := range d.Plan.Sources {
+			runs[i].sources = append(runs[i].sources, s.Lines())
 		}
-		name = line(name)
-		if seen[name]++; seen[name] > 1 {
-			name = fmt.Sprintf("%s (%d)", name, seen[name])
-		}
-		runs[i].Name, runs[i].ID = name, fmt.Sprintf("run-%d-", i+1)
 	}
 	return runs
 }
@@ -51,7 +48,7 @@ func title(runs []run) string {
 	if runs[0].Simulated {
 		t = "SIMULATED · " + t
 	}
-	return t + " · tokgate"
+	return line(t) + " · tokgate"
 }
 
 // messageBytes bounds one piece of foreign text on the page.

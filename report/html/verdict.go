@@ -59,7 +59,7 @@ var statuses = map[report.Status][3]string{ // class, sign, word
 
 func verdict(r run, together bool) verdictView {
 	v := verdictView{
-		ID: r.ID + "verdict", Name: r.Name, Word: r.Word(), Plan: line(r.Plan.Name),
+		ID: r.ID + "verdict", Name: r.Name, Word: line(r.Word()), Plan: line(r.Plan.Name),
 		Headline: line(r.Headline()), Simulated: r.Simulated, Partial: r.Partial,
 	}
 	v.Class, v.Meaning = meaning(r.Document)
@@ -258,7 +258,7 @@ func matrices(r run) []*table {
 		if !v.Value.OK {
 			shown = st[2]
 		}
-		g.cells[row][v.Level] = cell{Text: st[1] + " " + shown, Class: st[0]}
+		g.cells[row][v.Level] = cell{Text: st[1] + " " + line(shown), Class: st[0]}
 	}
 	var out []*table
 	for _, k := range order {

@@ -1,0 +1,58 @@
+package report
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The documents of the other tests hold together; those of the fixture that
+// were made up do not, and that is found.
+func TestCheck(t *testing.T) {
+	if found := Check(passing()); len(found) > 0 {
+		t.Errorf("a document in which everything is fine: %q", found)
+	}
+	if found := Check(nothing()); len(found) > 0 {
+		t.Errorf("an empty document: %q", found)
+	}
+	tests := []struct {
+		name  string
+		spoil func(d *Document)
+		want  string
+	}{
+		{"a sum", func(d *Document) { d.Cases[0].Completed = 70 }, "70 completed, 0 failed and 0 were given up, of 60 requests due"},
+		{"failures by kind", func(d *Document) { d.Cases[0].Failures = []Failure{{Kind: "timeout", Count: 2}} }, "0 requests failed, but 2 are listed"},
+		{"rounds", func(d *Document) { d.Cases[0].Rounds = d.Cases[0].Rounds[:1] }, "the rounds have 30 requests, the level 60"},
+		{"success", func(d *Document) { d.Cases[0].Summary("success").Value = some(0.5) }, "success is 50%, but 60 of 60"},
+		{"percentiles", func(d *Document) { d.Cases[0].Summary("ttft").Percentiles.P95 = some(0.1) }, "ttft p95 is 100 ms, below p90"},
+		{"a mean beyond the highest", func(d *Document) { d.Cases[0].Summary("ttft").Mean = some(9) }, "the mean of ttft, 9 s, is outside 200 ms to 380 ms"},
+		{"another unit", func(d *Document) { d.Cases[0].Summary("throughput").Unit = "req/s" }, `throughput is in "req/s", not in "tok/s"`},
+		{"no unit", func(d *Document) {
+			d.Cases[0].Metrics = append(d.Cases[0].Metrics, Summary{Metric: "accept_rate[0]"})
+		}, "accept_rate[0] has no unit"},
+		// One request of 21 tokens in 800 ms at a time: 26 tok/s.
+		{"an impossible throughput", func(d *Document) { d.Cases[0].Summary("throughput").Value = some(100) }, "is more than 1 requests of"},
+		{"a stream that is held back", func(d *Document) { d.Cases[0].Summary("itl").Mean = some(0.0021) }, "tokens, but a chunk holds 7 tokens"},
+		{"the same load twice", func(d *Document) {
+			again := d.Cases[0]
+			again.Level, again.Metrics = "1 again", slices.Clone(again.Metrics)
+			again.Summary("ttft").Mean = some(0.2 * 2)
+			d.Cases = append(d.Cases, again)
+		}, "are the same load, but mean ttft is 290 ms and 400 ms"},
+		{"a limit between the wrong loads", func(d *Document) { d.Capacities[0].Fail = 30 }, "39 is said to pass and 30 to fail"},
+		{"a limit that no probe passed", func(d *Document) { d.Capacities[0].Pass = 38 }, "no probe of 38 passed"},
+		{"a limit that breaks its own threshold", func(d *Document) {
+			d.Capacities[0].Probes[3].Readings = []Reading{{Metric: "ttft", Stat: "p95", Outcome: "pass", Value: some(8.1)}}
+		}, "at the limit, 39, ttft p95 is 8.1 s, which breaks its own threshold p95 < 8s"},
+		{"a crossing elsewhere", func(d *Document) { d.Capacities[0].CrossingLow = some(60) }, "does not lie between 39 and 40"},
+		{"a pass with a failure", func(d *Document) { d.Verdicts[0].Outcome = Fail }, "the outcome is pass, but 1 verdicts failed"},
+		{"a pass beyond the limit", func(d *Document) { d.Verdicts[2].Value = some(8) }, "passed, but 8 s is not p95 < 8s"},
+	}
+	for _, tt := range tests {
+		d := passing()
+		tt.spoil(d)
+		if found := strings.Join(Check(d), "\n"); !strings.Contains(found, tt.want) {
+			t.Errorf("%s: found %q, want %q", tt.name, found, tt.want)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/metric"
+)
+
+func TestTimeline(t *testing.T) {
+	d := document()
+	if len(d.Timelines) != 1 {
+		t.Fatalf("%d timelines, want that of the one workload that was measured", len(d.Timelines))
+	}
+	line := d.Timelines[0]
+	// ttfa had no value at 1: that is the smallest level with something wrong.
+	if line.Level != "1" || line.Why != "the smallest level at which something did not hold" {
+		t.Errorf("level %s because it is %s", line.Level, line.Why)
+	}
+	if len(line.Requests) != 30 || line.Left != 0 {
+		t.Errorf("%d requests and %d left, want the 30 of one round", len(line.Requests), line.Left)
+	}
+	// The second request: sent at 100 ms, first token 200 ms × 1.1 later, the
+	// end 420 ms + 1 ms after that.
+	want := Bar{Slot: 0, Phase: "measured", Sent: 0.1, First: some(0.32), End: 0.741}
+	near := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-9 })
+	if diff := cmp.Diff(want, line.Requests[1], near); diff != "" {
+		t.Errorf("second request (-want +got):\n%s", diff)
+	}
+}
+
+// What is shown is bounded, what is not shown is counted.
+func TestTimelineIsBounded(t *testing.T) {
+	round := &metric.Round{Due: 1000, Complete: true, End: time.Hour}
+	for i := range 1000 {
+		sent := ms(float64(i))
+		round.Samples = append(round.Samples, &metric.Sample{Server: "s", Workload: "w", Level: "100", Slot: i % 100, Order: i, Phase: metric.Measured, Sent: sent, First: sent + ms(5), Last: sent + ms(9), End: sent + ms(10)})
+	}
+	round.Samples = append(round.Samples, &metric.Sample{Phase: metric.Warmup, End: ms(1)})
+	run := &metric.Run{Servers: []*metric.ServerRun{{Address: "s"}}}
+	for i := range 2 * mostTimelines {
+		l := &metric.Level{Server: "s", Workload: fmt.Sprint("w", i), Name: "100", Kind: metric.ClosedLoop, N: 100, Rounds: []*metric.Round{round}}
+		run.Levels = append(run.Levels, l)
+	}
+	d := New(run, nil, assert.Verdicts{}, Meta{})
+	if len(d.Timelines) != mostTimelines {
+		t.Errorf("%d timelines, want %d", len(d.Timelines), mostTimelines)
+	}
+	line := d.Timelines[0]
+	if len(line.Requests) != mostBars || len(line.Requests)+line.Left != 1000 {
+		t.Errorf("%d shown and %d left of 1000", len(line.Requests), line.Left)
+	}
+	for _, b := range line.Requests {
+		if b.Slot >= mostSlots {
+			t.Fatalf("slot %d is shown, want the first %d", b.Slot, mostSlots)
+		}
+	}
+}
+
+// A probe's interval is that of the search: around its value, on the side of
+// the limit that its outcome says.
+func TestReadings(t *testing.T) {
+	seen := 0
+	d := document()
+	for _, p := range d.Capacities[0].Probes {
+		for _, r := range p.Readings {
+			seen++
+			if r.Metric != "ttft" || r.Stat != "p95" || r.Value.V != 7.6 {
+				t.Errorf("%+v, want ttft p95 of 4 s × 1.9", r)
+			}
+			if r.Low.OK && r.Low.V > r.Value.V || r.High.OK && r.High.V < r.Value.V {
+				t.Errorf("%v is not between %v and %v", r.Value, r.Low, r.High)
+			}
+		}
+	}
+	if seen != 1 {
+		t.Errorf("%d readings, want that of the probe whose requests are at hand", seen)
+	}
+}
+
+func TestCurve(t *testing.T) {
+	s := passing().Cases[0].Summary("ttft")
+	if len(s.Curve) != curvePoints {
+		t.Fatalf("%d points", len(s.Curve))
+	}
+	// Six requests each at 200, 220 … 380 ms: the 20th of 40 steps is p50, the
+	// 30th of 60.
+	for i, want := range map[int]float64{0: 0.2, 20: 0.28, 38: 0.38, 40: 0.38} {
+		if got := s.Curve[i].V; math.Abs(got-want) > 1e-9 {
+			t.Errorf("point %d is %v, want %v", i, got, want)
+		}
+	}
+	if s.Curve[38] != s.Percentiles.P95 || s.Curve[20] != s.Percentiles.P50 {
+		t.Error("the curve and the percentiles disagree")
+	}
+}
+
+func TestSources(t *testing.T) {
+	d := document()
+	if len(d.Plan.Sources) != 1 || d.Plan.Sources[0].File != "plans/chatbot.hcl" {
+		t.Fatalf("%+v", d.Plan.Sources)
+	}
+	lines := d.Plan.Sources[0].Lines()
+	if len(lines) != 60 || lines[12] != `    api_key = "[redacted]" # </code><script>alert(2)</script>` {
+		t.Errorf("%d lines, line 13 is %q", len(lines), lines[12])
+	}
+	run, p, v, m := fixture()
+	p.Files["plans/chatbot.hcl"].Bytes = make([]byte, sourceBytes+1)
+	if d := New(run, p, v, m); len(d.Plan.Sources) != 0 {
+		t.Error("a plan that is too long is kept in part")
+	}
+}
