@@ -287,6 +287,9 @@ func (c *container) instance(ctx context.Context) string {
 	return state.StartedAt
 }
 
+// settled implements running: one that is started again has ended before.
+func (c *container) settled() {}
+
 // end implements running: stop, then kill, then remove.
 func (c *container) end() error {
 	if c.closing {

@@ -39,6 +39,8 @@ type running interface {
 	gone() error
 	// instance tells it from a later one in its place; "": not known.
 	instance(context.Context) string
+	// settled says that it is ready: what listens from now on is it.
+	settled()
 	// end ends it with everything it started, and is an error when something
 	// is left. To end it twice does nothing.
 	end() error
@@ -124,6 +126,7 @@ func (l *Launcher) await(ctx context.Context, s *plan.Server, state func(string)
 	if err != nil {
 		return nil, err
 	}
+	x.settled()
 	t.Reset = r.reset
 	return t, nil
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -31,7 +32,10 @@ type child struct {
 	exited  chan struct{} // closed when the process ended
 	err     error         // of Wait; read after exited
 	grace   func() time.Duration
-	closing bool // it was asked to end
+	closing bool          // it was asked to end
+	first   string        // who listened once it was ready; "": not known
+	since   time.Duration // and when that was
+	spent   time.Duration // on looking who listens now
 }
 
 // process starts a server as a child.
@@ -83,22 +87,60 @@ func (c *child) gone() error {
 	if c.closing {
 		return nil
 	}
-	select {
-	case <-c.exited:
-	default:
+	if !c.over() && !c.replaced() {
 		return nil
+	}
+	log := c.log.String()
+	if !c.over() {
+		return &exec.ServerError{Err: errors.New("the server was started again under the load, or no longer listens: no verdict can be given over two"), Log: log}
 	}
 	how := "exit status 0"
 	if c.err != nil {
 		how = c.err.Error()
 	}
-	log := c.log.String()
 	return &exec.ServerError{Err: fmt.Errorf("the server's process ended by itself: %s", cause(how, log)), Log: log}
+}
+
+// over says whether the process has ended.
+func (c *child) over() bool {
+	select {
+	case <-c.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+// Looking who listens costs more the more connections there are, so that it may
+// take no more than lookFirst, and a twentieth of the time. That a process which
+// no longer listens has ended is known a moment later: lookOn.
+const (
+	lookFirst = 200 * time.Millisecond
+	lookShare = 20
+	lookOn    = time.Second
+)
+
+// replaced says whether another one listens in its place, or none.
+func (c *child) replaced() bool {
+	now := c.clock.Now()
+	if c.first == "" || c.spent > lookFirst+(now-c.since)/lookShare {
+		return false
+	}
+	same := listener(c.port) == c.first
+	c.spent += c.clock.Now() - now
+	if same {
+		return false
+	}
+	within(c.clock, always(lookOn), c.over)
+	return true
 }
 
 // instance implements running: a process may be one that starts the server
 // again when it dies.
 func (c *child) instance(context.Context) string { return listener(c.port) }
+
+// settled implements running.
+func (c *child) settled() { c.first, c.since = listener(c.port), c.clock.Now() }
 
 // end implements running: the group is asked to end, then killed, and so is
 // what left it. The children may outlive their parent, with what they hold of
@@ -112,15 +154,7 @@ func (c *child) end() error {
 	if err := endGroup(c.clock, group, c.mark, c.grace); err != nil {
 		return err
 	}
-	late := within(c.clock, always(2*reaped), func() bool {
-		select {
-		case <-c.exited:
-			return true
-		default:
-			return false
-		}
-	})
-	if late {
+	if within(c.clock, always(2*reaped), c.over) {
 		return fmt.Errorf("process %d could not be waited for", group)
 	}
 	return nil

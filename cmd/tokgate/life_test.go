@@ -1,0 +1,391 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/report"
+)
+
+// lifePlan starts a server. The verbs are its gpus, the words of its command
+// and the number of requests.
+const lifePlan = `
+gate {
+  decide = "estimate"
+}
+server "s" {
+  process {
+    %s
+    command = %s
+  }
+  ready { timeout = "1m" }
+}
+workload "w" {
+  input_tokens  = 64
+  output_tokens = { mean = 8, jitter = "10%%" }
+  load {
+    concurrency = 2
+    requests    = %d
+    seeds       = [1, 2]
+  }
+  sla {
+    ttft = "p95 < 20s"
+  }
+}
+`
+
+// life is a tokgate of its own, as CI starts it.
+type life struct {
+	t        *testing.T
+	program  string
+	dir, out string // of the plan, of the reports
+	environ  []string
+	cmd      *osexec.Cmd
+	output   bytes.Buffer // to be read after wait
+}
+
+func newLife(t *testing.T) *life {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &life{t: t, program: self, dir: t.TempDir()}
+	l.out = filepath.Join(l.dir, "out")
+	for _, v := range os.Environ() {
+		if name, _, _ := strings.Cut(v, "="); name != "CI" && name != "CUDA_VISIBLE_DEVICES" && !strings.HasPrefix(name, "GITHUB_") {
+			l.environ = append(l.environ, v)
+		}
+	}
+	// The servers are the same program, and inherit what makes it one.
+	l.environ = append(l.environ, "TOKGATE_STATE_DIR="+l.state(), asProgram+"=real")
+	t.Cleanup(func() {
+		// What a failed test leaves would be in everybody's way.
+		for _, group := range l.groups() {
+			_ = syscall.Kill(-group, syscall.SIGKILL)
+		}
+	})
+	return l
+}
+
+func (l *life) state() string { return filepath.Join(l.dir, "state") }
+
+// serve is the command of the built-in server as a process, after some words
+// of sh.
+func (l *life) serve(before string) string {
+	if before == "" {
+		return fmt.Sprintf(`[%q, "sim", "--listen", "127.0.0.1:{port}"]`, l.program)
+	}
+	script := strings.ReplaceAll(before, "SERVE", l.program+" sim --listen 127.0.0.1:{port}")
+	return fmt.Sprintf(`["sh", "-c", %s]`, strconv.Quote(script))
+}
+
+func (l *life) plan(gpus, command string, requests int) {
+	l.t.Helper()
+	if err := os.WriteFile(filepath.Join(l.dir, "test.hcl"), fmt.Appendf(nil, lifePlan, gpus, command, requests), 0o644); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *life) start(args ...string) {
+	l.t.Helper()
+	l.output.Reset()
+	l.cmd = osexec.Command(l.program, append([]string{"run", "--out", l.out, filepath.Join(l.dir, "test.hcl")}, args...)...)
+	l.cmd.Env, l.cmd.Stdout, l.cmd.Stderr = l.environ, &l.output, &l.output
+	if err := l.cmd.Start(); err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() { _ = l.cmd.Process.Kill() })
+}
+
+// under waits until requests are being measured.
+func (l *life) under() {
+	l.t.Helper()
+	l.until("no request was measured", func() bool {
+		raw, _ := os.ReadFile(filepath.Join(l.out, "samples.jsonl"))
+		return bytes.Count(raw, []byte("\n")) > 5
+	})
+}
+
+func (l *life) until(otherwise string, done func() bool) {
+	l.t.Helper()
+	for range 3000 {
+		if done() {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	l.t.Fatal(otherwise)
+}
+
+// wait returns the exit code; -1 is a signal's.
+func (l *life) wait() int {
+	l.t.Helper()
+	err := l.cmd.Wait()
+	if exit, ok := errors.AsType[*osexec.ExitError](err); ok {
+		return exit.ExitCode()
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return 0
+}
+
+func (l *life) check(code int, words ...string) {
+	l.t.Helper()
+	r := result{l.wait(), l.output.String(), ""}
+	r.check(l.t, code, words...)
+}
+
+// groups are the process groups of servers that are noted.
+func (l *life) groups() []int {
+	var out []int
+	notes, _ := filepath.Glob(filepath.Join(l.state(), "*.server.json"))
+	for _, path := range notes {
+		raw, _ := os.ReadFile(path)
+		var note struct {
+			Group int `json:"group"`
+		}
+		if json.Unmarshal(raw, &note) == nil && note.Group > 1 {
+			out = append(out, note.Group)
+		}
+	}
+	return out
+}
+
+// gone says whether nothing of the group runs; where nobody waits for orphans
+// a zombie stays.
+func (l *life) gone(group int) bool {
+	if errors.Is(syscall.Kill(-group, 0), syscall.ESRCH) {
+		return true
+	}
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, path := range stats {
+		raw, _ := os.ReadFile(path)
+		f := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:]))
+		if len(f) > 2 && f[2] == strconv.Itoa(group) && f[0] != "Z" {
+			return false
+		}
+	}
+	return len(stats) > 0
+}
+
+// reports are all there, well formed, and say so.
+func (l *life) reports(code int, words ...string) {
+	l.t.Helper()
+	wellFormed(l.t, filepath.Join(l.out, "junit.xml"))
+	var doc report.Document
+	if err := json.Unmarshal([]byte(read(l.t, filepath.Join(l.out, "results.json"))), &doc); err != nil {
+		l.t.Error(err)
+	}
+	if doc.ExitCode != code {
+		l.t.Errorf("results.json says exit %d, want %d", doc.ExitCode, code)
+	}
+	for _, name := range []string{"junit.xml", "results.json", "report.md"} {
+		text := read(l.t, filepath.Join(l.out, name))
+		for _, w := range words {
+			if !strings.Contains(text, w) {
+				l.t.Errorf("%s does not say %q", name, w)
+			}
+		}
+	}
+}
+
+// A person interrupts once, or twice; a CI system asks with SIGTERM. The server
+// ends, also one that has to be killed, and the reports are written.
+func TestInterrupted(t *testing.T) {
+	const stubborn = `trap "" TERM INT; SERVE & wait; while :; do sleep 1000; done`
+	for _, tt := range []struct {
+		name    string
+		before  string
+		signals []os.Signal
+	}{
+		{"once", "", []os.Signal{os.Interrupt}},
+		{"twice", stubborn, []os.Signal{os.Interrupt, os.Interrupt}},
+		{"SIGTERM", stubborn, []os.Signal{syscall.SIGTERM}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			l := newLife(t)
+			l.plan("", l.serve(tt.before), 100_000)
+			l.start()
+			l.under()
+			groups := l.groups()
+			if len(groups) != 1 {
+				t.Fatalf("%d servers are noted, want one", len(groups))
+			}
+			for i, s := range tt.signals {
+				if i > 0 {
+					// Two of a kind at once would be one.
+					l.until("the first was not seen", func() bool {
+						raw, _ := os.ReadFile(filepath.Join(l.out, "server-s.log"))
+						return len(raw) > 0
+					})
+					time.Sleep(100 * time.Millisecond)
+				}
+				if err := l.cmd.Process.Signal(s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			l.check(assert.ExitInterrupted, "INTERRUPTED")
+			if !l.gone(groups[0]) {
+				t.Error("the server is still there")
+			}
+			l.reports(assert.ExitInterrupted, "interrupted")
+			if left := l.groups(); len(left) > 0 {
+				t.Errorf("servers %v are still noted", left)
+			}
+		})
+	}
+}
+
+// After kill -9 the results so far are on disk; the next run names the server
+// that was left, and removes it when it is told to.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	l := newLife(t)
+	l.plan("", l.serve(""), 100_000)
+	l.start()
+	l.under()
+	group := l.groups()[0]
+	if err := l.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	l.wait()
+	if l.gone(group) {
+		t.Fatal("the server ended with its tokgate: nothing is left to be found")
+	}
+	tokgate(t, "report", l.out).check(t, assert.ExitPass, "w on s", "the run has no end: its process was killed")
+
+	l.plan("", l.serve(""), 20)
+	l.start()
+	l.check(assert.ExitError, "a killed run left a server behind", fmt.Sprintf("process group %d", group), "--reap")
+	l.reports(assert.ExitError, "a killed run left a server behind")
+	if l.gone(group) {
+		t.Error("it was removed without being asked to")
+	}
+	l.start("--reap")
+	l.check(assert.ExitPass, fmt.Sprintf("removing process group %d", group), "PASS")
+	if !l.gone(group) {
+		t.Error("the leftover is still there")
+	}
+	entries, err := os.ReadDir(l.state())
+	if err != nil || len(entries) > 0 {
+		t.Errorf("%v, %v stay behind", entries, err)
+	}
+}
+
+// Two runs on one GPU: the second says who has it.
+func TestTwoRunsOnOneGPU(t *testing.T) {
+	l := newLife(t)
+	bin := t.TempDir()
+	const smi = "#!/bin/sh\ncase \"$1\" in --query-gpu=index,*) echo '0, GPU-4711-aaaa, NVIDIA H100 80GB HBM3, 81559, 4, 570.124.06, 1980, 2619, 700.00' ;; esac\n"
+	if err := os.WriteFile(filepath.Join(bin, "nvidia-smi"), []byte(smi), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	l.environ = append(l.environ, "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	l.plan("gpus = 1", l.serve(""), 100_000)
+	l.start()
+	l.under()
+
+	second := *l
+	second.t, second.output, second.out = t, bytes.Buffer{}, filepath.Join(l.dir, "out2")
+	second.start()
+	second.check(assert.ExitError, "1 GPUs are needed, and of 1 only 0 are free", "GPU 0 GPU-4711-aaaa is held by run 20", "test.hcl (server s, tokgate's pid "+strconv.Itoa(l.cmd.Process.Pid))
+	second.reports(assert.ExitError, "GPU-4711-aaaa is held by run")
+
+	for range 2 {
+		_ = l.cmd.Process.Signal(os.Interrupt)
+		time.Sleep(50 * time.Millisecond)
+	}
+	l.check(assert.ExitInterrupted, "gpu 1 x NVIDIA H100 80GB HBM3")
+}
+
+// What becomes of the server: never a verdict, and its last words in every
+// report.
+func TestServerFails(t *testing.T) {
+	// The server's own pid, for a test to kill it.
+	const noted = `SERVE & echo "pid $!"; wait $!`
+	for _, tt := range []struct {
+		name  string
+		shell string
+		kill  bool // the server, once requests are measured
+		words []string
+	}{
+		{"runs out of memory at start", `: {port}; echo "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB" >&2; exit 1`, false,
+			[]string{"ended by itself: exit status 1; it ran out of memory: torch.OutOfMemoryError", "Tried to allocate"}},
+		{"dies", noted, true, []string{"the server's process ended by itself: exit status 137"}},
+		{"is started again by its supervisor", `while :; do ` + noted + `; done`, true, []string{"the server was started again under the load"}},
+		{"a flag it does not know", `SERVE --nonsense`, false, []string{"ended by itself: exit status 2", "unknown flag"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			l := newLife(t)
+			l.plan("", l.serve(tt.shell), 300)
+			l.start()
+			if tt.kill {
+				l.under()
+				log := read(t, filepath.Join(l.out, "server-s.log"))
+				m := regexp.MustCompile(`pid (\d+)`).FindStringSubmatch(log)
+				if m == nil {
+					t.Fatalf("log %q", log)
+				}
+				pid, _ := strconv.Atoi(m[1])
+				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+					t.Fatal(err)
+				}
+			}
+			l.check(assert.ExitError, tt.words[0])
+			l.reports(assert.ExitError, tt.words...)
+		})
+	}
+}
+
+// What cannot be recorded is not measured.
+func TestDiskFull(t *testing.T) {
+	t.Parallel()
+	l := newLife(t)
+	if err := os.Mkdir(l.out, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := osexec.Command("mount", "-t", "tmpfs", "-o", "size=40k", "tmpfs", l.out).CombinedOutput(); err != nil {
+		t.Skipf("no small disk can be made: %s", bytes.TrimSpace(out))
+	}
+	t.Cleanup(func() { _ = osexec.Command("umount", "-l", l.out).Run() })
+	l.plan("", l.serve(""), 100_000)
+	l.start()
+	l.check(assert.ExitError, "no space left on device")
+	if left := l.groups(); len(left) > 0 {
+		t.Errorf("servers %v are still noted", left)
+	}
+}
+
+func TestNoPlaceForReports(t *testing.T) {
+	l := newLife(t)
+	l.plan("", l.serve(""), 20)
+	if err := os.WriteFile(l.out, nil, 0o444); err != nil {
+		t.Fatal(err)
+	}
+	l.start()
+	l.check(assert.ExitError, "hint: choose another folder with --out")
+	if _, err := os.Stat(l.state()); err == nil {
+		t.Error("a server was started")
+	}
+}
