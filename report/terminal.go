@@ -434,6 +434,9 @@ func inShort(v *Verdict) string {
 		return ""
 	}
 	value, limit := metric.FormatPair(metric.Unit(th.Unit), v.Value.V, th.Limit.V)
+	if def, _ := metric.Lookup(th.Metric); def.Scope == metric.Counted && th.Stat != "mean" {
+		value = "~" + value // within a bucket
+	}
 	return fmt.Sprintf("%s %s %s, n = %d", value, th.Op, limit, v.N)
 }
 

@@ -112,7 +112,7 @@ func (a *app) load(path string, in inputs, requireEnv bool) (*plan.Plan, hcl.Dia
 		Base:       in.base,
 	})
 	if !diags.HasErrors() {
-		diags = append(diags, assert.CertifyDiagnostics(p)...)
+		diags = append(append(diags, assert.CertifyDiagnostics(p)...), untold(p)...)
 	}
 	return p, diags
 }

@@ -1,6 +1,10 @@
 package telemetry
 
-import "github.com/tokgate/tokgate/metric"
+import (
+	"slices"
+
+	"github.com/tokgate/tokgate/metric"
+)
 
 // Kind is what a page's series is to us.
 type Kind string
@@ -79,4 +83,26 @@ var Names = []Name{
 	{Engine: "llama.cpp", Series: "llamacpp:spec_decode_num_draft_tokens_total", Kind: Counter, Ours: metric.DraftTokens},
 	{Engine: "llama.cpp", Series: "llamacpp:spec_decode_num_accepted_tokens_total", Kind: Counter, Ours: metric.AcceptedTokens},
 	{Engine: "llama.cpp", Series: "llamacpp:tokens_predicted_total", Kind: Counter, Ours: metric.GeneratedTokens},
+}
+
+// Tells says whether the page of an engine, in any version that is known, holds
+// what a metric of the server is made of. Of a plain OpenAI server nothing is
+// known: it may.
+func Tells(engine, name string) bool {
+	sources := map[string][]string{
+		"accept_rate":   {"accept_rate", metric.AcceptedTokens},
+		"accept_length": {"accept_length", metric.AcceptedTokens},
+		"preemptions":   {metric.Preempted},
+	}[name]
+	if sources == nil {
+		sources = []string{name}
+	}
+	known := false
+	for _, n := range Names {
+		known = known || n.Engine == engine
+		if n.Engine == engine && slices.Contains(sources, n.Ours) {
+			return true
+		}
+	}
+	return !known
 }

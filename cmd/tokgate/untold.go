@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tokgate/tokgate/exec/telemetry"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// untold finds thresholds on what a server will not tell: they would end as
+// errors, after the load.
+func untold(p *plan.Plan) hcl.Diagnostics {
+	var diags hcl.Diagnostics
+	for _, w := range p.Workloads {
+		for _, sla := range w.SLAs {
+			for _, t := range sla.Thresholds {
+				for _, s := range w.Servers {
+					why := untoldBy(p, s, t.Metric)
+					if why == "" {
+						continue
+					}
+					severity := hcl.DiagError
+					if sla.Severity == plan.SeverityWarn {
+						severity = hcl.DiagWarning
+					}
+					rng := t.Range
+					diags = append(diags, &hcl.Diagnostic{
+						Severity: severity,
+						Summary:  "Threshold can never be judged",
+						Detail:   fmt.Sprintf("%s of %s will have no value: %s.", t.Metric.Name, s.Address(), why),
+						Subject:  &rng,
+					})
+					break // one server says it
+				}
+			}
+		}
+	}
+	return diags
+}
+
+// untoldBy says why a server will not tell a metric; "" when it may.
+func untoldBy(p *plan.Plan, s *plan.Server, m metric.Def) string {
+	t := s.Telemetry
+	started := s.Process != nil || s.Container != nil
+	const off = "telemetry is off there"
+	gpus := func() string {
+		switch {
+		case t.Off:
+			return off
+		case t.DCGM != "" || len(t.GPUs) > 0:
+			return ""
+		case !started && s.Endpoint == nil:
+			return "the built-in server has no GPU"
+		case !started:
+			return "tokgate does not start it, and so does not know its GPUs: name them in telemetry { gpus = [0] }, or a DCGM exporter in dcgm_url"
+		}
+		if g := s.GPUs(); t.GPUs != nil || g != nil && !g.All && g.Count == 0 && len(g.IDs) == 0 {
+			return "it has no GPU"
+		}
+		return ""
+	}
+	switch m.Source {
+	case metric.Server:
+		switch {
+		case t.Off:
+			return off
+		case t.URL == "" && (started || s.Endpoint != nil) && !telemetry.Tells(s.Engine, m.Name):
+			return fmt.Sprintf("engine %q does not tell it; the metrics of each engine are in docs/engines.md", s.Engine)
+		}
+	case metric.GPU:
+		return gpus()
+	case metric.Prices:
+		price := p.PriceOf(s.Address())
+		switch {
+		case price == metric.Price{}:
+			return "prices says nothing of it"
+		case price.Electricity > 0 && gpus() != "":
+			return "electricity has a price, and the power is not known: " + gpus()
+		}
+	}
+	return ""
+}
