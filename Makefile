@@ -80,9 +80,13 @@ lint: ## gofmt, vet, staticcheck, actionlint, shellcheck, and the shipped plans'
 	$(GO) vet $(PKGS)
 	$(GO) run $(STATICCHECK) $(PKGS)
 	$(GO) run $(ACTIONLINT) .github/workflows/*.yml docs/workflows/*.yml
-	@if command -v shellcheck >/dev/null 2>&1; then shellcheck .ci/run .github/action/*.sh; else echo "no shellcheck: shell scripts are not linted"; fi
+	@if command -v shellcheck >/dev/null 2>&1; then shellcheck .ci/run .github/action/*.sh .github/junit-consumers/run; else echo "no shellcheck: shell scripts are not linted"; fi
 	$(GO) mod tidy -diff
 	$(GO) run ./cmd/tokgate fmt --check --recursive plans
+
+.PHONY: junit-consumers
+junit-consumers: ## load JUnit files of runs in the libraries that CI systems parse them with (npm, PyPI)
+	@GO="$(GO)" .github/junit-consumers/run
 
 .PHONY: fuzz
 fuzz: ## fuzz everything that reads foreign bytes, FUZZTIME each (default 30s)

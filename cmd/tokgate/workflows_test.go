@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"flag"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -255,6 +256,9 @@ var servers = []struct {
 	{"broken", "", "process {\n    command = [\"sh\", \"-c\", \"echo '::error::CUDA out of memory'; exit 3\", \"{port}\"]\n  }", "2s", 4, "error", nil, "## 🛑 ERROR · gate", "<error"},
 }
 
+// For `make junit-consumers`.
+var keepJUnit = flag.String("keep-junit", "", "keep the JUnit files of TestWorkflowGate in this folder")
+
 func TestWorkflowGate(t *testing.T) {
 	for _, tt := range servers {
 		t.Run(tt.name, func(t *testing.T) {
@@ -294,8 +298,14 @@ func TestWorkflowGate(t *testing.T) {
 					t.Errorf("%s/%s is not in the artifact: %v", results, name, c.artifacts)
 				}
 			}
-			if junit := read(t, filepath.Join(c.Workspace, gate.Outputs["junit"])); !strings.Contains(junit, tt.failures) {
+			junit := read(t, filepath.Join(c.Workspace, gate.Outputs["junit"]))
+			if !strings.Contains(junit, tt.failures) {
 				t.Errorf("the JUnit file has no %s:\n%s", tt.failures, junit)
+			}
+			if *keepJUnit != "" {
+				if err := os.WriteFile(filepath.Join(*keepJUnit, tt.name+".xml"), []byte(junit), 0o644); err != nil {
+					t.Fatal(err)
+				}
 			}
 		})
 	}
