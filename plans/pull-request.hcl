@@ -31,12 +31,12 @@ workload "chat" {
   sla {
     at    = [16, "capacity"]
     ttft  = "p95 < 2s"
-    speed = "mean > 20 tok/s"
+    speed = "mean > 40 tok/s"
   }
 
   capacity {
     from    = 32
-    up_to   = 128
+    up_to   = 64
     require = 32 # the gate: fail below this
     budget  = "2h"
   }

@@ -15,7 +15,7 @@ import (
 )
 
 // simulatedPlan is for a server that is not there, with a secret that is not
-// set. It would take hours.
+// set. It would take half an hour.
 const simulatedPlan = `server "gpu" {
   engine = "vllm"
   endpoint {
@@ -32,7 +32,7 @@ workload "chat" {
   output_tokens = { mean = 100, jitter = "10%" }
   load {
     concurrency = [1, 8]
-    pause       = "1m"
+    pause       = "5s"
     requests    = { 1 = 20, default = 120 }
   }
   sla {

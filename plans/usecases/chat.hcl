@@ -4,6 +4,7 @@
 # carry in each? Name your server and run it:
 #
 #   tokgate run plans/usecases/chat.hcl --var url=http://127.0.0.1:8000
+#   tokgate run --simulate plans/usecases/chat.hcl    # in seconds, without a server
 #
 # The longest ones take minutes a request; --only picks a use case.
 
@@ -28,6 +29,7 @@ variable "concurrency" {
 server "under_test" {
   engine = var.engine
   endpoint { url = var.url }
+  simulator { profile = "qwen3.5-35b-a3b-fp8.1x-h100" } # what --simulate uses instead
 }
 
 workload "use_case" {

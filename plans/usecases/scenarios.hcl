@@ -3,6 +3,7 @@
 # burst levels show how deep a queue may get until the mean TTFT exceeds 3 s.
 #
 #   tokgate run plans/usecases/scenarios.hcl --var url=http://127.0.0.1:8000
+#   tokgate run --simulate plans/usecases/scenarios.hcl    # in seconds, without a server
 
 variable "url" {
   type        = string
@@ -19,6 +20,7 @@ variable "engine" {
 server "under_test" {
   engine = var.engine
   endpoint { url = var.url }
+  simulator { profile = "qwen3.5-35b-a3b-fp8.1x-h100" } # what --simulate uses instead
 }
 
 workload "scenario" {

@@ -385,3 +385,35 @@ func TestProbesAreNotCounted(t *testing.T) {
 		}
 	}
 }
+
+// A simulated run goes by virtual time in all that is shown, and by the wall in
+// how long one has to wait.
+func TestSimulated(t *testing.T) {
+	var out strings.Builder
+	wall, virtual := time.Duration(0), time.Duration(0)
+	d := New(&out, Options{Now: func() time.Duration { return wall }, Simulated: func() time.Duration { return virtual }, Levels: 1})
+	d.RunStarted(&metric.Run{ID: "r"})
+	d.LevelStarted(&metric.Level{Server: "s", Workload: "w", Name: "8"}, 3, time.Hour)
+	for i := range 3 {
+		wall, virtual = wall+20*time.Second, virtual+time.Hour
+		d.RequestStarted(metric.Measured)
+		if i == 1 {
+			wall += 20 * time.Second // two take 40 s on the wall
+		}
+		sent := time.Duration(i+1) * time.Hour
+		d.SampleDone(&metric.Sample{Phase: metric.Measured, Sent: sent, First: sent + time.Second, Last: sent + 3*time.Second, End: sent + 3*time.Second})
+	}
+	d.LevelDone(&metric.Level{Server: "s", Workload: "w", Name: "8"})
+	d.RunDone(&metric.Run{ID: "r"})
+	for _, want := range []string{
+		"    0s  run r, 1 level, simulated: times are virtual\n",
+		"w at 8 on s (1 of 1): 3 requests, about 1h00m\n",
+		" 2h00m  w at 8 on s: 2 of 3, 0 in flight, TTFT p50 1 s p95 1 s, ETA 20s\n", // 40 s for two
+		" 3h00m  w at 8 on s: 3 requests in 3h00m, TTFT p50 1 s p95 1 s\n",
+		" 3h00m  simulated in 80 s, 135 times as fast as in real time\n", // 10800 s in 80
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("nothing says %q:\n%s", want, out.String())
+		}
+	}
+}
