@@ -87,6 +87,9 @@ lint: ## gofmt, vet, staticcheck, actionlint, shellcheck, and the shipped plans'
 .PHONY: junit-consumers
 junit-consumers: ## load JUnit files of runs in the libraries that CI systems parse them with (npm, PyPI)
 	@GO="$(GO)" .github/junit-consumers/run
+.PHONY: newcomer
+newcomer: ## a newcomer's path, from git clone to the first verdict on an endpoint of their own; minutes
+	.github/newcomer.sh $(CURDIR)
 
 .PHONY: fuzz
 fuzz: ## fuzz everything that reads foreign bytes, FUZZTIME each (default 30s)

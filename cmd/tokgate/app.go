@@ -119,7 +119,8 @@ as an exit code and as JUnit XML, with the measurements behind it.
 
 Exit codes: 0 passed · 1 a requirement failed · 2 the plan or the command line
 is wrong · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
-		Example: `  tokgate validate plans/demo.hcl            # everything that can be known before a server starts
+		Example: `  tokgate init --url http://127.0.0.1:8000     # a first plan
+  tokgate validate plans/demo.hcl            # everything that can be known before a server starts
   tokgate plan plans/demo.hcl                # what would run, with every default
   tokgate run plans/demo.hcl --out results   # run it, judge it, write the reports
   tokgate run chat.hcl --var image=vllm/vllm-openai:v0.19.1`,
@@ -143,6 +144,7 @@ is wrong · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 	root.PersistentFlags().StringVar(&a.github, "github", "auto", "annotations, job summary and outputs of GitHub Actions: auto, on or off")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
 	root.AddCommand(
+		a.initCommand(),
 		a.validateCommand(),
 		a.planCommand(),
 		a.runCommand(),

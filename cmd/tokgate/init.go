@@ -1,0 +1,257 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/exec/server"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/starter"
+	"github.com/tokgate/tokgate/record"
+)
+
+// initOptions are the flags of `tokgate init`.
+type initOptions struct {
+	answers        starter.Answers
+	file           string
+	github, gitlab bool
+	force          bool
+}
+
+// detectWithin bounds how long a server is asked what it is.
+const detectWithin = 10 * time.Second
+
+func (a *app) initCommand() *cobra.Command {
+	var o initOptions
+	cmd := &cobra.Command{
+		Use:   "init",
+		Short: "Write a first plan, and the workflow that runs it",
+		Long: `Writes a commented plan, a .gitignore line for the results, and with --github or
+--gitlab the file that runs the plan in CI. What it writes is valid and runs.
+
+Name a server that runs (--url: it is asked what it is), an image to start
+(--image) or a command (--command). On a terminal, what is not said is asked.
+Nothing that exists is overwritten without --force.`,
+		Example: `  tokgate init                                   # asks
+  tokgate init --url http://127.0.0.1:8000
+  tokgate init --engine vllm --model Qwen/Qwen3-8B --image vllm/vllm-openai:v0.19.1 --github
+  tokgate init --url http://127.0.0.1:8000 --use-case general_chatbot,rag`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.init(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.answers.URL, "url", "", "the `URL` of a server that runs")
+	f.StringVar(&o.answers.Image, "image", "", "the container `image` to start")
+	f.StringVar(&o.answers.Command, "command", "", "the `command` to start, with its arguments; {port} stands for a free port")
+	f.StringVar(&o.answers.Engine, "engine", "", "`engine`: vllm, sglang, llama.cpp or openai (default: what the server says)")
+	f.StringVar(&o.answers.Model, "model", "", "the `model` to start, or to expect")
+	f.StringSliceVar(&o.answers.UseCases, "use-case", nil, "`use cases` to gate: "+strings.Join(useCaseNames(), ", ")+" (default: "+starter.UseCases[0].Name+")")
+	f.StringVar(&o.file, "plan", "tokgate.hcl", "the `file` to write")
+	f.BoolVar(&o.github, "github", false, "write .github/workflows/tokgate.yml")
+	f.BoolVar(&o.gitlab, "gitlab", false, "write .gitlab/tokgate.yml, to be included")
+	f.BoolVar(&o.force, "force", false, "overwrite what exists")
+	_ = cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(starter.Engines, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("use-case", cobra.FixedCompletions(useCaseNames(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func useCaseNames() []string {
+	var names []string
+	for _, u := range starter.UseCases {
+		names = append(names, u.Name)
+	}
+	return names
+}
+
+func (a *app) init(ctx context.Context, o initOptions) error {
+	in, asking := a.In.(*os.File)
+	if err := a.complete(ctx, &o, asking && term.IsTerminal(int(in.Fd()))); err != nil {
+		return err
+	}
+	text, err := starter.Plan(o.answers)
+	if err != nil {
+		return usageError("tokgate init --help names them all", "%v", err)
+	}
+	if _, diags := plan.LoadFile(plan.LoadOptions{Path: o.file, Source: text}); diags.HasErrors() {
+		return usageError("a value that was given does not fit into a plan", "%v", diags)
+	}
+	files := []written{{o.file, text}}
+	path := filepath.ToSlash(filepath.Clean(o.file))
+	for _, w := range []struct {
+		wanted bool
+		file   string
+		make   func(starter.CI) ([]byte, error)
+	}{
+		{o.github, ".github/workflows/tokgate.yml", starter.GitHub},
+		{o.gitlab, ".gitlab/tokgate.yml", starter.GitLab},
+	} {
+		if !w.wanted {
+			continue
+		}
+		text, err := w.make(starter.CI{Plan: path, File: w.file, Commit: buildInfo().Commit, Budget: starter.Budget(o.answers)})
+		if err != nil {
+			return measureError(err)
+		}
+		files = append(files, written{w.file, text})
+	}
+	for _, f := range files {
+		if _, err := os.Stat(f.path); err == nil && !o.force {
+			return usageError("--force overwrites it, --plan writes another", "%s is there already", f.path)
+		}
+	}
+	for _, f := range files {
+		if err := record.WriteFile(filepath.FromSlash(f.path), f.text); err != nil {
+			return measureError(err)
+		}
+		fmt.Fprintf(a.Out, "wrote %s\n", f.path)
+	}
+	if added, err := ignoreResults(".gitignore"); err != nil {
+		return measureError(err)
+	} else if added {
+		fmt.Fprintln(a.Out, "wrote .gitignore: results/")
+	}
+	fmt.Fprintf(a.Out, "\nNext:\n  tokgate plan %s\n  tokgate run --simulate %s\n  tokgate run %s\n", o.file, o.file, o.file)
+	return nil
+}
+
+// written is a file to write.
+type written struct {
+	path string
+	text []byte
+}
+
+// complete fills in what was not said: by asking the server, by asking the
+// person, by default.
+func (a *app) complete(ctx context.Context, o *initOptions, ask bool) error {
+	in := bufio.NewReader(a.In)
+	answer := func(question, fallback string) (string, error) {
+		fmt.Fprintf(a.Out, "%s [%s]: ", question, fallback)
+		line, err := in.ReadString('\n')
+		if err != nil && line == "" {
+			return "", usageError("say it with flags: tokgate init --help", "no answer")
+		}
+		if line = strings.TrimSpace(line); line != "" {
+			return line, nil
+		}
+		return fallback, nil
+	}
+	w := &o.answers
+	if w.URL == "" && w.Image == "" && w.Command == "" {
+		if !ask {
+			return usageError("for example: tokgate init --url http://127.0.0.1:8000", "init needs a server: --url, --image or --command")
+		}
+		said, err := answer("URL of a server that runs, or an image to start", "http://127.0.0.1:8000")
+		if err != nil {
+			return err
+		}
+		if strings.Contains(said, "://") {
+			w.URL = said
+		} else {
+			w.Image = said
+		}
+	}
+	if w.URL != "" && w.Engine == "" {
+		a.recognize(ctx, w)
+	}
+	if w.Engine == "" {
+		w.Engine = engineOf(w.Image + w.Command)
+		if w.Engine == "" && ask {
+			said, err := answer("Engine: "+strings.Join(starter.Engines, ", "), "openai")
+			if err != nil {
+				return err
+			}
+			w.Engine = said
+		}
+		if w.Engine == "" {
+			w.Engine = "openai"
+		}
+	}
+	if w.Image != "" && w.Model == "" && ask {
+		said, err := answer("Model to serve", "Qwen/Qwen3-8B")
+		if err != nil {
+			return err
+		}
+		w.Model = said
+	}
+	if len(w.UseCases) == 0 {
+		w.UseCases = []string{starter.UseCases[0].Name}
+		if ask {
+			fmt.Fprintln(a.Out, "Use cases:")
+			for _, u := range starter.UseCases {
+				fmt.Fprintf(a.Out, "  %-20s %s\n", u.Name, u.Doc)
+			}
+			said, err := answer("Which, separated by commas", w.UseCases[0])
+			if err != nil {
+				return err
+			}
+			w.UseCases = strings.FieldsFunc(said, func(r rune) bool { return r == ',' || r == ' ' })
+		}
+	}
+	return nil
+}
+
+// recognize asks the server at the URL what it is. One that does not answer
+// is no reason not to write a plan.
+func (a *app) recognize(ctx context.Context, w *starter.Answers) {
+	ctx, cancel := context.WithTimeout(ctx, detectWithin)
+	defer cancel()
+	found, err := server.Detect(ctx, clock.NewReal(), w.URL, "")
+	if err != nil {
+		w.Engine = "openai"
+		fmt.Fprintf(a.Err, "tokgate: %v\n  hint: the plan is written for a plain OpenAI-compatible server; name another with --engine\n", err)
+		return
+	}
+	w.Engine, w.Longest = found.Engine, found.Context
+	said := found.Engine
+	for _, s := range []string{found.Version, found.Model} {
+		if s != "" {
+			said += ", " + s
+		}
+	}
+	fmt.Fprintf(a.Out, "found %s\n", said)
+}
+
+// engineOf guesses the engine from the name of an image or a command; "" when
+// it tells none.
+func engineOf(name string) string {
+	name = strings.ToLower(name)
+	for _, e := range []struct{ word, engine string }{{"vllm", "vllm"}, {"sglang", "sglang"}, {"llama.cpp", "llama.cpp"}, {"llama-server", "llama.cpp"}} {
+		if strings.Contains(name, e.word) {
+			return e.engine
+		}
+	}
+	return ""
+}
+
+// ignoreResults has git ignore results/; false when it did already.
+func ignoreResults(path string) (added bool, err error) {
+	src, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("could not read %s: %w", path, err)
+	}
+	lines := strings.Fields(string(src))
+	for _, known := range []string{"results/", "/results/", "results", "/results"} {
+		if slices.Contains(lines, known) {
+			return false, nil
+		}
+	}
+	if len(src) > 0 && !bytes.HasSuffix(src, []byte("\n")) {
+		src = append(src, '\n')
+	}
+	return true, record.WriteFile(path, append(src, "results/\n"...))
+}

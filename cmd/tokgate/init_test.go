@@ -1,0 +1,98 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/assert"
+)
+
+// What init writes is formatted, valid, and runs. (make newcomer runs it
+// against the server that it was written for, from a fresh clone.)
+func TestInit(t *testing.T) {
+	t.Chdir(t.TempDir())
+	server := simServer(t)
+	tokgate(t, "init", "--url", server.URL(), "--github", "--gitlab").check(t, assert.ExitPass,
+		"found vllm, tokgate-sim-1, tokgate-sim", "wrote tokgate.hcl", "wrote .github/workflows/tokgate.yml", "wrote .gitlab/tokgate.yml", "wrote .gitignore")
+	if got := read(t, ".gitignore"); got != "results/\n" {
+		t.Errorf(".gitignore: %q", got)
+	}
+	tokgate(t, "fmt", "--check", "tokgate.hcl").check(t, assert.ExitPass)
+	tokgate(t, "validate", "tokgate.hcl").check(t, assert.ExitPass, "is valid")
+	tokgate(t, "run", "--simulate", "tokgate.hcl").check(t, assert.ExitPass, "PASS")
+
+	// Nothing is overwritten unless that is asked for.
+	if err := os.WriteFile("tokgate.hcl", []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tokgate(t, "init", "--url", server.URL()).check(t, assert.ExitPlan, "tokgate.hcl is there already", "--force")
+	if read(t, "tokgate.hcl") != "mine" {
+		t.Error("the plan was overwritten")
+	}
+	tokgate(t, "init", "--force", "--image", "lmsysorg/sglang:v0.5.9", "--model", "Qwen/Qwen3-8B", "--use-case", "rag,long_document").check(t, assert.ExitPass)
+	plan := read(t, "tokgate.hcl")
+	for _, want := range []string{`engine = "sglang"`, `model  = "Qwen/Qwen3-8B"`, `workload "rag"`, `workload "long_document"`} {
+		if !strings.Contains(plan, want) {
+			t.Errorf("the plan does not hold %s:\n%s", want, plan)
+		}
+	}
+	if got := read(t, ".gitignore"); got != "results/\n" {
+		t.Errorf(".gitignore: %q", got)
+	}
+}
+
+func TestInitUsage(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, tt := range []struct {
+		args  []string
+		words string
+	}{
+		{nil, "--url, --image or --command"},
+		{[]string{"--url", "http://127.0.0.1:1", "--image", "x"}, "one of them"},
+		{[]string{"--image", "x", "--engine", "vlm"}, `no engine "vlm"`},
+		{[]string{"--image", "x", "--use-case", "cat"}, `no use case "cat"`},
+		{[]string{"--command", "serve --fast"}, "{port}"},
+	} {
+		tokgate(t, append([]string{"init"}, tt.args...)...).check(t, assert.ExitPlan, tt.words)
+	}
+	if entries, _ := os.ReadDir("."); len(entries) > 0 {
+		t.Errorf("something was written: %v", entries)
+	}
+	// A server that is down is no reason not to write a plan.
+	tokgate(t, "init", "--url", "http://127.0.0.1:1").check(t, assert.ExitPass, "connection refused", "plain OpenAI-compatible", "wrote tokgate.hcl")
+}
+
+// Each engine is known by the page that tells its version.
+func TestInitDetects(t *testing.T) {
+	for engine, pages := range map[string]map[string]string{
+		"vllm":      {"/version": `{"version":"0.19.1"}`},
+		"sglang":    {"/get_server_info": `{"version":"0.5.9"}`, "/version": `{"version":"x"}`},
+		"llama.cpp": {"/props": `{"build_info":"b6000-abc"}`},
+		"openai":    {},
+	} {
+		t.Run(engine, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				page, ok := pages[r.URL.Path]
+				if r.URL.Path == "/v1/models" {
+					page, ok = `{"data":[{"id":"m","max_model_len":2048}]}`, true
+				}
+				if !ok {
+					http.NotFound(w, r)
+					return
+				}
+				_, _ = w.Write([]byte(page))
+			}))
+			defer s.Close()
+			tokgate(t, "init", "--url", s.URL).check(t, assert.ExitPass, "found "+engine)
+			if !strings.Contains(read(t, "tokgate.hcl"), `engine = "`+engine+`"`) {
+				t.Error("the plan names another engine")
+			}
+			// What the server can't take is no use case for it.
+			tokgate(t, "init", "--force", "--url", s.URL, "--use-case", "rag").check(t, assert.ExitPlan, "takes 2048 tokens")
+		})
+	}
+}

@@ -1,0 +1,99 @@
+package starter
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/plan"
+)
+
+// What it writes is formatted and valid, for every engine, kind of server and
+// use case, alone and all together.
+func TestPlan(t *testing.T) {
+	var all []string
+	for _, u := range UseCases {
+		all = append(all, u.Name)
+	}
+	sets := [][]string{all}
+	for _, name := range all {
+		sets = append(sets, []string{name})
+	}
+	for _, engine := range Engines {
+		for _, a := range []Answers{
+			{URL: "http://127.0.0.1:8000/v1"},
+			{URL: "http://127.0.0.1:8000", Model: "a${x} %{if b}\"\\"},
+			{Image: "registry.test/image@sha256:0123", Model: "Qwen/Qwen3-8B"},
+			{Command: "serve --port {port} --model m"},
+		} {
+			for _, set := range sets {
+				a.Engine, a.UseCases = engine, set
+				text, err := Plan(a)
+				if err != nil {
+					t.Fatalf("%+v: %v", a, err)
+				}
+				if formatted, diags := plan.Format(text, "tokgate.hcl"); diags.HasErrors() || string(formatted) != string(text) {
+					t.Errorf("%+v is not formatted: %v", a, diags)
+				}
+				p, diags := plan.LoadFile(plan.LoadOptions{Path: "tokgate.hcl", Source: text})
+				if diags.HasErrors() {
+					t.Fatalf("%+v: %v\n%s", a, diags, text)
+				}
+				if len(p.Workloads) != len(set) || len(p.Servers) != 1 || p.Servers[0].Simulator == nil {
+					t.Errorf("%+v: %d workloads, %d servers", a, len(p.Workloads), len(p.Servers))
+				}
+				if a.URL != "" && p.Servers[0].Endpoint.URL != a.URL {
+					t.Errorf("the URL %q became %q", a.URL, p.Servers[0].Endpoint.URL)
+				}
+				if got := p.Servers[0].Model; got != a.Model {
+					t.Errorf("the model %q became %q", a.Model, got)
+				}
+			}
+		}
+	}
+}
+
+func TestPlanRefuses(t *testing.T) {
+	good := Answers{Engine: "vllm", URL: "http://127.0.0.1:8000", UseCases: []string{"rag"}}
+	for want, change := range map[string]func(*Answers){
+		`no engine "vlm": there are vllm`:  func(a *Answers) { a.Engine = "vlm" },
+		"a plan needs a server":            func(a *Answers) { a.URL = "" },
+		"one of them":                      func(a *Answers) { a.Image = "x" },
+		"a plan needs a use case":          func(a *Answers) { a.UseCases = nil },
+		`no use case "chat": there are `:   func(a *Answers) { a.UseCases = []string{"chat"} },
+		"takes 4096 tokens, and rag needs": func(a *Answers) { a.Longest = 4096 },
+	} {
+		a := good
+		change(&a)
+		if _, err := Plan(a); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
+// Every expression of GitHub's own is left as it is, nothing of ours remains,
+// and the job outlives the plan's budget.
+func TestWorkflows(t *testing.T) {
+	c := CI{Plan: "perf/gate.hcl", File: ".gitlab/tokgate.yml", Budget: 45}
+	for name, render := range map[string]func(CI) ([]byte, error){"github": GitHub, "gitlab": GitLab} {
+		for _, commit := range []string{"", strings.Repeat("ab", 20), "not a commit"} {
+			c.Commit = commit
+			text, err := render(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := string(text)
+			if strings.Contains(s, "<<") || !strings.Contains(s, "perf/gate.hcl") || !regexp.MustCompile(`time-?out(-minutes)?: 60\b`).MatchString(s) {
+				t.Errorf("%s:\n%s", name, s)
+			}
+			want := strings.Repeat("0", 40)
+			if len(commit) == 40 {
+				want = commit
+			}
+			if name == "github" && strings.Count(s, fmt.Sprintf("tokgate/tokgate@%s", want)) != 2 {
+				t.Errorf("the action is not at %s:\n%s", want, s)
+			}
+		}
+	}
+}
