@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,6 +32,51 @@ var levelColumns = []column{
 	{"E2E mean", "e2e", 7, stat("e2e", func(s *Summary) Number { return s.Mean })},
 	{"Throughput", "throughput", 2, level("throughput")},
 	{"Feels", "", 10, feels},
+}
+
+// insideColumns are those of the table of what servers told of themselves.
+var insideColumns = []column{
+	{"Level", "", 0, func(c *Case) string { return c.Level }},
+	{"Queue wait mean", "queue_wait", 1, told("queue_wait", func(s *Summary) Number { return s.Mean })},
+	{"Prefill mean", "prefill", 5, told("prefill", func(s *Summary) Number { return s.Mean })},
+	{"Waiting max", "waiting", 2, told("waiting", func(s *Summary) Number { return s.Max })},
+	{"Running mean", "running", 6, told("running", func(s *Summary) Number { return s.Mean })},
+	{"KV max", "kv_usage", 2, told("kv_usage", func(s *Summary) Number { return s.Max })},
+	{"Preemptions", "preemptions", 3, level("preemptions")},
+	{"Accept length", "accept_length", 7, level("accept_length")},
+	{"Power mean", "power", 4, told("power", func(s *Summary) Number { return s.Mean })},
+	{"GPU clock min", "gpu_clock", 8, told("gpu_clock", func(s *Summary) Number { return s.Min })},
+	{"Energy per token", "energy_per_token", 9, level("energy_per_token")},
+	{"Cost per 1M", "cost_per_million_tokens", 4, level("cost_per_million_tokens")},
+}
+
+// insideOf are the columns in which a case has something; none when no server
+// told anything.
+func insideOf(cases []*Case) []column {
+	var out []column
+	for _, c := range insideColumns {
+		if c.metric == "" || slices.ContainsFunc(cases, func(x *Case) bool {
+			s := x.Summary(c.metric)
+			return s != nil && s.Why == "" && c.cell(x) != "–"
+		}) {
+			out = append(out, c)
+		}
+	}
+	if len(out) < 2 {
+		return nil
+	}
+	return out
+}
+
+// told shows a statistic that needs no percentiles.
+func told(name string, of func(*Summary) Number) func(*Case) string {
+	return func(c *Case) string {
+		s := c.Summary(name)
+		if s == nil {
+			return "–"
+		}
+		return of(s).Format(s.Unit)
+	}
 }
 
 // Summary returns the case's summary of a metric, nil when it has none.

@@ -90,6 +90,22 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 	fail(thirty, 10, metric.FailStatus, hostile)
 	fail(thirty, 15, metric.FailTimeout, "no answer within 1m, header Authorization: Bearer "+secret)
 	thirty.Rounds[1].Samples[7].Reconnects = 2
+	for i, r := range thirty.Rounds { // what the server told of itself there
+		at := r.Start.Milliseconds()
+		r.Telemetry = &metric.Telemetry{
+			From: r.WindowStart, To: r.WindowEnd, Reads: 5, Failed: i,
+			Added: map[string]float64{metric.Preempted: 7, metric.AcceptedTokens: 120, metric.DraftTokens: 200, metric.Drafts: 100,
+				metric.AcceptedAt(0): 80, metric.AcceptedAt(1): 40},
+			Histograms: map[string]metric.Histogram{"queue_wait": {Bounds: []float64{0.3, 0.5, 1}, Counts: []float64{30, 20, 8, 2}, Sum: 24}},
+			Gauges: map[string]metric.Gauge{"waiting": {N: 4, Mean: 6.5, Min: 2, Max: 11}, "kv_usage": {N: 4, Mean: 0.9, Min: 0.7, Max: 0.98},
+				"power": {N: 4, Mean: 540, Min: 480, Max: 600}},
+			Series: []metric.Series{
+				{Metric: "waiting", At: []int64{at, at + 10_000, at + 20_000}, Values: []float64{2, 11, 6.5}},
+				{Metric: "power", At: []int64{at, at + 10_000, at + 20_000}, Values: []float64{480, 600, 540}},
+			},
+			Missing: map[string]string{"running": "the page says " + hostile},
+		}
+	}
 	thirty.Rounds[1].Health.CPU = -1
 	thirty.Rounds[1].Complete, thirty.Rounds[1].Stopped = false, "budget"
 	burst := &metric.Level{Server: `vllm["on"]`, Workload: "general_chatbot", Name: "burst 8", Kind: metric.Burst, N: 8,

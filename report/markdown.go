@@ -299,6 +299,24 @@ func (m *markdown) levels() string {
 				return row + "|\n"
 			})
 		}
+		if inside := insideOf(g.cases); inside != nil {
+			var head, rule strings.Builder
+			for _, c := range inside {
+				head.WriteString("| " + c.head + " ")
+				rule.WriteString("|---:")
+			}
+			lead := fmt.Sprintf("\nInside the server:\n\n%s|\n%s|\n", head.String(), rule.String())
+			for _, c := range g.cases {
+				s.row(func() string {
+					row := lead
+					for _, column := range inside {
+						row += "| " + cell(column.cell(c), cellBytes) + " "
+					}
+					lead = ""
+					return row + "|\n"
+				})
+			}
+		}
 		for _, c := range g.cases {
 			if c.Skipped != "" {
 				s.row(func() string {
@@ -443,7 +461,7 @@ func (m *markdown) used() map[string]bool {
 	}
 	for i := range m.doc.Cases {
 		for _, s := range m.doc.Cases[i].Metrics {
-			if s.Why == "" && slices.ContainsFunc(levelColumns, func(c column) bool { return c.metric == s.Metric }) {
+			if s.Why == "" && slices.ContainsFunc(slices.Concat(levelColumns, insideColumns), func(c column) bool { return c.metric == s.Metric }) {
 				used[s.Metric] = true
 			}
 		}

@@ -334,10 +334,10 @@ func (b *builder) summary(def metric.Def, l *metric.Level, samples []*metric.Sam
 	switch def.Scope {
 	case metric.Counted:
 		h, why := l.Histogram(def.Name)
-		return counted(s, h, why)
+		return counted(s, h, b.clean(why))
 	case metric.PerReading:
 		g, why := l.Gauge(def.Name)
-		s.N, s.Why = g.N, why
+		s.N, s.Why = g.N, b.clean(why)
 		if g.N > 0 {
 			s.Mean, s.Min, s.Max = some(g.Mean), some(g.Min), some(g.Max)
 		}
@@ -346,7 +346,7 @@ func (b *builder) summary(def metric.Def, l *metric.Level, samples []*metric.Sam
 		v := b.levelValue(def, l)
 		s.Value, s.N = number(v), len(samples)
 		if !s.Value.OK {
-			s.Why = cmp.Or(v.Why, def.NoValue)
+			s.Why = cmp.Or(b.clean(v.Why), def.NoValue)
 		}
 		return s
 	}

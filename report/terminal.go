@@ -199,9 +199,17 @@ func (t *terminal) failures(c *Case) {
 	}
 }
 
-// table writes the levels with as many columns as fit.
+// table writes the levels with as many columns as fit, and what the server
+// told of itself at them.
 func (t *terminal) table(cases []*Case) {
-	columns := slices.Clone(levelColumns)
+	t.columns(slices.Clone(levelColumns), cases)
+	if inside := insideOf(cases); inside != nil {
+		t.columns(inside, cases)
+	}
+}
+
+// columns writes a table with as many of the columns as fit.
+func (t *terminal) columns(columns []column, cases []*Case) {
 	rows, widths := layout(columns, cases)
 	for sum(widths) > t.width && len(columns) > 2 {
 		drop := 0
