@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -92,6 +93,60 @@ func TestBaseBranch(t *testing.T) {
 			}
 			if c.Live() && (c.Control.Server.Address() != "base.s" || len(p.Workloads[0].Servers) != 2 || p.Workloads[0].Loads[0].Levels[0].Rounds != 8) {
 				t.Errorf("control %s, the workload on %d servers, %d rounds", c.Control.Server.Address(), len(p.Workloads[0].Servers), p.Workloads[0].Loads[0].Levels[0].Rounds)
+			}
+		})
+	}
+}
+
+// A variable file of the repository is read on either side as it is there, one
+// from elsewhere is the same for both.
+func TestBaseBranchVariables(t *testing.T) {
+	elsewhere := filepath.Join(t.TempDir(), "v.hcl")
+	for _, row := range []struct {
+		name       string
+		head, base string // of vars.hcl; "": there is none
+		file       string // that is named; "": vars.hcl
+		skip       bool   // nothing changed
+		control    string // the flag there
+	}{
+		{"changed", `flag = "new"`, `flag = "old"`, "", false, "old"},
+		{"the same", `flag = "new"`, `flag = "new"`, "", true, ""},
+		{"new", `flag = "new"`, "", "", false, "a"},
+		{"from elsewhere", "", "", elsewhere, true, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			root, base := t.TempDir(), t.TempDir()
+			write := func(path, text string) {
+				t.Helper()
+				if text == "" {
+					return
+				}
+				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for dir, vars := range map[string]string{root: row.head, base: row.base} {
+				write(filepath.Join(dir, "p.hcl"), branchPlan+comparing)
+				write(filepath.Join(dir, "vars.hcl"), vars)
+			}
+			write(elsewhere, `flag = "theirs"`)
+			file := row.file
+			if file == "" {
+				file = filepath.Join(root, "vars.hcl")
+			}
+			p, diags := LoadFile(LoadOptions{Path: filepath.Join(root, "p.hcl"), Root: root, Base: base, RequireEnv: true, Inputs: []Input{{File: file}}})
+			if len(diags) > 0 {
+				t.Fatal(diags)
+			}
+			c := p.Compares[0]
+			if (c.Skip != "") != row.skip || c.Unchanged != row.skip {
+				t.Fatalf("skip %q", c.Skip)
+			}
+			if row.skip {
+				return
+			}
+			if got := fmt.Sprint(c.Control.Server.Flags); !strings.Contains(got, row.control) {
+				t.Errorf("the control has the flags %s, want dtype %s", got, row.control)
 			}
 		})
 	}

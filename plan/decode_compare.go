@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"path/filepath"
 	"reflect"
@@ -267,6 +268,29 @@ func (d *decoder) addBase(s, candidate *Server, out *Control) {
 	}
 }
 
+// baseInputs are the inputs of the plan on the base branch: a variable file of
+// the repository is that branch's own, else what a change of it changes would
+// be on both sides. One that is new has nothing to say there.
+func (d *decoder) baseInputs() []Input {
+	var list []Input
+	for _, in := range d.opts.Inputs {
+		if in.File != "" {
+			file, err := filepath.Abs(in.File)
+			if err == nil {
+				file, err = filepath.Rel(realPath(d.root), realPath(file))
+			}
+			if err == nil && filepath.IsLocal(file) {
+				in.File = filepath.Join(d.opts.Base, file)
+				if _, err := d.opts.ReadFile(in.File); errors.Is(err, fs.ErrNotExist) {
+					continue
+				}
+			}
+		}
+		list = append(list, in)
+	}
+	return list
+}
+
 // basePlan loads the plan of the base branch once; nil with the reason when
 // that branch has none.
 func (d *decoder) basePlan(rng hcl.Range) (*Plan, string) {
@@ -283,7 +307,7 @@ func (d *decoder) basePlan(rng hcl.Range) (*Plan, string) {
 		return nil, "its place on the base branch is not known"
 	}
 	opts := LoadOptions{
-		Path: filepath.Join(d.opts.Base, path), Inputs: d.opts.Inputs, Environ: d.opts.Environ, RequireEnv: d.opts.RequireEnv,
+		Path: filepath.Join(d.opts.Base, path), Inputs: d.baseInputs(), Environ: d.opts.Environ, RequireEnv: d.opts.RequireEnv,
 		ReadFile: d.opts.ReadFile, Root: d.opts.Base, lenient: true,
 	}
 	if _, err := d.opts.ReadFile(opts.Path); err != nil {

@@ -44,7 +44,7 @@ func Markdown(w io.Writer, d *Document) error { return MarkdownWithin(w, d, Mark
 func MarkdownWithin(w io.Writer, d *Document, limit int) error {
 	for size := min(limit, MarkdownBytes); size > 0; size /= 2 {
 		m := markdown{doc: d, size: size}
-		parts := []string{m.verdict(), m.comparisons(), m.overview(), m.problems(), m.passed(), m.capacities(), m.levels(), m.consistency(), m.environment(), m.definitions()}
+		parts := []string{m.verdict(), m.overview(), m.comparisons(), m.problems(), m.passed(), m.capacities(), m.levels(), m.consistency(), m.environment(), m.definitions()}
 		// Half of the smallest is the verdict alone.
 		if size < 4<<10 {
 			parts = parts[:1]

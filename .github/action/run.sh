@@ -19,7 +19,7 @@ add() {
 
 add --var-file "$VAR_FILES"
 add --var "$VARS"
-[ -z "$BASE_DIR" ] || args+=(--base "$BASE_DIR/$WORKING_DIRECTORY")
+[ -z "$BASE_DIR" ] || args+=(--base "$BASE_DIR")
 add "" "$MORE"
 args+=(--)
 add "" "$PLAN"

@@ -240,33 +240,74 @@ workload "chat" {
 }
 `
 
+// againstBase compares the server with that of the base branch, which another
+// variable file may make another one.
+const againstBase = `
+variable "profile" {
+  type    = string
+  default = ""
+}
+
+compare "pull_request" {
+  control   = base.server.vllm
+  candidate = server.vllm
+  changed   = ["profile"]
+
+  tolerate {
+    e2e = "mean +5%"
+  }
+}
+`
+
 // the states of a server under test, and what a gate says of them.
 var servers = []struct {
 	name, mode, server, limit string
+	base, head                string // profiles, in the variable file; "": there is none
 	code                      int
 	verdict                   string
 	annotations               []string
-	summary                   string
+	summary                   []string
 	failures                  string // in the JUnit file
 }{
-	{"green", "simulate", "simulator {}", "2s", 0, "pass", []string{}, "## ✅ PASS · gate", ""},
-	{"red", "simulate", "simulator {}", "1ms", 1, "fail", []string{"error plans/gate.hcl:15 fail: sla.ttft.p95 at 4 (chat on vllm)"}, "## ❌ FAIL · gate", "<failure"},
+	{"green", "simulate", "simulator { profile = var.profile }", "2s", "today", "tomorrow", 0, "pass", []string{},
+		[]string{"## ✅ PASS · gate", "| ✅ pass | chat at 4 | e2e mean "}, ""},
+	{"red", "simulate", "simulator { profile = var.profile }", "2s", "today", "slower", 1, "fail",
+		[]string{"error plans/gate.hcl:30 fail: compare.pull_request.tolerate.e2e.mean at 4 (chat on vllm)"},
+		[]string{"## ❌ FAIL · gate", "| ❌ fail | chat at 4 | e2e mean "}, "<failure"},
+	{"red by itself", "simulate", "simulator {}", "1ms", "", "", 1, "fail",
+		[]string{"error plans/gate.hcl:15 fail: sla.ttft.p95 at 4 (chat on vllm)"},
+		[]string{"## ❌ FAIL · gate", "| ❌ fail | chat | vllm |"}, "<failure"},
 	// Of 200 requests 3% take longer: too close to the 5% that may.
-	{"inconclusive", "simulate", "simulator {}", "50ms", 3, "inconclusive", []string{"error plans/gate.hcl:15 inconclusive: sla.ttft.p95 at 4 (chat on vllm)"}, "## ❔ INCONCLUSIVE · gate", "<failure"},
-	{"broken", "", "process {\n    command = [\"sh\", \"-c\", \"echo '::error::CUDA out of memory'; exit 3\", \"{port}\"]\n  }", "2s", 4, "error", nil, "## 🛑 ERROR · gate", "<error"},
+	{"inconclusive", "simulate", "simulator {}", "50ms", "", "", 3, "inconclusive",
+		[]string{"error plans/gate.hcl:15 inconclusive: sla.ttft.p95 at 4 (chat on vllm)"},
+		[]string{"## ❔ INCONCLUSIVE · gate", "| ❔ inconclusive | chat | vllm |"}, "<failure"},
+	{"broken", "", "process {\n    command = [\"sh\", \"-c\", \"echo '::error::CUDA out of memory'; exit 3\", \"{port}\"]\n  }", "2s", "", "", 4, "error", nil,
+		[]string{"## 🛑 ERROR · gate"}, "<error"},
 }
 
 // For `make junit-consumers`.
 var keepJUnit = flag.String("keep-junit", "", "keep the JUnit files of TestWorkflowGate in this folder")
 
 func TestWorkflowGate(t *testing.T) {
+	profiles := map[string]string{
+		"today": read(t, filepath.Join(plansDir, "profiles", "today.json")), "slower": read(t, filepath.Join(plansDir, "profiles", "slower.json")),
+	}
+	profiles["tomorrow"] = strings.Replace(profiles["today"], `"today"`, `"tomorrow"`, 1)
 	for _, tt := range servers {
 		t.Run(tt.name, func(t *testing.T) {
 			c := newCheckout(t, tt.mode)
-			base := c.commit(map[string]string{"plans/gate.hcl": fmt.Sprintf(gatePlan, tt.server, "2s"), "plans/gate.vars.hcl": ""})
-			c.commit(map[string]string{"plans/gate.hcl": fmt.Sprintf(gatePlan, tt.server, tt.limit)})
+			at := func(profile string) map[string]string {
+				files := map[string]string{"plans/gate.hcl": fmt.Sprintf(gatePlan, tt.server, tt.limit), "plans/gate.vars.hcl": ""}
+				if profile != "" {
+					files["plans/gate.hcl"] += againstBase
+					files["plans/gate.vars.hcl"] = fmt.Sprintf("profile = \"%s.json\"\n", profile)
+					files["plans/"+profile+".json"] = profiles[profile]
+				}
+				return files
+			}
+			base := c.commit(at(tt.base))
+			c.commit(at(tt.head))
 			c.GitHub["event"] = pullRequest("team/serving", base)
-			c.With["base"] = ""
 			job := c.run("docs/workflows/gate.yml", "gate", nil)
 			gate := job.Step("gate")
 			if job.Failed != (tt.code != 0) || gate.Outputs["verdict"] != tt.verdict || gate.Outputs["exit-code"] != fmt.Sprint(tt.code) {
@@ -288,8 +329,14 @@ func TestWorkflowGate(t *testing.T) {
 					t.Errorf("annotation %q is beside no line of the plan", a)
 				}
 			}
-			if !strings.HasPrefix(strings.TrimSpace(job.Summary()), tt.summary) {
-				t.Errorf("the summary begins %.200q", job.Summary())
+			summary := job.Summary()
+			for _, want := range tt.summary {
+				if !strings.Contains(summary, want) {
+					t.Errorf("the summary does not say %q:\n%.3000s", want, summary)
+				}
+			}
+			if !strings.HasPrefix(strings.TrimSpace(summary), tt.summary[0]) {
+				t.Errorf("the summary begins %.200q", summary)
 			}
 			// Whatever came of it, the results are there.
 			results := gate.Outputs["results"]
@@ -303,7 +350,7 @@ func TestWorkflowGate(t *testing.T) {
 				t.Errorf("the JUnit file has no %s:\n%s", tt.failures, junit)
 			}
 			if *keepJUnit != "" {
-				if err := os.WriteFile(filepath.Join(*keepJUnit, tt.name+".xml"), []byte(junit), 0o644); err != nil {
+				if err := os.WriteFile(filepath.Join(*keepJUnit, strings.ReplaceAll(tt.name, " ", "-")+".xml"), []byte(junit), 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -517,7 +564,7 @@ func TestActionInputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"run", "--var-file", "v.hcl", "--var", "a=1; $(touch pwned) x", "--var", "b='2'",
-		"--base", filepath.Join(c.Temp, "tokgate-base") + "/serving", "--simulate", "--only", "w/2", "--", "plans", "-odd name.hcl"}
+		"--base", filepath.Join(c.Temp, "tokgate-base"), "--simulate", "--only", "w/2", "--", "plans", "-odd name.hcl"}
 	var got []string
 	for _, m := range regexp.MustCompile(`(?m)^<(.*)>$`).FindAllStringSubmatch(job.Step("run").Log, -1) {
 		got = append(got, m[1])
