@@ -154,7 +154,9 @@ is wrong · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 		a.historyCommand(),
 		a.fmtCommand(),
 		a.simCommand(),
+		a.schemaCommand(),
 		a.versionCommand(),
+		a.manCommand(),
 	)
 	return root
 }

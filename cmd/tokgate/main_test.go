@@ -265,6 +265,9 @@ func TestCommands(t *testing.T) {
 	tokgate(t, "sim", "--profile", "defalt").check(t, assert.ExitPlan, "default")
 	tokgate(t, "sim", "--fault", "http-501").check(t, assert.ExitPlan, "http-50")
 	tokgate(t, "completion", "bash").check(t, assert.ExitPass, "tokgate")
+	tokgate(t, "schema", "plan").check(t, assert.ExitPass, "tokgate plan, JSON syntax")
+	tokgate(t, "schema", "results").check(t, assert.ExitPass, "tokgate results")
+	tokgate(t, "schema", "rezults").check(t, assert.ExitPlan, "schema takes one name", "schema results")
 	tokgate(t, "judge", "x").check(t, assert.ExitPlan, "judge takes")
 	tokgate(t, "report", t.TempDir()).check(t, assert.ExitError, "samples.jsonl")
 	for _, cmd := range (&app{}).root().Commands() {
@@ -273,6 +276,23 @@ func TestCommands(t *testing.T) {
 		}
 		if cmd.Example == "" && cmd.HasFlags() && cmd.Name() != "version" {
 			t.Errorf("%s teaches nothing by example", cmd.Name())
+		}
+	}
+}
+
+// Releases carry a page for each command, with its flags.
+func TestManPages(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "man")
+	tokgate(t, "man", dir).check(t, assert.ExitPass)
+	for _, cmd := range (&app{}).root().Commands() {
+		if cmd.Hidden || cmd.Name() == "help" {
+			continue
+		}
+		page := read(t, filepath.Join(dir, "tokgate-"+cmd.Name()+".1"))
+		for _, want := range []string{".TH", cmd.Short[:10], "--color"} {
+			if !strings.Contains(strings.ReplaceAll(page, `\-`, "-"), want) {
+				t.Errorf("the page of %s does not say %s:\n%s", cmd.Name(), want, page)
+			}
 		}
 	}
 }

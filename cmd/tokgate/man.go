@@ -1,0 +1,51 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+// manCommand writes the man pages that releases carry. They are made from the
+// same help texts, so that neither can fall behind.
+func (a *app) manCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "man DIR",
+		Short:  "Write the man pages, one for each command",
+		Hidden: true,
+		Args:   cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b := buildInfo()
+			// The date of the commit, so that the same commit gives the same pages;
+			// where it is unknown the epoch, never today.
+			date, err := time.Parse(time.RFC3339, b.Date)
+			if err != nil {
+				date = time.Unix(0, 0).UTC()
+			}
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return measureError(err)
+			}
+			root := cmd.Root()
+			withoutFooter(root)
+			err = doc.GenManTree(root, &doc.GenManHeader{
+				Section: "1", Date: &date, Source: "tokgate " + strings.TrimPrefix(b.Version, "v"), Manual: "tokgate",
+			}, args[0])
+			if err != nil {
+				return measureError(err)
+			}
+			return nil
+		},
+	}
+}
+
+// withoutFooter leaves out the line that says which library made the page, and
+// when.
+func withoutFooter(cmd *cobra.Command) {
+	cmd.DisableAutoGenTag = true
+	for _, c := range cmd.Commands() {
+		withoutFooter(c)
+	}
+}

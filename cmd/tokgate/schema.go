@@ -1,0 +1,36 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/report"
+)
+
+func (a *app) schemaCommand() *cobra.Command {
+	schemas := map[string]func() []byte{
+		"plan":    plan.JSONSchema,
+		"results": func() []byte { return report.SchemaJSON },
+	}
+	return &cobra.Command{
+		Use:   "schema plan|results",
+		Short: "Print a JSON Schema: of plans in JSON syntax, or of results.json",
+		Long: `Prints a JSON Schema (draft 2020-12): plan is that of plans in JSON syntax
+(.hcl.json), for editors; results is that of results.json, for whoever reads it.`,
+		Example: `  tokgate schema plan > plan.schema.json
+  tokgate schema results > results.schema.json`,
+		ValidArgs: []string{"plan", "results"},
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 || schemas[args[0]] == nil {
+				return usageError("tokgate schema plan, or tokgate schema results", "schema takes one name")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if _, err := a.Out.Write(schemas[args[0]]()); err != nil {
+				return measureError(err)
+			}
+			return nil
+		},
+	}
+}
