@@ -4,11 +4,12 @@ GO          ?= go
 BIN         := bin/tokgate
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT      ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
-DATE        ?= $(shell git show -s --format=%cI HEAD 2>/dev/null || echo unknown)
+DATE        ?= $(shell TZ=UTC git show -s --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ HEAD 2>/dev/null || echo unknown)
 LDFLAGS     := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
 PKGS        := ./...
 FUZZTIME    ?= 30s
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GORELEASER  := github.com/goreleaser/goreleaser/v2@v2.17.0
 ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 # The race detector needs a C compiler; without one the tests still run.
@@ -28,6 +29,30 @@ help: ## show this list
 .PHONY: build
 build: ## build the static binary bin/tokgate
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/tokgate
+
+.PHONY: pages
+pages: build ## man pages in bin/man and shell completions in bin/completions
+	rm -rf bin/man bin/completions && mkdir -p bin/completions
+	$(BIN) man bin/man
+	$(BIN) completion bash > bin/completions/tokgate.bash
+	$(BIN) completion zsh > bin/completions/_tokgate
+	$(BIN) completion fish > bin/completions/tokgate.fish
+	$(BIN) completion powershell > bin/completions/tokgate.ps1
+
+# Without the build cache, or the second build would be a copy of the first.
+.PHONY: reproducible
+reproducible: ## build this commit twice, in different folders with nothing shared, and compare; minutes
+	@set -e; tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \
+	for dir in one another/folder; do \
+	  git clone -q . "$$tmp/$$dir"; \
+	  GOCACHE="$$tmp/cache/$$dir" $(MAKE) -s -C "$$tmp/$$dir" build VERSION=$(VERSION); \
+	done; \
+	sha256sum "$$tmp/one/$(BIN)" "$$tmp/another/folder/$(BIN)" | sed "s,$$tmp/,,"; \
+	cmp "$$tmp/one/$(BIN)" "$$tmp/another/folder/$(BIN)" && echo "the same, byte for byte"
+
+.PHONY: release-check
+release-check: ## check .goreleaser.yaml; builds goreleaser itself the first time: a gigabyte and many minutes
+	$(GO) run $(GORELEASER) check
 
 .PHONY: demo
 demo: build ## gate the built-in server with plans/demo.hcl; reports in results/demo
