@@ -99,6 +99,12 @@ characteristics-full: ## the same with more of them, into docs/characteristics.m
 	$(call characteristics,6000,5000)
 	@sed -i -e '/<!-- table -->/,/<!-- end of table -->/{//!d}' -e '/<!-- table -->/r results/characteristics/table.md' docs/characteristics.md
 
+SOAK ?= 1000
+
+.PHONY: soak
+soak: ## start and end SOAK servers (default 1000) in every way, and look for what stays behind; Linux
+	CGO_ENABLED=0 $(GO) test ./exec/server -run '^TestSoak$$' -timeout 60m -soak $(SOAK) -v
+
 .PHONY: lint
 lint: ## gofmt, vet, staticcheck, actionlint, shellcheck, and the shipped plans' format
 	@bad=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$bad" ]; then echo "not gofmt-clean:"; echo "$$bad"; exit 1; fi

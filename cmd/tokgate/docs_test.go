@@ -26,6 +26,7 @@ func TestDocsAreCurrent(t *testing.T) {
 		{"engines.md", "fields", engineTable()},
 		{"engines.md", "metrics", nameTable()},
 		{"engines.md", "launch", launchTable()},
+		{"servers.md", "facts", factTable()},
 	} {
 		t.Run(doc.file+" "+doc.name, func(t *testing.T) {
 			path := filepath.Join("..", "..", "docs", doc.file)
@@ -94,6 +95,19 @@ func nameTable() string {
 			fmt.Fprintf(&b, " %s |", cell)
 		}
 		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+func factTable() string {
+	var b strings.Builder
+	b.WriteString("| key | what it is | follows |\n|---|---|---|\n")
+	for _, f := range metric.Facts {
+		follows := strings.Join(f.Follows, ", ")
+		if f.Varies {
+			follows = "*varies*"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Key, f.Doc, follows)
 	}
 	return b.String()
 }

@@ -66,7 +66,7 @@ func meets(key, got, want string) bool {
 	if got == want {
 		return true
 	}
-	if key != "gpu" {
+	if key != "gpu" || strings.Contains(got, " + ") {
 		return false
 	}
 	gotN, gotName, ok1 := strings.Cut(got, " x ")

@@ -38,7 +38,7 @@ var logLines = map[string][]logLine{
 	"sglang": {
 		{"max_total_num_tokens=", regexp.MustCompile(`max_total_num_tokens=(\d+)`), []string{"kv_cache_tokens"}},
 		{"max_running_requests=", regexp.MustCompile(`max_total_num_tokens=.*max_running_requests=(\d+)`), []string{"admission_cap"}},
-		{"Load weight end", regexp.MustCompile(`Load weight end\..*type=(\w+)`), []string{"architecture"}},
+		{"Load weight end", regexp.MustCompile(`Load weight end\..*[ ,]type=(\w+)`), []string{"architecture"}},
 		{"Load weight end", regexp.MustCompile(`Load weight end\..*mem usage=([\d.]+ GB)`), []string{"weights_memory"}},
 		{"Capture cuda graph end", regexp.MustCompile(`Capture (cuda graph) end`), []string{"cudagraph_mode"}},
 		{"disable_cuda_graph=True", regexp.MustCompile(`disable_cuda_graph=True()`), []string{"cudagraph_mode"}},

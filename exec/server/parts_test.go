@@ -53,6 +53,20 @@ func TestTailRedactsAcrossWrites(t *testing.T) {
 	}
 }
 
+// A line that is cut in pieces hides no secret in the seam.
+func TestTailRedactsInLongLines(t *testing.T) {
+	for off := range 20 {
+		var file bytes.Buffer
+		log := &tail{file: &file, redactor: record.NewRedactor([]string{"sk-verysecret"})}
+		log.Write([]byte(strings.Repeat("x", lineSize-off) + "sk-verysecret" + strings.Repeat("y", 2*lineSize)))
+		log.finish()
+		got := file.String()
+		if strings.Contains(got, "sk-v") || strings.Contains(got, "secrety") || !strings.Contains(got, "x[redacted]y") || len(got) != 3*lineSize-off+len("[redacted]") {
+			t.Errorf("%d bytes before the seam: %d bytes, around it %q", off, len(got), got[lineSize-30:lineSize+30])
+		}
+	}
+}
+
 // TestTailKeepsEverything: however a short log is cut into writes, it is kept
 // as it was.
 func TestTailKeepsEverything(t *testing.T) {

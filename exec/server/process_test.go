@@ -3,6 +3,8 @@
 package server
 
 import (
+	"bufio"
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -12,6 +14,7 @@ import (
 	osexec "os/exec"
 	"os/signal"
 	"path/filepath"
+	goruntime "runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -35,6 +38,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// launch is set where the soak test is.
+var launch = func([]string) {}
+
 func childMain(mode string, args []string) {
 	fmt.Println("key", os.Getenv("TOKGATE_TEST_KEY"))
 	fmt.Println("args", strings.Join(args, " "))
@@ -45,6 +51,8 @@ func childMain(mode string, args []string) {
 		os.Exit(3)
 	case "sleep":
 		select {}
+	case "launch":
+		launch(args)
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM)
 		os.Setenv("TOKGATE_TEST_CHILD", "stubborn-grandchild")
@@ -54,6 +62,22 @@ func childMain(mode string, args []string) {
 			panic(err)
 		}
 		fmt.Println("grandchild", grandchild.Process.Pid)
+	case "escape":
+		os.Setenv("TOKGATE_TEST_CHILD", "stubborn-grandchild")
+		escaped := osexec.Command(os.Args[0])
+		escaped.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := escaped.Start(); err != nil {
+			panic(err)
+		}
+		fmt.Println("grandchild", escaped.Process.Pid)
+	case "chatty":
+		line := append(bytes.Repeat([]byte("x"), 999), '\n')
+		out := bufio.NewWriterSize(os.Stdout, 1<<16)
+		for range 1_000_000 {
+			out.Write(line)
+		}
+		out.Flush()
+		fmt.Println("the last line")
 	case "stubborn-grandchild":
 		signal.Ignore(syscall.SIGTERM)
 		select {}
@@ -75,12 +99,16 @@ func childServer(t *testing.T, mode string) *plan.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return childServerOf(self, mode, t.TempDir())
+}
+
+func childServerOf(self, mode, dir string) *plan.Server {
 	return &plan.Server{
 		Name: "vllm", Key: "on", Engine: "vllm", Ready: plan.Ready{Timeout: time.Minute},
 		Flags: []plan.Flag{{Name: "max-model-len", Value: cty.NumberIntVal(32768)}},
 		Args:  []string{"--port", plan.PortPlaceholder},
 		Process: &plan.Process{
-			Command: []string{self, "serve"}, Dir: t.TempDir(),
+			Command: []string{self, "serve"}, Dir: dir,
 			Env: map[string]string{"TOKGATE_TEST_CHILD": mode, "TOKGATE_TEST_KEY": "sk-verysecret"},
 		},
 	}
@@ -219,6 +247,61 @@ func TestStubbornProcessIsKilledWithItsChildren(t *testing.T) {
 	// It is gone, or a zombie that only its new parent can be rid of.
 	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && !strings.Contains(string(stat), ") Z") {
 		t.Errorf("the grandchild %d is still there: %s", pid, stat)
+	}
+}
+
+// What leaves the group of its server is known by its environment.
+func TestProcessThatLeftItsGroup(t *testing.T) {
+	if startOf(os.Getpid()) == "" || goruntime.GOOS != "linux" {
+		t.Skip("this system does not show the environment of processes")
+	}
+	l := childLauncher(t)
+	target, err := l.Launch(t.Context(), childServer(t, "escape"), func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(target.Log(), "grandchild ")
+	if !ok {
+		t.Fatalf("log %q", target.Log())
+	}
+	pid, _ := strconv.Atoi(strings.Fields(rest)[0])
+	if startOf(pid) == "" {
+		t.Fatal("it is not there to begin with")
+	}
+	if err := target.Close(); err != nil {
+		t.Error(err)
+	}
+	if startOf(pid) != "" {
+		t.Errorf("%d is still there", pid)
+	}
+}
+
+// A gigabyte of log: what is kept of it is bounded, in memory and on disk, and
+// its end is there.
+func TestChattyProcess(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a gigabyte")
+	}
+	l := childLauncher(t)
+	var before, after goruntime.MemStats
+	goruntime.ReadMemStats(&before)
+	target, err := l.Launch(t.Context(), childServer(t, "chatty"), func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	goruntime.ReadMemStats(&after)
+	if grown := int64(after.HeapInuse) - int64(before.HeapInuse); grown > 64<<20 {
+		t.Errorf("%d MiB more in use", grown>>20)
+	}
+	if !strings.Contains(target.Log(), "the last line") {
+		t.Error("the end of the log is not there")
+	}
+	if err := target.Close(); err != nil {
+		t.Error(err)
+	}
+	info, err := os.Stat(filepath.Join(l.LogDir, "server-vllm-on.log"))
+	if err != nil || info.Size() > fileSize+2*tailSize {
+		t.Errorf("%v, %v on disk", info, err)
 	}
 }
 

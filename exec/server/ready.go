@@ -18,8 +18,13 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// again is how long to wait between two looks at a server that is not ready.
-const again = 500 * time.Millisecond
+// again is how long to wait between two looks at a server that is not ready;
+// one that was just started is looked at sooner at first, since small ones are
+// ready at once.
+const (
+	again = 500 * time.Millisecond
+	soon  = 50 * time.Millisecond
+)
 
 // reached is a server that is spoken to over HTTP.
 type reached struct {
@@ -120,6 +125,10 @@ func (r *reached) ready(ctx context.Context) (identity, error) {
 		defer cancel()
 	}
 	var last error
+	wait := again
+	if r.gone != nil {
+		wait = soon
+	}
 	for {
 		r.state(r.awaited(last))
 		id, err := clock.Await(ctx, r.Clock, r.try)
@@ -140,7 +149,8 @@ func (r *reached) ready(ctx context.Context) (identity, error) {
 		}
 		last = err
 		// A context that ends in between is seen by the next look.
-		_ = clock.Sleep(ctx, r.Clock, again)
+		_ = clock.Sleep(ctx, r.Clock, wait)
+		wait = min(2*wait, again)
 	}
 }
 

@@ -34,6 +34,8 @@ type tail struct {
 	last    string // the last line that holds anything, at most lastSize of it
 	watch   func(line string)
 	closer  io.Closer // of file; nil: none
+	// finished: no more is to come.
+	finished bool
 }
 
 // Write implements io.Writer. It never fails: a server must not stop because
@@ -62,6 +64,12 @@ func (t *tail) Write(p []byte) (int, error) {
 func (t *tail) line() {
 	line := t.redactor.Text(string(t.partial))
 	t.partial = t.partial[:0]
+	if !strings.HasSuffix(line, "\n") && !t.finished {
+		// A piece of a long line: a secret may go on in the next one.
+		whole := len(line) - min(t.redactor.Pending(line), lineSize/2)
+		t.partial = append(t.partial, line[whole:]...)
+		line = line[:whole]
+	}
 	if t.watch != nil {
 		t.watch(line)
 	}
@@ -127,6 +135,7 @@ func (t *tail) close() {
 func (t *tail) finish() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.finished = true
 	if len(t.partial) > 0 {
 		t.line()
 	}

@@ -9,9 +9,7 @@ variable "model" {
 server "llama_cpp" {
   engine = "llama.cpp"
   model  = var.model
-  process {
-    command = ["llama-server", "--host", "127.0.0.1", "--port", "{port}", "-m", var.model]
-  }
+  process {}
   flags = {
     parallel = 8
     ctx-size = 131072

@@ -9,9 +9,7 @@ variable "model" {
 server "sglang" {
   engine = "sglang"
   model  = var.model
-  process {
-    command = ["sglang", "serve", "--host", "127.0.0.1", "--port", "{port}", "--model-path", var.model]
-  }
+  process {}
   flags = {
     context-length = 16384
   }

@@ -9,9 +9,7 @@ variable "model" {
 server "vllm" {
   engine = "vllm"
   model  = var.model
-  process {
-    command = ["vllm", "serve", var.model, "--host", "127.0.0.1", "--port", "{port}"]
-  }
+  process {}
   flags = {
     max-model-len = 16384
   }

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/assert"
+)
+
+// The plans that need a GPU run without one on their simulators, and say what
+// they would start.
+func TestGPUPlans(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join("..", "..", "plans", "gpu", "*.hcl"))
+	if err != nil || len(paths) < 3 {
+		t.Fatalf("%d plans, %v", len(paths), err)
+	}
+	for _, path := range paths {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
+			tokgate(t, "validate", path).check(t, assert.ExitPass, "is valid")
+			r := tokgate(t, "run", "--simulate", "--out", t.TempDir(), path)
+			r.check(t, assert.ExitPass, "PASS", "simulated")
+			if strings.Contains(r.out+r.err, "TOKEN") {
+				t.Error("it asks for a secret")
+			}
+		})
+	}
+}

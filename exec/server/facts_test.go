@@ -1,0 +1,132 @@
+package server
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// Lines as the engines write them, shortened where they go on.
+var engineLogs = map[string]string{
+	"vllm": `
+(APIServer pid=1) INFO 11-06 10:51:10 [model.py:547] Resolved architecture: Qwen3MoeForCausalLM
+(EngineCore_DP0 pid=283) INFO 11-06 10:51:23 [core.py:77] Initializing a V1 LLM engine (v0.11.0) with config: model='Qwen/Qwen3-30B-A3B', revision=None, tokenizer_revision=None, dtype=torch.bfloat16, max_seq_len=32768, quantization=fp8, enforce_eager=False, compilation_config={"level":3,"cudagraph_mode":[2,1]}, 'cudagraph_mode': <CUDAGraphMode.FULL_AND_PIECEWISE: (2, 1)>, 'use_cudagraph': True
+(Worker_TP0 pid=322) INFO 11-06 10:51:31 [default_loader.py:384] Loading weights took 24.84 seconds
+(Worker_TP0 pid=322) INFO 11-06 10:51:32 [gpu_model_runner.py:4879] Model loading took 12.66 GiB memory and 31.657031 seconds
+(EngineCore_DP0 pid=283) INFO 11-06 10:51:48 [kv_cache_utils.py:1229] GPU KV cache size: 1,823,372 tokens
+(EngineCore_DP0 pid=283) INFO 11-06 10:51:48 [kv_cache_utils.py:1234] Maximum concurrency for 120,000 tokens per request: 15.19x
+(Worker_TP0 pid=322) WARNING 11-06 10:51:48 [gpu_model_runner.py:4199] CUDAGraphMode.FULL_AND_PIECEWISE is not supported with TritonMLABackend backend (support: AttentionCGSupport.NEVER); setting cudagraph_mode=PIECEWISE because attention is compiled piecewise
+`,
+	"sglang": `
+[2026-11-21 04:05:36] server_args=ServerArgs(model_path='m', revision='main', quantization='fp8', disable_cuda_graph=False)
+[2026-11-21 04:05:43 TP0] Load weight end. type=LlamaForCausalLM, dtype=torch.bfloat16, avail mem=28.91 GB, mem usage=15.09 GB.
+[2026-11-21 04:05:43 TP0] KV Cache is allocated. #tokens: 183133, K size: 11.18 GB, V size: 11.18 GB
+[2026-11-21 12:50:15 TP0] Capture cuda graph end. Time elapsed: 5.37 s. mem usage=1.44 GB. avail mem=38.05 GB.
+[2026-11-21 12:50:16 TP0] max_total_num_tokens=183133, chunked_prefill_size=8192, max_prefill_tokens=16384, max_running_requests=2048, context_len=131072, available_gpu_mem=5.00 GB
+`,
+	"llama.cpp": `
+system_info: n_threads = 8 (n_threads_batch = 8) / 16 | CPU : SSE3 = 1 |
+print_info: arch                  = qwen3
+print_info: file type   = Q8_0
+load_tensors: offloaded 49/49 layers to GPU
+llama_context: n_ctx         = 327680
+0.00.943.989 I srv    load_model: initializing slots, n_slots = 8
+`,
+}
+
+func TestLogFacts(t *testing.T) {
+	for engine, want := range map[string]metric.Fingerprint{
+		"vllm": {
+			"architecture": "Qwen3MoeForCausalLM", "kv_cache_tokens": "1823372", "max_concurrency": "15.19", "cudagraph_mode": "PIECEWISE",
+			"weights_time": "24.84 seconds", "weights_memory": "12.66 GiB", "quantization": "fp8",
+		},
+		"sglang": {
+			"architecture": "LlamaForCausalLM", "kv_cache_tokens": "183133", "admission_cap": "2048", "cudagraph_mode": "FULL",
+			"weights_memory": "15.09 GB", "quantization": "fp8", "revision": "main",
+		},
+		"llama.cpp": {
+			"architecture": "qwen3", "kv_cache_tokens": "327680", "admission_cap": "8", "gpu_layers": "49/49", "threads": "8", "quantization": "Q8_0",
+		},
+		"openai": {},
+	} {
+		f := &logFacts{engine: engine}
+		for line := range strings.Lines(engineLogs[engine]) {
+			f.line(line)
+		}
+		got := metric.Fingerprint{}
+		f.add(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", engine, diff)
+		}
+		for key := range got {
+			if _, ok := metric.FactOf(key); !ok {
+				t.Errorf("%s: %q is no fact that is described", engine, key)
+			}
+		}
+	}
+	for _, e := range plan.EngineTable() {
+		if _, ok := logLines[e.Name]; !ok && e.Name != "openai" {
+			t.Errorf("no line of %s's log is read", e.Name)
+		}
+	}
+	eager := &logFacts{engine: "vllm"}
+	eager.line("with config: enforce_eager=True, kv_cache_dtype=auto")
+	found := metric.Fingerprint{}
+	if eager.add(found); found["cudagraph_mode"] != "NONE" {
+		t.Errorf("eager: %v", found)
+	}
+}
+
+// FuzzLogFacts: a log is foreign text.
+func FuzzLogFacts(f *testing.F) {
+	for engine, log := range engineLogs {
+		f.Add(engine, log)
+	}
+	f.Fuzz(func(t *testing.T, engine, log string) {
+		facts := &logFacts{engine: engine}
+		for line := range strings.Lines(log) {
+			facts.line(line)
+		}
+		facts.add(metric.Fingerprint{})
+		cause("exit status 1", log)
+	})
+}
+
+func TestCause(t *testing.T) {
+	for log, want := range map[string]string{
+		"loading\ntorch.OutOfMemoryError: CUDA out of memory.\nTraceback\n":                 "exit status 1; it ran out of memory: torch.OutOfMemoryError: CUDA out of memory.",
+		"ggml_backend_cuda_buffer_type_alloc_buffer: allocating 9 MiB: cudaMalloc failed\n": "exit status 1; it ran out of memory: ggml_backend_cuda_buffer_type_alloc_buffer: allocating 9 MiB: cudaMalloc failed",
+		"ValueError: unknown model\n": "exit status 1",
+		"":                            "exit status 1",
+	} {
+		if got := cause("exit status 1", log); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestMeets(t *testing.T) {
+	for _, tt := range []struct {
+		key, got, want string
+		ok             bool
+	}{
+		{"gpu", "1 x NVIDIA RTX PRO 6000 Blackwell Server Edition", "1 x RTX PRO 6000", true},
+		{"gpu", "1 x NVIDIA H100 80GB HBM3", "1 x nvidia h100", true},
+		{"gpu", "2 x NVIDIA H100 80GB HBM3", "1 x H100", false},
+		{"gpu", "1 x NVIDIA RTX PRO 6000 Blackwell", "1 x RTX 6000", false}, // another card
+		{"gpu", "1 x NVIDIA H1000", "1 x H100", false},
+		{"gpu", "1 x NVIDIA H100", "1 x ", false},
+		{"gpu", "none", "1 x H100", false},
+		{"gpu", "1 x A + 1 x B", "1 x A", false}, // there are two
+		{"version", "0.19.1", "0.19", false},
+		{"version", "0.19.1", "0.19.1", true},
+	} {
+		if got := meets(tt.key, tt.got, tt.want); got != tt.ok {
+			t.Errorf("%s: %q meets %q: %v", tt.key, tt.got, tt.want, got)
+		}
+	}
+}

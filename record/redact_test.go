@@ -1,0 +1,38 @@
+package record
+
+import "testing"
+
+// A text that was cut may end in the middle of a secret.
+func TestRedactCutText(t *testing.T) {
+	r := NewRedactor([]string{"sk-verysecret"})
+	for text, want := range map[string]string{
+		"the key sk-verysec …":            "the key [redacted] …",
+		"the key sk-verysec… (and so on)": "the key [redacted]… (and so on)",
+		"the key sk-verysecret …":         "the key [redacted] …",
+		"the key sk-…":                    "the key sk-…", // of any key
+		"sk-very is no cut text":          "sk-very is no cut text",
+		"… sk-very":                       "… sk-very",
+		"…":                               "…",
+	} {
+		if got := r.Text(text); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+	for text, want := range map[string]int{"sk-very": 7, "x s": 1, "sk-verysecret": 0, "": 0, "sk-s": 1} {
+		if got := r.Pending(text); got != want {
+			t.Errorf("Pending(%q) = %d, want %d", text, got, want)
+		}
+	}
+}
+
+// Logs are read line by line, so that a secret of several lines is known by
+// each.
+func TestRedactLines(t *testing.T) {
+	r := NewRedactor([]string{"-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0\nab==\n-----END KEY-----"})
+	if got := r.Text("read MIIEvQIBADANBgkqhkiG9w0"); got != "read [redacted]" {
+		t.Errorf("got %q", got)
+	}
+	if got := r.Text("ab== is short"); got != "ab== is short" {
+		t.Errorf("got %q", got)
+	}
+}
