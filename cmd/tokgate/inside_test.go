@@ -1,0 +1,150 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/report"
+)
+
+// crowded is a server that runs 4 requests at a time and speculates.
+const crowded = `{
+  "name": "crowded", "description": "four seats", "model": "tokgate-sim", "max_model_len": 2048, "policy": "mixed", "overhead_ms": 1,
+  "prefill": {"us_per_token": 20},
+  "decode": {"base_ms": 4, "per_seq_ms": 0.2},
+  "limits": {"max_batched_tokens": 2048, "max_seqs": 4, "kv_tokens": 2048},
+  "speculation": {"accept": [0.8, 0.5]}
+}`
+
+const crowdedPlan = `
+gate {
+  decide = "estimate"
+}
+prices {
+  currency = "EUR"
+  per_hour = 3.6
+}
+server "s" {
+  simulator { profile = "crowded.json" }
+}
+workload "w" {
+  input_tokens  = 200
+  output_tokens = 40
+  load {
+    concurrency = 12
+    requests    = 120
+    seeds       = [1, 2, 3, 4, 5]
+  }
+  sla {
+    waiting                 = "max < 4 requests"
+    running                 = "max <= 4 requests"
+    kv_usage                = "max < 99%"
+    preemptions             = "< 1"
+    accept_length           = "> 1.5 tokens"
+    queue_wait              = "mean < 10s"
+    cost_per_million_tokens = "< 1000 EUR"
+  }
+}
+assert "drafts" {
+  condition     = result.s.w.level[12].accept_rate_at[0] > result.s.w.level[12].accept_rate_at[1] && result.s.w.level[12].kv_usage.max > 0.4
+  error_message = "No."
+}
+`
+
+// TestInside: a server with too few seats, watched from the inside: over a
+// socket, and in virtual time.
+func TestInside(t *testing.T) {
+	for _, how := range []string{"over a socket", "simulated"} {
+		t.Run(how, func(t *testing.T) {
+			dir := t.TempDir()
+			for name, text := range map[string]string{"crowded.json": crowded, "p.hcl": crowdedPlan} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			out := filepath.Join(dir, "out")
+			args := []string{"run", "-q", "--out", out, filepath.Join(dir, "p.hcl")}
+			if how == "simulated" {
+				args = append(args, "--simulate")
+			}
+			r := tokgate(t, args...)
+			if r.code != 1 {
+				t.Fatalf("exit %d\n%s%s", r.code, r.out, r.err)
+			}
+			// The failed threshold says why in every report.
+			const then = "the server then: the queue held up to "
+			for _, name := range []string{"junit.xml", "report.md", "results.json", "report.html"} {
+				raw, err := os.ReadFile(filepath.Join(out, name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !strings.Contains(string(raw), then) {
+					t.Errorf("%s does not say what the server was doing", name)
+				}
+			}
+			if !strings.Contains(strings.Join(strings.Fields(r.out), " "), then) || !strings.Contains(r.out, "Waiting max") {
+				t.Errorf("the terminal says\n%s", r.out)
+			}
+			f, err := os.Open(filepath.Join(out, "results.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			doc, err := report.ReadDocument(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range doc.Verdicts {
+				want := report.Pass
+				if v.Name == "sla.waiting.max at 12" {
+					want = report.Fail
+				}
+				if v.Outcome != want {
+					t.Errorf("%s: %s: %s", v.Name, v.Outcome, v.Message)
+				}
+			}
+			c := &doc.Cases[0]
+			// Four seats for twelve: eight wait at most, and most of the time.
+			if w := c.Summary("waiting"); w.Max.V > 8 || w.Max.V < 5 || w.Mean.V < 3 {
+				t.Errorf("waiting %+v", w)
+			}
+			if s := c.Summary("accept_rate[1]"); s == nil || s.Value.V <= 0 || s.Value.V >= 0.8 {
+				t.Errorf("accept_rate[1] %+v", s)
+			}
+			if s := c.Summary("cost_per_million_tokens"); s.Unit != "EUR/Mtok" || !s.Value.OK {
+				t.Errorf("costs %+v", s)
+			}
+			found := map[string]int{}
+			for _, s := range c.Series {
+				found[s.Metric] = len(s.At)
+				if len(s.At) != len(s.Values) {
+					t.Errorf("%s has %d times and %d values", s.Metric, len(s.At), len(s.Values))
+				}
+			}
+			if found["waiting"] < 5 || found["kv_usage"] < 5 || found["preemptions"] < 1 {
+				t.Errorf("series %v", found)
+			}
+			// What was recorded is judged as it was.
+			again := tokgate(t, "judge", "--json", filepath.Join(dir, "again.json"), out, filepath.Join(dir, "p.hcl"))
+			if again.code != 1 {
+				t.Errorf("judged again: exit %d\n%s%s", again.code, again.out, again.err)
+			}
+			raw, err := os.ReadFile(filepath.Join(dir, "again.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var second report.Document
+			if err := json.Unmarshal(raw, &second); err != nil {
+				t.Fatal(err)
+			}
+			for i, v := range second.Verdicts {
+				if v.Name != doc.Verdicts[i].Name || v.Outcome != doc.Verdicts[i].Outcome || v.Message != doc.Verdicts[i].Message {
+					t.Errorf("judged again, %s: %s, was %s", v.Name, v.Message, doc.Verdicts[i].Message)
+				}
+			}
+		})
+	}
+}
