@@ -81,7 +81,7 @@ func (j *Job) Summary() string {
 // Run runs a job of a workflow: more are its needs, matrix, inputs and what
 // else its expressions name.
 func (m *Machine) Run(ctx context.Context, workflow []byte, job string, more map[string]any) (*Job, error) {
-	doc, err := decodeYAML(workflow)
+	doc, err := DecodeYAML(workflow)
 	if err != nil {
 		return nil, err
 	}
@@ -265,7 +265,7 @@ func (r *run) composite(step *Step, dir string, with map[string]string, c contex
 	if err != nil {
 		return err
 	}
-	doc, err := decodeYAML(src)
+	doc, err := DecodeYAML(src)
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,9 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// decodeYAML reads a document into values of the kinds of contexts.
-func decodeYAML(src []byte) (any, error) {
+// DecodeYAML reads a document into values: nil, a bool, a float64, a string, a
+// []any or a map[string]any.
+func DecodeYAML(src []byte) (any, error) {
 	ty, err := yaml.ImpliedType(src)
 	if err != nil {
 		return nil, err

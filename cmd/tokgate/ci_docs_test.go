@@ -1,0 +1,170 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/report/github/runner"
+)
+
+// snippet is the fenced block of docs/ci.md whose first line names a file.
+func snippet(t *testing.T, file string) string {
+	t.Helper()
+	m := regexp.MustCompile("(?s)```\\w+\n(?:#|//) " + regexp.QuoteMeta(file) + "\n(.*?)```").FindStringSubmatch(read(t, filepath.Join(repository, "docs", "ci.md")))
+	if m == nil {
+		t.Fatalf("docs/ci.md shows no %s", file)
+	}
+	return m[1]
+}
+
+// decoded is a YAML snippet.
+func decoded(t *testing.T, file string) map[string]any {
+	t.Helper()
+	v, err := runner.DecodeYAML([]byte(snippet(t, file)))
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return v.(map[string]any)
+}
+
+func texts(v any) (list []string) {
+	for _, x := range v.([]any) {
+		list = append(list, x.(string))
+	}
+	return list
+}
+
+// shell runs commands as CI systems do, with tokgate and the programs named in
+// stubs on the PATH, and returns the exit code.
+func (c *checkout) shell(t *testing.T, commands string, environ ...string) (int, string) {
+	t.Helper()
+	bin := t.TempDir()
+	text := read(t, c.With["version"])
+	stub := "#!/bin/sh\necho \"buildkite-agent $*\"; cat\n"
+	for name, script := range map[string]string{"tokgate": text, "buildkite-agent": stub} {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("bash", "-eo", "pipefail", "-c", commands)
+	cmd.Dir = c.Workspace
+	cmd.Env = append(append(os.Environ(), c.Environ...), "CI=true", "GITHUB_ACTIONS=", "PATH="+bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	cmd.Env = append(cmd.Env, environ...)
+	out, err := cmd.CombinedOutput()
+	if err != nil && cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), string(out)
+}
+
+// present fails the test unless a pattern of files matches some.
+func (c *checkout) present(t *testing.T, pattern string) {
+	t.Helper()
+	pattern = strings.ReplaceAll(pattern, "**/*", "*/*")
+	pattern = strings.ReplaceAll(pattern, "**", "*")
+	if found, err := filepath.Glob(filepath.Join(c.Workspace, pattern)); err != nil || len(found) == 0 {
+		t.Errorf("nothing is at %s (%v)", pattern, err)
+	}
+}
+
+// The snippets of docs/ci.md do what they say on a server that passes, one that
+// fails and one that cannot be decided on.
+func TestDocumentedCI(t *testing.T) {
+	for _, tt := range []struct {
+		name, limit string
+		code        int
+	}{{"green", "2s", 0}, {"red", "1ms", 1}, {"inconclusive", "50ms", 3}} {
+		t.Run(tt.name, func(t *testing.T) {
+			scratch := func() (c *checkout, base string) {
+				c = newCheckout(t, "simulate")
+				return c, c.commit(map[string]string{"plans/gate.hcl": fmt.Sprintf(gatePlan, "simulator {}", tt.limit)})
+			}
+			// A simulated run leaves its results beside those of a real one.
+			simulated := func(s string) string { return strings.ReplaceAll(s, "results/gate", "results/gate-simulated") }
+
+			t.Run("GitHub", func(t *testing.T) {
+				c, base := scratch()
+				c.GitHub["event"] = pullRequest("team/serving", base)
+				job, err := c.Run(t.Context(), []byte(snippet(t, ".github/workflows/gate.yml")), "gate", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if job.Failed != (tt.code != 0) || job.Step("gate").Outputs["exit-code"] != fmt.Sprint(tt.code) {
+					t.Errorf("failed %t\n%s", job.Failed, job.Log)
+				}
+			})
+			t.Run("GitLab", func(t *testing.T) {
+				c, base := scratch()
+				c.git("remote", "add", "origin", "file://"+c.Workspace)
+				job := decoded(t, ".gitlab-ci.yml")["gate"].(map[string]any)
+				code, log := c.shell(t, strings.Join(texts(job["script"]), "\n"), "CI_MERGE_REQUEST_DIFF_BASE_SHA="+base)
+				if code != tt.code {
+					t.Errorf("exit code %d, want %d\n%s", code, tt.code, log)
+				}
+				artifacts := job["artifacts"].(map[string]any)
+				for _, path := range texts(artifacts["paths"]) {
+					c.present(t, path)
+				}
+				c.present(t, simulated(artifacts["reports"].(map[string]any)["junit"].(string)))
+			})
+			t.Run("Jenkins", func(t *testing.T) {
+				c, _ := scratch()
+				file := snippet(t, "Jenkinsfile")
+				sh := regexp.MustCompile(`sh '(.*)'`).FindAllStringSubmatch(file, -1)
+				if len(sh) != 1 {
+					t.Fatalf("commands %q", sh)
+				}
+				if code, log := c.shell(t, sh[0][1]); code != tt.code {
+					t.Errorf("exit code %d, want %d\n%s", code, tt.code, log)
+				}
+				for _, m := range regexp.MustCompile(`(?:testResults|artifacts): '(.*?)'`).FindAllStringSubmatch(file, -1) {
+					c.present(t, simulated(m[1]))
+				}
+				if strings.Count(file, "{") != strings.Count(file, "}") {
+					t.Error("the braces do not match")
+				}
+			})
+			t.Run("Buildkite", func(t *testing.T) {
+				c, _ := scratch()
+				step := decoded(t, ".buildkite/pipeline.yml")["steps"].([]any)[0].(map[string]any)
+				code, log := c.shell(t, simulated(strings.ReplaceAll(step["command"].(string), "$$", "$")))
+				if code != tt.code || !strings.Contains(log, "buildkite-agent annotate") || !strings.Contains(log, "## ") {
+					t.Errorf("exit code %d, want %d\n%s", code, tt.code, log)
+				}
+				c.present(t, step["artifact_paths"].(string))
+			})
+		})
+	}
+}
+
+// The tables of docs/ci.md name every input and output of the action, and no
+// other.
+func TestDocumentedAction(t *testing.T) {
+	doc := read(t, filepath.Join(repository, "docs", "ci.md"))
+	v, err := runner.DecodeYAML([]byte(read(t, filepath.Join(repository, "action.yml"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []string{"input", "output"} {
+		_, table, _ := strings.Cut(doc, "| "+kind+" |")
+		table, _, _ = strings.Cut(table, "\n\n")
+		var documented []string
+		for _, m := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|").FindAllStringSubmatch(table, -1) {
+			documented = append(documented, m[1])
+		}
+		slices.Sort(documented)
+		want := slices.Sorted(maps.Keys(v.(map[string]any)[kind+"s"].(map[string]any)))
+		if diff := cmp.Diff(want, documented); diff != "" {
+			t.Errorf("%ss (-action.yml +docs/ci.md):\n%s", kind, diff)
+		}
+	}
+}
