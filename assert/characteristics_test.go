@@ -150,6 +150,7 @@ func TestCharacteristics(t *testing.T) {
 	rounds(t, &out)
 	looks(t, &out)
 	power(t, &out)
+	compareCharacteristics(t, &out)
 	t.Log("\n" + out.String())
 	if *table != "" {
 		if err := os.WriteFile(*table, []byte(out.String()), 0o644); err != nil {

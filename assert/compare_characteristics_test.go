@@ -1,0 +1,275 @@
+package assert
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// duels is a pair of servers whose difference is known. A leg's value is a
+// statistic of so many requests, which are log-normal; besides, each start of a
+// server has a speed of its own, and the surroundings drift from leg to leg.
+type duels struct {
+	rounds, perRound int
+	stat             metric.Stat
+	requests         float64 // standard deviation of a request's logarithm
+	starts           float64 // of a start's
+	drift            float64 // of the step from one leg to the next, a random walk
+	trend            float64 // of each leg over the one before
+	blocks           bool    // all of the control first, then all of the candidate
+	restart          plan.Restart
+	byRounds         bool // rounds count as units where blocks should
+}
+
+// usual is what a comparison is expected to meet: the default of the estimates.
+var usual = duels{rounds: 8, perRound: 200, stat: metric.Stat{Kind: metric.Percentile, P: 95}, requests: 0.3, starts: 0.01, restart: plan.RestartLeg}
+
+// draw makes one comparison in which the candidate takes exp(effect) times as
+// long: what is left after the legs were measured.
+func (d duels) draw(r *rand.Rand, effect float64) delta {
+	var out delta
+	logs := [2][]float64{make([]float64, d.rounds), make([]float64, d.rounds)}
+	speed := [2]float64{d.starts * r.NormFloat64(), d.starts * r.NormFloat64()}
+	walk, slot := 0.0, 0
+	leg := func(round, side int) {
+		fresh := d.restart == plan.RestartLeg
+		if d.restart == plan.RestartOrder { // both legs of B share a start, those of A do not
+			fresh = side == 0 || round%2 == 0
+		}
+		if fresh {
+			speed[side] = d.starts * r.NormFloat64()
+		}
+		x := make([]float64, d.perRound)
+		for i := range x {
+			x[i] = math.Exp(d.requests * r.NormFloat64())
+		}
+		v, _ := metric.NewDistribution(x, 0, metric.LowerIsBetter).Stat(d.stat)
+		logs[side][round] = math.Log(v) + speed[side] + walk + d.trend*float64(slot) + effect*float64(side)
+		walk += d.drift * r.NormFloat64()
+		slot++
+	}
+	switch {
+	case d.blocks:
+		for side := range 2 {
+			for round := range d.rounds {
+				leg(round, side)
+			}
+		}
+	default:
+		for round := range d.rounds {
+			for k := range 2 {
+				leg(round, (k+round)%2)
+			}
+		}
+	}
+	block := 1
+	if d.restart == plan.RestartOrder && !d.byRounds {
+		block = 2
+	}
+	for i := 0; i+block <= d.rounds; i += block {
+		unit := 0.0
+		for k := i; k < i+block; k++ {
+			unit += (logs[1][k] - logs[0][k]) / float64(block)
+		}
+		out.units = append(out.units, unit)
+	}
+	return out
+}
+
+// outcomes counts what comparisons came to.
+type outcomes struct{ n, pass, fail, better, worse, point int }
+
+func (o outcomes) share(k int) float64 { return float64(k) / float64(max(o.n, 1)) }
+
+// judgeAll judges n of them against a tolerance, by the code that judges real
+// ones.
+func (d duels) judgeAll(n int, seed uint64, effect, tolerance float64) outcomes {
+	r := rand.New(rand.NewPCG(seed, 7))
+	o := outcomes{n: n}
+	bound := &plan.Change{Metric: lookup("ttft"), Stat: d.stat, Limit: tolerance}
+	claim := &plan.Claim{Severity: plan.SeverityError}
+	for range n {
+		c := Change{Metric: bound.Metric, Stat: d.stat, Confidence: 0.95, delta: d.draw(r, effect)}
+		mid, low, high, _ := c.delta.bounds(0.05)
+		c.require(bound, claim, plan.Policy{Decide: plan.Certified}, 0.05)
+		switch c.Outcome {
+		case Pass:
+			o.pass++
+		case Fail:
+			o.fail++
+		}
+		if high < 0 {
+			o.better++
+		}
+		if low > 0 {
+			o.worse++
+		}
+		if mid <= math.Log1p(tolerance) {
+			o.point++
+		}
+	}
+	return o
+}
+
+// compareCharacteristics measures how often comparisons are wrong.
+func compareCharacteristics(t *testing.T, out *strings.Builder) {
+	n := max(*gates, 1)
+	most := 0.05 + 3*math.Sqrt(0.05*0.95/float64(n))
+	pct := func(x float64) string { return fmt.Sprintf("%.1f%%", 100*x) }
+	with := func(change func(*duels)) duels { d := usual; change(&d); return d }
+	type job struct {
+		d                 duels
+		effect, tolerance float64
+		seed              uint64
+		n                 int
+		got               *outcomes
+	}
+	var jobs []job
+	ask := func(n int, d duels, effect, tolerance float64) *outcomes {
+		got := &outcomes{}
+		jobs = append(jobs, job{d, effect, tolerance, uint64(10_000 + len(jobs)), n, got})
+		return got
+	}
+	p50, p95, p99 := metric.Stat{Kind: metric.Percentile, P: 50}, usual.stat, metric.Stat{Kind: metric.Percentile, P: 99}
+	mean := metric.Stat{Kind: metric.Mean}
+
+	type row struct {
+		name                   string
+		promised               bool
+		none, at, beyond, half *outcomes
+	}
+	var rows []row
+	for _, k := range []struct {
+		name     string
+		promised bool
+		d        duels
+	}{
+		{"requests alone", true, with(func(d *duels) { d.starts = 0 })},
+		{"starts differ by 1 %", true, usual},
+		{"starts differ by 3 %", true, with(func(d *duels) { d.starts = 0.03 })},
+		{"drift: a walk of 3 % a leg", true, with(func(d *duels) { d.drift = 0.03 })},
+		{"drift: 1 % slower with every leg", true, with(func(d *duels) { d.trend = 0.01 })},
+		{"the same walk, control first, then candidate", false, with(func(d *duels) { d.drift, d.blocks = 0.03, true })},
+		{"1 % slower with every leg, control first, then candidate", false, with(func(d *duels) { d.trend, d.blocks = 0.01, true })},
+		{"restart = \"order\", 16 rounds, starts differ by 3 %", true, with(func(d *duels) { d.restart, d.rounds, d.starts = plan.RestartOrder, 16, 0.03 })},
+		{"the same, were its rounds taken for units", false, with(func(d *duels) {
+			d.restart, d.rounds, d.starts, d.byRounds = plan.RestartOrder, 16, 0.03, true
+		})},
+		{"restart = \"never\", starts differ by 1 %", false, with(func(d *duels) { d.restart = plan.RestartNever })},
+		{"restart = \"never\", starts differ by 3 %", false, with(func(d *duels) { d.restart, d.starts = plan.RestartNever, 0.03 })},
+	} {
+		tol := math.Log1p(0.10)
+		rows = append(rows, row{k.name, k.promised, ask(n, k.d, 0, 0.10), ask(n, k.d, tol, 0.10), ask(n, k.d, math.Log1p(0.20), 0.10), ask(n, k.d, math.Log1p(0.05), 0.10)})
+	}
+	type power struct {
+		name string
+		cell []*outcomes
+	}
+	shapes := []struct{ rounds, requests int }{{5, 50}, {5, 200}, {5, 600}, {8, 50}, {8, 200}, {8, 600}, {12, 200}, {16, 200}, {16, 600}}
+	var powers []power
+	for _, k := range []struct {
+		name      string
+		stat      metric.Stat
+		tolerance float64
+	}{{"mean, throughput: 5 %", mean, 0.05}, {"p50: 5 %", p50, 0.05}, {"p95: 10 %", p95, 0.10}, {"p95: 20 %", p95, 0.20}, {"p99: 20 %", p99, 0.20}} {
+		p := power{name: k.name}
+		for _, s := range shapes {
+			p.cell = append(p.cell, ask(max(n/3, 1), with(func(d *duels) { d.rounds, d.perRound, d.stat = s.rounds, s.requests, k.stat }), 0, k.tolerance))
+		}
+		powers = append(powers, p)
+	}
+	var wait sync.WaitGroup
+	slots := make(chan struct{}, 2)
+	for _, j := range jobs {
+		wait.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			*j.got = j.d.judgeAll(j.n, j.seed, j.effect, j.tolerance)
+		})
+	}
+	wait.Wait()
+
+	out.WriteString("**Comparison: p95 +10 % tolerated, 8 rounds of 200 requests on each server**\n\n| what varies | unchanged: pass | fail | 5 % worse: pass | at the tolerance: pass | fail | 20 % worse: pass | fail | point estimate at the tolerance: passes |\n|---|---|---|---|---|---|---|---|---|\n")
+	for _, r := range rows {
+		fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", r.name, pct(r.none.share(r.none.pass)), pct(r.none.share(r.none.fail)), pct(r.half.share(r.half.pass)),
+			pct(r.at.share(r.at.pass)), pct(r.at.share(r.at.fail)), pct(r.beyond.share(r.beyond.pass)), pct(r.beyond.share(r.beyond.fail)), pct(r.at.share(r.at.point)))
+		if r.promised && (r.none.share(r.none.fail) > most || r.at.share(r.at.pass) > most || r.at.share(r.at.fail) > most || r.beyond.share(r.beyond.pass) > most) {
+			t.Errorf("%s: unchanged fails %.3f, at the tolerance passes %.3f and fails %.3f, beyond passes %.3f; at most %.3f", r.name,
+				r.none.share(r.none.fail), r.at.share(r.at.pass), r.at.share(r.at.fail), r.beyond.share(r.beyond.pass), most)
+		}
+	}
+	out.WriteString("\n**Power: shares of unchanged candidates that pass, by rounds × requests in each; requests ±30 %, starts ±1 %**\n\n| tolerated |")
+	for _, s := range shapes {
+		fmt.Fprintf(out, " %d × %d |", s.rounds, s.requests)
+	}
+	out.WriteString("\n|---|" + strings.Repeat("---|", len(shapes)) + "\n")
+	for _, p := range powers {
+		fmt.Fprintf(out, "| %s |", p.name)
+		for _, c := range p.cell {
+			fmt.Fprintf(out, " %.0f%% |", 100*c.share(c.pass))
+		}
+		out.WriteString("\n")
+	}
+	out.WriteString("\n")
+	wholeComparisons(t, out)
+}
+
+// wholeComparisons judges whole recorded comparisons of several changes, by
+// everything that judges real ones: blocks, Holm, shares, means of survivors.
+func wholeComparisons(t *testing.T, out *strings.Builder) {
+	n := max(*gates/4, 1)
+	most := 0.05 + 3*math.Sqrt(0.05*0.95/float64(n))
+	out.WriteString("**Whole comparisons, 8 rounds of 60: ttft mean +10 %, ttft p95 +25 %, e2e mean +5 %, success -2 points**\n\n| candidate | all pass | one fails | undecided | some difference is seen |\n|---|---|---|---|---|\n")
+	for i, c := range []struct {
+		name             string
+		factor           float64
+		fails, candidate float64 // share of requests that fail
+		promise          string
+	}{
+		{"unchanged", 1, 0, 0, "no fail"}, {"unchanged, 2 % of requests fail on both", 1, 0.02, 0.02, "no fail"},
+		{"30 % slower", 1.3, 0, 0, "no pass"}, {"fails 4 points more", 1, 0.01, 0.05, "no pass"},
+	} {
+		r := rand.New(rand.NewPCG(uint64(20_000+i), 9))
+		var pass, fail, seen int
+		for range n {
+			side := func(factor float64) func(int, int) float64 {
+				shift, last := 0.0, -1
+				return func(round, _ int) float64 {
+					if round != last {
+						shift, last = 0.01*r.NormFloat64(), round
+					}
+					return factor * math.Exp(shift+0.3*r.NormFloat64())
+				}
+			}
+			failing := func(share float64) func(int, int) bool {
+				return func(int, int) bool { return share > 0 && r.Float64() < share }
+			}
+			p, run := duel{rounds: 8, perRound: 60, control: side(1), candidate: side(c.factor), controlFails: failing(c.fails), candidateFails: failing(c.candidate),
+				claims: []*plan.Claim{tolerate("ttft mean +10%", "ttft p95 +25%", "e2e mean +5%", "success rate -2pp")}}.make()
+			v := Judge(p, run, Options{})
+			switch v.Outcome {
+			case Pass:
+				pass++
+			case Fail:
+				fail++
+			case Error:
+				t.Fatalf("%s: %v %q", c.name, v.Why, names(v))
+			}
+			if a := v.Comparisons[0].Decisions[0].Answer; a != AnswerNone {
+				seen++
+			}
+		}
+		share := func(k int) float64 { return float64(k) / float64(n) }
+		fmt.Fprintf(out, "| %s | %.1f%% | %.1f%% | %.1f%% | %.1f%% |\n", c.name, 100*share(pass), 100*share(fail), 100*share(n-pass-fail), 100*share(seen))
+		if c.promise == "no fail" && (share(fail) > most || share(seen) > most) || c.promise == "no pass" && share(pass) > most {
+			t.Errorf("%s: pass %.3f, fail %.3f, seen %.3f; at most %.3f", c.name, share(pass), share(fail), share(seen), most)
+		}
+	}
+	out.WriteString("\n")
+}
