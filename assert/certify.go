@@ -240,5 +240,6 @@ func CertifyDiagnostics(p *plan.Plan) hcl.Diagnostics {
 			Subject:  f.Threshold.Range.Ptr(),
 		})
 	}
+	diags = append(diags, chanceDiagnostics(p)...)
 	return diags
 }

@@ -191,15 +191,17 @@ type matched struct {
 	control, candidate *metric.Level // the rounds that are judged, pair by pair unless unpaired
 	// Concurrency 1 of both, for scaling_efficiency; nil where it was not run.
 	one, oneCandidate *metric.Level
-	unpaired          bool
-	block             int // rounds that make one independent unit
+	// What an hour of each costs.
+	price, priceCandidate metric.Price
+	unpaired              bool
+	block                 int // rounds that make one independent unit
 }
 
 // measure fills in everything that does not depend on a limit.
 func (m matched) measure(c *Change, alpha float64) {
 	c.Workload, c.Level, c.Confidence = m.workload.Address(), m.level, 1-alpha
 	good, window := goodOf(m.workload), m.workload.Policy.Window
-	a, b := values(c, m.control, m.one, window, good), values(c, m.candidate, m.oneCandidate, window, good)
+	a, b := values(c, m.control, m.one, m.price, window, good), values(c, m.candidate, m.oneCandidate, m.priceCandidate, window, good)
 	for i := range max(len(a), len(b)) {
 		p := Pair{Round: i, Control: metric.None(""), Candidate: metric.None(""), Change: metric.None("")}
 		if i < len(a) {
@@ -271,7 +273,7 @@ func (c *Change) name() string {
 }
 
 // values are those of each round.
-func values(c *Change, l, one *metric.Level, window metric.Window, good func(*metric.Sample) bool) []metric.Value {
+func values(c *Change, l, one *metric.Level, price metric.Price, window metric.Window, good func(*metric.Sample) bool) []metric.Value {
 	if l == nil {
 		return nil
 	}
@@ -280,6 +282,24 @@ func values(c *Change, l, one *metric.Level, window metric.Window, good func(*me
 		single := *l
 		single.Rounds = []*metric.Round{r}
 		switch {
+		case c.Metric.Scope == metric.PerReading:
+			out[i] = metric.None("")
+			if g, why := single.Gauge(c.Metric.Name); why != "" {
+				out[i].Why = why
+			} else {
+				out[i] = metric.Some(g.Mean)
+			}
+		case c.Metric.Scope == metric.Counted:
+			out[i] = metric.None("")
+			if h, why := single.Histogram(c.Metric.Name); why != "" {
+				out[i].Why = why
+			} else if v, ok := h.Mean(); ok && c.Stat.Kind == metric.Mean {
+				out[i] = metric.Some(v)
+			} else if v, _, _, ok := h.Percentile(c.Stat.P); ok {
+				out[i] = metric.Some(v)
+			}
+		case c.Metric.Source == metric.Prices:
+			out[i] = single.Cost(c.Metric.Name, price, single.Windows(window))
 		case c.Metric.Scope != metric.PerLevel:
 			d := metric.Of(c.Metric, r.MeasuredSamples())
 			v, ok := d.Stat(c.Stat)

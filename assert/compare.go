@@ -316,7 +316,8 @@ func (x *comparison) measure() {
 
 // match finds both sides of a level, and says why there are none.
 func (x *comparison) match(w *plan.Workload, load *plan.Load, level plan.Level) (matched, string) {
-	m := matched{workload: w, level: level.Name, unpaired: !x.out.Paired, block: 1}
+	m := matched{workload: w, level: level.Name, unpaired: !x.out.Paired, block: 1,
+		price: x.judge.plan.PriceOf(x.address), priceCandidate: x.judge.plan.PriceOf(x.out.Candidate)}
 	if x.out.Paired && x.plan.Restart == plan.RestartOrder {
 		m.block = 2
 	}

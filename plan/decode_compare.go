@@ -39,8 +39,16 @@ var capacityDef = metric.Def{
 	Doc: "The largest load at which the thresholds still hold, by the search of the capacity block.",
 }
 
-// comparable says whether a comparison may bound the metric.
-func comparable(d metric.Def) bool { return d.Better != metric.Neutral && d.Name != "lag" }
+// comparable says whether a comparison may bound the metric: not the generator's
+// own lateness, nor what may well be zero or has no zero, of which there are no
+// shares.
+func comparable(d metric.Def) bool {
+	switch d.Unit {
+	case metric.Count, metric.Requests, metric.Celsius:
+		return false
+	}
+	return d.Better != metric.Neutral && d.Name != "lag"
+}
 
 func claimAttrs() []*Attr {
 	attrs := []*Attr{

@@ -66,6 +66,7 @@ func printPlan(out io.Writer, p *plan.Plan) {
 		}
 		w.Flush()
 	}
+	printComparisons(out, p)
 	if len(p.Asserts) > 0 {
 		fmt.Fprintln(out, "\nAsserts (point estimates)")
 		for _, as := range p.Asserts {
@@ -140,6 +141,32 @@ func printSearches(out io.Writer, p *plan.Plan) {
 		fmt.Fprintf(w, "  %s\t%s\t%s\t%d\t%d\t%s\t%s\n", c.Server.Address(), c.Workload.Address(), over, s.From, s.UpTo, required, budget)
 	}
 	w.Flush()
+}
+
+// printComparisons prints what each comparison requires and how likely an
+// unchanged candidate is to pass.
+func printComparisons(out io.Writer, p *plan.Plan) {
+	if len(p.Compares) == 0 {
+		return
+	}
+	fmt.Fprintln(out, "\nComparisons")
+	for _, c := range p.Compares {
+		if c.Skip != "" {
+			fmt.Fprintf(out, "  compare.%s: %s\n", c.Name, c.Skip)
+		}
+	}
+	for _, x := range assert.Chances(p) {
+		fmt.Fprintf(out, "  %s\n", x)
+		if len(x.Changes) == 0 {
+			continue
+		}
+		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "    workload\tlevel\trequired\tan unchanged candidate passes")
+		for _, c := range x.Changes {
+			fmt.Fprintf(w, "    %s\t%s\t%s %s\t%.0f%%\n", c.Workload, c.Level, c.Change.Metric.Name, c.Change.Text, 100*c.Passes)
+		}
+		w.Flush()
+	}
 }
 
 // grouped writes n with a thin grouping for people: 1,234,567.

@@ -41,6 +41,9 @@ Exit code 0: valid (warnings may be printed); 2: not.`,
 			}
 			for i, p := range plans {
 				fmt.Fprintf(a.Out, "%s is valid: %s\n", files[i], planSize(p))
+				for _, c := range assert.Chances(p) {
+					fmt.Fprintf(a.Out, "  %s\n", c)
+				}
 			}
 			return nil
 		},

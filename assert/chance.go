@@ -1,0 +1,202 @@
+package assert
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// What the chances of a comparison assume of a server that nobody has measured:
+// that the logarithms of its requests' times vary by usualRequests, and those of
+// its starts by usualStarts.
+const (
+	usualRequests = 0.30
+	usualStarts   = 0.01
+)
+
+// Chance says how likely an unchanged candidate is to pass a comparison.
+type Chance struct {
+	Compare *plan.Compare
+	// Passes is the chance that all of its changes pass, were they independent
+	// of each other; since they are of the same requests it is rather higher.
+	Passes  float64
+	Changes []ChangeChance
+	// Unknown are required changes of which nothing is known beforehand.
+	Unknown []string
+}
+
+// ChangeChance is one required change at one level.
+type ChangeChance struct {
+	Workload, Level string
+	Change          *plan.Change
+	Passes          float64
+	// Impossible says that the requests cannot certify it whatever they come to.
+	Impossible bool
+	Severity   plan.Severity
+	Improve    bool
+}
+
+// Name is the change with its bound: "ttft p95 +10% of chat at 8".
+func (c ChangeChance) Name() string {
+	return fmt.Sprintf("%s %s of %s at %s", c.Change.Metric.Name, c.Change.Text, c.Workload, c.Level)
+}
+
+// Assumed says what the chances take for granted.
+const Assumed = "assuming requests that vary by 30 % and starts by 1 %"
+
+// Chances are those of every comparison of the plan, in order: the power of a
+// non-inferiority test with the planned rounds and requests, if the servers vary
+// as usual.
+func Chances(p *plan.Plan) []Chance {
+	var out []Chance
+	for _, c := range p.Compares {
+		if c.Skip != "" {
+			continue
+		}
+		x := Chance{Compare: c, Passes: 1}
+		for _, claim := range c.Claims {
+			for _, w := range claim.Workloads {
+				for _, ch := range claim.Changes {
+					if ch.Metric.Name == "capacity" {
+						x.Unknown = append(x.Unknown, fmt.Sprintf("capacity %s of %s", ch.Text, w.Address()))
+						continue
+					}
+					for _, load := range w.Loads {
+						for _, level := range load.Levels {
+							if !slices.Contains(claim.At, level.Name) {
+								continue
+							}
+							one := ChangeChance{Workload: w.Address(), Level: level.Name, Change: ch, Severity: claim.Severity, Improve: claim.Improve}
+							var known bool
+							if one.Passes, one.Impossible, known = chance(c, ch, level); !known {
+								x.Unknown = append(x.Unknown, one.Name())
+								continue
+							}
+							if claim.Severity == plan.SeverityError {
+								x.Passes *= one.Passes
+							}
+							x.Changes = append(x.Changes, one)
+						}
+					}
+				}
+			}
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// chance of an unchanged candidate to pass one change at one level.
+func chance(c *plan.Compare, ch *plan.Change, level plan.Level) (passes float64, impossible, known bool) {
+	alpha, rounds := errorOf(c.Policy), max(level.Rounds, 1)
+	n := float64(level.Requests) / float64(rounds)
+	if c.Policy.OnInconclusive == plan.Extend && c.Live() && (c.Policy.MaxRequests == 0 || 2*level.Requests <= c.Policy.MaxRequests) {
+		alpha, rounds = stat.SplitAlpha(alpha, 2), 2*rounds
+	}
+	limit := (&Change{Metric: ch.Metric, Points: ch.Points}).scaled(ch.Limit)
+	var requests float64
+	switch name := ch.Metric.Name; {
+	case name == "success" || ch.Stat.Kind == metric.Share:
+		// None fails on either side: the best there is.
+		all := n * float64(rounds)
+		low, _, ok := stat.ShareDifference(all, all, all, all, alpha)
+		if !ok || -low >= limit {
+			return 0, limit > 0, true
+		}
+		return 1, false, true
+	case ch.Points, ch.Metric.Source != metric.Client:
+		return 0, false, false
+	case ch.Stat.Kind == metric.Percentile:
+		q := ch.Stat.P / 100
+		z := stat.NormalQuantile(q)
+		density := math.Exp(-z*z/2) / math.Sqrt(2*math.Pi)
+		requests = usualRequests * math.Sqrt(q*(1-q)/n) / density
+	default: // means, and what is one over a mean
+		requests = math.Sqrt(math.Expm1(usualRequests*usualRequests) / n)
+	}
+	units := rounds
+	variance := 2 * (requests*requests + usualStarts*usualStarts)
+	switch {
+	case c.Restart == plan.RestartOrder:
+		// Two rounds on each side: of the four legs those of B share a start.
+		units /= 2
+		variance = requests*requests + 1.5*usualStarts*usualStarts
+	case c.Restart == plan.RestartNever && c.Live():
+		// One start of each: their difference is taken for one of the servers.
+		sum, weights := 0.0, 0.0
+		for z := -3.0; z <= 3; z += 0.25 {
+			weight := math.Exp(-z * z / 2)
+			sum += weight * stat.NonInferior(units, z*math.Sqrt2*usualStarts, math.Sqrt(2)*requests, limit, alpha)
+			weights += weight
+		}
+		return sum / weights, false, true
+	}
+	return stat.NonInferior(units, 0, math.Sqrt(variance), limit, alpha), false, true
+}
+
+// rarely is the chance of an unchanged candidate below which a plan is warned
+// about.
+const rarely = 0.8
+
+// chanceDiagnostics reports what can never pass, and gates that would often be
+// inconclusive although nothing changed.
+func chanceDiagnostics(p *plan.Plan) hcl.Diagnostics {
+	var diags hcl.Diagnostics
+	for _, x := range Chances(p) {
+		impossible, improves := false, false
+		var least *ChangeChance
+		for i, c := range x.Changes {
+			improves = improves || c.Improve
+			if c.Impossible {
+				impossible = true
+				severity := hcl.DiagError
+				if c.Severity == plan.SeverityWarn {
+					severity = hcl.DiagWarning
+				}
+				rng := c.Change.Range
+				diags = append(diags, &hcl.Diagnostic{Severity: severity, Summary: "Change can never be certified", Subject: &rng,
+					Detail: fmt.Sprintf("%s can never pass: even if no request failed on either server, so few say less. More requests, more rounds, or a wider tolerance.", c.Name())})
+			}
+			if c.Severity == plan.SeverityError && (least == nil || c.Passes < least.Passes) {
+				least = &x.Changes[i]
+			}
+		}
+		if impossible || improves || least == nil || x.Passes >= rarely || x.Compare.Policy.Decide == plan.Estimate {
+			continue
+		}
+		rng := x.Compare.Range
+		diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: "Comparison is often inconclusive", Subject: &rng,
+			Detail: fmt.Sprintf("An unchanged candidate passes all of compare.%s with a chance of about %s only, %s. The least certain is %s (%s). More rounds, more requests in each, or a wider tolerance.",
+				x.Compare.Name, percentOf(x.Passes), Assumed, least.Name(), percentOf(least.Passes))})
+	}
+	return diags
+}
+
+func percentOf(x float64) string { return metric.Format(metric.Ratio, math.Round(100*x)/100) }
+
+// String is the chance in one line for people.
+func (x Chance) String() string {
+	required := slices.DeleteFunc(slices.Clone(x.Changes), func(c ChangeChance) bool { return c.Severity != plan.SeverityError })
+	if len(required) == 0 {
+		return fmt.Sprintf("compare.%s requires nothing of which a chance is known", x.Compare.Name)
+	}
+	least := slices.MinFunc(required, func(a, b ChangeChance) int { return cmp.Compare(a.Passes, b.Passes) })
+	s := fmt.Sprintf("compare.%s: an unchanged candidate passes with a chance of about %s, %s", x.Compare.Name, percentOf(x.Passes), Assumed)
+	if slices.ContainsFunc(required, func(c ChangeChance) bool { return c.Improve }) {
+		s = fmt.Sprintf("compare.%s asks for an improvement, which an unchanged candidate does not have: it passes with a chance of about %s", x.Compare.Name, percentOf(x.Passes))
+	}
+	if len(required) > 1 {
+		s += fmt.Sprintf("; least of all %s (%s)", least.Name(), percentOf(least.Passes))
+	}
+	if len(x.Unknown) > 0 {
+		s += fmt.Sprintf("; not counting %s, of which nothing is known before", enumerate(x.Unknown))
+	}
+	return s
+}

@@ -1,0 +1,89 @@
+package assert
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// The chances that validate prints are those of simulated comparisons.
+func TestChances(t *testing.T) {
+	policy := plan.Policy{Confidence: 0.95, Decide: plan.Certified, OnInconclusive: plan.Stop}
+	const n = 600
+	for i, row := range []struct {
+		claim string
+		d     duels
+	}{
+		{"ttft p95 +10%", usual},
+		{"ttft mean +5%", duels{rounds: 8, perRound: 50, requests: 0.3, starts: 0.01, restart: plan.RestartLeg}},
+		{"ttft p95 +5%", usual},
+		{"ttft p95 +5%", duels{rounds: 16, perRound: 100, requests: 0.3, starts: 0.01, restart: plan.RestartOrder}},
+		{"ttft p95 +4%", duels{rounds: 8, perRound: 600, requests: 0.3, starts: 0.01, restart: plan.RestartNever}},
+	} {
+		claim := tolerate(row.claim)
+		ch := claim.Changes[0]
+		row.d.stat = ch.Stat
+		c := &plan.Compare{Restart: row.d.restart, Policy: policy, Control: plan.Control{Server: &plan.Server{}}, Rounds: row.d.rounds}
+		foretold, impossible, known := chance(c, ch, plan.Level{N: 4, Requests: row.d.rounds * row.d.perRound, Rounds: row.d.rounds})
+		got := row.d.judgeAll(n, uint64(300+i), 0, ch.Limit)
+		if seen := got.share(got.pass); impossible || !known || math.Abs(foretold-seen) > 0.03+3*math.Sqrt(0.25/n) {
+			t.Errorf("%s: foretold %.2f, simulated %.2f", row.claim, foretold, seen)
+		}
+	}
+}
+
+func TestChanceDiagnostics(t *testing.T) {
+	for _, row := range []struct {
+		perRound int
+		claims   []*plan.Claim
+		want     string // the summary; "": none
+	}{
+		{200, []*plan.Claim{tolerate("ttft p95 +10%", "success rate -1pp")}, ""},
+		{20, []*plan.Claim{tolerate("ttft p95 +10%")}, "Comparison is often inconclusive"},
+		// 8·4 = 32 on each side: without a failure the score interval is 8 points wide.
+		{4, []*plan.Claim{tolerate("success rate -1pp")}, "Change can never be certified"},
+		{20, []*plan.Claim{improve("ttft p95 -10%")}, ""},
+	} {
+		p, _ := duel{rounds: 8, perRound: row.perRound, claims: row.claims}.make()
+		var got []string
+		for _, d := range CertifyDiagnostics(p) {
+			got = append(got, d.Summary)
+		}
+		if strings.Join(got, ",") != row.want {
+			t.Errorf("%d requests, %s: %q, want %q", row.perRound, row.claims[0].Changes[0].Text, got, row.want)
+		}
+	}
+}
+
+// NonInferior is the share of simulated t intervals that stay below delta.
+func TestNonInferior(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, row := range []struct {
+		units              int
+		mean, sigma, delta float64
+	}{{8, 0, 0.05, 0.05}, {5, 0, 0.05, 0.05}, {8, 0.05, 0.05, 0.05}, {16, 0.02, 0.1, 0.08}} {
+		const n = 4000
+		pass := 0
+		for range n {
+			x := make([]float64, row.units)
+			for i := range x {
+				x[i] = row.mean + row.sigma*r.NormFloat64()
+			}
+			if _, _, high, _ := stat.MeanInterval(x, 0.05); high < row.delta {
+				pass++
+			}
+		}
+		want := stat.NonInferior(row.units, row.mean, row.sigma, row.delta, 0.05)
+		if got := float64(pass) / n; math.Abs(got-want) > 3*math.Sqrt(0.25/n)+0.002 {
+			t.Errorf("%+v: %.3f, simulated %.3f", row, want, got)
+		}
+	}
+	// A mean that is at the limit passes as often as the error allows.
+	if got := stat.NonInferior(8, 0.1, 0.05, 0.1, 0.05); math.Abs(got-0.05) > 1e-4 {
+		t.Errorf("at the limit %v, want 0.05", got)
+	}
+}

@@ -1,0 +1,62 @@
+package stat
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+func TestWelch(t *testing.T) {
+	// a = 1 2 3 4 5: mean 3, s² 2.5; b = 3 5 7: mean 5, s² 4.
+	// se² = 0.5 + 4/3 = 1.8333; df = 1.8333²/(0.25/4 + 1.7778/2) = 3.533.
+	diff, low, high, ok := Welch([]float64{1, 2, 3, 4, 5}, []float64{3, 5, 7}, 0.05)
+	se, df := math.Sqrt(0.5+4.0/3), 1.8333333*1.8333333/(0.25/4+16.0/9/2)
+	half := StudentQuantile(0.95, df) * se
+	if !ok || diff != 2 || math.Abs(low-(2-half)) > 1e-6 || math.Abs(high-(2+half)) > 1e-6 {
+		t.Errorf("%v %v %v, want 2 ± %v", diff, low, high, half)
+	}
+	if _, low, high, ok := Welch([]float64{1, 1}, []float64{2, 2}, 0.05); !ok || low != 1 || high != 1 {
+		t.Errorf("without variance: %v %v", low, high)
+	}
+	for _, bad := range [][2][]float64{{{1}, {1, 2}}, {nil, nil}, {{1, math.Inf(1)}, {1, 2}}, {{1, math.NaN()}, {1, 2}}} {
+		if _, _, _, ok := Welch(bad[0], bad[1], 0.05); ok {
+			t.Errorf("%v is no interval", bad)
+		}
+	}
+}
+
+// Newcombe (1998), table II, method 10: 56/70 against 48/80, two-sided 95 %:
+// 0.0524 to 0.3339 for the first less the second.
+func TestShareDifference(t *testing.T) {
+	low, high, ok := ShareDifference(48, 80, 56, 70, 0.025)
+	if !ok || math.Abs(low-0.0524) > 5e-5 || math.Abs(high-0.3339) > 5e-5 {
+		t.Errorf("%v to %v", low, high)
+	}
+	// 10/10 against 20/20: -0.2775 to 0.1611 for p1 - p2.
+	low, high, _ = ShareDifference(20, 20, 10, 10, 0.025)
+	if math.Abs(low+0.2775) > 5e-5 || math.Abs(high-0.1611) > 5e-5 {
+		t.Errorf("%v to %v", low, high)
+	}
+	if _, _, ok := ShareDifference(0, 0, 1, 2, 0.05); ok {
+		t.Error("nothing was observed")
+	}
+}
+
+func TestHolm(t *testing.T) {
+	for _, row := range []struct {
+		p    []float64
+		want []bool
+	}{
+		// 0.01 <= 0.05/3, 0.02 <= 0.05/2, 0.06 > 0.05.
+		{[]float64{0.06, 0.01, 0.02}, []bool{false, true, true}},
+		// 0.02 > 0.05/3: nothing after it, whatever it is.
+		{[]float64{0.02, 0.02, 0.03}, []bool{false, false, false}},
+		{[]float64{0.04}, []bool{true}},
+		{[]float64{math.NaN(), 0.001}, []bool{false, true}},
+		{nil, []bool{}},
+	} {
+		if got := Holm(row.p, 0.05); !slices.Equal(got, row.want) {
+			t.Errorf("%v: %v, want %v", row.p, got, row.want)
+		}
+	}
+}
