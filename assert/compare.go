@@ -235,27 +235,33 @@ func storedServer(c *plan.Compare, run *metric.Run) (address, problem string) {
 }
 
 // differences are the facts in which two servers differ: what was declared,
-// also where only one side has it, and what was observed of both.
+// also where only one side has it, and what was observed of both. What may
+// follow from something that may differ may differ too: a flag changes the
+// context that is served.
 func differences(changed []string, a, b *metric.ServerRun) []Difference {
-	out := map[string]Difference{}
-	for _, key := range plan.Differences(a.Declared, b.Declared) {
-		if a.Declared != nil && b.Declared != nil {
-			out[key] = Difference{key, a.Declared[key], b.Declared[key], plan.Allows(changed, key)}
+	var out []Difference
+	declared := a.Declared != nil && b.Declared != nil
+	if declared {
+		for _, key := range plan.Differences(a.Declared, b.Declared) {
+			out = append(out, Difference{key, a.Declared[key], b.Declared[key], plan.Allows(changed, key)})
 		}
 	}
-	for key, value := range a.Fingerprint {
-		if a.Fingerprint["simulated"] != "" && a.Declared["profile"] == "" && b.Declared["profile"] == "" {
-			break // what stands in for a server says nothing of it
-		}
-		if other, ok := b.Fingerprint[key]; ok && metric.Differs(key, value, other) {
-			out[key] = Difference{key, value, other, plan.Allows(changed, key)}
-		}
+	if declared && a.Fingerprint["simulated"] != "" && a.Declared["profile"] == "" && b.Declared["profile"] == "" {
+		return out // what stands in for a server says nothing of it
 	}
-	var list []Difference
-	for _, key := range slices.Sorted(maps.Keys(out)) {
-		list = append(list, out[key])
+	for _, key := range a.Fingerprint.Keys() {
+		other, ok := b.Fingerprint[key]
+		if !ok || !metric.Differs(key, a.Fingerprint[key], other) || declared && key == "flags" || slices.ContainsFunc(out, func(d Difference) bool { return d.Key == key }) {
+			continue
+		}
+		fact, _ := metric.FactOf(key)
+		allowed := plan.Allows(changed, key) || slices.ContainsFunc(changed, func(c string) bool {
+			root, _, _ := strings.Cut(c, ".")
+			return slices.Contains(fact.Follows, root)
+		})
+		out = append(out, Difference{key, a.Fingerprint[key], other, allowed})
 	}
-	return list
+	return out
 }
 
 // cold notes what the first request after a start met: it is no part of any

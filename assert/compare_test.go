@@ -151,6 +151,12 @@ func TestCompare(t *testing.T) {
 		{"what differs is not allowed", duel{rounds: 8, perRound: 40, changed: []string{"flags"}, claims: []*plan.Claim{tolerate("ttft p95 +10%")},
 			controlIs:   metric.ServerRun{Fingerprint: metric.Fingerprint{"version": "1"}},
 			candidateIs: metric.ServerRun{Fingerprint: metric.Fingerprint{"version": "2"}}}, Skipped, Error, "the servers differ in version, which changed does not name"},
+		{"what follows from what is allowed", duel{rounds: 8, perRound: 40, changed: []string{"image"}, claims: []*plan.Claim{tolerate("ttft p95 +10%")},
+			controlIs:   metric.ServerRun{Declared: metric.Fingerprint{"image": "a"}, Fingerprint: metric.Fingerprint{"version": "1", "load_time": "10s", "gpu": "unknown"}},
+			candidateIs: metric.ServerRun{Declared: metric.Fingerprint{"image": "b"}, Fingerprint: metric.Fingerprint{"version": "2", "load_time": "20s", "gpu": "1 x H100"}}}, Pass, Pass, ""},
+		{"another driver", duel{rounds: 8, perRound: 40, changed: []string{"image"}, claims: []*plan.Claim{tolerate("ttft p95 +10%")},
+			controlIs:   metric.ServerRun{Fingerprint: metric.Fingerprint{"gpu_driver": "1"}},
+			candidateIs: metric.ServerRun{Fingerprint: metric.Fingerprint{"gpu_driver": "2"}}}, Skipped, Error, "gpu_driver"},
 		{"the control died", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}, controlIs: metric.ServerRun{Error: "it died"}}, Skipped, Error, "the control could not be measured: it died"},
 		{"too few rounds for blocks", duel{rounds: 2, perRound: 40, restart: plan.RestartOrder, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Inconclusive, "too few rounds"},
 		// Not applicable is no failure, but nothing else is judged either.

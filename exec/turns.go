@@ -331,8 +331,8 @@ func (t *turns) launch(x *side) bool {
 // another is the key by which a server that was started anew is not the one
 // that was there before; "".
 func another(before, after metric.Fingerprint) string {
-	for _, key := range []string{"model", "served_as", "version", "max_model_len", "image", "engine", "profile"} {
-		if was, is := before[key], after[key]; was != "" && is != "" && was != is {
+	for _, key := range before.Keys() {
+		if is, ok := after[key]; ok && metric.Differs(key, before[key], is) {
 			return key
 		}
 	}

@@ -41,7 +41,7 @@ workload "chat" {
 compare "upgrade" {
   control   = server.today
   candidate = server.next
-  changed   = ["profile"] # with containers: ["image", "version"]
+  changed   = ["profile"] # with containers: ["image"]
 
   tolerate {
     throughput = "-5%"

@@ -35,7 +35,7 @@ compare block) are compared in pairs: name that folder twice.
 
 Without --tolerate and --improve: throughput -5%, e2e mean +5% and ttft p95 +10%
 are tolerated. The exit code is that of run.`,
-		Example: `  tokgate compare results/v0.19 results/v0.20 --changed version,image
+		Example: `  tokgate compare results/v0.19 results/v0.20 --changed image
   tokgate compare results/old results/new --tolerate 'ttft=p95 +20%' --improve 'throughput=+10%'
   tokgate compare results/mtp results/mtp --control 'vllm["off"]' --candidate 'vllm["on"]' --changed flags`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -54,7 +54,7 @@ are tolerated. The exit code is that of run.`,
 	f.StringVar(&o.candidate, "candidate", "", "`address` of the candidate, likewise")
 	f.StringArrayVar(&o.tolerate, "tolerate", nil, "how much worse the candidate may be: `metric=change` such as 'ttft=p95 +10%'; may be repeated")
 	f.StringArrayVar(&o.improve, "improve", nil, "how much better it must be, likewise")
-	f.StringSliceVar(&o.changed, "changed", nil, "what may differ between the servers, such as `version,flags`")
+	f.StringSliceVar(&o.changed, "changed", nil, "what may differ between the servers, such as `image,flags`")
 	f.Float64Var(&o.confidence, "confidence", 0.95, "of every verdict")
 	f.StringVarP(&o.out.dir, "out", "o", "", "`folder` for the reports (default: none are written)")
 	f.StringVar(&o.out.junit, "junit", "", "write the JUnit XML to this `file`")
