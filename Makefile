@@ -77,6 +77,21 @@ interop: export TOKGATE_VAR_model = $(MODEL)
 interop: ## try URL= [ENGINE= API_KEY= SERVED_AS=], or every known server on the PATH with MODEL=; prints what works
 	CGO_ENABLED=0 $(GO) test -count=1 -timeout 60m -run '^TestInterop$$' ./cmd/tokgate -v
 
+# A browser and two packages of npm, none of which a build needs: they go to a
+# temporary folder, at the versions that this was last tried with.
+BROWSER_DIR ?= /tmp/tokgate-browser
+REPORTS     ?= results/browser/demo/report.html results/browser/capacity/report.html results/browser/together.html
+
+.PHONY: browser
+browser: build ## look at reports in headless Chromium: REPORTS="a.html …"; SHOTS=folder keeps pictures and PDFs
+	@command -v chromium >/dev/null 2>&1 && command -v npm >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium nodejs npm fonts-dejavu-core; }
+	@mkdir -p $(BROWSER_DIR) && cd $(BROWSER_DIR) && [ -d node_modules/puppeteer-core ] && [ -d node_modules/axe-core ] || npm install --silent --no-audit --no-fund --prefix $(BROWSER_DIR) puppeteer-core@24.43.1 axe-core@4.14.1
+	@if [ "$(origin REPORTS)" = file ]; then \
+	  $(BIN) run -q --out results/browser/demo plans/demo.hcl >/dev/null && \
+	  $(BIN) run -q --out results/browser/capacity plans/capacity.hcl >/dev/null && \
+	  $(BIN) report results/browser/demo results/browser/capacity --html results/browser/together.html >/dev/null; fi
+	@NODE_PATH=$(BROWSER_DIR)/ CHROMIUM=$$(command -v chromium) node report/html/browser/check.mjs $(if $(SHOTS),--shots $(SHOTS)) $(REPORTS)
+
 .PHONY: bench
 bench: ## run the benchmarks; speeds are ratios within one run
 	CGO_ENABLED=0 $(GO) test -run '^$$' -bench . -benchmem -benchtime 1s $(PKGS) | grep -vE '^(PASS|ok|\?|goos|goarch|cpu)'

@@ -268,10 +268,7 @@ func (f *frame) axes(s *svg, c *Chart, height float64) {
 	for _, t := range f.x.apart() {
 		at, label := f.x.at(t), f.x.format(t)
 		s.add(`<line class="axis" x1="%s" x2="%[1]s" y1="%s" y2="%s" stroke="currentColor"/>`, num(at), num(f.bottom), num(f.bottom+4))
-		// The outermost labels stay inside the picture.
-		half := width(label) / 2
-		at = min(max(at, half+1), Width-half-1)
-		s.add(`<text class="tick" x="%s" y="%s" text-anchor="middle">%s</text>`, num(at), num(f.bottom+17), esc(label))
+		s.add(`<text class="tick" x="%s" y="%s" text-anchor="middle">%s</text>`, num(f.x.inside(t)), num(f.bottom+17), esc(label))
 	}
 	s.add(`<text class="title" x="0" y="13">%s</text>`, esc(c.Y.Title))
 	s.add(`<text class="title" x="%s" y="%s" text-anchor="end">%s</text>`, num(f.right), num(height-6), esc(c.X.Title))

@@ -64,9 +64,7 @@ func (f *Forest) SVG() template.HTML {
 	s.add(`<svg class="chart" viewBox="0 0 %s %s" width="%s" height="%s" role="img" aria-label="%s">`, num(Width), num(height), num(Width), num(height), esc(f.Name))
 	for _, t := range x.apart() {
 		s.add(`<line class="grid" x1="%s" x2="%[1]s" y1="8" y2="%s" stroke="currentColor" stroke-opacity=".15"/>`, num(x.at(t)), num(bottom))
-		label := x.format(t)
-		half := width(label) / 2
-		s.add(`<text class="tick" x="%s" y="%s" text-anchor="middle">%s</text>`, num(min(x.at(t), Width-half-1)), num(bottom+17), esc(label))
+		s.add(`<text class="tick" x="%s" y="%s" text-anchor="middle">%s</text>`, num(x.inside(t)), num(bottom+17), esc(x.format(t)))
 	}
 	s.add(`<line class="axis" x1="%s" x2="%[1]s" y1="8" y2="%s" stroke="currentColor"/>`, num(x.at(0)), num(bottom))
 	for i, r := range f.Rows {

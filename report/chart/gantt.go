@@ -44,15 +44,14 @@ func (g *Gantt) SVG() template.HTML {
 	x := axis.scale(nil, 9)
 	left := 44.0
 	x.place(left, ganttWidth-14)
+	x.across = ganttWidth
 	bottom := 10 + row*float64(g.Rows)
 	var s svg
 	s.add(`<svg class="chart gantt" viewBox="0 0 %s %s" width="%s" height="%s" role="img" aria-label="%s">`, num(ganttWidth), num(height), num(ganttWidth), num(height), esc(g.Name))
 	for _, t := range x.apart() {
 		at := x.at(t)
 		s.add(`<line class="grid" x1="%s" x2="%[1]s" y1="6" y2="%s" stroke="currentColor" stroke-opacity=".15"/>`, num(at), num(bottom+4))
-		label := g.Format(t)
-		half := width(label) / 2
-		s.add(`<text class="tick" x="%s" y="%s" text-anchor="middle">%s</text>`, num(min(max(at, half+1), ganttWidth-half-1)), num(bottom+18), esc(label))
+		s.add(`<text class="tick" x="%s" y="%s" text-anchor="middle">%s</text>`, num(x.inside(t)), num(bottom+18), esc(g.Format(t)))
 	}
 	every := 1
 	for float64(every)*row < 15 || g.Rows/every > 24 {

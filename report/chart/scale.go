@@ -11,12 +11,13 @@ type scale struct {
 	axis     *Axis
 	min, max float64 // of the values shown; logarithms with Log
 	from, to float64 // pixels
+	across   float64 // width of the picture
 	ticks    []float64
 }
 
 // scale covers the finite values with about n round ticks.
 func (a *Axis) scale(values []float64, n int) *scale {
-	s := &scale{axis: a, min: math.Inf(1), max: math.Inf(-1)}
+	s := &scale{axis: a, min: math.Inf(1), max: math.Inf(-1), across: Width}
 	for _, v := range slices.Concat(values, a.Include) {
 		if finite(v) && (!a.Log || v > 0) {
 			s.min, s.max = min(s.min, v), max(s.max, v)
@@ -134,6 +135,13 @@ func (s *scale) format(v float64) string {
 	return strconv.FormatFloat(v, 'f', -1, 64)
 }
 
+// inside is where the label of a tick is centred: on it, but within the
+// picture.
+func (s *scale) inside(v float64) float64 {
+	half := width(s.format(v)) / 2
+	return min(max(s.at(v), half+1), s.across-half-1)
+}
+
 // apart are the ticks whose labels do not touch: First, then the last one, and
 // of the others those that have room.
 func (s *scale) apart() []float64 {
@@ -144,10 +152,10 @@ func (s *scale) apart() []float64 {
 		if slices.Contains(kept, v) {
 			return
 		}
-		l := label{s.at(v), width(s.format(v))/2 + 5}
-		if l.at < min(s.from, s.to)-1 || l.at > max(s.from, s.to)+1 {
+		if at := s.at(v); at < min(s.from, s.to)-1 || at > max(s.from, s.to)+1 {
 			return
 		}
+		l := label{s.inside(v), width(s.format(v))/2 + 5}
 		for _, o := range labels {
 			if math.Abs(o.at-l.at) < o.half+l.half {
 				return

@@ -25,6 +25,7 @@ type curve struct {
 	band   bool                             // shade from p5 to p95
 	stats  []string                         // statistics of thresholds that are drawn as lines; nil: all
 	zero   bool
+	quiet  bool // absent where every value is zero: nothing happened
 }
 
 // kinds of load, as an axis names them.
@@ -116,6 +117,11 @@ func (cv curve) figures(runs []run) []figure {
 	}
 	has := func(c *report.Case) bool { n := of(c); return n.OK && !math.IsInf(n.V, 0) }
 	all := tracks(runs, cv.kind, has)
+	if cv.quiet && !slices.ContainsFunc(all, func(t track) bool {
+		return slices.ContainsFunc(t.cases, func(c *report.Case) bool { return of(c).V != 0 })
+	}) {
+		return nil
+	}
 	var out []figure
 	for _, part := range parts(all) {
 		f := cv.figure(runs, part.lines, of)

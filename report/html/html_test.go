@@ -50,8 +50,12 @@ func render(t testing.TB, docs ...*report.Document) string {
 	return b.String()
 }
 
+// defs is the list of definitions: package metric's own words, which its tests
+// look after.
+var defs = regexp.MustCompile(`(?s)<dl class="defs">.*</dl>`)
+
 func TestGolden(t *testing.T) {
-	got := render(t, recorded(t, "pass"))
+	got := defs.ReplaceAllString(render(t, recorded(t, "pass")), "(definitions)")
 	file := filepath.Join("testdata", "pass.html")
 	if *update {
 		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {

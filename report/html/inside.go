@@ -3,6 +3,7 @@ package html
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
@@ -50,7 +51,7 @@ func telemetry(r run, t *report.Timeline) []figure {
 	for i := range of.Series {
 		s := &of.Series[i]
 		def, ok := metric.Lookup(s.Metric)
-		if !ok || len(s.At) < 2 || len(s.At) != len(s.Values) {
+		if !ok || len(s.At) < 2 || len(s.At) != len(s.Values) || !slices.ContainsFunc(s.Values, func(v float64) bool { return v != 0 }) {
 			continue
 		}
 		series := chart.Series{Index: 0, Plain: true}

@@ -161,8 +161,8 @@ func queue(runs []run) (section, bool) {
 		Lead: "How long requests wait before the server begins to work on them. At one request it should be close to nothing; where it grows, the server is full.",
 	}.figures(runs,
 		curve{kind: "closed", metric: "queue_wait", title: "Wait in the server's queue", axis: "mean queue wait", words: "By the server's own count; a part of TTFT. Lower is better."},
-		curve{kind: "closed", metric: "waiting", title: "Requests waiting", axis: "most requests waiting", words: "The longest queue seen in the window."},
-		curve{kind: "closed", metric: "preemptions", title: "Preemptions", words: "Requests that the server stopped to make room for others."})
+		curve{kind: "closed", metric: "waiting", title: "Requests waiting", axis: "most requests waiting", of: highest("waiting"), quiet: true, words: "The longest queue seen in the window."},
+		curve{kind: "closed", metric: "preemptions", title: "Preemptions", quiet: true, words: "Requests that the server stopped to make room for others."})
 }
 
 func scaling(runs []run) (section, bool) {

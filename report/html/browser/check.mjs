@@ -79,7 +79,13 @@ for (const file of args) {
     await page.setViewport({ width: view.width, height: view.height, isMobile: !!view.phone, hasTouch: !!view.phone, deviceScaleFactor: view.phone ? 2 : 1 })
     await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: view.scheme }])
     await page.goto(url, { waitUntil: 'load' })
-    if (shots) await page.screenshot({ path: `${shots}/${name}-${view.name}.png`, fullPage: true })
+    if (shots) {
+      // In pieces: a picture of a whole page has a limit to its height.
+      const height = await page.evaluate(() => document.documentElement.scrollHeight)
+      for (let y = 0, i = 1; y < height; y += 3000, i++) {
+        await page.screenshot({ path: `${shots}/${name}-${view.name}-${i}.png`, captureBeyondViewport: true, clip: { x: 0, y, width: view.width, height: Math.min(3000, height - y) } })
+      }
+    }
     wrong.push(...await page.evaluate(geometry))
     // With everything opened: what is folded must hold too.
     await page.evaluate(() => document.querySelectorAll('details').forEach(d => { d.open = true }))
