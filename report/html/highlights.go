@@ -1,6 +1,7 @@
 package html
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -44,6 +45,39 @@ func extremes(runs []run, of func(*report.Case) report.Number) (low, high extrem
 
 func highlights(runs []run) (section, bool) {
 	s := section{ID: "highlights", Title: "Highlights", Lead: "The figures that most people ask for first, and where each was measured."}
+	if len(runs) == 1 {
+		tiles := headline(runs)
+		s.Blocks = []block{{Tiles: tiles}}
+		return s, len(tiles) > 0
+	}
+	t := &table{Words: true, Caption: "Highlights of each run", Head: []string{"figure"}}
+	var order []string
+	figures := map[string][]string{}
+	for i, r := range runs {
+		t.Head = append(t.Head, r.Name)
+		alone := r
+		alone.Name = ""
+		for _, x := range headline([]run{alone}) {
+			if figures[x.Label] == nil {
+				figures[x.Label] = make([]string, len(runs))
+				order = append(order, x.Label)
+			}
+			figures[x.Label][i] = x.Value + " (" + x.Note + ")"
+		}
+	}
+	for _, label := range order {
+		row := []cell{text(label)}
+		for _, v := range figures[label] {
+			row = append(row, text(cmp.Or(v, "–")))
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	s.Blocks = []block{{Table: t}}
+	return s, len(t.Rows) > 0
+}
+
+// headline is the highlights of one run.
+func headline(runs []run) []tile {
 	var tiles []tile
 	if _, high := extremes(runs, func(c *report.Case) report.Number { return mean(c, "throughput") }); high.ok {
 		tiles = append(tiles,
@@ -71,11 +105,7 @@ func highlights(runs []run) (section, bool) {
 		tiles = append(tiles, tile{"Success", metric.Format(metric.Ratio, float64(completed)/float64(due)),
 			fmt.Sprintf("%s of %s requests completed correctly, over %s", count(completed), count(due), plural(cases, "level")), "#levels"})
 	}
-	if len(tiles) == 0 {
-		return s, false
-	}
-	s.Blocks = []block{{Tiles: tiles}}
-	return s, true
+	return tiles
 }
 
 // beyond names the case where it is not clear from the words.
