@@ -183,7 +183,7 @@ func (c *Chart) SVG() template.HTML {
 	}
 	f := frame{left: left, right: Width - 12, top: 30, bottom: height - 42, y: y}
 	for _, z := range c.Zones {
-		f.right = min(f.right, Width-8-width(z.Word)*0.95)
+		f.right = min(f.right, Width-7-width(z.Word))
 	}
 	f.x = c.X.scale(xs, int((f.right-f.left)/60))
 	f.y.place(f.bottom, f.top)

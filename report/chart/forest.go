@@ -3,7 +3,6 @@ package chart
 import (
 	"html/template"
 	"math"
-	"slices"
 )
 
 // Forest shows changes in percent, one row each, with their intervals and the
@@ -34,15 +33,15 @@ func (f *Forest) SVG() template.HTML {
 	if len(values) == 0 {
 		return ""
 	}
-	// One wild interval must not flatten the others.
-	var sizes []float64
-	for _, v := range values {
-		if finite(v) {
-			sizes = append(sizes, math.Abs(v))
+	// One wide interval must not flatten the others: it runs to the edge.
+	most := 0.01
+	for _, r := range f.Rows {
+		for _, v := range []float64{r.Value, r.Limit} {
+			if finite(v) && finite(r.Value) {
+				most = max(most, 1.3*math.Abs(v))
+			}
 		}
 	}
-	slices.Sort(sizes)
-	most := max(sizes[(len(sizes)-1)*9/10]*1.3, 0.01)
 	low, high := 0.0, 0.0
 	for _, v := range values {
 		if finite(v) {

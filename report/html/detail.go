@@ -325,7 +325,7 @@ func comparisons(runs []run) (section, bool) {
 	for _, r := range runs {
 		for i := range r.Comparisons {
 			c := &r.Comparisons[i]
-			s.Blocks = append(s.Blocks, block{Sub: line(c.Name) + ": " + line(c.Candidate) + " against " + line(c.Control)})
+			s.Blocks = append(s.Blocks, block{Sub: line(c.Name) + ": " + address(c.Candidate) + " against " + address(c.Control)})
 			said := []string{}
 			for _, x := range append([]string{c.Line, c.Skipped}, c.Notes...) {
 				if x = line(x); x != "" {
@@ -421,15 +421,7 @@ func changes(workload, level string, list []*report.Change) figure {
 		case x.Outcome == report.Pass || x.Outcome == report.Skipped && x.Direction == "better":
 			mark = chart.Pass
 		}
-		limit := math.NaN()
-		if x.Limit.OK {
-			// The tolerance is a size; which way is worse, the metric says.
-			limit = math.Abs(x.Limit.V)
-			if (x.Better == "higher") != x.Improve {
-				limit = -limit
-			}
-		}
-		forest.Rows = append(forest.Rows, chart.Change{Name: name, Value: x.Change.V, Low: bound(x.Low), High: bound(x.High), Limit: limit, Mark: mark,
+		forest.Rows = append(forest.Rows, chart.Change{Name: name, Value: x.Change.V, Low: bound(x.Low), High: bound(x.High), Limit: bound(x.Limit), Mark: mark,
 			Tip: []string{name + ", " + x.Better + " is better", x.Control.Format(x.Unit) + " → " + x.Candidate.Format(x.Unit), signed(x.Change, false, "") + " (" + signed(x.Low, false, "") + " to " + signed(x.High, false, "") + ")"}})
 	}
 	f.Chart = forest.SVG()

@@ -131,7 +131,7 @@ func poison(v reflect.Value, with string) {
 var (
 	tags = wordSet(`!DOCTYPE html head meta title style body a header footer div nav ul li main section strong span b p h1 h2 h3 dl dt dd
 		details summary table caption thead tbody tr th td figure figcaption ol code pre svg g rect circle path polyline polygon line text`)
-	attributes = wordSet(`html lang charset http-equiv content name class id href role tabindex scope open aria-hidden aria-label aria-labelledby viewBox
+	attributes = wordSet(`html lang charset http-equiv content name class id href role tabindex scope open aria-hidden aria-label aria-labelledby data-label viewBox
 		width height x y x1 x2 y1 y2 cx cy r rx d points fill stroke stroke-opacity stroke-dasharray text-anchor visibility`)
 )
 
