@@ -50,6 +50,7 @@ var logLines = map[string][]logLine{
 		{"file type", regexp.MustCompile(`print_(?:info|meta): file type +[=:] (.+?)\s*$`), []string{"quantization"}},
 		{"n_ctx ", regexp.MustCompile(`llama_\w+: n_ctx +[=:] (\d+)`), []string{"kv_cache_tokens"}},
 		{"n_slots", regexp.MustCompile(`n_slots = (\d+)`), []string{"admission_cap"}},
+		{"n_ctx", regexp.MustCompile(`(?:n_ctx_slot|new slot,? n_ctx) = (\d+)`), []string{"max_model_len"}},
 		{"offloaded", regexp.MustCompile(`offloaded (\d+/\d+) layers to GPU`), []string{"gpu_layers"}},
 		{"n_threads", regexp.MustCompile(`n_threads = (\d+)`), []string{"threads"}},
 	},

@@ -34,7 +34,7 @@ print_info: arch                  = qwen3
 print_info: file type   = Q8_0
 load_tensors: offloaded 49/49 layers to GPU
 llama_context: n_ctx         = 327680
-0.00.943.989 I srv    load_model: initializing slots, n_slots = 8
+0.00.294.935 I srv    load_model: initializing, n_slots = 8, n_ctx_slot = 40960, kv_unified = 'false'
 `,
 }
 
@@ -49,7 +49,7 @@ func TestLogFacts(t *testing.T) {
 			"weights_memory": "15.09 GB", "quantization": "fp8", "revision": "main",
 		},
 		"llama.cpp": {
-			"architecture": "qwen3", "kv_cache_tokens": "327680", "admission_cap": "8", "gpu_layers": "49/49", "threads": "8", "quantization": "Q8_0",
+			"architecture": "qwen3", "kv_cache_tokens": "327680", "max_model_len": "40960", "admission_cap": "8", "gpu_layers": "49/49", "threads": "8", "quantization": "Q8_0",
 		},
 		"openai": {},
 	} {

@@ -105,7 +105,7 @@ func (l *Launcher) takeGPUs(h *held, g *plan.GPUs, left []leftover) error {
 		h.gpus = append(h.gpus, gpu)
 	}
 	if len(h.gpus) < n {
-		return fmt.Errorf("%d GPUs are needed, and of %d only %d are free: %s", n, len(among), len(h.gpus), strings.Join(taken, "; "))
+		return fmt.Errorf("free GPUs: %d of the %d that would do, and %d needed: %s", len(h.gpus), len(among), n, strings.Join(taken, "; "))
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func TestGPUsAreHeld(t *testing.T) {
 	}
 	// Only the busy one is left.
 	_, _, err = start(other, &plan.GPUs{Count: 2})
-	if err == nil || !strings.Contains(err.Error(), "2 GPUs are needed, and of 4 only 1 are free: GPU 0 GPU-00000000-aaaa is held by run "+l.Holder.Run+" of test.hcl (server") {
+	if err == nil || !strings.Contains(err.Error(), "free GPUs: 1 of the 4 that would do, and 2 needed: GPU 0 GPU-00000000-aaaa is held by run "+l.Holder.Run+" of test.hcl (server") {
 		t.Errorf("error %v", err)
 	}
 	for _, g := range []*plan.GPUs{{IDs: []string{"0"}}, {All: true}, nil} {
