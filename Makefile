@@ -130,6 +130,10 @@ lint: ## gofmt, vet, staticcheck, actionlint, shellcheck, and the shipped plans'
 	$(GO) mod tidy -diff
 	$(GO) run ./cmd/tokgate fmt --check --recursive plans
 
+.PHONY: actions
+actions: ## execute the action, the workflows in docs/workflows and the snippets in docs/ci.md, as part of `make test` does
+	CGO_ENABLED=0 $(GO) test -count=1 -run '^(TestAction|TestWorkflow|TestDocumentedCI|TestDocumentedAction|TestCancelled)' ./cmd/tokgate
+
 .PHONY: junit-consumers
 junit-consumers: ## load JUnit files of runs in the libraries that CI systems parse them with (npm, PyPI)
 	@GO="$(GO)" .github/junit-consumers/run

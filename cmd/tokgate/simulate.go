@@ -30,6 +30,7 @@ func (a *app) needSimulators(plans []*plan.Plan) error {
 		if err := plan.WriteDiagnostics(a.Err, p.Files, diags, uint(t.width), t.color); err != nil {
 			return measureError(err)
 		}
+		a.actions.diagnose(diags)
 		if diags.HasErrors() {
 			bad = append(bad, p.Path)
 		}

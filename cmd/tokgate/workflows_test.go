@@ -240,8 +240,13 @@ workload "chat" {
 }
 `
 
-// againstBase compares the server with that of the base branch, which another
-// variable file may make another one.
+// compared is a gate plan with so many requests that they decide a comparison
+// with the server of the base branch, which another variable file may make
+// another one.
+func compared(plan string) string {
+	return strings.Replace(plan, "= 200", "= 1600", 1) + againstBase
+}
+
 const againstBase = `
 variable "profile" {
   type    = string
@@ -299,7 +304,7 @@ func TestWorkflowGate(t *testing.T) {
 			at := func(profile string) map[string]string {
 				files := map[string]string{"plans/gate.hcl": fmt.Sprintf(gatePlan, tt.server, tt.limit), "plans/gate.vars.hcl": ""}
 				if profile != "" {
-					files["plans/gate.hcl"] += againstBase
+					files["plans/gate.hcl"] = compared(files["plans/gate.hcl"])
 					files["plans/gate.vars.hcl"] = fmt.Sprintf("profile = \"%s.json\"\n", profile)
 					files["plans/"+profile+".json"] = profiles[profile]
 				}
@@ -376,25 +381,27 @@ func TestWorkflowGateForks(t *testing.T) {
 
 func TestWorkflowPlans(t *testing.T) {
 	good := fmt.Sprintf(gatePlan, "simulator {}", "2s")
+	typo := []string{"error plans/gate.hcl:15 Unsupported argument", "error plans/gate.hcl:14 Block requires nothing"}
 	for _, tt := range []struct {
 		name, plan  string
-		steps       string // which of format, validate, simulate end with what
+		steps       string // what run, fmt and validate end with
 		annotations []string
 	}{
 		{"good", good, "0 0 0", []string{}},
-		{"not formatted", strings.Replace(good, "input_tokens  =", "input_tokens =", 1), "1 0 0", []string{"error plans/gate.hcl:6 not formatted"}},
-		{"a typo", strings.Replace(good, "ttft =", "tftt =", 1), "0 2 2", []string{
-			"error plans/gate.hcl:15 Unsupported argument", "error plans/gate.hcl:14 Block requires nothing", // validate
-			"error plans/gate.hcl:15 Unsupported argument", "error plans/gate.hcl:14 Block requires nothing", // run
-		}},
-		{"fails", strings.Replace(good, "2s", "1ms", 1), "0 0 1", []string{"error plans/gate.hcl:15 fail: sla.ttft.p95 at 4 (chat on vllm)"}},
+		{"not formatted", strings.Replace(good, "input_tokens  =", "input_tokens =", 1), "0 1 0", []string{"error plans/gate.hcl:6 not formatted"}},
+		{"a typo", strings.Replace(good, "ttft =", "tftt =", 1), "2 0 2", append(typo, typo...)},
+		{"fails", strings.Replace(good, "2s", "1ms", 1), "1 0 0", []string{"error plans/gate.hcl:15 fail: sla.ttft.p95 at 4 (chat on vllm)"}},
+		{"no simulator", strings.Replace(good, "simulator {}", `endpoint { url = "http://127.0.0.1:1" }`, 1), "2 0 0", []string{"error plans/gate.hcl:1 No simulator"}},
+		// What only a pull request's gate compares: the base is at hand.
+		{"against the base", strings.Replace(compared(strings.Replace(good, "simulator {}", "simulator { profile = var.profile }", 1)), `""`, `"default"`, 1), "0 0 0", []string{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := newCheckout(t, "")
+			c.GitHub["event"] = pullRequest("team/serving", c.commit(map[string]string{"plans/gate.hcl": good}))
 			c.commit(map[string]string{"plans/gate.hcl": tt.plan})
 			job := c.run("docs/workflows/plans.yml", "plans", nil)
 			var codes []string
-			for _, name := range []string{"Are the plans formatted?", "Are they valid?", "Do they run?"} {
+			for _, name := range []string{"run", "Are they formatted?", "Are they valid?"} {
 				codes = append(codes, fmt.Sprint(job.Step(name).ExitCode))
 			}
 			if got := strings.Join(codes, " "); got != tt.steps || job.Failed != (tt.steps != "0 0 0") {
@@ -403,7 +410,7 @@ func TestWorkflowPlans(t *testing.T) {
 			if diff := cmp.Diff(tt.annotations, annotations(job.Commands)); diff != "" {
 				t.Errorf("annotations (-want +got):\n%s", diff)
 			}
-			if ran := tt.steps[4] != '2'; ran != (len(c.artifacts["simulated"]) > 0) {
+			if ran := tt.steps[0] != '2'; ran != (len(c.artifacts["simulated"]) > 0) {
 				t.Errorf("artifacts %v", c.artifacts)
 			}
 		})

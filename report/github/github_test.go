@@ -245,3 +245,26 @@ func FuzzAnnotation(f *testing.F) {
 		}
 	})
 }
+
+// Whatever an output says, the runner reads the same, and no other output.
+func FuzzOutput(f *testing.F) {
+	f.Add("24", "results/chat")
+	f.Add(hostile, "\ntokgate-\r\n")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		const token = "tokgate-1234"
+		s, err := Encode([]Output{{"a", a}, {"b", b}}, token)
+		if err != nil {
+			if !strings.Contains(a+b, token) {
+				t.Fatal(err)
+			}
+			return
+		}
+		got, err := runner.Pairs(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(map[string]string{"a": a, "b": b}, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	})
+}
