@@ -250,7 +250,7 @@ func TestToldThresholds(t *testing.T) {
 // reason, in asserts too.
 func TestNothingToldFailsClosed(t *testing.T) {
 	levels := map[string]*metric.Level{
-		"the server exposes none": told(5, func(int) *metric.Telemetry { return nil }),
+		"nothing was read": told(5, func(int) *metric.Telemetry { return nil }),
 		"404 Not Found": told(5, func(i int) *metric.Telemetry {
 			missing := map[string]string{}
 			for _, d := range metric.Defs {

@@ -201,6 +201,11 @@ func (h Histogram) Percentile(p float64) (estimate, low, high float64, ok bool) 
 	return low, low, math.Inf(1), true // counts that are no whole numbers
 }
 
+// sound says whether it could have been counted: a record may hold anything.
+func (h Histogram) sound() bool {
+	return len(h.Counts) == len(h.Bounds)+1 && slices.IsSorted(h.Bounds) && !slices.ContainsFunc(h.Counts, func(c float64) bool { return !(c >= 0) || c > 1e18 })
+}
+
 // merge adds up two histograms of the same buckets.
 func (h Histogram) merge(o Histogram) (Histogram, bool) {
 	if len(h.Counts) == 0 {
@@ -230,7 +235,7 @@ func (l *Level) told(name string, take func(*Telemetry) bool) (why string) {
 	for _, r := range l.Rounds {
 		switch {
 		case r.Telemetry == nil:
-			return orNone(def.NoValue)
+			return "nothing was read of the server"
 		case take(r.Telemetry):
 		case r.Telemetry.Missing[name] != "":
 			return r.Telemetry.Missing[name]
@@ -254,7 +259,10 @@ func (l *Level) Gauge(name string) (g Gauge, why string) {
 	short := ""
 	why = l.told(name, func(t *Telemetry) bool {
 		x, ok := t.Gauges[name]
-		g = g.merge(x)
+		ok = ok && x.N > 0 // a record may hold anything
+		if ok {
+			g = g.merge(x)
+		}
 		if !ok && t.Missing[name] == TooShort {
 			short = TooShort // no fault of the source: other rounds may have some
 			return true
@@ -280,7 +288,7 @@ func (l *Level) Histogram(name string) (h Histogram, why string) {
 	mixed := false
 	why = l.told(name, func(t *Telemetry) bool {
 		x, ok := t.Histograms[name]
-		if ok {
+		if ok = ok && x.sound(); ok {
 			var same bool
 			h, same = h.merge(x)
 			mixed = mixed || !same

@@ -156,7 +156,7 @@ func TestToldOfALevel(t *testing.T) {
 // A level has what every one of its rounds has told.
 func TestToldByAll(t *testing.T) {
 	for name, spoil := range map[string]func(l *Level) string{
-		"a round was not asked": func(l *Level) string { l.Rounds[1].Telemetry = nil; return "the server exposes none" },
+		"a round was not asked": func(l *Level) string { l.Rounds[1].Telemetry = nil; return "nothing was read of the server" },
 		"a round has a reason": func(l *Level) string {
 			delete(l.Rounds[1].Telemetry.Gauges, "waiting")
 			delete(l.Rounds[1].Telemetry.Histograms, "queue_wait")
@@ -179,7 +179,20 @@ func TestToldByAll(t *testing.T) {
 		}
 		none(t, name+": preemptions", l.Value("preemptions", Steady, nil, nil))
 	}
+	// A damaged record.
+	for _, h := range []Histogram{{}, {Counts: []float64{1, 2, 3}}, {Bounds: []float64{1}, Counts: []float64{-1, 3}}, {Bounds: []float64{2, 1}, Counts: []float64{1, 1, 1}}} {
+		l := toldLevel()
+		l.Rounds[1].Telemetry.Histograms["queue_wait"] = h
+		if _, why := l.Histogram("queue_wait"); why != "the server exposes none" {
+			t.Errorf("%+v: %q", h, why)
+		}
+	}
 	l := toldLevel()
+	l.Rounds[1].Telemetry.Gauges["waiting"] = Gauge{N: -2, Mean: 1}
+	if g, why := l.Gauge("waiting"); why == "" || g.N != 0 {
+		t.Errorf("%+v, %q", g, why)
+	}
+	l = toldLevel()
 	l.Rounds[1].Telemetry.Histograms["queue_wait"] = Histogram{Bounds: []float64{2}, Counts: []float64{1, 1}}
 	if _, why := l.Histogram("queue_wait"); why != "the server's buckets changed between rounds" {
 		t.Errorf("mixed buckets: %q", why)
