@@ -51,12 +51,16 @@ func capacities(runs []run) (section, bool) {
 			if c.Require > 0 {
 				l.Facts = append(l.Facts, fmt.Sprintf("required by the plan: %d", c.Require))
 			}
+			l.Facts = append(l.Facts, margins(r, c)...)
 			for _, fact := range c.Facts() {
 				l.Facts = append(l.Facts, line(fact))
 			}
 			s.Blocks = append(s.Blocks, block{Limit: &l})
 			if figures := searched(r, c); len(figures) > 0 {
 				s.Blocks = append(s.Blocks, block{Figures: figures})
+			}
+			if t := atTheLimit(r, c); t != nil {
+				s.Blocks = append(s.Blocks, block{Table: t})
 			}
 			s.Blocks = append(s.Blocks, block{Fold: &fold{"The search, probe by probe", []block{{Table: probes(c)}}}})
 		}
@@ -280,5 +284,90 @@ func probes(c *report.Capacity) *table {
 			text(count(p.Requests)), text(took), text(cmp.Or(line(strings.TrimSpace(p.Binding+" "+p.Shown)), "–")), text(cmp.Or(line(p.Note), "–"))})
 	}
 	t.Left = max(len(c.Probes)-most, 0)
+	return t
+}
+
+// margins say how near every threshold is to its limit at the capacity.
+func margins(r run, c *report.Capacity) []string {
+	var out []string
+	for _, t := range searchedBounds(r, c) {
+		for i := range c.Probes {
+			p := &c.Probes[i]
+			if p.N != c.Pass || p.Outcome != "pass" {
+				continue
+			}
+			v, _, _, _ := probed(r, c, p, t)
+			m := margin(t.Op, v.V, t.Limit.V)
+			if !v.OK || math.IsNaN(m) || math.IsInf(m, 0) {
+				continue
+			}
+			def, _ := metric.Lookup(t.Metric)
+			value, limit := metric.FormatPair(metric.Unit(t.Unit), v.V, t.Limit.V)
+			out = append(out, line(fmt.Sprintf("at %d, %s is %s, %s of %s %s (%s of it to spare)", c.Pass,
+				strings.TrimSpace(def.Title+" "+t.Stat), value, nearness(m), relation(t.Op), limit, metric.Format(metric.Ratio, m))))
+			break
+		}
+	}
+	return out
+}
+
+// atTheLimit puts the smallest load, both sides of the limit and the largest
+// load beside each other; nil where there are not two.
+func atTheLimit(r run, c *report.Capacity) *table {
+	byN := map[int]*report.Case{}
+	var ns []int
+	for i := range r.Cases {
+		x := &r.Cases[i]
+		if x.Server != c.Server || x.Workload != c.Workload || x.Kind != c.Over || x.Completed == 0 {
+			continue
+		}
+		if byN[x.N] == nil {
+			ns = append(ns, x.N)
+		}
+		if old := byN[x.N]; old == nil || x.Completed > old.Completed {
+			byN[x.N] = x
+		}
+	}
+	if len(ns) < 2 {
+		return nil
+	}
+	slices.Sort(ns)
+	shown := []int{ns[0]}
+	for _, n := range []int{c.Pass, c.Fail, ns[len(ns)-1]} {
+		if byN[n] != nil && n > shown[len(shown)-1] {
+			shown = append(shown, n)
+		}
+	}
+	t := &table{Caption: "Around the limit of " + address(c.Workload), Head: []string{kinds[c.Over]}}
+	for _, n := range shown {
+		head := strconv.Itoa(n)
+		switch n {
+		case c.Pass:
+			head += ", the limit"
+		case c.Fail:
+			head += ", too many"
+		}
+		t.Head = append(t.Head, head)
+	}
+	bounds := searchedBounds(r, c)
+	for _, f := range []struct{ metric, stat string }{{"ttft", "mean"}, {"ttft", "p95"}, {"speed", "mean"}, {"e2e", "mean"}, {"itl", "mean"}, {"success", "rate"}, {"throughput", ""}} {
+		def, _ := metric.Lookup(f.metric)
+		row := []cell{text(strings.TrimSpace(def.Title + " " + strings.TrimSuffix(f.stat, "rate")))}
+		some := false
+		for _, n := range shown {
+			v := statOf(byN[n], report.Threshold{Metric: f.metric, Stat: f.stat})
+			some = some || v.OK
+			x := text(v.Format(string(def.Unit)))
+			for _, b := range bounds {
+				if b.Metric == f.metric && b.Stat == f.stat && v.OK && margin(b.Op, v.V, b.Limit.V) < 0 {
+					x.Class, x.Text = "fail", "✗ "+x.Text
+				}
+			}
+			row = append(row, x)
+		}
+		if some {
+			t.Rows = append(t.Rows, row)
+		}
+	}
 	return t
 }

@@ -215,6 +215,9 @@ func speculative(runs []run) (section, bool) {
 		curve{kind: "closed", metric: "accept_rate", title: "Drafted tokens that were accepted", axis: "acceptance rate", zero: true, words: "Higher is better."},
 		curve{kind: "closed", metric: "accept_length", title: "Tokens a step", axis: "acceptance length", words: "Mean tokens of one step, the large model's own counted: 1 is no gain."})
 	if ok {
+		if t := positions(runs); t != nil {
+			s.Blocks = append(s.Blocks, block{Table: t})
+		}
 		return s, ok
 	}
 	// A server that tells nothing of its drafts shows them by its chunks.
@@ -225,4 +228,32 @@ func speculative(runs []run) (section, bool) {
 	s.Lead = "The pieces of an answer hold several tokens, as with speculative decoding (or a server that holds the stream back). The server tells nothing more of it."
 	return s.figures(runs, curve{kind: "closed", metric: "tokens_per_chunk", title: "Tokens in one piece of the stream", axis: "mean tokens per chunk", zero: true,
 		words: "1 where every token is sent by itself."})
+}
+
+// positions is what share of the drafts was accepted at each position; nil
+// where no server tells.
+func positions(runs []run) *table {
+	t := &table{Caption: "Share of drafts whose token was accepted, by its position in the draft", Head: []string{"load"}}
+	most := 0
+	measured(runs, func(r run, c *report.Case) {
+		row := []cell{text(where(runs, r, c))}
+		for i := 0; ; i++ {
+			s := c.Summary(fmt.Sprintf("accept_rate[%d]", i))
+			if s == nil {
+				break
+			}
+			row = append(row, text(s.Value.Format(s.Unit)))
+		}
+		if n := len(row) - 1; n > 0 && len(t.Rows) < 40 {
+			most = max(most, n)
+			t.Rows = append(t.Rows, row)
+		}
+	})
+	if most == 0 {
+		return nil
+	}
+	for i := range most {
+		t.Head = append(t.Head, fmt.Sprintf("token %d", i+1))
+	}
+	return t
 }
