@@ -26,6 +26,7 @@ type body struct {
 	blocks map[string][]*hcl.Block
 	quiet  bool // defaults are not noted
 	later  bool // something in it is not supported yet
+	stray  bool // something in it is not of the language: what was meant is missing only because of that
 }
 
 // open reads the content of a block by its schema.
@@ -38,6 +39,7 @@ func (d *decoder) open(spec *Block, blk *hcl.Block, sc *scope, path string) *bod
 	} else {
 		content, diags = blk.Body.Content(spec.bodySchema())
 	}
+	b.stray = diags.HasErrors()
 	d.explainUnsupported(diags, spec)
 	d.add(diags...)
 	for _, attr := range sortedAttributes(content.Attributes) {

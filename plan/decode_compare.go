@@ -445,7 +445,7 @@ func (b *body) claim(c *Compare, work []*Workload, improve bool) *Claim {
 	out.Severity = Severity(b.oneOf("severity", string(SeverityError), string(SeverityWarn)))
 	out.Changes = b.changes(out)
 	if len(out.Changes) == 0 {
-		if !b.later && !b.anyMetric() && !b.isSet("capacity") {
+		if !b.later && !b.stray && !b.anyMetric() && !b.isSet("capacity") {
 			b.d.errorf(b.rng, sumEmptySLA, `The block needs a change, such as ttft = "p95 %s10%%".`, map[bool]string{true: "-", false: "+"}[improve])
 		}
 		return nil

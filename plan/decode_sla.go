@@ -59,7 +59,7 @@ func (b *body) sla(w *Workload, levels levelSet) *SLA {
 	sla.At = b.at(sla, levels, w.Capacity != nil)
 	sla.Severity = Severity(b.oneOf("severity", string(SeverityError), string(SeverityWarn)))
 	sla.Thresholds = b.thresholds(false)
-	if len(sla.Thresholds) == 0 && !b.later && !b.anyMetric() {
+	if len(sla.Thresholds) == 0 && !b.later && !b.stray && !b.anyMetric() {
 		b.d.errorf(b.rng, sumEmptySLA, `An sla block needs a threshold, such as ttft = "p95 < 2s".`)
 	}
 	for _, t := range sla.Thresholds {
@@ -157,7 +157,7 @@ func (d *decoder) unknownLevel(rng hcl.Range, name string, levels levelSet) {
 // bounds are the thresholds of a good block.
 func (b *body) bounds() []*Threshold {
 	out := b.thresholds(true)
-	if len(b.attrs) == 0 {
+	if len(b.attrs) == 0 && !b.stray {
 		b.d.errorf(b.rng, sumEmptySLA, `A good block needs a bound, such as ttft = "< 2s".`)
 	}
 	return out

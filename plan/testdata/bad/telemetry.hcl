@@ -3,18 +3,18 @@ server "s" {
     url = "http://127.0.0.1:8000"
   }
   telemetry {
-    interval    = "10ms" # ERROR: Value out of range
-    metrics_url = "ftp://127.0.0.1/metrics" # ERROR: Invalid URL
+    interval    = "10ms"                          # ERROR: Value out of range
+    metrics_url = "ftp://127.0.0.1/metrics"       # ERROR: Invalid URL
     dcgm_url    = "http://user:pw@127.0.0.1:9400" # ERROR: Invalid URL
-    enabled     = "yes" # ERROR: Wrong type
-    page        = "/metrics" # ERROR: Unsupported argument
+    enabled     = "yes"                           # ERROR: Wrong type
+    page        = "/metrics"                      # ERROR: Unsupported argument
   }
 }
 
 prices {
-  currency    = "US dollars" # ERROR: Value out of range
+  currency    = "US dollars"       # ERROR: Value out of range
   per_hour    = { s = 2.5, t = 3 } # ERROR: Invalid server reference
-  electricity = "cheap" # ERROR: Wrong type
+  electricity = "cheap"            # ERROR: Wrong type
 }
 
 workload "w" {
@@ -25,21 +25,21 @@ workload "w" {
     requests    = 200
   }
   sla {
-    queue_wait       = "< 1s" # ERROR: Missing statistic
-    prefill          = "max < 1s" # ERROR: Statistic not allowed
-    decode           = "every < 1s" # ERROR: Statistic not allowed
-    kv_usage         = "< 95%" # ERROR: Missing statistic
-    running          = "p95 < 3 requests" # ERROR: Statistic not allowed
-    waiting          = "max < 3" # ERROR: Missing unit
-    power            = "mean < 1 J" # ERROR: Wrong unit
+    queue_wait       = "< 1s"               # ERROR: Missing statistic
+    prefill          = "max < 1s"           # ERROR: Statistic not allowed
+    decode           = "every < 1s"         # ERROR: Statistic not allowed
+    kv_usage         = "< 95%"              # ERROR: Missing statistic
+    running          = "p95 < 3 requests"   # ERROR: Statistic not allowed
+    waiting          = "max < 3"            # ERROR: Missing unit
+    power            = "mean < 1 J"         # ERROR: Wrong unit
     gpu_memory       = "max < 80 gigabytes" # ERROR: Wrong unit
-    gpu_clock        = "min < 1 GHz" # ERROR: Threshold points the wrong way
-    accept_rate      = "mean > 60%" # ERROR: Statistic not allowed
-    preemptions      = "< 0" # ERROR: Value out of range
-    cost_per_hour    = "< 5 GBP" # ERROR: Wrong unit
-    energy_per_token = "mean < 1 J/token" # ERROR: Statistic not allowed
+    gpu_clock        = "min < 1 GHz"        # ERROR: Threshold points the wrong way
+    accept_rate      = "mean > 60%"         # ERROR: Statistic not allowed
+    preemptions      = "< 0"                # ERROR: Value out of range
+    cost_per_hour    = "< 5 GBP"            # ERROR: Wrong unit
+    energy_per_token = "mean < 1 J/token"   # ERROR: Statistic not allowed
   }
-  good { # ERROR: Block requires nothing
+  good {
     queue_wait = "< 1s" # ERROR: Unsupported argument
   }
 }
