@@ -1,30 +1,54 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"go/scanner"
+	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/spf13/pflag"
+
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/report"
 )
 
-var fencedPlan = regexp.MustCompile("(?s)```hcl\n(.*?)```")
+// pages are the pages of the documentation.
+func pages(t *testing.T) []string {
+	t.Helper()
+	docs, err := filepath.Glob(filepath.Join(repository, "docs", "*.md"))
+	if err != nil || len(docs) == 0 {
+		t.Fatalf("%d pages, %v", len(docs), err)
+	}
+	return append(docs, filepath.Join(repository, "README.md"), filepath.Join(repository, "CONTRIBUTING.md"))
+}
+
+// A plan in the documentation; with a name behind the language it is that file,
+// for the commands of its page.
+var fencedPlan = regexp.MustCompile("(?s)```hcl([^\n]*)\n(.*?)```")
 
 // Every plan in the documentation is valid; one that shows a server or a
-// workload alone is completed with the other.
+// workload alone is completed with the other. Those with a name are tried by the
+// commands of their page.
 func TestDocumentedPlans(t *testing.T) {
-	docs, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	found := 0
-	for _, doc := range append(docs, filepath.Join("..", "..", "README.md")) {
-		for i, m := range fencedPlan.FindAllStringSubmatch(read(t, doc), -1) {
+	for _, page := range pages(t) {
+		for i, m := range fencedPlan.FindAllStringSubmatch(read(t, page), -1) {
 			found++
-			t.Run(fmt.Sprintf("%s %d", filepath.Base(doc), i+1), func(t *testing.T) {
-				src := m[1]
+			if m[1] != "" {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s %d", filepath.Base(page), i+1), func(t *testing.T) {
+				src := m[2]
 				if !regexp.MustCompile(`(?m)^server "`).MatchString(src) {
 					src += "\nserver \"any\" {\n  simulator {}\n}\n"
 				}
@@ -40,19 +64,317 @@ func TestDocumentedPlans(t *testing.T) {
 	}
 }
 
-var link = regexp.MustCompile(`\]\(([^)#:]+)\)`)
+var link = regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`)
 
-// Every file that the documentation links to exists.
+// Every file that the documentation links to exists, and in it the section.
 func TestDocumentedLinks(t *testing.T) {
-	docs, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
+	for _, page := range pages(t) {
+		for _, m := range link.FindAllStringSubmatch(read(t, page), -1) {
+			target := filepath.Join(filepath.Dir(page), m[1])
+			if m[1] == "" {
+				target = page
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s links to %s: %v", page, m[1], err)
+				continue
+			}
+			if m[2] != "" && strings.HasSuffix(target, ".md") && !slices.Contains(anchors(read(t, target)), m[2]) {
+				t.Errorf("%s links to %s, and there is no section %s", page, m[1], m[2])
+			}
+		}
+	}
+}
+
+// anchors are the sections of a page as GitHub names them.
+func anchors(page string) []string {
+	var out []string
+	for line := range strings.Lines(page) {
+		if title, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok && strings.HasPrefix(line, "#") {
+			title = regexp.MustCompile("[^\\pL\\pN _-]").ReplaceAllString(strings.ToLower(strings.TrimSpace(title)), "")
+			out = append(out, "#"+strings.ReplaceAll(title, " ", "-"))
+		}
+	}
+	return out
+}
+
+// command is a command line of the documentation.
+type command struct {
+	line  string
+	words []string // without the program
+	code  int      // "# exit 1" behind it says so
+	whole bool     // it stands in a block of code, not in a sentence
+}
+
+var (
+	shellBlock = regexp.MustCompile("(?s)```(?:sh|bash|console)\n(.*?)```")
+	indented   = regexp.MustCompile(`(?m)^ {4}(?:\$ )?((?:bin/)?(?:tokgate|make) .*)$`)
+	inline     = regexp.MustCompile("`((?:bin/)?(?:tokgate|make) [^`\n]+)`")
+	exitCode   = regexp.MustCompile(`# exit ([0-9]+)`)
+	comment    = regexp.MustCompile(`\s#\s.*$`)
+	redirected = regexp.MustCompile(`\s[<>|&].*$`)
+	word       = regexp.MustCompile(`'[^']*'|"[^"]*"|\S+`)
+)
+
+// commands are those of tokgate and of make, in the order of the page.
+func commands(t *testing.T, page string) (ours, make []command) {
+	t.Helper()
+	src := read(t, page)
+	type at struct {
+		pos   int
+		line  string
+		whole bool
+	}
+	var lines []at
+	for _, m := range shellBlock.FindAllStringSubmatchIndex(src, -1) {
+		pos := m[2]
+		for line := range strings.Lines(strings.ReplaceAll(src[m[2]:m[3]], "\\\n", "  ")) {
+			lines = append(lines, at{pos, line, true})
+			pos += len(line)
+		}
+	}
+	for _, m := range indented.FindAllStringSubmatchIndex(src, -1) {
+		lines = append(lines, at{m[2], src[m[2]:m[3]], true})
+	}
+	for _, m := range inline.FindAllStringSubmatchIndex(src, -1) {
+		lines = append(lines, at{m[2], src[m[2]:m[3]], false})
+	}
+	slices.SortStableFunc(lines, func(a, b at) int { return a.pos - b.pos })
+	for _, l := range lines {
+		c := command{line: strings.TrimPrefix(strings.TrimSpace(l.line), "$ "), whole: l.whole}
+		if m := exitCode.FindStringSubmatch(c.line); m != nil {
+			c.code, _ = strconv.Atoi(m[1])
+		}
+		rest := redirected.ReplaceAllString(comment.ReplaceAllString(" "+c.line, ""), "")
+		for _, w := range word.FindAllString(rest, -1) {
+			c.words = append(c.words, strings.Trim(w, `'"`))
+		}
+		if len(c.words) == 0 {
+			continue
+		}
+		program := strings.TrimPrefix(c.words[0], "bin/")
+		c.words = c.words[1:]
+		switch program {
+		case "tokgate":
+			ours = append(ours, c)
+		case "make":
+			make = append(make, c)
+		}
+	}
+	return ours, make
+}
+
+// parse holds a command line against the real commands, their flags and, where it
+// stands as a whole, their arguments.
+func (c command) parse() error {
+	root := (&app{}).root()
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	words := c.words
+	if !c.whole {
+		// A sentence may leave the rest out.
+		if i := slices.Index(words, "…"); i >= 0 {
+			words = words[:i]
+		}
+	}
+	cmd, args, err := root.Find(words)
+	if err != nil {
+		return err
+	}
+	if err := cmd.ParseFlags(args); err != nil {
+		if errors.Is(err, pflag.ErrHelp) || !c.whole && strings.Contains(err.Error(), "needs an argument") {
+			return nil
+		}
+		return err
+	}
+	if cmd == root && len(cmd.Flags().Args()) > 0 {
+		return fmt.Errorf("there is no command %s", words[0])
+	}
+	if !c.whole {
+		return nil
+	}
+	return cmd.ValidateArgs(cmd.Flags().Args())
+}
+
+// Every command in the documentation parses, and every make target exists. On a
+// page that has plans with names its commands are run, in their order, in a
+// folder that holds them: in virtual time, and with the built-in server where a
+// URL is asked.
+func TestDocumentedCommands(t *testing.T) {
+	makefile := read(t, filepath.Join(repository, "Makefile"))
+	server := simServer(t)
+	found, run := 0, 0
+	for _, page := range pages(t) {
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			ours, makes := commands(t, page)
+			for _, c := range makes {
+				if !strings.Contains(makefile, "\n"+c.words[0]+": ") {
+					t.Errorf("%s: there is no such target", c.line)
+				}
+			}
+			for _, c := range ours {
+				found++
+				if err := c.parse(); err != nil {
+					t.Errorf("%s: %v", c.line, err)
+				}
+			}
+			plans := map[string]string{}
+			for _, m := range fencedPlan.FindAllStringSubmatch(read(t, page), -1) {
+				if m[1] != "" {
+					plans[strings.TrimSpace(m[1])] = m[2]
+				}
+			}
+			if len(plans) == 0 || t.Failed() {
+				return
+			}
+			t.Chdir(t.TempDir())
+			if err := os.Symlink(filepath.Join(repository, "plans"), "plans"); err != nil {
+				t.Skip(err)
+			}
+			for name, src := range plans {
+				if err := os.WriteFile(name, []byte(src), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				tokgate(t, "fmt", "--check", name).check(t, assert.ExitPass)
+			}
+			for _, c := range ours {
+				args := c.runnable(t, server.URL())
+				if args == nil {
+					continue
+				}
+				run++
+				for _, a := range args {
+					delete(plans, a)
+				}
+				if r := tokgate(t, args...); r.code != c.code {
+					t.Errorf("%s (as tokgate %s): exit code %d, want %d\n%s%s", c.line, strings.Join(args, " "), r.code, c.code, r.out, r.err)
+				}
+			}
+			for name := range plans {
+				t.Errorf("no command of the page tries %s", name)
+			}
+			conforms(t, "results")
+		})
+	}
+	if found < 50 || run < 10 {
+		t.Errorf("%d commands were found and %d run", found, run)
+	}
+}
+
+// runnable is the command as it is run by the test; nil where it is not.
+func (c command) runnable(t *testing.T, url string) []string {
+	t.Helper()
+	if !c.whole || len(c.words) == 0 || !slices.Contains([]string{"init", "validate", "plan", "run", "judge", "report", "fmt", "schema", "version"}, c.words[0]) {
+		return nil
+	}
+	args := slices.Clone(c.words)
+	for i := range args {
+		args[i] = strings.ReplaceAll(args[i], "http://127.0.0.1:8000", url)
+	}
+	if args[0] != "run" {
+		return args
+	}
+	plan := ""
+	for _, a := range args {
+		if strings.HasSuffix(a, ".hcl") {
+			plan = a
+		}
+	}
+	if strings.HasPrefix(plan, "plans/") {
+		return []string{"validate", plan} // plans that ship have tests of their own
+	}
+	if i := slices.Index(args, "--endpoint"); i >= 0 {
+		name, _, _ := strings.Cut(args[i+1], "=")
+		if !strings.Contains(read(t, plan), fmt.Sprintf("server %q", name)) {
+			t.Errorf("%s: %s has no such server", c.line, plan)
+		}
+		args = slices.Delete(args, i, i+2)
+	}
+	if !slices.Contains(args, "--simulate") {
+		args = append(args, "--simulate")
+	}
+	if !slices.Contains(args, "--out") {
+		args = append(args, "--out", filepath.Join("results", strings.TrimSuffix(plan, ".hcl")))
+	}
+	return append(args, "--quiet")
+}
+
+// conforms holds the results in a folder against their schema, as a reader of
+// results.json would.
+func conforms(t *testing.T, dir string) {
+	t.Helper()
+	var schema jsonschema.Schema
+	if err := json.Unmarshal(report.SchemaJSON, &schema); err != nil {
+		t.Fatal(err)
+	}
+	schema.ID = "" // it need not be an address here
+	resolved, err := schema.Resolve(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, doc := range append(docs, filepath.Join("..", "..", "README.md"), filepath.Join("..", "..", "CONTRIBUTING.md")) {
-		for _, m := range link.FindAllStringSubmatch(read(t, doc), -1) {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(doc), m[1])); err != nil {
-				t.Errorf("%s links to %s: %v", doc, m[1], err)
+	files, err := filepath.Glob(filepath.Join(dir, "*", "results.json"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d results, %v", len(files), err)
+	}
+	for _, file := range files {
+		var doc any
+		if err := json.Unmarshal([]byte(read(t, file)), &doc); err != nil {
+			t.Fatal(err)
+		}
+		if err := resolved.Validate(doc); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+var (
+	quotedMessage = regexp.MustCompile("(?m)^#{3,4} `(.+)`$")
+	verb          = regexp.MustCompile(`%[-+# 0-9.\[\]]*[a-zA-Z]`)
+)
+
+// Every message that troubleshooting explains is one that the program has: some
+// text in the source holds it, with … for what is filled in.
+func TestTroubleshootingQuotes(t *testing.T) {
+	var texts []string
+	err := filepath.WalkDir(repository, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != repository && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		src, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		fset := token.NewFileSet()
+		var s scanner.Scanner
+		s.Init(fset.AddFile(path, fset.Base(), len(src)), src, nil, 0)
+		for {
+			_, tok, lit := s.Scan()
+			if tok == token.EOF {
+				return nil
 			}
+			if tok == token.STRING {
+				if text, err := strconv.Unquote(lit); err == nil {
+					texts = append(texts, verb.ReplaceAllString(text, "…"))
+				}
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := read(t, filepath.Join(repository, "docs", "troubleshooting.md"))
+	quoted := quotedMessage.FindAllStringSubmatch(page, -1)
+	if len(quoted) < 20 {
+		t.Fatalf("the page explains %d messages", len(quoted))
+	}
+	for _, m := range quoted {
+		want := strings.TrimSpace(strings.Trim(m[1], "…"))
+		if !slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, want) }) {
+			t.Errorf("nothing in the source says %q", want)
 		}
 	}
 }
