@@ -177,6 +177,18 @@ func (x *comparison) comparable() (Outcome, string) {
 		}
 		x.out.Notes = append(x.out.Notes, fmt.Sprintf("%s: the control was recorded in %s (run %s)", drifting, c.Control.Baseline, oneLine(x.control.ID)))
 	}
+	if x.control.Simulated != x.run.Simulated {
+		return Error, fmt.Sprintf("the control was %s and the candidate %s", measuredOr(x.control), measuredOr(x.run))
+	}
+	if x.planless {
+		switch {
+		case x.run.Stopped != "":
+			return Error, "the candidate's run did not end: " + oneLine(x.run.Stopped)
+		case x.unrun != "":
+			return Error, x.unrun
+		}
+		x.only()
+	}
 	a, b := found(x.control, x.address), found(x.run, x.out.Candidate)
 	for _, s := range []struct {
 		what string
@@ -187,6 +199,9 @@ func (x *comparison) comparable() (Outcome, string) {
 		}
 		if s.run.Error != "" {
 			return Error, fmt.Sprintf("because the %s could not be measured: %s", s.what, oneLine(s.run.Error))
+		}
+		if s.run.Unended {
+			return Error, fmt.Sprintf("the recording ends before the %s did: whether it was the same server at the end is not known", s.what)
 		}
 	}
 	var more, keys []string
@@ -205,6 +220,28 @@ func (x *comparison) comparable() (Outcome, string) {
 	}
 	x.cold(a, b)
 	return Pass, ""
+}
+
+// only notes the levels that the control alone has, where no plan says which
+// there are to be.
+func (x *comparison) only() {
+	for _, l := range x.control.Levels {
+		if l == nil || l.Server != x.address || l.Probe != nil || l.Skipped != "" {
+			continue
+		}
+		if !slices.ContainsFunc(x.run.Levels, func(o *metric.Level) bool {
+			return o != nil && o.Server == x.out.Candidate && o.Workload == l.Workload && o.Name == l.Name && o.Skipped == ""
+		}) {
+			x.out.Notes = append(x.out.Notes, fmt.Sprintf("only the control was measured with %s at %s: it is not compared", l.Workload, l.Name))
+		}
+	}
+}
+
+func measuredOr(run *metric.Run) string {
+	if run.Simulated {
+		return "simulated"
+	}
+	return "measured"
 }
 
 func found(run *metric.Run, address string) *metric.ServerRun {

@@ -157,6 +157,7 @@ func TestCompare(t *testing.T) {
 		{"another driver", duel{rounds: 8, perRound: 40, changed: []string{"image"}, claims: []*plan.Claim{tolerate("ttft p95 +10%")},
 			controlIs:   metric.ServerRun{Fingerprint: metric.Fingerprint{"gpu_driver": "1"}},
 			candidateIs: metric.ServerRun{Fingerprint: metric.Fingerprint{"gpu_driver": "2"}}}, Skipped, Error, "gpu_driver"},
+		{"the record ends before the control", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}, controlIs: metric.ServerRun{Unended: true}}, Skipped, Error, "the recording ends before the control did"},
 		{"the control died", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}, controlIs: metric.ServerRun{Error: "it died"}}, Skipped, Error, "the control could not be measured: it died"},
 		{"too few rounds for blocks", duel{rounds: 2, perRound: 40, restart: plan.RestartOrder, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Inconclusive, "too few rounds"},
 		// Not applicable is no failure, but nothing else is judged either.

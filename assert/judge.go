@@ -95,7 +95,8 @@ type judge struct {
 	// baselines are recorded runs by the comparison that they are the control of.
 	baselines   map[string]*metric.Run
 	comparisons []*Comparison
-	planless    bool // two servers of a record are compared that no plan compared
+	planless    bool   // two servers of a record are compared that no plan compared
+	unrun       string // why their record lacks a level that was to be run; ""
 	// policies of the list's verdicts, in the same order.
 	policies []plan.OnInconclusive
 }
@@ -170,6 +171,8 @@ func (j *judge) server(s *plan.Server) {
 		v.Outcome, v.Message = Error, "the server was not started"+because(j.run.Stopped)
 	case j.run.Servers[i].Error != "":
 		v.Outcome, v.Message = Error, oneLine(j.run.Servers[i].Error)
+	case j.run.Servers[i].Unended:
+		v.Outcome, v.Message = Error, "the recording ends before the server did: whether it was the same one at the end is not known"
 	default:
 		v.Outcome, v.Message = Pass, "ready, and the same server at the end"
 	}

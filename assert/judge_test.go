@@ -128,6 +128,16 @@ func withGood(p *plan.Plan) {
 	p.Workloads[0].Good = []*plan.Threshold{{Metric: lookup("ttft"), Op: plan.Less, Limit: 2}, {Metric: lookup("itl"), Op: plan.Less, Limit: 0.03}}
 }
 
+// A killed run keeps the verdicts on what it measured, and does not pass.
+func TestServerWithoutEnd(t *testing.T) {
+	p, run := gate(shape{rounds: 5, perRound: 60}.level(), threshold("ttft", "p95 < 2s"))
+	run.Servers[0].Unended = true
+	v := Judge(p, run, Options{})
+	if start := verdictOf(t, v, "start"); v.Outcome != Error || start.Outcome != Error || verdictOf(t, v, "sla.ttft.p95 at 4").Outcome != Pass {
+		t.Errorf("%v\n%s", v.Outcome, strings.Join(names(v), "\n"))
+	}
+}
+
 // Whatever is missing or broken, no threshold and no run passes.
 func TestFailsClosed(t *testing.T) {
 	for name, change := range map[string]func(*metric.Run){

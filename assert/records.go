@@ -1,6 +1,7 @@
 package assert
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -89,7 +90,14 @@ func CompareRecords(r Records) (*plan.Plan, Verdicts, error) {
 	}
 	j := judge{plan: p, run: r.Candidate, planless: true, baselines: opts, levels: map[levelKey]*metric.Level{}, valid: map[levelKey]bool{}, recorded: map[levelKey]*metric.Level{}}
 	for _, l := range r.Candidate.Levels {
-		if l == nil || l.Skipped != "" {
+		if l == nil {
+			continue
+		}
+		if l.Skipped != "" {
+			if l.Server == candidate && l.Skipped != metric.SkippedOnly {
+				j.unrun = cmp.Or(j.unrun, fmt.Sprintf("the candidate was not measured with %s at %s: %s", l.Workload, l.Name, oneLine(l.Skipped)))
+			}
+			j.partial = j.partial || l.Server == candidate && l.Skipped == metric.SkippedOnly
 			continue
 		}
 		k := levelKey{l.Server, l.Workload, l.Name}
@@ -104,6 +112,7 @@ func CompareRecords(r Records) (*plan.Plan, Verdicts, error) {
 	// The comparison is all there is to judge: what was measured is recorded.
 	j.list = append(j.list, Verdict{Kind: KindLoad, Outcome: Pass})
 	j.policies = append(j.policies, plan.Stop)
+	out.Partial = j.partial
 	out.Outcome, out.Why = j.combine()
 	return p, out, nil
 }

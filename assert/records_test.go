@@ -1,6 +1,7 @@
 package assert
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,6 +52,42 @@ func TestCompareRecords(t *testing.T) {
 				t.Errorf("%v (%s), %q", v.Outcome, v.Why, names(v))
 			}
 		})
+	}
+	// Nothing is said of a run by what was simulated, nor by one that did not end.
+	other := func(change func(*metric.Run)) *metric.Run {
+		r := alone(turns, 1)
+		change(r)
+		return r
+	}
+	for name, r := range map[string]*metric.Run{
+		"the control was measured and the candidate simulated":     other(func(r *metric.Run) { r.Simulated = true }),
+		"the candidate's run did not end: the recording ends here": other(func(r *metric.Run) { r.Stopped = "the recording ends here" }),
+	} {
+		_, v, err := CompareRecords(Records{Control: alone(turns, 0), Candidate: r, ControlName: "old", Claims: mean()})
+		if text := strings.Join(names(v), "\n"); err != nil || v.Outcome != Error || !strings.Contains(text, name) {
+			t.Errorf("%v, %v, want an error that says %q:\n%s", v.Outcome, err, name, text)
+		}
+	}
+	// What only the control has is told; what was left out makes it partial.
+	both := &metric.Run{ID: "old", Servers: turns.Servers[:1], Levels: []*metric.Level{turns.Levels[0]}}
+	more := *turns.Levels[0]
+	more.Name = "8"
+	both.Levels = append(both.Levels, &more)
+	_, v, err := CompareRecords(Records{Control: both, Candidate: alone(turns, 1), ControlName: "old", Claims: mean()})
+	if err != nil || v.Outcome != Pass || v.Partial || !strings.Contains(strings.Join(v.List[0].Notes, "\n"), "only the control was measured with chat at 8") {
+		t.Errorf("%v, %v, %q", v, err, v.List[0].Notes)
+	}
+	_, v, err = CompareRecords(Records{Control: both, Candidate: other(func(r *metric.Run) {
+		r.Levels = append(slices.Clone(r.Levels), &metric.Level{Server: r.Servers[0].Address, Workload: "chat", Name: "8", Skipped: metric.SkippedOnly})
+	}), ControlName: "old", Claims: mean()})
+	if err != nil || v.Outcome != Pass || !v.Partial {
+		t.Errorf("%v, %v: it is partial", v, err)
+	}
+	_, v, err = CompareRecords(Records{Control: both, Candidate: other(func(r *metric.Run) {
+		r.Levels = append(slices.Clone(r.Levels), &metric.Level{Server: r.Servers[0].Address, Workload: "chat", Name: "8", Skipped: "the budget was spent"})
+	}), ControlName: "old", Claims: mean()})
+	if err != nil || v.Outcome != Error {
+		t.Errorf("%v, %v: a level was not run", v, err)
 	}
 	// A round of the record that was cut short makes it invalid.
 	turns.Levels[1].Rounds[3].Complete = false

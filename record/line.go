@@ -17,6 +17,7 @@ const File = "samples.jsonl"
 const (
 	schemaName  = "tokgate.samples/"
 	schemaMajor = 1
+	schemaMinor = 2
 	Schema      = schemaName + "1.2"
 )
 
@@ -74,20 +75,24 @@ func hollow(l *metric.Level) *metric.Level {
 	return &c
 }
 
-// parseHeader checks the first line of a recording.
-func parseHeader(raw []byte) error {
+// parseHeader checks the first line of a recording and returns the minor
+// version of its schema.
+func parseHeader(raw []byte) (minor int, err error) {
 	var l line
 	if err := json.Unmarshal(raw, &l); err != nil || l.Type != typeHeader {
-		return fmt.Errorf("the first line is no header: this is not a recording of tokgate")
+		return 0, fmt.Errorf("the first line is no header: this is not a recording of tokgate")
 	}
 	version, ours := strings.CutPrefix(l.Schema, schemaName)
-	major, _, _ := strings.Cut(version, ".")
+	major, after, _ := strings.Cut(version, ".")
 	n, err := strconv.Atoi(major)
+	if err == nil {
+		minor, err = strconv.Atoi(after)
+	}
 	switch {
 	case !ours || err != nil:
-		return fmt.Errorf("the schema is %q: this is not a recording of tokgate", l.Schema)
+		return 0, fmt.Errorf("the schema is %q: this is not a recording of tokgate", l.Schema)
 	case n != schemaMajor:
-		return fmt.Errorf("the schema is %q and this version of tokgate reads %q", l.Schema, Schema)
+		return 0, fmt.Errorf("the schema is %q and this version of tokgate reads %q", l.Schema, Schema)
 	}
-	return nil
+	return minor, nil
 }

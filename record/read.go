@@ -43,6 +43,7 @@ func Read(dir string) (*metric.Run, Problems, error) {
 // reader rebuilds a run line by line.
 type reader struct {
 	run      *metric.Run
+	minor    int // of the recording's schema
 	ended    bool
 	servers  map[string]*metric.ServerRun
 	levels   map[levelKey]*metric.Level
@@ -70,7 +71,7 @@ func read(r io.Reader) (*metric.Run, Problems, error) {
 		}
 		torn := err == io.EOF // what was written in one piece ends with a line feed
 		if n == 1 {
-			if err := parseHeader(raw); err != nil {
+			if rd.minor, err = parseHeader(raw); err != nil {
 				return nil, nil, err
 			}
 			if torn {
@@ -122,7 +123,7 @@ func (rd *reader) take(n int, l *line) error {
 		if l.Server == nil {
 			return missing()
 		}
-		rd.server(l.Server)
+		rd.server(l.Server, l.Type == typeServerDone)
 	case typeLevel, typeLevelDone:
 		if l.Level == nil {
 			return missing()
@@ -177,13 +178,17 @@ func (rd *reader) take(n int, l *line) error {
 		rd.run.Servers, rd.run.Levels, rd.run.Capacities, rd.run.Comparisons = servers, levels, capacities, comparisons
 		rd.ended = true
 	default:
-		// A later minor version may record more.
+		// A later minor version may record more. In one that is known, a line
+		// of no known type is one that was damaged.
+		if rd.minor <= schemaMinor {
+			return fmt.Errorf("the type %q is unknown", l.Type)
+		}
 		rd.problem("line %d has the unknown type %q and was left out", n, l.Type)
 	}
 	return nil
 }
 
-func (rd *reader) server(s *metric.ServerRun) {
+func (rd *reader) server(s *metric.ServerRun, done bool) {
 	known, ok := rd.servers[s.Address]
 	if !ok {
 		known = new(metric.ServerRun)
@@ -191,6 +196,7 @@ func (rd *reader) server(s *metric.ServerRun) {
 		rd.run.Servers = append(rd.run.Servers, known)
 	}
 	*known = *s
+	known.Unended = !done
 }
 
 func (rd *reader) level(l *metric.Level) {
@@ -219,6 +225,11 @@ func (rd *reader) round(l *metric.Level, index int) *openRound {
 // close settles what has no end.
 func (rd *reader) close() {
 	last := rd.run.End
+	for _, s := range rd.run.Servers {
+		if s.Unended {
+			rd.problem("what was found of server %s at the end is not recorded", s.Address)
+		}
+	}
 	for _, l := range rd.run.Levels {
 		for _, r := range l.Rounds {
 			for _, s := range r.Samples {

@@ -258,6 +258,8 @@ func TestReadRejects(t *testing.T) {
 		{"round of no level", header + run + round, "did not begin"},
 		{"round twice", header + run + level + round + round, "ends twice"},
 		{"late request", header + run + level + round + sample, "after the end"},
+		// In a schema that is known, it is a line that was damaged.
+		{"unknown type", header + run + level + `{"type":"server_d0ne","server":{"address":"s","error":"died"}}` + "\n", `line 4: the type "server_d0ne" is unknown`},
 		{"hollow sample", header + run + `{"type":"sample"}` + "\n", "without what"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -272,6 +274,32 @@ func TestReadRejects(t *testing.T) {
 	}
 	if _, _, err := record.Read(t.TempDir()); err == nil {
 		t.Error("an empty folder could be read")
+	}
+}
+
+// A server of which the end is missing may have died: that it was the same one
+// at the end is not known.
+func TestReadWithoutServerDone(t *testing.T) {
+	const begin = `{"type":"header","schema":"tokgate.samples/1.2"}
+{"type":"run","run":{"id":"x"}}
+{"type":"server_ready","server":{"address":"s"}}
+`
+	const done = `{"type":"server_done","server":{"address":"s"}}` + "\n"
+	for _, tt := range []struct {
+		name, content string
+		want          bool
+	}{
+		{"ready", begin, true},
+		{"done", begin + done, false},
+		{"ready again", begin + done + `{"type":"server_ready","server":{"address":"s"}}` + "\n", true},
+	} {
+		run, problems, err := record.ReadFrom(strings.NewReader(tt.content))
+		if err != nil || len(run.Servers) != 1 || run.Servers[0].Unended != tt.want {
+			t.Errorf("%s: %+v, %v", tt.name, run.Servers, err)
+		}
+		if said := strings.Contains(strings.Join(problems, "\n"), "server s at the end"); said != tt.want {
+			t.Errorf("%s: problems %q", tt.name, problems)
+		}
 	}
 }
 

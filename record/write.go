@@ -55,7 +55,7 @@ func (w *Writer) begin(dir string, stale []string) error {
 		return fmt.Errorf("%s is no regular file", path)
 	}
 	if info.Size() > 0 {
-		if err := parseHeader(firstLine(w.file)); err != nil {
+		if _, err := parseHeader(firstLine(w.file)); err != nil {
 			return fmt.Errorf("%s is in the way: %w; choose another results folder or remove it", path, err)
 		}
 		for _, name := range stale {
