@@ -51,7 +51,7 @@ func (f *Forest) SVG() template.HTML {
 	const row = 24.0
 	left := 60.0
 	for _, r := range f.Rows {
-		left = max(left, min(width(r.Name)+12, 200))
+		left = max(left, min(width(r.Name)+12, 240))
 	}
 	height := 12 + row*float64(len(f.Rows)) + 30
 	axis := Axis{Include: []float64{low, high}, Format: f.Format}

@@ -142,12 +142,33 @@ func (s *scale) inside(v float64) float64 {
 	return min(max(s.at(v), half+1), s.across-half-1)
 }
 
+// every is each n-th tick; nil where their labels would touch.
+func (s *scale) every(n int) []float64 {
+	var out []float64
+	end := math.Inf(-1)
+	for i := 0; i < len(s.ticks); i += n {
+		v := s.ticks[i]
+		half := width(s.format(v))/2 + 5
+		if s.inside(v)-half < end {
+			return nil
+		}
+		out, end = append(out, v), s.inside(v)+half
+	}
+	return out
+}
+
 // apart are the ticks whose labels do not touch: First, then the last one, and
 // of the others those that have room.
 func (s *scale) apart() []float64 {
 	type label struct{ at, half float64 }
 	var kept []float64
 	var labels []label
+	// Round numbers keep an even distance: every one, or every second …
+	for stride := 2; s.axis.Ticks == nil && !s.axis.Log && stride <= len(s.ticks); stride++ {
+		if even := s.every(stride - 1); even != nil {
+			return even
+		}
+	}
 	try := func(v float64) {
 		if slices.Contains(kept, v) {
 			return

@@ -117,9 +117,8 @@ func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
 	label := strings.TrimSpace(def.Title + " " + t.Stat)
 	rule := strings.TrimSpace(relation(t.Op) + " " + t.Limit.Format(t.Unit))
 	f := figure{Title: label + " against the load, " + address(c.Workload), Terms: []string{t.Metric},
-		Words:  "Each point is a probe; its bar is the interval in which the true value lies with the plan's confidence (each end by itself). A probe counts only where the whole bar is on one side of the dashed line.",
-		Legend: []legend{{chart.Sign(chart.Pass), "held"}, {chart.Sign(chart.Fail), "did not hold"}, {chart.Sign(chart.Unsure), "not settled"}},
-		Table:  &table{Caption: label + " at each probe, " + address(c.Workload), Head: []string{kinds[c.Over], "outcome", label, "from", "to", "limit", "distance from the limit"}}}
+		Words: "Each point is a probe.",
+		Table: &table{Caption: label + " at each probe, " + address(c.Workload), Head: []string{kinds[c.Over], "outcome", label, "from", "to", "limit", "distance from the limit"}}}
 	series := chart.Series{Index: 0, Loose: true, Bars: true}
 	through := chart.Series{Index: 0, Plain: true}
 	var ns []float64
@@ -291,7 +290,8 @@ func probes(c *report.Capacity) *table {
 func margins(r run, c *report.Capacity) []string {
 	var out []string
 	for _, t := range searchedBounds(r, c) {
-		for i := range c.Probes {
+		// The last one is that which confirmed the answer.
+		for i := len(c.Probes) - 1; i >= 0; i-- {
 			p := &c.Probes[i]
 			if p.N != c.Pass || p.Outcome != "pass" {
 				continue

@@ -236,6 +236,10 @@ func (cv curve) figure(runs []run, lines []track, of func(*report.Case) report.N
 			tab.Rows[i] = tab.Rows[i][1:]
 		}
 	}
+	if alone := dots(ch, lines, def.Unit); len(lines) > 1 && alone != nil {
+		f.Legend, f.Table, f.Chart = nil, tab, alone.SVG()
+		return f
+	}
 	ch.X = loadAxis(cv.kind, ns)
 	ch.Rules = cv.rules(lines, high)
 	var limits []string
@@ -256,6 +260,24 @@ func (cv curve) figure(runs []run, lines []track, of func(*report.Case) report.N
 		ch.Y.Title += " (logarithmic)"
 	}
 	f.Chart, f.Table = ch.SVG(), tab
+	return f
+}
+
+// dots is the chart of lines that have one load each: nothing to draw a line
+// through, so each is a row. nil where a line has more.
+func dots(c chart.Chart, lines []track, unit metric.Unit) *chart.Forest {
+	f := &chart.Forest{Name: c.Name, Format: func(v float64) string { return metric.Format(unit, v) }}
+	for i, s := range c.Series {
+		if len(s.Points) != 1 {
+			return nil
+		}
+		p := s.Points[0]
+		low, high := math.NaN(), math.NaN()
+		if s.Band || p.Low < p.High {
+			low, high = p.Low, p.High
+		}
+		f.Rows = append(f.Rows, chart.Change{Name: fmt.Sprintf("%s at %d", lines[i].name, int(p.X)), Value: p.Y, Low: low, High: high, Limit: math.NaN(), Tip: p.Tip})
+	}
 	return f
 }
 
