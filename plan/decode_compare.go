@@ -387,10 +387,21 @@ func (b *body) restart(c *Compare) {
 		b.d.errorf(b.attrs["restart"].NameRange, sumConflict, "Against a recorded run nothing takes turns: restart does not apply.")
 	case endpoint && c.Restart != RestartNever:
 		b.d.errorf(b.rangeOf("restart"), sumConflict, `An endpoint is not started, so it cannot be started anew: restart = "never".`)
+	case c.Restart == RestartNever && control != nil && c.Candidate != nil && sharesGPU(control, c.Candidate):
+		b.d.errorf(b.rangeOf("restart"), sumConflict, `Under restart = "never" both servers run at the same time, and both want the same GPU: give them different ones, or leave restart out.`)
 	case c.Restart == RestartNever && control != nil && c.Candidate != nil && control.Process != nil && c.Candidate.Process != nil &&
 		control.Process.Port != 0 && control.Process.Port == c.Candidate.Process.Port:
 		b.d.errorf(b.rangeOf("restart"), sumConflict, `Under restart = "never" both servers run at the same time, and both use port %d: leave it out and write {port} in command.`, control.Process.Port)
 	}
+}
+
+// sharesGPU says whether both servers name a GPU that only one of them can have.
+func sharesGPU(a, b *Server) bool {
+	x, y := a.GPUs(), b.GPUs()
+	if x == nil || y == nil {
+		return false
+	}
+	return x.All || y.All || slices.ContainsFunc(x.IDs, func(id string) bool { return slices.Contains(y.IDs, id) })
 }
 
 func (b *body) rounds(c *Compare) {
@@ -679,7 +690,7 @@ func ParseChange(name, text string, improve bool) (*Change, error) {
 	if name == capacityDef.Name {
 		def, ok = capacityDef, true
 	}
-	if !ok || !comparable(def) {
+	if !ok || !comparable(def) && def.Name != capacityDef.Name {
 		return nil, fmt.Errorf("%q is no metric that can be compared.%s", name, didYouMean(name, append(metric.Names(comparable), capacityDef.Name)))
 	}
 	c, p := parseChange(def, text, improve)

@@ -27,6 +27,16 @@ server "q" {
   }
 }
 
+server "g" {
+  for_each = toset(["a", "b"])
+  engine   = "vllm"
+  model    = "m"
+  container {
+    image = "vllm/vllm-openai:v0.19.1"
+    gpus  = ["0"]
+  }
+}
+
 workload "chat" {
   input_tokens  = 128
   output_tokens = 16
@@ -111,6 +121,12 @@ compare "choice" {
 compare "port" {
   control   = server.p
   candidate = server.q
+  restart   = "never" # ERROR: Conflicting settings
+}
+
+compare "gpu" {
+  control   = server.g["a"]
+  candidate = server.g["b"]
   restart   = "never" # ERROR: Conflicting settings
 }
 
