@@ -131,7 +131,8 @@ lint: ## gofmt, vet, staticcheck, actionlint, shellcheck, and the shipped plans'
 	$(GO) run ./cmd/tokgate fmt --check --recursive plans
 
 .PHONY: actions
-actions: ## execute the action, the workflows in docs/workflows and the snippets in docs/ci.md, as part of `make test` does
+actions: export TOKGATE_ACTION_BUILDS = 1
+actions: ## execute the action, the workflows in docs/workflows and the snippets in docs/ci.md
 	CGO_ENABLED=0 $(GO) test -count=1 -run '^(TestAction|TestWorkflow|TestDocumentedCI|TestDocumentedAction|TestCancelled)' ./cmd/tokgate
 
 .PHONY: junit-consumers
