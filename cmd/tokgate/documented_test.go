@@ -326,6 +326,31 @@ func conforms(t *testing.T, dir string) {
 	}
 }
 
+// Every package is in the map of CONTRIBUTING.md, with its idea.
+func TestDocumentedPackages(t *testing.T) {
+	page := read(t, filepath.Join(repository, "CONTRIBUTING.md"))
+	found := 0
+	err := filepath.WalkDir(repository, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() || path == repository {
+			return err
+		}
+		if strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" {
+			return filepath.SkipDir
+		}
+		if files, _ := filepath.Glob(filepath.Join(path, "*.go")); len(files) > 0 {
+			found++
+			rel, _ := filepath.Rel(repository, path)
+			if !strings.Contains(page, "\n| `"+filepath.ToSlash(rel)+"` |") {
+				t.Errorf("the map does not show %s", rel)
+			}
+		}
+		return nil
+	})
+	if err != nil || found < 10 {
+		t.Errorf("%d packages, %v", found, err)
+	}
+}
+
 var (
 	quotedMessage = regexp.MustCompile("(?m)^#{3,4} `(.+)`$")
 	verb          = regexp.MustCompile(`%[-+# 0-9.\[\]]*[a-zA-Z]`)
