@@ -202,9 +202,10 @@ func (c command) parse() error {
 func TestDocumentedCommands(t *testing.T) {
 	makefile := read(t, filepath.Join(repository, "Makefile"))
 	server := simServer(t)
-	found, run := 0, 0
+	found, run, seen := 0, 0, 0
 	for _, page := range pages(t) {
 		t.Run(filepath.Base(page), func(t *testing.T) {
+			seen++
 			ours, makes := commands(t, page)
 			for _, c := range makes {
 				if !strings.Contains(makefile, "\n"+c.words[0]+": ") {
@@ -255,7 +256,7 @@ func TestDocumentedCommands(t *testing.T) {
 			conforms(t, "results")
 		})
 	}
-	if found < 50 || run < 10 {
+	if seen == len(pages(t)) && (found < 50 || run < 10) {
 		t.Errorf("%d commands were found and %d run", found, run)
 	}
 }
