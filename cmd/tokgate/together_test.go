@@ -1,0 +1,43 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/assert"
+)
+
+// Several recorded runs are shown side by side, and in one page and one
+// Markdown file; what cannot hold several is refused before anything is
+// written.
+func TestReportTogether(t *testing.T) {
+	path := writePlan(t, simulatedPlan)
+	before, after, out := filepath.Join(t.TempDir(), "before"), filepath.Join(t.TempDir(), "after"), t.TempDir()
+	for _, dir := range []string{before, after} {
+		tokgate(t, "run", "--simulate", "--out", dir, path).check(t, assert.ExitPass)
+	}
+	page, summary := filepath.Join(out, "together.html"), filepath.Join(out, "together.md")
+	tokgate(t, "report", before, after, "--html", page, "--markdown", summary).check(t, assert.ExitPass, "TTFT p95", "before", "after", "PASS")
+	for file, words := range map[string][]string{
+		page:                                 {`<header class="simulated">`, "before", "after", `id="throughput"`, "What differs between the runs"},
+		summary:                              {"Simulated", "| before |", "| after |", "### Throughput"},
+		filepath.Join(before, "report.html"): {`<header class="simulated">`, "Content-Security-Policy", `id="plan"`},
+	} {
+		text := read(t, file)
+		for _, w := range words {
+			if !strings.Contains(text, w) {
+				t.Errorf("%s does not hold %q", filepath.Base(file), w)
+			}
+		}
+	}
+	for _, flag := range []string{"--json", "--junit", "--csv"} {
+		tokgate(t, "report", before, after, flag, filepath.Join(out, "x")).check(t, assert.ExitPlan, "several runs cannot share")
+	}
+	// Judging again and showing again each write the page on request.
+	again := filepath.Join(out, "again.html")
+	tokgate(t, "judge", before, path, "--html", again).check(t, assert.ExitPass)
+	if !strings.Contains(read(t, again), "<!DOCTYPE html>") {
+		t.Error("judge wrote no page")
+	}
+}
