@@ -215,6 +215,7 @@ func (m matched) measure(c *Change, alpha float64) {
 		}
 		c.Pairs = append(c.Pairs, p)
 	}
+	var lacking []string // sides without any value
 	for _, side := range []struct {
 		name   string
 		values []metric.Value
@@ -228,7 +229,7 @@ func (m matched) measure(c *Change, alpha float64) {
 		}
 		switch {
 		case len(side.values) == 0 || missing == len(side.values):
-			c.Outcome, c.Why = Skipped, fmt.Sprintf("not applicable: the %s has no %s: %s", side.name, c.name(), cmp.Or(why, "nothing was measured"))
+			lacking = append(lacking, fmt.Sprintf("the %s has no %s: %s", side.name, c.name(), cmp.Or(why, "nothing was measured")))
 		case missing > 0:
 			c.Outcome, c.Why = Error, fmt.Sprintf("%d of %d rounds of the %s have no %s: %s", missing, len(side.values), side.name, c.name(), why)
 		default:
@@ -238,6 +239,15 @@ func (m matched) measure(c *Change, alpha float64) {
 			c.Message = c.Why
 			return
 		}
+	}
+	if len(lacking) > 0 {
+		// What one side has and the other lacks may have been lost with the change.
+		c.Outcome, c.Why = Error, lacking[0]
+		if len(lacking) > 1 {
+			c.Outcome, c.Why = Skipped, "not applicable: "+lacking[0]
+		}
+		c.Message = c.Why
+		return
 	}
 	if lumped := m.lumped(c); lumped != "" {
 		c.Outcome, c.Why, c.Message = Error, lumped, c.name()+" cannot be told: "+lumped
@@ -278,6 +288,10 @@ func values(c *Change, l, one *metric.Level, price metric.Price, window metric.W
 		return nil
 	}
 	out := make([]metric.Value, len(l.Rounds))
+	foreign := ""
+	if c.Metric.Source == metric.Server {
+		foreign = elsewhere(l)
+	}
 	for i, r := range l.Rounds {
 		single := *l
 		single.Rounds = []*metric.Round{r}
@@ -290,14 +304,7 @@ func values(c *Change, l, one *metric.Level, price metric.Price, window metric.W
 				out[i] = metric.Some(g.Mean)
 			}
 		case c.Metric.Scope == metric.Counted:
-			out[i] = metric.None("")
-			if h, why := single.Histogram(c.Metric.Name); why != "" {
-				out[i].Why = why
-			} else if v, ok := h.Mean(); ok && c.Stat.Kind == metric.Mean {
-				out[i] = metric.Some(v)
-			} else if v, _, _, ok := h.Percentile(c.Stat.P); ok {
-				out[i] = metric.Some(v)
-			}
+			out[i] = countedMean(&single, c)
 		case c.Metric.Source == metric.Prices:
 			out[i] = single.Cost(c.Metric.Name, price, single.Windows(window))
 		case c.Metric.Scope != metric.PerLevel:
@@ -319,11 +326,32 @@ func values(c *Change, l, one *metric.Level, price metric.Price, window metric.W
 			}
 			out[i] = single.Value(c.Metric.Name, window, good, first)
 		}
+		if foreign != "" && out[i].OK {
+			out[i] = metric.None(foreign)
+		}
 		if out[i].OK && math.IsNaN(out[i].V) {
 			out[i] = metric.None("it is no number")
 		}
 	}
 	return out
+}
+
+// countedMean is the mean of what the server counts into buckets: the server
+// adds up the values themselves. A percentile lies somewhere in a bucket, on
+// both sides the same one even where it has doubled.
+func countedMean(l *metric.Level, c *Change) metric.Value {
+	h, why := l.Histogram(c.Metric.Name)
+	if why != "" {
+		return metric.None(why)
+	}
+	if c.Stat.Kind != metric.Mean {
+		return metric.None("the server counts it in buckets, of which only the mean can be compared")
+	}
+	m, ok := h.Mean()
+	if !ok {
+		return metric.None(c.Metric.NoValue)
+	}
+	return metric.Some(m)
 }
 
 // center is the mean of the rounds, geometric unless points.
@@ -349,6 +377,9 @@ func (c *Change) step(a, b metric.Value) (float64, bool) {
 	}
 	if c.Points {
 		return turned(c.Metric) * (b.V - a.V), true
+	}
+	if a.V == 0 && b.V == 0 {
+		return 0, true // as many preemptions as before
 	}
 	return turned(c.Metric) * (math.Log(b.V) - math.Log(a.V)), true
 }

@@ -111,6 +111,7 @@ func (j *judge) compare(c *plan.Compare) {
 	whole.Outcome, whole.Message = x.comparable()
 	if whole.Outcome == Pass && !c.Unchanged {
 		x.measure()
+		x.unfounded()
 		x.decide()
 		x.settle()
 	} else {
@@ -650,6 +651,22 @@ func (x *comparison) limitOf(run *metric.Run, server string, w *plan.Workload) l
 		}
 	}
 	return limit{}
+}
+
+// unfounded makes an error of a required change that applied nowhere: nothing
+// was judged by it.
+func (x *comparison) unfounded() {
+	applied := map[*plan.Change]bool{}
+	for _, c := range x.claims {
+		applied[c.change] = applied[c.change] || x.out.Changes[c.index].Outcome != Skipped || c.change.Metric.Name == "capacity"
+	}
+	for _, c := range x.claims {
+		if row := &x.out.Changes[c.index]; !applied[c.change] {
+			row.Outcome = Error
+			row.Why = strings.TrimPrefix(row.Why, "not applicable: ")
+			row.Message = row.Why
+		}
+	}
 }
 
 // settle applies Holm's rule to the failures: one that would fail by itself,

@@ -160,8 +160,8 @@ func TestCompare(t *testing.T) {
 		{"the record ends before the control", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}, controlIs: metric.ServerRun{Unended: true}}, Skipped, Error, "the recording ends before the control did"},
 		{"the control died", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}, controlIs: metric.ServerRun{Error: "it died"}}, Skipped, Error, "the control could not be measured: it died"},
 		{"too few rounds for blocks", duel{rounds: 2, perRound: 40, restart: plan.RestartOrder, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Inconclusive, "too few rounds"},
-		// Not applicable is no failure, but nothing else is judged either.
-		{"a metric that one side lacks", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("prefill_speed -5%")}}, Skipped, Error, "not applicable"},
+		// Nothing is judged by what applies nowhere.
+		{"a metric that both sides lack", duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("prefill_speed -5%", "ttft p95 +10%")}}, Error, Error, "the control has no prefill_speed"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			p, run := row.make()
@@ -377,5 +377,46 @@ func TestCapacityTarget(t *testing.T) {
 		if got := CapacityTarget(row.control, row.change); got != row.want {
 			t.Errorf("%d %+.2f: %d, want %d", row.control, row.change, got, row.want)
 		}
+	}
+}
+
+// What the servers tell of themselves is compared round by round; that one side
+// tells nothing is no pass.
+func TestCompareTold(t *testing.T) {
+	tell := func(l *metric.Level, queue []float64, preempted float64) {
+		for _, r := range l.Rounds {
+			r.Telemetry = &metric.Telemetry{
+				Histograms: map[string]metric.Histogram{"queue_wait": histogram(queue...)},
+				Added:      map[string]float64{metric.Preempted: preempted},
+			}
+		}
+	}
+	for _, row := range []struct {
+		name  string
+		claim *plan.Claim
+		tell  func(control, candidate *metric.Level)
+		want  Outcome
+		says  string
+	}{
+		{"the same", tolerate("queue_wait mean +10%"), func(a, b *metric.Level) { tell(a, []float64{0.2, 0.4}, 0); tell(b, []float64{0.2, 0.4}, 0) }, Pass, "300 ms → 300 ms"},
+		// (0.4 + 0.8)/2 over (0.2 + 0.4)/2
+		{"twice as long", tolerate("queue_wait mean +10%"), func(a, b *metric.Level) { tell(a, []float64{0.2, 0.4}, 0); tell(b, []float64{0.4, 0.8}, 0) }, Fail, "+100%"},
+		{"a percentile of buckets", tolerate("queue_wait p95 +10%"), func(a, b *metric.Level) { tell(a, []float64{0.2}, 0); tell(b, []float64{0.2}, 0) }, Error, "only the mean can be compared"},
+		{"the candidate tells nothing", tolerate("queue_wait mean +10%"), func(a, _ *metric.Level) { tell(a, []float64{0.2}, 0) }, Error, "the candidate has no queue_wait mean"},
+		{"the control tells nothing", tolerate("queue_wait mean +10%"), func(_, b *metric.Level) { tell(b, []float64{0.2}, 0) }, Error, "the control has no queue_wait mean"},
+		{"neither tells anything", tolerate("queue_wait mean +10%"), func(_, _ *metric.Level) {}, Error, "the control has no queue_wait mean"},
+		{"none on either side", tolerate("preemptions +10%"), func(a, b *metric.Level) { tell(a, nil, 0); tell(b, nil, 0) }, Pass, "0 → 0"},
+		{"some on the candidate", tolerate("preemptions +10%"), func(a, b *metric.Level) { tell(a, nil, 0); tell(b, nil, 3) }, Fail, ""},
+		{"none on the candidate", tolerate("preemptions +10%"), func(a, b *metric.Level) { tell(a, nil, 3); tell(b, nil, 0) }, Pass, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			// Another requirement passes in any case.
+			p, run := duel{rounds: 8, perRound: 40, claims: []*plan.Claim{row.claim, tolerate("ttft p95 +10%")}}.make()
+			row.tell(run.Levels[0], run.Levels[1])
+			v := Judge(p, run, Options{})
+			if text := strings.Join(names(v), "\n"); v.Outcome != row.want || !strings.Contains(text, row.says) {
+				t.Errorf("%v, want %v and %q\n%s", v.Outcome, row.want, row.says, text)
+			}
+		})
 	}
 }

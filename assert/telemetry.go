@@ -1,6 +1,7 @@
 package assert
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -20,7 +21,7 @@ import (
 // those that kept the load up.
 func (s *subject) counted(v *Verdict, t *plan.Threshold) {
 	h, why := s.level.Histogram(t.Metric.Name)
-	if why != "" {
+	if why = cmp.Or(why, elsewhere(s.level)); why != "" {
 		noValue(v, t, why)
 		return
 	}
@@ -96,6 +97,34 @@ func (s *subject) counted(v *Verdict, t *plan.Threshold) {
 	}
 }
 
+// elsewhere says why what the page of a level's server tells cannot be of the
+// requests that were measured; "" where nothing speaks against it. The page of
+// another server, or of one of several behind a balancer, shows an empty queue
+// whatever the load: of the output tokens of the requests that began and ended
+// between two readings it must have counted at least half.
+func elsewhere(l *metric.Level) string {
+	counted, brought := 0.0, 0.0
+	for _, r := range l.Rounds {
+		if r.Telemetry == nil {
+			continue
+		}
+		n, ok := r.Telemetry.Added[metric.GeneratedTokens]
+		if !ok {
+			continue
+		}
+		counted += n
+		for _, x := range r.Samples {
+			if x.Usage != nil && x.Sent >= r.Telemetry.From && x.End <= r.Telemetry.To && x.Completed() {
+				brought += float64(x.Usage.Output)
+			}
+		}
+	}
+	if 2*counted >= brought {
+		return ""
+	}
+	return fmt.Sprintf("the server's page counted %.0f output tokens while the requests brought %.0f: it is of another server (see metrics_url)", counted, brought)
+}
+
 // bucketAdvice is what settles a limit within the bucket in which the
 // percentile lies.
 func bucketAdvice(t *plan.Threshold, low, high float64) string {
@@ -143,6 +172,9 @@ func (s *subject) overRounds(v *Verdict, t *plan.Threshold, units []float64) {
 func (s *subject) read(v *Verdict, t *plan.Threshold) {
 	g, why := s.level.Gauge(t.Metric.Name)
 	x, ok := g.Stat(t.Stat)
+	if t.Metric.Source == metric.Server {
+		why = cmp.Or(why, elsewhere(s.level))
+	}
 	if why != "" || !ok {
 		noValue(v, t, why)
 		return
@@ -185,6 +217,10 @@ func (s *subject) told(v *Verdict, t *plan.Threshold) bool {
 		v.Notes = append(v.Notes, "by the server's own counters: its usage does not tell")
 	case t.Metric.Source == metric.Client:
 		return false
+	}
+	if why := elsewhere(s.level); why != "" && t.Metric.Source != metric.GPU && t.Metric.Source != metric.Prices {
+		noValue(v, t, why)
+		return true
 	}
 	v.N, v.Value = s.n, of(s.level)
 	if !v.Value.OK || math.IsNaN(v.Value.V) {

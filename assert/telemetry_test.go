@@ -373,3 +373,38 @@ assert "told" {
 		}
 	}
 }
+
+// The page of a server that is not the one under load tells nothing of it,
+// however short its queue is.
+func TestPageOfAnotherServer(t *testing.T) {
+	tell := func(generated float64) func(int) *metric.Telemetry {
+		return func(int) *metric.Telemetry {
+			return &metric.Telemetry{
+				From: 0, To: time.Hour,
+				Added:      map[string]float64{metric.GeneratedTokens: generated, metric.Preempted: 0},
+				Gauges:     map[string]metric.Gauge{"waiting": {N: 50}, "kv_usage": {N: 50}},
+				Histograms: map[string]metric.Histogram{"queue_wait": histogram(times(map[float64]int{0.2: 100})...)},
+			}
+		}
+	}
+	for _, th := range []*plan.Threshold{
+		bound("waiting", "max", plan.Less, 5), bound("preemptions", "", plan.Less, 1), bound("queue_wait", "mean", plan.Less, 1), bound("queue_wait", "p95", plan.Less, 1),
+	} {
+		for _, tt := range []struct {
+			generated float64 // of each of 10 rounds with 100 answers of 11 tokens
+			want      Outcome
+		}{{1100, Pass}, {1300, Pass}, {550, Pass}, {549, Error}, {0, Error}} {
+			v := judged(t, told(10, tell(tt.generated)), th, nil)
+			if v.Outcome != tt.want || tt.want == Error && !strings.Contains(v.Message, "it is of another server") {
+				t.Errorf("%s with %v tokens: %v: %s", label(th), tt.generated, v.Outcome, v.Message)
+			}
+		}
+	}
+	// What a GPU tells has nothing to do with the page.
+	l := told(10, func(int) *metric.Telemetry {
+		return &metric.Telemetry{To: time.Hour, Added: map[string]float64{metric.GeneratedTokens: 0}, Gauges: map[string]metric.Gauge{"gpu_temperature": {N: 50, Mean: 60, Max: 60, Min: 60}}}
+	})
+	if v := judged(t, l, bound("gpu_temperature", "max", plan.Less, 80), nil); v.Outcome != Pass {
+		t.Errorf("%v: %s", v.Outcome, v.Message)
+	}
+}
