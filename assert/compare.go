@@ -329,6 +329,14 @@ func (x *comparison) measure() {
 	for _, w := range x.plan.Workloads(x.judge.plan) {
 		for _, load := range w.Loads {
 			for _, level := range load.Levels {
+				if x.leftOut(w, level.Name) {
+					rows := x.without(w, level.Name, "left out: not selected")
+					for i := range rows {
+						rows[i].Outcome = Skipped
+					}
+					x.out.Changes = append(x.out.Changes, rows...)
+					continue
+				}
 				m, problem := x.match(w, load, level)
 				if problem != "" {
 					x.out.Changes = append(x.out.Changes, x.without(w, level.Name, problem)...)
@@ -356,6 +364,14 @@ func (x *comparison) measure() {
 	for _, side := range slices.Sorted(maps.Keys(colds)) {
 		x.out.Notes = append(x.out.Notes, fmt.Sprintf("in %s on the %s the first measured request took more than %d times the median ttft; such requests are measured and judged like all others", count(colds[side], "legs"), side, coldTimes))
 	}
+}
+
+// leftOut says whether the user left the level out on either side.
+func (x *comparison) leftOut(w *plan.Workload, level string) bool {
+	return slices.ContainsFunc([]string{x.out.Control, x.out.Candidate}, func(server string) bool {
+		l := x.recorded[levelKey{server, w.Address(), level}]
+		return l != nil && l.Skipped == metric.SkippedOnly
+	})
 }
 
 // match finds both sides of a level, and says why there are none.

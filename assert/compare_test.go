@@ -276,6 +276,18 @@ func TestCompareStored(t *testing.T) {
 	}
 }
 
+// What the user left out is skipped, and the verdict partial.
+func TestComparePartial(t *testing.T) {
+	p, run := duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}.make()
+	for i, l := range run.Levels {
+		run.Levels[i] = &metric.Level{Server: l.Server, Workload: l.Workload, Name: l.Name, Kind: l.Kind, N: l.N, Skipped: metric.SkippedOnly}
+	}
+	v := Judge(p, run, Options{})
+	if x := verdictOf(t, v, "compare.ab.tolerate.ttft.p95 at 4"); x.Outcome != Skipped || !v.Partial || v.Outcome == Pass {
+		t.Errorf("%v %v, %q", x.Outcome, v.Outcome, names(v))
+	}
+}
+
 // The sla is judged on the candidate only.
 func TestCompareJudgesTheCandidate(t *testing.T) {
 	p, run := duel{rounds: 8, perRound: 40, control: func(int, int) float64 { return 5 }, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}.make()

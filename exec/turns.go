@@ -404,6 +404,15 @@ func (t *turns) conclude(cases int) {
 		}
 	}
 	for _, x := range t.sides {
+		for _, l := range x.levels {
+			for _, r := range l.Rounds {
+				if why == "" && !r.Complete {
+					why = fmt.Sprintf("round %d of %s at %s on %s was cut short: %s", r.Index+1, l.Workload, l.Name, l.Server, r.Stopped)
+				}
+			}
+		}
+	}
+	for _, x := range t.sides {
 		if len(x.levels) > 0 {
 			continue
 		}

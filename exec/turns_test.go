@@ -214,6 +214,24 @@ func TestTurnsThatEnd(t *testing.T) {
 	}
 }
 
+// A level at which nothing completes ends the comparison too, and says why.
+func TestTurnsInWhichNothingCompletes(t *testing.T) {
+	d := newDuel(8, plan.RestartLeg, "a", "b")
+	run := d.run(t, func(c *exec.Config) {
+		launch := c.Launch
+		c.Launch = func(ctx context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {
+			target, err := launch(ctx, s, state)
+			if err == nil && s.Name == "b" {
+				target.Transport = &transport{clock: c.Clock, tick: 100 * time.Millisecond, script: func(int, *client.Request) reply { return reply{status: errBusy} }}
+			}
+			return target, err
+		}
+	})
+	if c := run.Comparisons[0]; !strings.Contains(c.Skipped, "round 1 of chat at 2 on b was cut short") || !strings.Contains(c.Skipped, "CUDA out of memory") {
+		t.Errorf("%q", c.Skipped)
+	}
+}
+
 // Each round takes about 7 s a side. A budget sheds extension first, then
 // rounds, down to five.
 func TestTurnsWithinTheBudget(t *testing.T) {
