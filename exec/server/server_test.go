@@ -167,6 +167,65 @@ func TestEndpointIsNotReady(t *testing.T) {
 	}
 }
 
+// What a gateway hides is unknown, and no error.
+func TestExpectedOfAnEndpoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, sim.Options{})
+		s := vllm()
+		s.Expect = map[string]string{"gpu": "1 x H100", "version": sim.Version}
+		target, err := w.Launch(t.Context(), s, w.state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer target.Close()
+		if got := target.Fingerprint["gpu"]; got != metric.Unknown {
+			t.Errorf("gpu is %q, want unknown", got)
+		}
+	})
+}
+
+// A server that was started again tells another start; behind one URL there
+// may be several, of which any answers.
+func TestEndpointIsStartedAgain(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		starts []string // told in turn, the last one for ever
+		want   bool
+	}{
+		{"the same", []string{"100"}, false},
+		{"another", []string{"100", "200"}, true},
+		{"one of two", []string{"100", "200", "200", "100"}, false},
+		{"no longer told", []string{"100", ""}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, sim.Options{})
+				told := 0
+				w.instead = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+					if r.URL.Path != "/metrics" {
+						w.handler.Load().ServeHTTP(rw, r)
+						return
+					}
+					at := tt.starts[min(told, len(tt.starts)-1)]
+					told++
+					if at != "" {
+						fmt.Fprintf(rw, "# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds %s\n", at)
+					}
+				})
+				target, err := w.Launch(t.Context(), vllm(), w.state)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer target.Close()
+				err = target.Check(t.Context())
+				if (err != nil) != tt.want || err != nil && !strings.Contains(err.Error(), "started again under the load") {
+					t.Errorf("error %v, want one: %v", err, tt.want)
+				}
+			})
+		})
+	}
+}
+
 // To wait does not make a certificate better.
 func TestUntrustedCertificate(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
