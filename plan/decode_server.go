@@ -15,6 +15,8 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/tokgate/tokgate/metric"
 )
 
 // How long a server may take to get ready when the plan does not say.
@@ -269,7 +271,15 @@ func (b *body) expect() map[string]string {
 		return nil
 	}
 	out := map[string]string{}
+	var known []string
+	for _, f := range metric.Facts {
+		known = append(known, f.Key)
+	}
 	for _, attr := range sortedAttributes(e.attrs) {
+		if !slices.Contains(known, attr.Name) {
+			b.d.errorf(attr.NameRange, sumOneOf, "Nothing that is found of a server is called %s.%s", attr.Name, didYouMean(attr.Name, known))
+			continue
+		}
 		v, ok := e.value(attr.Name)
 		if !ok {
 			continue

@@ -200,7 +200,7 @@ var serverBlock = &Block{
 		},
 		{
 			Name: "expect", Free: "a key of the server's fingerprint and the value that must be found",
-			Doc: "What must be observed of the server before any load; anything else ends the run. Keys as in the report, such as version, gpu or model.",
+			Doc: "What must be observed of the server before any load; anything else ends the run. Keys are those of the [fingerprint](servers.md#what-it-is), such as version, gpu or model.",
 		},
 	},
 }

@@ -128,6 +128,14 @@ server "port-range" {
   }
 }
 
+server "expect" {
+  endpoint { url = "http://127.0.0.1:8000" }
+  expect {
+    gpus    = "1 x H100" # ERROR: Unknown choice
+    version = "0.19.1"
+  }
+}
+
 server "ready" {
   endpoint { url = "http://127.0.0.1:8000" }
   ready { timeout = 20 } # ERROR: Missing unit
