@@ -91,10 +91,9 @@ func (b *builder) sources() []Source {
 func (s Source) Lines() []string {
 	lines := strings.Split(strings.TrimSuffix(s.Text, "\n"), "\n")
 	for i, l := range lines {
-		// Block would cut the indent of a line alone.
-		body := strings.TrimLeft(l, " \t")
-		indent := strings.ReplaceAll(l[:len(l)-len(body)], "\t", "    ")
-		lines[i] = indent + text.Line(body)
+		// Block keeps the spaces by which an author lines things up; what else
+		// would end a line does not end one here.
+		lines[i] = strings.ReplaceAll(text.Block(l), "\n", " ")
 	}
 	return lines
 }

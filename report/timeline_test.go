@@ -109,6 +109,10 @@ func TestSources(t *testing.T) {
 	if len(lines) != 60 || lines[12] != `    api_key = "[redacted]" # </code><script>alert(2)</script>` {
 		t.Errorf("%d lines, line 13 is %q", len(lines), lines[12])
 	}
+	odd := Source{Text: "  a  = 1\r\n\tb = \"x\u2028y\" \x1b[31m# c\n"}
+	if diff := cmp.Diff([]string{"  a  = 1", "    b = \"x y\" # c"}, odd.Lines()); diff != "" {
+		t.Errorf("lines (-want +got):\n%s", diff)
+	}
 	run, p, v, m := fixture()
 	p.Files["plans/chatbot.hcl"].Bytes = make([]byte, sourceBytes+1)
 	if d := New(run, p, v, m); len(d.Plan.Sources) != 0 {

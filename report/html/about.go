@@ -294,12 +294,11 @@ func gathered(list []checkView, c checkView, level string) []checkView {
 	}
 	c.Message, c.Notes = "", nil
 	if level != "" {
-		c.Message = "at " + level
+		c.Name, c.Message = strings.TrimSuffix(c.Name, " at "+level), "at "+level
 	}
 	for i := range list {
-		if list[i].Class == c.Class && list[i].Where == c.Where && list[i].Message != "" && c.Message != "" {
+		if list[i].Class == c.Class && list[i].Where == c.Where && list[i].Name == c.Name && list[i].Message != "" && c.Message != "" {
 			list[i].Message += ", " + level
-			list[i].Name = ""
 			return list
 		}
 	}
