@@ -381,7 +381,7 @@ func TestWorkflowGateForks(t *testing.T) {
 
 func TestWorkflowPlans(t *testing.T) {
 	good := fmt.Sprintf(gatePlan, "simulator {}", "2s")
-	typo := []string{"error plans/gate.hcl:15 Unsupported argument", "error plans/gate.hcl:14 Block requires nothing"}
+	typo := []string{"error plans/gate.hcl:15 Unsupported argument"}
 	for _, tt := range []struct {
 		name, plan  string
 		steps       string // what run, fmt and validate end with
