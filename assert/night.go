@@ -17,6 +17,15 @@ type NightOptions struct {
 	// share (0.01: one percent); of metrics that are shares themselves the
 	// difference. 0: every change counts that is no chance.
 	Ignore float64
+	// Run must be the last night; "": whichever is.
+	Run string
+	// Now is what no night may have started after, but for an hour in which
+	// clocks may differ; zero: not checked. The last night is the latest, and one
+	// of next year would be judged every night until then.
+	Now time.Time
+	// Unread is how many lines of the history could not be read, where one of
+	// them may be the last night.
+	Unread int
 }
 
 // Nights is what a history came to on its last night.
@@ -132,11 +141,26 @@ func JudgeNights(h metric.History, opts NightOptions) Nights {
 			outcome = max(outcome, t.Outcome)
 		}
 	}
-	if len(last.Figures) == 0 {
-		out.Why, outcome = fmt.Sprintf("run %s measured nothing", last.Run), Error
+	if out.Why = opts.notTonight(last); out.Why != "" {
+		outcome = Error
 	}
 	out.Outcome = outcome
 	return out
+}
+
+// notTonight is why the last night is not the one to be judged; "".
+func (o NightOptions) notTonight(last metric.Night) string {
+	switch {
+	case !o.Now.IsZero() && last.Started.After(o.Now.Add(time.Hour)):
+		return fmt.Sprintf("run %s starts in the future, at %s: a clock was wrong, and its line is to be removed", last.Run, last.Started.UTC().Format(time.DateTime))
+	case o.Run != "" && last.Run != o.Run:
+		return fmt.Sprintf("run %s is not the last night: run %s started later", o.Run, last.Run)
+	case o.Unread > 0:
+		return fmt.Sprintf("%s of the history cannot be read, and may be the last night: repair or remove them", count(o.Unread, "lines"))
+	case len(last.Figures) == 0:
+		return fmt.Sprintf("run %s measured nothing", last.Run)
+	}
+	return ""
 }
 
 // nightSeries is one trend with the nights in which it has a figure.
@@ -162,13 +186,14 @@ func gatherTrends(nights []metric.Night) []*nightSeries {
 				s = &nightSeries{key: f.Trend}
 				known[f.Trend] = s
 				list = append(list, s)
-				any := f.Trend
-				any.Asked = ""
-				if old := last[any]; old != nil {
-					old.next = &s.key
-				}
-				last[any] = s
 			}
+			// A workload may also become what it was.
+			any := f.Trend
+			any.Asked = ""
+			if old := last[any]; old != nil && old != s {
+				old.next = &s.key
+			}
+			last[any] = s
 			if len(s.at) == 0 || s.at[len(s.at)-1] != i {
 				s.at, s.values = append(s.at, i), append(s.values, f.Value)
 			}
@@ -191,6 +216,11 @@ func (s *nightSeries) judge(nights []metric.Night, opts NightOptions) Trend {
 	scale := scaleOf(def)
 	series := make([]float64, len(s.values))
 	for i, v := range s.values {
+		if v == 0 && scale.log && def.Source == metric.Server {
+			t.Outcome = Skipped
+			t.Message = fmt.Sprintf("recorded only: it was 0 in run %s, and nothing is a ratio of that", nights[s.at[i]].Run)
+			return t
+		}
 		if !scale.takes(v) {
 			t.Message = fmt.Sprintf("run %s has the value %v, which is none of %s", nights[s.at[i]].Run, v, def.Name)
 			return t

@@ -48,6 +48,12 @@ func TestJudgeNights(t *testing.T) {
 	unknown := ttftTrend
 	unknown.Metric = "vibes"
 	limit := metric.Trend{Server: "vllm", Workload: "chat", Level: "capacity", Metric: "capacity"}
+	preempted := ttftTrend
+	preempted.Metric, preempted.Stat = "preemptions", ""
+	// The workload was another one for two nights.
+	again := nightsOf(ttftTrend, 2, 2, 2, 2, 2)
+	again.Nights[2].Figures[1].Asked, again.Nights[3].Figures[1].Asked = "b", "b"
+	eve := time.Date(2026, 10, 10, 4, 0, 0, 0, time.UTC) // of night r10
 	tests := []struct {
 		name     string
 		h        metric.History
@@ -69,6 +75,13 @@ func TestJudgeNights(t *testing.T) {
 		{"never measured", nightsOf(ttftTrend, math.NaN()), NightOptions{}, Pass, true, ""},
 		{"no such number", nightsOf(ttftTrend, append(steady(10), 0)...), NightOptions{}, Error, false, "run r10 has the value 0"},
 		{"an unknown metric", nightsOf(unknown, 1), NightOptions{}, Error, false, `does not know the metric "vibes"`},
+		{"in the future", nightsOf(ttftTrend, steady(11)...), NightOptions{Now: eve}, Error, false, "run r10 starts in the future, at 2026-10-11 03:00:00"},
+		{"of the hour in which clocks differ", nightsOf(ttftTrend, steady(11)...), NightOptions{Now: eve.Add(22*time.Hour + time.Minute)}, Pass, false, "2.02 s, expected"},
+		{"not the run that is asked for", nightsOf(ttftTrend, steady(11)...), NightOptions{Run: "r9"}, Error, false, "run r9 is not the last night: run r10 started later"},
+		{"the run that is asked for", nightsOf(ttftTrend, steady(11)...), NightOptions{Run: "r10"}, Pass, false, "2.02 s, expected"},
+		{"lines that cannot be read", nightsOf(ttftTrend, steady(11)...), NightOptions{Unread: 1}, Error, false, "1 line of the history cannot be read"},
+		{"none of something, every night", nightsOf(preempted, make([]float64, 11)...), NightOptions{}, Pass, false, "recorded only: it was 0 in run r0"},
+		{"a workload that became what it was", again, NightOptions{}, Pass, true, "2 s, recorded: night 3"},
 		{"no nights", metric.History{}, NightOptions{}, Error, false, "no nights"},
 		// A limit that was 40 every night is as sure as half a request.
 		{"a limit one lower", nightsOf(limit, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 39), NightOptions{}, Pass, false, "39 requests"},

@@ -174,17 +174,22 @@ func (a *app) historyJudge(name, short, long string) (*cobra.Command, func(dir s
 		if ignore < 0 || ignore >= 1 {
 			return assert.Nights{}, nights.Options{}, usageError("0.01 is one percent", "--ignore %v is not a share from 0 to 1", ignore)
 		}
-		return a.showNights(dir, ignore, out)
+		return a.showNights(dir, "", ignore, out)
 	}
 }
 
 // showNights judges a history, prints it and writes the files.
-func (a *app) showNights(dir string, ignore float64, out nightOutputs) (assert.Nights, nights.Options, error) {
+// run is the one that is to be judged; "": the last one, whichever it is.
+func (a *app) showNights(dir, run string, ignore float64, out nightOutputs) (assert.Nights, nights.Options, error) {
 	h, problems, err := history.Read(dir)
 	if err != nil {
 		return assert.Nights{}, nights.Options{}, measureError(err, "`tokgate history add` makes a history of a run's results")
 	}
-	n := assert.JudgeNights(h, assert.NightOptions{Ignore: ignore})
+	judge := assert.NightOptions{Ignore: ignore, Run: run, Now: time.Now()}
+	if run == "" {
+		judge.Unread = len(problems)
+	}
+	n := assert.JudgeNights(h, judge)
 	opts := nights.Options{Folder: dir, Problems: problems}
 	t, err := a.terminal(a.Out)
 	if err != nil {
@@ -267,7 +272,7 @@ func (a *app) nightly(p *plan.Plan, doc *report.Document, dir string) (int, erro
 	if dir != "" {
 		out = nightOutputs{junit: filepath.Join(dir, historyJUnit), markdown: filepath.Join(dir, historyMarkdown), html: filepath.Join(dir, historyPage)}
 	}
-	n, opts, err := a.showNights(h.Folder, h.Ignore, out)
+	n, opts, err := a.showNights(h.Folder, doc.Run, h.Ignore, out)
 	if err != nil {
 		return assert.ExitError, err
 	}

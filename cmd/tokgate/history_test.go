@@ -61,7 +61,7 @@ func TestNightly(t *testing.T) {
 	night := func(n int, slower float64) {
 		t.Helper()
 		d := doc
-		d.Run, d.Started = fmt.Sprintf("run-%02d", n), doc.Started.AddDate(0, 0, n)
+		d.Run, d.Started = fmt.Sprintf("run-%02d", n), doc.Started.AddDate(0, 0, n-20)
 		d.Cases = append([]report.Case(nil), doc.Cases...)
 		d.Cases[0].Metrics = append([]report.Summary(nil), doc.Cases[0].Metrics...)
 		for i := range d.Cases[0].Metrics {
@@ -79,10 +79,29 @@ func TestNightly(t *testing.T) {
 		}
 		tokgate(t, "history", "add", dir, folder).check(t, assert.ExitPass)
 	}
-	for n := range 12 {
-		night(n+1, 1)
+	if err := os.RemoveAll(dir); err != nil { // the nights are older than the run
+		t.Fatal(err)
+	}
+	for n := range 13 {
+		night(n, 1)
 	}
 	tokgate(t, "history", "check", dir).check(t, assert.ExitPass, "PASS", "13 nights")
+	// A line that cannot be read may be tonight's, and a night of next year
+	// would be the last one until then.
+	month := filepath.Join(dir, doc.Started.AddDate(0, 0, 12-20).UTC().Format("2006-01")+".jsonl")
+	whole := read(t, month)
+	for tail, words := range map[string]string{
+		"<<<<<<< HEAD\n": "cannot be read, and may be the last night",
+		`{"schema":"tokgate.history/1","night":{"run":"run-99","started":"2999-01-01T03:00:00Z","figures":[]}}` + "\n": "starts in the future",
+	} {
+		if err := os.WriteFile(month, []byte(whole+tail), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		tokgate(t, "history", "check", dir).check(t, assert.ExitError, words)
+	}
+	if err := os.WriteFile(month, []byte(whole), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	night(13, 1.2)
 	junit := filepath.Join(t.TempDir(), "j.xml")
 	r := tokgate(t, "history", "check", dir, "--junit", junit)

@@ -140,7 +140,12 @@ func Read(dir string) (h metric.History, problems []string, err error) {
 	slices.SortStableFunc(h.Nights, func(a, b metric.Night) int {
 		return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.Run, b.Run))
 	})
-	h.Nights = slices.CompactFunc(h.Nights, func(a, b metric.Night) bool { return a.Run == b.Run })
+	seen := map[string]bool{}
+	h.Nights = slices.DeleteFunc(h.Nights, func(n metric.Night) bool {
+		again := seen[n.Run]
+		seen[n.Run] = true
+		return again
+	})
 	slices.SortStableFunc(h.Pins, func(a, b metric.Pin) int { return a.At.Compare(b.At) })
 	return h, problems, nil
 }

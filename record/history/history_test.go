@@ -87,6 +87,13 @@ func TestReadMerged(t *testing.T) {
 	if err := os.WriteFile(path, append(src, src...), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	// Even if a hand moved one of them in time.
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(f, `{"schema":"tokgate.history/1","night":{"run":"b","started":"2026-11-21T03:00:00Z"}}`)
+	f.Close()
 	h, problems, err := Read(dir)
 	if err != nil || problems != nil || len(h.Nights) != 2 || h.Nights[0].Run != "a" {
 		t.Errorf("%v %v %v", h, problems, err)
