@@ -135,7 +135,7 @@ type Case struct {
 	Skipped string     `json:"skipped,omitempty"` // why it was not run; "": it was
 	// At is the offset of the first measured request from the run's start,
 	// Duration the time from there to the end of the last one, both in
-	// seconds.
+	// seconds; of a case that took turns with another server that of its rounds.
 	At       float64 `json:"at_s"`
 	Duration float64 `json:"duration_s"`
 	// RatesOver is the window of throughput and other rates: "steady", every

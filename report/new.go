@@ -229,6 +229,13 @@ func (b *builder) level(l *metric.Level) Case {
 		})
 	}
 	c.At, c.Duration = start.Seconds(), max(end-start, 0).Seconds()
+	if len(l.Rounds) > 0 && l.Rounds[0].Leg != nil {
+		// Between its legs were those of another server.
+		c.Duration = 0
+		for _, r := range c.Rounds {
+			c.Duration += r.Duration
+		}
+	}
 
 	samples := l.MeasuredSamples()
 	failures := map[metric.FailureKind]map[string]int{}
