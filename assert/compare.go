@@ -54,7 +54,7 @@ const (
 	AnswerYes     = "yes"           // something is better, nothing worse
 	AnswerNo      = "no"            // something is worse, nothing better; or a required change fails
 	AnswerMixed   = "mixed"         // both
-	AnswerNone    = "no difference" // none was found
+	AnswerNone    = "no difference" // none was found, or only worse within what is tolerated
 	AnswerUnknown = "unknown"       // nothing could be compared
 )
 
@@ -73,6 +73,9 @@ var shown = []struct {
 
 // drifting labels what was not measured in turns.
 const drifting = "unpaired: drift not excluded"
+
+// startedOnce labels what speaks of two starts alone.
+const startedOnce = "each server was started once: what a start brings by chance is part of the change"
 
 // comparison is one compare block under judgement.
 type comparison struct {
@@ -220,6 +223,9 @@ func (x *comparison) comparable() (Outcome, string) {
 		return Error, fmt.Sprintf("the servers differ in %s, which changed does not name; if that was meant, changed is to name %s", strings.Join(more, ", "), strings.Join(slices.Compact(keys), ", "))
 	}
 	x.cold(a, b)
+	if x.out.Paired && c.Restart == plan.RestartNever {
+		x.out.Notes = append(x.out.Notes, startedOnce+", also where a difference is seen")
+	}
 	return Pass, ""
 }
 
@@ -330,7 +336,7 @@ func (x *comparison) measure() {
 		for _, load := range w.Loads {
 			for _, level := range load.Levels {
 				if x.leftOut(w, level.Name) {
-					rows := x.without(w, level.Name, "left out: not selected")
+					rows := x.without(w, level.Name, leftOut)
 					for i := range rows {
 						rows[i].Outcome = Skipped
 					}
@@ -365,6 +371,9 @@ func (x *comparison) measure() {
 		x.out.Notes = append(x.out.Notes, fmt.Sprintf("in %s on the %s the first measured request took more than %d times the median ttft; such requests are measured and judged like all others", count(colds[side], "legs"), side, coldTimes))
 	}
 }
+
+// leftOut is why a change was not compared that the user did not select.
+const leftOut = "left out: not selected"
 
 // leftOut says whether the user left the level out on either side.
 func (x *comparison) leftOut(w *plan.Workload, level string) bool {
@@ -674,7 +683,8 @@ func (x *comparison) limitOf(run *metric.Run, server string, w *plan.Workload) l
 func (x *comparison) unfounded() {
 	applied := map[*plan.Change]bool{}
 	for _, c := range x.claims {
-		applied[c.change] = applied[c.change] || x.out.Changes[c.index].Outcome != Skipped || c.change.Metric.Name == "capacity"
+		row := &x.out.Changes[c.index]
+		applied[c.change] = applied[c.change] || row.Outcome != Skipped || c.change.Metric.Name == "capacity" || row.Why == leftOut
 	}
 	for _, c := range x.claims {
 		if row := &x.out.Changes[c.index]; !applied[c.change] {
@@ -736,7 +746,7 @@ func (x *comparison) verdicts(whole Verdict) {
 			v.Notes = append(v.Notes, drifting)
 		}
 		if x.out.Paired && x.plan.Restart == plan.RestartNever {
-			v.Notes = append(v.Notes, "each server was started once: what a start brings by chance is part of the change")
+			v.Notes = append(v.Notes, startedOnce)
 		}
 		if row.Severity != plan.SeverityWarn && row.Outcome != Skipped {
 			o := row.Outcome
@@ -798,9 +808,9 @@ func (x *comparison) decide() {
 	}
 	type place struct{ workload, level string }
 	type tally struct {
-		better, worse, failed []string
-		mainBetter, mainWorse bool
-		widest                float64
+		better, worse, failed, tolerated []string
+		mainBetter, mainWorse            bool
+		widest                           float64
 	}
 	var order []place
 	tallies := map[place]*tally{}
@@ -834,6 +844,10 @@ func (x *comparison) decide() {
 			t.better = append(t.better, words)
 			t.mainBetter = t.mainBetter || main
 		case Worse:
+			if c.Limit.OK && !c.Improve && c.Outcome == Pass {
+				t.tolerated = append(t.tolerated, words)
+				break
+			}
 			t.worse = append(t.worse, words)
 			t.mainWorse = t.mainWorse || main
 		}
@@ -845,7 +859,7 @@ func (x *comparison) decide() {
 		t := tallies[at]
 		better, worse := strings.Join(t.better, ", "), strings.Join(t.worse, ", ")
 		up, down := t.mainBetter, t.mainWorse
-		if !up && !down {
+		if !up && !down && len(t.tolerated) == 0 {
 			up, down = better != "", worse != ""
 		}
 		d := Decision{Workload: at.workload, Level: at.level}
@@ -864,6 +878,8 @@ func (x *comparison) decide() {
 			d.Answer, d.Why = AnswerYes, both(better, worse)
 		case down:
 			d.Answer, d.Why = AnswerNo, both(worse, better)
+		case len(t.tolerated) > 0:
+			d.Answer, d.Why = AnswerNone, "none but what is tolerated: "+strings.Join(append(t.tolerated, t.worse...), ", ")
 		default:
 			d.Answer, d.Why = AnswerNone, "none was found"
 			if t.widest > 0 {
@@ -913,7 +929,7 @@ func (x *comparison) sentence() string {
 		if len(places) == 0 {
 			continue
 		}
-		said := map[string]string{AnswerYes: "yes for", AnswerNo: "no for", AnswerMixed: "mixed for", AnswerNone: "no difference found for", AnswerUnknown: "unknown for"}[answer]
+		said := map[string]string{AnswerYes: "yes for", AnswerNo: "no for", AnswerMixed: "mixed for", AnswerNone: "no difference that counts for", AnswerUnknown: "unknown for"}[answer]
 		words = append(words, said+" "+enumerate(places))
 	}
 	if len(words) == 0 {

@@ -324,17 +324,21 @@ func TestCompareHolm(t *testing.T) {
 
 // The table says for which workload the candidate is better.
 func TestCompareDecides(t *testing.T) {
-	d := duel{rounds: 8, perRound: 40, control: noisy(3, 1, 0.01), claims: []*plan.Claim{tolerate("ttft p95 +50%")}}
+	d := duel{rounds: 8, perRound: 40, control: noisy(3, 1, 0.01)}
 	for _, row := range []struct {
 		candidate func(int, int) float64
+		claims    []string
 		answer    string
 		line      string
 	}{
-		{noisy(4, 0.5, 0.01), AnswerYes, "ab: yes for chat"},
-		{noisy(4, 1.4, 0.01), AnswerNo, "ab: no for chat"},
-		{noisy(4, 1, 0.01), AnswerNone, "ab: no difference found for chat"},
+		{noisy(4, 0.5, 0.01), []string{"ttft p95 +50%"}, AnswerYes, "ab: yes for chat"},
+		{noisy(4, 1.4, 0.01), []string{"ttft p95 +50%"}, AnswerNo, "ab: no for chat"},
+		{noisy(4, 1, 0.01), []string{"ttft p95 +50%"}, AnswerNone, "ab: no difference that counts for chat"},
+		// Worse, but everything that is worse is tolerated.
+		{noisy(4, 1.1, 0.01), []string{"e2e mean +30%", "throughput -30%", "ttft p95 +50%"}, AnswerNone, "ab: no difference that counts for chat"},
+		{noisy(4, 1.4, 0.01), []string{"e2e mean +5%"}, AnswerNo, "ab: no for chat"},
 	} {
-		d.candidate = row.candidate
+		d.candidate, d.claims = row.candidate, []*plan.Claim{tolerate(row.claims...)}
 		p, run := d.make()
 		c := Judge(p, run, Options{}).Comparisons[0]
 		if len(c.Decisions) != 1 || c.Decisions[0].Answer != row.answer || c.Line != row.line {

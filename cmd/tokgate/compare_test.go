@@ -55,7 +55,7 @@ func TestShippedComparisons(t *testing.T) {
 
 	upgrade := filepath.Join(plansDir, "upgrade.hcl")
 	good, bad := filepath.Join(dir, "good"), filepath.Join(dir, "bad")
-	tokgate(t, "run", "--simulate", "--out", good, upgrade).check(t, assert.ExitPass, "upgrade: no difference found for chat")
+	tokgate(t, "run", "--simulate", "--out", good, upgrade).check(t, assert.ExitPass, "upgrade: no difference that counts for chat")
 	tokgate(t, "run", "--simulate", "--out", bad, "--var", "next=profiles/slower.json", upgrade).
 		check(t, assert.ExitFail, "upgrade: no for chat", "FAIL    compare.upgrade.tolerate.throughput at 8")
 	// Two runs: without pairs, and said so.
