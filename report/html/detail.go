@@ -184,7 +184,11 @@ func timeline(r run, t *report.Timeline) (figure, bool) {
 		if b.Phase == "filler" {
 			x.Class, what = "faint", "not measured: keeps the load up"
 		}
-		if b.Failure != "" {
+		switch b.Failure {
+		case "":
+		case string(metric.FailCanceled):
+			x.Class, what = "faint", "not measured: given up when the round was over"
+		default:
 			x.Class, what = "failed", "failed: "+line(b.Failure)
 		}
 		x.Tip = fmt.Sprintf("slot %d, sent at %s: waited %s, answered in %s (%s)", b.Slot+1, metric.Format(metric.Seconds, b.Sent), wait, answer, what)
@@ -193,10 +197,10 @@ func timeline(r run, t *report.Timeline) (figure, bool) {
 			text(metric.Format(metric.Seconds, b.End)), text(what)})
 	}
 	f.Legend = []legend{{chart.Block("wait"), "wait for the first token"}, {chart.Block("decode"), "answer"}}
-	if slices.ContainsFunc(t.Requests, func(b report.Bar) bool { return b.Phase == "filler" }) {
+	if slices.ContainsFunc(g.Bars, func(b chart.Request) bool { return b.Class == "faint" }) {
 		f.Legend = append(f.Legend, legend{chart.Block("faint"), "not measured: keeps the load up"})
 	}
-	if slices.ContainsFunc(t.Requests, func(b report.Bar) bool { return b.Failure != "" }) {
+	if slices.ContainsFunc(g.Bars, func(b chart.Request) bool { return b.Class == "failed" }) {
 		f.Legend = append(f.Legend, legend{chart.Block("failed"), "failed"})
 	}
 	f.Chart = g.SVG()

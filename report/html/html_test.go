@@ -414,3 +414,38 @@ func BenchmarkWrite200Levels(b *testing.B) {
 		}
 	}
 }
+
+// A comparison is drawn with its tolerance, told with its differences, and
+// what the other side said stays text.
+func TestComparison(t *testing.T) {
+	n := func(v float64) report.Number { return report.Number{V: v, OK: true} }
+	d := recorded(t, "pass")
+	d.Comparisons = []report.Comparison{{
+		Name: "mtp", Control: `vllm["off"]`, Candidate: `vllm["on"]`, Paired: true, Rounds: 8, Units: 8, Outcome: report.Pass, Line: "mtp: yes for chat",
+		Differences: []report.Difference{{Key: "version", Control: "0.19.0", Candidate: hostile, Allowed: true}},
+		Decisions:   []report.Decision{{Workload: "chat", Level: "8", Answer: "yes", Why: "throughput +28%"}},
+		Changes: []report.Change{
+			{Workload: "chat", Level: "8", Metric: "throughput", Unit: "tok/s", Better: "higher", Control: n(212), Candidate: n(270), Change: n(0.274), Low: n(0.26), High: n(0.29), Confidence: n(0.95), Limit: n(-0.05), Outcome: report.Pass},
+			{Workload: "chat", Level: "8", Metric: "ttft", Stat: "p95", Unit: "s", Better: "lower", Control: n(0.5), Candidate: n(0.53), Change: n(0.06), Low: n(-0.1), High: n(0.2), Outcome: report.Skipped},
+			{Workload: "chat", Level: "8", Metric: "success", Unit: "ratio", Better: "higher", Points: true, Control: n(1), Candidate: n(0.99), Change: n(-0.01), Outcome: report.Skipped},
+		},
+		Notes: []string{hostile},
+	}}
+	out := render(t, d)
+	if err := harmless(out); err != nil {
+		t.Error(err)
+	}
+	at := strings.Index(out, `<section id="comparison"`)
+	if at < 0 {
+		t.Fatal("there is no comparison")
+	}
+	part := out[at:][:strings.Index(out[at:], "</section>")]
+	for _, want := range []string{"mtp: vllm on against vllm off", "mtp: yes for chat", "212 tok/s", "270 tok/s", "+27.4%", "+26%", "-5%", "+6%", "-1%", `class="mark pass"`, `class="mark unsure"`, `class="limit"`, "0.19.0"} {
+		if !strings.Contains(part, want) {
+			t.Errorf("the comparison does not hold %q", want)
+		}
+	}
+	if strings.Count(part, `class="limit"`) != 1 {
+		t.Error("a change without a limit has one drawn")
+	}
+}

@@ -51,32 +51,50 @@ func telemetry(r run, t *report.Timeline) []figure {
 	for i := range of.Series {
 		s := &of.Series[i]
 		def, ok := metric.Lookup(s.Metric)
-		if !ok || len(s.At) < 2 || len(s.At) != len(s.Values) || !slices.ContainsFunc(s.Values, func(v float64) bool { return v != 0 }) {
+		if !ok || len(s.At) < 2 || len(s.At) != len(s.Values) {
+			continue
+		}
+		// The stretch and as much again around it, on the clock of its bars; the
+		// whole level where so few readings say nothing.
+		times, values, words := s.At, s.Values, "Over the whole level, all rounds."
+		if room := (t.To - t.From) / 2; room > 0 {
+			if i, j := within(s.At, t.From-room, t.To+room); j-i >= 5 {
+				times, values, words = s.At[i:j], s.Values[i:j], "On the clock of the bars above."
+			}
+		}
+		if !slices.ContainsFunc(values, func(v float64) bool { return v != 0 }) {
 			continue
 		}
 		series := chart.Series{Index: 0, Plain: true}
-		for j, at := range s.At {
+		for j, at := range times {
 			// Between two rounds nothing was read.
-			if j > 0 && at-s.At[j-1] > 5*typical(s.At) {
+			if j > 0 && at-times[j-1] > 5*typical(times) {
 				series.Points = append(series.Points, chart.Point{X: math.NaN(), Y: math.NaN()})
 			}
-			series.Points = append(series.Points, chart.Point{X: at - s.At[0], Y: s.Values[j]})
+			series.Points = append(series.Points, chart.Point{X: at - t.From, Y: values[j]})
 		}
 		ch := chart.Chart{Name: def.Title + " during " + title, Height: 190,
-			X:      chart.Axis{Title: "time in the level", Format: func(v float64) string { return metric.Format(metric.Seconds, v) }},
+			X:      chart.Axis{Title: "time, as above", Format: func(v float64) string { return metric.Format(metric.Seconds, v) }},
 			Y:      chart.Axis{Title: def.Title, Zero: true, Format: func(v float64) string { return metric.Format(metric.Unit(s.Unit), v) }},
-			Spans:  []chart.Span{{From: t.From - s.At[0], To: t.To - s.At[0], Word: "the stretch that is shown request by request"}},
+			Spans:  []chart.Span{{From: 0, To: t.To - t.From, Word: "the stretch that is shown request by request"}},
 			Series: []chart.Series{series},
 		}
 		tab := &table{Caption: def.Title + " during " + title, Head: []string{"time", def.Title}}
 		const mostRows = 120
-		for _, j := range evenly(indexes(len(s.At)), mostRows) {
-			tab.Rows = append(tab.Rows, []cell{text(metric.Format(metric.Seconds, s.At[j]-s.At[0])), text(metric.Format(metric.Unit(s.Unit), s.Values[j]))})
+		for _, j := range evenly(indexes(len(times)), mostRows) {
+			tab.Rows = append(tab.Rows, []cell{text(metric.Format(metric.Seconds, times[j]-t.From)), text(metric.Format(metric.Unit(s.Unit), values[j]))})
 		}
-		tab.Left = len(s.At) - len(tab.Rows)
-		out = append(out, figure{Title: def.Title + " meanwhile", Words: fmt.Sprintf("Over the whole level, all rounds. %s The shaded stretch is the one shown above.", line(def.Doc)), Chart: ch.SVG(), Table: tab})
+		tab.Left = len(times) - len(tab.Rows)
+		out = append(out, figure{Title: def.Title + " meanwhile", Words: fmt.Sprintf("%s %s The shaded stretch is that of the bars.", line(def.Doc), words), Chart: ch.SVG(), Table: tab})
 	}
 	return out
+}
+
+// within is which of the ascending times lie between two others.
+func within(at []float64, from, to float64) (i, j int) {
+	i, _ = slices.BinarySearch(at, from)
+	j, _ = slices.BinarySearch(at, to)
+	return i, max(i, j)
 }
 
 // typical is about the time between two readings.
