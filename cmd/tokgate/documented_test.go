@@ -90,7 +90,7 @@ func anchors(page string) []string {
 	var out []string
 	for line := range strings.Lines(page) {
 		if title, ok := strings.CutPrefix(strings.TrimLeft(line, "#"), " "); ok && strings.HasPrefix(line, "#") {
-			title = regexp.MustCompile("[^\\pL\\pN _-]").ReplaceAllString(strings.ToLower(strings.TrimSpace(title)), "")
+			title = regexp.MustCompile(`[^\pL\pN _-]`).ReplaceAllString(strings.ToLower(strings.TrimSpace(title)), "")
 			out = append(out, "#"+strings.ReplaceAll(title, " ", "-"))
 		}
 	}
