@@ -96,7 +96,7 @@ func TestWatchFloor(t *testing.T) {
 // nights, a shift for good. Two percent of noise make 3, 5 and 10 percent 1.5,
 // 2.5 and 5 deviations.
 func TestCharacteristics(t *testing.T) {
-	const trials = 2000
+	const trials = 1000
 	rng := rand.New(rand.NewPCG(1, 2))
 	noise := func(n int, shift float64) []float64 {
 		out := make([]float64, n)
@@ -131,7 +131,7 @@ func TestCharacteristics(t *testing.T) {
 		}
 	}
 	alarms, nights := 0, 0
-	for range 800 {
+	for range 400 {
 		for _, n := range Watch(noise(Most+100, 0), 0, 0)[Least:] {
 			nights++
 			if n.Alarm > 0 {
@@ -193,7 +193,7 @@ func TestDivisive(t *testing.T) {
 func TestDivisiveFalse(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	split := 0
-	const trials = 300
+	const trials = 200
 	for range trials {
 		series := make([]float64, 40)
 		for i := range series {
@@ -203,7 +203,7 @@ func TestDivisiveFalse(t *testing.T) {
 			split++
 		}
 	}
-	if split > 9 { // P(more than 9 of 300 at 1 %) < 0.001
+	if split > 8 { // P(more than 8 of 200 at 1 %) < 0.001
 		t.Errorf("%d of %d series without a change are split", split, trials)
 	}
 }
