@@ -138,6 +138,10 @@ actions: ## execute the action, the workflows in docs/workflows and the snippets
 .PHONY: junit-consumers
 junit-consumers: ## load JUnit files of runs in the libraries that CI systems parse them with (npm, PyPI)
 	@GO="$(GO)" .github/junit-consumers/run
+.PHONY: runtimes
+runtimes: ## start the built-in server in containers of the real docker and podman, where they are
+	TOKGATE_TEST_RUNTIMES=1 CGO_ENABLED=0 $(GO) test ./exec/server -count=1 -run '^TestRealRuntimes$$' -timeout 20m -v
+
 .PHONY: newcomer
 newcomer: ## a newcomer's path, from git clone to the first verdict on an endpoint of their own; minutes
 	.github/newcomer.sh $(CURDIR)

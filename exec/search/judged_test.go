@@ -123,9 +123,10 @@ func (o *judgedOracle) round(l *metric.Level, requests int) {
 
 var judgedUsage = metric.Usage{Input: 100, Output: 1}
 
-// judgedCharacteristics searches the same servers, a tenth as often, with
-// requests that are judged as those of a run are: looks and rounds are the
-// plan's, and requests are worth what their spread allows.
+// judgedCharacteristics searches the same servers, a tenth as often (less
+// thirty: ten in every quick run), with requests that are judged as those of
+// a run are: looks and rounds are the plan's, and requests are worth what their
+// spread allows.
 func judgedCharacteristics(t *testing.T, tallies []tally, runs int) {
 	p := judged(t)
 	for i, sc := range scenarios {
@@ -133,7 +134,7 @@ func judgedCharacteristics(t *testing.T, tallies []tally, runs int) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(7, uint64(i)))
 			c := &tallies[i]
-			for seed := range uint64(max(runs/10, 10)) {
+			for seed := range uint64(max(runs/10-30, 10)) {
 				srv := sc.draw(rng).settle()
 				o := &judgedOracle{oracle: newOracle(srv, seed+1), plan: p, levels: map[[2]int]*metric.Level{}}
 				c.search(t, srv, seed+1, o.looks, 0, o.measure)
