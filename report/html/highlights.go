@@ -93,7 +93,7 @@ func headline(runs []run) []tile {
 		}
 	}
 	if low, _ := extremes(runs, one("ttft")); low.ok {
-		tiles = append(tiles, tile{"First token, one request", format("ttft", low.v), "mean TTFT with nobody else there" + beyond(runs, low, "ttft"), "#ttft"})
+		tiles = append(tiles, tile{"First token, one request", format("ttft", low.v), "mean TTFT with nobody else there" + beyond(runs, low), "#ttft"})
 	}
 	if _, high := extremes(runs, func(c *report.Case) report.Number { return mean(c, "speed") }); high.ok {
 		tiles = append(tiles, tile{"Fastest stream", format("speed", high.v), "mean speed of one user's text, at " + where(runs, high.r, high.c), "#speed"})
@@ -108,8 +108,8 @@ func headline(runs []run) []tile {
 	return tiles
 }
 
-// beyond names the case where it is not clear from the words.
-func beyond(runs []run, e extreme, _ string) string {
+// beyond names the case but for its load, which the words before it tell.
+func beyond(runs []run, e extreme) string {
 	w := strings.TrimPrefix(where(runs, e.r, e.c), inFlight(e.c))
 	if w == "" {
 		return ""
