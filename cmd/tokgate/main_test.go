@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -277,6 +278,28 @@ func TestCommands(t *testing.T) {
 		if cmd.Example == "" && cmd.HasFlags() && cmd.Name() != "version" {
 			t.Errorf("%s teaches nothing by example", cmd.Name())
 		}
+	}
+}
+
+// Release builds say which commit they are and when it was made.
+func TestVersion(t *testing.T) {
+	version, commit, date = "v1.2.3", "0123abcd", "2026-11-21T20:00:00Z"
+	t.Cleanup(func() { version, commit, date = "", "", "" })
+	r := tokgate(t, "version", "--json")
+	r.check(t, assert.ExitPass)
+	var got build
+	if err := json.Unmarshal([]byte(r.out), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := build{"v1.2.3", "0123abcd", "2026-11-21T20:00:00Z", runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+	tokgate(t, "version").check(t, assert.ExitPass, "tokgate v1.2.3 (")
+	dir := t.TempDir()
+	tokgate(t, "man", dir).check(t, assert.ExitPass)
+	if page := read(t, filepath.Join(dir, "tokgate.1")); !strings.Contains(page, `"Nov 2026" "tokgate 1.2.3"`) {
+		t.Errorf("the page has another date or version:\n%.300s", page)
 	}
 }
 
