@@ -120,6 +120,14 @@ SOAK ?= 1000
 soak: ## start and end SOAK servers (default 1000) in every way, and look for what stays behind; Linux
 	CGO_ENABLED=0 $(GO) test ./exec/server -run '^TestSoak$$' -timeout 60m -soak $(SOAK) -v
 
+.PHONY: reference
+reference: build ## simulate the plans of five published systems and compare, into docs/reference.md; a minute
+	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestReferenceDocument$$' -timeout 30m -reference $(CURDIR)/$(BIN)
+
+.PHONY: fit
+fit: ## fit the profiles of the published systems to their figures (SYSTEM= for one of them); an hour
+	CGO_ENABLED=0 $(GO) test ./sim -count=1 -run '^TestFit$$' -timeout 5h -v -fit $(or $(SYSTEM),all)
+
 .PHONY: lint
 lint: ## gofmt, vet, staticcheck, actionlint, shellcheck, and the shipped plans' format
 	@bad=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$bad" ]; then echo "not gofmt-clean:"; echo "$$bad"; exit 1; fi

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -27,6 +28,9 @@ var (
 
 // published is a file of plans/reference/published.
 type published struct {
+	// Speed says how a report takes the speed of many streams, which none says:
+	// "of mean time" divides tokens by the mean time, else it is the mean speed.
+	Speed   string
 	Figures []struct {
 		Server, Workload, Level, Metric, Printed, Impossible string
 		Fitted                                               *bool // false: shown only
@@ -60,11 +64,26 @@ type conditions struct {
 	Rounds  int           // measured requests of each slot, unless the report says
 }
 
+// of is the mean outcome over the seeds of an engine that draws at random.
+func (c conditions) of(p *Profile, l load) outcome {
+	if p.Speculation == nil {
+		return c.run(p, l, 1)
+	}
+	mean := outcome{}
+	const seeds = 3
+	for seed := range int64(seeds) {
+		for name, v := range c.run(p, l, seed+1) {
+			mean[name] += v / seeds
+		}
+	}
+	return mean
+}
+
 // run sends load to a fresh engine as a plan does after its warm-up: the first
 // n·rounds requests are measured, and further ones keep the load up until all
 // of them have ended.
-func (c conditions) run(p *Profile, l load) outcome {
-	e := NewEngine(p, 1)
+func (c conditions) run(p *Profile, l load, seed int64) outcome {
+	e := NewEngine(p, seed)
 	due := l.n * l.rounds
 	type start struct {
 		at   time.Duration
@@ -82,7 +101,7 @@ func (c conditions) run(p *Profile, l load) outcome {
 		sent, ended, slots        = 0, 0, make(map[uint64]int)
 		chunks                    = make(map[uint64]int)
 		ttft, e2e, queue, prefill float64
-		speeds, tpot, itl         float64
+		speeds, decode, tpot, itl float64
 		last                      time.Duration
 	)
 	for now := time.Duration(0); ; {
@@ -106,6 +125,7 @@ func (c conditions) run(p *Profile, l load) outcome {
 				queue += (t.Scheduled - t.Queued).Seconds()
 				prefill += (t.First - t.Scheduled).Seconds()
 				if d := (t.Finished - t.First).Seconds(); d > 0 {
+					decode += d
 					speeds += float64(l.output) / d
 					tpot += d / float64(l.output-1)
 					itl += d / float64(chunks[m.ID]-1)
@@ -134,8 +154,8 @@ func (c conditions) run(p *Profile, l load) outcome {
 	}
 	n := float64(due)
 	return outcome{
-		"ttft": ttft / n, "e2e": e2e / n, "queue_wait": queue / n, "prefill_speed": float64(l.input) / (prefill / n),
-		"speed": speeds / n, "tpot": tpot / n, "itl": itl / n,
+		"ttft": ttft / n, "e2e": e2e / n, "queue_wait": queue / n, "prefill_speed": float64(l.input) / (prefill / n), "context_over_wait": float64(l.input) / ((ttft - queue) / n),
+		"speed": speeds / n, "speed_of_mean": float64(l.output) * n / decode, "tpot": tpot / n, "itl": itl / n,
 		"throughput": float64(due*l.output) / last.Seconds(), "sum_of_speeds": float64(l.n) * speeds / n,
 	}
 }
@@ -151,19 +171,19 @@ type fitting struct {
 var fittings = []fitting{
 	{
 		profile: "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000", report: "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000",
-		conditions: conditions{4 * time.Millisecond, 1670 * time.Millisecond, 5},
-		free:       []string{"overhead", "linear", "square", "chunk", "base", "seq", "ktoken", "longest", "moe", "kv", "kvseq", "hold", "pause"},
-		choose:     map[string][]float64{"batch": {8192, 16384}, "spread": {0.1, 0.2}},
+		conditions: conditions{4 * time.Millisecond, 2164 * time.Millisecond, 5},
+		free:       []string{"overhead", "linear", "square", "chunk", "base", "seq", "ktoken", "longest", "moe", "spread", "kv", "kvseq", "hold", "pause"},
+		choose:     map[string][]float64{"batch": {8192, 16384}},
 	},
 	{
 		profile: "qwen3-coder-next-80b-fp8.2x-rtx-pro-6000", report: "qwen3-coder-next-80b-fp8.2x-rtx-pro-6000",
-		conditions: conditions{4 * time.Millisecond, 1300 * time.Millisecond, 5},
+		conditions: conditions{4 * time.Millisecond, 3450 * time.Millisecond, 5},
 		free:       []string{"overhead", "linear", "square", "chunk", "base", "seq", "ktoken", "seqs", "hold", "pause"},
 		choose:     map[string][]float64{"batch": {8192, 16384}},
 	},
 	{
 		profile: "qwen3-coder-30b-a3b-instruct-fp8.1x-h200-sxm", report: "qwen3-coder-30b-a3b-instruct-fp8.1x-h200-sxm",
-		conditions: conditions{4 * time.Millisecond, 1300 * time.Millisecond, 5},
+		conditions: conditions{4 * time.Millisecond, 1698 * time.Millisecond, 5},
 		free:       []string{"overhead", "linear", "square", "chunk", "base", "seq", "ktoken", "longest", "moe", "pause"},
 		choose:     map[string][]float64{"batch": {4096, 8192, 16384}},
 	},
@@ -178,11 +198,15 @@ var fittings = []fitting{
 }
 
 func spark(profile, server string) fitting {
-	return fitting{
+	f := fitting{
 		profile: profile, report: "qwen3.6-35b-a3b-fp8.1x-dgx-spark-gb10", server: server,
 		conditions: conditions{2 * time.Millisecond, 0, 0},
 		free:       []string{"overhead", "linear", "square", "base", "seq", "ktoken", "moe"},
 	}
+	if server == "mtp" {
+		f.free = append(f.free, "spread")
+	}
+	return f
 }
 
 // parameter reads and sets what a fit may change, by its name there.
@@ -258,9 +282,12 @@ func (f *fitting) figures(t *testing.T) []figure {
 			continue
 		}
 		x := figure{load: l, metric: g.Metric, weight: 1}
+		if g.Metric == "speed" && file.Speed == "of mean time" {
+			x.metric = "speed_of_mean"
+		}
 		x.value, x.half = printed(g.Printed)
 		switch {
-		case g.Metric == "throughput" && f.server == "", g.Metric == "queue_wait", g.Metric == "prefill_speed" && l.n > 1:
+		case g.Metric == "throughput" && f.server == "", g.Metric == "queue_wait", g.Metric == "context_over_wait" && l.n > 1:
 			x.weight = 0.3
 		case strings.HasPrefix(g.Printed, "~"):
 			x.weight = 0.7
@@ -269,6 +296,10 @@ func (f *fitting) figures(t *testing.T) []figure {
 	}
 	return out
 }
+
+// fewest is the least number of requests of a level, where the report does not
+// say: what a few draws of a speculating server come to is no figure.
+const fewest = 20
 
 // printed reads "~8.1 s": the value in base units and half a unit of its last digit.
 func printed(s string) (value, half float64) {
@@ -289,7 +320,7 @@ func printed(s string) (value, half float64) {
 func (f *fitting) load(workload, level string) (load, bool) {
 	name, key, _ := strings.Cut(strings.TrimSuffix(workload, `"]`), `["`)
 	n, _ := strconv.Atoi(strings.TrimPrefix(level, "burst "))
-	l := load{n: n, output: 1024, rounds: f.conditions.Rounds}
+	l := load{n: n, output: 1024, rounds: max(f.conditions.Rounds, (fewest+max(n, 1)-1)/max(n, 1))}
 	scenarios := map[string]int{"chatbot": 1, "rag": 4, "agentic": 16, "tool_calling": 32}
 	switch name {
 	case "context":
@@ -320,7 +351,7 @@ func (f *fitting) predict(p *Profile, c conditions, figures []figure) []float64 
 	seen := map[load]outcome{}
 	run := func(l load) outcome {
 		if seen[l] == nil {
-			seen[l] = c.run(p, l)
+			seen[l] = c.of(p, l)
 		}
 		return seen[l]
 	}
@@ -354,7 +385,7 @@ func crossing(ttft func(n int) float64, near float64) float64 {
 }
 
 // loss is the weighted root mean square of the log errors, printed rounding
-// free, and linear beyond 3 %, so that no figure that cannot be held
+// free, and linear beyond 1.5 %, so that no figure that cannot be held
 // decides over the others.
 func loss(figures []figure, got []float64) float64 {
 	sum, weights := 0.0, 0.0
@@ -363,7 +394,7 @@ func loss(figures []figure, got []float64) float64 {
 		if e := got[i] - g.value; math.Abs(e) > g.half {
 			d = math.Abs(math.Log(math.Max(got[i], 1e-9) / (g.value + math.Copysign(g.half, e))))
 		}
-		const h = 0.03
+		const h = 0.015
 		l := d * d
 		if d > h {
 			l = h*h + 2*h*(d-h)
@@ -469,8 +500,10 @@ func (f *fitting) fit(t *testing.T) {
 	}
 	group.Wait()
 	p, c := best.profile, best.conditions
-	f.table(t, p, c, figures)
+	errs := f.table(t, p, c, figures)
 	t.Logf("loss %.4f; pause %v", best.loss, c.Pause)
+	p.Source = fmt.Sprintf("Fitted to %d values of a published benchmark report; of these it holds half within %.1f%% and nine in ten within %.1f%%.",
+		len(errs), 100*median(errs), 100*errs[len(errs)*9/10])
 	out, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
 		t.Fatal(err)
@@ -480,7 +513,9 @@ func (f *fitting) fit(t *testing.T) {
 	}
 }
 
-func (f *fitting) table(t *testing.T, p *Profile, c conditions, figures []figure) {
+// table prints what the profile gives for each figure, and returns the errors,
+// smallest first.
+func (f *fitting) table(t *testing.T, p *Profile, c conditions, figures []figure) []float64 {
 	got := f.predict(p, c, figures)
 	var errs []float64
 	for i, g := range figures {
@@ -495,17 +530,31 @@ func (f *fitting) table(t *testing.T, p *Profile, c conditions, figures []figure
 			within++
 		}
 	}
-	t.Logf("%d figures: median error %.1f%%, 90%% within %.1f%%, %d within 20%%", len(errs), 100*errs[len(errs)/2], 100*errs[len(errs)*9/10], within)
+	t.Logf("%d figures: median error %.2f%%, 90%% within %.1f%%, %d within 20%%", len(errs), 100*median(errs), 100*errs[len(errs)*9/10], within)
+	return errs
 }
 
-// TestFigures prints how well the shipped profiles hold the figures.
-func TestFigures(t *testing.T) {
+func median(sorted []float64) float64 {
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+}
+
+// The shipped profiles give back the published numbers they were fitted to, at
+// low and at high load: half of them within 5 %, nine in ten within 20 %.
+func TestProfilesHoldTheirReports(t *testing.T) {
 	for _, f := range fittings {
-		p, err := LoadProfile(f.profile, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Run(f.profile, func(t *testing.T) { f.table(t, p, f.conditions, f.figures(t)) })
+		t.Run(f.profile, func(t *testing.T) {
+			p, err := LoadProfile(f.profile, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			errs := f.table(t, p, f.conditions, f.figures(t))
+			if m := median(errs); m > 0.05 {
+				t.Errorf("the median error is %.1f%%", 100*m)
+			}
+			if e := errs[len(errs)*9/10]; e > 0.2 {
+				t.Errorf("nine in ten are within %.1f%%", 100*e)
+			}
+		})
 	}
 }
 

@@ -71,8 +71,8 @@ type Profile struct {
 	// before it in the same chunk; 0 and 1: nothing is held back.
 	FirstVisibleToken int           `json:"first_visible_token,omitempty"`
 	PrefixCache       *PrefixCache  `json:"prefix_cache,omitempty"` // nil: off
-	Noise             Noise         `json:"noise"`
-	NaturalOutput     NaturalOutput `json:"natural_output"`
+	Noise             Noise         `json:"noise,omitzero"`
+	NaturalOutput     NaturalOutput `json:"natural_output,omitzero"`
 
 	// Faults are what the server does wrong on purpose.
 	Faults Script `json:"faults,omitempty"`

@@ -19,6 +19,7 @@ server "vllm" {
   model  = "Qwen/Qwen3-Coder-30B-A3B-Instruct-FP8"
   endpoint { url = var.url }
   simulator { profile = "qwen3-coder-30b-a3b-instruct-fp8.1x-h200-sxm" }
+  telemetry { interval = "5s" }
 }
 
 locals {
@@ -35,5 +36,5 @@ locals {
   }
 
   # Our assumption: the report does not say. From the fit of the profile.
-  assumed = { requests_per_slot = 5, stagger = "4ms", pause = "1.3s" }
+  assumed = { requests_per_slot = 5, stagger = "4ms", pause = "1.698s" }
 }

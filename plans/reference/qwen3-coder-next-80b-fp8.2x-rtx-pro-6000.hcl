@@ -19,6 +19,7 @@ server "sglang" {
   model  = "Qwen/Qwen3-Coder-Next-FP8"
   endpoint { url = var.url }
   simulator { profile = "qwen3-coder-next-80b-fp8.2x-rtx-pro-6000" }
+  telemetry { interval = "5s" }
 }
 
 locals {
@@ -35,5 +36,5 @@ locals {
   }
 
   # Our assumption: the report does not say. From the fit of the profile.
-  assumed = { requests_per_slot = 5, stagger = "4ms", pause = "2.2s" }
+  assumed = { requests_per_slot = 5, stagger = "4ms", pause = "3.45s" }
 }

@@ -19,6 +19,7 @@ server "h100" {
   model = "Qwen/Qwen3.5-35B-A3B-FP8"
   endpoint { url = var.url }
   simulator { profile = "qwen3.5-35b-a3b-fp8.1x-h100" }
+  telemetry { interval = "5s" }
 }
 
 locals {
@@ -44,7 +45,7 @@ workload "peak" {
   output_tokens = { mean = 256, jitter = local.jitter }
   load {
     concurrency = local.powers
-    requests    = local.published ? { for n in local.powers : n => n * local.assumed.requests_per_slot } : null
+    requests    = local.published ? { for n in local.powers : n => max(20, n * local.assumed.requests_per_slot) } : null
     seeds       = local.published ? [42] : null
     warmup      = local.published ? 1 : null
     stagger     = local.published ? local.assumed.stagger : null
@@ -78,8 +79,9 @@ workload "burst" {
     itl = "mean < 70ms"
   }
   capacity {
-    over    = "burst"
-    up_to   = 256
-    confirm = !local.published
+    over       = "burst"
+    up_to      = 256
+    resolution = local.published ? null : "5%"
+    confirm    = !local.published
   }
 }

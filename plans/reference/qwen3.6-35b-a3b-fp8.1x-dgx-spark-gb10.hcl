@@ -32,6 +32,12 @@ variable "lengths" {
   }
 }
 
+variable "simulator_seed" {
+  type        = number
+  default     = 1
+  description = "With --simulate: what a server draws that decodes speculatively."
+}
+
 locals {
   spark = "qwen3.6-35b-a3b-fp8.1x-dgx-spark-gb10"
   mtp   = { method = "qwen3_next_mtp", num_speculative_tokens = 2 }
@@ -72,7 +78,11 @@ server "spark" {
     speculative-config     = each.value.speculation
   }
   expect { version = var.version }
-  simulator { profile = each.value.profile }
+  simulator {
+    profile = each.value.profile
+    seed    = var.simulator_seed
+  }
+  telemetry { interval = "5s" }
 }
 
 workload "test" {

@@ -19,7 +19,17 @@ server "vllm" {
   engine = "vllm" # the report names no version and, beside MTP, no flags
   model  = "Qwen/Qwen3.6-35B-A3B-FP8"
   endpoint { url = var.url }
-  simulator { profile = "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000" }
+  simulator {
+    profile = "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000"
+    seed    = var.simulator_seed
+  }
+  telemetry { interval = "5s" }
+}
+
+variable "simulator_seed" {
+  type        = number
+  default     = 1
+  description = "With --simulate: what a server draws that decodes speculatively."
 }
 
 locals {
@@ -36,5 +46,5 @@ locals {
   }
 
   # Our assumption: the report does not say. From the fit of the profile.
-  assumed = { requests_per_slot = 5, stagger = "4ms", pause = "1.2s" }
+  assumed = { requests_per_slot = 5, stagger = "4ms", pause = "2.164s" }
 }

@@ -23,7 +23,7 @@ workload "context" {
   output_tokens = { mean = 1024, jitter = local.jitter }
   load {
     concurrency = local.grid
-    requests    = local.published ? { for n in local.grid : n => n * local.assumed.requests_per_slot } : null
+    requests    = local.published ? { for n in local.grid : n => max(20, n * local.assumed.requests_per_slot) } : null
     seeds       = local.published ? [42] : null
     warmup      = local.published ? 1 : null
     stagger     = local.published ? local.assumed.stagger : null
@@ -39,7 +39,7 @@ workload "use_case" {
   output_tokens = { mean = each.key == "code_completion" ? 128 : 1024, jitter = local.jitter }
   load {
     concurrency = each.value.levels
-    requests    = local.published ? { for n in each.value.levels : n => n * local.assumed.requests_per_slot } : null
+    requests    = local.published ? { for n in each.value.levels : n => max(20, n * local.assumed.requests_per_slot) } : null
     seeds       = local.published ? [42] : null
     warmup      = local.published ? 1 : null
     stagger     = local.published ? local.assumed.stagger : null
@@ -55,8 +55,9 @@ workload "use_case" {
     e2e      = local.shown[each.key].e2e
   }
   capacity {
-    up_to    = local.limits[each.key]
-    requests = local.published ? 1 : null # as few as there may be: five a slot
-    confirm  = !local.published
+    up_to      = local.limits[each.key]
+    resolution = local.published ? null : "5%"
+    requests   = local.published ? 20 : null # or five a slot, whatever is more
+    confirm    = !local.published
   }
 }

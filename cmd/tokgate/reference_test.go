@@ -1,0 +1,811 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/record"
+)
+
+var reference = flag.String("reference", "", "write docs/reference.md from simulated runs of all plans of plans/reference, measuring this `binary`")
+
+// system is one of the published systems.
+type system struct {
+	name  string // of its part of docs/reference.md
+	file  string // of its plan and of its published figures
+	quick string // the workload that every test run simulates; "": all of them, and holds the page to it
+	// promised is the median error of the fitted figures that is not to be
+	// exceeded, by server ("": all of them).
+	promised map[string]float64
+	draws    bool // it decodes speculatively
+}
+
+var systems = []system{
+	{"rtx", "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000", `use_case["coding_assistant"]`, map[string]float64{"": 0.031}, true},
+	{"sglang", "qwen3-coder-next-80b-fp8.2x-rtx-pro-6000", `use_case["coding_assistant"]`, map[string]float64{"": 0.042}, false},
+	{"h200", "qwen3-coder-30b-a3b-instruct-fp8.1x-h200-sxm", `use_case["coding_assistant"]`, map[string]float64{"": 0.046}, false},
+	{"h100", "qwen3.5-35b-a3b-fp8.1x-h100", `burst["tool_calling"]`, map[string]float64{"": 0.032}, false},
+	{"spark", "qwen3.6-35b-a3b-fp8.1x-dgx-spark-gb10", "", map[string]float64{"control": 0.009, "vanilla": 0.012, "mtp": 0.025}, true},
+}
+
+func (s system) plan() string { return filepath.Join("..", "..", "plans", "reference", s.file+".hcl") }
+
+// published is what a report prints.
+type published struct {
+	Title, Publisher string
+	// Speed says how the report takes the speed of many streams, which none
+	// tells: "of mean time" divides an answer's tokens by their mean time, else
+	// it is the mean of their speeds.
+	Speed   string
+	Figures []figure
+}
+
+// figure is one printed value.
+type figure struct {
+	Server   string // key of the server, where there are several
+	Against  string // a change from this server, in percent
+	Workload string
+	Level    string // or "capacity"
+	Metric   string
+	Printed  string // "~8.1 s": the value as printed, "~" where the report interpolated
+	Exceeded bool   // printed as past its threshold
+	OfMean   bool   `json:"-"` // see published.Speed
+	Fitted   *bool  // false: the profile was not fitted to it
+	Derived  string // not printed, but follows from what is: how
+	// Impossible is why no server can show it.
+	Impossible string
+	Why        string // it differs
+}
+
+func (f figure) fitted() bool { return f.Impossible == "" && (f.Fitted == nil || *f.Fitted) }
+
+// value reads the printed number, in base units.
+func (f figure) value() (v float64, ok bool) {
+	number, unit, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(f.Printed, "~"), "+"), " ")
+	v, err := strconv.ParseFloat(strings.TrimSuffix(number, "%"), 64)
+	switch {
+	case unit == "ms":
+		v /= 1000
+	case unit == "%", strings.HasSuffix(number, "%"):
+		v /= 100
+	}
+	return v, err == nil
+}
+
+// half is half a unit of the last printed digit, in base units.
+func (f figure) half() float64 {
+	number, unit, _ := strings.Cut(f.Printed, " ")
+	_, decimals, _ := strings.Cut(strings.TrimSuffix(number, "%"), ".")
+	half := 0.5 * math.Pow(10, -float64(len(decimals)))
+	if unit == "ms" {
+		half /= 1000
+	}
+	return half
+}
+
+// where names the level for people.
+func (f figure) where() string {
+	name, key, _ := strings.Cut(strings.TrimSuffix(f.Workload, `"]`), `["`)
+	level := strings.TrimPrefix(f.Level, "burst ")
+	switch name {
+	case "context":
+		return fmt.Sprintf("%s × %s", key, level)
+	case "burst":
+		return fmt.Sprintf("%s, burst of %s", key, level)
+	case "test":
+		return fmt.Sprintf("%s, %s", f.Server, key)
+	}
+	return fmt.Sprintf("%s × %s", key, level)
+}
+
+// simulation is a simulated run and its verdicts.
+type simulation struct {
+	plan     *plan.Plan
+	run      *metric.Run
+	verdicts assert.Verdicts
+	// again are simulations of the same with other seeds: what a server that
+	// decodes speculatively draws moves a level of few requests by several
+	// percent.
+	again []*simulation
+}
+
+// seeds of the simulator beside the first one, for systems that have draws.
+var seeds = []int{2, 3}
+
+// repeat simulates the published conditions with the other seeds.
+func (s system) repeat(t *testing.T, m *simulation) {
+	if s.draws {
+		for _, seed := range seeds {
+			m.again = append(m.again, s.simulate(t, fmt.Sprintf("simulator_seed=%d", seed)))
+		}
+	}
+}
+
+// simulate runs the system's plan in virtual time, in this process.
+func (s system) simulate(t *testing.T, vars ...string) *simulation {
+	t.Helper()
+	dir := t.TempDir()
+	if r := tokgate(t, s.command(dir, vars)...); r.code == assert.ExitPlan || r.code == assert.ExitError {
+		t.Fatalf("%s: exit %d\n%s%s", s.file, r.code, r.out, r.err)
+	}
+	return s.judged(t, dir, vars)
+}
+
+func (s system) command(dir string, vars []string) []string {
+	args := []string{"run", "--simulate", "--quiet", "--out", dir, s.plan()}
+	for _, v := range vars {
+		args = append(args, "--var", v)
+	}
+	return args
+}
+
+// judged reads what a run left in dir.
+func (s system) judged(t *testing.T, dir string, vars []string) *simulation {
+	t.Helper()
+	run, problems, err := record.Read(dir)
+	if err != nil || len(problems) > 0 {
+		t.Fatal(err, problems)
+	}
+	var inputs []plan.Input
+	for _, v := range vars {
+		inputs = append(inputs, plan.Input{Var: v})
+	}
+	p, diags := plan.LoadFile(plan.LoadOptions{Path: s.plan(), Inputs: inputs})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	return &simulation{plan: p, run: run, verdicts: assert.Judge(p, run, assert.Options{})}
+}
+
+// level finds one of the run; nil when the plan has none.
+func (m *simulation) level(server, workload, name string) *metric.Level {
+	for _, l := range m.run.Levels {
+		if l.Workload == workload && l.Name == name && l.Probe == nil && (server == "" || strings.HasSuffix(l.Server, `["`+server+`"]`)) {
+			return l
+		}
+	}
+	return nil
+}
+
+// window is over what rates are taken.
+func (m *simulation) window() metric.Window { return m.plan.Gate.Window }
+
+// measure is what the run has for a figure, the mean over the seeds.
+func (m *simulation) measure(f figure) (v float64, ok bool) {
+	v, ok = m.one(f)
+	for _, a := range m.again {
+		x, found := a.one(f)
+		v, ok = v+x, ok && found
+	}
+	return v / float64(1+len(m.again)), ok
+}
+
+// one is what one run has for a figure, by the report's own formula.
+func (m *simulation) one(f figure) (v float64, ok bool) {
+	if f.Level == "capacity" {
+		return 0, false
+	}
+	l := m.level(f.Server, f.Workload, f.Level)
+	if l == nil {
+		return 0, false
+	}
+	if f.Against != "" {
+		of, against := f, f
+		of.Against, against.Against, against.Server = "", "", f.Against
+		a, ok1 := m.one(against)
+		b, ok2 := m.one(of)
+		return b/a - 1, ok1 && ok2
+	}
+	one := m.level(f.Server, f.Workload, "1")
+	mean := func(name string, l *metric.Level) (float64, bool) {
+		def, _ := metric.Lookup(name)
+		return metric.Of(def, l.MeasuredSamples()).Mean()
+	}
+	of := func(v metric.Value) (float64, bool) { return v.V, v.OK }
+	switch f.Metric {
+	case "speed":
+		return streamSpeed(l, f.OfMean)
+	case "sum_of_speeds":
+		v, ok := streamSpeed(l, false)
+		return float64(l.N) * v, ok
+	case "scaling_efficiency": // as the scenario report has it, of per-user speeds
+		a, ok1 := streamSpeed(l, false)
+		b, ok2 := streamSpeed(one, false)
+		return a / b, ok1 && ok2
+	case "throughput":
+		return of(l.Value("throughput", m.window(), nil, one))
+	case "scaling":
+		e, ok := of(l.Value("scaling_efficiency", m.window(), nil, one))
+		return e * float64(l.N), ok
+	case "accept_length":
+		return of(l.Value(f.Metric, m.window(), nil, one))
+	case "itl": // of each request, and their mean
+		sum, n := 0.0, 0
+		for _, s := range l.MeasuredSamples() {
+			if s.Completed() && s.Chunks > 1 {
+				sum += (s.Last - s.First).Seconds() / float64(s.Chunks-1)
+				n++
+			}
+		}
+		return sum / float64(n), n > 0
+	case "prefill_speed": // by the server's own time
+		h, why := l.Histogram("prefill")
+		return float64(l.Asked.Input) * h.N() / h.Sum, why == ""
+	case "queue_wait":
+		h, why := l.Histogram("queue_wait")
+		return h.Sum / h.N(), why == ""
+	case "context_over_wait": // what the SGLang report calls prefill speed
+		h, why := l.Histogram("queue_wait")
+		ttft, ok := mean("ttft", l)
+		return float64(l.Asked.Input) / (ttft - h.Sum/h.N()), ok && why == ""
+	case "p99_tpot", "p99_itl":
+		def, _ := metric.Lookup(strings.TrimPrefix(f.Metric, "p99_"))
+		return metric.Of(def, l.MeasuredSamples()).Percentile(99)
+	}
+	return mean(f.Metric, l)
+}
+
+// streamSpeed is the reports' speed of one stream: all of an answer's tokens
+// over the time from its first chunk to its last, the mean over requests, or
+// over the mean of those times. Where the first chunk holds many tokens it is
+// higher than the metric speed.
+func streamSpeed(l *metric.Level, ofMean bool) (float64, bool) {
+	if l == nil {
+		return 0, false
+	}
+	speeds, tokens, seconds, n := 0.0, 0.0, 0.0, 0
+	for _, s := range l.MeasuredSamples() {
+		if s.Completed() && s.Usage != nil && s.Last > s.First {
+			took := (s.Last - s.First).Seconds()
+			speeds += float64(s.Usage.Output) / took
+			tokens, seconds = tokens+float64(s.Usage.Output), seconds+took
+			n++
+		}
+	}
+	if ofMean {
+		return tokens / seconds, n > 0
+	}
+	return speeds / float64(n), n > 0
+}
+
+// queue is the depth at which the mean TTFT of bursts crosses 3 s, by a
+// straight line between the two bursts of the plan around it: the scenario
+// report's largest safe queue before it is rounded down.
+func (m *simulation) queue(workload string) (float64, bool) {
+	type point struct{ n, ttft float64 }
+	var points []point
+	def, _ := metric.Lookup("ttft")
+	for _, l := range m.run.Levels {
+		if l.Workload == workload && l.Probe == nil {
+			if v, ok := metric.Of(def, l.MeasuredSamples()).Mean(); ok {
+				points = append(points, point{float64(l.N), v})
+			}
+		}
+	}
+	slices.SortFunc(points, func(a, b point) int { return cmp.Compare(a.n, b.n) })
+	for i := 1; i < len(points); i++ {
+		if a, b := points[i-1], points[i]; a.ttft <= 3 && b.ttft > 3 {
+			return a.n + (b.n-a.n)*(3-a.ttft)/(b.ttft-a.ttft), true
+		}
+	}
+	return 0, false
+}
+
+// capacity finds the search of a workload.
+func (m *simulation) capacity(workload string) *metric.Capacity {
+	for _, c := range m.run.Capacities {
+		if c.Workload == workload {
+			return c
+		}
+	}
+	return nil
+}
+
+func (s system) published(t *testing.T) published {
+	t.Helper()
+	var p published
+	path := filepath.Join("..", "..", "plans", "reference", "published", s.file+".json")
+	if err := json.Unmarshal([]byte(read(t, path)), &p); err != nil {
+		t.Fatal(path, err)
+	}
+	for i := range p.Figures {
+		p.Figures[i].OfMean = p.Speed == "of mean time"
+	}
+	if p.Title == "" || p.Publisher == "" || len(p.Figures) == 0 {
+		t.Fatalf("%s has no title, publisher or figures", path)
+	}
+	return p
+}
+
+// unit of a figure, for showing it as the report printed it.
+func (f figure) show(v float64) string {
+	number, unit, _ := strings.Cut(f.Printed, " ")
+	switch {
+	case f.Against != "":
+		return fmt.Sprintf("%+.1f%%", 100*v)
+	case unit == "ms":
+		return digits(1000*v) + " ms"
+	case unit == "%":
+		return digits(100*v) + " %"
+	case unit == "" || number == "":
+		return digits(v)
+	}
+	return digits(v) + " " + unit
+}
+
+// digits writes three significant ones, and more of larger numbers.
+func digits(v float64) string {
+	if math.Abs(v) >= 100 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
+}
+
+// errors of the fitted figures, by server, ascending.
+type errorsOf map[string][]float64
+
+func (e errorsOf) add(server string, err float64) {
+	e[server] = append(e[server], math.Abs(err))
+	slices.Sort(e[server])
+}
+
+func median(sorted []float64) float64 {
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
+}
+
+func within(errs []float64, limit float64) int {
+	n, _ := slices.BinarySearch(errs, limit+1e-9)
+	return n
+}
+
+// page is the part of docs/reference.md on one system, and what it comes to.
+type page struct {
+	text     strings.Builder
+	fitted   errorsOf // relative errors
+	all      []float64
+	impossib int
+	verdicts [3]int // equal, different within 10 % of the threshold, different
+	bad      []string
+}
+
+// page compares the published figures with what two runs of the plan measured.
+func (s system) page(t *testing.T, p published, theirs, ours *simulation) *page {
+	t.Helper()
+	out := &page{fitted: errorsOf{}}
+	w := &out.text
+	fmt.Fprintf(w, "**Source**: %s. Publisher: %s.\n", p.Title, p.Publisher)
+	if p.Speed != "" {
+		fmt.Fprintf(w, "Speed is taken as the %s: our assumption, from the fit.\n", map[string]string{"of mean time": "tokens of an answer over the mean time that they streamed", "mean of speeds": "mean of the streams' speeds"}[p.Speed])
+	}
+	fmt.Fprintf(w, "Plan: [%s.hcl](../plans/reference/%s.hcl), figures: [%s.json](../plans/reference/published/%s.json).\n\n", s.file, s.file, s.file, s.file)
+
+	if len(theirs.again) > 0 {
+		fmt.Fprintf(w, "Measured is the mean of %d simulations with different seeds; the searches are those of the first.\n\n", 1+len(theirs.again))
+	}
+	fmt.Fprintf(w, "| where | figure | published | measured | error | tokgate's conditions | |\n|---|---|---|---|---|---|---|\n")
+	for _, f := range p.Figures {
+		if f.Level == "capacity" || f.Against != "" {
+			continue
+		}
+		want, _ := f.value()
+		got, ok := theirs.measure(f)
+		if !ok {
+			out.bad = append(out.bad, fmt.Sprintf("%s %s was not measured", f.where(), f.Metric))
+			continue
+		}
+		e := got/want - 1
+		var notes []string
+		switch {
+		case f.Impossible != "":
+			out.impossib++
+			notes = append(notes, "**impossible as printed**: "+f.Impossible)
+		case f.fitted():
+			out.fitted.add(f.Server, e)
+			out.all = append(out.all, math.Abs(e))
+		default:
+			out.all = append(out.all, math.Abs(e))
+			notes = append(notes, "not fitted")
+		}
+		if math.Abs(got-want) <= f.half() {
+			notes = append(notes, "within its rounding")
+		} else if math.Abs(e) > 0.1 && f.Impossible == "" {
+			if f.Why == "" {
+				out.bad = append(out.bad, fmt.Sprintf("%s %s differs by %+.1f%% and nothing says why", f.where(), f.Metric, 100*e))
+			}
+			notes = append(notes, f.Why)
+		}
+		if f.Derived != "" {
+			notes = append(notes, "not printed, but follows "+f.Derived)
+		}
+		if strings.HasPrefix(f.Printed, "~") {
+			notes = append(notes, "interpolated by the report")
+		}
+		other := "–"
+		if v, ok := ours.measure(f); ok {
+			other = f.show(v)
+		}
+		fmt.Fprintf(w, "| %s | %s | %s | %s | %+.1f%% | %s | %s |\n", f.where(), titles[f.Metric], f.Printed, f.show(got), 100*e, other, strings.Join(notes, "; "))
+	}
+	out.limits(p, theirs, ours)
+	out.judged(p, theirs)
+	return out
+}
+
+var titles = map[string]string{
+	"ttft": "TTFT", "speed": "speed", "e2e": "E2E", "tpot": "TPOT", "itl": "ITL", "throughput": "throughput",
+	"queue_wait": "queue wait", "prefill_speed": "prefill speed", "context_over_wait": "context / (TTFT − queue wait)",
+	"scaling": "throughput scaling", "scaling_efficiency": "scaling efficiency, of speeds", "sum_of_speeds": "N × speed",
+	"p99_tpot": "TPOT p99", "p99_itl": "ITL p99", "accept_length": "accept length",
+}
+
+// limits compares the published limits with the searches.
+func (out *page) limits(p published, theirs, ours *simulation) {
+	w := &out.text
+	head := false
+	for _, f := range p.Figures {
+		if f.Level != "capacity" {
+			continue
+		}
+		if !head {
+			head = true
+			fmt.Fprintf(w, "\n| limit | published | last passing | first failing | crossing | by | tokgate's conditions |\n|---|---|---|---|---|---|---|\n")
+		}
+		a, b := theirs.capacity(f.Workload), ours.capacity(f.Workload)
+		if a == nil || b == nil {
+			out.bad = append(out.bad, f.Workload+" was not searched")
+			continue
+		}
+		_, key, _ := strings.Cut(strings.TrimSuffix(f.Workload, `"]`), `["`)
+		crossing := "–"
+		if a.Crossing > 0 {
+			crossing = digits(a.Crossing)
+		}
+		if q, ok := theirs.queue(f.Workload); ok && a.Over == metric.Burst {
+			crossing += fmt.Sprintf("; %s between powers of two", digits(q))
+			if want, _ := f.value(); f.fitted() {
+				e := math.Floor(q)/want - 1
+				out.fitted.add(f.Server, e)
+				out.all = append(out.all, math.Abs(e))
+			}
+		}
+		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s | %s |\n", key, f.Printed, bound(a.Pass), bound(a.Fail), crossing, cmp.Or(a.Binding, "–"),
+			fmt.Sprintf("%s to %s", bound(b.Pass), bound(b.Fail)))
+	}
+}
+
+func bound(n int) string {
+	if n == 0 {
+		return "none"
+	}
+	return strconv.Itoa(n)
+}
+
+// judged compares the verdicts at the published levels.
+func (out *page) judged(p published, theirs *simulation) {
+	w := &out.text
+	var lines []string
+	for _, f := range p.Figures {
+		v := theirs.verdict(f)
+		if v == nil {
+			continue
+		}
+		want, _ := f.value()
+		passed, limit := v.Outcome == assert.Pass, theirs.limit(f)
+		if got, ok := theirs.measure(f); ok && len(theirs.again) > 0 {
+			passed = got < limit == (f.Metric != "speed") // of the mean over the seeds
+		}
+		near := math.Abs(want/limit-1) <= 0.1
+		switch {
+		case passed != f.Exceeded:
+			out.verdicts[0]++
+			continue
+		case near:
+			out.verdicts[1]++
+		default:
+			out.verdicts[2]++
+			out.bad = append(out.bad, fmt.Sprintf("verdict of %s %s differs", f.where(), f.Metric))
+		}
+		said := map[bool]string{true: "past it", false: "within it"}
+		got, _ := theirs.measure(f)
+		lines = append(lines, fmt.Sprintf("%s: %s, printed %s (%s), measured %s (%s), threshold %s", f.where(), titles[f.Metric], f.Printed, said[f.Exceeded], f.show(got), said[!passed], f.show(limit)))
+	}
+	if sum := out.verdicts[0] + out.verdicts[1] + out.verdicts[2]; sum > 0 {
+		fmt.Fprintf(w, "\nVerdicts at the published levels: %d of %d as published.", out.verdicts[0], sum)
+		if len(lines) > 0 {
+			fmt.Fprintf(w, " The others lie within 10 %% of their threshold in print:\n\n- %s", strings.Join(lines, "\n- "))
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+// verdict of the threshold that a figure stands against; nil when it has none.
+func (m *simulation) verdict(f figure) *assert.Verdict {
+	name := "sla." + f.Metric + ".mean at " + f.Level
+	for i, v := range m.verdicts.List {
+		if v.Workload == f.Workload && v.Name == name && f.Against == "" && strings.HasPrefix(f.Workload, "use_case") {
+			return &m.verdicts.List[i]
+		}
+	}
+	return nil
+}
+
+// limit of the threshold that a figure stands against.
+func (m *simulation) limit(f figure) float64 {
+	for _, w := range m.plan.Workloads {
+		if w.Address() != f.Workload {
+			continue
+		}
+		for _, s := range w.SLAs {
+			for _, t := range s.Thresholds {
+				if t.Metric.Name == f.Metric {
+					return t.Limit
+				}
+			}
+		}
+	}
+	return math.NaN()
+}
+
+// deltas shows how the article's changes split: what leaving lock-step alone
+// does to the server without speculation, and what speculation does out of
+// lock-step.
+func deltas(p published, fixed, jittered, ours *simulation) string {
+	var w strings.Builder
+	fmt.Fprintf(&w, "| test | figure | published | fixed lengths | of it leaving lock-step | of it speculation | jittered lengths | tokgate's conditions |\n|---|---|---|---|---|---|---|---|\n")
+	for _, f := range p.Figures {
+		if f.Against != "vanilla" {
+			continue
+		}
+		a, _ := fixed.measure(f)
+		b, _ := jittered.measure(f)
+		c, _ := ours.measure(f)
+		vanilla := f
+		vanilla.Server, vanilla.Against = "vanilla", ""
+		before, _ := fixed.measure(vanilla)
+		after, _ := jittered.measure(vanilla)
+		lockStep := after/before - 1
+		_, key, _ := strings.Cut(strings.TrimSuffix(f.Workload, `"]`), `["`)
+		fmt.Fprintf(&w, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", key, titles[f.Metric], f.Printed, f.show(a), f.show(lockStep), f.show((1+a)/(1+lockStep)-1), f.show(b), f.show(c))
+	}
+	fmt.Fprintf(&w, "\nThe control, Qwen3.5 on the same stack against Qwen3.6 without MTP:\n\n| test | figure | published | fixed lengths | tokgate's conditions |\n|---|---|---|---|---|\n")
+	for _, f := range p.Figures {
+		if f.Against != "control" {
+			continue
+		}
+		a, _ := fixed.measure(f)
+		c, _ := ours.measure(f)
+		_, key, _ := strings.Cut(strings.TrimSuffix(f.Workload, `"]`), `["`)
+		fmt.Fprintf(&w, "| %s | %s | %s | %s | %s |\n", key, titles[f.Metric], f.Printed, f.show(a), f.show(c))
+	}
+	return w.String()
+}
+
+// peaks compares the published peak throughput, by the report's own formula,
+// with what the server yields by the wall clock.
+func peaks(t *testing.T, m map[string]*simulation) string {
+	var w strings.Builder
+	fmt.Fprintf(&w, "| system | published | formula | measured by it | by the wall clock | most of any level |\n|---|---|---|---|---|---|\n")
+	for _, x := range []struct{ system, workload, level, metric, formula string }{
+		{"rtx", `context["1K"]`, "5", "throughput", "output tokens / time of the test"},
+		{"sglang", `context["1K"]`, "10", "throughput", "output tokens / time of the test"},
+		{"h200", `context["1K"]`, "6", "throughput", "output tokens / time of the test"},
+		{"h100", `burst["chatbot"]`, "burst 256", "sum_of_speeds", "256 × mean speed of a stream"},
+	} {
+		i := slices.IndexFunc(systems, func(s system) bool { return s.name == x.system })
+		p := systems[i].published(t)
+		i = slices.IndexFunc(p.Figures, func(f figure) bool {
+			return f.Workload == x.workload && f.Level == x.level && f.Metric == x.metric
+		})
+		f := p.Figures[i]
+		by, _ := m[x.system].measure(f)
+		f.Metric = "throughput"
+		clock, _ := m[x.system].measure(f)
+		most, at := 0.0, ""
+		for _, l := range m[x.system].run.Levels {
+			if v := l.Value("throughput", metric.All, nil, nil); l.Probe == nil && v.OK && v.V > most {
+				most, at = v.V, figure{Workload: l.Workload, Level: l.Name}.where()
+			}
+		}
+		fmt.Fprintf(&w, "| %s | %s | %s | %s | %s | %s (%s) |\n", x.system, f.Printed, x.formula, f.show(by), f.show(clock), f.show(most), at)
+	}
+	return w.String()
+}
+
+// measured runs the binary on the system's plan, and adds what that took to a
+// table.
+func (s system) measured(t *testing.T, binary string, costs *strings.Builder, vars ...string) *simulation {
+	t.Helper()
+	dir := t.TempDir()
+	var out bytes.Buffer
+	c := osexec.Command(binary, s.command(dir, vars)...)
+	c.Stdout, c.Stderr = &out, &out
+	begin := time.Now()
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	memory := watchMemory(c.Process.Pid)
+	err := c.Wait()
+	wall, most := time.Since(begin), memory()
+	if code := c.ProcessState.ExitCode(); err != nil && code != assert.ExitFail && code != assert.ExitInconclusive {
+		t.Fatalf("%s: %v\n%s", s.file, err, out.String())
+	}
+	m := s.judged(t, dir, vars)
+	if most >= 1<<20 {
+		t.Errorf("%s took %d MiB", s.file, most>>10)
+	}
+	fmt.Fprintf(costs, "| %s | %s | %.1f s | %.1f s | %d MiB | %s |\n", s.name, strings.Join(vars, ", "), wall.Seconds(),
+		(c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds(), most>>10, m.run.End.Round(time.Minute))
+	return m
+}
+
+// watchMemory looks ten times a second at the most memory that a process ever
+// held, until its result is asked for; in KiB, 0 where /proc does not tell.
+func watchMemory(pid int) (most func() int64) {
+	ended, result := make(chan bool), make(chan int64)
+	go func() {
+		peak := int64(0)
+		for {
+			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+			_, rest, _ := strings.Cut(string(status), "VmHWM:")
+			line, _, _ := strings.Cut(rest, " kB")
+			if n, err := strconv.ParseInt(strings.TrimSpace(line), 10, 64); err == nil {
+				peak = n
+			}
+			select {
+			case <-ended:
+				result <- peak
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	}()
+	return func() int64 { ended <- true; return <-result }
+}
+
+// summary is a line for each system.
+func summary(pages map[string]*page) string {
+	var w strings.Builder
+	fmt.Fprintf(&w, "| system | fitted figures | median error | 90 %% within | within 20 %% | all figures within 20 %% | verdicts as published |\n|---|---|---|---|---|---|---|\n")
+	for _, s := range systems {
+		p := pages[s.name]
+		servers := slices.Sorted(func(yield func(string) bool) {
+			for k := range p.fitted {
+				if !yield(k) {
+					return
+				}
+			}
+		})
+		for i, server := range servers {
+			errs := p.fitted[server]
+			all, verdicts := "", ""
+			if i == 0 {
+				all = fmt.Sprintf("%d of %d", within(slices.Sorted(slices.Values(p.all)), 0.2), len(p.all))
+				if sum := p.verdicts[0] + p.verdicts[1] + p.verdicts[2]; sum > 0 {
+					verdicts = fmt.Sprintf("%d of %d", p.verdicts[0], sum)
+				}
+			}
+			fmt.Fprintf(&w, "| %s | %d | %.1f%% | %.1f%% | %d | %s | %s |\n", strings.TrimSpace(s.name+" "+server), len(errs),
+				100*median(errs), 100*errs[len(errs)*9/10], within(errs, 0.2), all, verdicts)
+		}
+	}
+	return w.String()
+}
+
+// check finds what the pages must hold and do not.
+func (s system) check(t *testing.T, p *page) {
+	for _, b := range p.bad {
+		t.Errorf("%s: %s", s.name, b)
+	}
+	fitted, close := 0, 0
+	for server, errs := range p.fitted {
+		if want := cmp.Or(s.promised[server], s.promised[""]); median(errs) > want+0.0005 {
+			t.Errorf("%s %s: the median error is %.1f%%, more than %.1f%%", s.name, server, 100*median(errs), 100*want)
+		}
+		fitted, close = fitted+len(errs), close+within(errs, 0.2)
+	}
+	if 10*close < 9*fitted {
+		t.Errorf("%s: %d of %d fitted figures lie within 20%%", s.name, close, fitted)
+	}
+	all := slices.Sorted(slices.Values(p.all))
+	if n := within(all, 0.2); 100*n < 85*len(all) {
+		t.Errorf("%s: %d of %d figures lie within 20%%", s.name, n, len(all))
+	}
+}
+
+const referenceDoc = "reference.md"
+
+// between is the generated part of docs/reference.md of that name.
+func between(doc, name string) (head, part, tail string, ok bool) {
+	begin, end := "<!-- "+name+" -->\n", "<!-- /"+name+" -->"
+	head, rest, ok1 := strings.Cut(doc, begin)
+	part, tail, ok2 := strings.Cut(rest, end)
+	return head + begin, part, end + tail, ok1 && ok2
+}
+
+// The plans of the published systems are valid and run, and what docs/reference.md
+// says of the one that takes a second is what it gives.
+func TestReference(t *testing.T) {
+	doc := read(t, filepath.Join("..", "..", "docs", referenceDoc))
+	for _, s := range systems {
+		t.Run(s.name, func(t *testing.T) {
+			for _, conditions := range []string{"published", "tokgate"} {
+				tokgate(t, "validate", s.plan(), "--var", "conditions="+conditions).check(t, assert.ExitPass, "is valid")
+			}
+			p := s.published(t)
+			_, want, _, ok := between(doc, s.name)
+			if !ok || want == "" {
+				t.Fatalf("docs/%s has no part %q", referenceDoc, s.name)
+			}
+			if s.quick != "" {
+				r := tokgate(t, "run", "--simulate", "--quiet", "--out", t.TempDir(), "--only", s.quick, s.plan())
+				if r.code != assert.ExitPass && r.code != assert.ExitFail || !strings.Contains(r.out, "SIMULATED") {
+					t.Errorf("%s: exit %d\n%s%s", s.quick, r.code, r.out, r.err)
+				}
+				return
+			}
+			theirs := s.simulate(t)
+			s.repeat(t, theirs)
+			got := s.page(t, p, theirs, s.simulate(t, "conditions=tokgate"))
+			s.check(t, got)
+			if runtime.GOARCH != "amd64" {
+				t.Skip("elsewhere floating-point numbers may round otherwise in the last digit")
+			}
+			if d := gocmp.Diff(want, got.text.String()); d != "" {
+				t.Errorf("docs/%s is not current; `make reference` rewrites it (-doc +got):\n%s", referenceDoc, d)
+			}
+		})
+	}
+}
+
+// TestReferenceDocument writes docs/reference.md: make reference.
+func TestReferenceDocument(t *testing.T) {
+	if *reference == "" {
+		t.Skip("it is written when -reference names the binary to measure")
+	}
+	var costs strings.Builder
+	costs.WriteString("| plan | variables | wall | CPU | peak memory | virtual time |\n|---|---|---|---|---|---|\n")
+	parts, pages, sims := map[string]string{}, map[string]*page{}, map[string]*simulation{}
+	for _, s := range systems {
+		p := s.published(t)
+		theirs := s.measured(t, *reference, &costs, "conditions=published")
+		ours := s.measured(t, *reference, &costs, "conditions=tokgate")
+		s.repeat(t, theirs)
+		pages[s.name], sims[s.name] = s.page(t, p, theirs, ours), theirs
+		parts[s.name] = pages[s.name].text.String()
+		s.check(t, pages[s.name])
+		if s.name == "spark" {
+			parts["lockstep"] = deltas(p, theirs, s.simulate(t, "lengths=jittered"), ours)
+		}
+	}
+	parts["summary"], parts["peaks"], parts["costs"] = summary(pages), peaks(t, sims), costs.String()
+	path := filepath.Join("..", "..", "docs", referenceDoc)
+	doc := read(t, path)
+	for name, part := range parts {
+		head, _, tail, ok := between(doc, name)
+		if !ok {
+			t.Fatalf("%s has no part %q", path, name)
+		}
+		doc = head + part + tail
+	}
+	if err := os.WriteFile(path, []byte(doc), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
