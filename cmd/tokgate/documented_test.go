@@ -36,6 +36,8 @@ func pages(t *testing.T) []string {
 // for the commands of its page.
 var fencedPlan = regexp.MustCompile("(?s)```hcl([^\n]*)\n(.*?)```")
 
+var configMap = regexp.MustCompile(`(?m)^  \S+\.hcl: \|\n((?:    .*\n)+)`)
+
 // Every plan in the documentation is valid; one that shows a server or a
 // workload alone is completed with the other. Those with a name are tried by the
 // commands of their page.
@@ -57,6 +59,14 @@ func TestDocumentedPlans(t *testing.T) {
 				}
 				tokgate(t, "validate", writePlan(t, src)).check(t, assert.ExitPass, "is valid")
 			})
+		}
+	}
+	// And those in a ConfigMap.
+	for _, page := range pages(t) {
+		for _, m := range configMap.FindAllStringSubmatch(read(t, page), -1) {
+			found++
+			src := strings.ReplaceAll(m[1], "\n    ", "\n")
+			tokgate(t, "validate", writePlan(t, strings.TrimPrefix(src, "    "))).check(t, assert.ExitPass, "is valid")
 		}
 	}
 	if found == 0 {
@@ -197,8 +207,8 @@ func (c command) parse() error {
 
 // Every command in the documentation parses, and every make target exists. On a
 // page that has plans with names its commands are run, in their order, in a
-// folder that holds them: in virtual time, and with the built-in server where a
-// URL is asked.
+// folder that holds them: in virtual time, with the built-in server where a URL is
+// asked, and as far as validation where only a real server would do.
 func TestDocumentedCommands(t *testing.T) {
 	makefile := read(t, filepath.Join(repository, "Makefile"))
 	server := simServer(t)
@@ -283,6 +293,9 @@ func (c command) runnable(t *testing.T, url string) []string {
 	if strings.HasPrefix(plan, "plans/") {
 		return []string{"validate", plan} // plans that ship have tests of their own
 	}
+	if src := read(t, plan); !slices.Contains(args, "--simulate") && realTarget.MatchString(src) {
+		return validated(args)
+	}
 	if i := slices.Index(args, "--endpoint"); i >= 0 {
 		name, _, _ := strings.Cut(args[i+1], "=")
 		if !strings.Contains(read(t, plan), fmt.Sprintf("server %q", name)) {
@@ -297,6 +310,23 @@ func (c command) runnable(t *testing.T, url string) []string {
 		args = append(args, "--out", filepath.Join("results", strings.TrimSuffix(plan, ".hcl")))
 	}
 	return append(args, "--quiet")
+}
+
+// A server that is none of ours. (Comments mention endpoints, too.)
+var realTarget = regexp.MustCompile(`(?m)^\s*(endpoint|process|container) \{`)
+
+// validated is what can be known of a run without its server: the plan, with
+// the values that it is given.
+func validated(run []string) []string {
+	args := []string{"validate"}
+	for i, a := range run {
+		if a == "--var" || a == "--var-file" || a == "--base" {
+			args = append(args, a, run[i+1])
+		} else if strings.HasSuffix(a, ".hcl") {
+			args = append(args, a)
+		}
+	}
+	return args
 }
 
 // conforms holds the results in a folder against their schema, as a reader of
