@@ -97,8 +97,6 @@ type judge struct {
 	comparisons []*Comparison
 	planless    bool   // two servers of a record are compared that no plan compared
 	unrun       string // why their record lacks a level that was to be run; ""
-	// policies of the list's verdicts, in the same order.
-	policies []plan.OnInconclusive
 }
 
 type levelKey struct{ server, workload, level string }
@@ -123,9 +121,8 @@ func sound(l *metric.Level) *metric.Level {
 }
 
 func (j *judge) add(v Verdict, on plan.OnInconclusive) {
-	v.Severity = cmp.Or(v.Severity, plan.SeverityError)
+	v.Severity, v.Warn = cmp.Or(v.Severity, plan.SeverityError), on == plan.Warn
 	j.list = append(j.list, v)
-	j.policies = append(j.policies, on)
 }
 
 // serverError is why a server could not be measured; "" when it could.
@@ -426,7 +423,7 @@ func (j *judge) requires(v Verdict) bool {
 // nothing judged is an error, whatever else holds.
 func (j *judge) combine() (Outcome, string) {
 	outcome, judged, loads := Pass, 0, 0
-	for i, v := range j.list {
+	for _, v := range j.list {
 		switch {
 		case v.Outcome == Skipped:
 			continue
@@ -444,14 +441,7 @@ func (j *judge) combine() (Outcome, string) {
 				judged++
 			}
 		}
-		o := v.Outcome
-		switch {
-		case o == Pending:
-			o = Error
-		case v.Severity == plan.SeverityWarn, o == Inconclusive && j.policies[i] == plan.Warn:
-			o = Pass
-		}
-		outcome = max(outcome, o)
+		outcome = max(outcome, v.Counts())
 	}
 	switch {
 	case outcome == Error:

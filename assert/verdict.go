@@ -71,6 +71,7 @@ type Verdict struct {
 	Name     string // stable across runs, no measured value in it: "sla.ttft.p95 at 30"
 	Outcome  Outcome
 	Severity plan.Severity
+	Warn     bool // the policy that holds here has an inconclusive outcome only warn
 	// Message is one line: the value, the limit, the interval, the count.
 	Message string
 	// Needs says what would settle an inconclusive verdict; "" otherwise.
@@ -132,6 +133,20 @@ func (v Verdicts) ExitCode(interrupted bool) int {
 		return ExitInconclusive
 	}
 	return ExitError
+}
+
+// Counts is what the verdict adds to the whole, of which the largest counts:
+// Skipped adds nothing, and what only warns a pass.
+func (v Verdict) Counts() Outcome {
+	switch {
+	case v.Outcome == Pending:
+		return Error
+	case v.Outcome == Skipped:
+		return Skipped
+	case v.Severity == plan.SeverityWarn, v.Outcome == Inconclusive && v.Warn:
+		return Pass
+	}
+	return v.Outcome
 }
 
 // The exit codes of tokgate, a stable interface.

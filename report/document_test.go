@@ -185,16 +185,6 @@ func TestPlanName(t *testing.T) {
 	}
 }
 
-func TestPolicyOfAWorkload(t *testing.T) {
-	run, p, v, m := fixture()
-	p.Workloads[0].Policy.OnInconclusive = plan.Warn
-	for _, v := range New(run, p, v, m).Verdicts {
-		if want := v.Workload != ""; v.Warn != want {
-			t.Errorf("%s of %q: warn = %t, want %t", v.Name, v.Workload, v.Warn, want)
-		}
-	}
-}
-
 // Whatever a file holds, reading it gives a document that every output can
 // show, or an error.
 func FuzzReadDocument(f *testing.F) {

@@ -326,9 +326,8 @@ func TestJUnitOutcomes(t *testing.T) {
 	for _, tt := range tests {
 		run, p, v, m := fixture()
 		run.Servers, run.Levels, p.Servers = run.Servers[:1], run.Levels[:1], p.Servers[:1]
-		p.Workloads[0].Policy.OnInconclusive = tt.policy
 		x := v.List[3]
-		x.Outcome, x.Severity = tt.outcome, tt.severity
+		x.Outcome, x.Severity, x.Warn = tt.outcome, tt.severity, tt.policy == plan.Warn
 		v.List = []assert.Verdict{v.List[2], x}
 		root, _ := junitOf(t, New(run, p, v, m))
 		for _, c := range cases(root) {

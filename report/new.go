@@ -445,7 +445,7 @@ func (b *builder) verdict(v *assert.Verdict) Verdict {
 		Kind: string(v.Kind), Server: b.clean(v.Server), Workload: b.clean(v.Workload), Level: b.clean(v.Level),
 		Name: b.clean(v.Name), Outcome: Outcome(v.Outcome.String()),
 		Severity: cmp.Or(string(v.Severity), string(plan.SeverityError)),
-		Warn:     b.warns(v.Workload),
+		Warn:     v.Warn,
 		Message:  b.clean(v.Message), Needs: b.clean(v.Needs), Notes: b.cleanAll(v.Notes),
 		Decide: string(v.Decide),
 		Value:  number(v.Value), Why: b.clean(v.Value.Why),
@@ -480,12 +480,4 @@ func (b *builder) threshold(t *plan.Threshold) *Threshold {
 		out.Limit = some(t.Limit)
 	}
 	return out
-}
-
-// warns says whether an inconclusive verdict of a workload only warns.
-func (b *builder) warns(workload string) bool {
-	if w := b.workloadAt(workload); w != nil {
-		return w.Policy.OnInconclusive == plan.Warn
-	}
-	return b.plan != nil && b.plan.Gate.OnInconclusive == plan.Warn
 }

@@ -1,0 +1,76 @@
+package github
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"regexp"
+	"testing"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/report"
+)
+
+// Whatever the verdicts are, the exit code, JUnit, the annotations and the
+// outputs of a step say the same of them.
+func TestOutputsAgree(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	server := &plan.Server{Name: "s"}
+	w := &plan.Workload{Name: "w", Servers: []*plan.Server{server}, Loads: []*plan.Load{{Kind: metric.ClosedLoop, Levels: []plan.Level{{Name: "4", N: 4}}}}}
+	red := regexp.MustCompile(`<(failure|error)[ >]`)
+	kinds := []assert.Kind{assert.KindSLA, assert.KindAssert, assert.KindCompare, assert.KindServer, assert.KindCapacity}
+	outcomes := []assert.Outcome{assert.Pending, assert.Skipped, assert.Pass, assert.Pass, assert.Pass, assert.Inconclusive, assert.Fail, assert.Error}
+	seen := map[int]int{}
+	for range 3000 {
+		// What a plan or a workload says of inconclusive verdicts does not
+		// matter any more: each verdict knows what holds for it.
+		policies := []plan.OnInconclusive{plan.Stop, plan.Warn}
+		p := &plan.Plan{Path: "p.hcl", Servers: []*plan.Server{server}, Workloads: []*plan.Workload{w}}
+		p.Gate.OnInconclusive, w.Policy.OnInconclusive = policies[rng.IntN(2)], policies[rng.IntN(2)]
+		run := &metric.Run{ID: "1", Plan: "p.hcl", Servers: []*metric.ServerRun{{Address: "s"}},
+			Levels: []*metric.Level{{Server: "s", Workload: "w", Name: "4", Kind: metric.ClosedLoop, N: 4}}}
+		v := assert.Verdicts{Outcome: assert.Pass, List: []assert.Verdict{{Kind: assert.KindLoad, Server: "s", Workload: "w", Level: "4", Name: "load at 4", Outcome: assert.Pass, Severity: plan.SeverityError}}}
+		for range rng.IntN(4) {
+			x := assert.Verdict{Kind: kinds[rng.IntN(len(kinds))], Name: "x", Outcome: outcomes[rng.IntN(len(outcomes))], Message: "m", Warn: rng.IntN(2) == 0,
+				Severity: []plan.Severity{plan.SeverityError, plan.SeverityWarn}[rng.IntN(2)]}
+			switch x.Kind {
+			case assert.KindAssert:
+			case assert.KindServer:
+				x.Server = "s"
+			default:
+				x.Server, x.Workload = "s", "w"
+			}
+			if x.Kind == assert.KindCompare && rng.IntN(2) == 0 {
+				x.Workload = "" // of the whole comparison
+			}
+			v.List = append(v.List, x)
+			v.Outcome = max(v.Outcome, x.Counts())
+		}
+		interrupted := rng.IntN(10) == 0
+		if interrupted {
+			run.Stopped = "interrupted"
+		}
+		code := v.ExitCode(interrupted)
+		seen[code]++
+		doc := report.New(run, p, v, report.Meta{ExitCode: code})
+		var junit bytes.Buffer
+		if err := report.JUnit(&junit, doc); err != nil {
+			t.Fatal(err)
+		}
+		errors := 0
+		for _, a := range Annotations(doc, Workspace{}) {
+			if !a.Warning {
+				errors++
+			}
+		}
+		if n := len(red.FindAll(junit.Bytes(), -1)); (code == 0) != (n == 0) || (code == 0) != (errors == 0) || (code == 0) != (Outputs([]*report.Document{doc}, code, Workspace{})[0].Value == "pass") {
+			t.Fatalf("exit code %d, %d red test cases, %d annotated errors\n%+v\n%s", code, n, errors, v.List, junit.Bytes())
+		}
+	}
+	for _, code := range []int{0, 1, 3, 4, 130} {
+		if seen[code] < 30 {
+			t.Errorf("exit code %d came %d times: it was not tried", code, seen[code])
+		}
+	}
+}
