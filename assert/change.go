@@ -241,10 +241,11 @@ func (m matched) measure(c *Change, alpha float64) {
 		}
 	}
 	if len(lacking) > 0 {
-		// What one side has and the other lacks may have been lost with the change.
-		c.Outcome, c.Why = Error, lacking[0]
-		if len(lacking) > 1 {
-			c.Outcome, c.Why = Skipped, "not applicable: "+lacking[0]
+		// What the control alone has was lost with the change, where it is
+		// required: no excuse for the candidate.
+		c.Outcome, c.Why = Skipped, "not applicable: "+lacking[0]
+		if lost := len(lacking) == 1 && c.Control.OK; lost && c.bound != nil {
+			c.Outcome, c.Why = Error, lacking[0]
 		}
 		c.Message = c.Why
 		return
