@@ -45,11 +45,13 @@ var rules = func() map[string][]rule {
 
 // ParsePage reads a page in Prometheus's text format, of any engine. Series of
 // several models are told apart by their model_name: where one is model, only
-// those count; else all do. Ranks of one model count once: those above 0
+// those count; else all do, if they are of one model, which may go by another
+// name. Ranks of one model count once: those above 0
 // repeat what rank 0 tells.
 //
 // It is an error when the page does not end with a line break, since then it
-// was cut off, or when a line that is wanted cannot be read.
+// was cut off, when a line that is wanted cannot be read, or when it is of several
+// models and none is model.
 func ParsePage(page []byte, model string) (*Reading, error) {
 	if len(page) == 0 {
 		return nil, errors.New("the page is empty")
@@ -64,6 +66,7 @@ func ParsePage(page []byte, model string) (*Reading, error) {
 		}
 	}
 	p := parsed{}
+	var other []byte // the model_name of which the series are, where it is not model
 	for len(page) > 0 {
 		line, rest, _ := bytes.Cut(page, []byte{'\n'})
 		page = rest
@@ -77,6 +80,14 @@ func ParsePage(page []byte, model string) (*Reading, error) {
 		}
 		if mine != nil && bytes.Contains(line, []byte("model_name=")) && !bytes.Contains(line, mine) {
 			continue
+		}
+		if i := bytes.Index(line, []byte(`model_name="`)); i >= 0 && mine == nil && model != "" {
+			switch end := bytes.IndexByte(line[i+len(`model_name="`):], '"'); {
+			case other == nil:
+				other = line[i : i+len(`model_name="`)+end+1]
+			case !bytes.HasPrefix(line[i:], other):
+				return nil, fmt.Errorf("the page is of several models and none is %q", model)
+			}
 		}
 		if err := p.line(line[len(name):], wanted); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)

@@ -82,7 +82,7 @@ func TestParsePage(t *testing.T) {
 		{"of two models that which was asked for", "vllm:num_requests_running{model_name=\"a\"} 1\nvllm:num_requests_running{model_name=\"b \\\"x\\\" \\\\ }\"} 2\n", `b "x" \ }`, Reading{
 			Gauges: map[string]float64{"running": 2},
 		}},
-		{"a model under another name: all count", "vllm:num_requests_running{model_name=\"a\"} 1\nvllm:num_requests_running{model_name=\"b\"} 2\n", "c", Reading{
+		{"a model under another name", "vllm:num_requests_running{engine=\"0\",model_name=\"a\"} 1\nvllm:num_requests_running{engine=\"1\",model_name=\"a\"} 2\n", "c", Reading{
 			Gauges: map[string]float64{"running": 3},
 		}},
 		{"SGLang", `sglang:num_running_reqs{model_name="m",tp_rank="0",pp_rank="0"} 3.0
@@ -258,4 +258,32 @@ func FuzzParsePage(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Nobody can say which of several models is the one under load.
+func TestPageOfOtherModels(t *testing.T) {
+	line := func(model string, n int) string {
+		return fmt.Sprintf("vllm:num_requests_waiting{engine=\"0\",model_name=%q} %d\n", model, n)
+	}
+	for _, tt := range []struct {
+		page string
+		want float64 // -1: an error
+	}{
+		{line("m", 3) + line("x", 8), 3},
+		{line("alias", 3) + line("alias", 2), 5}, // two engines of one model by another name
+		{line("x", 3) + line("y", 8), -1},
+		{line("x", 3) + line("xy", 8), -1},
+	} {
+		r, err := ParsePage([]byte(tt.page), "m")
+		if tt.want < 0 {
+			if err == nil || !strings.Contains(err.Error(), `several models and none is "m"`) {
+				t.Errorf("%q: %v, %v", tt.page, r, err)
+			}
+		} else if err != nil || r.Gauges["waiting"] != tt.want {
+			t.Errorf("%q: %v, %v", tt.page, r, err)
+		}
+	}
+	if _, err := ParsePage([]byte("vllm:num_requests_waiting{model_name=\"cut} 1\n"), "m"); err == nil {
+		t.Error("a label without an end was read")
+	}
 }
