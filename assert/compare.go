@@ -956,14 +956,15 @@ type ComparisonLook struct {
 // sides have. run holds the comparison with the look that is held now.
 func JudgeComparison(p *plan.Plan, c *plan.Compare, run *metric.Run) ComparisonLook {
 	v := Judge(&plan.Plan{Gate: p.Gate, Servers: p.Servers, Workloads: p.Workloads, Compares: []*plan.Compare{c}}, run, Options{})
-	for _, x := range v.Comparisons {
-		out := ComparisonLook{Outcome: x.Outcome}
-		for _, row := range x.Changes {
-			if row.Limit.OK && row.Level != "capacity" && row.Outcome == Inconclusive && row.Severity != plan.SeverityWarn {
-				out.More = true
-			}
-		}
-		return out
+	if len(v.Comparisons) == 0 {
+		return ComparisonLook{Outcome: Error}
 	}
-	return ComparisonLook{Outcome: Error}
+	x := v.Comparisons[0] // the only one of this plan
+	out := ComparisonLook{Outcome: x.Outcome}
+	for _, row := range x.Changes {
+		if row.Limit.OK && row.Level != "capacity" && row.Outcome == Inconclusive && row.Severity != plan.SeverityWarn {
+			out.More = true
+		}
+	}
+	return out
 }
