@@ -70,7 +70,7 @@ func (c conditions) of(p *Profile, l load) outcome {
 		return c.run(p, l, 1)
 	}
 	mean := outcome{}
-	const seeds = 6
+	const seeds = 3
 	for seed := range int64(seeds) {
 		for name, v := range c.run(p, l, seed+1) {
 			mean[name] += v / seeds
@@ -171,7 +171,7 @@ type fitting struct {
 var fittings = []fitting{
 	{
 		profile: "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000", report: "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000",
-		conditions: conditions{4 * time.Millisecond, 2224 * time.Millisecond, 5},
+		conditions: conditions{4 * time.Millisecond, 2164 * time.Millisecond, 5},
 		free:       []string{"overhead", "linear", "square", "chunk", "base", "seq", "ktoken", "longest", "moe", "spread", "kv", "kvseq", "hold", "pause"},
 		choose:     map[string][]float64{"batch": {8192, 16384}},
 	},
