@@ -17,7 +17,7 @@ locals {
     single_decode = { input = 512, output = 512, concurrency = 1, requests = 10 }
     chat          = { input = 2048, output = 256, concurrency = 2, requests = 20 }
     stress        = { input = 2048, output = 512, concurrency = 16, requests = 48 }
-    long_prefill  = { input = 8192, output = 256, concurrency = 4, requests = 20 }
+    long_prefill  = { input = 8192, output = 32, concurrency = 4, requests = 20 }
   }
 }
 
@@ -62,6 +62,6 @@ compare "mtp" {
   tolerate { # and must not cost too much elsewhere
     workloads  = [workload.test["chat"], workload.test["stress"]]
     throughput = "-5%"
-    ttft       = "mean +20%"
+    ttft       = "mean +25%"
   }
 } # long_prefill: in the decision table, no gate

@@ -36,7 +36,7 @@ func TestShippedComparisons(t *testing.T) {
 
 	// The same without the plan: what is not named may not differ.
 	tokgate(t, "compare", mtp, mtp).check(t, assert.ExitError, "the servers differ in flags.speculative-config, which changed does not name")
-	tokgate(t, "compare", mtp, mtp, "--changed", "flags", "--tolerate", "throughput=-5%").
+	tokgate(t, "compare", mtp, mtp, "--changed", "flags", "--tolerate", "throughput=-2%").
 		check(t, assert.ExitFail, `no for test["long_prefill"]`, "FAIL    compare.mtp.tolerate.throughput at 4")
 	junit := filepath.Join(dir, "c.xml")
 	tokgate(t, "compare", mtp, mtp, "--changed", "flags", "--tolerate", "throughput=-20%", "--improve", "success=rate +0pp", "--junit", junit, "--html", filepath.Join(dir, "c.html")).
