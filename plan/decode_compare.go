@@ -356,7 +356,7 @@ func unchanged(a, b *Server, d *decoder) bool {
 		return false
 	case a.Container != nil && slices.ContainsFunc(a.Container.Volumes, func(v string) bool { return strings.HasPrefix(v, ".") }):
 		return false
-	case a.Endpoint != nil && (a.Endpoint.URL != b.Endpoint.URL || a.Endpoint.ServedAs != b.Endpoint.ServedAs):
+	case a.ServedAs() != b.ServedAs() || a.Endpoint != nil && a.Endpoint.URL != b.Endpoint.URL:
 		return false
 	case a.Simulator != nil && (relative(a.Simulator.Profile) || strings.HasSuffix(a.Simulator.Profile, ".json")):
 		return false

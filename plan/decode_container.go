@@ -33,6 +33,7 @@ func (b *body) container(s *Server) *Container {
 		Network:    c.text("network"),
 		User:       c.text("user"),
 		Options:    c.texts("options"),
+		ServedAs:   c.text("served_as"),
 		Range:      c.rng,
 	}
 	if c.given("runtime") {

@@ -176,7 +176,7 @@ func (b *body) process(s *Server) *Process {
 	if p == nil {
 		return nil
 	}
-	out := &Process{Command: p.command(s), Env: p.environment(), Dir: p.file("dir"), GPUs: p.gpus(), Range: p.rng}
+	out := &Process{Command: p.command(s), Env: p.environment(), Dir: p.file("dir"), GPUs: p.gpus(), ServedAs: p.text("served_as"), Range: p.rng}
 	if n, ok := p.integer("port", 1, 65535); ok {
 		out.Port = int(n)
 	} else if !p.given("port") {

@@ -138,7 +138,9 @@ type Process struct {
 	Dir     string // resolved against the plan's folder
 	Port    int    // 0: a free one is chosen; {port} in Command is replaced by it
 	GPUs    *GPUs  // nil: all that tokgate sees
-	Range   hcl.Range
+	// ServedAs is the model id sent; "": asked from /v1/models.
+	ServedAs string
+	Range    hcl.Range
 }
 
 // Container is a server that tokgate starts in a container.
@@ -157,6 +159,7 @@ type Container struct {
 	Options    []string // further words for the runtime
 	Port       int      // on 127.0.0.1; 0: a free one is chosen
 	Inside     int      // port on which it listens in the container; with Network "host" it is Port
+	ServedAs   string   // model id sent; "": asked from /v1/models
 	Range      hcl.Range
 }
 
@@ -207,6 +210,19 @@ func (s *Server) GPUs() *GPUs {
 		return s.Container.GPUs
 	}
 	return nil
+}
+
+// ServedAs is the model id that is sent; "": asked from /v1/models.
+func (s *Server) ServedAs() string {
+	switch {
+	case s.Endpoint != nil:
+		return s.Endpoint.ServedAs
+	case s.Process != nil:
+		return s.Process.ServedAs
+	case s.Container != nil:
+		return s.Container.ServedAs
+	}
+	return ""
 }
 
 // Simulator is the built-in server.

@@ -154,6 +154,7 @@ var serverBlock = &Block{
 				{Name: "dir", Type: "path", Default: `"."`, Doc: "Working folder, relative to the plan."},
 				{Name: "port", Type: "number", Computed: "a free one", Doc: "The port it listens on."},
 				{Name: "gpus", Type: gpusType, Computed: "all that tokgate itself may use", Doc: gpusDoc},
+				{Name: "served_as", Type: "string", Computed: "asked from /v1/models", Doc: "The model id to send."},
 			},
 		},
 		{
@@ -173,6 +174,7 @@ var serverBlock = &Block{
 				{Name: "options", Type: "list of strings", Doc: "Further words for `docker create`, such as [\"--ipc\", \"host\"]."},
 				{Name: "port", Type: "number", Computed: "a free one", Doc: "The port on 127.0.0.1."},
 				{Name: "container_port", Type: "number", Computed: "the engine's own: 8000, of sglang 30000, of llama.cpp 8080", Doc: "The port that the server listens on inside the container."},
+				{Name: "served_as", Type: "string", Computed: "asked from /v1/models", Doc: "The model id to send."},
 			},
 		},
 		{

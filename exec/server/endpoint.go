@@ -26,6 +26,5 @@ func (l *Launcher) endpoint(ctx context.Context, s *plan.Server, state func(stri
 	if err != nil {
 		return nil, err
 	}
-	r.servedAs = e.ServedAs
 	return r.target(ctx)
 }

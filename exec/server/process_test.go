@@ -89,6 +89,9 @@ func childMain(mode string, args []string) {
 	mux := http.NewServeMux()
 	mux.Handle("/", s)
 	mux.HandleFunc("/die", func(http.ResponseWriter, *http.Request) { os.Exit(7) })
+	if mode == "unlisted" {
+		mux.HandleFunc("/v1/models", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"object":"list","data":[]}`) })
+	}
 	err = http.ListenAndServe("127.0.0.1:"+args[len(args)-1], mux)
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)
@@ -173,6 +176,25 @@ func TestProcess(t *testing.T) {
 	}
 	if log != target.Log() {
 		t.Errorf("the file holds %q and the tail %q", log, target.Log())
+	}
+}
+
+// transformers serve lists what is in its download cache, not what it loaded.
+func TestProcessThatListsNoModel(t *testing.T) {
+	s := childServer(t, "unlisted")
+	if _, err := childLauncher(t).Launch(t.Context(), s, func(string) {}); err == nil || !strings.Contains(err.Error(), "the server lists none; set served_as") {
+		t.Errorf("error %v", err)
+	}
+	s.Process.ServedAs = "tokgate-sim"
+	target, err := childLauncher(t).Launch(t.Context(), s, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if target.Model != "tokgate-sim" {
+		t.Errorf("asked for %q", target.Model)
+	}
+	if err := target.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

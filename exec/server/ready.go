@@ -54,7 +54,7 @@ func (l *Launcher) reach(s *plan.Server, state func(string), c client.Config) (*
 	if err != nil {
 		return nil, err
 	}
-	return &reached{Launcher: l, server: s, config: c, state: state, url: c.BaseURL, http: h, dialect: c.Dialect}, nil
+	return &reached{Launcher: l, server: s, config: c, state: state, url: c.BaseURL, http: h, dialect: c.Dialect, servedAs: s.ServedAs()}, nil
 }
 
 // identity is what a server says of itself.
