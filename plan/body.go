@@ -364,14 +364,14 @@ func (b *body) asDuration(rng hcl.Range, name string, v cty.Value, low, high tim
 		return 0, false
 	}
 	if dur < low || dur > high {
-		b.d.errorf(rng, sumOutOfRange, "%s must be from %s to %s.", name, plainDuration(low), plainDuration(high))
+		b.d.errorf(rng, sumOutOfRange, "%s must be from %s to %s.", name, PlainDuration(low), PlainDuration(high))
 		return 0, false
 	}
 	return dur, true
 }
 
-// plainDuration writes 24h, not 24h0m0s.
-func plainDuration(d time.Duration) string {
+// PlainDuration writes a duration as a plan would: 24h, not 24h0m0s.
+func PlainDuration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
 		s = strings.TrimSuffix(s, "0s")

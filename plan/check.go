@@ -58,7 +58,7 @@ func (d *decoder) checkRequires() {
 	if d.diags.HasErrors() && d.meansToRequire() {
 		return
 	}
-	rng := d.nowhere()
+	rng := hcl.Range{Filename: d.opts.Path, Start: hcl.InitialPos, End: hcl.InitialPos}
 	if len(d.blocks["workload"]) > 0 {
 		rng = d.blocks["workload"][0].DefRange
 	}

@@ -68,7 +68,7 @@ func (b *body) capacity(w *Workload, p *preset) *Capacity {
 		c.d.errorf(c.rangeOf("require"), sumOutOfRange, "require = %d is below from = %d: the search never looks there. Lower from.", out.Require, out.From)
 	}
 	if total := c.d.plan.Gate.Budget; total > 0 && out.Budget > total {
-		c.d.errorf(c.rangeOf("budget"), sumConflict, "The search may take %s and the whole run %s (the gate's budget).", plainDuration(out.Budget), plainDuration(total))
+		c.d.errorf(c.rangeOf("budget"), sumConflict, "The search may take %s and the whole run %s (the gate's budget).", PlainDuration(out.Budget), PlainDuration(total))
 	}
 	return out
 }

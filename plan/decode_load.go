@@ -50,7 +50,7 @@ func (b *body) load(p *preset) *Load {
 		b.d.errorf(b.attrs["burst"].NameRange, sumConflict, "One load block is either a closed loop (concurrency) or bursts: write two blocks.")
 	case burst:
 		attr, l.Kind = "burst", metric.Burst
-	case !closed && !b.later:
+	case !closed && !b.later && !b.stray:
 		b.d.errorf(b.rng, sumLoadShape, "A load block needs concurrency = [1, 8] or burst = [8].")
 	}
 	l.Seeded = b.given("seeds")

@@ -70,15 +70,16 @@ func (d *decoder) decodeServer(name, key string, blk *hcl.Block, sc *scope) *Ser
 			s.Simulator.Seed = n
 		}
 	}
-	d.checkTarget(s, blk.DefRange)
+	d.checkTarget(s, blk.DefRange, b.stray)
 	s.Ready = b.ready(s)
 	s.Telemetry = b.telemetry()
 	s.Expect = b.expect()
 	return s
 }
 
-// checkTarget refuses a server with several ways to reach it, or none.
-func (d *decoder) checkTarget(s *Server, rng hcl.Range) {
+// checkTarget refuses a server with several ways to reach it, or none; but one
+// that has none where something stray stands may have meant that.
+func (d *decoder) checkTarget(s *Server, rng hcl.Range, stray bool) {
 	type target struct {
 		name string
 		rng  hcl.Range
@@ -93,7 +94,7 @@ func (d *decoder) checkTarget(s *Server, rng hcl.Range) {
 	if s.Container != nil {
 		found = append(found, target{"a container", s.Container.Range})
 	}
-	if len(found) == 0 && s.Simulator == nil {
+	if len(found) == 0 && s.Simulator == nil && !stray {
 		d.errorf(rng, sumServerTarget, "%s needs an endpoint, a process, a container, or a simulator alone.", s.Address())
 	}
 	for _, t := range found[min(1, len(found)):] {
@@ -146,20 +147,28 @@ func (b *body) checkURLOf(name, text string) {
 	if text == unknownText {
 		return
 	}
-	rng := b.rangeOf(name)
+	if problem := URLProblem(text); problem != "" {
+		b.d.errorf(b.rangeOf(name), sumURL, "%s", problem)
+	}
+}
+
+// URLProblem says in a sentence what is wrong with the base URL of a server; ""
+// for nothing.
+func URLProblem(text string) string {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		b.d.errorf(rng, sumURL, `%q is no URL: it starts with http:// or https://, such as "http://127.0.0.1:8000".`, text)
+		return fmt.Sprintf(`%q is no URL: it starts with http:// or https://, such as "http://127.0.0.1:8000".`, text)
 	case u.Scheme != "http" && u.Scheme != "https":
-		b.d.errorf(rng, sumURL, `The URL starts with http:// or https://, such as "http://127.0.0.1:8000".`)
+		return `The URL starts with http:// or https://, such as "http://127.0.0.1:8000".`
 	case u.Host == "" || u.Hostname() == "":
-		b.d.errorf(rng, sumURL, "The URL names no host.")
+		return "The URL names no host."
 	case u.User != nil:
-		b.d.errorf(rng, sumURL, "Credentials do not belong in the URL, where logs show them: use api_key or headers.")
+		return "Credentials do not belong in the URL, where logs show them: use api_key or headers."
 	case u.RawQuery != "" || u.Fragment != "":
-		b.d.errorf(rng, sumURL, "The URL is a base to which paths are added: it has no ? and no #.")
+		return "The URL is a base to which paths are added: it has no ? and no #."
 	}
+	return ""
 }
 
 // file is a path resolved against the plan's folder; "" when not set.
@@ -260,7 +269,7 @@ func (b *body) ready(s *Server) Ready {
 		out.Timeout, why = readyContainer, "it is started, once its image is there"
 	}
 	if !r.given("timeout") {
-		r.note("timeout", fmt.Sprintf("%q", plainDuration(out.Timeout)), why)
+		r.note("timeout", fmt.Sprintf("%q", PlainDuration(out.Timeout)), why)
 	}
 	return out
 }

@@ -97,9 +97,16 @@ const maxDiagnostics = 200
 // looked for.
 func (d *decoder) full() bool { return len(d.diags) >= maxDiagnostics }
 
+// commandLine is the range of what the command line says: no line of the plan
+// is to blame.
+var commandLine hcl.Range
+
 func (d *decoder) report(severity hcl.DiagnosticSeverity, rng hcl.Range, summary, format string, args ...any) {
-	r := rng
-	d.add(&hcl.Diagnostic{Severity: severity, Summary: summary, Detail: fmt.Sprintf(format, args...), Subject: &r})
+	diag := &hcl.Diagnostic{Severity: severity, Summary: summary, Detail: fmt.Sprintf(format, args...)}
+	if rng != commandLine {
+		diag.Subject = &rng
+	}
+	d.add(diag)
 }
 
 func (d *decoder) errorf(rng hcl.Range, summary, format string, args ...any) {

@@ -104,6 +104,10 @@ func found(diags hcl.Diagnostics) []string {
 		if d.Severity == hcl.DiagWarning {
 			severity = "WARNING"
 		}
+		if d.Subject == nil {
+			got = append(got, "command line "+severity+": "+d.Summary)
+			continue
+		}
 		got = append(got, fmt.Sprintf("%s:%d %s: %s", d.Subject.Filename, d.Subject.Start.Line, severity, d.Summary))
 	}
 	slices.Sort(got)
@@ -140,9 +144,9 @@ func TestBadPlans(t *testing.T) {
 // commandLineMarkers are the diagnostics that no line of a source can carry.
 var commandLineMarkers = map[string][]string{
 	"variables.hcl": {
-		"testdata/bad/variables.hcl:1 ERROR: Value for undeclared variable", // --var nmber=3
-		"testdata/bad/variables.hcl:1 ERROR: Invalid value for variable",    // --var nothing
-		"testdata/bad/variables.hcl:1 ERROR: Invalid variable file",         // absent.hcl
+		"command line ERROR: Value for undeclared variable", // --var nmber=3
+		"command line ERROR: Invalid value for variable",    // --var nothing
+		"command line ERROR: Invalid variable file",         // absent.hcl
 		"<--var list>:1 ERROR: Missing expression",
 	},
 }

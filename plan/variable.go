@@ -126,9 +126,9 @@ func (d *decoder) givenValues() map[string]*assigned {
 		name, text, ok := strings.Cut(a.Var, "=")
 		switch {
 		case !ok:
-			d.errorf(d.nowhere(), sumVariableValue, "--var %q: write it as name=value.", a.Var)
+			d.errorf(commandLine, sumVariableValue, "--var %q: write it as name=value.", a.Var)
 		case d.variables[name] == nil:
-			d.unknownVariable(d.nowhere(), name, "--var")
+			d.unknownVariable(commandLine, name, "--var")
 		default:
 			given[name] = &assigned{from: "--var", text: &text}
 		}
@@ -151,7 +151,7 @@ func (d *decoder) unknownVariable(rng hcl.Range, name, from string) {
 func (d *decoder) readVarFile(path string, given map[string]*assigned) {
 	src, err := d.opts.ReadFile(path)
 	if err != nil {
-		d.errorf(d.nowhere(), sumVariableFile, "%s.", readError(path, err))
+		d.errorf(commandLine, sumVariableFile, "%s.", readError(path, err))
 		return
 	}
 	file, diags := parse(src, path)
@@ -264,11 +264,6 @@ func (d *decoder) validateVariable(v *variable) {
 			d.errorf(v.blk.DefRange, sumVariableValue, "var.%s: %s", v.name, why)
 		}
 	}
-}
-
-// nowhere is the range of what the command line says.
-func (d *decoder) nowhere() hcl.Range {
-	return hcl.Range{Filename: d.opts.Path, Start: hcl.InitialPos, End: hcl.InitialPos}
 }
 
 // plainText writes a value for the hash: types and structure included.

@@ -360,6 +360,9 @@ func replaceEndpoints(p *plan.Plan, endpoints []string) error {
 		if !ok || url == "" {
 			return usageError("for example: --endpoint vllm=http://127.0.0.1:8000", "--endpoint %q is not name=url", e)
 		}
+		if problem := plan.URLProblem(url); problem != "" {
+			return usageError("for example: --endpoint vllm=http://127.0.0.1:8000", "--endpoint %s: %s", name, strings.ToLower(problem[:1])+strings.TrimSuffix(problem[1:], "."))
+		}
 		found := false
 		for _, s := range p.Servers {
 			if s.Address() != name && s.Name != name {

@@ -16,6 +16,14 @@ workload "both" {
   }
 }
 
+workload "typo" {
+  input_tokens  = 64
+  output_tokens = 16
+  load {
+    concurency = 8 # ERROR: Unsupported argument
+  }
+}
+
 workload "levels" {
   input_tokens  = 1024
   output_tokens = 128

@@ -1,6 +1,10 @@
 server "none" { # ERROR: Server has no target
 }
 
+server "typo" {
+  simulatr {} # ERROR: Unsupported block type
+}
+
 server "both" {
   endpoint { url = "http://127.0.0.1:8000" }
   process { # ERROR: Server has several targets
