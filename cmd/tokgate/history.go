@@ -84,6 +84,18 @@ func (a *app) addNight(dir string, doc *report.Document) error {
 	case len(night.Figures) == 0:
 		return measureError(fmt.Errorf("run %s measured nothing that a history could keep", doc.Run))
 	}
+	// What cannot be read is for Add to say, or for those who judge.
+	if h, _, err := history.Read(dir); err == nil {
+		for _, n := range h.Nights {
+			if n.Simulated != night.Simulated {
+				kept := "not simulated"
+				if n.Simulated {
+					kept = "simulated"
+				}
+				return measureError(fmt.Errorf("run %s is not added: the nights of %s were %s", doc.Run, dir, kept), "keep two histories: one of simulations, one of measurements")
+			}
+		}
+	}
 	added, repaired, err := history.Add(dir, night)
 	if err != nil {
 		return measureError(err)

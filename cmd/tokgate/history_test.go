@@ -53,6 +53,9 @@ func TestNightly(t *testing.T) {
 		}
 	}
 	tokgate(t, "history", "add", dir, results).check(t, assert.ExitPass, "already")
+	simulated := t.TempDir()
+	tokgate(t, "run", "--simulate", "--out", simulated, path).check(t, assert.ExitPass)
+	tokgate(t, "history", "add", dir, simulated).check(t, assert.ExitError, "were not simulated", "keep two histories")
 
 	var doc report.Document
 	if err := json.Unmarshal([]byte(read(t, filepath.Join(results, "results.json"))), &doc); err != nil {
