@@ -190,6 +190,9 @@ func TestLastLine(t *testing.T) {
 	}
 	for _, tt := range tests {
 		d := &Document{Outcome: tt.outcome, ExitCode: tt.exit, Folder: tt.folder, Verdicts: tt.verdicts}
+		if tt.exit == 130 {
+			d.Stopped = "interrupted" // the word says it already
+		}
 		var b bytes.Buffer
 		if err := Terminal(&b, d, 80, false); err != nil {
 			t.Fatal(err)

@@ -162,7 +162,7 @@ func (d *Document) Headline() string {
 	if d.Why != "" {
 		parts = append(parts, d.Why)
 	}
-	if d.Stopped != "" {
+	if d.Stopped != "" && !strings.EqualFold(d.Stopped, d.Word()) {
 		parts = append(parts, "stopped: "+d.Stopped)
 	}
 	if d.Partial {

@@ -119,9 +119,9 @@ as an exit code and as JUnit XML, with the measurements behind it.
 
 Exit codes: 0 passed · 1 a requirement failed · 2 the plan or the command line
 is wrong · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
-		Example: `  tokgate init --url http://127.0.0.1:8000     # a first plan
-  tokgate validate plans/demo.hcl            # everything that can be known before a server starts
-  tokgate plan plans/demo.hcl                # what would run, with every default
+		Example: `  tokgate init --url http://127.0.0.1:8000   # a first plan
+  tokgate validate plans/demo.hcl          # everything that can be known before a server starts
+  tokgate plan plans/demo.hcl              # what would run, with every default
   tokgate run plans/demo.hcl --out results   # run it, judge it, write the reports
   tokgate run chat.hcl --var image=vllm/vllm-openai:v0.19.1`,
 		SilenceUsage:               true,

@@ -77,6 +77,9 @@ func (l *lastRun) total(p *plan.Plan) string {
 		if most, ok := slowest(p); ok {
 			return fmt.Sprintf("unknown before the first run; up to %s and the warm-up on a server that just meets its thresholds", roundTime(most))
 		}
+		if !slices.ContainsFunc(p.Servers, func(s *plan.Server) bool { return s.Simulator == nil }) {
+			return "unknown before the first run, or tokgate run --simulate"
+		}
 		return "unknown before the first run"
 	}
 	sum := time.Duration(l.rest * float64(time.Second))
@@ -144,12 +147,12 @@ func slowestRequest(w *plan.Workload, level string) (d time.Duration, ok bool) {
 }
 
 // roundTime keeps what an estimate is good for: two or three digits.
-func roundTime(d time.Duration) time.Duration {
+func roundTime(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:
-		return d.Round(100 * time.Millisecond)
+		return plan.PlainDuration(d.Round(100 * time.Millisecond))
 	case d < 10*time.Minute:
-		return d.Round(time.Second)
+		return plan.PlainDuration(d.Round(time.Second))
 	}
-	return d.Round(time.Minute)
+	return plan.PlainDuration(d.Round(time.Minute))
 }

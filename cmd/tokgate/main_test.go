@@ -386,7 +386,7 @@ workload "w" {
 	if err := os.WriteFile("w.hcl", []byte(src), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	tokgate(t, "plan", "w.hcl").check(t, assert.ExitPass, "unknown before the first run")
+	tokgate(t, "plan", "w.hcl").check(t, assert.ExitPass, "unknown before the first run, or tokgate run --simulate")
 	tokgate(t, "run", "w.hcl").check(t, assert.ExitPass)
 	tokgate(t, "plan", "w.hcl").check(t, assert.ExitPass, "by the run in results/w/results.json")
 }

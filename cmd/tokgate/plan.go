@@ -83,7 +83,7 @@ func printPlan(out io.Writer, p *plan.Plan) {
 	}
 	budget := "none"
 	if p.Gate.Budget > 0 {
-		budget = p.Gate.Budget.String()
+		budget = plan.PlainDuration(p.Gate.Budget)
 	}
 	fmt.Fprintf(out, "\nTime: %s · budget: %s\n", last.total(p), budget)
 	if cost := last.cost(p); cost != "" {
@@ -105,7 +105,7 @@ func printCases(out io.Writer, p *plan.Plan, last *lastRun) {
 		inTokens, outTokens := n*c.Workload.Input, n*c.Workload.Output.Mean
 		took := "unknown"
 		if d, ok := last.of(c); ok {
-			took = roundTime(d).String()
+			took = roundTime(d)
 		}
 		fmt.Fprintf(w, "  %s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", c.Server.Address(), c.Workload.Address(), c.Level.Name,
 			c.Level.Rounds, grouped(n), grouped(inTokens), grouped(outTokens), took)
@@ -136,7 +136,7 @@ func printSearches(out io.Writer, p *plan.Plan) {
 			required = strconv.Itoa(s.Require)
 		}
 		if s.Budget > 0 {
-			budget = s.Budget.String()
+			budget = plan.PlainDuration(s.Budget)
 		}
 		fmt.Fprintf(w, "  %s\t%s\t%s\t%d\t%d\t%s\t%s\n", c.Server.Address(), c.Workload.Address(), over, s.From, s.UpTo, required, budget)
 	}

@@ -492,5 +492,5 @@ func round(d time.Duration) time.Duration {
 	case d >= 10*time.Second:
 		return d.Round(time.Second)
 	}
-	return d.Round(time.Millisecond)
+	return d.Round(100 * time.Millisecond)
 }

@@ -56,6 +56,8 @@ func size(w *report.Workload) string {
 	return out
 }
 
+const warnsOnly = " (a warning)"
+
 // rules are the workload's thresholds in words.
 func rules(w *report.Workload) string {
 	var out []string
@@ -67,12 +69,17 @@ func rules(w *report.Workload) string {
 		}
 		rule += " " + line(b.Threshold.Text)
 		if b.Severity == "warn" {
-			rule += " (a warning)"
+			rule += warnsOnly
 		}
 		if !slices.Contains(out, rule) {
 			out = append(out, rule)
 		}
 	}
+	// What is required somewhere need not be said to warn elsewhere.
+	out = slices.DeleteFunc(out, func(rule string) bool {
+		required, warns := strings.CutSuffix(rule, warnsOnly)
+		return warns && slices.Contains(out, required)
+	})
 	if len(out) == 0 {
 		return "nothing: measured only"
 	}

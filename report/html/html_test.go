@@ -449,3 +449,23 @@ func TestComparison(t *testing.T) {
 		t.Error("a change without a limit has one drawn")
 	}
 }
+
+// A threshold that is required at one level and warns at others is said once.
+func TestRules(t *testing.T) {
+	bound := func(text, severity string) report.Bound {
+		return report.Bound{Threshold: report.Threshold{Metric: "e2e", Text: text}, Severity: severity}
+	}
+	for _, tt := range []struct {
+		bounds []report.Bound
+		want   string
+	}{
+		{nil, "nothing: measured only"},
+		{[]report.Bound{bound("mean < 2s", "warn")}, "E2E mean < 2s (a warning)"},
+		{[]report.Bound{bound("mean < 2s", "warn"), bound("mean < 2s", "error")}, "E2E mean < 2s"},
+		{[]report.Bound{bound("mean < 2s", "error"), bound("mean < 1s", "warn")}, "E2E mean < 2s; E2E mean < 1s (a warning)"},
+	} {
+		if got := rules(&report.Workload{Bounds: tt.bounds}); got != tt.want {
+			t.Errorf("%v: %q, want %q", tt.bounds, got, tt.want)
+		}
+	}
+}
