@@ -173,7 +173,9 @@ func MeanNeeded(units []float64, limit, alpha float64) (n int, ok bool) {
 }
 
 // Moments returns the mean of xs and their sample variance (divisor n−1), in
-// two passes; both NaN where xs has too few values.
+// two passes; both NaN where xs has too few values. The mean is corrected by
+// that of the differences from it (Chan, Golub and LeVeque, The American
+// Statistician 37, 1983), so that ten times 1 have the mean 1.
 func Moments(xs []float64) (mean, variance float64) {
 	n := float64(len(xs))
 	if n == 0 {
@@ -181,6 +183,13 @@ func Moments(xs []float64) (mean, variance float64) {
 	}
 	for _, x := range xs {
 		mean += x / n
+	}
+	off := 0.0
+	for _, x := range xs {
+		off += (x - mean) / n
+	}
+	if !math.IsNaN(off) && !math.IsInf(off, 0) {
+		mean += off
 	}
 	if n < 2 {
 		return mean, math.NaN()

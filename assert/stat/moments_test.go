@@ -1,0 +1,23 @@
+package stat
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+// Equal numbers have that number as their mean, whatever 1/n is in binary, and
+// no variance: a share of 1 in every round is a share of 1. Great numbers
+// do not overflow, and a mean that is infinite stays so.
+func TestMomentsAreExact(t *testing.T) {
+	for n := 2; n <= 200; n++ {
+		for _, x := range []float64{1, 0.9, 0.1, 1.0 / 3, 40, 1e300} {
+			if mean, variance := Moments(slices.Repeat([]float64{x}, n)); mean != x || variance != 0 {
+				t.Errorf("%d times %v: mean %v, variance %v", n, x, mean, variance)
+			}
+		}
+	}
+	if mean, _ := Moments([]float64{1, math.Inf(1), 2}); !math.IsInf(mean, 1) {
+		t.Errorf("with an infinite one: %v", mean)
+	}
+}
