@@ -128,6 +128,10 @@ func chance(c *plan.Compare, ch *plan.Change, level plan.Level) (passes float64,
 		// Two rounds on each side: of the four legs those of B share a start.
 		units /= 2
 		variance = requests*requests + 1.5*usualStarts*usualStarts
+	case c.SideBySide:
+		// The mean of two rounds, each with starts of its own.
+		units /= 2
+		variance /= 2
 	case c.Restart == plan.RestartNever && c.Live():
 		// One start of each: their difference is taken for one of the servers.
 		sum, weights := 0.0, 0.0

@@ -22,6 +22,7 @@ type Comparison struct {
 	// not excluded.
 	Paired      bool
 	Restart     plan.Restart // "" when not paired
+	SideBySide  bool         // both legs of a round at the same time, on swapped GPUs
 	Rounds      int          // judged, of each side
 	Units       int          // independent ones among them
 	Outcome     Outcome
@@ -170,6 +171,9 @@ func (x *comparison) comparable() (Outcome, string) {
 	case x.record == nil && x.out.Paired && !x.planless:
 		return Error, "the run holds no such comparison" + because(x.run.Stopped)
 	}
+	// Rounds that were recorded as halves of a pair are no units by themselves,
+	// whatever the plan says by now.
+	x.out.SideBySide = x.out.Paired && (c.SideBySide || x.record != nil && x.record.SideBySide)
 	x.control, x.address = x.run, x.out.Control
 	if !x.out.Paired {
 		if x.control = x.baselines[c.Name]; x.control == nil {
@@ -223,6 +227,9 @@ func (x *comparison) comparable() (Outcome, string) {
 		return Error, fmt.Sprintf("the servers differ in %s, which changed does not name; if that was meant, changed is to name %s", strings.Join(more, ", "), strings.Join(slices.Compact(keys), ", "))
 	}
 	x.cold(a, b)
+	if x.out.SideBySide {
+		x.out.Notes = append(x.out.Notes, "side by side: the servers swapped their GPUs after every round, and two rounds are one observation")
+	}
 	if x.out.Paired && c.Restart == plan.RestartNever {
 		x.out.Notes = append(x.out.Notes, startedOnce+", also where a difference is seen")
 	}
@@ -387,7 +394,7 @@ func (x *comparison) leftOut(w *plan.Workload, level string) bool {
 func (x *comparison) match(w *plan.Workload, load *plan.Load, level plan.Level) (matched, string) {
 	m := matched{workload: w, level: level.Name, unpaired: !x.out.Paired, block: 1,
 		price: x.judge.plan.PriceOf(x.address), priceCandidate: x.judge.plan.PriceOf(x.out.Candidate)}
-	if x.out.Paired && x.plan.Restart == plan.RestartOrder {
+	if x.out.Paired && (x.plan.Restart == plan.RestartOrder || x.out.SideBySide) {
 		m.block = 2
 	}
 	b := x.recorded[levelKey{x.out.Candidate, w.Address(), level.Name}]
@@ -462,9 +469,45 @@ func (x *comparison) match(w *plan.Workload, load *plan.Load, level plan.Level) 
 			return m, "its rounds did not take turns"
 		}
 	}
+	if x.out.SideBySide {
+		if why := x.swapped(m); why != "" {
+			return m, why
+		}
+	}
 	x.out.Rounds = max(x.out.Rounds, len(m.candidate.Rounds))
 	x.out.Units = max(x.out.Units, len(m.candidate.Rounds)/m.block)
 	return m, ""
+}
+
+// swapped says why the rounds of a comparison side by side tell nothing; "".
+// Both servers must have been on both sets of GPUs in each two of them, else
+// the faster set decides.
+func (x *comparison) swapped(m matched) string {
+	on := func(run *metric.ServerRun, r *metric.Round) string {
+		if run == nil || r.Leg.Start < 0 || r.Leg.Start >= len(run.Starts) {
+			return ""
+		}
+		return strings.Join(run.Starts[r.Leg.Start].GPUs, ", ")
+	}
+	a, b := found(x.run, x.out.Control), found(x.run, x.out.Candidate)
+	for i := range m.control.Rounds {
+		p, q := m.control.Rounds[i], m.candidate.Rounds[i]
+		first := i - i%2
+		v, w := on(a, m.control.Rounds[first]), on(b, m.candidate.Rounds[first])
+		if i != first {
+			v, w = w, v
+		}
+		switch {
+		case p.Leg.Slot != q.Leg.Slot:
+			return fmt.Sprintf("the legs of round %d did not run side by side", p.Index+1)
+		case v == "" || w == "" || v == w || on(a, p) != v || on(b, q) != w:
+			return fmt.Sprintf("the record does not say that the servers swapped their GPUs for round %d", p.Index+1)
+		}
+	}
+	if len(m.control.Rounds)%2 == 1 {
+		return fmt.Sprintf("%d rounds side by side: the last one lacks that on swapped GPUs", len(m.control.Rounds))
+	}
+	return ""
 }
 
 func firstRounds(l *metric.Level, n int) *metric.Level {

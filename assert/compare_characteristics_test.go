@@ -24,6 +24,8 @@ type duels struct {
 	trend            float64 // of each leg over the one before
 	blocks           bool    // all of the control first, then all of the candidate
 	restart          plan.Restart
+	cards            float64 // by which the GPUs of one side are slower; side by side they are swapped
+	beside           bool
 	byRounds         bool // rounds count as units where blocks should
 }
 
@@ -51,6 +53,9 @@ func (d duels) draw(r *rand.Rand, effect float64) delta {
 		}
 		v, _ := metric.NewDistribution(x, 0, metric.LowerIsBetter).Stat(d.stat)
 		logs[side][round] = math.Log(v) + speed[side] + walk + d.trend*float64(slot) + effect*float64(side)
+		if onSlower := side == 1; d.cards != 0 && onSlower != (d.beside && round%2 == 1) {
+			logs[side][round] += d.cards
+		}
 		walk += d.drift * r.NormFloat64()
 		slot++
 	}
@@ -69,7 +74,7 @@ func (d duels) draw(r *rand.Rand, effect float64) delta {
 		}
 	}
 	block := 1
-	if d.restart == plan.RestartOrder && !d.byRounds {
+	if (d.restart == plan.RestartOrder || d.beside) && !d.byRounds {
 		block = 2
 	}
 	for i := 0; i+block <= d.rounds; i += block {
@@ -145,6 +150,10 @@ func compareCharacteristics(t *testing.T, out *strings.Builder) {
 		none, at, beyond, half *outcomes
 	}
 	var rows []row
+	add := func(name string, promised bool, d duels) {
+		tol := math.Log1p(0.10)
+		rows = append(rows, row{name, promised, ask(n, d, 0, 0.10), ask(n, d, tol, 0.10), ask(n, d, math.Log1p(0.20), 0.10), ask(n, d, math.Log1p(0.05), 0.10)})
+	}
 	for _, k := range []struct {
 		name     string
 		promised bool
@@ -164,8 +173,7 @@ func compareCharacteristics(t *testing.T, out *strings.Builder) {
 		{"restart = \"never\", starts differ by 1 %", false, with(func(d *duels) { d.restart = plan.RestartNever })},
 		{"restart = \"never\", starts differ by 3 %", false, with(func(d *duels) { d.restart, d.starts = plan.RestartNever, 0.03 })},
 	} {
-		tol := math.Log1p(0.10)
-		rows = append(rows, row{k.name, k.promised, ask(n, k.d, 0, 0.10), ask(n, k.d, tol, 0.10), ask(n, k.d, math.Log1p(0.20), 0.10), ask(n, k.d, math.Log1p(0.05), 0.10)})
+		add(k.name, k.promised, k.d)
 	}
 	type power struct {
 		name string
@@ -184,6 +192,8 @@ func compareCharacteristics(t *testing.T, out *strings.Builder) {
 		}
 		powers = append(powers, p)
 	}
+	add("side_by_side, 16 rounds, one GPU 10 % slower", true, with(func(d *duels) { d.beside, d.rounds, d.cards = true, 16, 0.10 }))
+	add("the same, were the GPUs not swapped", false, with(func(d *duels) { d.rounds, d.cards = 16, 0.10 }))
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, 2)
 	for _, j := range jobs {

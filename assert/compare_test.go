@@ -436,3 +436,116 @@ func TestCompareTold(t *testing.T) {
 		})
 	}
 }
+
+// beside is a comparison side by side: the second set of GPUs makes everything
+// on it cards times as slow, whichever server is there.
+func beside(rounds int, cards, candidate float64) (*plan.Plan, *metric.Run) {
+	on := func(side int) func(int, int) float64 {
+		return func(round, i int) float64 {
+			x := (1 + 0.01*float64(i%7)) * (1 + 0.002*float64((round/2)%3)*float64(side))
+			if (round+side)%2 == 1 {
+				x *= cards
+			}
+			if side == 1 {
+				x *= candidate
+			}
+			return x
+		}
+	}
+	p, run := duel{rounds: rounds, perRound: 40, control: on(0), candidate: on(1), claims: []*plan.Claim{tolerate("ttft mean +5%")}}.make()
+	p.Compares[0].SideBySide, run.Comparisons[0].SideBySide = true, true
+	for k, l := range run.Levels {
+		for i, r := range l.Rounds {
+			r.Leg.Slot = i
+			run.Servers[k].Starts = append(run.Servers[k].Starts, metric.Start{GPUs: []string{fmt.Sprint((i + k) % 2)}})
+		}
+	}
+	return p, run
+}
+
+// A card that is 10 % slower is neither a regression nor hides one.
+func TestCardsCancel(t *testing.T) {
+	for _, row := range []struct {
+		name             string
+		cards, candidate float64
+		want             Outcome
+	}{
+		{"the same cards, unchanged", 1, 1, Pass},
+		{"one slower by 10 %, unchanged", 1.1, 1, Pass},
+		{"one faster by 10 %, unchanged", 1 / 1.1, 1, Pass},
+		{"one slower by 10 %, 10 % worse", 1.1, 1.1, Fail},
+		{"one faster by 10 %, 10 % worse", 1 / 1.1, 1.1, Fail},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p, run := beside(10, row.cards, row.candidate)
+			x := Judge(p, run, Options{}).Comparisons[0]
+			if x.Outcome != row.want || !x.SideBySide || x.Units != 5 || x.Rounds != 10 {
+				t.Errorf("%v, %d rounds, %d units, side by side %v: %+v", x.Outcome, x.Rounds, x.Units, x.SideBySide, x.Changes)
+			}
+			// The mean of ln(candidate/control) of two rounds has the cards in it
+			// once with either sign: what is left is the candidate's.
+			for _, c := range x.Changes {
+				if c.Metric.Name == "ttft" && c.Limit.OK && math.Abs(c.Change.V-(row.candidate-1)) > 0.006 {
+					t.Errorf("%s changes by %v", c.name(), c.Change.V)
+				}
+			}
+		})
+	}
+	// Whatever the plan says by now, such rounds are no units by themselves: with
+	// these as units the spread of the cards would be that of the change.
+	p, run := beside(10, 1.1, 1)
+	p.Compares[0].SideBySide = false
+	if x := Judge(p, run, Options{}).Comparisons[0]; x.Outcome != Pass || x.Units != 5 {
+		t.Errorf("%v, %d units", x.Outcome, x.Units)
+	}
+}
+
+// A record that does not show the swap is no pass.
+func TestCardsThatDoNotCancel(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		change func(*plan.Plan, *metric.Run)
+		says   string
+	}{
+		{"never swapped", func(_ *plan.Plan, run *metric.Run) {
+			for k, s := range run.Servers {
+				for i := range s.Starts {
+					s.Starts[i].GPUs = []string{fmt.Sprint(k)}
+				}
+			}
+		}, "swapped their GPUs for round 2"},
+		{"once not swapped", func(_ *plan.Plan, run *metric.Run) {
+			run.Servers[0].Starts[5].GPUs, run.Servers[1].Starts[5].GPUs = run.Servers[1].Starts[5].GPUs, run.Servers[0].Starts[5].GPUs
+		}, "swapped their GPUs for round 6"},
+		{"on the same GPUs", func(_ *plan.Plan, run *metric.Run) { run.Servers[0].Starts[2].GPUs = run.Servers[1].Starts[2].GPUs }, "for round 3"},
+		{"nothing is known of the GPUs", func(_ *plan.Plan, run *metric.Run) { run.Servers[1].Starts = nil }, "for round 1"},
+		{"one after the other", func(_ *plan.Plan, run *metric.Run) { run.Levels[0].Rounds[3].Leg.Slot = 9 }, "round 4 did not run side by side"},
+		{"in turns, by a plan that was edited since", func(_ *plan.Plan, run *metric.Run) {
+			run.Comparisons[0].SideBySide = false
+			for k, l := range run.Levels {
+				for i, r := range l.Rounds {
+					r.Leg.Slot = 2*i + k
+				}
+			}
+		}, "round 1 did not run side by side"},
+		{"half a pair", func(_ *plan.Plan, run *metric.Run) {
+			for _, l := range run.Levels {
+				l.Rounds = l.Rounds[:9]
+			}
+			run.Comparisons[0].Looks = []metric.ComparisonLook{{Rounds: 9, Planned: 1}}
+		}, "the last one lacks that on swapped GPUs"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p, run := beside(10, 1.1, 1)
+			row.change(p, run)
+			x := Judge(p, run, Options{}).Comparisons[0]
+			said := x.Skipped
+			for _, c := range x.Changes {
+				said += "; " + c.Message
+			}
+			if x.Outcome != Error || !strings.Contains(said, row.says) {
+				t.Errorf("%v: %s", x.Outcome, said)
+			}
+		})
+	}
+}

@@ -69,7 +69,10 @@ func CompareRecords(r Records) (*plan.Plan, Verdicts, error) {
 		c.Control = plan.Control{Server: s}
 		for _, x := range r.Candidate.Comparisons {
 			if x != nil && x.Control == control && x.Candidate == candidate {
-				c.Name, c.Restart = x.Name, plan.Restart(x.Restart)
+				c.Name, c.Restart, c.SideBySide = x.Name, plan.Restart(x.Restart), x.SideBySide
+				if x.SideBySide {
+					c.Changed = append(slices.Clone(c.Changed), "gpus") // both ran on both
+				}
 			}
 		}
 		opts = nil

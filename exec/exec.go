@@ -25,8 +25,10 @@ type Observer interface {
 	// LevelStarted carries the level without rounds; expected is a guess of
 	// its duration, 0 when there is none.
 	LevelStarted(l *metric.Level, due int, expected time.Duration) error
+	// Side by side two levels are under way at once.
+	//
 	// RequestStarted and SampleDone bracket each request.
-	RequestStarted(phase metric.Phase)
+	RequestStarted(of *metric.Level, phase metric.Phase)
 	SampleDone(*metric.Sample) error
 	RoundDone(*metric.Level, *metric.Round) error
 	// LevelDone is also called, alone, for a level that was skipped.

@@ -156,7 +156,7 @@ func (o *observer) ServerDone(s *metric.ServerRun) error {
 func (o *observer) LevelStarted(l *metric.Level, due int, _ time.Duration) error {
 	return o.say("level %s %s %s due %d", l.Server, l.Workload, l.Name, due)
 }
-func (o *observer) RequestStarted(metric.Phase) { o.started++ }
+func (o *observer) RequestStarted(*metric.Level, metric.Phase) { o.started++ }
 func (o *observer) SampleDone(s *metric.Sample) error {
 	o.samples = append(o.samples, s)
 	if o.onDone != nil {

@@ -75,7 +75,10 @@ type series struct {
 	before []*metric.Round
 	leg    *metric.Leg // of a comparison; nil
 	now    *round      // the one under way, nil between two
-	sheds  bool        // rounds may be left out
+	// durations are the runner's of the server: another may be under way at the
+	// same time.
+	durations map[*plan.Workload]time.Duration
+	sheds     bool // rounds may be left out
 }
 
 // series prepares to run l; nil when it cannot be run, and l says why.
@@ -96,7 +99,7 @@ func (r *runner) series(t *Target, c Case, l *metric.Level) (s *series, lost err
 		return nil, nil
 	}
 	l.Exact = prompts.Exact()
-	return &series{runner: r, Case: c, target: t, level: l, prompts: prompts, request: request}, nil
+	return &series{runner: r, Case: c, target: t, level: l, prompts: prompts, request: request, durations: r.durations}, nil
 }
 
 // play adds rounds of so many measured requests each. It says whether all of
@@ -119,7 +122,7 @@ func (s *series) play(due []int) (ended bool, lost error) {
 		}
 		i := len(s.before) + len(l.Rounds)
 		rd := &round{
-			runner: s.runner, target: s.target, Case: s.Case, level: l, prompts: s.prompts, request: s.request,
+			runner: s.runner, target: s.target, Case: s.Case, level: l, prompts: s.prompts, request: s.request, durations: s.durations,
 			out: &metric.Round{Index: i, Seed: seed(s.Load, i), Due: n, Leg: s.leg},
 		}
 		rd.lengths = load.Lengths{

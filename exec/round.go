@@ -26,6 +26,8 @@ type round struct {
 	prompts Prompts
 	request client.Request // what all requests have in common
 	lengths load.Lengths
+	// durations are those of the series.
+	durations map[*plan.Workload]time.Duration
 
 	measured []int                    // lengths of the measured answers, by order of start
 	ready    map[turnID]client.Prompt // prompts made beforehand
@@ -345,7 +347,7 @@ func (rd *round) send(turn load.Turn, at time.Duration) {
 	var ctx context.Context
 	ctx, f.cancel = context.WithCancel(rd.flying)
 	rd.flights[f] = struct{}{}
-	rd.Observer.RequestStarted(turn.Phase)
+	rd.Observer.RequestStarted(rd.level, turn.Phase)
 	rd.target.Transport.Send(ctx, &request, client.NewAnswer(f.sample, func(s *metric.Sample) {
 		rd.Clock.Post(func() { rd.finish(f, s) })
 	}))

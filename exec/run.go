@@ -79,6 +79,9 @@ type runner struct {
 	starting, flying       context.Context
 	endStarting, endFlying context.CancelFunc
 
+	yield func() // of the strand under way; nil: there is but the loop
+	stuck bool   // the clock stood still under strands
+
 	stopped  string // why nothing more is started; ""
 	err      error  // of the run as a whole
 	cleanups []func()
@@ -196,13 +199,24 @@ func (r *runner) fail(err error) {
 // until runs the clock until done. It does so whatever happens: what was begun
 // must end. Only a clock that stands still ends it early, and the run with it.
 func (r *runner) until(done func() bool) {
-	ctx := context.WithoutCancel(r.ctx)
 	for r.check(); !done(); r.check() {
-		if err := r.Clock.Wait(ctx); err != nil {
-			r.fail(err)
+		if !r.wait() {
 			return
 		}
 	}
+}
+
+// wait lets something happen, and says whether anything can.
+func (r *runner) wait() bool {
+	if r.yield != nil {
+		r.yield()
+		return !r.stuck
+	}
+	if err := r.Clock.Wait(context.WithoutCancel(r.ctx)); err != nil {
+		r.fail(err)
+		return false
+	}
+	return true
 }
 
 // why nothing more is started, for the people who look for a level.

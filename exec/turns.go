@@ -3,6 +3,7 @@ package exec
 import (
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"time"
 
@@ -38,11 +39,18 @@ const fewestRounds = 5
 //	round    0   1   2   3
 //	legs    A B B A A B B A
 //
-// Drift then meets both sides alike.
+// Drift then meets both sides alike. Side by side both legs of a round run at
+// the same time, on GPUs that are swapped from round to round:
+//
+//	GPUs X   A B A B
+//	GPUs Y   B A B A
+//
+// A faster card then meets both sides alike.
 type turns struct {
 	*runner
 	group     plan.Group
 	restart   plan.Restart
+	beside    bool // side by side
 	sides     []*side
 	records   []*metric.Comparison
 	rounds    int // that are complete on every side
@@ -60,12 +68,14 @@ type side struct {
 	found  *metric.ServerRun
 	target *Target // nil while it is not running
 	start  int     // of the server, counted from 0
+	// fingerprints are those of the first start on either set of GPUs.
+	fingerprints [2]metric.Fingerprint
 }
 
 // takeTurns runs the compared cases of a group of servers, and then, server by
 // server, what else the plan has for them.
 func (r *runner) takeTurns(g plan.Group, cases func(*plan.Server) []Case) {
-	t := &turns{runner: r, group: g, restart: g.Compares[0].Restart, durations: map[*side]map[*plan.Workload]time.Duration{}}
+	t := &turns{runner: r, group: g, restart: g.Compares[0].Restart, beside: g.Compares[0].SideBySide, durations: map[*side]map[*plan.Workload]time.Duration{}}
 	rest := map[*plan.Server][]Case{}
 	for _, s := range t.order() {
 		x := &side{server: s}
@@ -112,7 +122,7 @@ func (t *turns) compare() {
 	}
 	for _, c := range t.group.Compares {
 		t.records = append(t.records, &metric.Comparison{
-			Name: c.Name, Control: c.Control.Server.Address(), Candidate: c.Candidate.Address(), Restart: string(c.Restart),
+			Name: c.Name, Control: c.Control.Server.Address(), Candidate: c.Candidate.Address(), Restart: string(c.Restart), SideBySide: c.SideBySide,
 		})
 	}
 	t.remaining -= cases
@@ -195,7 +205,7 @@ func (t *turns) note(text string) {
 // them early. A short budget sheds rounds, down to fewestRounds.
 func (t *turns) play(until int, sheds bool) bool {
 	block := 1
-	if t.restart == plan.RestartOrder {
+	if t.restart == plan.RestartOrder || t.beside {
 		block = 2
 	}
 	for t.rounds < until {
@@ -209,6 +219,13 @@ func (t *turns) play(until int, sheds bool) bool {
 		sides := slices.Clone(t.sides)
 		if t.rounds%2 == 1 {
 			slices.Reverse(sides)
+		}
+		if t.beside {
+			if !t.legs(sides) {
+				return false
+			}
+			t.rounds++
+			continue
 		}
 		for i, x := range sides {
 			if len(x.cases) == 0 {
@@ -251,26 +268,149 @@ func (t *turns) leg(x *side) bool {
 	if x.target == nil && !t.launch(x) {
 		return false
 	}
-	if t.durations[x] == nil {
-		t.durations[x] = map[*plan.Workload]time.Duration{}
-	}
-	t.runner.durations = t.durations[x]
-	for i, c := range x.cases {
-		s := x.series[i]
-		due := c.Level.RoundRequests(t.rounds % c.Level.Rounds)
-		t.observe(t.Observer.LevelStarted(s.level, due, t.expected(c, []int{due})))
-		s.leg = &metric.Leg{Slot: t.slot, Start: x.start - 1}
-		ended, lost := s.play([]int{due})
-		t.observe(t.Observer.LevelDone(s.level))
-		if lost != nil {
-			t.lost(x.found, x.target, lost)
-		}
-		if !ended {
+	for i := range x.cases {
+		due := t.begin(x, i)
+		ended, lost := x.series[i].play([]int{due})
+		if !t.end(x, i, ended, lost) {
 			return false
 		}
 	}
 	t.slot++
 	return true
+}
+
+// begin prepares a leg of one case, and returns how many requests are due.
+func (t *turns) begin(x *side, i int) int {
+	t.at(x)
+	c, s := x.cases[i], x.series[i]
+	due := c.Level.RoundRequests(t.rounds % c.Level.Rounds)
+	t.observe(t.Observer.LevelStarted(s.level, due, t.expected(c, []int{due})))
+	s.leg = &metric.Leg{Slot: t.slot, Start: x.start - 1}
+	return due
+}
+
+// end notes what a leg of one case came to. It says whether all went well.
+func (t *turns) end(x *side, i int, ended bool, lost error) bool {
+	t.observe(t.Observer.LevelDone(x.series[i].level))
+	if lost != nil {
+		t.lost(x.found, x.target, lost)
+	}
+	return ended
+}
+
+// at has the runner expect what the side's server takes.
+func (t *turns) at(x *side) {
+	if t.durations[x] == nil {
+		t.durations[x] = map[*plan.Workload]time.Duration{}
+	}
+	t.runner.durations = t.durations[x]
+}
+
+// legs runs one round of every case on both servers at the same time, case by
+// case, and ends the servers. They are started one after the other: none is
+// under load while another starts. It says whether all went well.
+func (t *turns) legs(sides []*side) bool {
+	sides = slices.DeleteFunc(sides, func(x *side) bool { return len(x.cases) == 0 })
+	most := 0
+	for _, x := range sides {
+		if !t.check() || !t.launch(x) {
+			return false
+		}
+		most = max(most, len(x.cases))
+	}
+	for i := range most {
+		type played struct {
+			side  *side
+			ended bool
+			lost  error
+		}
+		var results []*played
+		var strands []func()
+		for _, x := range sides {
+			if i >= len(x.cases) {
+				continue
+			}
+			p, due := &played{side: x}, t.begin(x, i)
+			results = append(results, p)
+			strands = append(strands, func() {
+				if p.ended, p.lost = x.series[i].play([]int{due}); !p.ended {
+					t.alone(x, i, sides)
+				}
+			})
+		}
+		t.sideBySide(strands...)
+		ok := true
+		for _, p := range results {
+			ok = t.end(p.side, i, p.ended, p.lost) && ok
+		}
+		if !ok {
+			return false
+		}
+	}
+	t.slot++
+	ok := true
+	for _, x := range sides {
+		ok = t.close(x) && ok
+	}
+	return ok
+}
+
+// alone cuts the legs that were left alone: without its pair a leg says
+// nothing.
+func (t *turns) alone(gone *side, i int, sides []*side) {
+	for _, x := range sides {
+		if x != gone && i < len(x.series) && x.series[i].now != nil {
+			x.series[i].now.cut("the leg beside it on " + gone.found.Address + " was cut short")
+			t.Clock.Post(func() {}) // it may be waiting for something far off
+		}
+	}
+}
+
+// placed is the server on the GPUs of the round, and which these are: its own,
+// then those of the other side. nil: not side by side.
+func (t *turns) placed(x *side, s *plan.Server) (*plan.Server, []string) {
+	if !t.beside {
+		return s, nil
+	}
+	of := x.server
+	if t.rounds%2 == 1 {
+		for _, other := range t.sides {
+			if other != x {
+				of = other.server
+			}
+		}
+	}
+	gpus := of.GPUs()
+	out := *s
+	if p := s.Process; p != nil {
+		process := *p
+		process.GPUs, out.Process = gpus, &process
+	}
+	if c := s.Container; c != nil {
+		container := *c
+		container.GPUs, out.Container = gpus, &container
+	}
+	return &out, gpus.IDs
+}
+
+// known says by which key the server is not the one that was started first, and
+// what that was; "". On the other GPUs what follows from them may differ, but
+// not from start to start on the same.
+func (t *turns) known(x *side, found metric.Fingerprint) (key, was string) {
+	before := x.found.Fingerprint
+	if t.beside {
+		first := &x.fingerprints[t.rounds%2]
+		if *first == nil {
+			*first = found
+		}
+		if key := another(*first, found); key != "" {
+			return key, (*first)[key]
+		}
+		before = maps.Clone(before)
+		maps.DeleteFunc(before, func(key, _ string) bool { return plan.Allows([]string{"gpus"}, key) })
+	}
+	key = another(before, found)
+	return key, before[key]
 }
 
 // launch starts the server of a side and prepares its cases.
@@ -281,7 +421,9 @@ func (t *turns) launch(x *side) bool {
 		t.runner.run.Servers = append(t.runner.run.Servers, x.found)
 	}
 	begin := t.Clock.Now()
-	target, err := t.Launch(t.starting, fresh(x.server, x.start), func(state string) { t.Observer.ServerStarting(x.found.Address, t.secrets.Text(state)) })
+	t.at(x)
+	server, gpus := t.placed(x, fresh(x.server, x.start))
+	target, err := t.Launch(t.starting, server, func(state string) { t.Observer.ServerStarting(x.found.Address, t.secrets.Text(state)) })
 	x.start++
 	if err != nil {
 		if !t.check() {
@@ -298,11 +440,12 @@ func (t *turns) launch(x *side) bool {
 	}
 	if first {
 		x.found.Fingerprint = found
-	} else if key := another(x.found.Fingerprint, found); key != "" {
-		t.lost(x.found, target, fmt.Errorf("start %d was of another server: %s was %q and is %q", x.start, key, x.found.Fingerprint[key], found[key]))
+	}
+	if key, was := t.known(x, found); key != "" {
+		t.lost(x.found, target, fmt.Errorf("start %d was of another server: %s was %q and is %q", x.start, key, was, found[key]))
 		return false
 	}
-	x.found.Starts = append(x.found.Starts, metric.Start{At: begin, Ready: t.Clock.Now(), Cold: target.Cold, ColdEnd: target.ColdEnd})
+	x.found.Starts = append(x.found.Starts, metric.Start{At: begin, Ready: t.Clock.Now(), GPUs: gpus, Cold: target.Cold, ColdEnd: target.ColdEnd})
 	t.observe(t.Observer.ServerReady(x.found))
 	for i, c := range x.cases {
 		if first {

@@ -184,6 +184,9 @@ func TestTurnsThatEnd(t *testing.T) {
 		{"it comes back as another one", func(address string, start int) (metric.Fingerprint, error) {
 			return metric.Fingerprint{"version": map[bool]string{true: "2", false: "1"}[address == "b" && start == 3]}, nil
 		}, "start 4 was of another server", `start 4 was of another server: version was "1" and is "2"`},
+		{"it comes back as another one after a start that did not tell", func(address string, start int) (metric.Fingerprint, error) {
+			return map[bool]metric.Fingerprint{true: {"model": "fake"}, false: {"version": map[bool]string{true: "2", false: "1"}[address == "b" && start == 2]}}[start == 1], nil
+		}, "start 3 was of another server", `start 3 was of another server: version was "1" and is "2"`},
 		{"the first start fails", func(address string, start int) (metric.Fingerprint, error) {
 			return nil, map[bool]error{true: errors.New("no such image")}[address == "b"]
 		}, "b could not be measured: no such image", "no such image"},
@@ -308,5 +311,207 @@ func TestTurnsOfSome(t *testing.T) {
 	})
 	if len(seeds) != 10 || exec.Visits(d.Plan) != 10 {
 		t.Errorf("%d seeds, %d visits", len(seeds), exec.Visits(d.Plan))
+	}
+}
+
+// besides makes a duel of two servers side by side on a GPU each.
+func besides(rounds int) *duel {
+	d := newDuel(rounds, plan.RestartLeg, "a", "b")
+	for i, s := range d.Servers {
+		s.Process = &plan.Process{GPUs: &plan.GPUs{IDs: []string{fmt.Sprint(i)}}}
+	}
+	d.Compares[0].SideBySide = true
+	return d
+}
+
+// Side by side both legs of a round are under load at the same time, with the
+// same prompts, and the GPUs are swapped from round to round.
+func TestSideBySide(t *testing.T) {
+	d := besides(4)
+	gpus := map[string][]string{}
+	run := d.run(t, func(c *exec.Config) {
+		launch := c.Launch
+		c.Launch = func(ctx context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {
+			gpus[s.Name] = append(gpus[s.Name], s.GPUs().IDs...)
+			return launch(ctx, s, state)
+		}
+	})
+	var starts []string
+	for _, line := range d.log {
+		if strings.HasPrefix(line, "start") {
+			starts = append(starts, line[len("start "):])
+		}
+	}
+	if got := strings.Join(starts, " "); got != "a b b a a b b a" {
+		t.Errorf("starts %s", got)
+	}
+	if a, b := fmt.Sprint(gpus["a"]), fmt.Sprint(gpus["b"]); a != "[0 1 0 1]" || b != "[1 0 1 0]" {
+		t.Errorf("a on %s, b on %s", a, b)
+	}
+	if !slices.Equal(d.prompts["a"], d.prompts["b"]) || len(d.prompts["a"]) == 0 {
+		t.Error("the two were sent different prompts")
+	}
+	for i := range 4 {
+		a, b := run.Levels[0].Rounds[i], run.Levels[1].Rounds[i]
+		if !a.Complete || !b.Complete || a.Leg.Slot != i || b.Leg.Slot != i || a.Leg.Start != i || b.Leg.Start != i {
+			t.Fatalf("round %d: %+v %+v", i, a, b)
+		}
+		// Both take the same, so they begin and end together.
+		if a.Start != b.Start || a.End != b.End || a.End <= a.Start {
+			t.Errorf("round %d: a from %v to %v, b from %v to %v", i, a.Start, a.End, b.Start, b.End)
+		}
+		for j, s := range run.Servers {
+			if want := fmt.Sprintf("[%d]", (i+j)%2); fmt.Sprint(s.Starts[i].GPUs) != want {
+				t.Errorf("start %d of %s is recorded on %v, not on %s", i, s.Address, s.Starts[i].GPUs, want)
+			}
+		}
+	}
+	if c := run.Comparisons[0]; !c.SideBySide || c.Skipped != "" {
+		t.Errorf("%+v", c)
+	}
+	// Apart they would take twice as long.
+	apart := newDuel(4, plan.RestartLeg, "a", "b").run(t, nil)
+	if 2*run.End > apart.End+time.Second {
+		t.Errorf("%v side by side, %v in turns", run.End, apart.End)
+	}
+}
+
+// The slower side decides how long a round takes; what the other expects of its
+// requests is its own.
+func TestSideBySideOneIsSlower(t *testing.T) {
+	d := besides(4)
+	run := d.run(t, func(c *exec.Config) {
+		launch := c.Launch
+		c.Launch = func(ctx context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {
+			target, err := launch(ctx, s, state)
+			if err == nil && s.Name == "b" {
+				target.Transport.(*transport).script = func(int, *client.Request) reply { return reply{ttft: 3 * time.Second, itl: 100 * time.Millisecond} }
+			}
+			return target, err
+		}
+	})
+	for i := range 4 {
+		a, b := run.Levels[0].Rounds[i], run.Levels[1].Rounds[i]
+		if !a.Complete || !b.Complete || a.End >= b.End {
+			t.Errorf("round %d: a from %v to %v, b from %v to %v: %q %q", i, a.Start, a.End, b.Start, b.End, a.Stopped, b.Stopped)
+		}
+	}
+	// Alone it does what it did beside another.
+	alone := newDuel(4, plan.RestartLeg, "a", "b").run(t, nil)
+	for i, r := range alone.Levels[0].Rounds {
+		if beside := run.Levels[0].Rounds[i]; beside.End-beside.Start != r.End-r.Start || len(beside.Samples) != len(r.Samples) {
+			t.Errorf("round %d: %d requests in %v beside a slower server, %d in %v alone", i, len(beside.Samples), beside.End-beside.Start, len(r.Samples), r.End-r.Start)
+		}
+	}
+}
+
+// What goes wrong on one side ends the other, and nothing is left running.
+func TestSideBySideThatEnds(t *testing.T) {
+	type config = exec.Config
+	for _, row := range []struct {
+		name    string
+		launch  func(string, int) (metric.Fingerprint, error)
+		change  func(*config)
+		says    string
+		stopped string
+		rounds  int // begun on a
+	}{
+		{"the second of a round does not start", func(address string, start int) (metric.Fingerprint, error) {
+			return nil, map[bool]error{true: errors.New("CUDA out of memory")}[address == "b" && start == 2]
+		}, nil, "b could not be measured: CUDA out of memory", "", 2},
+		{"the first of a round does not start", func(address string, start int) (metric.Fingerprint, error) {
+			return nil, map[bool]error{true: errors.New("CUDA out of memory")}[address == "b" && start == 1]
+		}, nil, "b could not be measured: CUDA out of memory", "", 1},
+		{"another version on the swapped GPU", func(address string, start int) (metric.Fingerprint, error) {
+			return metric.Fingerprint{"version": map[bool]string{true: "2", false: "1"}[address == "b" && start == 1]}, nil
+		}, nil, `start 2 was of another server: version was "1" and is "2"`, "", 1},
+		{"another GPU on the second turn of the same set", func(address string, start int) (metric.Fingerprint, error) {
+			return metric.Fingerprint{"gpu": map[bool]string{true: "1 x H200", false: "1 x H100"}[address == "a" && start == 2]}, nil
+		}, nil, `start 3 was of another server: gpu was "1 x H100" and is "1 x H200"`, "", 2},
+		{"another version after a start that did not tell", func(address string, start int) (metric.Fingerprint, error) {
+			return map[bool]metric.Fingerprint{true: {"model": "fake"}, false: {"version": map[bool]string{true: "2", false: "1"}[address == "b" && start == 3]}}[start == 1], nil
+		}, nil, `start 4 was of another server: version was "1" and is "2"`, "", 3},
+		{"nothing completes on one", nil, func(c *config) {
+			launch := c.Launch
+			c.Launch = func(ctx context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {
+				target, err := launch(ctx, s, state)
+				if err == nil && s.Name == "b" {
+					target.Transport.(*transport).script = func(int, *client.Request) reply { return reply{status: errBusy} }
+				}
+				return target, err
+			}
+		}, "was cut short", "", 1},
+		{"the budget is spent", nil, func(c *config) { c.Budget = 10 * time.Second }, "budget", exec.StoppedBudget, 3},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			d := besides(8)
+			d.launch = row.launch
+			run := d.run(t, row.change)
+			if c := run.Comparisons[0]; !strings.Contains(c.Skipped, row.says) || run.Stopped != row.stopped {
+				t.Errorf("skipped %q, stopped %q", c.Skipped, run.Stopped)
+			}
+			started, ended := 0, 0
+			for _, line := range d.log {
+				started += map[bool]int{true: 1}[strings.HasPrefix(line, "start")]
+				ended += map[bool]int{true: 1}[strings.HasPrefix(line, "end")]
+			}
+			if started != ended || started == 0 {
+				t.Errorf("%d starts, %d ends", started, ended)
+			}
+			for _, l := range run.Levels {
+				if l.Server == "a" && len(l.Rounds) != row.rounds {
+					t.Errorf("%d rounds on a, want %d", len(l.Rounds), row.rounds)
+				}
+			}
+		})
+	}
+	// Other cards of another kind are what is swapped.
+	d := besides(4)
+	d.launch = func(address string, start int) (metric.Fingerprint, error) {
+		return metric.Fingerprint{"gpu": map[bool]string{true: "1 x H200", false: "1 x H100"}[(address == "a") == (start%2 == 0)]}, nil
+	}
+	if c := d.run(t, nil).Comparisons[0]; c.Skipped != "" {
+		t.Errorf("%q", c.Skipped)
+	}
+}
+
+// An interrupt in the middle of a round lets what is in flight on both sides
+// end, and starts nothing more; a second one cancels it.
+func TestSideBySideInterrupted(t *testing.T) {
+	for _, hard := range []bool{false, true} {
+		d := besides(8)
+		drain, soft := context.WithCancel(t.Context())
+		defer soft()
+		run := d.run(t, func(c *exec.Config) {
+			c.Drain = drain
+			flights := 0
+			launch := c.Launch
+			c.Launch = func(ctx context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {
+				target, err := launch(ctx, s, state)
+				if err == nil && s.Name == "b" {
+					target.Transport.(*transport).script = func(n int, _ *client.Request) reply {
+						if flights++; n == 4 {
+							soft()
+							if hard {
+								return reply{} // hangs until it is cancelled
+							}
+						}
+						return reply{ttft: time.Second, itl: 100 * time.Millisecond}
+					}
+				}
+				return target, err
+			}
+		})
+		if run.Stopped != exec.StoppedInterrupted || run.Comparisons[0].Skipped == "" {
+			t.Errorf("stopped %q, skipped %q", run.Stopped, run.Comparisons[0].Skipped)
+		}
+		if d.log[len(d.log)-1] != "compared b" || !slices.Contains(d.log, "end a") || !slices.Contains(d.log, "end b") {
+			t.Errorf("%q", d.log)
+		}
+		for _, l := range run.Levels {
+			if len(l.Rounds) != 1 || len(l.Rounds[0].Samples) == 0 {
+				t.Errorf("%d rounds on %s", len(l.Rounds), l.Server)
+			}
+		}
 	}
 }

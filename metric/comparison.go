@@ -10,6 +10,9 @@ type Comparison struct {
 	Control   string `json:"control"`   // address, or "baseline" and the folder it was read from
 	Candidate string `json:"candidate"` // address
 	Restart   string `json:"restart"`   // "leg", "order" or "never"
+	// SideBySide says that both legs of a round ran at the same time, on GPUs
+	// that were swapped from round to round: see Start.GPUs.
+	SideBySide bool `json:"side_by_side,omitempty"`
 	// Looks are the planned moments at which it was judged while it ran, in
 	// order. The last one counts. Empty: it was judged once, as a whole.
 	Looks []ComparisonLook `json:"looks,omitempty"`
@@ -29,7 +32,7 @@ type ComparisonLook struct {
 // rounds of another.
 type Leg struct {
 	// Slot is the place of the leg in time, 0-based, among all of the servers
-	// that take turns: A B B A is 0 1 2 3.
+	// that take turns: A B B A is 0 1 2 3. Legs side by side share theirs.
 	Slot int `json:"slot"`
 	// Start counts the starts of the server, 0-based: legs of one start share
 	// what a start brings by chance.
@@ -40,6 +43,9 @@ type Leg struct {
 type Start struct {
 	At    time.Duration `json:"at_ns"`    // offset of the moment at which it was launched
 	Ready time.Duration `json:"ready_ns"` // and of that at which it was ready
+	// GPUs are those that it was told to use in a comparison side by side, as
+	// the plan names them; nil: not in one.
+	GPUs []string `json:"gpus,omitempty"`
 	// Cold is the time to the first token of the first request that it ever
 	// completed, and ColdEnd that to its end: what later requests do not meet.
 	// 0: not seen.

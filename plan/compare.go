@@ -33,6 +33,10 @@ type Compare struct {
 	Candidate *Server
 	Rounds    int // at least 5; even under RestartOrder
 	Restart   Restart
+	// SideBySide runs both legs of a round at the same time, on GPUs that are
+	// swapped from round to round: two rounds are one observation. Only under
+	// RestartLeg, with rounds that are even.
+	SideBySide bool
 	// Changed lists the keys of fingerprint and declaration that may differ;
 	// "flags" covers "flags.max-model-len".
 	Changed []string

@@ -23,8 +23,9 @@ var compareBlock = &Block{
 	Attrs: []*Attr{
 		{Name: "control", Type: "server", Required: true, Doc: "What the candidate is compared with: server.name; base.server.name, the server of the same plan on the base branch (--base DIR); or baseline(\"FOLDER\"), a recorded run, with the server's address in it as second argument where that is not the candidate's."},
 		{Name: "candidate", Type: "server", Required: true, Doc: "The server under test: server.name."},
-		{Name: "rounds", Type: "number", Computed: "8, or 16 under restart = \"order\"", Doc: "Rounds on each server, at least 5, in turns: A B B A …"},
+		{Name: "rounds", Type: "number", Computed: "8, or 16 under restart = \"order\" and side_by_side", Doc: "Rounds on each server, at least 5, in turns: A B B A … At least 10, and even, where two are one observation."},
 		{Name: "restart", Type: "string", Computed: "`leg`, or `never` where a server is an endpoint", Doc: "When a server is started anew: `leg` (for each round), `order` (for each turn, so that the legs of B in A B B A share one start, and four legs are one observation) or `never` (both run side by side all the time; the verdict then speaks of these two starts alone)."},
+		{Name: "side_by_side", Type: "bool", Default: "false", Doc: "Run both legs of a round at the same time, each server on GPUs of its own that the two swap from round to round, so that a faster card does not decide. Two rounds are then one observation. Both servers list as many `gpus`, by index or UUID, and none twice; only under restart = \"leg\"."},
 		{Name: "changed", Type: "list of strings", Computed: "nothing", Doc: "What may differ between the two: keys of what is declared and observed, such as `flags`, `flags.max-model-len`, `image`, `version`. Anything else that differs is an error."},
 	},
 	Blocks: []*Block{
@@ -130,6 +131,7 @@ func (d *decoder) decodeCompare(name string, blk *hcl.Block, sc *scope) {
 		b.note("changed", "[]", "")
 	}
 	b.restart(c)
+	b.sideBySide(c)
 	b.rounds(c)
 	var work []*Workload
 	switch {
@@ -395,6 +397,68 @@ func (b *body) restart(c *Compare) {
 	}
 }
 
+// sideBySide reads whether both servers run at the same time on GPUs that they
+// swap, and checks that they can.
+func (b *body) sideBySide(c *Compare) {
+	if c.SideBySide = b.boolean("side_by_side"); !c.SideBySide {
+		return
+	}
+	rng := b.rangeOf("side_by_side")
+	refuse := func(format string, args ...any) {
+		c.SideBySide = false
+		b.d.errorf(rng, sumConflict, format, args...)
+	}
+	control := c.Control.Server
+	switch {
+	case c.Control.Baseline != "":
+		refuse("Against a recorded run nothing runs at the same time: side_by_side does not apply.")
+		return
+	case control == nil || c.Candidate == nil:
+		return
+	}
+	for _, s := range []*Server{control, c.Candidate} {
+		switch g := s.GPUs(); {
+		case !s.Local():
+			refuse("server.%s is not started on GPUs by tokgate, so that they cannot be swapped: side_by_side takes servers with a process or container block.", s.Address())
+			return
+		case g == nil || len(g.IDs) == 0:
+			refuse(`The servers swap their GPUs from round to round, so server.%s must list its own: gpus = ["0"].`, s.Address())
+			return
+		}
+	}
+	if c.Restart != RestartLeg {
+		refuse(`A server that swaps its GPUs is started anew for each round: side_by_side takes restart = "leg".`)
+		return
+	}
+	x, y := control.GPUs().IDs, c.Candidate.GPUs().IDs
+	port := control.fixedPort()
+	switch {
+	case sharesGPU(control, c.Candidate):
+		refuse("Side by side both servers run at the same time, and both list the same GPU: give them different ones.")
+	case len(x) != len(y):
+		refuse("The servers swap their GPUs from round to round, so both need as many: server.%s lists %d, and server.%s %d.", control.Address(), len(x), c.Candidate.Address(), len(y))
+	case port != 0 && port == c.Candidate.fixedPort():
+		refuse("Side by side both servers run at the same time, and both use port %d: leave it out for a free one.", port)
+	}
+	// Each runs on the GPUs of both.
+	if !c.Allows("gpus") {
+		c.Changed = append(c.Changed, "gpus")
+	}
+}
+
+// fixedPort is the port of this machine that the plan gives a process or
+// container; 0: none.
+func (s *Server) fixedPort() int {
+	switch {
+	case s.Process != nil && s.Process.Port != 0:
+		return s.Process.Port
+	case s.Container != nil && (s.Container.Port != 0 || s.Container.Network != "host"):
+		return s.Container.Port
+	}
+	n, _ := s.FlagNumber("port")
+	return n
+}
+
 // sharesGPU says whether both servers name a GPU that only one of them can have.
 func sharesGPU(a, b *Server) bool {
 	x, y := a.GPUs(), b.GPUs()
@@ -407,13 +471,20 @@ func sharesGPU(a, b *Server) bool {
 func (b *body) rounds(c *Compare) {
 	c.Rounds = compareRounds
 	least := int64(leastRounds)
-	if c.Restart == RestartOrder {
+	pairs := ""
+	switch {
+	case c.SideBySide:
+		pairs = "Side by side"
+	case c.Restart == RestartOrder:
+		pairs = `Under restart = "order"`
+	}
+	if pairs != "" {
 		c.Rounds, least = compareOrderRounds, leastOrderRounds
 	}
 	n, ok := b.integer("rounds", least, mostRounds)
 	switch {
-	case ok && c.Restart == RestartOrder && n%2 == 1:
-		b.d.errorf(b.rangeOf("rounds"), sumOutOfRange, `Under restart = "order" two rounds on each server are one observation: rounds must be even.`)
+	case ok && pairs != "" && n%2 == 1:
+		b.d.errorf(b.rangeOf("rounds"), sumOutOfRange, `%s two rounds on each server are one observation: rounds must be even.`, pairs)
 	case ok:
 		c.Rounds = int(n)
 	case !b.given("rounds"):
@@ -726,6 +797,9 @@ func exampleChange(def metric.Def, improve bool) string {
 func (d *decoder) takeTurns() {
 	for _, g := range Groups(d.plan) {
 		first := g.Compares[0]
+		if i := slices.IndexFunc(g.Compares, func(c *Compare) bool { return c.SideBySide }); i >= 0 && len(g.Compares) > 1 {
+			d.errorf(g.Compares[i].Range, sumConflict, "compare.%s shares a server with another comparison, so that all of them take turns: side_by_side takes two servers that no other comparison has.", g.Compares[i].Name)
+		}
 		for _, c := range g.Compares[1:] {
 			if c.Rounds != first.Rounds || c.Restart != first.Restart {
 				d.errorf(c.Range, sumConflict, "compare.%s shares a server with compare.%s, so that all of them take turns: rounds and restart must be the same.", c.Name, first.Name)

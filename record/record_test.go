@@ -37,7 +37,7 @@ func replay(t *testing.T, w *record.Writer, r *metric.Run) {
 			}
 			for _, round := range l.Rounds {
 				for _, x := range round.Samples {
-					w.RequestStarted(x.Phase)
+					w.RequestStarted(l, x.Phase)
 					must(w.SampleDone(x))
 				}
 				must(w.RoundDone(l, round))

@@ -118,7 +118,7 @@ func (w *Writer) LevelStarted(l *metric.Level, due int, expected time.Duration) 
 }
 
 // RequestStarted records nothing.
-func (w *Writer) RequestStarted(metric.Phase) {}
+func (w *Writer) RequestStarted(*metric.Level, metric.Phase) {}
 
 // SampleDone records one request.
 func (w *Writer) SampleDone(s *metric.Sample) error {

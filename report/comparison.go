@@ -17,11 +17,13 @@ type Comparison struct {
 	Candidate string `json:"candidate"` // address
 	// Paired: rounds took turns, and each is compared with its partner. Else
 	// the control was recorded at another time, and drift is not excluded.
-	Paired  bool    `json:"paired"`
-	Restart string  `json:"restart,omitempty"` // "leg", "order" or "never"; "" when not paired
-	Rounds  int     `json:"rounds"`            // judged, of each side
-	Units   int     `json:"units"`             // independent ones among them
-	Outcome Outcome `json:"outcome"`           // of what it requires
+	Paired  bool   `json:"paired"`
+	Restart string `json:"restart,omitempty"` // "leg", "order" or "never"; "" when not paired
+	// SideBySide: both legs of a round ran at the same time, on swapped GPUs.
+	SideBySide bool    `json:"side_by_side,omitempty"`
+	Rounds     int     `json:"rounds"`  // judged, of each side
+	Units      int     `json:"units"`   // independent ones among them
+	Outcome    Outcome `json:"outcome"` // of what it requires
 	// Skipped says why nothing was compared; "" when it was.
 	Skipped string `json:"skipped,omitempty"`
 	// Line is the answer in one line for people: "mtp: yes for decode and
@@ -102,7 +104,7 @@ type Pair struct {
 
 func (b *builder) comparison(c *assert.Comparison) Comparison {
 	out := Comparison{
-		Name: b.clean(c.Name), Control: b.clean(c.Control), Candidate: b.clean(c.Candidate), Paired: c.Paired, Restart: string(c.Restart),
+		Name: b.clean(c.Name), Control: b.clean(c.Control), Candidate: b.clean(c.Candidate), Paired: c.Paired, Restart: string(c.Restart), SideBySide: c.SideBySide,
 		Rounds: c.Rounds, Units: c.Units, Outcome: Outcome(c.Outcome.String()), Skipped: b.clean(c.Skipped), Line: b.clean(c.Line),
 		Differences: []Difference{}, Decisions: []Decision{}, Changes: []Change{}, Notes: b.cleanAll(c.Notes),
 	}
@@ -141,6 +143,8 @@ func (c *Comparison) Title() string {
 	switch {
 	case c.Skipped != "":
 		how = "not compared"
+	case c.SideBySide:
+		how = plural(c.Rounds, "round") + " side by side on swapped GPUs"
 	case !c.Paired:
 		how = plural(c.Rounds, "round") + " against a record: drift is not excluded"
 	}

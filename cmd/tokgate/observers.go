@@ -35,9 +35,9 @@ func (o observers) ServerDone(s *metric.ServerRun) error {
 func (o observers) LevelStarted(l *metric.Level, due int, expected time.Duration) error {
 	return o.each(func(x exec.Observer) error { return x.LevelStarted(l, due, expected) })
 }
-func (o observers) RequestStarted(phase metric.Phase) {
+func (o observers) RequestStarted(of *metric.Level, phase metric.Phase) {
 	for _, x := range o {
-		x.RequestStarted(phase)
+		x.RequestStarted(of, phase)
 	}
 }
 func (o observers) SampleDone(s *metric.Sample) error {

@@ -383,7 +383,7 @@ func replaceEndpoints(p *plan.Plan, endpoints []string) error {
 	for _, c := range p.Compares {
 		// What runs already is not started anew.
 		if c.Candidate.Endpoint != nil || c.Control.Server != nil && c.Control.Server.Endpoint != nil {
-			c.Restart = plan.RestartNever
+			c.Restart, c.SideBySide = plan.RestartNever, false
 		}
 	}
 	return nil

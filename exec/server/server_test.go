@@ -393,7 +393,7 @@ func (*silent) ServerStarting(string, string)                        {}
 func (*silent) ServerReady(*metric.ServerRun) error                  { return nil }
 func (*silent) ServerDone(*metric.ServerRun) error                   { return nil }
 func (*silent) LevelStarted(*metric.Level, int, time.Duration) error { return nil }
-func (*silent) RequestStarted(metric.Phase)                          {}
+func (*silent) RequestStarted(*metric.Level, metric.Phase)           {}
 func (o *silent) SampleDone(*metric.Sample) error                    { o.samples++; return nil }
 func (*silent) RoundDone(*metric.Level, *metric.Round) error         { return nil }
 func (*silent) LevelDone(*metric.Level) error                        { return nil }

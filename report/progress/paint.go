@@ -68,23 +68,29 @@ func (d *Display) color(sgr, s string) string {
 	return "\x1b[" + sgr + "m" + s + "\x1b[0m"
 }
 
-// block is what there is to see: servers that are starting, and the level
-// that is running.
+// block is what there is to see: servers that are starting, and the
+// levels that are running.
 func (d *Display) block(width int) []line {
 	now := d.opt.Now()
 	var lines []line
 	for _, s := range d.servers {
 		lines = append(lines, line{spinner(now) + " server " + s.address + "  " + text.Clock((d.time() - s.since).Seconds()) + "  " + s.state, ""})
 	}
-	l := d.level
-	if l == nil {
-		return lines
+	for _, l := range d.levels {
+		lines = append(lines, d.lines(l, width)...)
 	}
+	return lines
+}
+
+// lines are those of a level that is running.
+func (d *Display) lines(l *level, width int) []line {
+	var lines []line
+	now := d.opt.Now()
 	state := fmt.Sprintf("round %d", l.rounds+1)
 	if l.warming {
 		state += ", warming up"
 	}
-	lines = append(lines, line{l.title() + d.of() + "  " + state, "1"})
+	lines = append(lines, line{l.title() + d.of(l) + "  " + state, "1"})
 	counts := fmt.Sprintf("%d/%d  %d in flight", l.done, l.due, l.inFlight)
 	color := ""
 	if l.failed > 0 {

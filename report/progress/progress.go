@@ -61,7 +61,7 @@ type Display struct {
 	begun    time.Duration // by Now
 	servers  []*server     // that are starting, in order of their first state
 	index    int           // of the level, 1-based
-	level    *level        // nil between levels
+	levels   []*level      // that run; two at most, side by side
 	painted  []int         // widths of the block's lines on the screen
 	lastTime time.Duration
 	phase    string // that is folded; "": none is
@@ -80,6 +80,7 @@ type server struct {
 // level is the level that is running.
 type level struct {
 	server, workload, name string
+	index                  int    // of the level, 1-based
 	probe                  string // what a capacity search measures it for; "": it is of the plan
 	due, done, failed      int
 	inFlight               int
@@ -164,9 +165,11 @@ func (d *Display) tick() {
 	for _, s := range d.servers {
 		d.sayState(s)
 	}
-	if l := d.level; l != nil && now-l.lastLine >= lineEvery {
-		l.lastLine = now
-		d.say(l.title() + ": " + strings.Join(d.facts(l), ", "))
+	for _, l := range d.levels {
+		if now-l.lastLine >= lineEvery {
+			l.lastLine = now
+			d.say(l.title() + ": " + strings.Join(d.facts(l), ", "))
+		}
 	}
 }
 
@@ -179,7 +182,7 @@ func (d *Display) Close() {
 		return
 	}
 	d.fold("")
-	d.servers, d.level = nil, nil
+	d.servers, d.levels = nil, nil
 	if d.opt.TTY {
 		d.paint("")
 		if d.hidden {
@@ -219,7 +222,7 @@ func (d *Display) ServerStarting(address, state string) {
 		d.servers = append(d.servers, &server{address: address, since: d.time()})
 	}
 	d.servers[i].state = state
-	if d.level == nil {
+	if len(d.levels) == 0 {
 		d.fold("starting servers")
 	}
 	d.tick()
@@ -280,17 +283,18 @@ func (d *Display) LevelStarted(l *metric.Level, due int, expected time.Duration)
 	if l.Probe == nil {
 		d.index++
 	}
-	d.level = &level{server: text.Line(l.Server), workload: text.Line(l.Workload), name: text.Line(l.Name), due: due, expected: expected,
-		since: d.time(), lastLine: now, warming: true}
+	started := &level{server: text.Line(l.Server), workload: text.Line(l.Workload), name: text.Line(l.Name), due: due, expected: expected,
+		index: d.index, since: d.time(), lastLine: now, warming: true}
+	d.levels = append(d.levels, started)
 	if d.opt.Simulated != nil {
-		d.level.expected = 0 // it is of virtual time
+		started.expected = 0 // it is of virtual time
 	}
 	if l.Probe != nil {
-		d.level.probe = "capacity: " + text.Line(l.Probe.Purpose)
+		started.probe = "capacity: " + text.Line(l.Probe.Purpose)
 	}
 	if !d.opt.TTY {
-		d.fold(d.level.workload + " on " + d.level.server)
-		line := d.level.title() + d.of() + ": " + plural(due, "request")
+		d.fold(started.workload + " on " + started.server)
+		line := started.title() + d.of(started) + ": " + plural(due, "request")
 		if expected > 0 {
 			line += ", about " + text.Clock(expected.Seconds())
 		}
@@ -299,11 +303,22 @@ func (d *Display) LevelStarted(l *metric.Level, due int, expected time.Duration)
 	return nil
 }
 
+// running is the level under way of that name; nil.
+func (d *Display) running(server, workload, name string) *level {
+	i := slices.IndexFunc(d.levels, func(l *level) bool {
+		return l.server == text.Line(server) && l.workload == text.Line(workload) && l.name == text.Line(name)
+	})
+	if i < 0 {
+		return nil
+	}
+	return d.levels[i]
+}
+
 // RequestStarted and SampleDone bracket each request.
-func (d *Display) RequestStarted(phase metric.Phase) {
+func (d *Display) RequestStarted(of *metric.Level, phase metric.Phase) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	l := d.level
+	l := d.running(of.Server, of.Workload, of.Name)
 	if l == nil {
 		return
 	}
@@ -320,7 +335,7 @@ func (d *Display) RequestStarted(phase metric.Phase) {
 func (d *Display) SampleDone(s *metric.Sample) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	l := d.level
+	l := d.running(s.Server, s.Workload, s.Level)
 	if l == nil {
 		return nil
 	}
@@ -344,10 +359,10 @@ func (d *Display) SampleDone(s *metric.Sample) error {
 }
 
 // RoundDone counts a round.
-func (d *Display) RoundDone(*metric.Level, *metric.Round) error {
+func (d *Display) RoundDone(of *metric.Level, _ *metric.Round) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if l := d.level; l != nil {
+	if l := d.running(of.Server, of.Workload, of.Name); l != nil {
 		l.rounds++
 		l.warming = true
 	}
@@ -358,19 +373,18 @@ func (d *Display) RoundDone(*metric.Level, *metric.Round) error {
 func (d *Display) LevelDone(m *metric.Level) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	l := d.running(m.Server, m.Workload, m.Name)
+	d.levels = slices.DeleteFunc(d.levels, func(x *level) bool { return x == l })
 	if m.Skipped != "" {
-		if d.level == nil && m.Probe == nil {
+		if l == nil && m.Probe == nil {
 			d.index++
 		}
-		d.level = nil
 		d.say((&level{server: m.Server, workload: m.Workload, name: m.Name}).title() + ": skipped: " + m.Skipped)
 		return nil
 	}
-	l := d.level
 	if l == nil {
 		return nil
 	}
-	d.level = nil
 	facts := append([]string{plural(l.done, "request") + " in " + text.Clock((d.time() - l.since).Seconds())}, l.numbers()...)
 	if l.failed > 0 {
 		facts = slices.Insert(facts, 1, fmt.Sprintf("%d failed", l.failed))
@@ -398,14 +412,14 @@ func (l *level) title() string { return l.workload + " at " + l.name + " on " + 
 
 // of is " (3 of 8)", or " (capacity: bisect)" for a probe: how many levels a
 // search takes, nobody knows before.
-func (d *Display) of() string {
-	if d.level.probe != "" {
-		return " (" + d.level.probe + ")"
+func (d *Display) of(l *level) string {
+	if l.probe != "" {
+		return " (" + l.probe + ")"
 	}
-	if d.opt.Levels == 0 || d.index > d.opt.Levels {
+	if d.opt.Levels == 0 || l.index > d.opt.Levels {
 		return ""
 	}
-	return fmt.Sprintf(" (%d of %d)", d.index, d.opt.Levels)
+	return fmt.Sprintf(" (%d of %d)", l.index, d.opt.Levels)
 }
 
 // facts are what a plain line says within a level.

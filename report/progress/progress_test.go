@@ -85,7 +85,7 @@ func play(d *Display, now *time.Duration, frame func(string)) {
 	at := func(t time.Duration) { *now = t; d.Tick() }
 	sample := func(phase metric.Phase, i int, ttft time.Duration, failure *metric.Failure) *metric.Sample {
 		sent := time.Duration(i) * time.Second
-		return &metric.Sample{Phase: phase, Sent: sent, First: sent + ttft, Last: sent + ttft + 2*time.Second,
+		return &metric.Sample{Server: "vllm", Workload: "general_chatbot", Level: "30", Phase: phase, Sent: sent, First: sent + ttft, Last: sent + ttft + 2*time.Second,
 			Usage: &metric.Usage{Output: 51}, FirstTokens: 1, Failure: failure}
 	}
 	d.RunStarted(&metric.Run{ID: "20261120T140500Z-3f9c", Plan: "plans/chatbot.hcl"})
@@ -104,7 +104,7 @@ func play(d *Display, now *time.Duration, frame func(string)) {
 	chat := &metric.Level{Server: "vllm", Workload: "general_chatbot", Name: "30", N: 30}
 	d.LevelStarted(chat, 60, 2*time.Minute)
 	for range 4 {
-		d.RequestStarted(metric.Warmup)
+		d.RequestStarted(chat, metric.Warmup)
 	}
 	at(80 * time.Second)
 	frame("warming up")
@@ -112,7 +112,7 @@ func play(d *Display, now *time.Duration, frame func(string)) {
 		d.SampleDone(sample(metric.Warmup, i, time.Second, nil))
 	}
 	for range 30 {
-		d.RequestStarted(metric.Measured)
+		d.RequestStarted(chat, metric.Measured)
 	}
 	at(100 * time.Second)
 	for i := range 20 {
@@ -128,7 +128,7 @@ func play(d *Display, now *time.Duration, frame func(string)) {
 	at(140 * time.Second)
 	frame("between rounds")
 	for i := range 40 {
-		d.RequestStarted(metric.Measured)
+		d.RequestStarted(chat, metric.Measured)
 		d.SampleDone(sample(metric.Measured, i, time.Second, nil))
 	}
 	at(170 * time.Second)
@@ -206,11 +206,12 @@ func TestRepaintIsBounded(t *testing.T) {
 	var now time.Duration
 	w := &counter{}
 	d := New(w, Options{TTY: true, Now: func() time.Duration { return now }})
-	d.LevelStarted(&metric.Level{Name: "1"}, 100, 0)
+	l := &metric.Level{Name: "1"}
+	d.LevelStarted(l, 100, 0)
 	for now < time.Second {
 		d.Tick()
-		d.RequestStarted(metric.Measured)
-		d.SampleDone(&metric.Sample{Phase: metric.Measured})
+		d.RequestStarted(l, metric.Measured)
+		d.SampleDone(&metric.Sample{Level: "1", Phase: metric.Measured})
 		now += time.Millisecond
 	}
 	if w.n < 5 || w.n > 11 {
@@ -321,13 +322,13 @@ func TestConcurrentAndBroken(t *testing.T) {
 		})
 		l := &metric.Level{Name: "1"}
 		d.SampleDone(&metric.Sample{}) // before any level
-		d.RequestStarted(metric.Filler)
+		d.RequestStarted(l, metric.Filler)
 		d.RoundDone(l, nil)
 		d.LevelDone(l)
 		d.LevelStarted(l, 1, 0)
 		for range 100 {
-			d.RequestStarted(metric.Measured)
-			if err := d.SampleDone(&metric.Sample{Phase: metric.Measured}); err != nil {
+			d.RequestStarted(l, metric.Measured)
+			if err := d.SampleDone(&metric.Sample{Level: "1", Phase: metric.Measured}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -393,17 +394,18 @@ func TestSimulated(t *testing.T) {
 	wall, virtual := time.Duration(0), time.Duration(0)
 	d := New(&out, Options{Now: func() time.Duration { return wall }, Simulated: func() time.Duration { return virtual }, Levels: 1})
 	d.RunStarted(&metric.Run{ID: "r"})
-	d.LevelStarted(&metric.Level{Server: "s", Workload: "w", Name: "8"}, 3, time.Hour)
+	l := &metric.Level{Server: "s", Workload: "w", Name: "8"}
+	d.LevelStarted(l, 3, time.Hour)
 	for i := range 3 {
 		wall, virtual = wall+20*time.Second, virtual+time.Hour
-		d.RequestStarted(metric.Measured)
+		d.RequestStarted(l, metric.Measured)
 		if i == 1 {
 			wall += 20 * time.Second // two take 40 s on the wall
 		}
 		sent := time.Duration(i+1) * time.Hour
-		d.SampleDone(&metric.Sample{Phase: metric.Measured, Sent: sent, First: sent + time.Second, Last: sent + 3*time.Second, End: sent + 3*time.Second})
+		d.SampleDone(&metric.Sample{Server: "s", Workload: "w", Level: "8", Phase: metric.Measured, Sent: sent, First: sent + time.Second, Last: sent + 3*time.Second, End: sent + 3*time.Second})
 	}
-	d.LevelDone(&metric.Level{Server: "s", Workload: "w", Name: "8"})
+	d.LevelDone(l)
 	d.RunDone(&metric.Run{ID: "r"})
 	for _, want := range []string{
 		"    0s  run r, 1 level, simulated: times are virtual\n",
@@ -414,6 +416,30 @@ func TestSimulated(t *testing.T) {
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("nothing says %q:\n%s", want, out.String())
+		}
+	}
+}
+
+// Side by side two levels are under way: each counts what is its own.
+func TestTwoLevels(t *testing.T) {
+	var out strings.Builder
+	d := New(&out, Options{Now: func() time.Duration { return time.Second }, Levels: 2})
+	a, b := &metric.Level{Server: "a", Workload: "w", Name: "8"}, &metric.Level{Server: "b", Workload: "w", Name: "8"}
+	d.LevelStarted(a, 3, 0)
+	d.LevelStarted(b, 3, 0)
+	for i := range 3 {
+		for _, l := range []*metric.Level{a, b} {
+			if i < 2 || l == b {
+				d.RequestStarted(l, metric.Measured)
+				d.SampleDone(&metric.Sample{Server: l.Server, Workload: "w", Level: "8", Phase: metric.Measured})
+			}
+		}
+	}
+	d.LevelDone(a)
+	d.LevelDone(b)
+	for _, want := range []string{"w at 8 on a (1 of 2): 3 requests", "w at 8 on b (2 of 2): 3 requests", "w at 8 on a: 2 requests in", "w at 8 on b: 3 requests in"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
 }

@@ -130,6 +130,89 @@ compare "gpu" {
   restart   = "never" # ERROR: Conflicting settings
 }
 
+server "x" {
+  for_each = { one = ["2"], two = ["3", "4"], same = ["2"], any = 1, fine = ["5"] }
+  engine   = "vllm"
+  process {
+    command = ["vllm", "serve", "--port", "{port}"]
+    gpus    = each.value
+  }
+}
+
+server "y" {
+  for_each = { one = ["6"], two = ["7"] }
+  process {
+    command = ["serve"]
+    port    = 9001
+    gpus    = each.value
+  }
+}
+
+compare "beside_endpoints" {
+  control      = server.a
+  candidate    = server.b
+  side_by_side = true # ERROR: Conflicting settings
+}
+
+compare "beside_record" {
+  control      = baseline("perf/2026-11-19")
+  candidate    = server.x["fine"]
+  side_by_side = true # ERROR: Conflicting settings
+}
+
+compare "beside_none" {
+  control      = server.x["one"]
+  candidate    = server.c["on"]
+  side_by_side = true # ERROR: Conflicting settings
+  changed      = ["flags", "gpus"]
+}
+
+compare "beside_any" {
+  control      = server.x["one"]
+  candidate    = server.x["any"]
+  side_by_side = true # ERROR: Conflicting settings
+  changed      = ["gpus"]
+}
+
+compare "beside_same" {
+  control      = server.x["one"]
+  candidate    = server.x["same"]
+  side_by_side = true # ERROR: Conflicting settings
+}
+
+compare "beside_more" {
+  control      = server.x["one"]
+  candidate    = server.x["two"]
+  side_by_side = true # ERROR: Conflicting settings
+}
+
+compare "beside_port" {
+  control      = server.y["one"]
+  candidate    = server.y["two"]
+  side_by_side = true # ERROR: Conflicting settings
+}
+
+compare "beside_order" {
+  control      = server.x["one"]
+  candidate    = server.x["fine"]
+  restart      = "order"
+  side_by_side = true # ERROR: Conflicting settings
+}
+
+compare "beside_odd" {
+  control      = server.x["one"]
+  candidate    = server.x["fine"]
+  rounds       = 11 # ERROR: Value out of range
+  side_by_side = true
+}
+
+compare "beside_few" {
+  control      = server.x["one"]
+  candidate    = server.x["fine"]
+  rounds       = 8 # ERROR: Value out of range
+  side_by_side = true
+}
+
 compare "few" { # ERROR: Too few requests
   control   = server.a
   candidate = server.b
