@@ -357,18 +357,18 @@ func countedMean(l *metric.Level, c *Change) metric.Value {
 
 // center is the mean of the rounds, geometric unless points.
 func center(values []metric.Value, points bool) metric.Value {
-	sum := 0.0
-	for _, v := range values {
-		x := v.V
+	xs := make([]float64, len(values))
+	for i, v := range values {
+		xs[i] = v.V
 		if !points {
-			x = math.Log(x)
+			xs[i] = math.Log(v.V)
 		}
-		sum += x / float64(len(values))
 	}
+	mean, _ := stat.Moments(xs)
 	if !points {
-		sum = math.Exp(sum)
+		mean = math.Exp(mean)
 	}
-	return metric.Some(sum)
+	return metric.Some(mean)
 }
 
 // step is the change of one pair on the scale of delta.
