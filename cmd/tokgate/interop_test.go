@@ -17,6 +17,7 @@ import (
 var interopPlans = []struct{ program, file string }{
 	{"llama-server", "llama.cpp.hcl"},
 	{"sglang", "sglang.hcl"},
+	{"transformers", "transformers.hcl"},
 	{"vllm", "vllm.hcl"},
 }
 
