@@ -62,6 +62,7 @@ type conditions struct {
 	Stagger time.Duration // between the starts of two slots
 	Pause   time.Duration // between an answer and the slot's next request
 	Rounds  int           // measured requests of each slot, unless the report says
+	Seeds   int           // over which an engine that draws at random is averaged
 }
 
 // of is the mean outcome over the seeds of an engine that draws at random.
@@ -70,10 +71,9 @@ func (c conditions) of(p *Profile, l load) outcome {
 		return c.run(p, l, 1)
 	}
 	mean := outcome{}
-	const seeds = 3
-	for seed := range int64(seeds) {
+	for seed := range int64(c.Seeds) {
 		for name, v := range c.run(p, l, seed+1) {
-			mean[name] += v / seeds
+			mean[name] += v / float64(c.Seeds)
 		}
 	}
 	return mean
@@ -171,25 +171,25 @@ type fitting struct {
 var fittings = []fitting{
 	{
 		profile: "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000", report: "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000",
-		conditions: conditions{4 * time.Millisecond, 2164 * time.Millisecond, 5},
+		conditions: conditions{4 * time.Millisecond, 2164 * time.Millisecond, 5, 3},
 		free:       []string{"overhead", "linear", "square", "chunk", "base", "seq", "ktoken", "longest", "moe", "spread", "kv", "kvseq", "hold", "pause"},
 		choose:     map[string][]float64{"batch": {8192, 16384}},
 	},
 	{
 		profile: "qwen3-coder-next-80b-fp8.2x-rtx-pro-6000", report: "qwen3-coder-next-80b-fp8.2x-rtx-pro-6000",
-		conditions: conditions{4 * time.Millisecond, 3450 * time.Millisecond, 5},
+		conditions: conditions{4 * time.Millisecond, 3450 * time.Millisecond, 5, 6},
 		free:       []string{"overhead", "linear", "square", "chunk", "base", "seq", "ktoken", "seqs", "hold", "pause"},
 		choose:     map[string][]float64{"batch": {8192, 16384}},
 	},
 	{
 		profile: "qwen3-coder-30b-a3b-instruct-fp8.1x-h200-sxm", report: "qwen3-coder-30b-a3b-instruct-fp8.1x-h200-sxm",
-		conditions: conditions{4 * time.Millisecond, 1698 * time.Millisecond, 5},
+		conditions: conditions{4 * time.Millisecond, 1698 * time.Millisecond, 5, 6},
 		free:       []string{"overhead", "linear", "square", "chunk", "base", "seq", "ktoken", "longest", "moe", "pause"},
 		choose:     map[string][]float64{"batch": {4096, 8192, 16384}},
 	},
 	{
 		profile: "qwen3.5-35b-a3b-fp8.1x-h100", report: "qwen3.5-35b-a3b-fp8.1x-h100",
-		conditions: conditions{4 * time.Millisecond, 0, 5},
+		conditions: conditions{4 * time.Millisecond, 0, 5, 6},
 		free:       []string{"overhead", "front", "linear", "square", "chunk", "base", "seq", "ktoken", "moe", "seqs"},
 	},
 	spark("qwen3.5-35b-a3b-fp8.1x-dgx-spark-gb10.fresh", "control"),
@@ -200,7 +200,7 @@ var fittings = []fitting{
 func spark(profile, server string) fitting {
 	f := fitting{
 		profile: profile, report: "qwen3.6-35b-a3b-fp8.1x-dgx-spark-gb10", server: server,
-		conditions: conditions{2 * time.Millisecond, 0, 0},
+		conditions: conditions{2 * time.Millisecond, 0, 0, 6},
 		free:       []string{"overhead", "linear", "square", "base", "seq", "ktoken", "moe"},
 	}
 	if server == "mtp" {

@@ -128,7 +128,7 @@ type simulation struct {
 }
 
 // seeds of the simulator beside the first one, for systems that have draws.
-var seeds = []int{2, 3}
+var seeds = []int{2, 3, 4, 5, 6}
 
 // repeat simulates the published conditions with the other seeds.
 func (s system) repeat(t *testing.T, m *simulation) {
