@@ -305,8 +305,7 @@ func TestTwoRunsOnOneGPU(t *testing.T) {
 	l.start()
 	l.under()
 
-	second := *l
-	second.t, second.output, second.out = t, bytes.Buffer{}, filepath.Join(l.dir, "out2")
+	second := &life{t: t, program: l.program, dir: l.dir, environ: l.environ, out: filepath.Join(l.dir, "out2")}
 	second.start()
 	second.check(assert.ExitError, "free GPUs: 0 of the 1 that would do, and 1 needed", "GPU 0 GPU-4711-aaaa is held by run 20", "test.hcl (server s, tokgate's pid "+strconv.Itoa(l.cmd.Process.Pid))
 	second.reports(assert.ExitError, "GPU-4711-aaaa is held by run")
