@@ -589,21 +589,8 @@ func (b *body) claimAt(c *Claim) []string {
 	}
 	var out []string
 	for _, e := range b.list("at") {
-		if b.isUnknown(e.rng, "at", e.value) {
-			continue
-		}
-		var name string
-		switch {
-		case e.value.Type() == cty.String:
-			name = e.value.AsString()
-		case e.value.Type() == cty.Number:
-			n, ok := b.asInteger(e.rng, "at", e.value, 1, maxLevel)
-			if !ok {
-				continue
-			}
-			name = itoa(int(n))
-		default:
-			b.wrongType(e.rng, "at", `a level such as 30 or "burst 8"`, e.value)
+		name, ok := b.levelName(e)
+		if !ok {
 			continue
 		}
 		lacks := slices.IndexFunc(c.Workloads, func(w *Workload) bool { return !levelIndex(w).have[name] })

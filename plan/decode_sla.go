@@ -99,21 +99,8 @@ func (b *body) at(sla *SLA, levels levelSet, searched bool) []string {
 	seen := map[string]bool{}
 	elements := b.list("at")
 	for _, e := range elements {
-		if b.isUnknown(e.rng, "at", e.value) {
-			continue
-		}
-		var name string
-		switch {
-		case e.value.Type() == cty.String:
-			name = e.value.AsString()
-		case e.value.Type() == cty.Number:
-			n, ok := b.asInteger(e.rng, "at", e.value, 1, maxLevel)
-			if !ok {
-				continue
-			}
-			name = itoa(int(n))
-		default:
-			b.wrongType(e.rng, "at", `a level such as 30 or "burst 8"`, e.value)
+		name, ok := b.levelName(e)
+		if !ok {
 			continue
 		}
 		switch {
@@ -208,4 +195,20 @@ func (b *body) thresholds(good bool) []*Threshold {
 		}
 	}
 	return out
+}
+
+// levelName reads one element of at: 30 or "burst 8".
+func (b *body) levelName(e element) (name string, ok bool) {
+	if b.isUnknown(e.rng, "at", e.value) {
+		return "", false
+	}
+	switch e.value.Type() {
+	case cty.String:
+		return e.value.AsString(), true
+	case cty.Number:
+		n, ok := b.asInteger(e.rng, "at", e.value, 1, maxLevel)
+		return itoa(int(n)), ok
+	}
+	b.wrongType(e.rng, "at", `a level such as 30 or "burst 8"`, e.value)
+	return "", false
 }
