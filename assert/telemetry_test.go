@@ -197,6 +197,19 @@ func TestReadThresholds(t *testing.T) {
 			t.Errorf("notes %q", v.Notes)
 		}
 	}
+	// What was missed may have been the worst: a maximum says nothing where more
+	// than one reading in twenty was.
+	patchy := func(i int) *metric.Telemetry {
+		tm := tell(i)
+		tm.Gauges["kv_usage"] = metric.Gauge{N: 60, Mean: 0.5, Min: 0.2, Max: 0.6, Missed: 4, Why: "503"}
+		return tm
+	}
+	for _, stat := range []string{"max", "min", "mean"} {
+		v := judged(t, told(5, patchy), bound("kv_usage", stat, plan.Less, 0.95), nil)
+		if v.Outcome != Error || v.Message != "kv_usage "+stat+" has no value: 20 of 320 readings failed: 503" {
+			t.Errorf("%s with missed readings: %v: %s", stat, v.Outcome, v.Message)
+		}
+	}
 	// One round has no interval.
 	if v := judged(t, told(1, tell), bound("kv_usage", "mean", plan.Less, 0.9), nil); v.Outcome != Inconclusive {
 		t.Errorf("one round: %v", v.Outcome)

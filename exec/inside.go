@@ -59,5 +59,9 @@ func (rd *round) told() {
 	for name, why := range t.Missing {
 		t.Missing[name] = rd.secrets.Text(why)
 	}
+	for name, g := range t.Gauges {
+		g.Why = rd.secrets.Text(g.Why)
+		t.Gauges[name] = g
+	}
 	rd.out.Telemetry = t
 }

@@ -94,15 +94,19 @@ func TestInsideOfABurst(t *testing.T) {
 }
 
 // TestInsideFails: scrapes that fail now and then, or always, cost no request
-// and end no run; their words are kept, without the plan's secrets.
+// and end no run; their words are kept, without the plan's secrets. Where they
+// fail often the rest of them says nothing.
 func TestInsideFails(t *testing.T) {
-	for name, fail := range map[string]func(n int) error{
-		"now and then": func(n int) error {
-			if n%7 == 3 {
-				return errors.New("500 Internal Server Error")
+	every := func(k int) func(int) error {
+		return func(n int) error {
+			if n%k == 7 {
+				return errors.New("500 for sk-verysecret")
 			}
 			return nil
-		},
+		}
+	}
+	for name, fail := range map[string]func(n int) error{
+		"now and then": every(30), "often": every(8),
 		"always": func(int) error { return errors.New("key sk-verysecret refused") },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -120,12 +124,20 @@ func TestInsideFails(t *testing.T) {
 					t.Fatalf("%d completed, %q", l.Completed(), run.Servers[0].Error)
 				}
 				g, why := l.Gauge("running")
-				if name == "now and then" {
-					if why != "" || g.N < 20 || l.Rounds[0].Telemetry.Failed < 3 {
-						t.Errorf("%+v, %q, %+v", g, why, l.Rounds[0].Telemetry)
+				tm := l.Rounds[0].Telemetry
+				switch name {
+				case "now and then":
+					if why != "" || g.N < 20 || tm.Failed < 1 || tm.Added[metric.Preempted] == 0 {
+						t.Errorf("%+v, %q, %+v", g, why, tm)
 					}
-				} else if g.N != 0 || !strings.Contains(why, "key [redacted] refused") {
-					t.Errorf("%+v, %q", g, why)
+				case "often":
+					if !strings.HasSuffix(why, "readings failed: 500 for [redacted]") || tm.Failed < 3 || tm.Added[metric.Preempted] == 0 {
+						t.Errorf("%+v, %q, %+v", g, why, tm)
+					}
+				default:
+					if g.N != 0 || !strings.Contains(why, "key [redacted] refused") {
+						t.Errorf("%+v, %q", g, why)
+					}
 				}
 			})
 		})

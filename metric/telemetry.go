@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -86,6 +87,21 @@ type Gauge struct {
 	Mean float64 `json:"mean"`
 	Min  float64 `json:"min"`
 	Max  float64 `json:"max"`
+	// Missed is how many readings more were to be taken there and brought no
+	// value, Why the reason of the last of them.
+	Missed int    `json:"missed,omitempty"`
+	Why    string `json:"why,omitempty"`
+}
+
+// patchy says why the readings are too few of those that were to be taken; ""
+// where they are not. A server often fails to tell just when it has the most
+// to do, so that what was missed may have been the worst: one reading, or one
+// in twenty, may be missing.
+func (g Gauge) patchy() string {
+	if g.Missed <= max(1, (g.N+g.Missed)/20) {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d readings failed: %s", g.Missed, g.N+g.Missed, orNone(g.Why))
 }
 
 // Stat is the mean, min or max of the readings.
@@ -114,10 +130,12 @@ func (g Gauge) merge(o Gauge) Gauge {
 	}
 	n := float64(g.N + o.N)
 	return Gauge{
-		N:    g.N + o.N,
-		Mean: (g.Mean*float64(g.N) + o.Mean*float64(o.N)) / n,
-		Min:  min(g.Min, o.Min),
-		Max:  max(g.Max, o.Max),
+		N:      g.N + o.N,
+		Mean:   (g.Mean*float64(g.N) + o.Mean*float64(o.N)) / n,
+		Min:    min(g.Min, o.Min),
+		Max:    max(g.Max, o.Max),
+		Missed: g.Missed + o.Missed,
+		Why:    cmp.Or(o.Why, g.Why),
 	}
 }
 
@@ -254,7 +272,7 @@ func orNone(why string) string {
 }
 
 // Gauge pools the readings of a PerReading metric over the level's rounds; why
-// is the reason when there are none.
+// is the reason when there are none, or too many were missed.
 func (l *Level) Gauge(name string) (g Gauge, why string) {
 	short := ""
 	why = l.told(name, func(t *Telemetry) bool {
@@ -272,6 +290,7 @@ func (l *Level) Gauge(name string) (g Gauge, why string) {
 	if why == "" && g.N == 0 {
 		why = short
 	}
+	why = cmp.Or(why, g.patchy())
 	if why != "" {
 		return Gauge{}, why
 	}

@@ -153,6 +153,31 @@ func TestToldOfALevel(t *testing.T) {
 	closeTo(t, "accept_length by a mean", l.Value("accept_length", Steady, nil, nil), 2.5)
 }
 
+// What was missed may have been the worst: of 20 readings one may be missing,
+// and one of fewer.
+func TestMissedReadings(t *testing.T) {
+	for _, tt := range []struct {
+		n, missed [2]int // of two rounds
+		why       string
+	}{
+		{[2]int{2, 6}, [2]int{0, 0}, ""},
+		{[2]int{1, 1}, [2]int{0, 1}, ""}, // one costs nothing
+		{[2]int{10, 20}, [2]int{1, 1}, "2 of 32 readings failed: 503"},
+		{[2]int{18, 20}, [2]int{1, 1}, ""}, // 2 of 40
+		{[2]int{37, 19}, [2]int{3, 0}, "3 of 59 readings failed: 503"},
+		{[2]int{37, 20}, [2]int{3, 0}, ""}, // 3 of 60
+	} {
+		l := toldLevel()
+		for i, r := range l.Rounds {
+			r.Telemetry.Gauges["waiting"] = Gauge{N: tt.n[i], Max: 4, Missed: tt.missed[i], Why: "503"}
+		}
+		g, why := l.Gauge("waiting")
+		if why != tt.why || (why == "") != (g.N > 0) {
+			t.Errorf("%v with %v missed: %+v %q, want %q", tt.n, tt.missed, g, why, tt.why)
+		}
+	}
+}
+
 // A level has what every one of its rounds has told.
 func TestToldByAll(t *testing.T) {
 	for name, spoil := range map[string]func(l *Level) string{

@@ -22,7 +22,7 @@ import (
 
 // watched is what is read of a server within one round, over a socket: as soon
 // as enough says so.
-func watched(t *testing.T, s *plan.Server, url string, headers map[string]string, enough func(*telemetry.Session) bool) (*telemetry.Session, time.Duration) {
+func watched(t *testing.T, s *plan.Server, url string, headers map[string]string, enough func(*telemetry.Session, time.Duration) bool) (*telemetry.Session, time.Duration) {
 	t.Helper()
 	c := clock.NewReal()
 	l := New(Options{Clock: c})
@@ -33,7 +33,7 @@ func watched(t *testing.T, s *plan.Server, url string, headers map[string]string
 	session := w.Begin(t.Context())
 	defer session.End()
 	deadline := c.Now() + 20*time.Second
-	for !enough(session) {
+	for !enough(session, c.Now()) {
 		if c.Now() > deadline {
 			t.Fatalf("it never came: %+v", session.Over(0, c.Now()))
 		}
@@ -44,8 +44,8 @@ func watched(t *testing.T, s *plan.Server, url string, headers map[string]string
 	return session, c.Now()
 }
 
-func reads(n int) func(*telemetry.Session) bool {
-	return func(s *telemetry.Session) bool { return s.Over(0, time.Hour).Reads >= n }
+func reads(n int) func(*telemetry.Session, time.Duration) bool {
+	return func(s *telemetry.Session, now time.Duration) bool { return s.Over(0, now).Reads >= n }
 }
 
 func plain(engine string) *plan.Server {
@@ -113,11 +113,12 @@ func TestInsideOfServersThatDoNotTell(t *testing.T) {
 	}
 }
 
-// A page that fails now and then is read all the same.
+// A page that fails now and then is read all the same, and how often it did is
+// told with it.
 func TestInsideBridgesFailures(t *testing.T) {
 	var n atomic.Int32
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if n.Add(1)%3 == 2 {
+		if n.Add(1)%6 == 2 {
 			http.Error(w, "now and then", 500)
 			return
 		}
@@ -126,7 +127,7 @@ func TestInsideBridgesFailures(t *testing.T) {
 	defer front.Close()
 	session, now := watched(t, plain("vllm"), front.URL, nil, reads(9))
 	got := session.Over(0, now)
-	if got.Failed < 2 || got.Gauges["waiting"].N < 5 || got.Gauges["waiting"].Max != 4 {
+	if got.Failed < 2 || got.Gauges["waiting"].N < 5 || got.Gauges["waiting"].Max != 4 || got.Gauges["waiting"].Missed != got.Failed {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -152,8 +153,8 @@ func TestInsideKeepsTheKey(t *testing.T) {
 		t.Errorf("the server saw %q", own.Load())
 	}
 	s.Telemetry.URL, s.Telemetry.DCGM = a.URL+"/admin/metrics", b.URL+"/metrics"
-	watched(t, s, a.URL+"/v1", headers, func(s *telemetry.Session) bool {
-		return s.Over(0, time.Hour).Gauges["power"].Max == 300
+	watched(t, s, a.URL+"/v1", headers, func(s *telemetry.Session, now time.Duration) bool {
+		return s.Over(0, now).Gauges["power"].Max == 300
 	})
 	if own.Load() != "/admin/metrics Bearer sk-verysecret perf" {
 		t.Errorf("the server saw %q", own.Load())
@@ -239,8 +240,8 @@ func TestInsideFindsTheGPUs(t *testing.T) {
 				os.Unsetenv(name)
 			}
 			tt.server.Telemetry.Interval = 100 * time.Millisecond
-			watched(t, tt.server, front.URL, nil, func(s *telemetry.Session) bool {
-				got := s.Over(0, time.Hour)
+			watched(t, tt.server, front.URL, nil, func(s *telemetry.Session, now time.Duration) bool {
+				got := s.Over(0, now)
 				if tt.why != "" {
 					return strings.Contains(got.Missing["power"], tt.why)
 				}

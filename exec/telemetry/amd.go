@@ -24,15 +24,16 @@ func AMDSMI(c clock.Clock, path string, gpus []string) Source {
 		if err != nil {
 			return nil, fmt.Errorf("amd-smi: %w", err)
 		}
-		return parseAMD(out)
+		return parseAMD(out, len(gpus))
 	})
 }
 
 // parseAMD reads what amd-smi metric --json printed: a list with an object for
 // each GPU, since ROCm 7 within gpu_data. AMD calls its program an example, and
 // names differ between versions: each quantity is looked for where the
-// versions have it, and what is "N/A" is not told.
-func parseAMD(out []byte) (*Reading, error) {
+// versions have it, and what is "N/A" is not told. It is an error when it tells
+// of fewer GPUs than want.
+func parseAMD(out []byte, want int) (*Reading, error) {
 	var wrapped struct {
 		GPUs []map[string]any `json:"gpu_data"`
 	}
@@ -59,6 +60,9 @@ func parseAMD(out []byte) (*Reading, error) {
 			clock:       first("clock.gfx_0.clk", "clock.gfx.clk", "clock.gfx_0.cur_clk") * 1e6,
 			energy:      first("energy.total_energy_consumption"),
 		})
+	}
+	if len(cards) < want {
+		return nil, fmt.Errorf("amd-smi tells of %d of the %d GPUs", len(cards), want)
 	}
 	return together("amd-smi", cards)
 }

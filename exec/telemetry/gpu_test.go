@@ -2,11 +2,14 @@ package telemetry
 
 import (
 	"math"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -86,7 +89,7 @@ func TestParseAMD(t *testing.T) {
 			map[string]float64{"power": 250}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := parseAMD([]byte(tt.out))
+			got, err := parseAMD([]byte(tt.out), 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +99,7 @@ func TestParseAMD(t *testing.T) {
 		})
 	}
 	for _, out := range []string{"", "{}", "[]", `{"gpu_data": []}`, `{"gpu_data": [{"gpu": 0, "power": "N/A"}]}`, "ERROR: no GPU", `[1]`, `{"gpu_data": 3}`} {
-		if got, err := parseAMD([]byte(out)); err == nil {
+		if got, err := parseAMD([]byte(out), 0); err == nil {
 			t.Errorf("%q is the reading %v", out, got)
 		}
 	}
@@ -157,7 +160,7 @@ func FuzzParseDCGM(f *testing.F) {
 
 func FuzzParseAMD(f *testing.F) {
 	f.Add([]byte(`{"gpu_data": [{"power": {"socket_power": {"value": [1, "2 W"]}}}]}`))
-	f.Fuzz(func(t *testing.T, out []byte) { finite(t)(parseAMD(out)) })
+	f.Fuzz(func(t *testing.T, out []byte) { finite(t)(parseAMD(out, 0)) })
 }
 
 func FuzzNvidiaLine(f *testing.F) {
@@ -182,5 +185,35 @@ func finite(t *testing.T) func(*Reading, error) {
 				}
 			}
 		}
+	}
+}
+
+// One GPU of two that falls silent is missed, whatever the other one tells.
+func TestGPUThatFallsSilent(t *testing.T) {
+	c := clock.NewVirtual()
+	smi := &NvidiaSMI{clock: c, every: time.Second, cards: map[string]line{}, ended: make(chan struct{})}
+	tell := func(lines string) (*Reading, error) {
+		smi.listen(strings.NewReader(lines))
+		var r *Reading
+		var err error
+		smi.Source()(t.Context(), func(got *Reading, failed error) { r, err = got, failed })
+		return r, err
+	}
+	const a, b = "0, GPU-a, 300, 90, 1024, 60, 1700\n", "1, GPU-b, 300, 90, 1024, 90, 1700\n"
+	if r, err := tell(a + b); err != nil || r.Gauges["gpu_temperature"] != 90 {
+		t.Errorf("%v, %v", r, err)
+	}
+	for range 5 {
+		sleep(t, c, time.Second)
+		if _, err := tell(a); err != nil {
+			t.Error(err)
+		}
+	}
+	sleep(t, c, time.Second)
+	if r, err := tell(a); err == nil || !contains(err.Error(), "nothing of GPU 1 any more") {
+		t.Errorf("%v, %v", r, err)
+	}
+	if _, err := parseAMD([]byte(`[{"power": {"socket_power": 742}}]`), 2); err == nil || !contains(err.Error(), "1 of the 2 GPUs") {
+		t.Errorf("%v", err)
 	}
 }

@@ -46,11 +46,16 @@ type NvidiaSMI struct {
 	ended chan struct{}
 
 	mu     sync.Mutex
-	cards  map[string]card // by index
-	told   time.Duration   // when the last line came
+	cards  map[string]line // by index
 	failed string          // what it said instead
 	stderr bytes.Buffer
 	err    error // of the process
+}
+
+// line is what was last told of a GPU, and when.
+type line struct {
+	card
+	at time.Duration
 }
 
 // StartNvidiaSMI starts the program at path for the GPUs with these indexes or
@@ -65,7 +70,7 @@ func StartNvidiaSMI(c clock.Clock, path string, gpus []string, every time.Durati
 	if len(gpus) > 0 {
 		args = append(args, "-i", strings.Join(gpus, ","))
 	}
-	s := &NvidiaSMI{clock: c, every: every, want: len(gpus), cmd: osexec.Command(path, args...), ended: make(chan struct{}), cards: map[string]card{}}
+	s := &NvidiaSMI{clock: c, every: every, want: len(gpus), cmd: osexec.Command(path, args...), ended: make(chan struct{}), cards: map[string]line{}}
 	if prepare != nil {
 		prepare(s.cmd)
 	}
@@ -94,21 +99,21 @@ func StartNvidiaSMI(c clock.Clock, path string, gpus []string, every time.Durati
 func (s *NvidiaSMI) listen(out io.Reader) {
 	lines := bufio.NewReaderSize(out, 4096)
 	for {
-		line, long, err := lines.ReadLine()
+		text, long, err := lines.ReadLine()
 		if err != nil {
 			return
 		}
 		if long {
 			continue // no line of ours
 		}
-		index, c, ok := nvidiaLine(string(line))
+		index, c, ok := nvidiaLine(string(text))
 		s.mu.Lock()
 		_, known := s.cards[index]
 		switch {
 		case ok && (known || len(s.cards) < maxGPUs):
-			s.cards[index], s.told = c, s.clock.Now()
-		case !ok && len(bytes.TrimSpace(line)) > 0:
-			s.failed = string(line)
+			s.cards[index] = line{c, s.clock.Now()}
+		case !ok && len(bytes.TrimSpace(text)) > 0:
+			s.failed = string(text)
 		}
 		s.mu.Unlock()
 	}
@@ -159,18 +164,19 @@ func (s *NvidiaSMI) Source() Source {
 			return nil, fmt.Errorf("nvidia-smi ended: %s", s.words())
 		default:
 		}
-		switch {
-		case len(s.cards) == 0 || len(s.cards) < s.want:
+		if len(s.cards) == 0 || len(s.cards) < s.want {
 			if s.failed != "" {
 				return nil, fmt.Errorf("nvidia-smi said: %.200s", s.failed)
 			}
 			return nil, errors.New("nvidia-smi told nothing yet")
-		case s.clock.Now()-s.told > 3*s.every+2*time.Second:
-			return nil, errors.New("nvidia-smi tells nothing any more")
 		}
 		cards := make([]card, 0, len(s.cards))
-		for _, c := range s.cards {
-			cards = append(cards, c)
+		for index, c := range s.cards {
+			// One GPU may fall silent while the others go on.
+			if s.clock.Now()-c.at > 3*s.every+2*time.Second {
+				return nil, fmt.Errorf("nvidia-smi tells nothing of GPU %s any more", index)
+			}
+			cards = append(cards, c.card)
 		}
 		return together("nvidia-smi", cards)
 	})

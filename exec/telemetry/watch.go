@@ -186,5 +186,5 @@ func halved[T any](s []T) []T {
 }
 
 func (f *feed) history(none string) history {
-	return history{readings: f.readings, failed: f.failed, none: none, absent: f.source == nil}
+	return history{readings: f.readings, failed: f.failed, every: f.every, none: none, absent: f.source == nil}
 }

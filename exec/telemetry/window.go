@@ -16,8 +16,9 @@ import (
 type history struct {
 	readings []stamped
 	failed   []failure
-	absent   bool   // there is no such source
-	none     string // why, where it is absent
+	every    time.Duration // between two readings, as they were to be taken
+	absent   bool          // there is no such source
+	none     string        // why, where it is absent
 }
 
 // summarize makes of what was read what a round records. It is a function of
@@ -48,8 +49,19 @@ func summarize(from, to time.Duration, server, gpu history) *metric.Telemetry {
 	for _, name := range wantedOf(metric.GPU) {
 		gpu.gauge(t, name, from, to)
 	}
+	// One that was started anew shows an empty queue, whatever was in it before.
+	if slices.Contains(slices.Collect(maps.Values(t.Missing)), restarted) {
+		for _, name := range metric.Names(func(d metric.Def) bool { return d.Source == metric.Server }) {
+			if _, ok := t.Gauges[name]; ok {
+				delete(t.Gauges, name)
+				t.Missing[name] = restarted
+			}
+		}
+	}
 	return t
 }
+
+const restarted = "the server counted anew in the middle of the window: it was restarted"
 
 // serverCounters are what level-wide metrics are made of.
 var serverCounters = []string{
@@ -165,7 +177,7 @@ func (h history) counter(t *metric.Telemetry, name string, a, b int) {
 	for _, r := range h.readings[a+1 : b+1] {
 		now, ok := r.Counters[name]
 		if !ok || now < before {
-			t.Missing[name] = "the server counted anew in the middle of the window: it was restarted"
+			t.Missing[name] = restarted
 			return
 		}
 		series.At, series.Values = append(series.At, r.at.Milliseconds()), append(series.Values, now-before)
@@ -192,36 +204,44 @@ func (h history) histogram(t *metric.Telemetry, name string, a, b int) {
 		begin = metric.Histogram{Bounds: end.Bounds, Counts: make([]float64, len(end.Counts))}
 	}
 	if !slices.Equal(begin.Bounds, end.Bounds) || len(begin.Counts) != len(end.Counts) || begin.Sum > end.Sum {
-		t.Missing[name] = "the server counted anew in the middle of the window: it was restarted"
+		t.Missing[name] = restarted
 		return
 	}
 	out := metric.Histogram{Bounds: end.Bounds, Counts: make([]float64, len(end.Counts)), Sum: end.Sum - begin.Sum}
 	for i := range out.Counts {
 		if out.Counts[i] = end.Counts[i] - begin.Counts[i]; out.Counts[i] < 0 {
-			t.Missing[name] = "the server counted anew in the middle of the window: it was restarted"
+			t.Missing[name] = restarted
 			return
 		}
 	}
 	t.Histograms[name] = out
 }
 
-// gauge pools the readings in the window, and keeps all of the round as a
-// series. Where more failed than came nothing is said: the most is then
-// unlikely to have been seen.
+// gauge pools the readings in the window, with how many were missed there, and
+// keeps all of the round as a series. Where the window was not looked at for
+// longer than mostBlind says, nothing is said: the most may have been then.
 func (h history) gauge(t *metric.Telemetry, name string, from, to time.Duration) {
 	if why := h.unread(); why != "" {
 		t.Missing[name] = why
 		return
 	}
+	within := func(at time.Duration) bool { return at >= from && at <= to }
 	g, sum := metric.Gauge{Min: math.Inf(1), Max: math.Inf(-1)}, 0.0
 	series := metric.Series{Metric: name}
+	seen, blind := from, time.Duration(0)
 	for _, r := range h.readings {
 		v, ok := r.Gauges[name]
 		if !ok {
+			if within(r.at) {
+				g.Missed++
+				g.Why = cmp.Or(r.None[name], "it was not told")
+			}
 			continue
 		}
 		series.At, series.Values = append(series.At, r.at.Milliseconds()), append(series.Values, v)
-		if r.at >= from && r.at <= to {
+		now := min(max(r.at, from), to)
+		seen, blind = now, max(blind, now-seen)
+		if within(r.at) {
 			g.N++
 			sum += v
 			g.Min, g.Max = min(g.Min, v), max(g.Max, v)
@@ -231,18 +251,23 @@ func (h history) gauge(t *metric.Telemetry, name string, from, to time.Duration)
 		t.Missing[name] = h.absence(name)
 		return
 	}
+	blind = max(blind, to-seen)
 	series.Thin()
 	t.Series = append(t.Series, series)
-	failed, why := 0, ""
 	for _, f := range h.failed {
-		if f.at >= from && f.at <= to {
-			failed++
-			why = f.why
+		if within(f.at) {
+			g.Missed++
+			g.Why = f.why
 		}
 	}
 	switch {
-	case failed > g.N:
-		t.Missing[name] = fmt.Sprintf("%d of %d readings failed: %s", failed, failed+g.N, why)
+	case g.N == 0 && g.Missed > 0:
+		t.Missing[name] = fmt.Sprintf("all readings in the window failed: %s", g.Why)
+	case blind > mostBlind(h.every):
+		t.Missing[name] = fmt.Sprintf("nothing was read for %v of the window, where a reading was due every %v", blind.Round(time.Millisecond), h.every)
+		if g.Why != "" {
+			t.Missing[name] += ": " + g.Why
+		}
 	case g.N == 0:
 		t.Missing[name] = metric.TooShort
 	default:
@@ -250,6 +275,11 @@ func (h history) gauge(t *metric.Telemetry, name string, from, to time.Duration)
 		t.Gauges[name] = g
 	}
 }
+
+// mostBlind is for how long nothing may have been read of a gauge: while two
+// readings in a row were missed, and a second where the interval is shorter
+// than a page may take.
+func mostBlind(every time.Duration) time.Duration { return max(7*every/2, time.Second) }
 
 // Names that a reading has, for messages and tests.
 func (r *Reading) String() string {

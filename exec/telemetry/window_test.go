@@ -22,7 +22,7 @@ func at(t time.Duration, waiting, preempted, below, above, sum float64) stamped 
 const s = time.Second
 
 func TestSummarize(t *testing.T) {
-	server := history{readings: []stamped{
+	server := history{every: s, readings: []stamped{
 		at(1*s, 9, 5, 10, 0, 2), // before the window
 		at(2*s+10*time.Millisecond, 2, 5, 12, 0, 3),
 		at(3*s, 4, 6, 14, 1, 6),
@@ -84,8 +84,14 @@ func TestSummarizeFailsClosed(t *testing.T) {
 		{"other buckets", history{readings: []stamped{good[0], {6 * s, &Reading{Histograms: map[string]metric.Histogram{"queue_wait": {Bounds: []float64{2}, Counts: []float64{99, 99}, Sum: 99}}}}}}, "queue_wait", "it was restarted"},
 		{"one reading alone", history{readings: good[:1]}, "queue_wait", "no two readings lie near enough to the window of 4s"},
 		{"readings far from the edges", history{readings: []stamped{good[0], at(4*s, 1, 6, 12, 0, 3)}, failed: []failure{{6 * s, "cut off"}}}, "preemptions", "since some failed: cut off"},
-		{"no reading within", history{readings: []stamped{at(1900*time.Millisecond, 1, 5, 1, 1, 1), at(6100*time.Millisecond, 1, 5, 1, 1, 1)}}, "waiting", metric.TooShort},
-		{"more failed than came", history{readings: good[:1], failed: []failure{{3 * s, "a"}, {4 * s, "cut off"}}}, "waiting", "2 of 3 readings failed: cut off"},
+		{"no reading within", history{every: 5 * s, readings: []stamped{at(1900*time.Millisecond, 1, 5, 1, 1, 1), at(6100*time.Millisecond, 1, 5, 1, 1, 1)}}, "waiting", metric.TooShort},
+		{"none in the window came", history{every: s, readings: []stamped{at(1*s, 1, 5, 1, 1, 1)}, failed: []failure{{3 * s, "a"}, {4 * s, "cut off"}}}, "waiting", "all readings in the window failed: cut off"},
+		{"three in a row failed", history{every: s, readings: []stamped{good[0], good[2]}, failed: []failure{{3 * s, "a"}, {4 * s, "a"}, {5 * s, "cut off"}}}, "waiting",
+			"nothing was read for 4s of the window, where a reading was due every 1s: cut off"},
+		{"nothing at the end", history{every: s, readings: good[:1]}, "waiting", "nothing was read for 4s of the window"},
+		{"nothing at the beginning", history{every: s, readings: good[2:]}, "waiting", "nothing was read for 4s of the window"},
+		// The queue of a server that was started anew is empty.
+		{"the queue of one that began anew", history{every: 2 * s, readings: []stamped{good[0], at(4*s, 0, 0, 0, 0, 0), at(6*s, 0, 9, 20, 0, 9)}}, "waiting", "it was restarted"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := summarize(2*s, 6*s, tt.server, history{absent: true})
@@ -105,14 +111,24 @@ func TestSummarizeFailsClosed(t *testing.T) {
 	}
 }
 
-// One bad scrape in the middle costs nothing.
+// Bad scrapes in the middle cost nothing, and are counted.
 func TestSummarizeBridgesAFailure(t *testing.T) {
 	got := summarize(2*s, 6*s, history{
-		readings: []stamped{at(2*s, 1, 5, 10, 0, 2), at(3*s, 2, 6, 12, 0, 3), at(6*s, 3, 7, 14, 0, 4)},
-		failed:   []failure{{4 * s, "500"}, {5 * s, "cut off"}},
+		every: s, readings: []stamped{at(2*s, 1, 5, 10, 0, 2), at(3*s, 2, 6, 12, 0, 3), at(6*s, 3, 7, 14, 0, 4)},
+		failed: []failure{{4 * s, "500"}, {5 * s, "cut off"}},
 	}, history{absent: true})
-	if got.Added[metric.Preempted] != 2 || got.Gauges["waiting"].N != 3 || got.Failed != 2 || got.Reads != 5 {
+	if got.Added[metric.Preempted] != 2 || got.Gauges["waiting"] != (metric.Gauge{N: 3, Mean: 2, Min: 1, Max: 3, Missed: 2, Why: "cut off"}) || got.Failed != 2 || got.Reads != 5 {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// A page that comes and does not tell is a reading that was missed.
+func TestGaugeThatIsNotTold(t *testing.T) {
+	silent := at(4*s, 0, 5, 10, 0, 2)
+	delete(silent.Gauges, "waiting")
+	got := summarize(2*s, 6*s, history{every: 4 * s, readings: []stamped{at(2*s, 1, 5, 10, 0, 2), silent, at(6*s, 3, 7, 14, 0, 4)}}, history{absent: true})
+	if g := got.Gauges["waiting"]; g != (metric.Gauge{N: 2, Mean: 2, Min: 1, Max: 3, Missed: 1, Why: "it was not told"}) {
+		t.Errorf("got %+v", g)
 	}
 }
 
@@ -130,7 +146,7 @@ func TestGPUEnergy(t *testing.T) {
 	gpu := func(t time.Duration, watts, joules float64) stamped {
 		return stamped{t, &Reading{Gauges: map[string]float64{"power": watts}, Counters: map[string]float64{metric.Energy: joules}}}
 	}
-	got := summarize(2*s, 6*s, history{}, history{readings: []stamped{gpu(2*s, 300, 1000), gpu(4*s, 500, 1800), gpu(6*s, 400, 2600)}})
+	got := summarize(2*s, 6*s, history{}, history{every: 2 * s, readings: []stamped{gpu(2*s, 300, 1000), gpu(4*s, 500, 1800), gpu(6*s, 400, 2600)}})
 	// 2600 − 1000 J in 4 s; the power is the mean of what was read.
 	if got.Added[metric.Energy] != 1600 || got.Added[metric.EnergySeconds] != 4 || got.Gauges["power"].Mean != 400 || got.Gauges["power"].Max != 500 {
 		t.Errorf("got %+v %+v", got.Added, got.Gauges)
