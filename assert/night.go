@@ -1,6 +1,7 @@
 package assert
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/tokgate/tokgate/assert/trend"
 	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
 )
 
 // NightOptions is how tonight is held against a history.
@@ -23,6 +25,9 @@ type NightOptions struct {
 	// clocks may differ; zero: not checked. The last night is the latest, and one
 	// of next year would be judged every night until then.
 	Now time.Time
+	// MaxAge is how long before Now the last night may have started: where the
+	// nights have stopped the last one stays as good as it was. 0: any time.
+	MaxAge time.Duration
 	// Unread is how many lines of the history could not be read, where one of
 	// them may be the last night.
 	Unread int
@@ -108,10 +113,13 @@ func FalseAlarms(series int) float64 {
 func JudgeNights(h metric.History, opts NightOptions) Nights {
 	nights := slices.Clone(h.Nights)
 	out := Nights{Outcome: Error}
-	for _, p := range slices.Backward(h.Pins) {
+	lost := ""
+	if len(h.Pins) > 0 {
+		p := h.Pins[len(h.Pins)-1]
 		if i := slices.IndexFunc(nights, func(n metric.Night) bool { return n.Run == p.Run }); i >= 0 {
 			nights, out.Pinned = nights[i:], &p
-			break
+		} else {
+			lost = lostPin(p, nights)
 		}
 	}
 	if len(nights) == 0 {
@@ -141,11 +149,33 @@ func JudgeNights(h metric.History, opts NightOptions) Nights {
 			outcome = max(outcome, t.Outcome)
 		}
 	}
-	if out.Why = opts.notTonight(last); out.Why != "" {
+	if out.Why = cmp.Or(opts.notTonight(last), lost); out.Why != "" {
 		outcome = Error
 	}
 	out.Outcome = outcome
 	return out
+}
+
+// lostPin says that the run that was pinned last is none of the nights: what
+// the later ones are to be held to is not known.
+func lostPin(p metric.Pin, nights []metric.Night) string {
+	var runs []string
+	for _, n := range nights {
+		runs = append(runs, n.Run)
+	}
+	hint := "pin one that is"
+	if near := plan.Nearest(p.Run, runs); near != "" {
+		hint = fmt.Sprintf("did you mean %s?", near)
+	}
+	return fmt.Sprintf("run %s, which was pinned, is not in the history: %s", p.Run, hint)
+}
+
+// age is a time that has passed, in words.
+func age(d time.Duration) string {
+	if days := int(d.Hours() / 24); days >= 2 {
+		return fmt.Sprintf("%d days", days)
+	}
+	return fmt.Sprintf("%.3g hours", d.Hours())
 }
 
 // notTonight is why the last night is not the one to be judged; "".
@@ -153,6 +183,8 @@ func (o NightOptions) notTonight(last metric.Night) string {
 	switch {
 	case !o.Now.IsZero() && last.Started.After(o.Now.Add(time.Hour)):
 		return fmt.Sprintf("run %s starts in the future, at %s: a clock was wrong, and its line is to be removed", last.Run, last.Started.UTC().Format(time.DateTime))
+	case o.MaxAge > 0 && o.Now.Sub(last.Started) > o.MaxAge:
+		return fmt.Sprintf("the last night, run %s, was %s ago, and none may be longer ago than %s: were later ones not run, or not added?", last.Run, age(o.Now.Sub(last.Started)), age(o.MaxAge))
 	case o.Run != "" && last.Run != o.Run:
 		return fmt.Sprintf("run %s is not the last night: run %s started later", o.Run, last.Run)
 	case o.Unread > 0:

@@ -77,6 +77,8 @@ func TestJudgeNights(t *testing.T) {
 		{"an unknown metric", nightsOf(unknown, 1), NightOptions{}, Error, false, `does not know the metric "vibes"`},
 		{"in the future", nightsOf(ttftTrend, steady(11)...), NightOptions{Now: eve}, Error, false, "run r10 starts in the future, at 2026-10-11 03:00:00"},
 		{"of the hour in which clocks differ", nightsOf(ttftTrend, steady(11)...), NightOptions{Now: eve.Add(22*time.Hour + time.Minute)}, Pass, false, "2.02 s, expected"},
+		{"as old as may be", nightsOf(ttftTrend, steady(11)...), NightOptions{Now: eve.AddDate(0, 0, 3), MaxAge: 73 * time.Hour}, Pass, false, "2.02 s, expected"},
+		{"older", nightsOf(ttftTrend, steady(11)...), NightOptions{Now: eve.AddDate(0, 0, 3), MaxAge: 48 * time.Hour}, Error, false, "run r10, was 2 days ago, and none may be longer ago than 2 days"},
 		{"not the run that is asked for", nightsOf(ttftTrend, steady(11)...), NightOptions{Run: "r9"}, Error, false, "run r9 is not the last night: run r10 started later"},
 		{"the run that is asked for", nightsOf(ttftTrend, steady(11)...), NightOptions{Run: "r10"}, Pass, false, "2.02 s, expected"},
 		{"lines that cannot be read", nightsOf(ttftTrend, steady(11)...), NightOptions{Unread: 1}, Error, false, "1 line of the history cannot be read"},
@@ -110,10 +112,23 @@ func TestJudgeNightsPinned(t *testing.T) {
 	if got := JudgeNights(h, NightOptions{}); got.Outcome != Fail || got.Since != 23 {
 		t.Fatalf("before: %v since %d", got.Outcome, got.Since)
 	}
-	h.Pins = []metric.Pin{{Run: "r3", Why: "long ago"}, {Run: "r20", Why: "0.20 accepted"}, {Run: "lost", Why: "of another history"}}
+	h.Pins = []metric.Pin{{Run: "r3", Why: "long ago"}, {Run: "r20", Why: "0.20 accepted"}}
 	got := JudgeNights(h, NightOptions{})
 	if got.Outcome != Pass || !got.Recorded || got.Since != 3 || got.Pinned == nil || got.Pinned.Run != "r20" {
 		t.Errorf("after: %+v", got)
+	}
+	// What a pin of no night accepts is not known, nor whether tonight is as good.
+	for run, words := range map[string]string{
+		"lost": "run lost, which was pinned, is not in the history: pin one that is", "r021": "did you mean r21?",
+	} {
+		h.Pins = append(h.Pins[:2], metric.Pin{Run: run})
+		if got := JudgeNights(h, NightOptions{}); got.Outcome != Error || !strings.Contains(got.Why, words) || len(got.Trends) == 0 {
+			t.Errorf("pinned %s: %v, %q", run, got.Outcome, got.Why)
+		}
+	}
+	h.Pins = append(h.Pins, metric.Pin{Run: "r21"})
+	if got := JudgeNights(h, NightOptions{}); got.Outcome != Pass || got.Since != 2 {
+		t.Errorf("pinned anew: %v, %q", got.Outcome, got.Why)
 	}
 }
 

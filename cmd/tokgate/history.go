@@ -122,7 +122,9 @@ func (o nightOutputs) write(n assert.Nights, opts nights.Options) error {
 		render func(io.Writer) error
 	}{
 		{o.junit, func(w io.Writer) error {
-			return report.JUnit(w, nights.Document(n, report.Document{Plan: report.Plan{Path: opts.Folder}, Started: n.Started}))
+			// With its exit code, of which JUnit makes a case where no series does.
+			exit := assert.Verdicts{Outcome: n.Outcome}.ExitCode(false)
+			return report.JUnit(w, nights.Document(n, report.Document{Plan: report.Plan{Path: opts.Folder}, Started: n.Started, ExitCode: exit}))
 		}},
 		{o.markdown, func(w io.Writer) error { return nights.Markdown(w, n, opts) }},
 		{o.html, func(w io.Writer) error { return nights.HTML(w, n, opts) }},
@@ -142,7 +144,7 @@ func (a *app) historyShow() *cobra.Command {
 night, the last nights and where it changed. Exit code 0, or 4 when the history
 cannot be read or a report cannot be written.`)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		_, _, err := judge(args[0])
+		_, _, err := judge(args[0], 0)
 		return err
 	}
 	return cmd
@@ -150,12 +152,18 @@ cannot be read or a report cannot be written.`)
 
 func (a *app) historyCheck() *cobra.Command {
 	cmd, judge := a.historyJudge("check", "Judge the last night of a history", `Judges the last night of a history: a figure outside what the nights before it
-predict, on the worse side, fails; one that is missing is an error.
+predict, on the worse side, fails; one that is missing is an error, and so is a
+last night that is older than --max-age: the nights have stopped.
 
 Exit codes: 0 as expected, better, or only recorded · 1 worse · 4 something was
-not measured, or the history cannot be read.`)
+not measured or too long ago, or the history cannot be read.`)
+	var maxAge time.Duration
+	cmd.Flags().DurationVar(&maxAge, "max-age", 72*time.Hour, "how long ago the last night may have started, as a `duration`; 0: any time")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		n, opts, err := judge(args[0])
+		if maxAge < 0 {
+			return usageError("72h is three days, 0 any time", "--max-age %v is not a time that has passed", maxAge)
+		}
+		n, opts, err := judge(args[0], maxAge)
 		if err != nil {
 			return err
 		}
@@ -166,7 +174,7 @@ not measured, or the history cannot be read.`)
 }
 
 // historyJudge is what show and check have in common.
-func (a *app) historyJudge(name, short, long string) (*cobra.Command, func(dir string) (assert.Nights, nights.Options, error)) {
+func (a *app) historyJudge(name, short, long string) (*cobra.Command, func(dir string, maxAge time.Duration) (assert.Nights, nights.Options, error)) {
 	var out nightOutputs
 	var ignore float64
 	cmd := &cobra.Command{
@@ -182,23 +190,22 @@ func (a *app) historyJudge(name, short, long string) (*cobra.Command, func(dir s
 	f.StringVar(&out.junit, "junit", "", "write the JUnit XML to this `file`")
 	f.StringVar(&out.markdown, "markdown", "", "write the Markdown report to this `file`")
 	f.StringVar(&out.html, "html", "", "write a page with every series to this `file`")
-	return cmd, func(dir string) (assert.Nights, nights.Options, error) {
+	return cmd, func(dir string, maxAge time.Duration) (assert.Nights, nights.Options, error) {
 		if ignore < 0 || ignore >= 1 {
 			return assert.Nights{}, nights.Options{}, usageError("0.01 is one percent", "--ignore %v is not a share from 0 to 1", ignore)
 		}
-		return a.showNights(dir, "", ignore, out)
+		return a.showNights(dir, assert.NightOptions{Ignore: ignore, MaxAge: maxAge}, out)
 	}
 }
 
 // showNights judges a history, prints it and writes the files.
-// run is the one that is to be judged; "": the last one, whichever it is.
-func (a *app) showNights(dir, run string, ignore float64, out nightOutputs) (assert.Nights, nights.Options, error) {
+func (a *app) showNights(dir string, judge assert.NightOptions, out nightOutputs) (assert.Nights, nights.Options, error) {
 	h, problems, err := history.Read(dir)
 	if err != nil {
 		return assert.Nights{}, nights.Options{}, measureError(err, "`tokgate history add` makes a history of a run's results")
 	}
-	judge := assert.NightOptions{Ignore: ignore, Run: run, Now: time.Now()}
-	if run == "" {
+	judge.Now = time.Now()
+	if judge.Run == "" {
 		judge.Unread = len(problems)
 	}
 	n := assert.JudgeNights(h, judge)
@@ -247,7 +254,7 @@ history. Without a pin nothing that a server loses is ever forgotten.`,
 			}
 			repaired, err := history.AddPin(args[0], metric.Pin{Run: args[1], At: time.Now().UTC(), Why: why})
 			if err != nil {
-				return measureError(err, "`tokgate history show` names the last run, and the files of the history all of them")
+				return measureError(err, pinHint(args[0], args[1]))
 			}
 			if repaired != "" {
 				fmt.Fprintf(a.Err, "tokgate: %s\n", repaired)
@@ -258,6 +265,20 @@ history. Without a pin nothing that a server loses is ever forgotten.`,
 	}
 	cmd.Flags().StringVar(&why, "why", "", "the `reason`, for whoever reads the history later")
 	return cmd
+}
+
+// pinHint is which run may have been meant.
+func pinHint(dir, run string) string {
+	if h, _, err := history.Read(dir); err == nil {
+		var runs []string
+		for _, n := range h.Nights {
+			runs = append(runs, n.Run)
+		}
+		if near := plan.Nearest(run, runs); near != "" {
+			return fmt.Sprintf("did you mean %s?", near)
+		}
+	}
+	return "`tokgate history show` names the last run, and the files of the history all of them"
 }
 
 // What a run of a plan with a history block leaves in its results folder too.
@@ -284,7 +305,7 @@ func (a *app) nightly(p *plan.Plan, doc *report.Document, dir string) (int, erro
 	if dir != "" {
 		out = nightOutputs{junit: filepath.Join(dir, historyJUnit), markdown: filepath.Join(dir, historyMarkdown), html: filepath.Join(dir, historyPage)}
 	}
-	n, opts, err := a.showNights(h.Folder, doc.Run, h.Ignore, out)
+	n, opts, err := a.showNights(h.Folder, assert.NightOptions{Ignore: h.Ignore, Run: doc.Run}, out)
 	if err != nil {
 		return assert.ExitError, err
 	}

@@ -88,7 +88,16 @@ func TestNightly(t *testing.T) {
 	for n := range 13 {
 		night(n, 1)
 	}
-	tokgate(t, "history", "check", dir).check(t, assert.ExitPass, "PASS", "13 nights")
+	// The 13th was a week ago.
+	junit := filepath.Join(t.TempDir(), "j.xml")
+	tokgate(t, "history", "check", dir, "--junit", junit).check(t, assert.ExitError, "8 days ago, and none may be longer ago than 3 days")
+	if got := read(t, junit); !strings.Contains(got, `errors="1"`) || !strings.Contains(got, "8 days ago") {
+		t.Errorf("whoever reads junit.xml alone sees no error: %s", got)
+	}
+	tokgate(t, "history", "show", dir).check(t, assert.ExitPass, "13 nights")
+	for _, age := range []string{"0", "200h"} {
+		tokgate(t, "history", "check", dir, "--max-age", age).check(t, assert.ExitPass, "PASS", "13 nights")
+	}
 	// A line that cannot be read may be tonight's, and a night of next year
 	// would be the last one until then.
 	month := filepath.Join(dir, doc.Started.AddDate(0, 0, 12-20).UTC().Format("2006-01")+".jsonl")
@@ -100,23 +109,23 @@ func TestNightly(t *testing.T) {
 		if err := os.WriteFile(month, []byte(whole+tail), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		tokgate(t, "history", "check", dir).check(t, assert.ExitError, words)
+		tokgate(t, "history", "check", dir, "--max-age", "0").check(t, assert.ExitError, words)
 	}
 	if err := os.WriteFile(month, []byte(whole), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	night(13, 1.2)
-	junit := filepath.Join(t.TempDir(), "j.xml")
-	r := tokgate(t, "history", "check", dir, "--junit", junit)
+	r := tokgate(t, "history", "check", dir, "--max-age", "0", "--junit", junit)
 	r.check(t, assert.ExitFail, "FAIL", "1 worse", "20% higher")
 	wellFormed(t, junit)
 	if !strings.Contains(read(t, junit), `name="history.e2e.mean at 4"`) {
 		t.Error("junit.xml does not name the series")
 	}
 	tokgate(t, "history", "show", dir).check(t, assert.ExitPass, "FAIL")
-	tokgate(t, "history", "check", dir, "--ignore", "0.5").check(t, assert.ExitPass, "PASS")
+	tokgate(t, "history", "check", dir, "--ignore", "0.5", "--max-age", "0").check(t, assert.ExitPass, "PASS")
 	tokgate(t, "history", "pin", dir, "run-13", "--why", "accepted").check(t, assert.ExitPass, "pinned")
-	tokgate(t, "history", "check", dir).check(t, assert.ExitPass, "RECORDED", "1 night since run run-13 was pinned")
+	tokgate(t, "history", "pin", dir, "run13", "--why", "accepted").check(t, assert.ExitError, "run run13 is not in the history", "did you mean run-13?")
+	tokgate(t, "history", "check", dir, "--max-age", "0").check(t, assert.ExitPass, "RECORDED", "1 night since run run-13 was pinned")
 }
 
 func TestHistoryUsage(t *testing.T) {
@@ -132,6 +141,7 @@ func TestHistoryUsage(t *testing.T) {
 		{[]string{"history", "check", filepath.Join(dir, "none")}, assert.ExitError, "could not read the history"},
 		{[]string{"history", "check", dir}, assert.ExitError, "no nights"},
 		{[]string{"history", "check", dir, "--ignore", "2"}, assert.ExitPlan, "0.01 is one percent"},
+		{[]string{"history", "check", dir, "--max-age", "-1h"}, assert.ExitPlan, "not a time that has passed"},
 		{[]string{"history", "pin", dir, "r"}, assert.ExitPlan, "needs a reason"},
 		{[]string{"history", "pin", dir, "r", "--why", "x"}, assert.ExitError, "not in the history"},
 	} {
