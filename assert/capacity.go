@@ -320,29 +320,20 @@ func (l *limit) judge(v *Verdict, asked *plan.Capacity) {
 // atCapacity gives the verdicts of the thresholds for the capacity at the
 // level that was certified.
 func (j *judge) atCapacity(of Verdict, w *plan.Workload, l limit) {
-	verdicts := l.verdicts
-	if len(verdicts) == 0 || l.problem != "" {
-		verdicts = nil
-		for _, sla := range w.SLAs {
-			for _, t := range sla.Thresholds {
-				if sla.AtCapacity && sla.Severity != plan.SeverityWarn {
-					message := "because no level was seen to pass"
-					if l.Capacity == nil || l.problem != "" {
-						message = "because there is no capacity: " + of.Message
-					}
-					verdicts = append(verdicts, Verdict{Kind: KindSLA, Severity: sla.Severity, Threshold: t, Decide: of.Decide, Confidence: of.Confidence,
-						File: t.Range.Filename, Line: t.Range.Start.Line, Outcome: Skipped, Message: message, Value: metric.None("not judged")})
-				}
-			}
-		}
+	list := limiting(w, boundAtCapacity)
+	judged := len(l.verdicts) == len(list) && l.problem == ""
+	message := "because no level was seen to pass"
+	if l.Capacity == nil || l.problem != "" {
+		message = "because there is no capacity: " + of.Message
 	}
-	for _, v := range verdicts {
-		v.Server, v.Workload = of.Server, of.Workload
-		v.Name = "sla." + v.Threshold.Metric.Name
-		if stat := v.Threshold.Stat.String(); stat != "" {
-			v.Name += "." + stat
+	for i, t := range list {
+		v := t.unjudged(w.Policy)
+		if judged {
+			v = l.verdicts[i]
+		} else {
+			v.Outcome, v.Message = Skipped, message
 		}
-		v.Name += " at capacity"
+		v.Server, v.Workload, v.Name = of.Server, of.Workload, t.name()+" at capacity"
 		if l.level != nil && v.Outcome != Skipped {
 			v.Level = l.level.Name
 			at := "at the certified limit, %d"

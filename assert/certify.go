@@ -19,6 +19,7 @@ type Finding struct {
 	Level       string
 	Requirement string // "ttft p95 < 8s"
 	Planned     string // "300 requests, 5 rounds"
+	Extended    string // "extended to 1200 at 3 looks"; "" where an inconclusive level is not extended
 	Needed      string // "59 effective requests"
 	Remark      string // one line; "" when there is nothing to say
 	// Impossible is set when no outcome of the planned requests could pass.
@@ -29,8 +30,8 @@ type Finding struct {
 	Threshold *plan.Threshold
 }
 
-// Certify looks at every threshold and level of the plan, in order. It speaks
-// of the best case, every request good and no two alike in their neighbours:
+// Certify looks at every threshold of every level of the plan, in order of the
+// levels, those that are implied included. It speaks of the best case, every request good and no two alike in their neighbours:
 // what it calls possible may still come out inconclusive.
 func Certify(p *plan.Plan) []Finding {
 	if p == nil {
@@ -52,22 +53,11 @@ func Certify(p *plan.Plan) []Finding {
 		return v
 	}
 	for _, w := range p.Workloads {
-		levels := map[string]plan.Level{}
-		kinds := map[string]metric.LoadKind{}
 		for _, load := range w.Loads {
-			for _, l := range load.Levels {
-				levels[l.Name], kinds[l.Name] = l, load.Kind
-			}
-		}
-		for _, sla := range w.SLAs {
-			for _, t := range sla.Thresholds {
-				for _, at := range sla.At {
-					level, ok := levels[at]
-					if !ok {
-						continue
-					}
-					f := certify(t, level, kinds[at], w.Policy, worth)
-					f.Workload, f.Level, f.Severity, f.Threshold = w.Address(), at, sla.Severity, t
+			for _, level := range load.Levels {
+				for _, r := range binding(w, boundAt(level.Name)) {
+					f := certify(r.Threshold, level, load.Kind, w.Policy, worth)
+					f.Workload, f.Level, f.Severity, f.Threshold = w.Address(), level.Name, r.severity, r.Threshold
 					out = append(out, f)
 				}
 			}
@@ -91,7 +81,8 @@ func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 		most, looks := extended(level, kind, policy)
 		alpha = stat.SplitAlpha(alpha, looks)
 		if looks > 1 {
-			f.Planned += fmt.Sprintf(", extended to %d at %d looks", most, looks)
+			f.Extended = fmt.Sprintf("extended to %d at %d looks", most, looks)
+			f.Planned += ", " + f.Extended
 			rounds = (rounds*most + n - 1) / n
 			n, level.Requests, level.Rounds = most, most, rounds
 		}
@@ -106,13 +97,13 @@ func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 	inside := t.Metric.Source != metric.Client
 	switch {
 	case t.Metric.Scope == metric.PerReading && t.Stat.Kind != metric.Mean:
-		f.Needed, f.Remark = "1 reading", "exact for the readings of the run"
+		f.Needed, f.Remark = "1 reading", "exact"
 	case t.Metric.Name == "preemptions":
-		f.Needed, f.Remark = "1 round", "exact for the run"
+		f.Needed, f.Remark = "1 round", "exact"
 	case t.Stat.Kind == metric.Every || t.Stat.Kind == metric.Min || t.Stat.Kind == metric.Max:
-		f.Needed, f.Remark = "1 request", "exact for the requests of the run"
+		f.Needed, f.Remark = "1 request", "exact"
 	case policy.Decide == plan.Estimate:
-		f.Needed, f.Remark = "1 request", `point estimate (decide = "estimate")`
+		f.Needed, f.Remark = "1 request", "point estimate"
 	case t.Stat.Kind == metric.Mean || t.Metric.Scope == metric.PerLevel && t.Stat.Kind == metric.NoStat:
 		units := len(e.blocks)
 		f.Needed = "2 rounds or blocks"
@@ -198,28 +189,31 @@ func planned(level plan.Level, kind metric.LoadKind) *metric.Level {
 // once, at its place in the plan: errors, warnings where the sla only warns.
 func CertifyDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	var diags hcl.Diagnostics
-	for findings := Certify(p); len(findings) > 0; {
-		// Those of one threshold follow each other.
-		n := 1
-		for n < len(findings) && findings[n].Threshold == findings[0].Threshold && findings[n].Workload == findings[0].Workload {
-			n++
+	type key struct {
+		workload  string
+		threshold *plan.Threshold
+	}
+	var order []key
+	impossible := map[key][]Finding{}
+	for _, f := range Certify(p) {
+		k := key{f.Workload, f.Threshold}
+		if !f.Impossible {
+			continue
 		}
-		var f *Finding
+		if impossible[k] == nil {
+			order = append(order, k)
+		}
+		impossible[k] = append(impossible[k], f)
+	}
+	for _, k := range order {
+		f := impossible[k][0]
 		var levels, others []string
-		for i, g := range findings[:n] {
-			switch {
-			case !g.Impossible:
-			case f == nil:
-				f, levels = &findings[i], []string{g.Level}
-			case g.Remark == f.Remark:
+		for _, g := range impossible[k] {
+			if g.Remark == f.Remark {
 				levels = append(levels, g.Level)
-			default:
+			} else {
 				others = append(others, g.Level)
 			}
-		}
-		findings = findings[n:]
-		if f == nil {
-			continue
 		}
 		detail := fmt.Sprintf("%s at %s can never pass: %s.", label(f.Threshold), strings.Join(levels, ", "), f.Remark)
 		if len(others) > 0 {

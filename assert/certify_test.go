@@ -31,8 +31,8 @@ func TestCertifyAgreesWithJudge(t *testing.T) {
 			p, run := gate(s.level(), th)
 			withGood(p)
 			findings := Certify(p)
-			if len(findings) != 1 {
-				t.Fatalf("%d findings", len(findings))
+			if len(findings) == 0 {
+				t.Fatal("no findings")
 			}
 			v := verdictOf(t, Judge(p, run, Options{}), "sla."+strings.TrimSuffix(name.metric+"."+th.Stat.String(), ".")+" at 4")
 			if f := findings[0]; f.Impossible == (v.Outcome == Pass) {
@@ -87,11 +87,11 @@ workload "published" {
 		got = append(got, row{f.Workload, f.Level, f.Requirement, f.Planned, f.Needed, f.Impossible})
 	}
 	want := []row{
+		{"chat", "1", "ttft p99 < 8s", "60 requests, 5 rounds", "299 effective requests", true},
 		{"chat", "30", "ttft p95 < 8s", "300 requests, 5 rounds", "59 effective requests", false},
 		{"chat", "30", "ttft p99 < 8s", "300 requests, 5 rounds", "299 effective requests", false},
 		{"chat", "30", "e2e mean < 9s", "300 requests, 5 rounds", "2 rounds or blocks", false},
 		{"chat", "30", "success every", "300 requests, 5 rounds", "1 request", false},
-		{"chat", "1", "ttft p99 < 8s", "60 requests, 5 rounds", "299 effective requests", true},
 		{"published", "5", "ttft p99 < 8s", got[len(got)-1].planned, "1 request", false},
 	}
 	if len(got) != len(want) {

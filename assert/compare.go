@@ -529,7 +529,7 @@ func (x *comparison) changes(m matched) {
 			continue
 		}
 		for _, ch := range claim.Changes {
-			if ch.Metric.Name == "capacity" || ch.Metric.Name == "goodput" && len(m.workload.Good) == 0 {
+			if ch.Metric.Name == "capacity" || !applies(ch, m.workload) {
 				continue
 			}
 			row := Change{Metric: ch.Metric, Stat: ch.Stat, Points: ch.Points}
@@ -601,7 +601,7 @@ func (x *comparison) without(w *plan.Workload, level, why string) []Change {
 			continue
 		}
 		for _, ch := range claim.Changes {
-			if ch.Metric.Name == "capacity" {
+			if ch.Metric.Name == "capacity" || !applies(ch, w) {
 				continue
 			}
 			row := Change{Workload: w.Address(), Level: level, Metric: ch.Metric, Stat: ch.Stat, Points: ch.Points, Confidence: 1 - x.alpha,
@@ -613,15 +613,26 @@ func (x *comparison) without(w *plan.Workload, level, why string) []Change {
 	return out
 }
 
+// applies says whether the workload has what a change is one of.
+func applies(ch *plan.Change, w *plan.Workload) bool {
+	switch ch.Metric.Name {
+	case "capacity":
+		return w.Capacity != nil
+	case "goodput":
+		return len(w.Good) > 0
+	}
+	return true
+}
+
 // capacity certifies the candidate at the control's capacity less what is
 // tolerated.
 func (x *comparison) capacity(w *plan.Workload) {
 	for _, claim := range x.plan.Claims {
-		if !slices.Contains(claim.Workloads, w) || w.Capacity == nil {
+		if !slices.Contains(claim.Workloads, w) {
 			continue
 		}
 		for _, ch := range claim.Changes {
-			if ch.Metric.Name != "capacity" {
+			if ch.Metric.Name != "capacity" || !applies(ch, w) {
 				continue
 			}
 			row := Change{Workload: w.Address(), Level: "capacity", Metric: ch.Metric, Confidence: 1 - x.alpha, Limit: metric.Some(ch.Limit),
@@ -761,6 +772,9 @@ func (x *comparison) verdicts(whole Verdict) {
 		for _, claim := range x.plan.Claims {
 			for _, w := range claim.Workloads {
 				for _, ch := range claim.Changes {
+					if !applies(ch, w) {
+						continue
+					}
 					levels := claim.At
 					if ch.Metric.Name == "capacity" {
 						levels = []string{"capacity"}

@@ -238,6 +238,10 @@ func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load,
 		}
 	}
 	subject := subject{workload: w, price: j.plan.PriceOf(key.server), policy: w.Policy, alpha: errorOf(w.Policy)}
+	var list []required
+	if !j.plan.ControlOnly(server, w) {
+		list = binding(w, boundAt(level.Name))
+	}
 	var verdicts []Verdict
 	looked := ""
 	if loadVerdict.Outcome == Pending && len(l.Looks) > 0 {
@@ -255,9 +259,7 @@ func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load,
 	if loadVerdict.Outcome == Pending {
 		subject.evidence = gather(l)
 		subject.one = j.levels[levelKey{key.server, key.workload, "1"}]
-		if !j.plan.ControlOnly(server, w) {
-			verdicts = subject.thresholds(boundAt(level.Name))
-		}
+		verdicts = subject.thresholds(list)
 		subject.load(&loadVerdict, load.Kind, level, verdicts)
 		for _, note := range l.Notes {
 			loadVerdict.Notes = append(loadVerdict.Notes, oneLine(note))
@@ -268,20 +270,16 @@ func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load,
 			}
 		}
 		j.valid[key] = loadVerdict.Outcome == Pass
-	} else if !j.plan.ControlOnly(server, w) {
-		verdicts = unjudged(w, level.Name)
 	}
 	j.add(at(loadVerdict, "load"), plan.Stop)
-	for _, v := range verdicts {
-		name := "sla." + v.Threshold.Metric.Name
-		if stat := v.Threshold.Stat.String(); stat != "" {
-			name += "." + stat
+	for i, t := range list {
+		v := t.unjudged(w.Policy)
+		if loadVerdict.Outcome == Pass {
+			v = verdicts[i]
+		} else {
+			v.Outcome, v.Message = Skipped, "because "+why(loadVerdict)
 		}
-		if loadVerdict.Outcome != Pass {
-			v = Verdict{Kind: KindSLA, Severity: v.Severity, Threshold: v.Threshold, Decide: v.Decide, Confidence: v.Confidence, File: v.File, Line: v.Line,
-				Outcome: Skipped, Message: "because " + why(loadVerdict), Value: metric.None("not judged")}
-		}
-		j.add(at(v, name), w.Policy.OnInconclusive)
+		j.add(at(v, t.name()), w.Policy.OnInconclusive)
 	}
 }
 
@@ -296,26 +294,6 @@ func why(load Verdict) string {
 	return "the measurement is not valid: " + load.Message
 }
 
-// boundAt says of an sla block whether it binds at the level.
-func boundAt(level string) func(*plan.SLA) bool {
-	return func(sla *plan.SLA) bool { return slices.Contains(sla.At, level) }
-}
-
-// unjudged lists the thresholds at a level without judging them.
-func unjudged(w *plan.Workload, level string) []Verdict {
-	var out []Verdict
-	for _, sla := range w.SLAs {
-		if !slices.Contains(sla.At, level) {
-			continue
-		}
-		for _, t := range sla.Thresholds {
-			out = append(out, Verdict{Severity: sla.Severity, Threshold: t, Decide: w.Policy.Decide, Confidence: 1 - errorOf(w.Policy),
-				File: t.Range.Filename, Line: t.Range.Start.Line})
-		}
-	}
-	return out
-}
-
 // errorOf is the error allowed a side. A confidence outside (0.5, 1) cannot
 // come from a checked plan; the default takes its place.
 func errorOf(p plan.Policy) float64 {
@@ -325,56 +303,28 @@ func errorOf(p plan.Policy) float64 {
 	return 0.05
 }
 
-// thresholds judges every threshold of the sla blocks that bind, in order of the plan. What
-// leaves failed requests out of its number (means, and gaps, of which a failed
-// request has few) passes only if success does; where the workload bounds no
-// success at the level, that every request succeeds is required, in a verdict
-// of its own at the end.
-func (s *subject) thresholds(binds func(*plan.SLA) bool) []Verdict {
+// thresholds judges a list of thresholds, in its order. What leaves failed
+// requests out of its number passes only if success does.
+func (s *subject) thresholds(list []required) []Verdict {
 	var out []Verdict
-	var blind []int // verdicts that leave failed requests out
 	success := Skipped
-	for _, sla := range s.workload.SLAs {
-		if !binds(sla) {
-			continue
-		}
-		for _, t := range sla.Thresholds {
-			v := s.judge(t)
-			v.Severity = sla.Severity
-			if v.Outcome == Fail {
-				if then := doing(s.level); then != "" {
-					v.Notes = append(v.Notes, then)
-				}
-			}
-			switch {
-			case t.Metric.Name == "success":
-				success = max(success, v.Outcome)
-			case t.Metric.Scope == metric.PerReading:
-			case t.Stat.Kind == metric.Mean || t.Metric.Scope == metric.PerGap || t.Metric.Scope == metric.Counted:
-				blind = append(blind, len(out))
-			}
-			out = append(out, v)
-		}
-	}
-	if len(blind) == 0 {
-		return out
-	}
-	if success == Skipped {
-		first := out[blind[0]]
-		t := &plan.Threshold{Metric: lookup("success"), Stat: metric.Stat{Kind: metric.Every}, Text: "every", Range: first.Threshold.Range}
-		v := s.judge(t)
-		v.Severity = plan.SeverityWarn
-		for _, i := range blind {
-			if out[i].Severity != plan.SeverityWarn {
-				v.Severity = plan.SeverityError
+	for _, t := range list {
+		v := s.judge(t.Threshold)
+		v.Severity, v.Implied = t.severity, t.by != nil
+		if why := t.why(); why != "" {
+			v.Notes = append(v.Notes, why)
+		} else if v.Outcome == Fail {
+			if then := doing(s.level); then != "" {
+				v.Notes = append(v.Notes, then)
 			}
 		}
-		v.Notes = append(v.Notes, fmt.Sprintf("implied by %s, which leaves failed requests out; bound success to allow some", label(first.Threshold)))
+		if t.Metric.Name == "success" {
+			success = max(success, v.Outcome)
+		}
 		out = append(out, v)
-		success = v.Outcome
 	}
-	for _, i := range blind {
-		if v := &out[i]; v.Outcome == Pass && success != Pass {
+	for i := range out {
+		if v := &out[i]; blind(v.Threshold) && v.Outcome == Pass && success != Pass {
 			v.Outcome = success
 			v.Message += ", but success does not pass"
 			v.Notes = append(v.Notes, fmt.Sprintf("%s leaves failed requests out, so it passes only if success does", label(v.Threshold)))

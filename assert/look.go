@@ -87,8 +87,7 @@ func fixed(w *plan.Workload, name string) bool {
 // look judges all of a level, the error split over looks.
 func look(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*plan.SLA) bool, looks int) (LookVerdict, []Verdict) {
 	s := subject{evidence: gather(l), workload: w, price: price, policy: w.Policy, alpha: stat.SplitAlpha(errorOf(w.Policy), looks)}
-	verdicts := s.thresholds(func(sla *plan.SLA) bool { return sla.Severity != plan.SeverityWarn && binds(sla) })
-	verdicts = slices.DeleteFunc(verdicts, func(v Verdict) bool { return v.Threshold.Metric.Name == "scaling_efficiency" })
+	verdicts := s.thresholds(limiting(w, binds))
 	load := Verdict{Kind: KindLoad}
 	s.load(&load, l.Kind, plan.Level{Name: l.Name, N: l.N, Requests: s.n}, verdicts)
 	if load.Outcome != Pass {

@@ -84,6 +84,7 @@ type Verdict struct {
 	Notes []string
 
 	Threshold *plan.Threshold // nil unless KindSLA
+	Implied   bool            // the plan does not have it: another threshold implies it
 	Decide    plan.Decide
 	Value     metric.Value // the point estimate
 	// Low and High are one-sided bounds, each at Confidence, so that they and

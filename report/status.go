@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
 )
 
 // Status is how an output shows a verdict: its outcome under its severity
@@ -181,7 +183,8 @@ func (d *Document) Headline() string {
 // Required says whether a verdict is on something that the plan's author
 // required, as against what every measurement must hold.
 func (v *Verdict) Required() bool {
-	return (v.Kind == "sla" || v.Kind == "capacity" || v.Kind == "assert" || v.Kind == "compare" && v.Workload != "" || v.Outcome == Fail) && v.Severity != "warn"
+	judged := assert.Verdict{Kind: assert.Kind(v.Kind), Workload: v.Workload, Severity: plan.Severity(v.Severity)}
+	return judged.Required() || v.Outcome == Fail && v.Severity != "warn"
 }
 
 func plural(n int, noun string) string {

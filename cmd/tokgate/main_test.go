@@ -227,12 +227,12 @@ func TestPlanCommand(t *testing.T) {
 	path := writePlan(t, fmt.Sprintf(smallPlan, "http://127.0.0.1:1", `ttft = "p95 < 2s"`))
 	r := tokgate(t, "plan", path)
 	// 20 requests of 64 tokens in and 16 out.
-	r.check(t, assert.ExitPass, "1,280", "320", "Defaults filled in", "workload.w.load.stagger", "ttft p95 < 2s")
+	r.check(t, assert.ExitPass, "1,280", "320", "Defaults filled in", "load.stagger", "  workload.w\n", "ttft p95 < 2s")
 }
 
 func TestPlanCommandShowsSearches(t *testing.T) {
 	r := tokgate(t, "plan", filepath.Join("..", "..", "plans", "capacity.hcl"))
-	r.check(t, assert.ExitPass, "Capacity searches", "requests in flight", "8     64     16")
+	r.check(t, assert.ExitPass, "Capacity searches", "requests in flight", "8     64        16")
 }
 
 func TestFmt(t *testing.T) {
@@ -337,17 +337,8 @@ func TestWorst(t *testing.T) {
 // Every plan that ships is valid and formatted; those that need no hardware
 // are run by their own tests.
 func TestShippedPlans(t *testing.T) {
-	files, err := planFiles([]string{filepath.Join("..", "..", "plans")}, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range files {
-		if filepath.Base(filepath.Dir(path)) == "lib" {
-			continue // included by others, and no plan by itself
-		}
-		// Some need to be told of a server or a model.
-		environ := []string{"TOKGATE_VAR_model=any.gguf", "TOKGATE_VAR_url=http://127.0.0.1:8000"}
-		tokgateWith(t, t.Context(), environ, "", "validate", path).check(t, assert.ExitPass, "is valid")
+	for _, path := range shipped(t) {
+		tokgateWith(t, t.Context(), shippedEnviron, "", "validate", path).check(t, assert.ExitPass, "is valid")
 		tokgate(t, "fmt", "--check", path).check(t, assert.ExitPass)
 	}
 }

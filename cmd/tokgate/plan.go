@@ -3,9 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -37,11 +37,15 @@ Secrets may be unset.`,
 			if err != nil {
 				return err
 			}
+			t, err := a.terminal(a.Out)
+			if err != nil {
+				return err
+			}
 			for i, p := range plans {
 				if i > 0 {
 					fmt.Fprintln(a.Out)
 				}
-				printPlan(a.Out, p)
+				(&expansion{a.Out, t.width, p, readLastRun(p.Path)}).print()
 			}
 			return nil
 		},
@@ -50,82 +54,135 @@ Secrets may be unset.`,
 	return cmd
 }
 
-func printPlan(out io.Writer, p *plan.Plan) {
-	fmt.Fprintf(out, "%s: %s\n", p.Path, planSize(p))
+// expansion prints what a plan comes to.
+type expansion struct {
+	out   io.Writer
+	width int // columns
+	plan  *plan.Plan
+	last  *lastRun
+}
 
-	last := readLastRun(p.Path)
-	printCases(out, p, last)
-	printSearches(out, p)
-
-	if findings := assert.Certify(p); len(findings) > 0 {
-		fmt.Fprintln(out, "\nRequirements")
-		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "  workload\tlevel\trequirement\tplanned\tneeded to certify\t")
-		for _, f := range findings {
-			fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\t%s\n", f.Workload, f.Level, f.Requirement, f.Planned, f.Needed, f.Remark)
-		}
-		w.Flush()
-	}
-	printComparisons(out, p)
-	if len(p.Asserts) > 0 {
-		fmt.Fprintln(out, "\nAsserts (point estimates)")
-		for _, as := range p.Asserts {
-			fmt.Fprintf(out, "  %s\n", as.Name)
+func (x *expansion) print() {
+	x.para("", x.plan.Path+": "+planSize(x.plan))
+	x.cases()
+	x.searches()
+	x.requirements()
+	x.comparisons()
+	if len(x.plan.Asserts) > 0 {
+		x.title("Asserts (point estimates)")
+		for _, as := range x.plan.Asserts {
+			x.para("  ", as.Name)
 		}
 	}
-	if len(p.Defaults) > 0 {
-		fmt.Fprintln(out, "\nDefaults filled in")
-		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-		for _, d := range p.Defaults {
-			fmt.Fprintf(w, "  %s\t= %s\t%s\n", d.Path, d.Value, d.Why)
-		}
-		w.Flush()
-	}
+	x.defaults()
 	budget := "none"
-	if p.Gate.Budget > 0 {
-		budget = plan.PlainDuration(p.Gate.Budget)
+	if x.plan.Gate.Budget > 0 {
+		budget = plan.PlainDuration(x.plan.Gate.Budget)
 	}
-	fmt.Fprintf(out, "\nTime: %s · budget: %s\n", last.total(p), budget)
-	if cost := last.cost(p); cost != "" {
-		fmt.Fprintf(out, "Cost: %s\n", cost)
+	fmt.Fprintln(x.out)
+	x.para("", fmt.Sprintf("Time: %s · budget: %s", x.last.total(x.plan), budget))
+	if cost := x.last.cost(x.plan); cost != "" {
+		x.para("", "Cost: "+cost)
 	}
 }
 
-// printCases prints every case with its requests and tokens.
-func printCases(out io.Writer, p *plan.Plan, last *lastRun) {
-	if len(exec.Cases(p)) == 0 {
+func (x *expansion) title(s string) { fmt.Fprintf(x.out, "\n%s\n", s) }
+
+func (x *expansion) para(lead, s string) { para(x.out, x.width, lead, s) }
+
+// block holds the rows of a workload on a server, or of several of which they
+// say the same.
+type block struct {
+	workloads, servers []string
+	rows               [][]string
+}
+
+// blocks collects rows by workload and server.
+type blocks []*block
+
+func (b *blocks) add(workload, server string, row ...string) {
+	i := slices.IndexFunc(*b, func(o *block) bool { return o.workloads[0] == workload && o.servers[0] == server })
+	if i < 0 {
+		i = len(*b)
+		*b = append(*b, &block{workloads: []string{workload}, servers: []string{server}})
+	}
+	(*b)[i].rows = append((*b)[i].rows, row)
+}
+
+// merged takes blocks together that say the same: first what the servers of a
+// workload say, then the workloads that have all of their servers in common.
+func (b blocks) merged() blocks {
+	var byServer, out blocks
+	same := func(list blocks, o *block, alike func(*block) bool) *block {
+		i := slices.IndexFunc(list, func(m *block) bool { return alike(m) && slices.EqualFunc(m.rows, o.rows, slices.Equal[[]string]) })
+		if i < 0 {
+			return nil
+		}
+		return list[i]
+	}
+	for _, o := range b {
+		if m := same(byServer, o, func(m *block) bool { return m.workloads[0] == o.workloads[0] }); m != nil {
+			m.servers = append(m.servers, o.servers...)
+		} else {
+			byServer = append(byServer, o)
+		}
+	}
+	for _, o := range byServer {
+		if m := same(out, o, func(m *block) bool { return slices.Equal(m.servers, o.servers) }); m != nil {
+			m.workloads = append(m.workloads, o.workloads...)
+		} else {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// table lays the blocks out, the head in the first.
+func (b blocks) table(numbers []int, head ...string) table {
+	t := table{numbers: numbers}
+	for i, o := range b.merged() {
+		t.rows = append(t.rows, []string{strings.Join(o.workloads, ", ") + " on " + strings.Join(o.servers, ", ")})
+		if i == 0 {
+			t.rows = append(t.rows, head)
+		}
+		t.rows = append(t.rows, o.rows...)
+	}
+	return t
+}
+
+// cases prints every case with its requests and tokens.
+func (x *expansion) cases() {
+	cases := exec.Cases(x.plan)
+	if len(cases) == 0 {
 		return
 	}
-	fmt.Fprintln(out, "\nCases")
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "  server\tworkload\tlevel\trounds\trequests\tinput tokens\toutput tokens\ttime")
+	x.title("Cases")
+	var b blocks
 	var requests, input, output int
-	for _, c := range exec.Cases(p) {
+	for _, c := range cases {
 		n := c.Level.Requests
 		inTokens, outTokens := n*c.Workload.Input, n*c.Workload.Output.Mean
 		took := "unknown"
-		if d, ok := last.of(c); ok {
+		if d, ok := x.last.of(c); ok {
 			took = roundTime(d)
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", c.Server.Address(), c.Workload.Address(), c.Level.Name,
-			c.Level.Rounds, grouped(n), grouped(inTokens), grouped(outTokens), took)
+		b.add(c.Workload.Address(), c.Server.Address(), c.Level.Name,
+			strconv.Itoa(c.Level.Rounds), grouped(n), grouped(inTokens), grouped(outTokens), took)
 		requests, input, output = requests+n, input+inTokens, output+outTokens
 	}
-	fmt.Fprintf(w, "  total\t\t\t\t%s\t%s\t%s\t\n", grouped(requests), grouped(input), grouped(output))
-	w.Flush()
-	fmt.Fprintln(out, "  Warm-up requests, and those that keep a level up while its last ones finish, come on top.")
+	b.table([]int{0, 1, 2, 3, 4, 5}, "Level", "Rounds", "Requests", "Input tokens", "Output tokens", "Time").write(x.out, x.width)
+	x.para("  ", fmt.Sprintf("Together %s requests, %s input tokens and %s output tokens. Warm-up requests, and those that keep a level up while its last ones finish, come on top.",
+		grouped(requests), grouped(input), grouped(output)))
 }
 
-// printSearches prints the capacity searches: how far each may go, and what it
-// is to decide.
-func printSearches(out io.Writer, p *plan.Plan) {
-	searches := exec.Searches(p)
+// searches prints the capacity searches: how far each may go.
+func (x *expansion) searches() {
+	searches := exec.Searches(x.plan)
 	if len(searches) == 0 {
 		return
 	}
-	fmt.Fprintln(out, "\nCapacity searches")
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "  server\tworkload\tover\tfrom\tup to\trequired\tbudget")
+	x.title("Capacity searches")
+	var b blocks
 	for _, c := range searches {
 		s := c.Workload.Capacity
 		over, required, budget := "requests in flight", "measured only", "none"
@@ -138,34 +195,129 @@ func printSearches(out io.Writer, p *plan.Plan) {
 		if s.Budget > 0 {
 			budget = plan.PlainDuration(s.Budget)
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%d\t%d\t%s\t%s\n", c.Server.Address(), c.Workload.Address(), over, s.From, s.UpTo, required, budget)
+		b.add(c.Workload.Address(), c.Server.Address(), over, strconv.Itoa(s.From), strconv.Itoa(s.UpTo), required, budget)
 	}
-	w.Flush()
+	b.table([]int{1, 2, 3, 4}, "Over", "From", "Up to", "Required", "Budget").write(x.out, x.width)
 }
 
-// printComparisons prints what each comparison requires and how likely an
-// unchanged candidate is to pass.
-func printComparisons(out io.Writer, p *plan.Plan) {
-	if len(p.Compares) == 0 {
-		return
+// requirements prints what a run will be judged by, and what can certify it.
+func (x *expansion) requirements() {
+	needs := map[[3]string]assert.Finding{}
+	for _, f := range assert.Certify(x.plan) {
+		needs[[3]string{f.Workload, f.Level, f.Requirement}] = f
 	}
-	fmt.Fprintln(out, "\nComparisons")
-	for _, c := range p.Compares {
-		if c.Skip != "" {
-			fmt.Fprintf(out, "  compare.%s: %s\n", c.Name, c.Skip)
-		}
-	}
-	for _, x := range assert.Chances(p) {
-		fmt.Fprintf(out, "  %s\n", x)
-		if len(x.Changes) == 0 {
+	// Levels that need the same stand together, where the first of them does.
+	type row struct{ workload, server, holds, needed string }
+	levels := map[row][]string{}
+	var order []row
+	for _, v := range assert.Awaited(x.plan) {
+		r, level := row{workload: v.Workload, server: v.Server}, "capacity"
+		switch {
+		case v.Kind == assert.KindCapacity && v.Required():
+			r.holds = x.limit(v.Workload)
+		case v.Kind == assert.KindSLA:
+			r.holds = strings.TrimSpace(v.Threshold.Metric.Name + " " + v.Threshold.Text)
+			if v.Level != "" {
+				level, r.needed = v.Level, need(needs[[3]string{v.Workload, v.Level, r.holds}])
+			}
+			if v.Implied {
+				r.holds += " (implied)"
+			}
+			if v.Severity == plan.SeverityWarn {
+				r.holds += " (warns)"
+			}
+		default:
 			continue
 		}
-		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "    workload\tlevel\trequired\tan unchanged candidate passes")
-		for _, c := range x.Changes {
-			fmt.Fprintf(w, "    %s\t%s\t%s %s\t%.0f%%\n", c.Workload, c.Level, c.Change.Metric.Name, c.Change.Text, 100*c.Passes)
+		if levels[r] == nil {
+			order = append(order, r)
 		}
-		w.Flush()
+		levels[r] = append(levels[r], level)
+	}
+	if len(order) == 0 {
+		return
+	}
+	x.title("Requirements")
+	var b blocks
+	for _, r := range order {
+		b.add(r.workload, r.server, together(levels[r]), r.holds, r.needed)
+	}
+	b.table(nil, "At", "Must hold", "Needed to certify").write(x.out, x.width)
+	x.para("  ", "Besides, every case must be measured validly, and every server stay the same to the end.")
+}
+
+// together lists levels, what they are of once: "burst 1, 2, 4".
+func together(levels []string) string {
+	out, of := "", ""
+	for i, l := range levels {
+		kind, n, ok := strings.Cut(l, " ")
+		if i > 0 {
+			out += ", "
+		}
+		if ok && i > 0 && kind == of {
+			out += n
+		} else {
+			out += l
+		}
+		of = kind
+	}
+	return out
+}
+
+// limit is what a capacity search is to find.
+func (x *expansion) limit(workload string) string {
+	for _, w := range x.plan.Workloads {
+		if w.Address() == workload && w.Capacity.Require > 0 {
+			return fmt.Sprintf("the limit is at least %d", w.Capacity.Require)
+		}
+	}
+	return "some level passes"
+}
+
+// need is what can certify a threshold, in a few words.
+func need(f assert.Finding) string {
+	parts := []string{f.Needed}
+	for _, more := range []string{f.Extended, f.Remark} {
+		if more != "" {
+			parts = append(parts, more)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// comparisons prints what each comparison requires and how likely an
+// unchanged candidate is to pass.
+func (x *expansion) comparisons() {
+	if len(x.plan.Compares) == 0 {
+		return
+	}
+	x.title("Comparisons")
+	for _, c := range x.plan.Compares {
+		if c.Skip != "" {
+			x.para("  ", fmt.Sprintf("compare.%s: %s", c.Name, c.Skip))
+		}
+	}
+	for _, c := range assert.Chances(x.plan) {
+		x.para("  ", c.String())
+		if len(c.Changes) == 0 {
+			continue
+		}
+		t := table{[]int{1, 3}, [][]string{{"Workload", "At", "Required", "Unchanged, it passes"}}}
+		for _, ch := range c.Changes {
+			t.rows = append(t.rows, []string{ch.Workload, ch.Level, ch.Change.Metric.Name + " " + ch.Change.Text, fmt.Sprintf("%.0f%%", 100*ch.Passes)})
+		}
+		t.write(x.out, x.width)
+	}
+}
+
+// defaults prints every default that was filled in, by block.
+func (x *expansion) defaults() {
+	if len(x.plan.Defaults) == 0 {
+		return
+	}
+	x.title("Defaults filled in")
+	for _, s := range settle(x.plan) {
+		table{rows: append([][]string{{s.block}}, s.rows...)}.write(x.out, x.width)
 	}
 }
 

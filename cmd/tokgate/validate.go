@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -85,49 +84,24 @@ func needPlans(cmd *cobra.Command, args []string) error {
 }
 
 // planSize is the plan in a few words: "1 server, 2 workloads, 7 levels,
-// 12 thresholds".
+// 12 requirements".
 func planSize(p *plan.Plan) string {
-	levels, thresholds := 0, 0
-	for _, w := range p.Workloads {
-		for _, l := range w.Loads {
-			levels += len(l.Levels) * len(w.Servers)
-		}
-		for _, s := range w.SLAs {
-			thresholds += len(s.Thresholds)
-		}
-		if w.Capacity != nil && w.Capacity.Require > 0 {
-			thresholds += len(w.Servers)
-		}
-	}
-	size := fmt.Sprintf("%s, %s, %s", count(len(p.Servers), "server"), count(len(p.Workloads), "workload"), count(levels, "level"))
+	size := fmt.Sprintf("%s, %s, %s", count(len(p.Servers), "server"), count(len(p.Workloads), "workload"), count(len(exec.Cases(p)), "level"))
 	if n := len(exec.Searches(p)); n == 1 {
 		size += ", 1 capacity search"
 	} else if n > 1 {
 		size += fmt.Sprintf(", %d capacity searches", n)
 	}
-	for _, c := range p.Compares {
-		for _, claim := range c.Claims {
-			for _, w := range claim.Workloads {
-				for _, ch := range claim.Changes {
-					if ch.Metric.Name == "capacity" {
-						thresholds++
-						continue
-					}
-					for _, l := range w.Loads {
-						for _, level := range l.Levels {
-							if slices.Contains(claim.At, level.Name) {
-								thresholds++
-							}
-						}
-					}
-				}
-			}
-		}
-	}
 	if n := len(p.Compares); n > 0 {
 		size += ", " + count(n, "comparison")
 	}
-	return size + ", " + count(thresholds+len(p.Asserts), "requirement")
+	requirements := 0
+	for _, v := range assert.Awaited(p) {
+		if v.Required() && v.Outcome != assert.Skipped {
+			requirements++
+		}
+	}
+	return size + ", " + count(requirements, "requirement")
 }
 
 func count(n int, noun string) string {

@@ -1,0 +1,130 @@
+package assert
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// required is a threshold where it binds.
+type required struct {
+	*plan.Threshold
+	severity plan.Severity
+	// by is the threshold that implies this one, which the plan does not have;
+	// nil: it has it.
+	by *plan.Threshold
+}
+
+// name is stable across runs: "sla.ttft.p95".
+func (r required) name() string {
+	name := "sla." + r.Metric.Name
+	if stat := r.Stat.String(); stat != "" {
+		name += "." + stat
+	}
+	return name
+}
+
+// why says where an implied threshold comes from; "" for one of the plan.
+func (r required) why() string {
+	if r.by == nil {
+		return ""
+	}
+	return fmt.Sprintf("implied by %s, which leaves failed requests out; bound success to allow some", label(r.by))
+}
+
+// unjudged is the verdict on the threshold before anything is known.
+func (r required) unjudged(policy plan.Policy) Verdict {
+	return Verdict{Kind: KindSLA, Severity: r.severity, Threshold: r.Threshold, Implied: r.by != nil, Decide: policy.Decide, Confidence: 1 - errorOf(policy),
+		Value: metric.None("not judged"), File: r.Range.Filename, Line: r.Range.Start.Line}
+}
+
+// binding lists the thresholds of the sla blocks that bind, in order of the
+// plan. Where one leaves failed requests out and none bounds success, that
+// every request succeeds is required too, at the end: a mean of those that
+// completed says nothing of a server that completes few.
+func binding(w *plan.Workload, binds func(*plan.SLA) bool) []required {
+	var out []required
+	var by *plan.Threshold
+	severity, success := plan.SeverityWarn, false
+	for _, sla := range w.SLAs {
+		if !binds(sla) {
+			continue
+		}
+		for _, t := range sla.Thresholds {
+			out = append(out, required{Threshold: t, severity: sla.Severity})
+			success = success || t.Metric.Name == "success"
+			if !blind(t) {
+				continue
+			}
+			if by == nil {
+				by = t
+			}
+			if sla.Severity != plan.SeverityWarn {
+				severity = plan.SeverityError
+			}
+		}
+	}
+	if by == nil || success {
+		return out
+	}
+	every := &plan.Threshold{Metric: lookup("success"), Stat: metric.Stat{Kind: metric.Every}, Text: "every", Range: by.Range}
+	return append(out, required{every, severity, by})
+}
+
+// blind says whether a threshold is one on completed requests alone: means,
+// and gaps, of which a failed request has few.
+func blind(t *plan.Threshold) bool {
+	if t.Metric.Name == "success" || t.Metric.Scope == metric.PerReading {
+		return false
+	}
+	return t.Stat.Kind == metric.Mean || t.Metric.Scope == metric.PerGap || t.Metric.Scope == metric.Counted
+}
+
+// boundAt says of an sla block whether it binds at the level.
+func boundAt(level string) func(*plan.SLA) bool {
+	return func(sla *plan.SLA) bool { return slices.Contains(sla.At, level) }
+}
+
+// limiting lists the thresholds by which levels pass or fail in a search for
+// the limit, or at a look.
+func limiting(w *plan.Workload, binds func(*plan.SLA) bool) []required {
+	list := binding(w, func(sla *plan.SLA) bool { return sla.Severity != plan.SeverityWarn && binds(sla) })
+	return slices.DeleteFunc(list, func(r required) bool { return r.Metric.Name == "scaling_efficiency" })
+}
+
+// Awaited lists the verdicts that a run of all of p will get, in their order:
+// pending, or skipped where the plan itself says that there will be none.
+func Awaited(p *plan.Plan) []Verdict {
+	// What has names before anything was measured has the same afterwards.
+	list := Judge(p, &metric.Run{}, Options{}).List
+	for i := range list {
+		v := &list[i]
+		outcome := Pending
+		for _, c := range p.Compares {
+			whole := "compare." + c.Name
+			if c.Skip != "" && v.Kind == KindCompare && (v.Name == whole || strings.HasPrefix(v.Name, whole+".")) {
+				outcome = Skipped
+			}
+		}
+		v.Outcome, v.Message, v.Needs, v.Notes = outcome, "", "", nil
+	}
+	return list
+}
+
+// Required says whether a verdict is on something that the plan requires, as
+// against what every measurement must hold.
+func (v Verdict) Required() bool {
+	switch v.Kind {
+	case KindSLA, KindCapacity, KindAssert:
+	case KindCompare:
+		if v.Workload == "" { // whether there was anything to compare
+			return false
+		}
+	default:
+		return false
+	}
+	return v.Severity != plan.SeverityWarn
+}

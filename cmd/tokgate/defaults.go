@@ -1,0 +1,74 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/plan"
+)
+
+// settled are the defaults of one block, or of several instances of it that
+// were left the same.
+type settled struct {
+	block string     // "gate", "workload.chat", "workload.test[*]"
+	rows  [][]string // name, and value with where it comes from
+}
+
+// settle collects the defaults of a plan by block, in order of the source.
+// What all instances of a for_each were left with is told once.
+func settle(p *plan.Plan) []settled {
+	type entry struct{ block, name, value string }
+	keys := map[entry][]string{} // of for_each; one "" for a block without
+	all := map[string][]string{} // likewise, by block
+	var order []entry
+	for _, d := range p.Defaults {
+		block, key, name := split(d.Path)
+		value := "= " + d.Value
+		if d.Why != "" {
+			value += " (" + d.Why + ")"
+		}
+		e := entry{block, name, value}
+		if keys[e] == nil {
+			order = append(order, e)
+		}
+		keys[e] = append(keys[e], key)
+		if !slices.Contains(all[block], key) {
+			all[block] = append(all[block], key)
+		}
+	}
+	var out []settled
+	for _, e := range order {
+		block := e.block
+		switch {
+		case slices.Equal(keys[e], []string{""}):
+		case len(all[block]) > 1 && len(keys[e]) == len(all[block]):
+			block += "[*]"
+		default:
+			block += "[" + strings.Join(keys[e], "], [") + "]"
+		}
+		i := slices.IndexFunc(out, func(s settled) bool { return s.block == block })
+		if i < 0 {
+			i = len(out)
+			out = append(out, settled{block: block})
+		}
+		out[i].rows = append(out[i].rows, []string{e.name, e.value})
+	}
+	return out
+}
+
+// split takes the path of a default apart:
+// workload.test["chat"].load.seeds → workload.test, "chat", load.seeds.
+func split(path string) (block, key, name string) {
+	block, name, _ = strings.Cut(path, ".")
+	if block == "gate" {
+		return block, "", name
+	}
+	head, rest, _ := strings.Cut(name, ".")
+	if label, _, ok := strings.Cut(head, "["); ok {
+		// A key is a string as Go quotes it, which may hold dots and brackets.
+		if end := strings.Index(name, `"].`); end > 0 {
+			return block + "." + label, name[len(label)+1 : end+1], name[end+len(`"].`):]
+		}
+	}
+	return block + "." + head, "", rest
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/report"
+	"github.com/tokgate/tokgate/report/text"
+)
+
+// shipped are the plans that ship, by path.
+func shipped(t *testing.T) []string {
+	t.Helper()
+	files, err := planFiles([]string{filepath.Join("..", "..", "plans")}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = slices.DeleteFunc(files, func(path string) bool { return filepath.Base(filepath.Dir(path)) == "lib" })
+	if len(files) < 15 {
+		t.Fatalf("%d plans ship", len(files))
+	}
+	return files
+}
+
+// shippedEnviron tells plans of a server or a model that need to be told.
+var shippedEnviron = []string{"TOKGATE_VAR_model=any.gguf", "TOKGATE_VAR_url=http://127.0.0.1:8000"}
+
+// requirement is one that a plan has, wherever it is listed.
+type requirement struct{ server, workload, name string }
+
+func (r requirement) String() string {
+	return strings.TrimSpace(r.workload + " on " + r.server + ": " + r.name)
+}
+
+// What `tokgate plan` lists is what a run is judged by, for every plan that
+// ships: the same names, and as many as it says.
+func TestShippedPlanAndRunAgree(t *testing.T) {
+	for _, path := range shipped(t) {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
+			a := &app{color: "auto", environ: append(slices.Clone(shippedEnviron), "TOKGATE_STATE_DIR="+t.TempDir()), Streams: Streams{Out: t.Output(), Err: t.Output()}}
+			p, diags := a.load(path, inputs{}, false)
+			if diags.HasErrors() {
+				t.Fatal(diags)
+			}
+			shorten(p)
+			for _, s := range p.Servers {
+				// The simulator's own flags are checked where it is a target.
+				if s.Simulator == nil {
+					s.Simulator = &plan.Simulator{Profile: "default", Seed: 1}
+				}
+			}
+			var planned []requirement
+			for _, v := range assert.Awaited(p) {
+				if v.Required() {
+					planned = append(planned, requirement{v.Server, v.Workload, v.Name})
+				}
+			}
+			dir := t.TempDir()
+			if _, err := a.runPlan(t.Context(), t.Context(), p, outputs{dir: dir}, nil, nil, runOptions{simulate: true, quiet: true}); err != nil {
+				t.Fatal(err)
+			}
+			doc, err := report.ReadDocument(strings.NewReader(read(t, filepath.Join(dir, "results.json"))))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var judged []requirement
+			for i := range doc.Verdicts {
+				if v := &doc.Verdicts[i]; v.Required() {
+					judged = append(judged, requirement{v.Server, v.Workload, v.Name})
+				}
+			}
+			byName := func(a, b requirement) int { return strings.Compare(a.String(), b.String()) }
+			slices.SortFunc(planned, byName)
+			slices.SortFunc(judged, byName)
+			if d := cmp.Diff(planned, judged, cmp.AllowUnexported(requirement{})); d != "" {
+				t.Errorf("requirements of the plan (-) and of the run (+):\n%s", d)
+			}
+			if want := count(len(judged), "requirement"); !strings.HasSuffix(planSize(p), want) {
+				t.Errorf("the run has %s, the plan says %q", want, planSize(p))
+			}
+		})
+	}
+}
+
+// shorten leaves as many requests of a plan as it takes to have a verdict of
+// every kind.
+func shorten(p *plan.Plan) {
+	for _, w := range p.Workloads {
+		w.Output.Mean = min(w.Output.Mean, 16)
+		for _, load := range w.Loads {
+			for i := range load.Levels {
+				l := &load.Levels[i]
+				l.Rounds = min(l.Rounds, 2)
+				l.Requests = min(l.Requests, 2*l.N)
+			}
+		}
+		if c := w.Capacity; c != nil {
+			c.UpTo = min(c.UpTo, 4*c.From)
+		}
+	}
+}
+
+// No line of `tokgate plan` is wider than the terminal.
+func TestPlanFitsTheTerminal(t *testing.T) {
+	for _, path := range shipped(t) {
+		for _, width := range []int{80, 100} {
+			r := tokgateWith(t, t.Context(), append(slices.Clone(shippedEnviron), fmt.Sprintf("COLUMNS=%d", width)), "", "plan", path)
+			r.check(t, assert.ExitPass)
+			for line := range strings.Lines(r.out) {
+				if n := text.Width(strings.TrimRight(line, "\n")); n > width {
+					t.Errorf("%s: %d of %d columns: %s", path, n, width, line)
+				}
+			}
+		}
+	}
+}
+
+func TestPlanGroups(t *testing.T) {
+	t.Chdir(t.TempDir())
+	path := writePlan(t, `
+server "one" {
+  for_each = { a = 1, b = 2 }
+  simulator { seed = each.value }
+}
+workload "w" {
+  for_each      = toset(["x.y", "z"])
+  server        = each.key == "z" ? server.one["a"] : null
+  input_tokens  = 100
+  output_tokens = 10
+  load {
+    concurrency = [1, 2, 4]
+    requests    = 80
+  }
+  sla {
+    at   = [4, 2, 1]
+    ttft = "mean < 2s"
+  }
+  sla {
+    at       = 2
+    severity = "warn"
+    e2e      = "p95 < 5s"
+  }
+}
+`)
+	r := tokgateWith(t, t.Context(), []string{"COLUMNS=80"}, "", "plan", path)
+	r.check(t, assert.ExitPass)
+	if words := "2 servers, 2 workloads, 9 levels, 18 requirements"; !strings.Contains(strings.Join(strings.Fields(r.out), " "), words) {
+		t.Errorf("nothing says %q:\n%s", words, r.out)
+	}
+	got := regexp.MustCompile(`(?s)Requirements\n.*?\n\n`).FindString(r.out)
+	want := `Requirements
+  w["x.y"] on one["a"], one["b"]
+    At       Must hold                Needed to certify
+    1, 2, 4  ttft mean < 2s           2 rounds or blocks
+    1, 2, 4  success every (implied)  1 request, exact
+    2        e2e p95 < 5s (warns)     59 effective requests
+`
+	if !strings.HasPrefix(got, want) {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+	for _, words := range []string{"  server.one[*]\n", "  workload.w[*]\n", "Together 720 requests"} {
+		if !strings.Contains(r.out, words) {
+			t.Errorf("nothing says %q:\n%s", words, r.out)
+		}
+	}
+}

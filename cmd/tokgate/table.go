@@ -1,0 +1,83 @@
+package main
+
+import (
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/report/text"
+)
+
+// table is what `tokgate plan` lays out: rows of cells. A row of a single cell
+// is a title over those that follow; the last row is none.
+type table struct {
+	numbers []int // columns that stand to the right
+	rows    [][]string
+}
+
+// Titles stand under the section's, rows under them.
+const (
+	titleIndent = 2
+	rowIndent   = 4
+)
+
+// cellWidth is the most a cell takes before it is wrapped, those of the last
+// column apart.
+const cellWidth = 32
+
+// write lays the table out in width cells: every column as wide as its widest
+// cell, the last one as what room is left.
+func (t table) write(out io.Writer, width int) {
+	widths := make([]int, len(t.rows[len(t.rows)-1]))
+	last := len(widths) - 1
+	for _, row := range t.rows {
+		for j, cell := range row {
+			if len(row) == 1 {
+				continue
+			}
+			if n := text.Width(cell); j == last || n <= cellWidth {
+				widths[j] = max(widths[j], n)
+			} else {
+				widths[j] = cellWidth
+			}
+		}
+	}
+	left := width - rowIndent
+	for _, w := range widths[:last] {
+		left -= w + 2
+	}
+	widths[last] = min(widths[last], max(left, 16))
+	for _, row := range t.rows {
+		if len(row) == 1 {
+			para(out, width, strings.Repeat(" ", titleIndent), row[0])
+			continue
+		}
+		var cells [][]string
+		lines := 1
+		for j, cell := range row {
+			cells = append(cells, text.Wrap(cell, widths[j]))
+			lines = max(lines, len(cells[j]))
+		}
+		for i := range lines {
+			line := strings.Repeat(" ", rowIndent)
+			for j, cell := range cells {
+				part := ""
+				if i < len(cell) {
+					part = cell[i]
+				}
+				line += text.Pad(part, widths[j], slices.Contains(t.numbers, j)) + "  "
+			}
+			io.WriteString(out, strings.TrimRight(line, " ")+"\n")
+		}
+	}
+}
+
+// para writes s behind a lead, wrapped into width cells, further lines below
+// its beginning.
+func para(out io.Writer, width int, lead, s string) {
+	indent := text.Width(lead)
+	for _, line := range text.Wrap(s, max(width-indent, 20)) {
+		io.WriteString(out, lead+line+"\n")
+		lead = strings.Repeat(" ", indent)
+	}
+}
