@@ -75,7 +75,8 @@ type decision struct {
 // worse, logarithms unless it is one of points.
 type delta struct {
 	units []float64 // of independent units, paired
-	// Of a stored control each side has units of its own.
+	// Of a stored control each side has units of its own; where one of them is
+	// infinite, units are the two sides' rounds in their order.
 	control, candidate []float64
 	unpaired           bool
 	// counts are set where the metric counts requests: those that were good and
@@ -397,6 +398,13 @@ func (m matched) delta(c *Change, a, b []metric.Value, good func(*metric.Sample)
 			return out
 		}
 		d.control, d.candidate = side(a), side(b)
+		if slices.ContainsFunc(slices.Concat(d.control, d.candidate), func(x float64) bool { return math.IsInf(x, 0) }) {
+			// Rounds that know nothing of each other are pairs whichever way they
+			// are put together, as long as it is not by their values.
+			for i := range min(len(d.control), len(d.candidate)) {
+				d.units = append(d.units, d.candidate[i]-d.control[i])
+			}
+		}
 	} else {
 		for i := 0; i+m.block <= min(len(a), len(b)); i += m.block {
 			unit := 0.0
@@ -487,6 +495,8 @@ func (c *Change) require(bound *plan.Change, claim *plan.Claim, policy plan.Poli
 // needs says about how many more rounds would settle it.
 func (c *Change) needs(alpha float64) string {
 	switch {
+	case c.delta.infinite() && slices.ContainsFunc(c.delta.control, func(x float64) bool { return math.IsInf(x, 0) }):
+		return "needs a recording of the control in which fewer requests fail: record it anew"
 	case c.delta.infinite():
 		return "needs rounds in which fewer requests fail"
 	case c.delta.unpaired && min(len(c.delta.control), len(c.delta.candidate)) < leastRounds:

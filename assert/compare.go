@@ -673,8 +673,7 @@ func (x *comparison) certified(row *Change, w *plan.Workload, change float64) {
 		return
 	}
 	if a.Pass == 0 {
-		row.Outcome, row.Message = Skipped, fmt.Sprintf("not applicable: the control holds nowhere (%s)", a.Line)
-		row.Why = row.Message
+		row.fromNothing(a, b, change)
 		return
 	}
 	target := CapacityTarget(a.Pass, change)
@@ -710,6 +709,34 @@ func (x *comparison) certified(row *Change, w *plan.Workload, change float64) {
 	}
 }
 
+// fromNothing judges a capacity where the control holds at no level that was
+// tried. There is nothing to lose, so that a tolerance is not applicable; but a
+// candidate that holds more than the control can is not worse, and better.
+func (c *Change) fromNothing(a, b limit, change float64) {
+	nowhere := fmt.Sprintf("the control holds nowhere (%s)", a.Line)
+	target := CapacityTarget(a.Fail-1, change)
+	c.Change, c.pFail = metric.None(nowhere), 0
+	if b.Pass > 0 {
+		c.Candidate = metric.Some(float64(b.Pass))
+	}
+	c.Message = fmt.Sprintf("capacity: %s; the candidate is certified to %d", nowhere, b.Pass)
+	if b.Fail > 0 {
+		c.Message += fmt.Sprintf(", fails at %d", b.Fail)
+	}
+	switch {
+	case b.Pass >= target:
+		c.Outcome, c.Direction = Pass, Better
+	case !c.Improve:
+		c.Outcome, c.Why = Skipped, "not applicable: "+nowhere
+		c.Message = c.Why
+	case b.Fail > 0 && b.Fail <= 1:
+		c.Outcome = Fail
+	default:
+		c.Outcome = Inconclusive
+		c.Needs = fmt.Sprintf("needs a search that begins below %d", a.Fail)
+	}
+}
+
 // limitOf is the capacity of a server as judged anew.
 func (x *comparison) limitOf(run *metric.Run, server string, w *plan.Workload) limit {
 	j := x.judge
@@ -738,7 +765,7 @@ func (x *comparison) unfounded() {
 	applied := map[*plan.Change]bool{}
 	for _, c := range x.claims {
 		row := &x.out.Changes[c.index]
-		applied[c.change] = applied[c.change] || row.Outcome != Skipped || c.change.Metric.Name == "capacity" || row.Why == leftOut
+		applied[c.change] = applied[c.change] || row.Outcome != Skipped || row.Why == leftOut
 	}
 	for _, c := range x.claims {
 		if row := &x.out.Changes[c.index]; !applied[c.change] {

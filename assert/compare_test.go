@@ -276,6 +276,83 @@ func TestCompareStored(t *testing.T) {
 	}
 }
 
+// Of a stored control whose percentile is that of a failed request there is no
+// mean and no spread: its rounds are held against the candidate's one by one,
+// and what is left is the sign.
+func TestCompareStoredFailures(t *testing.T) {
+	every := func(n int) func(int, int) bool { return func(_, i int) bool { return i%n == n-1 } }
+	in := func(rounds int, fails func(int, int) bool) func(int, int) bool {
+		return func(r, i int) bool { return r < rounds && fails(r, i) }
+	}
+	for _, row := range []struct {
+		name               string
+		control, candidate func(int, int) bool
+		want               Outcome
+		message, needs     string
+	}{
+		// 8 of 8 pairs: 1/256. What fails more requests fails.
+		{"the candidate fails in every round", nil, every(10), Fail, "that of a failed request", ""},
+		{"the control fails in every round", every(10), nil, Pass, "that of a failed request", ""},
+		// The other seven pairs are 0.99 to 1.01 times as long: below 1.1 too.
+		{"the control failed in one", in(1, every(10)), nil, Pass, "that of a failed request", ""},
+		// 5 of 8 pairs speak for it, 3 against: 37%.
+		{"the candidate fails in three", nil, in(3, every(10)), Inconclusive, "that of a failed request", "needs rounds in which fewer requests fail"},
+		// Which is worse of two that failed is not known.
+		{"both fail", every(10), every(10), Inconclusive, "that of a failed request", "record it anew"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p, run := duel{rounds: 8, perRound: 100, control: noisy(1, 1, 0.01), candidate: noisy(2, 1, 0.01), controlFails: row.control, candidateFails: row.candidate,
+				claims: []*plan.Claim{tolerate("ttft p95 +10%")}}.make()
+			stored := &metric.Run{ID: "old", Servers: run.Servers[:1], Levels: run.Levels[:1]}
+			p.Servers, p.Workloads[0].Servers = p.Servers[1:], p.Servers[1:]
+			p.Compares[0].Control = plan.Control{Baseline: "perf/old"}
+			run.Servers, run.Levels, run.Comparisons = run.Servers[1:], run.Levels[1:], nil
+			v := verdictOf(t, Judge(p, run, Options{Baselines: map[string]*metric.Run{"ab": stored}}), "compare.ab.tolerate.ttft.p95 at 4")
+			if v.Outcome != row.want || !strings.Contains(v.Message, row.message) || !strings.Contains(v.Needs, row.needs) {
+				t.Errorf("%v: %s (%s), %q", v.Outcome, v.Message, v.Needs, v.Notes)
+			}
+		})
+	}
+}
+
+// Where the control holds nowhere nothing can be lost, and something won.
+func TestCompareCapacityFromNothing(t *testing.T) {
+	for _, row := range []struct {
+		name                     string
+		change                   float64
+		improve                  bool
+		controlFail, pass, fails int
+		want                     Outcome
+		says                     string
+	}{
+		{"improved from nothing", 0.1, true, 1, 3, 4, Pass, "the control holds nowhere (<1); the candidate is certified to 3, fails at 4"},
+		{"still nothing", 0.1, true, 1, 0, 1, Fail, "certified to 0, fails at 1"},
+		// The control may hold 3, the candidate too; 4 is more than ⌈3 · 1.1⌉ asks.
+		{"both below the first level", 0.1, true, 4, 0, 4, Inconclusive, "certified to 0"},
+		{"more than the control can hold", 0.1, true, 4, 4, 8, Pass, "certified to 4"},
+		{"less than is asked for", 1, true, 4, 4, 8, Inconclusive, "certified to 4"},
+		{"nothing lost", -0.1, false, 1, 2, 3, Pass, "certified to 2"},
+		// Nothing was judged by it.
+		{"nothing to lose", -0.1, false, 1, 0, 1, Error, "the control holds nowhere"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			claim := &plan.Claim{Improve: row.improve, Changes: []*plan.Change{{Metric: metric.Def{Name: "capacity", Unit: metric.Requests, Better: metric.HigherIsBetter}, Limit: row.change}}}
+			p, run := duel{rounds: 8, perRound: 40, claims: []*plan.Claim{claim}}.make()
+			w := p.Workloads[0]
+			w.Capacity = &plan.Capacity{}
+			run.Capacities = []*metric.Capacity{
+				{Server: "a", Workload: w.Address(), Kind: metric.CapacityBelow, Fail: row.controlFail, Line: fmt.Sprintf("<%d", row.controlFail)},
+				{Server: "b", Workload: w.Address(), Pass: row.pass, Fail: row.fails},
+			}
+			kind := map[bool]string{true: "improve", false: "tolerate"}[row.improve]
+			v := verdictOf(t, Judge(p, run, Options{}), "compare.ab."+kind+".capacity")
+			if v.Outcome != row.want || !strings.Contains(v.Message, row.says) {
+				t.Errorf("%v: %s (%s)", v.Outcome, v.Message, v.Needs)
+			}
+		})
+	}
+}
+
 // What the user left out is skipped, and the verdict partial.
 func TestComparePartial(t *testing.T) {
 	p, run := duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}.make()
