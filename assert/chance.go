@@ -100,6 +100,10 @@ func chance(c *plan.Compare, ch *plan.Change, level plan.Level) (passes float64,
 	if c.Policy.OnInconclusive == plan.Extend && c.Live() && (c.Policy.MaxRequests == 0 || 2*level.Requests <= c.Policy.MaxRequests) {
 		alpha, rounds = stat.SplitAlpha(alpha, 2), 2*rounds
 	}
+	if c.Policy.Decide == plan.Estimate {
+		alpha = 0.5 // the mean itself must stay within the limit, and no bound
+		rounds = max(level.Rounds, 1)
+	}
 	limit := (&Change{Metric: ch.Metric, Points: ch.Points}).scaled(ch.Limit)
 	var requests float64
 	switch name := ch.Metric.Name; {

@@ -36,6 +36,18 @@ func TestChances(t *testing.T) {
 	}
 }
 
+// A point estimate within its limit passes: an unchanged candidate does so half of
+// the time at a limit of zero, and with 8 rounds and a deviation of √2 · 1 % each
+// (starts; requests hardly add to it) with Φ(1 % · √8 / 1.414 %) = Φ(2) = 97.7 %.
+func TestChanceOfAnEstimate(t *testing.T) {
+	c := &plan.Compare{Restart: plan.RestartLeg, Policy: plan.Policy{Confidence: 0.95, Decide: plan.Estimate, OnInconclusive: plan.Extend}, Rounds: 8}
+	ch := tolerate("ttft mean +1%").Changes[0]
+	got, _, _ := chance(c, ch, plan.Level{N: 4, Requests: 8_000_000, Rounds: 8})
+	if math.Abs(got-0.977) > 0.003 {
+		t.Errorf("%.3f", got)
+	}
+}
+
 func TestChanceDiagnostics(t *testing.T) {
 	for _, row := range []struct {
 		perRound int

@@ -338,7 +338,7 @@ func (x *comparison) cold(a, b *metric.ServerRun) {
 // measure compares every workload at every level.
 func (x *comparison) measure() {
 	x.out.Changes = []Change{}
-	colds := map[string]int{}
+	colds, inPhase := map[string]int{}, map[string][]string{}
 	for _, w := range x.plan.Workloads(x.judge.plan) {
 		for _, load := range w.Loads {
 			for _, level := range load.Levels {
@@ -362,7 +362,7 @@ func (x *comparison) measure() {
 					level *metric.Level
 				}{{"control", m.control}, {"candidate", m.candidate}} {
 					if sync := side.level.Synchrony(); side.level.Kind == metric.ClosedLoop && sync.OK && sync.V >= lockStep {
-						x.out.Notes = append(x.out.Notes, fmt.Sprintf("lock-step: on the %s the slots of %s at %s start in phase (synchrony %.2f): its TTFT is that of bursts, and changes of it may be changes of phase", side.name, w.Address(), level.Name, sync.V))
+						inPhase[side.name] = append(inPhase[side.name], fmt.Sprintf("%s at %s (synchrony %.2f)", w.Address(), level.Name, sync.V))
 					}
 					for _, r := range side.level.Rounds {
 						if coldFirst(r) > 0 {
@@ -373,6 +373,11 @@ func (x *comparison) measure() {
 			}
 		}
 		x.capacity(w)
+	}
+	for _, side := range []string{"control", "candidate"} {
+		if places := inPhase[side]; len(places) > 0 {
+			x.out.Notes = append(x.out.Notes, fmt.Sprintf("lock-step: on the %s the slots of %s start in phase: TTFT is that of bursts there, and changes of it may be changes of phase", side, enumerate(places)))
+		}
 	}
 	for _, side := range slices.Sorted(maps.Keys(colds)) {
 		x.out.Notes = append(x.out.Notes, fmt.Sprintf("in %s on the %s the first measured request took more than %d times the median ttft; such requests are measured and judged like all others", count(colds[side], "legs"), side, coldTimes))
@@ -913,7 +918,7 @@ func (x *comparison) decide() {
 		if c.Change.OK {
 			words += " " + c.percent(c.Change.V)
 		}
-		if c.Limit.OK && c.Outcome == Fail {
+		if c.Limit.OK && c.Outcome == Fail && c.Severity != plan.SeverityWarn {
 			t.failed = append(t.failed, words)
 		}
 		if x.repeats(i) {

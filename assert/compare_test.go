@@ -422,6 +422,14 @@ func TestCompareDecides(t *testing.T) {
 			t.Errorf("%+v, %q", c.Decisions, c.Line)
 		}
 	}
+	// What only warns is not required: the answer is that of the whole request.
+	d.candidate, d.claims = noisy(4, 0.5, 0.01), []*plan.Claim{tolerate("throughput -5%"), improve("ttft p95 -90%")}
+	d.claims[1].Severity = plan.SeverityWarn
+	p, run := d.make()
+	v := Judge(p, run, Options{})
+	if c := v.Comparisons[0]; c.Decisions[0].Answer != AnswerYes || v.Outcome != Pass || verdictOf(t, v, "compare.ab.improve.ttft.p95 at 4").Outcome != Fail {
+		t.Errorf("%+v, %s", c.Decisions, v.Outcome)
+	}
 }
 
 // A round that stands out is explained and judged like all others.
