@@ -127,6 +127,17 @@ func TestForest(t *testing.T) {
 			t.Errorf("%q leaves the picture", b.text)
 		}
 	}
+	// Nor does a value ten times as large as all others, which is written instead.
+	f.Cut, f.Rows = true, append(f.Rows, Change{Name: "ITL p99", Value: 56, Low: 50, High: 60, Limit: 0.02, Mark: Fail})
+	svg = string(f.SVG())
+	if !strings.Contains(svg, ">5%<") || !strings.Contains(svg, ">5600% →<") {
+		t.Errorf("%v", boxes(t, svg))
+	}
+	for _, b := range boxes(t, svg) {
+		if b.left < -1 || b.right > Width+1 {
+			t.Errorf("%q leaves the picture", b.text)
+		}
+	}
 }
 
 func TestTextIsEscaped(t *testing.T) {

@@ -11,6 +11,9 @@ type Forest struct {
 	Name   string
 	Rows   []Change
 	Format func(float64) string // of a change
+	// Cut has a value that lies ten times as far out as all others run to the
+	// edge, where it is written.
+	Cut bool
 }
 
 // Change is one row. NaN is none.
@@ -41,6 +44,9 @@ func (f *Forest) SVG() template.HTML {
 				most = max(most, 1.3*math.Abs(v))
 			}
 		}
+	}
+	if next := f.second(); f.Cut && most > 10*1.3*next && next > 0 {
+		most = 1.3 * next
 	}
 	low, high := 0.0, 0.0
 	for _, v := range values {
@@ -77,6 +83,9 @@ func (f *Forest) SVG() template.HTML {
 		}
 		if finite(r.Value) {
 			s.WriteString(Glyph(0, r.Mark, false, at(r.Value), y))
+			if edge := x.at(r.Value); f.Cut && edge > Width {
+				s.add(`<text class="tick" x="%s" y="%s" text-anchor="end">%s →</text>`, num(at(r.Value)-10), num(y+4), esc(f.Format(r.Value)))
+			}
 		}
 	}
 	for i, r := range f.Rows {
@@ -86,6 +95,23 @@ func (f *Forest) SVG() template.HTML {
 	}
 	s.WriteString("</svg>")
 	return template.HTML(s.String())
+}
+
+// second is the largest of the values and limits but for the largest value; 0
+// where there is none.
+func (f *Forest) second() float64 {
+	var out, first float64
+	for _, r := range f.Rows {
+		if v := math.Abs(r.Value); finite(r.Value) && v > first {
+			out, first = max(out, first), v
+		} else if finite(r.Value) {
+			out = max(out, v)
+		}
+		if finite(r.Value) && finite(r.Limit) {
+			out = max(out, math.Abs(r.Limit))
+		}
+	}
+	return out
 }
 
 // clip cuts a label to a width.

@@ -408,7 +408,7 @@ func changes(workload, level string, list []*report.Change) figure {
 	f := figure{Title: title, Words: "The point is the change of the candidate against the control, the bar its interval, the upright mark the change that is tolerated or asked for.",
 		Legend: []legend{{chart.Sign(chart.Pass), "held, or better"}, {chart.Sign(chart.Fail), "missed, or worse"}, {chart.Sign(chart.Unsure), "no difference shown"}},
 		Table:  &table{Caption: "Changes of " + title, Head: []string{"metric", "better", "control", "candidate", "change", "from", "to", "tolerated", "smallest that could be certified", "verdict"}}}
-	forest := chart.Forest{Name: "Changes of " + title, Format: func(v float64) string { return metric.Format(metric.Ratio, v) }}
+	forest := chart.Forest{Name: "Changes of " + title, Cut: true, Format: func(v float64) string { return metric.Format(metric.Ratio, v) }}
 	for _, x := range list {
 		def, _ := metric.Lookup(x.Metric)
 		name := strings.TrimSpace(cmp.Or(def.Title, line(x.Metric)) + " " + line(x.Stat))

@@ -94,7 +94,7 @@ func carries(r run, w *report.Workload, server string) (class, answer string) {
 			return capacityClass(c), sentence(c)
 		}
 	}
-	held, missed, unsure := []string{}, []string{}, []string{}
+	held, warned, missed, unsure := []string{}, []string{}, []string{}, []string{}
 	for i := range r.Cases {
 		c := &r.Cases[i]
 		if c.Workload != w.Address || c.Server != server || c.Probe != nil {
@@ -104,6 +104,8 @@ func carries(r run, w *report.Workload, server string) (class, answer string) {
 		case !judged:
 		case worst == report.StatusPass:
 			held = append(held, line(c.Level))
+		case worst == report.StatusWarning:
+			warned = append(warned, line(c.Level))
 		case worst == report.StatusFail:
 			missed = append(missed, line(c.Level))
 		default:
@@ -117,6 +119,7 @@ func carries(r run, w *report.Workload, server string) (class, answer string) {
 		}
 	}
 	add("holds", held)
+	add("warns", warned)
 	add("does not hold", missed)
 	add("not settled", unsure)
 	switch {
@@ -126,7 +129,7 @@ func carries(r run, w *report.Workload, server string) (class, answer string) {
 		return "none", "no level was judged"
 	case len(missed) > 0:
 		class = "fail"
-	case len(unsure) > 0:
+	case len(unsure)+len(warned) > 0:
 		class = "unsure"
 	default:
 		class = "pass"
