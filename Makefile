@@ -127,7 +127,7 @@ soak: ## start and end SOAK servers (default 1000) in every way, and look for wh
 	CGO_ENABLED=0 $(GO) test ./exec/server -run '^TestSoak$$' -timeout 60m -soak $(SOAK) -v
 
 .PHONY: reference
-reference: build ## simulate the plans of five published systems and compare, into docs/reference.md; a minute
+reference: build ## simulate the plans of five published systems and compare, into docs/reference.md; minutes
 	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestReferenceDocument$$' -timeout 30m -reference $(CURDIR)/$(BIN)
 
 .PHONY: fit

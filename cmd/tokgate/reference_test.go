@@ -35,15 +35,18 @@ type system struct {
 	// promised is the median error of the fitted figures that is not to be
 	// exceeded, by server ("": all of them).
 	promised map[string]float64
-	draws    bool // it decodes speculatively
+	// draws is over how many seeds of the simulator the figures are averaged:
+	// what a server that decodes speculatively draws moves a level of few
+	// requests by several percent. 1: it does not.
+	draws int
 }
 
 var systems = []system{
-	{"rtx", "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000", `use_case["coding_assistant"]`, map[string]float64{"": 0.031}, true},
-	{"sglang", "qwen3-coder-next-80b-fp8.2x-rtx-pro-6000", `use_case["coding_assistant"]`, map[string]float64{"": 0.042}, false},
-	{"h200", "qwen3-coder-30b-a3b-instruct-fp8.1x-h200-sxm", `use_case["coding_assistant"]`, map[string]float64{"": 0.046}, false},
-	{"h100", "qwen3.5-35b-a3b-fp8.1x-h100", `burst["tool_calling"]`, map[string]float64{"": 0.032}, false},
-	{"spark", "qwen3.6-35b-a3b-fp8.1x-dgx-spark-gb10", "", map[string]float64{"control": 0.009, "vanilla": 0.012, "mtp": 0.025}, true},
+	{"rtx", "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000", `use_case["coding_assistant"]`, map[string]float64{"": 0.026}, 12},
+	{"sglang", "qwen3-coder-next-80b-fp8.2x-rtx-pro-6000", `use_case["coding_assistant"]`, map[string]float64{"": 0.042}, 1},
+	{"h200", "qwen3-coder-30b-a3b-instruct-fp8.1x-h200-sxm", `use_case["coding_assistant"]`, map[string]float64{"": 0.046}, 1},
+	{"h100", "qwen3.5-35b-a3b-fp8.1x-h100", `burst["tool_calling"]`, map[string]float64{"": 0.032}, 1},
+	{"spark", "qwen3.6-35b-a3b-fp8.1x-dgx-spark-gb10", "", map[string]float64{"control": 0.009, "vanilla": 0.012, "mtp": 0.019}, 6},
 }
 
 func (s system) plan() string { return filepath.Join("..", "..", "plans", "reference", s.file+".hcl") }
@@ -56,6 +59,8 @@ type published struct {
 	// it is the mean of their speeds.
 	Speed   string
 	Figures []figure
+	// Answers are those of an A/B article's decision table.
+	Answers []struct{ Workload, Printed string }
 }
 
 // figure is one printed value.
@@ -121,21 +126,13 @@ type simulation struct {
 	plan     *plan.Plan
 	run      *metric.Run
 	verdicts assert.Verdicts
-	// again are simulations of the same with other seeds: what a server that
-	// decodes speculatively draws moves a level of few requests by several
-	// percent.
-	again []*simulation
+	again    []*simulation // of the same with other seeds
 }
-
-// seeds of the simulator beside the first one, for systems that have draws.
-var seeds = []int{2, 3, 4, 5, 6}
 
 // repeat simulates the published conditions with the other seeds.
 func (s system) repeat(t *testing.T, m *simulation) {
-	if s.draws {
-		for _, seed := range seeds {
-			m.again = append(m.again, s.simulate(t, fmt.Sprintf("simulator_seed=%d", seed)))
-		}
+	for seed := 2; seed <= s.draws; seed++ {
+		m.again = append(m.again, s.simulate(t, fmt.Sprintf("simulator_seed=%d", seed)))
 	}
 }
 
@@ -206,13 +203,6 @@ func (m *simulation) one(f figure) (v float64, ok bool) {
 	l := m.level(f.Server, f.Workload, f.Level)
 	if l == nil {
 		return 0, false
-	}
-	if f.Against != "" {
-		of, against := f, f
-		of.Against, against.Against, against.Server = "", "", f.Against
-		a, ok1 := m.one(against)
-		b, ok2 := m.one(of)
-		return b/a - 1, ok1 && ok2
 	}
 	one := m.level(f.Server, f.Workload, "1")
 	mean := func(name string, l *metric.Level) (float64, bool) {
@@ -339,8 +329,6 @@ func (s system) published(t *testing.T) published {
 func (f figure) show(v float64) string {
 	number, unit, _ := strings.Cut(f.Printed, " ")
 	switch {
-	case f.Against != "":
-		return fmt.Sprintf("%+.1f%%", 100*v)
 	case unit == "ms":
 		return digits(1000*v) + " ms"
 	case unit == "%":
@@ -564,37 +552,82 @@ func (m *simulation) limit(f figure) float64 {
 	return math.NaN()
 }
 
-// deltas shows how the article's changes split: what leaving lock-step alone
-// does to the server without speculation, and what speculation does out of
-// lock-step.
-func deltas(p published, fixed, jittered, ours *simulation) string {
-	var w strings.Builder
-	fmt.Fprintf(&w, "| test | figure | published | fixed lengths | of it leaving lock-step | of it speculation | jittered lengths | tokgate's conditions |\n|---|---|---|---|---|---|---|---|\n")
-	for _, f := range p.Figures {
-		if f.Against != "vanilla" {
+// turns is the plan in which the servers of the A/B article take turns.
+var turns = system{name: "spark in turns", file: systems[4].file + "-ab"}
+
+// change is what a comparison has for a figure that is one.
+func (m *simulation) change(f figure) *assert.Change {
+	stat := metric.Stat{Kind: metric.Mean}
+	name, ok := strings.CutPrefix(f.Metric, "p99_")
+	if ok {
+		stat = metric.Stat{Kind: metric.Percentile, P: 99}
+	} else if name == "throughput" {
+		stat = metric.Stat{}
+	}
+	for _, c := range m.verdicts.Comparisons {
+		if !strings.HasSuffix(c.Candidate, `["`+f.Server+`"]`) || !strings.HasSuffix(c.Control, `["`+f.Against+`"]`) {
 			continue
 		}
-		a, _ := fixed.measure(f)
-		b, _ := jittered.measure(f)
-		c, _ := ours.measure(f)
-		vanilla := f
-		vanilla.Server, vanilla.Against = "vanilla", ""
-		before, _ := fixed.measure(vanilla)
-		after, _ := jittered.measure(vanilla)
-		lockStep := after/before - 1
-		_, key, _ := strings.Cut(strings.TrimSuffix(f.Workload, `"]`), `["`)
-		fmt.Fprintf(&w, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", key, titles[f.Metric], f.Printed, f.show(a), f.show(lockStep), f.show((1+a)/(1+lockStep)-1), f.show(b), f.show(c))
+		for i, ch := range c.Changes {
+			if ch.Workload == f.Workload && ch.Metric.Name == name && ch.Stat == stat {
+				return &c.Changes[i]
+			}
+		}
+	}
+	return nil
+}
+
+// answer is whether a comparison calls the candidate better for a workload.
+func (m *simulation) answer(compare, workload string) string {
+	for _, c := range m.verdicts.Comparisons {
+		for _, d := range c.Decisions {
+			if c.Name == compare && d.Workload == workload {
+				return d.Answer
+			}
+		}
+	}
+	return ""
+}
+
+// bounded is a change with its bounds.
+func bounded(c *assert.Change) string {
+	return fmt.Sprintf("%s (%s to %s)", assert.FormatChange(c.Change.V, false), assert.FormatChange(c.Low.V, false), assert.FormatChange(c.High.V, false))
+}
+
+// deltas shows the article's changes as comparisons have them, and how they
+// split: what leaving lock-step alone does to the server without speculation,
+// and what speculation does out of lock-step.
+func deltas(t *testing.T, p published, fixed, jittered, ours *simulation) string {
+	var w strings.Builder
+	rows := func(against string, row func(test string, f figure, a, b, c *assert.Change)) {
+		for _, f := range p.Figures {
+			if f.Against != against {
+				continue
+			}
+			a, b, c := fixed.change(f), jittered.change(f), ours.change(f)
+			if a == nil || b == nil || c == nil {
+				t.Errorf("%s of %s against %s was not compared", f.Metric, f.Workload, f.Against)
+				continue
+			}
+			_, key, _ := strings.Cut(strings.TrimSuffix(f.Workload, `"]`), `["`)
+			row(key, f, a, b, c)
+		}
+	}
+	fmt.Fprintf(&w, "| test | figure | published | fixed lengths | of it leaving lock-step | of it speculation | jittered lengths | tokgate's conditions |\n|---|---|---|---|---|---|---|---|\n")
+	rows("vanilla", func(test string, f figure, a, b, c *assert.Change) {
+		lockStep := b.Control.V/a.Control.V - 1
+		fmt.Fprintf(&w, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", test, titles[f.Metric], f.Printed, bounded(a),
+			assert.FormatChange(lockStep, false), assert.FormatChange((1+a.Change.V)/(1+lockStep)-1, false), bounded(b), bounded(c))
+	})
+	fmt.Fprintf(&w, "\nIs MTP better? By end-to-end time and throughput, where these tell a difference:\n\n| test | published | fixed lengths | jittered lengths | tokgate's conditions |\n|---|---|---|---|---|\n")
+	for _, a := range p.Answers {
+		_, key, _ := strings.Cut(strings.TrimSuffix(a.Workload, `"]`), `["`)
+		fmt.Fprintf(&w, "| %s | %s | %s | %s | %s |\n", key, a.Printed, fixed.answer("mtp", a.Workload), jittered.answer("mtp", a.Workload), ours.answer("mtp", a.Workload))
 	}
 	fmt.Fprintf(&w, "\nThe control, Qwen3.5 on the same stack against Qwen3.6 without MTP:\n\n| test | figure | published | fixed lengths | tokgate's conditions |\n|---|---|---|---|---|\n")
-	for _, f := range p.Figures {
-		if f.Against != "control" {
-			continue
-		}
-		a, _ := fixed.measure(f)
-		c, _ := ours.measure(f)
-		_, key, _ := strings.Cut(strings.TrimSuffix(f.Workload, `"]`), `["`)
-		fmt.Fprintf(&w, "| %s | %s | %s | %s | %s |\n", key, titles[f.Metric], f.Printed, f.show(a), f.show(c))
-	}
+	rows("control", func(test string, f figure, a, _, c *assert.Change) {
+		fmt.Fprintf(&w, "| %s | %s | %s | %s | %s |\n", test, titles[f.Metric], f.Printed, bounded(a), bounded(c))
+	})
 	return w.String()
 }
 
@@ -775,6 +808,28 @@ func TestReference(t *testing.T) {
 	}
 }
 
+// In turns, the servers of the A/B article get the article's own answers.
+func TestReferenceTurns(t *testing.T) {
+	m := turns.simulate(t)
+	answers := systems[4].published(t).Answers
+	if len(answers) != 4 {
+		t.Fatalf("%d answers", len(answers))
+	}
+	for _, a := range answers {
+		if got := m.answer("mtp", a.Workload); got != strings.TrimPrefix(a.Printed, "strong ") {
+			t.Errorf("%s: %q, published %q", a.Workload, got, a.Printed)
+		}
+	}
+	if m.verdicts.Outcome != assert.Pass {
+		t.Errorf("the plan comes to %s", m.verdicts.Outcome)
+	}
+	for _, f := range systems[4].published(t).Figures {
+		if f.Against != "" && m.change(f) == nil {
+			t.Errorf("%s of %s against %s is not compared", f.Metric, f.Workload, f.Against)
+		}
+	}
+}
+
 // TestReferenceDocument writes docs/reference.md: make reference.
 func TestReferenceDocument(t *testing.T) {
 	if *reference == "" {
@@ -792,7 +847,8 @@ func TestReferenceDocument(t *testing.T) {
 		parts[s.name] = pages[s.name].text.String()
 		s.check(t, pages[s.name])
 		if s.name == "spark" {
-			parts["lockstep"] = deltas(p, theirs, s.simulate(t, "lengths=jittered"), ours)
+			parts["lockstep"] = deltas(t, p, turns.measured(t, *reference, &costs, "conditions=published"),
+				turns.simulate(t, "lengths=jittered"), turns.measured(t, *reference, &costs, "conditions=tokgate"))
 		}
 	}
 	parts["summary"], parts["peaks"], parts["costs"] = summary(pages), peaks(t, sims), costs.String()
