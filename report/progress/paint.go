@@ -90,7 +90,7 @@ func (d *Display) lines(l *level, width int) []line {
 	if l.warming {
 		state += ", warming up"
 	}
-	lines = append(lines, line{l.title() + d.of(l) + "  " + state, "1"})
+	lines = append(lines, line{fit([]string{l.title() + d.of(l), state}, width-1), "1"})
 	counts := fmt.Sprintf("%d/%d  %d in flight", l.done, l.due, l.inFlight)
 	color := ""
 	if l.failed > 0 {
@@ -109,7 +109,19 @@ func (d *Display) lines(l *level, width int) []line {
 			facts = append(facts, faster)
 		}
 	}
-	return append(lines, line{strings.Join(facts, "  "), "2"})
+	return append(lines, line{fit(facts, width-1), "2"})
+}
+
+// fit joins as many of the facts as have room, and the first in any case.
+func fit(facts []string, width int) string {
+	out := facts[0]
+	for _, f := range facts[1:] {
+		if text.Width(out)+2+text.Width(f) > width {
+			break
+		}
+		out += "  " + f
+	}
+	return out
 }
 
 // bar is a bar of at most n cells with the percentage behind it; too few

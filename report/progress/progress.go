@@ -481,11 +481,20 @@ func (d *Display) say(line string) {
 	}
 	line = text.Bytes(text.Inert(text.Line(line)), 1000)
 	stamp := text.Pad(text.Clock((d.time() - d.started).Seconds()), 6, true)
-	if d.opt.TTY {
-		d.paint(stamp + "  " + line)
+	if !d.opt.TTY {
+		io.WriteString(d.out, stamp+"  "+line+"\n")
 		return
 	}
-	io.WriteString(d.out, stamp+"  "+line+"\n")
+	// A terminal breaks lines in the middle of words.
+	stamp += "  "
+	above := stamp
+	for i, part := range text.Wrap(line, max(d.width()-text.Width(stamp), 20)) {
+		if i > 0 {
+			part = "\n" + strings.Repeat(" ", text.Width(stamp)) + text.Inert(part)
+		}
+		above += part
+	}
+	d.paint(above)
 }
 
 // fold begins a phase of the run, or with "" ends the last one.
