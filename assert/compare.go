@@ -179,6 +179,9 @@ func (x *comparison) comparable() (Outcome, string) {
 		if x.control = x.baselines[c.Name]; x.control == nil {
 			return Error, "the recorded run of the control was not read: " + c.Control.Baseline
 		}
+		if SameRun(x.control, x.run) {
+			return Error, fmt.Sprintf("%s holds this very run, %s: nothing to compare it with", c.Control.Baseline, oneLine(x.run.ID))
+		}
 		var why string
 		if x.address, why = storedServer(c, x.control); why != "" {
 			return Error, why

@@ -266,6 +266,11 @@ func TestCompareStored(t *testing.T) {
 	if v.Outcome != Pass || c.Paired || !strings.Contains(strings.Join(c.Notes, "\n"), drifting) {
 		t.Errorf("%v: %q %+v", v.Outcome, names(v), c.Notes)
 	}
+	run.ID = "old"
+	if v := Judge(p, run, Options{Baselines: map[string]*metric.Run{"ab": stored}}); v.Outcome != Error || !strings.Contains(strings.Join(names(v), "\n"), "holds this very run") {
+		t.Errorf("against itself: %v: %q", v.Outcome, names(v))
+	}
+	run.ID = "new"
 	stored.Levels[0].Rounds = stored.Levels[0].Rounds[:4]
 	if v := Judge(p, run, Options{Baselines: map[string]*metric.Run{"ab": stored}}); v.Outcome != Error {
 		t.Errorf("four rounds: %v: %q", v.Outcome, names(v))

@@ -17,7 +17,7 @@ func TestCompareRecords(t *testing.T) {
 	_, turns := slower(1).make()
 	_, bad := slower(1.5).make()
 	alone := func(run *metric.Run, i int) *metric.Run {
-		return &metric.Run{ID: "x", Servers: run.Servers[i : i+1], Levels: run.Levels[i : i+1]}
+		return &metric.Run{ID: "run of " + run.Servers[i].Address, Servers: run.Servers[i : i+1], Levels: run.Levels[i : i+1]}
 	}
 	mean := func() []*plan.Claim { return []*plan.Claim{tolerate("ttft mean +10%")} }
 	for _, row := range []struct {
@@ -35,6 +35,7 @@ func TestCompareRecords(t *testing.T) {
 		{"which one", Records{Control: turns, Candidate: alone(turns, 1), ControlName: "old", ControlServer: "a", Claims: mean()}, Pass, false, ""},
 		{"no such server", Records{Control: turns, Candidate: turns, CandidateServer: "c", Claims: mean()}, Pass, true, "has no server c; it has a, b"},
 		{"with itself", Records{Control: turns, Candidate: turns, ControlServer: "b", CandidateServer: "b", Claims: mean()}, Pass, true, "itself"},
+		{"with itself elsewhere", Records{Control: alone(turns, 1), Candidate: alone(turns, 1), ControlName: "a copy", Claims: mean()}, Pass, true, "say which server"},
 		{"which of two", Records{Control: alone(turns, 0), Candidate: turns, ControlName: "old", Claims: mean()}, Pass, false, "say which server of the run is the candidate"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

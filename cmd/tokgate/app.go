@@ -128,6 +128,7 @@ is wrong · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 		SilenceErrors:              true,
 		SuggestionsMinimumDistance: 2,
 		CompletionOptions:          cobra.CompletionOptions{HiddenDefaultCmd: false},
+		Version:                    buildInfo().Version,
 		Args:                       cobra.ArbitraryArgs,
 		PersistentPreRunE: func(*cobra.Command, []string) (err error) {
 			a.actions, err = a.newActions()
@@ -142,6 +143,8 @@ is wrong · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 	}
 	root.PersistentFlags().StringVar(&a.color, "color", "auto", "colour on the terminal: auto, always or never")
 	root.PersistentFlags().StringVar(&a.github, "github", "auto", "annotations, job summary and outputs of GitHub Actions: auto, on or off")
+	root.SetVersionTemplate(versionLine() + "\n")
+	root.SetHelpCommand(a.helpCommand())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })
 	root.AddCommand(
 		a.initCommand(),
@@ -158,7 +161,53 @@ is wrong · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 		a.versionCommand(),
 		a.manCommand(),
 	)
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			c.Args, c.RunE = cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
+				if len(args) > 0 {
+					return a.unknownCommand(c, args[0])
+				}
+				return c.Help()
+			}
+		}
+	}
 	return root
+}
+
+// helpCommand is cobra's, but for a command that there is not.
+func (a *app) helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			of, _, err := c.Root().Find(args)
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			var names []string
+			for _, sub := range of.Commands() {
+				if sub.IsAvailableCommand() {
+					names = append(names, sub.Name()+"\t"+sub.Short)
+				}
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			of, rest, err := c.Root().Find(args)
+			if err != nil {
+				return err
+			}
+			switch {
+			case len(rest) > 0 && of.HasAvailableSubCommands():
+				return a.unknownCommand(of, rest[0])
+			case len(rest) > 0:
+				return usageError(c.CommandPath()+" "+of.Name(), "`%s` has no commands of its own: %q", of.CommandPath(), rest[0])
+			}
+			of.InitDefaultHelpFlag()
+			return of.Help()
+		},
+	}
 }
 
 func (a *app) unknownCommand(root *cobra.Command, name string) error {

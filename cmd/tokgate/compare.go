@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -101,6 +102,9 @@ func (a *app) compare(control, candidate string, o compareOptions) error {
 	} else if r.Control, err = a.readRun(control); err != nil {
 		return err
 	}
+	if assert.SameRun(r.Control, r.Candidate) && len(r.Candidate.Servers) < 2 {
+		return usageError("name two runs, or one run of two servers twice; to judge a run by a plan: tokgate judge", "%s: there is nothing to compare it with", itself(control, candidate))
+	}
 	p, verdicts, err := assert.CompareRecords(r)
 	if err != nil {
 		return usageError("name it with --control or --candidate", "%v", err)
@@ -110,4 +114,12 @@ func (a *app) compare(control, candidate string, o compareOptions) error {
 		return err
 	}
 	return exitWith(code)
+}
+
+// itself says that two folders hold the same run.
+func itself(control, candidate string) string {
+	if filepath.Clean(control) == filepath.Clean(candidate) {
+		return control + " holds one run of one server"
+	}
+	return fmt.Sprintf("%s and %s hold the same run, of one server", control, candidate)
 }

@@ -130,6 +130,14 @@ workload "chat" {
 	recorded := filepath.Join(dir, "perf")
 	tokgate(t, "run", "--simulate", "--out", recorded, at(dir, "default", sla, "")).check(t, assert.ExitPass)
 
+	// One run is no comparison, wherever it lies: everything would pass.
+	again := filepath.Join(t.TempDir(), "again")
+	if err := os.CopyFS(again, os.DirFS(recorded)); err != nil {
+		t.Fatal(err)
+	}
+	tokgate(t, "compare", recorded, recorded).check(t, assert.ExitPlan, "nothing to compare it with", "name two runs")
+	tokgate(t, "compare", recorded, again).check(t, assert.ExitPlan, "hold the same run")
+
 	stored := at(dir, "default", sla, `compare "night" {
   control   = baseline("perf")
   candidate = server.next

@@ -21,8 +21,12 @@ func (a *app) schemaCommand() *cobra.Command {
   tokgate schema results > results.schema.json`,
 		ValidArgs: []string{"plan", "results"},
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 || schemas[args[0]] == nil {
-				return usageError("tokgate schema plan, or tokgate schema results", "schema takes one name")
+			const hint = "tokgate schema plan, or tokgate schema results"
+			if len(args) != 1 {
+				return usageError(hint, "schema takes one name")
+			}
+			if schemas[args[0]] == nil {
+				return usageError(hint, "there is no schema %q", args[0])
 			}
 			return nil
 		},

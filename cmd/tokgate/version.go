@@ -47,6 +47,11 @@ func buildInfo() build {
 	return b
 }
 
+func versionLine() string {
+	b := buildInfo()
+	return fmt.Sprintf("tokgate %s (%s, %s)", b.Version, b.Go, b.Platform)
+}
+
 func (a *app) versionCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -54,13 +59,12 @@ func (a *app) versionCommand() *cobra.Command {
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			b := buildInfo()
 			if asJSON {
 				e := json.NewEncoder(a.Out)
 				e.SetIndent("", "  ")
-				return e.Encode(b)
+				return e.Encode(buildInfo())
 			}
-			fmt.Fprintf(a.Out, "tokgate %s (%s, %s)\n", b.Version, b.Go, b.Platform)
+			fmt.Fprintln(a.Out, versionLine())
 			return nil
 		},
 	}
