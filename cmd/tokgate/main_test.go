@@ -278,7 +278,7 @@ func TestCommands(t *testing.T) {
 	tokgate(t, "completion", "bash").check(t, assert.ExitPass, "tokgate")
 	tokgate(t, "schema", "plan").check(t, assert.ExitPass, "tokgate plan, JSON syntax")
 	tokgate(t, "schema", "results").check(t, assert.ExitPass, "tokgate results")
-	tokgate(t, "schema", "rezults").check(t, assert.ExitPlan, "schema takes one name", "schema results")
+	tokgate(t, "schema", "rezults").check(t, assert.ExitPlan, `there is no schema "rezults"`, "schema results")
 	tokgate(t, "judge", "x").check(t, assert.ExitPlan, "judge takes")
 	tokgate(t, "report", t.TempDir()).check(t, assert.ExitError, "samples.jsonl")
 	for _, cmd := range (&app{}).root().Commands() {
