@@ -34,9 +34,6 @@ func Main(ctx context.Context, args, environ []string, s Streams) int {
 func (a *app) main(ctx context.Context, args []string) int {
 	root := a.root()
 	root.SetArgs(args)
-	root.SetIn(a.In)
-	root.SetOut(a.Out)
-	root.SetErr(a.Err)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return a.endStep(cmd, &exitError{code: assert.ExitPass})
@@ -124,12 +121,11 @@ is wrong · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
   tokgate plan plans/demo.hcl              # what would run, with every default
   tokgate run plans/demo.hcl --out results   # run it, judge it, write the reports
   tokgate run chat.hcl --var image=vllm/vllm-openai:v0.19.1`,
-		SilenceUsage:               true,
-		SilenceErrors:              true,
-		SuggestionsMinimumDistance: 2,
-		CompletionOptions:          cobra.CompletionOptions{HiddenDefaultCmd: false},
-		Version:                    buildInfo().Version,
-		Args:                       cobra.ArbitraryArgs,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
+		Version:           buildInfo().Version,
+		Args:              cobra.ArbitraryArgs,
 		PersistentPreRunE: func(*cobra.Command, []string) (err error) {
 			a.actions, err = a.newActions()
 			return err
@@ -161,7 +157,10 @@ is wrong · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 		a.versionCommand(),
 		a.manCommand(),
 	)
-	root.InitDefaultCompletionCmd()
+	root.SetIn(a.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
+	root.InitDefaultCompletionCmd() // it keeps the output that it finds
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {
 			c.Args, c.RunE = cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
@@ -211,6 +210,7 @@ func (a *app) helpCommand() *cobra.Command {
 }
 
 func (a *app) unknownCommand(root *cobra.Command, name string) error {
+	root.SuggestionsMinimumDistance = 2
 	if near := root.SuggestionsFor(name); len(near) > 0 {
 		return usageError(fmt.Sprintf("did you mean `%s %s`?", root.CommandPath(), near[0]), "unknown command %q", name)
 	}
