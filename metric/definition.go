@@ -49,7 +49,8 @@ const (
 	// chunks, pooled over requests; a threshold names a statistic.
 	PerGap
 	// PerLevel: one value for a whole level; a threshold names no statistic,
-	// except that success is written "rate" (or "every") and goodput "share".
+	// except that success is written "rate", "observed" or "every", and goodput "share" or
+	// "observed" where a share is meant.
 	PerLevel
 	// Counted: one observation a request that the server finished in the
 	// window, known by the bucket of a histogram; a threshold names the mean or

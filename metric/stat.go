@@ -18,10 +18,14 @@ const (
 	Percentile
 	// Every bounds each single observation.
 	Every
-	// Rate is the statistic of success: completed / due.
+	// Rate is the statistic of success: completed / due, of the server's requests
+	// at large.
 	Rate
-	// Share is the statistic of goodput: good / due.
+	// Share is the statistic of goodput: good / due, likewise.
 	Share
+	// Observed is that share of the requests that were sent, of success and of
+	// goodput: exact, and no claim about others.
+	Observed
 )
 
 // Stat is a statistic as a plan writes it: "mean", "p95", "every".
@@ -48,6 +52,8 @@ func ParseStat(s string) (Stat, error) {
 		return Stat{Kind: Rate}, nil
 	case "share":
 		return Stat{Kind: Share}, nil
+	case "observed":
+		return Stat{Kind: Observed}, nil
 	}
 	if rest, ok := strings.CutPrefix(s, "p"); ok {
 		// ParseFloat alone would take "p1e1" and "p+5".
@@ -80,6 +86,18 @@ func (s Stat) String() string {
 		return "rate"
 	case Share:
 		return "share"
+	case Observed:
+		return "observed"
 	}
 	return ""
 }
+
+// Exact says whether the statistic describes the requests that were sent, and
+// claims nothing about others.
+func (s Stat) Exact() bool {
+	return s.Kind == Min || s.Kind == Max || s.Kind == Every || s.Kind == Observed
+}
+
+// IsShare says whether the statistic is a share of the requests: of a metric that
+// has another unit, as goodput does, its unit is a ratio.
+func (s Stat) IsShare() bool { return s.Kind == Rate || s.Kind == Share || s.Kind == Observed }

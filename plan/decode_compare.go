@@ -699,11 +699,11 @@ func parseChange(def metric.Def, text string, improve bool) (Change, *problem) {
 		}
 		return c, p
 	}
-	if k := stat.Kind; k == metric.Min || k == metric.Max || k == metric.Every {
+	if stat.Exact() {
 		return c, problemf(sumStatNotAllowed, "%s: the extremes of a round are chance; compare the mean or a percentile, such as %s.", def.Name, exampleChange(def, improve))
 	}
 	c.Stat = stat
-	c.Points = def.Unit == metric.Ratio || stat.Kind == metric.Share || stat.Kind == metric.Rate
+	c.Points = def.Unit == metric.Ratio || stat.IsShare()
 	unit, other, means := "%", "pp", "a share of the control's value"
 	if c.Points {
 		unit, other, means = "pp", "%", "percentage points, since it is a share itself"

@@ -194,6 +194,9 @@ func (b *body) requests(l *Load, p *preset) {
 			level.Requests = fallback
 		default:
 			level.Requests, given = max(DefaultRequests(level.N), p.requests()), false
+			if l.Seeded {
+				level.Requests = max(level.Requests, level.N*len(l.Seeds))
+			}
 			b.d.unaskedFor(l, level)
 			if len(noted) < 20 {
 				noted = append(noted, level.Name+" = "+itoa(level.Requests))

@@ -26,6 +26,10 @@ func TestDefaultRequestsAndRounds(t *testing.T) {
 		{30, "120", 120, 4}, // five rounds would leave a slot without a request
 		{1, "3", 3, 3},
 		{4, "40", 40, 10}, // 40 / 4
+		// Every seed that the plan names has its round.
+		{8, "null\nseeds = range(1, 150)", 1192, 149}, // 149 · 8
+		{8, "null\nseeds = [1, 2]", 200, 2},
+		{8, "800\nseeds = range(1, 150)", 800, 100},
 	} {
 		requests := ""
 		if tt.requests != "" {

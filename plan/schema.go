@@ -255,7 +255,7 @@ var loadBlock = &Block{
 		{Name: "concurrency", Type: "number or list of numbers", Doc: "Closed loop: that many requests in flight. Levels are named by the number."},
 		{Name: "burst", Type: "number or list of numbers", Doc: "That many requests at once; the burst is the round. Levels are named \"burst N\"."},
 		{Name: "bursts", Type: "number", Default: `10`, Doc: "How often each burst is sent."},
-		{Name: "requests", Type: "number or object", Computed: "200 up to level 10, else the larger of 300 and 10 × the level", Doc: "Measured requests of each level and server, split evenly over the rounds. An object sets them by level: { 1 = 60, default = 300 }."},
+		{Name: "requests", Type: "number or object", Computed: "200 up to level 10, else the larger of 300 and 10 × the level; no fewer than give each round of the seeds that the plan names one for each in flight", Doc: "Measured requests of each level and server, split evenly over the rounds. An object sets them by level: { 1 = 60, default = 300 }."},
 		{Name: "seeds", Type: "list of numbers", Default: `[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]`, Doc: "One round each; prompts differ by seed, round and level. Of the default ones a level uses as many as leave each round one request for each in flight (two in a capacity search), and at least five."},
 		{Name: "warmup", Type: "number or \"auto\"", Default: `"auto"`, Doc: "Requests before each round that are not measured; `auto`: the level's own concurrency. Those beyond a whole number for each slot go first, and the round begins when they have ended."},
 		{Name: "stagger", Type: "duration or \"auto\"", Default: `"auto"`, Doc: "Time between two slots' starts; `auto` spreads them over one request."},

@@ -96,7 +96,7 @@ func (d *decoder) context(expr hcl.Expression, sc *scope) (*hcl.EvalContext, boo
 	return ctx, ok
 }
 
-var looksLikeStat = regexp.MustCompile(`^(p\d+|mean|min|max|every|rate|share)$`)
+var looksLikeStat = regexp.MustCompile(`^(p\d+|mean|min|max|every|rate|share|observed)$`)
 
 // checkReference says whether a reference can mean anything here, and reports
 // when it cannot.

@@ -41,7 +41,7 @@ func parseThreshold(def metric.Def, text string, good bool) (Threshold, *problem
 		return t, p
 	}
 	base := def.Unit
-	if t.Stat.Kind == metric.Share || t.Stat.Kind == metric.Rate {
+	if t.Stat.IsShare() {
 		base = metric.Ratio
 	}
 	if t.Limit, p = parseLimit(strings.TrimSpace(limit), base, def); p != nil {
@@ -81,7 +81,7 @@ func thresholdStat(def metric.Def, text string, good bool) (metric.Stat, *proble
 	if text == "" {
 		switch {
 		case def.Name == "success":
-			return metric.Stat{}, problemf(sumMissingStat, `success needs to know what is compared: "rate >= 98%%", or "every".`)
+			return metric.Stat{}, problemf(sumMissingStat, `success needs to know what is compared: "rate >= 98%%" of the server, "observed >= 98%%" or "every" of the requests of the run.`)
 		case def.Scope == metric.PerLevel:
 			return metric.Stat{}, nil
 		}
@@ -105,14 +105,15 @@ func thresholdStat(def metric.Def, text string, good bool) (metric.Stat, *proble
 		return stat, problemf(sumUnknownStat, "%s: %v.%s", def.Name, err, hint)
 	}
 	switch {
-	case def.Scope == metric.Counted && stat.Kind != metric.Mean && stat.Kind != metric.Percentile && stat.Kind != metric.Rate && stat.Kind != metric.Share:
+	case def.Scope == metric.Counted && stat.Kind != metric.Mean && stat.Kind != metric.Percentile && !stat.IsShare():
 		return stat, problemf(sumStatNotAllowed, "%s is known from the buckets of the server's histogram, which do not tell its %s. Write %s.", def.Name, text, example(def, good))
-	case def.Scope == metric.PerReading && stat.Kind != metric.Mean && stat.Kind != metric.Min && stat.Kind != metric.Max && stat.Kind != metric.Rate && stat.Kind != metric.Share:
+	case def.Scope == metric.PerReading && stat.Kind != metric.Mean && stat.Kind != metric.Min && stat.Kind != metric.Max && !stat.IsShare():
 		return stat, problemf(sumStatNotAllowed, "%s is read now and then, and takes mean, min or max, no %s. Write %s.", def.Name, text, example(def, good))
-	case def.Name == "success" && stat.Kind != metric.Rate, def.Name == "goodput" && stat.Kind != metric.Share,
+	case def.Name == "success" && stat.Kind != metric.Rate && stat.Kind != metric.Observed,
+		def.Name == "goodput" && stat.Kind != metric.Share && stat.Kind != metric.Observed,
 		def.Scope == metric.PerLevel && def.Name != "success" && def.Name != "goodput":
 		return stat, problemf(sumStatNotAllowed, "%s is one number for a whole level and takes no %s. Write %s.", def.Name, text, example(def, good))
-	case def.Scope != metric.PerLevel && (stat.Kind == metric.Rate || stat.Kind == metric.Share):
+	case def.Scope != metric.PerLevel && stat.IsShare():
 		return stat, problemf(sumStatNotAllowed, "%s belongs to success and goodput. Write %s.", text, example(def, good))
 	}
 	return stat, nil
@@ -124,9 +125,9 @@ func example(def metric.Def, good bool) string {
 	case good:
 		return fmt.Sprintf("%q", operatorOf(def)+" "+exampleLimit(def.Unit))
 	case def.Name == "success":
-		return `"rate >= 98%" or "every"`
+		return `"rate >= 98%", "observed >= 98%" or "every"`
 	case def.Name == "goodput":
-		return `"share >= 95%" or "> 3 req/s"`
+		return `"share >= 95%", "observed >= 95%" or "> 3 req/s"`
 	case def.Scope == metric.PerLevel:
 		return fmt.Sprintf("%q", operatorOf(def)+" "+exampleLimit(def.Unit))
 	case def.Scope == metric.PerReading && def.Better == metric.HigherIsBetter:

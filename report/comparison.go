@@ -122,7 +122,7 @@ func (b *builder) comparison(c *assert.Comparison) Comparison {
 
 func (b *builder) change(c *assert.Change) Change {
 	unit := c.Metric.Unit
-	if c.Stat.Kind == metric.Share || c.Stat.Kind == metric.Rate {
+	if c.Stat.IsShare() {
 		unit = metric.Ratio
 	}
 	out := Change{

@@ -63,7 +63,7 @@ func (b *builder) readings(c *metric.Capacity, p *metric.CapacityProbe) []Readin
 
 // isShare says whether the threshold is on a share of the requests.
 func isShare(th *plan.Threshold) bool {
-	return th.Metric.Name == "success" || th.Stat.Kind == metric.Share
+	return th.Metric.Name == "success" || th.Stat.IsShare()
 }
 
 // farthest is beyond what a LookThreshold tells apart from infinity.
