@@ -134,13 +134,18 @@ func (e evidence) more(total float64) (words string, requests int) {
 	if step := math.Pow(10, math.Floor(math.Log10(extra))-1); step > 1 {
 		extra = math.Ceil(extra/step) * step
 	}
-	s := "needs about " + count(int(extra), "more requests")
+	return "needs about " + count(int(extra), "more requests") + e.lasting(extra), int(extra)
+}
+
+// lasting says how long so many requests take at the level's pace: ", 15 min";
+// "" below a minute.
+func (e evidence) lasting(requests float64) string {
 	if seconds := e.seconds(); seconds > 0 && e.n > 0 {
-		if minutes := extra * seconds / float64(e.n) / 60; minutes >= 1 {
-			s += fmt.Sprintf(", %.0f min", math.Ceil(minutes))
+		if minutes := requests * seconds / float64(e.n) / 60; minutes >= 1 {
+			return fmt.Sprintf(", %.0f min", math.Ceil(minutes))
 		}
 	}
-	return s, int(extra)
+	return ""
 }
 
 // seconds is how long the level's rounds took.

@@ -180,7 +180,7 @@ func (j *judge) visit(w *plan.Workload, c *metric.Capacity, p metric.CapacityPro
 			break
 		}
 	}
-	v, verdicts := look(w, l, j.plan.PriceOf(c.Server), boundAtCapacity, planned)
+	v, verdicts := look(w, l, j.plan.PriceOf(c.Server), boundAtCapacity, planned, 0)
 	return v, verdicts, l
 }
 

@@ -3,6 +3,7 @@ package assert
 import (
 	"fmt"
 	"math"
+	"sort"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -28,11 +29,13 @@ type Finding struct {
 	Advice    string
 	Severity  plan.Severity
 	Threshold *plan.Threshold
+	rounds    int // that a share needs
 }
 
 // Certify looks at every threshold of every level of the plan, in order of the
-// levels, those that are implied included. It speaks of the best case, every request good and no two alike in their neighbours:
-// what it calls possible may still come out inconclusive.
+// levels, those that are implied included, and at the shares that bound a
+// capacity. It speaks of the best case, every request good and no two alike in
+// their neighbours: what it calls possible may still come out inconclusive.
 func Certify(p *plan.Plan) []Finding {
 	if p == nil {
 		return nil
@@ -60,6 +63,16 @@ func Certify(p *plan.Plan) []Finding {
 					f.Workload, f.Level, f.Severity, f.Threshold = w.Address(), level.Name, r.severity, r.Threshold
 					out = append(out, f)
 				}
+			}
+		}
+		if w.Capacity == nil {
+			continue
+		}
+		for _, r := range binding(w, boundAtCapacity) {
+			if r.severity != plan.SeverityWarn && r.Threshold.Stat.IsShare() {
+				f := certifyCapacity(r.Threshold, w.Capacity, w.Policy, worth)
+				f.Workload, f.Level, f.Severity, f.Threshold = w.Address(), "capacity", r.severity, r.Threshold
+				out = append(out, f)
 			}
 		}
 	}
@@ -100,7 +113,7 @@ func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 		f.Needed, f.Remark = "1 reading", "exact"
 	case t.Metric.Name == "preemptions":
 		f.Needed, f.Remark = "1 round", "exact"
-	case t.Stat.Kind == metric.Every || t.Stat.Kind == metric.Min || t.Stat.Kind == metric.Max:
+	case t.Stat.Exact():
 		f.Needed, f.Remark = "1 request", "exact"
 	case policy.Decide == plan.Estimate:
 		f.Needed, f.Remark = "1 request", "point estimate"
@@ -121,18 +134,25 @@ func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 				f.Remark, f.Advice = "one round has no spread to judge by", "use two seeds or more"
 			}
 		}
-	default: // percentiles and shares
-		bad := 1 - t.Limit
-		if t.Stat.Kind == metric.Percentile {
-			bad = allowed(t)
-		}
-		need, ok := stat.MinimumN(bad, alpha)
+	case t.Stat.IsShare():
+		need, ok := stat.MinimumN(1-t.Limit, alpha)
 		if !ok {
 			f.Needed, f.Impossible = "∞", true
 			f.Remark = "no number of requests proves that none ever fails"
-			f.Advice = `write "every" for the requests of the run, or allow a share`
+			f.Advice = fmt.Sprintf("write %s for the requests of the run, or allow a share", thisRunOf(t))
 			break
 		}
+		f.rounds, f.Needed = need, count(need, "rounds")
+		if kind == metric.Burst {
+			f.Needed = count(need, "bursts")
+		}
+		if rounds < need {
+			f.Impossible = true
+			f.Remark = fmt.Sprintf("needs %s at %s confidence, since what fails in one may have one cause; the plan has %d", f.Needed, confidence, rounds)
+			f.Advice = fmt.Sprintf("use %s, write %s for the requests of this run", moreRounds(kind, level, need), thisRunOf(t))
+		}
+	default: // percentiles
+		need, _ := stat.MinimumN(allowed(t), alpha) // p99.9 at most: there is one
 		f.Needed = count(need, "effective requests")
 		best, each := float64(n), worth(max(len(e.blocks), leastRounds), alpha)
 		if !e.sound || inside && rounds < leastRounds {
@@ -154,6 +174,53 @@ func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 		}
 	}
 	return f
+}
+
+// certifyCapacity judges a share's chances in a capacity search: at the level
+// that is required, else at the smallest, which has the most rounds.
+func certifyCapacity(t *plan.Threshold, c *plan.Capacity, policy plan.Policy, worth func(int, float64) float64) Finding {
+	policy.OnInconclusive = plan.Extend // a probe is extended whatever the plan says of levels
+	at := func(n int) Finding {
+		level, policy := c.Level(n), policy
+		if most := 4 * level.Requests; policy.MaxRequests == 0 || policy.MaxRequests > most {
+			policy.MaxRequests = most
+		}
+		return certify(t, level, c.Over, policy, worth)
+	}
+	n := max(c.Require, c.From)
+	f := at(n)
+	if f.Impossible && f.rounds > 0 {
+		more := fmt.Sprintf("requests = %d in the capacity block", f.rounds*n)
+		if c.Over != metric.Burst {
+			more = fmt.Sprintf("seeds = range(1, %d) and ", f.rounds+1) + more
+		}
+		f.Advice = fmt.Sprintf("use %s, write %s for the requests of each probe", more, thisRunOf(t))
+	}
+	if f.Impossible || f.Remark != "" {
+		return f
+	}
+	if n := c.From + sort.Search(c.UpTo-c.From+1, func(i int) bool { return at(c.From + i).Impossible }); n <= c.UpTo {
+		f.Remark = fmt.Sprintf("from %d on no level has rounds enough to pass", n)
+	}
+	return f
+}
+
+// thisRunOf is how a share is written of the requests of the run.
+func thisRunOf(t *plan.Threshold) string {
+	_, limit, _ := strings.Cut(t.Text, string(t.Op))
+	observed := fmt.Sprintf(`"observed %s %s"`, t.Op, strings.TrimSpace(limit))
+	if t.Metric.Name == "success" {
+		return observed + ` or "every"`
+	}
+	return observed
+}
+
+// moreRounds is how a plan asks for so many rounds of a level.
+func moreRounds(kind metric.LoadKind, level plan.Level, rounds int) string {
+	if kind == metric.Burst {
+		return fmt.Sprintf("bursts = %d", rounds)
+	}
+	return fmt.Sprintf("seeds = range(1, %d) with at least %d requests", rounds+1, rounds*max(level.N, 1))
 }
 
 // extended is up to how many requests an inconclusive level is extended, and at

@@ -534,7 +534,7 @@ func (c *Change) line() string {
 }
 
 func (c *Change) unit() metric.Unit {
-	if c.Stat.Kind == metric.Share || c.Stat.Kind == metric.Rate {
+	if c.Stat.IsShare() {
 		return metric.Ratio
 	}
 	return c.Metric.Unit

@@ -815,7 +815,7 @@ func (x *comparison) verdicts(whole Verdict) {
 						levels = []string{"capacity"}
 					}
 					for _, level := range levels {
-						if level != "capacity" && !fixed(w, level) {
+						if level != "capacity" && fixed(w, level) == nil {
 							continue
 						}
 						row := Change{Workload: w.Address(), Level: level, Metric: ch.Metric, Stat: ch.Stat}

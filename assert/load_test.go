@@ -152,9 +152,9 @@ func TestGeneratorStalled(t *testing.T) {
 		{"gaps that pass", 0.1, 100 * ms, "itl", "p95 < 30ms", Pass},
 		// Windows are many seconds long.
 		{"a rate that passes anyway", 0.1, 100 * ms, "throughput", "> 10 tok/s", Pass},
-		{"goodput that passes", 1.9, 900 * ms, "goodput", "share >= 95%", Pass},
-		{"goodput that need not have failed", 2.4, 500 * ms, "goodput", "share >= 95%", Error},
-		{"goodput that fails anyway", 2.6, 500 * ms, "goodput", "share >= 95%", Pass},
+		{"goodput that passes", 1.9, 900 * ms, "goodput", "observed >= 95%", Pass},
+		{"goodput that need not have failed", 2.4, 500 * ms, "goodput", "observed >= 95%", Error},
+		{"goodput that fails anyway", 2.6, 500 * ms, "goodput", "observed >= 95%", Pass},
 	} {
 		p, run := gate(shape{rounds: 5, perRound: 40, ttft: func(int, int) float64 { return c.ttft }}.level(), threshold(c.metric, c.text))
 		good := threshold("ttft", "every < 2s")

@@ -64,28 +64,31 @@ func JudgeLook(p *plan.Plan, w *plan.Workload, l *metric.Level, requests, planne
 	if problem != "" {
 		return LookVerdict{Outcome: Error, Invalid: problem}
 	}
-	binds := boundAt(l.Name)
-	if l.Probe != nil || !fixed(w, l.Name) {
+	binds, due := boundAt(l.Name), 0
+	if level := fixed(w, l.Name); l.Probe != nil || level == nil {
 		binds = boundAtCapacity
+	} else {
+		due = level.Requests
 	}
-	v, _ := look(w, l, p.PriceOf(l.Server), binds, planned)
+	v, _ := look(w, l, p.PriceOf(l.Server), binds, planned, due)
 	return v
 }
 
 func boundAtCapacity(sla *plan.SLA) bool { return sla.AtCapacity }
 
-// fixed says whether the workload's load blocks have the level.
-func fixed(w *plan.Workload, name string) bool {
+// fixed is the level of the workload's load blocks; nil where they have none.
+func fixed(w *plan.Workload, name string) *plan.Level {
 	for _, load := range w.Loads {
-		if slices.ContainsFunc(load.Levels, func(l plan.Level) bool { return l.Name == name }) {
-			return true
+		if i := slices.IndexFunc(load.Levels, func(l plan.Level) bool { return l.Name == name }); i >= 0 {
+			return &load.Levels[i]
 		}
 	}
-	return false
+	return nil
 }
 
-// look judges all of a level, the error split over looks.
-func look(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*plan.SLA) bool, looks int) (LookVerdict, []Verdict) {
+// look judges all of a level, the error split over looks. Of due requests in
+// all, some may be still to come.
+func look(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*plan.SLA) bool, looks, due int) (LookVerdict, []Verdict) {
 	s := subject{evidence: gather(l), workload: w, price: price, policy: w.Policy, alpha: stat.SplitAlpha(errorOf(w.Policy), looks)}
 	verdicts := s.thresholds(limiting(w, binds))
 	load := Verdict{Kind: KindLoad}
@@ -101,6 +104,9 @@ func look(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*pla
 	for _, v := range verdicts {
 		if v.Outcome == Error {
 			return LookVerdict{Outcome: Error, Invalid: v.Message}, verdicts
+		}
+		if v.Outcome == Fail && due > s.n && reversible(v, due) {
+			v.Outcome, v.More = Inconclusive, due-s.n
 		}
 		t := distance(v)
 		out.Thresholds = append(out.Thresholds, t)
@@ -126,11 +132,26 @@ func look(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*pla
 	return out, verdicts
 }
 
+// reversible says whether what fails of the requests that were sent, and of
+// them alone, could hold of due requests, those to come all being good.
+func reversible(v Verdict, due int) bool {
+	t := v.Threshold
+	switch t.Stat.Kind {
+	case metric.Observed:
+		return meets((float64(due)-v.Over)/float64(due), t.Op, t.Limit)
+	case metric.Min:
+		return !upward(t.Op)
+	case metric.Max:
+		return upward(t.Op)
+	}
+	return false
+}
+
 // distance is how far a judged threshold is from its limit.
 func distance(v Verdict) LookThreshold {
 	t := v.Threshold
 	out := LookThreshold{Name: label(t), Outcome: v.Outcome, Shown: metric.Format(unitOf(t), v.Value.V)}
-	limit, share := t.Limit, t.Metric.Name == "success" || t.Stat.Kind == metric.Share
+	limit, share := t.Limit, t.Metric.Name == "success" || t.Stat.IsShare()
 	if t.Op == "" { // every request succeeds
 		limit = 1
 	}
@@ -155,7 +176,7 @@ func distance(v Verdict) LookThreshold {
 		a, b := log(v.Low.V), log(v.High.V)
 		out.Low, out.High = min(a, b, out.Log), max(a, b, out.Log)
 	}
-	if t.Stat.Kind == metric.Every || t.Stat.Kind == metric.Min || t.Stat.Kind == metric.Max {
+	if t.Stat.Exact() {
 		out.Low, out.High = out.Log, out.Log // exact
 	}
 	return out

@@ -46,8 +46,10 @@ func TestJudgeLook(t *testing.T) {
 		{"too few", running(20, flat(1)), 201, 1, "ttft", "p95 < 2s", Error, "it holds 200 of 201 requests", "", 0},
 		// Upward: 50 tok/s against 10, turned.
 		{"speed", running(20, flat(1)), 100, 1, "speed", "p5 > 10 tok/s", Pass, "", "speed p5", math.Log(0.2)},
-		// A share of bad ones of 0 is as far as it goes.
-		{"success", running(20, flat(1)), 160, 1, "success", "rate >= 98%", Pass, "", "success rate", -maxLog},
+		// A share of bad ones of 0 is as far as it goes. 0.75^10 is
+		// 0.056, and 0.7^10 0.028.
+		{"success", running(20, flat(1)), 200, 1, "success", "rate >= 70%", Pass, "", "success rate", -maxLog},
+		{"success in few rounds", running(20, flat(1)), 200, 1, "success", "rate >= 75%", Inconclusive, "", "success rate", -maxLog},
 		{"nothing measured", running(20, flat(1)), 100, 1, "prefill_speed", "> 10 tok/s", Error, "no value", "", 0},
 		{"a rate, of what went on until then", running(20, flat(1)), 100, 1, "throughput", "> 10 tok/s", Pass, "", "throughput", math.NaN()},
 	} {
@@ -68,6 +70,36 @@ func TestJudgeLook(t *testing.T) {
 				t.Errorf("%v needs %d", v.Outcome, v.Needs)
 			}
 		})
+	}
+}
+
+// Before a level is over, what is exact of its requests fails only if those to
+// come could not mend it.
+func TestJudgeLookBeforeTheEnd(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		failed       int // of the first 200
+		metric, text string
+		want         Outcome
+	}{
+		{"3% of 200, 1.5% of 400", 6, "success", "observed >= 98%", Inconclusive},
+		{"8 of 400", 8, "success", "observed >= 98%", Inconclusive},
+		{"9 of 400", 9, "success", "observed >= 98%", Fail},
+		{"none so far", 0, "success", "observed >= 98%", Pass},
+		{"one is enough", 1, "success", "every", Fail},
+		{"one quick one may come", 0, "ttft", "min < 1s", Inconclusive},
+		{"none is too slow yet", 0, "ttft", "max < 2s", Pass},
+		{"one is too slow", 1, "ttft", "max < 2s", Fail},
+	} {
+		l := shape{rounds: 20, perRound: 20, failed: func(r, i int) bool { return i == 0 && r < c.failed }}.level()
+		p, _ := gate(l, threshold(c.metric, c.text))
+		v := JudgeLook(p, p.Workloads[0], l, 200, 1)
+		if v.Outcome != c.want {
+			t.Errorf("%s: %v, want %v", c.name, v, c.want)
+		}
+		if (v.Needs > 0) != (c.want == Inconclusive) {
+			t.Errorf("%s: needs %d", c.name, v.Needs)
+		}
 	}
 }
 

@@ -1,9 +1,11 @@
 package assert
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 
 	"github.com/tokgate/tokgate/assert/stat"
 	"github.com/tokgate/tokgate/metric"
@@ -46,6 +48,24 @@ var processes = []process{
 var hidden = []process{
 	{name: "1 wave in 20 is slow", slowWaves: 0.05, common: 8},
 	{name: "1 round in 20 is slow", slowRounds: 0.05},
+}
+
+// Failures that nothing else shows, and that come together: the requests of a
+// slow wave, or of a slow round, are those that fail.
+var together = []process{
+	{name: "1 wave in %s fails", slowWaves: 1, common: 8},
+	{name: "1 round in %s fails", slowRounds: 1},
+}
+
+// clusters are the processes together of which the share of all requests fails.
+func clusters(share float64) []process {
+	var out []process
+	for _, p := range together {
+		p.name = fmt.Sprintf(p.name, strconv.FormatFloat(math.Round(1/share), 'f', -1, 64))
+		p.slowWaves, p.slowRounds = share*p.slowWaves, share*p.slowRounds
+		out = append(out, p)
+	}
+	return out
 }
 
 // scores draws the scores of one gate.

@@ -34,7 +34,7 @@ func (s *subject) judge(t *plan.Threshold) Verdict {
 		return v
 	}
 	switch {
-	case t.Metric.Name == "success" || t.Metric.Name == "goodput" && t.Stat.Kind == metric.Share:
+	case t.Metric.Name == "success" || t.Metric.Name == "goodput" && t.Stat.IsShare():
 		s.share(&v, t)
 	case t.Metric.Scope == metric.Counted:
 		s.counted(&v, t)
@@ -290,27 +290,21 @@ func (s *subject) exact(v *Verdict, t *plan.Threshold) {
 
 const thisRun = "this run: exact for the requests that were sent, says nothing of others"
 
-// share judges success and the goodput share: an exact binomial test on the
-// bad requests with the effective number. A request is good by its latency, so
-// that the variance of the bounded metrics enters, also where none was bad.
-// One fails for reasons of its own: latency enters only where some timed out,
-// and where none failed nothing tells how failures would cluster. Where some
-// failed together, the worst round counts once more before success may pass.
+// share judges success and the goodput share. What fails in a round may fail for
+// one reason, and such reasons come seldom: most samples of a few rounds hold
+// none, and nothing in them tells how the next would cluster. So that every
+// round counts as one request to pass, which failed as far as its requests did:
+// an exact binomial test of as many as there are rounds. To fail, where the
+// failures are there to be counted, the effective number of requests is used.
 func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	good := (*metric.Sample).Completed
 	noun, point := "failed", s.level.Success()
-	var quantities []metric.Def
 	if t.Metric.Name == "goodput" {
 		if good = goodOf(s.workload); good == nil {
 			noValue(v, t, t.Metric.NoValue)
 			return
 		}
 		noun, point = "were not good", s.level.GoodputShare(good)
-		for _, b := range s.workload.Good {
-			quantities = append(quantities, b.Metric)
-		}
-	} else if s.timedOut() {
-		quantities = append(quantities, lookup("e2e"))
 	}
 	groups := make([]stat.Group, len(s.blocks))
 	bad := 0
@@ -329,7 +323,6 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 		noValue(v, t, v.Value.Why)
 		return
 	}
-	share := float64(bad) / float64(s.n)
 	if t.Stat.Kind == metric.Every {
 		v.Message = fmt.Sprintf("%s %s: %d of %d requests %s", label(t), metric.Format(metric.Ratio, v.Value.V), bad, s.n, noun)
 		v.Notes = append(v.Notes, thisRun)
@@ -341,51 +334,80 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 		v.Message = fmt.Sprintf("%s can only be bounded from below", label(t))
 		return
 	}
-	var blocks [][][]float64
-	for _, def := range quantities {
-		blocks = append(blocks, s.observe(def).values)
+	share, e := float64(bad)/float64(s.n), 1-t.Limit
+	counted := fmt.Sprintf("%s: %d of %d requests %s (%s, allowed %s)", compared(t, v.Value), bad, s.n, noun,
+		metric.Format(metric.Ratio, share), metric.Format(metric.Ratio, e))
+	if t.Stat.Kind == metric.Observed {
+		v.Message = counted
+		v.Notes = append(v.Notes, thisRun)
+		decided(v, meets(v.Value.V, t.Op, t.Limit))
+		return
 	}
-	v.Effective = s.effective(groups, blocks, s.alpha)
-	low, high, ok := stat.ClopperPearson(share*v.Effective, v.Effective, s.alpha)
-	e := 1 - t.Limit
-	decision := stat.Share(share*v.Effective, v.Effective, e, s.alpha)
-	if again := stat.WorstAgain(groups); t.Metric.Name == "success" && len(again) > len(groups) {
-		more := again[len(groups)]
-		worse := (float64(bad) + more.K) / (float64(s.n) + more.N)
-		effective := s.effective(again, blocks, s.alpha)
-		if _, h, fine := stat.ClopperPearson(worse*effective, effective, s.alpha); fine {
-			high = max(high, h)
-		}
-		if decision == stat.Below && stat.Share(worse*effective, effective, e, s.alpha) != stat.Below {
-			decision = stat.Open
-		}
+	lost, rounds := s.byRound(groups)
+	effective := s.effective(groups, nil, s.alpha)
+	low, _, fine := stat.ClopperPearson(share*effective, effective, s.alpha)
+	_, high, ok := stat.ClopperPearson(lost, rounds, s.alpha)
+	if ok && fine {
+		// Rounds of unequal length count alike, so that their mean is not quite
+		// the share of all requests.
+		v.Low, v.High = metric.Some(1-max(high, share)), metric.Some(1-low)
 	}
-	if ok {
-		v.Low, v.High = metric.Some(1-high), metric.Some(1-low)
-	}
-	v.Message = fmt.Sprintf("%s: %d of %d requests %s (%s, allowed %s), %s", compared(t, v.Value), bad, s.n, noun,
-		metric.Format(metric.Ratio, share), metric.Format(metric.Ratio, e), s.bounds(v, metric.Ratio))
-	s.notes(v, observations{})
+	v.Effective = rounds
+	v.Message = counted + ", " + s.bounds(v, metric.Ratio)
 	if s.policy.Decide == plan.Estimate {
 		estimated(v, meets(v.Value.V, t.Op, t.Limit))
 		return
 	}
-	s.decide(v, decision, share, e)
-	if v.Outcome == Inconclusive && e <= 0 {
-		v.Needs, v.More = `no number of requests proves that none ever fails: write "every" for the requests of this run`, -1
+	switch {
+	case stat.Share(share*effective, effective, e, s.alpha) == stat.Above:
+		v.Outcome, v.Effective = Fail, effective
+		s.notes(v, observations{})
+		return
+	case stat.Share(lost, rounds, e, s.alpha) == stat.Below:
+		v.Outcome = Pass
+	default:
+		v.Outcome = Inconclusive
+		v.Needs, v.More = s.moreForShare(share, lost/rounds, effective, rounds, e)
+	}
+	if rounds < float64(s.n) {
+		v.Notes = append(v.Notes, fmt.Sprintf("what fails in a round may have one cause: to pass, %s count as %s",
+			count(int(rounds), "rounds"), count(int(rounds), "requests")))
 	}
 }
 
-// timedOut says whether a request of the level did.
-func (s *subject) timedOut() bool {
-	for _, b := range s.blocks {
-		for _, x := range b.samples {
-			if x.Failure != nil && x.Failure.Kind == metric.FailTimeout {
-				return true
-			}
+// byRound adds up, over the rounds, the share of each one's requests that is
+// bad, and counts the rounds. groups are those of the blocks.
+func (s *subject) byRound(groups []stat.Group) (bad, rounds float64) {
+	for i := 0; i < len(groups); {
+		var k, n float64
+		for round := s.blocks[i].round; i < len(groups) && s.blocks[i].round == round; i++ {
+			k, n = k+groups[i].K, n+groups[i].N
 		}
+		bad, rounds = bad+k/n, rounds+1
 	}
-	return false
+	return bad, rounds
+}
+
+// moreForShare is what would settle a share: rounds, to pass; where so many are
+// bad that it heads for a failure, requests.
+func (s *subject) moreForShare(share, byRound, effective, rounds, e float64) (words string, requests int) {
+	if e <= 0 {
+		return `no number of requests proves that none ever fails: write "observed >= 100%" for the requests of this run`, -1
+	}
+	needed := math.Inf(1)
+	if max(share, byRound) >= e {
+		if n, ok := stat.Needed(share, e, s.alpha); ok && share > e {
+			needed = float64(n) / s.worth(effective, s.alpha)
+		}
+		return s.more(needed)
+	}
+	n, ok := stat.Needed(byRound, e, s.alpha)
+	if !ok {
+		return s.more(needed)
+	}
+	extra := max(float64(n)-rounds, 1)
+	requests = int(math.Ceil(extra * float64(s.n) / rounds))
+	return "needs about " + count(int(extra), "more rounds") + s.lasting(float64(requests)), requests
 }
 
 // wide judges a level-wide metric by a t interval over rounds or blocks.
@@ -538,7 +560,7 @@ func compared(t *plan.Threshold, v metric.Value) string {
 
 // unitOf is the unit of the threshold's limit: a share of goodput is a ratio.
 func unitOf(t *plan.Threshold) metric.Unit {
-	if t.Stat.Kind == metric.Share || t.Stat.Kind == metric.Rate {
+	if t.Stat.IsShare() {
 		return metric.Ratio
 	}
 	return t.Metric.Unit

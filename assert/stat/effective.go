@@ -1,9 +1,6 @@
 package stat
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // Group counts one round or block: k bad observations of n.
 type Group struct {
@@ -43,25 +40,6 @@ func KornGraubard(groups []Group, alpha float64) float64 {
 		return n
 	}
 	return min(n, p*(1-p)/v*shrink(b, alpha))
-}
-
-// WorstAgain adds the group with the most bad observations once more, where that
-// has two or more. Bad observations that come together come seldom, so that a
-// sample in which few did has seen too little of how they cluster, and its
-// spread is too small just when its share is: the rule of succession for
-// groups. Without it a share at its limit passes 7% to 8% of the time instead
-// of 5% even in 150 groups.
-func WorstAgain(groups []Group) []Group {
-	worst := Group{K: 1}
-	for _, g := range groups {
-		if g.K > worst.K {
-			worst = g
-		}
-	}
-	if worst.K < 2 {
-		return groups
-	}
-	return append(slices.Clone(groups), worst)
 }
 
 // BlockVariance is the effective number of observations by the variance of

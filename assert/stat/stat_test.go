@@ -513,25 +513,3 @@ func TestLogMeanBound(t *testing.T) {
 		}
 	}
 }
-
-func TestWorstAgain(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		groups []Group
-		want   []Group
-	}{
-		{"none", nil, nil},
-		{"nothing bad", []Group{{0, 20}, {0, 20}}, []Group{{0, 20}, {0, 20}}},
-		{"one at a time", []Group{{1, 20}, {0, 20}, {1, 20}}, []Group{{1, 20}, {0, 20}, {1, 20}}},
-		{"two together", []Group{{1, 20}, {2, 20}, {0, 20}}, []Group{{1, 20}, {2, 20}, {0, 20}, {2, 20}}},
-		{"the worst, the first of equals", []Group{{5, 30}, {5, 20}}, []Group{{5, 30}, {5, 20}, {5, 30}}},
-	} {
-		before := slices.Clone(c.groups)
-		if got := WorstAgain(c.groups); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
-		if !slices.Equal(before, c.groups) {
-			t.Errorf("%s: its argument changed: %v", c.name, c.groups)
-		}
-	}
-}

@@ -41,7 +41,7 @@ workload "w" {
     seeds       = [1, 2, 3, 4, 5]
   }
   sla {
-    success = "rate >= 50%%"
+    success = "observed >= 50%%"
   }
 }
 `
