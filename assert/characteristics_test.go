@@ -133,7 +133,7 @@ func TestCharacteristics(t *testing.T) {
 					score = p.score(k.share)
 				}
 				// A gate of many requests takes as much time as several of few.
-				n := max(*gates*300/max(300, k.rounds*k.perRound), 1)
+				n := max(*gates*300/max(300, k.rounds*k.perRound), min(*gates, 25))
 				results[i][at] = simulate(p, n, uint64(100*i+at), k.threshold, k.truth, func(r *rand.Rand) *metric.Level {
 					return k.draw(p, r, score, k.rounds, k.perRound)
 				})
