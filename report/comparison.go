@@ -160,11 +160,11 @@ func (d *Difference) Text() string {
 	return fmt.Sprintf("%s: %s → %s (%s)", d.Key, cmp.Or(d.Control, "not set"), cmp.Or(d.Candidate, "not set"), said)
 }
 
-var decisionHead = []string{"workload", "level", "better?", "why"}
+var decisionHead = []string{"Workload", "Level", "Better?", "Why"}
 
 func (d *Decision) row() []string { return []string{d.Workload, d.Level, d.Answer, d.Why} }
 
-var changeHead = []string{"workload", "level", "metric", "control", "candidate", "change", "bounds", "limit", "verdict"}
+var changeHead = []string{"Workload", "Level", "Metric", "Control", "Candidate", "Change", "Bounds", "Limit", "Verdict"}
 
 // row is the change as a line of a table.
 func (c *Change) row() []string {

@@ -49,7 +49,7 @@ func TestComparisons(t *testing.T) {
 		not   []string
 	}{
 		{"terminal", func(b *bytes.Buffer) error { return Terminal(b, d, 160, false) },
-			[]string{`compare mtp: vllm["on"] against vllm["off"] · 8 rounds in turns, restart leg`, "mtp: yes for chat; no for prefill", "better?", "throughput +24%", "+15% to +", "+10%", "fail", "not applicable",
+			[]string{`compare mtp: vllm["on"] against vllm["off"] · 8 rounds in turns, restart leg`, "mtp: yes for chat; no for prefill", "Better?", "throughput +24%", "+15% to +", "+10%", "fail", "not applicable",
 				"round 2 of chat at 4, ttft p95: stands out", "FAIL    compare.mtp.tolerate.ttft.p95 at 4"}, []string{"\n::error::"}},
 		{"markdown", func(b *bytes.Buffer) error { return Markdown(b, d) },
 			[]string{"### compare mtp", "**mtp: yes for chat; no for prefill**", "flags.x: not set → --x &lt;b&gt;&#64;someone", "version: 1 → 2 (not in changed)", "| chat | 4 | yes |", "| +20% |", "lock-step", "stands out"}, []string{"<b>", "@someone"}},

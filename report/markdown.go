@@ -133,7 +133,7 @@ func (m *markdown) problems() string {
 				continue
 			}
 			if n++; n == 1 {
-				s.b.WriteString("| | check | result | plan |\n|---|---|---|---|\n")
+				s.b.WriteString("| | Check | Result | Plan |\n|---|---|---|---|\n")
 			}
 			s.row(func() string { return m.problem(v, st) })
 		}

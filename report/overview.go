@@ -6,9 +6,9 @@ import "strings"
 // the plan required of it.
 func (m *markdown) overview() string {
 	s := section{budget: m.share(overviewBytes)}
-	lead := "| | workload | server | requirements |\n|---|---|---|---|\n"
+	lead := "| | Workload | Server | Requirements |\n|---|---|---|---|\n"
 	if len(m.doc.Capacities) > 0 {
-		lead = "| | workload | server | requirements | capacity |\n|---|---|---|---|---|\n"
+		lead = "| | Workload | Server | Requirements | Capacity |\n|---|---|---|---|---|\n"
 	}
 	for _, g := range groups(m.doc) {
 		s.row(func() string {
@@ -42,7 +42,7 @@ func (m *markdown) compared() string {
 	s := section{budget: m.share(overviewBytes)}
 	for i := range m.doc.Comparisons {
 		c := &m.doc.Comparisons[i]
-		lead := "| | workload | control: " + cell(c.Control, cellBytes) + " | candidate: " + cell(c.Candidate, cellBytes) + " | " + cell(c.Name, cellBytes) + " |\n|---|---|---|---|---|\n"
+		lead := "| | Workload | Control: " + cell(c.Control, cellBytes) + " | Candidate: " + cell(c.Candidate, cellBytes) + " | Change of " + cell(c.Name, cellBytes) + " |\n|---|---|---|---|---|\n"
 		if c.Skipped != "" {
 			s.row(func() string {
 				return lead + "| " + signs[StatusSkipped] + " |   |   |   | " + cell(c.Skipped, messageCell) + " |\n\n"

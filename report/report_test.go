@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -58,6 +59,32 @@ func TestGolden(t *testing.T) {
 				}
 				golden(t, doc.name+"."+f.file, b.Bytes())
 			})
+		}
+	}
+}
+
+// Heads of tables are written one way: a capital first.
+func TestHeads(t *testing.T) {
+	for _, doc := range []*Document{document(), passing(), compared()} {
+		var b bytes.Buffer
+		if err := Markdown(&b, doc); err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(b.String(), "\n")
+		n := 0
+		for i, line := range lines[1:] {
+			if !strings.HasPrefix(line, "|---") && !strings.HasPrefix(line, "|--:") {
+				continue
+			}
+			n++
+			for cell := range strings.SplitSeq(lines[i], "|") {
+				if cell = strings.TrimSpace(cell); cell != "" && unicode.IsLower([]rune(cell)[0]) {
+					t.Errorf("a table has the head %q", cell)
+				}
+			}
+		}
+		if n == 0 {
+			t.Error("no table")
 		}
 	}
 }

@@ -40,7 +40,7 @@ func differences(runs []run) (section, bool) {
 			}
 		}
 	}
-	t := &table{Words: true, Caption: "Facts that differ", Head: []string{"fact"}}
+	t := &table{Words: true, Caption: "Facts that differ", Head: []string{"Fact"}}
 	for _, r := range runs {
 		t.Head = append(t.Head, r.Name)
 	}
@@ -90,7 +90,7 @@ func environment(runs []run) (section, bool) {
 		if r.Name != "" {
 			caption = r.Name
 		}
-		t := &table{Words: true, Caption: caption, Head: []string{"fact", "value"}}
+		t := &table{Words: true, Caption: caption, Head: []string{"Fact", "Value"}}
 		add := func(key, value string) {
 			if value != "" {
 				t.Rows = append(t.Rows, []cell{text(key), text(line(value))})
@@ -115,7 +115,7 @@ func environment(runs []run) (section, bool) {
 		s.Blocks = append(s.Blocks, block{Table: t})
 		for i := range r.Servers {
 			server := &r.Servers[i]
-			t := &table{Words: true, Caption: "Server " + address(server.Address), Head: []string{"fact", "value"}}
+			t := &table{Words: true, Caption: "Server " + address(server.Address), Head: []string{"Fact", "Value"}}
 			for _, p := range server.Fingerprint {
 				t.Rows = append(t.Rows, []cell{text(line(p.Key)), text(line(p.Value))})
 			}

@@ -118,7 +118,7 @@ func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
 	rule := strings.TrimSpace(relation(t.Op) + " " + t.Limit.Format(t.Unit))
 	f := figure{Title: label + " against the load, " + address(c.Workload), Terms: []string{t.Metric},
 		Words: "Each point is a probe.",
-		Table: &table{Caption: label + " at each probe, " + address(c.Workload), Head: []string{kinds[c.Over], "outcome", label, "from", "to", "limit", "distance from the limit"}}}
+		Table: &table{Caption: label + " at each probe, " + address(c.Workload), Head: []string{capital(kinds[c.Over]), "Outcome", label, "From", "To", "Limit", "Distance from the limit"}}}
 	series := chart.Series{Index: 0, Loose: true, Bars: true}
 	through := chart.Series{Index: 0, Plain: true}
 	var ns []float64
@@ -271,7 +271,7 @@ func outcomeClass(outcome string) string {
 
 // probes is what the search did, in order.
 func probes(c *report.Capacity) *table {
-	t := &table{Caption: "Probes of the search, in the order in which they were made", Head: []string{"load", "why", "outcome", "requests", "took", "threshold nearest to its limit", "note"}}
+	t := &table{Caption: "Probes of the search, in the order in which they were made", Head: []string{"Load", "Why", "Outcome", "Requests", "Took", "Threshold nearest to its limit", "Note"}}
 	const most = 200
 	for i := range c.Probes[:min(len(c.Probes), most)] {
 		p := &c.Probes[i]
@@ -338,7 +338,7 @@ func atTheLimit(r run, c *report.Capacity) *table {
 			shown = append(shown, n)
 		}
 	}
-	t := &table{Caption: "Around the limit of " + address(c.Workload), Head: []string{kinds[c.Over]}}
+	t := &table{Caption: "Around the limit of " + address(c.Workload), Head: []string{capital(kinds[c.Over])}}
 	for _, n := range shown {
 		head := strconv.Itoa(n)
 		switch n {

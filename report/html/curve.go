@@ -190,11 +190,11 @@ func (cv curve) figure(runs []run, lines []track, of func(*report.Case) report.N
 		Name: cv.title + " against " + kinds[cv.kind], Zones: cv.zones,
 		Y: chart.Axis{Title: axis, Zero: true, Format: func(v float64) string { return metric.Format(def.Unit, v) }},
 	}
-	tab := &table{Caption: cv.title + " by " + kinds[cv.kind], Head: []string{"line", kinds[cv.kind], axis}}
+	tab := &table{Caption: cv.title + " by " + kinds[cv.kind], Head: []string{"Line", capital(kinds[cv.kind]), capital(axis)}}
 	if cv.band {
 		tab.Head = append(tab.Head, "p5", "p95")
 	}
-	tab.Head = append(tab.Head, "requests")
+	tab.Head = append(tab.Head, "Requests")
 	var ns []float64
 	low, high := math.Inf(1), 0.0
 	for i, t := range lines {

@@ -72,7 +72,7 @@ func distribution(t track, name, kind string) (figure, bool) {
 	ch := chart.Chart{Name: "Distribution of " + def.Title + ", " + t.name, Height: 260,
 		X: chart.Axis{Title: def.Title, Format: func(v float64) string { return metric.Format(def.Unit, v) }},
 		Y: chart.Axis{Title: "share of " + noun, Min: 0, Max: 1, Ticks: []float64{0, 0.25, 0.5, 0.75, 0.95}, Format: func(v float64) string { return metric.Format(metric.Ratio, v) }}}
-	tab := &table{Caption: def.Title + " of " + t.name + " by level", Head: []string{"level", noun, "min", "p5", "p25", "p50", "p75", "p95", "p99", "max"}}
+	tab := &table{Caption: def.Title + " of " + t.name + " by level", Head: []string{"Level", capital(noun), "Min", "p5", "p25", "p50", "p75", "p95", "p99", "Max"}}
 	cases := t.line()
 	for _, c := range cases {
 		sum := c.Summary(name)
@@ -169,7 +169,7 @@ func timeline(r run, t *report.Timeline) (figure, bool) {
 	}
 	g := chart.Gantt{Name: "Timeline of " + title, Length: t.To - t.From, Format: func(v float64) string { return metric.Format(metric.Seconds, v) }}
 	f := figure{Title: title, Wide: true, Words: fmt.Sprintf("Shown because it is %s; round %d.", line(t.Why), t.Round+1),
-		Table: &table{Caption: "Requests of " + title, Head: []string{"slot", "sent", "wait for the first token", "answer", "ended", "what"}}}
+		Table: &table{Caption: "Requests of " + title, Head: []string{"Slot", "Sent", "Wait for the first token", "Answer", "Ended", "What"}}}
 	if t.Left > 0 {
 		f.Words += fmt.Sprintf(" %s of the round are not shown.", plural(t.Left, "further request"))
 	}
@@ -224,7 +224,7 @@ func levels(runs []run) (section, bool) {
 		}
 	}
 	columns := []column{
-		{"requests", func(c *report.Case) string {
+		{"Requests", func(c *report.Case) string {
 			if c.Skipped != "" {
 				return "not run"
 			}
@@ -233,17 +233,17 @@ func levels(runs []run) (section, bool) {
 			}
 			return count(c.Completed) + " of " + count(c.Due)
 		}},
-		{"success", stat("success", func(s *report.Summary) report.Number { return s.Value })},
+		{"Success", stat("success", func(s *report.Summary) report.Number { return s.Value })},
 		{"TTFT mean", stat("ttft", func(s *report.Summary) report.Number { return s.Mean })},
 		{"TTFT p95", stat("ttft", func(s *report.Summary) report.Number { return s.Percentiles.P95 })},
 		{"TTFT p99", stat("ttft", func(s *report.Summary) report.Number { return s.Percentiles.P99 })},
-		{"speed mean", stat("speed", func(s *report.Summary) report.Number { return s.Mean })},
-		{"speed p5", stat("speed", func(s *report.Summary) report.Number { return s.Percentiles.P5 })},
+		{"Speed mean", stat("speed", func(s *report.Summary) report.Number { return s.Mean })},
+		{"Speed p5", stat("speed", func(s *report.Summary) report.Number { return s.Percentiles.P5 })},
 		{"ITL mean", stat("itl", func(s *report.Summary) report.Number { return s.Mean })},
 		{"ITL p99", stat("itl", func(s *report.Summary) report.Number { return s.Percentiles.P99 })},
 		{"E2E mean", stat("e2e", func(s *report.Summary) report.Number { return s.Mean })},
-		{"throughput", stat("throughput", func(s *report.Summary) report.Number { return s.Value })},
-		{"measured for", func(c *report.Case) string { return metric.Format(metric.Seconds, c.Window) }},
+		{"Throughput", stat("throughput", func(s *report.Summary) report.Number { return s.Value })},
+		{"Measured for", func(c *report.Case) string { return metric.Format(metric.Seconds, c.Window) }},
 	}
 	for _, r := range runs {
 		type key struct{ server, workload string }
@@ -258,7 +258,7 @@ func levels(runs []run) (section, bool) {
 				if r.Name != "" {
 					caption += " · " + r.Name
 				}
-				t = &table{Caption: caption, Head: []string{"level"}}
+				t = &table{Caption: caption, Head: []string{"Level"}}
 				for _, col := range columns {
 					t.Head = append(t.Head, col.head)
 				}
@@ -271,7 +271,7 @@ func levels(runs []run) (section, bool) {
 			}
 			row := []cell{head}
 			for _, col := range columns {
-				if c.Skipped != "" && col.head != "requests" {
+				if c.Skipped != "" && col.head != "Requests" {
 					row = append(row, text("–"))
 					continue
 				}
@@ -303,7 +303,7 @@ func levels(runs []run) (section, bool) {
 // failures are the requests that failed, in the server's words.
 func failures(runs []run) (section, bool) {
 	s := section{ID: "failures", Title: "Failed requests", Lead: "What went wrong, in the server's own words, the most frequent first. A failed request counts as slower than every other."}
-	t := &table{Words: true, Caption: "Failed requests", Head: []string{"where", "requests", "kind", "what was said"}}
+	t := &table{Words: true, Caption: "Failed requests", Head: []string{"Where", "Requests", "Kind", "What was said"}}
 	measured(runs, func(r run, c *report.Case) {
 		for _, f := range c.Failures {
 			for i, m := range f.Messages {
@@ -348,7 +348,7 @@ func comparisons(runs []run) (section, bool) {
 
 func comparison(c *report.Comparison) []block {
 	var out []block
-	decisions := &table{Words: true, Caption: "Decisions", Head: []string{"workload", "level", "answer", "why"}}
+	decisions := &table{Words: true, Caption: "Decisions", Head: []string{"Workload", "Level", "Answer", "Why"}}
 	for _, d := range c.Decisions {
 		decisions.Rows = append(decisions.Rows, []cell{text(address(d.Workload)), text(line(d.Level)), text(line(d.Answer)), text(line(d.Why))})
 	}
@@ -374,7 +374,7 @@ func comparison(c *report.Comparison) []block {
 	if len(figures) > 0 {
 		out = append(out, block{Figures: figures})
 	}
-	differ := &table{Words: true, Caption: "What differs between the two servers", Head: []string{"fact", "control", "candidate", "declared as the change"}}
+	differ := &table{Words: true, Caption: "What differs between the two servers", Head: []string{"Fact", "Control", "Candidate", "Declared as the change"}}
 	for _, d := range c.Differences {
 		allowed := "no"
 		if d.Allowed {
@@ -407,7 +407,7 @@ func changes(workload, level string, list []*report.Change) figure {
 	title := address(workload) + " at " + line(level)
 	f := figure{Title: title, Words: "The point is the change of the candidate against the control, the bar its interval, the upright mark the change that is tolerated or asked for.",
 		Legend: []legend{{chart.Sign(chart.Pass), "held, or better"}, {chart.Sign(chart.Fail), "missed, or worse"}, {chart.Sign(chart.Unsure), "no difference shown"}},
-		Table:  &table{Caption: "Changes of " + title, Head: []string{"metric", "better", "control", "candidate", "change", "from", "to", "tolerated", "smallest that could be certified", "verdict"}}}
+		Table:  &table{Caption: "Changes of " + title, Head: []string{"Metric", "Better", "Control", "Candidate", "Change", "From", "To", "Tolerated", "Smallest that could be certified", "Verdict"}}}
 	forest := chart.Forest{Name: "Changes of " + title, Cut: true, Format: func(v float64) string { return metric.Format(metric.Ratio, v) }}
 	for _, x := range list {
 		def, _ := metric.Lookup(x.Metric)

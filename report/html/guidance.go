@@ -15,7 +15,7 @@ import (
 func guidance(runs []run) (section, bool) {
 	s := section{ID: "guidance", Title: "Use cases and their limits",
 		Lead: "What each use case asks of the server, and how many requests it carries within that. One request in flight stands for about 4 to 5 people who read and think between their requests."}
-	tab := &table{Words: true, Caption: "Use cases", Head: []string{"use case", "prompt and answer", "must hold", "answer"}}
+	tab := &table{Words: true, Caption: "Use cases", Head: []string{"Use case", "Prompt and answer", "Must hold", "Answer"}}
 	for _, r := range runs {
 		for i := range r.Workloads {
 			w := &r.Workloads[i]

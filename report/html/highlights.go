@@ -50,7 +50,7 @@ func highlights(runs []run) (section, bool) {
 		s.Blocks = []block{{Tiles: tiles}}
 		return s, len(tiles) > 0
 	}
-	t := &table{Words: true, Caption: "Highlights of each run", Head: []string{"figure"}}
+	t := &table{Words: true, Caption: "Highlights of each run", Head: []string{"Figure"}}
 	var order []string
 	figures := map[string][]string{}
 	for i, r := range runs {

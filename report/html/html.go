@@ -16,6 +16,8 @@ import (
 	"encoding/base64"
 	"html/template"
 	"io"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/tokgate/tokgate/report"
 )
@@ -103,6 +105,15 @@ type cell struct {
 	Text  string
 	Class string
 	Link  string // "#id"; "": none
+}
+
+// capital begins a head as all begin; p95 and its like are symbols.
+func capital(s string) string {
+	if len(s) > 1 && s[0] == 'p' && s[1] >= '0' && s[1] <= '9' {
+		return s
+	}
+	r, n := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(r)) + s[n:]
 }
 
 // text is a cell that is a text, whatever it holds.

@@ -72,6 +72,24 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// Heads of tables are written one way: a capital first, but for what is a
+// symbol or a name.
+func TestHeads(t *testing.T) {
+	heads := regexp.MustCompile(`<th scope="col">(.*?)</th>`)
+	n := 0
+	for _, page := range []string{render(t, recorded(t, "pass")), render(t, recorded(t, "rich"))} {
+		for _, m := range heads.FindAllStringSubmatch(page, -1) {
+			n++
+			if !regexp.MustCompile(`^(\p{Lu}|\d|p\d+\b)`).MatchString(m[1]) {
+				t.Errorf("a table has the head %q", m[1])
+			}
+		}
+	}
+	if n < 50 {
+		t.Errorf("%d heads", n)
+	}
+}
+
 // The page asks for nothing: no script, no style attribute (its own policy
 // would block it), no address but anchors of its own.
 func TestSelfContained(t *testing.T) {

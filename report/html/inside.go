@@ -79,7 +79,7 @@ func telemetry(r run, t *report.Timeline) []figure {
 			Spans:  []chart.Span{{From: 0, To: t.To - t.From, Word: "the stretch that is shown request by request"}},
 			Series: []chart.Series{series},
 		}
-		tab := &table{Caption: def.Title + " during " + title, Head: []string{"time", def.Title}}
+		tab := &table{Caption: def.Title + " during " + title, Head: []string{"Time", def.Title}}
 		const mostRows = 120
 		for _, j := range evenly(indexes(len(times)), mostRows) {
 			tab.Rows = append(tab.Rows, []cell{text(metric.Format(metric.Seconds, times[j]-t.From)), text(metric.Format(metric.Unit(s.Unit), values[j]))})

@@ -63,7 +63,7 @@ func throughput(runs []run) (section, bool) {
 		rows = append(rows, []cell{text(t.name), text(format("throughput", v)), text(fmt.Sprint(top.N)), text(factor), text(big(v*3600) + " tokens"), text(input.Format("tok/s"))})
 	}
 	s.Blocks = append(s.Blocks, block{Table: &table{Caption: "Peak of each line", Rows: rows,
-		Head: []string{"line", "peak, output", "requests in flight", "times that of one request", "in an hour", "input read meanwhile"}}})
+		Head: []string{"Line", "Peak, output", "Requests in flight", "Times that of one request", "In an hour", "Input read meanwhile"}}})
 	return s, true
 }
 
@@ -140,7 +140,7 @@ func gaps(runs []run) (section, bool) {
 	})
 	if len(rows) > 0 {
 		s.Blocks = append(s.Blocks, block{Table: &table{Caption: "Two ways to average speed, and tokens in each piece", Rows: rows,
-			Head: []string{"load", "mean of the speeds", "speed of the mean time", "mean gap", "tokens in a piece"}}})
+			Head: []string{"Load", "Mean of the speeds", "Speed of the mean time", "Mean gap", "Tokens in a piece"}}})
 	}
 	return s, true
 }
@@ -233,7 +233,7 @@ func speculative(runs []run) (section, bool) {
 // positions is what share of the drafts was accepted at each position; nil
 // where no server tells.
 func positions(runs []run) *table {
-	t := &table{Caption: "Share of drafts whose token was accepted, by its position in the draft", Head: []string{"load"}}
+	t := &table{Caption: "Share of drafts whose token was accepted, by its position in the draft", Head: []string{"Load"}}
 	most := 0
 	measured(runs, func(r run, c *report.Case) {
 		row := []cell{text(where(runs, r, c))}
@@ -253,7 +253,7 @@ func positions(runs []run) *table {
 		return nil
 	}
 	for i := range most {
-		t.Head = append(t.Head, fmt.Sprintf("token %d", i+1))
+		t.Head = append(t.Head, fmt.Sprintf("Token %d", i+1))
 	}
 	return t
 }

@@ -266,9 +266,9 @@ func matrices(r run) []*table {
 		if len(g.levels) > mostColumns || len(out) == 12 {
 			continue
 		}
-		t := &table{Caption: "Requirements of " + address(k.workload) + " on " + address(k.server), Head: []string{"must hold"}}
+		t := &table{Caption: "Requirements of " + address(k.workload) + " on " + address(k.server), Head: []string{"Must hold"}}
 		for _, l := range g.levels {
-			t.Head = append(t.Head, "at "+line(l))
+			t.Head = append(t.Head, "At "+line(l))
 		}
 		for _, row := range g.rows {
 			def, _ := metric.Lookup(row.metric)

@@ -244,7 +244,7 @@ func Markdown(w io.Writer, n assert.Nights, o Options) error {
 				continue
 			}
 			if first {
-				fmt.Fprintf(out, "\n### %s\n\n| | workload | level | metric | tonight | expected | noise | nights |\n|---|---|---|---|---:|---|---:|---|\n", title)
+				fmt.Fprintf(out, "\n### %s\n\n| | Workload | Level | Metric | Tonight | Expected | Noise | Nights |\n|---|---|---|---|---:|---|---:|---|\n", title)
 				first = false
 			}
 			fmt.Fprintf(out, "| %s | %s", word(t.Outcome), report.MarkdownText(t.Workload+" on "+t.Server))
