@@ -75,15 +75,19 @@ func (f *fitting) searched() conditions {
 	return c
 }
 
+// enough is over how many requests a mean hardly depends on the draws: a large
+// load needs no more seeds.
+const enough = 2400
+
 // of is the mean outcome over the seeds of an engine that draws at random.
 func (c conditions) of(p *Profile, l load) outcome {
 	if p.Speculation == nil {
 		return c.run(p, l, 1)
 	}
-	mean := outcome{}
-	for seed := range int64(c.Seeds) {
-		for name, v := range c.run(p, l, seed+1) {
-			mean[name] += v / float64(c.Seeds)
+	mean, seeds := outcome{}, min(c.Seeds, (enough-1)/(l.n*l.rounds)+1)
+	for seed := range seeds {
+		for name, v := range c.run(p, l, int64(seed+1)) {
+			mean[name] += v / float64(seeds)
 		}
 	}
 	return mean
@@ -186,11 +190,10 @@ var fittings = []fitting{
 		profile: "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000", report: "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000",
 		conditions: conditions{4 * time.Millisecond, 2164 * time.Millisecond, 5, 12}, few: 3,
 		free: []string{"overhead", "linear", "square", "chunk", "base", "seq", "ktoken", "longest", "moe", "spread", "kv", "kvseq", "hold", "pause"},
-		// Round guesses from the report's single requests, and from what a
-		// 96 GB card has left for a cache.
+		// An earlier fit, rounded.
 		first: map[string]float64{
-			"overhead": 30, "linear": 20, "square": 0.3, "chunk": 3, "base": 11, "seq": 0.5, "ktoken": 0.02, "longest": 0.03,
-			"moe": 3, "spread": 0.2, "kv": 2e6, "kvseq": 9000, "hold": 4, "pause": 1, "batch": 8192,
+			"overhead": 15, "linear": 20, "square": 0.3, "chunk": 3, "base": 10.5, "seq": 0.4, "ktoken": 0.02, "longest": 0.04,
+			"moe": 2, "spread": 0.25, "kv": 1.9e6, "kvseq": 9000, "hold": 4, "pause": 2, "batch": 8192,
 		},
 		choose: map[string][]float64{"batch": {8192, 16384}},
 		median: true,

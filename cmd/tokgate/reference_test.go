@@ -511,9 +511,13 @@ func (out *page) judged(p published, theirs *simulation) {
 			out.verdicts[2]++
 			out.bad = append(out.bad, fmt.Sprintf("verdict of %s %s differs", f.where(), f.Metric))
 		}
-		said := map[bool]string{true: "past it", false: "within it"}
 		got, _ := theirs.measure(f)
-		lines = append(lines, fmt.Sprintf("%s: %s, printed %s (%s), measured %s (%s), threshold %s", f.where(), titles[f.Metric], f.Printed, said[f.Exceeded], f.show(got), said[!passed], f.show(limit)))
+		lines = append(lines, fmt.Sprintf("%s: %s, printed %s (%s), measured %s (%s), threshold %s", f.where(), titles[f.Metric], f.Printed, side(f.Exceeded), f.show(got), side(!passed), f.show(limit)))
+	}
+	for _, f := range p.Figures {
+		if f.Level == "capacity" {
+			lines = append(lines, out.safe(p, f, theirs)...)
+		}
 	}
 	if sum := out.verdicts[0] + out.verdicts[1] + out.verdicts[2]; sum > 0 {
 		fmt.Fprintf(w, "\nVerdicts at the published levels: %d of %d as published.", out.verdicts[0], sum)
@@ -524,11 +528,48 @@ func (out *page) judged(p published, theirs *simulation) {
 	}
 }
 
+// side says on which side of its threshold a value lies.
+func side(past bool) string {
+	if past {
+		return "past it"
+	}
+	return "within it"
+}
+
+// safe compares what a largest safe queue says of the bursts of the plan of which
+// nothing else is printed with the verdicts there, and lists those that differ.
+func (out *page) safe(p published, f figure, theirs *simulation) (lines []string) {
+	printed, _ := f.value()
+	for _, l := range theirs.run.Levels {
+		at := figure{Workload: l.Workload, Level: l.Name, Metric: "ttft", Printed: "s"}
+		v := theirs.verdict(at)
+		told := slices.ContainsFunc(p.Figures, func(f figure) bool {
+			return f.Workload == at.Workload && f.Level == at.Level && f.Metric == at.Metric
+		})
+		if l.Workload != f.Workload || l.Kind != metric.Burst || l.Probe != nil || v == nil || told {
+			continue
+		}
+		got, _ := theirs.measure(at)
+		switch passed := v.Outcome == assert.Pass; {
+		case passed == (float64(l.N) <= printed):
+			out.verdicts[0]++
+			continue
+		case math.Abs(float64(l.N)/printed-1) <= 0.1:
+			out.verdicts[1]++
+			lines = append(lines, fmt.Sprintf("%s: TTFT, by the printed limit of %s %s, measured %s s (%s), threshold %s s", at.where(), f.Printed, side(passed), digits(got), side(!passed), digits(theirs.limit(at))))
+		default:
+			out.verdicts[2]++
+			out.bad = append(out.bad, "verdict of "+at.where()+" differs")
+		}
+	}
+	return lines
+}
+
 // verdict of the threshold that a figure stands against; nil when it has none.
 func (m *simulation) verdict(f figure) *assert.Verdict {
 	name := "sla." + f.Metric + ".mean at " + f.Level
 	for i, v := range m.verdicts.List {
-		if v.Workload == f.Workload && v.Name == name && f.Against == "" && strings.HasPrefix(f.Workload, "use_case") {
+		if v.Workload == f.Workload && v.Name == name && f.Against == "" {
 			return &m.verdicts.List[i]
 		}
 	}
@@ -683,6 +724,9 @@ func (s system) measured(t *testing.T, binary string, costs *strings.Builder, va
 	m := s.judged(t, dir, vars)
 	if most >= 1<<20 {
 		t.Errorf("%s took %d MiB", s.file, most>>10)
+	}
+	if cpu := c.ProcessState.UserTime() + c.ProcessState.SystemTime(); cpu >= time.Minute {
+		t.Errorf("%s took %v of CPU time", s.file, cpu)
 	}
 	fmt.Fprintf(costs, "| %s | %s | %.1f s | %.1f s | %d MiB | %s |\n", s.name, strings.Join(vars, ", "), wall.Seconds(),
 		(c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds(), most>>10, m.run.End.Round(time.Minute))
