@@ -74,6 +74,7 @@ func (d *decoder) decodeServer(name, key string, blk *hcl.Block, sc *scope) *Ser
 	s.Ready = b.ready(s)
 	s.Telemetry = b.telemetry()
 	s.Expect = b.expect()
+	d.namedSecrets(s)
 	return s
 }
 

@@ -177,14 +177,7 @@ func (d *decoder) finish() hcl.Diagnostics {
 		d.plan.Secrets = append(d.plan.Secrets, s)
 	}
 	slices.Sort(d.plan.Secrets)
-	for _, diag := range d.diags {
-		for _, secret := range d.plan.Secrets {
-			// Shorter ones are parts of words.
-			if len(secret) >= 4 {
-				diag.Detail = strings.ReplaceAll(diag.Detail, secret, "(secret)")
-			}
-		}
-	}
+	d.mask()
 	slices.SortStableFunc(d.diags, byPlace)
 	return d.diags
 }

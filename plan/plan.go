@@ -21,7 +21,7 @@ import (
 // where it was written.
 type Plan struct {
 	Path      string               // as the user named it
-	Files     map[string]*hcl.File // sources, for diagnostics; keyed by file name
+	Files     map[string]*hcl.File // sources without Secrets, for diagnostics; keyed by file name
 	Hash      string               // SHA-256 over sources and variable values, hex
 	Gate      Gate
 	Servers   []*Server   // in order of the source, for_each expanded in key order
@@ -32,8 +32,9 @@ type Plan struct {
 	History   *History  // nil: the plan keeps none
 	Defaults  []Default // every default that was filled in, in order of the source
 	// Secrets are the values that must never be printed, in ascending order:
-	// sensitive variables, api_key, headers that authenticate, and what
-	// env.NAME put into api_key, headers and env.
+	// sensitive variables, api_key, headers that authenticate, what env.NAME
+	// put into api_key, headers and env, and what a server is given under a name
+	// such as HF_TOKEN or --api-key.
 	Secrets []string
 }
 

@@ -1,0 +1,241 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tokgate/tokgate/assert"
+)
+
+// spilled is a part of every secret below, and of nothing else: one that any
+// way of quoting or encoding leaves as it is.
+const spilled = "sp1ll"
+
+// secretsPlan declares secrets in every way that a plan knows. The verbs are
+// the words of the process's command and the URL of the endpoint.
+const secretsPlan = `
+gate {
+  decide = "estimate"
+}
+history {
+  folder = "nights"
+}
+variable "key" {
+  type      = string
+  sensitive = true
+}
+locals {
+  derived = "${var.key}-and-more"
+}
+server "s" {
+  process {
+    command = ["sh", "-c", %s, "sh", "--api-key", "arg-sp1ll-literal", "--hf-token=joined-sp1ll-literal", var.key]
+    env = {
+      HF_TOKEN      = env.HUB_TOKEN
+      WANDB_API_KEY = "env-sp1ll-literal"
+      DERIVED       = local.derived
+      FROM_KEY      = var.key
+      MIXED         = "prefix ${env.MIXED_PART}"
+      CERT         = env.CERT
+    }
+  }
+  ready { timeout = "1m" }
+}
+server "e" {
+  engine = "vllm"
+  endpoint {
+    url     = %q
+    api_key = "key-sp1ll-\"quoted\"<literal>"
+    headers = {
+      X-Team        = env.TEAM
+      X-Gateway-Key = "header-sp1ll-literal"
+      X-Other       = local.derived
+    }
+  }
+}
+workload "w" {
+  input_tokens  = 64
+  output_tokens = { mean = 8, jitter = "10%%" }
+  load {
+    concurrency = 2
+    requests    = %d
+    seeds       = [1, 2]
+  }
+  sla {
+    ttft    = "p95 < 20s"
+    success = "rate >= 95%%"
+  }
+}
+`
+
+// secretsEnviron is what a job gives to the step.
+var secretsEnviron = []string{
+	"TOKGATE_VAR_key=" + `var-"sp1ll"\<1>&é`, "HUB_TOKEN=hub-sp1ll-token", "MIXED_PART=mixed sp1ll/part%", "TEAM=team:sp1ll",
+	"CERT=-----BEGIN KEY-----\nfirst-sp1ll-line-of-some-length\nsecond-sp1ll-line-of-some-length\n-----END KEY-----",
+}
+
+// gossip passes requests on, and tells every secret that it sees in errors, in
+// headers, and in the name of its model.
+func gossip(t *testing.T, failing bool) string {
+	t.Helper()
+	backend, err := url.Parse(simServer(t).URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(backend)
+	proxy.FlushInterval = -1
+	proxy.Transport = new(http.Transport) // the default one is closed by other tests' servers
+	var streams atomic.Int64
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		told := fmt.Sprint(r.Header)
+		if !strings.Contains(told, "key-sp1ll") || !strings.Contains(told, "team:sp1ll") {
+			t.Errorf("%s came with %s", r.URL.Path, told)
+		}
+		w.Header().Set("X-Heard", strings.ToValidUTF8(told, ""))
+		switch {
+		case r.URL.Path == "/version":
+			fmt.Fprintf(w, `{"version": %q}`, r.Header.Get("Authorization"))
+		case r.URL.Path == "/metrics":
+			http.Error(w, told, http.StatusForbidden)
+		case failing && strings.HasSuffix(r.URL.Path, "/completions") && streams.Add(1) > 8 && streams.Load()%3 == 0:
+			http.Error(w, "no quota for "+told+" or "+r.Header.Get("Authorization"), http.StatusTooManyRequests)
+		default:
+			proxy.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(front.Close)
+	return front.URL
+}
+
+// TestSecretsStay: what a plan declares as a secret, or sends to authenticate,
+// is in no file and on no stream, whatever the servers do with it and however
+// the run ends.
+func TestSecretsStay(t *testing.T) {
+	const tell = `env; echo "$0 $@"; echo "$@" >&2; `
+	for _, tt := range []struct {
+		name    string
+		shell   string
+		failing bool
+		code    int
+		words   []string
+	}{
+		{"pass", tell + `exec SERVE`, false, assert.ExitPass, []string{"PASS"}},
+		{"fail", tell + `exec SERVE --fault "error-event:from=8,share=0.5,text=no quota for $HF_TOKEN $WANDB_API_KEY"`, true, assert.ExitFail, []string{"FAIL", "no quota for"}},
+		{"the server breaks", tell + `echo "$CERT $DERIVED $MIXED, not on port {port}"; exit 3`, false, assert.ExitError, []string{"--api-key [redacted]", "exit status 3"}},
+		{"the server dies", tell + `exec SERVE --fault die:from=12`, false, assert.ExitError, []string{"--hf-token=[redacted]"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			l := secretsLife(t, tt.shell, gossip(t, tt.failing), 24)
+			l.start("--csv", filepath.Join(l.out, "levels.csv"))
+			code := l.wait()
+			result{code, l.output.String(), ""}.check(t, tt.code, tt.words...)
+			l.unspilled("run", l.output.String())
+			for _, args := range [][]string{
+				{"judge", l.out, filepath.Join(l.dir, "test.hcl")}, {"report", l.out, "--html", filepath.Join(l.dir, "again.html"), "--markdown", filepath.Join(l.dir, "again.md")},
+				{"history", "show", filepath.Join(l.dir, "nights")}, {"plan", filepath.Join(l.dir, "test.hcl")}, {"validate", filepath.Join(l.dir, "test.hcl")},
+				{"validate", "--json", filepath.Join(l.dir, "test.hcl")}, {"run", "--simulate", "--out", filepath.Join(l.dir, "simulated"), filepath.Join(l.dir, "test.hcl")},
+			} {
+				cmd := osexec.Command(l.program, args...)
+				cmd.Env = l.environ
+				said, _ := cmd.CombinedOutput() // whatever it comes to
+				l.unspilled(strings.Join(args, " "), string(said))
+			}
+			l.nothingSpilled(12)
+		})
+	}
+}
+
+// A tokgate that is killed leaves its notes; who finds them names no secret.
+func TestSecretsStayInNotes(t *testing.T) {
+	t.Parallel()
+	l := secretsLife(t, `env; SERVE`, gossip(t, false), 100_000)
+	l.start("--only", "s/w")
+	l.under()
+	if err := l.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	l.wait()
+	l.unspilled("run", l.output.String())
+	l.nothingSpilled(4)
+	l.start("--only", "s/w")
+	l.check(assert.ExitError, "a killed run left a server behind")
+	l.unspilled("run again", l.output.String())
+	l.nothingSpilled(8)
+}
+
+// What is wrong with a plan is shown with the line on which it stands.
+func TestSecretsStayInDiagnostics(t *testing.T) {
+	for name, src := range map[string]string{
+		"a line that cannot be read":     strings.Replace(secretsPlan, `api_key = "key-sp1ll-`, `api_key = "literal-sp1ll" api_key = "key-sp1ll-`, 1),
+		"a header that is none":          strings.Replace(secretsPlan, "X-Gateway-Key =", `"X-Gateway Key" =`, 1),
+		"a value of another type":        strings.Replace(secretsPlan, "ready { timeout = \"1m\" }", "ready { timeout = local.derived }", 1),
+		"a value in a condition":         secretsPlan + "assert \"a\" {\n  condition = local.derived\n  error_message = \"no\"\n}\n",
+		"a mistake on the line of a key": strings.Replace(secretsPlan, `WANDB_API_KEY = "env-sp1ll-literal"`, `WANDB_API_KEY = 1, HF_TOKEN = "env-sp1ll-literal"`, 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := writePlan(t, fmt.Sprintf(src, `"true"`, "http://127.0.0.1:1", 8))
+			for _, args := range [][]string{{"validate", path}, {"validate", "--json", path}, {"run", path}} {
+				r := tokgateWith(t, t.Context(), secretsEnviron, "", args...)
+				r.check(t, assert.ExitPlan)
+				(&life{t: t}).unspilled(args[0], r.out+r.err)
+			}
+		})
+	}
+}
+
+// secretsLife is a tokgate with that plan, as a step of GitHub Actions.
+func secretsLife(t *testing.T, shell, endpoint string, requests int) *life {
+	l := newLife(t)
+	command := strconv.Quote(strings.ReplaceAll(shell, "SERVE", l.program+" sim --listen 127.0.0.1:{port}"))
+	if err := os.WriteFile(filepath.Join(l.dir, "test.hcl"), fmt.Appendf(nil, secretsPlan, command, endpoint, requests), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	l.environ = append(append(l.environ, secretsEnviron...), "GITHUB_ACTIONS=true", "GITHUB_WORKSPACE="+l.dir,
+		"GITHUB_OUTPUT="+filepath.Join(l.dir, ".output"), "GITHUB_STEP_SUMMARY="+filepath.Join(l.dir, ".summary"))
+	return l
+}
+
+// nothingSpilled reads every file but the plan's own, at least so many.
+func (l *life) nothingSpilled(least int) {
+	l.t.Helper()
+	files := 0
+	err := filepath.WalkDir(l.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Name() == "test.hcl" {
+			return err
+		}
+		files++
+		src, err := os.ReadFile(path)
+		l.unspilled(path, d.Name()+" "+string(src))
+		return err
+	})
+	if err != nil || files < least {
+		l.t.Errorf("%d files, %v", files, err)
+	}
+}
+
+func (l *life) unspilled(name, s string) {
+	l.t.Helper()
+	for shown := 0; shown < 5; shown++ {
+		i := strings.Index(s, spilled)
+		if i < 0 {
+			return
+		}
+		l.t.Errorf("%s holds a secret: %q", name, bytes.ToValidUTF8([]byte(s[max(0, i-80):min(len(s), i+30)]), nil))
+		s = s[i+len(spilled):]
+	}
+}

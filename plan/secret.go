@@ -1,0 +1,133 @@
+package plan
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// secretName is what a variable of the environment or an option is called that
+// holds a secret, wherever its value comes from: HF_TOKEN, WANDB_API_KEY,
+// --api-key. A plural is a number: --max-num-batched-tokens.
+var secretName = regexp.MustCompile(`(?i)(^|[_-])(api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|token|secret|password|passwd|passphrase|credentials?)$`)
+
+// minNamed is the shortest value, in bytes, that is taken for a secret by the
+// name of what holds it: "default" and "false" are none.
+const minNamed = 8
+
+func (d *decoder) addNamed(name, value string) {
+	if len(value) >= minNamed && secretName.MatchString(name) {
+		d.addSecret(value)
+	}
+}
+
+// addNamedWords looks for secrets among words of a command line: "--api-key",
+// "sk-…" and "--api-key=sk-…".
+func (d *decoder) addNamedWords(words []string) {
+	for i, word := range words {
+		if !strings.HasPrefix(word, "-") {
+			continue
+		}
+		name, value, ok := strings.Cut(word, "=")
+		if ok {
+			d.addNamed(name, value)
+		} else if i+1 < len(words) && !strings.HasPrefix(words[i+1], "-") {
+			d.addNamed(name, words[i+1])
+		}
+	}
+}
+
+// namedSecrets notes what a server is given under a name that says that it is a
+// secret.
+func (d *decoder) namedSecrets(s *Server) {
+	for _, f := range s.Flags {
+		if v := f.Value; v != cty.NilVal && v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
+			d.addNamed(f.Name, v.AsString())
+		}
+	}
+	d.addNamedWords(s.Args)
+	env := func(of map[string]string) {
+		for name, value := range of {
+			d.addNamed(name, value)
+		}
+	}
+	if p := s.Process; p != nil {
+		d.addNamedWords(p.Command)
+		env(p.Env)
+	}
+	if c := s.Container; c != nil {
+		d.addNamedWords(c.Command)
+		d.addNamedWords(c.Options)
+		env(c.Env)
+	}
+}
+
+// mask takes the secrets out of the diagnostics, and out of the plan's files,
+// of which diagnostics and reports show lines: there each is as long as it was,
+// so that every place keeps its number. Of a file that cannot be read as a plan
+// no value is known, but what stands behind a name may be.
+func (d *decoder) mask() {
+	var forms []string
+	for _, secret := range d.plan.Secrets {
+		for _, form := range written(secret) {
+			if len(form) >= minMasked {
+				forms = append(forms, form)
+			}
+		}
+	}
+	// The longest first: of two that begin alike, the whole longer one must go.
+	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
+	var inWords, inPlace []string
+	for _, form := range slices.Compact(forms) {
+		inWords = append(inWords, form, "(secret)")
+		inPlace = append(inPlace, form, strings.Repeat("*", len(form)))
+	}
+	words, place := strings.NewReplacer(inWords...), strings.NewReplacer(inPlace...)
+	for _, diag := range d.diags {
+		diag.Detail = words.Replace(diag.Detail)
+	}
+	for name, f := range d.plan.Files {
+		src := []byte(place.Replace(string(f.Bytes)))
+		for _, at := range literalText.FindAllSubmatchIndex(src, -1) {
+			if secretName.Match(src[at[2]:at[3]]) {
+				copy(src[at[4]:at[5]], bytes.Repeat([]byte("*"), at[5]-at[4]))
+			}
+		}
+		d.plan.Files[name] = &hcl.File{Body: f.Body, Bytes: src, Nav: f.Nav}
+	}
+}
+
+// literalText is a text behind a name, in HCL or JSON, without anything that would
+// be evaluated.
+var literalText = regexp.MustCompile(`([A-Za-z0-9_-]+)"?[ \t]*[=:][ \t]*"((?:[^"\\$%\n]|\\.|[$%][^{"\n]){8,})`)
+
+// minMasked is the shortest secret that is looked for: shorter ones are parts
+// of words.
+const minMasked = 4
+
+// written is how a source may hold a text: as it is, quoted in HCL or JSON, and
+// line by line, of which short ones tell nothing.
+func written(secret string) []string {
+	out := []string{secret}
+	for line := range strings.Lines(secret) {
+		if line = strings.TrimSpace(line); line != secret && len(line) >= 16 {
+			out = append(out, line)
+		}
+	}
+	for _, text := range out {
+		var b strings.Builder
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false)
+		if e.Encode(text) == nil {
+			quoted := b.String()[1 : b.Len()-len("\"\n")]
+			out = append(out, quoted, strings.NewReplacer("${", "$${", "%{", "%%{").Replace(quoted))
+		}
+	}
+	return out
+}
