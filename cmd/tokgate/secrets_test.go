@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -98,7 +99,6 @@ func gossip(t *testing.T, failing bool) string {
 	}
 	proxy := httputil.NewSingleHostReverseProxy(backend)
 	proxy.FlushInterval = -1
-	proxy.Transport = new(http.Transport) // the default one is closed by other tests' servers
 	var streams atomic.Int64
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		told := fmt.Sprint(r.Header)
@@ -114,6 +114,13 @@ func gossip(t *testing.T, failing bool) string {
 		case failing && strings.HasSuffix(r.URL.Path, "/completions") && streams.Add(1) > 8 && streams.Load()%3 == 0:
 			http.Error(w, "no quota for "+told+" or "+r.Header.Get("Authorization"), http.StatusTooManyRequests)
 		default:
+			// Read to its end: what answers sooner than the proxy has seen that end
+			// has its connection closed.
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
 			proxy.ServeHTTP(w, r)
 		}
 	}))
@@ -141,9 +148,10 @@ func TestSecretsStay(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			l := secretsLife(t, tt.shell, gossip(t, tt.failing), 24)
-			l.start("--csv", filepath.Join(l.out, "levels.csv"))
-			code := l.wait()
-			result{code, l.output.String(), ""}.check(t, tt.code, tt.words...)
+			measured(func() result {
+				l.start("--csv", filepath.Join(l.out, "levels.csv"))
+				return result{l.wait(), l.output.String(), ""}
+			}).check(t, tt.code, tt.words...)
 			l.unspilled("run", l.output.String())
 			for _, args := range [][]string{
 				{"judge", l.out, filepath.Join(l.dir, "test.hcl")}, {"report", l.out, "--html", filepath.Join(l.dir, "again.html"), "--markdown", filepath.Join(l.dir, "again.md")},
