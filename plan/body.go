@@ -188,7 +188,17 @@ func (d *decoder) addSecret(s string) {
 
 // wrongType reports a value of another type than the attribute's.
 func (b *body) wrongType(rng hcl.Range, name, want string, got cty.Value) {
-	b.d.errorf(rng, sumWrongType, "%s must be %s, not %s.", name, want, got.Type().FriendlyNameForConstraint())
+	hint := ""
+	if got.Type() == cty.String && got.IsKnown() && !got.IsNull() && strings.HasSuffix(want, "number") {
+		s, _ := got.Unmark()
+		switch text := strings.TrimSpace(s.AsString()); {
+		case thousands.MatchString(text):
+			hint = " " + inThousands(text)
+		case text != "" && strings.Trim(text, "0123456789") == "":
+			hint = " Write it without quotes: " + text + "."
+		}
+	}
+	b.d.errorf(rng, sumWrongType, "%s must be %s, not %s.%s", name, want, got.Type().FriendlyNameForConstraint(), hint)
 }
 
 // isUnknown reports values on which the plan's shape depends and which are not
@@ -308,7 +318,11 @@ func (b *body) number(name string, low, high float64) (float64, bool) {
 	}
 	f, _ := v.AsBigFloat().Float64()
 	if f < low || f > high || math.IsInf(f, 0) {
-		b.d.errorf(b.rangeOf(name), sumOutOfRange, "%s must be from %v to %v.", name, low, high)
+		hint := ""
+		if high == 1 && f > 1 && f <= 100 {
+			hint = fmt.Sprintf(" %v%% is %v.", f, f/100)
+		}
+		b.d.errorf(b.rangeOf(name), sumOutOfRange, "%s must be from %v to %v.%s", name, low, high, hint)
 		return 0, false
 	}
 	return f, true

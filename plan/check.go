@@ -71,6 +71,9 @@ func (d *decoder) meansToRequire() bool {
 	if len(d.blocks["assert"])+len(d.blocks["compare"]) > 0 {
 		return true
 	}
+	if slices.ContainsFunc(d.diags, func(diag *hcl.Diagnostic) bool { return diag.Summary == hclUnsupportedBlock }) {
+		return true // which may be the misspelt one
+	}
 	schema := &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "preset"}}, Blocks: []hcl.BlockHeaderSchema{{Type: "sla"}, {Type: "capacity"}}}
 	return slices.ContainsFunc(d.blocks["workload"], func(b *hcl.Block) bool {
 		content, _, _ := b.Body.PartialContent(schema)

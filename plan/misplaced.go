@@ -12,11 +12,25 @@ import (
 
 var quotedName = regexp.MustCompile(`"([^"]+)"`)
 
+// otherNames says what other tools' names of metrics are here.
+var otherNames = map[string]string{
+	"latency":           "Of a whole request it is e2e, to its first token ttft.",
+	"duration":          "That of a request is e2e.",
+	"ttfb":              "The time to the first token is ttft.",
+	"tps":               "What one user sees is speed, what the server does throughput.",
+	"tokens_per_second": "What one user sees is speed, what the server does throughput.",
+	"rps":               "It is request_rate.",
+	"qps":               "It is request_rate.",
+	"errors":            `Bound success: "every", or "rate >= 99%".`,
+	"error_rate":        `Bound success: "every", or "rate >= 99%".`,
+	"failures":          `Bound success: "every", or "rate >= 99%".`,
+}
+
 // explainUnsupported adds to HCL's own words what this language knows: where a
 // misplaced setting belongs, and how a statistic is written.
 func (d *decoder) explainUnsupported(diags hcl.Diagnostics, spec *Block) {
 	for _, diag := range diags {
-		if diag.Summary != "Unsupported argument" && diag.Summary != "Unsupported block type" || strings.Contains(diag.Detail, "Did you mean") {
+		if diag.Summary != "Unsupported argument" && diag.Summary != hclUnsupportedBlock || strings.Contains(diag.Detail, "Did you mean") {
 			continue
 		}
 		m := quotedName.FindStringSubmatch(diag.Detail)
@@ -29,6 +43,10 @@ func (d *decoder) explainUnsupported(diags hcl.Diagnostics, spec *Block) {
 				diag.Detail += " The statistic is part of the threshold: " + def.Name + " = " + example(def, spec == goodBlock) + "."
 				continue
 			}
+		}
+		if meant, ok := otherNames[name]; ok && (spec == slaBlock || spec == goodBlock) {
+			diag.Detail += " " + meant
+			continue
 		}
 		// What lies inside the block itself is what was meant, where there is such.
 		var places []string

@@ -38,6 +38,7 @@ func parse(src []byte, filename string) (*hcl.File, hcl.Diagnostics) {
 		return f, diags
 	}
 	f, diags := hclsyntax.ParseConfig(src, filename, hcl.InitialPos)
+	diags = explainSyntax(src, diags)
 	if f == nil || f.Body == nil {
 		f = empty
 	}

@@ -22,11 +22,22 @@ func Nearest(given string, candidates []string) string {
 		bestDistance = 1
 	}
 	for _, c := range candidates {
-		if d := editDistance(g, fold.Replace(strings.ToLower(c)), bestDistance); d < bestDistance {
+		folded := fold.Replace(strings.ToLower(c))
+		// Of two as near, the one that begins more alike.
+		if d := editDistance(g, folded, bestDistance+1); d < bestDistance || best != "" && d == bestDistance && alike(g, folded) > alike(g, fold.Replace(strings.ToLower(best))) {
 			best, bestDistance = c, d
 		}
 	}
 	return best
+}
+
+// alike is how many bytes two words have in common at their beginning.
+func alike(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 // editDistance is the number of insertions, deletions, replacements and swaps

@@ -222,19 +222,39 @@ func money(u metric.Unit) (currency, per string, ok bool) {
 	return "", "", false
 }
 
+// spellings are units as others write them, and as they are written here
+// behind a number.
+var spellings = map[metric.Unit]map[string]string{
+	metric.Seconds: {"sec": "s", "secs": "s", "second": "s", "seconds": "s", "msec": "ms", "millis": "ms", "millisecond": "ms", "milliseconds": "ms",
+		"min": "m", "mins": "m", "minute": "m", "minutes": "m"},
+	metric.SecondsPerToken: {"sec": "s", "second": "s", "seconds": "s", "msec": "ms", "millisecond": "ms", "milliseconds": "ms"},
+	metric.TokensPerSecond: {"tps": " tok/s", "t/s": " tok/s", "tok/sec": " tok/s", "tokens/sec": " tok/s", "tokens per second": " tok/s"},
+	metric.PerSecond:       {"rps": " req/s", "qps": " req/s", "r/s": " req/s", "req/sec": " req/s", "requests/sec": " req/s"},
+	metric.Ratio:           {"percent": "%", "pct": "%"},
+}
+
+// splitLimit takes a limit apart: "8 sec" is "8" and "sec".
+func splitLimit(s string) (digits, name string) {
+	end := strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
+	if end < 0 {
+		end = len(s)
+	}
+	return s[:end], strings.TrimSpace(s[end:])
+}
+
 // parseLimit reads a number with its unit into the base unit.
 func parseLimit(s string, base metric.Unit, def metric.Def) (float64, *problem) {
 	wrong := func(summary string) (float64, *problem) {
+		digits, name := splitLimit(s)
+		if u, ok := spellings[base][strings.ToLower(name)]; ok && digits != "" {
+			return 0, problemf(summary, "%s: %q is no unit here. Write %s.", def.Name, name, digits+u)
+		}
 		return 0, problemf(summary, "%s: %q is no limit for it. Write a number with its unit, such as %s.", def.Name, s, exampleLimit(base))
 	}
 	if len(s) > 64 {
 		return wrong(sumThreshold)
 	}
-	end := strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
-	if end < 0 {
-		end = len(s)
-	}
-	digits, name := s[:end], strings.TrimSpace(s[end:])
+	digits, name := splitLimit(s)
 	if _, err := parseDecimal(digits, 0); err != nil {
 		return wrong(sumThreshold)
 	}

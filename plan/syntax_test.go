@@ -1,0 +1,57 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+)
+
+// What people write who do not know the language yet is answered with how it is
+// written, and with one diagnostic.
+func TestHowItIsWritten(t *testing.T) {
+	const plan = `server "s" {
+  simulator {}
+}
+workload "w" {
+  input_tokens  = 256
+  output_tokens = 16
+  load {
+    concurrency = 8
+    requests    = 150
+  }
+  sla {
+    ttft = "p95 < 8s"
+  }
+}
+`
+	if _, diags := LoadFile(LoadOptions{Path: "test.hcl", Source: []byte(plan)}); len(diags) > 0 {
+		t.Fatal(diags)
+	}
+	for _, row := range []struct {
+		old, new string
+		line     int
+		says     string
+	}{
+		{`"p95 < 8s"`, `p95 < 8s`, 12, `stand in quotes: ttft = "p95 < 8s".`},
+		{`"p95 < 8s"`, `p95 < 8s # soon`, 12, `stand in quotes: ttft = "p95 < 8s".`},
+		{`= 256`, `= 4k`, 5, "Write 4000, or 4 * 1024."},
+		{`= 256`, `= "4K"`, 5, "Write 4000, or 4 * 1024."},
+		{`= 256`, `= "256"`, 5, "Write it without quotes: 256."},
+		{`"p95 < 8s"`, `"p95 < 8s`, 12, "The closing quote is missing"},
+		{`"p95 < 8s"`, `"p950 < 8s"`, 12, `Did you mean "p95"?`},
+		{`"p95 < 8s"`, `"p95 < 8 sec"`, 12, `"sec" is no unit here. Write 8s.`},
+		{`"p95 < 8s"`, `"p95 < 800 msec"`, 12, `"msec" is no unit here. Write 800ms.`},
+		{`"p95 < 8s"`, `"p95 < 8 parsecs"`, 12, "Write a number with its unit, such as 2s."},
+		{`ttft = "p95 < 8s"`, `speed = "mean > 40 tps"`, 12, `"tps" is no unit here. Write 40 tok/s.`},
+		{`ttft = "p95 < 8s"`, `latency = "mean < 2s"`, 12, "Of a whole request it is e2e"},
+		{`ttft = "p95 < 8s"`, `error_rate = "< 1%"`, 12, `Bound success: "every"`},
+		{`sla {`, `slo {`, 11, `Did you mean "sla"?`},
+		{`workload "w"`, `worklaod "w"`, 4, `Did you mean "workload"?`},
+		{`server "s"`, "gate {\n  confidence = 95\n}\nserver \"s\"", 2, "95% is 0.95."},
+	} {
+		src := strings.Replace(plan, row.old, row.new, 1)
+		_, diags := LoadFile(LoadOptions{Path: "test.hcl", Source: []byte(src)})
+		if len(diags) != 1 || diags[0].Subject == nil || diags[0].Subject.Start.Line != row.line || !strings.Contains(diags[0].Detail, row.says) {
+			t.Errorf("%s: %v, want at line %d: %s", row.new, diags, row.line, row.says)
+		}
+	}
+}
