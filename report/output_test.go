@@ -322,3 +322,19 @@ func TestOverviewOfComparisons(t *testing.T) {
 		t.Errorf("rows (-want +got):\n%s", diff)
 	}
 }
+
+// Why a server could not be measured is said once, also where its verdict says
+// only how it begins.
+func TestTerminalSaysAServersErrorOnce(t *testing.T) {
+	d := passing()
+	s := &d.Servers[0]
+	s.Error = "the server died: " + strings.Repeat("why ", 100)
+	d.Verdicts = append(d.Verdicts, Verdict{Kind: "server", Server: s.Address, Name: "start", Outcome: Error, Message: s.Error[:300] + "…"})
+	var b bytes.Buffer
+	if err := Terminal(&b, d, 80, false); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(b.String(), "the server died"); n != 1 {
+		t.Errorf("said %d times:\n%s", n, b.String())
+	}
+}

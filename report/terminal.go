@@ -127,7 +127,7 @@ func (t *terminal) servers() {
 		said := false
 		t.verdicts(func(v *Verdict) bool {
 			mine := v.Kind == "server" && v.Server == s.Address
-			said = said || mine && v.Message == s.Error
+			said = said || mine && strings.HasPrefix(text.Line(s.Error), strings.TrimSuffix(text.Line(v.Message), "…"))
 			return mine
 		})
 		if s.Error != "" && !said {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -88,7 +89,9 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 		return usageError("tokgate init --help names them all", "%v", err)
 	}
 	if _, diags := plan.LoadFile(plan.LoadOptions{Path: o.file, Source: text}); diags.HasErrors() {
-		return usageError("a value that was given does not fit into a plan", "%v", diags)
+		// No file has the lines that they name.
+		i := slices.IndexFunc(diags, func(d *hcl.Diagnostic) bool { return d.Severity == hcl.DiagError })
+		return usageError("a value that was given does not fit into a plan", "%s: %s", strings.ToLower(diags[i].Summary), strings.TrimSuffix(diags[i].Detail, "."))
 	}
 	files := []written{{o.file, text}}
 	path := filepath.ToSlash(filepath.Clean(o.file))
@@ -180,6 +183,11 @@ func (a *app) complete(ctx context.Context, o *initOptions, ask bool) error {
 		if w.Engine == "" {
 			w.Engine = "openai"
 		}
+	}
+	// The engines that are known by name take their port so.
+	if w.Command != "" && w.Engine != "openai" && !strings.Contains(w.Command, "port") {
+		w.Command += " --port {port}"
+		fmt.Fprintln(a.Out, "added to the command: --port {port}, a free one in each run")
 	}
 	if w.Image != "" && w.Model == "" && ask {
 		said, err := answer("Model to serve", "Qwen/Qwen3-8B")

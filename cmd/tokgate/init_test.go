@@ -33,6 +33,8 @@ func TestInit(t *testing.T) {
 		t.Error("the plan was overwritten")
 	}
 	tokgate(t, "init", "--force", "--image", "lmsysorg/sglang:v0.5.9", "--model", "Qwen/Qwen3-8B", "--use-case", "rag,long_document").check(t, assert.ExitPass)
+	tokgate(t, "init", "--plan", "llama.hcl", "--command", "llama-server -m x.gguf").check(t, assert.ExitPass, "--port {port}")
+	tokgate(t, "validate", "llama.hcl").check(t, assert.ExitPass, "is valid")
 	plan := read(t, "tokgate.hcl")
 	for _, want := range []string{`engine = "sglang"`, `model  = "Qwen/Qwen3-8B"`, `workload "rag"`, `workload "long_document"`} {
 		if !strings.Contains(plan, want) {

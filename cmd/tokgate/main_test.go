@@ -126,7 +126,7 @@ func TestNothingStarts(t *testing.T) {
 		{"a statistic is missing", strings.Replace(good, "p95 < 2s", "< 2s", 1), []string{"PLAN"}, []string{"mean", "p95"}},
 		{"nothing is required", good[:strings.Index(good, "  sla {")] + "}\n", []string{"PLAN"}, []string{"measure_only"}},
 		{"no such plan", good, []string{"PLANX"}, []string{"no such file", "did you mean"}},
-		{"no plan", good, nil, []string{"no plan named"}},
+		{"no plan", good, nil, []string{"no plan named", "tokgate init"}},
 		{"an unknown flag", good, []string{"--junitt", "x", "PLAN"}, []string{"--junitt", "did you mean --junit?"}},
 		{"an unknown server", good, []string{"--endpoint", "t=http://127.0.0.1:1", "PLAN"}, []string{`no server "t"`, "tokgate plan"}},
 		{"an endpoint that is no URL", good, []string{"--endpoint", "s=ftp:/x", "PLAN"}, []string{"--endpoint s: the URL starts with http:// or https://"}},

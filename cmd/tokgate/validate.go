@@ -78,7 +78,11 @@ func (a *app) validateJSON(files []string, in inputs) error {
 // needPlans is the argument check of every command that takes plans.
 func needPlans(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return usageError(fmt.Sprintf("for example: %s plans/demo.hcl", cmd.CommandPath()), "no plan named")
+		hint := fmt.Sprintf("for example: %s chat.hcl; `tokgate init` writes a first plan", cmd.CommandPath())
+		if here, _ := planFiles([]string{"."}, false); len(here) > 0 {
+			hint = fmt.Sprintf("for example: %s %s", cmd.CommandPath(), here[0])
+		}
+		return usageError(hint, "no plan named")
 	}
 	return nil
 }

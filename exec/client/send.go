@@ -2,14 +2,17 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -376,10 +379,25 @@ func (c *call) failure(ctx context.Context, err error) error {
 	return unreached(err, c.conns)
 }
 
+// markup and title find what a page says that a proxy, or a server of another
+// kind, answered with.
+var (
+	markup = regexp.MustCompile(`(?is)^\s*(<!doctype html|<html)`)
+	title  = regexp.MustCompile(`(?is)<title[^>]*>([^<]*)</title>`)
+	tag    = regexp.MustCompile(`(?s)<[^>]*>`)
+)
+
 // refusal is an HTTP status that is no success, in the server's words.
 func refusal(code int, status, words string) error {
 	if words = strings.TrimSpace(words); words == "" {
 		words = status
+	}
+	if markup.MatchString(words) {
+		said := tag.ReplaceAllString(words, " ")
+		if m := title.FindStringSubmatch(words); m != nil && strings.TrimSpace(m[1]) != "" {
+			said = m[1]
+		}
+		words = "an HTML page: " + cmp.Or(strings.Join(strings.Fields(html.UnescapeString(said)), " "), status)
 	}
 	return &Error{Kind: metric.FailStatus, Status: code, Message: bounded(words)}
 }

@@ -65,6 +65,7 @@ type Display struct {
 	painted  []int         // widths of the block's lines on the screen
 	lastTime time.Duration
 	phase    string // that is folded; "": none is
+	skipped  string // why the last level was that was
 	hidden   bool   // the cursor
 	closed   bool
 }
@@ -379,7 +380,12 @@ func (d *Display) LevelDone(m *metric.Level) error {
 		if l == nil && m.Probe == nil {
 			d.index++
 		}
-		d.say((&level{server: m.Server, workload: m.Workload, name: m.Name}).title() + ": skipped: " + m.Skipped)
+		why := m.Skipped
+		if why == d.skipped {
+			why = "likewise"
+		}
+		d.skipped = m.Skipped
+		d.say((&level{server: m.Server, workload: m.Workload, name: m.Name}).title() + ": skipped: " + why)
 		return nil
 	}
 	if l == nil {

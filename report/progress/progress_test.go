@@ -443,3 +443,17 @@ func TestTwoLevels(t *testing.T) {
 		}
 	}
 }
+
+// Why levels are skipped is said once, when it is the same for all.
+func TestSkippedForOneReason(t *testing.T) {
+	var b bytes.Buffer
+	d := New(&b, Options{Now: func() time.Duration { return 0 }})
+	d.RunStarted(&metric.Run{ID: "r"})
+	for _, level := range []struct{ name, why string }{{"1", "the server died"}, {"2", "the server died"}, {"3", "the budget is spent"}} {
+		d.LevelDone(&metric.Level{Server: "s", Workload: "w", Name: level.name, Skipped: level.why})
+	}
+	want := "    0s  run r\n    0s  w at 1 on s: skipped: the server died\n    0s  w at 2 on s: skipped: likewise\n    0s  w at 3 on s: skipped: the budget is spent\n"
+	if got := b.String(); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}
