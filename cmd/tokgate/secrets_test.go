@@ -118,7 +118,7 @@ func gossip(t *testing.T, failing bool) string {
 			// has its connection closed.
 			body, err := io.ReadAll(r.Body)
 			if err != nil {
-				t.Error(err)
+				return // nobody waits for the answer
 			}
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			proxy.ServeHTTP(w, r)

@@ -50,8 +50,8 @@ var rules = func() map[string][]rule {
 // repeat what rank 0 tells.
 //
 // It is an error when the page does not end with a line break, since then it
-// was cut off, when a line that is wanted cannot be read, or when it is of several
-// models and none is model.
+// was cut off, when a line that is wanted cannot be read or is there twice, since
+// both would be added up, or when it is of several models and none is model.
 func ParsePage(page []byte, model string) (*Reading, error) {
 	if len(page) == 0 {
 		return nil, errors.New("the page is empty")
@@ -65,7 +65,7 @@ func ParsePage(page []byte, model string) (*Reading, error) {
 			mine = label
 		}
 	}
-	p := parsed{}
+	p := parsed{seen: map[string]bool{}}
 	var other []byte // the model_name of which the series are, where it is not model
 	for len(page) > 0 {
 		line, rest, _ := bytes.Cut(page, []byte{'\n'})
@@ -89,7 +89,7 @@ func ParsePage(page []byte, model string) (*Reading, error) {
 				return nil, fmt.Errorf("the page is of several models and none is %q", model)
 			}
 		}
-		if err := p.line(line[len(name):], wanted); err != nil {
+		if err := p.line(string(name), line[len(name):], wanted); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -98,6 +98,7 @@ func ParsePage(page []byte, model string) (*Reading, error) {
 
 // parsed collects by name of ours what a page tells, and by which rule.
 type parsed struct {
+	seen       map[string]bool // names with their labels
 	scalars    map[string]scalar
 	histograms map[string]*buckets
 }
@@ -115,12 +116,17 @@ type buckets struct {
 	count float64
 }
 
-// line takes what follows the name on a line.
-func (p *parsed) line(rest []byte, wanted []rule) error {
+// line takes a name and what follows it on a line.
+func (p *parsed) line(name string, rest []byte, wanted []rule) error {
 	labels, rest, err := cutLabels(rest)
 	if err != nil {
 		return err
 	}
+	series := name + "{" + string(labels)
+	if p.seen[series] {
+		return errors.New("it is there twice with the same labels")
+	}
+	p.seen[series] = true
 	fields := bytes.Fields(rest)
 	if len(fields) < 1 || len(fields) > 2 {
 		return errors.New("there is no value")

@@ -73,7 +73,7 @@ func TestParsePage(t *testing.T) {
 			Gauges:   map[string]float64{"kv_usage": 0.25},
 			Counters: map[string]float64{metric.CacheHits: 3, metric.CacheQueries: 9},
 		}},
-		{"old and new name: the new one counts", "vllm:gpu_cache_usage_perc 0.9\nvllm:kv_cache_usage_perc 0.25\nvllm:gpu_cache_usage_perc 0.8\n", "", Reading{
+		{"old and new name: the new one counts", "vllm:gpu_cache_usage_perc{engine=\"0\"} 0.9\nvllm:kv_cache_usage_perc 0.25\nvllm:gpu_cache_usage_perc{engine=\"1\"} 0.8\n", "", Reading{
 			Gauges: map[string]float64{"kv_usage": 0.25},
 		}},
 		{"prompt tokens without the cached ones, where told", "vllm:request_prompt_tokens_sum 900\nvllm:request_prefill_kv_computed_tokens_sum 600\n", "", Reading{
@@ -169,6 +169,7 @@ func TestParsePageRefuses(t *testing.T) {
 		{"HTML", "<html><body>404</body></html>\n", "no metric of vLLM"},
 		{"no value", "vllm:num_requests_running{engine=\"0\"}\n", "there is no value"},
 		{"text for a value", "vllm:num_requests_running twelve\n", `"twelve" is no number`},
+		{"a series twice", "vllm:num_requests_running{engine=\"0\"} 3\nvllm:num_requests_running{engine=\"1\"} 3\nvllm:num_requests_running{engine=\"0\"} 4\n", "vllm:num_requests_running: it is there twice"},
 		{"labels without an end", "vllm:num_requests_running{engine=\"0 12\n", "its labels do not end"},
 		{"labels without quotes", "vllm:num_requests_running{engine=0} 12\n", "its labels cannot be read"},
 		{"a bucket without a bound", "vllm:request_queue_time_seconds_bucket{engine=\"0\"} 12\n", "is no bound"},
@@ -262,8 +263,10 @@ func FuzzParsePage(f *testing.F) {
 
 // Nobody can say which of several models is the one under load.
 func TestPageOfOtherModels(t *testing.T) {
+	engine := 0
 	line := func(model string, n int) string {
-		return fmt.Sprintf("vllm:num_requests_waiting{engine=\"0\",model_name=%q} %d\n", model, n)
+		engine++
+		return fmt.Sprintf("vllm:num_requests_waiting{engine=\"%d\",model_name=%q} %d\n", engine, model, n)
 	}
 	for _, tt := range []struct {
 		page string

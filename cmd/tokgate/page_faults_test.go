@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tokgate/tokgate/assert"
+)
+
+// pageFaultPlan requires of a server what only its page of metrics tells. The
+// verbs are the server's URL, its page's, and thresholds.
+const pageFaultPlan = `
+gate {
+  decide = "estimate"
+}
+server "s" {
+  engine = "vllm"
+  endpoint { url = %q }
+  telemetry {
+    metrics_url = %q
+    interval    = "100ms"
+  }
+}
+workload "w" {
+  input_tokens  = 64
+  output_tokens = 40
+  load {
+    concurrency = 4
+    requests    = 20
+    seeds       = [1]
+  }
+  sla {
+    %s
+  }
+}
+`
+
+const (
+	gaugeThresholds   = `waiting = "max <= 1000 requests"`
+	counterThresholds = `preemptions = "<= 1000"`
+	bucketThresholds  = `queue_wait = "p95 < 20s"`
+)
+
+// What a page of metrics may do while the load runs, and what must come of a
+// threshold on it: over real sockets, through the whole program. The requests
+// themselves are well, and the limits are so wide that only what was not read
+// can keep them from passing.
+func TestPageFaults(t *testing.T) {
+	// waiting replaces the value of that gauge.
+	waiting := func(value string) func([]byte) []byte {
+		line := regexp.MustCompile(`(?m)^(vllm:num_requests_waiting(?:\{.*\})?) .*$`)
+		return func(page []byte) []byte { return line.ReplaceAll(page, []byte("${1} "+value)) }
+	}
+	answer := func(change func([]byte) []byte) func(http.ResponseWriter, []byte) {
+		return func(w http.ResponseWriter, page []byte) { _, _ = w.Write(change(page)) }
+	}
+	whole := answer(func(page []byte) []byte { return page })
+	missing := func(w http.ResponseWriter, _ []byte) { http.Error(w, "no such page", http.StatusNotFound) }
+	sometimes := func(every int64) func(int64) bool { return func(n int64) bool { return n%every == 0 } }
+	later := func(n int64) bool { return n > 4 }
+	always := func(int64) bool { return true }
+	anew := regexp.MustCompile(`(?m)^([^#\n]*) [0-9.e+]+$`)
+	for _, tt := range []struct {
+		name      string
+		when      func(n int64) bool // the n-th time that the page is read
+		then      func(w http.ResponseWriter, page []byte)
+		threshold string
+		code      int
+		words     string
+	}{
+		{"nothing is wrong", always, whole, gaugeThresholds + "\n" + counterThresholds + "\n" + bucketThresholds, assert.ExitPass, "PASS"},
+		{"gzip", always, func(w http.ResponseWriter, page []byte) {
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			defer z.Close()
+			_, _ = z.Write(page)
+		}, gaugeThresholds + "\n" + counterThresholds + "\n" + bucketThresholds, assert.ExitPass, "PASS"},
+		{"it disappears", later, missing, gaugeThresholds, assert.ExitError, "no such page"},
+		{"it disappears, counters", later, missing, counterThresholds, assert.ExitError, "no such page"},
+		{"it disappears, buckets", later, missing, bucketThresholds, assert.ExitError, "no such page"},
+		{"it fails now and then", sometimes(4), missing, gaugeThresholds, assert.ExitError, "readings failed: its metrics could not be read: HTTP 404"},
+		// A counter bridges that: what lies between was counted all the same.
+		{"it fails now and then, counters", sometimes(4), missing, counterThresholds + "\n" + bucketThresholds, assert.ExitPass, "PASS"},
+		{"it begins anew", later, answer(func(page []byte) []byte { return anew.ReplaceAll(page, []byte("${1} 0")) }),
+			gaugeThresholds, assert.ExitError, "it was restarted"},
+		{"it begins anew, counters", later, answer(func(page []byte) []byte { return anew.ReplaceAll(page, []byte("${1} 0")) }),
+			bucketThresholds, assert.ExitError, "it was restarted"},
+		{"NaN", later, answer(waiting("NaN")), gaugeThresholds, assert.ExitError, "waiting max has no value"},
+		{"infinite", later, answer(waiting("+Inf")), gaugeThresholds, assert.ExitError, "waiting max has no value"},
+		{"no number", later, answer(waiting("many")), gaugeThresholds, assert.ExitError, `"many" is no`},
+		{"the gauge disappears", later, answer(func(page []byte) []byte {
+			return bytes.ReplaceAll(page, []byte("vllm:num_requests_waiting"), []byte("vllm:something"))
+		}), gaugeThresholds, assert.ExitError, "waiting max has no value"},
+		{"a series twice", later, answer(func(page []byte) []byte { return append(page, page...) }), gaugeThresholds, assert.ExitError, "it is there twice"},
+		{"cut in the middle", later, answer(func(page []byte) []byte { return page[:len(page)/2] }), gaugeThresholds, assert.ExitError, "cut off"},
+		{"shorter than its length", later, func(w http.ResponseWriter, page []byte) {
+			w.Header().Set("Content-Length", fmt.Sprint(len(page)+1))
+			_, _ = w.Write(page)
+		}, gaugeThresholds, assert.ExitError, "unexpected EOF"},
+		{"10 MB", later, answer(func(page []byte) []byte {
+			return append(page, strings.Repeat("# "+strings.Repeat("x", 1021)+"\n", 10<<10)...)
+		}), gaugeThresholds, assert.ExitError, "the answer is longer than"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var dir string
+			r := measured(func() result {
+				server := simServer(t)
+				var reads atomic.Int64
+				front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					resp, err := http.Get(server.URL() + "/metrics")
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					defer resp.Body.Close()
+					page, err := io.ReadAll(resp.Body)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if tt.when(reads.Add(1)) {
+						tt.then(w, page)
+					} else {
+						whole(w, page)
+					}
+				}))
+				defer front.Close()
+				dir = t.TempDir()
+				return tokgateWith(t, t.Context(), nil, "", "run", "--out", dir, writePlan(t, fmt.Sprintf(pageFaultPlan, server.URL(), front.URL+"/metrics", tt.threshold)))
+			})
+			r.check(t, tt.code, tt.words, "20 of 20 requests completed")
+		})
+	}
+}
