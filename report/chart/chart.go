@@ -202,7 +202,7 @@ func (c *Chart) SVG() template.HTML {
 	for i := range c.Series {
 		f.band(&s, &c.Series[i])
 	}
-	f.rules(&s, c.Rules)
+	f.rules(&s, c.Rules, c.Series)
 	for i := range c.Series {
 		f.line(&s, &c.Series[i])
 	}
@@ -274,7 +274,9 @@ func (f *frame) axes(s *svg, c *Chart, height float64) {
 	s.add(`<text class="title" x="%s" y="%s" text-anchor="end">%s</text>`, num(f.right), num(height-6), esc(c.X.Title))
 }
 
-func (f *frame) rules(s *svg, rules []Rule) {
+// rules draws limits, their words where no line runs through them: above the
+// limit or below it, on the left or on the right.
+func (f *frame) rules(s *svg, rules []Rule, series []Series) {
 	var labels []float64 // baselines that are taken
 	for _, r := range rules {
 		if !finite(r.At) {
@@ -311,9 +313,55 @@ func (f *frame) rules(s *svg, rules []Rule) {
 		if at > f.bottom-2 || taken(labels, at) {
 			continue
 		}
+		left, anchor := f.left+5, "start"
+		for _, place := range []struct {
+			at    float64
+			right bool
+		}{{at, false}, {y + 14, false}, {at, true}, {y + 14, true}} {
+			x := f.left + 5
+			if place.right {
+				x = f.right - 5 - width(r.Word)
+			}
+			if place.at > f.bottom-2 || taken(labels, place.at) || f.crossed(series, x, x+width(r.Word), place.at-10, place.at+2) {
+				continue
+			}
+			if at = place.at; place.right {
+				left, anchor = f.right-5, "end"
+			}
+			break
+		}
 		labels = append(labels, at)
-		s.add(`<text class="ruleword halo" x="%s" y="%s">%s</text>`, num(f.left+5), num(at), esc(r.Word))
+		s.add(`<text class="ruleword halo" x="%s" y="%s" text-anchor="%s">%s</text>`, num(left), num(at), anchor, esc(r.Word))
 	}
+}
+
+// crossed says whether a line or a point lies in a rectangle of the picture.
+func (f *frame) crossed(series []Series, left, right, top, bottom float64) bool {
+	for _, s := range series {
+		for i, p := range s.Points {
+			x, y := f.x.at(p.X), f.at(p.Y)
+			if !finite(p.Y) {
+				continue
+			}
+			if x >= left-4 && x <= right+4 && y >= top-4 && y <= bottom+4 {
+				return true
+			}
+			if s.Loose || i == 0 || !finite(s.Points[i-1].Y) {
+				continue
+			}
+			// The part of the stretch before that lies over the rectangle.
+			fromX, fromY := f.x.at(s.Points[i-1].X), f.at(s.Points[i-1].Y)
+			if x <= fromX || fromX > right || x < left {
+				continue
+			}
+			along := func(at float64) float64 { return fromY + (y-fromY)*(min(max(at, fromX), x)-fromX)/(x-fromX) }
+			a, b := along(left), along(right)
+			if max(a, b) >= top && min(a, b) <= bottom {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func taken(labels []float64, at float64) bool {

@@ -152,3 +152,28 @@ func TestTextIsEscaped(t *testing.T) {
 		}
 	}
 }
+
+// The words of a limit stand where the line does not run through them.
+func TestLimitsWords(t *testing.T) {
+	word := regexp.MustCompile(`<text class="ruleword halo" x="[^"]+" y="([^"]+)" text-anchor="([a-z]+)">`)
+	for _, row := range []struct {
+		name   string
+		ys     []float64
+		anchor string
+	}{
+		{"far below", []float64{5, 6, 7}, "start"},
+		{"up through it, at once", []float64{34, 60, 66}, "end"},
+		{"down through it, at once", []float64{66, 34, 5}, "start"},
+		{"up through it, late", []float64{5, 6, 66}, "start"},
+	} {
+		var points []Point
+		for i, y := range row.ys {
+			points = append(points, Point{X: []float64{1, 4, 8}[i], Y: y, Low: math.NaN(), High: math.NaN()})
+		}
+		c := &Chart{Y: Axis{Zero: true, Include: []float64{80}}, Rules: []Rule{{At: 40, Word: "limit: p95 < 40 ms"}}, Series: []Series{{Points: points}}}
+		m := word.FindStringSubmatch(string(c.SVG()))
+		if m == nil || m[2] != row.anchor {
+			t.Errorf("%s: %v, want %s", row.name, m, row.anchor)
+		}
+	}
+}

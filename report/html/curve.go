@@ -102,7 +102,7 @@ func (t track) line() []*report.Case {
 
 // loadAxis is the axis of N.
 func loadAxis(kind string, ns []float64) chart.Axis {
-	a := chart.Axis{Title: kinds[kind], Ticks: ns}
+	a := chart.Axis{Title: capital(kinds[kind]), Ticks: ns}
 	if len(ns) > 0 && slices.Max(ns) > 8*slices.Min(ns) {
 		a.Log = true
 	}
@@ -188,7 +188,7 @@ func (cv curve) figure(runs []run, lines []track, of func(*report.Case) report.N
 	}
 	ch := chart.Chart{
 		Name: cv.title + " against " + kinds[cv.kind], Zones: cv.zones,
-		Y: chart.Axis{Title: axis, Zero: true, Format: func(v float64) string { return metric.Format(def.Unit, v) }},
+		Y: chart.Axis{Title: capital(axis), Zero: true, Format: func(v float64) string { return metric.Format(def.Unit, v) }},
 	}
 	tab := &table{Caption: cv.title + " by " + kinds[cv.kind], Head: []string{"Line", capital(kinds[cv.kind]), capital(axis)}}
 	if cv.band {

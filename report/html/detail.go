@@ -71,7 +71,7 @@ func distribution(t track, name, kind string) (figure, bool) {
 	}
 	ch := chart.Chart{Name: "Distribution of " + def.Title + ", " + t.name, Height: 260,
 		X: chart.Axis{Title: def.Title, Format: func(v float64) string { return metric.Format(def.Unit, v) }},
-		Y: chart.Axis{Title: "share of " + noun, Min: 0, Max: 1, Ticks: []float64{0, 0.25, 0.5, 0.75, 0.95}, Format: func(v float64) string { return metric.Format(metric.Ratio, v) }}}
+		Y: chart.Axis{Title: "Share of " + noun, Min: 0, Max: 1, Ticks: []float64{0, 0.25, 0.5, 0.75, 0.95}, Format: func(v float64) string { return metric.Format(metric.Ratio, v) }}}
 	tab := &table{Caption: def.Title + " of " + t.name + " by level", Head: []string{"Level", capital(noun), "Min", "p5", "p25", "p50", "p75", "p95", "p99", "Max"}}
 	cases := t.line()
 	for _, c := range cases {
