@@ -82,7 +82,7 @@ func headline(runs []run) []tile {
 	if _, high := extremes(runs, func(c *report.Case) report.Number { return mean(c, "throughput") }); high.ok {
 		tiles = append(tiles,
 			tile{"Peak throughput", format("throughput", high.v), "output tokens of all requests together, at " + where(runs, high.r, high.c), "#throughput"},
-			tile{"Tokens per hour", big(high.v*3600), "if the peak were held for an hour: " + format("throughput", high.v) + " × 3600 s", ""})
+			tile{"Tokens per hour", big(high.v * 3600), "if the peak were held for an hour: " + format("throughput", high.v) + " × 3600 s", ""})
 	}
 	one := func(name string) func(*report.Case) report.Number {
 		return func(c *report.Case) report.Number {
