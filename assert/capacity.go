@@ -33,7 +33,13 @@ func (j *judge) capacity(server *plan.Server, w *plan.Workload) {
 		v.Outcome, v.Message = Error, "the run holds no search"+because(j.run.Stopped)
 	default:
 		limit = j.limit(w, j.run.Capacities[i])
-		limit.judge(&v, w.Capacity)
+		var observed []*plan.Threshold
+		for _, r := range binding(w, boundAtCapacity) {
+			if r.severity != plan.SeverityWarn && r.Stat.Kind == metric.Observed {
+				observed = append(observed, r.Threshold)
+			}
+		}
+		limit.judge(&v, w.Capacity, observed)
 	}
 	if j.plan.ControlOnly(server, w) {
 		// What is required is required of the candidate: this is what it is
@@ -266,8 +272,9 @@ func (l *limit) restate(recorded *metric.Capacity, asked *plan.Capacity) {
 }
 
 // judge gives the verdict on the requirement; without one that on the search:
-// it must have found something.
-func (l *limit) judge(v *Verdict, asked *plan.Capacity) {
+// it must have found something. What is observed of the requests of the probes is
+// a part of the answer that was not certified, and said.
+func (l *limit) judge(v *Verdict, asked *plan.Capacity, observed []*plan.Threshold) {
 	if l.problem != "" {
 		v.Outcome, v.Message, v.Value = Error, "unknown: "+l.problem, metric.None(l.problem)
 		return
@@ -295,6 +302,9 @@ func (l *limit) judge(v *Verdict, asked *plan.Capacity) {
 	}
 	if v.Decide == plan.Estimate {
 		v.Notes = append(v.Notes, `point estimates (decide = "estimate"): not certified at any confidence`)
+	}
+	for _, t := range observed {
+		v.Notes = append(v.Notes, fmt.Sprintf("%s is exact for the requests of the probes, and not certified at any confidence", label(t)))
 	}
 	r := asked.Require
 	switch {

@@ -148,8 +148,8 @@ func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 		}
 		if rounds < need {
 			f.Impossible = true
-			f.Remark = fmt.Sprintf("needs %s at %s confidence, since what fails in one may have one cause; the plan has %d", f.Needed, confidence, rounds)
-			f.Advice = fmt.Sprintf("use %s, write %s for the requests of this run", moreRounds(kind, level, need), thisRunOf(t))
+			f.Remark = fmt.Sprintf("needs %s at %s confidence, since requests of one round may fail together; the plan has %d", f.Needed, confidence, rounds)
+			f.Advice = fmt.Sprintf("use %s, write %s for the requests of this run", moreRounds(kind, need), thisRunOf(t))
 		}
 	default: // percentiles
 		need, _ := stat.MinimumN(allowed(t), alpha) // p99.9 at most: there is one
@@ -216,11 +216,11 @@ func thisRunOf(t *plan.Threshold) string {
 }
 
 // moreRounds is how a plan asks for so many rounds of a level.
-func moreRounds(kind metric.LoadKind, level plan.Level, rounds int) string {
+func moreRounds(kind metric.LoadKind, rounds int) string {
 	if kind == metric.Burst {
 		return fmt.Sprintf("bursts = %d", rounds)
 	}
-	return fmt.Sprintf("seeds = range(1, %d) with at least %d requests", rounds+1, rounds*max(level.N, 1))
+	return fmt.Sprintf("seeds = range(1, %d) (where requests is set, %d for each in flight)", rounds+1, rounds)
 }
 
 // extended is up to how many requests an inconclusive level is extended, and at

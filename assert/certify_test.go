@@ -1,6 +1,9 @@
 package assert
 
 import (
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -130,6 +133,37 @@ func TestCertifyDiagnosticsGroupsLevels(t *testing.T) {
 		if !strings.HasPrefix(diags[i].Detail, want) {
 			t.Errorf("detail %d: %s", i, diags[i].Detail)
 		}
+	}
+}
+
+var marker = regexp.MustCompile(`# (ERROR|WARNING): (.*)`)
+
+// What the rounds of a plan can never certify is reported where it stands, with
+// the ways out.
+func TestCertifyDiagnosticsOfShares(t *testing.T) {
+	source, err := os.ReadFile("testdata/rounds.hcl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	diags := CertifyDiagnostics(load(t, string(source)))
+	for i, line := range strings.Split(string(source), "\n") {
+		want := marker.FindStringSubmatch(line)
+		at := slices.IndexFunc(diags, func(d *hcl.Diagnostic) bool { return d.Subject.Start.Line == i+1 })
+		switch {
+		case want == nil && at < 0:
+		case want == nil:
+			t.Errorf("line %d: %s", i+1, diags[at].Detail)
+		case at < 0:
+			t.Errorf("line %d: nothing, want %s", i+1, want[2])
+		case (want[1] == "ERROR") != (diags[at].Severity == hcl.DiagError) || !strings.Contains(diags[at].Detail, want[2]):
+			t.Errorf("line %d:\n got %s\nwant %s: %s", i+1, diags[at].Detail, want[1], want[2])
+		}
+		if at >= 0 {
+			diags = slices.Delete(diags, at, at+1)
+		}
+	}
+	if len(diags) > 0 {
+		t.Error(diags)
 	}
 }
 

@@ -1,0 +1,113 @@
+# Shares that the planned rounds can never certify, and some that they can. "tokgate
+# validate" reports them where they are marked.
+
+server "sim" {
+  simulator {}
+}
+
+workload "ten_rounds" {
+  input_tokens  = 1000
+  output_tokens = 100
+  good { ttft = "< 2s" }
+  load { concurrency = [4, 8] }
+  sla {
+    success = "rate >= 98%"    # ERROR: needs 149 rounds at 95% confidence, since requests of one round may fail together; the plan has 10. Use seeds = range(1, 150) (where requests is set, 149 for each in flight), write "observed >= 98%" or "every" for the requests of this run, lower
+    goodput = "share >= 95.5%" # ERROR: needs 66 rounds at 95% confidence, since requests of one round may fail together; the plan has 10. Use seeds = range(1, 67) (where requests is set, 66 for each in flight), write "observed >= 95.5%" for the requests of this run, lower
+  }
+  sla {
+    severity = "warn"
+    success  = "rate > 99%" # WARNING: needs 299 rounds
+  }
+}
+
+workload "never" {
+  input_tokens  = 1000
+  output_tokens = 100
+  load {
+    concurrency = 8
+    seeds       = range(1, 150)
+  }
+  sla { success = "rate >= 100%" } # ERROR: no number of requests proves that none ever fails. Write "observed >= 100%" or "every" for the requests of the run, or allow a share.
+}
+
+# The error is split over three looks: ln(0.05/3) / ln 0.98 = 202.7.
+workload "extended" {
+  input_tokens  = 1000
+  output_tokens = 100
+  gate { on_inconclusive = "extend" }
+  load {
+    concurrency = 8
+    seeds       = range(1, 51)
+  }
+  sla { success = "rate >= 98%" } # ERROR: needs 203 rounds at 98.3% confidence, since requests of one round may fail together; the plan has 200. Use seeds = range(1, 204)
+}
+
+workload "bursts" {
+  input_tokens  = 1000
+  output_tokens = 100
+  load {
+    burst  = 16
+    bursts = 148
+  }
+  sla { success = "rate >= 98%" } # ERROR: needs 149 bursts at 95% confidence, since requests of one round may fail together; the plan has 148. Use bursts = 149, write
+}
+
+workload "capacity" {
+  input_tokens  = 1000
+  output_tokens = 100
+  capacity {
+    up_to   = 64
+    require = 20
+  }
+  sla { success = "rate >= 98%" } # ERROR: at capacity can never pass: needs 203 rounds at 98.3% confidence, since requests of one round may fail together; the plan has 28. Use seeds = range(1, 204) and requests = 4060 in the capacity block, write "observed >= 98%" or "every" for the requests of each probe, lower
+}
+
+workload "enough" {
+  input_tokens  = 1000
+  output_tokens = 100
+  good { ttft = "< 2s" }
+  load {
+    concurrency = 8
+    seeds       = range(1, 150)
+  }
+  sla {
+    success = ["rate >= 98%", "observed >= 99.9%", "every"]
+    goodput = ["share >= 98%", "observed >= 99.9%"]
+  }
+}
+
+workload "extended_enough" {
+  input_tokens  = 1000
+  output_tokens = 100
+  gate { on_inconclusive = "extend" }
+  load {
+    concurrency = 8
+    seeds       = range(1, 52) # 4 times 51 are 204
+  }
+  sla { success = "rate >= 98%" }
+}
+
+workload "bursts_enough" {
+  input_tokens  = 1000
+  output_tokens = 100
+  load {
+    burst  = 16
+    bursts = 149
+  }
+  sla { success = "rate >= 98%" }
+}
+
+workload "capacity_of_this_run" {
+  input_tokens  = 1000
+  output_tokens = 100
+  capacity { up_to = 64 }
+  sla { success = "observed >= 98%" }
+}
+
+workload "estimate" {
+  input_tokens  = 1000
+  output_tokens = 100
+  gate { decide = "estimate" }
+  load { concurrency = 8 }
+  sla { success = "rate >= 98%" }
+}
