@@ -192,7 +192,7 @@ func certifyCapacity(t *plan.Threshold, c *plan.Capacity, policy plan.Policy, wo
 	if f.Impossible && f.rounds > 0 {
 		more := fmt.Sprintf("requests = %d in the capacity block", f.rounds*n)
 		if c.Over != metric.Burst {
-			more = fmt.Sprintf("seeds = range(1, %d) and ", f.rounds+1) + more
+			more = seeds(f.rounds) + " and " + more
 		}
 		f.Advice = fmt.Sprintf("use %s, write %s for the requests of each probe", more, thisRunOf(t))
 	}
@@ -220,7 +220,23 @@ func moreRounds(kind metric.LoadKind, rounds int) string {
 	if kind == metric.Burst {
 		return fmt.Sprintf("bursts = %d", rounds)
 	}
-	return fmt.Sprintf("seeds = range(1, %d) (where requests is set, %d for each in flight)", rounds+1, rounds)
+	return fmt.Sprintf("%s (where requests is set, %d for each in flight)", seeds(rounds), rounds)
+}
+
+// seeds is how a plan names so many seeds: range gives 1024 at most.
+func seeds(n int) string {
+	const most = 1024
+	if n > 4*most {
+		return fmt.Sprintf("%d seeds", n)
+	}
+	var parts []string
+	for from := 1; from <= n; from += most {
+		parts = append(parts, fmt.Sprintf("range(%d, %d)", from, min(from+most, n+1)))
+	}
+	if len(parts) == 1 {
+		return "seeds = " + parts[0]
+	}
+	return "seeds = concat(" + strings.Join(parts, ", ") + ")"
 }
 
 // extended is up to how many requests an inconclusive level is extended, and at

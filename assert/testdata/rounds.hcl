@@ -30,6 +30,20 @@ workload "never" {
   sla { success = "rate >= 100%" } # ERROR: no number of requests proves that none ever fails. Write "observed >= 100%" or "every" for the requests of the run, or allow a share.
 }
 
+workload "many" {
+  input_tokens  = 1000
+  output_tokens = 100
+  load { concurrency = 8 }
+  sla { success = "rate >= 99.9%" } # ERROR: needs 2995 rounds at 95% confidence, since requests of one round may fail together; the plan has 10. Use seeds = concat(range(1, 1025), range(1025, 2049), range(2049, 2996)) (where
+}
+
+workload "too_many" {
+  input_tokens  = 1000
+  output_tokens = 100
+  load { concurrency = 8 }
+  sla { success = "rate >= 99.99%" } # ERROR: needs 29956 rounds at 95% confidence, since requests of one round may fail together; the plan has 10. Use 29956 seeds (where
+}
+
 # The error is split over three looks: ln(0.05/3) / ln 0.98 = 202.7.
 workload "extended" {
   input_tokens  = 1000
