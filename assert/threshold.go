@@ -370,8 +370,7 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 		v.Needs, v.More = s.moreForShare(share, lost/rounds, effective, rounds, e)
 	}
 	if rounds < float64(s.n) {
-		v.Notes = append(v.Notes, fmt.Sprintf("what fails in a round may have one cause: to pass, %s count as %s",
-			count(int(rounds), "rounds"), count(int(rounds), "requests")))
+		v.Notes = append(v.Notes, fmt.Sprintf("requests of one round may fail together: to pass, each of %s counts as one request", count(int(rounds), "rounds")))
 	}
 }
 
