@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"os"
@@ -167,6 +168,111 @@ func TestAddRefuses(t *testing.T) {
 	}
 }
 
+// A file that cannot be read may hold the last night, and one that cannot be
+// written keeps none: an error that names it.
+func TestFilesThatCannotBeUsed(t *testing.T) {
+	const month = "2026-11.jsonl"
+	for _, tt := range []struct {
+		name           string
+		make           func(t *testing.T, dir string)
+		read, add, pin string // "": no error
+	}{
+		{"a month is a folder", func(t *testing.T, dir string) {
+			if err := os.MkdirAll(filepath.Join(dir, month), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}, "", "could not open the history", "is not in the history"},
+		{"a month leads nowhere", func(t *testing.T, dir string) {
+			if err := os.Symlink(filepath.Join("none", "at", "all"), filepath.Join(dir, month)); err != nil {
+				t.Skip(err)
+			}
+		}, "could not read the history", "could not open the history", "could not read the history"},
+		{"a month must not be read", func(t *testing.T, dir string) {
+			if err := os.WriteFile(filepath.Join(dir, month), nil, 0o200); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.ReadFile(filepath.Join(dir, month)); err == nil {
+				t.Skip("whoever runs this reads everything")
+			}
+		}, "could not read the history", "could not open the history", "could not read the history"},
+		{"the folder must not be written", func(t *testing.T, dir string) {
+			if err := os.Chmod(dir, 0o555); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = os.Chmod(dir, 0o755) })
+			if f, err := os.Create(filepath.Join(dir, "x")); err == nil {
+				f.Close()
+				t.Skip("whoever runs this writes everything")
+			}
+		}, "", "could not make the history folder", "is not in the history"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			tt.make(t, dir)
+			_, _, readErr := Read(dir)
+			added, _, addErr := Add(dir, night("a", november, 1))
+			_, pinErr := AddPin(dir, metric.Pin{Run: "b", At: november})
+			if added {
+				t.Error("it was added")
+			}
+			for _, x := range []struct {
+				what string
+				err  error
+				want string
+			}{{"read", readErr, tt.read}, {"add", addErr, tt.add}, {"pin", pinErr, tt.pin}} {
+				if (x.err == nil) != (x.want == "") || x.err != nil && !strings.Contains(x.err.Error(), x.want) {
+					t.Errorf("%s: %v, want %q", x.what, x.err, x.want)
+				}
+			}
+		})
+	}
+}
+
+// What editors and git make of a file counts as what it was, or is named.
+func TestForeignHands(t *testing.T) {
+	dir := t.TempDir()
+	for i, run := range []string{"a", "b"} {
+		if _, _, err := Add(dir, night(run, november.Add(time.Duration(i)*time.Hour), 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(dir, "2026-11.jsonl")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, rest, _ := strings.Cut(string(whole), "\n")
+	for name, tt := range map[string]struct {
+		src      string
+		nights   int
+		problems []string
+	}{
+		"line breaks of Windows":      {strings.ReplaceAll(string(whole), "\n", "\r\n"), 2, nil},
+		"a byte order mark":           {"\ufeff" + string(whole), 1, []string{":1 is no whole line"}},
+		"a conflict":                  {"<<<<<<< ours\n" + first + "\n=======\n" + rest + ">>>>>>> theirs\n", 2, []string{":1 is no whole", ":3 is no whole", ":5 is no whole"}},
+		"a value that is none":        {strings.Replace(string(whole), `"value":1`, `"value":1e999`, 1), 1, []string{":1 is no whole line"}},
+		"a torn line in the middle":   {first[:len(first)/2] + "\n" + rest, 1, []string{":1 is no whole line"}},
+		"two lines that ran together": {first + rest, 0, []string{":1 is no whole line"}},
+		"a line of a later version":   {string(whole) + `{"schema":"tokgate.history/2","night":{"run":"c"}}` + "\n", 2, []string{`:3 has schema "tokgate.history/2"`}},
+		"a night without a time":      {string(whole) + `{"schema":"tokgate.history/1","night":{"run":"c"}}` + "\n", 2, []string{":3 is neither a night nor a pin"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := os.WriteFile(path, []byte(tt.src), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			h, problems, err := Read(dir)
+			if err != nil || len(h.Nights) != tt.nights || len(problems) != len(tt.problems) {
+				t.Fatalf("%d nights, want %d; %q, %v", len(h.Nights), tt.nights, problems, err)
+			}
+			for i, want := range tt.problems {
+				if !strings.Contains(problems[i], want) {
+					t.Errorf("%q, want %q", problems[i], want)
+				}
+			}
+		})
+	}
+}
+
 // Two processes add to one history at once: nothing is lost, nothing torn.
 func TestTwoWriters(t *testing.T) {
 	if writer, ok := os.LookupEnv("TOKGATE_TEST_WRITER"); ok {
@@ -179,18 +285,19 @@ func TestTwoWriters(t *testing.T) {
 	}
 	dir := t.TempDir()
 	var writers []*exec.Cmd
-	for _, name := range []string{"a", "b"} {
+	var said [2]bytes.Buffer // kept, since a share of the code that it covers is not that of these tests
+	for i, name := range []string{"a", "b"} {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestTwoWriters$", fmt.Sprintf("-nights=%d", *nights))
 		cmd.Env = append(os.Environ(), "TOKGATE_TEST_WRITER="+name, "TOKGATE_TEST_DIR="+dir)
-		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+		cmd.Stdout, cmd.Stderr = &said[i], &said[i]
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
 		writers = append(writers, cmd)
 	}
-	for _, cmd := range writers {
+	for i, cmd := range writers {
 		if err := cmd.Wait(); err != nil {
-			t.Error(err)
+			t.Error(err, said[i].String())
 		}
 	}
 	h, problems, err := Read(dir)
