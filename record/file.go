@@ -4,17 +4,23 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // WriteFile writes a whole file so that a reader, or a crash, finds either
 // what was there before or all of data: into a temporary file beside it, which
-// then takes its name. Missing folders are made.
+// then takes its name. Missing folders are made. What is no regular file, such
+// as /dev/stdout or a named pipe, is written to as it is: it must not lose its
+// name to one.
 func WriteFile(path string, data []byte) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("could not write %s: %w", path, err)
 		}
 	}()
+	if special(path) {
+		return writeTo(path, data)
+	}
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -47,4 +53,26 @@ func WriteFile(path string, data []byte) (err error) {
 		d.Close()
 	}
 	return nil
+}
+
+// special says whether path names something that is written to and not
+// replaced. /dev/stdout may be a regular file by another name.
+func special(path string) bool {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return true
+	}
+	abs, err := filepath.Abs(path)
+	return err == nil && (strings.HasPrefix(abs, "/dev/fd/") || strings.HasPrefix(abs, "/dev/std") || strings.HasPrefix(abs, "/proc/"))
+}
+
+func writeTo(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	return err
 }

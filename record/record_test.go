@@ -423,6 +423,36 @@ func TestWriteFile(t *testing.T) {
 	if err := record.WriteFile(filepath.Join(path, "below"), nil); err == nil {
 		t.Error("a file below a file was written")
 	}
+	if err := record.WriteFile(filepath.Dir(path), nil); err == nil {
+		t.Error("a folder was written")
+	}
+}
+
+// What is no regular file keeps its name: a report to /dev/null, written by
+// root, must not take its place.
+func TestWriteFileReplacesNoDevice(t *testing.T) {
+	dir := t.TempDir()
+	for _, row := range []struct {
+		name, target string
+		fails        bool
+	}{{"null", "/dev/null", false}, {"full", "/dev/full", true}} {
+		if _, err := os.Stat(row.target); err != nil {
+			t.Skip(err)
+		}
+		path := filepath.Join(dir, row.name)
+		if err := os.Symlink(row.target, path); err != nil {
+			t.Skip(err)
+		}
+		if err := record.WriteFile(path, []byte("a report")); (err != nil) != row.fails {
+			t.Errorf("%s: %v", row.name, err)
+		}
+		if info, err := os.Stat(path); err != nil || info.Mode().IsRegular() {
+			t.Errorf("%s was replaced: %v, %v", row.name, info, err)
+		}
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 2 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
 }
 
 func TestRedactor(t *testing.T) {

@@ -32,13 +32,19 @@ func Main(ctx context.Context, args, environ []string, s Streams) int {
 }
 
 func (a *app) main(ctx context.Context, args []string) int {
+	out := &output{Writer: a.Out}
+	a.Out = out
 	root := a.root()
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
+	var exit *exitError
+	if out.err != nil && !errors.As(err, &exit) {
+		// What nobody can read was not said.
+		err = measureError(fmt.Errorf("could not write the output: %w", out.err))
+	}
 	if err == nil {
 		return a.endStep(cmd, &exitError{code: assert.ExitPass})
 	}
-	var exit *exitError
 	if !errors.As(err, &exit) {
 		// cobra's own errors: unknown command, unknown flag, wrong arguments.
 		exit = &exitError{code: assert.ExitPlan, err: err}
@@ -50,6 +56,20 @@ func (a *app) main(ctx context.Context, args []string) int {
 		fmt.Fprintf(a.Err, "  hint: %s\n", hint)
 	}
 	return a.endStep(cmd, exit)
+}
+
+// output remembers that something could not be written to it.
+type output struct {
+	io.Writer
+	err error // the first
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	n, err := o.Writer.Write(b)
+	if err != nil && o.err == nil {
+		o.err = err
+	}
+	return n, err
 }
 
 // app is what the subcommands share.
@@ -229,6 +249,9 @@ type terminal struct {
 
 func (a *app) terminal(w io.Writer) (terminal, error) {
 	t := terminal{width: a.columns()}
+	if o, ok := w.(*output); ok {
+		w = o.Writer
+	}
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		t.isTTY = true
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {

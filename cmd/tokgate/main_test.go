@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -292,6 +293,24 @@ func TestCommands(t *testing.T) {
 }
 
 // Release builds say which commit they are and when it was made.
+// An output that could not be written is no success: a plan that was printed
+// onto a full disk was not shown.
+func TestOutputMustBeWritten(t *testing.T) {
+	path := writePlan(t, fmt.Sprintf(smallPlan, "http://127.0.0.1:1", `ttft = "p95 < 2s"`))
+	for _, args := range [][]string{{"plan", path}, {"validate", path}, {"validate", "--json", path}, {"version"}, {"version", "--json"}, {"schema", "plan"}, {"sim", "--list"}, {"help", "run"}, {"completion", "bash"}} {
+		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		if err != nil {
+			t.Skip(err)
+		}
+		var errs bytes.Buffer
+		code := Main(t.Context(), args, nil, Streams{In: strings.NewReader(""), Out: full, Err: &errs})
+		if code != assert.ExitError || !strings.Contains(errs.String(), "no space left") {
+			t.Errorf("%v: exit %d: %s", args, code, errs.String())
+		}
+		full.Close()
+	}
+}
+
 func TestVersion(t *testing.T) {
 	version, commit, date = "v1.2.3", "0123abcd", "2026-11-21T20:00:00Z"
 	t.Cleanup(func() { version, commit, date = "", "", "" })
