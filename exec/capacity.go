@@ -174,7 +174,7 @@ func (h *hunt) seek(out *metric.Capacity, budget time.Duration) (lost error) {
 	opts := search.Options{
 		Over: searchOver(c.Over), From: c.From, UpTo: c.UpTo, Resolution: c.Resolution, Relative: c.Relative,
 		Require: c.Require, Budget: budget, Begin: max(c.From, min(ladder, c.UpTo)), Confirm: c.Confirm,
-		Looks: h.looks, Known: h.measuredBefore(),
+		Looks: h.looks, Deep: h.deep, Known: h.measuredBefore(),
 	}
 	if target := h.wantedBy(); target > opts.Require {
 		opts.Require = target
@@ -247,11 +247,28 @@ func searchOver(k metric.LoadKind) search.Over {
 // looks plans the looks at level n.
 func (h *hunt) looks(n int) []int {
 	first := h.capacity.Level(n).Requests
-	most := 4 * first
-	if cap := h.workload.Policy.MaxRequests; cap > 0 {
-		most = min(most, cap)
+	return lookPlan(h.capacity.Over, n, first, min(4*first, h.workload.MostRequests(first)))
+}
+
+// deep plans the looks of a deep probe of level n: the most requests, half of
+// them and so on, as long as these are twice what any other probe may have; of
+// bursts whole ones. nil: other probes may have as many.
+func (h *hunt) deep(n int) []int {
+	unit := 1
+	if h.capacity.Over == metric.Burst {
+		unit = n
 	}
-	return lookPlan(h.capacity.Over, n, first, most)
+	looks := h.looks(n)
+	usual := looks[len(looks)-1]
+	most := h.workload.MostRequests(h.capacity.Level(n).Requests) / unit
+	if most*unit <= usual {
+		return nil
+	}
+	deep := search.Halving((2*usual+unit-1)/unit, most)
+	for i := range deep {
+		deep[i] *= unit
+	}
+	return deep
 }
 
 // measuredBefore judges the workload's fixed levels as probes.

@@ -512,3 +512,79 @@ func TestCapacityIsLeftOut(t *testing.T) {
 		t.Errorf("Searches gave %+v", got)
 	}
 }
+
+// byMeanWithin judges a level by its mean time to first token, with a bound of n
+// requests that is 1/√n away.
+func byMeanWithin(limit time.Duration) exec.Judge {
+	return func(w *plan.Workload, l *metric.Level, look exec.Look) exec.Judgement {
+		j := byMean(limit)(w, l, look)
+		m, half := &j.Margins[0], 1/math.Sqrt(float64(look.Requests))
+		m.Low, m.High = m.Log-half, m.Log+half
+		if m.Low <= 0 && m.High >= 0 {
+			j.Outcome, j.Needs = search.Inconclusive, int(1/(m.Log*m.Log))-look.Requests
+		}
+		return j
+	}
+}
+
+// Where the server's latency is flat near the limit, one level is measured with as
+// many requests as decide it, within max_requests.
+func TestCapacityDeep(t *testing.T) {
+	// From 8 to 20 in flight wait 0.97 s. ln 0.97 = -0.0305, so that 1078 requests
+	// certify it. The usual looks at a level end at 4·100.
+	hunt := func(t *testing.T, c clock.Clock, most int) (*metric.Run, *metric.Capacity) {
+		p, capacity := searching(32)
+		capacity.MaxRequests = most
+		var b *bench
+		b = newBench(t, c, p, func(int, *client.Request) reply {
+			switch {
+			case b.inFlight < 8:
+				return reply{ttft: 300 * ms}
+			case b.inFlight > 20:
+				return reply{ttft: 2 * time.Second}
+			}
+			return reply{ttft: 970 * ms}
+		})
+		b.Judge = byMeanWithin(time.Second)
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return run, run.Capacities[0]
+	}
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		run, got := hunt(t, c, 0)
+		want := []string{
+			"ladder 8 inconclusive", "ladder 4 pass", "ladder 16 inconclusive", "ladder 32 fail",
+			"bisect 24 fail", "bisect 20 inconclusive", "bisect 22 fail", "bisect 21 fail",
+			"deep 20 inconclusive set 1", "deep 20 pass set 1", "check 12 inconclusive", "confirm 20 pass set 2",
+		}
+		if diff := cmp.Diff(want, outcomes(got)); diff != "" {
+			t.Errorf("visits (-want +got):\n%s", diff)
+		}
+		if want := "20 requests in flight (exact) · "; !strings.HasPrefix(got.Line, want) || !got.Confirmed || got.Notes != nil {
+			t.Errorf("line %q, notes %q; want %q and none", got.Line, got.Notes, want)
+		}
+		// Sixteen times the first look, 100 requests, and half of that before; the
+		// samples of the second look are the first ones' and as many more.
+		for _, x := range got.Probes {
+			if x.Purpose != "deep" && x.Purpose != "confirm" {
+				continue
+			}
+			l := run.Levels[slices.IndexFunc(run.Levels, func(l *metric.Level) bool { return l.Name == x.Level })]
+			looks := []metric.Look{{Requests: 800, Planned: 2, Outcome: "inconclusive"}, {Requests: 1600, Planned: 2, Outcome: "pass"}}
+			if diff := cmp.Diff(looks, l.Looks); diff != "" || l.Due() != 1600 || l.Probe.Purpose != x.Purpose || x.Planned != 2 {
+				t.Errorf("%+v of %+v, %d requests; looks (-want +got):\n%s", x, l.Probe, l.Due(), diff)
+			}
+		}
+	})
+	_, got := hunt(t, clock.NewVirtual(), 400)
+	if slices.ContainsFunc(got.Probes, func(x metric.CapacityProbe) bool { return x.Requests > 400 || x.Purpose == "deep" }) {
+		t.Errorf("max_requests = 400: %+v", got.Probes)
+	}
+	// (ln 0.97 · 2/3)⁻² = 2425.
+	want := []string{"from 8 to 20 ttft mean stays within 4 % of its limit: about 2,400 requests at 20 would decide (max_requests)"}
+	if got.Pass != 7 || got.Fail != 21 || !slices.Equal(got.Notes, want) {
+		t.Errorf("[%d, %d], notes %q, want %q", got.Pass, got.Fail, got.Notes, want)
+	}
+}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -23,6 +24,7 @@ var capacityBlock = &Block{
 		{Name: "require", Type: "number", Computed: "none: the capacity is measured only", Doc: "The least capacity that passes the gate."},
 		{Name: "budget", Type: "duration", Computed: "what the plan's budget leaves", Doc: "Wall clock of the search on one server."},
 		{Name: "requests", Type: "number", Computed: "as the requests of a level", Doc: "Measured requests at the first look at a level, at least five waves. One that is undecided then gets up to four times as many."},
+		{Name: "max_requests", Type: "number", Computed: "the gate's max_requests, else sixteen times the first look", Doc: "The most measured requests of one level. More than four times the first look are sent to a single level, and once more to confirm it, where the levels of a wide stretch stay undecided, each as near to the limit as the next."},
 		{Name: "confirm", Type: "bool", Default: `true`, Doc: "Measure the answer once more on fresh requests before it is given."},
 	},
 }
@@ -54,6 +56,18 @@ func (b *body) capacity(w *Workload, p *preset) *Capacity {
 	} else if !c.given("requests") {
 		out.least = p.requests()
 		c.note("requests", "as the requests of a level", "")
+	}
+	if n, ok := c.integer("max_requests", 1, maxCount); ok {
+		out.MaxRequests = int(n)
+		if out.Requests > out.MaxRequests {
+			c.d.errorf(c.rangeOf("max_requests"), sumConflict, "The first look at a level takes requests = %d, more than max_requests = %d allows.", out.Requests, out.MaxRequests)
+		}
+	} else if !c.given("max_requests") {
+		if cap := w.Policy.MaxRequests; cap > 0 {
+			c.note("max_requests", itoa(cap), "the gate's max_requests")
+		} else {
+			c.note("max_requests", "16 times the first look", "")
+		}
 	}
 	out.Confirm = c.boolean("confirm")
 	out.Load = b.probeLoad(w, out.Over)
@@ -137,6 +151,13 @@ func (c *Capacity) Bounded(w *Workload) bool {
 	return slices.ContainsFunc(w.SLAs, func(s *SLA) bool {
 		return s.AtCapacity && s.Severity == SeverityError && len(s.Thresholds) > 0
 	})
+}
+
+// MostRequests is the most measured requests of one level of the search, which
+// takes first at its first look; at least first.
+func (w *Workload) MostRequests(first int) int {
+	most := cmp.Or(w.Capacity.MaxRequests, w.Policy.MaxRequests, 16*first)
+	return max(most, first)
 }
 
 // Level is the level n of the search, with the requests of its first look.

@@ -57,11 +57,11 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *W
 	if g := b.child("good"); g != nil {
 		w.Good = g.bounds()
 	}
-	w.Capacity = b.capacity(w, p)
-	b.slas(w, p)
 	if g := b.child("gate"); g != nil {
 		g.policy(&w.Policy)
 	}
+	w.Capacity = b.capacity(w, p)
+	b.slas(w, p)
 	d.checkContext(b, w)
 	d.checkExtension(w)
 	d.checkCapacity(w)

@@ -135,8 +135,8 @@ func describe(p *Plan) string {
 			}
 		}
 		if c := w.Capacity; c != nil {
-			line(1, "capacity over %s from %d up to %d resolution %d or %v require %d budget %s requests %d confirm %v",
-				c.Over, c.From, c.UpTo, c.Resolution, c.Relative, c.Require, c.Budget, c.Requests, c.Confirm)
+			line(1, "capacity over %s from %d up to %d resolution %d or %v require %d budget %s requests %d to %d confirm %v",
+				c.Over, c.From, c.UpTo, c.Resolution, c.Relative, c.Require, c.Budget, c.Requests, c.MaxRequests, c.Confirm)
 			line(2, "load %s seeds %v warmup %d stagger %v pause %v timeout %v levels %d", c.Load.Kind, c.Load.Seeds, c.Load.Warmup, c.Load.Stagger, c.Load.Pause, c.Load.Timeout, len(c.Load.Levels))
 		}
 		for _, t := range w.Good {

@@ -353,7 +353,10 @@ type Capacity struct {
 	Budget     time.Duration // of the search on one server; 0: none of its own
 	Requests   int           // at the first look at a level; 0: DefaultRequests
 	least      int           // of these, for the preset
-	Confirm    bool          // measure the answer again on fresh requests
+	// MaxRequests is the most of one level; 0: the policy's, else sixteen times
+	// the first look.
+	MaxRequests int
+	Confirm     bool // measure the answer again on fresh requests
 	// Load is how the search sends: seeds, warm-up, stagger, pause and
 	// time-out, without levels.
 	Load  *Load

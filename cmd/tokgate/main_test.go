@@ -233,7 +233,7 @@ func TestPlanCommand(t *testing.T) {
 
 func TestPlanCommandShowsSearches(t *testing.T) {
 	r := tokgate(t, "plan", filepath.Join("..", "..", "plans", "capacity.hcl"))
-	r.check(t, assert.ExitPass, "Capacity searches", "requests in flight", "8     64        16")
+	r.check(t, assert.ExitPass, "Capacity searches", "requests in flight", "8–64        16", "200–640", "3,200–10,240")
 }
 
 func TestFmt(t *testing.T) {

@@ -185,7 +185,7 @@ func (x *expansion) searches() {
 	var b blocks
 	for _, c := range searches {
 		s := c.Workload.Capacity
-		over, required, budget := "requests in flight", "measured only", "none"
+		over, required, budget := "requests in flight", "none", "none"
 		if s.Over == metric.Burst {
 			over = "requests at once"
 		}
@@ -195,9 +195,19 @@ func (x *expansion) searches() {
 		if s.Budget > 0 {
 			budget = plan.PlainDuration(s.Budget)
 		}
-		b.add(c.Workload.Address(), c.Server.Address(), over, strconv.Itoa(s.From), strconv.Itoa(s.UpTo), required, budget)
+		low, high := s.Level(s.From).Requests, s.Level(s.UpTo).Requests
+		b.add(c.Workload.Address(), c.Server.Address(), over, span(s.From, s.UpTo), required,
+			span(low, high), span(c.Workload.MostRequests(low), c.Workload.MostRequests(high)), budget)
 	}
-	b.table([]int{1, 2, 3, 4}, "Over", "From", "Up to", "Required", "Budget").write(x.out, x.width)
+	b.table([]int{1, 2, 3, 4}, "Over", "Levels", "Required", "Requests", "At most", "Budget").write(x.out, x.width)
+}
+
+// span writes two numbers as a range, and one that is both alone.
+func span(low, high int) string {
+	if low == high {
+		return grouped(low)
+	}
+	return grouped(low) + "–" + grouped(high)
 }
 
 // requirements prints what a run will be judged by, and what can certify it.

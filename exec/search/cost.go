@@ -22,12 +22,12 @@ func (s *Search) fit(p Probe) (fitted Probe, need time.Duration, ok bool) {
 		return p, 0, true
 	}
 	left := s.left()
-	keep := s.reserve(p)
-	need = s.predict(p.N, p.Looks[0]-p.Have) + keep
+	takes := func(k int) time.Duration { return s.predict(p.N, k-p.Have) + s.reserve(p, k) }
+	need = takes(p.Looks[0])
 	if left <= 0 || need > left {
 		return p, max(need, 1), false
 	}
-	for last > 0 && s.predict(p.N, p.Looks[last]-p.Have)+keep > left {
+	for last > 0 && takes(p.Looks[last]) > left {
 		last--
 	}
 	p.Looks = p.Looks[:last+1]
@@ -36,18 +36,30 @@ func (s *Search) fit(p Probe) (fitted Probe, need time.Duration, ok bool) {
 	return p, need, true
 }
 
-// reserve is kept back from other probes for the confirmation of L: as long as
-// L took to be certified. A probe that decides the gate need not keep it.
-func (s *Search) reserve(p Probe) time.Duration {
+// reserve is kept back from other probes for a confirmation: of L, for as long as
+// L took to be certified, or of the probe's own level, which would be the next L
+// if it passed with k requests. A probe that decides the gate need not keep it.
+func (s *Search) reserve(p Probe, k int) time.Duration {
+	if !s.opts.Confirm || p.Purpose == Confirm || p.N == s.opts.Require {
+		return 0
+	}
+	return s.again(k, p.N)
+}
+
+// again is the time of the confirmation, should level n pass with k requests.
+func (s *Search) again(k, n int) time.Duration {
+	if !s.opts.Confirm {
+		return 0
+	}
+	var keep time.Duration
 	pass, _ := s.bounds()
-	if !s.opts.Confirm || pass == 0 || p.Purpose == Confirm || p.N == s.opts.Require {
-		return 0
+	if l := s.find(pass); l != nil && !l.tried {
+		keep = l.spent
 	}
-	l := s.find(pass)
-	if l.tried {
-		return 0
+	if n > pass {
+		keep = max(keep, s.predict(n, k))
 	}
-	return l.spent
+	return keep
 }
 
 // predict returns how long that many requests at level n will take; 0 while

@@ -148,14 +148,21 @@ func zero(ps []point, end func(point) float64) (float64, bool) {
 // isotonic returns the non-decreasing sequence nearest to values in weighted
 // least squares. Weights are positive.
 func isotonic(values, weights []float64) []float64 {
+	fit, _ := pooled(values, weights)
+	return fit
+}
+
+// pooled is isotonic with the weight of the block that each value was pooled in.
+func pooled(values, weights []float64) (fit, together []float64) {
 	type block struct {
 		mean, weight float64
 		size         int
 	}
 	var blocks []block
+	fit, together = []float64{}, []float64{}
 	for i, v := range values {
 		b := block{v, weights[i], 1}
-		for len(blocks) > 0 && blocks[len(blocks)-1].mean > b.mean {
+		for len(blocks) > 0 && blocks[len(blocks)-1].mean >= b.mean {
 			a := blocks[len(blocks)-1]
 			blocks = blocks[:len(blocks)-1]
 			w := a.weight + b.weight
@@ -163,11 +170,10 @@ func isotonic(values, weights []float64) []float64 {
 		}
 		blocks = append(blocks, b)
 	}
-	fit := make([]float64, 0, len(values))
 	for _, b := range blocks {
 		for range b.size {
-			fit = append(fit, b.mean)
+			fit, together = append(fit, b.mean), append(together, b.weight)
 		}
 	}
-	return fit
+	return fit, together
 }

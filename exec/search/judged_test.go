@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -50,6 +51,13 @@ func judged(t *testing.T) *plan.Plan {
 func (o *judgedOracle) looks(n int) []int {
 	first := o.plan.Workloads[0].Capacity.Level(n).Requests
 	return Doubling(first, 4*first)(n)
+}
+
+func (o *judgedOracle) deep(most int) func(int) []int {
+	return func(n int) []int {
+		first := o.plan.Workloads[0].Capacity.Level(n).Requests
+		return Halving(8*first, cmp.Or(most, o.plan.Workloads[0].MostRequests(first)))
+	}
 }
 
 func (o *judgedOracle) measure(p Probe) Result {
@@ -134,22 +142,21 @@ func judgedCharacteristics(t *testing.T, tallies []tally, runs int) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(7, uint64(i)))
 			c := &tallies[i]
-			for seed := range uint64(max(runs/10-30, 10)) {
+			for seed := range uint64(max(sc.share(runs/10-30), 10)) {
 				srv := sc.draw(rng).settle()
 				o := &judgedOracle{oracle: newOracle(srv, seed+1), plan: p, levels: map[[2]int]*metric.Level{}}
-				c.search(t, srv, seed+1, o.looks, 0, o.measure)
+				c.search(t, srv, seed+1, Options{Looks: o.looks, Deep: o.deep(sc.most)}, o.measure)
 				c.sent += o.sent
 				c.spent += o.spent
 			}
 			t.Log(c.found(sc.name))
-			slack := func(p float64) float64 { return 3 * math.Sqrt(p*(1-p)/float64(c.runs)) }
-			if got := share(c.over, c.runs); got > 0.01+slack(0.01) {
+			if got := share(c.over, c.runs); got > 0.01+c.slack(0.01) {
 				t.Errorf("over-claims in %.4f of the runs, want at most 0.01", got)
 			}
-			if got := share(c.near, c.runs); got < sc.near-slack(sc.near) {
+			if got := share(c.near, c.runs); got < sc.near-c.slack(sc.near) {
 				t.Errorf("within 10%% or one step in %.3f of the runs, want %.2f", got, sc.near)
 			}
-			if got := share(c.covered, c.bracketed); got < sc.covers-slack(sc.covers) {
+			if got := share(c.covered, c.bracketed); got < sc.covers-c.slack(sc.covers) {
 				t.Errorf("the interval covers the crossing in %.3f of the runs, want %.2f", got, sc.covers)
 			}
 		})

@@ -121,6 +121,9 @@ func (s *Search) Limit() Limit {
 			})
 		}
 	}
+	if note := s.lacking(); note != "" {
+		l.Notes = append(l.Notes, note)
+	}
 	l.Crossing = cross(s.visits, l.L, l.U)
 	l.Binding = s.binding(l)
 	l.AtL, l.AtU = s.shown(l.L, l.Binding), s.shown(l.U, l.Binding)

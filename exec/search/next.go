@@ -11,7 +11,7 @@ import (
 func (s *Search) wants() iter.Seq[Probe] {
 	return func(yield func(Probe) bool) {
 		for _, want := range []func() (Probe, bool){
-			s.settle, s.gate, s.extend, s.rung, s.below, s.above, s.check, s.confirm,
+			s.settle, s.gate, s.early, s.rung, s.alike, s.extend, s.below, s.above, s.remaining, s.decide, s.check, s.confirm,
 		} {
 			if p, ok := want(); ok && !yield(p) {
 				return
@@ -52,6 +52,16 @@ func (s *Search) gate() (Probe, bool) {
 		return s.more(l, math.MaxInt)
 	}
 	return Probe{}, false
+}
+
+// early is extend before the ladder has its bracket: not where levels far apart
+// are undecided. What each of them needs is better spent on one, once it is
+// known how far the stretch goes.
+func (s *Search) early() (Probe, bool) {
+	if s.wide() {
+		return Probe{}, false
+	}
+	return s.extend()
 }
 
 // extend adds samples to the inconclusive level inside the bracket that needs
@@ -285,6 +295,9 @@ func (s *Search) more(l *level, need int) (Probe, bool) {
 // fresh measures a level again with every look, sharing no request with before.
 func (s *Search) fresh(l *level, why Purpose) Probe {
 	looks := s.looks(l.n)
+	if l.deep != nil {
+		looks = s.opts.Deep(l.n) // fewer could not tell
+	}
 	return Probe{N: l.n, Purpose: why, Set: l.sets, Looks: looks, Planned: len(looks)}
 }
 

@@ -11,6 +11,7 @@ import (
 // world is a random search: options, and a server with a true limit.
 type world struct {
 	opts  Options
+	deep  bool    // deep probes are made
 	truth int     // levels up to it hold
 	doubt float64 // how likely a level next to the truth is inconclusive
 	share float64 // seconds of one request at level 1
@@ -29,10 +30,15 @@ func draw(r *rand.Rand) world {
 			Resolution: some(1 + r.IntN(5)), Relative: float64(r.IntN(3)) * .04,
 			Confirm: r.IntN(2) == 0, First: r.IntN(4), Looks: Doubling(50+r.IntN(200), 800),
 		},
+		deep:  r.IntN(2) == 0,
 		truth: from - 1 + r.IntN(upTo-from+2),
 		doubt: r.Float64(),
 		share: .1 + r.Float64(),
 		power: r.Float64(),
+	}
+	if w.deep {
+		most := 801 + r.IntN(5000)
+		w.opts.Deep = func(int) []int { return Halving(1000, most) }
 	}
 	return w
 }
@@ -48,6 +54,8 @@ func (w world) honest(r *rand.Rand, p Probe) Result {
 	res := Result{N: p.N, Outcome: Inconclusive}
 	for _, k := range p.Looks {
 		res.Requests = k
+		log, half := math.Log(float64(p.N)/(float64(w.truth)+.5)), 2/math.Sqrt(float64(k))
+		res.Margins = []Margin{{Threshold: "ttft", Log: log, Low: log - half, High: log + half}}
 		away := math.Abs(math.Log((float64(w.truth) + .5) / float64(p.N)))
 		if r.Float64() < w.doubt*math.Exp(-away*float64(k)/40) {
 			continue

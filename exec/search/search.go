@@ -10,12 +10,15 @@
 //     smallest certified fail U. An inconclusive level bounds neither side: it
 //     is extended where that can settle it, and passed by on both sides where
 //     it cannot.
-//  4. One level is measured in the widest stretch below L that the ladder
+//  4. Where inconclusive levels far apart are left, one is measured with far
+//     more fresh samples: the highest that these may show to pass, or else the
+//     lowest that they may show to fail.
+//  5. One level is measured in the widest stretch below L that the ladder
 //     jumped over: a server that fails there and passes above is not monotone.
-//  5. L is measured once more on fresh samples. Unless these pass too, L steps
+//  6. L is measured once more on fresh samples. Unless these pass too, L steps
 //     down to the next certified pass.
 //
-// Step 5 is what keeps the claim honest. A search tests several levels just
+// Step 6 is what keeps the claim honest. A search tests several levels just
 // above the true limit, and each may pass by luck with probability α; that the
 // same level does so twice, on samples that share no request, has probability
 // α². The package judges nothing itself, draws no samples, and never turns an
@@ -71,6 +74,9 @@ type Options struct {
 	// First is how many of the looks a first visit may hold; the others are
 	// for extension. 0: all but the last.
 	First int
+	// Deep returns the looks of a deep probe of level n, ascending, all of more
+	// requests than Looks; none: the level has none. nil: no level has.
+	Deep func(n int) []int
 	// Known are levels measured already, such as the fixed levels of the
 	// workload. They count as probes and cost nothing. Where one was
 	// inconclusive, the looks beyond its requests are still to be held.
@@ -91,6 +97,17 @@ func Doubling(first, most int) func(int) []int {
 	return func(int) []int { return slices.Clone(looks) }
 }
 
+// Halving plans looks at most, at half of it and so on down to least. At 5000
+// and 40000 it is 5000, 10000, 20000, 40000; where least is more, most alone.
+func Halving(least, most int) []int {
+	looks := []int{most}
+	for k := most / 2; k >= least; k /= 2 {
+		looks = append(looks, k)
+	}
+	slices.Reverse(looks)
+	return looks
+}
+
 // Purpose says why a probe is made.
 type Purpose string
 
@@ -102,6 +119,7 @@ const (
 	Extend  Purpose = "extend"  // more samples of an inconclusive level
 	Check   Purpose = "check"   // in a stretch that the ladder jumped over
 	Retry   Purpose = "retry"   // fresh samples: a pass above a fail
+	Deep    Purpose = "deep"    // fresh samples, far more of them, where these decide
 	Confirm Purpose = "confirm" // fresh samples at L
 )
 
@@ -217,7 +235,8 @@ type level struct {
 	spent     time.Duration // to first decide it, for predicting its confirmation
 	retried   bool
 	confirmed bool
-	tried     bool // a confirmation was made
+	tried     bool  // a confirmation was made
+	deep      *deep // nil: it had no deep probe
 }
 
 // Search is a running search. Its methods are not for concurrent use.
@@ -341,6 +360,14 @@ func (s *Search) take(p Probe, r Result) {
 	l.retried = l.retried || p.Purpose == Retry
 	l.tried = l.tried || p.Purpose == Confirm
 	s.checked = s.checked || p.Purpose == Check
+	if p.Purpose == Deep {
+		if l.deep == nil {
+			// Fewer requests have had their say, and will not be sent again.
+			l.deep = &deep{set: p.Set}
+			l.have, l.spent = math.MaxInt, 0
+		}
+		l.deep.have = max(r.Requests, p.Looks[len(p.Looks)-1])
+	}
 	switch r.Outcome {
 	case Saturated:
 		if p.Set == 0 {
@@ -373,6 +400,9 @@ func (s *Search) take(p Probe, r Result) {
 			l.have = math.MaxInt // its first samples have had their say
 			s.note("%s passed and, on fresh samples, %s: stepped down", s.label(l.n), did(r.Outcome))
 		}
+	case Deep:
+		l.stands = r.Outcome
+		l.spent += r.Spent
 	default:
 		l.stands = r.Outcome
 		l.needs = r.Needs

@@ -415,8 +415,10 @@ func TestBudget(t *testing.T) {
 		// 16: 132 s, 32: 164 s, 64: 228 s; together 524 s. 48 takes 196 s.
 		{719 * time.Second, false, "ladder 16p 32p 64f check 24p", Interpolated, "budget: 47s left, the next probe takes about 3m16s"},
 		{720 * time.Second, false, "ladder 16p 32p 64f bisect 48f", Interpolated, "budget: 0s left, the next probe takes about 3m0s"},
-		// The confirmation of 32 (164 s) is kept back: 48 has to wait.
-		{720 * time.Second, true, "ladder 16p 32p 64f confirm 32p'", Interpolated, "budget: 32s left, the next probe takes about 3m16s"},
+		// A confirmation is kept back, of what would be L: after 16 and 32, 424 s
+		// are left, too few for 64 twice (456 s), enough for 48 (392 s). Then there
+		// are 228 s: 40 (180 s) twice is too much, once more 32 (164 s) is not.
+		{720 * time.Second, true, "ladder 16p 32p bisect 48f confirm 32p'", Interpolated, "budget: 1m4s left, the next probe takes about 6m0s"},
 	} {
 		got, l := run(tt.budget, tt.confirm)
 		if got != tt.probes || l.Kind != tt.kind || l.Reason != tt.reason {

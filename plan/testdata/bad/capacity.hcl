@@ -23,6 +23,17 @@ workload "bounds" {
   }
 }
 
+workload "most" {
+  input_tokens  = 1024
+  output_tokens = 128
+  sla { ttft = "p95 < 8s" }
+  capacity {
+    up_to        = 64
+    requests     = 500
+    max_requests = 400 # ERROR: Conflicting settings
+  }
+}
+
 workload "units" {
   input_tokens  = 1024
   output_tokens = 128

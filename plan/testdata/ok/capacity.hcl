@@ -25,13 +25,14 @@ workload "chat" {
     success = "every"
   }
   capacity {
-    up_to      = 128
-    from       = 2
-    require    = 30
-    resolution = "5%"
-    budget     = "40m"
-    requests   = 300
-    confirm    = false
+    up_to        = 128
+    from         = 2
+    require      = 30
+    resolution   = "5%"
+    budget       = "40m"
+    requests     = 300
+    max_requests = 12000
+    confirm      = false
   }
 }
 

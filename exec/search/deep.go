@@ -1,0 +1,271 @@
+package search
+
+import (
+	"fmt"
+	"math"
+)
+
+// Where latency hardly depends on the load, level after level stays undecided,
+// each as near to the limit as the next. More levels of the usual size would be
+// undecided too, while as many requests at one of them may decide it, and with it
+// all levels below or all above. A deep probe is that: fresh samples, far more of
+// them than other probes may have, at looks planned in advance.
+
+const (
+	// apart is how far undecided levels, or what is left of the bracket, must
+	// reach for a deep probe, as a ratio: at a knee less is left.
+	apart = 1.25
+	// beside is how near to where a deep probe is made other levels must have been
+	// measured, and how far it keeps from where the margin seems to turn.
+	beside = 1.05
+	// worth is how much higher the pass, or lower the fail, must come to lie.
+	worth = 1.1
+	// deepest is how many deep probes a search makes, besides that of a
+	// required level.
+	deepest = 2
+)
+
+// deep is what is known of a level's deep probe.
+type deep struct {
+	set, have int
+}
+
+// wide says whether levels that are far apart stay undecided.
+func (s *Search) wide() bool {
+	us := s.undecided()
+	return s.opts.Deep != nil && len(us) > 1 && float64(us[len(us)-1].n) >= apart*float64(us[0].n)
+}
+
+// alike goes on with a deep probe, or begins one where undecided levels are far
+// apart.
+func (s *Search) alike() (Probe, bool) {
+	if s.opts.Deep == nil {
+		return Probe{}, false
+	}
+	ts := trends(s.visits)
+	for _, l := range s.levels {
+		if l.deep == nil {
+			continue
+		}
+		if p, ok := s.deeper(ts, l.n); ok {
+			return p, true
+		}
+	}
+	if !s.wide() {
+		return Probe{}, false
+	}
+	return s.deepen(ts)
+}
+
+// remaining is a deep probe where bisection leaves a wide bracket.
+func (s *Search) remaining() (Probe, bool) {
+	if !s.open() {
+		return Probe{}, false
+	}
+	return s.deepen(trends(s.visits))
+}
+
+// open says whether a wide bracket holds levels that are undecided.
+func (s *Search) open() bool {
+	pass, _ := s.bounds()
+	return s.opts.Deep != nil && len(s.undecided()) > 1 && float64(s.top()) >= apart*float64(pass)
+}
+
+// deepen spends many requests on one level: on the highest that, by all probes
+// together, these may show to pass; else on the lowest that they may show to
+// fail. Levels beside it are measured first, since the margin may turn between
+// two that are far apart.
+func (s *Search) deepen(ts []trend) (Probe, bool) {
+	begun := 0
+	for _, l := range s.levels {
+		if l.deep != nil {
+			begun++
+		}
+	}
+	if begun >= deepest {
+		return Probe{}, false
+	}
+	if p, ok := s.highest(ts); ok {
+		return p, true
+	}
+	return s.lowest(ts)
+}
+
+// highest is a deep probe of the highest level that may pass.
+func (s *Search) highest(ts []trend) (Probe, bool) {
+	pass, fail := s.bounds()
+	n := s.top() - 1
+	for n > pass && !mayPass(ts, n, s.most(n)) {
+		n--
+	}
+	if lo, hi := s.around(n); n > pass && hi > s.nextTo(lo) {
+		return s.halve(lo, hi)
+	}
+	if n < s.top()-1 || fail > 0 {
+		n = int(float64(n+1) / beside)
+	}
+	if float64(n) <= worth*float64(pass) {
+		return Probe{}, false
+	}
+	return s.deeper(ts, n)
+}
+
+// lowest is a deep probe of the lowest level that may fail.
+func (s *Search) lowest(ts []trend) (Probe, bool) {
+	pass, _ := s.bounds()
+	top := s.top()
+	n := max(pass+1, s.opts.From)
+	for n < top && !mayFail(ts, n, s.most(n)) {
+		n++
+	}
+	if lo, hi := s.around(n - 1); n < top && hi > s.nextTo(lo) {
+		return s.halve(lo, hi)
+	}
+	if n > s.opts.From || pass > 0 {
+		n = int(math.Ceil(float64(n) * beside))
+	}
+	if worth*float64(n) >= float64(top) {
+		return Probe{}, false
+	}
+	return s.deeper(ts, n)
+}
+
+// decide is a deep probe of the required level, when all else has left it open.
+func (s *Search) decide() (Probe, bool) {
+	r := s.opts.Require
+	pass, _ := s.bounds()
+	if s.opts.Deep == nil || r < s.opts.From || r <= pass || r >= s.top() {
+		return Probe{}, false
+	}
+	return s.deeper(trends(s.visits), r)
+}
+
+// deeper begins the deep probe of level n or holds its next look, as long as
+// the last that there is time for may decide.
+func (s *Search) deeper(ts []trend, n int) (Probe, bool) {
+	pass, _ := s.bounds()
+	l := s.find(n)
+	if n <= pass || n >= s.top() || l != nil && (l.stands != Inconclusive || l.tried || l.retried) {
+		return Probe{}, false
+	}
+	most := s.most(n)
+	if !mayPass(ts, n, most) && !mayFail(ts, n, most) {
+		return Probe{}, false
+	}
+	p := Probe{N: n, Purpose: Deep}
+	switch {
+	case l == nil:
+	case l.deep == nil:
+		p.Set = l.sets
+	default:
+		p.Set, p.Have = l.deep.set, l.deep.have
+	}
+	looks := s.opts.Deep(n)
+	p.Planned = len(looks)
+	for _, k := range looks {
+		if k > p.Have && k <= most {
+			p.Looks = []int{k}
+			return p, true
+		}
+	}
+	return Probe{}, false
+}
+
+// most is the most requests that a deep probe of level n may have: as many as
+// there is time for twice, since what passes is to be confirmed; 0: none.
+func (s *Search) most(n int) int {
+	most := 0
+	for _, k := range s.opts.Deep(n) {
+		have := 0
+		if l := s.find(n); l != nil && l.deep != nil {
+			have = l.deep.have
+		}
+		if s.opts.Budget == 0 || s.predict(n, k-have)+s.again(k, n) <= s.left() {
+			most = k
+		}
+	}
+	return most
+}
+
+// around are the nearest levels known at or below n and above it, no further
+// away than the bracket.
+func (s *Search) around(n int) (lo, hi int) {
+	pass, _ := s.bounds()
+	lo, hi = max(pass, s.opts.From-1), s.top()
+	for _, l := range s.levels {
+		switch {
+		case l.n > lo && l.n <= n:
+			lo = l.n
+		case l.n < hi && l.n > n:
+			hi = l.n
+		}
+	}
+	return lo, hi
+}
+
+// nextTo is the highest level that counts as beside n.
+func (s *Search) nextTo(n int) int { return max(n+1, int(beside*float64(n))) }
+
+// lacking says, of a search that ended with a wide stretch undecided, how near to
+// its limit the server stays there, and about how many requests would decide; ""
+// where there is none.
+func (s *Search) lacking() string {
+	if s.ended == "" || !s.open() {
+		return ""
+	}
+	us, ts := s.undecided(), trends(s.visits)
+	low, high := us[0].n, us[len(us)-1].n
+	threshold, off := nearest(ts, low, high)
+	said := fmt.Sprintf("from %s to %s %s stays within %s of its limit", s.label(low), s.label(high), threshold, percent(off))
+	n, needs := s.cheapest(ts)
+	if needs > unaffordable {
+		return said + ": hardly any number of requests would decide"
+	}
+	said += fmt.Sprintf(": about %s requests at %s would decide", thousands(needs), s.label(n))
+	switch looks := s.opts.Deep(n); {
+	case len(looks) == 0 || needs > float64(looks[len(looks)-1]):
+		said += " (max_requests)"
+	case s.opts.Budget > 0 && needs > float64(s.most(n)):
+		said += " (budget)"
+	}
+	return said
+}
+
+// unaffordable is a number of requests that nobody sends for one level.
+const unaffordable = 1e6
+
+// cheapest is the level that the fewest requests would decide: the highest that
+// seems to pass, or the lowest that seems to fail.
+func (s *Search) cheapest(ts []trend) (level int, requests float64) {
+	us := s.undecided()
+	requests = math.Inf(1)
+	for i := len(us) - 1; i >= 0 && level == 0; i-- {
+		if n := toPass(ts, us[i].n); n < math.Inf(1) {
+			level, requests = us[i].n, n
+		}
+	}
+	for _, u := range us {
+		if n := toFail(ts, u.n); n < math.Inf(1) {
+			if n < requests {
+				level, requests = u.n, n
+			}
+			break
+		}
+	}
+	return level, requests
+}
+
+// percent writes a margin for people: 0.026 is "3 %".
+func percent(log float64) string {
+	return fmt.Sprintf("%.0f %%", max(1, math.Ceil(100*math.Expm1(log)-1e-9)))
+}
+
+// thousands writes a number to two digits, in groups: 21,834 is "22,000".
+func thousands(x float64) string {
+	unit := math.Pow(10, max(0, math.Floor(math.Log10(x))-1))
+	n := int(math.Round(x/unit) * unit)
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%d,%03d", n/1000, n%1000)
+}

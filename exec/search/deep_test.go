@@ -1,0 +1,243 @@
+package search
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// exactly answers without noise: the margin of a level is what it is, and the
+// bound of n requests is 1/√n away. A level with margin m is certain from 1/m²
+// requests: 100 at 10 %, 400 at 5 %, 1600 at 2.5 %, 10,000 at 1 %.
+func exactly(margin func(n int) float64) func(Probe) Result {
+	return func(p Probe) Result {
+		m := margin(p.N)
+		r := Result{N: p.N, Outcome: Inconclusive, Binding: "ttft"}
+		for _, k := range p.Looks {
+			half := 1 / math.Sqrt(float64(k))
+			r.Requests = k
+			r.Margins = []Margin{{Threshold: "ttft", Log: m, Low: m - half, High: m + half}}
+			if r.Outcome = Pass; m+half > 0 {
+				r.Outcome = Inconclusive
+			}
+			if m-half > 0 {
+				r.Outcome = Fail
+			}
+			if r.Outcome != Inconclusive {
+				break
+			}
+		}
+		if r.Outcome == Inconclusive {
+			r.Needs = int(min(1/(m*m), 1e6)) - r.Requests
+		}
+		// A request takes a second at any level.
+		r.Spent = time.Duration(r.Requests-p.Have+2*p.N) * time.Second
+		return r
+	}
+}
+
+// flat is at the margin from 8 to 60, far below it before and far above it after.
+func flat(at float64) func(int) float64 {
+	return func(n int) float64 {
+		switch {
+		case n < 8:
+			return -.5
+		case n > 60:
+			return .5
+		}
+		return at
+	}
+}
+
+func TestDeep(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		margin func(int) float64
+		opts   Options
+		probes string
+		line   string // of the answer, its beginning
+		notes  []string
+	}{
+		// A margin of 1/64 takes 64² = 4096 requests: 6400, at the fourth look. The
+		// highest level that may pass is 61, beside which 62 fails: 62/1.05 is 59;
+		// below 60, the highest seen to be undecided, it is 61/1.05.
+		{
+			"passes", flat(-1. / 64), Options{},
+			"ladder 8i 4p 16i 32i 64f bisect 48i 56i 60i 62f deep 58i 58i 58i 58p bisect 59i 61f check 24i confirm 58p'",
+			"~60 requests in flight (58 passes, 61 fails) ·", nil,
+		},
+		// Above the limit 56 no longer may pass once as much is known of it and those
+		// below. The lowest that may fail is 8, beside which 7 passes: 8·1.05 is 9.
+		{
+			"fails", flat(1. / 64), Options{},
+			"ladder 8i 4p 16i 32i 64f bisect 48i 56i 6p 7p deep 9i 9i 9i 9f check 2p confirm 7p'",
+			"~7 requests in flight (7 passes, 9 fails) ·", nil,
+		},
+		// A margin of 1/256 takes 65,536 requests, and half as much again for its
+		// bound to be two thirds of it, 147,456: after 3200 there is no hope.
+		{
+			"too near", flat(-1. / 256), Options{},
+			"ladder 8i 4p 16i 32i 64f bisect 48i 56i 60i 62f deep 58i 58i 58i bisect 6p 7p 61f check 2p confirm 7p'",
+			"~60 requests in flight (7 passes, 61 fails) ·",
+			[]string{"from 8 to 60 ttft stays within 1 % of its limit: about 150,000 requests at 60 would decide (max_requests)"},
+		},
+		{
+			"at the limit", flat(0), Options{},
+			"ladder 8i 4p 16i 32i 64f bisect 48i 56i 60i 62f deep 58i 58i bisect 6p 7p 61f check 2p confirm 7p'",
+			"~59 requests in flight (7 passes, 61 fails) ·",
+			[]string{"from 8 to 60 ttft stays within 1 % of its limit: hardly any number of requests would decide"},
+		},
+		{
+			"no deep probe", flat(-1. / 64), Options{Deep: func(int) []int { return nil }},
+			"ladder 8i 4p 16i 32i 64f bisect 6p 7p 48i 56i 60i 62f 61f check 2p confirm 7p'",
+			"~60 requests in flight (7 passes, 61 fails) ·",
+			[]string{"from 8 to 60 ttft stays within 2 % of its limit: about 9,200 requests at 60 would decide (max_requests)"},
+		},
+		// Nothing is beside the ends of the search: they are probed themselves.
+		{
+			"nothing passes", func(n int) float64 { return flat(1. / 64)(max(n, 8)) }, Options{},
+			"ladder 8i 4i 2i 1i 16i 32i 64f bisect 48i 56i deep 1i' 1i' 1i' 1f'",
+			"<1 requests in flight ·", nil,
+		},
+		{
+			"nothing fails", func(n int) float64 { return flat(-1. / 64)(min(n, 60)) }, Options{},
+			"ladder 8i 4p 16i 32i 64i 128i deep 128i' 128i' 128i' 128p' check 96i confirm 128p''",
+			"128+ requests in flight (the search goes up to 128) ·", nil,
+		},
+		// 6400 requests at 58 take 6516 s, and their confirmation as long. 12,800 s are
+		// left when they would begin: that is enough for 3200, which are soon known
+		// not to do.
+		{
+			"budget", flat(-1. / 64), Options{Budget: 15000 * time.Second, Deep: func(int) []int { return Halving(800, 12800) }},
+			"ladder 8i 4p 16i 32i 64f bisect 48i 56i 60i 62f deep 58i 58i 58i bisect 6p 7p 61f check 2p confirm 7p'",
+			"~60 requests in flight (7 passes, 61 fails) ·",
+			[]string{"from 8 to 60 ttft stays within 2 % of its limit: about 9,200 requests at 60 would decide (budget)"},
+		},
+		{
+			"larger budget", flat(-1. / 64), Options{Budget: 17500 * time.Second},
+			"ladder 8i 4p 16i 32i 64f bisect 48i 56i 60i 62f deep 58i 58i 58i 58p bisect 59i 61f check 24i confirm 58p'",
+			"~60 requests in flight (58 passes, 61 fails) ·", nil,
+		},
+		{
+			"required, decided by one above", flat(-1. / 64), Options{Require: 32},
+			"require 32i extend 32i ladder 16i 8i 4p 64f bisect 48i 56i 60i 62f deep 58i 58i 58i 58p bisect 59i 61f check 24i confirm 58p'",
+			"~60 requests in flight (58 passes, 61 fails) ·", nil,
+		},
+		// The limit is 20.5. 20 is 2.5 % below it: 1640 requests decide, and the gate
+		// asks for no less, however narrow the bracket.
+		{
+			"required, decided itself", func(n int) float64 { return math.Log(float64(n) / 20.5) }, Options{Require: 20},
+			"require 20i extend 20i ladder 10p 40f bisect 15p 17p 18p 19p 30f 25f 22i extend 22f bisect 21i deep 20i' 20i' 20p' confirm 20p''",
+			"~20 requests in flight (20 passes, 22 fails) ·", nil,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			opts := tt.opts
+			opts.UpTo, opts.Begin, opts.Confirm, opts.Looks = 128, 8, true, Doubling(100, 400)
+			if opts.Deep == nil {
+				opts.Deep = func(int) []int { return Halving(800, 6400) }
+			}
+			got, l := drive(t, New(opts), exactly(tt.margin))
+			if got != tt.probes || !strings.HasPrefix(l.Line(), tt.line) {
+				t.Errorf("%q, %q\nwant %q, %q", got, l.Line(), tt.probes, tt.line)
+			}
+			if diff := cmp.Diff(tt.notes, l.Notes); diff != "" {
+				t.Errorf("notes (-want +got):\n%s", diff)
+			}
+			if opts.Budget > 0 && l.Spent > opts.Budget {
+				t.Errorf("spent %s of %s", l.Spent, opts.Budget)
+			}
+		})
+	}
+}
+
+// The looks of a deep probe are held one at a time, with the error split over all
+// of them from the first; its confirmation may have as many requests.
+func TestDeepLooks(t *testing.T) {
+	s := New(Options{UpTo: 128, Begin: 8, Confirm: true, Looks: Doubling(100, 400), Deep: func(int) []int { return Halving(800, 6400) }})
+	var got []Probe
+	for p, ok := s.Next(); ok; p, ok = s.Next() {
+		if p.N == 58 {
+			p.Expected = 0
+			got = append(got, p)
+		}
+		s.Report(p, exactly(flat(-1./64))(p))
+	}
+	want := []Probe{
+		{N: 58, Purpose: Deep, Looks: []int{800}, Planned: 4},
+		{N: 58, Purpose: Deep, Have: 800, Looks: []int{1600}, Planned: 4},
+		{N: 58, Purpose: Deep, Have: 1600, Looks: []int{3200}, Planned: 4},
+		{N: 58, Purpose: Deep, Have: 3200, Looks: []int{6400}, Planned: 4},
+		{N: 58, Purpose: Confirm, Set: 1, Looks: []int{800, 1600, 3200, 6400}, Planned: 4},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("probes of 58 (-want +got):\n%s", diff)
+	}
+}
+
+func TestHalving(t *testing.T) {
+	for _, tt := range []struct {
+		least, most int
+		want        []int
+	}{
+		{5000, 40000, []int{5000, 10000, 20000, 40000}},
+		{5001, 40000, []int{10000, 20000, 40000}},
+		{2400, 4800, []int{2400, 4800}},
+		{2400, 3000, []int{3000}},
+	} {
+		if got := Halving(tt.least, tt.most); !slices.Equal(got, tt.want) {
+			t.Errorf("Halving(%d, %d) = %v, want %v", tt.least, tt.most, got, tt.want)
+		}
+	}
+}
+
+// A threshold whose bounds are not known, since nothing failed or it is exact,
+// stands in no deep probe's way where it holds.
+func TestMay(t *testing.T) {
+	visit := func(n, requests int, ms ...Margin) Visit {
+		return Visit{Probe{N: n}, Result{N: n, Requests: requests, Margins: ms}}
+	}
+	ttft := func(log, low, high float64) Margin { return Margin{Threshold: "ttft", Log: log, Low: low, High: high} }
+	success := Margin{Threshold: "success", Log: -MaxLog, Low: -MaxLog, High: -.3}
+	// Bounds of 100 requests are 0.1 away, so those of n are 1/√n.
+	ts := trends([]Visit{
+		visit(8, 100, ttft(-.02, -.12, .08), success),
+		visit(16, 300, ttft(-.06, -.06-1/math.Sqrt(300), -.06+1/math.Sqrt(300)), success),
+		visit(32, 100, ttft(.05, -.05, .15), success),
+	})
+	// 8 and 16 are pooled: (100·(-0.02) + 300·(-0.06))/400 = -0.05.
+	if diff := cmp.Diff([]float64{-.05, -.05, .05}, ts[0].fit, near); diff != "" || !slices.Equal(ts[0].requests, []float64{400, 400, 100}) {
+		t.Errorf("fit %v from %v requests", ts[0].fit, ts[0].requests)
+	}
+	if diff := cmp.Diff([]float64{1, 1}, []float64{ts[0].above, ts[0].below}, near); diff != "" {
+		t.Errorf("units (-want +got):\n%s", diff)
+	}
+	for _, tt := range []struct {
+		n, most    int
+		pass, fail bool
+	}{
+		{8, 400, true, false}, // 0.05 is the bound of 400
+		{8, 399, false, false},
+		// What 1200 more may change is 0.75·√(1/400 − 1/1600) = 0.032: from -0.05 to
+		// -0.018, not to the bound of 1600 on the other side.
+		{8, 1600, true, false},
+		{32, 400, false, true}, // 0.05 ± 0.75·√(1/100 − 1/400) = ±0.065, and bounds 0.05 away
+		{32, 6400, true, true}, // ± 0.074, and bounds 0.0125 away
+		{32, 0, false, false},
+	} {
+		if pass, fail := mayPass(ts, tt.n, tt.most), mayFail(ts, tt.n, tt.most); pass != tt.pass || fail != tt.fail {
+			t.Errorf("%d requests at %d: may pass %t, may fail %t, want %t, %t", tt.most, tt.n, pass, fail, tt.pass, tt.fail)
+		}
+	}
+	// 1/(0.05·2/3)² = 900.
+	if up, down := toPass(ts, 8), toFail(ts, 8); math.Abs(up-900) > 1e-6 || !math.IsInf(down, 1) {
+		t.Errorf("8 passes with %v requests, fails with %v; want 900, and none", up, down)
+	}
+	if mayPass(nil, 8, 1000) || mayFail(nil, 8, 1000) {
+		t.Error("nothing is known, and something may be decided")
+	}
+}

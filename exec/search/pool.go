@@ -1,0 +1,160 @@
+package search
+
+import (
+	"math"
+	"slices"
+)
+
+// trend is how a threshold's margin grows with the load, by all probes together:
+// at levels ns the isotonic fit of their margins, and what it rests on.
+type trend struct {
+	threshold string
+	ns        []int
+	fit       []float64 // of ln(estimate / limit)
+	requests  []float64 // behind each value of the fit: of all levels pooled in it
+	// above and below are what one request's margin is uncertain by, squared,
+	// upwards and downwards: the bound of n requests is √(above/n) over their
+	// estimate. NaN: no probe tells, as all that were sent are good, or the
+	// margin is exact.
+	above, below float64
+}
+
+// trends fits every threshold.
+func trends(visits []Visit) []trend {
+	var out []trend
+	for _, th := range thresholds(visits) {
+		t := trend{threshold: th}
+		var values, weights []float64
+		for _, p := range points(visits, th) {
+			t.ns = append(t.ns, p.n)
+			values, weights = append(values, p.log), append(weights, p.weight)
+		}
+		t.fit, t.requests = pooled(values, weights)
+		t.above, t.below = unit(visits, th)
+		out = append(out, t)
+	}
+	return out
+}
+
+// unit is the squared distance of bounds from estimates, times requests, on
+// average over all probes that had one.
+func unit(visits []Visit, threshold string) (above, below float64) {
+	var up, down, ups, downs float64
+	for _, v := range visits {
+		for _, m := range v.Result.Margins {
+			if m.Threshold != threshold || m.Low == m.High || math.Abs(m.Log) >= MaxLog {
+				continue
+			}
+			n := float64(v.Result.Requests)
+			if d := m.High - m.Log; m.High < MaxLog && d > 0 {
+				up, ups = up+n*n*d*d, ups+n
+			}
+			if d := m.Log - m.Low; m.Low > -MaxLog && d > 0 {
+				down, downs = down+n*n*d*d, downs+n
+			}
+		}
+	}
+	return up / ups, down / downs
+}
+
+// at interpolates the fit at level n, linearly in ln n; beyond the levels
+// measured it stays.
+func (t trend) at(n int) (margin, requests float64) {
+	i, found := slices.BinarySearch(t.ns, n)
+	switch {
+	case found:
+		return t.fit[i], t.requests[i]
+	case i == 0:
+		return t.fit[0], t.requests[0]
+	case i == len(t.ns):
+		return t.fit[i-1], t.requests[i-1]
+	}
+	w := math.Log(float64(n)/float64(t.ns[i-1])) / math.Log(float64(t.ns[i])/float64(t.ns[i-1]))
+	return (1-w)*t.fit[i-1] + w*t.fit[i], min(t.requests[i-1], t.requests[i])
+}
+
+// doubt is how far off a margin may be that is expected to stay where it is, in
+// widths of its bound: about one and a half standard errors.
+const doubt = 0.75
+
+// mayPass says whether so many requests at level n may well show that every
+// threshold holds.
+func mayPass(ts []trend, n, most int) bool {
+	for _, t := range ts {
+		if m, have := t.at(n); !may(t.above, -m, have, float64(most)) {
+			return false
+		}
+	}
+	return len(ts) > 0
+}
+
+// mayFail says whether they may well show that one does not.
+func mayFail(ts []trend, n, most int) bool {
+	for _, t := range ts {
+		if m, have := t.at(n); may(t.below, m, have, float64(most)) {
+			return true
+		}
+	}
+	return false
+}
+
+// toPass is about how many requests at level n show that every threshold holds,
+// toFail that one does not; +Inf: by what is known it is the other way. They are
+// those by which the bound is two thirds of the margin, as the estimate from so
+// many may still come out nearer to the limit.
+func toPass(ts []trend, n int) float64 {
+	most := 0.0
+	for _, t := range ts {
+		m, _ := t.at(n)
+		most = max(most, number(t.above, -m))
+	}
+	return most
+}
+
+func toFail(ts []trend, n int) float64 {
+	least := math.Inf(1)
+	for _, t := range ts {
+		m, _ := t.at(n)
+		least = min(least, number(t.below, m))
+	}
+	return least
+}
+
+func number(unit, margin float64) float64 {
+	switch {
+	case margin <= 0:
+		return math.Inf(1)
+	case math.IsNaN(unit):
+		return 0
+	}
+	return unit / math.Pow(margin*2/3, 2)
+}
+
+// nearest is the threshold that is nearest to its limit between two levels, and
+// the furthest that it is from it there.
+func nearest(ts []trend, low, high int) (threshold string, off float64) {
+	least := math.Inf(1)
+	for _, t := range ts {
+		a, _ := t.at(low)
+		b, _ := t.at(high)
+		if far := max(math.Abs(a), math.Abs(b)); far < least {
+			least, threshold = far, t.threshold
+		}
+	}
+	return threshold, least
+}
+
+// may says whether a margin, on its side of the limit, may be as large as the
+// bound of most requests is wide. It is expected where it is now, give or take
+// what the requests still missing may change (stochastic curtailment: Lan,
+// Simon and Halperin, Sequential Analysis 1, 1982).
+func may(unit, margin, have, most float64) bool {
+	switch {
+	case most <= 0:
+		return false
+	case math.IsNaN(unit):
+		return margin > 0
+	}
+	change := math.Sqrt(unit * max(0, 1/have-1/most))
+	return margin+doubt*change >= math.Sqrt(unit/most)
+}
