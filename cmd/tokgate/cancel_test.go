@@ -145,6 +145,68 @@ workload "w" {
 	}
 }
 
+// A terminal that is closed ends the run as a SIGTERM does, with reports; under
+// nohup it is no reason to stop.
+func TestClosedTerminal(t *testing.T) {
+	for _, tt := range []struct {
+		name, shell string
+		requests    int
+		interrupted bool
+	}{
+		{"closed", `exec "$0" run p.hcl`, 10_000, true},
+		{"under nohup", `trap "" HUP; exec "$0" run p.hcl`, 20, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			plan := fmt.Sprintf(`gate {
+  measure_only = true
+}
+server "s" {
+  simulator {}
+}
+workload "w" {
+  input_tokens  = 64
+  output_tokens = 16
+  load {
+    concurrency = [1, 2]
+    requests    = %d
+    seeds       = [1, 2]
+  }
+}
+`, tt.requests)
+			if err := os.WriteFile(filepath.Join(dir, "p.hcl"), []byte(plan), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			var out log
+			cmd := exec.Command("sh", "-c", tt.shell, program(t, ""))
+			cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
+			cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+dir)
+			if err := cmd.Start(); err != nil {
+				t.Skip(err)
+			}
+			t.Cleanup(func() { _ = cmd.Process.Kill() })
+			ended := make(chan error, 1)
+			go func() { ended <- cmd.Wait() }()
+			until(t, &out, ended, func() bool { return strings.Contains(out.String(), "w at 1 on s") })
+			if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-ended:
+			case <-time.After(2 * time.Minute):
+				t.Fatalf("it did not end:\n%s", out.String())
+			}
+			if code := cmd.ProcessState.ExitCode(); (code == assert.ExitInterrupted) != tt.interrupted {
+				t.Errorf("exit code %d\n%s", code, out.String())
+			}
+			if got := read(t, filepath.Join(dir, "results/p/results.json")); strings.Contains(got, `"exit_code": 130`) != tt.interrupted {
+				t.Errorf("the results say otherwise:\n%.2000s", got)
+			}
+		})
+	}
+}
+
 // processes are the ids that the server of TestCancelledJob noted.
 func processes(file string) (list []int) {
 	b, _ := os.ReadFile(file)

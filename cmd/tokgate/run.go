@@ -52,10 +52,10 @@ declares (or finds the ones that run), sends every workload at every level,
 judges what came back, and writes samples.jsonl, results.json, junit.xml,
 report.html and report.md to a folder. Samples are on disk as soon as they complete.
 
-The first interrupt (Ctrl-C or SIGTERM) lets the requests in flight end and
-reports what was measured; the second stops at once. Servers are torn down in
-either case. A SIGTERM, and any interrupt where the environment says CI, gives
-requests 3 s and a server 2 s more.
+The first interrupt (Ctrl-C, SIGTERM, or a terminal that is closed) lets the
+requests in flight end and reports what was measured; the second stops at once.
+Servers are torn down in either case. Any but Ctrl-C, and that too where the
+environment says CI, gives requests 3 s and a server 2 s more.
 
 A server that a killed run left behind is named, and stops the run where it
 would be in the way; --reap removes it.
@@ -235,8 +235,11 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 	}
 	if err != nil {
 		// The reports still say what was measured until then.
-		_, _, _ = a.conclude(p, run, out, assert.Options{Partial: only != nil, Baselines: stored})
-		return 0, measureError(fmt.Errorf("the run was stopped: %w", err))
+		var hints []string
+		if _, _, err := a.conclude(p, run, out, assert.Options{Partial: only != nil, Baselines: stored}); err != nil {
+			hints = append(hints, err.Error())
+		}
+		return 0, measureError(fmt.Errorf("the run was stopped: %w", err), hints...)
 	}
 	doc, code, err := a.conclude(p, run, out, assert.Options{Partial: only != nil, Baselines: stored})
 	if err != nil || p.History == nil {
@@ -258,14 +261,19 @@ const (
 	hurriedGrace = 2 * time.Second
 )
 
-// interrupts turns the first SIGINT or SIGTERM into the end of drain, the
-// second into the end of now. A SIGTERM, and in CI any of them, ends now by
-// itself soon after.
+// interrupts turns the first SIGINT, SIGTERM or SIGHUP into the end of drain,
+// the second into the end of now. A SIGTERM or SIGHUP, and in CI any of them,
+// ends now by itself soon after.
 func interrupts(ctx context.Context, inCI bool) (drain, now context.Context, stop func()) {
 	now, endNow := context.WithCancel(ctx)
 	drain, endDrain := context.WithCancel(now)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	// A terminal that is closed must not leave servers behind. Under nohup it is
+	// no reason to stop.
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	done := make(chan struct{})
 	go func() {
 		var over <-chan time.Time
