@@ -25,6 +25,10 @@ const (
 	// leastBusy is the share of slot-time in the window with a request in
 	// flight or in the declared pause.
 	leastBusy = 0.95
+	// failedPause is for how long a failed request may leave its slot idle: it
+	// waits before the next one that only keeps the load up (load.Backoff), or
+	// connects anew.
+	failedPause = 100 * time.Millisecond
 	// burstSpread is how far apart the requests of a burst may leave, or
 	// burstShare of the median TTFT, whichever is more.
 	burstSpread = 50 * time.Millisecond
@@ -207,21 +211,27 @@ func (s *subject) loaded(v *Verdict, samples []*metric.Sample, invalid func(stri
 			}
 			continue
 		}
-		failed := slices.ContainsFunc(r.Samples, func(x *metric.Sample) bool {
-			return !x.Completed() && !x.Canceled()
-		})
+		failed, completed := 0, 0
+		for _, x := range r.Samples {
+			if x.Completed() {
+				completed++
+			} else if !x.Canceled() {
+				failed++
+			}
+		}
 		var problem string
-		switch {
-		case r.WindowEnd <= r.WindowStart:
+		excused := false // a slot that waits after a failure is the server's doing, and thresholds count it
+		switch window := (r.WindowEnd - r.WindowStart).Seconds(); {
+		case window <= 0:
 			problem = fmt.Sprintf("round %d had no stretch with all %s busy", r.Index+1, count(s.level.N, "slots"))
+			excused = failed > completed
 		case !(r.Busy >= leastBusy):
 			problem = fmt.Sprintf("the slots of round %d were busy %s of the window, less than %s", r.Index+1, metric.Format(metric.Ratio, r.Busy), metric.Format(metric.Ratio, leastBusy))
+			excused = r.Busy+float64(failed)*failedPause.Seconds()/(window*float64(s.level.N)) >= leastBusy
 		default:
 			continue
 		}
-		if failed {
-			// A slot waits a moment after a failure: that is the server's
-			// doing, and thresholds count it.
+		if excused {
 			v.Notes = append(v.Notes, problem+"; requests failed")
 		} else {
 			invalid("%s", problem)

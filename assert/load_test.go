@@ -60,7 +60,19 @@ func TestLoad(t *testing.T) {
 		{"cache not told", each(func(x *metric.Sample) { x.Usage.Cached = -1 }), Pass, "cache hits were not checked"},
 		{"busy 95%", func(l *metric.Level) { l.Rounds[0].Busy = 0.95 }, Pass, ""},
 		{"busy 94%", func(l *metric.Level) { l.Rounds[0].Busy = 0.94 }, Error, "busy 94% of the window"},
-		{"busy 94% as requests failed", func(l *metric.Level) { l.Rounds[0].Busy = 0.94; fail(l.Rounds[0].Samples[5]) }, Pass, "busy 94% of the window, less than 95%; requests failed"},
+		// 100 ms of 4 · 4.5 s are half a percent and some.
+		{"busy 94.5% as one request failed", func(l *metric.Level) { l.Rounds[0].Busy = 0.945; fail(l.Rounds[0].Samples[5]) }, Pass, "busy 94.5% of the window, less than 95%; requests failed"},
+		{"busy 94% though but one request failed", func(l *metric.Level) { l.Rounds[0].Busy = 0.94; fail(l.Rounds[0].Samples[5]) }, Error, "busy 94% of the window"},
+		{"no window though but one request failed", func(l *metric.Level) {
+			l.Rounds[0].WindowEnd = l.Rounds[0].WindowStart
+			fail(l.Rounds[0].Samples[5])
+		}, Error, "no stretch with all 4 slots busy"},
+		{"no window as most failed", func(l *metric.Level) {
+			l.Rounds[0].WindowEnd = l.Rounds[0].WindowStart
+			for _, x := range l.Rounds[0].Samples[5:] {
+				fail(x)
+			}
+		}, Pass, "no stretch with all 4 slots busy; requests failed"},
 		{"no window", func(l *metric.Level) { l.Rounds[0].WindowEnd = l.Rounds[0].WindowStart }, Error, "no stretch with all 4 slots busy"},
 		{"CPU 89%", func(l *metric.Level) { l.Rounds[3].Health.CPU = 0.89 }, Pass, ""},
 		{"CPU 90%", func(l *metric.Level) { l.Rounds[3].Health.CPU = 0.90 }, Error, "generator: it used 90% of the cores it may use"},

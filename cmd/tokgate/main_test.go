@@ -355,10 +355,18 @@ func TestWorst(t *testing.T) {
 		want  int
 	}{
 		{nil, 0}, {[]int{0, 0}, 0}, {[]int{0, 3}, 3}, {[]int{3, 1}, 1}, {[]int{1, 4}, 4}, {[]int{4, 130, 1}, 130},
+		{[]int{0, 99}, 4}, // nobody knows what that means
 	} {
 		if got := worst(tt.codes); got != tt.want {
 			t.Errorf("worst(%v) = %d, want %d", tt.codes, got, tt.want)
 		}
+	}
+	// An interrupt between two plans: the second was not run.
+	if got := worst(whole([]int{0}, 2)); got != assert.ExitInterrupted {
+		t.Errorf("one of two plans was run: %d", got)
+	}
+	if got := worst(whole([]int{0, 1}, 2)); got != assert.ExitFail {
+		t.Errorf("both were run: %d", got)
 	}
 }
 

@@ -162,7 +162,7 @@ func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 	if len(plans) > 1 {
 		a.summarize(files, codes)
 	}
-	return exitWith(worst(codes))
+	return exitWith(worst(whole(codes, len(plans))))
 }
 
 // runPlan runs one plan and returns its exit code.
@@ -312,6 +312,15 @@ func grace(now context.Context) func() time.Duration {
 	}
 }
 
+// whole is the codes of so many plans: those that an interrupt kept from being
+// run are no success of the others.
+func whole(codes []int, plans int) []int {
+	if len(codes) < plans {
+		codes = append(codes, assert.ExitInterrupted)
+	}
+	return codes
+}
+
 // summarize closes a run of several plans: a line each.
 func (a *app) summarize(files []string, codes []int) {
 	fmt.Fprintf(a.Out, "\n== %s\n", count(len(files), "plan"))
@@ -322,7 +331,7 @@ func (a *app) summarize(files []string, codes []int) {
 		}
 		fmt.Fprintf(a.Out, "%-8s %s\n", said, path)
 	}
-	fmt.Fprintf(a.Out, "exit %d\n", worst(codes))
+	fmt.Fprintf(a.Out, "exit %d\n", worst(whole(codes, len(files))))
 }
 
 // resultsDirs gives each plan a folder of its own.

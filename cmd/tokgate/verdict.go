@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/metric"
@@ -142,11 +143,11 @@ func worst(codes []int) int {
 	order := []int{assert.ExitPass, assert.ExitInconclusive, assert.ExitFail, assert.ExitPlan, assert.ExitError, assert.ExitInterrupted}
 	w := 0
 	for _, c := range codes {
-		for i, o := range order {
-			if o == c {
-				w = max(w, i)
-			}
+		i := slices.Index(order, c)
+		if i < 0 {
+			i = slices.Index(order, assert.ExitError)
 		}
+		w = max(w, i)
 	}
 	return order[w]
 }
