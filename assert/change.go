@@ -533,12 +533,7 @@ func (c *Change) line() string {
 	return s
 }
 
-func (c *Change) unit() metric.Unit {
-	if c.Stat.IsShare() {
-		return metric.Ratio
-	}
-	return c.Metric.Unit
-}
+func (c *Change) unit() metric.Unit { return c.Metric.UnitOf(c.Stat) }
 
 // percent writes a change with its sign: "+3.1%", "−0.4 pp".
 func (c *Change) percent(x float64) string { return FormatChange(x, c.Points) }

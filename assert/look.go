@@ -150,7 +150,7 @@ func reversible(v Verdict, due int) bool {
 // distance is how far a judged threshold is from its limit.
 func distance(v Verdict) LookThreshold {
 	t := v.Threshold
-	out := LookThreshold{Name: label(t), Outcome: v.Outcome, Shown: metric.Format(unitOf(t), v.Value.V)}
+	out := LookThreshold{Name: label(t), Outcome: v.Outcome, Shown: metric.Format(t.Metric.UnitOf(t.Stat), v.Value.V)}
 	limit, share := t.Limit, t.Metric.Name == "success" || t.Stat.IsShare()
 	if t.Op == "" { // every request succeeds
 		limit = 1

@@ -244,6 +244,9 @@ func (s *nightSeries) judge(nights []metric.Night, opts NightOptions) Trend {
 		t.Message = fmt.Sprintf("this version does not know the metric %q", s.key.Metric)
 		return t
 	}
+	if kind, err := metric.ParseStat(s.key.Stat); err == nil {
+		def.Unit = def.UnitOf(kind)
+	}
 	t.Unit, t.Better = def.Unit, def.Better
 	scale := scaleOf(def)
 	series := make([]float64, len(s.values))

@@ -553,16 +553,8 @@ func compared(t *plan.Threshold, v metric.Value) string {
 	case v.V < t.Limit:
 		relation = "<"
 	}
-	value, limit := metric.FormatPair(unitOf(t), v.V, t.Limit)
+	value, limit := metric.FormatPair(t.Metric.UnitOf(t.Stat), v.V, t.Limit)
 	return fmt.Sprintf("%s %s %s %s", label(t), value, relation, limit)
-}
-
-// unitOf is the unit of the threshold's limit: a share of goodput is a ratio.
-func unitOf(t *plan.Threshold) metric.Unit {
-	if t.Stat.IsShare() {
-		return metric.Ratio
-	}
-	return t.Metric.Unit
 }
 
 // beyond words a miss of the bound; what equals an exclusive limit misses it.

@@ -3,6 +3,7 @@ package assert
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -223,6 +224,45 @@ func TestShares(t *testing.T) {
 	}
 	if v := one(t, shape{rounds: 5, perRound: 12}.level(), "goodput", "share >= 95%", nil); v.Outcome != Error {
 		t.Errorf("goodput without a good block: %v", v.Outcome)
+	}
+}
+
+// With fewer failures a share that passes still does, and its bounds agree with
+// its outcome.
+func TestSharesAreMonotone(t *testing.T) {
+	r := rand.New(rand.NewPCG(71, 72))
+	seen := map[Outcome]int{}
+	for range 60 {
+		rounds, perRound, rate := 59+r.IntN(60), 1+r.IntN(6), []float64{0.002, 0.02, 0.2}[r.IntN(3)]
+		var fails [][2]int
+		for round := range rounds {
+			for i := range perRound {
+				if r.Float64() < rate {
+					fails = append(fails, [2]int{round, i})
+				}
+			}
+		}
+		r.Shuffle(len(fails), func(i, j int) { fails[i], fails[j] = fails[j], fails[i] })
+		before := Pending
+		for {
+			l := shape{lean: true, n: 1, rounds: rounds, perRound: perRound, failed: func(round, i int) bool { return slices.Contains(fails, [2]int{round, i}) }}.level()
+			v := one(t, l, "success", "rate >= 95%", nil)
+			seen[v.Outcome]++
+			if before == Pass && v.Outcome != Pass {
+				t.Errorf("%d rounds of %d: %v with %d failures, and passed with one more", rounds, perRound, v.Outcome, len(fails))
+			}
+			if !(v.Low.V <= v.Value.V && v.Value.V <= v.High.V) || (v.Outcome == Pass) != (v.Low.V >= 0.95-1e-9) {
+				t.Errorf("%v: bounds %v to %v of %v", v.Outcome, v.Low.V, v.High.V, v.Value.V)
+			}
+			before = v.Outcome
+			if len(fails) == 0 {
+				break
+			}
+			fails = fails[1:]
+		}
+	}
+	if seen[Pass] == 0 || seen[Inconclusive] == 0 || seen[Fail] == 0 {
+		t.Errorf("outcomes %v", seen)
 	}
 }
 

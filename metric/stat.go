@@ -98,6 +98,14 @@ func (s Stat) Exact() bool {
 	return s.Kind == Min || s.Kind == Max || s.Kind == Every || s.Kind == Observed
 }
 
-// IsShare says whether the statistic is a share of the requests: of a metric that
-// has another unit, as goodput does, its unit is a ratio.
+// IsShare says whether the statistic is a share of the requests.
 func (s Stat) IsShare() bool { return s.Kind == Rate || s.Kind == Share || s.Kind == Observed }
+
+// UnitOf is the unit of a statistic of the metric: its own, but for a share of
+// the requests, as of goodput, which is a ratio.
+func (d Def) UnitOf(s Stat) Unit {
+	if s.IsShare() {
+		return Ratio
+	}
+	return d.Unit
+}

@@ -142,3 +142,18 @@ func TestDefs(t *testing.T) {
 		t.Errorf("Names = %v", got)
 	}
 }
+
+func TestUnitOf(t *testing.T) {
+	for _, c := range []struct {
+		metric, stat string
+		want         Unit
+	}{
+		{"goodput", "", PerSecond}, {"goodput", "share", Ratio}, {"goodput", "observed", Ratio}, {"success", "rate", Ratio}, {"success", "every", Ratio}, {"ttft", "p95", Seconds},
+	} {
+		def, _ := Lookup(c.metric)
+		stat, err := ParseStat(c.stat)
+		if got := def.UnitOf(stat); err != nil || got != c.want || stat.String() != c.stat {
+			t.Errorf("%s %s is in %s, want %s (%v)", c.metric, stat, got, c.want, err)
+		}
+	}
+}

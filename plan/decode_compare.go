@@ -703,7 +703,7 @@ func parseChange(def metric.Def, text string, improve bool) (Change, *problem) {
 		return c, problemf(sumStatNotAllowed, "%s: the extremes of a round are chance; compare the mean or a percentile, such as %s.", def.Name, exampleChange(def, improve))
 	}
 	c.Stat = stat
-	c.Points = def.Unit == metric.Ratio || stat.IsShare()
+	c.Points = def.UnitOf(stat) == metric.Ratio
 	unit, other, means := "%", "pp", "a share of the control's value"
 	if c.Points {
 		unit, other, means = "pp", "%", "percentage points, since it is a share itself"

@@ -40,11 +40,7 @@ func parseThreshold(def metric.Def, text string, good bool) (Threshold, *problem
 	if t.Stat, p = thresholdStat(def, left, good); p != nil {
 		return t, p
 	}
-	base := def.Unit
-	if t.Stat.IsShare() {
-		base = metric.Ratio
-	}
-	if t.Limit, p = parseLimit(strings.TrimSpace(limit), base, def); p != nil {
+	if t.Limit, p = parseLimit(strings.TrimSpace(limit), def.UnitOf(t.Stat), def); p != nil {
 		return t, p
 	}
 	upper := op == Less || op == LessEqual

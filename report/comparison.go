@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/tokgate/tokgate/assert"
-	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -121,10 +120,7 @@ func (b *builder) comparison(c *assert.Comparison) Comparison {
 }
 
 func (b *builder) change(c *assert.Change) Change {
-	unit := c.Metric.Unit
-	if c.Stat.IsShare() {
-		unit = metric.Ratio
-	}
+	unit := c.Metric.UnitOf(c.Stat)
 	out := Change{
 		Workload: b.clean(c.Workload), Level: b.clean(c.Level), Metric: c.Metric.Name, Stat: c.Stat.String(), Unit: string(unit), Better: direction(c.Metric.Better),
 		Control: number(c.Control), Candidate: number(c.Candidate), Points: c.Points, Change: number(c.Change), Low: number(c.Low), High: number(c.High),

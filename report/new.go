@@ -473,7 +473,7 @@ func (b *builder) verdict(v *assert.Verdict) Verdict {
 
 func (b *builder) threshold(t *plan.Threshold) *Threshold {
 	out := &Threshold{
-		Metric: t.Metric.Name, Stat: t.Stat.String(), Op: string(t.Op), Unit: string(t.Metric.Unit),
+		Metric: t.Metric.Name, Stat: t.Stat.String(), Op: string(t.Op), Unit: string(t.Metric.UnitOf(t.Stat)),
 		Text: b.clean(t.Text),
 	}
 	if t.Op != "" && !math.IsNaN(t.Limit) {

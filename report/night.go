@@ -61,7 +61,7 @@ func (d *Document) Night() metric.Night {
 			}
 		}
 		for _, v := range d.Verdicts {
-			if v.Kind == "sla" && v.Threshold != nil && v.Value.OK && v.Server == c.Server && v.Workload == c.Workload && v.Level == c.Level {
+			if v.Kind == "sla" && v.Threshold != nil && v.Threshold.Metric != "success" && v.Value.OK && v.Server == c.Server && v.Workload == c.Workload && v.Level == c.Level {
 				add(at(v.Threshold.Metric, v.Threshold.Stat), v.Value.V, v.N)
 			}
 		}

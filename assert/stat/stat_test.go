@@ -513,3 +513,29 @@ func TestLogMeanBound(t *testing.T) {
 		}
 	}
 }
+
+// Of groups that are bad in part each counts as far as it is: at the limit they
+// pass no more often than whole ones, whatever parts they are bad in. Every
+// group has the share low, or high, so that the mean is the limit.
+func TestShareOfParts(t *testing.T) {
+	const alpha = 0.05
+	for _, n := range []float64{10, 59, 60, 149, 150, 200, 400} {
+		for _, limit := range []float64{0.01, 0.02, 0.05, 0.1, 0.3} {
+			for _, low := range []float64{0, 0.1 * limit, 0.5 * limit, 0.9 * limit} {
+				for _, high := range []float64{1.1 * limit, 0.3, 0.5, 0.9, 1} {
+					if high <= limit {
+						continue
+					}
+					q := (limit - low) / (high - low) // of the high ones
+					passes := 0.0
+					for k := 0.0; k <= n && Share(k*high+(n-k)*low, n, limit, alpha) == Below; k++ {
+						passes = AtMost(k, n, q)
+					}
+					if passes > alpha*(1+1e-9) {
+						t.Errorf("%v groups, limit %v, %v or %v of each bad: %v pass", n, limit, low, high, passes)
+					}
+				}
+			}
+		}
+	}
+}

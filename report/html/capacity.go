@@ -175,7 +175,7 @@ func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
 		}
 	}
 	ch := chart.Chart{Name: f.Title, X: loadAxis(c.Over, ns),
-		Y:      chart.Axis{Title: label, Zero: true, Include: []float64{t.Limit.V}, Format: func(v float64) string { return metric.Format(def.Unit, v) }},
+		Y:      chart.Axis{Title: label, Zero: true, Include: []float64{t.Limit.V}, Format: func(v float64) string { return metric.Format(metric.Unit(t.Unit), v) }},
 		Rules:  []chart.Rule{{At: t.Limit.V, Word: line("must be " + rule)}},
 		Series: []chart.Series{through, series},
 	}

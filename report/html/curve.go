@@ -305,6 +305,7 @@ func bound(n report.Number) float64 {
 // guidance instead.
 func (cv curve) rules(lines []track, high float64) []chart.Rule {
 	var out []chart.Rule
+	def, _ := metric.Lookup(cv.metric) // a share of good requests is no rate of them
 	seen := map[string]bool{}
 	for _, t := range lines {
 		for _, w := range t.r.Workloads {
@@ -313,7 +314,7 @@ func (cv curve) rules(lines []track, high float64) []chart.Rule {
 			}
 			for _, b := range w.Bounds {
 				th := b.Threshold
-				if th.Metric != cv.metric || !th.Limit.OK || th.Limit.V > 4*high || cv.stats != nil && !slices.Contains(cv.stats, th.Stat) {
+				if share := th.Unit == string(metric.Ratio); th.Metric != cv.metric || share != (def.Unit == metric.Ratio) || !th.Limit.OK || th.Limit.V > 4*high || cv.stats != nil && !slices.Contains(cv.stats, th.Stat) {
 					continue
 				}
 				word := strings.TrimSpace(th.Stat+" "+relation(th.Op)) + " " + th.Limit.Format(th.Unit)
