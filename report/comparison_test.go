@@ -9,6 +9,7 @@ import (
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/report/text"
 )
 
 // compared is a run with a comparison, a foreign word in its fingerprints.
@@ -78,5 +79,36 @@ func TestComparisons(t *testing.T) {
 	}
 	if got := d.Tally(); got.Required != 1 || got.Failed != 1 {
 		t.Errorf("%+v: a required change is a requirement", got)
+	}
+}
+
+// The tables of a comparison fit an 80-column terminal: workload and level stand
+// over the changes where there is no room beside them, and no reason is cut.
+func TestComparisonFitsTheTerminal(t *testing.T) {
+	d := compared()
+	c := &d.Comparisons[0]
+	for i := range c.Changes {
+		c.Changes[i].Workload = `use_case["general_chatbot"]`
+	}
+	for i := range c.Decisions {
+		c.Decisions[i].Workload = `use_case["general_chatbot"]`
+		c.Decisions[i].Why = "throughput +7.3%, e2e mean -6.6%, speed mean +8.9%; but ttft p95 +7.9%"
+	}
+	for _, width := range []int{80, 160} {
+		var b bytes.Buffer
+		if err := Terminal(&b, d, width, false); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(b.String()) {
+			if n := text.Width(strings.TrimRight(line, "\n")); n > width {
+				t.Errorf("%d of %d columns: %s", n, width, line)
+			}
+		}
+		if beside := strings.Contains(b.String(), "Level  Metric"); beside != (width == 160) {
+			t.Errorf("at %d columns, the workload beside its changes: %v\n%s", width, beside, b.String())
+		}
+		if all := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(all, "p95 +7.9%") {
+			t.Errorf("at %d columns a reason is cut:\n%s", width, b.String())
+		}
 	}
 }

@@ -227,14 +227,28 @@ func (t *terminal) columns(columns []column, cases []*Case) {
 // rows writes a table whose first row is its head, numbers to the right.
 func (t *terminal) rows(rows [][]string, widths []int, words ...int) {
 	for i, row := range rows {
-		var b strings.Builder
-		for j, cell := range row {
-			b.WriteString("  ")
-			b.WriteString(text.Pad(cell, widths[j], !slices.Contains(words, j)))
-		}
 		p := plain
 		if i == 0 {
 			p = dim
+		}
+		t.row(p, row, widths, words)
+	}
+}
+
+// row writes one row; what its last cell has no room for goes below.
+func (t *terminal) row(p paint, row []string, widths, words []int) {
+	last := len(row) - 1
+	for k, part := range text.Wrap(row[last], widths[last]) {
+		var b strings.Builder
+		for j, cell := range row {
+			switch {
+			case j == last:
+				cell = part
+			case k > 0:
+				cell = ""
+			}
+			b.WriteString("  ")
+			b.WriteString(text.Pad(cell, widths[j], !slices.Contains(words, j)))
 		}
 		t.line(t.paint(p, text.Inert(b.String())))
 	}
@@ -508,8 +522,9 @@ func (t *terminal) comparisons() {
 	}
 }
 
-// wide writes a table whose last column takes what room is left; words are the
-// columns that are no numbers.
+// wide writes a table whose last column is wrapped into what room is left;
+// words are the columns that are no numbers. The first two columns say what the
+// others are of: where all have no room, they become a line over their rows.
 func (t *terminal) wide(rows [][]string, words ...int) {
 	if len(rows) < 2 {
 		return
@@ -523,12 +538,38 @@ func (t *terminal) wide(rows [][]string, words ...int) {
 			}
 		}
 	}
-	widths := fit(rows)
-	widths[last] = min(widths[last], max(t.width-sum(widths[:last])-2, 10))
-	for _, row := range rows {
-		row[last] = text.Cut(row[last], widths[last])
+	// least is what the last column has to have.
+	const least = 10
+	room := func(widths []int) []int {
+		widths[len(widths)-1] = min(widths[len(widths)-1], max(t.width-sum(widths[:len(widths)-1])-2, least))
+		return widths
 	}
-	t.rows(rows, widths, words...)
+	widths := fit(rows)
+	if sum(widths[:last])+2+min(widths[last], least) <= t.width {
+		t.rows(rows, room(widths), words...)
+		return
+	}
+	words = slices.Clone(words)
+	short := make([][]string, len(rows))
+	for i, row := range rows {
+		short[i] = row[2:]
+	}
+	for j := range words {
+		words[j] -= 2
+	}
+	widths = room(fit(short))
+	for i, row := range rows {
+		switch {
+		case i == 0:
+			continue
+		case i == 1 || !slices.Equal(row[:2], rows[i-1][:2]):
+			t.para("  ", plain, row[0]+" at "+row[1])
+		}
+		if i == 1 {
+			t.row(dim, short[0], widths, words)
+		}
+		t.row(plain, short[i], widths, words)
+	}
 }
 
 // asserts writes what belongs to no server's workload.
