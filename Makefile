@@ -58,19 +58,21 @@ release-check: ## check .goreleaser.yaml; builds goreleaser itself the first tim
 demo: build ## gate the built-in server with plans/demo.hcl; reports in results/demo
 	$(BIN) run --out results/demo plans/demo.hcl
 
-# Whole plans, simulated: one goroutine, in which the race detector finds nothing
-# and takes minutes.
-WHOLE := Reference|Shipped|Workflow|Documented|SimulationsAreEqual|ReportTogether
+# Long calculations, of every package, and whole simulated plans: one goroutine or
+# several that share nothing, in which the race detector finds nothing and takes minutes.
+LONG := Characteristics|Chances|FalsePass|NonInferior|Duality|ExactSums|Divisive|AgreeWith|NotLessStrict|AnyAnswers|Oracle|BudgetHolds
+LONG := $(LONG)|ProfilesHold|EngineProperties|LargePlans|HostileSources|DiagnosticsAreBounded|KeepsMeaning|MarkdownIsBounded|CutAnywhere
+LONG := $(LONG)|Reference|Shipped|Workflow|Documented|SimulationsAreEqual|ReportTogether
 
 # The whole program is tried last and alone: its tests measure over sockets.
 .PHONY: test
 test: ## run all tests (with the race detector where there is a C compiler) and report coverage
 	@if [ -z "$(RACE)" ]; then echo "no C compiler: tests run without the race detector"; fi
-	CGO_ENABLED=$(CGO) $(GO) test $(RACE) -timeout 10m -coverprofile=cover.out $$($(GO) list $(PKGS) | grep -v '/cmd/')
-	CGO_ENABLED=$(CGO) $(GO) test $(RACE) -timeout 10m -coverprofile=cover.cmd.out -skip '$(WHOLE)' ./cmd/...
-	@tail -n +2 cover.cmd.out >> cover.out
-	CGO_ENABLED=0 $(GO) test -timeout 10m -coverprofile=cover.cmd.out -run '$(WHOLE)' ./cmd/...
-	@tail -n +2 cover.cmd.out >> cover.out && rm cover.cmd.out
+	CGO_ENABLED=$(CGO) $(GO) test $(RACE) -timeout 10m -coverprofile=cover.out -skip '$(LONG)' $$($(GO) list $(PKGS) | grep -v '/cmd/')
+	CGO_ENABLED=0 $(GO) test -timeout 10m -coverprofile=cover.long.out -run '$(LONG)' $$(grep -rlE '^func (Test|Fuzz)\w*($(LONG))' --include='*_test.go' --exclude-dir=cmd . | xargs -n1 dirname | sort -u)
+	CGO_ENABLED=$(CGO) $(GO) test $(RACE) -timeout 10m -coverprofile=cover.cmd.out -skip '$(LONG)' ./cmd/...
+	CGO_ENABLED=0 $(GO) test -timeout 10m -coverprofile=cover.whole.out -run '$(LONG)' ./cmd/...
+	@tail -qn +2 cover.long.out cover.cmd.out cover.whole.out >> cover.out && rm cover.*.out
 	@$(GO) tool cover -func=cover.out | awk '/^total:/ { print "statement coverage: " $$3 }'
 
 .PHONY: interop

@@ -83,7 +83,7 @@ func BenchmarkLoad(b *testing.B) {
 }
 
 // Hostile sources end in a diagnostic, quickly and without a crash.
-func TestLimits(t *testing.T) {
+func TestHostileSources(t *testing.T) {
 	deep := func(open, middle, shut string, n int) string {
 		return strings.Repeat(open, n) + middle + strings.Repeat(shut, n)
 	}

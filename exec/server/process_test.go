@@ -73,7 +73,7 @@ func childMain(mode string, args []string) {
 	case "chatty":
 		line := append(bytes.Repeat([]byte("x"), 999), '\n')
 		out := bufio.NewWriterSize(os.Stdout, 1<<16)
-		for range 1_000_000 {
+		for range 250_000 {
 			out.Write(line)
 		}
 		out.Flush()
@@ -298,11 +298,11 @@ func TestProcessThatLeftItsGroup(t *testing.T) {
 	}
 }
 
-// A gigabyte of log: what is kept of it is bounded, in memory and on disk, and
-// its end is there.
+// A quarter of a gigabyte of log: what is kept of it is bounded, in memory and on
+// disk, and its end is there.
 func TestChattyProcess(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a gigabyte")
+		t.Skip("a quarter of a gigabyte")
 	}
 	l := childLauncher(t)
 	var before, after goruntime.MemStats

@@ -282,14 +282,14 @@ func TestLaunchIsInterrupted(t *testing.T) {
 	})
 }
 
-// TestOneHourOverHTTP is the chain from the plan to the samples, with the
-// built-in server on a network in memory: an hour of 64 streams.
-func TestOneHourOverHTTP(t *testing.T) {
+// TestMinutesOverHTTP is the chain from the plan to the samples, with the
+// built-in server on a network in memory: twenty minutes of 16 streams.
+func TestMinutesOverHTTP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		profile := sim.DefaultProfile()
 		profile.OverheadMS = 0
 		profile.Prefill = sim.PrefillCost{USPerToken: 1}
-		profile.Decode = sim.DecodeCost{BaseMS: 60_000} // a minute a token
+		profile.Decode = sim.DecodeCost{BaseMS: 20_000} // so long a token
 		profile.Noise = sim.Noise{}
 		profile.Limits = sim.Limits{MaxBatchedTokens: 1 << 20}
 		w := newWorld(t, sim.Options{Profile: profile})
@@ -301,7 +301,7 @@ func TestOneHourOverHTTP(t *testing.T) {
 				Name: "chat", Servers: []*plan.Server{s}, API: plan.Chat, Input: 200, Output: plan.Output{Mean: 3},
 				Loads: []*plan.Load{{
 					Kind: metric.ClosedLoop, Seeds: []int64{1}, Warmup: plan.WarmupAuto, Stagger: plan.StaggerAuto,
-					Levels: []plan.Level{{Name: "64", N: 64, Requests: 64 * 20, Rounds: 1}},
+					Levels: []plan.Level{{Name: "16", N: 16, Requests: 16 * 20, Rounds: 1}},
 				}},
 			}},
 		}
@@ -319,20 +319,20 @@ func TestOneHourOverHTTP(t *testing.T) {
 		}
 		// 20 waves of three steps, and up to one more each until the step is
 		// over that was under way when a request came.
-		if took := r.End - r.Start; took < time.Hour || took > 90*time.Minute {
-			t.Errorf("the round took %v, want an hour and a bit", took)
+		if took := r.End - r.Start; took < 20*time.Minute || took > 30*time.Minute {
+			t.Errorf("the round took %v, want twenty minutes and a bit", took)
 		}
 		for _, m := range r.MeasuredSamples() {
 			tpot, ok := m.Value("tpot")
 			if m.Failure != nil || m.Usage == nil || m.Usage.Input != 200 || m.Usage.Output != 3 || !ok {
 				t.Fatalf("%v: failure %+v, usage %+v", m, m.Failure, m.Usage)
 			}
-			// A step takes a minute, and a little for who is prefilled in it.
-			if tpot < 60 || tpot > 60.1 {
-				t.Fatalf("%v: tpot %v, want 60 s", m, tpot)
+			// A step takes 20 seconds, and a little for who is prefilled in it.
+			if tpot < 20 || tpot > 20.1 {
+				t.Fatalf("%v: tpot %v, want 20 s", m, tpot)
 			}
 		}
-		if o.samples < 64*20 {
+		if o.samples < 16*20 {
 			t.Errorf("%d samples were handed on", o.samples)
 		}
 	})

@@ -16,7 +16,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-var nights = flag.Int("nights", 200, "how many nights each of the two writers adds; some 2,000 take a minute")
+var nights = flag.Int("nights", 60, "how many nights each of the two writers adds; some 2,000 take a minute")
 
 var november = time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC)
 
