@@ -49,13 +49,23 @@ func (a *app) main(ctx context.Context, args []string) int {
 		// cobra's own errors: unknown command, unknown flag, wrong arguments.
 		exit = &exitError{code: assert.ExitPlan, err: err}
 	}
-	if exit.err != nil {
-		fmt.Fprintf(a.Err, "tokgate: %v\n", exit.err)
-	}
-	for _, hint := range exit.hints {
-		fmt.Fprintf(a.Err, "  hint: %s\n", hint)
-	}
+	a.complain(exit.err, exit.hints...)
 	return a.endStep(cmd, exit)
+}
+
+// complain says what went wrong, if anything did, and what to do: a line each,
+// but on a terminal, which would break them inside of words.
+func (a *app) complain(err error, hints ...string) {
+	say := func(lead, s string) { fmt.Fprintln(a.Err, lead+s) }
+	if t, unknown := a.terminal(a.Err); unknown == nil && t.isTTY {
+		say = func(lead, s string) { para(a.Err, t.width, lead, s) }
+	}
+	if err != nil {
+		say("tokgate: ", err.Error())
+	}
+	for _, hint := range hints {
+		say("  hint: ", hint)
+	}
 }
 
 // output remembers that something could not be written to it.

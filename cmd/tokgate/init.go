@@ -221,7 +221,7 @@ func (a *app) recognize(ctx context.Context, w *starter.Answers) {
 	found, err := server.Detect(ctx, clock.NewReal(), w.URL, "")
 	if err != nil {
 		w.Engine = "openai"
-		fmt.Fprintf(a.Err, "tokgate: %v\n  hint: the plan is written for a plain OpenAI-compatible server; name another with --engine\n", err)
+		a.complain(err, "the plan is written for a plain OpenAI-compatible server; name another with --engine")
 		return
 	}
 	w.Engine, w.Longest = found.Engine, found.Context
