@@ -68,3 +68,6 @@ esac
 "$tokgate" version
 echo "tokgate=$tokgate" >>"$GITHUB_OUTPUT"
 dirname "$tokgate" >>"$GITHUB_PATH"
+
+# An expression that names no input is empty too.
+[ -n "${PLAN-}" ] || echo "::notice title=tokgate::plan is empty: tokgate is installed, and nothing is run or judged"

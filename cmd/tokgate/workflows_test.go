@@ -572,6 +572,9 @@ func TestActionInputs(t *testing.T) {
 	}
 	want := []string{"run", "--var-file", "v.hcl", "--var", "a=1; $(touch pwned) x", "--var", "b='2'",
 		"--base", filepath.Join(c.Temp, "tokgate-base"), "--simulate", "--only", "w/2", "--", "plans", "-odd name.hcl"}
+	if strings.Contains(job.Step("install").Log, "::notice") {
+		t.Errorf("there is a plan: %s", job.Step("install").Log)
+	}
 	var got []string
 	for _, m := range regexp.MustCompile(`(?m)^<(.*)>$`).FindAllStringSubmatch(job.Step("run").Log, -1) {
 		got = append(got, m[1])
@@ -655,7 +658,7 @@ func TestActionRelease(t *testing.T) {
 			}
 			step := job.Step("install")
 			if tt.says == "" {
-				if step.ExitCode != 0 || !strings.Contains(step.Log, "tokgate ") {
+				if step.ExitCode != 0 || !strings.Contains(step.Log, "tokgate ") || !strings.Contains(step.Log, "::notice title=tokgate::plan is empty") {
 					t.Errorf("%+v", step)
 				}
 			} else if step.ExitCode == 0 || !strings.Contains(step.Log, tt.says) {
