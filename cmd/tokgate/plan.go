@@ -228,8 +228,9 @@ func (x *expansion) requirements() {
 		case v.Kind == assert.KindSLA:
 			r.holds = strings.TrimSpace(v.Threshold.Metric.Name + " " + v.Threshold.Text)
 			if v.Level != "" {
-				level, r.needed = v.Level, need(needs[[3]string{v.Workload, v.Level, r.holds}])
+				level = v.Level
 			}
+			r.needed = need(needs[[3]string{v.Workload, level, r.holds}])
 			if v.Implied {
 				r.holds += " (implied)"
 			}
