@@ -232,7 +232,7 @@ func TestShares(t *testing.T) {
 func TestSharesAreMonotone(t *testing.T) {
 	r := rand.New(rand.NewPCG(71, 72))
 	seen := map[Outcome]int{}
-	for range 60 {
+	for range 25 {
 		rounds, perRound, rate := 59+r.IntN(60), 1+r.IntN(6), []float64{0.002, 0.02, 0.2}[r.IntN(3)]
 		var fails [][2]int
 		for round := range rounds {
