@@ -112,8 +112,8 @@ func (c conditions) run(p *Profile, l load, seed int64) outcome {
 		starts = append(starts, start{at, i})
 	}
 	var (
-		sent, ended, slots        = 0, 0, make(map[uint64]int)
-		chunks                    = make(map[uint64]int)
+		ended                     = 0
+		slots, chunks             []int // by request, in order of sending
 		ttft, e2e, queue, prefill float64
 		speeds, decode, tpot, itl float64
 		last                      time.Duration
@@ -145,16 +145,13 @@ func (c conditions) run(p *Profile, l load, seed int64) outcome {
 					itl += d / float64(chunks[m.ID]-1)
 				}
 			}
-			delete(chunks, m.ID)
-			delete(slots, m.ID)
 		}
 		if ended == due {
 			break
 		}
 		for len(starts) > 0 && starts[0].at <= now {
-			id := uint64(sent)
-			sent++
-			slots[id] = starts[0].slot
+			id := uint64(len(slots))
+			slots, chunks = append(slots, starts[0].slot), append(chunks, 0)
 			if err := e.Submit(now, Job{ID: id, Input: l.input, Output: l.output}); err != nil {
 				panic(err)
 			}
