@@ -185,7 +185,7 @@ type fitting struct {
 var fittings = []fitting{
 	{
 		profile: "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000", report: "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000",
-		conditions: conditions{4 * time.Millisecond, 2164 * time.Millisecond, 5, 12}, few: 3,
+		conditions: conditions{4 * time.Millisecond, 2165 * time.Millisecond, 5, 12}, few: 3,
 		free: []string{"overhead", "linear", "square", "chunk", "base", "seq", "ktoken", "longest", "moe", "spread", "kv", "kvseq", "hold", "pause"},
 		// An earlier fit, rounded.
 		first: map[string]float64{
