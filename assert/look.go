@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/tokgate/tokgate/assert/stat"
 	"github.com/tokgate/tokgate/metric"
@@ -248,16 +247,4 @@ func shortened(r *metric.Round, kept []*metric.Sample, due int) *metric.Round {
 		out.WindowStart = max(r.WindowStart, r.Start)
 	}
 	return &out
-}
-
-// String is the verdict in one line: "fail, ttft p95 8.1 s fail".
-func (v LookVerdict) String() string {
-	if v.Invalid != "" {
-		return "invalid: " + v.Invalid
-	}
-	words := []string{v.Outcome.String()}
-	for _, t := range v.Thresholds {
-		words = append(words, t.Name+" "+t.Shown+" "+t.Outcome.String())
-	}
-	return strings.Join(words, ", ")
 }

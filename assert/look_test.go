@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -187,8 +189,8 @@ func TestJudgeLookIsPure(t *testing.T) {
 	if l.Rounds[9].Complete || l.Rounds[9].Due != 20 || len(l.Rounds[9].Samples) != before || l.Rounds[9].Samples[11].Phase != metric.Measured {
 		t.Errorf("the look changed its level: %+v", l.Rounds[9])
 	}
-	if again := JudgeLook(p, p.Workloads[0], l, 190, 2); again.String() != first.String() {
-		t.Errorf("%v, then %v", first, again)
+	if again := JudgeLook(p, p.Workloads[0], l, 190, 2); !cmp.Equal(again, first) {
+		t.Errorf("%+v, then %+v", first, again)
 	}
 }
 

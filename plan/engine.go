@@ -64,9 +64,6 @@ var engines = []Engine{
 	{Name: "openai", Port: 8000, Health: "/health"},
 }
 
-// EngineTable returns a copy of the table, in its order.
-func EngineTable() []Engine { return slices.Clone(engines) }
-
 // EngineOf returns an engine of the language; any other name is that of a
 // plain server.
 func EngineOf(name string) Engine {

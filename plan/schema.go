@@ -62,7 +62,7 @@ func (b *Block) bodySchema() *hcl.BodySchema {
 }
 
 // Engines that tokgate knows; openai is anything that speaks the protocol.
-var Engines = []string{"openai", "vllm", "sglang", "llama.cpp"}
+var Engines = []string{"vllm", "sglang", "llama.cpp", "openai"}
 
 // Schema is the whole language, as the body of a plan file.
 var Schema = &Block{

@@ -368,8 +368,8 @@ func TestHowAnswersEnd(t *testing.T) {
 		for i := range 200 {
 			prompt := fmt.Sprint("prompt ", i)
 			text, finish, n := ask(prompt, "")
-			if finish != "stop" || CountTokens(text) != n {
-				t.Fatalf("finish %q, %d tokens in %q, usage says %d", finish, CountTokens(text), text, n)
+			if finish != "stop" || len(Tokenize(nil, text)) != n {
+				t.Fatalf("finish %q, %d tokens in %q, usage says %d", finish, len(Tokenize(nil, text)), text, n)
 			}
 			if again, _, _ := ask(prompt, ""); again != text {
 				t.Fatalf("a second answer to %q differs", prompt)

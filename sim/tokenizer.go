@@ -34,17 +34,6 @@ const (
 
 var specials = [...]string{"<|im_start|>", "<|im_end|>", "<|bos|>"}
 
-// CountTokens returns how many tokens the text has.
-func CountTokens(text string) int {
-	n := 0
-	for len(text) > 0 {
-		_, size := nextToken(text)
-		text = text[size:]
-		n++
-	}
-	return n
-}
-
 // Tokenize appends the text's tokens to ids.
 func Tokenize(ids []int, text string) []int {
 	for len(text) > 0 {

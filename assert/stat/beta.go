@@ -2,21 +2,15 @@ package stat
 
 import "math"
 
-// Beta is the regularised incomplete beta function I_x(a, b) for a, b > 0 and
-// x in [0, 1]; NaN outside. The error is below 1e-12 up to a + b ≈ 1e4 and
+// beta is the regularised incomplete beta function I_x(a, b) and its complement,
+// each without cancellation, for a, b > 0 and x in [0, 1]; NaN outside. y is 1−x,
+// given apart so that neither is rounded. The error is below 1e-12 up to a + b ≈ 1e4 and
 // grows with a + b from there, to 1e-9 at 1e7.
 //
 // It is evaluated by the continued fraction of DLMF §8.17(v), equation
 // 8.17.22, with the modified Lentz method (Thompson and Barnett, J. Comput.
 // Phys. 64, 1986), on the side of the mean where it converges fast; the
 // symmetry I_x(a, b) = 1 − I_{1−x}(b, a) (8.17.4) gives the other side.
-func Beta(x, a, b float64) float64 {
-	lower, _ := beta(x, 1-x, a, b)
-	return lower
-}
-
-// beta returns I_x(a, b) and its complement, each without cancellation; y is
-// 1−x, given apart so that neither is rounded.
 func beta(x, y, a, b float64) (lower, upper float64) {
 	switch {
 	case math.IsNaN(x) || !(a > 0) || !(b > 0) || x < 0 || y < 0:

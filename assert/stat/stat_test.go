@@ -56,21 +56,27 @@ func TestAtMostAgainstExactSums(t *testing.T) {
 	}
 }
 
+// lowerBeta is I_x(a, b).
+func lowerBeta(x, a, b float64) float64 {
+	lower, _ := beta(x, 1-x, a, b)
+	return lower
+}
+
 func TestBetaClosedForms(t *testing.T) {
 	for _, x := range []float64{0, 1e-9, 0.01, 0.25, 0.5, 0.8, 0.999, 1} {
 		// I_x(1, b) = 1 − (1−x)^b and I_x(a, 1) = x^a, fractions too.
 		for _, c := range []float64{0.3, 1, 2.5, 17, 1234.5} {
-			near(t, "I_x(1, b)", Beta(x, 1, c), 1-math.Pow(1-x, c), 1e-12)
-			near(t, "I_x(a, 1)", Beta(x, c, 1), math.Pow(x, c), 1e-12)
+			near(t, "I_x(1, b)", lowerBeta(x, 1, c), 1-math.Pow(1-x, c), 1e-12)
+			near(t, "I_x(a, 1)", lowerBeta(x, c, 1), math.Pow(x, c), 1e-12)
 		}
 		// I_x(½, ½) = 2/π·arcsin √x.
-		near(t, "I_x(½, ½)", Beta(x, 0.5, 0.5), 2/math.Pi*math.Asin(math.Sqrt(x)), 1e-12)
+		near(t, "I_x(½, ½)", lowerBeta(x, 0.5, 0.5), 2/math.Pi*math.Asin(math.Sqrt(x)), 1e-12)
 	}
 	for _, a := range []float64{0.5, 1, 3.7, 10, 50.5, 1e3, 1e5} {
-		near(t, "I_½(a, a)", Beta(0.5, a, a), 0.5, 1e-12)
+		near(t, "I_½(a, a)", lowerBeta(0.5, a, a), 0.5, 1e-12)
 	}
 	for _, bad := range [][3]float64{{-0.1, 1, 1}, {1.1, 1, 1}, {0.5, 0, 1}, {0.5, 1, -2}, {math.NaN(), 1, 1}, {0.5, math.NaN(), 1}} {
-		if v := Beta(bad[0], bad[1], bad[2]); !math.IsNaN(v) {
+		if v := lowerBeta(bad[0], bad[1], bad[2]); !math.IsNaN(v) {
 			t.Errorf("Beta(%v) = %v, want NaN", bad, v)
 		}
 	}
@@ -84,7 +90,7 @@ func TestBetaRecurrence(t *testing.T) {
 		a, b := math.Exp(r.Float64()*9-1), math.Exp(r.Float64()*9-1)
 		x := r.Float64()
 		front := math.Exp(a*math.Log(x) + b*math.Log1p(-x) + lgamma(a+b) - lgamma(a+1) - lgamma(b))
-		near(t, "I_x(a, b) − I_x(a+1, b)", Beta(x, a, b)-Beta(x, a+1, b), front, 1e-11)
+		near(t, "I_x(a, b) − I_x(a+1, b)", lowerBeta(x, a, b)-lowerBeta(x, a+1, b), front, 1e-11)
 	}
 }
 

@@ -25,7 +25,7 @@ func engineTable() string {
 		r    client.Request
 	}{{"chat", chat}, {"completions", text}, {"natural", natural}}
 
-	engines := client.Dialects()
+	engines := each(client.DialectOf)
 	sent := map[string][]string{} // field → for each engine, where
 	var order []string
 	for i, d := range engines {
@@ -87,9 +87,18 @@ func engineTable() string {
 	return b.String()
 }
 
+// each asks for every engine of the language, in its order.
+func each[T any](of func(engine string) T) []T {
+	var out []T
+	for _, name := range plan.Engines {
+		out = append(out, of(name))
+	}
+	return out
+}
+
 // launchTable is made of the words that would start each engine.
 func launchTable() string {
-	engines := plan.EngineTable()
+	engines := each(plan.EngineOf)
 	var b strings.Builder
 	row := func(name string, cell func(plan.Engine) string) {
 		fmt.Fprintf(&b, "| %s |", name)
@@ -170,14 +179,11 @@ func topFields(body []byte) []string {
 	return names
 }
 
-// The engines of the language are those that a dialect is for.
+// Every engine of the language has a dialect and a row of its own.
 func TestEngines(t *testing.T) {
-	var names []string
-	for _, d := range client.Dialects() {
-		names = append(names, d.Name)
-	}
-	want := slices.Sorted(slices.Values(plan.Engines))
-	if slices.Sort(names); !slices.Equal(names, want) {
-		t.Errorf("dialects %q, engines %q", names, want)
+	for _, name := range plan.Engines {
+		if d, e := client.DialectOf(name), plan.EngineOf(name); d.Name != name || e.Name != name {
+			t.Errorf("%s: the dialect is %q, the engine %q", name, d.Name, e.Name)
+		}
 	}
 }

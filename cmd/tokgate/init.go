@@ -66,7 +66,7 @@ Nothing that exists is overwritten without --force.`,
 	f.BoolVar(&o.github, "github", false, "write .github/workflows/tokgate.yml")
 	f.BoolVar(&o.gitlab, "gitlab", false, "write .gitlab/tokgate.yml, to be included")
 	f.BoolVar(&o.force, "force", false, "overwrite what exists")
-	_ = cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(starter.Engines, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(plan.Engines, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("use-case", cobra.FixedCompletions(useCaseNames(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -174,7 +174,7 @@ func (a *app) complete(ctx context.Context, o *initOptions, ask bool) error {
 	if w.Engine == "" {
 		w.Engine = engineOf(w.Image + w.Command)
 		if w.Engine == "" && ask {
-			said, err := answer("Engine: "+strings.Join(starter.Engines, ", "), "openai")
+			said, err := answer("Engine: "+strings.Join(plan.Engines, ", "), "openai")
 			if err != nil {
 				return err
 			}

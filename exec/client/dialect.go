@@ -78,9 +78,6 @@ func DialectOf(engine string) Dialect {
 	return dialects[len(dialects)-1]
 }
 
-// Dialects returns a copy of the table, the plain server's last.
-func Dialects() []Dialect { return append([]Dialect(nil), dialects...) }
-
 // Body is the JSON that the engine is sent for r, its members in a fixed order.
 // It fails for what the engine cannot be sent.
 func (d Dialect) Body(r *Request) ([]byte, error) { return d.body(r) }

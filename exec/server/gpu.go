@@ -355,59 +355,6 @@ func (inv Inventory) list() string {
 	return "there is " + strings.Join(names, ", ")
 }
 
-// Assignment gives servers their GPUs.
-type Assignment struct {
-	// GPUs are those of each server; empty for one that uses none, or that
-	// tokgate does not start.
-	GPUs [][]GPU
-	// Disjoint says that no two servers share one: they may run side by side.
-	// Otherwise each fits alone.
-	Disjoint bool
-}
-
-// Assign gives each server GPUs of its own where there are enough: first those
-// that name theirs, then the others, in order. It is an error when a server
-// does not even fit alone.
-func Assign(list []*plan.Server, inv Inventory) (Assignment, error) {
-	a := Assignment{GPUs: make([][]GPU, len(list)), Disjoint: true}
-	taken := map[string]bool{}
-	for _, named := range []bool{true, false} {
-		for i, s := range list {
-			if !s.Local() {
-				continue
-			}
-			g := s.GPUs()
-			if free := g != nil && g.Count > 0; free == named {
-				continue
-			}
-			n, among, err := want(g, inv)
-			if err != nil {
-				return a, fmt.Errorf("%s: %w", s.Address(), err)
-			}
-			// Those that nobody has yet come first.
-			among = slices.Clone(among)
-			slices.SortStableFunc(among, func(x, y GPU) int {
-				return cmp.Compare(btoi(taken[x.ID]), btoi(taken[y.ID]))
-			})
-			a.GPUs[i] = among[:n]
-			for _, g := range among[:n] {
-				a.Disjoint = a.Disjoint && !taken[g.ID]
-			}
-			for _, g := range among[:n] {
-				taken[g.ID] = true
-			}
-		}
-	}
-	return a, nil
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 // described is how a report names GPUs: "2 x NVIDIA H100 80GB HBM3".
 func described(gpus []GPU) string {
 	count := map[string]int{}

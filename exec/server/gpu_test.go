@@ -137,53 +137,43 @@ func process(g *plan.GPUs) *plan.Server {
 	return &plan.Server{Name: "s", Process: &plan.Process{GPUs: g}}
 }
 
-func TestAssign(t *testing.T) {
+// want says how many GPUs a server takes, and of which, the best first.
+func TestWant(t *testing.T) {
 	four := smi(t)
 	none := Inventory{Why: "this machine has none"}
-	count := func(n int) *plan.Server { return process(&plan.GPUs{Count: n}) }
-	some := func(ids ...string) *plan.Server { return process(&plan.GPUs{IDs: ids}) }
 	for _, tt := range []struct {
-		name     string
-		inv      Inventory
-		servers  []*plan.Server
-		want     string // ids by server
-		disjoint bool
-		err      string
+		name   string
+		inv    Inventory
+		server *plan.Server
+		n      int
+		among  string
+		err    string
 	}{
-		{"two idle ones, the busy one last", four, []*plan.Server{count(1), count(1)}, "0; 2", true, ""},
-		{"all four", four, []*plan.Server{count(2), count(2)}, "0 2; 3 1", true, ""},
-		{"named ones first", four, []*plan.Server{count(1), some("0")}, "2; 0", true, ""},
-		{"each fits alone", four, []*plan.Server{count(3), count(2)}, "0 2 3; 1 0", false, ""},
-		{"the same one", four, []*plan.Server{some("1"), some("GPU-1111")}, "1; 1", false, ""},
-		{"one takes all", four, []*plan.Server{process(&plan.GPUs{All: true}), count(1)}, "0 1 2 3; 0", false, ""},
-		{"one does not say", four, []*plan.Server{process(nil), some("3")}, "0 1 2 3; 3", false, ""},
-		{"one uses none", four, []*plan.Server{process(&plan.GPUs{}), process(&plan.GPUs{All: true})}, "; 0 1 2 3", true, ""},
-		{"a container uses none unless it says so", four, []*plan.Server{{Container: &plan.Container{}}, process(nil)}, "; 0 1 2 3", true, ""},
-		{"an endpoint's are its own", four, []*plan.Server{{Endpoint: &plan.Endpoint{}}, process(nil)}, "; 0 1 2 3", true, ""},
-		{"no GPU, none wanted", none, []*plan.Server{process(nil), process(nil)}, "; ", true, ""},
-		{"no GPU", none, []*plan.Server{count(1)}, "", false, "s: gpus = 1, and that many there are not: this machine has none"},
-		{"no GPU at all", none, []*plan.Server{process(&plan.GPUs{All: true})}, "", false, "there is no GPU: this machine has none"},
-		{"too many", four, []*plan.Server{count(5)}, "", false, "there is 0 NVIDIA H100 80GB HBM3, 1 NVIDIA"},
-		{"not within the job's", four, []*plan.Server{some("7")}, "", false, "GPU 7 is none that may be used here"},
-		{"twice", four, []*plan.Server{some("1", "GPU-1111")}, "", false, "GPU 1 is listed twice"},
+		{"the busy one last", four, process(&plan.GPUs{Count: 1}), 1, "0,2,3,1", ""},
+		{"all but one", four, process(&plan.GPUs{Count: 3}), 3, "0,2,3,1", ""},
+		{"named by number", four, process(&plan.GPUs{IDs: []string{"1"}}), 1, "1", ""},
+		{"named by UUID", four, process(&plan.GPUs{IDs: []string{"GPU-1111"}}), 1, "1", ""},
+		{"all", four, process(&plan.GPUs{All: true}), 4, "0,1,2,3", ""},
+		{"it does not say", four, process(nil), 4, "0,1,2,3", ""},
+		{"none", four, process(&plan.GPUs{}), 0, "", ""},
+		{"a container uses none unless it says so", four, &plan.Server{Container: &plan.Container{}}, 0, "", ""},
+		{"no GPU, none wanted", none, process(nil), 0, "", ""},
+		{"no GPU", none, process(&plan.GPUs{Count: 1}), 0, "", "gpus = 1, and that many there are not: this machine has none"},
+		{"no GPU at all", none, process(&plan.GPUs{All: true}), 0, "", "there is no GPU: this machine has none"},
+		{"too many", four, process(&plan.GPUs{Count: 5}), 0, "", "there is 0 NVIDIA H100 80GB HBM3, 1 NVIDIA"},
+		{"not within the job's", four, process(&plan.GPUs{IDs: []string{"7"}}), 0, "", "GPU 7 is none that may be used here"},
+		{"twice", four, process(&plan.GPUs{IDs: []string{"1", "GPU-1111"}}), 0, "", "GPU 1 is listed twice"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			a, err := Assign(tt.servers, tt.inv)
+			n, among, err := want(tt.server.GPUs(), tt.inv)
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("error %v, want %q", err, tt.err)
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			var sets []string
-			for _, gpus := range a.GPUs {
-				sets = append(sets, strings.ReplaceAll(ids(gpus), ",", " "))
-			}
-			if got := strings.Join(sets, "; "); got != tt.want || a.Disjoint != tt.disjoint {
-				t.Errorf("got %q, disjoint %v; want %q, %v", got, a.Disjoint, tt.want, tt.disjoint)
+			if err != nil || n != tt.n || ids(among) != tt.among {
+				t.Errorf("%d of %q, %v; want %d of %q", n, ids(among), err, tt.n, tt.among)
 			}
 		})
 	}

@@ -97,7 +97,7 @@ func inVirtualTime(t *testing.T, o sim.Options, script []sending) []*metric.Samp
 	v := newVirtual(c, server)
 	defer c.Settled(v.settle)()
 	return played(t, c, v, script, func(i int) int {
-		n := sim.CountTokens(script[i].request().Prompt.Text)
+		n := len(sim.Tokenize(nil, script[i].request().Prompt.Text))
 		if script[i].api == "chat" {
 			n += 11 // what the chat template puts around it
 		}

@@ -50,9 +50,6 @@ type Answers struct {
 	Longest int
 }
 
-// Engines are those that a plan can name.
-var Engines = []string{"vllm", "sglang", "llama.cpp", "openai"}
-
 // longProfile is a profile of the simulator that takes the longest use case.
 const longProfile = "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000"
 
@@ -77,8 +74,8 @@ var starter = template.Must(template.New("starter").Funcs(template.FuncMap{
 // that is not there, none or several kinds of server, or a use case longer than
 // the server takes.
 func Plan(a Answers) ([]byte, error) {
-	if !slices.Contains(Engines, a.Engine) {
-		return nil, fmt.Errorf("no engine %q: there are %s", a.Engine, strings.Join(Engines, ", "))
+	if !slices.Contains(plan.Engines, a.Engine) {
+		return nil, fmt.Errorf("no engine %q: there are %s", a.Engine, strings.Join(plan.Engines, ", "))
 	}
 	targets := 0
 	for _, t := range []string{a.URL, a.Image, a.Command} {

@@ -20,7 +20,7 @@ func TestPlan(t *testing.T) {
 	for _, name := range all {
 		sets = append(sets, []string{name})
 	}
-	for _, engine := range Engines {
+	for _, engine := range plan.Engines {
 		for _, a := range []Answers{
 			{URL: "http://127.0.0.1:8000/v1"},
 			{URL: "http://127.0.0.1:8000", Model: "a${x} %{if b}\"\\"},
