@@ -481,16 +481,7 @@ func (h *hunt) reset() {
 // conclude fills in what may be claimed.
 func (h *hunt) conclude(out *metric.Capacity) {
 	l := h.search.Limit()
-	out.Kind, out.Pass, out.Fail = metric.CapacityKind(l.Kind.String()), l.L, l.U
-	if l.Crossing.OK {
-		out.Crossing, out.CrossingLow, out.CrossingHigh = l.Crossing.N, l.Crossing.Low, l.Crossing.High
-	}
-	out.Binding, out.AtPass, out.AtFail = l.Binding, l.AtL, l.AtU
-	for _, c := range l.NonMonotone {
-		out.NonMonotone = append(out.NonMonotone, [2]int{c.Fails, c.Passes})
-	}
-	out.Confirmed, out.Spent, out.Reason = l.Confirmed, l.Spent, l.Reason
-	out.Line = out.Words()
+	l.Fill(out)
 	out.Notes = slices.Concat(l.Notes, h.notes)
 	for i, v := range l.Probes {
 		p := metric.CapacityProbe{

@@ -8,13 +8,13 @@ import (
 // Crossing is where the first threshold seems to be met: an estimate from all
 // probes together, never a bound.
 type Crossing struct {
-	N         float64 `json:"n"`   // within [L, U] where these exist
-	Low       float64 `json:"low"` // its interval
-	High      float64 `json:"high,omitempty"`
-	Threshold string  `json:"threshold,omitempty"` // the one met first
-	OK        bool    `json:"ok"`                  // there is an estimate N
+	N         float64 // within [L, U] where these exist
+	Low       float64 // its interval
+	High      float64
+	Threshold string // the one met first
+	OK        bool   // there is an estimate N
 	// Open: nothing bounds it above, and High is 0.
-	Open bool `json:"open,omitempty"`
+	Open bool
 }
 
 // point is a threshold's margin at one level, over all its samples.

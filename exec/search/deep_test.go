@@ -142,8 +142,8 @@ func TestDeep(t *testing.T) {
 				opts.Deep = func(int) []int { return Halving(800, 6400) }
 			}
 			got, l := drive(t, New(opts), exactly(tt.margin))
-			if got != tt.probes || !strings.HasPrefix(l.Line(), tt.line) {
-				t.Errorf("%q, %q\nwant %q, %q", got, l.Line(), tt.probes, tt.line)
+			if got != tt.probes || !strings.HasPrefix(line(l), tt.line) {
+				t.Errorf("%q, %q\nwant %q, %q", got, line(l), tt.probes, tt.line)
 			}
 			if diff := cmp.Diff(tt.notes, l.Notes); diff != "" {
 				t.Errorf("notes (-want +got):\n%s", diff)

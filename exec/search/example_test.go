@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tokgate/tokgate/exec/search"
+	"github.com/tokgate/tokgate/metric"
 )
 
 // A server that holds its time to first token, 0.2 s a request in flight, below
@@ -22,9 +23,9 @@ func Example() {
 		fmt.Println(p.Purpose, p.N, r.Outcome)
 		s.Report(p, r)
 	}
-	l := s.Limit()
-	fmt.Println("require 30:", l.Gate(30))
-	fmt.Println(l.Line())
+	var c metric.Capacity
+	s.Limit().Fill(&c)
+	fmt.Println(c.Line)
 	// Output:
 	// require 30 pass
 	// ladder 60 fail
@@ -35,6 +36,5 @@ func Example() {
 	// bisect 40 fail
 	// check 15 pass
 	// confirm 39 pass
-	// require 30: pass
 	// 39 requests in flight (exact) · ttft binds: 39 → 7.8 s, 40 → 8.0 s · ≈ 160 to 195 users
 }

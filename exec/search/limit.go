@@ -29,59 +29,45 @@ func (k Kind) String() string {
 	return kinds[k]
 }
 
-// MarshalText writes the kind's name.
-func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
-
-// UnmarshalText reads what MarshalText wrote.
-func (k *Kind) UnmarshalText(text []byte) error {
-	for i, name := range kinds {
-		if name == string(text) {
-			*k = Kind(i)
-			return nil
-		}
-	}
-	return fmt.Errorf("unknown kind of limit %q", text)
-}
-
 // Limit is the answer of a search, or what it would be if it ended now.
 type Limit struct {
-	Over Over    `json:"over"`
-	Step float64 `json:"step"` // units of Over in one level
-	Kind Kind    `json:"kind"`
+	Over Over
+	Step float64 // units of Over in one level
+	Kind Kind
 	// L is the largest certified pass below every certified fail, U the
 	// smallest certified fail; 0: none. Nothing else is claimed.
-	L int `json:"pass"`
-	U int `json:"fail"`
+	L int
+	U int
 	// Crossing is where the thresholds seem to be met: an estimate.
-	Crossing Crossing `json:"crossing"`
+	Crossing Crossing
 	// Binding names the threshold that fails at U, or, without U, the one that
 	// comes closest. AtL and AtU show its estimates there; "" where unknown.
-	Binding string `json:"binding,omitempty"`
-	AtL     string `json:"at_pass,omitempty"`
-	AtU     string `json:"at_fail,omitempty"`
+	Binding string
+	AtL     string
+	AtU     string
 	// NonMonotone lists every certified pass above a certified fail, with the
 	// nearest of these: evidence that load and latency do not grow together. L
 	// is then the lower answer.
-	NonMonotone []Contradiction `json:"non_monotone,omitempty"`
+	NonMonotone []Contradiction
 	// Confirmed: L passed again on samples that share no request with the
 	// first ones.
-	Confirmed bool `json:"confirmed"`
+	Confirmed bool
 	// Probes are all measurements in order, known ones first.
-	Probes []Visit `json:"probes"`
+	Probes []Visit
 	// Spent is the time of all probes; known levels are not in it.
-	Spent time.Duration `json:"spent_ns"`
+	Spent time.Duration
 	// Reason says why the search ended where it did; "" while it runs.
-	Reason string `json:"reason"`
+	Reason string
 	// Notes are what a person should know besides: verdicts that fresh samples
 	// overturned, confirmations that failed.
-	Notes []string `json:"notes,omitempty"`
+	Notes []string
 }
 
 // Contradiction is a level that passes above one that fails.
 type Contradiction struct {
-	Fails   int  `json:"fails"`
-	Passes  int  `json:"passes"`
-	Retried bool `json:"retried"` // both did so again on fresh samples
+	Fails   int
+	Passes  int
+	Retried bool // both did so again on fresh samples
 }
 
 // Limit returns what may be claimed from what was reported so far.
@@ -128,18 +114,6 @@ func (s *Search) Limit() Limit {
 	l.Binding = s.binding(l)
 	l.AtL, l.AtU = s.shown(l.L, l.Binding), s.shown(l.U, l.Binding)
 	return l
-}
-
-// Gate says whether a requirement is met: Pass if L reaches it, Fail if U does
-// not lie above it, or if the server admits fewer, else Inconclusive.
-func (l Limit) Gate(require int) Outcome {
-	switch {
-	case l.L > 0 && require <= l.L:
-		return Pass
-	case l.U > 0 && require >= l.U, l.Kind == ServerCap:
-		return Fail
-	}
-	return Inconclusive
 }
 
 // binding is the threshold that failed at U, else the one that the crossing
@@ -211,18 +185,17 @@ func (s *Search) closed() string {
 // label writes level n in units of Over.
 func (s *Search) label(n int) string { return metric.Capacity{Step: s.opts.Step}.Amount(n) }
 
-// Line is the answer in one line for people.
-func (l Limit) Line() string {
-	c := metric.Capacity{
-		Over: map[Over]metric.LoadKind{Burst: metric.Burst, Rate: metric.OpenLoop}[l.Over], Step: l.Step,
-		Kind: metric.CapacityKind(l.Kind.String()), Pass: l.L, Fail: l.U, Binding: l.Binding, AtPass: l.AtL, AtFail: l.AtU,
-		Confirmed: l.Confirmed, Reason: l.Reason,
-	}
+// Fill writes the answer into the record of the search: what may be claimed, why,
+// and its line.
+func (l Limit) Fill(c *metric.Capacity) {
+	c.Kind, c.Pass, c.Fail = metric.CapacityKind(l.Kind.String()), l.L, l.U
 	if l.Crossing.OK {
-		c.Crossing = l.Crossing.N
+		c.Crossing, c.CrossingLow, c.CrossingHigh = l.Crossing.N, l.Crossing.Low, l.Crossing.High
 	}
+	c.Binding, c.AtPass, c.AtFail = l.Binding, l.AtL, l.AtU
 	for _, x := range l.NonMonotone {
 		c.NonMonotone = append(c.NonMonotone, [2]int{x.Fails, x.Passes})
 	}
-	return c.Words()
+	c.Confirmed, c.Spent, c.Reason = l.Confirmed, l.Spent, l.Reason
+	c.Line = c.Words()
 }

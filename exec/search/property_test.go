@@ -145,8 +145,9 @@ func TestHonestOracle(t *testing.T) {
 			if first := l.Probes[0].Probe; first.N != r || first.Purpose != Gate {
 				t.Fatalf("run %d: first %+v, the gate asks for %d", i, first, r)
 			}
-			if got := l.Gate(r); got == Pass && r > w.truth || got == Fail && r <= w.truth {
-				t.Fatalf("run %d: gate %s at %d, the limit is %d", i, got, r, w.truth)
+			// What is required passes up to L, and fails from U on.
+			if r <= l.L && r > w.truth || l.U > 0 && r >= l.U && r <= w.truth {
+				t.Fatalf("run %d: %d is required, %d passes and %d fails; the limit is %d", i, r, l.L, l.U, w.truth)
 			}
 		}
 		// Twice the binary search, once for each side, and once a look.

@@ -125,23 +125,23 @@ const (
 
 // Probe is one measurement that the search asks for.
 type Probe struct {
-	N       int     `json:"n"`
-	Purpose Purpose `json:"purpose"`
+	N       int
+	Purpose Purpose
 	// Set numbers the samples of this level: 0 for the first, which Extend
 	// adds to; a higher Set shares no request with a lower one.
-	Set int `json:"set"`
+	Set int
 	// Have is how many requests of this set were judged already.
-	Have int `json:"have"`
+	Have int
 	// Looks are the numbers of requests, Have included, at which the set is to
 	// be judged; the probe ends at the first that is certain, or at the last.
-	Looks []int `json:"looks"`
+	Looks []int
 	// Planned is the number of looks over which the error probability is split.
-	Planned int `json:"planned"`
+	Planned int
 	// Within is how much of the budget is left for this probe; what is not
 	// certain by then is inconclusive. 0: no budget.
-	Within time.Duration `json:"within_ns,omitempty"`
+	Within time.Duration
 	// Expected is the predicted duration if every look is held; 0: unknown.
-	Expected time.Duration `json:"expected_ns,omitempty"`
+	Expected time.Duration
 }
 
 // Outcome is what a level came to. The zero value is Pending.
@@ -165,30 +165,17 @@ func (o Outcome) String() string {
 	return outcomes[o]
 }
 
-// MarshalText writes the outcome's name.
-func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
-
-// UnmarshalText reads what MarshalText wrote.
-func (o *Outcome) UnmarshalText(text []byte) error {
-	i := slices.Index(outcomes[:], string(text))
-	if i < 0 {
-		return fmt.Errorf("unknown outcome %q", text)
-	}
-	*o = Outcome(i)
-	return nil
-}
-
 // Margin is how far a threshold was from its limit.
 type Margin struct {
-	Threshold string `json:"threshold"` // a stable name: "ttft p95"
+	Threshold string // a stable name: "ttft p95"
 	// Log is ln(estimate / limit), its sign turned where higher is better:
 	// negative holds, positive is over. Kept within ±MaxLog.
-	Log float64 `json:"log"`
+	Log float64
 	// Low and High bound Log; equal: no interval.
-	Low  float64 `json:"low"`
-	High float64 `json:"high"`
+	Low  float64
+	High float64
 	// Shown is the estimate as a person reads it: "7.9 s".
-	Shown string `json:"shown,omitempty"`
+	Shown string
 }
 
 // MaxLog bounds a margin: a factor of about 150. A percentile made of failed
@@ -199,30 +186,30 @@ const MaxLog = 5
 // Result is what a probe came to. With Probe.Have it speaks of all requests of
 // the set, those judged before included.
 type Result struct {
-	N       int     `json:"n"`
-	Outcome Outcome `json:"outcome"`
+	N       int
+	Outcome Outcome
 	// Requests is how many measured requests of the set were judged.
-	Requests int `json:"requests"`
+	Requests int
 	// Needs is about how many more would settle an inconclusive outcome.
 	// 0: unknown; negative: no number would.
-	Needs int `json:"needs,omitempty"`
+	Needs int
 	// Binding names the threshold that failed, or came closest to it.
-	Binding string   `json:"binding,omitempty"`
-	Margins []Margin `json:"margins,omitempty"`
+	Binding string
+	Margins []Margin
 	// Cap is how many requests the server admitted, when Capped; 0: unknown.
-	Cap int `json:"cap,omitempty"`
+	Cap int
 	// Spent is the duration of this probe alone: warm-up, drain and cache
 	// reset included, what Probe.Have took before not.
-	Spent time.Duration `json:"spent_ns"`
+	Spent time.Duration
 	// Note says what a person should know, such as why the generator was
 	// saturated.
-	Note string `json:"note,omitempty"`
+	Note string
 }
 
 // Visit is a probe and what it came to.
 type Visit struct {
-	Probe  Probe  `json:"probe"`
-	Result Result `json:"result"`
+	Probe  Probe
+	Result Result
 }
 
 // level is what is known of one N.
