@@ -280,6 +280,12 @@ func TestCommands(t *testing.T) {
 	tokgate(t, "schema", "plan").check(t, assert.ExitPass, "tokgate plan, JSON syntax")
 	tokgate(t, "schema", "results").check(t, assert.ExitPass, "tokgate results")
 	tokgate(t, "schema", "rezults").check(t, assert.ExitPlan, `there is no schema "rezults"`, "schema results")
+	results := t.TempDir()
+	if err := os.WriteFile(filepath.Join(results, "samples.jsonl"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tokgate(t, "report", filepath.Join(results, "samples.jsonl")).check(t, assert.ExitPlan, "is no results folder", "did you mean", filepath.Base(results))
+	tokgate(t, "judge", writePlan(t, ""), results).check(t, assert.ExitPlan, "a plan comes after the folder")
 	tokgate(t, "judge", "x").check(t, assert.ExitPlan, "judge takes")
 	tokgate(t, "report", t.TempDir()).check(t, assert.ExitError, "samples.jsonl")
 	for _, cmd := range (&app{}).root().Commands() {

@@ -92,6 +92,9 @@ whatever the verdict was.`,
 // readDocument reads results.json of a folder, or makes one from the samples
 // of a run that was never judged. run is only read when samples are wanted.
 func (a *app) readDocument(dir string, samples bool) (*report.Document, *metric.Run, error) {
+	if err := needFolder(dir); err != nil {
+		return nil, nil, err
+	}
 	f, err := os.Open(filepath.Join(dir, "results.json"))
 	if errors.Is(err, fs.ErrNotExist) {
 		run, err := a.readRun(dir)
@@ -115,9 +118,28 @@ func (a *app) readDocument(dir string, samples bool) (*report.Document, *metric.
 	return doc, run, err
 }
 
+// needFolder refuses a file where a results folder is named: one in it, or a
+// plan.
+func needFolder(path string) error {
+	if info, err := os.Stat(path); err != nil || info.IsDir() {
+		return nil // whoever reads it says what is wrong
+	}
+	hint := "name the folder that `tokgate run` wrote"
+	switch _, err := os.Stat(filepath.Join(filepath.Dir(path), record.File)); {
+	case isPlanFile(filepath.Base(path)):
+		hint = "a plan comes after the folder: tokgate judge results/chat chat.hcl"
+	case err == nil:
+		hint = fmt.Sprintf("did you mean %q?", filepath.Dir(path))
+	}
+	return usageError(hint, "%q is no results folder", path)
+}
+
 // readRun reads the samples of a results folder, and says what had to be
 // repaired.
 func (a *app) readRun(dir string) (*metric.Run, error) {
+	if err := needFolder(dir); err != nil {
+		return nil, err
+	}
 	run, problems, err := record.Read(dir)
 	if err != nil {
 		return nil, measureError(err, "name the folder that `tokgate run` wrote, with samples.jsonl in it")
