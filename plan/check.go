@@ -12,7 +12,7 @@ import (
 
 // checkPlan checks what needs the whole plan.
 func (d *decoder) checkPlan() {
-	if len(d.blocks["server"]) == 0 && len(d.blocks["workload"]) > 0 {
+	if len(d.blocks["server"]) == 0 && len(d.blocks["workload"]) > 0 && !d.misread() {
 		d.errorf(d.blocks["workload"][0].DefRange, sumNoServer, `The plan needs a server: server "NAME" { endpoint { url = "http://127.0.0.1:8000" } }.`)
 	}
 	d.checkRequires()
@@ -71,13 +71,21 @@ func (d *decoder) meansToRequire() bool {
 	if len(d.blocks["assert"])+len(d.blocks["compare"]) > 0 {
 		return true
 	}
-	if slices.ContainsFunc(d.diags, func(diag *hcl.Diagnostic) bool { return diag.Summary == hclUnsupportedBlock }) {
-		return true // which may be the misspelt one
+	if d.misread() {
+		return true
 	}
 	schema := &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "preset"}}, Blocks: []hcl.BlockHeaderSchema{{Type: "sla"}, {Type: "capacity"}}}
 	return slices.ContainsFunc(d.blocks["workload"], func(b *hcl.Block) bool {
 		content, _, _ := b.Body.PartialContent(schema)
 		return len(content.Attributes)+len(content.Blocks) > 0
+	})
+}
+
+// misread says whether a block was not understood, which may be the one that
+// then is missing.
+func (d *decoder) misread() bool {
+	return slices.ContainsFunc(d.diags, func(diag *hcl.Diagnostic) bool {
+		return diag.Summary == hclUnsupportedBlock || strings.HasPrefix(diag.Summary, "Missing name for ")
 	})
 }
 

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"math"
 	"slices"
 	"strconv"
 
@@ -63,6 +64,7 @@ func (b *body) sla(w *Workload, levels levelSet) *SLA {
 		b.d.errorf(b.rng, sumEmptySLA, `An sla block needs a threshold, such as ttft = "p95 < 2s".`)
 	}
 	for _, t := range sla.Thresholds {
+		b.d.betterHalf(t)
 		switch t.Metric.Name {
 		case "goodput":
 			if len(w.Good) == 0 {
@@ -75,6 +77,27 @@ func (b *body) sla(w *Workload, levels levelSet) *SLA {
 		}
 	}
 	return sla
+}
+
+// betterHalf warns of a threshold that the worse requests may miss: "p95 > 40
+// tok/s" of a speed asks it of the fastest 5% alone.
+func (d *decoder) betterHalf(t *Threshold) {
+	higher := t.Metric.Better == metric.HigherIsBetter
+	switch {
+	case t.Metric.Scope != metric.PerRequest && t.Metric.Scope != metric.PerGap || t.Metric.Better == metric.Neutral:
+	case t.Stat.Kind == metric.Percentile && higher && t.Stat.P > 50, t.Stat.Kind == metric.Percentile && !higher && t.Stat.P < 50:
+		// 100 − 99.9 is 0.0999….
+		other := metric.Stat{Kind: metric.Percentile, P: math.Round((100-t.Stat.P)*1000) / 1000}
+		share := other.P
+		if !higher {
+			share = t.Stat.P
+		}
+		d.warnf(t.Range, sumBetterHalf, "%s of %s is met when %v%% of the requests do; what all but %v%% of them reach is %s.", t.Stat, t.Metric.Name, share, share, other)
+	case t.Stat.Kind == metric.Max && higher:
+		d.warnf(t.Range, sumBetterHalf, "max of %s is met when a single request does; what all of them reach is min, or every.", t.Metric.Name)
+	case t.Stat.Kind == metric.Min && !higher:
+		d.warnf(t.Range, sumBetterHalf, "min of %s is met when a single request does; what all of them stay below is max, or every.", t.Metric.Name)
+	}
 }
 
 // anyMetric says whether the block sets a metric, well or not.

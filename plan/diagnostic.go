@@ -71,6 +71,7 @@ const (
 	sumUnknownStat       = "Unknown statistic"
 	sumStatNotAllowed    = "Statistic not allowed"
 	sumWrongWay          = "Threshold points the wrong way"
+	sumBetterHalf        = "Statistic of the better requests"
 	sumDuplicateBound    = "Duplicate threshold"
 	sumEmptySLA          = "Block requires nothing"
 	sumNoGood            = "Goodput without good block"

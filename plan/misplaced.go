@@ -38,6 +38,10 @@ func (d *decoder) explainUnsupported(diags hcl.Diagnostics, spec *Block) {
 			continue
 		}
 		name := m[1]
+		if lower := strings.ToLower(name); lower != name && (spec.attr(lower) != nil || spec.block(lower) != nil) {
+			diag.Detail += ` Did you mean "` + lower + `"?`
+			continue
+		}
 		if i := strings.LastIndexByte(name, '_'); i > 0 && (spec == slaBlock || spec == goodBlock) {
 			if def, ok := metric.Lookup(name[:i]); ok {
 				diag.Detail += " The statistic is part of the threshold: " + def.Name + " = " + example(def, spec == goodBlock) + "."

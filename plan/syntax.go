@@ -14,6 +14,9 @@ const (
 	hclMultiLineString  = "Invalid multi-line string"
 	hclUnterminated     = "Unterminated template string"
 	hclUnsupportedBlock = "Unsupported block type"
+
+	hclInvalidCharacter  = "Invalid character"
+	hclInvalidExpression = "Invalid expression"
 )
 
 var (
@@ -32,6 +35,11 @@ func explainSyntax(src []byte, diags hcl.Diagnostics) hcl.Diagnostics {
 			continue
 		}
 		switch diag.Summary {
+		case hclInvalidCharacter:
+			// That there is then no value follows.
+			if n := i + 1; n < len(diags) && diags[n].Summary == hclInvalidExpression && diags[n].Subject != nil && diags[n].Subject.Start.Line == diag.Subject.Start.Line {
+				return explainSyntax(src, slices.Delete(slices.Clone(diags), n, n+1))
+			}
 		case hclMultiLineString:
 			diag.Detail = "The closing quote is missing: a string ends on the line on which it begins. Text of several lines is written <<EOT … EOT."
 			// Every further line is one more error until the next quote.

@@ -241,6 +241,12 @@ func splitLimit(s string) (digits, name string) {
 // parseLimit reads a number with its unit into the base unit.
 func parseLimit(s string, base metric.Unit, def metric.Def) (float64, *problem) {
 	wrong := func(summary string) (float64, *problem) {
+		switch {
+		case strings.Contains(s, ",") && strings.ContainsAny(s, "<>"):
+			return 0, problemf(summary, `%s: each threshold is a string of its own: %s = ["p95 < 2s", "p99 < 4s"].`, def.Name, def.Name)
+		case strings.HasPrefix(s, "var.") || strings.HasPrefix(s, "local."):
+			return 0, problemf(summary, "%s: in a string, write ${%s} for its value.", def.Name, s)
+		}
 		digits, name := splitLimit(s)
 		if u, ok := spellings[base][strings.ToLower(name)]; ok && digits != "" {
 			return 0, problemf(summary, "%s: %q is no unit here. Write %s.", def.Name, name, digits+u)
