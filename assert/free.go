@@ -52,6 +52,9 @@ func condition(a *plan.Assert, result cty.Value) (outcome Outcome, message strin
 	}
 	ctx.Variables = map[string]cty.Value{"result": result}
 	ctx.Functions = forgiving(ctx)
+	if f, ok := called("alltrue", ctx); ok {
+		ctx.Functions["alltrue"] = ofSomething(f)
+	}
 	if name := unmeasured(a.Condition.Variables(), ctx); name != "" {
 		return Error, "the condition could not be evaluated: " + name + " was not measured"
 	}
@@ -60,7 +63,10 @@ func condition(a *plan.Assert, result cty.Value) (outcome Outcome, message strin
 		return Error, "the condition could not be evaluated: " + explain(diags)
 	}
 	v, marks := v.UnmarkDeep()
+	_, nothing := marks[ofNothing]
 	switch {
+	case nothing:
+		return Error, "the condition judges nothing: what alltrue is given is empty"
 	case hasMark(marks):
 		return Error, "the condition could not be evaluated: it depends on a value that was not measured"
 	case !v.IsWhollyKnown():

@@ -220,3 +220,47 @@ assert "a" {
 		}
 	}
 }
+
+// What holds of every element holds of none: a condition over nothing judges
+// nothing.
+func TestConditionsOverNothing(t *testing.T) {
+	const head = `
+variable "limits" {
+  type    = list(number)
+  default = []
+}
+server "sim" {
+  simulator {}
+}
+workload "chat" {
+  input_tokens  = 1000
+  output_tokens = 11
+  load {
+    concurrency = 4
+    requests    = 60
+    seeds       = [1, 2, 3, 4, 5]
+  }
+}
+assert "a" {
+  error_message = "no"
+  condition     = `
+	const chat = "result.sim.chat.level"
+	for _, c := range []struct {
+		condition string
+		want      Outcome
+		says      string
+	}{
+		{"alltrue([for l in " + chat + " : l.ttft.p95 < 5])", Pass, ""},
+		{"length([for l in " + chat + " : l if l.ttft.p95 > 5]) == 0", Pass, ""}, // of one level none is
+		{"alltrue([for n, l in " + chat + " : l.ttft.p95 < 5 if n == \"5\"])", Error, "what alltrue is given is empty"},
+		{"!alltrue([for x in var.limits : " + chat + "[4].ttft.p95 < x])", Error, "what alltrue is given is empty"},
+		{"length(var.limits) == 0 || " + chat + "[4].ttft.p95 < 1e-6", Pass, ""}, // it says so
+		{"alltrue(flatten([for w in result.sim : [for l in w.level : l.ttft.p95 < 5]]))", Pass, ""},
+	} {
+		p := load(t, head+c.condition+"\n}\n")
+		run := &metric.Run{Servers: []*metric.ServerRun{{Address: "sim"}}, Levels: []*metric.Level{shape{rounds: 5, perRound: 12}.level()}}
+		if v := verdictOf(t, Judge(p, run, Options{}), "a"); v.Outcome != c.want || !strings.Contains(v.Message, c.says) {
+			t.Errorf("%s: %v, want %v: %s", c.condition, v.Outcome, c.want, v.Message)
+		}
+	}
+}

@@ -70,14 +70,19 @@ func spell(t hcl.Traversal) string {
 func forgiving(ctx *hcl.EvalContext) map[string]function.Function {
 	out := map[string]function.Function{}
 	for _, name := range []string{"can", "try"} {
-		for c := ctx; c != nil; c = c.Parent() {
-			if f, ok := c.Functions[name]; ok {
-				out[name] = watched(f)
-				break
-			}
+		if f, ok := called(name, ctx); ok {
+			out[name] = watched(f)
 		}
 	}
 	return out
+}
+
+// called is the function of that name in ctx or around it.
+func called(name string, ctx *hcl.EvalContext) (f function.Function, ok bool) {
+	for c := ctx; c != nil && !ok; c = c.Parent() {
+		f, ok = c.Functions[name]
+	}
+	return f, ok
 }
 
 // watched is f, its result marked if an argument refers to a value that was not

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 )
 
@@ -64,6 +65,8 @@ func (d *decoder) checkAssert(a *Assert, sc *scope) {
 			d.errorf(a.Condition.Range(), sumAssertType, "A condition is true or false, such as result.… < 2; this one is %s.", v.Type().FriendlyNameForConstraint())
 		case !refersTo(a.Condition, "result"):
 			d.errorf(a.Condition.Range(), sumAssertConstant, "The condition does not depend on any result, so it has one answer before the run.")
+		default:
+			d.checkNothing(a.Condition, sc)
 		}
 	}
 	if v, ok := d.eval(a.ErrorMessage, sc); ok {
@@ -71,6 +74,39 @@ func (d *decoder) checkAssert(a *Assert, sc *scope) {
 			d.errorf(a.ErrorMessage.Range(), sumWrongType, "error_message must be text.")
 		}
 	}
+}
+
+// checkNothing refuses a condition that goes over a part of result in which
+// there is nothing: what holds of every element holds of none, whatever the
+// server does.
+func (d *decoder) checkNothing(condition hcl.Expression, sc *scope) {
+	node, ok := condition.(hclsyntax.Node)
+	if !ok {
+		return
+	}
+	_ = hclsyntax.VisitAll(node, func(n hclsyntax.Node) hcl.Diagnostics {
+		var over hclsyntax.Expression
+		switch n := n.(type) {
+		case *hclsyntax.ForExpr:
+			over = n.CollExpr
+		case *hclsyntax.SplatExpr:
+			over = n.Source
+		default:
+			return nil
+		}
+		if !refersTo(over, "result") {
+			return nil
+		}
+		// What an outer for gives it is not known here, and an error.
+		v, diags := over.Value(sc.ctx)
+		if diags.HasErrors() {
+			return nil
+		}
+		if v, _ = v.Unmark(); v.IsKnown() && !v.IsNull() && v.CanIterateElements() && v.LengthInt() == 0 {
+			d.errorf(over.Range(), sumAssertNothing, "There is nothing in it, so that the condition has one answer whatever the server does. A workload's level holds what its load blocks name; what a capacity search tries is not there.")
+		}
+		return nil
+	})
 }
 
 func refersTo(expr hcl.Expression, root string) bool {

@@ -86,6 +86,7 @@ const (
 	sumResultReference   = "Unknown result"
 	sumPercentileIndex   = "Percentile with a decimal point"
 	sumAssertConstant    = "Assert uses no result"
+	sumAssertNothing     = "Assert over nothing"
 	sumAssertType        = "Condition is not true or false"
 	sumTooManyInstances  = "Too many instances"
 	sumInternal          = "Internal error"

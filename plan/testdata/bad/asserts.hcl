@@ -73,3 +73,23 @@ assert "loop" {
   condition     = alltrue([for l in result.s.chat.level : l.tfft.p95 < 2]) # ERROR: Unsupported attribute
   error_message = "x"
 }
+
+workload "searched" {
+  input_tokens  = 1024
+  output_tokens = 128
+  capacity {
+    over  = "concurrency"
+    up_to = 8
+  }
+  sla { ttft = "p95 < 2s" }
+}
+
+assert "over nothing" {
+  condition     = alltrue([for l in result.s.searched.level : l.ttft.p95 < 2]) # ERROR: Assert over nothing
+  error_message = "x"
+}
+
+assert "none of nothing" {
+  condition     = length(values(result.s.searched.level)[*]) == 0 # ERROR: Assert over nothing
+  error_message = "x"
+}

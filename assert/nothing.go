@@ -1,0 +1,35 @@
+package assert
+
+import (
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+)
+
+// What holds of every element holds of none: alltrue of nothing, such as what an
+// if lets no element through to, would pass whatever the server does. Its value
+// carries a mark then. That a condition goes over a part of result that is empty
+// is found with the plan.
+const ofNothing = mark("of nothing")
+
+// ofSomething is alltrue, its result marked where it was given nothing.
+func ofSomething(alltrue function.Function) function.Function {
+	params := alltrue.Params()
+	for i := range params {
+		params[i].AllowMarked = true
+	}
+	return function.New(&function.Spec{
+		Params:   params,
+		VarParam: alltrue.VarParam(),
+		Type:     alltrue.ReturnTypeForValues,
+		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+			v, err := alltrue.Call(args)
+			if err != nil || len(args) != 1 {
+				return v, err
+			}
+			if list, _ := args[0].Unmark(); list.IsKnown() && !list.IsNull() && list.CanIterateElements() && list.LengthInt() == 0 {
+				v = v.Mark(ofNothing)
+			}
+			return v, nil
+		},
+	})
+}
