@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 )
 
 // secretName is what a variable of the environment or an option is called that
@@ -130,4 +131,62 @@ func written(secret string) []string {
 		}
 	}
 	return out
+}
+
+// unmark removes marks and notes the secrets among the strings: what comes
+// from a sensitive variable, unless it only holds a secret that is known
+// already.
+func (d *decoder) unmark(v cty.Value) cty.Value {
+	if !v.ContainsMarked() {
+		return v
+	}
+	out, paths := v.UnmarkDeepWithPaths()
+	for _, p := range paths {
+		if _, ok := p.Marks[sensitive]; !ok {
+			continue
+		}
+		if part, err := p.Path.Apply(out); err == nil {
+			d.addSecrets(part)
+		}
+	}
+	return out
+}
+
+// addSecrets notes every text in v as one that must not be printed.
+func (d *decoder) addSecrets(v cty.Value) {
+	v, _ = v.UnmarkDeep()
+	_ = cty.Walk(v, func(_ cty.Path, e cty.Value) (bool, error) {
+		if e.IsKnown() && !e.IsNull() && (e.Type() == cty.String || e.Type() == cty.Number) {
+			if s, err := convert.Convert(e, cty.String); err == nil {
+				d.addSecret(s.AsString())
+			}
+		}
+		return true, nil
+	})
+}
+
+func (d *decoder) addSecret(s string) {
+	if s == "" || s == unknownText {
+		return
+	}
+	d.secrets[s] = true
+}
+
+// secretsFromEnv notes what env.NAME put into a value that holds secrets: the
+// variables themselves and every text made from them.
+func (b *body) secretsFromEnv(expr hcl.Expression, v cty.Value) {
+	for _, t := range expr.Variables() {
+		if t.RootName() == "env" {
+			b.d.addSecret(b.d.environ[stepName(t, 1)])
+		}
+	}
+	out, paths := v.UnmarkDeepWithPaths()
+	for _, p := range paths {
+		if _, ok := p.Marks[fromEnv]; !ok {
+			continue
+		}
+		if part, err := p.Path.Apply(out); err == nil {
+			b.d.addSecrets(part)
+		}
+	}
 }

@@ -1,0 +1,146 @@
+package assert
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// capacity certifies the candidate at the control's capacity less what is
+// tolerated.
+func (x *comparison) capacity(w *plan.Workload) {
+	for _, claim := range x.plan.Claims {
+		if !slices.Contains(claim.Workloads, w) {
+			continue
+		}
+		for _, ch := range claim.Changes {
+			if ch.Metric.Name != "capacity" || !applies(ch, w) {
+				continue
+			}
+			row := Change{Workload: w.Address(), Level: "capacity", Metric: ch.Metric, Confidence: 1 - x.alpha, Limit: metric.Some(ch.Limit),
+				Improve: claim.Improve, Severity: claim.Severity, bound: ch}
+			x.certified(&row, w, ch.Limit)
+			x.claims = append(x.claims, claimed{len(x.out.Changes), claim, ch})
+			x.out.Changes = append(x.out.Changes, row)
+		}
+	}
+}
+
+// CapacityTarget is the load at which a candidate must hold if it may differ
+// by change from a control whose certified capacity is that: ⌈L·(1+change)⌉.
+func CapacityTarget(control int, change float64) int {
+	// The subtraction absorbs 20·0.85 being 17.000000000000004 in binary.
+	return max(1, int(math.Ceil(float64(control)*(1+change)-1e-9)))
+}
+
+func (x *comparison) certified(row *Change, w *plan.Workload, change float64) {
+	a, b := x.limitOf(x.control, x.address, w), x.limitOf(x.run, x.out.Candidate, w)
+	row.Control, row.Candidate = metric.None("unknown"), metric.None("unknown")
+	unknown := func(side string, l limit) bool {
+		why := "there was no search"
+		switch {
+		case l.Capacity == nil:
+		case l.problem != "":
+			why = l.problem
+		case l.Pass == 0 && l.Fail == 0:
+			why = cmp.Or(l.Reason, "no level was certified")
+		default:
+			return false
+		}
+		row.Outcome, row.Why = Error, fmt.Sprintf("the capacity of the %s is unknown: %s", side, oneLine(why))
+		row.Message = row.Why
+		return true
+	}
+	if unknown("control", a) || unknown("candidate", b) {
+		return
+	}
+	if a.Pass == 0 {
+		row.fromNothing(a, b, change)
+		return
+	}
+	target := CapacityTarget(a.Pass, change)
+	row.Control = metric.Some(float64(a.Pass))
+	row.Message = fmt.Sprintf("capacity: the control holds %d; the candidate must at %d and is certified to %d", a.Pass, target, b.Pass)
+	if b.Pass > 0 {
+		row.Candidate = metric.Some(float64(b.Pass))
+		row.Change = metric.Some(float64(b.Pass)/float64(a.Pass) - 1)
+		row.Low = row.Change
+		row.Certifiable = metric.Some(min(0, row.Change.V))
+	}
+	if b.Fail > 0 {
+		row.High = metric.Some(float64(b.Fail-1)/float64(a.Pass) - 1)
+		row.Message += fmt.Sprintf(", fails at %d", b.Fail)
+	}
+	switch {
+	case b.Pass >= target:
+		row.Outcome = Pass
+	case b.Fail > 0 && b.Fail <= target, b.Kind == metric.CapacityServerCap && b.Pass < target:
+		row.Outcome = Fail
+	default:
+		row.Outcome = Inconclusive
+		row.Needs = fmt.Sprintf("needs a larger budget, or more requests, to decide %d", target)
+	}
+	row.pFail = 0 // each probe is a test of its own
+	if b.Fail > 0 && b.Fail <= a.Pass {
+		row.Direction = Worse
+	} else if a.Fail > 0 && b.Pass >= a.Fail {
+		row.Direction = Better
+	}
+	if a.Kind == metric.CapacityAtLeast {
+		row.Notes = append(row.Notes, fmt.Sprintf("the control was not seen to fail: its capacity is at least %d", a.Pass))
+	}
+}
+
+// fromNothing judges a capacity where the control holds at no level that was
+// tried. There is nothing to lose, so that a tolerance is not applicable; but a
+// candidate that holds more than the control can is not worse, and better.
+func (c *Change) fromNothing(a, b limit, change float64) {
+	nowhere := fmt.Sprintf("the control holds nowhere (%s)", a.Line)
+	target := CapacityTarget(a.Fail-1, change)
+	c.Change, c.pFail = metric.None(nowhere), 0
+	if b.Pass > 0 {
+		c.Candidate = metric.Some(float64(b.Pass))
+	}
+	c.Message = fmt.Sprintf("capacity: %s; the candidate is certified to %d", nowhere, b.Pass)
+	if b.Fail > 0 {
+		c.Message += fmt.Sprintf(", fails at %d", b.Fail)
+	}
+	switch {
+	case b.Pass >= target:
+		c.Outcome, c.Direction = Pass, Better
+	case !c.Improve:
+		c.Outcome, c.Why = Skipped, "not applicable: "+nowhere
+		c.Message = c.Why
+	case b.Fail > 0 && b.Fail <= 1:
+		c.Outcome = Fail
+	default:
+		c.Outcome = Inconclusive
+		c.Needs = fmt.Sprintf("needs a search that begins below %d", a.Fail)
+	}
+}
+
+// limitOf is the capacity of a server as judged anew.
+func (x *comparison) limitOf(run *metric.Run, server string, w *plan.Workload) limit {
+	j := x.judge
+	if run != x.run {
+		j = &judge{plan: x.judge.plan, run: run, levels: map[levelKey]*metric.Level{}, recorded: map[levelKey]*metric.Level{}}
+		for _, l := range run.Levels {
+			if l != nil {
+				j.recorded[levelKey{l.Server, l.Workload, l.Name}] = sound(l)
+			}
+		}
+	}
+	for _, c := range run.Capacities {
+		if c != nil && c.Server == server && c.Workload == w.Address() {
+			if len(w.SLAs) == 0 {
+				return limit{Capacity: c} // without a plan the record is believed
+			}
+			return j.limit(w, c)
+		}
+	}
+	return limit{}
+}

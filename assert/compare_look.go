@@ -1,0 +1,30 @@
+package assert
+
+import (
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// ComparisonLook is what a look at a comparison came to while it ran.
+type ComparisonLook struct {
+	Outcome Outcome // the worst of what it requires
+	// More says that further rounds could settle it.
+	More bool
+}
+
+// JudgeComparison judges a comparison before it is over: the rounds that both
+// sides have. run holds the comparison with the look that is held now.
+func JudgeComparison(p *plan.Plan, c *plan.Compare, run *metric.Run) ComparisonLook {
+	v := Judge(&plan.Plan{Gate: p.Gate, Servers: p.Servers, Workloads: p.Workloads, Compares: []*plan.Compare{c}}, run, Options{})
+	if len(v.Comparisons) == 0 {
+		return ComparisonLook{Outcome: Error}
+	}
+	x := v.Comparisons[0] // the only one of this plan
+	out := ComparisonLook{Outcome: x.Outcome}
+	for _, row := range x.Changes {
+		if row.Limit.OK && row.Level != "capacity" && row.Outcome == Inconclusive && row.Severity != plan.SeverityWarn {
+			out.More = true
+		}
+	}
+	return out
+}

@@ -1,0 +1,113 @@
+package assert
+
+import (
+	"math"
+	"slices"
+
+	"github.com/tokgate/tokgate/assert/stat"
+)
+
+// delta is a change on the scale on which it is tested: turned so that more is
+// worse, logarithms unless it is one of points.
+type delta struct {
+	units []float64 // of independent units, paired
+	// Of a stored control each side has units of its own; where one of them is
+	// infinite, units are the two sides' rounds in their order.
+	control, candidate []float64
+	unpaired           bool
+	// counts are set where the metric counts requests: those that were good and
+	// all of them, worth as much as independent ones.
+	counts *counts
+}
+
+type counts struct{ goodA, allA, goodB, allB float64 }
+
+// infinite says whether a percentile was that of a failed request somewhere.
+func (d delta) infinite() bool {
+	return slices.ContainsFunc(d.units, func(x float64) bool { return math.IsInf(x, 0) || math.IsNaN(x) })
+}
+
+// bounds is the interval at alpha a side.
+func (d delta) bounds(alpha float64) (mid, low, high float64, ok bool) {
+	if d.unpaired {
+		mid, low, high, ok = stat.Welch(d.control, d.candidate, alpha)
+	} else {
+		mid, low, high, ok = stat.MeanInterval(d.units, alpha)
+		ok = ok && len(d.units) >= 2
+	}
+	if c := d.counts; ok && c != nil {
+		// Worse is fewer good ones. Where neither side failed a request the
+		// rounds do not vary, and the t interval has no width.
+		l, h, found := stat.ShareDifference(c.goodA, c.allA, c.goodB, c.allB, alpha)
+		if !found {
+			return mid, math.Inf(-1), math.Inf(1), false
+		}
+		low, high = min(low, -h), max(high, -l)
+	}
+	return mid, low, high, ok
+}
+
+// pAbove is the smallest error at which the data say that the change is above
+// limit; 1 when they never do.
+func (d delta) pAbove(limit float64) float64 {
+	if d.infinite() {
+		return d.signs(func(x float64) bool { return x > limit })
+	}
+	_, _, _, ok := d.bounds(0.05)
+	if !ok {
+		return 1
+	}
+	lo, hi := 1e-9, 0.5
+	above := func(alpha float64) bool { _, low, _, _ := d.bounds(alpha); return low > limit }
+	if !above(hi) {
+		return 1
+	}
+	if above(lo) {
+		return lo
+	}
+	for range 30 {
+		if mid := math.Sqrt(lo * hi); above(mid) {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	return hi
+}
+
+// below says whether the change is certainly below limit.
+func (d delta) below(limit, alpha float64) bool {
+	if d.infinite() {
+		return d.signs(func(x float64) bool { return x < limit }) <= alpha
+	}
+	_, _, high, ok := d.bounds(alpha)
+	return ok && high < limit
+}
+
+// signs is the sign test: the chance that as many units as these are on that
+// side if half of all were. It is what is left where a unit has no finite value.
+func (d delta) signs(side func(float64) bool) float64 {
+	k := 0
+	for _, x := range d.units {
+		if !math.IsNaN(x) && side(x) {
+			k++
+		}
+	}
+	return stat.AtLeast(float64(k), float64(len(d.units)), 0.5)
+}
+
+// mirrored is the same change with worse and better swapped.
+func (d delta) mirrored() delta {
+	negate := func(xs []float64) []float64 {
+		out := make([]float64, len(xs))
+		for i, x := range xs {
+			out[i] = -x
+		}
+		return out
+	}
+	out := delta{units: negate(d.units), control: negate(d.control), candidate: negate(d.candidate), unpaired: d.unpaired}
+	if c := d.counts; c != nil {
+		out.counts = &counts{c.goodB, c.allB, c.goodA, c.allA}
+	}
+	return out
+}

@@ -1,0 +1,346 @@
+package assert
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// matched is what both sides did at one level of one workload.
+type matched struct {
+	workload           *plan.Workload
+	level              string
+	control, candidate *metric.Level // the rounds that are judged, pair by pair unless unpaired
+	// Concurrency 1 of both, for scaling_efficiency; nil where it was not run.
+	one, oneCandidate *metric.Level
+	// What an hour of each costs.
+	price, priceCandidate metric.Price
+	unpaired              bool
+	block                 int // rounds that make one independent unit
+}
+
+// measure fills in everything that does not depend on a limit.
+func (m matched) measure(c *Change, alpha float64) {
+	c.Workload, c.Level, c.Confidence = m.workload.Address(), m.level, 1-alpha
+	good, window := goodOf(m.workload), m.workload.Policy.Window
+	a, b := values(c, m.control, m.one, m.price, window, good), values(c, m.candidate, m.oneCandidate, m.priceCandidate, window, good)
+	for i := range max(len(a), len(b)) {
+		p := Pair{Round: i, Control: metric.None(""), Candidate: metric.None(""), Change: metric.None("")}
+		if i < len(a) {
+			p.Control, p.Round, p.Seed = a[i], m.control.Rounds[i].Index, m.control.Rounds[i].Seed
+		}
+		if i < len(b) {
+			p.Candidate, p.Round, p.Seed = b[i], m.candidate.Rounds[i].Index, m.candidate.Rounds[i].Seed
+		}
+		if x, ok := c.step(p.Control, p.Candidate); ok && !m.unpaired && !math.IsInf(x, 0) && !math.IsNaN(x) {
+			p.Change = metric.Some(c.unscaled(x))
+		}
+		c.Pairs = append(c.Pairs, p)
+	}
+	var lacking []string // sides without any value
+	for _, side := range []struct {
+		name   string
+		values []metric.Value
+		out    *metric.Value
+	}{{"control", a, &c.Control}, {"candidate", b, &c.Candidate}} {
+		missing, why := 0, c.Metric.NoValue
+		for _, v := range side.values {
+			if !v.OK {
+				missing, why = missing+1, cmp.Or(v.Why, why)
+			}
+		}
+		switch {
+		case len(side.values) == 0 || missing == len(side.values):
+			lacking = append(lacking, fmt.Sprintf("the %s has no %s: %s", side.name, c.name(), cmp.Or(why, "nothing was measured")))
+		case missing > 0:
+			c.Outcome, c.Why = Error, fmt.Sprintf("%d of %d rounds of the %s have no %s: %s", missing, len(side.values), side.name, c.name(), why)
+		default:
+			*side.out = center(side.values, c.Points)
+		}
+		if c.Why != "" {
+			c.Message = c.Why
+			return
+		}
+	}
+	if len(lacking) > 0 {
+		// What the control alone has was lost with the change, where it is
+		// required: no excuse for the candidate.
+		c.Outcome, c.Why = Skipped, "not applicable: "+lacking[0]
+		if lost := len(lacking) == 1 && c.Control.OK; lost && c.bound != nil {
+			c.Outcome, c.Why = Error, lacking[0]
+		}
+		c.Message = c.Why
+		return
+	}
+	if lumped := m.lumped(c); lumped != "" {
+		c.Outcome, c.Why, c.Message = Error, lumped, c.name()+" cannot be told: "+lumped
+		return
+	}
+	c.delta = m.delta(c, a, b, good, alpha)
+	mid, low, high, ok := c.delta.bounds(alpha)
+	switch {
+	case ok:
+		c.Change = metric.Some(c.unscaled(mid))
+		x, y := c.unscaled(low), c.unscaled(high)
+		c.Low, c.High = metric.Some(min(x, y)), metric.Some(max(x, y))
+		c.Certifiable = metric.Some(c.unscaled(max(high, 0)))
+		if high < 0 {
+			c.Direction = Better
+		} else if low > 0 {
+			c.Direction = Worse
+		}
+	case c.delta.infinite():
+		c.Notes = append(c.Notes, "in some rounds the statistic is that of a failed request: decided by the sign of each round's change alone")
+		c.Why = "in some rounds the statistic is that of a failed request"
+	default:
+		c.Why = "too few rounds for an interval"
+	}
+}
+
+// values are those of each round.
+func values(c *Change, l, one *metric.Level, price metric.Price, window metric.Window, good func(*metric.Sample) bool) []metric.Value {
+	if l == nil {
+		return nil
+	}
+	out := make([]metric.Value, len(l.Rounds))
+	foreign := ""
+	if c.Metric.Source == metric.Server {
+		foreign = elsewhere(l)
+	}
+	for i, r := range l.Rounds {
+		single := *l
+		single.Rounds = []*metric.Round{r}
+		switch {
+		case c.Metric.Scope == metric.PerReading:
+			out[i] = metric.None("")
+			if g, why := single.Gauge(c.Metric.Name); why != "" {
+				out[i].Why = why
+			} else {
+				out[i] = metric.Some(g.Mean)
+			}
+		case c.Metric.Scope == metric.Counted:
+			out[i] = countedMean(&single, c)
+		case c.Metric.Source == metric.Prices:
+			out[i] = single.Cost(c.Metric.Name, price, single.Windows(window))
+		case c.Metric.Scope != metric.PerLevel:
+			d := metric.Of(c.Metric, r.MeasuredSamples())
+			v, ok := d.Stat(c.Stat)
+			if !ok || len(d.Values) == 0 {
+				out[i] = metric.None(c.Metric.NoValue)
+				continue
+			}
+			out[i] = metric.Some(v)
+		case c.Stat.Kind == metric.Share:
+			out[i] = single.GoodputShare(good)
+		default:
+			var first *metric.Level
+			if one != nil && i < len(one.Rounds) {
+				f := *one
+				f.Rounds = []*metric.Round{one.Rounds[i]}
+				first = &f
+			}
+			out[i] = single.Value(c.Metric.Name, window, good, first)
+		}
+		if foreign != "" && out[i].OK {
+			out[i] = metric.None(foreign)
+		}
+		if out[i].OK && math.IsNaN(out[i].V) {
+			out[i] = metric.None("it is no number")
+		}
+	}
+	return out
+}
+
+// countedMean is the mean of what the server counts into buckets: the server
+// adds up the values themselves. A percentile lies somewhere in a bucket, on
+// both sides the same one even where it has doubled.
+func countedMean(l *metric.Level, c *Change) metric.Value {
+	h, why := l.Histogram(c.Metric.Name)
+	if why != "" {
+		return metric.None(why)
+	}
+	if c.Stat.Kind != metric.Mean {
+		return metric.None("the server counts it in buckets, of which only the mean can be compared")
+	}
+	m, ok := h.Mean()
+	if !ok {
+		return metric.None(c.Metric.NoValue)
+	}
+	return metric.Some(m)
+}
+
+// center is the mean of the rounds, geometric unless points.
+func center(values []metric.Value, points bool) metric.Value {
+	xs := make([]float64, len(values))
+	for i, v := range values {
+		xs[i] = v.V
+		if !points {
+			xs[i] = math.Log(v.V)
+		}
+	}
+	mean, _ := stat.Moments(xs)
+	if !points {
+		mean = math.Exp(mean)
+	}
+	return metric.Some(mean)
+}
+
+// step is the change of one pair on the scale of delta.
+func (c *Change) step(a, b metric.Value) (float64, bool) {
+	if !a.OK || !b.OK {
+		return 0, false
+	}
+	if c.Points {
+		return turned(c.Metric) * (b.V - a.V), true
+	}
+	if a.V == 0 && b.V == 0 {
+		return 0, true // as many preemptions as before
+	}
+	return turned(c.Metric) * (math.Log(b.V) - math.Log(a.V)), true
+}
+
+// delta makes the independent units of a change.
+func (m matched) delta(c *Change, a, b []metric.Value, good func(*metric.Sample) bool, alpha float64) delta {
+	d := delta{unpaired: m.unpaired}
+	if m.unpaired {
+		side := func(values []metric.Value) []float64 {
+			out := make([]float64, len(values))
+			for i, v := range values {
+				out[i], _ = c.step(metric.Some(map[bool]float64{true: 0, false: 1}[c.Points]), v)
+			}
+			return out
+		}
+		d.control, d.candidate = side(a), side(b)
+		if slices.ContainsFunc(slices.Concat(d.control, d.candidate), func(x float64) bool { return math.IsInf(x, 0) }) {
+			// Rounds that know nothing of each other are pairs whichever way they
+			// are put together, as long as it is not by their values.
+			for i := range min(len(d.control), len(d.candidate)) {
+				d.units = append(d.units, d.candidate[i]-d.control[i])
+			}
+		}
+	} else {
+		for i := 0; i+m.block <= min(len(a), len(b)); i += m.block {
+			unit := 0.0
+			for k := i; k < i+m.block; k++ {
+				x, _ := c.step(a[k], b[k])
+				unit += x / float64(m.block)
+			}
+			d.units = append(d.units, unit)
+		}
+	}
+	switch {
+	case c.Metric.Name == "success":
+		good = (*metric.Sample).Completed
+	case c.Stat.Kind != metric.Share:
+		return d
+	}
+	count := func(l *metric.Level) (k, n float64) {
+		groups := make([]stat.Group, len(l.Rounds))
+		bad, all := 0, 0
+		for i, r := range l.Rounds {
+			samples := r.MeasuredSamples()
+			x := max(0, r.Due-len(samples))
+			for _, s := range samples {
+				if !good(s) {
+					x++
+				}
+			}
+			due := max(r.Due, len(samples))
+			groups[i] = stat.Group{K: float64(x), N: float64(due)}
+			bad, all = bad+x, all+due
+		}
+		n = stat.Effective(float64(all), groups, nil, alpha)
+		return n * float64(all-bad) / float64(max(all, 1)), n
+	}
+	var x counts
+	x.goodA, x.allA = count(m.control)
+	x.goodB, x.allB = count(m.candidate)
+	d.counts = &x
+	return d
+}
+
+// lumped says why the answers of a side tell no speed; "".
+func (m matched) lumped(c *Change) string {
+	if c.Stat.Kind != metric.Mean {
+		return ""
+	}
+	for _, l := range []*metric.Level{m.control, m.candidate} {
+		s := subject{evidence: gather(l), workload: m.workload}
+		if why := s.lumps(c.Metric); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// outliers explains the rounds that lie far from the others. They are judged
+// all the same: nothing is dropped.
+func (m matched) outliers(c *Change) {
+	if m.unpaired || c.Points || c.Metric.Scope == metric.PerLevel && c.Metric.Unit == metric.Ratio {
+		return
+	}
+	var xs []float64
+	for _, p := range c.Pairs {
+		if p.Change.OK {
+			xs = append(xs, math.Log1p(p.Change.V))
+		}
+	}
+	if len(xs) < 5 {
+		return
+	}
+	mid := median(xs)
+	dev := make([]float64, len(xs))
+	for i, x := range xs {
+		dev[i] = math.Abs(x - mid)
+	}
+	// 1.4826 makes the median deviation of a normal one its standard deviation.
+	far := max(standsOut*1.4826*median(dev), leastOut)
+	for i := range c.Pairs {
+		p := &c.Pairs[i]
+		if !p.Change.OK || math.Abs(math.Log1p(p.Change.V)-mid) <= far {
+			continue
+		}
+		p.Note = "stands out"
+		side, r := "candidate", m.candidate.Rounds[i]
+		if (math.Log1p(p.Change.V)-mid > 0) != (turned(c.Metric) > 0) {
+			side, r = "control", m.control.Rounds[i]
+		}
+		switch cold := coldFirst(r); {
+		case cold > 0:
+			p.Note += fmt.Sprintf(": the first request on the %s had a ttft of %s, %.0f times the median of the leg", side, metric.Format(metric.Seconds, cold.Seconds()), cold.Seconds()/medianTTFT(r.MeasuredSamples()))
+		case r.Health.Stall >= leastStall:
+			p.Note += fmt.Sprintf(": the generator was held up for %s during the leg on the %s", metric.Format(metric.Seconds, r.Health.Stall.Seconds()), side)
+		default:
+			p.Note += ": the leg on the " + side + " was slower than the others"
+		}
+	}
+}
+
+func median(xs []float64) float64 {
+	s := slices.Sorted(slices.Values(xs))
+	n := len(s)
+	if n == 0 {
+		return math.NaN()
+	}
+	return (s[(n-1)/2] + s[n/2]) / 2
+}
+
+// coldFirst is the time to first token of the first measured request of a
+// round, if it stands out; 0 when it does not.
+func coldFirst(r *metric.Round) time.Duration {
+	samples := r.MeasuredSamples()
+	if len(samples) < 5 {
+		return 0
+	}
+	first, ok := samples[0].Value("ttft")
+	if mid := medianTTFT(samples); !ok || mid <= 0 || first < coldTimes*mid {
+		return 0
+	}
+	return time.Duration(first * float64(time.Second))
+}

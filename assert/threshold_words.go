@@ -1,0 +1,76 @@
+package assert
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// notes says how much the requests were worth.
+func (s *subject) notes(v *Verdict, o observations) {
+	switch {
+	case !s.sound && v.Effective > 0:
+		v.Notes = append(v.Notes, fmt.Sprintf("%s and %s are too few to see how requests depend on each other: each wave of %d counts as one request (%s)",
+			count(len(s.level.Rounds), "rounds"), count(s.n, "requests"), s.level.N, count(s.waves, "waves")))
+	case v.Effective > 0 && v.Effective < 0.995*float64(s.n):
+		v.Notes = append(v.Notes, fmt.Sprintf("%s are worth %s independent ones, by the spread of %s",
+			count(s.n, "requests"), metric.Format(metric.Count, math.Floor(v.Effective)), s.evidence))
+	}
+	missing := -o.failed
+	for _, m := range o.missing {
+		missing += m
+	}
+	if missing > 0 && v.Threshold.Stat.Kind != metric.Mean {
+		v.Notes = append(v.Notes, fmt.Sprintf("%s completed without a value and count as over the limit", count(missing, "requests")))
+	} else if missing > 0 {
+		v.Notes = append(v.Notes, fmt.Sprintf("the mean leaves out %s that completed without a value", count(missing, "requests")))
+	}
+}
+
+func noValue(v *Verdict, t *plan.Threshold, why string) {
+	if why == "" {
+		why = "nothing was measured"
+	}
+	v.Outcome, v.Value = Error, metric.None(why)
+	v.Message = fmt.Sprintf("%s has no value: %s", label(t), why)
+}
+
+// label is the metric and its statistic: "ttft p95".
+func label(t *plan.Threshold) string {
+	if s := t.Stat.String(); s != "" {
+		return t.Metric.Name + " " + s
+	}
+	return t.Metric.Name
+}
+
+// compared is a value beside its limit: "ttft p95 9.12 s > 8 s".
+func compared(t *plan.Threshold, v metric.Value) string {
+	relation := "="
+	switch {
+	case v.V > t.Limit:
+		relation = ">"
+	case v.V < t.Limit:
+		relation = "<"
+	}
+	value, limit := metric.FormatPair(t.Metric.UnitOf(t.Stat), v.V, t.Limit)
+	return fmt.Sprintf("%s %s %s %s", label(t), value, relation, limit)
+}
+
+// beyond words a miss of the bound; what equals an exclusive limit misses it.
+func beyond(t *plan.Threshold) string {
+	if upward(t.Op) {
+		return "below"
+	}
+	return "over"
+}
+
+// bounds words the interval.
+func (s *subject) bounds(v *Verdict, unit metric.Unit) string {
+	confidence := metric.Format(metric.Ratio, 1-s.alpha)
+	if !v.Low.OK || !v.High.OK {
+		return "no " + confidence + " bounds"
+	}
+	return fmt.Sprintf("%s bounds %s to %s", confidence, metric.Format(unit, v.Low.V), metric.Format(unit, v.High.V))
+}
