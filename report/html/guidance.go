@@ -11,11 +11,12 @@ import (
 )
 
 // guidance says for each use case what it asks and how much of it the server
-// carries.
+// carries; nothing where none asks anything.
 func guidance(runs []run) (section, bool) {
 	s := section{ID: "guidance", Title: "Use cases and their limits",
 		Lead: "What each use case asks of the server, and how many requests it carries within that. One request in flight stands for about 4 to 5 people who read and think between their requests."}
 	tab := &table{Words: true, Caption: "Use cases", Head: []string{"Use case", "Prompt and answer", "Must hold", "Answer"}}
+	asked := false
 	for _, r := range runs {
 		for i := range r.Workloads {
 			w := &r.Workloads[i]
@@ -31,11 +32,12 @@ func guidance(runs []run) (section, bool) {
 					name += ": " + line(w.Description)
 				}
 				class, answer := carries(r, w, server)
+				asked = asked || len(w.Bounds) > 0 || class != "none"
 				tab.Rows = append(tab.Rows, []cell{text(name), text(size(w)), text(rules(w)), {Text: answer, Class: class}})
 			}
 		}
 	}
-	if len(tab.Rows) == 0 {
+	if !asked {
 		return s, false
 	}
 	s.Blocks = []block{{Table: tab}}

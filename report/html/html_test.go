@@ -487,3 +487,19 @@ func TestRules(t *testing.T) {
 		}
 	}
 }
+
+// Where nothing is asked of any use case, none is listed: eight rows that say so
+// stood before the comparison.
+func TestNoUseCaseIsAsked(t *testing.T) {
+	d := recorded(t, "pass")
+	if !strings.Contains(render(t, d), "Use cases and their limits") {
+		t.Fatal("no use cases")
+	}
+	for i := range d.Workloads {
+		d.Workloads[i].Bounds = nil
+	}
+	d.Verdicts, d.Capacities = nil, nil
+	if strings.Contains(render(t, d), "Use cases and their limits") {
+		t.Error("use cases of which nothing is asked are listed")
+	}
+}
