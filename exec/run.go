@@ -240,6 +240,15 @@ func (r *runner) calibrate() {
 	}
 }
 
+// unready is why a server that was being started will not be: that its start
+// was then ended too is no news.
+func unready(why string, err error) error {
+	if err == context.Canceled {
+		return errors.New(why + " before it was ready")
+	}
+	return fmt.Errorf("%s before it was ready: %w", why, err)
+}
+
 // server runs the cases of one server, and after those of a workload the search
 // for its capacity.
 func (r *runner) server(s *plan.Server, cases []Case) {
@@ -262,7 +271,7 @@ func (r *runner) server(s *plan.Server, cases []Case) {
 	t, err := r.Launch(r.starting, s, func(state string) { r.Observer.ServerStarting(found.Address, r.secrets.Text(state)) })
 	if err != nil {
 		if !r.check() {
-			err = fmt.Errorf("%s before it was ready: %w", r.why(), err)
+			err = unready(r.why(), err)
 		}
 		r.lost(found, nil, err)
 		r.observe(r.Observer.ServerDone(found))

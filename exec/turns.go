@@ -427,7 +427,7 @@ func (t *turns) launch(x *side) bool {
 	x.start++
 	if err != nil {
 		if !t.check() {
-			err = fmt.Errorf("%s before it was ready: %w", t.why(), err)
+			err = unready(t.why(), err)
 		}
 		t.lost(x.found, nil, err)
 		t.observe(t.Observer.ServerDone(x.found))

@@ -207,6 +207,51 @@ workload "w" {
 	}
 }
 
+// A run that is interrupted while a server starts says so, and nothing of how
+// its start was ended.
+func TestInterruptedStart(t *testing.T) {
+	dir := t.TempDir()
+	plan := `gate {
+  measure_only = true
+}
+server "s" {
+  process {
+    command = ["sh", "-c", "exec sleep 600", "{port}"]
+  }
+}
+workload "w" {
+  input_tokens  = 64
+  output_tokens = 16
+  load { concurrency = 1 }
+}
+`
+	if err := os.WriteFile(filepath.Join(dir, "p.hcl"), []byte(plan), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var out log
+	cmd := exec.Command(program(t, ""), "run", "p.hcl")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
+	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+dir)
+	if err := cmd.Start(); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	until(t, &out, ended, func() bool { return strings.Contains(out.String(), "started sh") })
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-ended:
+	case <-time.After(2 * time.Minute):
+		t.Fatalf("it did not end:\n%s", out.String())
+	}
+	if got := out.String(); cmd.ProcessState.ExitCode() != assert.ExitInterrupted || !strings.Contains(got, "interrupted before it was ready\n") || strings.Contains(got, "context canceled") {
+		t.Errorf("exit code %d\n%s", cmd.ProcessState.ExitCode(), got)
+	}
+}
+
 // processes are the ids that the server of TestCancelledJob noted.
 func processes(file string) (list []int) {
 	b, _ := os.ReadFile(file)
