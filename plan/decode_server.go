@@ -30,25 +30,7 @@ const (
 const PortPlaceholder = "{port}"
 
 func (d *decoder) decodeServers() {
-	for _, blk := range d.blocks["server"] {
-		name := blk.Labels[0]
-		if !d.checkName(name, blk.LabelRanges[0]) {
-			continue
-		}
-		if first := d.servers[name]; first != nil {
-			d.errorf(blk.LabelRanges[0], sumDuplicateName, "server %q is already declared at %s.", name, first.rng)
-			continue
-		}
-		f := &family[Server]{rng: blk.DefRange}
-		d.servers[name] = f
-		d.expand(blk, &scope{ctx: d.base}, func(key string, each bool, sc *scope) {
-			s := d.decodeServer(name, key, blk, sc)
-			f.each = each
-			f.keys = append(f.keys, key)
-			f.members = append(f.members, s)
-			d.plan.Servers = append(d.plan.Servers, s)
-		})
-	}
+	families(d, "server", d.servers, &scope{ctx: d.base}, &d.plan.Servers, d.decodeServer)
 }
 
 func (d *decoder) decodeServer(name, key string, blk *hcl.Block, sc *scope) *Server {

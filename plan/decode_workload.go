@@ -23,25 +23,7 @@ var serverType = cty.CapsuleWithOps("server", reflect.TypeFor[Server](), &cty.Ca
 
 func (d *decoder) decodeWorkloads() {
 	sc := scope{ctx: d.base, server: true}.child(map[string]cty.Value{"server": values(d.servers, serverType)})
-	for _, blk := range d.blocks["workload"] {
-		name := blk.Labels[0]
-		if !d.checkName(name, blk.LabelRanges[0]) {
-			continue
-		}
-		if first := d.workloads[name]; first != nil {
-			d.errorf(blk.LabelRanges[0], sumDuplicateName, "workload %q is already declared at %s.", name, first.rng)
-			continue
-		}
-		f := &family[Workload]{rng: blk.DefRange}
-		d.workloads[name] = f
-		d.expand(blk, sc, func(key string, each bool, sc *scope) {
-			w := d.decodeWorkload(name, key, blk, sc)
-			f.each = each
-			f.keys = append(f.keys, key)
-			f.members = append(f.members, w)
-			d.plan.Workloads = append(d.plan.Workloads, w)
-		})
-	}
+	families(d, "workload", d.workloads, sc, &d.plan.Workloads, d.decodeWorkload)
 }
 
 func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *Workload {

@@ -87,3 +87,27 @@ func hasMark(v cty.Value, m mark) bool {
 	}
 	return false
 }
+
+// families decodes the blocks of a kind, each into as many instances as its
+// for_each says: by name into have, and one after the other into all.
+func families[T any](d *decoder, kind string, have map[string]*family[T], sc *scope, all *[]*T, decode func(name, key string, blk *hcl.Block, sc *scope) *T) {
+	for _, blk := range d.blocks[kind] {
+		name := blk.Labels[0]
+		if !d.checkName(name, blk.LabelRanges[0]) {
+			continue
+		}
+		if first := have[name]; first != nil {
+			d.errorf(blk.LabelRanges[0], sumDuplicateName, "%s %q is already declared at %s.", kind, name, first.rng)
+			continue
+		}
+		f := &family[T]{rng: blk.DefRange}
+		have[name] = f
+		d.expand(blk, sc, func(key string, each bool, sc *scope) {
+			one := decode(name, key, blk, sc)
+			f.each = each
+			f.keys = append(f.keys, key)
+			f.members = append(f.members, one)
+			*all = append(*all, one)
+		})
+	}
+}

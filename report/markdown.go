@@ -276,46 +276,36 @@ func (m *markdown) problem(v *Verdict, st Status) string {
 	return "| " + signs[st] + " | " + name + " | " + result + " | " + where + " |\n"
 }
 
+// table is a row a case, under a title. The head goes with its first row: a head
+// alone says nothing.
+func (s *section) table(title string, columns []column, cases []*Case) {
+	var head, rule strings.Builder
+	for _, c := range columns {
+		head.WriteString("| " + c.head + " ")
+		rule.WriteString("|---:")
+	}
+	lead := title + head.String() + "|\n" + rule.String() + "|\n"
+	for _, c := range cases {
+		s.row(func() string {
+			row := lead
+			for _, column := range columns {
+				row += "| " + cell(column.cell(c), cellBytes) + " "
+			}
+			lead = ""
+			return row + "|\n"
+		})
+	}
+}
+
 func (m *markdown) levels() string {
 	s := section{budget: m.share(levelsBytes)}
 	for _, g := range groups(m.doc) {
 		if len(g.cases) == 0 {
 			continue
 		}
-		var head, rule strings.Builder
-		for _, c := range levelColumns {
-			head.WriteString("| " + c.head + " ")
-			rule.WriteString("|---:")
-		}
-		// The head goes with its first row: a head alone says nothing.
-		lead := fmt.Sprintf("\n### %s on %s\n\n%s|\n%s|\n", cell(g.workload, cellBytes), cell(g.server, cellBytes), head.String(), rule.String())
-		for _, c := range g.cases {
-			s.row(func() string {
-				row := lead
-				for _, column := range levelColumns {
-					row += "| " + cell(column.cell(c), cellBytes) + " "
-				}
-				lead = ""
-				return row + "|\n"
-			})
-		}
+		s.table(fmt.Sprintf("\n### %s on %s\n\n", cell(g.workload, cellBytes), cell(g.server, cellBytes)), levelColumns, g.cases)
 		if inside := insideOf(g.cases); inside != nil {
-			var head, rule strings.Builder
-			for _, c := range inside {
-				head.WriteString("| " + c.head + " ")
-				rule.WriteString("|---:")
-			}
-			lead := fmt.Sprintf("\nInside the server:\n\n%s|\n%s|\n", head.String(), rule.String())
-			for _, c := range g.cases {
-				s.row(func() string {
-					row := lead
-					for _, column := range inside {
-						row += "| " + cell(column.cell(c), cellBytes) + " "
-					}
-					lead = ""
-					return row + "|\n"
-				})
-			}
+			s.table("\nInside the server:\n\n", inside, g.cases)
 		}
 		for _, c := range g.cases {
 			if c.Skipped != "" {
