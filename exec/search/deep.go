@@ -54,15 +54,16 @@ func (s *Search) alike() (Probe, bool) {
 	if !s.wide() {
 		return Probe{}, false
 	}
-	return s.deepen(ts)
+	return s.deepen(ts, hope)
 }
 
-// remaining is a deep probe where bisection leaves a wide bracket.
+// remaining is a deep probe where bisection leaves a wide bracket, and only one
+// that is expected to decide: at a knee there is little left to win.
 func (s *Search) remaining() (Probe, bool) {
 	if !s.open() {
 		return Probe{}, false
 	}
-	return s.deepen(trends(s.visits))
+	return s.deepen(trends(s.visits), 0)
 }
 
 // open says whether a wide bracket holds levels that are undecided.
@@ -75,7 +76,7 @@ func (s *Search) open() bool {
 // together, these may show to pass; else on the lowest that they may show to
 // fail. Levels beside it are measured first, since the margin may turn between
 // two that are far apart.
-func (s *Search) deepen(ts []trend) (Probe, bool) {
+func (s *Search) deepen(ts []trend, hope float64) (Probe, bool) {
 	begun := 0
 	for _, l := range s.levels {
 		if l.deep != nil {
@@ -85,17 +86,17 @@ func (s *Search) deepen(ts []trend) (Probe, bool) {
 	if begun >= deepest {
 		return Probe{}, false
 	}
-	if p, ok := s.highest(ts); ok {
+	if p, ok := s.highest(ts, hope); ok {
 		return p, true
 	}
-	return s.lowest(ts)
+	return s.lowest(ts, hope)
 }
 
 // highest is a deep probe of the highest level that may pass.
-func (s *Search) highest(ts []trend) (Probe, bool) {
+func (s *Search) highest(ts []trend, hope float64) (Probe, bool) {
 	pass, fail := s.bounds()
 	n := s.top() - 1
-	for n > pass && !mayPass(ts, n, s.most(n)) {
+	for n > pass && !mayPass(ts, n, s.most(n), hope) {
 		n--
 	}
 	if lo, hi := s.around(n); n > pass && hi > s.nextTo(lo) {
@@ -111,11 +112,11 @@ func (s *Search) highest(ts []trend) (Probe, bool) {
 }
 
 // lowest is a deep probe of the lowest level that may fail.
-func (s *Search) lowest(ts []trend) (Probe, bool) {
+func (s *Search) lowest(ts []trend, hope float64) (Probe, bool) {
 	pass, _ := s.bounds()
 	top := s.top()
 	n := max(pass+1, s.opts.From)
-	for n < top && !mayFail(ts, n, s.most(n)) {
+	for n < top && !mayFail(ts, n, s.most(n), hope) {
 		n++
 	}
 	if lo, hi := s.around(n - 1); n < top && hi > s.nextTo(lo) {
@@ -149,7 +150,7 @@ func (s *Search) deeper(ts []trend, n int) (Probe, bool) {
 		return Probe{}, false
 	}
 	most := s.most(n)
-	if !mayPass(ts, n, most) && !mayFail(ts, n, most) {
+	if !mayPass(ts, n, most, hope) && !mayFail(ts, n, most, hope) {
 		return Probe{}, false
 	}
 	p := Probe{N: n, Purpose: Deep}

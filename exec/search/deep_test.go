@@ -63,8 +63,7 @@ func TestDeep(t *testing.T) {
 		notes  []string
 	}{
 		// A margin of 1/64 takes 64² = 4096 requests: 6400, at the fourth look. The
-		// highest level that may pass is 61, beside which 62 fails: 62/1.05 is 59;
-		// below 60, the highest seen to be undecided, it is 61/1.05.
+		// highest level that may pass is 60, beside which 62 fails: 61/1.05 is 58.
 		{
 			"passes", flat(-1. / 64), Options{},
 			"ladder 8i 4p 16i 32i 64f bisect 48i 56i 60i 62f deep 58i 58i 58i 58p bisect 59i 61f check 24i confirm 58p'",
@@ -229,15 +228,19 @@ func TestMay(t *testing.T) {
 		{32, 6400, true, true}, // ± 0.074, and bounds 0.0125 away
 		{32, 0, false, false},
 	} {
-		if pass, fail := mayPass(ts, tt.n, tt.most), mayFail(ts, tt.n, tt.most); pass != tt.pass || fail != tt.fail {
+		if pass, fail := mayPass(ts, tt.n, tt.most, hope), mayFail(ts, tt.n, tt.most, hope); pass != tt.pass || fail != tt.fail {
 			t.Errorf("%d requests at %d: may pass %t, may fail %t, want %t, %t", tt.most, tt.n, pass, fail, tt.pass, tt.fail)
 		}
+	}
+	// Without hope 32 is expected to stay at 0.05.
+	if mayPass(ts, 32, 6400, 0) || !mayFail(ts, 32, 6400, 0) {
+		t.Error("32 is expected to pass, or not to fail")
 	}
 	// 1/(0.05·2/3)² = 900.
 	if up, down := toPass(ts, 8), toFail(ts, 8); math.Abs(up-900) > 1e-6 || !math.IsInf(down, 1) {
 		t.Errorf("8 passes with %v requests, fails with %v; want 900, and none", up, down)
 	}
-	if mayPass(nil, 8, 1000) || mayFail(nil, 8, 1000) {
+	if mayPass(nil, 8, 1000, hope) || mayFail(nil, 8, 1000, hope) {
 		t.Error("nothing is known, and something may be decided")
 	}
 }

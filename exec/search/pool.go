@@ -73,15 +73,15 @@ func (t trend) at(n int) (margin, requests float64) {
 	return (1-w)*t.fit[i-1] + w*t.fit[i], min(t.requests[i-1], t.requests[i])
 }
 
-// doubt is how far off a margin may be that is expected to stay where it is, in
-// widths of its bound: about one and a half standard errors.
-const doubt = 0.75
+// hope is how far a margin may come out better than is expected of it, in widths
+// of its bound: about one and a half standard errors.
+const hope = 0.75
 
-// mayPass says whether so many requests at level n may well show that every
-// threshold holds.
-func mayPass(ts []trend, n, most int) bool {
+// mayPass says whether so many requests at level n may show that every threshold
+// holds: with as much hope as is given.
+func mayPass(ts []trend, n, most int, hope float64) bool {
 	for _, t := range ts {
-		if m, have := t.at(n); !may(t.above, -m, have, float64(most)) {
+		if m, have := t.at(n); !may(t.above, -m, have, float64(most), hope) {
 			return false
 		}
 	}
@@ -89,9 +89,9 @@ func mayPass(ts []trend, n, most int) bool {
 }
 
 // mayFail says whether they may well show that one does not.
-func mayFail(ts []trend, n, most int) bool {
+func mayFail(ts []trend, n, most int, hope float64) bool {
 	for _, t := range ts {
-		if m, have := t.at(n); may(t.below, m, have, float64(most)) {
+		if m, have := t.at(n); may(t.below, m, have, float64(most), hope) {
 			return true
 		}
 	}
@@ -148,7 +148,7 @@ func nearest(ts []trend, low, high int) (threshold string, off float64) {
 // bound of most requests is wide. It is expected where it is now, give or take
 // what the requests still missing may change (stochastic curtailment: Lan,
 // Simon and Halperin, Sequential Analysis 1, 1982).
-func may(unit, margin, have, most float64) bool {
+func may(unit, margin, have, most, hope float64) bool {
 	switch {
 	case most <= 0:
 		return false
@@ -156,5 +156,5 @@ func may(unit, margin, have, most float64) bool {
 		return margin > 0
 	}
 	change := math.Sqrt(unit * max(0, 1/have-1/most))
-	return margin+doubt*change >= math.Sqrt(unit/most)
+	return margin+hope*change >= math.Sqrt(unit/most)
 }
