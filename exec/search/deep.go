@@ -96,6 +96,9 @@ func (s *Search) deepen(ts []trend, hope float64) (Probe, bool) {
 func (s *Search) highest(ts []trend, hope float64) (Probe, bool) {
 	pass, fail := s.bounds()
 	n := s.top() - 1
+	if l := s.find(fail); l != nil && l.deep != nil {
+		n = int(float64(fail) / apart) // just below, as many requests would tell no more
+	}
 	for n > pass && !mayPass(ts, n, s.most(n), hope) {
 		n--
 	}
