@@ -44,6 +44,7 @@ const (
 	sumVariableFile      = "Invalid variable file"
 	sumVariableUnused    = "Unused variable"
 	sumForEach           = "Invalid for_each"
+	sumForEachEmpty      = "Empty for_each"
 	sumServerUnused      = "Unused server"
 	sumServerTarget      = "Server has no target"
 	sumServerTargets     = "Server has several targets"

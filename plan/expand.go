@@ -45,6 +45,10 @@ func (d *decoder) expand(blk *hcl.Block, sc *scope, use func(key string, each bo
 		d.errorf(rng, sumForEach, "A set for for_each holds strings, not %s.", ty.ElementType().FriendlyNameForConstraint())
 		return
 	}
+	if v.LengthInt() == 0 {
+		// It may be meant; but a variable that nobody set empties a gate too.
+		d.warnf(rng, sumForEachEmpty, "There is nothing in it: no such %s is there, and nothing of it is required.", blk.Type)
+	}
 	for it := v.ElementIterator(); it.Next(); {
 		key, value := it.Element()
 		if key.IsNull() || !validKey(key.AsString()) {

@@ -33,6 +33,18 @@ server "unknown" {
   endpoint { url = "http://127.0.0.1:8000" }
 }
 
+server "nowhere" {
+  for_each = {} # WARNING: Empty for_each
+  endpoint { url = "http://127.0.0.1:8000" }
+}
+
+workload "nothing" {
+  for_each      = {} # WARNING: Empty for_each
+  input_tokens  = 1024
+  output_tokens = 128
+  load { concurrency = 1 }
+}
+
 server "vllm" {
   for_each = { off = null, on = 2 }
   endpoint { url = "http://127.0.0.1:8000" }
