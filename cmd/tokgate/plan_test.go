@@ -104,7 +104,7 @@ func shorten(p *plan.Plan) {
 			}
 		}
 		if c := w.Capacity; c != nil {
-			c.UpTo = min(c.UpTo, 4*c.From)
+			c.UpTo = min(c.UpTo, 2*c.From)
 		}
 	}
 }
