@@ -132,9 +132,9 @@ func (o *judgedOracle) round(l *metric.Level, requests int) {
 var judgedUsage = metric.Usage{Input: 100, Output: 1}
 
 // judgedCharacteristics searches the same servers, a tenth as often (less
-// thirty: ten in every quick run), with requests that are judged as those of
-// a run are: looks and rounds are the plan's, and requests are worth what their
-// spread allows.
+// thirty; eight in every quick run, two of those that go deep), with requests
+// that are judged as those of a run are: looks and rounds are the plan's, and
+// requests are worth what their spread allows.
 func judgedCharacteristics(t *testing.T, tallies []tally, runs int) {
 	p := judged(t)
 	for i, sc := range scenarios {
@@ -142,7 +142,7 @@ func judgedCharacteristics(t *testing.T, tallies []tally, runs int) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(7, uint64(i)))
 			c := &tallies[i]
-			for seed := range uint64(max(runs/10-30, 10)) {
+			for seed := range uint64(max(runs/10-30, sc.share(8))) {
 				srv := sc.draw(rng).settle()
 				o := &judgedOracle{oracle: newOracle(srv, seed+1), plan: p, levels: map[[2]int]*metric.Level{}}
 				c.search(t, srv, seed+1, Options{Looks: o.looks, Deep: o.deep(sc.most)}, o.measure)

@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	searches = flag.Int("searches", 200, "simulated searches of each kind of server")
+	searches = flag.Int("searches", 120, "simulated searches of each kind of server")
 	table    = flag.String("table", "", "write the operating characteristics to this file, as Markdown")
 )
 
