@@ -68,10 +68,10 @@ LONG := $(LONG)|Reference|Shipped|Workflow|Documented|SimulationsAreEqual|Report
 .PHONY: test
 test: ## run all tests (with the race detector where there is a C compiler) and report coverage
 	@if [ -z "$(RACE)" ]; then echo "no C compiler: tests run without the race detector"; fi
-	CGO_ENABLED=$(CGO) $(GO) test $(RACE) -timeout 10m -coverprofile=cover.out -skip '$(LONG)' $$($(GO) list $(PKGS) | grep -v '/cmd/')
-	CGO_ENABLED=0 $(GO) test -timeout 10m -coverprofile=cover.long.out -run '$(LONG)' $$(grep -rlE '^func (Test|Fuzz)\w*($(LONG))' --include='*_test.go' --exclude-dir=cmd . | xargs -n1 dirname | sort -u)
-	CGO_ENABLED=$(CGO) $(GO) test $(RACE) -timeout 10m -coverprofile=cover.cmd.out -skip '$(LONG)' ./cmd/...
-	CGO_ENABLED=0 $(GO) test -timeout 10m -coverprofile=cover.whole.out -run '$(LONG)' ./cmd/...
+	@echo "the packages, $(or $(RACE),plain)"; CGO_ENABLED=$(CGO) $(GO) test $(RACE) -timeout 10m -coverprofile=cover.out -skip '$(LONG)' $$($(GO) list $(PKGS) | grep -v '/cmd/')
+	@echo "their long calculations"; CGO_ENABLED=0 $(GO) test -timeout 10m -coverprofile=cover.long.out -run '$(LONG)' $$(grep -rlE '^func (Test|Fuzz)\w*($(LONG))' --include='*_test.go' --exclude-dir=cmd . | xargs -n1 dirname | sort -u)
+	@echo "the whole program, $(or $(RACE),plain)"; CGO_ENABLED=$(CGO) $(GO) test $(RACE) -timeout 10m -coverprofile=cover.cmd.out -skip '$(LONG)' ./cmd/...
+	@echo "whole simulated plans"; CGO_ENABLED=0 $(GO) test -timeout 10m -coverprofile=cover.whole.out -run '$(LONG)' ./cmd/...
 	@tail -qn +2 cover.long.out cover.cmd.out cover.whole.out >> cover.out && rm cover.*.out
 	@$(GO) tool cover -func=cover.out | awk '/^total:/ { print "statement coverage: " $$3 }'
 
