@@ -102,11 +102,12 @@ func (s *Search) highest(ts []trend, hope float64) (Probe, bool) {
 	for n > pass && !mayPass(ts, n, s.most(n), hope) {
 		n--
 	}
-	if lo, hi := s.around(n); n > pass && hi > s.nextTo(lo) {
+	lo, hi := s.around(n)
+	if n > pass && hi > s.nextTo(lo) {
 		return s.halve(lo, hi)
 	}
 	if n < s.top()-1 || fail > 0 {
-		n = int(float64(n+1) / beside)
+		n = min(int(float64(n+1)/beside), lo)
 	}
 	if float64(n) <= worth*float64(pass) {
 		return Probe{}, false
@@ -122,11 +123,12 @@ func (s *Search) lowest(ts []trend, hope float64) (Probe, bool) {
 	for n < top && !mayFail(ts, n, s.most(n), hope) {
 		n++
 	}
-	if lo, hi := s.around(n - 1); n < top && hi > s.nextTo(lo) {
+	lo, hi := s.around(n - 1)
+	if n < top && hi > s.nextTo(lo) {
 		return s.halve(lo, hi)
 	}
 	if n > s.opts.From || pass > 0 {
-		n = int(math.Ceil(float64(n) * beside))
+		n = max(int(math.Ceil(float64(n)*beside)), hi)
 	}
 	if worth*float64(n) >= float64(top) {
 		return Probe{}, false
@@ -207,8 +209,12 @@ func (s *Search) around(n int) (lo, hi int) {
 	return lo, hi
 }
 
-// nextTo is the highest level that counts as beside n.
-func (s *Search) nextTo(n int) int { return max(n+1, int(beside*float64(n))) }
+// nextTo is the highest level that counts as beside n; nothing is measured
+// between two that are no further apart than the resolution.
+func (s *Search) nextTo(n int) int {
+	pass, _ := s.bounds()
+	return max(n+s.resolution(pass), int(beside*float64(n)))
+}
 
 // lacking says, of a search that ended with a wide stretch undecided, how near to
 // its limit the server stays there, and about how many requests would decide; ""

@@ -96,6 +96,32 @@ func TestDeep(t *testing.T) {
 			"~60 requests in flight (7 passes, 61 fails) ·",
 			[]string{"from 8 to 60 ttft stays within 2 % of its limit: about 9,200 requests at 60 would decide (max_requests)"},
 		},
+		// 32 passes and 36 is undecided: with a resolution of a tenth nothing is
+		// measured between them, and 36 is the lowest that may fail: 36·1.05 is 38.
+		// Likewise 56 is the highest that may pass beside 60, which fails: 57/1.05.
+		{
+			"fails, beside a pass as far as the resolution", func(n int) float64 {
+				if n < 34 {
+					return -.5
+				}
+				return 1. / 64
+			}, Options{Relative: .1},
+			"ladder 8p 16p 32p 64i 128i deep 128i' 128i' 128i' 128f' bisect 48i 40i 36i deep 38i 38i 38i 38f check 24p confirm 32p'",
+			"~35 requests in flight (32 passes, 38 fails) ·", nil,
+		},
+		{
+			"passes, beside a fail as far as the resolution", func(n int) float64 {
+				switch {
+				case n < 42:
+					return -.5
+				case n < 58:
+					return -1. / 64
+				}
+				return .5
+			}, Options{Relative: .1},
+			"ladder 8p 16p 32p 64f bisect 48i 40p 44i 56i 60f deep 54i 54i 54i 54p check 24p confirm 54p'",
+			"54 requests in flight (exact) ·", nil,
+		},
 		// Nothing is beside the ends of the search: they are probed themselves.
 		{
 			"nothing passes", func(n int) float64 { return flat(1. / 64)(max(n, 8)) }, Options{},
