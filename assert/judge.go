@@ -311,6 +311,9 @@ func (s *subject) thresholds(list []required) []Verdict {
 	for _, t := range list {
 		v := s.judge(t.Threshold)
 		v.Severity, v.Implied = t.severity, t.by != nil
+		if v.Outcome == Fail && s.due > s.n && reversible(v, s.due) {
+			v.Outcome, v.More = Inconclusive, s.due-s.n
+		}
 		if why := t.why(); why != "" {
 			v.Notes = append(v.Notes, why)
 		} else if v.Outcome == Fail {

@@ -88,8 +88,15 @@ func fixed(w *plan.Workload, name string) *plan.Level {
 // look judges all of a level, the error split over looks. Of due requests in
 // all, some may be still to come.
 func look(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*plan.SLA) bool, looks, due int) (LookVerdict, []Verdict) {
-	s := subject{evidence: gather(l), workload: w, price: price, policy: w.Policy, alpha: stat.SplitAlpha(errorOf(w.Policy), looks)}
-	verdicts := s.thresholds(limiting(w, binds))
+	s := subject{evidence: gather(l), workload: w, price: price, policy: w.Policy, alpha: stat.SplitAlpha(errorOf(w.Policy), looks), due: due}
+	// What only warns is judged too: a mean passes only if success does.
+	list := binding(w, binds)
+	var verdicts []Verdict
+	for i, v := range s.thresholds(list) {
+		if list[i].limits() {
+			verdicts = append(verdicts, v)
+		}
+	}
 	load := Verdict{Kind: KindLoad}
 	s.load(&load, l.Kind, plan.Level{Name: l.Name, N: l.N, Requests: s.n}, verdicts)
 	if load.Outcome != Pass {
@@ -103,9 +110,6 @@ func look(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*pla
 	for _, v := range verdicts {
 		if v.Outcome == Error {
 			return LookVerdict{Outcome: Error, Invalid: v.Message}, verdicts
-		}
-		if v.Outcome == Fail && due > s.n && reversible(v, due) {
-			v.Outcome, v.More = Inconclusive, due-s.n
 		}
 		t := distance(v)
 		out.Thresholds = append(out.Thresholds, t)

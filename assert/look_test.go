@@ -105,6 +105,38 @@ func TestJudgeLookBeforeTheEnd(t *testing.T) {
 	}
 }
 
+// A mean passes only if success does: at a look too, and no sooner fails for it.
+func TestJudgeLookAtMeans(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		failed  int // of the first 200 of 400
+		success string
+		warns   bool // and only warns
+		want    Outcome
+	}{
+		{"success may still hold", 6, "observed >= 98%", false, Inconclusive},
+		{"it cannot", 9, "observed >= 98%", false, Fail},
+		{"it holds", 1, "observed >= 98%", false, Pass},
+		{"success that warns holds", 1, "observed >= 98%", true, Pass},
+		{"success that warns may still hold", 6, "observed >= 98%", true, Inconclusive},
+		{"success that warns cannot", 9, "observed >= 98%", true, Fail},
+		{"every request, where none is written", 1, "", false, Fail},
+	} {
+		l := shape{rounds: 20, perRound: 20, failed: func(r, i int) bool { return i == 0 && r < c.failed }}.level()
+		p, _ := gate(l, threshold("ttft", "mean < 2s"))
+		if w := p.Workloads[0]; c.success != "" {
+			success := &plan.SLA{At: []string{l.Name}, Severity: plan.SeverityError, Thresholds: []*plan.Threshold{threshold("success", c.success)}}
+			if c.warns {
+				success.Severity = plan.SeverityWarn
+			}
+			w.SLAs = append(w.SLAs, success)
+		}
+		if v := JudgeLook(p, p.Workloads[0], l, 200, 1); v.Outcome != c.want {
+			t.Errorf("%s: %+v, want %v", c.name, v, c.want)
+		}
+	}
+}
+
 // A look at all of a level says what the level's verdict says.
 func TestJudgeLookAgreesWithJudge(t *testing.T) {
 	for _, text := range []string{"p50 < 2s", "p95 < 2s", "mean < 2s", "max < 2s"} {

@@ -88,11 +88,15 @@ func boundAt(level string) func(*plan.SLA) bool {
 	return func(sla *plan.SLA) bool { return slices.Contains(sla.At, level) }
 }
 
-// limiting lists the thresholds by which levels pass or fail in a search for
-// the limit, or at a look.
+// limits says whether levels pass or fail by the threshold in a search for the
+// limit, or at a look.
+func (r required) limits() bool {
+	return r.severity != plan.SeverityWarn && r.Metric.Name != "scaling_efficiency"
+}
+
+// limiting lists the thresholds by which they do.
 func limiting(w *plan.Workload, binds func(*plan.SLA) bool) []required {
-	list := binding(w, func(sla *plan.SLA) bool { return sla.Severity != plan.SeverityWarn && binds(sla) })
-	return slices.DeleteFunc(list, func(r required) bool { return r.Metric.Name == "scaling_efficiency" })
+	return slices.DeleteFunc(binding(w, binds), func(r required) bool { return !r.limits() })
 }
 
 // Awaited lists the verdicts that a run of all of p will get, in their order:

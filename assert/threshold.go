@@ -18,6 +18,7 @@ type subject struct {
 	price    metric.Price
 	policy   plan.Policy
 	alpha    float64 // a side: 1 − confidence
+	due      int     // requests in all, where some may be still to come; 0: none
 }
 
 // judge judges one threshold. The result has everything but the names.
