@@ -588,3 +588,28 @@ func TestCapacityDeep(t *testing.T) {
 		t.Errorf("[%d, %d], notes %q, want %q", got.Pass, got.Fail, got.Notes, want)
 	}
 }
+
+// A deep probe of bursts is of whole ones.
+func TestCapacityDeepBursts(t *testing.T) {
+	p, capacity := searching(24)
+	capacity.Over, capacity.Load = metric.Burst, &plan.Load{Kind: metric.Burst, Seeds: []int64{1, 2}, Warmup: plan.WarmupAuto}
+	capacity.MaxRequests = 1510
+	var b *bench
+	b = newBench(t, clock.NewVirtual(), p, func(int, *client.Request) reply {
+		if b.inFlight > 20 {
+			return reply{ttft: 2 * time.Second}
+		}
+		return reply{ttft: 960 * ms} // ln 0.96 = -0.0408: 600 requests
+	})
+	b.Judge = byMeanWithin(time.Second)
+	run, err := exec.Run(t.Context(), b.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := run.Capacities[0]
+	i := slices.IndexFunc(got.Probes, func(x metric.CapacityProbe) bool { return x.Purpose == "deep" })
+	// 75 bursts of 20 are 1500.
+	if i < 0 || got.Probes[i].N != 20 || got.Probes[i].Requests != 1500 || got.Probes[i].Outcome != "pass" || !got.Confirmed || got.Pass != 20 {
+		t.Errorf("visits %q, line %q", outcomes(got), got.Line)
+	}
+}
