@@ -70,7 +70,7 @@ func Certify(p *plan.Plan) []Finding {
 		}
 		for _, r := range binding(w, boundAtCapacity) {
 			if r.severity != plan.SeverityWarn && r.Threshold.Stat.IsShare() {
-				f := certifyCapacity(r.Threshold, w.Capacity, w.Policy, worth)
+				f := certifyCapacity(r.Threshold, w, worth)
 				f.Workload, f.Level, f.Severity, f.Threshold = w.Address(), "capacity", r.severity, r.Threshold
 				out = append(out, f)
 			}
@@ -178,18 +178,25 @@ func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 
 // certifyCapacity judges a share's chances in a capacity search: at the level
 // that is required, else at the smallest, which has the most rounds.
-func certifyCapacity(t *plan.Threshold, c *plan.Capacity, policy plan.Policy, worth func(int, float64) float64) Finding {
-	policy.OnInconclusive = plan.Extend // a probe is extended whatever the plan says of levels
-	at := func(n int) Finding {
-		level, policy := c.Level(n), policy
-		if most := 4 * level.Requests; policy.MaxRequests == 0 || policy.MaxRequests > most {
-			policy.MaxRequests = most
+func certifyCapacity(t *plan.Threshold, w *plan.Workload, worth func(int, float64) float64) Finding {
+	c := w.Capacity
+	at := func(n int, deep bool) Finding {
+		level, policy := c.Level(n), w.Policy
+		policy.OnInconclusive = plan.Extend // a probe is extended whatever the plan says of levels
+		most := w.MostRequests(level.Requests)
+		policy.MaxRequests = min(most, 4*level.Requests)
+		if deep {
+			level, policy.MaxRequests = deepened(level, policy.MaxRequests, most), most
 		}
 		return certify(t, level, c.Over, policy, worth)
 	}
 	n := max(c.Require, c.From)
-	f := at(n)
+	f := at(n, false)
 	if f.Impossible && f.rounds > 0 {
+		if deep := at(n, true); !deep.Impossible {
+			deep.Remark = "only a level that is measured with so many has rounds enough to pass"
+			return deep
+		}
 		more := fmt.Sprintf("requests = %d in the capacity block", f.rounds*n)
 		if c.Over != metric.Burst {
 			more = seeds(f.rounds) + " and " + more
@@ -199,10 +206,30 @@ func certifyCapacity(t *plan.Threshold, c *plan.Capacity, policy plan.Policy, wo
 	if f.Impossible || f.Remark != "" {
 		return f
 	}
-	if n := c.From + sort.Search(c.UpTo-c.From+1, func(i int) bool { return at(c.From + i).Impossible }); n <= c.UpTo {
+	from := func(deep bool) int {
+		return c.From + sort.Search(c.UpTo-c.From+1, func(i int) bool { return at(c.From+i, deep).Impossible })
+	}
+	if n := from(false); n <= c.UpTo {
 		f.Remark = fmt.Sprintf("from %d on no level has rounds enough to pass", n)
+		if n < from(true) {
+			f.Remark = fmt.Sprintf("from %d on only a level that is measured with up to max_requests has rounds enough to pass", n)
+		}
 	}
 	return f
+}
+
+// deepened is the level as a deep probe first looks at it: at a part of the most
+// requests that is no less than twice the usual ones, so that doubling leads
+// there.
+func deepened(level plan.Level, usual, most int) plan.Level {
+	part := 1
+	for most/(2*part) >= 2*usual {
+		part *= 2
+	}
+	first := (most + part - 1) / part
+	level.Rounds = (max(level.Rounds, 1)*first + level.Requests - 1) / level.Requests
+	level.Requests = first
+	return level
 }
 
 // thisRunOf is how a share is written of the requests of the run.

@@ -195,6 +195,56 @@ func TestCertifyOfWhatIsExtended(t *testing.T) {
 	}
 }
 
+// The rounds of a probe are those of up to four times its first look, and no more
+// than max_requests; one level may be measured with as many as that.
+func TestCertifyOfShareAtCapacity(t *testing.T) {
+	for _, c := range []struct {
+		name, capacity, load string
+		impossible           bool
+		needed, extended     string
+		remark               string
+	}{
+		// 0.98^149 = 0.0493. Looks at 800 and 900 want 0.98^183 = 0.0248, and 113 rounds
+		// are all.
+		{"one look", "requests = 1192\nmax_requests = 1192", "seeds = range(1, 150)", false, "149 rounds", "", ""},
+		{"two looks", "requests = 800\nmax_requests = 900", "seeds = range(1, 101)", true, "183 rounds", "extended to 900 at 2 looks", "the plan has 113"},
+		// 200 requests in 10 rounds: 800 in 40, and 3200 in 160. At 1600 and 3200 183 are
+		// wanted, which 3660 would have.
+		{"by default", "", "", true, "203 rounds", "extended to 800 at 3 looks", "the plan has 40"},
+		{"deep, too few", "max_requests = 3640", "", true, "203 rounds", "extended to 800 at 3 looks", "the plan has 40"},
+		{"deep", "max_requests = 3660", "", false, "183 rounds", "extended to 3660 at 2 looks", "only a level that is measured with so many has rounds enough to pass"},
+		{"deep, more looks", "max_requests = 20000", "", false, "217 rounds", "extended to 20000 at 4 looks", "only a level"},
+	} {
+		p := load(t, `
+server "sim" {
+  simulator {}
+}
+workload "chat" {
+  input_tokens  = 1000
+  output_tokens = 100
+  load {
+    concurrency = 8
+    `+c.load+`
+  }
+  capacity {
+    from    = 8
+    up_to   = 8
+    require = 8
+    `+c.capacity+`
+  }
+  sla {
+    at      = "capacity"
+    success = "rate >= 98%"
+  }
+}
+`)
+		f := Certify(p)[0]
+		if f.Impossible != c.impossible || f.Needed != c.needed || f.Extended != c.extended || !strings.Contains(f.Remark, c.remark) || (f.Remark == "") != (c.remark == "") {
+			t.Errorf("%s: %+v, want impossible %v, needed %q, extended %q, remark %q", c.name, f, c.impossible, c.needed, c.extended, c.remark)
+		}
+	}
+}
+
 // A preset alone can be certified, at any load, extended or not.
 func TestPresetsCanBeCertified(t *testing.T) {
 	for _, preset := range []string{"mlperf_llama2_70b", "mlperf_deepseek_r1_interactive", "mlperf_llama3_1_405b", "general_chatbot", "chatbot"} {
