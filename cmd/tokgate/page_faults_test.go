@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/tokgate/tokgate/assert"
 )
@@ -34,7 +35,7 @@ workload "w" {
   output_tokens = 40
   load {
     concurrency = 4
-    requests    = 20
+    requests    = 40
     seeds       = [1]
   }
   sla {
@@ -67,6 +68,7 @@ func TestPageFaults(t *testing.T) {
 	sometimes := func(every int64) func(int64) bool { return func(n int64) bool { return n%every == 0 } }
 	later := func(n int64) bool { return n > 4 }
 	always := func(int64) bool { return true }
+	comments := strings.Repeat("# "+strings.Repeat("x", 1021)+"\n", 10<<10)
 	anew := regexp.MustCompile(`(?m)^([^#\n]*) [0-9.e+]+$`)
 	for _, tt := range []struct {
 		name      string
@@ -105,16 +107,18 @@ func TestPageFaults(t *testing.T) {
 			w.Header().Set("Content-Length", fmt.Sprint(len(page)+1))
 			_, _ = w.Write(page)
 		}, gaugeThresholds, assert.ExitError, "unexpected EOF"},
-		{"10 MB", later, answer(func(page []byte) []byte {
-			return append(page, strings.Repeat("# "+strings.Repeat("x", 1021)+"\n", 10<<10)...)
-		}), gaugeThresholds, assert.ExitError, "the answer is longer than"},
+		{"10 MB", later, func(w http.ResponseWriter, page []byte) {
+			_, _ = w.Write(page)
+			_, _ = io.WriteString(w, comments)
+		}, gaugeThresholds, assert.ExitError, "the answer is longer than"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			var dir string
-			r := measured(func() result {
+			var slowest atomic.Int64 // nanoseconds between two readings
+			run := func() result {
 				server := simServer(t)
-				var reads atomic.Int64
+				var reads, last atomic.Int64
+				slowest.Store(0)
 				front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					resp, err := http.Get(server.URL() + "/metrics")
 					if err != nil {
@@ -127,6 +131,10 @@ func TestPageFaults(t *testing.T) {
 						t.Error(err)
 						return
 					}
+					now := time.Now().UnixNano()
+					if before := last.Swap(now); before > 0 {
+						slowest.Store(max(slowest.Load(), now-before))
+					}
 					if tt.when(reads.Add(1)) {
 						tt.then(w, page)
 					} else {
@@ -134,10 +142,14 @@ func TestPageFaults(t *testing.T) {
 					}
 				}))
 				defer front.Close()
-				dir = t.TempDir()
-				return tokgateWith(t, t.Context(), nil, "", "run", "--out", dir, writePlan(t, fmt.Sprintf(pageFaultPlan, server.URL(), front.URL+"/metrics", tt.threshold)))
-			})
-			r.check(t, tt.code, tt.words, "20 of 20 requests completed")
+				return tokgateWith(t, t.Context(), nil, "", "run", "--out", t.TempDir(), writePlan(t, fmt.Sprintf(pageFaultPlan, server.URL(), front.URL+"/metrics", tt.threshold)))
+			}
+			r := measured(run)
+			// A machine too busy to read the page is a fault that none of these is for.
+			for try := 0; try < 4 && slowest.Load() > int64(250*time.Millisecond); try++ {
+				r = measured(run)
+			}
+			r.check(t, tt.code, tt.words, "40 of 40 requests completed")
 		})
 	}
 }
