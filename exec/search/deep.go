@@ -3,6 +3,7 @@ package search
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Where latency hardly depends on the load, level after level stays undecided,
@@ -217,8 +218,8 @@ func (s *Search) nextTo(n int) int {
 }
 
 // lacking says, of a search that ended with a wide stretch undecided, how near to
-// its limit the server stays there, and about how many requests would decide; ""
-// where there is none.
+// its limit the server stays there, about how many requests would decide, and the
+// setting that they wait for; "" where there is none.
 func (s *Search) lacking() string {
 	if s.ended == "" || !s.open() {
 		return ""
@@ -237,6 +238,8 @@ func (s *Search) lacking() string {
 		said += " (max_requests)"
 	case s.opts.Budget > 0 && needs > float64(s.most(n)):
 		said += " (budget)"
+	case n != s.opts.Require:
+		said += " (require)" // which is measured whatever was before
 	}
 	return said
 }
@@ -244,25 +247,34 @@ func (s *Search) lacking() string {
 // unaffordable is a number of requests that nobody sends for one level.
 const unaffordable = 1e6
 
-// cheapest is the level that the fewest requests would decide: the highest that
-// seems to pass, or the lowest that seems to fail.
-func (s *Search) cheapest(ts []trend) (level int, requests float64) {
+// cheapest is the level that few requests would decide: the required one while it
+// is open, else the highest that seems to pass or the lowest that seems to fail,
+// but for those so near to the crossing that they take many times as many.
+func (s *Search) cheapest(ts []trend) (n int, requests float64) {
 	us := s.undecided()
+	if r := s.opts.Require; slices.ContainsFunc(us, func(l *level) bool { return l.n == r }) {
+		return r, min(toPass(ts, r), toFail(ts, r))
+	}
 	requests = math.Inf(1)
-	for i := len(us) - 1; i >= 0 && level == 0; i-- {
-		if n := toPass(ts, us[i].n); n < math.Inf(1) {
-			level, requests = us[i].n, n
+	pick := func(needs func([]trend, int) float64) {
+		least := math.Inf(1)
+		for _, u := range us {
+			least = min(least, needs(ts, u.n))
 		}
-	}
-	for _, u := range us {
-		if n := toFail(ts, u.n); n < math.Inf(1) {
-			if n < requests {
-				level, requests = u.n, n
+		if least >= requests {
+			return
+		}
+		for _, u := range us {
+			if takes := needs(ts, u.n); takes <= 4*least {
+				n, requests = u.n, takes
+				return
 			}
-			break
 		}
 	}
-	return level, requests
+	pick(toFail)
+	slices.Reverse(us)
+	pick(toPass)
+	return n, requests
 }
 
 // percent writes a margin for people: 0.026 is "3 %".
