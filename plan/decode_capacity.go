@@ -24,7 +24,7 @@ var capacityBlock = &Block{
 		{Name: "require", Type: "number", Computed: "none: the capacity is measured only", Doc: "The least capacity that passes the gate."},
 		{Name: "budget", Type: "duration", Computed: "what the plan's budget leaves", Doc: "Wall clock of the search on one server."},
 		{Name: "requests", Type: "number", Computed: "as the requests of a level", Doc: "Measured requests at the first look at a level, at least five waves. One that is undecided then gets up to four times as many."},
-		{Name: "max_requests", Type: "number", Computed: "the gate's max_requests, else sixteen times the first look", Doc: "The most measured requests of one level. More than four times the first look are sent to a single level, and once more to confirm it, where the levels of a wide stretch stay undecided, each as near to the limit as the next."},
+		{Name: "max_requests", Type: "number", Computed: "the gate's max_requests, else sixteen times the first look", Doc: "The most measured requests of one level. More than four times the first look are sent only where a wide stretch of levels stays undecided, each about as near to the limit as the next: to one or two of them, to confirm the answer, and to require."},
 		{Name: "confirm", Type: "bool", Default: `true`, Doc: "Measure the answer once more on fresh requests before it is given."},
 	},
 }
