@@ -101,7 +101,7 @@ func (s *Search) highest(ts []trend, hope float64) (Probe, bool) {
 		n = int(float64(fail) / apart) // just below, as many requests would tell no more
 	}
 	for n > pass && !mayPass(ts, n, s.most(n), hope) {
-		n--
+		n = max(n-step(n), pass)
 	}
 	lo, hi := s.around(n)
 	if n > pass && hi > s.nextTo(lo) {
@@ -122,7 +122,7 @@ func (s *Search) lowest(ts []trend, hope float64) (Probe, bool) {
 	top := s.top()
 	n := max(pass+1, s.opts.From)
 	for n < top && !mayFail(ts, n, s.most(n), hope) {
-		n++
+		n = min(n+step(n), top)
 	}
 	lo, hi := s.around(n - 1)
 	if n < top && hi > s.nextTo(lo) {
@@ -136,6 +136,10 @@ func (s *Search) lowest(ts []trend, hope float64) (Probe, bool) {
 	}
 	return s.deeper(ts, n)
 }
+
+// step is how far apart levels are looked at to find where the margin seems to
+// turn: a tenth of what counts as beside.
+func step(n int) int { return max(1, n/200) }
 
 // decide is a deep probe of the required level, when all else has left it open.
 func (s *Search) decide() (Probe, bool) {

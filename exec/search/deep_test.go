@@ -204,6 +204,19 @@ func TestDeepLooks(t *testing.T) {
 	}
 }
 
+// Where the margin turns is sought among a hundred thousand levels in a few
+// thousand steps at a time.
+func TestDeepOfManyLevels(t *testing.T) {
+	asked := 0
+	_, l := drive(t, New(Options{UpTo: 100000, Begin: 8, Relative: .05, Looks: Doubling(100, 400), Deep: func(int) []int {
+		asked++
+		return Halving(800, 6400)
+	}}), exactly(func(n int) float64 { return flat(1. / 300)(min(n, 60)) }))
+	if l.L != 7 || asked > 100000 {
+		t.Errorf("%s; looks were asked for %d times", line(l), asked)
+	}
+}
+
 func TestHalving(t *testing.T) {
 	for _, tt := range []struct {
 		least, most int
