@@ -97,7 +97,8 @@ func (x *comparison) certified(row *Change, w *plan.Workload, change float64) {
 
 // fromNothing judges a capacity where the control holds at no level that was
 // tried. There is nothing to lose, so that a tolerance is not applicable; but a
-// candidate that holds more than the control can is not worse, and better.
+// candidate that holds what is asked of the most that the control can is not
+// worse, and one that holds more is better.
 func (c *Change) fromNothing(a, b limit, change float64) {
 	nowhere := fmt.Sprintf("the control holds nowhere (%s)", a.Line)
 	target := CapacityTarget(a.Fail-1, change)
@@ -109,9 +110,12 @@ func (c *Change) fromNothing(a, b limit, change float64) {
 	if b.Fail > 0 {
 		c.Message += fmt.Sprintf(", fails at %d", b.Fail)
 	}
+	if b.Pass >= a.Fail {
+		c.Direction = Better
+	}
 	switch {
 	case b.Pass >= target:
-		c.Outcome, c.Direction = Pass, Better
+		c.Outcome = Pass
 	case !c.Improve:
 		c.Outcome, c.Why = Skipped, "not applicable: "+nowhere
 		c.Message = c.Why

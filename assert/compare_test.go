@@ -337,6 +337,8 @@ func TestCompareCapacityFromNothing(t *testing.T) {
 		{"more than the control can hold", 0.1, true, 4, 4, 8, Pass, "certified to 4"},
 		{"less than is asked for", 1, true, 4, 4, 8, Inconclusive, "certified to 4"},
 		{"nothing lost", -0.1, false, 1, 2, 3, Pass, "certified to 2"},
+		// 9 is all that ⌈10 · 0.9⌉ asks, and the control may hold 10.
+		{"as much as is tolerated", -0.1, false, 11, 9, 12, Pass, "certified to 9, fails at 12"},
 		// Nothing was judged by it.
 		{"nothing to lose", -0.1, false, 1, 0, 1, Error, "the control holds nowhere"},
 	} {
@@ -350,9 +352,15 @@ func TestCompareCapacityFromNothing(t *testing.T) {
 				{Server: "b", Workload: w.Address(), Pass: row.pass, Fail: row.fails},
 			}
 			kind := map[bool]string{true: "improve", false: "tolerate"}[row.improve]
-			v := verdictOf(t, Judge(p, run, Options{}), "compare.ab."+kind+".capacity")
+			verdicts := Judge(p, run, Options{})
+			v := verdictOf(t, verdicts, "compare.ab."+kind+".capacity")
 			if v.Outcome != row.want || !strings.Contains(v.Message, row.says) {
 				t.Errorf("%v: %s (%s)", v.Outcome, v.Message, v.Needs)
+			}
+			changes := verdicts.Comparisons[0].Changes
+			i := slices.IndexFunc(changes, func(c Change) bool { return c.Level == "capacity" })
+			if better := changes[i].Direction == Better; better != (row.pass >= row.controlFail) {
+				t.Errorf("%s, certified to %d, where the control fails at %d", changes[i].Direction, row.pass, row.controlFail)
 			}
 		})
 	}
