@@ -268,7 +268,11 @@ func (l *limit) restate(recorded *metric.Capacity, asked *plan.Capacity) {
 	}
 	c.Line = c.Words()
 	before := fmt.Sprintf("%s, pass %d, fail %d", recorded.Kind, recorded.Pass, recorded.Fail)
-	c.Notes = append(slices.Clone(c.Notes), "judged anew from its samples, the search is not what it was when it ran ("+before+")")
+	c.Notes = nil
+	for _, note := range recorded.Notes {
+		c.Notes = append(c.Notes, "when it ran: "+note)
+	}
+	c.Notes = append(c.Notes, "judged anew from its samples, the search is not what it was when it ran ("+before+")")
 }
 
 // judge gives the verdict on the requirement; without one that on the search:

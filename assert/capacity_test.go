@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -224,5 +226,21 @@ func TestCapacityWithAFixedLevel(t *testing.T) {
 	more.With = "11"
 	if got := verdictOf(t, Judge(p, run, Options{}), "capacity"); got.Outcome != Error {
 		t.Errorf("without the level that it adds to: %v %q", got.Outcome, got.Message)
+	}
+}
+
+// What a search noted of its own answer is no word on another one.
+func TestCapacityNotesOfAnotherAnswer(t *testing.T) {
+	const note = "from 40 to 64 ttft stays within 1 % of its limit"
+	for limit, want := range map[float64][]string{
+		2:   {note},
+		2.5: {"when it ran: " + note, "judged anew from its samples, the search is not what it was when it ran (exact, pass 39, fail 40)"},
+	} {
+		p, run := searched(0, exactly39...)
+		run.Capacities[0].Notes = []string{note}
+		p.Workloads[0].SLAs[0].Thresholds[0].Limit = limit
+		if diff := cmp.Diff(want, verdictOf(t, Judge(p, run, Options{}), "capacity").Capacity.Notes); diff != "" {
+			t.Errorf("under %v s (-want +got):\n%s", limit, diff)
+		}
 	}
 }
