@@ -222,7 +222,8 @@ func (s *Search) nextTo(n int) int {
 }
 
 // lacking says, of a search that ended with a wide stretch undecided, how near to
-// its limit the server stays there, about how many requests would decide, and the
+// its limit the server stays there and about how many requests would decide, where
+// that is known, and the
 // setting that they wait for; "" where there is none.
 func (s *Search) lacking() string {
 	if s.ended == "" || !s.open() {
@@ -231,12 +232,19 @@ func (s *Search) lacking() string {
 	us, ts := s.undecided(), trends(s.visits)
 	low, high := us[0].n, us[len(us)-1].n
 	threshold, off := nearest(ts, low, high)
-	said := fmt.Sprintf("from %s to %s %s stays within %s of its limit", s.label(low), s.label(high), threshold, percent(off))
+	said := fmt.Sprintf("from %s to %s ", s.label(low), s.label(high))
+	near := fmt.Sprintf("%s stays within %s of its limit: ", threshold, percent(off))
 	n, needs := s.cheapest(ts)
 	if needs > unaffordable {
-		return said + ": hardly any number of requests would decide"
+		return said + near + "hardly any number of requests would decide"
 	}
-	said += fmt.Sprintf(": about %s requests at %s would decide", thousands(needs), s.label(n))
+	if have := s.judged(n); needs <= have {
+		// So many did not: there is a threshold whose margins do not tell, as that
+		// of a share, of which rounds count.
+		said, needs = said+"more requests would decide", have+1
+	} else {
+		said += near + fmt.Sprintf("about %s requests at %s would decide", thousands(needs), s.label(n))
+	}
 	switch looks := s.opts.Deep(n); {
 	case len(looks) == 0 || needs > float64(looks[len(looks)-1]):
 		said += " (max_requests)"
@@ -246,6 +254,17 @@ func (s *Search) lacking() string {
 		said += " (require)" // which is measured whatever was before
 	}
 	return said
+}
+
+// judged is the most requests by which level n was judged at once.
+func (s *Search) judged(n int) float64 {
+	most := 0
+	for _, v := range s.visits {
+		if v.Result.N == n {
+			most = max(most, v.Result.Requests)
+		}
+	}
+	return float64(most)
 }
 
 // unaffordable is a number of requests that nobody sends for one level.

@@ -217,6 +217,31 @@ func TestDeepOfManyLevels(t *testing.T) {
 	}
 }
 
+// Where nothing failed no margin tells how many requests would do, as they count by
+// their rounds, of which a higher level has fewer.
+func TestLackingWithoutBounds(t *testing.T) {
+	answer := func(p Probe) Result {
+		k := p.Looks[len(p.Looks)-1]
+		r := Result{N: p.N, Outcome: Inconclusive, Requests: k, Needs: -1, Margins: []Margin{{Threshold: "success", Log: -MaxLog, Low: -MaxLog, High: 1}}}
+		if p.N <= 16 {
+			r.Outcome = Pass
+		}
+		return r
+	}
+	for _, c := range []struct {
+		deep []int
+		want string
+	}{
+		{nil, "from 17 to 128 more requests would decide (max_requests)"},
+		{[]int{800, 1600}, "from 17 to 128 more requests would decide (max_requests)"},
+	} {
+		_, l := drive(t, New(Options{UpTo: 128, Begin: 8, Looks: Doubling(100, 400), Deep: func(int) []int { return c.deep }}), answer)
+		if !slices.Equal(l.Notes, []string{c.want}) {
+			t.Errorf("%s: %q, want %q", line(l), l.Notes, c.want)
+		}
+	}
+}
+
 func TestHalving(t *testing.T) {
 	for _, tt := range []struct {
 		least, most int
