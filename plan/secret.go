@@ -95,18 +95,30 @@ func (d *decoder) mask() {
 	}
 	for name, f := range d.plan.Files {
 		src := []byte(place.Replace(string(f.Bytes)))
-		for _, at := range literalText.FindAllSubmatchIndex(src, -1) {
-			if secretName.Match(src[at[2]:at[3]]) {
-				copy(src[at[4]:at[5]], bytes.Repeat([]byte("*"), at[5]-at[4]))
+		for _, literal := range literals {
+			for _, at := range literal.FindAllSubmatchIndex(src, -1) {
+				if name := src[at[2]:at[3]]; secretName.Match(name) || authorization.Match(name) {
+					copy(src[at[4]:at[5]], bytes.Repeat([]byte("*"), at[5]-at[4]))
+				}
 			}
 		}
 		d.plan.Files[name] = &hcl.File{Body: f.Body, Bytes: src, Nav: f.Nav}
 	}
 }
 
-// literalText is a text behind a name, in HCL or JSON, without anything that would
-// be evaluated.
-var literalText = regexp.MustCompile(`([A-Za-z0-9_-]+)"?[ \t]*[=:][ \t]*"((?:[^"\\$%\n]|\\.|[$%][^{"\n]){8,})`)
+// literals are a text behind a name and one behind an option of a command line, in
+// HCL or JSON, without anything that would be evaluated.
+var literals = func() []*regexp.Regexp {
+	const part = `(?:[^"\\$%\n]|\\.|[$%][^{"\n])`
+	return []*regexp.Regexp{
+		regexp.MustCompile(`([A-Za-z0-9_-]+)"?[ \t]*[=:][ \t]*"(` + part + `{8,})`),
+		// What begins with a dash is the next option.
+		regexp.MustCompile(`"-+([A-Za-z0-9_-]+)(?:=|"[ \t]*,?[ \t]*")([^-"\\$%\n]` + part + `{7,})`),
+	}
+}()
+
+// authorization is the header that holds a secret whole.
+var authorization = regexp.MustCompile(`(?i)^(proxy-)?authorization$`)
 
 // minMasked is the shortest secret that is looked for: shorter ones are parts
 // of words.

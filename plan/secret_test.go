@@ -55,3 +55,27 @@ workload "w" {
 		}
 	}
 }
+
+// Of a file that cannot be read no value is known, and its line is shown.
+func TestSecretsOfAnUnreadablePlan(t *testing.T) {
+	for _, line := range []string{
+		`api_key = "sp1ll-0123456789" }`,
+		`private_key = "-sp1ll-0123456789" }`,
+		`headers = { Authorization = "Bearer sp1ll-0123456789" } }`,
+		`"headers": { "proxy-authorization": "Basic sp1ll0123456789" } }`,
+		`command = ["vllm", "--api-key", "sp1ll-0123456789" "--x"]`,
+		`command = ["vllm", "--enable-x", "--api-key" "sp1ll-0123456789"]`,
+		`command = ["vllm", "--hf-token=sp1ll-0123456789" "--x"]`,
+	} {
+		src := "server \"s\" {\n  " + line + "\n}\n"
+		p, diags := LoadFile(LoadOptions{Path: "p.hcl", Source: []byte(src)})
+		if !diags.HasErrors() {
+			t.Fatalf("%s can be read", line)
+		}
+		for _, f := range p.Files {
+			if masked := string(f.Bytes); len(masked) != len(src) || strings.Contains(masked, "sp1ll") {
+				t.Errorf("%s\nis kept as\n%s", src, masked)
+			}
+		}
+	}
+}

@@ -223,8 +223,7 @@ func (s *Search) nextTo(n int) int {
 
 // lacking says, of a search that ended with a wide stretch undecided, how near to
 // its limit the server stays there and about how many requests would decide, where
-// that is known, and the
-// setting that they wait for; "" where there is none.
+// that is known, and the setting that they wait for; "" where there is none.
 func (s *Search) lacking() string {
 	if s.ended == "" || !s.open() {
 		return ""
