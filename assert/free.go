@@ -52,8 +52,10 @@ func condition(a *plan.Assert, result cty.Value) (outcome Outcome, message strin
 	}
 	ctx.Variables = map[string]cty.Value{"result": result}
 	ctx.Functions = forgiving(ctx)
-	if f, ok := called("alltrue", ctx); ok {
-		ctx.Functions["alltrue"] = ofSomething(f)
+	for _, name := range []string{"alltrue", "anytrue"} {
+		if f, ok := called(name, ctx); ok {
+			ctx.Functions[name] = ofSomething(f)
+		}
 	}
 	if name := unmeasured(a.Condition.Variables(), ctx); name != "" {
 		return Error, "the condition could not be evaluated: " + name + " was not measured"
@@ -66,7 +68,7 @@ func condition(a *plan.Assert, result cty.Value) (outcome Outcome, message strin
 	_, nothing := marks[ofNothing]
 	switch {
 	case nothing:
-		return Error, "the condition judges nothing: what alltrue is given is empty"
+		return Error, "the condition judges nothing: what alltrue or anytrue is given is empty"
 	case hasMark(marks):
 		return Error, "the condition could not be evaluated: it depends on a value that was not measured"
 	case !v.IsWhollyKnown():

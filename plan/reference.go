@@ -150,5 +150,5 @@ func writeFunctions(b *strings.Builder) {
 		}
 		b.WriteString("`" + n + "`")
 	}
-	b.WriteString(". `seconds(\"8s\")` is the number 8, for conditions, and `alltrue` of nothing is an error in one. `file` reads text inside the repository, relative to the plan.\n\n")
+	b.WriteString(". `seconds(\"8s\")` is the number 8, for conditions, and `alltrue` or `anytrue` of nothing is an error in one. `file` reads text inside the repository, relative to the plan.\n\n")
 }
