@@ -114,7 +114,7 @@ endef
 
 .PHONY: characteristics
 characteristics: ## measure how often verdicts and capacities are wrong, on simulated servers; under a minute
-	$(call characteristics,600,800)
+	$(call characteristics,500,500)
 	@cat results/characteristics/table.md
 
 .PHONY: characteristics-full
