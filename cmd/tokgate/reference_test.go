@@ -522,7 +522,7 @@ func (out *page) judged(p published, theirs *simulation) {
 	if sum := out.verdicts[0] + out.verdicts[1] + out.verdicts[2]; sum > 0 {
 		fmt.Fprintf(w, "\nVerdicts at the published levels: %d of %d as published.", out.verdicts[0], sum)
 		if len(lines) > 0 {
-			fmt.Fprintf(w, " The others lie within 10 %% of their threshold in print:\n\n- %s", strings.Join(lines, "\n- "))
+			fmt.Fprintf(w, " The others lie within 10 %% of their threshold, or of the limit, in print:\n\n- %s", strings.Join(lines, "\n- "))
 		}
 		fmt.Fprintln(w)
 	}
