@@ -7,8 +7,8 @@ import (
 
 // What holds of every element holds of none: alltrue of nothing, such as what an
 // if lets no element through to, would pass whatever the server does, and so would
-// what is not anytrue. Their value carries a mark then. That a condition goes over a part of result that is empty
-// is found with the plan.
+// what is not anytrue. Their value carries a mark then. That a condition goes over
+// a part of result that is empty is found with the plan.
 const ofNothing = mark("of nothing")
 
 // ofSomething is alltrue or anytrue, its result marked where it was given nothing.

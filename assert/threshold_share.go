@@ -63,13 +63,13 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 		return
 	}
 	lost, rounds := s.byRound(groups)
+	// Where rounds are of unequal length, a long bad one weighs by its requests.
+	lost = max(lost, share*rounds)
 	effective := s.effective(groups, nil, s.alpha)
 	low, _, fine := stat.ClopperPearson(share*effective, effective, s.alpha)
 	_, high, ok := stat.ClopperPearson(lost, rounds, s.alpha)
 	if ok && fine {
-		// Rounds of unequal length count alike, so that their mean is not quite
-		// the share of all requests.
-		v.Low, v.High = metric.Some(1-max(high, share)), metric.Some(1-low)
+		v.Low, v.High = metric.Some(1-high), metric.Some(1-low)
 	}
 	v.Effective = rounds
 	v.Message = counted + ", " + s.bounds(v, metric.Ratio)
