@@ -182,21 +182,12 @@ workload "w" {
 			cmd := exec.Command("sh", "-c", tt.shell, program(t, ""))
 			cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
 			cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+dir)
-			if err := cmd.Start(); err != nil {
-				t.Skip(err)
-			}
-			t.Cleanup(func() { _ = cmd.Process.Kill() })
-			ended := make(chan error, 1)
-			go func() { ended <- cmd.Wait() }()
+			ended := begin(t, cmd)
 			until(t, &out, ended, func() bool { return strings.Contains(out.String(), "w at 1 on s") })
 			if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 				t.Fatal(err)
 			}
-			select {
-			case <-ended:
-			case <-time.After(2 * time.Minute):
-				t.Fatalf("it did not end:\n%s", out.String())
-			}
+			awaitEnd(t, &out, ended)
 			if code := cmd.ProcessState.ExitCode(); (code == assert.ExitInterrupted) != tt.interrupted {
 				t.Errorf("exit code %d\n%s", code, out.String())
 			}
@@ -232,21 +223,12 @@ workload "w" {
 	cmd := exec.Command(program(t, ""), "run", "p.hcl")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
 	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+dir)
-	if err := cmd.Start(); err != nil {
-		t.Skip(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	ended := begin(t, cmd)
 	until(t, &out, ended, func() bool { return strings.Contains(out.String(), "started sh") })
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case <-ended:
-	case <-time.After(2 * time.Minute):
-		t.Fatalf("it did not end:\n%s", out.String())
-	}
+	awaitEnd(t, &out, ended)
 	if got := out.String(); cmd.ProcessState.ExitCode() != assert.ExitInterrupted || !strings.Contains(got, "interrupted before it was ready\n") || strings.Contains(got, "context canceled") {
 		t.Errorf("exit code %d\n%s", cmd.ProcessState.ExitCode(), got)
 	}
@@ -272,6 +254,29 @@ func zombie(pid int) bool {
 	}
 	_, rest, _ := strings.Cut(string(b), ") ")
 	return strings.HasPrefix(rest, "Z")
+}
+
+// begin starts a command, which is killed at the end of the test if it still
+// runs; its end is told.
+func begin(t *testing.T, cmd *exec.Cmd) <-chan error {
+	t.Helper()
+	if err := cmd.Start(); err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	return ended
+}
+
+// awaitEnd waits until what begin started has ended.
+func awaitEnd(t *testing.T, out fmt.Stringer, ended <-chan error) {
+	t.Helper()
+	select {
+	case <-ended:
+	case <-time.After(2 * time.Minute):
+		t.Fatalf("it did not end:\n%s", out.String())
+	}
 }
 
 // until waits for a condition for as long as a busy machine may need.
