@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tokgate/tokgate/report/github/runner"
+	"github.com/tokgate/tokgate/internal/runner"
 )
 
 // snippet is the fenced block of docs/ci.md whose first line names a file.

@@ -13,10 +13,10 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/internal/runner"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/report/github"
-	"github.com/tokgate/tokgate/report/github/runner"
 	"github.com/tokgate/tokgate/report/nights"
 )
 

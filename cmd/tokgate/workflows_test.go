@@ -18,7 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tokgate/tokgate/report/github/runner"
+	"github.com/tokgate/tokgate/internal/runner"
 )
 
 // The test binary is tokgate itself where this is set: with the value "simulate"

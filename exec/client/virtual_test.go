@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tokgate/tokgate/internal/memnet"
 	"github.com/tokgate/tokgate/metric"
-	"github.com/tokgate/tokgate/sim/memnet"
 )
 
 // inMemory runs test against handler, in a bubble in which time is exact.

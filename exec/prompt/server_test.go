@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/internal/memnet"
 	"github.com/tokgate/tokgate/sim"
-	"github.com/tokgate/tokgate/sim/memnet"
 )
 
 // Against the built-in server, asked as each engine is that it can stand in

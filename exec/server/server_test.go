@@ -17,10 +17,10 @@ import (
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/memnet"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/sim"
-	"github.com/tokgate/tokgate/sim/memnet"
 )
 
 // world is a built-in server on a network in memory, and a launcher that

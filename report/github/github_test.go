@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tokgate/tokgate/internal/runner"
 	"github.com/tokgate/tokgate/report"
-	"github.com/tokgate/tokgate/report/github/runner"
 )
 
 // commands are those that the runner finds in a log in which every line is one.
