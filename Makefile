@@ -58,21 +58,16 @@ release-check: ## check .goreleaser.yaml; builds goreleaser itself the first tim
 demo: build ## gate the built-in server with plans/demo.hcl; reports in results/demo
 	$(BIN) run --out results/demo plans/demo.hcl
 
-# Long calculations, of every package, and whole simulated plans: one goroutine or
-# several that share nothing, in which the race detector finds nothing and takes minutes.
-LONG := Characteristics|Chances|FalsePass|NonInferior|Duality|ExactSums|Divisive|AgreeWith|NotLessStrict|AnyAnswers|Oracle|BudgetHolds
-LONG := $(LONG)|ProfilesHold|EngineProperties|LargePlans|HostileSources|DiagnosticsAreBounded|KeepsMeaning|MarkdownIsBounded|CutAnywhere
-LONG := $(LONG)|Reference|Shipped|Workflow|Documented|SimulationsAreEqual|ReportTogether
-
-# The whole program is tried last and alone: its tests measure over sockets.
+# TestLong… are long calculations and whole simulated plans: one goroutine, or
+# several that share nothing, in which the race detector finds nothing and takes
+# minutes. The whole program is tried last and alone: its tests measure over sockets.
 .PHONY: test
 test: ## run all tests (with the race detector where there is a C compiler) and report coverage
 	@if [ -z "$(RACE)" ]; then echo "no C compiler: tests run without the race detector"; fi
-	@echo "the packages, $(or $(RACE),plain)"; CGO_ENABLED=$(CGO) $(GO) test $(RACE) -timeout 10m -coverprofile=cover.out -skip '$(LONG)' $$($(GO) list $(PKGS) | grep -v '/cmd/')
-	@echo "their long calculations"; CGO_ENABLED=0 $(GO) test -timeout 10m -coverprofile=cover.long.out -run '$(LONG)' $$(grep -rlE '^func (Test|Fuzz)\w*($(LONG))' --include='*_test.go' --exclude-dir=cmd . | xargs -n1 dirname | sort -u)
-	@echo "the whole program, $(or $(RACE),plain)"; CGO_ENABLED=$(CGO) $(GO) test $(RACE) -timeout 10m -coverprofile=cover.cmd.out -skip '$(LONG)' ./cmd/...
-	@echo "whole simulated plans"; CGO_ENABLED=0 $(GO) test -timeout 10m -coverprofile=cover.whole.out -run '$(LONG)' ./cmd/...
-	@tail -qn +2 cover.long.out cover.cmd.out cover.whole.out >> cover.out && rm cover.*.out
+	CGO_ENABLED=$(CGO) $(GO) test $(RACE) -timeout 10m -coverprofile=cover.out -skip '^TestLong' $$($(GO) list $(PKGS) | grep -v '/cmd/')
+	CGO_ENABLED=$(CGO) $(GO) test $(RACE) -timeout 10m -coverprofile=cover.cmd.out -skip '^TestLong' ./cmd/...
+	CGO_ENABLED=0 $(GO) test -timeout 10m -coverprofile=cover.long.out -run '^TestLong' $$(grep -rl '^func TestLong' --include='*_test.go' . | xargs -n1 dirname | sort -u)
+	@tail -qn +2 cover.cmd.out cover.long.out >> cover.out && rm cover.*.out
 	@$(GO) tool cover -func=cover.out | awk '/^total:/ { print "statement coverage: " $$3 }'
 
 .PHONY: interop
@@ -107,8 +102,8 @@ bench: ## run the benchmarks; speeds are ratios within one run
 # Seeded gates and searches in virtual time, on servers whose truth is known.
 define characteristics
 	@mkdir -p results/characteristics
-	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestCharacteristics$$' -timeout 60m -gates $(1) -table $(CURDIR)/results/characteristics/gates.md
-	@CGO_ENABLED=0 $(GO) test ./exec/search -run '^TestCharacteristics$$' -timeout 60m -searches $(2) -table $(CURDIR)/results/characteristics/searches.md
+	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLongCharacteristics$$' -timeout 60m -gates $(1) -table $(CURDIR)/results/characteristics/gates.md
+	@CGO_ENABLED=0 $(GO) test ./exec/search -run '^TestLongCharacteristics$$' -timeout 60m -searches $(2) -table $(CURDIR)/results/characteristics/searches.md
 	@cat results/characteristics/gates.md results/characteristics/searches.md > results/characteristics/table.md
 endef
 
@@ -130,7 +125,7 @@ soak: ## start and end SOAK servers (default 1000) in every way, and look for wh
 
 .PHONY: reference
 reference: build ## simulate the plans of five published systems and compare, into docs/reference.md; minutes
-	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestReferenceDocument$$' -timeout 30m -reference $(CURDIR)/$(BIN)
+	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestLongReferenceDocument$$' -timeout 30m -reference $(CURDIR)/$(BIN)
 
 .PHONY: fit
 fit: ## fit the profiles of the published systems to their figures (SYSTEM= for one of them); an hour
@@ -149,7 +144,7 @@ lint: ## gofmt, vet, staticcheck, actionlint, shellcheck, and the shipped plans'
 .PHONY: actions
 actions: export TOKGATE_ACTION_BUILDS = 1
 actions: ## execute the action, the workflows in docs/workflows and the snippets in docs/ci.md
-	CGO_ENABLED=0 $(GO) test -count=1 -run '^(TestAction|TestWorkflow|TestDocumentedCI|TestDocumentedAction|TestCancelled)' ./cmd/tokgate
+	CGO_ENABLED=0 $(GO) test -count=1 -run '^Test(Long)?(Action|Workflow|DocumentedCI|DocumentedAction|Cancelled)' ./cmd/tokgate
 
 .PHONY: junit-consumers
 junit-consumers: ## load JUnit files of runs in the libraries that CI systems parse them with (npm, PyPI)

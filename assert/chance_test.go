@@ -11,7 +11,7 @@ import (
 )
 
 // The chances that validate prints are those of simulated comparisons.
-func TestChances(t *testing.T) {
+func TestLongChances(t *testing.T) {
 	policy := plan.Policy{Confidence: 0.95, Decide: plan.Certified, OnInconclusive: plan.Stop}
 	const n = 600
 	for i, row := range []struct {
@@ -72,7 +72,7 @@ func TestChanceDiagnostics(t *testing.T) {
 }
 
 // NonInferior is the share of simulated t intervals that stay below delta.
-func TestNonInferior(t *testing.T) {
+func TestLongNonInferior(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, row := range []struct {
 		units              int

@@ -78,7 +78,7 @@ func failing(l *metric.Level) *metric.Level {
 
 // The promise, measured: a server exactly at its limit passes, and fails, at
 // most 5% of the time, whatever its requests have in common.
-func TestCharacteristics(t *testing.T) {
+func TestLongCharacteristics(t *testing.T) {
 	var out strings.Builder
 	pct := func(x float64) string { return fmt.Sprintf("%.1f%%", 100*x) }
 

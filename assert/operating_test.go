@@ -11,7 +11,7 @@ import (
 // The promise of the whole judge, through its own blocks and counts: a server
 // exactly at its limit passes, and fails, at most 5% of the time; one well
 // under it passes mostly, one well over it fails mostly.
-func TestOperatingCharacteristics(t *testing.T) {
+func TestLongOperatingCharacteristics(t *testing.T) {
 	const gates = 400
 	// Exponential times: P(X >= 2 s) = e^(−2/mean) = share.
 	for _, c := range []struct {
@@ -56,7 +56,7 @@ func TestOperatingCharacteristics(t *testing.T) {
 
 // What the margin is for: rounds differ by a tenth, their p95 is half the limit,
 // and 200 requests are worth less than 59 by the spread of their rounds.
-func TestOperatingCharacteristicsOfMargin(t *testing.T) {
+func TestLongOperatingCharacteristicsOfMargin(t *testing.T) {
 	const gates = 300
 	p := process{round: 0.9}
 	r := rand.New(rand.NewPCG(61, 62))
@@ -78,7 +78,7 @@ func TestOperatingCharacteristicsOfMargin(t *testing.T) {
 }
 
 // At most 5% also for a mean: its limit is the true mean.
-func TestOperatingCharacteristicsOfMeans(t *testing.T) {
+func TestLongOperatingCharacteristicsOfMeans(t *testing.T) {
 	const gates = 1000
 	r := rand.New(rand.NewPCG(41, 42))
 	var passed, failed float64

@@ -133,9 +133,9 @@ func TestCountedThresholds(t *testing.T) {
 	}
 }
 
-// TestCountedIsNotLessStrict: a verdict from buckets is never one that the
+// TestLongCountedIsNotLessStrict: a verdict from buckets is never one that the
 // values themselves would contradict, wherever the limit lies.
-func TestCountedIsNotLessStrict(t *testing.T) {
+func TestLongCountedIsNotLessStrict(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	decided := 0
 	for range 150 {

@@ -85,7 +85,7 @@ func TestPercentile(t *testing.T) {
 }
 
 // The bounds say what the test says.
-func TestBoundsAgreeWithOutcome(t *testing.T) {
+func TestLongBoundsAgreeWithOutcome(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	seen := map[Outcome]int{}
 	for range 300 {

@@ -167,7 +167,7 @@ func TestEverySummaryHasAFixture(t *testing.T) {
 	}
 	exempt := map[string]string{
 		sumInternal: "no input is known that provokes it",
-		sumTooLarge: "TestHostileSources makes the files it needs",
+		sumTooLarge: "TestLongHostileSources makes the files it needs",
 	}
 	summaries := 0
 	ast.Inspect(f, func(n ast.Node) bool {
@@ -217,7 +217,7 @@ func TestDiagnosticsForMachines(t *testing.T) {
 }
 
 // A plan with thousands of problems says a bounded number of them, soon.
-func TestDiagnosticsAreBounded(t *testing.T) {
+func TestLongDiagnosticsAreBounded(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("locals {\n")
 	for i := range 5_000 {

@@ -41,7 +41,7 @@ func TestFormatRefusesWhatDoesNotParse(t *testing.T) {
 
 // The properties of Format, for every plan there is: it is idempotent, and the
 // formatted plan means what the plan meant.
-func TestFormatKeepsMeaning(t *testing.T) {
+func TestLongFormatKeepsMeaning(t *testing.T) {
 	for _, path := range fixtures(t, "testdata/ok/*.hcl", "testdata/ok/*.json", "testdata/bad/*.hcl") {
 		src, err := os.ReadFile(path)
 		if err != nil {

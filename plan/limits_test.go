@@ -51,7 +51,7 @@ workload "w%[1]d" {
 	return []byte(b.String())
 }
 
-func TestLargePlansLoad(t *testing.T) {
+func TestLongLargePlansLoad(t *testing.T) {
 	p, diags := LoadFile(LoadOptions{Path: "levels.hcl", Source: manyLevels(10_000)})
 	if diags.HasErrors() || len(p.Workloads[0].Loads[0].Levels) != 10_000 {
 		t.Errorf("10,000 levels: %v", diags)
@@ -83,7 +83,7 @@ func BenchmarkLoad(b *testing.B) {
 }
 
 // Hostile sources end in a diagnostic, quickly and without a crash.
-func TestHostileSources(t *testing.T) {
+func TestLongHostileSources(t *testing.T) {
 	deep := func(open, middle, shut string, n int) string {
 		return strings.Repeat(open, n) + middle + strings.Repeat(shut, n)
 	}

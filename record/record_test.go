@@ -179,9 +179,9 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestCutAnywhere cuts a recording after every byte, as a crash may. What was
+// TestLongCutAnywhere cuts a recording after every byte, as a crash may. What was
 // written in full before is there, and the rest is said to be missing.
-func TestCutAnywhere(t *testing.T) {
+func TestLongCutAnywhere(t *testing.T) {
 	var raw []byte // the shortest of some runs that have rounds
 	for seed := range uint64(20) {
 		r, err := os.ReadFile(filepath.Join(recorded(t, random(seed)), record.File))

@@ -34,7 +34,7 @@ func big(n int) *Document {
 	return d
 }
 
-func TestMarkdownIsBounded(t *testing.T) {
+func TestLongMarkdownIsBounded(t *testing.T) {
 	var b bytes.Buffer
 	d := big(10_000)
 	if err := Markdown(&b, d); err != nil {

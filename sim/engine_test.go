@@ -382,7 +382,7 @@ func play(t *testing.T, e *Engine, load []action, stops *rand.Rand) (all []Emiss
 	return all, cancelled
 }
 
-func TestEngineProperties(t *testing.T) {
+func TestLongEngineProperties(t *testing.T) {
 	for seed := range uint64(150) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		p := randomProfile(r)

@@ -587,7 +587,7 @@ func median(sorted []float64) float64 {
 
 // The shipped profiles give back the published numbers they were fitted to, at
 // low and at high load: half of them within 5 %, nine in ten within 20 %.
-func TestProfilesHoldTheirReports(t *testing.T) {
+func TestLongProfilesHoldTheirReports(t *testing.T) {
 	for _, f := range fittings {
 		t.Run(f.profile, func(t *testing.T) {
 			p, err := LoadProfile(f.profile, "")

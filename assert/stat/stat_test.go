@@ -34,7 +34,7 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 	}
 }
 
-func TestAtMostAgainstExactSums(t *testing.T) {
+func TestLongAtMostAgainstExactSums(t *testing.T) {
 	shares := []*big.Rat{big.NewRat(1, 1000), big.NewRat(1, 100), big.NewRat(1, 20), big.NewRat(1, 2), big.NewRat(19, 20), big.NewRat(7, 9)}
 	for _, n := range []int64{1, 2, 5, 10, 59, 100, 299} {
 		for _, k := range []int64{0, 1, 2, 4, n / 20, n / 3, n / 2, n - 1, n} {
@@ -96,7 +96,7 @@ func TestBetaRecurrence(t *testing.T) {
 
 func TestShareTable(t *testing.T) {
 	// The most bad requests that pass and the fewest that fail p95 at 95%:
-	// exact sums, checked by TestAtMostAgainstExactSums' oracle up to 400.
+	// exact sums, checked by TestLongAtMostAgainstExactSums' oracle up to 400.
 	for _, c := range []struct{ n, pass, fail int }{
 		{59, 0, 7}, {100, 1, 10}, {200, 4, 16}, {400, 12, 28}, {800, 29, 51}, {1600, 65, 96},
 	} {
@@ -249,7 +249,7 @@ func TestPercentileRanks(t *testing.T) {
 // Test and interval say the same: Below exactly when the upper bound meets the
 // limit, Above exactly when the lower bound misses it, for strict limits and
 // inclusive ones, whole and fractional effective n.
-func TestDuality(t *testing.T) {
+func TestLongDuality(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 3000 {
 		n := 1 + r.IntN(400)
@@ -399,7 +399,7 @@ func TestNeeded(t *testing.T) {
 
 // The promise itself: a server exactly at the limit passes at most 5% of the
 // time, also when its requests depend on each other.
-func TestFalsePass(t *testing.T) {
+func TestLongFalsePass(t *testing.T) {
 	const gates, alpha, q = 2000, 0.05, 0.95
 	z := NormalQuantile(q)
 	independent := func(r *rand.Rand, xs []float64) {

@@ -95,7 +95,7 @@ func TestWatchFloor(t *testing.T) {
 // The characteristics: noise of one standard deviation, a reference of n
 // nights, a shift for good. Two percent of noise make 3, 5 and 10 percent 1.5,
 // 2.5 and 5 deviations.
-func TestCharacteristics(t *testing.T) {
+func TestLongCharacteristics(t *testing.T) {
 	const trials = 1000
 	rng := rand.New(rand.NewPCG(1, 2))
 	noise := func(n int, shift float64) []float64 {
@@ -145,7 +145,7 @@ func TestCharacteristics(t *testing.T) {
 	}
 }
 
-func TestDivisive(t *testing.T) {
+func TestLongDivisive(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	noise := func(n int, level float64) []float64 {
 		out := make([]float64, n)
@@ -190,7 +190,7 @@ func TestDivisive(t *testing.T) {
 
 // Of series without a change about one in a hundred is split; each split is
 // tested at that level once.
-func TestDivisiveFalse(t *testing.T) {
+func TestLongDivisiveFalse(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	split := 0
 	const trials = 200

@@ -78,7 +78,7 @@ func (c *checkout) present(t *testing.T, pattern string) {
 
 // The snippets of docs/ci.md do what they say on a server that passes, one that
 // fails and one that cannot be decided on.
-func TestDocumentedCI(t *testing.T) {
+func TestLongDocumentedCI(t *testing.T) {
 	for _, tt := range []struct {
 		name, limit string
 		code        int
@@ -148,7 +148,7 @@ func TestDocumentedCI(t *testing.T) {
 
 // The tables of docs/ci.md name every input and output of the action, and no
 // other.
-func TestDocumentedAction(t *testing.T) {
+func TestLongDocumentedAction(t *testing.T) {
 	doc := read(t, filepath.Join(repository, "docs", "ci.md"))
 	v, err := runner.DecodeYAML([]byte(read(t, filepath.Join(repository, "action.yml"))))
 	if err != nil {

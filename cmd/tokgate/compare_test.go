@@ -20,7 +20,7 @@ var plansDir = filepath.Join("..", "..", "plans")
 
 // The shipped comparisons say what their comments promise, and a recording of
 // one is judged again to the same answer.
-func TestShippedComparisons(t *testing.T) {
+func TestLongShippedComparisons(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	mtp := filepath.Join(dir, "mtp")
@@ -66,7 +66,7 @@ func TestShippedComparisons(t *testing.T) {
 // A candidate that is as good as the control passes at least four times out of
 // five, and one that is worse never: the shipped gate, with other noise each
 // time. Everything is seeded, so that the counts are always the same.
-func TestShippedGatePassesWhatIsUnchanged(t *testing.T) {
+func TestLongShippedGatePassesWhatIsUnchanged(t *testing.T) {
 	t.Parallel()
 	count := func(next string, runs int) map[assert.Outcome]int {
 		out := map[assert.Outcome]int{}

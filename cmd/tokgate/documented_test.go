@@ -41,7 +41,7 @@ var configMap = regexp.MustCompile(`(?m)^  \S+\.hcl: \|\n((?:    .*\n)+)`)
 // Every plan in the documentation is valid; one that shows a server or a
 // workload alone is completed with the other. Those with a name are tried by the
 // commands of their page.
-func TestDocumentedPlans(t *testing.T) {
+func TestLongDocumentedPlans(t *testing.T) {
 	found := 0
 	for _, page := range pages(t) {
 		for i, m := range fencedPlan.FindAllStringSubmatch(read(t, page), -1) {
@@ -209,7 +209,7 @@ func (c command) parse() error {
 // page that has plans with names its commands are run, in their order, in a
 // folder that holds them: in virtual time, with the built-in server where a URL is
 // asked, and as far as validation where only a real server would do.
-func TestDocumentedCommands(t *testing.T) {
+func TestLongDocumentedCommands(t *testing.T) {
 	makefile := read(t, filepath.Join(repository, "Makefile"))
 	server := simServer(t)
 	found, run, seen := 0, 0, 0

@@ -819,7 +819,7 @@ func between(doc, name string) (head, part, tail string, ok bool) {
 
 // The plans of the published systems are valid and run, and what docs/reference.md
 // says of the one that takes a second is what it gives.
-func TestReference(t *testing.T) {
+func TestLongReference(t *testing.T) {
 	doc := read(t, filepath.Join("..", "..", "docs", referenceDoc))
 	for _, s := range systems {
 		t.Run(s.name, func(t *testing.T) {
@@ -853,7 +853,7 @@ func TestReference(t *testing.T) {
 }
 
 // In turns, the servers of the A/B article get the article's own answers.
-func TestReferenceTurns(t *testing.T) {
+func TestLongReferenceTurns(t *testing.T) {
 	m := turns.simulate(t)
 	answers := systems[4].published(t).Answers
 	if len(answers) != 4 {
@@ -874,8 +874,8 @@ func TestReferenceTurns(t *testing.T) {
 	}
 }
 
-// TestReferenceDocument writes docs/reference.md: make reference.
-func TestReferenceDocument(t *testing.T) {
+// TestLongReferenceDocument writes docs/reference.md: make reference.
+func TestLongReferenceDocument(t *testing.T) {
 	if *reference == "" {
 		t.Skip("it is written when -reference names the binary to measure")
 	}

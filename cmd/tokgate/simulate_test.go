@@ -81,7 +81,7 @@ func TestSimulate(t *testing.T) {
 }
 
 // The same plan and seed give the same results, but for when and how fast.
-func TestSimulationsAreEqual(t *testing.T) {
+func TestLongSimulationsAreEqual(t *testing.T) {
 	path := writePlan(t, simulatedPlan)
 	var docs []any
 	for range 2 {
@@ -145,7 +145,7 @@ func TestSimulationIsInterrupted(t *testing.T) {
 }
 
 // The plans that ship for a first try pass without a server.
-func TestShippedPlansSimulate(t *testing.T) {
+func TestLongShippedPlansSimulate(t *testing.T) {
 	for _, name := range []string{"demo", "capacity", "pull-request"} {
 		path := filepath.Join("..", "..", "plans", name+".hcl")
 		tokgate(t, "run", "--simulate", "--out", t.TempDir(), path).check(t, assert.ExitPass, "PASS", "simulated")

@@ -11,7 +11,7 @@ import (
 // Several recorded runs are shown side by side, and in one page and one
 // Markdown file; what cannot hold several is refused before anything is
 // written.
-func TestReportTogether(t *testing.T) {
+func TestLongReportTogether(t *testing.T) {
 	path := writePlan(t, simulatedPlan)
 	before, after, out := filepath.Join(t.TempDir(), "before"), filepath.Join(t.TempDir(), "after"), t.TempDir()
 	for _, dir := range []string{before, after} {

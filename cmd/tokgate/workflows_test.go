@@ -291,9 +291,9 @@ var servers = []struct {
 }
 
 // For `make junit-consumers`.
-var keepJUnit = flag.String("keep-junit", "", "keep the JUnit files of TestWorkflowGate in this folder")
+var keepJUnit = flag.String("keep-junit", "", "keep the JUnit files of TestLongWorkflowGate in this folder")
 
-func TestWorkflowGate(t *testing.T) {
+func TestLongWorkflowGate(t *testing.T) {
 	profiles := map[string]string{
 		"today": read(t, filepath.Join(plansDir, "profiles", "today.json")), "slower": read(t, filepath.Join(plansDir, "profiles", "slower.json")),
 	}
@@ -371,7 +371,7 @@ func pullRequest(repository, base string) map[string]any {
 }
 
 // A pull request from a fork runs nothing on a self-hosted machine.
-func TestWorkflowGateForks(t *testing.T) {
+func TestLongWorkflowGateForks(t *testing.T) {
 	c := newCheckout(t, "simulate")
 	c.GitHub["event"] = pullRequest("someone/serving", c.commit(nil))
 	if job := c.run("docs/workflows/gate.yml", "gate", nil); !job.Skipped {
@@ -379,7 +379,7 @@ func TestWorkflowGateForks(t *testing.T) {
 	}
 }
 
-func TestWorkflowPlans(t *testing.T) {
+func TestLongWorkflowPlans(t *testing.T) {
 	good := fmt.Sprintf(gatePlan, "simulator {}", "2s")
 	typo := []string{"error plans/gate.hcl:15 Unsupported argument"}
 	for _, tt := range []struct {
@@ -418,7 +418,7 @@ func TestWorkflowPlans(t *testing.T) {
 }
 
 // Each job of the matrix has an artifact of its own and sets the image.
-func TestWorkflowMatrix(t *testing.T) {
+func TestLongWorkflowMatrix(t *testing.T) {
 	c := newCheckout(t, "simulate")
 	plan := "variable \"image\" {\n  type = string\n}\n\nserver \"vllm\" {\n  model = var.image\n  simulator {}\n}\n" +
 		strings.SplitN(fmt.Sprintf(gatePlan, "", "2s"), "}\n", 2)[1]
@@ -439,7 +439,7 @@ func TestWorkflowMatrix(t *testing.T) {
 
 // The history grows on a branch of its own from night to night, and a night that
 // fails opens one issue.
-func TestWorkflowNightly(t *testing.T) {
+func TestLongWorkflowNightly(t *testing.T) {
 	const workflow = "docs/workflows/nightly.yml"
 	origin := t.TempDir()
 	nights := []struct {
@@ -525,7 +525,7 @@ func TestWorkflowNightly(t *testing.T) {
 }
 
 // A night that was not measured publishes nothing.
-func TestWorkflowNightlyNotMeasured(t *testing.T) {
+func TestLongWorkflowNightlyNotMeasured(t *testing.T) {
 	c := newCheckout(t, "")
 	for _, verdict := range []string{"error", "interrupted", "invalid", ""} {
 		job := c.run("docs/workflows/nightly.yml", "publish", map[string]any{"needs": map[string]any{
@@ -537,7 +537,7 @@ func TestWorkflowNightlyNotMeasured(t *testing.T) {
 }
 
 // The project's own nightly run uses the action of the checkout.
-func TestWorkflowOwnNightly(t *testing.T) {
+func TestLongWorkflowOwnNightly(t *testing.T) {
 	c := newCheckout(t, "simulate")
 	c.Local["./"] = repository
 	files := map[string]string{}

@@ -116,7 +116,7 @@ func watch(t *testing.T, s *Search, answer func(Probe) Result, step func(Probe, 
 	return l, n
 }
 
-func TestHonestOracle(t *testing.T) {
+func TestLongHonestOracle(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range 4000 {
 		w := draw(rng)
@@ -158,7 +158,7 @@ func TestHonestOracle(t *testing.T) {
 }
 
 // Without doubt the limit is found exactly, in logarithmically many probes.
-func TestCertainOracle(t *testing.T) {
+func TestLongCertainOracle(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for i := range 2000 {
 		w := draw(rng)
@@ -188,7 +188,7 @@ func TestCertainOracle(t *testing.T) {
 // The time of a request that falls with a power of N is predicted without
 // error between two levels and from above elsewhere, so that the budget holds;
 // but for the first probe, of which nothing is known.
-func TestBudgetHolds(t *testing.T) {
+func TestLongBudgetHolds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	cut := 0
 	for i := range 4000 {
@@ -223,7 +223,7 @@ func TestBudgetHolds(t *testing.T) {
 
 // Whatever a server answers, the search ends, asks for nothing twice, and
 // claims only what stands.
-func TestAnyAnswers(t *testing.T) {
+func TestLongAnyAnswers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	seen := map[Kind]int{}
 	for i := range 6000 {

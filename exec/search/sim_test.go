@@ -247,7 +247,7 @@ func incompleteBeta(a, b, x float64) float64 {
 	return front * (f - 1)
 }
 
-func TestBinomialOracle(t *testing.T) {
+func TestLongBinomialOracle(t *testing.T) {
 	// Tables of the binomial distribution at 5%: with 59 requests and none over
 	// 0.95^59 = 0.0485; with 100 and at most one 0.95^100 + 100·0.05·0.95^99 =
 	// 0.0371; Bin(10, 0.5) ≤ 5 is (1024 + 252)/2048 = 0.6230.
@@ -569,7 +569,7 @@ func writeTable(t *testing.T, tallies, judged []tally) {
 	}
 }
 
-func TestCharacteristics(t *testing.T) {
+func TestLongCharacteristics(t *testing.T) {
 	runs := *searches
 	if testing.Short() {
 		runs = 100
