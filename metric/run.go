@@ -34,6 +34,9 @@ type Run struct {
 	// Stopped says why the run ended before the plan did ("interrupted",
 	// "budget"); "" when it ran to its end.
 	Stopped string `json:"stopped,omitempty"`
+	// Recording is the SHA-256 sum of the recording's lines, in hexadecimal; "":
+	// not recorded, or by a version that did not protect its lines.
+	Recording string `json:"-"`
 	// Calibration is nil when the generator was not calibrated: in virtual
 	// time there is nothing to calibrate.
 	Calibration *Calibration `json:"calibration,omitempty"`

@@ -55,6 +55,40 @@ func WriteFile(path string, data []byte) (err error) {
 	return nil
 }
 
+// OpenIn opens the regular file name in the folder dir, with the flags of
+// os.OpenFile. A link, a pipe or a device of that name is an error: a folder may
+// come from a repository, and what it links to is not ours to change.
+func OpenIn(dir, name string, flag int) (*os.File, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	path := filepath.Join(dir, name)
+	if info, err := root.Lstat(name); err == nil && !info.Mode().IsRegular() {
+		return nil, notRegular(path)
+	}
+	f, err := root.OpenFile(name, flag, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	// It may have become a link since: what is open must be what has the name.
+	opened, err := f.Stat()
+	if err == nil {
+		var named os.FileInfo
+		if named, err = root.Lstat(name); err == nil && (!named.Mode().IsRegular() || !os.SameFile(opened, named)) {
+			err = notRegular(path)
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func notRegular(path string) error { return fmt.Errorf("%s is not a regular file", path) }
+
 // special says whether path names something that is written to and not
 // replaced. /dev/stdout may be a regular file by another name.
 func special(path string) bool {

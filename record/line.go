@@ -17,8 +17,10 @@ const File = "samples.jsonl"
 const (
 	schemaName  = "tokgate.samples/"
 	schemaMajor = 1
-	schemaMinor = 2
-	Schema      = schemaName + "1.2"
+	schemaMinor = 3
+	Schema      = schemaName + "1.3"
+
+	chainMinor = 3 // the first in which lines are protected
 )
 
 // The types of lines, in the order in which they first occur.

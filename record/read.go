@@ -2,6 +2,7 @@ package record
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,11 +25,13 @@ const StoppedUnknown = "the recording ends here"
 //
 // A recording that ends too early is read as far as it goes: a torn last line
 // is left out, a round without an end gets Complete = false, and the run is
-// Stopped; Problems tells. A line in the middle that cannot be read is an
-// error, and so is a recording by another major version.
+// Stopped; Problems tells. A line that cannot be read, that was changed, or that
+// says what cannot have happened is an error, and so is a recording by another
+// major version. Run.Recording is "" for a recording of a version that did not
+// protect its lines: damage would not be found.
 func Read(dir string) (*metric.Run, Problems, error) {
 	path := filepath.Join(dir, File)
-	f, err := os.Open(path)
+	f, err := OpenIn(dir, File, os.O_RDONLY)
 	if err != nil {
 		return nil, nil, fmt.Errorf("could not read the recording: %w", err)
 	}
@@ -44,6 +47,7 @@ func Read(dir string) (*metric.Run, Problems, error) {
 type reader struct {
 	run      *metric.Run
 	minor    int // of the recording's schema
+	chain    chain
 	ended    bool
 	servers  map[string]*metric.ServerRun
 	levels   map[levelKey]*metric.Level
@@ -55,7 +59,17 @@ type reader struct {
 type openRound struct {
 	round *metric.Round
 	ended bool
+	seen  map[place]bool
 }
+
+// place is which request of its round a sample is.
+type place struct {
+	phase metric.Phase
+	order int
+}
+
+// maxLine bounds a line: a request of a million tokens has one of 7 MB.
+const maxLine = 64 << 20
 
 func read(r io.Reader) (*metric.Run, Problems, error) {
 	rd := &reader{
@@ -63,45 +77,74 @@ func read(r io.Reader) (*metric.Run, Problems, error) {
 		levels:  map[levelKey]*metric.Level{},
 		rounds:  map[*metric.Level]map[int]*openRound{},
 	}
-	in := bufio.NewReader(r)
-	for n := 1; ; n++ {
-		raw, err := in.ReadBytes('\n')
-		if err != nil && err != io.EOF {
-			return nil, nil, err
-		}
-		torn := err == io.EOF // what was written in one piece ends with a line feed
-		if n == 1 {
-			if rd.minor, err = parseHeader(raw); err != nil {
-				return nil, nil, err
-			}
-			if torn {
-				return nil, nil, errors.New("there is nothing in it but the header")
-			}
-			continue
-		}
-		if torn {
-			if len(raw) > 0 {
+	in := bufio.NewScanner(r)
+	in.Buffer(make([]byte, 0, 64<<10), maxLine)
+	in.Split(wholeLines)
+	n := 0
+	for in.Scan() {
+		n++
+		raw, whole := bytes.CutSuffix(in.Bytes(), []byte("\n"))
+		if !whole {
+			if n > 1 {
 				rd.problem("line %d is torn and was left out", n)
 			}
 			break
 		}
-		var l line
-		if err := json.Unmarshal(raw, &l); err != nil {
-			return nil, nil, fmt.Errorf("line %d: %w", n, err)
-		}
-		if err := rd.take(n, &l); err != nil {
+		if err := rd.line(n, raw); err != nil {
 			return nil, nil, fmt.Errorf("line %d: %w", n, err)
 		}
 	}
+	if err := in.Err(); err != nil {
+		return nil, nil, fmt.Errorf("line %d: %w", n+1, err)
+	}
+	if n == 0 {
+		return nil, nil, errors.New("it is empty: there is no header")
+	}
 	if rd.run == nil {
 		return nil, nil, errors.New("there is no run in it")
+	}
+	if rd.minor >= chainMinor {
+		rd.run.Recording = rd.chain.String()
 	}
 	rd.close()
 	return rd.run, rd.problems, nil
 }
 
+// wholeLines splits after each line feed; a last line without one is torn.
+func wholeLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
+	if i := bytes.IndexByte(data, '\n'); i >= 0 {
+		return i + 1, data[:i+1], nil
+	}
+	if atEOF && len(data) > 0 {
+		return len(data), data, nil
+	}
+	return 0, nil, nil
+}
+
 func (rd *reader) problem(format string, args ...any) {
 	rd.problems = append(rd.problems, fmt.Sprintf(format, args...))
+}
+
+// line takes the n-th line, without its line feed.
+func (rd *reader) line(n int, raw []byte) (err error) {
+	if n == 1 {
+		if rd.minor, err = parseHeader(raw); err != nil {
+			return err
+		}
+	}
+	if rd.minor >= chainMinor {
+		if err := rd.chain.open(raw); err != nil {
+			return err
+		}
+	}
+	if n == 1 {
+		return nil
+	}
+	var l line
+	if err := json.Unmarshal(raw, &l); err != nil {
+		return err
+	}
+	return rd.take(n, &l)
 }
 
 // take adds one line to the run.
@@ -109,11 +152,14 @@ func (rd *reader) take(n int, l *line) error {
 	if rd.run == nil && l.Type != typeRun {
 		return fmt.Errorf("a %q line before the run's", l.Type)
 	}
-	missing := func() error { return fmt.Errorf("a %q line without what it is about", l.Type) }
+	if rd.ended {
+		return fmt.Errorf("a %q line after the run's end", l.Type)
+	}
+	missing := fmt.Errorf("a %q line without what it is about", l.Type)
 	switch l.Type {
 	case typeRun:
 		if l.Run == nil {
-			return missing()
+			return missing
 		}
 		if rd.run != nil {
 			return errors.New("a second run begins")
@@ -121,57 +167,37 @@ func (rd *reader) take(n int, l *line) error {
 		rd.run = bare(l.Run)
 	case typeServerReady, typeServerDone:
 		if l.Server == nil {
-			return missing()
+			return missing
 		}
 		rd.server(l.Server, l.Type == typeServerDone)
 	case typeLevel, typeLevelDone:
 		if l.Level == nil {
-			return missing()
+			return missing
 		}
 		rd.level(hollow(l.Level))
 	case typeSample:
 		if l.Sample == nil {
-			return missing()
+			return missing
 		}
-		s := l.Sample
-		level, ok := rd.levels[levelKey{s.Server, s.Workload, s.Level}]
-		if !ok {
-			return fmt.Errorf("a request of %v, a level that did not begin", s)
-		}
-		open := rd.round(level, s.Round)
-		if open.ended {
-			return fmt.Errorf("a request of %v after the end of its round", s)
-		}
-		open.round.Samples = append(open.round.Samples, s)
+		return rd.sample(l.Sample)
 	case typeRoundDone:
 		if l.Round == nil || l.Of == nil {
-			return missing()
+			return missing
 		}
-		level, ok := rd.levels[*l.Of]
-		if !ok {
-			return fmt.Errorf("a round of %s/%s at %s, a level that did not begin", l.Of.Server, l.Of.Workload, l.Of.Name)
-		}
-		open := rd.round(level, l.Round.Index)
-		if open.ended {
-			return fmt.Errorf("round %d of %s/%s at %s ends twice", l.Round.Index+1, l.Of.Server, l.Of.Workload, l.Of.Name)
-		}
-		samples := open.round.Samples
-		*open.round = *l.Round
-		open.round.Samples = samples
-		open.ended = true
+		return rd.roundDone(*l.Of, l.Round)
 	case typeCapacity:
 		if l.Capacity == nil {
-			return missing()
+			return missing
 		}
 		rd.run.Capacities = append(rd.run.Capacities, l.Capacity)
 	case typeComparison:
 		if l.Comparison == nil {
-			return missing()
+			return missing
 		}
 		rd.run.Comparisons = append(rd.run.Comparisons, l.Comparison)
 	case typeRunDone:
 		if l.Run == nil {
-			return missing()
+			return missing
 		}
 		servers, levels, capacities, comparisons := rd.run.Servers, rd.run.Levels, rd.run.Capacities, rd.run.Comparisons
 		rd.run = bare(l.Run)
@@ -184,6 +210,46 @@ func (rd *reader) take(n int, l *line) error {
 			return fmt.Errorf("the type %q is unknown", l.Type)
 		}
 		rd.problem("line %d has the unknown type %q and was left out", n, l.Type)
+	}
+	return nil
+}
+
+func (rd *reader) sample(s *metric.Sample) error {
+	level, ok := rd.levels[levelKey{s.Server, s.Workload, s.Level}]
+	if !ok {
+		return fmt.Errorf("a request of %v, a level that did not begin", s)
+	}
+	open := rd.round(level, s.Round)
+	if open.ended {
+		return fmt.Errorf("a request of %v after the end of its round", s)
+	}
+	if at := (place{s.Phase, s.Order}); open.seen[at] {
+		return fmt.Errorf("%v is there twice", s)
+	} else {
+		open.seen[at] = true
+	}
+	if err := possible(s); err != nil {
+		return fmt.Errorf("%v cannot have been like this: %w", s, err)
+	}
+	open.round.Samples = append(open.round.Samples, s)
+	return nil
+}
+
+func (rd *reader) roundDone(of levelKey, r *metric.Round) error {
+	level, ok := rd.levels[of]
+	if !ok {
+		return fmt.Errorf("a round of %s/%s at %s, a level that did not begin", of.Server, of.Workload, of.Name)
+	}
+	open := rd.round(level, r.Index)
+	if open.ended {
+		return fmt.Errorf("round %d of %s/%s at %s ends twice", r.Index+1, of.Server, of.Workload, of.Name)
+	}
+	samples := open.round.Samples
+	*open.round = *r
+	open.round.Samples = samples
+	open.ended, open.seen = true, nil
+	if err := possibleRound(open.round); err != nil {
+		return fmt.Errorf("round %d of %s/%s at %s cannot have been like this: %w", r.Index+1, of.Server, of.Workload, of.Name, err)
 	}
 	return nil
 }
@@ -215,7 +281,7 @@ func (rd *reader) level(l *metric.Level) {
 func (rd *reader) round(l *metric.Level, index int) *openRound {
 	open, ok := rd.rounds[l][index]
 	if !ok {
-		open = &openRound{round: &metric.Round{Index: index, Health: metric.Health{CPU: -1}}}
+		open = &openRound{round: &metric.Round{Index: index, Health: metric.Health{CPU: -1}}, seen: map[place]bool{}}
 		rd.rounds[l][index] = open
 		l.Rounds = append(l.Rounds, open.round)
 	}

@@ -115,10 +115,9 @@ func random(seed uint64) *metric.Run {
 			}
 			for k := range rng.IntN(4) {
 				round := &metric.Round{
-					Index: k, Seed: rng.Int64() - rng.Int64(), Due: rng.IntN(9), Start: dur(), End: dur(),
-					WindowStart: dur(), WindowEnd: dur(), Busy: rng.Float64(),
-					Health:   metric.Health{CPU: rng.Float64(), GCPause: dur(), Delay: dur()},
-					Complete: rng.IntN(2) == 0, Stopped: word(),
+					Index: k, Seed: rng.Int64() - rng.Int64(), Busy: rng.Float64(), WindowStart: 1, WindowEnd: dur(),
+					Health:  metric.Health{CPU: rng.Float64(), GCPause: dur(), Delay: dur()},
+					Stopped: word(),
 				}
 				if rng.IntN(2) == 0 {
 					round.Telemetry = &metric.Telemetry{
@@ -131,25 +130,43 @@ func random(seed uint64) *metric.Run {
 				}
 				l.Rounds = append(l.Rounds, round)
 				for n := range rng.IntN(6) {
+					at := dur()
+					later := func() time.Duration { at += dur(); return at }
 					x := &metric.Sample{
 						Server: l.Server, Workload: l.Workload, Level: l.Name, Round: k, Slot: n, Order: n,
 						Phase:     []metric.Phase{metric.Warmup, metric.Measured, metric.Filler}[rng.IntN(3)],
-						Scheduled: dur(), Sent: dur(), End: dur(), InputAsked: 100, OutputAsked: 10,
+						Scheduled: at, Sent: later(), InputAsked: 100, OutputAsked: 10,
 					}
 					if rng.IntN(3) == 0 {
 						x.Failure = &metric.Failure{Kind: metric.FailStream, Message: word()}
 					} else {
-						x.Headers, x.First, x.FirstAnswer, x.Last = dur(), dur(), dur(), dur()
-						x.Gaps, x.Chunks, x.FirstTokens = metric.Gaps{1, 2, 1<<32 - 1}, 4, 2
+						x.Headers, x.Status, x.First, x.FirstAnswer = later(), 200, later(), at
+						gap := later() - x.First
+						x.Last, x.Chunks, x.FirstTokens = at, 2, 2
+						x.Gaps.Add(gap)
 						x.Usage = &metric.Usage{Input: 100, Output: 10, Cached: -1}
-						x.Finish, x.Status, x.Reconnects = word(), 200, rng.IntN(2)
+						x.Finish, x.Reconnects = "length", rng.IntN(2)
 					}
+					x.End = later()
 					round.Samples = append(round.Samples, x)
 				}
+				settle(round, rng.IntN(2) == 0)
 			}
 		}
 	}
 	return run
+}
+
+// settle makes the end of a round what its requests say.
+func settle(r *metric.Round, complete bool) {
+	for i, x := range r.MeasuredSamples() {
+		if i == 0 {
+			r.Start = x.Scheduled
+		}
+		r.Due++
+		r.Start, r.End = min(r.Start, x.Scheduled), max(r.End, x.End)
+	}
+	r.Complete = complete
 }
 
 func recorded(t *testing.T, r *metric.Run) (dir string) {
@@ -243,23 +260,26 @@ func TestReadRejects(t *testing.T) {
 	const header = `{"type":"header","schema":"tokgate.samples/1.0"}` + "\n"
 	const run = `{"type":"run","run":{"id":"x"}}` + "\n"
 	const level = `{"type":"level","level":{"server":"s","workload":"w","name":"1"}}` + "\n"
-	const sample = `{"type":"sample","sample":{"server":"s","workload":"w","level":"1"}}` + "\n"
+	const sample = `{"type":"sample","sample":{"server":"s","workload":"w","level":"1","failure":{"kind":"connect","message":"x"}}}` + "\n"
 	const round = `{"type":"round_done","of":{"server":"s","workload":"w","name":"1"},"round":{"index":0}}` + "\n"
 	for _, tt := range []struct{ name, content, want string }{
 		{"empty", "", "no header"},
 		{"another file", "<html>\n", "no header"},
 		{"another schema", `{"type":"header","schema":"k6/1.0"}` + "\n" + run, `the schema is "k6/1.0"`},
-		{"a later major", `{"type":"header","schema":"tokgate.samples/2.0"}` + "\n" + run, "reads \"tokgate.samples/1.2\""},
+		{"a later major", `{"type":"header","schema":"tokgate.samples/2.0"}` + "\n" + run, "reads \"tokgate.samples/1.3\""},
 		{"header alone", header, "no run"},
 		{"no run", header + level, "before the run"},
 		{"two runs", header + run + run, "second run"},
 		{"torn in the middle", header + run + `{"type":"sam` + "\n" + level, "line 3"},
 		{"no level", header + run + sample, "did not begin"},
 		{"round of no level", header + run + round, "did not begin"},
+		{"request twice", header + run + level + sample + sample, "is there twice"},
 		{"round twice", header + run + level + round + round, "ends twice"},
 		{"late request", header + run + level + round + sample, "after the end"},
 		// In a schema that is known, it is a line that was damaged.
 		{"unknown type", header + run + level + `{"type":"server_d0ne","server":{"address":"s","error":"died"}}` + "\n", `line 4: the type "server_d0ne" is unknown`},
+		{"after the end", header + run + `{"type":"run_done","run":{"id":"x"}}` + "\n" + level, "after the run's end"},
+		{"no checks in a version that has them", strings.Replace(header, "1.0", "1.3", 1) + run, "no check"},
 		{"hollow sample", header + run + `{"type":"sample"}` + "\n", "without what"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -310,7 +330,7 @@ func TestReadTakesLaterMinors(t *testing.T) {
 {"type":"weather","weather":"rain"}
 {"type":"run_done","run":{"id":"x","end_ns":5}}
 `
-	if err := os.WriteFile(filepath.Join(dir, record.File), []byte(content), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, record.File), []byte(record.Seal(content)), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	run, problems, err := record.Read(dir)

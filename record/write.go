@@ -16,7 +16,9 @@ import (
 // happens; each call that has something to record writes one line, in one
 // write, before it returns. Not safe for concurrent use.
 type Writer struct {
-	file *os.File
+	file  *os.File
+	size  int64
+	chain chain
 }
 
 // Create makes the run folder dir, with its parents, and begins a recording in
@@ -29,8 +31,7 @@ func Create(dir string, stale ...string) (*Writer, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("could not make the results folder: %w", err)
 	}
-	path := filepath.Join(dir, File)
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	file, err := OpenIn(dir, File, os.O_RDWR|os.O_CREATE|os.O_APPEND)
 	if err != nil {
 		return nil, fmt.Errorf("could not begin the recording: %w", err)
 	}
@@ -50,9 +51,6 @@ func (w *Writer) begin(dir string, stale []string) error {
 	info, err := w.file.Stat()
 	if err != nil {
 		return fmt.Errorf("could not begin the recording: %w", err)
-	}
-	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no regular file", path)
 	}
 	if info.Size() > 0 {
 		if _, err := parseHeader(firstLine(w.file)); err != nil {
@@ -74,7 +72,9 @@ func (w *Writer) begin(dir string, stale []string) error {
 func (w *Writer) write(l line) error {
 	raw, err := json.Marshal(l)
 	if err == nil {
-		_, err = w.file.Write(append(raw, '\n'))
+		var n int
+		n, err = w.file.Write(append(w.chain.seal(raw), '\n'))
+		w.size += int64(n)
 	}
 	if err != nil {
 		return fmt.Errorf("could not write to the recording: %w", err)
@@ -147,13 +147,38 @@ func (w *Writer) ComparisonDone(c *metric.Comparison) error {
 	return w.write(line{Type: typeComparison, Comparison: c})
 }
 
-// RunDone records how the run ended.
+// RunDone records how the run ended, has the disk keep it, and sets r.Recording.
+// It is an error when the file that has the recording's name is not the one that
+// was written: a verdict needs its evidence.
 func (w *Writer) RunDone(r *metric.Run) error {
 	if err := w.write(line{Type: typeRunDone, Run: bare(r)}); err != nil {
 		return err
 	}
 	if err := w.file.Sync(); err != nil {
 		return fmt.Errorf("could not write to the recording: %w", err)
+	}
+	if err := w.there(); err != nil {
+		return fmt.Errorf("the recording is lost: %w", err)
+	}
+	r.Recording = w.chain.String()
+	return nil
+}
+
+// there says whether the file is still the one that was written, where it was
+// written.
+func (w *Writer) there() error {
+	written, err := w.file.Stat()
+	if err != nil {
+		return err
+	}
+	named, err := os.Lstat(w.file.Name())
+	switch {
+	case err != nil:
+		return err
+	case !os.SameFile(written, named):
+		return fmt.Errorf("another file has taken the place of %s", w.file.Name())
+	case named.Size() != w.size:
+		return fmt.Errorf("%s has %d bytes, and %d were written", w.file.Name(), named.Size(), w.size)
 	}
 	return nil
 }

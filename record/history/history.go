@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/record"
 )
 
 // Schema names the version of a line. A field may be added under the same
@@ -58,8 +60,9 @@ func add(dir string, at time.Time, l line) (added bool, repaired string, err err
 	if err := prepare(dir); err != nil {
 		return false, "", fmt.Errorf("could not make the history folder: %w", err)
 	}
-	path := filepath.Join(dir, at.UTC().Format("2006-01")+".jsonl")
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	name := at.UTC().Format("2006-01") + ".jsonl"
+	path := filepath.Join(dir, name)
+	f, err := record.OpenIn(dir, name, os.O_RDWR|os.O_CREATE|os.O_APPEND)
 	if err != nil {
 		return false, "", fmt.Errorf("could not open the history: %w", err)
 	}
@@ -71,9 +74,12 @@ func add(dir string, at time.Time, l line) (added bool, repaired string, err err
 	if err := lock(f); err != nil {
 		return false, "", fmt.Errorf("could not lock %s: %w", path, err)
 	}
-	was, err := os.ReadFile(path)
+	was, err := readAll(f)
 	if err != nil {
 		return false, "", fmt.Errorf("could not read the history: %w", err)
+	}
+	if !ours(was) {
+		return false, "", fmt.Errorf("%s holds no line of a tokgate history: move it out of the way, or name another folder", path)
 	}
 	if l.Night != nil {
 		var there metric.History
@@ -131,7 +137,7 @@ func Read(dir string) (h metric.History, problems []string, err error) {
 			continue
 		}
 		path := filepath.Join(dir, e.Name())
-		src, err := os.ReadFile(path)
+		src, err := readFile(dir, e.Name())
 		if err != nil {
 			return h, nil, fmt.Errorf("could not read the history: %w", err)
 		}
@@ -148,6 +154,39 @@ func Read(dir string) (h metric.History, problems []string, err error) {
 	})
 	slices.SortStableFunc(h.Pins, func(a, b metric.Pin) int { return a.At.Compare(b.At) })
 	return h, problems, nil
+}
+
+// maxMonth bounds what is read of one month: 100,000 nights of a dozen figures.
+const maxMonth = 256 << 20
+
+func readFile(dir, name string) ([]byte, error) {
+	f, err := record.OpenIn(dir, name, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readAll(f)
+}
+
+func readAll(f *os.File) ([]byte, error) {
+	src, err := io.ReadAll(io.LimitReader(f, maxMonth+1))
+	if err == nil && len(src) > maxMonth {
+		err = fmt.Errorf("%s is larger than %d MiB", f.Name(), maxMonth>>20)
+	}
+	return src, err
+}
+
+// ours says whether a file is empty or has a line of a history, whole or cut
+// short. Nothing is added to another file, and nothing is cut off it.
+func ours(src []byte) bool {
+	const head = `{"schema":"tokgate.history/`
+	for raw := range bytes.Lines(src) {
+		raw = bytes.TrimSpace(raw)
+		if bytes.HasPrefix(raw, []byte(head)) || len(raw) > 0 && len(raw) == len(bytes.TrimSpace(src)) && bytes.HasPrefix([]byte(head), raw) {
+			return true
+		}
+	}
+	return len(bytes.TrimSpace(src)) == 0
 }
 
 // parse adds the lines of one file to h.

@@ -331,3 +331,27 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// A repository may hold a link where a month belongs: what it leads to is
+// neither read nor written, and a file that is not a history is left alone.
+func TestForeignFilesAreLeftAlone(t *testing.T) {
+	const precious = "precious 1\nprecious 2 without a line break"
+	for name, make := range map[string]func(month, victim string) error{
+		"a link":         func(month, victim string) error { return os.Symlink(victim, month) },
+		"a foreign file": func(month, victim string) error { return os.Link(victim, month) },
+	} {
+		dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
+		if err := os.WriteFile(victim, []byte(precious), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := make(filepath.Join(dir, "2026-11.jsonl"), victim); err != nil {
+			t.Skip(err)
+		}
+		if added, _, err := Add(dir, night("a", november, 1)); added || err == nil {
+			t.Errorf("%s: a night was added", name)
+		}
+		if got, err := os.ReadFile(victim); err != nil || string(got) != precious {
+			t.Errorf("%s: the file it leads to is now %q", name, got)
+		}
+	}
+}

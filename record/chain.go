@@ -1,0 +1,56 @@
+package record
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+)
+
+// chain protects a recording: each line ends with a check over its own bytes and
+// all lines before it. A line that was changed, left out, added or moved breaks
+// its own check and every later one. The sum after the last line stands for the
+// whole recording. It tells of damage; only a sum that is kept elsewhere, such as
+// in an attestation, tells of intent.
+type chain [sha256.Size]byte
+
+const (
+	checkHead = `,"check":"`
+	checkTail = `"}`
+	checkHex  = 16 // hexadecimal digits: the first eight bytes of the sum
+	checkSize = len(checkHead) + checkHex + len(checkTail)
+)
+
+// seal takes a JSON object with at least one member, and returns it with its
+// check as the last one.
+func (c *chain) seal(object []byte) []byte {
+	body := object[:len(object)-1]
+	c.add(body)
+	out := append(body, checkHead...)
+	out = hex.AppendEncode(out, c[:checkHex/2])
+	return append(out, checkTail...)
+}
+
+// open checks a line, without its line feed.
+func (c *chain) open(line []byte) error {
+	at := len(line) - checkSize
+	if at < 1 || !bytes.HasPrefix(line[at:], []byte(checkHead)) || !bytes.HasSuffix(line, []byte(checkTail)) {
+		return errors.New("it is damaged: it has no check")
+	}
+	c.add(line[:at])
+	want := hex.AppendEncode(nil, c[:checkHex/2])
+	if !bytes.Equal(line[at+len(checkHead):len(line)-len(checkTail)], want) {
+		return errors.New("it was changed after it was written, or a line before it is missing: its check does not match")
+	}
+	return nil
+}
+
+func (c *chain) add(body []byte) {
+	h := sha256.New()
+	h.Write(c[:])
+	h.Write(body)
+	h.Sum(c[:0])
+}
+
+// String is the sum, as 64 hexadecimal digits.
+func (c *chain) String() string { return hex.EncodeToString(c[:]) }

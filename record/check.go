@@ -1,0 +1,100 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// possible says what of a request cannot have happened: its stamps are of one
+// monotonic clock, taken in this order, and its gaps are their differences. What
+// the server said of itself is not looked at here.
+func possible(s *metric.Sample) error {
+	if s.Round < 0 || s.Slot < 0 || s.Order < 0 {
+		return errors.New("its place in the round is negative")
+	}
+	last, after := time.Duration(0), "the run began"
+	for _, stamp := range []struct {
+		at   time.Duration
+		what string
+	}{
+		{s.Scheduled, "it was due"},
+		{s.Sent, "it was sent"},
+		{s.Headers, "its headers came"},
+		{s.First, "its first token came"},
+		{s.FirstAnswer, "its answer began"},
+		{s.Last, "its last token came"},
+		{s.End, "it ended"},
+	} {
+		if stamp.at == 0 {
+			continue // it did not happen
+		}
+		if stamp.at < last {
+			return fmt.Errorf("%s before %s", stamp.what, after)
+		}
+		last, after = stamp.at, stamp.what
+	}
+	if s.End == 0 && last > 0 {
+		return errors.New("it has no end")
+	}
+	if err := possibleChunks(s); err != nil {
+		return err
+	}
+	ok := s.Status >= 200 && s.Status < 300
+	switch {
+	case s.Failure == nil && (!ok || s.Chunks == 0 || s.Finish == ""):
+		return fmt.Errorf("it completed with status %d, %d chunks and finish reason %q", s.Status, s.Chunks, s.Finish)
+	case s.Failure != nil && s.Failure.Kind == metric.FailStatus && ok:
+		return fmt.Errorf("it failed by its status, which is %d", s.Status)
+	}
+	return nil
+}
+
+// possibleChunks holds the gaps against the stamps. Each gap was rounded up to a
+// microsecond, so their sum is too long by less than one for each.
+func possibleChunks(s *metric.Sample) error {
+	if (s.Chunks > 0) != (s.First > 0 && s.Last > 0) || len(s.Gaps) != max(s.Chunks-1, 0) {
+		return fmt.Errorf("it has %d chunks and %d gaps between them", s.Chunks, len(s.Gaps))
+	}
+	var sum time.Duration
+	for _, gap := range s.Gaps {
+		if gap == 1<<32-1 {
+			return nil // as long as can be said, or longer
+		}
+		sum += time.Duration(gap) * time.Microsecond
+	}
+	if over := sum - (s.Last - s.First); over < 0 || over > time.Duration(len(s.Gaps))*time.Microsecond {
+		return fmt.Errorf("its gaps add up to %v, and its tokens came over %v", sum, s.Last-s.First)
+	}
+	return nil
+}
+
+// possibleRound holds the end of a round against its requests.
+func possibleRound(r *metric.Round) error {
+	if r.Index < 0 || r.Due < 0 {
+		return errors.New("its place or size is negative")
+	}
+	if r.Busy < 0 || r.Busy > 1 || r.Health.CPU < -1 || min(r.Health.Delay, r.Health.GCPause, r.Health.Stall) < 0 {
+		return errors.New("what the generator measured of itself is out of range")
+	}
+	if r.WindowStart > r.WindowEnd {
+		return errors.New("its window ends before it begins")
+	}
+	measured := r.MeasuredSamples()
+	if r.Complete && len(measured) < r.Due {
+		return fmt.Errorf("it is complete with %d of %d requests", len(measured), r.Due)
+	}
+	if len(measured) == 0 {
+		return nil
+	}
+	start, end := measured[0].Scheduled, time.Duration(0)
+	for _, s := range measured {
+		start, end = min(start, s.Scheduled), max(end, s.End)
+	}
+	if r.Start != start || r.End != end {
+		return errors.New("its beginning or end is not that of its requests")
+	}
+	return nil
+}
