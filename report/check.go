@@ -114,14 +114,7 @@ const enough = 20
 // identities: figures that follow from each other.
 func (c *checker) identities(x *Case) {
 	mean := func(name string) (float64, bool) {
-		s := x.Summary(name)
-		if s == nil {
-			return 0, false
-		}
-		n := s.Mean
-		if s.Of == "level" {
-			n = s.Value
-		}
+		n := x.Summary(name).Stat("mean")
 		return n.V, n.OK && !math.IsInf(n.V, 0)
 	}
 	// Each of N requests in flight yields its answer once in its duration. Of

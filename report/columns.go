@@ -10,54 +10,76 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// column is one column of the table of levels, the same in the terminal and
-// in Markdown.
-type column struct {
-	head   string
-	metric string // that it shows; "": none, or several
-	keep   int    // of the columns that do not fit, the highest go first
-	cell   func(*Case) string
+// Column is one column of the table of levels, the same in the terminal, in
+// Markdown and on the page. Its head is the metric's own title.
+type Column struct {
+	Head   string
+	Metric string             // that it shows; "": none, or several
+	Cell   func(*Case) string // "–": no value
+	keep   int                // of the columns that do not fit, the highest go first
 }
 
-var levelColumns = []column{
-	{"Level", "", 0, func(c *Case) string { return c.Level }},
-	{"Requests", "", 3, requests},
-	{"Success", "success", 2, level("success")},
-	{"TTFT mean", "ttft", 6, stat("ttft", func(s *Summary) Number { return s.Mean })},
-	{"TTFT p95", "ttft", 1, stat("ttft", func(s *Summary) Number { return s.Percentiles.P95 })},
-	{"Speed mean", "speed", 4, stat("speed", func(s *Summary) Number { return s.Mean })},
-	{"Speed p5", "speed", 5, stat("speed", func(s *Summary) Number { return s.Percentiles.P5 })},
-	{"TPOT mean", "tpot", 9, stat("tpot", func(s *Summary) Number { return s.Mean })},
-	{"ITL p99", "itl", 8, stat("itl", func(s *Summary) Number { return s.Percentiles.P99 })},
-	{"E2E mean", "e2e", 7, stat("e2e", func(s *Summary) Number { return s.Mean })},
-	{"Throughput", "throughput", 2, level("throughput")},
-	{"Feels", "", 10, feels},
+// LevelColumns are those of what the client measured.
+var LevelColumns = []Column{
+	{Head: "Level", Cell: func(c *Case) string { return c.Level }},
+	{Head: "Requests", Cell: requests, keep: 3},
+	figure(2, "success", ""),
+	figure(6, "ttft", "mean"),
+	figure(1, "ttft", "p95"),
+	figure(11, "ttft", "p99"),
+	figure(4, "speed", "mean"),
+	figure(5, "speed", "p5"),
+	figure(9, "tpot", "mean"),
+	figure(12, "itl", "mean"),
+	figure(8, "itl", "p99"),
+	figure(7, "e2e", "mean"),
+	figure(2, "throughput", ""),
+	{Head: "Feels", Cell: feels, keep: 10},
+	{Head: "Measured for", Cell: window, keep: 13},
 }
 
-// insideColumns are those of the table of what servers told of themselves.
-var insideColumns = []column{
-	{"Level", "", 0, func(c *Case) string { return c.Level }},
-	{"Queue wait mean", "queue_wait", 1, told("queue_wait", func(s *Summary) Number { return s.Mean })},
-	{"Prefill mean", "prefill", 5, told("prefill", func(s *Summary) Number { return s.Mean })},
-	{"Waiting max", "waiting", 2, told("waiting", func(s *Summary) Number { return s.Max })},
-	{"Running mean", "running", 6, told("running", func(s *Summary) Number { return s.Mean })},
-	{"KV max", "kv_usage", 2, told("kv_usage", func(s *Summary) Number { return s.Max })},
-	{"Preemptions", "preemptions", 3, level("preemptions")},
-	{"Accept length", "accept_length", 7, level("accept_length")},
-	{"Power mean", "power", 4, told("power", func(s *Summary) Number { return s.Mean })},
-	{"GPU clock min", "gpu_clock", 8, told("gpu_clock", func(s *Summary) Number { return s.Min })},
-	{"Energy per token", "energy_per_token", 9, level("energy_per_token")},
-	{"Cost per 1M", "cost_per_million_tokens", 4, level("cost_per_million_tokens")},
+// insideColumns are those of what servers and GPUs reported of themselves.
+var insideColumns = []Column{
+	LevelColumns[0],
+	figure(1, "queue_wait", "mean"),
+	figure(5, "prefill", "mean"),
+	figure(2, "waiting", "max"),
+	figure(6, "running", "mean"),
+	figure(2, "kv_usage", "max").as("KV max"),
+	figure(3, "preemptions", ""),
+	figure(7, "accept_length", ""),
+	figure(4, "power", "mean"),
+	figure(8, "gpu_clock", "min"),
+	figure(9, "energy_per_token", ""),
+	figure(4, "cost_per_million_tokens", "").as("Cost per 1M"),
+}
+
+// figure is the column of one statistic of a metric.
+func figure(keep int, name, stat string) Column {
+	def, _ := metric.Lookup(name)
+	return Column{Head: strings.TrimSpace(def.Title + " " + stat), Metric: name, keep: keep, Cell: func(c *Case) string {
+		s := c.Summary(name)
+		if s == nil {
+			return "–"
+		}
+		return s.Stat(stat).Format(s.Unit)
+	}}
+}
+
+// as gives a column a head that leaves room for others.
+func (c Column) as(head string) Column {
+	c.Head = head
+	return c
 }
 
 // insideOf are the columns in which a case has something; none when no server
-// told anything.
-func insideOf(cases []*Case) []column {
-	var out []column
+// reported anything.
+func insideOf(cases []*Case) []Column {
+	var out []Column
 	for _, c := range insideColumns {
-		if c.metric == "" || slices.ContainsFunc(cases, func(x *Case) bool {
-			s := x.Summary(c.metric)
-			return s != nil && s.Why == "" && c.cell(x) != "–"
+		if c.Metric == "" || slices.ContainsFunc(cases, func(x *Case) bool {
+			s := x.Summary(c.Metric)
+			return s != nil && s.Why == "" && c.Cell(x) != "–"
 		}) {
 			out = append(out, c)
 		}
@@ -66,17 +88,6 @@ func insideOf(cases []*Case) []column {
 		return nil
 	}
 	return out
-}
-
-// told shows a statistic that needs no percentiles.
-func told(name string, of func(*Summary) Number) func(*Case) string {
-	return func(c *Case) string {
-		s := c.Summary(name)
-		if s == nil {
-			return "–"
-		}
-		return of(s).Format(s.Unit)
-	}
 }
 
 // Summary returns the case's summary of a metric, nil when it has none.
@@ -89,24 +100,29 @@ func (c *Case) Summary(name string) *Summary {
 	return nil
 }
 
-func level(name string) func(*Case) string {
-	return func(c *Case) string {
-		s := c.Summary(name)
-		if s == nil {
-			return "–"
+// Stat is a statistic by its name in a plan, such as "mean" or "p99.9"; of a
+// metric of a level, whatever the name, its value. Of a nil Summary, and where
+// it was not kept, it is no value.
+func (s *Summary) Stat(name string) Number {
+	switch {
+	case s == nil:
+		return Number{}
+	case s.Value.OK:
+		return s.Value
+	case name == "mean":
+		return s.Mean
+	case name == "min":
+		return s.Min
+	case name == "max":
+		return s.Max
+	case s.Percentiles != nil:
+		for p, n := range s.Percentiles.each() {
+			if name == fmt.Sprintf("p%g", p) {
+				return *n
+			}
 		}
-		return s.Value.Format(s.Unit)
 	}
-}
-
-func stat(name string, of func(*Summary) Number) func(*Case) string {
-	return func(c *Case) string {
-		s := c.Summary(name)
-		if s == nil || s.Percentiles == nil {
-			return "–"
-		}
-		return of(s).Format(s.Unit)
-	}
+	return Number{}
 }
 
 // feels words what people say of the mean TTFT and speed.
@@ -129,4 +145,12 @@ func requests(c *Case) string {
 		return strconv.Itoa(c.Due)
 	}
 	return fmt.Sprintf("%d/%d", c.Completed, c.Due)
+}
+
+// window is how long the rates were taken over.
+func window(c *Case) string {
+	if c.Window <= 0 {
+		return "–"
+	}
+	return metric.Format(metric.Seconds, c.Window)
 }

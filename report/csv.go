@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,35 +13,21 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-type levelStat struct {
-	name string
-	of   func(*Summary) Number
-}
-
-// has says whether metrics of the scope have the statistic: readings have no
-// percentiles, buckets no extremes.
-func (s levelStat) has(scope metric.Scope) bool {
-	extreme := s.name == "min" || s.name == "max"
-	switch scope {
-	case metric.Counted:
-		return !extreme
-	case metric.PerReading:
-		return extreme || s.name == "mean"
-	}
-	return true
-}
-
 // levelStats are the statistics of LevelsCSV, in order.
-var levelStats = []levelStat{
-	{"mean", func(s *Summary) Number { return s.Mean }},
-	{"min", func(s *Summary) Number { return s.Min }},
-	{"p1", func(s *Summary) Number { return s.Percentiles.P1 }},
-	{"p5", func(s *Summary) Number { return s.Percentiles.P5 }},
-	{"p50", func(s *Summary) Number { return s.Percentiles.P50 }},
-	{"p90", func(s *Summary) Number { return s.Percentiles.P90 }},
-	{"p95", func(s *Summary) Number { return s.Percentiles.P95 }},
-	{"p99", func(s *Summary) Number { return s.Percentiles.P99 }},
-	{"max", func(s *Summary) Number { return s.Max }},
+var levelStats = []string{"mean", "min", "p1", "p5", "p50", "p90", "p95", "p99", "max"}
+
+// statsOf are those that metrics of a scope have: readings have no percentiles,
+// buckets no extremes, a level one value, under the name of the metric alone.
+func statsOf(scope metric.Scope) []string {
+	switch scope {
+	case metric.PerLevel:
+		return []string{""}
+	case metric.PerReading:
+		return []string{"mean", "min", "max"}
+	case metric.Counted:
+		return slices.DeleteFunc(slices.Clone(levelStats), func(s string) bool { return s == "min" || s == "max" })
+	}
+	return levelStats
 }
 
 // LevelsCSV writes one row for each case, probes of capacity searches included, in base units with all digits:
@@ -51,16 +38,11 @@ func LevelsCSV(w io.Writer, d *Document) error {
 	head := []string{"run", "started", "plan", "simulated", "server", "workload", "level", "kind", "n", "probe", "skipped",
 		"due", "completed", "failed", "reconnects", "at_s", "duration_s", "window_s", "input_tokens", "output_tokens"}
 	for _, def := range metric.Defs {
-		switch {
-		case def.Later:
-		case def.Scope == metric.PerLevel:
-			head = append(head, def.Name)
-		default:
-			for _, st := range levelStats {
-				if st.has(def.Scope) {
-					head = append(head, def.Name+"_"+st.name)
-				}
-			}
+		if def.Later {
+			continue
+		}
+		for _, stat := range statsOf(def.Scope) {
+			head = append(head, strings.TrimSuffix(def.Name+"_"+stat, "_"))
 		}
 	}
 	if err := out.Write(head); err != nil {
@@ -76,22 +58,8 @@ func LevelsCSV(w io.Writer, d *Document) error {
 			if def.Later {
 				continue
 			}
-			s := c.Summary(def.Name)
-			switch {
-			case def.Scope == metric.PerLevel && s == nil:
-				row = append(row, "")
-			case def.Scope == metric.PerLevel:
-				row = append(row, full(s.Value))
-			default:
-				for _, st := range levelStats {
-					switch {
-					case !st.has(def.Scope):
-					case s == nil || s.Percentiles == nil && def.Scope != metric.PerReading:
-						row = append(row, "")
-					default:
-						row = append(row, full(st.of(s)))
-					}
-				}
+			for _, stat := range statsOf(def.Scope) {
+				row = append(row, full(c.Summary(def.Name).Stat(stat)))
 			}
 		}
 		if err := out.Write(row); err != nil {

@@ -202,7 +202,7 @@ func FuzzReadDocument(f *testing.F) {
 			return
 		}
 		junitOf(t, d)
-		for _, f := range formats {
+		for _, f := range written {
 			var out bytes.Buffer
 			if err := f.write(&out, d); err != nil {
 				t.Errorf("%s: %v", f.file, err)

@@ -426,7 +426,7 @@ func FuzzJUnitText(f *testing.F) {
 		}
 		conforms(t, d)
 		var b bytes.Buffer
-		for _, f := range formats {
+		for _, f := range written {
 			b.Reset()
 			if err := f.write(&b, d); err != nil {
 				t.Fatalf("%s: %v", f.file, err)

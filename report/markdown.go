@@ -278,10 +278,10 @@ func (m *markdown) problem(v *Verdict, st Status) string {
 
 // table is a row a case, under a title. The head goes with its first row: a head
 // alone says nothing.
-func (s *section) table(title string, columns []column, cases []*Case) {
+func (s *section) table(title string, columns []Column, cases []*Case) {
 	var head, rule strings.Builder
 	for _, c := range columns {
-		head.WriteString("| " + c.head + " ")
+		head.WriteString("| " + c.Head + " ")
 		rule.WriteString("|---:")
 	}
 	lead := title + head.String() + "|\n" + rule.String() + "|\n"
@@ -289,7 +289,7 @@ func (s *section) table(title string, columns []column, cases []*Case) {
 		s.row(func() string {
 			row := lead
 			for _, column := range columns {
-				row += "| " + cell(column.cell(c), cellBytes) + " "
+				row += "| " + cell(column.Cell(c), cellBytes) + " "
 			}
 			lead = ""
 			return row + "|\n"
@@ -303,7 +303,7 @@ func (m *markdown) levels() string {
 		if len(g.cases) == 0 {
 			continue
 		}
-		s.table(fmt.Sprintf("\n### %s on %s\n\n", cell(g.workload, cellBytes), cell(g.server, cellBytes)), levelColumns, g.cases)
+		s.table(fmt.Sprintf("\n### %s on %s\n\n", cell(g.workload, cellBytes), cell(g.server, cellBytes)), LevelColumns, g.cases)
 		if inside := insideOf(g.cases); inside != nil {
 			s.table("\nInside the server:\n\n", inside, g.cases)
 		}
@@ -451,7 +451,7 @@ func (m *markdown) used() map[string]bool {
 	}
 	for i := range m.doc.Cases {
 		for _, s := range m.doc.Cases[i].Metrics {
-			if s.Why == "" && slices.ContainsFunc(slices.Concat(levelColumns, insideColumns), func(c column) bool { return c.metric == s.Metric }) {
+			if s.Why == "" && slices.ContainsFunc(slices.Concat(LevelColumns, insideColumns), func(c Column) bool { return c.Metric == s.Metric }) {
 				used[s.Metric] = true
 			}
 		}

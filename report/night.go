@@ -54,7 +54,7 @@ func (d *Document) Night() metric.Night {
 		for _, f := range nightly {
 			for j := range c.Metrics {
 				if m := &c.Metrics[j]; m.Metric == f.metric {
-					if v := m.statistic(f.stat); v.OK {
+					if v := m.Stat(f.stat); v.OK {
 						add(at(f.metric, f.stat), v.V, m.N)
 					}
 				}
@@ -75,26 +75,4 @@ func (d *Document) Night() metric.Night {
 		}
 	}
 	return n
-}
-
-// statistic is what the summary says of one: "p95", "mean"; of a metric of a
-// level its value.
-func (s *Summary) statistic(name string) Number {
-	if s.Value.OK {
-		return s.Value
-	}
-	switch p := s.Percentiles; {
-	case name == "mean":
-		return s.Mean
-	case name == "min":
-		return s.Min
-	case name == "max":
-		return s.Max
-	case p == nil:
-	case name == "p50":
-		return p.P50
-	case name == "p95":
-		return p.P95
-	}
-	return Number{}
 }

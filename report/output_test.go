@@ -278,7 +278,7 @@ func TestLevelsCSV(t *testing.T) {
 }
 
 func TestOutputErrors(t *testing.T) {
-	for _, f := range formats {
+	for _, f := range written {
 		if err := f.write(failing{}, document()); err == nil {
 			t.Errorf("%s: a full disk is no error", f.file)
 		}

@@ -202,14 +202,14 @@ func (t *terminal) failures(c *Case) {
 // table writes the levels with as many columns as fit, and what the server
 // told of itself at them.
 func (t *terminal) table(cases []*Case) {
-	t.columns(slices.Clone(levelColumns), cases)
+	t.columns(slices.Clone(LevelColumns), cases)
 	if inside := insideOf(cases); inside != nil {
 		t.columns(inside, cases)
 	}
 }
 
 // columns writes a table with as many of the columns as fit.
-func (t *terminal) columns(columns []column, cases []*Case) {
+func (t *terminal) columns(columns []Column, cases []*Case) {
 	rows, widths := layout(columns, cases)
 	for sum(widths) > t.width && len(columns) > 2 {
 		drop := 0
@@ -255,16 +255,16 @@ func (t *terminal) row(p paint, row []string, widths, words []int) {
 }
 
 // layout returns the rows with the head first, and the widths of the columns.
-func layout(columns []column, cases []*Case) (rows [][]string, widths []int) {
+func layout(columns []Column, cases []*Case) (rows [][]string, widths []int) {
 	head := make([]string, len(columns))
 	for j, c := range columns {
-		head[j] = c.head
+		head[j] = c.Head
 	}
 	rows = append(rows, head)
 	for _, c := range cases {
 		row := make([]string, len(columns))
 		for j := range columns {
-			row[j] = text.Cut(text.Line(columns[j].cell(c)), 24)
+			row[j] = text.Cut(text.Line(columns[j].Cell(c)), 24)
 		}
 		rows = append(rows, row)
 	}

@@ -63,13 +63,13 @@ func sideBySide(docs []*Document) []beside {
 		}
 	}
 	var out []beside
-	for _, column := range levelColumns {
-		switch column.head {
+	for _, column := range LevelColumns {
+		switch column.Head {
 		case "Success", "TTFT mean", "TTFT p95", "Speed mean", "Throughput":
 		default:
 			continue
 		}
-		b := beside{title: column.head, rows: [][]string{append([]string{"Load"}, Names(docs)...)}}
+		b := beside{title: column.Head, rows: [][]string{append([]string{"Load"}, Names(docs)...)}}
 		for _, k := range order {
 			name := k.workload + " at " + k.level
 			if k.server != "" {
@@ -79,7 +79,7 @@ func sideBySide(docs []*Document) []beside {
 			for _, c := range at[k] {
 				shown := "–"
 				if c != nil {
-					shown = column.cell(c)
+					shown = column.Cell(c)
 				}
 				row = append(row, shown)
 			}

@@ -58,10 +58,7 @@ are tolerated. The exit code is that of run.`,
 	f.StringSliceVar(&o.changed, "changed", nil, "what may differ between the servers, such as `image,flags`")
 	f.Float64Var(&o.confidence, "confidence", 0.95, "of every verdict")
 	f.StringVarP(&o.out.dir, "out", "o", "", "`folder` for the reports (default: none are written)")
-	f.StringVar(&o.out.junit, "junit", "", "write the JUnit XML to this `file`")
-	f.StringVar(&o.out.json, "json", "", "write the results (JSON) to this `file`")
-	f.StringVar(&o.out.markdown, "markdown", "", "write the Markdown report to this `file`")
-	f.StringVar(&o.out.html, "html", "", "write the HTML report to this `file`")
+	o.out.flags(cmd)
 	return cmd
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/tokgate/tokgate/exec/telemetry"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/report/formats"
 )
 
 var update = flag.Bool("update", false, "rewrite the generated parts of the documentation")
@@ -27,6 +28,7 @@ func TestDocsAreCurrent(t *testing.T) {
 		{"engines.md", "metrics", nameTable()},
 		{"engines.md", "launch", launchTable()},
 		{"servers.md", "facts", factTable()},
+		{"reports.md", "formats", formatTable()},
 	} {
 		t.Run(doc.file+" "+doc.name, func(t *testing.T) {
 			path := filepath.Join("..", "..", "docs", doc.file)
@@ -110,6 +112,33 @@ func factTable() string {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Key, f.Doc, follows)
 	}
 	return b.String()
+}
+
+func formatTable() string {
+	var b strings.Builder
+	b.WriteString("| file | flag | for | what it is |\n|---|---|---|---|\n")
+	for _, f := range formats.All {
+		file := ""
+		if f.File != "" {
+			file = " `" + f.File + "`"
+		}
+		fmt.Fprintf(&b, "|%s | `--%s` | %s | %s |\n", file, f.Flag, f.For, f.Doc)
+	}
+	return b.String()
+}
+
+// Every command that writes reports writes every format.
+func TestFormatsOfCommands(t *testing.T) {
+	for _, c := range (&app{}).root().Commands() {
+		switch c.Name() {
+		case "run", "judge", "compare", "report":
+			for _, f := range formats.All {
+				if c.Flags().Lookup(f.Flag) == nil {
+					t.Errorf("%s has no --%s", c.Name(), f.Flag)
+				}
+			}
+		}
+	}
 }
 
 func metricTable() string {

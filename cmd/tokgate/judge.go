@@ -57,10 +57,6 @@ The exit code is that of run.`,
 	}
 	in.flags(cmd.Flags())
 	cmd.Flags().StringVarP(&out.dir, "out", "o", "", "`folder` for the reports (default: none are written)")
-	cmd.Flags().StringVar(&out.junit, "junit", "", "write the JUnit XML to this `file`")
-	cmd.Flags().StringVar(&out.json, "json", "", "write the results (JSON) to this `file`")
-	cmd.Flags().StringVar(&out.markdown, "markdown", "", "write the Markdown report to this `file`")
-	cmd.Flags().StringVar(&out.html, "html", "", "write the HTML report to this `file`")
-	cmd.Flags().StringVar(&out.csv, "csv", "", "write the levels as CSV to this `file`, and the samples beside it")
+	out.flags(cmd)
 	return cmd
 }

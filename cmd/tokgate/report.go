@@ -13,6 +13,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/record"
 	"github.com/tokgate/tokgate/report"
+	"github.com/tokgate/tokgate/report/formats"
 )
 
 func (a *app) reportCommand() *cobra.Command {
@@ -39,8 +40,10 @@ whatever the verdict was.`,
 		},
 		ValidArgsFunction: completeFolders,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 && (out.junit != "" || out.json != "" || out.csv != "") {
-				return usageError("--html and --markdown show several runs together", "several runs cannot share one --junit, --json or --csv file")
+			if len(args) > 1 {
+				if err := out.unshared("runs", func(x formats.Format) bool { return x.Together == nil }); err != nil {
+					return err
+				}
 			}
 			t, err := a.terminal(a.Out)
 			if err != nil {
@@ -48,7 +51,7 @@ whatever the verdict was.`,
 			}
 			var docs []*report.Document
 			for i, dir := range args {
-				doc, run, err := a.readDocument(dir, out.csv != "")
+				doc, run, err := a.readDocument(dir, out.samples())
 				if err != nil {
 					return err
 				}
@@ -80,12 +83,7 @@ whatever the verdict was.`,
 			return nil
 		},
 	}
-	f := cmd.Flags()
-	f.StringVar(&out.junit, "junit", "", "write the JUnit XML to this `file`")
-	f.StringVar(&out.json, "json", "", "write the results (JSON) to this `file`")
-	f.StringVar(&out.markdown, "markdown", "", "write the Markdown report to this `file`")
-	f.StringVar(&out.html, "html", "", "write the HTML report to this `file`")
-	f.StringVar(&out.csv, "csv", "", "write the levels as CSV to this `file`, and the samples beside it")
+	out.flags(cmd)
 	return cmd
 }
 

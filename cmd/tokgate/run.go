@@ -25,6 +25,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/record"
+	"github.com/tokgate/tokgate/report/formats"
 	"github.com/tokgate/tokgate/report/github"
 	"github.com/tokgate/tokgate/report/progress"
 )
@@ -82,11 +83,7 @@ started · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 	f := cmd.Flags()
 	o.in.flags(f)
 	f.StringVarP(&o.out.dir, "out", "o", "", "`folder` for the reports (default: results/ and the plan's name, with -simulated behind it where it was)")
-	f.StringVar(&o.out.junit, "junit", "", "write the JUnit XML to this `file` too")
-	f.StringVar(&o.out.json, "json", "", "write the results (JSON) to this `file` too")
-	f.StringVar(&o.out.markdown, "markdown", "", "write the Markdown report to this `file` too")
-	f.StringVar(&o.out.html, "html", "", "write the HTML report to this `file` too")
-	f.StringVar(&o.out.csv, "csv", "", "write the levels as CSV to this `file`, and the samples beside it")
+	o.out.flags(cmd)
 	f.StringArrayVar(&o.only, "only", nil, "run only these cases: `[server/]workload[/level]`; may be repeated")
 	f.StringArrayVar(&o.endpoints, "endpoint", nil, "use the server at a URL instead of starting it: `name=url`; may be repeated")
 	f.DurationVar(&o.budget, "budget", 0, "wall clock of each plan, in place of the plan's own; with --simulate virtual time")
@@ -118,8 +115,10 @@ func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 			return err
 		}
 	}
-	if len(plans) > 1 && (o.out.junit != "" || o.out.json != "" || o.out.markdown != "" || o.out.html != "" || o.out.csv != "") {
-		return usageError("--out gives each plan a folder of its own", "several plans cannot share one --junit, --json, --markdown, --html or --csv file")
+	if len(plans) > 1 {
+		if err := o.out.unshared("plans", func(formats.Format) bool { return true }); err != nil {
+			return err
+		}
 	}
 	// Everything the command line can get wrong is found before the first
 	// plan starts.
@@ -169,7 +168,7 @@ func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, only func(exec.Case) bool, stored map[string]*metric.Run, o runOptions) (code int, err error) {
 	started := time.Now()
 	limits := lastLimits(out.dir, o.simulate) // of the run that is replaced now
-	writer, err := record.Create(out.dir, reportNames...)
+	writer, err := record.Create(out.dir, reportNames()...)
 	if err != nil {
 		return 0, measureError(err, "choose another folder with --out")
 	}

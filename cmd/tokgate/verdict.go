@@ -2,84 +2,112 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/record"
 	"github.com/tokgate/tokgate/report"
-	"github.com/tokgate/tokgate/report/html"
+	"github.com/tokgate/tokgate/report/formats"
 )
 
 // outputs says where the reports of one run go.
 type outputs struct {
-	dir string // "" writes none but the named ones
-	// Copies beside those in dir; "" writes none.
-	junit, json, markdown, html, csv string
+	dir    string            // "" writes none but the named ones
+	copies map[string]string // by flag of the format: files besides those in dir
+}
+
+// flags adds a flag for each format.
+func (o *outputs) flags(cmd *cobra.Command) {
+	o.copies = map[string]string{}
+	for _, x := range formats.All {
+		usage := "write " + x.Name + " to this `file`"
+		if x.Samples != nil {
+			usage += ", and the samples beside it"
+		}
+		cmd.Flags().Func(x.Flag, usage, func(path string) error {
+			o.copies[x.Flag] = path
+			return nil
+		})
+		_ = cmd.MarkFlagFilename(x.Flag, x.Ext()) // fails only for a flag that does not exist
+	}
+}
+
+// unshared refuses the copies that several plans or runs cannot share: those of
+// the formats that cannot says. together are the flags that can.
+func (o outputs) unshared(what string, cannot func(formats.Format) bool) error {
+	var refused, together []string
+	named := false
+	for _, x := range formats.All {
+		if !cannot(x) {
+			together = append(together, "--"+x.Flag)
+			continue
+		}
+		refused = append(refused, "--"+x.Flag)
+		named = named || o.copies[x.Flag] != ""
+	}
+	if !named {
+		return nil
+	}
+	hint := "--out gives each plan a folder of its own"
+	if len(together) > 0 {
+		hint = strings.Join(together, " and ") + " show several runs together"
+	}
+	last := len(refused) - 1
+	return usageError(hint, "several %s cannot share one %s or %s file", what, strings.Join(refused[:last], ", "), refused[last])
 }
 
 // reportNames are the reports in a results folder: a new run removes those of
 // the one before, so that none can be taken for its own.
-var reportNames = []string{"results.json", "junit.xml", "report.md", "report.html", historyJUnit, historyMarkdown, historyPage}
+func reportNames() []string {
+	names := []string{historyJUnit, historyMarkdown, historyPage}
+	for _, x := range formats.All {
+		if x.File != "" {
+			names = append(names, x.File)
+		}
+	}
+	return names
+}
 
 // write renders every report and writes each as a whole file. It tries all of
 // them: a full disk must not cost the report that would still have fitted.
 func (o outputs) write(doc *report.Document, run *metric.Run) error {
-	renderings := []struct {
-		name   string // in dir; "" has none there
-		copy   string
-		render func(io.Writer) error
-	}{
-		{reportNames[0], o.json, doc.Write},
-		{reportNames[1], o.junit, func(w io.Writer) error { return report.JUnit(w, doc) }},
-		{reportNames[2], o.markdown, func(w io.Writer) error { return report.Markdown(w, doc) }},
-		{reportNames[3], o.html, func(w io.Writer) error { return html.Write(w, doc) }},
-		{"", o.csv, func(w io.Writer) error { return report.LevelsCSV(w, doc) }},
-	}
 	var first error
-	for _, r := range renderings {
-		var paths []string
-		if r.name != "" && o.dir != "" {
-			paths = append(paths, filepath.Join(o.dir, r.name))
+	for _, x := range formats.All {
+		path := o.copies[x.Flag]
+		if x.File != "" && o.dir != "" {
+			first = cmp.Or(first, writeReport(filepath.Join(o.dir, x.File), func(w io.Writer) error { return x.Write(w, doc) }))
 		}
-		if r.copy != "" {
-			paths = append(paths, r.copy)
+		if path != "" {
+			first = cmp.Or(first, writeReport(path, func(w io.Writer) error { return x.Write(w, doc) }))
 		}
-		for _, path := range paths {
-			if err := writeReport(path, r.render); err != nil && first == nil {
-				first = err
-			}
-		}
-	}
-	if o.csv != "" && run != nil {
-		path := samplesPath(o.csv)
-		if err := writeReport(path, func(w io.Writer) error { return report.SamplesCSV(w, run) }); err != nil && first == nil {
-			first = err
+		if path != "" && x.Samples != nil && run != nil {
+			first = cmp.Or(first, writeReport(samplesPath(path), func(w io.Writer) error { return x.Samples(w, run) }))
 		}
 	}
 	return first
 }
 
+// samples says whether a copy asks for the requests.
+func (o outputs) samples() bool {
+	return slices.ContainsFunc(formats.All, func(x formats.Format) bool { return x.Samples != nil && o.copies[x.Flag] != "" })
+}
+
 // writeTogether renders what shows several runs in one file.
 func (o outputs) writeTogether(docs []*report.Document) error {
 	var first error
-	for _, r := range []struct {
-		path   string
-		render func(io.Writer) error
-	}{
-		{o.markdown, func(w io.Writer) error { return report.MarkdownTogether(w, docs) }},
-		{o.html, func(w io.Writer) error { return html.Write(w, docs...) }},
-	} {
-		if r.path == "" {
-			continue
-		}
-		if err := writeReport(r.path, r.render); err != nil && first == nil {
-			first = err
+	for _, x := range formats.All {
+		if path := o.copies[x.Flag]; path != "" && x.Together != nil {
+			first = cmp.Or(first, writeReport(path, func(w io.Writer) error { return x.Together(w, docs) }))
 		}
 	}
 	return first

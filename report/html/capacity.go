@@ -206,36 +206,12 @@ func probed(r run, c *report.Capacity, p *report.Probe, t report.Threshold) (v, 
 		if v.OK || x.Server != c.Server || x.Workload != c.Workload || x.Level != p.Level {
 			continue
 		}
-		v = statOf(x, t)
+		v = x.Summary(t.Metric).Stat(t.Stat)
 	}
 	if math.IsInf(v.V, 0) {
 		v = report.Number{}
 	}
 	return v, low, high, outcome
-}
-
-// statOf is the statistic of a threshold at a case, where the document has it.
-func statOf(c *report.Case, t report.Threshold) report.Number {
-	s := c.Summary(t.Metric)
-	if s == nil {
-		return report.Number{}
-	}
-	switch t.Stat {
-	case "mean":
-		return s.Mean
-	case "min":
-		return s.Min
-	case "max":
-		return s.Max
-	}
-	if p := s.Percentiles; p != nil {
-		if of, ok := map[string]report.Number{"p1": p.P1, "p5": p.P5, "p10": p.P10, "p25": p.P25, "p50": p.P50, "p75": p.P75,
-			"p90": p.P90, "p95": p.P95, "p99": p.P99, "p99.9": p.P999}[t.Stat]; ok {
-			return of
-		}
-		return report.Number{}
-	}
-	return s.Value
 }
 
 // ends is the end of an interval; one that is open says so.
@@ -355,7 +331,7 @@ func atTheLimit(r run, c *report.Capacity) *table {
 		row := []cell{text(strings.TrimSpace(def.Title + " " + strings.TrimSuffix(f.stat, "rate")))}
 		some := false
 		for _, n := range shown {
-			v := statOf(byN[n], report.Threshold{Metric: f.metric, Stat: f.stat})
+			v := byN[n].Summary(f.metric).Stat(f.stat)
 			some = some || v.OK
 			x := text(v.Format(string(def.Unit)))
 			for _, b := range bounds {

@@ -344,13 +344,3 @@ var (
 		{From: 0, To: 0.020, Word: "instant", Class: "z0"}, {From: 0.020, To: 0.070, Word: "acceptable", Class: "z2"},
 		{From: 0.070, To: math.Inf(1), Word: "sluggish", Class: "z3"}}
 )
-
-func p95(name string) func(*report.Case) report.Number {
-	return func(c *report.Case) report.Number {
-		s := c.Summary(name)
-		if s == nil || s.Percentiles == nil {
-			return report.Number{}
-		}
-		return s.Percentiles.P95
-	}
-}

@@ -210,41 +210,6 @@ func timeline(r run, t *report.Timeline) (figure, bool) {
 // levels is the table of everything that was measured.
 func levels(runs []run) (section, bool) {
 	s := section{ID: "levels", Title: "All levels", Lead: "Every load that was measured, with the figures behind the charts."}
-	type column struct {
-		head string
-		of   func(c *report.Case) string
-	}
-	stat := func(name string, of func(*report.Summary) report.Number) func(*report.Case) string {
-		return func(c *report.Case) string {
-			x := c.Summary(name)
-			if x == nil || x.Of != "level" && x.Percentiles == nil {
-				return "–"
-			}
-			return of(x).Format(x.Unit)
-		}
-	}
-	columns := []column{
-		{"Requests", func(c *report.Case) string {
-			if c.Skipped != "" {
-				return "not run"
-			}
-			if c.Completed == c.Due {
-				return count(c.Due)
-			}
-			return count(c.Completed) + " of " + count(c.Due)
-		}},
-		{"Success", stat("success", func(s *report.Summary) report.Number { return s.Value })},
-		{"TTFT mean", stat("ttft", func(s *report.Summary) report.Number { return s.Mean })},
-		{"TTFT p95", stat("ttft", func(s *report.Summary) report.Number { return s.Percentiles.P95 })},
-		{"TTFT p99", stat("ttft", func(s *report.Summary) report.Number { return s.Percentiles.P99 })},
-		{"Speed mean", stat("speed", func(s *report.Summary) report.Number { return s.Mean })},
-		{"Speed p5", stat("speed", func(s *report.Summary) report.Number { return s.Percentiles.P5 })},
-		{"ITL mean", stat("itl", func(s *report.Summary) report.Number { return s.Mean })},
-		{"ITL p99", stat("itl", func(s *report.Summary) report.Number { return s.Percentiles.P99 })},
-		{"E2E mean", stat("e2e", func(s *report.Summary) report.Number { return s.Mean })},
-		{"Throughput", stat("throughput", func(s *report.Summary) report.Number { return s.Value })},
-		{"Measured for", func(c *report.Case) string { return metric.Format(metric.Seconds, c.Window) }},
-	}
 	for _, r := range runs {
 		type key struct{ server, workload string }
 		var order []key
@@ -258,9 +223,9 @@ func levels(runs []run) (section, bool) {
 				if r.Name != "" {
 					caption += " · " + r.Name
 				}
-				t = &table{Caption: caption, Head: []string{"Level"}}
-				for _, col := range columns {
-					t.Head = append(t.Head, col.head)
+				t = &table{Caption: caption}
+				for _, col := range report.LevelColumns {
+					t.Head = append(t.Head, col.Head)
 				}
 				tables[k], order = t, append(order, k)
 			}
@@ -270,12 +235,8 @@ func levels(runs []run) (section, bool) {
 				head.Class, head.Text = st[0], st[1]+" "+head.Text
 			}
 			row := []cell{head}
-			for _, col := range columns {
-				if c.Skipped != "" && col.head != "Requests" {
-					row = append(row, text("–"))
-					continue
-				}
-				row = append(row, text(col.of(c)))
+			for _, col := range report.LevelColumns[1:] {
+				row = append(row, text(col.Cell(c)))
 			}
 			t.Rows = append(t.Rows, row)
 		}

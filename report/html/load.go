@@ -100,7 +100,7 @@ func ttft(runs []run) (section, bool) {
 	}.figures(runs,
 		curve{kind: "closed", metric: "ttft", title: "Time to first token, mean", axis: "mean TTFT", band: true, zones: ttftZones, stats: []string{"mean"},
 			words: "The shade reaches from the fastest 5% to the slowest 5% of the requests. Lower is better."},
-		curve{kind: "closed", metric: "ttft", title: "Time to first token, slowest 5%", axis: "p95 TTFT", of: p95("ttft"), zones: ttftZones, stats: []string{"p95"},
+		curve{kind: "closed", metric: "ttft", title: "Time to first token, slowest 5%", axis: "p95 TTFT", of: stat("ttft", "p95"), zones: ttftZones, stats: []string{"p95"},
 			words: "p95: 95 of 100 requests waited no longer than this. Failed requests count as the longest."})
 	if !ok {
 		return s, false
@@ -161,7 +161,7 @@ func queue(runs []run) (section, bool) {
 		Lead: "How long requests wait before the server begins to work on them. At one request it should be close to nothing; where it grows, the server is full.",
 	}.figures(runs,
 		curve{kind: "closed", metric: "queue_wait", title: "Wait in the server's queue", axis: "mean queue wait", words: "By the server's own count; a part of TTFT. Lower is better."},
-		curve{kind: "closed", metric: "waiting", title: "Requests waiting", axis: "most requests waiting", of: highest("waiting"), quiet: true, words: "The longest queue seen in the window."},
+		curve{kind: "closed", metric: "waiting", title: "Requests waiting", axis: "most requests waiting", of: stat("waiting", "max"), quiet: true, words: "The longest queue seen in the window."},
 		curve{kind: "closed", metric: "preemptions", title: "Preemptions", quiet: true, words: "Requests that the server stopped to make room for others."})
 }
 
@@ -183,7 +183,7 @@ func bursts(runs []run) (section, bool) {
 	}.figures(runs,
 		curve{kind: "burst", metric: "ttft", title: "Time to first token in a burst, mean", axis: "mean TTFT", band: true, zones: ttftZones, stats: []string{"mean"},
 			words: "The shade reaches from the fastest 5% to the slowest 5%. The last of a burst waits for all before it. Lower is better."},
-		curve{kind: "burst", metric: "ttft", title: "Time to first token in a burst, slowest 5%", axis: "p95 TTFT", of: p95("ttft"), zones: ttftZones, stats: []string{"p95"},
+		curve{kind: "burst", metric: "ttft", title: "Time to first token in a burst, slowest 5%", axis: "p95 TTFT", of: stat("ttft", "p95"), zones: ttftZones, stats: []string{"p95"},
 			words: "95 of 100 requests waited no longer than this."},
 		curve{kind: "burst", metric: "itl", title: "Gap between two pieces in a burst", axis: "mean ITL", band: true, zones: itlZones, stats: []string{"mean"}, words: "Lower is better."},
 		curve{kind: "burst", metric: "speed", title: "Speed of one stream in a burst", axis: "mean speed", band: true, zones: speedZones, words: "Higher is better."})

@@ -79,15 +79,11 @@ func count(n int) string {
 }
 
 // mean is the mean of a metric of a case, of a level-wide one its value.
-func mean(c *report.Case, name string) report.Number {
-	s := c.Summary(name)
-	switch {
-	case s == nil:
-		return report.Number{}
-	case s.Of == "level":
-		return s.Value
-	}
-	return s.Mean
+func mean(c *report.Case, name string) report.Number { return c.Summary(name).Stat("mean") }
+
+// stat is a statistic of a metric, for a curve.
+func stat(metric, name string) func(*report.Case) report.Number {
+	return func(c *report.Case) report.Number { return c.Summary(metric).Stat(name) }
 }
 
 // unitOf is the base unit of a metric.

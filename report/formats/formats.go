@@ -1,0 +1,67 @@
+// Package formats is the one list of the formats in which a run is written.
+// Flags, files, refusals, documentation and golden tests loop over it: a new
+// format is a renderer and a row here.
+package formats
+
+import (
+	"cmp"
+	"io"
+	"path"
+	"strings"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report"
+	"github.com/tokgate/tokgate/report/html"
+)
+
+// Format is one way to write a run. No format decides the exit code.
+type Format struct {
+	Name string // what is written, as in "write the levels as CSV to this file"
+	Flag string // without dashes
+	File string // its name in a results folder; "": none is left there
+	For  string // who reads it
+	Doc  string // what it is, a line of Markdown
+
+	Write func(io.Writer, *report.Document) error
+	// Together writes several runs into one file; nil: they cannot share one.
+	Together func(io.Writer, []*report.Document) error
+	// Samples writes the requests into a second file, NAME.samples.EXT beside
+	// NAME.EXT; nil: there is none.
+	Samples func(io.Writer, *metric.Run) error
+}
+
+// Ext is the usual ending of its files, without the dot.
+func (f Format) Ext() string {
+	return strings.TrimPrefix(path.Ext(cmp.Or(f.File, "."+f.Flag)), ".")
+}
+
+// All are the formats, in the order in which a run writes them: first the one
+// from which the others can be made again.
+var All = []Format{
+	{
+		Name: "the results (JSON)", Flag: "json", File: "results.json", For: "programs",
+		Doc:   "everything, with all digits, by a [schema](../report/schema/results.schema.json)",
+		Write: func(w io.Writer, d *report.Document) error { return d.Write(w) },
+	},
+	{
+		Name: "the JUnit XML", Flag: "junit", File: "junit.xml", For: "CI systems",
+		Doc:   "a testcase for each requirement and level",
+		Write: report.JUnit,
+	},
+	{
+		Name: "the Markdown report", Flag: "markdown", File: "report.md", For: "a job's summary",
+		Doc:   "the page in brief, under 900 KiB, most important first",
+		Write: report.Markdown, Together: report.MarkdownTogether,
+	},
+	{
+		Name: "the HTML report", Flag: "html", File: "report.html", For: "people",
+		Doc:      "one page: the verdict first, then charts, the plan, definitions",
+		Write:    func(w io.Writer, d *report.Document) error { return html.Write(w, d) },
+		Together: func(w io.Writer, docs []*report.Document) error { return html.Write(w, docs...) },
+	},
+	{
+		Name: "the levels as CSV", Flag: "csv", For: "spreadsheets",
+		Doc:   "a row for each level; the requests beside it, as `NAME.samples.csv`",
+		Write: report.LevelsCSV, Samples: report.SamplesCSV,
+	},
+}

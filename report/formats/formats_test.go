@@ -1,0 +1,168 @@
+package formats
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/report"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// recorded is a document that the tests of package report keep: "pass" is a
+// small one in which everything is fine, "rich" has all that a run may hold,
+// hostile text included.
+func recorded(t testing.TB, name string) *report.Document {
+	t.Helper()
+	f, err := os.Open(filepath.Join("..", "testdata", name+".results.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	d, err := report.ReadDocument(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// defs is the page's list of definitions: package metric's own words, which its
+// tests look after.
+var defs = regexp.MustCompile(`(?s)<dl class="defs">.*</dl>`)
+
+// golden compares what write writes with a file in testdata, or writes it.
+func golden(t *testing.T, name string, write func(io.Writer) error) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		t.Fatal(err)
+	}
+	got := defs.ReplaceAllString(b.String(), "(definitions)")
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v; run with -update to write it", err)
+	}
+	if diff := gocmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("%s (-want +got; run with -update to accept):\n%s", name, diff)
+	}
+}
+
+// Every format is held by golden files, but what the tests of report keep.
+func TestGolden(t *testing.T) {
+	for _, f := range All {
+		t.Run(f.Flag, func(t *testing.T) {
+			file := cmp.Or(f.File, f.Flag)
+			switch f.Flag {
+			case "json":
+				return // the documents themselves
+			case "html":
+				golden(t, "pass."+file, func(w io.Writer) error { return f.Write(w, recorded(t, "pass")) })
+				return // the rich page is large, and has tests of its own
+			}
+			for _, name := range []string{"pass", "rich"} {
+				golden(t, name+"."+file, func(w io.Writer) error { return f.Write(w, recorded(t, name)) })
+			}
+			if f.Together != nil {
+				a, b := recorded(t, "pass"), recorded(t, "rich")
+				a.Folder, b.Folder, a.Simulated = "results/before/", `results\after`, true
+				golden(t, "together."+file, func(w io.Writer) error { return f.Together(w, []*report.Document{a, b, b}) })
+			}
+		})
+	}
+}
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, errors.New("the disk is full") }
+
+// A row has all that flags, documentation and files need, once each.
+func TestRows(t *testing.T) {
+	seen := map[string]bool{"": true}
+	for _, f := range All {
+		if f.Name == "" || f.For == "" || f.Doc == "" || f.Write == nil || seen[f.Flag] || f.File != "" && seen[f.File] {
+			t.Errorf("the row of %q lacks something, or its flag or file is another's", f.Flag)
+			continue
+		}
+		seen[f.Flag], seen[f.File] = true, true
+		if err := f.Write(failing{}, recorded(t, "rich")); err == nil {
+			t.Errorf("%s: a full disk is no error", f.Flag)
+		}
+	}
+}
+
+// Every renderer of package report is in a row.
+func TestNoRendererIsForgotten(t *testing.T) {
+	listed := "Markdown" // which MarkdownWithin is a part of
+	for _, f := range All {
+		for _, render := range []any{f.Write, f.Together, f.Samples} {
+			if v := reflect.ValueOf(render); !v.IsNil() {
+				listed += " " + runtime.FuncForPC(v.Pointer()).Name()
+			}
+		}
+	}
+	files, err := filepath.Glob(filepath.Join("..", "*.go"))
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	renderer, found := regexp.MustCompile(`(?m)^func ([A-Z]\w*)\(w io\.Writer, \w+ (\[\]\*Document|\*Document|\*metric\.Run)\) error`), 0
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range renderer.FindAllStringSubmatch(string(src), -1) {
+			if found++; !regexp.MustCompile(`report\.` + m[1] + `( |$)`).MatchString(listed) {
+				t.Errorf("report.%s is in no row of formats.All", m[1])
+			}
+		}
+	}
+	if found < 4 {
+		t.Errorf("%d renderers", found)
+	}
+}
+
+// Whatever a document says, every format takes it, and writes UTF-8.
+func FuzzFormats(f *testing.F) {
+	for _, name := range []string{"pass", "rich"} {
+		var b bytes.Buffer
+		if err := recorded(f, name).Write(&b); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b.Bytes())
+	}
+	f.Add([]byte(`{"schema": "tokgate.results/1", "duration_s": 1e308, "exit_code": -5,
+		"servers": [{"address": "::a"}], "cases": [{"server": "::a", "metrics": [{"metric": "ttft", "of": "level"}, {"metric": "success", "percentiles": {}}], "failures": [{"messages": []}]}],
+		"verdicts": [{"outcome": "no", "kind": "no", "line": -3, "threshold": {}}, {"workload": "w", "kind": "server"}]}`))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		d, err := report.ReadDocument(bytes.NewReader(in))
+		if err != nil {
+			return
+		}
+		for _, f := range All {
+			var out bytes.Buffer
+			if err := f.Write(&out, d); err != nil || !utf8.Valid(out.Bytes()) {
+				t.Errorf("%s: %v", f.Flag, err)
+			}
+		}
+	})
+}
