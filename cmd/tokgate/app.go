@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -76,6 +77,9 @@ type output struct {
 
 func (o *output) Write(b []byte) (int, error) {
 	n, err := o.Writer.Write(b)
+	if errors.Is(err, syscall.EPIPE) {
+		return len(b), nil // its reader has seen enough; the reports have it all
+	}
 	if err != nil && o.err == nil {
 		o.err = err
 	}

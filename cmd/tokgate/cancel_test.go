@@ -61,7 +61,7 @@ func (l *log) String() string {
 func TestCancelledJob(t *testing.T) {
 	dir := t.TempDir()
 	pids := filepath.Join(dir, "pids")
-	server := fmt.Sprintf("trap '' TERM INT; echo $$ >> %[1]s; %[2]s sim --listen 127.0.0.1:$0 & echo $! >> %[1]s; while :; do sleep 1; done", pids, program(t, ""))
+	server := fmt.Sprintf("trap '' TERM INT; echo $$ >> %[1]s; %[2]s sim --listen 127.0.0.1:$0 & echo $! >> %[1]s; while :; do sleep 1; done", pids, programFile(t, ""))
 	plan := fmt.Sprintf(`server "stubborn" {
   process {
     command = ["sh", "-c", %q, "{port}"]
@@ -88,7 +88,7 @@ workload "w" {
 	}
 	var out log
 	// As the action does it: the shell gives way.
-	cmd := exec.Command("bash", "-e", "-c", `exec "$0" run p.hcl`, program(t, ""))
+	cmd := exec.Command("bash", "-e", "-c", `exec "$0" run p.hcl`, programFile(t, ""))
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CI=true", "GITHUB_ACTIONS=true", "GITHUB_WORKSPACE="+dir, "XDG_STATE_HOME="+dir,
 		"GITHUB_OUTPUT="+filepath.Join(dir, "output"), "GITHUB_STEP_SUMMARY="+filepath.Join(dir, "summary"))
@@ -179,7 +179,7 @@ workload "w" {
 				t.Fatal(err)
 			}
 			var out log
-			cmd := exec.Command("sh", "-c", tt.shell, program(t, ""))
+			cmd := exec.Command("sh", "-c", tt.shell, programFile(t, ""))
 			cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
 			cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+dir)
 			ended := begin(t, cmd)
@@ -220,7 +220,7 @@ workload "w" {
 		t.Fatal(err)
 	}
 	var out log
-	cmd := exec.Command(program(t, ""), "run", "p.hcl")
+	cmd := exec.Command(programFile(t, ""), "run", "p.hcl")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
 	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+dir)
 	ended := begin(t, cmd)

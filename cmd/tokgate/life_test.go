@@ -256,11 +256,32 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// After kill -9 the results so far are on disk; the next run names the server
-// that was left, and removes it when it is told to.
+// After kill -9 of a run the reports say that nothing counts, and its server is
+// gone; after kill -9 of its supervisor the run ends as if interrupted.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	l := newLife(t)
+	for _, tt := range []struct {
+		name   string
+		signal syscall.Signal
+		code   int
+		words  []string
+	}{
+		{"killed", syscall.SIGKILL, assert.ExitError, []string{"the run crashed: signal: killed", "removing what a killed run left behind", "tokgate itself crashed"}},
+		{"a crash of its own", syscall.SIGQUIT, assert.ExitError, []string{"the run crashed: exit status 2", "SIGQUIT", "removing what a killed run left behind"}},
+	} {
+		l.plan("", l.serve(""), 100_000)
+		l.start()
+		l.under()
+		group := l.groups()[0]
+		if err := syscall.Kill(l.run(), tt.signal); err != nil {
+			t.Fatal(err)
+		}
+		l.check(tt.code, tt.words...)
+		l.reports(assert.ExitError, "tokgate itself crashed")
+		l.nothing(tt.name, group)
+	}
+
 	l.plan("", l.serve(""), 100_000)
 	l.start()
 	l.under()
@@ -268,28 +289,69 @@ func TestKilled(t *testing.T) {
 	if err := l.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	l.wait()
-	if l.gone(group) {
-		t.Fatal("the server ended with its tokgate: nothing is left to be found")
-	}
-	tokgate(t, "report", l.out).check(t, assert.ExitPass, "w on s", "the run has no end: its process was killed")
+	_ = l.cmd.Wait()
+	l.until("the run goes on without its supervisor", func() bool { return l.gone(group) })
 
+	// Both at once: the next run removes what they left.
+	l.until("something stays behind", func() bool { return len(l.groups()) == 0 })
+	l.start()
+	l.under()
+	group = l.groups()[0]
+	for _, pid := range []int{l.cmd.Process.Pid, l.run()} {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = l.cmd.Wait()
 	l.plan("", l.serve(""), 20)
 	l.start()
-	l.check(assert.ExitError, "a killed run left a server behind", fmt.Sprintf("process group %d", group), "--reap")
-	l.reports(assert.ExitError, "a killed run left a server behind")
-	if l.gone(group) {
-		t.Error("it was removed without being asked to")
+	l.check(assert.ExitPass, fmt.Sprintf("removing what a killed run left behind: process group %d", group), "PASS")
+	l.nothing("both", group)
+}
+
+// run is the process that measures, of which the one that was started is the
+// supervisor.
+func (l *life) run() int {
+	l.t.Helper()
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", l.cmd.Process.Pid))
+	if pid, e := strconv.Atoi(strings.TrimSpace(string(raw))); e == nil {
+		return pid
 	}
-	l.start("--reap")
-	l.check(assert.ExitPass, fmt.Sprintf("removing process group %d", group), "PASS")
+	l.t.Skipf("this system does not list a process's children: %v", err)
+	return 0
+}
+
+func (l *life) nothing(after string, group int) {
+	l.t.Helper()
 	if !l.gone(group) {
-		t.Error("the leftover is still there")
+		l.t.Errorf("%s: the server is still there", after)
 	}
-	entries, err := os.ReadDir(l.state())
-	if err != nil || len(entries) > 0 {
-		t.Errorf("%v, %v stay behind", entries, err)
+	if entries, err := os.ReadDir(l.state()); err != nil || len(entries) > 0 {
+		l.t.Errorf("%s: %v, %v stay behind", after, entries, err)
 	}
+}
+
+// Whoever reads the output may stop reading it: the run goes on, and its exit
+// code is that of its verdict.
+func TestBrokenPipe(t *testing.T) {
+	t.Parallel()
+	l := newLife(t)
+	l.plan("", l.serve(""), 20)
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.cmd = osexec.Command(l.program, "run", "--out", l.out, filepath.Join(l.dir, "test.hcl"))
+	l.cmd.Env, l.cmd.Stdout, l.cmd.Stderr = l.environ, writer, writer
+	if err := l.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	writer.Close()
+	reader.Close()
+	if code := l.wait(); code != assert.ExitPass {
+		t.Errorf("exit %d", code)
+	}
+	l.reports(assert.ExitPass)
 }
 
 // Two runs on one GPU: the second says who has it.

@@ -7,6 +7,17 @@ import (
 	"os"
 )
 
-func main() {
-	os.Exit(Main(context.Background(), os.Args[1:], os.Environ(), Streams{os.Stdin, os.Stdout, os.Stderr}))
+func main() { os.Exit(program(os.Args[1:], Streams{os.Stdin, os.Stdout, os.Stderr})) }
+
+// program is Main in a process of its own, which may crash or lose its output.
+func program(args []string, s Streams) int {
+	surviveBrokenPipes()
+	environ := os.Environ()
+	if code, ok := supervise(args, environ, s); ok {
+		return code
+	}
+	done := supervised()
+	code := Main(context.Background(), args, environ, s)
+	done()
+	return code
 }

@@ -41,6 +41,7 @@ type runOptions struct {
 	quiet     bool
 	recursive bool
 	simulate  bool
+	crashed   string // when a run of the same command line began that crashed, RFC 3339; "": none
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -58,8 +59,9 @@ requests in flight end and reports what was measured; the second stops at once.
 Servers are torn down in either case. Any but Ctrl-C, and that too where the
 environment says CI, gives requests 3 s and a server 2 s more.
 
-A server that a killed run left behind is named, and stops the run where it
-would be in the way; --reap removes it.
+A server that a killed run left behind is removed, and named. Where it is not
+certain that its run is dead (a container without a note of ours), it stops the
+run if it would be in the way; --reap removes it too.
 
 With --simulate every server is replaced by the built-in one that its simulator
 block describes, and time is virtual: an hour of load takes seconds, no server,
@@ -88,9 +90,11 @@ started · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 	f.StringArrayVar(&o.endpoints, "endpoint", nil, "use the server at a URL instead of starting it: `name=url`; may be repeated")
 	f.DurationVar(&o.budget, "budget", 0, "wall clock of each plan, in place of the plan's own; with --simulate virtual time")
 	f.BoolVar(&o.simulate, "simulate", false, "run the plans' simulators in virtual time, in place of their servers")
-	f.BoolVar(&o.reap, "reap", false, "remove servers that killed runs left behind, where they would be in the way")
+	f.BoolVar(&o.reap, "reap", false, "remove servers of runs that are probably dead too")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
 	f.BoolVarP(&o.recursive, "recursive", "r", false, "plans in folders below too")
+	f.StringVar(&o.crashed, "crashed", "", "report of the run that began at this `time` and crashed")
+	_ = f.MarkHidden("crashed") // fails only for flags that do not exist
 	// Registering fails only for flags that do not exist.
 	_ = cmd.RegisterFlagCompletionFunc("only", a.fromPlans(&o.in, caseNames))
 	_ = cmd.RegisterFlagCompletionFunc("endpoint", a.fromPlans(&o.in, endpointNames))
@@ -138,6 +142,9 @@ func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 	dirs, err := resultsDirs(o.out.dir, files, o.simulate)
 	if err != nil {
 		return err
+	}
+	if o.crashed != "" {
+		return a.aftermath(ctx, plans, dirs, stored, o)
 	}
 	_, inCI := a.getenv("CI")
 	drain, now, release := interrupts(ctx, inCI)
@@ -206,7 +213,7 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 		launcher := server.New(server.Options{
 			Clock: wall, Origin: wall.Origin(), LogDir: out.dir, Dir: filepath.Dir(p.Path), Redact: p.Secrets,
 			State: lease.Dir(a.getenv), Reap: o.reap, Grace: grace(now),
-			Holder: lease.Holder{Run: config.Run.ID, Plan: p.Path, PID: os.Getpid(), Started: started.UTC().Format(time.RFC3339)},
+			Holder: lease.Holder{Run: config.Run.ID, Plan: p.Path, PID: a.pid(), Started: started.UTC().Format(time.RFC3339)},
 		})
 		config.Teardown = server.Teardown
 		config.Clock, config.Launch, config.Meter = wall, launcher.Launch, a.meter
@@ -234,6 +241,7 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 	}
 	if err != nil {
 		// The reports still say what was measured until then.
+		void(run, err.Error())
 		var hints []string
 		if _, _, err := a.conclude(p, run, out, assert.Options{Partial: only != nil, Baselines: stored}); err != nil {
 			hints = append(hints, err.Error())

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"flag"
@@ -34,12 +33,11 @@ func TestMain(m *testing.M) {
 	if mode == "simulate" && len(args) > 0 && args[0] == "run" && !slices.Contains(args, "--simulate") {
 		args = slices.Insert(slices.Clone(args), 1, "--simulate")
 	}
-	a := &app{Streams: Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, environ: os.Environ()}
-	os.Exit(a.main(context.Background(), args))
+	os.Exit(program(args, Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 }
 
-// program is a tokgate to run as a process.
-func program(t *testing.T, mode string) string {
+// programFile is a tokgate to run as a process.
+func programFile(t *testing.T, mode string) string {
 	t.Helper()
 	test, err := os.Executable()
 	if err != nil {
@@ -80,7 +78,7 @@ func newCheckout(t *testing.T, mode string) *checkout {
 	c.Machine = &runner.Machine{
 		Workspace: filepath.Join(dir, "workspace"), Temp: filepath.Join(dir, "temp"),
 		Local: map[string]string{"tokgate/tokgate": repository},
-		With:  map[string]string{"version": program(t, mode)},
+		With:  map[string]string{"version": programFile(t, mode)},
 		Actions: map[string]runner.Action{
 			"actions/checkout":        func(map[string]string) (map[string]string, error) { return nil, nil }, // it is there
 			"actions/upload-artifact": c.upload,
@@ -630,7 +628,7 @@ func TestActionRelease(t *testing.T) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("tar", "-czf", archive, "-C", filepath.Dir(program(t, "")), "tokgate").CombinedOutput(); err != nil {
+	if out, err := exec.Command("tar", "-czf", archive, "-C", filepath.Dir(programFile(t, "")), "tokgate").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	released := sha256.Sum256([]byte(read(t, archive)))

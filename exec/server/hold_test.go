@@ -144,6 +144,7 @@ func TestLeftoverProcess(t *testing.T) {
 		return cmd
 	}
 
+	l.doubt = true
 	left := note(nil)
 	var said []string
 	say := func(s string) { said = append(said, s) }
@@ -155,12 +156,12 @@ func TestLeftoverProcess(t *testing.T) {
 	if !alive(left.Process.Pid) {
 		t.Fatal("it was removed without being asked to")
 	}
-	l.Reap = true
+	l.doubt = false
 	target, err := l.Launch(t.Context(), childServer(t, "serve"), say)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if alive(left.Process.Pid) || !strings.Contains(strings.Join(said, "\n"), "removing "+want) {
+	if alive(left.Process.Pid) || !strings.Contains(strings.Join(said, "\n"), "removing what a killed run left behind: "+want) {
 		t.Errorf("it was not removed, or not in so many words: %q", said)
 	}
 	if err := target.Close(); err != nil {
@@ -219,6 +220,7 @@ func TestLeftoverChild(t *testing.T) {
 func TestLeftoverElsewhere(t *testing.T) {
 	withSMI(t)
 	l := childLauncher(t)
+	l.doubt = true
 	cmd := osexec.Command("/bin/sleep", "1000")
 	ownGroup(cmd)
 	if err := cmd.Start(); err != nil {

@@ -39,9 +39,16 @@ func (o leftover) conflicts(h *held) error {
 	return fmt.Errorf("%w that still runs: %v; end it, or run with --reap", ErrLeftover, o)
 }
 
-// leftovers looks for servers that killed runs left behind, and removes them
-// where that was asked for. What is found and not removed is named and
-// returned.
+// EndLeftovers ends the servers of runs that were killed or crashed, as the next
+// start of a server would.
+func (l *Launcher) EndLeftovers(ctx context.Context, state func(string)) error {
+	_, err := l.leftovers(ctx, &plan.Server{}, state)
+	return err
+}
+
+// leftovers looks for servers that killed runs left behind, and removes them:
+// those whose run is proven to be dead, others where that was asked for. What is
+// found and not removed is named and returned.
 func (l *Launcher) leftovers(ctx context.Context, s *plan.Server, state func(string)) ([]leftover, error) {
 	if l.State == "" {
 		return nil, nil
@@ -63,12 +70,12 @@ func (l *Launcher) leftovers(ctx context.Context, s *plan.Server, state func(str
 			n.Leave()
 		case !runs:
 			n.Done()
-		case !l.Reap:
+		case !l.Reap && l.doubt:
 			state(fmt.Sprintf("still running: %v", o))
 			found = append(found, o)
 			n.Leave()
 		default:
-			state(fmt.Sprintf("removing %v", o))
+			state(fmt.Sprintf("removing what a killed run left behind: %v", o))
 			if err := l.remove(ctx, o); err != nil {
 				n.Leave()
 				return nil, fmt.Errorf("could not remove %v: %w", o, err)

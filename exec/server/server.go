@@ -37,7 +37,8 @@ type Options struct {
 	State lease.Folder
 	// Holder names this run to others.
 	Holder lease.Holder
-	// Reap has what killed runs left behind be removed, not only be named.
+	// Reap has what killed runs left behind be removed also where it is not proven
+	// that they are dead: containers without a note.
 	Reap bool
 	// Grace is how long a server may take to end itself; it is asked again
 	// while one is waited for. nil: the constant.
@@ -48,13 +49,14 @@ type Options struct {
 type Launcher struct {
 	Options
 	redactor record.Redactor
+	doubt    bool // whether a note that nobody locks is proof of a dead run is not known
 	// dial replaces the network, for tests in memory; nil: the network.
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // New returns a Launcher.
 func New(o Options) *Launcher {
-	return &Launcher{Options: o, redactor: record.NewRedactor(o.Redact)}
+	return &Launcher{Options: o, redactor: record.NewRedactor(o.Redact), doubt: !lease.Proof}
 }
 
 // Launch is an exec.Launch.

@@ -4,5 +4,9 @@ package lease
 
 import "os"
 
+// Proof says that a note whose lock is free was left by a process that is dead:
+// here nothing is locked.
+const Proof = false
+
 // lockFile does nothing: without flock two runs do not see each other.
 func lockFile(*os.File) error { return nil }

@@ -1,0 +1,122 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	osexec "os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/tokgate/tokgate/assert"
+)
+
+// ended is what a run says when it ended as it should, with whatever code.
+const ended = "ended\n"
+
+// supervise runs a command line that starts servers in a process of its own.
+// When that one crashes or is killed, its servers are ended and its reports say
+// that nothing was measured: a crash is no exit code 2, which means that the plan
+// is wrong. ok is false when the command line needs no supervisor.
+func supervise(args, environ []string, s Streams) (code int, ok bool) {
+	if !startsServers(args) {
+		return 0, false
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return 0, false
+	}
+	alive, hold, err := os.Pipe() // the run's end of it closes with us
+	if err != nil {
+		return 0, false
+	}
+	said, say, err := os.Pipe()
+	if err != nil {
+		return 0, false
+	}
+	cmd := osexec.Command(self, args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.In, s.Out, s.Err
+	cmd.Env = append(slices.Clone(environ), fmt.Sprintf("%s=%d", supervisedName, os.Getpid()))
+	cmd.ExtraFiles = []*os.File{alive, say}
+	// In a group of its own: a Ctrl-C reaches it once, through us.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	began := time.Now().Format(time.RFC3339Nano)
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	defer signal.Stop(signals)
+	if err := cmd.Start(); err != nil {
+		return 0, false
+	}
+	alive.Close()
+	say.Close()
+	defer hold.Close()
+	go func() {
+		for got := range signals {
+			_ = cmd.Process.Signal(got)
+		}
+	}()
+	last, _ := bufio.NewReader(said).ReadString('\n')
+	err = cmd.Wait()
+	if last == ended {
+		return cmd.ProcessState.ExitCode(), true
+	}
+	how := "it ended without a verdict"
+	if exit, failed := errors.AsType[*osexec.ExitError](err); failed {
+		how = exit.String()
+	}
+	fmt.Fprintf(s.Err, "tokgate: the run crashed: %s\n", how)
+	defer func() {
+		if crash := recover(); crash != nil {
+			fmt.Fprintf(s.Err, "tokgate: its reports could not be written: %v\n", crash)
+			code, ok = assert.ExitError, true
+		}
+	}()
+	return Main(context.Background(), append(slices.Clone(args), "--crashed="+began), environ, s), true
+}
+
+// supervised readies a process that is supervised: it is interrupted when its
+// supervisor dies. done says that it ends as it should.
+func supervised() (done func()) {
+	if os.Getenv(supervisedName) == "" {
+		return func() {}
+	}
+	os.Unsetenv(supervisedName) // the servers are not
+	alive, say := os.NewFile(3, "supervisor"), os.NewFile(4, "supervisor")
+	syscall.CloseOnExec(3)
+	syscall.CloseOnExec(4)
+	go func() {
+		_, _ = alive.Read(make([]byte, 1)) // nothing is ever sent: it ends
+		_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
+	}()
+	return func() { _, _ = say.WriteString(ended) }
+}
+
+// startsServers says whether a command line is a `tokgate run` of real servers.
+func startsServers(args []string) bool {
+	if os.Getenv(supervisedName) != "" {
+		return false
+	}
+	root := (&app{}).root()
+	cmd, rest, err := root.Find(args)
+	if err != nil || cmd.Name() != "run" {
+		return false
+	}
+	return !slices.ContainsFunc(rest, func(s string) bool {
+		return s == "-h" || s == "--help" || strings.HasPrefix(s, "--simulate")
+	})
+}
+
+// surviveBrokenPipes has a write to a pipe that nobody reads any more be an
+// error, not the end of the process. Not ignored but caught: what is ignored here
+// would be ignored by the servers too.
+func surviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }
