@@ -50,7 +50,7 @@ func childMain(mode string, args []string) {
 		fmt.Fprintln(os.Stderr, "CUDA error: out of memory")
 		os.Exit(3)
 	case "sleep":
-		select {}
+		forever()
 	case "launch":
 		launch(args)
 	case "stubborn":
@@ -80,7 +80,7 @@ func childMain(mode string, args []string) {
 		fmt.Println("the last line")
 	case "stubborn-grandchild":
 		signal.Ignore(syscall.SIGTERM)
-		select {}
+		forever()
 	}
 	s, err := sim.New(sim.Options{})
 	if err != nil {
@@ -96,6 +96,9 @@ func childMain(mode string, args []string) {
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)
 }
+
+// forever waits: without cgo, select {} alone would be a deadlock that ends us.
+func forever() { time.Sleep(1<<63 - 1) }
 
 func childServer(t *testing.T, mode string) *plan.Server {
 	self, err := os.Executable()

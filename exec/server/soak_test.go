@@ -34,7 +34,7 @@ func launchMain(args []string) {
 		os.Exit(1)
 	}
 	fmt.Println("launched")
-	select {}
+	forever()
 }
 
 // TestSoak starts and ends servers in every way there is, several at a time:
