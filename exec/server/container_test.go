@@ -391,7 +391,9 @@ func TestLeftoverContainer(t *testing.T) {
 		if calls := d.read("calls"); !strings.Contains(calls, "rm --force --volumes tokgate-run-1\n") || strings.Contains(calls, "tokgate-alive") {
 			t.Errorf("calls:\n%s", calls)
 		}
-		if !slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, "docker container tokgate-run-1") && strings.HasPrefix(s, "removing ") }) {
+		if !slices.ContainsFunc(said, func(s string) bool {
+			return strings.Contains(s, "docker container tokgate-run-1") && strings.HasPrefix(s, "removing ")
+		}) {
 			t.Errorf("said %q", said)
 		}
 		if err := target.Close(); err != nil {
