@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -14,7 +14,7 @@ import (
 // thresholds at the limit. What the search concluded while it ran is believed
 // only as far as its samples, judged again, say the same.
 func (j *judge) capacity(server *plan.Server, w *plan.Workload) {
-	v := Verdict{Kind: KindCapacity, Server: server.Address(), Workload: w.Address(), Name: "capacity", Decide: w.Policy.Decide,
+	v := Verdict{Kind: KindCapacity, Server: server.Address(), Workload: w.Address(), Name: "capacity", Decide: string(w.Policy.Decide), Demanded: w.Capacity.Require > 0,
 		Confidence: 1 - errorOf(w.Policy), File: w.Capacity.Range.Filename, Line: w.Capacity.Range.Start.Line, Value: metric.None("not judged")}
 	i := slices.IndexFunc(j.run.Capacities, func(c *metric.Capacity) bool {
 		return c != nil && c.Server == v.Server && c.Workload == v.Workload
@@ -35,16 +35,16 @@ func (j *judge) capacity(server *plan.Server, w *plan.Workload) {
 		limit = j.limit(w, j.run.Capacities[i])
 		var observed []*plan.Threshold
 		for _, r := range binding(w, boundAtCapacity) {
-			if r.severity != plan.SeverityWarn && r.Stat.Kind == metric.Observed {
+			if r.severity != verdict.SeverityWarn && r.Stat.Kind == metric.Observed {
 				observed = append(observed, r.Threshold)
 			}
 		}
-		limit.judge(&v, w.Capacity, observed)
+		limit.judge(&v, w, observed)
 	}
 	if j.plan.ControlOnly(server, w) {
 		// What is required is required of the candidate: this is what it is
 		// measured by.
-		v.Severity = plan.SeverityWarn
+		v.Severity = verdict.SeverityWarn
 		j.add(v, w.Policy.OnInconclusive)
 		return
 	}
@@ -96,7 +96,7 @@ func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
 		counted[p.Level] = max(counted[p.Level], p.Requests)
 		outcome := v.Outcome.String()
 		switch {
-		case p.Outcome == "saturated", strings.HasPrefix(v.Invalid, "generator: "):
+		case p.Outcome == "saturated", v.Cause == verdict.CauseGenerator:
 			outcome = "saturated" // the search knew more of the generator
 		case v.Invalid != "":
 			outcome = "inconclusive" // it bounds nothing
@@ -165,7 +165,7 @@ func (j *judge) visit(w *plan.Workload, c *metric.Capacity, p metric.CapacityPro
 	}
 	if whole == nil || whole.Skipped != "" || p.Requests < 1 || whole.N != p.N || whole.Kind != c.Over {
 		if whole != nil && (p.Outcome == "saturated" || p.Outcome == "pending") {
-			return LookVerdict{Outcome: Error, Invalid: "it was not measured"}, nil, whole
+			return LookVerdict{Outcome: Error, Cause: verdict.CauseNotRun, Invalid: "it was not measured"}, nil, whole
 		}
 		return LookVerdict{}, nil, nil
 	}
@@ -278,7 +278,7 @@ func (l *limit) restate(recorded *metric.Capacity, asked *plan.Capacity) {
 // judge gives the verdict on the requirement; without one that on the search:
 // it must have found something. What is observed of the requests of the probes is
 // a part of the answer that was not certified, and said.
-func (l *limit) judge(v *Verdict, asked *plan.Capacity, observed []*plan.Threshold) {
+func (l *limit) judge(v *Verdict, w *plan.Workload, observed []*plan.Threshold) {
 	if l.problem != "" {
 		v.Outcome, v.Message, v.Value = Error, "unknown: "+l.problem, metric.None(l.problem)
 		return
@@ -301,16 +301,16 @@ func (l *limit) judge(v *Verdict, asked *plan.Capacity, observed []*plan.Thresho
 	if c.Kind == metric.CapacityAtLeast && c.Reason != "" {
 		v.Notes = append(v.Notes, "ended: "+oneLine(c.Reason))
 	}
-	if c.Pass > 0 && asked.Confirm && !c.Confirmed {
+	if c.Pass > 0 && w.Capacity.Confirm && !c.Confirmed {
 		v.Notes = append(v.Notes, fmt.Sprintf("%d was not confirmed on fresh requests", c.Pass))
 	}
-	if v.Decide == plan.Estimate {
+	if w.Policy.Decide == plan.Estimate {
 		v.Notes = append(v.Notes, `point estimates (decide = "estimate"): not certified at any confidence`)
 	}
 	for _, t := range observed {
 		v.Notes = append(v.Notes, fmt.Sprintf("%s is exact for the requests of the probes, and not certified at any confidence", label(t)))
 	}
-	r := asked.Require
+	r := w.Capacity.Require
 	switch {
 	case c.Pass == 0 && c.Fail == 0:
 		v.Outcome = Error
@@ -351,7 +351,7 @@ func (j *judge) atCapacity(of Verdict, w *plan.Workload, l limit) {
 		if l.level != nil && v.Outcome != Skipped {
 			v.Level = l.level.Name
 			at := "at the certified limit, %d"
-			if v.Decide == plan.Estimate {
+			if w.Policy.Decide == plan.Estimate {
 				at = "at the limit, %d"
 			}
 			v.Notes = append(v.Notes, fmt.Sprintf(at, l.Pass))

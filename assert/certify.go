@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -27,7 +28,7 @@ type Finding struct {
 	Impossible bool
 	// Advice is what to do about it; "" unless Impossible.
 	Advice    string
-	Severity  plan.Severity
+	Severity  verdict.Severity
 	Threshold *plan.Threshold
 	rounds    int // that a share needs
 }
@@ -69,7 +70,7 @@ func Certify(p *plan.Plan) []Finding {
 			continue
 		}
 		for _, r := range binding(w, boundAtCapacity) {
-			if r.severity != plan.SeverityWarn && r.Threshold.Stat.IsShare() {
+			if r.severity != verdict.SeverityWarn && r.Threshold.Stat.IsShare() {
 				f := certifyCapacity(r.Threshold, w, worth)
 				f.Workload, f.Level, f.Severity, f.Threshold = w.Address(), "capacity", r.severity, r.Threshold
 				out = append(out, f)
@@ -334,7 +335,7 @@ func CertifyDiagnostics(p *plan.Plan) hcl.Diagnostics {
 			advice += `, lower confidence, or set decide = "estimate" in gate`
 		}
 		severity := hcl.DiagError
-		if f.Severity == plan.SeverityWarn {
+		if f.Severity == verdict.SeverityWarn {
 			severity = hcl.DiagWarning
 		}
 		diags = append(diags, &hcl.Diagnostic{

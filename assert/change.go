@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -14,8 +15,10 @@ import (
 type Change struct {
 	Workload string
 	Level    string // "capacity" for the capacity
-	Metric   metric.Def
-	Stat     metric.Stat
+	// OfCapacity: it is one of the capacity, and so of no level.
+	OfCapacity bool
+	Metric     metric.Def
+	Stat       metric.Stat
 	// Points: changes are differences in base units; else shares of the
 	// control's value.
 	Points bool
@@ -31,14 +34,16 @@ type Change struct {
 	// certified, with its sign: 0 where the candidate is better.
 	Certifiable metric.Value
 	Outcome     Outcome // Skipped without a limit, and where it is not applicable
-	Severity    plan.Severity
+	Severity    verdict.Severity
 	Direction   Direction
 	Message     string
 	Needs       string
 	Why         string // why there is no value
+	LeftOut     bool   // the user did not select it
 	Notes       []string
 	Pairs       []Pair
 
+	lacks string       // why it is not applicable; ""
 	bound *plan.Change // nil: shown only
 	delta delta
 	decision
@@ -67,6 +72,12 @@ type Pair struct {
 type decision struct {
 	limit float64 // on the scale of delta
 	pFail float64 // of being beyond the limit
+}
+
+// inapplicable marks a change of which there is nothing to judge.
+func (c *Change) inapplicable(lacks string) {
+	c.Outcome, c.lacks, c.Why = Skipped, lacks, "not applicable: "+lacks
+	c.Message = c.Why
 }
 
 // turned is +1 where lower is better and −1 where higher is.
@@ -105,7 +116,7 @@ func (c *Change) name() string {
 // require judges the change by its bound, before the other changes are looked
 // at: a failure stands only if Holm's rule lets it.
 func (c *Change) require(bound *plan.Change, claim *plan.Claim, policy plan.Policy, alpha float64) {
-	c.bound, c.Improve, c.Severity = bound, claim.Improve, claim.Severity
+	c.bound, c.Improve, c.Severity = bound, claim.Improve, verdict.Severity(claim.Severity)
 	c.Limit = metric.Some(bound.Limit)
 	c.pFail = 1
 	if c.Outcome == Skipped || c.Outcome == Error {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -107,7 +108,7 @@ func (j *judge) compare(c *plan.Compare) {
 	if !x.out.Paired {
 		x.out.Restart = ""
 	}
-	whole := Verdict{Kind: KindCompare, Server: x.out.Candidate, Name: "compare." + c.Name, File: c.Range.Filename, Line: c.Range.Start.Line,
+	whole := Verdict{Kind: KindCompare, Server: x.out.Candidate, Comparison: c.Name, Unchanged: c.Unchanged, Name: "compare." + c.Name, File: c.Range.Filename, Line: c.Range.Start.Line,
 		Value: metric.None("a comparison has no value of its own"), Confidence: 1 - x.alpha}
 	whole.Outcome, whole.Message = x.comparable()
 	if whole.Outcome == Pass && !c.Unchanged {
@@ -143,9 +144,9 @@ func (x *comparison) measure() {
 		for _, load := range w.Loads {
 			for _, level := range load.Levels {
 				if x.leftOut(w, level.Name) {
-					rows := x.without(w, level.Name, leftOut)
+					rows := x.without(w, level.Name, "left out: not selected")
 					for i := range rows {
-						rows[i].Outcome = Skipped
+						rows[i].Outcome, rows[i].LeftOut = Skipped, true
 					}
 					x.out.Changes = append(x.out.Changes, rows...)
 					continue
@@ -183,9 +184,6 @@ func (x *comparison) measure() {
 		x.out.Notes = append(x.out.Notes, fmt.Sprintf("in %s on the %s the first measured request took more than %d times the median ttft; such requests are measured and judged like all others", count(colds[side], "legs"), side, coldTimes))
 	}
 }
-
-// leftOut is why a change was not compared that the user did not select.
-const leftOut = "left out: not selected"
 
 // changes adds the rows of one level: what is required of it, and what is shown
 // besides.
@@ -273,7 +271,7 @@ func (x *comparison) without(w *plan.Workload, level, why string) []Change {
 				continue
 			}
 			row := Change{Workload: w.Address(), Level: level, Metric: ch.Metric, Stat: ch.Stat, Points: ch.Points, Confidence: 1 - x.alpha,
-				Limit: metric.Some(ch.Limit), Improve: claim.Improve, Severity: claim.Severity, bound: ch, Outcome: Error, Message: why, Why: why}
+				Limit: metric.Some(ch.Limit), Improve: claim.Improve, Severity: verdict.Severity(claim.Severity), bound: ch, Outcome: Error, Message: why, Why: why}
 			x.claims = append(x.claims, claimed{len(x.out.Changes) + len(out), claim, ch})
 			out = append(out, row)
 		}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -21,8 +22,8 @@ func (x *comparison) capacity(w *plan.Workload) {
 			if ch.Metric.Name != "capacity" || !applies(ch, w) {
 				continue
 			}
-			row := Change{Workload: w.Address(), Level: "capacity", Metric: ch.Metric, Confidence: 1 - x.alpha, Limit: metric.Some(ch.Limit),
-				Improve: claim.Improve, Severity: claim.Severity, bound: ch}
+			row := Change{Workload: w.Address(), Level: "capacity", OfCapacity: true, Metric: ch.Metric, Confidence: 1 - x.alpha, Limit: metric.Some(ch.Limit),
+				Improve: claim.Improve, Severity: verdict.Severity(claim.Severity), bound: ch}
 			x.certified(&row, w, ch.Limit)
 			x.claims = append(x.claims, claimed{len(x.out.Changes), claim, ch})
 			x.out.Changes = append(x.out.Changes, row)
@@ -117,8 +118,7 @@ func (c *Change) fromNothing(a, b limit, change float64) {
 	case b.Pass >= target:
 		c.Outcome = Pass
 	case !c.Improve:
-		c.Outcome, c.Why = Skipped, "not applicable: "+nowhere
-		c.Message = c.Why
+		c.inapplicable(nowhere)
 	case b.Fail > 0 && b.Fail <= 1:
 		c.Outcome = Fail
 	default:

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -18,12 +19,11 @@ func (x *comparison) unfounded() {
 	applied := map[*plan.Change]bool{}
 	for _, c := range x.claims {
 		row := &x.out.Changes[c.index]
-		applied[c.change] = applied[c.change] || row.Outcome != Skipped || row.Why == leftOut
+		applied[c.change] = applied[c.change] || row.Outcome != Skipped || row.LeftOut
 	}
 	for _, c := range x.claims {
 		if row := &x.out.Changes[c.index]; !applied[c.change] {
-			row.Outcome = Error
-			row.Why = strings.TrimPrefix(row.Why, "not applicable: ")
+			row.Outcome, row.Why = Error, cmp.Or(row.lacks, row.Why)
 			row.Message = row.Why
 		}
 	}
@@ -55,15 +55,12 @@ func (x *comparison) verdicts(whole Verdict) {
 					if !applies(ch, w) {
 						continue
 					}
-					levels := claim.At
-					if ch.Metric.Name == "capacity" {
-						levels = []string{"capacity"}
+					row := Change{Workload: w.Address(), Metric: ch.Metric, Stat: ch.Stat, OfCapacity: ch.Metric.Name == "capacity"}
+					levels := []string{""}
+					if !row.OfCapacity {
+						levels = slices.DeleteFunc(slices.Clone(claim.At), func(level string) bool { return fixed(w, level) == nil })
 					}
-					for _, level := range levels {
-						if level != "capacity" && fixed(w, level) == nil {
-							continue
-						}
-						row := Change{Workload: w.Address(), Level: level, Metric: ch.Metric, Stat: ch.Stat}
+					for _, row.Level = range levels {
 						x.add(x.verdict(&row, claim, ch, Skipped, whole.Message), x.plan.Policy.OnInconclusive)
 					}
 				}
@@ -85,7 +82,7 @@ func (x *comparison) verdicts(whole Verdict) {
 		if x.out.Paired && x.plan.Restart == plan.RestartNever {
 			v.Notes = append(v.Notes, startedOnce)
 		}
-		if row.Severity != plan.SeverityWarn && row.Outcome != Skipped {
+		if row.Severity != verdict.SeverityWarn && row.Outcome != Skipped {
 			o := row.Outcome
 			if o == Inconclusive && x.plan.Policy.OnInconclusive == plan.Warn {
 				o = Pass
@@ -102,18 +99,13 @@ func (x *comparison) verdict(row *Change, claim *plan.Claim, ch *plan.Change, o 
 		kind = "improve"
 	}
 	name := strings.Join(slices.DeleteFunc([]string{"compare", x.plan.Name, kind, ch.Metric.Name, ch.Stat.String()}, func(s string) bool { return s == "" }), ".")
-	if row.Level != "capacity" {
-		name += " at " + row.Level
+	level := ""
+	if !row.OfCapacity {
+		level = row.Level
+		name += " at " + level
 	}
-	return Verdict{Kind: KindCompare, Server: x.out.Candidate, Workload: row.Workload, Level: levelOrNone(row.Level), Name: name, Outcome: o, Message: message,
-		Severity: claim.Severity, Decide: x.plan.Policy.Decide, Confidence: 1 - x.alpha, Value: metric.None("not compared"), File: ch.Range.Filename, Line: ch.Range.Start.Line}
-}
-
-func levelOrNone(level string) string {
-	if level == "capacity" {
-		return ""
-	}
-	return level
+	return Verdict{Kind: KindCompare, Server: x.out.Candidate, Comparison: x.plan.Name, Workload: row.Workload, Level: level, Name: name, Outcome: o, Message: message,
+		Severity: verdict.Severity(claim.Severity), Decide: string(x.plan.Policy.Decide), Confidence: 1 - x.alpha, Value: metric.None("not compared"), File: ch.Range.Filename, Line: ch.Range.Start.Line}
 }
 
 // decide answers for each workload and level whether the candidate is better.
@@ -128,7 +120,7 @@ func (x *comparison) decide() {
 	var of []side
 	for i := range x.out.Changes {
 		c := &x.out.Changes[i]
-		if c.Level == "capacity" || !c.Change.OK && !c.delta.infinite() {
+		if c.OfCapacity || !c.Change.OK && !c.delta.infinite() {
 			continue
 		}
 		if x.repeats(i) {
@@ -153,7 +145,7 @@ func (x *comparison) decide() {
 	tallies := map[place]*tally{}
 	for i := range x.out.Changes {
 		c := &x.out.Changes[i]
-		if c.Level == "capacity" {
+		if c.OfCapacity {
 			continue
 		}
 		at := place{c.Workload, c.Level}
@@ -166,7 +158,7 @@ func (x *comparison) decide() {
 		if c.Change.OK {
 			words += " " + c.percent(c.Change.V)
 		}
-		if c.Limit.OK && c.Outcome == Fail && c.Severity != plan.SeverityWarn {
+		if c.Limit.OK && c.Outcome == Fail && c.Severity != verdict.SeverityWarn {
 			t.failed = append(t.failed, words)
 		}
 		if x.repeats(i) {

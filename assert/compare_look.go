@@ -1,6 +1,7 @@
 package assert
 
 import (
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -22,7 +23,7 @@ func JudgeComparison(p *plan.Plan, c *plan.Compare, run *metric.Run) ComparisonL
 	x := v.Comparisons[0] // the only one of this plan
 	out := ComparisonLook{Outcome: x.Outcome}
 	for _, row := range x.Changes {
-		if row.Limit.OK && row.Level != "capacity" && row.Outcome == Inconclusive && row.Severity != plan.SeverityWarn {
+		if row.Limit.OK && !row.OfCapacity && row.Outcome == Inconclusive && row.Severity != verdict.SeverityWarn {
 			out.More = true
 		}
 	}

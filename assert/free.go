@@ -19,7 +19,7 @@ func (j *judge) asserts() {
 	}
 	result, err := j.result()
 	for _, a := range j.plan.Asserts {
-		v := Verdict{Kind: KindAssert, Name: a.Name, Decide: plan.Estimate, File: a.Range.Filename, Line: a.Range.Start.Line,
+		v := Verdict{Kind: KindAssert, Name: a.Name, Decide: string(plan.Estimate), File: a.Range.Filename, Line: a.Range.Start.Line,
 			Notes: []string{"point estimate: not certified at any confidence"}}
 		if err != nil {
 			v.Outcome, v.Message = Error, err.Error()

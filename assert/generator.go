@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -34,7 +35,7 @@ const (
 	stallShare = 0.10
 )
 
-func (s *subject) generator(v *Verdict, samples []*metric.Sample, thresholds []Verdict, invalid func(string, ...any)) {
+func (s *subject) generator(v *Verdict, samples []*metric.Sample, thresholds []judgedThreshold, invalid objection) {
 	var cpu float64
 	var delay, pause, stall time.Duration
 	for _, r := range s.level.Rounds {
@@ -43,18 +44,18 @@ func (s *subject) generator(v *Verdict, samples []*metric.Sample, thresholds []V
 		delay, pause = max(delay, r.Health.Delay), max(pause, r.Health.GCPause)
 	}
 	if !(cpu < mostCPU) {
-		invalid("generator: it used %s of the cores it may use; load from a larger machine", metric.Format(metric.Ratio, cpu))
+		invalid(verdict.CauseGenerator, "generator: it used %s of the cores it may use; load from a larger machine", metric.Format(metric.Ratio, cpu))
 	}
 	worst := max(delay, pause)
 	switch most := max(mostDelay.Seconds(), delayShare*medianTTFT(samples)); {
 	case worst.Seconds() > most:
-		invalid("generator: its reads and sends may have waited %s, more than %s; load from a faster machine",
+		invalid(verdict.CauseGenerator, "generator: its reads and sends may have waited %s, more than %s; load from a faster machine",
 			metric.Format(metric.Seconds, worst.Seconds()), metric.Format(metric.Seconds, most))
 	case delay > leastDelay:
 		for _, t := range thresholds {
 			if s.flips(t, delay) {
-				invalid("generator: its reads may have waited %s, which could change the verdict on %s (%s)",
-					metric.Format(metric.Seconds, delay.Seconds()), label(t.Threshold), t.Message)
+				invalid(verdict.CauseGenerator, "generator: its reads may have waited %s, which could change the verdict on %s (%s)",
+					metric.Format(metric.Seconds, delay.Seconds()), label(t.threshold), t.Message)
 				break
 			}
 		}
@@ -64,8 +65,8 @@ func (s *subject) generator(v *Verdict, samples []*metric.Sample, thresholds []V
 	}
 	for _, t := range thresholds {
 		if s.stalled(t, stall) {
-			invalid("generator: it was held up for %s, which could be what decided %s (%s)",
-				metric.Format(metric.Seconds, stall.Seconds()), label(t.Threshold), t.Message)
+			invalid(verdict.CauseGenerator, "generator: it was held up for %s, which could be what decided %s (%s)",
+				metric.Format(metric.Seconds, stall.Seconds()), label(t.threshold), t.Message)
 			return
 		}
 	}
@@ -78,8 +79,8 @@ func (s *subject) generator(v *Verdict, samples []*metric.Sample, thresholds []V
 // takes from its first token to its last, though, is too short if the first
 // token waited, down to nothing where the whole answer did, and too long if the
 // last did; of rates over a window the stall is a share.
-func (s *subject) stalled(v Verdict, stall time.Duration) bool {
-	if v.Outcome != Pass && v.Outcome != Fail || v.Threshold.Op == "" && v.Threshold.Metric.Name != "goodput" {
+func (s *subject) stalled(v judgedThreshold, stall time.Duration) bool {
+	if v.Outcome != Pass && v.Outcome != Fail || v.threshold.Op == "" && v.threshold.Metric.Name != "goodput" {
 		return false
 	}
 	// A pass without the stall: as slow as it may have been. A failure: as fast.
@@ -110,8 +111,8 @@ func (s *subject) stalled(v Verdict, stall time.Duration) bool {
 		}
 		return &moved
 	}
-	moved := undone(v.Threshold)
-	if v.Threshold.Metric.Name == "goodput" {
+	moved := undone(v.threshold)
+	if v.threshold.Metric.Name == "goodput" {
 		w := *s.workload
 		w.Good = nil
 		for _, t := range s.workload.Good {
@@ -122,7 +123,7 @@ func (s *subject) stalled(v Verdict, stall time.Duration) bool {
 	if streams {
 		other.evidence = gather(restreamed(s.level, stall, passed))
 	}
-	return other.judge(moved).Outcome != s.judge(v.Threshold).Outcome
+	return other.judge(moved).Outcome != s.judge(v.threshold).Outcome
 }
 
 // restreamed is the level with every stream longer by the stall, or shorter.
@@ -152,8 +153,8 @@ func restreamed(l *metric.Level, stall time.Duration, longer bool) *metric.Level
 // with its limit moved by delay. Measured times are never too short by it, so
 // that only a failure can be its work; but a pass is moved too, since what is
 // late once may be early next to it (a gap after a late chunk).
-func (s *subject) flips(v Verdict, delay time.Duration) bool {
-	t := v.Threshold
+func (s *subject) flips(v judgedThreshold, delay time.Duration) bool {
+	t := v.threshold
 	if t.Metric.Unit != metric.Seconds || t.Op == "" || v.Outcome != Pass && v.Outcome != Fail {
 		return false
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -78,7 +79,7 @@ func Judge(p *plan.Plan, run *metric.Run, opts Options) Verdicts {
 	j.asserts()
 	v.List, v.Comparisons = j.list, j.comparisons
 	v.Partial = v.Partial || j.partial
-	v.Outcome, v.Why = j.combine()
+	v.Outcome, v.Why = verdict.Combine(j.list, p.Gate.MeasureOnly)
 	return v
 }
 
@@ -121,8 +122,20 @@ func sound(l *metric.Level) *metric.Level {
 }
 
 func (j *judge) add(v Verdict, on plan.OnInconclusive) {
-	v.Severity, v.Warn = cmp.Or(v.Severity, plan.SeverityError), on == plan.Warn
+	v.Severity, v.Warn = cmp.Or(v.Severity, verdict.SeverityError), on == plan.Warn
+	if v.Outcome == Error {
+		v.Cause = cmp.Or(j.cause(&v), v.Cause, verdict.CauseInvalid)
+	}
 	j.list = append(j.list, v)
+}
+
+// cause is that of an error where the server was the matter, whatever else there
+// was: it had an error, or the level was measured and nothing completed.
+func (j *judge) cause(v *Verdict) verdict.Cause {
+	if s := found(j.run, v.Server); v.Kind == KindServer || s != nil && s.Error != "" || silent(j.recorded[levelKey{v.Server, v.Workload, v.Level}]) {
+		return verdict.CauseServer
+	}
+	return ""
 }
 
 // serverError is why a server could not be measured; "" when it could.
@@ -220,16 +233,19 @@ func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load,
 	}
 
 	// Not measured at all?
+	why := ""
 	switch lost := j.serverError(key.server); {
 	case l != nil && l.Skipped == metric.SkippedOnly:
-		loadVerdict.Outcome, loadVerdict.Message = Skipped, "left out: not selected"
+		why = "left out: not selected"
+		loadVerdict.Outcome, loadVerdict.Message = Skipped, why
 	case l != nil && lost != "":
 		// The server's own verdict is the error.
-		loadVerdict.Outcome, loadVerdict.Message = Skipped, "because the server could not be measured: "+oneLine(lost)
+		why = "the server could not be measured: " + oneLine(lost)
+		loadVerdict.Outcome, loadVerdict.Message = Skipped, "because "+why
 	case l == nil:
-		loadVerdict.Outcome, loadVerdict.Message = Error, "the run holds no such level"+because(j.run.Stopped)
+		loadVerdict.Outcome, loadVerdict.Cause, loadVerdict.Message = Error, verdict.CauseNotRun, "the run holds no such level"+because(j.run.Stopped)
 	case l.Skipped != "":
-		loadVerdict.Outcome, loadVerdict.Message = Error, "not run: "+oneLine(l.Skipped)
+		loadVerdict.Outcome, loadVerdict.Cause, loadVerdict.Message = Error, verdict.CauseNotRun, "not run: "+oneLine(l.Skipped)
 	}
 	if loadVerdict.Outcome == Pending && l.Asked != nil {
 		if differs := l.Asked.Differs(*w.Asked(server, load)); len(differs) > 0 {
@@ -260,7 +276,7 @@ func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load,
 		subject.evidence = gather(l)
 		subject.one = j.levels[levelKey{key.server, key.workload, "1"}]
 		verdicts = subject.thresholds(list)
-		subject.load(&loadVerdict, load.Kind, level, verdicts)
+		subject.load(&loadVerdict, load.Kind, level, pairs(list, verdicts))
 		for _, note := range l.Notes {
 			loadVerdict.Notes = append(loadVerdict.Notes, oneLine(note))
 		}
@@ -271,27 +287,23 @@ func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load,
 		}
 		j.valid[key] = loadVerdict.Outcome == Pass
 	}
+	switch {
+	case loadVerdict.Outcome != Error:
+	case loadVerdict.Cause == verdict.CauseNotRun:
+		why = loadVerdict.Message
+	default:
+		why = "the measurement is not valid: " + loadVerdict.Message
+	}
 	j.add(at(loadVerdict, "load"), plan.Stop)
 	for i, t := range list {
 		v := t.unjudged(w.Policy)
 		if loadVerdict.Outcome == Pass {
 			v = verdicts[i]
 		} else {
-			v.Outcome, v.Message = Skipped, "because "+why(loadVerdict)
+			v.Outcome, v.Message = Skipped, "because "+why
 		}
 		j.add(at(v, t.name()), w.Policy.OnInconclusive)
 	}
-}
-
-// why words for the thresholds of a case what its load verdict came to.
-func why(load Verdict) string {
-	switch {
-	case load.Outcome == Skipped:
-		return strings.TrimPrefix(load.Message, "because ")
-	case strings.HasPrefix(load.Message, "not run"), strings.HasPrefix(load.Message, "the run holds"):
-		return load.Message
-	}
-	return "the measurement is not valid: " + load.Message
 }
 
 // errorOf is the error allowed a side. A confidence outside (0.5, 1) cannot
@@ -311,7 +323,7 @@ func (s *subject) thresholds(list []required) []Verdict {
 	for _, t := range list {
 		v := s.judge(t.Threshold)
 		v.Severity, v.Implied = t.severity, t.by != nil
-		if v.Outcome == Fail && s.due > s.n && reversible(v, s.due) {
+		if v.Outcome == Fail && s.due > s.n && reversible(t.Threshold, v, s.due) {
 			v.Outcome, v.More = Inconclusive, s.due-s.n
 		}
 		if why := t.why(); why != "" {
@@ -327,10 +339,10 @@ func (s *subject) thresholds(list []required) []Verdict {
 		out = append(out, v)
 	}
 	for i := range out {
-		if v := &out[i]; blind(v.Threshold) && v.Outcome == Pass && success != Pass {
+		if v := &out[i]; blind(list[i].Threshold) && v.Outcome == Pass && success != Pass {
 			v.Outcome = success
 			v.Message += ", but success does not pass"
-			v.Notes = append(v.Notes, fmt.Sprintf("%s leaves failed requests out, so it passes only if success does", label(v.Threshold)))
+			v.Notes = append(v.Notes, fmt.Sprintf("%s leaves failed requests out, so it passes only if success does", label(list[i].Threshold)))
 			if v.Outcome == Inconclusive {
 				v.Needs = "needs a decided success"
 			}
@@ -357,53 +369,6 @@ func (j *judge) shed(w *plan.Workload, level plan.Level) plan.Level {
 		}
 	}
 	return level
-}
-
-// unchanged says of the verdict on a whole comparison whether there was nothing
-// to compare because nothing changed.
-func (j *judge) unchanged(v Verdict) bool {
-	return slices.ContainsFunc(j.plan.Compares, func(c *plan.Compare) bool { return c.Unchanged && v.Name == "compare."+c.Name })
-}
-
-// requires says of a capacity verdict whether it is one on a requirement.
-func (j *judge) requires(v Verdict) bool {
-	return slices.ContainsFunc(j.plan.Workloads, func(w *plan.Workload) bool {
-		return w.Address() == v.Workload && w.Capacity != nil && w.Capacity.Require > 0
-	})
-}
-
-// combine takes the largest outcome that counts. What only warns does not;
-// nothing judged is an error, whatever else holds.
-func (j *judge) combine() (Outcome, string) {
-	outcome, judged, loads := Pass, 0, 0
-	for _, v := range j.list {
-		switch {
-		case v.Outcome == Skipped:
-			continue
-		case v.Kind == KindSLA, v.Kind == KindAssert:
-			judged++
-		case v.Kind == KindCompare && strings.Count(v.Name, ".") > 1: // a change that is required
-			judged++
-		case v.Kind == KindCompare && j.unchanged(v):
-			judged, loads = judged+1, loads+1
-		case v.Kind == KindLoad:
-			loads++
-		case v.Kind == KindCapacity:
-			loads++ // an unknown one is an error
-			if j.requires(v) {
-				judged++
-			}
-		}
-		outcome = max(outcome, v.Counts())
-	}
-	switch {
-	case outcome == Error:
-	case loads == 0:
-		return Error, "nothing was measured"
-	case judged == 0 && !j.plan.Gate.MeasureOnly:
-		return Error, "nothing was judged"
-	}
-	return outcome, ""
 }
 
 // oneLine makes foreign text fit for a message: valid, one line, not long.

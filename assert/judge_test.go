@@ -8,14 +8,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
 
 func TestCombine(t *testing.T) {
-	sla := func(o Outcome, s plan.Severity) Verdict { return Verdict{Kind: KindSLA, Outcome: o, Severity: s} }
+	sla := func(o Outcome, s verdict.Severity) Verdict { return Verdict{Kind: KindSLA, Outcome: o, Severity: s} }
 	load := Verdict{Kind: KindLoad, Outcome: Pass}
-	const err, warn = plan.SeverityError, plan.SeverityWarn
+	const err, warn = verdict.SeverityError, verdict.SeverityWarn
 	for _, c := range []struct {
 		name    string
 		list    []Verdict
@@ -42,11 +43,11 @@ func TestCombine(t *testing.T) {
 		{"extend is stop", []Verdict{load, sla(Inconclusive, err)}, plan.Extend, false, Inconclusive},
 		{"load fails", []Verdict{{Kind: KindLoad, Outcome: Error}, sla(Pass, err)}, plan.Stop, false, Error},
 	} {
-		j := judge{plan: &plan.Plan{Gate: plan.Gate{MeasureOnly: c.measure}}}
+		j := judge{run: &metric.Run{}}
 		for _, v := range c.list {
 			j.add(v, c.on)
 		}
-		got, why := j.combine()
+		got, why := verdict.Combine(j.list, c.measure)
 		if got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}

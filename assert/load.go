@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -40,7 +41,7 @@ const (
 
 // load judges whether the case was measured as planned, from recorded facts
 // alone. Failed requests are no reason against it: thresholds count them.
-func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thresholds []Verdict) {
+func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thresholds []judgedThreshold) {
 	l := s.level
 	samples := l.MeasuredSamples()
 	completed, failed, failures := 0, 0, map[string]int{}
@@ -61,15 +62,18 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	}
 
 	var problems []string
-	invalid := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	var cause verdict.Cause // of the first of them
+	invalid := func(of verdict.Cause, format string, args ...any) {
+		problems, cause = append(problems, fmt.Sprintf(format, args...)), cmp.Or(cause, of)
+	}
 	if s.n == 0 {
-		invalid("no request was due")
+		invalid(verdict.CauseInvalid, "no request was due")
 	} else if completed == 0 && failed > 0 {
-		invalid("none of %s completed: %s", count(s.n, "requests"), often)
+		invalid(verdict.CauseServer, "none of %s completed: %s", count(s.n, "requests"), often)
 	}
 	s.whole(kind, level, samples, invalid)
 	if completed == 0 && len(problems) == 0 {
-		invalid("none of %s completed: nothing was recorded", count(s.n, "requests"))
+		invalid(verdict.CauseServer, "none of %s completed: nothing was recorded", count(s.n, "requests"))
 	}
 	s.lengths(v, samples, invalid)
 	s.loaded(v, samples, invalid)
@@ -78,7 +82,7 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 		note := fmt.Sprintf("lock-step: the slots start in phase (synchrony %.2f), so that they prefill together; TTFT is that of bursts, not of spread-out traffic", sync.V)
 		v.Notes = append(v.Notes, note)
 		for i := range thresholds {
-			if name := thresholds[i].Threshold.Metric.Name; name == "ttft" || name == "ttfa" {
+			if name := thresholds[i].threshold.Metric.Name; name == "ttft" || name == "ttfa" {
 				thresholds[i].Notes = append(thresholds[i].Notes, note)
 			}
 		}
@@ -94,9 +98,21 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	}
 	v.Outcome = Pass
 	if len(problems) > 0 {
-		v.Outcome, v.Message = Error, problems[0]
+		v.Outcome, v.Cause, v.Message = Error, cause, problems[0]
 		v.Notes = append(slices.Clone(problems[1:]), v.Notes...)
 	}
+}
+
+// objection takes why a measurement is not valid, and who has to act on it.
+type objection func(of verdict.Cause, format string, args ...any)
+
+// silent says whether a level was measured and no request of it completed.
+func silent(l *metric.Level) bool {
+	if l == nil {
+		return false
+	}
+	samples := l.MeasuredSamples()
+	return len(samples) > 0 && !slices.ContainsFunc(samples, (*metric.Sample).Completed)
 }
 
 // windowed says what the window leaves out, or does not.
@@ -113,23 +129,23 @@ func (s *subject) windowed() []string {
 
 // whole checks that completed + failed = due: everything planned was sent and
 // accounted for.
-func (s *subject) whole(kind metric.LoadKind, level plan.Level, samples []*metric.Sample, invalid func(string, ...any)) {
+func (s *subject) whole(kind metric.LoadKind, level plan.Level, samples []*metric.Sample, invalid objection) {
 	if s.level.Kind != kind || s.level.N != level.N {
-		invalid("the level was run as %s %d, the plan asks for %s %d", s.level.Kind, s.level.N, kind, level.N)
+		invalid(verdict.CauseInvalid, "the level was run as %s %d, the plan asks for %s %d", s.level.Kind, s.level.N, kind, level.N)
 	}
 	due := s.level.Due()
 	if due < level.Requests && !s.shed(level) {
-		invalid("cut short: %d of %d planned requests were due", due, level.Requests)
+		invalid(verdict.CauseInvalid, "cut short: %d of %d planned requests were due", due, level.Requests)
 	}
 	for _, r := range s.level.Rounds {
 		if !r.Complete {
-			invalid("round %d was cut short%s", r.Index+1, because(r.Stopped))
+			invalid(verdict.CauseInvalid, "round %d was cut short%s", r.Index+1, because(r.Stopped))
 		}
 		switch n := len(r.MeasuredSamples()); {
 		case n < r.Due:
-			invalid("%d of %d due requests of round %d left no record", r.Due-n, r.Due, r.Index+1)
+			invalid(verdict.CauseInvalid, "%d of %d due requests of round %d left no record", r.Due-n, r.Due, r.Index+1)
 		case n > r.Due:
-			invalid("round %d recorded %d requests, more than the %d due", r.Index+1, n, r.Due)
+			invalid(verdict.CauseInvalid, "round %d recorded %d requests, more than the %d due", r.Index+1, n, r.Due)
 		}
 	}
 	canceled := 0
@@ -139,7 +155,7 @@ func (s *subject) whole(kind metric.LoadKind, level plan.Level, samples []*metri
 		}
 	}
 	if canceled > 0 {
-		invalid("cancelled by the run itself: %s", count(canceled, "requests"))
+		invalid(verdict.CauseInvalid, "cancelled by the run itself: %s", count(canceled, "requests"))
 	}
 }
 
@@ -153,7 +169,7 @@ func (s *subject) shed(level plan.Level) bool {
 
 // lengths checks that prompts and answers were as long as asked, by the
 // server's count, and not from a cache.
-func (s *subject) lengths(v *Verdict, samples []*metric.Sample, invalid func(string, ...any)) {
+func (s *subject) lengths(v *Verdict, samples []*metric.Sample, invalid objection) {
 	var noUsage, input, output, cached, silent, completed int
 	var anInput, anOutput, aCached *metric.Sample
 	for _, x := range samples {
@@ -184,16 +200,16 @@ func (s *subject) lengths(v *Verdict, samples []*metric.Sample, invalid func(str
 		}
 	}
 	if noUsage > 0 {
-		invalid("%d of %d answers came without usage: their lengths are unknown; the server must honour stream_options.include_usage", noUsage, completed)
+		invalid(verdict.CauseInvalid, "%d of %d answers came without usage: their lengths are unknown; the server must honour stream_options.include_usage", noUsage, completed)
 	}
 	if input > 0 {
-		invalid("input length: %d of %d prompts were not as long as asked, such as %d tokens instead of %d", input, completed, anInput.Usage.Input, anInput.InputAsked)
+		invalid(verdict.CauseInvalid, "input length: %d of %d prompts were not as long as asked, such as %d tokens instead of %d", input, completed, anInput.Usage.Input, anInput.InputAsked)
 	}
 	if output > 0 {
-		invalid("output length: %d of %d answers were not as long as asked, such as %d tokens instead of %d; name the server's engine, so that it is told to go on past its end of sequence, or ask for a natural output", output, completed, anOutput.Usage.Output, anOutput.OutputAsked)
+		invalid(verdict.CauseInvalid, "output length: %d of %d answers were not as long as asked, such as %d tokens instead of %d; name the server's engine, so that it is told to go on past its end of sequence, or ask for a natural output", output, completed, anOutput.Usage.Output, anOutput.OutputAsked)
 	}
 	if cached > 0 {
-		invalid("cache: %d of %d prompts came from a cache, such as %d of %d tokens, though no prompt was sent twice", cached, completed, aCached.Usage.Cached, aCached.Usage.Input)
+		invalid(verdict.CauseInvalid, "cache: %d of %d prompts came from a cache, such as %d of %d tokens, though no prompt was sent twice", cached, completed, aCached.Usage.Cached, aCached.Usage.Input)
 	}
 	if silent > 0 {
 		v.Notes = append(v.Notes, "the server does not tell cached tokens: cache hits were not checked")
@@ -202,12 +218,12 @@ func (s *subject) lengths(v *Verdict, samples []*metric.Sample, invalid func(str
 
 // loaded checks that the load was the declared one: every slot busy, or all of
 // a burst sent at once.
-func (s *subject) loaded(v *Verdict, samples []*metric.Sample, invalid func(string, ...any)) {
+func (s *subject) loaded(v *Verdict, samples []*metric.Sample, invalid objection) {
 	ttft := medianTTFT(samples)
 	for _, r := range s.level.Rounds {
 		if s.level.Kind == metric.Burst {
 			if spread, most := sendSpread(r), max(burstSpread.Seconds(), burstShare*ttft); spread > most {
-				invalid("generator: the requests of burst %d left %s apart, more than %s", r.Index+1, metric.Format(metric.Seconds, spread), metric.Format(metric.Seconds, most))
+				invalid(verdict.CauseGenerator, "generator: the requests of burst %d left %s apart, more than %s", r.Index+1, metric.Format(metric.Seconds, spread), metric.Format(metric.Seconds, most))
 			}
 			continue
 		}
@@ -234,7 +250,7 @@ func (s *subject) loaded(v *Verdict, samples []*metric.Sample, invalid func(stri
 		if excused {
 			v.Notes = append(v.Notes, problem+"; requests failed")
 		} else {
-			invalid("%s", problem)
+			invalid(verdict.CauseInvalid, "%s", problem)
 		}
 	}
 }

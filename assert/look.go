@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -16,8 +17,10 @@ type LookVerdict struct {
 	// fails, Pass once all certifiably hold, else Inconclusive; also where
 	// none binds. Error when Invalid.
 	Outcome Outcome
-	// Invalid says why the measurement cannot be judged; "" when it can.
+	// Invalid says why the measurement cannot be judged, and Cause who has to act
+	// on it; "" when it can.
 	Invalid string
+	Cause   verdict.Cause
 	// Needs is about how many more requests would settle an Inconclusive
 	// outcome; 0: unknown, -1: no number would.
 	Needs int
@@ -57,7 +60,7 @@ func JudgeLook(p *plan.Plan, w *plan.Workload, l *metric.Level, requests, planne
 		return LookVerdict{Outcome: Error, Invalid: "there is nothing to judge"}
 	}
 	if l.Skipped != "" {
-		return LookVerdict{Outcome: Error, Invalid: "not run: " + oneLine(l.Skipped)}
+		return LookVerdict{Outcome: Error, Cause: verdict.CauseNotRun, Invalid: "not run: " + oneLine(l.Skipped)}
 	}
 	l, problem := begun(sound(l), requests)
 	if problem != "" {
@@ -91,27 +94,28 @@ func look(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*pla
 	s := subject{evidence: gather(l), workload: w, price: price, policy: w.Policy, alpha: stat.SplitAlpha(errorOf(w.Policy), looks), due: due}
 	// What only warns is judged too: a mean passes only if success does.
 	list := binding(w, binds)
-	var verdicts []Verdict
-	for i, v := range s.thresholds(list) {
-		if list[i].limits() {
-			verdicts = append(verdicts, v)
+	verdicts := s.thresholds(list)
+	for i := len(list) - 1; i >= 0; i-- {
+		if !list[i].limits() {
+			list, verdicts = slices.Delete(list, i, i+1), slices.Delete(verdicts, i, i+1)
 		}
 	}
 	load := Verdict{Kind: KindLoad}
-	s.load(&load, l.Kind, plan.Level{Name: l.Name, N: l.N, Requests: s.n}, verdicts)
+	s.load(&load, l.Kind, plan.Level{Name: l.Name, N: l.N, Requests: s.n}, pairs(list, verdicts))
 	if load.Outcome != Pass {
-		return LookVerdict{Outcome: Error, Invalid: load.Message}, verdicts
+		return LookVerdict{Outcome: Error, Cause: load.Cause, Invalid: load.Message}, verdicts
 	}
 	out := LookVerdict{Outcome: Pass}
 	if len(verdicts) == 0 {
 		out.Outcome, out.Needs = Inconclusive, -1
 	}
 	nearest := math.Inf(-1)
-	for _, v := range verdicts {
+	for i := range verdicts {
+		v := &verdicts[i]
 		if v.Outcome == Error {
 			return LookVerdict{Outcome: Error, Invalid: v.Message}, verdicts
 		}
-		t := distance(v)
+		t := distance(list[i].Threshold, v)
 		out.Thresholds = append(out.Thresholds, t)
 		out.Outcome = max(out.Outcome, v.Outcome)
 		if v.Outcome == Inconclusive && out.Needs >= 0 {
@@ -137,8 +141,7 @@ func look(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*pla
 
 // reversible says whether what fails of the requests that were sent, and of
 // them alone, could hold of due requests, those to come all being good.
-func reversible(v Verdict, due int) bool {
-	t := v.Threshold
+func reversible(t *plan.Threshold, v Verdict, due int) bool {
 	switch t.Stat.Kind {
 	case metric.Observed:
 		return meets((float64(due)-v.Over)/float64(due), t.Op, t.Limit)
@@ -151,8 +154,7 @@ func reversible(v Verdict, due int) bool {
 }
 
 // distance is how far a judged threshold is from its limit.
-func distance(v Verdict) LookThreshold {
-	t := v.Threshold
+func distance(t *plan.Threshold, v *Verdict) LookThreshold {
 	out := LookThreshold{Name: label(t), Outcome: v.Outcome, Shown: metric.Format(t.Metric.UnitOf(t.Stat), v.Value.V)}
 	limit, share := t.Limit, t.Metric.Name == "success" || t.Stat.IsShare()
 	if t.Op == "" { // every request succeeds

@@ -81,7 +81,7 @@ func TestMargin(t *testing.T) {
 				return
 			}
 			bound := v.High.V
-			if upward(v.Threshold.Op) {
+			if upward(plan.Op(v.Threshold.Op)) {
 				bound = v.Low.V
 			}
 			if math.Abs(bound/c.bound-1) > 0.002 {

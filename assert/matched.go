@@ -71,11 +71,11 @@ func (m matched) measure(c *Change, alpha float64) {
 	if len(lacking) > 0 {
 		// What the control alone has was lost with the change, where it is
 		// required: no excuse for the candidate.
-		c.Outcome, c.Why = Skipped, "not applicable: "+lacking[0]
 		if lost := len(lacking) == 1 && c.Control.OK; lost && c.bound != nil {
-			c.Outcome, c.Why = Error, lacking[0]
+			c.Outcome, c.Why, c.Message = Error, lacking[0], lacking[0]
+			return
 		}
-		c.Message = c.Why
+		c.inapplicable(lacking[0])
 		return
 	}
 	if lumped := m.lumped(c); lumped != "" {

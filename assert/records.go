@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -122,7 +123,7 @@ func CompareRecords(r Records) (*plan.Plan, Verdicts, error) {
 	// The comparison is all there is to judge: what was measured is recorded.
 	j.list = append(j.list, Verdict{Kind: KindLoad, Outcome: Pass})
 	out.Partial = j.partial
-	out.Outcome, out.Why = j.combine()
+	out.Outcome, out.Why = verdict.Combine(j.list, p.Gate.MeasureOnly)
 	return p, out, nil
 }
 

@@ -3,8 +3,8 @@ package assert
 import (
 	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -12,7 +12,7 @@ import (
 // required is a threshold where it binds.
 type required struct {
 	*plan.Threshold
-	severity plan.Severity
+	severity verdict.Severity
 	// by is the threshold that implies this one, which the plan does not have;
 	// nil: it has it.
 	by *plan.Threshold
@@ -37,7 +37,7 @@ func (r required) why() string {
 
 // unjudged is the verdict on the threshold before anything is known.
 func (r required) unjudged(policy plan.Policy) Verdict {
-	return Verdict{Kind: KindSLA, Severity: r.severity, Threshold: r.Threshold, Implied: r.by != nil, Decide: policy.Decide, Confidence: 1 - errorOf(policy),
+	return Verdict{Kind: KindSLA, Severity: r.severity, Threshold: ThresholdOf(r.Threshold), Implied: r.by != nil, Decide: string(policy.Decide), Confidence: 1 - errorOf(policy),
 		Value: metric.None("not judged"), File: r.Range.Filename, Line: r.Range.Start.Line}
 }
 
@@ -48,13 +48,13 @@ func (r required) unjudged(policy plan.Policy) Verdict {
 func binding(w *plan.Workload, binds func(*plan.SLA) bool) []required {
 	var out []required
 	var by *plan.Threshold
-	severity, success := plan.SeverityWarn, false
+	severity, success := verdict.SeverityWarn, false
 	for _, sla := range w.SLAs {
 		if !binds(sla) {
 			continue
 		}
 		for _, t := range sla.Thresholds {
-			out = append(out, required{Threshold: t, severity: sla.Severity})
+			out = append(out, required{Threshold: t, severity: verdict.Severity(sla.Severity)})
 			success = success || t.Metric.Name == "success"
 			if !blind(t) {
 				continue
@@ -63,7 +63,7 @@ func binding(w *plan.Workload, binds func(*plan.SLA) bool) []required {
 				by = t
 			}
 			if sla.Severity != plan.SeverityWarn {
-				severity = plan.SeverityError
+				severity = verdict.SeverityError
 			}
 		}
 	}
@@ -91,7 +91,7 @@ func boundAt(level string) func(*plan.SLA) bool {
 // limits says whether levels pass or fail by the threshold in a search for the
 // limit, or at a look.
 func (r required) limits() bool {
-	return r.severity != plan.SeverityWarn && r.Metric.Name != "scaling_efficiency"
+	return r.severity != verdict.SeverityWarn && r.Metric.Name != "scaling_efficiency"
 }
 
 // limiting lists the thresholds by which they do.
@@ -107,28 +107,24 @@ func Awaited(p *plan.Plan) []Verdict {
 	for i := range list {
 		v := &list[i]
 		outcome := Pending
-		for _, c := range p.Compares {
-			whole := "compare." + c.Name
-			if c.Skip != "" && v.Kind == KindCompare && (v.Name == whole || strings.HasPrefix(v.Name, whole+".")) {
-				outcome = Skipped
-			}
+		if slices.ContainsFunc(p.Compares, func(c *plan.Compare) bool { return c.Skip != "" && v.Kind == KindCompare && v.Comparison == c.Name }) {
+			outcome = Skipped
 		}
-		v.Outcome, v.Message, v.Needs, v.Notes = outcome, "", "", nil
+		v.Outcome, v.Cause, v.Message, v.Needs, v.Notes = outcome, "", "", "", nil
 	}
 	return list
 }
 
-// Required says whether a verdict is on something that the plan requires, as
-// against what every measurement must hold.
-func (v Verdict) Required() bool {
-	switch v.Kind {
-	case KindSLA, KindCapacity, KindAssert:
-	case KindCompare:
-		if v.Workload == "" { // whether there was anything to compare
-			return false
-		}
-	default:
-		return false
+// judgedThreshold is a threshold with its verdict.
+type judgedThreshold struct {
+	threshold *plan.Threshold
+	*Verdict
+}
+
+func pairs(list []required, verdicts []Verdict) []judgedThreshold {
+	out := make([]judgedThreshold, len(verdicts))
+	for i := range verdicts {
+		out[i] = judgedThreshold{list[i].Threshold, &verdicts[i]}
 	}
-	return v.Severity != plan.SeverityWarn
+	return out
 }

@@ -23,7 +23,7 @@ type subject struct {
 
 // judge judges one threshold. The result has everything but the names.
 func (s *subject) judge(t *plan.Threshold) Verdict {
-	v := Verdict{Kind: KindSLA, Threshold: t, Decide: s.policy.Decide, Confidence: 1 - s.alpha, File: t.Range.Filename, Line: t.Range.Start.Line}
+	v := Verdict{Kind: KindSLA, Threshold: ThresholdOf(t), Decide: string(s.policy.Decide), Confidence: 1 - s.alpha, File: t.Range.Filename, Line: t.Range.Start.Line}
 	switch {
 	case s.n == 0:
 		v.Outcome, v.Value = Error, metric.None("no request was due")

@@ -123,6 +123,12 @@ func (d *Document) capacityOf(v *Verdict) *Capacity {
 	return nil
 }
 
+// answers says whether the verdict is on what the search found, and so says it:
+// not where nothing was judged, or where the record does not bear the answer.
+func (c *Capacity) answers(v *Verdict) bool {
+	return v.Outcome == Pass || v.Outcome == Fail || v.Outcome == Inconclusive || v.Outcome == Error && c.Kind == string(metric.CapacityUnknown)
+}
+
 // Answer is the answer for people, with the workload that it is of.
 func (c *Capacity) Answer() string {
 	line := cmp.Or(c.Line, c.Kind)

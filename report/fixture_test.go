@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -160,7 +161,7 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 	sla := func(level, name string, o assert.Outcome, th *plan.Threshold, message string) assert.Verdict {
 		return assert.Verdict{
 			Kind: assert.KindSLA, Server: `vllm["on"]`, Workload: "general_chatbot", Level: level, Name: name, Outcome: o,
-			Severity: plan.SeverityError, Message: message, Threshold: th, Decide: plan.Certified, Confidence: 0.95,
+			Severity: verdict.SeverityError, Message: message, Threshold: assert.ThresholdOf(th), Decide: string(plan.Certified), Confidence: 0.95,
 			File: th.Range.Filename, Line: th.Range.Start.Line,
 		}
 	}
@@ -177,7 +178,7 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 	speed.Needs = "needs about 240 more requests, 4 minutes"
 	warn := sla("30", "sla.success.rate at 30", assert.Fail, threshold("success", "rate", plan.GreaterEqual, 0.98, "rate >= 98%", 47),
 		"success rate 86.7% < 98%: 16 of 120 failed")
-	warn.Severity = plan.SeverityWarn
+	warn.Severity = verdict.SeverityWarn
 	warn.Value, warn.N, warn.Effective = metric.Some(104.0/120), 120, 120
 	ttfa := sla("1", "sla.ttfa.mean at 1", assert.Error, threshold("ttfa", "mean", plan.Less, 2, "mean < 2s", 44), "no value: no answer came")
 	ttfa.Value = metric.None("no answer came")
@@ -185,13 +186,13 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 
 	v := assert.Verdicts{Outcome: assert.Error, List: []assert.Verdict{
 		{Kind: assert.KindServer, Server: `vllm["on"]`, Name: "start", Outcome: assert.Pass, Message: "ready after 3m12s", File: "plans/chatbot.hcl", Line: 12},
-		{Kind: assert.KindServer, Server: `vllm["off"]`, Name: "start", Outcome: assert.Error, Message: run.Servers[1].Error, File: "plans/chatbot.hcl", Line: 12},
+		{Kind: assert.KindServer, Server: `vllm["off"]`, Name: "start", Outcome: assert.Error, Cause: verdict.CauseServer, Message: run.Servers[1].Error, File: "plans/chatbot.hcl", Line: 12},
 		{Kind: assert.KindLoad, Server: `vllm["on"]`, Workload: "general_chatbot", Level: "1", Name: "load at 1", Outcome: assert.Pass,
 			Message: "60 of 60 requests completed, slots busy 99.3%", File: "plans/chatbot.hcl", Line: 30,
 			Notes: []string{"lock-step: synchrony 0.82"}},
 		pass, ttfa,
 		{Kind: assert.KindLoad, Server: `vllm["on"]`, Workload: "general_chatbot", Level: "30", Name: "load at 30", Outcome: assert.Error,
-			Message: "generator: its reads and sends may have waited 1.2 s, more than 750 ms", File: "plans/chatbot.hcl", Line: 30},
+			Cause: verdict.CauseGenerator, Message: "generator: its reads and sends may have waited 1.2 s, more than 750 ms", File: "plans/chatbot.hcl", Line: 30},
 		failed, speed, warn,
 		{Kind: assert.KindLoad, Server: `vllm["on"]`, Workload: "general_chatbot", Level: "burst 8", Name: "load at burst 8", Outcome: assert.Skipped,
 			Message: "the budget of 12m was spent", File: "plans/chatbot.hcl", Line: 30},
@@ -201,7 +202,7 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 		{Kind: "capacity", Server: `vllm["on"]`, Workload: "general_chatbot", Name: "capacity", Outcome: assert.Inconclusive,
 			Message: run.Capacities[0].Line + "; required: 26", Needs: "needs a larger budget, or more requests, to decide 26", Capacity: run.Capacities[0],
 			Notes: []string{"24 was not confirmed on fresh requests", "another"}, File: "plans/chatbot.hcl", Line: 50},
-		{Kind: assert.KindAssert, Name: "on is faster | " + hostile, Outcome: assert.Fail, Severity: plan.SeverityError,
+		{Kind: assert.KindAssert, Name: "on is faster | " + hostile, Outcome: assert.Fail, Severity: verdict.SeverityError,
 			Message: "the candidate is slower: " + hostile, File: "plans/chatbot.hcl", Line: 60, Notes: []string{"a point estimate"}},
 	}}
 	m := Meta{ExitCode: assert.ExitError, Host: "runner-7", Folder: "results/chatbot",

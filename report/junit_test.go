@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -327,7 +328,7 @@ func TestJUnitOutcomes(t *testing.T) {
 		run, p, v, m := fixture()
 		run.Servers, run.Levels, p.Servers = run.Servers[:1], run.Levels[:1], p.Servers[:1]
 		x := v.List[3]
-		x.Outcome, x.Severity, x.Warn = tt.outcome, tt.severity, tt.policy == plan.Warn
+		x.Outcome, x.Severity, x.Warn = tt.outcome, verdict.Severity(tt.severity), tt.policy == plan.Warn
 		v.List = []assert.Verdict{v.List[2], x}
 		root, _ := junitOf(t, New(run, p, v, m))
 		for _, c := range cases(root) {

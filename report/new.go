@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/report/text"
@@ -447,7 +448,7 @@ func (b *builder) verdict(v *assert.Verdict) Verdict {
 		Severity: cmp.Or(string(v.Severity), string(plan.SeverityError)),
 		Warn:     v.Warn,
 		Message:  b.clean(v.Message), Needs: b.clean(v.Needs), Notes: b.cleanAll(v.Notes),
-		Decide: string(v.Decide),
+		Decide: v.Decide,
 		Value:  number(v.Value), Why: b.clean(v.Value.Why),
 		Low: number(v.Low), High: number(v.High),
 		N:    v.N,
@@ -463,7 +464,7 @@ func (b *builder) verdict(v *assert.Verdict) Verdict {
 		out.Effective, out.Over = some(v.Effective), some(v.Over)
 	}
 	if v.Outcome == assert.Error || v.Outcome == assert.Pending {
-		out.Cause = b.cause(v)
+		out.Cause = cause(v.Cause)
 	}
 	if t := v.Threshold; t != nil {
 		out.Threshold = b.threshold(t)
@@ -471,9 +472,9 @@ func (b *builder) verdict(v *assert.Verdict) Verdict {
 	return out
 }
 
-func (b *builder) threshold(t *plan.Threshold) *Threshold {
+func (b *builder) threshold(t *verdict.Threshold) *Threshold {
 	out := &Threshold{
-		Metric: t.Metric.Name, Stat: t.Stat.String(), Op: string(t.Op), Unit: string(t.Metric.UnitOf(t.Stat)),
+		Metric: t.Metric.Name, Stat: t.Stat.String(), Op: t.Op, Unit: string(t.Metric.UnitOf(t.Stat)),
 		Text: b.clean(t.Text),
 	}
 	if t.Op != "" && !math.IsNaN(t.Limit) {

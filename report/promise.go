@@ -1,6 +1,7 @@
 package report
 
 import (
+	"github.com/tokgate/tokgate/assert"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -54,7 +55,7 @@ func (b *builder) workload(w *plan.Workload) Workload {
 	for _, sla := range w.SLAs {
 		for _, t := range sla.Thresholds {
 			out.Bounds = append(out.Bounds, Bound{
-				Threshold: *b.threshold(t), At: b.cleanAll(sla.At), Capacity: sla.AtCapacity,
+				Threshold: *b.threshold(assert.ThresholdOf(t)), At: b.cleanAll(sla.At), Capacity: sla.AtCapacity,
 				Severity: string(sla.Severity),
 				File:     b.clean(filepath.ToSlash(t.Range.Filename)), Line: max(t.Range.Start.Line, 0),
 			})

@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
-	"github.com/tokgate/tokgate/plan"
 )
 
 // Status is how an output shows a verdict: its outcome under its severity
@@ -51,7 +50,7 @@ func (v *Verdict) Explain() string {
 	if v.Message != "" {
 		parts = append(parts, v.Message)
 	}
-	if v.Outcome == Inconclusive && v.Needs != "" && !strings.Contains(v.Message, v.Needs) {
+	if v.Outcome == Inconclusive && v.Needs != "" {
 		parts = append(parts, v.Needs)
 	}
 	return strings.Join(parts, ": ")
@@ -183,7 +182,7 @@ func (d *Document) Headline() string {
 // Required says whether a verdict is on something that the plan's author
 // required, as against what every measurement must hold.
 func (v *Verdict) Required() bool {
-	judged := assert.Verdict{Kind: assert.Kind(v.Kind), Workload: v.Workload, Severity: plan.Severity(v.Severity)}
+	judged := verdict.Verdict{Kind: verdict.Kind(v.Kind), Workload: v.Workload, Severity: verdict.Severity(v.Severity)}
 	return judged.Required() || v.Outcome == Fail && v.Severity != "warn"
 }
 

@@ -3,9 +3,9 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/search"
 	"github.com/tokgate/tokgate/metric"
@@ -35,7 +35,7 @@ func comparisonLooks(p *plan.Plan) exec.JudgeComparison {
 
 func outcomeOf(v assert.LookVerdict) search.Outcome {
 	switch {
-	case strings.HasPrefix(v.Invalid, "generator: "):
+	case v.Cause == verdict.CauseGenerator:
 		return search.Saturated
 	case v.Outcome == assert.Pass:
 		return search.Pass

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -234,7 +235,7 @@ func (x *expansion) requirements() {
 			if v.Implied {
 				r.holds += " (implied)"
 			}
-			if v.Severity == plan.SeverityWarn {
+			if v.Severity == verdict.SeverityWarn {
 				r.holds += " (warns)"
 			}
 		default:

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/report"
@@ -30,10 +31,10 @@ func TestOutputsAgree(t *testing.T) {
 		p.Gate.OnInconclusive, w.Policy.OnInconclusive = policies[rng.IntN(2)], policies[rng.IntN(2)]
 		run := &metric.Run{ID: "1", Plan: "p.hcl", Servers: []*metric.ServerRun{{Address: "s"}},
 			Levels: []*metric.Level{{Server: "s", Workload: "w", Name: "4", Kind: metric.ClosedLoop, N: 4}}}
-		v := assert.Verdicts{Outcome: assert.Pass, List: []assert.Verdict{{Kind: assert.KindLoad, Server: "s", Workload: "w", Level: "4", Name: "load at 4", Outcome: assert.Pass, Severity: plan.SeverityError}}}
+		v := assert.Verdicts{Outcome: assert.Pass, List: []assert.Verdict{{Kind: assert.KindLoad, Server: "s", Workload: "w", Level: "4", Name: "load at 4", Outcome: assert.Pass, Severity: verdict.SeverityError}}}
 		for range rng.IntN(4) {
 			x := assert.Verdict{Kind: kinds[rng.IntN(len(kinds))], Name: "x", Outcome: outcomes[rng.IntN(len(outcomes))], Message: "m", Warn: rng.IntN(2) == 0,
-				Severity: []plan.Severity{plan.SeverityError, plan.SeverityWarn}[rng.IntN(2)]}
+				Severity: []verdict.Severity{verdict.SeverityError, verdict.SeverityWarn}[rng.IntN(2)]}
 			switch x.Kind {
 			case assert.KindAssert:
 			case assert.KindServer:
