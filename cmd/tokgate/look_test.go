@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/exec/search"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -22,7 +23,7 @@ func TestOutcomeOfALook(t *testing.T) {
 		{assert.LookVerdict{Outcome: assert.Pass}, search.Pass},
 		{assert.LookVerdict{Outcome: assert.Fail}, search.Fail},
 		{assert.LookVerdict{Outcome: assert.Inconclusive}, search.Inconclusive},
-		{assert.LookVerdict{Outcome: assert.Error, Invalid: "generator: it used 95% of all cores"}, search.Saturated},
+		{assert.LookVerdict{Outcome: assert.Error, Cause: verdict.CauseGenerator}, search.Saturated},
 		{assert.LookVerdict{Outcome: assert.Error, Invalid: "output tokens"}, search.Inconclusive},
 		{assert.LookVerdict{}, search.Inconclusive}, // pending decides nothing
 	} {
