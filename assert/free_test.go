@@ -6,12 +6,13 @@ import (
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/decode"
 )
 
 // load reads a plan of the language.
 func load(t *testing.T, source string) *plan.Plan {
 	t.Helper()
-	p, diags := plan.LoadFile(plan.LoadOptions{Path: "chat.hcl", Source: []byte(source)})
+	p, diags := decode.File(decode.Options{Path: "chat.hcl", Source: []byte(source)})
 	if diags.HasErrors() {
 		t.Fatal(diags.Error())
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/tokgate/tokgate/assert/trend"
 	"github.com/tokgate/tokgate/metric"
-	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/suggest"
 )
 
 // NightOptions is how tonight is held against a history.
@@ -164,7 +164,7 @@ func lostPin(p metric.Pin, nights []metric.Night) string {
 		runs = append(runs, n.Run)
 	}
 	hint := "pin one that is"
-	if near := plan.Nearest(p.Run, runs); near != "" {
+	if near := suggest.Nearest(p.Run, runs); near != "" {
 		hint = fmt.Sprintf("did you mean %s?", near)
 	}
 	return fmt.Sprintf("run %s, which was pinned, is not in the history: %s", p.Run, hint)

@@ -137,7 +137,7 @@ func (s *Server) program(host, port string) []string {
 	if s.Container != nil {
 		words = words[1:]
 	}
-	if s.Model != "" && !s.hasFlag(e.Models...) {
+	if s.Model != "" && !s.HasFlag(e.Models...) {
 		switch {
 		case e.Name == "llama.cpp" && !strings.HasSuffix(s.Model, ".gguf"):
 			words = append(words, "--hf-repo", s.Model)
@@ -147,14 +147,14 @@ func (s *Server) program(host, port string) []string {
 			words = append(words, e.ModelFlag, s.Model)
 		}
 	}
-	if !s.hasFlag("host") {
+	if !s.HasFlag("host") {
 		words = append(words, "--host", host)
 	}
-	if !s.hasFlag("port") {
+	if !s.HasFlag("port") {
 		words = append(words, "--port", port)
 	}
 	for _, f := range e.Metrics {
-		if !s.hasFlag(f) {
+		if !s.HasFlag(f) {
 			words = append(words, "--"+f)
 		}
 	}
@@ -163,7 +163,7 @@ func (s *Server) program(host, port string) []string {
 
 // hasFlag says whether the plan's flags or raw words set one of the names.
 // Engines take - and _ alike.
-func (s *Server) hasFlag(names ...string) bool {
+func (s *Server) HasFlag(names ...string) bool {
 	has := func(name string) bool {
 		return slices.Contains(names, strings.ReplaceAll(name, "_", "-"))
 	}
@@ -199,6 +199,6 @@ func (f Flag) number() (int, bool) {
 	if f.Value == cty.NilVal || !f.Value.IsKnown() || f.Value.IsNull() || f.Value.Type() != cty.Number {
 		return 0, false
 	}
-	n, whole := wholeNumber(f.Value)
+	n, whole := WholeNumber(f.Value)
 	return int(n), whole
 }

@@ -1,8 +1,5 @@
-// Package plan is the language: it reads plan files (HCL, native or JSON),
-// evaluates variables, locals and for_each, checks everything that can be
-// known before a server is started, and returns a Plan or diagnostics that
-// name file, line and a way out. It runs nothing and never touches the
-// network.
+// Package plan is what a plan says, checked and with every default filled in,
+// and what can be computed from that alone. Package decode reads it from a file.
 package plan
 
 import (
@@ -104,9 +101,9 @@ type Server struct {
 // base.vllm.
 func (s *Server) Address() string {
 	if s.Base {
-		return "base." + address(s.Name, s.Key)
+		return "base." + Address(s.Name, s.Key)
 	}
-	return address(s.Name, s.Key)
+	return Address(s.Name, s.Key)
 }
 
 // Flag is one flag of the engine's own command line, as declared.
@@ -289,7 +286,7 @@ type Workload struct {
 }
 
 // Address is how expressions and reports name the workload.
-func (w *Workload) Address() string { return address(w.Name, w.Key) }
+func (w *Workload) Address() string { return Address(w.Name, w.Key) }
 
 // Output is how long the answers are.
 type Output struct {
@@ -352,7 +349,7 @@ type Capacity struct {
 	Require    int           // from From to UpTo; 0: measured only
 	Budget     time.Duration // of the search on one server; 0: none of its own
 	Requests   int           // at the first look at a level; 0: DefaultRequests
-	least      int           // of these, for the preset
+	Least      int           // of these, for the preset
 	// MaxRequests is the most of one level; 0: the policy's, else sixteen times
 	// the first look.
 	MaxRequests int
@@ -412,7 +409,7 @@ type Assert struct {
 	Range   hcl.Range
 }
 
-func address(name, key string) string {
+func Address(name, key string) string {
 	if key == "" {
 		return name
 	}
@@ -430,3 +427,27 @@ type History struct {
 	Severity Severity // of a night that is worse
 	Range    hcl.Range
 }
+
+// Unit is u, that of a price in the plan's currency: "USD/h".
+func (p *Prices) Unit(u metric.Unit) metric.Unit {
+	return metric.Unit(strings.Replace(string(u), "money", p.Currency, 1))
+}
+
+// PortPlaceholder in a process's command stands for the port it shall use.
+const PortPlaceholder = "{port}"
+
+// fixedPort is the port of this machine that the plan gives a process or
+// container; 0: none.
+func (s *Server) FixedPort() int {
+	switch {
+	case s.Process != nil && s.Process.Port != 0:
+		return s.Process.Port
+	case s.Container != nil && (s.Container.Port != 0 || s.Container.Network != "host"):
+		return s.Container.Port
+	}
+	n, _ := s.FlagNumber("port")
+	return n
+}
+
+// Engines that tokgate knows; openai is anything that speaks the protocol.
+var Engines = []string{"vllm", "sglang", "llama.cpp", "openai"}

@@ -2,9 +2,8 @@ package plan
 
 import (
 	"maps"
-	"regexp"
 	"slices"
-	"strings"
+	"strconv"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -43,12 +42,12 @@ var resultCounts = []string{
 // an assert of the plan names, such as ["p99.9"]; metric.ParseStat reads each
 // of them. A value that does not exist is null, so that a condition on it is
 // an error and never holds.
-func ResultType(p *Plan) cty.Type { return unknownResult(p).Type() }
+func ResultType(p *Plan) cty.Type { return UnknownResult(p).Type() }
 
 // unknownResult is a value of that type whose numbers are not known yet: a
 // condition evaluated on it shows every wrong name in it, in the bodies of for
 // expressions too.
-func unknownResult(p *Plan) cty.Value {
+func UnknownResult(p *Plan) cty.Value {
 	level := unknownLevelValue(p)
 	servers := instances{}
 	for _, s := range p.Servers {
@@ -140,7 +139,7 @@ func namedPercentiles(p *Plan) []string {
 					continue
 				}
 				for i := range t[1:] {
-					name := stepName(t, i+1)
+					name := StepName(t, i+1)
 					if s, err := metric.ParseStat(name); err == nil && s.Kind == metric.Percentile && s.String() == name {
 						found[name] = true
 					}
@@ -151,57 +150,34 @@ func namedPercentiles(p *Plan) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-var percentileStep = regexp.MustCompile(`^p\d+$`)
-
-// checkResult follows a reference through the type of result and says at the
-// first step that leads nowhere what there would be.
-func (d *decoder) checkResult(t hcl.Traversal, typ cty.Type) bool {
-	path := "result"
-	for i := 1; i < len(t); i++ {
-		rng := t[i].SourceRange()
-		name := stepName(t, i)
-		if index, ok := t[i].(hcl.TraverseIndex); ok && percentileStep.MatchString(stepName(t, i-1)) && index.Key.Type() == cty.Number {
-			d.errorf(hcl.RangeBetween(t[i-1].SourceRange(), rng), sumPercentileIndex, `%s.%s would be an index: write ["%s.%s"].`, stepName(t, i-1), name, stepName(t, i-1), name)
-			return false
-		}
-		if d.full() {
-			return false
-		}
-		if typ.IsListType() {
-			if _, ok := t[i].(hcl.TraverseIndex); !ok {
-				d.errorf(rng, sumResultReference, "%s is a list: write %s[0].", path, path)
-				return false
+// stepName is the name or constant index of a step, "" when there is none.
+func StepName(t hcl.Traversal, i int) string {
+	if i >= len(t) {
+		return ""
+	}
+	switch s := t[i].(type) {
+	case hcl.TraverseAttr:
+		return s.Name
+	case hcl.TraverseIndex:
+		switch {
+		case s.Key.IsNull() || !s.Key.IsKnown():
+		case s.Key.Type() == cty.String:
+			return s.Key.AsString()
+		case s.Key.Type() == cty.Number:
+			if n, ok := WholeNumber(s.Key); ok {
+				return strconv.FormatInt(n, 10)
 			}
-			typ, path = typ.ElementType(), path+"["+name+"]"
-			continue
-		}
-		if !typ.IsObjectType() {
-			d.errorf(rng, sumResultReference, "%s is a number: there is nothing in it.", path)
-			return false
-		}
-		if name == "" || !typ.HasAttribute(name) {
-			if def, ok := metric.Lookup(name); ok && def.Later {
-				d.later(rng, "The metric "+name)
-				return false
-			}
-			have := slices.Sorted(maps.Keys(typ.AttributeTypes()))
-			hint := didYouMean(name, have)
-			if hint == "" {
-				hint = " It has " + choices(have) + "."
-			}
-			d.errorf(rng, sumResultReference, "%s has no %q.%s", path, name, hint)
-			return false
-		}
-		typ = typ.AttributeType(name)
-		if strings.ContainsAny(name, " .") || !isIdentifierStart(name) {
-			path += `["` + name + `"]`
-		} else {
-			path += "." + name
 		}
 	}
-	return true
+	return ""
 }
 
-func isIdentifierStart(s string) bool {
-	return s != "" && (s[0] < '0' || s[0] > '9')
+// wholeNumber is the integer that v is, if it is one.
+func WholeNumber(v cty.Value) (int64, bool) {
+	f := v.AsBigFloat()
+	if !f.IsInt() {
+		return 0, false
+	}
+	n, accuracy := f.Int64()
+	return n, accuracy == 0
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/tokgate/tokgate/plan/suggest"
 )
 
 // Script is what goes wrong, and when.
@@ -174,4 +176,12 @@ func (d *director) next(path string) *effect {
 		}
 	}
 	return fx
+}
+
+// didYouMean is `, did you mean "x"?` for the closest known name, or "".
+func didYouMean(name string, known []string) string {
+	if near := suggest.Nearest(name, known); near != "" {
+		return fmt.Sprintf(", did you mean %q?", near)
+	}
+	return ""
 }

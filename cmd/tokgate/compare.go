@@ -9,6 +9,7 @@ import (
 
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/decode"
 )
 
 // compareOptions are the flags of `tokgate compare`.
@@ -77,7 +78,7 @@ func (a *app) compare(control, candidate string, o compareOptions) error {
 			if !ok {
 				return usageError("for example: "+kind.flag+" 'ttft=p95 +10%'", "%s %q is not metric=change", kind.flag, text)
 			}
-			ch, err := plan.ParseChange(strings.TrimSpace(name), strings.TrimSpace(change), claim.Improve)
+			ch, err := decode.ParseChange(strings.TrimSpace(name), strings.TrimSpace(change), claim.Improve)
 			if err != nil {
 				return usageError("", "%s %q: %v", kind.flag, text, err)
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/exec/server"
 	"github.com/tokgate/tokgate/metric"
-	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/decode"
 )
 
 // plansDir holds the plans that ship.
@@ -71,7 +71,7 @@ func TestLongShippedGatePassesWhatIsUnchanged(t *testing.T) {
 	count := func(next string, runs int) map[assert.Outcome]int {
 		out := map[assert.Outcome]int{}
 		for i := range runs {
-			p, diags := plan.LoadFile(plan.LoadOptions{Path: filepath.Join(plansDir, "upgrade.hcl"), Inputs: []plan.Input{{Var: "next=profiles/" + next + ".json"}}})
+			p, diags := decode.File(decode.Options{Path: filepath.Join(plansDir, "upgrade.hcl"), Inputs: []decode.Input{{Var: "next=profiles/" + next + ".json"}}})
 			if diags.HasErrors() {
 				t.Fatal(diags)
 			}

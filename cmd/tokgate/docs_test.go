@@ -12,7 +12,6 @@ import (
 
 	"github.com/tokgate/tokgate/exec/telemetry"
 	"github.com/tokgate/tokgate/metric"
-	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/report/formats"
 )
 
@@ -23,7 +22,6 @@ var update = flag.Bool("update", false, "rewrite the generated parts of the docu
 func TestDocsAreCurrent(t *testing.T) {
 	for _, doc := range []struct{ file, name, want string }{
 		{"metrics.md", "definitions", metricTable()},
-		{"language.md", "reference", plan.Reference()},
 		{"engines.md", "fields", engineTable()},
 		{"engines.md", "metrics", nameTable()},
 		{"engines.md", "launch", launchTable()},

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tokgate/tokgate/assert"
-	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/decode"
 	"github.com/tokgate/tokgate/record"
 )
 
@@ -127,9 +127,9 @@ func (f *formatter) format(src []byte, name string) (out []byte, ok bool, err er
 	if err != nil {
 		return nil, false, err
 	}
-	out, diags := plan.Format(src, name)
+	out, diags := decode.Format(src, name)
 	files := map[string]*hcl.File{name: {Bytes: src}}
-	if err := plan.WriteDiagnostics(f.Err, files, diags, uint(t.width), t.color); err != nil {
+	if err := decode.WriteDiagnostics(f.Err, files, diags, uint(t.width), t.color); err != nil {
 		return nil, false, measureError(err)
 	}
 	f.actions.diagnose(diags)

@@ -11,6 +11,7 @@ import (
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/suggest"
 	"github.com/tokgate/tokgate/record/history"
 	"github.com/tokgate/tokgate/report"
 	"github.com/tokgate/tokgate/report/nights"
@@ -274,7 +275,7 @@ func pinHint(dir, run string) string {
 		for _, n := range h.Nights {
 			runs = append(runs, n.Run)
 		}
-		if near := plan.Nearest(run, runs); near != "" {
+		if near := suggest.Nearest(run, runs); near != "" {
 			return fmt.Sprintf("did you mean %s?", near)
 		}
 	}

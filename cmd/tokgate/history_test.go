@@ -10,6 +10,7 @@ import (
 
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/decode"
 	"github.com/tokgate/tokgate/report"
 )
 
@@ -151,7 +152,7 @@ func TestHistoryUsage(t *testing.T) {
 
 // The flag's default is the plan's.
 func TestHistoryIgnore(t *testing.T) {
-	p, diags := plan.LoadFile(plan.LoadOptions{Path: writePlan(t, nightlyPlan)})
+	p, diags := decode.File(decode.Options{Path: writePlan(t, nightlyPlan)})
 	if diags.HasErrors() || p.History == nil || p.History.Ignore != plan.HistoryIgnore {
 		t.Errorf("%+v %v", p.History, diags)
 	}

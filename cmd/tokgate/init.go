@@ -20,6 +20,7 @@ import (
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/exec/server"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/decode"
 	"github.com/tokgate/tokgate/plan/starter"
 	"github.com/tokgate/tokgate/record"
 )
@@ -88,7 +89,7 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 	if err != nil {
 		return usageError("tokgate init --help names them all", "%v", err)
 	}
-	if _, diags := plan.LoadFile(plan.LoadOptions{Path: o.file, Source: text}); diags.HasErrors() {
+	if _, diags := decode.File(decode.Options{Path: o.file, Source: text}); diags.HasErrors() {
 		// No file has the lines that they name.
 		i := slices.IndexFunc(diags, func(d *hcl.Diagnostic) bool { return d.Severity == hcl.DiagError })
 		return usageError("a value that was given does not fit into a plan", "%s: %s", strings.ToLower(diags[i].Summary), strings.TrimSuffix(diags[i].Detail, "."))

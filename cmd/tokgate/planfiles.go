@@ -13,6 +13,8 @@ import (
 
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/decode"
+	"github.com/tokgate/tokgate/plan/suggest"
 )
 
 // isPlanFile says whether a name found in a folder is a plan. Var-files
@@ -70,7 +72,7 @@ func noSuchPlan(path string, err error) error {
 		}
 	}
 	hint := ""
-	if near := plan.Nearest(filepath.Base(path), names); near != "" {
+	if near := suggest.Nearest(filepath.Base(path), names); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", filepath.Join(filepath.Dir(path), near))
 	}
 	return usageError(hint, "could not read plan: %w", err)
@@ -78,23 +80,23 @@ func noSuchPlan(path string, err error) error {
 
 // inputs are the values a plan takes from the command line, in order.
 type inputs struct {
-	list []plan.Input
+	list []decode.Input
 	base string // checkout of the base branch; ""
 }
 
 // flags adds --var and --var-file, which keep their common order: the later
 // one wins, as in Terraform.
 func (in *inputs) flags(f *pflag.FlagSet) {
-	f.Var(&inputFlag{in, func(s string) plan.Input { return plan.Input{Var: s} }}, "var",
+	f.Var(&inputFlag{in, func(s string) decode.Input { return decode.Input{Var: s} }}, "var",
 		"set a variable, `name=value`; may be repeated, the last one wins")
-	f.Var(&inputFlag{in, func(s string) plan.Input { return plan.Input{File: s} }}, "var-file",
+	f.Var(&inputFlag{in, func(s string) decode.Input { return decode.Input{File: s} }}, "var-file",
 		"read variables from a `file` (HCL or JSON); may be repeated")
 	f.StringVar(&in.base, "base", "", "checkout of the base branch (a `folder`): controls such as base.server.vllm are those of the same plan there")
 }
 
 type inputFlag struct {
 	in  *inputs
-	new func(string) plan.Input
+	new func(string) decode.Input
 }
 
 func (v *inputFlag) Set(s string) error { v.in.list = append(v.in.list, v.new(s)); return nil }
@@ -104,7 +106,7 @@ func (v *inputFlag) String() string     { return "" }
 // load reads one plan and adds what assert knows of its certifiability. The
 // plan is never nil: its Files give the diagnostics their snippets.
 func (a *app) load(path string, in inputs, requireEnv bool) (*plan.Plan, hcl.Diagnostics) {
-	p, diags := plan.LoadFile(plan.LoadOptions{
+	p, diags := decode.File(decode.Options{
 		Path:       path,
 		Inputs:     in.list,
 		Environ:    a.environ,
@@ -128,7 +130,7 @@ func (a *app) loadAll(paths []string, in inputs, requireEnv bool) ([]*plan.Plan,
 	var bad []string
 	for _, path := range paths {
 		p, diags := a.load(path, in, requireEnv)
-		if err := plan.WriteDiagnostics(a.Err, p.Files, diags, uint(t.width), t.color); err != nil {
+		if err := decode.WriteDiagnostics(a.Err, p.Files, diags, uint(t.width), t.color); err != nil {
 			return nil, measureError(err)
 		}
 		a.actions.diagnose(diags)

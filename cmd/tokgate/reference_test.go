@@ -22,6 +22,7 @@ import (
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/decode"
 	"github.com/tokgate/tokgate/record"
 )
 
@@ -161,11 +162,11 @@ func (s system) judged(t *testing.T, dir string, vars []string) *simulation {
 	if err != nil || len(problems) > 0 {
 		t.Fatal(err, problems)
 	}
-	var inputs []plan.Input
+	var inputs []decode.Input
 	for _, v := range vars {
-		inputs = append(inputs, plan.Input{Var: v})
+		inputs = append(inputs, decode.Input{Var: v})
 	}
-	p, diags := plan.LoadFile(plan.LoadOptions{Path: s.plan(), Inputs: inputs})
+	p, diags := decode.File(decode.Options{Path: s.plan(), Inputs: inputs})
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}

@@ -24,6 +24,8 @@ import (
 	"github.com/tokgate/tokgate/exec/server/lease"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/decode"
+	"github.com/tokgate/tokgate/plan/suggest"
 	"github.com/tokgate/tokgate/record"
 	"github.com/tokgate/tokgate/report/formats"
 	"github.com/tokgate/tokgate/report/github"
@@ -384,7 +386,7 @@ func replaceEndpoints(p *plan.Plan, endpoints []string) error {
 		if !ok || url == "" {
 			return usageError("for example: --endpoint vllm=http://127.0.0.1:8000", "--endpoint %q is not name=url", e)
 		}
-		if problem := plan.URLProblem(url); problem != "" {
+		if problem := decode.URLProblem(url); problem != "" {
 			return usageError("for example: --endpoint vllm=http://127.0.0.1:8000", "--endpoint %s: %s", name, strings.ToLower(problem[:1])+strings.TrimSuffix(problem[1:], "."))
 		}
 		found := false
@@ -443,7 +445,7 @@ func caseFilter(p *plan.Plan, only []string) (func(exec.Case) bool, error) {
 
 func unknownName(flag, kind, name string, known []string) error {
 	hint := "`tokgate plan` lists them"
-	if near := plan.Nearest(name, known); near != "" {
+	if near := suggest.Nearest(name, known); near != "" {
 		hint = fmt.Sprintf("did you mean %q?", near)
 	}
 	return usageError(hint, "%s: the plan has no %s %q", flag, kind, name)

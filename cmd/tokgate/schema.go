@@ -3,13 +3,13 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/decode"
 	"github.com/tokgate/tokgate/report"
 )
 
 func (a *app) schemaCommand() *cobra.Command {
 	schemas := map[string]func() []byte{
-		"plan":    plan.JSONSchema,
+		"plan":    decode.JSONSchema,
 		"results": func() []byte { return report.SchemaJSON },
 	}
 	return &cobra.Command{

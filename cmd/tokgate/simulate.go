@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/decode"
 	"github.com/tokgate/tokgate/sim"
 )
 
@@ -27,7 +28,7 @@ func (a *app) needSimulators(plans []*plan.Plan) error {
 				diags = append(diags, d)
 			}
 		}
-		if err := plan.WriteDiagnostics(a.Err, p.Files, diags, uint(t.width), t.color); err != nil {
+		if err := decode.WriteDiagnostics(a.Err, p.Files, diags, uint(t.width), t.color); err != nil {
 			return measureError(err)
 		}
 		a.actions.diagnose(diags)

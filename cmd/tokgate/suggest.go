@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tokgate/tokgate/assert"
-	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/suggest"
 )
 
 // flagError turns pflag's errors into ours, with the nearest flag.
@@ -30,5 +30,5 @@ func nearestFlag(cmd *cobra.Command, name string) string {
 	collect := func(f *pflag.Flag) { names = append(names, f.Name) }
 	cmd.Flags().VisitAll(collect)
 	cmd.InheritedFlags().VisitAll(collect)
-	return plan.Nearest(name, names)
+	return suggest.Nearest(name, names)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/decode"
 )
 
 func (a *app) validateCommand() *cobra.Command {
@@ -55,14 +56,14 @@ Exit code 0: valid (warnings may be printed); 2: not.`,
 // validateJSON prints one object: {"valid": …, "diagnostics": […]}.
 func (a *app) validateJSON(files []string, in inputs) error {
 	out := struct {
-		Valid       bool              `json:"valid"`
-		Diagnostics []plan.Diagnostic `json:"diagnostics"`
-	}{Valid: true, Diagnostics: []plan.Diagnostic{}}
+		Valid       bool                `json:"valid"`
+		Diagnostics []decode.Diagnostic `json:"diagnostics"`
+	}{Valid: true, Diagnostics: []decode.Diagnostic{}}
 	for _, path := range files {
 		p, diags := a.load(path, in, false)
 		a.actions.diagnose(diags)
 		out.Valid = out.Valid && !diags.HasErrors()
-		out.Diagnostics = append(out.Diagnostics, plan.Diagnostics(p.Files, diags)...)
+		out.Diagnostics = append(out.Diagnostics, decode.Diagnostics(p.Files, diags)...)
 	}
 	e := json.NewEncoder(a.Out)
 	e.SetIndent("", "  ")

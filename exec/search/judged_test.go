@@ -11,6 +11,7 @@ import (
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/decode"
 )
 
 // judgedOracle answers probes as a run does: rounds of requests, planned by the
@@ -40,7 +41,7 @@ workload "w" {
 // judged is the plan whose defaults are used.
 func judged(t *testing.T) *plan.Plan {
 	t.Helper()
-	p, diags := plan.LoadFile(plan.LoadOptions{Path: "capacity.hcl", Source: []byte(judgedPlan)})
+	p, diags := decode.File(decode.Options{Path: "capacity.hcl", Source: []byte(judgedPlan)})
 	if diags.HasErrors() {
 		t.Fatal(diags)
 	}

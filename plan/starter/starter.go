@@ -13,6 +13,7 @@ import (
 	"text/template"
 
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/decode"
 )
 
 // UseCase is a workload that a starter plan can hold.
@@ -122,7 +123,7 @@ func Plan(a Answers) ([]byte, error) {
 	if err := starter.Execute(&b, data); err != nil {
 		return nil, err
 	}
-	out, diags := plan.Format(b.Bytes(), "tokgate.hcl")
+	out, diags := decode.Format(b.Bytes(), "tokgate.hcl")
 	if diags.HasErrors() {
 		return nil, diags
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/decode"
 )
 
 // What it writes is formatted and valid, for every engine, kind of server and
@@ -33,10 +34,10 @@ func TestPlan(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%+v: %v", a, err)
 				}
-				if formatted, diags := plan.Format(text, "tokgate.hcl"); diags.HasErrors() || string(formatted) != string(text) {
+				if formatted, diags := decode.Format(text, "tokgate.hcl"); diags.HasErrors() || string(formatted) != string(text) {
 					t.Errorf("%+v is not formatted: %v", a, diags)
 				}
-				p, diags := plan.LoadFile(plan.LoadOptions{Path: "tokgate.hcl", Source: text})
+				p, diags := decode.File(decode.Options{Path: "tokgate.hcl", Source: text})
 				if diags.HasErrors() {
 					t.Fatalf("%+v: %v\n%s", a, diags, text)
 				}

@@ -1,0 +1,121 @@
+package decode
+
+import (
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tokgate/tokgate/plan"
+)
+
+// decodeAsserts keeps the conditions and evaluates each once with results of
+// the right type and no value: a wrong name is found before the run, not after
+// it.
+func (d *decoder) decodeAsserts() {
+	seen := map[string]hcl.Range{}
+	for _, blk := range d.blocks["assert"] {
+		name := blk.Labels[0]
+		if first, ok := seen[name]; ok {
+			d.errorf(blk.LabelRanges[0], sumDuplicateName, "assert %q is already declared at %s.", name, first)
+			continue
+		}
+		seen[name] = blk.DefRange
+		b := d.open(assertBlock, blk, &scope{ctx: d.base}, "assert."+name)
+		a := &plan.Assert{Name: name, Condition: missing(b.rng), ErrorMessage: missing(b.rng), Context: d.base, Range: blk.DefRange}
+		if attr := b.attrs["condition"]; attr != nil {
+			a.Condition = attr.Expr
+		}
+		if attr := b.attrs["error_message"]; attr != nil {
+			a.ErrorMessage = attr.Expr
+		}
+		d.plan.Asserts = append(d.plan.Asserts, a)
+	}
+	if len(d.plan.Asserts) == 0 {
+		return
+	}
+	result := plan.UnknownResult(d.plan)
+	typ, unknown := result.Type(), map[string]cty.Value{"result": result}
+	for _, a := range d.plan.Asserts {
+		sc := scope{ctx: d.base, result: typ}.child(unknown)
+		d.checkAssert(a, sc)
+		// The environment that it reads goes into its context for good.
+		env := map[string]cty.Value{}
+		for _, expr := range []hcl.Expression{a.Condition, a.ErrorMessage} {
+			for _, t := range expr.Variables() {
+				if name := plan.StepName(t, 1); t.RootName() == "env" && name != "" {
+					env[name] = cty.UnknownVal(cty.String)
+					if value, ok := d.environ[name]; ok {
+						env[name] = cty.StringVal(value)
+					}
+				}
+			}
+		}
+		if len(env) > 0 {
+			a.Context = scope{ctx: d.base}.child(map[string]cty.Value{"env": cty.ObjectVal(env)}).ctx
+		}
+	}
+}
+
+// missing stands for an expression that was reported as missing: its value is
+// of no type, so that nothing more is said about it.
+func missing(rng hcl.Range) hcl.Expression { return hcl.StaticExpr(cty.DynamicVal, rng) }
+
+func (d *decoder) checkAssert(a *plan.Assert, sc *scope) {
+	if v, ok := d.eval(a.Condition, sc); ok && v != cty.DynamicVal {
+		switch v = d.unmark(v); {
+		case v.IsNull() || v.Type() != cty.Bool && v.Type() != cty.DynamicPseudoType:
+			d.errorf(a.Condition.Range(), sumAssertType, "A condition is true or false, such as result.… < 2; this one is %s.", v.Type().FriendlyNameForConstraint())
+		case !refersTo(a.Condition, "result"):
+			d.errorf(a.Condition.Range(), sumAssertConstant, "The condition does not depend on any result, so it has one answer before the run.")
+		default:
+			d.checkNothing(a.Condition, sc)
+		}
+	}
+	if v, ok := d.eval(a.ErrorMessage, sc); ok {
+		if v = d.unmark(v); v.IsNull() || v.Type() != cty.String && v.Type() != cty.DynamicPseudoType {
+			d.errorf(a.ErrorMessage.Range(), sumWrongType, "error_message must be text.")
+		}
+	}
+}
+
+// checkNothing refuses a condition that goes over a part of result in which
+// there is nothing: what holds of every element holds of none, whatever the
+// server does.
+func (d *decoder) checkNothing(condition hcl.Expression, sc *scope) {
+	node, ok := condition.(hclsyntax.Node)
+	if !ok {
+		return
+	}
+	_ = hclsyntax.VisitAll(node, func(n hclsyntax.Node) hcl.Diagnostics {
+		var over hclsyntax.Expression
+		switch n := n.(type) {
+		case *hclsyntax.ForExpr:
+			over = n.CollExpr
+		case *hclsyntax.SplatExpr:
+			over = n.Source
+		default:
+			return nil
+		}
+		if !refersTo(over, "result") {
+			return nil
+		}
+		// What an outer for gives it is not known here, and an error.
+		v, diags := over.Value(sc.ctx)
+		if diags.HasErrors() {
+			return nil
+		}
+		if v, _ = v.Unmark(); v.IsKnown() && !v.IsNull() && v.CanIterateElements() && v.LengthInt() == 0 {
+			d.errorf(over.Range(), sumAssertNothing, "There is nothing in it, so that the condition has one answer whatever the server does. A workload's level holds what its load blocks name; what a capacity search tries is not there.")
+		}
+		return nil
+	})
+}
+
+func refersTo(expr hcl.Expression, root string) bool {
+	for _, t := range expr.Variables() {
+		if t.RootName() == root {
+			return true
+		}
+	}
+	return false
+}

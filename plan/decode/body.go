@@ -1,0 +1,191 @@
+package decode
+
+import (
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tokgate/tokgate/plan"
+)
+
+// body is one block while it is decoded: its getters evaluate an attribute,
+// check it, and fill in and note the schema's default when it is not set.
+type body struct {
+	d      *decoder
+	spec   *Block
+	scope  *scope
+	path   string // of the block, in Default.Path
+	rng    hcl.Range
+	attrs  hcl.Attributes
+	blocks map[string][]*hcl.Block
+	quiet  bool // defaults are not noted
+	later  bool // something in it is not supported yet
+	stray  bool // something in it is not of the language: what was meant is missing only because of that
+}
+
+// open reads the content of a block by its schema.
+func (d *decoder) open(spec *Block, blk *hcl.Block, sc *scope, path string) *body {
+	b := &body{d: d, spec: spec, scope: sc, path: path, rng: blk.DefRange, attrs: hcl.Attributes{}, blocks: map[string][]*hcl.Block{}}
+	content := &hcl.BodyContent{}
+	var diags hcl.Diagnostics
+	if spec.Free != "" {
+		content.Attributes, diags = blk.Body.JustAttributes()
+	} else {
+		content, diags = blk.Body.Content(spec.bodySchema())
+	}
+	b.stray = diags.HasErrors()
+	d.explainUnsupported(diags, spec)
+	d.add(diags...)
+	for _, attr := range sortedAttributes(content.Attributes) {
+		if a := spec.attr(attr.Name); a != nil && a.Later {
+			b.later = true
+			d.later(attr.NameRange, attr.Name)
+			continue
+		}
+		b.attrs[attr.Name] = attr
+	}
+	for _, c := range content.Blocks {
+		child := spec.block(c.Type)
+		switch {
+		case child == nil:
+		case child.Later:
+			d.later(c.DefRange, "The block "+c.Type)
+		case !child.Repeat && len(b.blocks[c.Type]) > 0:
+			d.errorf(c.DefRange, sumDuplicateBlock, "%s may be written once; it is already at %s.", c.Type, b.blocks[c.Type][0].DefRange)
+		default:
+			b.blocks[c.Type] = append(b.blocks[c.Type], c)
+		}
+	}
+	return b
+}
+
+func (b *body) blocksOf(name string) []*hcl.Block { return b.blocks[name] }
+
+// child opens the only block of that name; nil when there is none.
+func (b *body) child(name string) *body {
+	if len(b.blocks[name]) == 0 {
+		return nil
+	}
+	c := b.d.open(b.spec.block(name), b.blocks[name][0], b.scope, b.path+"."+name)
+	c.quiet = b.quiet
+	return c
+}
+
+// absent is a child that the plan does not have: only defaults.
+func (b *body) absent(name string) *body {
+	return &body{d: b.d, spec: b.spec.block(name), scope: b.scope, path: b.path + "." + name, rng: b.rng, quiet: b.quiet}
+}
+
+// isSet says whether the plan sets the attribute, null included.
+func (b *body) isSet(name string) bool { return b.attrs[name] != nil }
+
+// given says whether the plan sets the attribute to anything but null.
+func (b *body) given(name string) bool { return b.isSet(name) && !b.unset(name) }
+
+// rangeOf is where the attribute's value stands, or the block when it is not
+// set.
+func (b *body) rangeOf(name string) hcl.Range {
+	if a := b.attrs[name]; a != nil {
+		return a.Expr.Range()
+	}
+	return b.rng
+}
+
+// note records a default.
+func (b *body) note(name, value, why string) {
+	if !b.quiet {
+		b.d.plan.Defaults = append(b.d.plan.Defaults, plan.Default{Path: b.path + "." + name, Value: value, Why: why})
+	}
+}
+
+// value is the attribute's value, or its default's; ok is false when it has
+// neither, or a problem was reported. Null counts as not set. Marks are
+// removed, secrets among them noted.
+func (b *body) value(name string) (v cty.Value, ok bool) {
+	if attr := b.attrs[name]; attr != nil {
+		v, ok := b.d.eval(attr.Expr, b.scope)
+		if !ok {
+			return v, false
+		}
+		v = b.d.unmark(v)
+		if !v.IsNull() {
+			return v, true
+		}
+		if spec := b.spec.attr(name); spec != nil && spec.Required {
+			b.d.errorf(attr.Expr.Range(), sumMissing, "%s is required and must not be null.", name)
+			return v, false
+		}
+	}
+	spec := b.spec.attr(name)
+	if spec == nil || spec.Default == "" {
+		return cty.NilVal, false
+	}
+	b.note(name, spec.Default, "")
+	return b.d.constant(spec.Default), true
+}
+
+// constant evaluates a default of the schema, each once.
+func (d *decoder) constant(src string) cty.Value {
+	if v, ok := d.constants[src]; ok {
+		return v
+	}
+	expr, diags := hclsyntax.ParseExpression([]byte(src), "default", hcl.InitialPos)
+	if diags.HasErrors() {
+		panic("plan: bad default in the schema: " + src)
+	}
+	v, diags := expr.Value(nil)
+	if diags.HasErrors() {
+		panic("plan: bad default in the schema: " + src)
+	}
+	d.constants[src] = v
+	return v
+}
+
+// wrongType reports a value of another type than the attribute's.
+func (b *body) wrongType(rng hcl.Range, name, want string, got cty.Value) {
+	hint := ""
+	if got.Type() == cty.String && got.IsKnown() && !got.IsNull() && strings.HasSuffix(want, "number") {
+		s, _ := got.Unmark()
+		switch text := strings.TrimSpace(s.AsString()); {
+		case thousands.MatchString(text):
+			hint = " " + inThousands(text)
+		case text != "" && strings.Trim(text, "0123456789") == "":
+			hint = " Write it without quotes: " + text + "."
+		}
+	}
+	b.d.errorf(rng, sumWrongType, "%s must be %s, not %s.%s", name, want, got.Type().FriendlyNameForConstraint(), hint)
+}
+
+// isUnknown reports values on which the plan's shape depends and which are not
+// known without the secrets of a run.
+func (b *body) isUnknown(rng hcl.Range, name string, v cty.Value) bool {
+	if v.IsWhollyKnown() {
+		return false
+	}
+	if b.d.diags.HasErrors() && hasUntyped(v) {
+		return true // what has no value because of a problem has no type either
+	}
+	b.d.errorf(rng, sumUnknownValue, "%s depends on an environment variable or sensitive variable that is not set. Only names, addresses, secrets and other text of a server or request may: the plan is checked without them.", name)
+	return true
+}
+
+// hasUntyped says whether a part of v is unknown to its very type.
+func hasUntyped(v cty.Value) bool {
+	found := false
+	_ = cty.Walk(v, func(_ cty.Path, e cty.Value) (bool, error) {
+		found = found || !e.IsKnown() && e.Type() == cty.DynamicPseudoType
+		return !found, nil
+	})
+	return found
+}
+
+// checkName refuses names that a reference could not write.
+func (d *decoder) checkName(name string, rng hcl.Range) bool {
+	if hclsyntax.ValidIdentifier(name) && len(name) <= 64 {
+		return true
+	}
+	d.errorf(rng, sumInvalidName, "A name starts with a letter and holds letters, digits, _ and -, at most 64 of them.")
+	return false
+}

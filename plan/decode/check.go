@@ -1,0 +1,185 @@
+package decode
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tokgate/tokgate/plan"
+)
+
+// checkPlan checks what needs the whole plan.
+func (d *decoder) checkPlan() {
+	if len(d.blocks["server"]) == 0 && len(d.blocks["workload"]) > 0 && !d.misread() {
+		d.errorf(d.blocks["workload"][0].DefRange, sumNoServer, `The plan needs a server: server "NAME" { endpoint { url = "http://127.0.0.1:8000" } }.`)
+	}
+	d.checkRequires()
+	if d.diags.HasErrors() {
+		// What is unused only because something else is wrong would be noise.
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.variables)) {
+		if v := d.variables[name]; !v.used {
+			d.warnf(v.blk.DefRange, sumVariableUnused, "Nothing refers to var.%s.", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.servers)) {
+		f := d.servers[name]
+		for _, s := range f.members {
+			if !slices.ContainsFunc(d.plan.Workloads, func(w *plan.Workload) bool { return slices.Contains(w.Servers, s) }) {
+				d.warnf(f.rng, sumServerUnused, "No workload runs on server.%s: it is not started.", s.Address())
+			}
+		}
+	}
+}
+
+// checkRequires refuses a plan that could never fail.
+func (d *decoder) checkRequires() {
+	if d.plan.Gate.MeasureOnly || len(d.plan.Asserts) > 0 || d.opts.lenient {
+		return
+	}
+	for _, w := range d.plan.Workloads {
+		for _, s := range w.SLAs {
+			if s.Severity == plan.SeverityError && len(s.At) > 0 {
+				return
+			}
+		}
+		if w.Capacity != nil && w.Capacity.Require > 0 {
+			return
+		}
+	}
+	for _, c := range d.plan.Compares {
+		if slices.ContainsFunc(c.Claims, func(c *plan.Claim) bool { return c.Severity == plan.SeverityError }) {
+			return
+		}
+	}
+	if d.diags.HasErrors() && d.meansToRequire() {
+		return
+	}
+	rng := hcl.Range{Filename: d.opts.Path, Start: hcl.InitialPos, End: hcl.InitialPos}
+	if len(d.blocks["workload"]) > 0 {
+		rng = d.blocks["workload"][0].DefRange
+	}
+	d.errorf(rng, sumRequiresNothing, "No threshold could fail this plan, so it would always pass. Add an sla block, or say gate { measure_only = true }.")
+}
+
+// meansToRequire says whether the plan holds anything that requires something,
+// were it without errors.
+func (d *decoder) meansToRequire() bool {
+	if len(d.blocks["assert"])+len(d.blocks["compare"]) > 0 {
+		return true
+	}
+	if d.misread() {
+		return true
+	}
+	schema := &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "preset"}}, Blocks: []hcl.BlockHeaderSchema{{Type: "sla"}, {Type: "capacity"}}}
+	return slices.ContainsFunc(d.blocks["workload"], func(b *hcl.Block) bool {
+		content, _, _ := b.Body.PartialContent(schema)
+		return len(content.Attributes)+len(content.Blocks) > 0
+	})
+}
+
+// misread says whether a block was not understood, which may be the one that
+// then is missing.
+func (d *decoder) misread() bool {
+	return slices.ContainsFunc(d.diags, func(diag *hcl.Diagnostic) bool {
+		return diag.Summary == hclUnsupportedBlock || strings.HasPrefix(diag.Summary, "Missing name for ")
+	})
+}
+
+// checkExtension refuses a cap on requests below those that are planned.
+func (d *decoder) checkExtension(w *plan.Workload) {
+	if w.Policy.OnInconclusive != plan.Extend || w.Policy.MaxRequests == 0 {
+		return
+	}
+	for _, l := range w.Loads {
+		for _, level := range l.Levels {
+			if level.Requests > w.Policy.MaxRequests {
+				d.errorf(l.Range, sumConflict, "The level %s of workload.%s plans %d requests, more than max_requests = %d allows.", level.Name, w.Address(), level.Requests, w.Policy.MaxRequests)
+				return
+			}
+		}
+	}
+}
+
+// checkContext compares the longest request with what the server was told to
+// allow.
+func (d *decoder) checkContext(b *body, w *plan.Workload) {
+	longest := w.Input + w.Output.Max()
+	if w.Input == 0 || w.Output.Mean == 0 {
+		return
+	}
+	for _, s := range w.Servers {
+		limit, flag := contextLimit(s)
+		if limit == 0 || longest <= limit {
+			continue
+		}
+		rng := b.rangeOf("input_tokens")
+		d.errorf(rng, sumContextLength, "workload.%s needs %d tokens (%d in, up to %d out), but server.%s allows %d (%s at %s).",
+			w.Address(), longest, w.Input, w.Output.Max(), s.Address(), limit, flag.Name, flag.Range)
+	}
+}
+
+// contextLimit is the most tokens of one request by the server's own flags; 0
+// when they do not say.
+func contextLimit(s *plan.Server) (int, plan.Flag) {
+	find := func(names ...string) (int, plan.Flag) {
+		for _, f := range s.Flags {
+			if slices.Contains(names, strings.ReplaceAll(f.Name, "_", "-")) {
+				return tokenCount(f.Value), f
+			}
+		}
+		return 0, plan.Flag{}
+	}
+	switch s.Engine {
+	case "vllm":
+		return find("max-model-len")
+	case "sglang":
+		return find("context-length")
+	case "llama.cpp":
+		limit, flag := find("ctx-size", "c")
+		// The slots share the context unless it is one unified cache.
+		slots, _ := find("parallel", "np")
+		unified := slices.ContainsFunc(s.Flags, func(f plan.Flag) bool {
+			return (f.Name == "kv-unified" || f.Name == "kvu") && f.Value.Type() == cty.Bool && f.Value.IsKnown() && !f.Value.IsNull() && f.Value.True()
+		})
+		if slots > 1 && !unified {
+			limit /= slots
+		}
+		return limit, flag
+	}
+	return 0, plan.Flag{}
+}
+
+// tokenCount reads 32768, "32768" and vLLM's "32k" (thousands) and "32K"
+// (1024 each); 0 when it is something else.
+func tokenCount(v cty.Value) int {
+	if !v.IsKnown() || v.IsNull() {
+		return 0
+	}
+	switch v.Type() {
+	case cty.Number:
+		if n, ok := plan.WholeNumber(v); ok && n > 0 && n <= maxTokens {
+			return int(n)
+		}
+	case cty.String:
+		s := v.AsString()
+		if s == "" {
+			return 0
+		}
+		factor := map[byte]float64{'k': 1e3, 'K': 1 << 10, 'm': 1e6, 'M': 1 << 20}[s[len(s)-1]]
+		if factor == 0 {
+			factor = 1
+		} else {
+			s = s[:len(s)-1]
+		}
+		if f, err := strconv.ParseFloat(s, 64); err == nil && f > 0 && f*factor <= maxTokens {
+			return int(f * factor)
+		}
+	}
+	return 0
+}

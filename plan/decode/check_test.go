@@ -1,0 +1,71 @@
+package decode
+
+import (
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tokgate/tokgate/plan"
+)
+
+func TestTokenCount(t *testing.T) {
+	for _, row := range []struct {
+		value cty.Value
+		want  int
+	}{
+		{cty.NumberIntVal(32768), 32768},
+		{cty.StringVal("32768"), 32768},
+		{cty.StringVal("32k"), 32_000}, // vLLM: k is a thousand
+		{cty.StringVal("32K"), 32_768}, // and K is 1024
+		{cty.StringVal("1.5K"), 1_536}, // 1.5 · 1024
+		{cty.StringVal("1M"), 1 << 20},
+		{cty.StringVal("1m"), 1_000_000},
+		// Nothing that limits a request:
+		{cty.StringVal("auto"), 0},
+		{cty.StringVal(""), 0},
+		{cty.StringVal("K"), 0},
+		{cty.NumberIntVal(-1), 0},
+		{cty.NumberIntVal(0), 0},
+		{cty.NumberFloatVal(1.5), 0},
+		{cty.NullVal(cty.Number), 0},
+		{cty.UnknownVal(cty.Number), 0},
+		{cty.True, 0},
+	} {
+		if got := tokenCount(row.value); got != row.want {
+			t.Errorf("tokenCount(%#v) = %d, want %d", row.value, got, row.want)
+		}
+	}
+}
+
+func TestContextLimit(t *testing.T) {
+	flags := func(kv ...any) []plan.Flag {
+		var out []plan.Flag
+		for i := 0; i < len(kv); i += 2 {
+			v, ok := kv[i+1].(int)
+			value := cty.NumberIntVal(int64(v))
+			if !ok {
+				value = cty.True
+			}
+			out = append(out, plan.Flag{Name: kv[i].(string), Value: value})
+		}
+		return out
+	}
+	for _, row := range []struct {
+		engine string
+		flags  []plan.Flag
+		want   int
+	}{
+		{"vllm", flags("max-model-len", 4096), 4096},
+		{"vllm", flags("max_model_len", 4096), 4096},
+		{"vllm", flags("context-length", 4096), 0},
+		{"sglang", flags("context-length", 4096), 4096},
+		{"llama.cpp", flags("ctx-size", 4096), 4096},
+		{"llama.cpp", flags("c", 4096, "np", 4), 1024}, // each slot has its share
+		{"llama.cpp", flags("c", 4096, "parallel", 4, "kv-unified", true), 4096},
+		{"openai", flags("max-model-len", 4096), 0},
+	} {
+		if got, _ := contextLimit(&plan.Server{Engine: row.engine, Flags: row.flags}); got != row.want {
+			t.Errorf("contextLimit(%s, %v) = %d, want %d", row.engine, row.flags, got, row.want)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package decode
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+const branchPlan = `
+variable "flag" {
+  default = "a"
+}
+server "s" {
+  engine = "vllm"
+  process { command = ["vllm", "serve", "m", "--port", "{port}"] }
+  flags = { dtype = var.flag }
+}
+`
+
+const comparing = `
+workload "w" {
+  input_tokens  = 128
+  output_tokens = 16
+  load { concurrency = 8 }
+  sla { ttft = "p95 < 8s" }
+}
+compare "branch" {
+  control   = base.server.s
+  candidate = server.s
+  changed   = ["flags"]
+  tolerate { ttft = "p95 +10%" }
+}
+`
+
+// A control on the base branch: the same plan in another checkout.
+func TestBaseBranch(t *testing.T) {
+	for _, row := range []struct {
+		name, base string // "": the base branch has no such plan
+		skip       string
+		unchanged  bool
+		fails      string
+		inputs     []Input
+	}{
+		{"another flag", strings.Replace(branchPlan, `"a"`, `"b"`, 1), "", false, "", nil},
+		{"the same", branchPlan, "nothing changed: server.s is the same on the base branch", true, "", nil},
+		{"no plan", "", "the base branch has no plan plans/p.hcl", false, "", nil},
+		{"no server", `server "other" {
+  endpoint { url = "http://127.0.0.1:8000" }
+}`, "the plan on the base branch has no server.s", false, "", nil},
+		{"another engine", strings.Replace(branchPlan, "vllm", "sglang", 1), "", false, sumCompareSame, nil},
+		{"no such variable", `server "s" {
+  engine = "vllm"
+  process { command = ["vllm", "serve", "m", "--port", "{port}"] }
+}`, "", false, "", []Input{{Var: "flag=a"}}},
+		{"a wrong plan", `server "s" { nonsense = 1 }`, "", false, sumBase, nil},
+		{"a program of the repository", strings.ReplaceAll(branchPlan, `["vllm"`, `["./bin/vllm"`), "", false, sumCompareSame, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			root, base := t.TempDir(), t.TempDir()
+			for _, dir := range []string{root, base} {
+				if err := os.Mkdir(filepath.Join(dir, "plans"), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			path := filepath.Join(root, "plans", "p.hcl")
+			if err := os.WriteFile(path, []byte(branchPlan+comparing), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if row.base != "" {
+				if err := os.WriteFile(filepath.Join(base, "plans", "p.hcl"), []byte(row.base+comparing), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p, diags := File(Options{Path: path, Root: root, Base: base, RequireEnv: true, Inputs: row.inputs})
+			if row.fails != "" {
+				if !slices.ContainsFunc(diags, func(d *hcl.Diagnostic) bool { return d.Summary == row.fails }) {
+					t.Fatalf("diagnostics %v, want %q", diags, row.fails)
+				}
+				return
+			}
+			if len(diags) > 0 {
+				t.Fatal(diags)
+			}
+			c := p.Compares[0]
+			if c.Skip != row.skip || c.Unchanged != row.unchanged || c.Live() == (row.skip != "") {
+				t.Errorf("skip %q, unchanged %v, live %v", c.Skip, c.Unchanged, c.Live())
+			}
+			if c.Live() && (c.Control.Server.Address() != "base.s" || len(p.Workloads[0].Servers) != 2 || p.Workloads[0].Loads[0].Levels[0].Rounds != 8) {
+				t.Errorf("control %s, the workload on %d servers, %d rounds", c.Control.Server.Address(), len(p.Workloads[0].Servers), p.Workloads[0].Loads[0].Levels[0].Rounds)
+			}
+		})
+	}
+}
+
+// A variable file of the repository is read on either side as it is there, one
+// from elsewhere is the same for both.
+func TestBaseBranchVariables(t *testing.T) {
+	elsewhere := filepath.Join(t.TempDir(), "v.hcl")
+	for _, row := range []struct {
+		name       string
+		head, base string // of vars.hcl; "": there is none
+		file       string // that is named; "": vars.hcl
+		skip       bool   // nothing changed
+		control    string // the flag there
+	}{
+		{"changed", `flag = "new"`, `flag = "old"`, "", false, "old"},
+		{"the same", `flag = "new"`, `flag = "new"`, "", true, ""},
+		{"new", `flag = "new"`, "", "", false, "a"},
+		{"from elsewhere", "", "", elsewhere, true, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			root, base := t.TempDir(), t.TempDir()
+			write := func(path, text string) {
+				t.Helper()
+				if text == "" {
+					return
+				}
+				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for dir, vars := range map[string]string{root: row.head, base: row.base} {
+				write(filepath.Join(dir, "p.hcl"), branchPlan+comparing)
+				write(filepath.Join(dir, "vars.hcl"), vars)
+			}
+			write(elsewhere, `flag = "theirs"`)
+			file := row.file
+			if file == "" {
+				file = filepath.Join(root, "vars.hcl")
+			}
+			p, diags := File(Options{Path: filepath.Join(root, "p.hcl"), Root: root, Base: base, RequireEnv: true, Inputs: []Input{{File: file}}})
+			if len(diags) > 0 {
+				t.Fatal(diags)
+			}
+			c := p.Compares[0]
+			if (c.Skip != "") != row.skip || c.Unchanged != row.skip {
+				t.Fatalf("skip %q", c.Skip)
+			}
+			if row.skip {
+				return
+			}
+			if got := fmt.Sprint(c.Control.Server.Flags); !strings.Contains(got, row.control) {
+				t.Errorf("the control has the flags %s, want dtype %s", got, row.control)
+			}
+		})
+	}
+}
+
+// Without a checkout the plan can still be checked.
+func TestBaseBranchUnknown(t *testing.T) {
+	p, diags := File(Options{Path: "p.hcl", Source: []byte(branchPlan + comparing)})
+	if len(diags) > 0 || p.Compares[0].Skip != "no --base was given" {
+		t.Errorf("%v, %+v", diags, p.Compares)
+	}
+}

@@ -1,0 +1,236 @@
+package decode
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/tokgate/tokgate/plan"
+)
+
+// Runtimes that start containers.
+var runtimes = []string{"docker", "podman"}
+
+// maxGPUs bounds a number of GPUs: no machine has more.
+const maxGPUs = 64
+
+func (b *body) container(s *plan.Server) *plan.Container {
+	c := b.child("container")
+	if c == nil {
+		return nil
+	}
+	out := &plan.Container{
+		Image:      c.text("image"),
+		Pull:       plan.Pull(c.oneOf("pull", string(plan.PullMissing), string(plan.PullAlways), string(plan.PullNever))),
+		Entrypoint: c.text("entrypoint"),
+		Command:    c.command(s),
+		Env:        c.environment(),
+		GPUs:       c.gpus(),
+		SharedMem:  c.text("shm_size"),
+		Network:    c.text("network"),
+		User:       c.text("user"),
+		Options:    c.texts("options"),
+		ServedAs:   c.text("served_as"),
+		Range:      c.rng,
+	}
+	if c.given("runtime") {
+		out.Runtime = c.oneOf("runtime", runtimes...)
+	}
+	c.checkImage(out.Image)
+	out.Volumes = c.volumes()
+	c.sharedMemory(s, out)
+	c.checkOptions(out.Options)
+	c.ports(s, out)
+	return out
+}
+
+var (
+	imageWord = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@-]*$`)
+	sizeWord  = regexp.MustCompile(`^[0-9]+[bkmgBKMG]?$`)
+)
+
+func (b *body) checkImage(image string) {
+	if b.isSet("image") && image != unknownText && !imageWord.MatchString(image) {
+		b.d.errorf(b.rangeOf("image"), sumImage, `%q is no image: write one such as "vllm/vllm-openai:v0.19.1", or with its digest "vllm/vllm-openai@sha256:…".`, image)
+	}
+}
+
+// volumes are "source:target[:options]". A source that begins with a dot is
+// resolved against the plan's folder: the runtime would take it for a name.
+func (b *body) volumes() []string {
+	var out []string
+	for _, e := range b.list("volumes") {
+		text, ok := b.asText(e.rng, "volumes", e.value)
+		if !ok {
+			continue
+		}
+		source, rest, ok := strings.Cut(text, ":")
+		if text != unknownText && (!ok || source == "" || !strings.HasPrefix(rest, "/")) {
+			b.d.errorf(e.rng, sumVolume, `%q is no volume: write "host:container", such as "/data/hf:/root/.cache/huggingface:ro".`, text)
+			continue
+		}
+		if strings.HasPrefix(source, ".") {
+			source = filepath.Join(b.d.dir, filepath.FromSlash(source))
+			if !filepath.IsAbs(source) {
+				source = "." + string(filepath.Separator) + source
+			}
+			text = source + ":" + rest
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+func (b *body) sharedMemory(s *plan.Server, c *plan.Container) {
+	if b.given("shm_size") {
+		if c.SharedMem != unknownText && !sizeWord.MatchString(c.SharedMem) {
+			b.d.errorf(b.rangeOf("shm_size"), sumOutOfRange, `shm_size is a size such as "16g" or "512m".`)
+		}
+		return
+	}
+	// The host's own /dev/shm has no size to be set.
+	if size := plan.EngineOf(s.Engine).SharedMemory; size != "" && !hasOption(c.Options, "--ipc", "--shm-size") {
+		c.SharedMem = size
+		b.note("shm_size", `"`+size+`"`, "engine = \""+s.Engine+"\"")
+	}
+}
+
+// ownOptions are words of the runtime that say what the plan has attributes
+// for, or what tokgate says itself.
+var ownOptions = map[string]string{
+	"--gpus":       "set gpus, so that no other run uses them meanwhile",
+	"--env-file":   "set env, so that secrets among the values are redacted",
+	"--env":        "set env, so that secrets among the values are redacted",
+	"-e":           "set env, so that secrets among the values are redacted",
+	"--network":    "set network",
+	"--net":        "set network",
+	"--entrypoint": "set entrypoint",
+	"--name":       "tokgate names its containers",
+	"--rm":         "tokgate removes its containers, after it has seen how they ended",
+	"--restart":    "a server that restarts by itself is another server",
+	"--detach":     "tokgate follows the container itself",
+	"-d":           "tokgate follows the container itself",
+	"--cidfile":    "tokgate notes the container itself",
+	"--pull":       "set pull",
+}
+
+func (b *body) checkOptions(options []string) {
+	for _, e := range b.list("options") {
+		if e.value.Type() != cty.String || !e.value.IsKnown() {
+			continue
+		}
+		word, _, _ := strings.Cut(e.value.AsString(), "=")
+		if why, ok := ownOptions[word]; ok {
+			b.d.errorf(e.rng, sumConflict, "%s does not belong in options: %s.", word, why)
+		}
+	}
+	if len(options) > 0 && options[0] != unknownText && !strings.HasPrefix(options[0], "-") {
+		b.d.errorf(b.rangeOf("options"), sumConflict, "options are words for the runtime and begin with one that starts with a dash; what the server is told belongs in command, flags or args.")
+	}
+}
+
+func hasOption(options []string, names ...string) bool {
+	return slices.ContainsFunc(options, func(word string) bool {
+		name, _, _ := strings.Cut(word, "=")
+		return slices.Contains(names, name)
+	})
+}
+
+// ports fills in where the server listens, inside and out.
+func (b *body) ports(s *plan.Server, c *plan.Container) {
+	if n, ok := b.integer("port", 1, 65535); ok {
+		c.Port = int(n)
+	} else if !b.given("port") {
+		b.note("port", b.spec.attr("port").Computed, "")
+	}
+	switch {
+	case c.Network == "none":
+		b.d.errorf(b.rangeOf("network"), sumConflict, "Without a network nobody can ask the server anything.")
+	case c.Network == "host":
+		if b.given("container_port") {
+			b.d.errorf(b.rangeOf("container_port"), sumConflict, `With network = "host" there is one port: set port.`)
+		}
+		return
+	}
+	if n, ok := b.integer("container_port", 1, 65535); ok {
+		c.Inside = int(n)
+		return
+	}
+	why := "engine = \"" + s.Engine + "\""
+	c.Inside = plan.EngineOf(s.Engine).Port
+	if n, ok := s.FlagNumber("port"); ok && n > 0 && n < 65536 {
+		c.Inside, why = n, "flags"
+	}
+	if !b.given("container_port") {
+		b.note("container_port", itoa(c.Inside), why)
+	}
+}
+
+// gpus is a number of GPUs, some by name, or "all"; nil when the plan does not
+// say.
+func (b *body) gpus() *plan.GPUs {
+	if !b.given("gpus") {
+		b.note("gpus", b.spec.attr("gpus").Computed, "")
+		return nil
+	}
+	rng := b.rangeOf("gpus")
+	out := &plan.GPUs{Range: rng}
+	list := b.list("gpus")
+	if len(list) == 1 {
+		v := list[0].value
+		if b.isUnknown(rng, "gpus", v) {
+			return out
+		}
+		whole, isList := b.d.eval(b.attrs["gpus"].Expr, b.scope)
+		isList = isList && !whole.Type().IsPrimitiveType()
+		switch {
+		case !isList && v.Type() == cty.Number:
+			n, ok := b.asInteger(rng, "gpus", v, 0, maxGPUs)
+			if ok {
+				out.Count = int(n)
+			}
+			return out
+		case v.Type() == cty.String && v.AsString() == "all":
+			out.All = true
+			return out
+		case !isList:
+			b.wrongGPUs(rng)
+			return out
+		}
+	}
+	if len(list) == 0 {
+		b.wrongGPUs(rng)
+	}
+	for _, e := range list {
+		v := e.value
+		if b.isUnknown(e.rng, "gpus", v) {
+			continue
+		}
+		if v.Type() == cty.Number {
+			v, _ = convert.Convert(v, cty.String)
+		}
+		if v.Type() != cty.String || !gpuID.MatchString(v.AsString()) {
+			b.wrongGPUs(e.rng)
+			continue
+		}
+		id := v.AsString()
+		if slices.Contains(out.IDs, id) {
+			b.d.errorf(e.rng, sumDuplicateName, "GPU %s is listed twice.", id)
+			continue
+		}
+		out.IDs = append(out.IDs, id)
+	}
+	return out
+}
+
+// gpuID is an index, or a UUID of a GPU or of a part of one.
+var gpuID = regexp.MustCompile(`^([0-9]{1,3}|(GPU|MIG)-[A-Za-z0-9/-]+)$`)
+
+func (b *body) wrongGPUs(rng hcl.Range) {
+	b.d.errorf(rng, sumGPUs, `gpus is a number of free GPUs (1), some by index or UUID as nvidia-smi prints them (["2", "3"]), or "all".`)
+}

@@ -1,0 +1,222 @@
+package decode
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+)
+
+// The summaries of every diagnostic that this package writes itself. A summary
+// is fixed text: the detail says what, why and what to do, and the subject is
+// the tightest range. Each one has a fixture under testdata/bad.
+const (
+	sumNotSupported      = "Not supported yet"
+	sumUnreadable        = "Plan cannot be read"
+	sumTooLarge          = "Plan too large"
+	sumTooDeep           = "Expression too complex"
+	sumNumberRange       = "Number out of range"
+	sumInclude           = "Invalid include"
+	sumIncludeCycle      = "Include cycle"
+	sumDuplicateBlock    = "Duplicate block"
+	sumDuplicateName     = "Duplicate name"
+	sumInvalidName       = "Invalid name"
+	sumWrongType         = "Wrong type"
+	sumUnknownValue      = "Value not known"
+	sumValueTooLarge     = "Value too large"
+	sumMissing           = "Missing setting"
+	sumConflict          = "Conflicting settings"
+	sumOneOf             = "Unknown choice"
+	sumOutOfRange        = "Value out of range"
+	sumMissingUnit       = "Missing unit"
+	sumWrongUnit         = "Wrong unit"
+	sumDuration          = "Invalid duration"
+	sumUnknownRoot       = "Unknown reference"
+	sumUndeclared        = "Undeclared reference"
+	sumNotHere           = "Reference not available here"
+	sumEnvUnset          = "Environment variable not set"
+	sumLocalCycle        = "Cycle in locals"
+	sumVariableUnset     = "No value for variable"
+	sumVariableValue     = "Invalid value for variable"
+	sumVariableUnknown   = "Value for undeclared variable"
+	sumVariableFile      = "Invalid variable file"
+	sumVariableUnused    = "Unused variable"
+	sumForEach           = "Invalid for_each"
+	sumForEachEmpty      = "Empty for_each"
+	sumServerUnused      = "Unused server"
+	sumServerTarget      = "Server has no target"
+	sumServerTargets     = "Server has several targets"
+	sumServerReference   = "Invalid server reference"
+	sumNoServer          = "Plan has no server"
+	sumURL               = "Invalid URL"
+	sumPort              = "Port unknown to the command"
+	sumImage             = "Invalid image"
+	sumVolume            = "Invalid volume"
+	sumGPUs              = "Invalid GPUs"
+	sumFlagName          = "Invalid flag name"
+	sumFlagValue         = "Invalid flag value"
+	sumAmbiguousKey      = "Ambiguous key"
+	sumNoLoad            = "Workload has no load"
+	sumLoadShape         = "Load has no shape"
+	sumDuplicateLevel    = "Duplicate level"
+	sumDuplicateSeed     = "Duplicate seed"
+	sumUnknownLevel      = "Unknown level"
+	sumFewRequests       = "Too few requests"
+	sumFewRounds         = "Fewer rounds than seeds"
+	sumContextLength     = "Context longer than the server allows"
+	sumUnknownPreset     = "Unknown preset"
+	sumThreshold         = "Invalid threshold"
+	sumMissingStat       = "Missing statistic"
+	sumUnknownStat       = "Unknown statistic"
+	sumStatNotAllowed    = "Statistic not allowed"
+	sumWrongWay          = "Threshold points the wrong way"
+	sumBetterHalf        = "Statistic of the better requests"
+	sumDuplicateBound    = "Duplicate threshold"
+	sumEmptySLA          = "Block requires nothing"
+	sumNoGood            = "Goodput without good block"
+	sumNoLevelOne        = "Scaling efficiency without level 1"
+	sumNoCapacity        = "Workload has no capacity search"
+	sumCapacityUnbounded = "Capacity without threshold"
+	sumRequiresNothing   = "Plan requires nothing"
+	sumCompare           = "Nothing to compare"
+	sumCompareSame       = "Servers differ in more than changed"
+	sumChange            = "Invalid change"
+	sumBase              = "No plan on the base branch"
+	sumResultReference   = "Unknown result"
+	sumPercentileIndex   = "Percentile with a decimal point"
+	sumAssertConstant    = "Assert uses no result"
+	sumAssertNothing     = "Assert over nothing"
+	sumAssertType        = "Condition is not true or false"
+	sumTooManyInstances  = "Too many instances"
+	sumInternal          = "Internal error"
+)
+
+// maxDiagnostics bounds what a hostile plan can make us say.
+const maxDiagnostics = 200
+
+// full says that nothing more will be reported, so that no suggestion need be
+// looked for.
+func (d *decoder) full() bool { return len(d.diags) >= maxDiagnostics }
+
+// commandLine is the range of what the command line says: no line of the plan
+// is to blame.
+var commandLine hcl.Range
+
+func (d *decoder) report(severity hcl.DiagnosticSeverity, rng hcl.Range, summary, format string, args ...any) {
+	diag := &hcl.Diagnostic{Severity: severity, Summary: summary, Detail: fmt.Sprintf(format, args...)}
+	if rng != commandLine {
+		diag.Subject = &rng
+	}
+	d.add(diag)
+}
+
+func (d *decoder) errorf(rng hcl.Range, summary, format string, args ...any) {
+	d.report(hcl.DiagError, rng, summary, format, args...)
+}
+
+func (d *decoder) warnf(rng hcl.Range, summary, format string, args ...any) {
+	d.report(hcl.DiagWarning, rng, summary, format, args...)
+}
+
+// add keeps one of several equal diagnostics: the instances of a for_each
+// would repeat theirs.
+func (d *decoder) add(diags ...*hcl.Diagnostic) {
+	for _, diag := range diags {
+		key := diagnosticKey{diag.Severity, diag.Summary, diag.Detail, ""}
+		if diag.Subject != nil {
+			key.subject = diag.Subject.String()
+		}
+		if d.seen[key] || d.full() {
+			continue
+		}
+		d.seen[key] = true
+		d.diags = append(d.diags, diag)
+	}
+}
+
+type diagnosticKey struct {
+	severity hcl.DiagnosticSeverity
+	summary  string
+	detail   string
+	subject  string
+}
+
+// WriteDiagnostics prints diagnostics for a person: severity, file, line, the
+// source line, values, and what to do. Width 0 wraps nothing.
+func WriteDiagnostics(w io.Writer, files map[string]*hcl.File, diags hcl.Diagnostics, width uint, color bool) error {
+	return hcl.NewDiagnosticTextWriter(w, files, width, color).WriteDiagnostics(diags)
+}
+
+// Diagnostic is one diagnostic for a machine. Its JSON names are a stable
+// interface.
+type Diagnostic struct {
+	Severity string `json:"severity"` // error | warning
+	Summary  string `json:"summary"`
+	Detail   string `json:"detail,omitempty"`
+	Range    *Range `json:"range,omitempty"`
+	Snippet  string `json:"snippet,omitempty"` // the first line of the range
+}
+
+// Range is where a diagnostic points; its end is exclusive.
+type Range struct {
+	File  string `json:"file"`
+	Start Pos    `json:"start"`
+	End   Pos    `json:"end"`
+}
+
+// Pos is a position: lines and columns (in characters) from 1, bytes from 0.
+type Pos struct {
+	Line   int `json:"line"`
+	Column int `json:"column"`
+	Byte   int `json:"byte"`
+}
+
+// Diagnostics turns diagnostics into their form for machines.
+func Diagnostics(files map[string]*hcl.File, diags hcl.Diagnostics) []Diagnostic {
+	out := make([]Diagnostic, 0, len(diags))
+	for _, diag := range diags {
+		j := Diagnostic{Severity: "error", Summary: diag.Summary, Detail: diag.Detail}
+		if diag.Severity == hcl.DiagWarning {
+			j.Severity = "warning"
+		}
+		if r := diag.Subject; r != nil && r.Filename != "" {
+			j.Range = &Range{
+				File:  r.Filename,
+				Start: Pos{r.Start.Line, r.Start.Column, r.Start.Byte},
+				End:   Pos{r.End.Line, r.End.Column, r.End.Byte},
+			}
+			if f := files[r.Filename]; f != nil {
+				j.Snippet = sourceLine(f.Bytes, r.Start.Byte)
+			}
+		}
+		out = append(out, j)
+	}
+	return out
+}
+
+func sourceLine(src []byte, at int) string {
+	if at < 0 || at > len(src) {
+		return ""
+	}
+	start := bytes.LastIndexByte(src[:at], '\n') + 1
+	line, _, _ := bytes.Cut(src[start:], []byte("\n"))
+	return strings.ToValidUTF8(strings.TrimRight(string(line), "\r"), "\uFFFD")
+}
+
+// choices lists names for a message: at most twelve of them.
+func choices(names []string) string {
+	names = slices.Clone(names)
+	if len(names) > 12 {
+		names = append(names[:12], "…")
+	}
+	switch len(names) {
+	case 0:
+		return "none"
+	case 1:
+		return names[0]
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+}

@@ -1,0 +1,292 @@
+package decode
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tokgate/tokgate/plan"
+)
+
+// fixtureOptions reads how a fixture is loaded from its leading comments:
+//
+//	# VAR: name=value     # VARFILE: path     # ENV: NAME=value     # RUN
+func fixtureOptions(t *testing.T, path string) Options {
+	t.Helper()
+	src, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := Options{Path: path, Root: "testdata"}
+	for line := range strings.Lines(string(src)) {
+		line = strings.TrimSpace(line)
+		key, value, _ := strings.Cut(strings.TrimPrefix(line, "# "), ": ")
+		switch key {
+		case "VAR":
+			opts.Inputs = append(opts.Inputs, Input{Var: value})
+		case "VARFILE":
+			opts.Inputs = append(opts.Inputs, Input{File: value})
+		case "ENV":
+			opts.Environ = append(opts.Environ, value)
+		case "RUN":
+			opts.RequireEnv = true
+		}
+		if !strings.HasPrefix(line, "#") {
+			break
+		}
+	}
+	return opts
+}
+
+func fixtures(t *testing.T, patterns ...string) []string {
+	t.Helper()
+	var all []string
+	for _, p := range patterns {
+		paths, err := filepath.Glob(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, paths...)
+	}
+	if len(all) == 0 {
+		t.Fatal("no fixtures")
+	}
+	return all
+}
+
+var markerPattern = regexp.MustCompile(`# (ERROR|WARNING): ([^#"]*)`)
+
+// badPlan loads each fixture once for all tests.
+var badPlan = func() func(t *testing.T, path string) (*plan.Plan, hcl.Diagnostics) {
+	type loaded struct {
+		plan  *plan.Plan
+		diags hcl.Diagnostics
+	}
+	cache := map[string]loaded{}
+	return func(t *testing.T, path string) (*plan.Plan, hcl.Diagnostics) {
+		l, ok := cache[path]
+		if !ok {
+			l.plan, l.diags = File(fixtureOptions(t, path))
+			cache[path] = l
+		}
+		return l.plan, l.diags
+	}
+}()
+
+// markers are the diagnostics that the sources announce, as "file:line
+// SEVERITY: summary".
+func markers(files map[string]*hcl.File) []string {
+	var want []string
+	for name, f := range files {
+		for i, line := range strings.Split(string(f.Bytes), "\n") {
+			for _, m := range markerPattern.FindAllStringSubmatch(line, -1) {
+				want = append(want, fmt.Sprintf("%s:%d %s: %s", name, i+1, m[1], strings.TrimSpace(m[2])))
+			}
+		}
+	}
+	slices.Sort(want)
+	return want
+}
+
+func found(diags hcl.Diagnostics) []string {
+	var got []string
+	for _, d := range diags {
+		severity := "ERROR"
+		if d.Severity == hcl.DiagWarning {
+			severity = "WARNING"
+		}
+		if d.Subject == nil {
+			got = append(got, "command line "+severity+": "+d.Summary)
+			continue
+		}
+		got = append(got, fmt.Sprintf("%s:%d %s: %s", d.Subject.Filename, d.Subject.Start.Line, severity, d.Summary))
+	}
+	slices.Sort(got)
+	return got
+}
+
+// TestBadPlans loads every fixture and compares each diagnostic's line and
+// summary with the markers in the source.
+func TestBadPlans(t *testing.T) {
+	for _, path := range fixtures(t, "testdata/bad/*.hcl", "testdata/bad/*.json") {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			p, diags := badPlan(t, path)
+			want := append(markers(p.Files), commandLineMarkers[filepath.Base(path)]...)
+			slices.Sort(want)
+			if diff := gocmp.Diff(want, found(diags)); diff != "" {
+				var text strings.Builder
+				if err := WriteDiagnostics(&text, p.Files, diags, 0, false); err != nil {
+					t.Error(err)
+				}
+				t.Errorf("diagnostics (-marked +got):\n%s\n%s", diff, text.String())
+			}
+			if !slices.IsSortedFunc(diags, byPlace) {
+				t.Error("diagnostics are not in the order of the source")
+			}
+			for _, d := range diags {
+				if d.Detail == "" || strings.HasSuffix(d.Summary, ".") {
+					t.Errorf("%q: a diagnostic has a detail, and a summary without a full stop", d.Summary)
+				}
+			}
+		})
+	}
+}
+
+// commandLineMarkers are the diagnostics that no line of a source can carry.
+var commandLineMarkers = map[string][]string{
+	"variables.hcl": {
+		"command line ERROR: Value for undeclared variable", // --var nmber=3
+		"command line ERROR: Invalid value for variable",    // --var nothing
+		"command line ERROR: Invalid variable file",         // absent.hcl
+		"<--var list>:1 ERROR: Missing expression",
+	},
+}
+
+// TestEverySummaryHasAFixture reads the constants of diagnostic.go: a
+// diagnostic that no fixture provokes is one that nobody has seen.
+func TestEverySummaryHasAFixture(t *testing.T) {
+	f, err := parser.ParseFile(token.NewFileSet(), "diagnostic.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	provoked := map[string]bool{}
+	for _, path := range fixtures(t, "testdata/bad/*.hcl", "testdata/bad/*.json") {
+		_, diags := badPlan(t, path)
+		for _, d := range diags {
+			provoked[d.Summary] = true
+		}
+	}
+	exempt := map[string]string{
+		sumInternal: "no input is known that provokes it",
+		sumTooLarge: "TestLongHostileSources makes the files it needs",
+	}
+	summaries := 0
+	ast.Inspect(f, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || !strings.HasPrefix(spec.Names[0].Name, "sum") {
+			return true
+		}
+		summaries++
+		text, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !provoked[text] && exempt[text] == "" {
+			t.Errorf("no fixture provokes %s (%q)", spec.Names[0].Name, text)
+		}
+		return true
+	})
+	if summaries == 0 {
+		t.Error("found no summary: did the constants move?")
+	}
+}
+
+func TestDiagnosticsForMachines(t *testing.T) {
+	src := "server \"s\" {\n  endpoint { url = \"ftp://x\" }\n}\n"
+	p, diags := File(Options{Path: "test.hcl", Source: []byte(src)})
+	got := Diagnostics(p.Files, diags)
+	want := []Diagnostic{
+		{
+			Severity: "error", Summary: sumURL,
+			Detail:  `The URL starts with http:// or https://, such as "http://127.0.0.1:8000".`,
+			Range:   &Range{File: "test.hcl", Start: Pos{2, 20, 32}, End: Pos{2, 29, 41}},
+			Snippet: `  endpoint { url = "ftp://x" }`,
+		},
+		{
+			Severity: "error", Summary: sumRequiresNothing,
+			Detail:  "No threshold could fail this plan, so it would always pass. Add an sla block, or say gate { measure_only = true }.",
+			Range:   &Range{File: "test.hcl", Start: Pos{1, 1, 0}, End: Pos{1, 1, 0}},
+			Snippet: "server \"s\" {",
+		},
+	}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if got := Diagnostics(nil, nil); got == nil || len(got) != 0 {
+		t.Errorf("no diagnostics are %v, not an empty list", got)
+	}
+}
+
+// A plan with thousands of problems says a bounded number of them, soon.
+func TestLongDiagnosticsAreBounded(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("locals {\n")
+	for i := range 5_000 {
+		fmt.Fprintf(&b, "  a%d = local.b%d\n", i, i)
+	}
+	b.WriteString("}\n")
+	_, diags := File(Options{Path: "test.hcl", Source: []byte(b.String())})
+	if len(diags) != maxDiagnostics {
+		t.Errorf("%d diagnostics", len(diags))
+	}
+}
+
+// What follows from another mistake comes after it.
+func TestMistakesBeforeTheirConsequences(t *testing.T) {
+	src := "server \"s\" {\n  simulator {}\n}\nworklod \"w\" {\n}\n"
+	_, diags := File(Options{Path: "test.hcl", Source: []byte(src)})
+	if len(diags) == 0 || diags[0].Summary != "Unsupported block type" {
+		t.Errorf("the first diagnostic is %v, want the misspelt block before %q", diags, sumRequiresNothing)
+	}
+}
+
+// Bounding a preset's metric at one level leaves the preset's bound at the
+// others.
+func TestPresetBoundsEachLevel(t *testing.T) {
+	src := `
+server "s" {
+  simulator {}
+}
+workload "w" {
+  preset = "chatbot"
+  load {
+    concurrency = [1, 4]
+  }
+  sla {
+    at   = 4
+    ttft = "p95 < 1s"
+  }
+}
+`
+	p, diags := File(Options{Path: "test.hcl", Source: []byte(src)})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	got := map[string][]string{}
+	for _, sla := range p.Workloads[0].SLAs {
+		for _, threshold := range sla.Thresholds {
+			got[threshold.Text] = sla.At
+		}
+	}
+	want := map[string][]string{"p95 < 1s": {"4"}, "mean <= 3s": {"1"}}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestChoices(t *testing.T) {
+	for _, row := range []struct {
+		names []string
+		want  string
+	}{
+		{nil, "none"},
+		{[]string{"a"}, "a"},
+		{[]string{"a", "b"}, "a or b"},
+		{[]string{"a", "b", "c"}, "a, b or c"},
+	} {
+		if got := choices(row.names); got != row.want {
+			t.Errorf("choices(%q) = %q, want %q", row.names, got, row.want)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package decode
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// expand calls use once for a block without for_each, else once for each of
+// its elements, in the order of their keys.
+func (d *decoder) expand(blk *hcl.Block, sc *scope, use func(key string, each bool, sc *scope)) {
+	content, _, _ := blk.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "for_each"}}})
+	attr := content.Attributes["for_each"]
+	if attr == nil {
+		if d.countInstances(blk.DefRange) {
+			use("", false, sc)
+		}
+		return
+	}
+	rng := attr.Expr.Range()
+	raw, ok := d.eval(attr.Expr, sc)
+	if !ok {
+		return
+	}
+	if hasMark(raw, sensitive) {
+		d.errorf(rng, sumForEach, "for_each must not hold sensitive values: its keys are printed.")
+		return
+	}
+	v := d.unmark(raw)
+	ty := v.Type()
+	switch {
+	case v.IsNull() || !(ty.IsObjectType() || ty.IsMapType() || ty.IsSetType()):
+		hint := ""
+		if ty.IsTupleType() || ty.IsListType() {
+			hint = " Turn a list into a set with toset([…])."
+		}
+		d.errorf(rng, sumForEach, "for_each takes a map or a set of strings, not %s.%s", ty.FriendlyNameForConstraint(), hint)
+		return
+	case !v.IsKnown() || ty.IsSetType() && !v.IsWhollyKnown():
+		d.errorf(rng, sumUnknownValue, "for_each depends on an environment variable or sensitive variable that is not set.")
+		return
+	case ty.IsSetType() && ty.ElementType() != cty.String:
+		d.errorf(rng, sumForEach, "A set for for_each holds strings, not %s.", ty.ElementType().FriendlyNameForConstraint())
+		return
+	}
+	if v.LengthInt() == 0 {
+		// It may be meant; but a variable that nobody set empties a gate too.
+		d.warnf(rng, sumForEachEmpty, "There is nothing in it: no such %s is there, and nothing of it is required.", blk.Type)
+	}
+	for it := v.ElementIterator(); it.Next(); {
+		key, value := it.Element()
+		if key.IsNull() || !validKey(key.AsString()) {
+			d.errorf(rng, sumForEach, "A key of for_each has 1 to 64 printable characters without quotes and backslashes.")
+			continue
+		}
+		if !d.countInstances(blk.DefRange) {
+			return
+		}
+		each := sc.child(map[string]cty.Value{"each": cty.ObjectVal(map[string]cty.Value{"key": key, "value": value})})
+		each.each = true
+		use(key.AsString(), true, each)
+	}
+}
+
+// countInstances bounds what for_each makes of a small plan.
+func (d *decoder) countInstances(rng hcl.Range) bool {
+	if d.instances++; d.instances > maxInstances {
+		d.errorf(rng, sumTooManyInstances, "A plan has at most %d servers and workloads, all for_each together.", maxInstances)
+		return false
+	}
+	return true
+}
+
+func validKey(key string) bool {
+	return key != "" && len(key) <= 64 && !strings.ContainsFunc(key, func(r rune) bool {
+		return !unicode.IsPrint(r) || r == '"' || r == '\\' || r == '\''
+	})
+}
+
+func hasMark(v cty.Value, m mark) bool {
+	if !v.ContainsMarked() {
+		return false
+	}
+	_, paths := v.UnmarkDeepWithPaths()
+	for _, p := range paths {
+		if _, ok := p.Marks[m]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// families decodes the blocks of a kind, each into as many instances as its
+// for_each says: by name into have, and one after the other into all.
+func families[T any](d *decoder, kind string, have map[string]*family[T], sc *scope, all *[]*T, decode func(name, key string, blk *hcl.Block, sc *scope) *T) {
+	for _, blk := range d.blocks[kind] {
+		name := blk.Labels[0]
+		if !d.checkName(name, blk.LabelRanges[0]) {
+			continue
+		}
+		if first := have[name]; first != nil {
+			d.errorf(blk.LabelRanges[0], sumDuplicateName, "%s %q is already declared at %s.", kind, name, first.rng)
+			continue
+		}
+		f := &family[T]{rng: blk.DefRange}
+		have[name] = f
+		d.expand(blk, sc, func(key string, each bool, sc *scope) {
+			one := decode(name, key, blk, sc)
+			f.each = each
+			f.keys = append(f.keys, key)
+			f.members = append(f.members, one)
+			*all = append(*all, one)
+		})
+	}
+}

@@ -1,0 +1,134 @@
+package decode
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+func TestFormat(t *testing.T) {
+	for _, row := range []struct{ name, file, in, want string }{
+		{"aligns", "p.hcl", "workload \"w\" {\ninput_tokens=1024\n  output_tokens  = 128\n load { concurrency=[1,8] }\n}\n",
+			"workload \"w\" {\n  input_tokens  = 1024\n  output_tokens = 128\n  load { concurrency = [1, 8] }\n}\n"},
+		{"keeps comments", "p.hcl", "# a\ngate{ // b\n}\n", "# a\ngate { // b\n}\n"},
+		{"keeps text", "p.hcl", "locals {\nx = <<EOT\n  a   b\n\tc\nEOT\n}\n", "locals {\n  x = <<EOT\n  a   b\n\tc\nEOT\n}\n"},
+		{"empty", "p.hcl", "", ""},
+		{"JSON", "p.hcl.json", `{"gate":{"decide":"estimate","budget":"1  m"}}`, "{\n  \"gate\": {\n    \"decide\": \"estimate\",\n    \"budget\": \"1  m\"\n  }\n}\n"},
+	} {
+		got, diags := Format([]byte(row.in), row.file)
+		if diags.HasErrors() || string(got) != row.want {
+			t.Errorf("%s: Format(%q) = %q, %v; want %q", row.name, row.in, got, diags, row.want)
+		}
+	}
+}
+
+func TestFormatRefusesWhatDoesNotParse(t *testing.T) {
+	for _, row := range []struct{ file, in string }{
+		{"p.hcl", "gate {\n"}, {"p.hcl", "x = \n"}, {"p.json", "{"}, {"p.hcl", "x = " + strings.Repeat("(", 1000) + "\n"},
+	} {
+		if got, diags := Format([]byte(row.in), row.file); !diags.HasErrors() {
+			t.Errorf("Format(%q) = %q without an error", row.in, got)
+		}
+	}
+}
+
+// The properties of Format, for every plan there is: it is idempotent, and the
+// formatted plan means what the plan meant.
+func TestLongFormatKeepsMeaning(t *testing.T) {
+	for _, path := range fixtures(t, "testdata/ok/*.hcl", "testdata/ok/*.json", "testdata/bad/*.hcl") {
+		src, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := checkFormat(t, src, path)
+		if out == nil || !strings.Contains(path, "/ok/") {
+			continue
+		}
+		opts := fixtureOptions(t, path)
+		before, _ := File(opts)
+		opts.Source = out
+		after, _ := File(opts)
+		if a, b := withoutLines(describe(before)), withoutLines(describe(after)); a != b {
+			t.Errorf("%s means something else when it is formatted:\n%s\n%s", path, a, b)
+		}
+	}
+}
+
+// checkFormat returns the formatted source, nil when it does not parse.
+func checkFormat(t *testing.T, src []byte, name string) []byte {
+	t.Helper()
+	once, diags := Format(src, name)
+	if diags.HasErrors() {
+		return nil
+	}
+	twice, diags := Format(once, name)
+	if diags.HasErrors() {
+		t.Fatalf("%s: what Format wrote does not parse: %v\n%q\n%q", name, diags, src, once)
+	}
+	if string(once) != string(twice) {
+		t.Errorf("%s: formatting twice is not formatting once:\n%q\n%q\n%q", name, src, once, twice)
+	}
+	if !isJSON(name) && !sameTokens(src, once, name) {
+		t.Errorf("%s: Format changed more than white space:\n%q\n%q", name, src, once)
+	}
+	return once
+}
+
+var linePattern = regexp.MustCompile(`line \d+`)
+
+func withoutLines(s string) string { return linePattern.ReplaceAllString(s, "line _") }
+
+// Spaces and tabs between tokens never matter: however a plan was typed, its
+// formatted form is the same.
+func TestFormatIsCanonical(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, path := range fixtures(t, "testdata/ok/*.hcl") {
+		src, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, diags := Format(src, path)
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		for range 4 {
+			typed := respace(random, src, path)
+			got, diags := Format(typed, path)
+			if diags.HasErrors() {
+				t.Fatalf("%v\n%s", diags, typed)
+			}
+			if diff := gocmp.Diff(string(want), string(got)); diff != "" {
+				t.Fatalf("%s: (-formatted +typed differently and formatted)\n%s", path, diff)
+			}
+		}
+	}
+}
+
+// respace changes the amount of space wherever there is some outside of text.
+func respace(random *rand.Rand, src []byte, name string) []byte {
+	tokens, _ := hclsyntax.LexConfig(src, name, hcl.InitialPos)
+	var out []byte
+	at, quoted := 0, 0
+	for _, tok := range tokens {
+		gap := src[at:tok.Range.Start.Byte]
+		if len(gap) > 0 && quoted == 0 {
+			gap = bytes.Repeat([]byte(" "), 1+random.IntN(4))
+		}
+		switch tok.Type {
+		case hclsyntax.TokenOQuote, hclsyntax.TokenOHeredoc:
+			quoted++
+		case hclsyntax.TokenCQuote, hclsyntax.TokenCHeredoc:
+			quoted--
+		}
+		out = append(append(out, gap...), tok.Bytes...)
+		at = tok.Range.End.Byte
+	}
+	return out
+}

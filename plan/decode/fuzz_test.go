@@ -1,0 +1,168 @@
+package decode
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/plan"
+)
+
+func addSeeds(f *testing.F) {
+	for _, pattern := range []string{"testdata/ok/*.hcl", "testdata/ok/*.json", "testdata/bad/*.hcl", "testdata/bad/*.json"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, path := range paths {
+			if filepath.Base(path) == "too-many.hcl" {
+				continue // slow, and so is every mutant of it
+			}
+			src, err := os.ReadFile(path)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(src, isJSON(path))
+		}
+	}
+	f.Add([]byte("a = \"${\"${1}\"}\""), false)
+	f.Add([]byte("locals {\n x = %{ if true }a%{ endif }\n}"), false)
+	f.Add([]byte("\xef\xbb\xbflocals {}\r\n"), false)
+	f.Add([]byte("{\"locals\":{\"x\":\"${[for x in [1]: x]}\"}}"), true)
+}
+
+func fuzzName(json bool) string {
+	if json {
+		return "fuzz.hcl.json"
+	}
+	return "fuzz.hcl"
+}
+
+// FuzzLoad: whatever the text, there is a plan or a diagnostic, each with a
+// place and words that a terminal can show, and no internal error.
+func FuzzLoad(f *testing.F) {
+	addSeeds(f)
+	f.Fuzz(func(t *testing.T, src []byte, json bool) {
+		if len(src) > 1<<16 {
+			t.Skip()
+		}
+		opts := Options{
+			Path: fuzzName(json), Source: src, Root: "/nonexistent",
+			Environ:  []string{"A=b", "TOKGATE_VAR_tokens=12", "TOKGATE_VAR_x=[1"},
+			ReadFile: func(string) ([]byte, error) { return nil, os.ErrNotExist },
+		}
+		p, diags := File(opts)
+		if p == nil {
+			t.Fatal("no plan")
+		}
+		for _, d := range diags {
+			if d.Summary == sumInternal {
+				t.Errorf("internal error: %s", d.Detail)
+			}
+		}
+		var text strings.Builder
+		if err := WriteDiagnostics(&text, p.Files, diags, 78, true); err != nil {
+			t.Error(err)
+		}
+		Diagnostics(p.Files, diags)
+		if !diags.HasErrors() {
+			checkPlanInvariants(t, p)
+		}
+	})
+}
+
+// FuzzFormat: what parses is formatted to something that means the same.
+func FuzzFormat(f *testing.F) {
+	addSeeds(f)
+	f.Fuzz(func(t *testing.T, src []byte, json bool) {
+		if len(src) > 1<<16 {
+			t.Skip()
+		}
+		checkFormat(t, src, fuzzName(json))
+	})
+}
+
+// checkPlanInvariants holds of every plan that loads without an error.
+func checkPlanInvariants(t *testing.T, p *plan.Plan) {
+	t.Helper()
+	if p.Gate.Confidence <= 0.5 || p.Gate.Confidence >= 1 {
+		t.Errorf("confidence %v", p.Gate.Confidence)
+	}
+	required := p.Gate.MeasureOnly || len(p.Asserts) > 0
+	for _, s := range p.Servers {
+		targets := 0
+		for _, is := range []bool{s.Endpoint != nil, s.Process != nil, s.Container != nil} {
+			if is {
+				targets++
+			}
+		}
+		if targets > 1 || targets == 0 && s.Simulator == nil {
+			t.Errorf("server %s has no or several targets", s.Address())
+		}
+		if s.Ready.Timeout <= 0 {
+			t.Errorf("server %s: ready timeout %v", s.Address(), s.Ready.Timeout)
+		}
+	}
+	for _, w := range p.Workloads {
+		if w.Input < 1 || w.Output.Mean < 1 || w.Output.Jitter < 0 || w.Output.Jitter >= 1 || len(w.Servers) == 0 || len(w.Loads) == 0 && w.Capacity == nil {
+			t.Errorf("workload %+v", w)
+		}
+		names := map[string]bool{}
+		for _, l := range w.Loads {
+			if len(l.Levels) == 0 || len(l.Seeds) == 0 || l.Timeout <= 0 {
+				t.Errorf("load %+v", l)
+			}
+			for _, lv := range l.Levels {
+				if names[lv.Name] || lv.Rounds < 1 || lv.N < 1 {
+					t.Errorf("level %+v", lv)
+				}
+				names[lv.Name] = true
+				sum := 0
+				for i := range lv.Rounds {
+					n := lv.RoundRequests(i)
+					if n < lv.N {
+						t.Errorf("level %+v: round %d has %d requests", lv, i, n)
+					}
+					sum += n
+				}
+				if sum != lv.Requests {
+					t.Errorf("level %+v: its rounds have %d requests", lv, sum)
+				}
+			}
+		}
+		if c := w.Capacity; c != nil {
+			required = required || c.Require > 0
+			if c.From < 1 || c.UpTo < c.From || c.Require != 0 && (c.Require < c.From || c.Require > c.UpTo) || c.Resolution < 1 || !(c.Relative >= 0 && c.Relative < 1) || !c.Bounded(w) {
+				t.Errorf("capacity %+v", c)
+			}
+			if l := c.Load; l == nil || len(l.Seeds) == 0 || l.Timeout <= 0 || l.Kind != c.Over {
+				t.Errorf("the load of capacity %+v", c)
+			}
+			for _, n := range []int{c.From, c.UpTo} {
+				if l := c.Level(n); l.Rounds < 1 || l.Requests < 5*l.N || l.RoundRequests(l.Rounds-1) < l.N {
+					t.Errorf("probe %+v", l)
+				}
+			}
+		}
+		for _, s := range w.SLAs {
+			required = required || s.Severity == plan.SeverityError && len(s.At) > 0
+			if len(s.At) == 0 && !s.AtCapacity || s.AtCapacity && w.Capacity == nil || len(s.Thresholds) == 0 {
+				t.Errorf("sla %+v", s)
+			}
+			for _, at := range s.At {
+				if !names[at] {
+					t.Errorf("sla at %q, which is no level", at)
+				}
+			}
+			for _, th := range s.Thresholds {
+				if th.Metric.Later || th.Range.Empty() || th.Limit < 0 || th.Op == "" && th.Stat.String() != "every" {
+					t.Errorf("threshold %+v", th)
+				}
+			}
+		}
+	}
+	if !required {
+		t.Error("the plan requires nothing")
+	}
+}

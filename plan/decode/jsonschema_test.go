@@ -1,0 +1,121 @@
+package decode
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+func resolvedSchema(t *testing.T) *jsonschema.Resolved {
+	t.Helper()
+	var s jsonschema.Schema
+	if err := json.Unmarshal(JSONSchema(), &s); err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestJSONSchema(t *testing.T) { golden(t, "../schema/plan.schema.json", string(JSONSchema())) }
+
+// Every plan in JSON syntax that is right passes the schema.
+func TestJSONSchemaTakesPlans(t *testing.T) {
+	schema := resolvedSchema(t)
+	files, err := filepath.Glob("testdata/ok/*.hcl.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := validateJSON(t, schema, string(src)); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+}
+
+func validateJSON(t *testing.T, schema *jsonschema.Resolved, src string) error {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal([]byte(src), &v); err != nil {
+		t.Fatal(err)
+	}
+	return schema.Validate(v)
+}
+
+// The schema and the decoder agree on each small change to a plan: a schema that
+// refused what tokgate takes would be worse than none.
+func TestJSONSchemaAgreesWithTheDecoder(t *testing.T) {
+	const base = `{
+  "server": {"s": {"endpoint": {"url": "http://127.0.0.1:8000"}}},
+  "workload": {"w": {
+    "input_tokens": 1024,
+    "output_tokens": 128,
+    "load": {"concurrency": [1, 8]},
+    "sla": {"ttft": "p95 < 2s"}
+  }}
+}`
+	schema := resolvedSchema(t)
+	for _, tt := range []struct {
+		old, new      string
+		right, schema bool
+	}{
+		{``, ``, true, true},
+		{`"input_tokens": 1024`, `"input_tokens": "1024"`, false, false},
+		{`"input_tokens": 1024`, `"input_tokens": "${1000 + 24}"`, true, true},
+		{`"input_tokens": 1024`, `"input_tokens": "many"`, false, false},
+		{`"input_tokens": 1024`, `"input_tokens": [1024]`, false, false},
+		{`"input_tokens"`, `"input_tokenz"`, false, false},
+		{`"sla"`, `"slo"`, false, false},
+		{`"ttft"`, `"tftt"`, false, false},
+		{`"p95 < 2s"`, `2`, false, false},
+		{`"p95 < 2s"`, `["p95 < 2s", "mean < 1s"]`, true, true},
+		{`"p95 < 2s"`, `"< 2s"`, false, true}, // what is in a threshold the decoder knows
+		{`"sla": {`, `"sla": {"at": 8, `, true, true},
+		{`"sla": {`, `"sla": {"at": ["8"], `, true, true},
+		{`"sla": {`, `"sla": {"severity": null, `, true, true},
+		{`[1, 8]`, `8`, true, true},
+		{`[1, 8]`, `"8"`, false, false},
+		{`[1, 8]}`, `[1, 8], "timeout": "90s"}`, true, true},
+		{`[1, 8]}`, `[1, 8], "timeout": "1m30s"}`, true, true},
+		{`[1, 8]}`, `[1, 8], "timeout": "1.5h"}`, true, true},
+		{`[1, 8]}`, `[1, 8], "timeout": 90}`, false, false},
+		{`[1, 8]}`, `[1, 8], "timeout": "90"}`, false, false},
+		{`[1, 8]}`, `[1, 8], "warmup": "auto"}`, true, true},
+		{`[1, 8]}`, `[1, 8], "warmup": "none"}`, false, false},
+		{`[1, 8]}`, `[1, 8], "requests": {"1": 60, "default": 300}}`, true, true},
+		{`{"concurrency": [1, 8]}`, `[{"concurrency": [1]}, {"concurrency": 8}]`, true, true},
+		{`{"concurrency": [1, 8]}`, `true`, false, false},
+		{`{"url": "http://127.0.0.1:8000"}`, `{}`, false, false},
+		{`{"url": `, `{"//": "here", "url": `, true, true},
+		{`{"s": {`, `{"//": "here", "s": {`, false, false},
+		{`"server": {"s": {"endpoint": {"url": "http://127.0.0.1:8000"}}}`, `"server": [{"s": [{"endpoint": [{"url": "http://127.0.0.1:8000"}]}]}]`, true, true},
+		{`"http://127.0.0.1:8000"}`, `"http://127.0.0.1:8000", "headers": {"a": "b"}}`, true, true},
+		{`"http://127.0.0.1:8000"}`, `"http://127.0.0.1:8000", "headers": "a"}`, false, false},
+		{`"server":`, `"gate": {"measure_only": true, "confidence": 0.9}, "server":`, true, true},
+		{`{"s": {"endpoint": {"url": "http://127.0.0.1:8000"}}}`, `{"s": {"simulator": {}}, "t": {"simulator": {}}}, "compare": {"c": {"control": "${server.s}", "candidate": "${server.t}", "tolerate": {"ttft": "p95 +10%"}}}`, true, true},
+		{`{"s": {"endpoint": {"url": "http://127.0.0.1:8000"}}}`, `{"s": {"simulator": {}}, "t": {"simulator": {}}}, "compare": {"c": {"control": {}, "candidate": "${server.t}", "tolerate": {"ttft": "p95 +10%"}}}`, false, false},
+		{`"server":`, `"gate": {"measure_only": "yes"}, "server":`, false, false},
+	} {
+		src := strings.Replace(base, tt.old, tt.new, 1)
+		if tt.old != "" && src == base {
+			t.Fatalf("the plan does not hold %s", tt.old)
+		}
+		_, diags := File(Options{Path: "test.hcl.json", Source: []byte(src)})
+		if right := !diags.HasErrors(); right != tt.right {
+			t.Errorf("%s: the decoder says %v, want %v: %v", tt.new, right, tt.right, diags)
+		}
+		if err := validateJSON(t, schema, src); (err == nil) != tt.schema {
+			t.Errorf("%s: the schema says %v", tt.new, err)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package decode
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+)
+
+// The bounds of a plan. They are far above anything a person writes and keep a
+// hostile file from exhausting stack or memory.
+const (
+	maxFileBytes  = 4 << 20
+	maxFiles      = 64
+	maxDepth      = 100     // nested brackets and templates
+	maxOperators  = 1000    // in one expression, at one depth
+	maxExponent   = 4       // digits of a number's exponent
+	maxDigits     = 400     // of a number
+	maxValueBytes = 4 << 20 // of one evaluated value
+	maxInstances  = 10_000  // of all for_each together
+	maxLevels     = 100_000
+)
+
+// checkComplexity refuses sources that would make the recursive parser or
+// evaluator run out of stack. It looks at tokens only, without recursion.
+func checkComplexity(src []byte, filename string) hcl.Diagnostics {
+	if isJSON(filename) {
+		return checkJSON(src, filename)
+	}
+	tokens, _ := hclsyntax.LexConfig(src, filename, hcl.InitialPos)
+	return checkTokens(tokens)
+}
+
+func checkTokens(tokens hclsyntax.Tokens) hcl.Diagnostics {
+	type frame struct {
+		open      hclsyntax.TokenType
+		operators int
+	}
+	stack := []frame{{open: hclsyntax.TokenOBrace}}
+	for _, t := range tokens {
+		top := &stack[len(stack)-1]
+		switch t.Type {
+		case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenOQuote,
+			hclsyntax.TokenOHeredoc, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
+			// Each %{if} of a template opens a level of the parser's own.
+			top.operators++
+			if len(stack) > maxDepth {
+				return hcl.Diagnostics{complexity(t.Range, fmt.Sprintf("Brackets and templates may be nested %d deep.", maxDepth))}
+			}
+			stack = append(stack, frame{open: t.Type})
+		case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenCQuote,
+			hclsyntax.TokenCHeredoc, hclsyntax.TokenTemplateSeqEnd:
+			if len(stack) > 1 {
+				stack = stack[:len(stack)-1]
+			}
+		case hclsyntax.TokenComma:
+			top.operators = 0
+		case hclsyntax.TokenNewline:
+			if top.open == hclsyntax.TokenOBrace {
+				top.operators = 0
+			}
+		case hclsyntax.TokenNumberLit:
+			if d := checkNumber(string(t.Bytes), t.Range); d != nil {
+				return hcl.Diagnostics{d}
+			}
+		case hclsyntax.TokenPlus, hclsyntax.TokenMinus, hclsyntax.TokenStar, hclsyntax.TokenSlash, hclsyntax.TokenPercent,
+			hclsyntax.TokenBang, hclsyntax.TokenAnd, hclsyntax.TokenOr, hclsyntax.TokenQuestion, hclsyntax.TokenEqualOp,
+			hclsyntax.TokenNotEqual, hclsyntax.TokenLessThan, hclsyntax.TokenLessThanEq, hclsyntax.TokenGreaterThan,
+			hclsyntax.TokenGreaterThanEq, hclsyntax.TokenDot, hclsyntax.TokenDoubleColon:
+			top.operators++
+		}
+		if top := &stack[len(stack)-1]; top.operators > maxOperators {
+			return hcl.Diagnostics{complexity(t.Range, fmt.Sprintf("One expression may hold %d operators and parts.", maxOperators))}
+		}
+	}
+	return nil
+}
+
+// checkNumber refuses numbers whose decimal form alone fills memory, such as
+// 1e999999999.
+func checkNumber(s string, rng hcl.Range) *hcl.Diagnostic {
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(s), "e")
+	if len(mantissa) <= maxDigits && len(strings.TrimLeft(strings.TrimLeft(exponent, "+-"), "0")) <= maxExponent-1 {
+		return nil
+	}
+	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: sumNumberRange, Detail: "Numbers have at most 400 digits and an exponent below 1000.", Subject: rng.Ptr()}
+}
+
+func complexity(rng hcl.Range, detail string) *hcl.Diagnostic {
+	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: sumTooDeep, Detail: detail, Subject: &rng}
+}
+
+// checkJSON does the same for the JSON syntax, whose strings are templates.
+func checkJSON(src []byte, filename string) hcl.Diagnostics {
+	if at := jsonDepthExceeded(src); at >= 0 {
+		return hcl.Diagnostics{complexity(jsonRange(src, filename, at), fmt.Sprintf("Objects and arrays may be nested %d deep.", maxDepth))}
+	}
+	dec := json.NewDecoder(bytes.NewReader(src))
+	dec.UseNumber()
+	for {
+		tok, err := dec.Token()
+		if err != nil {
+			// The end, or a syntax error that the HCL parser words better;
+			// nothing is evaluated after one.
+			return nil
+		}
+		var diags hcl.Diagnostics
+		switch t := tok.(type) {
+		case json.Number:
+			if d := checkNumber(t.String(), hcl.Range{}); d != nil {
+				diags = hcl.Diagnostics{d}
+			}
+		case string:
+			tokens, _ := hclsyntax.LexTemplate([]byte(t), filename, hcl.InitialPos)
+			diags = checkTokens(tokens)
+			if !diags.HasErrors() && !strings.ContainsAny(t, "\n") {
+				// Static references and types are read as expressions.
+				tokens, _ = hclsyntax.LexExpression([]byte(t), filename, hcl.InitialPos)
+				diags = checkTokens(tokens)
+			}
+		}
+		if diags.HasErrors() {
+			diags[0].Subject = jsonRange(src, filename, int(dec.InputOffset())-1).Ptr()
+			return diags
+		}
+	}
+}
+
+// jsonDepthExceeded returns the offset of the first bracket that is nested too
+// deep, or -1.
+func jsonDepthExceeded(src []byte) int {
+	depth, quoted, escaped := 0, false, false
+	for i, c := range src {
+		switch {
+		case escaped:
+			escaped = false
+		case quoted:
+			escaped, quoted = c == '\\', c != '"'
+		case c == '"':
+			quoted = true
+		case c == '{' || c == '[':
+			if depth++; depth > maxDepth {
+				return i
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return -1
+}
+
+// jsonRange is the byte at offset.
+func jsonRange(src []byte, filename string, offset int) hcl.Range {
+	offset = max(min(offset, len(src)-1), 0)
+	start := hcl.Pos{
+		Line:   1 + bytes.Count(src[:offset], []byte("\n")),
+		Column: offset - bytes.LastIndexByte(src[:offset], '\n'),
+		Byte:   offset,
+	}
+	end := start
+	end.Column++
+	end.Byte++
+	return hcl.Range{Filename: filename, Start: start, End: end}
+}

@@ -1,0 +1,170 @@
+package decode
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// manyLevels is a plan with n levels.
+func manyLevels(n int) []byte {
+	var b strings.Builder
+	b.WriteString("server \"s\" {\n  endpoint { url = \"http://127.0.0.1:8000\" }\n}\n")
+	b.WriteString("workload \"w\" {\n  input_tokens = 128\n  output_tokens = 16\n  load {\n    concurrency = [\n")
+	for i := range n {
+		fmt.Fprintf(&b, "      %d,\n", i+1)
+	}
+	b.WriteString("    ]\n    requests = { 1 = 60, default = 50000 }\n  }\n  sla { ttft = \"p95 < 8s\" }\n}\n")
+	b.WriteString("assert \"last\" {\n  condition = result.s.w.level[" + fmt.Sprint(n) + "].failed == 0\n  error_message = \"x\"\n}\n")
+	return []byte(b.String())
+}
+
+// megabyte is a plan of about a megabyte: thousands of workloads with
+// variables and locals of their own.
+func megabyte() []byte {
+	var b strings.Builder
+	b.WriteString("server \"s\" {\n  endpoint { url = \"http://127.0.0.1:8000\" }\n}\n")
+	for i := 0; b.Len() < 1<<20; i++ {
+		fmt.Fprintf(&b, `variable "v%[1]d" {
+  type    = number
+  default = %[1]d
+}
+locals {
+  l%[1]d = var.v%[1]d + 128
+}
+workload "w%[1]d" {
+  input_tokens  = local.l%[1]d
+  output_tokens = { mean = 64, jitter = "5%%" }
+  load {
+    concurrency = [1, 2, 4, 8]
+    requests    = { 1 = 60, default = 300 }
+  }
+  sla {
+    at    = [4, 8]
+    ttft  = "p95 < ${local.l%[1]d}s"
+    speed = ["mean > 15 tok/s", "p5 > 10 tok/s"]
+  }
+}
+`, i)
+	}
+	return []byte(b.String())
+}
+
+func TestLongLargePlansLoad(t *testing.T) {
+	p, diags := File(Options{Path: "levels.hcl", Source: manyLevels(10_000)})
+	if diags.HasErrors() || len(p.Workloads[0].Loads[0].Levels) != 10_000 {
+		t.Errorf("10,000 levels: %v", diags)
+	}
+	p, diags = File(Options{Path: "megabyte.hcl", Source: megabyte()})
+	if len(diags) > 0 || len(p.Workloads) < 1000 {
+		t.Errorf("a plan of 1 MB: %d workloads, %v", len(p.Workloads), diags)
+	}
+}
+
+func BenchmarkLoad(b *testing.B) {
+	small, err := os.ReadFile("testdata/ok/chatbot.hcl")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, row := range []struct {
+		name string
+		src  []byte
+	}{{"one gate", small}, {"10000 levels", manyLevels(10_000)}, {"1 MB", megabyte()}} {
+		b.Run(row.name, func(b *testing.B) {
+			b.SetBytes(int64(len(row.src)))
+			for b.Loop() {
+				if _, diags := File(Options{Path: "bench.hcl", Source: row.src}); diags.HasErrors() {
+					b.Fatal(diags)
+				}
+			}
+		})
+	}
+}
+
+// Hostile sources end in a diagnostic, quickly and without a crash.
+func TestLongHostileSources(t *testing.T) {
+	deep := func(open, middle, shut string, n int) string {
+		return strings.Repeat(open, n) + middle + strings.Repeat(shut, n)
+	}
+	doubling := "locals {\n  a0 = \"0123456789abcdef\"\n"
+	for i := range 60 {
+		doubling += fmt.Sprintf("  a%d = \"${local.a%d}${local.a%d}\"\n", i+1, i, i)
+	}
+	nested := "locals {\n  a0 = []\n"
+	for i := range 300 {
+		nested += fmt.Sprintf("  a%d = [local.a%d]\n", i+1, i)
+	}
+	for _, row := range []struct{ name, file, src, want string }{
+		{"too large", "p.hcl", strings.Repeat("# comment\n", maxFileBytes/10+1), sumTooLarge},
+		{"parentheses", "p.hcl", "x = " + deep("(", "1", ")", 20_000), sumTooDeep},
+		{"lists", "p.hcl", "x = " + deep("[", "", "]", 20_000), sumTooDeep},
+		{"objects", "p.hcl", "x = " + deep("{a=", "1", "}", 20_000), sumTooDeep},
+		{"blocks", "p.hcl", deep("a {\n", "", "}\n", 20_000), sumTooDeep},
+		{"templates", "p.hcl", "x = " + deep("\"${", "1", "}\"", 20_000), sumTooDeep},
+		{"directives", "p.hcl", "x = \"" + deep("%{ if true }", "", "%{ endif }", 20_000) + "\"", sumTooDeep},
+		{"never closed", "p.hcl", "x = " + strings.Repeat("(", 20_000), sumTooDeep},
+		{"negations", "p.hcl", "x = " + strings.Repeat("!", 20_000) + "true", sumTooDeep},
+		{"minuses", "p.hcl", "x = " + strings.Repeat("-", 20_000) + "1", sumTooDeep},
+		{"sums", "p.hcl", "x = 1" + strings.Repeat("+1", 20_000), sumTooDeep},
+		{"conditionals", "p.hcl", "x = " + strings.Repeat("true?1:", 20_000) + "1", sumTooDeep},
+		{"attributes", "p.hcl", "x = a" + strings.Repeat(".a", 20_000), sumTooDeep},
+		{"splats", "p.hcl", "x = a" + strings.Repeat("[*]", 20_000), sumTooDeep},
+		{"JSON arrays", "p.json", `{"locals":{"x":` + deep("[", "", "]", 20_000) + "}}", sumTooDeep},
+		{"JSON never closed", "p.json", strings.Repeat("[", 20_000), sumTooDeep},
+		{"JSON template", "p.json", `{"locals":{"x":"${` + deep("(", "1", ")", 20_000) + `}"}}`, sumTooDeep},
+		{"JSON escapes", "p.json", `{"locals":{"x":"${` + deep(`\u0028`, "1", `\u0029`, 50_000) + `}"}}`, sumTooDeep},
+		{"JSON number", "p.json", `{"locals":{"x":1e999999999}}`, sumNumberRange},
+		{"number", "p.hcl", "locals {\n  x = \"${1e999999999}\"\n}\n", sumNumberRange},
+		{"long number", "p.hcl", "locals {\n  x = " + strings.Repeat("9", 20_000) + "\n}\n", sumNumberRange},
+		{"doubling", "p.hcl", doubling + "}\n", sumValueTooLarge},
+		{"nested value", "p.hcl", nested + "}\n", sumValueTooLarge},
+		{"wide format", "p.hcl", "locals {\n  x = format(\"%999999999d\", 1)\n}\n", "Invalid function argument"},
+		{"wide argument", "p.hcl", "locals {\n  x = format(\"%*d\", 999999999, 1)\n}\n", "Invalid function argument"},
+		{"indent", "p.hcl", "locals {\n  x = indent(999999999, \"a\\nb\")\n}\n", "Invalid function argument"},
+		{"power", "p.hcl", "locals {\n  x = pow(10, 999999999)\n}\n", "Invalid function argument"},
+		{"product", "p.hcl", "locals {\n  x = setproduct(range(1000), range(1000), range(1000))\n}\n", "Invalid function argument"},
+		{"decoded JSON", "p.hcl", "locals {\n  x = jsondecode(join(\"\", [for i in range(1000) : \"[[[[[\"]))\n}\n", "Invalid function argument"},
+		{"decoded YAML", "p.hcl", "locals {\n  x = yamldecode(join(\"\", [for i in range(1000) : \"- - - - \"]))\n}\n", "Invalid function argument"},
+		{"many levels", "p.hcl", "locals {\n  r = range(1000)\n}\nserver \"s\" {\n  simulator {}\n}\nworkload \"w\" {\n  input_tokens = 1\n  output_tokens = 1\n  load { concurrency = [for p in setproduct(local.r, range(10)) : p[0] * 10 + p[1] + 1] }\n  sla { success = \"every\" }\n}\n", ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p, diags := File(Options{Path: row.file, Source: []byte(row.src)})
+			if p == nil || len(diags) > maxDiagnostics {
+				t.Fatalf("plan %v, %d diagnostics", p, len(diags))
+			}
+			if row.want == "" {
+				if diags.HasErrors() {
+					t.Error(diags)
+				}
+				return
+			}
+			for _, d := range diags {
+				if d.Summary == row.want {
+					return
+				}
+			}
+			t.Errorf("no diagnostic %q among %d: %v", row.want, len(diags), diags)
+		})
+	}
+}
+
+// 64 files that include each other in a line are too many; the same file twice
+// is one.
+func TestIncludeLimits(t *testing.T) {
+	files := map[string]string{}
+	for i := range 100 {
+		files[fmt.Sprintf("f%d.hcl", i)] = fmt.Sprintf("include = [\"f%d.hcl\", \"f%d.hcl\"]\n", i+1, i+1)
+	}
+	files["f100.hcl"] = ""
+	read := func(path string) ([]byte, error) {
+		if src, ok := files[path]; ok {
+			return []byte(src), nil
+		}
+		return nil, os.ErrNotExist
+	}
+	p, diags := File(Options{Path: "f0.hcl", Root: ".", ReadFile: read})
+	if len(diags) != 1 || diags[0].Summary != sumTooLarge || len(p.Files) != maxFiles {
+		t.Errorf("%d files, %v", len(p.Files), diags)
+	}
+}

@@ -1,0 +1,117 @@
+package decode
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+)
+
+// element is one item of a list with the tightest range that is known.
+type element struct {
+	value cty.Value
+	rng   hcl.Range
+}
+
+// list is a list, or one value for a list of one; nil when not set. Nulls in
+// it are refused.
+func (b *body) list(name string) []element {
+	attr := b.attrs[name]
+	if attr == nil {
+		v, ok := b.value(name)
+		if !ok {
+			return nil
+		}
+		return b.elements(v, b.rng, name)
+	}
+	if exprs, diags := hcl.ExprList(attr.Expr); !diags.HasErrors() {
+		var out []element
+		for _, e := range exprs {
+			if v, ok := b.d.eval(e, b.scope); ok {
+				out = append(out, b.noNull(element{b.d.unmark(v), e.Range()}, name)...)
+			}
+		}
+		return out
+	}
+	v, ok := b.value(name)
+	if !ok {
+		return nil
+	}
+	return b.elements(v, attr.Expr.Range(), name)
+}
+
+func (b *body) elements(v cty.Value, rng hcl.Range, name string) []element {
+	ty := v.Type()
+	if !v.IsKnown() || !(ty.IsTupleType() || ty.IsListType() || ty.IsSetType()) {
+		return []element{{v, rng}}
+	}
+	var out []element
+	for it := v.ElementIterator(); it.Next(); {
+		_, e := it.Element()
+		out = append(out, b.noNull(element{e, rng}, name)...)
+	}
+	return out
+}
+
+func (b *body) noNull(e element, name string) []element {
+	if e.value.IsNull() {
+		b.d.errorf(e.rng, sumWrongType, "%s must not hold null.", name)
+		return nil
+	}
+	return []element{e}
+}
+
+// texts is a list of strings.
+func (b *body) texts(name string) []string {
+	var out []string
+	for _, e := range b.list(name) {
+		v := e.value
+		if v.IsKnown() && (v.Type() == cty.Number || v.Type() == cty.Bool) {
+			v, _ = convert.Convert(v, cty.String)
+		}
+		if s, ok := b.asText(e.rng, name, v); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// textMap is a map of strings; nil when not set. Null values leave their key
+// out. With secret, every value that came from the environment is one.
+func (b *body) textMap(name string, secret bool) map[string]string {
+	attr := b.attrs[name]
+	if attr == nil {
+		return nil
+	}
+	raw, ok := b.d.eval(attr.Expr, b.scope)
+	if !ok {
+		return nil
+	}
+	if secret {
+		b.secretsFromEnv(attr.Expr, raw)
+	}
+	v := b.d.unmark(raw)
+	if v.IsNull() {
+		return nil
+	}
+	if ty := v.Type(); !v.IsKnown() || !(ty.IsObjectType() || ty.IsMapType()) {
+		b.wrongType(attr.Expr.Range(), name, "a map of text: { NAME = \"value\" }", v)
+		return nil
+	}
+	out := map[string]string{}
+	for it := v.ElementIterator(); it.Next(); {
+		key, e := it.Element()
+		if e.IsNull() {
+			continue
+		}
+		if e.IsKnown() && (e.Type() == cty.Number || e.Type() == cty.Bool) {
+			e, _ = convert.Convert(e, cty.String)
+		}
+		k := key.AsString()
+		if s, ok := b.asText(attr.Expr.Range(), fmt.Sprintf("%s[%q]", name, k), e); ok {
+			out[k] = s
+		}
+	}
+	return out
+}

@@ -1,0 +1,288 @@
+package decode
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// maxLevel is the most requests in flight or in one burst.
+const maxLevel = 1_000_000
+
+// loads reads the load blocks of a workload.
+func (b *body) loads(w *plan.Workload, p *preset) {
+	names := map[string]hcl.Range{}
+	blocks := b.blocksOf("load")
+	for i, blk := range blocks {
+		path := b.path + ".load"
+		if len(blocks) > 1 {
+			path += "[" + itoa(i) + "]"
+		}
+		l := b.d.open(loadBlock, blk, b.scope, path)
+		load := l.load(p)
+		for _, level := range load.Levels {
+			if first, ok := names[level.Name]; ok {
+				b.d.errorf(level.Range, sumDuplicateLevel, "The level %s is already at %s. Levels are named within their workload: leave one out, or make a workload of its own.", level.Name, first)
+				continue
+			}
+			names[level.Name] = level.Range
+		}
+		w.Loads = append(w.Loads, load)
+	}
+	if len(blocks) == 0 && len(b.blocksOf("capacity")) == 0 {
+		b.d.errorf(b.rng, sumNoLoad, "workload.%s needs a load block: load { concurrency = [1, 8] }, or a capacity block.", w.Address())
+	}
+}
+
+func (b *body) load(p *preset) *plan.Load {
+	l := &plan.Load{Kind: metric.ClosedLoop, Range: b.rng}
+	attr := "concurrency"
+	switch closed, burst := b.given("concurrency"), b.given("burst"); {
+	case closed && burst:
+		b.d.errorf(b.attrs["burst"].NameRange, sumConflict, "One load block is either a closed loop (concurrency) or bursts: write two blocks.")
+	case burst:
+		attr, l.Kind = "burst", metric.Burst
+	case !closed && !b.later && !b.stray:
+		b.d.errorf(b.rng, sumLoadShape, "A load block needs concurrency = [1, 8] or burst = [8].")
+	}
+	l.Seeded = b.given("seeds")
+	l.Seeds = b.seeds()
+	if b.given(attr) {
+		l.Levels = b.levels(attr, l.Kind)
+	}
+	if l.Kind == metric.Burst {
+		b.bursts(l, p)
+	} else {
+		b.requests(l, p)
+	}
+	l.Warmup = b.warmup()
+	l.Stagger = b.stagger(l.Kind)
+	l.Pause, _ = b.duration("pause", 0, 24*time.Hour) // of bursts: between one and the next
+	l.Timeout, _ = b.duration("timeout", time.Millisecond, 24*time.Hour)
+	return l
+}
+
+func (b *body) seeds() []int64 {
+	var seeds []int64
+	wrong := false
+	seen := map[int64]bool{}
+	for _, e := range b.list("seeds") {
+		n, ok := b.asInteger(e.rng, "seeds", e.value, -maxInteger, maxInteger)
+		switch {
+		case !ok:
+			wrong = true
+		case seen[n]:
+			b.d.errorf(e.rng, sumDuplicateSeed, "The seed %d is used twice: both rounds would send the same prompts.", n)
+		default:
+			seen[n] = true
+			seeds = append(seeds, n)
+		}
+	}
+	if len(seeds) == 0 {
+		if !wrong && b.isSet("seeds") {
+			b.d.errorf(b.rangeOf("seeds"), sumMissing, "seeds needs at least one whole number.")
+		}
+		seeds = []int64{1}
+	}
+	return seeds
+}
+
+func (b *body) levels(attr string, kind metric.LoadKind) []plan.Level {
+	var levels []plan.Level
+	elements := b.list(attr)
+	if len(elements) == 0 {
+		b.d.errorf(b.rangeOf(attr), sumLoadShape, "%s needs at least one level.", attr)
+	}
+	for _, e := range elements {
+		n, ok := b.asInteger(e.rng, attr, e.value, 1, maxLevel)
+		if !ok {
+			continue
+		}
+		if b.d.levels++; b.d.levels > maxLevels {
+			b.d.errorf(b.rng, sumTooManyInstances, "A plan has at most %d levels.", maxLevels)
+			return levels
+		}
+		levels = append(levels, plan.Level{Name: plan.LevelName(kind, int(n)), N: int(n), Rounds: 1, Range: e.rng})
+	}
+	return levels
+}
+
+// bursts makes each burst a round.
+func (b *body) bursts(l *plan.Load, p *preset) {
+	if b.given("requests") {
+		b.d.errorf(b.attrs["requests"].NameRange, sumConflict, "A burst sends as many requests as its level says; set how often with bursts.")
+	}
+	given := b.given("bursts")
+	before := len(b.d.plan.Defaults)
+	rounds, ok := b.integer("bursts", 1, 100_000)
+	if !ok {
+		rounds = 1
+	}
+	var more []string
+	for i := range l.Levels {
+		level := &l.Levels[i]
+		level.Rounds = int(rounds)
+		if least := (p.requests() + level.N - 1) / level.N; !given && least > level.Rounds {
+			level.Rounds = least
+			more = append(more, itoa(level.N)+" = "+itoa(least))
+		}
+		level.Requests = level.N * level.Rounds
+	}
+	if len(more) > 0 {
+		b.d.plan.Defaults = b.d.plan.Defaults[:before] // instead of the language's own
+		b.note("bursts", "{ default = "+itoa(int(rounds))+", "+strings.Join(more[:min(len(more), 20)], ", ")+" }", p.why())
+	}
+}
+
+// requests sets the measured requests of closed-loop levels and splits them
+// over the seeds: all that the plan gives, or some of the default ones. A round
+// has at least as many as its level, so that each slot sends one: with fewer
+// requests there are fewer rounds.
+func (b *body) requests(l *plan.Load, p *preset) {
+	if b.given("bursts") {
+		b.d.errorf(b.attrs["bursts"].NameRange, sumConflict, "bursts belongs to burst; a closed loop has requests.")
+	}
+	byLevel, fallback, ok := b.requestCounts(l)
+	if !ok {
+		return
+	}
+	rng := b.rangeOf("requests")
+	var noted []string
+	for i := range l.Levels {
+		level := &l.Levels[i]
+		given := true
+		switch n, ok := byLevel[level.Name]; {
+		case ok:
+			level.Requests = n
+		case fallback > 0:
+			level.Requests = fallback
+		default:
+			level.Requests, given = max(plan.DefaultRequests(level.N), p.requests()), false
+			if l.Seeded {
+				level.Requests = max(level.Requests, level.N*len(l.Seeds))
+			}
+			b.d.unaskedFor(l, level)
+			if len(noted) < 20 {
+				noted = append(noted, level.Name+" = "+itoa(level.Requests))
+			}
+		}
+		if level.Requests < level.N {
+			b.d.errorf(rng, sumFewRequests, "The level %s needs at least %d requests, one for each in flight; it has %d.", level.Name, level.N, level.Requests)
+			level.Requests, given = level.N, false
+		}
+		level.Rounds = min(len(l.Seeds), level.Requests/level.N)
+		if !l.Seeded {
+			level.Rounds = min(level.Rounds, level.DefaultRounds(1))
+		}
+		if given && l.Seeded && level.Rounds < len(l.Seeds) {
+			b.d.warnf(rng, sumFewRounds, "The level %s has %d requests for %d seeds; a round needs at least %d, so only %d of the seeds are used. %d requests use them all.",
+				level.Name, level.Requests, len(l.Seeds), level.N, level.Rounds, level.N*len(l.Seeds))
+		}
+	}
+	if len(noted) > 0 {
+		why := b.spec.attr("requests").Computed
+		if p.requests() > 0 {
+			why += fmt.Sprintf(", at least %d for the p99 of preset %s", p.requests(), p.name)
+		}
+		b.note("requests", "{ "+strings.Join(noted, ", ")+" }", why)
+	}
+}
+
+// unaskedFor notes that a level has the default number of requests.
+func (d *decoder) unaskedFor(l *plan.Load, level *plan.Level) {
+	if d.unasked[l] == nil {
+		d.unasked[l] = map[string]int{}
+	}
+	d.unasked[l][level.Name] = level.Requests
+}
+
+// requestCounts reads a number, or an object with level names and default.
+func (b *body) requestCounts(l *plan.Load) (byLevel map[string]int, fallback int, ok bool) {
+	v, ok := b.value("requests")
+	if !ok {
+		return nil, 0, b.unset("requests")
+	}
+	rng := b.rangeOf("requests")
+	if !v.Type().IsObjectType() && !v.Type().IsMapType() {
+		n, ok := b.asInteger(rng, "requests", v, 1, maxCount)
+		return nil, int(n), ok
+	}
+	if b.isUnknown(rng, "requests", v) {
+		return nil, 0, false
+	}
+	names, isLevel := []string{}, map[string]bool{}
+	for _, level := range l.Levels {
+		names = append(names, level.Name)
+		isLevel[level.Name] = true
+	}
+	byLevel = map[string]int{}
+	for it := v.ElementIterator(); it.Next(); {
+		k, e := it.Element()
+		key := k.AsString()
+		if key != "default" && !isLevel[key] && len(names) > 0 {
+			b.d.errorf(rng, sumUnknownLevel, "requests names %q, which is no level of this block; it has %s.", key, choices(names))
+			continue
+		}
+		if e.IsNull() {
+			continue
+		}
+		n, ok := b.asInteger(rng, "requests."+key, e, 1, maxCount)
+		if !ok {
+			return nil, 0, false
+		}
+		if key == "default" {
+			fallback = int(n)
+		} else {
+			byLevel[key] = int(n)
+		}
+	}
+	return byLevel, fallback, true
+}
+
+// auto says whether the attribute is "auto".
+func isAuto(v cty.Value) bool {
+	return v.Type() == cty.String && v.IsKnown() && !v.IsNull() && v.AsString() == "auto"
+}
+
+func (b *body) warmup() int {
+	v, ok := b.value("warmup")
+	if !ok || isAuto(v) {
+		return plan.WarmupAuto
+	}
+	if v.Type() == cty.String {
+		b.wrongType(b.rangeOf("warmup"), "warmup", `a number of requests or "auto"`, v)
+		return plan.WarmupAuto
+	}
+	n, ok := b.asInteger(b.rangeOf("warmup"), "warmup", v, 0, maxCount)
+	if !ok {
+		return plan.WarmupAuto
+	}
+	return int(n)
+}
+
+func (b *body) stagger(kind metric.LoadKind) time.Duration {
+	if kind == metric.Burst {
+		if b.given("stagger") {
+			b.d.errorf(b.attrs["stagger"].NameRange, sumConflict, "A burst starts all its requests at once: it has no stagger.")
+		}
+		return 0
+	}
+	v, ok := b.value("stagger")
+	if !ok || isAuto(v) {
+		return plan.StaggerAuto
+	}
+	dur, ok := b.asDuration(b.rangeOf("stagger"), "stagger", v, 0, time.Hour)
+	if !ok {
+		return plan.StaggerAuto
+	}
+	return dur
+}

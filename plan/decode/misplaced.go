@@ -1,0 +1,84 @@
+package decode
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+var quotedName = regexp.MustCompile(`"([^"]+)"`)
+
+// otherNames says what other tools' names of metrics are here.
+var otherNames = map[string]string{
+	"latency":           "Of a whole request it is e2e, to its first token ttft.",
+	"duration":          "That of a request is e2e.",
+	"ttfb":              "The time to the first token is ttft.",
+	"tps":               "What one user sees is speed, what the server does throughput.",
+	"tokens_per_second": "What one user sees is speed, what the server does throughput.",
+	"rps":               "It is request_rate.",
+	"qps":               "It is request_rate.",
+	"errors":            `Bound success: "every", or "rate >= 99%".`,
+	"error_rate":        `Bound success: "every", or "rate >= 99%".`,
+	"failures":          `Bound success: "every", or "rate >= 99%".`,
+}
+
+// explainUnsupported adds to HCL's own words what this language knows: where a
+// misplaced setting belongs, and how a statistic is written.
+func (d *decoder) explainUnsupported(diags hcl.Diagnostics, spec *Block) {
+	for _, diag := range diags {
+		if diag.Summary != "Unsupported argument" && diag.Summary != hclUnsupportedBlock || strings.Contains(diag.Detail, "Did you mean") {
+			continue
+		}
+		m := quotedName.FindStringSubmatch(diag.Detail)
+		if m == nil {
+			continue
+		}
+		name := m[1]
+		if lower := strings.ToLower(name); lower != name && (spec.attr(lower) != nil || spec.block(lower) != nil) {
+			diag.Detail += ` Did you mean "` + lower + `"?`
+			continue
+		}
+		if i := strings.LastIndexByte(name, '_'); i > 0 && (spec == slaBlock || spec == goodBlock) {
+			if def, ok := metric.Lookup(name[:i]); ok {
+				diag.Detail += " The statistic is part of the threshold: " + def.Name + " = " + example(def, spec == goodBlock) + "."
+				continue
+			}
+		}
+		if meant, ok := otherNames[name]; ok && (spec == slaBlock || spec == goodBlock) {
+			diag.Detail += " " + meant
+			continue
+		}
+		// What lies inside the block itself is what was meant, where there is such.
+		var places []string
+		if spec != Schema {
+			places = whereIs(spec, spec.Name, name)
+		}
+		if len(places) == 0 {
+			places = whereIs(Schema, "", name)
+		}
+		if len(places) > 0 {
+			diag.Detail += " It belongs in " + choices(places) + "."
+		}
+	}
+}
+
+// whereIs lists the blocks that may hold an attribute or block of that name.
+func whereIs(b *Block, path, name string) []string {
+	var places []string
+	if path != "" && (b.attr(name) != nil || b.block(name) != nil) {
+		places = append(places, path)
+	}
+	for _, c := range b.Blocks {
+		if !c.Later {
+			places = append(places, whereIs(c, strings.TrimPrefix(path+"."+c.Name, "."), name)...)
+		}
+	}
+	if path == "" && b.block(name) != nil {
+		places = append(places, "the top level of the plan")
+	}
+	return slices.Compact(places)
+}

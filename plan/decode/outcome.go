@@ -1,0 +1,70 @@
+package decode
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/suggest"
+)
+
+var percentileStep = regexp.MustCompile(`^p\d+$`)
+
+// checkResult follows a reference through the type of result and says at the
+// first step that leads nowhere what there would be.
+func (d *decoder) checkResult(t hcl.Traversal, typ cty.Type) bool {
+	path := "result"
+	for i := 1; i < len(t); i++ {
+		rng := t[i].SourceRange()
+		name := plan.StepName(t, i)
+		if index, ok := t[i].(hcl.TraverseIndex); ok && percentileStep.MatchString(plan.StepName(t, i-1)) && index.Key.Type() == cty.Number {
+			d.errorf(hcl.RangeBetween(t[i-1].SourceRange(), rng), sumPercentileIndex, `%s.%s would be an index: write ["%s.%s"].`, plan.StepName(t, i-1), name, plan.StepName(t, i-1), name)
+			return false
+		}
+		if d.full() {
+			return false
+		}
+		if typ.IsListType() {
+			if _, ok := t[i].(hcl.TraverseIndex); !ok {
+				d.errorf(rng, sumResultReference, "%s is a list: write %s[0].", path, path)
+				return false
+			}
+			typ, path = typ.ElementType(), path+"["+name+"]"
+			continue
+		}
+		if !typ.IsObjectType() {
+			d.errorf(rng, sumResultReference, "%s is a number: there is nothing in it.", path)
+			return false
+		}
+		if name == "" || !typ.HasAttribute(name) {
+			if def, ok := metric.Lookup(name); ok && def.Later {
+				d.later(rng, "The metric "+name)
+				return false
+			}
+			have := slices.Sorted(maps.Keys(typ.AttributeTypes()))
+			hint := suggest.DidYouMean(name, have)
+			if hint == "" {
+				hint = " It has " + choices(have) + "."
+			}
+			d.errorf(rng, sumResultReference, "%s has no %q.%s", path, name, hint)
+			return false
+		}
+		typ = typ.AttributeType(name)
+		if strings.ContainsAny(name, " .") || !isIdentifierStart(name) {
+			path += `["` + name + `"]`
+		} else {
+			path += "." + name
+		}
+	}
+	return true
+}
+
+func isIdentifierStart(s string) bool {
+	return s != "" && (s[0] < '0' || s[0] > '9')
+}

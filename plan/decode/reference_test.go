@@ -1,0 +1,244 @@
+package decode
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// The reference of the language is in docs/language.md, between two comments.
+func TestReference(t *testing.T) {
+	const path, begin, end = "../../docs/language.md", "<!-- reference -->\n", "<!-- /reference -->"
+	src, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, _ := strings.Cut(string(src), begin)
+	_, tail, ok := strings.Cut(rest, end)
+	if !ok {
+		t.Fatalf("%s has no part for it", path)
+	}
+	golden(t, path, head+begin+reference()+end+tail)
+}
+
+// Whatever the schema holds is in the reference, and every default in it is
+// one that the decoder can evaluate.
+func TestSchemaAndReferenceAgree(t *testing.T) {
+	text := reference()
+	d := newDecoder(Options{Path: "test.hcl"})
+	var walk func(b *Block, path string)
+	walk = func(b *Block, path string) {
+		if b.Doc == "" {
+			t.Errorf("%s has no doc", path)
+		}
+		seen := map[string]bool{}
+		for _, a := range b.Attrs {
+			if a.Doc == "" || a.Type == "" {
+				t.Errorf("%s.%s has no doc or type", path, a.Name)
+			}
+			if seen[a.Name] {
+				t.Errorf("%s.%s is declared twice", path, a.Name)
+			}
+			seen[a.Name] = true
+			if a.Required && (a.Default != "" || a.Computed != "") {
+				t.Errorf("%s.%s is required and has a default", path, a.Name)
+			}
+			if a.Default != "" {
+				d.constant(a.Default) // panics on a bad one
+			}
+			if _, isMetric := metric.Lookup(a.Name); isMetric && a.Later {
+				continue
+			}
+			if !strings.Contains(text, a.Name+"`") {
+				t.Errorf("%s.%s is not in the reference", path, a.Name)
+			}
+		}
+		for _, c := range b.Blocks {
+			if seen[c.Name] {
+				t.Errorf("%s.%s is declared twice", path, c.Name)
+			}
+			seen[c.Name] = true
+			if !c.Later {
+				walk(c, path+"."+c.Name)
+			}
+		}
+	}
+	walk(Schema, "plan")
+	for _, p := range presets {
+		if !strings.Contains(text, "`"+p.name+"`") {
+			t.Errorf("preset %s is not in the reference", p.name)
+		}
+	}
+}
+
+// Every attribute that is not marked later is one that the decoder reads: a
+// plan that sets it to a list of the wrong kind gets a complaint.
+func TestDecoderReadsEverySetting(t *testing.T) {
+	var walk func(b *Block, wrap func(string) string)
+	walk = func(b *Block, wrap func(string) string) {
+		for _, a := range b.Attrs {
+			if a.Later {
+				continue
+			}
+			src := wrap(a.Name + " = [[{}]]\n")
+			_, diags := File(Options{Path: "test.hcl", Source: []byte(src)})
+			at, found := strings.Index(src, a.Name+" = [["), false
+			for _, d := range diags {
+				found = found || d.Subject != nil && d.Subject.Start.Byte >= at && d.Subject.Start.Byte < at+len(a.Name+" = [[{}]]")
+			}
+			if !found && !readsAnything[b.Name+"."+a.Name] {
+				t.Errorf("%s.%s = [[{}]] is accepted: does the decoder read it?\n%s", b.Name, a.Name, src)
+			}
+		}
+		for _, c := range b.Blocks {
+			if c.Later {
+				continue
+			}
+			walk(c, func(body string) string {
+				labels := ""
+				for range c.Labels {
+					labels += ` "x"`
+				}
+				return wrap(c.Name + labels + " {\n" + body + "}\n")
+			})
+		}
+	}
+	walk(Schema, func(body string) string { return body })
+}
+
+// readsAnything are the settings for which [[{}]] is a good value.
+var readsAnything = map[string]bool{"variable.default": true}
+
+// reference writes the reference of the language in Markdown, from the same
+// data that the decoder reads: every block with its attributes and defaults,
+// then metrics, presets and functions. What is not supported yet is named in
+// one list at the end.
+func reference() string {
+	var b strings.Builder
+	var later []string
+	writeBlock(&b, Schema, "", &later)
+	writeMetrics(&b)
+	writePresets(&b)
+	writeFunctions(&b)
+	b.WriteString("## Not supported yet\n\nThese are part of the language and answered with \"Not supported yet\": " + strings.Join(later, ", ") + ".\n")
+	return b.String()
+}
+
+func writeBlock(b *strings.Builder, block *Block, path string, later *[]string) {
+	if path == "" {
+		b.WriteString("## The plan file\n\n")
+	} else {
+		header := path
+		for _, l := range block.Labels {
+			header += ` "` + strings.ToUpper(l) + `"`
+		}
+		fmt.Fprintf(b, "## %s\n\n", header)
+	}
+	b.WriteString(block.Doc)
+	if block.Repeat {
+		b.WriteString(" May be written more than once.")
+	}
+	if block.Free != "" {
+		fmt.Fprintf(b, " Any %sattribute is %s.", map[bool]string{true: "other "}[len(block.Attrs) > 0], block.Free)
+	}
+	b.WriteString("\n\n")
+
+	var rows []*Attr
+	thresholds := false
+	for _, a := range block.Attrs {
+		switch _, isMetric := metric.Lookup(a.Name); {
+		case a.Later && isMetric:
+		case a.Later:
+			*later = append(*later, "`"+strings.TrimPrefix(path+"."+a.Name, ".")+"`")
+		case isMetric:
+			thresholds = true // they have a table of their own
+		default:
+			rows = append(rows, a)
+		}
+	}
+	if len(rows) > 0 {
+		b.WriteString("| attribute | type | default | meaning |\n|---|---|---|---|\n")
+		for _, a := range rows {
+			fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", a.Name, cell(a.Type), a.defaultText(), cell(a.Doc))
+		}
+		b.WriteString("\n")
+	}
+	if thresholds {
+		b.WriteString("Every other attribute is a metric: see [Metrics](#metrics).\n\n")
+	}
+	for _, c := range block.Blocks {
+		child := strings.TrimPrefix(path+"."+c.Name, ".")
+		if c.Later {
+			*later = append(*later, "`"+child+"`")
+			continue
+		}
+		writeBlock(b, c, child, later)
+	}
+}
+
+func writeMetrics(b *strings.Builder) {
+	b.WriteString("## Metrics\n\nA threshold is a statistic, a comparison, a number and its unit. Metrics of a whole level take no statistic. Those marked good may stand in a `good` block, without a statistic.\n\n")
+	b.WriteString("| metric | threshold | units | good |\n|---|---|---|---|\n")
+	for _, d := range metric.Defs {
+		if d.Later {
+			continue
+		}
+		good := ""
+		if boundsRequest(d) {
+			good = "yes"
+		}
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", d.Name, strings.ReplaceAll(example(d, false), `"`, "`"), unitNames(d), good)
+	}
+	b.WriteString("\n")
+}
+
+func unitNames(d metric.Def) string {
+	switch d.Unit {
+	case metric.Seconds:
+		return "us, ms, s, m, h"
+	case metric.SecondsPerToken:
+		return "us, ms, s, with or without /token"
+	}
+	names := slices.Sorted(maps.Keys(units[d.Unit]))
+	if d.Name == "goodput" {
+		names = append(names, "%")
+	}
+	return strings.Join(names, ", ")
+}
+
+func writePresets(b *strings.Builder) {
+	b.WriteString("## Presets\n\n`preset = \"NAME\"` fills in what the workload does not set itself: lengths, thresholds on metrics that it does not bound, and, for those with a p99, enough requests to certify it: at least " + itoa(presetRequests) + " a level.\n\n")
+	b.WriteString("| preset | input_tokens | output_tokens | thresholds | source |\n|---|---|---|---|---|\n")
+	number := func(n int) string {
+		if n == 0 {
+			return "yours"
+		}
+		return itoa(n)
+	}
+	for _, p := range presets {
+		var bounds []string
+		for _, t := range p.bounds {
+			bounds = append(bounds, fmt.Sprintf("`%s = %q`", t.metric, t.text))
+		}
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", p.name, number(p.input), number(p.output), strings.Join(bounds, ", "), p.source)
+	}
+	b.WriteString("\n")
+}
+
+func writeFunctions(b *strings.Builder) {
+	names := append(slices.Collect(maps.Keys(pureFunctions)), "file")
+	slices.Sort(names)
+	b.WriteString("## Functions\n\nAs in Terraform, where they have the same name: ")
+	for i, n := range names {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString("`" + n + "`")
+	}
+	b.WriteString(". `seconds(\"8s\")` is the number 8, for conditions, and `alltrue` or `anytrue` of nothing is an error in one. `file` reads text inside the repository, relative to the plan.\n\n")
+}

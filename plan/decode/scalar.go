@@ -1,0 +1,184 @@
+package decode
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/suggest"
+)
+
+// text is a string; "" when not set. A text that is not known yet reads
+// "(unknown)".
+func (b *body) text(name string) string {
+	v, ok := b.value(name)
+	if !ok {
+		return ""
+	}
+	s, _ := b.asText(b.rangeOf(name), name, v)
+	return s
+}
+
+func (b *body) asText(rng hcl.Range, name string, v cty.Value) (string, bool) {
+	if v.IsNull() {
+		b.wrongType(rng, name, "text", v)
+		return "", false
+	}
+	if v.Type() != cty.String && v.Type() != cty.DynamicPseudoType {
+		b.wrongType(rng, name, "text", v)
+		return "", false
+	}
+	if !v.IsKnown() {
+		return unknownText, true
+	}
+	return v.AsString(), true
+}
+
+// oneOf is a string out of a fixed set.
+func (b *body) oneOf(name string, names ...string) string {
+	v, ok := b.value(name)
+	if !ok || b.isUnknown(b.rangeOf(name), name, v) {
+		return names[0]
+	}
+	s, ok := b.asText(b.rangeOf(name), name, v)
+	if ok && !slices.Contains(names, s) {
+		b.d.errorf(b.rangeOf(name), sumOneOf, "%s is %s, not %q.%s", name, choices(names), s, suggest.DidYouMean(s, names))
+		ok = false
+	}
+	if !ok {
+		return names[0]
+	}
+	return s
+}
+
+// boolean is false when not set.
+func (b *body) boolean(name string) bool {
+	v, ok := b.value(name)
+	if !ok || b.isUnknown(b.rangeOf(name), name, v) {
+		return false
+	}
+	if v.Type() != cty.Bool {
+		b.wrongType(b.rangeOf(name), name, "true or false", v)
+		return false
+	}
+	return v.True()
+}
+
+// integer is a whole number between low and high; ok is false when it is not
+// set or wrong.
+func (b *body) integer(name string, low, high int64) (int64, bool) {
+	v, ok := b.value(name)
+	if !ok {
+		return 0, false
+	}
+	return b.asInteger(b.rangeOf(name), name, v, low, high)
+}
+
+func (b *body) asInteger(rng hcl.Range, name string, v cty.Value, low, high int64) (int64, bool) {
+	if b.isUnknown(rng, name, v) {
+		return 0, false
+	}
+	if v.IsNull() || v.Type() != cty.Number {
+		b.wrongType(rng, name, "a whole number", v)
+		return 0, false
+	}
+	n, whole := plan.WholeNumber(v)
+	if !whole || n < low || n > high {
+		b.d.errorf(rng, sumOutOfRange, "%s must be a whole number from %d to %d.", name, low, high)
+		return 0, false
+	}
+	return n, true
+}
+
+// number is any finite number between low and high.
+func (b *body) number(name string, low, high float64) (float64, bool) {
+	v, ok := b.value(name)
+	if !ok || b.isUnknown(b.rangeOf(name), name, v) {
+		return 0, false
+	}
+	if v.Type() != cty.Number {
+		b.wrongType(b.rangeOf(name), name, "a number", v)
+		return 0, false
+	}
+	f, _ := v.AsBigFloat().Float64()
+	if f < low || f > high || math.IsInf(f, 0) {
+		hint := ""
+		if high == 1 && f > 1 && f <= 100 {
+			hint = fmt.Sprintf(" %v%% is %v.", f, f/100)
+		}
+		b.d.errorf(b.rangeOf(name), sumOutOfRange, "%s must be from %v to %v.%s", name, low, high, hint)
+		return 0, false
+	}
+	return f, true
+}
+
+// fraction is a share: 0.05 or "5%".
+func (b *body) asFraction(rng hcl.Range, name string, v cty.Value) (float64, bool) {
+	if b.isUnknown(rng, name, v) {
+		return 0, false
+	}
+	switch {
+	case v.IsNull():
+	case v.Type() == cty.Number:
+		f, _ := v.AsBigFloat().Float64()
+		return f, true
+	case v.Type() == cty.String:
+		if digits, ok := strings.CutSuffix(v.AsString(), "%"); ok {
+			if f, err := parseDecimal(strings.TrimSpace(digits), -2); err == nil {
+				return f, true
+			}
+		}
+	}
+	b.wrongType(rng, name, `a share such as "5%" or 0.05`, v)
+	return 0, false
+}
+
+// duration is between low and high; ok is false when it is not set or wrong.
+func (b *body) duration(name string, low, high time.Duration) (time.Duration, bool) {
+	v, ok := b.value(name)
+	if !ok {
+		return 0, false
+	}
+	return b.asDuration(b.rangeOf(name), name, v, low, high)
+}
+
+func (b *body) asDuration(rng hcl.Range, name string, v cty.Value, low, high time.Duration) (time.Duration, bool) {
+	if b.isUnknown(rng, name, v) {
+		return 0, false
+	}
+	if v.Type() == cty.Number {
+		n, _ := v.AsBigFloat().Float64()
+		text := strconv.FormatFloat(n, 'f', -1, 64)
+		b.d.errorf(rng, sumMissingUnit, `%s needs a unit: "%ss", "%sms" or "%sm".`, name, text, text, text)
+		return 0, false
+	}
+	if v.IsNull() || v.Type() != cty.String {
+		b.wrongType(rng, name, `a duration such as "90s"`, v)
+		return 0, false
+	}
+	dur, err := time.ParseDuration(v.AsString())
+	if err != nil {
+		b.d.errorf(rng, sumDuration, `%s: %q is no duration; write one such as "90s", "250ms" or "1h30m".`, name, v.AsString())
+		return 0, false
+	}
+	if dur < low || dur > high {
+		b.d.errorf(rng, sumOutOfRange, "%s must be from %s to %s.", name, plan.PlainDuration(low), plan.PlainDuration(high))
+		return 0, false
+	}
+	return dur, true
+}
+
+// parseDecimal reads plain digits, times ten to the power.
+func parseDecimal(s string, power int) (float64, error) {
+	if s == "" || strings.Trim(s, "0123456789.") != "" || len(s) > 32 {
+		return 0, strconv.ErrSyntax
+	}
+	return strconv.ParseFloat(s+"e"+strconv.Itoa(power), 64)
+}

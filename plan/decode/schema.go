@@ -1,0 +1,329 @@
+package decode
+
+import (
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Block describes one type of block of the language. The decoder, the
+// suggestions, the reference documentation and the completion all read it.
+type Block struct {
+	Name   string
+	Labels []string // names of the labels, in order
+	Doc    string   // one or two sentences
+	Attrs  []*Attr  // in the order in which the reference shows them
+	Blocks []*Block
+	Repeat bool   // may be written more than once
+	Free   string // "": only Attrs are allowed; else what other attributes mean
+	Later  bool   // part of the language, not supported yet
+}
+
+// Attr describes one attribute.
+type Attr struct {
+	Name     string
+	Type     string // as the reference shows it: "duration", "list of numbers"
+	Required bool
+	// Default is the value that is filled in, as HCL source; "" when there is
+	// none, or when Computed tells it.
+	Default  string
+	Computed string // how the default comes about when it is not a constant
+	Doc      string
+	Later    bool
+}
+
+func (b *Block) attr(name string) *Attr {
+	for _, a := range b.Attrs {
+		if a.Name == name {
+			return a
+		}
+	}
+	return nil
+}
+
+func (b *Block) block(name string) *Block {
+	for _, c := range b.Blocks {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+func (b *Block) bodySchema() *hcl.BodySchema {
+	s := &hcl.BodySchema{}
+	for _, a := range b.Attrs {
+		s.Attributes = append(s.Attributes, hcl.AttributeSchema{Name: a.Name, Required: a.Required})
+	}
+	for _, c := range b.Blocks {
+		s.Blocks = append(s.Blocks, hcl.BlockHeaderSchema{Type: c.Name, LabelNames: c.Labels})
+	}
+	return s
+}
+
+// Schema is the whole language, as the body of a plan file.
+var Schema = &Block{
+	Name: "plan",
+	Doc:  "A plan file: what is tested, what it is sent, and what must hold.",
+	Attrs: []*Attr{
+		{Name: "include", Type: "list of paths", Doc: "Further plan files whose blocks belong to this plan. Relative to this file, inside the repository."},
+	},
+	Blocks: []*Block{gateBlock, variableBlock, localsBlock, serverBlock, workloadBlock, assertBlock, compareBlock, pricesBlock, historyBlock},
+}
+
+// policyAttrs are what a workload may override of the gate. Its defaults are
+// the gate's.
+func policyAttrs(inWorkload bool) []*Attr {
+	attrs := []*Attr{
+		{Name: "confidence", Type: "number", Default: `0.95`, Doc: "Confidence of every certified verdict, above 0.5 and below 1."},
+		{Name: "decide", Type: "string", Default: `"certified"`, Doc: "`certified` decides by exact tests at that confidence; `estimate` compares the point estimate."},
+		{Name: "on_inconclusive", Type: "string", Default: `"stop"`, Doc: "What an inconclusive verdict does: `stop` (exit 3), `extend` (more requests within budget and max_requests, then stop) or `warn` (exit 0)."},
+		{Name: "window", Type: "string", Default: `"steady"`, Doc: "The time that throughput and other rates are taken over: `steady` while every slot is busy, ramp and drain left out; `all` from the first measured request to the end of the last, with measured requests only, as published reports do."},
+		{Name: "max_requests", Type: "number", Computed: "four times the planned requests", Doc: "The most measured requests of one level under `extend`."},
+	}
+	if inWorkload {
+		for _, a := range attrs {
+			a.Default, a.Computed = "", "the plan's gate"
+		}
+	}
+	return attrs
+}
+
+var gateBlock = &Block{
+	Name: "gate",
+	Doc:  "The policy of the plan.",
+	Attrs: append(policyAttrs(false),
+		&Attr{Name: "budget", Type: "duration", Computed: "none", Doc: "Wall clock of the whole run, starts and teardown included."},
+		&Attr{Name: "measure_only", Type: "bool", Default: `false`, Doc: "The plan may require nothing."},
+	),
+}
+
+var variableBlock = &Block{
+	Name: "variable", Labels: []string{"name"}, Repeat: true,
+	Doc: "A value that the caller may set with --var, --var-file or TOKGATE_VAR_name; used as var.name.",
+	Attrs: []*Attr{
+		{Name: "type", Type: "type", Computed: "any", Doc: "A type constraint: string, number, bool, list(…), set(…), map(…), object({…}) with optional(…), tuple([…]) or any."},
+		{Name: "default", Type: "any", Computed: "none: a value is required", Doc: "The value when none is set. A constant."},
+		{Name: "description", Type: "string", Doc: "What the variable is for."},
+		{Name: "sensitive", Type: "bool", Default: `false`, Doc: "The value is never printed or written."},
+	},
+	Blocks: []*Block{{
+		Name: "validation", Repeat: true, Doc: "A condition on the value.",
+		Attrs: []*Attr{
+			{Name: "condition", Type: "bool", Required: true, Doc: "Must be true."},
+			{Name: "error_message", Type: "string", Required: true, Doc: "What to tell when it is not."},
+		},
+	}},
+}
+
+var localsBlock = &Block{
+	Name: "locals", Repeat: true, Free: "a named value, used as local.name",
+	Doc: "Named values, in any order.",
+}
+
+var serverBlock = &Block{
+	Name: "server", Labels: []string{"name"}, Repeat: true,
+	Doc: "One server under test: an endpoint, a process, a container, or a simulator alone.",
+	Attrs: []*Attr{
+		{Name: "for_each", Type: "map or set of strings", Doc: "One server for each element; each.key and each.value tell which. Addressed as server.name[\"key\"]."},
+		{Name: "engine", Type: "string", Default: `"openai"`, Doc: "The engine: `vllm`, `sglang`, `llama.cpp`, or `openai` for anything compatible."},
+		{Name: "model", Type: "string", Doc: "The model's real name, for people and reports."},
+		{Name: "flags", Type: "object", Doc: "The engine's own command line, flag by flag: true is --x; false is --no-x, or an error where the engine has none; null leaves it out; a list is one flag with many words; an object becomes JSON."},
+		{Name: "args", Type: "list of strings", Doc: "Raw words, after the flags."},
+	},
+	Blocks: []*Block{
+		{
+			Name: "endpoint", Doc: "A server that runs already.",
+			Attrs: []*Attr{
+				{Name: "url", Type: "string", Required: true, Doc: "Base URL, with or without /v1."},
+				{Name: "api_key", Type: "string", Computed: "none is sent", Doc: "Sent as a bearer token; never printed or written."},
+				{Name: "headers", Type: "map of strings", Doc: "Sent with every request."},
+				{Name: "ca_file", Type: "path", Computed: "the system's", Doc: "PEM file with the certificate authority to trust, relative to the plan."},
+				{Name: "served_as", Type: "string", Computed: "asked from /v1/models", Doc: "The model id to send."},
+				{Name: "replicas", Type: "number", Doc: "How many servers stand behind the URL.", Later: true},
+			},
+		},
+		{
+			Name: "process", Doc: "A server that tokgate starts as a child and ends with everything it started.",
+			Attrs: []*Attr{
+				{Name: "command", Type: "list of strings", Computed: "the engine's own: see [Engines](engines.md#how-they-are-started)", Doc: "Program and arguments; flags and args follow. {port} stands for the port."},
+				{Name: "env", Type: "map of strings", Doc: "Environment variables on top of tokgate's own; never printed."},
+				{Name: "dir", Type: "path", Default: `"."`, Doc: "Working folder, relative to the plan."},
+				{Name: "port", Type: "number", Computed: "a free one", Doc: "The port it listens on."},
+				{Name: "gpus", Type: gpusType, Computed: "all that tokgate itself may use", Doc: gpusDoc},
+				{Name: "served_as", Type: "string", Computed: "asked from /v1/models", Doc: "The model id to send."},
+			},
+		},
+		{
+			Name: "container", Doc: "A server that tokgate starts in a container and removes with it.",
+			Attrs: []*Attr{
+				{Name: "image", Type: "string", Required: true, Doc: "Image by tag or digest. The digest that ran is in the report."},
+				{Name: "runtime", Type: "string", Computed: "docker, or podman where there is no docker on the PATH", Doc: "`docker` or `podman`."},
+				{Name: "pull", Type: "string", Default: `"missing"`, Doc: "When the image is pulled: `missing`, `always` or `never`."},
+				{Name: "command", Type: "list of strings", Computed: "the engine's own: see [Engines](engines.md#how-they-are-started)", Doc: "What the image's entrypoint is given; flags and args follow. {port} stands for the port inside the container."},
+				{Name: "entrypoint", Type: "string", Computed: "the engine's program; the image's own where command is set", Doc: "Program to run instead of the image's own."},
+				{Name: "env", Type: "map of strings", Doc: "Environment variables; never printed, and never on a command line."},
+				{Name: "gpus", Type: gpusType, Computed: "none", Doc: gpusDoc},
+				{Name: "volumes", Type: "list of strings", Doc: "Folders to mount: \"host:container\" or \"host:container:ro\". A host path that begins with . is relative to the plan; a name is a volume of the runtime."},
+				{Name: "shm_size", Type: "string", Computed: "16g for vllm and sglang, else the runtime's own", Doc: "Size of /dev/shm, such as \"16g\"."},
+				{Name: "network", Type: "string", Computed: "the runtime's own", Doc: "Network to join. With \"host\" no port is published: the server listens on 127.0.0.1 itself."},
+				{Name: "user", Type: "string", Computed: "the image's own", Doc: "User, or user:group, to run as."},
+				{Name: "options", Type: "list of strings", Doc: "Further words for `docker create`, such as [\"--ipc\", \"host\"]."},
+				{Name: "port", Type: "number", Computed: "a free one", Doc: "The port on 127.0.0.1."},
+				{Name: "container_port", Type: "number", Computed: "the engine's own: 8000, of sglang 30000, of llama.cpp 8080", Doc: "The port that the server listens on inside the container."},
+				{Name: "served_as", Type: "string", Computed: "asked from /v1/models", Doc: "The model id to send."},
+			},
+		},
+		{
+			Name: "simulator", Doc: "The built-in server: alone; beside another target what `run --simulate` runs in its place, in virtual time.",
+			Attrs: []*Attr{
+				{Name: "profile", Type: "string", Default: `"default"`, Doc: "Name of a shipped profile, or a file relative to the plan."},
+				{Name: "seed", Type: "number", Default: `1`, Doc: "Seed of its noise."},
+			},
+		},
+		{
+			Name: "ready", Doc: "When a server counts as ready: one real completion.",
+			Attrs: []*Attr{
+				{Name: "timeout", Type: "duration", Computed: "10m for a process, 20m for a container, its pull left out, 30s for an endpoint or the simulator", Doc: "How long to wait for it."},
+			},
+		},
+		{
+			Name: "telemetry", Doc: "How the server is watched from the inside while the load runs: its metrics page, and its GPUs.",
+			Attrs: []*Attr{
+				{Name: "enabled", Type: "bool", Default: `true`, Doc: "Whether it is."},
+				{Name: "interval", Type: "duration", Default: `"1s"`, Doc: "Between two readings, at least 100ms."},
+				{Name: "metrics_url", Type: "string", Computed: "/metrics of the server", Doc: "URL of the page with the server's metrics in Prometheus's text format."},
+				{Name: "dcgm_url", Type: "string", Computed: "nvidia-smi or amd-smi is asked, on this machine", Doc: "URL of a DCGM exporter's page, for GPUs of another machine."},
+				{Name: "gpus", Type: "list of numbers or strings", Computed: "those of the process; none of an endpoint", Doc: "The server's GPUs, by index or UUID. For an endpoint they are looked for on this machine only if named here, or at dcgm_url."},
+			},
+		},
+		{
+			Name: "expect", Free: "a key of the server's fingerprint and the value that must be found",
+			Doc: "What must be observed of the server before any load; anything else ends the run. Keys are those of the [fingerprint](servers.md#what-it-is), such as version, gpu or model.",
+		},
+	},
+}
+
+// What a process and a container say of their GPUs.
+const (
+	gpusType = "number, list of strings or \"all\""
+	gpusDoc  = "Which GPUs it gets: a number of free ones, some by index or UUID, or \"all\"; never others than tokgate itself may use (CUDA_VISIBLE_DEVICES). 0 is none. No other run of tokgate may use them meanwhile."
+)
+
+var workloadBlock = &Block{
+	Name: "workload", Labels: []string{"name"}, Repeat: true,
+	Doc: "What is sent, how it arrives, and what must hold.",
+	Attrs: []*Attr{
+		{Name: "for_each", Type: "map or set of strings", Doc: "One workload for each element; each.key and each.value tell which."},
+		{Name: "description", Type: "string", Doc: "One line for the report."},
+		{Name: "preset", Type: "string", Doc: "A named use case that fills in input_tokens, output_tokens and thresholds; own settings win."},
+		{Name: "server", Type: "server or list of servers", Computed: "every server of the plan", Doc: "Where it runs: server.name."},
+		{Name: "api", Type: "string", Default: `"chat"`, Doc: "`chat` or `completions`."},
+		{Name: "input_tokens", Type: "number", Computed: "required, unless a preset sets it", Doc: "Tokens of each prompt, by the server's own count, chat template included."},
+		{Name: "output_tokens", Type: "number or object", Computed: "required, unless a preset sets it", Doc: "Tokens of each answer: a number, { mean, jitter } for uniform lengths around a mean, or { natural = true, max } for answers that end by themselves."},
+	},
+	Blocks: []*Block{
+		{
+			Name: "request", Free: "a further field of the request body",
+			Doc: "What else each request carries.",
+			Attrs: []*Attr{
+				{Name: "model", Type: "string", Computed: "the server's", Doc: "The model id to send."},
+				{Name: "temperature", Type: "number", Computed: "not sent", Doc: "Sampling temperature, 0 to 2."},
+				{Name: "stop", Type: "string or list of strings", Computed: "not sent", Doc: "Stop sequences."},
+			},
+		},
+		loadBlock, slaBlock, goodBlock,
+		{Name: "gate", Doc: "The gate's policy, overridden for this workload.", Attrs: policyAttrs(true)},
+		{Name: "prompt", Doc: "Where prompts come from, when they are not synthetic.", Later: true,
+			Attrs: []*Attr{
+				{Name: "dataset", Type: "path", Doc: "Real text.", Later: true},
+				{Name: "shared_prefix", Type: "object", Doc: "Prefixes that prompts share.", Later: true},
+				{Name: "turns", Type: "number", Doc: "Turns of one conversation.", Later: true},
+				{Name: "cache_hits", Type: "string", Doc: "Share of prompt tokens that may come from a cache.", Later: true},
+			}},
+		capacityBlock,
+	},
+}
+
+var loadBlock = &Block{
+	Name: "load", Repeat: true,
+	Doc: "How requests arrive: a closed loop (concurrency) or bursts. Each number is one level.",
+	Attrs: []*Attr{
+		{Name: "concurrency", Type: "number or list of numbers", Doc: "Closed loop: that many requests in flight. Levels are named by the number."},
+		{Name: "burst", Type: "number or list of numbers", Doc: "That many requests at once; the burst is the round. Levels are named \"burst N\"."},
+		{Name: "bursts", Type: "number", Default: `10`, Doc: "How often each burst is sent."},
+		{Name: "requests", Type: "number or object", Computed: "200 up to level 10, else the larger of 300 and 10 × the level", Doc: "Measured requests of each level and server, split evenly over the rounds; by default no fewer than a round of each seed that the plan names takes. An object sets them by level: { 1 = 60, default = 300 }."},
+		{Name: "seeds", Type: "list of numbers", Default: `[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]`, Doc: "One round each; prompts differ by seed, round and level. Of the default ones a level uses as many as leave each round one request for each in flight (two in a capacity search), and at least five."},
+		{Name: "warmup", Type: "number or \"auto\"", Default: `"auto"`, Doc: "Requests before each round that are not measured; `auto`: the level's own concurrency. Those beyond a whole number for each slot go first, and the round begins when they have ended."},
+		{Name: "stagger", Type: "duration or \"auto\"", Default: `"auto"`, Doc: "Time between two slots' starts; `auto` spreads them over one request."},
+		{Name: "pause", Type: "duration", Default: `"0s"`, Doc: "Between a slot's answer and its next request."},
+		{Name: "timeout", Type: "duration", Default: `"10m"`, Doc: "Of one request; a request that takes longer has failed."},
+		{Name: "rate", Type: "list of rates", Doc: "Open loop.", Later: true},
+		{Name: "arrivals", Type: "string", Doc: "Arrival process of an open loop.", Later: true},
+		{Name: "duration", Type: "duration", Doc: "Length of an open loop's round.", Later: true},
+		{Name: "trace", Type: "path", Doc: "Recorded traffic.", Later: true},
+		{Name: "speedup", Type: "number", Doc: "Of recorded traffic.", Later: true},
+		{Name: "users", Type: "list of numbers", Doc: "People instead of slots.", Later: true},
+		{Name: "think_time", Type: "string", Doc: "Pause of a person.", Later: true},
+	},
+}
+
+var slaBlock = &Block{
+	Name: "sla", Repeat: true,
+	Doc: "Thresholds. A metric of single requests needs a statistic (mean, p1 to p99.9, min, max, every), and every number its unit.",
+	Attrs: append([]*Attr{
+		{Name: "at", Type: "level or list of levels", Computed: "every level, and the capacity where it is searched", Doc: "The levels at which they must hold, by number or name; \"capacity\" stands for the search of the capacity block."},
+		{Name: "severity", Type: "string", Default: `"error"`, Doc: "`error` fails the gate; `warn` is shown only."},
+	}, metricAttrs(func(metric.Def) bool { return true })...),
+}
+
+var goodBlock = &Block{
+	Name:  "good",
+	Doc:   "Bounds of a good request, without a statistic; gated as goodput = \"share >= 95%\".",
+	Attrs: metricAttrs(boundsRequest),
+}
+
+// boundsRequest says whether the metric can tell a good request from a bad
+// one.
+func boundsRequest(d metric.Def) bool {
+	return d.Scope == metric.PerRequest && d.Source == metric.Client && d.Better != metric.Neutral && d.Name != "lag"
+}
+
+func metricAttrs(keep func(metric.Def) bool) []*Attr {
+	var attrs []*Attr
+	for _, d := range metric.Defs {
+		if keep(d) {
+			attrs = append(attrs, &Attr{Name: d.Name, Type: "threshold or list of thresholds", Doc: d.Doc, Later: d.Later})
+		}
+	}
+	return attrs
+}
+
+var assertBlock = &Block{
+	Name: "assert", Labels: []string{"name"}, Repeat: true,
+	Doc: "A free condition over results. It is a point estimate, and the report says so.",
+	Attrs: []*Attr{
+		{Name: "condition", Type: "bool", Required: true, Doc: "Must be true: result.SERVER.WORKLOAD.level[N].METRIC.STATISTIC."},
+		{Name: "error_message", Type: "string", Required: true, Doc: "What to tell when it is not."},
+	},
+}
+
+var pricesBlock = &Block{
+	Name: "prices",
+	Doc:  "What a server costs: gives cost_per_hour and cost_per_million_tokens a value, and `tokgate plan` a price for the run.",
+	Attrs: []*Attr{
+		{Name: "currency", Type: "string", Default: `"USD"`, Doc: "The currency of all prices and of thresholds on costs."},
+		{Name: "per_hour", Type: "number or object", Computed: "not priced", Doc: "An hour of a server, with everything in it. An object sets it by server: { vllm = 2.5, default = 4 }."},
+		{Name: "electricity", Type: "number", Computed: "not priced", Doc: "A kilowatt-hour; the power is that of the GPUs, as measured."},
+	},
+}
+
+var historyBlock = &Block{
+	Name: "history",
+	Doc:  "The nights of a control plan, kept in a folder: `tokgate run` adds the night and holds it against those before it, and `tokgate history` shows them.",
+	Attrs: []*Attr{
+		{Name: "folder", Type: "path", Required: true, Doc: "Where the history is, from the plan's own folder. It is made by the first night."},
+		{Name: "ignore", Type: "string", Default: `"1%"`, Doc: "A change smaller than this is not told, however certain."},
+		{Name: "severity", Type: "string", Default: `"error"`, Doc: "`error` fails the run of a night that is worse; `warn` only says so."},
+	},
+}

@@ -1,0 +1,238 @@
+package decode
+
+import (
+	"iter"
+	"maps"
+	"regexp"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/suggest"
+)
+
+// mark labels values whose text must not be shown.
+type mark string
+
+const (
+	sensitive mark = "sensitive" // from a sensitive variable: a secret wherever it ends up
+	fromEnv   mark = "env"       // from env.NAME: a secret in api_key, headers and env
+)
+
+// scope is where an expression stands: what it may refer to.
+type scope struct {
+	ctx    *hcl.EvalContext
+	each   bool     // each.key and each.value exist
+	server bool     // server.name exists
+	work   bool     // workload.name exists
+	result cty.Type // of an assert: what result is; else cty.NilType
+	root   string   // the only root allowed besides functions; "" allows all
+	own    string   // variable whose validation this is: its use does not count
+}
+
+// noReference is a scope's root where only constants are allowed.
+const noReference = "nothing"
+
+// roots that mean something in one place or another.
+var roots = []string{"var", "local", "env", "each", "server", "result", "workload", "base"}
+
+// eval evaluates an expression after checking what it refers to. ok is false
+// when it has no value; the problem was reported.
+func (d *decoder) eval(expr hcl.Expression, sc *scope) (v cty.Value, ok bool) {
+	ctx, ok := d.context(expr, sc)
+	if !ok {
+		return cty.DynamicVal, false
+	}
+	v, diags := expr.Value(ctx)
+	for _, diag := range diags {
+		if diag.Summary == "Ambiguous attribute key" {
+			diag.Summary = sumAmbiguousKey
+			diag.Detail = ambiguousKey
+		}
+		d.add(diag)
+	}
+	if diags.HasErrors() {
+		return cty.DynamicVal, false
+	}
+	if valueSize(v, 0, 0) > maxValueBytes {
+		d.errorf(expr.Range(), sumValueTooLarge, "A value has at most %d bytes and %d levels.", maxValueBytes, maxDepth)
+		return cty.DynamicVal, false
+	}
+	return v, true
+}
+
+// context checks the references of an expression and returns the context to
+// evaluate it in: the scope's own plus the environment it reads.
+func (d *decoder) context(expr hcl.Expression, sc *scope) (*hcl.EvalContext, bool) {
+	ok := true
+	var env map[string]cty.Value
+	for _, t := range expr.Variables() {
+		if !d.checkReference(t, sc) {
+			ok = false
+			continue
+		}
+		if t.RootName() != "env" {
+			continue
+		}
+		name := plan.StepName(t, 1)
+		if env == nil {
+			env = map[string]cty.Value{}
+		}
+		switch value, set := d.environ[name]; {
+		case set:
+			env[name] = cty.StringVal(value).Mark(fromEnv)
+		case !d.opts.RequireEnv:
+			env[name] = cty.UnknownVal(cty.String).Mark(fromEnv)
+		default:
+			d.errorf(t.SourceRange(), sumEnvUnset, "The environment variable %s is not set. A run needs it.", name)
+			ok = false
+		}
+	}
+	if env == nil {
+		return sc.ctx, ok
+	}
+	ctx := sc.ctx.NewChild()
+	ctx.Variables = map[string]cty.Value{"env": cty.ObjectVal(env)}
+	return ctx, ok
+}
+
+var looksLikeStat = regexp.MustCompile(`^(p\d+|mean|min|max|every|rate|share|observed)$`)
+
+// checkReference says whether a reference can mean anything here, and reports
+// when it cannot.
+func (d *decoder) checkReference(t hcl.Traversal, sc *scope) bool {
+	root, name, rng := t.RootName(), plan.StepName(t, 1), t.SourceRange()
+	if sc.root != "" && root != sc.root && slices.Contains(roots, root) {
+		if sc.root == noReference {
+			d.errorf(rng, sumNotHere, "A constant is required here: nothing can be referred to.")
+		} else {
+			d.errorf(rng, sumNotHere, "Only %s.name may be used here.", sc.root)
+		}
+		return false
+	}
+	switch root {
+	case "var":
+		v := d.variables[name]
+		if v == nil {
+			return d.undeclared(rng, "variable", name, maps.Keys(d.variables))
+		}
+		if sc.own != name {
+			v.used = true
+		}
+	case "local":
+		if d.locals[name] == nil {
+			return d.undeclared(rng, "local value", name, maps.Keys(d.locals))
+		}
+	case "env":
+		if name == "" {
+			d.errorf(rng, sumUnknownRoot, "Name one environment variable: env.NAME.")
+			return false
+		}
+	case "each":
+		if !sc.each {
+			d.errorf(rng, sumNotHere, "each.key and each.value exist only in a server or workload with for_each.")
+			return false
+		}
+		if name != "key" && name != "value" {
+			d.errorf(rng, sumUndeclared, "each has key and value.")
+			return false
+		}
+	case "server":
+		if !sc.server {
+			d.errorf(rng, sumNotHere, "server.name may be used in a workload or a compare only.")
+			return false
+		}
+		f := d.servers[name]
+		if f == nil {
+			return d.undeclared(rng, "server", name, maps.Keys(d.servers))
+		}
+		f.used = true
+		if key := plan.StepName(t, 2); len(t) > 2 && key != "" && f.each && !slices.Contains(f.keys, key) {
+			return d.undeclared(rng, "instance of server "+name, key, slices.Values(f.keys))
+		}
+	case "result":
+		if sc.result == cty.NilType {
+			d.errorf(rng, sumNotHere, "result may be used in an assert only.")
+			return false
+		}
+		return d.checkResult(t, sc.result)
+	case "workload":
+		if !sc.work {
+			d.errorf(rng, sumNotHere, "workload.name may be used in the tolerate and improve blocks of a compare only.")
+			return false
+		}
+		f := d.workloads[name]
+		if f == nil {
+			return d.undeclared(rng, "workload", name, maps.Keys(d.workloads))
+		}
+		if key := plan.StepName(t, 2); len(t) > 2 && key != "" && f.each && !slices.Contains(f.keys, key) {
+			return d.undeclared(rng, "instance of workload "+name, key, slices.Values(f.keys))
+		}
+	case "base":
+		d.errorf(rng, sumNotHere, "base.server.name may be the control of a compare only.")
+		return false
+	default:
+		hint := suggest.DidYouMean(root, roots[:6])
+		if looksLikeStat.MatchString(root) {
+			hint = ` Write a threshold as text: "` + root + ` < 8s".`
+		} else if hint == "" {
+			hint = " Write text in quotes; refer to var.name, local.name or env.NAME."
+		}
+		d.errorf(rng, sumUnknownRoot, "There is nothing named %q here.%s", root, hint)
+		return false
+	}
+	return true
+}
+
+func (d *decoder) undeclared(rng hcl.Range, what, name string, have iter.Seq[string]) bool {
+	if d.full() {
+		return false
+	}
+	names := slices.Sorted(have)
+	if name == "" {
+		d.errorf(rng, sumUndeclared, "Name one %s; the plan has %s.", what, choices(names))
+		return false
+	}
+	hint := suggest.DidYouMean(name, names)
+	if hint == "" {
+		hint = " The plan has " + choices(names) + "."
+	}
+	d.errorf(rng, sumUndeclared, "The plan has no %s %q.%s", what, name, hint)
+	return false
+}
+
+// child is the scope with further variables.
+func (sc scope) child(vars map[string]cty.Value) *scope {
+	sc.ctx = sc.ctx.NewChild()
+	sc.ctx.Variables = vars
+	return &sc
+}
+
+// valueSize estimates the bytes of a value and stops soon after the limit. A
+// value that is nested too deep counts as too large.
+func valueSize(v cty.Value, n, depth int) int {
+	v, _ = v.Unmark()
+	n += 16
+	if depth > maxDepth {
+		return maxValueBytes + 1
+	}
+	if n > maxValueBytes || v.IsNull() || !v.IsKnown() {
+		return n
+	}
+	ty := v.Type()
+	switch {
+	case ty == cty.String:
+		return n + len(v.AsString())
+	case ty.IsCollectionType() || ty.IsTupleType() || ty.IsObjectType():
+		for it := v.ElementIterator(); it.Next() && n <= maxValueBytes; {
+			key, elem := it.Element()
+			if key.Type() == cty.String {
+				n = valueSize(key, n, depth+1)
+			}
+			n = valueSize(elem, n, depth+1)
+		}
+	}
+	return n
+}

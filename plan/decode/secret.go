@@ -1,0 +1,206 @@
+package decode
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/tokgate/tokgate/plan"
+)
+
+// secretName is what a variable of the environment or an option is called that
+// holds a secret, wherever its value comes from: HF_TOKEN, WANDB_API_KEY,
+// --api-key. A plural is a number: --max-num-batched-tokens.
+var secretName = regexp.MustCompile(`(?i)(^|[_-])(api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|token|secret|password|passwd|passphrase|credentials?)$`)
+
+// minNamed is the shortest value, in bytes, that is taken for a secret by the
+// name of what holds it: "default" and "false" are none.
+const minNamed = 8
+
+func (d *decoder) addNamed(name, value string) {
+	if len(value) >= minNamed && secretName.MatchString(name) {
+		d.addSecret(value)
+	}
+}
+
+// addNamedWords looks for secrets among words of a command line: "--api-key",
+// "sk-…" and "--api-key=sk-…".
+func (d *decoder) addNamedWords(words []string) {
+	for i, word := range words {
+		if !strings.HasPrefix(word, "-") {
+			continue
+		}
+		name, value, ok := strings.Cut(word, "=")
+		if ok {
+			d.addNamed(name, value)
+		} else if i+1 < len(words) && !strings.HasPrefix(words[i+1], "-") {
+			d.addNamed(name, words[i+1])
+		}
+	}
+}
+
+// namedSecrets notes what a server is given under a name that says that it is a
+// secret.
+func (d *decoder) namedSecrets(s *plan.Server) {
+	for _, f := range s.Flags {
+		if v := f.Value; v != cty.NilVal && v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
+			d.addNamed(f.Name, v.AsString())
+		}
+	}
+	d.addNamedWords(s.Args)
+	env := func(of map[string]string) {
+		for name, value := range of {
+			d.addNamed(name, value)
+		}
+	}
+	if p := s.Process; p != nil {
+		d.addNamedWords(p.Command)
+		env(p.Env)
+	}
+	if c := s.Container; c != nil {
+		d.addNamedWords(c.Command)
+		d.addNamedWords(c.Options)
+		env(c.Env)
+	}
+}
+
+// mask takes the secrets out of the diagnostics, and out of the plan's files,
+// of which diagnostics and reports show lines: there each is as long as it was,
+// so that every place keeps its number. Of a file that cannot be read as a plan
+// no value is known, but what stands behind a name may be.
+func (d *decoder) mask() {
+	var forms []string
+	for _, secret := range d.plan.Secrets {
+		for _, form := range written(secret) {
+			if len(form) >= minMasked {
+				forms = append(forms, form)
+			}
+		}
+	}
+	// The longest first: of two that begin alike, the whole longer one must go.
+	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
+	var inWords, inPlace []string
+	for _, form := range slices.Compact(forms) {
+		inWords = append(inWords, form, "(secret)")
+		inPlace = append(inPlace, form, strings.Repeat("*", len(form)))
+	}
+	words, place := strings.NewReplacer(inWords...), strings.NewReplacer(inPlace...)
+	for _, diag := range d.diags {
+		diag.Detail = words.Replace(diag.Detail)
+	}
+	for name, f := range d.plan.Files {
+		src := []byte(place.Replace(string(f.Bytes)))
+		for _, literal := range literals {
+			for _, at := range literal.FindAllSubmatchIndex(src, -1) {
+				if name := src[at[2]:at[3]]; secretName.Match(name) || authorization.Match(name) {
+					copy(src[at[4]:at[5]], bytes.Repeat([]byte("*"), at[5]-at[4]))
+				}
+			}
+		}
+		d.plan.Files[name] = &hcl.File{Body: f.Body, Bytes: src, Nav: f.Nav}
+	}
+}
+
+// literals are a text behind a name and one behind an option of a command line, in
+// HCL or JSON, without anything that would be evaluated.
+var literals = func() []*regexp.Regexp {
+	const part = `(?:[^"\\$%\n]|\\.|[$%][^{"\n])`
+	return []*regexp.Regexp{
+		regexp.MustCompile(`([A-Za-z0-9_-]+)"?[ \t]*[=:][ \t]*"(` + part + `{8,})`),
+		// What begins with a dash is the next option.
+		regexp.MustCompile(`"-+([A-Za-z0-9_-]+)(?:=|"[ \t]*,?[ \t]*")([^-"\\$%\n]` + part + `{7,})`),
+	}
+}()
+
+// authorization is the header that holds a secret whole.
+var authorization = regexp.MustCompile(`(?i)^(proxy-)?authorization$`)
+
+// minMasked is the shortest secret that is looked for: shorter ones are parts
+// of words.
+const minMasked = 4
+
+// written is how a source may hold a text: as it is, quoted in HCL or JSON, and
+// line by line, of which short ones tell nothing.
+func written(secret string) []string {
+	out := []string{secret}
+	for line := range strings.Lines(secret) {
+		if line = strings.TrimSpace(line); line != secret && len(line) >= 16 {
+			out = append(out, line)
+		}
+	}
+	for _, text := range out {
+		var b strings.Builder
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false)
+		if e.Encode(text) == nil {
+			quoted := b.String()[1 : b.Len()-len("\"\n")]
+			out = append(out, quoted, strings.NewReplacer("${", "$${", "%{", "%%{").Replace(quoted))
+		}
+	}
+	return out
+}
+
+// unmark removes marks and notes the secrets among the strings: what comes
+// from a sensitive variable, unless it only holds a secret that is known
+// already.
+func (d *decoder) unmark(v cty.Value) cty.Value {
+	if !v.ContainsMarked() {
+		return v
+	}
+	out, paths := v.UnmarkDeepWithPaths()
+	for _, p := range paths {
+		if _, ok := p.Marks[sensitive]; !ok {
+			continue
+		}
+		if part, err := p.Path.Apply(out); err == nil {
+			d.addSecrets(part)
+		}
+	}
+	return out
+}
+
+// addSecrets notes every text in v as one that must not be printed.
+func (d *decoder) addSecrets(v cty.Value) {
+	v, _ = v.UnmarkDeep()
+	_ = cty.Walk(v, func(_ cty.Path, e cty.Value) (bool, error) {
+		if e.IsKnown() && !e.IsNull() && (e.Type() == cty.String || e.Type() == cty.Number) {
+			if s, err := convert.Convert(e, cty.String); err == nil {
+				d.addSecret(s.AsString())
+			}
+		}
+		return true, nil
+	})
+}
+
+func (d *decoder) addSecret(s string) {
+	if s == "" || s == unknownText {
+		return
+	}
+	d.secrets[s] = true
+}
+
+// secretsFromEnv notes what env.NAME put into a value that holds secrets: the
+// variables themselves and every text made from them.
+func (b *body) secretsFromEnv(expr hcl.Expression, v cty.Value) {
+	for _, t := range expr.Variables() {
+		if t.RootName() == "env" {
+			b.d.addSecret(b.d.environ[plan.StepName(t, 1)])
+		}
+	}
+	out, paths := v.UnmarkDeepWithPaths()
+	for _, p := range paths {
+		if _, ok := p.Marks[fromEnv]; !ok {
+			continue
+		}
+		if part, err := p.Path.Apply(out); err == nil {
+			b.d.addSecrets(part)
+		}
+	}
+}

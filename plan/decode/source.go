@@ -1,0 +1,203 @@
+package decode
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/json"
+	"github.com/zclconf/go-cty/cty"
+)
+
+func isJSON(filename string) bool { return strings.HasSuffix(filename, ".json") }
+
+// parse reads one source of either syntax, after bounding it.
+func parse(src []byte, filename string) (*hcl.File, hcl.Diagnostics) {
+	// A file without a body still lets diagnostics show its lines.
+	empty := &hcl.File{Bytes: src, Body: hcl.EmptyBody()}
+	if len(src) > maxFileBytes {
+		return &hcl.File{Body: hcl.EmptyBody()}, hcl.Diagnostics{{
+			Severity: hcl.DiagError, Summary: sumTooLarge,
+			Detail:  fmt.Sprintf("%s has %d bytes; at most %d are read.", filename, len(src), maxFileBytes),
+			Subject: &hcl.Range{Filename: filename, Start: hcl.InitialPos, End: hcl.InitialPos},
+		}}
+	}
+	if diags := checkComplexity(src, filename); diags.HasErrors() {
+		return empty, diags
+	}
+	if isJSON(filename) {
+		f, diags := json.Parse(src, filename)
+		if f == nil || f.Body == nil {
+			f = empty
+		}
+		return f, diags
+	}
+	f, diags := hclsyntax.ParseConfig(src, filename, hcl.InitialPos)
+	diags = explainSyntax(src, diags)
+	if f == nil || f.Body == nil {
+		f = empty
+	}
+	return f, diags
+}
+
+// readSources reads the plan and what it includes and sorts their blocks by
+// type, included ones first. It is false when nothing can be decoded.
+func (d *decoder) readSources() bool {
+	return d.readSource(d.opts.Path, d.opts.Source, nil, hcl.Range{
+		Filename: d.opts.Path, Start: hcl.InitialPos, End: hcl.InitialPos,
+	})
+}
+
+func (d *decoder) readSource(path string, src []byte, including []string, from hcl.Range) bool {
+	if src == nil {
+		var err error
+		if src, err = d.opts.ReadFile(path); err != nil {
+			d.errorf(from, sumUnreadable, "%s.", readError(path, err))
+			return false
+		}
+	}
+	file, diags := parse(src, path)
+	d.plan.Files[path] = file
+	name := path
+	if rel, err := filepath.Rel(d.dir, path); err == nil {
+		name = rel // the same plan in another checkout is the same plan
+	}
+	d.hash.add("source", filepath.ToSlash(name), src)
+	d.add(diags...)
+	if diags.HasErrors() {
+		return false
+	}
+
+	content, diags := file.Body.Content(Schema.bodySchema())
+	d.explainUnsupported(diags, Schema)
+	d.add(diags...)
+	ok := true
+	if attr := content.Attributes["include"]; attr != nil {
+		ok = d.readIncludes(attr, path, append(including, filepath.Clean(path)))
+	}
+	for _, b := range content.Blocks {
+		d.blocks[b.Type] = append(d.blocks[b.Type], b)
+	}
+	return ok
+}
+
+func (d *decoder) readIncludes(attr *hcl.Attribute, path string, including []string) bool {
+	exprs, diags := hcl.ExprList(attr.Expr)
+	if diags.HasErrors() {
+		d.errorf(attr.Expr.Range(), sumInclude, `include is a list of paths: include = ["lib/servers.hcl"].`)
+		return false
+	}
+	ok := true
+	for _, expr := range exprs {
+		// Evaluated without variables: what belongs to a plan must not depend
+		// on them.
+		v, diags := expr.Value(nil)
+		if diags.HasErrors() || v.Type() != cty.String || v.IsNull() || !v.IsKnown() {
+			d.errorf(expr.Range(), sumInclude, "Each element is a path, written as plain text: variables and functions are not available here.")
+			ok = false
+			continue
+		}
+		target, err := d.within(filepath.Dir(path), v.AsString())
+		if err != nil {
+			d.errorf(expr.Range(), sumInclude, "%s.", err)
+			ok = false
+			continue
+		}
+		if i := indexOf(including, target); i >= 0 {
+			d.errorf(expr.Range(), sumIncludeCycle, "%s.", strings.Join(append(including[i:], target), " includes "))
+			ok = false
+			continue
+		}
+		if d.plan.Files[target] != nil {
+			continue // two files may include the same one
+		}
+		if len(d.plan.Files) >= maxFiles {
+			d.errorf(expr.Range(), sumTooLarge, "A plan has at most %d files.", maxFiles)
+			return false
+		}
+		ok = d.readSource(target, nil, including, expr.Range()) && ok
+	}
+	return ok
+}
+
+func indexOf(list []string, s string) int {
+	for i, x := range list {
+		if x == s {
+			return i
+		}
+	}
+	return -1
+}
+
+// within resolves a path that a plan names, relative to dir, and refuses what
+// lies outside the root, links included.
+func (d *decoder) within(dir, name string) (string, error) {
+	if name == "" {
+		return "", errors.New("the path is empty")
+	}
+	if strings.ContainsRune(name, 0) {
+		return "", errors.New("the path holds a NUL byte")
+	}
+	path := filepath.FromSlash(name)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	inside, err := filepath.Rel(realPath(d.root), realPath(path))
+	if err != nil || inside == ".." || strings.HasPrefix(inside, ".."+string(filepath.Separator)) {
+		return "", fmt.Errorf("%q lies outside the repository (%s)", name, d.root)
+	}
+	return filepath.Clean(path), nil
+}
+
+// realPath is absolute and free of links as far as the path exists.
+func realPath(path string) string {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	rest := ""
+	for at := abs; ; at = filepath.Dir(at) {
+		if real, err := filepath.EvalSymlinks(at); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if at == filepath.Dir(at) {
+			return abs
+		}
+		rest = filepath.Join(filepath.Base(at), rest)
+	}
+}
+
+// repositoryRoot is the nearest folder from dir upwards that holds .git, else
+// dir itself.
+func repositoryRoot(dir string) string {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return dir
+	}
+	for at := abs; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil {
+			return at
+		}
+		if at == filepath.Dir(at) {
+			return abs
+		}
+	}
+}
+
+func readError(path string, err error) string {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		err = pathErr.Err
+	}
+	return fmt.Sprintf("could not read %q: %v", path, err)
+}
+
+func cutEnv(kv string) (name, value string, ok bool) {
+	name, value, ok = strings.Cut(kv, "=")
+	return name, value, ok && name != ""
+}

@@ -1,0 +1,67 @@
+package decode
+
+import (
+	"strings"
+	"testing"
+)
+
+// What people write who do not know the language yet is answered with how it is
+// written, and with one diagnostic.
+func TestHowItIsWritten(t *testing.T) {
+	const text = `server "s" {
+  simulator {}
+}
+workload "w" {
+  input_tokens  = 256
+  output_tokens = 16
+  load {
+    concurrency = 8
+    requests    = 150
+  }
+  sla {
+    ttft = "p95 < 8s"
+  }
+}
+`
+	if _, diags := File(Options{Path: "test.hcl", Source: []byte(text)}); len(diags) > 0 {
+		t.Fatal(diags)
+	}
+	for _, row := range []struct {
+		old, new string
+		line     int
+		says     string
+	}{
+		{`"p95 < 8s"`, `p95 < 8s`, 12, `stand in quotes: ttft = "p95 < 8s".`},
+		{`"p95 < 8s"`, `p95 < 8s # soon`, 12, `stand in quotes: ttft = "p95 < 8s".`},
+		{`= 256`, `= 4k`, 5, "Write 4000, or 4 * 1024."},
+		{`= 256`, `= "4K"`, 5, "Write 4000, or 4 * 1024."},
+		{`= 256`, `= "256"`, 5, "Write it without quotes: 256."},
+		{`"p95 < 8s"`, `"p95 < 8s`, 12, "The closing quote is missing"},
+		{`"p95 < 8s"`, `"p950 < 8s"`, 12, `Did you mean "p95"?`},
+		{`"p95 < 8s"`, `"p95 < 8 sec"`, 12, `"sec" is no unit here. Write 8s.`},
+		{`"p95 < 8s"`, `"p95 < 800 msec"`, 12, `"msec" is no unit here. Write 800ms.`},
+		{`"p95 < 8s"`, `"p95 < 8 parsecs"`, 12, "Write a number with its unit, such as 2s."},
+		{`ttft = "p95 < 8s"`, `speed = "mean > 40 tps"`, 12, `"tps" is no unit here. Write 40 tok/s.`},
+		{`ttft = "p95 < 8s"`, `latency = "mean < 2s"`, 12, "Of a whole request it is e2e"},
+		{`ttft = "p95 < 8s"`, `error_rate = "< 1%"`, 12, `Bound success: "every"`},
+		{`"p95 < 8s"`, `'p95 < 8s'`, 12, "Use double quotes"},
+		{`"p95 < 8s"`, `"p95 < 8s, p99 < 9s"`, 12, `ttft = ["p95 < 2s", "p99 < 4s"]`},
+		{`"p95 < 8s"`, `"p95 < var.limit"`, 12, "write ${var.limit} for its value"},
+		{`sla {`, `SLA {`, 11, `Did you mean "sla"?`},
+		{`server "s"`, `sever "s"`, 1, `Did you mean "server"?`},
+		{`server "s"`, `server`, 1, "must have 1 labels (name)"},
+		{`ttft = "p95 < 8s"`, `speed = "p95 > 40 tok/s"`, 12, "p95 of speed is met when 5% of the requests do; what all but 5% of them reach is p5."},
+		{`"p95 < 8s"`, `"p1 < 8s"`, 12, "p1 of ttft is met when 1% of the requests do; what all but 1% of them reach is p99."},
+		{`"p95 < 8s"`, `"min < 8s"`, 12, "min of ttft is met when a single request does"},
+		{`ttft = "p95 < 8s"`, `speed = "max > 40 tok/s"`, 12, "max of speed is met when a single request does"},
+		{`sla {`, `slo {`, 11, `Did you mean "sla"?`},
+		{`workload "w"`, `worklaod "w"`, 4, `Did you mean "workload"?`},
+		{`server "s"`, "gate {\n  confidence = 95\n}\nserver \"s\"", 2, "95% is 0.95."},
+	} {
+		src := strings.Replace(text, row.old, row.new, 1)
+		_, diags := File(Options{Path: "test.hcl", Source: []byte(src)})
+		if len(diags) != 1 || diags[0].Subject == nil || diags[0].Subject.Start.Line != row.line || !strings.Contains(diags[0].Detail, row.says) {
+			t.Errorf("%s: %v, want at line %d: %s", row.new, diags, row.line, row.says)
+		}
+	}
+}

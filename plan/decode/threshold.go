@@ -1,0 +1,311 @@
+package decode
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/suggest"
+)
+
+// problem is why a threshold's text is none.
+type problem struct{ summary, detail string }
+
+func problemf(summary, format string, args ...any) *problem {
+	return &problem{summary, fmt.Sprintf(format, args...)}
+}
+
+// parseThreshold reads one bound of a metric: [statistic] operator number
+// unit. In a good block the statistic is left out and means every request.
+func parseThreshold(def metric.Def, text string, good bool) (plan.Threshold, *problem) {
+	t := plan.Threshold{Metric: def, Text: text}
+	at := strings.IndexAny(text, "<>=!≤≥")
+	if at < 0 {
+		if def.Name == "success" && strings.TrimSpace(text) == "every" {
+			t.Stat = metric.Stat{Kind: metric.Every}
+			return t, nil
+		}
+		return t, problemf(sumThreshold, `%s = %q has no comparison. Write %s.`, def.Name, text, example(def, good))
+	}
+	left, rest := strings.TrimSpace(text[:at]), text[at:]
+
+	op, limit := cutOperator(rest)
+	if op == "" {
+		return t, problemf(sumThreshold, `%s = %q: compare with <, <=, > or >=. Write %s.`, def.Name, text, example(def, good))
+	}
+	t.Op = op
+	var p *problem
+	if t.Stat, p = thresholdStat(def, left, good); p != nil {
+		return t, p
+	}
+	if t.Limit, p = parseLimit(strings.TrimSpace(limit), def.UnitOf(t.Stat), def); p != nil {
+		return t, p
+	}
+	upper := op == plan.Less || op == plan.LessEqual
+	if upper && def.Better == metric.HigherIsBetter || !upper && def.Better == metric.LowerIsBetter {
+		better, use := "lower", "< or <="
+		if def.Better == metric.HigherIsBetter {
+			better, use = "higher", "> or >="
+		}
+		return t, problemf(sumWrongWay, "%s is better when %s: use %s. A free condition belongs in an assert.", def.Name, better, use)
+	}
+	return t, nil
+}
+
+func cutOperator(s string) (plan.Op, string) {
+	for _, op := range []plan.Op{plan.LessEqual, plan.GreaterEqual, plan.Less, plan.Greater} {
+		if rest, ok := strings.CutPrefix(s, string(op)); ok {
+			if rest == "" || !strings.ContainsAny(rest[:1], "<>=!") {
+				return op, rest
+			}
+			return "", ""
+		}
+	}
+	return "", ""
+}
+
+// thresholdStat reads the statistic and checks that the metric takes it.
+func thresholdStat(def metric.Def, text string, good bool) (metric.Stat, *problem) {
+	if good {
+		if text != "" && text != "every" {
+			return metric.Stat{}, problemf(sumStatNotAllowed, "A bound of a good request has no statistic: write %s.", example(def, good))
+		}
+		return metric.Stat{Kind: metric.Every}, nil
+	}
+	if text == "" {
+		switch {
+		case def.Name == "success":
+			return metric.Stat{}, problemf(sumMissingStat, `success needs to know what is compared: "rate >= 98%%" of the server, "observed >= 98%%" or "every" of the requests of the run.`)
+		case def.Scope == metric.PerLevel:
+			return metric.Stat{}, nil
+		}
+		if def.Scope == metric.PerReading {
+			return metric.Stat{}, problemf(sumMissingStat, "%s changes while the level runs: say which statistic must hold: mean, min or max, such as %s.", def.Name, example(def, good))
+		}
+		if def.Scope == metric.Counted {
+			return metric.Stat{}, problemf(sumMissingStat, "%s differs from request to request: say which statistic must hold: mean, or p1 to p99.9, such as %s.", def.Name, example(def, good))
+		}
+		return metric.Stat{}, problemf(sumMissingStat, "%s differs from request to request: say which statistic must hold: mean, p1 to p99.9, min, max or every, such as %s.", def.Name, example(def, good))
+	}
+	stat, err := metric.ParseStat(text)
+	if err != nil {
+		if def.Scope == metric.PerLevel {
+			return stat, problemf(sumUnknownStat, "%s: %q is no statistic. Write %s.", def.Name, text, example(def, good))
+		}
+		hint := suggest.DidYouMean(text, []string{"mean", "min", "max", "every", "p50", "p90", "p95", "p99"})
+		if ours, ok := elsewhere[text]; ok {
+			hint = ` Write "` + ours + `".`
+		}
+		return stat, problemf(sumUnknownStat, "%s: %v.%s", def.Name, err, hint)
+	}
+	switch {
+	case def.Scope == metric.Counted && stat.Kind != metric.Mean && stat.Kind != metric.Percentile && !stat.IsShare():
+		return stat, problemf(sumStatNotAllowed, "%s is known from the buckets of the server's histogram, which do not tell its %s. Write %s.", def.Name, text, example(def, good))
+	case def.Scope == metric.PerReading && stat.Kind != metric.Mean && stat.Kind != metric.Min && stat.Kind != metric.Max && !stat.IsShare():
+		return stat, problemf(sumStatNotAllowed, "%s is read now and then, and takes mean, min or max, no %s. Write %s.", def.Name, text, example(def, good))
+	case def.Name == "success" && stat.Kind != metric.Rate && stat.Kind != metric.Observed,
+		def.Name == "goodput" && stat.Kind != metric.Share && stat.Kind != metric.Observed,
+		def.Scope == metric.PerLevel && def.Name != "success" && def.Name != "goodput":
+		return stat, problemf(sumStatNotAllowed, "%s is one number for a whole level and takes no %s. Write %s.", def.Name, text, example(def, good))
+	case def.Scope != metric.PerLevel && stat.IsShare():
+		return stat, problemf(sumStatNotAllowed, "%s belongs to success and goodput. Write %s.", text, example(def, good))
+	}
+	return stat, nil
+}
+
+// example is a threshold of the metric, quoted.
+func example(def metric.Def, good bool) string {
+	switch {
+	case good:
+		return fmt.Sprintf("%q", operatorOf(def)+" "+exampleLimit(def.Unit))
+	case def.Name == "success":
+		return `"rate >= 98%", "observed >= 98%" or "every"`
+	case def.Name == "goodput":
+		return `"share >= 95%", "observed >= 95%" or "> 3 req/s"`
+	case def.Scope == metric.PerLevel:
+		return fmt.Sprintf("%q", operatorOf(def)+" "+exampleLimit(def.Unit))
+	case def.Scope == metric.PerReading && def.Better == metric.HigherIsBetter:
+		return fmt.Sprintf("%q", "min > "+exampleLimit(def.Unit))
+	case def.Scope == metric.PerReading:
+		return fmt.Sprintf("%q or %q", "max < "+exampleLimit(def.Unit), "mean < "+exampleLimit(def.Unit))
+	case def.Name == "itl":
+		return `"p95 < 50ms" or "mean < 50ms"`
+	case def.Better == metric.HigherIsBetter:
+		return fmt.Sprintf("%q or %q", "mean > "+exampleLimit(def.Unit), "p5 > "+exampleLimit(def.Unit))
+	}
+	return fmt.Sprintf("%q or %q", "p95 < "+exampleLimit(def.Unit), "mean < "+exampleLimit(def.Unit))
+}
+
+func operatorOf(def metric.Def) string {
+	if def.Better == metric.HigherIsBetter {
+		return ">"
+	}
+	return "<"
+}
+
+func exampleLimit(unit metric.Unit) string {
+	switch unit {
+	case metric.Seconds:
+		return "2s"
+	case metric.SecondsPerToken:
+		return "50ms"
+	case metric.TokensPerSecond:
+		return "15 tok/s"
+	case metric.PerSecond:
+		return "3 req/s"
+	case metric.Ratio:
+		return "95%"
+	case metric.Tokens:
+		return "2 tokens"
+	case metric.Requests:
+		return "10 requests"
+	case metric.Watts:
+		return "600 W"
+	case metric.JoulesPerToken:
+		return "2 J/token"
+	case metric.Bytes:
+		return "80 GB"
+	case metric.Celsius:
+		return "85 °C"
+	case metric.Hertz:
+		return "1500 MHz"
+	}
+	if currency, _, ok := money(unit); ok {
+		return "2 " + currency
+	}
+	return "1"
+}
+
+// unit is how a name leads to the base unit: times ten to the power, over the
+// divisor. A decimal shift of the digits is exact where a product is not:
+// 99.9% is 0.999, 99.9 · 0.01 is not.
+type unit struct{ power, divisor int }
+
+// units are the names that a base unit may be written with. Durations are read
+// by time.ParseDuration.
+var units = map[metric.Unit]map[string]unit{
+	metric.TokensPerSecond: {"tok/s": {0, 1}, "tokens/s": {0, 1}},
+	metric.PerSecond:       {"req/s": {0, 1}, "requests/s": {0, 1}, "req/min": {0, 60}},
+	metric.Ratio:           {"%": {-2, 1}},
+	metric.Tokens:          {"tokens": {0, 1}, "tok": {0, 1}},
+	metric.Requests:        {"requests": {0, 1}, "req": {0, 1}},
+	metric.Count:           {"": {0, 1}},
+	metric.Watts:           {"W": {0, 1}, "kW": {3, 1}},
+	metric.JoulesPerToken:  {"J/token": {0, 1}, "mJ/token": {-3, 1}},
+	metric.Celsius:         {"°C": {0, 1}, "C": {0, 1}},
+	metric.Hertz:           {"Hz": {0, 1}, "MHz": {6, 1}, "GHz": {9, 1}},
+	metric.Bytes:           {"B": {0, 1}, "MB": {6, 1}, "GB": {9, 1}, "TB": {12, 1}, "MiB": {0, 1}, "GiB": {0, 1}, "TiB": {0, 1}},
+}
+
+// binary is what the units of memory that are no power of ten are worth.
+var binary = map[string]float64{"MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+
+// money takes apart the unit of a price: "USD", "/h".
+func money(u metric.Unit) (currency, per string, ok bool) {
+	for _, base := range []metric.Unit{metric.MoneyPerHour, metric.MoneyPerMillionTokens} {
+		per := strings.TrimPrefix(string(base), "money")
+		if currency, ok := strings.CutSuffix(string(u), per); ok {
+			return currency, per, true
+		}
+	}
+	return "", "", false
+}
+
+// spellings are units as others write them, and as they are written here
+// behind a number.
+var spellings = map[metric.Unit]map[string]string{
+	metric.Seconds: {"sec": "s", "secs": "s", "second": "s", "seconds": "s", "msec": "ms", "millis": "ms", "millisecond": "ms", "milliseconds": "ms",
+		"min": "m", "mins": "m", "minute": "m", "minutes": "m"},
+	metric.SecondsPerToken: {"sec": "s", "second": "s", "seconds": "s", "msec": "ms", "millisecond": "ms", "milliseconds": "ms"},
+	metric.TokensPerSecond: {"tps": " tok/s", "t/s": " tok/s", "tok/sec": " tok/s", "tokens/sec": " tok/s", "tokens per second": " tok/s"},
+	metric.PerSecond:       {"rps": " req/s", "qps": " req/s", "r/s": " req/s", "req/sec": " req/s", "requests/sec": " req/s"},
+	metric.Ratio:           {"percent": "%", "pct": "%"},
+}
+
+// splitLimit takes a limit apart: "8 sec" is "8" and "sec".
+func splitLimit(s string) (digits, name string) {
+	end := strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
+	if end < 0 {
+		end = len(s)
+	}
+	return s[:end], strings.TrimSpace(s[end:])
+}
+
+// parseLimit reads a number with its unit into the base unit.
+func parseLimit(s string, base metric.Unit, def metric.Def) (float64, *problem) {
+	wrong := func(summary string) (float64, *problem) {
+		switch {
+		case strings.Contains(s, ",") && strings.ContainsAny(s, "<>"):
+			return 0, problemf(summary, `%s: each threshold is a string of its own: %s = ["p95 < 2s", "p99 < 4s"].`, def.Name, def.Name)
+		case strings.HasPrefix(s, "var.") || strings.HasPrefix(s, "local."):
+			return 0, problemf(summary, "%s: in a string, write ${%s} for its value.", def.Name, s)
+		}
+		digits, name := splitLimit(s)
+		if u, ok := spellings[base][strings.ToLower(name)]; ok && digits != "" {
+			return 0, problemf(summary, "%s: %q is no unit here. Write %s.", def.Name, name, digits+u)
+		}
+		return 0, problemf(summary, "%s: %q is no limit for it. Write a number with its unit, such as %s.", def.Name, s, exampleLimit(base))
+	}
+	if len(s) > 64 {
+		return wrong(sumThreshold)
+	}
+	digits, name := splitLimit(s)
+	if _, err := parseDecimal(digits, 0); err != nil {
+		return wrong(sumThreshold)
+	}
+
+	var limit float64
+	if base == metric.Seconds || base == metric.SecondsPerToken {
+		if name == "" {
+			return 0, problemf(sumMissingUnit, "%s: %s of what? Write %ss or %sms.", def.Name, digits, digits, digits)
+		}
+		text := strings.ReplaceAll(s, " ", "")
+		if base == metric.SecondsPerToken {
+			text = strings.TrimSuffix(strings.TrimSuffix(text, "/token"), "/tok")
+		}
+		dur, err := time.ParseDuration(text)
+		if err != nil {
+			return wrong(sumWrongUnit)
+		}
+		limit = dur.Seconds()
+	} else {
+		u, ok := units[base][name]
+		if currency, per, priced := money(base); priced && (name == currency || name == currency+per) {
+			u, ok = unit{0, 1}, true
+		}
+		switch {
+		case !ok && name == "":
+			unit := strings.TrimLeft(exampleLimit(base), "0123456789")
+			if share, err := parseDecimal(digits, 2); base == metric.Ratio && err == nil && share <= 100 {
+				return 0, problemf(sumMissingUnit, "%s: write a share in percent: %s%%.", def.Name, strconv.FormatFloat(share, 'f', -1, 64))
+			}
+			return 0, problemf(sumMissingUnit, "%s: %s of what? Write %s%s.", def.Name, digits, digits, unit)
+		case !ok:
+			return wrong(sumWrongUnit)
+		}
+		number, err := parseDecimal(digits, u.power)
+		if err != nil {
+			return wrong(sumThreshold)
+		}
+		limit = number / float64(u.divisor)
+		if times, ok := binary[name]; ok {
+			limit *= times
+		}
+	}
+	switch {
+	case !(limit > 0) || math.IsInf(limit, 0):
+		return 0, problemf(sumOutOfRange, "%s: a limit is above zero; %q would hold always or never.", def.Name, s)
+	case base == metric.Ratio && limit > 1:
+		return 0, problemf(sumOutOfRange, "%s is a share: at most 100%%, not %s%%.", def.Name, strconv.FormatFloat(limit*100, 'g', 4, 64))
+	}
+	return limit, nil
+}
+
+// elsewhere are the names that other tools have for our statistics.
+var elsewhere = map[string]string{
+	"median": "p50", "med": "p50", "avg": "mean", "average": "mean", "minimum": "min", "maximum": "max", "all": "every",
+}

@@ -1,0 +1,260 @@
+package decode
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tokgate/tokgate/plan"
+)
+
+// write puts files into a folder and returns it.
+func write(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+const hashed = `
+variable "model" {
+  default = "a"
+}
+variable "token" {
+  sensitive = true
+  default   = "t0"
+}
+server "s" {
+  model = var.model
+  endpoint {
+    url     = "http://127.0.0.1:8000"
+    api_key = var.token
+    headers = { X = file("x.txt") }
+  }
+}
+workload "w" {
+  input_tokens  = 1
+  output_tokens = 1
+  load { concurrency = 1 }
+  sla { success = "every" }
+}
+`
+
+// The hash names what was tested: sources, variables and files, but not the
+// folder that they are in, and no secret.
+func TestHash(t *testing.T) {
+	load := func(files map[string]string, inputs ...Input) string {
+		t.Helper()
+		p, diags := File(Options{Path: filepath.Join(write(t, files), "p.hcl"), Inputs: inputs})
+		if len(diags) > 0 {
+			t.Fatal(diags)
+		}
+		return p.Hash
+	}
+	base := load(map[string]string{"p.hcl": hashed, "x.txt": "1"})
+	for _, row := range []struct {
+		what string
+		hash string
+		same bool
+	}{
+		{"another folder", load(map[string]string{"p.hcl": hashed, "x.txt": "1"}), true},
+		{"another secret", load(map[string]string{"p.hcl": hashed, "x.txt": "1"}, Input{Var: "token=t1"}), true},
+		{"another variable", load(map[string]string{"p.hcl": hashed, "x.txt": "1"}, Input{Var: "model=b"}), false},
+		{"another file", load(map[string]string{"p.hcl": hashed, "x.txt": "2"}), false},
+		{"another source", load(map[string]string{"p.hcl": hashed + "# x\n", "x.txt": "1"}), false},
+	} {
+		if (row.hash == base) != row.same {
+			t.Errorf("%s: same hash is %v, want %v", row.what, row.hash == base, row.same)
+		}
+	}
+	if len(base) != 64 {
+		t.Errorf("hash %q is no SHA-256", base)
+	}
+}
+
+// A link inside the repository does not lead out of it.
+func TestFilesStayInside(t *testing.T) {
+	outside := write(t, map[string]string{"secret.txt": "secret", "s.hcl": "gate {}\n"})
+	dir := write(t, map[string]string{
+		".git/HEAD": "ref: x\n", "lib/ok.txt": "fine", "plans/p.hcl": "locals {\n  a = file(\"../lib/ok.txt\")\n  b = file(\"out/secret.txt\")\n  c = file(\"" + outside + "/secret.txt\")\n}\n",
+		"plans/q.hcl": "include = [\"out/s.hcl\"]\n",
+	})
+	if err := os.Symlink(outside, filepath.Join(dir, "plans", "out")); err != nil {
+		t.Skip(err)
+	}
+	_, diags := File(Options{Path: filepath.Join(dir, "plans", "p.hcl")})
+	var lines []int
+	for _, d := range diags {
+		if strings.Contains(d.Detail, "outside the repository") {
+			lines = append(lines, d.Subject.Start.Line)
+		}
+	}
+	if diff := gocmp.Diff([]int{3, 4}, lines); diff != "" {
+		t.Errorf("refused lines: %s\n%v", diff, diags)
+	}
+	_, diags = File(Options{Path: filepath.Join(dir, "plans", "q.hcl")})
+	if !slices.ContainsFunc(diags, func(d *hcl.Diagnostic) bool { return d.Summary == sumInclude }) {
+		t.Errorf("an include through a link was followed: %v", diags)
+	}
+}
+
+const secretive = `
+variable "token" {
+  sensitive = true
+}
+server "s" {
+  engine = var.token
+  endpoint {
+    url     = "ftp://${var.token}"
+    api_key = "literal-key-123"
+    headers = { Authorization = "Basic ${env.USER_AND_PASSWORD}", "X y" = var.token }
+  }
+}
+`
+
+// Whatever is wrong with a secret, it is not printed.
+func TestSecretsAreNotPrinted(t *testing.T) {
+	p, diags := File(Options{
+		Path: "p.hcl", Source: []byte(secretive),
+		Inputs:  []Input{{Var: "token=s3cr3t-token"}},
+		Environ: []string{"USER_AND_PASSWORD=me:pa55word"},
+	})
+	var text strings.Builder
+	if err := WriteDiagnostics(&text, p.Files, diags, 0, false); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(diags); n < 3 {
+		t.Errorf("%d diagnostics, want at least engine, URL and header:\n%s", n, text.String())
+	}
+	for _, secret := range []string{"s3cr3t-token", "pa55word"} {
+		if strings.Contains(text.String(), secret) {
+			t.Errorf("%s was printed:\n%s", secret, text.String())
+		}
+	}
+	for _, secret := range []string{"s3cr3t-token", "me:pa55word", "literal-key-123"} {
+		if !slices.Contains(p.Secrets, secret) {
+			t.Errorf("%s is not among the secrets %q", secret, p.Secrets)
+		}
+	}
+}
+
+// Only Options.Environ is the environment.
+func TestEnvironmentIsExplicit(t *testing.T) {
+	t.Setenv("TOKGATE_VAR_x", "from the process")
+	t.Setenv("NAME", "from the process")
+	src := "variable \"x\" {\n  default = \"default\"\n}\nserver \"s\" {\n  model = \"${var.x} ${env.NAME}\"\n  simulator {}\n}\n"
+	p, _ := File(Options{Path: "p.hcl", Source: []byte(src), Environ: []string{"OTHER=1"}})
+	if got := p.Servers[0].Model; got != unknownText {
+		t.Errorf("model = %q, want %q", got, unknownText)
+	}
+	p, _ = File(Options{Path: "p.hcl", Source: []byte(src), Environ: []string{"NAME=n"}})
+	if got := p.Servers[0].Model; got != "default n" {
+		t.Errorf("model = %q, want %q", got, "default n")
+	}
+}
+
+func TestResultType(t *testing.T) {
+	p, diags := File(fixtureOptions(t, "testdata/ok/chatbot.hcl"))
+	if len(diags) > 0 {
+		t.Fatal(diags)
+	}
+	level := plan.ResultType(p).AttributeType("vllm").AttributeType("general_chatbot").AttributeType("level")
+	if diff := gocmp.Diff([]string{"1", "2", "30", "5"}, slices.Sorted(maps.Keys(level.AttributeTypes()))); diff != "" {
+		t.Errorf("levels: %s", diff)
+	}
+	attrs := level.AttributeType("30").AttributeTypes()
+	want := []string{"mean", "min", "max", "p1", "p5", "p10", "p25", "p50", "p75", "p90", "p95", "p99", "p99.9"}
+	slices.Sort(want)
+	for _, name := range []string{"ttft", "itl", "e2e", "speed"} {
+		if diff := gocmp.Diff(want, slices.Sorted(maps.Keys(attrs[name].AttributeTypes()))); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	for _, name := range []string{"throughput", "success", "requests", "completed", "failed", "goodput_share", "preemptions", "cost_per_hour"} {
+		if attrs[name] != cty.Number {
+			t.Errorf("%s is %#v, want a number", name, attrs[name])
+		}
+	}
+	// Buckets hold no extremes, readings no percentiles.
+	for name, want := range map[string][]string{
+		"queue_wait": slices.DeleteFunc(slices.Clone(want), func(s string) bool { return s == "min" || s == "max" }),
+		"kv_usage":   {"max", "mean", "min"},
+	} {
+		if diff := gocmp.Diff(want, slices.Sorted(maps.Keys(attrs[name].AttributeTypes()))); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	if typ := attrs["accept_rate_at"]; !typ.Equals(cty.List(cty.Number)) {
+		t.Errorf("accept_rate_at is %#v, want a list of numbers", typ)
+	}
+}
+
+// What a caller does with an assert: the context holds variables, locals and
+// functions, the caller adds result.
+func TestAssertContext(t *testing.T) {
+	src := `
+variable "limit" {
+  default = "2s"
+}
+locals {
+  factor = 2
+}
+server "s" {
+  simulator {}
+}
+workload "w" {
+  input_tokens  = 1
+  output_tokens = 1
+  load { concurrency = 1 }
+}
+assert "a" {
+  condition     = result.s.w.level[1].ttft.p95 * local.factor < seconds(var.limit)
+  error_message = "${result.s.w.level[1].ttft.p95}s of ${env.WHO}"
+}
+`
+	p, diags := File(Options{Path: "p.hcl", Source: []byte(src), Environ: []string{"WHO=me"}})
+	if len(diags) > 0 {
+		t.Fatal(diags)
+	}
+	a := p.Asserts[0]
+	for _, row := range []struct {
+		p95  float64
+		want bool
+	}{{0.9, true}, {1.1, false}} {
+		ctx := a.Context.NewChild()
+		ctx.Variables = map[string]cty.Value{"result": nested(cty.NumberFloatVal(row.p95), "p95", "ttft", "1", "level", "w", "s")}
+		v, diags := a.Condition.Value(ctx)
+		if diags.HasErrors() || v.True() != row.want {
+			t.Errorf("p95 %v: %#v, %v; want %v", row.p95, v, diags, row.want)
+		}
+		if row.want {
+			continue
+		}
+		if m, diags := a.ErrorMessage.Value(ctx); diags.HasErrors() || m.AsString() != "1.1s of me" {
+			t.Errorf("message %#v, %v", m, diags)
+		}
+	}
+}
+
+// nested is {last: {…: {first: v}}}.
+func nested(v cty.Value, names ...string) cty.Value {
+	for _, n := range names {
+		v = cty.ObjectVal(map[string]cty.Value{n: v})
+	}
+	return v
+}

@@ -1,0 +1,275 @@
+package decode
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/ext/typeexpr"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/tokgate/tokgate/plan/suggest"
+)
+
+// envPrefix of the environment variables that set plan variables.
+const envPrefix = "TOKGATE_VAR_"
+
+// variable is one variable block.
+type variable struct {
+	name       string
+	typ        cty.Type
+	defaults   *typeexpr.Defaults // of optional() attributes; nil: none
+	sensitive  bool
+	hasDefault bool
+	fallback   cty.Value
+	used       bool
+	blk        *hcl.Block
+	content    *body
+}
+
+// decodeVariables reads the variable blocks and gives each its value: default
+// < TOKGATE_VAR_name < --var and --var-file in the order of the command line.
+func (d *decoder) decodeVariables() {
+	d.base.Variables = map[string]cty.Value{}
+	var order []*variable
+	for _, blk := range d.blocks["variable"] {
+		if v := d.decodeVariable(blk); v != nil {
+			order = append(order, v)
+		}
+	}
+	given := d.givenValues()
+	for _, v := range order {
+		value := d.variableValue(v, given[v.name])
+		if v.sensitive {
+			d.addSecrets(value)
+			value = value.Mark(sensitive)
+		} else {
+			d.hash.add("var", v.name, []byte(plainText(value)))
+		}
+		d.values[v.name] = value
+	}
+	d.base.Variables["var"] = cty.ObjectVal(d.values)
+	for _, v := range order {
+		d.validateVariable(v)
+	}
+}
+
+func (d *decoder) decodeVariable(blk *hcl.Block) *variable {
+	name := blk.Labels[0]
+	if !d.checkName(name, blk.LabelRanges[0]) {
+		return nil
+	}
+	if first := d.variables[name]; first != nil {
+		d.errorf(blk.LabelRanges[0], sumDuplicateName, "variable %q is already declared at %s.", name, first.blk.DefRange)
+		return nil
+	}
+	v := &variable{name: name, typ: cty.DynamicPseudoType, blk: blk}
+	d.variables[name] = v
+	v.content = d.open(variableBlock, blk, &scope{ctx: d.base}, "variable."+name)
+	v.content.quiet = true
+	if attr := v.content.attrs["type"]; attr != nil {
+		ty, defaults, diags := typeexpr.TypeConstraintWithDefaults(attr.Expr)
+		d.add(diags...)
+		if !diags.HasErrors() {
+			v.typ, v.defaults = ty, defaults
+		}
+	}
+	v.sensitive = v.content.boolean("sensitive")
+	v.content.text("description")
+	if attr := v.content.attrs["default"]; attr != nil {
+		v.hasDefault, v.fallback = true, cty.DynamicVal
+		// A constant: no reference is in scope yet.
+		if value, ok := d.eval(attr.Expr, &scope{ctx: d.base, root: noReference}); ok {
+			v.fallback = d.convertVariable(v, value, attr.Expr.Range(), "the default")
+		}
+	}
+	return v
+}
+
+// convertVariable fits a value to the variable's type.
+func (d *decoder) convertVariable(v *variable, value cty.Value, rng hcl.Range, what string) cty.Value {
+	if v.defaults != nil && !value.IsNull() && value.IsKnown() {
+		value = v.defaults.Apply(value)
+	}
+	out, err := convert.Convert(value, v.typ)
+	if err != nil {
+		d.errorf(rng, sumVariableValue, "var.%s: %s does not fit %s: %v.", v.name, what, typeexpr.TypeString(v.typ), err)
+		return cty.DynamicVal
+	}
+	return out
+}
+
+// assigned is one value from outside the plan.
+type assigned struct {
+	from string // "--var", "TOKGATE_VAR_x", a file
+	text *string
+	expr hcl.Expression // of a file; else nil
+}
+
+// givenValues collects what the caller set, the last of each name.
+func (d *decoder) givenValues() map[string]*assigned {
+	given := map[string]*assigned{}
+	for _, name := range slices.Sorted(maps.Keys(d.environ)) {
+		// Other plans' variables may be in the same environment.
+		if v, ok := strings.CutPrefix(name, envPrefix); ok && d.variables[v] != nil {
+			text := d.environ[name]
+			given[v] = &assigned{from: name, text: &text}
+		}
+	}
+	for _, a := range d.opts.Inputs {
+		if a.Var == "" {
+			d.readVarFile(a.File, given)
+			continue
+		}
+		name, text, ok := strings.Cut(a.Var, "=")
+		switch {
+		case !ok:
+			d.errorf(commandLine, sumVariableValue, "--var %q: write it as name=value.", a.Var)
+		case d.variables[name] == nil:
+			d.unknownVariable(commandLine, name, "--var")
+		default:
+			given[name] = &assigned{from: "--var", text: &text}
+		}
+	}
+	return given
+}
+
+func (d *decoder) unknownVariable(rng hcl.Range, name, from string) {
+	if d.full() || d.opts.lenient {
+		return
+	}
+	names := slices.Sorted(maps.Keys(d.variables))
+	hint := suggest.DidYouMean(name, names)
+	if hint == "" {
+		hint = " The plan declares " + choices(names) + "."
+	}
+	d.errorf(rng, sumVariableUnknown, "%s sets %q, which the plan does not declare.%s", from, name, hint)
+}
+
+func (d *decoder) readVarFile(path string, given map[string]*assigned) {
+	src, err := d.opts.ReadFile(path)
+	if err != nil {
+		d.errorf(commandLine, sumVariableFile, "%s.", readError(path, err))
+		return
+	}
+	file, diags := parse(src, path)
+	d.plan.Files[path] = file
+	d.add(diags...)
+	if diags.HasErrors() {
+		return
+	}
+	attrs, diags := file.Body.JustAttributes()
+	if diags.HasErrors() {
+		for _, diag := range diags {
+			d.errorf(*diag.Subject, sumVariableFile, "A variable file holds only name = value; blocks belong to the plan.")
+		}
+		return
+	}
+	for _, attr := range sortedAttributes(attrs) {
+		if d.variables[attr.Name] == nil {
+			d.unknownVariable(attr.NameRange, attr.Name, filepath.ToSlash(path))
+			continue
+		}
+		given[attr.Name] = &assigned{from: path, expr: attr.Expr}
+	}
+}
+
+func (d *decoder) variableValue(v *variable, a *assigned) cty.Value {
+	rng := v.blk.DefRange
+	switch {
+	case a != nil && a.expr != nil:
+		value, ok := d.eval(a.expr, &scope{ctx: d.base, root: noReference})
+		if !ok {
+			return cty.DynamicVal
+		}
+		return d.convertVariable(v, value, a.expr.Range(), "the value")
+	case a != nil:
+		value, ok := d.readText(v, a)
+		if !ok {
+			return cty.DynamicVal
+		}
+		return d.convertVariable(v, value, rng, "the value from "+a.from)
+	case v.hasDefault:
+		return v.fallback
+	case v.sensitive && !d.opts.RequireEnv:
+		return cty.UnknownVal(v.typ)
+	}
+	d.errorf(rng, sumVariableUnset, "var.%s has no default: set it with --var %s=…, --var-file or %s%s.", v.name, v.name, envPrefix, v.name)
+	return cty.DynamicVal
+}
+
+// readText reads a value from the command line or the environment: as it is
+// for string, number, bool and any, else as an expression.
+func (d *decoder) readText(v *variable, a *assigned) (cty.Value, bool) {
+	if v.typ.IsPrimitiveType() || v.typ == cty.DynamicPseudoType {
+		if v.typ == cty.Number {
+			if diag := checkNumber(*a.text, v.blk.DefRange); diag != nil {
+				d.add(diag)
+				return cty.DynamicVal, false
+			}
+		}
+		return cty.StringVal(*a.text), true
+	}
+	name := "<" + a.from + " " + v.name + ">"
+	src := []byte(*a.text)
+	if v.sensitive {
+		src = nil // not into a snippet
+	}
+	d.plan.Files[name] = &hcl.File{Bytes: src, Body: hcl.EmptyBody()}
+	if diags := checkComplexity([]byte(*a.text), name); diags.HasErrors() {
+		d.add(diags...)
+		return cty.DynamicVal, false
+	}
+	expr, diags := hclsyntax.ParseExpression([]byte(*a.text), name, hcl.InitialPos)
+	d.add(diags...)
+	if diags.HasErrors() {
+		return cty.DynamicVal, false
+	}
+	return d.eval(expr, &scope{ctx: d.base, root: noReference})
+}
+
+func (d *decoder) validateVariable(v *variable) {
+	for _, blk := range v.content.blocksOf("validation") {
+		b := d.open(variableBlock.block("validation"), blk, &scope{ctx: d.base, root: "var", own: v.name}, "")
+		text, result := cty.DynamicVal, cty.DynamicVal
+		textOK, ok := false, false
+		if message := b.attrs["error_message"]; message != nil {
+			text, textOK = d.eval(message.Expr, b.scope)
+			if textOK && text.Type() != cty.String && text.Type() != cty.DynamicPseudoType {
+				b.wrongType(message.Expr.Range(), "error_message", "text", text)
+			}
+		}
+		condition := b.attrs["condition"]
+		if condition != nil {
+			result, ok = d.eval(condition.Expr, b.scope)
+		}
+		if !ok {
+			continue
+		}
+		result, _ = result.Unmark()
+		if result.IsNull() || result.Type() != cty.Bool && result.Type() != cty.DynamicPseudoType {
+			d.errorf(condition.Expr.Range(), sumAssertType, "The condition must be true or false.")
+			continue
+		}
+		if !textOK {
+			continue
+		}
+		if result.IsKnown() && result.False() {
+			why := "The value does not fit."
+			if text, marks := text.Unmark(); len(marks) == 0 && text.Type() == cty.String && text.IsKnown() && !text.IsNull() {
+				why = text.AsString()
+			}
+			d.errorf(v.blk.DefRange, sumVariableValue, "var.%s: %s", v.name, why)
+		}
+	}
+}
+
+// plainText writes a value for the hash: types and structure included.
+func plainText(v cty.Value) string {
+	v, _ = v.UnmarkDeep()
+	return v.GoString()
+}

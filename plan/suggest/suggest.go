@@ -1,0 +1,63 @@
+// Package suggest finds the name that was most likely meant.
+package suggest
+
+import (
+	"strings"
+
+	"github.com/agext/levenshtein"
+)
+
+// Nearest returns the candidate that given was most likely meant to be, or "".
+// Two edits are forgiven in a word of six letters or more, one in a shorter
+// one, none in a single letter; two letters swapped are one edit, and - and _
+// are the same letter.
+func Nearest(given string, candidates []string) string {
+	if len(given) > 64 {
+		return ""
+	}
+	fold := strings.NewReplacer("-", "_", " ", "_")
+	g := fold.Replace(strings.ToLower(given))
+	nearest, edits, alike := "", 1, 0
+	switch {
+	case len(g) >= 6:
+		edits = 2
+	case len(g) <= 1:
+		edits = 0
+	}
+	for _, c := range candidates {
+		folded := fold.Replace(strings.ToLower(c))
+		n, same := distance(g, folded), prefix(g, folded)
+		// Of two as near, the one that begins more alike.
+		if n < edits || n == edits && (nearest == "" || same > alike) {
+			nearest, edits, alike = c, n, same
+		}
+	}
+	return nearest
+}
+
+// distance is Levenshtein's, but for two neighbours that are swapped where the
+// words first differ: one.
+func distance(a, b string) int {
+	n := levenshtein.Distance(a, b, nil)
+	if i := prefix(a, b); i+1 < min(len(a), len(b)) && a[i] == b[i+1] && a[i+1] == b[i] {
+		return min(n, 1+distance(a[i+2:], b[i+2:]))
+	}
+	return n
+}
+
+// prefix is how many bytes two words have in common at their beginning.
+func prefix(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// DidYouMean is " Did you mean …?", or "" when nothing is near.
+func DidYouMean(given string, candidates []string) string {
+	if s := Nearest(given, candidates); s != "" {
+		return ` Did you mean "` + s + `"?`
+	}
+	return ""
+}

@@ -1,0 +1,26 @@
+package suggest
+
+import "testing"
+
+func TestNearest(t *testing.T) {
+	names := []string{"concurrency", "burst", "bursts", "seeds", "ttft", "p95", "max-model-len"}
+	for _, row := range []struct{ given, want string }{
+		{"concurency", "concurrency"},      // one letter missing
+		{"concurrancy", "concurrency"},     // one replaced
+		{"cnocurrency", "concurrency"},     // two swapped: one edit
+		{"cnocurrancy", "concurrency"},     // two edits in a long word
+		{"cnocurrancie", ""},               // four
+		{"brusts", "bursts"},               // swapped
+		{"sead", ""},                       // two edits in a short word: too many
+		{"seed", "seeds"},                  // one
+		{"tfft", "ttft"},                   // one replaced
+		{"TTFT", "ttft"},                   // case does not count
+		{"max_model_len", "max-model-len"}, // nor does the dash
+		{"", ""},
+		{"ü", ""},
+	} {
+		if got := Nearest(row.given, names); got != row.want {
+			t.Errorf("Nearest(%q) = %q, want %q", row.given, got, row.want)
+		}
+	}
+}
