@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/aymanbagabas/go-udiff"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
 
@@ -71,7 +72,7 @@ func (f *formatter) file(path string) error {
 	f.changed++
 	fmt.Fprintln(f.Out, path)
 	if f.diff {
-		fmt.Fprint(f.Out, unifiedDiff(path, string(src), string(out)))
+		fmt.Fprint(f.Out, udiff.Unified(path, path+" (formatted)", string(src), string(out)))
 	}
 	if f.check {
 		f.actions.unformatted(path, firstDifference(src, out))
@@ -111,7 +112,7 @@ func (f *formatter) stdin() error {
 	}
 	switch {
 	case f.diff:
-		fmt.Fprint(f.Out, unifiedDiff("<stdin>", string(src), string(out)))
+		fmt.Fprint(f.Out, udiff.Unified("<stdin>", "<stdin> (formatted)", string(src), string(out)))
 	case !f.check:
 		if _, err := f.Out.Write(out); err != nil {
 			return measureError(err)
