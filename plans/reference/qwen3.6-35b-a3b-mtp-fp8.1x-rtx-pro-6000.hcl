@@ -1,8 +1,8 @@
-# Qwen3.6-35B-A3B-MTP FP8 on one RTX Pro 6000 Blackwell (96 GB), as a published
+# Qwen3.6-35B-A3B-MTP FP8 on one RTX Pro 6000 Blackwell (96 GB), as MillstoneAI's
 # capacity report measured it with vLLM and multi-token prediction: contexts from
 # 1K to 256K, no prompt cache, full-precision KV cache, 7.5K requests without a
-# failure. The copy of the report that the figures are from does not name its
-# publisher.
+# failure.
+# MillstoneAI.com/inference-benchmark/qwen3-6-35b-a3b-mtp-fp8-1x-rtx-pro-6000-blackwell
 #
 #   tokgate run --simulate plans/reference/qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000.hcl
 #   tokgate run plans/reference/qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000.hcl --var url=http://127.0.0.1:8000
