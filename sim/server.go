@@ -35,6 +35,8 @@ type Options struct {
 	// 0. It is called from several goroutines at once.
 	OnEmit func(id string, chunk int, at time.Time)
 	Clock  Clock // nil: package time, which under testing/synctest is the bubble's
+	// Listen is what Start listens with; nil: net.Listen.
+	Listen func(network, address string) (net.Listener, error)
 }
 
 // Clock is what the server needs of package time.
@@ -88,6 +90,9 @@ func New(o Options) (*Server, error) {
 	if o.Clock == nil {
 		o.Clock = wallClock{}
 	}
+	if o.Listen == nil {
+		o.Listen = net.Listen
+	}
 	s := &Server{
 		options: o,
 		profile: o.Profile,
@@ -119,7 +124,7 @@ func New(o Options) (*Server, error) {
 // Start listens on addr ("127.0.0.1:0": any free port) and serves in the
 // background until Close. The server is then at URL.
 func (s *Server) Start(addr string) error {
-	l, err := net.Listen("tcp", addr)
+	l, err := s.options.Listen("tcp", addr)
 	if err != nil {
 		return fmt.Errorf("could not start the built-in server: %w", err)
 	}

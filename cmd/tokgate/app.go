@@ -16,7 +16,6 @@ import (
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/server"
-	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report/progress"
 )
 
@@ -91,9 +90,7 @@ type app struct {
 	Streams
 	environ []string
 	meter   exec.Meter // watches the generator; nil: nothing does, and it is not calibrated
-	// excuse takes out of a run what was the machine's doing, before it is
-	// judged: for tests that run beside others. nil: nothing.
-	excuse  func(*metric.Run)
+	network server.Network
 	color   string   // --color
 	github  string   // --github
 	actions *actions // nil: not a step of GitHub Actions

@@ -3,14 +3,17 @@ package main
 import (
 	"bytes"
 	"context"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
-	"github.com/tokgate/tokgate/assert"
-	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/exec/server"
+	"github.com/tokgate/tokgate/internal/memnet"
 	"github.com/tokgate/tokgate/sim"
 )
 
@@ -20,36 +23,31 @@ type result struct {
 	out, err string
 }
 
+// memory is the network of the tests, on which nothing waits for this machine:
+// what runs in a bubble of testing/synctest takes exactly the time that its
+// servers take in virtual time, however busy the machine is.
+var memory memnet.Network
+
+var inMemory = server.Network{Dial: memory.DialContext, Listen: memory.Listen}
+
+// inBubble is f in virtual time, beside other tests.
+func inBubble(f func(*testing.T)) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, f)
+	}
+}
+
+// alone is f in virtual time, and in a folder of its own: no other test may run
+// beside one that goes there.
+func alone(f func(*testing.T)) func(*testing.T) {
+	return func(t *testing.T) { synctest.Test(t, f) }
+}
+
 // tokgate runs one command line in this process.
 func tokgate(t *testing.T, args ...string) result {
 	t.Helper()
-	return measured(func() result { return tokgateWith(t, t.Context(), nil, "", args...) })
-}
-
-// busy says that the slots were: on a machine that runs other tests too they
-// may have had to wait, and no test here is about that.
-func busy(run *metric.Run) {
-	for _, l := range run.Levels {
-		for _, r := range l.Rounds {
-			r.Busy = max(r.Busy, 1)
-		}
-	}
-}
-
-// measured runs it again, twice at most, while this machine was too busy with
-// other work to keep the slots busy: that verdict is right, and no test's
-// business. What the server counts of its requests goes on, so that a server
-// with faults at certain ones is to be started anew by run.
-func measured(run func() result) result {
-	r := run()
-	for range 2 {
-		idle := strings.Contains(r.out, "of the window, less than") || strings.Contains(r.out, "had no stretch with all")
-		if r.code != assert.ExitError || !idle {
-			break
-		}
-		r = run()
-	}
-	return r
+	return tokgateWith(t, t.Context(), nil, "", args...)
 }
 
 func tokgateWith(t *testing.T, ctx context.Context, environ []string, stdin string, args ...string) result {
@@ -59,7 +57,7 @@ func tokgateWith(t *testing.T, ctx context.Context, environ []string, stdin stri
 	environ = append(slices.Clone(environ), "TOKGATE_STATE_DIR="+t.TempDir())
 	// No meter: how busy the machine is with other tests is no business of
 	// these.
-	a := &app{Streams: Streams{In: strings.NewReader(stdin), Out: &out, Err: &errs}, environ: environ, excuse: busy}
+	a := &app{Streams: Streams{In: strings.NewReader(stdin), Out: &out, Err: &errs}, environ: environ, network: inMemory}
 	code := a.main(ctx, args)
 	return result{code, out.String(), errs.String()}
 }
@@ -92,35 +90,46 @@ func writePlan(t *testing.T, src string) string {
 	return path
 }
 
-// simServer starts the built-in server with faults, on a profile so fast that
-// a level takes a moment, and yet so slow that the gaps between requests are
-// short beside them on a busy machine.
+// simServer starts the built-in server in memory, with faults, on a fast profile.
 func simServer(t *testing.T, rules ...string) *sim.Server {
 	t.Helper()
-	profile := sim.DefaultProfile()
-	profile.OverheadMS = 10
-	profile.Prefill = sim.PrefillCost{USPerToken: 20}
-	profile.Decode = sim.DecodeCost{BaseMS: 2.5, PerSeqMS: 0.05}
-	return simServerOf(t, profile, rules...)
+	return startSim(t, sim.Options{Listen: memory.Listen}, rules...)
 }
 
-func simServerOf(t *testing.T, profile *sim.Profile, rules ...string) *sim.Server {
+func startSim(t *testing.T, o sim.Options, rules ...string) *sim.Server {
 	t.Helper()
-	var script sim.Script
+	o.Profile, o.Seed = sim.DefaultProfile(), 1
+	o.Profile.OverheadMS = 10
+	o.Profile.Prefill = sim.PrefillCost{USPerToken: 20}
+	o.Profile.Decode = sim.DecodeCost{BaseMS: 2.5, PerSeqMS: 0.05}
 	for _, s := range rules {
 		rule, err := sim.ParseRule(s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		script = append(script, rule)
+		o.Faults = append(o.Faults, rule)
 	}
-	server, err := sim.New(sim.Options{Profile: profile, Seed: 1, Faults: script})
+	s, err := sim.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := server.Start("127.0.0.1:0"); err != nil {
+	if err := s.Start("127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { server.Close() })
-	return server
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// front is a server in memory that is none of ours, to be started.
+func front(t *testing.T, h http.HandlerFunc) *httptest.Server { return frontAt(t, "127.0.0.1:0", h) }
+
+func frontAt(t *testing.T, address string, h http.HandlerFunc) *httptest.Server {
+	t.Helper()
+	l, err := memory.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &httptest.Server{Listener: l, Config: &http.Server{Handler: h}}
+	t.Cleanup(s.Close)
+	return s
 }

@@ -8,17 +8,15 @@ import (
 	"testing"
 )
 
-// faultPlan gates an endpoint: its URL, how long it may take to be ready, and
-// how long a request.
-// Its verdicts are point estimates: how sure they are is the business of
-// other tests.
+// faultPlan gates an endpoint at a URL. Its verdicts are point estimates: how
+// sure they are is the business of other tests.
 const faultPlan = `
 gate {
   decide = "estimate"
 }
 server "s" {
   endpoint { url = %q }
-  ready { timeout = %q }
+  ready { timeout = "30s" }
 }
 workload "w" {
   input_tokens  = 64
@@ -27,8 +25,7 @@ workload "w" {
     concurrency = 4
     requests    = 24
     seeds       = [1, 2]
-    timeout     = %q
-    pause       = "40ms" # beside which the generator's own time is nothing
+    timeout     = "30s"
   }
   sla {
     ttft = "p95 < 2s"
@@ -36,8 +33,8 @@ workload "w" {
 }
 `
 
-// What the other side may do, and what must come of it: over real sockets,
-// through the whole program.
+// What the other side may do, and what must come of it, through the whole
+// program.
 func TestFaults(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -90,43 +87,22 @@ func TestFaults(t *testing.T) {
 		{"hostile model names", []string{"hostile-model"}, 0, nil},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel() // the servers sleep most of the time
-			// As long as a busy machine may need, but where the time itself is
-			// what is tried.
-			ready, timeout := "30s", "30s"
-			switch tt.name {
-			case "not even ready":
-				ready = "1s"
-			case "streams that never end":
-				timeout = "1s"
-			}
-			var dir string
-			r := measured(func() result {
-				server := simServer(t, tt.rules...)
-				dir = t.TempDir()
-				return tokgateWith(t, t.Context(), nil, "", "run", "--out", dir,
-					writePlan(t, fmt.Sprintf(faultPlan, server.URL(), ready, timeout)))
-			})
+		t.Run(tt.name, inBubble(func(t *testing.T) {
+			dir := t.TempDir()
+			r := tokgate(t, "run", "--out", dir, writePlan(t, fmt.Sprintf(faultPlan, simServer(t, tt.rules...).URL())))
 			r.check(t, tt.code, tt.words...)
 			wellFormed(t, filepath.Join(dir, "junit.xml"))
 			harmless(t, "stdout", r.out)
 			harmless(t, "stderr", r.err)
-			for _, name := range []string{"report.md"} {
-				src, err := os.ReadFile(filepath.Join(dir, name))
-				if err != nil {
-					t.Fatal(err)
-				}
-				harmless(t, name, string(src))
-			}
-		})
+			harmless(t, "report.md", read(t, filepath.Join(dir, "report.md")))
+		}))
 	}
 }
 
 func TestServerDown(t *testing.T) {
-	// Port 1 of the loopback interface refuses connections.
-	r := tokgate(t, "run", "--out", t.TempDir(), writePlan(t, fmt.Sprintf(faultPlan, "http://127.0.0.1:1", "1s", "1s")))
-	r.check(t, 4, "connection refused")
+	inBubble(func(t *testing.T) {
+		tokgate(t, "run", "--out", t.TempDir(), writePlan(t, fmt.Sprintf(faultPlan, "http://127.0.0.1:1"))).check(t, 4, "connection refused")
+	})(t)
 }
 
 // wellFormed parses a whole XML file.

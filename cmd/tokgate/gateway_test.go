@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,17 +52,11 @@ const (
 // redirect, an API key and a gateway that shows it around: the run works, and
 // no secret is in any file or on the screen.
 func TestGateway(t *testing.T) {
-	backend, err := url.Parse(simServer(t).URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := httputil.NewSingleHostReverseProxy(backend)
-	proxy.FlushInterval = -1
 	for _, major := range []int{1, 2} {
-		t.Run(fmt.Sprintf("HTTP/%d", major), func(t *testing.T) {
-			t.Parallel()
+		t.Run(fmt.Sprintf("HTTP/%d", major), inBubble(func(t *testing.T) {
+			backend := simServer(t)
 			var streams, redirects atomic.Int64
-			gateway := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			gateway := front(t, func(w http.ResponseWriter, r *http.Request) {
 				secrets := []string{r.Header.Get("Authorization"), r.Header.Get("X-Team"), r.Header.Get("X-Gateway-Key")}
 				if r.ProtoMajor != major || secrets[0] != "Bearer "+gatewayKey || secrets[1] != gatewayToken || secrets[2] == "" {
 					t.Errorf("%s %s with %q", r.Proto, r.URL.Path, secrets)
@@ -86,11 +77,10 @@ func TestGateway(t *testing.T) {
 				w.Header().Set("Content-Encoding", "gzip")
 				z := gzip.NewWriter(w)
 				defer z.Close()
-				proxy.ServeHTTP(flushed{w, z}, r)
-			}))
+				backend.ServeHTTP(flushed{w, z}, r)
+			})
 			gateway.EnableHTTP2 = major == 2
 			gateway.StartTLS()
-			defer gateway.Close()
 
 			path := writePlan(t, fmt.Sprintf(gatewayPlan, gateway.URL))
 			ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: gateway.Certificate().Raw})
@@ -99,9 +89,7 @@ func TestGateway(t *testing.T) {
 			}
 			dir := t.TempDir()
 			environ := []string{"TEAM_TOKEN=" + gatewayToken, "TOKGATE_VAR_key=" + gatewayKey}
-			r := measured(func() result {
-				return tokgateWith(t, t.Context(), environ, "", "run", "--out", dir, "--csv", filepath.Join(dir, "levels.csv"), path)
-			})
+			r := tokgateWith(t, t.Context(), environ, "", "run", "--out", dir, "--csv", filepath.Join(dir, "levels.csv"), path)
 			r.check(t, 0, "PASS", "no quota for")
 			if redirects.Load() < 100 {
 				t.Errorf("%d redirects", redirects.Load())
@@ -121,7 +109,7 @@ func TestGateway(t *testing.T) {
 			if err != nil || files < 5 {
 				t.Errorf("%d files, %v", files, err)
 			}
-		})
+		}))
 	}
 }
 

@@ -61,7 +61,7 @@ type stepResult struct {
 func (s *step) run(args ...string) stepResult {
 	s.t.Helper()
 	var out, errs bytes.Buffer
-	a := &app{Streams: Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, environ: s.environ, excuse: busy}
+	a := &app{Streams: Streams{In: strings.NewReader(""), Out: &out, Err: &errs}, environ: s.environ, network: inMemory}
 	r := stepResult{code: a.main(s.t.Context(), args), outputs: map[string]string{}}
 	r.log = out.String() + errs.String()
 	r.commands, _ = runner.Commands(r.log)
@@ -94,7 +94,6 @@ func (r stepResult) annotations() []string {
 }
 
 func TestActionsRun(t *testing.T) {
-	server := simServer(t)
 	tests := []struct {
 		name, threshold string
 		code            int
@@ -106,10 +105,10 @@ func TestActionsRun(t *testing.T) {
 		{"red", `ttft = "p95 < 1us"`, assert.ExitFail, "fail", []string{"error plans/p.hcl:20 fail: sla.ttft.p95 at 2 (w on s)"}, "❌ FAIL"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
+		t.Run(tt.name, alone(func(t *testing.T) {
 			s := newStep(t)
 			s.write(".summary", "what an earlier command of the step wrote")
-			r := s.run("run", s.write("plans/p.hcl", fmt.Sprintf(smallPlan, server.URL(), tt.threshold)))
+			r := s.run("run", s.write("plans/p.hcl", fmt.Sprintf(smallPlan, simServer(t).URL(), tt.threshold)))
 			if r.code != tt.code {
 				t.Errorf("exit code %d, want %d\n%s", r.code, tt.code, r.log)
 			}
@@ -143,12 +142,14 @@ func TestActionsRun(t *testing.T) {
 			if strings.LastIndex(r.log, "::endgroup::") > strings.Index(r.log, "results in results/p") {
 				t.Errorf("the verdict is folded away:\n%s", r.log)
 			}
-		})
+		}))
 	}
 }
 
 // Several plans in one step: the worst verdict, and a line for each.
-func TestActionsRunSeveral(t *testing.T) {
+func TestActionsRunSeveral(t *testing.T) { alone(testActionsRunSeveral)(t) }
+
+func testActionsRunSeveral(t *testing.T) {
 	server := simServer(t)
 	s := newStep(t)
 	s.write("plans/a.hcl", fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 1us"`))
@@ -232,7 +233,9 @@ func TestActionsOffAndOn(t *testing.T) {
 }
 
 // A gate that passed but cannot tell the steps after it has not passed.
-func TestActionsUnwritable(t *testing.T) {
+func TestActionsUnwritable(t *testing.T) { alone(testActionsUnwritable)(t) }
+
+func testActionsUnwritable(t *testing.T) {
 	server := simServer(t)
 	s := newStep(t)
 	s.environ = append([]string{"GITHUB_OUTPUT=" + filepath.Join(s.workspace, "absent", "output")}, s.environ...)

@@ -40,7 +40,9 @@ workload "w" {
 
 // A run of a plan with a history block is its first night; copies of it make
 // the nights after; one that is worse fails, and a pin accepts it.
-func TestNightly(t *testing.T) {
+func TestNightly(t *testing.T) { inBubble(testNightly)(t) }
+
+func testNightly(t *testing.T) {
 	path := writePlan(t, nightlyPlan)
 	dir, results := filepath.Join(filepath.Dir(path), "history"), t.TempDir()
 	tokgate(t, "run", "--simulate", "--out", results, path).check(t, assert.ExitPass, "not added to", "simulated")

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -21,33 +20,35 @@ func TestPromptsOfTokenIDs(t *testing.T) {
 		refuse bool
 		ids    bool
 	}{{"vllm", false, true}, {"vllm", true, false}, {"openai", false, false}} {
-		backend := simServer(t)
-		var ids, text atomic.Int64
-		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			body, _ := io.ReadAll(r.Body)
-			if r.URL.Path == "/v1/completions" {
-				if bytes.Contains(body, []byte(`"prompt":[`)) {
-					if tt.refuse {
-						http.Error(w, `{"error":{"message":"a prompt is a string"}}`, http.StatusBadRequest)
-						return
+		t.Run(fmt.Sprintf("%s, refuse %t", tt.engine, tt.refuse), inBubble(func(t *testing.T) {
+			backend := simServer(t)
+			var ids, text atomic.Int64
+			f := front(t, func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				if r.URL.Path == "/v1/completions" {
+					if bytes.Contains(body, []byte(`"prompt":[`)) {
+						if tt.refuse {
+							http.Error(w, `{"error":{"message":"a prompt is a string"}}`, http.StatusBadRequest)
+							return
+						}
+						ids.Add(1)
+					} else {
+						text.Add(1)
 					}
-					ids.Add(1)
-				} else {
-					text.Add(1)
 				}
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				backend.ServeHTTP(w, r)
+			})
+			f.Start()
+			src := fmt.Sprintf(smallPlan, f.URL, `ttft = "p95 < 2s"`)
+			src = strings.Replace(src, "input_tokens  = 64", "api = \"completions\"\n  input_tokens  = 64", 1)
+			src = strings.Replace(src, "endpoint {", fmt.Sprintf("engine = %q\n  endpoint {", tt.engine), 1)
+			tokgate(t, "run", "--out", t.TempDir(), writePlan(t, src)).check(t, assert.ExitPass, "20 of 20 requests completed")
+			// 20 measured requests at least, all of one kind; the ready check and
+			// the calibration may be of the other.
+			if got := ids.Load() >= 20; got != tt.ids {
+				t.Errorf("engine %s, refuse %t: %d prompts of ids, %d of text", tt.engine, tt.refuse, ids.Load(), text.Load())
 			}
-			r.Body = io.NopCloser(bytes.NewReader(body))
-			backend.ServeHTTP(w, r)
 		}))
-		defer front.Close()
-		src := fmt.Sprintf(smallPlan, front.URL, `ttft = "p95 < 2s"`)
-		src = strings.Replace(src, "input_tokens  = 64", "api = \"completions\"\n  input_tokens  = 64", 1)
-		src = strings.Replace(src, "endpoint {", fmt.Sprintf("engine = %q\n  endpoint {", tt.engine), 1)
-		tokgate(t, "run", "--out", t.TempDir(), writePlan(t, src)).check(t, assert.ExitPass, "20 of 20 requests completed")
-		// 20 measured requests at least, all of one kind; the ready check and
-		// the calibration may be of the other.
-		if got := ids.Load() >= 20; got != tt.ids {
-			t.Errorf("engine %s, refuse %t: %d prompts of ids, %d of text", tt.engine, tt.refuse, ids.Load(), text.Load())
-		}
 	}
 }

@@ -219,7 +219,7 @@ func (a *app) complete(ctx context.Context, o *initOptions, ask bool) error {
 func (a *app) recognize(ctx context.Context, w *starter.Answers) {
 	ctx, cancel := context.WithTimeout(ctx, detectWithin)
 	defer cancel()
-	found, err := server.Detect(ctx, clock.NewReal(), w.URL, "")
+	found, err := server.Detect(ctx, clock.NewReal(), a.network, w.URL, "")
 	if err != nil {
 		w.Engine = "openai"
 		a.complain(err, "the plan is written for a plain OpenAI-compatible server; name another with --engine")

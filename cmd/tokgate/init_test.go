@@ -2,7 +2,6 @@ package main
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -12,7 +11,9 @@ import (
 
 // What init writes is formatted, valid, and runs. (make newcomer runs it
 // against the server that it was written for, from a fresh clone.)
-func TestInit(t *testing.T) {
+func TestInit(t *testing.T) { alone(testInit)(t) }
+
+func testInit(t *testing.T) {
 	t.Chdir(t.TempDir())
 	server := simServer(t)
 	tokgate(t, "init", "--url", server.URL(), "--github", "--gitlab").check(t, assert.ExitPass,
@@ -75,9 +76,9 @@ func TestInitDetects(t *testing.T) {
 		"llama.cpp": {"/props": `{"build_info":"b6000-abc"}`},
 		"openai":    {},
 	} {
-		t.Run(engine, func(t *testing.T) {
+		t.Run(engine, alone(func(t *testing.T) {
 			t.Chdir(t.TempDir())
-			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			s := front(t, func(w http.ResponseWriter, r *http.Request) {
 				page, ok := pages[r.URL.Path]
 				if r.URL.Path == "/v1/models" {
 					page, ok = `{"data":[{"id":"m","max_model_len":2048}]}`, true
@@ -87,14 +88,14 @@ func TestInitDetects(t *testing.T) {
 					return
 				}
 				_, _ = w.Write([]byte(page))
-			}))
-			defer s.Close()
+			})
+			s.Start()
 			tokgate(t, "init", "--url", s.URL).check(t, assert.ExitPass, "found "+engine)
 			if !strings.Contains(read(t, "tokgate.hcl"), `engine = "`+engine+`"`) {
 				t.Error("the plan names another engine")
 			}
 			// What the server can't take is no use case for it.
 			tokgate(t, "init", "--force", "--url", s.URL, "--use-case", "rag").check(t, assert.ExitPlan, "takes 2048 tokens")
-		})
+		}))
 	}
 }

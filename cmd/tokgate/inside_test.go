@@ -54,11 +54,11 @@ assert "drafts" {
 }
 `
 
-// TestInside: a server with too few seats, watched from the inside: over a
-// socket, and in virtual time.
+// TestInside: a server with too few seats, watched from the inside: over HTTP,
+// and simulated.
 func TestInside(t *testing.T) {
-	for _, how := range []string{"over a socket", "simulated"} {
-		t.Run(how, func(t *testing.T) {
+	for _, how := range []string{"over HTTP", "simulated"} {
+		t.Run(how, inBubble(func(t *testing.T) {
 			dir := t.TempDir()
 			for name, text := range map[string]string{"crowded.json": crowded, "p.hcl": crowdedPlan} {
 				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
@@ -145,6 +145,6 @@ func TestInside(t *testing.T) {
 					t.Errorf("judged again, %s: %s, was %s", v.Name, v.Message, doc.Verdicts[i].Message)
 				}
 			}
-		})
+		}))
 	}
 }

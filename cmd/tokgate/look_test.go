@@ -64,8 +64,10 @@ func TestLastLimits(t *testing.T) {
 	}
 }
 
-// A search over a socket, its record, and the verdict on it once more.
-func TestCapacityOverASocket(t *testing.T) {
+// A search, its record, and the verdict on it once more.
+func TestCapacity(t *testing.T) { inBubble(testCapacityOverASocket)(t) }
+
+func testCapacityOverASocket(t *testing.T) {
 	server := simServer(t)
 	dir := t.TempDir()
 	path := writePlan(t, fmt.Sprintf(`

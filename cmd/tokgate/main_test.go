@@ -42,7 +42,9 @@ workload "w" {
 }
 `
 
-func TestRunPasses(t *testing.T) {
+func TestRunPasses(t *testing.T) { inBubble(testRunPasses)(t) }
+
+func testRunPasses(t *testing.T) {
 	server := simServer(t)
 	dir := filepath.Join(t.TempDir(), "out")
 	extra := t.TempDir()
@@ -92,7 +94,9 @@ func TestRunPasses(t *testing.T) {
 
 // An impossible threshold fails the gate and names itself, its value and its
 // line in the plan.
-func TestRunFails(t *testing.T) {
+func TestRunFails(t *testing.T) { inBubble(testRunFails)(t) }
+
+func testRunFails(t *testing.T) {
 	server := simServer(t)
 	dir := t.TempDir()
 	path := writePlan(t, fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 1us"`))
@@ -156,21 +160,27 @@ func TestNothingStarts(t *testing.T) {
 	}
 }
 
-func TestOnly(t *testing.T) {
+func TestOnly(t *testing.T) { inBubble(testOnly)(t) }
+
+func testOnly(t *testing.T) {
 	server := simServer(t)
 	path := writePlan(t, strings.Replace(fmt.Sprintf(smallPlan, server.URL(), `ttft = "p95 < 2s"`), "concurrency = 2", "concurrency = [1, 2]", 1))
 	r := tokgate(t, "run", "--out", t.TempDir(), "--only", "w/2", path)
 	r.check(t, assert.ExitPass, "partial", "sla.ttft.p95 at 2")
 }
 
-func TestEndpointFlag(t *testing.T) {
+func TestEndpointFlag(t *testing.T) { inBubble(testEndpointFlag)(t) }
+
+func testEndpointFlag(t *testing.T) {
 	server := simServer(t)
 	path := writePlan(t, fmt.Sprintf(smallPlan, "http://127.0.0.1:1", `ttft = "p95 < 2s"`))
 	tokgate(t, "run", "--out", t.TempDir(), "--endpoint", "s="+server.URL(), path).check(t, assert.ExitPass, "PASS")
 }
 
 // A results folder that holds something else is left alone.
-func TestForeignResults(t *testing.T) {
+func TestForeignResults(t *testing.T) { inBubble(testForeignResults)(t) }
+
+func testForeignResults(t *testing.T) {
 	server := simServer(t)
 	dir := t.TempDir()
 	foreign := filepath.Join(dir, "samples.jsonl")
@@ -395,7 +405,9 @@ func read(t *testing.T, path string) string {
 }
 
 // Once a plan was run, its time is known by that run.
-func TestPlanKnowsTheLastRun(t *testing.T) {
+func TestPlanKnowsTheLastRun(t *testing.T) { alone(testPlanKnowsTheLastRun)(t) }
+
+func testPlanKnowsTheLastRun(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const src = `gate {
   decide = "estimate"

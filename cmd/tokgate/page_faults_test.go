@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/tokgate/tokgate/assert"
 )
@@ -51,9 +50,9 @@ const (
 )
 
 // What a page of metrics may do while the load runs, and what must come of a
-// threshold on it: over real sockets, through the whole program. The requests
-// themselves are well, and the limits are so wide that only what was not read
-// can keep them from passing.
+// threshold on it, through the whole program. The requests themselves are well,
+// and the limits are so wide that only what was not read can keep them from
+// passing.
 func TestPageFaults(t *testing.T) {
 	// waiting replaces the value of that gauge.
 	waiting := func(value string) func([]byte) []byte {
@@ -112,44 +111,21 @@ func TestPageFaults(t *testing.T) {
 			_, _ = io.WriteString(w, comments)
 		}, gaugeThresholds, assert.ExitError, "the answer is longer than"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			var slowest atomic.Int64 // nanoseconds between two readings
-			run := func() result {
-				server := simServer(t)
-				var reads, last atomic.Int64
-				slowest.Store(0)
-				front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					resp, err := http.Get(server.URL() + "/metrics")
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					defer resp.Body.Close()
-					page, err := io.ReadAll(resp.Body)
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					now := time.Now().UnixNano()
-					if before := last.Swap(now); before > 0 {
-						slowest.Store(max(slowest.Load(), now-before))
-					}
-					if tt.when(reads.Add(1)) {
-						tt.then(w, page)
-					} else {
-						whole(w, page)
-					}
-				}))
-				defer front.Close()
-				return tokgateWith(t, t.Context(), nil, "", "run", "--out", t.TempDir(), writePlan(t, fmt.Sprintf(pageFaultPlan, server.URL(), front.URL+"/metrics", tt.threshold)))
-			}
-			r := measured(run)
-			// A machine too busy to read the page is a fault that none of these is for.
-			for try := 0; try < 4 && slowest.Load() > int64(250*time.Millisecond); try++ {
-				r = measured(run)
-			}
+		t.Run(tt.name, inBubble(func(t *testing.T) {
+			server := simServer(t)
+			var reads atomic.Int64
+			page := front(t, func(w http.ResponseWriter, r *http.Request) {
+				page := httptest.NewRecorder()
+				server.ServeHTTP(page, r)
+				if tt.when(reads.Add(1)) {
+					tt.then(w, page.Body.Bytes())
+				} else {
+					whole(w, page.Body.Bytes())
+				}
+			})
+			page.Start()
+			r := tokgate(t, "run", "--out", t.TempDir(), writePlan(t, fmt.Sprintf(pageFaultPlan, server.URL(), page.URL+"/metrics", tt.threshold)))
 			r.check(t, tt.code, tt.words, "40 of 40 requests completed")
-		})
+		}))
 	}
 }

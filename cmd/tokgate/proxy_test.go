@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
@@ -17,36 +16,44 @@ import (
 // loopback interface is not. net/http reads the proxy's address once in a
 // process's life, so the run is a child's.
 func TestProxy(t *testing.T) {
-	if url := os.Getenv("TOKGATE_TEST_PROXIED"); url != "" {
-		r := tokgate(t, "run", "--out", t.TempDir(), writePlan(t, fmt.Sprintf(smallPlan, url, `ttft = "p95 < 2s"`)))
-		r.check(t, assert.ExitPass, "20 of 20 requests completed")
+	const proxy = "127.0.0.1:3128"
+	if os.Getenv("TOKGATE_TEST_PROXIED") != "" {
+		proxied(t, proxy)
 		return
 	}
-	server := simServer(t)
-	var proxied atomic.Int64
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Host != "server.test" {
-			http.Error(w, "not for this proxy", http.StatusBadGateway)
-			return
+	cmd := exec.Command(os.Args[0], "-test.run=^TestProxy$")
+	for _, kv := range os.Environ() {
+		if name, _, _ := strings.Cut(strings.ToUpper(kv), "="); !strings.HasSuffix(name, "_PROXY") {
+			cmd.Env = append(cmd.Env, kv)
 		}
-		proxied.Add(1)
-		server.ServeHTTP(w, r)
-	}))
-	defer proxy.Close()
-	for url, through := range map[string]bool{"http://server.test": true, server.URL(): false} {
-		proxied.Store(0)
-		cmd := exec.Command(os.Args[0], "-test.run=^TestProxy$")
-		for _, kv := range os.Environ() {
-			if name, _, _ := strings.Cut(strings.ToUpper(kv), "="); !strings.HasSuffix(name, "_PROXY") {
-				cmd.Env = append(cmd.Env, kv)
+	}
+	cmd.Env = append(cmd.Env, "HTTP_PROXY=http://"+proxy, "TOKGATE_TEST_PROXIED=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v:\n%s", err, out)
+	}
+}
+
+func proxied(t *testing.T, proxy string) {
+	for _, tt := range []struct {
+		name    string
+		through bool
+	}{{"server.test", true}, {"on the loopback interface", false}} {
+		t.Run(tt.name, alone(func(t *testing.T) {
+			server := simServer(t)
+			var requests atomic.Int64
+			frontAt(t, proxy, func(w http.ResponseWriter, r *http.Request) {
+				requests.Add(1)
+				server.ServeHTTP(w, r)
+			}).Start()
+			url := server.URL()
+			if tt.through {
+				url = "http://" + tt.name
 			}
-		}
-		cmd.Env = append(cmd.Env, "HTTP_PROXY="+proxy.URL, "TOKGATE_TEST_PROXIED="+url)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%s: %v:\n%s", url, err, out)
-		}
-		if got := proxied.Load() >= 20; got != through {
-			t.Errorf("%s: %d requests went through the proxy", url, proxied.Load())
-		}
+			tokgate(t, "run", "--out", t.TempDir(), writePlan(t, fmt.Sprintf(smallPlan, url, `ttft = "p95 < 2s"`))).
+				check(t, assert.ExitPass, "20 of 20 requests completed")
+			if got := requests.Load() >= 20; got != tt.through {
+				t.Errorf("%d requests went through the proxy", requests.Load())
+			}
+		}))
 	}
 }

@@ -214,7 +214,7 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 	} else {
 		launcher := server.New(server.Options{
 			Clock: wall, Origin: wall.Origin(), LogDir: out.dir, Dir: filepath.Dir(p.Path), Redact: p.Secrets,
-			State: lease.Dir(a.getenv), Reap: o.reap, Grace: grace(now),
+			State: lease.Dir(a.getenv), Reap: o.reap, Grace: grace(now), Network: a.network,
 			Holder: lease.Holder{Run: config.Run.ID, Plan: p.Path, PID: a.pid(), Started: started.UTC().Format(time.RFC3339)},
 		})
 		config.Teardown = server.Teardown
@@ -238,9 +238,6 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 	defer release()
 	run, err := exec.Run(now, config)
 	stop()
-	if a.excuse != nil && run != nil {
-		a.excuse(run)
-	}
 	if err != nil {
 		// The reports still say what was measured until then.
 		void(run, err.Error())

@@ -5,12 +5,9 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
@@ -93,12 +90,7 @@ var secretsEnviron = []string{
 // headers, and in the name of its model.
 func gossip(t *testing.T, failing bool) string {
 	t.Helper()
-	backend, err := url.Parse(simServer(t).URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := httputil.NewSingleHostReverseProxy(backend)
-	proxy.FlushInterval = -1
+	backend := simServer(t)
 	var streams atomic.Int64
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		told := fmt.Sprint(r.Header)
@@ -114,14 +106,7 @@ func gossip(t *testing.T, failing bool) string {
 		case failing && strings.HasSuffix(r.URL.Path, "/completions") && streams.Add(1) > 8 && streams.Load()%3 == 0:
 			http.Error(w, "no quota for "+told+" or "+r.Header.Get("Authorization"), http.StatusTooManyRequests)
 		default:
-			// Read to its end: what answers sooner than the proxy has seen that end
-			// has its connection closed.
-			body, err := io.ReadAll(r.Body)
-			if err != nil {
-				return // nobody waits for the answer
-			}
-			r.Body = io.NopCloser(bytes.NewReader(body))
-			proxy.ServeHTTP(w, r)
+			backend.ServeHTTP(w, r)
 		}
 	}))
 	t.Cleanup(front.Close)
@@ -148,10 +133,8 @@ func TestSecretsStay(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			l := secretsLife(t, tt.shell, gossip(t, tt.failing), 24)
-			measured(func() result {
-				l.start("--csv", filepath.Join(l.out, "levels.csv"))
-				return result{l.wait(), l.output.String(), ""}
-			}).check(t, tt.code, tt.words...)
+			l.start("--csv", filepath.Join(l.out, "levels.csv"))
+			l.check(tt.code, tt.words...)
 			l.unspilled("run", l.output.String())
 			for _, args := range [][]string{
 				{"judge", l.out, filepath.Join(l.dir, "test.hcl")}, {"report", l.out, "--html", filepath.Join(l.dir, "again.html"), "--markdown", filepath.Join(l.dir, "again.md")},

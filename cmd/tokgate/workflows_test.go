@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -27,6 +28,11 @@ const asProgram = "TOKGATE_TEST_AS_PROGRAM"
 func TestMain(m *testing.M) {
 	mode, ok := os.LookupEnv(asProgram)
 	if !ok {
+		// What listens for signals is begun by the first who does, and must be in
+		// no bubble.
+		signals := make(chan os.Signal, 1)
+		signal.Notify(signals, os.Interrupt)
+		signal.Stop(signals)
 		os.Exit(m.Run())
 	}
 	args := os.Args[1:]

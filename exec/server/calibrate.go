@@ -39,7 +39,7 @@ func (l *Launcher) Calibrate(ctx context.Context) (*metric.Calibration, error) {
 	profile.Decode = sim.DecodeCost{BaseMS: calibrationStepMS}
 	profile.Limits = sim.Limits{MaxBatchedTokens: 1 << 16}
 	profile.Noise = sim.Noise{}
-	server, err := sim.New(sim.Options{Profile: profile, OnEmit: func(id string, chunk int, at time.Time) {
+	server, err := sim.New(sim.Options{Profile: profile, Listen: l.Listen, OnEmit: func(id string, chunk int, at time.Time) {
 		emitted.add(id[strings.LastIndexByte(id, '-')+1:], at.Sub(l.Origin))
 	}})
 	if err != nil {
@@ -59,7 +59,7 @@ func (l *Launcher) Calibrate(ctx context.Context) (*metric.Calibration, error) {
 	for i := range read {
 		// A client each: the header tells the streams apart.
 		h, err := client.New(client.Config{
-			BaseURL: server.URL(), Now: l.Clock.Now, Dialect: client.DialectOf("vllm"),
+			BaseURL: server.URL(), Now: l.Clock.Now, Dial: l.Dial, Dialect: client.DialectOf("vllm"),
 			Headers: map[string]string{"X-Request-Id": strconv.Itoa(i)},
 		})
 		if err != nil {

@@ -19,10 +19,10 @@ type Found struct {
 // Detect asks the server at url, with or without /v1, what it is: for each
 // engine the page on which that tells its version, and then the models. A server
 // that answers none of these is an error.
-func Detect(ctx context.Context, c *clock.Real, url, apiKey string) (Found, error) {
+func Detect(ctx context.Context, c *clock.Real, n Network, url, apiKey string) (Found, error) {
 	found := Found{Engine: "openai"}
 	ask := func(engine string) (*client.HTTP, error) {
-		return client.New(client.Config{BaseURL: url, APIKey: apiKey, Now: c.Now, Dialect: client.DialectOf(engine)})
+		return client.New(client.Config{BaseURL: url, APIKey: apiKey, Now: c.Now, Dial: n.Dial, Dialect: client.DialectOf(engine)})
 	}
 	// vLLM's page is the plainest, and others may have one like it.
 	for _, engine := range []string{"sglang", "llama.cpp", "vllm"} {

@@ -48,7 +48,7 @@ type reached struct {
 
 // reach prepares to speak to a server; it touches no network.
 func (l *Launcher) reach(s *plan.Server, state func(string), c client.Config) (*reached, error) {
-	c.Now, c.Dial = l.Clock.Now, l.dial
+	c.Now, c.Dial = l.Clock.Now, l.Dial
 	c.OnFresh = func(reason string) { l.Clock.Post(func() { state(reason) }) }
 	h, err := client.New(c)
 	if err != nil {

@@ -43,6 +43,14 @@ type Options struct {
 	// Grace is how long a server may take to end itself; it is asked again
 	// while one is waited for. nil: the constant.
 	Grace func() time.Duration
+	Network
+}
+
+// Network is how servers are reached, and where those of this process listen.
+// The zero Network is the machine's; tests have one in memory.
+type Network struct {
+	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
+	Listen func(network, address string) (net.Listener, error)
 }
 
 // Launcher starts servers.
@@ -50,8 +58,6 @@ type Launcher struct {
 	Options
 	redactor record.Redactor
 	doubt    bool // whether a note that nobody locks is proof of a dead run is not known
-	// dial replaces the network, for tests in memory; nil: the network.
-	dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // New returns a Launcher.

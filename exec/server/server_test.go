@@ -38,7 +38,7 @@ func newWorld(t *testing.T, o sim.Options) *world {
 	t.Helper()
 	w := &world{clock: clock.NewReal(), listener: memnet.Listen()}
 	w.Launcher = New(Options{Clock: w.clock})
-	w.dial = w.listener.DialContext
+	w.Dial = w.listener.DialContext
 	w.serve(t, o)
 	front := &http.Server{Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if w.instead != nil {

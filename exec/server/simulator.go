@@ -17,7 +17,7 @@ func (l *Launcher) simulator(ctx context.Context, s *plan.Server, state func(str
 	if err != nil {
 		return nil, err
 	}
-	server, err := sim.New(sim.Options{Profile: profile, Seed: s.Simulator.Seed})
+	server, err := sim.New(sim.Options{Profile: profile, Seed: s.Simulator.Seed, Listen: l.Listen})
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,8 @@
 // Package memnet is a network in memory: a listener and buffered connections
 // that a server and a client share without a socket. Inside a testing/synctest
 // bubble, where a real socket would hang, everything that waits on it is
-// durably blocked, so the bubble's clock runs on. All parts of one network
-// must be made in the same bubble.
+// durably blocked, so the bubble's clock runs on. A listener and all that dials
+// it must be made in the same bubble.
 //
 // It stands in for loopback, not for a network: no latency, no loss, nothing
 // reordered, and how writes are cut into reads is the reader's doing.
@@ -10,9 +10,11 @@ package memnet
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -28,16 +30,63 @@ var (
 // socket's buffers do.
 const window = 256 << 10
 
+// Network is a machine's loopback interface: listeners by their addresses. The
+// zero Network has none. Bubbles may share one, each with listeners of its own.
+type Network struct {
+	mu        sync.Mutex
+	listeners map[string]*Listener
+	taken     int // ports
+}
+
+// Listen is net.Listen; port 0 takes one that no listener had before.
+func (n *Network) Listen(_, address string) (net.Listener, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if host, ok := strings.CutSuffix(address, ":0"); ok {
+		n.taken++
+		address = fmt.Sprintf("%s:%d", host, 10_000+n.taken)
+	}
+	if n.listeners[address] != nil {
+		return nil, &net.OpError{Op: "listen", Net: "memory", Addr: addr(address), Err: os.NewSyscallError("bind", syscall.EADDRINUSE)}
+	}
+	if n.listeners == nil {
+		n.listeners = map[string]*Listener{}
+	}
+	l := Listen()
+	l.addr = addr(address)
+	l.leave = func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		delete(n.listeners, address)
+	}
+	n.listeners[address] = l
+	return l, nil
+}
+
+// DialContext connects to the listener of an address; without one it fails as a
+// refused connection does.
+func (n *Network) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	n.mu.Lock()
+	l := n.listeners[address]
+	n.mu.Unlock()
+	if l == nil {
+		return nil, refused(addr(address))
+	}
+	return l.DialContext(ctx, network, address)
+}
+
 // Listener is a net.Listener that is dialled in memory.
 type Listener struct {
+	addr  addr
 	conns chan net.Conn
 	done  chan struct{}
 	once  sync.Once
+	leave func() // its network; nil: it is in none
 }
 
-// Listen returns a listener.
+// Listen returns a listener that is in no network.
 func Listen() *Listener {
-	return &Listener{conns: make(chan net.Conn), done: make(chan struct{})}
+	return &Listener{addr: "memory.test:80", conns: make(chan net.Conn), done: make(chan struct{})}
 }
 
 // Accept implements net.Listener.
@@ -52,35 +101,43 @@ func (l *Listener) Accept() (net.Conn, error) {
 
 // Close implements net.Listener. Connections live on.
 func (l *Listener) Close() error {
-	l.once.Do(func() { close(l.done) })
+	l.once.Do(func() {
+		close(l.done)
+		if l.leave != nil {
+			l.leave()
+		}
+	})
 	return nil
 }
 
-// Addr implements net.Listener. The name resolves to nothing: only this
-// listener's DialContext reaches it.
-func (l *Listener) Addr() net.Addr { return addr{} }
+// Addr implements net.Listener. Only this listener's DialContext and its
+// network's reach it.
+func (l *Listener) Addr() net.Addr { return l.addr }
 
-type addr struct{}
+type addr string
 
-func (addr) Network() string { return "memory" }
-func (addr) String() string  { return "memory.test:80" }
+func (addr) Network() string  { return "memory" }
+func (a addr) String() string { return string(a) }
+
+func refused(a addr) error {
+	return &net.OpError{Op: "dial", Net: "memory", Addr: a, Err: os.NewSyscallError("connect", errRefused)}
+}
 
 // DialContext connects to the listener, whatever the address: it fits
 // http.Transport.DialContext. Once the listener is closed it fails as a
 // refused connection does.
 func (l *Listener) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
 	client, server := Pipe()
-	refused := &net.OpError{Op: "dial", Net: "memory", Addr: addr{}, Err: os.NewSyscallError("connect", errRefused)}
 	select {
 	case <-l.done:
-		return nil, refused
+		return nil, refused(l.addr)
 	default:
 	}
 	select {
 	case l.conns <- server:
 		return client, nil
 	case <-l.done:
-		return nil, refused
+		return nil, refused(l.addr)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -113,8 +170,8 @@ func (c *conn) CloseWrite() error {
 	return nil
 }
 
-func (c *conn) LocalAddr() net.Addr  { return addr{} }
-func (c *conn) RemoteAddr() net.Addr { return addr{} }
+func (c *conn) LocalAddr() net.Addr  { return addr("memory") }
+func (c *conn) RemoteAddr() net.Addr { return addr("memory") }
 
 func (c *conn) SetDeadline(t time.Time) error {
 	c.in.reading.set(c.in, t)

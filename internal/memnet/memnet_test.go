@@ -77,6 +77,42 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// Addresses are told apart, and a port that was given back is refused.
+func TestNetwork(t *testing.T) {
+	var n Network
+	a, err := n.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := n.Listen("tcp", "127.0.0.1:0")
+	if err != nil || a.Addr().String() == b.Addr().String() {
+		t.Fatalf("%v and %v, %v", a.Addr(), b.Addr(), err)
+	}
+	if _, err := n.Listen("tcp", a.Addr().String()); !errors.Is(err, syscall.EADDRINUSE) {
+		t.Errorf("listen where another does: %v", err)
+	}
+	go func() {
+		c, err := b.Accept()
+		if err == nil {
+			c.Write([]byte("b"))
+			c.Close()
+		}
+	}()
+	c, err := n.DialContext(t.Context(), "tcp", b.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(c); string(got) != "b" || err != nil {
+		t.Errorf("read %q, %v", got, err)
+	}
+	a.Close()
+	for _, address := range []string{a.Addr().String(), "127.0.0.1:1"} {
+		if _, err := n.DialContext(t.Context(), "tcp", address); !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("dial %s: %v, want a refused connection", address, err)
+		}
+	}
+}
+
 // A client's and a server's net/http meet in a bubble; an hour passes at once.
 func TestHTTPInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
