@@ -123,6 +123,12 @@ SOAK ?= 1000
 soak: ## start and end SOAK servers (default 1000) in every way, and look for what stays behind; Linux
 	CGO_ENABLED=0 $(GO) test ./exec/server -run '^TestSoak$$' -timeout 60m -soak $(SOAK) -v
 
+REPEATS ?= 1000
+
+.PHONY: repeat
+repeat: ## simulate a plan REPEATS times (default 1000) on 1, 2 and 8 processors, niced beside busy loops, and compare bytes
+	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestLongSimulationsRepeat$$' -timeout 5h -v -repeats $(REPEATS)
+
 .PHONY: reference
 reference: build ## simulate the plans of five published systems and compare, into docs/reference.md; minutes
 	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestLongReferenceDocument$$' -timeout 30m -reference $(CURDIR)/$(BIN)

@@ -22,9 +22,6 @@ type Config struct {
 	// Calibrate measures the generator before the first server is started;
 	// nil: it is not measured. An error is no reason not to run.
 	Calibrate func(context.Context) (*metric.Calibration, error)
-	// Wall is the time on the wall where Clock is virtual, for the run to say
-	// how long it took; nil: it does not.
-	Wall func() time.Duration
 	// Drain, when it ends, has the run start no more requests, wait for those
 	// in flight and report; the run's own context ends it at once. nil: never.
 	Drain context.Context

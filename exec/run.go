@@ -57,9 +57,6 @@ func Run(ctx context.Context, c Config) (*metric.Run, error) {
 		}
 	}
 	r.run.End = c.Clock.Now()
-	if c.Wall != nil {
-		r.run.Wall = c.Wall()
-	}
 	r.run.Stopped = r.stopped
 	r.observe(c.Observer.RunDone(r.run))
 	return r.run, r.err

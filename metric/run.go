@@ -11,17 +11,17 @@ import (
 // Run is everything that was observed: what record writes and reads, what
 // assert judges and what report shows. It holds no threshold and no verdict.
 type Run struct {
-	ID       string    `json:"id"`        // unique, sortable by start time
-	Tool     string    `json:"tool"`      // tokgate's version
-	Plan     string    `json:"plan"`      // the plan file as the user named it
-	PlanHash string    `json:"plan_hash"` // SHA-256 of the plan's sources and variables, hex
-	Started  time.Time `json:"started"`   // wall clock, for people; offsets are monotonic
-	Salt     uint64    `json:"salt"`      // of the prompts; with a seed it reproduces them
+	ID       string `json:"id"`        // unique, sortable by start time; of a simulated run, from its plan
+	Tool     string `json:"tool"`      // tokgate's version
+	Plan     string `json:"plan"`      // the plan file as the user named it
+	PlanHash string `json:"plan_hash"` // SHA-256 of the plan's sources and variables, hex
+	// Started is by the wall clock, for people; offsets are monotonic. Zero when
+	// simulated: such a run is a function of its plan, and has no date.
+	Started time.Time `json:"started,omitzero"`
+	Salt    uint64    `json:"salt"` // of the prompts; with a seed it reproduces them
 	// Simulated says that the servers were the built-in simulator and that time
 	// was virtual: nothing was measured of a real server.
 	Simulated bool `json:"simulated,omitempty"`
-	// Wall is what a simulated run took on the wall; 0: not noted.
-	Wall time.Duration `json:"wall_ns,omitempty"`
 
 	Servers []*ServerRun `json:"servers"`
 	Levels  []*Level     `json:"levels"`

@@ -70,7 +70,7 @@ func random(seed uint64) *metric.Run {
 	run := &metric.Run{
 		ID: fmt.Sprint("run-", seed), Tool: "v1", Plan: "plans/x.hcl", PlanHash: "abc",
 		Started: time.Date(2026, 11, 20, 12, 0, 0, int(rng.IntN(1e9)), time.UTC),
-		Salt:    rng.Uint64(), Simulated: rng.IntN(2) == 0, Wall: dur(), End: dur(), Stopped: word(),
+		Salt:    rng.Uint64(), Simulated: rng.IntN(2) == 0, End: dur(), Stopped: word(),
 	}
 	if rng.IntN(2) == 0 {
 		run.Calibration = &metric.Calibration{Streams: 64, Rate: 3200, Delay50: dur(), Delay99: dur(), CPU: rng.Float64(), Took: dur()}

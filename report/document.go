@@ -29,15 +29,14 @@ const Schema = "tokgate.results/1"
 type Document struct {
 	Schema string `json:"schema"` // always Schema
 	Tool   string `json:"tool"`   // tokgate's version
-	Run    string `json:"run"`    // unique, sortable by start time
+	Run    string `json:"run"`    // unique, sortable by start time; of a simulated run, from its plan
 	Plan   Plan   `json:"plan"`
 	Host   string `json:"host,omitempty"` // machine that generated the load; "": not recorded
 	// Folder is where the reports of the run are, as the user named it; "":
 	// none was written.
 	Folder    string    `json:"folder,omitempty"`
-	Started   time.Time `json:"started"`          // wall clock, for people
+	Started   time.Time `json:"started,omitzero"` // wall clock, for people; zero: simulated
 	Duration  float64   `json:"duration_s"`       // of the run; virtual time when it was simulated
-	Wall      float64   `json:"wall_s,omitempty"` // what a simulated run took on the wall; 0: not noted
 	Salt      string    `json:"salt"`             // of the prompts, decimal (an unsigned 64-bit number)
 	Simulated bool      `json:"simulated"`        // servers were the built-in simulator in virtual time
 	Partial   bool      `json:"partial"`          // cases were left out by request

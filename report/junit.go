@@ -208,7 +208,7 @@ func (j *junitWriter) suite(name, server string, verdicts []Verdict, cases []*Ca
 	}
 	s.Hostname = attr(j.doc.Host)
 	s.File = attr(j.doc.Plan.Path)
-	s.Timestamp = j.doc.Started.UTC().Format("2006-01-02T15:04:05")
+	s.Timestamp = j.doc.Date("2006-01-02T15:04:05")
 	for _, p := range append(j.properties(server, cases), capacityProperties(capacities)...) {
 		s.AddProperty(attr(p.Key), attr(p.Value))
 	}

@@ -358,7 +358,7 @@ func (m *markdown) environment() string {
 	s.b.WriteString("\n<details><summary>Environment</summary>\n\n| | |\n|---|---|\n")
 	row("tokgate", d.Tool)
 	row("run", d.Run)
-	row("started", d.Started.UTC().Format("2006-01-02 15:04:05 MST")+", "+d.Took())
+	row("started", d.When())
 	row("plan", d.Plan.Path+", SHA-256 "+d.Plan.Hash)
 	if d.Host != "" {
 		row("load generator", d.Host)

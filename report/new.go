@@ -42,7 +42,6 @@ func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 		Folder:      m.Folder,
 		Started:     run.Started.Round(0).UTC(),
 		Duration:    run.End.Seconds(),
-		Wall:        run.Wall.Seconds(),
 		Salt:        strconv.FormatUint(run.Salt, 10),
 		Simulated:   run.Simulated,
 		Partial:     v.Partial,

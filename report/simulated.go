@@ -1,7 +1,8 @@
 package report
 
 import (
-	"github.com/tokgate/tokgate/metric"
+	"strings"
+
 	"github.com/tokgate/tokgate/report/text"
 )
 
@@ -10,12 +11,21 @@ const simulated = "The servers were the built-in simulator, in virtual time, in 
 
 // Took is how long the run took.
 func (d *Document) Took() string {
-	if !d.Simulated {
-		return "took " + text.Clock(d.Duration)
+	if d.Simulated {
+		return "took " + text.Clock(d.Duration) + " of virtual time"
 	}
-	took := "took " + text.Clock(d.Duration) + " of virtual time"
-	if d.Wall > 0 {
-		took += ", " + metric.Format(metric.Seconds, d.Wall) + " on the wall"
+	return "took " + text.Clock(d.Duration)
+}
+
+// Date is when the run started, in UTC; "" for a simulated one, which has none.
+func (d *Document) Date(layout string) string {
+	if d.Started.IsZero() {
+		return ""
 	}
-	return took
+	return d.Started.UTC().Format(layout)
+}
+
+// When is when the run started, to the second, and how long it took.
+func (d *Document) When() string {
+	return strings.TrimPrefix(d.Date("2006-01-02 15:04:05 MST")+", "+d.Took(), ", ")
 }

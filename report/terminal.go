@@ -102,8 +102,11 @@ func (t *terminal) para(lead string, p paint, s string) {
 
 func (t *terminal) header() {
 	d := t.doc
-	parts := []string{"tokgate " + d.Tool, cmp.Or(d.Plan.Path, d.Plan.Name),
-		d.Started.UTC().Format("2006-01-02 15:04 MST"), d.Took()}
+	parts := []string{"tokgate " + d.Tool, cmp.Or(d.Plan.Path, d.Plan.Name)}
+	if date := d.Date("2006-01-02 15:04 MST"); date != "" {
+		parts = append(parts, date)
+	}
+	parts = append(parts, d.Took())
 	if d.Partial {
 		parts = append(parts, "partial: some cases were left out")
 	}

@@ -85,6 +85,9 @@ func (a *app) addNight(dir string, doc *report.Document) error {
 	case len(night.Figures) == 0:
 		return measureError(fmt.Errorf("run %s measured nothing that a history could keep", doc.Run))
 	}
+	if night.Started.IsZero() {
+		night.Started = time.Now().UTC() // a simulated run has no date: the night is when it is added
+	}
 	// What cannot be read is for Add to say, or for those who judge.
 	if h, _, err := history.Read(dir); err == nil {
 		for _, n := range h.Nights {

@@ -47,13 +47,13 @@ func outcomeOf(v assert.LookVerdict) search.Outcome {
 
 // lastLimits are the capacities that the earlier run in a results folder found,
 // from which searches start: a hint that costs a probe where it is wrong. 0
-// where there is none, or where it was simulated and this one is not.
-func lastLimits(dir string, simulated bool) func(*plan.Server, *plan.Workload) int {
+// where there is none, or where it was simulated.
+func lastLimits(dir string) func(*plan.Server, *plan.Workload) int {
 	type key struct{ server, workload, over string }
 	limits := map[key]int{}
 	if f, err := os.Open(filepath.Join(dir, "results.json")); err == nil {
 		defer f.Close()
-		if doc, err := report.ReadDocument(f); err == nil && doc.Simulated == simulated {
+		if doc, err := report.ReadDocument(f); err == nil && !doc.Simulated {
 			for _, c := range doc.Capacities {
 				if c.Fail > 0 || c.Kind == string(metric.CapacityServerCap) {
 					limits[key{c.Server, c.Workload, c.Over}] = c.Pass

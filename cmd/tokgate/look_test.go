@@ -58,7 +58,7 @@ func TestLastLimits(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := lastLimits(dir, false)(s, w); got != tt.want {
+		if got := lastLimits(dir)(s, w); got != tt.want {
 			t.Errorf("%s: %d, want %d", tt.file, got, tt.want)
 		}
 	}

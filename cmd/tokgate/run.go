@@ -44,6 +44,7 @@ type runOptions struct {
 	recursive bool
 	simulate  bool
 	crashed   string // when a run of the same command line began that crashed, RFC 3339; "": none
+	salt      uint64
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -92,6 +93,7 @@ started · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 	f.StringArrayVar(&o.endpoints, "endpoint", nil, "use the server at a URL instead of starting it: `name=url`; may be repeated")
 	f.DurationVar(&o.budget, "budget", 0, "wall clock of each plan, in place of the plan's own; with --simulate virtual time")
 	f.BoolVar(&o.simulate, "simulate", false, "run the plans' simulators in virtual time, in place of their servers")
+	f.Uint64Var(&o.salt, "salt", 0, "with --simulate: another run of the plan, with other prompts and natural answers")
 	f.BoolVar(&o.reap, "reap", false, "remove servers of runs that are probably dead too")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
 	f.BoolVarP(&o.recursive, "recursive", "r", false, "plans in folders below too")
@@ -111,6 +113,9 @@ func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 	}
 	if o.simulate && len(o.endpoints) > 0 {
 		return usageError("leave one of them out", "--endpoint names a server, and --simulate runs none")
+	}
+	if o.salt != 0 && !o.simulate {
+		return usageError("leave it out: it is drawn for every run", "--salt is of simulated runs: what is measured is never sent twice")
 	}
 	plans, err := a.loadAll(files, o.in, !o.simulate)
 	if err != nil {
@@ -176,7 +181,7 @@ func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 // runPlan runs one plan and returns its exit code.
 func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, only func(exec.Case) bool, stored map[string]*metric.Run, o runOptions) (code int, err error) {
 	started := time.Now()
-	limits := lastLimits(out.dir, o.simulate) // of the run that is replaced now
+	limits := lastLimits(out.dir) // of the run that is replaced now
 	writer, err := record.Create(out.dir, reportNames()...)
 	if err != nil {
 		return 0, measureError(err, "choose another folder with --out")
@@ -192,26 +197,23 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 
 		JudgeComparison: comparisonLooks(p),
 
-		LastLimit: limits,
-		Run: metric.Run{
-			ID:        runID(started),
-			Tool:      buildInfo().Version,
-			Plan:      p.Path,
-			PlanHash:  p.Hash,
-			Started:   started,
-			Simulated: o.simulate,
-		},
+		Run: metric.Run{Tool: buildInfo().Version, Plan: p.Path, PlanHash: p.Hash, Simulated: o.simulate},
 	}
 	wall := clock.NewReal()
 	shown := progress.Options{Quiet: o.quiet, Now: wall.Now, Levels: exec.Visits(p)}
 	if o.simulate {
+		// A function of the plan and of this program: it knows of no other run, and
+		// has neither a date nor an id of its own.
+		config.Run.ID, config.Run.Salt = simulatedID(p, o.salt), o.salt
 		c := clock.NewVirtual()
 		config.Clock, config.Launch = c, (&server.Virtual{Clock: c, Dir: filepath.Dir(p.Path)}).Launch
-		config.Wall, shown.Simulated = wall.Now, c.Now
+		shown.Simulated = c.Now
 		// Nothing is measured that a collection could delay, and most of what is
 		// kept, the gaps between tokens, costs it nothing: memory is dearer.
 		defer debug.SetGCPercent(debug.SetGCPercent(25))
 	} else {
+		config.Run.ID, config.Run.Salt, config.Run.Started = runID(started), salt(), started
+		config.LastLimit = limits
 		launcher := server.New(server.Options{
 			Clock: wall, Origin: wall.Origin(), LogDir: out.dir, Dir: filepath.Dir(p.Path), Redact: p.Secrets,
 			State: lease.Dir(a.getenv), Reap: o.reap, Grace: grace(now), Network: a.network,
@@ -222,7 +224,6 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 		if a.meter != nil {
 			config.Calibrate = launcher.Calibrate
 		}
-		config.Run.Salt = salt() // a simulator reads no prompts
 	}
 	display, stop, err := a.progress(shown)
 	if err != nil {
@@ -453,6 +454,16 @@ func runID(started time.Time) string {
 	var b [3]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return started.UTC().Format("20060102T150405Z") + "-" + hex.EncodeToString(b[:])
+}
+
+// simulatedID is the same for every simulated run of a plan with the same
+// variables and salt.
+func simulatedID(p *plan.Plan, salt uint64) string {
+	id := "simulated-" + p.Hash[:min(12, len(p.Hash))]
+	if salt != 0 {
+		id += fmt.Sprintf("-%d", salt)
+	}
+	return id
 }
 
 // salt makes the prompts of this run unlike those of any other.

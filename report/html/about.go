@@ -98,7 +98,7 @@ func environment(runs []run) (section, bool) {
 		}
 		add("tokgate", r.Tool)
 		add("run", r.Run)
-		add("started", r.Started.UTC().Format("2006-01-02 15:04:05 MST")+", "+r.Took())
+		add("started", r.When())
 		add("plan", r.Plan.Path)
 		add("plan's SHA-256", r.Plan.Hash)
 		if r.Plan.Budget > 0 {

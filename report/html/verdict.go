@@ -195,9 +195,11 @@ func facts(r run) [][2]string {
 	for i := range r.Cases {
 		requests += r.Cases[i].Due
 	}
-	return append(out,
-		[2]string{"measured", count(requests) + " requests in " + clean.Clock(r.Duration)},
-		[2]string{"started", r.Started.UTC().Format("2 January 2006, 15:04 UTC")})
+	out = append(out, [2]string{"measured", count(requests) + " requests in " + clean.Clock(r.Duration)})
+	if date := r.Date("2 January 2006, 15:04 UTC"); date != "" {
+		out = append(out, [2]string{"started", date})
+	}
+	return out
 }
 
 // mostColumns of levels stand side by side; more make a table that nobody
