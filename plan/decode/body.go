@@ -1,12 +1,14 @@
 package decode
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -189,3 +191,34 @@ func (d *decoder) checkName(name string, rng hcl.Range) bool {
 	d.errorf(rng, sumInvalidName, "A name starts with a letter and holds letters, digits, _ and -, at most 64 of them.")
 	return false
 }
+
+// unset says whether the attribute is not written, or null.
+func (b *body) unset(name string) bool {
+	attr := b.attrs[name]
+	if attr == nil {
+		return true
+	}
+	ctx, ok := b.d.context(attr.Expr, b.scope)
+	if !ok {
+		return false
+	}
+	v, diags := attr.Expr.Value(ctx)
+	return !diags.HasErrors() && v.IsNull()
+}
+
+// anyMetric says whether the block sets a metric, well or not.
+func (b *body) anyMetric() bool {
+	return slices.ContainsFunc(metric.Defs, func(d metric.Def) bool { return b.isSet(d.Name) })
+}
+
+// isText says whether the plan sets the attribute to that text.
+func (b *body) isText(name, text string) bool {
+	if !b.given(name) {
+		return false
+	}
+	v, ok := b.value(name)
+	return ok && v.Type() == cty.String && v.IsKnown() && v.AsString() == text
+}
+
+// hasValue says whether the attribute has a value: the plan's or a default.
+func (b *body) hasValue(name string) bool { return b.given(name) || b.spec.attr(name).Default != "" }

@@ -3,6 +3,7 @@ package decode
 import (
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -10,24 +11,6 @@ import (
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
-
-// capacityBlock describes the search for the largest load at which the
-// thresholds still hold.
-var capacityBlock = &Block{
-	Name: "capacity",
-	Doc:  "Searches, after the levels of the load blocks, for the largest load at which the thresholds still hold: every sla block with severity \"error\" whose at names \"capacity\", or that has no at.",
-	Attrs: []*Attr{
-		{Name: "over", Type: "string", Default: `"concurrency"`, Doc: "What grows: `concurrency` (requests in flight) or `burst` (requests sent at once: the largest safe queue)."},
-		{Name: "up_to", Type: "number", Required: true, Doc: "The search cap: where this still passes, the capacity is \"at least\" it."},
-		{Name: "from", Type: "number", Default: `1`, Doc: "The smallest load of interest."},
-		{Name: "resolution", Type: "number or share", Default: `1`, Doc: "How far apart the largest load that passes and the smallest that fails may stay: a number, or a share of the capacity such as \"5%\"."},
-		{Name: "require", Type: "number", Computed: "none: the capacity is measured only", Doc: "The least capacity that passes the gate."},
-		{Name: "budget", Type: "duration", Computed: "what the plan's budget leaves", Doc: "Wall clock of the search on one server."},
-		{Name: "requests", Type: "number", Computed: "as the requests of a level", Doc: "Measured requests at the first look at a level, at least five waves. One that is undecided then gets up to four times as many."},
-		{Name: "max_requests", Type: "number", Computed: "the gate's max_requests, else sixteen times the first look", Doc: "The most measured requests of one level. More than four times the first look are sent only where a wide stretch of levels stays undecided, each about as near to the limit as the next: to one or two of them, to confirm the answer, and to require."},
-		{Name: "confirm", Type: "bool", Default: `true`, Doc: "Measure the answer once more on fresh requests before it is given."},
-	},
-}
 
 // capacity reads the capacity block; nil when there is none.
 func (b *body) capacity(w *plan.Workload, p *preset) *plan.Capacity {
@@ -64,7 +47,7 @@ func (b *body) capacity(w *plan.Workload, p *preset) *plan.Capacity {
 		}
 	} else if !c.given("max_requests") {
 		if cap := w.Policy.MaxRequests; cap > 0 {
-			c.note("max_requests", itoa(cap), "the gate's max_requests")
+			c.note("max_requests", strconv.Itoa(cap), "the gate's max_requests")
 		} else {
 			c.note("max_requests", "16 times the first look", "")
 		}
@@ -85,15 +68,6 @@ func (b *body) capacity(w *plan.Workload, p *preset) *plan.Capacity {
 		c.d.errorf(c.rangeOf("budget"), sumConflict, "The search may take %s and the whole run %s (the gate's budget).", plan.PlainDuration(out.Budget), plan.PlainDuration(total))
 	}
 	return out
-}
-
-// isText says whether the plan sets the attribute to that text.
-func (b *body) isText(name, text string) bool {
-	if !b.given(name) {
-		return false
-	}
-	v, ok := b.value(name)
-	return ok && v.Type() == cty.String && v.IsKnown() && v.AsString() == text
 }
 
 // resolution reads 2 or "5%".

@@ -22,9 +22,9 @@ func (d *decoder) checkPlan() {
 		// What is unused only because something else is wrong would be noise.
 		return
 	}
-	for _, name := range slices.Sorted(maps.Keys(d.variables)) {
-		if v := d.variables[name]; !v.used {
-			d.warnf(v.blk.DefRange, sumVariableUnused, "Nothing refers to var.%s.", name)
+	for _, name := range slices.Sorted(maps.Keys(d.names["var"])) {
+		if v := d.names["var"][name]; !v.used {
+			d.warnf(v.rng, sumVariableUnused, "Nothing refers to var.%s.", name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.servers)) {

@@ -2,46 +2,14 @@ package decode
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
-	"math"
 	"slices"
-	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
-	"github.com/tokgate/tokgate/plan/suggest"
 )
-
-// capacityDef is the capacity as a comparison knows it.
-var capacityDef = metric.Def{
-	Name: "capacity", Title: "Capacity", Unit: metric.Requests, Better: metric.HigherIsBetter, Scope: metric.PerLevel,
-	Doc: "The largest load at which the thresholds still hold, by the search of the capacity block.",
-}
-
-// comparable says whether a comparison may bound the metric: not the generator's
-// own lateness, nor what may well be zero or has no zero, of which there are no
-// shares.
-func comparable(d metric.Def) bool {
-	switch d.Unit {
-	case metric.Count, metric.Requests, metric.Celsius:
-		return false
-	}
-	return d.Better != metric.Neutral && d.Name != "lag"
-}
-
-func claimAttrs() []*Attr {
-	attrs := []*Attr{
-		{Name: "workloads", Type: "workload or list of workloads", Computed: "every workload that is compared", Doc: "Which workloads it speaks of: workload.name."},
-		{Name: "at", Type: "level or list of levels", Computed: "every level", Doc: "The levels at which it must hold, by number or name."},
-		{Name: "severity", Type: "string", Default: `"error"`, Doc: "`error` fails the gate; `warn` is shown only."},
-		{Name: "capacity", Type: "change", Doc: "The candidate is certified at the control's capacity less what is tolerated: \"-15%\"."},
-	}
-	return append(attrs, metricAttrs(comparable)...)
-}
 
 // claim reads one tolerate or improve block; nil when there is nothing in it.
 func (b *body) claim(c *plan.Compare, work []*plan.Workload, improve bool) *plan.Claim {
@@ -57,84 +25,6 @@ func (b *body) claim(c *plan.Compare, work []*plan.Workload, improve bool) *plan
 			b.d.errorf(b.rng, sumEmptySLA, `The block needs a change, such as ttft = "p95 %s10%%".`, map[bool]string{true: "-", false: "+"}[improve])
 		}
 		return nil
-	}
-	return out
-}
-
-// workloads are those that a claim names.
-func (b *body) workloads(work []*plan.Workload, c *plan.Compare) []*plan.Workload {
-	var out []*plan.Workload
-	var add func(v cty.Value, rng hcl.Range)
-	add = func(v cty.Value, rng hcl.Range) {
-		switch {
-		case v.IsNull():
-			b.d.errorf(rng, sumServerReference, "Name a workload: workload.name.")
-		case v.Type().Equals(workloadType) && v.IsKnown():
-			w := v.EncapsulatedValue().(*plan.Workload)
-			switch {
-			case slices.Contains(out, w):
-				b.d.errorf(rng, sumDuplicateName, "workload.%s is named twice.", w.Address())
-			case !slices.Contains(work, w) && c.Skip == "" && len(work) > 0:
-				b.d.errorf(rng, sumCompare, "workload.%s does not run on both servers, so it is not compared.", w.Address())
-			default:
-				out = append(out, w)
-			}
-		case !v.IsKnown():
-		case v.Type().IsObjectType() || v.Type().IsMapType():
-			for it := v.ElementIterator(); it.Next(); {
-				_, e := it.Element()
-				add(e, rng)
-			}
-		default:
-			b.wrongType(rng, "workloads", "workload.name or a list of them", v)
-		}
-	}
-	for _, e := range b.list("workloads") {
-		add(e.value, e.rng)
-	}
-	return out
-}
-
-// claimAt are the levels of a claim. Named ones must be levels of each workload
-// that the claim names, or of one at least where it names none.
-func (b *body) claimAt(c *plan.Claim) []string {
-	all := levelSet{have: map[string]bool{}}
-	for _, w := range c.Workloads {
-		for _, name := range levelIndex(w).names {
-			if !all.have[name] {
-				all.have[name] = true
-				all.names = append(all.names, name)
-			}
-		}
-	}
-	if !b.given("at") {
-		if len(all.names) > 0 {
-			b.note("at", "every level", "")
-		}
-		return all.names
-	}
-	var out []string
-	for _, e := range b.list("at") {
-		name, ok := b.levelName(e)
-		if !ok {
-			continue
-		}
-		lacks := slices.IndexFunc(c.Workloads, func(w *plan.Workload) bool { return !levelIndex(w).have[name] })
-		switch {
-		case name == "capacity":
-			b.d.errorf(e.rng, sumUnknownLevel, `The capacity is no level here: bound it with capacity = "-15%%".`)
-		case slices.Contains(out, name):
-			b.d.errorf(e.rng, sumDuplicateLevel, "The level %s is named twice.", name)
-		case !all.have[name]:
-			b.d.unknownLevel(e.rng, name, all)
-		case lacks >= 0 && b.given("workloads"):
-			b.d.errorf(e.rng, sumUnknownLevel, "workload.%s has no level %q; it has %s.", c.Workloads[lacks].Address(), name, choices(levelIndex(c.Workloads[lacks]).names))
-		default:
-			out = append(out, name)
-		}
-	}
-	if len(out) == 0 && !b.d.diags.HasErrors() {
-		b.d.errorf(b.rangeOf("at"), sumMissing, "at names at least one level; leave it out for all of them.")
 	}
 	return out
 }
@@ -202,105 +92,4 @@ func (b *body) applies(c *plan.Claim, ch *plan.Change, rng hcl.Range) bool {
 		return need(func(w *plan.Workload) bool { return levelIndex(w).have["1"] }, sumNoLevelOne, "scaling_efficiency compares with concurrency 1, which workload.%s does not run.")
 	}
 	return true
-}
-
-// parseChange reads one bound on a change: [statistic] sign number unit.
-func parseChange(def metric.Def, text string, improve bool) (plan.Change, *problem) {
-	c := plan.Change{Metric: def, Text: text}
-	at := strings.IndexAny(text, "+-−±<>=")
-	if at < 0 {
-		return c, problemf(sumChange, "%s = %q has no sign. Write %s.", def.Name, text, exampleChange(def, improve))
-	}
-	sign, rest := text[at:], ""
-	switch {
-	case strings.HasPrefix(sign, "+"), strings.HasPrefix(sign, "-"):
-		rest = strings.TrimSpace(sign[1:])
-	default:
-		return c, problemf(sumChange, "%s = %q: a change is written with + or -, such as %s.", def.Name, text, exampleChange(def, improve))
-	}
-	stat, p := thresholdStat(def, strings.TrimSpace(text[:at]), false)
-	if p != nil {
-		if p.summary == sumMissingStat {
-			p.detail = fmt.Sprintf("%s: say which statistic is compared, such as %s.", def.Name, exampleChange(def, improve))
-		}
-		return c, p
-	}
-	if stat.Exact() {
-		return c, problemf(sumStatNotAllowed, "%s: the extremes of a round are chance; compare the mean or a percentile, such as %s.", def.Name, exampleChange(def, improve))
-	}
-	c.Stat = stat
-	c.Points = def.UnitOf(stat) == metric.Ratio
-	unit, other, means := "%", "pp", "a share of the control's value"
-	if c.Points {
-		unit, other, means = "pp", "%", "percentage points, since it is a share itself"
-	}
-	digits, ok := strings.CutSuffix(rest, unit)
-	if !ok {
-		if strings.HasSuffix(rest, other) {
-			return c, problemf(sumWrongUnit, "A change of %s is in %s: write %s.", def.Name, means, exampleChange(def, improve))
-		}
-		return c, problemf(sumMissingUnit, "%s: a change is in %s: write %s.", def.Name, means, exampleChange(def, improve))
-	}
-	n, err := parseDecimal(strings.TrimSpace(digits), -2)
-	if err != nil {
-		return c, problemf(sumChange, "%s: %q is no change. Write %s.", def.Name, text, exampleChange(def, improve))
-	}
-	down := sign[0] == '-'
-	better := down == (def.Better == metric.LowerIsBetter)
-	switch {
-	case math.IsInf(n, 0) || n > 10 || down && n >= 1:
-		return c, problemf(sumOutOfRange, "%s: %s is no change that could be meant.", def.Name, text)
-	case n == 0 && !improve:
-		return c, problemf(sumOutOfRange, "%s: nothing can be shown to be exactly as good. Tolerate something, or improve.", def.Name)
-	case n > 0 && better != improve:
-		word, block := "worse", "tolerate"
-		if better {
-			word, block = "better", "improve"
-		}
-		article := map[bool]string{true: "Lower", false: "Higher"}[down]
-		return c, problemf(sumWrongWay, "%s %s is %s: that belongs in %s.", article, def.Name, word, block+" { … }")
-	}
-	c.Limit = n
-	if down {
-		c.Limit = -n
-	}
-	return c, nil
-}
-
-// ParseChange reads a bound on the change of a metric as tolerate and improve
-// blocks have it: "p95 +10%". The error says how it is written.
-func ParseChange(name, text string, improve bool) (*plan.Change, error) {
-	def, ok := metric.Lookup(name)
-	if name == capacityDef.Name {
-		def, ok = capacityDef, true
-	}
-	if !ok || !comparable(def) && def.Name != capacityDef.Name {
-		return nil, fmt.Errorf("%q is no metric that can be compared.%s", name, suggest.DidYouMean(name, append(metric.Names(comparable), capacityDef.Name)))
-	}
-	c, p := parseChange(def, text, improve)
-	if p != nil {
-		return nil, errors.New(p.detail)
-	}
-	return &c, nil
-}
-
-// exampleChange is a change of the metric, quoted.
-func exampleChange(def metric.Def, improve bool) string {
-	sign := "+"
-	if (def.Better == metric.HigherIsBetter) != improve {
-		sign = "-"
-	}
-	switch {
-	case def.Name == "success":
-		return `"rate ` + sign + `1pp"`
-	case def.Name == "goodput":
-		return `"` + sign + `5%" or "share ` + sign + `2pp"`
-	case def.Unit == metric.Ratio:
-		return `"` + sign + `5pp"`
-	case def.Scope == metric.PerLevel:
-		return `"` + sign + `5%"`
-	case def.Better == metric.HigherIsBetter:
-		return `"mean ` + sign + `5%"`
-	}
-	return `"p95 ` + sign + `10%"`
 }

@@ -137,13 +137,6 @@ func (d *decoder) add(diags ...*hcl.Diagnostic) {
 	}
 }
 
-type diagnosticKey struct {
-	severity hcl.DiagnosticSeverity
-	summary  string
-	detail   string
-	subject  string
-}
-
 // WriteDiagnostics prints diagnostics for a person: severity, file, line, the
 // source line, values, and what to do. Width 0 wraps nothing.
 func WriteDiagnostics(w io.Writer, files map[string]*hcl.File, diags hcl.Diagnostics, width uint, color bool) error {
@@ -219,4 +212,9 @@ func choices(names []string) string {
 		return names[0]
 	}
 	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+}
+
+// later reports a part of the language that is not supported yet.
+func (d *decoder) later(rng hcl.Range, what string) {
+	d.errorf(rng, sumNotSupported, "%s is part of the language but not supported yet.", what)
 }

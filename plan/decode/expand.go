@@ -104,8 +104,8 @@ func families[T any](d *decoder, kind string, have map[string]*family[T], sc *sc
 			d.errorf(blk.LabelRanges[0], sumDuplicateName, "%s %q is already declared at %s.", kind, name, first.rng)
 			continue
 		}
-		f := &family[T]{rng: blk.DefRange}
-		have[name] = f
+		f := &family[T]{named: &named{rng: blk.DefRange}}
+		have[name], d.names[kind][name] = f, f.named
 		d.expand(blk, sc, func(key string, each bool, sc *scope) {
 			one := decode(name, key, blk, sc)
 			f.each = each

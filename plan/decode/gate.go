@@ -7,10 +7,6 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// maxDuration of anything in a plan: longer than any run and far from what
-// overflows.
-const maxDuration = 30 * 24 * time.Hour
-
 func (d *decoder) decodeGate() {
 	sc := &scope{ctx: d.base}
 	var b *body
@@ -62,6 +58,3 @@ func (b *body) policy(p *plan.Policy) {
 		p.MaxRequests = int(n)
 	}
 }
-
-// hasValue says whether the attribute has a value: the plan's or a default.
-func (b *body) hasValue(name string) bool { return b.given(name) || b.spec.attr(name).Default != "" }

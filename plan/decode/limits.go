@@ -165,3 +165,5 @@ func jsonRange(src []byte, filename string, offset int) hcl.Range {
 	end.Byte++
 	return hcl.Range{Filename: filename, Start: start, End: end}
 }
+
+func isJSON(filename string) bool { return strings.HasSuffix(filename, ".json") }

@@ -89,7 +89,7 @@ func (b *body) textMap(name string, secret bool) map[string]string {
 		return nil
 	}
 	if secret {
-		b.secretsFromEnv(attr.Expr, raw)
+		b.d.secretsFromEnv(attr.Expr, raw)
 	}
 	v := b.d.unmark(raw)
 	if v.IsNull() {

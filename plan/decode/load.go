@@ -13,11 +13,6 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-func itoa(n int) string { return strconv.Itoa(n) }
-
-// maxLevel is the most requests in flight or in one burst.
-const maxLevel = 1_000_000
-
 // loads reads the load blocks of a workload.
 func (b *body) loads(w *plan.Workload, p *preset) {
 	names := map[string]hcl.Range{}
@@ -25,7 +20,7 @@ func (b *body) loads(w *plan.Workload, p *preset) {
 	for i, blk := range blocks {
 		path := b.path + ".load"
 		if len(blocks) > 1 {
-			path += "[" + itoa(i) + "]"
+			path += "[" + strconv.Itoa(i) + "]"
 		}
 		l := b.d.open(loadBlock, blk, b.scope, path)
 		load := l.load(p)
@@ -133,13 +128,13 @@ func (b *body) bursts(l *plan.Load, p *preset) {
 		level.Rounds = int(rounds)
 		if least := (p.requests() + level.N - 1) / level.N; !given && least > level.Rounds {
 			level.Rounds = least
-			more = append(more, itoa(level.N)+" = "+itoa(least))
+			more = append(more, strconv.Itoa(level.N)+" = "+strconv.Itoa(least))
 		}
 		level.Requests = level.N * level.Rounds
 	}
 	if len(more) > 0 {
 		b.d.plan.Defaults = b.d.plan.Defaults[:before] // instead of the language's own
-		b.note("bursts", "{ default = "+itoa(int(rounds))+", "+strings.Join(more[:min(len(more), 20)], ", ")+" }", p.why())
+		b.note("bursts", "{ default = "+strconv.Itoa(int(rounds))+", "+strings.Join(more[:min(len(more), 20)], ", ")+" }", p.why())
 	}
 }
 
@@ -172,7 +167,7 @@ func (b *body) requests(l *plan.Load, p *preset) {
 			}
 			b.d.unaskedFor(l, level)
 			if len(noted) < 20 {
-				noted = append(noted, level.Name+" = "+itoa(level.Requests))
+				noted = append(noted, level.Name+" = "+strconv.Itoa(level.Requests))
 			}
 		}
 		if level.Requests < level.N {

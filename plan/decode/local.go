@@ -26,6 +26,7 @@ type local struct {
 // completes the base context.
 func (d *decoder) decodeLocals() {
 	var order []*local
+	all := map[string]*local{}
 	for _, b := range d.blocks["locals"] {
 		attrs, diags := b.Body.JustAttributes()
 		d.add(diags...)
@@ -34,12 +35,13 @@ func (d *decoder) decodeLocals() {
 				d.errorf(attr.NameRange, sumInvalidName, "%q cannot be referred to: use letters, digits, _ and -.", attr.Name)
 				continue
 			}
-			if first := d.locals[attr.Name]; first != nil {
+			if first := all[attr.Name]; first != nil {
 				d.errorf(attr.NameRange, sumDuplicateName, "local.%s is already declared at %s.", attr.Name, first.attr.NameRange)
 				continue
 			}
 			l := &local{name: attr.Name, attr: attr}
-			d.locals[attr.Name] = l
+			all[attr.Name] = l
+			d.names["local"][attr.Name] = &named{rng: attr.NameRange}
 			order = append(order, l)
 		}
 	}
@@ -47,12 +49,12 @@ func (d *decoder) decodeLocals() {
 	d.base.Variables = map[string]cty.Value{"var": cty.ObjectVal(d.values)}
 	values := make(map[string]cty.Value, len(order))
 	for _, l := range order {
-		d.evalLocal(l, values, nil)
+		d.evalLocal(l, all, values, nil)
 	}
 	d.base.Variables["local"] = cty.ObjectVal(values)
 }
 
-func (d *decoder) evalLocal(l *local, values map[string]cty.Value, path []string) {
+func (d *decoder) evalLocal(l *local, all map[string]*local, values map[string]cty.Value, path []string) {
 	if l.done {
 		return
 	}
@@ -73,8 +75,8 @@ func (d *decoder) evalLocal(l *local, values map[string]cty.Value, path []string
 		if len(t) == 1 {
 			continue // reported below: one must be named
 		}
-		if other := d.locals[plan.StepName(t, 1)]; other != nil {
-			d.evalLocal(other, values, path)
+		if other := all[plan.StepName(t, 1)]; other != nil {
+			d.evalLocal(other, all, values, path)
 			if v, ok := values[other.name]; ok {
 				needs[other.name] = v
 			} else {

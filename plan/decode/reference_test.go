@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -212,13 +213,13 @@ func unitNames(d metric.Def) string {
 }
 
 func writePresets(b *strings.Builder) {
-	b.WriteString("## Presets\n\n`preset = \"NAME\"` fills in what the workload does not set itself: lengths, thresholds on metrics that it does not bound, and, for those with a p99, enough requests to certify it: at least " + itoa(presetRequests) + " a level.\n\n")
+	b.WriteString("## Presets\n\n`preset = \"NAME\"` fills in what the workload does not set itself: lengths, thresholds on metrics that it does not bound, and, for those with a p99, enough requests to certify it: at least " + strconv.Itoa(presetRequests) + " a level.\n\n")
 	b.WriteString("| preset | input_tokens | output_tokens | thresholds | source |\n|---|---|---|---|---|\n")
 	number := func(n int) string {
 		if n == 0 {
 			return "yours"
 		}
-		return itoa(n)
+		return strconv.Itoa(n)
 	}
 	for _, p := range presets {
 		var bounds []string

@@ -3,6 +3,7 @@ package decode
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -181,4 +182,13 @@ func parseDecimal(s string, power int) (float64, error) {
 		return 0, strconv.ErrSyntax
 	}
 	return strconv.ParseFloat(s+"e"+strconv.Itoa(power), 64)
+}
+
+// file is a path resolved against the plan's folder; "" when not set.
+func (b *body) file(name string) string {
+	p := b.text(name)
+	if p == "" || p == unknownText || filepath.IsAbs(p) {
+		return p
+	}
+	return filepath.Join(b.d.dir, filepath.FromSlash(p))
 }

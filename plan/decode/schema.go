@@ -1,65 +1,8 @@
 package decode
 
 import (
-	"github.com/hashicorp/hcl/v2"
-
 	"github.com/tokgate/tokgate/metric"
 )
-
-// Block describes one type of block of the language. The decoder, the
-// suggestions, the reference documentation and the completion all read it.
-type Block struct {
-	Name   string
-	Labels []string // names of the labels, in order
-	Doc    string   // one or two sentences
-	Attrs  []*Attr  // in the order in which the reference shows them
-	Blocks []*Block
-	Repeat bool   // may be written more than once
-	Free   string // "": only Attrs are allowed; else what other attributes mean
-	Later  bool   // part of the language, not supported yet
-}
-
-// Attr describes one attribute.
-type Attr struct {
-	Name     string
-	Type     string // as the reference shows it: "duration", "list of numbers"
-	Required bool
-	// Default is the value that is filled in, as HCL source; "" when there is
-	// none, or when Computed tells it.
-	Default  string
-	Computed string // how the default comes about when it is not a constant
-	Doc      string
-	Later    bool
-}
-
-func (b *Block) attr(name string) *Attr {
-	for _, a := range b.Attrs {
-		if a.Name == name {
-			return a
-		}
-	}
-	return nil
-}
-
-func (b *Block) block(name string) *Block {
-	for _, c := range b.Blocks {
-		if c.Name == name {
-			return c
-		}
-	}
-	return nil
-}
-
-func (b *Block) bodySchema() *hcl.BodySchema {
-	s := &hcl.BodySchema{}
-	for _, a := range b.Attrs {
-		s.Attributes = append(s.Attributes, hcl.AttributeSchema{Name: a.Name, Required: a.Required})
-	}
-	for _, c := range b.Blocks {
-		s.Blocks = append(s.Blocks, hcl.BlockHeaderSchema{Type: c.Name, LabelNames: c.Labels})
-	}
-	return s
-}
 
 // Schema is the whole language, as the body of a plan file.
 var Schema = &Block{
@@ -326,4 +269,66 @@ var historyBlock = &Block{
 		{Name: "ignore", Type: "string", Default: `"1%"`, Doc: "A change smaller than this is not told, however certain."},
 		{Name: "severity", Type: "string", Default: `"error"`, Doc: "`error` fails the run of a night that is worse; `warn` only says so."},
 	},
+}
+
+// capacityBlock describes the search for the largest load at which the
+// thresholds still hold.
+var capacityBlock = &Block{
+	Name: "capacity",
+	Doc:  "Searches, after the levels of the load blocks, for the largest load at which the thresholds still hold: every sla block with severity \"error\" whose at names \"capacity\", or that has no at.",
+	Attrs: []*Attr{
+		{Name: "over", Type: "string", Default: `"concurrency"`, Doc: "What grows: `concurrency` (requests in flight) or `burst` (requests sent at once: the largest safe queue)."},
+		{Name: "up_to", Type: "number", Required: true, Doc: "The search cap: where this still passes, the capacity is \"at least\" it."},
+		{Name: "from", Type: "number", Default: `1`, Doc: "The smallest load of interest."},
+		{Name: "resolution", Type: "number or share", Default: `1`, Doc: "How far apart the largest load that passes and the smallest that fails may stay: a number, or a share of the capacity such as \"5%\"."},
+		{Name: "require", Type: "number", Computed: "none: the capacity is measured only", Doc: "The least capacity that passes the gate."},
+		{Name: "budget", Type: "duration", Computed: "what the plan's budget leaves", Doc: "Wall clock of the search on one server."},
+		{Name: "requests", Type: "number", Computed: "as the requests of a level", Doc: "Measured requests at the first look at a level, at least five waves. One that is undecided then gets up to four times as many."},
+		{Name: "max_requests", Type: "number", Computed: "the gate's max_requests, else sixteen times the first look", Doc: "The most measured requests of one level. More than four times the first look are sent only where a wide stretch of levels stays undecided, each about as near to the limit as the next: to one or two of them, to confirm the answer, and to require."},
+		{Name: "confirm", Type: "bool", Default: `true`, Doc: "Measure the answer once more on fresh requests before it is given."},
+	},
+}
+
+var compareBlock = &Block{
+	Name: "compare", Labels: []string{"name"}, Repeat: true,
+	Doc: "A candidate against a control, on the same prompts and in turns. Every workload that both run on is compared; its sla is judged on the candidate only. With requests left at their default, each leg (one round on one server) gets as many as a level has otherwise.",
+	Attrs: []*Attr{
+		{Name: "control", Type: "server", Required: true, Doc: "What the candidate is compared with: server.name; base.server.name, the server of the same plan on the base branch (--base DIR); or baseline(\"FOLDER\"), a recorded run, with the server's address in it as second argument where that is not the candidate's."},
+		{Name: "candidate", Type: "server", Required: true, Doc: "The server under test: server.name."},
+		{Name: "rounds", Type: "number", Computed: "8, or 16 under restart = \"order\" and side_by_side", Doc: "Rounds on each server, at least 5, in turns: A B B A … At least 10, and even, where two are one observation."},
+		{Name: "restart", Type: "string", Computed: "`leg`, or `never` where a server is an endpoint", Doc: "When a server is started anew: `leg` (for each round), `order` (for each turn, so that the legs of B in A B B A share one start, and four legs are one observation) or `never` (both run side by side all the time; the verdict then speaks of these two starts alone)."},
+		{Name: "side_by_side", Type: "bool", Default: "false", Doc: "Run both legs of a round at the same time, each server on GPUs of its own that the two swap from round to round, so that a faster card does not decide. Two rounds are then one observation. Both servers list as many `gpus`, by index or UUID, and none twice; only under restart = \"leg\"."},
+		{Name: "changed", Type: "list of strings", Computed: "nothing", Doc: "What may differ between the two: keys of what is declared and observed, such as `flags`, `flags.max-model-len`, `image`, `version`. Anything else that differs is an error."},
+	},
+	Blocks: []*Block{
+		{Name: "tolerate", Repeat: true, Doc: "How much worse the candidate may be, as a share of the control's value (\"p95 +10%\"), or in percentage points where the metric is a share itself (\"rate -1pp\").", Attrs: claimAttrs()},
+		{Name: "improve", Repeat: true, Doc: "How much better the candidate must be, written likewise.", Attrs: claimAttrs()},
+	},
+}
+
+func claimAttrs() []*Attr {
+	attrs := []*Attr{
+		{Name: "workloads", Type: "workload or list of workloads", Computed: "every workload that is compared", Doc: "Which workloads it speaks of: workload.name."},
+		{Name: "at", Type: "level or list of levels", Computed: "every level", Doc: "The levels at which it must hold, by number or name."},
+		{Name: "severity", Type: "string", Default: `"error"`, Doc: "`error` fails the gate; `warn` is shown only."},
+		{Name: "capacity", Type: "change", Doc: "The candidate is certified at the control's capacity less what is tolerated: \"-15%\"."},
+	}
+	return append(attrs, metricAttrs(comparable)...)
+}
+
+// comparable says whether a comparison may bound the metric: not the generator's
+// own lateness, nor what may well be zero or has no zero, of which there are no
+// shares.
+func comparable(d metric.Def) bool {
+	switch d.Unit {
+	case metric.Count, metric.Requests, metric.Celsius:
+		return false
+	}
+	return d.Better != metric.Neutral && d.Name != "lag"
+}
+
+// capacityDef is the capacity as a comparison knows it.
+var capacityDef = metric.Def{
+	Name: "capacity", Title: "Capacity", Unit: metric.Requests, Better: metric.HigherIsBetter, Scope: metric.PerLevel,
+	Doc: "The largest load at which the thresholds still hold, by the search of the capacity block.",
 }

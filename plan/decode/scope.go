@@ -113,23 +113,11 @@ func (d *decoder) checkReference(t hcl.Traversal, sc *scope) bool {
 		return false
 	}
 	switch root {
-	case "var":
-		v := d.variables[name]
-		if v == nil {
-			return d.undeclared(rng, "variable", name, maps.Keys(d.variables))
-		}
-		if sc.own != name {
-			v.used = true
-		}
-	case "local":
-		if d.locals[name] == nil {
-			return d.undeclared(rng, "local value", name, maps.Keys(d.locals))
-		}
 	case "env":
 		if name == "" {
 			d.errorf(rng, sumUnknownRoot, "Name one environment variable: env.NAME.")
-			return false
 		}
+		return name != ""
 	case "each":
 		if !sc.each {
 			d.errorf(rng, sumNotHere, "each.key and each.value exist only in a server or workload with for_each.")
@@ -139,51 +127,62 @@ func (d *decoder) checkReference(t hcl.Traversal, sc *scope) bool {
 			d.errorf(rng, sumUndeclared, "each has key and value.")
 			return false
 		}
-	case "server":
-		if !sc.server {
-			d.errorf(rng, sumNotHere, "server.name may be used in a workload or a compare only.")
-			return false
-		}
-		f := d.servers[name]
-		if f == nil {
-			return d.undeclared(rng, "server", name, maps.Keys(d.servers))
-		}
-		f.used = true
-		if key := plan.StepName(t, 2); len(t) > 2 && key != "" && f.each && !slices.Contains(f.keys, key) {
-			return d.undeclared(rng, "instance of server "+name, key, slices.Values(f.keys))
-		}
+		return true
 	case "result":
 		if sc.result == cty.NilType {
 			d.errorf(rng, sumNotHere, "result may be used in an assert only.")
 			return false
 		}
 		return d.checkResult(t, sc.result)
+	case "server":
+		if !sc.server {
+			d.errorf(rng, sumNotHere, "server.name may be used in a workload or a compare only.")
+			return false
+		}
 	case "workload":
 		if !sc.work {
 			d.errorf(rng, sumNotHere, "workload.name may be used in the tolerate and improve blocks of a compare only.")
 			return false
 		}
-		f := d.workloads[name]
-		if f == nil {
-			return d.undeclared(rng, "workload", name, maps.Keys(d.workloads))
-		}
-		if key := plan.StepName(t, 2); len(t) > 2 && key != "" && f.each && !slices.Contains(f.keys, key) {
-			return d.undeclared(rng, "instance of workload "+name, key, slices.Values(f.keys))
-		}
 	case "base":
 		d.errorf(rng, sumNotHere, "base.server.name may be the control of a compare only.")
 		return false
-	default:
-		hint := suggest.DidYouMean(root, roots[:6])
-		if looksLikeStat.MatchString(root) {
-			hint = ` Write a threshold as text: "` + root + ` < 8s".`
-		} else if hint == "" {
-			hint = " Write text in quotes; refer to var.name, local.name or env.NAME."
-		}
-		d.errorf(rng, sumUnknownRoot, "There is nothing named %q here.%s", root, hint)
+	}
+	if d.names[root] == nil {
+		d.unknownRoot(rng, root)
 		return false
 	}
+	return d.checkNamed(t, sc)
+}
+
+// checkNamed says whether the plan declares what a reference names, and notes
+// that it is used.
+func (d *decoder) checkNamed(t hcl.Traversal, sc *scope) bool {
+	root, name, rng := t.RootName(), plan.StepName(t, 1), t.SourceRange()
+	kind := map[string]string{"var": "variable", "local": "local value"}[root]
+	if kind == "" {
+		kind = root
+	}
+	n := d.names[root][name]
+	if n == nil {
+		return d.undeclared(rng, kind, name, maps.Keys(d.names[root]))
+	}
+	// A variable's own validation is no use of it.
+	n.used = n.used || root != "var" || sc.own != name
+	if key := plan.StepName(t, 2); n.each && key != "" && !slices.Contains(n.keys, key) {
+		return d.undeclared(rng, "instance of "+kind+" "+name, key, slices.Values(n.keys))
+	}
 	return true
+}
+
+func (d *decoder) unknownRoot(rng hcl.Range, root string) {
+	hint := suggest.DidYouMean(root, roots[:6])
+	if looksLikeStat.MatchString(root) {
+		hint = ` Write a threshold as text: "` + root + ` < 8s".`
+	} else if hint == "" {
+		hint = " Write text in quotes; refer to var.name, local.name or env.NAME."
+	}
+	d.errorf(rng, sumUnknownRoot, "There is nothing named %q here.%s", root, hint)
 }
 
 func (d *decoder) undeclared(rng hcl.Range, what, name string, have iter.Seq[string]) bool {
@@ -236,3 +235,6 @@ func valueSize(v cty.Value, n, depth int) int {
 	}
 	return n
 }
+
+// ambiguousKey explains what { a.b = … } may mean.
+const ambiguousKey = `Quote a name that contains a dot, { "a.b" = … }; put a reference in parentheses, { (var.x) = … }.`

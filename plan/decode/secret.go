@@ -188,10 +188,10 @@ func (d *decoder) addSecret(s string) {
 
 // secretsFromEnv notes what env.NAME put into a value that holds secrets: the
 // variables themselves and every text made from them.
-func (b *body) secretsFromEnv(expr hcl.Expression, v cty.Value) {
+func (d *decoder) secretsFromEnv(expr hcl.Expression, v cty.Value) {
 	for _, t := range expr.Variables() {
 		if t.RootName() == "env" {
-			b.d.addSecret(b.d.environ[plan.StepName(t, 1)])
+			d.addSecret(d.environ[plan.StepName(t, 1)])
 		}
 	}
 	out, paths := v.UnmarkDeepWithPaths()
@@ -200,7 +200,7 @@ func (b *body) secretsFromEnv(expr hcl.Expression, v cty.Value) {
 			continue
 		}
 		if part, err := p.Path.Apply(out); err == nil {
-			b.d.addSecrets(part)
+			d.addSecrets(part)
 		}
 	}
 }

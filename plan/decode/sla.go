@@ -2,15 +2,10 @@ package decode
 
 import (
 	"math"
-	"slices"
 	"strconv"
-
-	"github.com/hashicorp/hcl/v2"
-	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
-	"github.com/tokgate/tokgate/plan/suggest"
 )
 
 // slas reads the sla blocks of a workload and what its preset requires of the
@@ -21,7 +16,7 @@ func (b *body) slas(w *plan.Workload, p *preset) {
 	for i, blk := range b.blocksOf("sla") {
 		path := b.path + ".sla"
 		if len(b.blocksOf("sla")) > 1 {
-			path += "[" + itoa(i) + "]"
+			path += "[" + strconv.Itoa(i) + "]"
 		}
 		s := b.d.open(slaBlock, blk, b.scope, path)
 		sla := s.sla(w, levels)
@@ -36,25 +31,6 @@ func (b *body) slas(w *plan.Workload, p *preset) {
 	if p != nil {
 		b.presetSLA(w, p, levels, bounded)
 	}
-}
-
-// levelSet is a workload's level names: in order, and to look up.
-type levelSet struct {
-	names []string
-	have  map[string]bool
-}
-
-func levelIndex(w *plan.Workload) levelSet {
-	s := levelSet{have: map[string]bool{}}
-	for _, l := range w.Loads {
-		for _, level := range l.Levels {
-			if !s.have[level.Name] {
-				s.have[level.Name] = true
-				s.names = append(s.names, level.Name)
-			}
-		}
-	}
-	return s
 }
 
 func (b *body) sla(w *plan.Workload, levels levelSet) *plan.SLA {
@@ -100,140 +76,4 @@ func (d *decoder) betterHalf(t *plan.Threshold) {
 	case t.Stat.Kind == metric.Min && !higher:
 		d.warnf(t.Range, sumBetterHalf, "min of %s is met when a single request does; what all of them stay below is max, or every.", t.Metric.Name)
 	}
-}
-
-// anyMetric says whether the block sets a metric, well or not.
-func (b *body) anyMetric() bool {
-	return slices.ContainsFunc(metric.Defs, func(d metric.Def) bool { return b.isSet(d.Name) })
-}
-
-// at reads the levels of an sla block: numbers or names, default all. searched
-// says that the workload's capacity is searched.
-func (b *body) at(sla *plan.SLA, levels levelSet, searched bool) []string {
-	if !b.given("at") {
-		sla.AtCapacity = searched
-		switch {
-		case searched:
-			b.note("at", "every level, and the capacity", "")
-		case len(levels.names) > 0:
-			b.note("at", "every level", "")
-		}
-		return slices.Clone(levels.names)
-	}
-	var out []string
-	seen := map[string]bool{}
-	elements := b.list("at")
-	for _, e := range elements {
-		name, ok := b.levelName(e)
-		if !ok {
-			continue
-		}
-		switch {
-		case name == "capacity" && !searched:
-			b.d.errorf(e.rng, sumNoCapacity, "Only a workload with a capacity block has a capacity: capacity { up_to = 64 }.")
-		case name == "capacity" && sla.AtCapacity:
-			b.d.errorf(e.rng, sumDuplicateLevel, "The capacity is named twice.")
-		case name == "capacity":
-			sla.AtCapacity = true
-		case seen[name]:
-			b.d.errorf(e.rng, sumDuplicateLevel, "The level %s is named twice.", name)
-		case !levels.have[name]:
-			b.d.unknownLevel(e.rng, name, levels)
-		default:
-			seen[name] = true
-			out = append(out, name)
-		}
-	}
-	if len(elements) == 0 && !b.d.diags.HasErrors() {
-		b.d.errorf(b.rangeOf("at"), sumMissing, "at names at least one level; leave it out for all of them.")
-	}
-	return out
-}
-
-func (d *decoder) unknownLevel(rng hcl.Range, name string, levels levelSet) {
-	if len(levels.names) == 0 || d.full() {
-		return // that the workload has none was reported
-	}
-	hint := ""
-	if levels.have["burst "+name] {
-		hint = ` Did you mean "burst ` + name + `"?`
-	} else if _, err := strconv.Atoi(name); err != nil {
-		hint = suggest.DidYouMean(name, levels.names)
-	}
-	if hint == "" {
-		hint = " It has " + choices(levels.names) + "."
-	}
-	d.errorf(rng, sumUnknownLevel, "The workload has no level %q.%s", name, hint)
-}
-
-// bounds are the thresholds of a good block.
-func (b *body) bounds() []*plan.Threshold {
-	out := b.thresholds(true)
-	if len(b.attrs) == 0 && !b.stray {
-		b.d.errorf(b.rng, sumEmptySLA, `A good block needs a bound, such as ttft = "< 2s".`)
-	}
-	return out
-}
-
-// thresholds reads every metric attribute of the block, in order of the
-// source.
-func (b *body) thresholds(good bool) []*plan.Threshold {
-	var out []*plan.Threshold
-	for _, attr := range sortedAttributes(b.attrs) {
-		def, ok := metric.Lookup(attr.Name)
-		if !ok {
-			continue
-		}
-		if def.Source == metric.Prices {
-			if b.d.plan.Prices == nil {
-				b.d.errorf(attr.NameRange, sumMissing, "%s needs to know what the server costs: prices { per_hour = 2.5 }.", attr.Name)
-				continue
-			}
-			def.Unit = b.d.plan.Prices.Unit(def.Unit)
-		}
-		seen := map[string]bool{}
-		for _, e := range b.list(attr.Name) {
-			if b.isUnknown(e.rng, attr.Name, e.value) {
-				continue
-			}
-			if e.value.Type() == cty.Number {
-				b.d.errorf(e.rng, sumMissingUnit, "%s needs a comparison and a unit: write %s.", attr.Name, example(def, good))
-				continue
-			}
-			text, ok := b.asText(e.rng, attr.Name, e.value)
-			if !ok {
-				continue
-			}
-			t, p := parseThreshold(def, text, good)
-			if p != nil {
-				b.d.errorf(e.rng, p.summary, "%s", p.detail)
-				continue
-			}
-			if key := string(t.Op) + " " + t.Stat.String(); seen[key] {
-				b.d.errorf(e.rng, sumDuplicateBound, "%s is bounded twice by %s %s: keep the stricter bound.", attr.Name, t.Stat, t.Op)
-				continue
-			} else {
-				seen[key] = true
-			}
-			t.Range = e.rng
-			out = append(out, &t)
-		}
-	}
-	return out
-}
-
-// levelName reads one element of at: 30 or "burst 8".
-func (b *body) levelName(e element) (name string, ok bool) {
-	if b.isUnknown(e.rng, "at", e.value) {
-		return "", false
-	}
-	switch e.value.Type() {
-	case cty.String:
-		return e.value.AsString(), true
-	case cty.Number:
-		n, ok := b.asInteger(e.rng, "at", e.value, 1, maxLevel)
-		return itoa(int(n)), ok
-	}
-	b.wrongType(e.rng, "at", `a level such as 30 or "burst 8"`, e.value)
-	return "", false
 }

@@ -14,8 +14,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-func isJSON(filename string) bool { return strings.HasSuffix(filename, ".json") }
-
 // parse reads one source of either syntax, after bounding it.
 func parse(src []byte, filename string) (*hcl.File, hcl.Diagnostics) {
 	// A file without a body still lets diagnostics show its lines.

@@ -2,6 +2,7 @@ package decode
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tokgate/tokgate/metric"
@@ -115,7 +116,7 @@ func (b *body) rounds(c *plan.Compare) {
 	case ok:
 		c.Rounds = int(n)
 	case !b.given("rounds"):
-		b.note("rounds", itoa(c.Rounds), "")
+		b.note("rounds", strconv.Itoa(c.Rounds), "")
 	}
 }
 
@@ -182,7 +183,7 @@ func (d *decoder) compared(c *plan.Compare, w *plan.Workload, l *plan.Load, inde
 		case usual > 0:
 			level.Requests = usual * c.Rounds
 			if len(noted) < 20 {
-				noted = append(noted, level.Name+" = "+itoa(level.Requests))
+				noted = append(noted, level.Name+" = "+strconv.Itoa(level.Requests))
 			}
 		case level.Requests < level.N*c.Rounds:
 			d.errorf(c.Range, sumFewRequests, "The level %s of workload.%s has %d requests for %d rounds; each leg needs one for each in flight, %d in all.",
@@ -195,7 +196,7 @@ func (d *decoder) compared(c *plan.Compare, w *plan.Workload, l *plan.Load, inde
 	}
 	path := "workload." + w.Address() + ".load"
 	if len(w.Loads) > 1 {
-		path += "[" + itoa(index) + "]"
+		path += "[" + strconv.Itoa(index) + "]"
 	}
 	path += ".requests"
 	d.plan.Defaults = slices.DeleteFunc(d.plan.Defaults, func(x plan.Default) bool { return x.Path == path })

@@ -20,14 +20,13 @@ const envPrefix = "TOKGATE_VAR_"
 
 // variable is one variable block.
 type variable struct {
+	*named
 	name       string
 	typ        cty.Type
 	defaults   *typeexpr.Defaults // of optional() attributes; nil: none
 	sensitive  bool
 	hasDefault bool
 	fallback   cty.Value
-	used       bool
-	blk        *hcl.Block
 	content    *body
 }
 
@@ -63,12 +62,12 @@ func (d *decoder) decodeVariable(blk *hcl.Block) *variable {
 	if !d.checkName(name, blk.LabelRanges[0]) {
 		return nil
 	}
-	if first := d.variables[name]; first != nil {
-		d.errorf(blk.LabelRanges[0], sumDuplicateName, "variable %q is already declared at %s.", name, first.blk.DefRange)
+	if first := d.names["var"][name]; first != nil {
+		d.errorf(blk.LabelRanges[0], sumDuplicateName, "variable %q is already declared at %s.", name, first.rng)
 		return nil
 	}
-	v := &variable{name: name, typ: cty.DynamicPseudoType, blk: blk}
-	d.variables[name] = v
+	v := &variable{named: &named{rng: blk.DefRange}, name: name, typ: cty.DynamicPseudoType}
+	d.names["var"][name] = v.named
 	v.content = d.open(variableBlock, blk, &scope{ctx: d.base}, "variable."+name)
 	v.content.quiet = true
 	if attr := v.content.attrs["type"]; attr != nil {
@@ -115,7 +114,7 @@ func (d *decoder) givenValues() map[string]*assigned {
 	given := map[string]*assigned{}
 	for _, name := range slices.Sorted(maps.Keys(d.environ)) {
 		// Other plans' variables may be in the same environment.
-		if v, ok := strings.CutPrefix(name, envPrefix); ok && d.variables[v] != nil {
+		if v, ok := strings.CutPrefix(name, envPrefix); ok && d.names["var"][v] != nil {
 			text := d.environ[name]
 			given[v] = &assigned{from: name, text: &text}
 		}
@@ -129,7 +128,7 @@ func (d *decoder) givenValues() map[string]*assigned {
 		switch {
 		case !ok:
 			d.errorf(commandLine, sumVariableValue, "--var %q: write it as name=value.", a.Var)
-		case d.variables[name] == nil:
+		case d.names["var"][name] == nil:
 			d.unknownVariable(commandLine, name, "--var")
 		default:
 			given[name] = &assigned{from: "--var", text: &text}
@@ -142,7 +141,7 @@ func (d *decoder) unknownVariable(rng hcl.Range, name, from string) {
 	if d.full() || d.opts.lenient {
 		return
 	}
-	names := slices.Sorted(maps.Keys(d.variables))
+	names := slices.Sorted(maps.Keys(d.names["var"]))
 	hint := suggest.DidYouMean(name, names)
 	if hint == "" {
 		hint = " The plan declares " + choices(names) + "."
@@ -170,7 +169,7 @@ func (d *decoder) readVarFile(path string, given map[string]*assigned) {
 		return
 	}
 	for _, attr := range sortedAttributes(attrs) {
-		if d.variables[attr.Name] == nil {
+		if d.names["var"][attr.Name] == nil {
 			d.unknownVariable(attr.NameRange, attr.Name, filepath.ToSlash(path))
 			continue
 		}
@@ -179,7 +178,7 @@ func (d *decoder) readVarFile(path string, given map[string]*assigned) {
 }
 
 func (d *decoder) variableValue(v *variable, a *assigned) cty.Value {
-	rng := v.blk.DefRange
+	rng := v.rng
 	switch {
 	case a != nil && a.expr != nil:
 		value, ok := d.eval(a.expr, &scope{ctx: d.base, root: noReference})
@@ -207,7 +206,7 @@ func (d *decoder) variableValue(v *variable, a *assigned) cty.Value {
 func (d *decoder) readText(v *variable, a *assigned) (cty.Value, bool) {
 	if v.typ.IsPrimitiveType() || v.typ == cty.DynamicPseudoType {
 		if v.typ == cty.Number {
-			if diag := checkNumber(*a.text, v.blk.DefRange); diag != nil {
+			if diag := checkNumber(*a.text, v.rng); diag != nil {
 				d.add(diag)
 				return cty.DynamicVal, false
 			}
@@ -263,7 +262,7 @@ func (d *decoder) validateVariable(v *variable) {
 			if text, marks := text.Unmark(); len(marks) == 0 && text.Type() == cty.String && text.IsKnown() && !text.IsNull() {
 				why = text.AsString()
 			}
-			d.errorf(v.blk.DefRange, sumVariableValue, "var.%s: %s", v.name, why)
+			d.errorf(v.rng, sumVariableValue, "var.%s: %s", v.name, why)
 		}
 	}
 }

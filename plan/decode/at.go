@@ -1,0 +1,149 @@
+package decode
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/suggest"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// levelSet is a workload's level names: in order, and to look up.
+type levelSet struct {
+	names []string
+	have  map[string]bool
+}
+
+func levelIndex(w *plan.Workload) levelSet {
+	s := levelSet{have: map[string]bool{}}
+	for _, l := range w.Loads {
+		for _, level := range l.Levels {
+			if !s.have[level.Name] {
+				s.have[level.Name] = true
+				s.names = append(s.names, level.Name)
+			}
+		}
+	}
+	return s
+}
+
+// at reads the levels of an sla block: numbers or names, default all. searched
+// says that the workload's capacity is searched.
+func (b *body) at(sla *plan.SLA, levels levelSet, searched bool) []string {
+	if !b.given("at") {
+		sla.AtCapacity = searched
+		switch {
+		case searched:
+			b.note("at", "every level, and the capacity", "")
+		case len(levels.names) > 0:
+			b.note("at", "every level", "")
+		}
+		return slices.Clone(levels.names)
+	}
+	var out []string
+	seen := map[string]bool{}
+	elements := b.list("at")
+	for _, e := range elements {
+		name, ok := b.levelName(e)
+		if !ok {
+			continue
+		}
+		switch {
+		case name == "capacity" && !searched:
+			b.d.errorf(e.rng, sumNoCapacity, "Only a workload with a capacity block has a capacity: capacity { up_to = 64 }.")
+		case name == "capacity" && sla.AtCapacity:
+			b.d.errorf(e.rng, sumDuplicateLevel, "The capacity is named twice.")
+		case name == "capacity":
+			sla.AtCapacity = true
+		case seen[name]:
+			b.d.errorf(e.rng, sumDuplicateLevel, "The level %s is named twice.", name)
+		case !levels.have[name]:
+			b.d.unknownLevel(e.rng, name, levels)
+		default:
+			seen[name] = true
+			out = append(out, name)
+		}
+	}
+	if len(elements) == 0 && !b.d.diags.HasErrors() {
+		b.d.errorf(b.rangeOf("at"), sumMissing, "at names at least one level; leave it out for all of them.")
+	}
+	return out
+}
+
+// claimAt are the levels of a claim. Named ones must be levels of each workload
+// that the claim names, or of one at least where it names none.
+func (b *body) claimAt(c *plan.Claim) []string {
+	all := levelSet{have: map[string]bool{}}
+	for _, w := range c.Workloads {
+		for _, name := range levelIndex(w).names {
+			if !all.have[name] {
+				all.have[name] = true
+				all.names = append(all.names, name)
+			}
+		}
+	}
+	if !b.given("at") {
+		if len(all.names) > 0 {
+			b.note("at", "every level", "")
+		}
+		return all.names
+	}
+	var out []string
+	for _, e := range b.list("at") {
+		name, ok := b.levelName(e)
+		if !ok {
+			continue
+		}
+		lacks := slices.IndexFunc(c.Workloads, func(w *plan.Workload) bool { return !levelIndex(w).have[name] })
+		switch {
+		case name == "capacity":
+			b.d.errorf(e.rng, sumUnknownLevel, `The capacity is no level here: bound it with capacity = "-15%%".`)
+		case slices.Contains(out, name):
+			b.d.errorf(e.rng, sumDuplicateLevel, "The level %s is named twice.", name)
+		case !all.have[name]:
+			b.d.unknownLevel(e.rng, name, all)
+		case lacks >= 0 && b.given("workloads"):
+			b.d.errorf(e.rng, sumUnknownLevel, "workload.%s has no level %q; it has %s.", c.Workloads[lacks].Address(), name, choices(levelIndex(c.Workloads[lacks]).names))
+		default:
+			out = append(out, name)
+		}
+	}
+	if len(out) == 0 && !b.d.diags.HasErrors() {
+		b.d.errorf(b.rangeOf("at"), sumMissing, "at names at least one level; leave it out for all of them.")
+	}
+	return out
+}
+
+// levelName reads one element of at: 30 or "burst 8".
+func (b *body) levelName(e element) (name string, ok bool) {
+	if b.isUnknown(e.rng, "at", e.value) {
+		return "", false
+	}
+	switch e.value.Type() {
+	case cty.String:
+		return e.value.AsString(), true
+	case cty.Number:
+		n, ok := b.asInteger(e.rng, "at", e.value, 1, maxLevel)
+		return strconv.Itoa(int(n)), ok
+	}
+	b.wrongType(e.rng, "at", `a level such as 30 or "burst 8"`, e.value)
+	return "", false
+}
+
+func (d *decoder) unknownLevel(rng hcl.Range, name string, levels levelSet) {
+	if len(levels.names) == 0 || d.full() {
+		return // that the workload has none was reported
+	}
+	hint := ""
+	if levels.have["burst "+name] {
+		hint = ` Did you mean "burst ` + name + `"?`
+	} else if _, err := strconv.Atoi(name); err != nil {
+		hint = suggest.DidYouMean(name, levels.names)
+	}
+	if hint == "" {
+		hint = " It has " + choices(levels.names) + "."
+	}
+	d.errorf(rng, sumUnknownLevel, "The workload has no level %q.%s", name, hint)
+}

@@ -1,0 +1,79 @@
+package decode
+
+import (
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
+)
+
+// flags reads the engine's command line. Written as a literal object it keeps
+// the order and place of each flag; computed, the flags are sorted by name.
+func (b *body) flags() []plan.Flag {
+	attr := b.attrs["flags"]
+	if attr == nil {
+		return nil
+	}
+	var out []plan.Flag
+	add := func(name string, v cty.Value, rng hcl.Range) {
+		if slices.ContainsFunc(out, func(f plan.Flag) bool { return f.Name == name }) {
+			b.d.errorf(rng, sumDuplicateName, "The flag %s is set twice.", name)
+			return
+		}
+		out = append(out, plan.Flag{Name: name, Value: b.d.unmark(v), Range: rng})
+	}
+	if pairs, diags := hcl.ExprMap(attr.Expr); !diags.HasErrors() {
+		for _, p := range pairs {
+			if dottedKey(p.Key) {
+				b.d.errorf(p.Key.Range(), sumAmbiguousKey, ambiguousKey)
+				continue
+			}
+			key, ok := b.d.eval(p.Key, b.scope)
+			if !ok {
+				continue
+			}
+			v, ok := b.d.eval(p.Value, b.scope)
+			if !ok {
+				continue
+			}
+			key, err := convert.Convert(b.d.unmark(key), cty.String)
+			if err != nil || key.IsNull() || !key.IsKnown() {
+				b.d.errorf(p.Key.Range(), sumFlagName, "A flag's name is text that is known.")
+				continue
+			}
+			add(key.AsString(), v, hcl.RangeBetween(p.Key.Range(), p.Value.Range()))
+		}
+	} else {
+		v, ok := b.d.eval(attr.Expr, b.scope)
+		if !ok {
+			return nil
+		}
+		v = b.d.unmark(v)
+		if v.IsNull() {
+			return nil
+		}
+		if ty := v.Type(); !v.IsKnown() || !(ty.IsObjectType() || ty.IsMapType()) {
+			b.wrongType(attr.Expr.Range(), "flags", "an object: { max-model-len = 32768 }", v)
+			return nil
+		}
+		for it := v.ElementIterator(); it.Next(); {
+			key, e := it.Element()
+			add(key.AsString(), e, attr.Expr.Range())
+		}
+	}
+	return out
+}
+
+// dottedKey says whether an object's key is written a.b, which HCL refuses
+// because it could be a name or a reference.
+func dottedKey(key hcl.Expression) bool {
+	k, ok := key.(*hclsyntax.ObjectConsKeyExpr)
+	if !ok || k.ForceNonLiteral {
+		return false
+	}
+	t, diags := hcl.AbsTraversalForExpr(k.Wrapped)
+	return !diags.HasErrors() && len(t) > 1
+}

@@ -1,0 +1,104 @@
+package decode
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/suggest"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// tokens reads input_tokens and output_tokens, or takes the preset's.
+func (b *body) tokens(w *plan.Workload, p *preset) {
+	if n, ok := b.integer("input_tokens", 1, maxTokens); ok {
+		w.Input = int(n)
+	} else if b.unset("input_tokens") {
+		if p != nil && p.input > 0 {
+			w.Input = p.input
+			b.note("input_tokens", strconv.Itoa(p.input), p.why())
+		} else {
+			b.d.errorf(b.rng, sumMissing, "workload.%s needs input_tokens: the length of each prompt.", w.Address())
+		}
+	}
+	if v, ok := b.value("output_tokens"); ok {
+		w.Output = b.output(v)
+	} else if b.unset("output_tokens") {
+		if p != nil && p.output > 0 {
+			w.Output = plan.Output{Mean: p.output}
+			b.note("output_tokens", strconv.Itoa(p.output), p.why())
+		} else {
+			b.d.errorf(b.rng, sumMissing, "workload.%s needs output_tokens: the length of each answer.", w.Address())
+		}
+	}
+}
+
+var outputKeys = []string{"mean", "jitter", "natural", "max"}
+
+// output reads 1024, { mean = 1024, jitter = "5%" } and
+// { natural = true, max = 600 }.
+func (b *body) output(v cty.Value) plan.Output {
+	const name = "output_tokens"
+	rng := b.rangeOf(name)
+	var out plan.Output
+	if !v.Type().IsObjectType() && !v.Type().IsMapType() {
+		if n, ok := b.asInteger(rng, name, v, 1, maxTokens); ok {
+			out.Mean = int(n)
+		}
+		return out
+	}
+	if b.isUnknown(rng, name, v) {
+		return out
+	}
+	set := map[string]cty.Value{}
+	for it := v.ElementIterator(); it.Next(); {
+		k, e := it.Element()
+		key := k.AsString()
+		if !slices.Contains(outputKeys, key) {
+			b.d.errorf(rng, sumOneOf, "%s has %s, not %q.%s", name, choices(outputKeys), key, suggest.DidYouMean(key, outputKeys))
+			continue
+		}
+		if !e.IsNull() {
+			set[key] = e
+		}
+	}
+	if e, ok := set["natural"]; ok {
+		if e.Type() != cty.Bool {
+			b.wrongType(rng, name+".natural", "true or false", e)
+		} else {
+			out.Natural = e.True()
+		}
+	}
+	need, other := "mean", "max"
+	if out.Natural {
+		need, other = "max", "mean"
+	}
+	if _, ok := set[other]; ok {
+		b.d.errorf(rng, sumConflict, `%s: max belongs to natural = true, mean to answers of a given length.`, name)
+		return out
+	}
+	e, ok := set[need]
+	if !ok {
+		b.d.errorf(rng, sumMissing, "%s needs %s.", name, need)
+		return out
+	}
+	if n, ok := b.asInteger(rng, name+"."+need, e, 1, maxTokens); ok {
+		out.Mean = int(n)
+	}
+	if e, ok := set["jitter"]; ok {
+		j, ok := b.asFraction(rng, name+".jitter", e)
+		switch {
+		case !ok:
+		case out.Natural:
+			b.d.errorf(rng, sumConflict, "%s: natural answers have no jitter: they end by themselves.", name)
+		case j < 0 || j >= 1 || math.IsNaN(j):
+			b.d.errorf(rng, sumOutOfRange, `%s.jitter must be at least "0%%" and below "100%%".`, name)
+		default:
+			out.Jitter = j
+		}
+	} else if !out.Natural {
+		b.note(name+".jitter", `"0%"`, "")
+	}
+	return out
+}
