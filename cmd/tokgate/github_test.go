@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/tokgate/tokgate/assert"
+	judged "github.com/tokgate/tokgate/assert/nights"
 	"github.com/tokgate/tokgate/internal/runner"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -262,7 +263,7 @@ func TestActionsNightly(t *testing.T) {
 			}
 			var log bytes.Buffer
 			a.actions.log = &log
-			n := assert.Nights{Outcome: assert.Fail, Trends: []assert.Trend{
+			n := judged.Result{Outcome: assert.Fail, Trends: []judged.Trend{
 				{Trend: metric.Trend{Server: "s", Workload: "w", Level: "4", Metric: "ttft", Stat: "p95"}, Outcome: assert.Fail, Message: "20% higher"},
 				{Trend: metric.Trend{Server: "s", Workload: "w", Level: "4", Metric: "e2e", Stat: "mean"}, Outcome: assert.Pass},
 			}}

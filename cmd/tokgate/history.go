@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tokgate/tokgate/assert"
+	judged "github.com/tokgate/tokgate/assert/nights"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/suggest"
@@ -120,7 +121,7 @@ type nightOutputs struct {
 	junit, markdown, html string
 }
 
-func (o nightOutputs) write(n assert.Nights, opts nights.Options) error {
+func (o nightOutputs) write(n judged.Result, opts nights.Options) error {
 	for _, r := range []struct {
 		path   string
 		render func(io.Writer) error
@@ -178,7 +179,7 @@ not measured or too long ago, or the history cannot be read.`)
 }
 
 // historyJudge is what show and check have in common.
-func (a *app) historyJudge(name, short, long string) (*cobra.Command, func(dir string, maxAge time.Duration) (assert.Nights, nights.Options, error)) {
+func (a *app) historyJudge(name, short, long string) (*cobra.Command, func(dir string, maxAge time.Duration) (judged.Result, nights.Options, error)) {
 	var out nightOutputs
 	var ignore float64
 	cmd := &cobra.Command{
@@ -194,25 +195,25 @@ func (a *app) historyJudge(name, short, long string) (*cobra.Command, func(dir s
 	f.StringVar(&out.junit, "junit", "", "write the JUnit XML to this `file`")
 	f.StringVar(&out.markdown, "markdown", "", "write the Markdown report to this `file`")
 	f.StringVar(&out.html, "html", "", "write a page with every series to this `file`")
-	return cmd, func(dir string, maxAge time.Duration) (assert.Nights, nights.Options, error) {
+	return cmd, func(dir string, maxAge time.Duration) (judged.Result, nights.Options, error) {
 		if ignore < 0 || ignore >= 1 {
-			return assert.Nights{}, nights.Options{}, usageError("0.01 is one percent", "--ignore %v is not a share from 0 to 1", ignore)
+			return judged.Result{}, nights.Options{}, usageError("0.01 is one percent", "--ignore %v is not a share from 0 to 1", ignore)
 		}
-		return a.showNights(dir, assert.NightOptions{Ignore: ignore, MaxAge: maxAge}, out)
+		return a.showNights(dir, judged.Options{Ignore: ignore, MaxAge: maxAge}, out)
 	}
 }
 
 // showNights judges a history, prints it and writes the files.
-func (a *app) showNights(dir string, judge assert.NightOptions, out nightOutputs) (assert.Nights, nights.Options, error) {
+func (a *app) showNights(dir string, judge judged.Options, out nightOutputs) (judged.Result, nights.Options, error) {
 	h, problems, err := history.Read(dir)
 	if err != nil {
-		return assert.Nights{}, nights.Options{}, measureError(err, "`tokgate history add` makes a history of a run's results")
+		return judged.Result{}, nights.Options{}, measureError(err, "`tokgate history add` makes a history of a run's results")
 	}
 	judge.Now = time.Now()
 	if judge.Run == "" {
 		judge.Unread = len(problems)
 	}
-	n := assert.JudgeNights(h, judge)
+	n := judged.Judge(h, judge)
 	opts := nights.Options{Folder: dir, Problems: problems}
 	t, err := a.terminal(a.Out)
 	if err != nil {
@@ -227,7 +228,7 @@ func (a *app) showNights(dir string, judge assert.NightOptions, out nightOutputs
 
 // trended tells GitHub what a history came to; h is the block of the plan that
 // asked for it, nil where a command did.
-func (a *app) trended(n assert.Nights, opts nights.Options, h *plan.History) {
+func (a *app) trended(n judged.Result, opts nights.Options, h *plan.History) {
 	doc := nights.Document(n, report.Document{ExitCode: assert.Verdicts{Outcome: n.Outcome}.ExitCode(false)})
 	if h != nil {
 		doc.Plan.Path = h.Range.Filename
@@ -309,7 +310,7 @@ func (a *app) nightly(p *plan.Plan, doc *report.Document, dir string) (int, erro
 	if dir != "" {
 		out = nightOutputs{junit: filepath.Join(dir, historyJUnit), markdown: filepath.Join(dir, historyMarkdown), html: filepath.Join(dir, historyPage)}
 	}
-	n, opts, err := a.showNights(h.Folder, assert.NightOptions{Ignore: h.Ignore, Run: doc.Run}, out)
+	n, opts, err := a.showNights(h.Folder, judged.Options{Ignore: h.Ignore, Run: doc.Run}, out)
 	if err != nil {
 		return assert.ExitError, err
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/tokgate/tokgate/assert"
+	judged "github.com/tokgate/tokgate/assert/nights"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 	"github.com/tokgate/tokgate/report/text"
@@ -30,7 +31,7 @@ const sparkNights = 30
 
 // Terminal writes a line for each series, and for each that changed why it is
 // believed and what else changed. Foreign text is made harmless.
-func Terminal(w io.Writer, n assert.Nights, o Options) error {
+func Terminal(w io.Writer, n judged.Result, o Options) error {
 	out := bufio.NewWriter(w)
 	line := func(s string) { fmt.Fprintln(out, strings.TrimRight(text.Inert(text.Line(s)), " ")) }
 	width := cmp.Or(o.Width, 100)
@@ -77,14 +78,14 @@ func Terminal(w io.Writer, n assert.Nights, o Options) error {
 }
 
 // told says whether a series needs more than its line.
-func told(t assert.Trend) bool {
+func told(t judged.Trend) bool {
 	return t.Outcome == assert.Fail || t.Outcome == assert.Error || t.Tonight != nil && alarmed(t) || len(t.Changes) > 0
 }
 
-func alarmed(t assert.Trend) bool { return len(t.Points) > 0 && t.Points[len(t.Points)-1].Alarm }
+func alarmed(t judged.Trend) bool { return len(t.Points) > 0 && t.Points[len(t.Points)-1].Alarm }
 
 // cells are level, metric, tonight, expected, noise, nights.
-func cells(t assert.Trend) []string {
+func cells(t judged.Trend) []string {
 	expected, noise := "", ""
 	if b := t.Tonight; b != nil {
 		expected = metric.Format(t.Unit, b.Low) + " to " + metric.Format(t.Unit, b.High)
@@ -97,7 +98,7 @@ func cells(t assert.Trend) []string {
 	return row
 }
 
-func columns(n assert.Nights) []int {
+func columns(n judged.Result) []int {
 	widths := make([]int, 6)
 	for _, t := range n.Trends {
 		for i, c := range cells(t) {
@@ -107,7 +108,7 @@ func columns(n assert.Nights) []int {
 	return widths
 }
 
-func tonight(t assert.Trend) string {
+func tonight(t judged.Trend) string {
 	if len(t.Points) == 0 {
 		return "no value"
 	}
@@ -115,7 +116,7 @@ func tonight(t assert.Trend) string {
 }
 
 // spark draws the last nights between the smallest and the largest of them.
-func spark(t assert.Trend) string {
+func spark(t judged.Trend) string {
 	points := t.Points[max(0, len(t.Points)-sparkNights):]
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, p := range points {
@@ -133,7 +134,7 @@ func spark(t assert.Trend) string {
 	return b.String()
 }
 
-func change(t assert.Trend, c assert.NightChange) string {
+func change(t judged.Trend, c judged.Change) string {
 	s := fmt.Sprintf("changed on %s (run %s): from %s to %s", c.Started.UTC().Format("2006-01-02"), c.Run,
 		metric.Format(t.Unit, c.Before), metric.Format(t.Unit, c.After))
 	if len(c.Differs) == 0 {
@@ -142,7 +143,7 @@ func change(t assert.Trend, c assert.NightChange) string {
 	return text.Line(s + "; with it changed " + strings.Join(c.Differs, ", "))
 }
 
-func heading(n assert.Nights, o Options) string {
+func heading(n judged.Result, o Options) string {
 	parts := []string{"tokgate history", o.Folder}
 	switch p := n.Pinned; {
 	case p != nil:
@@ -156,7 +157,7 @@ func heading(n assert.Nights, o Options) string {
 	return text.Line(strings.Join(parts, " · "))
 }
 
-func verdict(n assert.Nights) string {
+func verdict(n judged.Result) string {
 	if n.Recorded && n.Outcome == assert.Pass {
 		return "RECORDED"
 	}
@@ -164,7 +165,7 @@ func verdict(n assert.Nights) string {
 }
 
 // summary is the last line without its first word.
-func summary(n assert.Nights) string {
+func summary(n judged.Result) string {
 	if n.Why != "" {
 		return n.Why
 	}
@@ -189,17 +190,17 @@ func summary(n assert.Nights) string {
 
 // chance says how often a history like this one alarms at nothing; "" when
 // nothing was judged.
-func chance(n assert.Nights) string {
-	judged := 0
+func chance(n judged.Result) string {
+	series := 0
 	for _, t := range n.Trends {
 		if t.Outcome != assert.Skipped {
-			judged++
+			series++
 		}
 	}
-	if judged == 0 {
+	if series == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Of %s that never change, one night in about %.0f has a false alarm.", count(judged, "series"), assert.FalseAlarms(judged))
+	return fmt.Sprintf("Of %s that never change, one night in about %.0f has a false alarm.", count(series, "series"), judged.FalseAlarms(series))
 }
 
 func count(n int, noun string) string {
@@ -231,13 +232,13 @@ func (o Options) paint(outcome assert.Outcome, s string) string {
 }
 
 // Markdown writes the same for a job's summary: what changed first.
-func Markdown(w io.Writer, n assert.Nights, o Options) error {
+func Markdown(w io.Writer, n judged.Result, o Options) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "## %s · history\n\n%s\n\n%s\n", verdict(n), report.MarkdownText(summary(n)), report.MarkdownText(heading(n, o)))
 	for _, p := range o.Problems {
 		fmt.Fprintf(out, "\n- %s\n", report.MarkdownText(p))
 	}
-	table := func(title string, of func(assert.Trend) bool) {
+	table := func(title string, of func(judged.Trend) bool) {
 		first := true
 		for _, t := range n.Trends {
 			if !of(t) {
@@ -265,7 +266,7 @@ func Markdown(w io.Writer, n assert.Nights, o Options) error {
 		}
 	}
 	table("What changed", told)
-	table("The rest", func(t assert.Trend) bool { return !told(t) })
+	table("The rest", func(t judged.Trend) bool { return !told(t) })
 	if c := chance(n); c != "" {
 		fmt.Fprintf(out, "%s\n", c)
 	}
@@ -273,7 +274,7 @@ func Markdown(w io.Writer, n assert.Nights, o Options) error {
 }
 
 // Document is the verdicts as a document of which JUnit can be made.
-func Document(n assert.Nights, d report.Document) *report.Document {
+func Document(n judged.Result, d report.Document) *report.Document {
 	d.Cases, d.Capacities, d.Comparisons, d.Verdicts = nil, nil, nil, nil
 	d.Outcome, d.Why = report.Outcome(n.Outcome.String()), n.Why
 	for _, t := range n.Trends {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tokgate/tokgate/assert"
+	judged "github.com/tokgate/tokgate/assert/nights"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 )
@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // fixture is 40 nights: TTFT 10 % higher since the 31st, when the engine was
 // upgraded; the speed as ever; a workload that came on the 36th.
-func fixture() assert.Nights {
+func fixture() judged.Result {
 	var h metric.History
 	for i := range 40 {
 		wobble := 1 + 0.01*float64(i%3-1)
@@ -47,7 +47,7 @@ func fixture() assert.Nights {
 		}
 		h.Nights = append(h.Nights, n)
 	}
-	return assert.JudgeNights(h, assert.NightOptions{Ignore: 0.01})
+	return judged.Judge(h, judged.Options{Ignore: 0.01})
 }
 
 func golden(t *testing.T, name string, got []byte) {
@@ -104,9 +104,9 @@ func TestOutputs(t *testing.T) {
 // The last line tells the outcome in its first word.
 func TestLastLine(t *testing.T) {
 	first := metric.History{Nights: []metric.Night{{Run: "r", Started: time.Unix(0, 0), Figures: []metric.Figure{{Trend: metric.Trend{Metric: "ttft", Stat: "p95"}, Value: 1}}}}}
-	for want, n := range map[string]assert.Nights{
-		"RECORDED nothing is judged before there are enough nights":        assert.JudgeNights(first, assert.NightOptions{}),
-		"ERROR the history has no nights":                                  assert.JudgeNights(metric.History{}, assert.NightOptions{}),
+	for want, n := range map[string]judged.Result{
+		"RECORDED nothing is judged before there are enough nights":        judged.Judge(first, judged.Options{}),
+		"ERROR the history has no nights":                                  judged.Judge(metric.History{}, judged.Options{}),
 		"FAIL 4 series: 1 worse, 2 as expected or better, 1 only recorded": fixture(),
 	} {
 		var b bytes.Buffer

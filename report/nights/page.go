@@ -8,7 +8,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/tokgate/tokgate/assert"
+	judged "github.com/tokgate/tokgate/assert/nights"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report/text"
 )
@@ -55,7 +55,7 @@ type nightRow struct {
 
 // HTML writes one self-contained page: the verdict, and each series over its
 // nights as a chart and as a table. It loads nothing and runs nothing.
-func HTML(w io.Writer, n assert.Nights, o Options) error {
+func HTML(w io.Writer, n judged.Result, o Options) error {
 	p := page{Verdict: verdict(n), Class: n.Outcome.String(), Heading: heading(n, o), Summary: summary(n), Chance: chance(n), Problems: o.Problems,
 		ChartX: marginLeft, ChartY: marginTop, ChartBy: chartHeight - marginBottom, ChartWidth: chartWidth - marginLeft - marginRight}
 	for i, t := range n.Trends {
@@ -69,7 +69,7 @@ func HTML(w io.Writer, n assert.Nights, o Options) error {
 	return pageTemplate.Execute(w, p)
 }
 
-func pageRow(i int, t assert.Trend) row {
+func pageRow(i int, t judged.Trend) row {
 	c := cells(t)
 	r := row{
 		ID: fmt.Sprintf("s%d", i), Name: c[1] + " at " + c[0], Word: word(t.Outcome), Class: t.Outcome.String(),
@@ -128,7 +128,7 @@ const (
 )
 
 // draw scales the series to the box, the expected band with it.
-func draw(t assert.Trend) *chart {
+func draw(t judged.Trend) *chart {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, p := range t.Points {
 		low, high = math.Min(low, p.Value), math.Max(high, p.Value)

@@ -1,4 +1,4 @@
-package trend
+package nights
 
 import (
 	"math"
@@ -14,22 +14,22 @@ const (
 	significance = 0.01
 )
 
-// Change is where a series changed.
-type Change struct {
+// cut is where a series changed.
+type cut struct {
 	Night  int     // index of the first night after the change
 	Before float64 // mean of the stretch before
 	After  float64 // mean of the stretch after
 	P      float64 // of as clear a split in shuffled nights
 }
 
-// Divisive locates changes in hindsight, in order. It splits the series where
+// divisive locates changes in hindsight, in order. It splits the series where
 // the two sides differ most by the energy distance, keeps the split when
 // shuffled nights seldom split as clearly, and goes on in both halves
 // (E-divisive: Matteson and James, JASA 109, 2014). It needs a few nights on
-// both sides, so it confirms and dates what Watch found rather than warn. The
+// both sides, so it confirms and dates what watch found rather than warn. The
 // same series gives the same answer: the shuffles are seeded.
-func Divisive(series []float64) []Change {
-	var cuts []Change
+func divisive(series []float64) []cut {
+	var cuts []cut
 	split(series, 0, rand.New(rand.NewPCG(2014, 109)), &cuts)
 	bounds := []int{0}
 	for _, c := range cuts {
@@ -43,10 +43,10 @@ func Divisive(series []float64) []Change {
 	return cuts
 }
 
-// split appends the changes within xs, which begins at night at, in order.
-func split(xs []float64, at int, rng *rand.Rand, cuts *[]Change) {
-	cut, energy := best(xs)
-	if cut == 0 {
+// split appends the changes within xs, which begins at night from, in order.
+func split(xs []float64, from int, rng *rand.Rand, cuts *[]cut) {
+	at, energy := best(xs)
+	if at == 0 {
 		return
 	}
 	as := 1
@@ -61,9 +61,9 @@ func split(xs []float64, at int, rng *rand.Rand, cuts *[]Change) {
 	if p > significance {
 		return
 	}
-	split(xs[:cut], at, rng, cuts)
-	*cuts = append(*cuts, Change{Night: at + cut, P: p})
-	split(xs[cut:], at+cut, rng, cuts)
+	split(xs[:at], from, rng, cuts)
+	*cuts = append(*cuts, cut{Night: from + at, P: p})
+	split(xs[at:], from+at, rng, cuts)
 }
 
 // best is the split of xs with the largest energy, n·m/(n+m) times

@@ -1,4 +1,4 @@
-package trend
+package nights
 
 import (
 	"math"
@@ -8,35 +8,35 @@ import (
 )
 
 const (
-	// Least is how many reference nights it takes to say anything.
-	Least = 10
-	// Most is how many the reference holds; later nights are only watched.
-	Most = 90
-	// PerNight is the rate of false alarms of one series of normal,
+	// leastReference is how many reference nights it takes to say anything.
+	leastReference = 10
+	// mostReference is how many the reference holds; later nights are only watched.
+	mostReference = 90
+	// perNight is the rate of false alarms of one series of normal,
 	// independent nights: one in two hundred.
-	PerNight = 1.0 / 200
+	perNight = 1.0 / 200
 )
 
 // windows are the stretches that end tonight and are held against the
 // reference, each with its own share of false alarms. They overlap, so that
-// together they come to PerNight, not to their sum; the shares are those with
+// together they come to perNight, not to their sum; the shares are those with
 // which shifts of 1.5, 2.5 and 5 standard deviations are found within three, two
 // and one nights most often (the characteristics in the tests).
 var windows = []struct {
 	nights int
 	alpha  float64
 }{
-	{1, PerNight * 0.42},
-	{2, PerNight * 0.28},
-	{3, PerNight * 0.48},
+	{1, perNight * 0.42},
+	{2, perNight * 0.28},
+	{3, perNight * 0.48},
 }
 
 // factors are, for each window and number of reference nights, the half width
 // of the prediction interval in standard deviations.
-var factors = sync.OnceValue(func() (table [][Most + 1]float64) {
+var factors = sync.OnceValue(func() (table [][mostReference + 1]float64) {
 	for _, w := range windows {
-		var row [Most + 1]float64
-		for n := 2; n <= Most; n++ {
+		var row [mostReference + 1]float64
+		for n := 2; n <= mostReference; n++ {
 			t := stat.StudentQuantile(1-w.alpha/2, float64(n-1))
 			row[n] = t * math.Sqrt(1/float64(w.nights)+1/float64(n))
 		}
@@ -45,10 +45,10 @@ var factors = sync.OnceValue(func() (table [][Most + 1]float64) {
 	return table
 })
 
-// Night is what a series says of one night. The zero value: nothing, since
+// night is what a series says of one night. The zero value: nothing, since
 // there is no reference yet.
-type Night struct {
-	Reference int     // nights it is held against; below Least: it is only recorded
+type night struct {
+	Reference int     // nights it is held against; below leastReference: it is only recorded
 	Mean      float64 // of the reference; NaN without one
 	Sigma     float64 // standard deviation from night to night, the noise floor; NaN below two nights
 	Low, High float64 // tonight's prediction interval; infinite below two nights
@@ -56,7 +56,7 @@ type Night struct {
 	Shift     float64 // mean of that stretch, or of tonight alone, less Mean
 }
 
-// Watch holds every night against those before it and returns as many Nights.
+// watch holds every night against those before it and returns as many.
 // floor is the least standard deviation that the numbers can have, in their
 // unit: what is smaller is their rounding, not the server; it keeps a series
 // that said the same every night (a success of 100 %) from alarming at its first
@@ -69,8 +69,8 @@ type Night struct {
 // The prediction interval for the mean of w further nights of n normal ones is
 // m ± t(n−1, 1−α/2)·s·√(1/w + 1/n) (Hahn and Meeker, Statistical Intervals,
 // 1991, section 4.7).
-func Watch(series []float64, floor, ignore float64) []Night {
-	nights := make([]Night, len(series))
+func watch(series []float64, floor, ignore float64) []night {
+	nights := make([]night, len(series))
 	alarmed := make([]bool, len(series))
 	since := 0 // a stretch starts after the last alarm
 	for i, tonight := range series {
@@ -86,7 +86,7 @@ func Watch(series []float64, floor, ignore float64) []Night {
 				break
 			}
 			known := reference(series[:from], alarmed)
-			if len(known) < Least {
+			if len(known) < leastReference {
 				break
 			}
 			low, high := predict(known, k, floor)
@@ -109,7 +109,7 @@ func Watch(series []float64, floor, ignore float64) []Night {
 func reference(nights []float64, alarmed []bool) []float64 {
 	var known []float64
 	for i, x := range nights {
-		if !alarmed[i] && len(known) < Most {
+		if !alarmed[i] && len(known) < mostReference {
 			known = append(known, x)
 		}
 	}

@@ -1,4 +1,4 @@
-package trend
+package nights
 
 import (
 	"fmt"
@@ -28,23 +28,23 @@ func TestWatch(t *testing.T) {
 		name   string
 		series []float64
 		ignore float64
-		want   Night
+		want   night
 	}{
-		{"the first night", []float64{100}, 0, Night{Mean: math.NaN(), Sigma: math.NaN(), Low: math.Inf(-1), High: math.Inf(1), Shift: math.NaN()}},
-		{"within", append(alternating(10), 104), 0, Night{10, 100, 1.054, 95.286, 104.714, 0, 4}},
-		{"beyond", append(alternating(10), 105), 0, Night{10, 100, 1.054, 95.286, 104.714, 1, 5}},
-		{"beyond, below", append(alternating(10), 95), 0, Night{10, 100, 1.054, 95.286, 104.714, 1, -5}},
-		{"too small to be told", append(alternating(10), 105), 5.5, Night{10, 100, 1.054, 95.286, 104.714, 0, 5}},
-		{"too few", append(alternating(8), 150), 0, Night{8, 100, 1.069, 94.622, 105.378, 0, 50}},
+		{"the first night", []float64{100}, 0, night{Mean: math.NaN(), Sigma: math.NaN(), Low: math.Inf(-1), High: math.Inf(1), Shift: math.NaN()}},
+		{"within", append(alternating(10), 104), 0, night{10, 100, 1.054, 95.286, 104.714, 0, 4}},
+		{"beyond", append(alternating(10), 105), 0, night{10, 100, 1.054, 95.286, 104.714, 1, 5}},
+		{"beyond, below", append(alternating(10), 95), 0, night{10, 100, 1.054, 95.286, 104.714, 1, -5}},
+		{"too small to be told", append(alternating(10), 105), 5.5, night{10, 100, 1.054, 95.286, 104.714, 0, 5}},
+		{"too few", append(alternating(8), 150), 0, night{8, 100, 1.069, 94.622, 105.378, 0, 50}},
 		// Each alone is within, together they are not: with ten nights known,
 		// t(9, 1−0.0007) = 4.543, 4.543·1.054·√(1/2 + 1/10) = 3.709. The last
 		// night alone is held against eleven: the mean of 1000 and 104, and
 		// t(10, 1−0.00105)·1.567·√(1 + 1/11) = 6.731.
-		{"two nights together", append(alternating(10), 104, 104), 0, Night{11, 100.364, 1.567, 93.633, 107.094, 2, 4}},
+		{"two nights together", append(alternating(10), 104, 104), 0, night{11, 100.364, 1.567, 93.633, 107.094, 2, 4}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			nights := Watch(tt.series, 0, tt.ignore)
+			nights := watch(tt.series, 0, tt.ignore)
 			got := nights[len(nights)-1]
 			if d := cmp.Diff(tt.want, got, near, cmpopts.EquateNaNs()); d != "" {
 				t.Error(d)
@@ -59,20 +59,20 @@ func TestWatchKeepsItsReference(t *testing.T) {
 	for range 40 {
 		series = append(series, 110)
 	}
-	nights := Watch(series, 0, 0)
+	nights := watch(series, 0, 0)
 	for i := 20; i < len(nights); i++ {
 		if nights[i].Alarm == 0 || nights[i].Reference != 20 {
 			t.Fatalf("night %d: %+v", i, nights[i])
 		}
 	}
 	// Nor does one that comes slowly: the reference stays the first nights.
-	series = alternating(Most)
+	series = alternating(mostReference)
 	for i := range 100 {
 		series = append(series, 100+0.05*float64(i))
 	}
-	nights = Watch(series, 0, 0)
+	nights = watch(series, 0, 0)
 	last := nights[len(nights)-1]
-	if last.Reference != Most || last.Alarm == 0 {
+	if last.Reference != mostReference || last.Alarm == 0 {
 		t.Errorf("a drift of 5 %% in 100 nights is not found: %+v", last)
 	}
 }
@@ -84,10 +84,10 @@ func TestWatchFloor(t *testing.T) {
 		series[i] = 1
 	}
 	series = append(series, 0.999)
-	if n := Watch(series, 0, 0)[30]; n.Alarm != 1 {
+	if n := watch(series, 0, 0)[30]; n.Alarm != 1 {
 		t.Errorf("without a floor: %+v", n)
 	}
-	if n := Watch(series, 0.002, 0)[30]; n.Alarm != 0 {
+	if n := watch(series, 0.002, 0)[30]; n.Alarm != 0 {
 		t.Errorf("with a floor: %+v", n)
 	}
 }
@@ -108,8 +108,8 @@ func TestLongCharacteristics(t *testing.T) {
 	found := func(shift float64, within int) float64 {
 		hits := 0
 		for range trials {
-			nights := Watch(append(noise(Most, 0), noise(within, shift)...), 0, 0)
-			for _, n := range nights[Most:] {
+			nights := watch(append(noise(mostReference, 0), noise(within, shift)...), 0, 0)
+			for _, n := range nights[mostReference:] {
 				if n.Alarm > 0 {
 					hits++
 					break
@@ -132,7 +132,7 @@ func TestLongCharacteristics(t *testing.T) {
 	}
 	alarms, nights := 0, 0
 	for range 400 {
-		for _, n := range Watch(noise(Most+100, 0), 0, 0)[Least:] {
+		for _, n := range watch(noise(mostReference+100, 0), 0, 0)[leastReference:] {
 			nights++
 			if n.Alarm > 0 {
 				alarms++
@@ -140,8 +140,8 @@ func TestLongCharacteristics(t *testing.T) {
 		}
 	}
 	t.Logf("one false alarm in %.0f nights", float64(nights)/float64(alarms))
-	if rate := float64(alarms) / float64(nights); rate > PerNight*1.1 {
-		t.Errorf("one false alarm in %.0f nights, want one in %.0f", 1/rate, 1/PerNight)
+	if rate := float64(alarms) / float64(nights); rate > perNight*1.1 {
+		t.Errorf("one false alarm in %.0f nights, want one in %.0f", 1/rate, 1/perNight)
 	}
 }
 
@@ -170,19 +170,19 @@ func TestLongDivisive(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var at []int
-			changes := Divisive(tt.series)
+			changes := divisive(tt.series)
 			for _, c := range changes {
 				at = append(at, c.Night)
 			}
 			if d := cmp.Diff(tt.want, at); d != "" {
 				t.Error(d)
 			}
-			if d := cmp.Diff(changes, Divisive(tt.series)); d != "" {
+			if d := cmp.Diff(changes, divisive(tt.series)); d != "" {
 				t.Errorf("not the same again:\n%s", d)
 			}
 		})
 	}
-	c := Divisive(append(noise(30, 1), noise(30, 1.1)...))[0]
+	c := divisive(append(noise(30, 1), noise(30, 1.1)...))[0]
 	if got := fmt.Sprintf("%.2f %.2f", c.Before, c.After); got != "1.00 1.10" {
 		t.Errorf("the sides of the step are %s", got)
 	}
@@ -199,7 +199,7 @@ func TestLongDivisiveFalse(t *testing.T) {
 		for i := range series {
 			series[i] = rng.NormFloat64()
 		}
-		if len(Divisive(series)) > 0 {
+		if len(divisive(series)) > 0 {
 			split++
 		}
 	}

@@ -1,4 +1,4 @@
-package assert
+package nights
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -57,41 +58,41 @@ func TestJudgeNights(t *testing.T) {
 	tests := []struct {
 		name     string
 		h        metric.History
-		opts     NightOptions
-		outcome  Outcome
+		opts     Options
+		outcome  verdict.Outcome
 		recorded bool
 		words    string // of the second trend, or Why
 	}{
-		{"the first night", nightsOf(ttftTrend, 2), NightOptions{}, Pass, true, "2 s, recorded: night 1, judged from the 11th on"},
-		{"the tenth", nightsOf(ttftTrend, steady(10)...), NightOptions{}, Pass, true, "recorded: night 10"},
+		{"the first night", nightsOf(ttftTrend, 2), Options{}, verdict.Pass, true, "2 s, recorded: night 1, judged from the 11th on"},
+		{"the tenth", nightsOf(ttftTrend, steady(10)...), Options{}, verdict.Pass, true, "recorded: night 10"},
 		// √(10/9)·0.01 = 0.01054 of noise; 4.264·0.01054·√1.1 = 0.0471:
 		// e^±0.0471·2 = 1.91 and 2.1.
-		{"as ever", nightsOf(ttftTrend, append(steady(10), 2.05)...), NightOptions{}, Pass, false, "2.05 s, expected 1.91 s to 2.1 s after 10 nights"},
-		{"worse", nightsOf(ttftTrend, append(steady(10), 2.2)...), NightOptions{}, Fail, false, "2.2 s: tonight 10% higher than 2 s, the mean of 10 nights"},
-		{"better", nightsOf(ttftTrend, append(steady(10), 1.8)...), NightOptions{}, Pass, false, "tonight 10% lower than 2 s, the mean of 10 nights; expected 1.91 s to 2.1 s after 10 nights; better: pin this run"},
-		{"higher is better", nightsOf(speed, append(steady(10), 1.8)...), NightOptions{}, Fail, false, "10% lower"},
-		{"too small to be told", nightsOf(ttftTrend, append(steady(10), 2.2)...), NightOptions{Ignore: 0.2}, Pass, false, "2.2 s, expected"},
-		{"not measured tonight", nightsOf(ttftTrend, append(steady(10), math.NaN())...), NightOptions{}, Error, false, "was not measured tonight; last in run r9"},
-		{"never measured", nightsOf(ttftTrend, math.NaN()), NightOptions{}, Pass, true, ""},
-		{"no such number", nightsOf(ttftTrend, append(steady(10), 0)...), NightOptions{}, Error, false, "run r10 has the value 0"},
-		{"an unknown metric", nightsOf(unknown, 1), NightOptions{}, Error, false, `does not know the metric "vibes"`},
-		{"in the future", nightsOf(ttftTrend, steady(11)...), NightOptions{Now: eve}, Error, false, "run r10 starts in the future, at 2026-10-11 03:00:00"},
-		{"of the hour in which clocks differ", nightsOf(ttftTrend, steady(11)...), NightOptions{Now: eve.Add(22*time.Hour + time.Minute)}, Pass, false, "2.02 s, expected"},
-		{"as old as may be", nightsOf(ttftTrend, steady(11)...), NightOptions{Now: eve.AddDate(0, 0, 3), MaxAge: 73 * time.Hour}, Pass, false, "2.02 s, expected"},
-		{"older", nightsOf(ttftTrend, steady(11)...), NightOptions{Now: eve.AddDate(0, 0, 3), MaxAge: 48 * time.Hour}, Error, false, "run r10, was 2 days ago, and none may be longer ago than 2 days"},
-		{"not the run that is asked for", nightsOf(ttftTrend, steady(11)...), NightOptions{Run: "r9"}, Error, false, "run r9 is not the last night: run r10 started later"},
-		{"the run that is asked for", nightsOf(ttftTrend, steady(11)...), NightOptions{Run: "r10"}, Pass, false, "2.02 s, expected"},
-		{"lines that cannot be read", nightsOf(ttftTrend, steady(11)...), NightOptions{Unread: 1}, Error, false, "1 line of the history cannot be read"},
-		{"none of something, every night", nightsOf(preempted, make([]float64, 11)...), NightOptions{}, Pass, false, "recorded only: it was 0 in run r0"},
-		{"a workload that became what it was", again, NightOptions{}, Pass, true, "2 s, recorded: night 3"},
-		{"no nights", metric.History{}, NightOptions{}, Error, false, "no nights"},
+		{"as ever", nightsOf(ttftTrend, append(steady(10), 2.05)...), Options{}, verdict.Pass, false, "2.05 s, expected 1.91 s to 2.1 s after 10 nights"},
+		{"worse", nightsOf(ttftTrend, append(steady(10), 2.2)...), Options{}, verdict.Fail, false, "2.2 s: tonight 10% higher than 2 s, the mean of 10 nights"},
+		{"better", nightsOf(ttftTrend, append(steady(10), 1.8)...), Options{}, verdict.Pass, false, "tonight 10% lower than 2 s, the mean of 10 nights; expected 1.91 s to 2.1 s after 10 nights; better: pin this run"},
+		{"higher is better", nightsOf(speed, append(steady(10), 1.8)...), Options{}, verdict.Fail, false, "10% lower"},
+		{"too small to be told", nightsOf(ttftTrend, append(steady(10), 2.2)...), Options{Ignore: 0.2}, verdict.Pass, false, "2.2 s, expected"},
+		{"not measured tonight", nightsOf(ttftTrend, append(steady(10), math.NaN())...), Options{}, verdict.Error, false, "was not measured tonight; last in run r9"},
+		{"never measured", nightsOf(ttftTrend, math.NaN()), Options{}, verdict.Pass, true, ""},
+		{"no such number", nightsOf(ttftTrend, append(steady(10), 0)...), Options{}, verdict.Error, false, "run r10 has the value 0"},
+		{"an unknown metric", nightsOf(unknown, 1), Options{}, verdict.Error, false, `does not know the metric "vibes"`},
+		{"in the future", nightsOf(ttftTrend, steady(11)...), Options{Now: eve}, verdict.Error, false, "run r10 starts in the future, at 2026-10-11 03:00:00"},
+		{"of the hour in which clocks differ", nightsOf(ttftTrend, steady(11)...), Options{Now: eve.Add(22*time.Hour + time.Minute)}, verdict.Pass, false, "2.02 s, expected"},
+		{"as old as may be", nightsOf(ttftTrend, steady(11)...), Options{Now: eve.AddDate(0, 0, 3), MaxAge: 73 * time.Hour}, verdict.Pass, false, "2.02 s, expected"},
+		{"older", nightsOf(ttftTrend, steady(11)...), Options{Now: eve.AddDate(0, 0, 3), MaxAge: 48 * time.Hour}, verdict.Error, false, "run r10, was 2 days ago, and none may be longer ago than 2 days"},
+		{"not the run that is asked for", nightsOf(ttftTrend, steady(11)...), Options{Run: "r9"}, verdict.Error, false, "run r9 is not the last night: run r10 started later"},
+		{"the run that is asked for", nightsOf(ttftTrend, steady(11)...), Options{Run: "r10"}, verdict.Pass, false, "2.02 s, expected"},
+		{"lines that cannot be read", nightsOf(ttftTrend, steady(11)...), Options{Unread: 1}, verdict.Error, false, "1 line of the history cannot be read"},
+		{"none of something, every night", nightsOf(preempted, make([]float64, 11)...), Options{}, verdict.Pass, false, "recorded only: it was 0 in run r0"},
+		{"a workload that became what it was", again, Options{}, verdict.Pass, true, "2 s, recorded: night 3"},
+		{"no nights", metric.History{}, Options{}, verdict.Error, false, "no nights"},
 		// A limit that was 40 every night is as sure as half a request.
-		{"a limit one lower", nightsOf(limit, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 39), NightOptions{}, Pass, false, "39 requests"},
-		{"a limit much lower", nightsOf(limit, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 35), NightOptions{}, Fail, false, "35 requests: tonight 12.5% lower"},
+		{"a limit one lower", nightsOf(limit, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 39), Options{}, verdict.Pass, false, "39 requests"},
+		{"a limit much lower", nightsOf(limit, 40, 40, 40, 40, 40, 40, 40, 40, 40, 40, 35), Options{}, verdict.Fail, false, "35 requests: tonight 12.5% lower"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := JudgeNights(tt.h, tt.opts)
+			got := Judge(tt.h, tt.opts)
 			if got.Outcome != tt.outcome || got.Recorded != tt.recorded {
 				t.Errorf("%v, recorded %t; want %v, %t", got.Outcome, got.Recorded, tt.outcome, tt.recorded)
 			}
@@ -109,12 +110,12 @@ func TestJudgeNights(t *testing.T) {
 // A pin begins the series anew: what changed before it is accepted.
 func TestJudgeNightsPinned(t *testing.T) {
 	h := nightsOf(ttftTrend, append(steady(20), 2.4, 2.41, 2.39)...)
-	if got := JudgeNights(h, NightOptions{}); got.Outcome != Fail || got.Since != 23 {
+	if got := Judge(h, Options{}); got.Outcome != verdict.Fail || got.Since != 23 {
 		t.Fatalf("before: %v since %d", got.Outcome, got.Since)
 	}
 	h.Pins = []metric.Pin{{Run: "r3", Why: "long ago"}, {Run: "r20", Why: "0.20 accepted"}}
-	got := JudgeNights(h, NightOptions{})
-	if got.Outcome != Pass || !got.Recorded || got.Since != 3 || got.Pinned == nil || got.Pinned.Run != "r20" {
+	got := Judge(h, Options{})
+	if got.Outcome != verdict.Pass || !got.Recorded || got.Since != 3 || got.Pinned == nil || got.Pinned.Run != "r20" {
 		t.Errorf("after: %+v", got)
 	}
 	// What a pin of no night accepts is not known, nor whether tonight is as good.
@@ -122,12 +123,12 @@ func TestJudgeNightsPinned(t *testing.T) {
 		"lost": "run lost, which was pinned, is not in the history: pin one that is", "r021": "did you mean r21?",
 	} {
 		h.Pins = append(h.Pins[:2], metric.Pin{Run: run})
-		if got := JudgeNights(h, NightOptions{}); got.Outcome != Error || !strings.Contains(got.Why, words) || len(got.Trends) == 0 {
+		if got := Judge(h, Options{}); got.Outcome != verdict.Error || !strings.Contains(got.Why, words) || len(got.Trends) == 0 {
 			t.Errorf("pinned %s: %v, %q", run, got.Outcome, got.Why)
 		}
 	}
 	h.Pins = append(h.Pins, metric.Pin{Run: "r21"})
-	if got := JudgeNights(h, NightOptions{}); got.Outcome != Pass || got.Since != 2 {
+	if got := Judge(h, Options{}); got.Outcome != verdict.Pass || got.Since != 2 {
 		t.Errorf("pinned anew: %v, %q", got.Outcome, got.Why)
 	}
 }
@@ -137,14 +138,14 @@ func TestJudgeNightsPinned(t *testing.T) {
 func TestJudgeNightsOtherWorkload(t *testing.T) {
 	h := nightsOf(ttftTrend, steady(11)...)
 	h.Nights[10].Figures[1].Asked = "b"
-	got := JudgeNights(h, NightOptions{})
-	if got.Outcome != Pass || len(got.Trends) != 3 {
+	got := Judge(h, Options{})
+	if got.Outcome != verdict.Pass || len(got.Trends) != 3 {
 		t.Fatalf("%+v", got)
 	}
-	if old := got.Trends[1]; old.Outcome != Skipped || !strings.Contains(old.Message, "ended with run r9") {
+	if old := got.Trends[1]; old.Outcome != verdict.Skipped || !strings.Contains(old.Message, "ended with run r9") {
 		t.Errorf("the old series: %v %s", old.Outcome, old.Message)
 	}
-	if fresh := got.Trends[2]; fresh.Outcome != Skipped || !strings.Contains(fresh.Message, "night 1") {
+	if fresh := got.Trends[2]; fresh.Outcome != verdict.Skipped || !strings.Contains(fresh.Message, "night 1") {
 		t.Errorf("the new series: %v %s", fresh.Outcome, fresh.Message)
 	}
 }
@@ -159,9 +160,9 @@ func TestJudgeNightsChanges(t *testing.T) {
 	for i := 20; i < 30; i++ {
 		h.Nights[i].Servers["vllm"] = metric.Fingerprint{"engine.version": "0.20.0", "gpu.driver": "570"}
 	}
-	got := JudgeNights(h, NightOptions{})
+	got := Judge(h, Options{})
 	tr := got.Trends[1]
-	if got.Outcome != Fail || len(tr.Changes) != 1 {
+	if got.Outcome != verdict.Fail || len(tr.Changes) != 1 {
 		t.Fatalf("%v with %d changes", got.Outcome, len(tr.Changes))
 	}
 	c := tr.Changes[0]
@@ -182,7 +183,7 @@ func TestJudgeNightsChanges(t *testing.T) {
 func TestJudgeNightsMixed(t *testing.T) {
 	h := nightsOf(ttftTrend, steady(3)...)
 	h.Nights[1].Simulated = true
-	if got := JudgeNights(h, NightOptions{}); got.Outcome != Error || !strings.Contains(got.Why, "run r1 was simulated and run r2 was not") {
+	if got := Judge(h, Options{}); got.Outcome != verdict.Error || !strings.Contains(got.Why, "run r1 was simulated and run r2 was not") {
 		t.Errorf("%v: %s", got.Outcome, got.Why)
 	}
 }

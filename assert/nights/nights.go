@@ -1,0 +1,212 @@
+// Package nights holds the last night of a history against those before it. A
+// series is one number a night, of one metric of one workload, measured under
+// the same plan.
+//
+//   - watch says whether tonight is still what the reference nights were: a
+//     prediction interval for tonight, and for the mean of the last two and
+//     three nights, so that a small shift is found a little later and a large
+//     one at once;
+//   - divisive looks back and says where a series changed.
+//
+// The reference is the first nights after the start, or after a change that
+// somebody accepted; it then stays as it is. A reference that rolled along would
+// follow a server that gets a little slower every night and never say so.
+//
+// Series are given so that a change means the same everywhere: the logarithm of
+// times, speeds and limits, so that 0.05 is five percent, and shares as they
+// are.
+package nights
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan/suggest"
+)
+
+// Options is how tonight is held against a history.
+type Options struct {
+	// Ignore is the size of a change below which nobody wants to be told, as a
+	// share (0.01: one percent); of metrics that are shares themselves the
+	// difference. 0: every change counts that is no chance.
+	Ignore float64
+	// Run must be the last night; "": whichever is.
+	Run string
+	// Now is what no night may have started after, but for an hour in which
+	// clocks may differ; zero: not checked. The last night is the latest, and one
+	// of next year would be judged every night until then.
+	Now time.Time
+	// MaxAge is how long before Now the last night may have started: where the
+	// nights have stopped the last one stays as good as it was. 0: any time.
+	MaxAge time.Duration
+	// Unread is how many lines of the history could not be read, where one of
+	// them may be the last night.
+	Unread int
+}
+
+// Result is what a history came to on its last night.
+type Result struct {
+	Outcome verdict.Outcome // Error, Fail or Pass; a first night passes, recorded
+	Why     string          // of an Error that no series explains
+	// Recorded is set when no series has enough nights to be held against.
+	Recorded bool
+	Run      string    // of the last night
+	Started  time.Time // of the last night
+	Pinned   *metric.Pin
+	Since    int // nights since the pin, or in all, tonight included
+	Trends   []Trend
+}
+
+// Trend is one series over the nights since it began or was pinned.
+type Trend struct {
+	metric.Trend
+	Unit    metric.Unit
+	Better  metric.Direction
+	Outcome verdict.Outcome // Skipped: recorded only, or it ended on purpose
+	Message string          // one line
+	Points  []Point
+	// Tonight in the metric's unit; nil without enough nights.
+	Tonight *Bounds
+	// Changes, located in hindsight, in order.
+	Changes []Change
+}
+
+// Point is one night of a series.
+type Point struct {
+	Run     string
+	Started time.Time
+	Value   float64
+	Alarm   bool // it differed from the reference
+}
+
+// Bounds is what a night was held against.
+type Bounds struct {
+	Reference int     // nights
+	Center    float64 // their geometric mean, of shares the mean
+	Low, High float64 // tonight's prediction interval
+	// Noise is their spread from night to night: one standard deviation, as a
+	// share of Center, of shares the difference.
+	Noise float64
+	Shift float64 // of the stretch that alarmed, or of tonight; as Noise
+}
+
+// Change is where a series changed, and what else did.
+type Change struct {
+	Run           string // first night after it
+	Started       time.Time
+	Before, After float64
+	P             float64
+	// Differs lists what of the server was another on that night than on the
+	// one before: "engine.version 0.19.1 → 0.20.0".
+	Differs []string
+}
+
+// leastNoise is the least spread from night to night that is believed: below
+// it figures are rounded, and a series that said the same every night would
+// alarm at its first other digit.
+const leastNoise = 0.002
+
+// limitMetric names the limit that a capacity search found: no metric of a
+// level, but a figure of a night.
+const limitMetric = "capacity"
+
+// FalseAlarms is how many nights one false alarm of a history with that many
+// series is expected in, were they independent; +Inf of none.
+func FalseAlarms(series int) float64 {
+	return 1 / (1 - math.Pow(1-perNight, float64(series)))
+}
+
+// Judge holds the last night of h against those before it, series by
+// series: a figure beyond its prediction interval on the worse side is a
+// failure, on the better side a pass that says so, and one that is missing
+// tonight an error. Nights before the last pin are left out. The
+// package comment tells the method.
+func Judge(h metric.History, opts Options) Result {
+	nights := slices.Clone(h.Nights)
+	out := Result{Outcome: verdict.Error}
+	lost := ""
+	if len(h.Pins) > 0 {
+		p := h.Pins[len(h.Pins)-1]
+		if i := slices.IndexFunc(nights, func(n metric.Night) bool { return n.Run == p.Run }); i >= 0 {
+			nights, out.Pinned = nights[i:], &p
+		} else {
+			lost = lostPin(p, nights)
+		}
+	}
+	if len(nights) == 0 {
+		out.Why = "the history has no nights"
+		return out
+	}
+	last := nights[len(nights)-1]
+	out.Run, out.Started, out.Since = last.Run, last.Started, len(nights)
+	for _, n := range nights {
+		if n.Simulated != last.Simulated {
+			out.Why = fmt.Sprintf("run %s was simulated and run %s was not: keep two histories", either(n.Simulated, n.Run, last.Run), either(n.Simulated, last.Run, n.Run))
+			return out
+		}
+	}
+	series := gather(nights)
+	if len(series) == 0 {
+		out.Why = "the nights have no figures"
+		return out
+	}
+	out.Recorded = true
+	outcome := verdict.Pass
+	for _, s := range series {
+		t := s.judge(nights, opts)
+		out.Trends = append(out.Trends, t)
+		if t.Outcome != verdict.Skipped {
+			out.Recorded = false
+			outcome = max(outcome, t.Outcome)
+		}
+	}
+	if out.Why = cmp.Or(opts.notTonight(last), lost); out.Why != "" {
+		outcome = verdict.Error
+	}
+	out.Outcome = outcome
+	return out
+}
+
+// lostPin says that the run that was pinned last is none of the nights: what
+// the later ones are to be held to is not known.
+func lostPin(p metric.Pin, nights []metric.Night) string {
+	var runs []string
+	for _, n := range nights {
+		runs = append(runs, n.Run)
+	}
+	hint := "pin one that is"
+	if near := suggest.Nearest(p.Run, runs); near != "" {
+		hint = fmt.Sprintf("did you mean %s?", near)
+	}
+	return fmt.Sprintf("run %s, which was pinned, is not in the history: %s", p.Run, hint)
+}
+
+// age is a time that has passed, in words.
+func age(d time.Duration) string {
+	if days := int(d.Hours() / 24); days >= 2 {
+		return fmt.Sprintf("%d days", days)
+	}
+	return fmt.Sprintf("%.3g hours", d.Hours())
+}
+
+// notTonight is why the last night is not the one to be judged; "".
+func (o Options) notTonight(last metric.Night) string {
+	switch {
+	case !o.Now.IsZero() && last.Started.After(o.Now.Add(time.Hour)):
+		return fmt.Sprintf("run %s starts in the future, at %s: a clock was wrong, and its line is to be removed", last.Run, last.Started.UTC().Format(time.DateTime))
+	case o.MaxAge > 0 && o.Now.Sub(last.Started) > o.MaxAge:
+		return fmt.Sprintf("the last night, run %s, was %s ago, and none may be longer ago than %s: were later ones not run, or not added?", last.Run, age(o.Now.Sub(last.Started)), age(o.MaxAge))
+	case o.Run != "" && last.Run != o.Run:
+		return fmt.Sprintf("run %s is not the last night: run %s started later", o.Run, last.Run)
+	case o.Unread > 0:
+		return fmt.Sprintf("%s of the history cannot be read, and may be the last night: repair or remove them", verdict.Count(o.Unread, "lines"))
+	case len(last.Figures) == 0:
+		return fmt.Sprintf("run %s measured nothing", last.Run)
+	}
+	return ""
+}

@@ -1,0 +1,50 @@
+package nights
+
+import (
+	"math"
+	"strings"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// scale is how the values of a metric are compared.
+type scale struct {
+	log bool
+}
+
+// scaleOf compares shares by their difference and everything else by ratio.
+func scaleOf(def metric.Def) scale { return scale{log: def.Unit != metric.Ratio} }
+
+func (s scale) takes(v float64) bool {
+	return !math.IsNaN(v) && !math.IsInf(v, 0) && v >= 0 && (v > 0 || !s.log)
+}
+
+func (s scale) to(v float64) float64 {
+	if s.log {
+		return math.Log(v)
+	}
+	return v
+}
+
+func (s scale) from(x float64) float64 {
+	if s.log {
+		return math.Exp(x)
+	}
+	return x
+}
+
+// within is x where a share can be.
+func (s scale) within(x float64) float64 {
+	if s.log {
+		return x
+	}
+	return min(max(x, 0), 1)
+}
+
+// shift writes the size of a change: "4.2%", of shares "4.2 points".
+func (s scale) shift(x float64) string {
+	if s.log {
+		return metric.Format(metric.Ratio, math.Abs(math.Expm1(x)))
+	}
+	return strings.TrimSuffix(metric.Format(metric.Ratio, math.Abs(x)), "%") + " points"
+}

@@ -1,0 +1,40 @@
+package verdict
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Count writes a number and its noun: "1 round", "12 rounds".
+func Count(n int, plural string) string {
+	if n == 1 && plural[len(plural)-1] == 's' {
+		return "1 " + plural[:len(plural)-1]
+	}
+	return fmt.Sprintf("%d %s", n, plural)
+}
+
+// Enumerate writes a list: "a", "a and b", "a, b and c".
+func Enumerate(list []string) string {
+	if len(list) < 2 {
+		return strings.Join(list, "")
+	}
+	return strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1]
+}
+
+// OneLine makes foreign text fit for a message: valid, one line, not long.
+func OneLine(s string) string {
+	const most = 300
+	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " ")
+	if runes := []rune(s); len(runes) > most {
+		s = string(runes[:most]) + "…"
+	}
+	return s
+}
+
+// Because appends a reason to a message; "" where none is known.
+func Because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + OneLine(reason)
+}
