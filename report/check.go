@@ -186,12 +186,10 @@ func (c *checker) capacity(x *Capacity) {
 	passed := x.Pass == 0
 	for i := range x.Probes {
 		p := &x.Probes[i]
-		if p.N == x.Pass && p.Outcome == "pass" {
-			passed = true
-		}
 		if p.N != x.Pass || p.Outcome != "pass" {
 			continue
 		}
+		passed = true
 		for _, r := range p.Readings {
 			if b := c.bound(x, r); b != nil && r.Value.OK && breaks(b, r.Value.V) {
 				c.say("%s: at the limit, %d, %s %s is %s, which breaks its own threshold %s", name, x.Pass, r.Metric, r.Stat, r.Value.Format(b.Unit), b.Text)

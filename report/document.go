@@ -262,6 +262,33 @@ type Percentiles struct {
 	P999 Number `json:"p99.9"`
 }
 
+// Timeline is a stretch of one round, request by request, to see why a level
+// came out as it did.
+type Timeline struct {
+	Server   string `json:"server"`
+	Workload string `json:"workload"`
+	Level    string `json:"level"`
+	Why      string `json:"why"`   // why this level is shown
+	Round    int    `json:"round"` // 0-based
+	Slots    int    `json:"slots"` // of the level; those from the first on are shown
+	// From is where the stretch begins and To where the last request shown
+	// ends, in seconds from the start of the run.
+	From     float64 `json:"from_s"`
+	To       float64 `json:"to_s"`
+	Requests []Bar   `json:"requests"` // in order of sending
+	Left     int     `json:"left"`     // requests of the round that are not shown
+}
+
+// Bar is one request. Times are seconds from the start of the stretch.
+type Bar struct {
+	Slot    int     `json:"slot"`    // 0-based
+	Phase   string  `json:"phase"`   // "measured" or "filler"
+	Sent    float64 `json:"sent_s"`  // its first byte written
+	First   Number  `json:"first_s"` // its first token came; null: none did
+	End     float64 `json:"end_s"`   // it ended or failed
+	Failure string  `json:"failure,omitempty"`
+}
+
 // Verdict is one check and what it came to.
 type Verdict struct {
 	Kind     string  `json:"kind"` // "server", "load", "sla", "capacity", "compare" or "assert"

@@ -110,7 +110,7 @@ func (j *junitWriter) suites() *testsuites {
 		}
 	}
 	j.suite("servers", "", servers, nil)
-	for _, g := range j.groups() {
+	for _, g := range groups(j.doc) {
 		j.suite(g.server+"/"+g.workload, g.server, cases[g.server+"\x00"+g.workload], g.cases, g.capacities...)
 	}
 	j.suite("comparisons", "", comparisons, nil)
@@ -121,52 +121,11 @@ func (j *junitWriter) suites() *testsuites {
 	return &j.out
 }
 
-// group is one server × workload.
-type group struct {
-	server, workload string
-	cases            []*Case // of the plan: probes are in the tables of their capacity
-	capacities       []*Capacity
-}
-
-// groups gives every server × workload that has a case or a verdict, in order.
-func (j *junitWriter) groups() []*group { return groups(j.doc) }
-
-func groups(d *Document) []*group {
-	var list []*group
-	byKey := map[string]*group{}
-	at := func(server, workload string) *group {
-		key := server + "\x00" + workload
-		g := byKey[key]
-		if g == nil {
-			g = &group{server: server, workload: workload}
-			byKey[key] = g
-			list = append(list, g)
-		}
-		return g
-	}
-	for i := range d.Cases {
-		c := &d.Cases[i]
-		if g := at(c.Server, c.Workload); c.Probe == nil {
-			g.cases = append(g.cases, c)
-		}
-	}
-	for i := range d.Capacities {
-		c := &d.Capacities[i]
-		g := at(c.Server, c.Workload)
-		g.capacities = append(g.capacities, c)
-	}
-	for _, v := range d.Verdicts {
-		if v.Workload != "" && v.Kind != "server" {
-			at(v.Server, v.Workload)
-		}
-	}
-	return list
-}
-
-// suite adds one suite unless it would be empty. A case without a load
-// verdict was never judged: that is an error, not a gap. So is a capacity that
-// the plan requires; one that is only measured is shown.
-func (j *junitWriter) suite(name, server string, verdicts []Verdict, cases []*Case, capacities ...*Capacity) {
+// unjudged are verdicts on what has none. A case without a load verdict was
+// never judged: that is an error, not a gap. So is a capacity that the plan
+// requires; one that is only measured is shown.
+func (j *junitWriter) unjudged(verdicts []Verdict, cases []*Case, capacities []*Capacity) []Verdict {
+	var list []Verdict
 	judged, measured := map[string]bool{}, false
 	for _, v := range verdicts {
 		measured = measured || v.Kind == "capacity"
@@ -184,7 +143,7 @@ func (j *junitWriter) suite(name, server string, verdicts []Verdict, cases []*Ca
 		} else if c.Kind == "unknown" {
 			v.Outcome, v.Message = Skipped, "" // the answer says it
 		}
-		verdicts = append(verdicts, v)
+		list = append(list, v)
 	}
 	for _, c := range cases {
 		if !judged[c.Level] {
@@ -193,9 +152,15 @@ func (j *junitWriter) suite(name, server string, verdicts []Verdict, cases []*Ca
 			if c.Skipped != "" {
 				v.Outcome, v.Message = Skipped, c.Skipped
 			}
-			verdicts = append(verdicts, v)
+			list = append(list, v)
 		}
 	}
+	return list
+}
+
+// suite adds one suite unless it would be empty.
+func (j *junitWriter) suite(name, server string, verdicts []Verdict, cases []*Case, capacities ...*Capacity) {
+	verdicts = append(verdicts, j.unjudged(verdicts, cases, capacities)...)
 	if len(verdicts) == 0 {
 		return
 	}

@@ -48,23 +48,7 @@ func (d *Document) Night() metric.Night {
 		if c.Probe != nil || !valid[[3]string{c.Server, c.Workload, c.Level}] {
 			continue
 		}
-		at := func(metricName, stat string) metric.Trend {
-			return metric.Trend{Server: c.Server, Workload: c.Workload, Level: c.Level, Metric: metricName, Stat: stat, Asked: c.Asked}
-		}
-		for _, f := range nightly {
-			for j := range c.Metrics {
-				if m := &c.Metrics[j]; m.Metric == f.metric {
-					if v := m.Stat(f.stat); v.OK {
-						add(at(f.metric, f.stat), v.V, m.N)
-					}
-				}
-			}
-		}
-		for _, v := range d.Verdicts {
-			if v.Kind == "sla" && v.Threshold != nil && v.Threshold.Metric != "success" && v.Value.OK && v.Server == c.Server && v.Workload == c.Workload && v.Level == c.Level {
-				add(at(v.Threshold.Metric, v.Threshold.Stat), v.Value.V, v.N)
-			}
-		}
+		d.figures(c, add)
 	}
 	for i := range d.Capacities {
 		c := &d.Capacities[i]
@@ -75,4 +59,22 @@ func (d *Document) Night() metric.Night {
 		}
 	}
 	return n
+}
+
+// figures gives add what a history keeps of a case.
+func (d *Document) figures(c *Case, add func(metric.Trend, float64, int)) {
+	at := func(name, stat string) metric.Trend {
+		return metric.Trend{Server: c.Server, Workload: c.Workload, Level: c.Level, Metric: name, Stat: stat, Asked: c.Asked}
+	}
+	for _, f := range nightly {
+		m := c.Summary(f.metric)
+		if v := m.Stat(f.stat); v.OK {
+			add(at(f.metric, f.stat), v.V, m.N)
+		}
+	}
+	for _, v := range d.Verdicts {
+		if v.Kind == "sla" && v.Threshold != nil && v.Threshold.Metric != "success" && v.Value.OK && v.Server == c.Server && v.Workload == c.Workload && v.Level == c.Level {
+			add(at(v.Threshold.Metric, v.Threshold.Stat), v.Value.V, v.N)
+		}
+	}
 }

@@ -1,11 +1,14 @@
 package report
 
 import (
-	"github.com/tokgate/tokgate/assert"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/verdict"
 
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/report/text"
@@ -60,6 +63,17 @@ func (b *builder) workload(w *plan.Workload) Workload {
 				File:     b.clean(filepath.ToSlash(t.Range.Filename)), Line: max(t.Range.Start.Line, 0),
 			})
 		}
+	}
+	return out
+}
+
+func (b *builder) threshold(t *verdict.Threshold) *Threshold {
+	out := &Threshold{
+		Metric: t.Metric.Name, Stat: t.Stat.String(), Op: t.Op, Unit: string(t.Metric.UnitOf(t.Stat)),
+		Text: b.clean(t.Text),
+	}
+	if t.Op != "" && !math.IsNaN(t.Limit) {
+		out.Limit = some(t.Limit)
 	}
 	return out
 }

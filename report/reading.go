@@ -27,12 +27,7 @@ func (b *builder) readings(c *metric.Capacity, p *metric.CapacityProbe) []Readin
 	if b.plan == nil || p.With != "" || p.Requests == 0 {
 		return nil
 	}
-	var w *plan.Workload
-	for _, x := range b.plan.Workloads {
-		if x.Address() == c.Workload {
-			w = x
-		}
-	}
+	w := b.workloadAt(c.Workload)
 	var l *metric.Level
 	for _, x := range b.run.Levels {
 		if x.Server == c.Server && x.Workload == c.Workload && x.Name == p.Level && x.N == p.N && x.Probe != nil {
@@ -43,15 +38,7 @@ func (b *builder) readings(c *metric.Capacity, p *metric.CapacityProbe) []Readin
 		return nil
 	}
 	judged := assert.JudgeLook(b.plan, w, l, p.Requests, p.Planned)
-	bounds := map[string]*plan.Threshold{}
-	for _, sla := range w.SLAs {
-		for _, th := range sla.Thresholds {
-			// A share of 100% has no distance to be told.
-			if sla.AtCapacity && th.Limit > 0 && (!isShare(th) || th.Limit < 1) {
-				bounds[strings.TrimSpace(th.Metric.Name+" "+th.Stat.String())] = th
-			}
-		}
-	}
+	bounds := capacityBounds(w)
 	var out []Reading
 	for _, t := range judged.Thresholds {
 		if th := bounds[t.Name]; th != nil {
@@ -59,6 +46,20 @@ func (b *builder) readings(c *metric.Capacity, p *metric.CapacityProbe) []Readin
 		}
 	}
 	return out
+}
+
+// capacityBounds are the workload's thresholds at its capacity, by name.
+func capacityBounds(w *plan.Workload) map[string]*plan.Threshold {
+	bounds := map[string]*plan.Threshold{}
+	for _, sla := range w.SLAs {
+		for _, th := range sla.Thresholds {
+			// At a share of 100% there is no distance to the limit.
+			if sla.AtCapacity && th.Limit > 0 && (!isShare(th) || th.Limit < 1) {
+				bounds[strings.TrimSpace(th.Metric.Name+" "+th.Stat.String())] = th
+			}
+		}
+	}
+	return bounds
 }
 
 // isShare says whether the threshold is on a share of the requests.

@@ -8,33 +8,6 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Timeline is a stretch of one round, request by request, to see why a level
-// came out as it did.
-type Timeline struct {
-	Server   string `json:"server"`
-	Workload string `json:"workload"`
-	Level    string `json:"level"`
-	Why      string `json:"why"`   // why this level is shown
-	Round    int    `json:"round"` // 0-based
-	Slots    int    `json:"slots"` // of the level; those from the first on are shown
-	// From is where the stretch begins and To where the last request shown
-	// ends, in seconds from the start of the run.
-	From     float64 `json:"from_s"`
-	To       float64 `json:"to_s"`
-	Requests []Bar   `json:"requests"` // in order of sending
-	Left     int     `json:"left"`     // requests of the round that are not shown
-}
-
-// Bar is one request. Times are seconds from the start of the stretch.
-type Bar struct {
-	Slot    int     `json:"slot"`    // 0-based
-	Phase   string  `json:"phase"`   // "measured" or "filler"
-	Sent    float64 `json:"sent_s"`  // its first byte written
-	First   Number  `json:"first_s"` // its first token came; null: none did
-	End     float64 `json:"end_s"`   // it ended or failed
-	Failure string  `json:"failure,omitempty"`
-}
-
 // How many timelines a document keeps, and how much of each.
 const (
 	mostTimelines = 6
@@ -67,21 +40,7 @@ func (b *builder) timelines(d *Document) []Timeline {
 // telling is the smallest level with a requirement that did not hold, else the
 // smallest load that the capacity search saw fail, else the largest level.
 func (b *builder) telling(d *Document, g *group) (l *metric.Level, why string, failed bool) {
-	wrong := map[string]bool{}
-	for i := range d.Verdicts {
-		v := &d.Verdicts[i]
-		if v.Server == g.server && v.Workload == g.workload && v.Level != "" && v.Status() < StatusSkipped {
-			wrong[v.Level] = true
-		}
-	}
-	past := map[string]bool{}
-	for _, c := range g.capacities {
-		for _, p := range c.Probes {
-			if c.Fail > 0 && p.N == c.Fail {
-				past[p.Level] = true
-			}
-		}
-	}
+	wrong, past := troubled(d, g)
 	var first, over, largest *metric.Level
 	for _, x := range b.run.Levels {
 		if b.clean(x.Server) != g.server || b.clean(x.Workload) != g.workload || len(x.Rounds) == 0 {
@@ -105,6 +64,26 @@ func (b *builder) telling(d *Document, g *group) (l *metric.Level, why string, f
 		return over, "the smallest load that the capacity search saw fail", false
 	}
 	return largest, "the largest level measured", false
+}
+
+// troubled are the levels of a group at which a requirement did not hold, and
+// those at which its capacity search saw one fail.
+func troubled(d *Document, g *group) (wrong, past map[string]bool) {
+	wrong, past = map[string]bool{}, map[string]bool{}
+	for i := range d.Verdicts {
+		v := &d.Verdicts[i]
+		if v.Server == g.server && v.Workload == g.workload && v.Level != "" && v.Status() < StatusSkipped {
+			wrong[v.Level] = true
+		}
+	}
+	for _, c := range g.capacities {
+		for _, p := range c.Probes {
+			if c.Fail > 0 && p.N == c.Fail {
+				past[p.Level] = true
+			}
+		}
+	}
+	return wrong, past
 }
 
 // timeline is the first round of l that has requests, warm-up left out.

@@ -134,8 +134,6 @@ func environment(runs []run) (section, bool) {
 	return s, true
 }
 
-type logView struct{ Title, Text string }
-
 func seeds(r run) string {
 	var list []string
 	for i := range r.Cases {
@@ -172,9 +170,6 @@ func loads(r run) string {
 	}
 	return strings.Join(parts, "; ")
 }
-
-// definition is one term.
-type definition struct{ ID, Term, Unit, Text, NoValue string }
 
 // definitions explain every metric that the page names, once.
 func definitions(runs []run) (section, bool) {
@@ -223,23 +218,6 @@ func methods(runs []run) []string {
 	}
 	return out
 }
-
-// sourceView is the plan with what came of each line beside it.
-type sourceView struct {
-	File  string
-	Lines []sourceLine
-	Left  int
-}
-
-type sourceLine struct {
-	ID     string
-	Number int
-	Tokens []token
-	Checks []checkView
-}
-
-// token is a piece of a line with its class.
-type token struct{ Class, Text string }
 
 // mostLines of the plan's source are shown.
 const mostLines = 2000

@@ -14,12 +14,6 @@ import (
 	clean "github.com/tokgate/tokgate/report/text"
 )
 
-// limitView is the answer of one capacity search in large.
-type limitView struct {
-	Class, Value, Unit, Kind, Sentence string
-	Facts                              []string
-}
-
 // limitKinds say what each kind of answer claims.
 var limitKinds = map[metric.CapacityKind]string{
 	metric.CapacityExact:        "exact: the loads on both sides of the limit were measured, as close together as the plan asks for",

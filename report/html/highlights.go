@@ -10,12 +10,6 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// tile is one headline figure.
-type tile struct {
-	Label, Value, Note string
-	Link               string
-}
-
 // extreme is the best or worst value of a metric over cases, and where it is.
 type extreme struct {
 	v  float64

@@ -11,38 +11,6 @@ import (
 	clean "github.com/tokgate/tokgate/report/text"
 )
 
-// verdictView is the top of the page: the outcome, and all that led to it.
-type verdictView struct {
-	ID, Name  string
-	Class     string // "pass", "fail", "unsure" or "error"
-	Word      string
-	Plan      string
-	Headline  string
-	Meaning   string   // the outcome in a sentence for a reader who is no specialist
-	Answers   []answer // of capacity searches
-	Lines     []string // of comparisons
-	Problems  []checkView
-	More      []checkView // problems beyond the first screen
-	Warnings  []checkView
-	Passed    []checkView
-	Matrices  []*table // requirements by level
-	Facts     [][2]string
-	Simulated bool
-	Partial   bool
-}
-
-// answer is a capacity in a few words.
-type answer struct{ Name, Value, Note string }
-
-// checkView is one verdict.
-type checkView struct {
-	Class, Sign, Word string
-	Name, Where       string
-	Message           string
-	Notes             []string
-	Place, Link       string // file:line, and the anchor of the line on the page
-}
-
 // mostProblems are shown before a reader asks for more.
 const mostProblems = 6
 

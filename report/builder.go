@@ -1,0 +1,106 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+type builder struct {
+	run    *metric.Run
+	plan   *plan.Plan // may be nil
+	redact *strings.Replacer
+}
+
+// redactor replaces the plan's secrets. Values under four bytes protect
+// nothing and would tear holes into numbers and words; they stay.
+func redactor(p *plan.Plan, with string) *strings.Replacer {
+	if p == nil {
+		return strings.NewReplacer()
+	}
+	with = cmp.Or(with, "[redacted]")
+	// The longest first: of two secrets that begin alike, the whole longer
+	// one must go.
+	secrets := slices.Clone(p.Secrets)
+	slices.SortStableFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	var pairs []string
+	for _, s := range secrets {
+		if len(s) >= 4 {
+			pairs = append(pairs, s, with)
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// clean makes foreign text valid UTF-8 without the plan's secrets; everything
+// else stays for the outputs to deal with.
+func (b *builder) clean(s string) string {
+	return strings.ToValidUTF8(b.redact.Replace(s), "\uFFFD")
+}
+
+// cleanAll is clean of each; never nil.
+func (b *builder) cleanAll(list []string) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = b.clean(s)
+	}
+	return out
+}
+
+func direction(d metric.Direction) string {
+	switch d {
+	case metric.LowerIsBetter:
+		return "lower"
+	case metric.HigherIsBetter:
+		return "higher"
+	}
+	return "neutral"
+}
+
+// workloadAt is the plan's of that address; nil when there is none.
+func (b *builder) workloadAt(address string) *plan.Workload {
+	if b.plan != nil {
+		for _, w := range b.plan.Workloads {
+			if w.Address() == address {
+				return w
+			}
+		}
+	}
+	return nil
+}
+
+// window is what the rates of a workload are taken over.
+func (b *builder) window(workload string) metric.Window {
+	if w := b.workloadAt(workload); w != nil {
+		return cmp.Or(w.Policy.Window, metric.Steady)
+	}
+	return metric.Steady
+}
+
+// levelValue is the value of a level-wide metric. What a good request is, only
+// the plan knows.
+func (b *builder) levelValue(def metric.Def, l *metric.Level) metric.Value {
+	var good func(*metric.Sample) bool
+	if w := b.workloadAt(l.Workload); w != nil {
+		good = assert.Good(w)
+	} else if b.plan == nil && def.Name == "goodput" {
+		return metric.None("what is good is in the plan, which is not at hand")
+	}
+	var one *metric.Level
+	for _, x := range b.run.Levels {
+		if x.Server == l.Server && x.Workload == l.Workload && x.Kind == metric.ClosedLoop && x.N == 1 {
+			one = x
+		}
+	}
+	if def.Source == metric.Prices {
+		if b.plan == nil {
+			return metric.None("the prices are in the plan, which is not at hand")
+		}
+		return l.Cost(def.Name, b.plan.PriceOf(l.Server), l.Windows(b.window(l.Workload)))
+	}
+	return l.Value(def.Name, b.window(l.Workload), good, one)
+}
