@@ -1,0 +1,315 @@
+// Package structure holds the packages to being readable inside: few files that
+// depend on each other in a circle, short functions, short files.
+package structure
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/tokgate/tokgate/"
+
+// limits of one package, tests apart. A function's complexity is McCabe's: 1,
+// and 1 more for each if, for, case, && and ||.
+type limits struct {
+	cycle      int // files of the largest circle
+	lines      int // of a function
+	complexity int // of a function
+	file       int // lines of a file
+	shadows    int // fields with the name of a package that their file imports
+}
+
+// usual holds where ceilings has no row.
+var usual = limits{cycle: 6, lines: 60, complexity: 20, file: 500}
+
+// ceilings are of packages that are above usual. Rows only ever shrink: whoever
+// unties something lowers its row (go test -v prints what it can be), and takes
+// it out where the package is as usual. In the end a row holds a circle alone.
+var ceilings = map[string]limits{
+	"assert":          {22, 108, 42, 500, 3},
+	"cmd/tokgate":     {28, 79, 29, 513, 1},
+	"exec":            {10, 76, 32, 604, 1},
+	"exec/client":     {6, 72, 23, 675, 0},
+	"exec/prompt":     {6, 94, 29, 517, 0},
+	"exec/search":     {7, 65, 20, 513, 0},
+	"exec/server":     {17, 62, 20, 500, 5},
+	"exec/telemetry":  {6, 60, 21, 500, 1},
+	"internal/runner": {6, 61, 20, 500, 0},
+	"metric":          {6, 65, 24, 500, 0},
+	"plan":            {6, 60, 26, 500, 0},
+	"plan/decode":     {35, 83, 35, 500, 2},
+	"record":          {6, 65, 23, 500, 0},
+	"report":          {11, 85, 26, 619, 2},
+	"report/chart":    {6, 70, 25, 520, 0},
+	"report/html":     {10, 87, 26, 500, 3},
+	"report/progress": {6, 60, 20, 530, 1},
+	"report/text":     {6, 60, 29, 500, 0},
+	"sim":             {17, 60, 20, 500, 1},
+}
+
+var show = flag.String("show", "", "list the arrows between the files of this `package`, such as assert")
+
+func TestLongPackagesInside(t *testing.T) {
+	fset := token.NewFileSet()
+	packages := load(t, fset)
+	if len(packages) < 20 {
+		t.Fatalf("%d packages", len(packages))
+	}
+	for _, p := range packages {
+		t.Run(p.name, func(t *testing.T) {
+			limit, ok := ceilings[p.name]
+			if !ok {
+				limit = usual
+			}
+			var got limits
+			over := func(what string, is, most int, ceiling *int) {
+				*ceiling = max(*ceiling, is)
+				if is > most {
+					t.Errorf("%s: %d, at most %d", what, is, most)
+				}
+			}
+			for name, file := range p.files {
+				over(name+", lines", fset.Position(file.FileEnd).Line, limit.file, &got.file)
+				functions(file, func(f string, n ast.Node) {
+					lines := fset.Position(n.End()).Line - fset.Position(n.Pos()).Line + 1
+					over(name+", "+f+", lines", lines, limit.lines, &got.lines)
+					over(name+", "+f+", complexity", complexity(n), limit.complexity, &got.complexity)
+				})
+			}
+			hidden := shadows(p.files)
+			over(fmt.Sprintf("fields that shadow a package %q", hidden), len(hidden), limit.shadows, &got.shadows)
+			arrows := p.arrows(fset)
+			circle := largest(arrows)
+			over(fmt.Sprintf("files in one circle (go test ./internal/structure -v -show %s lists its arrows)\n%s\n", p.name, strings.Join(circle, " ")), len(circle), limit.cycle, &got.cycle)
+			if p.name == *show {
+				for _, from := range circle {
+					for _, to := range circle {
+						if names := arrows[from][to]; len(names) > 0 {
+							t.Logf("%s → %s: %s", from, to, strings.Join(slices.Sorted(maps.Keys(names)), " "))
+						}
+					}
+				}
+			}
+			least := limits{max(got.cycle, usual.cycle), max(got.lines, usual.lines), max(got.complexity, usual.complexity), max(got.file, usual.file), got.shadows}
+			if least != usual {
+				t.Logf("%q: {%d, %d, %d, %d, %d},", p.name, least.cycle, least.lines, least.complexity, least.file, least.shadows)
+			}
+		})
+	}
+}
+
+// pkg is one package of ours, without its tests.
+type pkg struct {
+	name  string
+	files map[string]*ast.File // by base name, of this platform
+	info  *types.Info
+}
+
+// load type-checks our packages against the compiled packages that they import.
+func load(t *testing.T, fset *token.FileSet) []pkg {
+	list := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,GoFiles,Export", "./...")
+	list.Dir = filepath.Join("..", "..")
+	list.Env = append(os.Environ(), "CGO_ENABLED=0")
+	list.Stderr = os.Stderr
+	raw, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	type listed struct {
+		ImportPath, Dir, Export string
+		GoFiles                 []string
+	}
+	exports := map[string]string{}
+	var ours []listed
+	for dec := json.NewDecoder(bytes.NewReader(raw)); ; {
+		var l listed
+		if err := dec.Decode(&l); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		exports[l.ImportPath] = l.Export
+		if strings.HasPrefix(l.ImportPath, module) && len(l.GoFiles) > 0 {
+			ours = append(ours, l)
+		}
+	}
+	gc := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+	var out []pkg
+	for _, l := range ours {
+		p := pkg{strings.TrimPrefix(l.ImportPath, module), map[string]*ast.File{}, &types.Info{Uses: map[*ast.Ident]types.Object{}}}
+		var files []*ast.File
+		for _, name := range l.GoFiles {
+			file, err := parser.ParseFile(fset, filepath.Join(l.Dir, name), nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, file)
+			p.files[name] = file
+		}
+		if _, err := (&types.Config{Importer: gc}).Check(l.ImportPath, fset, files, p.info); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// arrows says which files use what of which others: top-level declarations and
+// methods. Fields do not count: who uses one has its type from somewhere.
+func (p *pkg) arrows(fset *token.FileSet) map[string]map[string]map[string]bool {
+	out := map[string]map[string]map[string]bool{}
+	for from, file := range p.files {
+		out[from] = map[string]map[string]bool{}
+		ast.Inspect(file, func(n ast.Node) bool {
+			ident, ok := n.(*ast.Ident)
+			if !ok {
+				return true
+			}
+			used := p.info.Uses[ident]
+			if used == nil || !topLevel(used) {
+				return true
+			}
+			to := filepath.Base(fset.Position(used.Pos()).Filename)
+			if p.files[to] == nil || to == from {
+				return true
+			}
+			if out[from][to] == nil {
+				out[from][to] = map[string]bool{}
+			}
+			out[from][to][used.Name()] = true
+			return true
+		})
+	}
+	return out
+}
+
+// topLevel is true of what is declared outside functions, and of methods.
+func topLevel(o types.Object) bool {
+	if f, ok := o.(*types.Func); ok && f.Signature().Recv() != nil {
+		return true
+	}
+	return o.Pkg() != nil && o.Parent() == o.Pkg().Scope()
+}
+
+// largest is the largest strongly connected component, sorted.
+func largest(arrows map[string]map[string]map[string]bool) []string {
+	reach := map[string]map[string]bool{}
+	for from := range arrows {
+		seen := map[string]bool{}
+		var visit func(string)
+		visit = func(at string) {
+			for to := range arrows[at] {
+				if !seen[to] {
+					seen[to] = true
+					visit(to)
+				}
+			}
+		}
+		visit(from)
+		reach[from] = seen
+	}
+	var most []string
+	for _, from := range slices.Sorted(maps.Keys(arrows)) {
+		var circle []string
+		for to := range reach[from] {
+			if reach[to][from] {
+				circle = append(circle, to)
+			}
+		}
+		if len(circle) > len(most) {
+			most = circle
+		}
+	}
+	slices.Sort(most)
+	return most
+}
+
+// functions tells of every function of a file: those declared, with what is
+// within them, and literals outside of them.
+func functions(file *ast.File, tell func(name string, n ast.Node)) {
+	for _, d := range file.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok {
+			tell(f.Name.Name, f)
+			continue
+		}
+		ast.Inspect(d, func(n ast.Node) bool {
+			literal, ok := n.(*ast.FuncLit)
+			if ok {
+				tell("a literal", literal)
+			}
+			return !ok
+		})
+	}
+}
+
+func complexity(n ast.Node) int {
+	c := 1
+	ast.Inspect(n, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.IfStmt, *ast.ForStmt, *ast.RangeStmt:
+			c++
+		case *ast.CaseClause:
+			if n.List != nil {
+				c++
+			}
+		case *ast.CommClause:
+			if n.Comm != nil {
+				c++
+			}
+		case *ast.BinaryExpr:
+			if n.Op == token.LAND || n.Op == token.LOR {
+				c++
+			}
+		}
+		return true
+	})
+	return c
+}
+
+// shadows are the fields that have the name of a package that their file imports.
+func shadows(files map[string]*ast.File) []string {
+	var out []string
+	for name, file := range files {
+		imported := map[string]bool{}
+		for _, spec := range file.Imports {
+			path := strings.Trim(spec.Path.Value, `"`)
+			local := path[strings.LastIndex(path, "/")+1:]
+			if spec.Name != nil {
+				local = spec.Name.Name
+			}
+			imported[local] = true
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			s, ok := n.(*ast.StructType)
+			if !ok {
+				return true
+			}
+			for _, f := range s.Fields.List {
+				for _, id := range f.Names {
+					if imported[id.Name] {
+						out = append(out, name+": "+id.Name)
+					}
+				}
+			}
+			return true
+		})
+	}
+	slices.Sort(out)
+	return out
+}
