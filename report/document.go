@@ -14,7 +14,9 @@
 package report
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -34,7 +36,10 @@ type Document struct {
 	Host   string `json:"host,omitempty"` // machine that generated the load; "": not recorded
 	// Folder is where the reports of the run are, as the user named it; "":
 	// none was written.
-	Folder    string    `json:"folder,omitempty"`
+	Folder string `json:"folder,omitempty"`
+	// Recording is the SHA-256 sum of the recording that was judged, in
+	// hexadecimal; "": nothing protects it.
+	Recording string    `json:"recording,omitempty"`
 	Started   time.Time `json:"started,omitzero"` // wall clock, for people; zero: simulated
 	Duration  float64   `json:"duration_s"`       // of the run; virtual time when it was simulated
 	Salt      string    `json:"salt"`             // of the prompts, decimal (an unsigned 64-bit number)
@@ -57,6 +62,9 @@ type Document struct {
 	Verdicts    []Verdict    `json:"verdicts"`
 	// Timelines are of few levels: enough to see why.
 	Timelines []Timeline `json:"timelines,omitempty"`
+	// Sum is the SHA-256 sum of the JSON before it, in hexadecimal; set only in
+	// what was written.
+	Sum string `json:"sum,omitempty"`
 }
 
 // Outcome is assert.Outcome as text: pass, inconclusive, fail, error, skipped
@@ -330,27 +338,45 @@ type Threshold struct {
 	Text   string `json:"text"` // as the author wrote it
 }
 
-// Write writes the document as indented JSON with a final line break.
+// Write writes the document as indented JSON with a final line break. Its last
+// field is Sum.
 func (d *Document) Write(w io.Writer) error {
-	b, err := json.MarshalIndent(d, "", "  ")
+	c := *d
+	c.Sum = ""
+	b, err := json.MarshalIndent(&c, "", "  ")
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(append(b, '\n'))
+	b = b[:len(b)-len("\n}")]
+	_, err = fmt.Fprintf(w, "%s"+sumLine, b, sha256.Sum256(b))
 	return err
 }
 
-// ReadDocument reads what Write wrote. A document of another schema is an
-// error that names it; unknown fields are not, a later minor version may add
-// some.
+// sumLine ends a document: the sum of all that stands before it.
+const sumLine = ",\n  \"sum\": \"%x\"\n}\n"
+
+// maxDocument bounds a document; one of 10,000 levels has 60 MB.
+const maxDocument = 512 << 20
+
+// ReadDocument reads what Write wrote. A document that was changed since is an
+// error, and so is one of another schema, which it names; unknown fields are not,
+// a later minor version may add some.
 func ReadDocument(r io.Reader) (*Document, error) {
-	dec := json.NewDecoder(r)
+	src, err := io.ReadAll(io.LimitReader(r, maxDocument))
+	if err != nil {
+		return nil, err
+	}
 	var d Document
-	if err := dec.Decode(&d); err != nil {
+	if err := json.Unmarshal(src, &d); err != nil {
 		return nil, fmt.Errorf("not a results document: %w", err)
 	}
 	if d.Schema != Schema {
 		return nil, fmt.Errorf("the results document has schema %q; this version reads %q", d.Schema, Schema)
 	}
+	at := max(len(src)-len(fmt.Sprintf(sumLine, [sha256.Size]byte{})), 0)
+	if string(src[at:]) != fmt.Sprintf(sumLine, sha256.Sum256(src[:at])) {
+		return nil, errors.New("the results document was changed after it was written; `tokgate judge` makes it anew from the samples")
+	}
+	d.Sum = ""
 	return &d, nil
 }

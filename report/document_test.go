@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -237,5 +238,27 @@ func BenchmarkNew1MSamples(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		New(run, nil, assert.Verdicts{}, Meta{})
+	}
+}
+
+// A document that was changed after it was written is refused, wherever it was.
+func TestChangedDocument(t *testing.T) {
+	var b bytes.Buffer
+	if err := document().Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	whole := b.String()
+	for name, changed := range map[string]string{
+		"a verdict":     strings.Replace(whole, `"fail"`, `"pass"`, 1),
+		"a number":      strings.Replace(whole, `1`, `2`, 1),
+		"without a sum": regexp.MustCompile(`,\s+"sum": "\w+"`).ReplaceAllString(whole, ""),
+		"another sum":   whole[:len(whole)-10] + "0000000\"\n}\n",
+	} {
+		if changed == whole {
+			t.Fatalf("%s: nothing was changed", name)
+		}
+		if _, err := ReadDocument(strings.NewReader(changed)); err == nil {
+			t.Errorf("%s was changed, and nothing noticed", name)
+		}
 	}
 }

@@ -203,6 +203,9 @@ func (j *junitWriter) properties(server string, cases []*Case) []Property {
 		{"tokgate.version", d.Tool}, {"tokgate.run", d.Run}, {"tokgate.outcome", string(d.Outcome)},
 		{"plan.sha256", d.Plan.Hash}, {"prompt.salt", d.Salt},
 	}
+	if d.Recording != "" {
+		list = append(list, Property{"recording.sha256", d.Recording})
+	}
 	if d.Simulated {
 		list = append(list, Property{"simulated", "true"})
 	}

@@ -35,6 +35,7 @@ func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 		Plan:        b.planned(),
 		Host:        m.Host,
 		Folder:      m.Folder,
+		Recording:   run.Recording,
 		Started:     run.Started.Round(0).UTC(),
 		Duration:    run.End.Seconds(),
 		Salt:        strconv.FormatUint(run.Salt, 10),

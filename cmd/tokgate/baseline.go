@@ -19,6 +19,9 @@ func baselines(p *plan.Plan) (map[string]*metric.Run, error) {
 			if err != nil {
 				return nil, usageError("baseline(…) names a folder that `tokgate run` wrote, relative to the plan", "the control of compare.%s: %v", c.Name, err)
 			}
+			if run.Recording == "" {
+				return nil, usageError("record it anew with `tokgate run`", "the control of compare.%s was recorded by a version that did not protect its lines: damage would not be found", c.Name)
+			}
 			out[c.Name] = run
 		}
 	}

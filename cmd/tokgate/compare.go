@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
 )
@@ -18,6 +19,7 @@ type compareOptions struct {
 	control, candidate string
 	tolerate, improve  []string
 	changed            []string
+	unprotected        bool
 	confidence         float64
 }
 
@@ -58,6 +60,7 @@ are tolerated. The exit code is that of run.`,
 	f.StringArrayVar(&o.improve, "improve", nil, "how much better it must be, likewise")
 	f.StringSliceVar(&o.changed, "changed", nil, "what may differ between the servers, such as `image,flags`")
 	f.Float64Var(&o.confidence, "confidence", 0.95, "of every verdict")
+	f.BoolVar(&o.unprotected, "unprotected", false, "compare recordings of a version that did not protect their lines")
 	f.StringVarP(&o.out.dir, "out", "o", "", "`folder` for the reports (default: none are written)")
 	o.out.flags(cmd)
 	return cmd
@@ -99,6 +102,11 @@ func (a *app) compare(control, candidate string, o compareOptions) error {
 		r.Control = r.Candidate
 	} else if r.Control, err = a.readRun(control); err != nil {
 		return err
+	}
+	for dir, run := range map[string]*metric.Run{control: r.Control, candidate: r.Candidate} {
+		if err := a.needProtected(run, dir, o.unprotected); err != nil {
+			return err
+		}
 	}
 	if assert.SameRun(r.Control, r.Candidate) && len(r.Candidate.Servers) < 2 {
 		return usageError("name two runs, or one run of two servers twice; to judge a run by a plan: tokgate judge", "%s: there is nothing to compare it with", itself(control, candidate))

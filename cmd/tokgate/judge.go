@@ -9,6 +9,7 @@ import (
 func (a *app) judgeCommand() *cobra.Command {
 	var in inputs
 	var out outputs
+	var unprotected bool
 	cmd := &cobra.Command{
 		Use:   "judge RESULTS PLAN",
 		Short: "Judge a recorded run again, under a plan as it is now; no server is needed",
@@ -31,6 +32,9 @@ The exit code is that of run.`,
 			a.actions.logTo(a.Out)
 			run, err := a.readRun(args[0])
 			if err != nil {
+				return err
+			}
+			if err := a.needProtected(run, args[0], unprotected); err != nil {
 				return err
 			}
 			files, err := planFiles(args[1:], false)
@@ -56,6 +60,7 @@ The exit code is that of run.`,
 		},
 	}
 	in.flags(cmd.Flags())
+	cmd.Flags().BoolVar(&unprotected, "unprotected", false, "judge a recording of a version that did not protect its lines")
 	cmd.Flags().StringVarP(&out.dir, "out", "o", "", "`folder` for the reports (default: none are written)")
 	out.flags(cmd)
 	return cmd

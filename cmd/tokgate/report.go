@@ -147,3 +147,16 @@ func (a *app) readRun(dir string) (*metric.Run, error) {
 	}
 	return run, nil
 }
+
+// needProtected refuses to judge a recording in which damage would not be found,
+// unless that was allowed.
+func (a *app) needProtected(run *metric.Run, dir string, allowed bool) error {
+	if run.Recording != "" {
+		return nil
+	}
+	if !allowed {
+		return measureError(fmt.Errorf("the recording in %s was written by a version that did not protect its lines: damage would not be found", dir), "--unprotected takes it as it is")
+	}
+	fmt.Fprintf(a.Err, "tokgate: the recording in %s is not protected: damage would not be found\n", dir)
+	return nil
+}

@@ -102,12 +102,13 @@ func TestPathsInTheWorkspace(t *testing.T) {
 
 func TestOutputs(t *testing.T) {
 	d := document()
-	d.Capacities[1].Workload = "code"
+	d.Capacities[1].Workload, d.Recording = "code", "beef"
 	got := Outputs([]*report.Document{d}, 4, Workspace{})
 	want := []Output{
 		{"verdict", "error"}, {"exit-code", "4"},
 		{"capacity", "chat=24\ncode=0"}, {"capacity-kind", "chat=interpolated\ncode=unknown"},
 		{"results", "results/chat"}, {"junit", "results/chat/junit.xml"},
+		{"recording", "beef"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -23,11 +23,12 @@ type Output struct{ Name, Value string }
 //	capacity-kind  WORKLOAD=KIND, likewise: exact, interpolated, at_least, …
 //	results        the folders with the reports
 //	junit          the JUnit files in them
+//	recording      the SHA-256 sums of the recordings that were judged
 //
 // Paths are relative to the workspace, where the steps after this one are, and
 // absolute outside of it.
 func Outputs(docs []*report.Document, code int, at Workspace) []Output {
-	var capacity, kind, results, junit []string
+	var capacity, kind, results, junit, recording []string
 	for _, d := range docs {
 		for i := range d.Capacities {
 			c := &d.Capacities[i]
@@ -37,6 +38,9 @@ func Outputs(docs []*report.Document, code int, at Workspace) []Output {
 			}
 			capacity = append(capacity, name+"="+strconv.Itoa(c.Pass))
 			kind = append(kind, name+"="+c.Kind)
+		}
+		if d.Recording != "" {
+			recording = append(recording, d.Recording)
 		}
 		if d.Folder != "" {
 			results = append(results, at.path(d.Folder))
@@ -50,6 +54,7 @@ func Outputs(docs []*report.Document, code int, at Workspace) []Output {
 		{"capacity-kind", lines(kind)},
 		{"results", lines(results)},
 		{"junit", lines(junit)},
+		{"recording", lines(recording)},
 	}
 }
 
