@@ -113,6 +113,10 @@ func TestActionsRun(t *testing.T) {
 			if r.code != tt.code {
 				t.Errorf("exit code %d, want %d\n%s", r.code, tt.code, r.log)
 			}
+			if len(r.outputs["recording"]) != 64 {
+				t.Errorf("the recording is %q", r.outputs["recording"])
+			}
+			delete(r.outputs, "recording")
 			want := map[string]string{"verdict": tt.verdict, "exit-code": fmt.Sprint(tt.code), "capacity": "", "capacity-kind": "",
 				"results": "results/p", "junit": "results/p/junit.xml"}
 			if diff := cmp.Diff(want, r.outputs); diff != "" {
@@ -177,7 +181,7 @@ func TestActionsDiagnose(t *testing.T) {
 			// Only what runs or judges has a verdict.
 			want := map[string]string{}
 			if args[0] == "run" {
-				want = map[string]string{"verdict": "invalid", "exit-code": "2", "capacity": "", "capacity-kind": "", "results": "", "junit": ""}
+				want = map[string]string{"verdict": "invalid", "exit-code": "2", "capacity": "", "capacity-kind": "", "results": "", "junit": "", "recording": ""}
 			}
 			if diff := cmp.Diff(want, r.outputs); diff != "" {
 				t.Errorf("outputs (-want +got):\n%s", diff)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -76,11 +77,11 @@ func testNightly(t *testing.T) {
 			}
 		}
 		folder := t.TempDir()
-		raw, err := json.Marshal(d)
-		if err != nil {
+		var b bytes.Buffer
+		if err := d.Write(&b); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(folder, "results.json"), raw, 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, "results.json"), b.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		tokgate(t, "history", "add", dir, folder).check(t, assert.ExitPass)

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"github.com/tokgate/tokgate/report"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,7 +53,7 @@ func TestLastLimits(t *testing.T) {
 		dir := t.TempDir()
 		src := tt.file
 		if strings.HasPrefix(src, "{") {
-			src = fmt.Sprintf(`{"schema":"tokgate.results/1","capacities":[%s]}`, src)
+			src = sealed(t, fmt.Sprintf(`{"schema":"tokgate.results/1","capacities":[%s]}`, src))
 		}
 		if src != "" {
 			if err := os.WriteFile(filepath.Join(dir, "results.json"), []byte(src), 0o644); err != nil {
@@ -62,6 +64,20 @@ func TestLastLimits(t *testing.T) {
 			t.Errorf("%s: %d, want %d", tt.file, got, tt.want)
 		}
 	}
+}
+
+// sealed is a results document as run would have written it.
+func sealed(t *testing.T, src string) string {
+	t.Helper()
+	var d report.Document
+	if err := json.Unmarshal([]byte(src), &d); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := d.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }
 
 // A search, its record, and the verdict on it once more.
