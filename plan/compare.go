@@ -36,10 +36,10 @@ type Compare struct {
 	// SideBySide runs both legs of a round at the same time, on GPUs that are
 	// swapped from round to round: two rounds are one observation. Only under
 	// RestartLeg, with rounds that are even.
-	SideBySide bool
+	SideBySide bool `plan:"side_by_side"`
 	// Changed lists the keys of fingerprint and declaration that may differ;
 	// "flags" covers "flags.max-model-len".
-	Changed []string
+	Changed []string `plan:"changed"`
 	Claims  []*Claim
 	// Skip says why there is nothing to compare; "" when there is. Unchanged
 	// is set when that is because both servers are the same.
@@ -67,7 +67,7 @@ type Claim struct {
 	Improve   bool
 	Workloads []*Workload // those it speaks of; all that are compared where none is named
 	At        []string    // level names; of each workload those that it has. The capacity is no level
-	Severity  Severity
+	Severity  Severity    `plan:"severity"`
 	Changes   []*Change
 	Range     hcl.Range
 }

@@ -15,7 +15,8 @@ import (
 
 // Plan is a checked plan: every default is filled in, every reference is
 // resolved, every threshold is in base units. What carries a Range remembers
-// where it was written.
+// where it was written. A field with a tag is read by the attribute that the tag
+// names; decode has what the schema says of it.
 type Plan struct {
 	Path      string               // as the user named it
 	Files     map[string]*hcl.File // sources without Secrets, for diagnostics; keyed by file name
@@ -64,29 +65,29 @@ const (
 // Gate is the policy of the plan; a workload may override what Policy holds.
 type Gate struct {
 	Policy
-	Budget      time.Duration // wall clock of the whole run; 0: none
-	MeasureOnly bool          // the plan may require nothing
+	Budget      time.Duration `plan:"budget"`       // wall clock of the whole run; 0: none
+	MeasureOnly bool          `plan:"measure_only"` // the plan may require nothing
 	Range       hcl.Range     // zero when the plan has no gate block
 }
 
 // Policy is the part of the gate that a workload may override.
 type Policy struct {
-	Confidence     float64 // in (0.5, 1); default 0.95
-	Decide         Decide
-	OnInconclusive OnInconclusive
-	MaxRequests    int // per level under Extend; 0: four times the planned ones
-	Window         metric.Window
+	Confidence     float64        `plan:"confidence"` // in (0.5, 1); default 0.95
+	Decide         Decide         `plan:"decide"`
+	OnInconclusive OnInconclusive `plan:"on_inconclusive"`
+	MaxRequests    int            `plan:"max_requests"` // per level under Extend; 0: four times the planned ones
+	Window         metric.Window  `plan:"window"`
 }
 
 // Server is one server under test, or one instance of a for_each.
 type Server struct {
-	Name      string // the label
-	Key       string // of for_each; ""
-	Base      bool   // it is that of the plan on the base branch
-	Engine    string // vllm | sglang | llama.cpp | openai
-	Model     string // the real name; ""
-	Flags     []Flag // the engine's own command line, in order of the source
-	Args      []string
+	Name      string   // the label
+	Key       string   // of for_each; ""
+	Base      bool     // it is that of the plan on the base branch
+	Engine    string   `plan:"engine"` // vllm | sglang | llama.cpp | openai
+	Model     string   `plan:"model"`  // the real name; ""
+	Flags     []Flag   // the engine's own command line, in order of the source
+	Args      []string `plan:"args"`
 	Ready     Ready
 	Expect    map[string]string // fingerprint key → what must be found
 	Endpoint  *Endpoint         // exactly one of Endpoint, Process and Container,
@@ -115,7 +116,7 @@ type Flag struct {
 
 // Ready says when a started server counts as ready: one real completion.
 type Ready struct {
-	Timeout time.Duration
+	Timeout time.Duration `plan:"timeout"`
 	Range   hcl.Range
 }
 
@@ -123,9 +124,9 @@ type Ready struct {
 type Endpoint struct {
 	URL      string            // base, with or without /v1
 	APIKey   string            // "" sends none
-	Headers  map[string]string // sent with every request
-	CAFile   string            // PEM file of the CA to trust; resolved against the plan's folder
-	ServedAs string            // model id sent; "": asked from /v1/models
+	Headers  map[string]string `plan:"headers"`   // sent with every request
+	CAFile   string            `plan:"ca_file"`   // PEM file of the CA to trust; resolved against the plan's folder
+	ServedAs string            `plan:"served_as"` // model id sent; "": asked from /v1/models
 	Range    hcl.Range
 }
 
@@ -133,31 +134,31 @@ type Endpoint struct {
 type Process struct {
 	Command []string // nil: the engine's own, see Server.Launch
 	Env     map[string]string
-	Dir     string // resolved against the plan's folder
-	Port    int    // 0: a free one is chosen; {port} in Command is replaced by it
+	Dir     string `plan:"dir"`  // resolved against the plan's folder
+	Port    int    `plan:"port"` // 0: a free one is chosen; {port} in Command is replaced by it
 	GPUs    *GPUs  // nil: all that tokgate sees
 	// ServedAs is the model id sent; "": asked from /v1/models.
-	ServedAs string
+	ServedAs string `plan:"served_as"`
 	Range    hcl.Range
 }
 
 // Container is a server that tokgate starts in a container.
 type Container struct {
-	Runtime    string // docker | podman; "": the one on the PATH
-	Image      string
-	Pull       Pull
-	Entrypoint string   // "": see Server.Entrypoint
+	Runtime    string   `plan:"runtime"` // docker | podman; "": the one on the PATH
+	Image      string   `plan:"image"`
+	Pull       Pull     `plan:"pull"`
+	Entrypoint string   `plan:"entrypoint"` // "": see Server.Entrypoint
 	Command    []string // nil: the engine's own, see Server.Launch
 	Env        map[string]string
 	GPUs       *GPUs    // nil: none
 	Volumes    []string // host:container[:options]; a host path that begins with a dot is one against the plan's folder
-	SharedMem  string   // size of /dev/shm, "16g"; "": the runtime's own
-	Network    string   // "": the runtime's own, with a published port; "host": none is published
-	User       string
-	Options    []string // further words for the runtime
-	Port       int      // on 127.0.0.1; 0: a free one is chosen
+	SharedMem  string   `plan:"shm_size"` // size of /dev/shm, "16g"; "": the runtime's own
+	Network    string   `plan:"network"`  // "": the runtime's own, with a published port; "host": none is published
+	User       string   `plan:"user"`
+	Options    []string `plan:"options"` // further words for the runtime
+	Port       int      `plan:"port"`    // on 127.0.0.1; 0: a free one is chosen
 	Inside     int      // port on which it listens in the container; with Network "host" it is Port
-	ServedAs   string   // model id sent; "": asked from /v1/models
+	ServedAs   string   `plan:"served_as"` // model id sent; "": asked from /v1/models
 	Range      hcl.Range
 }
 
@@ -225,28 +226,28 @@ func (s *Server) ServedAs() string {
 
 // Simulator is the built-in server.
 type Simulator struct {
-	Profile string // name of a shipped profile, or a path relative to the plan
-	Seed    int64
+	Profile string `plan:"profile"` // name of a shipped profile, or a path relative to the plan
+	Seed    int64  `plan:"seed"`
 	Range   hcl.Range
 }
 
 // Telemetry says how a server is watched from the inside while the load runs.
 type Telemetry struct {
 	Off      bool
-	Interval time.Duration // between two readings; at least MinInterval
+	Interval time.Duration `plan:"interval"` // between two readings; at least MinInterval
 	URL      string        // of the server's metrics page; "": where the engine has it
 	DCGM     string        // URL of a DCGM exporter's page; "": the GPUs' own tool is asked
 	// GPUs are those of the server, by index or UUID; nil: those that it was
 	// given, or none for a server that was not started by tokgate.
-	GPUs  []string
+	GPUs  []string  `plan:"gpus"`
 	Range hcl.Range // zero when the server has no telemetry block
 }
 
 // Prices says what servers cost.
 type Prices struct {
-	Currency    string             // such as USD
+	Currency    string             `plan:"currency"` // such as USD
 	PerHour     map[string]float64 // of a server, by its address
-	Electricity float64            // a kilowatt-hour; 0: not priced
+	Electricity float64            `plan:"electricity"` // a kilowatt-hour; 0: not priced
 	Range       hcl.Range
 }
 
@@ -270,11 +271,11 @@ const (
 // Workload is what is sent, how it arrives, and what must hold.
 type Workload struct {
 	Name        string
-	Key         string // of for_each; ""
-	Description string
+	Key         string    // of for_each; ""
+	Description string    `plan:"description"`
 	Servers     []*Server // on which it runs, one case each and level
-	API         API
-	Input       int // tokens of each prompt, by the server's count, chat template included
+	API         API       `plan:"api"`
+	Input       int       // tokens of each prompt, by the server's count, chat template included
 	Output      Output
 	Request     Request
 	Loads       []*Load
@@ -297,9 +298,9 @@ type Output struct {
 
 // Request is what else a request carries.
 type Request struct {
-	Model       string // id sent; "": the server's
-	Temperature *float64
-	Stop        []string
+	Model       string   `plan:"model"` // id sent; "": the server's
+	Temperature *float64 `plan:"temperature"`
+	Stop        []string `plan:"stop"`
 	// Extra holds further fields of the request body, as declared: chat
 	// template arguments, engine extras.
 	Extra map[string]cty.Value
@@ -315,8 +316,8 @@ type Load struct {
 	// Stagger is the time between two slots' starts; StaggerAuto spreads them
 	// over one request's expected duration.
 	Stagger time.Duration
-	Pause   time.Duration // between a slot's answer and its next request
-	Timeout time.Duration // of one request
+	Pause   time.Duration `plan:"pause"`   // between a slot's answer and its next request
+	Timeout time.Duration `plan:"timeout"` // of one request
 	Range   hcl.Range
 }
 
@@ -339,20 +340,20 @@ type Level struct {
 // AtCapacity still hold.
 type Capacity struct {
 	Over metric.LoadKind
-	From int // smallest level, at least 1
-	UpTo int // largest level, at least From
+	From int `plan:"from"`  // smallest level, at least 1
+	UpTo int `plan:"up_to"` // largest level, at least From
 	// Resolution is how far apart the largest level that passes and the
 	// smallest that fails may stay; at least 1. Relative widens it to a share
 	// of the capacity, in [0, 1).
 	Resolution int
 	Relative   float64
-	Require    int           // from From to UpTo; 0: measured only
-	Budget     time.Duration // of the search on one server; 0: none of its own
-	Requests   int           // at the first look at a level; 0: DefaultRequests
+	Require    int           `plan:"require"`  // from From to UpTo; 0: measured only
+	Budget     time.Duration `plan:"budget"`   // of the search on one server; 0: none of its own
+	Requests   int           `plan:"requests"` // at the first look at a level; 0: DefaultRequests
 	Least      int           // of these, for the preset
 	// MaxRequests is the most of one level; 0: the policy's, else sixteen times
 	// the first look.
-	MaxRequests int
+	MaxRequests int  `plan:"max_requests"`
 	Confirm     bool // measure the answer again on fresh requests
 	// Load is how the search sends: seeds, warm-up, stagger, pause and
 	// time-out, without levels.
@@ -372,7 +373,7 @@ const (
 type SLA struct {
 	At         []string // level names; once the plan is checked empty only with AtCapacity
 	AtCapacity bool     // it bounds the capacity too: at holds "capacity", or was not set
-	Severity   Severity
+	Severity   Severity `plan:"severity"`
 	Thresholds []*Threshold
 	Range      hcl.Range
 }
@@ -422,9 +423,9 @@ const HistoryIgnore = 0.01
 // History says where the nights of a plan are kept and how tonight is held
 // against them.
 type History struct {
-	Folder   string   // absolute, or from where tokgate was started
+	Folder   string   `plan:"folder"` // absolute, or from where tokgate was started
 	Ignore   float64  // a smaller change is not told: 0.01 is one percent; 0: every change is
-	Severity Severity // of a night that is worse
+	Severity Severity `plan:"severity"` // of a night that is worse
 	Range    hcl.Range
 }
 

@@ -44,7 +44,7 @@ func (b *body) base(c *plan.Compare, out *plan.Control, t hcl.Traversal) {
 		if c.Candidate == nil {
 			return
 		}
-		if unchanged(&s, c.Candidate, d) {
+		if unchanged(&s, c.Candidate) {
 			c.Skip, c.Unchanged, out.Server = "nothing changed: server."+address+" is the same on the base branch", true, nil
 			return
 		}
@@ -136,24 +136,24 @@ func (d *decoder) basePlan(rng hcl.Range) (*plan.Plan, string) {
 // unchanged says whether nothing that a server is made of differs. What lies in
 // the repository itself (a program, a profile) may differ without a word of the
 // plan, so that such a server is never known to be unchanged.
-func unchanged(a, b *plan.Server, d *decoder) bool {
+func unchanged(a, b *plan.Server) bool {
 	relative := func(path string) bool {
 		return path != "" && !filepath.IsAbs(path) && strings.ContainsAny(path, `/\`)
 	}
-	switch {
-	case len(plan.Differences(a.Declared(), b.Declared())) > 0 || a.Simulator != nil && (b.Simulator == nil || a.Simulator.Seed != b.Simulator.Seed):
-		return false
-	case (a.Endpoint == nil) != (b.Endpoint == nil) || (a.Process == nil) != (b.Process == nil) ||
-		(a.Container == nil) != (b.Container == nil) || (a.Simulator == nil) != (b.Simulator == nil):
-		return false
-	case a.Container != nil && slices.ContainsFunc(a.Container.Volumes, func(v string) bool { return strings.HasPrefix(v, ".") }):
-		return false
-	case a.ServedAs() != b.ServedAs() || a.Endpoint != nil && a.Endpoint.URL != b.Endpoint.URL:
-		return false
-	case a.Simulator != nil && (relative(a.Simulator.Profile) || strings.HasSuffix(a.Simulator.Profile, ".json")):
-		return false
-	case a.Process != nil && (len(a.Process.Command) == 0 || slices.ContainsFunc(append(a.Process.Command[:len(a.Process.Command):len(a.Process.Command)], a.Args...), relative)):
+	if len(plan.Differences(a.Declared(), b.Declared())) > 0 || a.ServedAs() != b.ServedAs() {
 		return false
 	}
-	return true
+	if (a.Endpoint == nil) != (b.Endpoint == nil) || a.Endpoint != nil && a.Endpoint.URL != b.Endpoint.URL {
+		return false
+	}
+	if (a.Process == nil) != (b.Process == nil) || a.Process != nil && (len(a.Process.Command) == 0 || slices.ContainsFunc(slices.Concat(a.Process.Command, a.Args), relative)) {
+		return false
+	}
+	if (a.Container == nil) != (b.Container == nil) || a.Container != nil && slices.ContainsFunc(a.Container.Volumes, func(v string) bool { return strings.HasPrefix(v, ".") }) {
+		return false
+	}
+	if a.Simulator == nil || b.Simulator == nil {
+		return a.Simulator == b.Simulator
+	}
+	return a.Simulator.Seed == b.Simulator.Seed && !relative(a.Simulator.Profile) && !strings.HasSuffix(a.Simulator.Profile, ".json")
 }

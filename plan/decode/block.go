@@ -26,6 +26,12 @@ type Attr struct {
 	Computed string // how the default comes about when it is not a constant
 	Doc      string
 	Later    bool
+	// What bind checks of a value: the least and the most of a number or of a
+	// duration, or the words that may be written, of which the first stands in
+	// for a wrong one. What comes from the environment into a Secret is one.
+	Min, Max int64
+	OneOf    []string
+	Secret   bool
 }
 
 func (b *Block) attr(name string) *Attr {

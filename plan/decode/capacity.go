@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -18,56 +17,51 @@ func (b *body) capacity(w *plan.Workload, p *preset) *plan.Capacity {
 	if c == nil {
 		return nil
 	}
-	out := &plan.Capacity{Over: metric.ClosedLoop, Resolution: 1, Range: c.rng}
+	out := &plan.Capacity{Over: metric.ClosedLoop, From: 1, Resolution: 1, Range: c.rng}
 	if c.later = c.isText("over", "rate"); c.later {
 		c.d.later(c.rangeOf("over"), `over = "rate"`)
 	} else if c.oneOf("over", "concurrency", "burst") == "burst" {
 		out.Over = metric.Burst
 	}
-	upTo, _ := c.integer("up_to", 1, maxLevel)
-	from, _ := c.integer("from", 1, maxLevel)
-	out.UpTo, out.From = int(upTo), max(int(from), 1)
+	c.bind(out)
 	c.resolution(out)
-	if n, ok := c.integer("require", 1, maxLevel); ok {
-		out.Require = int(n)
-	} else if !c.given("require") {
+	if !c.given("require") {
 		c.note("require", "none", "the capacity is measured only")
 	}
-	out.Budget, _ = c.duration("budget", time.Second, maxDuration)
-	if n, ok := c.integer("requests", 1, maxCount); ok {
-		out.Requests = int(n)
-	} else if !c.given("requests") {
+	if !c.given("requests") {
 		out.Least = p.requests()
 		c.note("requests", "as the requests of a level", "")
 	}
-	if n, ok := c.integer("max_requests", 1, maxCount); ok {
-		out.MaxRequests = int(n)
-		if out.Requests > out.MaxRequests {
-			c.d.errorf(c.rangeOf("max_requests"), sumConflict, "The first look at a level takes requests = %d, more than max_requests = %d allows.", out.Requests, out.MaxRequests)
-		}
-	} else if !c.given("max_requests") {
-		if cap := w.Policy.MaxRequests; cap > 0 {
-			c.note("max_requests", strconv.Itoa(cap), "the gate's max_requests")
-		} else {
-			c.note("max_requests", "16 times the first look", "")
-		}
+	switch most := w.Policy.MaxRequests; {
+	case c.given("max_requests"):
+	case most > 0:
+		c.note("max_requests", strconv.Itoa(most), "the gate's max_requests")
+	default:
+		c.note("max_requests", "16 times the first look", "")
 	}
 	out.Confirm = c.boolean("confirm")
 	out.Load = b.probeLoad(w, out.Over)
+	c.checkSearch(out)
+	return out
+}
 
+// checkSearch checks that the search can find what is asked for.
+func (b *body) checkSearch(out *plan.Capacity) {
+	if out.MaxRequests > 0 && out.Requests > out.MaxRequests {
+		b.d.errorf(b.rangeOf("max_requests"), sumConflict, "The first look at a level takes requests = %d, more than max_requests = %d allows.", out.Requests, out.MaxRequests)
+	}
 	if out.UpTo > 0 && out.From > out.UpTo {
-		c.d.errorf(c.rangeOf("from"), sumOutOfRange, "from = %d is above up_to = %d: there is nothing to search.", out.From, out.UpTo)
+		b.d.errorf(b.rangeOf("from"), sumOutOfRange, "from = %d is above up_to = %d: there is nothing to search.", out.From, out.UpTo)
 	}
 	if out.UpTo > 0 && out.Require > out.UpTo {
-		c.d.errorf(c.rangeOf("require"), sumOutOfRange, "require = %d is above up_to = %d: the search could never reach it. Raise up_to.", out.Require, out.UpTo)
+		b.d.errorf(b.rangeOf("require"), sumOutOfRange, "require = %d is above up_to = %d: the search could never reach it. Raise up_to.", out.Require, out.UpTo)
 	}
 	if out.Require > 0 && out.Require < out.From {
-		c.d.errorf(c.rangeOf("require"), sumOutOfRange, "require = %d is below from = %d: the search never looks there. Lower from.", out.Require, out.From)
+		b.d.errorf(b.rangeOf("require"), sumOutOfRange, "require = %d is below from = %d: the search never looks there. Lower from.", out.Require, out.From)
 	}
-	if total := c.d.plan.Gate.Budget; total > 0 && out.Budget > total {
-		c.d.errorf(c.rangeOf("budget"), sumConflict, "The search may take %s and the whole run %s (the gate's budget).", plan.PlainDuration(out.Budget), plan.PlainDuration(total))
+	if total := b.d.plan.Gate.Budget; total > 0 && out.Budget > total {
+		b.d.errorf(b.rangeOf("budget"), sumConflict, "The search may take %s and the whole run %s (the gate's budget).", plan.PlainDuration(out.Budget), plan.PlainDuration(total))
 	}
-	return out
 }
 
 // resolution reads 2 or "5%".
@@ -108,7 +102,7 @@ func (b *body) probeLoad(w *plan.Workload, kind metric.LoadKind) *plan.Load {
 	d.quiet = true
 	l := &plan.Load{Kind: kind, Range: b.rng}
 	l.Seeds, l.Warmup, l.Stagger = d.seeds(), d.warmup(), d.stagger(kind)
-	l.Timeout, _ = d.duration("timeout", time.Millisecond, 24*time.Hour)
+	d.bind(l)
 	return l
 }
 

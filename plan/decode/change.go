@@ -37,22 +37,14 @@ func parseChange(def metric.Def, text string, improve bool) (plan.Change, *probl
 	}
 	c.Stat = stat
 	c.Points = def.UnitOf(stat) == metric.Ratio
-	unit, other, means := "%", "pp", "a share of the control's value"
-	if c.Points {
-		unit, other, means = "pp", "%", "percentage points, since it is a share itself"
-	}
-	digits, ok := strings.CutSuffix(rest, unit)
-	if !ok {
-		if strings.HasSuffix(rest, other) {
-			return c, problemf(sumWrongUnit, "A change of %s is in %s: write %s.", def.Name, means, exampleChange(def, improve))
-		}
-		return c, problemf(sumMissingUnit, "%s: a change is in %s: write %s.", def.Name, means, exampleChange(def, improve))
-	}
-	n, err := parseDecimal(strings.TrimSpace(digits), -2)
-	if err != nil {
-		return c, problemf(sumChange, "%s: %q is no change. Write %s.", def.Name, text, exampleChange(def, improve))
+	n, p := changeLimit(def, text, rest, c.Points, improve)
+	if p != nil {
+		return c, p
 	}
 	down := sign[0] == '-'
+	if c.Limit = n; down {
+		c.Limit = -n
+	}
 	better := down == (def.Better == metric.LowerIsBetter)
 	switch {
 	case math.IsInf(n, 0) || n > 10 || down && n >= 1:
@@ -67,11 +59,27 @@ func parseChange(def metric.Def, text string, improve bool) (plan.Change, *probl
 		article := map[bool]string{true: "Lower", false: "Higher"}[down]
 		return c, problemf(sumWrongWay, "%s %s is %s: that belongs in %s.", article, def.Name, word, block+" { … }")
 	}
-	c.Limit = n
-	if down {
-		c.Limit = -n
-	}
 	return c, nil
+}
+
+// changeLimit reads the size of a change: "10%", or "1pp" where it is in points.
+func changeLimit(def metric.Def, text, rest string, points, improve bool) (float64, *problem) {
+	unit, other, means := "%", "pp", "a share of the control's value"
+	if points {
+		unit, other, means = "pp", "%", "percentage points, since it is a share itself"
+	}
+	digits, ok := strings.CutSuffix(rest, unit)
+	if !ok {
+		if strings.HasSuffix(rest, other) {
+			return 0, problemf(sumWrongUnit, "A change of %s is in %s: write %s.", def.Name, means, exampleChange(def, improve))
+		}
+		return 0, problemf(sumMissingUnit, "%s: a change is in %s: write %s.", def.Name, means, exampleChange(def, improve))
+	}
+	n, err := parseDecimal(strings.TrimSpace(digits), -2)
+	if err != nil {
+		return 0, problemf(sumChange, "%s: %q is no change. Write %s.", def.Name, text, exampleChange(def, improve))
+	}
+	return n, nil
 }
 
 // ParseChange reads a bound on the change of a metric as tolerate and improve

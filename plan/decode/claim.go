@@ -18,7 +18,7 @@ func (b *body) claim(c *plan.Compare, work []*plan.Workload, improve bool) *plan
 		out.Workloads = b.workloads(work, c)
 	}
 	out.At = b.claimAt(out)
-	out.Severity = plan.Severity(b.oneOf("severity", string(plan.SeverityError), string(plan.SeverityWarn)))
+	b.bind(out)
 	out.Changes = b.changes(out)
 	if len(out.Changes) == 0 {
 		if !b.later && !b.stray && !b.anyMetric() && !b.isSet("capacity") {

@@ -49,11 +49,11 @@ func (d *decoder) decodeCompare(name string, blk *hcl.Block, sc *scope) {
 	before := len(d.diags)
 	c.Candidate = b.one("candidate")
 	c.Control = b.control(c)
-	c.Changed = b.texts("changed")
 	if !b.given("changed") {
 		b.note("changed", "[]", "")
 	}
 	b.restart(c)
+	b.bind(c)
 	b.sideBySide(c)
 	b.rounds(c)
 	var work []*plan.Workload

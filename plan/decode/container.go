@@ -12,31 +12,14 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Runtimes that start containers.
-var runtimes = []string{"docker", "podman"}
-
 func (b *body) container(s *plan.Server) *plan.Container {
 	c := b.child("container")
 	if c == nil {
 		return nil
 	}
-	out := &plan.Container{
-		Image:      c.text("image"),
-		Pull:       plan.Pull(c.oneOf("pull", string(plan.PullMissing), string(plan.PullAlways), string(plan.PullNever))),
-		Entrypoint: c.text("entrypoint"),
-		Command:    c.command(s),
-		Env:        c.environment(),
-		GPUs:       c.gpus(),
-		SharedMem:  c.text("shm_size"),
-		Network:    c.text("network"),
-		User:       c.text("user"),
-		Options:    c.texts("options"),
-		ServedAs:   c.text("served_as"),
-		Range:      c.rng,
-	}
-	if c.given("runtime") {
-		out.Runtime = c.oneOf("runtime", runtimes...)
-	}
+	out := &plan.Container{Range: c.rng}
+	c.bind(out)
+	out.Command, out.Env, out.GPUs = c.command(s), c.environment(), c.gpus()
 	c.checkImage(out.Image)
 	out.Volumes = c.volumes()
 	c.sharedMemory(s, out)
@@ -139,9 +122,7 @@ func hasOption(options []string, names ...string) bool {
 
 // ports fills in where the server listens, inside and out.
 func (b *body) ports(s *plan.Server, c *plan.Container) {
-	if n, ok := b.integer("port", 1, 65535); ok {
-		c.Port = int(n)
-	} else if !b.given("port") {
+	if !b.given("port") {
 		b.note("port", b.spec.attr("port").Computed, "")
 	}
 	switch {
@@ -153,7 +134,7 @@ func (b *body) ports(s *plan.Server, c *plan.Container) {
 		}
 		return
 	}
-	if n, ok := b.integer("container_port", 1, 65535); ok {
+	if n, ok := b.integer("container_port", 1, maxPort); ok {
 		c.Inside = int(n)
 		return
 	}

@@ -14,12 +14,8 @@ func (b *body) endpoint() *plan.Endpoint {
 	if e == nil {
 		return nil
 	}
-	out := &plan.Endpoint{
-		Headers:  e.textMap("headers", true),
-		CAFile:   e.file("ca_file"),
-		ServedAs: e.text("served_as"),
-		Range:    e.rng,
-	}
+	out := &plan.Endpoint{Range: e.rng}
+	e.bind(out)
 	if v, ok := e.value("url"); ok {
 		if out.URL, ok = e.asText(e.rangeOf("url"), "url", v); ok {
 			e.checkURL(out.URL)

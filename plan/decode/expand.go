@@ -29,20 +29,7 @@ func (d *decoder) expand(blk *hcl.Block, sc *scope, use func(key string, each bo
 		return
 	}
 	v := d.unmark(raw)
-	ty := v.Type()
-	switch {
-	case v.IsNull() || !(ty.IsObjectType() || ty.IsMapType() || ty.IsSetType()):
-		hint := ""
-		if ty.IsTupleType() || ty.IsListType() {
-			hint = " Turn a list into a set with toset([…])."
-		}
-		d.errorf(rng, sumForEach, "for_each takes a map or a set of strings, not %s.%s", ty.FriendlyNameForConstraint(), hint)
-		return
-	case !v.IsKnown() || ty.IsSetType() && !v.IsWhollyKnown():
-		d.errorf(rng, sumUnknownValue, "for_each depends on an environment variable or sensitive variable that is not set.")
-		return
-	case ty.IsSetType() && ty.ElementType() != cty.String:
-		d.errorf(rng, sumForEach, "A set for for_each holds strings, not %s.", ty.ElementType().FriendlyNameForConstraint())
+	if !d.checkForEach(v, rng) {
 		return
 	}
 	if v.LengthInt() == 0 {
@@ -62,6 +49,27 @@ func (d *decoder) expand(blk *hcl.Block, sc *scope, use func(key string, each bo
 		each.each = true
 		use(key.AsString(), true, each)
 	}
+}
+
+// checkForEach says whether v has elements to go over.
+func (d *decoder) checkForEach(v cty.Value, rng hcl.Range) bool {
+	ty := v.Type()
+	switch {
+	case v.IsNull() || !(ty.IsObjectType() || ty.IsMapType() || ty.IsSetType()):
+		hint := ""
+		if ty.IsTupleType() || ty.IsListType() {
+			hint = " Turn a list into a set with toset([…])."
+		}
+		d.errorf(rng, sumForEach, "for_each takes a map or a set of strings, not %s.%s", ty.FriendlyNameForConstraint(), hint)
+		return false
+	case !v.IsKnown() || ty.IsSetType() && !v.IsWhollyKnown():
+		d.errorf(rng, sumUnknownValue, "for_each depends on an environment variable or sensitive variable that is not set.")
+		return false
+	case ty.IsSetType() && ty.ElementType() != cty.String:
+		d.errorf(rng, sumForEach, "A set for for_each holds strings, not %s.", ty.ElementType().FriendlyNameForConstraint())
+		return false
+	}
+	return true
 }
 
 // countInstances bounds what for_each makes of a small plan.

@@ -1,60 +1,63 @@
 package decode
 
 import (
-	"time"
-
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
 
 func (d *decoder) decodeGate() {
-	sc := &scope{ctx: d.base}
-	var b *body
-	for i, blk := range d.blocks["gate"] {
-		if i > 0 {
-			d.errorf(blk.DefRange, sumDuplicateBlock, "A plan has one gate; it is already at %s.", d.blocks["gate"][0].DefRange)
-			continue
-		}
-		b = d.open(gateBlock, blk, sc, "gate")
-		d.plan.Gate.Range = blk.DefRange
-	}
-	if b == nil {
-		b = &body{d: d, spec: gateBlock, scope: sc, path: "gate"}
-	}
+	b := d.only(gateBlock, "A plan has one gate; it is already at %s.")
 	g := &d.plan.Gate
 	g.Policy = plan.Policy{Confidence: 0.95, Decide: plan.Certified, OnInconclusive: plan.Stop, Window: metric.Steady}
-	b.policy(&g.Policy)
+	if b == nil {
+		b = &body{d: d, spec: gateBlock, scope: &scope{ctx: d.base}, path: "gate"}
+	} else {
+		g.Range = b.rng
+	}
+	policy(b, &g.Policy)
 	if g.MaxRequests == 0 {
 		b.note("max_requests", gateBlock.attr("max_requests").Computed, "")
 	}
-	g.Budget, _ = b.duration("budget", time.Second, maxDuration)
-	if g.Budget == 0 && !b.given("budget") {
+	if !b.given("budget") {
 		b.note("budget", "none", "")
 	}
-	g.MeasureOnly = b.boolean("measure_only")
+	b.bind(g)
+}
+
+// only is the one block of its kind at the top level of the plan; nil when there
+// is none.
+func (d *decoder) only(spec *Block, twice string) *body {
+	blocks := d.blocks[spec.Name]
+	if len(blocks) == 0 {
+		return nil
+	}
+	for _, more := range blocks[1:] {
+		d.errorf(more.DefRange, sumDuplicateBlock, twice, blocks[0].DefRange)
+	}
+	return d.open(spec, blocks[0], &scope{ctx: d.base}, spec.Name)
 }
 
 // policy overrides what the block sets, or what the schema has a default for.
-func (b *body) policy(p *plan.Policy) {
-	if b.hasValue("confidence") {
-		if c, ok := b.number("confidence", 0, 1); ok {
-			if c <= 0.5 || c >= 1 {
-				b.d.errorf(b.rangeOf("confidence"), sumOutOfRange, "confidence must be above 0.5 and below 1.")
-			} else {
-				p.Confidence = c
-			}
-		}
+func policy(b *body, p *plan.Policy) {
+	usual := p.Confidence
+	b.bind(p)
+	if p.Confidence <= 0.5 || p.Confidence >= 1 {
+		b.d.errorf(b.rangeOf("confidence"), sumOutOfRange, "confidence must be above 0.5 and below 1.")
+		p.Confidence = usual
 	}
-	if b.hasValue("decide") {
-		p.Decide = plan.Decide(b.oneOf("decide", string(plan.Certified), string(plan.Estimate)))
+}
+
+// decodeHistory reads where the nights of the plan are kept.
+func (d *decoder) decodeHistory() {
+	b := d.only(historyBlock, "history may be written once; it is already at %s.")
+	if b == nil {
+		return
 	}
-	if b.hasValue("on_inconclusive") {
-		p.OnInconclusive = plan.OnInconclusive(b.oneOf("on_inconclusive", string(plan.Stop), string(plan.Extend), string(plan.Warn)))
+	h := &plan.History{Range: b.rng}
+	b.bind(h)
+	if b.isSet("folder") && h.Folder == "" {
+		d.errorf(b.rangeOf("folder"), sumOutOfRange, `folder must name a folder, such as "perf/history".`)
 	}
-	if b.hasValue("window") {
-		p.Window = metric.Window(b.oneOf("window", string(metric.Steady), string(metric.All)))
-	}
-	if n, ok := b.integer("max_requests", 1, maxCount); ok {
-		p.MaxRequests = int(n)
-	}
+	h.Ignore = b.shareBelowOne("ignore")
+	d.plan.History = h
 }

@@ -61,8 +61,7 @@ func (b *body) load(p *preset) *plan.Load {
 	}
 	l.Warmup = b.warmup()
 	l.Stagger = b.stagger(l.Kind)
-	l.Pause, _ = b.duration("pause", 0, 24*time.Hour) // of bursts: between one and the next
-	l.Timeout, _ = b.duration("timeout", time.Millisecond, 24*time.Hour)
+	b.bind(l)
 	return l
 }
 

@@ -14,28 +14,23 @@ var currencyName = regexp.MustCompile(`^[\p{L}\p{Sc}]{1,8}$`)
 
 // decodePrices reads what servers cost; the servers are known by now.
 func (d *decoder) decodePrices() {
-	for i, blk := range d.blocks["prices"] {
-		if i > 0 {
-			d.errorf(blk.DefRange, sumDuplicateBlock, "prices may be written once; it is already at %s.", d.blocks["prices"][0].DefRange)
-			return
-		}
-		b := d.open(pricesBlock, blk, &scope{ctx: d.base}, "prices")
-		p := &plan.Prices{Currency: b.text("currency"), PerHour: map[string]float64{}, Range: blk.DefRange}
-		if p.Currency == unknownText || !currencyName.MatchString(p.Currency) {
-			if p.Currency != unknownText {
-				d.errorf(b.rangeOf("currency"), sumOutOfRange, `A currency is a short word such as "USD".`)
-			}
-			p.Currency = "USD"
-		}
-		b.perHour(p)
-		if f, ok := b.number("electricity", 0, maxPrice); ok {
-			p.Electricity = f
-		}
-		if !b.given("per_hour") && !b.given("electricity") {
-			d.errorf(b.rng, sumMissing, "prices says what something costs: per_hour = 2.5, electricity = 0.10.")
-		}
-		d.plan.Prices = p
+	b := d.only(pricesBlock, "prices may be written once; it is already at %s.")
+	if b == nil {
+		return
 	}
+	p := &plan.Prices{PerHour: map[string]float64{}, Range: b.rng}
+	b.bind(p)
+	if p.Currency == unknownText || !currencyName.MatchString(p.Currency) {
+		if p.Currency != unknownText {
+			d.errorf(b.rangeOf("currency"), sumOutOfRange, `A currency is a short word such as "USD".`)
+		}
+		p.Currency = "USD"
+	}
+	b.perHour(p)
+	if !b.given("per_hour") && !b.given("electricity") {
+		d.errorf(b.rng, sumMissing, "prices says what something costs: per_hour = 2.5, electricity = 0.10.")
+	}
+	d.plan.Prices = p
 }
 
 // perHour reads a number for all servers, or an object by server.

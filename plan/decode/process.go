@@ -15,10 +15,10 @@ func (b *body) process(s *plan.Server) *plan.Process {
 	if p == nil {
 		return nil
 	}
-	out := &plan.Process{Command: p.command(s), Env: p.environment(), Dir: p.file("dir"), GPUs: p.gpus(), ServedAs: p.text("served_as"), Range: p.rng}
-	if n, ok := p.integer("port", 1, 65535); ok {
-		out.Port = int(n)
-	} else if !p.given("port") {
+	out := &plan.Process{Command: p.command(s), Range: p.rng}
+	p.bind(out)
+	out.Env, out.GPUs = p.environment(), p.gpus()
+	if !p.given("port") {
 		p.note("port", p.spec.attr("port").Computed, "")
 		if len(out.Command) > 0 && !mentionsPort(out.Command, s) {
 			b.d.errorf(p.rangeOf("command"), sumPort, `Nothing tells the program its port: write "--port", "%s" in command, or set port to the one it uses.`, plan.PortPlaceholder)

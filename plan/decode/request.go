@@ -10,13 +10,8 @@ func (b *body) request() plan.Request {
 	if r == nil {
 		return plan.Request{}
 	}
-	out := plan.Request{Model: r.text("model")}
-	if t, ok := r.number("temperature", 0, 2); ok {
-		out.Temperature = &t
-	}
-	if r.given("stop") {
-		out.Stop = r.texts("stop")
-	}
+	var out plan.Request
+	r.bind(&out)
 	for _, attr := range sortedAttributes(r.attrs) {
 		if r.spec.attr(attr.Name) != nil {
 			continue

@@ -192,3 +192,18 @@ func (b *body) file(name string) string {
 	}
 	return filepath.Join(b.d.dir, filepath.FromSlash(p))
 }
+
+// shareBelowOne is at least 0 and below 1; 0 where it is wrong or not set.
+func (b *body) shareBelowOne(name string) float64 {
+	v, ok := b.value(name)
+	if !ok {
+		return 0
+	}
+	rng := b.rangeOf(name)
+	f, ok := b.asFraction(rng, name, v)
+	if ok && !(f >= 0 && f < 1) {
+		b.d.errorf(rng, sumOutOfRange, `%s must be at least "0%%" and below "100%%".`, name)
+		return 0
+	}
+	return f
+}

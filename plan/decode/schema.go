@@ -2,6 +2,7 @@ package decode
 
 import (
 	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
 )
 
 // Schema is the whole language, as the body of a plan file.
@@ -18,11 +19,11 @@ var Schema = &Block{
 // the gate's.
 func policyAttrs(inWorkload bool) []*Attr {
 	attrs := []*Attr{
-		{Name: "confidence", Type: "number", Default: `0.95`, Doc: "Confidence of every certified verdict, above 0.5 and below 1."},
-		{Name: "decide", Type: "string", Default: `"certified"`, Doc: "`certified` decides by exact tests at that confidence; `estimate` compares the point estimate."},
-		{Name: "on_inconclusive", Type: "string", Default: `"stop"`, Doc: "What an inconclusive verdict does: `stop` (exit 3), `extend` (more requests within budget and max_requests, then stop) or `warn` (exit 0)."},
-		{Name: "window", Type: "string", Default: `"steady"`, Doc: "The time that throughput and other rates are taken over: `steady` while every slot is busy, ramp and drain left out; `all` from the first measured request to the end of the last, with measured requests only, as published reports do."},
-		{Name: "max_requests", Type: "number", Computed: "four times the planned requests", Doc: "The most measured requests of one level under `extend`."},
+		{Name: "confidence", Type: "number", Default: `0.95`, Doc: "Confidence of every certified verdict, above 0.5 and below 1.", Max: 1},
+		{Name: "decide", Type: "string", Default: `"certified"`, Doc: "`certified` decides by exact tests at that confidence; `estimate` compares the point estimate.", OneOf: []string{"certified", "estimate"}},
+		{Name: "on_inconclusive", Type: "string", Default: `"stop"`, Doc: "What an inconclusive verdict does: `stop` (exit 3), `extend` (more requests within budget and max_requests, then stop) or `warn` (exit 0).", OneOf: []string{"stop", "extend", "warn"}},
+		{Name: "window", Type: "string", Default: `"steady"`, Doc: "The time that throughput and other rates are taken over: `steady` while every slot is busy, ramp and drain left out; `all` from the first measured request to the end of the last, with measured requests only, as published reports do.", OneOf: []string{"steady", "all"}},
+		{Name: "max_requests", Type: "number", Computed: "four times the planned requests", Doc: "The most measured requests of one level under `extend`.", Min: 1, Max: maxCount},
 	}
 	if inWorkload {
 		for _, a := range attrs {
@@ -36,7 +37,7 @@ var gateBlock = &Block{
 	Name: "gate",
 	Doc:  "The policy of the plan.",
 	Attrs: append(policyAttrs(false),
-		&Attr{Name: "budget", Type: "duration", Computed: "none", Doc: "Wall clock of the whole run, starts and teardown included."},
+		&Attr{Name: "budget", Type: "duration", Computed: "none", Doc: "Wall clock of the whole run, starts and teardown included.", Min: second, Max: maxDuration},
 		&Attr{Name: "measure_only", Type: "bool", Default: `false`, Doc: "The plan may require nothing."},
 	),
 }
@@ -69,7 +70,7 @@ var serverBlock = &Block{
 	Doc: "One server under test: an endpoint, a process, a container, or a simulator alone.",
 	Attrs: []*Attr{
 		{Name: "for_each", Type: "map or set of strings", Doc: "One server for each element; each.key and each.value tell which. Addressed as server.name[\"key\"]."},
-		{Name: "engine", Type: "string", Default: `"openai"`, Doc: "The engine: `vllm`, `sglang`, `llama.cpp`, or `openai` for anything compatible."},
+		{Name: "engine", Type: "string", Default: `"openai"`, Doc: "The engine: `vllm`, `sglang`, `llama.cpp`, or `openai` for anything compatible.", OneOf: plan.Engines},
 		{Name: "model", Type: "string", Doc: "The model's real name, for people and reports."},
 		{Name: "flags", Type: "object", Doc: "The engine's own command line, flag by flag: true is --x; false is --no-x, or an error where the engine has none; null leaves it out; a list is one flag with many words; an object becomes JSON."},
 		{Name: "args", Type: "list of strings", Doc: "Raw words, after the flags."},
@@ -80,7 +81,7 @@ var serverBlock = &Block{
 			Attrs: []*Attr{
 				{Name: "url", Type: "string", Required: true, Doc: "Base URL, with or without /v1."},
 				{Name: "api_key", Type: "string", Computed: "none is sent", Doc: "Sent as a bearer token; never printed or written."},
-				{Name: "headers", Type: "map of strings", Doc: "Sent with every request."},
+				{Name: "headers", Type: "map of strings", Doc: "Sent with every request.", Secret: true},
 				{Name: "ca_file", Type: "path", Computed: "the system's", Doc: "PEM file with the certificate authority to trust, relative to the plan."},
 				{Name: "served_as", Type: "string", Computed: "asked from /v1/models", Doc: "The model id to send."},
 				{Name: "replicas", Type: "number", Doc: "How many servers stand behind the URL.", Later: true},
@@ -90,9 +91,9 @@ var serverBlock = &Block{
 			Name: "process", Doc: "A server that tokgate starts as a child and ends with everything it started.",
 			Attrs: []*Attr{
 				{Name: "command", Type: "list of strings", Computed: "the engine's own: see [Engines](engines.md#how-they-are-started)", Doc: "Program and arguments; flags and args follow. {port} stands for the port."},
-				{Name: "env", Type: "map of strings", Doc: "Environment variables on top of tokgate's own; never printed."},
+				{Name: "env", Type: "map of strings", Doc: "Environment variables on top of tokgate's own; never printed.", Secret: true},
 				{Name: "dir", Type: "path", Default: `"."`, Doc: "Working folder, relative to the plan."},
-				{Name: "port", Type: "number", Computed: "a free one", Doc: "The port it listens on."},
+				{Name: "port", Type: "number", Computed: "a free one", Doc: "The port it listens on.", Min: 1, Max: maxPort},
 				{Name: "gpus", Type: gpusType, Computed: "all that tokgate itself may use", Doc: gpusDoc},
 				{Name: "served_as", Type: "string", Computed: "asked from /v1/models", Doc: "The model id to send."},
 			},
@@ -101,19 +102,19 @@ var serverBlock = &Block{
 			Name: "container", Doc: "A server that tokgate starts in a container and removes with it.",
 			Attrs: []*Attr{
 				{Name: "image", Type: "string", Required: true, Doc: "Image by tag or digest. The digest that ran is in the report."},
-				{Name: "runtime", Type: "string", Computed: "docker, or podman where there is no docker on the PATH", Doc: "`docker` or `podman`."},
-				{Name: "pull", Type: "string", Default: `"missing"`, Doc: "When the image is pulled: `missing`, `always` or `never`."},
+				{Name: "runtime", Type: "string", Computed: "docker, or podman where there is no docker on the PATH", Doc: "`docker` or `podman`.", OneOf: []string{"docker", "podman"}},
+				{Name: "pull", Type: "string", Default: `"missing"`, Doc: "When the image is pulled: `missing`, `always` or `never`.", OneOf: []string{"missing", "always", "never"}},
 				{Name: "command", Type: "list of strings", Computed: "the engine's own: see [Engines](engines.md#how-they-are-started)", Doc: "What the image's entrypoint is given; flags and args follow. {port} stands for the port inside the container."},
 				{Name: "entrypoint", Type: "string", Computed: "the engine's program; the image's own where command is set", Doc: "Program to run instead of the image's own."},
-				{Name: "env", Type: "map of strings", Doc: "Environment variables; never printed, and never on a command line."},
+				{Name: "env", Type: "map of strings", Doc: "Environment variables; never printed, and never on a command line.", Secret: true},
 				{Name: "gpus", Type: gpusType, Computed: "none", Doc: gpusDoc},
 				{Name: "volumes", Type: "list of strings", Doc: "Folders to mount: \"host:container\" or \"host:container:ro\". A host path that begins with . is relative to the plan; a name is a volume of the runtime."},
 				{Name: "shm_size", Type: "string", Computed: "16g for vllm and sglang, else the runtime's own", Doc: "Size of /dev/shm, such as \"16g\"."},
 				{Name: "network", Type: "string", Computed: "the runtime's own", Doc: "Network to join. With \"host\" no port is published: the server listens on 127.0.0.1 itself."},
 				{Name: "user", Type: "string", Computed: "the image's own", Doc: "User, or user:group, to run as."},
 				{Name: "options", Type: "list of strings", Doc: "Further words for `docker create`, such as [\"--ipc\", \"host\"]."},
-				{Name: "port", Type: "number", Computed: "a free one", Doc: "The port on 127.0.0.1."},
-				{Name: "container_port", Type: "number", Computed: "the engine's own: 8000, of sglang 30000, of llama.cpp 8080", Doc: "The port that the server listens on inside the container."},
+				{Name: "port", Type: "number", Computed: "a free one", Doc: "The port on 127.0.0.1.", Min: 1, Max: maxPort},
+				{Name: "container_port", Type: "number", Computed: "the engine's own: 8000, of sglang 30000, of llama.cpp 8080", Doc: "The port that the server listens on inside the container.", Min: 1, Max: maxPort},
 				{Name: "served_as", Type: "string", Computed: "asked from /v1/models", Doc: "The model id to send."},
 			},
 		},
@@ -121,20 +122,20 @@ var serverBlock = &Block{
 			Name: "simulator", Doc: "The built-in server: alone; beside another target what `run --simulate` runs in its place, in virtual time.",
 			Attrs: []*Attr{
 				{Name: "profile", Type: "string", Default: `"default"`, Doc: "Name of a shipped profile, or a file relative to the plan."},
-				{Name: "seed", Type: "number", Default: `1`, Doc: "Seed of its noise."},
+				{Name: "seed", Type: "number", Default: `1`, Doc: "Seed of its noise.", Min: -maxInteger, Max: maxInteger},
 			},
 		},
 		{
 			Name: "ready", Doc: "When a server counts as ready: one real completion.",
 			Attrs: []*Attr{
-				{Name: "timeout", Type: "duration", Computed: "10m for a process, 20m for a container, its pull left out, 30s for an endpoint or the simulator", Doc: "How long to wait for it."},
+				{Name: "timeout", Type: "duration", Computed: "10m for a process, 20m for a container, its pull left out, 30s for an endpoint or the simulator", Doc: "How long to wait for it.", Min: millisecond, Max: day},
 			},
 		},
 		{
 			Name: "telemetry", Doc: "How the server is watched from the inside while the load runs: its metrics page, and its GPUs.",
 			Attrs: []*Attr{
 				{Name: "enabled", Type: "bool", Default: `true`, Doc: "Whether it is."},
-				{Name: "interval", Type: "duration", Default: `"1s"`, Doc: "Between two readings, at least 100ms."},
+				{Name: "interval", Type: "duration", Default: `"1s"`, Doc: "Between two readings, at least 100ms.", Min: minInterval, Max: hour},
 				{Name: "metrics_url", Type: "string", Computed: "/metrics of the server", Doc: "URL of the page with the server's metrics in Prometheus's text format."},
 				{Name: "dcgm_url", Type: "string", Computed: "nvidia-smi or amd-smi is asked, on this machine", Doc: "URL of a DCGM exporter's page, for GPUs of another machine."},
 				{Name: "gpus", Type: "list of numbers or strings", Computed: "those of the process; none of an endpoint", Doc: "The server's GPUs, by index or UUID. For an endpoint they are looked for on this machine only if named here, or at dcgm_url."},
@@ -161,7 +162,7 @@ var workloadBlock = &Block{
 		{Name: "description", Type: "string", Doc: "One line for the report."},
 		{Name: "preset", Type: "string", Doc: "A named use case that fills in input_tokens, output_tokens and thresholds; own settings win."},
 		{Name: "server", Type: "server or list of servers", Computed: "every server of the plan", Doc: "Where it runs: server.name."},
-		{Name: "api", Type: "string", Default: `"chat"`, Doc: "`chat` or `completions`."},
+		{Name: "api", Type: "string", Default: `"chat"`, Doc: "`chat` or `completions`.", OneOf: []string{"chat", "completions"}},
 		{Name: "input_tokens", Type: "number", Computed: "required, unless a preset sets it", Doc: "Tokens of each prompt, by the server's own count, chat template included."},
 		{Name: "output_tokens", Type: "number or object", Computed: "required, unless a preset sets it", Doc: "Tokens of each answer: a number, { mean, jitter } for uniform lengths around a mean, or { natural = true, max } for answers that end by themselves."},
 	},
@@ -171,7 +172,7 @@ var workloadBlock = &Block{
 			Doc: "What else each request carries.",
 			Attrs: []*Attr{
 				{Name: "model", Type: "string", Computed: "the server's", Doc: "The model id to send."},
-				{Name: "temperature", Type: "number", Computed: "not sent", Doc: "Sampling temperature, 0 to 2."},
+				{Name: "temperature", Type: "number", Computed: "not sent", Doc: "Sampling temperature, 0 to 2.", Max: 2},
 				{Name: "stop", Type: "string or list of strings", Computed: "not sent", Doc: "Stop sequences."},
 			},
 		},
@@ -199,8 +200,8 @@ var loadBlock = &Block{
 		{Name: "seeds", Type: "list of numbers", Default: `[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]`, Doc: "One round each; prompts differ by seed, round and level. Of the default ones a level uses as many as leave each round one request for each in flight (two in a capacity search), and at least five."},
 		{Name: "warmup", Type: "number or \"auto\"", Default: `"auto"`, Doc: "Requests before each round that are not measured; `auto`: the level's own concurrency. Those beyond a whole number for each slot go first, and the round begins when they have ended."},
 		{Name: "stagger", Type: "duration or \"auto\"", Default: `"auto"`, Doc: "Time between two slots' starts; `auto` spreads them over one request."},
-		{Name: "pause", Type: "duration", Default: `"0s"`, Doc: "Between a slot's answer and its next request."},
-		{Name: "timeout", Type: "duration", Default: `"10m"`, Doc: "Of one request; a request that takes longer has failed."},
+		{Name: "pause", Type: "duration", Default: `"0s"`, Doc: "Between a slot's answer and its next request.", Max: day},
+		{Name: "timeout", Type: "duration", Default: `"10m"`, Doc: "Of one request; a request that takes longer has failed.", Min: millisecond, Max: day},
 		{Name: "rate", Type: "list of rates", Doc: "Open loop.", Later: true},
 		{Name: "arrivals", Type: "string", Doc: "Arrival process of an open loop.", Later: true},
 		{Name: "duration", Type: "duration", Doc: "Length of an open loop's round.", Later: true},
@@ -216,7 +217,7 @@ var slaBlock = &Block{
 	Doc: "Thresholds. A metric of single requests needs a statistic (mean, p1 to p99.9, min, max, every), and every number its unit.",
 	Attrs: append([]*Attr{
 		{Name: "at", Type: "level or list of levels", Computed: "every level, and the capacity where it is searched", Doc: "The levels at which they must hold, by number or name; \"capacity\" stands for the search of the capacity block."},
-		{Name: "severity", Type: "string", Default: `"error"`, Doc: "`error` fails the gate; `warn` is shown only."},
+		{Name: "severity", Type: "string", Default: `"error"`, Doc: "`error` fails the gate; `warn` is shown only.", OneOf: severities},
 	}, metricAttrs(func(metric.Def) bool { return true })...),
 }
 
@@ -225,6 +226,9 @@ var goodBlock = &Block{
 	Doc:   "Bounds of a good request, without a statistic; gated as goodput = \"share >= 95%\".",
 	Attrs: metricAttrs(boundsRequest),
 }
+
+// severities of a threshold, a change or a night.
+var severities = []string{"error", "warn"}
 
 // boundsRequest says whether the metric can tell a good request from a bad
 // one.
@@ -257,7 +261,7 @@ var pricesBlock = &Block{
 	Attrs: []*Attr{
 		{Name: "currency", Type: "string", Default: `"USD"`, Doc: "The currency of all prices and of thresholds on costs."},
 		{Name: "per_hour", Type: "number or object", Computed: "not priced", Doc: "An hour of a server, with everything in it. An object sets it by server: { vllm = 2.5, default = 4 }."},
-		{Name: "electricity", Type: "number", Computed: "not priced", Doc: "A kilowatt-hour; the power is that of the GPUs, as measured."},
+		{Name: "electricity", Type: "number", Computed: "not priced", Doc: "A kilowatt-hour; the power is that of the GPUs, as measured.", Max: maxPrice},
 	},
 }
 
@@ -267,7 +271,7 @@ var historyBlock = &Block{
 	Attrs: []*Attr{
 		{Name: "folder", Type: "path", Required: true, Doc: "Where the history is, from the plan's own folder. It is made by the first night."},
 		{Name: "ignore", Type: "string", Default: `"1%"`, Doc: "A change smaller than this is not told, however certain."},
-		{Name: "severity", Type: "string", Default: `"error"`, Doc: "`error` fails the run of a night that is worse; `warn` only says so."},
+		{Name: "severity", Type: "string", Default: `"error"`, Doc: "`error` fails the run of a night that is worse; `warn` only says so.", OneOf: severities},
 	},
 }
 
@@ -278,13 +282,13 @@ var capacityBlock = &Block{
 	Doc:  "Searches, after the levels of the load blocks, for the largest load at which the thresholds still hold: every sla block with severity \"error\" whose at names \"capacity\", or that has no at.",
 	Attrs: []*Attr{
 		{Name: "over", Type: "string", Default: `"concurrency"`, Doc: "What grows: `concurrency` (requests in flight) or `burst` (requests sent at once: the largest safe queue)."},
-		{Name: "up_to", Type: "number", Required: true, Doc: "The search cap: where this still passes, the capacity is \"at least\" it."},
-		{Name: "from", Type: "number", Default: `1`, Doc: "The smallest load of interest."},
+		{Name: "up_to", Type: "number", Required: true, Doc: "The search cap: where this still passes, the capacity is \"at least\" it.", Min: 1, Max: maxLevel},
+		{Name: "from", Type: "number", Default: `1`, Doc: "The smallest load of interest.", Min: 1, Max: maxLevel},
 		{Name: "resolution", Type: "number or share", Default: `1`, Doc: "How far apart the largest load that passes and the smallest that fails may stay: a number, or a share of the capacity such as \"5%\"."},
-		{Name: "require", Type: "number", Computed: "none: the capacity is measured only", Doc: "The least capacity that passes the gate."},
-		{Name: "budget", Type: "duration", Computed: "what the plan's budget leaves", Doc: "Wall clock of the search on one server."},
-		{Name: "requests", Type: "number", Computed: "as the requests of a level", Doc: "Measured requests at the first look at a level, at least five waves. One that is undecided then gets up to four times as many."},
-		{Name: "max_requests", Type: "number", Computed: "the gate's max_requests, else sixteen times the first look", Doc: "The most measured requests of one level. More than four times the first look are sent only where a wide stretch of levels stays undecided, each about as near to the limit as the next: to one or two of them, to confirm the answer, and to require."},
+		{Name: "require", Type: "number", Computed: "none: the capacity is measured only", Doc: "The least capacity that passes the gate.", Min: 1, Max: maxLevel},
+		{Name: "budget", Type: "duration", Computed: "what the plan's budget leaves", Doc: "Wall clock of the search on one server.", Min: second, Max: maxDuration},
+		{Name: "requests", Type: "number", Computed: "as the requests of a level", Doc: "Measured requests at the first look at a level, at least five waves. One that is undecided then gets up to four times as many.", Min: 1, Max: maxCount},
+		{Name: "max_requests", Type: "number", Computed: "the gate's max_requests, else sixteen times the first look", Doc: "The most measured requests of one level. More than four times the first look are sent only where a wide stretch of levels stays undecided, each about as near to the limit as the next: to one or two of them, to confirm the answer, and to require.", Min: 1, Max: maxCount},
 		{Name: "confirm", Type: "bool", Default: `true`, Doc: "Measure the answer once more on fresh requests before it is given."},
 	},
 }
@@ -310,7 +314,7 @@ func claimAttrs() []*Attr {
 	attrs := []*Attr{
 		{Name: "workloads", Type: "workload or list of workloads", Computed: "every workload that is compared", Doc: "Which workloads it speaks of: workload.name."},
 		{Name: "at", Type: "level or list of levels", Computed: "every level", Doc: "The levels at which it must hold, by number or name."},
-		{Name: "severity", Type: "string", Default: `"error"`, Doc: "`error` fails the gate; `warn` is shown only."},
+		{Name: "severity", Type: "string", Default: `"error"`, Doc: "`error` fails the gate; `warn` is shown only.", OneOf: severities},
 		{Name: "capacity", Type: "change", Doc: "The candidate is certified at the control's capacity less what is tolerated: \"-15%\"."},
 	}
 	return append(attrs, metricAttrs(comparable)...)

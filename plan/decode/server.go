@@ -28,10 +28,8 @@ func (d *decoder) decodeServers() {
 func (d *decoder) decodeServer(name, key string, blk *hcl.Block, sc *scope) *plan.Server {
 	s := &plan.Server{Name: name, Key: key, Range: blk.DefRange}
 	b := d.open(serverBlock, blk, sc, "server."+s.Address())
-	s.Engine = b.oneOf("engine", plan.Engines...)
-	s.Model = b.text("model")
+	b.bind(s)
 	s.Flags = b.flags()
-	s.Args = b.texts("args")
 	_, diags := plan.CommandLine(s.Engine, s.Flags, s.Args)
 	d.add(diags...)
 
@@ -39,10 +37,8 @@ func (d *decoder) decodeServer(name, key string, blk *hcl.Block, sc *scope) *pla
 	s.Process = b.process(s)
 	s.Container = b.container(s)
 	if sim := b.child("simulator"); sim != nil {
-		s.Simulator = &plan.Simulator{Profile: sim.text("profile"), Range: sim.rng}
-		if n, ok := sim.integer("seed", -maxInteger, maxInteger); ok {
-			s.Simulator.Seed = n
-		}
+		s.Simulator = &plan.Simulator{Range: sim.rng}
+		sim.bind(s.Simulator)
 	}
 	d.checkTarget(s, blk.DefRange, b.stray)
 	s.Ready = b.ready(s)
@@ -86,8 +82,7 @@ func (b *body) ready(s *plan.Server) plan.Ready {
 	if len(b.blocks["ready"]) > 0 {
 		out.Range = r.rng
 	}
-	if t, ok := r.duration("timeout", time.Millisecond, 24*time.Hour); ok {
-		out.Timeout = t
+	if r.bind(&out); out.Timeout > 0 {
 		return out
 	}
 	out.Timeout = readyEndpoint

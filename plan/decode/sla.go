@@ -36,7 +36,7 @@ func (b *body) slas(w *plan.Workload, p *preset) {
 func (b *body) sla(w *plan.Workload, levels levelSet) *plan.SLA {
 	sla := &plan.SLA{Range: b.rng}
 	sla.At = b.at(sla, levels, w.Capacity != nil)
-	sla.Severity = plan.Severity(b.oneOf("severity", string(plan.SeverityError), string(plan.SeverityWarn)))
+	b.bind(sla)
 	sla.Thresholds = b.thresholds(false)
 	if len(sla.Thresholds) == 0 && !b.later && !b.stray && !b.anyMetric() {
 		b.d.errorf(b.rng, sumEmptySLA, `An sla block needs a threshold, such as ttft = "p95 < 2s".`)

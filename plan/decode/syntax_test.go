@@ -54,6 +54,7 @@ workload "w" {
 		{`"p95 < 8s"`, `"p1 < 8s"`, 12, "p1 of ttft is met when 1% of the requests do; what all but 1% of them reach is p99."},
 		{`"p95 < 8s"`, `"min < 8s"`, 12, "min of ttft is met when a single request does"},
 		{`ttft = "p95 < 8s"`, `speed = "max > 40 tok/s"`, 12, "max of speed is met when a single request does"},
+		{`ttft = "p95 < 8s"`, `preemptions = "< 1ms"`, 12, "write a number without a unit, such as 1"},
 		{`sla {`, `slo {`, 11, `Did you mean "sla"?`},
 		{`workload "w"`, `worklaod "w"`, 4, `Did you mean "workload"?`},
 		{`server "s"`, "gate {\n  confidence = 95\n}\nserver \"s\"", 2, "95% is 0.95."},

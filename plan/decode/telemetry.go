@@ -1,8 +1,6 @@
 package decode
 
 import (
-	"time"
-
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -12,11 +10,11 @@ func (b *body) telemetry() plan.Telemetry {
 	if t == nil {
 		t = b.absent("telemetry")
 	}
-	out := plan.Telemetry{Off: !t.boolean("enabled"), URL: t.address("metrics_url"), DCGM: t.address("dcgm_url"), GPUs: t.texts("gpus")}
+	out := plan.Telemetry{Off: !t.boolean("enabled"), URL: t.address("metrics_url"), DCGM: t.address("dcgm_url")}
 	if len(b.blocks["telemetry"]) > 0 {
 		out.Range = t.rng
 	}
-	out.Interval, _ = t.duration("interval", minInterval, time.Hour)
+	t.bind(&out)
 	if t.given("gpus") && len(out.GPUs) == 0 {
 		out.GPUs = []string{} // none, and that is meant
 	}

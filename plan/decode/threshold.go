@@ -77,19 +77,7 @@ func thresholdStat(def metric.Def, text string, good bool) (metric.Stat, *proble
 		return metric.Stat{Kind: metric.Every}, nil
 	}
 	if text == "" {
-		switch {
-		case def.Name == "success":
-			return metric.Stat{}, problemf(sumMissingStat, `success needs to know what is compared: "rate >= 98%%" of the server, "observed >= 98%%" or "every" of the requests of the run.`)
-		case def.Scope == metric.PerLevel:
-			return metric.Stat{}, nil
-		}
-		if def.Scope == metric.PerReading {
-			return metric.Stat{}, problemf(sumMissingStat, "%s changes while the level runs: say which statistic must hold: mean, min or max, such as %s.", def.Name, example(def, good))
-		}
-		if def.Scope == metric.Counted {
-			return metric.Stat{}, problemf(sumMissingStat, "%s differs from request to request: say which statistic must hold: mean, or p1 to p99.9, such as %s.", def.Name, example(def, good))
-		}
-		return metric.Stat{}, problemf(sumMissingStat, "%s differs from request to request: say which statistic must hold: mean, p1 to p99.9, min, max or every, such as %s.", def.Name, example(def, good))
+		return metric.Stat{}, missingStat(def, good)
 	}
 	stat, err := metric.ParseStat(text)
 	if err != nil {
@@ -102,19 +90,40 @@ func thresholdStat(def metric.Def, text string, good bool) (metric.Stat, *proble
 		}
 		return stat, problemf(sumUnknownStat, "%s: %v.%s", def.Name, err, hint)
 	}
+	return stat, statAllowed(def, stat, text, good)
+}
+
+// missingStat says which statistics there are; nil where none is needed.
+func missingStat(def metric.Def, good bool) *problem {
+	choices := "mean, p1 to p99.9, min, max or every"
+	switch {
+	case def.Name == "success":
+		return problemf(sumMissingStat, `success needs to know what is compared: "rate >= 98%%" of the server, "observed >= 98%%" or "every" of the requests of the run.`)
+	case def.Scope == metric.PerLevel:
+		return nil
+	case def.Scope == metric.PerReading:
+		return problemf(sumMissingStat, "%s changes while the level runs: say which statistic must hold: mean, min or max, such as %s.", def.Name, example(def, good))
+	case def.Scope == metric.Counted:
+		choices = "mean, or p1 to p99.9"
+	}
+	return problemf(sumMissingStat, "%s differs from request to request: say which statistic must hold: %s, such as %s.", def.Name, choices, example(def, good))
+}
+
+// statAllowed says why the metric does not take the statistic.
+func statAllowed(def metric.Def, stat metric.Stat, text string, good bool) *problem {
 	switch {
 	case def.Scope == metric.Counted && stat.Kind != metric.Mean && stat.Kind != metric.Percentile && !stat.IsShare():
-		return stat, problemf(sumStatNotAllowed, "%s is known from the buckets of the server's histogram, which do not tell its %s. Write %s.", def.Name, text, example(def, good))
+		return problemf(sumStatNotAllowed, "%s is known from the buckets of the server's histogram, which do not tell its %s. Write %s.", def.Name, text, example(def, good))
 	case def.Scope == metric.PerReading && stat.Kind != metric.Mean && stat.Kind != metric.Min && stat.Kind != metric.Max && !stat.IsShare():
-		return stat, problemf(sumStatNotAllowed, "%s is read now and then, and takes mean, min or max, no %s. Write %s.", def.Name, text, example(def, good))
+		return problemf(sumStatNotAllowed, "%s is read now and then, and takes mean, min or max, no %s. Write %s.", def.Name, text, example(def, good))
 	case def.Name == "success" && stat.Kind != metric.Rate && stat.Kind != metric.Observed,
 		def.Name == "goodput" && stat.Kind != metric.Share && stat.Kind != metric.Observed,
 		def.Scope == metric.PerLevel && def.Name != "success" && def.Name != "goodput":
-		return stat, problemf(sumStatNotAllowed, "%s is one number for a whole level and takes no %s. Write %s.", def.Name, text, example(def, good))
+		return problemf(sumStatNotAllowed, "%s is one number for a whole level and takes no %s. Write %s.", def.Name, text, example(def, good))
 	case def.Scope != metric.PerLevel && stat.IsShare():
-		return stat, problemf(sumStatNotAllowed, "%s belongs to success and goodput. Write %s.", text, example(def, good))
+		return problemf(sumStatNotAllowed, "%s belongs to success and goodput. Write %s.", text, example(def, good))
 	}
-	return stat, nil
+	return nil
 }
 
 // example is a threshold of the metric, quoted.
@@ -237,70 +246,84 @@ func splitLimit(s string) (digits, name string) {
 
 // parseLimit reads a number with its unit into the base unit.
 func parseLimit(s string, base metric.Unit, def metric.Def) (float64, *problem) {
-	wrong := func(summary string) (float64, *problem) {
-		switch {
-		case strings.Contains(s, ",") && strings.ContainsAny(s, "<>"):
-			return 0, problemf(summary, `%s: each threshold is a string of its own: %s = ["p95 < 2s", "p99 < 4s"].`, def.Name, def.Name)
-		case strings.HasPrefix(s, "var.") || strings.HasPrefix(s, "local."):
-			return 0, problemf(summary, "%s: in a string, write ${%s} for its value.", def.Name, s)
-		}
-		digits, name := splitLimit(s)
-		if u, ok := spellings[base][strings.ToLower(name)]; ok && digits != "" {
-			return 0, problemf(summary, "%s: %q is no unit here. Write %s.", def.Name, name, digits+u)
-		}
-		return 0, problemf(summary, "%s: %q is no limit for it. Write a number with its unit, such as %s.", def.Name, s, exampleLimit(base))
-	}
-	if len(s) > 64 {
-		return wrong(sumThreshold)
-	}
 	digits, name := splitLimit(s)
-	if _, err := parseDecimal(digits, 0); err != nil {
-		return wrong(sumThreshold)
+	if _, err := parseDecimal(digits, 0); err != nil || len(s) > 64 {
+		return 0, noLimit(sumThreshold, s, base, def)
 	}
-
 	var limit float64
+	var p *problem
 	if base == metric.Seconds || base == metric.SecondsPerToken {
-		if name == "" {
-			return 0, problemf(sumMissingUnit, "%s: %s of what? Write %ss or %sms.", def.Name, digits, digits, digits)
-		}
-		text := strings.ReplaceAll(s, " ", "")
-		if base == metric.SecondsPerToken {
-			text = strings.TrimSuffix(strings.TrimSuffix(text, "/token"), "/tok")
-		}
-		dur, err := time.ParseDuration(text)
-		if err != nil {
-			return wrong(sumWrongUnit)
-		}
-		limit = dur.Seconds()
+		limit, p = parseTime(s, base, def)
 	} else {
-		u, ok := units[base][name]
-		if currency, per, priced := money(base); priced && (name == currency || name == currency+per) {
-			u, ok = unit{0, 1}, true
-		}
-		switch {
-		case !ok && name == "":
-			unit := strings.TrimLeft(exampleLimit(base), "0123456789")
-			if share, err := parseDecimal(digits, 2); base == metric.Ratio && err == nil && share <= 100 {
-				return 0, problemf(sumMissingUnit, "%s: write a share in percent: %s%%.", def.Name, strconv.FormatFloat(share, 'f', -1, 64))
-			}
-			return 0, problemf(sumMissingUnit, "%s: %s of what? Write %s%s.", def.Name, digits, digits, unit)
-		case !ok:
-			return wrong(sumWrongUnit)
-		}
-		number, err := parseDecimal(digits, u.power)
-		if err != nil {
-			return wrong(sumThreshold)
-		}
-		limit = number / float64(u.divisor)
-		if times, ok := binary[name]; ok {
-			limit *= times
-		}
+		limit, p = parseAmount(s, digits, name, base, def)
 	}
 	switch {
+	case p != nil:
+		return 0, p
 	case !(limit > 0) || math.IsInf(limit, 0):
 		return 0, problemf(sumOutOfRange, "%s: a limit is above zero; %q would hold always or never.", def.Name, s)
 	case base == metric.Ratio && limit > 1:
 		return 0, problemf(sumOutOfRange, "%s is a share: at most 100%%, not %s%%.", def.Name, strconv.FormatFloat(limit*100, 'g', 4, 64))
+	}
+	return limit, nil
+}
+
+// noLimit says how the limit that s is not would be written.
+func noLimit(summary, s string, base metric.Unit, def metric.Def) *problem {
+	switch {
+	case strings.Contains(s, ",") && strings.ContainsAny(s, "<>"):
+		return problemf(summary, `%s: each threshold is a string of its own: %s = ["p95 < 2s", "p99 < 4s"].`, def.Name, def.Name)
+	case strings.HasPrefix(s, "var.") || strings.HasPrefix(s, "local."):
+		return problemf(summary, "%s: in a string, write ${%s} for its value.", def.Name, s)
+	}
+	digits, name := splitLimit(s)
+	if u, ok := spellings[base][strings.ToLower(name)]; ok && digits != "" {
+		return problemf(summary, "%s: %q is no unit here. Write %s.", def.Name, name, digits+u)
+	}
+	if base == metric.Count {
+		return problemf(summary, "%s: %q is no limit for it. It is a count: write a number without a unit, such as %s.", def.Name, s, exampleLimit(base))
+	}
+	return problemf(summary, "%s: %q is no limit for it. Write a number with its unit, such as %s.", def.Name, s, exampleLimit(base))
+}
+
+// parseTime reads a limit in seconds, or in seconds a token.
+func parseTime(s string, base metric.Unit, def metric.Def) (float64, *problem) {
+	if digits, name := splitLimit(s); name == "" {
+		return 0, problemf(sumMissingUnit, "%s: %s of what? Write %ss or %sms.", def.Name, digits, digits, digits)
+	}
+	text := strings.ReplaceAll(s, " ", "")
+	if base == metric.SecondsPerToken {
+		text = strings.TrimSuffix(strings.TrimSuffix(text, "/token"), "/tok")
+	}
+	limit, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, noLimit(sumWrongUnit, s, base, def)
+	}
+	return limit.Seconds(), nil
+}
+
+// parseAmount reads a limit in one of the units of its base.
+func parseAmount(s, digits, name string, base metric.Unit, def metric.Def) (float64, *problem) {
+	u, ok := units[base][name]
+	if currency, per, priced := money(base); priced && (name == currency || name == currency+per) {
+		u, ok = unit{0, 1}, true
+	}
+	switch {
+	case !ok && name == "":
+		if share, err := parseDecimal(digits, 2); base == metric.Ratio && err == nil && share <= 100 {
+			return 0, problemf(sumMissingUnit, "%s: write a share in percent: %s%%.", def.Name, strconv.FormatFloat(share, 'f', -1, 64))
+		}
+		return 0, problemf(sumMissingUnit, "%s: %s of what? Write %s%s.", def.Name, digits, digits, strings.TrimLeft(exampleLimit(base), "0123456789"))
+	case !ok:
+		return 0, noLimit(sumWrongUnit, s, base, def)
+	}
+	number, err := parseDecimal(digits, u.power)
+	if err != nil {
+		return 0, noLimit(sumThreshold, s, base, def)
+	}
+	limit := number / float64(u.divisor)
+	if times, ok := binary[name]; ok {
+		limit *= times
 	}
 	return limit, nil
 }

@@ -51,18 +51,7 @@ func (b *body) output(v cty.Value) plan.Output {
 	if b.isUnknown(rng, name, v) {
 		return out
 	}
-	set := map[string]cty.Value{}
-	for it := v.ElementIterator(); it.Next(); {
-		k, e := it.Element()
-		key := k.AsString()
-		if !slices.Contains(outputKeys, key) {
-			b.d.errorf(rng, sumOneOf, "%s has %s, not %q.%s", name, choices(outputKeys), key, suggest.DidYouMean(key, outputKeys))
-			continue
-		}
-		if !e.IsNull() {
-			set[key] = e
-		}
-	}
+	set := b.settings(name, v, outputKeys)
 	if e, ok := set["natural"]; ok {
 		if e.Type() != cty.Bool {
 			b.wrongType(rng, name+".natural", "true or false", e)
@@ -86,19 +75,44 @@ func (b *body) output(v cty.Value) plan.Output {
 	if n, ok := b.asInteger(rng, name+"."+need, e, 1, maxTokens); ok {
 		out.Mean = int(n)
 	}
-	if e, ok := set["jitter"]; ok {
-		j, ok := b.asFraction(rng, name+".jitter", e)
-		switch {
-		case !ok:
-		case out.Natural:
-			b.d.errorf(rng, sumConflict, "%s: natural answers have no jitter: they end by themselves.", name)
-		case j < 0 || j >= 1 || math.IsNaN(j):
-			b.d.errorf(rng, sumOutOfRange, `%s.jitter must be at least "0%%" and below "100%%".`, name)
-		default:
-			out.Jitter = j
-		}
-	} else if !out.Natural {
-		b.note(name+".jitter", `"0%"`, "")
-	}
+	out.Jitter = b.jitter(name, set["jitter"], out.Natural)
 	return out
+}
+
+// settings are those of an object that are not null.
+func (b *body) settings(name string, v cty.Value, keys []string) map[string]cty.Value {
+	set := map[string]cty.Value{}
+	for it := v.ElementIterator(); it.Next(); {
+		k, e := it.Element()
+		key := k.AsString()
+		if !slices.Contains(keys, key) {
+			b.d.errorf(b.rangeOf(name), sumOneOf, "%s has %s, not %q.%s", name, choices(keys), key, suggest.DidYouMean(key, keys))
+		} else if !e.IsNull() {
+			set[key] = e
+		}
+	}
+	return set
+}
+
+// jitter reads how far lengths are from their mean; v is NilVal when it is not
+// set.
+func (b *body) jitter(name string, v cty.Value, natural bool) float64 {
+	rng := b.rangeOf(name)
+	if v == cty.NilVal {
+		if !natural {
+			b.note(name+".jitter", `"0%"`, "")
+		}
+		return 0
+	}
+	j, ok := b.asFraction(rng, name+".jitter", v)
+	switch {
+	case !ok:
+	case natural:
+		b.d.errorf(rng, sumConflict, "%s: natural answers have no jitter: they end by themselves.", name)
+	case j < 0 || j >= 1 || math.IsNaN(j):
+		b.d.errorf(rng, sumOutOfRange, `%s.jitter must be at least "0%%" and below "100%%".`, name)
+	default:
+		return j
+	}
+	return 0
 }

@@ -25,23 +25,31 @@ func (b *body) restart(c *plan.Compare) {
 		return
 	}
 	c.Restart = plan.Restart(b.oneOf("restart", string(plan.RestartLeg), string(plan.RestartOrder), string(plan.RestartNever)))
-	switch control := c.Control.Server; {
+	switch {
 	case c.Control.Baseline != "":
 		b.d.errorf(b.attrs["restart"].NameRange, sumConflict, "Against a recorded run nothing takes turns: restart does not apply.")
 	case endpoint && c.Restart != plan.RestartNever:
 		b.d.errorf(b.rangeOf("restart"), sumConflict, `An endpoint is not started, so it cannot be started anew: restart = "never".`)
-	case c.Restart == plan.RestartNever && control != nil && c.Candidate != nil && sharesGPU(control, c.Candidate):
+	case c.Restart == plan.RestartNever && c.Control.Server != nil && c.Candidate != nil:
+		b.checkBothRun(c.Control.Server, c.Candidate)
+	}
+}
+
+// checkBothRun refuses two servers that cannot run at the same time.
+func (b *body) checkBothRun(control, candidate *plan.Server) {
+	x, y := control.Process, candidate.Process
+	switch {
+	case sharesGPU(control, candidate):
 		b.d.errorf(b.rangeOf("restart"), sumConflict, `Under restart = "never" both servers run at the same time, and both want the same GPU: give them different ones, or leave restart out.`)
-	case c.Restart == plan.RestartNever && control != nil && c.Candidate != nil && control.Process != nil && c.Candidate.Process != nil &&
-		control.Process.Port != 0 && control.Process.Port == c.Candidate.Process.Port:
-		b.d.errorf(b.rangeOf("restart"), sumConflict, `Under restart = "never" both servers run at the same time, and both use port %d: leave it out and write {port} in command.`, control.Process.Port)
+	case x != nil && y != nil && x.Port != 0 && x.Port == y.Port:
+		b.d.errorf(b.rangeOf("restart"), sumConflict, `Under restart = "never" both servers run at the same time, and both use port %d: leave it out and write {port} in command.`, x.Port)
 	}
 }
 
 // sideBySide reads whether both servers run at the same time on GPUs that they
 // swap, and checks that they can.
 func (b *body) sideBySide(c *plan.Compare) {
-	if c.SideBySide = b.boolean("side_by_side"); !c.SideBySide {
+	if !c.SideBySide {
 		return
 	}
 	rng := b.rangeOf("side_by_side")

@@ -16,9 +16,8 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *p
 	w := &plan.Workload{Name: name, Key: key, Range: blk.DefRange, Policy: d.plan.Gate.Policy}
 	b := d.open(workloadBlock, blk, sc, "workload."+w.Address())
 	p := b.preset()
-	w.Description = b.text("description")
 	w.Servers = b.servers()
-	w.API = plan.API(b.oneOf("api", string(plan.Chat), string(plan.Completions)))
+	b.bind(w)
 	b.tokens(w, p)
 	w.Request = b.request()
 	b.loads(w, p)
@@ -26,7 +25,7 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *p
 		w.Good = g.bounds()
 	}
 	if g := b.child("gate"); g != nil {
-		g.policy(&w.Policy)
+		policy(g, &w.Policy)
 	}
 	w.Capacity = b.capacity(w, p)
 	b.slas(w, p)

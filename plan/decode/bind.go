@@ -1,0 +1,63 @@
+package decode
+
+import (
+	"reflect"
+	"time"
+)
+
+// bind sets the fields of a struct whose tag names an attribute of the block,
+// plan:"timeout", each by its type and what the schema says of the attribute. A
+// field stays as it is where the attribute has no value, neither the plan's nor
+// a default, or a wrong one.
+func (b *body) bind(into any) {
+	v := reflect.ValueOf(into).Elem()
+	for i := range v.NumField() {
+		if name := v.Type().Field(i).Tag.Get("plan"); name != "" && b.hasValue(name) {
+			b.bindField(v.Field(i), b.spec.attr(name))
+		}
+	}
+}
+
+func (b *body) bindField(field reflect.Value, a *Attr) {
+	var ok bool
+	var n int64
+	var x float64
+	var span time.Duration
+	switch p := field.Addr().Interface().(type) {
+	case *bool:
+		*p = b.boolean(a.Name)
+	case *int:
+		if n, ok = b.integer(a.Name, a.Min, a.Max); ok {
+			*p = int(n)
+		}
+	case *int64:
+		if n, ok = b.integer(a.Name, a.Min, a.Max); ok {
+			*p = n
+		}
+	case *float64:
+		if x, ok = b.number(a.Name, float64(a.Min), float64(a.Max)); ok {
+			*p = x
+		}
+	case **float64:
+		if x, ok = b.number(a.Name, float64(a.Min), float64(a.Max)); ok {
+			*p = &x
+		}
+	case *time.Duration:
+		if span, ok = b.duration(a.Name, time.Duration(a.Min), time.Duration(a.Max)); ok {
+			*p = span
+		}
+	case *[]string:
+		*p = b.texts(a.Name)
+	case *map[string]string:
+		*p = b.textMap(a.Name, a.Secret)
+	default: // a string, or a type that is one
+		switch {
+		case a.OneOf != nil:
+			field.SetString(b.oneOf(a.Name, a.OneOf...))
+		case a.Type == "path":
+			field.SetString(b.file(a.Name))
+		default:
+			field.SetString(b.text(a.Name))
+		}
+	}
+}

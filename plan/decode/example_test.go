@@ -1,0 +1,34 @@
+package decode_test
+
+import (
+	"fmt"
+
+	"github.com/tokgate/tokgate/plan/decode"
+)
+
+// A plan is read with every default filled in; what is wrong with it is told
+// with its place and a way out.
+func Example() {
+	p, diags := decode.File(decode.Options{Path: "gate.hcl", Source: []byte(`
+server "vllm" {
+  endpoint { url = "http://127.0.0.1:8000" }
+}
+workload "chat" {
+  input_tokens  = 1024
+  output_tokens = 256
+  load { concurrency = [1, 8] }
+  sla { ttft = "p95 < 2 sec" }
+}
+`)})
+	w := p.Workloads[0]
+	for _, level := range w.Loads[0].Levels {
+		fmt.Printf("%s at %s: %d requests in %d rounds\n", w.Address(), level.Name, level.Requests, level.Rounds)
+	}
+	for _, d := range diags {
+		fmt.Printf("%s: %s %s\n", d.Subject, d.Summary, d.Detail)
+	}
+	// Output:
+	// chat at 1: 200 requests in 10 rounds
+	// chat at 8: 200 requests in 10 rounds
+	// gate.hcl:9,16-29: Wrong unit ttft: "sec" is no unit here. Write 2s.
+}

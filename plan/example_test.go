@@ -1,0 +1,19 @@
+package plan_test
+
+import (
+	"fmt"
+
+	"github.com/tokgate/tokgate/plan"
+)
+
+// What a plan may change between two servers covers what follows from it.
+func ExampleAllows() {
+	changed := []string{"flags", "image"}
+	for _, key := range []string{"flags.max-model-len", "version", "kernel"} {
+		fmt.Println(key, plan.Allows(changed, key))
+	}
+	// Output:
+	// flags.max-model-len true
+	// version true
+	// kernel false
+}
