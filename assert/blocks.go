@@ -96,10 +96,10 @@ func (e evidence) String() string {
 // effective is the number of independent requests that the level's are worth:
 // stat.Effective over its blocks, and no more than its waves where there are
 // too few blocks to tell.
-func (e evidence) effective(groups []stat.Group, quantities [][][]float64, alpha float64) float64 {
-	n := stat.Effective(float64(e.n), groups, quantities, alpha)
-	if !e.sound {
-		n = min(n, float64(e.waves))
+func (s *subject) effective(groups []stat.Group, quantities [][][]float64) float64 {
+	n := stat.Effective(float64(s.n), groups, quantities, errorOf(s.policy), s.ahead())
+	if !s.sound {
+		n = min(n, float64(s.waves))
 	}
 	return n
 }
@@ -109,14 +109,7 @@ func (e evidence) worth(effective, alpha float64) float64 {
 	if e.sound && e.n > 0 && effective > 0 {
 		return effective / float64(e.n)
 	}
-	return foreseen(leastBlocks, alpha)
-}
-
-// foreseen is what a request is worth at most when its round's blocks vary by
-// chance alone: (z/t)², see stat.BlockVariance.
-func foreseen(blocks int, alpha float64) float64 {
-	r := stat.NormalQuantile(1-alpha) / stat.StudentQuantile(1-alpha, float64(max(blocks, 2)-1))
-	return r * r
+	return stat.Worth(leastBlocks, alpha)
 }
 
 // more is how many further requests would settle a verdict, -1 when no number

@@ -51,7 +51,7 @@ func Certify(p *plan.Plan) []Finding {
 	worth := func(n int, alpha float64) float64 {
 		v, ok := seen[blocks{n, alpha}]
 		if !ok {
-			v = foreseen(n, alpha)
+			v = stat.Worth(n, alpha)
 			seen[blocks{n, alpha}] = v
 		}
 		return v
@@ -80,7 +80,7 @@ func Certify(p *plan.Plan) []Finding {
 	return out
 }
 
-// certify judges one threshold's chances at one level; worth is foreseen.
+// certify judges one threshold's chances at one level; worth is stat.Worth.
 func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy plan.Policy, worth func(int, float64) float64) Finding {
 	f := Finding{Requirement: strings.TrimSpace(t.Metric.Name + " " + t.Text)}
 	n := level.Requests

@@ -255,7 +255,7 @@ func (m matched) delta(c *Change, a, b []metric.Value, good func(*metric.Sample)
 			groups[i] = stat.Group{K: float64(x), N: float64(due)}
 			bad, all = bad+x, all+due
 		}
-		n = stat.Effective(float64(all), groups, nil, alpha)
+		n = stat.Effective(float64(all), groups, nil, alpha, false)
 		return n * float64(all-bad) / float64(max(all, 1)), n
 	}
 	var x counts

@@ -56,7 +56,7 @@ func (s *subject) counted(v *Verdict, t *plan.Threshold) {
 	atLeast, atMost := h.Over(t.Limit)
 	n := min(h.N(), float64(s.n))
 	effective := func(groups []stat.Group) float64 {
-		x := stat.Effective(n, groups, nil, s.alpha)
+		x := stat.Effective(n, groups, nil, errorOf(s.policy), s.ahead())
 		if len(groups) < leastRounds {
 			x = min(x, float64(s.waves))
 		}

@@ -65,7 +65,7 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	lost, rounds := s.byRound(groups)
 	// Where rounds are of unequal length, a long bad one weighs by its requests.
 	lost = max(lost, share*rounds)
-	effective := s.effective(groups, nil, s.alpha)
+	effective := s.effective(groups, nil)
 	low, _, fine := stat.ClopperPearson(share*effective, effective, s.alpha)
 	_, high, ok := stat.ClopperPearson(lost, rounds, s.alpha)
 	if ok && fine {

@@ -324,31 +324,50 @@ func TestTailsAreMonotone(t *testing.T) {
 
 func TestEffective(t *testing.T) {
 	// Five rounds of 100, one with all the 20 bad ones: p̂ = 0.04, v =
-	// Σ(p̂_r−p̂)²/(5·4) = (0.16² + 4·0.04²)/20 = 0.0016, p̂q̂/v = 24,
-	// (z/t)² = (1.64485/2.13185)² = 0.59531: 14.287.
+	// Σ(p̂_r−p̂)²/(5·4) = (0.16² + 4·0.04²)/20 = 0.0016, of independent ones
+	// p̂q̂/500 = 0.0000768: 20.833 times that.
 	groups := []Group{{20, 100}, {0, 100}, {0, 100}, {0, 100}, {0, 100}}
-	near(t, "KornGraubard", KornGraubard(groups, 0.05), 14.287, 0.001)
+	near(t, "ShareEffect", ShareEffect(groups), 20.8333, 0.001)
 	// Evenly spread: no spread was seen.
-	near(t, "KornGraubard", KornGraubard([]Group{{4, 100}, {4, 100}, {4, 100}, {4, 100}, {4, 100}}, 0.05), 500, 0)
-	near(t, "KornGraubard of nothing bad", KornGraubard([]Group{{0, 50}, {0, 50}}, 0.05), 100, 0)
-	near(t, "KornGraubard of nothing", KornGraubard(nil, 0.05), 0, 0)
-	near(t, "empty groups count for nothing", KornGraubard(append(groups, Group{}), 0.05), 14.287, 0.001)
+	near(t, "ShareEffect", ShareEffect([]Group{{4, 100}, {4, 100}, {4, 100}, {4, 100}, {4, 100}}), 0, 0)
+	near(t, "ShareEffect of nothing bad", ShareEffect([]Group{{0, 50}, {0, 50}}), 1, 0)
+	near(t, "ShareEffect of nothing", ShareEffect(nil), 1, 0)
+	near(t, "empty groups count for nothing", ShareEffect(append(groups, Group{})), 20.8333, 0.001)
+	// Five groups have no allowance: (t/z)⁴ = (2.13185/1.64485)⁴ = 2.82175,
+	// 1 + 2.82175·19.8333 = 56.965, 500/56.965 = 8.777.
+	near(t, "Effective of five groups", Effective(500, groups, nil, 0.05, false), 8.777, 0.001)
+	// Guarded it is √(2/4)/2 = 0.35355: 1 + 2.82175·19.4798 = 55.967.
+	near(t, "Effective, guarded", Effective(500, groups, nil, 0.05, true), 8.934, 0.001)
+	// Ten with 4 bad in two of them, of 20 each: p̂ = 0.04, v = (2·3.2² + 8·0.8²)/200²·10/9
+	// = 0.00071111, of independent ones 0.000192: 3.7037. Less √(2/9)/2 = 0.23570
+	// allowed for, (1.83311/1.64485)⁴ = 1.54259: 1 + 1.54259·2.46800 = 4.80711.
+	ten := []Group{{4, 20}, {0, 20}, {0, 20}, {0, 20}, {0, 20}, {4, 20}, {0, 20}, {0, 20}, {0, 20}, {0, 20}}
+	near(t, "ShareEffect of ten", ShareEffect(ten), 3.7037, 0.0001)
+	near(t, "Effective of ten groups", Effective(200, ten, nil, 0.05, false), 200/4.80711, 0.001)
 
 	// Values 1 and 3 in two blocks {1,1} and {3,3}: s² = 4/3, v_b/B = ((1−2)²
-	// + (3−2)²)/(2·1) = 1, (z/t_1)² = (1.64485/6.31375)² = 0.067871: 0.0905.
-	near(t, "BlockVariance", BlockVariance([][]float64{{1, 1}, {3, 3}}, 0.05), 4.0/3*0.067871, 1e-5)
-	near(t, "BlockVariance of equal values", BlockVariance([][]float64{{0.1, 0.1, 0.1}, {0.1, 0.1}}, 0.05), 5, 0)
-	near(t, "BlockVariance with a value that is none", BlockVariance([][]float64{{1, math.NaN()}, {3, 3}}, 0.05), 0, 0)
-	near(t, "Effective", Effective(4, []Group{{0, 2}, {0, 2}}, [][][]float64{{{1, 1}, {3, 3}}}, 0.05), 4.0/3*0.067871, 1e-5)
+	// + (3−2)²)/(2·1) = 1, of four independent ones s²/4 = 1/3: 3 times that.
+	near(t, "MeanEffect", MeanEffect([][]float64{{1, 1}, {3, 3}}), 3, 1e-9)
+	near(t, "MeanEffect of equal values", MeanEffect([][]float64{{0.1, 0.1, 0.1}, {0.1, 0.1}}), 1, 0)
+	near(t, "MeanEffect with a value that is none", MeanEffect([][]float64{{1, math.NaN()}, {3, 3}}), math.Inf(1), 0)
+	// (t_1/z)⁴ = (6.31375/1.64485)⁴ = 217.087: 4/(1 + 217.087·2).
+	near(t, "Effective", Effective(4, []Group{{0, 2}, {0, 2}}, [][][]float64{{{1, 1}, {3, 3}}}, 0.05, false), 4/435.175, 1e-4)
+	near(t, "Effective with a value that is none", Effective(4, nil, [][][]float64{{{1, math.NaN()}, {3, 3}}}, 0.05, false), 0, 0)
+	// Four gaps of each of two requests are worth no more than two requests.
+	near(t, "more observations than requests", Effective(2, []Group{{1, 4}, {1, 4}}, nil, 0.05, false), 2, 0)
+	// Half a standard deviation: of ten groups it is allowed for, of five not:
+	// 1 + 2.82175·0.35355 = 1.99764.
+	near(t, "Worth of ten", Worth(10, 0.05), 1, 0)
+	near(t, "Worth of five", Worth(5, 0.05), 1/1.99764, 1e-4)
 }
 
 func TestEffectiveOfFewValues(t *testing.T) {
 	groups := []Group{{20, 40}, {20, 40}}
 	// Half of the 80 requests have a value, all alike: worth 40 of 40, so 80.
 	alike := make([]float64, 20)
-	near(t, "half without a value", Effective(80, groups, [][][]float64{{alike, alike}}, 0.05), 80, 0)
-	near(t, "none with a value", Effective(80, groups, [][][]float64{{nil, nil}}, 0.05), 80, 0)
-	near(t, "no request", Effective(0, nil, nil, 0.05), 0, 0)
+	near(t, "half without a value", Effective(80, groups, [][][]float64{{alike, alike}}, 0.05, false), 80, 0)
+	near(t, "none with a value", Effective(80, groups, [][][]float64{{nil, nil}}, 0.05, false), 80, 0)
+	near(t, "no request", Effective(0, nil, nil, 0.05, false), 0, 0)
 }
 
 func TestMeanInterval(t *testing.T) {
@@ -457,7 +476,7 @@ func TestLongFalsePass(t *testing.T) {
 						groups, blocks = append(groups, g), append(blocks, block)
 					}
 				}
-				eff := Effective(n, groups, [][][]float64{blocks}, alpha)
+				eff := Effective(n, groups, [][][]float64{blocks}, alpha, false)
 				if Share(k/n*eff, eff, 1-q, alpha) == Below {
 					passed++
 				}

@@ -1,0 +1,75 @@
+package stat
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func TestFlips(t *testing.T) {
+	inf := math.Inf(1)
+	for _, c := range []struct {
+		name string
+		in   [][]float64
+		want []float64
+	}{
+		{"nothing", nil, []float64{}},
+		// Of 2^3 ways only the one as measured has so large a sum.
+		{"all above", [][]float64{{1, 2, 3}}, []float64{1. / 8}},
+		// +1+2+3, −1+2+3 reach 4.
+		{"the smallest below", [][]float64{{-1, 2, 3}}, []float64{2. / 8}},
+		{"all below", [][]float64{{-1, -2, -3}}, []float64{1}},
+		// Two that say the same are one test …
+		{"twice", [][]float64{{1, 2, 3}, {2, 4, 6}}, []float64{1. / 8, 1. / 8}},
+		// … and one with the opposite sign is as far in one more way.
+		{"and its opposite", [][]float64{{1, 2, 3}, {-1, -2, -3}}, []float64{2. / 8, 1}},
+		// The second is tested among those that are left: ±1±1+2 (as measured 4/√6)
+		// reaches it in one way of eight, 1+2+3 (6/√14 = 1.604, 4/√6 = 1.633): no less than the first's.
+		{"step-down", [][]float64{{1, 2, 3}, {1, 1, 2}}, []float64{1. / 8, 1. / 8}},
+		{"infinite", [][]float64{{1, 2, inf}, {1, 2, 3}}, []float64{1, 1. / 8}},
+		{"no spread, at 0", [][]float64{{0, 0, 0}}, []float64{1}},
+		{"no spread, above 0", [][]float64{{2, 2, 2}}, []float64{1. / 8}},
+	} {
+		if diff := cmp.Diff(c.want, Flips(c.in), cmpopts.EquateApprox(0, 1e-12)); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
+		}
+	}
+}
+
+// Whatever the quantities have in common, one of them is called above 0 as often
+// as promised where none is.
+func TestLongFlipsKeepTheError(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 9))
+	for _, common := range []float64{0, 0.5, 0.95} {
+		for _, units := range []int{8, 13} {
+			n, claims := 600, 0
+			if units == 13 {
+				n = 60
+			}
+			for range n {
+				q := make([][]float64, 3)
+				for j := range q {
+					q[j] = make([]float64, units)
+				}
+				for i := range units {
+					shared := r.NormFloat64()
+					for j := range q {
+						q[j][i] = math.Sqrt(common)*shared + math.Sqrt(1-common)*r.NormFloat64()
+					}
+				}
+				for _, p := range Flips(q) {
+					if p <= 0.05 {
+						claims++
+						break
+					}
+				}
+			}
+			if got, most := float64(claims)/float64(n), 0.05+3*math.Sqrt(0.05*0.95/float64(n)); got > most || got == 0 {
+				t.Errorf("%.2f in common, %d units: %.3f, at most %.3f", common, units, got, most)
+			}
+		}
+	}
+}
