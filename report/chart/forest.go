@@ -36,24 +36,7 @@ func (f *Forest) SVG() template.HTML {
 	if len(values) == 0 {
 		return ""
 	}
-	// One wide interval must not flatten the others: it runs to the edge.
-	most := 0.01
-	for _, r := range f.Rows {
-		for _, v := range []float64{r.Value, r.Limit} {
-			if finite(v) && finite(r.Value) {
-				most = max(most, 1.3*math.Abs(v))
-			}
-		}
-	}
-	if next := f.second(); f.Cut && most > 10*1.3*next && next > 0 {
-		most = 1.3 * next
-	}
-	low, high := 0.0, 0.0
-	for _, v := range values {
-		if finite(v) {
-			low, high = min(low, max(v, -most)), max(high, min(v, most))
-		}
-	}
+	low, high := f.span(values)
 	const row = 24.0
 	left := 60.0
 	for _, r := range f.Rows {
@@ -95,6 +78,28 @@ func (f *Forest) SVG() template.HTML {
 	}
 	s.WriteString("</svg>")
 	return template.HTML(s.String())
+}
+
+// span is the range of the axis that shows the values.
+func (f *Forest) span(values []float64) (low, high float64) {
+	// One wide interval must not flatten the others: it runs to the edge.
+	most := 0.01
+	for _, r := range f.Rows {
+		for _, v := range []float64{r.Value, r.Limit} {
+			if finite(v) && finite(r.Value) {
+				most = max(most, 1.3*math.Abs(v))
+			}
+		}
+	}
+	if next := f.second(); f.Cut && most > 10*1.3*next && next > 0 {
+		most = 1.3 * next
+	}
+	for _, v := range values {
+		if finite(v) {
+			low, high = min(low, max(v, -most)), max(high, min(v, most))
+		}
+	}
+	return low, high
 }
 
 // second is the largest of the values and limits but for the largest value; 0

@@ -48,6 +48,20 @@ func (a *Axis) scale(values []float64, n int) *scale {
 			s.min, s.max = s.min-math.Abs(s.min)/2, s.max+math.Abs(s.max)/2
 		}
 	}
+	s.divide(n)
+	if a.Log {
+		s.min, s.max = math.Log(s.min), math.Log(s.max)
+		room := (s.max - s.min) * 0.04
+		if a.Ticks == nil {
+			s.min, s.max = s.min-room, s.max+room
+		}
+	}
+	return s
+}
+
+// divide sets the ticks, about n where the axis names none.
+func (s *scale) divide(n int) {
+	a := s.axis
 	switch {
 	case a.Ticks != nil:
 		s.ticks = slices.Compact(slices.Sorted(slices.Values(a.Ticks)))
@@ -64,14 +78,6 @@ func (a *Axis) scale(values []float64, n int) *scale {
 			s.ticks = append(s.ticks, i*step)
 		}
 	}
-	if a.Log {
-		s.min, s.max = math.Log(s.min), math.Log(s.max)
-		room := (s.max - s.min) * 0.04
-		if a.Ticks == nil {
-			s.min, s.max = s.min-room, s.max+room
-		}
-	}
-	return s
 }
 
 // nice is the smallest of 1, 2, 2.5 and 5 times a power of ten that is at least

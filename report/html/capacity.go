@@ -113,15 +113,11 @@ func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
 	f := figure{Title: label + " against the load, " + address(c.Workload), Terms: []string{t.Metric},
 		Words: "Each point is a probe.",
 		Table: &table{Caption: label + " at each probe, " + address(c.Workload), Head: []string{capital(kinds[c.Over]), "Outcome", label, "From", "To", "Limit", "Distance from the limit"}}}
-	series := chart.Series{Index: 0, Loose: true, Bars: true}
-	through := chart.Series{Index: 0, Plain: true}
+	series, through := chart.Series{Loose: true, Bars: true}, chart.Series{Plain: true}
 	var ns []float64
-	var ordered []*report.Probe
-	for i := range c.Probes {
-		ordered = append(ordered, &c.Probes[i])
-	}
-	slices.SortStableFunc(ordered, func(a, b *report.Probe) int { return cmp.Compare(a.N, b.N) })
-	for _, p := range ordered {
+	ordered := slices.SortedStableFunc(slices.Values(c.Probes), func(a, b report.Probe) int { return cmp.Compare(a.N, b.N) })
+	for i := range ordered {
+		p := &ordered[i]
 		v, low, high, outcome := probed(r, c, p, t)
 		if !v.OK {
 			continue
@@ -136,10 +132,7 @@ func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
 		if !math.IsNaN(away) && !math.IsInf(away, 0) {
 			distance = metric.Format(metric.Ratio, away) + ", " + near
 		}
-		tip := []string{plural(p.N, "request") + " " + map[string]string{"burst": "at once"}[c.Over], label + " " + v.Format(t.Unit), cmp.Or(line(outcome), "not judged") + ", " + plural(p.Requests, "request") + " measured"}
-		if c.Over != "burst" {
-			tip[0] = plural(p.N, "request") + " in flight"
-		}
+		tip := []string{inFlight(&report.Case{Kind: c.Over, N: p.N}), label + " " + v.Format(t.Unit), cmp.Or(line(outcome), "not judged") + ", " + plural(p.Requests, "request") + " measured"}
 		if low.OK || high.OK {
 			tip = append(tip, "from "+ends(low, t.Unit, false)+" to "+ends(high, t.Unit, true))
 		}
@@ -152,22 +145,7 @@ func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
 	if len(series.Points) == 0 {
 		return f, false
 	}
-	if slices.ContainsFunc(series.Points, func(p chart.Point) bool { return !math.IsNaN(p.Low) || !math.IsNaN(p.High) }) {
-		f.Words += " Its bar is the interval in which the true value lies, each end with the plan's confidence."
-	}
-	if r.Plan.Decide == "estimate" {
-		f.Words += " The plan decides by the point alone."
-	} else {
-		f.Words += " A probe counts only where it is certain on which side of the dashed line it lies."
-	}
-	for _, l := range []struct {
-		mark chart.Mark
-		name string
-	}{{chart.Pass, "held"}, {chart.Fail, "did not hold"}, {chart.Unsure, "not settled"}} {
-		if slices.ContainsFunc(series.Points, func(p chart.Point) bool { return p.Mark == l.mark }) {
-			f.Legend = append(f.Legend, legend{chart.Sign(l.mark), l.name})
-		}
-	}
+	explain(&f, r, series.Points)
 	ch := chart.Chart{Name: f.Title, X: loadAxis(c.Over, ns),
 		Y:      chart.Axis{Title: label, Zero: true, Include: []float64{t.Limit.V}, Format: func(v float64) string { return metric.Format(metric.Unit(t.Unit), v) }},
 		Rules:  []chart.Rule{{At: t.Limit.V, Word: line("must be " + rule)}},
@@ -184,6 +162,26 @@ func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
 	}
 	f.Chart = ch.SVG()
 	return f, true
+}
+
+// explain says what the points and bars of a search are.
+func explain(f *figure, r run, points []chart.Point) {
+	if slices.ContainsFunc(points, func(p chart.Point) bool { return !math.IsNaN(p.Low) || !math.IsNaN(p.High) }) {
+		f.Words += " Its bar is the interval in which the true value lies, each end with the plan's confidence."
+	}
+	if r.Plan.Decide == "estimate" {
+		f.Words += " The plan decides by the point alone."
+	} else {
+		f.Words += " A probe counts only where it is certain on which side of the dashed line it lies."
+	}
+	for _, l := range []struct {
+		mark chart.Mark
+		name string
+	}{{chart.Pass, "held"}, {chart.Fail, "did not hold"}, {chart.Unsure, "not settled"}} {
+		if slices.ContainsFunc(points, func(p chart.Point) bool { return p.Mark == l.mark }) {
+			f.Legend = append(f.Legend, legend{chart.Sign(l.mark), l.name})
+		}
+	}
 }
 
 // probed is the threshold's value at a probe, with its interval where it was
@@ -308,6 +306,11 @@ func atTheLimit(r run, c *report.Capacity) *table {
 			shown = append(shown, n)
 		}
 	}
+	return around(r, c, byN, shown)
+}
+
+// around is a column for each of the loads shown.
+func around(r run, c *report.Capacity, byN map[int]*report.Case, shown []int) *table {
 	t := &table{Caption: "Around the limit of " + address(c.Workload), Head: []string{capital(kinds[c.Over])}}
 	for _, n := range shown {
 		head := strconv.Itoa(n)

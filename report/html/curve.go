@@ -190,11 +190,7 @@ func (cv curve) figure(runs []run, lines []track, of func(*report.Case) report.N
 		Name: cv.title + " against " + kinds[cv.kind], Zones: cv.zones,
 		Y: chart.Axis{Title: capital(axis), Zero: true, Format: func(v float64) string { return metric.Format(def.Unit, v) }},
 	}
-	tab := &table{Caption: cv.title + " by " + kinds[cv.kind], Head: []string{"Line", capital(kinds[cv.kind]), capital(axis)}}
-	if cv.band {
-		tab.Head = append(tab.Head, "p5", "p95")
-	}
-	tab.Head = append(tab.Head, "Requests")
+	f.Table = cv.table(lines, of, axis, def.Unit)
 	var ns []float64
 	low, high := math.Inf(1), 0.0
 	for i, t := range lines {
@@ -214,9 +210,38 @@ func (cv curve) figure(runs []run, lines []track, of func(*report.Case) report.N
 			}
 			s.Points = append(s.Points, p)
 		}
+		ch.Series = append(ch.Series, s)
+		f.Legend = append(f.Legend, legend{chart.Swatch(i), t.name})
+	}
+	if len(lines) == 1 {
+		f.Legend = nil
+	}
+	if alone := dots(ch, lines, def.Unit); len(lines) > 1 && alone != nil {
+		f.Legend, f.Chart = nil, alone.SVG()
+		return f
+	}
+	ch.X = loadAxis(cv.kind, ns)
+	f.Words += cv.limit(&ch, lines, high)
+	// Far apart on a straight axis, the small ones all lie on the ground.
+	if !cv.zero && low > 0 && high > 30*low {
+		ch.Y.Log, ch.Y.Zero = true, false
+		ch.Y.Title += " (logarithmic)"
+	}
+	f.Chart = ch.SVG()
+	return f
+}
+
+// table is the data of a figure.
+func (cv curve) table(lines []track, of func(*report.Case) report.Number, axis string, unit metric.Unit) *table {
+	tab := &table{Caption: cv.title + " by " + kinds[cv.kind], Head: []string{"Line", capital(kinds[cv.kind]), capital(axis)}}
+	if cv.band {
+		tab.Head = append(tab.Head, "p5", "p95")
+	}
+	tab.Head = append(tab.Head, "Requests")
+	for _, t := range lines {
 		for _, c := range t.cases {
 			v := of(c)
-			row := []cell{text(t.name), text(line(c.Level)), text(v.Format(string(def.Unit)))}
+			row := []cell{text(t.name), text(line(c.Level)), text(v.Format(string(unit)))}
 			if cv.band {
 				if sum := c.Summary(cv.metric); sum != nil && sum.Percentiles != nil {
 					row = append(row, text(sum.Percentiles.P5.Format(sum.Unit)), text(sum.Percentiles.P95.Format(sum.Unit)))
@@ -226,41 +251,14 @@ func (cv curve) figure(runs []run, lines []track, of func(*report.Case) report.N
 			}
 			tab.Rows = append(tab.Rows, append(row, text(count(c.Completed))))
 		}
-		ch.Series = append(ch.Series, s)
-		f.Legend = append(f.Legend, legend{chart.Swatch(i), t.name})
 	}
 	if len(lines) == 1 {
-		f.Legend = nil
 		tab.Head = tab.Head[1:]
 		for i := range tab.Rows {
 			tab.Rows[i] = tab.Rows[i][1:]
 		}
 	}
-	if alone := dots(ch, lines, def.Unit); len(lines) > 1 && alone != nil {
-		f.Legend, f.Table, f.Chart = nil, tab, alone.SVG()
-		return f
-	}
-	ch.X = loadAxis(cv.kind, ns)
-	ch.Rules = cv.rules(lines, high)
-	var limits []string
-	for _, r := range ch.Rules {
-		ch.Y.Include = append(ch.Y.Include, r.At)
-		limits = append(limits, strings.TrimPrefix(r.Word, "limit: "))
-	}
-	// The words of several would lie over each other.
-	if len(limits) > 1 {
-		f.Words += " Dashed are the limits of the plan: " + strings.Join(limits, ", ") + "."
-		for i := range ch.Rules {
-			ch.Rules[i].Word = ""
-		}
-	}
-	// Far apart on a straight axis, the small ones all lie on the ground.
-	if !cv.zero && low > 0 && high > 30*low {
-		ch.Y.Log, ch.Y.Zero = true, false
-		ch.Y.Title += " (logarithmic)"
-	}
-	f.Chart, f.Table = ch.SVG(), tab
-	return f
+	return tab
 }
 
 // dots is the chart of lines that have one load each: nothing to draw a line
@@ -298,6 +296,25 @@ func bound(n report.Number) float64 {
 		return math.NaN()
 	}
 	return n.V
+}
+
+// limit draws the plan's limits and returns the words that go with them.
+func (cv curve) limit(ch *chart.Chart, lines []track, high float64) string {
+	ch.Rules = cv.rules(lines, high)
+	var limits []string
+	words := ""
+	for _, r := range ch.Rules {
+		ch.Y.Include = append(ch.Y.Include, r.At)
+		limits = append(limits, strings.TrimPrefix(r.Word, "limit: "))
+	}
+	// The words of several would lie over each other.
+	if len(limits) > 1 {
+		words = " Dashed are the limits of the plan: " + strings.Join(limits, ", ") + "."
+		for i := range ch.Rules {
+			ch.Rules[i].Word = ""
+		}
+	}
+	return words
 }
 
 // rules are the thresholds of the metric for the workloads shown. One that is

@@ -74,18 +74,7 @@ func distribution(t track, name, kind string) (figure, bool) {
 		Y: chart.Axis{Title: "Share of " + noun, Min: 0, Max: 1, Ticks: []float64{0, 0.25, 0.5, 0.75, 0.95}, Format: func(v float64) string { return metric.Format(metric.Ratio, v) }}}
 	tab := &table{Caption: def.Title + " of " + t.name + " by level", Head: []string{"Level", capital(noun), "Min", "p5", "p25", "p50", "p75", "p95", "p99", "Max"}}
 	cases := t.line()
-	for _, c := range cases {
-		sum := c.Summary(name)
-		if sum == nil || sum.Percentiles == nil || sum.Why != "" {
-			continue
-		}
-		p := sum.Percentiles
-		row := []cell{text(line(c.Level)), text(count(sum.N))}
-		for _, n := range []report.Number{sum.Min, p.P5, p.P25, p.P50, p.P75, p.P95, p.P99, sum.Max} {
-			row = append(row, text(n.Format(sum.Unit)))
-		}
-		tab.Rows = append(tab.Rows, row)
-	}
+	tab.Rows = percentiles(cases, name)
 	low, high := math.Inf(1), 0.0
 	for i, c := range evenly(cases, mostLevels) {
 		sum := c.Summary(name)
@@ -120,6 +109,24 @@ func distribution(t track, name, kind string) (figure, bool) {
 	}
 	f.Chart, f.Table = ch.SVG(), tab
 	return f, f.Chart != ""
+}
+
+// percentiles is a row a case.
+func percentiles(cases []*report.Case, name string) [][]cell {
+	var out [][]cell
+	for _, c := range cases {
+		sum := c.Summary(name)
+		if sum == nil || sum.Percentiles == nil || sum.Why != "" {
+			continue
+		}
+		p := sum.Percentiles
+		row := []cell{text(line(c.Level)), text(count(sum.N))}
+		for _, n := range []report.Number{sum.Min, p.P5, p.P25, p.P50, p.P75, p.P95, p.P99, sum.Max} {
+			row = append(row, text(n.Format(sum.Unit)))
+		}
+		out = append(out, row)
+	}
+	return out
 }
 
 // evenly picks at most n, the first and the last among them.

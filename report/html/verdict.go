@@ -193,16 +193,39 @@ func requirements(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
+// grid is the thresholds of one workload on one server by level.
+type grid struct {
+	levels []string
+	rows   []requirement
+	cells  map[requirement]map[string]cell
+}
+
+type requirement struct{ metric, text, severity string }
+
+func (g *grid) table() *table {
+	t := &table{Head: []string{"Must hold"}}
+	for _, l := range g.levels {
+		t.Head = append(t.Head, "At "+line(l))
+	}
+	for _, row := range g.rows {
+		def, _ := metric.Lookup(row.metric)
+		name := cmp.Or(def.Title, row.metric) + " " + line(row.text)
+		if row.severity == "warn" {
+			name += " (warns)"
+		}
+		cells := []cell{text(name)}
+		for _, l := range g.levels {
+			cells = append(cells, g.cells[row][l])
+		}
+		t.Rows = append(t.Rows, cells)
+	}
+	return t
+}
+
 // matrices show the thresholds of each workload and server by level, at a
 // glance.
 func matrices(r run) []*table {
 	type key struct{ server, workload string }
-	type rowKey struct{ metric, text, severity string }
-	type grid struct {
-		levels []string
-		rows   []rowKey
-		cells  map[rowKey]map[string]cell
-	}
 	var order []key
 	grids := map[key]*grid{}
 	for i := range r.Verdicts {
@@ -213,10 +236,10 @@ func matrices(r run) []*table {
 		k := key{v.Server, v.Workload}
 		g := grids[k]
 		if g == nil {
-			g = &grid{cells: map[rowKey]map[string]cell{}}
+			g = &grid{cells: map[requirement]map[string]cell{}}
 			grids[k], order = g, append(order, k)
 		}
-		row := rowKey{v.Threshold.Metric, v.Threshold.Text, v.Severity}
+		row := requirement{v.Threshold.Metric, v.Threshold.Text, v.Severity}
 		if g.cells[row] == nil {
 			g.rows, g.cells[row] = append(g.rows, row), map[string]cell{}
 		}
@@ -232,31 +255,11 @@ func matrices(r run) []*table {
 	}
 	var out []*table
 	for _, k := range order {
-		g := grids[k]
-		if len(g.levels) > mostColumns || len(out) == 12 {
-			continue
+		if g := grids[k]; len(g.levels) <= mostColumns && len(out) < 12 {
+			t := g.table()
+			t.Caption = "Requirements of " + address(k.workload) + " on " + address(k.server)
+			out = append(out, t)
 		}
-		t := &table{Caption: "Requirements of " + address(k.workload) + " on " + address(k.server), Head: []string{"Must hold"}}
-		for _, l := range g.levels {
-			t.Head = append(t.Head, "At "+line(l))
-		}
-		for _, row := range g.rows {
-			def, _ := metric.Lookup(row.metric)
-			name := cmp.Or(def.Title, row.metric) + " " + line(row.text)
-			if row.severity == "warn" {
-				name += " (warns)"
-			}
-			cells := []cell{text(name)}
-			for _, l := range g.levels {
-				c, ok := g.cells[row][l]
-				if !ok {
-					c = text("")
-				}
-				cells = append(cells, c)
-			}
-			t.Rows = append(t.Rows, cells)
-		}
-		out = append(out, t)
 	}
 	return out
 }

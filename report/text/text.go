@@ -99,15 +99,7 @@ func escape(s string) int {
 	}
 	switch kind {
 	case '[': // CSI: parameters, intermediates, one final byte
-		for ; i < len(s) && i < most; i++ {
-			if s[i] >= 0x40 && s[i] <= 0x7e {
-				return i + 1
-			}
-			if s[i] < 0x20 || s[i] > 0x7e {
-				return i
-			}
-		}
-		return i
+		return final(s[:min(len(s), most)], i, 0x40)
 	case ']', 'P', '_', '^', 'X': // strings, ended by BEL or ST
 		for ; i < len(s) && i < 4*most; i++ {
 			switch {
@@ -122,20 +114,26 @@ func escape(s string) int {
 		return 2
 	}
 	if kind >= 0x20 && kind <= 0x2f { // nF: intermediates, one final byte
-		for ; i < len(s) && i < most; i++ {
-			if s[i] >= 0x30 && s[i] <= 0x7e {
-				return i + 1
-			}
-			if s[i] < 0x20 || s[i] > 0x2f {
-				return i
-			}
-		}
-		return i
+		return final(s[:min(len(s), most)], i, 0x30)
 	}
 	if kind >= 0x30 && kind <= 0x7e {
 		return 2
 	}
 	return 1 // the byte after a stray ESC stands for itself
+}
+
+// final is the index behind the first byte from i on that is at least least and
+// ends a sequence; that of a byte that belongs to none; or the length.
+func final(s string, i int, least byte) int {
+	for ; i < len(s); i++ {
+		if s[i] >= least && s[i] <= 0x7e {
+			return i + 1
+		}
+		if s[i] < 0x20 || s[i] > 0x7e {
+			return i
+		}
+	}
+	return i
 }
 
 // Inert returns line changed as little as needed so that no CI system takes

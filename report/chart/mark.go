@@ -1,0 +1,153 @@
+package chart
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"strings"
+)
+
+var dashes = []string{"", "7 4", "2 3", "9 3 2 3"}
+
+func (f *frame) band(s *svg, line *Series) {
+	if !line.Band {
+		return
+	}
+	var up, down []string
+	for _, p := range line.Points {
+		if !finite(p.X) || math.IsNaN(p.Low) || math.IsNaN(p.High) {
+			continue
+		}
+		up = append(up, num(f.x.at(p.X))+","+num(f.at(p.High)))
+		down = append(down, num(f.x.at(p.X))+","+num(f.at(p.Low)))
+	}
+	if len(up) < 2 {
+		return
+	}
+	for i := len(down) - 1; i >= 0; i-- {
+		up = append(up, down[i])
+	}
+	s.add(`<polygon class="band s%d" points="%s" fill="none"/>`, line.Index%8, strings.Join(up, " "))
+}
+
+func (f *frame) line(s *svg, line *Series) {
+	if line.Loose {
+		return
+	}
+	var run []string
+	last := 0.0
+	flush := func() {
+		if len(run) > 1 {
+			dash := ""
+			if d := dashes[line.Index/2%len(dashes)]; d != "" {
+				dash = ` stroke-dasharray="` + d + `"`
+			}
+			s.add(`<polyline class="line s%d" points="%s" fill="none" stroke="currentColor"%s/>`, line.Index%8, strings.Join(run, " "), dash)
+		}
+		run = nil
+	}
+	for _, p := range line.Points {
+		if !finite(p.X) || !finite(p.Y) {
+			flush()
+			continue
+		}
+		x, y := f.x.at(p.X), f.at(p.Y)
+		if line.Steps && len(run) > 0 {
+			run = append(run, num(x)+","+num(last))
+		}
+		run = append(run, num(x)+","+num(y))
+		last = y
+	}
+	flush()
+}
+
+func (f *frame) marks(s *svg, line *Series) {
+	for _, p := range line.Points {
+		if !finite(p.X) || !finite(p.Y) {
+			continue
+		}
+		x, y := f.x.at(p.X), f.at(p.Y)
+		if line.Bars && !math.IsNaN(p.Low) && !math.IsNaN(p.High) {
+			low, high := f.at(p.Low), f.at(p.High)
+			s.add(`<path class="whisker s%d" d="M%s %sV%sM%s %[4]sh8M%[5]s %[3]sh8" fill="none" stroke="currentColor"/>`, line.Index%8, num(x), num(low), num(high), num(x-4))
+		}
+		if !line.Plain {
+			s.WriteString(Glyph(line.Index, p.Mark, p.Hollow, x, y))
+		}
+	}
+}
+
+// Glyph is the mark of a point, centred at x, y.
+func Glyph(index int, mark Mark, hollow bool, x, y float64) string {
+	class := fmt.Sprintf("mark s%d", index%8)
+	switch mark {
+	case Pass:
+		return fmt.Sprintf(`<circle class="mark pass" cx="%s" cy="%s" r="5"/>`, num(x), num(y))
+	case Fail:
+		return fmt.Sprintf(`<path class="cross" d="M%s %sl9 9m0 -9l-9 9" fill="none" stroke="currentColor"/>`, num(x-4.5), num(y-4.5))
+	case Unsure:
+		return fmt.Sprintf(`<path class="mark unsure" d="M%s %sl6 6l-6 6l-6 -6z"/>`, num(x), num(y-6))
+	}
+	if hollow {
+		class += " hollow"
+	}
+	switch index % 4 {
+	case 1:
+		return fmt.Sprintf(`<rect class="%s" x="%s" y="%s" width="8" height="8"/>`, class, num(x-4), num(y-4))
+	case 2:
+		return fmt.Sprintf(`<path class="%s" d="M%s %sl5 9h-10z"/>`, class, num(x), num(y-5.5))
+	case 3:
+		return fmt.Sprintf(`<path class="%s" d="M%s %sl5.5 5.5l-5.5 5.5l-5.5 -5.5z"/>`, class, num(x), num(y-5.5))
+	}
+	return fmt.Sprintf(`<circle class="%s" cx="%s" cy="%s" r="4.2"/>`, class, num(x), num(y))
+}
+
+// Swatch is what a legend shows for a series.
+func Swatch(index int) template.HTML {
+	dash := ""
+	if d := dashes[index/2%len(dashes)]; d != "" {
+		dash = ` stroke-dasharray="` + d + `"`
+	}
+	return template.HTML(fmt.Sprintf(`<svg class="swatch" viewBox="0 0 26 12" width="26" height="12" aria-hidden="true"><line class="line s%d" x1="0" x2="26" y1="6" y2="6" stroke="currentColor"%s/>%s</svg>`,
+		index%8, dash, Glyph(index, OfSeries, false, 13, 6)))
+}
+
+// Sign is what a legend shows for an outcome.
+func Sign(m Mark) template.HTML {
+	return template.HTML(`<svg class="swatch" viewBox="0 0 14 14" width="14" height="14" aria-hidden="true">` + Glyph(0, m, false, 7, 7) + `</svg>`)
+}
+
+// tips are what shows when a point is pointed at: an invisible disc, and the
+// text beside it, inside the picture.
+func (f *frame) tips(s *svg, line *Series, height float64) {
+	if line.Plain {
+		return
+	}
+	for _, p := range line.Points {
+		if !finite(p.X) || !finite(p.Y) || len(p.Tip) == 0 {
+			continue
+		}
+		tip(s, f.x.at(p.X), f.at(p.Y), p.Tip, Width, height)
+	}
+}
+
+func tip(s *svg, x, y float64, lines []string, across, height float64) {
+	w := 0.0
+	for _, l := range lines {
+		w = max(w, width(l))
+	}
+	w = min(w+16, across-4)
+	h := float64(len(lines))*16 + 10
+	left := x + 10
+	if left+w > across-2 {
+		left = x - 10 - w
+	}
+	left = min(max(left, 2), across-2-w)
+	top := min(max(y-h/2, 2), height-2-h)
+	s.add(`<g class="pt"><circle class="hit" cx="%s" cy="%s" r="11" fill="none"/><g class="tip" visibility="hidden"><rect x="%s" y="%s" width="%s" height="%s" rx="5"/>`,
+		num(x), num(y), num(left), num(top), num(w), num(h))
+	for i, l := range lines {
+		s.add(`<text x="%s" y="%s">%s</text>`, num(left+8), num(top+17+16*float64(i)), esc(l))
+	}
+	s.WriteString(`</g></g>`)
+}

@@ -1,0 +1,109 @@
+package chart
+
+import "math"
+
+// rules draws limits, their words where no line runs through them: above the
+// limit or below it, on the left or on the right.
+func (f *frame) rules(s *svg, rules []Rule, series []Series) {
+	var labels []float64 // baselines that are taken
+	for _, r := range rules {
+		if !finite(r.At) {
+			continue
+		}
+		if r.Vertical {
+			f.upright(s, r)
+			continue
+		}
+		y := f.y.at(r.At)
+		if y < f.top-1 || y > f.bottom+1 {
+			continue
+		}
+		s.add(`<line class="rule %s" x1="%s" x2="%s" y1="%s" y2="%[4]s" stroke="currentColor" stroke-dasharray="6 4"/>`, esc(r.Class), num(f.left), num(f.right), num(y))
+		if r.Word == "" {
+			continue
+		}
+		at := y - 5
+		if at < f.top+10 {
+			at = y + 14
+		}
+		for tries := 0; tries < 12 && taken(labels, at); tries++ {
+			at += 14
+		}
+		if at > f.bottom-2 || taken(labels, at) {
+			continue
+		}
+		left, anchor := f.left+5, "start"
+		for _, place := range []struct {
+			at    float64
+			right bool
+		}{{at, false}, {y + 14, false}, {at, true}, {y + 14, true}} {
+			x := f.left + 5
+			if place.right {
+				x = f.right - 5 - width(r.Word)
+			}
+			if place.at > f.bottom-2 || taken(labels, place.at) || f.crossed(series, x, x+width(r.Word), place.at-10, place.at+2) {
+				continue
+			}
+			if at = place.at; place.right {
+				left, anchor = f.right-5, "end"
+			}
+			break
+		}
+		labels = append(labels, at)
+		s.add(`<text class="ruleword halo" x="%s" y="%s" text-anchor="%s">%s</text>`, num(left), num(at), anchor, esc(r.Word))
+	}
+}
+
+// upright draws a limit at a value of X.
+func (f *frame) upright(s *svg, r Rule) {
+	x := f.x.at(r.At)
+	if x < f.left-1 || x > f.right+1 {
+		return
+	}
+	s.add(`<line class="rule %s" x1="%s" x2="%[2]s" y1="%s" y2="%s" stroke="currentColor" stroke-dasharray="6 4"/>`, esc(r.Class), num(x), num(f.top), num(f.bottom))
+	anchor, dx := "start", 4.0
+	if x+width(r.Word) > f.right {
+		anchor, dx = "end", -4
+	}
+	s.add(`<text class="ruleword halo" x="%s" y="%s" text-anchor="%s">%s</text>`, num(x+dx), num(f.top+12), anchor, esc(r.Word))
+}
+
+// crossed says whether a line or a point lies in a rectangle of the picture.
+func (f *frame) crossed(series []Series, left, right, top, bottom float64) bool {
+	for _, s := range series {
+		for i, p := range s.Points {
+			x, y := f.x.at(p.X), f.at(p.Y)
+			if !finite(p.Y) {
+				continue
+			}
+			if x >= left-4 && x <= right+4 && y >= top-4 && y <= bottom+4 {
+				return true
+			}
+			if s.Loose || i == 0 || !finite(s.Points[i-1].Y) {
+				continue
+			}
+			// The part of the stretch before that lies over the rectangle.
+			fromX, fromY := f.x.at(s.Points[i-1].X), f.at(s.Points[i-1].Y)
+			if x <= fromX || fromX > right || x < left {
+				continue
+			}
+			along := func(at float64) float64 { return fromY + (y-fromY)*(min(max(at, fromX), x)-fromX)/(x-fromX) }
+			a, b := along(left), along(right)
+			if max(a, b) >= top && min(a, b) <= bottom {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func taken(labels []float64, at float64) bool {
+	for _, l := range labels {
+		if math.Abs(l-at) < 14 {
+			return true
+		}
+	}
+	return false
+}
+
+// dashes tell lines apart without colour.

@@ -1,0 +1,37 @@
+package progress
+
+import (
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+func (l *level) title() string { return l.workload + " at " + l.name + " on " + l.server }
+
+// numbers are the running statistics of the last requests.
+func (l *level) numbers() []string {
+	var out []string
+	ttft := l.ttft.distribution()
+	if p50, ok := ttft.Percentile(50); ok {
+		p95, _ := ttft.Percentile(95)
+		out = append(out, "TTFT p50 "+metric.Format(metric.Seconds, p50)+" p95 "+metric.Format(metric.Seconds, p95))
+	}
+	if mean, ok := l.speed.distribution().Mean(); ok {
+		out = append(out, "speed "+metric.Format(metric.TokensPerSecond, mean))
+	}
+	return out
+}
+
+// eta is the time to the end of the level: by the pace of the requests that
+// are done, before there is one by what was expected.
+func (l *level) eta(now time.Duration) (time.Duration, bool) {
+	switch {
+	case l.done >= l.due:
+		return 0, false
+	case l.done > 0 && l.measured && now > l.measuring:
+		return time.Duration(float64(now-l.measuring) / float64(l.done) * float64(l.due-l.done)), true
+	case l.expected > now-l.since: // in real time only
+		return l.expected - (now - l.since), true
+	}
+	return 0, false
+}
