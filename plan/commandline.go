@@ -2,20 +2,16 @@ package plan
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
-)
 
-// llamaNo are the flags of llama-server that have a --no- form.
-var llamaNo = map[string]bool{
-	"cont-batching": true, "context-shift": true, "escape": true, "host": true, "jinja": true, "kv-offload": true,
-	"kv-unified": true, "mmap": true, "mmproj": true, "mmproj-offload": true, "op-offload": true, "perf": true,
-	"prefill-assistant": true, "repack": true, "slots": true, "ui": true, "warmup": true, "webui": true,
-}
+	"github.com/tokgate/tokgate/engine"
+)
 
 var flagName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
 
@@ -30,11 +26,12 @@ var flagName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
 //	object         --x {"…":…}
 //
 // Names of one letter get one dash. Problems are reported at the flag.
-func CommandLine(engine string, flags []Flag, args []string) ([]string, hcl.Diagnostics) {
+func CommandLine(name string, flags []Flag, args []string) ([]string, hcl.Diagnostics) {
+	e := engine.Of(name)
 	var words []string
 	var diags hcl.Diagnostics
 	for _, f := range flags {
-		w, p := flagWords(engine, f)
+		w, p := flagWords(e, f)
 		if p != nil {
 			rng := f.Range
 			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: p.summary, Detail: p.detail, Subject: &rng})
@@ -45,7 +42,7 @@ func CommandLine(engine string, flags []Flag, args []string) ([]string, hcl.Diag
 	return append(words, args...), diags
 }
 
-func flagWords(engine string, f Flag) ([]string, *problem) {
+func flagWords(e engine.Engine, f Flag) ([]string, *problem) {
 	if strings.HasPrefix(f.Name, "-") {
 		return nil, problemf(sumFlagName, "Write the flag without dashes: %s = …", strings.TrimLeft(f.Name, "-"))
 	}
@@ -67,14 +64,14 @@ func flagWords(engine string, f Flag) ([]string, *problem) {
 	case ty == cty.Bool && v.True():
 		return []string{flag}, nil
 	case ty == cty.Bool:
-		return falseFlag(engine, f.Name)
+		return falseFlag(e, f.Name)
 	case ty == cty.String || ty == cty.Number:
 		word, _ := convert.Convert(v, cty.String)
 		text := word.AsString()
 		if strings.ContainsRune(text, 0) {
 			return nil, problemf(sumFlagValue, "%s: a command line cannot hold a NUL byte.", f.Name)
 		}
-		if ty == cty.String && strings.HasPrefix(text, "-") && engine != "llama.cpp" && len(f.Name) > 1 {
+		if ty == cty.String && strings.HasPrefix(text, "-") && e.Flags.Equals && len(f.Name) > 1 {
 			return []string{flag + "=" + text}, nil
 		}
 		return []string{flag, text}, nil
@@ -87,8 +84,8 @@ func flagWords(engine string, f Flag) ([]string, *problem) {
 		}
 		words := []string{flag}
 		for it := v.ElementIterator(); it.Next(); {
-			_, e := it.Element()
-			word, p := listWord(f.Name, e)
+			_, v := it.Element()
+			word, p := listWord(f.Name, v)
 			if p != nil {
 				return nil, p
 			}
@@ -99,21 +96,18 @@ func flagWords(engine string, f Flag) ([]string, *problem) {
 	return nil, problemf(sumFlagValue, "%s cannot be %s.", f.Name, v.Type().FriendlyName())
 }
 
-func falseFlag(engine, name string) ([]string, *problem) {
+func falseFlag(e engine.Engine, name string) ([]string, *problem) {
 	if bare, ok := strings.CutPrefix(name, "no-"); ok {
 		return nil, problemf(sumFlagValue, "Instead of %s = false write %s = true.", name, bare)
 	}
-	if engine == "vllm" || engine == "llama.cpp" && llamaNo[name] {
+	if slices.Contains(e.Flags.Negated, "*") || slices.Contains(e.Flags.Negated, name) {
 		return []string{"--no-" + name}, nil
 	}
-	return nil, problemf(sumFlagValue, "%s has no --no-%s: null leaves the flag out; the engine may have a flag of its own that turns it off, such as disable-%s.", engineName(engine), name, strings.TrimPrefix(name, "enable-"))
-}
-
-func engineName(engine string) string {
-	if engine == "openai" || engine == "" {
-		return "A server of unknown engine"
+	who := e.Name
+	if who == engine.Plain {
+		who = "A server of unknown engine"
 	}
-	return engine
+	return nil, problemf(sumFlagValue, "%s has no --no-%s: null leaves the flag out; the engine may have a flag of its own that turns it off, such as disable-%s.", who, name, strings.TrimPrefix(name, "enable-"))
 }
 
 func listWord(name string, v cty.Value) (string, *problem) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -135,7 +136,7 @@ func (s *Server) Declared() map[string]string {
 		if f.Name == "port" || f.Name == "host" {
 			continue
 		}
-		if words, p := flagWords(s.Engine, f); p == nil && len(words) > 0 {
+		if words, p := flagWords(engine.Of(s.Engine), f); p == nil && len(words) > 0 {
 			set("flags."+f.Name, strings.Join(words, " "))
 		}
 	}

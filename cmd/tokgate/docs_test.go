@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tokgate/tokgate/exec/telemetry"
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report/formats"
 )
@@ -56,26 +56,28 @@ func TestDocsAreCurrent(t *testing.T) {
 
 // nameTable says what of each engine's page becomes what.
 func nameTable() string {
-	engines := []string{"vllm", "sglang", "llama.cpp"}
+	engines := engine.Names(engine.Engine.Known)
 	var ours []string
 	cells := map[string]map[string][]string{}
-	for _, n := range telemetry.Names {
-		if cells[n.Ours] == nil {
-			cells[n.Ours] = map[string][]string{}
-			ours = append(ours, n.Ours)
+	for _, e := range engine.All {
+		for _, s := range e.Series {
+			if cells[s.Ours] == nil {
+				cells[s.Ours] = map[string][]string{}
+				ours = append(ours, s.Ours)
+			}
+			name := s.Name
+			if s.Value != "" {
+				name += fmt.Sprintf("{%s=%q}", s.Label, s.Value)
+			}
+			if s.Kind == engine.Sum {
+				name += "_sum"
+			}
+			cell := code(name)
+			if s.Old != "" {
+				cell += " (" + s.Old + ")"
+			}
+			cells[s.Ours][e.Name] = append(cells[s.Ours][e.Name], cell)
 		}
-		series := n.Series
-		if n.Value != "" {
-			series += fmt.Sprintf("{%s=%q}", n.Label, n.Value)
-		}
-		if n.Kind == telemetry.Sum {
-			series += "_sum"
-		}
-		cell := "`" + series + "`"
-		if n.Old != "" {
-			cell += " (" + n.Old + ")"
-		}
-		cells[n.Ours][n.Engine] = append(cells[n.Ours][n.Engine], cell)
 	}
 	var b strings.Builder
 	b.WriteString("| | kind | " + "`" + strings.Join(engines, "` | `") + "` |\n|---|---|" + strings.Repeat("---|", len(engines)) + "\n")

@@ -1,13 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"testing"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -25,12 +26,11 @@ func engineTable() string {
 		r    client.Request
 	}{{"chat", chat}, {"completions", text}, {"natural", natural}}
 
-	engines := each(client.DialectOf)
 	sent := map[string][]string{} // field → for each engine, where
 	var order []string
-	for i, d := range engines {
+	for i, e := range engine.All {
 		for _, q := range requests {
-			body, err := d.Body(&q.r)
+			body, err := q.r.Body(e.Dialect)
 			if err != nil {
 				panic(err)
 			}
@@ -39,7 +39,7 @@ func engineTable() string {
 					continue // all of them
 				}
 				if sent[f] == nil {
-					sent[f] = make([]string, len(engines))
+					sent[f] = make([]string, len(engine.All))
 					order = append(order, f)
 				}
 				sent[f][i] = strings.TrimPrefix(sent[f][i]+", "+q.mark, ", ")
@@ -47,15 +47,9 @@ func engineTable() string {
 		}
 	}
 	var b strings.Builder
-	row := func(name string, cell func(client.Dialect) string) {
-		fmt.Fprintf(&b, "| %s |", name)
-		for _, d := range engines {
-			fmt.Fprintf(&b, " %s |", cell(d))
-		}
-		b.WriteString("\n")
-	}
-	row("field", func(d client.Dialect) string { return "`" + d.Name + "`" })
-	b.WriteString("|---|" + strings.Repeat("---|", len(engines)) + "\n")
+	row := func(name string, cell func(engine.Engine) string) { engineRow(&b, name, cell) }
+	row("field", func(e engine.Engine) string { return "`" + e.Name + "`" })
+	b.WriteString("|---|" + strings.Repeat("---|", len(engine.All)) + "\n")
 	for _, f := range order {
 		fmt.Fprintf(&b, "| `%s` |", f)
 		for _, where := range sent[f] {
@@ -74,12 +68,20 @@ func engineTable() string {
 		b.WriteString("\n")
 	}
 	yes := map[bool]string{true: "yes", false: "–"}
-	row("exact output length", func(d client.Dialect) string { return yes[d.Exact()] })
-	row("tokens in the first chunk are told", func(d client.Dialect) string { return yes[d.ContinuousUsage || d.Timings] })
-	row("prompts of token ids", func(d client.Dialect) string { return yes[d.PromptIDs] })
-	row("prompts are sized by", func(d client.Dialect) string { return d.Tokenizer.String() })
-	row("connections", func(d client.Dialect) string {
-		if d.FreshConns {
+	row("exact output length", func(e engine.Engine) string { return yes[e.Dialect.IgnoreEOS] })
+	row("tokens in the first chunk are told", func(e engine.Engine) string { return yes[e.Dialect.ContinuousUsage || e.Dialect.Timings] })
+	row("prompts of token ids", func(e engine.Engine) string { return yes[e.Dialect.PromptIDs] })
+	row("prompts are sized by", func(e engine.Engine) string {
+		return map[engine.Tokenizer]string{
+			engine.NoTokenizer:     "the usage of small requests",
+			engine.VLLMTokenizer:   code(e.Pages.Tokenize) + ", chat template included",
+			engine.SGLangTokenizer: code(e.Pages.Tokenize) + "; the chat template's part is learnt from usage",
+			engine.LlamaTokenizer:  code(e.Pages.Tokenize) + " after " + code(e.Pages.Template),
+			engine.AnyTokenizer:    "vLLM's form, then llama.cpp's; where neither answers, the usage of small requests",
+		}[e.Dialect.Tokenizer]
+	})
+	row("connections", func(e engine.Engine) string {
+		if e.Dialect.FreshConns {
 			return "one for each request"
 		}
 		return "kept alive"
@@ -87,74 +89,72 @@ func engineTable() string {
 	return b.String()
 }
 
-// each asks for every engine of the language, in its order.
-func each[T any](of func(engine string) T) []T {
-	var out []T
-	for _, name := range plan.Engines {
-		out = append(out, of(name))
+// engineRow writes a row with a cell for each engine.
+func engineRow(b *strings.Builder, name string, cell func(engine.Engine) string) {
+	fmt.Fprintf(b, "| %s |", name)
+	for _, e := range engine.All {
+		fmt.Fprintf(b, " %s |", cmp.Or(cell(e), "–"))
 	}
-	return out
+	b.WriteString("\n")
+}
+
+func code(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "`" + s + "`"
+}
+
+func codes(words []string) string {
+	var out []string
+	for _, w := range words {
+		out = append(out, code(w))
+	}
+	return strings.Join(out, ", ")
 }
 
 // launchTable is made of the words that would start each engine.
 func launchTable() string {
-	engines := each(plan.EngineOf)
 	var b strings.Builder
-	row := func(name string, cell func(plan.Engine) string) {
-		fmt.Fprintf(&b, "| %s |", name)
-		for _, e := range engines {
-			c := cell(e)
-			if c == "" {
-				c = "–"
-			}
-			fmt.Fprintf(&b, " %s |", c)
-		}
-		b.WriteString("\n")
-	}
-	code := func(s string) string {
-		if s == "" {
-			return ""
-		}
-		return "`" + s + "`"
-	}
-	row("", func(e plan.Engine) string { return code(e.Name) })
-	b.WriteString("|---|" + strings.Repeat("---|", len(engines)) + "\n")
-	row("a process runs", func(e plan.Engine) string {
-		s := &plan.Server{Engine: e.Name, Model: "MODEL", Process: &plan.Process{}}
-		if e.Name == "llama.cpp" {
-			s.Model = "MODEL.gguf"
-		}
+	row := func(name string, cell func(engine.Engine) string) { engineRow(&b, name, cell) }
+	row("", func(e engine.Engine) string { return code(e.Name) })
+	b.WriteString("|---|" + strings.Repeat("---|", len(engine.All)) + "\n")
+	row("a process runs", func(e engine.Engine) string {
+		s := &plan.Server{Engine: e.Name, Model: "MODEL" + e.Launch.File, Process: &plan.Process{}}
 		return code(strings.Join(s.Launch("127.0.0.1", "PORT"), " "))
 	})
-	row("entrypoint of a container", func(e plan.Engine) string {
+	row("entrypoint of a container", func(e engine.Engine) string {
 		s := &plan.Server{Engine: e.Name, Container: &plan.Container{}}
 		if entry := s.Entrypoint(); entry != "" {
 			return code(entry)
 		}
 		return "the image's"
 	})
-	row("it is given", func(e plan.Engine) string {
+	row("it is given", func(e engine.Engine) string {
 		s := &plan.Server{Engine: e.Name, Model: "MODEL", Container: &plan.Container{}}
-		return code(strings.Join(s.Launch("0.0.0.0", fmt.Sprint(e.Port)), " "))
+		return code(strings.Join(s.Launch("0.0.0.0", fmt.Sprint(e.Launch.Port)), " "))
 	})
-	row("`/dev/shm` of a container", func(e plan.Engine) string { return code(e.SharedMemory) })
-	row("set in its environment", func(e plan.Engine) string {
+	row("`/dev/shm` of a container", func(e engine.Engine) string { return code(e.Launch.SharedMemory) })
+	row("set in its environment", func(e engine.Engine) string {
 		var list []string
-		for _, name := range slices.Sorted(maps.Keys(e.Env)) {
-			list = append(list, code(name+"="+e.Env[name]))
+		for _, name := range slices.Sorted(maps.Keys(e.Launch.Env)) {
+			list = append(list, name+"="+e.Launch.Env[name])
 		}
-		return strings.Join(list, ", ")
+		return codes(list)
 	})
-	row("health", func(e plan.Engine) string { return code(e.Health) })
-	row("version", func(e plan.Engine) string { return code(e.Version) })
-	row("tokenizer", func(e plan.Engine) string { return code(e.Tokenize) })
-	row("caches are emptied by", func(e plan.Engine) string { return code(e.Reset) })
-	row("requests at a time are bounded by", func(e plan.Engine) string {
-		if len(e.Admission) == 0 {
+	row("health", func(e engine.Engine) string { return code(e.Pages.Health) })
+	row("version", func(e engine.Engine) string { return codes(e.Pages.Version) })
+	row("tokenizer", func(e engine.Engine) string { return code(e.Pages.Tokenize) })
+	row("metrics", func(e engine.Engine) string { return code(e.Pages.Metrics) })
+	row("caches are emptied by", func(e engine.Engine) string { return code(e.Pages.Reset) })
+	first := func(flags []string) string {
+		if len(flags) == 0 {
 			return ""
 		}
-		return code("--" + e.Admission[0])
-	})
+		return code("--" + flags[0])
+	}
+	row("requests at a time are bounded by", func(e engine.Engine) string { return first(e.Flags.Admission) })
+	row("tokens of a request are bounded by", func(e engine.Engine) string { return first(e.Flags.Context) })
 	return b.String()
 }
 
@@ -177,13 +177,4 @@ func topFields(body []byte) []string {
 		names = append(names, name.(string))
 	}
 	return names
-}
-
-// Every engine of the language has a dialect and a row of its own.
-func TestEngines(t *testing.T) {
-	for _, name := range plan.Engines {
-		if d, e := client.DialectOf(name), plan.EngineOf(name); d.Name != name || e.Name != name {
-			t.Errorf("%s: the dialect is %q, the engine %q", name, d.Name, e.Name)
-		}
-	}
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/exec/server"
-	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
 	"github.com/tokgate/tokgate/plan/starter"
 	"github.com/tokgate/tokgate/record"
@@ -60,14 +60,14 @@ Nothing that exists is overwritten without --force.`,
 	f.StringVar(&o.answers.URL, "url", "", "the `URL` of a server that runs")
 	f.StringVar(&o.answers.Image, "image", "", "the container `image` to start")
 	f.StringVar(&o.answers.Command, "command", "", "the `command` to start, with its arguments; {port} stands for a free port")
-	f.StringVar(&o.answers.Engine, "engine", "", "`engine`: vllm, sglang, llama.cpp or openai (default: what the server says)")
+	f.StringVar(&o.answers.Engine, "engine", "", "`engine`: "+strings.Join(engine.Names(engine.Engine.Known), ", ")+" or "+engine.Plain+" (default: what the server says)")
 	f.StringVar(&o.answers.Model, "model", "", "the `model` to start, or to expect")
 	f.StringSliceVar(&o.answers.UseCases, "use-case", nil, "`use cases` to gate: "+strings.Join(useCaseNames(), ", ")+" (default: "+starter.UseCases[0].Name+")")
 	f.StringVar(&o.file, "plan", "tokgate.hcl", "the `file` to write")
 	f.BoolVar(&o.github, "github", false, "write .github/workflows/tokgate.yml")
 	f.BoolVar(&o.gitlab, "gitlab", false, "write .gitlab/tokgate.yml, to be included")
 	f.BoolVar(&o.force, "force", false, "overwrite what exists")
-	_ = cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(plan.Engines, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(engine.Names(nil), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("use-case", cobra.FixedCompletions(useCaseNames(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -173,20 +173,20 @@ func (a *app) complete(ctx context.Context, o *initOptions, ask bool) error {
 		a.recognize(ctx, w)
 	}
 	if w.Engine == "" {
-		w.Engine = engineOf(w.Image + w.Command)
+		w.Engine = engine.Guessed(w.Image + w.Command)
 		if w.Engine == "" && ask {
-			said, err := answer("Engine: "+strings.Join(plan.Engines, ", "), "openai")
+			said, err := answer("Engine: "+strings.Join(engine.Names(nil), ", "), engine.Plain)
 			if err != nil {
 				return err
 			}
 			w.Engine = said
 		}
 		if w.Engine == "" {
-			w.Engine = "openai"
+			w.Engine = engine.Plain
 		}
 	}
 	// The engines that are known by name take their port so.
-	if w.Command != "" && w.Engine != "openai" && !strings.Contains(w.Command, "port") {
+	if w.Command != "" && w.Engine != engine.Plain && !strings.Contains(w.Command, "port") {
 		w.Command += " --port {port}"
 		fmt.Fprintln(a.Out, "added to the command: --port {port}, a free one in each run")
 	}
@@ -221,7 +221,7 @@ func (a *app) recognize(ctx context.Context, w *starter.Answers) {
 	defer cancel()
 	found, err := server.Detect(ctx, clock.NewReal(), a.network, w.URL, "")
 	if err != nil {
-		w.Engine = "openai"
+		w.Engine = engine.Plain
 		a.complain(err, "the plan is written for a plain OpenAI-compatible server; name another with --engine")
 		return
 	}
@@ -233,18 +233,6 @@ func (a *app) recognize(ctx context.Context, w *starter.Answers) {
 		}
 	}
 	fmt.Fprintf(a.Out, "found %s\n", said)
-}
-
-// engineOf guesses the engine from the name of an image or a command; "" when
-// it tells none.
-func engineOf(name string) string {
-	name = strings.ToLower(name)
-	for _, e := range []struct{ word, engine string }{{"vllm", "vllm"}, {"sglang", "sglang"}, {"llama.cpp", "llama.cpp"}, {"llama-server", "llama.cpp"}} {
-		if strings.Contains(name, e.word) {
-			return e.engine
-		}
-	}
-	return ""
 }
 
 // ignoreResults has git ignore results/; false when it did already.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/tokgate/tokgate/engine"
 )
 
 // fields is a JSON object whose members keep their order, so that equal
@@ -48,9 +50,13 @@ func (f *fields) json() []byte {
 	return append(b, '}')
 }
 
+// Body is the JSON that an engine is sent for r, its members in a fixed order.
+// It fails for what the engine cannot be sent.
+func (r *Request) Body(d engine.Dialect) ([]byte, error) { return r.body(d) }
+
 // body builds the request's JSON. The order of members is fixed; r.Extra comes
 // last, by name, and wins: a null in it takes the member out.
-func (d Dialect) body(r *Request) ([]byte, error) {
+func (r *Request) body(d engine.Dialect) ([]byte, error) {
 	var f fields
 	f.set("model", appendString(nil, r.Model))
 	switch {
@@ -61,7 +67,7 @@ func (d Dialect) body(r *Request) ([]byte, error) {
 		f.set("messages", messages(r.Prompt.Text))
 	case len(r.Prompt.IDs) > 0:
 		if !d.PromptIDs {
-			return nil, fmt.Errorf("engine %q takes no prompt of token ids", d.Name)
+			return nil, fmt.Errorf("the engine takes no prompt of token ids")
 		}
 		ids := []byte{'['}
 		for i, id := range r.Prompt.IDs {

@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/sim"
 )
@@ -301,13 +302,13 @@ func BenchmarkChunkCPU(b *testing.B) {
 	}
 	now := realNow()
 	request := chatRequest()
-	body, err := Dialect{}.body(request)
+	body, err := request.body(engine.Dialect{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	clients := map[int]*HTTP{}
 	for n, url := range urls {
-		clients[n] = dial(b, Config{Now: now, Dialect: Dialect{FreshConns: true}}, url)
+		clients[n] = dial(b, Config{Now: now, Engine: engine.Engine{Dialect: engine.Dialect{FreshConns: true}}}, url)
 	}
 	all := func(chunks int, one func() int) time.Duration {
 		runtime.GC()
@@ -464,7 +465,7 @@ func BenchmarkTTFTError(b *testing.B) {
 	}
 	b.Cleanup(func() { server.Close() })
 	request := &Request{API: "chat", Model: "m", Prompt: Prompt{Text: "hello"}, Output: tokens}
-	body, err := DialectOf("vllm").body(request)
+	body, err := request.body(engine.Of("vllm").Dialect)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -510,7 +511,7 @@ func BenchmarkTTFTError(b *testing.B) {
 				}
 			})...)
 			ours = append(ours, measure(func(id string) func() time.Duration {
-				h := dial(b, Config{Now: now, Dialect: DialectOf("vllm"), Headers: map[string]string{"X-Request-Id": id}}, server.URL())
+				h := dial(b, Config{Now: now, Engine: engine.Of("vllm"), Headers: map[string]string{"X-Request-Id": id}}, server.URL())
 				return func() time.Duration {
 					s := send(b, h, request)
 					if s.Failure != nil {

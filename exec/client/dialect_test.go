@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/tokgate/tokgate/engine"
 )
 
 // The exact bytes that each engine is sent: see Dialect for the reasons.
@@ -52,7 +54,7 @@ func TestBody(t *testing.T) {
 		{"openai", "extra", extra, `{"model":"m",` + messages + `,"max_completion_tokens":200,` + usage + `,"cache_salt":"it's \u003cmine\u003e","chat_template_kwargs":{"a":1,"enable_thinking":false},"min_tokens":10,"top_k":20}`},
 		{"openai", "no limit", Request{API: "completions", Prompt: Prompt{Text: "hi"}}, `{"model":"","prompt":"hi",` + usage + `}`},
 	} {
-		got, err := DialectOf(tt.engine).body(&tt.r)
+		got, err := tt.r.body(engine.Of(tt.engine).Dialect)
 		if err != nil || string(got) != tt.want {
 			t.Errorf("%s, %s: %v\ngot  %s\nwant %s", tt.engine, tt.name, err, got, tt.want)
 		}
@@ -65,22 +67,8 @@ func TestBody(t *testing.T) {
 		"ids to any engine":  {API: "completions", Prompt: Prompt{IDs: []int{1}}},
 		"a field of no type": {API: "chat", Extra: map[string]any{"f": func() {}}},
 	} {
-		if b, err := DialectOf("openai").body(r); err == nil {
+		if b, err := r.body(engine.Of("openai").Dialect); err == nil {
 			t.Errorf("%s: %s", name, b)
-		}
-	}
-}
-
-// What differs between engines is in the table: no exact length without
-// ignore_eos.
-func TestDialectOf(t *testing.T) {
-	for engine, exact := range map[string]bool{"vllm": true, "sglang": true, "llama.cpp": true, "openai": false, "?": false} {
-		d := DialectOf(engine)
-		if d.Exact() != exact {
-			t.Errorf("%s: exact %v", engine, d.Exact())
-		}
-		if engine != "?" && d.Name != engine {
-			t.Errorf("%s became %s", engine, d.Name)
 		}
 	}
 }
@@ -108,11 +96,11 @@ func TestAppendString(t *testing.T) {
 
 func BenchmarkBody(b *testing.B) {
 	r := &Request{API: "chat", Model: "m", Prompt: Prompt{Text: strings.Repeat(" word", 32*1024)}, Output: 200}
-	d := DialectOf("vllm")
+	d := engine.Of("vllm").Dialect
 	b.SetBytes(int64(len(r.Prompt.Text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := d.body(r); err != nil {
+		if _, err := r.body(d); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 
 	openai "github.com/sashabaranov/go-openai"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -36,9 +37,9 @@ type Config struct {
 	// Now is the run's monotonic time; required. It is called from many
 	// goroutines. It must be above zero: a Sample takes zero for "never".
 	Now func() time.Duration
-	// Dialect is the engine's; the zero Dialect sends no engine's own fields
-	// and asks no tokenizer.
-	Dialect Dialect
+	// Engine says what the server is sent and which pages it has; the zero
+	// Engine is sent no field of an engine's own and asked for none.
+	Engine engine.Engine
 	// MaxConns bounds the connections; 0: no bound. Requests above it wait
 	// for one, unsent.
 	MaxConns int
@@ -99,7 +100,7 @@ func New(c Config) (*HTTP, error) {
 	}
 	h.kept = h.client(false)
 	h.fresh = h.client(true)
-	h.freshOnly.Store(c.Dialect.FreshConns)
+	h.freshOnly.Store(c.Engine.Dialect.FreshConns)
 
 	api := openai.DefaultConfig(c.APIKey)
 	api.BaseURL = h.base
@@ -186,7 +187,7 @@ func (h *HTTP) redirect(r *http.Request, via []*http.Request) error {
 }
 
 // FreshConns says whether each request gets a connection of its own: because
-// the dialect says so, or since a kept one was found dead.
+// the engine needs it, or since a kept one was found dead.
 func (h *HTTP) FreshConns() bool { return h.freshOnly.Load() }
 
 // Close drops idle connections.

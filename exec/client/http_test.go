@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -328,7 +329,7 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, fresh := range []bool{false, true} {
-		h := dial(t, Config{RootCAs: pool, Dialect: Dialect{FreshConns: fresh}}, server.URL)
+		h := dial(t, Config{RootCAs: pool, Engine: engine.Engine{Dialect: engine.Dialect{FreshConns: fresh}}}, server.URL)
 		for range 3 {
 			s := send(t, h, chatRequest())
 			if s.Failure != nil || s.Chunks != 8 || s.Sent == 0 || s.First < s.Headers || s.Headers < s.Sent || s.Reconnects != 0 {
@@ -517,7 +518,7 @@ func TestConnectionClose(t *testing.T) {
 func TestKeepAlive(t *testing.T) {
 	for _, fresh := range []bool{false, true} {
 		var seen tally
-		h := serve(t, Config{Dialect: Dialect{FreshConns: fresh}}, func(w http.ResponseWriter, r *http.Request) {
+		h := serve(t, Config{Engine: engine.Engine{Dialect: engine.Dialect{FreshConns: fresh}}}, func(w http.ResponseWriter, r *http.Request) {
 			seen.add(r.RemoteAddr)
 			_, _ = io.Copy(io.Discard, r.Body)
 			good(w, 8)

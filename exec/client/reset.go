@@ -10,10 +10,9 @@ import (
 var ErrNoReset = errors.New("the server does not let its caches be emptied")
 
 // ResetCaches has the server empty its prefix cache where the engine's way is
-// known: vLLM's (offered with VLLM_SERVER_DEV_MODE=1 only) or SGLang's.
-// ErrNoReset when there is none.
+// known. ErrNoReset when there is none.
 func (h *HTTP) ResetCaches(ctx context.Context) error {
-	path := map[string]string{"vllm": "/reset_prefix_cache", "sglang": "/flush_cache"}[h.config.Dialect.Name]
+	path := h.config.Engine.Pages.Reset
 	if path == "" {
 		return ErrNoReset
 	}

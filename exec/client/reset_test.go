@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"github.com/tokgate/tokgate/engine"
 )
 
 func TestResetCaches(t *testing.T) {
@@ -31,7 +33,7 @@ func TestResetCaches(t *testing.T) {
 			}
 			w.WriteHeader(tt.status)
 		}))
-		h, err := New(Config{BaseURL: s.URL, Dialect: DialectOf(tt.engine), Now: realNow()})
+		h, err := New(Config{BaseURL: s.URL, Engine: engine.Of(tt.engine), Now: realNow()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -54,7 +54,7 @@ func (h *HTTP) send(ctx context.Context, r *Request, s Stream) {
 		defer stop()
 	}
 	var err error
-	if c.body, err = h.config.Dialect.body(r); err != nil {
+	if c.body, err = r.body(h.config.Engine.Dialect); err != nil {
 		s.End(h.config.Now(), &Error{Kind: metric.FailProtocol, Message: "could not build the request: " + err.Error()})
 		return
 	}

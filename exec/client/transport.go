@@ -86,10 +86,10 @@ type Error struct {
 	Status  int    // the HTTP status, when it is the reason; else 0
 	Message string // in the server's own words where it had any; foreign text, at most MaxMessage bytes
 
-	Err error // of the network below; nil: it was not that
+	Err error // of the network or the decoder below; nil: it was neither
 }
 
-// Unwrap is the error of the network below, if it was that.
+// Unwrap is the error below, if there was one.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Error is the message.

@@ -11,6 +11,9 @@ import (
 	"net/http"
 	"strings"
 
+	openai "github.com/sashabaranov/go-openai"
+
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -33,64 +36,55 @@ func (h *HTTP) Complete(ctx context.Context, r *Request) (*metric.Sample, error)
 	return Complete(ctx, h, r)
 }
 
-// Model is one model that a server offers.
+// Model is one model that a server offers: what OpenAI's API says of it (Root
+// is what was loaded, where the server tells) and its context.
 type Model struct {
-	ID      string `json:"id"`
-	Root    string `json:"root"`          // what was loaded, where the server tells; vLLM, SGLang
-	Context int    `json:"max_model_len"` // tokens; 0: not told
+	openai.Model
+	Context int `json:"max_model_len"` // tokens; 0: not told
 }
 
-// Models lists the models that the server offers, in its order. It reads the
-// answer itself rather than through go-openai, which drops the context length.
+// Models lists the models that the server offers, in its order.
 func (h *HTTP) Models(ctx context.Context) ([]Model, error) {
 	var list struct {
 		Data []Model `json:"data"`
 	}
-	if err := h.ask(ctx, http.MethodGet, h.base+"/models", nil, &list); err != nil {
-		return nil, err
+	err := h.ask(ctx, http.MethodGet, h.base+"/models", nil, &list)
+	if _, mistyped := errors.AsType[*json.UnmarshalTypeError](err); mistyped && len(list.Data) > 0 {
+		err = nil // of a member that nobody asks for: gateways write dates and owners as they like
 	}
-	return list.Data, nil
+	return list.Data, err
 }
 
-// Health asks GET /health. nil is healthy; an *Error tells the status.
+// Health asks the engine's page for it. nil is healthy; an *Error tells the
+// status.
 func (h *HTTP) Health(ctx context.Context) error {
-	return h.ask(ctx, http.MethodGet, h.root+"/health", nil, nil)
+	return h.ask(ctx, http.MethodGet, h.root+h.config.Engine.Pages.Health, nil, nil)
 }
 
 // Version asks the server for its version where the engine's way is known, and
-// is an error where it has none. A plain server is asked as vLLM is.
+// is an error where it has none.
 func (h *HTTP) Version(ctx context.Context) (string, error) {
-	var told struct {
-		Version string `json:"version"`
-		Build   string `json:"build_info"` // llama.cpp
-	}
-	paths := []string{"/version"}
-	switch h.config.Dialect.Name {
-	case "sglang":
-		paths = []string{"/server_info", "/get_server_info"}
-	case "llama.cpp":
-		paths = []string{"/props"}
-	}
-	var err error
-	for _, path := range paths {
-		if err = h.ask(ctx, http.MethodGet, h.root+path, nil, &told); err == nil {
-			if told.Version == "" {
-				told.Version = told.Build
-			}
-			if told.Version != "" {
-				return told.Version, nil
-			}
-			err = &Error{Kind: metric.FailProtocol, Message: path + " tells no version"}
+	pages := h.config.Engine.Pages
+	err := error(&Error{Kind: metric.FailProtocol, Message: "no page tells the version"})
+	for _, path := range pages.Version {
+		var told map[string]any
+		if err = h.ask(ctx, http.MethodGet, h.root+path, nil, &told); err != nil {
+			continue
 		}
+		if version, _ := told[pages.VersionKey].(string); version != "" {
+			return version, nil
+		}
+		err = &Error{Kind: metric.FailProtocol, Message: path + " tells no version"}
 	}
 	return "", err
 }
 
-// StartTime asks /metrics when the server's process began, as clients of
-// Prometheus tell it: in seconds since 1970, as written. It is an error where
-// that is not told.
+// StartTime asks the page of metrics when the server's process began, as
+// clients of Prometheus tell it: in seconds since 1970, as written. It is an
+// error where that is not told.
 func (h *HTTP) StartTime(ctx context.Context) (string, error) {
-	page, err := h.Text(ctx, "/metrics", maxUnary)
+	path := h.config.Engine.Pages.Metrics
+	page, err := h.Text(ctx, path, maxUnary)
 	if err != nil {
 		return "", err
 	}
@@ -99,7 +93,7 @@ func (h *HTTP) StartTime(ctx context.Context) (string, error) {
 			return strings.TrimSpace(at), nil
 		}
 	}
-	return "", &Error{Kind: metric.FailProtocol, Message: "/metrics tells no start"}
+	return "", &Error{Kind: metric.FailProtocol, Message: path + " tells no start"}
 }
 
 // ErrNoTokenizer says that the server's tokenizer cannot be asked that way.
@@ -120,14 +114,14 @@ type TokenizeRequest struct {
 // Tokenize returns the token ids that the server makes of r. ErrNoTokenizer
 // when its tokenizer is not offered, or not with a chat template.
 func (h *HTTP) Tokenize(ctx context.Context, r TokenizeRequest) ([]int, error) {
-	form := h.config.Dialect.Tokenizer
-	if form != AnyTokenizer {
+	form := h.config.Engine.Dialect.Tokenizer
+	if form != engine.AnyTokenizer {
 		return h.tokenize(ctx, form, r)
 	}
 	if known, ok := h.forms.Load(r.API); ok {
-		return h.tokenize(ctx, known.(Tokenizer), r)
+		return h.tokenize(ctx, known.(engine.Tokenizer), r)
 	}
-	for _, form := range []Tokenizer{VLLMTokenizer, LlamaTokenizer} {
+	for _, form := range []engine.Tokenizer{engine.VLLMTokenizer, engine.LlamaTokenizer} {
 		ids, err := h.tokenize(ctx, form, r)
 		if err == nil && len(ids) > 0 {
 			h.forms.Store(r.API, form)
@@ -137,7 +131,7 @@ func (h *HTTP) Tokenize(ctx context.Context, r TokenizeRequest) ([]int, error) {
 			return nil, err // not reached: says nothing about the form
 		}
 	}
-	h.forms.Store(r.API, NoTokenizer)
+	h.forms.Store(r.API, engine.NoTokenizer)
 	return nil, ErrNoTokenizer
 }
 
@@ -145,22 +139,22 @@ func (h *HTTP) Tokenize(ctx context.Context, r TokenizeRequest) ([]int, error) {
 // template.
 var templateFields = []string{"chat_template", "chat_template_kwargs", "tools"}
 
-func (h *HTTP) tokenize(ctx context.Context, form Tokenizer, r TokenizeRequest) ([]int, error) {
+func (h *HTTP) tokenize(ctx context.Context, form engine.Tokenizer, r TokenizeRequest) ([]int, error) {
 	ask := map[string]any{"model": r.Model}
 	switch form {
-	case VLLMTokenizer, SGLangTokenizer:
+	case engine.VLLMTokenizer, engine.SGLangTokenizer:
 		if r.API != "chat" {
 			ask["prompt"] = r.Text
 			ask["add_special_tokens"] = r.API != ""
 			break
 		}
-		if form == SGLangTokenizer {
+		if form == engine.SGLangTokenizer {
 			return nil, ErrNoTokenizer
 		}
 		ask["messages"] = json.RawMessage(messages(r.Text))
 		ask["add_generation_prompt"] = true
 		take(ask, r.Extra)
-	case LlamaTokenizer:
+	case engine.LlamaTokenizer:
 		text := r.Text
 		if r.API == "chat" {
 			template := map[string]any{"messages": json.RawMessage(messages(text))}
@@ -168,7 +162,7 @@ func (h *HTTP) tokenize(ctx context.Context, form Tokenizer, r TokenizeRequest) 
 			var told struct {
 				Prompt string `json:"prompt"`
 			}
-			if err := h.ask(ctx, http.MethodPost, h.root+"/apply-template", template, &told); err != nil {
+			if err := h.ask(ctx, http.MethodPost, h.root+h.config.Engine.Pages.Template, template, &told); err != nil {
 				return nil, absent(err)
 			}
 			text = told.Prompt
@@ -180,7 +174,7 @@ func (h *HTTP) tokenize(ctx context.Context, form Tokenizer, r TokenizeRequest) 
 	var told struct {
 		Tokens []int `json:"tokens"`
 	}
-	if err := h.ask(ctx, http.MethodPost, h.root+"/tokenize", ask, &told); err != nil {
+	if err := h.ask(ctx, http.MethodPost, h.root+h.config.Engine.Pages.Tokenize, ask, &told); err != nil {
 		return nil, absent(err)
 	}
 	return told.Tokens, nil
@@ -211,7 +205,7 @@ func (h *HTTP) ask(ctx context.Context, method, url string, in, out any) error {
 	}
 	if err := json.Unmarshal(raw, out); err != nil {
 		path := url[len(h.host):]
-		return &Error{Kind: metric.FailProtocol, Message: bounded(fmt.Sprintf("%s answered what is not the JSON expected: %v", path, err))}
+		return &Error{Kind: metric.FailProtocol, Message: bounded(fmt.Sprintf("%s answered what is not the JSON expected: %v", path, err)), Err: err}
 	}
 	return nil
 }

@@ -9,7 +9,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	openai "github.com/sashabaranov/go-openai"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -44,8 +47,13 @@ func TestModels(t *testing.T) {
 		"GET /v1/models": {200, `{"object":"list","data":[{"id":"acme","root":"Qwen/Qwen3","max_model_len":4096},{"id":"lora"}]}`},
 	})
 	got, err := h.Models(t.Context())
-	if d := cmp.Diff([]Model{{"acme", "Qwen/Qwen3", 4096}, {ID: "lora"}}, got); d != "" || err != nil {
+	want := []Model{{openai.Model{ID: "acme", Root: "Qwen/Qwen3"}, 4096}, {Model: openai.Model{ID: "lora"}}}
+	if d := cmp.Diff(want, got, cmpopts.IgnoreUnexported(openai.Model{})); d != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, d)
+	}
+	h, _ = servePages(t, Config{}, map[string]page{"GET /v1/models": {200, `{"data":[{"id":"acme","created":"today","owned_by":7,"max_model_len":4096}]}`}})
+	if got, err := h.Models(t.Context()); err != nil || got[0].ID != "acme" || got[0].Context != 4096 {
+		t.Errorf("members that nobody asks for: %+v, %v", got, err)
 	}
 	for body, want := range map[string]*Error{
 		`{"error":{"message":"no key"}}`: {Kind: metric.FailStatus, Status: 401, Message: "no key"},
@@ -77,7 +85,7 @@ func TestHealthAndVersion(t *testing.T) {
 		{"openai", nil, "", 404},
 		{"vllm", map[string]page{"GET /version": {200, `{}`}}, "", 0},
 	} {
-		h, _ := servePages(t, Config{Dialect: DialectOf(tt.engine)}, tt.pages)
+		h, _ := servePages(t, Config{Engine: engine.Of(tt.engine)}, tt.pages)
 		got, err := h.Version(t.Context())
 		if got != tt.want || (err == nil) != (tt.want != "") {
 			t.Errorf("%s: %q, %v", tt.engine, got, err)
@@ -86,11 +94,11 @@ func TestHealthAndVersion(t *testing.T) {
 			t.Errorf("%s: %v", tt.engine, err)
 		}
 	}
-	h, _ := servePages(t, Config{}, map[string]page{"GET /health": {200, ""}})
+	h, _ := servePages(t, Config{Engine: engine.Of("vllm")}, map[string]page{"GET /health": {200, ""}})
 	if err := h.Health(t.Context()); err != nil {
 		t.Error(err)
 	}
-	h, _ = servePages(t, Config{}, map[string]page{"GET /health": {503, `{"error":{"message":"Loading model"}}`}})
+	h, _ = servePages(t, Config{Engine: engine.Of("vllm")}, map[string]page{"GET /health": {503, `{"error":{"message":"Loading model"}}`}})
 	if d := cmp.Diff(error(&Error{Kind: metric.FailStatus, Status: 503, Message: "Loading model"}), h.Health(t.Context())); d != "" {
 		t.Error(d)
 	}
@@ -132,7 +140,7 @@ func TestTokenize(t *testing.T) {
 		{"vllm without", "vllm", nil, nil},
 		{"a plain server that refuses", "openai", map[string]page{"POST /tokenize": {422, `{"detail":"?"}`}}, nil},
 	} {
-		h, asked := servePages(t, Config{Dialect: DialectOf(tt.engine)}, tt.pages)
+		h, asked := servePages(t, Config{Engine: engine.Of(tt.engine)}, tt.pages)
 		for range 2 {
 			for _, api := range []string{"chat", "completions", ""} {
 				ids, err := h.Tokenize(t.Context(), TokenizeRequest{Model: "m", API: api, Text: "hi", Extra: map[string]any{
@@ -148,7 +156,7 @@ func TestTokenize(t *testing.T) {
 			t.Errorf("%s: asked %d times", tt.name, asked.get("POST /tokenize"))
 		}
 	}
-	if _, err := dial(t, Config{Dialect: DialectOf("openai")}, "http://127.0.0.1:1").Tokenize(t.Context(), TokenizeRequest{}); errors.Is(err, ErrNoTokenizer) || err == nil {
+	if _, err := dial(t, Config{Engine: engine.Of("openai")}, "http://127.0.0.1:1").Tokenize(t.Context(), TokenizeRequest{}); errors.Is(err, ErrNoTokenizer) || err == nil {
 		t.Errorf("nobody there: %v", err)
 	}
 	if _, err := dial(t, Config{}, "http://127.0.0.1:1").Tokenize(t.Context(), TokenizeRequest{}); !errors.Is(err, ErrNoTokenizer) {

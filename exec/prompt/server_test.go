@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/internal/memnet"
 	"github.com/tokgate/tokgate/sim"
@@ -36,12 +37,12 @@ func TestAgainstServer(t *testing.T) {
 				served := make(chan error)
 				go func() { served <- server.Serve(l) }()
 				start := time.Now()
-				dialect := client.DialectOf(tt.engine)
+				e := engine.Of(tt.engine)
 				if tt.engine == "none" {
-					dialect = client.Dialect{}
+					e = engine.Engine{}
 				}
 				h, err := client.New(client.Config{
-					BaseURL: "http://memory.test", Dial: l.DialContext, Dialect: dialect,
+					BaseURL: "http://memory.test", Dial: l.DialContext, Engine: e,
 					Now: func() time.Duration { return time.Since(start) + 1 },
 				})
 				if err != nil {

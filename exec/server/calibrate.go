@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/metric"
@@ -59,7 +60,7 @@ func (l *Launcher) Calibrate(ctx context.Context) (*metric.Calibration, error) {
 	for i := range read {
 		// A client each: the header tells the streams apart.
 		h, err := client.New(client.Config{
-			BaseURL: server.URL(), Now: l.Clock.Now, Dial: l.Dial, Dialect: client.DialectOf("vllm"),
+			BaseURL: server.URL(), Now: l.Clock.Now, Dial: l.Dial, Engine: engine.Of("vllm"),
 			Headers: map[string]string{"X-Request-Id": strconv.Itoa(i)},
 		})
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/metric"
@@ -138,7 +139,7 @@ func (l *Launcher) create(r *cli, s *plan.Server, h *held, name string) (words, 
 	for _, v := range c.Volumes {
 		words = append(words, "--volume", absolute(v))
 	}
-	all := maps.Clone(plan.EngineOf(s.Engine).Env)
+	all := maps.Clone(engine.Of(s.Engine).Launch.Env)
 	if all == nil {
 		all = map[string]string{}
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"fmt"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/plan"
@@ -21,7 +22,7 @@ func (l *Launcher) endpoint(ctx context.Context, s *plan.Server, state func(stri
 		}
 	}
 	r, err := l.reach(s, state, client.Config{
-		BaseURL: e.URL, APIKey: e.APIKey, Headers: e.Headers, RootCAs: roots, Dialect: client.DialectOf(s.Engine),
+		BaseURL: e.URL, APIKey: e.APIKey, Headers: e.Headers, RootCAs: roots, Engine: engine.Of(s.Engine),
 	})
 	if err != nil {
 		return nil, err

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/metric"
-	"github.com/tokgate/tokgate/plan"
 )
 
 // Lines as the engines write them, shortened where they go on.
@@ -36,10 +36,14 @@ load_tensors: offloaded 49/49 layers to GPU
 llama_context: n_ctx         = 327680
 0.00.294.935 I srv    load_model: initializing, n_slots = 8, n_ctx_slot = 40960, kv_unified = 'false'
 `,
+	"trtllm": `
+[TensorRT-LLM][INFO] [MemUsageChange] Allocated 26.91 GiB for max tokens in paged KV cache (220480).
+[02/14/2025-09:38:53] [TRT-LLM] [I] max_seq_len=131072, max_num_requests=2048, max_num_tokens=8192, max_batch_size=2048
+`,
 }
 
 func TestLogFacts(t *testing.T) {
-	for engine, want := range map[string]metric.Fingerprint{
+	for name, want := range map[string]metric.Fingerprint{
 		"vllm": {
 			"architecture": "Qwen3MoeForCausalLM", "kv_cache_tokens": "1823372", "max_concurrency": "15.19", "cudagraph_mode": "PIECEWISE",
 			"weights_time": "24.84 seconds", "weights_memory": "12.66 GiB", "quantization": "fp8",
@@ -51,29 +55,30 @@ func TestLogFacts(t *testing.T) {
 		"llama.cpp": {
 			"architecture": "qwen3", "kv_cache_tokens": "327680", "max_model_len": "40960", "admission_cap": "8", "gpu_layers": "49/49", "threads": "8", "quantization": "Q8_0",
 		},
+		"trtllm": {"kv_cache_tokens": "220480", "max_model_len": "131072", "admission_cap": "2048"},
 		"openai": {},
 	} {
-		f := &logFacts{engine: engine}
-		for line := range strings.Lines(engineLogs[engine]) {
+		f := &logFacts{engine: engine.Of(name)}
+		for line := range strings.Lines(engineLogs[name]) {
 			f.line(line)
 		}
 		got := metric.Fingerprint{}
 		f.add(got)
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", engine, diff)
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 		for key := range got {
 			if _, ok := metric.FactOf(key); !ok {
-				t.Errorf("%s: %q is no fact that is described", engine, key)
+				t.Errorf("%s: %q is no fact that is described", name, key)
 			}
 		}
 	}
-	for _, name := range plan.Engines {
-		if _, ok := logLines[name]; !ok && name != "openai" {
-			t.Errorf("no line of %s's log is read", name)
+	for _, name := range engine.Names(engine.Engine.Known) {
+		if engineLogs[name] == "" {
+			t.Errorf("no log of %s is read", name)
 		}
 	}
-	eager := &logFacts{engine: "vllm"}
+	eager := &logFacts{engine: engine.Of("vllm")}
 	eager.line("with config: enforce_eager=True, kv_cache_dtype=auto")
 	found := metric.Fingerprint{}
 	if eager.add(found); found["cudagraph_mode"] != "NONE" {
@@ -83,11 +88,11 @@ func TestLogFacts(t *testing.T) {
 
 // FuzzLogFacts: a log is foreign text.
 func FuzzLogFacts(f *testing.F) {
-	for engine, log := range engineLogs {
-		f.Add(engine, log)
+	for name, log := range engineLogs {
+		f.Add(name, log)
 	}
-	f.Fuzz(func(t *testing.T, engine, log string) {
-		facts := &logFacts{engine: engine}
+	f.Fuzz(func(t *testing.T, name, log string) {
+		facts := &logFacts{engine: engine.Of(name)}
 		for line := range strings.Lines(log) {
 			facts.line(line)
 		}

@@ -35,11 +35,11 @@ func (r *reached) inside(model string) (w *telemetry.Watch, done func()) {
 		w.Server = telemetry.Fetch(r.Clock, func(ctx context.Context) (*telemetry.Reading, error) {
 			raw, err := page.Text(ctx, path, telemetry.MaxPage)
 			if err != nil {
-				return nil, fmt.Errorf("its metrics could not be read: %w%s", err, r.metricsHint(err))
+				return nil, fmt.Errorf("its metrics could not be read: %w%s", err, r.pageHint(err))
 			}
 			reading, err := telemetry.ParsePage(raw, model)
 			if err != nil {
-				return nil, fmt.Errorf("its page of metrics could not be used: %w%s", err, r.statsHint(err))
+				return nil, fmt.Errorf("its page of metrics could not be used: %w%s", err, r.pageHint(err))
 			}
 			return reading, nil
 		})
@@ -54,7 +54,7 @@ func (r *reached) inside(model string) (w *telemetry.Watch, done func()) {
 // pages is a client for the page of metrics: the server's own, with what the
 // server wants to see of its callers, or another one, which must not see it.
 func (r *reached) pages(page string) (h *client.HTTP, path string, err error) {
-	c, path := r.config, "/metrics"
+	c, path := r.config, r.config.Engine.Pages.Metrics
 	if page != "" {
 		path = ""
 		c.BaseURL = page
@@ -73,25 +73,16 @@ func sameHost(a, b string) bool {
 	return err1 == nil && err2 == nil && u.Scheme == v.Scheme && u.Host == v.Host
 }
 
-// metricsHint is how an engine is told to have the page.
-func (r *reached) metricsHint(err error) string {
-	e, ok := errors.AsType[*client.Error](err)
-	if !ok || e.Status != http.StatusNotFound && e.Status != http.StatusNotImplemented {
-		return ""
-	}
-	switch r.server.Engine {
-	case "sglang":
-		return " (SGLang has metrics when it is started with --enable-metrics)"
-	case "llama.cpp":
-		return " (llama.cpp's server has metrics when it is started with --metrics)"
-	}
-	return ""
-}
-
-// statsHint is what keeps vLLM's metrics from its page.
-func (r *reached) statsHint(err error) string {
-	if r.server.Engine == "vllm" && errors.Is(err, telemetry.ErrNothing) {
-		return " (vLLM has none under --disable-log-stats)"
+// pageHint is what the engine's operator can do about a page that could not be
+// read.
+func (r *reached) pageHint(err error) string {
+	hints := r.config.Engine.Hints
+	e, _ := errors.AsType[*client.Error](err)
+	switch {
+	case errors.Is(err, telemetry.ErrNothing) && hints.NoSeries != "":
+		return " (" + hints.NoSeries + ")"
+	case e != nil && (e.Status == http.StatusNotFound || e.Status == http.StatusNotImplemented) && hints.NoPage != "":
+		return " (" + hints.NoPage + ")"
 	}
 	return ""
 }

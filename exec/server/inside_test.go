@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/exec/telemetry"
 	"github.com/tokgate/tokgate/plan"
@@ -28,6 +29,7 @@ func watched(t *testing.T, s *plan.Server, url string, headers map[string]string
 	l := New(Options{Clock: c})
 	r := &reached{Launcher: l, server: s, url: url}
 	r.config.BaseURL, r.config.Now, r.config.APIKey, r.config.Headers = url, c.Now, "sk-verysecret", headers
+	r.config.Engine = engine.Of(s.Engine)
 	w, leave := r.inside("tokgate-sim")
 	defer leave()
 	session := w.Begin(t.Context())
@@ -90,7 +92,7 @@ func TestInsideOfServersThatDoNotTell(t *testing.T) {
 		{"a page cut by a proxy", "vllm", func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, "vllm:num_requests_running 12\nvllm:num_requests_wai")
 		}, []string{"cut off"}},
-		{"another server's page", "openai", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "go_goroutines 12\n") }, []string{"no metric of vLLM, SGLang or llama.cpp"}},
+		{"another server's page", "openai", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "go_goroutines 12\n") }, []string{"no metric of vLLM, SGLang, llama.cpp"}},
 		{"a gateway's start page", "openai", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html></html>\n") }, []string{"no metric of vLLM"}},
 		{"a page without an end", "vllm", func(w http.ResponseWriter, r *http.Request) {
 			line := strings.Repeat("# ", 32000) + "\n"
@@ -272,7 +274,7 @@ func BenchmarkScrape(b *testing.B) {
 	defer front.Close()
 	c := clock.NewReal()
 	r := &reached{Launcher: New(Options{Clock: c}), server: plain("vllm"), url: front.URL}
-	r.config.BaseURL, r.config.Now = front.URL, c.Now
+	r.config.BaseURL, r.config.Now, r.config.Engine = front.URL, c.Now, engine.Of("vllm")
 	w, leave := r.inside("m")
 	defer leave()
 	before, _ := cpuTime()

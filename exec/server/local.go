@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
@@ -62,7 +63,7 @@ func (l *Launcher) local(ctx context.Context, s *plan.Server, state func(string)
 		return nil, err
 	}
 	started := l.Clock.Now()
-	facts := &logFacts{engine: s.Engine}
+	facts := &logFacts{engine: engine.Of(s.Engine)}
 	log.watch = facts.line
 	var x running
 	found := metric.Fingerprint{}
@@ -100,7 +101,7 @@ func (l *Launcher) local(ctx context.Context, s *plan.Server, state func(string)
 // await makes a target of a started server once it is ready.
 func (l *Launcher) await(ctx context.Context, s *plan.Server, state func(string), x running, h *held, log *tail, facts func(metric.Fingerprint)) (*exec.Target, error) {
 	r, err := l.reach(s, state, client.Config{
-		BaseURL: "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(h.port)), Dialect: client.DialectOf(s.Engine),
+		BaseURL: "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(h.port)), Engine: engine.Of(s.Engine),
 	})
 	if err != nil {
 		return nil, err

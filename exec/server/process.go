@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/plan"
@@ -57,7 +58,7 @@ func (l *Launcher) process(s *plan.Server, h *held, log *tail, state func(string
 		c.cmd.Path, c.cmd.Err = path, nil
 	}
 	c.cmd.Env = os.Environ()
-	for _, env := range []map[string]string{plan.EngineOf(s.Engine).Env, s.Process.Env, h.environment(s), {markName: c.mark}} {
+	for _, env := range []map[string]string{engine.Of(s.Engine).Launch.Env, s.Process.Env, h.environment(s), {markName: c.mark}} {
 		for _, name := range slices.Sorted(maps.Keys(env)) {
 			c.cmd.Env = append(c.cmd.Env, name+"="+env[name])
 		}

@@ -43,7 +43,7 @@ func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, mo
 		r.state(fmt.Sprintf("learning how %s counts tokens", r.url))
 		made, err := clock.Await(ctx, r.Clock, func(ctx context.Context) (*prompt.Maker, error) {
 			o := t.Options(salt)
-			if t.API == string(plan.Completions) && r.dialect.PromptIDs {
+			if t.API == string(plan.Completions) && r.config.Engine.Dialect.PromptIDs {
 				// As long as asked by construction. A server that takes no ids,
 				// or has no tokenizer to learn them from, is sent text.
 				withIDs := o

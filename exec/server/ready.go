@@ -35,7 +35,6 @@ type reached struct {
 	state    func(string)
 	url      string
 	http     *client.HTTP
-	dialect  client.Dialect
 	servedAs string       // id to send; "": asked for
 	gone     func() error // why it is gone; nil: not known
 	log      func() string
@@ -54,7 +53,7 @@ func (l *Launcher) reach(s *plan.Server, state func(string), c client.Config) (*
 	if err != nil {
 		return nil, err
 	}
-	return &reached{Launcher: l, server: s, config: c, state: state, url: c.BaseURL, http: h, dialect: c.Dialect, servedAs: s.ServedAs()}, nil
+	return &reached{Launcher: l, server: s, config: c, state: state, url: c.BaseURL, http: h, servedAs: s.ServedAs()}, nil
 }
 
 // identity is what a server says of itself.
@@ -190,10 +189,10 @@ func hopeless(err error) bool {
 // hint is what may help a server that refuses the form of a request.
 func (r *reached) hint(err error) string {
 	e, ok := errors.AsType[*client.Error](err)
-	if !ok || e.Status != http.StatusBadRequest && e.Status != http.StatusUnprocessableEntity || !r.dialect.Exact() {
+	if !ok || e.Status != http.StatusBadRequest && e.Status != http.StatusUnprocessableEntity || !r.config.Engine.Dialect.IgnoreEOS {
 		return ""
 	}
-	return fmt.Sprintf(" (it was sent %s's own request fields; engine = \"openai\" sends none)", r.dialect.Name)
+	return fmt.Sprintf(" (it was sent %s's own request fields; engine = \"openai\" sends none)", r.config.Engine.Name)
 }
 
 // errModel says that it is not clear which model to ask for.
@@ -276,7 +275,9 @@ func pick(models []client.Model, servedAs, name string) (client.Model, error) {
 		if m, ok := by(func(m client.Model) bool { return m.ID == servedAs }); ok {
 			return m, nil
 		}
-		return client.Model{ID: servedAs}, nil // gateways do not list all
+		var unlisted client.Model // gateways do not list all
+		unlisted.ID = servedAs
+		return unlisted, nil
 	}
 	if name != "" {
 		if m, ok := by(func(m client.Model) bool { return m.ID == name }); ok {
@@ -313,8 +314,8 @@ func (r *reached) fingerprint(id identity) metric.Fingerprint {
 	if id.version != "" {
 		f["version"] = id.version
 		// That it answers where only this engine has an answer is observed.
-		if r.dialect.Name != "openai" && r.dialect.Name != "" {
-			f["engine"] = r.dialect.Name
+		if r.config.Engine.Known() {
+			f["engine"] = r.config.Engine.Name
 		}
 	}
 	return f

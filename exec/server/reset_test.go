@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/plan"
@@ -38,7 +39,7 @@ func TestReset(t *testing.T) {
 				}
 				rw.WriteHeader(tt.status)
 			})
-			r, err := w.reach(vllm(), w.state, client.Config{BaseURL: "http://server.test/v1", Dialect: client.DialectOf(tt.engine)})
+			r, err := w.reach(vllm(), w.state, client.Config{BaseURL: "http://server.test/v1", Engine: engine.Of(tt.engine)})
 			if err != nil {
 				t.Fatal(err)
 			}

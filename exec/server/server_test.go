@@ -400,7 +400,8 @@ func (*silent) LevelDone(*metric.Level) error                        { return ni
 func (*silent) RunDone(*metric.Run) error                            { return nil }
 
 func TestPick(t *testing.T) {
-	a, b := client.Model{ID: "a", Root: "org/A", Context: 8}, client.Model{ID: "b"}
+	a, b := client.Model{Context: 8}, client.Model{}
+	a.ID, a.Root, b.ID = "a", "org/A", "b"
 	for _, tt := range []struct {
 		models         []client.Model
 		servedAs, name string

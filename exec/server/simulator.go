@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/plan"
@@ -26,7 +27,7 @@ func (l *Launcher) simulator(ctx context.Context, s *plan.Server, state func(str
 		return nil, fmt.Errorf("could not start the built-in server: %w", err)
 	}
 	// It speaks as vLLM does, whatever engine it stands in for.
-	r, err := l.reach(s, state, client.Config{BaseURL: server.URL(), Dialect: client.DialectOf("vllm")})
+	r, err := l.reach(s, state, client.Config{BaseURL: server.URL(), Engine: engine.Of("vllm")})
 	if err != nil {
 		server.Close()
 		return nil, err

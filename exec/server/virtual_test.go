@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
@@ -74,7 +75,7 @@ func overSockets(t *testing.T, o sim.Options, script []sending) (samples []*metr
 		}
 		l := memnet.Listen()
 		go s.Serve(l)
-		h, err := client.New(client.Config{BaseURL: "http://memory.test", Dialect: client.DialectOf("vllm"), Now: c.Now, Dial: l.DialContext})
+		h, err := client.New(client.Config{BaseURL: "http://memory.test", Engine: engine.Of("vllm"), Now: c.Now, Dial: l.DialContext})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -17,27 +18,28 @@ const MaxPage = 8 << 20
 
 // rule says what becomes of the lines of one name on a page.
 type rule struct {
-	Name
+	engine.Series
 	part  string // of a histogram: "bucket", "sum" or "count"; else ""
-	order int    // in Names: the first counts
+	order int    // among the engine's series: the first counts
 }
 
-// rules are Names by the name as it stands on a line.
+// rules are the series of all engines by the name as it stands on a line: a
+// page holds those of one.
 var rules = func() map[string][]rule {
 	out := map[string][]rule{}
-	for i, n := range Names {
-		add := func(name, part string) { out[name] = append(out[name], rule{n, part, i}) }
-		switch n.Kind {
-		case Buckets:
-			add(n.Series+"_bucket", "bucket")
-			add(n.Series+"_sum", "sum")
-			add(n.Series+"_count", "count")
-		case Sum:
-			add(n.Series+"_sum", "")
-		case Events:
-			add(n.Series+"_count", "")
-		default:
-			add(n.Series, "")
+	for _, e := range engine.All {
+		for i, s := range e.Series {
+			add := func(suffix, part string) { out[s.Name+suffix] = append(out[s.Name+suffix], rule{s, part, i}) }
+			switch s.Kind {
+			case engine.Buckets:
+				add("_bucket", "bucket")
+				add("_sum", "sum")
+				add("_count", "count")
+			case engine.Sum:
+				add("_sum", "")
+			default:
+				add("", "")
+			}
 		}
 	}
 	return out
@@ -105,7 +107,7 @@ type parsed struct {
 
 type scalar struct {
 	order int
-	kind  Kind
+	kind  engine.Kind
 	value float64
 }
 
@@ -160,7 +162,7 @@ func (p *parsed) line(name string, rest []byte, wanted []rule) error {
 			}
 			ours = position + "[" + strconv.Itoa(i) + "]"
 		}
-		if r.Kind != Buckets {
+		if r.Kind != engine.Buckets {
 			p.scalar(ours, r, v)
 		} else if err := p.bucket(ours, r, labels, v); err != nil {
 			return err
@@ -181,7 +183,7 @@ func (p *parsed) scalar(ours string, r rule, v float64) {
 	case !known || r.order < s.order:
 		s = scalar{r.order, r.Kind, v}
 	case r.order > s.order:
-	case r.Kind == GaugeMost:
+	case r.Kind == engine.GaugeMost:
 		s.value = max(s.value, v)
 	default:
 		s.value += v
@@ -231,7 +233,7 @@ func (p *parsed) reading() (*Reading, error) {
 			r.None[ours] = fmt.Sprintf("the server tells %g, which nothing can be", s.value)
 			continue
 		}
-		if s.kind == GaugeSum || s.kind == GaugeMost {
+		if s.kind == engine.GaugeSum || s.kind == engine.GaugeMost {
 			r.Gauges[ours] = s.value
 		} else {
 			r.Counters[ours] = s.value
@@ -262,7 +264,16 @@ func (p *parsed) reading() (*Reading, error) {
 const biggest = 1e18
 
 // ErrNothing says that a page is one, and not of an engine that is known.
-var ErrNothing = errors.New("the page holds no metric of vLLM, SGLang or llama.cpp")
+var ErrNothing = errors.New("the page holds no metric of " + strings.Join(titles(), ", "))
+
+func titles() (out []string) {
+	for _, e := range engine.All {
+		if len(e.Series) > 0 {
+			out = append(out, e.Title)
+		}
+	}
+	return out
+}
 
 // histogram is what the buckets say, each count its own.
 func (b *buckets) histogram() (metric.Histogram, error) {

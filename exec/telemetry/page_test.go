@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -165,7 +166,7 @@ func TestParsePageRefuses(t *testing.T) {
 	for _, tt := range []struct{ name, page, want string }{
 		{"nothing", "", "empty"},
 		{"an answer cut in the middle of a number", "vllm:num_requests_running 12\nvllm:num_requests_waiting 12", "cut off"},
-		{"another server's page", "# nothing\nhttp_requests_total 3\n", "no metric of vLLM, SGLang or llama.cpp"},
+		{"another server's page", "# nothing\nhttp_requests_total 3\n", "no metric of vLLM, SGLang, llama.cpp"},
 		{"HTML", "<html><body>404</body></html>\n", "no metric of vLLM"},
 		{"no value", "vllm:num_requests_running{engine=\"0\"}\n", "there is no value"},
 		{"text for a value", "vllm:num_requests_running twelve\n", `"twelve" is no number`},
@@ -191,35 +192,42 @@ func TestNames(t *testing.T) {
 		counters[c] = true
 	}
 	seen := map[string]bool{}
-	for _, n := range Names {
-		if key := fmt.Sprint(n.Series, n.Value, n.Kind); seen[key] {
-			t.Errorf("%s is there twice", n.Series)
+	for _, n := range allSeries() {
+		if key := fmt.Sprint(n.Name, n.Value, n.Kind); seen[key] {
+			t.Errorf("%s is there twice", n.Name)
 		} else {
 			seen[key] = true
 		}
 		if def, ok := metric.Lookup(n.Ours); !ok && !counters[n.Ours] || ok && def.Source != metric.Server {
-			t.Errorf("%s leads to %q, which nobody asks for", n.Series, n.Ours)
+			t.Errorf("%s leads to %q, which nobody asks for", n.Name, n.Ours)
 		}
 		labels := ""
 		if n.Label != "" {
 			labels = fmt.Sprintf("{%s=%q}", n.Label, cmpOr(n.Value, "0"))
 		}
-		line := n.Series + labels + " 3\n"
+		line := n.Name + labels + " 3\n"
 		switch n.Kind {
-		case Sum:
-			line = n.Series + "_sum" + labels + " 3\n"
-		case Buckets:
-			line = n.Series + "_count" + labels + " 3\n"
+		case engine.Sum:
+			line = n.Name + "_sum" + labels + " 3\n"
+		case engine.Buckets:
+			line = n.Name + "_count" + labels + " 3\n"
 		}
 		r, err := ParsePage([]byte(line), "")
 		if err != nil {
-			t.Errorf("%s: %v", n.Series, err)
+			t.Errorf("%s: %v", n.Name, err)
 			continue
 		}
 		if got := r.String(); !strings.Contains(" "+got+" ", " "+strings.Replace(n.Ours, "[i]", "[0]", 1)+" ") {
 			t.Errorf("%q gives %q, want %s", line, got, n.Ours)
 		}
 	}
+}
+
+func allSeries() (all []engine.Series) {
+	for _, e := range engine.All {
+		all = append(all, e.Series...)
+	}
+	return all
 }
 
 func cmpOr(a, b string) string {

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -127,38 +128,23 @@ func (d *decoder) checkContext(b *body, w *plan.Workload) {
 // contextLimit is the most tokens of one request by the server's own flags; 0
 // when they do not say.
 func contextLimit(s *plan.Server) (int, plan.Flag) {
-	find := func(names ...string) (int, plan.Flag) {
-		for _, f := range s.Flags {
-			if slices.Contains(names, strings.ReplaceAll(f.Name, "_", "-")) {
-				return tokenCount(f.Value), f
-			}
-		}
+	known := engine.Of(s.Engine).Flags
+	flag, ok := s.FirstFlag(known.Context)
+	if !ok {
 		return 0, plan.Flag{}
 	}
-	switch s.Engine {
-	case "vllm":
-		return find("max-model-len")
-	case "sglang":
-		return find("context-length")
-	case "llama.cpp":
-		limit, flag := find("ctx-size", "c")
-		// The slots share the context unless it is one unified cache.
-		slots, _ := find("parallel", "np")
-		unified := slices.ContainsFunc(s.Flags, func(f plan.Flag) bool {
-			return (f.Name == "kv-unified" || f.Name == "kvu") && f.Value.Type() == cty.Bool && f.Value.IsKnown() && !f.Value.IsNull() && f.Value.True()
-		})
-		if slots > 1 && !unified {
-			limit /= slots
-		}
-		return limit, flag
+	limit := tokenCount(flag.Value)
+	slots, _ := s.FirstFlag(known.Slots)
+	if n := tokenCount(slots.Value); n > 1 && !s.SwitchedOn(known.Unified) {
+		limit /= n
 	}
-	return 0, plan.Flag{}
+	return limit, flag
 }
 
 // tokenCount reads 32768, "32768" and vLLM's "32k" (thousands) and "32K"
 // (1024 each); 0 when it is something else.
 func tokenCount(v cty.Value) int {
-	if !v.IsKnown() || v.IsNull() {
+	if v == cty.NilVal || !v.IsKnown() || v.IsNull() {
 		return 0
 	}
 	switch v.Type() {

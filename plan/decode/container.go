@@ -9,6 +9,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -73,7 +74,7 @@ func (b *body) sharedMemory(s *plan.Server, c *plan.Container) {
 		return
 	}
 	// The host's own /dev/shm has no size to be set.
-	if size := plan.EngineOf(s.Engine).SharedMemory; size != "" && !hasOption(c.Options, "--ipc", "--shm-size") {
+	if size := engine.Of(s.Engine).Launch.SharedMemory; size != "" && !hasOption(c.Options, "--ipc", "--shm-size") {
 		c.SharedMem = size
 		b.note("shm_size", `"`+size+`"`, "engine = \""+s.Engine+"\"")
 	}
@@ -139,7 +140,7 @@ func (b *body) ports(s *plan.Server, c *plan.Container) {
 		return
 	}
 	why := "engine = \"" + s.Engine + "\""
-	c.Inside = plan.EngineOf(s.Engine).Port
+	c.Inside = engine.Of(s.Engine).Launch.Port
 	if n, ok := s.FlagNumber("port"); ok && n > 0 && n < 65536 {
 		c.Inside, why = n, "flags"
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/zclconf/go-cty/cty"
 )
@@ -30,32 +31,21 @@ func (b *body) process(s *plan.Server) *plan.Process {
 // command is the program to start; without one the engine's own is.
 func (b *body) command(s *plan.Server) []string {
 	words := b.texts("command")
-	e := plan.EngineOf(s.Engine)
+	e := engine.Of(s.Engine)
 	switch inContainer := b.spec.Name == "container"; {
 	case b.given("command"):
 		if len(words) == 0 || words[0] == "" {
 			b.d.errorf(b.rangeOf("command"), sumMissing, `command names a program: ["vllm", "serve", "Qwen/Qwen3-8B"].`)
 		}
-	case len(e.Program) > 0:
-		if s.Model == "" && !s.HasFlag(e.Models...) {
+	case e.Starts():
+		if s.Model == "" && !s.HasFlag(e.Flags.Models...) {
 			b.d.errorf(b.rng, sumMissing, "%s is told no model: set model of the server, or command.", e.Name)
 		}
-		b.note("command", strings.Join(e.Program, " "), "engine = "+strconv.Quote(e.Name))
+		b.note("command", strings.Join(e.Launch.Program, " "), "engine = "+strconv.Quote(e.Name))
 	case !inContainer:
-		b.d.errorf(b.rng, sumMissing, `Nothing says what to start: set command, or engine to one that tokgate knows how to start (%s).`, choices(startable()))
+		b.d.errorf(b.rng, sumMissing, `Nothing says what to start: set command, or engine to one that tokgate knows how to start (%s).`, choices(engine.Names(engine.Engine.Starts)))
 	}
 	return words
-}
-
-// startable are the engines with a launcher.
-func startable() []string {
-	var names []string
-	for _, name := range plan.Engines {
-		if len(plan.EngineOf(name).Program) > 0 {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // environment is the env of a process or container.

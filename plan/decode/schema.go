@@ -1,8 +1,10 @@
 package decode
 
 import (
+	"strings"
+
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/metric"
-	"github.com/tokgate/tokgate/plan"
 )
 
 // Schema is the whole language, as the body of a plan file.
@@ -70,7 +72,7 @@ var serverBlock = &Block{
 	Doc: "One server under test: an endpoint, a process, a container, or a simulator alone.",
 	Attrs: []*Attr{
 		{Name: "for_each", Type: "map or set of strings", Doc: "One server for each element; each.key and each.value tell which. Addressed as server.name[\"key\"]."},
-		{Name: "engine", Type: "string", Default: `"openai"`, Doc: "The engine: `vllm`, `sglang`, `llama.cpp`, or `openai` for anything compatible.", OneOf: plan.Engines},
+		{Name: "engine", Type: "string", Default: `"openai"`, Doc: "The engine: `" + strings.Join(engine.Names(engine.Engine.Known), "`, `") + "`, or `" + engine.Plain + "` for anything compatible.", OneOf: engine.Names(nil)},
 		{Name: "model", Type: "string", Doc: "The model's real name, for people and reports."},
 		{Name: "flags", Type: "object", Doc: "The engine's own command line, flag by flag: true is --x; false is --no-x, or an error where the engine has none; null leaves it out; a list is one flag with many words; an object becomes JSON."},
 		{Name: "args", Type: "list of strings", Doc: "Raw words, after the flags."},
@@ -109,12 +111,12 @@ var serverBlock = &Block{
 				{Name: "env", Type: "map of strings", Doc: "Environment variables; never printed, and never on a command line.", Secret: true},
 				{Name: "gpus", Type: gpusType, Computed: "none", Doc: gpusDoc},
 				{Name: "volumes", Type: "list of strings", Doc: "Folders to mount: \"host:container\" or \"host:container:ro\". A host path that begins with . is relative to the plan; a name is a volume of the runtime."},
-				{Name: "shm_size", Type: "string", Computed: "16g for vllm and sglang, else the runtime's own", Doc: "Size of /dev/shm, such as \"16g\"."},
+				{Name: "shm_size", Type: "string", Computed: "the engine's own: see [Engines](engines.md#how-they-are-started)", Doc: "Size of /dev/shm, such as \"16g\"."},
 				{Name: "network", Type: "string", Computed: "the runtime's own", Doc: "Network to join. With \"host\" no port is published: the server listens on 127.0.0.1 itself."},
 				{Name: "user", Type: "string", Computed: "the image's own", Doc: "User, or user:group, to run as."},
 				{Name: "options", Type: "list of strings", Doc: "Further words for `docker create`, such as [\"--ipc\", \"host\"]."},
 				{Name: "port", Type: "number", Computed: "a free one", Doc: "The port on 127.0.0.1.", Min: 1, Max: maxPort},
-				{Name: "container_port", Type: "number", Computed: "the engine's own: 8000, of sglang 30000, of llama.cpp 8080", Doc: "The port that the server listens on inside the container.", Min: 1, Max: maxPort},
+				{Name: "container_port", Type: "number", Computed: "the engine's own: see [Engines](engines.md#how-they-are-started)", Doc: "The port that the server listens on inside the container.", Min: 1, Max: maxPort},
 				{Name: "served_as", Type: "string", Computed: "asked from /v1/models", Doc: "The model id to send."},
 			},
 		},
@@ -136,7 +138,7 @@ var serverBlock = &Block{
 			Attrs: []*Attr{
 				{Name: "enabled", Type: "bool", Default: `true`, Doc: "Whether it is."},
 				{Name: "interval", Type: "duration", Default: `"1s"`, Doc: "Between two readings, at least 100ms.", Min: minInterval, Max: hour},
-				{Name: "metrics_url", Type: "string", Computed: "/metrics of the server", Doc: "URL of the page with the server's metrics in Prometheus's text format."},
+				{Name: "metrics_url", Type: "string", Computed: "the engine's own page: see [Engines](engines.md#how-they-are-started)", Doc: "URL of the page with the server's metrics in Prometheus's text format."},
 				{Name: "dcgm_url", Type: "string", Computed: "nvidia-smi or amd-smi is asked, on this machine", Doc: "URL of a DCGM exporter's page, for GPUs of another machine."},
 				{Name: "gpus", Type: "list of numbers or strings", Computed: "those of the process; none of an endpoint", Doc: "The server's GPUs, by index or UUID. For an endpoint they are looked for on this machine only if named here, or at dcgm_url."},
 			},

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/plan/decode"
 )
 
@@ -75,8 +75,8 @@ var starter = template.Must(template.New("starter").Funcs(template.FuncMap{
 // that is not there, none or several kinds of server, or a use case longer than
 // the server takes.
 func Plan(a Answers) ([]byte, error) {
-	if !slices.Contains(plan.Engines, a.Engine) {
-		return nil, fmt.Errorf("no engine %q: there are %s", a.Engine, strings.Join(plan.Engines, ", "))
+	if !slices.Contains(engine.Names(nil), a.Engine) {
+		return nil, fmt.Errorf("no engine %q: there are %s", a.Engine, strings.Join(engine.Names(nil), ", "))
 	}
 	targets := 0
 	for _, t := range []string{a.URL, a.Image, a.Command} {
@@ -97,7 +97,7 @@ func Plan(a Answers) ([]byte, error) {
 		Profile string // of the simulator
 		Budget  int    // minutes
 	}{Answers: a, Name: strings.NewReplacer(".", "_").Replace(a.Engine)}
-	if a.Engine == "openai" {
+	if a.Engine == engine.Plain {
 		data.Name = "server"
 	}
 	data.Budget = Budget(a)
@@ -146,7 +146,7 @@ func Budget(a Answers) int {
 }
 
 // Exact says whether the engine can be told how long to answer.
-func (a Answers) Exact() bool { return a.Engine != "openai" }
+func (a Answers) Exact() bool { return engine.Of(a.Engine).Dialect.IgnoreEOS }
 
 // CI is what a starter workflow is made of.
 type CI struct {

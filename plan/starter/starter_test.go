@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/plan/decode"
 )
 
@@ -21,7 +21,7 @@ func TestPlan(t *testing.T) {
 	for _, name := range all {
 		sets = append(sets, []string{name})
 	}
-	for _, engine := range plan.Engines {
+	for _, name := range engine.Names(nil) {
 		for _, a := range []Answers{
 			{URL: "http://127.0.0.1:8000/v1"},
 			{URL: "http://127.0.0.1:8000", Model: "a${x} %{if b}\"\\"},
@@ -29,7 +29,7 @@ func TestPlan(t *testing.T) {
 			{Command: "serve --port {port} --model m"},
 		} {
 			for _, set := range sets {
-				a.Engine, a.UseCases = engine, set
+				a.Engine, a.UseCases = name, set
 				text, err := Plan(a)
 				if err != nil {
 					t.Fatalf("%+v: %v", a, err)

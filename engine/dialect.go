@@ -1,8 +1,9 @@
-package client
+package engine
 
 // Dialect is what an engine understands beyond the common OpenAI API: which
 // body fields make an answer exactly as long as asked, how its tokenizer is
-// asked, and what is known of its connections.
+// asked, and what is known of its connections. Each was checked against the
+// engine's own request schema: what it would reject is not sent.
 //
 // There is no field against prompt caches, deliberately: prompts are unique
 // from the first token, so nothing can be found in a cache, and switching the
@@ -10,8 +11,6 @@ package client
 // another server than the one that runs in production. A plan may still say so
 // in its request.
 type Dialect struct {
-	// Name is the engine's name in a plan.
-	Name string
 	// IgnoreEOS: "ignore_eos": true makes an answer go on to its token limit.
 	IgnoreEOS bool
 	// MinTokens: "min_tokens" is understood beside it. Stop strings and stop
@@ -31,7 +30,7 @@ type Dialect struct {
 	Timings bool
 	// PromptIDs: completions take a prompt of token ids.
 	PromptIDs bool
-	// Tokenizer is how the server's tokenizer is asked.
+	// Tokenizer is how Pages.Tokenize is asked.
 	Tokenizer Tokenizer
 	// FreshConns: the server closes the connection after a streamed answer
 	// although it announces keep-alive, so each request gets its own.
@@ -50,53 +49,31 @@ const (
 	// SGLangTokenizer takes {"prompt"} only: the chat template's part has to
 	// be learnt from usage.
 	SGLangTokenizer
-	// LlamaTokenizer takes {"content"}; /apply-template turns messages into
+	// LlamaTokenizer takes {"content"}; Pages.Template turns messages into
 	// text first.
 	LlamaTokenizer
 	// AnyTokenizer tries the forms in turn and keeps the first that answers.
 	AnyTokenizer
 )
 
-// dialects is the table. Each row was checked against the engine's own
-// request schema; what an engine would reject is not sent.
-var dialects = []Dialect{
-	{Name: "vllm", IgnoreEOS: true, MinTokens: true, BothLimits: true, ContinuousUsage: true, PromptIDs: true, Tokenizer: VLLMTokenizer},
-	{Name: "sglang", IgnoreEOS: true, MinTokens: true, BothLimits: true, ContinuousUsage: true, PromptIDs: true, Tokenizer: SGLangTokenizer},
-	{Name: "llama.cpp", IgnoreEOS: true, BothLimits: true, Timings: true, PromptIDs: true, Tokenizer: LlamaTokenizer, FreshConns: true},
-	{Name: "openai", BothLimits: true, Tokenizer: AnyTokenizer},
+// Kind is what a page's series is to us.
+type Kind string
+
+const (
+	GaugeSum  Kind = "gauge"           // summed over label sets
+	GaugeMost Kind = "gauge, the most" // the largest of the label sets
+	Counter   Kind = "counter"         // summed over label sets
+	Buckets   Kind = "histogram"       // added up over label sets
+	Sum       Kind = "histogram's sum" // as a counter
+)
+
+// Series maps one series of an engine's page of metrics to one of our names.
+type Series struct {
+	Name string // without _bucket, _sum, _count
+	Kind Kind
+	Ours string // a metric.Def's name, or a counter of metric.Telemetry
+	// Label and Value select series: "" takes all.
+	Label, Value string
+	// Old says what is to be known of a name that another one has replaced.
+	Old string
 }
-
-// DialectOf returns the dialect of an engine as a plan names it; any engine
-// that it does not know is taken for a plain OpenAI-compatible server, which
-// is sent no field of another engine's.
-func DialectOf(engine string) Dialect {
-	for _, d := range dialects {
-		if d.Name == engine {
-			return d
-		}
-	}
-	return dialects[len(dialects)-1]
-}
-
-// Body is the JSON that the engine is sent for r, its members in a fixed order.
-// It fails for what the engine cannot be sent.
-func (d Dialect) Body(r *Request) ([]byte, error) { return d.body(r) }
-
-// String says how the tokenizer is asked.
-func (t Tokenizer) String() string {
-	switch t {
-	case VLLMTokenizer:
-		return "`/tokenize`, chat template included"
-	case SGLangTokenizer:
-		return "`/tokenize`; the chat template's part is learnt from usage"
-	case LlamaTokenizer:
-		return "`/tokenize` after `/apply-template`"
-	case AnyTokenizer:
-		return "vLLM's form, then llama.cpp's; where neither answers, the usage of small requests"
-	}
-	return "the usage of small requests"
-}
-
-// Exact says whether the dialect can make an answer end at its limit and not
-// before.
-func (d Dialect) Exact() bool { return d.IgnoreEOS }

@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Every field of every engine is filled in, or Without says why it is not; a
+// switch that is off says so itself.
+func TestEverythingIsKnown(t *testing.T) {
+	for _, e := range All {
+		reasons := map[string]bool{}
+		var look func(name string, v reflect.Value)
+		look = func(name string, v reflect.Value) {
+			_, excused := e.Without[name]
+			reasons[name] = excused
+			switch {
+			case excused && name != "Launch" && name != "Flags" && !v.IsZero():
+				t.Errorf("%s: %s is there, and Without says why it is not", e.Name, name)
+			case v.Kind() == reflect.Struct && (!excused || !v.IsZero()):
+				for i := range v.NumField() {
+					if f := v.Type().Field(i); f.Name != "Without" {
+						look(strings.TrimPrefix(name+"."+f.Name, "."), v.Field(i))
+					}
+				}
+			case v.IsZero() && v.Kind() != reflect.Bool && !excused && e.Without[strings.Split(name, ".")[0]] == "":
+				t.Errorf("%s: %s is empty, and Without does not say why", e.Name, name)
+			}
+		}
+		look("", reflect.ValueOf(e))
+		for name, why := range e.Without {
+			if !reasons[name] || why == "" {
+				t.Errorf("%s: Without has %q: %q", e.Name, name, why)
+			}
+		}
+	}
+}
+
+// What is shared with the rest of the program is spelt as there.
+func TestNames(t *testing.T) {
+	if got := Names(nil); len(got) != len(All) || got[len(got)-1] != Plain || len(slices.Compact(slices.Sorted(slices.Values(got)))) != len(All) {
+		t.Errorf("names %v", got)
+	}
+	for _, e := range All {
+		if Of(e.Name).Name != e.Name {
+			t.Errorf("%s is not found", e.Name)
+		}
+		for _, f := range e.Log {
+			if _, ok := metric.FactOf(f.Key); !ok {
+				t.Errorf("%s: the log tells %q, which is no fact", e.Name, f.Key)
+			}
+			if f.Value != nil && (f.Value.NumSubexp() != 1 || f.Is != "") || f.Value == nil && f.Is == "" {
+				t.Errorf("%s: the fact %q has not one value", e.Name, f.Key)
+			}
+		}
+		pages := append([]string{e.Pages.Health, e.Pages.Tokenize, e.Pages.Template, e.Pages.Reset, e.Pages.Metrics, e.Scores.Path}, e.Pages.Version...)
+		for _, path := range pages {
+			if path != "" && path[0] != '/' {
+				t.Errorf("%s: %q is no path", e.Name, path)
+			}
+		}
+	}
+	if Of("another").Name != Plain || Of("another").Known() || (Engine{}).Known() || !Of("vllm").Known() {
+		t.Error("another engine is known")
+	}
+}
+
+func TestGuessed(t *testing.T) {
+	for name, want := range map[string]string{
+		"vllm/vllm-openai:v0.19.1": "vllm", "lmsysorg/sglang:v0.5.4": "sglang", "ghcr.io/ggml-org/llama.cpp:server": "llama.cpp",
+		"/usr/bin/llama-server -m x": "llama.cpp", "nvcr.io/nvidia/tensorrt-llm/release:1.1.0": "trtllm", "python3 serve.py": "",
+	} {
+		if got := Guessed(name); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// What tokgate knows of TensorRT-LLM's server, for example.
+func ExampleOf() {
+	e := Of("trtllm")
+	fmt.Println(strings.Join(e.Launch.Program, " "), "listens on", e.Launch.Port)
+	fmt.Println("metrics at", e.Pages.Metrics)
+	fmt.Println("no page empties its caches:", e.Without["Pages.Reset"])
+	// Output:
+	// trtllm-serve listens on 8000
+	// metrics at /prometheus/metrics
+	// no page empties its caches: it has none
+}

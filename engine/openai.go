@@ -1,0 +1,22 @@
+package engine
+
+// A plain server: anything that speaks the OpenAI API.
+var openai = Engine{
+	Name: Plain, Title: "a plain server",
+	Sources: "OpenAI's API reference; pages that servers of the other engines have",
+	Launch:  Launch{Port: 8000},
+	Flags:   Flags{Equals: true},
+	// Its pages are looked for where vLLM has them.
+	Pages:   Pages{Health: "/health", Version: []string{"/version"}, VersionKey: "version", Tokenize: "/tokenize", Template: "/apply-template", Metrics: "/metrics"},
+	Dialect: Dialect{BothLimits: true, Tokenizer: AnyTokenizer},
+	Without: map[string]string{
+		"Launch":      "what starts it is not known",
+		"Flags":       "what its flags mean is not known",
+		"Pages.Reset": "whose caches would be emptied is not known",
+		"Series":      "a page is read for the names of all engines",
+		"Log":         "what its log says is not known",
+		"Guess":       "it is what is left",
+		"Scores":      "how it is asked is not known",
+		"Hints":       "what keeps its metrics away is not known",
+	},
+}
