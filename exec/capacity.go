@@ -1,11 +1,9 @@
 package exec
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tokgate/tokgate/exec/search"
@@ -65,24 +63,21 @@ func searchesOf(p *plan.Plan) []wanted {
 // hunt is one search under way.
 type hunt struct {
 	*runner
-	target   *Target
-	server   *plan.Server
-	workload *plan.Workload
-	capacity *plan.Capacity
-	search   *search.Search
-	known    map[int]*metric.Level // fixed levels by N
-	levels   map[sampleSet]*series
-	planned  []int // looks over which the error of each visit was split
-	notes    []string
-	unreset  bool // the server could not be reset, and that was said
-	split    int  // looks over which the error of the last visit was split; 0: none was held
-	invalid  int  // probes in a row that could not be judged
+	target      *Target
+	server      *plan.Server
+	workload    *plan.Workload
+	capacity    *plan.Capacity
+	levelSearch *search.Search
+	known       map[int]*metric.Level // fixed levels by N
+	levels      map[sampleSet]*series
+	planned     []int // looks over which the error of each visit was split
+	notes       []string
+	unreset     bool // the server could not be reset, and that was said
+	split       int  // looks over which the error of the last visit was split; 0: none was held
+	invalid     int  // probes in a row that could not be judged
 	// invalidity is why the last one could not; "" when it could.
 	invalidity string
 }
-
-// mostInvalid is how many probes in a row may come to nothing.
-const mostInvalid = 2
 
 // sampleSet is one set of samples of a level of the search.
 type sampleSet struct{ n, set int }
@@ -182,34 +177,34 @@ func (h *hunt) seek(out *metric.Capacity, budget time.Duration) (lost error) {
 	if h.LastLimit != nil {
 		opts.Start = max(0, h.LastLimit(h.server, h.workload))
 	}
-	h.search = search.New(opts)
+	h.levelSearch = search.New(opts)
 	for {
 		if !h.check() {
-			h.search.Stop(h.why())
+			h.levelSearch.Stop(h.why())
 			break
 		}
-		p, ok := h.search.Next()
+		p, ok := h.levelSearch.Next()
 		if !ok {
 			break
 		}
 		result, err := h.probe(p)
 		if err != nil {
 			lost = err
-			h.search.Stop("the server could not be measured: " + h.secrets.Text(err.Error()))
+			h.levelSearch.Stop("the server could not be measured: " + h.secrets.Text(err.Error()))
 			break
 		}
 		if !h.check() && result.Outcome == search.Inconclusive {
-			h.search.Stop(h.why()) // what was cut short says nothing
+			h.levelSearch.Stop(h.why()) // what was cut short says nothing
 			break
 		}
-		h.search.Report(p, result)
+		h.levelSearch.Report(p, result)
 		h.planned = append(h.planned, h.split)
 		if h.invalid++; h.invalidity == "" {
 			h.invalid = 0
 		}
 		if h.invalid == mostInvalid {
 			// It is not for the load, then: more levels would only cost time.
-			h.search.Stop(h.invalidity)
+			h.levelSearch.Stop(h.invalidity)
 		}
 	}
 	h.conclude(out)
@@ -318,169 +313,9 @@ func (h *hunt) view(l *metric.Level, rounds []*metric.Round) *metric.Level {
 	return &v
 }
 
-// judged asks the judge about a level.
-func (h *hunt) judged(n int, view *metric.Level, look Look) search.Result {
-	j := h.Judge(h.workload, view, look)
-	r := search.Result{N: n, Outcome: j.Outcome, Requests: look.Requests, Needs: j.Needs, Binding: j.Binding, Margins: j.Margins, Note: j.Invalid}
-	switch {
-	case j.Outcome == search.Saturated:
-	case j.Invalid != "" || j.Outcome == search.Pending:
-		// It says nothing about the server, and more of it would not either.
-		r.Outcome, r.Needs = search.Inconclusive, -1
-		h.invalidity = cmp.Or(j.Invalid, "the judge gave no verdict")
-	case j.Outcome == search.Fail:
-		if admitted, ok := admission(view); ok {
-			r.Outcome, r.Cap = search.Capped, admitted
-			r.Note = fmt.Sprintf("it answered 429 or 503 whenever %d were in flight", admitted)
-		}
-	}
-	return r
-}
-
-// admission says how many requests the server lets in at once, when every
-// request that failed was turned away (429 or 503) and never were n in flight
-// that were not.
-func admission(l *metric.Level) (admitted int, ok bool) {
-	type edge struct {
-		at    time.Duration
-		delta int
-	}
-	var edges []edge
-	turned := 0
-	for _, r := range l.Rounds {
-		for _, s := range r.Samples {
-			switch {
-			case s.Failure != nil && (s.Status == 429 || s.Status == 503):
-				turned++
-				continue
-			case s.Failure != nil && s.Failure.Kind != metric.FailCanceled:
-				return 0, false
-			case s.Sent == 0:
-				continue
-			}
-			edges = append(edges, edge{s.Sent, 1}, edge{s.End, -1})
-		}
-	}
-	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.delta, b.delta)) })
-	inFlight := 0
-	for _, e := range edges {
-		inFlight += e.delta
-		admitted = max(admitted, inFlight)
-	}
-	return admitted, turned > 0 && admitted > 0 && admitted < l.N
-}
-
-// probe makes one measurement. Its error is that of the server.
-func (h *hunt) probe(p search.Probe) (search.Result, error) {
-	begin := h.Clock.Now()
-	h.reset()
-	h.invalidity, h.split = "", 0
-	s, lost := h.samples(p)
-	result := search.Result{N: p.N, Outcome: search.Inconclusive, Requests: p.Have}
-	if s.level.Skipped != "" {
-		h.invalidity = s.level.Skipped
-		result.Needs, result.Note = -1, h.invalidity
-		return result, lost
-	}
-	if p.Within > 0 {
-		stop := h.Clock.Timer(begin+p.Within, func() {
-			if s.now != nil {
-				s.now.cut(spentBudget)
-			}
-		})
-		defer stop()
-	}
-	have := s.measured()
-	h.observe(h.Observer.LevelStarted(s.level, p.Looks[len(p.Looks)-1]-p.Have, p.Expected))
-	planned := p.Planned
-	if len(s.before) > 0 {
-		planned = max(planned, h.plannedFrom(p.N, p.Have))
-	}
-	for _, k := range p.Looks {
-		if k <= have {
-			continue
-		}
-		var ended bool
-		if ended, lost = s.play(roundsOf(s.Case, k-have)); lost != nil {
-			break
-		}
-		if !ended {
-			h.cutShort(s, &result)
-			break
-		}
-		have, h.split = s.measured(), planned
-		result = h.judged(p.N, h.view(s.level, slices.Concat(s.before, s.level.Rounds)), Look{Requests: have, Planned: planned})
-		s.level.Looks = append(s.level.Looks, metric.Look{Requests: have, Planned: planned, Outcome: result.Outcome.String()})
-		if result.Outcome != search.Inconclusive || result.Needs < 0 {
-			break
-		}
-	}
-	h.observe(h.Observer.LevelDone(s.level))
-	result.Spent = h.Clock.Now() - begin
-	return result, lost
-}
-
-// samples is the level to which a probe adds, made when it is new; Skipped when
-// it cannot be run.
-func (h *hunt) samples(p search.Probe) (s *series, lost error) {
-	key := sampleSet{p.N, p.Set}
-	if s := h.levels[key]; s != nil {
-		return s, nil
-	}
-	c := Case{h.server, h.workload, h.capacity.Load, h.capacity.Level(p.N)}
-	if p.Set > 0 {
-		c.Level.Name += fmt.Sprintf(" set %d", p.Set+1)
-	}
-	l := newLevel(c)
-	l.Probe = &metric.Probe{Purpose: string(p.Purpose), Set: p.Set}
-	h.run.Levels = append(h.run.Levels, l)
-	s, lost = h.series(h.target, c, l)
-	if s == nil {
-		h.observe(h.Observer.LevelDone(l))
-		s = &series{level: l}
-	}
-	h.levels[key] = s
-	if known := h.known[p.N]; known != nil && p.Set == 0 {
-		s.before = h.view(known, known.Rounds).Rounds
-		l.Notes = append(l.Notes, "judged together with level "+known.Name)
-	}
-	return s, lost
-}
-
-// cutShort words what a probe came to whose last round did not end.
-func (h *hunt) cutShort(s *series, r *search.Result) {
-	if len(s.level.Rounds) == 0 {
-		return // the run ended before it began
-	}
-	why := s.level.Rounds[len(s.level.Rounds)-1].Stopped
-	r.Note = why
-	switch {
-	case !h.check() || why == spentBudget:
-	case strings.HasPrefix(why, nothingCompletes):
-		// More than enough requests failed, and none completed.
-		r.Outcome, r.Binding = search.Fail, "success"
-	default:
-		r.Needs, h.invalidity = -1, why
-	}
-}
-
-// spentBudget is the Stopped of a round that the search had no time for.
-const spentBudget = "the budget of the search was spent"
-
-// reset has the server forget what it was sent before, where it can.
-func (h *hunt) reset() {
-	if h.target.Reset == nil || !h.check() || len(h.levels) == 0 && len(h.known) == 0 {
-		return
-	}
-	if err := h.target.Reset(h.starting); err != nil && h.check() && !h.unreset {
-		h.unreset = true
-		h.notes = append(h.notes, "the server's caches were not reset between probes: "+h.secrets.Text(err.Error()))
-	}
-}
-
 // conclude fills in what may be claimed.
 func (h *hunt) conclude(out *metric.Capacity) {
-	l := h.search.Limit()
+	l := h.levelSearch.Limit()
 	l.Fill(out)
 	out.Notes = slices.Concat(l.Notes, h.notes)
 	for i, v := range l.Probes {

@@ -286,6 +286,31 @@ func (r *runner) server(s *plan.Server, cases []Case) {
 	}
 	found.Starts = append(found.Starts, metric.Start{At: begin, Ready: r.Clock.Now(), Cold: t.Cold, ColdEnd: t.ColdEnd})
 	r.observe(r.Observer.ServerReady(found))
+	if rest := r.cases(t, s, cases, found); found.Error != "" {
+		r.leave(s, rest, "the server could not be measured: "+found.Error)
+	}
+	r.takeDown(t, found)
+}
+
+// takeDown looks at a server a last time and ends it.
+func (r *runner) takeDown(t *Target, found *metric.ServerRun) {
+	if t.Check != nil && found.Error == "" && r.err == nil && r.ctx.Err() == nil {
+		// Not under flying: that the budget is spent says nothing of the server.
+		if err := t.Check(r.ctx); err != nil && r.ctx.Err() == nil {
+			r.lost(found, t, err)
+		}
+	}
+	if t.Close != nil {
+		if err := t.Close(); err != nil && found.Error == "" {
+			r.lost(found, t, err)
+		}
+	}
+	r.observe(r.Observer.ServerDone(found))
+}
+
+// cases runs the cases and searches of a server that is ready, workload by
+// workload, and returns what is left once it was lost.
+func (r *runner) cases(t *Target, s *plan.Server, cases []Case, found *metric.ServerRun) (rest []Case) {
 	r.durations = map[*plan.Workload]time.Duration{}
 	for _, w := range r.Plan.Workloads {
 		for len(cases) > 0 && cases[0].Workload == w && found.Error == "" {
@@ -308,21 +333,7 @@ func (r *runner) server(s *plan.Server, cases []Case) {
 			}
 		}
 	}
-	if found.Error != "" {
-		r.leave(s, cases, "the server could not be measured: "+found.Error)
-	}
-	if t.Check != nil && found.Error == "" && r.err == nil && r.ctx.Err() == nil {
-		// Not under flying: that the budget is spent says nothing of the server.
-		if err := t.Check(r.ctx); err != nil && r.ctx.Err() == nil {
-			r.lost(found, t, err)
-		}
-	}
-	if t.Close != nil {
-		if err := t.Close(); err != nil && found.Error == "" {
-			r.lost(found, t, err)
-		}
-	}
-	r.observe(r.Observer.ServerDone(found))
+	return cases
 }
 
 // foundBefore is the server as a comparison found it; nil.

@@ -2,8 +2,6 @@ package exec
 
 import (
 	"fmt"
-	"hash/fnv"
-	"maps"
 	"slices"
 	"time"
 
@@ -57,19 +55,6 @@ type turns struct {
 	slot      int
 	began     time.Duration
 	durations map[*side]map[*plan.Workload]time.Duration
-}
-
-// side is one server of a group.
-type side struct {
-	server *plan.Server
-	cases  []Case
-	series []*series // of the cases; nil until the first leg
-	levels []*metric.Level
-	found  *metric.ServerRun
-	target *Target // nil while it is not running
-	start  int     // of the server, counted from 0
-	// fingerprints are those of the first start on either set of GPUs.
-	fingerprints [2]metric.Fingerprint
 }
 
 // takeTurns runs the compared cases of a group of servers, and then, server by
@@ -298,14 +283,6 @@ func (t *turns) end(x *side, i int, ended bool, lost error) bool {
 	return ended
 }
 
-// at has the runner expect what the side's server takes.
-func (t *turns) at(x *side) {
-	if t.durations[x] == nil {
-		t.durations[x] = map[*plan.Workload]time.Duration{}
-	}
-	t.runner.durations = t.durations[x]
-}
-
 // legs runs one round of every case on both servers at the same time, case by
 // case, and ends the servers. They are started one after the other: none is
 // under load while another starts. It says whether all went well.
@@ -366,163 +343,6 @@ func (t *turns) alone(gone *side, i int, sides []*side) {
 	}
 }
 
-// placed is the server on the GPUs of the round, and which these are: its own,
-// then those of the other side. nil: not side by side.
-func (t *turns) placed(x *side, s *plan.Server) (*plan.Server, []string) {
-	if !t.beside {
-		return s, nil
-	}
-	of := x.server
-	if t.rounds%2 == 1 {
-		for _, other := range t.sides {
-			if other != x {
-				of = other.server
-			}
-		}
-	}
-	gpus := of.GPUs()
-	out := *s
-	if p := s.Process; p != nil {
-		process := *p
-		process.GPUs, out.Process = gpus, &process
-	}
-	if c := s.Container; c != nil {
-		container := *c
-		container.GPUs, out.Container = gpus, &container
-	}
-	return &out, gpus.IDs
-}
-
-// known says by which key the server is not the one that was started first, and
-// what that was; "". On the other GPUs what follows from them may differ, but
-// not from start to start on the same.
-func (t *turns) known(x *side, found metric.Fingerprint) (key, was string) {
-	before := x.found.Fingerprint
-	if t.beside {
-		first := &x.fingerprints[t.rounds%2]
-		if *first == nil {
-			*first = found
-		}
-		if key := another(*first, found); key != "" {
-			return key, (*first)[key]
-		}
-		before = maps.Clone(before)
-		maps.DeleteFunc(before, func(key, _ string) bool { return plan.Allows([]string{"gpus"}, key) })
-	}
-	key = another(before, found)
-	return key, before[key]
-}
-
-// launch starts the server of a side and prepares its cases.
-func (t *turns) launch(x *side) bool {
-	first := x.found == nil
-	if first {
-		x.found = &metric.ServerRun{Address: x.server.Address(), Declared: t.declared(x.server)}
-		t.runner.run.Servers = append(t.runner.run.Servers, x.found)
-	}
-	begin := t.Clock.Now()
-	t.at(x)
-	server, gpus := t.placed(x, fresh(x.server, x.start))
-	target, err := t.Launch(t.starting, server, func(state string) { t.Observer.ServerStarting(x.found.Address, t.secrets.Text(state)) })
-	x.start++
-	if err != nil {
-		if !t.check() {
-			err = unready(t.why(), err)
-		}
-		t.lost(x.found, nil, err)
-		t.observe(t.Observer.ServerDone(x.found))
-		return false
-	}
-	x.target = target
-	found := metric.Fingerprint{}
-	for key, value := range target.Fingerprint {
-		found[key] = t.secrets.Text(value)
-	}
-	if first {
-		x.found.Fingerprint = found
-	}
-	if key, was := t.known(x, found); key != "" {
-		t.lost(x.found, target, fmt.Errorf("start %d was of another server: %s was %q and is %q", x.start, key, was, found[key]))
-		return false
-	}
-	x.found.Starts = append(x.found.Starts, metric.Start{At: begin, Ready: t.Clock.Now(), GPUs: gpus, Cold: target.Cold, ColdEnd: target.ColdEnd})
-	t.observe(t.Observer.ServerReady(x.found))
-	for i, c := range x.cases {
-		if first {
-			l := newLevel(c)
-			x.levels = append(x.levels, l)
-			t.runner.run.Levels = append(t.runner.run.Levels, l)
-		}
-		s, lost := t.series(target, c, x.levels[i])
-		if s == nil {
-			if lost == nil {
-				lost = fmt.Errorf("%s", x.levels[i].Skipped)
-			}
-			t.lost(x.found, target, lost)
-			t.observe(t.Observer.LevelDone(x.levels[i]))
-			return false
-		}
-		if first {
-			x.series = append(x.series, s)
-		} else {
-			x.series[i] = s
-		}
-	}
-	return true
-}
-
-// another is the key by which a server that was started anew is not the one
-// that was there before; "".
-func another(before, after metric.Fingerprint) string {
-	for _, key := range before.Keys() {
-		if is, ok := after[key]; ok && metric.Differs(key, before[key], is) {
-			return key
-		}
-	}
-	return ""
-}
-
-// fresh is the server for one of its starts: a simulator draws other noise each
-// time, as a real one does.
-func fresh(s *plan.Server, start int) *plan.Server {
-	if s.Simulator == nil {
-		return s
-	}
-	out, sim := *s, *s.Simulator
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%d %s %d", sim.Seed, s.Address(), start)
-	sim.Seed = int64(h.Sum64() >> 11)
-	out.Simulator = &sim
-	return &out
-}
-
-// close ends a server after its leg.
-func (t *turns) close(x *side) bool {
-	if x.target == nil {
-		return true
-	}
-	target := x.target
-	x.target = nil
-	if target.Check != nil && x.found.Error == "" && t.err == nil && t.ctx.Err() == nil {
-		if err := target.Check(t.ctx); err != nil && t.ctx.Err() == nil {
-			t.lost(x.found, target, err)
-		}
-	}
-	if target.Close != nil {
-		if err := target.Close(); err != nil && x.found.Error == "" {
-			t.lost(x.found, target, err)
-		}
-	}
-	t.observe(t.Observer.ServerDone(x.found))
-	return x.found.Error == ""
-}
-
-func (t *turns) closeAll() {
-	for _, x := range t.sides {
-		t.close(x)
-	}
-}
-
 // seen is the run so far, for a judge.
 func (t *turns) seen() *metric.Run {
 	seen := *t.runner.run
@@ -576,15 +396,6 @@ func (t *turns) conclude(cases int) {
 			t.observe(o.ComparisonDone(rec))
 		}
 	}
-}
-
-// declared is what the plan says of a server, without its secrets.
-func (r *runner) declared(s *plan.Server) metric.Fingerprint {
-	out := metric.Fingerprint{}
-	for key, value := range s.Declared() {
-		out[key] = r.secrets.Text(value)
-	}
-	return out
 }
 
 // Visits is how many levels a run of the plan begins: one for each case, and of

@@ -151,6 +151,13 @@ func (c Capacity) Words() string {
 		}
 		return b.String()
 	}
+	return b.String() + c.particulars()
+}
+
+// particulars are what Words adds to the load itself.
+func (c Capacity) particulars() string {
+	at := c.Amount
+	var b strings.Builder
 	if c.Pass > 0 && !c.Confirmed {
 		b.WriteString(", not confirmed")
 	}

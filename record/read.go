@@ -155,54 +155,29 @@ func (rd *reader) take(n int, l *line) error {
 	if rd.ended {
 		return fmt.Errorf("a %q line after the run's end", l.Type)
 	}
-	missing := fmt.Errorf("a %q line without what it is about", l.Type)
+	if l.hollow() {
+		return fmt.Errorf("a %q line without what it is about", l.Type)
+	}
 	switch l.Type {
 	case typeRun:
-		if l.Run == nil {
-			return missing
-		}
 		if rd.run != nil {
 			return errors.New("a second run begins")
 		}
 		rd.run = bare(l.Run)
 	case typeServerReady, typeServerDone:
-		if l.Server == nil {
-			return missing
-		}
 		rd.server(l.Server, l.Type == typeServerDone)
 	case typeLevel, typeLevelDone:
-		if l.Level == nil {
-			return missing
-		}
 		rd.level(hollow(l.Level))
 	case typeSample:
-		if l.Sample == nil {
-			return missing
-		}
 		return rd.sample(l.Sample)
 	case typeRoundDone:
-		if l.Round == nil || l.Of == nil {
-			return missing
-		}
 		return rd.roundDone(*l.Of, l.Round)
 	case typeCapacity:
-		if l.Capacity == nil {
-			return missing
-		}
 		rd.run.Capacities = append(rd.run.Capacities, l.Capacity)
 	case typeComparison:
-		if l.Comparison == nil {
-			return missing
-		}
 		rd.run.Comparisons = append(rd.run.Comparisons, l.Comparison)
 	case typeRunDone:
-		if l.Run == nil {
-			return missing
-		}
-		servers, levels, capacities, comparisons := rd.run.Servers, rd.run.Levels, rd.run.Capacities, rd.run.Comparisons
-		rd.run = bare(l.Run)
-		rd.run.Servers, rd.run.Levels, rd.run.Capacities, rd.run.Comparisons = servers, levels, capacities, comparisons
-		rd.ended = true
+		rd.runDone(l.Run)
 	default:
 		// A later minor version may record more. In one that is known, a line
 		// of no known type is one that was damaged.
@@ -212,6 +187,35 @@ func (rd *reader) take(n int, l *line) error {
 		rd.problem("line %d has the unknown type %q and was left out", n, l.Type)
 	}
 	return nil
+}
+
+// runDone takes how the run ended; what it is made of was read before.
+func (rd *reader) runDone(r *metric.Run) {
+	before := rd.run
+	rd.run = bare(r)
+	rd.run.Servers, rd.run.Levels, rd.run.Capacities, rd.run.Comparisons = before.Servers, before.Levels, before.Capacities, before.Comparisons
+	rd.ended = true
+}
+
+// hollow says whether what a line of its type is about is missing.
+func (l *line) hollow() bool {
+	switch l.Type {
+	case typeRun, typeRunDone:
+		return l.Run == nil
+	case typeServerReady, typeServerDone:
+		return l.Server == nil
+	case typeLevel, typeLevelDone:
+		return l.Level == nil
+	case typeSample:
+		return l.Sample == nil
+	case typeRoundDone:
+		return l.Round == nil || l.Of == nil
+	case typeCapacity:
+		return l.Capacity == nil
+	case typeComparison:
+		return l.Comparison == nil
+	}
+	return false
 }
 
 func (rd *reader) sample(s *metric.Sample) error {

@@ -371,35 +371,7 @@ func (s *Search) take(p Probe, r Result) {
 	case Pass:
 		s.ceiling = max(s.ceiling, r.N+1) // known levels come in any order
 	}
-	switch p.Purpose {
-	case Retry:
-		// Fresh samples replace the old verdict only by another verdict.
-		if r.Outcome != Inconclusive {
-			if r.Outcome != l.stands {
-				s.note("%s %s and, on fresh samples, %s", s.label(l.n), did(l.stands), did(r.Outcome))
-			}
-			l.stands = r.Outcome
-		}
-	case Confirm:
-		l.confirmed = r.Outcome == Pass
-		if !l.confirmed {
-			l.stands = r.Outcome
-			l.have = math.MaxInt // its first samples have had their say
-			s.note("%s passed and, on fresh samples, %s: stepped down", s.label(l.n), did(r.Outcome))
-		}
-	case Deep:
-		l.stands = r.Outcome
-		l.spent += r.Spent
-	default:
-		l.stands = r.Outcome
-		l.needs = r.Needs
-		l.have = max(l.have, r.Requests)
-		if len(p.Looks) > 0 {
-			// Looks that were offered are spent even if the driver fell short.
-			l.have = max(l.have, p.Looks[len(p.Looks)-1])
-		}
-		l.spent += r.Spent
-	}
+	s.stand(l, p, r)
 }
 
 // lower moves the ceiling to what the generator or the server can do.

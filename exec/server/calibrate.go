@@ -34,13 +34,7 @@ func (l *Launcher) Calibrate(ctx context.Context) (*metric.Calibration, error) {
 		return nil, errors.New("the clock's origin is not known")
 	}
 	emitted := &stamps{at: map[string][]time.Duration{}}
-	profile := sim.DefaultProfile()
-	profile.OverheadMS = 0
-	profile.Prefill = sim.PrefillCost{USPerToken: 1}
-	profile.Decode = sim.DecodeCost{BaseMS: calibrationStepMS}
-	profile.Limits = sim.Limits{MaxBatchedTokens: 1 << 16}
-	profile.Noise = sim.Noise{}
-	server, err := sim.New(sim.Options{Profile: profile, Listen: l.Listen, OnEmit: func(id string, chunk int, at time.Time) {
+	server, err := sim.New(sim.Options{Profile: calibrationProfile(), Listen: l.Listen, OnEmit: func(id string, chunk int, at time.Time) {
 		emitted.add(id[strings.LastIndexByte(id, '-')+1:], at.Sub(l.Origin))
 	}})
 	if err != nil {
@@ -137,4 +131,16 @@ func (a *arrivals) Event(at time.Duration, e *client.Event) {
 	if e.Content {
 		a.at = append(a.at, at)
 	}
+}
+
+// calibrationProfile is a server that sends a token of every stream at every
+// step and does nothing else.
+func calibrationProfile() *sim.Profile {
+	p := sim.DefaultProfile()
+	p.OverheadMS = 0
+	p.Prefill = sim.PrefillCost{USPerToken: 1}
+	p.Decode = sim.DecodeCost{BaseMS: calibrationStepMS}
+	p.Limits = sim.Limits{MaxBatchedTokens: 1 << 16}
+	p.Noise = sim.Noise{}
+	return p
 }

@@ -86,14 +86,23 @@ func (l *Launcher) leftovers(ctx context.Context, s *plan.Server, state func(str
 	if s.Container == nil {
 		return found, nil
 	}
-	// A note may be lost, or be in another folder; the labels are not.
+	labelled, err := l.labelled(ctx, s, known, state)
+	if err != nil {
+		return nil, err
+	}
+	return append(found, labelled...), nil
+}
+
+// labelled looks for containers by their labels: a note may be lost, or be in
+// another folder, and the labels are not. known are those that were noted.
+func (l *Launcher) labelled(ctx context.Context, s *plan.Server, known map[string]bool, state func(string)) (found []leftover, err error) {
 	c, err := l.runtime(s.Container.Runtime)
 	if err != nil {
-		return found, nil // the start says so
+		return nil, nil // the start says so
 	}
 	labelled, err := c.labelled(ctx)
 	if err != nil {
-		return found, nil // likewise
+		return nil, nil // likewise
 	}
 	for _, o := range labelled {
 		if known[o.Container] || o.Holder.Run == l.Holder.Run {
