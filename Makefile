@@ -80,6 +80,15 @@ interop: export TOKGATE_VAR_model = $(MODEL)
 interop: ## try URL= [ENGINE= API_KEY= SERVED_AS=], or every known server on the PATH with MODEL=; prints what works
 	CGO_ENABLED=0 $(GO) test -count=1 -timeout 60m -run '^TestInterop$$' ./cmd/tokgate -v
 
+# Real engines, which no build and no test needs: they go to a folder of their own.
+REAL_DIR ?= /tmp/tokgate-real
+ENGINES  ?= vllm llama.cpp transformers litellm
+
+.PHONY: real
+real: build ## install real engines and try them, into docs/engines.md; ENGINES= for some of them; 8 GB and half an hour
+	plans/real/install.sh $(REAL_DIR) $(ENGINES)
+	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestReal$$' -timeout 3h -v -real $(REAL_DIR) -engines '$(ENGINES)' -real-page $(CURDIR)/docs/engines.md
+
 # A browser and two packages of npm, none of which a build needs: they go to a
 # temporary folder, at the versions that this was last tried with.
 BROWSER_DIR ?= /tmp/tokgate-browser

@@ -100,6 +100,11 @@ func interop(t *testing.T, name, plan string, environ []string) interopRow {
 		t.Fatalf("%s: %v %v\n%s%s", name, err, problems, r.out, r.err)
 	}
 	t.Logf("%s: exit %d\n%s", name, r.code, r.out)
+	return interopOf(name, run)
+}
+
+// interopOf is the row of a run of the plans.
+func interopOf(name string, run *metric.Run) interopRow {
 	row := interopRow{name: name, cells: make([]string, len(interopColumns))}
 	for _, s := range run.Servers {
 		row.version = s.Fingerprint["version"]

@@ -1,0 +1,469 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/record"
+	"github.com/tokgate/tokgate/report"
+)
+
+var (
+	realDir     = flag.String("real", "", "try the engines that plans/real/install.sh put into this `folder`")
+	realEngines = flag.String("engines", "vllm llama.cpp transformers litellm", "which of them, a `list` of words")
+	realPage    = flag.String("real-page", "", "put what came of it into this `page`, docs/engines.md")
+)
+
+// TestReal runs the plans of plans/real on engines that nobody here wrote, and
+// writes what came of it. `make real` calls it: it takes minutes, and its
+// figures are those of the machine.
+func TestReal(t *testing.T) {
+	if *realDir == "" {
+		t.Skip("make real")
+	}
+	for _, engine := range strings.Fields(*realEngines) {
+		r := newTrial(t, engine)
+		switch engine {
+		case "vllm":
+			r.engine("tiny")
+			r.kill("tiny", "EngineCore")
+			r.expect("8 requests at a time against 2", "seqs.hcl", "tiny", 1)
+			r.expect("prefix cache on against off", "cache.hcl", "tiny", 0)
+			r.expect("a KV cache of 20 blocks", "full.hcl", "tiny", 1)
+			r.figures()
+		case "llama.cpp":
+			r.engine("tiny.gguf")
+			r.kill("tiny.gguf", "ld-linux")
+		case "transformers":
+			r.engine("tiny")
+			r.kill("tiny", "transformers")
+		case "litellm":
+			r.gateway()
+		default:
+			t.Fatalf("engine %q is not known", engine)
+		}
+		r.write()
+		if left := r.running(""); len(left) > 0 {
+			t.Errorf("%s: left running: %v", engine, left)
+		}
+	}
+}
+
+// trial is what is tried of one engine.
+type trial struct {
+	t         *testing.T
+	name      string
+	dir, out  string // the engines; the run folders of this one
+	program   string
+	environ   []string
+	load      string // of the machine, before it began
+	started   time.Time
+	interop   interopRow
+	runs      []string // rows of the table of runs
+	witnessed []string // rows of the table of figures
+}
+
+func newTrial(t *testing.T, name string) *trial {
+	abs := func(path string) string {
+		path, err := filepath.Abs(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	r := &trial{t: t, name: name, dir: abs(*realDir), program: abs(filepath.Join(repository, "bin", "tokgate")), started: time.Now()}
+	r.out = abs(filepath.Join(repository, "results", "real", name))
+	average, _ := os.ReadFile("/proc/loadavg")
+	r.load, _, _ = strings.Cut(string(average), " ")
+	r.environ = append(os.Environ(),
+		"PATH="+filepath.Join(r.dir, "bin")+":"+os.Getenv("PATH"),
+		// Nothing is fetched, told to anyone or kept elsewhere.
+		"HF_HUB_OFFLINE=1", "VLLM_NO_USAGE_STATS=1", "XDG_CACHE_HOME="+filepath.Join(r.dir, "cache"), "XDG_CONFIG_HOME="+filepath.Join(r.dir, "cache"),
+		// vLLM on a few shared cores.
+		"VLLM_CPU_KVCACHE_SPACE=1", "VLLM_CPU_OMP_THREADS_BIND=nobind", "OMP_NUM_THREADS=1",
+	)
+	return r
+}
+
+// command is a command of tokgate on a plan of plans/real, which leaves its
+// run in a folder named after what is tried.
+func (r *trial) command(what, plan string, vars ...string) (*osexec.Cmd, string) {
+	out := filepath.Join(r.out, strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(what), "-"), "-"))
+	_ = os.RemoveAll(out)
+	cmd := osexec.Command(r.program, "run", "--out", out, filepath.Join(repository, "plans", "real", plan))
+	cmd.Env = append(slices.Clone(r.environ), vars...)
+	cmd.Env = append(cmd.Env, "TOKGATE_STATE_DIR="+filepath.Join(r.dir, "state"))
+	return cmd, out
+}
+
+func (r *trial) model(name string) string { return "TOKGATE_VAR_model=" + filepath.Join(r.dir, name) }
+
+// run executes a command of tokgate and notes how it ended. line, unless nil,
+// sees what it says of its progress.
+func (r *trial) run(what string, cmd *osexec.Cmd, out string, line func(string)) int {
+	start := time.Now()
+	var stdout bytes.Buffer
+	cmd.Stdout = &stdout
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		if line != nil {
+			line(lines.Text())
+		}
+	}
+	err = cmd.Wait()
+	if exit, ok := errors.AsType[*osexec.ExitError](err); err != nil && !ok {
+		r.t.Fatal(err)
+	} else if ok && exit.ExitCode() < 0 {
+		r.t.Errorf("%s: %v", what, err)
+	}
+	code, took := cmd.ProcessState.ExitCode(), time.Since(start).Round(time.Second)
+	r.t.Logf("%s: exit %d after %s\n%s", what, code, took, &stdout)
+	r.runs = append(r.runs, fmt.Sprintf("| %s | %s | %d | %s |", what, took, code, r.said(out)))
+	return code
+}
+
+// said is what the report of a run says first, and of its capacities.
+func (r *trial) said(out string) string {
+	raw, err := os.ReadFile(filepath.Join(out, "results.json"))
+	if err != nil {
+		return err.Error()
+	}
+	var doc report.Document
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		return err.Error()
+	}
+	words := []string{doc.Word() + ": " + doc.Headline()}
+	for i := range doc.Capacities {
+		words = append(words, doc.Capacities[i].Answer())
+	}
+	for _, v := range doc.Verdicts {
+		if v.Outcome != "pass" {
+			words = append(words, fmt.Sprintf("%s: %s: %s", v.Outcome, v.Name, v.Message))
+		}
+	}
+	for i, w := range words {
+		words[i] = strings.ReplaceAll(strings.ReplaceAll(w, r.dir+"/", ""), "|", `\|`)
+	}
+	return strings.Join(words[:min(len(words), 4)], "<br>")
+}
+
+// expect runs a plan that is to end with a code.
+func (r *trial) expect(what, plan, model string, want int) {
+	cmd, out := r.command(what, plan, r.model(model))
+	if code := r.run(what, cmd, out, nil); code != want {
+		r.t.Errorf("%s: exit %d, want %d", what, code, want)
+	}
+}
+
+// engine runs the engine's own plan, which starts it: what plans/interop tries,
+// a gate and a search.
+func (r *trial) engine(model string) {
+	cmd, out := r.command("interop, gate, search", r.name+".hcl", r.model(model))
+	r.run("interop, gate, search", cmd, out, nil)
+	r.tried(r.name, out)
+}
+
+// tried notes what works, by the run in a folder.
+func (r *trial) tried(name, out string) {
+	run, _, err := record.Read(out)
+	if err != nil {
+		r.t.Errorf("%s: %v", name, err)
+		return
+	}
+	r.interop = interopOf(name, run)
+}
+
+// begins is the progress line at which a level begins.
+var begins = regexp.MustCompile(`\(\d+ of \d+\): \d+ requests`)
+
+// kill ends the processes of a server whose names match, with SIGKILL, while it
+// is under load.
+func (r *trial) kill(model, process string) {
+	what := "kill -9 of " + process
+	cmd, out := r.command(what, r.name+".hcl", r.model(model))
+	killed := false
+	code := r.run(what, cmd, out, func(line string) {
+		if killed || !begins.MatchString(line) {
+			return
+		}
+		for _, pid := range r.running(process) {
+			killed = syscall.Kill(pid, syscall.SIGKILL) == nil || killed
+		}
+	})
+	if !killed || code != 4 {
+		r.t.Errorf("%s: killed: %v, exit %d, want 4", what, killed, code)
+	}
+}
+
+// running are the processes that have a file of the engines' folder in memory,
+// and whose name or first words match.
+func (r *trial) running(process string) []int {
+	var out []int
+	paths, _ := filepath.Glob("/proc/[0-9]*/maps")
+	for _, path := range paths {
+		maps, _ := os.ReadFile(path)
+		words, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
+		if bytes.Contains(maps, []byte(r.dir+"/")) && regexp.MustCompile(process).Match(words) {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			out = append(out, pid)
+		}
+	}
+	return out
+}
+
+// serve starts a server that is no business of tokgate's, on a port that is free,
+// and ends it with the returned function. {port} in a word stands for the port.
+func (r *trial) serve(health string, words ...string) (url string, end func()) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	l.Close()
+	for i, w := range words {
+		words[i] = strings.ReplaceAll(w, "{port}", strconv.Itoa(port))
+	}
+	log, err := os.Create(filepath.Join(r.dir, filepath.Base(words[0])+".log"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	cmd := osexec.Command(filepath.Join(r.dir, "bin", words[0]), words[1:]...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = r.environ, log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait(); log.Close() }()
+	end = func() {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
+		select {
+		case <-ended:
+		case <-time.After(30 * time.Second):
+		}
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+	url = fmt.Sprintf("http://127.0.0.1:%d", port)
+	for range 1800 {
+		if resp, err := http.Get(url + health); err == nil {
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return url, end
+			}
+		}
+		select {
+		case err := <-ended:
+			r.t.Fatalf("%s ended: %v; see %s", words[0], err, log.Name())
+		case <-time.After(time.Second):
+		}
+	}
+	end()
+	r.t.Fatalf("%s is not ready after half an hour; see %s", words[0], log.Name())
+	return "", nil
+}
+
+// gateway tries LiteLLM before llama.cpp's server.
+func (r *trial) gateway() {
+	model := filepath.Join(r.dir, "tiny.gguf")
+	behind, end := r.serve("/health", "llama-server", "--host", "127.0.0.1", "--port", "{port}", "--model", model, "--alias", "tiny",
+		"--parallel", "8", "--ctx-size", "131072", "--threads", "1", "--offline", "--metrics")
+	defer end()
+	config := filepath.Join(r.dir, "litellm.yaml")
+	const key = "sk-a-key-of-this-trial"
+	if err := os.WriteFile(config, fmt.Appendf(nil, `model_list:
+  - model_name: tiny
+    litellm_params: { model: hosted_vllm/tiny, api_base: %s/v1, api_key: none }
+general_settings: { master_key: %s }
+`, behind, key), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+	url, endGateway := r.serve("/health/liveliness", "litellm", "--config", config, "--host", "127.0.0.1", "--port", "{port}")
+	defer endGateway()
+	cmd, out := r.command("interop", "../interop/endpoint.hcl", "TOKGATE_VAR_url="+url, "TOKGATE_VAR_engine=llama.cpp", "TOKGATE_VAR_api_key="+key)
+	r.run("interop", cmd, out, nil)
+	r.tried("litellm before llama.cpp", out)
+}
+
+// figures holds what tokgate and vLLM's own client measured against what the
+// server counted of the same requests.
+func (r *trial) figures() {
+	model := filepath.Join(r.dir, "tiny")
+	url, end := r.serve("/health", "vllm", "serve", model, "--host", "127.0.0.1", "--port", "{port}",
+		"--max-model-len", "4096", "--max-num-seqs", "8", "--enforce-eager")
+	defer end()
+	for _, load := range []struct{ inFlight, requests int }{{1, 60}, {4, 120}} {
+		inFlight, requests := strconv.Itoa(load.inFlight), strconv.Itoa(load.requests)
+
+		what := "figures at " + inFlight
+		cmd, out := r.command(what, "figures.hcl", "TOKGATE_VAR_url="+url, "TOKGATE_VAR_in_flight="+inFlight, "TOKGATE_VAR_requests="+requests)
+		var before map[string]float64
+		r.run(what, cmd, out, func(line string) {
+			if before == nil && begins.MatchString(line) {
+				before = r.page(url)
+			}
+		})
+		run, _, err := record.Read(out)
+		if err != nil {
+			r.t.Errorf("%s: %v", what, err)
+			continue
+		}
+		r.witness("tokgate", load.inFlight, seen(run), before, r.page(url))
+
+		before = r.page(url)
+		result := filepath.Join(r.out, "bench.json")
+		bench := osexec.Command(filepath.Join(r.dir, "bin", "vllm"), "bench", "serve", "--backend", "openai-chat", "--base-url", url,
+			"--endpoint", "/v1/chat/completions", "--model", model, "--dataset-name", "random", "--random-input-len", "256",
+			"--random-output-len", "64", "--ignore-eos", "--num-prompts", requests, "--max-concurrency", inFlight,
+			"--percentile-metrics", "ttft,tpot,e2el", "--save-result", "--result-filename", result, "--disable-tqdm")
+		bench.Env = r.environ
+		if words, err := bench.CombinedOutput(); err != nil {
+			r.t.Errorf("vllm bench serve: %v\n%s", err, words)
+			continue
+		}
+		r.witness("vllm bench serve", load.inFlight, benched(r.t, result), before, r.page(url))
+	}
+}
+
+// figures of one side, of requests with the same number of tokens; times in seconds.
+type sides struct {
+	requests, tokens int
+	ttft, tpot, e2e  float64 // means
+}
+
+// seen is what tokgate measured, those that keep the load up included where
+// they completed: the server counts them too.
+func seen(run *metric.Run) sides {
+	var s sides
+	var per int
+	for _, l := range run.Levels {
+		for _, round := range l.Rounds {
+			for _, x := range round.Samples {
+				ttft, ok := x.Value("ttft")
+				e2e, whole := x.Value("e2e")
+				if !ok || !whole {
+					continue
+				}
+				s.requests++
+				s.tokens += x.Usage.Output
+				s.ttft += ttft
+				s.e2e += e2e
+				if tpot, ok := x.Value("tpot"); ok {
+					per++
+					s.tpot += tpot
+				}
+			}
+		}
+	}
+	n := float64(s.requests)
+	s.ttft, s.e2e, s.tpot = s.ttft/n, s.e2e/n, s.tpot/float64(per)
+	return s
+}
+
+func benched(t *testing.T, path string) sides {
+	var result struct {
+		Completed int     `json:"completed"`
+		Tokens    int     `json:"total_output_tokens"`
+		TTFT      float64 `json:"mean_ttft_ms"`
+		TPOT      float64 `json:"mean_tpot_ms"`
+		E2E       float64 `json:"mean_e2el_ms"`
+	}
+	if err := json.Unmarshal([]byte(read(t, path)), &result); err != nil {
+		t.Error(err)
+	}
+	return sides{result.Completed, result.Tokens, result.TTFT / 1e3, result.TPOT / 1e3, result.E2E / 1e3}
+}
+
+// page is the server's page of metrics: sums over label sets.
+func (r *trial) page(url string) map[string]float64 {
+	resp, err := http.Get(url + "/metrics")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	out := map[string]float64{}
+	for lines := bufio.NewScanner(io.LimitReader(resp.Body, 1<<22)); lines.Scan(); {
+		if m := series.FindStringSubmatch(lines.Text()); m != nil {
+			v, _ := strconv.ParseFloat(m[2], 64)
+			out[m[1]] += v
+		}
+	}
+	return out
+}
+
+var series = regexp.MustCompile(`^(vllm:\w+)(?:\{.*\})? (\S+)$`)
+
+// witness notes what a client measured beside what the server counted meanwhile.
+func (r *trial) witness(client string, inFlight int, ours sides, before, after map[string]float64) {
+	d := func(name string) float64 { return after["vllm:"+name] - before["vllm:"+name] }
+	mean := func(name string) float64 { return d(name+"_sum") / d(name+"_count") }
+	theirs := sides{
+		requests: int(d("e2e_request_latency_seconds_count")), tokens: int(d("generation_tokens_total")),
+		ttft: mean("time_to_first_token_seconds"), tpot: mean("inter_token_latency_seconds"), e2e: mean("e2e_request_latency_seconds"),
+	}
+	both := func(a, b float64) string {
+		return fmt.Sprintf("%.1f / %.1f ms (%+.1f%%)", 1e3*a, 1e3*b, 100*(a/b-1))
+	}
+	r.witnessed = append(r.witnessed, fmt.Sprintf("| %s | %d | %d / %d | %d / %d | %s | %s | %s |", client, inFlight, ours.requests, theirs.requests,
+		ours.tokens, theirs.tokens, both(ours.ttft, theirs.ttft), both(ours.tpot, theirs.tpot), both(ours.e2e, theirs.e2e)))
+}
+
+// write puts the tables into the page, in the place of those of an earlier run.
+func (r *trial) write() {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, %d cores with a load average of %s before it began; all of it took %s.\n",
+		r.started.Format("2 January 2006"), runtime.NumCPU(), r.load, time.Since(r.started).Round(time.Second))
+	if len(r.runs) > 0 {
+		b.WriteString("\n| run | took | exit | what it said first |\n|---|---|---|---|\n" + strings.Join(r.runs, "\n") + "\n")
+	}
+	if len(r.witnessed) > 0 {
+		b.WriteString("\n| client | in flight | requests, client / server | output tokens | TTFT mean | TPOT mean | E2E mean |\n|---|---|---|---|---|---|---|\n" +
+			strings.Join(r.witnessed, "\n") + "\n")
+	}
+	row := interopTable([]interopRow{r.interop})
+	fmt.Print("\n" + row + "\n" + b.String() + "\n")
+	if *realPage == "" {
+		return
+	}
+	page := read(r.t, *realPage)
+	row = row[strings.LastIndex(strings.TrimSpace(row), "\n")+1:]
+	name, _, _ := strings.Cut(row[2:], " |")
+	page = regexp.MustCompile(`(?m)^\| `+regexp.QuoteMeta(name)+` \|.*\n`).ReplaceAllLiteralString(page, "")
+	page = strings.Replace(page, "<!-- /interop -->", row+"<!-- /interop -->", 1)
+	begin, end := "<!-- real "+r.name+" -->\n", "<!-- /real -->"
+	before, rest, ok := strings.Cut(page, begin)
+	_, after, ended := strings.Cut(rest, end)
+	if !ok || !ended || !strings.Contains(page, row) {
+		r.t.Fatalf("%s has no place for %s", *realPage, r.name)
+	}
+	page = before + begin + b.String() + end + after
+	if err := os.WriteFile(*realPage, []byte(page), 0o644); err != nil {
+		r.t.Error(err)
+	}
+}

