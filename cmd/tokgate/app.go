@@ -191,6 +191,12 @@ is wrong · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
+	a.completion(root)
+	return root
+}
+
+// completion adds cobra's command, but for a shell that it does not know.
+func (a *app) completion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd() // it keeps the output that it finds
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {
@@ -202,7 +208,6 @@ is wrong · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 			}
 		}
 	}
-	return root
 }
 
 // helpCommand is cobra's, but for a command that there is not.

@@ -39,52 +39,55 @@ whatever the verdict was.`,
 			return nil
 		},
 		ValidArgsFunction: completeFolders,
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				if err := out.unshared("runs", func(x formats.Format) bool { return x.Together == nil }); err != nil {
-					return err
-				}
-			}
-			t, err := a.terminal(a.Out)
-			if err != nil {
-				return err
-			}
-			var docs []*report.Document
-			for i, dir := range args {
-				doc, run, err := a.readDocument(dir, out.samples())
-				if err != nil {
-					return err
-				}
-				if docs = append(docs, doc); len(args) > 1 {
-					doc.Folder = dir // where it is now, whatever it was called
-				}
-				if i > 0 {
-					fmt.Fprintln(a.Out)
-				}
-				if err := report.Terminal(a.Out, doc, t.width, t.color); err != nil {
-					return measureError(err)
-				}
-				if len(args) > 1 {
-					continue
-				}
-				if err := out.write(doc, run); err != nil {
-					return measureError(err)
-				}
-			}
-			if len(args) > 1 {
-				fmt.Fprintln(a.Out)
-				if err := report.TerminalTogether(a.Out, docs, t.width, t.color); err != nil {
-					return measureError(err)
-				}
-				if err := out.writeTogether(docs); err != nil {
-					return measureError(err)
-				}
-			}
-			return nil
-		},
+		RunE:              func(_ *cobra.Command, args []string) error { return a.report(args, out) },
 	}
 	out.flags(cmd)
 	return cmd
+}
+
+// report shows the runs in folders, and writes the copies asked for.
+func (a *app) report(args []string, out outputs) error {
+	if len(args) > 1 {
+		if err := out.unshared("runs", func(x formats.Format) bool { return x.Together == nil }); err != nil {
+			return err
+		}
+	}
+	t, err := a.terminal(a.Out)
+	if err != nil {
+		return err
+	}
+	var docs []*report.Document
+	for i, dir := range args {
+		doc, run, err := a.readDocument(dir, out.samples())
+		if err != nil {
+			return err
+		}
+		if docs = append(docs, doc); len(args) > 1 {
+			doc.Folder = dir // where it is now, whatever it was called
+		}
+		if i > 0 {
+			fmt.Fprintln(a.Out)
+		}
+		if err := report.Terminal(a.Out, doc, t.width, t.color); err != nil {
+			return measureError(err)
+		}
+		if len(args) > 1 {
+			continue
+		}
+		if err := out.write(doc, run); err != nil {
+			return measureError(err)
+		}
+	}
+	if len(args) > 1 {
+		fmt.Fprintln(a.Out)
+		if err := report.TerminalTogether(a.Out, docs, t.width, t.color); err != nil {
+			return measureError(err)
+		}
+		if err := out.writeTogether(docs); err != nil {
+			return measureError(err)
+		}
+	}
+	return nil
 }
 
 // readDocument reads results.json of a folder, or makes one from the samples

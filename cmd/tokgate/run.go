@@ -126,25 +126,11 @@ func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 			return err
 		}
 	}
-	if len(plans) > 1 {
-		if err := o.out.unshared("plans", func(formats.Format) bool { return true }); err != nil {
-			return err
-		}
-	}
 	// Everything the command line can get wrong is found before the first
 	// plan starts.
-	only := make([]func(exec.Case) bool, len(plans))
-	stored := make([]map[string]*metric.Run, len(plans))
-	for i, p := range plans {
-		if err := replaceEndpoints(p, o.endpoints); err != nil {
-			return err
-		}
-		if only[i], err = caseFilter(p, o.only); err != nil {
-			return err
-		}
-		if stored[i], err = baselines(p); err != nil {
-			return err
-		}
+	only, stored, err := prepare(plans, o)
+	if err != nil {
+		return err
 	}
 	dirs, err := resultsDirs(o.out.dir, files, o.simulate)
 	if err != nil {
@@ -176,6 +162,31 @@ func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 		a.summarize(files, codes)
 	}
 	return exitWith(worst(whole(codes, len(plans))))
+}
+
+// prepare points the plans at the endpoints named, and returns for each the
+// cases to run and the records that it compares with.
+func prepare(plans []*plan.Plan, o runOptions) ([]func(exec.Case) bool, []map[string]*metric.Run, error) {
+	if len(plans) > 1 {
+		if err := o.out.unshared("plans", func(formats.Format) bool { return true }); err != nil {
+			return nil, nil, err
+		}
+	}
+	only := make([]func(exec.Case) bool, len(plans))
+	stored := make([]map[string]*metric.Run, len(plans))
+	for i, p := range plans {
+		err := replaceEndpoints(p, o.endpoints)
+		if err != nil {
+			return nil, nil, err
+		}
+		if only[i], err = caseFilter(p, o.only); err != nil {
+			return nil, nil, err
+		}
+		if stored[i], err = baselines(p); err != nil {
+			return nil, nil, err
+		}
+	}
+	return only, stored, nil
 }
 
 // runPlan runs one plan and returns its exit code.
@@ -214,16 +225,7 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 	} else {
 		config.Run.ID, config.Run.Salt, config.Run.Started = runID(started), salt(), started
 		config.LastLimit = limits
-		launcher := server.New(server.Options{
-			Clock: wall, Origin: wall.Origin(), LogDir: out.dir, Dir: filepath.Dir(p.Path), Redact: p.Secrets,
-			State: lease.Dir(a.getenv), Reap: o.reap, Grace: grace(now), Network: a.network,
-			Holder: lease.Holder{Run: config.Run.ID, Plan: p.Path, PID: a.pid(), Started: started.UTC().Format(time.RFC3339)},
-		})
-		config.Teardown = server.Teardown
-		config.Clock, config.Launch, config.Meter = wall, launcher.Launch, a.meter
-		if a.meter != nil {
-			config.Calibrate = launcher.Calibrate
-		}
+		a.launch(&config, wall, now, out.dir, o.reap)
 	}
 	display, stop, err := a.progress(shown)
 	if err != nil {
@@ -239,16 +241,22 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 	defer release()
 	run, err := exec.Run(now, config)
 	stop()
-	if err != nil {
+	return a.ended(p, run, err, out, assert.Options{Partial: only != nil, Baselines: stored})
+}
+
+// ended judges a run, and adds it to the plan's history unless it was stopped by
+// an error. It returns the exit code.
+func (a *app) ended(p *plan.Plan, run *metric.Run, stopped error, out outputs, opts assert.Options) (int, error) {
+	if stopped != nil {
 		// The reports still say what was measured until then.
-		void(run, err.Error())
+		void(run, stopped.Error())
 		var hints []string
-		if _, _, err := a.conclude(p, run, out, assert.Options{Partial: only != nil, Baselines: stored}); err != nil {
+		if _, _, err := a.conclude(p, run, out, opts); err != nil {
 			hints = append(hints, err.Error())
 		}
-		return 0, measureError(fmt.Errorf("the run was stopped: %w", err), hints...)
+		return 0, measureError(fmt.Errorf("the run was stopped: %w", stopped), hints...)
 	}
-	doc, code, err := a.conclude(p, run, out, assert.Options{Partial: only != nil, Baselines: stored})
+	doc, code, err := a.conclude(p, run, out, opts)
 	if err != nil || p.History == nil {
 		return code, err
 	}
@@ -257,6 +265,20 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 		return code, err
 	}
 	return worst([]int{code, nightly}), nil
+}
+
+// launch makes config start the plan's servers and measure on the wall's clock.
+func (a *app) launch(config *exec.Config, wall *clock.Real, now context.Context, dir string, reap bool) {
+	launcher := server.New(server.Options{
+		Clock: wall, Origin: wall.Origin(), LogDir: dir, Dir: filepath.Dir(config.Plan.Path), Redact: config.Plan.Secrets,
+		State: lease.Dir(a.getenv), Reap: reap, Grace: grace(now), Network: a.network,
+		Holder: lease.Holder{Run: config.Run.ID, Plan: config.Plan.Path, PID: a.pid(), Started: config.Run.Started.UTC().Format(time.RFC3339)},
+	})
+	config.Teardown = server.Teardown
+	config.Clock, config.Launch, config.Meter = wall, launcher.Launch, a.meter
+	if a.meter != nil {
+		config.Calibrate = launcher.Calibrate
+	}
 }
 
 // A CI system that cancels a job kills what is left of it soon after it asked:
