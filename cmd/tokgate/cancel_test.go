@@ -4,10 +4,10 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -21,11 +21,8 @@ import (
 
 // What the runner does when a job is cancelled (actions/runner,
 // src/Runner.Sdk/ProcessInvoker.cs): SIGINT to the process of the step alone,
-// then SIGTERM, then it kills what is left.
-const (
-	sigintTimeout  = 7500 * time.Millisecond
-	sigtermTimeout = 2500 * time.Millisecond
-)
+// after this time SIGTERM, and 2.5 s later it kills what is left.
+const sigintTimeout = 7500 * time.Millisecond
 
 // With the time that a server has to end itself there is half of the runner's
 // left for the reports, before it asks a second time.
@@ -35,22 +32,82 @@ func TestCancelledRunsFit(t *testing.T) {
 	}
 }
 
-// log is the output of a process, read while it is written.
-type log struct {
-	mu sync.Mutex
-	b  bytes.Buffer
+// child is a process of a test, and what it says.
+type child struct {
+	t     *testing.T
+	cmd   *exec.Cmd
+	ended chan struct{}
+
+	mu   sync.Mutex
+	said bytes.Buffer
+	more chan struct{} // closed by the next write
 }
 
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
+// begin starts a process, which is killed at the end of the test if it still runs.
+func begin(t *testing.T, cmd *exec.Cmd) *child {
+	t.Helper()
+	c := &child{t: t, cmd: cmd, ended: make(chan struct{}), more: make(chan struct{})}
+	if cmd.Stdout == nil {
+		cmd.Stdout, cmd.Stderr = c, c
+	}
+	if err := cmd.Start(); err != nil {
+		t.Skip(err)
+	}
+	go func() {
+		_ = cmd.Wait() // ProcessState tells
+		close(c.ended)
+	}()
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return c
 }
 
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
+func (c *child) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	close(c.more)
+	c.more = make(chan struct{})
+	return c.said.Write(p)
+}
+
+// output is what it said until now; more is closed once it says more.
+func (c *child) output() (said string, more <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.said.String(), c.more
+}
+
+// until waits, as long as it takes, for the process to say words.
+func (c *child) until(words string) {
+	c.t.Helper()
+	for {
+		said, more := c.output()
+		if strings.Contains(said, words) {
+			return
+		}
+		select {
+		case <-more:
+		case <-c.ended:
+			if said, _ = c.output(); !strings.Contains(said, words) {
+				c.t.Fatalf("it ended before it said %q: %v\n%s", words, c.cmd.ProcessState, said)
+			}
+		}
+	}
+}
+
+// signal sends one.
+func (c *child) signal(s os.Signal) {
+	c.t.Helper()
+	if err := c.cmd.Process.Signal(s); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// wait is the end of the process, and of all that have its output: its exit
+// code, -1 for a signal's, and all that was said.
+func (c *child) wait() (code int, said string) {
+	<-c.ended
+	said, _ = c.output()
+	return c.cmd.ProcessState.ExitCode(), said
 }
 
 // A job that is cancelled while a server answers that will not go: the server
@@ -61,7 +118,8 @@ func (l *log) String() string {
 func TestCancelledJob(t *testing.T) {
 	dir := t.TempDir()
 	pids := filepath.Join(dir, "pids")
-	server := fmt.Sprintf("trap '' TERM INT; echo $$ >> %[1]s; %[2]s sim --listen 127.0.0.1:$0 & echo $! >> %[1]s; while :; do sleep 1; done", pids, programFile(t, ""))
+	// Both are noted before the server can be ready.
+	server := fmt.Sprintf(`trap '' TERM INT; echo $$ >> %[1]s; sh -c 'echo $$ >> %[1]s; exec "$0" sim --listen "127.0.0.1:$1"' %[2]s $0 & while :; do sleep 1; done`, pids, programFile(t, ""))
 	plan := fmt.Sprintf(`server "stubborn" {
   process {
     command = ["sh", "-c", %q, "{port}"]
@@ -86,47 +144,31 @@ workload "w" {
 	if err := os.WriteFile(filepath.Join(dir, "p.hcl"), []byte(plan), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	var out log
 	// As the action does it: the shell gives way.
 	cmd := exec.Command("bash", "-e", "-c", `exec "$0" run p.hcl`, programFile(t, ""))
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CI=true", "GITHUB_ACTIONS=true", "GITHUB_WORKSPACE="+dir, "XDG_STATE_HOME="+dir,
 		"GITHUB_OUTPUT="+filepath.Join(dir, "output"), "GITHUB_STEP_SUMMARY="+filepath.Join(dir, "summary"))
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Skip(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	job := begin(t, cmd)
 	t.Cleanup(func() { // of a test that failed
-		_ = cmd.Process.Kill()
 		for _, pid := range processes(pids) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	})
-	until(t, &out, ended, func() bool { return strings.Contains(out.String(), "w at 2 on stubborn") && len(processes(pids)) == 2 })
-
-	signal := func(s syscall.Signal) time.Duration {
-		if err := cmd.Process.Signal(s); err != nil {
-			t.Fatal(err)
-		}
-		return map[syscall.Signal]time.Duration{syscall.SIGINT: sigintTimeout, syscall.SIGTERM: sigtermTimeout}[s]
+	job.until("w at 2 on stubborn")
+	if len(processes(pids)) != 2 {
+		t.Fatalf("processes %v", processes(pids))
 	}
-	var err error
+	job.signal(syscall.SIGINT)
 	select {
-	case err = <-ended:
-	case <-time.After(signal(syscall.SIGINT)):
+	case <-job.ended:
+	case <-time.After(sigintTimeout):
 		t.Logf("it did not end within %s of the SIGINT", sigintTimeout)
-		signal(syscall.SIGTERM)
-		select {
-		case err = <-ended:
-		case <-time.After(time.Minute):
-			t.Fatalf("it did not end within a minute of the SIGTERM:\n%s", out.String())
-		}
+		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended just now
 	}
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != assert.ExitInterrupted {
-		t.Errorf("it ended with %v, want exit code %d\n%s", err, assert.ExitInterrupted, out.String())
+	code, out := job.wait()
+	if code != assert.ExitInterrupted {
+		t.Errorf("it ended with %v, want exit code %d\n%s", cmd.ProcessState, assert.ExitInterrupted, out)
 	}
 	for _, pid := range processes(pids) {
 		if syscall.Kill(pid, 0) == nil && !zombie(pid) {
@@ -140,14 +182,19 @@ workload "w" {
 			t.Errorf("%s does not say %q:\n%.2000s", name, want, got)
 		}
 	}
-	if !strings.Contains(out.String(), "::error ") {
-		t.Errorf("no annotation says what happened:\n%s", out.String())
+	if !strings.Contains(out, "::error ") {
+		t.Errorf("no annotation says what happened:\n%s", out)
 	}
 }
 
 // A terminal that is closed ends the run as a SIGTERM does, with reports; under
 // nohup it is no reason to stop.
 func TestClosedTerminal(t *testing.T) {
+	// Where these tests run under nohup themselves a child would, too: what its
+	// parent listens to begins anew in it.
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(hangups) })
 	for _, tt := range []struct {
 		name, shell string
 		requests    int
@@ -178,18 +225,14 @@ workload "w" {
 			if err := os.WriteFile(filepath.Join(dir, "p.hcl"), []byte(plan), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			var out log
 			cmd := exec.Command("sh", "-c", tt.shell, programFile(t, ""))
-			cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
-			cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+dir)
-			ended := begin(t, cmd)
-			until(t, &out, ended, func() bool { return strings.Contains(out.String(), "w at 1 on s") })
-			if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
-				t.Fatal(err)
-			}
-			awaitEnd(t, &out, ended)
-			if code := cmd.ProcessState.ExitCode(); (code == assert.ExitInterrupted) != tt.interrupted {
-				t.Errorf("exit code %d\n%s", code, out.String())
+			cmd.Dir, cmd.Env = dir, append(os.Environ(), "XDG_STATE_HOME="+dir)
+			c := begin(t, cmd)
+			c.until("w at 1 on s")
+			c.signal(syscall.SIGHUP)
+			code, out := c.wait()
+			if (code == assert.ExitInterrupted) != tt.interrupted {
+				t.Errorf("exit code %d\n%s", code, out)
 			}
 			if got := read(t, filepath.Join(dir, "results/p/results.json")); strings.Contains(got, `"exit_code": 130`) != tt.interrupted {
 				t.Errorf("the results say otherwise:\n%.2000s", got)
@@ -219,18 +262,13 @@ workload "w" {
 	if err := os.WriteFile(filepath.Join(dir, "p.hcl"), []byte(plan), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	var out log
 	cmd := exec.Command(programFile(t, ""), "run", "p.hcl")
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
-	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+dir)
-	ended := begin(t, cmd)
-	until(t, &out, ended, func() bool { return strings.Contains(out.String(), "started sh") })
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	awaitEnd(t, &out, ended)
-	if got := out.String(); cmd.ProcessState.ExitCode() != assert.ExitInterrupted || !strings.Contains(got, "interrupted before it was ready\n") || strings.Contains(got, "context canceled") {
-		t.Errorf("exit code %d\n%s", cmd.ProcessState.ExitCode(), got)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "XDG_STATE_HOME="+dir)
+	c := begin(t, cmd)
+	c.until("started sh")
+	c.signal(syscall.SIGINT)
+	if code, out := c.wait(); code != assert.ExitInterrupted || !strings.Contains(out, "interrupted before it was ready\n") || strings.Contains(out, "context canceled") {
+		t.Errorf("exit code %d\n%s", code, out)
 	}
 }
 
@@ -254,44 +292,4 @@ func zombie(pid int) bool {
 	}
 	_, rest, _ := strings.Cut(string(b), ") ")
 	return strings.HasPrefix(rest, "Z")
-}
-
-// begin starts a command, which is killed at the end of the test if it still
-// runs; its end is told.
-func begin(t *testing.T, cmd *exec.Cmd) <-chan error {
-	t.Helper()
-	if err := cmd.Start(); err != nil {
-		t.Skip(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	return ended
-}
-
-// awaitEnd waits until what begin started has ended.
-func awaitEnd(t *testing.T, out fmt.Stringer, ended <-chan error) {
-	t.Helper()
-	select {
-	case <-ended:
-	case <-time.After(2 * time.Minute):
-		t.Fatalf("it did not end:\n%s", out.String())
-	}
-}
-
-// until waits for a condition for as long as a busy machine may need.
-func until(t *testing.T, out fmt.Stringer, ended <-chan error, ok func() bool) {
-	t.Helper()
-	timeout := time.After(2 * time.Minute)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !ok() {
-		select {
-		case <-tick.C:
-		case err := <-ended:
-			t.Fatalf("it ended early: %v\n%s", err, out)
-		case <-timeout:
-			t.Fatalf("it never came to it:\n%s", out)
-		}
-	}
 }

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/tokgate/tokgate/assert"
@@ -69,12 +70,13 @@ workload "w" {
   input_tokens  = 64
   output_tokens = { mean = 8, jitter = "10%%" }
   load {
-    concurrency = 2
-    requests    = %d
+    concurrency = [1, 2]
+    requests    = { 1 = 6, default = %d }
     seeds       = [1, 2]
   }
   sla {
-    ttft    = "p95 < 20s"
+    at      = 2
+    ttft    = "p95 < 60s"
     success = "rate >= 95%%"
   }
 }
@@ -122,20 +124,18 @@ func TestSecretsStay(t *testing.T) {
 		name    string
 		shell   string
 		failing bool
-		code    int
 		words   []string
 	}{
-		{"pass", tell + `exec SERVE`, false, assert.ExitPass, []string{"PASS"}},
-		{"fail", tell + `exec SERVE --fault "error-event:from=8,share=0.5,text=no quota for $HF_TOKEN $WANDB_API_KEY"`, true, assert.ExitFail, []string{"FAIL", "no quota for"}},
-		{"the server breaks", tell + `echo "$CERT $DERIVED $MIXED, not on port {port}"; exit 3`, false, assert.ExitError, []string{"--api-key [redacted]", "exit status 3"}},
-		{"the server dies", tell + `exec SERVE --fault die:from=12`, false, assert.ExitError, []string{"--hf-token=[redacted]"}},
+		{"pass", tell + `exec SERVE`, false, []string{"24 of 24 requests completed"}},
+		{"fail", tell + `exec SERVE --fault "error-event:from=8,share=0.5,text=no quota for $HF_TOKEN $WANDB_API_KEY"`, true, []string{"no quota for"}},
+		{"the server breaks", tell + `echo "$CERT $DERIVED $MIXED, not on port {port}"; exit 3`, false, []string{"--api-key [redacted]", "exit status 3"}},
+		{"the server dies", tell + `exec SERVE --fault die:from=12`, false, []string{"--hf-token=[redacted]"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			l := secretsLife(t, tt.shell, gossip(t, tt.failing), 24)
 			l.start("--csv", filepath.Join(l.out, "levels.csv"))
-			l.check(tt.code, tt.words...)
-			l.unspilled("run", l.output.String())
+			l.unspilled("run", l.says(tt.words...))
 			for _, args := range [][]string{
 				{"judge", l.out, filepath.Join(l.dir, "test.hcl")}, {"report", l.out, "--html", filepath.Join(l.dir, "again.html"), "--markdown", filepath.Join(l.dir, "again.md")},
 				{"history", "show", filepath.Join(l.dir, "nights")}, {"plan", filepath.Join(l.dir, "test.hcl")}, {"validate", filepath.Join(l.dir, "test.hcl")},
@@ -157,15 +157,14 @@ func TestSecretsStayInNotes(t *testing.T) {
 	l := secretsLife(t, `env; SERVE`, gossip(t, false), 100_000)
 	l.start("--only", "s/w")
 	l.under()
-	if err := l.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	l.wait()
-	l.unspilled("run", l.output.String())
+	l.killBoth()
+	_, said := l.wait()
+	l.unspilled("run", said)
 	l.nothingSpilled(4)
 	l.start("--only", "s/w")
-	l.check(assert.ExitError, "a killed run left a server behind")
-	l.unspilled("run again", l.output.String())
+	l.until("removing what a killed run left behind")
+	l.signal(syscall.SIGTERM)
+	l.unspilled("run again", l.check(assert.ExitInterrupted))
 	l.nothingSpilled(8)
 }
 
