@@ -1,0 +1,28 @@
+package metric_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// A request that failed has no value and counts as worse than every other: of
+// four requests, the p99 is that of the one that failed.
+func ExampleOf() {
+	ttft, _ := metric.Lookup("ttft")
+	var samples []*metric.Sample
+	for _, first := range []time.Duration{200 * time.Millisecond, 300 * time.Millisecond, 1500 * time.Millisecond} {
+		samples = append(samples, &metric.Sample{Phase: metric.Measured, First: first})
+	}
+	samples = append(samples, &metric.Sample{Phase: metric.Measured, Failure: &metric.Failure{Kind: metric.FailTimeout}})
+	d := metric.Of(ttft, samples)
+	for _, p := range []float64{50, 75, 99} {
+		v, _ := d.Percentile(p)
+		fmt.Printf("p%g %s\n", p, metric.Format(ttft.Unit, v))
+	}
+	// Output:
+	// p50 300 ms
+	// p75 1.5 s
+	// p99 ∞
+}

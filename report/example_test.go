@@ -1,0 +1,27 @@
+package report_test
+
+import (
+	"os"
+
+	"github.com/tokgate/tokgate/report"
+)
+
+// Every output is made from the document alone.
+func ExampleTerminal() {
+	d := &report.Document{Tool: "1.0", Plan: report.Plan{Path: "chat.hcl"}, Outcome: report.Fail, ExitCode: 1, Verdicts: []report.Verdict{
+		{Kind: "sla", Name: "ttft p95 at 8", Outcome: report.Fail, Severity: "error", Message: "9.1 s > 8 s", File: "chat.hcl", Line: 12},
+		{Kind: "sla", Name: "success at 8", Outcome: report.Pass, Severity: "error", Message: "100%"},
+	}}
+	if err := report.Terminal(os.Stdout, d, 80, false); err != nil {
+		panic(err)
+	}
+	// Output:
+	// tokgate 1.0 · chat.hcl · took 0s
+	//
+	//   FAIL    ttft p95 at 8
+	//           9.1 s > 8 s
+	//           chat.hcl:12
+	//   pass    success at 8  100%
+	//
+	// FAIL  1 of 2 requirements failed · exit 1
+}
