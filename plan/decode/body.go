@@ -2,6 +2,7 @@ package decode
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -63,7 +64,16 @@ func (d *decoder) open(spec *Block, blk *hcl.Block, sc *scope, path string) *bod
 	return b
 }
 
-func (b *body) blocksOf(name string) []*hcl.Block { return b.blocks[name] }
+// each opens the blocks of that name, one after the other.
+func (b *body) each(name string, use func(*body)) {
+	for i, blk := range b.blocks[name] {
+		path := b.path + "." + name
+		if len(b.blocks[name]) > 1 {
+			path += "[" + strconv.Itoa(i) + "]"
+		}
+		use(b.d.open(b.spec.block(name), blk, b.scope, path))
+	}
+}
 
 // child opens the only block of that name; nil when there is none.
 func (b *body) child(name string) *body {

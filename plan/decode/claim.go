@@ -2,13 +2,18 @@ package decode
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/suggest"
 )
 
 // claim reads one tolerate or improve block; nil when there is nothing in it.
@@ -92,4 +97,113 @@ func (b *body) applies(c *plan.Claim, ch *plan.Change, rng hcl.Range) bool {
 		return need(func(w *plan.Workload) bool { return levelIndex(w).have["1"] }, sumNoLevelOne, "scaling_efficiency compares with concurrency 1, which workload.%s does not run.")
 	}
 	return true
+}
+
+// parseChange reads one bound on a change: [statistic] sign number unit.
+func parseChange(def metric.Def, text string, improve bool) (plan.Change, *problem) {
+	c := plan.Change{Metric: def, Text: text}
+	at := strings.IndexAny(text, "+-−±<>=")
+	if at < 0 {
+		return c, problemf(sumChange, "%s = %q has no sign. Write %s.", def.Name, text, exampleChange(def, improve))
+	}
+	sign, rest := text[at:], ""
+	switch {
+	case strings.HasPrefix(sign, "+"), strings.HasPrefix(sign, "-"):
+		rest = strings.TrimSpace(sign[1:])
+	default:
+		return c, problemf(sumChange, "%s = %q: a change is written with + or -, such as %s.", def.Name, text, exampleChange(def, improve))
+	}
+	stat, p := thresholdStat(def, strings.TrimSpace(text[:at]), false)
+	if p != nil {
+		if p.summary == sumMissingStat {
+			p.detail = fmt.Sprintf("%s: say which statistic is compared, such as %s.", def.Name, exampleChange(def, improve))
+		}
+		return c, p
+	}
+	if stat.Exact() {
+		return c, problemf(sumStatNotAllowed, "%s: the extremes of a round are chance; compare the mean or a percentile, such as %s.", def.Name, exampleChange(def, improve))
+	}
+	c.Stat = stat
+	c.Points = def.UnitOf(stat) == metric.Ratio
+	n, p := changeLimit(def, text, rest, c.Points, improve)
+	if p != nil {
+		return c, p
+	}
+	down := sign[0] == '-'
+	if c.Limit = n; down {
+		c.Limit = -n
+	}
+	better := down == (def.Better == metric.LowerIsBetter)
+	switch {
+	case math.IsInf(n, 0) || n > 10 || down && n >= 1:
+		return c, problemf(sumOutOfRange, "%s: %s is no change that could be meant.", def.Name, text)
+	case n == 0 && !improve:
+		return c, problemf(sumOutOfRange, "%s: nothing can be shown to be exactly as good. Tolerate something, or improve.", def.Name)
+	case n > 0 && better != improve:
+		word, block := "worse", "tolerate"
+		if better {
+			word, block = "better", "improve"
+		}
+		article := map[bool]string{true: "Lower", false: "Higher"}[down]
+		return c, problemf(sumWrongWay, "%s %s is %s: that belongs in %s.", article, def.Name, word, block+" { … }")
+	}
+	return c, nil
+}
+
+// changeLimit reads the size of a change: "10%", or "1pp" where it is in points.
+func changeLimit(def metric.Def, text, rest string, points, improve bool) (float64, *problem) {
+	unit, other, means := "%", "pp", "a share of the control's value"
+	if points {
+		unit, other, means = "pp", "%", "percentage points, since it is a share itself"
+	}
+	digits, ok := strings.CutSuffix(rest, unit)
+	if !ok {
+		if strings.HasSuffix(rest, other) {
+			return 0, problemf(sumWrongUnit, "A change of %s is in %s: write %s.", def.Name, means, exampleChange(def, improve))
+		}
+		return 0, problemf(sumMissingUnit, "%s: a change is in %s: write %s.", def.Name, means, exampleChange(def, improve))
+	}
+	n, err := parseDecimal(strings.TrimSpace(digits), -2)
+	if err != nil {
+		return 0, problemf(sumChange, "%s: %q is no change. Write %s.", def.Name, text, exampleChange(def, improve))
+	}
+	return n, nil
+}
+
+// ParseChange reads a bound on the change of a metric as tolerate and improve
+// blocks have it: "p95 +10%". The error says how it is written.
+func ParseChange(name, text string, improve bool) (*plan.Change, error) {
+	def, ok := metric.Lookup(name)
+	if name == capacityDef.Name {
+		def, ok = capacityDef, true
+	}
+	if !ok || !comparable(def) && def.Name != capacityDef.Name {
+		return nil, fmt.Errorf("%q is no metric that can be compared.%s", name, suggest.DidYouMean(name, append(metric.Names(comparable), capacityDef.Name)))
+	}
+	c, p := parseChange(def, text, improve)
+	if p != nil {
+		return nil, errors.New(p.detail)
+	}
+	return &c, nil
+}
+
+// exampleChange is a change of the metric, quoted.
+func exampleChange(def metric.Def, improve bool) string {
+	sign := "+"
+	if (def.Better == metric.HigherIsBetter) != improve {
+		sign = "-"
+	}
+	switch {
+	case def.Name == "success":
+		return `"rate ` + sign + `1pp"`
+	case def.Name == "goodput":
+		return `"` + sign + `5%" or "share ` + sign + `2pp"`
+	case def.Unit == metric.Ratio:
+		return `"` + sign + `5pp"`
+	case def.Scope == metric.PerLevel:
+		return `"` + sign + `5%"`
+	case def.Better == metric.HigherIsBetter:
+		return `"mean ` + sign + `5%"`
+	}
+	return `"p95 ` + sign + `10%"`
 }

@@ -3,10 +3,12 @@ package decode
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -70,16 +72,213 @@ func (d *decoder) decodeCompare(name string, blk *hcl.Block, sc *scope) {
 		b.sameServers(c)
 	}
 	for _, kind := range []string{"tolerate", "improve"} {
-		for i, claim := range b.blocksOf(kind) {
-			path := b.path + "." + kind
-			if len(b.blocksOf(kind)) > 1 {
-				path += "[" + strconv.Itoa(i) + "]"
-			}
-			o := d.open(compareBlock.block(kind), claim, sc, path)
+		b.each(kind, func(o *body) {
 			if out := o.claim(c, work, kind == "improve"); out != nil {
 				c.Claims = append(c.Claims, out)
 			}
-		}
+		})
 	}
 	slices.SortStableFunc(c.Claims, func(x, y *plan.Claim) int { return x.Range.Start.Byte - y.Range.Start.Byte })
+}
+
+// restart reads when servers are started anew.
+func (b *body) restart(c *plan.Compare) {
+	endpoint := c.Candidate != nil && c.Candidate.Endpoint != nil || c.Control.Server != nil && c.Control.Server.Endpoint != nil
+	if !b.given("restart") {
+		c.Restart = plan.RestartLeg
+		switch {
+		case c.Control.Baseline != "":
+		case endpoint:
+			c.Restart = plan.RestartNever
+			b.note("restart", `"never"`, "an endpoint is not started")
+		default:
+			b.note("restart", `"leg"`, "")
+		}
+		return
+	}
+	c.Restart = plan.Restart(b.oneOf("restart", string(plan.RestartLeg), string(plan.RestartOrder), string(plan.RestartNever)))
+	switch {
+	case c.Control.Baseline != "":
+		b.d.errorf(b.attrs["restart"].NameRange, sumConflict, "Against a recorded run nothing takes turns: restart does not apply.")
+	case endpoint && c.Restart != plan.RestartNever:
+		b.d.errorf(b.rangeOf("restart"), sumConflict, `An endpoint is not started, so it cannot be started anew: restart = "never".`)
+	case c.Restart == plan.RestartNever && c.Control.Server != nil && c.Candidate != nil:
+		b.checkBothRun(c.Control.Server, c.Candidate)
+	}
+}
+
+// checkBothRun refuses two servers that cannot run at the same time.
+func (b *body) checkBothRun(control, candidate *plan.Server) {
+	x, y := control.Process, candidate.Process
+	switch {
+	case sharesGPU(control, candidate):
+		b.d.errorf(b.rangeOf("restart"), sumConflict, `Under restart = "never" both servers run at the same time, and both want the same GPU: give them different ones, or leave restart out.`)
+	case x != nil && y != nil && x.Port != 0 && x.Port == y.Port:
+		b.d.errorf(b.rangeOf("restart"), sumConflict, `Under restart = "never" both servers run at the same time, and both use port %d: leave it out and write {port} in command.`, x.Port)
+	}
+}
+
+// sideBySide reads whether both servers run at the same time on GPUs that they
+// swap, and checks that they can.
+func (b *body) sideBySide(c *plan.Compare) {
+	if !c.SideBySide {
+		return
+	}
+	rng := b.rangeOf("side_by_side")
+	refuse := func(format string, args ...any) {
+		c.SideBySide = false
+		b.d.errorf(rng, sumConflict, format, args...)
+	}
+	control := c.Control.Server
+	switch {
+	case c.Control.Baseline != "":
+		refuse("Against a recorded run nothing runs at the same time: side_by_side does not apply.")
+		return
+	case control == nil || c.Candidate == nil:
+		return
+	}
+	for _, s := range []*plan.Server{control, c.Candidate} {
+		switch g := s.GPUs(); {
+		case !s.Local():
+			refuse("server.%s is not started on GPUs by tokgate, so that they cannot be swapped: side_by_side takes servers with a process or container block.", s.Address())
+			return
+		case g == nil || len(g.IDs) == 0:
+			refuse(`The servers swap their GPUs from round to round, so server.%s must list its own: gpus = ["0"].`, s.Address())
+			return
+		}
+	}
+	if c.Restart != plan.RestartLeg {
+		refuse(`A server that swaps its GPUs is started anew for each round: side_by_side takes restart = "leg".`)
+		return
+	}
+	x, y := control.GPUs().IDs, c.Candidate.GPUs().IDs
+	port := control.FixedPort()
+	switch {
+	case sharesGPU(control, c.Candidate):
+		refuse("Side by side both servers run at the same time, and both list the same GPU: give them different ones.")
+	case len(x) != len(y):
+		refuse("The servers swap their GPUs from round to round, so both need as many: server.%s lists %d, and server.%s %d.", control.Address(), len(x), c.Candidate.Address(), len(y))
+	case port != 0 && port == c.Candidate.FixedPort():
+		refuse("Side by side both servers run at the same time, and both use port %d: leave it out for a free one.", port)
+	}
+	// Each runs on the GPUs of both.
+	if !c.Allows("gpus") {
+		c.Changed = append(c.Changed, "gpus")
+	}
+}
+
+// sharesGPU says whether both servers name a GPU that only one of them can have.
+func sharesGPU(a, b *plan.Server) bool {
+	x, y := a.GPUs(), b.GPUs()
+	if x == nil || y == nil {
+		return false
+	}
+	return x.All || y.All || slices.ContainsFunc(x.IDs, func(id string) bool { return slices.Contains(y.IDs, id) })
+}
+
+func (b *body) rounds(c *plan.Compare) {
+	c.Rounds = compareRounds
+	least := int64(leastRounds)
+	pairs := ""
+	switch {
+	case c.SideBySide:
+		pairs = "Side by side"
+	case c.Restart == plan.RestartOrder:
+		pairs = `Under restart = "order"`
+	}
+	if pairs != "" {
+		c.Rounds, least = compareOrderRounds, leastOrderRounds
+	}
+	n, ok := b.integer("rounds", least, mostRounds)
+	switch {
+	case ok && pairs != "" && n%2 == 1:
+		b.d.errorf(b.rangeOf("rounds"), sumOutOfRange, `%s two rounds on each server are one observation: rounds must be even.`, pairs)
+	case ok:
+		c.Rounds = int(n)
+	case !b.given("rounds"):
+		b.note("rounds", strconv.Itoa(c.Rounds), "")
+	}
+}
+
+// sameServers refuses declarations that differ in more than the plan says may.
+func (b *body) sameServers(c *plan.Compare) {
+	if c.Control.Server == nil {
+		return
+	}
+	var more, keys []string
+	for _, key := range plan.Differences(c.Control.Server.Declared(), c.Candidate.Declared()) {
+		if !c.Allows(key) {
+			more = append(more, key)
+			root, _, _ := strings.Cut(key, ".")
+			if !slices.Contains(keys, `"`+root+`"`) {
+				keys = append(keys, `"`+root+`"`)
+			}
+		}
+	}
+	if len(more) > 0 {
+		for _, k := range c.Changed {
+			keys = append(keys, `"`+k+`"`)
+		}
+		slices.Sort(keys)
+		b.d.errorf(b.rangeOf("changed"), sumCompareSame, "server.%s and %s differ in %s. If that is what is compared, say so: changed = [%s].",
+			c.Candidate.Address(), c.Control.Server.Address(), strings.Join(more, ", "), strings.Join(slices.Compact(keys), ", "))
+	}
+}
+
+// takeTurns gives the compared workloads as many rounds as their comparisons
+// have, and checks that those that share a server agree.
+func (d *decoder) takeTurns() {
+	for _, g := range plan.Groups(d.plan) {
+		first := g.Compares[0]
+		if i := slices.IndexFunc(g.Compares, func(c *plan.Compare) bool { return c.SideBySide }); i >= 0 && len(g.Compares) > 1 {
+			d.errorf(g.Compares[i].Range, sumConflict, "compare.%s shares a server with another comparison, so that all of them take turns: side_by_side takes two servers that no other comparison has.", g.Compares[i].Name)
+		}
+		for _, c := range g.Compares[1:] {
+			if c.Rounds != first.Rounds || c.Restart != first.Restart {
+				d.errorf(c.Range, sumConflict, "compare.%s shares a server with compare.%s, so that all of them take turns: rounds and restart must be the same.", c.Name, first.Name)
+			}
+		}
+	}
+	for _, c := range d.plan.Compares {
+		if c.Skip != "" {
+			continue
+		}
+		for _, w := range c.Workloads(d.plan) {
+			for i, l := range w.Loads {
+				d.compared(c, w, l, i)
+			}
+		}
+	}
+}
+
+// compared gives the levels of a load the rounds of a comparison.
+func (d *decoder) compared(c *plan.Compare, w *plan.Workload, l *plan.Load, index int) {
+	var noted []string
+	for i := range l.Levels {
+		level := &l.Levels[i]
+		usual := d.unasked[l][level.Name]
+		switch {
+		case l.Kind == metric.Burst:
+			level.Requests = level.N * c.Rounds
+		case usual > 0:
+			level.Requests = usual * c.Rounds
+			if len(noted) < 20 {
+				noted = append(noted, level.Name+" = "+strconv.Itoa(level.Requests))
+			}
+		case level.Requests < level.N*c.Rounds:
+			d.errorf(c.Range, sumFewRequests, "The level %s of workload.%s has %d requests for %d rounds; each leg needs one for each in flight, %d in all.",
+				level.Name, w.Address(), level.Requests, c.Rounds, level.N*c.Rounds)
+		}
+		level.Rounds = c.Rounds
+	}
+	if len(noted) == 0 {
+		return
+	}
+	path := "workload." + w.Address() + ".load"
+	if len(w.Loads) > 1 {
+		path += "[" + strconv.Itoa(index) + "]"
+	}
+	path += ".requests"
+	d.plan.Defaults = slices.DeleteFunc(d.plan.Defaults, func(x plan.Default) bool { return x.Path == path })
+	d.plan.Defaults = append(d.plan.Defaults, plan.Default{Path: path, Value: "{ " + strings.Join(noted, ", ") + " }", Why: "compare." + c.Name + ": as many for each leg as a level has otherwise"})
 }

@@ -1,7 +1,12 @@
 package decode
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -47,4 +52,150 @@ func (b *body) control(c *plan.Compare) plan.Control {
 	}
 	out.Server = b.one("control")
 	return out
+}
+
+// base resolves base.server.name: the server of the same plan on the base
+// branch.
+func (b *body) base(c *plan.Compare, out *plan.Control, t hcl.Traversal) {
+	d := b.d
+	out.Base = true
+	if len(t) < 3 || len(t) > 4 || plan.StepName(t, 1) != "server" || plan.StepName(t, 2) == "" {
+		d.errorf(out.Range, sumServerReference, `Write base.server.name, or base.server.name["key"].`)
+		return
+	}
+	address := plan.Address(plan.StepName(t, 2), plan.StepName(t, 3))
+	switch {
+	case d.opts.Base == "" && d.opts.RequireEnv:
+		d.errorf(out.Range, sumBase, "A run that compares with the base branch needs a checkout of it: --base DIR.")
+	case d.opts.Base == "":
+		c.Skip = plan.SkipNoBase
+	default:
+		base, why := d.basePlan(out.Range)
+		if base == nil {
+			c.Skip = why
+			return
+		}
+		i := slices.IndexFunc(base.Servers, func(s *plan.Server) bool { return s.Address() == address })
+		if i < 0 {
+			c.Skip = "the plan on the base branch has no server." + address
+			return
+		}
+		s := *base.Servers[i]
+		s.Base, s.Range = true, out.Range
+		out.Server = &s
+		if c.Candidate == nil {
+			return
+		}
+		if unchanged(&s, c.Candidate) {
+			c.Skip, c.Unchanged, out.Server = "nothing changed: server."+address+" is the same on the base branch", true, nil
+			return
+		}
+		d.addBase(&s, c.Candidate, out)
+	}
+}
+
+// addBase has every workload of the candidate run on the server of the base
+// branch too.
+func (d *decoder) addBase(s, candidate *plan.Server, out *plan.Control) {
+	if i := slices.IndexFunc(d.plan.Servers, func(x *plan.Server) bool { return x.Address() == s.Address() }); i >= 0 {
+		out.Server = d.plan.Servers[i] // another comparison has it too
+		s = out.Server
+	} else {
+		d.plan.Servers = append(d.plan.Servers, s)
+	}
+	for _, w := range d.plan.Workloads {
+		if slices.Contains(w.Servers, candidate) && !slices.Contains(w.Servers, s) {
+			w.Servers = append(w.Servers, s)
+		}
+	}
+}
+
+// baseInputs are the inputs of the plan on the base branch: a variable file of
+// the repository is that branch's own, else what a change of it changes would
+// be on both sides. One that is new has nothing to say there.
+func (d *decoder) baseInputs() []Input {
+	var list []Input
+	for _, in := range d.opts.Inputs {
+		if in.File != "" {
+			file, err := filepath.Abs(in.File)
+			if err == nil {
+				file, err = filepath.Rel(realPath(d.root), realPath(file))
+			}
+			if err == nil && filepath.IsLocal(file) {
+				in.File = filepath.Join(d.opts.Base, file)
+				if _, err := d.opts.ReadFile(in.File); errors.Is(err, fs.ErrNotExist) {
+					continue
+				}
+			}
+		}
+		list = append(list, in)
+	}
+	return list
+}
+
+// basePlan loads the plan of the base branch once; nil with the reason when
+// that branch has none.
+func (d *decoder) basePlan(rng hcl.Range) (*plan.Plan, string) {
+	if d.baseLoaded {
+		return d.baseBranch, d.baseWhy
+	}
+	d.baseLoaded = true
+	path, err := filepath.Abs(d.opts.Path)
+	if err == nil {
+		path, err = filepath.Rel(d.root, path)
+	}
+	if err != nil || strings.HasPrefix(path, "..") {
+		d.errorf(rng, sumBase, "The plan lies outside its repository, so that its place on the base branch is not known.")
+		return nil, "its place on the base branch is not known"
+	}
+	opts := Options{
+		Path: filepath.Join(d.opts.Base, path), Inputs: d.baseInputs(), Environ: d.opts.Environ, RequireEnv: d.opts.RequireEnv,
+		ReadFile: d.opts.ReadFile, Root: d.opts.Base, lenient: true,
+	}
+	if _, err := d.opts.ReadFile(opts.Path); err != nil {
+		d.baseWhy = fmt.Sprintf("the base branch has no plan %s", filepath.ToSlash(path))
+		return nil, d.baseWhy
+	}
+	p, diags := d.again(opts)
+	if diags.HasErrors() {
+		for _, diag := range diags {
+			if diag.Severity == hcl.DiagError {
+				d.errorf(rng, sumBase, "The plan on the base branch is wrong: %s", diag.Error())
+				break
+			}
+		}
+		d.baseWhy = "the plan on the base branch is wrong"
+		return nil, d.baseWhy
+	}
+	for _, s := range p.Secrets {
+		d.addSecret(s)
+	}
+	d.hash.add("base", path, []byte(p.Hash))
+	d.baseBranch = p
+	return p, ""
+}
+
+// unchanged says whether nothing that a server is made of differs. What lies in
+// the repository itself (a program, a profile) may differ without a word of the
+// plan, so that such a server is never known to be unchanged.
+func unchanged(a, b *plan.Server) bool {
+	relative := func(path string) bool {
+		return path != "" && !filepath.IsAbs(path) && strings.ContainsAny(path, `/\`)
+	}
+	if len(plan.Differences(a.Declared(), b.Declared())) > 0 || a.ServedAs() != b.ServedAs() {
+		return false
+	}
+	if (a.Endpoint == nil) != (b.Endpoint == nil) || a.Endpoint != nil && a.Endpoint.URL != b.Endpoint.URL {
+		return false
+	}
+	if (a.Process == nil) != (b.Process == nil) || a.Process != nil && (len(a.Process.Command) == 0 || slices.ContainsFunc(slices.Concat(a.Process.Command, a.Args), relative)) {
+		return false
+	}
+	if (a.Container == nil) != (b.Container == nil) || a.Container != nil && slices.ContainsFunc(a.Container.Volumes, func(v string) bool { return strings.HasPrefix(v, ".") }) {
+		return false
+	}
+	if a.Simulator == nil || b.Simulator == nil {
+		return a.Simulator == b.Simulator
+	}
+	return a.Simulator.Seed == b.Simulator.Seed && !relative(a.Simulator.Profile) && !strings.HasSuffix(a.Simulator.Profile, ".json")
 }

@@ -16,13 +16,7 @@ import (
 // loads reads the load blocks of a workload.
 func (b *body) loads(w *plan.Workload, p *preset) {
 	names := map[string]hcl.Range{}
-	blocks := b.blocksOf("load")
-	for i, blk := range blocks {
-		path := b.path + ".load"
-		if len(blocks) > 1 {
-			path += "[" + strconv.Itoa(i) + "]"
-		}
-		l := b.d.open(loadBlock, blk, b.scope, path)
+	b.each("load", func(l *body) {
 		load := l.load(p)
 		for _, level := range load.Levels {
 			if first, ok := names[level.Name]; ok {
@@ -32,8 +26,8 @@ func (b *body) loads(w *plan.Workload, p *preset) {
 			names[level.Name] = level.Range
 		}
 		w.Loads = append(w.Loads, load)
-	}
-	if len(blocks) == 0 && len(b.blocksOf("capacity")) == 0 {
+	})
+	if len(b.blocks["load"])+len(b.blocks["capacity"]) == 0 {
 		b.d.errorf(b.rng, sumNoLoad, "workload.%s needs a load block: load { concurrency = [1, 8] }, or a capacity block.", w.Address())
 	}
 }

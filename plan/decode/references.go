@@ -78,8 +78,7 @@ func (b *body) servers() []*plan.Server {
 		return slices.Clone(b.d.plan.Servers)
 	}
 	var out []*plan.Server
-	var add func(v cty.Value, rng hcl.Range)
-	add = func(v cty.Value, rng hcl.Range) {
+	b.refer("server", func(v cty.Value, rng hcl.Range) {
 		switch {
 		case v.IsNull():
 			b.d.errorf(rng, sumServerReference, "Name a server: server.name.")
@@ -90,33 +89,41 @@ func (b *body) servers() []*plan.Server {
 				return
 			}
 			out = append(out, s)
+		case v.Type() == cty.DynamicPseudoType: // the server's own problem is reported
 		case !v.IsKnown():
-			// The server's own problem is reported.
-			if v.Type() != cty.DynamicPseudoType {
-				b.isUnknown(rng, "server", v)
-			}
-		case v.Type().IsObjectType() || v.Type().IsMapType():
-			for it := v.ElementIterator(); it.Next(); {
-				_, e := it.Element()
-				add(e, rng)
-			}
+			b.isUnknown(rng, "server", v)
 		case v.Type() == cty.String:
 			b.d.errorf(rng, sumServerReference, "Write a reference, server.%s, not text.", nearestName(v.AsString(), b.d.servers))
 		default:
 			b.d.errorf(rng, sumServerReference, "server takes server.name or a list of them, not %s.", v.Type().FriendlyNameForConstraint())
 		}
-	}
-	for _, e := range b.list("server") {
-		add(e.value, e.rng)
-	}
+	})
 	return out
+}
+
+// refer calls use for each of a list of references, and for the instances of
+// one with for_each.
+func (b *body) refer(name string, use func(v cty.Value, rng hcl.Range)) {
+	for _, e := range b.list(name) {
+		spread(e.value, func(v cty.Value) { use(v, e.rng) })
+	}
+}
+
+func spread(v cty.Value, use func(cty.Value)) {
+	if ty := v.Type(); v.IsNull() || !v.IsKnown() || !ty.IsObjectType() && !ty.IsMapType() {
+		use(v)
+		return
+	}
+	for it := v.ElementIterator(); it.Next(); {
+		_, e := it.Element()
+		spread(e, use)
+	}
 }
 
 // workloads are those that a claim names.
 func (b *body) workloads(work []*plan.Workload, c *plan.Compare) []*plan.Workload {
 	var out []*plan.Workload
-	var add func(v cty.Value, rng hcl.Range)
-	add = func(v cty.Value, rng hcl.Range) {
+	b.refer("workloads", func(v cty.Value, rng hcl.Range) {
 		switch {
 		case v.IsNull():
 			b.d.errorf(rng, sumServerReference, "Name a workload: workload.name.")
@@ -130,19 +137,10 @@ func (b *body) workloads(work []*plan.Workload, c *plan.Compare) []*plan.Workloa
 			default:
 				out = append(out, w)
 			}
-		case !v.IsKnown():
-		case v.Type().IsObjectType() || v.Type().IsMapType():
-			for it := v.ElementIterator(); it.Next(); {
-				_, e := it.Element()
-				add(e, rng)
-			}
-		default:
+		case v.IsKnown():
 			b.wrongType(rng, "workloads", "workload.name or a list of them", v)
 		}
-	}
-	for _, e := range b.list("workloads") {
-		add(e.value, e.rng)
-	}
+	})
 	return out
 }
 

@@ -2,7 +2,8 @@ package decode
 
 import (
 	"math"
-	"strconv"
+
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -13,12 +14,7 @@ import (
 func (b *body) slas(w *plan.Workload, p *preset) {
 	levels := levelIndex(w)
 	bounded := map[string][]*plan.SLA{}
-	for i, blk := range b.blocksOf("sla") {
-		path := b.path + ".sla"
-		if len(b.blocksOf("sla")) > 1 {
-			path += "[" + strconv.Itoa(i) + "]"
-		}
-		s := b.d.open(slaBlock, blk, b.scope, path)
+	b.each("sla", func(s *body) {
 		sla := s.sla(w, levels)
 		for _, t := range sla.Thresholds {
 			bounded[t.Metric.Name] = append(bounded[t.Metric.Name], sla)
@@ -27,7 +23,7 @@ func (b *body) slas(w *plan.Workload, p *preset) {
 		if len(sla.Thresholds) > 0 {
 			w.SLAs = append(w.SLAs, sla)
 		}
-	}
+	})
 	if p != nil {
 		b.presetSLA(w, p, levels, bounded)
 	}
@@ -76,4 +72,60 @@ func (d *decoder) betterHalf(t *plan.Threshold) {
 	case t.Stat.Kind == metric.Min && !higher:
 		d.warnf(t.Range, sumBetterHalf, "min of %s is met when a single request does; what all of them stay below is max, or every.", t.Metric.Name)
 	}
+}
+
+// bounds are the thresholds of a good block.
+func (b *body) bounds() []*plan.Threshold {
+	out := b.thresholds(true)
+	if len(b.attrs) == 0 && !b.stray {
+		b.d.errorf(b.rng, sumEmptySLA, `A good block needs a bound, such as ttft = "< 2s".`)
+	}
+	return out
+}
+
+// thresholds reads every metric attribute of the block, in order of the
+// source.
+func (b *body) thresholds(good bool) []*plan.Threshold {
+	var out []*plan.Threshold
+	for _, attr := range sortedAttributes(b.attrs) {
+		def, ok := metric.Lookup(attr.Name)
+		if !ok {
+			continue
+		}
+		if def.Source == metric.Prices {
+			if b.d.plan.Prices == nil {
+				b.d.errorf(attr.NameRange, sumMissing, "%s needs to know what the server costs: prices { per_hour = 2.5 }.", attr.Name)
+				continue
+			}
+			def.Unit = b.d.plan.Prices.Unit(def.Unit)
+		}
+		seen := map[string]bool{}
+		for _, e := range b.list(attr.Name) {
+			if b.isUnknown(e.rng, attr.Name, e.value) {
+				continue
+			}
+			if e.value.Type() == cty.Number {
+				b.d.errorf(e.rng, sumMissingUnit, "%s needs a comparison and a unit: write %s.", attr.Name, example(def, good))
+				continue
+			}
+			text, ok := b.asText(e.rng, attr.Name, e.value)
+			if !ok {
+				continue
+			}
+			t, p := parseThreshold(def, text, good)
+			if p != nil {
+				b.d.errorf(e.rng, p.summary, "%s", p.detail)
+				continue
+			}
+			if key := string(t.Op) + " " + t.Stat.String(); seen[key] {
+				b.d.errorf(e.rng, sumDuplicateBound, "%s is bounded twice by %s %s: keep the stricter bound.", attr.Name, t.Stat, t.Op)
+				continue
+			} else {
+				seen[key] = true
+			}
+			t.Range = e.rng
+			out = append(out, &t)
+		}
+	}
+	return out
 }

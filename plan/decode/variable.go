@@ -232,7 +232,7 @@ func (d *decoder) readText(v *variable, a *assigned) (cty.Value, bool) {
 }
 
 func (d *decoder) validateVariable(v *variable) {
-	for _, blk := range v.content.blocksOf("validation") {
+	for _, blk := range v.content.blocks["validation"] {
 		b := d.open(variableBlock.block("validation"), blk, &scope{ctx: d.base, root: "var", own: v.name}, "")
 		text, result := cty.DynamicVal, cty.DynamicVal
 		textOK, ok := false, false

@@ -1,10 +1,15 @@
 package decode
 
 import (
+	"math"
+	"slices"
+	"strconv"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/suggest"
 )
 
 func (d *decoder) decodeWorkloads() {
@@ -33,4 +38,149 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *p
 	d.checkExtension(w)
 	d.checkCapacity(w)
 	return w
+}
+
+func (b *body) request() plan.Request {
+	r := b.child("request")
+	if r == nil {
+		return plan.Request{}
+	}
+	var out plan.Request
+	r.bind(&out)
+	for _, attr := range sortedAttributes(r.attrs) {
+		if r.spec.attr(attr.Name) != nil {
+			continue
+		}
+		if owner := reservedFields[attr.Name]; owner != "" {
+			b.d.errorf(attr.NameRange, sumConflict, "The request field %s is set by tokgate: %s.", attr.Name, owner)
+			continue
+		}
+		if v, ok := b.d.eval(attr.Expr, r.scope); ok {
+			if out.Extra == nil {
+				out.Extra = map[string]cty.Value{}
+			}
+			out.Extra[attr.Name] = b.d.unmark(v)
+		}
+	}
+	return out
+}
+
+// reservedFields of a request are part of the measurement.
+var reservedFields = map[string]string{
+	"messages":              "prompts are made from input_tokens",
+	"prompt":                "prompts are made from input_tokens",
+	"stream":                "every answer is streamed",
+	"stream_options":        "usage is asked for",
+	"max_tokens":            "use output_tokens",
+	"max_completion_tokens": "use output_tokens",
+	"min_tokens":            "use output_tokens",
+	"ignore_eos":            "use output_tokens",
+	"n":                     "one answer is measured for each request",
+}
+
+// tokens reads input_tokens and output_tokens, or takes the preset's.
+func (b *body) tokens(w *plan.Workload, p *preset) {
+	if n, ok := b.integer("input_tokens", 1, maxTokens); ok {
+		w.Input = int(n)
+	} else if b.unset("input_tokens") {
+		if p != nil && p.input > 0 {
+			w.Input = p.input
+			b.note("input_tokens", strconv.Itoa(p.input), p.why())
+		} else {
+			b.d.errorf(b.rng, sumMissing, "workload.%s needs input_tokens: the length of each prompt.", w.Address())
+		}
+	}
+	if v, ok := b.value("output_tokens"); ok {
+		w.Output = b.output(v)
+	} else if b.unset("output_tokens") {
+		if p != nil && p.output > 0 {
+			w.Output = plan.Output{Mean: p.output}
+			b.note("output_tokens", strconv.Itoa(p.output), p.why())
+		} else {
+			b.d.errorf(b.rng, sumMissing, "workload.%s needs output_tokens: the length of each answer.", w.Address())
+		}
+	}
+}
+
+var outputKeys = []string{"mean", "jitter", "natural", "max"}
+
+// output reads 1024, { mean = 1024, jitter = "5%" } and
+// { natural = true, max = 600 }.
+func (b *body) output(v cty.Value) plan.Output {
+	const name = "output_tokens"
+	rng := b.rangeOf(name)
+	var out plan.Output
+	if !v.Type().IsObjectType() && !v.Type().IsMapType() {
+		if n, ok := b.asInteger(rng, name, v, 1, maxTokens); ok {
+			out.Mean = int(n)
+		}
+		return out
+	}
+	if b.isUnknown(rng, name, v) {
+		return out
+	}
+	set := b.settings(name, v, outputKeys)
+	if e, ok := set["natural"]; ok {
+		if e.Type() != cty.Bool {
+			b.wrongType(rng, name+".natural", "true or false", e)
+		} else {
+			out.Natural = e.True()
+		}
+	}
+	need, other := "mean", "max"
+	if out.Natural {
+		need, other = "max", "mean"
+	}
+	if _, ok := set[other]; ok {
+		b.d.errorf(rng, sumConflict, `%s: max belongs to natural = true, mean to answers of a given length.`, name)
+		return out
+	}
+	e, ok := set[need]
+	if !ok {
+		b.d.errorf(rng, sumMissing, "%s needs %s.", name, need)
+		return out
+	}
+	if n, ok := b.asInteger(rng, name+"."+need, e, 1, maxTokens); ok {
+		out.Mean = int(n)
+	}
+	out.Jitter = b.jitter(name, set["jitter"], out.Natural)
+	return out
+}
+
+// settings are those of an object that are not null.
+func (b *body) settings(name string, v cty.Value, keys []string) map[string]cty.Value {
+	set := map[string]cty.Value{}
+	for it := v.ElementIterator(); it.Next(); {
+		k, e := it.Element()
+		key := k.AsString()
+		if !slices.Contains(keys, key) {
+			b.d.errorf(b.rangeOf(name), sumOneOf, "%s has %s, not %q.%s", name, choices(keys), key, suggest.DidYouMean(key, keys))
+		} else if !e.IsNull() {
+			set[key] = e
+		}
+	}
+	return set
+}
+
+// jitter reads how far lengths are from their mean; v is NilVal when it is not
+// set.
+func (b *body) jitter(name string, v cty.Value, natural bool) float64 {
+	rng := b.rangeOf(name)
+	if v == cty.NilVal {
+		if !natural {
+			b.note(name+".jitter", `"0%"`, "")
+		}
+		return 0
+	}
+	j, ok := b.asFraction(rng, name+".jitter", v)
+	switch {
+	case !ok:
+	case natural:
+		b.d.errorf(rng, sumConflict, "%s: natural answers have no jitter: they end by themselves.", name)
+	case j < 0 || j >= 1 || math.IsNaN(j):
+		b.d.errorf(rng, sumOutOfRange, `%s.jitter must be at least "0%%" and below "100%%".`, name)
+	default:
+		return j
+	}
+	return 0
 }
