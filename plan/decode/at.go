@@ -29,9 +29,9 @@ func levelIndex(w *plan.Workload) levelSet {
 	return s
 }
 
-// at reads the levels of an sla block: numbers or names, default all. searched
+// readAt reads the levels of an sla block: numbers or names, default all. searched
 // says that the workload's capacity is searched.
-func (b *body) at(sla *plan.SLA, levels levelSet, searched bool) []string {
+func readAt(b *body, sla *plan.SLA, levels levelSet, searched bool) []string {
 	if !b.given("at") {
 		sla.AtCapacity = searched
 		switch {
@@ -46,7 +46,7 @@ func (b *body) at(sla *plan.SLA, levels levelSet, searched bool) []string {
 	seen := map[string]bool{}
 	elements := b.list("at")
 	for _, e := range elements {
-		name, ok := b.levelName(e)
+		name, ok := readLevelName(b, e)
 		if !ok {
 			continue
 		}
@@ -72,9 +72,9 @@ func (b *body) at(sla *plan.SLA, levels levelSet, searched bool) []string {
 	return out
 }
 
-// claimAt are the levels of a claim. Named ones must be levels of each workload
+// readClaimAt are the levels of a claim. Named ones must be levels of each workload
 // that the claim names, or of one at least where it names none.
-func (b *body) claimAt(c *plan.Claim) []string {
+func readClaimAt(b *body, c *plan.Claim) []string {
 	all := levelSet{have: map[string]bool{}}
 	for _, w := range c.Workloads {
 		for _, name := range levelIndex(w).names {
@@ -92,7 +92,7 @@ func (b *body) claimAt(c *plan.Claim) []string {
 	}
 	var out []string
 	for _, e := range b.list("at") {
-		name, ok := b.levelName(e)
+		name, ok := readLevelName(b, e)
 		if !ok {
 			continue
 		}
@@ -116,8 +116,8 @@ func (b *body) claimAt(c *plan.Claim) []string {
 	return out
 }
 
-// levelName reads one element of at: 30 or "burst 8".
-func (b *body) levelName(e element) (name string, ok bool) {
+// readLevelName reads one element of at: 30 or "burst 8".
+func readLevelName(b *body, e element) (name string, ok bool) {
 	if b.isUnknown(e.rng, "at", e.value) {
 		return "", false
 	}

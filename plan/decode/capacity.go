@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// capacity reads the capacity block; nil when there is none.
-func (b *body) capacity(w *plan.Workload, p *preset) *plan.Capacity {
+// readCapacity reads the capacity block; nil when there is none.
+func readCapacity(b *body, w *plan.Workload, p *preset) *plan.Capacity {
 	c := b.child("capacity")
 	if c == nil {
 		return nil
@@ -24,7 +24,7 @@ func (b *body) capacity(w *plan.Workload, p *preset) *plan.Capacity {
 		out.Over = metric.Burst
 	}
 	c.bind(out)
-	c.resolution(out)
+	readResolution(c, out)
 	if !c.given("require") {
 		c.note("require", "none", "the capacity is measured only")
 	}
@@ -40,13 +40,13 @@ func (b *body) capacity(w *plan.Workload, p *preset) *plan.Capacity {
 		c.note("max_requests", "16 times the first look", "")
 	}
 	out.Confirm = c.boolean("confirm")
-	out.Load = b.probeLoad(w, out.Over)
-	c.checkSearch(out)
+	out.Load = readProbeLoad(b, w, out.Over)
+	checkSearch(c, out)
 	return out
 }
 
 // checkSearch checks that the search can find what is asked for.
-func (b *body) checkSearch(out *plan.Capacity) {
+func checkSearch(b *body, out *plan.Capacity) {
 	if out.MaxRequests > 0 && out.Requests > out.MaxRequests {
 		b.d.errorf(b.rangeOf("max_requests"), sumConflict, "The first look at a level takes requests = %d, more than max_requests = %d allows.", out.Requests, out.MaxRequests)
 	}
@@ -64,8 +64,8 @@ func (b *body) checkSearch(out *plan.Capacity) {
 	}
 }
 
-// resolution reads 2 or "5%".
-func (b *body) resolution(out *plan.Capacity) {
+// readResolution reads 2 or "5%".
+func readResolution(b *body, out *plan.Capacity) {
 	v, ok := b.value("resolution")
 	if !ok {
 		return
@@ -88,9 +88,9 @@ func (b *body) resolution(out *plan.Capacity) {
 	out.Relative = share
 }
 
-// probeLoad is how a search sends: as the workload's first load block of that
+// readProbeLoad is how a search sends: as the workload's first load block of that
 // shape, else by the defaults.
-func (b *body) probeLoad(w *plan.Workload, kind metric.LoadKind) *plan.Load {
+func readProbeLoad(b *body, w *plan.Workload, kind metric.LoadKind) *plan.Load {
 	for _, l := range w.Loads {
 		if l.Kind == kind {
 			probe := *l
@@ -101,7 +101,7 @@ func (b *body) probeLoad(w *plan.Workload, kind metric.LoadKind) *plan.Load {
 	d := b.absent("load")
 	d.quiet = true
 	l := &plan.Load{Kind: kind, Range: b.rng}
-	l.Seeds, l.Warmup, l.Stagger = d.seeds(), d.warmup(), d.stagger(kind)
+	l.Seeds, l.Warmup, l.Stagger = readSeeds(d), readWarmup(d), readStagger(d, kind)
 	d.bind(l)
 	return l
 }

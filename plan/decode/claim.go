@@ -16,15 +16,15 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// claim reads one tolerate or improve block; nil when there is nothing in it.
-func (b *body) claim(c *plan.Compare, work []*plan.Workload, improve bool) *plan.Claim {
+// readClaim reads one tolerate or improve block; nil when there is nothing in it.
+func readClaim(b *body, c *plan.Compare, work []*plan.Workload, improve bool) *plan.Claim {
 	out := &plan.Claim{Improve: improve, Range: b.rng, Workloads: work}
 	if b.given("workloads") {
-		out.Workloads = b.workloads(work, c)
+		out.Workloads = readWorkloads(b, work, c)
 	}
-	out.At = b.claimAt(out)
+	out.At = readClaimAt(b, out)
 	b.bind(out)
-	out.Changes = b.changes(out)
+	out.Changes = readChanges(b, out)
 	if len(out.Changes) == 0 {
 		if !b.later && !b.stray && !b.anyMetric() && !b.isSet("capacity") {
 			b.d.errorf(b.rng, sumEmptySLA, `The block needs a change, such as ttft = "p95 %s10%%".`, map[bool]string{true: "-", false: "+"}[improve])
@@ -34,8 +34,8 @@ func (b *body) claim(c *plan.Compare, work []*plan.Workload, improve bool) *plan
 	return out
 }
 
-// changes reads every metric of a claim, in order of the source.
-func (b *body) changes(c *plan.Claim) []*plan.Change {
+// readChanges reads every metric of a claim, in order of the source.
+func readChanges(b *body, c *plan.Claim) []*plan.Change {
 	var out []*plan.Change
 	for _, attr := range sortedAttributes(b.attrs) {
 		def, ok := metric.Lookup(attr.Name)
@@ -69,7 +69,7 @@ func (b *body) changes(c *plan.Claim) []*plan.Change {
 			}
 			seen[ch.Stat.String()] = true
 			ch.Range = e.rng
-			if b.applies(c, &ch, e.rng) {
+			if applies(b, c, &ch, e.rng) {
 				out = append(out, &ch)
 			}
 		}
@@ -78,7 +78,7 @@ func (b *body) changes(c *plan.Claim) []*plan.Change {
 }
 
 // applies says whether the workloads of a claim have what it bounds.
-func (b *body) applies(c *plan.Claim, ch *plan.Change, rng hcl.Range) bool {
+func applies(b *body, c *plan.Claim, ch *plan.Change, rng hcl.Range) bool {
 	need := func(has func(*plan.Workload) bool, summary, format string) bool {
 		i := slices.IndexFunc(c.Workloads, func(w *plan.Workload) bool { return !has(w) })
 		some := slices.ContainsFunc(c.Workloads, has)

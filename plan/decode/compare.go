@@ -49,15 +49,15 @@ func (d *decoder) decodeCompare(name string, blk *hcl.Block, sc *scope) {
 	b := d.open(compareBlock, blk, sc, "compare."+name)
 	c := &plan.Compare{Name: name, Policy: d.plan.Gate.Policy, Range: blk.DefRange}
 	before := len(d.diags)
-	c.Candidate = b.one("candidate")
-	c.Control = b.control(c)
+	c.Candidate = readOne(b, "candidate")
+	c.Control = readControl(b, c)
 	if !b.given("changed") {
 		b.note("changed", "[]", "")
 	}
-	b.restart(c)
+	readRestart(b, c)
 	b.bind(c)
-	b.sideBySide(c)
-	b.rounds(c)
+	readSideBySide(b, c)
+	readRounds(b, c)
 	var work []*plan.Workload
 	switch {
 	case c.Candidate == nil || len(d.diags) > before && d.diags[before:].HasErrors():
@@ -69,11 +69,11 @@ func (d *decoder) decodeCompare(name string, blk *hcl.Block, sc *scope) {
 			break
 		}
 		d.plan.Compares = append(d.plan.Compares, c)
-		b.sameServers(c)
+		checkSame(b, c)
 	}
 	for _, kind := range []string{"tolerate", "improve"} {
 		b.each(kind, func(o *body) {
-			if out := o.claim(c, work, kind == "improve"); out != nil {
+			if out := readClaim(o, c, work, kind == "improve"); out != nil {
 				c.Claims = append(c.Claims, out)
 			}
 		})
@@ -81,8 +81,8 @@ func (d *decoder) decodeCompare(name string, blk *hcl.Block, sc *scope) {
 	slices.SortStableFunc(c.Claims, func(x, y *plan.Claim) int { return x.Range.Start.Byte - y.Range.Start.Byte })
 }
 
-// restart reads when servers are started anew.
-func (b *body) restart(c *plan.Compare) {
+// readRestart reads when servers are started anew.
+func readRestart(b *body, c *plan.Compare) {
 	endpoint := c.Candidate != nil && c.Candidate.Endpoint != nil || c.Control.Server != nil && c.Control.Server.Endpoint != nil
 	if !b.given("restart") {
 		c.Restart = plan.RestartLeg
@@ -103,12 +103,12 @@ func (b *body) restart(c *plan.Compare) {
 	case endpoint && c.Restart != plan.RestartNever:
 		b.d.errorf(b.rangeOf("restart"), sumConflict, `An endpoint is not started, so it cannot be started anew: restart = "never".`)
 	case c.Restart == plan.RestartNever && c.Control.Server != nil && c.Candidate != nil:
-		b.checkBothRun(c.Control.Server, c.Candidate)
+		checkBothRun(b, c.Control.Server, c.Candidate)
 	}
 }
 
 // checkBothRun refuses two servers that cannot run at the same time.
-func (b *body) checkBothRun(control, candidate *plan.Server) {
+func checkBothRun(b *body, control, candidate *plan.Server) {
 	x, y := control.Process, candidate.Process
 	switch {
 	case sharesGPU(control, candidate):
@@ -118,9 +118,9 @@ func (b *body) checkBothRun(control, candidate *plan.Server) {
 	}
 }
 
-// sideBySide reads whether both servers run at the same time on GPUs that they
+// readSideBySide reads whether both servers run at the same time on GPUs that they
 // swap, and checks that they can.
-func (b *body) sideBySide(c *plan.Compare) {
+func readSideBySide(b *body, c *plan.Compare) {
 	if !c.SideBySide {
 		return
 	}
@@ -176,7 +176,7 @@ func sharesGPU(a, b *plan.Server) bool {
 	return x.All || y.All || slices.ContainsFunc(x.IDs, func(id string) bool { return slices.Contains(y.IDs, id) })
 }
 
-func (b *body) rounds(c *plan.Compare) {
+func readRounds(b *body, c *plan.Compare) {
 	c.Rounds = compareRounds
 	least := int64(leastRounds)
 	pairs := ""
@@ -200,8 +200,8 @@ func (b *body) rounds(c *plan.Compare) {
 	}
 }
 
-// sameServers refuses declarations that differ in more than the plan says may.
-func (b *body) sameServers(c *plan.Compare) {
+// checkSame refuses declarations that differ in more than the plan says may.
+func checkSame(b *body, c *plan.Compare) {
 	if c.Control.Server == nil {
 		return
 	}

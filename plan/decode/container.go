@@ -13,19 +13,19 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-func (b *body) container(s *plan.Server) *plan.Container {
+func readContainer(b *body, s *plan.Server) *plan.Container {
 	c := b.child("container")
 	if c == nil {
 		return nil
 	}
 	out := &plan.Container{Range: c.rng}
 	c.bind(out)
-	out.Command, out.Env, out.GPUs = c.command(s), c.environment(), c.gpus()
-	c.checkImage(out.Image)
-	out.Volumes = c.volumes()
-	c.sharedMemory(s, out)
-	c.checkOptions(out.Options)
-	c.ports(s, out)
+	out.Command, out.Env, out.GPUs = readCommand(c, s), readEnvironment(c), readGPUs(c)
+	checkImage(c, out.Image)
+	out.Volumes = readVolumes(c)
+	readSharedMemory(c, s, out)
+	checkOptions(c, out.Options)
+	readPorts(c, s, out)
 	return out
 }
 
@@ -34,15 +34,15 @@ var (
 	sizeWord  = regexp.MustCompile(`^[0-9]+[bkmgBKMG]?$`)
 )
 
-func (b *body) checkImage(image string) {
+func checkImage(b *body, image string) {
 	if b.isSet("image") && image != unknownText && !imageWord.MatchString(image) {
 		b.d.errorf(b.rangeOf("image"), sumImage, `%q is no image: write one such as "vllm/vllm-openai:v0.19.1", or with its digest "vllm/vllm-openai@sha256:…".`, image)
 	}
 }
 
-// volumes are "source:target[:options]". A source that begins with a dot is
+// readVolumes are "source:target[:options]". A source that begins with a dot is
 // resolved against the plan's folder: the runtime would take it for a name.
-func (b *body) volumes() []string {
+func readVolumes(b *body) []string {
 	var out []string
 	for _, e := range b.list("volumes") {
 		text, ok := b.asText(e.rng, "volumes", e.value)
@@ -66,7 +66,7 @@ func (b *body) volumes() []string {
 	return out
 }
 
-func (b *body) sharedMemory(s *plan.Server, c *plan.Container) {
+func readSharedMemory(b *body, s *plan.Server, c *plan.Container) {
 	if b.given("shm_size") {
 		if c.SharedMem != unknownText && !sizeWord.MatchString(c.SharedMem) {
 			b.d.errorf(b.rangeOf("shm_size"), sumOutOfRange, `shm_size is a size such as "16g" or "512m".`)
@@ -99,7 +99,7 @@ var ownOptions = map[string]string{
 	"--pull":       "set pull",
 }
 
-func (b *body) checkOptions(options []string) {
+func checkOptions(b *body, options []string) {
 	for _, e := range b.list("options") {
 		if e.value.Type() != cty.String || !e.value.IsKnown() {
 			continue
@@ -121,8 +121,8 @@ func hasOption(options []string, names ...string) bool {
 	})
 }
 
-// ports fills in where the server listens, inside and out.
-func (b *body) ports(s *plan.Server, c *plan.Container) {
+// readPorts fills in where the server listens, inside and out.
+func readPorts(b *body, s *plan.Server, c *plan.Container) {
 	if !b.given("port") {
 		b.note("port", b.spec.attr("port").Computed, "")
 	}

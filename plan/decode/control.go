@@ -13,15 +13,15 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// control reads server.name, base.server.name and baseline("FOLDER").
-func (b *body) control(c *plan.Compare) plan.Control {
+// readControl reads server.name, base.server.name and baseline("FOLDER").
+func readControl(b *body, c *plan.Compare) plan.Control {
 	out := plan.Control{Range: b.rangeOf("control")}
 	attr := b.attrs["control"]
 	if attr == nil {
 		return out
 	}
 	if t, diags := hcl.AbsTraversalForExpr(attr.Expr); !diags.HasErrors() && t.RootName() == "base" {
-		b.base(c, &out, t)
+		readBase(b, c, &out, t)
 		return out
 	}
 	if call, diags := hcl.ExprCall(attr.Expr); !diags.HasErrors() && call.Name == "baseline" {
@@ -50,13 +50,13 @@ func (b *body) control(c *plan.Compare) plan.Control {
 		}
 		return out
 	}
-	out.Server = b.one("control")
+	out.Server = readOne(b, "control")
 	return out
 }
 
-// base resolves base.server.name: the server of the same plan on the base
+// readBase resolves base.server.name: the server of the same plan on the base
 // branch.
-func (b *body) base(c *plan.Compare, out *plan.Control, t hcl.Traversal) {
+func readBase(b *body, c *plan.Compare, out *plan.Control, t hcl.Traversal) {
 	d := b.d
 	out.Base = true
 	if len(t) < 3 || len(t) > 4 || plan.StepName(t, 1) != "server" || plan.StepName(t, 2) == "" {

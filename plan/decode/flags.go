@@ -10,9 +10,9 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// flags reads the engine's command line. Written as a literal object it keeps
+// readFlags reads the engine's command line. Written as a literal object it keeps
 // the order and place of each flag; computed, the flags are sorted by name.
-func (b *body) flags() []plan.Flag {
+func readFlags(b *body) []plan.Flag {
 	attr := b.attrs["flags"]
 	if attr == nil {
 		return nil

@@ -85,15 +85,15 @@ func (d *decoder) decodePrices() {
 		}
 		p.Currency = "USD"
 	}
-	b.perHour(p)
+	readPerHour(b, p)
 	if !b.given("per_hour") && !b.given("electricity") {
 		d.errorf(b.rng, sumMissing, "prices says what something costs: per_hour = 2.5, electricity = 0.10.")
 	}
 	d.plan.Prices = p
 }
 
-// perHour reads a number for all servers, or an object by server.
-func (b *body) perHour(p *plan.Prices) {
+// readPerHour reads a number for all servers, or an object by server.
+func readPerHour(b *body, p *plan.Prices) {
 	v, ok := b.value("per_hour")
 	rng := b.rangeOf("per_hour")
 	if !ok || b.isUnknown(rng, "per_hour", v) {

@@ -13,11 +13,11 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// loads reads the load blocks of a workload.
-func (b *body) loads(w *plan.Workload, p *preset) {
+// readLoads reads the load blocks of a workload.
+func readLoads(b *body, w *plan.Workload, p *preset) {
 	names := map[string]hcl.Range{}
 	b.each("load", func(l *body) {
-		load := l.load(p)
+		load := readLoad(l, p)
 		for _, level := range load.Levels {
 			if first, ok := names[level.Name]; ok {
 				b.d.errorf(level.Range, sumDuplicateLevel, "The level %s is already at %s. Levels are named within their workload: leave one out, or make a workload of its own.", level.Name, first)
@@ -32,7 +32,7 @@ func (b *body) loads(w *plan.Workload, p *preset) {
 	}
 }
 
-func (b *body) load(p *preset) *plan.Load {
+func readLoad(b *body, p *preset) *plan.Load {
 	l := &plan.Load{Kind: metric.ClosedLoop, Range: b.rng}
 	attr := "concurrency"
 	switch closed, burst := b.given("concurrency"), b.given("burst"); {
@@ -44,22 +44,22 @@ func (b *body) load(p *preset) *plan.Load {
 		b.d.errorf(b.rng, sumLoadShape, "A load block needs concurrency = [1, 8] or burst = [8].")
 	}
 	l.Seeded = b.given("seeds")
-	l.Seeds = b.seeds()
+	l.Seeds = readSeeds(b)
 	if b.given(attr) {
-		l.Levels = b.levels(attr, l.Kind)
+		l.Levels = readLevels(b, attr, l.Kind)
 	}
 	if l.Kind == metric.Burst {
-		b.bursts(l, p)
+		readBursts(b, l, p)
 	} else {
-		b.requests(l, p)
+		readRequests(b, l, p)
 	}
-	l.Warmup = b.warmup()
-	l.Stagger = b.stagger(l.Kind)
+	l.Warmup = readWarmup(b)
+	l.Stagger = readStagger(b, l.Kind)
 	b.bind(l)
 	return l
 }
 
-func (b *body) seeds() []int64 {
+func readSeeds(b *body) []int64 {
 	var seeds []int64
 	wrong := false
 	seen := map[int64]bool{}
@@ -84,7 +84,7 @@ func (b *body) seeds() []int64 {
 	return seeds
 }
 
-func (b *body) levels(attr string, kind metric.LoadKind) []plan.Level {
+func readLevels(b *body, attr string, kind metric.LoadKind) []plan.Level {
 	var levels []plan.Level
 	elements := b.list(attr)
 	if len(elements) == 0 {
@@ -104,8 +104,8 @@ func (b *body) levels(attr string, kind metric.LoadKind) []plan.Level {
 	return levels
 }
 
-// bursts makes each burst a round.
-func (b *body) bursts(l *plan.Load, p *preset) {
+// readBursts makes each burst a round.
+func readBursts(b *body, l *plan.Load, p *preset) {
 	if b.given("requests") {
 		b.d.errorf(b.attrs["requests"].NameRange, sumConflict, "A burst sends as many requests as its level says; set how often with bursts.")
 	}
@@ -131,15 +131,15 @@ func (b *body) bursts(l *plan.Load, p *preset) {
 	}
 }
 
-// requests sets the measured requests of closed-loop levels and splits them
+// readRequests sets the measured requests of closed-loop levels and splits them
 // over the seeds: all that the plan gives, or some of the default ones. A round
 // has at least as many as its level, so that each slot sends one: with fewer
 // requests there are fewer rounds.
-func (b *body) requests(l *plan.Load, p *preset) {
+func readRequests(b *body, l *plan.Load, p *preset) {
 	if b.given("bursts") {
 		b.d.errorf(b.attrs["bursts"].NameRange, sumConflict, "bursts belongs to burst; a closed loop has requests.")
 	}
-	byLevel, fallback, ok := b.requestCounts(l)
+	byLevel, fallback, ok := readRequestCounts(b, l)
 	if !ok {
 		return
 	}
@@ -193,8 +193,8 @@ func (d *decoder) unaskedFor(l *plan.Load, level *plan.Level) {
 	d.unasked[l][level.Name] = level.Requests
 }
 
-// requestCounts reads a number, or an object with level names and default.
-func (b *body) requestCounts(l *plan.Load) (byLevel map[string]int, fallback int, ok bool) {
+// readRequestCounts reads a number, or an object with level names and default.
+func readRequestCounts(b *body, l *plan.Load) (byLevel map[string]int, fallback int, ok bool) {
 	v, ok := b.value("requests")
 	if !ok {
 		return nil, 0, b.unset("requests")
@@ -241,7 +241,7 @@ func isAuto(v cty.Value) bool {
 	return v.Type() == cty.String && v.IsKnown() && !v.IsNull() && v.AsString() == "auto"
 }
 
-func (b *body) warmup() int {
+func readWarmup(b *body) int {
 	v, ok := b.value("warmup")
 	if !ok || isAuto(v) {
 		return plan.WarmupAuto
@@ -257,7 +257,7 @@ func (b *body) warmup() int {
 	return int(n)
 }
 
-func (b *body) stagger(kind metric.LoadKind) time.Duration {
+func readStagger(b *body, kind metric.LoadKind) time.Duration {
 	if kind == metric.Burst {
 		if b.given("stagger") {
 			b.d.errorf(b.attrs["stagger"].NameRange, sumConflict, "A burst starts all its requests at once: it has no stagger.")

@@ -76,8 +76,8 @@ func presetNames() []string {
 	return names
 }
 
-// preset is the one that the workload names; nil when it names none.
-func (b *body) preset() *preset {
+// readPreset is the one that the workload names; nil when it names none.
+func readPreset(b *body) *preset {
 	v, ok := b.value("preset")
 	if !ok || b.isUnknown(b.rangeOf("preset"), "preset", v) {
 		return nil
@@ -100,10 +100,10 @@ func (b *body) preset() *preset {
 	return nil
 }
 
-// presetSLA adds the preset's thresholds on metrics that the workload does not
+// addPresetSLA adds the preset's thresholds on metrics that the workload does not
 // bound itself: level by level, so that bounding one level does not set the
 // others free.
-func (b *body) presetSLA(w *plan.Workload, p *preset, levels levelSet, bounded map[string][]*plan.SLA) {
+func addPresetSLA(b *body, w *plan.Workload, p *preset, levels levelSet, bounded map[string][]*plan.SLA) {
 	for _, bound := range p.bounds {
 		sla := &plan.SLA{AtCapacity: w.Capacity != nil, Severity: plan.SeverityError, Range: b.rangeOf("preset")}
 		for _, level := range levels.names {

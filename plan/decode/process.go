@@ -15,14 +15,14 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-func (b *body) process(s *plan.Server) *plan.Process {
+func readProcess(b *body, s *plan.Server) *plan.Process {
 	p := b.child("process")
 	if p == nil {
 		return nil
 	}
-	out := &plan.Process{Command: p.command(s), Range: p.rng}
+	out := &plan.Process{Command: readCommand(p, s), Range: p.rng}
 	p.bind(out)
-	out.Env, out.GPUs = p.environment(), p.gpus()
+	out.Env, out.GPUs = readEnvironment(p), readGPUs(p)
 	if !p.given("port") {
 		p.note("port", p.spec.attr("port").Computed, "")
 		if len(out.Command) > 0 && !mentionsPort(out.Command, s) {
@@ -32,8 +32,8 @@ func (b *body) process(s *plan.Server) *plan.Process {
 	return out
 }
 
-// command is the program to start; without one the engine's own is.
-func (b *body) command(s *plan.Server) []string {
+// readCommand is the program to start; without one the engine's own is.
+func readCommand(b *body, s *plan.Server) []string {
 	words := b.texts("command")
 	e := engine.Of(s.Engine)
 	switch inContainer := b.spec.Name == "container"; {
@@ -52,8 +52,8 @@ func (b *body) command(s *plan.Server) []string {
 	return words
 }
 
-// environment is the env of a process or container.
-func (b *body) environment() map[string]string {
+// readEnvironment is the env of a process or container.
+func readEnvironment(b *body) map[string]string {
 	env := b.textMap("env", true)
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.TrimSpace(name) != name {
@@ -71,9 +71,9 @@ func mentionsPort(command []string, s *plan.Server) bool {
 		})
 }
 
-// gpus is a number of GPUs, some by name, or "all"; nil when the plan does not
+// readGPUs is a number of GPUs, some by name, or "all"; nil when the plan does not
 // say.
-func (b *body) gpus() *plan.GPUs {
+func readGPUs(b *body) *plan.GPUs {
 	if !b.given("gpus") {
 		b.note("gpus", b.spec.attr("gpus").Computed, "")
 		return nil
@@ -99,12 +99,12 @@ func (b *body) gpus() *plan.GPUs {
 			out.All = true
 			return out
 		case !isList:
-			b.wrongGPUs(rng)
+			wrongGPUs(b, rng)
 			return out
 		}
 	}
 	if len(list) == 0 {
-		b.wrongGPUs(rng)
+		wrongGPUs(b, rng)
 	}
 	for _, e := range list {
 		v := e.value
@@ -115,7 +115,7 @@ func (b *body) gpus() *plan.GPUs {
 			v, _ = convert.Convert(v, cty.String)
 		}
 		if v.Type() != cty.String || !gpuID.MatchString(v.AsString()) {
-			b.wrongGPUs(e.rng)
+			wrongGPUs(b, e.rng)
 			continue
 		}
 		id := v.AsString()
@@ -131,6 +131,6 @@ func (b *body) gpus() *plan.GPUs {
 // gpuID is an index, or a UUID of a GPU or of a part of one.
 var gpuID = regexp.MustCompile(`^([0-9]{1,3}|(GPU|MIG)-[A-Za-z0-9/-]+)$`)
 
-func (b *body) wrongGPUs(rng hcl.Range) {
+func wrongGPUs(b *body, rng hcl.Range) {
 	b.d.errorf(rng, sumGPUs, `gpus is a number of free GPUs (1), some by index or UUID as nvidia-smi prints them (["2", "3"]), or "all".`)
 }

@@ -42,8 +42,8 @@ func values[T any](families map[string]*family[T], ty cty.Type) cty.Value {
 	return cty.ObjectVal(out)
 }
 
-// one is a server of the plan.
-func (b *body) one(name string) *plan.Server {
+// readOne is a server of the plan.
+func readOne(b *body, name string) *plan.Server {
 	v, ok := b.value(name)
 	if !ok {
 		return nil
@@ -62,8 +62,8 @@ func (b *body) one(name string) *plan.Server {
 	return nil
 }
 
-// servers are those the workload names, or all.
-func (b *body) servers() []*plan.Server {
+// readServers are those the workload names, or all.
+func readServers(b *body) []*plan.Server {
 	if !b.given("server") {
 		if len(b.d.plan.Servers) > 0 && !b.quiet {
 			value := "every server"
@@ -78,7 +78,7 @@ func (b *body) servers() []*plan.Server {
 		return slices.Clone(b.d.plan.Servers)
 	}
 	var out []*plan.Server
-	b.refer("server", func(v cty.Value, rng hcl.Range) {
+	refer(b, "server", func(v cty.Value, rng hcl.Range) {
 		switch {
 		case v.IsNull():
 			b.d.errorf(rng, sumServerReference, "Name a server: server.name.")
@@ -103,7 +103,7 @@ func (b *body) servers() []*plan.Server {
 
 // refer calls use for each of a list of references, and for the instances of
 // one with for_each.
-func (b *body) refer(name string, use func(v cty.Value, rng hcl.Range)) {
+func refer(b *body, name string, use func(v cty.Value, rng hcl.Range)) {
 	for _, e := range b.list(name) {
 		spread(e.value, func(v cty.Value) { use(v, e.rng) })
 	}
@@ -120,10 +120,10 @@ func spread(v cty.Value, use func(cty.Value)) {
 	}
 }
 
-// workloads are those that a claim names.
-func (b *body) workloads(work []*plan.Workload, c *plan.Compare) []*plan.Workload {
+// readWorkloads are those that a claim names.
+func readWorkloads(b *body, work []*plan.Workload, c *plan.Compare) []*plan.Workload {
 	var out []*plan.Workload
-	b.refer("workloads", func(v cty.Value, rng hcl.Range) {
+	refer(b, "workloads", func(v cty.Value, rng hcl.Range) {
 		switch {
 		case v.IsNull():
 			b.d.errorf(rng, sumServerReference, "Name a workload: workload.name.")

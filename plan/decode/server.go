@@ -32,21 +32,21 @@ func (d *decoder) decodeServer(name, key string, blk *hcl.Block, sc *scope) *pla
 	s := &plan.Server{Name: name, Key: key, Range: blk.DefRange}
 	b := d.open(serverBlock, blk, sc, "server."+s.Address())
 	b.bind(s)
-	s.Flags = b.flags()
+	s.Flags = readFlags(b)
 	_, diags := plan.CommandLine(s.Engine, s.Flags, s.Args)
 	d.add(diags...)
 
-	s.Endpoint = b.endpoint()
-	s.Process = b.process(s)
-	s.Container = b.container(s)
+	s.Endpoint = readEndpoint(b)
+	s.Process = readProcess(b, s)
+	s.Container = readContainer(b, s)
 	if sim := b.child("simulator"); sim != nil {
 		s.Simulator = &plan.Simulator{Range: sim.rng}
 		sim.bind(s.Simulator)
 	}
 	d.checkTarget(s, blk.DefRange, b.stray)
-	s.Ready = b.ready(s)
-	s.Telemetry = b.telemetry()
-	s.Expect = b.expect()
+	s.Ready = readReady(b, s)
+	s.Telemetry = readTelemetry(b)
+	s.Expect = readExpect(b)
 	d.namedSecrets(s)
 	return s
 }
@@ -76,7 +76,7 @@ func (d *decoder) checkTarget(s *plan.Server, rng hcl.Range, stray bool) {
 	}
 }
 
-func (b *body) ready(s *plan.Server) plan.Ready {
+func readReady(b *body, s *plan.Server) plan.Ready {
 	r := b.child("ready")
 	if r == nil {
 		r = b.absent("ready")
@@ -102,7 +102,7 @@ func (b *body) ready(s *plan.Server) plan.Ready {
 	return out
 }
 
-func (b *body) expect() map[string]string {
+func readExpect(b *body) map[string]string {
 	e := b.child("expect")
 	if e == nil {
 		return nil
@@ -131,7 +131,7 @@ func (b *body) expect() map[string]string {
 	return out
 }
 
-func (b *body) endpoint() *plan.Endpoint {
+func readEndpoint(b *body) *plan.Endpoint {
 	e := b.child("endpoint")
 	if e == nil {
 		return nil
@@ -140,7 +140,7 @@ func (b *body) endpoint() *plan.Endpoint {
 	e.bind(out)
 	if v, ok := e.value("url"); ok {
 		if out.URL, ok = e.asText(e.rangeOf("url"), "url", v); ok {
-			e.checkURL(out.URL)
+			checkURL(e, out.URL)
 		}
 	}
 	if attr := e.attrs["api_key"]; attr != nil {
@@ -166,9 +166,9 @@ var (
 	secretHeader = regexp.MustCompile(`(?i)auth|key|token|secret|cookie`)
 )
 
-func (b *body) checkURL(text string) { b.checkURLOf("url", text) }
+func checkURL(b *body, text string) { checkURLOf(b, "url", text) }
 
-func (b *body) checkURLOf(name, text string) {
+func checkURLOf(b *body, name, text string) {
 	if text == unknownText {
 		return
 	}
@@ -197,24 +197,24 @@ func URLProblem(text string) string {
 }
 
 // address is a URL; "" when not set.
-func (b *body) address(name string) string {
+func address(b *body, name string) string {
 	text := b.text(name)
 	if text == unknownText {
 		return ""
 	}
 	if text != "" {
-		b.checkURLOf(name, text)
+		checkURLOf(b, name, text)
 	}
 	return text
 }
 
-// telemetry reads how a server is watched.
-func (b *body) telemetry() plan.Telemetry {
+// readTelemetry reads how a server is watched.
+func readTelemetry(b *body) plan.Telemetry {
 	t := b.child("telemetry")
 	if t == nil {
 		t = b.absent("telemetry")
 	}
-	out := plan.Telemetry{Off: !t.boolean("enabled"), URL: t.address("metrics_url"), DCGM: t.address("dcgm_url")}
+	out := plan.Telemetry{Off: !t.boolean("enabled"), URL: address(t, "metrics_url"), DCGM: address(t, "dcgm_url")}
 	if len(b.blocks["telemetry"]) > 0 {
 		out.Range = t.rng
 	}

@@ -9,13 +9,13 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// slas reads the sla blocks of a workload and what its preset requires of the
+// readSLAs reads the sla blocks of a workload and what its preset requires of the
 // metrics that they do not bound.
-func (b *body) slas(w *plan.Workload, p *preset) {
+func readSLAs(b *body, w *plan.Workload, p *preset) {
 	levels := levelIndex(w)
 	bounded := map[string][]*plan.SLA{}
 	b.each("sla", func(s *body) {
-		sla := s.sla(w, levels)
+		sla := readSLA(s, w, levels)
 		for _, t := range sla.Thresholds {
 			bounded[t.Metric.Name] = append(bounded[t.Metric.Name], sla)
 		}
@@ -25,15 +25,15 @@ func (b *body) slas(w *plan.Workload, p *preset) {
 		}
 	})
 	if p != nil {
-		b.presetSLA(w, p, levels, bounded)
+		addPresetSLA(b, w, p, levels, bounded)
 	}
 }
 
-func (b *body) sla(w *plan.Workload, levels levelSet) *plan.SLA {
+func readSLA(b *body, w *plan.Workload, levels levelSet) *plan.SLA {
 	sla := &plan.SLA{Range: b.rng}
-	sla.At = b.at(sla, levels, w.Capacity != nil)
+	sla.At = readAt(b, sla, levels, w.Capacity != nil)
 	b.bind(sla)
-	sla.Thresholds = b.thresholds(false)
+	sla.Thresholds = readThresholds(b, false)
 	if len(sla.Thresholds) == 0 && !b.later && !b.stray && !b.anyMetric() {
 		b.d.errorf(b.rng, sumEmptySLA, `An sla block needs a threshold, such as ttft = "p95 < 2s".`)
 	}
@@ -74,18 +74,18 @@ func (d *decoder) betterHalf(t *plan.Threshold) {
 	}
 }
 
-// bounds are the thresholds of a good block.
-func (b *body) bounds() []*plan.Threshold {
-	out := b.thresholds(true)
+// readBounds are the thresholds of a good block.
+func readBounds(b *body) []*plan.Threshold {
+	out := readThresholds(b, true)
 	if len(b.attrs) == 0 && !b.stray {
 		b.d.errorf(b.rng, sumEmptySLA, `A good block needs a bound, such as ttft = "< 2s".`)
 	}
 	return out
 }
 
-// thresholds reads every metric attribute of the block, in order of the
+// readThresholds reads every metric attribute of the block, in order of the
 // source.
-func (b *body) thresholds(good bool) []*plan.Threshold {
+func readThresholds(b *body, good bool) []*plan.Threshold {
 	var out []*plan.Threshold
 	for _, attr := range sortedAttributes(b.attrs) {
 		def, ok := metric.Lookup(attr.Name)

@@ -20,27 +20,27 @@ func (d *decoder) decodeWorkloads() {
 func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *plan.Workload {
 	w := &plan.Workload{Name: name, Key: key, Range: blk.DefRange, Policy: d.plan.Gate.Policy}
 	b := d.open(workloadBlock, blk, sc, "workload."+w.Address())
-	p := b.preset()
-	w.Servers = b.servers()
+	p := readPreset(b)
+	w.Servers = readServers(b)
 	b.bind(w)
-	b.tokens(w, p)
-	w.Request = b.request()
-	b.loads(w, p)
+	readTokens(b, w, p)
+	w.Request = readRequest(b)
+	readLoads(b, w, p)
 	if g := b.child("good"); g != nil {
-		w.Good = g.bounds()
+		w.Good = readBounds(g)
 	}
 	if g := b.child("gate"); g != nil {
 		policy(g, &w.Policy)
 	}
-	w.Capacity = b.capacity(w, p)
-	b.slas(w, p)
+	w.Capacity = readCapacity(b, w, p)
+	readSLAs(b, w, p)
 	d.checkContext(b, w)
 	d.checkExtension(w)
 	d.checkCapacity(w)
 	return w
 }
 
-func (b *body) request() plan.Request {
+func readRequest(b *body) plan.Request {
 	r := b.child("request")
 	if r == nil {
 		return plan.Request{}
@@ -78,8 +78,8 @@ var reservedFields = map[string]string{
 	"n":                     "one answer is measured for each request",
 }
 
-// tokens reads input_tokens and output_tokens, or takes the preset's.
-func (b *body) tokens(w *plan.Workload, p *preset) {
+// readTokens reads input_tokens and output_tokens, or takes the preset's.
+func readTokens(b *body, w *plan.Workload, p *preset) {
 	if n, ok := b.integer("input_tokens", 1, maxTokens); ok {
 		w.Input = int(n)
 	} else if b.unset("input_tokens") {
@@ -91,7 +91,7 @@ func (b *body) tokens(w *plan.Workload, p *preset) {
 		}
 	}
 	if v, ok := b.value("output_tokens"); ok {
-		w.Output = b.output(v)
+		w.Output = readOutput(b, v)
 	} else if b.unset("output_tokens") {
 		if p != nil && p.output > 0 {
 			w.Output = plan.Output{Mean: p.output}
@@ -104,9 +104,9 @@ func (b *body) tokens(w *plan.Workload, p *preset) {
 
 var outputKeys = []string{"mean", "jitter", "natural", "max"}
 
-// output reads 1024, { mean = 1024, jitter = "5%" } and
+// readOutput reads 1024, { mean = 1024, jitter = "5%" } and
 // { natural = true, max = 600 }.
-func (b *body) output(v cty.Value) plan.Output {
+func readOutput(b *body, v cty.Value) plan.Output {
 	const name = "output_tokens"
 	rng := b.rangeOf(name)
 	var out plan.Output
@@ -119,7 +119,7 @@ func (b *body) output(v cty.Value) plan.Output {
 	if b.isUnknown(rng, name, v) {
 		return out
 	}
-	set := b.settings(name, v, outputKeys)
+	set := settings(b, name, v, outputKeys)
 	if e, ok := set["natural"]; ok {
 		if e.Type() != cty.Bool {
 			b.wrongType(rng, name+".natural", "true or false", e)
@@ -143,12 +143,12 @@ func (b *body) output(v cty.Value) plan.Output {
 	if n, ok := b.asInteger(rng, name+"."+need, e, 1, maxTokens); ok {
 		out.Mean = int(n)
 	}
-	out.Jitter = b.jitter(name, set["jitter"], out.Natural)
+	out.Jitter = readJitter(b, name, set["jitter"], out.Natural)
 	return out
 }
 
 // settings are those of an object that are not null.
-func (b *body) settings(name string, v cty.Value, keys []string) map[string]cty.Value {
+func settings(b *body, name string, v cty.Value, keys []string) map[string]cty.Value {
 	set := map[string]cty.Value{}
 	for it := v.ElementIterator(); it.Next(); {
 		k, e := it.Element()
@@ -162,9 +162,9 @@ func (b *body) settings(name string, v cty.Value, keys []string) map[string]cty.
 	return set
 }
 
-// jitter reads how far lengths are from their mean; v is NilVal when it is not
+// readJitter reads how far lengths are from their mean; v is NilVal when it is not
 // set.
-func (b *body) jitter(name string, v cty.Value, natural bool) float64 {
+func readJitter(b *body, name string, v cty.Value, natural bool) float64 {
 	rng := b.rangeOf(name)
 	if v == cty.NilVal {
 		if !natural {
