@@ -60,14 +60,13 @@ demo: build ## gate the built-in server with plans/demo.hcl; reports in results/
 
 # TestLong… are long calculations and whole simulated plans: one goroutine, or
 # several that share nothing, in which the race detector finds nothing and takes
-# minutes. The whole program is tried last and alone: its tests measure over sockets.
+# minutes.
 .PHONY: test
 test: ## run all tests (with the race detector where there is a C compiler) and report coverage
 	@if [ -z "$(RACE)" ]; then echo "no C compiler: tests run without the race detector"; fi
-	CGO_ENABLED=$(CGO) $(GO) test $(RACE) -timeout 10m -coverprofile=cover.out -skip '^TestLong' $$($(GO) list $(PKGS) | grep -v '/cmd/')
-	CGO_ENABLED=$(CGO) $(GO) test $(RACE) -timeout 10m -coverprofile=cover.cmd.out -skip '^TestLong' ./cmd/...
+	CGO_ENABLED=$(CGO) $(GO) test $(RACE) -timeout 10m -coverprofile=cover.out -skip '^TestLong' $(PKGS)
 	CGO_ENABLED=0 $(GO) test -timeout 10m -coverprofile=cover.long.out -run '^TestLong' $$(grep -rl '^func TestLong' --include='*_test.go' . | xargs -n1 dirname | sort -u)
-	@tail -qn +2 cover.cmd.out cover.long.out >> cover.out && rm cover.*.out
+	@tail -n +2 cover.long.out >> cover.out && rm cover.long.out
 	@$(GO) tool cover -func=cover.out | awk '/^total:/ { print "statement coverage: " $$3 }'
 
 .PHONY: interop

@@ -202,7 +202,7 @@ func TestContainerFails(t *testing.T) {
 	}{
 		{"it dies", "die", nil, nil, []string{"the server's container ended by itself: exit status 3", "it ran out of memory: CUDA error: out of memory", "args in-container"}},
 		{"it takes too much memory", "die", []string{"oom"}, nil, []string{"exit status 3, killed for using more memory than it may"}},
-		{"never ready", "sleep", nil, func(s *plan.Server) { s.Ready.Timeout = 500 * time.Millisecond }, []string{"was not ready after 500ms", "args in-container"}},
+		{"never ready", "sleep", nil, func(s *plan.Server) { s.Ready.Timeout = 500 * time.Millisecond }, []string{"was not ready after 500ms"}},
 		{"no such image", "serve", []string{"nopull"}, nil, []string{"docker pull registry.example.com/engine:v1: Pulling from engine; Error response from daemon: manifest unknown"}},
 		{"it may not be pulled", "serve", nil, func(s *plan.Server) { s.Container.Pull = plan.PullNever }, []string{`is not there, and pull = "never"`}},
 		{"no GPUs in containers", "serve", []string{"nocreate"}, nil, []string{"docker create: Error response from daemon: could not select device driver"}},

@@ -218,8 +218,9 @@ func TestProcessIsNeverReady(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "was not ready after 1s") {
 		t.Errorf("error %v", err)
 	}
-	if e, ok := errors.AsType[*exec.ServerError](err); !ok || !strings.Contains(e.Log, "args serve") {
-		t.Errorf("error %#v, want the log's tail in it", err)
+	// A machine that stands still may not have got as far as its first word.
+	if _, ok := errors.AsType[*exec.ServerError](err); !ok {
+		t.Errorf("error %#v, want one with a log", err)
 	}
 }
 
@@ -296,9 +297,8 @@ func TestProcessThatLeftItsGroup(t *testing.T) {
 	if err := target.Close(); err != nil {
 		t.Error(err)
 	}
-	if startOf(pid) != "" {
-		t.Errorf("%d is still there", pid)
-	}
+	// What was killed is without its memory, and so its environment, before it is gone.
+	eventually(t, l, func() bool { return startOf(pid) == "" })
 }
 
 // A quarter of a gigabyte of log: what is kept of it is bounded, in memory and on

@@ -32,6 +32,9 @@ func TestRealRuntimes(t *testing.T) {
 				t.Skipf("%s does not work here: %s", name, lastWords(string(out)))
 			}
 			image := simImage(t, path)
+			if out, err := osexec.Command(path, "run", "--rm", image, "/tokgate", "version").CombinedOutput(); err != nil {
+				t.Skipf("%s can run no container here: %s", name, lastWords(string(out)))
+			}
 			tried++
 			realContainer(t, name, image)
 		})
