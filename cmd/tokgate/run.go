@@ -6,13 +6,10 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -278,66 +275,6 @@ func (a *app) launch(config *exec.Config, wall *clock.Real, now context.Context,
 	config.Clock, config.Launch, config.Meter = wall, launcher.Launch, a.meter
 	if a.meter != nil {
 		config.Calibrate = launcher.Calibrate
-	}
-}
-
-// A CI system that cancels a job kills what is left of it soon after it asked:
-// GitHub sends SIGINT, 7.5 s later SIGTERM and 2.5 s later SIGKILL. So there,
-// and on SIGTERM, requests in flight get hurriedDrain to end, and a server
-// hurriedGrace more before it is killed.
-const (
-	hurriedDrain = 3 * time.Second
-	hurriedGrace = 2 * time.Second
-)
-
-// interrupts turns the first SIGINT, SIGTERM or SIGHUP into the end of drain,
-// the second into the end of now. A SIGTERM or SIGHUP, and in CI any of them,
-// ends now by itself soon after.
-func interrupts(ctx context.Context, inCI bool) (drain, now context.Context, stop func()) {
-	now, endNow := context.WithCancel(ctx)
-	drain, endDrain := context.WithCancel(now)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	// A terminal that is closed must not leave servers behind. Under nohup it is
-	// no reason to stop.
-	if !signal.Ignored(syscall.SIGHUP) {
-		signal.Notify(signals, syscall.SIGHUP)
-	}
-	done := make(chan struct{})
-	go func() {
-		var over <-chan time.Time
-		for {
-			select {
-			case got := <-signals:
-				if drain.Err() != nil {
-					endNow()
-				}
-				endDrain()
-				if over == nil && (inCI || got != os.Interrupt) {
-					over = time.After(hurriedDrain)
-				}
-			case <-over:
-				endNow()
-			case <-done:
-				return
-			}
-		}
-	}()
-	return drain, now, func() {
-		signal.Stop(signals)
-		close(done)
-		endDrain()
-		endNow()
-	}
-}
-
-// grace is how long a server may take to end itself, as of now.
-func grace(now context.Context) func() time.Duration {
-	return func() time.Duration {
-		if now.Err() != nil {
-			return hurriedGrace
-		}
-		return server.Grace
 	}
 }
 

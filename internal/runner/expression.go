@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -255,12 +256,7 @@ func (p *parser) call(name string) any {
 	case "contains":
 		want(2)
 		if list, ok := args[0].([]any); ok {
-			for _, v := range list {
-				if equal(v, args[1]) {
-					return true
-				}
-			}
-			return false
+			return slices.ContainsFunc(list, func(v any) bool { return equal(v, args[1]) })
 		}
 		return strings.Contains(strings.ToLower(toString(args[0])), strings.ToLower(toString(args[1])))
 	case "startswith":
