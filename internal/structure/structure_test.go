@@ -181,8 +181,8 @@ func (p *pkg) arrows(fset *token.FileSet) map[string]map[string]map[string]bool 
 				return true
 			}
 			used := p.info.Uses[ident]
-			if used == nil || !topLevel(used) {
-				return true
+			if used == nil || used.Pkg() == nil || used.Pkg().Path() != module+p.name || !topLevel(used) {
+				return true // another package may have a file of the same name
 			}
 			to := filepath.Base(fset.Position(used.Pos()).Filename)
 			if p.files[to] == nil || to == from {
@@ -203,7 +203,7 @@ func topLevel(o types.Object) bool {
 	if f, ok := o.(*types.Func); ok && f.Signature().Recv() != nil {
 		return true
 	}
-	return o.Pkg() != nil && o.Parent() == o.Pkg().Scope()
+	return o.Parent() == o.Pkg().Scope()
 }
 
 // largest is the largest strongly connected component, sorted.
