@@ -141,265 +141,139 @@ func (w *walker) key() ([]byte, error) {
 	return raw, nil
 }
 
-// The methods below each write out the loop over members rather than share one
-// that takes a func: the func would have to live on the heap.
-
-func (w *walker) top() error {
+// object reads an object, giving each member's name to read, which reads the
+// value. What is no object is skipped. read must not outlive the call: then
+// neither it nor the walker lives on the heap.
+func (w *walker) object(read func(name []byte) error) error {
 	if w.peek() != '{' {
 		return w.skip()
 	}
 	more, err := w.enter('}')
 	for more && err == nil {
-		var k []byte
-		if k, err = w.key(); err != nil {
+		var name []byte
+		if name, err = w.key(); err != nil {
 			return err
 		}
-		switch string(k) {
-		case "choices":
-			err = w.choices()
-		case "usage":
-			err = w.usage()
-		case "timings":
-			err = w.timings()
-		case "error":
-			err = w.failure()
-		case "object":
-			var v []byte
-			if v, err = w.stringOr(); err == nil && (string(v) == "error" || bytes.IndexByte(v, '\\') >= 0 && unquote(v) == "error") {
-				w.isError = true
-			}
-		case "message":
-			start := w.i
-			if err = w.skip(); err == nil {
-				w.message = w.b[start:w.i]
-			}
-		default:
-			err = w.skip()
-		}
-		if err == nil {
+		if err = read(name); err == nil {
 			more, err = w.next('}')
 		}
 	}
 	return err
 }
 
-func (w *walker) choices() error {
+// array reads an array, each element by read. What is no array is skipped.
+func (w *walker) array(read func() error) error {
 	if w.peek() != '[' {
 		return w.skip()
 	}
 	more, err := w.enter(']')
 	for more && err == nil {
-		if err = w.choice(); err == nil {
+		if err = read(); err == nil {
 			more, err = w.next(']')
 		}
 	}
 	return err
+}
+
+func (w *walker) top() error {
+	return w.object(func(name []byte) error {
+		switch string(name) {
+		case "choices":
+			return w.array(func() error { return w.choice() })
+		case "usage":
+			return w.usage()
+		case "timings": // llama.cpp's
+			return w.object(func(name []byte) error { return w.only(name, "predicted_n", &w.e.Made) })
+		case "error":
+			return w.failure()
+		case "object":
+			v, err := w.stringOr()
+			w.isError = w.isError || err == nil && (string(v) == "error" || bytes.IndexByte(v, '\\') >= 0 && unquote(v) == "error")
+			return err
+		case "message":
+			start := w.i
+			err := w.skip()
+			w.message = w.b[start:w.i]
+			return err
+		}
+		return w.skip()
+	})
 }
 
 func (w *walker) choice() error {
-	if w.peek() != '{' {
-		return w.skip()
-	}
-	more, err := w.enter('}')
-	for more && err == nil {
-		var k []byte
-		if k, err = w.key(); err != nil {
-			return err
-		}
-		switch string(k) {
+	return w.object(func(name []byte) error {
+		switch string(name) {
 		case "delta":
-			err = w.delta()
+			return w.delta()
 		case "text":
-			err = w.text(&w.e.Content)
+			return w.text(&w.e.Content)
 		case "finish_reason":
-			var v []byte
-			if v, err = w.stringOr(); err == nil && len(v) > 0 {
+			v, err := w.stringOr()
+			if err == nil && len(v) > 0 {
 				w.e.Finish = finish(v)
 			}
+			return err
 		case "token_ids":
-			err = w.tokens()
-		default:
-			err = w.skip()
+			return w.array(func() error { w.e.Tokens++; return w.skip() })
 		}
-		if err == nil {
-			more, err = w.next('}')
-		}
-	}
-	return err
+		return w.skip()
+	})
 }
 
 func (w *walker) delta() error {
-	if w.peek() != '{' {
-		return w.skip()
-	}
-	more, err := w.enter('}')
-	for more && err == nil {
-		var k []byte
-		if k, err = w.key(); err != nil {
-			return err
-		}
-		switch string(k) {
+	return w.object(func(name []byte) error {
+		switch string(name) {
 		case "content":
-			err = w.text(&w.e.Content)
+			return w.text(&w.e.Content)
 		case "reasoning", "reasoning_content":
-			err = w.text(&w.e.Reasoning)
+			return w.text(&w.e.Reasoning)
 		case "tool_calls":
-			err = w.toolCalls()
+			return w.array(func() error { return w.toolCall() })
 		case "function_call":
-			err = w.function()
-		default:
-			err = w.skip()
+			return w.function()
 		}
-		if err == nil {
-			more, err = w.next('}')
-		}
-	}
-	return err
-}
-
-func (w *walker) toolCalls() error {
-	if w.peek() != '[' {
 		return w.skip()
-	}
-	more, err := w.enter(']')
-	for more && err == nil {
-		if err = w.toolCall(); err == nil {
-			more, err = w.next(']')
-		}
-	}
-	return err
+	})
 }
 
 func (w *walker) toolCall() error {
-	if w.peek() != '{' {
+	return w.object(func(name []byte) error {
+		if string(name) == "function" {
+			return w.function()
+		}
 		return w.skip()
-	}
-	more, err := w.enter('}')
-	for more && err == nil {
-		var k []byte
-		if k, err = w.key(); err != nil {
-			return err
-		}
-		if string(k) == "function" {
-			err = w.function()
-		} else {
-			err = w.skip()
-		}
-		if err == nil {
-			more, err = w.next('}')
-		}
-	}
-	return err
+	})
 }
 
 func (w *walker) function() error {
-	if w.peek() != '{' {
+	return w.object(func(name []byte) error {
+		if string(name) == "name" || string(name) == "arguments" {
+			return w.text(&w.e.ToolCall)
+		}
 		return w.skip()
-	}
-	more, err := w.enter('}')
-	for more && err == nil {
-		var k []byte
-		if k, err = w.key(); err != nil {
-			return err
-		}
-		switch string(k) {
-		case "name", "arguments":
-			err = w.text(&w.e.ToolCall)
-		default:
-			err = w.skip()
-		}
-		if err == nil {
-			more, err = w.next('}')
-		}
-	}
-	return err
-}
-
-// tokens counts the elements of an array.
-func (w *walker) tokens() error {
-	if w.peek() != '[' {
-		return w.skip()
-	}
-	more, err := w.enter(']')
-	for more && err == nil {
-		if err = w.skip(); err == nil {
-			w.e.Tokens++
-			more, err = w.next(']')
-		}
-	}
-	return err
+	})
 }
 
 func (w *walker) usage() error {
-	if w.peek() != '{' {
-		return w.skip()
-	}
-	more, err := w.enter('}')
-	for more && err == nil {
-		var k []byte
-		if k, err = w.key(); err != nil {
-			return err
-		}
-		switch string(k) {
+	return w.object(func(name []byte) error {
+		switch string(name) {
 		case "prompt_tokens":
-			err = w.count(&w.u.Input)
+			return w.count(&w.u.Input)
 		case "completion_tokens":
-			err = w.count(&w.u.Output)
+			return w.count(&w.u.Output)
 		case "prompt_tokens_details":
-			err = w.details()
-		default:
-			err = w.skip()
+			return w.object(func(name []byte) error { return w.only(name, "cached_tokens", &w.u.Cached) })
 		}
-		if err == nil {
-			more, err = w.next('}')
-		}
-	}
-	return err
+		return w.skip()
+	})
 }
 
-// timings are llama.cpp's; its count of output tokens is of interest.
-func (w *walker) timings() error {
-	if w.peek() != '{' {
-		return w.skip()
+// only counts the member of that name and skips the others.
+func (w *walker) only(name []byte, wanted string, n *int) error {
+	if string(name) == wanted {
+		return w.count(n)
 	}
-	more, err := w.enter('}')
-	for more && err == nil {
-		var k []byte
-		if k, err = w.key(); err != nil {
-			return err
-		}
-		if string(k) == "predicted_n" {
-			err = w.count(&w.e.Made)
-		} else {
-			err = w.skip()
-		}
-		if err == nil {
-			more, err = w.next('}')
-		}
-	}
-	return err
-}
-
-func (w *walker) details() error {
-	if w.peek() != '{' {
-		return w.skip()
-	}
-	more, err := w.enter('}')
-	for more && err == nil {
-		var k []byte
-		if k, err = w.key(); err != nil {
-			return err
-		}
-		if string(k) == "cached_tokens" {
-			err = w.count(&w.u.Cached)
-		} else {
-			err = w.skip()
-		}
-		if err == nil {
-			more, err = w.next('}')
-		}
-	}
-	return err
+	return w.skip()
 }
 
 // failure reads the value of "error".
@@ -415,20 +289,14 @@ func (w *walker) failure() error {
 		return nil
 	}
 	var words []byte
-	more, err := w.enter('}')
-	for more && err == nil {
-		var k []byte
-		if k, err = w.key(); err != nil {
-			return err
-		}
+	err := w.object(func(name []byte) error {
 		from := w.i
-		if err = w.skip(); err == nil && string(k) == "message" {
+		err := w.skip()
+		if string(name) == "message" {
 			words = w.b[from:w.i]
 		}
-		if err == nil {
-			more, err = w.next('}')
-		}
-	}
+		return err
+	})
 	if err == nil && w.e.Err == "" {
 		if w.e.Err = wordsOf(words); w.e.Err == "" {
 			w.e.Err = bounded(string(w.b[start:w.i]))
@@ -639,23 +507,9 @@ func (w *walker) skip() error {
 		_, _, err := w.string()
 		return err
 	case '{':
-		more, err := w.enter('}')
-		for more && err == nil {
-			if _, err = w.key(); err == nil {
-				if err = w.skip(); err == nil {
-					more, err = w.next('}')
-				}
-			}
-		}
-		return err
+		return w.object(func([]byte) error { return w.skip() })
 	case '[':
-		more, err := w.enter(']')
-		for more && err == nil {
-			if err = w.skip(); err == nil {
-				more, err = w.next(']')
-			}
-		}
-		return err
+		return w.array(func() error { return w.skip() })
 	case 't':
 		return w.literal("true")
 	case 'f':
