@@ -302,7 +302,7 @@ func BenchmarkChunkCPU(b *testing.B) {
 	}
 	now := realNow()
 	request := chatRequest()
-	body, err := request.body(engine.Dialect{})
+	body, err := request.Body(engine.Dialect{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -465,7 +465,7 @@ func BenchmarkTTFTError(b *testing.B) {
 	}
 	b.Cleanup(func() { server.Close() })
 	request := &Request{API: "chat", Model: "m", Prompt: Prompt{Text: "hello"}, Output: tokens}
-	body, err := request.body(engine.Of("vllm").Dialect)
+	body, err := request.Body(engine.Of("vllm").Dialect)
 	if err != nil {
 		b.Fatal(err)
 	}

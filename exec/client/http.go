@@ -18,8 +18,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	openai "github.com/sashabaranov/go-openai"
-
 	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/metric"
 )
@@ -53,10 +51,9 @@ type Config struct {
 // HTTP is the Transport to one server over HTTP.
 type HTTP struct {
 	config Config
-	root   string // without /v1, without a slash at the end
-	base   string // with it
-	host   string // scheme and authority: where the key may go
-	api    *openai.Client
+	root   string       // without /v1, without a slash at the end
+	base   string       // with it
+	host   string       // scheme and authority: where the key may go
 	kept   *http.Client // keeps connections alive
 	fresh  *http.Client // a connection for each request
 
@@ -101,11 +98,6 @@ func New(c Config) (*HTTP, error) {
 	h.kept = h.client(false)
 	h.fresh = h.client(true)
 	h.freshOnly.Store(c.Engine.Dialect.FreshConns)
-
-	api := openai.DefaultConfig(c.APIKey)
-	api.BaseURL = h.base
-	api.HTTPClient = doer{h}
-	h.api = openai.NewClientWithConfig(api)
 	return h, nil
 }
 
@@ -202,11 +194,14 @@ const (
 	maxWords = 64 << 10
 )
 
-// doer stands between go-openai and net/http. go-openai makes the request and
-// reads the refusals; the body sent and the body read are ours.
+// doer sends what every request carries besides, and bounds the answers that
+// are no streams.
 type doer struct{ h *HTTP }
 
 func (d doer) Do(r *http.Request) (*http.Response, error) {
+	if key := d.h.config.APIKey; key != "" {
+		r.Header.Set("Authorization", "Bearer "+key)
+	}
 	for name, value := range d.h.config.Headers {
 		if http.CanonicalHeaderKey(name) == "Host" {
 			r.Host = value
@@ -215,7 +210,6 @@ func (d doer) Do(r *http.Request) (*http.Response, error) {
 		r.Header.Set(name, value)
 	}
 	r.Header.Set("User-Agent", "tokgate")
-	r.Header.Del("Connection") // go-openai's keep-alive; the transport's business
 	call := callOf(r.Context())
 	if call == nil {
 		resp, err := d.h.pick().Do(r)

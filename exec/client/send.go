@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
@@ -54,18 +55,12 @@ func (h *HTTP) send(ctx context.Context, r *Request, s Stream) {
 		defer stop()
 	}
 	var err error
-	if c.body, err = r.body(h.config.Engine.Dialect); err != nil {
+	if c.body, err = r.Body(h.config.Engine.Dialect); err != nil {
 		s.End(h.config.Now(), &Error{Kind: metric.FailProtocol, Message: "could not build the request: " + err.Error()})
 		return
 	}
 	traced := httptrace.WithClientTrace(context.WithValue(ctx, callKey{}, c), c.trace())
-	// The names that go-openai sees are neutral: it refuses some, and the body
-	// that is sent is ours.
-	if r.API == "chat" {
-		_, err = h.api.CreateChatCompletionStream(traced, openai.ChatCompletionRequest{Model: "model"})
-	} else {
-		_, err = h.api.CreateCompletionStream(traced, openai.CompletionRequest{Model: "model", Prompt: ""})
-	}
+	err = c.post(traced, r.API)
 	c.began()
 	if err != nil {
 		err = c.failure(ctx, err)
@@ -82,7 +77,48 @@ func (h *HTTP) send(ctx context.Context, r *Request, s Stream) {
 	s.End(at, err)
 }
 
-// call is one request on its way through go-openai and net/http.
+// post sends the request and keeps the answer, unless that is a refusal. It
+// does not go through go-openai's client, which refuses some names of models.
+func (c *call) post(ctx context.Context, api string) error {
+	url := c.h.base + "/completions"
+	if api == "chat" {
+		url = c.h.base + "/chat/completions"
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, nil)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "text/event-stream")
+	r.Header.Set("Cache-Control", "no-cache")
+	resp, err := doer{c.h}.Do(r)
+	if err != nil || resp.StatusCode < 400 {
+		return err
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	return refusal(resp.StatusCode, resp.Status, said(raw))
+}
+
+// said is what a refusal says: OpenAI's error as go-openai reads it, what other
+// servers write in its place, or the whole body.
+func said(raw []byte) string {
+	var told openai.ErrorResponse
+	if json.Unmarshal(raw, &told) == nil && told.Error != nil && told.Error.Message != "" {
+		return told.Error.Message
+	}
+	var event Event
+	var usage Usage
+	if walk(raw, &event, &usage) == nil && event.Err != "" {
+		return event.Err
+	}
+	return string(bytes.TrimSpace(raw))
+}
+
+// call is one request on its way through net/http.
 type call struct {
 	h       *HTTP
 	s       Stream
@@ -248,11 +284,7 @@ func (c *call) read(ctx context.Context) (time.Duration, error) {
 		at := c.stamp()
 		rd.split.advance(n)
 		for ended == 0 {
-			kind, data, err := rd.split.next()
-			cut := kind == frameNone && err == nil && readErr == io.EOF
-			if cut {
-				kind, data, err = rd.split.finish()
-			}
+			kind, data, cut, err := rd.next(readErr == io.EOF)
 			if err != nil {
 				return at, &Error{Kind: metric.FailProtocol, Message: err.Error()}
 			}
@@ -268,9 +300,7 @@ func (c *call) read(ctx context.Context) (time.Duration, error) {
 			c.s.Event(at, &rd.event)
 			if rd.event.Done || rd.event.Err != "" {
 				ended = at
-				rest, stop := context.WithTimeout(ctx, linger)
-				defer stop()
-				context.AfterFunc(rest, func() { c.cancel(errLinger) })
+				defer c.linger(ctx)()
 			}
 		}
 		switch {
@@ -291,6 +321,23 @@ func (c *call) read(ctx context.Context) (time.Duration, error) {
 			return c.h.config.Now(), c.broken(ctx, readErr)
 		}
 	}
+}
+
+// next is the next frame; where the stream is over, also one that its end cut.
+func (rd *reader) next(over bool) (kind frameKind, data []byte, cut bool, err error) {
+	kind, data, err = rd.split.next()
+	if cut = kind == frameNone && err == nil && over; cut {
+		kind, data, err = rd.split.finish()
+	}
+	return kind, data, cut, err
+}
+
+// linger bounds how long the rest of an answer that ended is waited for, until
+// stop.
+func (c *call) linger(ctx context.Context) (stop func()) {
+	rest, stop := context.WithTimeout(ctx, linger)
+	context.AfterFunc(rest, func() { c.cancel(errLinger) })
+	return stop
 }
 
 // stamp is when the bytes read last arrived.
@@ -362,19 +409,6 @@ func (c *call) failure(ctx context.Context, err error) error {
 	}
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
-	}
-	if e, ok := errors.AsType[*openai.RequestError](err); ok {
-		var event Event
-		var usage Usage
-		words := string(bytes.TrimSpace(e.Body))
-		if walk(e.Body, &event, &usage) == nil && event.Err != "" {
-			words = event.Err
-		}
-		return refusal(e.HTTPStatusCode, e.HTTPStatus, words)
-	}
-	// After RequestError, which may wrap an empty one.
-	if e, ok := errors.AsType[*openai.APIError](err); ok {
-		return refusal(e.HTTPStatusCode, e.HTTPStatus, e.Message)
 	}
 	return unreached(err, c.conns)
 }

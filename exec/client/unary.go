@@ -151,13 +151,21 @@ func (h *HTTP) tokenize(ctx context.Context, form engine.Tokenizer, r TokenizeRe
 		if form == engine.SGLangTokenizer {
 			return nil, ErrNoTokenizer
 		}
-		ask["messages"] = json.RawMessage(messages(r.Text))
+		text, err := messages(r.Text)
+		if err != nil {
+			return nil, err
+		}
+		ask["messages"] = text
 		ask["add_generation_prompt"] = true
 		take(ask, r.Extra)
 	case engine.LlamaTokenizer:
 		text := r.Text
 		if r.API == "chat" {
-			template := map[string]any{"messages": json.RawMessage(messages(text))}
+			asked, err := messages(text)
+			if err != nil {
+				return nil, err
+			}
+			template := map[string]any{"messages": asked}
 			take(template, r.Extra)
 			var told struct {
 				Prompt string `json:"prompt"`
@@ -240,9 +248,6 @@ func (h *HTTP) exchange(ctx context.Context, method, url string, in any, most in
 		// To ask again changes nothing: net/http may, on a dead connection.
 		r.Header["Idempotency-Key"] = []string{}
 	}
-	if h.config.APIKey != "" {
-		r.Header.Set("Authorization", "Bearer "+h.config.APIKey)
-	}
 	resp, err := doer{h}.Do(r)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -259,13 +264,7 @@ func (h *HTTP) exchange(ctx context.Context, method, url string, in any, most in
 		return nil, &Error{Kind: metric.FailTruncated, Message: bounded(err.Error())}
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		var event Event
-		var usage Usage
-		words := string(bytes.TrimSpace(raw))
-		if walk(raw, &event, &usage) == nil && event.Err != "" {
-			words = event.Err
-		}
-		return nil, refusal(resp.StatusCode, resp.Status, words)
+		return nil, refusal(resp.StatusCode, resp.Status, said(raw))
 	}
 	if int64(len(raw)) == most {
 		return nil, &Error{Kind: metric.FailProtocol, Message: fmt.Sprintf("the answer is longer than %d bytes", most)}

@@ -1,0 +1,75 @@
+package client
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	openai "github.com/sashabaranov/go-openai"
+)
+
+// typedEvent is an event as go-openai's types have it, which know neither
+// vLLM's name of reasoning nor counts of tokens in a chunk.
+func typedEvent(t *testing.T, data []byte) Event {
+	var chat openai.ChatCompletionStreamResponse
+	var text openai.CompletionResponse
+	if err := json.Unmarshal(data, &text); err != nil {
+		t.Fatalf("%s: %v", data, err)
+	}
+	if err := json.Unmarshal(data, &chat); err != nil {
+		t.Fatalf("%s: %v", data, err)
+	}
+	var e Event
+	for i, c := range chat.Choices {
+		e.Content = e.Content || c.Delta.Content != "" || text.Choices[i].Text != ""
+		e.Reasoning = e.Reasoning || c.Delta.ReasoningContent != ""
+		for _, call := range c.Delta.ToolCalls {
+			e.ToolCall = e.ToolCall || call.Function.Name != "" || call.Function.Arguments != ""
+		}
+		if c.FinishReason != "" {
+			e.Finish = string(c.FinishReason)
+		}
+	}
+	if u := chat.Usage; u != nil && u.PromptTokens+u.CompletionTokens > 0 {
+		e.Usage = &Usage{Input: u.PromptTokens, Output: u.CompletionTokens, Cached: -1}
+		if u.PromptTokensDetails != nil {
+			e.Usage.Cached = u.PromptTokensDetails.CachedTokens
+		}
+	}
+	return e
+}
+
+// The walker reads of every recorded chunk what go-openai's types read of it.
+func TestWalkReadsAsGoOpenAI(t *testing.T) {
+	files, _ := filepath.Glob("testdata/streams/*.sse")
+	compared := 0
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		split := splitter{buf: raw, w: len(raw)}
+		for {
+			kind, data, err := split.next()
+			if err != nil || kind == frameNone {
+				break
+			}
+			var got Event
+			var usage Usage
+			if kind != frameData || walk(data, &got, &usage) != nil || got.Err != "" {
+				continue // [DONE], junk and errors have tests of their own
+			}
+			want := typedEvent(t, data)
+			want.Tokens, want.Made, want.Reasoning = got.Tokens, got.Made, want.Reasoning || got.Reasoning
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("%s: %s (-want +got):\n%s", file, data, d)
+			}
+			compared++
+		}
+	}
+	if compared < 40 {
+		t.Errorf("%d chunks were compared", compared)
+	}
+}
