@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +13,21 @@ import (
 
 	"github.com/tokgate/tokgate/engine"
 )
+
+// unknownText is what a string reads whose value is not known yet.
+const unknownText = "(unknown)"
+
+const (
+	sumFlagName  = "Invalid flag name"
+	sumFlagValue = "Invalid flag value"
+)
+
+// problem is why a flag is none.
+type problem struct{ summary, detail string }
+
+func problemf(summary, format string, args ...any) *problem {
+	return &problem{summary, fmt.Sprintf(format, args...)}
+}
 
 var flagName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
 
@@ -43,20 +59,15 @@ func CommandLine(name string, flags []Flag, args []string) ([]string, hcl.Diagno
 }
 
 func flagWords(e engine.Engine, f Flag) ([]string, *problem) {
-	if strings.HasPrefix(f.Name, "-") {
+	switch {
+	case strings.HasPrefix(f.Name, "-"):
 		return nil, problemf(sumFlagName, "Write the flag without dashes: %s = …", strings.TrimLeft(f.Name, "-"))
-	}
-	if !flagName.MatchString(f.Name) || len(f.Name) > 128 {
+	case !flagName.MatchString(f.Name) || len(f.Name) > 128:
 		return nil, problemf(sumFlagName, "%q is no flag: a name holds letters, digits, - and _.", f.Name)
-	}
-	if f.Value == cty.NilVal || f.Value.IsNull() {
+	case f.Value == cty.NilVal || f.Value.IsNull():
 		return nil, nil
 	}
-	dashes := "--"
-	if len(f.Name) == 1 {
-		dashes = "-"
-	}
-	flag, v := dashes+f.Name, f.Value
+	flag, v := strings.Repeat("-", min(len(f.Name), 2))+f.Name, f.Value
 	if !v.IsWhollyKnown() {
 		return []string{flag, unknownText}, nil
 	}
@@ -65,35 +76,43 @@ func flagWords(e engine.Engine, f Flag) ([]string, *problem) {
 		return []string{flag}, nil
 	case ty == cty.Bool:
 		return falseFlag(e, f.Name)
-	case ty == cty.String || ty == cty.Number:
-		word, _ := convert.Convert(v, cty.String)
-		text := word.AsString()
-		if strings.ContainsRune(text, 0) {
-			return nil, problemf(sumFlagValue, "%s: a command line cannot hold a NUL byte.", f.Name)
+	case ty.IsPrimitiveType():
+		word, p := primitiveWord(f.Name, v)
+		if ty == cty.String && strings.HasPrefix(word, "-") && e.Flags.Equals && len(f.Name) > 1 {
+			return []string{flag + "=" + word}, p
 		}
-		if ty == cty.String && strings.HasPrefix(text, "-") && e.Flags.Equals && len(f.Name) > 1 {
-			return []string{flag + "=" + text}, nil
-		}
-		return []string{flag, text}, nil
+		return []string{flag, word}, p
 	case ty.IsObjectType() || ty.IsMapType():
 		word, p := jsonWord(f.Name, v)
 		return []string{flag, word}, p
 	case ty.IsTupleType() || ty.IsListType() || ty.IsSetType():
-		if v.LengthInt() == 0 {
-			return nil, problemf(sumFlagValue, "%s: an empty list is no value; null leaves the flag out.", f.Name)
-		}
-		words := []string{flag}
-		for it := v.ElementIterator(); it.Next(); {
-			_, v := it.Element()
-			word, p := listWord(f.Name, v)
-			if p != nil {
-				return nil, p
-			}
-			words = append(words, word)
-		}
-		return words, nil
+		return listWords(flag, f.Name, v)
 	}
 	return nil, problemf(sumFlagValue, "%s cannot be %s.", f.Name, v.Type().FriendlyName())
+}
+
+func primitiveWord(name string, v cty.Value) (string, *problem) {
+	word, _ := convert.Convert(v, cty.String)
+	if strings.ContainsRune(word.AsString(), 0) {
+		return "", problemf(sumFlagValue, "%s: a command line cannot hold a NUL byte.", name)
+	}
+	return word.AsString(), nil
+}
+
+func listWords(flag, name string, v cty.Value) ([]string, *problem) {
+	if v.LengthInt() == 0 {
+		return nil, problemf(sumFlagValue, "%s: an empty list is no value; null leaves the flag out.", name)
+	}
+	words := []string{flag}
+	for it := v.ElementIterator(); it.Next(); {
+		_, e := it.Element()
+		word, p := listWord(name, e)
+		if p != nil {
+			return nil, p
+		}
+		words = append(words, word)
+	}
+	return words, nil
 }
 
 func falseFlag(e engine.Engine, name string) ([]string, *problem) {
