@@ -6,6 +6,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tokgate/tokgate/engine"
+	"github.com/tokgate/tokgate/metric"
 )
 
 // metrics are what /metrics shows beside the engine's own counters, under
@@ -63,38 +66,46 @@ func (m *metrics) emission(e *Emission, r *told) {
 	}
 }
 
+// named is vLLM's present name of what tokgate reads as ours.
+func named(ours string) string {
+	series := engine.Of("vllm").Series
+	i := slices.IndexFunc(series, func(s engine.Series) bool { return s.Ours == ours })
+	return series[i].Name
+}
+
 // page is the Prometheus text of everything.
 func (m *metrics) page(model string, s State) []byte {
 	p := page{text: make([]byte, 0, 1<<15), labels: fmt.Sprintf(`engine="0",model_name="%s"`, labelEscapes.Replace(model))}
-	p.one("num_requests_running", "gauge", "Number of requests in model execution batches.", float64(s.Running))
-	p.one("num_requests_waiting", "gauge", "Number of requests waiting to be processed.", float64(s.Waiting))
-	p.one("kv_cache_usage_perc", "gauge", "KV-cache usage. 1 means 100 percent usage.", s.KV)
-	p.one("num_preemptions_total", "counter", "Cumulative number of preemptions from the engine.", 0) // the model never preempts
-	p.one("prompt_tokens_total", "counter", "Number of prefill tokens processed.", float64(s.PromptTokens))
-	p.one("generation_tokens_total", "counter", "Number of generation tokens processed.", float64(s.OutputTokens))
-	p.one("prefix_cache_queries_total", "counter", "Prefix cache queries, in tokens.", float64(s.CacheQueries))
-	p.one("prefix_cache_hits_total", "counter", "Prefix cache hits, in tokens.", float64(s.CacheHits))
+	p.one(named("running"), "gauge", "Number of requests in model execution batches.", float64(s.Running))
+	p.one(named("waiting"), "gauge", "Number of requests waiting to be processed.", float64(s.Waiting))
+	p.one(named("kv_usage"), "gauge", "KV-cache usage. 1 means 100 percent usage.", s.KV)
+	p.one(named(metric.Preempted), "counter", "Cumulative number of preemptions from the engine.", 0) // the model never preempts
+	p.one("vllm:prompt_tokens_total", "counter", "Number of prefill tokens processed.", float64(s.PromptTokens))
+	p.one(named(metric.GeneratedTokens), "counter", "Number of generation tokens processed.", float64(s.OutputTokens))
+	p.one(named(metric.CacheQueries), "counter", "Prefix cache queries, in tokens.", float64(s.CacheQueries))
+	p.one(named(metric.CacheHits), "counter", "Prefix cache hits, in tokens.", float64(s.CacheHits))
 	if len(s.AcceptedAt) > 0 {
-		p.one("spec_decode_num_drafts_total", "counter", "Number of speculative decoding drafts.", float64(s.Drafts))
-		p.one("spec_decode_num_draft_tokens_total", "counter", "Number of draft tokens.", float64(s.DraftTokens))
-		p.one("spec_decode_num_accepted_tokens_total", "counter", "Number of accepted tokens.", float64(s.AcceptedTokens))
-		p.head("spec_decode_num_accepted_tokens_per_pos_total", "counter", "Accepted tokens per draft position.")
+		p.one(named(metric.Drafts), "counter", "Number of speculative decoding drafts.", float64(s.Drafts))
+		p.one(named(metric.DraftTokens), "counter", "Number of draft tokens.", float64(s.DraftTokens))
+		p.one(named(metric.AcceptedTokens), "counter", "Number of accepted tokens.", float64(s.AcceptedTokens))
+		at := named(metric.AcceptedTokens + "[i]")
+		p.head(at, "counter", "Accepted tokens per draft position.")
 		for i, n := range s.AcceptedAt {
-			p.line("spec_decode_num_accepted_tokens_per_pos_total", fmt.Sprintf(`,position="%d"`, i), float64(n))
+			p.line(at, fmt.Sprintf(`,position="%d"`, i), float64(n))
 		}
 	}
-	p.head("request_success_total", "counter", "Count of successfully processed requests.")
+	p.head("vllm:request_success_total", "counter", "Count of successfully processed requests.")
 	for _, reason := range []string{"stop", "length", "abort"} {
-		p.line("request_success_total", fmt.Sprintf(`,finished_reason="%s"`, reason), float64(m.finished[reason]))
+		p.line("vllm:request_success_total", fmt.Sprintf(`,finished_reason="%s"`, reason), float64(m.finished[reason]))
 	}
-	p.histogram("time_to_first_token_seconds", "Histogram of time to first token in seconds.", m.ttft)
-	p.histogram("inter_token_latency_seconds", "Histogram of inter-token latency in seconds.", m.itl)
-	p.histogram("request_time_per_output_token_seconds", "Histogram of time_per_output_token_seconds per request.", m.tpot)
-	p.histogram("e2e_request_latency_seconds", "Histogram of e2e request latency in seconds.", m.e2e)
-	p.histogram("request_queue_time_seconds", "Histogram of time spent in WAITING phase for request.", m.queue)
-	p.histogram("request_prefill_time_seconds", "Histogram of time spent in PREFILL phase for request.", m.prefill)
-	p.histogram("request_decode_time_seconds", "Histogram of time spent in DECODE phase for request.", m.decode)
-	p.histogram("request_inference_time_seconds", "Histogram of time spent in RUNNING phase for request.", m.inside)
+	p.histogram("vllm:time_to_first_token_seconds", "Histogram of time to first token in seconds.", m.ttft)
+	p.histogram("vllm:inter_token_latency_seconds", "Histogram of inter-token latency in seconds.", m.itl)
+	p.histogram("vllm:request_time_per_output_token_seconds", "Histogram of time_per_output_token_seconds per request.", m.tpot)
+	p.histogram("vllm:e2e_request_latency_seconds", "Histogram of e2e request latency in seconds.", m.e2e)
+	p.histogram(named("queue_wait"), "Histogram of time spent in WAITING phase for request.", m.queue)
+	p.histogram(named("prefill"), "Histogram of time spent in PREFILL phase for request.", m.prefill)
+	p.histogram(named("decode"), "Histogram of time spent in DECODE phase for request.", m.decode)
+	p.histogram("vllm:request_inference_time_seconds", "Histogram of time spent in RUNNING phase for request.", m.inside)
 	return p.text
 }
 
@@ -106,7 +117,7 @@ type page struct {
 }
 
 func (p *page) head(name, kind, help string) {
-	p.add("# HELP vllm:", name, " ", help, "\n# TYPE vllm:", name, " ", kind, "\n")
+	p.add("# HELP ", name, " ", help, "\n# TYPE ", name, " ", kind, "\n")
 }
 
 func (p *page) add(words ...string) {
@@ -116,7 +127,7 @@ func (p *page) add(words ...string) {
 }
 
 func (p *page) line(name, labels string, v float64) {
-	p.add("vllm:", name, "{", p.labels, labels, "} ")
+	p.add(name, "{", p.labels, labels, "} ")
 	p.text = strconv.AppendFloat(p.text, v, 'g', -1, 64)
 	p.text = append(p.text, '\n')
 }
@@ -131,7 +142,7 @@ func (p *page) histogram(name, help string, h *histogram) {
 	n := 0
 	for i, c := range h.counts {
 		n += c
-		p.add("vllm:", name, "_bucket{", p.labels, `,le="`)
+		p.add(name, "_bucket{", p.labels, `,le="`)
 		if i < len(h.bounds) {
 			p.text = strconv.AppendFloat(p.text, h.bounds[i], 'g', -1, 64)
 		} else {
