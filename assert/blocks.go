@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -90,14 +91,14 @@ func (e evidence) String() string {
 			noun = "bursts"
 		}
 	}
-	return count(len(e.blocks), noun)
+	return verdict.Count(len(e.blocks), noun)
 }
 
 // effective is the number of independent requests that the level's are worth:
 // stat.Effective over its blocks, and no more than its waves where there are
 // too few blocks to tell.
 func (s *subject) effective(groups []stat.Group, quantities [][][]float64) float64 {
-	n := stat.Effective(float64(s.n), groups, quantities, errorOf(s.policy), s.ahead())
+	n := stat.Effective(float64(s.n), groups, quantities, s.policy.Alpha(), s.ahead())
 	if !s.sound {
 		n = min(n, float64(s.waves))
 	}
@@ -127,7 +128,7 @@ func (e evidence) more(total float64) (words string, requests int) {
 	if step := math.Pow(10, math.Floor(math.Log10(extra))-1); step > 1 {
 		extra = math.Ceil(extra/step) * step
 	}
-	return "needs about " + count(int(extra), "more requests") + e.lasting(extra), int(extra)
+	return "needs about " + verdict.Count(int(extra), "more requests") + e.lasting(extra), int(extra)
 }
 
 // lasting says how long so many requests take at the level's pace: ", 15 min";
@@ -162,12 +163,4 @@ func (e evidence) stretches(w metric.Window) []metric.Stretch {
 		}
 	}
 	return out
-}
-
-// count writes a number and its noun: "1 round", "12 rounds".
-func count(n int, plural string) string {
-	if n == 1 && plural[len(plural)-1] == 's' {
-		return "1 " + plural[:len(plural)-1]
-	}
-	return fmt.Sprintf("%d %s", n, plural)
 }

@@ -15,7 +15,7 @@ import (
 // only as far as its samples, judged again, say the same.
 func (j *judge) capacity(server *plan.Server, w *plan.Workload) {
 	v := Verdict{Kind: KindCapacity, Server: server.Address(), Workload: w.Address(), Name: "capacity", Decide: string(w.Policy.Decide), Demanded: w.Capacity.Require > 0,
-		Confidence: 1 - errorOf(w.Policy), File: w.Capacity.Range.Filename, Line: w.Capacity.Range.Start.Line, Value: metric.None("not judged")}
+		Confidence: 1 - w.Policy.Alpha(), File: w.Capacity.Range.Filename, Line: w.Capacity.Range.Start.Line, Value: metric.None("not judged")}
 	i := slices.IndexFunc(j.run.Capacities, func(c *metric.Capacity) bool {
 		return c != nil && c.Server == v.Server && c.Workload == v.Workload
 	})
@@ -28,9 +28,9 @@ func (j *judge) capacity(server *plan.Server, w *plan.Workload) {
 	case i < 0 && j.partial && !j.ran(server):
 		v.Outcome, v.Message = Skipped, "left out: none of its server's cases was selected"
 	case lost != "":
-		v.Outcome, v.Message = Skipped, "because the server could not be measured: "+oneLine(lost)
+		v.Outcome, v.Message = Skipped, "because the server could not be measured: "+verdict.OneLine(lost)
 	case i < 0:
-		v.Outcome, v.Message = Error, "the run holds no search"+because(j.run.Stopped)
+		v.Outcome, v.Message = Error, "the run holds no search"+verdict.Because(j.run.Stopped)
 	default:
 		limit = j.limit(w, j.run.Capacities[i])
 		var observed []*plan.Threshold
@@ -90,7 +90,7 @@ func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
 		p := &c.Probes[i]
 		v, verdicts, l := j.visit(w, &c, *p)
 		if l == nil {
-			out.problem = fmt.Sprintf("the record lacks the requests of probe %d (%s)", i+1, oneLine(p.Level))
+			out.problem = fmt.Sprintf("the record lacks the requests of probe %d (%s)", i+1, verdict.OneLine(p.Level))
 			return out
 		}
 		counted[p.Level] = max(counted[p.Level], p.Requests)
@@ -284,7 +284,7 @@ func (l *limit) judge(v *Verdict, w *plan.Workload, observed []*plan.Threshold) 
 		return
 	}
 	c := l.Capacity
-	v.Capacity, v.N, v.Message = c, l.n, oneLine(c.Line)
+	v.Capacity, v.N, v.Message = c, l.n, verdict.OneLine(c.Line)
 	v.Value = metric.None("no level was seen to pass")
 	if c.Pass > 0 {
 		v.Value, v.Low = metric.Some(float64(c.Pass)), metric.Some(float64(c.Pass))
@@ -293,13 +293,13 @@ func (l *limit) judge(v *Verdict, w *plan.Workload, observed []*plan.Threshold) 
 		v.High = metric.Some(float64(c.Fail - 1))
 	}
 	for _, note := range c.Notes {
-		v.Notes = append(v.Notes, oneLine(note))
+		v.Notes = append(v.Notes, verdict.OneLine(note))
 	}
 	if l.doing != "" {
 		v.Notes = append(v.Notes, fmt.Sprintf("at %d %s", c.Fail, l.doing))
 	}
 	if c.Kind == metric.CapacityAtLeast && c.Reason != "" {
-		v.Notes = append(v.Notes, "ended: "+oneLine(c.Reason))
+		v.Notes = append(v.Notes, "ended: "+verdict.OneLine(c.Reason))
 	}
 	if c.Pass > 0 && w.Capacity.Confirm && !c.Confirmed {
 		v.Notes = append(v.Notes, fmt.Sprintf("%d was not confirmed on fresh requests", c.Pass))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/tokgate/tokgate/assert/compare"
 	"github.com/tokgate/tokgate/assert/stat"
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
@@ -86,11 +87,11 @@ func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 	n := level.Requests
 	rounds := max(level.Rounds, 1)
 	if kind == metric.Burst {
-		f.Planned = fmt.Sprintf("%s of %d", count(rounds, "bursts"), level.N)
+		f.Planned = fmt.Sprintf("%s of %d", verdict.Count(rounds, "bursts"), level.N)
 	} else {
-		f.Planned = fmt.Sprintf("%s, %s", count(n, "requests"), count(rounds, "rounds"))
+		f.Planned = fmt.Sprintf("%s, %s", verdict.Count(n, "requests"), verdict.Count(rounds, "rounds"))
 	}
-	alpha := errorOf(policy)
+	alpha := policy.Alpha()
 	if policy.OnInconclusive == plan.Extend && policy.Decide != plan.Estimate {
 		most, looks := extended(level, kind, policy)
 		alpha = stat.SplitAlpha(alpha, looks)
@@ -143,9 +144,9 @@ func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 			f.Advice = fmt.Sprintf("write %s for the requests of the run, or allow a share", thisRunOf(t))
 			break
 		}
-		f.rounds, f.Needed = need, count(need, "rounds")
+		f.rounds, f.Needed = need, verdict.Count(need, "rounds")
 		if kind == metric.Burst {
-			f.Needed = count(need, "bursts")
+			f.Needed = verdict.Count(need, "bursts")
 		}
 		if rounds < need {
 			f.Impossible = true
@@ -154,7 +155,7 @@ func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 		}
 	default: // percentiles
 		need, _ := stat.MinimumN(allowed(t), alpha) // p99.9 at most: there is one
-		f.Needed = count(need, "effective requests")
+		f.Needed = verdict.Count(need, "effective requests")
 		best, each := float64(n), worth(max(len(e.blocks), leastRounds), alpha)
 		if !e.sound || inside && rounds < leastRounds {
 			best = math.Min(best, float64(e.waves))
@@ -162,16 +163,16 @@ func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 		switch {
 		case n < need:
 			f.Impossible = true
-			f.Remark = fmt.Sprintf("needs %s at %s confidence, the plan has %d", count(need, "requests"), confidence, n)
+			f.Remark = fmt.Sprintf("needs %s at %s confidence, the plan has %d", verdict.Count(need, "requests"), confidence, n)
 			f.Advice = "raise requests"
 		case best < float64(need):
 			f.Impossible = true
 			f.Remark = fmt.Sprintf("needs %s that count as independent at %s confidence; with fewer than %s each wave of %d counts as one, the plan has %s",
-				count(need, "requests"), confidence, needBlocks, level.N, count(e.waves, "waves"))
+				verdict.Count(need, "requests"), confidence, needBlocks, level.N, verdict.Count(e.waves, "waves"))
 			f.Advice = "use more seeds or raise requests"
 		case best*each < float64(need):
 			// What n requests are worth if their blocks vary by chance alone.
-			f.Remark = fmt.Sprintf("close: %s are worth about %.0f effective ones, plan about %.0f", count(n, "requests"), best*each, math.Ceil(float64(need)/each))
+			f.Remark = fmt.Sprintf("close: %s are worth about %.0f effective ones, plan about %.0f", verdict.Count(n, "requests"), best*each, math.Ceil(float64(need)/each))
 		}
 	}
 	return f
@@ -345,6 +346,6 @@ func CertifyDiagnostics(p *plan.Plan) hcl.Diagnostics {
 			Subject:  f.Threshold.Range.Ptr(),
 		})
 	}
-	diags = append(diags, chanceDiagnostics(p)...)
+	diags = append(diags, compare.ChanceDiagnostics(p)...)
 	return diags
 }

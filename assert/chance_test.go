@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/assert/compare"
 	"github.com/tokgate/tokgate/assert/stat"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -28,9 +29,9 @@ func TestLongChances(t *testing.T) {
 		ch := claim.Changes[0]
 		row.d.stat = ch.Stat
 		c := &plan.Compare{Restart: row.d.restart, Policy: policy, Control: plan.Control{Server: &plan.Server{}}, Rounds: row.d.rounds}
-		foretold, impossible, known := chance(c, ch, plan.Level{N: 4, Requests: row.d.rounds * row.d.perRound, Rounds: row.d.rounds})
+		foretold := foretell(c, claim, plan.Level{Name: "4", N: 4, Requests: row.d.rounds * row.d.perRound, Rounds: row.d.rounds})
 		got := row.d.judgeAll(n, uint64(300+i), 0, ch.Limit)
-		if seen := got.share(got.pass); impossible || !known || math.Abs(foretold-seen) > 0.03+3*math.Sqrt(0.25/n) {
+		if seen := got.share(got.pass); !(math.Abs(foretold-seen) <= 0.03+3*math.Sqrt(0.25/n)) {
 			t.Errorf("%s: foretold %.2f, simulated %.2f", row.claim, foretold, seen)
 		}
 	}
@@ -41,11 +42,23 @@ func TestLongChances(t *testing.T) {
 // (starts; requests hardly add to it) with Φ(1 % · √8 / 1.414 %) = Φ(2) = 97.7 %.
 func TestChanceOfAnEstimate(t *testing.T) {
 	c := &plan.Compare{Restart: plan.RestartLeg, Policy: plan.Policy{Confidence: 0.95, Decide: plan.Estimate, OnInconclusive: plan.Extend}, Rounds: 8}
-	ch := tolerate("ttft mean +1%").Changes[0]
-	got, _, _ := chance(c, ch, plan.Level{N: 4, Requests: 8_000_000, Rounds: 8})
-	if math.Abs(got-0.977) > 0.003 {
+	got := foretell(c, tolerate("ttft mean +1%"), plan.Level{Name: "4", N: 4, Requests: 8_000_000, Rounds: 8})
+	if !(math.Abs(got-0.977) <= 0.003) {
 		t.Errorf("%.3f", got)
 	}
+}
+
+// foretell is the chance of a comparison of one change at one level; NaN where
+// it is not known, or nothing can pass.
+func foretell(c *plan.Compare, claim *plan.Claim, level plan.Level) float64 {
+	w := &plan.Workload{Name: "chat", Loads: []*plan.Load{{Levels: []plan.Level{level}}}}
+	claim.Workloads, claim.At = []*plan.Workload{w}, []string{level.Name}
+	c.Claims = []*plan.Claim{claim}
+	got := compare.Chances(&plan.Plan{Compares: []*plan.Compare{c}})[0].Changes
+	if len(got) != 1 || got[0].Impossible {
+		return math.NaN()
+	}
+	return got[0].Passes
 }
 
 func TestChanceDiagnostics(t *testing.T) {

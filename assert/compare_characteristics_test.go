@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tokgate/tokgate/assert/compare"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -34,8 +35,8 @@ var usual = duels{rounds: 8, perRound: 200, stat: metric.Stat{Kind: metric.Perce
 
 // draw makes one comparison in which the candidate takes exp(effect) times as
 // long: what is left after the legs were measured.
-func (d duels) draw(r *rand.Rand, effect float64) delta {
-	var out delta
+func (d duels) draw(r *rand.Rand, effect float64) []float64 {
+	var units []float64
 	logs := [2][]float64{make([]float64, d.rounds), make([]float64, d.rounds)}
 	speed := [2]float64{d.starts * r.NormFloat64(), d.starts * r.NormFloat64()}
 	walk, slot := 0.0, 0
@@ -82,9 +83,9 @@ func (d duels) draw(r *rand.Rand, effect float64) delta {
 		for k := i; k < i+block; k++ {
 			unit += (logs[1][k] - logs[0][k]) / float64(block)
 		}
-		out.units = append(out.units, unit)
+		units = append(units, unit)
 	}
-	return out
+	return units
 }
 
 // outcomes counts what comparisons came to.
@@ -97,25 +98,23 @@ func (o outcomes) share(k int) float64 { return float64(k) / float64(max(o.n, 1)
 func (d duels) judgeAll(n int, seed uint64, effect, tolerance float64) outcomes {
 	r := rand.New(rand.NewPCG(seed, 7))
 	o := outcomes{n: n}
-	bound := &plan.Change{Metric: lookup("ttft"), Stat: d.stat, Limit: tolerance}
+	bound := &plan.Change{Metric: metric.MustLookup("ttft"), Stat: d.stat, Limit: tolerance}
 	claim := &plan.Claim{Severity: plan.SeverityError}
 	for range n {
-		c := Change{Metric: bound.Metric, Stat: d.stat, Confidence: 0.95, delta: d.draw(r, effect)}
-		mid, low, high, _ := c.delta.bounds(0.05)
-		c.require(bound, claim, plan.Policy{Decide: plan.Certified}, 0.05)
+		c := compare.OfUnits(d.draw(r, effect), bound, claim, plan.Policy{Decide: plan.Certified})
 		switch c.Outcome {
 		case Pass:
 			o.pass++
 		case Fail:
 			o.fail++
 		}
-		if high < 0 {
+		if c.Direction == compare.Better {
 			o.better++
 		}
-		if low > 0 {
+		if c.Direction == compare.Worse {
 			o.worse++
 		}
-		if mid <= math.Log1p(tolerance) {
+		if c.Change.V <= tolerance {
 			o.point++
 		}
 	}
@@ -282,7 +281,7 @@ func wholeComparisons(t *testing.T, out *strings.Builder) {
 				}
 				t.Fatalf("%s: %v %q", c.name, v.Why, names(v))
 			}
-			if a := v.Comparisons[0].Decisions[0].Answer; a != AnswerNone {
+			if a := v.Comparisons[0].Decisions[0].Answer; a != compare.AnswerNone {
 				seen++
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/assert/compare"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -75,7 +76,7 @@ func claimOf(better bool, changes []string) *plan.Claim {
 	c := &plan.Claim{Improve: better}
 	for _, text := range changes {
 		words := strings.Fields(text)
-		ch := &plan.Change{Metric: lookup(words[0]), Text: text}
+		ch := &plan.Change{Metric: metric.MustLookup(words[0]), Text: text}
 		last := words[len(words)-1]
 		if len(words) == 3 {
 			ch.Stat, _ = metric.ParseStat(words[1])
@@ -263,7 +264,7 @@ func TestCompareStored(t *testing.T) {
 	run.Servers, run.Levels, run.Comparisons = run.Servers[1:], run.Levels[1:], nil
 	v := Judge(p, run, Options{Baselines: map[string]*metric.Run{"ab": stored}})
 	c := v.Comparisons[0]
-	if v.Outcome != Pass || c.Paired || !strings.Contains(strings.Join(c.Notes, "\n"), drifting) {
+	if v.Outcome != Pass || c.Paired || !strings.Contains(strings.Join(c.Notes, "\n"), "unpaired: drift not excluded") {
 		t.Errorf("%v: %q %+v", v.Outcome, names(v), c.Notes)
 	}
 	run.ID = "old"
@@ -358,8 +359,8 @@ func TestCompareCapacityFromNothing(t *testing.T) {
 				t.Errorf("%v: %s (%s)", v.Outcome, v.Message, v.Needs)
 			}
 			changes := verdicts.Comparisons[0].Changes
-			i := slices.IndexFunc(changes, func(c Change) bool { return c.Level == "capacity" })
-			if better := changes[i].Direction == Better; better != (row.pass >= row.controlFail) {
+			i := slices.IndexFunc(changes, func(c compare.Change) bool { return c.Level == "capacity" })
+			if better := changes[i].Direction == compare.Better; better != (row.pass >= row.controlFail) {
 				t.Errorf("%s, certified to %d, where the control fails at %d", changes[i].Direction, row.pass, row.controlFail)
 			}
 		})
@@ -421,12 +422,12 @@ func TestCompareDecides(t *testing.T) {
 		answer    string
 		line      string
 	}{
-		{noisy(4, 0.5, 0.01), []string{"ttft p95 +50%"}, AnswerYes, "ab: yes for chat"},
-		{noisy(4, 1.4, 0.01), []string{"ttft p95 +50%"}, AnswerNo, "ab: no for chat"},
-		{noisy(4, 1, 0.01), []string{"ttft p95 +50%"}, AnswerNone, "ab: no difference that counts for chat"},
+		{noisy(4, 0.5, 0.01), []string{"ttft p95 +50%"}, compare.AnswerYes, "ab: yes for chat"},
+		{noisy(4, 1.4, 0.01), []string{"ttft p95 +50%"}, compare.AnswerNo, "ab: no for chat"},
+		{noisy(4, 1, 0.01), []string{"ttft p95 +50%"}, compare.AnswerNone, "ab: no difference that counts for chat"},
 		// Worse, but everything that is worse is tolerated.
-		{noisy(4, 1.1, 0.01), []string{"e2e mean +30%", "throughput -30%", "ttft p95 +50%"}, AnswerNone, "ab: no difference that counts for chat"},
-		{noisy(4, 1.4, 0.01), []string{"e2e mean +5%"}, AnswerNo, "ab: no for chat"},
+		{noisy(4, 1.1, 0.01), []string{"e2e mean +30%", "throughput -30%", "ttft p95 +50%"}, compare.AnswerNone, "ab: no difference that counts for chat"},
+		{noisy(4, 1.4, 0.01), []string{"e2e mean +5%"}, compare.AnswerNo, "ab: no for chat"},
 	} {
 		d.candidate, d.claims = row.candidate, []*plan.Claim{tolerate(row.claims...)}
 		p, run := d.make()
@@ -440,7 +441,7 @@ func TestCompareDecides(t *testing.T) {
 	d.claims[1].Severity = plan.SeverityWarn
 	p, run := d.make()
 	v := Judge(p, run, Options{})
-	if c := v.Comparisons[0]; c.Decisions[0].Answer != AnswerYes || v.Outcome != Pass || verdictOf(t, v, "compare.ab.improve.ttft.p95 at 4").Outcome != Fail {
+	if c := v.Comparisons[0]; c.Decisions[0].Answer != compare.AnswerYes || v.Outcome != Pass || verdictOf(t, v, "compare.ab.improve.ttft.p95 at 4").Outcome != Fail {
 		t.Errorf("%+v, %s", c.Decisions, v.Outcome)
 	}
 }
@@ -488,7 +489,7 @@ func TestCapacityTarget(t *testing.T) {
 		change  float64
 		want    int
 	}{{20, -0.15, 17}, {39, -0.15, 34}, {1, -0.15, 1}, {10, 0.1, 11}, {3, -0.5, 2}} {
-		if got := CapacityTarget(row.control, row.change); got != row.want {
+		if got := compare.CapacityTarget(row.control, row.change); got != row.want {
 			t.Errorf("%d %+.2f: %d, want %d", row.control, row.change, got, row.want)
 		}
 	}
@@ -584,7 +585,7 @@ func TestCardsCancel(t *testing.T) {
 			// once with either sign: what is left is the candidate's.
 			for _, c := range x.Changes {
 				if c.Metric.Name == "ttft" && c.Limit.OK && math.Abs(c.Change.V-(row.candidate-1)) > 0.006 {
-					t.Errorf("%s changes by %v", c.name(), c.Change.V)
+					t.Errorf("%s changes by %v", c.Name(), c.Change.V)
 				}
 			}
 		})

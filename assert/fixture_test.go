@@ -74,7 +74,7 @@ func fail(x *metric.Sample) {
 
 // threshold reads a bound as a plan would.
 func threshold(name, text string) *plan.Threshold {
-	t := &plan.Threshold{Metric: lookup(name), Text: text, Range: hcl.Range{Filename: "chat.hcl", Start: hcl.Pos{Line: 7}}}
+	t := &plan.Threshold{Metric: metric.MustLookup(name), Text: text, Range: hcl.Range{Filename: "chat.hcl", Start: hcl.Pos{Line: 7}}}
 	for _, c := range []struct {
 		text, stat string
 		op         plan.Op

@@ -8,6 +8,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tokgate/tokgate/assert/sample"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -84,7 +86,7 @@ func condition(a *plan.Assert, result cty.Value) (outcome Outcome, message strin
 	if a.ErrorMessage != nil {
 		if m, diags := a.ErrorMessage.Value(ctx); !diags.HasErrors() {
 			if m, _ = m.UnmarkDeep(); m.IsKnown() && !m.IsNull() && m.Type() == cty.String && m.AsString() != "" {
-				message = oneLine(m.AsString())
+				message = verdict.OneLine(m.AsString())
 			}
 		}
 	}
@@ -98,7 +100,7 @@ func explain(diags hcl.Diagnostics) string {
 		if d.Severity != hcl.DiagError {
 			continue
 		}
-		text := oneLine(d.Summary + ": " + d.Detail)
+		text := verdict.OneLine(d.Summary + ": " + d.Detail)
 		if d.EvalContext != nil && d.Expression != nil {
 			for _, t := range d.Expression.Variables() {
 				if v, more := t.TraverseAbs(d.EvalContext); !more.HasErrors() && v.IsKnown() && v.IsNull() {
@@ -243,7 +245,7 @@ func (j *judge) value(def metric.Def, l *metric.Level, w *plan.Workload) metric.
 	if def.Source == metric.Prices {
 		return l.Cost(def.Name, j.plan.PriceOf(l.Server), l.Windows(w.Policy.Window))
 	}
-	return l.Value(def.Name, w.Policy.Window, goodOf(w), j.levels[levelKey{l.Server, l.Workload, "1"}])
+	return l.Value(def.Name, w.Policy.Window, sample.Good(w), j.levels[levelKey{l.Server, l.Workload, "1"}])
 }
 
 // countedStat is a statistic of a histogram: the mean, or a percentile as it
@@ -303,7 +305,7 @@ func levelCount(l *metric.Level, w *plan.Workload, name string) metric.Value {
 	case "failed":
 		return metric.Some(float64(l.Due() - l.Completed()))
 	case "goodput_share":
-		return l.GoodputShare(goodOf(w))
+		return l.GoodputShare(sample.Good(w))
 	}
 	return metric.None("not measured")
 }

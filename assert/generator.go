@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/tokgate/tokgate/assert/sample"
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -20,7 +21,7 @@ import (
 //   - when a smaller delay, but above leastDelay, could have changed a verdict
 //     on a time: the threshold comes out otherwise once its limit is moved by
 //     the delay;
-//   - when the process as a whole was held up once for longer than leastStall
+//   - when the process as a whole was held up once for longer than sample.LeastStall
 //     and stallShare of the median TTFT, and that could be what decided a
 //     verdict: see stalled.
 //
@@ -31,7 +32,6 @@ const (
 	mostDelay  = 20 * time.Millisecond
 	delayShare = 0.10
 	leastDelay = time.Millisecond
-	leastStall = 50 * time.Millisecond
 	stallShare = 0.10
 )
 
@@ -47,7 +47,7 @@ func (s *subject) generator(v *Verdict, samples []*metric.Sample, thresholds []j
 		invalid(verdict.CauseGenerator, "generator: it used %s of the cores it may use; load from a larger machine", metric.Format(metric.Ratio, cpu))
 	}
 	worst := max(delay, pause)
-	switch most := max(mostDelay.Seconds(), delayShare*medianTTFT(samples)); {
+	switch most := max(mostDelay.Seconds(), delayShare*sample.MedianTTFT(samples)); {
 	case worst.Seconds() > most:
 		invalid(verdict.CauseGenerator, "generator: its reads and sends may have waited %s, more than %s; load from a faster machine",
 			metric.Format(metric.Seconds, worst.Seconds()), metric.Format(metric.Seconds, most))
@@ -60,7 +60,7 @@ func (s *subject) generator(v *Verdict, samples []*metric.Sample, thresholds []j
 			}
 		}
 	}
-	if stall.Seconds() <= max(leastStall.Seconds(), stallShare*medianTTFT(samples)) {
+	if stall.Seconds() <= max(sample.LeastStall.Seconds(), stallShare*sample.MedianTTFT(samples)) {
 		return
 	}
 	for _, t := range thresholds {
@@ -99,11 +99,11 @@ func (s *subject) stalled(v judgedThreshold, stall time.Duration) bool {
 			streams = true
 		case name == "e2e_speed": // it can only be too low
 		case t.Metric.Unit == metric.Seconds:
-			if passed == upward(t.Op) { // it can only be too long
+			if passed == sample.Upward(t.Op) { // it can only be too long
 				moved.Limit += stall.Seconds()
 			}
 		case name == "throughput", name == "input_throughput", name == "request_rate", name == "goodput" && t.Stat.Kind == metric.NoStat:
-			if passed == upward(t.Op) {
+			if passed == sample.Upward(t.Op) {
 				moved.Limit *= 1 + window
 			} else {
 				moved.Limit *= max(1-window, 0)
@@ -159,7 +159,7 @@ func (s *subject) flips(v judgedThreshold, delay time.Duration) bool {
 		return false
 	}
 	shift := delay.Seconds()
-	if (v.Outcome == Pass) == !upward(t.Op) {
+	if (v.Outcome == Pass) == !sample.Upward(t.Op) {
 		shift = -shift // a pass under a tighter limit, a failure under a wider one
 	}
 	moved := plan.Threshold{Metric: t.Metric, Stat: t.Stat, Op: t.Op, Limit: t.Limit + shift}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/assert/sample"
 	"github.com/tokgate/tokgate/assert/stat"
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
@@ -39,19 +41,8 @@ func Judge(p *plan.Plan, run *metric.Run, opts Options) Verdicts {
 		v.Why = "there is no plan or no run to judge"
 		return v
 	}
-	j := judge{plan: p, run: run, baselines: opts.Baselines, levels: map[levelKey]*metric.Level{}, valid: map[levelKey]bool{}, recorded: map[levelKey]*metric.Level{}}
-	for _, l := range run.Levels {
-		if l == nil {
-			continue
-		}
-		// A level that appears twice keeps its first measurement; exec never
-		// writes one twice.
-		if k := (levelKey{l.Server, l.Workload, l.Name}); j.levels[k] == nil {
-			j.levels[k] = sound(l)
-			j.recorded[k] = j.levels[k]
-			j.partial = j.partial || l.Skipped == metric.SkippedOnly
-		}
-	}
+	j := newJudge(p, run)
+	j.baselines = opts.Baselines
 	for _, s := range p.Servers {
 		j.server(s)
 	}
@@ -74,7 +65,7 @@ func Judge(p *plan.Plan, run *metric.Run, opts Options) Verdicts {
 		}
 	}
 	for _, c := range p.Compares {
-		j.compare(c)
+		j.compare(j.comparison(c))
 	}
 	j.asserts()
 	v.List, v.Comparisons = j.list, j.comparisons
@@ -95,34 +86,38 @@ type judge struct {
 	list     []Verdict
 	// baselines are recorded runs by the comparison that they are the control of.
 	baselines   map[string]*metric.Run
-	comparisons []*Comparison
-	planless    bool   // two servers of a record are compared that no plan compared
-	unrun       string // why their record lacks a level that was to be run; ""
+	comparisons []*compare.Comparison
+}
+
+func newJudge(p *plan.Plan, run *metric.Run) *judge {
+	j := &judge{plan: p, run: run, levels: map[levelKey]*metric.Level{}, valid: map[levelKey]bool{}, recorded: map[levelKey]*metric.Level{}}
+	for _, l := range run.Levels {
+		if l != nil {
+			j.take(l)
+			j.partial = j.partial || l.Skipped == metric.SkippedOnly
+		}
+	}
+	return j
+}
+
+// take adds a level. One that appears twice keeps its first measurement; exec
+// never writes one twice.
+func (j *judge) take(l *metric.Level) {
+	if k := (levelKey{l.Server, l.Workload, l.Name}); j.recorded[k] == nil {
+		j.recorded[k] = sample.Sound(l)
+		j.levels[k] = j.recorded[k]
+	}
 }
 
 type levelKey struct{ server, workload, level string }
 
-// sound is the level without what a damaged record may hold: rounds and
-// samples that are nil. What is missing then is found missing.
-func sound(l *metric.Level) *metric.Level {
-	out := *l
-	out.Rounds = nil
-	for _, r := range l.Rounds {
-		if r == nil {
-			continue
-		}
-		if slices.Contains(r.Samples, nil) {
-			c := *r
-			c.Samples = slices.DeleteFunc(slices.Clone(r.Samples), func(s *metric.Sample) bool { return s == nil })
-			r = &c
-		}
-		out.Rounds = append(out.Rounds, r)
-	}
-	return &out
+func (j *judge) add(v Verdict, on plan.OnInconclusive) {
+	v.Warn = on == plan.Warn
+	j.keep(v)
 }
 
-func (j *judge) add(v Verdict, on plan.OnInconclusive) {
-	v.Severity, v.Warn = cmp.Or(v.Severity, verdict.SeverityError), on == plan.Warn
+func (j *judge) keep(v Verdict) {
+	v.Severity = cmp.Or(v.Severity, verdict.SeverityError)
 	if v.Outcome == Error {
 		v.Cause = cmp.Or(j.cause(&v), v.Cause, verdict.CauseInvalid)
 	}
@@ -132,7 +127,7 @@ func (j *judge) add(v Verdict, on plan.OnInconclusive) {
 // cause is that of an error where the server was the matter, whatever else there
 // was: it had an error, or the level was measured and nothing completed.
 func (j *judge) cause(v *Verdict) verdict.Cause {
-	if s := found(j.run, v.Server); v.Kind == KindServer || s != nil && s.Error != "" || silent(j.recorded[levelKey{v.Server, v.Workload, v.Level}]) {
+	if s := j.run.Server(v.Server); v.Kind == KindServer || s != nil && s.Error != "" || sample.Silent(j.recorded[levelKey{v.Server, v.Workload, v.Level}]) {
 		return verdict.CauseServer
 	}
 	return ""
@@ -140,10 +135,8 @@ func (j *judge) cause(v *Verdict) verdict.Cause {
 
 // serverError is why a server could not be measured; "" when it could.
 func (j *judge) serverError(address string) string {
-	for _, s := range j.run.Servers {
-		if s != nil && s.Address == address {
-			return s.Error
-		}
+	if s := j.run.Server(address); s != nil {
+		return s.Error
 	}
 	return "there is no record of it"
 }
@@ -173,15 +166,14 @@ func (j *judge) server(s *plan.Server) {
 	if !used {
 		return
 	}
-	i := slices.IndexFunc(j.run.Servers, func(r *metric.ServerRun) bool { return r != nil && r.Address == s.Address() })
-	switch {
-	case left && i < 0:
+	switch run := j.run.Server(s.Address()); {
+	case left && run == nil:
 		v.Outcome, v.Message = Skipped, "left out: none of its cases was selected"
-	case i < 0:
-		v.Outcome, v.Message = Error, "the server was not started"+because(j.run.Stopped)
-	case j.run.Servers[i].Error != "":
-		v.Outcome, v.Message = Error, oneLine(j.run.Servers[i].Error)
-	case j.run.Servers[i].Unended:
+	case run == nil:
+		v.Outcome, v.Message = Error, "the server was not started"+verdict.Because(j.run.Stopped)
+	case run.Error != "":
+		v.Outcome, v.Message = Error, verdict.OneLine(run.Error)
+	case run.Unended:
 		v.Outcome, v.Message = Error, "the recording ends before the server did: whether it was the same one at the end is not known"
 	default:
 		v.Outcome, v.Message = Pass, "ready, and the same server at the end"
@@ -195,7 +187,7 @@ func lookNote(l *metric.Level, last metric.Look, confidence float64) string {
 		return ""
 	}
 	return fmt.Sprintf("judged at a planned look at the first %s by start, its error a %s of the whole: %s confidence",
-		count(l.Due(), "requests"), ordinal(last.Planned), metric.Format(metric.Ratio, confidence))
+		verdict.Count(l.Due(), "requests"), ordinal(last.Planned), metric.Format(metric.Ratio, confidence))
 }
 
 // ordinal names a part of n: "half", "third", "12th part".
@@ -209,13 +201,6 @@ func ordinal(n int) string {
 		return "quarter"
 	}
 	return fmt.Sprintf("%dth part", n)
-}
-
-func because(why string) string {
-	if why == "" {
-		return ""
-	}
-	return ": " + oneLine(why)
 }
 
 // measured gives the verdicts on one case: its load, its thresholds.
@@ -240,12 +225,12 @@ func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load,
 		loadVerdict.Outcome, loadVerdict.Message = Skipped, why
 	case l != nil && lost != "":
 		// The server's own verdict is the error.
-		why = "the server could not be measured: " + oneLine(lost)
+		why = "the server could not be measured: " + verdict.OneLine(lost)
 		loadVerdict.Outcome, loadVerdict.Message = Skipped, "because "+why
 	case l == nil:
-		loadVerdict.Outcome, loadVerdict.Cause, loadVerdict.Message = Error, verdict.CauseNotRun, "the run holds no such level"+because(j.run.Stopped)
+		loadVerdict.Outcome, loadVerdict.Cause, loadVerdict.Message = Error, verdict.CauseNotRun, "the run holds no such level"+verdict.Because(j.run.Stopped)
 	case l.Skipped != "":
-		loadVerdict.Outcome, loadVerdict.Cause, loadVerdict.Message = Error, verdict.CauseNotRun, "not run: "+oneLine(l.Skipped)
+		loadVerdict.Outcome, loadVerdict.Cause, loadVerdict.Message = Error, verdict.CauseNotRun, "not run: "+verdict.OneLine(l.Skipped)
 	}
 	if loadVerdict.Outcome == Pending && l.Asked != nil {
 		if differs := l.Asked.Differs(*w.Asked(server, load)); len(differs) > 0 {
@@ -253,7 +238,7 @@ func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load,
 			loadVerdict.Message = "the recording is of another workload: " + strings.Join(differs, "; ")
 		}
 	}
-	subject := subject{workload: w, price: j.plan.PriceOf(key.server), policy: w.Policy, alpha: errorOf(w.Policy)}
+	subject := subject{workload: w, price: j.plan.PriceOf(key.server), policy: w.Policy, alpha: w.Policy.Alpha()}
 	var list []required
 	if !j.plan.ControlOnly(server, w) {
 		list = binding(w, boundAt(level.Name))
@@ -264,7 +249,7 @@ func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load,
 		last := l.Looks[len(l.Looks)-1]
 		part, problem := begun(l, last.Requests)
 		if problem != "" {
-			loadVerdict.Outcome, loadVerdict.Message = Error, "look at "+count(last.Requests, "requests")+": "+problem
+			loadVerdict.Outcome, loadVerdict.Message = Error, "look at "+verdict.Count(last.Requests, "requests")+": "+problem
 		} else {
 			l, subject.alpha = part, stat.SplitAlpha(subject.alpha, last.Planned)
 			level.Requests = min(level.Requests, l.Due())
@@ -278,7 +263,7 @@ func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load,
 		verdicts = subject.thresholds(list)
 		subject.load(&loadVerdict, load.Kind, level, pairs(list, verdicts))
 		for _, note := range l.Notes {
-			loadVerdict.Notes = append(loadVerdict.Notes, oneLine(note))
+			loadVerdict.Notes = append(loadVerdict.Notes, verdict.OneLine(note))
 		}
 		for i := range verdicts {
 			if looked != "" {
@@ -304,15 +289,6 @@ func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load,
 		}
 		j.add(at(v, t.name()), w.Policy.OnInconclusive)
 	}
-}
-
-// errorOf is the error allowed a side. A confidence outside (0.5, 1) cannot
-// come from a checked plan; the default takes its place.
-func errorOf(p plan.Policy) float64 {
-	if p.Confidence > 0.5 && p.Confidence < 1 {
-		return 1 - p.Confidence
-	}
-	return 0.05
 }
 
 // thresholds judges a list of thresholds, in its order. What leaves failed
@@ -369,14 +345,4 @@ func (j *judge) shed(w *plan.Workload, level plan.Level) plan.Level {
 		}
 	}
 	return level
-}
-
-// oneLine makes foreign text fit for a message: valid, one line, not long.
-func oneLine(s string) string {
-	const most = 300
-	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " ")
-	if runes := []rune(s); len(runes) > most {
-		s = string(runes[:most]) + "…"
-	}
-	return s
 }

@@ -127,7 +127,7 @@ func allThresholds() []*plan.Threshold {
 }
 
 func withGood(p *plan.Plan) {
-	p.Workloads[0].Good = []*plan.Threshold{{Metric: lookup("ttft"), Op: plan.Less, Limit: 2}, {Metric: lookup("itl"), Op: plan.Less, Limit: 0.03}}
+	p.Workloads[0].Good = []*plan.Threshold{{Metric: metric.MustLookup("ttft"), Op: plan.Less, Limit: 2}, {Metric: metric.MustLookup("itl"), Op: plan.Less, Limit: 0.03}}
 }
 
 // A killed run keeps the verdicts on what it measured, and does not pass.
@@ -152,14 +152,14 @@ func TestFailsClosed(t *testing.T) {
 		"empty rounds":  func(r *metric.Run) { r.Levels[0].Rounds = []*metric.Round{{}, {}, {}, {}, {}} },
 		"no samples":    func(r *metric.Run) { each(r, func(x *metric.Round) { x.Samples = nil }) },
 		"nil samples":   func(r *metric.Run) { each(r, func(x *metric.Round) { x.Samples = make([]*metric.Sample, 12) }) },
-		"zero samples":  func(r *metric.Run) { sample(r, func(x *metric.Sample) { *x = metric.Sample{Phase: metric.Measured} }) },
-		"none measured": func(r *metric.Run) { sample(r, func(x *metric.Sample) { x.Phase = metric.Filler }) },
+		"zero samples":  func(r *metric.Run) { samples(r, func(x *metric.Sample) { *x = metric.Sample{Phase: metric.Measured} }) },
+		"none measured": func(r *metric.Run) { samples(r, func(x *metric.Sample) { x.Phase = metric.Filler }) },
 		"no due":        func(r *metric.Run) { each(r, func(x *metric.Round) { x.Due = 0 }) },
 		"huge due":      func(r *metric.Run) { each(r, func(x *metric.Round) { x.Due = math.MaxInt32 }) },
-		"all failed":    func(r *metric.Run) { sample(r, fail) },
-		"no usage":      func(r *metric.Run) { sample(r, func(x *metric.Sample) { x.Usage = nil }) },
+		"all failed":    func(r *metric.Run) { samples(r, fail) },
+		"no usage":      func(r *metric.Run) { samples(r, func(x *metric.Sample) { x.Usage = nil }) },
 		"clock at zero": func(r *metric.Run) {
-			sample(r, func(x *metric.Sample) { x.First, x.Last, x.FirstAnswer = 0, 0, 0; x.Usage = nil })
+			samples(r, func(x *metric.Sample) { x.First, x.Last, x.FirstAnswer = 0, 0, 0; x.Usage = nil })
 		},
 		"cut short":     func(r *metric.Run) { each(r, func(x *metric.Round) { x.Complete = false }) },
 		"busy NaN":      func(r *metric.Run) { each(r, func(x *metric.Round) { x.Busy = math.NaN() }) },
@@ -194,7 +194,7 @@ func TestFailsClosed(t *testing.T) {
 			t.Errorf("limit %v passes", limit)
 		}
 	}
-	for _, th := range []*plan.Threshold{{Metric: lookup("ttft")}, {Metric: lookup("ttft"), Op: plan.Less, Limit: 2}, {Metric: lookup("ttft"), Stat: metric.Stat{Kind: metric.Percentile, P: 95}, Op: "!", Limit: 2}, {Metric: metric.Def{Name: "x", Scope: metric.PerLevel}, Op: plan.Less, Limit: 2}} {
+	for _, th := range []*plan.Threshold{{Metric: metric.MustLookup("ttft")}, {Metric: metric.MustLookup("ttft"), Op: plan.Less, Limit: 2}, {Metric: metric.MustLookup("ttft"), Stat: metric.Stat{Kind: metric.Percentile, P: 95}, Op: "!", Limit: 2}, {Metric: metric.Def{Name: "x", Scope: metric.PerLevel}, Op: plan.Less, Limit: 2}} {
 		p, run := gate(shape{rounds: 5, perRound: 40}.level(), th)
 		if v := Judge(p, run, Options{}); v.Outcome == Pass {
 			t.Errorf("threshold %+v passes", th)
@@ -208,7 +208,7 @@ func each(r *metric.Run, change func(*metric.Round)) {
 	}
 }
 
-func sample(r *metric.Run, change func(*metric.Sample)) {
+func samples(r *metric.Run, change func(*metric.Sample)) {
 	each(r, func(x *metric.Round) {
 		for _, s := range x.Samples {
 			change(s)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tokgate/tokgate/assert/sample"
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -34,9 +35,6 @@ const (
 	// burstShare of the median TTFT, whichever is more.
 	burstSpread = 50 * time.Millisecond
 	burstShare  = 0.10
-	// lockStep is the synchrony from which TTFT carries a warning: the starts
-	// lie within about a seventh of the cycle.
-	lockStep = 0.7
 )
 
 // load judges whether the case was measured as planned, from recorded facts
@@ -51,11 +49,11 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 			completed++
 		case !x.Canceled():
 			failed++
-			failures[oneLine(words(x))]++
+			failures[verdict.OneLine(words(x))]++
 		}
 	}
 	v.N = s.n
-	v.Message = fmt.Sprintf("%d of %d requests completed in %s", completed, s.n, count(len(l.Rounds), "rounds"))
+	v.Message = fmt.Sprintf("%d of %d requests completed in %s", completed, s.n, verdict.Count(len(l.Rounds), "rounds"))
 	often := mostFrequent(failures)
 	if failed > 0 {
 		v.Message = fmt.Sprintf("%d of %d requests completed, %d failed, most often: %s", completed, s.n, failed, often)
@@ -69,16 +67,16 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	if s.n == 0 {
 		invalid(verdict.CauseInvalid, "no request was due")
 	} else if completed == 0 && failed > 0 {
-		invalid(verdict.CauseServer, "none of %s completed: %s", count(s.n, "requests"), often)
+		invalid(verdict.CauseServer, "none of %s completed: %s", verdict.Count(s.n, "requests"), often)
 	}
 	s.whole(kind, level, samples, invalid)
 	if completed == 0 && len(problems) == 0 {
-		invalid(verdict.CauseServer, "none of %s completed: nothing was recorded", count(s.n, "requests"))
+		invalid(verdict.CauseServer, "none of %s completed: nothing was recorded", verdict.Count(s.n, "requests"))
 	}
 	s.lengths(v, samples, invalid)
 	s.loaded(v, samples, invalid)
 	s.generator(v, samples, thresholds, invalid)
-	if sync := l.Synchrony(); l.Kind == metric.ClosedLoop && sync.OK && sync.V >= lockStep {
+	if sync := l.Synchrony(); l.Kind == metric.ClosedLoop && sync.OK && sync.V >= sample.LockStep {
 		note := fmt.Sprintf("lock-step: the slots start in phase (synchrony %.2f), so that they prefill together; TTFT is that of bursts, not of spread-out traffic", sync.V)
 		v.Notes = append(v.Notes, note)
 		for i := range thresholds {
@@ -94,7 +92,7 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 		reconnects += x.Reconnects
 	}
 	if reconnects > 0 {
-		v.Notes = append(v.Notes, fmt.Sprintf("%s died before any byte and were retried", count(reconnects, "reused connections")))
+		v.Notes = append(v.Notes, fmt.Sprintf("%s died before any byte and were retried", verdict.Count(reconnects, "reused connections")))
 	}
 	v.Outcome = Pass
 	if len(problems) > 0 {
@@ -106,15 +104,6 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 // objection takes why a measurement is not valid, and who has to act on it.
 type objection func(of verdict.Cause, format string, args ...any)
 
-// silent says whether a level was measured and no request of it completed.
-func silent(l *metric.Level) bool {
-	if l == nil {
-		return false
-	}
-	samples := l.MeasuredSamples()
-	return len(samples) > 0 && !slices.ContainsFunc(samples, (*metric.Sample).Completed)
-}
-
 // windowed says what the window leaves out, or does not.
 func (s *subject) windowed() []string {
 	if s.policy.Window == metric.All {
@@ -122,7 +111,7 @@ func (s *subject) windowed() []string {
 	}
 	if n := s.level.OnRamp(); n > 0 {
 		return []string{fmt.Sprintf(`ramp: %d of %s were sent before every slot had started, and their times count; warmup = "auto" fills the ramp with requests that are not measured`,
-			n, count(s.n, "requests"))}
+			n, verdict.Count(s.n, "requests"))}
 	}
 	return nil
 }
@@ -139,7 +128,7 @@ func (s *subject) whole(kind metric.LoadKind, level plan.Level, samples []*metri
 	}
 	for _, r := range s.level.Rounds {
 		if !r.Complete {
-			invalid(verdict.CauseInvalid, "round %d was cut short%s", r.Index+1, because(r.Stopped))
+			invalid(verdict.CauseInvalid, "round %d was cut short%s", r.Index+1, verdict.Because(r.Stopped))
 		}
 		switch n := len(r.MeasuredSamples()); {
 		case n < r.Due:
@@ -155,7 +144,7 @@ func (s *subject) whole(kind metric.LoadKind, level plan.Level, samples []*metri
 		}
 	}
 	if canceled > 0 {
-		invalid(verdict.CauseInvalid, "cancelled by the run itself: %s", count(canceled, "requests"))
+		invalid(verdict.CauseInvalid, "cancelled by the run itself: %s", verdict.Count(canceled, "requests"))
 	}
 }
 
@@ -219,7 +208,7 @@ func (s *subject) lengths(v *Verdict, samples []*metric.Sample, invalid objectio
 // loaded checks that the load was the declared one: every slot busy, or all of
 // a burst sent at once.
 func (s *subject) loaded(v *Verdict, samples []*metric.Sample, invalid objection) {
-	ttft := medianTTFT(samples)
+	ttft := sample.MedianTTFT(samples)
 	for _, r := range s.level.Rounds {
 		if s.level.Kind == metric.Burst {
 			if spread, most := sendSpread(r), max(burstSpread.Seconds(), burstShare*ttft); spread > most {
@@ -239,7 +228,7 @@ func (s *subject) loaded(v *Verdict, samples []*metric.Sample, invalid objection
 		excused := false // a slot that waits after a failure is the server's doing, and thresholds count it
 		switch window := (r.WindowEnd - r.WindowStart).Seconds(); {
 		case window <= 0:
-			problem = fmt.Sprintf("round %d had no stretch with all %s busy", r.Index+1, count(s.level.N, "slots"))
+			problem = fmt.Sprintf("round %d had no stretch with all %s busy", r.Index+1, verdict.Count(s.level.N, "slots"))
 			excused = failed > completed
 		case !(r.Busy >= leastBusy):
 			problem = fmt.Sprintf("the slots of round %d were busy %s of the window, less than %s", r.Index+1, metric.Format(metric.Ratio, r.Busy), metric.Format(metric.Ratio, leastBusy))
@@ -268,15 +257,6 @@ func sendSpread(r *metric.Round) float64 {
 		last = max(last, x.Sent)
 	}
 	return (last - first).Seconds()
-}
-
-// medianTTFT is that of the completed requests, in seconds; 0 when there is
-// none.
-func medianTTFT(samples []*metric.Sample) float64 {
-	d := metric.Of(lookup("ttft"), samples)
-	d.Worst = 0
-	v, _ := d.Percentile(50)
-	return v
 }
 
 // mostFrequent is the most frequent message and how often it came.

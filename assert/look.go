@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tokgate/tokgate/assert/sample"
 	"github.com/tokgate/tokgate/assert/stat"
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
@@ -60,14 +61,14 @@ func JudgeLook(p *plan.Plan, w *plan.Workload, l *metric.Level, requests, planne
 		return LookVerdict{Outcome: Error, Invalid: "there is nothing to judge"}
 	}
 	if l.Skipped != "" {
-		return LookVerdict{Outcome: Error, Cause: verdict.CauseNotRun, Invalid: "not run: " + oneLine(l.Skipped)}
+		return LookVerdict{Outcome: Error, Cause: verdict.CauseNotRun, Invalid: "not run: " + verdict.OneLine(l.Skipped)}
 	}
-	l, problem := begun(sound(l), requests)
+	l, problem := begun(sample.Sound(l), requests)
 	if problem != "" {
 		return LookVerdict{Outcome: Error, Invalid: problem}
 	}
 	binds, due := boundAt(l.Name), 0
-	if level := fixed(w, l.Name); l.Probe != nil || level == nil {
+	if level := w.Fixed(l.Name); l.Probe != nil || level == nil {
 		binds = boundAtCapacity
 	} else {
 		due = level.Requests
@@ -78,20 +79,10 @@ func JudgeLook(p *plan.Plan, w *plan.Workload, l *metric.Level, requests, planne
 
 func boundAtCapacity(sla *plan.SLA) bool { return sla.AtCapacity }
 
-// fixed is the level of the workload's load blocks; nil where they have none.
-func fixed(w *plan.Workload, name string) *plan.Level {
-	for _, load := range w.Loads {
-		if i := slices.IndexFunc(load.Levels, func(l plan.Level) bool { return l.Name == name }); i >= 0 {
-			return &load.Levels[i]
-		}
-	}
-	return nil
-}
-
 // look judges all of a level, the error split over looks. Of due requests in
 // all, some may be still to come.
 func look(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*plan.SLA) bool, looks, due int) (LookVerdict, []Verdict) {
-	s := subject{evidence: gather(l), workload: w, price: price, policy: w.Policy, alpha: stat.SplitAlpha(errorOf(w.Policy), looks), due: due}
+	s := subject{evidence: gather(l), workload: w, price: price, policy: w.Policy, alpha: stat.SplitAlpha(w.Policy.Alpha(), looks), due: due}
 	// What only warns is judged too: a mean passes only if success does.
 	list := binding(w, binds)
 	verdicts := s.thresholds(list)
@@ -144,11 +135,11 @@ func look(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*pla
 func reversible(t *plan.Threshold, v Verdict, due int) bool {
 	switch t.Stat.Kind {
 	case metric.Observed:
-		return meets((float64(due)-v.Over)/float64(due), t.Op, t.Limit)
+		return sample.Meets((float64(due)-v.Over)/float64(due), t.Op, t.Limit)
 	case metric.Min:
-		return !upward(t.Op)
+		return !sample.Upward(t.Op)
 	case metric.Max:
-		return upward(t.Op)
+		return sample.Upward(t.Op)
 	}
 	return false
 }
@@ -168,7 +159,7 @@ func distance(t *plan.Threshold, v *Verdict) LookThreshold {
 			if x >= 1 && limit >= 1 {
 				ratio = -maxLog
 			}
-		case upward(t.Op):
+		case sample.Upward(t.Op):
 			ratio = -ratio
 		}
 		if math.IsNaN(ratio) {
@@ -218,7 +209,7 @@ func begun(l *metric.Level, n int) (level *metric.Level, problem string) {
 		out.Rounds = append(out.Rounds, shortened(r, kept, due))
 	}
 	if n > 0 {
-		return nil, fmt.Sprintf("it holds %d of %s", asked-n, count(asked, "requests"))
+		return nil, fmt.Sprintf("it holds %d of %s", asked-n, verdict.Count(asked, "requests"))
 	}
 	return &out, ""
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/assert/sample"
 	"github.com/tokgate/tokgate/assert/stat"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -81,7 +82,7 @@ func TestMargin(t *testing.T) {
 				return
 			}
 			bound := v.High.V
-			if upward(plan.Op(v.Threshold.Op)) {
+			if sample.Upward(plan.Op(v.Threshold.Op)) {
 				bound = v.Low.V
 			}
 			if math.Abs(bound/c.bound-1) > 0.002 {

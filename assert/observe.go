@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tokgate/tokgate/assert/sample"
 	"github.com/tokgate/tokgate/assert/stat"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -56,7 +57,7 @@ func (e evidence) observe(def metric.Def) observations {
 // all pools the blocks; worst ranks on the side that the operator excludes.
 func (o observations) all(op plan.Op) metric.Distribution {
 	better := metric.LowerIsBetter
-	if upward(op) {
+	if sample.Upward(op) {
 		better = metric.HigherIsBetter
 	}
 	worst := 0
@@ -73,7 +74,7 @@ func (o observations) over(op plan.Op, limit float64) (groups []stat.Group, over
 	for i, block := range o.values {
 		k := o.missing[i]
 		for _, v := range block {
-			if !meets(v, op, limit) {
+			if !sample.Meets(v, op, limit) {
 				k++
 			}
 		}
@@ -94,53 +95,4 @@ func (o observations) means() []float64 {
 		}
 	}
 	return out
-}
-
-// meets says whether v is within the bound; NaN never is.
-func meets(v float64, op plan.Op, limit float64) bool {
-	switch op {
-	case plan.Less:
-		return v < limit
-	case plan.LessEqual:
-		return v <= limit
-	case plan.Greater:
-		return v > limit
-	case plan.GreaterEqual:
-		return v >= limit
-	}
-	return false
-}
-
-// upward says whether the operator bounds from below.
-func upward(op plan.Op) bool { return op == plan.Greater || op == plan.GreaterEqual }
-
-// goodOf says what a good request of the workload is; nil when it has no good
-// block.
-func goodOf(w *plan.Workload) func(*metric.Sample) bool {
-	if len(w.Good) == 0 {
-		return nil
-	}
-	return func(s *metric.Sample) bool {
-		if !s.Completed() {
-			return false
-		}
-		for _, t := range w.Good {
-			if t.Metric.Scope == metric.PerGap {
-				if len(s.Gaps) == 0 {
-					return false
-				}
-				for _, g := range s.Gaps {
-					if !meets(float64(g)/1e6, t.Op, t.Limit) {
-						return false
-					}
-				}
-				continue
-			}
-			v, ok := s.Value(t.Metric.Name)
-			if !ok || !meets(v, t.Op, t.Limit) {
-				return false
-			}
-		}
-		return true
-	}
 }

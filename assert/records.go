@@ -3,177 +3,99 @@ package assert
 import (
 	"cmp"
 	"fmt"
-	"slices"
-	"strings"
 
+	"github.com/tokgate/tokgate/assert/compare"
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Records are two recorded runs, or two servers of one, to be compared without
-// a plan.
-type Records struct {
-	Control, Candidate *metric.Run
-	// The servers' addresses in them; "": the candidate's is the only one there
-	// is (of one run with a comparison: its candidate), the control's the same
-	// address, or the only one.
-	ControlServer, CandidateServer string
-	ControlName                    string // how the control is named where it is another run: its folder
-	Changed                        []string
-	Claims                         []*plan.Claim // for every workload and level; nothing but their changes need be set
-	Confidence                     float64       // 0: 0.95
-}
-
-// Usual are the changes that are tolerated where nobody says which: what
-// simulated comparisons of unchanged servers pass more often than not.
-func Usual() []*plan.Claim {
-	change := func(name, stat string, limit float64, text string) *plan.Change {
-		s, err := metric.ParseStat(stat)
-		if err != nil {
-			panic(err)
-		}
-		return &plan.Change{Metric: lookup(name), Stat: s, Limit: limit, Text: text}
-	}
-	return []*plan.Claim{{Severity: plan.SeverityError, Changes: []*plan.Change{
-		change("throughput", "", -0.05, "-5%"), change("e2e", "mean", 0.05, "mean +5%"), change("ttft", "p95", 0.10, "p95 +10%"),
-	}}}
-}
-
-// SameRun says whether two recordings are of one run, wherever they lie: held
-// against itself, every run passes.
-func SameRun(a, b *metric.Run) bool { return a == b || a.ID != "" && a.ID == b.ID }
-
-// CompareRecords judges them as a run of a plan with that comparison would be,
-// and returns the plan that it stands for. The error says what cannot be
+// CompareRecords judges two records as a run of a plan with that comparison would
+// be, and returns the plan that it stands for. The error says what cannot be
 // compared.
-func CompareRecords(r Records) (*plan.Plan, Verdicts, error) {
-	same := SameRun(r.Control, r.Candidate)
-	if same {
-		r.Control = r.Candidate
-	}
-	candidate, err := r.server(r.Candidate, r.CandidateServer, same, "candidate")
+func CompareRecords(r compare.Records) (*plan.Plan, Verdicts, error) {
+	p, err := r.Plan()
 	if err != nil {
 		return nil, Verdicts{}, err
 	}
-	policy := plan.Policy{Confidence: r.Confidence, Decide: plan.Certified, OnInconclusive: plan.Stop}
-	if policy.Confidence == 0 {
-		policy.Confidence = 0.95
+	c := p.Compares[0]
+	candidate := c.Candidate.Address()
+	j := newJudge(p, &metric.Run{})
+	j.run = r.Candidate
+	if c.Control.Server == nil {
+		j.baselines = map[string]*metric.Run{c.Name: r.Control}
 	}
-	on := &plan.Server{Name: candidate}
-	p := &plan.Plan{Path: r.Candidate.Plan, Hash: r.Candidate.PlanHash, Gate: plan.Gate{Policy: policy}, Servers: []*plan.Server{on}}
-	c := &plan.Compare{Name: "records", Candidate: on, Changed: r.Changed, Claims: r.Claims, Policy: policy, Control: plan.Control{Baseline: r.ControlName, BaselineServer: r.ControlServer}}
-	opts := map[string]*metric.Run{c.Name: r.Control}
-	if same {
-		control, err := r.server(r.Control, r.ControlServer, true, "control")
-		if err != nil {
-			return nil, Verdicts{}, err
-		}
-		if control == candidate {
-			return nil, Verdicts{}, fmt.Errorf("server %s would be compared with itself", control)
-		}
-		s := &plan.Server{Name: control}
-		p.Servers = []*plan.Server{s, on}
-		c.Control = plan.Control{Server: s}
-		for _, x := range r.Candidate.Comparisons {
-			if x != nil && x.Control == control && x.Candidate == candidate {
-				c.Name, c.Restart, c.SideBySide = x.Name, plan.Restart(x.Restart), x.SideBySide
-				if x.SideBySide {
-					c.Changed = append(slices.Clone(c.Changed), "gpus") // both ran on both
-				}
-			}
-		}
-		opts = nil
-	}
-	p.Compares = []*plan.Compare{c}
-	r.workloads(p, policy, candidate)
-	var levels []string
-	for _, w := range p.Workloads {
-		for _, l := range w.Loads {
-			levels = append(levels, l.Levels[0].Name)
-		}
-	}
-	for _, claim := range c.Claims {
-		claim.Workloads, claim.At = p.Workloads, levels
-		if claim.Severity == "" {
-			claim.Severity = plan.SeverityError
-		}
-	}
-	j := judge{plan: p, run: r.Candidate, planless: true, baselines: opts, levels: map[levelKey]*metric.Level{}, valid: map[levelKey]bool{}, recorded: map[levelKey]*metric.Level{}}
+	unrun := ""
 	for _, l := range r.Candidate.Levels {
-		if l == nil {
-			continue
-		}
-		if l.Skipped != "" {
-			if l.Server == candidate && l.Skipped != metric.SkippedOnly {
-				j.unrun = cmp.Or(j.unrun, fmt.Sprintf("the candidate was not measured with %s at %s: %s", l.Workload, l.Name, oneLine(l.Skipped)))
+		switch {
+		case l == nil:
+		case l.Skipped == metric.SkippedOnly:
+			j.partial = j.partial || l.Server == candidate
+		case l.Skipped != "":
+			if l.Server == candidate {
+				unrun = cmp.Or(unrun, fmt.Sprintf("the candidate was not measured with %s at %s: %s", l.Workload, l.Name, verdict.OneLine(l.Skipped)))
 			}
-			j.partial = j.partial || l.Server == candidate && l.Skipped == metric.SkippedOnly
-			continue
+		default:
+			j.take(l)
+			key := levelKey{l.Server, l.Workload, l.Name}
+			j.valid[key] = invalid(j.recorded[key], &plan.Workload{Policy: c.Policy}) == ""
 		}
-		k := levelKey{l.Server, l.Workload, l.Name}
-		s := sound(l)
-		e := subject{evidence: gather(s), workload: &plan.Workload{Policy: policy}, policy: policy, alpha: errorOf(policy)}
-		v := Verdict{}
-		e.load(&v, s.Kind, plan.Level{Name: s.Name, N: s.N, Requests: e.n}, nil)
-		j.levels[k], j.recorded[k], j.valid[k] = s, s, v.Outcome == Pass
 	}
-	j.compare(c)
-	out := Verdicts{List: j.list, Comparisons: j.comparisons}
+	in := j.comparison(c)
+	in.Planless, in.Unrun = true, unrun
+	j.compare(in)
+	out := Verdicts{List: j.list, Comparisons: j.comparisons, Partial: j.partial}
 	// The comparison is all there is to judge: what was measured is recorded.
-	j.list = append(j.list, Verdict{Kind: KindLoad, Outcome: Pass})
-	out.Partial = j.partial
-	out.Outcome, out.Why = verdict.Combine(j.list, p.Gate.MeasureOnly)
+	out.Outcome, out.Why = verdict.Combine(append(j.list, Verdict{Kind: KindLoad, Outcome: Pass}), false)
 	return p, out, nil
 }
 
-// server finds the address of a side.
-func (r Records) server(run *metric.Run, want string, same bool, side string) (string, error) {
-	var have []string
-	for _, s := range run.Servers {
-		if s != nil {
-			have = append(have, s.Address)
-		}
+// invalid says why a recorded level cannot be used; "" when it can.
+func invalid(l *metric.Level, w *plan.Workload) string {
+	s := subject{evidence: gather(l), workload: w, policy: w.Policy, alpha: w.Policy.Alpha()}
+	var load Verdict
+	s.load(&load, l.Kind, plan.Level{Name: l.Name, N: l.N, Requests: s.n}, nil)
+	if load.Outcome != Pass {
+		return load.Message
 	}
-	switch {
-	case want != "" && slices.Contains(have, want):
-		return want, nil
-	case want != "":
-		return "", fmt.Errorf("the run of the %s has no server %s; it has %s", side, want, strings.Join(have, ", "))
-	case same:
-		for _, c := range run.Comparisons {
-			if c == nil || r.CandidateServer != "" && c.Candidate != r.CandidateServer || r.ControlServer != "" && c.Control != r.ControlServer {
-				continue
-			}
-			if side == "control" {
-				return c.Control, nil
-			}
-			return c.Candidate, nil
-		}
-	case len(have) == 1:
-		return have[0], nil
-	}
-	return "", fmt.Errorf("say which server of the run is the %s; it has %s", side, strings.Join(have, ", "))
+	return ""
 }
 
-// workloads are those that the candidate's record holds levels of.
-func (r Records) workloads(p *plan.Plan, policy plan.Policy, candidate string) {
-	byName := map[string]*plan.Workload{}
-	for _, l := range r.Candidate.Levels {
-		if l == nil || l.Server != candidate || l.Probe != nil || l.Skipped != "" {
-			continue
-		}
-		w := byName[l.Workload]
-		if w == nil {
-			w = &plan.Workload{Name: l.Workload, Servers: p.Servers, Policy: policy}
-			byName[l.Workload] = w
-			p.Workloads = append(p.Workloads, w)
-		}
-		w.Loads = append(w.Loads, &plan.Load{Kind: l.Kind, Levels: []plan.Level{{Name: l.Name, N: l.N, Requests: l.Due(), Rounds: max(len(l.Rounds), 1)}}})
+// comparison is what a compare block is judged by.
+func (j *judge) comparison(c *plan.Compare) compare.Input {
+	return compare.Input{
+		Plan: j.plan, Block: c, Run: j.run, Baseline: j.baselines[c.Name],
+		Level: func(server, workload, level string) *metric.Level {
+			return j.recorded[levelKey{server, workload, level}]
+		},
+		Valid:   func(server, workload, level string) bool { return j.valid[levelKey{server, workload, level}] },
+		Invalid: invalid, Limit: j.limitOf,
 	}
-	for _, c := range r.Candidate.Capacities {
-		if w := byName[c.Workload]; w != nil && c.Server == candidate {
-			w.Capacity = &plan.Capacity{Over: c.Over, From: c.From, UpTo: c.UpTo}
+}
+
+// compare judges a compare block.
+func (j *judge) compare(in compare.Input) {
+	c, list := compare.Judge(in)
+	j.partial = j.partial || c.LeftOut
+	j.comparisons = append(j.comparisons, c)
+	for _, v := range list {
+		j.keep(v)
+	}
+}
+
+// limitOf is the capacity of a server as judged anew.
+func (j *judge) limitOf(run *metric.Run, server string, w *plan.Workload) compare.Limit {
+	if run != j.run {
+		j = newJudge(j.plan, run)
+	}
+	for _, c := range run.Capacities {
+		if c != nil && c.Server == server && c.Workload == w.Address() {
+			if len(w.SLAs) == 0 {
+				return compare.Limit{Capacity: c} // without a plan the record is believed
+			}
+			l := j.limit(w, c)
+			return compare.Limit{Capacity: l.Capacity, Problem: l.problem}
 		}
 	}
+	return compare.Limit{}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/assert/compare"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -22,21 +23,21 @@ func TestCompareRecords(t *testing.T) {
 	mean := func() []*plan.Claim { return []*plan.Claim{tolerate("ttft mean +10%")} }
 	for _, row := range []struct {
 		name   string
-		r      Records
+		r      compare.Records
 		want   Outcome
 		paired bool
 		fails  string
 	}{
-		{"in turns", Records{Control: turns, Candidate: turns, Claims: mean()}, Pass, true, ""},
-		{"in turns, too slow", Records{Control: bad, Candidate: bad, Claims: mean()}, Fail, true, ""},
-		{"the usual", Records{Control: bad, Candidate: bad, Claims: Usual()}, Fail, true, ""},
-		{"two runs", Records{Control: alone(turns, 0), Candidate: alone(turns, 1), ControlName: "old", Claims: mean()}, Pass, false, ""},
-		{"two runs, too slow", Records{Control: alone(bad, 0), Candidate: alone(bad, 1), ControlName: "old", Claims: mean()}, Fail, false, ""},
-		{"which one", Records{Control: turns, Candidate: alone(turns, 1), ControlName: "old", ControlServer: "a", Claims: mean()}, Pass, false, ""},
-		{"no such server", Records{Control: turns, Candidate: turns, CandidateServer: "c", Claims: mean()}, Pass, true, "has no server c; it has a, b"},
-		{"with itself", Records{Control: turns, Candidate: turns, ControlServer: "b", CandidateServer: "b", Claims: mean()}, Pass, true, "itself"},
-		{"with itself elsewhere", Records{Control: alone(turns, 1), Candidate: alone(turns, 1), ControlName: "a copy", Claims: mean()}, Pass, true, "say which server"},
-		{"which of two", Records{Control: alone(turns, 0), Candidate: turns, ControlName: "old", Claims: mean()}, Pass, false, "say which server of the run is the candidate"},
+		{"in turns", compare.Records{Control: turns, Candidate: turns, Claims: mean()}, Pass, true, ""},
+		{"in turns, too slow", compare.Records{Control: bad, Candidate: bad, Claims: mean()}, Fail, true, ""},
+		{"the usual", compare.Records{Control: bad, Candidate: bad, Claims: compare.Usual()}, Fail, true, ""},
+		{"two runs", compare.Records{Control: alone(turns, 0), Candidate: alone(turns, 1), ControlName: "old", Claims: mean()}, Pass, false, ""},
+		{"two runs, too slow", compare.Records{Control: alone(bad, 0), Candidate: alone(bad, 1), ControlName: "old", Claims: mean()}, Fail, false, ""},
+		{"which one", compare.Records{Control: turns, Candidate: alone(turns, 1), ControlName: "old", ControlServer: "a", Claims: mean()}, Pass, false, ""},
+		{"no such server", compare.Records{Control: turns, Candidate: turns, CandidateServer: "c", Claims: mean()}, Pass, true, "has no server c; it has a, b"},
+		{"with itself", compare.Records{Control: turns, Candidate: turns, ControlServer: "b", CandidateServer: "b", Claims: mean()}, Pass, true, "itself"},
+		{"with itself elsewhere", compare.Records{Control: alone(turns, 1), Candidate: alone(turns, 1), ControlName: "a copy", Claims: mean()}, Pass, true, "say which server"},
+		{"which of two", compare.Records{Control: alone(turns, 0), Candidate: turns, ControlName: "old", Claims: mean()}, Pass, false, "say which server of the run is the candidate"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, v, err := CompareRecords(row.r)
@@ -64,7 +65,7 @@ func TestCompareRecords(t *testing.T) {
 		"the control was measured and the candidate simulated":     other(func(r *metric.Run) { r.Simulated = true }),
 		"the candidate's run did not end: the recording ends here": other(func(r *metric.Run) { r.Stopped = "the recording ends here" }),
 	} {
-		_, v, err := CompareRecords(Records{Control: alone(turns, 0), Candidate: r, ControlName: "old", Claims: mean()})
+		_, v, err := CompareRecords(compare.Records{Control: alone(turns, 0), Candidate: r, ControlName: "old", Claims: mean()})
 		if text := strings.Join(names(v), "\n"); err != nil || v.Outcome != Error || !strings.Contains(text, name) {
 			t.Errorf("%v, %v, want an error that says %q:\n%s", v.Outcome, err, name, text)
 		}
@@ -74,17 +75,17 @@ func TestCompareRecords(t *testing.T) {
 	more := *turns.Levels[0]
 	more.Name = "8"
 	both.Levels = append(both.Levels, &more)
-	_, v, err := CompareRecords(Records{Control: both, Candidate: alone(turns, 1), ControlName: "old", Claims: mean()})
+	_, v, err := CompareRecords(compare.Records{Control: both, Candidate: alone(turns, 1), ControlName: "old", Claims: mean()})
 	if err != nil || v.Outcome != Pass || v.Partial || !strings.Contains(strings.Join(v.List[0].Notes, "\n"), "only the control was measured with chat at 8") {
 		t.Errorf("%v, %v, %q", v, err, v.List[0].Notes)
 	}
-	_, v, err = CompareRecords(Records{Control: both, Candidate: other(func(r *metric.Run) {
+	_, v, err = CompareRecords(compare.Records{Control: both, Candidate: other(func(r *metric.Run) {
 		r.Levels = append(slices.Clone(r.Levels), &metric.Level{Server: r.Servers[0].Address, Workload: "chat", Name: "8", Skipped: metric.SkippedOnly})
 	}), ControlName: "old", Claims: mean()})
 	if err != nil || v.Outcome != Pass || !v.Partial {
 		t.Errorf("%v, %v: it is partial", v, err)
 	}
-	_, v, err = CompareRecords(Records{Control: both, Candidate: other(func(r *metric.Run) {
+	_, v, err = CompareRecords(compare.Records{Control: both, Candidate: other(func(r *metric.Run) {
 		r.Levels = append(slices.Clone(r.Levels), &metric.Level{Server: r.Servers[0].Address, Workload: "chat", Name: "8", Skipped: "the budget was spent"})
 	}), ControlName: "old", Claims: mean()})
 	if err != nil || v.Outcome != Error {
@@ -92,7 +93,7 @@ func TestCompareRecords(t *testing.T) {
 	}
 	// A round of the record that was cut short makes it invalid.
 	turns.Levels[1].Rounds[3].Complete = false
-	if _, v, err := CompareRecords(Records{Control: turns, Candidate: turns, Claims: mean()}); err != nil || v.Outcome != Error {
+	if _, v, err := CompareRecords(compare.Records{Control: turns, Candidate: turns, Claims: mean()}); err != nil || v.Outcome != Error {
 		t.Errorf("%v, %v", v.Outcome, err)
 	}
 }

@@ -37,7 +37,7 @@ func (r required) why() string {
 
 // unjudged is the verdict on the threshold before anything is known.
 func (r required) unjudged(policy plan.Policy) Verdict {
-	return Verdict{Kind: KindSLA, Severity: r.severity, Threshold: ThresholdOf(r.Threshold), Implied: r.by != nil, Decide: string(policy.Decide), Confidence: 1 - errorOf(policy),
+	return Verdict{Kind: KindSLA, Severity: r.severity, Threshold: ThresholdOf(r.Threshold), Implied: r.by != nil, Decide: string(policy.Decide), Confidence: 1 - policy.Alpha(),
 		Value: metric.None("not judged"), File: r.Range.Filename, Line: r.Range.Start.Line}
 }
 
@@ -70,7 +70,7 @@ func binding(w *plan.Workload, binds func(*plan.SLA) bool) []required {
 	if by == nil || success {
 		return out
 	}
-	every := &plan.Threshold{Metric: lookup("success"), Stat: metric.Stat{Kind: metric.Every}, Text: "every", Range: by.Range}
+	every := &plan.Threshold{Metric: metric.MustLookup("success"), Stat: metric.Stat{Kind: metric.Every}, Text: "every", Range: by.Range}
 	return append(out, required{every, severity, by})
 }
 

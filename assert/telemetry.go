@@ -6,7 +6,9 @@ import (
 	"math"
 	"strings"
 
+	"github.com/tokgate/tokgate/assert/sample"
 	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -21,7 +23,7 @@ import (
 // those that kept the load up.
 func (s *subject) counted(v *Verdict, t *plan.Threshold) {
 	h, why := s.level.Histogram(t.Metric.Name)
-	if why = cmp.Or(why, elsewhere(s.level)); why != "" {
+	if why = cmp.Or(why, sample.Elsewhere(s.level)); why != "" {
 		noValue(v, t, why)
 		return
 	}
@@ -56,7 +58,7 @@ func (s *subject) counted(v *Verdict, t *plan.Threshold) {
 	atLeast, atMost := h.Over(t.Limit)
 	n := min(h.N(), float64(s.n))
 	effective := func(groups []stat.Group) float64 {
-		x := stat.Effective(n, groups, nil, errorOf(s.policy), s.ahead())
+		x := stat.Effective(n, groups, nil, s.policy.Alpha(), s.ahead())
 		if len(groups) < leastRounds {
 			x = min(x, float64(s.waves))
 		}
@@ -95,34 +97,6 @@ func (s *subject) counted(v *Verdict, t *plan.Threshold) {
 	default:
 		s.decide(v, stat.Open, atMost/h.N(), e)
 	}
-}
-
-// elsewhere says why what the page of a level's server tells cannot be of the
-// requests that were measured; "" where nothing speaks against it. The page of
-// another server, or of one of several behind a balancer, shows an empty queue
-// whatever the load: of the output tokens of the requests that began and ended
-// between two readings it must have counted at least half.
-func elsewhere(l *metric.Level) string {
-	counted, brought := 0.0, 0.0
-	for _, r := range l.Rounds {
-		if r.Telemetry == nil {
-			continue
-		}
-		n, ok := r.Telemetry.Added[metric.GeneratedTokens]
-		if !ok {
-			continue
-		}
-		counted += n
-		for _, x := range r.Samples {
-			if x.Usage != nil && x.Sent >= r.Telemetry.From && x.End <= r.Telemetry.To && x.Completed() {
-				brought += float64(x.Usage.Output)
-			}
-		}
-	}
-	if 2*counted >= brought {
-		return ""
-	}
-	return fmt.Sprintf("the server's page counted %.0f output tokens while the requests brought %.0f: it is of another server (see metrics_url)", counted, brought)
 }
 
 // bucketAdvice is what settles a limit within the bucket in which the
@@ -173,7 +147,7 @@ func (s *subject) read(v *Verdict, t *plan.Threshold) {
 	g, why := s.level.Gauge(t.Metric.Name)
 	x, ok := g.Stat(t.Stat)
 	if t.Metric.Source == metric.Server {
-		why = cmp.Or(why, elsewhere(s.level))
+		why = cmp.Or(why, sample.Elsewhere(s.level))
 	}
 	if why != "" || !ok {
 		noValue(v, t, why)
@@ -188,12 +162,12 @@ func (s *subject) read(v *Verdict, t *plan.Threshold) {
 			}
 		}
 		s.overRounds(v, t, units)
-		v.Notes = append(v.Notes, fmt.Sprintf("mean of %s", count(g.N, "readings")))
+		v.Notes = append(v.Notes, fmt.Sprintf("mean of %s", verdict.Count(g.N, "readings")))
 		return
 	}
-	v.Message = fmt.Sprintf("%s in %s", compared(t, v.Value), count(g.N, "readings"))
+	v.Message = fmt.Sprintf("%s in %s", compared(t, v.Value), verdict.Count(g.N, "readings"))
 	v.Notes = append(v.Notes, "this run: exact for the readings, and blind to what happened between two of them")
-	decided(v, meets(x, t.Op, t.Limit))
+	decided(v, sample.Meets(x, t.Op, t.Limit))
 }
 
 // told judges a level-wide metric that comes from the server's counters, the
@@ -218,7 +192,7 @@ func (s *subject) told(v *Verdict, t *plan.Threshold) bool {
 	case t.Metric.Source == metric.Client:
 		return false
 	}
-	if why := elsewhere(s.level); why != "" && t.Metric.Source != metric.GPU && t.Metric.Source != metric.Prices {
+	if why := sample.Elsewhere(s.level); why != "" && t.Metric.Source != metric.GPU && t.Metric.Source != metric.Prices {
 		noValue(v, t, why)
 		return true
 	}
@@ -231,12 +205,12 @@ func (s *subject) told(v *Verdict, t *plan.Threshold) bool {
 	case name == "preemptions":
 		v.Message = compared(t, v.Value)
 		v.Notes = append(v.Notes, "this run: exact for its windows, says nothing of others")
-		decided(v, meets(v.Value.V, t.Op, t.Limit))
+		decided(v, sample.Meets(v.Value.V, t.Op, t.Limit))
 		return true
 	case name == "cost_per_hour" && s.price.Electricity == 0:
 		v.Message = compared(t, v.Value)
 		v.Notes = append(v.Notes, "by the plan's prices alone")
-		decided(v, meets(v.Value.V, t.Op, t.Limit))
+		decided(v, sample.Meets(v.Value.V, t.Op, t.Limit))
 		return true
 	}
 	var units []float64
@@ -258,7 +232,7 @@ func doing(l *metric.Level) string {
 	say := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	whole := func(x float64) string { return metric.Format(metric.Count, math.Round(x)) }
 	if g, why := l.Gauge("waiting"); why == "" && g.Max >= 1 {
-		say("the queue held up to %s, %s on average", count(int(math.Round(g.Max)), "requests"), metric.Format(metric.Count, g.Mean))
+		say("the queue held up to %s, %s on average", verdict.Count(int(math.Round(g.Max)), "requests"), metric.Format(metric.Count, g.Mean))
 	} else if why == "" {
 		say("the queue was empty")
 	}
@@ -269,7 +243,7 @@ func doing(l *metric.Level) string {
 		say("KV cache up to %s full", metric.Format(metric.Ratio, g.Max))
 	}
 	if x := l.Added(metric.Preempted); x.OK && x.V >= 0.5 {
-		say("%s", count(int(math.Round(x.V)), "preemptions"))
+		say("%s", verdict.Count(int(math.Round(x.V)), "preemptions"))
 	} else if x.OK {
 		say("no preemption")
 	}

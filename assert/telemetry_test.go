@@ -51,7 +51,7 @@ func bound(name, stat string, op plan.Op, limit float64) *plan.Threshold {
 	if err != nil {
 		panic(err)
 	}
-	return &plan.Threshold{Metric: lookup(name), Stat: st, Op: op, Limit: limit, Text: fmt.Sprintf("%s %s %v", stat, op, limit)}
+	return &plan.Threshold{Metric: metric.MustLookup(name), Stat: st, Op: op, Limit: limit, Text: fmt.Sprintf("%s %s %v", stat, op, limit)}
 }
 
 func judged(t *testing.T, l *metric.Level, th *plan.Threshold, change func(*plan.Plan)) Verdict {

@@ -5,7 +5,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tokgate/tokgate/assert/sample"
 	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -60,7 +62,7 @@ func (s *subject) judge(t *plan.Threshold) Verdict {
 
 // allowed is the share of requests that may miss the bound of a percentile.
 func allowed(t *plan.Threshold) float64 {
-	if upward(t.Op) {
+	if sample.Upward(t.Op) {
 		return t.Stat.P / 100
 	}
 	// 1 − 95/100 would be 0.050000000000000044.
@@ -107,7 +109,7 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 		// observations miss it than rank beyond it.
 		rank := nearestRank(t.Stat.P, total)
 		most := total - rank
-		if upward(t.Op) {
+		if sample.Upward(t.Op) {
 			most = rank - 1
 		}
 		estimated(v, over <= most)
@@ -148,24 +150,24 @@ func (s *subject) margin(v *Verdict, t *plan.Threshold, o observations, groups [
 	if s.policy.Decide == plan.Estimate || !s.rounds || len(s.blocks) < leastRounds {
 		return false
 	}
-	counted := stat.Effective(float64(min(s.n, v.N)), groups, nil, errorOf(s.policy), s.ahead())
+	counted := stat.Effective(float64(min(s.n, v.N)), groups, nil, s.policy.Alpha(), s.ahead())
 	if stat.Share(share*counted, counted, e, s.alpha) != stat.Below {
 		return false
 	}
 	content := 1 - e/2
 	bound, ok := o.worst(t.Op, content, 1-s.alpha/5)
-	if !ok || !meets(bound, t.Op, t.Limit) {
+	if !ok || !sample.Meets(bound, t.Op, t.Limit) {
 		return false
 	}
 	side := "below"
-	if upward(t.Op) {
+	if sample.Upward(t.Op) {
 		v.Low = metric.Some(max(v.Low.V, bound))
 		side = "above"
 	} else {
 		v.High = metric.Some(min(v.High.V, bound))
 	}
 	v.Notes = append(v.Notes, fmt.Sprintf("certified by its margin: %s of rounds keep every request %s %s, by the worst of each of %s",
-		metric.Format(metric.Ratio, content), side, metric.Format(t.Metric.Unit, bound), count(len(s.blocks), "rounds")))
+		metric.Format(metric.Ratio, content), side, metric.Format(t.Metric.Unit, bound), verdict.Count(len(s.blocks), "rounds")))
 	return true
 }
 
@@ -175,7 +177,7 @@ func (s *subject) margin(v *Verdict, t *plan.Threshold, o observations, groups [
 // often that their count alone would pass it.
 func (s *subject) clear(t *plan.Threshold, o observations, e float64) bool {
 	bound, ok := o.worst(t.Op, 1-e, 0.7)
-	return ok && meets(bound, t.Op, t.Limit)
+	return ok && sample.Meets(bound, t.Op, t.Limit)
 }
 
 // ahead says whether requests of the level are still to come.
@@ -189,14 +191,14 @@ func (o observations) worst(op plan.Op, content, confidence float64) (bound floa
 		switch {
 		case o.missing[i] > 0 || len(block) == 0:
 			return 0, false
-		case upward(op):
+		case sample.Upward(op):
 			worst[i] = 1 / slices.Min(block)
 		default:
 			worst[i] = slices.Max(block)
 		}
 	}
 	bound = stat.ToleranceBound(worst, stat.ToleranceFactor(len(worst), content, confidence))
-	if upward(op) {
+	if sample.Upward(op) {
 		bound = 1 / bound
 	}
 	return bound, true
@@ -211,7 +213,7 @@ func nearestRank(p float64, n int) int {
 // operator's side.
 func percentileBounds(d metric.Distribution, effective, e float64, op plan.Op, alpha float64) (low, high float64) {
 	values := d.Values
-	if !upward(op) {
+	if !sample.Upward(op) {
 		return stat.PercentileBounds(values, d.Worst, effective, 1-e, alpha)
 	}
 	// Bounded from below, the worst are the smallest: mirror.
@@ -233,7 +235,7 @@ func (s *subject) mean(v *Verdict, t *plan.Threshold) {
 		noValue(v, t, t.Metric.NoValue)
 		return
 	}
-	if lumps := s.lumps(t.Metric); lumps != "" {
+	if lumps := sample.Lumps(s.level.MeasuredSamples(), t.Metric); lumps != "" {
 		v.Outcome, v.N = Error, len(d.Values)
 		v.Value, v.Message = metric.None(lumps), label(t)+" cannot be told: "+lumps
 		return
@@ -243,7 +245,7 @@ func (s *subject) mean(v *Verdict, t *plan.Threshold) {
 	s.interval(v, t, o.means())
 	s.notes(v, o)
 	if o.failed > 0 {
-		v.Notes = append(v.Notes, fmt.Sprintf("the mean leaves %s out", count(o.failed, "failed requests")))
+		v.Notes = append(v.Notes, fmt.Sprintf("the mean leaves %s out", verdict.Count(o.failed, "failed requests")))
 	}
 }
 
@@ -258,9 +260,9 @@ func (s *subject) interval(v *Verdict, t *plan.Threshold, units []float64) {
 	if s.rounds {
 		noun = "rounds"
 	}
-	v.Message = fmt.Sprintf("%s: %s over %s", compared(t, v.Value), s.bounds(v, t.Metric.Unit), count(len(units), noun))
+	v.Message = fmt.Sprintf("%s: %s over %s", compared(t, v.Value), s.bounds(v, t.Metric.Unit), verdict.Count(len(units), noun))
 	if s.policy.Decide == plan.Estimate {
-		estimated(v, meets(v.Value.V, t.Op, t.Limit))
+		estimated(v, sample.Meets(v.Value.V, t.Op, t.Limit))
 		return
 	}
 	v.Outcome = Inconclusive
@@ -268,10 +270,10 @@ func (s *subject) interval(v *Verdict, t *plan.Threshold, units []float64) {
 	case !ok || len(units) < 2:
 		v.Needs = "needs at least two rounds, or two blocks of as many requests as are in flight"
 		return
-	case meets(low, t.Op, t.Limit) && meets(high, t.Op, t.Limit):
+	case sample.Meets(low, t.Op, t.Limit) && sample.Meets(high, t.Op, t.Limit):
 		v.Outcome = Pass
 		return
-	case !meets(low, t.Op, t.Limit) && !meets(high, t.Op, t.Limit):
+	case !sample.Meets(low, t.Op, t.Limit) && !sample.Meets(high, t.Op, t.Limit):
 		v.Outcome = Fail
 		return
 	}
@@ -297,12 +299,12 @@ func (s *subject) exact(v *Verdict, t *plan.Threshold) {
 	if t.Metric.Scope == metric.PerGap {
 		what = "gaps"
 	}
-	pass := meets(x, t.Op, t.Limit)
+	pass := sample.Meets(x, t.Op, t.Limit)
 	if t.Stat.Kind == metric.Every {
 		pass = over == 0
 	}
 	v.Message = compared(t, v.Value)
-	if t.Stat.Kind == metric.Every || (t.Stat.Kind == metric.Min) == upward(t.Op) {
+	if t.Stat.Kind == metric.Every || (t.Stat.Kind == metric.Min) == sample.Upward(t.Op) {
 		// Of the best request it says nothing how many miss the bound.
 		v.Message += fmt.Sprintf(": %d of %d %s %s", over, total, what, beyond(t))
 	}
@@ -315,7 +317,7 @@ const thisRun = "this run: exact for the requests that were sent, says nothing o
 
 // wide judges a level-wide metric by a t interval over rounds or blocks.
 func (s *subject) wide(v *Verdict, t *plan.Threshold) {
-	good := goodOf(s.workload)
+	good := sample.Good(s.workload)
 	v.N, v.Value = s.n, s.level.Value(t.Metric.Name, s.policy.Window, good, s.one)
 	if !v.Value.OK || math.IsNaN(v.Value.V) {
 		noValue(v, t, v.Value.Why)
@@ -387,10 +389,10 @@ func (s *subject) scaling(v *Verdict, t *plan.Threshold) {
 	v.Message = fmt.Sprintf("%s: %s", compared(t, v.Value), s.bounds(v, t.Metric.Unit))
 	switch {
 	case s.policy.Decide == plan.Estimate:
-		estimated(v, meets(v.Value.V, t.Op, t.Limit))
-	case ok && meets(low, t.Op, t.Limit) && meets(high, t.Op, t.Limit):
+		estimated(v, sample.Meets(v.Value.V, t.Op, t.Limit))
+	case ok && sample.Meets(low, t.Op, t.Limit) && sample.Meets(high, t.Op, t.Limit):
 		v.Outcome = Pass
-	case ok && !meets(low, t.Op, t.Limit) && !meets(high, t.Op, t.Limit):
+	case ok && !sample.Meets(low, t.Op, t.Limit) && !sample.Meets(high, t.Op, t.Limit):
 		v.Outcome = Fail
 	default:
 		v.Outcome = Inconclusive
@@ -409,12 +411,4 @@ func decided(v *Verdict, pass bool) {
 func estimated(v *Verdict, pass bool) {
 	decided(v, pass)
 	v.Notes = append(v.Notes, `point estimate (decide = "estimate"): not certified at any confidence`)
-}
-
-func lookup(name string) metric.Def {
-	def, ok := metric.Lookup(name)
-	if !ok {
-		panic("assert: no metric " + name)
-	}
-	return def
 }

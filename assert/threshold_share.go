@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/tokgate/tokgate/assert/sample"
 	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -19,7 +21,7 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	good := (*metric.Sample).Completed
 	noun, point := "failed", s.level.Success()
 	if t.Metric.Name == "goodput" {
-		if good = goodOf(s.workload); good == nil {
+		if good = sample.Good(s.workload); good == nil {
 			noValue(v, t, t.Metric.NoValue)
 			return
 		}
@@ -48,7 +50,7 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 		decided(v, bad == 0)
 		return
 	}
-	if !upward(t.Op) {
+	if !sample.Upward(t.Op) {
 		v.Outcome = Error
 		v.Message = fmt.Sprintf("%s can only be bounded from below", label(t))
 		return
@@ -59,7 +61,7 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	if t.Stat.Kind == metric.Observed {
 		v.Message = counted
 		v.Notes = append(v.Notes, thisRun)
-		decided(v, meets(v.Value.V, t.Op, t.Limit))
+		decided(v, sample.Meets(v.Value.V, t.Op, t.Limit))
 		return
 	}
 	lost, rounds := s.byRound(groups)
@@ -74,7 +76,7 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	v.Effective = rounds
 	v.Message = counted + ", " + s.bounds(v, metric.Ratio)
 	if s.policy.Decide == plan.Estimate {
-		estimated(v, meets(v.Value.V, t.Op, t.Limit))
+		estimated(v, sample.Meets(v.Value.V, t.Op, t.Limit))
 		return
 	}
 	switch {
@@ -89,7 +91,7 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 		v.Needs, v.More = s.moreForShare(share, lost/rounds, effective, rounds, e)
 	}
 	if rounds < float64(s.n) {
-		v.Notes = append(v.Notes, fmt.Sprintf("requests of one round may fail together: to pass, each of %s counts as one request", count(int(rounds), "rounds")))
+		v.Notes = append(v.Notes, fmt.Sprintf("requests of one round may fail together: to pass, each of %s counts as one request", verdict.Count(int(rounds), "rounds")))
 	}
 }
 
@@ -125,5 +127,5 @@ func (s *subject) moreForShare(share, byRound, effective, rounds, e float64) (wo
 	}
 	extra := max(float64(n)-rounds, 1)
 	requests = int(math.Ceil(extra * float64(s.n) / rounds))
-	return "needs about " + count(int(extra), "more rounds") + s.lasting(float64(requests)), requests
+	return "needs about " + verdict.Count(int(extra), "more rounds") + s.lasting(float64(requests)), requests
 }

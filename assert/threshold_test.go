@@ -216,7 +216,7 @@ func TestShares(t *testing.T) {
 		{"goodput", "share >= 95%", shape{rounds: 5, perRound: 60, failed: fails(12)}, Fail},
 	} {
 		v := one(t, c.shape.level(), c.name, c.text, func(w *plan.Workload) {
-			w.Good = []*plan.Threshold{{Metric: lookup("ttft"), Stat: metric.Stat{Kind: metric.Every}, Op: plan.LessEqual, Limit: 2}}
+			w.Good = []*plan.Threshold{{Metric: metric.MustLookup("ttft"), Stat: metric.Stat{Kind: metric.Every}, Op: plan.LessEqual, Limit: 2}}
 		})
 		if v.Outcome != c.want {
 			t.Errorf("%s %s: %v, want %v: %s", c.name, c.text, v.Outcome, c.want, v.Message)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/tokgate/tokgate/assert/sample"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -13,19 +15,19 @@ func (s *subject) notes(v *Verdict, o observations) {
 	switch {
 	case !s.sound && v.Effective > 0:
 		v.Notes = append(v.Notes, fmt.Sprintf("%s and %s are too few to see how requests depend on each other: each wave of %d counts as one request (%s)",
-			count(len(s.level.Rounds), "rounds"), count(s.n, "requests"), s.level.N, count(s.waves, "waves")))
+			verdict.Count(len(s.level.Rounds), "rounds"), verdict.Count(s.n, "requests"), s.level.N, verdict.Count(s.waves, "waves")))
 	case v.Effective > 0 && v.Effective < 0.995*float64(s.n):
 		v.Notes = append(v.Notes, fmt.Sprintf("%s are worth %s independent ones, by the spread of %s",
-			count(s.n, "requests"), metric.Format(metric.Count, math.Floor(v.Effective)), s.evidence))
+			verdict.Count(s.n, "requests"), metric.Format(metric.Count, math.Floor(v.Effective)), s.evidence))
 	}
 	missing := -o.failed
 	for _, m := range o.missing {
 		missing += m
 	}
 	if missing > 0 && v.Threshold.Stat.Kind != metric.Mean {
-		v.Notes = append(v.Notes, fmt.Sprintf("%s completed without a value and count as over the limit", count(missing, "requests")))
+		v.Notes = append(v.Notes, fmt.Sprintf("%s completed without a value and count as over the limit", verdict.Count(missing, "requests")))
 	} else if missing > 0 {
-		v.Notes = append(v.Notes, fmt.Sprintf("the mean leaves out %s that completed without a value", count(missing, "requests")))
+		v.Notes = append(v.Notes, fmt.Sprintf("the mean leaves out %s that completed without a value", verdict.Count(missing, "requests")))
 	}
 }
 
@@ -60,7 +62,7 @@ func compared(t *plan.Threshold, v metric.Value) string {
 
 // beyond words a miss of the bound; what equals an exclusive limit misses it.
 func beyond(t *plan.Threshold) string {
-	if upward(t.Op) {
+	if sample.Upward(t.Op) {
 		return "below"
 	}
 	return "over"

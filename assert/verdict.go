@@ -4,6 +4,7 @@
 package assert
 
 import (
+	"github.com/tokgate/tokgate/assert/compare"
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -44,7 +45,7 @@ type Verdicts struct {
 	Outcome Outcome   // of the run, by the plan's policy; never Pending
 	Partial bool      // --only left cases out
 	// Comparisons in order of the plan, with what is not required too.
-	Comparisons []*Comparison
+	Comparisons []*compare.Comparison
 	// Why explains an Outcome that no verdict of the list explains: nothing
 	// was judged. "" otherwise.
 	Why string

@@ -192,6 +192,15 @@ func Lookup(name string) (Def, bool) {
 	return Defs[i], true
 }
 
+// MustLookup is Lookup for a name that is written in the source.
+func MustLookup(name string) Def {
+	def, ok := Lookup(name)
+	if !ok {
+		panic("metric: no " + name)
+	}
+	return def
+}
+
 // Names lists the names of the metrics for which keep is true (all when nil),
 // in the order of Defs.
 func Names(keep func(Def) bool) []string {

@@ -223,3 +223,13 @@ func (a Asked) Differs(b Asked) []string {
 	}
 	return out
 }
+
+// Server is the record of the server at that address; nil: there is none.
+func (r *Run) Server(address string) *ServerRun {
+	for _, s := range r.Servers {
+		if s != nil && s.Address == address {
+			return s
+		}
+	}
+	return nil
+}

@@ -3,6 +3,7 @@
 package plan
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -452,3 +453,22 @@ func (s *Server) FixedPort() int {
 
 // Engines that tokgate knows; openai is anything that speaks the protocol.
 var Engines = []string{"vllm", "sglang", "llama.cpp", "openai"}
+
+// Alpha is the one-sided significance level, 1 − Confidence. A confidence
+// outside (0.5, 1) cannot come from a checked plan; 0.95 takes its place.
+func (p Policy) Alpha() float64 {
+	if p.Confidence > 0.5 && p.Confidence < 1 {
+		return 1 - p.Confidence
+	}
+	return 0.05
+}
+
+// Fixed is the level of that name in the load blocks; nil where they have none.
+func (w *Workload) Fixed(name string) *Level {
+	for _, load := range w.Loads {
+		if i := slices.IndexFunc(load.Levels, func(l Level) bool { return l.Name == name }); i >= 0 {
+			return &load.Levels[i]
+		}
+	}
+	return nil
+}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/sample"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -86,7 +86,7 @@ func (b *builder) window(workload string) metric.Window {
 func (b *builder) levelValue(def metric.Def, l *metric.Level) metric.Value {
 	var good func(*metric.Sample) bool
 	if w := b.workloadAt(l.Workload); w != nil {
-		good = assert.Good(w)
+		good = sample.Good(w)
 	} else if b.plan == nil && def.Name == "goodput" {
 		return metric.None("what is good is in the plan, which is not at hand")
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/compare"
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -101,7 +101,7 @@ type Pair struct {
 	Note string `json:"note,omitempty"`
 }
 
-func (b *builder) comparison(c *assert.Comparison) Comparison {
+func (b *builder) comparison(c *compare.Comparison) Comparison {
 	out := Comparison{
 		Name: b.clean(c.Name), Control: b.clean(c.Control), Candidate: b.clean(c.Candidate), Paired: c.Paired, Restart: string(c.Restart), SideBySide: c.SideBySide,
 		Rounds: c.Rounds, Units: c.Units, Outcome: Outcome(c.Outcome.String()), Skipped: b.clean(c.Skipped), Line: b.clean(c.Line),
@@ -119,7 +119,7 @@ func (b *builder) comparison(c *assert.Comparison) Comparison {
 	return out
 }
 
-func (b *builder) change(c *assert.Change) Change {
+func (b *builder) change(c *compare.Change) Change {
 	unit := c.Metric.UnitOf(c.Stat)
 	out := Change{
 		Workload: b.clean(c.Workload), Level: b.clean(c.Level), Metric: c.Metric.Name, Stat: c.Stat.String(), Unit: string(unit), Better: direction(c.Metric.Better),
@@ -174,7 +174,7 @@ func (c *Change) row() []string {
 		if !n.OK {
 			return "–"
 		}
-		return assert.FormatChange(n.V, c.Points)
+		return compare.FormatChange(n.V, c.Points)
 	}
 	bounds, limit, verdict := "–", "", c.Direction
 	if c.Low.OK || c.High.OK {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/compare"
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -18,21 +19,21 @@ func compared() *Document {
 	ttft, _ := metric.Lookup("ttft")
 	success, _ := metric.Lookup("success")
 	some := metric.Some
-	c := &assert.Comparison{
+	c := &compare.Comparison{
 		Name: "mtp", Control: `vllm["off"]`, Candidate: `vllm["on"]`, Paired: true, Restart: plan.RestartLeg, Rounds: 8, Units: 8, Outcome: assert.Fail,
 		Line:        "mtp: yes for chat; no for prefill",
-		Differences: []assert.Difference{{Key: "flags.x", Candidate: "--x <b>@someone\n::error::", Allowed: true}, {Key: "version", Control: "1", Candidate: "2"}},
-		Decisions:   []assert.Decision{{Workload: "chat", Level: "4", Answer: assert.AnswerYes, Why: "throughput +24%"}, {Workload: "prefill", Level: "4", Answer: assert.AnswerNo, Why: "throughput -7.0%"}},
-		Changes: []assert.Change{
+		Differences: []compare.Difference{{Key: "flags.x", Candidate: "--x <b>@someone\n::error::", Allowed: true}, {Key: "version", Control: "1", Candidate: "2"}},
+		Decisions:   []compare.Decision{{Workload: "chat", Level: "4", Answer: compare.AnswerYes, Why: "throughput +24%"}, {Workload: "prefill", Level: "4", Answer: compare.AnswerNo, Why: "throughput -7.0%"}},
+		Changes: []compare.Change{
 			{Workload: "chat", Level: "4", Metric: ttft, Stat: metric.Stat{Kind: metric.Percentile, P: 95}, Control: some(1), Candidate: some(1.2), Change: some(0.2), Low: some(0.15), High: some(math.Inf(1)),
-				Confidence: 0.95, Limit: some(0.1), Certifiable: some(0.25), Outcome: assert.Fail, Severity: verdict.SeverityError, Direction: assert.Worse, Message: "ttft p95 +20%",
-				Pairs: []assert.Pair{{Round: 0, Seed: 42, Control: some(1), Candidate: some(1.2), Change: some(0.2)}, {Round: 1, Seed: 7, Control: some(1), Candidate: some(3), Change: some(2), Note: "stands out: the first request was cold"}}},
+				Confidence: 0.95, Limit: some(0.1), Certifiable: some(0.25), Outcome: assert.Fail, Severity: verdict.SeverityError, Direction: compare.Worse, Message: "ttft p95 +20%",
+				Pairs: []compare.Pair{{Round: 0, Seed: 42, Control: some(1), Candidate: some(1.2), Change: some(0.2)}, {Round: 1, Seed: 7, Control: some(1), Candidate: some(3), Change: some(2), Note: "stands out: the first request was cold"}}},
 			{Workload: "chat", Level: "4", Metric: success, Stat: metric.Stat{Kind: metric.Rate}, Points: true, Confidence: 0.95, Outcome: assert.Skipped, Why: "not applicable"},
 		},
 		Notes: []string{"lock-step: the slots start in phase"},
 	}
 	run := &metric.Run{ID: "r", Servers: []*metric.ServerRun{{Address: `vllm["off"]`}, {Address: `vllm["on"]`}}}
-	v := assert.Verdicts{Outcome: assert.Fail, Comparisons: []*assert.Comparison{c}, List: []assert.Verdict{
+	v := assert.Verdicts{Outcome: assert.Fail, Comparisons: []*compare.Comparison{c}, List: []assert.Verdict{
 		{Kind: assert.KindCompare, Server: `vllm["on"]`, Name: "compare.mtp", Outcome: assert.Pass, Message: c.Line, Notes: c.Notes},
 		{Kind: assert.KindCompare, Server: `vllm["on"]`, Workload: "chat", Level: "4", Name: "compare.mtp.tolerate.ttft.p95 at 4", Outcome: assert.Fail, Severity: verdict.SeverityError, Message: "ttft p95 +20%", File: "p.hcl", Line: 9},
 	}}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/compare"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
@@ -70,7 +71,7 @@ func (a *app) compare(control, candidate string, o compareOptions) error {
 	if !(o.confidence > 0.5 && o.confidence < 1) {
 		return usageError("for example: --confidence 0.95", "--confidence must be above 0.5 and below 1")
 	}
-	r := assert.Records{ControlServer: o.control, CandidateServer: o.candidate, ControlName: control, Changed: o.changed, Confidence: o.confidence}
+	r := compare.Records{ControlServer: o.control, CandidateServer: o.candidate, ControlName: control, Changed: o.changed, Confidence: o.confidence}
 	for _, kind := range []struct {
 		flag    string
 		changes []string
@@ -92,7 +93,7 @@ func (a *app) compare(control, candidate string, o compareOptions) error {
 		}
 	}
 	if len(r.Claims) == 0 {
-		r.Claims = assert.Usual()
+		r.Claims = compare.Usual()
 	}
 	var err error
 	if r.Candidate, err = a.readRun(candidate); err != nil {
@@ -108,7 +109,7 @@ func (a *app) compare(control, candidate string, o compareOptions) error {
 			return err
 		}
 	}
-	if assert.SameRun(r.Control, r.Candidate) && len(r.Candidate.Servers) < 2 {
+	if compare.SameRun(r.Control, r.Candidate) && len(r.Candidate.Servers) < 2 {
 		return usageError("name two runs, or one run of two servers twice; to judge a run by a plan: tokgate judge", "%s: there is nothing to compare it with", itself(control, candidate))
 	}
 	p, verdicts, err := assert.CompareRecords(r)

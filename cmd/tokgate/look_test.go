@@ -3,11 +3,12 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/tokgate/tokgate/report"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tokgate/tokgate/report"
 
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/assert/verdict"

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/compare"
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/metric"
@@ -309,7 +310,7 @@ func (x *expansion) comparisons() {
 			x.para("  ", fmt.Sprintf("compare.%s: %s", c.Name, c.Skip))
 		}
 	}
-	for _, c := range assert.Chances(x.plan) {
+	for _, c := range compare.Chances(x.plan) {
 		x.para("  ", c.String())
 		if len(c.Changes) == 0 {
 			continue

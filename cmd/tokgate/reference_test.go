@@ -20,6 +20,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/compare"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
@@ -598,7 +599,7 @@ func (m *simulation) limit(f figure) float64 {
 var turns = system{name: "spark in turns", file: systems[4].file + "-ab"}
 
 // change is what a comparison has for a figure that is one.
-func (m *simulation) change(f figure) *assert.Change {
+func (m *simulation) change(f figure) *compare.Change {
 	stat := metric.Stat{Kind: metric.Mean}
 	name, ok := strings.CutPrefix(f.Metric, "p99_")
 	if ok {
@@ -632,8 +633,8 @@ func (m *simulation) answer(compare, workload string) string {
 }
 
 // bounded is a change with its bounds.
-func bounded(c *assert.Change) string {
-	return fmt.Sprintf("%s (%s to %s)", assert.FormatChange(c.Change.V, false), assert.FormatChange(c.Low.V, false), assert.FormatChange(c.High.V, false))
+func bounded(c *compare.Change) string {
+	return fmt.Sprintf("%s (%s to %s)", compare.FormatChange(c.Change.V, false), compare.FormatChange(c.Low.V, false), compare.FormatChange(c.High.V, false))
 }
 
 // deltas shows the article's changes as comparisons have them, and how they
@@ -641,7 +642,7 @@ func bounded(c *assert.Change) string {
 // and what speculation does out of lock-step.
 func deltas(t *testing.T, p published, fixed, jittered, ours *simulation) string {
 	var w strings.Builder
-	rows := func(against string, row func(test string, f figure, a, b, c *assert.Change)) {
+	rows := func(against string, row func(test string, f figure, a, b, c *compare.Change)) {
 		for _, f := range p.Figures {
 			if f.Against != against {
 				continue
@@ -656,10 +657,10 @@ func deltas(t *testing.T, p published, fixed, jittered, ours *simulation) string
 		}
 	}
 	fmt.Fprintf(&w, "| test | figure | published | fixed lengths | of it leaving lock-step | of it speculation | jittered lengths | tokgate's conditions |\n|---|---|---|---|---|---|---|---|\n")
-	rows("vanilla", func(test string, f figure, a, b, c *assert.Change) {
+	rows("vanilla", func(test string, f figure, a, b, c *compare.Change) {
 		lockStep := b.Control.V/a.Control.V - 1
 		fmt.Fprintf(&w, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", test, titles[f.Metric], f.Printed, bounded(a),
-			assert.FormatChange(lockStep, false), assert.FormatChange((1+a.Change.V)/(1+lockStep)-1, false), bounded(b), bounded(c))
+			compare.FormatChange(lockStep, false), compare.FormatChange((1+a.Change.V)/(1+lockStep)-1, false), bounded(b), bounded(c))
 	})
 	fmt.Fprintf(&w, "\nIs MTP better? By end-to-end time and throughput, where these tell a difference:\n\n| test | published | fixed lengths | jittered lengths | tokgate's conditions |\n|---|---|---|---|---|\n")
 	for _, a := range p.Answers {
@@ -667,7 +668,7 @@ func deltas(t *testing.T, p published, fixed, jittered, ours *simulation) string
 		fmt.Fprintf(&w, "| %s | %s | %s | %s | %s |\n", key, a.Printed, fixed.answer("mtp", a.Workload), jittered.answer("mtp", a.Workload), ours.answer("mtp", a.Workload))
 	}
 	fmt.Fprintf(&w, "\nThe control, Qwen3.5 on the same stack against Qwen3.6 without MTP:\n\n| test | figure | published | fixed lengths | tokgate's conditions |\n|---|---|---|---|---|\n")
-	rows("control", func(test string, f figure, a, _, c *assert.Change) {
+	rows("control", func(test string, f figure, a, _, c *compare.Change) {
 		fmt.Fprintf(&w, "| %s | %s | %s | %s | %s |\n", test, titles[f.Metric], f.Printed, bounded(a), bounded(c))
 	})
 	return w.String()

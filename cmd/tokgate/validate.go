@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/compare"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
@@ -41,7 +42,7 @@ Exit code 0: valid (warnings may be printed); 2: not.`,
 			}
 			for i, p := range plans {
 				fmt.Fprintf(a.Out, "%s is valid: %s\n", files[i], planSize(p))
-				for _, c := range assert.Chances(p) {
+				for _, c := range compare.Chances(p) {
 					fmt.Fprintf(a.Out, "  %s\n", c)
 				}
 			}

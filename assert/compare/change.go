@@ -1,4 +1,4 @@
-package assert
+package compare
 
 import (
 	"fmt"
@@ -33,7 +33,7 @@ type Change struct {
 	// Certifiable is the smallest tolerance that these data could have
 	// certified, with its sign: 0 where the candidate is better.
 	Certifiable metric.Value
-	Outcome     Outcome // Skipped without a limit, and where it is not applicable
+	Outcome     verdict.Outcome // Skipped without a limit, and where it is not applicable
 	Severity    verdict.Severity
 	Direction   Direction
 	Message     string
@@ -76,7 +76,7 @@ type decision struct {
 
 // inapplicable marks a change of which there is nothing to judge.
 func (c *Change) inapplicable(lacks string) {
-	c.Outcome, c.lacks, c.Why = Skipped, lacks, "not applicable: "+lacks
+	c.Outcome, c.lacks, c.Why = verdict.Skipped, lacks, "not applicable: "+lacks
 	c.Message = c.Why
 }
 
@@ -105,12 +105,47 @@ func (c *Change) unscaled(x float64) float64 {
 	return math.Expm1(x)
 }
 
-// name is the metric and its statistic: "ttft p95".
-func (c *Change) name() string {
+// Name is the metric and its statistic: "ttft p95".
+func (c *Change) Name() string {
 	if s := c.Stat.String(); s != "" {
 		return c.Metric.Name + " " + s
 	}
 	return c.Metric.Name
+}
+
+// OfUnits judges a change of an unlimited metric by the changes of its
+// independent pairs, as ln(candidate / control).
+func OfUnits(units []float64, bound *plan.Change, claim *plan.Claim, policy plan.Policy) Change {
+	alpha := policy.Alpha()
+	c := Change{Metric: bound.Metric, Stat: bound.Stat, Confidence: 1 - alpha}
+	for _, x := range units {
+		c.delta.units = append(c.delta.units, turned(c.Metric)*x)
+	}
+	c.estimate(alpha)
+	c.require(bound, claim, policy, alpha)
+	return c
+}
+
+// estimate fills in the change, its bounds and its direction.
+func (c *Change) estimate(alpha float64) {
+	mid, low, high, ok := c.delta.bounds(alpha)
+	switch {
+	case ok:
+		c.Change = metric.Some(c.unscaled(mid))
+		a, b := c.unscaled(low), c.unscaled(high)
+		c.Low, c.High = metric.Some(min(a, b)), metric.Some(max(a, b))
+		c.Certifiable = metric.Some(c.unscaled(max(high, 0)))
+		if high < 0 {
+			c.Direction = Better
+		} else if low > 0 {
+			c.Direction = Worse
+		}
+	case c.delta.infinite():
+		c.Notes = append(c.Notes, "in some rounds the statistic is that of a failed request: decided by the sign of each round's change alone")
+		c.Why = "in some rounds the statistic is that of a failed request"
+	default:
+		c.Why = "too few rounds for an interval"
+	}
 }
 
 // require judges the change by its bound, before the other changes are looked
@@ -119,28 +154,28 @@ func (c *Change) require(bound *plan.Change, claim *plan.Claim, policy plan.Poli
 	c.bound, c.Improve, c.Severity = bound, claim.Improve, verdict.Severity(claim.Severity)
 	c.Limit = metric.Some(bound.Limit)
 	c.pFail = 1
-	if c.Outcome == Skipped || c.Outcome == Error {
+	if c.Outcome == verdict.Skipped || c.Outcome == verdict.Error {
 		return
 	}
 	c.limit = c.scaled(bound.Limit)
 	mid, _, _, ok := c.delta.bounds(alpha)
 	switch {
 	case policy.Decide == plan.Estimate && ok:
-		c.Outcome = Fail
+		c.Outcome = verdict.Fail
 		if mid <= c.limit {
-			c.Outcome = Pass
+			c.Outcome = verdict.Pass
 		}
 		c.Notes = append(c.Notes, `point estimate (decide = "estimate"): not certified at any confidence`)
 	case c.delta.below(c.limit, alpha):
-		c.Outcome = Pass
+		c.Outcome = verdict.Pass
 	default:
-		c.Outcome = Inconclusive
+		c.Outcome = verdict.Inconclusive
 		if c.pFail = c.delta.pAbove(c.limit); c.pFail <= alpha {
-			c.Outcome = Fail
+			c.Outcome = verdict.Fail
 		}
 	}
 	c.Message = c.line()
-	if c.Outcome == Inconclusive {
+	if c.Outcome == verdict.Inconclusive {
 		c.Needs = c.needs(alpha)
 	}
 }
@@ -152,8 +187,8 @@ func (c *Change) needs(alpha float64) string {
 		return "needs a recording of the control in which fewer requests fail: record it anew"
 	case c.delta.infinite():
 		return "needs rounds in which fewer requests fail"
-	case c.delta.unpaired && min(len(c.delta.control), len(c.delta.candidate)) < leastRounds:
-		return fmt.Sprintf("needs at least %d rounds on each side", leastRounds)
+	case c.delta.unpaired && min(len(c.delta.control), len(c.delta.candidate)) < metric.LeastRounds:
+		return fmt.Sprintf("needs at least %d rounds on each side", metric.LeastRounds)
 	case c.delta.unpaired:
 		return "needs more rounds, or both servers in turns"
 	}
@@ -165,14 +200,14 @@ func (c *Change) needs(alpha float64) string {
 		return fmt.Sprintf("the change is too near to its limit: more than %d times as many rounds would be needed", 50)
 	}
 	more := (n - len(c.delta.units)) * max(1, len(c.Pairs)/max(len(c.delta.units), 1))
-	return fmt.Sprintf("needs about %s more, or more requests in each", count(more, "rounds"))
+	return fmt.Sprintf("needs about %s more, or more requests in each", verdict.Count(more, "rounds"))
 }
 
 // line words the change: "ttft p95 −1.2% (−3.4% to +1.1%), tolerated +10%".
 func (c *Change) line() string {
-	s := c.name()
+	s := c.Name()
 	if c.Change.OK {
-		s = fmt.Sprintf("%s %s → %s, %s (%s bounds %s to %s)", c.name(), metric.Format(c.unit(), c.Control.V), metric.Format(c.unit(), c.Candidate.V),
+		s = fmt.Sprintf("%s %s → %s, %s (%s bounds %s to %s)", c.Name(), metric.Format(c.unit(), c.Control.V), metric.Format(c.unit(), c.Candidate.V),
 			c.percent(c.Change.V), metric.Format(metric.Ratio, c.Confidence), c.percent(c.Low.V), c.percent(c.High.V))
 	} else if c.Why != "" {
 		s += ": " + c.Why
@@ -180,7 +215,7 @@ func (c *Change) line() string {
 	if c.Limit.OK {
 		s += map[bool]string{true: ", asked for ", false: ", tolerated "}[c.Improve] + c.percent(c.Limit.V)
 	}
-	if c.Limit.OK && c.Certifiable.OK && !c.Improve && c.Outcome != Pass {
+	if c.Limit.OK && c.Certifiable.OK && !c.Improve && c.Outcome != verdict.Pass {
 		s += fmt.Sprintf("; the smallest tolerance that these rounds certify is %s", c.percent(c.Certifiable.V))
 	}
 	return s

@@ -1,4 +1,4 @@
-package assert
+package compare
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -64,7 +65,7 @@ func Chances(p *plan.Plan) []Chance {
 		for _, claim := range c.Claims {
 			for _, w := range claim.Workloads {
 				for _, ch := range claim.Changes {
-					if ch.Metric.Name == "capacity" {
+					if ofCapacity(ch) {
 						x.Unknown = append(x.Unknown, fmt.Sprintf("capacity %s of %s", ch.Text, w.Address()))
 						continue
 					}
@@ -95,7 +96,7 @@ func Chances(p *plan.Plan) []Chance {
 
 // chance of an unchanged candidate to pass one change at one level.
 func chance(c *plan.Compare, ch *plan.Change, level plan.Level) (passes float64, impossible, known bool) {
-	alpha, rounds := errorOf(c.Policy), max(level.Rounds, 1)
+	alpha, rounds := c.Policy.Alpha(), max(level.Rounds, 1)
 	n := float64(level.Requests) / float64(rounds)
 	if c.Policy.OnInconclusive == plan.Extend && c.Live() && (c.Policy.MaxRequests == 0 || 2*level.Requests <= c.Policy.MaxRequests) {
 		alpha, rounds = stat.SplitAlpha(alpha, 2), 2*rounds
@@ -153,9 +154,9 @@ func chance(c *plan.Compare, ch *plan.Change, level plan.Level) (passes float64,
 // about.
 const rarely = 0.8
 
-// chanceDiagnostics reports what can never pass, and gates that would often be
+// ChanceDiagnostics reports what can never pass, and gates that would often be
 // inconclusive although nothing changed.
-func chanceDiagnostics(p *plan.Plan) hcl.Diagnostics {
+func ChanceDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	for _, x := range Chances(p) {
 		impossible, improves := false, false
@@ -204,7 +205,7 @@ func (x Chance) String() string {
 		s += fmt.Sprintf("; least of all %s (%s)", least.Name(), percentOf(least.Passes))
 	}
 	if len(x.Unknown) > 0 {
-		s += fmt.Sprintf("; not counting %s, of which nothing is known before", enumerate(x.Unknown))
+		s += fmt.Sprintf("; not counting %s, of which nothing is known before", verdict.Enumerate(x.Unknown))
 	}
 	return s
 }

@@ -1,4 +1,4 @@
-package assert
+package compare
 
 import (
 	"cmp"
@@ -14,12 +14,12 @@ import (
 // capacity certifies the candidate at the control's capacity less what is
 // tolerated.
 func (x *comparison) capacity(w *plan.Workload) {
-	for _, claim := range x.plan.Claims {
+	for _, claim := range x.Block.Claims {
 		if !slices.Contains(claim.Workloads, w) {
 			continue
 		}
 		for _, ch := range claim.Changes {
-			if ch.Metric.Name != "capacity" || !applies(ch, w) {
+			if !ofCapacity(ch) || !applies(ch, w) {
 				continue
 			}
 			row := Change{Workload: w.Address(), Level: "capacity", OfCapacity: true, Metric: ch.Metric, Confidence: 1 - x.alpha, Limit: metric.Some(ch.Limit),
@@ -39,20 +39,20 @@ func CapacityTarget(control int, change float64) int {
 }
 
 func (x *comparison) certified(row *Change, w *plan.Workload, change float64) {
-	a, b := x.limitOf(x.control, x.address, w), x.limitOf(x.run, x.out.Candidate, w)
+	a, b := x.Limit(x.control, x.address, w), x.Limit(x.Run, x.out.Candidate, w)
 	row.Control, row.Candidate = metric.None("unknown"), metric.None("unknown")
-	unknown := func(side string, l limit) bool {
+	unknown := func(side string, l Limit) bool {
 		why := "there was no search"
 		switch {
 		case l.Capacity == nil:
-		case l.problem != "":
-			why = l.problem
+		case l.Problem != "":
+			why = l.Problem
 		case l.Pass == 0 && l.Fail == 0:
 			why = cmp.Or(l.Reason, "no level was certified")
 		default:
 			return false
 		}
-		row.Outcome, row.Why = Error, fmt.Sprintf("the capacity of the %s is unknown: %s", side, oneLine(why))
+		row.Outcome, row.Why = verdict.Error, fmt.Sprintf("the capacity of the %s is unknown: %s", side, verdict.OneLine(why))
 		row.Message = row.Why
 		return true
 	}
@@ -78,11 +78,11 @@ func (x *comparison) certified(row *Change, w *plan.Workload, change float64) {
 	}
 	switch {
 	case b.Pass >= target:
-		row.Outcome = Pass
+		row.Outcome = verdict.Pass
 	case b.Fail > 0 && b.Fail <= target, b.Kind == metric.CapacityServerCap && b.Pass < target:
-		row.Outcome = Fail
+		row.Outcome = verdict.Fail
 	default:
-		row.Outcome = Inconclusive
+		row.Outcome = verdict.Inconclusive
 		row.Needs = fmt.Sprintf("needs a larger budget, or more requests, to decide %d", target)
 	}
 	row.pFail = 0 // each probe is a test of its own
@@ -100,7 +100,7 @@ func (x *comparison) certified(row *Change, w *plan.Workload, change float64) {
 // tried. There is nothing to lose, so that a tolerance is not applicable; but a
 // candidate that holds what is asked of the most that the control can is not
 // worse, and one that holds more is better.
-func (c *Change) fromNothing(a, b limit, change float64) {
+func (c *Change) fromNothing(a, b Limit, change float64) {
 	nowhere := fmt.Sprintf("the control holds nowhere (%s)", a.Line)
 	target := CapacityTarget(a.Fail-1, change)
 	c.Change, c.pFail = metric.None(nowhere), 0
@@ -116,35 +116,13 @@ func (c *Change) fromNothing(a, b limit, change float64) {
 	}
 	switch {
 	case b.Pass >= target:
-		c.Outcome = Pass
+		c.Outcome = verdict.Pass
 	case !c.Improve:
 		c.inapplicable(nowhere)
 	case b.Fail > 0 && b.Fail <= 1:
-		c.Outcome = Fail
+		c.Outcome = verdict.Fail
 	default:
-		c.Outcome = Inconclusive
+		c.Outcome = verdict.Inconclusive
 		c.Needs = fmt.Sprintf("needs a search that begins below %d", a.Fail)
 	}
-}
-
-// limitOf is the capacity of a server as judged anew.
-func (x *comparison) limitOf(run *metric.Run, server string, w *plan.Workload) limit {
-	j := x.judge
-	if run != x.run {
-		j = &judge{plan: x.judge.plan, run: run, levels: map[levelKey]*metric.Level{}, recorded: map[levelKey]*metric.Level{}}
-		for _, l := range run.Levels {
-			if l != nil {
-				j.recorded[levelKey{l.Server, l.Workload, l.Name}] = sound(l)
-			}
-		}
-	}
-	for _, c := range run.Capacities {
-		if c != nil && c.Server == server && c.Workload == w.Address() {
-			if len(w.SLAs) == 0 {
-				return limit{Capacity: c} // without a plan the record is believed
-			}
-			return j.limit(w, c)
-		}
-	}
-	return limit{}
 }

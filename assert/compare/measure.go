@@ -1,4 +1,4 @@
-package assert
+package compare
 
 import (
 	"cmp"
@@ -7,7 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tokgate/tokgate/assert/sample"
 	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -28,7 +30,7 @@ type matched struct {
 // measure fills in everything that does not depend on a limit.
 func (m matched) measure(c *Change, alpha float64) {
 	c.Workload, c.Level, c.Confidence = m.workload.Address(), m.level, 1-alpha
-	good, window := goodOf(m.workload), m.workload.Policy.Window
+	good, window := sample.Good(m.workload), m.workload.Policy.Window
 	a, b := values(c, m.control, m.one, m.price, window, good), values(c, m.candidate, m.oneCandidate, m.priceCandidate, window, good)
 	for i := range max(len(a), len(b)) {
 		p := Pair{Round: i, Control: metric.None(""), Candidate: metric.None(""), Change: metric.None("")}
@@ -43,12 +45,36 @@ func (m matched) measure(c *Change, alpha float64) {
 		}
 		c.Pairs = append(c.Pairs, p)
 	}
-	var lacking []string // sides without any value
+	lacking, ok := c.sides(a, b)
+	if !ok {
+		return
+	}
+	if len(lacking) > 0 {
+		// What the control alone has was lost with the change, where it is
+		// required: no excuse for the candidate.
+		if lost := len(lacking) == 1 && c.Control.OK; lost && c.bound != nil {
+			c.Outcome, c.Why, c.Message = verdict.Error, lacking[0], lacking[0]
+			return
+		}
+		c.inapplicable(lacking[0])
+		return
+	}
+	if lumped := m.lumped(c); lumped != "" {
+		c.Outcome, c.Why, c.Message = verdict.Error, lumped, c.Name()+" cannot be told: "+lumped
+		return
+	}
+	c.delta = m.delta(c, a, b, good, alpha)
+	c.estimate(alpha)
+}
+
+// sides fills in the means of both sides. lacking says of each side without any
+// value why; ok is false where some rounds of a side have none.
+func (c *Change) sides(control, candidate []metric.Value) (lacking []string, ok bool) {
 	for _, side := range []struct {
 		name   string
 		values []metric.Value
-		out    *metric.Value
-	}{{"control", a, &c.Control}, {"candidate", b, &c.Candidate}} {
+		mean   *metric.Value
+	}{{"control", control, &c.Control}, {"candidate", candidate, &c.Candidate}} {
 		missing, why := 0, c.Metric.NoValue
 		for _, v := range side.values {
 			if !v.OK {
@@ -56,51 +82,17 @@ func (m matched) measure(c *Change, alpha float64) {
 			}
 		}
 		switch {
-		case len(side.values) == 0 || missing == len(side.values):
-			lacking = append(lacking, fmt.Sprintf("the %s has no %s: %s", side.name, c.name(), cmp.Or(why, "nothing was measured")))
+		case missing == len(side.values):
+			lacking = append(lacking, fmt.Sprintf("the %s has no %s: %s", side.name, c.Name(), cmp.Or(why, "nothing was measured")))
 		case missing > 0:
-			c.Outcome, c.Why = Error, fmt.Sprintf("%d of %d rounds of the %s have no %s: %s", missing, len(side.values), side.name, c.name(), why)
-		default:
-			*side.out = center(side.values, c.Points)
-		}
-		if c.Why != "" {
+			c.Outcome, c.Why = verdict.Error, fmt.Sprintf("%d of %d rounds of the %s have no %s: %s", missing, len(side.values), side.name, c.Name(), why)
 			c.Message = c.Why
-			return
+			return nil, false
+		default:
+			*side.mean = center(side.values, c.Points)
 		}
 	}
-	if len(lacking) > 0 {
-		// What the control alone has was lost with the change, where it is
-		// required: no excuse for the candidate.
-		if lost := len(lacking) == 1 && c.Control.OK; lost && c.bound != nil {
-			c.Outcome, c.Why, c.Message = Error, lacking[0], lacking[0]
-			return
-		}
-		c.inapplicable(lacking[0])
-		return
-	}
-	if lumped := m.lumped(c); lumped != "" {
-		c.Outcome, c.Why, c.Message = Error, lumped, c.name()+" cannot be told: "+lumped
-		return
-	}
-	c.delta = m.delta(c, a, b, good, alpha)
-	mid, low, high, ok := c.delta.bounds(alpha)
-	switch {
-	case ok:
-		c.Change = metric.Some(c.unscaled(mid))
-		x, y := c.unscaled(low), c.unscaled(high)
-		c.Low, c.High = metric.Some(min(x, y)), metric.Some(max(x, y))
-		c.Certifiable = metric.Some(c.unscaled(max(high, 0)))
-		if high < 0 {
-			c.Direction = Better
-		} else if low > 0 {
-			c.Direction = Worse
-		}
-	case c.delta.infinite():
-		c.Notes = append(c.Notes, "in some rounds the statistic is that of a failed request: decided by the sign of each round's change alone")
-		c.Why = "in some rounds the statistic is that of a failed request"
-	default:
-		c.Why = "too few rounds for an interval"
-	}
+	return lacking, true
 }
 
 // values are those of each round.
@@ -111,42 +103,14 @@ func values(c *Change, l, one *metric.Level, price metric.Price, window metric.W
 	out := make([]metric.Value, len(l.Rounds))
 	foreign := ""
 	if c.Metric.Source == metric.Server {
-		foreign = elsewhere(l)
+		foreign = sample.Elsewhere(l)
 	}
 	for i, r := range l.Rounds {
-		single := *l
-		single.Rounds = []*metric.Round{r}
-		switch {
-		case c.Metric.Scope == metric.PerReading:
-			out[i] = metric.None("")
-			if g, why := single.Gauge(c.Metric.Name); why != "" {
-				out[i].Why = why
-			} else {
-				out[i] = metric.Some(g.Mean)
-			}
-		case c.Metric.Scope == metric.Counted:
-			out[i] = countedMean(&single, c)
-		case c.Metric.Source == metric.Prices:
-			out[i] = single.Cost(c.Metric.Name, price, single.Windows(window))
-		case c.Metric.Scope != metric.PerLevel:
-			d := metric.Of(c.Metric, r.MeasuredSamples())
-			v, ok := d.Stat(c.Stat)
-			if !ok || len(d.Values) == 0 {
-				out[i] = metric.None(c.Metric.NoValue)
-				continue
-			}
-			out[i] = metric.Some(v)
-		case c.Stat.Kind == metric.Share:
-			out[i] = single.GoodputShare(good)
-		default:
-			var first *metric.Level
-			if one != nil && i < len(one.Rounds) {
-				f := *one
-				f.Rounds = []*metric.Round{one.Rounds[i]}
-				first = &f
-			}
-			out[i] = single.Value(c.Metric.Name, window, good, first)
+		var first *metric.Level
+		if one != nil && i < len(one.Rounds) {
+			first = ofRound(one, one.Rounds[i])
 		}
+		out[i] = valueOf(c, ofRound(l, r), first, price, window, good)
 		if foreign != "" && out[i].OK {
 			out[i] = metric.None(foreign)
 		}
@@ -155,6 +119,39 @@ func values(c *Change, l, one *metric.Level, price metric.Price, window metric.W
 		}
 	}
 	return out
+}
+
+// ofRound is the level as if it had that round alone.
+func ofRound(l *metric.Level, r *metric.Round) *metric.Level {
+	single := *l
+	single.Rounds = []*metric.Round{r}
+	return &single
+}
+
+// valueOf is the statistic of a level of one round.
+func valueOf(c *Change, l, one *metric.Level, price metric.Price, window metric.Window, good func(*metric.Sample) bool) metric.Value {
+	switch {
+	case c.Metric.Scope == metric.PerReading:
+		g, why := l.Gauge(c.Metric.Name)
+		if why != "" {
+			return metric.None(why)
+		}
+		return metric.Some(g.Mean)
+	case c.Metric.Scope == metric.Counted:
+		return countedMean(l, c)
+	case c.Metric.Source == metric.Prices:
+		return l.Cost(c.Metric.Name, price, l.Windows(window))
+	case c.Metric.Scope != metric.PerLevel:
+		d := metric.Of(c.Metric, l.MeasuredSamples())
+		v, ok := d.Stat(c.Stat)
+		if !ok || len(d.Values) == 0 {
+			return metric.None(c.Metric.NoValue)
+		}
+		return metric.Some(v)
+	case c.Stat.Kind == metric.Share:
+		return l.GoodputShare(good)
+	}
+	return l.Value(c.Metric.Name, window, good, one)
 }
 
 // countedMean is the mean of what the server counts into buckets: the server
@@ -240,29 +237,32 @@ func (m matched) delta(c *Change, a, b []metric.Value, good func(*metric.Sample)
 	case c.Stat.Kind != metric.Share:
 		return d
 	}
-	count := func(l *metric.Level) (k, n float64) {
-		groups := make([]stat.Group, len(l.Rounds))
-		bad, all := 0, 0
-		for i, r := range l.Rounds {
-			samples := r.MeasuredSamples()
-			x := max(0, r.Due-len(samples))
-			for _, s := range samples {
-				if !good(s) {
-					x++
-				}
-			}
-			due := max(r.Due, len(samples))
-			groups[i] = stat.Group{K: float64(x), N: float64(due)}
-			bad, all = bad+x, all+due
-		}
-		n = stat.Effective(float64(all), groups, nil, alpha, false)
-		return n * float64(all-bad) / float64(max(all, 1)), n
-	}
 	var x counts
-	x.goodA, x.allA = count(m.control)
-	x.goodB, x.allB = count(m.candidate)
+	x.goodA, x.allA = goodOnes(m.control, good, alpha)
+	x.goodB, x.allB = goodOnes(m.candidate, good, alpha)
 	d.counts = &x
 	return d
+}
+
+// goodOnes counts the good requests of a level and all of them, worth as much as
+// independent ones.
+func goodOnes(l *metric.Level, good func(*metric.Sample) bool, alpha float64) (k, n float64) {
+	groups := make([]stat.Group, len(l.Rounds))
+	bad, all := 0, 0
+	for i, r := range l.Rounds {
+		samples := r.MeasuredSamples()
+		x := max(0, r.Due-len(samples))
+		for _, s := range samples {
+			if !good(s) {
+				x++
+			}
+		}
+		due := max(r.Due, len(samples))
+		groups[i] = stat.Group{K: float64(x), N: float64(due)}
+		bad, all = bad+x, all+due
+	}
+	n = stat.Effective(float64(all), groups, nil, alpha, false)
+	return n * float64(all-bad) / float64(max(all, 1)), n
 }
 
 // lumped says why the answers of a side tell no speed; "".
@@ -270,13 +270,7 @@ func (m matched) lumped(c *Change) string {
 	if c.Stat.Kind != metric.Mean {
 		return ""
 	}
-	for _, l := range []*metric.Level{m.control, m.candidate} {
-		s := subject{evidence: gather(l), workload: m.workload}
-		if why := s.lumps(c.Metric); why != "" {
-			return why
-		}
-	}
-	return ""
+	return cmp.Or(sample.Lumps(m.control.MeasuredSamples(), c.Metric), sample.Lumps(m.candidate.MeasuredSamples(), c.Metric))
 }
 
 // outliers explains the rounds that lie far from the others. They are judged
@@ -313,8 +307,8 @@ func (m matched) outliers(c *Change) {
 		}
 		switch cold := coldFirst(r); {
 		case cold > 0:
-			p.Note += fmt.Sprintf(": the first request on the %s had a ttft of %s, %.0f times the median of the leg", side, metric.Format(metric.Seconds, cold.Seconds()), cold.Seconds()/medianTTFT(r.MeasuredSamples()))
-		case r.Health.Stall >= leastStall:
+			p.Note += fmt.Sprintf(": the first request on the %s had a ttft of %s, %.0f times the median of the leg", side, metric.Format(metric.Seconds, cold.Seconds()), cold.Seconds()/sample.MedianTTFT(r.MeasuredSamples()))
+		case r.Health.Stall >= sample.LeastStall:
 			p.Note += fmt.Sprintf(": the generator was held up for %s during the leg on the %s", metric.Format(metric.Seconds, r.Health.Stall.Seconds()), side)
 		default:
 			p.Note += ": the leg on the " + side + " was slower than the others"
@@ -339,7 +333,7 @@ func coldFirst(r *metric.Round) time.Duration {
 		return 0
 	}
 	first, ok := samples[0].Value("ttft")
-	if mid := medianTTFT(samples); !ok || mid <= 0 || first < coldTimes*mid {
+	if mid := sample.MedianTTFT(samples); !ok || mid <= 0 || first < coldTimes*mid {
 		return 0
 	}
 	return time.Duration(first * float64(time.Second))

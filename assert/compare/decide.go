@@ -1,0 +1,275 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// unfounded makes an error of a required change that applied nowhere: nothing
+// was judged by it.
+func (x *comparison) unfounded() {
+	applied := map[*plan.Change]bool{}
+	for _, c := range x.claims {
+		row := &x.out.Changes[c.index]
+		applied[c.change] = applied[c.change] || row.Outcome != verdict.Skipped || row.LeftOut
+	}
+	for _, c := range x.claims {
+		if row := &x.out.Changes[c.index]; !applied[c.change] {
+			row.Outcome, row.Why = verdict.Error, cmp.Or(row.lacks, row.Why)
+			row.Message = row.Why
+		}
+	}
+}
+
+// settle applies Holm's rule to the failures: one that would fail by itself,
+// but is one of many, is undecided.
+func (x *comparison) settle() {
+	p := make([]float64, len(x.claims))
+	for i, c := range x.claims {
+		p[i] = x.out.Changes[c.index].pFail
+	}
+	for i, certain := range stat.Holm(p, x.alpha) {
+		row := &x.out.Changes[x.claims[i].index]
+		if row.Outcome == verdict.Fail && row.pFail > 0 && !certain && x.Block.Policy.Decide != plan.Estimate {
+			row.Outcome = verdict.Inconclusive
+			row.Needs = "needs more rounds"
+			row.Notes = append(row.Notes, fmt.Sprintf("it would fail if it were the only one, but is one of %s (Holm): p = %.2g", verdict.Count(len(p), "required changes"), row.pFail))
+		}
+	}
+}
+
+// skip gives a verdict on every required change where nothing was compared.
+func (x *comparison) skip(message string) {
+	for _, claim := range x.Block.Claims {
+		for _, w := range claim.Workloads {
+			for _, ch := range claim.Changes {
+				if !applies(ch, w) {
+					continue
+				}
+				row := Change{Workload: w.Address(), Metric: ch.Metric, Stat: ch.Stat, OfCapacity: ofCapacity(ch)}
+				levels := []string{""}
+				if !row.OfCapacity {
+					levels = slices.DeleteFunc(slices.Clone(claim.At), func(level string) bool { return w.Fixed(level) == nil })
+				}
+				for _, row.Level = range levels {
+					x.list = append(x.list, x.verdictOn(&row, claim, ch, verdict.Skipped, message))
+				}
+			}
+		}
+	}
+}
+
+// require gives a verdict on every required change, at its line of the plan.
+func (x *comparison) require() {
+	for _, c := range x.claims {
+		row := &x.out.Changes[c.index]
+		v := x.verdictOn(row, c.claim, c.change, row.Outcome, row.Message)
+		v.Needs, v.Notes = row.Needs, append(v.Notes, row.Notes...)
+		v.Value, v.Low, v.High, v.N = row.Change, row.Low, row.High, len(row.Pairs)
+		if !v.Value.OK {
+			v.Value = metric.None(cmp.Or(row.Why, "not compared"))
+		}
+		if !x.out.Paired {
+			v.Notes = append(v.Notes, drifting)
+		}
+		if x.out.Paired && x.Block.Restart == plan.RestartNever {
+			v.Notes = append(v.Notes, startedOnce)
+		}
+		if v.Outcome != verdict.Skipped {
+			x.out.Outcome = max(x.out.Outcome, v.Counts())
+		}
+		x.list = append(x.list, v)
+	}
+}
+
+// verdictOn is the verdict on a required change, without its value.
+func (x *comparison) verdictOn(row *Change, claim *plan.Claim, ch *plan.Change, o verdict.Outcome, message string) verdict.Verdict {
+	kind := "tolerate"
+	if claim.Improve {
+		kind = "improve"
+	}
+	name := strings.Join(slices.DeleteFunc([]string{"compare", x.Block.Name, kind, ch.Metric.Name, ch.Stat.String()}, func(s string) bool { return s == "" }), ".")
+	level := ""
+	if !row.OfCapacity {
+		level = row.Level
+		name += " at " + level
+	}
+	return verdict.Verdict{Kind: verdict.KindCompare, Server: x.out.Candidate, Comparison: x.Block.Name, Workload: row.Workload, Level: level, Name: name,
+		Outcome: o, Message: message, Severity: verdict.Severity(claim.Severity), Warn: x.Block.Policy.OnInconclusive == plan.Warn,
+		Decide: string(x.Block.Policy.Decide), Confidence: 1 - x.alpha, Value: metric.None("not compared"), File: ch.Range.Filename, Line: ch.Range.Start.Line}
+}
+
+// decide answers for each workload and level whether the candidate is better.
+func (x *comparison) decide() {
+	way := x.ways()
+	type place struct{ workload, level string }
+	var order []place
+	tallies := map[place]*tally{}
+	for i := range x.out.Changes {
+		c := &x.out.Changes[i]
+		if c.OfCapacity {
+			continue
+		}
+		at := place{c.Workload, c.Level}
+		if tallies[at] == nil {
+			tallies[at], order = &tally{}, append(order, at)
+		}
+		tallies[at].add(c, way[i], x.repeats(i))
+	}
+	for _, at := range order {
+		if slices.ContainsFunc(x.out.Decisions, func(d Decision) bool { return d.Workload == at.workload && d.Level == at.level }) {
+			continue
+		}
+		answer, why := tallies[at].answer()
+		x.out.Decisions = append(x.out.Decisions, Decision{at.workload, at.level, answer, why})
+	}
+	x.out.Line = x.sentence()
+}
+
+// ways are the directions in which the changes certainly go. Of all the tests
+// behind the answers of one comparison, the chance that one of them sees a
+// difference where there is none is the error of the plan (Holm).
+func (x *comparison) ways() map[int]Direction {
+	type side struct {
+		row       int
+		direction Direction
+	}
+	var p []float64
+	var of []side
+	for i := range x.out.Changes {
+		c := &x.out.Changes[i]
+		if c.OfCapacity || !c.Change.OK && !c.delta.infinite() || x.repeats(i) {
+			continue
+		}
+		p = append(p, c.delta.pAbove(0), c.delta.mirrored().pAbove(0))
+		of = append(of, side{i, Worse}, side{i, Better})
+	}
+	way := map[int]Direction{}
+	for i, certain := range stat.Holm(p, x.alpha) {
+		if certain {
+			way[of[i].row] = of[i].direction
+		}
+	}
+	return way
+}
+
+// tally is what the changes at one level come to.
+type tally struct {
+	better, worse, failed, tolerated []string
+	mainBetter, mainWorse            bool
+	widest                           float64
+}
+
+func (t *tally) add(c *Change, way Direction, repeated bool) {
+	words := c.Name()
+	if c.Change.OK {
+		words += " " + c.percent(c.Change.V)
+	}
+	if c.Limit.OK && c.Outcome == verdict.Fail && c.Severity != verdict.SeverityWarn {
+		t.failed = append(t.failed, words)
+	}
+	if repeated {
+		return
+	}
+	main := c.Metric.Name == "throughput" || c.Metric.Name == "e2e"
+	if c.Change.OK && main {
+		t.widest = max(t.widest, math.Abs(c.Low.V), math.Abs(c.High.V))
+	}
+	switch {
+	case way == Better:
+		t.better = append(t.better, words)
+		t.mainBetter = t.mainBetter || main
+	case way == Worse && c.Limit.OK && !c.Improve && c.Outcome == verdict.Pass:
+		t.tolerated = append(t.tolerated, words)
+	case way == Worse:
+		t.worse = append(t.worse, words)
+		t.mainWorse = t.mainWorse || main
+	}
+}
+
+// answer is taken from what the whole request and the whole server come to
+// where these tell a difference, else from everything else.
+func (t *tally) answer() (answer, why string) {
+	better, worse := strings.Join(t.better, ", "), strings.Join(t.worse, ", ")
+	up, down := t.mainBetter, t.mainWorse
+	if !up && !down && len(t.tolerated) == 0 {
+		up, down = better != "", worse != ""
+	}
+	both := func(first, second string) string {
+		if second == "" {
+			return first
+		}
+		return first + "; but " + second
+	}
+	switch {
+	case len(t.failed) > 0:
+		return AnswerNo, "fails what is required: " + strings.Join(t.failed, ", ")
+	case up && down:
+		return AnswerMixed, both(better, worse)
+	case up:
+		return AnswerYes, both(better, worse)
+	case down:
+		return AnswerNo, both(worse, better)
+	case len(t.tolerated) > 0:
+		return AnswerNone, "none but what is tolerated: " + strings.Join(append(t.tolerated, t.worse...), ", ")
+	case t.widest > 0:
+		return AnswerNone, "none was found; e2e and throughput are within " + strings.TrimPrefix(FormatChange(t.widest, false), "+")
+	}
+	return AnswerNone, "none was found"
+}
+
+// repeats says whether an earlier row is of the same statistic: two blocks may
+// bound it.
+func (x *comparison) repeats(i int) bool {
+	c := &x.out.Changes[i]
+	return slices.ContainsFunc(x.out.Changes[:i], func(o Change) bool {
+		return o.Workload == c.Workload && o.Level == c.Level && o.Name() == c.Name()
+	})
+}
+
+// answers in the order of the sentence, as it words them.
+var answers = []struct{ answer, words string }{
+	{AnswerYes, "yes for"}, {AnswerNo, "no for"}, {AnswerMixed, "mixed for"},
+	{AnswerNone, "no difference that counts for"}, {AnswerUnknown, "unknown for"},
+}
+
+// sentence is the decision table in one line: "mtp: yes for decode; no for
+// prefill at 4".
+func (x *comparison) sentence() string {
+	var parts []string
+	for _, a := range answers {
+		var workloads []string
+		levels := map[string][]string{}
+		others := map[string]bool{} // workloads with another answer somewhere
+		for _, d := range x.out.Decisions {
+			if d.Answer != a.answer {
+				others[d.Workload] = true
+				continue
+			}
+			if levels[d.Workload] == nil {
+				workloads = append(workloads, d.Workload)
+			}
+			levels[d.Workload] = append(levels[d.Workload], d.Level)
+		}
+		for i, w := range workloads {
+			if others[w] {
+				workloads[i] += " at " + strings.Join(levels[w], ", ")
+			}
+		}
+		if len(workloads) > 0 {
+			parts = append(parts, a.words+" "+verdict.Enumerate(workloads))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return x.Block.Name + ": " + strings.Join(parts, "; ")
+}

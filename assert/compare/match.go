@@ -1,0 +1,180 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/assert/sample"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// leftOut says whether the user left the level out on either side.
+func (x *comparison) leftOut(w *plan.Workload, level string) bool {
+	return slices.ContainsFunc([]string{x.out.Control, x.out.Candidate}, func(server string) bool {
+		l := x.Level(server, w.Address(), level)
+		return l != nil && l.Skipped == metric.SkippedOnly
+	})
+}
+
+// match finds both sides of a level, and says why there are none.
+func (x *comparison) match(w *plan.Workload, level plan.Level) (m matched, problem string) {
+	m = matched{workload: w, level: level.Name, unpaired: !x.out.Paired, block: 1,
+		price: x.Plan.PriceOf(x.address), priceCandidate: x.Plan.PriceOf(x.out.Candidate)}
+	if x.out.Paired && (x.Block.Restart == plan.RestartOrder || x.out.SideBySide) {
+		m.block = 2
+	}
+	candidate := x.Level(x.out.Candidate, w.Address(), level.Name)
+	if candidate == nil || candidate.Skipped != "" || !x.Valid(x.out.Candidate, w.Address(), level.Name) {
+		return m, "because the measurement of the candidate is not valid"
+	}
+	m.oneCandidate = x.Level(x.out.Candidate, w.Address(), "1")
+	var control *metric.Level
+	if x.out.Paired {
+		control, m.one, problem = x.turns(w, level.Name)
+	} else {
+		control, m.one, problem = x.stored(w, level.Name)
+	}
+	if problem == "" {
+		problem = alike(control, candidate)
+	}
+	if problem != "" {
+		return m, problem
+	}
+	if problem = x.cut(&m, control, candidate); problem != "" {
+		return m, problem
+	}
+	if problem = m.pairs(); problem == "" && x.out.SideBySide {
+		problem = x.swapped(m)
+	}
+	if problem != "" {
+		return m, problem
+	}
+	x.out.Rounds = max(x.out.Rounds, len(m.candidate.Rounds))
+	x.out.Units = max(x.out.Units, len(m.candidate.Rounds)/m.block)
+	return m, ""
+}
+
+// turns is the control's level in the same run, and its level of one in flight.
+func (x *comparison) turns(w *plan.Workload, level string) (control, one *metric.Level, problem string) {
+	control = x.Level(x.address, w.Address(), level)
+	if control == nil || !x.Valid(x.address, w.Address(), level) {
+		return nil, nil, "because the measurement of the control is not valid"
+	}
+	return control, x.Level(x.address, w.Address(), "1"), ""
+}
+
+// stored is the control's level in another run.
+func (x *comparison) stored(w *plan.Workload, level string) (control, one *metric.Level, problem string) {
+	for _, l := range x.control.Levels {
+		switch {
+		case l == nil || l.Server != x.address || l.Workload != w.Address():
+		case l.Name == level:
+			control = sample.Sound(l)
+		case l.Name == "1":
+			one = sample.Sound(l)
+		}
+	}
+	if control == nil || control.Skipped != "" {
+		return nil, nil, fmt.Sprintf("the recorded control has no %s at %s", w.Address(), level)
+	}
+	if why := x.Invalid(control, w); why != "" {
+		return nil, nil, "the recorded measurement of the control is not valid: " + why
+	}
+	return control, one, ""
+}
+
+// alike says why two levels were not given the same to do; "".
+func alike(control, candidate *metric.Level) string {
+	if control.Kind != candidate.Kind || control.N != candidate.N {
+		return fmt.Sprintf("the control was loaded with %s %d, the candidate with %s %d", control.Kind, control.N, candidate.Kind, candidate.N)
+	}
+	if control.Asked != nil && candidate.Asked != nil {
+		asked := *control.Asked
+		asked.Engine = candidate.Asked.Engine // what may differ is said by changed
+		if differs := asked.Differs(*candidate.Asked); len(differs) > 0 {
+			return "the control was sent another workload: " + strings.Join(differs, "; ")
+		}
+	}
+	return ""
+}
+
+// cut takes the rounds of both sides that are judged now; it says why they do
+// not suffice.
+func (x *comparison) cut(m *matched, control, candidate *metric.Level) string {
+	rounds := len(candidate.Rounds)
+	if x.look != nil && x.look.Rounds > 0 {
+		if rounds = x.look.Rounds; len(candidate.Rounds) < rounds {
+			return fmt.Sprintf("the record holds %d of %d rounds", len(candidate.Rounds), rounds)
+		}
+	}
+	m.control, m.candidate = control, firstRounds(candidate, rounds)
+	if !m.unpaired {
+		m.control = firstRounds(control, rounds)
+		if len(m.control.Rounds) != len(m.candidate.Rounds) {
+			return fmt.Sprintf("the control has %d rounds, the candidate %d", len(m.control.Rounds), len(m.candidate.Rounds))
+		}
+	} else if len(control.Rounds) < metric.LeastRounds || len(candidate.Rounds) < metric.LeastRounds {
+		return fmt.Sprintf("%d rounds against %d: a stored control needs at least %d on each side", len(candidate.Rounds), len(control.Rounds), metric.LeastRounds)
+	}
+	return ""
+}
+
+// pairs says why the rounds cannot be held against each other; "".
+func (m matched) pairs() string {
+	for i := range min(len(m.control.Rounds), len(m.candidate.Rounds)) {
+		p, q := m.control.Rounds[i], m.candidate.Rounds[i]
+		// Percentiles of few requests differ from those of many.
+		if d := p.Due - q.Due; d > 1 || d < -1 {
+			return fmt.Sprintf("round %d has %d requests on the control and %d on the candidate", i+1, p.Due, q.Due)
+		}
+		if !m.unpaired && (p.Index != q.Index || p.Seed != q.Seed) {
+			return fmt.Sprintf("the record pairs round %d (seed %d) with round %d (seed %d)", p.Index+1, p.Seed, q.Index+1, q.Seed)
+		}
+		if !m.unpaired && (p.Leg == nil || q.Leg == nil) {
+			return "its rounds did not take turns"
+		}
+	}
+	return ""
+}
+
+// swapped says why the rounds of a comparison side by side tell nothing; "".
+// Both servers must have been on both sets of GPUs in each two of them, else
+// the faster set decides.
+func (x *comparison) swapped(m matched) string {
+	on := func(run *metric.ServerRun, r *metric.Round) string {
+		if run == nil || r.Leg.Start < 0 || r.Leg.Start >= len(run.Starts) {
+			return ""
+		}
+		return strings.Join(run.Starts[r.Leg.Start].GPUs, ", ")
+	}
+	a, b := x.Run.Server(x.out.Control), x.Run.Server(x.out.Candidate)
+	for i := range m.control.Rounds {
+		p, q := m.control.Rounds[i], m.candidate.Rounds[i]
+		first := i - i%2
+		v, w := on(a, m.control.Rounds[first]), on(b, m.candidate.Rounds[first])
+		if i != first {
+			v, w = w, v
+		}
+		switch {
+		case p.Leg.Slot != q.Leg.Slot:
+			return fmt.Sprintf("the legs of round %d did not run side by side", p.Index+1)
+		case v == "" || w == "" || v == w || on(a, p) != v || on(b, q) != w:
+			return fmt.Sprintf("the record does not say that the servers swapped their GPUs for round %d", p.Index+1)
+		}
+	}
+	if len(m.control.Rounds)%2 == 1 {
+		return fmt.Sprintf("%d rounds side by side: the last one lacks that on swapped GPUs", len(m.control.Rounds))
+	}
+	return ""
+}
+
+func firstRounds(l *metric.Level, n int) *metric.Level {
+	if n >= len(l.Rounds) {
+		return l
+	}
+	out := *l
+	out.Rounds = l.Rounds[:n]
+	return &out
+}

@@ -1,0 +1,150 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// Records are two recorded runs, or two servers of one, to be compared without
+// a plan.
+type Records struct {
+	Control, Candidate *metric.Run
+	// The servers' addresses in them; "": the candidate's is the only one there
+	// is (of one run with a comparison: its candidate), the control's the same
+	// address, or the only one.
+	ControlServer, CandidateServer string
+	ControlName                    string // how the control is named where it is another run: its folder
+	Changed                        []string
+	Claims                         []*plan.Claim // for every workload and level; nothing but their changes need be set
+	Confidence                     float64       // 0: 0.95
+}
+
+// Usual are the changes that are tolerated where nobody says which: what
+// simulated comparisons of unchanged servers pass more often than not.
+func Usual() []*plan.Claim {
+	change := func(name, stat string, limit float64, text string) *plan.Change {
+		s, err := metric.ParseStat(stat)
+		if err != nil {
+			panic(err)
+		}
+		return &plan.Change{Metric: metric.MustLookup(name), Stat: s, Limit: limit, Text: text}
+	}
+	return []*plan.Claim{{Severity: plan.SeverityError, Changes: []*plan.Change{
+		change("throughput", "", -0.05, "-5%"), change("e2e", "mean", 0.05, "mean +5%"), change("ttft", "p95", 0.10, "p95 +10%"),
+	}}}
+}
+
+// SameRun says whether two recordings are of one run, wherever they lie: held
+// against itself, every run passes.
+func SameRun(a, b *metric.Run) bool { return a == b || a.ID != "" && a.ID == b.ID }
+
+// Plan makes the plan that the comparison stands for; its only comparison is
+// theirs. The error says what cannot be compared.
+func (r Records) Plan() (*plan.Plan, error) {
+	same := SameRun(r.Control, r.Candidate)
+	candidate, err := r.server(r.Candidate, r.CandidateServer, same, "candidate")
+	if err != nil {
+		return nil, err
+	}
+	policy := plan.Policy{Confidence: r.Confidence, Decide: plan.Certified, OnInconclusive: plan.Stop}
+	if policy.Confidence == 0 {
+		policy.Confidence = 0.95
+	}
+	on := &plan.Server{Name: candidate}
+	p := &plan.Plan{Path: r.Candidate.Plan, Hash: r.Candidate.PlanHash, Gate: plan.Gate{Policy: policy}, Servers: []*plan.Server{on}}
+	c := &plan.Compare{Name: "records", Candidate: on, Changed: r.Changed, Claims: r.Claims, Policy: policy, Control: plan.Control{Baseline: r.ControlName, BaselineServer: r.ControlServer}}
+	if same {
+		control, err := r.server(r.Candidate, r.ControlServer, true, "control")
+		if err != nil {
+			return nil, err
+		}
+		if control == candidate {
+			return nil, fmt.Errorf("server %s would be compared with itself", control)
+		}
+		r.asRun(c, control)
+		p.Servers = []*plan.Server{c.Control.Server, on}
+	}
+	p.Compares = []*plan.Compare{c}
+	r.workloads(p, policy, candidate)
+	var levels []string
+	for _, w := range p.Workloads {
+		for _, l := range w.Loads {
+			levels = append(levels, l.Levels[0].Name)
+		}
+	}
+	for _, claim := range c.Claims {
+		claim.Workloads, claim.At = p.Workloads, levels
+		if claim.Severity == "" {
+			claim.Severity = plan.SeverityError
+		}
+	}
+	return p, nil
+}
+
+// asRun makes the comparison the one that the run itself held of the two.
+func (r Records) asRun(c *plan.Compare, control string) {
+	c.Control = plan.Control{Server: &plan.Server{Name: control}}
+	for _, held := range r.Candidate.Comparisons {
+		if held != nil && held.Control == control && held.Candidate == c.Candidate.Address() {
+			c.Name, c.Restart, c.SideBySide = held.Name, plan.Restart(held.Restart), held.SideBySide
+			if held.SideBySide {
+				c.Changed = append(slices.Clone(c.Changed), "gpus") // both ran on both
+			}
+		}
+	}
+}
+
+// server finds the address of a side.
+func (r Records) server(run *metric.Run, want string, same bool, side string) (string, error) {
+	var have []string
+	for _, s := range run.Servers {
+		if s != nil {
+			have = append(have, s.Address)
+		}
+	}
+	switch {
+	case want != "" && slices.Contains(have, want):
+		return want, nil
+	case want != "":
+		return "", fmt.Errorf("the run of the %s has no server %s; it has %s", side, want, strings.Join(have, ", "))
+	case same:
+		for _, c := range run.Comparisons {
+			if c == nil || r.CandidateServer != "" && c.Candidate != r.CandidateServer || r.ControlServer != "" && c.Control != r.ControlServer {
+				continue
+			}
+			if side == "control" {
+				return c.Control, nil
+			}
+			return c.Candidate, nil
+		}
+	case len(have) == 1:
+		return have[0], nil
+	}
+	return "", fmt.Errorf("say which server of the run is the %s; it has %s", side, strings.Join(have, ", "))
+}
+
+// workloads are those that the candidate's record holds levels of.
+func (r Records) workloads(p *plan.Plan, policy plan.Policy, candidate string) {
+	byName := map[string]*plan.Workload{}
+	for _, l := range r.Candidate.Levels {
+		if l == nil || l.Server != candidate || l.Probe != nil || l.Skipped != "" {
+			continue
+		}
+		w := byName[l.Workload]
+		if w == nil {
+			w = &plan.Workload{Name: l.Workload, Servers: p.Servers, Policy: policy}
+			byName[l.Workload] = w
+			p.Workloads = append(p.Workloads, w)
+		}
+		w.Loads = append(w.Loads, &plan.Load{Kind: l.Kind, Levels: []plan.Level{{Name: l.Name, N: l.N, Requests: l.Due(), Rounds: max(len(l.Rounds), 1)}}})
+	}
+	for _, c := range r.Candidate.Capacities {
+		if w := byName[c.Workload]; w != nil && c.Server == candidate {
+			w.Capacity = &plan.Capacity{Over: c.Over, From: c.From, UpTo: c.UpTo}
+		}
+	}
+}

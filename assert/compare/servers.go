@@ -1,0 +1,235 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// comparable says whether there is anything to compare, and that only what may
+// differ does.
+func (x *comparison) comparable() (verdict.Outcome, string) {
+	x.recorded()
+	if outcome, message := x.skipped(); outcome != verdict.Pending {
+		return outcome, message
+	}
+	// Rounds that were recorded as halves of a pair are no units by themselves,
+	// whatever the plan says by now.
+	x.out.SideBySide = x.out.Paired && (x.Block.SideBySide || x.record != nil && x.record.SideBySide)
+	x.control, x.address = x.Run, x.out.Control
+	problem := ""
+	if !x.out.Paired {
+		problem = x.baseline()
+	}
+	if problem == "" && x.control.Simulated != x.Run.Simulated {
+		problem = fmt.Sprintf("the control was %s and the candidate %s", measuredOr(x.control), measuredOr(x.Run))
+	}
+	if problem == "" && x.Planless {
+		if problem = x.Unrun; x.Run.Stopped != "" {
+			problem = "the candidate's run did not end: " + verdict.OneLine(x.Run.Stopped)
+		}
+		if problem == "" {
+			x.only()
+		}
+	}
+	if problem == "" {
+		problem = x.servers()
+	}
+	if problem != "" {
+		return verdict.Error, problem
+	}
+	if x.out.SideBySide {
+		x.out.Notes = append(x.out.Notes, "side by side: the servers swapped their GPUs after every round, and two rounds are one observation")
+	}
+	if x.out.Paired && x.Block.Restart == plan.RestartNever {
+		x.out.Notes = append(x.out.Notes, startedOnce+", also where a difference is seen")
+	}
+	return verdict.Pass, ""
+}
+
+// recorded finds what the run recorded of the comparison, and the look that is
+// held.
+func (x *comparison) recorded() {
+	i := slices.IndexFunc(x.Run.Comparisons, func(r *metric.Comparison) bool { return r != nil && r.Name == x.Block.Name })
+	if i < 0 {
+		return
+	}
+	x.record = x.Run.Comparisons[i]
+	if n := len(x.record.Looks); n > 0 {
+		x.look = &x.record.Looks[n-1]
+		x.alpha = stat.SplitAlpha(x.alpha, x.look.Planned)
+	}
+	for _, note := range x.record.Notes {
+		x.out.Notes = append(x.out.Notes, verdict.OneLine(note))
+	}
+}
+
+// skipped is what the comparison comes to where nothing was measured for it;
+// Pending where something was.
+func (x *comparison) skipped() (verdict.Outcome, string) {
+	c := x.Block
+	switch {
+	case c.Unchanged:
+		if slices.ContainsFunc(c.Claims, func(claim *plan.Claim) bool { return claim.Improve && claim.Severity == plan.SeverityError }) {
+			return verdict.Fail, c.Skip + ", so nothing improved"
+		}
+		return verdict.Pass, c.Skip
+	case c.Skip != "":
+		return verdict.Skipped, c.Skip
+	case x.record != nil && x.record.Skipped == metric.SkippedOnly:
+		x.out.LeftOut = true
+		return verdict.Skipped, "left out: not selected"
+	case x.record != nil && x.record.Skipped != "":
+		return verdict.Error, "not compared: " + verdict.OneLine(x.record.Skipped)
+	case x.record == nil && x.out.Paired && !x.Planless:
+		return verdict.Error, "the run holds no such comparison" + verdict.Because(x.Run.Stopped)
+	}
+	return verdict.Pending, ""
+}
+
+// baseline finds the stored control; it says why there is none.
+func (x *comparison) baseline() string {
+	c := x.Block
+	if x.control = x.Baseline; x.control == nil {
+		return "the recorded run of the control was not read: " + c.Control.Baseline
+	}
+	if SameRun(x.control, x.Run) {
+		return fmt.Sprintf("%s holds this very run, %s: nothing to compare it with", c.Control.Baseline, verdict.OneLine(x.Run.ID))
+	}
+	var problem string
+	if x.address, problem = storedServer(c, x.control); problem == "" {
+		x.out.Notes = append(x.out.Notes, fmt.Sprintf("%s: the control was recorded in %s (run %s)", drifting, c.Control.Baseline, verdict.OneLine(x.control.ID)))
+	}
+	return problem
+}
+
+// servers says why the two servers cannot be compared, or differ in more than
+// they may; "".
+func (x *comparison) servers() string {
+	control, candidate := x.control.Server(x.address), x.Run.Server(x.out.Candidate)
+	for _, s := range []struct {
+		what string
+		run  *metric.ServerRun
+	}{{"control", control}, {"candidate", candidate}} {
+		switch {
+		case s.run == nil:
+			return "there is no record of the " + s.what + verdict.Because(x.Run.Stopped)
+		case s.run.Error != "":
+			return fmt.Sprintf("because the %s could not be measured: %s", s.what, verdict.OneLine(s.run.Error))
+		case s.run.Unended:
+			return fmt.Sprintf("the recording ends before the %s did: whether it was the same server at the end is not known", s.what)
+		}
+	}
+	var more, keys []string
+	x.out.Differences = differences(x.Block.Changed, control, candidate)
+	for _, d := range x.out.Differences {
+		if !d.Allowed {
+			more = append(more, d.Key)
+			key, _, _ := strings.Cut(d.Key, ".")
+			keys = append(keys, key)
+		}
+	}
+	if len(more) > 0 {
+		keys = append(keys, x.Block.Changed...)
+		slices.Sort(keys)
+		return fmt.Sprintf("the servers differ in %s, which changed does not name; if that was meant, changed is to name %s", strings.Join(more, ", "), strings.Join(slices.Compact(keys), ", "))
+	}
+	x.cold(control, candidate)
+	return ""
+}
+
+// only notes the levels that the control alone has, where no plan says which
+// there are to be.
+func (x *comparison) only() {
+	for _, l := range x.control.Levels {
+		if l == nil || l.Server != x.address || l.Probe != nil || l.Skipped != "" {
+			continue
+		}
+		if !slices.ContainsFunc(x.Run.Levels, func(o *metric.Level) bool {
+			return o != nil && o.Server == x.out.Candidate && o.Workload == l.Workload && o.Name == l.Name && o.Skipped == ""
+		}) {
+			x.out.Notes = append(x.out.Notes, fmt.Sprintf("only the control was measured with %s at %s: it is not compared", l.Workload, l.Name))
+		}
+	}
+}
+
+func measuredOr(run *metric.Run) string {
+	if run.Simulated {
+		return "simulated"
+	}
+	return "measured"
+}
+
+// storedServer is the address of the control in a recorded run.
+func storedServer(c *plan.Compare, run *metric.Run) (address, problem string) {
+	var have []string
+	for _, s := range run.Servers {
+		if s != nil {
+			have = append(have, s.Address)
+		}
+	}
+	want := cmp.Or(c.Control.BaselineServer, c.Candidate.Address())
+	switch {
+	case slices.Contains(have, want):
+		return want, ""
+	case c.Control.BaselineServer == "" && len(have) == 1:
+		return have[0], ""
+	}
+	return "", fmt.Sprintf("the recorded run %s has no server %s; it has %s", c.Control.Baseline, want, strings.Join(have, ", "))
+}
+
+// differences are the facts in which two servers differ: what was declared,
+// also where only one side has it, and what was observed of both. What may
+// follow from something that may differ may differ too: a flag changes the
+// context that is served.
+func differences(changed []string, a, b *metric.ServerRun) []Difference {
+	var out []Difference
+	declared := a.Declared != nil && b.Declared != nil
+	if declared {
+		for _, key := range plan.Differences(a.Declared, b.Declared) {
+			out = append(out, Difference{key, a.Declared[key], b.Declared[key], plan.Allows(changed, key)})
+		}
+	}
+	if declared && a.Fingerprint["simulated"] != "" && a.Declared["profile"] == "" && b.Declared["profile"] == "" {
+		return out // what stands in for a server says nothing of it
+	}
+	for _, key := range a.Fingerprint.Keys() {
+		other, ok := b.Fingerprint[key]
+		if !ok || !metric.Differs(key, a.Fingerprint[key], other) || declared && key == "flags" || slices.ContainsFunc(out, func(d Difference) bool { return d.Key == key }) {
+			continue
+		}
+		fact, _ := metric.FactOf(key)
+		allowed := plan.Allows(changed, key) || slices.ContainsFunc(changed, func(c string) bool {
+			root, _, _ := strings.Cut(c, ".")
+			return slices.Contains(fact.Follows, root)
+		})
+		out = append(out, Difference{key, a.Fingerprint[key], other, allowed})
+	}
+	return out
+}
+
+// cold notes what the first request after a start met: it is no part of any
+// value.
+func (x *comparison) cold(a, b *metric.ServerRun) {
+	words := func(s *metric.ServerRun) string {
+		var times []float64
+		for _, start := range s.Starts {
+			if start.Cold > 0 {
+				times = append(times, start.Cold.Seconds())
+			}
+		}
+		if len(times) == 0 {
+			return ""
+		}
+		return fmt.Sprintf("%s (median of %s)", metric.Format(metric.Seconds, median(times)), verdict.Count(len(times), "starts"))
+	}
+	if was, is := words(a), words(b); was != "" && is != "" {
+		x.out.Notes = append(x.out.Notes, fmt.Sprintf("cold: the first request after a start had its first token after %s on the control, %s on the candidate; it is part of no value", was, is))
+	}
+}

@@ -1,0 +1,55 @@
+package sample
+
+import (
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// Meets says whether v is within the bound; NaN never is.
+func Meets(v float64, op plan.Op, limit float64) bool {
+	switch op {
+	case plan.Less:
+		return v < limit
+	case plan.LessEqual:
+		return v <= limit
+	case plan.Greater:
+		return v > limit
+	case plan.GreaterEqual:
+		return v >= limit
+	}
+	return false
+}
+
+// Upward says whether the operator bounds from below.
+func Upward(op plan.Op) bool { return op == plan.Greater || op == plan.GreaterEqual }
+
+// Good says what a good request of the workload is; nil when it has no good
+// block.
+func Good(w *plan.Workload) func(*metric.Sample) bool {
+	if len(w.Good) == 0 {
+		return nil
+	}
+	return func(s *metric.Sample) bool {
+		if !s.Completed() {
+			return false
+		}
+		for _, t := range w.Good {
+			if t.Metric.Scope == metric.PerGap {
+				if len(s.Gaps) == 0 {
+					return false
+				}
+				for _, g := range s.Gaps {
+					if !Meets(float64(g)/1e6, t.Op, t.Limit) {
+						return false
+					}
+				}
+				continue
+			}
+			v, ok := s.Value(t.Metric.Name)
+			if !ok || !Meets(v, t.Op, t.Limit) {
+				return false
+			}
+		}
+		return true
+	}
+}

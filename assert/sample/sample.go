@@ -1,0 +1,117 @@
+// Package sample holds what thresholds and comparisons both read from the recorded
+// requests of a level.
+package sample
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// LeastStall is the shortest time for which the generator was held up that
+// counts as a stall.
+const LeastStall = 50 * time.Millisecond
+
+// LockStep is the synchrony from which TTFT carries a warning: the starts lie
+// within about a seventh of the cycle.
+const LockStep = 0.7
+
+// An answer that streams faster than this, in tokens a second, came in one
+// piece: a proxy held it back, or this process did not get to read it in time.
+// The fastest servers stream a few thousand to one user. Of such answers the
+// end is known, but not the speed; a few of them lift a mean beyond all
+// bounds.
+const (
+	lumpSpeed = 10_000
+	lumpShare = 0.01 // of the completed requests; below it a mean is left alone
+)
+
+// Lumps counts the answers that came in one piece, and says so when there are
+// too many for a mean of the metric to mean anything; "" when not.
+func Lumps(samples []*metric.Sample, def metric.Def) string {
+	if def.Name != "speed" && def.Name != "tpot" {
+		return ""
+	}
+	lumps, completed := 0, 0
+	for _, x := range samples {
+		if !x.Completed() {
+			continue
+		}
+		completed++
+		if v, ok := x.Value("speed"); ok && v > lumpSpeed {
+			lumps++
+		}
+	}
+	if float64(lumps) <= lumpShare*float64(completed) {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d answers came in one piece, which says nothing of the speed at which they were made: does a proxy hold streams back, or is the load generator short of time?",
+		lumps, completed)
+}
+
+// MedianTTFT is that of the completed requests, in seconds; 0 when there is
+// none.
+func MedianTTFT(samples []*metric.Sample) float64 {
+	d := metric.Of(metric.MustLookup("ttft"), samples)
+	d.Worst = 0
+	v, _ := d.Percentile(50)
+	return v
+}
+
+// Silent says whether a level was measured and no request of it completed.
+func Silent(l *metric.Level) bool {
+	if l == nil {
+		return false
+	}
+	samples := l.MeasuredSamples()
+	return len(samples) > 0 && !slices.ContainsFunc(samples, (*metric.Sample).Completed)
+}
+
+// Elsewhere says why what the page of a level's server tells cannot be of the
+// requests that were measured; "" where nothing speaks against it. The page of
+// another server, or of one of several behind a balancer, shows an empty queue
+// whatever the load: of the output tokens of the requests that began and ended
+// between two readings it must have counted at least half.
+func Elsewhere(l *metric.Level) string {
+	counted, brought := 0.0, 0.0
+	for _, r := range l.Rounds {
+		if r.Telemetry == nil {
+			continue
+		}
+		n, ok := r.Telemetry.Added[metric.GeneratedTokens]
+		if !ok {
+			continue
+		}
+		counted += n
+		for _, x := range r.Samples {
+			if x.Usage != nil && x.Sent >= r.Telemetry.From && x.End <= r.Telemetry.To && x.Completed() {
+				brought += float64(x.Usage.Output)
+			}
+		}
+	}
+	if 2*counted >= brought {
+		return ""
+	}
+	return fmt.Sprintf("the server's page counted %.0f output tokens while the requests brought %.0f: it is of another server (see metrics_url)", counted, brought)
+}
+
+// Sound is the level without what a damaged record may hold: rounds and
+// samples that are nil. What is missing then is found missing.
+func Sound(l *metric.Level) *metric.Level {
+	out := *l
+	out.Rounds = nil
+	for _, r := range l.Rounds {
+		if r == nil {
+			continue
+		}
+		if slices.Contains(r.Samples, nil) {
+			c := *r
+			c.Samples = slices.DeleteFunc(slices.Clone(r.Samples), func(s *metric.Sample) bool { return s == nil })
+			r = &c
+		}
+		out.Rounds = append(out.Rounds, r)
+	}
+	return &out
+}
