@@ -70,19 +70,34 @@ type limit struct {
 	doing string
 }
 
+// standing is what the probes of one level came to.
+type standing struct {
+	outcome   string
+	confirmed bool
+	level     *metric.Level
+	verdicts  []Verdict
+}
+
+// visited takes one more visit to the level. A later one settles it, a retry on
+// fresh samples only by a verdict, and a confirmation that does not pass
+// withdraws the pass.
+func (s *standing) visited(p *metric.CapacityProbe, l *metric.Level, verdicts []Verdict) {
+	switch {
+	case p.Purpose == "retry" && (p.Outcome == "saturated" || p.Outcome == "inconclusive" || p.Outcome == "capped"):
+		return
+	case p.Purpose == "confirm" && p.Outcome == "capped":
+		return
+	case p.Purpose == "confirm":
+		s.confirmed = p.Outcome == "pass"
+	}
+	s.outcome, s.level, s.verdicts = p.Outcome, l, verdicts
+}
+
 // limit judges every probe of the search anew, as the search did: by the same
-// requests, with the error split over as many looks. A later visit to a level
-// settles it, a retry on fresh samples only by a verdict, and a confirmation
-// that does not pass withdraws the pass.
+// requests, with the error split over as many looks.
 func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
 	c := *recorded
 	out := limit{Capacity: &c}
-	type standing struct {
-		outcome   string
-		confirmed bool
-		level     *metric.Level
-		verdicts  []Verdict
-	}
 	levels := map[int]*standing{}
 	c.Probes = slices.Clone(c.Probes)
 	counted := map[string]int{}
@@ -94,57 +109,58 @@ func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
 			return out
 		}
 		counted[p.Level] = max(counted[p.Level], p.Requests)
-		outcome := v.Outcome.String()
-		switch {
-		case p.Outcome == "saturated", v.Cause == verdict.CauseGenerator:
-			outcome = "saturated" // the search knew more of the generator
-		case v.Invalid != "":
-			outcome = "inconclusive" // it bounds nothing
-		case p.Outcome == "capped" && (v.Outcome != Fail || turnedAway(l)):
-			outcome = p.Outcome
-		}
+		outcome := probed(v, p.Outcome, l)
 		out.changed = out.changed || outcome != p.Outcome
 		p.Outcome = outcome
 		if p.Binding = v.Binding; p.Binding != "" {
 			k := slices.IndexFunc(v.Thresholds, func(t LookThreshold) bool { return t.Name == v.Binding })
 			p.Shown = v.Thresholds[k].Shown
 		}
-		s := levels[p.N]
-		if s == nil {
-			s = &standing{}
-			levels[p.N] = s
+		if levels[p.N] == nil {
+			levels[p.N] = &standing{}
 		}
-		fresh := p.Purpose == "retry" || p.Purpose == "confirm"
-		switch {
-		case p.Purpose == "retry" && outcome == "saturated" || fresh && outcome == "capped":
-		case p.Purpose == "retry" && outcome == "inconclusive":
-		default:
-			if p.Purpose == "confirm" {
-				s.confirmed = outcome == "pass"
-			}
-			s.outcome, s.level, s.verdicts = outcome, l, verdicts
-		}
+		levels[p.N].visited(p, l, verdicts)
 	}
 	for _, n := range counted {
 		out.n += n
 	}
+	out.bracket(levels)
+	out.changed = out.changed || c.Pass != recorded.Pass || c.Fail != recorded.Fail
+	if out.changed {
+		out.restate(recorded, w.Capacity)
+	}
+	return out
+}
+
+// probed is the outcome of a probe as a search writes it; recorded is the one it
+// wrote.
+func probed(v LookVerdict, recorded string, l *metric.Level) string {
+	switch {
+	case recorded == "saturated", v.Cause == verdict.CauseGenerator:
+		return "saturated" // the search knew more of the generator
+	case v.Invalid != "":
+		return "inconclusive" // it bounds nothing
+	case recorded == "capped" && (v.Outcome != Fail || turnedAway(l)):
+		return recorded
+	}
+	return v.Outcome.String()
+}
+
+// bracket finds the levels between which the limit lies.
+func (l *limit) bracket(levels map[int]*standing) {
+	c := l.Capacity
 	c.Pass, c.Fail, c.Confirmed = 0, 0, false
 	for n := c.From; n <= c.UpTo && c.Fail == 0; n++ {
 		switch s := levels[n]; {
 		case s == nil:
 		case s.outcome == "pass":
 			c.Pass, c.Confirmed = n, s.confirmed
-			out.level, out.verdicts = s.level, s.verdicts
+			l.level, l.verdicts = s.level, s.verdicts
 		case s.outcome == "fail":
 			c.Fail = n
-			out.doing = doing(s.level)
+			l.doing = doing(s.level)
 		}
 	}
-	out.changed = out.changed || c.Pass != recorded.Pass || c.Fail != recorded.Fail
-	if out.changed {
-		out.restate(recorded, w.Capacity)
-	}
-	return out
 }
 
 // visit judges one probe of the search; a nil level says that the record lacks
@@ -173,21 +189,24 @@ func (j *judge) visit(w *plan.Workload, c *metric.Capacity, p metric.CapacityPro
 	if problem != "" {
 		return LookVerdict{Outcome: Error, Invalid: problem}, nil, whole
 	}
-	// At the look of as many requests, else at the one that was planned with
-	// the most others.
-	planned := max(p.Planned, 1)
-	for _, look := range whole.Looks {
-		if p.Planned > 0 {
-			break
+	v, verdicts := look(w, l, j.plan.PriceOf(c.Server), boundAtCapacity, plannedLooks(whole, p), 0)
+	return v, verdicts, l
+}
+
+// plannedLooks is over how many looks the error of a probe is split: at the look
+// of as many requests, else at the one that was planned with the most others.
+func plannedLooks(l *metric.Level, p metric.CapacityProbe) int {
+	if p.Planned > 0 {
+		return p.Planned
+	}
+	planned := 1
+	for _, look := range l.Looks {
+		if look.Requests == p.Requests {
+			return max(look.Planned, 1)
 		}
 		planned = max(planned, look.Planned)
-		if look.Requests == p.Requests {
-			planned = max(look.Planned, 1)
-			break
-		}
 	}
-	v, verdicts := look(w, l, j.plan.PriceOf(c.Server), boundAtCapacity, planned, 0)
-	return v, verdicts, l
+	return planned
 }
 
 // cutShort judges a probe of which no look was held. It says nothing, unless
@@ -233,20 +252,7 @@ func turnedAway(l *metric.Level) bool {
 // restate words a limit that is no longer what the search concluded.
 func (l *limit) restate(recorded *metric.Capacity, asked *plan.Capacity) {
 	c := l.Capacity
-	width := max(asked.Resolution, int(math.Ceil(asked.Relative*float64(c.Pass))))
-	switch {
-	case c.Pass > 0 && c.Fail > 0 && c.Fail-c.Pass <= max(width, 1):
-		c.Kind = metric.CapacityExact
-	case c.Pass > 0 && c.Fail > 0:
-		c.Kind = metric.CapacityInterpolated
-	case c.Pass > 0 && recorded.Kind == metric.CapacityServerCap && c.Pass == recorded.Pass:
-	case c.Pass > 0:
-		c.Kind = metric.CapacityAtLeast
-	case c.Fail > 0:
-		c.Kind = metric.CapacityBelow
-	default:
-		c.Kind = metric.CapacityUnknown
-	}
+	c.Kind = kindOf(c, recorded, max(asked.Resolution, int(math.Ceil(asked.Relative*float64(c.Pass))), 1))
 	switch {
 	case c.Kind == metric.CapacityUnknown:
 		c.Reason = "no probe is certain either way"
@@ -275,6 +281,24 @@ func (l *limit) restate(recorded *metric.Capacity, asked *plan.Capacity) {
 	c.Notes = append(c.Notes, "judged anew from its samples, the search is not what it was when it ran ("+before+")")
 }
 
+// kindOf says how well a limit is known: exactly, where Pass and Fail lie no
+// further apart than width.
+func kindOf(c, recorded *metric.Capacity, width int) metric.CapacityKind {
+	switch {
+	case c.Pass > 0 && c.Fail > 0 && c.Fail-c.Pass <= width:
+		return metric.CapacityExact
+	case c.Pass > 0 && c.Fail > 0:
+		return metric.CapacityInterpolated
+	case c.Pass > 0 && recorded.Kind == metric.CapacityServerCap && c.Pass == recorded.Pass:
+		return recorded.Kind
+	case c.Pass > 0:
+		return metric.CapacityAtLeast
+	case c.Fail > 0:
+		return metric.CapacityBelow
+	}
+	return metric.CapacityUnknown
+}
+
 // judge gives the verdict on the requirement; without one that on the search:
 // it must have found something. What is observed of the requests of the probes is
 // a part of the answer that was not certified, and said.
@@ -292,24 +316,7 @@ func (l *limit) judge(v *Verdict, w *plan.Workload, observed []*plan.Threshold) 
 	if c.Fail > 0 {
 		v.High = metric.Some(float64(c.Fail - 1))
 	}
-	for _, note := range c.Notes {
-		v.Notes = append(v.Notes, verdict.OneLine(note))
-	}
-	if l.doing != "" {
-		v.Notes = append(v.Notes, fmt.Sprintf("at %d %s", c.Fail, l.doing))
-	}
-	if c.Kind == metric.CapacityAtLeast && c.Reason != "" {
-		v.Notes = append(v.Notes, "ended: "+verdict.OneLine(c.Reason))
-	}
-	if c.Pass > 0 && w.Capacity.Confirm && !c.Confirmed {
-		v.Notes = append(v.Notes, fmt.Sprintf("%d was not confirmed on fresh requests", c.Pass))
-	}
-	if w.Policy.Decide == plan.Estimate {
-		v.Notes = append(v.Notes, `point estimates (decide = "estimate"): not certified at any confidence`)
-	}
-	for _, t := range observed {
-		v.Notes = append(v.Notes, fmt.Sprintf("%s is exact for the requests of the probes, and not certified at any confidence", label(t)))
-	}
+	v.Notes = append(v.Notes, l.notes(w, observed)...)
 	r := w.Capacity.Require
 	switch {
 	case c.Pass == 0 && c.Fail == 0:
@@ -329,6 +336,30 @@ func (l *limit) judge(v *Verdict, w *plan.Workload, observed []*plan.Threshold) 
 	if r > 0 {
 		v.Message = fmt.Sprintf("%s; required: %d", v.Message, r)
 	}
+}
+
+// notes are what the number alone does not tell.
+func (l *limit) notes(w *plan.Workload, observed []*plan.Threshold) (notes []string) {
+	c := l.Capacity
+	for _, note := range c.Notes {
+		notes = append(notes, verdict.OneLine(note))
+	}
+	if l.doing != "" {
+		notes = append(notes, fmt.Sprintf("at %d %s", c.Fail, l.doing))
+	}
+	if c.Kind == metric.CapacityAtLeast && c.Reason != "" {
+		notes = append(notes, "ended: "+verdict.OneLine(c.Reason))
+	}
+	if c.Pass > 0 && w.Capacity.Confirm && !c.Confirmed {
+		notes = append(notes, fmt.Sprintf("%d was not confirmed on fresh requests", c.Pass))
+	}
+	if w.Policy.Decide == plan.Estimate {
+		notes = append(notes, `point estimates (decide = "estimate"): not certified at any confidence`)
+	}
+	for _, t := range observed {
+		notes = append(notes, fmt.Sprintf("%s is exact for the requests of the probes, and not certified at any confidence", label(t)))
+	}
+	return notes
 }
 
 // atCapacity gives the verdicts of the thresholds for the capacity at the

@@ -31,7 +31,7 @@ type Finding struct {
 	Advice    string
 	Severity  verdict.Severity
 	Threshold *plan.Threshold
-	rounds    int // that a share needs
+	needed    int // rounds that a share needs
 }
 
 // Certify looks at every threshold of every level of the plan, in order of the
@@ -83,33 +83,7 @@ func Certify(p *plan.Plan) []Finding {
 
 // certify judges one threshold's chances at one level; worth is stat.Worth.
 func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy plan.Policy, worth func(int, float64) float64) Finding {
-	f := Finding{Requirement: strings.TrimSpace(t.Metric.Name + " " + t.Text)}
-	n := level.Requests
-	rounds := max(level.Rounds, 1)
-	if kind == metric.Burst {
-		f.Planned = fmt.Sprintf("%s of %d", verdict.Count(rounds, "bursts"), level.N)
-	} else {
-		f.Planned = fmt.Sprintf("%s, %s", verdict.Count(n, "requests"), verdict.Count(rounds, "rounds"))
-	}
-	alpha := policy.Alpha()
-	if policy.OnInconclusive == plan.Extend && policy.Decide != plan.Estimate {
-		most, looks := extended(level, kind, policy)
-		alpha = stat.SplitAlpha(alpha, looks)
-		if looks > 1 {
-			f.Extended = fmt.Sprintf("extended to %d at %d looks", most, looks)
-			f.Planned += ", " + f.Extended
-			rounds = (rounds*most + n - 1) / n
-			n, level.Requests, level.Rounds = most, most, rounds
-		}
-	}
-	confidence := metric.Format(metric.Ratio, 1-alpha)
-	e := gather(planned(level, kind))
-	needBlocks := fmt.Sprintf("%d rounds or %d requests", leastRounds, leastBlocks*max(level.N, 1))
-	if kind == metric.Burst {
-		needBlocks = fmt.Sprintf("%d bursts", leastRounds)
-	}
-
-	inside := t.Metric.Source != metric.Client
+	f := foresee(t, level, kind, policy)
 	switch {
 	case t.Metric.Scope == metric.PerReading && t.Stat.Kind != metric.Mean:
 		f.Needed, f.Remark = "1 reading", "exact"
@@ -119,63 +93,115 @@ func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 		f.Needed, f.Remark = "1 request", "exact"
 	case policy.Decide == plan.Estimate:
 		f.Needed, f.Remark = "1 request", "point estimate"
-	case t.Stat.Kind == metric.Mean || t.Metric.Scope == metric.PerLevel && t.Stat.Kind == metric.NoStat:
-		units := len(e.blocks)
-		f.Needed = "2 rounds or blocks"
-		if t.Metric.Name == "synchrony" || inside {
-			units, f.Needed = rounds, "2 rounds"
-		}
-		if t.Metric.Name == "cost_per_hour" {
-			f.Needed, units = "1 round, 2 where electricity has a price", max(units, 2)
-		}
-		if units < 2 {
-			f.Impossible = true
-			f.Remark = "one block has no spread to judge by"
-			f.Advice = fmt.Sprintf("use two seeds or more, or at least %d requests", 2*max(level.N, 1))
-			if inside {
-				f.Remark, f.Advice = "one round has no spread to judge by", "use two seeds or more"
-			}
-		}
+	case t.Metric.Scope == metric.PerLevel && t.Stat.Kind == metric.NoStat, t.Stat.Kind == metric.Mean:
+		f.mean(t)
 	case t.Stat.IsShare():
-		need, ok := stat.MinimumN(1-t.Limit, alpha)
-		if !ok {
-			f.Needed, f.Impossible = "∞", true
-			f.Remark = "no number of requests proves that none ever fails"
-			f.Advice = fmt.Sprintf("write %s for the requests of the run, or allow a share", thisRunOf(t))
-			break
-		}
-		f.rounds, f.Needed = need, verdict.Count(need, "rounds")
-		if kind == metric.Burst {
-			f.Needed = verdict.Count(need, "bursts")
-		}
-		if rounds < need {
-			f.Impossible = true
-			f.Remark = fmt.Sprintf("needs %s at %s confidence, since requests of one round may fail together; the plan has %d", f.Needed, confidence, rounds)
-			f.Advice = fmt.Sprintf("use %s, write %s for the requests of this run", moreRounds(kind, need), thisRunOf(t))
-		}
-	default: // percentiles
-		need, _ := stat.MinimumN(allowed(t), alpha) // p99.9 at most: there is one
-		f.Needed = verdict.Count(need, "effective requests")
-		best, each := float64(n), worth(max(len(e.blocks), leastRounds), alpha)
-		if !e.sound || inside && rounds < leastRounds {
-			best = math.Min(best, float64(e.waves))
-		}
-		switch {
-		case n < need:
-			f.Impossible = true
-			f.Remark = fmt.Sprintf("needs %s at %s confidence, the plan has %d", verdict.Count(need, "requests"), confidence, n)
-			f.Advice = "raise requests"
-		case best < float64(need):
-			f.Impossible = true
-			f.Remark = fmt.Sprintf("needs %s that count as independent at %s confidence; with fewer than %s each wave of %d counts as one, the plan has %s",
-				verdict.Count(need, "requests"), confidence, needBlocks, level.N, verdict.Count(e.waves, "waves"))
-			f.Advice = "use more seeds or raise requests"
-		case best*each < float64(need):
-			// What n requests are worth if their blocks vary by chance alone.
-			f.Remark = fmt.Sprintf("close: %s are worth about %.0f effective ones, plan about %.0f", verdict.Count(n, "requests"), best*each, math.Ceil(float64(need)/each))
+		f.share(t)
+	default:
+		f.percentile(t, worth)
+	}
+	return f.Finding
+}
+
+// foreseenLevel is a finding under way, with what the plan will measure at most.
+type foreseenLevel struct {
+	Finding
+	evidence   // of the requests that are planned
+	kind       metric.LoadKind
+	planned    int // rounds
+	alpha      float64
+	confidence string
+}
+
+// foresee says what the plan will measure at most, and at which confidence.
+func foresee(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy plan.Policy) foreseenLevel {
+	f := foreseenLevel{kind: kind, planned: max(level.Rounds, 1), alpha: policy.Alpha()}
+	f.Requirement = strings.TrimSpace(t.Metric.Name + " " + t.Text)
+	f.Planned = fmt.Sprintf("%s, %s", verdict.Count(level.Requests, "requests"), verdict.Count(f.planned, "rounds"))
+	if kind == metric.Burst {
+		f.Planned = fmt.Sprintf("%s of %d", verdict.Count(f.planned, "bursts"), level.N)
+	}
+	if policy.OnInconclusive == plan.Extend && policy.Decide != plan.Estimate {
+		most, looks := extended(level, kind, policy)
+		f.alpha = stat.SplitAlpha(f.alpha, looks)
+		if looks > 1 {
+			f.Extended = fmt.Sprintf("extended to %d at %d looks", most, looks)
+			f.Planned += ", " + f.Extended
+			f.planned = (f.planned*most + level.Requests - 1) / level.Requests
+			level.Requests, level.Rounds = most, f.planned
 		}
 	}
+	f.confidence = metric.Format(metric.Ratio, 1-f.alpha)
+	f.evidence = gather(planned(level, kind))
 	return f
+}
+
+// never says that no outcome of what is planned could pass.
+func (f *foreseenLevel) never(remark, advice string) {
+	f.Impossible, f.Remark, f.Advice = true, remark, advice
+}
+
+// mean takes a spread: of blocks, or of rounds for what the server tells.
+func (f *foreseenLevel) mean(t *plan.Threshold) {
+	inside := t.Metric.Source != metric.Client
+	units := len(f.blocks)
+	f.Needed = "2 rounds or blocks"
+	if t.Metric.Name == "synchrony" || inside {
+		units, f.Needed = f.planned, "2 rounds"
+	}
+	if t.Metric.Name == "cost_per_hour" {
+		f.Needed, units = "1 round, 2 where electricity has a price", max(units, 2)
+	}
+	switch {
+	case units >= 2:
+	case inside:
+		f.never("one round has no spread to judge by", "use two seeds or more")
+	default:
+		f.never("one block has no spread to judge by", fmt.Sprintf("use two seeds or more, or at least %d requests", 2*max(f.level.N, 1)))
+	}
+}
+
+// share takes rounds.
+func (f *foreseenLevel) share(t *plan.Threshold) {
+	need, ok := stat.MinimumN(1-t.Limit, f.alpha)
+	if !ok {
+		f.Needed = "∞"
+		f.never("no number of requests proves that none ever fails", fmt.Sprintf("write %s for the requests of the run, or allow a share", thisRunOf(t)))
+		return
+	}
+	noun := "rounds"
+	if f.kind == metric.Burst {
+		noun = "bursts"
+	}
+	f.needed, f.Needed = need, verdict.Count(need, noun)
+	if f.planned < need {
+		f.never(fmt.Sprintf("needs %s at %s confidence, since requests of one round may fail together; the plan has %d", f.Needed, f.confidence, f.planned),
+			fmt.Sprintf("use %s, write %s for the requests of this run", moreRounds(f.kind, need), thisRunOf(t)))
+	}
+}
+
+// percentile takes effective requests.
+func (f *foreseenLevel) percentile(t *plan.Threshold, worth func(int, float64) float64) {
+	need, _ := stat.MinimumN(allowed(t), f.alpha) // p99.9 at most: there is one
+	f.Needed = verdict.Count(need, "effective requests")
+	best, each := float64(f.n), worth(max(len(f.blocks), leastRounds), f.alpha)
+	if !f.sound || t.Metric.Source != metric.Client && f.planned < leastRounds {
+		best = math.Min(best, float64(f.waves))
+	}
+	blocks := fmt.Sprintf("%d rounds or %d requests", leastRounds, leastBlocks*max(f.level.N, 1))
+	if f.kind == metric.Burst {
+		blocks = fmt.Sprintf("%d bursts", leastRounds)
+	}
+	switch {
+	case f.n < need:
+		f.never(fmt.Sprintf("needs %s at %s confidence, the plan has %d", verdict.Count(need, "requests"), f.confidence, f.n), "raise requests")
+	case best < float64(need):
+		f.never(fmt.Sprintf("needs %s that count as independent at %s confidence; with fewer than %s each wave of %d counts as one, the plan has %s",
+			verdict.Count(need, "requests"), f.confidence, blocks, f.level.N, verdict.Count(f.waves, "waves")), "use more seeds or raise requests")
+	case best*each < float64(need):
+		// What the requests are worth if their blocks vary by chance alone.
+		f.Remark = fmt.Sprintf("close: %s are worth about %.0f effective ones, plan about %.0f", verdict.Count(f.n, "requests"), best*each, math.Ceil(float64(need)/each))
+	}
 }
 
 // certifyCapacity judges a share's chances in a capacity search: at the level
@@ -194,14 +220,14 @@ func certifyCapacity(t *plan.Threshold, w *plan.Workload, worth func(int, float6
 	}
 	n := max(c.Require, c.From)
 	f := at(n, false)
-	if f.Impossible && f.rounds > 0 {
+	if f.Impossible && f.needed > 0 {
 		if deep := at(n, true); !deep.Impossible {
 			deep.Remark = "only a level that is measured with so many has rounds enough to pass"
 			return deep
 		}
-		more := fmt.Sprintf("requests = %d in the capacity block", f.rounds*n)
+		more := fmt.Sprintf("requests = %d in the capacity block", f.needed*n)
 		if c.Over != metric.Burst {
-			more = seeds(f.rounds) + " and " + more
+			more = seeds(f.needed) + " and " + more
 		}
 		f.Advice = fmt.Sprintf("use %s, write %s for the requests of each probe", more, thisRunOf(t))
 	}

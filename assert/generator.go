@@ -35,6 +35,9 @@ const (
 	stallShare = 0.10
 )
 
+// objection takes why a measurement is not valid, and who has to act on it.
+type objection func(of verdict.Cause, format string, args ...any)
+
 func (s *subject) generator(v *Verdict, samples []*metric.Sample, thresholds []judgedThreshold, invalid objection) {
 	var cpu float64
 	var delay, pause, stall time.Duration

@@ -76,15 +76,7 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	s.lengths(v, samples, invalid)
 	s.loaded(v, samples, invalid)
 	s.generator(v, samples, thresholds, invalid)
-	if sync := l.Synchrony(); l.Kind == metric.ClosedLoop && sync.OK && sync.V >= sample.LockStep {
-		note := fmt.Sprintf("lock-step: the slots start in phase (synchrony %.2f), so that they prefill together; TTFT is that of bursts, not of spread-out traffic", sync.V)
-		v.Notes = append(v.Notes, note)
-		for i := range thresholds {
-			if name := thresholds[i].threshold.Metric.Name; name == "ttft" || name == "ttfa" {
-				thresholds[i].Notes = append(thresholds[i].Notes, note)
-			}
-		}
-	}
+	s.lockStep(v, thresholds)
 	v.Notes = append(v.Notes, s.windowed()...)
 	v.Notes = append(v.Notes, s.drift()...)
 	reconnects := 0
@@ -101,8 +93,19 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	}
 }
 
-// objection takes why a measurement is not valid, and who has to act on it.
-type objection func(of verdict.Cause, format string, args ...any)
+// lockStep notes that the slots start in phase, also on what it bears upon.
+func (s *subject) lockStep(v *Verdict, thresholds []judgedThreshold) {
+	l := s.level
+	if sync := l.Synchrony(); l.Kind == metric.ClosedLoop && sync.OK && sync.V >= sample.LockStep {
+		note := fmt.Sprintf("lock-step: the slots start in phase (synchrony %.2f), so that they prefill together; TTFT is that of bursts, not of spread-out traffic", sync.V)
+		v.Notes = append(v.Notes, note)
+		for i := range thresholds {
+			if name := thresholds[i].threshold.Metric.Name; name == "ttft" || name == "ttfa" {
+				thresholds[i].Notes = append(thresholds[i].Notes, note)
+			}
+		}
+	}
+}
 
 // windowed says what the window leaves out, or does not.
 func (s *subject) windowed() []string {

@@ -1,7 +1,6 @@
 package assert
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -130,20 +129,6 @@ func look(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*pla
 	return out, verdicts
 }
 
-// reversible says whether what fails of the requests that were sent, and of
-// them alone, could hold of due requests, those to come all being good.
-func reversible(t *plan.Threshold, v Verdict, due int) bool {
-	switch t.Stat.Kind {
-	case metric.Observed:
-		return sample.Meets((float64(due)-v.Over)/float64(due), t.Op, t.Limit)
-	case metric.Min:
-		return !sample.Upward(t.Op)
-	case metric.Max:
-		return sample.Upward(t.Op)
-	}
-	return false
-}
-
 // distance is how far a judged threshold is from its limit.
 func distance(t *plan.Threshold, v *Verdict) LookThreshold {
 	out := LookThreshold{Name: label(t), Outcome: v.Outcome, Shown: metric.Format(t.Metric.UnitOf(t.Stat), v.Value.V)}
@@ -176,72 +161,4 @@ func distance(t *plan.Threshold, v *Verdict) LookThreshold {
 		out.Low, out.High = out.Log, out.Log // exact
 	}
 	return out
-}
-
-// begun is the level as if it had been planned with n measured requests: the
-// first by start. What was sent after them kept the load up, like a filler. n
-// below 1 takes all.
-func begun(l *metric.Level, n int) (level *metric.Level, problem string) {
-	if n < 1 {
-		return l, ""
-	}
-	asked := n
-	out := *l
-	out.Rounds = nil
-	for _, r := range l.Rounds {
-		if n == 0 {
-			break
-		}
-		measured := r.MeasuredSamples()
-		due := min(n, max(r.Due, len(measured)))
-		n -= due
-		if r.Complete && due == max(r.Due, len(measured)) {
-			out.Rounds = append(out.Rounds, r)
-			continue
-		}
-		if !r.Complete && len(measured) < due {
-			return nil, fmt.Sprintf("%d of %d requests of round %d have ended", len(measured), due, r.Index+1)
-		}
-		kept := measured[:min(due, len(measured))]
-		if k := len(kept); k > 0 && kept[k-1].Order >= due {
-			return nil, fmt.Sprintf("a request of round %d that started among the first %d has not ended", r.Index+1, due)
-		}
-		out.Rounds = append(out.Rounds, shortened(r, kept, due))
-	}
-	if n > 0 {
-		return nil, fmt.Sprintf("it holds %d of %s", asked-n, verdict.Count(asked, "requests"))
-	}
-	return &out, ""
-}
-
-// shortened is the round up to the end of the last of the requests that are
-// kept.
-func shortened(r *metric.Round, kept []*metric.Sample, due int) *metric.Round {
-	out := *r
-	out.Due, out.Complete, out.Stopped = due, true, ""
-	if !r.Complete {
-		out.Busy = 1 // known once the round is over, and judged then
-	}
-	keep := make(map[*metric.Sample]bool, len(kept))
-	out.End = r.Start
-	for _, x := range kept {
-		keep[x] = true
-		out.End = max(out.End, x.End)
-	}
-	out.Samples = make([]*metric.Sample, 0, len(r.Samples))
-	for _, x := range r.Samples {
-		if x.Phase == metric.Measured && !keep[x] {
-			c := *x
-			c.Phase = metric.Filler
-			x = &c
-		}
-		out.Samples = append(out.Samples, x)
-	}
-	if r.WindowEnd > r.WindowStart {
-		out.WindowEnd = min(r.WindowEnd, out.End)
-	} else if !r.Complete {
-		out.WindowEnd = out.End
-		out.WindowStart = max(r.WindowStart, r.Start)
-	}
-	return &out
 }

@@ -99,22 +99,6 @@ func limiting(w *plan.Workload, binds func(*plan.SLA) bool) []required {
 	return slices.DeleteFunc(binding(w, binds), func(r required) bool { return !r.limits() })
 }
 
-// Awaited lists the verdicts that a run of all of p will get, in their order:
-// pending, or skipped where the plan itself says that there will be none.
-func Awaited(p *plan.Plan) []Verdict {
-	// What has names before anything was measured has the same afterwards.
-	list := Judge(p, &metric.Run{}, Options{}).List
-	for i := range list {
-		v := &list[i]
-		outcome := Pending
-		if slices.ContainsFunc(p.Compares, func(c *plan.Compare) bool { return c.Skip != "" && v.Kind == KindCompare && v.Comparison == c.Name }) {
-			outcome = Skipped
-		}
-		v.Outcome, v.Cause, v.Message, v.Needs, v.Notes = outcome, "", "", "", nil
-	}
-	return list
-}
-
 // judgedThreshold is a threshold with its verdict.
 type judgedThreshold struct {
 	threshold *plan.Threshold

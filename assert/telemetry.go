@@ -41,6 +41,11 @@ func (s *subject) counted(v *Verdict, t *plan.Threshold) {
 		s.overRounds(v, t, units)
 		return
 	}
+	s.bucketed(v, t, h)
+}
+
+// bucketed judges a percentile of a histogram.
+func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 	estimate, low, high, ok := h.Percentile(t.Stat.P)
 	if !ok {
 		noValue(v, t, "the server tells a mean and no distribution")

@@ -27,18 +27,7 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 		}
 		noun, point = "were not good", s.level.GoodputShare(good)
 	}
-	groups := make([]stat.Group, len(s.blocks))
-	bad := 0
-	for i, b := range s.blocks {
-		k := b.lost
-		for _, x := range b.samples {
-			if !good(x) {
-				k++
-			}
-		}
-		groups[i] = stat.Group{K: float64(k), N: float64(len(b.samples) + b.lost)}
-		bad += k
-	}
+	groups, bad := s.badOnes(good)
 	v.N, v.Over, v.Value = s.n, float64(bad), point
 	if !v.Value.OK {
 		noValue(v, t, v.Value.Why)
@@ -64,6 +53,12 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 		decided(v, sample.Meets(v.Value.V, t.Op, t.Limit))
 		return
 	}
+	v.Message = counted
+	s.certifyShare(v, t, groups, share, e)
+}
+
+// certifyShare decides a share of which e may be bad; share is.
+func (s *subject) certifyShare(v *Verdict, t *plan.Threshold, groups []stat.Group, share, e float64) {
 	lost, rounds := s.byRound(groups)
 	// Where rounds are of unequal length, a long bad one weighs by its requests.
 	lost = max(lost, share*rounds)
@@ -74,7 +69,7 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 		v.Low, v.High = metric.Some(1-high), metric.Some(1-low)
 	}
 	v.Effective = rounds
-	v.Message = counted + ", " + s.bounds(v, metric.Ratio)
+	v.Message += ", " + s.bounds(v, metric.Ratio)
 	if s.policy.Decide == plan.Estimate {
 		estimated(v, sample.Meets(v.Value.V, t.Op, t.Limit))
 		return
@@ -93,6 +88,23 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	if rounds < float64(s.n) {
 		v.Notes = append(v.Notes, fmt.Sprintf("requests of one round may fail together: to pass, each of %s counts as one request", verdict.Count(int(rounds), "rounds")))
 	}
+}
+
+// badOnes counts, block by block, the requests that are not good, the lost ones
+// included.
+func (s *subject) badOnes(good func(*metric.Sample) bool) (groups []stat.Group, bad int) {
+	groups = make([]stat.Group, len(s.blocks))
+	for i, b := range s.blocks {
+		k := b.lost
+		for _, x := range b.samples {
+			if !good(x) {
+				k++
+			}
+		}
+		groups[i] = stat.Group{K: float64(k), N: float64(len(b.samples) + b.lost)}
+		bad += k
+	}
+	return groups, bad
 }
 
 // byRound adds up, over the rounds, the share of each one's requests that is

@@ -1,0 +1,222 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/tokgate/tokgate/assert/sample"
+	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// Judge judges one compare block: a verdict on the whole, whether there was
+// anything to compare, and one on each change that it requires.
+func Judge(in Input) (*Comparison, []verdict.Verdict) {
+	c := in.Block
+	x := comparison{Input: in, alpha: c.Policy.Alpha(), out: &Comparison{
+		Name: c.Name, Control: c.Control.Baseline, Candidate: c.Candidate.Address(), Paired: c.Control.Baseline == "",
+	}}
+	if c.Control.Server != nil {
+		x.out.Control = c.Control.Server.Address()
+	}
+	if x.out.Paired {
+		x.out.Restart = c.Restart
+	}
+	confidence := 1 - x.alpha
+	outcome, message := x.comparable()
+	if outcome == verdict.Pass && !c.Unchanged {
+		x.measure()
+		x.unfounded()
+		x.decide()
+		x.settle()
+	} else {
+		x.out.Skipped = message
+	}
+	if outcome == verdict.Pass && x.out.Line != "" {
+		message = x.out.Line
+	}
+	x.out.Outcome = outcome
+	x.list = []verdict.Verdict{{
+		Kind: verdict.KindCompare, Server: x.out.Candidate, Comparison: c.Name, Unchanged: c.Unchanged, Name: "compare." + c.Name,
+		Outcome: outcome, Message: message, Notes: x.notes(), Value: metric.None("a comparison has no value of its own"), Confidence: confidence,
+		File: c.Range.Filename, Line: c.Range.Start.Line,
+	}}
+	if outcome != verdict.Pass || c.Unchanged {
+		x.skip(message)
+	} else {
+		x.require()
+	}
+	return x.out, x.list
+}
+
+// notes are those of the whole: the differences of the servers come first.
+func (x *comparison) notes() []string {
+	var notes []string
+	for _, d := range x.out.Differences {
+		allowed := "allowed by changed"
+		if !d.Allowed {
+			allowed = "not in changed"
+		}
+		notes = append(notes, fmt.Sprintf("%s: %s → %s (%s)", d.Key, cmp.Or(verdict.OneLine(d.Control), "not set"), cmp.Or(verdict.OneLine(d.Candidate), "not set"), allowed))
+	}
+	return append(notes, x.out.Notes...)
+}
+
+// measure compares every workload at every level.
+func (x *comparison) measure() {
+	x.out.Changes = []Change{}
+	var control, candidate oddities
+	for _, w := range x.Block.Workloads(x.Plan) {
+		for _, load := range w.Loads {
+			for _, level := range load.Levels {
+				if x.leftOut(w, level.Name) {
+					rows := x.without(w, level.Name, "left out: not selected")
+					for i := range rows {
+						rows[i].Outcome, rows[i].LeftOut = verdict.Skipped, true
+					}
+					x.out.Changes = append(x.out.Changes, rows...)
+					continue
+				}
+				m, problem := x.match(w, level)
+				if problem != "" {
+					x.out.Changes = append(x.out.Changes, x.without(w, level.Name, problem)...)
+					x.out.Decisions = append(x.out.Decisions, Decision{w.Address(), level.Name, AnswerUnknown, problem})
+					continue
+				}
+				x.changes(m)
+				control.look(w, m.control)
+				candidate.look(w, m.candidate)
+			}
+		}
+		x.capacity(w)
+	}
+	for _, side := range []struct {
+		name string
+		oddities
+	}{{"control", control}, {"candidate", candidate}} {
+		if len(side.inPhase) > 0 {
+			x.out.Notes = append(x.out.Notes, fmt.Sprintf("lock-step: on the %s the slots of %s start in phase: TTFT is that of bursts there, and changes of it may be changes of phase", side.name, verdict.Enumerate(side.inPhase)))
+		}
+	}
+	for _, side := range []struct {
+		name string
+		cold int
+	}{{"candidate", candidate.cold}, {"control", control.cold}} {
+		if side.cold > 0 {
+			x.out.Notes = append(x.out.Notes, fmt.Sprintf("in %s on the %s the first measured request took more than %d times the median ttft; such requests are measured and judged like all others", verdict.Count(side.cold, "legs"), side.name, coldTimes))
+		}
+	}
+}
+
+// oddities are what the levels of one side show that its figures may come from.
+type oddities struct {
+	inPhase []string // places where the slots start in phase
+	cold    int      // legs with a cold first request
+}
+
+func (o *oddities) look(w *plan.Workload, l *metric.Level) {
+	if sync := l.Synchrony(); l.Kind == metric.ClosedLoop && sync.OK && sync.V >= sample.LockStep {
+		o.inPhase = append(o.inPhase, fmt.Sprintf("%s at %s (synchrony %.2f)", w.Address(), l.Name, sync.V))
+	}
+	for _, r := range l.Rounds {
+		if coldFirst(r) > 0 {
+			o.cold++
+		}
+	}
+}
+
+// changes adds the rows of one level: what is required of it, and what is shown
+// besides.
+func (x *comparison) changes(m matched) {
+	required := map[string]bool{}
+	begin := len(x.out.Changes)
+	for _, claim := range x.Block.Claims {
+		if !slices.Contains(claim.Workloads, m.workload) || !slices.Contains(claim.At, m.level) {
+			continue
+		}
+		for _, ch := range claim.Changes {
+			if ofCapacity(ch) || !applies(ch, m.workload) {
+				continue
+			}
+			row := Change{Metric: ch.Metric, Stat: ch.Stat, Points: ch.Points}
+			m.measure(&row, x.alpha)
+			row.require(ch, claim, x.Block.Policy, x.alpha)
+			m.outliers(&row)
+			required[row.Name()] = true
+			x.claims = append(x.claims, claimed{len(x.out.Changes), claim, ch})
+			x.out.Changes = append(x.out.Changes, row)
+		}
+	}
+	for _, s := range shown {
+		row := Change{Metric: metric.MustLookup(s.metric), Stat: s.stat, Points: s.metric == "success", Limit: metric.None(""), Outcome: verdict.Skipped}
+		if required[row.Name()] {
+			continue
+		}
+		m.measure(&row, x.alpha)
+		if row.Outcome == verdict.Error {
+			row.Outcome = verdict.Skipped // nothing is required of it
+		}
+		if s.metric == "success" && row.Control.OK && row.Control.V == 1 && row.Candidate.OK && row.Candidate.V == 1 {
+			continue
+		}
+		if row.Message == "" {
+			row.Message = row.line()
+		}
+		m.outliers(&row)
+		x.out.Changes = append(x.out.Changes, row)
+	}
+	x.blind(m, begin)
+}
+
+// blind holds back what leaves failed requests out of its number: a mean, and
+// gaps, of the survivors says nothing of a candidate that fails more requests.
+func (x *comparison) blind(m matched, begin int) {
+	success := Change{Metric: metric.MustLookup("success"), Stat: metric.Stat{Kind: metric.Rate}, Points: true}
+	m.measure(&success, x.alpha)
+	outcome := verdict.Pass
+	for _, row := range x.out.Changes[begin:] {
+		if row.Metric.Name == "success" && row.Limit.OK && !row.Improve {
+			outcome, success.Limit = row.Outcome, row.Limit
+		}
+	}
+	if !success.Limit.OK && success.Change.OK && success.Change.V < 0 {
+		outcome = verdict.Inconclusive
+		if success.Direction == Worse {
+			outcome = verdict.Fail
+		}
+	}
+	for i := begin; i < len(x.out.Changes); i++ {
+		row := &x.out.Changes[i]
+		if row.Outcome == verdict.Pass && outcome != verdict.Pass && (row.Stat.Kind == metric.Mean || row.Metric.Scope == metric.PerGap) {
+			row.Outcome = outcome
+			row.Message += ", but the candidate fails more requests"
+			row.Notes = append(row.Notes, fmt.Sprintf("%s leaves failed requests out, so it passes only if success does (%s); tolerate success to allow some", row.Name(), success.line()))
+			if outcome == verdict.Inconclusive {
+				row.Needs = "needs a decided success"
+			}
+			row.pFail = 0 // its failure is that of success
+		}
+	}
+}
+
+// without lists the required rows of a level that could not be compared.
+func (x *comparison) without(w *plan.Workload, level, why string) []Change {
+	var out []Change
+	for _, claim := range x.Block.Claims {
+		if !slices.Contains(claim.Workloads, w) || !slices.Contains(claim.At, level) {
+			continue
+		}
+		for _, ch := range claim.Changes {
+			if ofCapacity(ch) || !applies(ch, w) {
+				continue
+			}
+			row := Change{Workload: w.Address(), Level: level, Metric: ch.Metric, Stat: ch.Stat, Points: ch.Points, Confidence: 1 - x.alpha,
+				Limit: metric.Some(ch.Limit), Improve: claim.Improve, Severity: verdict.Severity(claim.Severity), bound: ch, Outcome: verdict.Error, Message: why, Why: why}
+			x.claims = append(x.claims, claimed{len(x.out.Changes) + len(out), claim, ch})
+			out = append(out, row)
+		}
+	}
+	return out
+}

@@ -1,0 +1,153 @@
+package assert
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// lookNote says at which look a level was judged.
+func lookNote(l *metric.Level, last metric.Look, confidence float64) string {
+	if last.Planned <= 1 {
+		return ""
+	}
+	return fmt.Sprintf("judged at a planned look at the first %s by start, its error a %s of the whole: %s confidence",
+		verdict.Count(l.Due(), "requests"), ordinal(last.Planned), metric.Format(metric.Ratio, confidence))
+}
+
+// ordinal names a part of n: "half", "third", "12th part".
+func ordinal(n int) string {
+	switch n {
+	case 2:
+		return "half"
+	case 3:
+		return "third"
+	case 4:
+		return "quarter"
+	}
+	return fmt.Sprintf("%dth part", n)
+}
+
+// measured gives the verdicts on one case: its load, its thresholds.
+func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load, level plan.Level) {
+	key := levelKey{server.Address(), w.Address(), level.Name}
+	v := Verdict{Kind: KindLoad, File: level.Range.Filename, Line: level.Range.Start.Line}
+	if v.Line == 0 {
+		v.File, v.Line = load.Range.Filename, load.Range.Start.Line
+	}
+	why := j.unmeasured(&v, key)
+	if l := j.levels[key]; v.Outcome == Pending && l.Asked != nil {
+		if differs := l.Asked.Differs(*w.Asked(server, load)); len(differs) > 0 {
+			v.Outcome, v.Message = Error, "the recording is of another workload: "+strings.Join(differs, "; ")
+		}
+	}
+	var list []required
+	if !j.plan.ControlOnly(server, w) {
+		list = binding(w, boundAt(level.Name))
+	}
+	var verdicts []Verdict
+	if v.Outcome == Pending {
+		verdicts = j.valued(&v, w, load.Kind, level, list, key)
+	}
+	switch {
+	case v.Outcome != Error:
+	case v.Cause == verdict.CauseNotRun:
+		why = v.Message
+	default:
+		why = "the measurement is not valid: " + v.Message
+	}
+	at := func(v Verdict, name string) Verdict {
+		v.Server, v.Workload, v.Level = key.server, key.workload, key.level
+		v.Name = name + " at " + level.Name
+		return v
+	}
+	j.add(at(v, "load"), plan.Stop)
+	for i, t := range list {
+		judged := t.unjudged(w.Policy)
+		if v.Outcome == Pass {
+			judged = verdicts[i]
+		} else {
+			judged.Outcome, judged.Message = Skipped, "because "+why
+		}
+		j.add(at(judged, t.name()), w.Policy.OnInconclusive)
+	}
+}
+
+// unmeasured gives the load verdict of a case that was not measured, and leaves it
+// pending where it was; why is for the thresholds of one that is skipped.
+func (j *judge) unmeasured(v *Verdict, key levelKey) (why string) {
+	l := j.levels[key]
+	switch lost := j.serverError(key.server); {
+	case l == nil:
+		v.Outcome, v.Cause, v.Message = Error, verdict.CauseNotRun, "the run holds no such level"+verdict.Because(j.run.Stopped)
+	case l.Skipped == metric.SkippedOnly:
+		why = "left out: not selected"
+		v.Outcome, v.Message = Skipped, why
+	case lost != "":
+		// The server's own verdict is the error.
+		why = "the server could not be measured: " + verdict.OneLine(lost)
+		v.Outcome, v.Message = Skipped, "because "+why
+	case l.Skipped != "":
+		v.Outcome, v.Cause, v.Message = Error, verdict.CauseNotRun, "not run: "+verdict.OneLine(l.Skipped)
+	}
+	return why
+}
+
+// valued judges the load of a case that was measured, up to its last look, and
+// its thresholds.
+func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level plan.Level, list []required, key levelKey) []Verdict {
+	l := j.levels[key]
+	s := subject{workload: w, price: j.plan.PriceOf(key.server), policy: w.Policy, alpha: w.Policy.Alpha()}
+	looked := ""
+	if len(l.Looks) > 0 {
+		last := l.Looks[len(l.Looks)-1]
+		part, problem := begun(l, last.Requests)
+		if problem != "" {
+			v.Outcome, v.Message = Error, "look at "+verdict.Count(last.Requests, "requests")+": "+problem
+			return nil
+		}
+		l, s.alpha = part, stat.SplitAlpha(s.alpha, last.Planned)
+		level.Requests = min(level.Requests, l.Due())
+		j.levels[key] = l
+		looked = lookNote(l, last, 1-s.alpha)
+	}
+	s.evidence = gather(l)
+	s.one = j.levels[levelKey{key.server, key.workload, "1"}]
+	verdicts := s.thresholds(list)
+	s.load(v, kind, level, pairs(list, verdicts))
+	for _, note := range l.Notes {
+		v.Notes = append(v.Notes, verdict.OneLine(note))
+	}
+	for i := range verdicts {
+		if looked != "" {
+			verdicts[i].Notes = append(verdicts[i].Notes, looked)
+		}
+	}
+	j.valid[key] = v.Outcome == Pass
+	return verdicts
+}
+
+// shed is the level with the requests that were left of it where a short budget
+// had a comparison run fewer rounds than the plan asks for.
+func (j *judge) shed(w *plan.Workload, level plan.Level) plan.Level {
+	for _, c := range j.plan.Compares {
+		i := slices.IndexFunc(j.run.Comparisons, func(r *metric.Comparison) bool { return r != nil && r.Name == c.Name })
+		if i < 0 || len(j.run.Comparisons[i].Looks) == 0 || !slices.Contains(c.Workloads(j.plan), w) {
+			continue
+		}
+		looks := j.run.Comparisons[i].Looks
+		if n := looks[len(looks)-1].Rounds; n >= leastRounds && n < level.Rounds {
+			requests := 0
+			for r := range n {
+				requests += level.RoundRequests(r)
+			}
+			level.Requests, level.Rounds = requests, n
+		}
+	}
+	return level
+}

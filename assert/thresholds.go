@@ -1,0 +1,59 @@
+package assert
+
+import (
+	"fmt"
+
+	"github.com/tokgate/tokgate/assert/sample"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// thresholds judges a list of thresholds, in its order. What leaves failed
+// requests out of its number passes only if success does.
+func (s *subject) thresholds(list []required) []Verdict {
+	var out []Verdict
+	success := Skipped
+	for _, t := range list {
+		v := s.judge(t.Threshold)
+		v.Severity, v.Implied = t.severity, t.by != nil
+		if v.Outcome == Fail && s.due > s.n && reversible(t.Threshold, v, s.due) {
+			v.Outcome, v.More = Inconclusive, s.due-s.n
+		}
+		if why := t.why(); why != "" {
+			v.Notes = append(v.Notes, why)
+		} else if v.Outcome == Fail {
+			if then := doing(s.level); then != "" {
+				v.Notes = append(v.Notes, then)
+			}
+		}
+		if t.Metric.Name == "success" {
+			success = max(success, v.Outcome)
+		}
+		out = append(out, v)
+	}
+	for i := range out {
+		if v := &out[i]; blind(list[i].Threshold) && v.Outcome == Pass && success != Pass {
+			v.Outcome = success
+			v.Message += ", but success does not pass"
+			v.Notes = append(v.Notes, fmt.Sprintf("%s leaves failed requests out, so it passes only if success does", label(list[i].Threshold)))
+			if v.Outcome == Inconclusive {
+				v.Needs = "needs a decided success"
+			}
+		}
+	}
+	return out
+}
+
+// reversible says whether what fails of the requests that were sent, and of
+// them alone, could hold of due requests, those to come all being good.
+func reversible(t *plan.Threshold, v Verdict, due int) bool {
+	switch t.Stat.Kind {
+	case metric.Observed:
+		return sample.Meets((float64(due)-v.Over)/float64(due), t.Op, t.Limit)
+	case metric.Min:
+		return !sample.Upward(t.Op)
+	case metric.Max:
+		return sample.Upward(t.Op)
+	}
+	return false
+}
