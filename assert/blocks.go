@@ -94,17 +94,6 @@ func (e evidence) String() string {
 	return verdict.Count(len(e.blocks), noun)
 }
 
-// effective is the number of independent requests that the level's are worth:
-// stat.Effective over its blocks, and no more than its waves where there are
-// too few blocks to tell.
-func (s *subject) effective(groups []stat.Group, quantities [][][]float64) float64 {
-	n := stat.Effective(float64(s.n), groups, quantities, s.policy.Alpha(), s.ahead())
-	if !s.sound {
-		n = min(n, float64(s.waves))
-	}
-	return n
-}
-
 // worth is how many effective requests one more request would add.
 func (e evidence) worth(effective, alpha float64) float64 {
 	if e.sound && e.n > 0 && effective > 0 {

@@ -12,54 +12,6 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// subject is what the thresholds of one case are judged on.
-type subject struct {
-	evidence
-	workload *plan.Workload
-	one      *metric.Level // concurrency 1 of the same workload and server; nil
-	price    metric.Price
-	policy   plan.Policy
-	alpha    float64 // a side: 1 − confidence
-	due      int     // requests in all, where some may be still to come; 0: none
-}
-
-// judge judges one threshold. The result has everything but the names.
-func (s *subject) judge(t *plan.Threshold) Verdict {
-	v := Verdict{Kind: KindSLA, Threshold: ThresholdOf(t), Decide: string(s.policy.Decide), Confidence: 1 - s.alpha, File: t.Range.Filename, Line: t.Range.Start.Line}
-	switch {
-	case s.n == 0:
-		v.Outcome, v.Value = Error, metric.None("no request was due")
-		v.Message = label(t) + " has no value: no request was due"
-		return v
-	case t.Op != "" && (math.IsNaN(t.Limit) || math.IsInf(t.Limit, 0)) || t.Op == "" && t.Stat.Kind != metric.Every:
-		v.Outcome, v.Value = Error, metric.None("the limit is no number")
-		v.Message = label(t) + ": the limit is no number"
-		return v
-	}
-	switch {
-	case t.Metric.Name == "success" || t.Metric.Name == "goodput" && t.Stat.IsShare():
-		s.share(&v, t)
-	case t.Metric.Scope == metric.Counted:
-		s.counted(&v, t)
-	case t.Metric.Scope == metric.PerReading:
-		s.read(&v, t)
-	case t.Metric.Scope == metric.PerLevel:
-		if !s.told(&v, t) {
-			s.wide(&v, t)
-		}
-	case t.Stat.Kind == metric.Percentile:
-		s.percentile(&v, t)
-	case t.Stat.Kind == metric.Mean:
-		s.mean(&v, t)
-	case t.Stat.Kind == metric.Min || t.Stat.Kind == metric.Max || t.Stat.Kind == metric.Every:
-		s.exact(&v, t)
-	default:
-		v.Outcome, v.Value = Error, metric.None("the statistic is not known")
-		v.Message = fmt.Sprintf("%s: the statistic %q cannot be judged", t.Metric.Name, t.Stat)
-	}
-	return v
-}
-
 // allowed is the share of requests that may miss the bound of a percentile.
 func allowed(t *plan.Threshold) float64 {
 	if sample.Upward(t.Op) {
@@ -179,9 +131,6 @@ func (s *subject) clear(t *plan.Threshold, o observations, e float64) bool {
 	bound, ok := o.worst(t.Op, 1-e, 0.7)
 	return ok && sample.Meets(bound, t.Op, t.Limit)
 }
-
-// ahead says whether requests of the level are still to come.
-func (s *subject) ahead() bool { return s.due > s.n }
 
 // worst bounds, with a confidence, what the worst value of a block meets in so
 // large a share of all blocks; not ok where one lacks a value.

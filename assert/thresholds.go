@@ -2,6 +2,7 @@ package assert
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/tokgate/tokgate/assert/sample"
 	"github.com/tokgate/tokgate/metric"
@@ -56,4 +57,41 @@ func reversible(t *plan.Threshold, v Verdict, due int) bool {
 		return sample.Upward(t.Op)
 	}
 	return false
+}
+
+// judge judges one threshold. The result has everything but the names.
+func (s *subject) judge(t *plan.Threshold) Verdict {
+	v := Verdict{Kind: KindSLA, Threshold: ThresholdOf(t), Decide: string(s.policy.Decide), Confidence: 1 - s.alpha, File: t.Range.Filename, Line: t.Range.Start.Line}
+	switch {
+	case s.n == 0:
+		v.Outcome, v.Value = Error, metric.None("no request was due")
+		v.Message = label(t) + " has no value: no request was due"
+		return v
+	case t.Op != "" && (math.IsNaN(t.Limit) || math.IsInf(t.Limit, 0)) || t.Op == "" && t.Stat.Kind != metric.Every:
+		v.Outcome, v.Value = Error, metric.None("the limit is no number")
+		v.Message = label(t) + ": the limit is no number"
+		return v
+	}
+	switch {
+	case t.Metric.Name == "success" || t.Metric.Name == "goodput" && t.Stat.IsShare():
+		s.share(&v, t)
+	case t.Metric.Scope == metric.Counted:
+		s.counted(&v, t)
+	case t.Metric.Scope == metric.PerReading:
+		s.read(&v, t)
+	case t.Metric.Scope == metric.PerLevel:
+		if !s.told(&v, t) {
+			s.wide(&v, t)
+		}
+	case t.Stat.Kind == metric.Percentile:
+		s.percentile(&v, t)
+	case t.Stat.Kind == metric.Mean:
+		s.mean(&v, t)
+	case t.Stat.Kind == metric.Min || t.Stat.Kind == metric.Max || t.Stat.Kind == metric.Every:
+		s.exact(&v, t)
+	default:
+		v.Outcome, v.Value = Error, metric.None("the statistic is not known")
+		v.Message = fmt.Sprintf("%s: the statistic %q cannot be judged", t.Metric.Name, t.Stat)
+	}
+	return v
 }

@@ -59,8 +59,8 @@ const (
 // shown are the statistics that are compared whether required or not, and from
 // which the answer for a workload is taken.
 var shown = []struct {
-	metric string
-	stat   metric.Stat
+	name string
+	stat metric.Stat
 }{
 	{"throughput", metric.Stat{}},
 	{"e2e", metric.Stat{Kind: metric.Mean}},

@@ -150,7 +150,7 @@ func (x *comparison) changes(m matched) {
 		}
 	}
 	for _, s := range shown {
-		row := Change{Metric: metric.MustLookup(s.metric), Stat: s.stat, Points: s.metric == "success", Limit: metric.None(""), Outcome: verdict.Skipped}
+		row := Change{Metric: metric.MustLookup(s.name), Stat: s.stat, Points: s.name == "success", Limit: metric.None(""), Outcome: verdict.Skipped}
 		if required[row.Name()] {
 			continue
 		}
@@ -158,7 +158,7 @@ func (x *comparison) changes(m matched) {
 		if row.Outcome == verdict.Error {
 			row.Outcome = verdict.Skipped // nothing is required of it
 		}
-		if s.metric == "success" && row.Control.OK && row.Control.V == 1 && row.Candidate.OK && row.Candidate.V == 1 {
+		if s.name == "success" && row.Control.OK && row.Control.V == 1 && row.Candidate.OK && row.Candidate.V == 1 {
 			continue
 		}
 		if row.Message == "" {
