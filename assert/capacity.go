@@ -41,7 +41,7 @@ func (j *judge) capacity(server *plan.Server, w *plan.Workload) {
 		}
 		limit.judge(&v, w, observed)
 	}
-	if j.plan.ControlOnly(server, w) {
+	if j.promised.ControlOnly(server, w) {
 		// What is required is required of the candidate: this is what it is
 		// measured by.
 		v.Severity = verdict.SeverityWarn
@@ -189,7 +189,7 @@ func (j *judge) visit(w *plan.Workload, c *metric.Capacity, p metric.CapacityPro
 	if problem != "" {
 		return LookVerdict{Outcome: Error, Invalid: problem}, nil, whole
 	}
-	v, verdicts := look(w, l, j.plan.PriceOf(c.Server), boundAtCapacity, plannedLooks(whole, p), 0)
+	v, verdicts := look(w, l, j.promised.PriceOf(c.Server), boundAtCapacity, plannedLooks(whole, p), 0)
 	return v, verdicts, l
 }
 

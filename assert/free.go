@@ -16,11 +16,11 @@ import (
 
 // asserts judges the assert blocks: free conditions over point estimates.
 func (j *judge) asserts() {
-	if len(j.plan.Asserts) == 0 {
+	if len(j.promised.Asserts) == 0 {
 		return
 	}
 	result, err := j.result()
-	for _, a := range j.plan.Asserts {
+	for _, a := range j.promised.Asserts {
 		v := Verdict{Kind: KindAssert, Name: a.Name, Decide: string(plan.Estimate), File: a.Range.Filename, Line: a.Range.Start.Line,
 			Notes: []string{"point estimate: not certified at any confidence"}}
 		if err != nil {
@@ -116,14 +116,14 @@ func explain(diags hcl.Diagnostics) string {
 // result is the value of result, of the type that plan.ResultType declares.
 func (j *judge) result() (cty.Value, error) {
 	instances := newTree()
-	for _, s := range j.plan.Servers {
+	for _, s := range j.promised.Servers {
 		workloads := newTree()
-		for _, w := range j.plan.Workloads {
+		for _, w := range j.promised.Workloads {
 			if !slices.Contains(w.Servers, s) {
 				continue
 			}
 			levels := map[string]cty.Value{}
-			typ, err := levelType(j.plan, s, w)
+			typ, err := levelType(j.promised, s, w)
 			if err != nil {
 				return cty.NilVal, err
 			}
@@ -243,7 +243,7 @@ func statOf(d metric.Distribution, name string) metric.Value {
 // value is a level-wide metric.
 func (j *judge) value(def metric.Def, l *metric.Level, w *plan.Workload) metric.Value {
 	if def.Source == metric.Prices {
-		return l.Cost(def.Name, j.plan.PriceOf(l.Server), l.Windows(w.Policy.Window))
+		return l.Cost(def.Name, j.promised.PriceOf(l.Server), l.Windows(w.Policy.Window))
 	}
 	return l.Value(def.Name, w.Policy.Window, sample.Good(w), j.levels[levelKey{l.Server, l.Workload, "1"}])
 }

@@ -102,7 +102,7 @@ assert "a" {
   error_message = "no"
 }
 `)
-	j := judge{plan: p, run: &metric.Run{}, levels: map[levelKey]*metric.Level{}, valid: map[levelKey]bool{}}
+	j := judge{promised: p, run: &metric.Run{}, levels: map[levelKey]*metric.Level{}, valid: map[levelKey]bool{}}
 	l := shape{rounds: 5, perRound: 12}.level()
 	key := levelKey{`sim["off"]`, `test["long"]`, "4"}
 	l.Server, l.Workload = key.server, key.workload

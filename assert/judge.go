@@ -72,8 +72,8 @@ func Judge(p *plan.Plan, run *metric.Run, opts Options) Verdicts {
 func (j *judge) server(s *plan.Server) {
 	v := Verdict{Kind: KindServer, Server: s.Address(), Name: "start", File: s.Range.Filename, Line: s.Range.Start.Line}
 	used, left := false, true
-	for _, w := range j.plan.Workloads {
-		if !slices.Contains(w.Servers, s) || j.plan.Idle(s, w) {
+	for _, w := range j.promised.Workloads {
+		if !slices.Contains(w.Servers, s) || j.promised.Idle(s, w) {
 			continue
 		}
 		for _, load := range w.Loads {
@@ -83,7 +83,7 @@ func (j *judge) server(s *plan.Server) {
 				left = left && l != nil && l.Skipped == metric.SkippedOnly
 			}
 		}
-		if j.plan.Searches(s, w) {
+		if j.promised.Searches(s, w) {
 			used = true
 			left = left && slices.ContainsFunc(j.run.Capacities, func(c *metric.Capacity) bool {
 				return c != nil && c.Server == s.Address() && c.Workload == w.Address() && c.Reason == metric.SkippedOnly

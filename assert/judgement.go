@@ -12,9 +12,9 @@ import (
 
 // judge is one judgement under way.
 type judge struct {
-	plan   *plan.Plan
-	run    *metric.Run
-	levels map[levelKey]*metric.Level // as judged: up to its last look
+	promised *plan.Plan
+	run      *metric.Run
+	levels   map[levelKey]*metric.Level // as judged: up to its last look
 	// recorded holds them whole.
 	recorded map[levelKey]*metric.Level
 	valid    map[levelKey]bool // the level was measured as it should be
@@ -26,7 +26,7 @@ type judge struct {
 }
 
 func newJudge(p *plan.Plan, run *metric.Run) *judge {
-	j := &judge{plan: p, run: run, levels: map[levelKey]*metric.Level{}, valid: map[levelKey]bool{}, recorded: map[levelKey]*metric.Level{}}
+	j := &judge{promised: p, run: run, levels: map[levelKey]*metric.Level{}, valid: map[levelKey]bool{}, recorded: map[levelKey]*metric.Level{}}
 	for _, l := range run.Levels {
 		if l != nil {
 			j.take(l)

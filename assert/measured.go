@@ -47,7 +47,7 @@ func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load,
 		}
 	}
 	var list []required
-	if !j.plan.ControlOnly(server, w) {
+	if !j.promised.ControlOnly(server, w) {
 		list = binding(w, boundAt(level.Name))
 	}
 	var verdicts []Verdict
@@ -102,7 +102,7 @@ func (j *judge) unmeasured(v *Verdict, key levelKey) (why string) {
 // its thresholds.
 func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level plan.Level, list []required, key levelKey) []Verdict {
 	l := j.levels[key]
-	s := subject{workload: w, price: j.plan.PriceOf(key.server), policy: w.Policy, alpha: w.Policy.Alpha()}
+	s := subject{workload: w, price: j.promised.PriceOf(key.server), policy: w.Policy, alpha: w.Policy.Alpha()}
 	looked := ""
 	if len(l.Looks) > 0 {
 		last := l.Looks[len(l.Looks)-1]
@@ -135,9 +135,9 @@ func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level
 // shed is the level with the requests that were left of it where a short budget
 // had a comparison run fewer rounds than the plan asks for.
 func (j *judge) shed(w *plan.Workload, level plan.Level) plan.Level {
-	for _, c := range j.plan.Compares {
+	for _, c := range j.promised.Compares {
 		i := slices.IndexFunc(j.run.Comparisons, func(r *metric.Comparison) bool { return r != nil && r.Name == c.Name })
-		if i < 0 || len(j.run.Comparisons[i].Looks) == 0 || !slices.Contains(c.Workloads(j.plan), w) {
+		if i < 0 || len(j.run.Comparisons[i].Looks) == 0 || !slices.Contains(c.Workloads(j.promised), w) {
 			continue
 		}
 		looks := j.run.Comparisons[i].Looks

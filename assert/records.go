@@ -64,7 +64,7 @@ func invalid(l *metric.Level, w *plan.Workload) string {
 // comparison is what a compare block is judged by.
 func (j *judge) comparison(c *plan.Compare) compare.Input {
 	return compare.Input{
-		Plan: j.plan, Block: c, Run: j.run, Baseline: j.baselines[c.Name],
+		Plan: j.promised, Block: c, Run: j.run, Baseline: j.baselines[c.Name],
 		Level: func(server, workload, level string) *metric.Level {
 			return j.recorded[levelKey{server, workload, level}]
 		},
@@ -86,7 +86,7 @@ func (j *judge) compare(in compare.Input) {
 // limitOf is the capacity of a server as judged anew.
 func (j *judge) limitOf(run *metric.Run, server string, w *plan.Workload) compare.Limit {
 	if run != j.run {
-		j = newJudge(j.plan, run)
+		j = newJudge(j.promised, run)
 	}
 	for _, c := range run.Capacities {
 		if c != nil && c.Server == server && c.Workload == w.Address() {
