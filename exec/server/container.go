@@ -14,6 +14,7 @@ import (
 	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/exec/server/gpu"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -21,7 +22,7 @@ import (
 // container is a server that runs in a container of ours.
 type container struct {
 	runtime  *cli
-	clock    clock.Clock
+	Clock    clock.Clock
 	name     string
 	log      *tail
 	follower *osexec.Cmd   // hands the log on; nil: it could not be started
@@ -38,7 +39,7 @@ type container struct {
 // added to found. Like process it returns a container that is to be ended also
 // with an error, unless that is nil.
 func (l *Launcher) container(ctx context.Context, s *plan.Server, h *held, log *tail, found metric.Fingerprint, state func(string)) (running, error) {
-	r, err := l.runtime(s.Container.Runtime)
+	r, err := findRuntime(l.Clock, s.Container.Runtime)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +50,7 @@ func (l *Launcher) container(ctx context.Context, s *plan.Server, h *held, log *
 		found["runtime"] = r.name + " " + version
 	}
 	c := &container{
-		runtime: r, clock: l.Clock, log: log, grace: l.patience, name: containerName(l.Holder.Run, s.Address(), h.port),
+		runtime: r, Clock: l.Clock, log: log, grace: l.patience, name: containerName(l.Holder.Run, s.Address(), h.port),
 		followed: make(chan struct{}), exited: make(chan struct{}), stop: func() {},
 	}
 	words, env, err := l.create(r, s, h, c.name)
@@ -184,27 +185,23 @@ func steers(name string) bool {
 }
 
 // gpus are the words and variables that give a container its GPUs.
-func (r *cli) gpus(gpus []GPU) (words []string, env map[string]string) {
+func (r *cli) gpus(gpus []gpu.GPU) (words []string, env map[string]string) {
 	if len(gpus) == 0 {
 		return nil, nil
-	}
-	var ids []string
-	for _, g := range gpus {
-		ids = append(ids, g.ID)
 	}
 	switch {
 	case gpus[0].Vendor == "amd":
 		// The kernel's interface is one for all of them; which are used the
 		// variables say.
-		return []string{"--device", "/dev/kfd", "--device", "/dev/dri", "--group-add", "video", "--security-opt", "seccomp=unconfined"}, confine(gpus)
+		return []string{"--device", "/dev/kfd", "--device", "/dev/dri", "--group-add", "video", "--security-opt", "seccomp=unconfined"}, gpu.Confine(gpus)
 	case r.name == "podman":
-		for _, id := range ids {
+		for _, id := range gpu.IDs(gpus) {
 			words = append(words, "--device", "nvidia.com/gpu="+id)
 		}
 		return words, nil
 	}
 	// The value is a list of fields separated by commas, of which this is one.
-	return []string{"--gpus", `"device=` + strings.Join(ids, ",") + `"`}, nil
+	return []string{"--gpus", `"device=` + strings.Join(gpu.IDs(gpus), ",") + `"`}, nil
 }
 
 // follow hands the container's log on, and notices when it ends.
@@ -252,7 +249,7 @@ func (c *container) gone() error {
 		return nil
 	}
 	// The log may be behind.
-	within(c.clock, always(reaped), c.read)
+	within(c.Clock, always(reaped), c.read)
 	log := c.log.String()
 	if c.err != nil {
 		return &exec.ServerError{Err: fmt.Errorf("container %s can no longer be followed: %w", c.name, c.err), Log: log}
@@ -307,12 +304,12 @@ func (c *container) end() error {
 			defer close(stopped)
 			_, _ = c.runtime.output(ctx, nil, "stop", "--time", seconds, c.name)
 		}()
-		within(c.clock, c.grace, c.over)
+		within(c.Clock, c.grace, c.over)
 		cancel()
 		<-stopped
 	}
 	err := c.runtime.remove(context.Background(), c.name)
-	within(c.clock, always(reaped), func() bool { return c.follower == nil || c.read() && c.over() })
+	within(c.Clock, always(reaped), func() bool { return c.follower == nil || c.read() && c.over() })
 	c.stop()
 	if c.follower != nil {
 		<-c.followed

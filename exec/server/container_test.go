@@ -16,6 +16,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/server/gpu"
 	"github.com/tokgate/tokgate/exec/server/lease"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -25,7 +26,8 @@ import (
 const docker = `
 S=DIR; SELF=SELFPATH; MODE=MODEWORD
 printf '%s\n' "$*" >> $S/calls
-died() { while [ ! -f $S/exit ]; do sleep 0.02; done; }
+tested() { [ -d $S ] && kill -0 $PPID 2>/dev/null; } # else nobody waits any more
+died() { while tested && [ ! -f $S/exit ]; do sleep 0.02; done; }
 case "$1" in
 image)
 	[ -f $S/image ] || { echo "Error response from daemon: No such image: $5" >&2; exit 1; }
@@ -43,11 +45,11 @@ create)
 start)
 	while read w; do case "$w" in 127.0.0.1:*:*) p=${w#127.0.0.1:}; p=${p%:*} ;; esac; done < $S/words
 	( TOKGATE_TEST_CHILD=$MODE "$SELF" in-container --port $p & echo $! > $S/pid; wait $!; echo $? > $S/code; mv $S/code $S/exit ) > $S/log 2>&1 &
-	while [ ! -s $S/pid ]; do sleep 0.01; done
+	while tested && [ ! -s $S/pid ]; do sleep 0.01; done
 	echo started ;;
 logs)
 	exec 3< $S/log
-	while :; do cat <&3; [ -f $S/exit ] && { cat <&3; exit; }; sleep 0.02; done ;;
+	while tested; do cat <&3; [ -f $S/exit ] && { cat <&3; exit; }; sleep 0.02; done ;;
 wait) died; cat $S/exit ;;
 container)
 	[ -f $S/there ] || { echo "Error response from daemon: No such container: x" >&2; exit 1; }
@@ -292,17 +294,17 @@ func TestStubbornContainer(t *testing.T) {
 }
 
 func TestCreate(t *testing.T) {
-	h100 := []GPU{{ID: "0", Vendor: "nvidia"}, {ID: "2", Vendor: "nvidia"}}
+	h100 := []gpu.GPU{{ID: "0", Vendor: "nvidia"}, {ID: "2", Vendor: "nvidia"}}
 	for _, tt := range []struct {
 		name    string
 		runtime string
-		gpus    []GPU
+		gpus    []gpu.GPU
 		change  func(*plan.Container)
 		want    string // a part of the words
 	}{
 		{"docker's GPUs", "docker", h100, nil, `--gpus "device=0,2" `},
 		{"podman's GPUs", "podman", h100, nil, `--device nvidia.com/gpu=0 --device nvidia.com/gpu=2 `},
-		{"AMD's", "docker", []GPU{{ID: "1", Vendor: "amd"}}, nil, "--device /dev/kfd --device /dev/dri --group-add video --security-opt seccomp=unconfined --env CUDA_VISIBLE_DEVICES --env HF_TOKEN --env HIP_VISIBLE_DEVICES "},
+		{"AMD's", "docker", []gpu.GPU{{ID: "1", Vendor: "amd"}}, nil, "--device /dev/kfd --device /dev/dri --group-add video --security-opt seccomp=unconfined --env CUDA_VISIBLE_DEVICES --env HF_TOKEN --env HIP_VISIBLE_DEVICES "},
 		{"podman's log", "podman", nil, nil, "--log-driver k8s-file --log-opt max-size=16m"},
 		{"another log", "docker", nil, func(c *plan.Container) { c.Options = []string{"--log-driver=none"} }, "--publish 127.0.0.1:9000:8000 --shm-size 16g"},
 		{"the host's network", "docker", nil, func(c *plan.Container) { c.Network, c.Inside = "host", 0 }, "--host 127.0.0.1 --port 9000"},

@@ -5,13 +5,12 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/metric"
 )
 
 // logFacts collects what an engine's log tells.
 type logFacts struct {
-	engine engine.Engine
+	read func(line string, tell func(key, value string)) // of the engine
 
 	mu    sync.Mutex
 	found metric.Fingerprint
@@ -19,7 +18,7 @@ type logFacts struct {
 
 // line reads one line.
 func (f *logFacts) line(line string) {
-	f.engine.Facts(line, func(key, value string) {
+	f.read(line, func(key, value string) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if f.found == nil {

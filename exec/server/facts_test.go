@@ -58,7 +58,7 @@ func TestLogFacts(t *testing.T) {
 		"trtllm": {"kv_cache_tokens": "220480", "max_model_len": "131072", "admission_cap": "2048"},
 		"openai": {},
 	} {
-		f := &logFacts{engine: engine.Of(name)}
+		f := &logFacts{read: engine.Of(name).Facts}
 		for line := range strings.Lines(engineLogs[name]) {
 			f.line(line)
 		}
@@ -78,7 +78,7 @@ func TestLogFacts(t *testing.T) {
 			t.Errorf("no log of %s is read", name)
 		}
 	}
-	eager := &logFacts{engine: engine.Of("vllm")}
+	eager := &logFacts{read: engine.Of("vllm").Facts}
 	eager.line("with config: enforce_eager=True, kv_cache_dtype=auto")
 	found := metric.Fingerprint{}
 	if eager.add(found); found["cudagraph_mode"] != "NONE" {
@@ -92,7 +92,7 @@ func FuzzLogFacts(f *testing.F) {
 		f.Add(name, log)
 	}
 	f.Fuzz(func(t *testing.T, name, log string) {
-		facts := &logFacts{engine: engine.Of(name)}
+		facts := &logFacts{read: engine.Of(name).Facts}
 		for line := range strings.Lines(log) {
 			facts.line(line)
 		}

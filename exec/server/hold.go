@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/exec/server/gpu"
 	"github.com/tokgate/tokgate/exec/server/lease"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -19,8 +19,8 @@ import (
 // tokgate meanwhile.
 type held struct {
 	server    lease.Server
-	gpus      []GPU // what it may use
-	inventory Inventory
+	gpus      []gpu.GPU // what it may use
+	inventory gpu.Inventory
 	port      int
 	locks     []*lease.Note
 	note      *lease.Note // nil: nothing is noted
@@ -37,8 +37,8 @@ func (l *Launcher) hold(ctx context.Context, s *plan.Server, state func(string))
 	g := s.GPUs()
 	if g == nil || g.All || g.Count > 0 || len(g.IDs) > 0 {
 		var err error
-		if h.inventory, err = clock.Await(ctx, l.Clock, func(ctx context.Context) (Inventory, error) {
-			return inventory(ctx, os.Getenv), ctx.Err()
+		if h.inventory, err = clock.Await(ctx, l.Clock, func(ctx context.Context) (gpu.Inventory, error) {
+			return inventory(ctx), ctx.Err()
 		}); err != nil {
 			return nil, err
 		}
@@ -52,8 +52,8 @@ func (l *Launcher) hold(ctx context.Context, s *plan.Server, state func(string))
 		return nil, err
 	}
 	if g != nil && len(h.gpus) > 0 {
-		for _, gpu := range h.gpus {
-			h.server.GPUs = append(h.server.GPUs, gpu.key())
+		for _, g := range h.gpus {
+			h.server.GPUs = append(h.server.GPUs, g.Key())
 		}
 	}
 	if err := l.takePort(h, s); err != nil {
@@ -62,7 +62,7 @@ func (l *Launcher) hold(ctx context.Context, s *plan.Server, state func(string))
 	}
 	h.server.Port = h.port
 	for _, o := range left {
-		if err := o.conflicts(h); err != nil {
+		if err := o.conflicts(h.server); err != nil {
 			h.release()
 			return nil, err
 		}
@@ -78,31 +78,31 @@ func (l *Launcher) hold(ctx context.Context, s *plan.Server, state func(string))
 
 // takeGPUs locks as many GPUs as the plan wants, the best that are free.
 func (l *Launcher) takeGPUs(h *held, g *plan.GPUs, left []leftover) error {
-	n, among, err := want(g, h.inventory)
+	n, among, err := gpu.Choose(g, h.inventory)
 	if err != nil {
 		return err
 	}
 	var taken []string
-	for _, gpu := range among {
+	for _, g := range among {
 		if len(h.gpus) == n {
 			break
 		}
-		if n < len(among) && slices.ContainsFunc(left, func(o leftover) bool { return slices.Contains(o.GPUs, gpu.key()) }) {
-			taken = append(taken, gpu.key()+" is held by a server that was left over")
+		if n < len(among) && slices.ContainsFunc(left, func(o leftover) bool { return slices.Contains(o.GPUs, g.Key()) }) {
+			taken = append(taken, g.Key()+" is held by a server that was left over")
 			continue
 		}
 		if l.State != "" {
-			note, err := l.State.Take(gpu.key(), h.server.Holder)
+			note, err := l.State.Take(g.Key(), h.server.Holder)
 			if busy, ok := errors.AsType[*lease.Busy](err); ok {
 				taken = append(taken, busy.Error())
 				continue
 			}
 			if err != nil {
-				return fmt.Errorf("could not lock %s: %w", gpu.key(), err)
+				return fmt.Errorf("could not lock %s: %w", g.Key(), err)
 			}
 			h.locks = append(h.locks, note)
 		}
-		h.gpus = append(h.gpus, gpu)
+		h.gpus = append(h.gpus, g)
 	}
 	if len(h.gpus) < n {
 		return fmt.Errorf("free GPUs: %d of the %d that would do, and %d needed: %s", len(h.gpus), len(among), n, strings.Join(taken, "; "))
@@ -190,7 +190,7 @@ func (h *held) environment(s *plan.Server) map[string]string {
 	if s.GPUs() == nil {
 		return nil
 	}
-	return confine(h.gpus)
+	return gpu.Confine(h.gpus)
 }
 
 // update notes what became known of the server.

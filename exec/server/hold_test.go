@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	osexec "os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -21,9 +22,23 @@ func onGPUs(t *testing.T, g *plan.GPUs) *plan.Server {
 	return s
 }
 
+// fourGPUs answers as nvidia-smi 570 does; the second is busy, the last tells
+// little.
+const fourGPUs = `case "$1" in
+--query-gpu=*) cat <<'END'
+0, GPU-00000000-aaaa, NVIDIA H100 80GB HBM3, 81559, 4, 570.124.06, 1980, 2619, 700.00
+1, GPU-11111111-aaaa, NVIDIA H100 80GB HBM3, 81559, 41000, 570.124.06, 1980, 2619, 700.00
+2, GPU-22222222-aaaa, NVIDIA H100 80GB HBM3, 81559, 4, 570.124.06, 1980, 2619, 500.00
+3, GPU-33333333-aaaa, NVIDIA GB10, [N/A], [N/A], 570.124.06, [N/A], [Not Supported], [N/A]
+END
+;;
+--version) echo 'CUDA Version : 12.8' ;;
+esac
+`
+
 func withSMI(t *testing.T) {
 	t.Helper()
-	script(t, bin(t), "nvidia-smi", "case \"$1\" in --query-gpu=*) cat <<'END'\n"+fourGPUs+"END\n;; --version) echo 'CUDA Version : 12.8';; esac\n")
+	script(t, bin(t), "nvidia-smi", fourGPUs)
 	t.Setenv("CUDA_VISIBLE_DEVICES", "")
 }
 
@@ -248,5 +263,52 @@ func TestLeftoverElsewhere(t *testing.T) {
 	}
 	if _, err := l.Launch(t.Context(), onGPUs(t, &plan.GPUs{IDs: []string{"0"}}), func(string) {}); !errors.Is(err, ErrLeftover) {
 		t.Errorf("on its GPU: %v", err)
+	}
+}
+
+// script puts a program of that name in front of all others on the PATH.
+func script(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bin is a folder that is all of the PATH, but for the system's own tools.
+func bin(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	tools := t.TempDir()
+	for _, tool := range []string{"cat", "sleep", "rm", "mkdir", "touch", "env", "sh", "kill", "head", "yes"} {
+		for _, from := range []string{"/bin/", "/usr/bin/"} {
+			if _, err := os.Stat(from + tool); err == nil {
+				_ = os.Symlink(from+tool, filepath.Join(tools, tool))
+				break
+			}
+		}
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+tools)
+	return dir
+}
+
+// The tools run as programs: what they write, and what they say as they fail.
+func TestInventory(t *testing.T) {
+	for want, text := range map[string]string{
+		"4, driver 570.124.06, CUDA 12.8": fourGPUs,
+		"nvidia-smi: exit status 9: NVIDIA-SMI has failed because it could not communicate with the NVIDIA driver.": "echo 'NVIDIA-SMI has failed because it could not communicate with the NVIDIA driver.'; exit 9",
+		"neither nvidia-smi nor amd-smi is on the PATH":                                                             "",
+	} {
+		if dir := bin(t); text != "" {
+			script(t, dir, "nvidia-smi", text)
+		}
+		t.Setenv("CUDA_VISIBLE_DEVICES", "")
+		inv := inventory(t.Context())
+		got := inv.Why
+		if got == "" {
+			got = fmt.Sprintf("%d, driver %s, CUDA %s", len(inv.GPUs), inv.Driver, inv.CUDA)
+		}
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

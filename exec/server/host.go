@@ -1,71 +1,66 @@
 package server
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
 	"os"
+	osexec "os/exec"
 	goruntime "runtime"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/tokgate/tokgate/exec/server/gpu"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/record"
 )
 
-// describe adds what is known of a server that was started here: how, and on
-// what machine.
-func (l *Launcher) describe(s *plan.Server, h *held, f metric.Fingerprint) {
+// looking bounds all questions to nvidia-smi or amd-smi: without the
+// persistence daemon the driver is loaded first.
+const looking = 30 * time.Second
+
+// inventory is what may be used of this machine's GPUs.
+func inventory(ctx context.Context) gpu.Inventory {
+	ctx, cancel := context.WithTimeout(ctx, looking)
+	defer cancel()
+	return gpu.Look(func(program string, args ...string) (string, error) {
+		out, err := osexec.CommandContext(ctx, program, args...).Output()
+		if e, ok := errors.AsType[*osexec.ExitError](err); ok {
+			said, _, _ := strings.Cut(strings.TrimSpace(cmp.Or(string(e.Stderr), string(out))), "\n")
+			err = fmt.Errorf("%s: %w: %s", program, err, said)
+		}
+		return string(out), err
+	}, os.Getenv)
+}
+
+// describe adds what is known of a server that was started here: how, on which
+// of the GPUs, and on what machine.
+func describe(s *plan.Server, gpus []gpu.GPU, of gpu.Inventory, secrets record.Redactor, f metric.Fingerprint) {
 	if words, _ := plan.CommandLine(s.Engine, s.Flags, s.Args); len(words) > 0 {
-		f["flags"] = l.redactor.Text(strings.Join(words, " "))
+		f["flags"] = secrets.Text(strings.Join(words, " "))
 	}
 	if n := s.AdmissionCap(); n > 0 {
 		f["admission_cap"] = strconv.Itoa(n)
 	}
 	switch g := s.GPUs(); {
-	case len(h.gpus) > 0:
-		f["gpu"] = described(h.gpus)
-		f["gpu_ids"] = ids(h.gpus)
-		put(f, "gpu_driver", h.inventory.Driver)
-		put(f, "cuda", h.inventory.CUDA)
-		put(f, "gpu_limits", limits(h.gpus))
-		for _, gpu := range h.gpus {
-			if gpu.Used > idleMiB {
-				put(f, "gpu_used_before", strings.TrimSpace(f["gpu_used_before"]+fmt.Sprintf(" %s: %d MiB", gpu.ID, gpu.Used)))
+	case len(gpus) > 0:
+		f["gpu"] = gpu.Describe(gpus)
+		f["gpu_ids"] = strings.Join(gpu.IDs(gpus), ",")
+		put(f, "gpu_driver", of.Driver)
+		put(f, "cuda", of.CUDA)
+		put(f, "gpu_limits", gpu.Limits(gpus))
+		for _, g := range gpus {
+			if g.Used > gpu.Idle {
+				put(f, "gpu_used_before", strings.TrimSpace(f["gpu_used_before"]+fmt.Sprintf(" %s: %d MiB", g.ID, g.Used)))
 			}
 		}
-	case g != nil || h.inventory.Why != "":
+	case g != nil || of.Why != "":
 		f["gpu"] = "none"
 	}
 	host(f)
-}
-
-func ids(gpus []GPU) string {
-	var list []string
-	for _, g := range gpus {
-		list = append(list, g.ID)
-	}
-	return strings.Join(list, ",")
-}
-
-// limits are the clocks and the power up to which the first GPU may go, and
-// whether the others are alike.
-func limits(gpus []GPU) string {
-	var parts []string
-	g := gpus[0]
-	if g.SM > 0 {
-		parts = append(parts, fmt.Sprintf("%d MHz", g.SM))
-	}
-	if g.MemoryClock > 0 {
-		parts = append(parts, fmt.Sprintf("memory %d MHz", g.MemoryClock))
-	}
-	if g.Power > 0 {
-		parts = append(parts, fmt.Sprintf("%g W", g.Power))
-	}
-	for _, o := range gpus[1:] {
-		if o.SM != g.SM || o.MemoryClock != g.MemoryClock || o.Power != g.Power {
-			return strings.Join(append(parts, "not all alike"), ", ")
-		}
-	}
-	return strings.Join(parts, ", ")
 }
 
 // host adds what is known of this machine.

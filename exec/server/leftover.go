@@ -28,11 +28,11 @@ func (o leftover) String() string {
 	return fmt.Sprintf("%s on port %d, of %v", what, o.Port, o.Holder)
 }
 
-// conflicts says whether a server that holds h can be measured beside it: only
-// where each is confined to GPUs of its own.
-func (o leftover) conflicts(h *held) error {
-	apart := len(o.GPUs) > 0 && len(h.server.GPUs) > 0 && o.Port != h.port &&
-		!slices.ContainsFunc(o.GPUs, func(key string) bool { return slices.Contains(h.server.GPUs, key) })
+// conflicts says whether s can be measured beside it: only where each is
+// confined to GPUs of its own.
+func (o leftover) conflicts(s lease.Server) error {
+	apart := len(o.GPUs) > 0 && len(s.GPUs) > 0 && o.Port != s.Port &&
+		!slices.ContainsFunc(o.GPUs, func(key string) bool { return slices.Contains(s.GPUs, key) })
 	if apart {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (l *Launcher) leftovers(ctx context.Context, s *plan.Server, state func(str
 // labelled looks for containers by their labels: a note may be lost, or be in
 // another folder, and the labels are not. known are those that were noted.
 func (l *Launcher) labelled(ctx context.Context, s *plan.Server, known map[string]bool, state func(string)) (found []leftover, err error) {
-	c, err := l.runtime(s.Container.Runtime)
+	c, err := findRuntime(l.Clock, s.Container.Runtime)
 	if err != nil {
 		return nil, nil // the start says so
 	}
@@ -104,7 +104,8 @@ func (l *Launcher) labelled(ctx context.Context, s *plan.Server, known map[strin
 	if err != nil {
 		return nil, nil // likewise
 	}
-	for _, o := range labelled {
+	for _, server := range labelled {
+		o := leftover{server}
 		if known[o.Container] || o.Holder.Run == l.Holder.Run {
 			continue
 		}
@@ -125,7 +126,7 @@ func (l *Launcher) labelled(ctx context.Context, s *plan.Server, known map[strin
 // start, or by the mark that only it and what it started carry.
 func (l *Launcher) runs(ctx context.Context, o leftover) (bool, error) {
 	if o.Container != "" {
-		c, err := l.runtime(o.Runtime)
+		c, err := findRuntime(l.Clock, o.Runtime)
 		if err != nil {
 			return false, err
 		}
@@ -142,7 +143,7 @@ func (o leftover) leads() bool {
 // remove ends a leftover.
 func (l *Launcher) remove(ctx context.Context, o leftover) error {
 	if o.Container != "" {
-		c, err := l.runtime(o.Runtime)
+		c, err := findRuntime(l.Clock, o.Runtime)
 		if err != nil {
 			return err
 		}
@@ -156,7 +157,7 @@ func (l *Launcher) remove(ctx context.Context, o leftover) error {
 		killOne(pid)
 	}
 	if within(l.Clock, always(reaped), func() bool { return len(marked(o.Mark)) == 0 }) {
-		return errEnded
+		return errors.New("it did not end")
 	}
 	return nil
 }

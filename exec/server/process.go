@@ -19,13 +19,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// markName is a variable in the environment of a process and so of all that it
-// starts, by which they are known wherever they go.
-const markName = "TOKGATE_SERVER"
-
 // child is a server that runs as a process of ours, in a group of its own.
 type child struct {
-	clock   clock.Clock
+	Clock   clock.Clock
 	cmd     *osexec.Cmd
 	log     *tail
 	mark    string
@@ -42,7 +38,7 @@ type child struct {
 // process starts a server as a child.
 func (l *Launcher) process(s *plan.Server, h *held, log *tail, state func(string)) (running, error) {
 	words := s.Launch("127.0.0.1", strconv.Itoa(h.port))
-	c := &child{clock: l.Clock, grace: l.patience, log: log, mark: h.server.Mark, port: h.port, exited: make(chan struct{})}
+	c := &child{Clock: l.Clock, grace: l.patience, log: log, mark: h.server.Mark, port: h.port, exited: make(chan struct{})}
 	c.cmd = osexec.Command(words[0], words[1:]...)
 	c.cmd.Dir = s.Process.Dir
 	if c.cmd.Dir == "" {
@@ -123,16 +119,16 @@ const (
 
 // replaced says whether another one listens in its place, or none.
 func (c *child) replaced() bool {
-	now := c.clock.Now()
+	now := c.Clock.Now()
 	if c.first == "" || c.spent > lookFirst+(now-c.since)/lookShare {
 		return false
 	}
 	same := listener(c.port) == c.first
-	c.spent += c.clock.Now() - now
+	c.spent += c.Clock.Now() - now
 	if same {
 		return false
 	}
-	within(c.clock, always(lookOn), c.over)
+	within(c.Clock, always(lookOn), c.over)
 	return true
 }
 
@@ -141,7 +137,7 @@ func (c *child) replaced() bool {
 func (c *child) instance(context.Context) string { return listener(c.port) }
 
 // settled implements running.
-func (c *child) settled() { c.first, c.since = listener(c.port), c.clock.Now() }
+func (c *child) settled() { c.first, c.since = listener(c.port), c.Clock.Now() }
 
 // end implements running: the group is asked to end, then killed, and so is
 // what left it. The children may outlive their parent, with what they hold of
@@ -152,27 +148,11 @@ func (c *child) end() error {
 	}
 	c.closing = true
 	group := c.cmd.Process.Pid
-	if err := endGroup(c.clock, group, c.mark, c.grace); err != nil {
+	if err := endGroup(c.Clock, group, c.mark, c.grace); err != nil {
 		return err
 	}
-	if within(c.clock, always(2*reaped), c.over) {
+	if within(c.Clock, always(2*reaped), c.over) {
 		return fmt.Errorf("process %d could not be waited for", group)
-	}
-	return nil
-}
-
-// endGroup ends a process group, and what carries its mark elsewhere.
-func endGroup(c clock.Clock, group int, mark string, grace func() time.Duration) error {
-	gone := func() bool { return !alive(group) && len(marked(mark)) == 0 }
-	terminate(group)
-	if within(c, grace, gone) {
-		kill(group)
-		for _, pid := range marked(mark) {
-			killOne(pid)
-		}
-	}
-	if within(c, always(reaped), gone) {
-		return fmt.Errorf("process group %d could not be killed: it has to be ended by hand", group)
 	}
 	return nil
 }

@@ -42,6 +42,7 @@ func TestMain(m *testing.M) {
 var launch = func([]string) {}
 
 func childMain(mode string, args []string) {
+	time.AfterFunc(10*time.Minute, func() { os.Exit(1) }) // its test was killed
 	fmt.Println("key", os.Getenv("TOKGATE_TEST_KEY"))
 	fmt.Println("args", strings.Join(args, " "))
 	fmt.Println("gpus", os.Getenv("CUDA_VISIBLE_DEVICES"), os.Getenv("CUDA_DEVICE_ORDER"))

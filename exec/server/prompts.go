@@ -25,7 +25,7 @@ func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, mo
 	if err := fits(w, model.Context); err != nil {
 		return nil, err
 	}
-	t := prompt.Target{HTTP: r.http, API: string(w.API), Model: w.Request.Model, Timeout: question}
+	t := prompt.Target{HTTP: r.api, API: string(w.API), Model: w.Request.Model, Timeout: question}
 	if t.Model == "" {
 		t.Model = model.ID
 	}

@@ -69,7 +69,7 @@ func realContainer(t *testing.T, name, image string) {
 	if err := target.Close(); err != nil {
 		t.Error(err)
 	}
-	c, err := l.runtime(name)
+	c, err := findRuntime(l.Clock, name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func (r *reached) reset(ctx context.Context) error {
 	defer cancel()
 	for {
 		_, err := clock.Await(ctx, r.Clock, func(ctx context.Context) (struct{}, error) {
-			return struct{}{}, r.http.ResetCaches(ctx)
+			return struct{}{}, r.api.ResetCaches(ctx)
 		})
 		switch {
 		case err == nil, errors.Is(err, client.ErrNoReset):

@@ -43,7 +43,7 @@ func TestReset(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer r.http.Close()
+			defer r.api.Close()
 			err = r.reset(t.Context())
 			if (err != nil) != tt.fails || asked.Load() != tt.asked || w.clock.Now() != tt.took {
 				t.Errorf("%s: asked %d times in %v, %v; want %d in %v", tt.engine, asked.Load(), w.clock.Now(), err, tt.asked, tt.took)

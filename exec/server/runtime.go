@@ -32,7 +32,7 @@ const (
 
 // cli is docker or podman, spoken to by its command line.
 type cli struct {
-	clock clock.Clock
+	Clock clock.Clock
 	name  string // docker | podman
 	path  string
 }
@@ -40,16 +40,16 @@ type cli struct {
 // asked bounds a short question to the runtime.
 const asked = time.Minute
 
-// runtime finds the command line of a container runtime: the one named, else
+// findRuntime finds the command line of a container runtime: the one named, else
 // docker, else podman.
-func (l *Launcher) runtime(name string) (*cli, error) {
+func findRuntime(c clock.Clock, name string) (*cli, error) {
 	names := []string{"docker", "podman"}
 	if name != "" {
 		names = []string{name}
 	}
 	for _, n := range names {
 		if path, err := osexec.LookPath(n); err == nil {
-			return &cli{l.Clock, n, path}, nil
+			return &cli{c, n, path}, nil
 		}
 	}
 	return nil, fmt.Errorf("%s is not on the PATH: a container cannot be started", strings.Join(names, " or "))
@@ -67,9 +67,9 @@ func (r *cli) command(ctx context.Context, env []string, words ...string) *osexe
 // run calls the runtime and returns what it wrote; the error is its own last
 // words.
 func (r *cli) run(ctx context.Context, env []string, words ...string) (string, error) {
-	ctx, cancel := clock.WithTimeout(ctx, r.clock, asked)
+	ctx, cancel := clock.WithTimeout(ctx, r.Clock, asked)
 	defer cancel()
-	return clock.Await(ctx, r.clock, func(ctx context.Context) (string, error) {
+	return clock.Await(ctx, r.Clock, func(ctx context.Context) (string, error) {
 		return r.output(ctx, env, words...)
 	})
 }
@@ -172,10 +172,10 @@ func (i image) digest(name string) string {
 
 // pull fetches an image and hands on what the runtime says of it.
 func (r *cli) pull(ctx context.Context, name string, say func(string)) error {
-	_, err := clock.Await(ctx, r.clock, func(ctx context.Context) (struct{}, error) {
+	_, err := clock.Await(ctx, r.Clock, func(ctx context.Context) (struct{}, error) {
 		log := &tail{watch: func(line string) {
 			if line = strings.TrimSpace(line); line != "" {
-				r.clock.Post(func() { say(line) })
+				r.Clock.Post(func() { say(line) })
 			}
 		}}
 		cmd := r.command(ctx, nil, "pull", name)
@@ -235,7 +235,7 @@ func (r *cli) remove(ctx context.Context, name string) error {
 
 // labelled lists the containers of tokgates of this machine that are no longer
 // there.
-func (r *cli) labelled(ctx context.Context) ([]leftover, error) {
+func (r *cli) labelled(ctx context.Context) ([]lease.Server, error) {
 	format := `{{.Names}}`
 	for _, label := range []string{labelRun, labelPlan, labelServer, labelPID, labelStart, labelStarted, labelPort} {
 		format += "\t" + r.labelTemplate(label)
@@ -244,7 +244,7 @@ func (r *cli) labelled(ctx context.Context) ([]leftover, error) {
 	if err != nil || out == "" {
 		return nil, err
 	}
-	var found []leftover
+	var found []lease.Server
 	for line := range strings.Lines(out) {
 		f := strings.Split(strings.TrimRight(line, "\n"), "\t")
 		if len(f) != 8 {
@@ -255,10 +255,10 @@ func (r *cli) labelled(ctx context.Context) ([]leftover, error) {
 			continue // its tokgate lives
 		}
 		port, _ := strconv.Atoi(f[7])
-		found = append(found, leftover{lease.Server{
+		found = append(found, lease.Server{
 			Holder:    lease.Holder{Run: f[1], Plan: f[2], Server: f[3], PID: pid, Started: f[6]},
 			Container: f[0], Runtime: r.name, Port: port,
-		}})
+		})
 	}
 	return found, nil
 }

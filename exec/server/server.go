@@ -9,61 +9,10 @@ package server
 import (
 	"context"
 	"fmt"
-	"net"
-	"time"
 
 	"github.com/tokgate/tokgate/exec"
-	"github.com/tokgate/tokgate/exec/clock"
-	"github.com/tokgate/tokgate/exec/server/lease"
 	"github.com/tokgate/tokgate/plan"
-	"github.com/tokgate/tokgate/record"
 )
-
-// Options says what a Launcher needs.
-type Options struct {
-	// Clock is the run's; required, and a real one: servers are.
-	Clock clock.Clock
-	// Origin is the wall time of the clock's zero, by which the built-in
-	// server's own times are compared with ours; zero: no calibration.
-	Origin time.Time
-	// LogDir is where logs of processes go, "server-NAME.log"; "": nowhere.
-	LogDir string
-	// Dir is the plan's folder: profiles and processes start from there.
-	Dir string
-	// Redact lists the secrets to be taken out of logs.
-	Redact []string
-	// State is where runs note what they hold, see lease.Dir; "": nothing is
-	// noted, nothing locked and nothing looked for.
-	State lease.Folder
-	// Holder names this run to others.
-	Holder lease.Holder
-	// Reap has what killed runs left behind be removed also where it is not proven
-	// that they are dead: containers without a note.
-	Reap bool
-	// Grace is how long a server may take to end itself; it is asked again
-	// while one is waited for. nil: the constant.
-	Grace func() time.Duration
-	Network
-}
-
-// Network is how servers are reached, and where those of this process listen.
-// The zero Network is the machine's; tests have one in memory.
-type Network struct {
-	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
-	Listen func(network, address string) (net.Listener, error)
-}
-
-// Launcher starts servers.
-type Launcher struct {
-	Options
-	redactor record.Redactor
-	doubt    bool // whether a note that nobody locks is proof of a dead run is not known
-}
-
-// New returns a Launcher.
-func New(o Options) *Launcher {
-	return &Launcher{Options: o, redactor: record.NewRedactor(o.Redact), doubt: !lease.Proof}
-}
 
 // Launch is an exec.Launch.
 func (l *Launcher) Launch(ctx context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -36,6 +38,34 @@ type tail struct {
 	closer  io.Closer // of file; nil: none
 	// finished: no more is to come.
 	finished bool
+}
+
+// newLog begins the log of a server, in a file of that folder unless that is "".
+func newLog(dir, address string, secrets record.Redactor) (*tail, error) {
+	log := &tail{redactor: secrets}
+	if dir == "" {
+		return log, nil
+	}
+	file, err := os.Create(filepath.Join(dir, logName(address)))
+	if err != nil {
+		return nil, fmt.Errorf("could not begin the server's log: %w", err)
+	}
+	log.file, log.closer = file, file
+	return log, nil
+}
+
+// logName is the name of a server's log file.
+func logName(address string) string {
+	safe := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-', r == '.':
+			return r
+		case r == '"', r == ']':
+			return -1
+		}
+		return '-'
+	}, address)
+	return "server-" + safe + ".log"
 }
 
 // Write implements io.Writer. It never fails: a server must not stop because
@@ -145,4 +175,12 @@ func (t *tail) finish() {
 	t.put(fmt.Sprintf("\n[the middle of the log was left out; its last %d KiB follow]\n", tailSize>>10))
 	t.put(t.ending())
 	t.skipped = false
+}
+
+// shorten cuts text to n bytes at a character.
+func shorten(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
 }

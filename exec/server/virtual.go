@@ -95,7 +95,7 @@ func (l *Virtual) Launch(ctx context.Context, s *plan.Server, state func(string)
 // HTTP, and there is no GPU.
 func (v *virtual) inside(s *plan.Server) *telemetry.Watch {
 	w := &telemetry.Watch{
-		Clock: v.clock, Interval: s.Telemetry.Interval,
+		Clock: v.Clock, Interval: s.Telemetry.Interval,
 		NoServer: "telemetry is off in the plan", NoGPU: "the run is simulated",
 	}
 	if s.Telemetry.Off {
@@ -103,7 +103,7 @@ func (v *virtual) inside(s *plan.Server) *telemetry.Watch {
 	}
 	v.server.KeepMetrics()
 	w.Server = telemetry.Direct(func() (*telemetry.Reading, error) {
-		page, err := v.server.Metrics(v.clock.Now())
+		page, err := v.server.Metrics(v.Clock.Now())
 		if err != nil {
 			return nil, fmt.Errorf("its metrics could not be read: %s", text(err.Error()))
 		}
@@ -129,7 +129,7 @@ func (n names) Prompt(id exec.PromptID) (client.Prompt, error) {
 
 // virtual is the Transport to one server in virtual time.
 type virtual struct {
-	clock   *clock.Virtual
+	Clock   *clock.Virtual
 	server  *sim.Virtual
 	flights []*virtualFlight // in flight, in order of start
 	step    func()           // takes it
@@ -141,7 +141,7 @@ type virtual struct {
 }
 
 func newVirtual(c *clock.Virtual, s *sim.Virtual) *virtual {
-	v := &virtual{clock: c, server: s, stop: func() bool { return false }}
+	v := &virtual{Clock: c, server: s, stop: func() bool { return false }}
 	v.step = func() {
 		v.armed = false
 		v.advance()
@@ -161,7 +161,7 @@ type virtualFlight struct {
 
 // Send implements client.Transport.
 func (v *virtual) Send(ctx context.Context, r *client.Request, s client.Stream) {
-	now := v.clock.Now()
+	now := v.Clock.Now()
 	f := &virtualFlight{v: v, ctx: ctx, stream: s}
 	ask := sim.Ask{
 		Chat: r.API == "chat", Input: r.Input, Output: r.Output, Natural: r.Natural, Stop: r.Stop,
@@ -175,7 +175,7 @@ func (v *virtual) Send(ctx context.Context, r *client.Request, s client.Stream) 
 		return
 	}
 	if r.Timeout > 0 {
-		f.expire = v.clock.Timer(now+r.Timeout, func() {
+		f.expire = v.Clock.Timer(now+r.Timeout, func() {
 			v.giveUp(f, &client.Error{Kind: metric.FailTimeout, Message: fmt.Sprintf("no end within %v", r.Timeout)})
 		})
 	}
@@ -193,7 +193,7 @@ func (v *virtual) giveUp(f *virtualFlight, err error) {
 	if f.over {
 		return
 	}
-	now := v.clock.Now()
+	now := v.Clock.Now()
 	v.server.Cancel(now, f.call)
 	if !f.over { // what was told on the way may have been its end
 		f.end(now, err)
@@ -215,27 +215,27 @@ func (v *virtual) settle() {
 // advance lets the server work until now and sets the timer for what it does
 // next.
 func (v *virtual) advance() {
-	next, busy := v.server.Advance(v.clock.Now())
+	next, busy := v.server.Advance(v.Clock.Now())
 	if v.armed && busy && next == v.next {
 		return
 	}
 	v.stop()
 	if v.armed, v.next = busy, next; busy {
-		v.stop = v.clock.Timer(next, v.step)
+		v.stop = v.Clock.Timer(next, v.step)
 	}
 }
 
 // ready waits for the server's first completion.
 func (v *virtual) ready(ctx context.Context, s *plan.Server, state func(string)) (*metric.Sample, error) {
-	begin := v.clock.Now()
+	begin := v.Clock.Now()
 	for {
 		state("waiting for the simulator: one completion")
 		answer := new(metric.Sample)
 		over := false
 		v.Send(ctx, &client.Request{API: "chat", Input: 16, Output: 1, Timeout: s.Ready.Timeout}, client.NewAnswer(answer, func(*metric.Sample) {
-			v.clock.Post(func() { over = true })
+			v.Clock.Post(func() { over = true })
 		}))
-		if err := clock.Until(context.WithoutCancel(ctx), v.clock, func() bool { return over }); err != nil {
+		if err := clock.Until(context.WithoutCancel(ctx), v.Clock, func() bool { return over }); err != nil {
 			return nil, err
 		}
 		if err := ctx.Err(); err != nil {
@@ -249,11 +249,11 @@ func (v *virtual) ready(ctx context.Context, s *plan.Server, state func(string))
 		if hopeless(last) {
 			return nil, fmt.Errorf("the simulator cannot be used: %w", last)
 		}
-		if timeout := s.Ready.Timeout; timeout > 0 && v.clock.Now()-begin+again > timeout {
+		if timeout := s.Ready.Timeout; timeout > 0 && v.Clock.Now()-begin+again > timeout {
 			return nil, fmt.Errorf("the simulator was not ready after %v: %w", timeout, last)
 		}
 		state("waiting for the simulator: " + last.Error())
-		if err := clock.Sleep(ctx, v.clock, again); err != nil {
+		if err := clock.Sleep(ctx, v.Clock, again); err != nil {
 			return nil, err
 		}
 	}

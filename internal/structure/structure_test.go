@@ -47,7 +47,6 @@ var ceilings = map[string]limits{
 	"exec/client":     {6, 72, 23, 675, 0},
 	"exec/prompt":     {6, 94, 29, 517, 0},
 	"exec/search":     {7, 60, 20, 500, 0},
-	"exec/server":     {17, 60, 20, 500, 5},
 	"exec/telemetry":  {6, 60, 21, 500, 1},
 	"internal/runner": {6, 61, 20, 500, 0},
 	"metric":          {6, 60, 24, 500, 0},

@@ -1,8 +1,7 @@
-package server
+package gpu
 
 import (
-	"os"
-	"path/filepath"
+	osexec "os/exec"
 	"strings"
 	"testing"
 
@@ -84,9 +83,9 @@ func FuzzSMI(f *testing.F) {
 	f.Fuzz(func(t *testing.T, out string) {
 		for _, parse := range []func(string) (Inventory, error){parseSMI, parseAMD} {
 			if inv, err := parse(out); err == nil {
-				described(inv.GPUs)
+				Describe(inv.GPUs)
 				if len(inv.GPUs) > 0 {
-					limits(inv.GPUs)
+					Limits(inv.GPUs)
 				}
 			}
 		}
@@ -104,15 +103,17 @@ func smi(t *testing.T) Inventory {
 	return inv
 }
 
+func names(gpus []GPU) string { return strings.Join(IDs(gpus), ",") }
+
 func TestRestrict(t *testing.T) {
 	all := smi(t).GPUs
 	for _, tt := range []struct {
 		all  []GPU
 		list string
-		want string // ids
+		want string
 	}{
-		{all, "2,0", "2 0"}, // in its order
-		{all, " 1 , 3", "1 3"},
+		{all, "2,0", "2,0"}, // in its order
+		{all, " 1 , 3", "1,3"},
 		{all, "GPU-22222222-aaaa", "2"},
 		{all, "GPU-2222", "2"}, // the beginning is enough
 		{all, "0,7,1", "0"},    // CUDA stops at what it does not know
@@ -120,14 +121,10 @@ func TestRestrict(t *testing.T) {
 		{all, "-1", ""},
 		{all, "0,-1,1", "0"},
 		{all, "MIG-1234", "MIG-1234"}, // a part that no list shows
-		{nil, "0,1", "0 1"},           // nothing lists them: taken at its word
+		{nil, "0,1", "0,1"},           // nothing lists them: taken at its word
 		{nil, "x", "x"},
 	} {
-		var ids []string
-		for _, g := range restrict(tt.all, "nvidia", tt.list) {
-			ids = append(ids, g.ID)
-		}
-		if got := strings.Join(ids, " "); got != tt.want {
+		if got := names(restrict(tt.all, "nvidia", tt.list)); got != tt.want {
 			t.Errorf("%q of %d GPUs leaves %q, want %q", tt.list, len(tt.all), got, tt.want)
 		}
 	}
@@ -137,8 +134,8 @@ func process(g *plan.GPUs) *plan.Server {
 	return &plan.Server{Name: "s", Process: &plan.Process{GPUs: g}}
 }
 
-// want says how many GPUs a server takes, and of which, the best first.
-func TestWant(t *testing.T) {
+// Choose says how many GPUs a server takes, and of which, the best first.
+func TestChoose(t *testing.T) {
 	four := smi(t)
 	none := Inventory{Why: "this machine has none"}
 	for _, tt := range []struct {
@@ -165,28 +162,28 @@ func TestWant(t *testing.T) {
 		{"twice", four, process(&plan.GPUs{IDs: []string{"1", "GPU-1111"}}), 0, "", "GPU 1 is listed twice"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			n, among, err := want(tt.server.GPUs(), tt.inv)
+			n, among, err := Choose(tt.server.GPUs(), tt.inv)
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("error %v, want %q", err, tt.err)
 				}
 				return
 			}
-			if err != nil || n != tt.n || ids(among) != tt.among {
-				t.Errorf("%d of %q, %v; want %d of %q", n, ids(among), err, tt.n, tt.among)
+			if err != nil || n != tt.n || names(among) != tt.among {
+				t.Errorf("%d of %q, %v; want %d of %q", n, names(among), err, tt.n, tt.among)
 			}
 		})
 	}
 }
 
-func TestDescribed(t *testing.T) {
+func TestDescribe(t *testing.T) {
 	four := smi(t).GPUs
 	for want, got := range map[string]string{
-		"1 x NVIDIA GB10 + 3 x NVIDIA H100 80GB HBM3": described(four),
-		"2 x unknown GPU":                                 described([]GPU{{ID: "0"}, {ID: "1"}}),
-		"1980 MHz, memory 2619 MHz, 700 W":                limits(four[:2]),
-		"1980 MHz, memory 2619 MHz, 700 W, not all alike": limits(four),
-		"": limits(four[3:]),
+		"1 x NVIDIA GB10 + 3 x NVIDIA H100 80GB HBM3": Describe(four),
+		"2 x unknown GPU":                                 Describe([]GPU{{ID: "0"}, {ID: "1"}}),
+		"1980 MHz, memory 2619 MHz, 700 W":                Limits(four[:2]),
+		"1980 MHz, memory 2619 MHz, 700 W, not all alike": Limits(four),
+		"": Limits(four[3:]),
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -204,76 +201,44 @@ func TestConfine(t *testing.T) {
 		{[]GPU{{ID: "4", Vendor: "amd"}}, map[string]string{"CUDA_VISIBLE_DEVICES": "4", "HIP_VISIBLE_DEVICES": "4"}},
 		{nil, map[string]string{"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1"}},
 	} {
-		if diff := cmp.Diff(tt.want, confine(tt.gpus)); diff != "" {
+		if diff := cmp.Diff(tt.want, Confine(tt.gpus)); diff != "" {
 			t.Error(diff)
 		}
 	}
 }
 
-// script puts a program of that name in front of all others on the PATH.
-func script(t *testing.T, dir, name, text string) {
-	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text), 0o755); err != nil {
-		t.Fatal(err)
+func TestLook(t *testing.T) {
+	nvidia := map[string]string{"nvidia-smi --query-gpu=" + smiFields: fourGPUs, "nvidia-smi --version": "CUDA Version        : 12.8\n"}
+	amd := map[string]string{
+		"amd-smi static":  `[{"gpu": 0, "asic": {"market_name": "AMD Instinct MI300X"}, "driver": {"version": "6.10.5"}}]`,
+		"amd-smi list":    `[{"gpu": 0, "uuid": "b4ff74a1"}]`,
+		"amd-smi version": `[{"tool": "AMDSMI Tool", "rocm_version": "6.3.1"}]`,
 	}
-}
-
-// bin is a folder that is all of the PATH, but for the system's own tools.
-func bin(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	tools := t.TempDir()
-	for _, tool := range []string{"cat", "sleep", "rm", "mkdir", "touch", "env", "sh", "kill", "head", "yes"} {
-		for _, from := range []string{"/bin/", "/usr/bin/"} {
-			if _, err := os.Stat(from + tool); err == nil {
-				_ = os.Symlink(from+tool, filepath.Join(tools, tool))
-				break
-			}
-		}
-	}
-	t.Setenv("PATH", dir+string(os.PathListSeparator)+tools)
-	return dir
-}
-
-func TestInventory(t *testing.T) {
-	const nvidia = `case "$1" in
---query-gpu=*) cat <<'END'
-` + fourGPUs + `END
-;;
---version) echo "CUDA Version        : 12.8" ;;
-esac
-`
-	const amd = `case "$1" in
-static) echo '[{"gpu": 0, "asic": {"market_name": "AMD Instinct MI300X"}, "driver": {"version": "6.10.5"}}]' ;;
-list) echo '[{"gpu": 0, "uuid": "b4ff74a1"}]' ;;
-version) echo '[{"tool": "AMDSMI Tool", "rocm_version": "6.3.1"}]' ;;
-esac
-`
 	for _, tt := range []struct {
 		name    string
-		scripts map[string]string
+		answers map[string]string
 		env     map[string]string
 		ids     string
 		want    Inventory // without GPUs
 	}{
-		{"NVIDIA's", map[string]string{"nvidia-smi": nvidia}, nil, "0,1,2,3", Inventory{Driver: "570.124.06", CUDA: "12.8"}},
-		{"some of them", map[string]string{"nvidia-smi": nvidia}, map[string]string{"CUDA_VISIBLE_DEVICES": "3,1"}, "3,1", Inventory{Driver: "570.124.06", CUDA: "12.8"}},
-		{"none of them", map[string]string{"nvidia-smi": nvidia}, map[string]string{"CUDA_VISIBLE_DEVICES": "-1"}, "", Inventory{Driver: "570.124.06", CUDA: "12.8", Why: `CUDA_VISIBLE_DEVICES = "-1" leaves none`}},
-		{"AMD's", map[string]string{"amd-smi": amd}, nil, "0", Inventory{Driver: "6.10.5", CUDA: "ROCm 6.3.1"}},
+		{"NVIDIA's", nvidia, nil, "0,1,2,3", Inventory{Driver: "570.124.06", CUDA: "12.8"}},
+		{"some of them", nvidia, map[string]string{"CUDA_VISIBLE_DEVICES": "3,1"}, "3,1", Inventory{Driver: "570.124.06", CUDA: "12.8"}},
+		{"none of them", nvidia, map[string]string{"CUDA_VISIBLE_DEVICES": "-1"}, "", Inventory{Driver: "570.124.06", CUDA: "12.8", Why: `CUDA_VISIBLE_DEVICES = "-1" leaves none`}},
+		{"AMD's", amd, nil, "0", Inventory{Driver: "6.10.5", CUDA: "ROCm 6.3.1"}},
 		{"no tool", nil, nil, "", Inventory{Why: "neither nvidia-smi nor amd-smi is on the PATH"}},
 		{"no tool, but told", nil, map[string]string{"CUDA_VISIBLE_DEVICES": "0"}, "0", Inventory{}},
-		{"no driver", map[string]string{"nvidia-smi": "echo 'NVIDIA-SMI has failed because it could not communicate with the NVIDIA driver.'; exit 9"}, nil, "",
-			Inventory{Why: "nvidia-smi: exit status 9: NVIDIA-SMI has failed because it could not communicate with the NVIDIA driver."}},
-		{"no devices", map[string]string{"nvidia-smi": "echo 'No devices were found'"}, nil, "", Inventory{Why: "nvidia-smi: No devices were found"}},
+		{"no devices", map[string]string{"nvidia-smi --query-gpu=" + smiFields: "No devices were found\n"}, nil, "", Inventory{Why: "nvidia-smi: No devices were found"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			dir := bin(t)
-			for name, text := range tt.scripts {
-				script(t, dir, name, text)
-			}
-			got := inventory(t.Context(), func(name string) string { return tt.env[name] })
-			if ids(got.GPUs) != tt.ids {
-				t.Errorf("GPUs %q, want %q", ids(got.GPUs), tt.ids)
+			got := Look(func(program string, args ...string) (string, error) {
+				out, ok := tt.answers[strings.Join(append([]string{program}, args[:min(len(args), 1)]...), " ")]
+				if !ok {
+					return "", osexec.ErrNotFound
+				}
+				return out, nil
+			}, func(name string) string { return tt.env[name] })
+			if names(got.GPUs) != tt.ids {
+				t.Errorf("GPUs %q, want %q", names(got.GPUs), tt.ids)
 			}
 			if diff := cmp.Diff(tt.want, got, cmpopts.IgnoreFields(Inventory{}, "GPUs")); diff != "" {
 				t.Error(diff)

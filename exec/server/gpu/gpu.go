@@ -1,0 +1,206 @@
+// Package gpu knows the GPUs of a machine: which there are, which of them a job
+// may use, and which a plan chooses. Pure: nvidia-smi and amd-smi are run by
+// whoever calls it.
+package gpu
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/plan"
+)
+
+// GPU is one GPU of this machine, or a part of one.
+type GPU struct {
+	ID     string // as the job names it: its index, or a UUID where no tool lists it
+	UUID   string // ""
+	Name   string // "NVIDIA H100 80GB HBM3"; ""
+	Vendor string // nvidia | amd
+	Memory int    // MiB; 0: not told
+	Used   int    // MiB in use when it was looked at
+	// SM and MemoryClock are the highest clocks, in MHz; Power is the limit in
+	// W. 0: not told.
+	SM, MemoryClock int
+	Power           float64
+}
+
+// Key names the GPU among all runs on this machine.
+func (g GPU) Key() string {
+	if g.UUID != "" {
+		return "GPU " + g.ID + " " + g.UUID
+	}
+	return "GPU " + g.ID
+}
+
+// Inventory is what tokgate may use of this machine's GPUs.
+type Inventory struct {
+	GPUs   []GPU
+	Driver string // ""
+	CUDA   string // the newest version that the driver runs, or ROCm's; ""
+	Why    string // why there is none; "" where there are some
+}
+
+// visibleNames are the variables that restrict a job, by vendor, the first
+// that is set counts.
+var visibleNames = map[string][]string{
+	"nvidia": {"CUDA_VISIBLE_DEVICES"},
+	"amd":    {"HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"},
+}
+
+func visible(vendor string, getenv func(string) string) (name, list string, set bool) {
+	for _, name := range visibleNames[vendor] {
+		// That it is set to nothing would hide all; an empty one in CI is far
+		// more often one that was forgotten, and the engine tells.
+		if list := getenv(name); list != "" {
+			return name, list, true
+		}
+	}
+	return "", "", false
+}
+
+// restrict keeps what list names, in its order. As CUDA reads it, the first name
+// that is nobody's ends the list; where no tool lists any GPU, all are taken at
+// their word.
+func restrict(all []GPU, vendor, list string) []GPU {
+	var out []GPU
+	for id := range strings.SplitSeq(list, ",") {
+		id = strings.TrimSpace(id)
+		if id == "" || id == "-1" {
+			break
+		}
+		g, ok := find(all, id)
+		switch {
+		case ok:
+		case len(all) == 0 || strings.HasPrefix(id, "MIG-"):
+			g = GPU{ID: id, Vendor: vendor}
+		default:
+			return out
+		}
+		if slices.ContainsFunc(out, func(o GPU) bool { return o.ID == g.ID }) {
+			break
+		}
+		out = append(out, g)
+	}
+	return out
+}
+
+// find looks a GPU up by its index, or by its UUID or the beginning of it.
+func find(all []GPU, id string) (GPU, bool) {
+	i := slices.IndexFunc(all, func(g GPU) bool {
+		return g.ID == id || len(id) >= 8 && g.UUID != "" && strings.HasPrefix(g.UUID, id)
+	})
+	if i < 0 {
+		return GPU{}, false
+	}
+	return all[i], true
+}
+
+// Choose is what a plan asks of the GPUs that there are: how many, and of which,
+// the best first.
+func Choose(g *plan.GPUs, inv Inventory) (n int, among []GPU, err error) {
+	switch {
+	case g == nil:
+		return len(inv.GPUs), inv.GPUs, nil
+	case g.All:
+		if len(inv.GPUs) == 0 {
+			return 0, nil, fmt.Errorf("gpus = \"all\", and there is no GPU: %s", inv.Why)
+		}
+		return len(inv.GPUs), inv.GPUs, nil
+	case len(g.IDs) > 0:
+		for _, id := range g.IDs {
+			found, ok := find(inv.GPUs, id)
+			if !ok {
+				return 0, nil, fmt.Errorf("GPU %s is none that may be used here: %s", id, inv.list())
+			}
+			if slices.ContainsFunc(among, func(o GPU) bool { return o.ID == found.ID }) {
+				return 0, nil, fmt.Errorf("GPU %s is listed twice, by index and by UUID", found.ID)
+			}
+			among = append(among, found)
+		}
+		return len(among), among, nil
+	case g.Count > len(inv.GPUs):
+		return 0, nil, fmt.Errorf("gpus = %d, and that many there are not: %s", g.Count, inv.list())
+	case g.Count == 0:
+		return 0, nil, nil
+	}
+	// A GPU on which something else keeps its memory is the last choice.
+	among = slices.Clone(inv.GPUs)
+	slices.SortStableFunc(among, func(a, b GPU) int { return cmp.Compare(a.Used/Idle, b.Used/Idle) })
+	return g.Count, among, nil
+}
+
+// Idle is what the driver itself and a display may keep on an idle GPU, in MiB.
+const Idle = 1024
+
+// list names the GPUs for people.
+func (inv Inventory) list() string {
+	if len(inv.GPUs) == 0 {
+		return inv.Why
+	}
+	var names []string
+	for _, g := range inv.GPUs {
+		names = append(names, strings.TrimSpace(g.ID+" "+g.Name))
+	}
+	return "there is " + strings.Join(names, ", ")
+}
+
+// Describe is how a report names GPUs: "2 x NVIDIA H100 80GB HBM3".
+func Describe(gpus []GPU) string {
+	count := map[string]int{}
+	for _, g := range gpus {
+		count[cmp.Or(g.Name, "unknown GPU")]++
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(count)) {
+		parts = append(parts, fmt.Sprintf("%d x %s", count[name], name))
+	}
+	return strings.Join(parts, " + ")
+}
+
+// Confine are the variables that show a process no other GPUs than these.
+func Confine(gpus []GPU) map[string]string {
+	if len(gpus) == 0 {
+		return map[string]string{"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1"}
+	}
+	list := strings.Join(IDs(gpus), ",")
+	if gpus[0].Vendor == "amd" {
+		// Engines want the two to be equal where both are set.
+		return map[string]string{"CUDA_VISIBLE_DEVICES": list, "HIP_VISIBLE_DEVICES": list}
+	}
+	// Without the order CUDA counts by speed, and nvidia-smi by slot.
+	return map[string]string{"CUDA_VISIBLE_DEVICES": list, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+}
+
+// IDs are the GPUs as the job names them.
+func IDs(gpus []GPU) []string {
+	var ids []string
+	for _, g := range gpus {
+		ids = append(ids, g.ID)
+	}
+	return ids
+}
+
+// Limits are the clocks and the power up to which the first GPU may go, and
+// whether the others are alike; there is one.
+func Limits(gpus []GPU) string {
+	var parts []string
+	g := gpus[0]
+	if g.SM > 0 {
+		parts = append(parts, fmt.Sprintf("%d MHz", g.SM))
+	}
+	if g.MemoryClock > 0 {
+		parts = append(parts, fmt.Sprintf("memory %d MHz", g.MemoryClock))
+	}
+	if g.Power > 0 {
+		parts = append(parts, fmt.Sprintf("%g W", g.Power))
+	}
+	for _, o := range gpus[1:] {
+		if o.SM != g.SM || o.MemoryClock != g.MemoryClock || o.Power != g.Power {
+			return strings.Join(append(parts, "not all alike"), ", ")
+		}
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,28 @@
+package server
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tokgate/tokgate/exec/clock"
+)
+
+// markName is a variable in the environment of a process and so of all that it
+// starts, by which they are known wherever they go.
+const markName = "TOKGATE_SERVER"
+
+// endGroup ends a process group, and what carries its mark elsewhere.
+func endGroup(c clock.Clock, group int, mark string, grace func() time.Duration) error {
+	gone := func() bool { return !alive(group) && len(marked(mark)) == 0 }
+	terminate(group)
+	if within(c, grace, gone) {
+		kill(group)
+		for _, pid := range marked(mark) {
+			killOne(pid)
+		}
+	}
+	if within(c, always(reaped), gone) {
+		return fmt.Errorf("process group %d could not be killed: it has to be ended by hand", group)
+	}
+	return nil
+}

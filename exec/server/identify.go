@@ -1,0 +1,182 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/metric"
+)
+
+// identity is what a server says of itself.
+type identity struct {
+	model   client.Model
+	version string // "": not told
+	// cold is the first completion.
+	cold *metric.Sample
+}
+
+// errModel says that it is not clear which model to ask for.
+var errModel = errors.New("which model to ask for is not clear")
+
+// identify asks which model is served, and in which version.
+func (r *reached) identify(ctx context.Context) (identity, error) {
+	var id identity
+	models, err := r.api.Models(ctx)
+	if err != nil {
+		var ok bool
+		if id.model.ID, ok = r.unlisted(err); !ok {
+			return id, fmt.Errorf("asking for its models: %w", err)
+		}
+	} else if id.model, err = pick(models, r.servedAs, r.server.Model); err != nil {
+		return id, err
+	}
+	// Best effort: not every server tells.
+	if version, err := r.api.Version(ctx); err == nil {
+		id.version = version
+	}
+	return id, ctx.Err()
+}
+
+// unlisted is the model to ask for although the server answered the question
+// for its models with err. An id in the plan needs no list, which some servers
+// cannot make and some gateways refuse; whether it is served, the completion
+// will tell. The model's real name is only tried where there is no list at all.
+func (r *reached) unlisted(err error) (string, bool) {
+	e, ok := errors.AsType[*client.Error](err)
+	switch {
+	case !ok:
+		return "", false
+	case r.servedAs != "":
+		return r.servedAs, e.Status > 0
+	}
+	return r.server.Model, r.server.Model != "" &&
+		(e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed || e.Status == http.StatusNotImplemented)
+}
+
+// pick finds the model to ask for: as the plan says, else by its real name,
+// else the only one there is.
+func pick(models []client.Model, servedAs, name string) (client.Model, error) {
+	by := func(f func(client.Model) bool) (client.Model, bool) {
+		i := slices.IndexFunc(models, f)
+		if i < 0 {
+			return client.Model{}, false
+		}
+		return models[i], true
+	}
+	if servedAs != "" {
+		if m, ok := by(func(m client.Model) bool { return m.ID == servedAs }); ok {
+			return m, nil
+		}
+		var unlisted client.Model // gateways do not list all
+		unlisted.ID = servedAs
+		return unlisted, nil
+	}
+	if name != "" {
+		if m, ok := by(func(m client.Model) bool { return m.ID == name }); ok {
+			return m, nil
+		}
+		if m, ok := by(func(m client.Model) bool { return m.Root == name }); ok {
+			return m, nil
+		}
+	}
+	switch len(models) {
+	case 0:
+		return client.Model{}, fmt.Errorf("%w: the server lists none; set served_as", errModel)
+	case 1:
+		return models[0], nil
+	}
+	var ids []string
+	for _, m := range models {
+		ids = append(ids, m.ID)
+	}
+	return client.Model{}, fmt.Errorf("%w: the server lists %s; set served_as", errModel, strings.Join(ids, ", "))
+}
+
+// fingerprint is what could be observed; a key that could not is absent.
+func (r *reached) fingerprint(id identity) metric.Fingerprint {
+	f := metric.Fingerprint{"served_as": id.model.ID}
+	if id.model.Root != "" {
+		f["model"] = id.model.Root
+	} else {
+		f["model"] = id.model.ID
+	}
+	if id.model.Context > 0 {
+		f["max_model_len"] = strconv.Itoa(id.model.Context)
+	}
+	if id.version != "" {
+		f["version"] = id.version
+		// That it answers where only this engine has an answer is observed.
+		if r.config.Engine.Known() {
+			f["engine"] = r.config.Engine.Name
+		}
+	}
+	return f
+}
+
+// incarnation tells a running server from a later one in its place: its own
+// start, as Prometheus clients tell it, and what the machine tells of it. "":
+// not known.
+func (r *reached) incarnation(ctx context.Context) [2]string {
+	var out [2]string
+	// Best effort: what cannot be told now may be told later, and says nothing.
+	if at, err := clock.Await(ctx, r.Clock, r.api.StartTime); err == nil {
+		out[0] = at
+	}
+	if r.instance != nil {
+		out[1], _ = clock.Await(ctx, r.Clock, func(ctx context.Context) (string, error) { return r.instance(ctx), nil })
+	}
+	return out
+}
+
+// replicas is how often a server that seems to be another is asked again:
+// behind one URL there may be several, and any of them answers.
+const replicas = 8
+
+// replaced says whether the server is no longer the one that was there first.
+func (r *reached) replaced(ctx context.Context, first [2]string) bool {
+	for range replicas {
+		other := false
+		for i, now := range r.incarnation(ctx) {
+			other = other || first[i] != "" && now != "" && now != first[i]
+		}
+		if !other {
+			return false
+		}
+	}
+	return true
+}
+
+// same looks at the server again after the load.
+func (r *reached) same(ctx context.Context, before metric.Fingerprint, first [2]string) error {
+	if r.gone != nil {
+		if err := r.gone(); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := clock.WithTimeout(ctx, r.Clock, 30*time.Second)
+	defer cancel()
+	id, err := clock.Await(ctx, r.Clock, r.identify)
+	if err != nil {
+		return r.failed(fmt.Errorf("the server no longer answers: %w", err))
+	}
+	if r.replaced(ctx, first) {
+		return r.failed(errors.New("the server was started again under the load: no verdict can be given over two"))
+	}
+	after := r.fingerprint(id)
+	for _, key := range []string{"model", "served_as", "version", "max_model_len"} {
+		was, is := before[key], after[key]
+		// A version that is suddenly not told says nothing.
+		if was != "" && is != "" && was != is {
+			return fmt.Errorf("this is not the server that was there before the load: %s was %q and is %q", key, was, is)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// target waits until the server is ready and identifies it.
+func (r *reached) target(ctx context.Context) (*exec.Target, error) {
+	id, err := r.ready(ctx)
+	if err != nil {
+		r.api.Close()
+		return nil, err
+	}
+	found := r.fingerprint(id)
+	if r.facts != nil {
+		r.facts(found)
+	}
+	if err := declared(r.server, found, id.model.Root != ""); err != nil {
+		r.api.Close()
+		return nil, r.failed(err)
+	}
+	first := r.incarnation(ctx)
+	makers := map[string]*promptMaker{}
+	inside, leave := r.inside(id.model.ID)
+	t := &exec.Target{
+		Transport:   r.api,
+		Model:       id.model.ID,
+		Fingerprint: found,
+		Prompts: func(ctx context.Context, w *plan.Workload, salt uint64) (exec.Prompts, error) {
+			return r.prompts(ctx, w, salt, id.model, makers)
+		},
+		Err:    r.gone,
+		Check:  func(ctx context.Context) error { return r.same(ctx, found, first) },
+		Log:    r.log,
+		Inside: inside,
+		Close: func() error {
+			leave()
+			r.api.Close()
+			if r.cleanup != nil {
+				return r.cleanup()
+			}
+			return nil
+		},
+	}
+	t.Cold, t.ColdEnd = cold(id.cold)
+	return t, nil
+}
+
+// cold is what the first completion took, to its first token and to its end.
+func cold(s *metric.Sample) (first, end time.Duration) {
+	if s == nil || s.First == 0 {
+		return 0, 0
+	}
+	return s.First - s.Sent, s.End - s.Sent
+}
