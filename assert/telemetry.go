@@ -52,7 +52,7 @@ func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 		return
 	}
 	v.Value = metric.Some(estimate)
-	e := allowed(t)
+	e := t.Allowed()
 	// Of groups that are all over in part the least favourable reading counts.
 	var least, most []stat.Group
 	for _, r := range s.level.Rounds {

@@ -1,12 +1,14 @@
 package exec
 
 import (
+	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/load"
-	"github.com/tokgate/tokgate/exec/search"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -27,97 +29,220 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 	}
 	r.levelBegan = begin
 	defer func() { r.ran(l, r.Clock.Now()-begin) }()
-	stages := stages(c, r.judges(c))
+	looks := r.looks(c)
 	r.observe(r.Observer.LevelStarted(l, c.Level.Requests, r.expected(c, load.Split(c.Level.Requests, max(c.Level.Rounds, 1)))))
-	for i, st := range stages {
-		if st.extends && !s.affords(st) {
+	for i, at := range looks {
+		if at.Extends && !s.affords(at) {
 			return nil
 		}
-		if st.extends {
-			r.observe(r.Observer.LevelStarted(l, st.requests, r.expected(c, st.due)))
+		if at.Extends {
+			r.observe(r.Observer.LevelStarted(l, at.Requests, r.expected(c, at.Due)))
 		}
-		s.sheds = !st.extends
-		ended, lost := s.play(st.due)
-		if l.Shed > 0 && ended && !st.extends {
-			if st.abort {
+		s.sheds = !at.Extends
+		ended, lost := s.play(at.Due)
+		if l.Shed > 0 && ended && !at.Extends {
+			if at.Requests < c.Level.Requests {
 				continue // what is left of the level says it all
 			}
-			st.requests = s.measured()
+			at.Requests = s.measured()
 			l.Notes = append(l.Notes, fmt.Sprintf("measured in %d of %d rounds: the budget of %v leaves no time for more",
 				len(l.Rounds), len(l.Rounds)+l.Shed, r.Budget))
 		}
 		if !ended {
-			if len(l.Looks) > 0 && !st.extends {
-				// What the look half-way saw must not pass for the level.
-				l.Looks = append(l.Looks, metric.Look{Requests: c.Level.Requests, Planned: st.planned})
+			if len(l.Looks) > 0 && !at.Extends {
+				// What a look on the way saw must not pass for the level.
+				l.Looks = append(l.Looks, metric.Look{Requests: c.Level.Requests, Planned: at.Planned, Spent: 1})
 			}
 			return lost
 		}
-		if !s.decides(st, i == len(stages)-1) || l.Shed > 0 {
+		if !s.decides(at, i == len(looks)-1) || l.Shed > 0 {
 			return nil // what has no time for its rounds has none for more
 		}
 	}
 	return nil
 }
 
-// judges says whether looks at the level could end or extend it.
-func (r *runner) judges(c Case) bool {
-	if r.Judge == nil || r.Plan.Gate.MeasureOnly || c.Workload.Policy.Decide == plan.Estimate {
-		return false
-	}
-	return slices.ContainsFunc(c.Workload.SLAs, func(s *plan.SLA) bool {
-		return s.Severity == plan.SeverityError && slices.Contains(s.At, c.Level.Name)
-	})
+// series is a level under way: rounds are added to it, look by look.
+type series struct {
+	*runner
+	Case
+	target  *Target
+	level   *metric.Level
+	prompts Prompts
+	request client.Request
+	// before are rounds that were measured under another name: a fixed level
+	// to which a search adds.
+	before []*metric.Round
+	leg    *metric.Leg // of a comparison; nil
+	now    *round      // the one under way, nil between two
+	// durations are the runner's of the server: another may be under way at the
+	// same time.
+	durations map[*plan.Workload]time.Duration
+	sheds     bool // rounds may be left out
 }
 
-// decides holds the look at the end of a stage, and says whether the level
-// goes on.
-func (s *series) decides(st stage, last bool) (on bool) {
-	l, look := s.level, metric.Look{Requests: st.requests, Planned: st.planned}
-	if last && !st.extends {
-		// Nothing hangs on it: it is left to the end of the run.
-		if len(l.Looks) > 0 {
-			l.Looks = append(l.Looks, look)
+// series prepares to run l; nil when it cannot be run, and l says why.
+func (r *runner) series(t *Target, c Case, l *metric.Level) (s *series, lost error) {
+	prompts, err := t.Prompts(r.starting, c.Workload, r.run.Salt)
+	if err != nil {
+		l.Skipped = r.secrets.Text(fmt.Sprintf("no prompts could be made: %v", err))
+		if !r.check() {
+			l.Skipped = r.why()
+		} else if t.Err != nil {
+			lost = t.Err()
 		}
-		return false
+		return nil, lost
 	}
-	j := s.Judge(s.Workload, l, Look{Requests: st.requests, Planned: st.planned})
-	if st.abort {
-		if j.Invalid != "" || j.Outcome != search.Fail {
-			look.Outcome = search.Inconclusive.String()
-			l.Looks = append(l.Looks, look)
-			return true
-		}
-		l.Notes = append(l.Notes, fmt.Sprintf("it failed after %d of %d requests and was ended", st.requests, s.Level.Requests))
+	request, err := requestOf(t, c)
+	if err != nil {
+		l.Skipped = err.Error()
+		return nil, nil
 	}
-	look.Outcome = j.Outcome.String()
-	l.Looks = append(l.Looks, look)
-	if j.Invalid != "" || j.Outcome != search.Inconclusive {
-		return false
-	}
-	if j.Needs < 0 {
-		if !last {
-			l.Notes = append(l.Notes, "not extended: no number of requests would settle it")
-		}
-		return false
-	}
-	return true
+	l.Exact = prompts.Exact()
+	return &series{runner: r, Case: c, target: t, level: l, prompts: prompts, request: request, durations: r.durations}, nil
 }
 
-// affords says whether there is time to extend the level. Of what a short
-// budget sheds, extension is the first: the cases that are still to come, and
-// the time that searches were promised, go before it.
-func (s *series) affords(st stage) bool {
-	if !s.check() {
-		return false
+// play adds rounds of so many measured requests each. It says whether all of
+// them came to their end; lost is why the server is gone.
+func (s *series) play(due []int) (ended bool, lost error) {
+	l := s.level
+	for _, n := range due {
+		if n == 0 {
+			continue
+		}
+		if s.sheds && s.tight() {
+			l.Shed++
+			continue
+		}
+		if !s.check() {
+			if len(l.Rounds) == 0 {
+				l.Skipped = s.why()
+			}
+			return false, nil
+		}
+		i := len(s.before) + len(l.Rounds)
+		rd := &round{
+			runner: s.runner, target: s.target, Case: s.Case, level: l, prompts: s.prompts, request: s.request, durations: s.durations,
+			out: &metric.Round{Index: i, Seed: seed(s.Load, i), Due: n, Leg: s.leg},
+		}
+		rd.lengths = load.Lengths{
+			Mean: s.Workload.Output.Mean, Jitter: s.Workload.Output.Jitter,
+			Seed: rd.out.Seed, Workload: l.Workload, Level: l.Name, Round: i,
+		}
+		if s.Workload.Output.Natural {
+			rd.lengths.Jitter = 0 // the mean is the cap of an answer that ends by itself
+		}
+		s.now = rd
+		rd.play()
+		s.now = nil
+		l.Rounds = append(l.Rounds, rd.out)
+		if l.Probe == nil {
+			s.rounds++
+		}
+		s.observe(s.Observer.RoundDone(l, rd.out))
+		if d, ok := load.Duration(rd.out.Samples, metric.Measured); ok {
+			s.durations[s.Workload] = d
+		}
+		if rd.lost != nil {
+			return false, rd.lost
+		}
+		if rd.out.Stopped != "" {
+			return false, nil
+		}
 	}
-	if s.deadline == 0 {
-		return true
+	return true, nil
+}
+
+// measured is how many requests were judged or are to be: those of the rounds
+// that are complete.
+func (s *series) measured() int {
+	n := 0
+	for _, rounds := range [][]*metric.Round{s.before, s.level.Rounds} {
+		for _, r := range rounds {
+			if r.Complete {
+				n += r.Due
+			}
+		}
 	}
-	takes, left := s.expected(s.Case, st.due), s.spare()-s.promised()
-	if takes > left {
-		s.level.Notes = append(s.level.Notes, fmt.Sprintf("not extended to %d requests: that takes about %v, and the budget leaves %v",
-			st.requests, takes.Round(time.Second), max(0, left).Round(time.Second)))
+	return n
+}
+
+// seed of a round: rounds beyond the seeds begin again with the first.
+func seed(l *plan.Load, round int) int64 {
+	if len(l.Seeds) == 0 {
+		return int64(round)
 	}
-	return takes <= left
+	return l.Seeds[round%len(l.Seeds)]
+}
+
+// requestOf is what every request of a case has in common.
+func requestOf(t *Target, c Case) (client.Request, error) {
+	w := c.Workload
+	request := client.Request{
+		API:         string(w.API),
+		Model:       w.Request.Model,
+		Input:       w.Input,
+		Natural:     w.Output.Natural,
+		Temperature: w.Request.Temperature,
+		Stop:        w.Request.Stop,
+		Timeout:     c.Load.Timeout,
+	}
+	if request.Model == "" {
+		request.Model = t.Model
+	}
+	var err error
+	request.Extra, err = ExtraFields(w)
+	return request, err
+}
+
+// ExtraFields is what the plan puts into the body of w's requests: JSON by
+// name, and nil for null, which takes a field out. nil when there is nothing.
+func ExtraFields(w *plan.Workload) (map[string]any, error) {
+	if len(w.Request.Extra) == 0 {
+		return nil, nil
+	}
+	extra := map[string]any{}
+	for name, v := range w.Request.Extra {
+		if v.IsNull() {
+			extra[name] = nil
+			continue
+		}
+		v, _ = v.UnmarkDeep() // what is sent to the server is shown to nobody
+		raw, err := ctyjson.Marshal(v, v.Type())
+		if err != nil {
+			return nil, fmt.Errorf("the request field %q is no JSON: %w", name, err)
+		}
+		extra[name] = json.RawMessage(raw)
+	}
+	return extra, nil
+}
+
+// expected guesses how long the level will take, from the requests that the
+// workload has sent already; 0 when there were none.
+func (r *runner) expected(c Case, due []int) time.Duration {
+	d := r.durations[c.Workload]
+	sum := time.Duration(0)
+	for _, n := range due {
+		if c.Load.Kind == metric.Burst {
+			sum += d
+		} else {
+			sum += closedRound(c, n, d).Time(d)
+		}
+	}
+	return sum
+}
+
+// closedRound is a round of n measured requests, each expected to take d (0: not
+// known).
+func closedRound(c Case, n int, d time.Duration) load.Closed {
+	cl := load.Closed{
+		Slots: c.Level.N, Due: n, Warmup: c.Load.Warmup, Stagger: c.Load.Stagger, Pause: c.Load.Pause,
+	}
+	if cl.Warmup == plan.WarmupAuto {
+		cl.Warmup, cl.Fill = cl.Slots, true
+	}
+	if cl.Stagger == plan.StaggerAuto {
+		cl.Stagger = load.Stagger(d, cl.Pause, cl.Slots)
+	}
+	return cl
 }

@@ -23,28 +23,13 @@ const mostFlips = 1 << 12
 // is 2^-n. 1 for a quantity that has no finite or no spread of values and is not
 // above 0.
 func Flips(quantities [][]float64) []float64 {
-	p := make([]float64, len(quantities))
-	scaled := make([][]float64, len(quantities))
-	observed := make([]float64, len(quantities))
-	order := make([]int, len(quantities))
+	p, order := make([]float64, len(quantities)), make([]int, len(quantities))
+	scaled, observed := make([][]float64, len(quantities)), make([]float64, len(quantities))
 	n := 0
 	for j, x := range quantities {
 		order[j], p[j] = j, 1
 		n = max(n, len(x))
-		// The sum of squares does not change with signs, so that t grows with
-		// the sum over its root.
-		sum, squares := 0.0, 0.0
-		for _, v := range x {
-			sum, squares = sum+v, squares+v*v
-		}
-		observed[j] = math.Inf(-1)
-		if squares > 0 && !math.IsInf(squares, 0) {
-			scaled[j] = make([]float64, len(x))
-			for i, v := range x {
-				scaled[j][i] = v / math.Sqrt(squares)
-			}
-			observed[j] = sum / math.Sqrt(squares)
-		}
+		scaled[j], observed[j] = studentized(x)
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
 		switch {
@@ -86,6 +71,24 @@ func Flips(quantities [][]float64) []float64 {
 		p[j] = least
 	}
 	return p
+}
+
+// studentized are values over the root of the sum of their squares, which does
+// not change with their signs, so that t grows with their sum; nil and -Inf
+// where there is nothing to turn.
+func studentized(x []float64) (scaled []float64, sum float64) {
+	squares := 0.0
+	for _, v := range x {
+		squares += v * v
+	}
+	if !(squares > 0) || math.IsInf(squares, 0) {
+		return nil, math.Inf(-1)
+	}
+	for _, v := range x {
+		v /= math.Sqrt(squares)
+		scaled, sum = append(scaled, v), sum+v
+	}
+	return scaled, sum
 }
 
 // turned yields which of n units have their signs turned, as bits: all ways, or
