@@ -28,6 +28,8 @@ var vllm = Engine{
 	Series: []Series{
 		{Name: "vllm:num_requests_running", Kind: GaugeSum, Ours: "running"},
 		{Name: "vllm:num_requests_waiting", Kind: GaugeSum, Ours: "waiting"},
+		{Name: "vllm:num_requests_waiting_by_reason", Label: "reason", Value: "capacity", Kind: GaugeSum, Ours: "waiting_for_room"},
+		{Name: "vllm:num_requests_waiting_by_reason", Label: "reason", Value: "deferred", Kind: GaugeSum, Ours: "waiting_deferred"},
 		{Name: "vllm:kv_cache_usage_perc", Kind: GaugeMost, Ours: "kv_usage"},
 		{Name: "vllm:gpu_cache_usage_perc", Kind: GaugeMost, Ours: "kv_usage", Old: "older versions"},
 		{Name: "vllm:num_preemptions_total", Kind: Counter, Ours: metric.Preempted},
@@ -35,6 +37,13 @@ var vllm = Engine{
 		{Name: "vllm:request_queue_time_seconds", Kind: Buckets, Ours: "queue_wait"},
 		{Name: "vllm:request_prefill_time_seconds", Kind: Buckets, Ours: "prefill"},
 		{Name: "vllm:request_decode_time_seconds", Kind: Buckets, Ours: "decode"},
+		{Name: "vllm:time_to_first_token_seconds", Kind: Buckets, Ours: "server_ttft"},
+		{Name: "vllm:inter_token_latency_seconds", Kind: Buckets, Ours: "server_itl"},
+		{Name: "vllm:time_per_output_token_seconds", Kind: Buckets, Ours: "server_itl", Old: "older versions"},
+		{Name: "vllm:e2e_request_latency_seconds", Kind: Buckets, Ours: "server_e2e"},
+		{Name: "vllm:request_success_total", Label: "finished_reason", Value: "abort", Kind: Counter, Ours: metric.Aborted},
+		{Name: "vllm:request_success_total", Label: "finished_reason", Value: "error", Kind: Counter, Ours: metric.Errors},
+		{Name: "vllm:admission_rejections_total", Kind: Counter, Ours: metric.Rejected},
 		{Name: "vllm:request_prefill_kv_computed_tokens", Kind: Sum, Ours: metric.PrefillTokens},
 		{Name: "vllm:request_prompt_tokens", Kind: Sum, Ours: metric.PrefillTokens, Old: "cached ones included"},
 		{Name: "vllm:request_prefill_time_seconds", Kind: Sum, Ours: metric.PrefillSeconds},
@@ -49,7 +58,7 @@ var vllm = Engine{
 		{Name: "vllm:generation_tokens_total", Kind: Counter, Ours: metric.GeneratedTokens},
 	},
 	Log: []LogFact{
-		{Key: "kv_cache_tokens", Has: "GPU KV cache size", Value: regexp.MustCompile(`GPU KV cache size: ([\d,]+) tokens`)},
+		{Key: "kv_cache_tokens", Has: " KV cache size", Value: regexp.MustCompile(`\] (?:CPU|XPU|GPU|GPU \+ host) KV cache size: ([\d,]+) tokens`)},
 		{Key: "max_concurrency", Has: "Maximum concurrency for", Value: regexp.MustCompile(`Maximum concurrency for [\d,]+ tokens per request: ([\d.]+)x`)},
 		{Key: "architecture", Has: "Resolved architecture", Value: regexp.MustCompile(`Resolved architecture: (\S+)`)},
 		{Key: "cudagraph_mode", Has: "cudagraph_mode", Value: regexp.MustCompile(`'?cudagraph_mode'?(?:=|: )(?:<CUDAGraphMode\.|CUDAGraphMode\.)?([A-Z_]+)`)},
@@ -58,6 +67,11 @@ var vllm = Engine{
 		{Key: "weights_memory", Has: "Model loading took", Value: regexp.MustCompile(`Model loading took ([\d.]+ G[i]?B)`)},
 		{Key: "revision", Has: "revision=", Value: regexp.MustCompile(`[ ,]revision='?([0-9A-Za-z._/-]+)'?,`)},
 		{Key: "quantization", Has: "quantization=", Value: regexp.MustCompile(`[ ,]quantization='?([0-9A-Za-z._-]+)'?,`)},
+	},
+	Labels: []LabelFact{
+		{Series: "vllm:cache_config_info", Label: "kv_cache_size_tokens", Key: "kv_cache_tokens"},
+		{Series: "vllm:cache_config_info", Label: "block_size", Key: "block_size"},
+		{Series: "vllm:cache_config_info", Label: "enable_prefix_caching", Key: "prefix_caching"},
 	},
 	Guess: Guess{Words: []string{"vllm"}},
 	// With prefix caching a hit would have no values (vllm-project/vllm#42245):

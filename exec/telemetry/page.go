@@ -309,6 +309,31 @@ func (b *buckets) histogram() (metric.Histogram, error) {
 	return h, nil
 }
 
+// Labels are the facts that an engine's page tells as labels, by key of the
+// fingerprint; of several lines of one series the first counts.
+func Labels(page []byte, facts []engine.LabelFact) map[string]string {
+	out := map[string]string{}
+	for line := range bytes.Lines(page) {
+		for _, f := range facts {
+			rest, ok := bytes.CutPrefix(line, []byte(f.Series))
+			if !ok || out[f.Key] != "" {
+				continue
+			}
+			labels, _, err := cutLabels(rest)
+			if err != nil {
+				continue
+			}
+			if value, _, err := label(labels, f.Label); err == nil && value != "" && value != "None" && len(value) <= maxLabel {
+				out[f.Key] = strings.ToLower(value)
+			}
+		}
+	}
+	return out
+}
+
+// maxLabel bounds a fact, in bytes.
+const maxLabel = 100
+
 // cutLabels splits a line after its name into what stands between braces and
 // what follows.
 func cutLabels(s []byte) (labels, rest []byte, err error) {
