@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/metric"
@@ -108,6 +109,9 @@ func (r *reached) fingerprint(id identity) metric.Fingerprint {
 	} else {
 		f["model"] = id.model.ID
 	}
+	if to := r.api.Redirected(); to != "" {
+		f["redirected_to"] = to
+	}
 	if id.model.Context > 0 {
 		f["max_model_len"] = strconv.Itoa(id.model.Context)
 	}
@@ -126,7 +130,7 @@ func (r *reached) fingerprint(id identity) metric.Fingerprint {
 // not known.
 func (r *reached) incarnation(ctx context.Context) [2]string {
 	var out [2]string
-	// Best effort: what cannot be told now may be told later, and says nothing.
+	// Best effort: what cannot be known now may be known later.
 	if at, err := clock.Await(ctx, r.Clock, r.api.StartTime); err == nil {
 		out[0] = at
 	}
@@ -140,19 +144,24 @@ func (r *reached) incarnation(ctx context.Context) [2]string {
 // behind one URL there may be several, and any of them answers.
 const replicas = 8
 
-// replaced says whether the server is no longer the one that was there first.
-func (r *reached) replaced(ctx context.Context, first [2]string) bool {
+// replaced says whether the server is no longer the one that was there first, and
+// what is known of it now.
+func (r *reached) replaced(ctx context.Context, first [2]string) (replaced bool, now [2]string) {
 	for range replicas {
 		other := false
-		for i, now := range r.incarnation(ctx) {
-			other = other || first[i] != "" && now != "" && now != first[i]
+		now = r.incarnation(ctx)
+		for i := range now {
+			other = other || first[i] != "" && now[i] != "" && now[i] != first[i]
 		}
 		if !other {
-			return false
+			return false, now
 		}
 	}
-	return true
+	return true, now
 }
+
+// lastLook bounds the look at a server after the load: it is not in the budget.
+const lastLook = 15 * time.Second
 
 // same looks at the server again after the load.
 func (r *reached) same(ctx context.Context, before metric.Fingerprint, first [2]string) error {
@@ -161,13 +170,14 @@ func (r *reached) same(ctx context.Context, before metric.Fingerprint, first [2]
 			return err
 		}
 	}
-	ctx, cancel := clock.WithTimeout(ctx, r.Clock, 30*time.Second)
+	ctx, cancel := clock.WithTimeout(ctx, r.Clock, lastLook)
 	defer cancel()
 	id, err := clock.Await(ctx, r.Clock, r.identify)
 	if err != nil {
 		return r.failed(fmt.Errorf("the server no longer answers: %w", err))
 	}
-	if r.replaced(ctx, first) {
+	replaced, now := r.replaced(ctx, first)
+	if replaced {
 		return r.failed(errors.New("the server was started again under the load: no verdict can be given over two"))
 	}
 	after := r.fingerprint(id)
@@ -177,6 +187,12 @@ func (r *reached) same(ctx context.Context, before metric.Fingerprint, first [2]
 		if was != "" && is != "" && was != is {
 			return fmt.Errorf("this is not the server that was there before the load: %s was %q and is %q", key, was, is)
 		}
+	}
+	if to := after["redirected_to"]; to != before["redirected_to"] {
+		return fmt.Errorf("this is not the server that was there before the load: it redirects to %q by now", to)
+	}
+	if first[0] != "" && now[0] == "" {
+		return fmt.Errorf("%w: its page of metrics told its start before, and does not now", exec.ErrIdentityUnknown)
 	}
 	return nil
 }
