@@ -28,6 +28,9 @@ type Engine struct {
 	// Log are the lines of its log that say something of the server. A later
 	// line of the log takes the place of an earlier one.
 	Log []LogFact
+	// Died are the words of its log that say that the engine's own process has
+	// ended behind the one that speaks HTTP.
+	Died []string
 	// Labels are what its page of metrics tells of the server as labels.
 	Labels []LabelFact
 	Guess  Guess

@@ -51,6 +51,7 @@ var sglang = Engine{
 		{Key: "revision", Has: "revision=", Value: regexp.MustCompile(`[ ,(]revision='?([0-9A-Za-z._/-]+)'?,`)},
 		{Key: "quantization", Has: "quantization=", Value: regexp.MustCompile(`[ ,(]quantization='?([0-9A-Za-z._-]+)'?,`)},
 	},
+	Died:   []string{"Scheduler hit an exception", "Received sigquit from a child process"},
 	Labels: []LabelFact{{Series: "sglang:cache_config_info", Label: "page_size", Key: "block_size"}},
 	Guess:  Guess{Words: []string{"sglang"}},
 	// The values start at a position; from 0 on the radix cache is not used.

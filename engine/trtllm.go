@@ -57,6 +57,7 @@ var trtllm = Engine{
 		"Pages.Reset":       "it has none",
 		"Dialect.Tokenizer": "see Pages.Tokenize",
 		"Scores":            "its API returns no log-probabilities of the prompt",
+		"Died":              "what its log says of a dead worker is not known",
 		"Labels":            "its page tells numbers alone",
 		"Hints.NoSeries":    "its page has them once it is there",
 	},

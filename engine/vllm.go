@@ -68,6 +68,7 @@ var vllm = Engine{
 		{Key: "revision", Has: "revision=", Value: regexp.MustCompile(`[ ,]revision='?([0-9A-Za-z._/-]+)'?,`)},
 		{Key: "quantization", Has: "quantization=", Value: regexp.MustCompile(`[ ,]quantization='?([0-9A-Za-z._-]+)'?,`)},
 	},
+	Died: []string{"engine core exited unexpectedly", "died unexpectedly", "EngineDeadError"},
 	Labels: []LabelFact{
 		{Series: "vllm:cache_config_info", Label: "kv_cache_size_tokens", Key: "kv_cache_tokens"},
 		{Series: "vllm:cache_config_info", Label: "block_size", Key: "block_size"},

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,6 +40,7 @@ func (r *reached) identify(ctx context.Context) (identity, error) {
 	} else if id.model, err = pick(models, r.servedAs, r.server.Model); err != nil {
 		return id, err
 	}
+	r.listed = ids(models)
 	// Best effort: not every server tells.
 	if version, err := r.api.Version(ctx); err == nil {
 		id.version = version
@@ -94,21 +96,28 @@ func pick(models []client.Model, servedAs, name string) (client.Model, error) {
 	case 1:
 		return models[0], nil
 	}
-	var ids []string
+	return client.Model{}, fmt.Errorf("%w: the server lists %s; set served_as", errModel, strings.Join(ids(models), ", "))
+}
+
+// ids are the models' as they are asked for.
+func ids(models []client.Model) []string {
+	var out []string
 	for _, m := range models {
-		ids = append(ids, m.ID)
+		out = append(out, m.ID)
 	}
-	return client.Model{}, fmt.Errorf("%w: the server lists %s; set served_as", errModel, strings.Join(ids, ", "))
+	return out
 }
 
 // fingerprint is what could be observed; a key that could not is absent.
 func (r *reached) fingerprint(id identity) metric.Fingerprint {
-	f := metric.Fingerprint{"served_as": id.model.ID}
-	if id.model.Root != "" {
-		f["model"] = id.model.Root
-	} else {
-		f["model"] = id.model.ID
+	// A list without the model's origin names what it is served as, which may
+	// be a gateway's name for what the plan knows better. What the plan wants
+	// to see proven is not taken from the plan.
+	declared := r.server.Model
+	if _, expected := r.server.Expect["model"]; expected {
+		declared = ""
 	}
+	f := metric.Fingerprint{"served_as": id.model.ID, "model": cmp.Or(id.model.Root, declared, id.model.ID)}
 	if to := r.api.Redirected(); to != "" {
 		f["redirected_to"] = to
 	}

@@ -136,7 +136,7 @@ func TestEndpointIsNotReady(t *testing.T) {
 		{"never completes", sim.Options{Profile: stuck}, nil,
 			[]string{"was not ready after 30s", "its first completion did not end"}, 30 * time.Second},
 		{"another model", sim.Options{}, func(_ *world, s *plan.Server) { s.Endpoint.ServedAs = "llama" },
-			[]string{"cannot be used", "llama"}, 0},
+			[]string{"cannot be used", `served_as is "llama"; the server lists tokgate-sim`}, 0},
 		{"expected another version", sim.Options{}, func(_ *world, s *plan.Server) { s.Expect = map[string]string{"version": "0.19.1"} },
 			[]string{"not the declared server", `version = "0.19.1" was expected and "tokgate-sim-1" was found`}, 0},
 		{"expected what cannot be told", sim.Options{}, func(_ *world, s *plan.Server) { s.Expect = map[string]string{"gpu": "1 x H100", "model": "x"} },
