@@ -11,54 +11,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// CapacityObserver is an Observer that also hears what a search came to. Its
-// levels are heard of like all others: they have a Probe, and one to which
-// samples are added starts and is done once more.
-type CapacityObserver interface {
-	Observer
-	CapacityDone(*metric.Capacity) error
-}
-
-// CapacityLevel is the name by which Config.Only knows a search: a Case with a
-// Level of this name and without a Load.
-const CapacityLevel = "capacity"
-
-// Searches lists the searches of a plan in the order of the run. Each follows
-// the cases of its server and workload.
-func Searches(p *plan.Plan) []Case {
-	var out []Case
-	for _, x := range searchesOf(p) {
-		out = append(out, x.named())
-	}
-	return out
-}
-
 // ladder is where a search begins that nothing is known of: levels near 1 take
 // longest, one request after the other, and are rarely the answer.
 const ladder = 8
-
-// wanted is a search that is still to come.
-type wanted struct {
-	server   *plan.Server
-	workload *plan.Workload
-}
-
-// named is the search as Config.Only knows it.
-func (x wanted) named() Case {
-	return Case{Server: x.server, Workload: x.workload, Level: plan.Level{Name: CapacityLevel}}
-}
-
-func searchesOf(p *plan.Plan) []wanted {
-	var out []wanted
-	for _, s := range p.Servers {
-		for _, w := range p.Workloads {
-			if p.Searches(s, w) {
-				out = append(out, wanted{s, w})
-			}
-		}
-	}
-	return out
-}
 
 // hunt is one search under way.
 type hunt struct {
@@ -141,26 +96,6 @@ func newCapacity(s *plan.Server, w *plan.Workload) *metric.Capacity {
 		Server: s.Address(), Workload: w.Address(), Over: c.Over, From: c.From, UpTo: c.UpTo, Require: c.Require,
 		Kind: metric.CapacityUnknown, Probes: []metric.CapacityProbe{},
 	}
-}
-
-// searchBudget is the time of a search: its own budget, and no more than its
-// share of what the run's leaves beside the fixed levels that are still to
-// come. 0: no bound; false: there is no time at all.
-func (r *runner) searchBudget(c *plan.Capacity) (time.Duration, bool) {
-	if r.deadline == 0 {
-		return c.Budget, true
-	}
-	share := r.spare() / time.Duration(max(1, len(r.searches)))
-	// A twentieth is kept: the search is to end before the run's budget does,
-	// since that ends everything.
-	share -= share / 20
-	if share <= 0 {
-		return 0, false
-	}
-	if c.Budget > 0 {
-		share = min(share, c.Budget)
-	}
-	return share, true
 }
 
 // seek searches until the search ends or the run does.

@@ -77,6 +77,43 @@ func Cases(p *plan.Plan) []Case {
 	return cases
 }
 
+// CapacityLevel is the name by which Config.Only knows a search: a Case with a
+// Level of this name and without a Load.
+const CapacityLevel = "capacity"
+
+// Searches lists the searches of a plan in the order of the run. Each follows
+// the cases of its server and workload.
+func Searches(p *plan.Plan) []Case {
+	var out []Case
+	for _, x := range searchesOf(p) {
+		out = append(out, x.named())
+	}
+	return out
+}
+
+// wanted is a search that is still to come.
+type wanted struct {
+	server   *plan.Server
+	workload *plan.Workload
+}
+
+// named is the search as Config.Only knows it.
+func (x wanted) named() Case {
+	return Case{Server: x.server, Workload: x.workload, Level: plan.Level{Name: CapacityLevel}}
+}
+
+func searchesOf(p *plan.Plan) []wanted {
+	var out []wanted
+	for _, s := range p.Servers {
+		for _, w := range p.Workloads {
+			if p.Searches(s, w) {
+				out = append(out, wanted{s, w})
+			}
+		}
+	}
+	return out
+}
+
 // Launch starts a server, or finds one that runs, and returns when it is
 // ready. state tells the user what is awaited. It is called from the loop and
 // waits on the run's clock. Its error may be a *ServerError.

@@ -36,3 +36,19 @@ type Observer interface {
 	// RunDone is the last call on every path.
 	RunDone(*metric.Run) error
 }
+
+// CapacityObserver is an Observer that also hears what a search came to. Its
+// levels are heard of like all others: they have a Probe, and one to which
+// samples are added starts and is done once more.
+type CapacityObserver interface {
+	Observer
+	CapacityDone(*metric.Capacity) error
+}
+
+// ComparisonObserver is an Observer that also hears how a comparison was run.
+// Its levels are heard of like all others: they start and are done once for each
+// leg.
+type ComparisonObserver interface {
+	Observer
+	ComparisonDone(*metric.Comparison) error
+}

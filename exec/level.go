@@ -1,14 +1,11 @@
 package exec
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
-	ctyjson "github.com/zclconf/go-cty/cty/json"
-
-	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/load"
+	"github.com/tokgate/tokgate/exec/search"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -62,187 +59,63 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 	return nil
 }
 
-// series is a level under way: rounds are added to it, look by look.
-type series struct {
-	*runner
-	Case
-	target  *Target
-	level   *metric.Level
-	prompts Prompts
-	request client.Request
-	// before are rounds that were measured under another name: a fixed level
-	// to which a search adds.
-	before []*metric.Round
-	leg    *metric.Leg // of a comparison; nil
-	now    *round      // the one under way, nil between two
-	// durations are the runner's of the server: another may be under way at the
-	// same time.
-	durations map[*plan.Workload]time.Duration
-	sheds     bool // rounds may be left out
+// looks plans those at a case, before it is run.
+func (r *runner) looks(c Case) []plan.Look {
+	if r.Judge == nil {
+		return []plan.Look{{Due: load.Split(c.Level.Requests, max(c.Level.Rounds, 1)), Requests: c.Level.Requests, Spent: 1, Planned: 1}}
+	}
+	return r.Plan.Looks(c.Workload, c.Load, c.Level)
 }
 
-// series prepares to run l; nil when it cannot be run, and l says why.
-func (r *runner) series(t *Target, c Case, l *metric.Level) (s *series, lost error) {
-	prompts, err := t.Prompts(r.starting, c.Workload, r.run.Salt)
-	if err != nil {
-		l.Skipped = r.secrets.Text(fmt.Sprintf("no prompts could be made: %v", err))
-		if !r.check() {
-			l.Skipped = r.why()
-		} else if t.Err != nil {
-			lost = t.Err()
+// decides holds a planned look, and says whether the level goes on.
+func (s *series) decides(at plan.Look, last bool) (on bool) {
+	l, look := s.level, metric.Look{Requests: at.Requests, Planned: at.Planned, Spent: at.Spent}
+	ahead := at.Requests < s.Level.Requests && l.Shed == 0
+	if last && !at.Extends {
+		// Nothing hangs on it: it is left to the end of the run.
+		if len(l.Looks) > 0 {
+			l.Looks = append(l.Looks, look)
 		}
-		return nil, lost
+		return false
 	}
-	request, err := requestOf(t, c)
-	if err != nil {
-		l.Skipped = err.Error()
-		return nil, nil
+	j := s.Judge(s.Workload, l, look)
+	if ahead && (j.Invalid != "" || j.Outcome == search.Pass && at.Spent == 0 || j.Outcome != search.Pass && j.Outcome != search.Fail) {
+		look.Outcome = search.Inconclusive.String()
+		l.Looks = append(l.Looks, look)
+		return true
 	}
-	l.Exact = prompts.Exact()
-	return &series{runner: r, Case: c, target: t, level: l, prompts: prompts, request: request, durations: r.durations}, nil
+	look.Outcome = j.Outcome.String()
+	l.Looks = append(l.Looks, look)
+	if ahead {
+		said := map[search.Outcome]string{search.Pass: "passed", search.Fail: "failed"}[j.Outcome]
+		l.Notes = append(l.Notes, fmt.Sprintf("it %s after %d of %d requests and was ended", said, at.Requests, s.Level.Requests))
+	}
+	if j.Invalid != "" || j.Outcome != search.Inconclusive {
+		return false
+	}
+	if j.Needs < 0 {
+		if !last {
+			l.Notes = append(l.Notes, "not extended: no number of requests would settle it")
+		}
+		return false
+	}
+	return true
 }
 
-// play adds rounds of so many measured requests each. It says whether all of
-// them came to their end; lost is why the server is gone.
-func (s *series) play(due []int) (ended bool, lost error) {
-	l := s.level
-	for _, n := range due {
-		if n == 0 {
-			continue
-		}
-		if s.sheds && s.tight() {
-			l.Shed++
-			continue
-		}
-		if !s.check() {
-			if len(l.Rounds) == 0 {
-				l.Skipped = s.why()
-			}
-			return false, nil
-		}
-		i := len(s.before) + len(l.Rounds)
-		rd := &round{
-			runner: s.runner, target: s.target, Case: s.Case, level: l, prompts: s.prompts, request: s.request, durations: s.durations,
-			out: &metric.Round{Index: i, Seed: seed(s.Load, i), Due: n, Leg: s.leg},
-		}
-		rd.lengths = load.Lengths{
-			Mean: s.Workload.Output.Mean, Jitter: s.Workload.Output.Jitter,
-			Seed: rd.out.Seed, Workload: l.Workload, Level: l.Name, Round: i,
-		}
-		if s.Workload.Output.Natural {
-			rd.lengths.Jitter = 0 // the mean is the cap of an answer that ends by itself
-		}
-		s.now = rd
-		rd.play()
-		s.now = nil
-		l.Rounds = append(l.Rounds, rd.out)
-		if l.Probe == nil {
-			s.rounds++
-		}
-		s.observe(s.Observer.RoundDone(l, rd.out))
-		if d, ok := load.Duration(rd.out.Samples, metric.Measured); ok {
-			s.durations[s.Workload] = d
-		}
-		if rd.lost != nil {
-			return false, rd.lost
-		}
-		if rd.out.Stopped != "" {
-			return false, nil
-		}
+// affords says whether there is time to extend the level. Of what a short
+// budget sheds, extension is the first: the cases that are still to come, and
+// the time that searches were promised, go before it.
+func (s *series) affords(at plan.Look) bool {
+	if !s.check() {
+		return false
 	}
-	return true, nil
-}
-
-// measured is how many requests were judged or are to be: those of the rounds
-// that are complete.
-func (s *series) measured() int {
-	n := 0
-	for _, rounds := range [][]*metric.Round{s.before, s.level.Rounds} {
-		for _, r := range rounds {
-			if r.Complete {
-				n += r.Due
-			}
-		}
+	if s.deadline == 0 {
+		return true
 	}
-	return n
-}
-
-// seed of a round: rounds beyond the seeds begin again with the first.
-func seed(l *plan.Load, round int) int64 {
-	if len(l.Seeds) == 0 {
-		return int64(round)
+	takes, left := s.expected(s.Case, at.Due), s.spare()-s.promised()
+	if takes > left {
+		s.level.Notes = append(s.level.Notes, fmt.Sprintf("not extended to %d requests: that takes about %v, and the budget leaves %v",
+			at.Requests, takes.Round(time.Second), max(0, left).Round(time.Second)))
 	}
-	return l.Seeds[round%len(l.Seeds)]
-}
-
-// requestOf is what every request of a case has in common.
-func requestOf(t *Target, c Case) (client.Request, error) {
-	w := c.Workload
-	request := client.Request{
-		API:         string(w.API),
-		Model:       w.Request.Model,
-		Input:       w.Input,
-		Natural:     w.Output.Natural,
-		Temperature: w.Request.Temperature,
-		Stop:        w.Request.Stop,
-		Timeout:     c.Load.Timeout,
-	}
-	if request.Model == "" {
-		request.Model = t.Model
-	}
-	var err error
-	request.Extra, err = ExtraFields(w)
-	return request, err
-}
-
-// ExtraFields is what the plan puts into the body of w's requests: JSON by
-// name, and nil for null, which takes a field out. nil when there is nothing.
-func ExtraFields(w *plan.Workload) (map[string]any, error) {
-	if len(w.Request.Extra) == 0 {
-		return nil, nil
-	}
-	extra := map[string]any{}
-	for name, v := range w.Request.Extra {
-		if v.IsNull() {
-			extra[name] = nil
-			continue
-		}
-		v, _ = v.UnmarkDeep() // what is sent to the server is shown to nobody
-		raw, err := ctyjson.Marshal(v, v.Type())
-		if err != nil {
-			return nil, fmt.Errorf("the request field %q is no JSON: %w", name, err)
-		}
-		extra[name] = json.RawMessage(raw)
-	}
-	return extra, nil
-}
-
-// expected guesses how long the level will take, from the requests that the
-// workload has sent already; 0 when there were none.
-func (r *runner) expected(c Case, due []int) time.Duration {
-	d := r.durations[c.Workload]
-	sum := time.Duration(0)
-	for _, n := range due {
-		if c.Load.Kind == metric.Burst {
-			sum += d
-		} else {
-			sum += closedRound(c, n, d).Time(d)
-		}
-	}
-	return sum
-}
-
-// closedRound is a round of n measured requests, each expected to take d (0: not
-// known).
-func closedRound(c Case, n int, d time.Duration) load.Closed {
-	cl := load.Closed{
-		Slots: c.Level.N, Due: n, Warmup: c.Load.Warmup, Stagger: c.Load.Stagger, Pause: c.Load.Pause,
-	}
-	if cl.Warmup == plan.WarmupAuto {
-		cl.Warmup, cl.Fill = cl.Slots, true
-	}
-	if cl.Stagger == plan.StaggerAuto {
-		cl.Stagger = load.Stagger(d, cl.Pause, cl.Slots)
-	}
-	return cl
+	return takes <= left
 }

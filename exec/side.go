@@ -18,7 +18,7 @@ type side struct {
 	levels []*metric.Level
 	found  *metric.ServerRun
 	target *Target // nil while it is not running
-	start  int     // of the server, counted from 0
+	starts int     // of the server, counted from 0
 	// fingerprints are those of the first start on either set of GPUs.
 	fingerprints [2]metric.Fingerprint
 }
@@ -78,36 +78,28 @@ func (t *turns) known(x *side, found metric.Fingerprint) (key, was string) {
 	return key, before[key]
 }
 
-// launch starts the server of a side and prepares its cases.
-func (t *turns) launch(x *side) bool {
+// start starts the server of a side and prepares its cases.
+func (t *turns) start(x *side) bool {
 	first := x.found == nil
 	if first {
-		x.found = &metric.ServerRun{Address: x.server.Address(), Declared: t.declared(x.server)}
+		x.found = &metric.ServerRun{Address: x.server.Address(), Declared: t.redacted(x.server.Declared())}
 		t.runner.run.Servers = append(t.runner.run.Servers, x.found)
 	}
 	begin := t.Clock.Now()
 	t.at(x)
-	server, gpus := t.placed(x, fresh(x.server, x.start))
-	target, err := t.Launch(t.starting, server, func(state string) { t.Observer.ServerStarting(x.found.Address, t.secrets.Text(state)) })
-	x.start++
-	if err != nil {
-		if !t.check() {
-			err = unready(t.why(), err)
-		}
-		t.lost(x.found, nil, err)
-		t.observe(t.Observer.ServerDone(x.found))
+	server, gpus := t.placed(x, fresh(x.server, x.starts))
+	target := t.launch(server, x.found)
+	x.starts++
+	if target == nil {
 		return false
 	}
 	x.target = target
-	found := metric.Fingerprint{}
-	for key, value := range target.Fingerprint {
-		found[key] = t.secrets.Text(value)
-	}
+	found := target.Fingerprint
 	if first {
 		x.found.Fingerprint = found
 	}
 	if key, was := t.known(x, found); key != "" {
-		t.lost(x.found, target, fmt.Errorf("start %d was of another server: %s was %q and is %q", x.start, key, was, found[key]))
+		t.lost(x.found, target, fmt.Errorf("start %d was of another server: %s was %q and is %q", x.starts, key, was, found[key]))
 		return false
 	}
 	x.found.Starts = append(x.found.Starts, metric.Start{At: begin, Ready: t.Clock.Now(), GPUs: gpus, Cold: target.Cold, ColdEnd: target.ColdEnd})
@@ -134,17 +126,6 @@ func (t *turns) launch(x *side) bool {
 		}
 	}
 	return true
-}
-
-// another is the key by which a server that was started anew is not the one
-// that was there before; "".
-func another(before, after metric.Fingerprint) string {
-	for _, key := range before.Keys() {
-		if is, ok := after[key]; ok && metric.Differs(key, before[key], is) {
-			return key
-		}
-	}
-	return ""
 }
 
 // fresh is the server for one of its starts: a simulator draws other noise each
@@ -176,13 +157,4 @@ func (t *turns) closeAll() {
 	for _, x := range t.sides {
 		t.close(x)
 	}
-}
-
-// declared is what the plan says of a server, without its secrets.
-func (r *runner) declared(s *plan.Server) metric.Fingerprint {
-	out := metric.Fingerprint{}
-	for key, value := range s.Declared() {
-		out[key] = r.secrets.Text(value)
-	}
-	return out
 }

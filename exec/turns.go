@@ -9,25 +9,6 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// ComparisonObserver is an Observer that also hears how a comparison was run.
-// Its levels are heard of like all others: they start and are done once for each
-// leg.
-type ComparisonObserver interface {
-	Observer
-	ComparisonDone(*metric.Comparison) error
-}
-
-// JudgeComparison says what a comparison came to so far: run holds the rounds
-// that both servers have, and how it was run with the look that is held now.
-type JudgeComparison func(c *plan.Compare, run *metric.Run) ComparisonJudgement
-
-// ComparisonJudgement is what a look at a comparison came to.
-type ComparisonJudgement struct {
-	// More says that it is inconclusive and that further rounds may settle it.
-	More    bool
-	Outcome string
-}
-
 // fewestRounds is what a short budget leaves of a comparison.
 const fewestRounds = 5
 
@@ -57,12 +38,13 @@ type turns struct {
 	durations map[*side]map[*plan.Workload]time.Duration
 }
 
-// takeTurns runs the compared cases of a group of servers, and then, server by
-// server, what else the plan has for them.
-func (r *runner) takeTurns(g plan.Group, cases func(*plan.Server) []Case) {
+// takeTurns runs the compared cases of a group of servers. It returns these in
+// their order, and what else the plan has for each.
+func (r *runner) takeTurns(g plan.Group, cases func(*plan.Server) []Case) (order []*plan.Server, rest map[*plan.Server][]Case) {
 	t := &turns{runner: r, group: g, restart: g.Compares[0].Restart, beside: g.Compares[0].SideBySide, durations: map[*side]map[*plan.Workload]time.Duration{}}
-	rest := map[*plan.Server][]Case{}
-	for _, s := range t.order() {
+	rest = map[*plan.Server][]Case{}
+	order = t.order()
+	for _, s := range order {
 		x := &side{server: s}
 		for _, c := range cases(s) {
 			if slices.ContainsFunc(g.Compares, func(cmp *plan.Compare) bool {
@@ -76,13 +58,7 @@ func (r *runner) takeTurns(g plan.Group, cases func(*plan.Server) []Case) {
 		t.sides = append(t.sides, x)
 	}
 	t.compare()
-	for _, x := range t.sides {
-		if x.found != nil && x.found.Error != "" {
-			r.leave(x.server, rest[x.server], "the server could not be measured: "+x.found.Error)
-			continue
-		}
-		r.server(x.server, rest[x.server])
-	}
+	return order, rest
 }
 
 // order is that of the first round: a control before its candidate, whose
@@ -250,7 +226,7 @@ func (t *turns) leg(x *side) bool {
 	if !t.check() {
 		return false
 	}
-	if x.target == nil && !t.launch(x) {
+	if x.target == nil && !t.start(x) {
 		return false
 	}
 	for i := range x.cases {
@@ -270,7 +246,7 @@ func (t *turns) begin(x *side, i int) int {
 	c, s := x.cases[i], x.series[i]
 	due := c.Level.RoundRequests(t.rounds % c.Level.Rounds)
 	t.observe(t.Observer.LevelStarted(s.level, due, t.expected(c, []int{due})))
-	s.leg = &metric.Leg{Slot: t.slot, Start: x.start - 1}
+	s.leg = &metric.Leg{Slot: t.slot, Start: x.starts - 1}
 	return due
 }
 
@@ -290,7 +266,7 @@ func (t *turns) legs(sides []*side) bool {
 	sides = slices.DeleteFunc(sides, func(x *side) bool { return len(x.cases) == 0 })
 	most := 0
 	for _, x := range sides {
-		if !t.check() || !t.launch(x) {
+		if !t.check() || !t.start(x) {
 			return false
 		}
 		most = max(most, len(x.cases))

@@ -1,0 +1,92 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// launch starts a server: its fingerprint is then without the plan's secrets.
+// nil: it could not be, and found says why.
+func (r *runner) launch(s *plan.Server, found *metric.ServerRun) *Target {
+	t, err := r.Launch(r.starting, s, func(state string) { r.Observer.ServerStarting(found.Address, r.secrets.Text(state)) })
+	if err != nil {
+		if !r.check() {
+			err = unready(r.why(), err)
+		}
+		r.lost(found, nil, err)
+		r.observe(r.Observer.ServerDone(found))
+		return nil
+	}
+	t.Fingerprint = r.redacted(t.Fingerprint)
+	return t
+}
+
+// unready is why a server that was being started will not be: that its start
+// was then ended too is no news.
+func unready(why string, err error) error {
+	if err == context.Canceled {
+		return errors.New(why + " before it was ready")
+	}
+	return fmt.Errorf("%s before it was ready: %w", why, err)
+}
+
+// takeDown looks at a server a last time and ends it.
+func (r *runner) takeDown(t *Target, found *metric.ServerRun) {
+	if t.Check != nil && found.Error == "" && r.err == nil && r.ctx.Err() == nil {
+		// Not under flying: that the budget is spent says nothing of the server.
+		if err := t.Check(r.ctx); errors.Is(err, ErrIdentityUnknown) {
+			found.EndUnknown = err.Error()
+		} else if err != nil && r.ctx.Err() == nil {
+			r.lost(found, t, err)
+		}
+	}
+	if t.Close != nil {
+		if err := t.Close(); err != nil && found.Error == "" {
+			r.lost(found, t, err)
+		}
+	}
+	r.observe(r.Observer.ServerDone(found))
+}
+
+// lost notes why a server could not be measured.
+func (r *runner) lost(found *metric.ServerRun, t *Target, err error) {
+	if t != nil && t.Err != nil {
+		// That its process ended explains what was seen of it, and may have
+		// become known only by now.
+		if e := t.Err(); e != nil {
+			err = e
+		}
+	}
+	found.Error = err.Error()
+	if e, ok := errors.AsType[*ServerError](err); ok {
+		found.Log = e.Log
+	}
+	if found.Log == "" && t != nil && t.Log != nil {
+		found.Log = t.Log()
+	}
+	found.Error, found.Log = r.secrets.Text(found.Error), r.secrets.Text(found.Log)
+}
+
+// another is the key by which a server that was started anew is not the one
+// that was there before; "".
+func another(before, after metric.Fingerprint) string {
+	for _, key := range before.Keys() {
+		if is, ok := after[key]; ok && metric.Differs(key, before[key], is) {
+			return key
+		}
+	}
+	return ""
+}
+
+// redacted is a fingerprint without the plan's secrets.
+func (r *runner) redacted(f metric.Fingerprint) metric.Fingerprint {
+	out := metric.Fingerprint{}
+	for key, value := range f {
+		out[key] = r.secrets.Text(value)
+	}
+	return out
+}

@@ -1,0 +1,212 @@
+package exec
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/record"
+)
+
+// Why a run stopped before the plan did: metric.Run.Stopped.
+const (
+	StoppedInterrupted = "interrupted"
+	StoppedBudget      = "budget"
+)
+
+// runner is a run under way. It belongs to one goroutine, the loop.
+type runner struct {
+	Config
+	ctx context.Context // of the caller; its end is the second interrupt
+	run *metric.Run
+	// secrets takes the plan's secrets out of all text that comes from a
+	// server, so that nobody further on can print or write one.
+	secrets record.Redactor
+
+	// starting ends when nothing more is to be started, flying when what is
+	// in flight is to end too.
+	starting, flying       context.Context
+	endStarting, endFlying context.CancelFunc
+
+	yield func() // of the strand under way; nil: there is but the loop
+	stuck bool   // the clock stood still under strands
+
+	stopped  string // why nothing more is started; ""
+	err      error  // of the run as a whole
+	cleanups []func()
+
+	durations map[*plan.Workload]time.Duration // of one request, on the server under test
+
+	deadline    time.Duration // of the run; 0: none
+	searches    []wanted      // still to come
+	remaining   int           // fixed levels still to come
+	launches    int           // servers still to come
+	launchTook  time.Duration // the longest start so far
+	fixed       time.Duration // what those that were run took
+	fixedLevels int
+	rounds      int                             // of these, all together
+	levelBegan  time.Duration                   // the fixed level under way; 0: none
+	took        map[*metric.Level]time.Duration // each of them
+}
+
+func newRunner(ctx context.Context, c Config) *runner {
+	r := &runner{Config: c, ctx: ctx, secrets: record.NewRedactor(c.Plan.Secrets), took: map[*metric.Level]time.Duration{}}
+	run := c.Run
+	run.Servers, run.Levels, run.Capacities, run.Comparisons = nil, nil, nil, nil
+	r.run = &run
+	if r.Drain == nil {
+		r.Drain = context.Background()
+	}
+	if r.DrainTimeout == 0 {
+		r.DrainTimeout = defaultDrain
+	}
+	if r.Budget == 0 {
+		r.Budget = c.Plan.Gate.Budget
+	}
+	// Neither follows ctx by itself: all decisions are the loop's, and what is
+	// in flight is waited for even when it was told to end.
+	r.starting, r.endStarting = context.WithCancel(context.WithoutCancel(ctx))
+	r.flying, r.endFlying = context.WithCancel(context.WithoutCancel(ctx))
+	r.cleanups = append(r.cleanups, r.endStarting, r.endFlying)
+
+	// An interrupt wakes the loop, which then sees it by itself (check). What
+	// works for the loop in another goroutine is told directly.
+	for _, c := range []context.Context{ctx, r.Drain} {
+		stop := context.AfterFunc(c, func() {
+			r.endStarting()
+			r.Clock.Post(func() {})
+		})
+		r.cleanups = append(r.cleanups, func() { stop() })
+	}
+	if c.Clock.Now() == 0 {
+		r.Clock.Timer(1, func() {})
+	}
+	if r.Budget > 0 {
+		r.deadline = r.Clock.Now() + r.Budget - r.teardown()
+		stop := r.Clock.Timer(r.deadline, func() { r.halt(StoppedBudget, 0) })
+		r.cleanups = append(r.cleanups, func() { stop() })
+	}
+	return r
+}
+
+// teardown is what is held back from the budget; never more than a tenth, since
+// a short budget is there for requests.
+func (r *runner) teardown() time.Duration {
+	if !slices.ContainsFunc(r.Plan.Servers, (*plan.Server).Local) {
+		return 0
+	}
+	return min(r.Teardown, r.Budget/10)
+}
+
+func (r *runner) close() {
+	for _, f := range r.cleanups {
+		f()
+	}
+}
+
+// halt has nothing more be started, and what is in flight be cancelled after
+// grace. The first reason stays.
+func (r *runner) halt(why string, grace time.Duration) {
+	first := r.stopped == ""
+	if first {
+		r.stopped = why
+		r.endStarting()
+	}
+	if grace == 0 {
+		r.endFlying()
+	} else if first {
+		stop := r.Clock.Timer(r.Clock.Now()+grace, r.endFlying)
+		r.cleanups = append(r.cleanups, func() { stop() })
+	}
+}
+
+// check sees interrupts, and says whether something may still be started.
+func (r *runner) check() bool {
+	if r.ctx.Err() != nil {
+		r.halt(StoppedInterrupted, 0)
+	} else if r.Drain.Err() != nil {
+		r.halt(StoppedInterrupted, r.DrainTimeout)
+	}
+	return r.stopped == "" && r.err == nil
+}
+
+// observe keeps an observer's error: what cannot be recorded is not measured.
+func (r *runner) observe(err error) {
+	if err != nil && r.err == nil {
+		r.fail(fmt.Errorf("could not hand on what was observed: %w", err))
+	}
+}
+
+func (r *runner) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+	r.endStarting()
+	r.endFlying()
+}
+
+// until runs the clock until done. It does so whatever happens: what was begun
+// must end. Only a clock that stands still ends it early, and the run with it.
+func (r *runner) until(done func() bool) {
+	for r.check(); !done(); r.check() {
+		if !r.wait() {
+			return
+		}
+	}
+}
+
+// wait lets something happen, and says whether anything can.
+func (r *runner) wait() bool {
+	if r.yield != nil {
+		r.yield()
+		return !r.stuck
+	}
+	if err := r.Clock.Wait(context.WithoutCancel(r.ctx)); err != nil {
+		r.fail(err)
+		return false
+	}
+	return true
+}
+
+// why nothing more is started, for the people who look for a level.
+func (r *runner) why() string {
+	switch {
+	case r.err != nil:
+		return r.err.Error()
+	case r.stopped == StoppedBudget:
+		return fmt.Sprintf("the budget of %v was spent", r.Budget)
+	}
+	return r.stopped
+}
+
+func (r *runner) selected(c Case) bool { return r.Only == nil || r.Only(c) }
+
+// skip lists cases that are not run; those that the user left out say so.
+func (r *runner) skip(cases []Case, why string) {
+	for _, c := range cases {
+		l := newLevel(c)
+		l.Skipped = why
+		if !r.selected(c) {
+			l.Skipped = metric.SkippedOnly
+		} else {
+			r.remaining--
+		}
+		r.run.Levels = append(r.run.Levels, l)
+		r.observe(r.Observer.LevelDone(l))
+	}
+}
+
+func newLevel(c Case) *metric.Level {
+	return &metric.Level{
+		Server:   c.Server.Address(),
+		Workload: c.Workload.Address(),
+		Name:     c.Level.Name,
+		Kind:     c.Load.Kind,
+		N:        c.Level.N,
+		Natural:  c.Workload.Output.Natural,
+		Asked:    c.Workload.Asked(c.Server, c.Load),
+	}
+}
