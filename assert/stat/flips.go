@@ -17,7 +17,8 @@ const mostFlips = 1 << 12
 // Testing, 1993, algorithm 4.1, with the signs of whole units turned at random).
 // A unit's signs are turned together, so that quantities which say the same
 // count as one test. It assumes that units are independent of each other, and
-// as likely above their mean as below.
+// as likely above their mean as below. What lies far
+// below 0 costs the others nothing.
 //
 // quantities[j][i] is quantity j in unit i; all have as many units. The least p
 // is 2^-n. 1 for a quantity that has no finite or no spread of values and is not
@@ -75,20 +76,23 @@ func Flips(quantities [][]float64) []float64 {
 
 // studentized are values over the root of the sum of their squares, which does
 // not change with their signs, so that t grows with their sum; nil and -Inf
-// where there is nothing to turn.
+// where there is nothing to turn. Values whose mean is below 0 are moved up to it:
+// turned as they are they would lie far above 0, and hide what does.
 func studentized(x []float64) (scaled []float64, sum float64) {
+	mean, _ := Moments(x)
+	moved := min(mean, 0)
 	squares := 0.0
 	for _, v := range x {
-		squares += v * v
+		squares += (v - moved) * (v - moved)
 	}
 	if !(squares > 0) || math.IsInf(squares, 0) {
 		return nil, math.Inf(-1)
 	}
+	root := math.Sqrt(squares)
 	for _, v := range x {
-		v /= math.Sqrt(squares)
-		scaled, sum = append(scaled, v), sum+v
+		scaled = append(scaled, (v-moved)/root)
 	}
-	return scaled, sum
+	return scaled, mean * float64(len(x)) / root
 }
 
 // turned yields which of n units have their signs turned, as bits: all ways, or
