@@ -32,7 +32,8 @@ type turns struct {
 	beside    bool // side by side
 	sides     []*side
 	records   []*metric.Comparison
-	rounds    int // that are complete on every side
+	rounds    int    // that are complete on every side
+	apart     string // what nobody allowed the servers to differ in; "": nothing is known of that
 	slot      int
 	began     time.Duration
 	durations map[*side]map[*plan.Workload]time.Duration
@@ -94,6 +95,12 @@ func (t *turns) compare() {
 	}
 	t.began = t.Clock.Now()
 	planned := t.planned()
+	// Servers that stay are all started before the first leg.
+	for _, x := range t.sides {
+		if t.restart == plan.RestartNever && len(x.cases) > 0 && (!t.start(x) || !t.alike()) {
+			return
+		}
+	}
 	if !t.play(t.group.Compares[0].Rounds, true) || planned < 2 {
 		return
 	}
@@ -226,7 +233,7 @@ func (t *turns) leg(x *side) bool {
 	if !t.check() {
 		return false
 	}
-	if x.target == nil && !t.start(x) {
+	if x.target == nil && (!t.start(x) || !t.alike()) {
 		return false
 	}
 	for i := range x.cases {
@@ -238,6 +245,26 @@ func (t *turns) leg(x *side) bool {
 	}
 	t.slot++
 	return true
+}
+
+// alike looks, once both servers of a comparison have started, at what they
+// differ in: what may not differ leaves nothing to be compared, and no leg is
+// run for it.
+func (t *turns) alike() bool {
+	found := func(s *plan.Server) *metric.ServerRun {
+		i := slices.IndexFunc(t.sides, func(x *side) bool { return x.server == s })
+		if i < 0 || t.sides[i].found == nil || len(t.sides[i].found.Starts) == 0 {
+			return nil
+		}
+		return t.sides[i].found
+	}
+	for _, c := range t.group.Compares {
+		a, b := found(c.Control.Server), found(c.Candidate)
+		if a != nil && b != nil && t.apart == "" {
+			t.apart = plan.Unnamed(c.Changed, plan.Apart(c.Changed, a, b))
+		}
+	}
+	return t.apart == ""
 }
 
 // begin prepares a leg of one case, and returns how many requests are due.
@@ -266,7 +293,7 @@ func (t *turns) legs(sides []*side) bool {
 	sides = slices.DeleteFunc(sides, func(x *side) bool { return len(x.cases) == 0 })
 	most := 0
 	for _, x := range sides {
-		if !t.check() || !t.start(x) {
+		if !t.check() || !t.start(x) || !t.alike() {
 			return false
 		}
 		most = max(most, len(x.cases))
@@ -335,6 +362,8 @@ func (t *turns) conclude(cases int) {
 		why = metric.SkippedOnly
 	case !t.check():
 		why = t.why()
+	case t.apart != "":
+		why = t.apart
 	}
 	for _, x := range t.sides {
 		if x.found != nil && x.found.Error != "" {

@@ -167,6 +167,38 @@ func TestTurns(t *testing.T) {
 	}
 }
 
+// What the servers may not differ in is found as soon as both have started:
+// before any leg where they stay, after the first one where each leg has a fresh
+// server.
+func TestTurnsOfServersThatDiffer(t *testing.T) {
+	for _, row := range []struct {
+		restart plan.Restart
+		changed []string
+		want    string
+	}{
+		{plan.RestartNever, nil, "start a, start b, end a, end b, compared b"},
+		{plan.RestartLeg, nil, "start a, leg a 0, end a, start b, end b, compared b"},
+		{plan.RestartOrder, []string{"image"}, ""}, // a version follows from it
+	} {
+		d := newDuel(4, row.restart, "a", "b")
+		d.Compares[0].Changed = row.changed
+		d.launch = func(address string, _ int) (metric.Fingerprint, error) {
+			return metric.Fingerprint{"version": "of " + address}, nil
+		}
+		run := d.run(t, nil)
+		skipped := run.Comparisons[0].Skipped
+		if row.want == "" {
+			if skipped != "" || len(run.Levels[1].Rounds) != 4 {
+				t.Errorf("%s: %q after %d rounds", row.restart, skipped, len(run.Levels[1].Rounds))
+			}
+			continue
+		}
+		if got := strings.Join(d.log, ", "); got != row.want || !strings.Contains(skipped, "the servers differ in version, which changed does not name") {
+			t.Errorf("%s: %s, want %s; %q", row.restart, got, row.want, skipped)
+		}
+	}
+}
+
 // What ends a comparison early is told, and nothing is left running.
 func TestTurnsThatEnd(t *testing.T) {
 	for _, row := range []struct {
@@ -320,7 +352,7 @@ func besides(rounds int) *duel {
 	for i, s := range d.Servers {
 		s.Process = &plan.Process{GPUs: &plan.GPUs{IDs: []string{fmt.Sprint(i)}}}
 	}
-	d.Compares[0].SideBySide = true
+	d.Compares[0].SideBySide, d.Compares[0].Changed = true, []string{"gpus"}
 	return d
 }
 

@@ -25,17 +25,10 @@ type Comparison struct {
 	Skipped     string // why nothing was compared; ""
 	LeftOut     bool   // the user did not select it
 	Line        string // the answer in one line
-	Differences []Difference
+	Differences []plan.Difference
 	Decisions   []Decision
 	Changes     []Change
 	Notes       []string
-}
-
-// Difference is one fact in which the two servers differ.
-type Difference struct {
-	Key                string
-	Control, Candidate string // "": not set, or unknown
-	Allowed            bool
 }
 
 // Decision is what a comparison says for one workload at one level.

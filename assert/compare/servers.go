@@ -126,19 +126,9 @@ func (x *comparison) servers() string {
 			return fmt.Sprintf("the recording ends before the %s did: whether it was the same server at the end is not known", s.what)
 		}
 	}
-	var more, keys []string
-	x.out.Differences = differences(x.Block.Changed, control, candidate)
-	for _, d := range x.out.Differences {
-		if !d.Allowed {
-			more = append(more, d.Key)
-			key, _, _ := strings.Cut(d.Key, ".")
-			keys = append(keys, key)
-		}
-	}
-	if len(more) > 0 {
-		keys = append(keys, x.Block.Changed...)
-		slices.Sort(keys)
-		return fmt.Sprintf("the servers differ in %s, which changed does not name; if that was meant, changed is to name %s", strings.Join(more, ", "), strings.Join(slices.Compact(keys), ", "))
+	x.out.Differences = plan.Apart(x.Block.Changed, control, candidate)
+	if unnamed := plan.Unnamed(x.Block.Changed, x.out.Differences); unnamed != "" {
+		return unnamed
 	}
 	x.cold(control, candidate)
 	return ""
@@ -182,36 +172,6 @@ func storedServer(c *plan.Compare, run *metric.Run) (address, problem string) {
 		return have[0], ""
 	}
 	return "", fmt.Sprintf("the recorded run %s has no server %s; it has %s", c.Control.Baseline, want, strings.Join(have, ", "))
-}
-
-// differences are the facts in which two servers differ: what was declared,
-// also where only one side has it, and what was observed of both. What may
-// follow from something that may differ may differ too: a flag changes the
-// context that is served.
-func differences(changed []string, a, b *metric.ServerRun) []Difference {
-	var out []Difference
-	declared := a.Declared != nil && b.Declared != nil
-	if declared {
-		for _, key := range plan.Differences(a.Declared, b.Declared) {
-			out = append(out, Difference{key, a.Declared[key], b.Declared[key], plan.Allows(changed, key)})
-		}
-	}
-	if declared && a.Fingerprint["simulated"] != "" && a.Declared["profile"] == "" && b.Declared["profile"] == "" {
-		return out // what stands in for a server says nothing of it
-	}
-	for _, key := range a.Fingerprint.Keys() {
-		other, ok := b.Fingerprint[key]
-		if !ok || !metric.Differs(key, a.Fingerprint[key], other) || declared && key == "flags" || slices.ContainsFunc(out, func(d Difference) bool { return d.Key == key }) {
-			continue
-		}
-		fact, _ := metric.FactOf(key)
-		allowed := plan.Allows(changed, key) || slices.ContainsFunc(changed, func(c string) bool {
-			root, _, _ := strings.Cut(c, ".")
-			return slices.Contains(fact.Follows, root)
-		})
-		out = append(out, Difference{key, a.Fingerprint[key], other, allowed})
-	}
-	return out
 }
 
 // cold notes what the first request after a start met: it is no part of any

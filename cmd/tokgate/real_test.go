@@ -159,7 +159,8 @@ func (r *trial) said(out string) string {
 	if err := json.Unmarshal(raw, &doc); err != nil {
 		return err.Error()
 	}
-	words := []string{doc.Word() + ": " + doc.Headline()}
+	headline, _, _ := strings.Cut(doc.Headline(), " · results in")
+	words := []string{doc.Word() + ": " + headline}
 	for i := range doc.Capacities {
 		words = append(words, doc.Capacities[i].Answer())
 	}

@@ -1,0 +1,61 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Difference is one fact in which two servers differ.
+type Difference struct {
+	Key                string
+	Control, Candidate string // "": not set, or unknown
+	Allowed            bool
+}
+
+// Apart are the facts in which two servers differ: what was declared, also
+// where only one side has it, and what was observed of both. What may follow
+// from something that may differ may differ too: a flag changes the context
+// that is served.
+func Apart(changed []string, control, candidate *metric.ServerRun) []Difference {
+	var out []Difference
+	declared := control.Declared != nil && candidate.Declared != nil
+	if declared {
+		for _, key := range Differences(control.Declared, candidate.Declared) {
+			out = append(out, Difference{key, control.Declared[key], candidate.Declared[key], Allows(changed, key)})
+		}
+	}
+	if declared && control.Fingerprint["simulated"] != "" && control.Declared["profile"] == "" && candidate.Declared["profile"] == "" {
+		return out // what stands in for a server says nothing of it
+	}
+	for _, key := range control.Fingerprint.Keys() {
+		is, other := control.Fingerprint[key], candidate.Fingerprint[key]
+		if other == "" || !metric.Differs(key, is, other) || declared && key == "flags" ||
+			slices.ContainsFunc(out, func(d Difference) bool { return d.Key == key }) {
+			continue
+		}
+		out = append(out, Difference{key, is, other, Allows(changed, key)})
+	}
+	return out
+}
+
+// Unnamed says which of the differences changed does not allow; "" when there
+// is none.
+func Unnamed(changed []string, differences []Difference) string {
+	var more []string
+	keys := slices.Clone(changed)
+	for _, d := range differences {
+		if !d.Allowed {
+			key, _, _ := strings.Cut(d.Key, ".")
+			more, keys = append(more, d.Key), append(keys, key)
+		}
+	}
+	if len(more) == 0 {
+		return ""
+	}
+	slices.Sort(keys)
+	return fmt.Sprintf("the servers differ in %s, which changed does not name; if that was meant, changed is to name %s",
+		strings.Join(more, ", "), strings.Join(slices.Compact(keys), ", "))
+}
