@@ -49,6 +49,7 @@ type round struct {
 	opened bool         // the window has begun
 
 	proven     bool   // requests completed at this level before
+	wasted     int    // measured requests that failed at this level, as long as none completed
 	refused    int    // connections refused in a row
 	lastWarmup string // why the last warm-up request failed
 	lost       error  // the server is gone
@@ -77,6 +78,9 @@ func (rd *round) play() {
 	rd.proven = slices.ContainsFunc(rd.level.Rounds, func(r *metric.Round) bool {
 		return slices.ContainsFunc(r.Samples, (*metric.Sample).Completed)
 	})
+	for _, r := range rd.level.Rounds {
+		rd.wasted += len(r.MeasuredSamples())
+	}
 	health := func() metric.Health { return metric.Health{CPU: -1} }
 	if rd.Load.Kind == metric.Burst {
 		rd.burst(&health)
@@ -385,7 +389,7 @@ func (rd *round) finish(f *flight, s *metric.Sample) {
 	if s.Failure != nil {
 		rd.failed(s)
 	} else {
-		rd.refused = 0
+		rd.refused, rd.proven = 0, true
 	}
 	if rd.ended != nil {
 		rd.ended(f)
@@ -414,6 +418,14 @@ func (rd *round) failed(s *metric.Sample) {
 		rd.lost = errors.New(s.Failure.Message)
 		rd.cut(s.Failure.Message)
 		return
+	}
+	if s.Phase == metric.Measured && !rd.proven {
+		if rd.wasted++; rd.wasted >= plan.Hopeless(rd.level.N) {
+			// More would only cost more: a server that takes requests and ends none
+			// keeps each until its time-out.
+			rd.cut(fmt.Sprintf("%d requests failed and none completed: %s", rd.wasted, s.Failure.Message))
+			return
+		}
 	}
 	if s.Failure.Kind != metric.FailConnect {
 		rd.refused = 0

@@ -462,6 +462,26 @@ func TestBudget(t *testing.T) {
 	})
 }
 
+// A server that accepts requests and ends none is given up after so many of them,
+// not after all: max(20, 3 × 4) here, five waves of the time-out.
+func TestNothingEverCompletes(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		load := closedLoad(4, 400)
+		load.Timeout, load.Warmup = 10*s, 0
+		b := newBench(t, c, planOf(1, load), func(n int, _ *client.Request) reply {
+			return reply{status: &client.Error{Kind: metric.FailStatus, Status: 503, Message: "overloaded"}, code: 503}
+		})
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := run.Levels[0].Rounds[0]
+		if want := "20 requests failed and none completed: overloaded"; r.Stopped != want || r.Complete {
+			t.Errorf("stopped %q, complete %v; want %q", r.Stopped, r.Complete, want)
+		}
+	})
+}
+
 func TestServerDies(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		p := planOf(1, closedLoad(4, 400), closedLoad(8, 80))

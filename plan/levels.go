@@ -106,3 +106,24 @@ func PlainDuration(d time.Duration) string {
 	}
 	return s
 }
+
+// Hopeless is after how many failed requests, of which none completed, a level
+// with n in flight is given up.
+func Hopeless(n int) int { return max(20, 3*n) }
+
+// Hanging is how long the plan's levels take on a server that accepts requests
+// and never ends one, until each is given up: every request its time-out, n at a
+// time. What searches and comparisons add is not in it.
+func (p *Plan) Hanging() time.Duration {
+	var sum time.Duration
+	for _, w := range p.Workloads {
+		for _, l := range w.Loads {
+			for _, level := range l.Levels {
+				requests := min(Hopeless(level.N), level.Requests)
+				waves := (requests + level.N - 1) / level.N
+				sum += time.Duration(waves*len(w.Servers)) * l.Timeout
+			}
+		}
+	}
+	return sum
+}

@@ -7,6 +7,10 @@
 #
 # The report says for which workload the answer is yes.
 
+gate {
+  budget = "4h" # a server that hangs is not waited for longer
+}
+
 locals {
   spark = "qwen3.6-35b-a3b-fp8.1x-dgx-spark-gb10"
   speculation = {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -23,6 +24,7 @@ func (d *decoder) checkPlan() {
 		// What is unused only because something else is wrong would be noise.
 		return
 	}
+	d.checkTime()
 	for _, name := range slices.Sorted(maps.Keys(d.names["var"])) {
 		if v := d.names["var"][name]; !v.used {
 			d.warnf(v.rng, sumVariableUnused, "Nothing refers to var.%s.", name)
@@ -35,6 +37,19 @@ func (d *decoder) checkPlan() {
 				d.warnf(f.rng, sumServerUnused, "No workload runs on server.%s: it is not started.", s.Address())
 			}
 		}
+	}
+}
+
+// checkTime warns of a plan that nothing bounds: a server that accepts requests
+// and never ends one would be paid for until each timed out.
+func (d *decoder) checkTime() {
+	const long = 6 * time.Hour
+	if hanging := d.plan.Hanging(); hanging > long && d.plan.Gate.Budget == 0 && !d.opts.lenient {
+		rng := hcl.Range{Filename: d.opts.Path, Start: hcl.InitialPos, End: hcl.InitialPos}
+		if len(d.blocks["workload"]) > 0 {
+			rng = d.blocks["workload"][0].DefRange
+		}
+		d.warnf(rng, sumNoBudget, "On a server that accepts requests and never ends one, this plan takes %.0f hours to give up. Set gate.budget, or a shorter load.timeout.", hanging.Hours())
 	}
 }
 

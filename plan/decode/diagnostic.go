@@ -47,6 +47,7 @@ const (
 	sumForEach           = "Invalid for_each"
 	sumForEachEmpty      = "Empty for_each"
 	sumServerUnused      = "Unused server"
+	sumNoBudget          = "Nothing bounds the time"
 	sumServerTarget      = "Server has no target"
 	sumServerTargets     = "Server has several targets"
 	sumServerReference   = "Invalid server reference"

@@ -20,6 +20,10 @@ variable "engine" {
   description = "vllm, sglang, llama.cpp, or openai for anything compatible."
 }
 
+gate {
+  budget = "6h" # a server that hangs is not waited for longer
+}
+
 variable "concurrency" {
   type        = list(number)
   default     = [1, 2, 5, 10]

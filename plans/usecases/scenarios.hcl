@@ -11,6 +11,10 @@ variable "url" {
   description = "The server under test."
 }
 
+gate {
+  budget = "12h" # a server that hangs is not waited for longer
+}
+
 variable "engine" {
   type        = string
   default     = "openai"
