@@ -57,7 +57,7 @@ func TestLongLargePlansLoad(t *testing.T) {
 		t.Errorf("10,000 levels: %v", diags)
 	}
 	p, diags = File(Options{Path: "megabyte.hcl", Source: megabyte()})
-	if len(diags) > 0 || len(p.Workloads) < 1000 {
+	if diags.HasErrors() || len(p.Workloads) < 1000 {
 		t.Errorf("a plan of 1 MB: %d workloads, %v", len(p.Workloads), diags)
 	}
 }
