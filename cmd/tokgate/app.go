@@ -91,6 +91,7 @@ type app struct {
 	environ []string
 	meter   exec.Meter // watches the generator; nil: nothing does, and it is not calibrated
 	network server.Network
+	bounds  bounds   // of loading a plan; zero: none
 	color   string   // --color
 	github  string   // --github
 	actions *actions // nil: not a step of GitHub Actions

@@ -10,6 +10,7 @@ import (
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/record"
 	"github.com/tokgate/tokgate/report"
 )
 
@@ -38,7 +39,7 @@ func readLastRun(planFile string) *lastRun {
 }
 
 func readRunAt(path string) *lastRun {
-	f, err := os.Open(path)
+	f, err := record.OpenIn(filepath.Dir(path), filepath.Base(path), os.O_RDONLY)
 	if err != nil {
 		return nil
 	}

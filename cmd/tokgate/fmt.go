@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/hashicorp/hcl/v2"
@@ -61,7 +60,7 @@ type formatter struct {
 }
 
 func (f *formatter) file(path string) error {
-	src, err := os.ReadFile(path)
+	src, err := decode.ReadFile(path)
 	if err != nil {
 		return usageError("", "could not read plan: %w", err)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/assert/verdict"
@@ -10,13 +9,14 @@ import (
 	"github.com/tokgate/tokgate/exec/search"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/record"
 	"github.com/tokgate/tokgate/report"
 )
 
 // looks judges levels of p while they run.
 func looks(p *plan.Plan) exec.Judge {
 	return func(w *plan.Workload, l *metric.Level, at exec.Look) exec.Judgement {
-		v := assert.JudgeLook(p, w, l, at)
+		v := assert.JudgeLook(p, w, l, at.Requests, at.Planned)
 		j := exec.Judgement{Outcome: outcomeOf(v), Invalid: v.Invalid, Needs: v.Needs, Binding: v.Binding}
 		for _, t := range v.Thresholds {
 			j.Margins = append(j.Margins, search.Margin{Threshold: t.Name, Log: t.Log, Low: t.Low, High: t.High, Shown: t.Shown})
@@ -51,7 +51,7 @@ func outcomeOf(v assert.LookVerdict) search.Outcome {
 func lastLimits(dir string) func(*plan.Server, *plan.Workload) int {
 	type key struct{ server, workload, over string }
 	limits := map[key]int{}
-	if f, err := os.Open(filepath.Join(dir, "results.json")); err == nil {
+	if f, err := record.OpenIn(dir, "results.json", os.O_RDONLY); err == nil {
 		defer f.Close()
 		if doc, err := report.ReadDocument(f); err == nil && !doc.Simulated {
 			for _, c := range doc.Capacities {

@@ -5,6 +5,8 @@ package main
 import (
 	"context"
 	"os"
+
+	"github.com/tokgate/tokgate/exec/server"
 )
 
 func main() { os.Exit(program(os.Args[1:], Streams{os.Stdin, os.Stdout, os.Stderr})) }
@@ -17,7 +19,7 @@ func program(args []string, s Streams) int {
 		return code
 	}
 	done := supervised()
-	code := Main(context.Background(), args, environ, s)
+	code := (&app{Streams: s, environ: environ, meter: server.Meter(), bounds: loadBounds}).main(context.Background(), args)
 	done()
 	return code
 }

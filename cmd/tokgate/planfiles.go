@@ -106,17 +106,20 @@ func (v *inputFlag) String() string     { return "" }
 // load reads one plan and adds what assert knows of its certifiability. The
 // plan is never nil: its Files give the diagnostics their snippets.
 func (a *app) load(path string, in inputs, requireEnv bool) (*plan.Plan, hcl.Diagnostics) {
-	p, diags := decode.File(decode.Options{
-		Path:       path,
-		Inputs:     in.list,
-		Environ:    a.environ,
-		RequireEnv: requireEnv,
-		Base:       in.base,
+	l := a.bounds.within(path, func() loaded {
+		p, diags := decode.File(decode.Options{
+			Path:       path,
+			Inputs:     in.list,
+			Environ:    a.environ,
+			RequireEnv: requireEnv,
+			Base:       in.base,
+		})
+		if !diags.HasErrors() {
+			diags = append(append(diags, assert.CertifyDiagnostics(p)...), untold(p)...)
+		}
+		return loaded{p, diags}
 	})
-	if !diags.HasErrors() {
-		diags = append(append(diags, assert.CertifyDiagnostics(p)...), untold(p)...)
-	}
-	return p, diags
+	return l.plan, l.diags
 }
 
 // loadAll loads every plan and prints what is wrong with any of them before

@@ -96,7 +96,7 @@ func (a *app) readDocument(dir string, samples bool) (*report.Document, *metric.
 	if err := needFolder(dir); err != nil {
 		return nil, nil, err
 	}
-	f, err := os.Open(filepath.Join(dir, "results.json"))
+	f, err := record.OpenIn(dir, "results.json", os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		run, err := a.readRun(dir)
 		if err != nil {

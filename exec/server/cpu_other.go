@@ -4,5 +4,5 @@ package server
 
 import "time"
 
-// cpuTime is not known on this system.
-func cpuTime() (time.Duration, bool) { return 0, false }
+// CPUTime is not known on this system.
+func CPUTime() (time.Duration, bool) { return 0, false }

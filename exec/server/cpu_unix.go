@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// cpuTime is the CPU time this process used so far, user and system.
-func cpuTime() (time.Duration, bool) {
+// CPUTime is the CPU time this process used so far, user and system.
+func CPUTime() (time.Duration, bool) {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return 0, false

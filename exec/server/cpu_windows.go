@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// cpuTime is the CPU time this process used so far, user and system.
-func cpuTime() (time.Duration, bool) {
+// CPUTime is the CPU time this process used so far, user and system.
+func CPUTime() (time.Duration, bool) {
 	self, err := syscall.GetCurrentProcess()
 	if err != nil {
 		return 0, false

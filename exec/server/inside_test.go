@@ -277,7 +277,7 @@ func BenchmarkScrape(b *testing.B) {
 	r.config.BaseURL, r.config.Now, r.config.Engine = front.URL, c.Now, engine.Of("vllm")
 	w, leave := r.inside("m")
 	defer leave()
-	before, _ := cpuTime()
+	before, _ := CPUTime()
 	for b.Loop() {
 		done := false
 		w.Server(context.Background(), func(_ *telemetry.Reading, err error) {
@@ -290,6 +290,6 @@ func BenchmarkScrape(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	after, _ := cpuTime()
+	after, _ := CPUTime()
 	b.ReportMetric((after-before).Seconds()/float64(b.N)*100, "%core/(1/s)")
 }

@@ -21,11 +21,11 @@ const (
 func Meter() exec.Meter {
 	return func() func() metric.Health {
 		c := clock.NewReal()
-		cpu, known := cpuTime()
+		cpu, known := CPUTime()
 		before := histograms()
 		return func() metric.Health {
 			h := metric.Health{CPU: -1}
-			if after, ok := cpuTime(); known && ok {
+			if after, ok := CPUTime(); known && ok {
 				// Of the cores that it may use: a container's share may be one of many.
 				if wall := c.Now(); wall > 0 {
 					h.CPU = min(max(float64(after-cpu)/float64(wall)/float64(runtime.GOMAXPROCS(0)), 0), 1)

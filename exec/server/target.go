@@ -16,8 +16,7 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 		r.api.Close()
 		return nil, err
 	}
-	found, first := r.fingerprint(id), r.incarnation(ctx)
-	r.labels(ctx, found)
+	found := r.fingerprint(id)
 	if r.facts != nil {
 		r.facts(found)
 	}
@@ -25,6 +24,7 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 		r.api.Close()
 		return nil, r.failed(err)
 	}
+	first := r.incarnation(ctx)
 	makers := map[string]*promptMaker{}
 	inside, leave := r.inside(id.model.ID)
 	t := &exec.Target{

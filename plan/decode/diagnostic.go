@@ -126,6 +126,9 @@ func (d *decoder) warnf(rng hcl.Range, summary, format string, args ...any) {
 // would repeat theirs.
 func (d *decoder) add(diags ...*hcl.Diagnostic) {
 	for _, diag := range diags {
+		if len(diag.Detail) > maxSnippet {
+			diag.Detail = strings.ToValidUTF8(diag.Detail[:maxSnippet], "") + "…"
+		}
 		key := diagnosticKey{diag.Severity, diag.Summary, diag.Detail, ""}
 		if diag.Subject != nil {
 			key.subject = diag.Subject.String()
@@ -141,7 +144,80 @@ func (d *decoder) add(diags ...*hcl.Diagnostic) {
 // WriteDiagnostics prints diagnostics for a person: severity, file, line, the
 // source line, values, and what to do. Width 0 wraps nothing.
 func WriteDiagnostics(w io.Writer, files map[string]*hcl.File, diags hcl.Diagnostics, width uint, color bool) error {
-	return hcl.NewDiagnosticTextWriter(w, files, width, color).WriteDiagnostics(diags)
+	for _, diag := range diags {
+		shown, source := short(files, diag)
+		if err := hcl.NewDiagnosticTextWriter(w, source, width, color).WriteDiagnostic(shown); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	maxSnippet = 2000 // bytes of source, or of a value, that a diagnostic shows whole
+	maxExcerpt = 200  // bytes that it shows of more
+)
+
+// short is the diagnostic with a part of the source only where the lines that it
+// points to are very long, and without values that are.
+func short(files map[string]*hcl.File, diag *hcl.Diagnostic) (*hcl.Diagnostic, map[string]*hcl.File) {
+	out := *diag
+	if diag.Expression != nil && diag.EvalContext != nil {
+		for _, t := range diag.Expression.Variables() {
+			if v, diags := t.TraverseAbs(diag.EvalContext); !diags.HasErrors() && valueSize(v, 0, 0) > maxSnippet {
+				out.EvalContext = nil
+			}
+		}
+	}
+	if diag.Subject == nil || files[diag.Subject.Filename] == nil {
+		return &out, files
+	}
+	src, at := files[diag.Subject.Filename].Bytes, *diag.Subject
+	from, to := at.Start.Byte, at.End.Byte
+	if diag.Context != nil {
+		from, to = min(from, diag.Context.Start.Byte), max(to, diag.Context.End.Byte)
+	}
+	from, to = max(from, 0), min(to, len(src))
+	if from > to {
+		return &out, files
+	}
+	from = bytes.LastIndexByte(src[:from], '\n') + 1
+	if end := bytes.IndexByte(src[to:], '\n'); end >= 0 {
+		to += end
+	} else {
+		to = len(src)
+	}
+	if to-from <= maxSnippet {
+		return &out, files
+	}
+	line, column := excerpt(src, at.Start.Byte)
+	length := min(max(at.End.Byte-at.Start.Byte, 1), len(line)-column)
+	// Empty lines before it give it its number.
+	before := max(at.Start.Line-1, 0)
+	at.Start = hcl.Pos{Line: at.Start.Line, Column: column + 1, Byte: before + column}
+	at.End = hcl.Pos{Line: at.Start.Line, Column: column + length + 1, Byte: before + column + length}
+	out.Subject, out.Context = &at, nil
+	return &out, map[string]*hcl.File{at.Filename: {Bytes: append(bytes.Repeat([]byte("\n"), before), line...)}}
+}
+
+// excerpt is what stands around a place in its line, and where in it the place is.
+func excerpt(src []byte, at int) (line []byte, column int) {
+	at = min(max(at, 0), len(src))
+	from := bytes.LastIndexByte(src[:at], '\n') + 1
+	to := len(src)
+	if end := bytes.IndexByte(src[at:], '\n'); end >= 0 {
+		to = at + end
+	}
+	var before, after string
+	if at-from > maxExcerpt/4 {
+		from, before = at-maxExcerpt/4, "…"
+	}
+	if to-at > maxExcerpt {
+		to, after = at+maxExcerpt, "…"
+	}
+	text := bytes.ToValidUTF8(src[from:at], nil)
+	line = slices.Concat([]byte(before), text, bytes.ToValidUTF8(src[at:to], nil), []byte(after))
+	return line, len(before) + len(text)
 }
 
 // Diagnostic is one diagnostic for a machine. Its JSON names are a stable
@@ -184,6 +260,10 @@ func Diagnostics(files map[string]*hcl.File, diags hcl.Diagnostics) []Diagnostic
 			}
 			if f := files[r.Filename]; f != nil {
 				j.Snippet = sourceLine(f.Bytes, r.Start.Byte)
+				if len(j.Snippet) > maxSnippet {
+					line, _ := excerpt(f.Bytes, r.Start.Byte)
+					j.Snippet = string(line)
+				}
 			}
 		}
 		out = append(out, j)

@@ -290,3 +290,31 @@ func TestChoices(t *testing.T) {
 		}
 	}
 }
+
+// A line of a megabyte is not repeated, for a person or for a machine; its number
+// and what is wrong in it are.
+func TestLongLinesAreCut(t *testing.T) {
+	for _, row := range []struct{ name, src string }{
+		{"a long line", "\n\nlocals { a = [" + strings.Repeat("1,", 30_000) + " nonsense, " + strings.Repeat("1,", 30_000) + "] }\n"},
+		{"a long token", "\n\ngate { " + strings.Repeat("x", 100_000) + " = nonsense }\n"},
+		{"a long subject", "\n\nserver nonsense " + strings.Repeat("{ a = 1\n", 50) + strings.Repeat("x\n", 20_000)},
+		{"a long value", "\nlocals {\n  a = \"" + strings.Repeat("n", 100_000) + "\"\n  nonsense = tonumber(local.a)\n}\n"},
+	} {
+		p, diags := File(Options{Path: "p.hcl", Source: []byte(row.src)})
+		var text strings.Builder
+		if err := WriteDiagnostics(&text, p.Files, diags, 0, false); err != nil {
+			t.Error(err)
+		}
+		if len(diags) == 0 || text.Len() > 10_000*len(diags) || !strings.Contains(text.String(), "nonsense") && row.name != "a long token" {
+			t.Errorf("%s: %d diagnostics in %d bytes: %.500s", row.name, len(diags), text.Len(), text.String())
+		}
+		if !strings.Contains(text.String(), "p.hcl line ") {
+			t.Errorf("%s: no line is named: %.500s", row.name, text.String())
+		}
+		for _, d := range Diagnostics(p.Files, diags) {
+			if len(d.Snippet)+len(d.Detail) > 10_000 {
+				t.Errorf("%s: %d bytes for a machine", row.name, len(d.Snippet)+len(d.Detail))
+			}
+		}
+	}
+}

@@ -31,17 +31,17 @@ var pureFunctions = map[string]function.Function{
 	"compact":         stdlib.CompactFunc,
 	"concat":          stdlib.ConcatFunc,
 	"contains":        stdlib.ContainsFunc,
-	"csvdecode":       stdlib.CSVDecodeFunc,
-	"distinct":        stdlib.DistinctFunc,
+	"csvdecode":       bounded(stdlib.CSVDecodeFunc, fewElements),
+	"distinct":        bounded(stdlib.DistinctFunc, fewToCompare),
 	"element":         stdlib.ElementFunc,
 	"flatten":         stdlib.FlattenFunc,
 	"floor":           stdlib.FloorFunc,
-	"format":          bounded(stdlib.FormatFunc, narrowFormat),
-	"formatlist":      bounded(stdlib.FormatListFunc, narrowFormat),
-	"indent":          bounded(stdlib.IndentFunc, smallNumber(0, 1000)),
+	"format":          bounded(stdlib.FormatFunc, smallFormat),
+	"formatlist":      bounded(stdlib.FormatListFunc, smallFormat),
+	"indent":          bounded(stdlib.IndentFunc, smallIndent),
 	"index":           stdlib.IndexFunc,
-	"join":            stdlib.JoinFunc,
-	"jsondecode":      bounded(stdlib.JSONDecodeFunc, shallowText),
+	"join":            bounded(stdlib.JoinFunc, smallJoin),
+	"jsondecode":      bounded(stdlib.JSONDecodeFunc, fewElements),
 	"jsonencode":      stdlib.JSONEncodeFunc,
 	"keys":            stdlib.KeysFunc,
 	"length":          stdlib.LengthFunc,
@@ -54,9 +54,9 @@ var pureFunctions = map[string]function.Function{
 	"parseint":        stdlib.ParseIntFunc,
 	"pow":             bounded(stdlib.PowFunc, smallNumber(1, 1000)),
 	"range":           stdlib.RangeFunc,
-	"regex":           stdlib.RegexFunc,
-	"regexall":        stdlib.RegexAllFunc,
-	"replace":         stdlib.ReplaceFunc,
+	"regex":           bounded(stdlib.RegexFunc, smallMatch),
+	"regexall":        bounded(stdlib.RegexAllFunc, smallMatch),
+	"replace":         bounded(stdlib.ReplaceFunc, smallReplace),
 	"reverse":         stdlib.ReverseListFunc,
 	"seconds":         secondsFunc,
 	"setintersection": stdlib.SetIntersectionFunc,
@@ -66,7 +66,7 @@ var pureFunctions = map[string]function.Function{
 	"signum":          stdlib.SignumFunc,
 	"slice":           stdlib.SliceFunc,
 	"sort":            stdlib.SortFunc,
-	"split":           stdlib.SplitFunc,
+	"split":           bounded(stdlib.SplitFunc, fewPieces),
 	"strrev":          stdlib.ReverseFunc,
 	"substr":          stdlib.SubstrFunc,
 	"sum":             sumFunc,
@@ -84,13 +84,26 @@ var pureFunctions = map[string]function.Function{
 	"try":             tryfunc.TryFunc,
 	"upper":           stdlib.UpperFunc,
 	"values":          stdlib.ValuesFunc,
-	"yamldecode":      bounded(yaml.YAMLDecodeFunc, shallowText),
+	"yamldecode":      bounded(yaml.YAMLDecodeFunc, fewNodes),
 	"zipmap":          stdlib.ZipmapFunc,
 }
 
+// lightFunctions are the pure ones, with arguments of a bounded size. can and try
+// take expressions, not values.
+var lightFunctions = func() map[string]function.Function {
+	all := map[string]function.Function{}
+	for name, f := range pureFunctions {
+		if name != "can" && name != "try" {
+			f = light(f)
+		}
+		all[name] = f
+	}
+	return all
+}()
+
 // functions are the pure ones and file(), which is bound to this plan.
 func (d *decoder) functions() map[string]function.Function {
-	all := maps.Clone(pureFunctions)
+	all := maps.Clone(lightFunctions)
 	all["file"] = d.fileFunc()
 	return all
 }

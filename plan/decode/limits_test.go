@@ -95,6 +95,13 @@ func TestLongHostileSources(t *testing.T) {
 	for i := range 300 {
 		nested += fmt.Sprintf("  a%d = [local.a%d]\n", i+1, i)
 	}
+	bomb := func(x string) string {
+		return "locals {\n  a = \"" + strings.Repeat("a", 100_000) + "\"\n  x = " + x + "\n}\n"
+	}
+	aliases := "a0: &a0 [1]\n"
+	for i := range 9 {
+		aliases += fmt.Sprintf("a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i), 9), ", "))
+	}
 	for _, row := range []struct{ name, file, src, want string }{
 		{"too large", "p.hcl", strings.Repeat("# comment\n", maxFileBytes/10+1), sumTooLarge},
 		{"parentheses", "p.hcl", "x = " + deep("(", "1", ")", 20_000), sumTooDeep},
@@ -126,6 +133,20 @@ func TestLongHostileSources(t *testing.T) {
 		{"product", "p.hcl", "locals {\n  x = setproduct(range(1000), range(1000), range(1000))\n}\n", "Invalid function argument"},
 		{"decoded JSON", "p.hcl", "locals {\n  x = jsondecode(join(\"\", [for i in range(1000) : \"[[[[[\"]))\n}\n", "Invalid function argument"},
 		{"decoded YAML", "p.hcl", "locals {\n  x = yamldecode(join(\"\", [for i in range(1000) : \"- - - - \"]))\n}\n", "Invalid function argument"},
+		{"replaced", "p.hcl", bomb(`replace(local.a, "a", local.a)`), "Invalid function argument"},
+		{"replaced by a pattern", "p.hcl", bomb(`replace(local.a, "/a/", local.a)`), "Invalid function argument"},
+		{"replaced by groups", "p.hcl", bomb(`replace(local.a, "/.*/", "` + strings.Repeat("$${0}", 5000) + `")`), "Invalid function argument"},
+		{"joined", "p.hcl", bomb(`join(local.a, range(1000))`), "Invalid function argument"},
+		{"formatted", "p.hcl", bomb(`format("` + strings.Repeat("%[1]s", 5000) + `", local.a)`), "Invalid function argument"},
+		{"a list formatted", "p.hcl", bomb(`formatlist("%s%d", local.a, range(1000))`), "Invalid function argument"},
+		{"indented", "p.hcl", bomb(`indent(1000, replace(local.a, "a", "\n"))`), "Invalid function argument"},
+		{"split", "p.hcl", bomb(`split("", format("%s%s%s", local.a, local.a, local.a))`), "Invalid function argument"},
+		{"matched", "p.hcl", bomb(`regexall("(a|aa|aaa|aaaa){1000}b", local.a)`), "Invalid function argument"},
+		{"concatenated", "p.hcl", bomb("concat(" + strings.Repeat("[local.a],", 500) + "[])"), "Invalid function argument"},
+		{"compared each with each", "p.hcl", "locals {\n  x = distinct(flatten([for i in range(6) : [for j in range(1000) : i * 1000 + j]]))\n}\n", "Invalid function argument"},
+		{"aliases", "p.hcl", "locals {\n  x = yamldecode(<<EOT\n" + aliases + "EOT\n)\n}\n", "Invalid function argument"},
+		{"an alias of itself", "p.hcl", "locals {\n  x = yamldecode(\"a: &a [*a]\")\n}\n", "Invalid function argument"},
+		{"a few aliases", "p.hcl", "locals {\n  x = yamldecode(\"a: &a [1, 2]\\nb: *a\\nc: *a\\n\").c[1]\n}\nserver \"s\" {\n  simulator {}\n}\nworkload \"w\" {\n  input_tokens = local.x\n  output_tokens = 1\n  load { concurrency = 1 }\n  sla { success = \"every\" }\n}\n", ""},
 		{"many levels", "p.hcl", "locals {\n  r = range(1000)\n}\nserver \"s\" {\n  simulator {}\n}\nworkload \"w\" {\n  input_tokens = 1\n  output_tokens = 1\n  load { concurrency = [for p in setproduct(local.r, range(10)) : p[0] * 10 + p[1] + 1] }\n  sla { success = \"every\" }\n}\n", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {

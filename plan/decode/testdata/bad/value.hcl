@@ -3,7 +3,7 @@ server "s" {
 }
 locals {
   a = join("", [for i in range(1000) : "0123456789"])
-  b = join("", [for i in range(1000) : local.a]) # ERROR: Value too large
+  b = [for i in range(1000) : local.a] # ERROR: Value too large
 }
 workload "w" {
   input_tokens  = 1024

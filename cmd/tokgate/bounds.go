@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tokgate/tokgate/exec/server"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// bounds are what loading one plan may take. What a function or a file could grow
+// to is looked at before; this is for what nobody thought of.
+type bounds struct {
+	time   time.Duration // of the processor, so that a busy machine refuses no plan
+	memory uint64        // bytes of the heap
+}
+
+var loadBounds = bounds{time: 2 * time.Second, memory: 256 << 20}
+
+type loaded struct {
+	plan  *plan.Plan
+	diags hcl.Diagnostics
+}
+
+// within loads a plan, and gives up when that takes more than b. Nothing can end
+// the loading then but the end of the process, which an error brings about.
+func (b bounds) within(path string, load func() loaded) loaded {
+	if b == (bounds{}) {
+		return load()
+	}
+	// Garbage counts as well: it is collected before the bound is reached.
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(int64(b.memory / 4 * 3)))
+	done := make(chan loaded, 1)
+	go func() { done <- load() }()
+	began, _ := server.CPUTime()
+	heap := heapBytes()
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for {
+		select {
+		case l := <-done:
+			return l
+		case <-look.C:
+		}
+		switch used, _ := server.CPUTime(); {
+		case used-began > b.time:
+			return tooCostly(path, fmt.Sprintf("more than %v of processor time", b.time))
+		case heapBytes() > heap+b.memory:
+			return tooCostly(path, fmt.Sprintf("more than %d MiB of memory", b.memory>>20))
+		}
+	}
+}
+
+func tooCostly(path, what string) loaded {
+	return loaded{&plan.Plan{Path: path, Files: map[string]*hcl.File{}}, hcl.Diagnostics{{
+		Severity: hcl.DiagError, Summary: "Plan too costly",
+		Detail:  "To read it takes " + what + ", which is the most that is allowed: look for lists that are made of lists, and for long texts that are repeated.",
+		Subject: &hcl.Range{Filename: path, Start: hcl.InitialPos, End: hcl.InitialPos},
+	}}}
+}
+
+// heapBytes is what the heap holds, what may be collected included.
+func heapBytes() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}

@@ -1,0 +1,50 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A plan that would fill the memory or take for ever is refused as a wrong plan,
+// whatever it does it with, and so is what is no file.
+func TestLongPlanBombs(t *testing.T) {
+	text := strings.Repeat("a", 100_000)
+	dir := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe.hcl"), 0o600); err != nil {
+		t.Skip(err)
+	}
+	for _, tt := range []struct{ name, plan, says string }{
+		{"replace", "locals {\n  a = \"" + text + "\"\n  x = replace(local.a, \"a\", local.a)\n}\n", "the result would have more than"},
+		{"loops", "locals {\n  x = [for a in range(1000) : [for b in range(1000) : [for c in range(1000) : 1]]]\n}\n", "Plan too costly"},
+		{"templates", "locals {\n  a = [for i in range(1000) : i]\n  x = \"%{for a in local.a}%{for b in local.a}%{for c in local.a}0123456789%{endfor}%{endfor}%{endfor}\"\n}\n", "Plan too costly"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "p.hcl")
+			if err := os.WriteFile(path, []byte(tt.plan), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			refused(t, tt.says, "validate", path)
+		})
+	}
+	for _, args := range [][]string{
+		{"validate", "/dev/zero"}, {"fmt", "/dev/zero"}, {"plan", filepath.Join(dir, "pipe.hcl")}, {"fmt", filepath.Join(dir, "pipe.hcl")},
+		{"validate", filepath.Join("..", "..", "plans", "demo.hcl"), "--var-file", filepath.Join(dir, "pipe.hcl")},
+	} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) { refused(t, "not a regular file", args...) })
+	}
+}
+
+// refused runs the program, which must end with exit code 2 and say that.
+func refused(t *testing.T, says string, args ...string) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), programFile(t, "real"), args...).CombinedOutput()
+	if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 2 || !strings.Contains(string(out), says) || len(out) > 10_000 {
+		t.Errorf("%v: %v, want exit 2 and %q:\n%.2000s", args, err, says, out)
+	}
+}
