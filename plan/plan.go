@@ -32,8 +32,8 @@ type Plan struct {
 	Defaults  []Default // every default that was filled in, in order of the source
 	// Secrets are the values that must never be printed, in ascending order:
 	// sensitive variables, api_key, headers that authenticate, what env.NAME
-	// put into api_key, headers and env, and what a server is given under a name
-	// such as HF_TOKEN or --api-key.
+	// reads and what is made of it, and what a server is given under a name such
+	// as HF_TOKEN or --api-key.
 	Secrets []string
 }
 
@@ -128,9 +128,7 @@ type Endpoint struct {
 	Headers  map[string]string `plan:"headers"`   // sent with every request
 	CAFile   string            `plan:"ca_file"`   // PEM file of the CA to trust; resolved against the plan's folder
 	ServedAs string            `plan:"served_as"` // model id sent; "": asked from /v1/models
-	// Redirects is "any" where redirects to other hosts are followed, else "same".
-	Redirects string `plan:"redirects"`
-	Range     hcl.Range
+	Range    hcl.Range
 }
 
 // Process is a server that tokgate starts as a child.

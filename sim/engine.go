@@ -472,3 +472,5 @@ func (e *Engine) fresh() *sequence {
 	}
 	return new(sequence)
 }
+
+func ms(v float64) time.Duration { return time.Duration(v * float64(time.Millisecond)) }

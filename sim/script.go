@@ -154,12 +154,6 @@ func (d *director) loading() time.Duration {
 	return most
 }
 
-// The paths that rules are for unless they name one.
-const (
-	pathChat        = "/v1/chat/completions"
-	pathCompletions = "/v1/completions"
-)
-
 // next says what befalls the next request to a path.
 func (d *director) next(path string) *effect {
 	fx := new(effect)
@@ -191,5 +185,3 @@ func didYouMean(name string, known []string) string {
 	}
 	return ""
 }
-
-func ms(v float64) time.Duration { return time.Duration(v * float64(time.Millisecond)) }

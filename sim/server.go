@@ -13,6 +13,11 @@ import (
 	"time"
 )
 
+const (
+	pathChat        = "/v1/chat/completions"
+	pathCompletions = "/v1/completions"
+)
+
 // Version is what /version answers.
 const Version = "tokgate-sim-1"
 
@@ -65,7 +70,7 @@ type Server struct {
 	runs    map[uint64]*run
 	looping bool
 	metrics *metrics
-	web     *http.Server
+	http    *http.Server
 	url     string
 	closing map[net.Conn]bool // to be closed once idle
 	closed  bool
@@ -151,16 +156,16 @@ func (s *Server) listen(l net.Listener) (*http.Server, error) {
 	if s.closed {
 		return nil, http.ErrServerClosed
 	}
-	if s.web != nil {
+	if s.http != nil {
 		return nil, errors.New("the server is serving already")
 	}
 	s.url = "http://" + l.Addr().String()
-	s.web = &http.Server{
+	s.http = &http.Server{
 		Handler:     s,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
 		ConnState:   s.connState,
 	}
-	return s.web, nil
+	return s.http, nil
 }
 
 // connState closes a connection that was promised to stay open, once its
@@ -200,7 +205,7 @@ func (s *Server) State() State {
 // twice.
 func (s *Server) Close() error {
 	s.mu.Lock()
-	h := s.web
+	h := s.http
 	if !s.closed {
 		s.closed = true
 		close(s.done)

@@ -49,7 +49,7 @@ func (b *body) bindField(field reflect.Value, a *Attr) {
 	case *[]string:
 		*p = b.texts(a.Name)
 	case *map[string]string:
-		*p = b.textMap(a.Name, a.Secret)
+		*p = b.textMap(a.Name)
 	default: // a string, or a type that is one
 		switch {
 		case a.OneOf != nil:

@@ -28,10 +28,9 @@ type Attr struct {
 	Later    bool
 	// What bind checks of a value: the least and the most of a number or of a
 	// duration, or the words that may be written, of which the first stands in
-	// for a wrong one. What comes from the environment into a Secret is one.
+	// for a wrong one.
 	Min, Max int64
 	OneOf    []string
-	Secret   bool
 }
 
 func (b *Block) attr(name string) *Attr {

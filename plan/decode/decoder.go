@@ -29,7 +29,7 @@ type Options struct {
 	// strings made from them read "(unknown)".
 	RequireEnv bool
 	// ReadFile reads included files, variable files and what file() names; nil
-	// is os.ReadFile.
+	// is ReadFile.
 	ReadFile func(path string) ([]byte, error)
 	// Root bounds what the plan may read: it and what lies below. "" is the
 	// nearest folder upwards that holds .git, else the plan's own.

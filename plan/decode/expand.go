@@ -25,7 +25,7 @@ func (d *decoder) expand(blk *hcl.Block, sc *scope, use func(key string, each bo
 		return
 	}
 	if hasMark(raw, sensitive) {
-		d.errorf(rng, sumForEach, "for_each must not hold sensitive values: its keys are printed.")
+		d.errorf(rng, sumForEach, "for_each must not hold sensitive values or env.NAME: its keys are printed.")
 		return
 	}
 	v := d.unmark(raw)

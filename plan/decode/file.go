@@ -7,7 +7,6 @@ package decode
 
 import (
 	"cmp"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,7 +22,7 @@ import (
 // their source.
 func File(opts Options) (p *plan.Plan, diags hcl.Diagnostics) {
 	if opts.ReadFile == nil {
-		opts.ReadFile = os.ReadFile
+		opts.ReadFile = ReadFile
 	}
 	d := newDecoder(opts)
 	defer func() {

@@ -64,6 +64,8 @@ func (d *decoder) decodeHistory() {
 	b.bind(h)
 	if b.isSet("folder") && h.Folder == "" {
 		d.errorf(b.rangeOf("folder"), sumOutOfRange, `folder must name a folder, such as "perf/history".`)
+	} else if _, err := d.within("", h.Folder); err != nil && h.Folder != "" {
+		d.errorf(b.rangeOf("folder"), sumOutOfRange, "A run writes to the folder: %s.", err)
 	}
 	h.Ignore = b.shareBelowOne("ignore")
 	d.plan.History = h

@@ -78,8 +78,8 @@ func (b *body) texts(name string) []string {
 }
 
 // textMap is a map of strings; nil when not set. Null values leave their key
-// out. With secret, every value that came from the environment is one.
-func (b *body) textMap(name string, secret bool) map[string]string {
+// out.
+func (b *body) textMap(name string) map[string]string {
 	attr := b.attrs[name]
 	if attr == nil {
 		return nil
@@ -87,9 +87,6 @@ func (b *body) textMap(name string, secret bool) map[string]string {
 	raw, ok := b.d.eval(attr.Expr, b.scope)
 	if !ok {
 		return nil
-	}
-	if secret {
-		b.d.secretsFromEnv(attr.Expr, raw)
 	}
 	v := b.d.unmark(raw)
 	if v.IsNull() {

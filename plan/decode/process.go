@@ -54,7 +54,7 @@ func readCommand(b *body, s *plan.Server) []string {
 
 // readEnvironment is the env of a process or container.
 func readEnvironment(b *body) map[string]string {
-	env := b.textMap("env", true)
+	env := b.textMap("env")
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.TrimSpace(name) != name {
 			b.d.errorf(b.rangeOf("env"), sumInvalidName, "%q is no name of an environment variable.", name)

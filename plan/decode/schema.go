@@ -83,9 +83,8 @@ var serverBlock = &Block{
 			Attrs: []*Attr{
 				{Name: "url", Type: "string", Required: true, Doc: "Base URL, with or without /v1."},
 				{Name: "api_key", Type: "string", Computed: "none is sent", Doc: "Sent as a bearer token; never printed or written."},
-				{Name: "headers", Type: "map of strings", Doc: "Sent with every request.", Secret: true},
+				{Name: "headers", Type: "map of strings", Doc: "Sent with every request."},
 				{Name: "ca_file", Type: "path", Computed: "the system's", Doc: "PEM file with the certificate authority to trust, relative to the plan."},
-				{Name: "redirects", Type: "string", Default: `"same"`, Doc: "Which redirects are followed: `same` are those to the same host (or to its https), `any` those to other hosts too; the last one is then part of the fingerprint.", OneOf: []string{"same", "any"}},
 				{Name: "served_as", Type: "string", Computed: "asked from /v1/models", Doc: "The model id to send."},
 				{Name: "replicas", Type: "number", Doc: "How many servers stand behind the URL.", Later: true},
 			},
@@ -94,7 +93,7 @@ var serverBlock = &Block{
 			Name: "process", Doc: "A server that tokgate starts as a child and ends with everything it started.",
 			Attrs: []*Attr{
 				{Name: "command", Type: "list of strings", Computed: "the engine's own: see [Engines](engines.md#how-they-are-started)", Doc: "Program and arguments; flags and args follow. {port} stands for the port."},
-				{Name: "env", Type: "map of strings", Doc: "Environment variables on top of tokgate's own; never printed.", Secret: true},
+				{Name: "env", Type: "map of strings", Doc: "Environment variables on top of tokgate's own; never printed."},
 				{Name: "dir", Type: "path", Default: `"."`, Doc: "Working folder, relative to the plan."},
 				{Name: "port", Type: "number", Computed: "a free one", Doc: "The port it listens on.", Min: 1, Max: maxPort},
 				{Name: "gpus", Type: gpusType, Computed: "all that tokgate itself may use", Doc: gpusDoc},
@@ -109,7 +108,7 @@ var serverBlock = &Block{
 				{Name: "pull", Type: "string", Default: `"missing"`, Doc: "When the image is pulled: `missing`, `always` or `never`.", OneOf: []string{"missing", "always", "never"}},
 				{Name: "command", Type: "list of strings", Computed: "the engine's own: see [Engines](engines.md#how-they-are-started)", Doc: "What the image's entrypoint is given; flags and args follow. {port} stands for the port inside the container."},
 				{Name: "entrypoint", Type: "string", Computed: "the engine's program; the image's own where command is set", Doc: "Program to run instead of the image's own."},
-				{Name: "env", Type: "map of strings", Doc: "Environment variables; never printed, and never on a command line.", Secret: true},
+				{Name: "env", Type: "map of strings", Doc: "Environment variables; never printed, and never on a command line."},
 				{Name: "gpus", Type: gpusType, Computed: "none", Doc: gpusDoc},
 				{Name: "volumes", Type: "list of strings", Doc: "Folders to mount: \"host:container\" or \"host:container:ro\". A host path that begins with . is relative to the plan; a name is a volume of the runtime."},
 				{Name: "shm_size", Type: "string", Computed: "the engine's own: see [Engines](engines.md#how-they-are-started)", Doc: "Size of /dev/shm, such as \"16g\"."},

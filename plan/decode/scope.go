@@ -16,10 +16,9 @@ import (
 // mark labels values whose text must not be shown.
 type mark string
 
-const (
-	sensitive mark = "sensitive" // from a sensitive variable: a secret wherever it ends up
-	fromEnv   mark = "env"       // from env.NAME: a secret in api_key, headers and env
-)
+// sensitive is what comes from a sensitive variable or from env.NAME: a secret
+// wherever it ends up.
+const sensitive mark = "sensitive"
 
 // scope is where an expression stands: what it may refer to.
 type scope struct {
@@ -82,9 +81,10 @@ func (d *decoder) context(expr hcl.Expression, sc *scope) (*hcl.EvalContext, boo
 		}
 		switch value, set := d.environ[name]; {
 		case set:
-			env[name] = cty.StringVal(value).Mark(fromEnv)
+			d.addSecret(value)
+			env[name] = cty.StringVal(value).Mark(sensitive)
 		case !d.opts.RequireEnv:
-			env[name] = cty.UnknownVal(cty.String).Mark(fromEnv)
+			env[name] = cty.UnknownVal(cty.String).Mark(sensitive)
 		default:
 			d.errorf(t.SourceRange(), sumEnvUnset, "The environment variable %s is not set. A run needs it.", name)
 			ok = false

@@ -148,8 +148,8 @@ func written(secret string) []string {
 }
 
 // unmark removes marks and notes the secrets among the strings: what comes
-// from a sensitive variable, unless it only holds a secret that is known
-// already.
+// from a sensitive variable or the environment, unless it only holds a secret
+// that is known already.
 func (d *decoder) unmark(v cty.Value) cty.Value {
 	if !v.ContainsMarked() {
 		return v
@@ -184,23 +184,4 @@ func (d *decoder) addSecret(s string) {
 		return
 	}
 	d.secrets[s] = true
-}
-
-// secretsFromEnv notes what env.NAME put into a value that holds secrets: the
-// variables themselves and every text made from them.
-func (d *decoder) secretsFromEnv(expr hcl.Expression, v cty.Value) {
-	for _, t := range expr.Variables() {
-		if t.RootName() == "env" {
-			d.addSecret(d.environ[plan.StepName(t, 1)])
-		}
-	}
-	out, paths := v.UnmarkDeepWithPaths()
-	for _, p := range paths {
-		if _, ok := p.Marks[fromEnv]; !ok {
-			continue
-		}
-		if part, err := p.Path.Apply(out); err == nil {
-			d.addSecrets(part)
-		}
-	}
 }

@@ -145,7 +145,6 @@ func readEndpoint(b *body) *plan.Endpoint {
 	}
 	if attr := e.attrs["api_key"]; attr != nil {
 		if v, ok := b.d.eval(attr.Expr, e.scope); ok && !v.IsNull() {
-			e.d.secretsFromEnv(attr.Expr, v)
 			out.APIKey, _ = e.asText(attr.Expr.Range(), "api_key", b.d.unmark(v))
 			b.d.addSecret(out.APIKey)
 		}

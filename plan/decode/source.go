@@ -3,6 +3,7 @@ package decode
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -133,7 +134,7 @@ func indexOf(list []string, s string) int {
 }
 
 // within resolves a path that a plan names, relative to dir, and refuses what
-// lies outside the root, links included.
+// lies outside the root or in its .git, links included.
 func (d *decoder) within(dir, name string) (string, error) {
 	if name == "" {
 		return "", errors.New("the path is empty")
@@ -148,6 +149,11 @@ func (d *decoder) within(dir, name string) (string, error) {
 	inside, err := filepath.Rel(realPath(d.root), realPath(path))
 	if err != nil || inside == ".." || strings.HasPrefix(inside, ".."+string(filepath.Separator)) {
 		return "", fmt.Errorf("%q lies outside the repository (%s)", name, d.root)
+	}
+	for part := range strings.SplitSeq(inside, string(filepath.Separator)) {
+		if strings.EqualFold(part, ".git") {
+			return "", fmt.Errorf("%q lies in %s, where git keeps what is no part of the repository, tokens among it", name, part)
+		}
 	}
 	return filepath.Clean(path), nil
 }
@@ -185,6 +191,29 @@ func repositoryRoot(dir string) string {
 			return abs
 		}
 	}
+}
+
+// ReadFile reads a regular file of at most 4 MiB. A device or a pipe, which may never
+// end, is an error, and so is a larger file.
+func ReadFile(path string) ([]byte, error) {
+	// Looked at before it is opened: opening a pipe waits for its writer.
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("it is not a regular file; a plan and what belongs to it is read from files only")}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	src, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err == nil && len(src) > maxFileBytes {
+		err = &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("it has more than %d bytes, which is the most that is read", maxFileBytes)}
+	}
+	return src, err
 }
 
 func readError(path string, err error) string {

@@ -113,6 +113,65 @@ func TestFilesStayInside(t *testing.T) {
 	}
 }
 
+// What git keeps is no part of the repository, and what never ends is no file.
+func TestFilesThatAreNone(t *testing.T) {
+	dir := write(t, map[string]string{".git/config": "[http]\n", "plans/lib/.GIT/x": "x", "plans/p.hcl": ""})
+	if err := os.Symlink(filepath.Join(dir, ".git"), filepath.Join(dir, "plans", "out")); err != nil {
+		t.Skip(err)
+	}
+	for _, row := range []struct{ src, want string }{
+		{"locals {\n  a = file(\"../.git/config\")\n}\n", "where git keeps"},
+		{"locals {\n  a = file(\"lib/.GIT/x\")\n}\n", "where git keeps"},
+		{"locals {\n  a = file(\"out/config\")\n}\n", "where git keeps"},
+		{"include = [\"../.git/config\"]\n", "where git keeps"},
+		{"history {\n  folder = \"../.git/hooks\"\n}\n", "where git keeps"},
+		{"history {\n  folder = \"out/hooks\"\n}\n", "where git keeps"},
+		{"history {\n  folder = \"../../elsewhere\"\n}\n", "outside the repository"},
+		{"locals {\n  a = file(\"lib\")\n}\n", "not a regular file"},
+	} {
+		_, diags := File(Options{Path: filepath.Join(dir, "plans", "p.hcl"), Source: []byte(row.src)})
+		if !slices.ContainsFunc(diags, func(d *hcl.Diagnostic) bool { return strings.Contains(d.Detail, row.want) }) {
+			t.Errorf("%s: want %q, got %v", row.src, row.want, diags)
+		}
+	}
+	for _, opts := range []Options{{Path: os.DevNull}, {Path: filepath.Join(dir, "plans", "p.hcl"), Source: []byte("\n"), Inputs: []Input{{File: "/dev/zero"}}}} {
+		_, diags := File(opts)
+		if !slices.ContainsFunc(diags, func(d *hcl.Diagnostic) bool { return strings.Contains(d.Detail, "not a regular file") }) {
+			t.Errorf("%s %v: %v", opts.Path, opts.Inputs, diags)
+		}
+	}
+}
+
+// A value of the environment is a secret wherever it ends up, and so is what is
+// made of it.
+func TestEnvironmentIsSecret(t *testing.T) {
+	src := `
+locals {
+  half = substr(env.GITHUB_TOKEN, 0, 12)
+}
+server "s" {
+  model = local.half
+  simulator {}
+}
+workload "w" {
+  description   = upper(env.GITHUB_TOKEN)
+  input_tokens  = 1
+  output_tokens = 1
+  load { concurrency = 1 }
+}
+assert "a" {
+  condition     = result.s.w.level[1].failed == 0
+  error_message = "for ${env.OTHER}"
+}
+`
+	p, _ := File(Options{Path: "p.hcl", Source: []byte(src), Environ: []string{"GITHUB_TOKEN=ghs_0123456789abcdef", "OTHER=another-secret"}})
+	for _, want := range []string{"ghs_0123456789abcdef", "ghs_01234567", "GHS_0123456789ABCDEF", "another-secret"} {
+		if !slices.Contains(p.Secrets, want) {
+			t.Errorf("%s is not among the secrets %q", want, p.Secrets)
+		}
+	}
+}
+
 const secretive = `
 variable "token" {
   sensitive = true

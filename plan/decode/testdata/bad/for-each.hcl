@@ -29,7 +29,7 @@ server "secret" {
 }
 
 server "unknown" {
-  for_each = toset([env.NAME]) # ERROR: Value not known
+  for_each = toset([env.NAME]) # ERROR: Invalid for_each
   endpoint { url = "http://127.0.0.1:8000" }
 }
 
