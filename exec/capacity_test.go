@@ -265,9 +265,9 @@ func TestCapacityExtends(t *testing.T) {
 	}
 }
 
-// TestCapacityIsNotMonotone: a server that passes at 16, fails at 24 and passes
+// TestLongCapacityIsNotMonotone: a server that passes at 16, fails at 24 and passes
 // at 32.
-func TestCapacityIsNotMonotone(t *testing.T) {
+func TestLongCapacityIsNotMonotone(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		p, cp := searching(40, closedLoad(16, 100, 1, 2, 3, 4, 5), closedLoad(24, 120, 1, 2, 3, 4, 5), closedLoad(32, 160, 1, 2, 3, 4, 5))
 		cp.Confirm = false
@@ -529,7 +529,7 @@ func byMeanWithin(limit time.Duration) exec.Judge {
 
 // Where the server's latency is flat near the limit, one level is measured with as
 // many requests as decide it, within max_requests.
-func TestCapacityDeep(t *testing.T) {
+func TestLongCapacityDeep(t *testing.T) {
 	// From 8 to 20 in flight wait 0.97 s. ln 0.97 = -0.0305, so that 1078 requests
 	// certify it. The usual looks at a level end at 4·100.
 	hunt := func(t *testing.T, c clock.Clock, most int) (*metric.Run, *metric.Capacity) {

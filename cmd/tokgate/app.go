@@ -35,7 +35,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 	out := &output{Writer: a.Out}
 	a.Out = out
 	root := a.root()
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // those of the process stand in for none
 	cmd, err := root.ExecuteContextC(ctx)
 	var exit *exitError
 	if out.err != nil && !errors.As(err, &exit) {

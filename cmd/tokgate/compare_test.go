@@ -97,7 +97,7 @@ func TestLongShippedGatePassesWhatIsUnchanged(t *testing.T) {
 }
 
 // A control that was recorded, and one on the base branch.
-func TestOtherControls(t *testing.T) {
+func TestLongOtherControls(t *testing.T) {
 	t.Parallel()
 	const source = `server "next" {
   simulator { profile = "PROFILE" }

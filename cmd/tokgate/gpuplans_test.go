@@ -10,7 +10,7 @@ import (
 
 // The plans that need a GPU run without one on their simulators, and say what
 // they would start.
-func TestGPUPlans(t *testing.T) {
+func TestLongGPUPlans(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("..", "..", "plans", "gpu", "*.hcl"))
 	if err != nil || len(paths) < 3 {
 		t.Fatalf("%d plans, %v", len(paths), err)

@@ -106,7 +106,7 @@ func TestPageFaults(t *testing.T) {
 			w.Header().Set("Content-Length", fmt.Sprint(len(page)+1))
 			_, _ = w.Write(page)
 		}, gaugeThresholds, assert.ExitError, "unexpected EOF"},
-		{"10 MB", later, func(w http.ResponseWriter, page []byte) {
+		{"10 MB", sometimes(8), func(w http.ResponseWriter, page []byte) {
 			_, _ = w.Write(page)
 			_, _ = io.WriteString(w, comments)
 		}, gaugeThresholds, assert.ExitError, "the answer is longer than"},

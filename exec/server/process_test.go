@@ -74,7 +74,7 @@ func childMain(mode string, args []string) {
 	case "chatty":
 		line := append(bytes.Repeat([]byte("x"), 999), '\n')
 		out := bufio.NewWriterSize(os.Stdout, 1<<16)
-		for range 250_000 {
+		for range 100_000 {
 			out.Write(line)
 		}
 		out.Flush()
@@ -306,7 +306,7 @@ func TestProcessThatLeftItsGroup(t *testing.T) {
 // disk, and its end is there.
 func TestChattyProcess(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a quarter of a gigabyte")
+		t.Skip("a tenth of a gigabyte")
 	}
 	l := childLauncher(t)
 	var before, after goruntime.MemStats
