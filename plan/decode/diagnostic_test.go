@@ -118,8 +118,13 @@ func found(diags hcl.Diagnostics) []string {
 
 // TestBadPlans loads every fixture and compares each diagnostic's line and
 // summary with the markers in the source.
-func TestBadPlans(t *testing.T) {
-	for _, path := range fixtures(t, "testdata/bad/*.hcl", "testdata/bad/*.json") {
+func TestBadPlans(t *testing.T) { badPlans(t, "testdata/bad/*.hcl", "testdata/bad/*.json") }
+
+// Those that take seconds under the race detector, of which no fuzzing begins.
+func TestLongBadPlans(t *testing.T) { badPlans(t, "testdata/bad/long/*.hcl") }
+
+func badPlans(t *testing.T, patterns ...string) {
+	for _, path := range fixtures(t, patterns...) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			p, diags := badPlan(t, path)
 			want := append(markers(p.Files), commandLineMarkers[filepath.Base(path)]...)
@@ -170,6 +175,8 @@ func TestEverySummaryHasAFixture(t *testing.T) {
 	exempt := map[string]string{
 		sumInternal: "no input is known that provokes it",
 		sumTooLarge: "TestLongHostileSources makes the files it needs",
+
+		sumTooManyInstances: "TestLongBadPlans provokes it",
 	}
 	summaries := 0
 	ast.Inspect(f, func(n ast.Node) bool {

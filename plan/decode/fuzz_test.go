@@ -16,9 +16,6 @@ func addSeeds(f *testing.F) {
 			f.Fatal(err)
 		}
 		for _, path := range paths {
-			if filepath.Base(path) == "too-many.hcl" {
-				continue // slow, and so is every mutant of it
-			}
 			src, err := os.ReadFile(path)
 			if err != nil {
 				f.Fatal(err)
