@@ -68,7 +68,19 @@ type Gate struct {
 	Policy
 	Budget      time.Duration `plan:"budget"`       // wall clock of the whole run; 0: none
 	MeasureOnly bool          `plan:"measure_only"` // the plan may require nothing
+	MustDetect  []Detect      // regressions that the gate must notice, by kind
 	Range       hcl.Range     // zero when the plan has no gate block
+}
+
+// Slower are the kinds of regressions that have a factor.
+var Slower = []string{"overhead", "prefill", "decode"}
+
+// Detect is a regression that the gate must notice: one of Slower, and how many
+// times as long it then takes, above 1.
+type Detect struct {
+	Kind   string
+	Factor float64
+	Range  hcl.Range // of must_detect
 }
 
 // Policy is the part of the gate that a workload may override.

@@ -80,6 +80,7 @@ type Engine struct {
 	stepping bool          // a step is under way, until stepEnd
 	stepEnd  time.Duration
 	decodes  bool // it decodes
+	decoded  int  // steps that decoded; counted where there are stalls
 
 	front    time.Duration // the serial front end is free
 	queue    queue
@@ -294,12 +295,24 @@ func (e *Engine) plan(start time.Duration) {
 	if left < budget {
 		took += prompts + e.cost.chunk
 	}
-	length := max(time.Nanosecond, ms(took*e.noise.step()))
+	length := max(time.Nanosecond, ms(took*e.noise.step()+e.stall()))
 	e.stepping, e.stepEnd = true, start+length
 	e.state.Steps++
 	e.state.Busy += length
 	e.state.PeakKV = max(e.state.PeakKV, e.kv)
 	e.state.PeakBatchTokens = max(e.state.PeakBatchTokens, spent)
+}
+
+// stall is what the step is held up, in ms.
+func (e *Engine) stall() float64 {
+	s := e.profile.Stalls
+	if s == nil || !e.decodes {
+		return 0
+	}
+	if e.decoded++; e.decoded%s.EverySteps != 0 {
+		return 0
+	}
+	return s.MS
 }
 
 // admissible reports whether the head of the queue may start now. Nobody

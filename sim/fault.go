@@ -122,6 +122,7 @@ var faults = []Fault{
 	{"early-role", "sends the role-only chunk at once and keeps the request for delay (0s) before it enters the engine", func(fx *effect, r *Rule) {
 		fx.earlyRole, fx.late = true, r.delay(0)
 	}},
+	{"late", "keeps the request for delay (1s) before it enters the engine", func(fx *effect, r *Rule) { fx.late = r.delay(time.Second) }},
 	{"crlf", "ends lines with CR LF", func(fx *effect, _ *Rule) { fx.crlf = true }},
 	{"bom", "begins the stream with a byte order mark", func(fx *effect, _ *Rule) { fx.bom = true }},
 	{"no-space", "writes data: without the space after it", func(fx *effect, _ *Rule) { fx.noSpace = true }},

@@ -161,6 +161,20 @@ var faultTests = []struct {
 			t.Errorf("the head came after %v", got)
 		}
 	}},
+	{"late:delay=2s", func(t *testing.T, w *world) {
+		start := time.Now()
+		r, err := w.client.Do(w.request(pathChat, tenTokens))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		if _, err := r.Body.Read(make([]byte, 1<<16)); err != nil {
+			t.Fatal(err)
+		}
+		if got := time.Since(start); got != 2030*time.Millisecond {
+			t.Errorf("the first token came after %v", got)
+		}
+	}},
 	{"early-role:delay=2s", func(t *testing.T, w *world) {
 		start := time.Now()
 		r, err := w.client.Do(w.request(pathChat, tenTokens))

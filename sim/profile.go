@@ -72,6 +72,7 @@ type Profile struct {
 	FirstVisibleToken int           `json:"first_visible_token,omitempty"`
 	PrefixCache       *PrefixCache  `json:"prefix_cache,omitempty"` // nil: off
 	Noise             Noise         `json:"noise,omitzero"`
+	Stalls            *Stalls       `json:"stalls,omitempty"` // nil: none
 	NaturalOutput     NaturalOutput `json:"natural_output,omitzero"`
 
 	// Faults are what the server does wrong on purpose.
@@ -129,6 +130,13 @@ type PrefixCache struct {
 type Noise struct {
 	StepCV  float64 `json:"step_cv,omitempty"`  // coefficient of variation of a step's time, in [0, 1]
 	StartCV float64 `json:"start_cv,omitempty"` // of the speed of one start of the server, in [0, 1]
+}
+
+// Stalls hold the whole engine up now and then: a collection of garbage, a
+// graph that is compiled anew.
+type Stalls struct {
+	EverySteps int     `json:"every_steps"` // of those that decode, at least 1
+	MS         float64 `json:"ms"`          // added to one of so many
 }
 
 // NaturalOutput is how long an answer gets when nothing but the model ends it.
@@ -320,12 +328,28 @@ func (p *Profile) Validate() error {
 	}
 	say(finite(p.Noise.StepCV, 0, 1), "noise.step_cv must be in [0, 1]: %v", p.Noise.StepCV)
 	say(finite(p.Noise.StartCV, 0, 1), "noise.start_cv must be in [0, 1]: %v", p.Noise.StartCV)
+	if s := p.Stalls; s != nil {
+		say(s.EverySteps >= 1, "stalls.every_steps must be at least 1: %d", s.EverySteps)
+		say(finite(s.MS, 0, 1e9), "stalls.ms must not be negative, and not above 1e9: %v", s.MS)
+	}
 	say(p.NaturalOutput.Mean >= 0, "natural_output.mean must not be negative: %d", p.NaturalOutput.Mean)
 	say(finite(p.NaturalOutput.CV, 0, 2), "natural_output.cv must be in [0, 2]: %v", p.NaturalOutput.CV)
 	if err := p.Faults.Validate(); err != nil {
 		bad = append(bad, err)
 	}
 	return errors.Join(bad...)
+}
+
+// TokensPerStep is how many tokens a decoding step makes of one sequence, in the
+// mean: 1, and more with drafts.
+func (p *Profile) TokensPerStep() float64 {
+	tokens := 1.0
+	if p.Speculation != nil {
+		for _, a := range p.Speculation.Accept {
+			tokens += a
+		}
+	}
+	return tokens
 }
 
 // verify is how many tokens a decode step spends on one sequence.

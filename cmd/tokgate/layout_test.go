@@ -25,8 +25,9 @@ var allowed = map[string][]string{
 	"assert":       {"plan", "metric"},
 	"assert/stat":  {},
 	"report":       {"assert", "plan", "metric"},
+	"strength":     {"assert", "sim", "plan", "metric"},
 	"internal":     {}, // in no list here: only tests import it
-	"cmd":          {"metric", "engine", "plan", "record", "sim", "exec", "assert", "report"},
+	"cmd":          {"metric", "engine", "plan", "record", "sim", "exec", "assert", "strength", "report"},
 }
 
 func TestImportsRunOneWay(t *testing.T) {

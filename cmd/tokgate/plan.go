@@ -30,13 +30,16 @@ Secrets may be unset.`,
   tokgate plan chat.hcl --var image=vllm/vllm-openai:v0.19.1`,
 		Args:              needPlans,
 		ValidArgsFunction: completePlans,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			files, err := planFiles(args, false)
 			if err != nil {
 				return err
 			}
 			plans, err := a.loadAll(files, in, false)
 			if err != nil {
+				return err
+			}
+			if err := a.needDemanded(cmd.Context(), plans); err != nil {
 				return err
 			}
 			t, err := a.terminal(a.Out)
@@ -47,7 +50,11 @@ Secrets may be unset.`,
 				if i > 0 {
 					fmt.Fprintln(a.Out)
 				}
-				(&expansion{a.Out, t.width, p, readLastRun(p.Path)}).print()
+				x := &expansion{a.Out, t.width, p, readLastRun(p.Path)}
+				x.print()
+				if err := x.strength(cmd.Context()); err != nil {
+					return err
+				}
 			}
 			return nil
 		},

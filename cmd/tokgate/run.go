@@ -123,6 +123,11 @@ func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 			return err
 		}
 	}
+	if o.crashed == "" {
+		if err := a.needDemanded(ctx, plans); err != nil {
+			return err
+		}
+	}
 	// Everything the command line can get wrong is found before the first
 	// plan starts.
 	only, stored, err := prepare(plans, o)

@@ -28,6 +28,10 @@ type Virtual struct {
 	Clock *clock.Virtual
 	// Dir is the plan's folder: profiles are looked for from there.
 	Dir string
+	// Change is given the profile of each server before it starts; nil: none is
+	// changed. Seed is added to the plan's.
+	Change func(*plan.Server, *sim.Profile)
+	Seed   int64
 }
 
 // Launch is an exec.Launch.
@@ -39,7 +43,10 @@ func (l *Virtual) Launch(ctx context.Context, s *plan.Server, state func(string)
 	if err != nil {
 		return nil, err
 	}
-	engine, err := sim.NewVirtual(sim.Options{Profile: profile, Seed: s.Simulator.Seed}, l.Clock.Now())
+	if l.Change != nil {
+		l.Change(s, profile)
+	}
+	engine, err := sim.NewVirtual(sim.Options{Profile: profile, Seed: s.Simulator.Seed + l.Seed}, l.Clock.Now())
 	if err != nil {
 		return nil, err
 	}

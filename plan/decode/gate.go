@@ -4,6 +4,8 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -29,6 +31,28 @@ func (d *decoder) decodeGate() {
 		b.note("budget", "none", "")
 	}
 	b.bind(g)
+	readMustDetect(b, g)
+}
+
+// readMustDetect reads how much slower each kind of work must get for the gate to
+// notice: "+25%" is a factor of 1.25.
+func readMustDetect(b *body, g *plan.Gate) {
+	sizes := b.textMap("must_detect", false)
+	rng := b.rangeOf("must_detect")
+	for _, kind := range slices.Sorted(maps.Keys(sizes)) {
+		if !slices.Contains(plan.Slower, kind) {
+			b.d.errorf(rng, sumOneOf, "must_detect knows no %q.%s There are %s.", kind, suggest.DidYouMean(kind, plan.Slower), choices(plan.Slower))
+			continue
+		}
+		text, plus := strings.CutPrefix(sizes[kind], "+")
+		text, percent := strings.CutSuffix(text, "%")
+		more, err := strconv.ParseFloat(text, 64)
+		if !plus || !percent || err != nil || !(more >= 1 && more <= 900) {
+			b.d.errorf(rng, sumOutOfRange, `must_detect %s = %q: write how much longer it takes, from "+1%%" to "+900%%".`, kind, sizes[kind])
+			continue
+		}
+		g.MustDetect = append(g.MustDetect, plan.Detect{Kind: kind, Factor: 1 + more/100, Range: rng})
+	}
 }
 
 // only is the one block of its kind at the top level of the plan; nil when there

@@ -41,6 +41,7 @@ var gateBlock = &Block{
 	Attrs: append(policyAttrs(false),
 		&Attr{Name: "budget", Type: "duration", Computed: "none", Doc: "Wall clock of the whole run, starts and teardown included.", Min: second, Max: maxDuration},
 		&Attr{Name: "measure_only", Type: "bool", Default: `false`, Doc: "The plan may require nothing."},
+		&Attr{Name: "must_detect", Type: "map of strings", Computed: "nothing", Doc: "Regressions that the gate must notice in 95 of 100 simulated runs, or the plan is in error: how much longer `decode`, `prefill` or `overhead` takes, such as { decode = \"+25%\" }. See `tokgate strength`."},
 	),
 }
 

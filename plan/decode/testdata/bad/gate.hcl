@@ -6,6 +6,7 @@ gate {
   max_requests    = 0         # ERROR: Value out of range
   budget          = "1ms"     # ERROR: Value out of range
   measure_only    = "yes"     # ERROR: Wrong type
+  must_detect     = { decode = "25%" } # ERROR: Value out of range
 }
 
 server "s" {

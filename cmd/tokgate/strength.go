@@ -1,0 +1,250 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/exec/server"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/decode"
+	"github.com/tokgate/tokgate/sim"
+	"github.com/tokgate/tokgate/strength"
+)
+
+func (a *app) strengthCommand() *cobra.Command {
+	var in inputs
+	var runs int
+	var unprotected bool
+	cmd := &cobra.Command{
+		Use:   "strength PLAN [RESULTS]",
+		Short: "Show which regressions a gate would notice, by planting them",
+		Long: `Plants one regression at a time in the server that a plan gates, and counts how
+often the gate then fails. The plan is run in virtual time on the profile of its
+simulator block, so that no server is needed. With a results folder, the recorded
+run is stretched and judged again instead: that is approximate, and of closed
+loops only.
+
+Exit code 0, or 2 where the plan's gate { must_detect = … } names a regression
+that it would not notice in 95 of 100 runs.`,
+		Example: `  tokgate strength plans/demo.hcl
+  tokgate strength plans/demo.hcl --runs 100
+  tokgate strength chat.hcl results/chat`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 1 || len(args) > 2 {
+				return usageError("for example: tokgate strength plans/demo.hcl", "strength takes a plan, and the results folder of a run of it")
+			}
+			return nil
+		},
+		ValidArgsFunction: completePlans,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if runs < 1 {
+				return usageError("", "--runs must be at least 1: %d", runs)
+			}
+			plans, err := a.loadAll(args[:1], in, false)
+			if err != nil {
+				return err
+			}
+			p := plans[0]
+			stored, err := baselines(p)
+			if err != nil {
+				return err
+			}
+			list, try := strength.All(), simulated(cmd.Context(), p, stored)
+			if len(args) == 2 {
+				run, err := a.readRun(args[1])
+				if err != nil {
+					return err
+				}
+				if err := a.needProtected(run, args[1], unprotected); err != nil {
+					return err
+				}
+				if why := strength.Unstretchable(run); why != "" {
+					return usageError("leave the folder out to simulate the plan", "%s: %s", args[1], why)
+				}
+				list, try = strength.Stretchable(), stretched(p, run, stored)
+			} else if err := a.needSimulators(plans); err != nil {
+				return err
+			}
+			for _, r := range strength.Demanded(p) {
+				if !slices.Contains(list, r) {
+					list = append(list, r)
+				}
+			}
+			result, err := strength.Measure(list, runs, try)
+			if err != nil {
+				return measureError(err)
+			}
+			result.Recorded = len(args) == 2
+			if err := a.showStrength(result); err != nil {
+				return err
+			}
+			return a.needNoticed(p, result)
+		},
+	}
+	in.flags(cmd.Flags())
+	cmd.Flags().IntVar(&runs, "runs", 20, "`runs` of the plan for each regression")
+	cmd.Flags().BoolVar(&unprotected, "unprotected", false, "stretch a recording of a version that did not protect its lines")
+	return cmd
+}
+
+func (a *app) showStrength(r *strength.Result) error {
+	t, err := a.terminal(a.Out)
+	if err != nil {
+		return err
+	}
+	para(a.Out, t.width, "", r.Headline())
+	fmt.Fprintln(a.Out)
+	table{rows: append([][]string{{"Planted", "The gate fails", ""}}, r.Rows()...)}.write(a.Out, t.width)
+	fmt.Fprintln(a.Out)
+	para(a.Out, t.width, "", "By "+r.Basis()+".")
+	return nil
+}
+
+// needNoticed is the error of a plan whose gate does not notice what it must.
+func (a *app) needNoticed(p *plan.Plan, r *strength.Result) error {
+	t, err := a.terminal(a.Err)
+	if err != nil {
+		return err
+	}
+	var diags hcl.Diagnostics
+	for _, f := range r.Unnoticed(strength.Demanded(p)) {
+		rng := p.Gate.MustDetect[0].Range
+		diags = append(diags, &hcl.Diagnostic{
+			Severity: hcl.DiagError, Summary: "Gate too weak",
+			Detail:  fmt.Sprintf("The gate must notice %s, and fails in %d of %d runs. Tighten a threshold that it moves, or give the level more requests; `tokgate strength` shows what is noticed.", f.Regression, f.Failed, f.Runs()),
+			Subject: &rng,
+		})
+	}
+	if len(diags) == 0 {
+		return nil
+	}
+	if err := decode.WriteDiagnostics(a.Err, p.Files, diags, uint(t.width), t.color); err != nil {
+		return measureError(err)
+	}
+	a.actions.diagnose(diags)
+	return usageError("", "%s: the gate would not notice what it must, nothing was started", p.Path)
+}
+
+// demandedRuns is how many simulated runs decide whether a regression that must
+// be noticed is: one of them may miss it.
+const demandedRuns = 20
+
+// needDemanded simulates the regressions that the plans must notice.
+func (a *app) needDemanded(ctx context.Context, plans []*plan.Plan) error {
+	for _, p := range plans {
+		demanded := strength.Demanded(p)
+		if len(demanded) == 0 {
+			continue
+		}
+		if err := a.needSimulators([]*plan.Plan{p}); err != nil {
+			return err
+		}
+		stored, err := baselines(p)
+		if err != nil {
+			return err
+		}
+		r, err := strength.Measure(demanded, demandedRuns, simulated(ctx, p, stored))
+		if err != nil {
+			return measureError(err)
+		}
+		if err := a.needNoticed(p, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// What `tokgate plan` simulates by itself: plans of few tokens, in few runs. More
+// is for the command.
+const (
+	briefTokens = 40_000 // of answers, one run
+	briefRuns   = 5
+)
+
+// strength prints what the gate would notice of a slower server, where that takes
+// no more than a few seconds.
+func (x *expansion) strength(ctx context.Context) error {
+	p, tokens := x.plan, 0
+	for _, c := range exec.Cases(p) {
+		tokens += c.Level.Requests * (c.Workload.Input/16 + c.Workload.Output.Mean)
+	}
+	if p.Gate.MeasureOnly || slices.ContainsFunc(p.Servers, func(s *plan.Server) bool { return cannotSimulate(p, s) != nil }) {
+		return nil
+	}
+	x.title("What this gate would notice")
+	if tokens > briefTokens || len(exec.Searches(p)) > 0 {
+		x.para("  ", "tokgate strength "+p.Path+" simulates it, some hundred runs of the plan.")
+		return nil
+	}
+	stored, err := baselines(p)
+	if err != nil {
+		return err
+	}
+	var list []strength.Regression
+	for _, r := range strength.All() {
+		if r.Size >= 1.25 {
+			list = append(list, r)
+		}
+	}
+	r, err := strength.Measure(list, briefRuns, simulated(ctx, p, stored))
+	if err != nil {
+		return measureError(err)
+	}
+	x.para("  ", r.Headline()+" By "+r.Basis()+"; tokgate strength "+p.Path+" plants more.")
+	return nil
+}
+
+// simulated tries regressions on the profiles of the plan's simulators.
+func simulated(ctx context.Context, p *plan.Plan, stored map[string]*metric.Run) strength.Try {
+	dir := filepath.Dir(p.Path)
+	return func(r *strength.Regression, seed int) (assert.Outcome, bool, error) {
+		change := func(s *plan.Server, profile *sim.Profile) bool {
+			return r != nil && strength.Changes(p, s.Address()) && r.Plant(p, profile)
+		}
+		planted := r == nil
+		for _, s := range p.Servers {
+			profile, err := sim.LoadProfile(s.Simulator.Profile, dir)
+			if err != nil {
+				return assert.Error, false, err
+			}
+			planted = change(s, profile) || planted
+		}
+		if !planted {
+			return assert.Skipped, false, nil
+		}
+		c := clock.NewVirtual()
+		launcher := &server.Virtual{
+			Clock: c, Dir: dir, Seed: int64(seed) * 1_000_003,
+			Change: func(s *plan.Server, profile *sim.Profile) { change(s, profile) },
+		}
+		run, err := exec.Run(ctx, exec.Config{
+			Plan: p, Clock: c, Launch: launcher.Launch, Observer: observers{},
+			Judge: looks(p), JudgeComparison: comparisonLooks(p),
+			Run: metric.Run{ID: simulatedID(p, uint64(seed)), Tool: buildInfo().Version, Plan: p.Path, PlanHash: p.Hash, Salt: uint64(seed), Simulated: true},
+		})
+		if err != nil {
+			return assert.Error, true, err
+		}
+		return assert.Judge(p, run, assert.Options{Baselines: stored}).Outcome, true, nil
+	}
+}
+
+// stretched tries regressions on a recorded run.
+func stretched(p *plan.Plan, run *metric.Run, stored map[string]*metric.Run) strength.Try {
+	return func(r *strength.Regression, seed int) (assert.Outcome, bool, error) {
+		longer, planted := strength.Stretch(p, run, r, seed)
+		if !planted {
+			return assert.Skipped, false, nil
+		}
+		return assert.Judge(p, longer, assert.Options{Baselines: stored}).Outcome, true, nil
+	}
+}

@@ -1,0 +1,153 @@
+package strength
+
+import (
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/tokgate/tokgate/assert/verdict"
+)
+
+// Tally counts what the gate said.
+type Tally struct {
+	Passed    int
+	Undecided int // inconclusive: no green, but no answer either
+	Failed    int // a requirement failed, or the measurement could not be used
+}
+
+// Runs is how many there were.
+func (t Tally) Runs() int { return t.Passed + t.Undecided + t.Failed }
+
+// Fails is the share of runs that failed, in [0, 1]; 0 where there was none.
+func (t Tally) Fails() float64 {
+	if t.Runs() == 0 {
+		return 0
+	}
+	return float64(t.Failed) / float64(t.Runs())
+}
+
+// Passes is the share of runs that passed.
+func (t Tally) Passes() float64 {
+	if t.Runs() == 0 {
+		return 0
+	}
+	return float64(t.Passed) / float64(t.Runs())
+}
+
+// Finding is what became of a gate under one regression.
+type Finding struct {
+	Regression
+	Tally
+	// Absent is set where the regression changes nothing: there is nothing of
+	// the kind to lose.
+	Absent bool
+}
+
+// Result is what a gate would notice.
+type Result struct {
+	// Recorded is set where a recorded run was stretched; else runs were
+	// simulated.
+	Recorded  bool
+	Unchanged Tally
+	Findings  []Finding
+}
+
+// Runs is how many runs were judged in all.
+func (r *Result) Runs() int {
+	n := r.Unchanged.Runs()
+	for _, f := range r.Findings {
+		n += f.Runs()
+	}
+	return n
+}
+
+// Try runs and judges a plan with a regression planted, nil for none, at the
+// seed of a run from 0 on. planted is false where the regression changes
+// nothing. It is called from several goroutines.
+type Try func(r *Regression, seed int) (outcome verdict.Outcome, planted bool, err error)
+
+// Measure tries each regression, and none at all, in so many runs. The first
+// error ends it.
+func Measure(list []Regression, runs int, try Try) (*Result, error) {
+	out := &Result{}
+	for _, r := range list {
+		out.Findings = append(out.Findings, Finding{Regression: r})
+	}
+	type job struct{ finding, seed int } // finding -1: unchanged
+	jobs := make(chan job)
+	var mu sync.Mutex
+	var first error
+	done := func(j job, o verdict.Outcome, planted bool, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		tally := &out.Unchanged
+		if j.finding >= 0 {
+			f := &out.Findings[j.finding]
+			tally, f.Absent = &f.Tally, err == nil && !planted
+		}
+		switch {
+		case err != nil && first == nil:
+			first = err
+		case err != nil || j.finding >= 0 && !planted:
+		default:
+			tally.add(o)
+		}
+	}
+	stop := func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return first != nil
+	}
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for j := range jobs {
+				var r *Regression
+				if j.finding >= 0 {
+					r = &out.Findings[j.finding].Regression
+				}
+				if !stop() {
+					o, planted, err := try(r, j.seed)
+					done(j, o, planted, err)
+				}
+			}
+		})
+	}
+	for seed := range runs {
+		for i := -1; i < len(list); i++ {
+			jobs <- job{i, seed}
+		}
+	}
+	close(jobs)
+	workers.Wait()
+	return out, first
+}
+
+func (t *Tally) add(o verdict.Outcome) {
+	switch o {
+	case verdict.Pass:
+		t.Passed++
+	case verdict.Inconclusive:
+		t.Undecided++
+	default: // what was not measured at all is no pass either
+		t.Failed++
+	}
+}
+
+// Noticed says whether the gate fails in so large a share of the runs.
+func (f *Finding) Noticed(share float64) bool { return !f.Absent && f.Runs() > 0 && f.Fails() >= share }
+
+// Unnoticed are the regressions that must be noticed and are not, in 95 of 100
+// runs.
+func (r *Result) Unnoticed(demanded []Regression) []Finding {
+	var out []Finding
+	for _, f := range r.Findings {
+		if slices.Contains(demanded, f.Regression) && !f.Noticed(Sure) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// Sure is the share of runs in which a gate must fail to count as noticing.
+const Sure = 0.95

@@ -1,0 +1,208 @@
+package strength
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/sim"
+)
+
+// The kinds of regressions. Those that plan.Slower lists have a factor, failures
+// have a share; the others have one size.
+const (
+	Overhead   = "overhead"   // each request waits longer before the engine sees it
+	Prefill    = "prefill"    // each prompt token costs more
+	Decode     = "decode"     // each decoding step takes longer
+	Throughput = "throughput" // what sequences cost each other doubles, so that the ceiling halves
+	KV         = "kv"         // the KV cache holds half as much
+	Sequences  = "sequences"  // half as many sequences run at a time
+	Stalls     = "stalls"     // the engine stands still for a second each 100 tokens of an answer
+	Failures   = "failures"   // a share of the requests fails
+	Drafts     = "drafts"     // half as many draft tokens are accepted
+	Cut        = "cut"        // answers end at half their length
+	Queue      = "queue"      // in one round of ten each request waits a second longer
+)
+
+// Regression is one thing that gets worse.
+type Regression struct {
+	Kind string
+	Size float64 // the factor of what gets slower, above 1; of failures the share, in (0, 1]; else 0
+}
+
+// All are the regressions that are planted, in the order of the report.
+func All() []Regression {
+	var out []Regression
+	for _, kind := range plan.Slower {
+		for _, factor := range []float64{1.1, 1.25, 2, 10} {
+			out = append(out, Regression{kind, factor})
+		}
+	}
+	for _, kind := range []string{Throughput, KV, Sequences, Drafts, Stalls, Queue} {
+		out = append(out, Regression{Kind: kind})
+	}
+	return append(out, Regression{Failures, 0.01}, Regression{Failures, 0.05}, Regression{Kind: Cut})
+}
+
+// Demanded are those that the plan says must be noticed.
+func Demanded(p *plan.Plan) []Regression {
+	var out []Regression
+	for _, d := range p.Gate.MustDetect {
+		out = append(out, Regression{d.Kind, d.Factor})
+	}
+	return out
+}
+
+// String names the regression in a table: "decode × 1.25".
+func (r Regression) String() string {
+	switch r.Kind {
+	case Throughput:
+		return "throughput ceiling halved"
+	case KV:
+		return "KV cache halved"
+	case Sequences:
+		return "running sequences halved"
+	case Drafts:
+		return "accepted drafts halved"
+	case Stalls:
+		return "stalls of 1 s each 100 tokens"
+	case Queue:
+		return "1 s more in the queue, one round of ten"
+	case Failures:
+		return metric.Format(metric.Ratio, r.Size) + " of requests fail"
+	case Cut:
+		return "answers cut to half"
+	}
+	return r.Kind + " × " + factor(r.Size)
+}
+
+func factor(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+
+// words say what the server does: "decodes 2 times slower".
+func (r Regression) words() string {
+	switch r.Kind {
+	case Overhead:
+		return fmt.Sprintf("takes %s times as long before it begins", factor(r.Size))
+	case Prefill:
+		return fmt.Sprintf("prefills %s times slower", factor(r.Size))
+	case Decode:
+		return fmt.Sprintf("decodes %s times slower", factor(r.Size))
+	case Throughput:
+		return "has half the throughput ceiling"
+	case KV:
+		return "has half the KV cache"
+	case Sequences:
+		return "runs half as many sequences"
+	case Drafts:
+		return "accepts half as many drafts"
+	case Stalls:
+		return "stalls for 1 s each 100 tokens"
+	case Queue:
+		return "lets one round of ten wait 1 s longer"
+	case Failures:
+		return "fails " + metric.Format(metric.Ratio, r.Size) + " of the requests"
+	case Cut:
+		return "cuts answers to half"
+	}
+	return r.String()
+}
+
+// Changes says whether a regression is planted in the server: in all but those
+// that only serve as controls of comparisons, whose address is not shared by
+// a candidate.
+func Changes(p *plan.Plan, address string) bool {
+	control := false
+	for _, c := range p.Compares {
+		if c.Candidate != nil && c.Candidate.Address() == address {
+			return true
+		}
+		control = control || c.Control.Server != nil && c.Control.Server.Address() == address
+	}
+	return !control
+}
+
+// Plant changes the profile of a server of the plan, and says whether that made
+// a difference: a server without drafts cannot lose them.
+func (r Regression) Plant(p *plan.Plan, to *sim.Profile) bool {
+	switch r.Kind {
+	case Overhead:
+		return scale(r.Size, &to.OverheadMS, &to.FrontMSPerRequest, &to.FrontUSPerToken)
+	case Prefill:
+		return scale(r.Size, &to.Prefill.USPerToken, &to.Prefill.NSPerToken2, &to.Prefill.ChunkMS)
+	case Decode:
+		d := &to.Decode
+		return scale(r.Size, &d.BaseMS, &d.PerSeqMS, &d.PerKtokenMS, &d.PerKtokenLongestMS, &d.MoEMS)
+	case Throughput:
+		return scale(2, &to.Decode.PerSeqMS, &to.Decode.PerKtokenMS, &to.Decode.MoEMS)
+	case KV:
+		before := to.Limits.KVTokens
+		// A server that holds no request of its own context would not start.
+		to.Limits.KVTokens = max(before/2, min(before, to.MaxModelLen+to.Limits.KVPerSeqTokens))
+		return to.Limits.KVTokens < before
+	case Sequences:
+		before := to.Limits.MaxSeqs
+		to.Limits.MaxSeqs = (before + 1) / 2
+		return to.Limits.MaxSeqs < before
+	case Drafts:
+		if to.Speculation == nil {
+			return false
+		}
+		to.Speculation = &sim.Speculation{Accept: slices.Clone(to.Speculation.Accept), Spread: to.Speculation.Spread}
+		for i := range to.Speculation.Accept {
+			to.Speculation.Accept[i] /= 2
+		}
+		return true
+	case Stalls:
+		to.Stalls = &sim.Stalls{EverySteps: max(1, int(100/to.TokensPerStep())), MS: 1000}
+		return true
+	}
+	rules := r.rules(p)
+	to.Faults = slices.Concat(to.Faults, rules)
+	return len(rules) > 0
+}
+
+// scale multiplies what costs something.
+func scale(by float64, costs ...*float64) bool {
+	any := false
+	for _, c := range costs {
+		any = any || *c > 0
+		*c *= by
+	}
+	return any
+}
+
+// queueRounds is how many rounds of ten a queue may jump in: more than a plan
+// of several levels has.
+const queueRounds = 50
+
+// rules are the faults of regressions of the server, not of its speed.
+func (r Regression) rules(p *plan.Plan) sim.Script {
+	shortest, round := 0, 0
+	for _, w := range p.Workloads {
+		if n := w.Output.Mean; shortest == 0 || n > 0 && n < shortest {
+			shortest = n
+		}
+		for _, l := range w.Loads {
+			for _, level := range l.Levels {
+				round = max(round, level.Requests/max(level.Rounds, 1))
+			}
+		}
+	}
+	switch r.Kind {
+	case Failures:
+		return sim.Script{{Fault: "http-500", Share: r.Size}}
+	case Cut:
+		return sim.Script{{Fault: "early-stop", Tokens: max(1, shortest/2)}}
+	case Queue:
+		round = max(round, 10)
+		var out sim.Script
+		for i := range queueRounds {
+			from := (10*i + 5) * round
+			out = append(out, sim.Rule{Fault: "late", From: from, To: from + round, DelayMS: 1000})
+		}
+		return out
+	}
+	return nil
+}

@@ -1,0 +1,199 @@
+package strength
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/sim"
+)
+
+// Each regression changes what it names and nothing else.
+func TestPlant(t *testing.T) {
+	chat := &plan.Workload{Output: plan.Output{Mean: 64}, Loads: []*plan.Load{{Levels: []plan.Level{{Requests: 150, Rounds: 5}}}}}
+	p := &plan.Plan{Workloads: []*plan.Workload{chat}}
+	for _, c := range []struct {
+		r    Regression
+		want func(*sim.Profile)
+	}{
+		{Regression{Overhead, 2}, func(x *sim.Profile) { x.OverheadMS = 24 }},
+		{Regression{Prefill, 1.25}, func(x *sim.Profile) { x.Prefill = sim.PrefillCost{USPerToken: 62.5, NSPerToken2: 0.5, ChunkMS: 0.25} }},
+		{Regression{Decode, 10}, func(x *sim.Profile) { x.Decode = sim.DecodeCost{BaseMS: 55, PerSeqMS: 6, PerKtokenMS: 0.5} }},
+		{Regression{Kind: Throughput}, func(x *sim.Profile) { x.Decode.PerSeqMS, x.Decode.PerKtokenMS = 1.2, 0.1 }},
+		{Regression{Kind: KV}, func(x *sim.Profile) { x.Limits.KVTokens = 131072 }},
+		{Regression{Kind: Sequences}, func(x *sim.Profile) { x.Limits.MaxSeqs = 16 }},
+		{Regression{Kind: Stalls}, func(x *sim.Profile) { x.Stalls = &sim.Stalls{EverySteps: 100, MS: 1000} }},
+		{Regression{Failures, 0.05}, func(x *sim.Profile) { x.Faults = sim.Script{{Fault: "http-500", Share: 0.05}} }},
+		{Regression{Kind: Cut}, func(x *sim.Profile) { x.Faults = sim.Script{{Fault: "early-stop", Tokens: 32}} }},
+	} {
+		t.Run(c.r.String(), func(t *testing.T) {
+			got, want := sim.DefaultProfile(), sim.DefaultProfile()
+			if !c.r.Plant(p, got) {
+				t.Fatal("it says that nothing changed")
+			}
+			c.want(want)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+			if err := got.Validate(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	drafts := sim.DefaultProfile()
+	if (Regression{Kind: Drafts}).Plant(p, drafts) {
+		t.Error("drafts were taken from a server that has none")
+	}
+	drafts.Speculation = &sim.Speculation{Accept: []float64{0.8, 0.6}}
+	if !(Regression{Kind: Drafts}).Plant(p, drafts) || !cmp.Equal(drafts.Speculation.Accept, []float64{0.4, 0.3}) {
+		t.Errorf("drafts: %v", drafts.Speculation.Accept)
+	}
+	// Rounds of 30: the sixth, the sixteenth, … of them.
+	queue := sim.DefaultProfile()
+	(Regression{Kind: Queue}).Plant(p, queue)
+	if r := queue.Faults[1]; r.From != 450 || r.To != 480 || r.Fault != "late" {
+		t.Errorf("%+v", r)
+	}
+	// A cache that holds one request of the whole context cannot lose half.
+	small := sim.DefaultProfile()
+	small.Limits.KVTokens = small.MaxModelLen
+	if (Regression{Kind: KV}).Plant(p, small) {
+		t.Error("the cache no longer holds one request")
+	}
+}
+
+func TestChanges(t *testing.T) {
+	control, candidate, other := &plan.Server{Name: "today"}, &plan.Server{Name: "next"}, &plan.Server{Name: "other"}
+	p := &plan.Plan{Compares: []*plan.Compare{{Control: plan.Control{Server: control}, Candidate: candidate}}}
+	for s, want := range map[*plan.Server]bool{control: false, candidate: true, other: true} {
+		if got := Changes(p, s.Address()); got != want {
+			t.Errorf("%s: %v", s.Name, got)
+		}
+	}
+}
+
+func TestMeasure(t *testing.T) {
+	slow, none := Regression{Decode, 2}, Regression{Kind: Drafts}
+	r, err := Measure([]Regression{slow, none}, 4, func(r *Regression, seed int) (verdict.Outcome, bool, error) {
+		switch {
+		case r == nil:
+			return verdict.Pass, true, nil
+		case *r == none:
+			return verdict.Pass, false, nil
+		}
+		return []verdict.Outcome{verdict.Fail, verdict.Error, verdict.Inconclusive, verdict.Pass}[seed], true, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Result{Unchanged: Tally{Passed: 4}, Findings: []Finding{
+		{Regression: slow, Tally: Tally{Passed: 1, Undecided: 1, Failed: 2}},
+		{Regression: none, Absent: true},
+	}}
+	if diff := cmp.Diff(want, r); diff != "" {
+		t.Error(diff)
+	}
+	// 2 of 4 is not 95 of 100, and what cannot be planted cannot be noticed.
+	if got := r.Unnoticed([]Regression{slow, none}); len(got) != 2 {
+		t.Errorf("unnoticed: %v", got)
+	}
+	broken := errors.New("broken")
+	if _, err := Measure([]Regression{slow}, 3, func(*Regression, int) (verdict.Outcome, bool, error) { return 0, false, broken }); !errors.Is(err, broken) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestHeadline(t *testing.T) {
+	pass, fail := Tally{Passed: 9, Failed: 1}, Tally{Failed: 10}
+	for _, c := range []struct {
+		findings []Finding
+		want     string
+	}{
+		{nil, ""},
+		{[]Finding{{Regression: Regression{Kind: Drafts}, Absent: true}}, ""},
+		{[]Finding{{Regression{Decode, 1.25}, pass, false}, {Regression{Decode, 2}, pass, false}, {Regression{Decode, 10}, fail, false}}, "A server that decodes 2 times slower would pass."},
+		{[]Finding{{Regression{Decode, 2}, fail, false}, {Regression{Prefill, 10}, pass, false}}, "A server that prefills 10 times slower would pass."},
+		{[]Finding{{Regression{Decode, 2}, fail, false}, {Regression{Failures, 0.01}, pass, false}}, "Every slowdown that was planted is noticed; a server that fails 1% of the requests would pass."},
+		{[]Finding{{Regression{Decode, 2}, fail, false}}, "Every regression that was planted is noticed."},
+		{[]Finding{{Regression{Decode, 2}, Tally{Undecided: 10}, false}}, "No regression that was planted passes, but not every one fails."},
+	} {
+		if got := (&Result{Findings: c.findings}).Headline(); got != c.want {
+			t.Errorf("%v: %q, want %q", c.findings, got, c.want)
+		}
+	}
+}
+
+// Two slots, two requests each: TTFT 20 ms, five gaps of 10 ms, the end with the
+// last token. With two in flight a step of 10 ms and half of another come before
+// the first token.
+func recorded() *metric.Run {
+	r := &metric.Round{Due: 4, Complete: true, WindowEnd: 140 * time.Millisecond, End: 140 * time.Millisecond}
+	for slot := range 2 {
+		for i := range 2 {
+			at := time.Duration(70*i) * time.Millisecond
+			s := &metric.Sample{
+				Server: "s", Slot: slot, Order: 2*i + slot, Phase: metric.Measured, Scheduled: at, Sent: at, Headers: at + 1,
+				First: at + 20*time.Millisecond, Last: at + 70*time.Millisecond, End: at + 70*time.Millisecond,
+				Chunks: 6, Usage: &metric.Usage{Output: 6}, Finish: "length",
+			}
+			for range 5 {
+				s.Gaps.Add(10 * time.Millisecond)
+			}
+			r.Samples = append(r.Samples, s)
+		}
+	}
+	return &metric.Run{Levels: []*metric.Level{{Server: "s", Kind: metric.ClosedLoop, N: 2, Rounds: []*metric.Round{r}}}}
+}
+
+func TestStretch(t *testing.T) {
+	type times struct{ Sent, First, Last time.Duration }
+	for _, c := range []struct {
+		name string
+		r    *Regression
+		want []times // of the two requests of a slot, in ms
+		end  time.Duration
+	}{
+		{"as it was", nil, []times{{0, 20, 70}, {70, 90, 140}}, 140},
+		{"decode", &Regression{Decode, 2}, []times{{0, 35, 135}, {135, 170, 270}}, 270},
+		{"prefill", &Regression{Prefill, 3}, []times{{0, 30, 80}, {80, 110, 160}}, 160}, // 20 − 15 = 5 ms, 10 more
+		{"failures", &Regression{Failures, 1}, []times{{0, 0, 0}, {0, 0, 0}}, 0},
+		{"cut", &Regression{Kind: Cut}, []times{{0, 20, 40}, {40, 60, 80}}, 80},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			run, planted := Stretch(&plan.Plan{}, recorded(), c.r, 0)
+			if !planted {
+				t.Fatal("nothing changed")
+			}
+			round := run.Levels[0].Rounds[0]
+			var got []times
+			for _, s := range round.MeasuredSamples() {
+				if s.Slot == 0 {
+					got = append(got, times{s.Sent.Round(time.Millisecond) / time.Millisecond, s.First / time.Millisecond, s.Last / time.Millisecond})
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+			if end := round.WindowEnd.Round(time.Millisecond) / time.Millisecond; end != c.end {
+				t.Errorf("the window ends at %d ms, want %d", end, c.end)
+			}
+		})
+	}
+	before := recorded()
+	Stretch(&plan.Plan{}, before, &Regression{Decode, 2}, 3)
+	if diff := cmp.Diff(recorded(), before); diff != "" {
+		t.Errorf("the recording was changed: %s", diff)
+	}
+	if _, planted := Stretch(&plan.Plan{}, before, &Regression{Overhead, 2}, 0); planted {
+		t.Error("an overhead that is not known was doubled")
+	}
+	before.Levels[0].Kind = metric.Burst
+	if Unstretchable(before) == "" || Unstretchable(recorded()) != "" || Unstretchable(&metric.Run{}) == "" {
+		t.Error("only closed loops can be stretched")
+	}
+}

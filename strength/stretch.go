@@ -1,0 +1,297 @@
+package strength
+
+import (
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// Stretchable are the regressions that a recording can be given: what it holds
+// says how requests would have fared. The fixed overhead is not among a
+// recording's figures; it is taken from prompts of two lengths where there are.
+func Stretchable() []Regression {
+	var out []Regression
+	for _, r := range All() {
+		switch r.Kind {
+		case Overhead, Prefill, Decode, Stalls, Failures, Cut:
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Unstretchable says why a run cannot be stretched; "" when it can. Only in a
+// closed loop does a slower answer delay the next request.
+func Unstretchable(run *metric.Run) string {
+	for _, l := range run.Levels {
+		if l != nil && l.Skipped == "" && l.Kind == metric.ClosedLoop {
+			return ""
+		}
+	}
+	return "the run has no closed loop, and other loads cannot be stretched"
+}
+
+// Stretch is the run as it would have been under a regression (nil: as it was):
+// in each slot of a closed loop every request takes longer, and the next begins
+// later. Seed 0 has the rounds as they were recorded, any other draws as many of
+// them with replacement, those of a control and its candidate in pairs. Other
+// loads stay as they are. planted is false where nothing changed.
+func Stretch(p *plan.Plan, run *metric.Run, r *Regression, seed int) (out *metric.Run, planted bool) {
+	copied := *run
+	copied.Levels = nil
+	planted = r == nil
+	overhead := fixedOverhead(run)
+	for _, l := range run.Levels {
+		if l == nil || l.Skipped != "" || l.Kind != metric.ClosedLoop {
+			copied.Levels = append(copied.Levels, l)
+			continue
+		}
+		level := *l
+		level.Rounds = nil
+		w := warp{regression: r, step: typicalGap(l), overhead: overhead, slots: l.N, random: random(l, seed)}
+		if r != nil && !Changes(p, l.Server) {
+			w.regression = nil
+		}
+		picks := make([]int, len(l.Rounds))
+		for i := range picks {
+			picks[i] = i
+			if seed > 0 {
+				picks[i] = w.random.IntN(len(l.Rounds))
+			}
+		}
+		for i, pick := range picks {
+			level.Rounds = append(level.Rounds, w.round(l.Rounds[pick], l.Rounds[i]))
+		}
+		planted = planted || w.changed
+		copied.Levels = append(copied.Levels, &level)
+	}
+	return &copied, planted
+}
+
+// random is the same for the two sides of a comparison.
+func random(l *metric.Level, seed int) *rand.Rand {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(l.Workload + "\x00" + l.Name)) // never fails
+	return rand.New(rand.NewPCG(h.Sum64(), uint64(seed)))
+}
+
+// typicalGap is the median gap between chunks: a step that decodes and nothing
+// else, since most steps have no prompt in them.
+func typicalGap(l *metric.Level) time.Duration {
+	var gaps []uint32
+	for _, r := range l.Rounds {
+		for _, s := range r.Samples {
+			gaps = append(gaps, s.Gaps...)
+		}
+	}
+	if len(gaps) == 0 {
+		return 0
+	}
+	slices.Sort(gaps)
+	return time.Duration(gaps[len(gaps)/2]) * time.Microsecond
+}
+
+// fixedOverhead is what the shortest TTFT would be of a prompt without tokens,
+// on the line through the shortest ones of the shortest and the longest prompts;
+// 0: there is one length alone, so that nothing tells.
+func fixedOverhead(run *metric.Run) time.Duration {
+	type point struct {
+		tokens int
+		ttft   time.Duration
+	}
+	var low, high point
+	for _, l := range run.Levels {
+		if l == nil || l.Kind != metric.ClosedLoop {
+			continue
+		}
+		for _, r := range l.Rounds {
+			for _, s := range r.Samples {
+				if !s.Completed() || s.First == 0 {
+					continue
+				}
+				at := point{s.InputAsked, s.First - s.Sent}
+				for _, end := range []struct {
+					p      *point
+					beyond bool
+				}{{&low, at.tokens < low.tokens}, {&high, at.tokens > high.tokens}} {
+					if end.p.tokens == 0 || end.beyond || at.tokens == end.p.tokens && at.ttft < end.p.ttft {
+						*end.p = at
+					}
+				}
+			}
+		}
+	}
+	if high.tokens < 2*low.tokens || low.tokens == 0 {
+		return 0
+	}
+	slope := float64(high.ttft-low.ttft) / float64(high.tokens-low.tokens)
+	return min(max(low.ttft-time.Duration(slope*float64(low.tokens)), 0), low.ttft)
+}
+
+// warp makes the requests of a level slower.
+type warp struct {
+	regression *Regression
+	step       time.Duration // of decoding alone
+	overhead   time.Duration
+	slots      int
+	random     *rand.Rand
+	changed    bool
+}
+
+// round is a round with everything later that a slower answer delays, in the
+// place of another.
+func (w *warp) round(r, place *metric.Round) *metric.Round {
+	out := *r
+	out.Index, out.Leg = place.Index, place.Leg
+	bySlot := map[int][]*metric.Sample{}
+	for _, s := range r.Samples {
+		bySlot[s.Slot] = append(bySlot[s.Slot], s)
+	}
+	out.Samples = make([]*metric.Sample, 0, len(r.Samples))
+	out.WindowStart, out.WindowEnd, out.End = 0, math.MaxInt64, r.Start
+	for slot := range w.slots {
+		list := bySlot[slot]
+		slices.SortStableFunc(list, func(a, b *metric.Sample) int { return int(a.Sent - b.Sent) })
+		var late time.Duration
+		tokens := w.random.IntN(100) // since the last stall
+		start, end := r.WindowStart, r.WindowEnd
+		for _, s := range list {
+			n := *s
+			n.Round = place.Index
+			before := late
+			late += w.sample(&n, &tokens)
+			shift(&n, before)
+			start, end = moved(r.WindowStart, s, before, late, start), moved(r.WindowEnd, s, before, late, end)
+			out.Samples = append(out.Samples, &n)
+			if n.Phase == metric.Measured {
+				out.End = max(out.End, n.End)
+			}
+		}
+		out.WindowStart, out.WindowEnd = max(out.WindowStart, start), min(out.WindowEnd, end)
+	}
+	if r.WindowEnd <= r.WindowStart || out.WindowEnd < out.WindowStart {
+		out.WindowEnd = out.WindowStart
+	}
+	slices.SortStableFunc(out.Samples, func(a, b *metric.Sample) int { return int(a.End - b.End) })
+	return &out
+}
+
+// moved is where an instant t of the recording is once the sample in its slot
+// was delayed by before and ends later by late.
+func moved(t time.Duration, s *metric.Sample, before, late, so time.Duration) time.Duration {
+	switch {
+	case t < s.Sent:
+		return so
+	case t >= s.End:
+		return t + late
+	}
+	share := float64(t-s.Sent) / float64(max(s.End-s.Sent, 1))
+	return t + before + time.Duration(share*float64(late-before))
+}
+
+func shift(s *metric.Sample, by time.Duration) {
+	for _, t := range []*time.Duration{&s.Headers, &s.First, &s.FirstAnswer, &s.Last} {
+		if *t != 0 {
+			*t += by
+		}
+	}
+	s.Scheduled, s.Sent, s.End = s.Scheduled+by, s.Sent+by, s.End+by
+}
+
+// sample makes one request slower, and returns by how much it ends later.
+func (w *warp) sample(s *metric.Sample, tokens *int) time.Duration {
+	if w.regression == nil || s.First == 0 {
+		return 0
+	}
+	more := w.regression.Size - 1
+	wait := w.step // of the prompt's own step, and half of the one under way
+	if w.slots > 1 {
+		wait += w.step / 2
+	}
+	ttft := s.First - s.Sent
+	switch w.regression.Kind {
+	case Failures:
+		if w.random.Float64() >= w.regression.Size {
+			return 0
+		}
+		w.changed = true
+		end := s.End
+		*s = metric.Sample{
+			Server: s.Server, Workload: s.Workload, Level: s.Level, Round: s.Round, Slot: s.Slot, Order: s.Order, Phase: s.Phase,
+			Scheduled: s.Scheduled, Sent: s.Sent, Headers: s.Headers, End: s.Headers, InputAsked: s.InputAsked, OutputAsked: s.OutputAsked,
+			Status: 500, Failure: &metric.Failure{Kind: metric.FailStatus, Message: "planted"},
+		}
+		return s.End - end
+	case Overhead:
+		return w.delay(s, scaled(min(w.overhead, ttft), more), func(gap time.Duration) time.Duration { return gap })
+	case Prefill:
+		return w.delay(s, scaled(max(ttft-w.overhead-wait, 0), more), func(gap time.Duration) time.Duration {
+			return gap + scaled(max(gap-w.step*3/2, 0), more)
+		})
+	case Decode:
+		return w.delay(s, scaled(min(wait, ttft), more), func(gap time.Duration) time.Duration {
+			return gap + scaled(min(gap, w.step), more)
+		})
+	case Stalls:
+		per := 1
+		if s.Usage != nil && s.Chunks > 0 {
+			per = max(1, s.Usage.Output/s.Chunks)
+		}
+		return w.delay(s, 0, func(gap time.Duration) time.Duration {
+			if *tokens += per; *tokens >= 100 {
+				*tokens -= 100
+				return gap + time.Second
+			}
+			return gap
+		})
+	case Cut:
+		return w.cut(s)
+	}
+	return 0
+}
+
+func scaled(d time.Duration, by float64) time.Duration { return time.Duration(float64(d) * by) }
+
+// delay moves the first token and changes each gap after it.
+func (w *warp) delay(s *metric.Sample, first time.Duration, change func(time.Duration) time.Duration) time.Duration {
+	rest := first
+	gaps := make(metric.Gaps, 0, len(s.Gaps))
+	for _, g := range s.Gaps {
+		gap := time.Duration(g) * time.Microsecond
+		longer := change(gap)
+		rest += longer - gap
+		gaps.Add(longer)
+	}
+	s.Gaps = gaps
+	s.First += first
+	if s.FirstAnswer != 0 {
+		s.FirstAnswer += first
+	}
+	s.Last, s.End = s.Last+rest, s.End+rest
+	w.changed = w.changed || rest != 0
+	return rest
+}
+
+// cut ends the answer at half its chunks.
+func (w *warp) cut(s *metric.Sample) time.Duration {
+	if s.Usage == nil || s.Chunks < 2 || len(s.Gaps) < 2 {
+		return 0
+	}
+	w.changed = true
+	end, last := s.End, s.Last
+	keep := len(s.Gaps) / 2
+	s.Last = s.First
+	for _, g := range s.Gaps[:keep] {
+		s.Last += time.Duration(g) * time.Microsecond
+	}
+	usage := *s.Usage
+	usage.Output /= 2
+	s.Usage, s.Gaps, s.Chunks, s.Finish = &usage, slices.Clone(s.Gaps[:keep]), keep+1, "stop"
+	s.End -= last - s.Last
+	return s.End - end
+}
