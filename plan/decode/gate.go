@@ -37,7 +37,7 @@ func (d *decoder) decodeGate() {
 // readMustDetect reads how much slower each kind of work must get for the gate to
 // notice: "+25%" is a factor of 1.25.
 func readMustDetect(b *body, g *plan.Gate) {
-	sizes := b.textMap("must_detect", false)
+	sizes := b.textMap("must_detect")
 	rng := b.rangeOf("must_detect")
 	for _, kind := range slices.Sorted(maps.Keys(sizes)) {
 		if !slices.Contains(plan.Slower, kind) {
