@@ -165,7 +165,7 @@ func (r *trial) said(out string) string {
 		words = append(words, doc.Capacities[i].Answer())
 	}
 	for _, v := range doc.Verdicts {
-		if v.Outcome != "pass" {
+		if v.Outcome != "pass" && v.Outcome != "skipped" {
 			words = append(words, fmt.Sprintf("%s: %s: %s", v.Outcome, v.Name, v.Message))
 		}
 	}
@@ -310,6 +310,9 @@ general_settings: { master_key: %s }
 	cmd, out := r.command("interop", "../interop/endpoint.hcl", "TOKGATE_VAR_url="+url, "TOKGATE_VAR_engine=llama.cpp", "TOKGATE_VAR_api_key="+key)
 	r.run("interop", cmd, out, nil)
 	r.tried("litellm before llama.cpp", out)
+	if found, _ := filepath.Glob(filepath.Join(r.dir, "litellm/lib/python*/site-packages/litellm-*.dist-info")); len(found) > 0 {
+		_, r.interop.version, _ = strings.Cut(strings.TrimSuffix(filepath.Base(found[0]), ".dist-info"), "-")
+	}
 }
 
 // figures holds what tokgate and vLLM's own client measured against what the
