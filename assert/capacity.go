@@ -189,7 +189,7 @@ func (j *judge) visit(w *plan.Workload, c *metric.Capacity, p metric.CapacityPro
 	if problem != "" {
 		return LookVerdict{Outcome: Error, Invalid: problem}, nil, whole
 	}
-	v, verdicts := look(w, l, j.promised.PriceOf(c.Server), boundAtCapacity, plannedLooks(whole, p), 0)
+	v, verdicts := look(w, l, j.promised.PriceOf(c.Server), boundAtCapacity, errorAt(w.Policy.Alpha(), []metric.Look{{Planned: plannedLooks(whole, p)}}), 0)
 	return v, verdicts, l
 }
 

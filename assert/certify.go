@@ -61,7 +61,7 @@ func Certify(p *plan.Plan) []Finding {
 		for _, load := range w.Loads {
 			for _, level := range load.Levels {
 				for _, r := range binding(w, boundAt(level.Name)) {
-					f := certify(r.Threshold, level, load.Kind, w.Policy, worth)
+					f := certify(r.Threshold, level, load.Kind, w.Policy, p.Looks(w, load, level), worth)
 					f.Workload, f.Level, f.Severity, f.Threshold = w.Address(), level.Name, r.severity, r.Threshold
 					out = append(out, f)
 				}
@@ -81,9 +81,10 @@ func Certify(p *plan.Plan) []Finding {
 	return out
 }
 
-// certify judges one threshold's chances at one level; worth is stat.Worth.
-func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy plan.Policy, worth func(int, float64) float64) Finding {
-	f := foresee(t, level, kind, policy)
+// certify judges one threshold's chances at one level, by the last of its looks;
+// worth is stat.Worth.
+func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy plan.Policy, looks []plan.Look, worth func(int, float64) float64) Finding {
+	f := foresee(t, level, kind, policy, looks)
 	switch {
 	case t.Metric.Scope == metric.PerReading && t.Stat.Kind != metric.Mean:
 		f.Needed, f.Remark = "1 reading", "exact"
@@ -114,22 +115,18 @@ type foreseenLevel struct {
 }
 
 // foresee says what the plan will measure at most, and at which confidence.
-func foresee(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy plan.Policy) foreseenLevel {
-	f := foreseenLevel{kind: kind, planned: max(level.Rounds, 1), alpha: policy.Alpha()}
+func foresee(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy plan.Policy, looks []plan.Look) foreseenLevel {
+	f := foreseenLevel{kind: kind, planned: max(level.Rounds, 1), alpha: errorAtLast(policy.Alpha(), looks)}
 	f.Requirement = strings.TrimSpace(t.Metric.Name + " " + t.Text)
 	f.Planned = fmt.Sprintf("%s, %s", verdict.Count(level.Requests, "requests"), verdict.Count(f.planned, "rounds"))
 	if kind == metric.Burst {
 		f.Planned = fmt.Sprintf("%s of %d", verdict.Count(f.planned, "bursts"), level.N)
 	}
-	if policy.OnInconclusive == plan.Extend && policy.Decide != plan.Estimate {
-		most, looks := extended(level, kind, policy)
-		f.alpha = stat.SplitAlpha(f.alpha, looks)
-		if looks > 1 {
-			f.Extended = fmt.Sprintf("extended to %d at %d looks", most, looks)
-			f.Planned += ", " + f.Extended
-			f.planned = (f.planned*most + level.Requests - 1) / level.Requests
-			level.Requests, level.Rounds = most, f.planned
-		}
+	if last := looks[len(looks)-1]; last.Extends {
+		f.Extended = fmt.Sprintf("extended to %d at %d looks", last.Requests, last.Planned)
+		f.Planned += ", " + f.Extended
+		f.planned = (f.planned*last.Requests + level.Requests - 1) / level.Requests
+		level.Requests, level.Rounds = last.Requests, f.planned
 	}
 	f.confidence = metric.Format(metric.Ratio, 1-f.alpha)
 	f.evidence = gather(planned(level, kind))
@@ -182,7 +179,7 @@ func (f *foreseenLevel) share(t *plan.Threshold) {
 
 // percentile takes effective requests.
 func (f *foreseenLevel) percentile(t *plan.Threshold, worth func(int, float64) float64) {
-	need, _ := stat.MinimumN(allowed(t), f.alpha) // p99.9 at most: there is one
+	need, _ := stat.MinimumN(t.Allowed(), f.alpha) // p99.9 at most: there is one
 	f.Needed = verdict.Count(need, "effective requests")
 	best, each := float64(f.n), worth(max(len(f.blocks), leastRounds), f.alpha)
 	if !f.sound || t.Metric.Source != metric.Client && f.planned < leastRounds {
@@ -216,7 +213,7 @@ func certifyCapacity(t *plan.Threshold, w *plan.Workload, worth func(int, float6
 		if deep {
 			level, policy.MaxRequests = deepened(level, policy.MaxRequests, most), most
 		}
-		return certify(t, level, c.Over, policy, worth)
+		return certify(t, level, c.Over, policy, probeLooks(c.Over, level, policy), worth)
 	}
 	n := max(c.Require, c.From)
 	f := at(n, false)
@@ -294,22 +291,14 @@ func seeds(n int) string {
 	return "seeds = concat(" + strings.Join(parts, ", ") + ")"
 }
 
-// extended is up to how many requests an inconclusive level is extended, and at
-// how many looks on the way it is judged: with what the plan asks for, and each
-// time it has doubled.
-func extended(level plan.Level, kind metric.LoadKind, policy plan.Policy) (most, looks int) {
-	most = policy.MaxRequests
-	if most == 0 {
-		most = 4 * level.Requests
+// probeLooks are those at a level of a search, which share the error evenly.
+func probeLooks(kind metric.LoadKind, level plan.Level, policy plan.Policy) []plan.Look {
+	ends := plan.Doubled(kind, level, policy.MaxRequests)
+	looks := make([]plan.Look, len(ends))
+	for i, n := range ends {
+		looks[i] = plan.Look{Requests: n, Planned: len(ends), Extends: i > 0}
 	}
-	if kind == metric.Burst {
-		most -= most % max(level.N, 1)
-	}
-	most, looks = max(most, level.Requests), 1
-	for n := max(level.Requests, 1); n < most; n *= 2 {
-		looks++
-	}
-	return most, looks
+	return looks
 }
 
 // planned is the level as it would be recorded if every request left one

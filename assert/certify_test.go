@@ -176,13 +176,14 @@ func TestCertifyOfWhatIsExtended(t *testing.T) {
 		planned        string
 		needed         string
 	}{
-		// 0.05/3: 0.95^80 = 0.0165, 0.95^79 = 0.0174.
-		{20, 80, "p95 < 2s", false, "20 requests, 1 round, extended to 80 at 3 looks", "80 effective requests"},
-		{20, 79, "p95 < 2s", true, "20 requests, 1 round, extended to 79 at 3 looks", "80 effective requests"},
+		// Of looks at 20, 40 and 80 that share the error the last has 0.0252 of it:
+		// 0.95^72 = 0.0249; of 20, 40 and 70 it wants 71.
+		{20, 80, "p95 < 2s", false, "20 requests, 1 round, extended to 80 at 3 looks", "72 effective requests"},
+		{20, 70, "p95 < 2s", true, "20 requests, 1 round, extended to 70 at 3 looks", "71 effective requests"},
 		{59, 59, "p95 < 2s", false, "59 requests, 1 round", "59 effective requests"},
-		// Four times what is planned: 100, 200, 400 at three looks want 408.
-		{100, 0, "p99 < 2s", true, "100 requests, 1 round, extended to 400 at 3 looks", "408 effective requests"},
-		{102, 0, "p99 < 2s", false, "102 requests, 1 round, extended to 408 at 3 looks", "408 effective requests"},
+		// Four times what is planned: 100, 200, 400 at three looks want 0.99^364 = 0.0258.
+		{90, 0, "p99 < 2s", true, "90 requests, 1 round, extended to 360 at 3 looks", "364 effective requests"},
+		{91, 0, "p99 < 2s", false, "91 requests, 1 round, extended to 364 at 3 looks", "364 effective requests"},
 	} {
 		p, _ := gate(shape{n: 1, rounds: 1, perRound: c.requests}.level(), threshold("ttft", c.text))
 		w := p.Workloads[0]

@@ -275,7 +275,7 @@ func looks(t *testing.T, out *strings.Builder) {
 			l := p.level(r, 40, 20, score, 1)
 			pl, _ := gate(l, th)
 			for _, k := range []int{200, 400, 800} {
-				switch JudgeLook(pl, pl.Workloads[0], l, k, 3).Outcome {
+				switch JudgeLook(pl, pl.Workloads[0], l, metric.Look{Requests: k, Planned: 3}).Outcome {
 				case Pass:
 					c.pass++
 				case Fail:

@@ -395,21 +395,37 @@ func TestCompareJudgesTheCandidate(t *testing.T) {
 	}
 }
 
-// A failure that would stand alone is undecided as one of many.
-func TestCompareHolm(t *testing.T) {
+// A failure that would stand alone is undecided as one of many facts; what is the
+// same fact, what holds by far, and what only warns take nothing from it.
+func TestCompareCorrects(t *testing.T) {
 	// Just beyond: its p is about 0.03.
 	claims := func(more ...string) []*plan.Claim {
 		return []*plan.Claim{tolerate(append([]string{"ttft mean +10%"}, more...)...)}
 	}
 	d := duel{rounds: 8, perRound: 40, candidate: func(r, _ int) float64 { return []float64{1.12, 1.2, 1.07, 1.16, 1.2, 1.09, 1.18, 1.1}[r] }, claims: claims()}
-	p, run := d.make()
-	alone := Judge(p, run, Options{})
-	d.claims = claims("ttft p50 +50%", "e2e mean +50%", "ttft p95 +50%")
-	p, run = d.make()
-	many := Judge(p, run, Options{})
-	a, b := verdictOf(t, alone, "compare.ab.tolerate.ttft.mean at 4"), verdictOf(t, many, "compare.ab.tolerate.ttft.mean at 4")
-	if a.Outcome != Fail || b.Outcome != Inconclusive || !strings.Contains(strings.Join(b.Notes, " "), "Holm") {
-		t.Errorf("alone %v, among four %v %q", a.Outcome, b.Outcome, b.Notes)
+	warns := tolerate("success rate -1pp", "speed mean -1%", "ttft p50 +1%")
+	warns.Severity = plan.SeverityWarn
+	for _, c := range []struct {
+		name   string
+		claims []*plan.Claim
+		want   Outcome
+	}{
+		{"alone", claims(), Fail},
+		{"one fact", claims("ttft p50 +50%", "e2e mean +50%", "ttft p95 +50%"), Fail},
+		{"two facts", claims("success rate -0.5pp"), Inconclusive},
+		{"beside warnings", append(claims(), warns), Fail},
+	} {
+		d.claims = c.claims
+		p, run := d.make()
+		v := Judge(p, run, Options{})
+		x := verdictOf(t, v, "compare.ab.tolerate.ttft.mean at 4")
+		if x.Outcome != c.want || v.Outcome != c.want || strings.Contains(strings.Join(x.Notes, " "), "in 2 facts") != (c.want == Inconclusive) {
+			t.Errorf("%s: %v of %v %q", c.name, x.Outcome, v.Outcome, x.Notes)
+		}
+		// The comparison's own line says what its changes say.
+		if whole := verdictOf(t, v, "compare.ab"); whole.Outcome != c.want || c.want == Fail && !strings.Contains(whole.Message, "no for") {
+			t.Errorf("%s: the whole %v: %s", c.name, whole.Outcome, whole.Message)
+		}
 	}
 }
 

@@ -102,6 +102,8 @@ func (j *judge) server(s *plan.Server) {
 		v.Outcome, v.Message = Error, verdict.OneLine(run.Error)
 	case run.Unended:
 		v.Outcome, v.Message = Error, "the recording ends before the server did: whether it was the same one at the end is not known"
+	case run.EndUnknown != "":
+		v.Outcome, v.Message = Pass, "ready; "+verdict.OneLine(run.EndUnknown)
 	default:
 		v.Outcome, v.Message = Pass, "ready, and the same server at the end"
 	}

@@ -79,6 +79,7 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	s.lockStep(v, thresholds)
 	v.Notes = append(v.Notes, s.windowed()...)
 	v.Notes = append(v.Notes, s.drift()...)
+	v.Notes = append(v.Notes, witnessed(s.level)...)
 	reconnects := 0
 	for _, x := range samples {
 		reconnects += x.Reconnects
@@ -204,8 +205,32 @@ func (s *subject) lengths(v *Verdict, samples []*metric.Sample, invalid objectio
 		invalid(verdict.CauseInvalid, "cache: %d of %d prompts came from a cache, such as %d of %d tokens, though no prompt was sent twice", cached, completed, aCached.Usage.Cached, aCached.Usage.Input)
 	}
 	if silent > 0 {
-		v.Notes = append(v.Notes, "the server does not tell cached tokens: cache hits were not checked")
+		v.Notes = append(v.Notes, s.countedHits(samples, invalid))
 	}
+}
+
+// countedHits checks the server's own count of cached prompt tokens, of a
+// server whose usage does not tell them, and says what was checked. The count
+// is of everything between two readings, so that each of its prompts may have
+// had the chat template's tokens from the cache.
+func (s *subject) countedHits(samples []*metric.Sample, invalid objection) string {
+	const unchecked = "the server does not tell cached tokens: cache hits were not checked"
+	queries, hits := s.level.Added(metric.CacheQueries), s.level.Added(metric.CacheHits)
+	if !queries.OK || !hits.OK || queries.V <= 0 || sample.Elsewhere(s.level) != "" {
+		return unchecked
+	}
+	if preempted := s.level.Added(metric.Preempted); preempted.OK && preempted.V > 0 {
+		return unchecked + ", nor its counters: a preempted request finds its own prompt"
+	}
+	asked := 0.0
+	for _, x := range samples {
+		asked += float64(x.InputAsked) / float64(len(samples))
+	}
+	template := math.Min(templateTokens, asked/2) / math.Max(asked, 1)
+	if hits.V > queries.V*(template+cacheTolerance) {
+		invalid(verdict.CauseInvalid, "cache: by the server's own count %.0f of %.0f prompt tokens came from a cache, though no prompt was sent twice", hits.V, queries.V)
+	}
+	return fmt.Sprintf("cached tokens are those of the server's counters, %.0f of %.0f: its usage does not tell them", hits.V, queries.V)
 }
 
 // loaded checks that the load was the declared one: every slot busy, or all of

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/tokgate/tokgate/assert/sample"
-	"github.com/tokgate/tokgate/assert/stat"
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -45,24 +44,25 @@ type LookThreshold struct {
 // told apart.
 const maxLog = 5
 
-// JudgeLook judges a level before it is over, or a probe: on the first requests
-// measured requests by start, all of which must have ended (0: on all there
-// are), with the error of the plan split over planned looks (below 1: 1).
-// Looks that are planned in advance and split it may each decide without
-// erring more often in all than one look would.
+// JudgeLook judges a level before it is over, or a probe: on so many measured
+// requests, the first ones by start, all of which must have ended (0: on all there
+// are), with the part of the plan's error that the look may spend. Looks that are
+// planned in advance and share it may each decide without erring more often in
+// all than one look would.
 //
 // At a level of the workload the sla blocks for it bind, at a probe (its Probe is
 // set, or the workload has no such level) those for the capacity; blocks that
 // only warn bind nowhere. scaling_efficiency, which takes another level too, is
 // left to Judge.
-func JudgeLook(p *plan.Plan, w *plan.Workload, l *metric.Level, requests, planned int) LookVerdict {
+func JudgeLook(p *plan.Plan, w *plan.Workload, l *metric.Level, at metric.Look) LookVerdict {
 	if p == nil || w == nil || l == nil {
 		return LookVerdict{Outcome: Error, Invalid: "there is nothing to judge"}
 	}
 	if l.Skipped != "" {
 		return LookVerdict{Outcome: Error, Cause: verdict.CauseNotRun, Invalid: "not run: " + verdict.OneLine(l.Skipped)}
 	}
-	l, problem := begun(sample.Sound(l), requests)
+	alpha := errorAt(w.Policy.Alpha(), append(slices.Clone(l.Looks), at))
+	l, problem := begun(sample.Sound(l), at.Requests)
 	if problem != "" {
 		return LookVerdict{Outcome: Error, Invalid: problem}
 	}
@@ -72,16 +72,16 @@ func JudgeLook(p *plan.Plan, w *plan.Workload, l *metric.Level, requests, planne
 	} else {
 		due = level.Requests
 	}
-	v, _ := look(w, l, p.PriceOf(l.Server), binds, planned, due)
+	v, _ := look(w, l, p.PriceOf(l.Server), binds, alpha, due)
 	return v
 }
 
 func boundAtCapacity(sla *plan.SLA) bool { return sla.AtCapacity }
 
-// look judges all of a level, the error split over looks. Of due requests in
-// all, some may be still to come.
-func look(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*plan.SLA) bool, looks, due int) (LookVerdict, []Verdict) {
-	s := subject{evidence: gather(l), workload: w, price: price, policy: w.Policy, alpha: stat.SplitAlpha(w.Policy.Alpha(), looks), due: due}
+// look judges all of a level at an error. Of due requests in all, some may be
+// still to come.
+func look(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*plan.SLA) bool, alpha float64, due int) (LookVerdict, []Verdict) {
+	s := subject{evidence: gather(l), workload: w, price: price, policy: w.Policy, alpha: alpha, due: due}
 	// What only warns is judged too: a mean passes only if success does.
 	list := binding(w, binds)
 	verdicts := s.thresholds(list)

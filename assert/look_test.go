@@ -57,7 +57,7 @@ func TestJudgeLook(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, _ := gate(c.level, threshold(c.metric, c.text))
-			v := JudgeLook(p, p.Workloads[0], c.level, c.requests, c.looks)
+			v := JudgeLook(p, p.Workloads[0], c.level, metric.Look{Requests: c.requests, Planned: c.looks})
 			if v.Outcome != c.want || !strings.Contains(v.Invalid, c.invalid) || (v.Invalid == "") != (c.invalid == "") || v.Binding != c.binding {
 				t.Fatalf("%v %+v, want %v, binding %q, invalid %q", v, v, c.want, c.binding, c.invalid)
 			}
@@ -95,7 +95,7 @@ func TestJudgeLookBeforeTheEnd(t *testing.T) {
 	} {
 		l := shape{rounds: 20, perRound: 20, failed: func(r, i int) bool { return i == 0 && r < c.failed }}.level()
 		p, _ := gate(l, threshold(c.metric, c.text))
-		v := JudgeLook(p, p.Workloads[0], l, 200, 1)
+		v := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 200, Planned: 1})
 		if v.Outcome != c.want {
 			t.Errorf("%s: %v, want %v", c.name, v, c.want)
 		}
@@ -131,7 +131,7 @@ func TestJudgeLookAtMeans(t *testing.T) {
 			}
 			w.SLAs = append(w.SLAs, success)
 		}
-		if v := JudgeLook(p, p.Workloads[0], l, 200, 1); v.Outcome != c.want {
+		if v := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 200, Planned: 1}); v.Outcome != c.want {
 			t.Errorf("%s: %+v, want %v", c.name, v, c.want)
 		}
 	}
@@ -146,7 +146,7 @@ func TestJudgeLookAgreesWithJudge(t *testing.T) {
 			p, run := gate(l, threshold("ttft", text))
 			v := Judge(p, run, Options{})
 			want := verdictOf(t, v, "sla.ttft."+strings.Fields(text)[0]+" at 4").Outcome
-			if got := JudgeLook(p, p.Workloads[0], l, 0, 1); got.Outcome != want {
+			if got := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 0, Planned: 1}); got.Outcome != want {
 				t.Errorf("%s at scale %v: a look says %v, the verdict %v", text, scale, got, want)
 			}
 		}
@@ -168,25 +168,25 @@ func TestJudgeLookBinds(t *testing.T) {
 	}
 	// The level itself: both, and that every request succeeds, which the mean
 	// implies. The one that fails binds.
-	v := JudgeLook(p, w, l, 0, 1)
+	v := JudgeLook(p, w, l, metric.Look{Requests: 0, Planned: 1})
 	if v.Outcome != Fail || v.Binding != "ttft mean" || !slices.Equal(names(v), []string{"ttft p95", "ttft mean", "success every"}) {
 		t.Errorf("at its level: %+v", v)
 	}
 	// A probe: what is for the capacity.
 	probe := *l
 	probe.Probe = &metric.Probe{}
-	if v := JudgeLook(p, w, &probe, 0, 1); v.Outcome != Pass || !slices.Equal(names(v), []string{"ttft p95"}) {
+	if v := JudgeLook(p, w, &probe, metric.Look{Requests: 0, Planned: 1}); v.Outcome != Pass || !slices.Equal(names(v), []string{"ttft p95"}) {
 		t.Errorf("as a probe: %+v", v)
 	}
 	// What only warns binds nowhere; then nothing says anything.
 	fails.Severity, w.SLAs[0].Severity = plan.SeverityWarn, plan.SeverityWarn
-	if v := JudgeLook(p, w, l, 0, 1); v.Outcome != Inconclusive || v.Needs != -1 || v.Invalid != "" {
+	if v := JudgeLook(p, w, l, metric.Look{Requests: 0, Planned: 1}); v.Outcome != Inconclusive || v.Needs != -1 || v.Invalid != "" {
 		t.Errorf("nothing binds: %+v", v)
 	}
-	if v := JudgeLook(p, w, &metric.Level{Skipped: "budget"}, 0, 1); v.Outcome != Error || v.Invalid == "" {
+	if v := JudgeLook(p, w, &metric.Level{Skipped: "budget"}, metric.Look{Requests: 0, Planned: 1}); v.Outcome != Error || v.Invalid == "" {
 		t.Errorf("a level that was not run: %+v", v)
 	}
-	if v := JudgeLook(nil, nil, nil, 0, 1); v.Outcome != Error || v.Invalid == "" {
+	if v := JudgeLook(nil, nil, nil, metric.Look{Requests: 0, Planned: 1}); v.Outcome != Error || v.Invalid == "" {
 		t.Errorf("nothing: %+v", v)
 	}
 }
@@ -196,18 +196,18 @@ func TestJudgeLookInvalid(t *testing.T) {
 	l := running(20, func(int, int) float64 { return 5 })
 	l.Rounds[1].Samples[2].Usage.Output = 7
 	p, _ := gate(l, threshold("ttft", "p95 < 2s"))
-	if v := JudgeLook(p, p.Workloads[0], l, 100, 1); v.Outcome != Error || !strings.Contains(v.Invalid, "output length") {
+	if v := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 100, Planned: 1}); v.Outcome != Error || !strings.Contains(v.Invalid, "output length") {
 		t.Errorf("an answer that is too short: %+v", v)
 	}
 	// Not among the first 20.
-	if v := JudgeLook(p, p.Workloads[0], l, 20, 1); v.Invalid != "" {
+	if v := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 20, Planned: 1}); v.Invalid != "" {
 		t.Errorf("a later answer that is too short: %+v", v)
 	}
 	// A request that started earlier is still under way.
 	l = running(12, func(int, int) float64 { return 5 })
 	last := l.Rounds[9]
 	last.Samples = slices.Delete(last.Samples, 3, 4)
-	if v := JudgeLook(p, p.Workloads[0], l, 190, 1); v.Outcome != Error || !strings.Contains(v.Invalid, "has not ended") {
+	if v := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 190, Planned: 1}); v.Outcome != Error || !strings.Contains(v.Invalid, "has not ended") {
 		t.Errorf("a request is under way: %+v", v)
 	}
 }
@@ -217,11 +217,11 @@ func TestJudgeLookIsPure(t *testing.T) {
 	l := running(12, func(int, int) float64 { return 1 })
 	p, _ := gate(l, threshold("ttft", "p95 < 2s"))
 	before := len(l.Rounds[9].Samples)
-	first := JudgeLook(p, p.Workloads[0], l, 190, 2)
+	first := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 190, Planned: 2})
 	if l.Rounds[9].Complete || l.Rounds[9].Due != 20 || len(l.Rounds[9].Samples) != before || l.Rounds[9].Samples[11].Phase != metric.Measured {
 		t.Errorf("the look changed its level: %+v", l.Rounds[9])
 	}
-	if again := JudgeLook(p, p.Workloads[0], l, 190, 2); !cmp.Equal(again, first) {
+	if again := JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 190, Planned: 2}); !cmp.Equal(again, first) {
 		t.Errorf("%+v, then %+v", first, again)
 	}
 }
@@ -241,14 +241,13 @@ func TestJudgeAtTheLastLook(t *testing.T) {
 	if v.Outcome != Pass || sla.Effective != 80 || math.Abs(sla.Confidence-(1-0.05/3)) > 1e-12 || load.N != 80 {
 		t.Errorf("%+v\n%+v", sla, load)
 	}
-	if !strings.Contains(strings.Join(sla.Notes, "\n"), "at a planned look at the first 80 requests by start, its error a third of the whole: 98.3% confidence") || !slices.Contains(load.Notes, "ended early: a look was certain") {
+	if !strings.Contains(strings.Join(sla.Notes, "\n"), "at a planned look at the first 80 requests by start, 3 of which share the error: 98.3% confidence") || !slices.Contains(load.Notes, "ended early: a look was certain") {
 		t.Errorf("notes %q and %q", sla.Notes, load.Notes)
 	}
 	// The same data, one look fewer in number: 79 cannot pass at three looks.
 	l := level()
 	l.Looks[1].Requests = 79
 	p, run = gate(l, threshold("ttft", "p95 < 2s"))
-	p.Workloads[0].Loads[0].Levels[0].Requests = 79
 	if v := Judge(p, run, Options{}); v.Outcome != Inconclusive {
 		t.Errorf("79 requests: %v", names(v))
 	}
@@ -265,6 +264,6 @@ func BenchmarkJudgeLook(b *testing.B) {
 	l := shape{n: 16, rounds: 10, perRound: 80, ttft: slow(1)}.level()
 	p, _ := gate(l, threshold("ttft", "p95 < 2s"), threshold("itl", "p95 < 30ms"), threshold("speed", "p5 > 10 tok/s"))
 	for b.Loop() {
-		JudgeLook(p, p.Workloads[0], l, 400, 3)
+		JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 400, Planned: 3})
 	}
 }

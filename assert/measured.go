@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tokgate/tokgate/assert/stat"
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -16,21 +15,8 @@ func lookNote(l *metric.Level, last metric.Look, confidence float64) string {
 	if last.Planned <= 1 {
 		return ""
 	}
-	return fmt.Sprintf("judged at a planned look at the first %s by start, its error a %s of the whole: %s confidence",
-		verdict.Count(l.Due(), "requests"), ordinal(last.Planned), metric.Format(metric.Ratio, confidence))
-}
-
-// ordinal names a part of n: "half", "third", "12th part".
-func ordinal(n int) string {
-	switch n {
-	case 2:
-		return "half"
-	case 3:
-		return "third"
-	case 4:
-		return "quarter"
-	}
-	return fmt.Sprintf("%dth part", n)
+	return fmt.Sprintf("judged at a planned look at the first %s by start, %d of which share the error: %s confidence",
+		verdict.Count(l.Due(), "requests"), last.Planned, metric.Format(metric.Ratio, confidence))
 }
 
 // measured gives the verdicts on one case: its load, its thresholds.
@@ -111,7 +97,11 @@ func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level
 			v.Outcome, v.Message = Error, "look at "+verdict.Count(last.Requests, "requests")+": "+problem
 			return nil
 		}
-		l, s.alpha = part, stat.SplitAlpha(s.alpha, last.Planned)
+		s.alpha = errorAt(s.alpha, l.Looks)
+		if l.Shed == 0 {
+			s.due = level.Requests
+		}
+		l = part
 		level.Requests = min(level.Requests, l.Due())
 		j.levels[key] = l
 		looked = lookNote(l, last, 1-s.alpha)

@@ -52,7 +52,7 @@ func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 		return
 	}
 	v.Value = metric.Some(estimate)
-	e := allowed(t)
+	e := t.Allowed()
 	// Of groups that are all over in part the least favourable reading counts.
 	var least, most []stat.Group
 	for _, r := range s.level.Rounds {
@@ -230,17 +230,32 @@ func (s *subject) told(v *Verdict, t *plan.Threshold) bool {
 	return true
 }
 
+// queue says what waited, and what was turned away.
+func queue(l *metric.Level, say func(format string, args ...any)) {
+	if g, why := l.Gauge("waiting"); why == "" && g.Max >= 1 {
+		say("the queue held up to %s, %s on average", verdict.Count(int(math.Round(g.Max)), "requests"), metric.Format(metric.Count, g.Mean))
+	} else if why == "" {
+		say("the queue was empty")
+	}
+	if g, why := l.Gauge("waiting_deferred"); why == "" && g.Max >= 1 {
+		say("up to %s of them for another reason than room", metric.Format(metric.Count, math.Round(g.Max)))
+	}
+	for _, c := range []struct{ counter, words string }{
+		{metric.Rejected, "were not admitted"}, {metric.Errors, "ended in an error of the engine"},
+	} {
+		if x := l.Added(c.counter); x.OK && x.V >= 0.5 {
+			say("%s %s", verdict.Count(int(math.Round(x.V)), "requests"), c.words)
+		}
+	}
+}
+
 // doing says in one line what the server was doing while the level ran; ""
 // where it did not tell.
 func doing(l *metric.Level) string {
 	var parts []string
 	say := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	whole := func(x float64) string { return metric.Format(metric.Count, math.Round(x)) }
-	if g, why := l.Gauge("waiting"); why == "" && g.Max >= 1 {
-		say("the queue held up to %s, %s on average", verdict.Count(int(math.Round(g.Max)), "requests"), metric.Format(metric.Count, g.Mean))
-	} else if why == "" {
-		say("the queue was empty")
-	}
+	queue(l, say)
 	if g, why := l.Gauge("running"); why == "" {
 		say("up to %s ran at once", whole(g.Max))
 	}

@@ -12,15 +12,6 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// allowed is the share of requests that may miss the bound of a percentile.
-func allowed(t *plan.Threshold) float64 {
-	if sample.Upward(t.Op) {
-		return t.Stat.P / 100
-	}
-	// 1 − 95/100 would be 0.050000000000000044.
-	return (100 - t.Stat.P) / 100
-}
-
 // percentile judges "p95 < 8s" as "at most 5% of the requests take 8 s or
 // longer": an exact binomial test on each side, with the effective number of
 // requests. Of gaps the share is that of all gaps, and the effective number at
@@ -29,7 +20,7 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 	o := s.observe(t.Metric)
 	d := o.all(t.Op)
 	groups, over, total := o.over(t.Op, t.Limit)
-	e := allowed(t)
+	e := t.Allowed()
 	if total == 0 {
 		noValue(v, t, t.Metric.NoValue)
 		return

@@ -27,7 +27,12 @@ type Engine struct {
 	Series []Series
 	// Log are the lines of its log that say something of the server. A later
 	// line of the log takes the place of an earlier one.
-	Log    []LogFact
+	Log []LogFact
+	// Died are the words of its log that say that the engine's own process has
+	// ended behind the one that speaks HTTP.
+	Died []string
+	// Labels are what its page of metrics tells of the server as labels.
+	Labels []LabelFact
 	Guess  Guess
 	Scores Scores
 	Hints  Hints
@@ -133,6 +138,13 @@ type LogFact struct {
 	// Value takes the fact, as its first group; nil: the line itself means Is.
 	Value *regexp.Regexp
 	Is    string
+}
+
+// LabelFact is a label of a series of the page of metrics that tells one fact
+// of the server, of an endpoint too.
+type LabelFact struct {
+	Series, Label string
+	Key           string // of the fingerprint: metric.Facts
 }
 
 // Plain is the name of an engine of which nothing is known but that it speaks

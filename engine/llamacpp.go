@@ -55,6 +55,8 @@ var llamaCpp = Engine{
 		"Launch.Env":          "nothing is needed",
 		"Launch.SharedMemory": "it is one process",
 		"Flags.Equals":        "it takes the next word, whatever it starts with, and no =",
+		"Died":                "it is one process",
+		"Labels":              "its page tells numbers alone",
 		"Pages.Reset":         "a slot is emptied by its next request",
 		"Guess.Owner":         "its page for the version is its own",
 		"Scores":              "its server returns no log-probabilities of the prompt",

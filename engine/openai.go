@@ -14,6 +14,8 @@ var openai = Engine{
 		"Flags":       "what its flags mean is not known",
 		"Pages.Reset": "whose caches would be emptied is not known",
 		"Series":      "a page is read for the names of all engines",
+		"Died":        "what its log says is not known",
+		"Labels":      "what its page tells is not known",
 		"Log":         "what its log says is not known",
 		"Guess":       "it is what is left",
 		"Scores":      "how it is asked is not known",

@@ -31,6 +31,10 @@ var sglang = Engine{
 		{Name: "sglang:num_retracted_requests_total", Kind: Counter, Ours: metric.Preempted},
 		{Name: "sglang:queue_time_seconds", Kind: Buckets, Ours: "queue_wait"},
 		{Name: "sglang:per_stage_req_latency_seconds", Label: "stage", Value: "prefill_forward", Kind: Buckets, Ours: "prefill"},
+		{Name: "sglang:time_to_first_token_seconds", Kind: Buckets, Ours: "server_ttft"},
+		{Name: "sglang:inter_token_latency_seconds", Kind: Buckets, Ours: "server_itl"},
+		{Name: "sglang:e2e_request_latency_seconds", Kind: Buckets, Ours: "server_e2e"},
+		{Name: "sglang:num_aborted_requests_total", Kind: Counter, Ours: metric.Aborted},
 		{Name: "sglang:prompt_tokens_total", Kind: Counter, Ours: metric.CacheQueries},
 		{Name: "sglang:cached_tokens_total", Kind: Counter, Ours: metric.CacheHits},
 		{Name: "sglang:spec_accept_rate", Kind: GaugeMost, Ours: "accept_rate"},
@@ -47,7 +51,9 @@ var sglang = Engine{
 		{Key: "revision", Has: "revision=", Value: regexp.MustCompile(`[ ,(]revision='?([0-9A-Za-z._/-]+)'?,`)},
 		{Key: "quantization", Has: "quantization=", Value: regexp.MustCompile(`[ ,(]quantization='?([0-9A-Za-z._-]+)'?,`)},
 	},
-	Guess: Guess{Words: []string{"sglang"}},
+	Died:   []string{"Scheduler hit an exception", "Received sigquit from a child process"},
+	Labels: []LabelFact{{Series: "sglang:cache_config_info", Label: "page_size", Key: "block_size"}},
+	Guess:  Guess{Words: []string{"sglang"}},
 	// The values start at a position; from 0 on the radix cache is not used.
 	Scores: Scores{
 		Path: "/generate", Prompt: "input_ids", Values: "meta_info.input_token_logprobs",

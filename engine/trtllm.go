@@ -23,6 +23,8 @@ var trtllm = Engine{
 		{Name: "trtllm_num_requests_running", Kind: GaugeSum, Ours: "running"},
 		{Name: "trtllm_num_requests_waiting", Kind: GaugeSum, Ours: "waiting"},
 		{Name: "trtllm_kv_cache_utilization", Kind: GaugeMost, Ours: "kv_usage"},
+		{Name: "trtllm_time_to_first_token_seconds", Kind: Buckets, Ours: "server_ttft"},
+		{Name: "trtllm_e2e_request_latency_seconds", Kind: Buckets, Ours: "server_e2e"},
 		{Name: "trtllm_request_queue_time_seconds", Kind: Buckets, Ours: "queue_wait"},
 		{Name: "trtllm_request_prefill_time_seconds", Kind: Buckets, Ours: "prefill"},
 		{Name: "trtllm_request_decode_time_seconds", Kind: Buckets, Ours: "decode"},
@@ -55,6 +57,8 @@ var trtllm = Engine{
 		"Pages.Reset":       "it has none",
 		"Dialect.Tokenizer": "see Pages.Tokenize",
 		"Scores":            "its API returns no log-probabilities of the prompt",
+		"Died":              "what its log says of a dead worker is not known",
+		"Labels":            "its page tells numbers alone",
 		"Hints.NoSeries":    "its page has them once it is there",
 	},
 }

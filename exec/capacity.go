@@ -177,7 +177,7 @@ func searchOver(k metric.LoadKind) search.Over {
 // looks plans the looks at level n.
 func (h *hunt) looks(n int) []int {
 	first := h.capacity.Level(n).Requests
-	return lookPlan(h.capacity.Over, n, first, min(4*first, h.workload.MostRequests(first)))
+	return plan.Doubled(h.capacity.Over, plan.Level{N: n, Requests: first}, min(4*first, h.workload.MostRequests(first)))
 }
 
 // deep plans the looks of a deep probe of level n: the most requests, half of

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/tokgate/tokgate/exec/client"
@@ -142,8 +143,8 @@ type Target struct {
 	// Err is why the server is gone, nil while it may be there. It is asked
 	// when requests fail, and must not wait.
 	Err func() error
-	// Check is why this is no longer the server that was launched. It is
-	// asked once, at the end.
+	// Check is why this is no longer the server that was launched, or
+	// ErrIdentityUnknown. It is asked once, at the end.
 	Check func(context.Context) error
 	// Reset waits until the server has let go of earlier requests and has it
 	// empty its caches. It is called between the probes of a search.
@@ -184,3 +185,7 @@ type Meter func() (done func() metric.Health)
 
 // defaultDrain is DrainTimeout's default.
 const defaultDrain = 30 * time.Second
+
+// ErrIdentityUnknown is that nothing tells whether a server is the one that was
+// launched, though something did before.
+var ErrIdentityUnknown = errors.New("whether it was the same server at the end is not known")

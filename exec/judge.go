@@ -11,14 +11,10 @@ import (
 // those that hold at it.
 type Judge func(w *plan.Workload, l *metric.Level, look Look) Judgement
 
-// Look is a planned moment at which a level is judged.
-type Look struct {
-	// Requests is how many measured requests are judged: the first ones by
-	// start, all of which have ended; 0: all.
-	Requests int
-	// Planned is over how many looks the error probability is split; 0: 1.
-	Planned int
-}
+// Look is a planned moment at which a level is judged: on so many measured
+// requests, the first ones by start, all of which have ended; 0: on all. Its
+// Outcome is not known yet.
+type Look = metric.Look
 
 // Judgement is what a look came to.
 type Judgement struct {

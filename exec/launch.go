@@ -38,7 +38,9 @@ func unready(why string, err error) error {
 func (r *runner) takeDown(t *Target, found *metric.ServerRun) {
 	if t.Check != nil && found.Error == "" && r.err == nil && r.ctx.Err() == nil {
 		// Not under flying: that the budget is spent says nothing of the server.
-		if err := t.Check(r.ctx); err != nil && r.ctx.Err() == nil {
+		if err := t.Check(r.ctx); errors.Is(err, ErrIdentityUnknown) {
+			found.EndUnknown = err.Error()
+		} else if err != nil && r.ctx.Err() == nil {
 			r.lost(found, t, err)
 		}
 	}

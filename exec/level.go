@@ -2,7 +2,6 @@ package exec
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/tokgate/tokgate/exec/load"
@@ -27,71 +26,70 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 	}
 	r.levelBegan = begin
 	defer func() { r.ran(l, r.Clock.Now()-begin) }()
-	stages := stages(c, r.judges(c))
+	looks := r.looks(c)
 	r.observe(r.Observer.LevelStarted(l, c.Level.Requests, r.expected(c, load.Split(c.Level.Requests, max(c.Level.Rounds, 1)))))
-	for i, st := range stages {
-		if st.extends && !s.affords(st) {
+	for i, at := range looks {
+		if at.Extends && !s.affords(at) {
 			return nil
 		}
-		if st.extends {
-			r.observe(r.Observer.LevelStarted(l, st.requests, r.expected(c, st.due)))
+		if at.Extends {
+			r.observe(r.Observer.LevelStarted(l, at.Requests, r.expected(c, at.Due)))
 		}
-		s.sheds = !st.extends
-		ended, lost := s.play(st.due)
-		if l.Shed > 0 && ended && !st.extends {
-			if st.abort {
+		s.sheds = !at.Extends
+		ended, lost := s.play(at.Due)
+		if l.Shed > 0 && ended && !at.Extends {
+			if at.Requests < c.Level.Requests {
 				continue // what is left of the level says it all
 			}
-			st.requests = s.measured()
+			at.Requests = s.measured()
 			l.Notes = append(l.Notes, fmt.Sprintf("measured in %d of %d rounds: the budget of %v leaves no time for more",
 				len(l.Rounds), len(l.Rounds)+l.Shed, r.Budget))
 		}
 		if !ended {
-			if len(l.Looks) > 0 && !st.extends {
-				// What the look half-way saw must not pass for the level.
-				l.Looks = append(l.Looks, metric.Look{Requests: c.Level.Requests, Planned: st.planned})
+			if len(l.Looks) > 0 && !at.Extends {
+				// What a look on the way saw must not pass for the level.
+				l.Looks = append(l.Looks, metric.Look{Requests: c.Level.Requests, Planned: at.Planned, Spent: 1})
 			}
 			return lost
 		}
-		if !s.decides(st, i == len(stages)-1) || l.Shed > 0 {
+		if !s.decides(at, i == len(looks)-1) || l.Shed > 0 {
 			return nil // what has no time for its rounds has none for more
 		}
 	}
 	return nil
 }
 
-// judges says whether looks at the level could end or extend it.
-func (r *runner) judges(c Case) bool {
-	if r.Judge == nil || r.Plan.Gate.MeasureOnly || c.Workload.Policy.Decide == plan.Estimate {
-		return false
+// looks plans those at a case, before it is run.
+func (r *runner) looks(c Case) []plan.Look {
+	if r.Judge == nil {
+		return []plan.Look{{Due: load.Split(c.Level.Requests, max(c.Level.Rounds, 1)), Requests: c.Level.Requests, Spent: 1, Planned: 1}}
 	}
-	return slices.ContainsFunc(c.Workload.SLAs, func(s *plan.SLA) bool {
-		return s.Severity == plan.SeverityError && slices.Contains(s.At, c.Level.Name)
-	})
+	return r.Plan.Looks(c.Workload, c.Load, c.Level)
 }
 
-// decides holds the look at the end of a stage, and says whether the level
-// goes on.
-func (s *series) decides(st stage, last bool) (on bool) {
-	l, look := s.level, metric.Look{Requests: st.requests, Planned: st.planned}
-	if last && !st.extends {
+// decides holds a planned look, and says whether the level goes on.
+func (s *series) decides(at plan.Look, last bool) (on bool) {
+	l, look := s.level, metric.Look{Requests: at.Requests, Planned: at.Planned, Spent: at.Spent}
+	ahead := at.Requests < s.Level.Requests && l.Shed == 0
+	if last && !at.Extends {
 		// Nothing hangs on it: it is left to the end of the run.
 		if len(l.Looks) > 0 {
 			l.Looks = append(l.Looks, look)
 		}
 		return false
 	}
-	j := s.Judge(s.Workload, l, Look{Requests: st.requests, Planned: st.planned})
-	if st.abort {
-		if j.Invalid != "" || j.Outcome != search.Fail {
-			look.Outcome = search.Inconclusive.String()
-			l.Looks = append(l.Looks, look)
-			return true
-		}
-		l.Notes = append(l.Notes, fmt.Sprintf("it failed after %d of %d requests and was ended", st.requests, s.Level.Requests))
+	j := s.Judge(s.Workload, l, look)
+	if ahead && (j.Invalid != "" || j.Outcome == search.Pass && at.Spent == 0 || j.Outcome != search.Pass && j.Outcome != search.Fail) {
+		look.Outcome = search.Inconclusive.String()
+		l.Looks = append(l.Looks, look)
+		return true
 	}
 	look.Outcome = j.Outcome.String()
 	l.Looks = append(l.Looks, look)
+	if ahead {
+		said := map[search.Outcome]string{search.Pass: "passed", search.Fail: "failed"}[j.Outcome]
+		l.Notes = append(l.Notes, fmt.Sprintf("it %s after %d of %d requests and was ended", said, at.Requests, s.Level.Requests))
+	}
 	if j.Invalid != "" || j.Outcome != search.Inconclusive {
 		return false
 	}
@@ -107,17 +105,17 @@ func (s *series) decides(st stage, last bool) (on bool) {
 // affords says whether there is time to extend the level. Of what a short
 // budget sheds, extension is the first: the cases that are still to come, and
 // the time that searches were promised, go before it.
-func (s *series) affords(st stage) bool {
+func (s *series) affords(at plan.Look) bool {
 	if !s.check() {
 		return false
 	}
 	if s.deadline == 0 {
 		return true
 	}
-	takes, left := s.expected(s.Case, st.due), s.spare()-s.promised()
+	takes, left := s.expected(s.Case, at.Due), s.spare()-s.promised()
 	if takes > left {
 		s.level.Notes = append(s.level.Notes, fmt.Sprintf("not extended to %d requests: that takes about %v, and the budget leaves %v",
-			st.requests, takes.Round(time.Second), max(0, left).Round(time.Second)))
+			at.Requests, takes.Round(time.Second), max(0, left).Round(time.Second)))
 	}
 	return takes <= left
 }

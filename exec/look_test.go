@@ -21,7 +21,9 @@ import (
 func gated(l *plan.Load, on plan.OnInconclusive) *plan.Plan {
 	p := planOf(1, l)
 	p.Workloads[0].Policy.OnInconclusive = on
-	p.Workloads[0].SLAs = []*plan.SLA{{At: []string{l.Levels[0].Name}, Severity: plan.SeverityError}}
+	ttft, _ := metric.Lookup("ttft")
+	p95 := &plan.Threshold{Metric: ttft, Stat: metric.Stat{Kind: metric.Percentile, P: 95}, Op: plan.Less, Limit: 1}
+	p.Workloads[0].SLAs = []*plan.SLA{{At: []string{l.Levels[0].Name}, Severity: plan.SeverityError, Thresholds: []*plan.Threshold{p95}}}
 	return p
 }
 
@@ -39,31 +41,41 @@ func TestLooks(t *testing.T) {
 		on     plan.OnInconclusive
 		most   int
 		script []exec.Judgement // of one look after another
-		looks  []string         // requests/planned outcome
+		looks  []string         // requests/planned share outcome
 		due    int
 		note   string
 	}{
-		{"a pass half-way is none", closedLoad(4, 200, tens...), plan.Stop, 0,
-			[]exec.Judgement{pass}, []string{"100/10 inconclusive", "200/1 "}, 200, ""},
+		{"a pass half-way ends it", closedLoad(4, 200, tens...), plan.Stop, 0,
+			[]exec.Judgement{pass}, []string{"100/3 0.25 pass"}, 100, "it passed after 100 of 200 requests and was ended"},
 		{"a failure half-way ends it", closedLoad(4, 200, tens...), plan.Stop, 0,
-			[]exec.Judgement{fail}, []string{"100/10 fail"}, 100, "it failed after 100 of 200 requests and was ended"},
+			[]exec.Judgement{fail}, []string{"100/3 0.25 fail"}, 100, "it failed after 100 of 200 requests and was ended"},
+		{"a pass after seven rounds", closedLoad(4, 200, tens...), plan.Stop, 0,
+			[]exec.Judgement{more, pass}, []string{"100/3 0.25 inconclusive", "140/3 0.49 pass"}, 140, "it passed after 140 of 200 requests and was ended"},
+		{"undecided on the way", closedLoad(4, 200, tens...), plan.Stop, 0,
+			[]exec.Judgement{never, more}, []string{"100/3 0.25 inconclusive", "140/3 0.49 inconclusive", "200/3 1.00 "}, 200, ""},
 		{"what is invalid does not", closedLoad(4, 200, tens...), plan.Stop, 0,
-			[]exec.Judgement{invalid}, []string{"100/10 inconclusive", "200/1 "}, 200, ""},
+			[]exec.Judgement{invalid, more}, []string{"100/3 0.25 inconclusive", "140/3 0.49 inconclusive", "200/3 1.00 "}, 200, ""},
+		// 0.95^50 is more than 0.0125 and 0.95^70 more than 0.0245: no look on the way could pass.
+		{"too few to pass half-way", closedLoad(4, 100, tens...), plan.Stop, 0,
+			[]exec.Judgement{pass}, []string{"50/10 0.00 inconclusive", "100/1 1.00 "}, 100, ""},
+		{"too few to pass, but not to fail", closedLoad(4, 100, tens...), plan.Stop, 0,
+			[]exec.Judgement{fail}, []string{"50/10 0.00 fail"}, 50, "it failed after 50 of 100 requests and was ended"},
 		{"one round has no half", closedLoad(4, 200, 1), plan.Stop, 0, nil, nil, 200, ""},
+		// Of a third of the error a quarter is 0.0042, of which 0.95^100 = 0.0059 is more; 0.95^140 is less than 0.0082.
 		{"nothing to extend", closedLoad(4, 200, tens...), plan.Extend, 0,
-			[]exec.Judgement{more, pass}, []string{"100/30 inconclusive", "200/3 pass"}, 200, ""},
+			[]exec.Judgement{more, pass}, []string{"140/4 0.16 inconclusive", "200/4 0.33 pass"}, 200, ""},
 		{"extended once", closedLoad(4, 200, tens...), plan.Extend, 0,
-			[]exec.Judgement{more, more, pass}, []string{"100/30 inconclusive", "200/3 inconclusive", "400/3 pass"}, 400, ""},
+			[]exec.Judgement{more, more, pass}, []string{"140/4 0.16 inconclusive", "200/4 0.33 inconclusive", "400/4 0.67 pass"}, 400, ""},
 		{"extended to the end", closedLoad(4, 200, tens...), plan.Extend, 0,
-			[]exec.Judgement{more, more, more, more}, []string{"100/30 inconclusive", "200/3 inconclusive", "400/3 inconclusive", "800/3 inconclusive"}, 800, ""},
+			[]exec.Judgement{more, more, more, more}, []string{"140/4 0.16 inconclusive", "200/4 0.33 inconclusive", "400/4 0.67 inconclusive", "800/4 1.00 inconclusive"}, 800, ""},
 		{"max_requests", closedLoad(4, 200, tens...), plan.Extend, 500,
-			[]exec.Judgement{more, more, more, fail}, []string{"100/30 inconclusive", "200/3 inconclusive", "400/3 inconclusive", "500/3 fail"}, 500, ""},
+			[]exec.Judgement{more, more, more, fail}, []string{"140/4 0.16 inconclusive", "200/4 0.33 inconclusive", "400/4 0.67 inconclusive", "500/4 1.00 fail"}, 500, ""},
 		{"of no use", closedLoad(4, 200, tens...), plan.Extend, 0,
-			[]exec.Judgement{more, never}, []string{"100/30 inconclusive", "200/3 inconclusive"}, 200, "not extended: no number of requests would settle it"},
+			[]exec.Judgement{more, never}, []string{"140/4 0.16 inconclusive", "200/4 0.33 inconclusive"}, 200, "not extended: no number of requests would settle it"},
 		{"invalid is not extended", closedLoad(4, 200, tens...), plan.Extend, 0,
-			[]exec.Judgement{more, invalid}, []string{"100/30 inconclusive", "200/3 fail"}, 200, ""},
+			[]exec.Judgement{more, invalid}, []string{"140/4 0.16 inconclusive", "200/4 0.33 fail"}, 200, ""},
 		{"bursts stay whole", burst, plan.Extend, 190,
-			[]exec.Judgement{more, more, more, pass}, []string{"40/30 inconclusive", "80/3 inconclusive", "160/3 inconclusive", "184/3 pass"}, 184, ""},
+			[]exec.Judgement{more, more, more, pass}, []string{"40/30 0.00 inconclusive", "80/3 0.33 inconclusive", "160/3 0.67 inconclusive", "184/3 1.00 pass"}, 184, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := gated(tt.load, tt.on)
@@ -87,7 +99,7 @@ func TestLooks(t *testing.T) {
 			l := run.Levels[0]
 			var looks []string
 			for _, k := range l.Looks {
-				looks = append(looks, fmt.Sprintf("%d/%d %s", k.Requests, k.Planned, k.Outcome))
+				looks = append(looks, fmt.Sprintf("%d/%d %.2f %s", k.Requests, k.Planned, k.Spent, k.Outcome))
 			}
 			if diff := cmp.Diff(tt.looks, looks); diff != "" {
 				t.Errorf("looks (-want +got):\n%s", diff)
@@ -254,14 +266,14 @@ func TestCutShortAfterALook(t *testing.T) {
 	b.Drain = drain
 	b.Clock.Timer(45*s, interrupt)
 	b.Judge = func(*plan.Workload, *metric.Level, exec.Look) exec.Judgement {
-		return exec.Judgement{Outcome: search.Pass}
+		return exec.Judgement{Outcome: search.Inconclusive}
 	}
 	run, err := exec.Run(t.Context(), b.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := run.Levels[0]
-	if diff := cmp.Diff([]metric.Look{{Requests: 100, Planned: 10, Outcome: "inconclusive"}, {Requests: 200, Planned: 1}}, l.Looks); diff != "" || run.Stopped != "interrupted" {
+	if diff := cmp.Diff([]metric.Look{{Requests: 100, Planned: 3, Spent: 0.25, Outcome: "inconclusive"}, {Requests: 200, Planned: 3, Spent: 1}}, l.Looks); diff != "" || run.Stopped != "interrupted" {
 		t.Errorf("stopped %q, looks (-want +got):\n%s", run.Stopped, diff)
 	}
 }

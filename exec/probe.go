@@ -97,7 +97,7 @@ func (h *hunt) probe(p search.Probe) (search.Result, error) {
 			continue
 		}
 		var ended bool
-		if ended, lost = s.play(roundsOf(s.Case, k-have)); lost != nil {
+		if ended, lost = s.play(s.Level.More(k - have)); lost != nil {
 			break
 		}
 		if !ended {

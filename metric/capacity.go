@@ -92,6 +92,9 @@ type Look struct {
 	Requests int `json:"requests"`
 	// Planned is over how many looks the error probability is split; at least 1.
 	Planned int `json:"planned"`
+	// Spent is the share of the error that may be spent up to this look, in (0, 1]; 0: at
+	// this one a Planned-th part of it.
+	Spent float64 `json:"spent,omitempty"`
 	// Outcome is what came of it ("pass", "fail", "inconclusive"); "" for a
 	// look that is left to the end of the run.
 	Outcome string `json:"outcome,omitempty"`

@@ -45,6 +45,8 @@ var Facts = []Fact{
 	{Key: "flags", Doc: "the engine's flags as they were sent", Follows: []string{"flags", "args"}, Detail: true},
 	{Key: "admission_cap", Doc: "the most requests that it works on at a time", Follows: byStart, Detail: true},
 	{Key: "cudagraph_mode", Doc: "how CUDA graphs are used; NONE: not", Follows: byStart, Detail: true},
+	{Key: "prefix_caching", Doc: "whether prompts that begin alike share what was computed for them", Follows: byStart, Detail: true},
+	{Key: "block_size", Doc: "tokens in one block of the KV cache", Follows: byStart, Detail: true},
 	{Key: "gpu_layers", Doc: "layers on the GPU, of all (llama.cpp)", Follows: byStart, Detail: true},
 	{Key: "threads", Doc: "threads of the engine (llama.cpp)", Follows: byStart, Detail: true},
 	{Key: "image", Doc: "the container's image as the plan names it"},

@@ -95,33 +95,19 @@ func RateOver(name string, stretches []Stretch, good func(*Sample) bool) Value {
 	var amount, seconds float64
 	for _, st := range stretches {
 		seconds += st.Seconds()
-		in := func(t time.Duration) bool { return t > st.From && t <= st.To }
 		perChunk := st.Round.tokensPerChunk()
 		for _, s := range st.Round.Samples {
 			if st.Measured && s.Phase != Measured {
 				continue
 			}
-			switch name {
-			case "throughput":
-				amount += s.emitted(st.From, st.To, perChunk)
-			case "input_throughput":
-				if s.First != 0 && in(s.First) && s.counts() && s.Usage != nil {
-					amount += float64(s.Usage.Input)
-				}
-			case "request_rate":
-				if s.Completed() && in(s.End) {
-					amount++
-				}
-			case "goodput":
-				if good == nil {
-					return None("the workload has no good block")
-				}
-				if s.Completed() && in(s.End) && good(s) {
-					amount++
-				}
-			default:
+			if name == "goodput" && good == nil {
+				return None("the workload has no good block")
+			}
+			v, ok := st.adds(name, s, perChunk, good)
+			if !ok {
 				return None(name + " is no rate")
 			}
+			amount += v
 		}
 	}
 	if seconds <= 0 {
@@ -134,6 +120,26 @@ func RateOver(name string, stretches []Stretch, good func(*Sample) bool) Value {
 		return None("no token came in the window")
 	}
 	return Some(amount / seconds)
+}
+
+// adds is what a request adds to a rate; false: there is no such rate.
+func (st Stretch) adds(name string, s *Sample, perChunk float64, good func(*Sample) bool) (v float64, ok bool) {
+	in := func(t time.Duration) bool { return t > st.From && t <= st.To }
+	switch name {
+	case "throughput":
+		return s.emitted(st.From, st.To, perChunk), true
+	case "input_throughput":
+		if s.First != 0 && in(s.First) && s.counts() && s.Usage != nil {
+			v = float64(s.Usage.Input)
+		}
+	case "request_rate", "goodput":
+		if s.Completed() && in(s.End) && (name == "request_rate" || good(s)) {
+			v = 1
+		}
+	default:
+		return 0, false
+	}
+	return v, true
 }
 
 // counts says whether what the request produced was of use: it completed, or

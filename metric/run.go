@@ -58,6 +58,9 @@ type ServerRun struct {
 	// Error is why the server could not be measured (it did not start, never
 	// got ready, died, or was another one at the end); "" when it could.
 	Error string `json:"error,omitempty"`
+	// EndUnknown is why nothing tells whether it was the same server at the end; ""
+	// where it was.
+	EndUnknown string `json:"end_unknown,omitempty"`
 	// Log is the tail of its log when Error is set. Foreign text.
 	Log string `json:"log,omitempty"`
 }

@@ -121,16 +121,9 @@ func (s *Sample) Value(name string) (v float64, ok bool) {
 		}
 		return float64(s.Usage.Output) / e2e, true
 	case "tpot":
-		if s.Failure != nil || s.Usage == nil || s.First == 0 {
-			return 0, false
-		}
-		rest := s.Usage.Output - max(s.FirstTokens, 1)
-		if rest <= 0 || s.Last <= s.First {
-			return 0, false
-		}
-		return (s.Last - s.First).Seconds() / float64(rest), true
+		return s.tpot()
 	case "speed":
-		tpot, ok := s.Value("tpot")
+		tpot, ok := s.tpot()
 		if !ok {
 			return 0, false
 		}
@@ -147,6 +140,18 @@ func (s *Sample) Value(name string) (v float64, ok bool) {
 		return (s.Sent - s.Scheduled).Seconds(), true
 	}
 	return 0, false
+}
+
+// tpot is the time per output token after the first chunk, in seconds.
+func (s *Sample) tpot() (float64, bool) {
+	if s.Failure != nil || s.Usage == nil || s.First == 0 {
+		return 0, false
+	}
+	rest := s.Usage.Output - max(s.FirstTokens, 1)
+	if rest <= 0 || s.Last <= s.First {
+		return 0, false
+	}
+	return (s.Last - s.First).Seconds() / float64(rest), true
 }
 
 func since(from, to time.Duration) (float64, bool) {

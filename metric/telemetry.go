@@ -44,6 +44,9 @@ const (
 	DraftTokens     = "draft_tokens"     // proposed in them
 	AcceptedTokens  = "accepted_tokens"  // of them, accepted
 	GeneratedTokens = "generated_tokens" // output tokens
+	Aborted         = "aborted"          // requests that the client gave up, fillers among them
+	Errors          = "errors"           // requests that ended in an error of the engine
+	Rejected        = "rejected"         // requests that were not admitted
 	Energy          = "energy"           // joules, by the GPUs' own counters
 	EnergySeconds   = "energy_seconds"   // between the readings of them
 )

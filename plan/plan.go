@@ -140,7 +140,9 @@ type Endpoint struct {
 	Headers  map[string]string `plan:"headers"`   // sent with every request
 	CAFile   string            `plan:"ca_file"`   // PEM file of the CA to trust; resolved against the plan's folder
 	ServedAs string            `plan:"served_as"` // model id sent; "": asked from /v1/models
-	Range    hcl.Range
+	// Redirects is "any" where redirects to other hosts are followed, else "same".
+	Redirects string `plan:"redirects"`
+	Range     hcl.Range
 }
 
 // Process is a server that tokgate starts as a child.

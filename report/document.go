@@ -194,9 +194,12 @@ type CaseProbe struct {
 
 // Look is a planned moment at which a level was judged while it ran.
 type Look struct {
-	Requests int    `json:"requests"`          // judged: the first ones by start
-	Planned  int    `json:"planned"`           // looks over which the error probability is split
-	Outcome  string `json:"outcome,omitempty"` // "" for one that is left to the end of the run
+	Requests int `json:"requests"` // judged: the first ones by start
+	Planned  int `json:"planned"`  // looks over which the error probability is split
+	// Spent is the share of the error that may be spent up to this look; absent: at
+	// this one a part of as many as are planned.
+	Spent   float64 `json:"spent,omitempty"`
+	Outcome string  `json:"outcome,omitempty"` // "" for one that is left to the end of the run
 }
 
 // Failure is one kind of failed request.

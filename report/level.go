@@ -25,7 +25,7 @@ func (b *builder) level(l *metric.Level) Case {
 		c.Probe = &CaseProbe{b.clean(l.Probe.Purpose), l.Probe.Set}
 	}
 	for _, look := range l.Looks {
-		c.Looks = append(c.Looks, Look{look.Requests, look.Planned, b.clean(look.Outcome)})
+		c.Looks = append(c.Looks, Look{look.Requests, look.Planned, look.Spent, b.clean(look.Outcome)})
 	}
 	b.rounds(&c, l)
 	samples := l.MeasuredSamples()

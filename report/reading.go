@@ -37,7 +37,7 @@ func (b *builder) readings(c *metric.Capacity, p *metric.CapacityProbe) []Readin
 	if w == nil || l == nil {
 		return nil
 	}
-	judged := assert.JudgeLook(b.plan, w, l, p.Requests, p.Planned)
+	judged := assert.JudgeLook(b.plan, w, l, metric.Look{Requests: p.Requests, Planned: p.Planned})
 	bounds := capacityBounds(w)
 	var out []Reading
 	for _, t := range judged.Thresholds {

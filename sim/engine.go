@@ -485,5 +485,3 @@ func (e *Engine) fresh() *sequence {
 	}
 	return new(sequence)
 }
-
-func ms(v float64) time.Duration { return time.Duration(v * float64(time.Millisecond)) }

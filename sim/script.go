@@ -154,6 +154,12 @@ func (d *director) loading() time.Duration {
 	return most
 }
 
+// The paths that rules are for unless they name one.
+const (
+	pathChat        = "/v1/chat/completions"
+	pathCompletions = "/v1/completions"
+)
+
 // next says what befalls the next request to a path.
 func (d *director) next(path string) *effect {
 	fx := new(effect)
@@ -185,3 +191,5 @@ func didYouMean(name string, known []string) string {
 	}
 	return ""
 }
+
+func ms(v float64) time.Duration { return time.Duration(v * float64(time.Millisecond)) }

@@ -13,11 +13,6 @@ import (
 	"time"
 )
 
-const (
-	pathChat        = "/v1/chat/completions"
-	pathCompletions = "/v1/completions"
-)
-
 // Version is what /version answers.
 const Version = "tokgate-sim-1"
 
@@ -70,7 +65,7 @@ type Server struct {
 	runs    map[uint64]*run
 	looping bool
 	metrics *metrics
-	http    *http.Server
+	web     *http.Server
 	url     string
 	closing map[net.Conn]bool // to be closed once idle
 	closed  bool
@@ -156,16 +151,16 @@ func (s *Server) listen(l net.Listener) (*http.Server, error) {
 	if s.closed {
 		return nil, http.ErrServerClosed
 	}
-	if s.http != nil {
+	if s.web != nil {
 		return nil, errors.New("the server is serving already")
 	}
 	s.url = "http://" + l.Addr().String()
-	s.http = &http.Server{
+	s.web = &http.Server{
 		Handler:     s,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
 		ConnState:   s.connState,
 	}
-	return s.http, nil
+	return s.web, nil
 }
 
 // connState closes a connection that was promised to stay open, once its
@@ -205,7 +200,7 @@ func (s *Server) State() State {
 // twice.
 func (s *Server) Close() error {
 	s.mu.Lock()
-	h := s.http
+	h := s.web
 	if !s.closed {
 		s.closed = true
 		close(s.done)

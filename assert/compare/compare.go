@@ -45,8 +45,8 @@ const (
 	AnswerYes     = "yes"           // something is better, nothing worse
 	AnswerNo      = "no"            // something is worse, nothing better; or a required change fails
 	AnswerMixed   = "mixed"         // both
-	AnswerNone    = "no difference" // none was found, or only worse within what is tolerated
-	AnswerUnknown = "unknown"       // nothing could be compared
+	AnswerNone    = "no difference" // both bounds lie within what is tolerated
+	AnswerUnknown = "unknown"       // nothing could be compared, or too little to tell
 )
 
 // shown are the statistics that are compared whether required or not, and from
@@ -105,7 +105,9 @@ type comparison struct {
 	look    *metric.ComparisonLook
 	record  *metric.Comparison // nil: the run has none
 	claims  []claimed
-	list    []verdict.Verdict
+	// unmatched: at a level that is compared one side could not be.
+	unmatched bool
+	list      []verdict.Verdict
 }
 
 // claimed is a required change and where it stands.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tokgate/tokgate/assert/stat"
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -29,19 +28,25 @@ func (x *comparison) unfounded() {
 	}
 }
 
-// settle applies Holm's rule to the failures: one that would fail by itself,
-// but is one of many, is undecided.
+// settle corrects the failures for their number: one that would fail by itself,
+// but is one of many facts, is undecided. What only warns takes no part, nor does
+// what certainly holds.
 func (x *comparison) settle() {
-	p := make([]float64, len(x.claims))
-	for i, c := range x.claims {
-		p[i] = x.out.Changes[c.index].pFail
+	var tests []test
+	var rows []*Change
+	for _, c := range x.claims {
+		row := &x.out.Changes[c.index]
+		if row.Severity != verdict.SeverityWarn && row.Outcome != verdict.Pass {
+			tests, rows = append(tests, testOf(row.Workload, row.delta, row.limit, row.pFail)), append(rows, row)
+		}
 	}
-	for i, certain := range stat.Holm(p, x.alpha) {
-		row := &x.out.Changes[x.claims[i].index]
+	for i, certain := range certain(tests, x.alpha) {
+		row := rows[i]
 		if row.Outcome == verdict.Fail && row.pFail > 0 && !certain && x.Block.Policy.Decide != plan.Estimate {
 			row.Outcome = verdict.Inconclusive
 			row.Needs = "needs more rounds"
-			row.Notes = append(row.Notes, fmt.Sprintf("it would fail if it were the only one, but is one of %s (Holm): p = %.2g", verdict.Count(len(p), "required changes"), row.pFail))
+			row.Notes = append(row.Notes, fmt.Sprintf("it would fail if it were the only one, but is one of %s that may, in %s: p = %.2g by itself",
+				verdict.Count(len(tests), "changes"), verdict.Count(len(factsOf(tests)), "facts"), row.pFail))
 		}
 	}
 }
@@ -136,24 +141,26 @@ func (x *comparison) decide() {
 
 // ways are the directions in which the changes certainly go. Of all the tests
 // behind the answers of one comparison, the chance that one of them sees a
-// difference where there is none is the error of the plan (Holm).
+// difference where there is none is the error of the plan.
 func (x *comparison) ways() map[int]Direction {
 	type side struct {
 		row       int
 		direction Direction
 	}
-	var p []float64
+	var tests []test
 	var of []side
 	for i := range x.out.Changes {
 		c := &x.out.Changes[i]
 		if c.OfCapacity || !c.Change.OK && !c.delta.infinite() || x.repeats(i) {
 			continue
 		}
-		p = append(p, c.delta.pAbove(0), c.delta.mirrored().pAbove(0))
+		for _, d := range []delta{c.delta, c.delta.mirrored()} {
+			tests = append(tests, testOf(c.Workload, d, 0, d.pAbove(0)))
+		}
 		of = append(of, side{i, Worse}, side{i, Better})
 	}
 	way := map[int]Direction{}
-	for i, certain := range stat.Holm(p, x.alpha) {
+	for i, certain := range certain(tests, x.alpha) {
 		if certain {
 			way[of[i].row] = of[i].direction
 		}
@@ -165,8 +172,14 @@ func (x *comparison) ways() map[int]Direction {
 type tally struct {
 	better, worse, failed, tolerated []string
 	mainBetter, mainWorse            bool
-	widest                           float64
+	// wide are those of the whole request and the whole server whose bounds leave
+	// the margin, which is what is tolerated or usualMargin; within are the others.
+	wide, within []string
 }
+
+// usualMargin is the change of throughput or e2e that does not count where the plan does
+// not say what does.
+const usualMargin = 0.05
 
 func (t *tally) add(c *Change, way Direction, repeated bool) {
 	words := c.Name()
@@ -181,7 +194,15 @@ func (t *tally) add(c *Change, way Direction, repeated bool) {
 	}
 	main := c.Metric.Name == "throughput" || c.Metric.Name == "e2e"
 	if c.Change.OK && main {
-		t.widest = max(t.widest, math.Abs(c.Low.V), math.Abs(c.High.V))
+		margin := usualMargin
+		if c.Limit.OK && !c.Improve {
+			margin = math.Abs(c.Limit.V)
+		}
+		if max(math.Abs(c.Low.V), math.Abs(c.High.V)) <= margin {
+			t.within = append(t.within, fmt.Sprintf("%s is within %s", c.Name(), strings.TrimPrefix(FormatChange(margin, c.Points), "+")))
+		} else {
+			t.wide = append(t.wide, fmt.Sprintf("%s (%s to %s)", words, c.percent(c.Low.V), c.percent(c.High.V)))
+		}
 	}
 	switch {
 	case way == Better:
@@ -220,10 +241,12 @@ func (t *tally) answer() (answer, why string) {
 		return AnswerNo, both(worse, better)
 	case len(t.tolerated) > 0:
 		return AnswerNone, "none but what is tolerated: " + strings.Join(append(t.tolerated, t.worse...), ", ")
-	case t.widest > 0:
-		return AnswerNone, "none was found; e2e and throughput are within " + strings.TrimPrefix(FormatChange(t.widest, false), "+")
+	case len(t.wide) > 0:
+		return AnswerUnknown, "too noisy to tell: " + strings.Join(t.wide, ", ")
+	case len(t.within) > 0:
+		return AnswerNone, strings.Join(t.within, ", ")
 	}
-	return AnswerNone, "none was found"
+	return AnswerUnknown, "neither throughput nor e2e has a value"
 }
 
 // repeats says whether an earlier row is of the same statistic: two blocks may
@@ -238,7 +261,7 @@ func (x *comparison) repeats(i int) bool {
 // answers in the order of the sentence, as it words them.
 var answers = []struct{ answer, words string }{
 	{AnswerYes, "yes for"}, {AnswerNo, "no for"}, {AnswerMixed, "mixed for"},
-	{AnswerNone, "no difference that counts for"}, {AnswerUnknown, "unknown for"},
+	{AnswerNone, "no difference that counts for"}, {AnswerUnknown, "cannot tell for"},
 }
 
 // sentence is the decision table in one line: "mtp: yes for decode; no for

@@ -29,8 +29,8 @@ func Judge(in Input) (*Comparison, []verdict.Verdict) {
 	if outcome == verdict.Pass && !c.Unchanged {
 		x.measure()
 		x.unfounded()
-		x.decide()
 		x.settle()
+		x.decide()
 	} else {
 		x.out.Skipped = message
 	}
@@ -45,9 +45,13 @@ func Judge(in Input) (*Comparison, []verdict.Verdict) {
 	}}
 	if outcome != verdict.Pass || c.Unchanged {
 		x.skip(message)
-	} else {
-		x.require()
+		return x.out, x.list
 	}
+	x.require()
+	if x.unmatched {
+		x.out.Outcome = verdict.Error
+	}
+	x.list[0].Outcome = x.out.Outcome
 	return x.out, x.list
 }
 
@@ -81,6 +85,7 @@ func (x *comparison) measure() {
 				}
 				m, problem := x.match(w, level)
 				if problem != "" {
+					x.unmatched = true
 					x.out.Changes = append(x.out.Changes, x.without(w, level.Name, problem)...)
 					x.out.Decisions = append(x.out.Decisions, Decision{w.Address(), level.Name, AnswerUnknown, problem})
 					continue

@@ -17,34 +17,20 @@ const mostFlips = 1 << 12
 // Testing, 1993, algorithm 4.1, with the signs of whole units turned at random).
 // A unit's signs are turned together, so that quantities which say the same
 // count as one test. It assumes that units are independent of each other, and
-// as likely above their mean as below.
+// as likely above their mean as below. What lies far
+// below 0 costs the others nothing.
 //
 // quantities[j][i] is quantity j in unit i; all have as many units. The least p
 // is 2^-n. 1 for a quantity that has no finite or no spread of values and is not
 // above 0.
 func Flips(quantities [][]float64) []float64 {
-	p := make([]float64, len(quantities))
-	scaled := make([][]float64, len(quantities))
-	observed := make([]float64, len(quantities))
-	order := make([]int, len(quantities))
+	p, order := make([]float64, len(quantities)), make([]int, len(quantities))
+	scaled, observed := make([][]float64, len(quantities)), make([]float64, len(quantities))
 	n := 0
 	for j, x := range quantities {
 		order[j], p[j] = j, 1
 		n = max(n, len(x))
-		// The sum of squares does not change with signs, so that t grows with
-		// the sum over its root.
-		sum, squares := 0.0, 0.0
-		for _, v := range x {
-			sum, squares = sum+v, squares+v*v
-		}
-		observed[j] = math.Inf(-1)
-		if squares > 0 && !math.IsInf(squares, 0) {
-			scaled[j] = make([]float64, len(x))
-			for i, v := range x {
-				scaled[j][i] = v / math.Sqrt(squares)
-			}
-			observed[j] = sum / math.Sqrt(squares)
-		}
+		scaled[j], observed[j] = studentized(x)
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
 		switch {
@@ -86,6 +72,27 @@ func Flips(quantities [][]float64) []float64 {
 		p[j] = least
 	}
 	return p
+}
+
+// studentized are values over the root of the sum of their squares, which does
+// not change with their signs, so that t grows with their sum; nil and -Inf
+// where there is nothing to turn. Values whose mean is below 0 are moved up to it:
+// turned as they are they would lie far above 0, and hide what does.
+func studentized(x []float64) (scaled []float64, sum float64) {
+	mean, _ := Moments(x)
+	moved := min(mean, 0)
+	squares := 0.0
+	for _, v := range x {
+		squares += (v - moved) * (v - moved)
+	}
+	if !(squares > 0) || math.IsInf(squares, 0) {
+		return nil, math.Inf(-1)
+	}
+	root := math.Sqrt(squares)
+	for _, v := range x {
+		scaled = append(scaled, (v-moved)/root)
+	}
+	return scaled, mean * float64(len(x)) / root
 }
 
 // turned yields which of n units have their signs turned, as bits: all ways, or

@@ -21,11 +21,13 @@ func TestFlips(t *testing.T) {
 		{"all above", [][]float64{{1, 2, 3}}, []float64{1. / 8}},
 		// +1+2+3, −1+2+3 reach 4.
 		{"the smallest below", [][]float64{{-1, 2, 3}}, []float64{2. / 8}},
+		// Moved to a mean of 0: +1 0 −1, of which half of the ways lie at or above 0 and all above −6/√2.
 		{"all below", [][]float64{{-1, -2, -3}}, []float64{1}},
 		// Two that say the same are one test …
 		{"twice", [][]float64{{1, 2, 3}, {2, 4, 6}}, []float64{1. / 8, 1. / 8}},
-		// … and one with the opposite sign is as far in one more way.
-		{"and its opposite", [][]float64{{1, 2, 3}, {-1, -2, -3}}, []float64{2. / 8, 1}},
+		// … and one far below costs nothing: of +1 0 −1 no way has a sum above 2/√2 = 1.41,
+		// and 6/√14 is 1.60.
+		{"and its opposite", [][]float64{{1, 2, 3}, {-1, -2, -3}}, []float64{1. / 8, 1}},
 		// The second is tested among those that are left: ±1±1+2 (as measured 4/√6)
 		// reaches it in one way of eight, 1+2+3 (6/√14 = 1.604, 4/√6 = 1.633): no less than the first's.
 		{"step-down", [][]float64{{1, 2, 3}, {1, 1, 2}}, []float64{1. / 8, 1. / 8}},

@@ -52,12 +52,17 @@ func tokgate(t *testing.T, args ...string) result {
 
 func tokgateWith(t *testing.T, ctx context.Context, environ []string, stdin string, args ...string) result {
 	t.Helper()
+	return tokgateOver(t, ctx, inMemory, environ, stdin, args...)
+}
+
+func tokgateOver(t *testing.T, ctx context.Context, network server.Network, environ []string, stdin string, args ...string) result {
+	t.Helper()
 	var out, errs bytes.Buffer
 	// What servers hold is noted where no other test looks.
 	environ = append(slices.Clone(environ), "TOKGATE_STATE_DIR="+t.TempDir())
 	// No meter: how busy the machine is with other tests is no business of
 	// these.
-	a := &app{Streams: Streams{In: strings.NewReader(stdin), Out: &out, Err: &errs}, environ: environ, network: inMemory}
+	a := &app{Streams: Streams{In: strings.NewReader(stdin), Out: &out, Err: &errs}, environ: environ, network: network}
 	code := a.main(ctx, args)
 	return result{code, out.String(), errs.String()}
 }

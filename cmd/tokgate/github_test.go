@@ -300,7 +300,9 @@ func TestActionsHistoryCheck(t *testing.T) {
 	}
 }
 
-// Whatever a server says in its errors, the runner reads our commands alone.
+// Whatever a server says in its errors, the runner reads our commands alone. The
+// server is a real process: its words go through a pipe and a log. It ends by
+// itself, however long that takes.
 func TestActionsForeignText(t *testing.T) {
 	s := newStep(t)
 	plan := fmt.Sprintf(smallPlan, "URL", `ttft = "p95 < 2s"`)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/exec/server"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/record"
 )
@@ -30,17 +31,18 @@ func TestInterop(t *testing.T) {
 	if os.Getenv("TOKGATE_INTEROP") == "" {
 		t.Skip("make interop")
 	}
+	var sockets server.Network
 	var rows []interopRow
 	if url := os.Getenv("TOKGATE_VAR_url"); url != "" {
 		name := os.Getenv("TOKGATE_VAR_engine") + " at " + url
-		rows = append(rows, interop(t, name, interopPlan("endpoint.hcl"), os.Environ()))
+		rows = append(rows, interop(t, sockets, name, interopPlan("endpoint.hcl"), os.Environ()))
 	} else {
 		for _, p := range interopPlans {
 			if _, err := osexec.LookPath(p.program); err != nil {
 				t.Logf("%s is not on the PATH", p.program)
 				continue
 			}
-			rows = append(rows, interop(t, p.program, interopPlan(p.file), os.Environ()))
+			rows = append(rows, interop(t, sockets, p.program, interopPlan(p.file), os.Environ()))
 		}
 	}
 	fmt.Print("\n" + interopTable(rows) + "\n")
@@ -49,9 +51,6 @@ func TestInterop(t *testing.T) {
 // The plans and their table, on the built-in server, which can do everything
 // but lets some of it be switched off.
 func TestInteropTable(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes seconds")
-	}
 	all := interopRow{version: "tokgate-sim-1", cells: []string{"ok", "ok", "ok", "ok", "ok", "told, none hit", "ok", "ok", "ok", "ok", "0 of 612"}}
 	for _, tt := range []struct {
 		engine string
@@ -61,10 +60,9 @@ func TestInteropTable(t *testing.T) {
 		{"vllm", nil, nil},
 		{"openai", []string{"early-stop"}, map[string]string{"exact output": "80 of 80 not as asked, such as 3 instead of 32"}},
 	} {
-		t.Run(tt.engine, func(t *testing.T) {
-			t.Parallel()
+		t.Run(tt.engine, inBubble(func(t *testing.T) {
 			s := simServer(t, tt.rules...)
-			got := interop(t, "it", interopPlan("endpoint.hcl"), []string{"TOKGATE_VAR_url=" + s.URL(), "TOKGATE_VAR_engine=" + tt.engine})
+			got := interop(t, inMemory, "it", interopPlan("endpoint.hcl"), []string{"TOKGATE_VAR_url=" + s.URL(), "TOKGATE_VAR_engine=" + tt.engine})
 			for i, name := range interopColumns {
 				want := all.cells[i]
 				if w, ok := tt.change[name]; ok {
@@ -74,7 +72,7 @@ func TestInteropTable(t *testing.T) {
 					t.Errorf("%s %v: %s is %q, want %q", tt.engine, tt.rules, name, got.cells[i], want)
 				}
 			}
-		})
+		}))
 	}
 	for _, p := range interopPlans {
 		tokgate(t, "validate", interopPlan(p.file), "--var", "model=m").check(t, 0)
@@ -91,10 +89,10 @@ var interopColumns = []string{
 	"chat", "completions", "exact input", "exact output", "usage", "cache", "natural", "stop", "burst", "long", "reconnects",
 }
 
-func interop(t *testing.T, name, plan string, environ []string) interopRow {
+func interop(t *testing.T, network server.Network, name, plan string, environ []string) interopRow {
 	t.Helper()
 	dir := t.TempDir()
-	r := tokgateWith(t, t.Context(), environ, "", "run", "--quiet", "--out", dir, plan)
+	r := tokgateOver(t, t.Context(), network, environ, "", "run", "--quiet", "--out", dir, plan)
 	run, problems, err := record.Read(dir)
 	if err != nil || len(problems) > 0 {
 		t.Fatalf("%s: %v %v\n%s%s", name, err, problems, r.out, r.err)

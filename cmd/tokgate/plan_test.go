@@ -162,7 +162,7 @@ workload "w" {
     At       Must hold                Needed to certify
     1, 2, 4  ttft mean < 2s           2 rounds or blocks
     1, 2, 4  success every (implied)  1 request, exact
-    2        e2e p95 < 5s (warns)     59 effective requests
+    2        e2e p95 < 5s (warns)     63 effective requests
 `
 	if !strings.HasPrefix(got, want) {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)

@@ -117,7 +117,9 @@ func gossip(t *testing.T, failing bool) string {
 
 // TestSecretsStay: what a plan declares as a secret, or sends to authenticate,
 // is in no file and on no stream, whatever the servers do with it and however
-// the run ends.
+// the run ends. The server is a real process, which has secrets in its arguments
+// and its environment, says them, and dies with them; so is tokgate, whose crash
+// would tell them, too. However slow the machine is, what is said is the same.
 func TestSecretsStay(t *testing.T) {
 	const tell = `env; echo "$0 $@"; echo "$@" >&2; `
 	for _, tt := range []struct {

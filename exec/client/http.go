@@ -43,6 +43,9 @@ type Config struct {
 	MaxConns int
 	// Dial replaces the network, for tests in memory.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// AnyRedirect follows redirects to other hosts too, without key and headers;
+	// else they are failures: another server would be measured.
+	AnyRedirect bool
 	// OnFresh, if set, is called once when FreshConns turns itself on, with
 	// the reason in one line. From any goroutine.
 	OnFresh func(reason string)
@@ -57,8 +60,9 @@ type HTTP struct {
 	kept   *http.Client // keeps connections alive
 	fresh  *http.Client // a connection for each request
 
-	freshOnly atomic.Bool
-	forms     sync.Map // for AnyTokenizer: API → the form that answered
+	freshOnly  atomic.Bool
+	redirected atomic.Pointer[string]
+	forms      sync.Map // for AnyTokenizer: API → the form that answered
 }
 
 // dialTimeout bounds a connection's set-up, idleTimeout how long one is kept
@@ -169,7 +173,13 @@ func (h *HTTP) redirect(r *http.Request, via []*http.Request) error {
 	if c := callOf(r.Context()); c != nil {
 		c.redirects++
 	}
-	if r.URL.Scheme+"://"+r.URL.Host != h.host {
+	if to := r.URL.Scheme + "://" + r.URL.Host; to != h.host {
+		upgraded := r.URL.Scheme == "https" && via[0].URL.Scheme == "http" && r.URL.Hostname() == via[0].URL.Hostname()
+		if !upgraded && !h.config.AnyRedirect {
+			return &Error{Kind: metric.FailStatus, Status: r.Response.StatusCode, Message: fmt.Sprintf(
+				"the server redirects to %s, which is another one; give that URL in the plan, or allow it with redirects = \"any\"", to)}
+		}
+		h.redirected.Store(&to)
 		r.Header.Del("Authorization")
 		for name := range h.config.Headers {
 			r.Header.Del(name)
@@ -181,6 +191,15 @@ func (h *HTTP) redirect(r *http.Request, via []*http.Request) error {
 // FreshConns says whether each request gets a connection of its own: because
 // the engine needs it, or since a kept one was found dead.
 func (h *HTTP) FreshConns() bool { return h.freshOnly.Load() }
+
+// Redirected is where the server sent requests to, scheme and authority; "": it
+// answered them itself.
+func (h *HTTP) Redirected() string {
+	if to := h.redirected.Load(); to != nil {
+		return *to
+	}
+	return ""
+}
 
 // Close drops idle connections.
 func (h *HTTP) Close() {

@@ -364,7 +364,7 @@ func TestKeyAndRedirects(t *testing.T) {
 		good(w, 8)
 	}))
 	t.Cleanup(other.Close)
-	h := serve(t, config, func(w http.ResponseWriter, r *http.Request) {
+	redirects := func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer secret" || r.Header.Get("X-Team") != "secret2" || r.Header.Get("X-Other") != "secret3" {
 			t.Errorf("%s: headers %v", r.URL.Path, r.Header)
 		}
@@ -374,8 +374,17 @@ func TestKeyAndRedirects(t *testing.T) {
 		case "/moved":
 			http.Redirect(w, r, other.URL+"/away", http.StatusPermanentRedirect)
 		}
-	})
-	s := send(t, h, chatRequest())
+	}
+	s := send(t, serve(t, config, redirects), chatRequest())
+	if s.Failure == nil || s.Failure.Kind != metric.FailStatus || s.Failure.Message != "the server redirects to "+other.URL+
+		`, which is another one; give that URL in the plan, or allow it with redirects = "any"` || seen.get("other") != 0 {
+		t.Errorf("another host: %+v, asked %d times", s.Failure, seen.get("other"))
+	}
+	config.AnyRedirect = true
+	h := serve(t, config, redirects)
+	if s = send(t, h, chatRequest()); h.Redirected() != other.URL {
+		t.Errorf("it was redirected to %q, not %q", h.Redirected(), other.URL)
+	}
 	if s.Failure != nil || s.Chunks != 8 || seen.get("other") != 1 || s.Reconnects != 0 {
 		t.Errorf("%d chunks, %d reconnects, failure %+v", s.Chunks, s.Reconnects, s.Failure)
 	}

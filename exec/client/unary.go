@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"strings"
+	"time"
 
 	openai "github.com/sashabaranov/go-openai"
 
@@ -182,7 +182,10 @@ func (h *HTTP) tokenize(ctx context.Context, form engine.Tokenizer, r TokenizeRe
 	var told struct {
 		Tokens []int `json:"tokens"`
 	}
-	if err := h.ask(ctx, http.MethodPost, h.root+h.config.Engine.Pages.Tokenize, ask, &told); err != nil {
+	// An id and its comma are at most eight bytes, and a token of the text is at
+	// least one; what a template adds fits into the rest.
+	most := int64(8*len(r.Text)) + maxAnswer
+	if err := h.askWithin(ctx, http.MethodPost, h.root+h.config.Engine.Pages.Tokenize, ask, &told, most); err != nil {
 		return nil, absent(err)
 	}
 	return told.Tokens, nil
@@ -207,7 +210,12 @@ func absent(err error) error {
 // ask sends a unary request and decodes its answer into out, unless nil.
 // Errors are *Error, with the server's own words.
 func (h *HTTP) ask(ctx context.Context, method, url string, in, out any) error {
-	raw, err := h.exchange(ctx, method, url, in, math.MaxInt64)
+	return h.askWithin(ctx, method, url, in, out, maxAnswer)
+}
+
+// askWithin is ask for an answer that may be longer, in bytes.
+func (h *HTTP) askWithin(ctx context.Context, method, url string, in, out any, most int64) error {
+	raw, err := h.exchange(ctx, method, url, in, most)
 	if err != nil || out == nil {
 		return err
 	}
@@ -228,9 +236,19 @@ func (h *HTTP) Text(ctx context.Context, path string, most int64) ([]byte, error
 	return h.exchange(ctx, http.MethodGet, h.root+path, nil, most)
 }
 
+// Every question beside the load is bounded, whatever the server does with it:
+// in time by patience, and in bytes, by default by maxAnswer.
+const (
+	patience  = 10 * time.Second
+	maxAnswer = 4 << 20 // a list of ten thousand models, or a prompt of a million tokens
+)
+
 // exchange sends a unary request and returns the body of an answer that is not
 // longer than most.
 func (h *HTTP) exchange(ctx context.Context, method, url string, in any, most int64) ([]byte, error) {
+	caller := ctx
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	var body io.Reader
 	if in != nil {
 		raw, err := json.Marshal(in)
@@ -250,8 +268,8 @@ func (h *HTTP) exchange(ctx context.Context, method, url string, in any, most in
 	}
 	resp, err := doer{h}.Do(r)
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil, &Error{Kind: metric.FailCanceled, Message: ctx.Err().Error()}
+		if e := gaveUp(caller, ctx, r); e != nil {
+			return nil, e
 		}
 		if e, ok := errors.AsType[*Error](err); ok {
 			return nil, e
@@ -261,6 +279,9 @@ func (h *HTTP) exchange(ctx context.Context, method, url string, in any, most in
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, most))
 	if err != nil {
+		if e := gaveUp(caller, ctx, r); e != nil {
+			return nil, e
+		}
 		return nil, &Error{Kind: metric.FailTruncated, Message: bounded(err.Error())}
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
@@ -270,4 +291,15 @@ func (h *HTTP) exchange(ctx context.Context, method, url string, in any, most in
 		return nil, &Error{Kind: metric.FailProtocol, Message: fmt.Sprintf("the answer is longer than %d bytes", most)}
 	}
 	return raw, nil
+}
+
+// gaveUp is why r was given up, nil when it was not.
+func gaveUp(caller, ctx context.Context, r *http.Request) *Error {
+	switch {
+	case caller.Err() != nil:
+		return &Error{Kind: metric.FailCanceled, Message: caller.Err().Error()}
+	case ctx.Err() != nil:
+		return &Error{Kind: metric.FailTimeout, Message: fmt.Sprintf("no whole answer to %s within %v", r.URL.Path, patience)}
+	}
+	return nil
 }

@@ -1,12 +1,14 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -184,5 +186,52 @@ func TestComplete(t *testing.T) {
 	_, err = h.Complete(t.Context(), r)
 	if d := cmp.Diff(error(&Error{Kind: metric.FailStatus, Status: 404, Message: "no such model"}), err); d != "" {
 		t.Error(d)
+	}
+}
+
+// A page that accepts and never answers, drips, or never ends costs a question
+// its patience and its bytes, no more.
+func TestQuestionsAreBounded(t *testing.T) {
+	for name, tt := range map[string]struct {
+		handler http.HandlerFunc
+		kind    metric.FailureKind
+	}{
+		"never answers": {func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, metric.FailTimeout},
+		"drips": {func(w http.ResponseWriter, r *http.Request) {
+			for r.Context().Err() == nil {
+				w.Write([]byte(" "))
+				w.(http.Flusher).Flush()
+				time.Sleep(time.Second)
+			}
+		}, metric.FailTimeout},
+		"never ends": {func(w http.ResponseWriter, r *http.Request) {
+			for r.Context().Err() == nil {
+				if _, err := w.Write(bytes.Repeat([]byte(" "), 1<<16)); err != nil {
+					return
+				}
+			}
+		}, metric.FailProtocol},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inMemory(t, tt.handler, func(t *testing.T, h *HTTP) {
+				began := time.Now()
+				for question, ask := range map[string]func() error{
+					"models":  func() error { _, err := h.Models(t.Context()); return err },
+					"metrics": func() error { _, err := h.Text(t.Context(), "/metrics", 1<<20); return err },
+					"tokenize": func() error {
+						_, err := h.tokenize(t.Context(), engine.VLLMTokenizer, TokenizeRequest{Text: "a b"})
+						return err
+					},
+				} {
+					e, ok := errors.AsType[*Error](ask())
+					if !ok || e.Kind != tt.kind {
+						t.Errorf("%s: %v, want kind %s", question, e, tt.kind)
+					}
+				}
+				if took := time.Since(began); took > 3*patience {
+					t.Errorf("three questions took %v", took)
+				}
+			})
+		})
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/tokgate/tokgate/exec/client"
 )
@@ -224,21 +223,6 @@ func (m *Maker) begin(q *questions, e effort) error {
 	return m.confirm(q)
 }
 
-// begin fills in what each of firsts costs at the start of a prompt, and
-// returns the sum.
-func (q *questions) begin(firsts []word, joint string, e effort) int {
-	q.each(len(firsts), e.atOnce, func(i int) error {
-		var err error
-		firsts[i].cost, err = q.total(firsts[i].text + joint)
-		return err
-	})
-	sum := 0
-	for _, w := range firsts {
-		sum += w.cost
-	}
-	return sum
-}
-
 // confirm compares what was learnt with three prompts as they will be made.
 func (m *Maker) confirm(q *questions) error {
 	for i, size := range []int{20, 200, 1000} {
@@ -259,22 +243,26 @@ func (m *Maker) confirm(q *questions) error {
 	return nil
 }
 
+// off is how many more tokens usage counts of two prompts than they were made
+// for.
+func (m *Maker) off(ctx context.Context, usage Counter, tokens ...int) (off [2]int, err error) {
+	for i, n := range tokens {
+		got, err := m.Check(ctx, usage, Key{Level: "calibration", Order: i}, n)
+		if err != nil {
+			return off, fmt.Errorf("could not learn how the server counts a prompt: %w", err)
+		}
+		off[i] = got - n
+	}
+	return off, nil
+}
+
 // agree compares tokenizer and usage by two prompts. A constant between them
 // is what the tokenizer leaves out, and is put right; anything else is no
 // agreement.
 func (m *Maker) agree(ctx context.Context, usage Counter) (bool, error) {
-	var off [2]int
-	for i, size := range []int{16, 256} {
-		tokens := m.Least() + size*m.costs
-		p, err := m.Make(Key{Level: "calibration", Order: i}, tokens)
-		if err != nil {
-			return false, err
-		}
-		got, err := usage(ctx, p)
-		if err != nil {
-			return false, fmt.Errorf("could not learn how the server counts a prompt: %w", err)
-		}
-		off[i] = got - tokens
+	off, err := m.off(ctx, usage, m.Least()+16*m.costs, m.Least()+256*m.costs)
+	if err != nil {
+		return false, err
 	}
 	if off[0] != off[1] {
 		return false, nil
@@ -295,196 +283,6 @@ func (m *Maker) Check(ctx context.Context, count Counter, k Key, tokens int) (in
 	return count(ctx, p)
 }
 
-// questions asks a counter about text, joined by sep.
-type questions struct {
-	ctx   context.Context
-	count Counter
-	sep   string
-	err   error // the counter's first
-}
-
-func (q *questions) total(text string) (int, error) {
-	return q.count(q.ctx, client.Prompt{Text: text})
-}
-
-// each runs f for 0 … n−1, several at once, and keeps the first error by
-// number.
-func (q *questions) each(n, atOnce int, f func(i int) error) {
-	if q.err != nil {
-		return
-	}
-	errs := make([]error, n)
-	slots := make(chan struct{}, atOnce)
-	var wg sync.WaitGroup
-	for i := range n {
-		slots <- struct{}{}
-		wg.Go(func() {
-			errs[i] = f(i)
-			<-slots
-		})
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			q.err = err
-			return
-		}
-	}
-}
-
-// anchor is what measured words stand behind.
-const anchor = "hello"
-
-// measure returns up to want words with what each costs behind a separator:
-// words of one token where enough of them are found, else any.
-func (q *questions) measure(want, atOnce int) []word {
-	var base int
-	if base, q.err = q.total(anchor); q.err != nil {
-		return nil
-	}
-	var counted, single []word
-	for from := 0; from < len(words) && len(single) < want; from += 64 {
-		batch := make([]word, len(words[from:min(from+64, len(words))]))
-		q.each(len(batch), atOnce, func(i int) error {
-			batch[i].text = q.sep + words[from+i]
-			n, err := q.total(anchor + batch[i].text)
-			batch[i].cost = n - base
-			return err
-		})
-		if q.err != nil {
-			return nil
-		}
-		for _, w := range batch {
-			if w.cost == 1 {
-				single = append(single, w)
-			}
-			if w.cost >= 1 {
-				counted = append(counted, w)
-			}
-		}
-		if from == 0 && len(single) == 0 {
-			break // bytes or characters: more of the same would follow
-		}
-	}
-	if len(single) >= min(want, 32) {
-		counted = single
-	}
-	return counted[:min(want, len(counted))]
-}
-
-// additive drops words until all that are left add up in any order. One text
-// that has every ordered pair of words in it tells; where it does not add up,
-// halving finds the pairs that do not. ok is false when there are too many.
-func (q *questions) additive(pool []word, e effort) (kept []word, ok bool) {
-	if len(pool) < 2 {
-		return nil, false
-	}
-	base, err := q.total(anchor)
-	if err != nil {
-		q.err = err
-		return nil, false
-	}
-	order := everyPair(len(pool))
-	segments := make([][]int, 0, len(order)/e.segment+1)
-	for from := 0; from < len(order)-1; from += e.segment {
-		segments = append(segments, order[from:min(from+e.segment+1, len(order))])
-	}
-	wrong := make([]bool, len(segments))
-	check := func(segment []int) (bool, error) {
-		var b strings.Builder
-		b.WriteString(anchor)
-		want := base
-		for _, i := range segment {
-			b.WriteString(pool[i].text)
-			want += pool[i].cost
-		}
-		got, err := q.total(b.String())
-		return got != want, err
-	}
-	q.each(len(segments), e.atOnce, func(i int) error {
-		var err error
-		wrong[i], err = check(segments[i])
-		return err
-	})
-	bad := map[int]int{} // word → pairs with it that do not add up
-	var pairs [][2]int
-	asked := 0
-	var hunt func(segment []int)
-	hunt = func(segment []int) {
-		if len(segment) == 2 {
-			pairs = append(pairs, [2]int{segment[0], segment[1]})
-			bad[segment[0]]++
-			bad[segment[1]]++
-			return
-		}
-		half := len(segment) / 2
-		for _, part := range [][]int{segment[:half+1], segment[half:]} {
-			if len(part) < 2 || q.err != nil || asked >= e.hunts {
-				continue
-			}
-			asked++
-			is, err := check(part)
-			if err != nil {
-				q.err = err
-			} else if is {
-				hunt(part)
-			}
-		}
-	}
-	for i, segment := range segments {
-		if q.err == nil && wrong[i] {
-			hunt(segment)
-		}
-	}
-	if q.err != nil || asked >= e.hunts {
-		return nil, false
-	}
-	if slices.Contains(wrong, true) && len(pairs) == 0 {
-		return nil, false // what is wrong spans more than two words
-	}
-	gone := map[int]bool{}
-	for len(pairs) > 0 {
-		worst := pairs[0][0]
-		for _, p := range pairs {
-			for _, i := range p {
-				if bad[i] > bad[worst] || bad[i] == bad[worst] && i > worst {
-					worst = i
-				}
-			}
-		}
-		gone[worst] = true
-		pairs = slices.DeleteFunc(pairs, func(p [2]int) bool {
-			if p[0] == worst || p[1] == worst {
-				bad[p[0]]--
-				bad[p[1]]--
-				return true
-			}
-			return false
-		})
-	}
-	for i, w := range pool {
-		if !gone[i] {
-			kept = append(kept, w)
-		}
-	}
-	return kept, true
-}
-
-// everyPair is a shortest sequence over 0 … n−1 in which every ordered pair,
-// equal ones included, follows on itself: the de Bruijn sequence B(n, 2),
-// closed, of n²+1 elements, as the Lyndon words of length 1 and 2 in order
-// (Fredricksen and Maiorana 1978).
-func everyPair(n int) []int {
-	s := make([]int, 0, n*n+1)
-	for i := range n {
-		s = append(s, i)
-		for j := i + 1; j < n; j++ {
-			s = append(s, i, j)
-		}
-	}
-	return append(s, 0)
-}
-
 // calibrateIDs takes the ids that ordinary text is made of, and learns what the
 // server adds to them.
 func calibrateIDs(ctx context.Context, o Options) (*Maker, error) {
@@ -497,17 +295,9 @@ func calibrateIDs(ctx context.Context, o Options) (*Maker, error) {
 	if len(m.ids) < 16 {
 		return nil, fmt.Errorf("the tokenizer made only %d different tokens of %d words", len(m.ids), len(words))
 	}
-	var off [2]int
-	for i, n := range []int{16, 256} {
-		p, err := m.Make(Key{Level: "calibration", Order: i}, n)
-		if err != nil {
-			return nil, err
-		}
-		got, err := o.Usage(ctx, p)
-		if err != nil {
-			return nil, fmt.Errorf("could not learn how the server counts a prompt: %w", err)
-		}
-		off[i] = got - n
+	off, err := m.off(ctx, o.Usage, 16, 256)
+	if err != nil {
+		return nil, err
 	}
 	if off[0] != off[1] || off[0] < 0 {
 		return nil, fmt.Errorf("prompts of 16 and 256 token ids were counted as %d and %d", 16+off[0], 256+off[1])

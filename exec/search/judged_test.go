@@ -80,7 +80,7 @@ func (o *judgedOracle) measure(p Probe) Result {
 			o.round(l, add*(i+1)/rounds-add*i/rounds)
 		}
 		have = k
-		v := assert.JudgeLook(o.plan, w, l, k, p.Planned)
+		v := assert.JudgeLook(o.plan, w, l, metric.Look{Requests: k, Planned: p.Planned})
 		if v.Invalid != "" {
 			panic("not valid: " + v.Invalid)
 		}

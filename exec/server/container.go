@@ -25,6 +25,7 @@ type container struct {
 	Clock    clock.Clock
 	name     string
 	log      *tail
+	died     []string      // words of its log, see engine.Engine
 	follower *osexec.Cmd   // hands the log on; nil: it could not be started
 	followed chan struct{} // closed when the log has ended
 	exited   chan struct{} // closed when the container ended, or cannot be followed
@@ -50,7 +51,7 @@ func (l *Launcher) container(ctx context.Context, s *plan.Server, h *held, log *
 		found["runtime"] = r.name + " " + version
 	}
 	c := &container{
-		runtime: r, Clock: l.Clock, log: log, grace: l.patience, name: containerName(l.Holder.Run, s.Address(), h.port),
+		runtime: r, Clock: l.Clock, log: log, died: engine.Of(s.Engine).Died, grace: l.patience, name: containerName(l.Holder.Run, s.Address(), h.port),
 		followed: make(chan struct{}), exited: make(chan struct{}), stop: func() {},
 	}
 	words, env, err := l.create(r, s, h, c.name)
@@ -260,10 +261,8 @@ func (c *container) gone() error {
 	}
 	if c.state.OOMKilled {
 		how += ", killed for using more memory than it may"
-	} else {
-		how = cause(how, log)
 	}
-	return &exec.ServerError{Err: fmt.Errorf("the server's container ended by itself: %s", how), Log: log}
+	return endOf("the server's container", how, log, c.died)
 }
 
 // read says whether the whole log was handed on.

@@ -101,6 +101,22 @@ func FuzzLogFacts(f *testing.F) {
 	})
 }
 
+// vLLM names the device whose memory holds the cache.
+func TestCacheOfAnyDevice(t *testing.T) {
+	for line, want := range map[string]string{
+		"(EngineCore pid=1) INFO 11-22 04:05:22 [kv_cache_utils.py:2327] CPU KV cache size: 4,194,304 tokens":     "4194304",
+		"(EngineCore pid=1) INFO 11-22 04:05:22 [kv_cache_utils.py:2327] XPU KV cache size: 1,024 tokens":         "1024",
+		"(EngineCore pid=1) INFO 11-22 04:05:22 [kv_cache_utils.py:2327] GPU + host KV cache size: 65,536 tokens": "65536",
+		"(EngineCore pid=1) INFO 11-22 04:05:22 [kv_cache_utils.py:2327] Reserved KV cache size: 5 tokens":        "",
+	} {
+		f := &logFacts{read: engine.Of("vllm").Facts}
+		f.line(line)
+		if got := f.found["kv_cache_tokens"]; got != want {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+}
+
 func TestCause(t *testing.T) {
 	for log, want := range map[string]string{
 		"loading\ntorch.OutOfMemoryError: CUDA out of memory.\nTraceback\n":                 "exit status 1; it ran out of memory: torch.OutOfMemoryError: CUDA out of memory.",

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/metric"
@@ -38,6 +40,7 @@ func (r *reached) identify(ctx context.Context) (identity, error) {
 	} else if id.model, err = pick(models, r.servedAs, r.server.Model); err != nil {
 		return id, err
 	}
+	r.listed = ids(models)
 	// Best effort: not every server tells.
 	if version, err := r.api.Version(ctx); err == nil {
 		id.version = version
@@ -93,20 +96,30 @@ func pick(models []client.Model, servedAs, name string) (client.Model, error) {
 	case 1:
 		return models[0], nil
 	}
-	var ids []string
+	return client.Model{}, fmt.Errorf("%w: the server lists %s; set served_as", errModel, strings.Join(ids(models), ", "))
+}
+
+// ids are the models' as they are asked for.
+func ids(models []client.Model) []string {
+	var out []string
 	for _, m := range models {
-		ids = append(ids, m.ID)
+		out = append(out, m.ID)
 	}
-	return client.Model{}, fmt.Errorf("%w: the server lists %s; set served_as", errModel, strings.Join(ids, ", "))
+	return out
 }
 
 // fingerprint is what could be observed; a key that could not is absent.
 func (r *reached) fingerprint(id identity) metric.Fingerprint {
-	f := metric.Fingerprint{"served_as": id.model.ID}
-	if id.model.Root != "" {
-		f["model"] = id.model.Root
-	} else {
-		f["model"] = id.model.ID
+	// A list without the model's origin names what it is served as, which may
+	// be a gateway's name for what the plan knows better. What the plan wants
+	// to see proven is not taken from the plan.
+	declared := r.server.Model
+	if _, expected := r.server.Expect["model"]; expected {
+		declared = ""
+	}
+	f := metric.Fingerprint{"served_as": id.model.ID, "model": cmp.Or(id.model.Root, declared, id.model.ID)}
+	if to := r.api.Redirected(); to != "" {
+		f["redirected_to"] = to
 	}
 	if id.model.Context > 0 {
 		f["max_model_len"] = strconv.Itoa(id.model.Context)
@@ -126,7 +139,7 @@ func (r *reached) fingerprint(id identity) metric.Fingerprint {
 // not known.
 func (r *reached) incarnation(ctx context.Context) [2]string {
 	var out [2]string
-	// Best effort: what cannot be told now may be told later, and says nothing.
+	// Best effort: what cannot be known now may be known later.
 	if at, err := clock.Await(ctx, r.Clock, r.api.StartTime); err == nil {
 		out[0] = at
 	}
@@ -140,19 +153,24 @@ func (r *reached) incarnation(ctx context.Context) [2]string {
 // behind one URL there may be several, and any of them answers.
 const replicas = 8
 
-// replaced says whether the server is no longer the one that was there first.
-func (r *reached) replaced(ctx context.Context, first [2]string) bool {
+// replaced says whether the server is no longer the one that was there first, and
+// what is known of it now.
+func (r *reached) replaced(ctx context.Context, first [2]string) (replaced bool, now [2]string) {
 	for range replicas {
 		other := false
-		for i, now := range r.incarnation(ctx) {
-			other = other || first[i] != "" && now != "" && now != first[i]
+		now = r.incarnation(ctx)
+		for i := range now {
+			other = other || first[i] != "" && now[i] != "" && now[i] != first[i]
 		}
 		if !other {
-			return false
+			return false, now
 		}
 	}
-	return true
+	return true, now
 }
+
+// lastLook bounds the look at a server after the load: it is not in the budget.
+const lastLook = 15 * time.Second
 
 // same looks at the server again after the load.
 func (r *reached) same(ctx context.Context, before metric.Fingerprint, first [2]string) error {
@@ -161,13 +179,14 @@ func (r *reached) same(ctx context.Context, before metric.Fingerprint, first [2]
 			return err
 		}
 	}
-	ctx, cancel := clock.WithTimeout(ctx, r.Clock, 30*time.Second)
+	ctx, cancel := clock.WithTimeout(ctx, r.Clock, lastLook)
 	defer cancel()
 	id, err := clock.Await(ctx, r.Clock, r.identify)
 	if err != nil {
 		return r.failed(fmt.Errorf("the server no longer answers: %w", err))
 	}
-	if r.replaced(ctx, first) {
+	replaced, now := r.replaced(ctx, first)
+	if replaced {
 		return r.failed(errors.New("the server was started again under the load: no verdict can be given over two"))
 	}
 	after := r.fingerprint(id)
@@ -177,6 +196,12 @@ func (r *reached) same(ctx context.Context, before metric.Fingerprint, first [2]
 		if was != "" && is != "" && was != is {
 			return fmt.Errorf("this is not the server that was there before the load: %s was %q and is %q", key, was, is)
 		}
+	}
+	if to := after["redirected_to"]; to != before["redirected_to"] {
+		return fmt.Errorf("this is not the server that was there before the load: it redirects to %q by now", to)
+	}
+	if first[0] != "" && now[0] == "" {
+		return fmt.Errorf("%w: its page of metrics told its start before, and does not now", exec.ErrIdentityUnknown)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -12,7 +13,9 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/exec/telemetry"
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -48,6 +51,21 @@ func (r *reached) inside(model string) (w *telemetry.Watch, done func()) {
 	return w, func() {
 		leave()
 		stop()
+	}
+}
+
+// labels adds what the server's page of metrics tells as labels. Best effort:
+// a page that cannot be read has its reason elsewhere.
+func (r *reached) labels(ctx context.Context, to metric.Fingerprint) {
+	e := r.config.Engine
+	if len(e.Labels) == 0 || r.server.Telemetry.Off {
+		return
+	}
+	page, err := clock.Await(ctx, r.Clock, func(ctx context.Context) ([]byte, error) {
+		return r.api.Text(ctx, e.Pages.Metrics, telemetry.MaxPage)
+	})
+	if err == nil {
+		maps.Copy(to, telemetry.Labels(page, e.Labels))
 	}
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"runtime/metrics"
 	"slices"
@@ -11,6 +12,8 @@ import (
 	"testing/quick"
 	"time"
 
+	"github.com/tokgate/tokgate/engine"
+	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/record"
 )
 
@@ -158,5 +161,53 @@ func TestLogName(t *testing.T) {
 		if got := logName(address); got != want {
 			t.Errorf("logName(%q) = %q, want %q", address, got, want)
 		}
+	}
+}
+
+// What vLLM 0.32 logged when its engine was killed, shortened: the reason
+// stands before a hundred lines of requests that failed after it.
+func TestEndOf(t *testing.T) {
+	died := engine.Of("vllm").Died
+	start := "(APIServer pid=1) INFO 11-22 05:14:59 [launcher.py:195] Route: /version, Methods: GET\n"
+	reason := "(APIServer pid=1) WARNING 11-22 05:15:04 [core_client.py:817] [shutdown] MPClient: engine core exited unexpectedly; starting cleanup\n"
+	first := "(APIServer pid=1) ERROR 11-22 05:15:04 [async_llm.py:906] AsyncLLM output_handler failed.\n"
+	last := "INFO:     Application shutdown complete.\nINFO:     Finished server process [1]\n"
+	log := start + reason + first + strings.Repeat("(APIServer pid=1) ERROR 11-22 05:15:04 [vllm_error.py:54]     await f()\n", 100) + last
+	for _, tt := range []struct {
+		name, log, err, begins string
+		lines                  int // of the excerpt
+	}{
+		// 103 lines from the first error on: ten, a line that says so, four.
+		{"the engine", log, "the engine process ended: (APIServer pid=1) WARNING 11-22 05:15:04 [core_client.py:817] [shutdown] MPClient: engine core exited unexpectedly; starting cleanup; then the server's process ended by itself: exit status 0", first, 15},
+		{"a traceback", start + "Traceback (most recent call last):\nValueError: x\n", "the server's process ended by itself: exit status 0", "Traceback", 2},
+		{"no error told", start + last, "the server's process ended by itself: exit status 0", start, 3},
+		{"no memory", start + "torch.OutOfMemoryError: CUDA out of memory.\n", "the server's process ended by itself: exit status 0; it ran out of memory: torch.OutOfMemoryError: CUDA out of memory.", start, 2},
+		{"silent", "", "the server's process ended by itself: exit status 0", "", 0},
+	} {
+		err := endOf("the server's process", "exit status 0", tt.log, died)
+		var server *exec.ServerError
+		if !errors.As(err, &server) || server.Err.Error() != tt.err {
+			t.Errorf("%s: %v, want %s", tt.name, err, tt.err)
+			continue
+		}
+		if !strings.HasPrefix(server.Log, tt.begins) || strings.Count(server.Log, "\n") != tt.lines {
+			t.Errorf("%s: the log is\n%s", tt.name, server.Log)
+		}
+	}
+}
+
+// The log of a server that is ready begins anew: what it said of errors while
+// it started is no reason for its end.
+func TestLogSince(t *testing.T) {
+	log := &tail{}
+	fmt.Fprint(log, "ERROR: no GPU, going on without\n")
+	ready := log.length()
+	fmt.Fprint(log, "Traceback\nhalf a li")
+	if got := log.since(ready); got != "Traceback\nhalf a li" {
+		t.Errorf("got %q", got)
+	}
+	fmt.Fprint(log, strings.Repeat("ne\n", tailSize))
+	if got := log.since(ready); len(got) != tailSize {
+		t.Errorf("%d bytes of a long one", len(got))
 	}
 }

@@ -25,6 +25,7 @@ type child struct {
 	cmd     *osexec.Cmd
 	log     *tail
 	mark    string
+	died    []string // words of its log, see engine.Engine
 	port    int
 	exited  chan struct{} // closed when the process ended
 	err     error         // of Wait; read after exited
@@ -33,12 +34,13 @@ type child struct {
 	first   string        // who listened once it was ready; "": not known
 	since   time.Duration // and when that was
 	spent   time.Duration // on looking who listens now
+	before  int           // bytes of the log by then
 }
 
 // process starts a server as a child.
 func (l *Launcher) process(s *plan.Server, h *held, log *tail, state func(string)) (running, error) {
 	words := s.Launch("127.0.0.1", strconv.Itoa(h.port))
-	c := &child{Clock: l.Clock, grace: l.patience, log: log, mark: h.server.Mark, port: h.port, exited: make(chan struct{})}
+	c := &child{Clock: l.Clock, grace: l.patience, log: log, mark: h.server.Mark, died: engine.Of(s.Engine).Died, port: h.port, exited: make(chan struct{})}
 	c.cmd = osexec.Command(words[0], words[1:]...)
 	c.cmd.Dir = s.Process.Dir
 	if c.cmd.Dir == "" {
@@ -87,15 +89,16 @@ func (c *child) gone() error {
 	if !c.over() && !c.replaced() {
 		return nil
 	}
-	log := c.log.String()
-	if !c.over() {
-		return &exec.ServerError{Err: errors.New("the server was started again under the load, or no longer listens: no verdict can be given over two"), Log: log}
+	log := c.log.since(c.before)
+	switch {
+	case c.over() && c.err != nil:
+		return endOf("the server's process", c.err.Error(), log, c.died)
+	case c.over():
+		return endOf("the server's process", "exit status 0", log, c.died)
+	case listener(c.port) != "":
+		return &exec.ServerError{Err: errors.New("the server was started again under the load: no verdict can be given over two"), Log: log}
 	}
-	how := "exit status 0"
-	if c.err != nil {
-		how = c.err.Error()
-	}
-	return &exec.ServerError{Err: fmt.Errorf("the server's process ended by itself: %s", cause(how, log)), Log: log}
+	return &exec.ServerError{Err: errors.New("the server no longer listens, and its process does not end"), Log: excerpt(log)}
 }
 
 // over says whether the process has ended.
@@ -109,8 +112,8 @@ func (c *child) over() bool {
 }
 
 // Looking who listens costs more the more connections there are, so that it may
-// take no more than lookFirst, and a twentieth of the time. That a process which
-// no longer listens has ended is known a moment later: lookOn.
+// take no more than lookFirst, and a twentieth of the time. That a process has
+// ended whose place another one took is known a moment later: lookOn.
 const (
 	lookFirst = 200 * time.Millisecond
 	lookShare = 20
@@ -123,13 +126,18 @@ func (c *child) replaced() bool {
 	if c.first == "" || c.spent > lookFirst+(now-c.since)/lookShare {
 		return false
 	}
-	same := listener(c.port) == c.first
+	who := listener(c.port)
 	c.spent += c.Clock.Now() - now
-	if same {
+	if who == c.first {
 		return false
 	}
+	// One that no longer listens is about to end: vLLM takes seconds for it
+	// once its engine is dead.
+	if who == "" {
+		within(c.Clock, c.grace, func() bool { return c.over() || listener(c.port) != "" })
+	}
 	within(c.Clock, always(lookOn), c.over)
-	return true
+	return c.over() || listener(c.port) != c.first
 }
 
 // instance implements running: a process may be one that starts the server
@@ -137,7 +145,9 @@ func (c *child) replaced() bool {
 func (c *child) instance(context.Context) string { return listener(c.port) }
 
 // settled implements running.
-func (c *child) settled() { c.first, c.since = listener(c.port), c.Clock.Now() }
+func (c *child) settled() {
+	c.first, c.since, c.before = listener(c.port), c.Clock.Now(), c.log.length()
+}
 
 // end implements running: the group is asked to end, then killed, and so is
 // what left it. The children may outlive their parent, with what they hold of

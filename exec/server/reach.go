@@ -19,6 +19,7 @@ type reached struct {
 	url      string
 	api      *client.HTTP
 	servedAs string       // id to send; "": asked for
+	listed   []string     // the ids that it lists
 	gone     func() error // why it is gone; nil: not known
 	log      func() string
 	cleanup  func() error // what ends it; nil: not ours

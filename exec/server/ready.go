@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tokgate/tokgate/exec/client"
@@ -90,6 +92,9 @@ func hopeless(err error) bool {
 // hint is what may help a server that refuses the form of a request.
 func (r *reached) hint(err error) string {
 	e, ok := errors.AsType[*client.Error](err)
+	if r.servedAs != "" && len(r.listed) > 0 && !slices.Contains(r.listed, r.servedAs) {
+		return fmt.Sprintf(" (served_as is %q; the server lists %s)", r.servedAs, strings.Join(r.listed, ", "))
+	}
 	if !ok || e.Status != http.StatusBadRequest && e.Status != http.StatusUnprocessableEntity || !r.config.Engine.Dialect.IgnoreEOS {
 		return ""
 	}

@@ -136,7 +136,7 @@ func TestEndpointIsNotReady(t *testing.T) {
 		{"never completes", sim.Options{Profile: stuck}, nil,
 			[]string{"was not ready after 30s", "its first completion did not end"}, 30 * time.Second},
 		{"another model", sim.Options{}, func(_ *world, s *plan.Server) { s.Endpoint.ServedAs = "llama" },
-			[]string{"cannot be used", "llama"}, 0},
+			[]string{"cannot be used", `served_as is "llama"; the server lists tokgate-sim`}, 0},
 		{"expected another version", sim.Options{}, func(_ *world, s *plan.Server) { s.Expect = map[string]string{"version": "0.19.1"} },
 			[]string{"not the declared server", `version = "0.19.1" was expected and "tokgate-sim-1" was found`}, 0},
 		{"expected what cannot be told", sim.Options{}, func(_ *world, s *plan.Server) { s.Expect = map[string]string{"gpu": "1 x H100", "model": "x"} },
@@ -189,13 +189,16 @@ func TestExpectedOfAnEndpoint(t *testing.T) {
 func TestEndpointIsStartedAgain(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		starts []string // told in turn, the last one for ever
-		want   bool
+		starts []string // told in turn, the last one for ever; "hangs" never ends
+		want   string   // in the error; "": none
 	}{
-		{"the same", []string{"100"}, false},
-		{"another", []string{"100", "200"}, true},
-		{"one of two", []string{"100", "200", "200", "100"}, false},
-		{"no longer told", []string{"100", ""}, false},
+		{"the same", []string{"100"}, ""},
+		{"another", []string{"100", "200"}, "started again under the load"},
+		{"one of two", []string{"100", "200", "200", "100"}, ""},
+		{"never told", []string{""}, ""},
+		{"no longer told", []string{"100", ""}, "whether it was the same server at the end is not known"},
+		{"no answer", []string{"100", "hangs"}, "whether it was the same server at the end is not known"},
+		{"no answer from the first", []string{"hangs"}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -208,6 +211,10 @@ func TestEndpointIsStartedAgain(t *testing.T) {
 					}
 					at := tt.starts[min(told, len(tt.starts)-1)]
 					told++
+					if at == "hangs" {
+						<-r.Context().Done()
+						return
+					}
 					if at != "" {
 						fmt.Fprintf(rw, "# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds %s\n", at)
 					}
@@ -217,9 +224,13 @@ func TestEndpointIsStartedAgain(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer target.Close()
+				before := w.clock.Now()
 				err = target.Check(t.Context())
-				if (err != nil) != tt.want || err != nil && !strings.Contains(err.Error(), "started again under the load") {
-					t.Errorf("error %v, want one: %v", err, tt.want)
+				if (err != nil) != (tt.want != "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("error %v, want %q", err, tt.want)
+				}
+				if took := w.clock.Now() - before; took > lastLook {
+					t.Errorf("it took %v", took)
 				}
 			})
 		})

@@ -32,6 +32,7 @@ type tail struct {
 	written int
 	partial []byte // a line that has not ended yet
 	end     []byte // at most 2·tailSize
+	total   int    // bytes that were taken, of lines
 	skipped bool   // lines that are not in the file
 	last    string // the last line that holds anything, at most lastSize of it
 	watch   func(line string)
@@ -107,6 +108,7 @@ func (t *tail) line() {
 		t.last = shorten(words, lastSize)
 	}
 	t.end = append(t.end, line...)
+	t.total += len(line)
 	if len(t.end) > 2*tailSize {
 		t.end = append(t.end[:0], t.end[len(t.end)-tailSize:]...)
 	}
@@ -132,6 +134,21 @@ func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.ending()
+}
+
+// length is how many bytes the log has so far.
+func (t *tail) length() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.total
+}
+
+// since is the end of the log as far as it is behind its first n bytes.
+func (t *tail) since(n int) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text := t.ending()
+	return text[max(len(text)-max(t.total-n, 0)-len(t.partial), 0):]
 }
 
 func (t *tail) ending() string {

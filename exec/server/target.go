@@ -16,7 +16,8 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 		r.api.Close()
 		return nil, err
 	}
-	found := r.fingerprint(id)
+	found, first := r.fingerprint(id), r.incarnation(ctx)
+	r.labels(ctx, found)
 	if r.facts != nil {
 		r.facts(found)
 	}
@@ -24,7 +25,6 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 		r.api.Close()
 		return nil, r.failed(err)
 	}
-	first := r.incarnation(ctx)
 	makers := map[string]*promptMaker{}
 	inside, leave := r.inside(id.model.ID)
 	t := &exec.Target{

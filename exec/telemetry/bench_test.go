@@ -29,7 +29,7 @@ func realistic() []byte {
 		lines++
 	}
 	for _, name := range []string{"request_queue_time_seconds", "request_prefill_time_seconds", "request_decode_time_seconds"} {
-		fmt.Fprintf(&b, "vllm:%s_bucket{engine=\"0\",le=\"+Inf\",model_name=\"m\"} 1e6\n", name)
+		fmt.Fprintf(&b, "vllm:%s_bucket{engine=\"2\",le=\"+Inf\",model_name=\"m\"} 1e6\n", name)
 	}
 	return []byte(b.String())
 }

@@ -1,12 +1,10 @@
 package telemetry
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 )
 
 // dcgmNames are the exporter's series, in its default-counters.csv, and how its
@@ -31,18 +29,12 @@ func ParseDCGM(page []byte, gpus []string) (*Reading, error) {
 		return nil, errors.New("the page was cut off")
 	}
 	cards := map[string]*card{}
-	for len(page) > 0 {
-		line, rest, _ := bytes.Cut(page, []byte{'\n'})
-		page = rest
-		name := line
-		if i := bytes.IndexAny(line, "{ \t"); i >= 0 {
-			name = line[:i]
-		}
+	for name, rest := range series(page) {
 		what, ok := dcgmNames[string(name)]
 		if !ok {
 			continue
 		}
-		labels, rest, err := cutLabels(line[len(name):])
+		labels, rest, err := cutLabels(rest)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -55,13 +47,9 @@ func ParseDCGM(page []byte, gpus []string) (*Reading, error) {
 		if sliced && slice != "" || len(gpus) > 0 && !slices.Contains(gpus, gpu) && !slices.Contains(gpus, uuid) {
 			continue
 		}
-		fields := bytes.Fields(rest)
-		if len(fields) < 1 {
-			return nil, fmt.Errorf("%s: there is no value", name)
-		}
-		v, err := strconv.ParseFloat(string(fields[0]), 64)
+		v, err := number(rest)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %.40q is no number", name, fields[0])
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		c := cards[gpu+" "+uuid]
 		if c == nil {

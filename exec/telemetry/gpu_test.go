@@ -191,7 +191,7 @@ func finite(t *testing.T) func(*Reading, error) {
 // One GPU of two that falls silent is missed, whatever the other one tells.
 func TestGPUThatFallsSilent(t *testing.T) {
 	c := clock.NewVirtual()
-	smi := &NvidiaSMI{clock: c, every: time.Second, cards: map[string]line{}, ended: make(chan struct{})}
+	smi := &NvidiaSMI{now: c.Now, every: time.Second, cards: map[string]line{}, ended: make(chan struct{})}
 	tell := func(lines string) (*Reading, error) {
 		smi.listen(strings.NewReader(lines))
 		var r *Reading

@@ -38,7 +38,7 @@ var nvidiaFields = []struct {
 // as long as it runs: to start it anew for each reading takes the driver's
 // lock each time.
 type NvidiaSMI struct {
-	clock clock.Clock
+	now   func() time.Duration
 	every time.Duration
 	want  int // GPUs; 0: as many as it tells of
 	cmd   *osexec.Cmd
@@ -70,7 +70,7 @@ func StartNvidiaSMI(c clock.Clock, path string, gpus []string, every time.Durati
 	if len(gpus) > 0 {
 		args = append(args, "-i", strings.Join(gpus, ","))
 	}
-	s := &NvidiaSMI{clock: c, every: every, want: len(gpus), cmd: osexec.Command(path, args...), ended: make(chan struct{}), cards: map[string]line{}}
+	s := &NvidiaSMI{now: c.Now, every: every, want: len(gpus), cmd: osexec.Command(path, args...), ended: make(chan struct{}), cards: map[string]line{}}
 	if prepare != nil {
 		prepare(s.cmd)
 	}
@@ -111,7 +111,7 @@ func (s *NvidiaSMI) listen(out io.Reader) {
 		_, known := s.cards[index]
 		switch {
 		case ok && (known || len(s.cards) < maxGPUs):
-			s.cards[index] = line{c, s.clock.Now()}
+			s.cards[index] = line{c, s.now()}
 		case !ok && len(bytes.TrimSpace(text)) > 0:
 			s.failed = string(text)
 		}
@@ -173,7 +173,7 @@ func (s *NvidiaSMI) Source() Source {
 		cards := make([]card, 0, len(s.cards))
 		for index, c := range s.cards {
 			// One GPU may fall silent while the others go on.
-			if s.clock.Now()-c.at > 3*s.every+2*time.Second {
+			if s.now()-c.at > 3*s.every+2*time.Second {
 				return nil, fmt.Errorf("nvidia-smi tells nothing of GPU %s any more", index)
 			}
 			cards = append(cards, c.card)

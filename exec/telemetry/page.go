@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -69,13 +70,7 @@ func ParsePage(page []byte, model string) (*Reading, error) {
 	}
 	p := parsed{seen: map[string]bool{}}
 	var other []byte // the model_name of which the series are, where it is not model
-	for len(page) > 0 {
-		line, rest, _ := bytes.Cut(page, []byte{'\n'})
-		page = rest
-		name := line
-		if i := bytes.IndexAny(line, "{ \t"); i >= 0 {
-			name = line[:i]
-		}
+	for name, line := range series(page) {
 		wanted, ok := rules[string(name)] // does not allocate
 		if !ok {
 			continue
@@ -91,7 +86,7 @@ func ParsePage(page []byte, model string) (*Reading, error) {
 				return nil, fmt.Errorf("the page is of several models and none is %q", model)
 			}
 		}
-		if err := p.line(string(name), line[len(name):], wanted); err != nil {
+		if err := p.line(string(name), line, wanted); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -124,18 +119,14 @@ func (p *parsed) line(name string, rest []byte, wanted []rule) error {
 	if err != nil {
 		return err
 	}
-	series := name + "{" + string(labels)
-	if p.seen[series] {
+	key := name + "{" + string(labels)
+	if p.seen[key] {
 		return errors.New("it is there twice with the same labels")
 	}
-	p.seen[series] = true
-	fields := bytes.Fields(rest)
-	if len(fields) < 1 || len(fields) > 2 {
-		return errors.New("there is no value")
-	}
-	v, err := strconv.ParseFloat(string(fields[0]), 64)
+	p.seen[key] = true
+	v, err := number(rest)
 	if err != nil {
-		return fmt.Errorf("%.40q is no number", fields[0])
+		return err
 	}
 	for _, name := range []string{"tp_rank", "pp_rank"} {
 		if rank, ok, err := label(labels, name); err != nil {
@@ -307,6 +298,58 @@ func (b *buckets) histogram() (metric.Histogram, error) {
 	}
 	h.Bounds = bounds
 	return h, nil
+}
+
+// Labels are the facts that an engine's page tells as labels, by key of the
+// fingerprint; of several lines of one series the first counts.
+func Labels(page []byte, facts []engine.LabelFact) map[string]string {
+	out := map[string]string{}
+	for name, rest := range series(page) {
+		for _, f := range facts {
+			if string(name) != f.Series || out[f.Key] != "" {
+				continue
+			}
+			labels, _, err := cutLabels(rest)
+			if err != nil {
+				continue
+			}
+			if value, _, err := label(labels, f.Label); err == nil && value != "" && value != "None" && len(value) <= maxLabel {
+				out[f.Key] = strings.ToLower(value)
+			}
+		}
+	}
+	return out
+}
+
+// maxLabel bounds a fact, in bytes.
+const maxLabel = 100
+
+// series are the lines of a page: the name, and what follows it.
+func series(page []byte) iter.Seq2[[]byte, []byte] {
+	return func(yield func(name, rest []byte) bool) {
+		for line := range bytes.Lines(page) {
+			name := line
+			if i := bytes.IndexAny(line, "{ \t\n"); i >= 0 {
+				name = line[:i]
+			}
+			if !yield(name, line[len(name):]) {
+				return
+			}
+		}
+	}
+}
+
+// number reads what follows the labels: a value, and perhaps its time.
+func number(rest []byte) (float64, error) {
+	fields := bytes.Fields(rest)
+	if len(fields) < 1 || len(fields) > 2 {
+		return 0, errors.New("there is no value")
+	}
+	v, err := strconv.ParseFloat(string(fields[0]), 64)
+	if err != nil {
+		return 0, fmt.Errorf("%.40q is no number", fields[0])
+	}
+	return v, nil
 }
 
 // cutLabels splits a line after its name into what stands between braces and

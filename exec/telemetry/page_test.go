@@ -237,12 +237,30 @@ func cmpOr(a, b string) string {
 	return b
 }
 
+// What vLLM 0.32 tells of its cache stands in labels.
+func TestLabels(t *testing.T) {
+	const page = "# TYPE vllm:cache_config_info gauge\n" +
+		`vllm:cache_config_info{block_size="128",enable_prefix_caching="True",engine="0",kv_cache_size_tokens="2097152",mamba_block_size="None"} 1.0` + "\n" +
+		`vllm:cache_config_info{block_size="64",engine="1"} 1.0` + "\n"
+	of := engine.Of("vllm").Labels
+	want := map[string]string{"kv_cache_tokens": "2097152", "block_size": "128", "prefix_caching": "true"}
+	if diff := cmp.Diff(want, Labels([]byte(page), of)); diff != "" {
+		t.Error(diff)
+	}
+	for _, page := range []string{"", "vllm:cache_config_info 1\n", `vllm:cache_config_info{block_size="None"} 1` + "\n", `vllm:cache_config_info{block_size="1`} {
+		if got := Labels([]byte(page), of); len(got) > 0 {
+			t.Errorf("%q tells %v", page, got)
+		}
+	}
+}
+
 func FuzzParsePage(f *testing.F) {
 	f.Add(vllmPage, "m")
 	f.Add("sglang:token_usage{tp_rank=\"1\",x=\"\\\"\"} 1 2\n", "")
 	f.Add("vllm:request_queue_time_seconds_bucket{le=\"0x1p-2\"} 1\nvllm:request_queue_time_seconds_bucket{le=\"-Inf\"} 1e308\n", "")
 	f.Add("llamacpp:requests_processing{ } -0\n", "\\")
 	f.Fuzz(func(t *testing.T, page, model string) {
+		Labels([]byte(page), engine.Of("vllm").Labels)
 		r, err := ParsePage([]byte(page), model)
 		if (r == nil) == (err == nil) {
 			t.Fatalf("reading %v and error %v", r, err)

@@ -1,0 +1,110 @@
+package compare
+
+import (
+	"math"
+	"slices"
+
+	"github.com/tokgate/tokgate/assert/stat"
+)
+
+// test is one claim on a change that is tested beside others.
+type test struct {
+	workload string
+	units    []float64 // of paired rounds: how far beyond what is claimed; nil: p alone tells
+	p        float64   // the error at which it holds by itself
+}
+
+// testOf is the test of a delta being above limit.
+func testOf(workload string, d delta, limit, p float64) test {
+	t := test{workload: workload, p: p}
+	if d.unpaired || d.infinite() || d.counts != nil || p == 0 {
+		return t
+	}
+	for _, x := range d.units {
+		t.units = append(t.units, x-limit)
+	}
+	return t
+}
+
+// certain says which tests hold if the chance of one false claim among all of
+// them is to be alpha at most. What was measured in the same rounds of a workload is
+// one fact, of which the dependence is used (stat.Flips); facts share the error by
+// Holm's rule, and what holds of a fact is told by its own tests at the error
+// that the fact had. Where so few rounds cannot tell so small an error, each
+// test is a fact.
+func certain(tests []test, alpha float64) []bool {
+	facts := factsOf(tests)
+	for _, f := range facts {
+		if n := len(tests[f[0]].units); len(f) > 1 && float64(len(facts))*math.Ldexp(1, -n) > alpha {
+			facts = nil
+			for i := range tests {
+				facts = append(facts, []int{i})
+			}
+			break
+		}
+	}
+	p := make([]float64, len(tests))
+	for _, f := range facts {
+		if len(f) == 1 {
+			p[f[0]] = tests[f[0]].p
+			continue
+		}
+		var units [][]float64
+		for _, i := range f {
+			units = append(units, tests[i].units)
+		}
+		for k, x := range stat.Flips(units) {
+			p[f[k]] = x
+		}
+	}
+	least := func(f []int) float64 {
+		out := math.Inf(1)
+		for _, i := range f {
+			if p[i] < out { // NaN never is
+				out = p[i]
+			}
+		}
+		return out
+	}
+	slices.SortStableFunc(facts, func(a, b []int) int {
+		switch x, y := least(a), least(b); {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	})
+	out := make([]bool, len(tests))
+	for k, f := range facts {
+		allowed := alpha / float64(len(facts)-k)
+		if !(least(f) <= allowed) {
+			break
+		}
+		for _, i := range f {
+			out[i] = p[i] <= allowed
+		}
+	}
+	return out
+}
+
+// factsOf groups the tests, by their numbers: those of one workload that have
+// as many paired rounds are one, any other is one by itself.
+func factsOf(tests []test) [][]int {
+	type rounds struct {
+		workload string
+		n        int
+	}
+	var out [][]int
+	at := map[rounds]int{}
+	for i, t := range tests {
+		key := rounds{t.workload, len(t.units)}
+		if k, ok := at[key]; ok && t.units != nil {
+			out[k] = append(out[k], i)
+			continue
+		}
+		at[key] = len(out)
+		out = append(out, []int{i})
+	}
+	return out
+}

@@ -1,0 +1,100 @@
+package assert
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/tokgate/tokgate/assert/sample"
+	"github.com/tokgate/tokgate/metric"
+)
+
+// What may lie between a time that the client measured and the server's own
+// one of the same requests. HTTP, the chat template and the tokenizer come
+// before a server's clock starts: on a real vLLM they took 15 to 30 % of a
+// TTFT of 0.1 s. The other way only the two clocks and the readings' edges
+// differ.
+const (
+	frontLeast   = 100 * time.Millisecond
+	frontShare   = 0.5
+	behindLeast  = 5 * time.Millisecond
+	behindShare  = 0.05
+	tokenShare   = 0.10 // of the time of a token, either way
+	tokenLeast   = time.Millisecond
+	witnessLeast = 20   // requests, for means to be held against each other
+	witnessApart = 0.10 // how far the two counts of requests may differ
+)
+
+// pooled adds up times.
+type pooled struct{ sum, n float64 }
+
+func (p *pooled) add(d time.Duration, n int) { p.sum, p.n = p.sum+d.Seconds(), p.n+float64(n) }
+
+func (p pooled) mean() float64 { return p.sum / p.n }
+
+// seen are the times that the client measured between the readings of a level.
+type seen struct{ first, whole, token pooled }
+
+func seenOf(l *metric.Level) (s seen) {
+	for _, r := range l.Rounds {
+		if r.Telemetry == nil {
+			continue
+		}
+		within := func(t time.Duration) bool { return t > r.Telemetry.From && t <= r.Telemetry.To }
+		for _, x := range r.Samples {
+			if within(x.First) {
+				s.first.add(x.First-x.Sent, 1)
+			}
+			if !x.Completed() || x.Usage == nil || !within(x.Last) {
+				continue
+			}
+			s.whole.add(x.Last-x.Sent, 1)
+			if rest := x.Usage.Output - max(x.FirstTokens, 1); within(x.First) && rest > 0 {
+				s.token.add(x.Last-x.First, rest)
+			}
+		}
+	}
+	return s
+}
+
+// witnessed says where the server's own histograms contradict what the client
+// measured between the same readings, by more than what lies between the two.
+func witnessed(l *metric.Level) []string {
+	if sample.Elsewhere(l) != "" {
+		return nil // said where it matters
+	}
+	s := seenOf(l)
+	theirs := func(name string) float64 {
+		h, _ := l.Histogram(name)
+		mean, _ := h.Mean()
+		return mean
+	}
+	front := max(frontLeast.Seconds(), frontShare*theirs("server_ttft"))
+	behind := func(name string) float64 { return -max(behindLeast.Seconds(), behindShare*theirs(name)) }
+	step := max(tokenLeast.Seconds(), tokenShare*theirs("server_itl"))
+	var notes []string
+	for _, w := range []struct {
+		name      string
+		ours      pooled
+		by        string  // the histogram and
+		n         float64 // the number of requests that say whether the sets are the same
+		low, high float64
+	}{
+		{"server_ttft", s.first, "server_ttft", s.first.n, behind("server_ttft"), front},
+		{"server_itl", s.token, "server_ttft", s.first.n, -step, step},
+		{"server_e2e", s.whole, "server_e2e", s.whole.n, behind("server_e2e"), front},
+	} {
+		if h, why := l.Histogram(w.by); why != "" || w.n < witnessLeast || math.Abs(h.N()-w.n) > witnessApart*w.n || theirs(w.name) <= 0 {
+			continue
+		}
+		if drafts := l.Added(metric.Drafts); w.name == "server_itl" && drafts.OK && drafts.V > 0 {
+			continue // a step is several tokens
+		}
+		if diff := w.ours.mean() - theirs(w.name); diff < w.low || diff > w.high {
+			def := metric.MustLookup(w.name)
+			notes = append(notes, fmt.Sprintf("second witness: %s is %s on average, and %s was measured here (%+.0f%%), more than what lies between the two explains",
+				def.Title, metric.Format(def.Unit, theirs(w.name)), metric.Format(def.Unit, w.ours.mean()), 100*diff/theirs(w.name)))
+		}
+	}
+	return notes
+}

@@ -1,0 +1,87 @@
+package assert
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// counted is a level of five rounds of twelve requests, each with a TTFT of
+// 1 s, ten more tokens in 200 ms and thus an E2E of 1.2 s, of which the server
+// counted n a round at these means.
+func counted(n, ttft, itl, e2e float64, added map[string]float64) *metric.Level {
+	l := shape{rounds: 5, perRound: 12}.level()
+	for _, r := range l.Rounds {
+		h := func(n, mean float64) metric.Histogram {
+			return metric.Histogram{Bounds: []float64{mean}, Counts: []float64{n, 0}, Sum: n * mean}
+		}
+		r.Telemetry = &metric.Telemetry{From: r.Start, To: r.End, Added: map[string]float64{metric.GeneratedTokens: 12 * 11},
+			Histograms: map[string]metric.Histogram{"server_ttft": h(n, ttft), "server_itl": h(10*n, itl), "server_e2e": h(n, e2e)}}
+		for name, v := range added {
+			r.Telemetry.Added[name] = v
+		}
+	}
+	return l
+}
+
+func TestWitness(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		level *metric.Level
+		want  []string // one for each note
+	}{
+		{"agree", counted(12, 1, 0.02, 1.2, nil), nil},
+		{"HTTP before it", counted(12, 0.8, 0.02, 1.0, nil), nil},                                // 0.2 s of 0.8 s
+		{"a proxy before it", counted(12, 0.5, 0.02, 0.7, nil), []string{"+100%", "E2E", ""}},    // 0.5 s more than 0.5 s · 50 %
+		{"later than the client's", counted(12, 1.2, 0.02, 1.2, nil), []string{"1.2 s", "-17%"}}, // -0.2 s of 1.2 s
+		{"slower tokens", counted(12, 1, 0.1, 2, nil), []string{"E2E by the server is 2 s", "ITL by the server is 100 ms on average, and 20 ms was measured here (-80%)"}},
+		{"tokens in steps", counted(12, 1, 0.04, 1.2, map[string]float64{metric.Drafts: 60}), nil},
+		{"other requests", counted(14, 0.1, 0.1, 0.1, nil), nil}, // 14 of them where 12 were sent
+		{"nothing read", shape{rounds: 5, perRound: 12}.level(), nil},
+		{"too few", func() *metric.Level {
+			l := counted(12, 0.1, 0.1, 0.1, nil)
+			l.Rounds = l.Rounds[:1]
+			return l
+		}(), nil},
+	} {
+		got := strings.Join(witnessed(tt.level), "\n")
+		if len(tt.want) == 0 && got != "" {
+			t.Errorf("%s: %s", tt.name, got)
+		}
+		for _, w := range tt.want {
+			if got == "" || !strings.Contains(got, w) {
+				t.Errorf("%s: nothing says %q: %q", tt.name, w, got)
+			}
+		}
+	}
+}
+
+// A server whose usage tells no cached tokens is held to its counters. Of the
+// 1000 tokens of a prompt 64 may be the chat template's, and 20 more.
+func TestCountedHits(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		added map[string]float64
+		want  Outcome
+		says  string
+	}{
+		{"none", map[string]float64{metric.CacheQueries: 12_000, metric.CacheHits: 0}, Pass, "server's counters, 0 of 60000"},
+		{"the template", map[string]float64{metric.CacheQueries: 12_000, metric.CacheHits: 1008}, Pass, "5040 of 60000"},
+		{"more", map[string]float64{metric.CacheQueries: 12_000, metric.CacheHits: 1009}, Error, "cache: by the server's own count 5045 of 60000 prompt tokens came from a cache"},
+		{"its own prompts again", map[string]float64{metric.CacheQueries: 12_000, metric.CacheHits: 3000, metric.Preempted: 1}, Pass, "not checked, nor its counters"},
+		{"no queries", map[string]float64{metric.CacheHits: 3000}, Pass, "not checked"},
+		{"no prompt looked up", map[string]float64{metric.CacheQueries: 0, metric.CacheHits: 0}, Pass, "not checked"},
+		{"another server's page", map[string]float64{metric.CacheQueries: 12_000, metric.CacheHits: 3000, metric.GeneratedTokens: 1}, Pass, "not checked"},
+	} {
+		l := counted(12, 1, 0.02, 1.2, tt.added)
+		for _, x := range l.MeasuredSamples() {
+			x.Usage.Cached = -1
+		}
+		p, run := gate(l)
+		v := verdictOf(t, Judge(p, run, Options{}), "load at 4")
+		if all := v.Message + "\n" + strings.Join(v.Notes, "\n"); v.Outcome != tt.want || !strings.Contains(all, tt.says) {
+			t.Errorf("%s: %s, want %s and %q:\n%s", tt.name, v.Outcome, tt.want, tt.says, all)
+		}
+	}
+}

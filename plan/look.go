@@ -1,0 +1,181 @@
+package plan
+
+import (
+	"math"
+	"slices"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Look is a planned moment at which a level is judged.
+type Look struct {
+	// Due is how many requests each round since the look before measures.
+	Due      []int
+	Requests int // judged: the first ones by start, those of the looks before included
+	// Spent is the share of the plan's error that may be spent up to this look, in (0, 1];
+	// 0 where only a failure counts, at a Planned-th part of the error, which comes on
+	// top.
+	Spent   float64
+	Planned int  // looks that share the error; of one with no Spent its part
+	Extends bool // beyond what the plan asks for
+}
+
+// abortShare is the part of the error that is allowed at a look which may only
+// end a level for a failure: it costs a sound server nothing else.
+const abortShare = 10
+
+// early are the shares of a level's rounds after which it is looked at before
+// its end, in tenths.
+var early = []int{5, 7}
+
+// Looks plans the looks at a level, before it is run: after half and seven
+// tenths of its rounds where it could certifiably hold by then, else half-way
+// for failures alone; at its end; and, where an inconclusive level is extended, at
+// twice its requests and so on up to the most that the plan allows. Each doubling
+// has as much of the error as the planned requests; of that share, what is spent
+// grows with the square of the requests.
+//
+// One look at the end where no look could end or extend the level: nothing is
+// required of it, or not certified.
+func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
+	level.Rounds = max(level.Rounds, 1)
+	whole := Look{Due: level.due(0, level.Rounds), Requests: level.Requests, Spent: 1, Planned: 1}
+	if p.Gate.MeasureOnly || w.Policy.Decide == Estimate {
+		return []Look{whole}
+	}
+	bounds := w.required(level.Name)
+	if len(bounds) == 0 {
+		return []Look{whole}
+	}
+	ends := []int{level.Requests}
+	if w.Policy.OnInconclusive == Extend {
+		ends = Doubled(load.Kind, level, w.Policy.MaxRequests)
+	}
+	part := 1 / float64(len(ends))
+	var looks []Look
+	played := 0
+	for _, tenths := range early {
+		rounds := (level.Rounds*tenths + 9) / 10
+		if rounds < metric.LeastRounds || rounds == level.Rounds || p.History != nil {
+			continue
+		}
+		look := Look{Due: level.due(played, rounds), Requests: level.sent(rounds)}
+		whole := float64(look.Requests) / float64(level.Requests)
+		look.Spent = whole * whole * part
+		if slices.ContainsFunc(bounds, func(t *Threshold) bool { return !w.early(t, load.Kind, level, rounds, look.Spent) }) {
+			continue
+		}
+		looks, played = append(looks, look), rounds
+	}
+	if half := level.Rounds / 2; len(looks) == 0 && half > 0 {
+		looks, played = append(looks, Look{Due: level.due(0, half), Requests: level.sent(half), Planned: abortShare * len(ends)}), half
+	}
+	for i, n := range ends {
+		look := Look{Due: level.due(played, level.Rounds), Requests: n, Spent: float64(i+1) * part, Extends: i > 0}
+		if i > 0 {
+			look.Due = level.More(n - ends[i-1])
+		}
+		looks = append(looks, look)
+	}
+	shared := 0
+	for _, look := range looks {
+		if look.Spent > 0 {
+			shared++
+		}
+	}
+	for i := range looks {
+		if looks[i].Spent > 0 {
+			looks[i].Planned = shared
+		}
+	}
+	return looks
+}
+
+// required are the thresholds that fail the gate at the level.
+func (w *Workload) required(level string) []*Threshold {
+	var out []*Threshold
+	for _, sla := range w.SLAs {
+		if sla.Severity != SeverityWarn && slices.Contains(sla.At, level) {
+			out = append(out, sla.Thresholds...)
+		}
+	}
+	return out
+}
+
+// early says whether a threshold could hold after so many rounds of the level,
+// at that share of the error. What is exact of the requests that are sent speaks
+// of all that the plan asks for, and scaling of another level.
+func (w *Workload) early(t *Threshold, kind metric.LoadKind, level Level, rounds int, share float64) bool {
+	n := level.sent(rounds)
+	switch {
+	case t.Stat.Exact(), t.Metric.Name == "scaling_efficiency":
+		return false
+	case t.Stat.IsShare():
+		if n = rounds; kind == metric.Burst {
+			break
+		}
+	case t.Stat.Kind != metric.Percentile:
+		return true
+	}
+	// So many good ones prove a share of bad ones (Wilks, Ann. Math. Stat. 12, 1941).
+	return float64(n)*math.Log1p(-t.Allowed()) <= math.Log(share*w.Policy.Alpha())
+}
+
+// Allowed is the share of requests that may miss the bound of a percentile, or
+// be bad by that of a share.
+func (t *Threshold) Allowed() float64 {
+	switch {
+	case t.Stat.IsShare():
+		return 1 - t.Limit
+	case t.Op == Greater, t.Op == GreaterEqual:
+		return t.Stat.P / 100
+	}
+	// 1 − 95/100 would be 0.050000000000000044.
+	return (100 - t.Stat.P) / 100
+}
+
+// Doubled are the numbers of requests at which a level is judged that may be
+// extended: those of the plan, doubled up to most (0: four times them), of
+// bursts whole ones.
+func Doubled(kind metric.LoadKind, level Level, most int) []int {
+	if most == 0 {
+		most = 4 * level.Requests
+	}
+	if kind == metric.Burst {
+		most -= most % max(level.N, 1)
+	}
+	out := []int{level.Requests}
+	for n := 2 * level.Requests; n < most && level.Requests > 0; n *= 2 {
+		out = append(out, n)
+	}
+	if most > level.Requests {
+		out = append(out, most)
+	}
+	return out
+}
+
+// due are the requests of the level's rounds from one up to another.
+func (l Level) due(from, to int) []int {
+	var out []int
+	for i := from; i < to; i++ {
+		out = append(out, l.RoundRequests(i))
+	}
+	return out
+}
+
+// sent is how many requests the first rounds measure.
+func (l Level) sent(rounds int) int {
+	n := 0
+	for _, due := range l.due(0, rounds) {
+		n += due
+	}
+	return n
+}
+
+// More shares out further requests of the level over rounds of about its size, never of
+// fewer requests than are in flight.
+func (l Level) More(requests int) []int {
+	rounds := (requests*l.Rounds + l.Requests - 1) / l.Requests
+	further := Level{Requests: requests, Rounds: max(1, min(rounds, requests/max(l.N, 1)))}
+	return further.due(0, further.Rounds)
+}

@@ -1,0 +1,76 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+func TestLooks(t *testing.T) {
+	bound := func(name, stat string, limit float64) *Threshold {
+		def, _ := metric.Lookup(name)
+		s, err := metric.ParseStat(stat)
+		if err != nil {
+			t.Fatal(err)
+		}
+		op := Less
+		if s.IsShare() {
+			op = GreaterEqual
+		}
+		return &Threshold{Metric: def, Stat: s, Op: op, Limit: limit}
+	}
+	p95, p99 := bound("ttft", "p95", 1), bound("ttft", "p99", 1)
+	mean, rate, most := bound("e2e", "mean", 1), bound("success", "rate", 0.95), bound("ttft", "max", 1)
+	extend := func(_ *Plan, w *Workload) { w.Policy.OnInconclusive = Extend }
+	for _, c := range []struct {
+		name     string
+		requests int
+		rounds   int
+		change   func(*Plan, *Workload)
+		bounds   []*Threshold
+		want     string // requests/share of the error/rounds, of one look after another
+	}{
+		// A quarter of 5 % is 0.0125: 0.95^100 = 0.0059 is less.
+		{"p95", 200, 10, nil, []*Threshold{p95}, "100/0.25/5 140/0.49/2 200/1.00/3"},
+		// 0.95^75 = 0.0213 is not, but 0.95^105 = 0.0046 is less than 0.0245.
+		{"few for p95", 150, 10, nil, []*Threshold{p95}, "105/0.49/7 150/1.00/3"},
+		{"too few for p95", 100, 10, nil, []*Threshold{p95}, "50/fail/5 100/1.00/5"},
+		// 0.99^435 = 0.0126, 0.99^609 = 0.0022.
+		{"p99", 870, 10, nil, []*Threshold{p95, p99}, "609/0.49/7 870/1.00/3"},
+		{"mean", 20, 10, nil, []*Threshold{mean}, "10/0.25/5 14/0.49/2 20/1.00/3"},
+		{"max", 200, 10, nil, []*Threshold{mean, most}, "100/fail/5 200/1.00/5"},
+		// 0.95^90 = 0.0099.
+		{"a share in 180 rounds", 720, 180, nil, []*Threshold{rate}, "360/0.25/90 504/0.49/36 720/1.00/54"},
+		{"a share in 60 rounds", 480, 60, nil, []*Threshold{rate}, "240/fail/30 480/1.00/30"},
+		{"eight rounds", 200, 8, nil, []*Threshold{p95}, "150/0.56/6 200/1.00/2"},
+		{"five rounds", 300, 5, nil, []*Threshold{p95}, "120/fail/2 300/1.00/3"},
+		{"one round", 200, 1, nil, []*Threshold{p95}, "200/1.00/1"},
+		{"unequal rounds", 203, 10, nil, []*Threshold{p95}, "103/0.26/5 143/0.50/2 203/1.00/3"},
+		{"extended", 400, 10, extend, []*Threshold{p95}, "200/0.08/5 280/0.16/2 400/0.33/3 800/0.67/10 1600/1.00/20"},
+		{"estimate", 200, 10, func(_ *Plan, w *Workload) { w.Policy.Decide = Estimate }, []*Threshold{p95}, "200/1.00/10"},
+		{"measure only", 200, 10, func(p *Plan, _ *Workload) { p.Gate.MeasureOnly = true }, []*Threshold{p95}, "200/1.00/10"},
+		{"history", 200, 10, func(p *Plan, _ *Workload) { p.History = &History{} }, []*Threshold{p95}, "100/fail/5 200/1.00/5"},
+		{"nothing required", 200, 10, nil, nil, "200/1.00/10"},
+	} {
+		w := &Workload{SLAs: []*SLA{{At: []string{"4"}, Severity: SeverityError, Thresholds: c.bounds}}}
+		p := &Plan{}
+		if c.change != nil {
+			c.change(p, w)
+		}
+		var got []string
+		for _, look := range p.Looks(w, &Load{Kind: metric.ClosedLoop}, Level{Name: "4", N: 4, Requests: c.requests, Rounds: c.rounds}) {
+			share := "fail"
+			if look.Spent > 0 {
+				share = fmt.Sprintf("%.2f", look.Spent)
+			}
+			got = append(got, fmt.Sprintf("%d/%s/%d", look.Requests, share, len(look.Due)))
+		}
+		if diff := cmp.Diff(c.want, strings.Join(got, " ")); diff != "" {
+			t.Errorf("%s: %s", c.name, diff)
+		}
+	}
+}
