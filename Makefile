@@ -62,6 +62,9 @@ demo: build ## gate the built-in server with plans/demo.hcl; reports in results/
 # several that share nothing, in which the race detector finds nothing and takes
 # minutes.
 .PHONY: test
+# Every process under the race detector would sleep for a second at its end: half
+# a minute and more of the tests of processes.
+test: export GORACE ?= atexit_sleep_ms=50
 test: ## run all tests (with the race detector where there is a C compiler) and report coverage
 	@if [ -z "$(RACE)" ]; then echo "no C compiler: tests run without the race detector"; fi
 	CGO_ENABLED=$(CGO) $(GO) test $(RACE) -timeout 10m -coverprofile=cover.out -skip '^TestLong' $(PKGS)
