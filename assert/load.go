@@ -74,6 +74,7 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 		invalid(verdict.CauseServer, "none of %s completed: nothing was recorded", verdict.Count(s.n, "requests"))
 	}
 	s.lengths(v, samples, invalid)
+	believable(samples, invalid)
 	s.loaded(v, samples, invalid)
 	s.generator(v, samples, thresholds, invalid)
 	s.lockStep(v, thresholds)

@@ -44,6 +44,8 @@ type Sample struct {
 	Chunks      int  `json:"chunks,omitempty"`       // token-bearing chunks
 	FirstTokens int  `json:"first_tokens,omitempty"` // tokens in the first one; 0: the server did not tell
 
+	Text int `json:"text_bytes,omitempty"` // bytes of the answer as JSON writes them; 0: not recorded
+
 	InputAsked  int      `json:"input_asked"`          // tokens the plan asked for
 	OutputAsked int      `json:"output_asked"`         // tokens asked for; the cap of a natural answer
 	Usage       *Usage   `json:"usage,omitempty"`      // by the server's count; nil: it sent none

@@ -74,6 +74,10 @@ func (a *Answer) Event(at time.Duration, e *Event) {
 		s.Failure = &metric.Failure{Kind: metric.FailStream, Message: e.Err}
 		return
 	}
+	if e.Several {
+		s.Failure = &metric.Failure{Kind: metric.FailProtocol, Message: "the server sent several choices, and one was asked for"}
+		return
+	}
 	if e.Usage != nil && (e.Usage.Input > 0 || e.Usage.Output > 0) {
 		a.usage = metric.Usage(*e.Usage)
 		s.Usage = &a.usage
@@ -93,6 +97,7 @@ func (a *Answer) Event(at time.Duration, e *Event) {
 func (a *Answer) chunk(at time.Duration, e *Event) {
 	s := a.sample
 	s.Chunks++
+	s.Text += e.Text
 	if s.Chunks == 1 {
 		s.First = at
 		// Events name their own tokens, continuous usage those up to now. Both

@@ -63,7 +63,7 @@ func TestWalkReadsAsGoOpenAI(t *testing.T) {
 			}
 			want := typedEvent(t, data)
 			want.Tokens, want.Made, want.Reasoning = got.Tokens, got.Made, want.Reasoning || got.Reasoning
-			if d := cmp.Diff(want, got); d != "" {
+			if d := cmp.Diff(want, got, seen); d != "" {
 				t.Errorf("%s: %s (-want +got):\n%s", file, data, d)
 			}
 			compared++

@@ -42,6 +42,8 @@ type Event struct {
 	Content   bool // non-empty content
 	Reasoning bool // non-empty reasoning
 	ToolCall  bool // a tool-call delta with a name or arguments
+	Text      int  // bytes of all these, as JSON writes them
+	Several   bool // of another choice than the first: one was asked for
 	Tokens    int  // tokens in this event; 0: not told
 	Made      int  // tokens made up to and with this event; 0: not told
 	Finish    string

@@ -86,8 +86,8 @@ func TestExactTimes(t *testing.T) {
 			FirstAnswer: 2360 * ms, // 2000 + 6·60
 			Last:        3200 * ms, // 2000 + 20·60
 			End:         3220 * ms,
-			Chunks:      21,
-			InputAsked:  11, OutputAsked: 8,
+			Chunks:      21, Text: 72, // 6 × "hm", 15 × "word"
+			InputAsked: 11, OutputAsked: 8,
 			Usage:  &metric.Usage{Input: 11, Output: 61, Cached: -1},
 			Finish: "length", Status: 200,
 		}

@@ -24,7 +24,7 @@ var (
 //
 //	choices[].delta.{content, reasoning, reasoning_content}
 //	choices[].delta.tool_calls[].function.{name, arguments}, delta.function_call
-//	choices[].text, choices[].finish_reason, choices[].token_ids
+//	choices[].text, choices[].finish_reason, choices[].token_ids, choices[].index
 //	usage.{prompt_tokens, completion_tokens}, usage.prompt_tokens_details.cached_tokens
 //	timings.predicted_n
 //	error: a string or an object; {"object": "error", "message": …}
@@ -213,6 +213,11 @@ func (w *walker) choice() error {
 				w.e.Finish = finish(v)
 			}
 			return err
+		case "index":
+			var index int
+			err := w.count(&index)
+			w.e.Several = w.e.Several || index > 0
+			return err
 		case "token_ids":
 			return w.array(func() error { w.e.Tokens++; return w.skip() })
 		}
@@ -360,6 +365,7 @@ func (w *walker) text(is *bool) error {
 	v, err := w.stringOr()
 	if err == nil && len(v) > 0 {
 		*is = true
+		w.e.Text += len(v)
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 var events = []struct {
@@ -34,6 +35,8 @@ var events = []struct {
 	{"no token ids", `{"choices":[{"delta":{"content":"ab"},"token_ids":[]}]}`, Event{Content: true}},
 	{"usage of its own", `{"choices":[],"usage":{"prompt_tokens":17,"completion_tokens":8,"total_tokens":25,"prompt_tokens_details":{"cached_tokens":3}}}`, Event{Usage: &Usage{17, 8, 3}}},
 	{"usage without details", `{"usage":{"prompt_tokens":17,"completion_tokens":8,"prompt_tokens_details":null},"choices":[]}`, Event{Usage: &Usage{17, 8, -1}}},
+	{"another choice", `{"choices":[{"index":1,"delta":{"content":"Hi"}}]}`, Event{Content: true, Several: true}},
+	{"another tool call", `{"choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"function":{"name":"f"}}]}}]}`, Event{ToolCall: true}},
 	{"timings", `{"choices":[{"delta":{"content":"rt"}}],"timings":{"cache_n":0,"prompt_per_second":9945.7,"predicted_n":3,"predicted_ms":0.001}}`, Event{Content: true, Made: 3}},
 	{"timings of junk", `{"choices":[{"delta":{"content":"rt"}}],"timings":[{"predicted_n":3}]}`, Event{Content: true}},
 	{"usage null", `{"usage":null,"choices":[]}`, Event{}},
@@ -55,6 +58,24 @@ var events = []struct {
 	{"not an object", `[1,2]`, Event{}},
 }
 
+// seen leaves the length of the text out: TestWalkCountsText has it.
+var seen = cmpopts.IgnoreFields(Event{}, "Text")
+
+func TestWalkCountsText(t *testing.T) {
+	for data, want := range map[string]int{
+		`{"choices":[{"delta":{"content":"Hi"}}]}`:                           2,
+		`{"choices":[{"delta":{"content":"Hi","reasoning":"hm."}}]}`:         5,
+		`{"choices":[{"delta":{"content":""}}],"usage":{"prompt_tokens":9}}`: 0,
+		`{"choices":[{"text":"größe"}]}`:                                     7, // ö and ß are two bytes each
+	} {
+		var e Event
+		var u Usage
+		if err := walk([]byte(data), &e, &u); err != nil || e.Text != want {
+			t.Errorf("%s: %d bytes, want %d; %v", data, e.Text, want, err)
+		}
+	}
+}
+
 func TestWalk(t *testing.T) {
 	for _, tt := range events {
 		var got Event
@@ -63,10 +84,10 @@ func TestWalk(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
 		}
-		if d := cmp.Diff(tt.want, got); d != "" {
+		if d := cmp.Diff(tt.want, got, seen); d != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, d)
 		}
-		if ref, ok := reference([]byte(tt.json)); !ok || !cmp.Equal(ref, got) {
+		if ref, ok := reference([]byte(tt.json)); !ok || !cmp.Equal(ref, got, cmpopts.IgnoreFields(Event{}, "Text", "Several")) {
 			t.Errorf("%s: the reference says %v, %+v", tt.name, ok, ref)
 		}
 	}
@@ -333,8 +354,8 @@ func FuzzWalk(f *testing.F) {
 		if ok != (err == nil) {
 			t.Fatalf("%q: %v, encoding/json says valid is %v", data, err, ok)
 		}
-		if ok && !cmp.Equal(want, got) {
-			t.Fatalf("%q (-want +got):\n%s", data, cmp.Diff(want, got))
+		if ok && !cmp.Equal(want, got, cmpopts.IgnoreFields(Event{}, "Text", "Several")) {
+			t.Fatalf("%q (-want +got):\n%s", data, cmp.Diff(want, got, seen))
 		}
 	})
 }
