@@ -85,7 +85,7 @@ func (s *standing) visited(p *metric.CapacityProbe, l *metric.Level, verdicts []
 	switch {
 	case p.Purpose == "retry" && (p.Outcome == "saturated" || p.Outcome == "inconclusive" || p.Outcome == "capped"):
 		return
-	case p.Purpose == "confirm" && p.Outcome == "capped":
+	case (p.Purpose == "confirm" || p.Purpose == "deep") && (p.Outcome == "saturated" || p.Outcome == "capped"):
 		return
 	case p.Purpose == "confirm":
 		s.confirmed = p.Outcome == "pass"

@@ -1,7 +1,10 @@
 package assert
 
 import (
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tokgate/tokgate/assert/sample"
@@ -10,112 +13,123 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// The generator's own lateness is part of every latency it measures. A level
-// is invalid for it
+// The generator's own lateness is part of every latency that it measures.
+// metric.Level.Disturbed says which rounds it was too late in, most of which
+// were measured again; of those that are left each threshold is asked for
+// itself whether lateness could have decided it: see late. What it cannot have
+// changed stands.
 //
-//   - when a round used most of the machine's CPU (mostCPU of the cores it may use): what
-//     the load did to the generator can no longer be told apart;
-//   - when what any read may have waited for (the 99th percentile of the
-//     scheduler's delay, or the longest stop-the-world pause) exceeds mostDelay
-//     and delayShare of the median TTFT: the numbers themselves are off;
-//   - when a smaller delay, but above leastDelay, could have changed a verdict
-//     on a time: the threshold comes out otherwise once its limit is moved by
-//     the delay;
-//   - when the process as a whole was held up once for longer than sample.LeastStall
-//     and stallShare of the median TTFT, and that could be what decided a
-//     verdict: see stalled.
+// A level as a whole is invalid where a round used most of the machine's CPU
+// (mostCPU of the cores that it may use): what the load did to the generator
+// can no longer be told apart. A delay too short to disturb a round, but above
+// leastDelay, counts where it could have changed a verdict on a time: see flips.
 //
 // In virtual time nothing is late: the health of a simulated run is unknown, and
 // nothing here objects to it. The reports say that it was simulated.
 const (
 	mostCPU    = 0.90
-	mostDelay  = 20 * time.Millisecond
-	delayShare = 0.10
 	leastDelay = time.Millisecond
-	stallShare = 0.10
 )
 
 // objection takes why a measurement is not valid, and who has to act on it.
 type objection func(of verdict.Cause, format string, args ...any)
 
-func (s *subject) generator(v *Verdict, samples []*metric.Sample, thresholds []judgedThreshold, invalid objection) {
-	var cpu float64
-	var delay, pause, stall time.Duration
+func (s *subject) generator(v *Verdict, thresholds []judgedThreshold, invalid objection) {
+	cpu := 0.0
+	var delay time.Duration
+	var said []string
 	for _, r := range s.level.Rounds {
-		stall = max(stall, r.Health.Stall)
 		cpu = math.Max(cpu, r.Health.CPU) // NaN stays
-		delay, pause = max(delay, r.Health.Delay), max(pause, r.Health.GCPause)
+		delay = max(delay, r.Health.Delay)
+		if d := s.level.Disturbed(r); d.Stall+d.Delay > 0 {
+			said = append(said, fmt.Sprintf("%s in round %d", d, r.Index+1))
+		}
 	}
 	if !(cpu < mostCPU) {
 		invalid(verdict.CauseGenerator, "generator: it used %s of the cores it may use; load from a larger machine", metric.Format(metric.Ratio, cpu))
 	}
-	worst := max(delay, pause)
-	switch most := max(mostDelay.Seconds(), delayShare*sample.MedianTTFT(samples)); {
-	case worst.Seconds() > most:
-		invalid(verdict.CauseGenerator, "generator: its reads and sends may have waited %s, more than %s; load from a faster machine",
-			metric.Format(metric.Seconds, worst.Seconds()), metric.Format(metric.Seconds, most))
-	case delay > leastDelay:
-		for _, t := range thresholds {
-			if s.flips(t, delay) {
-				invalid(verdict.CauseGenerator, "generator: its reads may have waited %s, which could change the verdict on %s (%s)",
-					metric.Format(metric.Seconds, delay.Seconds()), label(t.threshold), t.Message)
-				break
-			}
-		}
+	if len(said) > 3 {
+		said = append(said[:3], fmt.Sprintf("and %d more rounds like these", len(said)-3))
 	}
-	if stall.Seconds() <= max(sample.LeastStall.Seconds(), stallShare*sample.MedianTTFT(samples)) {
-		return
+	words := strings.Join(said, "; ")
+	if words != "" {
+		v.Notes = append(v.Notes, words)
 	}
 	for _, t := range thresholds {
-		if s.stalled(t, stall) {
-			invalid(verdict.CauseGenerator, "generator: it was held up for %s, which could be what decided %s (%s)",
-				metric.Format(metric.Seconds, stall.Seconds()), label(t.threshold), t.Message)
-			return
+		why := ""
+		switch {
+		case words != "" && t.Outcome == Inconclusive:
+			t.Notes = append(t.Notes, words+": the server need not be why it is undecided")
+		case words != "" && s.late(t):
+			why = words
+		case delay > leastDelay && s.flips(t, delay):
+			why = "its reads may have waited " + metric.Format(metric.Seconds, delay.Seconds())
+		}
+		if why != "" {
+			t.Outcome, t.Cause = Error, verdict.CauseGenerator
+			t.Message = fmt.Sprintf("generator: %s, which could be what decided %s (%s)", why, label(t.threshold), t.Message)
 		}
 	}
 }
 
-// stalled says whether a decided threshold would come out otherwise had the
-// generator not been held up for that long. What arrives during a stall is read
-// at its end: a time is then too long by the stall at most, and never too short,
-// so that a bound on times from above cannot have been met by it. What a stream
-// takes from its first token to its last, though, is too short if the first
-// token waited, down to nothing where the whole answer did, and too long if the
-// last did; of rates over a window the stall is a share.
-func (s *subject) stalled(v judgedThreshold, stall time.Duration) bool {
-	if v.Outcome != Pass && v.Outcome != Fail || v.threshold.Op == "" && v.threshold.Metric.Name != "goodput" {
+// held is for how long a read of the round may have waited.
+func (s *subject) held(r *metric.Round) time.Duration {
+	d := s.level.Disturbed(r)
+	return max(d.Stall, d.Delay)
+}
+
+// late says whether a decided threshold would come out otherwise had the
+// generator not been late in the rounds that it disturbed. It would not where
+// the other rounds alone decide it alike, nor where it holds with these as slow
+// as they may have been, or fails with them as fast.
+//
+// What arrives while the generator stands still is read at the end of that: a
+// time is then too long by it at most, and never too short, so that a bound on
+// times from above cannot have been met by it. A request may have timed out for
+// it. What a stream takes from its first token to its last, though, is too
+// short if the first token waited, down to nothing where the whole answer did,
+// and too long if the last did; of rates over a window the stall is a share.
+func (s *subject) late(v judgedThreshold) bool {
+	m := v.threshold.Metric
+	if v.Outcome != Pass && v.Outcome != Fail || m.Source != metric.Client || m.Name == "tokens_per_chunk" || m.Name == "cache_hit_rate" {
 		return false
 	}
-	// A pass without the stall: as slow as it may have been. A failure: as fast.
+	if alone := *s; s.judgedOn(&alone, s.undisturbed(), v.threshold) == v.Outcome {
+		return false
+	}
 	passed, other := v.Outcome == Pass, *s
-	window := 0.0
+	held, window := time.Duration(0), 0.0
 	for _, r := range s.level.Rounds {
+		held = max(held, s.held(r))
 		if length := (r.WindowEnd - r.WindowStart).Seconds(); length > 0 {
-			window = max(window, r.Health.Stall.Seconds()/length)
+			window = max(window, s.held(r).Seconds()/length)
 		}
 	}
-	streams := false
+	// Whether it is known what lateness does to the metric, and is of streams.
+	known, streams := true, false
 	undone := func(t *plan.Threshold) *plan.Threshold {
 		moved := *t
 		switch name := t.Metric.Name; {
 		case name == "tpot", name == "speed", name == "e2e_speed" && !passed:
 			streams = true
-		case name == "e2e_speed": // it can only be too low
+		case name == "e2e_speed", name == "success", t.Stat.IsShare(): // it can only be too low
 		case t.Metric.Unit == metric.Seconds:
 			if passed == sample.Upward(t.Op) { // it can only be too long
-				moved.Limit += stall.Seconds()
+				moved.Limit += held.Seconds()
 			}
-		case name == "throughput", name == "input_throughput", name == "request_rate", name == "goodput" && t.Stat.Kind == metric.NoStat:
+		case name == "throughput", name == "input_throughput", name == "request_rate", name == "goodput":
 			if passed == sample.Upward(t.Op) {
 				moved.Limit *= 1 + window
 			} else {
 				moved.Limit *= max(1-window, 0)
 			}
+		default:
+			known = false
 		}
 		return &moved
 	}
 	moved := undone(v.threshold)
-	if v.threshold.Metric.Name == "goodput" {
+	if m.Name == "goodput" {
 		w := *s.workload
 		w.Good = nil
 		for _, t := range s.workload.Good {
@@ -123,25 +137,44 @@ func (s *subject) stalled(v judgedThreshold, stall time.Duration) bool {
 		}
 		other.workload = &w
 	}
-	if streams {
-		other.evidence = gather(restreamed(s.level, stall, passed))
-	}
-	return other.judge(moved).Outcome != s.judge(v.threshold).Outcome
+	return !known || s.judgedOn(&other, s.restreamed(streams, passed), moved) != v.Outcome
 }
 
-// restreamed is the level with every stream longer by the stall, or shorter.
-func restreamed(l *metric.Level, stall time.Duration, longer bool) *metric.Level {
-	out := *l
+// judgedOn is the outcome of a threshold on another level.
+func (s *subject) judgedOn(other *subject, l *metric.Level, t *plan.Threshold) Outcome {
+	other.evidence = gather(l)
+	return other.judge(t).Outcome
+}
+
+// undisturbed is the level without the rounds in which the generator was late.
+func (s *subject) undisturbed() *metric.Level {
+	out := *s.level
+	out.Rounds = slices.DeleteFunc(slices.Clone(out.Rounds), func(r *metric.Round) bool { return s.held(r) > 0 })
+	return &out
+}
+
+// restreamed is the level without the requests of disturbed rounds that timed
+// out, unless its streams are to be longer; each of these streams, where asked,
+// is longer by what its reads may have waited, or shorter.
+func (s *subject) restreamed(streams, longer bool) *metric.Level {
+	out := *s.level
 	out.Rounds = nil
-	for _, r := range l.Rounds {
-		c := *r
+	for _, r := range s.level.Rounds {
+		c, held := *r, s.held(r)
 		c.Samples = nil
 		for _, x := range r.Samples {
-			if y := *x; x.Completed() && x.Last > x.First && x.First > 0 {
+			switch y := *x; {
+			case held == 0:
+			case !longer && x.Failure != nil && x.Failure.Kind == metric.FailTimeout:
+				if x.Phase == metric.Measured {
+					c.Due--
+				}
+				continue
+			case streams && x.Completed() && x.Last > x.First && x.First > 0:
 				if longer {
-					y.First = max(x.First-stall, min(x.Sent, x.First-1), 1)
+					y.First = max(x.First-held, min(x.Sent, x.First-1), 1)
 				} else {
-					y.Last = max(x.Last-stall, x.First+1)
+					y.Last = max(x.Last-held, x.First+1)
 				}
 				x = &y
 			}

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/tokgate/tokgate/assert/sample"
 	"github.com/tokgate/tokgate/assert/verdict"
@@ -24,17 +23,6 @@ const (
 	templateTokens = 64
 	// cacheTolerance is the share of a prompt that may be cached beyond.
 	cacheTolerance = 0.02
-	// leastBusy is the share of slot-time in the window with a request in
-	// flight or in the declared pause.
-	leastBusy = 0.95
-	// failedPause is for how long a failed request may leave its slot idle: it
-	// waits before the next one that only keeps the load up (load.Backoff), or
-	// connects anew.
-	failedPause = 100 * time.Millisecond
-	// burstSpread is how far apart the requests of a burst may leave, or
-	// burstShare of the median TTFT, whichever is more.
-	burstSpread = 50 * time.Millisecond
-	burstShare  = 0.10
 )
 
 // load judges whether the case was measured as planned, from recorded facts
@@ -75,8 +63,9 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	}
 	s.lengths(v, samples, invalid)
 	believable(samples, invalid)
-	s.loaded(v, samples, invalid)
-	s.generator(v, samples, thresholds, invalid)
+	s.loaded(v, invalid)
+	s.voided(v, invalid)
+	s.generator(v, thresholds, invalid)
 	s.lockStep(v, thresholds)
 	v.Notes = append(v.Notes, s.windowed()...)
 	v.Notes = append(v.Notes, s.drift()...)
@@ -236,56 +225,33 @@ func (s *subject) countedHits(samples []*metric.Sample, invalid objection) strin
 
 // loaded checks that the load was the declared one: every slot busy, or all of
 // a burst sent at once.
-func (s *subject) loaded(v *Verdict, samples []*metric.Sample, invalid objection) {
-	ttft := sample.MedianTTFT(samples)
+func (s *subject) loaded(v *Verdict, invalid objection) {
 	for _, r := range s.level.Rounds {
-		if s.level.Kind == metric.Burst {
-			if spread, most := sendSpread(r), max(burstSpread.Seconds(), burstShare*ttft); spread > most {
-				invalid(verdict.CauseGenerator, "generator: the requests of burst %d left %s apart, more than %s", r.Index+1, metric.Format(metric.Seconds, spread), metric.Format(metric.Seconds, most))
+		if d := s.level.Disturbed(r); d.Load != "" {
+			cause := verdict.CauseInvalid
+			if s.level.Kind == metric.Burst {
+				cause = verdict.CauseGenerator
 			}
-			continue
-		}
-		failed, completed := 0, 0
-		for _, x := range r.Samples {
-			if x.Completed() {
-				completed++
-			} else if !x.Canceled() {
-				failed++
-			}
-		}
-		var problem string
-		excused := false // a slot that waits after a failure is the server's doing, and thresholds count it
-		switch window := (r.WindowEnd - r.WindowStart).Seconds(); {
-		case window <= 0:
-			problem = fmt.Sprintf("round %d had no stretch with all %s busy", r.Index+1, verdict.Count(s.level.N, "slots"))
-			excused = failed > completed
-		case !(r.Busy >= leastBusy):
-			problem = fmt.Sprintf("the slots of round %d were busy %s of the window, less than %s", r.Index+1, metric.Format(metric.Ratio, r.Busy), metric.Format(metric.Ratio, leastBusy))
-			excused = r.Busy+float64(failed)*failedPause.Seconds()/(window*float64(s.level.N)) >= leastBusy
-		default:
-			continue
-		}
-		if excused {
-			v.Notes = append(v.Notes, problem+"; requests failed")
-		} else {
-			invalid(verdict.CauseInvalid, "%s", problem)
+			invalid(cause, "round %d: %s", r.Index+1, d.Load)
+		} else if idle, byServer := s.level.Idle(r); s.level.Kind != metric.Burst && byServer {
+			v.Notes = append(v.Notes, fmt.Sprintf("round %d: %s; requests failed", r.Index+1, idle))
 		}
 	}
 }
 
-// sendSpread is the time between a burst's first and last send, in seconds.
-func sendSpread(r *metric.Round) float64 {
-	var first, last time.Duration
-	for _, x := range r.Samples {
-		if x.Phase != metric.Measured || x.Sent == 0 {
-			continue
+// voided says which rounds were measured again, and checks that these are such
+// as may be: disturbed ones, and few.
+func (s *subject) voided(v *Verdict, invalid objection) {
+	l := s.level
+	for _, r := range l.Voided {
+		if (l.Disturbed(r) == metric.Disturbance{}) {
+			invalid(verdict.CauseInvalid, "round %d was left out, and nothing had disturbed it", r.Index+1)
 		}
-		if first == 0 || x.Sent < first {
-			first = x.Sent
-		}
-		last = max(last, x.Sent)
+		v.Notes = append(v.Notes, fmt.Sprintf("round %d was measured again: %s", r.Index+1, verdict.OneLine(r.Void)))
 	}
-	return (last - first).Seconds()
+	if most := metric.MostVoided(len(l.Rounds) + l.Shed); len(l.Voided) > most {
+		invalid(verdict.CauseInvalid, "%d of %s were left out, more than %d", len(l.Voided), verdict.Count(len(l.Rounds)+len(l.Voided), "rounds"), most)
+	}
 }
 
 // mostFrequent is the most frequent message and how often it came.

@@ -103,7 +103,10 @@ func look(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*pla
 	for i := range verdicts {
 		v := &verdicts[i]
 		if v.Outcome == Error {
-			return LookVerdict{Outcome: Error, Invalid: v.Message}, verdicts
+			if failed := slices.IndexFunc(verdicts, func(v Verdict) bool { return v.Outcome == Fail }); v.Cause == verdict.CauseGenerator && failed >= 0 {
+				continue // another fails, and lateness is not why
+			}
+			return LookVerdict{Outcome: Error, Cause: v.Cause, Invalid: v.Message}, verdicts
 		}
 		t := distance(list[i].Threshold, v)
 		out.Thresholds = append(out.Thresholds, t)

@@ -825,13 +825,46 @@ func TestStall(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rounds := run.Levels[0].Rounds
+		// The round is measured again, with another seed and other prompts.
+		l := run.Levels[0]
+		if len(l.Rounds) != 2 || len(l.Voided) != 1 {
+			t.Fatalf("%d rounds and %d voided, want 2 and 1", len(l.Rounds), len(l.Voided))
+		}
 		// A beat was due at most 100 ms into the stall.
-		if got := rounds[1].Health; got.Stall < 600*ms || got.Stall > 700*ms || got.CPU != 0.5 {
+		void := l.Voided[0]
+		if got := void.Health; got.Stall < 600*ms || got.Stall > 700*ms || got.CPU != 0.5 {
 			t.Errorf("health %+v, want a stall of 600 to 700 ms", got)
 		}
-		if got := rounds[0].Health.Stall; got != 0 {
+		if void.Index != 1 || void.Seed != 2 || !strings.HasPrefix(void.Void, "the generator stood still for ") || len(void.Samples) == 0 {
+			t.Errorf("voided round %d, seed %d, %q with %d samples", void.Index, void.Seed, void.Void, len(void.Samples))
+		}
+		if again := l.Rounds[1]; again.Index != 2 || again.Due != void.Due || again.Void != "" || again.Health.Stall != 0 {
+			t.Errorf("measured again as %+v", again)
+		}
+		if got := l.Rounds[0].Health.Stall; got != 0 {
 			t.Errorf("a round that ran on time has a stall of %v", got)
 		}
+		for _, n := range b.transport.prompts {
+			if n != 1 {
+				t.Errorf("a prompt was sent %d times", n)
+			}
+		}
 	})
+}
+
+// Of rounds that are all disturbed at most a third is measured again, however
+// the level is cut into looks; the rest is kept as it is.
+func TestVoidedAtMost(t *testing.T) {
+	for _, c := range []struct{ rounds, voided int }{{1, 1}, {2, 1}, {5, 1}, {6, 2}, {10, 3}} {
+		seeds := make([]int64, c.rounds)
+		b := newBench(t, clock.NewVirtual(), planOf(1, closedLoad(2, 10*c.rounds, seeds...)), steady(s, 0))
+		b.Meter = func() func() metric.Health { return func() metric.Health { return metric.Health{Delay: s} } }
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l := run.Levels[0]; len(l.Rounds) != c.rounds || len(l.Voided) != c.voided {
+			t.Errorf("%d rounds: %d and %d voided, want %d", c.rounds, len(l.Rounds), len(l.Voided), c.voided)
+		}
+	}
 }

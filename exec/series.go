@@ -3,6 +3,7 @@ package exec
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	ctyjson "github.com/zclconf/go-cty/cty/json"
@@ -26,6 +27,7 @@ type series struct {
 	before []*metric.Round
 	leg    *metric.Leg // of a comparison; nil
 	now    *round      // the one under way, nil between two
+	last   *round      // the one that ended last
 	// durations are the runner's of the server: another may be under way at the
 	// same time.
 	durations map[*plan.Workload]time.Duration
@@ -57,10 +59,9 @@ func (r *runner) series(t *Target, c Case, l *metric.Level) (s *series, lost err
 // them came to their end; lost is why the server is gone.
 func (s *series) play(due []int) (ended bool, lost error) {
 	l := s.level
+	due = slices.DeleteFunc(slices.Clone(due), func(n int) bool { return n == 0 })
+	rounds := len(l.Rounds) + len(due)
 	for _, n := range due {
-		if n == 0 {
-			continue
-		}
 		if s.sheds && s.tight(l) {
 			l.Shed++
 			continue
@@ -71,37 +72,56 @@ func (s *series) play(due []int) (ended bool, lost error) {
 			}
 			return false, nil
 		}
-		i := len(s.before) + len(l.Rounds)
-		rd := &round{
-			runner: s.runner, target: s.target, Case: s.Case, level: l, prompts: s.prompts, request: s.request, durations: s.durations,
-			out: &metric.Round{Index: i, Seed: seed(s.Load, i), Due: n, Leg: s.leg},
+		for s.round(n, rounds) {
 		}
-		rd.lengths = load.Lengths{
-			Mean: s.Workload.Output.Mean, Jitter: s.Workload.Output.Jitter,
-			Seed: rd.out.Seed, Workload: l.Workload, Level: l.Name, Round: i,
-		}
-		if s.Workload.Output.Natural {
-			rd.lengths.Jitter = 0 // the mean is the cap of an answer that ends by itself
-		}
-		s.now = rd
-		rd.play()
-		s.now = nil
-		l.Rounds = append(l.Rounds, rd.out)
-		if l.Probe == nil {
-			s.rounds++
-		}
-		s.observe(s.Observer.RoundDone(l, rd.out))
-		if d, ok := load.Duration(rd.out.Samples, metric.Measured); ok {
-			s.durations[s.Workload] = d
-		}
-		if rd.lost != nil {
+		if rd := s.last; rd.lost != nil || rd.out.Stopped != "" {
 			return false, rd.lost
-		}
-		if rd.out.Stopped != "" {
-			return false, nil
 		}
 	}
 	return true, nil
+}
+
+// round adds a round of n measured requests to the level, of so many in all.
+// It says whether it was disturbed and is to be measured again: that is
+// decided by what the generator knows of itself, before anything is judged.
+func (s *series) round(n, of int) (again bool) {
+	l := s.level
+	i := len(s.before) + len(l.Rounds) + len(l.Voided)
+	rd := &round{
+		runner: s.runner, target: s.target, Case: s.Case, level: l, prompts: s.prompts, request: s.request, durations: s.durations,
+		out: &metric.Round{Index: i, Seed: seed(s.Load, i), Due: n, Leg: s.leg},
+	}
+	rd.lengths = load.Lengths{
+		Mean: s.Workload.Output.Mean, Jitter: s.Workload.Output.Jitter,
+		Seed: rd.out.Seed, Workload: l.Workload, Level: l.Name, Round: i,
+	}
+	if s.Workload.Output.Natural {
+		rd.lengths.Jitter = 0 // the mean is the cap of an answer that ends by itself
+	}
+	s.now, s.last = rd, rd
+	rd.play()
+	s.now = nil
+	if s.voids(rd, of) {
+		rd.out.Void = l.Disturbed(rd.out).String()
+		l.Voided = append(l.Voided, rd.out)
+	} else {
+		l.Rounds = append(l.Rounds, rd.out)
+	}
+	if l.Probe == nil {
+		s.rounds++
+	}
+	s.observe(s.Observer.RoundDone(l, rd.out))
+	if d, ok := load.Duration(rd.out.Samples, metric.Measured); ok {
+		s.durations[s.Workload] = d
+	}
+	return rd.out.Void != ""
+}
+
+// voids says whether a round that was disturbed is measured again: where there
+// is time, and not in a leg, which has its pair.
+func (s *series) voids(rd *round, of int) bool {
+	return rd.out.Complete && rd.lost == nil && s.leg == nil && len(s.level.Voided) < metric.MostVoided(of) && s.check() &&
+		!(s.sheds && s.tight(s.level)) && s.level.Disturbed(rd.out) != metric.Disturbance{}
 }
 
 // measured is how many requests were judged or are to be: those of the rounds

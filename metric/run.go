@@ -90,6 +90,9 @@ type Level struct {
 	// Asked is what was sent, as the plan said it then; nil: not recorded.
 	Asked  *Asked   `json:"asked,omitempty"`
 	Rounds []*Round `json:"rounds"`
+	// Voided are rounds that the generator's machine disturbed and that were
+	// measured again, in order: kept, and part of no value.
+	Voided []*Round `json:"voided,omitempty"`
 	// Shed is how many of its rounds were left out, the last ones, because the
 	// budget was short; never so many that fewer than LeastRounds are left.
 	Shed int `json:"shed,omitempty"`
@@ -141,6 +144,8 @@ type Round struct {
 	// Complete is false when the round was cut short; Stopped says why.
 	Complete bool   `json:"complete"`
 	Stopped  string `json:"stopped,omitempty"`
+	// Void says why the round is one of its level's Voided; "" where it is judged.
+	Void string `json:"void,omitempty"`
 }
 
 // Health is what the generator knows about itself over a round.

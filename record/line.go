@@ -73,7 +73,7 @@ func bare(r *metric.Run) *metric.Run {
 // hollow is the level without its rounds.
 func hollow(l *metric.Level) *metric.Level {
 	c := *l
-	c.Rounds = nil
+	c.Rounds, c.Voided = nil, nil
 	return &c
 }
 

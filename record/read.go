@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/tokgate/tokgate/metric"
 )
@@ -252,6 +253,10 @@ func (rd *reader) roundDone(of levelKey, r *metric.Round) error {
 	*open.round = *r
 	open.round.Samples = samples
 	open.ended, open.seen = true, nil
+	if r.Void != "" {
+		level.Rounds = slices.DeleteFunc(level.Rounds, func(x *metric.Round) bool { return x == open.round })
+		level.Voided = append(level.Voided, open.round)
+	}
 	if err := possibleRound(open.round); err != nil {
 		return fmt.Errorf("round %d of %s/%s at %s cannot have been like this: %w", r.Index+1, of.Server, of.Workload, of.Name, err)
 	}
@@ -277,9 +282,9 @@ func (rd *reader) level(l *metric.Level) {
 		rd.rounds[known] = map[int]*openRound{}
 		rd.run.Levels = append(rd.run.Levels, known)
 	}
-	rounds := known.Rounds
+	rounds, voided := known.Rounds, known.Voided
 	*known = *l
-	known.Rounds = rounds
+	known.Rounds, known.Voided = rounds, voided
 }
 
 func (rd *reader) round(l *metric.Level, index int) *openRound {

@@ -5,14 +5,9 @@ package sample
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/tokgate/tokgate/metric"
 )
-
-// LeastStall is the shortest time for which the generator was held up that
-// counts as a stall.
-const LeastStall = 50 * time.Millisecond
 
 // LockStep is the synchrony from which TTFT carries a warning: the starts lie
 // within about a seventh of the cycle.

@@ -81,13 +81,13 @@ func (s *Search) Limit() Limit {
 	}
 	l.L, l.U = s.bounds()
 	switch {
-	case l.L > 0 && l.U > 0 && l.U <= s.ceiling:
+	case l.L > 0 && s.cause == byServer && (l.U == 0 || l.U > s.ceiling) && s.ceiling-l.L <= s.resolution(l.L):
+		l.Kind = ServerCap
+	case l.L > 0 && l.U > 0:
 		l.Kind = Interpolated
 		if l.U-l.L <= s.resolution(l.L) {
 			l.Kind = Exact
 		}
-	case l.L > 0 && s.cause == byServer && s.ceiling-l.L <= s.resolution(l.L):
-		l.Kind = ServerCap
 	case l.L > 0:
 		l.Kind = AtLeast
 	case l.U > 0:

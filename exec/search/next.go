@@ -11,13 +11,25 @@ import (
 func (s *Search) wants() iter.Seq[Probe] {
 	return func(yield func(Probe) bool) {
 		for _, want := range []func() (Probe, bool){
-			s.settle, s.gate, s.early, s.rung, s.alike, s.extend, s.below, s.above, s.remaining, s.decide, s.check, s.confirm,
+			s.repeat, s.settle, s.gate, s.early, s.rung, s.alike, s.extend, s.below, s.above, s.remaining, s.decide, s.check, s.confirm,
 		} {
 			if p, ok := want(); ok && !yield(p) {
 				return
 			}
 		}
 	}
+}
+
+// repeat measures once more, on fresh samples, where the generator was
+// saturated.
+func (s *Search) repeat() (Probe, bool) {
+	pass, _ := s.bounds()
+	for _, l := range s.levels {
+		if l.again && l.n > pass && l.n < s.top() {
+			return s.fresh(l, Again), true
+		}
+	}
+	return Probe{}, false
 }
 
 // settle re-probes both sides of a contradiction, a pass above a fail, once

@@ -16,6 +16,7 @@ const (
 	Extend  Purpose = "extend"  // more samples of an inconclusive level
 	Check   Purpose = "check"   // in a stretch that the ladder jumped over
 	Retry   Purpose = "retry"   // fresh samples: a pass above a fail
+	Again   Purpose = "again"   // fresh samples: the generator was saturated, perhaps by chance
 	Deep    Purpose = "deep"    // fresh samples, far more of them, where these decide
 	Confirm Purpose = "confirm" // fresh samples at L
 )

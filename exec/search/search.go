@@ -116,6 +116,8 @@ type level struct {
 	needs     int     // of set 0
 	sets      int
 	spent     time.Duration // to first decide it, for predicting its confirmation
+	saturated bool          // the generator was, once
+	again     bool          // and it is to be measured once more
 	retried   bool
 	confirmed bool
 	tried     bool  // a confirmation was made
@@ -242,6 +244,7 @@ func (s *Search) take(p Probe, r Result) {
 	l.sets = max(l.sets, p.Set+1)
 	l.retried = l.retried || p.Purpose == Retry
 	l.tried = l.tried || p.Purpose == Confirm
+	l.again = false
 	s.checked = s.checked || p.Purpose == Check
 	if p.Purpose == Deep {
 		if l.deep == nil {
@@ -253,7 +256,13 @@ func (s *Search) take(p Probe, r Result) {
 	}
 	switch r.Outcome {
 	case Saturated:
-		if p.Set == 0 {
+		if once := !l.saturated; once && (p.Set == 0 || p.Purpose == Confirm) {
+			// That may be chance: its machine was busy.
+			l.saturated, l.again = true, p.Set == 0
+			l.tried = l.tried && p.Purpose != Confirm
+			return
+		}
+		if p.Set == 0 || p.Purpose == Again {
 			l.stands = Saturated
 		}
 		s.lower(r.N, byGenerator, r)

@@ -265,15 +265,29 @@ func TestProbes(t *testing.T) {
 			name:   "the generator saturates: what passed stands",
 			opts:   Options{UpTo: 256, Begin: 64, Confirm: true},
 			script: script{limit: 200, levels: map[int]string{96: "s", 128: "s"}},
-			probes: "ladder 64p 128s bisect 96s 80p 88p 92p 94p 95p check 32p confirm 95p'",
+			probes: "ladder 64p 128s again 128s' bisect 96s again 96s' bisect 80p 88p 92p 94p 95p check 32p confirm 95p'",
 			kind:   AtLeast, l: 95, reason: "the generator was saturated at 96",
 		},
 		{
 			name:   "the generator saturates at the first level",
 			opts:   Options{UpTo: 256, Begin: 8},
 			script: script{limit: 5, levels: map[int]string{8: "s"}},
-			probes: "ladder 8s 4p bisect 6f 5p check 2p",
+			probes: "ladder 8s again 8s' ladder 4p bisect 6f 5p check 2p",
 			kind:   Exact, l: 5, u: 6, reason: "the bracket is closed",
+		},
+		{
+			name:   "the generator is saturated by chance",
+			opts:   Options{UpTo: 256, Begin: 8, Known: []Result{{N: 16, Outcome: Saturated, Note: "one core busy"}}},
+			script: script{limit: 17},
+			probes: "again 16p' ladder 32f bisect 24f 20f 18f 17p check 8p",
+			kind:   Exact, l: 17, u: 18, reason: "the bracket is closed",
+		},
+		{
+			name:   "a larger load failed, and what lies between saturates the generator",
+			opts:   Options{UpTo: 256, Begin: 8},
+			script: script{limit: 10, levels: map[int]string{12: "s"}},
+			probes: "ladder 8p 16f bisect 12s again 12s' bisect 10p 11f check 4p",
+			kind:   Exact, l: 10, u: 11, reason: "the bracket is closed",
 		},
 		{
 			name:   "the server admits fewer, and does not say how many",
@@ -285,8 +299,9 @@ func TestProbes(t *testing.T) {
 		{
 			name:   "the generator saturates at once",
 			opts:   Options{UpTo: 256, Known: []Result{{N: 1, Outcome: Saturated, Note: "one core busy"}}},
-			script: script{},
-			kind:   Unknown, reason: "the generator was saturated at 1: one core busy",
+			script: script{levels: map[int]string{1: "s"}},
+			probes: "again 1s'",
+			kind:   Unknown, reason: "the generator was saturated at 1",
 		},
 		{
 			name:   "nothing can be decided",

@@ -1,0 +1,124 @@
+package metric
+
+import (
+	"fmt"
+	"time"
+)
+
+// From where on the generator's own lateness, or a load that was not the
+// declared one, may be what a round shows. Each of the first four has a share
+// of the round's median TTFT beside it, and the larger counts.
+const (
+	// MostDelay is what reads and sends may have waited for.
+	MostDelay  = 20 * time.Millisecond
+	delayShare = 0.10
+	// LeastStall is the shortest time for which the generator was held up as a
+	// whole that counts as a stall.
+	LeastStall = 50 * time.Millisecond
+	stallShare = 0.10
+	// burstSpread is how far apart the requests of a burst may leave.
+	burstSpread = 50 * time.Millisecond
+	burstShare  = 0.10
+	// leastBusy is the share of slot-time in the window with a request in
+	// flight or in the declared pause.
+	leastBusy = 0.95
+	// failedPause is for how long a failed request may leave its slot idle: it
+	// waits before the next one that only keeps the load up (load.Backoff), or
+	// connects anew.
+	failedPause = 100 * time.Millisecond
+)
+
+// Disturbance is what the generator's machine did to a round. The zero value is
+// an undisturbed one.
+type Disturbance struct {
+	// Stall is how long the generator stood still as a whole, Delay what its
+	// reads and sends may have waited for; 0: no longer than they may.
+	Stall, Delay time.Duration
+	// Load says how the load was not the declared one; "": it was, or for what
+	// the server did.
+	Load string
+}
+
+// String says it in words that a person reads; "" of none.
+func (d Disturbance) String() string {
+	switch {
+	case d.Stall > 0:
+		return "the generator stood still for " + Format(Seconds, d.Stall.Seconds())
+	case d.Delay > 0:
+		return fmt.Sprintf("the generator's reads and sends may have waited %s", Format(Seconds, d.Delay.Seconds()))
+	}
+	return d.Load
+}
+
+// Disturbed says what the generator's machine did to a round of the level. It
+// reads what the generator knows of itself and how the load was kept up, never
+// what a threshold is judged on but for the scale of the median TTFT, so that
+// measuring such a round again favours neither side. A round in virtual time
+// is never late.
+func (l *Level) Disturbed(r *Round) Disturbance {
+	ttft := 0.0
+	if d := Of(MustLookup("ttft"), r.MeasuredSamples()); len(d.Values) > 0 {
+		d.Worst = 0
+		ttft, _ = d.Percentile(50)
+	}
+	var out Disturbance
+	if r.Health.Stall.Seconds() > max(LeastStall.Seconds(), stallShare*ttft) {
+		out.Stall = r.Health.Stall
+	}
+	if late := max(r.Health.Delay, r.Health.GCPause); late.Seconds() > max(MostDelay.Seconds(), delayShare*ttft) {
+		out.Delay = late
+	}
+	if l.Kind == Burst {
+		if spread, most := r.spread(), max(burstSpread.Seconds(), burstShare*ttft); spread > most {
+			out.Load = fmt.Sprintf("its requests left %s apart, more than %s", Format(Seconds, spread), Format(Seconds, most))
+		}
+		return out
+	}
+	if idle, byServer := l.Idle(r); !byServer {
+		out.Load = idle
+	}
+	return out
+}
+
+// Idle says that the slots of a closed loop's round were not all at work; ""
+// where they were, or where the round is no longer than one wave, so that none
+// has a stretch with all of them busy. byServer: a slot that waits after a
+// failure is the server's doing, and thresholds count it.
+func (l *Level) Idle(r *Round) (words string, byServer bool) {
+	failed, completed := 0, 0
+	for _, s := range r.Samples {
+		if s.Completed() {
+			completed++
+		} else if !s.Canceled() {
+			failed++
+		}
+	}
+	switch window := (r.WindowEnd - r.WindowStart).Seconds(); {
+	case window <= 0 && r.Due <= l.N:
+	case window <= 0:
+		return fmt.Sprintf("it had no stretch with all %d slots busy", l.N), failed > completed
+	case !(r.Busy >= leastBusy):
+		return fmt.Sprintf("its slots were busy %s of the window, less than %s", Format(Ratio, r.Busy), Format(Ratio, leastBusy)),
+			r.Busy+float64(failed)*failedPause.Seconds()/(window*float64(l.N)) >= leastBusy
+	}
+	return "", false
+}
+
+// spread is the time between a burst's first and last send, in seconds.
+func (r *Round) spread() float64 {
+	var first, last time.Duration
+	for _, s := range r.Samples {
+		if s.Phase != Measured || s.Sent == 0 {
+			continue
+		}
+		if first == 0 || s.Sent < first {
+			first = s.Sent
+		}
+		last = max(last, s.Sent)
+	}
+	return (last - first).Seconds()
+}
+
+// MostVoided is how many of so many rounds may be measured again because they
+// were disturbed: a third, and one where there are fewer than three.
+func MostVoided(rounds int) int { return max(rounds/3, 1) }
