@@ -354,7 +354,7 @@ func TestCapacityInvalidIsNoAnswer(t *testing.T) {
 	}{
 		{"invalid", exec.Judgement{Outcome: search.Inconclusive, Invalid: "output length"}, metric.CapacityUnknown, "unknown: output length", 2},
 		{"nobody knows", exec.Judgement{}, metric.CapacityUnknown, "the judge gave no verdict", 2},
-		{"the generator", exec.Judgement{Outcome: search.Saturated, Invalid: "generator: 95% of all cores"}, metric.CapacityUnknown, "generator", 4}, // 8, 4, 2 and 1
+		{"the generator", exec.Judgement{Outcome: search.Saturated, Invalid: "generator: 95% of all cores"}, metric.CapacityUnknown, "generator", 8}, // 8, 4, 2 and 1, each of them twice
 	} {
 		p, _ := searching(16)
 		b := newBench(t, clock.NewVirtual(), p, steady(s, 0))
