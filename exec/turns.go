@@ -107,6 +107,12 @@ func (t *turns) compare() {
 	if t.rounds < t.group.Compares[0].Rounds { // the budget left no more
 		return
 	}
+	t.extend(planned)
+}
+
+// extend looks at the comparisons, and plays as many rounds again where that may
+// decide one.
+func (t *turns) extend(planned int) {
 	open := false
 	for i, c := range t.group.Compares {
 		t.records[i].Looks = []metric.ComparisonLook{{Rounds: t.rounds, Planned: planned}}
@@ -114,10 +120,7 @@ func (t *turns) compare() {
 		t.records[i].Looks[0].Outcome = j.Outcome
 		open = open || j.More
 	}
-	if !open || !t.affords() {
-		return
-	}
-	if !t.play(planned*t.group.Compares[0].Rounds, false) {
+	if !open || !t.affords() || !t.play(planned*t.group.Compares[0].Rounds, false) {
 		return
 	}
 	for _, rec := range t.records {
@@ -354,32 +357,36 @@ func (t *turns) seen() *metric.Run {
 	return &seen
 }
 
-// conclude lists what was not run, and why.
-func (t *turns) conclude(cases int) {
-	why := ""
-	switch {
-	case cases == 0:
-		why = metric.SkippedOnly
-	case !t.check():
-		why = t.why()
-	case t.apart != "":
-		why = t.apart
-	}
+// ended says why the comparisons ended early; "": they did not.
+func (t *turns) ended(cases int) string {
 	for _, x := range t.sides {
 		if x.found != nil && x.found.Error != "" {
-			why = fmt.Sprintf("%s could not be measured: %s", x.found.Address, x.found.Error)
-			break
+			return fmt.Sprintf("%s could not be measured: %s", x.found.Address, x.found.Error)
 		}
+	}
+	switch {
+	case cases == 0:
+		return metric.SkippedOnly
+	case !t.check():
+		return t.why()
+	case t.apart != "":
+		return t.apart
 	}
 	for _, x := range t.sides {
 		for _, l := range x.levels {
 			for _, r := range l.Rounds {
-				if why == "" && !r.Complete {
-					why = fmt.Sprintf("round %d of %s at %s on %s was cut short: %s", r.Index+1, l.Workload, l.Name, l.Server, r.Stopped)
+				if !r.Complete {
+					return fmt.Sprintf("round %d of %s at %s on %s was cut short: %s", r.Index+1, l.Workload, l.Name, l.Server, r.Stopped)
 				}
 			}
 		}
 	}
+	return ""
+}
+
+// conclude lists what was not run, and why.
+func (t *turns) conclude(cases int) {
+	why := t.ended(cases)
 	for _, x := range t.sides {
 		if len(x.levels) > 0 {
 			continue

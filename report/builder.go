@@ -11,9 +11,9 @@ import (
 )
 
 type builder struct {
-	run    *metric.Run
-	plan   *plan.Plan // may be nil
-	redact *strings.Replacer
+	run      *metric.Run
+	declared *plan.Plan // may be nil
+	redact   *strings.Replacer
 }
 
 // redactor replaces the plan's secrets. Values under four bytes protect
@@ -63,8 +63,8 @@ func direction(d metric.Direction) string {
 
 // workloadAt is the plan's of that address; nil when there is none.
 func (b *builder) workloadAt(address string) *plan.Workload {
-	if b.plan != nil {
-		for _, w := range b.plan.Workloads {
+	if b.declared != nil {
+		for _, w := range b.declared.Workloads {
 			if w.Address() == address {
 				return w
 			}
@@ -87,7 +87,7 @@ func (b *builder) levelValue(def metric.Def, l *metric.Level) metric.Value {
 	var good func(*metric.Sample) bool
 	if w := b.workloadAt(l.Workload); w != nil {
 		good = sample.Good(w)
-	} else if b.plan == nil && def.Name == "goodput" {
+	} else if b.declared == nil && def.Name == "goodput" {
 		return metric.None("what is good is in the plan, which is not at hand")
 	}
 	var one *metric.Level
@@ -97,10 +97,10 @@ func (b *builder) levelValue(def metric.Def, l *metric.Level) metric.Value {
 		}
 	}
 	if def.Source == metric.Prices {
-		if b.plan == nil {
+		if b.declared == nil {
 			return metric.None("the prices are in the plan, which is not at hand")
 		}
-		return l.Cost(def.Name, b.plan.PriceOf(l.Server), l.Windows(b.window(l.Workload)))
+		return l.Cost(def.Name, b.declared.PriceOf(l.Server), l.Windows(b.window(l.Workload)))
 	}
 	return l.Value(def.Name, b.window(l.Workload), good, one)
 }

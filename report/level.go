@@ -161,8 +161,8 @@ var curved = []string{"ttft", "speed", "itl", "e2e"}
 const curvePoints = 41
 
 func (b *builder) summary(def metric.Def, l *metric.Level, samples []*metric.Sample) Summary {
-	if b.plan != nil && b.plan.Prices != nil {
-		def.Unit = b.plan.Prices.Unit(def.Unit)
+	if b.declared != nil && b.declared.Prices != nil {
+		def.Unit = b.declared.Prices.Unit(def.Unit)
 	}
 	s := Summary{Metric: def.Name, Unit: string(def.Unit), Better: direction(def.Better), Of: scope(def.Scope)}
 	switch def.Scope {

@@ -27,7 +27,7 @@ type Meta struct {
 // New joins a run, its plan and its verdicts. p may be nil when a recorded
 // run is shown without its plan; run may not.
 func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
-	b := builder{run: run, plan: p, redact: redactor(p, m.Redacted)}
+	b := builder{run: run, declared: p, redact: redactor(p, m.Redacted)}
 	d := &Document{
 		Schema:      Schema,
 		Tool:        run.Tool,
@@ -82,7 +82,7 @@ func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 
 func (b *builder) planned() Plan {
 	out := Plan{Path: b.run.Plan, Hash: b.run.PlanHash, Servers: []string{}}
-	if p := b.plan; p != nil {
+	if p := b.declared; p != nil {
 		out.Path, out.Hash = cmp.Or(p.Path, out.Path), cmp.Or(p.Hash, out.Hash)
 		out.Confidence = some(p.Gate.Confidence)
 		out.Decide = string(p.Gate.Decide)

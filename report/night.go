@@ -8,7 +8,7 @@ import (
 
 // nightly are the figures that every history keeps of a level; those of the
 // plan's thresholds come to them.
-var nightly = []struct{ metric, stat string }{
+var nightly = []struct{ name, stat string }{
 	{"ttft", "p50"}, {"ttft", "p95"}, {"speed", "mean"}, {"e2e", "mean"},
 	{"throughput", ""}, {"success", "rate"}, {"kv_usage", "max"}, {"energy_per_token", ""},
 }
@@ -67,9 +67,9 @@ func (d *Document) figures(c *Case, add func(metric.Trend, float64, int)) {
 		return metric.Trend{Server: c.Server, Workload: c.Workload, Level: c.Level, Metric: name, Stat: stat, Asked: c.Asked}
 	}
 	for _, f := range nightly {
-		m := c.Summary(f.metric)
+		m := c.Summary(f.name)
 		if v := m.Stat(f.stat); v.OK {
-			add(at(f.metric, f.stat), v.V, m.N)
+			add(at(f.name, f.stat), v.V, m.N)
 		}
 	}
 	for _, v := range d.Verdicts {

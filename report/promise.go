@@ -81,17 +81,17 @@ func (b *builder) threshold(t *verdict.Threshold) *Threshold {
 // sources are the plan's files, the plan itself first, the others by name. A
 // file is left out whole when it no longer fits: half a plan would mislead.
 func (b *builder) sources() []Source {
-	if b.plan == nil {
+	if b.declared == nil {
 		return nil
 	}
-	names := slices.Sorted(maps.Keys(b.plan.Files))
-	if i := slices.Index(names, b.plan.Path); i > 0 {
-		names = slices.Concat([]string{b.plan.Path}, names[:i], names[i+1:])
+	names := slices.Sorted(maps.Keys(b.declared.Files))
+	if i := slices.Index(names, b.declared.Path); i > 0 {
+		names = slices.Concat([]string{b.declared.Path}, names[:i], names[i+1:])
 	}
 	var out []Source
 	room := sourceBytes
 	for _, name := range names {
-		file := b.plan.Files[name]
+		file := b.declared.Files[name]
 		if file == nil || len(file.Bytes) == 0 || len(file.Bytes) > room {
 			continue
 		}

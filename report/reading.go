@@ -24,7 +24,7 @@ type Reading struct {
 // that holds the probe's own requests: one that shares those of a level of the
 // plan has none.
 func (b *builder) readings(c *metric.Capacity, p *metric.CapacityProbe) []Reading {
-	if b.plan == nil || p.With != "" || p.Requests == 0 {
+	if b.declared == nil || p.With != "" || p.Requests == 0 {
 		return nil
 	}
 	w := b.workloadAt(c.Workload)
@@ -37,7 +37,7 @@ func (b *builder) readings(c *metric.Capacity, p *metric.CapacityProbe) []Readin
 	if w == nil || l == nil {
 		return nil
 	}
-	judged := assert.JudgeLook(b.plan, w, l, metric.Look{Requests: p.Requests, Planned: p.Planned})
+	judged := assert.JudgeLook(b.declared, w, l, metric.Look{Requests: p.Requests, Planned: p.Planned})
 	bounds := capacityBounds(w)
 	var out []Reading
 	for _, t := range judged.Thresholds {

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,7 +83,7 @@ func useCaseNames() []string {
 
 func (a *app) init(ctx context.Context, o initOptions) error {
 	in, asking := a.In.(*os.File)
-	if err := a.complete(ctx, &o, asking && term.IsTerminal(int(in.Fd()))); err != nil {
+	if err := a.complete(ctx, &o.answers, asking && term.IsTerminal(int(in.Fd()))); err != nil {
 		return err
 	}
 	text, err := starter.Plan(o.answers)
@@ -141,48 +142,21 @@ type written struct {
 
 // complete fills in what was not said: by asking the server, by asking the
 // person, by default.
-func (a *app) complete(ctx context.Context, o *initOptions, ask bool) error {
-	in := bufio.NewReader(a.In)
-	answer := func(question, fallback string) (string, error) {
-		fmt.Fprintf(a.Out, "%s [%s]: ", question, fallback)
-		line, err := in.ReadString('\n')
-		if err != nil && line == "" {
-			return "", usageError("say it with flags: tokgate init --help", "no answer")
-		}
-		if line = strings.TrimSpace(line); line != "" {
-			return line, nil
-		}
-		return fallback, nil
-	}
-	w := &o.answers
-	if w.URL == "" && w.Image == "" && w.Command == "" {
-		if !ask {
-			return usageError("for example: tokgate init --url http://127.0.0.1:8000", "init needs a server: --url, --image or --command")
-		}
-		said, err := answer("URL of a server that runs, or an image to start", "http://127.0.0.1:8000")
-		if err != nil {
-			return err
-		}
-		if strings.Contains(said, "://") {
-			w.URL = said
-		} else {
-			w.Image = said
-		}
+func (a *app) complete(ctx context.Context, w *starter.Answers, ask bool) error {
+	answer := a.questions(ask)
+	if err := needServer(w, ask, answer); err != nil {
+		return err
 	}
 	if w.URL != "" && w.Engine == "" {
 		a.recognize(ctx, w)
 	}
 	if w.Engine == "" {
 		w.Engine = engine.Guessed(w.Image + w.Command)
-		if w.Engine == "" && ask {
-			said, err := answer("Engine: "+strings.Join(engine.Names(nil), ", "), engine.Plain)
-			if err != nil {
-				return err
-			}
-			w.Engine = said
-		}
-		if w.Engine == "" {
-			w.Engine = engine.Plain
+	}
+	var err error
+	if w.Engine == "" {
+		if w.Engine, err = answer("Engine: "+strings.Join(engine.Names(nil), ", "), engine.Plain); err != nil {
+			return err
 		}
 	}
 	// The engines that are known by name take their port so.
@@ -191,27 +165,59 @@ func (a *app) complete(ctx context.Context, o *initOptions, ask bool) error {
 		fmt.Fprintln(a.Out, "added to the command: --port {port}, a free one in each run")
 	}
 	if w.Image != "" && w.Model == "" && ask {
-		said, err := answer("Model to serve", "Qwen/Qwen3-8B")
-		if err != nil {
+		if w.Model, err = answer("Model to serve", "Qwen/Qwen3-8B"); err != nil {
 			return err
 		}
-		w.Model = said
 	}
-	if len(w.UseCases) == 0 {
-		w.UseCases = []string{starter.UseCases[0].Name}
-		if ask {
-			fmt.Fprintln(a.Out, "Use cases:")
-			for _, u := range starter.UseCases {
-				fmt.Fprintf(a.Out, "  %-20s %s\n", u.Name, u.Doc)
-			}
-			said, err := answer("Which, separated by commas", w.UseCases[0])
-			if err != nil {
-				return err
-			}
-			w.UseCases = strings.FieldsFunc(said, func(r rune) bool { return r == ',' || r == ' ' })
+	if len(w.UseCases) > 0 {
+		return nil
+	}
+	if ask {
+		a.listUseCases()
+	}
+	said, err := answer("Which, separated by commas", starter.UseCases[0].Name)
+	w.UseCases = strings.FieldsFunc(said, func(r rune) bool { return r == ',' || r == ' ' })
+	return err
+}
+
+func needServer(w *starter.Answers, ask bool, answer func(question, fallback string) (string, error)) error {
+	if w.URL != "" || w.Image != "" || w.Command != "" {
+		return nil
+	}
+	if !ask {
+		return usageError("for example: tokgate init --url http://127.0.0.1:8000", "init needs a server: --url, --image or --command")
+	}
+	said, err := answer("URL of a server that runs, or an image to start", "http://127.0.0.1:8000")
+	if strings.Contains(said, "://") {
+		w.URL = said
+	} else {
+		w.Image = said
+	}
+	return err
+}
+
+// questions returns what asks the person; nobody is asked without ask, and the
+// answer is the fallback.
+func (a *app) questions(ask bool) func(question, fallback string) (string, error) {
+	if !ask {
+		return func(_, fallback string) (string, error) { return fallback, nil }
+	}
+	in := bufio.NewReader(a.In)
+	return func(question, fallback string) (string, error) {
+		fmt.Fprintf(a.Out, "%s [%s]: ", question, fallback)
+		line, err := in.ReadString('\n')
+		if err != nil && line == "" {
+			return "", usageError("say it with flags: tokgate init --help", "no answer")
 		}
+		return cmp.Or(strings.TrimSpace(line), fallback), nil
 	}
-	return nil
+}
+
+func (a *app) listUseCases() {
+	fmt.Fprintln(a.Out, "Use cases:")
+	for _, u := range starter.UseCases {
+		fmt.Fprintf(a.Out, "  %-20s %s\n", u.Name, u.Doc)
+	}
 }
 
 // recognize asks the server at the URL what it is. One that does not answer

@@ -67,30 +67,30 @@ Secrets may be unset.`,
 type expansion struct {
 	out   io.Writer
 	width int // columns
-	plan  *plan.Plan
+	p     *plan.Plan
 	last  *lastRun
 }
 
 func (x *expansion) print() {
-	x.para("", x.plan.Path+": "+planSize(x.plan))
+	x.para("", x.p.Path+": "+planSize(x.p))
 	x.cases()
 	x.searches()
 	x.requirements()
 	x.comparisons()
-	if len(x.plan.Asserts) > 0 {
+	if len(x.p.Asserts) > 0 {
 		x.title("Asserts (point estimates)")
-		for _, as := range x.plan.Asserts {
+		for _, as := range x.p.Asserts {
 			x.para("  ", as.Name)
 		}
 	}
 	x.defaults()
 	budget := "none"
-	if x.plan.Gate.Budget > 0 {
-		budget = plan.PlainDuration(x.plan.Gate.Budget)
+	if x.p.Gate.Budget > 0 {
+		budget = plan.PlainDuration(x.p.Gate.Budget)
 	}
 	fmt.Fprintln(x.out)
-	x.para("", fmt.Sprintf("Time: %s · budget: %s", x.last.total(x.plan), budget))
-	if cost := x.last.cost(x.plan); cost != "" {
+	x.para("", fmt.Sprintf("Time: %s · budget: %s", x.last.total(x.p), budget))
+	if cost := x.last.cost(x.p); cost != "" {
 		x.para("", "Cost: "+cost)
 	}
 }
@@ -161,7 +161,7 @@ func (b blocks) table(numbers []int, head ...string) table {
 
 // cases prints every case with its requests and tokens.
 func (x *expansion) cases() {
-	cases := exec.Cases(x.plan)
+	cases := exec.Cases(x.p)
 	if len(cases) == 0 {
 		return
 	}
@@ -186,7 +186,7 @@ func (x *expansion) cases() {
 
 // searches prints the capacity searches: how far each may go.
 func (x *expansion) searches() {
-	searches := exec.Searches(x.plan)
+	searches := exec.Searches(x.p)
 	if len(searches) == 0 {
 		return
 	}
@@ -222,14 +222,14 @@ func span(low, high int) string {
 // requirements prints what a run will be judged by, and what can certify it.
 func (x *expansion) requirements() {
 	needs := map[[3]string]assert.Finding{}
-	for _, f := range assert.Certify(x.plan) {
+	for _, f := range assert.Certify(x.p) {
 		needs[[3]string{f.Workload, f.Level, f.Requirement}] = f
 	}
 	// Levels that need the same stand together, where the first of them does.
 	type row struct{ workload, server, holds, needed string }
 	levels := map[row][]string{}
 	var order []row
-	for _, v := range assert.Awaited(x.plan) {
+	for _, v := range assert.Awaited(x.p) {
 		r, level := row{workload: v.Workload, server: v.Server}, "capacity"
 		switch {
 		case v.Kind == assert.KindCapacity && v.Required():
@@ -286,7 +286,7 @@ func together(levels []string) string {
 
 // limit is what a capacity search is to find.
 func (x *expansion) limit(workload string) string {
-	for _, w := range x.plan.Workloads {
+	for _, w := range x.p.Workloads {
 		if w.Address() == workload && w.Capacity.Require > 0 {
 			return fmt.Sprintf("the limit is at least %d", w.Capacity.Require)
 		}
@@ -308,16 +308,16 @@ func need(f assert.Finding) string {
 // comparisons prints what each comparison requires and how likely an
 // unchanged candidate is to pass.
 func (x *expansion) comparisons() {
-	if len(x.plan.Compares) == 0 {
+	if len(x.p.Compares) == 0 {
 		return
 	}
 	x.title("Comparisons")
-	for _, c := range x.plan.Compares {
+	for _, c := range x.p.Compares {
 		if c.Skip != "" {
 			x.para("  ", fmt.Sprintf("compare.%s: %s", c.Name, c.Skip))
 		}
 	}
-	for _, c := range compare.Chances(x.plan) {
+	for _, c := range compare.Chances(x.p) {
 		x.para("  ", c.String())
 		if len(c.Changes) == 0 {
 			continue
@@ -332,11 +332,11 @@ func (x *expansion) comparisons() {
 
 // defaults prints every default that was filled in, by block.
 func (x *expansion) defaults() {
-	if len(x.plan.Defaults) == 0 {
+	if len(x.p.Defaults) == 0 {
 		return
 	}
 	x.title("Defaults filled in")
-	for _, s := range settle(x.plan) {
+	for _, s := range settle(x.p) {
 		table{rows: append([][]string{{s.block}}, s.rows...)}.write(x.out, x.width)
 	}
 }

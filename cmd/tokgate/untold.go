@@ -43,43 +43,48 @@ func untold(p *plan.Plan) hcl.Diagnostics {
 
 // untoldBy says why a server will not tell a metric; "" when it may.
 func untoldBy(p *plan.Plan, s *plan.Server, m metric.Def) string {
-	t := s.Telemetry
-	started := s.Process != nil || s.Container != nil
-	const off = "telemetry is off there"
-	gpus := func() string {
-		switch {
-		case t.Off:
-			return off
-		case t.DCGM != "" || len(t.GPUs) > 0:
-			return ""
-		case !started && s.Endpoint == nil:
-			return "the built-in server has no GPU"
-		case !started:
-			return "tokgate does not start it, and so does not know its GPUs: name them in telemetry { gpus = [0] }, or a DCGM exporter in dcgm_url"
-		}
-		if g := s.GPUs(); t.GPUs != nil || g != nil && !g.All && g.Count == 0 && len(g.IDs) == 0 {
-			return "it has no GPU"
-		}
-		return ""
-	}
-	switch m.Source {
+	switch t := s.Telemetry; m.Source {
 	case metric.Server:
 		switch {
 		case t.Off:
-			return off
-		case t.URL == "" && (started || s.Endpoint != nil) && !telemetry.Tells(s.Engine, m.Name):
+			return telemetryOff
+		case t.URL == "" && (starts(s) || s.Endpoint != nil) && !telemetry.Tells(s.Engine, m.Name):
 			return fmt.Sprintf("engine %q does not tell it; the metrics of each engine are in docs/engines.md", s.Engine)
 		}
 	case metric.GPU:
-		return gpus()
+		return untoldByGPUs(s)
 	case metric.Prices:
 		price := p.PriceOf(s.Address())
-		switch {
-		case price == metric.Price{}:
+		if price == (metric.Price{}) {
 			return "prices says nothing of it"
-		case price.Electricity > 0 && gpus() != "":
-			return "electricity has a price, and the power is not known: " + gpus()
 		}
+		if why := untoldByGPUs(s); price.Electricity > 0 && why != "" {
+			return "electricity has a price, and the power is not known: " + why
+		}
+	}
+	return ""
+}
+
+const telemetryOff = "telemetry is off there"
+
+// starts says whether tokgate starts the server.
+func starts(s *plan.Server) bool { return s.Process != nil || s.Container != nil }
+
+// untoldByGPUs says why nothing will be known of a server's GPUs; "" when it may.
+func untoldByGPUs(s *plan.Server) string {
+	t := s.Telemetry
+	switch {
+	case t.Off:
+		return telemetryOff
+	case t.DCGM != "" || len(t.GPUs) > 0:
+		return ""
+	case !starts(s) && s.Endpoint == nil:
+		return "the built-in server has no GPU"
+	case !starts(s):
+		return "tokgate does not start it, and so does not know its GPUs: name them in telemetry { gpus = [0] }, or a DCGM exporter in dcgm_url"
+	}
+	if g := s.GPUs(); t.GPUs != nil || g != nil && !g.All && g.Count == 0 && len(g.IDs) == 0 {
+		return "it has no GPU"
 	}
 	return ""
 }

@@ -356,7 +356,7 @@ func (rd *reader) parse(kind frameKind, data []byte) error {
 	data = bytes.TrimSpace(data)
 	switch {
 	case kind == frameError:
-		w := walker{b: data, e: &rd.event, u: &rd.usage}
+		w := walker{scanner: scanner{b: data}, e: &rd.event, u: &rd.usage}
 		if err := w.failure(); err != nil || rd.event.Err == "" {
 			rd.event.Err = bounded(string(data))
 		}

@@ -38,20 +38,13 @@ type limits struct {
 // usual holds where ceilings has no row.
 var usual = limits{cycle: 6, lines: 60, complexity: 20, file: 500}
 
-// ceilings are of packages that are above usual. Rows only ever shrink: whoever
-// unties something lowers its row (go test -v prints what it can be), and takes
-// it out where the package is as usual. In the end a row holds a circle alone.
+// ceilings are of packages whose files make a larger circle: the tree of plan,
+// the language that reads each block into it, and the commands over one app.
+// Rows only ever shrink (go test -v prints what a row can be).
 var ceilings = map[string]limits{
-	"cmd/tokgate":     {28, 79, 29, 513, 1},
-	"exec/client":     {6, 72, 23, 675, 0},
-	"internal/runner": {6, 61, 20, 500, 0},
-	"plan":            {6, 60, 26, 500, 0},
-	"plan/decode":     {35, 83, 35, 500, 2},
-	"report":          {11, 85, 26, 619, 2},
-	"report/chart":    {6, 70, 25, 520, 0},
-	"report/html":     {10, 87, 26, 500, 3},
-	"report/progress": {6, 60, 20, 530, 1},
-	"report/text":     {6, 60, 29, 500, 0},
+	"plan":        {12, 60, 20, 500, 0},
+	"plan/decode": {12, 60, 20, 500, 0},
+	"cmd/tokgate": {24, 60, 20, 500, 0},
 }
 
 var show = flag.String("show", "", "list the arrows between the files of this `package`, such as assert")

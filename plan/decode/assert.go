@@ -28,14 +28,14 @@ func (d *decoder) decodeAsserts() {
 		if attr := b.attrs["error_message"]; attr != nil {
 			a.ErrorMessage = attr.Expr
 		}
-		d.plan.Asserts = append(d.plan.Asserts, a)
+		d.out.Asserts = append(d.out.Asserts, a)
 	}
-	if len(d.plan.Asserts) == 0 {
+	if len(d.out.Asserts) == 0 {
 		return
 	}
-	result := plan.UnknownResult(d.plan)
+	result := plan.UnknownResult(d.out)
 	typ, unknown := result.Type(), map[string]cty.Value{"result": result}
-	for _, a := range d.plan.Asserts {
+	for _, a := range d.out.Asserts {
 		sc := scope{ctx: d.base, result: typ}.child(unknown)
 		d.checkAssert(a, sc)
 		// The environment that it reads goes into its context for good.

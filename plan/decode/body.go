@@ -108,7 +108,7 @@ func (b *body) rangeOf(name string) hcl.Range {
 // note records a default.
 func (b *body) note(name, value, why string) {
 	if !b.quiet {
-		b.d.plan.Defaults = append(b.d.plan.Defaults, plan.Default{Path: b.path + "." + name, Value: value, Why: why})
+		b.d.out.Defaults = append(b.d.out.Defaults, plan.Default{Path: b.path + "." + name, Value: value, Why: why})
 	}
 }
 

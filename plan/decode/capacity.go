@@ -59,7 +59,7 @@ func checkSearch(b *body, out *plan.Capacity) {
 	if out.Require > 0 && out.Require < out.From {
 		b.d.errorf(b.rangeOf("require"), sumOutOfRange, "require = %d is below from = %d: the search never looks there. Lower from.", out.Require, out.From)
 	}
-	if total := b.d.plan.Gate.Budget; total > 0 && out.Budget > total {
+	if total := b.d.out.Gate.Budget; total > 0 && out.Budget > total {
 		b.d.errorf(b.rangeOf("budget"), sumConflict, "The search may take %s and the whole run %s (the gate's budget).", plan.PlainDuration(out.Budget), plan.PlainDuration(total))
 	}
 }

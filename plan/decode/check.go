@@ -33,7 +33,7 @@ func (d *decoder) checkPlan() {
 	for _, name := range slices.Sorted(maps.Keys(d.servers)) {
 		f := d.servers[name]
 		for _, s := range f.members {
-			if !slices.ContainsFunc(d.plan.Workloads, func(w *plan.Workload) bool { return slices.Contains(w.Servers, s) }) {
+			if !slices.ContainsFunc(d.out.Workloads, func(w *plan.Workload) bool { return slices.Contains(w.Servers, s) }) {
 				d.warnf(f.rng, sumServerUnused, "No workload runs on server.%s: it is not started.", s.Address())
 			}
 		}
@@ -44,7 +44,7 @@ func (d *decoder) checkPlan() {
 // and never ends one would be paid for until each timed out.
 func (d *decoder) checkTime() {
 	const long = 6 * time.Hour
-	if hanging := d.plan.Hanging(); hanging > long && d.plan.Gate.Budget == 0 && !d.opts.lenient {
+	if hanging := d.out.Hanging(); hanging > long && d.out.Gate.Budget == 0 && !d.opts.lenient {
 		rng := hcl.Range{Filename: d.opts.Path, Start: hcl.InitialPos, End: hcl.InitialPos}
 		if len(d.blocks["workload"]) > 0 {
 			rng = d.blocks["workload"][0].DefRange
@@ -55,10 +55,10 @@ func (d *decoder) checkTime() {
 
 // checkRequires refuses a plan that could never fail.
 func (d *decoder) checkRequires() {
-	if d.plan.Gate.MeasureOnly || len(d.plan.Asserts) > 0 || d.opts.lenient {
+	if d.out.Gate.MeasureOnly || len(d.out.Asserts) > 0 || d.opts.lenient {
 		return
 	}
-	for _, w := range d.plan.Workloads {
+	for _, w := range d.out.Workloads {
 		for _, s := range w.SLAs {
 			if s.Severity == plan.SeverityError && len(s.At) > 0 {
 				return
@@ -68,7 +68,7 @@ func (d *decoder) checkRequires() {
 			return
 		}
 	}
-	for _, c := range d.plan.Compares {
+	for _, c := range d.out.Compares {
 		if slices.ContainsFunc(c.Claims, func(c *plan.Claim) bool { return c.Severity == plan.SeverityError }) {
 			return
 		}

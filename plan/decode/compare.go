@@ -47,7 +47,7 @@ func (d *decoder) decodeCompares() {
 
 func (d *decoder) decodeCompare(name string, blk *hcl.Block, sc *scope) {
 	b := d.open(compareBlock, blk, sc, "compare."+name)
-	c := &plan.Compare{Name: name, Policy: d.plan.Gate.Policy, Range: blk.DefRange}
+	c := &plan.Compare{Name: name, Policy: d.out.Gate.Policy, Range: blk.DefRange}
 	before := len(d.diags)
 	c.Candidate = readOne(b, "candidate")
 	c.Control = readControl(b, c)
@@ -64,11 +64,11 @@ func (d *decoder) decodeCompare(name string, blk *hcl.Block, sc *scope) {
 	case c.Control.Server == c.Candidate:
 		d.errorf(b.rangeOf("candidate"), sumCompare, `The candidate is its own control. To see what chance alone does, declare the server twice: for_each = toset(["a", "b"]).`)
 	default:
-		if work = c.Workloads(d.plan); len(work) == 0 && c.Skip == "" {
+		if work = c.Workloads(d.out); len(work) == 0 && c.Skip == "" {
 			d.errorf(blk.DefRange, sumCompare, "No workload runs on both servers: name both in its server, or leave that out.")
 			break
 		}
-		d.plan.Compares = append(d.plan.Compares, c)
+		d.out.Compares = append(d.out.Compares, c)
 		checkSame(b, c)
 	}
 	for _, kind := range []string{"tolerate", "improve"} {
@@ -228,7 +228,7 @@ func checkSame(b *body, c *plan.Compare) {
 // takeTurns gives the compared workloads as many rounds as their comparisons
 // have, and checks that those that share a server agree.
 func (d *decoder) takeTurns() {
-	for _, g := range plan.Groups(d.plan) {
+	for _, g := range plan.Groups(d.out) {
 		first := g.Compares[0]
 		if i := slices.IndexFunc(g.Compares, func(c *plan.Compare) bool { return c.SideBySide }); i >= 0 && len(g.Compares) > 1 {
 			d.errorf(g.Compares[i].Range, sumConflict, "compare.%s shares a server with another comparison, so that all of them take turns: side_by_side takes two servers that no other comparison has.", g.Compares[i].Name)
@@ -239,11 +239,11 @@ func (d *decoder) takeTurns() {
 			}
 		}
 	}
-	for _, c := range d.plan.Compares {
+	for _, c := range d.out.Compares {
 		if c.Skip != "" {
 			continue
 		}
-		for _, w := range c.Workloads(d.plan) {
+		for _, w := range c.Workloads(d.out) {
 			for i, l := range w.Loads {
 				d.compared(c, w, l, i)
 			}
@@ -279,6 +279,6 @@ func (d *decoder) compared(c *plan.Compare, w *plan.Workload, l *plan.Load, inde
 		path += "[" + strconv.Itoa(index) + "]"
 	}
 	path += ".requests"
-	d.plan.Defaults = slices.DeleteFunc(d.plan.Defaults, func(x plan.Default) bool { return x.Path == path })
-	d.plan.Defaults = append(d.plan.Defaults, plan.Default{Path: path, Value: "{ " + strings.Join(noted, ", ") + " }", Why: "compare." + c.Name + ": as many for each leg as a level has otherwise"})
+	d.out.Defaults = slices.DeleteFunc(d.out.Defaults, func(x plan.Default) bool { return x.Path == path })
+	d.out.Defaults = append(d.out.Defaults, plan.Default{Path: path, Value: "{ " + strings.Join(noted, ", ") + " }", Why: "compare." + c.Name + ": as many for each leg as a level has otherwise"})
 }

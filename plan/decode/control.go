@@ -97,13 +97,13 @@ func readBase(b *body, c *plan.Compare, out *plan.Control, t hcl.Traversal) {
 // addBase has every workload of the candidate run on the server of the base
 // branch too.
 func (d *decoder) addBase(s, candidate *plan.Server, out *plan.Control) {
-	if i := slices.IndexFunc(d.plan.Servers, func(x *plan.Server) bool { return x.Address() == s.Address() }); i >= 0 {
-		out.Server = d.plan.Servers[i] // another comparison has it too
+	if i := slices.IndexFunc(d.out.Servers, func(x *plan.Server) bool { return x.Address() == s.Address() }); i >= 0 {
+		out.Server = d.out.Servers[i] // another comparison has it too
 		s = out.Server
 	} else {
-		d.plan.Servers = append(d.plan.Servers, s)
+		d.out.Servers = append(d.out.Servers, s)
 	}
-	for _, w := range d.plan.Workloads {
+	for _, w := range d.out.Workloads {
 		if slices.Contains(w.Servers, candidate) && !slices.Contains(w.Servers, s) {
 			w.Servers = append(w.Servers, s)
 		}

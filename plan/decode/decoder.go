@@ -54,7 +54,7 @@ const unknownText = "(unknown)"
 // decoder turns the blocks of a plan into a Plan.
 type decoder struct {
 	opts  Options
-	plan  *plan.Plan
+	out   *plan.Plan
 	diags hcl.Diagnostics
 	seen  map[diagnosticKey]bool
 

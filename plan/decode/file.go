@@ -32,16 +32,16 @@ func File(opts Options) (p *plan.Plan, diags hcl.Diagnostics) {
 			d.errorf(hcl.Range{Filename: opts.Path, Start: hcl.InitialPos, End: hcl.InitialPos}, sumInternal,
 				"The plan could not be checked: %v. This is a mistake in tokgate; please report it with the plan.", r)
 		}
-		p, diags = d.plan, d.finish()
+		p, diags = d.out, d.finish()
 	}()
 	d.load()
-	return d.plan, d.diags
+	return d.out, d.diags
 }
 
 func newDecoder(opts Options) *decoder {
 	d := &decoder{
 		opts:      opts,
-		plan:      &plan.Plan{Path: opts.Path, Files: map[string]*hcl.File{}},
+		out:       &plan.Plan{Path: opts.Path, Files: map[string]*hcl.File{}},
 		seen:      map[diagnosticKey]bool{},
 		dir:       filepath.Dir(opts.Path),
 		hash:      &hasher{},
@@ -94,11 +94,11 @@ func (d *decoder) load() {
 
 // finish completes the plan on every path.
 func (d *decoder) finish() hcl.Diagnostics {
-	d.plan.Hash = d.hash.sum()
+	d.out.Hash = d.hash.sum()
 	for s := range d.secrets {
-		d.plan.Secrets = append(d.plan.Secrets, s)
+		d.out.Secrets = append(d.out.Secrets, s)
 	}
-	slices.Sort(d.plan.Secrets)
+	slices.Sort(d.out.Secrets)
 	d.mask()
 	slices.SortStableFunc(d.diags, byPlace)
 	return d.diags

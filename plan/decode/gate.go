@@ -16,7 +16,7 @@ import (
 
 func (d *decoder) decodeGate() {
 	b := d.only(gateBlock, "A plan has one gate; it is already at %s.")
-	g := &d.plan.Gate
+	g := &d.out.Gate
 	g.Policy = plan.Policy{Confidence: 0.95, Decide: plan.Certified, OnInconclusive: plan.Stop, Window: metric.Steady}
 	if b == nil {
 		b = &body{d: d, spec: gateBlock, scope: &scope{ctx: d.base}, path: "gate"}
@@ -92,7 +92,7 @@ func (d *decoder) decodeHistory() {
 		d.errorf(b.rangeOf("folder"), sumOutOfRange, "A run writes to the folder: %s.", err)
 	}
 	h.Ignore = b.shareBelowOne("ignore")
-	d.plan.History = h
+	d.out.History = h
 }
 
 var currencyName = regexp.MustCompile(`^[\p{L}\p{Sc}]{1,8}$`)
@@ -115,7 +115,7 @@ func (d *decoder) decodePrices() {
 	if !b.given("per_hour") && !b.given("electricity") {
 		d.errorf(b.rng, sumMissing, "prices says what something costs: per_hour = 2.5, electricity = 0.10.")
 	}
-	d.plan.Prices = p
+	d.out.Prices = p
 }
 
 // readPerHour reads a number for all servers, or an object by server.
@@ -136,7 +136,7 @@ func readPerHour(b *body, p *plan.Prices) {
 			return false
 		}
 		found := false
-		for _, s := range b.d.plan.Servers {
+		for _, s := range b.d.out.Servers {
 			if to(s) {
 				p.PerHour[s.Address()] = price
 				found = true
@@ -153,7 +153,7 @@ func readPerHour(b *body, p *plan.Prices) {
 		return
 	}
 	var names []string
-	for _, s := range b.d.plan.Servers {
+	for _, s := range b.d.out.Servers {
 		names = append(names, s.Name, s.Address())
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {

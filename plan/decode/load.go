@@ -110,7 +110,7 @@ func readBursts(b *body, l *plan.Load, p *preset) {
 		b.d.errorf(b.attrs["requests"].NameRange, sumConflict, "A burst sends as many requests as its level says; set how often with bursts.")
 	}
 	given := b.given("bursts")
-	before := len(b.d.plan.Defaults)
+	before := len(b.d.out.Defaults)
 	rounds, ok := b.integer("bursts", 1, 100_000)
 	if !ok {
 		rounds = 1
@@ -126,7 +126,7 @@ func readBursts(b *body, l *plan.Load, p *preset) {
 		level.Requests = level.N * level.Rounds
 	}
 	if len(more) > 0 {
-		b.d.plan.Defaults = b.d.plan.Defaults[:before] // instead of the language's own
+		b.d.out.Defaults = b.d.out.Defaults[:before] // instead of the language's own
 		b.note("bursts", "{ default = "+strconv.Itoa(int(rounds))+", "+strings.Join(more[:min(len(more), 20)], ", ")+" }", p.why())
 	}
 }

@@ -32,7 +32,7 @@ func (p *preset) requests() int {
 	return 0
 }
 
-type presetBound struct{ metric, text string }
+type presetBound struct{ name, text string }
 
 func (p *preset) why() string { return "preset " + p.name + ": " + p.source }
 
@@ -107,18 +107,18 @@ func addPresetSLA(b *body, w *plan.Workload, p *preset, levels levelSet, bounded
 	for _, bound := range p.bounds {
 		sla := &plan.SLA{AtCapacity: w.Capacity != nil, Severity: plan.SeverityError, Range: b.rangeOf("preset")}
 		for _, level := range levels.names {
-			own := slices.ContainsFunc(bounded[bound.metric], func(s *plan.SLA) bool { return slices.Contains(s.At, level) })
+			own := slices.ContainsFunc(bounded[bound.name], func(s *plan.SLA) bool { return slices.Contains(s.At, level) })
 			if !own {
 				sla.At = append(sla.At, level)
 			}
 		}
-		if slices.ContainsFunc(bounded[bound.metric], func(s *plan.SLA) bool { return s.AtCapacity }) {
+		if slices.ContainsFunc(bounded[bound.name], func(s *plan.SLA) bool { return s.AtCapacity }) {
 			sla.AtCapacity = false
 		}
 		if len(sla.At) == 0 && !sla.AtCapacity {
 			continue
 		}
-		def, _ := metric.Lookup(bound.metric)
+		def, _ := metric.Lookup(bound.name)
 		t, wrong := parseThreshold(def, bound.text, false)
 		if wrong != nil {
 			panic("plan: bad preset " + p.name + ": " + wrong.detail)
@@ -126,6 +126,6 @@ func addPresetSLA(b *body, w *plan.Workload, p *preset, levels levelSet, bounded
 		t.Range = sla.Range
 		sla.Thresholds = []*plan.Threshold{&t}
 		w.SLAs = append(w.SLAs, sla)
-		b.note("sla."+bound.metric, `"`+bound.text+`"`, p.why())
+		b.note("sla."+bound.name, `"`+bound.text+`"`, p.why())
 	}
 }

@@ -224,7 +224,7 @@ func writePresets(b *strings.Builder) {
 	for _, p := range presets {
 		var bounds []string
 		for _, t := range p.bounds {
-			bounds = append(bounds, fmt.Sprintf("`%s = %q`", t.metric, t.text))
+			bounds = append(bounds, fmt.Sprintf("`%s = %q`", t.name, t.text))
 		}
 		fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", p.name, number(p.input), number(p.output), strings.Join(bounds, ", "), p.source)
 	}

@@ -65,17 +65,17 @@ func readOne(b *body, name string) *plan.Server {
 // readServers are those the workload names, or all.
 func readServers(b *body) []*plan.Server {
 	if !b.given("server") {
-		if len(b.d.plan.Servers) > 0 && !b.quiet {
+		if len(b.d.out.Servers) > 0 && !b.quiet {
 			value := "every server"
-			if len(b.d.plan.Servers) == 1 {
-				value = "server." + b.d.plan.Servers[0].Address()
+			if len(b.d.out.Servers) == 1 {
+				value = "server." + b.d.out.Servers[0].Address()
 			}
 			b.note("server", value, "the workload names none")
 		}
 		for _, f := range b.d.servers {
 			f.used = true
 		}
-		return slices.Clone(b.d.plan.Servers)
+		return slices.Clone(b.d.out.Servers)
 	}
 	var out []*plan.Server
 	refer(b, "server", func(v cty.Value, rng hcl.Range) {

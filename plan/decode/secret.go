@@ -77,7 +77,7 @@ func (d *decoder) namedSecrets(s *plan.Server) {
 // no value is known, but what stands behind a name may be.
 func (d *decoder) mask() {
 	var forms []string
-	for _, secret := range d.plan.Secrets {
+	for _, secret := range d.out.Secrets {
 		for _, form := range written(secret) {
 			if len(form) >= minMasked {
 				forms = append(forms, form)
@@ -95,7 +95,7 @@ func (d *decoder) mask() {
 	for _, diag := range d.diags {
 		diag.Detail = words.Replace(diag.Detail)
 	}
-	for name, f := range d.plan.Files {
+	for name, f := range d.out.Files {
 		src := []byte(place.Replace(string(f.Bytes)))
 		for _, literal := range literals {
 			for _, at := range literal.FindAllSubmatchIndex(src, -1) {
@@ -104,7 +104,7 @@ func (d *decoder) mask() {
 				}
 			}
 		}
-		d.plan.Files[name] = &hcl.File{Body: f.Body, Bytes: src, Nav: f.Nav}
+		d.out.Files[name] = &hcl.File{Body: f.Body, Bytes: src, Nav: f.Nav}
 	}
 }
 

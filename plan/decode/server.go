@@ -25,7 +25,7 @@ const (
 )
 
 func (d *decoder) decodeServers() {
-	families(d, "server", d.servers, &scope{ctx: d.base}, &d.plan.Servers, d.decodeServer)
+	families(d, "server", d.servers, &scope{ctx: d.base}, &d.out.Servers, d.decodeServer)
 }
 
 func (d *decoder) decodeServer(name, key string, blk *hcl.Block, sc *scope) *plan.Server {

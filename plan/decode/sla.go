@@ -93,11 +93,11 @@ func readThresholds(b *body, good bool) []*plan.Threshold {
 			continue
 		}
 		if def.Source == metric.Prices {
-			if b.d.plan.Prices == nil {
+			if b.d.out.Prices == nil {
 				b.d.errorf(attr.NameRange, sumMissing, "%s needs to know what the server costs: prices { per_hour = 2.5 }.", attr.Name)
 				continue
 			}
-			def.Unit = b.d.plan.Prices.Unit(def.Unit)
+			def.Unit = b.d.out.Prices.Unit(def.Unit)
 		}
 		seen := map[string]bool{}
 		for _, e := range b.list(attr.Name) {

@@ -61,7 +61,7 @@ func (d *decoder) readSource(path string, src []byte, including []string, from h
 		}
 	}
 	file, diags := parse(src, path)
-	d.plan.Files[path] = file
+	d.out.Files[path] = file
 	name := path
 	if rel, err := filepath.Rel(d.dir, path); err == nil {
 		name = rel // the same plan in another checkout is the same plan
@@ -112,10 +112,10 @@ func (d *decoder) readIncludes(attr *hcl.Attribute, path string, including []str
 			ok = false
 			continue
 		}
-		if d.plan.Files[target] != nil {
+		if d.out.Files[target] != nil {
 			continue // two files may include the same one
 		}
-		if len(d.plan.Files) >= maxFiles {
+		if len(d.out.Files) >= maxFiles {
 			d.errorf(expr.Range(), sumTooLarge, "A plan has at most %d files.", maxFiles)
 			return false
 		}

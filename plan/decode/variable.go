@@ -156,7 +156,7 @@ func (d *decoder) readVarFile(path string, given map[string]*assigned) {
 		return
 	}
 	file, diags := parse(src, path)
-	d.plan.Files[path] = file
+	d.out.Files[path] = file
 	d.add(diags...)
 	if diags.HasErrors() {
 		return
@@ -218,7 +218,7 @@ func (d *decoder) readText(v *variable, a *assigned) (cty.Value, bool) {
 	if v.sensitive {
 		src = nil // not into a snippet
 	}
-	d.plan.Files[name] = &hcl.File{Bytes: src, Body: hcl.EmptyBody()}
+	d.out.Files[name] = &hcl.File{Bytes: src, Body: hcl.EmptyBody()}
 	if diags := checkComplexity([]byte(*a.text), name); diags.HasErrors() {
 		d.add(diags...)
 		return cty.DynamicVal, false

@@ -14,11 +14,11 @@ import (
 
 func (d *decoder) decodeWorkloads() {
 	sc := scope{ctx: d.base, server: true}.child(map[string]cty.Value{"server": values(d.servers, serverType)})
-	families(d, "workload", d.workloads, sc, &d.plan.Workloads, d.decodeWorkload)
+	families(d, "workload", d.workloads, sc, &d.out.Workloads, d.decodeWorkload)
 }
 
 func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *plan.Workload {
-	w := &plan.Workload{Name: name, Key: key, Range: blk.DefRange, Policy: d.plan.Gate.Policy}
+	w := &plan.Workload{Name: name, Key: key, Range: blk.DefRange, Policy: d.out.Gate.Policy}
 	b := d.open(workloadBlock, blk, sc, "workload."+w.Address())
 	p := readPreset(b)
 	w.Servers = readServers(b)

@@ -323,16 +323,16 @@ func around(r run, c *report.Capacity, byN map[int]*report.Case, shown []int) *t
 		t.Head = append(t.Head, head)
 	}
 	bounds := searchedBounds(r, c)
-	for _, f := range []struct{ metric, stat string }{{"ttft", "mean"}, {"ttft", "p95"}, {"speed", "mean"}, {"e2e", "mean"}, {"itl", "mean"}, {"success", "rate"}, {"throughput", ""}} {
-		def, _ := metric.Lookup(f.metric)
+	for _, f := range []struct{ name, stat string }{{"ttft", "mean"}, {"ttft", "p95"}, {"speed", "mean"}, {"e2e", "mean"}, {"itl", "mean"}, {"success", "rate"}, {"throughput", ""}} {
+		def, _ := metric.Lookup(f.name)
 		row := []cell{text(strings.TrimSpace(def.Title + " " + strings.TrimSuffix(f.stat, "rate")))}
 		some := false
 		for _, n := range shown {
-			v := byN[n].Summary(f.metric).Stat(f.stat)
+			v := byN[n].Summary(f.name).Stat(f.stat)
 			some = some || v.OK
 			x := text(v.Format(string(def.Unit)))
 			for _, b := range bounds {
-				if b.Metric == f.metric && b.Stat == f.stat && v.OK && margin(b.Op, v.V, b.Limit.V) < 0 {
+				if b.Metric == f.name && b.Stat == f.stat && v.OK && margin(b.Op, v.V, b.Limit.V) < 0 {
 					x.Class, x.Text = "fail", "✗ "+x.Text
 				}
 			}

@@ -15,17 +15,17 @@ import (
 // curve is a metric against the load, one line for each workload, server and
 // run.
 type curve struct {
-	kind   string // "closed" or "burst"
-	metric string
-	title  string
-	axis   string // of Y; "": the metric's title
-	words  string
-	zones  []chart.Zone
-	of     func(*report.Case) report.Number // nil: the mean, or a level's value
-	band   bool                             // shade from p5 to p95
-	stats  []string                         // statistics of thresholds that are drawn as lines; nil: all
-	zero   bool
-	quiet  bool // absent where every value is zero: nothing happened
+	kind  string // "closed" or "burst"
+	name  string // of the metric
+	title string
+	axis  string // of Y; "": the metric's title
+	words string
+	zones []chart.Zone
+	of    func(*report.Case) report.Number // nil: the mean, or a level's value
+	band  bool                             // shade from p5 to p95
+	stats []string                         // statistics of thresholds that are drawn as lines; nil: all
+	zero  bool
+	quiet bool // absent where every value is zero: nothing happened
 }
 
 // kinds of load, as an axis names them.
@@ -113,7 +113,7 @@ func loadAxis(kind string, ns []float64) chart.Axis {
 func (cv curve) figures(runs []run) []figure {
 	of := cv.of
 	if of == nil {
-		of = func(c *report.Case) report.Number { return mean(c, cv.metric) }
+		of = func(c *report.Case) report.Number { return mean(c, cv.name) }
 	}
 	has := func(c *report.Case) bool { n := of(c); return n.OK && !math.IsInf(n.V, 0) }
 	all := tracks(runs, cv.kind, has)
@@ -176,12 +176,12 @@ func parts(all []track) []part {
 }
 
 func (cv curve) figure(runs []run, lines []track, of func(*report.Case) report.Number) figure {
-	def, _ := metric.Lookup(cv.metric)
+	def, _ := metric.Lookup(cv.name)
 	// Prices are in the plan's own currency.
-	if sum := lines[0].cases[0].Summary(cv.metric); sum != nil {
+	if sum := lines[0].cases[0].Summary(cv.name); sum != nil {
 		def.Unit = metric.Unit(sum.Unit)
 	}
-	f := figure{Title: cv.title, Words: cv.words, Terms: []string{cv.metric}}
+	f := figure{Title: cv.title, Words: cv.words, Terms: []string{cv.name}}
 	axis := cv.axis
 	if axis == "" {
 		axis = def.Title
@@ -201,11 +201,11 @@ func (cv curve) figure(runs []run, lines []track, of func(*report.Case) report.N
 			low, high = min(low, v.V), max(high, v.V)
 			p := chart.Point{X: float64(c.N), Y: v.V, Low: math.NaN(), High: math.NaN(), Hollow: c.Probe != nil,
 				Tip: []string{t.name, inFlight(c), axis + " " + v.Format(string(def.Unit))}}
-			if sum := c.Summary(cv.metric); cv.band && sum != nil && sum.Percentiles != nil {
+			if sum := c.Summary(cv.name); cv.band && sum != nil && sum.Percentiles != nil {
 				p.Low, p.High = bound(sum.Percentiles.P5), bound(sum.Percentiles.P95)
 				p.Tip = append(p.Tip, "p5 "+sum.Percentiles.P5.Format(sum.Unit)+", p95 "+sum.Percentiles.P95.Format(sum.Unit))
 			}
-			if word := metric.Band(cv.metric, v.V); word != "" && len(cv.zones) > 0 {
+			if word := metric.Band(cv.name, v.V); word != "" && len(cv.zones) > 0 {
 				p.Tip[2] += ": " + word
 			}
 			s.Points = append(s.Points, p)
@@ -243,7 +243,7 @@ func (cv curve) table(lines []track, of func(*report.Case) report.Number, axis s
 			v := of(c)
 			row := []cell{text(t.name), text(line(c.Level)), text(v.Format(string(unit)))}
 			if cv.band {
-				if sum := c.Summary(cv.metric); sum != nil && sum.Percentiles != nil {
+				if sum := c.Summary(cv.name); sum != nil && sum.Percentiles != nil {
 					row = append(row, text(sum.Percentiles.P5.Format(sum.Unit)), text(sum.Percentiles.P95.Format(sum.Unit)))
 				} else {
 					row = append(row, text("–"), text("–"))
@@ -322,7 +322,7 @@ func (cv curve) limit(ch *chart.Chart, lines []track, high float64) string {
 // guidance instead.
 func (cv curve) rules(lines []track, high float64) []chart.Rule {
 	var out []chart.Rule
-	def, _ := metric.Lookup(cv.metric) // a share of good requests is no rate of them
+	def, _ := metric.Lookup(cv.name) // a share of good requests is no rate of them
 	seen := map[string]bool{}
 	for _, t := range lines {
 		for _, w := range t.r.Workloads {
@@ -331,7 +331,7 @@ func (cv curve) rules(lines []track, high float64) []chart.Rule {
 			}
 			for _, b := range w.Bounds {
 				th := b.Threshold
-				if share := th.Unit == string(metric.Ratio); th.Metric != cv.metric || share != (def.Unit == metric.Ratio) || !th.Limit.OK || th.Limit.V > 4*high || cv.stats != nil && !slices.Contains(cv.stats, th.Stat) {
+				if share := th.Unit == string(metric.Ratio); th.Metric != cv.name || share != (def.Unit == metric.Ratio) || !th.Limit.OK || th.Limit.V > 4*high || cv.stats != nil && !slices.Contains(cv.stats, th.Stat) {
 					continue
 				}
 				word := strings.TrimSpace(th.Stat+" "+relation(th.Op)) + " " + th.Limit.Format(th.Unit)

@@ -26,11 +26,11 @@ func throughput(runs []run) (section, bool) {
 		ID: "throughput", Title: "System throughput",
 		Lead: "What the server yields as a whole: the output tokens of all users together. It grows with the load until the hardware is full; from there on more users only make each other wait.",
 	}.figures(runs,
-		curve{kind: "closed", metric: "throughput", title: "Output tokens of all requests together",
+		curve{kind: "closed", name: "throughput", title: "Output tokens of all requests together",
 			words: "Higher is better. Where the line flattens, the server is full."},
-		curve{kind: "closed", metric: "request_rate", title: "Requests completed",
+		curve{kind: "closed", name: "request_rate", title: "Requests completed",
 			words: "How many requests the server finishes in a second."},
-		curve{kind: "closed", metric: "goodput", title: "Goodput",
+		curve{kind: "closed", name: "goodput", title: "Goodput",
 			words: "Requests a second that met every bound of the workload: throughput that users were content with."})
 	if !ok {
 		return s, false
@@ -72,9 +72,9 @@ func speed(runs []run) (section, bool) {
 		ID: "speed", Title: "Speed for one user",
 		Lead: "How fast one user's answer streams once it has begun. The bands are those that published reports use: below 15 tok/s a reader waits for the text, from 50 on it is there at once.",
 	}.figures(runs,
-		curve{kind: "closed", metric: "speed", title: "Speed of one stream", axis: "mean speed", band: true, zones: speedZones,
+		curve{kind: "closed", name: "speed", title: "Speed of one stream", axis: "mean speed", band: true, zones: speedZones,
 			words: "Mean of the requests' speeds; the shade reaches from the slowest 5% to the fastest 5%. Higher is better."},
-		curve{kind: "closed", metric: "e2e_speed", title: "Speed over the whole wait", axis: "mean speed, wait included",
+		curve{kind: "closed", name: "e2e_speed", title: "Speed over the whole wait", axis: "mean speed, wait included",
 			words: "Tokens over the whole time, the wait for the first one included: what a program sees that reads only whole answers."})
 	if !ok {
 		return s, false
@@ -98,9 +98,9 @@ func ttft(runs []run) (section, bool) {
 		ID: "ttft", Title: "Time to first token",
 		Lead: "How long a user looks at nothing: the wait in the server's queue and the time it takes to read the prompt (prefill). Long prompts and many users make it longer.",
 	}.figures(runs,
-		curve{kind: "closed", metric: "ttft", title: "Time to first token, mean", axis: "mean TTFT", band: true, zones: ttftZones, stats: []string{"mean"},
+		curve{kind: "closed", name: "ttft", title: "Time to first token, mean", axis: "mean TTFT", band: true, zones: ttftZones, stats: []string{"mean"},
 			words: "The shade reaches from the fastest 5% to the slowest 5% of the requests. Lower is better."},
-		curve{kind: "closed", metric: "ttft", title: "Time to first token, slowest 5%", axis: "p95 TTFT", of: stat("ttft", "p95"), zones: ttftZones, stats: []string{"p95"},
+		curve{kind: "closed", name: "ttft", title: "Time to first token, slowest 5%", axis: "p95 TTFT", of: stat("ttft", "p95"), zones: ttftZones, stats: []string{"p95"},
 			words: "p95: 95 of 100 requests waited no longer than this. Failed requests count as the longest."})
 	if !ok {
 		return s, false
@@ -123,9 +123,9 @@ func gaps(runs []run) (section, bool) {
 		ID: "itl", Title: "Gaps within the text",
 		Lead: "How evenly an answer streams: the time between two pieces of it. Long gaps look like stutter. With speculative decoding a piece holds several tokens.",
 	}.figures(runs,
-		curve{kind: "closed", metric: "itl", title: "Gap between two pieces, mean", axis: "mean ITL", band: true, zones: itlZones, stats: []string{"mean"},
+		curve{kind: "closed", name: "itl", title: "Gap between two pieces, mean", axis: "mean ITL", band: true, zones: itlZones, stats: []string{"mean"},
 			words: "The shade reaches from p5 to p95 of all gaps. Lower is better."},
-		curve{kind: "closed", metric: "tpot", title: "Time per token after the first", axis: "mean TPOT",
+		curve{kind: "closed", name: "tpot", title: "Time per token after the first", axis: "mean TPOT",
 			words: "What each further token costs one user. Lower is better."})
 	if !ok {
 		return s, false
@@ -150,9 +150,9 @@ func prefill(runs []run) (section, bool) {
 		ID: "prefill", Title: "Reading speed (prefill)",
 		Lead: "How fast the server reads a prompt before it can answer. It decides how long prompts make users wait.",
 	}.figures(runs,
-		curve{kind: "closed", metric: "prefill_speed", title: "Prefill speed", words: "Input tokens a second, queueing left out. Higher is better."},
-		curve{kind: "closed", metric: "prefill", title: "Prefill time", axis: "mean prefill time", words: "By the server's own count. Lower is better."},
-		curve{kind: "closed", metric: "input_throughput", title: "Input tokens read by the whole server", words: "Of all requests together."})
+		curve{kind: "closed", name: "prefill_speed", title: "Prefill speed", words: "Input tokens a second, queueing left out. Higher is better."},
+		curve{kind: "closed", name: "prefill", title: "Prefill time", axis: "mean prefill time", words: "By the server's own count. Lower is better."},
+		curve{kind: "closed", name: "input_throughput", title: "Input tokens read by the whole server", words: "Of all requests together."})
 }
 
 func queue(runs []run) (section, bool) {
@@ -160,9 +160,9 @@ func queue(runs []run) (section, bool) {
 		ID: "queue", Title: "Queue wait",
 		Lead: "How long requests wait before the server begins to work on them. At one request it should be close to nothing; where it grows, the server is full.",
 	}.figures(runs,
-		curve{kind: "closed", metric: "queue_wait", title: "Wait in the server's queue", axis: "mean queue wait", words: "By the server's own count; a part of TTFT. Lower is better."},
-		curve{kind: "closed", metric: "waiting", title: "Requests waiting", axis: "most requests waiting", of: stat("waiting", "max"), quiet: true, words: "The longest queue seen in the window."},
-		curve{kind: "closed", metric: "preemptions", title: "Preemptions", quiet: true, words: "Requests that the server stopped to make room for others."})
+		curve{kind: "closed", name: "queue_wait", title: "Wait in the server's queue", axis: "mean queue wait", words: "By the server's own count; a part of TTFT. Lower is better."},
+		curve{kind: "closed", name: "waiting", title: "Requests waiting", axis: "most requests waiting", of: stat("waiting", "max"), quiet: true, words: "The longest queue seen in the window."},
+		curve{kind: "closed", name: "preemptions", title: "Preemptions", quiet: true, words: "Requests that the server stopped to make room for others."})
 }
 
 func scaling(runs []run) (section, bool) {
@@ -170,9 +170,9 @@ func scaling(runs []run) (section, bool) {
 		ID: "scaling", Title: "Scaling",
 		Lead: "How much of one user's speed is left for each when many share the server. 100% would mean that users do not notice each other.",
 	}.figures(runs,
-		curve{kind: "closed", metric: "scaling_efficiency", title: "Scaling efficiency", zero: true,
+		curve{kind: "closed", name: "scaling_efficiency", title: "Scaling efficiency", zero: true,
 			words: "Throughput at N requests over N times the throughput at one. It falls as users share the hardware; the throughput still grows as long as it falls more slowly than N rises."},
-		curve{kind: "closed", metric: "success", title: "Requests that completed correctly", axis: "success", zero: true,
+		curve{kind: "closed", name: "success", title: "Requests that completed correctly", axis: "success", zero: true,
 			words: "Of the requests that were due. Anything below 100% deserves a look."})
 }
 
@@ -181,12 +181,12 @@ func bursts(runs []run) (section, bool) {
 		ID: "burst", Title: "Bursts",
 		Lead: "What happens when many requests come at the same instant, as after a lecture's question or at the start of a batch job. The largest burst that is still served in time is the largest safe queue.",
 	}.figures(runs,
-		curve{kind: "burst", metric: "ttft", title: "Time to first token in a burst, mean", axis: "mean TTFT", band: true, zones: ttftZones, stats: []string{"mean"},
+		curve{kind: "burst", name: "ttft", title: "Time to first token in a burst, mean", axis: "mean TTFT", band: true, zones: ttftZones, stats: []string{"mean"},
 			words: "The shade reaches from the fastest 5% to the slowest 5%. The last of a burst waits for all before it. Lower is better."},
-		curve{kind: "burst", metric: "ttft", title: "Time to first token in a burst, slowest 5%", axis: "p95 TTFT", of: stat("ttft", "p95"), zones: ttftZones, stats: []string{"p95"},
+		curve{kind: "burst", name: "ttft", title: "Time to first token in a burst, slowest 5%", axis: "p95 TTFT", of: stat("ttft", "p95"), zones: ttftZones, stats: []string{"p95"},
 			words: "95 of 100 requests waited no longer than this."},
-		curve{kind: "burst", metric: "itl", title: "Gap between two pieces in a burst", axis: "mean ITL", band: true, zones: itlZones, stats: []string{"mean"}, words: "Lower is better."},
-		curve{kind: "burst", metric: "speed", title: "Speed of one stream in a burst", axis: "mean speed", band: true, zones: speedZones, words: "Higher is better."})
+		curve{kind: "burst", name: "itl", title: "Gap between two pieces in a burst", axis: "mean ITL", band: true, zones: itlZones, stats: []string{"mean"}, words: "Lower is better."},
+		curve{kind: "burst", name: "speed", title: "Speed of one stream in a burst", axis: "mean speed", band: true, zones: speedZones, words: "Higher is better."})
 }
 
 func power(runs []run) (section, bool) {
@@ -194,10 +194,10 @@ func power(runs []run) (section, bool) {
 		ID: "power", Title: "Power and cost",
 		Lead: "What the GPUs draw, all of them together, and what a token costs in energy.",
 	}.figures(runs,
-		curve{kind: "closed", metric: "power", title: "Power", axis: "mean power", words: "Of all GPUs together, mean over the measured window."},
-		curve{kind: "closed", metric: "energy_per_token", title: "Energy of one output token", words: "Lower is better: a fuller server spends less on each token.", zero: true},
-		curve{kind: "closed", metric: "cost_per_hour", title: "Cost of an hour", words: "By the plan's prices."},
-		curve{kind: "closed", metric: "cost_per_million_tokens", title: "Cost of a million output tokens", words: "By the plan's prices, at the throughput of each level. Lower is better."})
+		curve{kind: "closed", name: "power", title: "Power", axis: "mean power", words: "Of all GPUs together, mean over the measured window."},
+		curve{kind: "closed", name: "energy_per_token", title: "Energy of one output token", words: "Lower is better: a fuller server spends less on each token.", zero: true},
+		curve{kind: "closed", name: "cost_per_hour", title: "Cost of an hour", words: "By the plan's prices."},
+		curve{kind: "closed", name: "cost_per_million_tokens", title: "Cost of a million output tokens", words: "By the plan's prices, at the throughput of each level. Lower is better."})
 	if !ok {
 		return s, false
 	}
@@ -212,8 +212,8 @@ func speculative(runs []run) (section, bool) {
 		ID: "speculative", Title: "Speculative decoding",
 		Lead: "A small model drafts tokens ahead and the large one checks them in one step. As published reports found it, drafting costs more than it yields below about 50% acceptance and pays above 60%.",
 	}.figures(runs,
-		curve{kind: "closed", metric: "accept_rate", title: "Drafted tokens that were accepted", axis: "acceptance rate", zero: true, words: "Higher is better."},
-		curve{kind: "closed", metric: "accept_length", title: "Tokens a step", axis: "acceptance length", words: "Mean tokens of one step, the large model's own counted: 1 is no gain."})
+		curve{kind: "closed", name: "accept_rate", title: "Drafted tokens that were accepted", axis: "acceptance rate", zero: true, words: "Higher is better."},
+		curve{kind: "closed", name: "accept_length", title: "Tokens a step", axis: "acceptance length", words: "Mean tokens of one step, the large model's own counted: 1 is no gain."})
 	if ok {
 		if t := positions(runs); t != nil {
 			s.Blocks = append(s.Blocks, block{Table: t})
@@ -226,7 +226,7 @@ func speculative(runs []run) (section, bool) {
 		return s, false
 	}
 	s.Lead = "The pieces of an answer hold several tokens, as with speculative decoding (or a server that holds the stream back). The server tells nothing more of it."
-	return s.figures(runs, curve{kind: "closed", metric: "tokens_per_chunk", title: "Tokens in one piece of the stream", axis: "mean tokens per chunk", zero: true,
+	return s.figures(runs, curve{kind: "closed", name: "tokens_per_chunk", title: "Tokens in one piece of the stream", axis: "mean tokens per chunk", zero: true,
 		words: "1 where every token is sent by itself."})
 }
 

@@ -200,7 +200,7 @@ type grid struct {
 	cells  map[requirement]map[string]cell
 }
 
-type requirement struct{ metric, text, severity string }
+type requirement struct{ name, text, severity string }
 
 func (g *grid) table() *table {
 	t := &table{Head: []string{"Must hold"}}
@@ -208,8 +208,8 @@ func (g *grid) table() *table {
 		t.Head = append(t.Head, "At "+line(l))
 	}
 	for _, row := range g.rows {
-		def, _ := metric.Lookup(row.metric)
-		name := cmp.Or(def.Title, row.metric) + " " + line(row.text)
+		def, _ := metric.Lookup(row.name)
+		name := cmp.Or(def.Title, row.name) + " " + line(row.text)
 		if row.severity == "warn" {
 			name += " (warns)"
 		}

@@ -46,7 +46,7 @@ func (d *Display) paint(above string) {
 	d.painted = nil
 	for _, l := range lines {
 		// A line as wide as the terminal would wrap on some.
-		cut := text.Cut(text.Inert(l.text), width-1)
+		cut := text.Cut(text.Inert(l.words), width-1)
 		d.painted = append(d.painted, text.Width(cut))
 		b.WriteString(d.color(l.color, cut) + "\n")
 	}
@@ -57,7 +57,7 @@ func (d *Display) paint(above string) {
 }
 
 type line struct {
-	text  string
+	words string
 	color string // SGR parameters; "": none
 }
 

@@ -1,0 +1,298 @@
+package client
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"math/bits"
+	"strconv"
+)
+
+// maxDepth bounds the nesting of an event's JSON; real ones need about eight.
+const maxDepth = 200
+
+var (
+	errJSON = errors.New("not JSON")
+	errDeep = errors.New("JSON nested too deeply")
+)
+
+// scanner is a position in the JSON b. Each method that reads a value leaves it
+// behind that value; each that reads a member stands at the member's value.
+type scanner struct {
+	b     []byte
+	i     int
+	depth int
+}
+
+func (s *scanner) space() {
+	if s.i < len(s.b) && s.b[s.i] <= ' ' { // hardly ever: servers write compact JSON
+		s.spaces()
+	}
+}
+
+func (s *scanner) spaces() {
+	for s.i < len(s.b) {
+		switch s.b[s.i] {
+		case ' ', '\t', '\n', '\r':
+			s.i++
+		default:
+			return
+		}
+	}
+}
+
+func (s *scanner) peek() byte {
+	if s.i < len(s.b) {
+		return s.b[s.i]
+	}
+	return 0
+}
+
+// enter steps into an object or array, whose opening byte is open. more is
+// false when it is empty and already left.
+func (s *scanner) enter(last byte) (more bool, err error) {
+	if s.depth++; s.depth > maxDepth {
+		return false, errDeep
+	}
+	s.i++
+	s.space()
+	if s.peek() == last {
+		s.i++
+		s.depth--
+		return false, nil
+	}
+	return true, nil
+}
+
+// next steps behind the comma, or out behind last.
+func (s *scanner) next(last byte) (more bool, err error) {
+	s.space()
+	switch s.peek() {
+	case ',':
+		s.i++
+		s.space()
+		return true, nil
+	case last:
+		s.i++
+		s.depth--
+		return false, nil
+	}
+	return false, errJSON
+}
+
+// key reads a member's name and its colon. The bytes are raw when the name
+// has no escape, else unescaped.
+func (s *scanner) key() ([]byte, error) {
+	raw, escaped, err := s.string()
+	if err != nil {
+		return nil, err
+	}
+	s.space()
+	if s.peek() != ':' {
+		return nil, errJSON
+	}
+	s.i++
+	s.space()
+	if escaped { // legal, and never seen: worth an allocation
+		return []byte(unquote(raw)), nil
+	}
+	return raw, nil
+}
+
+// object reads an object, giving each member's name to read, which reads the
+// value. What is no object is skipped. read must not outlive the call: then
+// neither it nor the scanner lives on the heap.
+func (s *scanner) object(read func(name []byte) error) error {
+	if s.peek() != '{' {
+		return s.skip()
+	}
+	more, err := s.enter('}')
+	for more && err == nil {
+		var name []byte
+		if name, err = s.key(); err != nil {
+			return err
+		}
+		if err = read(name); err == nil {
+			more, err = s.next('}')
+		}
+	}
+	return err
+}
+
+// array reads an array, each element by read. What is no array is skipped.
+func (s *scanner) array(read func() error) error {
+	if s.peek() != '[' {
+		return s.skip()
+	}
+	more, err := s.enter(']')
+	for more && err == nil {
+		if err = read(); err == nil {
+			more, err = s.next(']')
+		}
+	}
+	return err
+}
+
+// stringOr reads a string and returns its raw inside, or skips a value of
+// another type.
+func (s *scanner) stringOr() (raw []byte, err error) {
+	if s.peek() != '"' {
+		return nil, s.skip()
+	}
+	raw, _, err = s.string()
+	return raw, err
+}
+
+// string reads a string and returns its raw inside.
+func (s *scanner) string() (raw []byte, escaped bool, err error) {
+	if s.peek() != '"' {
+		return nil, false, errJSON
+	}
+	b, i := s.b, s.i+1
+	start := i
+	for i < len(b) {
+		// Eight bytes at a time: most of an event is strings that nobody reads.
+		if i+8 <= len(b) {
+			special := special(binary.LittleEndian.Uint64(b[i:]))
+			if special == 0 {
+				i += 8
+				continue
+			}
+			i += bits.TrailingZeros64(special) / 8
+		}
+		switch c := b[i]; {
+		case c == '"':
+			s.i = i + 1
+			return b[start:i], escaped, nil
+		case c == '\\':
+			escaped = true
+			if i++; i >= len(b) {
+				return nil, false, errJSON
+			}
+			switch b[i] {
+			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+			case 'u':
+				if i+4 >= len(b) || !isHex(b[i+1]) || !isHex(b[i+2]) || !isHex(b[i+3]) || !isHex(b[i+4]) {
+					return nil, false, errJSON
+				}
+				i += 4
+			default:
+				return nil, false, errJSON
+			}
+		case c < ' ':
+			return nil, false, errJSON
+		}
+		i++
+	}
+	return nil, false, errJSON
+}
+
+// special has the top bit set of x's lowest byte that is a quote, a backslash
+// or a control character, and is zero when there is none. Bits above that one
+// mean nothing: subtracting from each byte what it is compared with borrows
+// upwards only (Mycroft's test; Warren, Hacker's Delight, 6-1).
+func special(x uint64) uint64 {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	quote, slash := x^ones*'"', x^ones*'\\'
+	return ((x-ones*' ')&^x | (quote-ones)&^quote | (slash-ones)&^slash) & tops
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}
+
+// count reads a number of tokens. What is not a number, or none that counts
+// something, leaves *n alone.
+func (s *scanner) count(n *int) error {
+	start := s.i
+	if c := s.peek(); c != '-' && (c < '0' || c > '9') {
+		return s.skip()
+	}
+	if err := s.number(); err != nil {
+		return err
+	}
+	raw := s.b[start:s.i]
+	v := 0
+	for _, c := range raw {
+		if c < '0' || c > '9' || v > 1e15 { // 12.0 and 1e3 are numbers too
+			f, err := strconv.ParseFloat(string(raw), 64)
+			if err != nil || f < 0 || f > 1e15 || f != math.Trunc(f) {
+				return nil
+			}
+			*n = int(f)
+			return nil
+		}
+		v = v*10 + int(c-'0')
+	}
+	if v <= 1e15 {
+		*n = v
+	}
+	return nil
+}
+
+// number reads a number by JSON's grammar.
+func (s *scanner) number() error {
+	if s.peek() == '-' {
+		s.i++
+	}
+	switch c := s.peek(); {
+	case c == '0':
+		s.i++
+	case '1' <= c && c <= '9':
+		s.digits()
+	default:
+		return errJSON
+	}
+	if s.peek() == '.' {
+		s.i++
+		if !s.digits() {
+			return errJSON
+		}
+	}
+	if c := s.peek(); c == 'e' || c == 'E' {
+		s.i++
+		if c := s.peek(); c == '+' || c == '-' {
+			s.i++
+		}
+		if !s.digits() {
+			return errJSON
+		}
+	}
+	return nil
+}
+
+func (s *scanner) digits() bool {
+	start := s.i
+	for s.i < len(s.b) && '0' <= s.b[s.i] && s.b[s.i] <= '9' {
+		s.i++
+	}
+	return s.i > start
+}
+
+// skip reads a value of any type.
+func (s *scanner) skip() error {
+	switch c := s.peek(); c {
+	case '"':
+		_, _, err := s.string()
+		return err
+	case '{':
+		return s.object(func([]byte) error { return s.skip() })
+	case '[':
+		return s.array(func() error { return s.skip() })
+	case 't':
+		return s.literal("true")
+	case 'f':
+		return s.literal("false")
+	case 'n':
+		return s.literal("null")
+	}
+	return s.number()
+}
+
+func (s *scanner) literal(want string) error {
+	if len(s.b)-s.i < len(want) || string(s.b[s.i:s.i+len(want)]) != want {
+		return errJSON
+	}
+	s.i += len(want)
+	return nil
+}
