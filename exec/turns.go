@@ -359,6 +359,7 @@ func (t *turns) seen() *metric.Run {
 
 // ended says why the comparisons ended early; "": they did not.
 func (t *turns) ended(cases int) string {
+	going := cases == 0 || t.check()
 	for _, x := range t.sides {
 		if x.found != nil && x.found.Error != "" {
 			return fmt.Sprintf("%s could not be measured: %s", x.found.Address, x.found.Error)
@@ -367,7 +368,7 @@ func (t *turns) ended(cases int) string {
 	switch {
 	case cases == 0:
 		return metric.SkippedOnly
-	case !t.check():
+	case !going:
 		return t.why()
 	case t.apart != "":
 		return t.apart
