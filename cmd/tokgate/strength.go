@@ -173,7 +173,7 @@ const (
 // strength prints what the gate would notice of a slower server, where that takes
 // no more than a few seconds.
 func (x *expansion) strength(ctx context.Context) error {
-	p, tokens := x.plan, 0
+	p, tokens := x.p, 0
 	for _, c := range exec.Cases(p) {
 		tokens += c.Level.Requests * (c.Workload.Input/16 + c.Workload.Output.Mean)
 	}
