@@ -15,6 +15,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
 	"github.com/tokgate/tokgate/plan/suggest"
+	"github.com/tokgate/tokgate/strength"
 )
 
 // isPlanFile says whether a name found in a folder is a plan. Var-files
@@ -115,7 +116,7 @@ func (a *app) load(path string, in inputs, requireEnv bool) (*plan.Plan, hcl.Dia
 			Base:       in.base,
 		})
 		if !diags.HasErrors() {
-			diags = append(append(diags, assert.CertifyDiagnostics(p)...), untold(p)...)
+			diags = slices.Concat(diags, assert.CertifyDiagnostics(p), untold(p), strength.Diagnose(p))
 		}
 		return loaded{p, diags}
 	})

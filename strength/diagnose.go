@@ -1,0 +1,71 @@
+package strength
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tokgate/tokgate/plan"
+)
+
+// What bounds each kind of work: a server on which it takes longer misses such a
+// threshold sooner or later.
+var (
+	boundsDecode  = []string{"speed", "tpot", "itl", "e2e", "e2e_speed", "throughput", "goodput", "request_rate"}
+	boundsPrefill = []string{"ttft", "ttfa", "e2e", "e2e_speed", "input_throughput", "goodput"}
+)
+
+// Diagnose finds what a plan cannot notice by what it says alone: comparisons that
+// require nothing, which are errors, and workloads in which nothing bounds how
+// long answers or prompts take.
+func Diagnose(p *plan.Plan) hcl.Diagnostics {
+	if p.Gate.MeasureOnly {
+		return nil
+	}
+	var diags hcl.Diagnostics
+	say := func(severity hcl.DiagnosticSeverity, rng hcl.Range, summary, format string, args ...any) {
+		diags = append(diags, &hcl.Diagnostic{Severity: severity, Summary: summary, Detail: fmt.Sprintf(format, args...), Subject: &rng})
+	}
+	for _, c := range p.Compares {
+		if len(c.Claims) == 0 {
+			say(hcl.DiagError, c.Range, "Comparison requires nothing", `compare.%s has no tolerate and no improve block, so no change could fail it. Say what may change, such as tolerate { throughput = "-5%%" }, or gate { measure_only = true }.`, c.Name)
+		}
+	}
+	if len(p.Asserts) > 0 {
+		return diags // what a free condition bounds is its own affair
+	}
+	for _, w := range p.Workloads {
+		decode, prefill := boundBy(p, w, boundsDecode), boundBy(p, w, boundsPrefill)
+		switch {
+		case decode && prefill || len(w.SLAs) == 0:
+		case prefill:
+			say(hcl.DiagWarning, w.Range, "Nothing bounds decoding", `A server that writes its answers ten times slower would pass workload.%s. Bound speed, tpot, itl, e2e or throughput, such as speed = "mean > 20 tok/s"; `+"`tokgate strength`"+` shows what is noticed.`, w.Address())
+		case decode:
+			say(hcl.DiagWarning, w.Range, "Nothing bounds prefill", `A server that reads its prompts ten times slower could pass workload.%s. Bound ttft, e2e or input_throughput, such as ttft = "p95 < 2s"; `+"`tokgate strength`"+` shows what is noticed.`, w.Address())
+		default:
+			say(hcl.DiagWarning, w.Range, "Nothing bounds speed", `A server that is ten times slower would pass workload.%s. Bound ttft and speed, such as ttft = "p95 < 2s" and speed = "mean > 20 tok/s".`, w.Address())
+		}
+	}
+	return diags
+}
+
+// boundBy says whether a threshold or claim on one of the metrics can fail the
+// workload.
+func boundBy(p *plan.Plan, w *plan.Workload, metrics []string) bool {
+	for _, s := range w.SLAs {
+		if s.Severity == plan.SeverityError && (len(s.At) > 0 || w.Capacity != nil && w.Capacity.Require > 0) &&
+			slices.ContainsFunc(s.Thresholds, func(t *plan.Threshold) bool { return slices.Contains(metrics, t.Metric.Name) }) {
+			return true
+		}
+	}
+	for _, c := range p.Compares {
+		for _, claim := range c.Claims {
+			if claim.Severity == plan.SeverityError && slices.Contains(claim.Workloads, w) &&
+				slices.ContainsFunc(claim.Changes, func(x *plan.Change) bool { return slices.Contains(metrics, x.Metric.Name) }) {
+				return true
+			}
+		}
+	}
+	return false
+}

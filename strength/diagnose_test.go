@@ -1,0 +1,55 @@
+package strength
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/plan/decode"
+)
+
+func TestDiagnose(t *testing.T) {
+	const servers = `
+server "a" {
+  simulator {}
+}
+server "b" {
+  simulator {}
+}
+workload "w" {
+  input_tokens  = 64
+  output_tokens = 8
+  load { concurrency = 1 }
+  sla { SLA }
+}
+`
+	const against = "compare \"c\" {\n control = server.a\n candidate = server.b\n"
+	for _, c := range []struct {
+		sla, more string
+		want      []string
+	}{
+		{"success = \"every\"", "", []string{"Nothing bounds speed"}},
+		{"ttft = \"mean < 1s\"", "", []string{"Nothing bounds decoding"}},
+		{"tpot = \"mean < 1s\"", "", []string{"Nothing bounds prefill"}},
+		{"e2e = \"mean < 1s\"", "", nil},
+		{"ttft = \"mean < 1s\"", "assert \"a\" {\n condition = result.a.w.level[1].speed.mean > 1\n error_message = \"slow\"\n}", nil},
+		{"success = \"every\"", "gate {\n measure_only = true\n}", nil},
+		{"e2e = \"mean < 1s\"", against + "}", []string{"Comparison requires nothing"}},
+		{"ttft = \"mean < 1s\"", against + "tolerate {\n throughput = \"-5%\"\n }\n}", nil},
+		{"ttft = \"mean < 1s\"", against + "tolerate {\n throughput = \"-5%\"\n severity = \"warn\"\n }\n}", []string{"Nothing bounds decoding"}},
+	} {
+		src := strings.Replace(servers, "SLA", c.sla, 1) + c.more
+		p, diags := decode.File(decode.Options{Path: "gate.hcl", Source: []byte(src)})
+		if diags.HasErrors() {
+			t.Fatalf("%s: %v", src, diags)
+		}
+		var got []string
+		for _, d := range Diagnose(p) {
+			got = append(got, d.Summary)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s %s: %s", c.sla, c.more, diff)
+		}
+	}
+}
