@@ -45,7 +45,7 @@ compare "upgrade" {
 
   tolerate {
     throughput = "-5%"
-    ttft       = "p95 +10%"
+    ttft       = "mean +5%"
     e2e        = "mean +5%"
     success    = "rate -1pp"
   }
