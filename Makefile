@@ -115,18 +115,20 @@ define characteristics
 	@mkdir -p results/characteristics
 	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLongCharacteristics$$' -timeout 60m -gates $(1) -table $(CURDIR)/results/characteristics/gates.md
 	@CGO_ENABLED=0 $(GO) test ./exec/search -run '^TestLongCharacteristics$$' -timeout 60m -searches $(2) -table $(CURDIR)/results/characteristics/searches.md
+	@CGO_ENABLED=0 $(GO) test ./assert/nights -run '^TestLongCharacteristics$$' -timeout 60m -plans $(3) -table $(CURDIR)/results/characteristics/nights.md
 	@cat results/characteristics/gates.md results/characteristics/searches.md > results/characteristics/table.md
 endef
 
 .PHONY: characteristics
 characteristics: ## measure how often verdicts and capacities are wrong, on simulated servers; under a minute
-	$(call characteristics,500,500)
-	@cat results/characteristics/table.md
+	$(call characteristics,500,500,100)
+	@cat results/characteristics/table.md results/characteristics/nights.md
 
 .PHONY: characteristics-full
 characteristics-full: ## the same with more of them, into docs/characteristics.md; minutes
-	$(call characteristics,6000,5000)
+	$(call characteristics,6000,5000,400)
 	@sed -i -e '/<!-- table -->/,/<!-- end of table -->/{//!d}' -e '/<!-- table -->/r results/characteristics/table.md' docs/characteristics.md
+	@sed -i -e '/<!-- nights -->/,/<!-- end of nights -->/{//!d}' -e '/<!-- nights -->/r results/characteristics/nights.md' docs/history.md
 
 SOAK ?= 1000
 

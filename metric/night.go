@@ -10,9 +10,20 @@ type Night struct {
 	Plan      string    `json:"plan"` // name of the plan
 	Started   time.Time `json:"started"`
 	Simulated bool      `json:"simulated,omitempty"`
+	// Job is what ran it; nil where that is not known.
+	Job *Job `json:"job,omitempty"`
 	// Servers are the fingerprints by address.
 	Servers map[string]Fingerprint `json:"servers"`
 	Figures []Figure               `json:"figures"`
+}
+
+// Job is the job of a CI that ran a night, as that calls it; each "" where it
+// is not known.
+type Job struct {
+	Commit string `json:"commit,omitempty"`
+	Ref    string `json:"ref,omitempty"` // "refs/heads/main", of GitLab "main"
+	Runner string `json:"runner,omitempty"`
+	URL    string `json:"url,omitempty"` // of the job
 }
 
 // Figure is one number of a night, in base units (seconds, tokens). A figure

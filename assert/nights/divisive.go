@@ -3,6 +3,8 @@ package nights
 import (
 	"math"
 	"math/rand/v2"
+
+	"github.com/tokgate/tokgate/assert/stat"
 )
 
 const (
@@ -37,8 +39,8 @@ func divisive(series []float64) []cut {
 	}
 	bounds = append(bounds, len(series))
 	for i := range cuts {
-		cuts[i].Before, _ = moments(series[bounds[i]:bounds[i+1]], 0)
-		cuts[i].After, _ = moments(series[bounds[i+1]:bounds[i+2]], 0)
+		cuts[i].Before, _ = stat.Moments(series[bounds[i]:bounds[i+1]])
+		cuts[i].After, _ = stat.Moments(series[bounds[i+1]:bounds[i+2]])
 	}
 	return cuts
 }
@@ -56,11 +58,11 @@ func split(xs []float64, from int, rng *rand.Rand, cuts *[]cut) {
 		if _, e := best(shuffled); e >= energy {
 			as++
 		}
+		if float64(as)/(permutations+1) > significance {
+			return // whatever the other shuffles say
+		}
 	}
 	p := float64(as) / (permutations + 1)
-	if p > significance {
-		return
-	}
 	split(xs[:at], from, rng, cuts)
 	*cuts = append(*cuts, cut{Night: from + at, P: p})
 	split(xs[at:], from+at, rng, cuts)

@@ -2,10 +2,12 @@
 // series is one number a night, of one metric of one workload, measured under
 // the same plan.
 //
-//   - watch says whether tonight is still what the reference nights were: a
-//     prediction interval for tonight, and for the mean of the last two and
-//     three nights, so that a small shift is found a little later and a large
-//     one at once;
+//   - watch says whether tonight is still what the reference nights were: the
+//     mean of the last night, of the last two, three and so on is held against
+//     what they predict, so that a small shift is found a little later, a large
+//     one at once, and one that creeps in weeks;
+//   - an alarm for the worse stays (latch) until a pin accepts it, or the series
+//     is back;
 //   - divisive looks back and says where a series changed.
 //
 // The reference is the first nights after the start, or after a change that
@@ -20,7 +22,6 @@ package nights
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -59,7 +60,14 @@ type Result struct {
 	Started  time.Time // of the last night
 	Pinned   *metric.Pin
 	Since    int // nights since the pin, or in all, tonight included
-	Trends   []Trend
+	// Accept is the run to pin for later nights to be held to what failed, which
+	// is the latest of the changes: a pin begins every series anew. "": none.
+	Accept string
+	// Differs lists what of the servers is another tonight than the night
+	// before: "vllm: version 0.19.1 → 0.20.0".
+	Differs []string
+	Job     *metric.Job // of the last night; nil where it is not known
+	Trends  []Trend
 }
 
 // Trend is one series over the nights since it began or was pinned.
@@ -72,6 +80,7 @@ type Trend struct {
 	Points  []Point
 	// Tonight in the metric's unit; nil without enough nights.
 	Tonight *Bounds
+	Since   string // of a Fail: the run that it began with, which a pin would accept
 	// Changes, located in hindsight, in order.
 	Changes []Change
 }
@@ -81,7 +90,7 @@ type Point struct {
 	Run     string
 	Started time.Time
 	Value   float64
-	Alarm   bool // it differed from the reference
+	Alarm   bool // of a change
 }
 
 // Bounds is what a night was held against.
@@ -100,7 +109,8 @@ type Change struct {
 	Run           string // first night after it
 	Started       time.Time
 	Before, After float64
-	P             float64
+	P             float64     // NaN: an alarm too young to be located
+	Job           *metric.Job // of that night
 	// Differs lists what of the server was another on that night than on the
 	// one before: "engine.version 0.19.1 → 0.20.0".
 	Differs []string
@@ -114,12 +124,6 @@ const leastNoise = 0.002
 // limitMetric names the limit that a capacity search found: no metric of a
 // level, but a figure of a night.
 const limitMetric = "capacity"
-
-// FalseAlarms is how many nights one false alarm of a history with that many
-// series is expected in, were they independent; +Inf of none.
-func FalseAlarms(series int) float64 {
-	return 1 / (1 - math.Pow(1-perNight, float64(series)))
-}
 
 // Judge holds the last night of h against those before it, series by
 // series: a figure beyond its prediction interval on the worse side is a
@@ -143,32 +147,64 @@ func Judge(h metric.History, opts Options) Result {
 		return out
 	}
 	last := nights[len(nights)-1]
-	out.Run, out.Started, out.Since = last.Run, last.Started, len(nights)
+	out.Run, out.Started, out.Job, out.Since = last.Run, last.Started, last.Job, len(nights)
 	for _, n := range nights {
 		if n.Simulated != last.Simulated {
 			out.Why = fmt.Sprintf("run %s was simulated and run %s was not: keep two histories", either(n.Simulated, n.Run, last.Run), either(n.Simulated, last.Run, n.Run))
 			return out
 		}
 	}
-	series := gather(nights)
-	if len(series) == 0 {
+	out.Differs = sinceLastNight(h.Nights)
+	nights, other := sameGPU(nights)
+	out.Trends = trends(nights, opts)
+	if len(out.Trends) == 0 && other == "" {
 		out.Why = "the nights have no figures"
 		return out
 	}
-	out.Recorded = true
-	outcome := verdict.Pass
-	for _, s := range series {
-		t := s.judge(nights, opts)
-		out.Trends = append(out.Trends, t)
+	out.Recorded, out.Outcome = true, verdict.Pass
+	for _, t := range out.Trends {
 		if t.Outcome != verdict.Skipped {
 			out.Recorded = false
-			outcome = max(outcome, t.Outcome)
+			out.Outcome = max(out.Outcome, t.Outcome)
 		}
 	}
-	if out.Why = cmp.Or(opts.notTonight(last), lost); out.Why != "" {
-		outcome = verdict.Error
+	out.Accept = out.accept(nights, other != "")
+	if out.Why = cmp.Or(opts.notTonight(last), lost, other); out.Why != "" {
+		out.Outcome = verdict.Error
 	}
-	out.Outcome = outcome
+	return out
+}
+
+// accept finds Accept; otherGPU says that tonight is none of the nights it would
+// be held against.
+func (r *Result) accept(nights []metric.Night, otherGPU bool) string {
+	if otherGPU {
+		return r.Run
+	}
+	for _, n := range slices.Backward(nights) {
+		if slices.ContainsFunc(r.Trends, func(t Trend) bool { return t.Since == n.Run }) {
+			return n.Run
+		}
+	}
+	return ""
+}
+
+// trends judges the series of the nights, all of them together.
+func trends(nights []metric.Night, opts Options) []Trend {
+	list := gather(nights)
+	out := make([]Trend, len(list))
+	var judged []int
+	var columns []column
+	for i, s := range list {
+		c, t, ok := s.read(nights, opts.Ignore)
+		out[i] = t
+		if ok {
+			judged, columns = append(judged, i), append(columns, c)
+		}
+	}
+	for k, watched := range watch(columns) {
+		list[judged[k]].judge(&out[judged[k]], columns[k], nights, watched)
+	}
 	return out
 }
 

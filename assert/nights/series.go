@@ -2,7 +2,9 @@ package nights
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"time"
 
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
@@ -13,6 +15,7 @@ type series struct {
 	key    metric.Trend
 	at     []int // indices of the nights
 	values []float64
+	scale  scale
 	// next is the trend that took its place when the workload changed; nil:
 	// none did.
 	next *metric.Trend
@@ -47,44 +50,63 @@ func gather(nights []metric.Night) []*series {
 	return list
 }
 
-// judge holds the last night against those before it.
-func (s *series) judge(nights []metric.Night, opts Options) Trend {
-	t := Trend{Trend: s.key, Outcome: verdict.Error}
+// read makes a column of the series. ok is false where it cannot be judged:
+// then t says why.
+func (s *series) read(nights []metric.Night, ignore float64) (c column, t Trend, ok bool) {
+	t = Trend{Trend: s.key, Outcome: verdict.Error}
 	def, ok := s.definition()
 	if !ok {
 		t.Message = fmt.Sprintf("this version does not know the metric %q", s.key.Metric)
-		return t
+		return c, t, false
 	}
 	t.Unit, t.Better = def.Unit, def.Better
-	by := scaleOf(def)
-	scaled := make([]float64, len(s.values))
+	s.scale = scaleOf(def)
+	c = column{values: slices.Repeat([]float64{math.NaN()}, len(nights)), worse: worseOf(def.Better), floor: leastNoise, ignore: ignore}
+	if def.Name == limitMetric {
+		c.floor = max(c.floor, 0.5/s.values[0]) // half a request in flight
+	}
 	for i, v := range s.values {
 		run := nights[s.at[i]].Run
-		if v == 0 && by.log && def.Source == metric.Server {
+		if v == 0 && s.scale.log && def.Source == metric.Server {
 			t.Outcome, t.Message = verdict.Skipped, fmt.Sprintf("recorded only: it was 0 in run %s, and nothing is a ratio of that", run)
-			return t
+			return c, t, false
 		}
-		if !by.takes(v) {
+		if !s.scale.takes(v) {
 			t.Message = fmt.Sprintf("run %s has the value %v, which is none of %s", run, v, def.Name)
-			return t
+			return c, t, false
 		}
-		scaled[i] = by.to(v)
+		c.values[s.at[i]] = s.scale.to(v)
 	}
-	floor := leastNoise
-	if def.Name == limitMetric {
-		floor = max(floor, 0.5/s.values[0]) // half a request in flight
+	return c, t, true
+}
+
+// worseOf is the sign of a change for the worse; 0: any is.
+func worseOf(better metric.Direction) int {
+	switch better {
+	case metric.LowerIsBetter:
+		return +1
+	case metric.HigherIsBetter:
+		return -1
 	}
-	watched := watch(scaled, floor, opts.Ignore)
-	t.Points, t.Changes = s.points(nights, watched), s.changes(nights, divisive(scaled), by)
+	return 0
+}
+
+// judge says what the last of the watched nights came to.
+func (s *series) judge(t *Trend, c column, nights []metric.Night, watched []night) {
+	cuts := located(c, watched)
+	tonight := &watched[len(watched)-1]
+	if s.at[len(s.at)-1] == len(nights)-1 {
+		tonight.confirm(cuts, c, watched)
+	}
+	t.Points, t.Changes = s.points(nights, watched), s.changes(nights, cuts, *tonight)
 	if last := s.at[len(s.at)-1]; last != len(nights)-1 {
 		t.Message = fmt.Sprintf("was not measured tonight; last in run %s", nights[last].Run)
 		if s.next != nil {
 			t.Outcome, t.Message = verdict.Skipped, fmt.Sprintf("ended with run %s: the workload is another one since", nights[last].Run)
 		}
-		return t
+		return
 	}
-	t.decide(s.values[len(s.values)-1], watched[len(watched)-1], by)
-	return t
+	t.decide(s.values[len(s.values)-1], *tonight, nights, s.scale)
 }
 
 // definition is that of the series' metric, its unit that of its statistic.
@@ -99,99 +121,90 @@ func (s *series) definition() (def metric.Def, ok bool) {
 	return def, ok
 }
 
-// points are the nights of the series, those of an alarm marked.
+// points are the nights of the series, those of a change marked.
 func (s *series) points(nights []metric.Night, watched []night) []Point {
+	changed := make([]bool, len(nights))
+	for i, w := range watched {
+		if w.Changed {
+			for k := w.From; k <= i; k++ {
+				changed[k] = true
+			}
+		}
+	}
 	out := make([]Point, 0, len(s.values))
 	for i, v := range s.values {
 		n := nights[s.at[i]]
-		out = append(out, Point{n.Run, n.Started, v, false})
-		for k := i + 1 - watched[i].Alarm; k <= i; k++ {
-			out[k].Alarm = true
-		}
+		out = append(out, Point{n.Run, n.Started, v, changed[s.at[i]]})
 	}
 	return out
 }
 
-// changes are the cuts with what else changed then.
-func (s *series) changes(nights []metric.Night, cuts []cut, by scale) []Change {
+// changes are the cuts with what else changed then, and a change that is too
+// young to be one of them.
+func (s *series) changes(nights []metric.Night, cuts []cut, tonight night) []Change {
 	var out []Change
-	for _, c := range cuts {
-		n := nights[s.at[c.Night]]
+	add := func(c cut) {
+		i, _ := slices.BinarySearch(s.at, c.Night)
+		n := nights[c.Night]
 		out = append(out, Change{
-			Run: n.Run, Started: n.Started, Before: by.from(c.Before), After: by.from(c.After), P: c.P,
-			Differs: differs(nights[s.at[c.Night-1]], n, s.key.Server),
+			Run: n.Run, Started: n.Started, Before: s.scale.from(c.Before), After: s.scale.from(c.After), P: c.P,
+			Job: n.Job, Differs: differs(nights[s.at[i-1]], n, s.key.Server),
 		})
+	}
+	for _, c := range cuts {
+		add(c)
+	}
+	if young := len(cuts) == 0 || cuts[len(cuts)-1].Night < tonight.From-leastSegment; tonight.Changed && young {
+		add(cut{Night: tonight.From, Before: tonight.Expected.Center, After: tonight.Expected.Center + tonight.Shift, P: math.NaN()})
 	}
 	return out
 }
 
 // decide judges tonight's value by what was watched.
-func (t *Trend) decide(value float64, tonight night, by scale) {
+func (t *Trend) decide(value float64, tonight night, nights []metric.Night, by scale) {
+	said := metric.Format(t.Unit, value)
 	if tonight.Reference < leastReference {
 		t.Outcome = verdict.Skipped
-		t.Message = fmt.Sprintf("%s, recorded: night %d, judged from the %dth on", metric.Format(t.Unit, value), tonight.Reference+1, leastReference+1)
+		t.Message = fmt.Sprintf("%s, recorded: night %d, judged from the %dth on", said, tonight.Reference+1, leastReference+1)
+		return
+	}
+	low, high := tonight.bounds()
+	if math.IsInf(low, 0) {
+		t.Outcome = verdict.Skipped
+		t.Message = fmt.Sprintf("%s, recorded: each night follows the one before so closely that %d are too few to judge by", said, tonight.Reference)
 		return
 	}
 	t.Tonight = &Bounds{
 		Reference: tonight.Reference,
-		Center:    by.from(tonight.Mean),
-		Low:       by.from(by.within(tonight.Low)),
-		High:      by.from(by.within(tonight.High)),
-		Noise:     tonight.Sigma,
+		Center:    by.from(tonight.Expected.Center),
+		Low:       by.from(by.within(low)),
+		High:      by.from(by.within(high)),
+		Noise:     tonight.Expected.Sigma,
 		Shift:     tonight.Shift,
 	}
 	t.Outcome = verdict.Pass
 	expected := fmt.Sprintf("expected %s to %s after %d nights", metric.Format(t.Unit, t.Tonight.Low), metric.Format(t.Unit, t.Tonight.High), tonight.Reference)
-	if tonight.Alarm == 0 {
-		t.Message = fmt.Sprintf("%s, %s", metric.Format(t.Unit, value), expected)
+	if !tonight.Changed {
+		t.Message = said + ", " + expected
+		if tonight.Back {
+			t.Message += "; back as it was before the alarm"
+		}
 		return
 	}
+	from := nights[tonight.From]
 	direction, stretch := "higher", "tonight"
 	if tonight.Shift < 0 {
 		direction = "lower"
 	}
-	if tonight.Alarm > 1 {
-		stretch = fmt.Sprintf("the last %d nights together", tonight.Alarm)
+	if tonight.From < len(nights)-1 {
+		stretch = fmt.Sprintf("since run %s of %s", from.Run, from.Started.UTC().Format(time.DateOnly))
 	}
-	t.Message = fmt.Sprintf("%s: %s %s %s than %s, the mean of %d nights; %s", metric.Format(t.Unit, value), stretch,
+	t.Message = fmt.Sprintf("%s: %s %s %s than %s, the mean of %d nights; %s", said, stretch,
 		by.shift(tonight.Shift), direction, metric.Format(t.Unit, t.Tonight.Center), tonight.Reference, expected)
-	switch {
-	case t.Better == metric.LowerIsBetter && tonight.Shift < 0, t.Better == metric.HigherIsBetter && tonight.Shift > 0:
-		t.Message += "; better: pin this run to hold later nights to it"
-	default:
-		t.Outcome = verdict.Fail
+	if !tonight.Worse {
+		t.Message += fmt.Sprintf("; better: pin run %s to hold later nights to it", from.Run)
+		return
 	}
-}
-
-// differs lists what of a server is another in b than in a.
-func differs(a, b metric.Night, server string) []string {
-	was, is := a.Servers[server], b.Servers[server]
-	var out []string
-	note := func(key, x, y string) {
-		if x != y {
-			out = append(out, fmt.Sprintf("%s %s → %s", key, either(x != "", x, "unknown"), either(y != "", y, "unknown")))
-		}
-	}
-	var keys []string
-	for k := range was {
-		keys = append(keys, k)
-	}
-	for k := range is {
-		if _, ok := was[k]; !ok {
-			keys = append(keys, k)
-		}
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
-		note(k, was[k], is[k])
-	}
-	note("tokgate", a.Tool, b.Tool)
-	return out
-}
-
-func either(cond bool, a, b string) string {
-	if cond {
-		return a
-	}
-	return b
+	t.Outcome, t.Since = verdict.Fail, from.Run
+	t.Message += fmt.Sprintf("; red until it is back, or run %s is pinned", from.Run)
 }

@@ -2,7 +2,6 @@ package nights
 
 import (
 	"math"
-	"sync"
 
 	"github.com/tokgate/tokgate/assert/stat"
 )
@@ -12,124 +11,123 @@ const (
 	leastReference = 10
 	// mostReference is how many the reference holds; later nights are only watched.
 	mostReference = 90
-	// perNight is the rate of false alarms of one series of normal,
-	// independent nights: one in two hundred.
-	perNight = 1.0 / 200
+	// perPlan is the chance of a false alarm on one night, for the worse, in a
+	// plan whose series are normal and do not change: all of them together.
+	perPlan = 0.007
+	// RedByChance is the share of mornings on which such a plan is red at most,
+	// those until it is back among them (`make characteristics`).
+	RedByChance = 0.04
 )
 
 // windows are the stretches that end tonight and are held against the
-// reference, each with its own share of false alarms. They overlap, so that
-// together they come to perNight, not to their sum; the shares are those with
-// which shifts of 1.5, 2.5 and 5 standard deviations are found within three, two
-// and one nights most often (the characteristics in the tests).
+// reference. A large change is found by one night, a small one by three, and
+// one that creeps by the longer ones. Each has its share of the false alarms;
+// they overlap, so that the shares may come to a little more than one.
 var windows = []struct {
 	nights int
-	alpha  float64
+	share  float64
 }{
-	{1, perNight * 0.42},
-	{2, perNight * 0.28},
-	{3, perNight * 0.48},
+	{1, 0.3}, {2, 0.2}, {3, 0.45}, {5, 0.03}, {8, 0.03}, {13, 0.03}, {21, 0.03}, {34, 0.03},
 }
 
-// factors are, for each window and number of reference nights, the half width
-// of the prediction interval in standard deviations.
-var factors = sync.OnceValue(func() (table [][mostReference + 1]float64) {
-	for _, w := range windows {
-		var row [mostReference + 1]float64
-		for n := 2; n <= mostReference; n++ {
-			t := stat.StudentQuantile(1-w.alpha/2, float64(n-1))
-			row[n] = t * math.Sqrt(1/float64(w.nights)+1/float64(n))
-		}
-		table = append(table, row)
-	}
-	return table
-})
+// oneNight is the significance of one night alone, of all series together.
+var oneNight = windows[0].share * perPlan
 
-// night is what a series says of one night. The zero value: nothing, since
-// there is no reference yet.
+// column is one series as it is watched: a number for each night of the plan,
+// NaN where there is none.
+type column struct {
+	values []float64
+	// worse is +1 where higher is worse, -1 where lower is, 0 where every change
+	// is.
+	worse int
+	// floor is the least standard deviation that the numbers can have: what is
+	// smaller is their rounding, not the server; it keeps a series that said the same
+	// every night (a success of 100 %) from alarming at its first different digit.
+	floor float64
+	// ignore is the size of a shift below which nobody wants to be told.
+	ignore float64
+}
+
+// night is what a series says of one night.
 type night struct {
-	Reference int     // nights it is held against; below leastReference: it is only recorded
-	Mean      float64 // of the reference; NaN without one
-	Sigma     float64 // standard deviation from night to night, the noise floor; NaN below two nights
-	Low, High float64 // tonight's prediction interval; infinite below two nights
-	Alarm     int     // the stretch of nights up to tonight that has changed; 0: none
-	Shift     float64 // mean of that stretch, or of tonight alone, less Mean
+	Reference int // nights it is held against; below leastReference: it is only recorded
+	Expected  prediction
+	// Correlation from one night to the next that was allowed for.
+	Correlation float64
+	// Level is the significance at which tonight alone would alarm on one side.
+	Level float64
+	// Changed: an alarm of tonight, or of an earlier night that has latched.
+	Changed bool
+	Worse   bool    // of a change: for the worse
+	From    int     // of a change: its first night, an index into the values
+	Shift   float64 // mean of the nights since From, or tonight, less the reference's mean
+	New     bool    // the alarm is tonight's
+	Back    bool    // tonight ended an alarm for the worse
 }
 
-// watch holds every night against those before it and returns as many.
-// floor is the least standard deviation that the numbers can have, in their
-// unit: what is smaller is their rounding, not the server; it keeps a series
-// that said the same every night (a success of 100 %) from alarming at its first
-// different digit. ignore is the size of a shift below which nobody wants to be
-// told. Both are 0 or more.
-//
-// A night in an alarm never joins the reference, so that a change does not
-// become what later nights are held against before somebody accepts it.
-//
-// The prediction interval for the mean of w further nights of n normal ones is
-// m ± t(n−1, 1−α/2)·s·√(1/w + 1/n) (Hahn and Meeker, Statistical Intervals,
-// 1991, section 4.7).
-func watch(series []float64, floor, ignore float64) []night {
-	nights := make([]night, len(series))
-	alarmed := make([]bool, len(series))
-	since := 0 // a stretch starts after the last alarm
-	for i, tonight := range series {
-		n := &nights[i]
-		known := reference(series[:i], alarmed)
-		n.Reference = len(known)
-		n.Mean, n.Sigma = moments(known, floor)
-		n.Low, n.High = predict(known, 0, floor)
-		n.Shift = tonight - n.Mean
-		for k, w := range windows {
-			from := i + 1 - w.nights
-			if from < since {
-				break
-			}
-			known := reference(series[:from], alarmed)
-			if len(known) < leastReference {
-				break
-			}
-			low, high := predict(known, k, floor)
-			center, _ := moments(known, floor)
-			m, _ := stat.Moments(series[from : i+1])
-			if (m < low || m > high) && math.Abs(m-center) >= ignore {
-				n.Alarm, n.Shift = w.nights, m-center
-				break
-			}
-		}
-		for k := i + 1 - n.Alarm; k <= i; k++ {
-			alarmed[k] = true
-			since = i + 1
-		}
-	}
-	return nights
-}
-
-// reference is what the nights after these are held against.
-func reference(nights []float64, alarmed []bool) []float64 {
-	var known []float64
-	for i, x := range nights {
-		if !alarmed[i] && len(known) < mostReference {
-			known = append(known, x)
-		}
-	}
-	return known
-}
-
-// predict is the interval for the mean of a window after the known nights;
-// without bounds when there are too few to say.
-func predict(known []float64, window int, floor float64) (low, high float64) {
-	if len(known) < 2 {
+// bounds is tonight's prediction interval; infinite where nothing is expected.
+func (n night) bounds() (low, high float64) {
+	if n.Expected.Freedom < 1 {
 		return math.Inf(-1), math.Inf(1)
 	}
-	m, s := moments(known, floor)
-	half := factors()[window][len(known)] * s
-	return m - half, m + half
+	half := stat.StudentQuantile(1-n.Level, n.Expected.Freedom) * n.Expected.Error
+	return n.Expected.Center - half, n.Expected.Center + half
 }
 
-// moments is the mean, NaN of none, and the standard deviation, no less than
-// floor and NaN of fewer than two.
-func moments(xs []float64, floor float64) (mean, sigma float64) {
-	mean, variance := stat.Moments(xs)
-	return mean, math.Max(math.Sqrt(variance), floor)
+// watch holds every night of a plan against those before it, series by series,
+// and returns what each says of each night; a night without a value says
+// nothing. What is said of a night never depends on later ones.
+//
+// An alarm latches (see latch). No night of a change joins the reference, so
+// that a change does not become what later nights are held against before
+// somebody accepts it. The chance of a false alarm is for all series of the
+// plan together (Holm), and correlation from night to night is allowed for.
+func watch(columns []column) [][]night {
+	series := make([]*watched, len(columns))
+	out := make([][]night, len(columns))
+	nights := 0
+	for i, c := range columns {
+		out[i] = make([]night, len(c.values))
+		series[i] = &watched{column: c, nights: out[i]}
+		nights = max(nights, len(c.values))
+	}
+	for tonight := range nights {
+		watchNight(series, tonight)
+	}
+	return out
+}
+
+// watchNight says of every series what tonight is.
+func watchNight(series []*watched, tonight int) {
+	shared := sharedCorrelation(series)
+	var measured, judged []*watched
+	var worse, better []float64
+	var windows [][2]int // of the evidence for worse, and for better
+	for _, s := range series {
+		if math.IsNaN(s.values[tonight]) {
+			continue
+		}
+		measured = append(measured, s)
+		s.seen = append(s.seen, tonight)
+		w, b := s.look(tonight, shared)
+		if s.nights[tonight].Reference >= leastReference {
+			judged = append(judged, s)
+			worse, better = append(worse, w.p), append(better, b.p)
+			windows = append(windows, [2]int{w.nights, b.nights})
+		}
+	}
+	isWorse, isBetter := stat.Holm(worse, perPlan), stat.Holm(better, perPlan)
+	for i, s := range judged {
+		s.nights[tonight].Level = oneNight / float64(len(judged))
+		switch {
+		case s.change.on && s.change.worse: // red already
+		case isWorse[i]:
+			s.alarm(windows[i][0], true)
+		case isBetter[i] && !s.change.on:
+			s.alarm(windows[i][1], false)
+		}
+	}
+	for _, s := range measured {
+		s.settle(tonight)
+	}
 }

@@ -1,9 +1,7 @@
 package nights
 
 import (
-	"fmt"
 	"math"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,190 +18,126 @@ func alternating(n int) []float64 {
 	return out
 }
 
-func TestWatch(t *testing.T) {
-	near := cmpopts.EquateApprox(0, 0.005)
-	// Ten nights: s = √(10/9) = 1.054, t(9, 1−0.00105) = 4.264:
-	// 4.264·1.054·√(1 + 1/10) = 4.714.
-	tests := []struct {
-		name   string
-		series []float64
-		ignore float64
-		want   night
-	}{
-		{"the first night", []float64{100}, 0, night{Mean: math.NaN(), Sigma: math.NaN(), Low: math.Inf(-1), High: math.Inf(1), Shift: math.NaN()}},
-		{"within", append(alternating(10), 104), 0, night{10, 100, 1.054, 95.286, 104.714, 0, 4}},
-		{"beyond", append(alternating(10), 105), 0, night{10, 100, 1.054, 95.286, 104.714, 1, 5}},
-		{"beyond, below", append(alternating(10), 95), 0, night{10, 100, 1.054, 95.286, 104.714, 1, -5}},
-		{"too small to be told", append(alternating(10), 105), 5.5, night{10, 100, 1.054, 95.286, 104.714, 0, 5}},
-		{"too few", append(alternating(8), 150), 0, night{8, 100, 1.069, 94.622, 105.378, 0, 50}},
-		// Each alone is within, together they are not: with ten nights known,
-		// t(9, 1−0.0007) = 4.543, 4.543·1.054·√(1/2 + 1/10) = 3.709. The last
-		// night alone is held against eleven: the mean of 1000 and 104, and
-		// t(10, 1−0.00105)·1.567·√(1 + 1/11) = 6.731.
-		{"two nights together", append(alternating(10), 104, 104), 0, night{11, 100.364, 1.567, 93.633, 107.094, 2, 4}},
+func one(values ...float64) column { return column{values: values, worse: +1} }
+
+func TestRobust(t *testing.T) {
+	// Ten nights: variance 10/9, σ = 1.0541. The nine products of neighbours are
+	// −1 each: r = −9/10, and less the bias −0.9 + (1 − 3.6)/10 = −1.16.
+	want := moments{N: 10, Mean: 100, Sigma: 1.0541, Correlation: -1.16}
+	near := cmpopts.EquateApprox(0, 0.0001)
+	if d := cmp.Diff(want, robust(alternating(10), 0), near); d != "" {
+		t.Error(d)
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			nights := watch(tt.series, 0, tt.ignore)
-			got := nights[len(nights)-1]
-			if d := cmp.Diff(tt.want, got, near, cmpopts.EquateNaNs()); d != "" {
-				t.Error(d)
-			}
-		})
+	// One night of 150 is left out: 1.2816 and 0.6745 make the spread 1/0.6745 =
+	// 1.48 at most 1.48·4.5·(1 + 3/11) = 8.5 from the median.
+	if d := cmp.Diff(want, robust(append(alternating(10), 150), 0), near); d != "" {
+		t.Error(d)
+	}
+	// Of two values, six of the one and five of the other, none is outlying.
+	if m := robust(alternating(11), 0); m.N != 11 {
+		t.Errorf("%d of 11 are left", m.N)
 	}
 }
 
-// A change is no reference for the nights after it, however many.
-func TestWatchKeepsItsReference(t *testing.T) {
-	series := alternating(20)
-	for range 40 {
-		series = append(series, 110)
+func TestPredict(t *testing.T) {
+	// 1 + 2·(2/3·0.5 + 1/3·0.25) = 1.8333
+	if got := inflation(0.5, 3); math.Abs(got-1.8333) > 0.0001 {
+		t.Errorf("inflation %v", got)
 	}
-	nights := watch(series, 0, 0)
-	for i := 20; i < len(nights); i++ {
-		if nights[i].Alarm == 0 || nights[i].Reference != 20 {
-			t.Fatalf("night %d: %+v", i, nights[i])
+	// Independent: 2·√(1/4 + 1/20) = 1.0954 with 0.8·20 − 1 = 15 degrees.
+	p := moments{N: 20, Mean: 7, Sigma: 2}.predict(4, 0)
+	if d := cmp.Diff(prediction{7, 2, 1.0954, 15}, p, cmpopts.EquateApprox(0, 0.0001)); d != "" {
+		t.Error(d)
+	}
+	// t(15) = 3 or more: 0.0045.
+	if got := p.above(7 + 3*1.09545); math.Abs(got-0.00449) > 0.0001 {
+		t.Errorf("P %v", got)
+	}
+	if got := p.below(7 - 3*1.09545); math.Abs(got-0.00449) > 0.0001 {
+		t.Errorf("P %v", got)
+	}
+	// Ten nights that follow each other closely are too few: 1 + 2·Σ(1−k/10)·0.9^k = 7.6
+	// would leave 2.4, of which 0.8·10·0.19/1.81 − 1 < 0 degrees of freedom.
+	if p := (moments{N: 10, Mean: 7, Sigma: 2}).predict(1, 0.9); p.Freedom >= 1 || p.above(100) != 1 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// An alarm stays until three nights or more are back; none of its nights joins
+// the reference.
+func TestWatchLatches(t *testing.T) {
+	series := append(alternating(20), 110, 110, 101, 110, 110)
+	series = append(series, alternating(6)...)
+	nights := watch([]column{one(series...)})[0]
+	for i, n := range nights {
+		red := i >= 20 && i < 27 // night 22 alone is not back; 25, 26 and 27 are
+		if n.Changed != red || red && (!n.Worse || n.From != 20 || n.Reference != 20) || n.Back != (i == 27) {
+			t.Errorf("night %d: %+v", i, n)
 		}
 	}
-	// Nor does one that comes slowly: the reference stays the first nights.
-	series = alternating(mostReference)
+	// The five changed nights are no part of it, the three that are back are.
+	if n := nights[28]; n.Reference != 20+3 {
+		t.Errorf("after it: %+v", n)
+	}
+}
+
+// A change is no reference for the nights after it, however many; nor is one
+// that comes slowly, for the reference stays the first nights.
+func TestWatchKeepsItsReference(t *testing.T) {
+	series := alternating(mostReference)
 	for i := range 100 {
 		series = append(series, 100+0.05*float64(i))
 	}
-	nights = watch(series, 0, 0)
-	last := nights[len(nights)-1]
-	if last.Reference != mostReference || last.Alarm == 0 {
-		t.Errorf("a drift of 5 %% in 100 nights is not found: %+v", last)
+	nights := watch([]column{one(series...)})[0]
+	if n := nights[len(nights)-1]; n.Reference > mostReference || !n.Changed {
+		t.Errorf("a drift of 5 %% in 100 nights is not found: %+v", n)
+	}
+}
+
+// What a night says does not depend on the nights after it.
+func TestWatchForgetsNothing(t *testing.T) {
+	series := append(alternating(15), 105, 100, 104, 104, 99, 101, 100, 100, 103, 101)
+	gap := append([]float64{}, series...)
+	gap[3], gap[17] = math.NaN(), math.NaN()
+	whole := watch([]column{one(series...), one(gap...)})
+	for i := range series {
+		part := watch([]column{one(series[:i+1]...), one(gap[:i+1]...)})
+		for k := range part {
+			if d := cmp.Diff(whole[k][i], part[k][i], cmpopts.EquateNaNs()); d != "" {
+				t.Errorf("series %d, night %d: %s", k, i, d)
+			}
+		}
+	}
+}
+
+// The more series, the more it takes to alarm.
+func TestWatchManySeries(t *testing.T) {
+	many := make([]column, 100)
+	for i := range many {
+		many[i] = one(append(alternating(20), 100)...)
+	}
+	series := append(alternating(20), 105)
+	many[7] = one(series...)
+	if n := watch([]column{one(series...)})[0][20]; !n.Changed {
+		t.Errorf("alone: %+v", n)
+	}
+	// 5/(1.026·√(1 + 1/20)) = 4.76; t(15): 0.000127, over a share of 0.3 0.00042,
+	// and 0.007/100 is less.
+	if n := watch(many)[7][20]; n.Changed {
+		t.Errorf("among a hundred: %+v", n)
 	}
 }
 
 // A series that never moved is as sure as its digits, no more.
 func TestWatchFloor(t *testing.T) {
-	series := make([]float64, 30)
+	series := make([]float64, 31)
 	for i := range series {
 		series[i] = 1
 	}
-	series = append(series, 0.999)
-	if n := watch(series, 0, 0)[30]; n.Alarm != 1 {
-		t.Errorf("without a floor: %+v", n)
-	}
-	if n := watch(series, 0.002, 0)[30]; n.Alarm != 0 {
-		t.Errorf("with a floor: %+v", n)
-	}
-}
-
-// The characteristics: noise of one standard deviation, a reference of n
-// nights, a shift for good. Two percent of noise make 3, 5 and 10 percent 1.5,
-// 2.5 and 5 deviations.
-func TestLongCharacteristics(t *testing.T) {
-	const trials = 1000
-	rng := rand.New(rand.NewPCG(1, 2))
-	noise := func(n int, shift float64) []float64 {
-		out := make([]float64, n)
-		for i := range out {
-			out[i] = rng.NormFloat64() + shift
+	series[30] = 1.001
+	for floor, changed := range map[float64]bool{0.0001: true, 0.002: false} {
+		if n := watch([]column{{values: series, worse: 1, floor: floor}})[0][30]; n.Changed != changed {
+			t.Errorf("floor %v: %+v", floor, n)
 		}
-		return out
-	}
-	found := func(shift float64, within int) float64 {
-		hits := 0
-		for range trials {
-			nights := watch(append(noise(mostReference, 0), noise(within, shift)...), 0, 0)
-			for _, n := range nights[mostReference:] {
-				if n.Alarm > 0 {
-					hits++
-					break
-				}
-			}
-		}
-		return float64(hits) / trials
-	}
-	for _, tt := range []struct {
-		percent float64
-		within  int
-		least   float64
-	}{{3, 3, 0.35}, {5, 2, 0.65}, {10, 1, 0.95}} {
-		got := found(tt.percent/2, tt.within)
-		t.Logf("%2.0f %% found within %d nights: %.1f %%", tt.percent, tt.within, 100*got)
-		// Two standard errors of the simulation are left to it.
-		if slack := 2 * math.Sqrt(tt.least*(1-tt.least)/trials); got < tt.least-slack {
-			t.Errorf("a shift of %v %% is found in %.3f, want %v", tt.percent, got, tt.least)
-		}
-	}
-	alarms, nights := 0, 0
-	for range 400 {
-		for _, n := range watch(noise(mostReference+100, 0), 0, 0)[leastReference:] {
-			nights++
-			if n.Alarm > 0 {
-				alarms++
-			}
-		}
-	}
-	t.Logf("one false alarm in %.0f nights", float64(nights)/float64(alarms))
-	if rate := float64(alarms) / float64(nights); rate > perNight*1.1 {
-		t.Errorf("one false alarm in %.0f nights, want one in %.0f", 1/rate, 1/perNight)
-	}
-}
-
-func TestLongDivisive(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 4))
-	noise := func(n int, level float64) []float64 {
-		out := make([]float64, n)
-		for i := range out {
-			out[i] = level + 0.02*rng.NormFloat64()
-		}
-		return out
-	}
-	constant := make([]float64, 40)
-	tests := []struct {
-		name   string
-		series []float64
-		want   []int
-	}{
-		{"nothing", nil, nil},
-		{"constant", constant, nil},
-		{"noise", noise(60, 0), nil},
-		{"too few", noise(9, 0), nil},
-		{"one step", append(noise(30, 0), noise(20, 0.1)...), []int{30}},
-		{"there and back", append(append(noise(25, 0), noise(15, -0.2)...), noise(25, 0)...), []int{25, 40}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			var at []int
-			changes := divisive(tt.series)
-			for _, c := range changes {
-				at = append(at, c.Night)
-			}
-			if d := cmp.Diff(tt.want, at); d != "" {
-				t.Error(d)
-			}
-			if d := cmp.Diff(changes, divisive(tt.series)); d != "" {
-				t.Errorf("not the same again:\n%s", d)
-			}
-		})
-	}
-	c := divisive(append(noise(30, 1), noise(30, 1.1)...))[0]
-	if got := fmt.Sprintf("%.2f %.2f", c.Before, c.After); got != "1.00 1.10" {
-		t.Errorf("the sides of the step are %s", got)
-	}
-}
-
-// Of series without a change about one in a hundred is split; each split is
-// tested at that level once.
-func TestLongDivisiveFalse(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 6))
-	split := 0
-	const trials = 200
-	for range trials {
-		series := make([]float64, 40)
-		for i := range series {
-			series[i] = rng.NormFloat64()
-		}
-		if len(divisive(series)) > 0 {
-			split++
-		}
-	}
-	if split > 8 { // P(more than 8 of 200 at 1 %) < 0.001
-		t.Errorf("%d of %d series without a change are split", split, trials)
 	}
 }

@@ -25,7 +25,8 @@ func (a *app) historyCommand() *cobra.Command {
 		Long: `Keeps the figures of every night in a folder of JSON lines, which fits a git
 repository, and holds the last night against those before it: a prediction
 interval for each workload and metric, the noise from night to night, and where
-a series changed, with what else of the server changed on that night.
+a series changed, with what else of the server changed on that night. A change
+for the worse stays red until a pin accepts it, or the series is back.
 
 A plan with a history block does this at the end of every run. The first nights
 are recorded; from the eleventh on they are judged. What they are held against
@@ -33,17 +34,19 @@ stays the first nights, until a pin says that a change was accepted.`,
 		Example: `  tokgate history add perf/history results/control   # after a run
   tokgate history show perf/history
   tokgate history check perf/history --junit history.xml
-  tokgate history pin perf/history 20261120T030000Z-3f9c12 --why "vLLM 0.20 accepted"`,
+  tokgate history pin perf/history 20261120T030000Z-3f9c12 --why "vLLM 0.20 accepted"
+  tokgate history export perf/history --format csv
+  tokgate history demo                               # on 120 made-up nights`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return a.unknownCommand(cmd, args[0])
 			}
-			return usageError("add, show, check or pin", "history needs to know what to do")
+			return usageError("add, show, check, pin, export or demo", "history needs to know what to do")
 		},
 		RunE: func(*cobra.Command, []string) error { return nil },
 	}
 	cmd.SuggestionsMinimumDistance = 2
-	cmd.AddCommand(a.historyAdd(), a.historyShow(), a.historyCheck(), a.historyPin())
+	cmd.AddCommand(a.historyAdd(), a.historyShow(), a.historyCheck(), a.historyPin(), a.historyExport(), a.historyDemo())
 	return cmd
 }
 
@@ -78,6 +81,7 @@ there. A run that is in the history already is left as it is.`,
 // addNight adds a document to a history and says so.
 func (a *app) addNight(dir string, doc *report.Document) error {
 	night := doc.Night()
+	night.Job = ciJob(a.getenv)
 	switch {
 	case doc.Stopped != "":
 		return measureError(fmt.Errorf("run %s did not end (%s): it is not added to the history", doc.Run, doc.Stopped))

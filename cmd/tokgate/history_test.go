@@ -9,7 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
 	"github.com/tokgate/tokgate/report"
@@ -139,13 +142,16 @@ func TestHistoryUsage(t *testing.T) {
 		code  int
 		words string
 	}{
-		{[]string{"history"}, assert.ExitPlan, "add, show, check or pin"},
+		{[]string{"history"}, assert.ExitPlan, "add, show, check, pin, export or demo"},
 		{[]string{"history", "chek", dir}, assert.ExitPlan, "did you mean `tokgate history check`?"},
 		{[]string{"history", "show"}, assert.ExitPlan, "tokgate history show perf/history"},
 		{[]string{"history", "check", filepath.Join(dir, "none")}, assert.ExitError, "could not read the history"},
 		{[]string{"history", "check", dir}, assert.ExitError, "no nights"},
 		{[]string{"history", "check", dir, "--ignore", "2"}, assert.ExitPlan, "0.01 is one percent"},
 		{[]string{"history", "check", dir, "--max-age", "-1h"}, assert.ExitPlan, "not a time that has passed"},
+		{[]string{"history", "export", dir, "--format", "xml"}, assert.ExitPlan, "csv, json or openmetrics"},
+		{[]string{"history", "export", dir, "--format", "openmetrics"}, assert.ExitPass, "# EOF"},
+		{[]string{"history", "demo"}, assert.ExitPass, "FAIL 4 series: 1 worse"},
 		{[]string{"history", "pin", dir, "r"}, assert.ExitPlan, "needs a reason"},
 		{[]string{"history", "pin", dir, "r", "--why", "x"}, assert.ExitError, "not in the history"},
 	} {
@@ -158,5 +164,27 @@ func TestHistoryIgnore(t *testing.T) {
 	p, diags := decode.File(decode.Options{Path: writePlan(t, nightlyPlan)})
 	if diags.HasErrors() || p.History == nil || p.History.Ignore != plan.HistoryIgnore {
 		t.Errorf("%+v %v", p.History, diags)
+	}
+}
+
+// A night names the job that ran it, by what the CI sets.
+func TestCIJob(t *testing.T) {
+	for _, tt := range []struct {
+		env  map[string]string
+		want *metric.Job
+	}{
+		{nil, nil},
+		{map[string]string{"GITHUB_SHA": "abc"}, nil}, // set by somebody else
+		{map[string]string{"GITHUB_ACTIONS": "true", "GITHUB_SHA": "abc", "GITHUB_REF": "refs/heads/main", "RUNNER_NAME": "gpu-0",
+			"GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "o/r", "GITHUB_RUN_ID": "7"},
+			&metric.Job{Commit: "abc", Ref: "refs/heads/main", Runner: "gpu-0", URL: "https://github.com/o/r/actions/runs/7"}},
+		{map[string]string{"GITHUB_ACTIONS": "true", "GITHUB_SHA": "abc", "GITHUB_RUN_ID": "7"}, &metric.Job{Commit: "abc"}},
+		{map[string]string{"GITLAB_CI": "true", "CI_COMMIT_SHA": "abc", "CI_COMMIT_REF_NAME": "main", "CI_RUNNER_DESCRIPTION": "gpu-0", "CI_JOB_URL": "https://gitlab.com/o/r/-/jobs/7"},
+			&metric.Job{Commit: "abc", Ref: "main", Runner: "gpu-0", URL: "https://gitlab.com/o/r/-/jobs/7"}},
+	} {
+		got := ciJob(func(name string) (string, bool) { v, ok := tt.env[name]; return v, ok })
+		if d := cmp.Diff(tt.want, got); d != "" {
+			t.Errorf("%v: %s", tt.env, d)
+		}
 	}
 }

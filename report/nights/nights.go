@@ -22,6 +22,7 @@ import (
 type Options struct {
 	Folder   string   // as the user named it
 	Problems []string // lines of it that do not count
+	Note     string   // what else a reader must know of it; ""
 	Width    int      // of a terminal, in cells; 0: 100
 	Color    bool
 }
@@ -44,6 +45,9 @@ func Terminal(w io.Writer, n judged.Result, o Options) error {
 		}
 	}
 	para("", heading(n, o))
+	if d := differs(n); d != "" {
+		para("", d)
+	}
 	for _, p := range o.Problems {
 		para("  ", p)
 	}
@@ -70,8 +74,10 @@ func Terminal(w io.Writer, n judged.Result, o Options) error {
 		}
 	}
 	line("")
-	if c := chance(n); c != "" {
-		para("", c)
+	for _, s := range []string{chance(n), accept(n, o)} {
+		if s != "" {
+			para("", s)
+		}
 	}
 	fmt.Fprintln(out, o.paint(n.Outcome, verdict(n))+" "+text.Inert(text.Line(summary(n))))
 	return out.Flush()
@@ -79,7 +85,7 @@ func Terminal(w io.Writer, n judged.Result, o Options) error {
 
 // told says whether a series needs more than its line.
 func told(t judged.Trend) bool {
-	return t.Outcome == assert.Fail || t.Outcome == assert.Error || t.Tonight != nil && alarmed(t) || len(t.Changes) > 0
+	return t.Outcome == assert.Fail || t.Outcome == assert.Error || alarmed(t) || len(t.Changes) > 0
 }
 
 func alarmed(t judged.Trend) bool { return len(t.Points) > 0 && t.Points[len(t.Points)-1].Alarm }
@@ -138,9 +144,49 @@ func change(t judged.Trend, c judged.Change) string {
 	s := fmt.Sprintf("changed on %s (run %s): from %s to %s", c.Started.UTC().Format("2006-01-02"), c.Run,
 		metric.Format(t.Unit, c.Before), metric.Format(t.Unit, c.After))
 	if len(c.Differs) == 0 {
-		return s + "; nothing that was recorded of the server changed then"
+		s += "; nothing that was recorded of the server changed then"
+	} else {
+		s += "; with it changed " + strings.Join(c.Differs, ", ")
 	}
-	return text.Line(s + "; with it changed " + strings.Join(c.Differs, ", "))
+	if j := job(c.Job); j != "" {
+		s += "; " + j
+	}
+	return text.Line(s)
+}
+
+// job is what ran a night: "commit 1a2b3c4 of refs/heads/main on gpu-0, https://…".
+func job(j *metric.Job) string {
+	if j == nil {
+		return ""
+	}
+	var parts []string
+	for _, p := range []struct{ lead, value string }{{"commit ", j.Commit[:min(len(j.Commit), 12)]}, {"of ", j.Ref}, {"on ", j.Runner}} {
+		if p.value != "" {
+			parts = append(parts, p.lead+p.value)
+		}
+	}
+	said := strings.Join(parts, " ")
+	if said != "" && j.URL != "" {
+		said += ", "
+	}
+	return said + j.URL
+}
+
+// differs says what of the servers is another tonight than the night before; ""
+// where nothing is.
+func differs(n judged.Result) string {
+	if len(n.Differs) == 0 {
+		return ""
+	}
+	return text.Line("Different from the night before: " + strings.Join(n.Differs, " · "))
+}
+
+// accept is how to accept what failed; "" where nothing did.
+func accept(n judged.Result, o Options) string {
+	if n.Accept == "" {
+		return ""
+	}
+	return text.Line(fmt.Sprintf(`To accept the change: tokgate history pin %s %s --why "…"`, cmp.Or(o.Folder, "HISTORY"), n.Accept))
 }
 
 func heading(n judged.Result, o Options) string {
@@ -153,6 +199,12 @@ func heading(n judged.Result, o Options) string {
 	}
 	if n.Run != "" {
 		parts = append(parts, fmt.Sprintf("the last is run %s of %s", n.Run, n.Started.UTC().Format("2006-01-02 15:04 MST")))
+	}
+	if j := job(n.Job); j != "" {
+		parts = append(parts, j)
+	}
+	if o.Note != "" {
+		parts = append(parts, o.Note)
 	}
 	return text.Line(strings.Join(parts, " · "))
 }
@@ -188,7 +240,7 @@ func summary(n judged.Result) string {
 	return fmt.Sprintf("%s: %s", count(len(n.Trends), "series"), strings.Join(parts, ", "))
 }
 
-// chance says how often a history like this one alarms at nothing; "" when
+// chance says how often a history like this one is red at nothing; "" when
 // nothing was judged.
 func chance(n judged.Result) string {
 	series := 0
@@ -200,7 +252,14 @@ func chance(n judged.Result) string {
 	if series == 0 {
 		return ""
 	}
-	return fmt.Sprintf("Of %s that never change, one night in about %.0f has a false alarm.", count(series, "series"), judged.FalseAlarms(series))
+	return fmt.Sprintf("If nothing ever changed in %s, at most %.0f of 50 mornings would be red.", either(series == 1, "this series", fmt.Sprintf("these %d series", series)), 50*judged.RedByChance)
+}
+
+func either(cond bool, a, b string) string {
+	if cond {
+		return a
+	}
+	return b
 }
 
 func count(n int, noun string) string {
@@ -235,6 +294,9 @@ func (o Options) paint(outcome assert.Outcome, s string) string {
 func Markdown(w io.Writer, n judged.Result, o Options) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "## %s · history\n\n%s\n\n%s\n", verdict(n), report.MarkdownText(summary(n)), report.MarkdownText(heading(n, o)))
+	for _, d := range n.Differs {
+		fmt.Fprintf(out, "\n- **Different from the night before**: %s\n", report.MarkdownText(d))
+	}
 	for _, p := range o.Problems {
 		fmt.Fprintf(out, "\n- %s\n", report.MarkdownText(p))
 	}
@@ -270,6 +332,9 @@ func Markdown(w io.Writer, n judged.Result, o Options) error {
 	if c := chance(n); c != "" {
 		fmt.Fprintf(out, "%s\n", c)
 	}
+	if a := accept(n, o); a != "" {
+		fmt.Fprintf(out, "\n%s\n", report.MarkdownText(a))
+	}
 	return out.Flush()
 }
 
@@ -277,6 +342,10 @@ func Markdown(w io.Writer, n judged.Result, o Options) error {
 func Document(n judged.Result, d report.Document) *report.Document {
 	d.Cases, d.Capacities, d.Comparisons, d.Verdicts = nil, nil, nil, nil
 	d.Outcome, d.Why = report.Outcome(n.Outcome.String()), n.Why
+	d.Verdicts = append(d.Verdicts, report.Verdict{
+		Kind: "server", Name: "history.servers", Outcome: report.Pass, Severity: "error",
+		Message: cmp.Or(differs(n), "nothing that was recorded of the servers is different from the night before"),
+	})
 	for _, t := range n.Trends {
 		cause := ""
 		if t.Outcome == assert.Error {

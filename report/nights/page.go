@@ -24,6 +24,8 @@ type page struct {
 	Heading        string
 	Summary        string
 	Chance         string
+	Differs        []string
+	Accept         string
 	Problems       []string
 	Groups         []group
 	// The plot's box, the same in every chart.
@@ -56,7 +58,7 @@ type nightRow struct {
 // HTML writes one self-contained page: the verdict, and each series over its
 // nights as a chart and as a table. It loads nothing and runs nothing.
 func HTML(w io.Writer, n judged.Result, o Options) error {
-	p := page{Verdict: verdict(n), Class: n.Outcome.String(), Heading: heading(n, o), Summary: summary(n), Chance: chance(n), Problems: o.Problems,
+	p := page{Verdict: verdict(n), Class: n.Outcome.String(), Heading: heading(n, o), Summary: summary(n), Chance: chance(n), Differs: n.Differs, Accept: accept(n, o), Problems: o.Problems,
 		ChartX: marginLeft, ChartY: marginTop, ChartBy: chartHeight - marginBottom, ChartWidth: chartWidth - marginLeft - marginRight}
 	for i, t := range n.Trends {
 		name := t.Workload + " on " + t.Server

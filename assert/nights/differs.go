@@ -1,0 +1,93 @@
+package nights
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// differs lists what of a server is another in b than in a, but for what
+// differs from one start to the next anyway.
+func differs(a, b metric.Night, server string) []string {
+	was, is := a.Servers[server], b.Servers[server]
+	both := maps.Clone(was)
+	if both == nil {
+		both = metric.Fingerprint{}
+	}
+	maps.Copy(both, is)
+	var out []string
+	note := func(key, x, y string) {
+		if fact, _ := metric.FactOf(key); x != y && !fact.Varies {
+			out = append(out, fmt.Sprintf("%s %s → %s", key, either(x != "", x, metric.Unknown), either(y != "", y, metric.Unknown)))
+		}
+	}
+	for _, k := range both.Keys() {
+		note(k, was[k], is[k])
+	}
+	note("tokgate", a.Tool, b.Tool)
+	return out
+}
+
+// sinceLastNight is what differs between the last night and the one before, each
+// led by its server; nil of a single night.
+func sinceLastNight(nights []metric.Night) []string {
+	if len(nights) < 2 {
+		return nil
+	}
+	a, b := nights[len(nights)-2], nights[len(nights)-1]
+	var out []string
+	for _, server := range slices.Sorted(maps.Keys(b.Servers)) {
+		if _, ran := a.Servers[server]; !ran {
+			continue
+		}
+		for _, d := range differs(a, b, server) {
+			out = append(out, server+": "+d)
+		}
+	}
+	return out
+}
+
+// gpuOf is the GPUs that a server ran on; "" where that is not known.
+func gpuOf(n metric.Night, server string) string {
+	if gpu := n.Servers[server]["gpu"]; gpu != metric.Unknown {
+		return gpu
+	}
+	return ""
+}
+
+// sameGPU leaves out of the nights the figures of a server on another GPU than
+// on the first of them, since they are another machine's. other says what
+// tonight ran on, where that is another one; "".
+func sameGPU(nights []metric.Night) (same []metric.Night, other string) {
+	first := map[string]string{}
+	for i, n := range nights {
+		strange := map[string]bool{}
+		for _, server := range slices.Sorted(maps.Keys(n.Servers)) {
+			gpu := gpuOf(n, server)
+			if first[server] == "" {
+				first[server] = gpu
+			}
+			if gpu == "" || gpu == first[server] {
+				continue
+			}
+			strange[server] = true
+			if i == len(nights)-1 && other == "" {
+				other = fmt.Sprintf("%s ran on another GPU tonight: %s, and %s in the nights it is held against", server, gpu, first[server])
+			}
+		}
+		if len(strange) > 0 {
+			n.Figures = slices.DeleteFunc(slices.Clone(n.Figures), func(f metric.Figure) bool { return strange[f.Server] })
+		}
+		same = append(same, n)
+	}
+	return same, other
+}
+
+func either(cond bool, a, b string) string {
+	if cond {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,72 @@
+package nights
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestLongDivisive(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	noise := func(n int, level float64) []float64 {
+		out := make([]float64, n)
+		for i := range out {
+			out[i] = level + 0.02*rng.NormFloat64()
+		}
+		return out
+	}
+	constant := make([]float64, 40)
+	tests := []struct {
+		name   string
+		series []float64
+		want   []int
+	}{
+		{"nothing", nil, nil},
+		{"constant", constant, nil},
+		{"noise", noise(60, 0), nil},
+		{"too few", noise(9, 0), nil},
+		{"one step", append(noise(30, 0), noise(20, 0.1)...), []int{30}},
+		{"there and back", append(append(noise(25, 0), noise(15, -0.2)...), noise(25, 0)...), []int{25, 40}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var at []int
+			changes := divisive(tt.series)
+			for _, c := range changes {
+				at = append(at, c.Night)
+			}
+			if d := cmp.Diff(tt.want, at); d != "" {
+				t.Error(d)
+			}
+			if d := cmp.Diff(changes, divisive(tt.series)); d != "" {
+				t.Errorf("not the same again:\n%s", d)
+			}
+		})
+	}
+	c := divisive(append(noise(30, 1), noise(30, 1.1)...))[0]
+	if got := fmt.Sprintf("%.2f %.2f", c.Before, c.After); got != "1.00 1.10" {
+		t.Errorf("the sides of the step are %s", got)
+	}
+}
+
+// Of series without a change about one in a hundred is split; each split is
+// tested at that level once.
+func TestLongDivisiveFalse(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	split := 0
+	const trials = 200
+	for range trials {
+		series := make([]float64, 40)
+		for i := range series {
+			series[i] = rng.NormFloat64()
+		}
+		if len(divisive(series)) > 0 {
+			split++
+		}
+	}
+	if split > 8 { // P(more than 8 of 200 at 1 %) < 0.001
+		t.Errorf("%d of %d series without a change are split", split, trials)
+	}
+}

@@ -1,0 +1,97 @@
+package nights
+
+import (
+	"math"
+	"slices"
+
+	"github.com/tokgate/tokgate/assert/stat"
+)
+
+// ofLocated is the share of the false alarms that a change located in
+// hindsight may have.
+const ofLocated = 0.03
+
+// located is where a series changed, by divisive, up to the last of the watched
+// nights. A change counts when the stretch after it is another than the stretch
+// before at the significance of the whole plan: divisive alone splits one
+// unchanged series in a hundred, and looks every night.
+func located(c column, watched []night) []cut {
+	var seen []int
+	var xs []float64
+	for i := range watched {
+		if !math.IsNaN(c.values[i]) {
+			seen, xs = append(seen, i), append(xs, c.values[i])
+		}
+	}
+	if len(seen) == 0 {
+		return nil
+	}
+	tonight := watched[seen[len(seen)-1]]
+	level := tonight.Level * ofLocated / windows[0].share
+	if tonight.Reference < leastReference || !suspect(xs, level, tonight.Correlation) && !changed(watched) {
+		return nil
+	}
+	var out []cut
+	cuts := divisive(xs)
+	for i, cut := range cuts {
+		from, to := 0, len(xs)
+		if i > 0 {
+			from = cuts[i-1].Night
+		}
+		if i < len(cuts)-1 {
+			to = cuts[i+1].Night
+		}
+		expected := robust(xs[from:cut.Night], c.floor).predict(to-cut.Night, tonight.Correlation)
+		cut.Night = seen[cut.Night]
+		if 2*min(expected.above(cut.After), expected.below(cut.After)) <= level && math.Abs(cut.After-cut.Before) >= c.ignore {
+			out = append(out, cut)
+		}
+	}
+	return out
+}
+
+// changed says whether the series was ever in a change.
+func changed(watched []night) bool {
+	return slices.ContainsFunc(watched, func(n night) bool { return n.Changed })
+}
+
+// suspect says whether it is worth to look for a split: in some place the means
+// on both sides differ by nearly as much as a change at that significance needs.
+// It costs next to nothing, divisive the square of the nights.
+func suspect(xs []float64, level, r float64) bool {
+	worth := 0.75 * stat.NormalQuantile(1-level/2) * math.Sqrt((1+r)/(1-r))
+	mean, variance := stat.Moments(xs)
+	total, left := float64(len(xs)), 0.0
+	squares := variance * (total - 1)
+	for k := 1; k < len(xs); k++ {
+		left += xs[k-1] - mean
+		n, m := float64(k), total-float64(k)
+		between := left * left * (1/n + 1/m) // of the squares, that of the two means
+		if k >= leastSegment && len(xs)-k >= leastSegment && between*(total-2) > worth*worth*(squares-between) {
+			return true
+		}
+	}
+	return false
+}
+
+// confirm makes tonight a part of the last located change where that was for
+// the worse, goes on, and no alarm found it. The nights of the cuts are those
+// of the plan.
+func (n *night) confirm(cuts []cut, c column, watched []night) {
+	if len(cuts) == 0 || n.Changed || n.Reference < leastReference {
+		return
+	}
+	last := cuts[len(cuts)-1]
+	for _, w := range watched[last.Night:] {
+		if w.Back {
+			return // and has ended
+		}
+	}
+	sign := float64(c.worse)
+	if sign == 0 {
+		sign = math.Copysign(1, last.After-last.Before)
+	}
+	if shift := last.After - n.Expected.Center; sign*(last.After-last.Before) > 0 && sign*shift > 0 && math.Abs(shift) >= c.ignore {
+		n.Changed, n.Worse, n.From, n.Shift = true, true, last.Night, shift
+	}
+}

@@ -1,0 +1,135 @@
+package nights
+
+import (
+	"math"
+	"slices"
+
+	"github.com/tokgate/tokgate/assert/stat"
+)
+
+const (
+	// outlying is how many robust standard deviations from the median a night
+	// of the reference may lie and still count (widened while there are few): one
+	// bad night neither moves the reference nor widens it.
+	outlying = 4.5
+	// believed is the share of the degrees of freedom that is left to a spread
+	// from which outlying nights were taken.
+	believed = 0.8
+	// uncorrelated is how many nights of no correlation an estimate of it is
+	// drawn towards.
+	uncorrelated = 5
+	// mostCorrelated is the largest correlation that is allowed for.
+	mostCorrelated = 0.9
+)
+
+// moments is what the nights of a reference come to, without the outlying ones.
+type moments struct {
+	N           int     // nights that count
+	Mean        float64 // of them; NaN of none
+	Sigma       float64 // their standard deviation; NaN below two
+	Correlation float64 // from one night to the next, its bias for few nights removed; NaN below three
+}
+
+// robust leaves out what is further from the median than outlying standard
+// deviations, and describes the rest. The deviation is taken from the median of the
+// absolute deviations (Hampel, Journal of the American Statistical Association
+// 69, 1974), or from their 80th percentile where that says more: of numbers that
+// take two values, more than half the same, the median says nothing. floor is
+// the least standard deviation that the numbers can have.
+func robust(xs []float64, floor float64) moments {
+	if len(xs) == 0 {
+		return moments{Mean: math.NaN(), Sigma: math.NaN(), Correlation: math.NaN()}
+	}
+	center := middle(slices.Sorted(slices.Values(xs)))
+	deviations := make([]float64, len(xs))
+	for i, x := range xs {
+		deviations[i] = math.Abs(x - center)
+	}
+	slices.Sort(deviations)
+	// The absolute deviations of normal numbers: 0.6745 σ and 1.2816 σ.
+	spread := max(middle(deviations)/0.6745, deviations[len(xs)*4/5]/1.2816, floor)
+	limit := outlying * (1 + 3/float64(len(xs))) * spread
+	var kept []float64
+	for _, x := range xs {
+		if math.Abs(x-center) <= limit {
+			kept = append(kept, x)
+		}
+	}
+	mean, variance := stat.Moments(kept)
+	m := moments{N: len(kept), Mean: mean, Sigma: max(math.Sqrt(variance), floor), Correlation: math.NaN()}
+	if m.N < 3 || variance == 0 {
+		return m
+	}
+	sum, before := 0.0, math.NaN()
+	for _, x := range xs {
+		d := x - mean
+		if math.Abs(x-center) > limit {
+			d = math.NaN() // no pair with either neighbour
+		}
+		if product := d * before; !math.IsNaN(product) {
+			sum += product
+		}
+		before = d
+	}
+	r, n := sum/(variance*float64(m.N-1)), float64(m.N)
+	m.Correlation = r + (1+4*r)/n // Marriott and Pope, Biometrika 41, 1954
+	return m
+}
+
+// middle is the median of sorted numbers.
+func middle(sorted []float64) float64 {
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// inflation is how many times larger the variance of the mean of n nights is than of
+// n independent ones, when each depends on the one before with correlation r
+// (AR(1)): 1 + 2·Σ(1−k/n)·r^k.
+func inflation(r float64, n int) float64 {
+	sum, power := 1.0, 1.0
+	for k := 1; k < n; k++ {
+		power *= r
+		sum += 2 * (1 - float64(k)/float64(n)) * power
+	}
+	return sum
+}
+
+// prediction is what the mean of further nights is expected to be.
+type prediction struct {
+	Center  float64
+	Sigma   float64 // standard deviation from night to night
+	Error   float64 // standard error of the mean of the further nights, the reference's own in it
+	Freedom float64 // degrees of freedom of Sigma; below 1: nothing is expected
+}
+
+// predict is the prediction for the mean of that many further nights (Hahn and
+// Meeker, Statistical Intervals, 1991, section 4.7), with r the correlation from
+// one night to the next. With it the nights of the reference are worth fewer:
+// for their mean n/inflation, for their spread n·(1−r²)/(1+r²) (Bayley and
+// Hammersley, Supplement to the Journal of the Royal Statistical Society 8,
+// 1946), and the spread that they show is too small.
+func (m moments) predict(further int, r float64) prediction {
+	n, inflated := float64(m.N), inflation(r, m.N)
+	p := prediction{Center: m.Mean, Sigma: m.Sigma}
+	if n-inflated < 1 {
+		return p
+	}
+	p.Freedom = believed*n*(1-r*r)/(1+r*r) - 1
+	p.Sigma *= math.Sqrt((n - 1) / (n - inflated))
+	p.Error = p.Sigma * math.Sqrt(inflation(r, further)/float64(further)+inflated/n)
+	return p
+}
+
+// above is the chance of a mean as high, or higher, where nothing changed; 1
+// where nothing is expected, or that is no chance to speak of: above perPlan.
+func (p prediction) above(mean float64) float64 {
+	const unremarkable = 2.3 // normal numbers exceed it with a chance of 0.0107, above perPlan
+	t := (mean - p.Center) / p.Error
+	if p.Freedom < 1 || !(t > unremarkable) {
+		return 1
+	}
+	return stat.StudentCDF(-t, p.Freedom)
+}
+
+// below is the same of a mean as low.
+func (p prediction) below(mean float64) float64 { return p.above(2*p.Center - mean) }

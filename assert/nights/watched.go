@@ -1,0 +1,153 @@
+package nights
+
+import (
+	"math"
+	"slices"
+)
+
+// watched is a series with what is known of it up to some night.
+type watched struct {
+	column
+	nights    []night
+	seen      []int     // nights with a value
+	reference []int     // those that later ones are held against
+	numbers   []float64 // their values
+	memo      []moments // of the first nights of the reference, as far as they were asked for
+	first     int       // no window begins before this night
+	change    latch
+}
+
+// known is what the first n nights of the reference come to.
+func (s *watched) known(n int) moments {
+	for k := len(s.memo); k <= n; k++ {
+		s.memo = append(s.memo, robust(s.numbers[:k], s.floor))
+	}
+	return s.memo[n]
+}
+
+// correlation is that from night to night, summed over series, each as often as
+// it has nights.
+type correlation struct{ sum, nights float64 }
+
+func (c correlation) plus(m moments, sign float64) correlation {
+	if m.N < leastReference || math.IsNaN(m.Correlation) {
+		return c
+	}
+	n := sign * float64(m.N)
+	return correlation{c.sum + n*m.Correlation, c.nights + n}
+}
+
+// allowed is the correlation to allow for.
+func (c correlation) allowed() float64 { return min(max(c.sum/c.nights, 0), mostCorrelated) }
+
+// sharedCorrelation is that of all series of a plan together: they ran on one
+// machine, and of one alone little is known. It is drawn towards none.
+func sharedCorrelation(series []*watched) correlation {
+	c := correlation{nights: uncorrelated}
+	for _, s := range series {
+		c = c.plus(s.known(len(s.reference)), +1)
+	}
+	return c
+}
+
+// evidence is a p-value, corrected for the number of windows, and how many
+// nights the window had in which it was found.
+type evidence struct {
+	p      float64
+	nights int
+}
+
+// or keeps the stronger one.
+func (e evidence) or(p float64, nights int) evidence {
+	if p < e.p {
+		return evidence{p, nights}
+	}
+	return e
+}
+
+// look holds the windows that end tonight against the reference before them:
+// the strongest evidence of a change for the worse, and for the better.
+func (s *watched) look(tonight int, shared correlation) (worse, better evidence) {
+	worse, better = evidence{p: 1}, evidence{p: 1}
+	others := shared.plus(s.known(len(s.reference)), -1)
+	for _, w := range windows {
+		if len(s.seen) < w.nights || s.seen[len(s.seen)-w.nights] < s.first {
+			break
+		}
+		stretch := s.seen[len(s.seen)-w.nights:]
+		n, _ := slices.BinarySearch(s.reference, stretch[0])
+		m := s.known(n)
+		if w.nights == 1 {
+			s.nights[tonight].Reference, s.nights[tonight].Expected.Center = n, m.Mean
+			s.nights[tonight].Shift = s.values[tonight] - m.Mean
+		}
+		if n < leastReference {
+			break
+		}
+		r := others.plus(m, +1).allowed()
+		expected := m.predict(w.nights, r)
+		if w.nights == 1 {
+			s.nights[tonight].Expected, s.nights[tonight].Correlation = expected, r
+		}
+		mean := s.mean(stretch)
+		if math.Abs(mean-m.Mean) < s.ignore {
+			continue
+		}
+		higher, lower := expected.above(mean)/w.share, expected.below(mean)/w.share
+		switch s.worse {
+		case +1:
+			worse, better = worse.or(higher, w.nights), better.or(lower, w.nights)
+		case -1:
+			worse, better = worse.or(lower, w.nights), better.or(higher, w.nights)
+		default:
+			worse = worse.or(2*min(higher, lower), w.nights)
+		}
+	}
+	return worse, better
+}
+
+// mean is that of the values of some nights.
+func (s *watched) mean(nights []int) float64 {
+	sum := 0.0
+	for _, at := range nights {
+		sum += s.values[at]
+	}
+	return sum / float64(len(nights))
+}
+
+// alarm begins a change with the last nights of those seen, and takes them out
+// of the reference.
+func (s *watched) alarm(nights int, worse bool) {
+	from := s.seen[len(s.seen)-nights]
+	n, _ := slices.BinarySearch(s.reference, from)
+	s.reference, s.numbers, s.memo = s.reference[:n], s.numbers[:n], s.memo[:min(len(s.memo), n+1)]
+	s.first = s.seen[len(s.seen)-1] + 1
+	s.change = latch{on: true, worse: worse, from: from}
+}
+
+// settle ends the night: a change goes on or has gone back, and what is no
+// part of one joins the reference.
+func (s *watched) settle(tonight int) {
+	n := &s.nights[tonight]
+	n.New = s.change.on && s.first == tonight+1
+	if s.change.on && !n.New {
+		s.release(tonight)
+		n.Back = !s.change.on && s.change.worse
+	}
+	if n.Changed = s.change.on; n.Changed {
+		n.Worse, n.From = s.change.worse, s.change.from
+		n.Shift = s.mean(s.since(n.From)) - n.Expected.Center
+		return
+	}
+	for _, at := range s.since(s.first) {
+		if len(s.reference) < mostReference && (len(s.reference) == 0 || at > s.reference[len(s.reference)-1]) {
+			s.reference, s.numbers = append(s.reference, at), append(s.numbers, s.values[at])
+		}
+	}
+}
+
+// since is the nights seen from one on.
+func (s *watched) since(night int) []int {
+	i, _ := slices.BinarySearch(s.seen, night)
+	return s.seen[i:]
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	judged "github.com/tokgate/tokgate/assert/nights"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/record/history"
+	"github.com/tokgate/tokgate/report/nights"
+)
+
+func (a *app) historyExport() *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "export HISTORY",
+		Short: "Write every figure of every night for other tools",
+		Long: `Writes every figure of every night to stdout: as CSV or JSON, for a notebook, or
+as OpenMetrics with the time of each night, for a database of time series. It
+judges nothing.`,
+		Args:              needArgs(1, "tokgate history export perf/history --format csv"),
+		ValidArgsFunction: completeFolders,
+		RunE: func(_ *cobra.Command, args []string) error {
+			write, ok := map[string]func(io.Writer, metric.History) error{
+				"csv": nights.CSV, "json": nights.JSON, "openmetrics": nights.OpenMetrics,
+			}[format]
+			if !ok {
+				return usageError("use csv, json or openmetrics", "unknown --format %q", format)
+			}
+			h, problems, err := history.Read(args[0])
+			if err != nil {
+				return measureError(err)
+			}
+			if err := write(a.Out, h); err != nil {
+				return measureError(err)
+			}
+			if len(problems) > 0 {
+				return measureError(errLines(problems))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "csv", "csv, json or openmetrics")
+	return cmd
+}
+
+// errLines are lines that could not be read: what was written lacks them.
+type errLines []string
+
+func (e errLines) Error() string { return strings.Join(e, "; ") }
+
+func (a *app) historyDemo() *cobra.Command {
+	var out nightOutputs
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Show a history of 120 made-up nights, and what each morning said",
+		Long: `Shows what a history looks like, on 120 made-up nights: noise, one bad night, a
+regression that stays red until it is pinned, and a driver that changes. The
+first lines are the mornings on which the verdict changed; then comes the last
+one's report. The exit code does not judge it.`,
+		Args: needArgs(0, "tokgate history demo"),
+		RunE: func(*cobra.Command, []string) error {
+			h := history.Demo()
+			if _, err := fmt.Fprintln(a.Out, "SYNTHETIC: 120 made-up nights; no server ran"); err != nil {
+				return measureError(err)
+			}
+			if err := nights.Mornings(a.Out, h); err != nil {
+				return measureError(err)
+			}
+			n := judged.Judge(h, judged.Options{Ignore: 0.01})
+			t, err := a.terminal(a.Out)
+			if err != nil {
+				return err
+			}
+			o := nights.Options{Folder: "HISTORY", Note: "SYNTHETIC: made up, no server ran", Width: t.width, Color: t.color}
+			if err := nights.Terminal(a.Out, n, o); err != nil {
+				return measureError(err)
+			}
+			return out.write(n, o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&out.markdown, "markdown", "", "write the Markdown report to this `file`")
+	f.StringVar(&out.html, "html", "", "write a page with every series to this `file`")
+	return cmd
+}

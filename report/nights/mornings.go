@@ -1,0 +1,40 @@
+package nights
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/tokgate/tokgate/assert"
+	judged "github.com/tokgate/tokgate/assert/nights"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report/text"
+)
+
+// Mornings writes a line for each morning on which the verdict was another than
+// the morning before, and for each pin: what a team saw as the nights went by.
+func Mornings(w io.Writer, h metric.History) error {
+	out := bufio.NewWriter(w)
+	line := func(day, said string) { fmt.Fprintln(out, text.Inert(text.Line(day+"  "+said))) }
+	before := ""
+	pins := 0
+	for i, n := range h.Nights {
+		for ; pins < len(h.Pins) && h.Pins[pins].At.Before(n.Started); pins++ {
+			p := h.Pins[pins]
+			line(p.At.UTC().Format("2006-01-02"), fmt.Sprintf("run %s was pinned: %s", p.Run, p.Why))
+		}
+		r := judged.Judge(metric.History{Nights: h.Nights[:i+1], Pins: h.Pins[:pins]}, judged.Options{Ignore: 0.01})
+		if word := verdict(r); word != before {
+			before = word
+			why := fmt.Sprintf("night %d", i+1)
+			if k := slices.IndexFunc(r.Trends, func(t judged.Trend) bool { return t.Outcome == assert.Fail }); k >= 0 {
+				t := r.Trends[k]
+				why += fmt.Sprintf(": %s %s at %s: %s", t.Metric, t.Stat, t.Level, t.Message)
+			}
+			line(n.Started.UTC().Format("2006-01-02"), text.Pad(word, 8, false)+"  "+why)
+		}
+	}
+	fmt.Fprintln(out)
+	return out.Flush()
+}
