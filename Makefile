@@ -115,7 +115,7 @@ define characteristics
 	@mkdir -p results/characteristics
 	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLongCharacteristics$$' -timeout 60m -gates $(1) -table $(CURDIR)/results/characteristics/gates.md
 	@CGO_ENABLED=0 $(GO) test ./exec/search -run '^TestLongCharacteristics$$' -timeout 60m -searches $(2) -table $(CURDIR)/results/characteristics/searches.md
-	@CGO_ENABLED=0 $(GO) test ./assert/nights -run '^TestLongCharacteristics$$' -timeout 60m -plans $(3) -table $(CURDIR)/results/characteristics/nights.md
+	@CGO_ENABLED=0 $(GO) test ./assert/nights -run '^TestLongCharacteristics$$' -timeout 60m -plans $(3) -many 100 -table $(CURDIR)/results/characteristics/nights.md
 	@cat results/characteristics/gates.md results/characteristics/searches.md > results/characteristics/table.md
 endef
 

@@ -12,6 +12,7 @@ import (
 
 var (
 	plansFlag = flag.Int("plans", 100, "plans for each row of the characteristics")
+	manyFlag  = flag.Int("many", 25, "plans for each row with a hundred series")
 	rowsFlag  = flag.String("rows", "", "only the rows whose name contains this")
 	tableFlag = flag.String("table", "", "write the table of the characteristics to this file")
 )
@@ -113,7 +114,11 @@ func TestLongCharacteristics(t *testing.T) {
 			continue
 		}
 		var soon, last, ever, red float64
-		for plan := range *plansFlag {
+		plans := *plansFlag
+		if r.series == 100 {
+			plans = *manyFlag
+		}
+		for plan := range plans {
 			rng := rand.New(rand.NewPCG(uint64(n), uint64(plan)))
 			m := mornings(planOf(rng, r.series, r.correlation, r.changes(rng)))
 			since, early := 0.0, false
@@ -128,7 +133,7 @@ func TestLongCharacteristics(t *testing.T) {
 			}
 			soon, last, ever = soon+share(early), last+share(m[len(m)-1]), ever+share(since > 0)
 		}
-		of := float64(*plansFlag)
+		of := float64(plans)
 		soon, last, ever, red = soon/of, last/of, ever/of, red/of
 		percent := func(x float64) string {
 			if r.from == never {
