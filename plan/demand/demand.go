@@ -1,0 +1,211 @@
+// Package demand says what a plan demands, and where another version of it demands
+// less: what a change must not do in passing.
+package demand
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tokgate/tokgate/plan"
+)
+
+// demand is one thing that a plan asks for. Two plans ask for the same where key is
+// the same.
+type demand struct {
+	key      string
+	warns    bool     // it only warns; what is required warns as well
+	strength float64  // more is stricter
+	exact    string   // what has no order
+	allows   []string // what it lets pass
+	text     string   // as the author wrote it
+	rng      hcl.Range
+}
+
+// less says whether is asks for less than was.
+func less(is, was demand) bool {
+	return is.warns && !was.warns || is.strength < was.strength || is.exact != was.exact ||
+		slices.ContainsFunc(is.allows, func(a string) bool { return !slices.Contains(was.allows, a) })
+}
+
+// Weakening is one demand of the base that the head lowers or drops.
+type Weakening struct {
+	What  string    // "chat on vllm at 8: ttft p95 < 2s is now p95 < 4s"
+	Range hcl.Range // in the head; where it dropped the demand, in the base
+}
+
+// Weakened lists what base demands and head does not, or demands less of, in order
+// of the source of base. What cannot be ordered, such as the condition of an assert,
+// counts as weaker when it changes.
+func Weakened(base, head *plan.Plan) []Weakening {
+	now := map[string][]demand{}
+	for _, d := range of(head) {
+		now[d.key] = append(now[d.key], d)
+	}
+	var out []Weakening
+	for _, was := range of(base) {
+		there := now[was.key]
+		if slices.ContainsFunc(there, func(is demand) bool { return !less(is, was) }) {
+			continue
+		}
+		w := Weakening{fmt.Sprintf("%s: %s is gone", was.key, was.text), was.rng}
+		if len(there) > 0 {
+			is := there[0]
+			w = Weakening{fmt.Sprintf("%s: %s is now %s", was.key, was.text, is.text), is.rng}
+			if is.warns && !was.warns {
+				w.What += ", which only warns"
+			}
+		}
+		if !slices.Contains(out, w) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+func of(p *plan.Plan) []demand {
+	var out []demand
+	add := func(d demand) { out = append(out, d) }
+	required(p, add)
+	policy("gate", p.Gate.Policy, p.Gate.Range, add)
+	for _, m := range p.Gate.MustDetect { // the smaller the factor, the more is noticed
+		add(demand{key: "gate: must_detect " + m.Kind, strength: -m.Factor, text: number(m.Factor), rng: m.Range})
+	}
+	for _, s := range p.Servers {
+		for _, key := range slices.Sorted(maps.Keys(s.Expect)) {
+			add(demand{key: s.Address() + ": expect " + key, exact: s.Expect[key], text: s.Expect[key], rng: s.Range})
+		}
+	}
+	for _, w := range p.Workloads {
+		workload(w, add)
+	}
+	for _, a := range p.Asserts {
+		rng := a.Condition.Range()
+		text := source(p, rng)
+		add(demand{key: "assert." + a.Name, exact: text, text: strconv.Quote(text), rng: rng})
+	}
+	for _, c := range p.Compares {
+		comparison(c, add)
+	}
+	if h := p.History; h != nil {
+		add(demand{key: "history: ignore", warns: h.Severity == plan.SeverityWarn, strength: -h.Ignore, text: number(h.Ignore), rng: h.Range})
+	}
+	return out
+}
+
+func required(p *plan.Plan, add func(demand)) {
+	if !p.Gate.MeasureOnly {
+		add(demand{key: "gate: measure_only", text: "false", rng: p.Gate.Range})
+	}
+}
+
+// policy is the gate's, or that of what overrides it.
+func policy(of string, p plan.Policy, rng hcl.Range, add func(demand)) {
+	add(demand{key: of + ": confidence", strength: p.Confidence, text: number(p.Confidence), rng: rng})
+	add(demand{key: of + ": decide", strength: certain(p.Decide == plan.Certified), text: string(p.Decide), rng: rng})
+	add(demand{key: of + ": on_inconclusive", strength: certain(p.OnInconclusive != plan.Warn), text: string(p.OnInconclusive), rng: rng})
+}
+
+func workload(w *plan.Workload, add func(demand)) {
+	name := w.Address()
+	policy(name, w.Policy, w.Range, add)
+	add(demand{key: name + ": input_tokens", exact: strconv.Itoa(w.Input), text: strconv.Itoa(w.Input), rng: w.Range})
+	add(demand{key: name + ": output_tokens", exact: strconv.Itoa(w.Output.Mean), text: strconv.Itoa(w.Output.Mean), rng: w.Range})
+	for _, s := range w.Servers {
+		on := name + " on " + s.Address()
+		for _, l := range w.Loads {
+			for _, level := range l.Levels {
+				at := on + " at " + level.Name
+				add(demand{key: at + ": requests", strength: float64(level.Requests), text: strconv.Itoa(level.Requests), rng: level.Range})
+				add(demand{key: at + ": timeout", strength: -l.Timeout.Seconds(), text: l.Timeout.String(), rng: l.Range})
+			}
+		}
+		for _, sla := range w.SLAs {
+			levels := slices.Clone(sla.At)
+			if sla.AtCapacity {
+				levels = append(levels, "capacity")
+			}
+			for _, level := range levels {
+				for _, t := range sla.Thresholds {
+					threshold(on+" at "+level, t, sla.Severity, add)
+				}
+			}
+		}
+		for _, t := range w.Good {
+			threshold(on+": good", t, plan.SeverityError, add)
+		}
+		if c := w.Capacity; c != nil {
+			add(demand{key: on + ": capacity", strength: float64(c.Require), text: "require " + strconv.Itoa(c.Require), rng: c.Range})
+			add(demand{key: on + ": capacity up_to", strength: float64(c.UpTo), text: strconv.Itoa(c.UpTo), rng: c.Range})
+		}
+	}
+}
+
+func threshold(at string, t *plan.Threshold, severity plan.Severity, add func(demand)) {
+	d := demand{key: at + ": " + fmt.Sprintf("%s %v", t.Metric.Name, t.Stat), warns: severity == plan.SeverityWarn, text: t.Text, rng: t.Range}
+	switch t.Op {
+	case plan.Less, plan.LessEqual:
+		d.strength = -t.Limit
+	case plan.Greater, plan.GreaterEqual:
+		d.strength = t.Limit
+	default: // every request succeeds
+		d.strength = math.Inf(1)
+	}
+	add(d)
+}
+
+func comparison(c *plan.Compare, add func(demand)) {
+	name := "compare." + c.Name
+	policy(name, c.Policy, c.Range, add)
+	add(demand{key: name + ": rounds", strength: float64(c.Rounds), text: strconv.Itoa(c.Rounds), rng: c.Range})
+	control := c.Control.Baseline + c.Control.BaselineServer
+	if c.Control.Server != nil {
+		control = c.Control.Server.Address()
+	}
+	if !c.Control.Base { // without a checkout of the base branch it has no server
+		add(demand{key: name + ": control", exact: control, text: control, rng: c.Control.Range})
+	}
+	add(demand{key: name + ": changed", allows: append([]string{}, c.Changed...), text: fmt.Sprint(c.Changed), rng: c.Range})
+	for _, claim := range c.Claims {
+		for _, w := range claim.Workloads {
+			for _, level := range append(slices.Clone(claim.At), "") {
+				for _, ch := range claim.Changes {
+					change(name+": "+w.Address()+" at "+cmp.Or(level, "all"), claim, ch, add)
+				}
+			}
+		}
+	}
+}
+
+// change is what a metric may become worse by, or must become better by.
+func change(at string, claim *plan.Claim, ch *plan.Change, add func(demand)) {
+	kind, strength := "tolerate", -math.Abs(ch.Limit)
+	if claim.Improve {
+		kind, strength = "improve", math.Abs(ch.Limit)
+	}
+	d := demand{key: fmt.Sprintf("%s: %s %s %s", at, kind, ch.Metric.Name, ch.Stat), warns: claim.Severity == plan.SeverityWarn, strength: strength, exact: strconv.FormatBool(ch.Points), text: ch.Text, rng: ch.Range}
+	add(d)
+}
+
+func certain(ok bool) float64 {
+	if ok {
+		return 1
+	}
+	return 0
+}
+
+func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+
+// source is what the author wrote there.
+func source(p *plan.Plan, rng hcl.Range) string {
+	f := p.Files[rng.Filename]
+	if f == nil || rng.Start.Byte < 0 || rng.End.Byte > len(f.Bytes) || rng.Start.Byte > rng.End.Byte {
+		return ""
+	}
+	return string(f.Bytes[rng.Start.Byte:rng.End.Byte])
+}
