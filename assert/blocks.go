@@ -105,6 +105,9 @@ func (e evidence) worth(effective, alpha float64) float64 {
 // more is how many further requests would settle a verdict, -1 when no number
 // would, in words with the time they would take at the level's pace.
 func (e evidence) more(total float64) (words string, requests int) {
+	if e.warming() != "" {
+		return "needs a server that is warm: more requests after these do not undo them", -1
+	}
 	total = max(total, float64(e.n+1))
 	if !e.sound {
 		total = max(total, float64(leastBlocks*max(e.level.N, 1)))

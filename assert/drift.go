@@ -3,9 +3,11 @@ package assert
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -31,14 +33,11 @@ func (e evidence) drift() []string {
 			notes = append(notes, fmt.Sprintf("drift: the end-to-end time %s by %s %s (p = %.2g): not a steady state", verb, metric.Format(metric.Ratio, math.Abs(change)), from, p))
 		}
 	}
-	var at, mean []float64
-	for _, b := range e.blocks {
-		if t, m, ok := latency(b.samples); ok {
-			at, mean = append(at, t), append(mean, m)
-		}
-	}
-	if change, p, ok := slope(at, mean); ok && e.sound {
-		word(change, p, "from the first of "+e.String()+" to the last")
+	at, logs := e.latencies()
+	if warming := e.warming(); warming != "" {
+		notes = append(notes, warming)
+	} else if change, p, ok := slope(at, logs); ok && e.sound {
+		word(math.Exp(change)-1, p, "from the first of "+e.String()+" to the last")
 	}
 	if e.level.Kind != metric.ClosedLoop || len(e.level.Rounds) < leastRounds {
 		return notes
@@ -59,6 +58,17 @@ func (e evidence) drift() []string {
 	return notes
 }
 
+// latencies are those of the blocks in which any request completed: when they
+// started, and the logarithm of how long they took.
+func (e evidence) latencies() (at, logs []float64) {
+	for _, b := range e.blocks {
+		if t, m, ok := latency(b.samples); ok {
+			at, logs = append(at, t), append(logs, math.Log(m))
+		}
+	}
+	return at, logs
+}
+
 // latency is when the requests that completed started and how long they took,
 // on average, in seconds.
 func latency(samples []*metric.Sample) (at, mean float64, ok bool) {
@@ -72,26 +82,68 @@ func latency(samples []*metric.Sample) (at, mean float64, ok bool) {
 	return start.Seconds() / n, mean / n, n > 0
 }
 
-// slope fits a line and gives the change from the first x to the last as a
-// share of the mean, and how likely one as steep is by chance (Student's t
-// test of the slope, two-sided).
+// leastWarming is how many times slower than the rest the first blocks are of a
+// server that was still warming up.
+const leastWarming = 1.5
+
+// warming says that the first blocks, at most half of them, were slower, each
+// than every later one: the warm-up was too short. "" where they were not. That
+// k of n come first by chance is one over n choose k.
+func (e evidence) warming() string {
+	_, logs := e.latencies()
+	if !e.sound || e.level.Kind != metric.ClosedLoop || len(logs) < leastRounds || len(logs) < len(e.blocks) {
+		return ""
+	}
+	at, gap := 0, math.Log(leastWarming)
+	for k := 1; 2*k <= len(logs); k++ {
+		if d := slices.Min(logs[:k]) - slices.Max(logs[k:]); d > gap {
+			at, gap = k, d
+		}
+	}
+	if at == 0 {
+		return ""
+	}
+	first, _ := stat.Moments(logs[:at])
+	rest, _ := stat.Moments(logs[at:])
+	n := 0
+	for _, b := range e.blocks[:at] {
+		n += len(b.samples)
+	}
+	return fmt.Sprintf("warm-up: the first %s took %.1f times as long as the rest: the server was not warm; set warmup = %d",
+		verdict.Count(n, "requests"), math.Exp(first-rest), e.warmup(n))
+}
+
+// warmup is what the load is to have for another n requests to be left out, as
+// they are before each round: the slots share them.
+func (e evidence) warmup(n int) int {
+	before := 0
+	for _, x := range e.level.Rounds[0].Samples {
+		if x.Phase == metric.Warmup {
+			before++
+		}
+	}
+	return before + n
+}
+
+// slope fits a line and gives the change from the first x to the last, and how
+// likely one as steep is by chance (Student's t test of the slope, two-sided).
 func slope(x, y []float64) (change, p float64, ok bool) {
 	n := len(x)
 	if n < leastRounds {
 		return 0, 1, false
 	}
 	mx, vx := stat.Moments(x)
-	my, vy := stat.Moments(y)
+	_, vy := stat.Moments(y)
 	cov := 0.0
 	for i := range x {
-		cov += (x[i] - mx) * (y[i] - my) / float64(n-1)
+		cov += (x[i] - mx) * y[i] / float64(n-1)
 	}
-	if !(vx > 0) || !(my > 0) {
+	if !(vx > 0) {
 		return 0, 1, false
 	}
 	b := cov / vx
 	rest := math.Max(vy-b*cov, 0) * float64(n-1) / float64(n-2)
-	return b * (x[n-1] - x[0]) / my, tails(b/math.Sqrt(rest/(vx*float64(n-1))), n-2), true
+	return b * (x[n-1] - x[0]), tails(b/math.Sqrt(rest/(vx*float64(n-1))), n-2), true
 }
 
 // tails is P(|T| ≥ |t|); of no spread and no change it is 1.

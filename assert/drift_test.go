@@ -13,7 +13,7 @@ func TestSlope(t *testing.T) {
 	// residuals are −0.4, 0.8, 0, −0.8, 0.4, so that s² = 1.6/3, t =
 	// 0.8/√(0.5333/10) = 3.464 and p = 0.0405 with 3 degrees of freedom.
 	change, p, ok := slope([]float64{1, 2, 3, 4, 5}, []float64{10, 12, 12, 12, 14})
-	if !ok || math.Abs(change-0.8*4/12) > 1e-12 || math.Abs(p-0.0405) > 1e-4 {
+	if !ok || math.Abs(change-0.8*4) > 1e-12 || math.Abs(p-0.0405) > 1e-4 {
 		t.Errorf("slope = %v, p = %v, %v", change, p, ok)
 	}
 	if _, p, ok := slope([]float64{1, 2, 3, 4, 5}, []float64{1, 1, 1, 1, 1}); !ok || p != 1 {
@@ -35,9 +35,16 @@ func TestDrift(t *testing.T) {
 		says  []string
 	}{
 		{"steady", shape{rounds: 10, perRound: 20, ttft: func(int, int) float64 { return noise() }}, nil},
-		// 1 to 1.9 s and 0.2 s of answer: 0.9 / 1.65 = 55%.
-		{"from round to round", shape{rounds: 10, perRound: 20, ttft: func(r, _ int) float64 { return noise() + 0.1*float64(r) }}, []string{"grows by 5", "from the first of 10 rounds to the last"}},
+		// 1 to 1.9 s and 0.2 s of answer: 2.1 / 1.2 is 75% more, and its logarithm is not quite a line.
+		{"from round to round", shape{rounds: 10, perRound: 20, ttft: func(r, _ int) float64 { return noise() + 0.1*float64(r) }}, []string{"grows by 7", "from the first of 10 rounds to the last"}},
 		{"falls", shape{rounds: 10, perRound: 20, ttft: func(r, _ int) float64 { return noise() - 0.05*float64(r) }}, []string{"falls by", "10 rounds"}},
+		// 4.2 / 1.2 s: never by more than there was.
+		{"a server that warms up", shape{rounds: 10, perRound: 20, ttft: func(r, _ int) float64 {
+			if r < 3 {
+				return 4 * noise()
+			}
+			return noise()
+		}}, []string{"warm-up: the first 60 requests took 3.5 times as long as the rest: the server was not warm; set warmup = 60"}},
 		{"within rounds", shape{rounds: 10, perRound: 20, ttft: func(_, i int) float64 { return noise() + 0.1*float64(i) }}, []string{"grows by", "from the first half of a round to the second"}},
 		{"in one round", shape{rounds: 1, perRound: 100, ttft: func(_, i int) float64 { return noise() + 0.01*float64(i) }}, []string{"from the first of 10 blocks to the last"}},
 		{"by less than counts", shape{rounds: 10, perRound: 20, ttft: func(r, _ int) float64 { return 1 + 0.004*float64(r) }}, nil},
@@ -48,7 +55,7 @@ func TestDrift(t *testing.T) {
 		load := verdictOf(t, Judge(p, run, Options{}), "load at 4")
 		var said []string
 		for _, n := range load.Notes {
-			if strings.HasPrefix(n, "drift: ") {
+			if strings.HasPrefix(n, "drift: ") || strings.HasPrefix(n, "warm-up: ") {
 				said = append(said, n)
 			}
 		}
@@ -61,7 +68,7 @@ func TestDrift(t *testing.T) {
 				t.Errorf("%s: says %q, want %q", c.name, text, want)
 			}
 		}
-		if load.Outcome != Pass {
+		if strings.Contains(text, "falls by 1") || load.Outcome != Pass {
 			t.Errorf("%s: %v %s", c.name, load.Outcome, load.Message)
 		}
 	}
@@ -73,5 +80,20 @@ func TestDrift(t *testing.T) {
 	}
 	if said > 15 {
 		t.Errorf("300 steady levels have %d notes", said)
+	}
+}
+
+// More requests do not decide what a server was slow at while it warmed up.
+func TestWarmingNeeds(t *testing.T) {
+	warms := shape{rounds: 10, perRound: 20, ttft: func(r, _ int) float64 {
+		if r < 2 {
+			return 4
+		}
+		return 1
+	}}
+	p, run := gate(warms.level(), threshold("ttft", "p95 < 2s"))
+	v := verdictOf(t, Judge(p, run, Options{}), "sla.ttft.p95 at 4")
+	if v.Outcome != Inconclusive || v.More != -1 || !strings.Contains(v.Needs, "needs a server that is warm") {
+		t.Errorf("%v: needs %q (%d)", v.Outcome, v.Needs, v.More)
 	}
 }
