@@ -155,6 +155,7 @@ func TestLongCharacteristics(t *testing.T) {
 	rounds(t, &out)
 	healthy(t, &out)
 	looks(t, &out)
+	onTheWay(t, &out)
 	power(t, &out)
 	compareCharacteristics(t, &out)
 	t.Log("\n" + out.String())
@@ -289,6 +290,78 @@ func looks(t *testing.T, out *strings.Builder) {
 		fmt.Fprintf(out, "| %s | %.1f%% | %.1f%% | %.1f%% |\n", p.name, 100*c.share(c.pass), 100*c.share(c.fail), 100*(1-c.share(c.pass)-c.share(c.fail)))
 		if c.share(c.pass) > c.most(0.05) || c.share(c.fail) > c.most(0.05) {
 			t.Errorf("looks, %s: pass %.3f, fail %.3f", p.name, c.share(c.pass), c.share(c.fail))
+		}
+	}
+	out.WriteString("\n")
+}
+
+// looked judges a level at the looks that a plan has for it, and says at which
+// share of its requests it ended.
+func looked(l *metric.Level, th *plan.Threshold) (outcome Outcome, share float64) {
+	p, _ := gate(l, th)
+	w := p.Workloads[0]
+	for _, at := range p.Looks(w, w.Loads[0], w.Loads[0].Levels[0]) {
+		look := metric.Look{Requests: at.Requests, Planned: at.Planned, Spent: at.Spent}
+		outcome, share = JudgeLook(p, w, l, look).Outcome, float64(at.Requests)/float64(l.Due())
+		if outcome == Fail || outcome == Pass && at.Spent > 0 {
+			break
+		}
+		l.Looks = append(l.Looks, look)
+	}
+	return outcome, share
+}
+
+// onTheWay is what the looks after half and seven tenths of the rounds come to:
+// how often they err, and what they save.
+func onTheWay(t *testing.T, out *strings.Builder) {
+	th := threshold("ttft", "p95 < 2s")
+	n := max(*gates/2, 1)
+	row := func(name string, seed uint64, wrong func(pass, fail float64) bool, draw func(r *rand.Rand) *metric.Level) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		var pass, fail, passHalf, failHalf, spent float64
+		for range n {
+			outcome, share := looked(draw(r), th)
+			spent += share / float64(n)
+			half := share <= 0.5
+			switch outcome {
+			case Pass:
+				pass += 1 / float64(n)
+				if half {
+					passHalf += 1 / float64(n)
+				}
+			case Fail:
+				fail += 1 / float64(n)
+				if half {
+					failHalf += 1 / float64(n)
+				}
+			}
+		}
+		fmt.Fprintf(out, "| %s | %.1f%% (%.0f%%) | %.1f%% (%.0f%%) | %.0f%% |\n", name, 100*pass, 100*passHalf, 100*fail, 100*failHalf, 100*spent)
+		if n >= 100 && wrong(pass, fail) {
+			t.Errorf("on the way, %s: pass %.3f, fail %.3f", name, pass, fail)
+		}
+	}
+	most := characteristic{n: n}.most(0.05)
+	out.WriteString("**Looks on the way: p95, 10 rounds of 20 requests**\n\n| server | passes (half-way) | fails (half-way) | requests it takes |\n|---|---|---|---|\n")
+	for i, p := range processes {
+		score := p.score(0.05)
+		row("at its limit, "+p.name, uint64(4000+i), func(pass, fail float64) bool { return pass > most || fail > most }, func(r *rand.Rand) *metric.Level {
+			return p.level(r, 10, 20, score, 1)
+		})
+	}
+	for i, rounds := range []float64{0, 0.05} {
+		for k, m := range []float64{0.5, 0.8, 0.9, 1.2} {
+			least := [][]float64{{0.95, 0.87, 0.35, 0.9}, {0.9, 0.72, 0.24, 0.9}}[i][k]
+			name := fmt.Sprintf("p95 at %.0f%%, times ±30%%, rounds ±%.0f%%", 100*m, 100*rounds)
+			row(name, uint64(4100+10*i+k), func(pass, fail float64) bool { return m < 1 && pass < least || m > 1 && fail < least }, func(r *rand.Rand) *metric.Level {
+				shift, last, z := 0.0, -1, stat.NormalQuantile(0.95)
+				return shape{lean: true, n: 8, rounds: 10, perRound: 20, ttft: func(round, _ int) float64 {
+					if round != last {
+						shift, last = rounds*r.NormFloat64(), round
+					}
+					return 2 * m * math.Exp(shift+0.3*r.NormFloat64()-z*math.Hypot(0.3, rounds))
+				}}.level()
+			})
 		}
 	}
 	out.WriteString("\n")

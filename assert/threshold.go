@@ -90,7 +90,7 @@ func (s *subject) decide(v *Verdict, decision stat.Decision, share, e float64) {
 // often as it may (simulated with exponential ones), so that it has a reserve:
 // half the share that is allowed, at a fifth of the error.
 func (s *subject) margin(v *Verdict, t *plan.Threshold, o observations, groups []stat.Group, share, e float64) bool {
-	if s.policy.Decide == plan.Estimate || !s.rounds || len(s.blocks) < leastRounds {
+	if s.ahead() || s.policy.Decide == plan.Estimate || !s.rounds || len(s.blocks) < leastRounds {
 		return false
 	}
 	counted := stat.Effective(float64(min(s.n, v.N)), groups, nil, s.policy.Alpha(), s.ahead())

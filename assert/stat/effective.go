@@ -113,7 +113,7 @@ func Effective(n float64, groups []Group, quantities [][][]float64, alpha float6
 
 // discounted is a design effect as it is used: at least 1, what is above 1 and
 // above its allowance being weighed up. Chance alone makes the estimate from b
-// groups vary around 1 by √(2/(b−1)), half of which is allowed for from ten
+// groups vary around 1 by √(2/(b−1)), 0.6 of which is allowed for from ten
 // groups on, none at five; beyond it, (t/z)⁴ takes the place of (t/z)², by
 // which such an estimate is usually corrected (Korn and Graubard), since rounds
 // that are skewed hide more of their spread than normal ones. Both were found
@@ -124,7 +124,7 @@ func discounted(effect float64, b int, alpha float64, guarded bool) float64 {
 	if b < 2 {
 		return 1
 	}
-	allowed := chanceEffect(b) / 2
+	allowed := 0.6 * chanceEffect(b)
 	if !guarded {
 		allowed *= min(1, max(0, float64(b-5)/5))
 	}

@@ -336,14 +336,14 @@ func TestEffective(t *testing.T) {
 	// Five groups have no allowance: (t/z)⁴ = (2.13185/1.64485)⁴ = 2.82175,
 	// 1 + 2.82175·19.8333 = 56.965, 500/56.965 = 8.777.
 	near(t, "Effective of five groups", Effective(500, groups, nil, 0.05, false), 8.777, 0.001)
-	// Guarded it is √(2/4)/2 = 0.35355: 1 + 2.82175·19.4798 = 55.967.
-	near(t, "Effective, guarded", Effective(500, groups, nil, 0.05, true), 8.934, 0.001)
+	// Guarded it is 0.6·√(2/4) = 0.42426: 1 + 2.82175·19.4091 = 55.7675.
+	near(t, "Effective, guarded", Effective(500, groups, nil, 0.05, true), 500/55.7675, 0.001)
 	// Ten with 4 bad in two of them, of 20 each: p̂ = 0.04, v = (2·3.2² + 8·0.8²)/200²·10/9
-	// = 0.00071111, of independent ones 0.000192: 3.7037. Less √(2/9)/2 = 0.23570
-	// allowed for, (1.83311/1.64485)⁴ = 1.54259: 1 + 1.54259·2.46800 = 4.80711.
+	// = 0.00071111, of independent ones 0.000192: 3.7037. Less 0.6·√(2/9) = 0.28284
+	// allowed for, (1.83311/1.64485)⁴ = 1.54259: 1 + 1.54259·2.42086 = 4.73440.
 	ten := []Group{{4, 20}, {0, 20}, {0, 20}, {0, 20}, {0, 20}, {4, 20}, {0, 20}, {0, 20}, {0, 20}, {0, 20}}
 	near(t, "ShareEffect of ten", ShareEffect(ten), 3.7037, 0.0001)
-	near(t, "Effective of ten groups", Effective(200, ten, nil, 0.05, false), 200/4.80711, 0.001)
+	near(t, "Effective of ten groups", Effective(200, ten, nil, 0.05, false), 200/4.73440, 0.001)
 
 	// Values 1 and 3 in two blocks {1,1} and {3,3}: s² = 4/3, v_b/B = ((1−2)²
 	// + (3−2)²)/(2·1) = 1, of four independent ones s²/4 = 1/3: 3 times that.
