@@ -38,7 +38,7 @@ const (
 	CauseServer    Cause = "server"    // it did not start, died, or completed nothing
 	CauseGenerator Cause = "generator" // this side was too slow to measure
 	CauseInvalid   Cause = "invalid"   // what was measured is not what the plan asked for
-	CauseNotRun    Cause = "not run"   // nothing was sent
+	CauseNotRun    Cause = "not-run"   // nothing was sent
 )
 
 // Threshold is a bound as the plan's author wrote it.
