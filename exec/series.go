@@ -120,8 +120,16 @@ func (s *series) round(n, of int) (again bool) {
 // voids says whether a round that was disturbed is measured again: where there
 // is time, and not in a leg, which has its pair.
 func (s *series) voids(rd *round, of int) bool {
-	return rd.out.Complete && rd.lost == nil && s.leg == nil && len(s.level.Voided) < metric.MostVoided(of) && s.check() &&
-		!(s.sheds && s.tight(s.level)) && s.level.Disturbed(rd.out) != metric.Disturbance{}
+	if !rd.out.Complete || rd.lost != nil || s.leg != nil || !s.check() || s.sheds && s.tight(s.level) {
+		return false
+	}
+	d, most := s.level.Disturbed(rd.out), metric.MostVoided(of)
+	if d.Load == "" {
+		// One is kept for a load that was not the declared one: that invalidates
+		// the level, and lateness what it could have decided.
+		most = max(most-1, 1)
+	}
+	return d != metric.Disturbance{} && len(s.level.Voided) < most
 }
 
 // measured is how many requests were judged or are to be: those of the rounds
