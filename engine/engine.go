@@ -152,8 +152,9 @@ type LabelFact struct {
 const Plain = "openai"
 
 // All are the engines, in the order of the documentation, the plain one last.
-// A server that runs is recognised from the last to the first: an engine whose
-// page for the version another one has too stands before that one.
+// A server that runs is recognised from the last to the first, by the page that
+// tells its version: an engine whose page others have too stands before these,
+// and one that has no page of its own is told by its Guess.Owner.
 var All = []Engine{vllm, sglang, llamaCpp, trtllm, openai}
 
 // Of returns the engine of that name in a plan; any other is a plain server.

@@ -4,19 +4,19 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/tokgate/tokgate/engine"
+	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
 
 // declared compares what the plan declares with what was found. What a server
 // that is not ours does not tell is unknown, and written so; of one that was
-// started here everything can be told that the plan may expect. loaded says
-// that the model's name is that of what was loaded, and none that a gateway gave
-// it.
-func declared(s *plan.Server, found metric.Fingerprint, loaded bool) error {
+// started here everything can be told that the plan may expect. told is the
+// model of the server's list; without a Root its name may be a gateway's.
+func declared(s *plan.Server, found metric.Fingerprint, told client.Model) error {
 	var wrong []string
 	for _, key := range slices.Sorted(maps.Keys(s.Expect)) {
 		want := s.Expect[key]
@@ -30,7 +30,7 @@ func declared(s *plan.Server, found metric.Fingerprint, loaded bool) error {
 			wrong = append(wrong, fmt.Sprintf("%s = %q was expected and %q was found", key, want, got))
 		}
 	}
-	wrong = append(wrong, undeclared(s, found, loaded)...)
+	wrong = append(wrong, undeclared(s, found, told)...)
 	if len(wrong) == 0 {
 		return nil
 	}
@@ -38,17 +38,20 @@ func declared(s *plan.Server, found metric.Fingerprint, loaded bool) error {
 }
 
 // undeclared is what the server says of itself and the plan says otherwise.
-func undeclared(s *plan.Server, found metric.Fingerprint, loaded bool) []string {
+func undeclared(s *plan.Server, found metric.Fingerprint, told client.Model) []string {
 	if s.Simulator != nil && !s.Local() && s.Endpoint == nil {
 		return nil // it stands in for any server
 	}
 	var wrong []string
 	// A folder says nothing of the model in it.
-	if want, got := s.Model, found["model"]; loaded && hubName(want) && hubName(got) && want != got {
+	if want, got := s.Model, found["model"]; told.Root != "" && hubName(want) && hubName(got) && want != got {
 		wrong = append(wrong, fmt.Sprintf("model = %q was declared and %q was found", want, got))
 	}
-	if want, ok := s.FlagNumber("max-model-len", "context-length"); ok && found["max_model_len"] != "" && found["max_model_len"] != strconv.Itoa(want) {
-		wrong = append(wrong, fmt.Sprintf("a context of %d tokens was declared and one of %s was found", want, found["max_model_len"]))
+	// A log's number is left alone, and so is a bound that slots share: engines
+	// round these.
+	known := engine.Of(s.Engine).Flags
+	if want, ok := s.FlagNumber(known.Context...); ok && len(known.Slots) == 0 && told.Context > 0 && told.Context != want {
+		wrong = append(wrong, fmt.Sprintf("a context of %d tokens was declared and one of %d was found", want, told.Context))
 	}
 	return wrong
 }

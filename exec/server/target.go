@@ -21,7 +21,7 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 	if r.facts != nil {
 		r.facts(found)
 	}
-	if err := declared(r.server, found, id.model.Root != ""); err != nil {
+	if err := declared(r.server, found, id.model); err != nil {
 		r.api.Close()
 		return nil, r.failed(err)
 	}

@@ -1,0 +1,51 @@
+package server
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tokgate/tokgate/engine"
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// Two engines have the same page for the version: who owns the models decides.
+func TestDetectByOwner(t *testing.T) {
+	for owner, want := range map[string]string{"tensorrt_llm": "trtllm", "vllm": "vllm", "": "vllm"} {
+		mux := http.NewServeMux()
+		mux.HandleFunc("/v1/models", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(`{"data":[{"id":"m","owned_by":"` + owner + `"}]}`))
+		})
+		mux.HandleFunc("/version", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"version":"1.2.0"}`)) })
+		s := httptest.NewServer(mux)
+		found, err := Detect(t.Context(), clock.NewReal(), Network{}, s.URL, "")
+		s.Close()
+		if err != nil || found.Engine != want || found.Version != "1.2.0" {
+			t.Errorf("models of %q: %+v, %v; want %s", owner, found, err, want)
+		}
+	}
+}
+
+// What the server's list tells is held to the flag of the plan's own engine.
+func TestDeclaredContext(t *testing.T) {
+	for _, e := range engine.All {
+		for _, flag := range e.Flags.Context {
+			s := &plan.Server{Engine: e.Name, Process: &plan.Process{}, Flags: []plan.Flag{{Name: flag, Value: cty.NumberIntVal(4096)}}}
+			err := declared(s, metric.Fingerprint{}, client.Model{Context: 2048})
+			if refuses := len(e.Flags.Slots) == 0; (err != nil) != refuses || refuses && !strings.Contains(err.Error(), "4096 tokens was declared and one of 2048") {
+				t.Errorf("%s, %s: %v", e.Name, flag, err)
+			}
+			for _, told := range []int{0, 4096} { // 0: not told
+				if err := declared(s, metric.Fingerprint{}, client.Model{Context: told}); err != nil {
+					t.Errorf("%s, %s, %d told: %v", e.Name, flag, told, err)
+				}
+			}
+		}
+	}
+}
