@@ -58,7 +58,7 @@ func virtually(m *testing.M) (code int) {
 	now := time.Now()
 	args, streams := os.Args[1:], Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}
 	virtualProgram = func(t *testing.T) {
-		time.Sleep(now.Sub(time.Now())) // a bubble's clock begins in the year 2000
+		time.Sleep(time.Until(now)) // a bubble's clock begins in the year 2000
 		code = (&app{Streams: streams, environ: os.Environ(), network: inMemory}).main(t.Context(), args)
 	}
 	os.Args = []string{os.Args[0], "-test.run=^TestVirtualProgram$"}

@@ -78,7 +78,7 @@ func (r *Request) typed(d engine.Dialect) any {
 	}
 	chat := openai.ChatCompletionRequest{Model: r.Model, MaxCompletionTokens: r.Output, Stop: r.Stop, Stream: true}
 	if d.BothLimits {
-		chat.MaxTokens = r.Output
+		chat.MaxTokens = r.Output //lint:ignore SA1019 some servers know nothing newer
 	}
 	return struct {
 		openai.ChatCompletionRequest
