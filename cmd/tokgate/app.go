@@ -33,7 +33,7 @@ func Main(ctx context.Context, args, environ []string, s Streams) int {
 
 func (a *app) main(ctx context.Context, args []string) int {
 	out := &output{Writer: a.Out}
-	a.Out = out
+	a.Out, a.Err = out, &output{Writer: a.Err}
 	root := a.root()
 	root.SetArgs(append([]string{}, args...)) // those of the process stand in for none
 	cmd, err := root.ExecuteContextC(ctx)
