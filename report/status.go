@@ -183,6 +183,9 @@ func (d *Document) Headline() string {
 // required, as against what every measurement must hold.
 func (v *Verdict) Required() bool {
 	judged := verdict.Verdict{Kind: verdict.Kind(v.Kind), Workload: v.Workload, Severity: verdict.Severity(v.Severity)}
+	if judged.Kind == verdict.KindCompare && v.Workload == "" {
+		return false // a comparison's own line says again what its changes came to
+	}
 	return judged.Required() || v.Outcome == Fail && v.Severity != "warn"
 }
 

@@ -57,7 +57,7 @@ func TestStarvedGenerator(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v:\n%s", err, out)
 	}
-	if said := string(out); !strings.Contains(said, "exit code 4\n") || !strings.Contains(said, "generator: ") {
+	if said := string(out); !strings.Contains(said, "exit code 4\n") || !strings.Contains(said, "the generator") {
 		t.Errorf("a starved generator's run was taken for a measurement:\n%s", said)
 	}
 }
