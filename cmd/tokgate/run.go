@@ -102,17 +102,25 @@ started · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 	return cmd
 }
 
+// check refuses flags that do not go together.
+func (o runOptions) check() error {
+	if o.simulate && len(o.endpoints) > 0 {
+		return usageError("leave one of them out", "--endpoint names a server, and --simulate runs none")
+	}
+	if o.salt != 0 && !o.simulate {
+		return usageError("leave it out: it is drawn for every run", "--salt is of simulated runs: what is measured is never sent twice")
+	}
+	return nil
+}
+
 func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 	a.actions.logTo(a.Out)
 	files, err := planFiles(args, o.recursive)
 	if err != nil {
 		return err
 	}
-	if o.simulate && len(o.endpoints) > 0 {
-		return usageError("leave one of them out", "--endpoint names a server, and --simulate runs none")
-	}
-	if o.salt != 0 && !o.simulate {
-		return usageError("leave it out: it is drawn for every run", "--salt is of simulated runs: what is measured is never sent twice")
+	if err := o.check(); err != nil {
+		return err
 	}
 	plans, err := a.loadAll(files, o.in, !o.simulate)
 	if err != nil {

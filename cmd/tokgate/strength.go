@@ -46,54 +46,60 @@ that it would not notice in 95 of 100 runs.`,
 		},
 		ValidArgsFunction: completePlans,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if runs < 1 {
-				return usageError("", "--runs must be at least 1: %d", runs)
-			}
-			plans, err := a.loadAll(args[:1], in, false)
-			if err != nil {
-				return err
-			}
-			p := plans[0]
-			stored, err := baselines(p)
-			if err != nil {
-				return err
-			}
-			list, try := strength.All(), simulated(cmd.Context(), p, stored)
-			if len(args) == 2 {
-				run, err := a.readRun(args[1])
-				if err != nil {
-					return err
-				}
-				if err := a.needProtected(run, args[1], unprotected); err != nil {
-					return err
-				}
-				if why := strength.Unstretchable(run); why != "" {
-					return usageError("leave the folder out to simulate the plan", "%s: %s", args[1], why)
-				}
-				list, try = strength.Stretchable(), stretched(p, run, stored)
-			} else if err := a.needSimulators(plans); err != nil {
-				return err
-			}
-			for _, r := range strength.Demanded(p) {
-				if !slices.Contains(list, r) {
-					list = append(list, r)
-				}
-			}
-			result, err := strength.Measure(list, runs, try)
-			if err != nil {
-				return measureError(err)
-			}
-			result.Recorded = len(args) == 2
-			if err := a.showStrength(result); err != nil {
-				return err
-			}
-			return a.needNoticed(p, result)
+			return a.strength(cmd.Context(), args, in, runs, unprotected)
 		},
 	}
 	in.flags(cmd.Flags())
 	cmd.Flags().IntVar(&runs, "runs", 20, "`runs` of the plan for each regression")
 	cmd.Flags().BoolVar(&unprotected, "unprotected", false, "stretch a recording of a version that did not protect its lines")
 	return cmd
+}
+
+// strength plants regressions in the plan args[0], or in its recorded run in the
+// folder args[1].
+func (a *app) strength(ctx context.Context, args []string, in inputs, runs int, unprotected bool) error {
+	if runs < 1 {
+		return usageError("", "--runs must be at least 1: %d", runs)
+	}
+	plans, err := a.loadAll(args[:1], in, false)
+	if err != nil {
+		return err
+	}
+	p := plans[0]
+	stored, err := baselines(p)
+	if err != nil {
+		return err
+	}
+	list, try := strength.All(), simulated(ctx, p, stored)
+	if len(args) == 2 {
+		run, err := a.readRun(args[1])
+		if err != nil {
+			return err
+		}
+		if err := a.needProtected(run, args[1], unprotected); err != nil {
+			return err
+		}
+		if why := strength.Unstretchable(run); why != "" {
+			return usageError("leave the folder out to simulate the plan", "%s: %s", args[1], why)
+		}
+		list, try = strength.Stretchable(), stretched(p, run, stored)
+	} else if err := a.needSimulators(plans); err != nil {
+		return err
+	}
+	for _, r := range strength.Demanded(p) {
+		if !slices.Contains(list, r) {
+			list = append(list, r)
+		}
+	}
+	result, err := strength.Measure(list, runs, try)
+	if err != nil {
+		return measureError(err)
+	}
+	result.Recorded = len(args) == 2
+	if err := a.showStrength(result); err != nil {
+		return err
+	}
+	return a.needNoticed(p, result)
 }
 
 func (a *app) showStrength(r *strength.Result) error {

@@ -41,7 +41,7 @@ var usual = limits{cycle: 6, lines: 60, complexity: 20, file: 500}
 // ceilings are of packages that are above usual: the commands, whose files
 // share one app, and the simulator's launch. A row only ever shrinks (go test -v prints what it can be).
 var ceilings = map[string]limits{
-	"cmd/tokgate": {27, 75, 20, 500, 2},
+	"cmd/tokgate": {27, 61, 20, 500, 2},
 	"exec/server": {6, 62, 20, 500, 0},
 }
 
