@@ -144,7 +144,7 @@ func judgedCharacteristics(t *testing.T, tallies []tally, runs int) {
 			rng := rand.New(rand.NewPCG(7, uint64(i)))
 			c := &tallies[i]
 			for seed := range uint64(max(runs/10-30, sc.share(8))) {
-				srv := sc.draw(rng).settle()
+				srv := sc.draw(rng, seed).settle()
 				o := &judgedOracle{oracle: newOracle(srv, seed+1), plan: p, levels: map[[2]int]*metric.Level{}}
 				c.search(t, srv, seed+1, Options{Looks: o.looks, Deep: o.deep(sc.most)}, o.measure)
 				c.sent += o.sent
