@@ -98,15 +98,24 @@ var signs = map[Status]string{
 	StatusWarning: "⚠️ warning", StatusSkipped: "⏭️ skipped", StatusPass: "✅ pass",
 }
 
-func (m *markdown) verdict() string {
+// headline is the verdict and the run in a line each.
+func (m *markdown) headline() string {
 	d := m.doc
 	sign := map[Outcome]string{Pass: "✅", Inconclusive: "❔", Fail: "❌"}[d.Outcome]
 	if sign == "" || d.Outcome == Pass && d.ExitCode != 0 {
 		sign = "🛑"
 	}
+	out := fmt.Sprintf("## %s %s · %s\n\n%s\n\n", sign, cell(d.Word(), cellBytes), cell(d.Plan.Name, cellBytes), cell(d.Headline(), messageCell))
+	if d.Simulated {
+		out += "> **Simulated.** " + simulated + "\n\n"
+	}
+	return out
+}
+
+func (m *markdown) verdict() string {
+	d := m.doc
 	var b strings.Builder
-	fmt.Fprintf(&b, "## %s %s · %s\n\n", sign, d.Word(), cell(d.Plan.Name, cellBytes))
-	fmt.Fprintf(&b, "%s\n\n", cell(d.Headline(), messageCell))
+	b.WriteString(m.headline())
 	for i := range d.Capacities[:min(len(d.Capacities), 20)] {
 		c := &d.Capacities[i]
 		line := cell(c.Answer(), messageCell)
@@ -115,11 +124,10 @@ func (m *markdown) verdict() string {
 		}
 		fmt.Fprintf(&b, "**%s**\n\n", line)
 	}
-	if d.Simulated {
-		b.WriteString("> **Simulated.** " + simulated + "\n\n")
-	}
 	return b.String()
 }
+
+const problemHead = "| | Check | Result | Plan |\n|---|---|---|---|\n"
 
 func (m *markdown) problems() string {
 	s := section{budget: m.share(problemsBytes)}
@@ -133,9 +141,9 @@ func (m *markdown) problems() string {
 				continue
 			}
 			if n++; n == 1 {
-				s.b.WriteString("| | Check | Result | Plan |\n|---|---|---|---|\n")
+				s.b.WriteString(problemHead)
 			}
-			s.row(func() string { return m.problem(v, st) })
+			s.row(func() string { return m.problem(v, st, 5) })
 		}
 	}
 	if n == 0 {
@@ -252,7 +260,8 @@ func (m *markdown) capacities() string {
 	return s.close("row")
 }
 
-func (m *markdown) problem(v *Verdict, st Status) string {
+// problem is a row of the table under problemHead, with the first of its notes.
+func (m *markdown) problem(v *Verdict, st Status, notes int) string {
 	name := cell(v.Name, cellBytes)
 	if v.Workload != "" {
 		name += "<br>" + cell(v.Workload, cellBytes)
@@ -263,7 +272,7 @@ func (m *markdown) problem(v *Verdict, st Status) string {
 		name += "<br>" + cell(v.Server, cellBytes)
 	}
 	result := cell(v.Explain(), messageCell)
-	for _, note := range v.Notes[:min(len(v.Notes), 5)] {
+	for _, note := range v.Notes[:min(len(v.Notes), notes)] {
 		result += "<br>_" + cell(note, cellBytes) + "_"
 	}
 	where := ""

@@ -70,4 +70,4 @@ echo "tokgate=$tokgate" >>"$GITHUB_OUTPUT"
 dirname "$tokgate" >>"$GITHUB_PATH"
 
 # An expression that names no input is empty too.
-[ -n "${PLAN-}" ] || echo "::notice title=tokgate::plan is empty: tokgate is installed, and nothing is run or judged"
+[ -n "${PLAN-}${WHEN-}" ] || echo "::notice title=tokgate::plan is empty: tokgate is installed, and nothing is run or judged"

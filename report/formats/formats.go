@@ -60,6 +60,11 @@ var All = []Format{
 		Together: func(w io.Writer, docs []*report.Document) error { return html.Write(w, docs...) },
 	},
 	{
+		Name: "the comment (Markdown)", Flag: "comment", File: "comment.md", For: "a pull request",
+		Doc:   "at most 40 lines: the verdict, what changed, what failed or would decide it",
+		Write: report.Comment,
+	},
+	{
 		Name: "the levels as CSV", Flag: "csv", For: "spreadsheets",
 		Doc:   "a row for each level; the requests beside it, as `NAME.samples.csv`",
 		Write: report.LevelsCSV, Samples: report.SamplesCSV,

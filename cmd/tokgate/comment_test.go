@@ -1,0 +1,278 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/internal/runner"
+	"github.com/tokgate/tokgate/report"
+)
+
+// pulls is a repository with one open pull request, 17 of team:feature, and what
+// is said there.
+type pulls struct {
+	dir string // with the gh that asks it, and pulls.json and comments.json
+}
+
+type prComment struct {
+	ID   int `json:"id"`
+	User struct {
+		Login string `json:"login"`
+	} `json:"user"`
+	Body string `json:"body"`
+}
+
+const bot = "github-actions[bot]"
+
+func said(id int, login, body string) prComment {
+	c := prComment{ID: id, Body: body}
+	c.User.Login = login
+	return c
+}
+
+// newPulls stands in for GitHub with its own filters, run by jq.
+func newPulls(t *testing.T, comments ...prComment) *pulls {
+	t.Helper()
+	if _, err := exec.LookPath("jq"); err != nil {
+		t.Skip("there is no jq")
+	}
+	p := &pulls{t.TempDir()}
+	script := `#!/bin/sh
+set -e
+cd "` + p.dir + `"
+method=GET filter=. body= path=
+[ "$1" = api ]; shift
+while [ $# -gt 0 ]; do
+  case $1 in
+  --method) method=$2; shift 2 ;;
+  --jq) filter=$2; shift 2 ;;
+  --paginate | --silent) shift ;;
+  -f) echo "$2" >>asked; shift 2 ;;
+  -F) body=${2#body=@}; shift 2 ;;
+  *) path=$1; shift ;;
+  esac
+done
+case $method,$path in
+GET,repos/team/serving/pulls) jq -r "$filter" pulls.json ;;
+GET,repos/team/serving/issues/17/comments) jq -r "$filter" comments.json ;;
+PATCH,repos/team/serving/issues/comments/*)
+  jq --arg id "${path##*/}" --rawfile body "$body" 'map(if (.id | tostring) == $id then .body = $body else . end)' comments.json >new
+  mv new comments.json ;;
+POST,repos/team/serving/issues/17/comments)
+  jq --rawfile body "$body" '. + [{id: (100 + length), user: {login: "` + bot + `"}, body: $body}]' comments.json >new
+  mv new comments.json ;;
+*) echo "no such thing: $method $path" >&2; exit 1 ;;
+esac
+`
+	p.write(t, "gh", script)
+	p.write(t, "pulls.json", `[{"number": 17, "head": {"sha": "abc"}}]`)
+	if comments == nil {
+		comments = []prComment{}
+	}
+	text, err := json.Marshal(comments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.write(t, "comments.json", string(text))
+	return p
+}
+
+func (p *pulls) write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p *pulls) comments(t *testing.T) (list []prComment) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(read(t, filepath.Join(p.dir, "comments.json"))), &list); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// runEnded is the event of a run of the gate that has ended on a commit.
+func runEnded(event, sha string) map[string]any {
+	return map[string]any{"workflow_run": map[string]any{
+		"event": event, "conclusion": "failure", "id": 9.0, "head_sha": sha, "head_branch": "feature", "html_url": "https://github.com/team/serving/actions/runs/9",
+		"head_repository": map[string]any{"full_name": "someone/serving", "owner": map[string]any{"login": "someone"}},
+	}}
+}
+
+// resultsOf is a results.json as a run left it.
+func resultsOf(t *testing.T, name string, change func(*report.Document)) string {
+	t.Helper()
+	f, err := os.Open(filepath.Join(repository, "report", "testdata", name+".results.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	d, err := report.ReadDocument(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if change != nil {
+		change(d)
+	}
+	var b strings.Builder
+	if err := d.Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// commented runs the workflow on results, by folder.
+func commented(t *testing.T, p *pulls, when string, event map[string]any, results map[string]string) *runner.Job {
+	t.Helper()
+	c := newCheckout(t, "")
+	c.Path = p.dir
+	c.GitHub["event"] = event
+	c.Environ = append(c.Environ, "GITHUB_REPOSITORY=team/serving")
+	if when != "always" {
+		c.With["comment"] = when
+	}
+	c.Actions["actions/download-artifact"] = func(with map[string]string) (map[string]string, error) {
+		if with["name"] != "tokgate-results" || with["run-id"] != "9" || with["github-token"] == "" {
+			return nil, fmt.Errorf("it is asked for %v", with)
+		}
+		if results == nil {
+			return nil, fmt.Errorf("there is no such artifact")
+		}
+		for name, text := range results {
+			path := filepath.Join(with["path"], name)
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				return nil, err
+			}
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil
+	}
+	return c.run("docs/workflows/comment.yml", "comment", nil)
+}
+
+// A pull request has one comment a plan, which says what the newest run came to.
+func TestWorkflowComment(t *testing.T) {
+	green := resultsOf(t, "pass", nil)
+	undecided := resultsOf(t, "pass", func(d *report.Document) { d.Outcome, d.ExitCode = report.Inconclusive, 3 })
+	red := resultsOf(t, "rich", nil)
+	yes := resultsOf(t, "pass", func(d *report.Document) {
+		d.Comparisons = []report.Comparison{{Name: "mtp", Outcome: report.Pass, Line: "mtp: yes for chat", Decisions: []report.Decision{{Answer: "yes"}}}}
+	})
+	const marker = "<!-- tokgate:chatbot -->"
+	old := []prComment{said(1, "someone", "hello"), said(2, bot, marker+"\nold"), said(3, bot, "<!-- tokgate:chatbot-2 -->")}
+	for _, tt := range []struct {
+		name, when, sha string
+		before          []prComment
+		results         string
+		says            []string // what each comment holds afterwards
+	}{
+		{"green, first", "always", "abc", nil, green, []string{"## ✅ PASS"}},
+		{"red, first", "always", "abc", nil, red, []string{"## 🛑 ERROR"}},
+		{"inconclusive, first", "red", "abc", nil, undecided, []string{"## ❔ INCONCLUSIVE"}},
+		{"green, second", "red", "abc", old, green, []string{"hello", "## ✅ PASS", "chatbot-2"}},
+		{"red, second", "always", "abc", old, red, []string{"hello", "## 🛑 ERROR", "chatbot-2"}},
+		{"green, only red is said", "red", "abc", nil, green, nil},
+		{"no change", "change", "abc", nil, green, nil},
+		{"a change", "change", "abc", nil, yes, []string{"yes for chat"}},
+		{"a change, only red is said", "red", "abc", nil, yes, nil},
+		{"another's comment", "always", "abc", []prComment{said(1, "someone", marker)}, green, []string{marker, "## ✅ PASS"}},
+		{"an older commit", "always", "def", nil, red, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := newPulls(t, tt.before...)
+			job := commented(t, p, tt.when, runEnded("pull_request", tt.sha), map[string]string{"results.json": tt.results})
+			if job.Failed || job.Skipped {
+				t.Fatalf("failed %t, skipped %t\n%s", job.Failed, job.Skipped, job.Log)
+			}
+			got := p.comments(t)
+			if len(got) != len(tt.says) {
+				t.Fatalf("%d comments, want %d: %v\n%s", len(got), len(tt.says), got, job.Log)
+			}
+			for i, want := range tt.says {
+				if !strings.Contains(got[i].Body, want) {
+					t.Errorf("comment %d does not say %q: %s", i+1, want, got[i].Body)
+				}
+				if strings.HasPrefix(want, "##") && (!strings.HasPrefix(got[i].Body, marker+"\n") || !strings.HasSuffix(got[i].Body, "[The run](https://github.com/team/serving/actions/runs/9) ended with failure.\n")) {
+					t.Errorf("comment %d: %s", i+1, got[i].Body)
+				}
+			}
+			if diff := cmp.Diff("state=open\nhead=someone:feature\n", read(t, filepath.Join(p.dir, "asked"))); diff != "" {
+				t.Errorf("asked for pull requests by (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Nothing of a hostile artifact is posted as it is, and what cannot be read is
+// left out.
+func TestWorkflowCommentHostile(t *testing.T) {
+	const evil = "<!-- tokgate:chatbot-2 -->\n<script>alert(1)</script> ![x](https://evil.example/x.png) @everyone <img src=x> [y](https://evil.example)"
+	hostile := func(d *report.Document) {
+		d.Plan.Name, d.Plan.Path, d.Why, d.Tool = evil, evil, evil, evil
+		for i := range d.Verdicts {
+			d.Verdicts[i].Message, d.Verdicts[i].Name, d.Verdicts[i].Notes = evil+strings.Repeat("x", 300_000), evil, []string{evil}
+		}
+	}
+	large := resultsOf(t, "rich", hostile)
+	for name, results := range map[string]map[string]string{
+		"text of others":   {"results.json": resultsOf(t, "pass", hostile), "comment.md": evil, "report.md": evil},
+		"large":            {"results.json": large},
+		"a changed result": {"results.json": strings.Replace(resultsOf(t, "rich", nil), `"exit_code": 4`, `"exit_code": 0`, 1)},
+		"too large":        {"results.json": strings.Repeat(" ", 21<<20) + large},
+		"no JSON":          {"results.json": evil},
+		"nothing":          {"comment.md": evil},
+		"cut off":          nil,
+		"many": func() map[string]string {
+			many := map[string]string{}
+			for i := range 30 {
+				many[fmt.Sprintf("p%d/results.json", i)] = resultsOf(t, "pass", func(d *report.Document) { d.Plan.Name = fmt.Sprintf("p%d", i) })
+			}
+			return many
+		}(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPulls(t, said(1, bot, "<!-- tokgate:chatbot-2 -->"))
+			job := commented(t, p, "always", runEnded("pull_request", "abc"), results)
+			if job.Failed {
+				t.Fatal(job.Log)
+			}
+			got := p.comments(t)
+			if want := map[string]int{"text of others": 2, "large": 2, "many": 6}[name]; len(got) != max(want, 1) {
+				t.Errorf("%d comments, want %d\n%s", len(got), max(want, 1), job.Log)
+			}
+			if got[0].Body != "<!-- tokgate:chatbot-2 -->" {
+				t.Errorf("another plan's comment says %q now", got[0].Body)
+			}
+			for _, c := range got[1:] {
+				for _, markup := range []string{"<script", "<img", "@everyone", "https://evil", "![x]"} {
+					if strings.Contains(c.Body, markup) {
+						t.Errorf("%q is in the comment: %.500s", markup, c.Body)
+					}
+				}
+				if len(c.Body) > 65_536 || strings.Count(c.Body, "\n") > report.CommentLines+2 {
+					t.Errorf("a comment of %d bytes", len(c.Body))
+				}
+			}
+		})
+	}
+}
+
+// Only what a pull request asked for is commented.
+func TestWorkflowCommentEvents(t *testing.T) {
+	p := newPulls(t)
+	for _, event := range []string{"push", "schedule", "workflow_dispatch"} {
+		if job := commented(t, p, "always", runEnded(event, "abc"), map[string]string{"results.json": resultsOf(t, "pass", nil)}); !job.Skipped {
+			t.Errorf("the job ran after a %s:\n%s", event, job.Log)
+		}
+	}
+}

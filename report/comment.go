@@ -1,0 +1,192 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/report/text"
+)
+
+// A comment is at most that many lines and bytes. GitHub takes 65,536
+// characters, and nobody reads more than a screen.
+const (
+	CommentLines = 40
+	CommentBytes = 60_000
+)
+
+// Comment writes the document for a comment on a pull request, GitHub flavoured
+// Markdown: the verdict, the answer of each comparison, what changed with its
+// bounds, the capacities, and what failed or would decide the run.
+//
+// The first two lines are hidden: <!-- tokgate:NAME -->, with the plan's name,
+// by which an earlier comment of the plan is found; and <!-- red -->, <!--
+// changed --> or <!-- same -->: not green, green with a difference that a
+// comparison found, or neither. Foreign text is escaped, as in Markdown.
+func Comment(w io.Writer, d *Document) error {
+	m := &markdown{doc: d, size: MarkdownBytes}
+	head := fmt.Sprintf("<!-- tokgate:%s -->\n<!-- %s -->\n%s", marker(d.Plan.Name), d.news(), m.headline())
+	foot := fmt.Sprintf("<sub>%s · %s · %s · %s</sub>\n", cell(d.Tool, cellBytes), cell(d.Plan.Path, cellBytes), plural(len(d.Cases), "level"), text.Clock(d.Duration))
+	lists := []list{m.answers(), m.changed(), m.unmet()}
+	for rows := listRows; ; rows-- {
+		out := head
+		for _, l := range lists {
+			out += l.first(rows)
+		}
+		out += foot
+		if rows == 0 || strings.Count(out, "\n") <= CommentLines && len(out) <= CommentBytes {
+			_, err := io.WriteString(w, out)
+			return err
+		}
+	}
+}
+
+// list is lines of Markdown of which a comment shows the first.
+type list struct {
+	head, noun string
+	rows       []string // at most listRows
+	left       int      // rows that were not written
+}
+
+const listRows = 8
+
+func (l *list) add(row func() string) {
+	if len(l.rows) == listRows {
+		l.left++
+		return
+	}
+	l.rows = append(l.rows, row())
+}
+
+// first is the beginning of the list, and how many rows were left out.
+func (l *list) first(n int) string {
+	if len(l.rows) == 0 || n == 0 {
+		return ""
+	}
+	n = min(n, len(l.rows))
+	out := l.head + strings.Join(l.rows[:n], "") + "\n"
+	if left := l.left + len(l.rows) - n; left > 0 {
+		out += "… " + plural(left, "more "+l.noun) + " in the report\n\n"
+	}
+	return out
+}
+
+// marker is a plan's name as a hidden comment may hold it.
+func marker(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r) {
+			return r
+		}
+		return '-'
+	}, name[:min(len(name), 60)])
+	// Two hyphens could end it.
+	for strings.Contains(name, "--") {
+		name = strings.ReplaceAll(name, "--", "-")
+	}
+	return cmp.Or(strings.Trim(name, "-"), "plan")
+}
+
+// news is red, changed or same.
+func (d *Document) news() string {
+	if d.ExitCode != 0 || d.Outcome != Pass {
+		return "red"
+	}
+	for i := range d.Comparisons {
+		if slices.ContainsFunc(d.Comparisons[i].Decisions, func(x Decision) bool { return x.Answer == "yes" || x.Answer == "no" || x.Answer == "mixed" }) {
+			return "changed"
+		}
+	}
+	return "same"
+}
+
+// answers are what each comparison and each capacity came to.
+func (m *markdown) answers() list {
+	l := list{noun: "answer"}
+	for i := range m.doc.Comparisons {
+		c := &m.doc.Comparisons[i]
+		if line := cmp.Or(c.Skipped, c.Line); line != "" {
+			l.add(func() string { return "- **" + cell(line, messageCell) + "**\n" })
+		}
+	}
+	for i := range m.doc.Capacities {
+		c := &m.doc.Capacities[i]
+		l.add(func() string {
+			line := c.Answer()
+			if len(m.doc.Servers) > 1 {
+				line += " (" + c.Server + ")"
+			}
+			return "- " + cell(line, messageCell) + "\n"
+		})
+	}
+	return l
+}
+
+// changed is what the comparisons found, in one table.
+func (m *markdown) changed() list {
+	heads := changeHead[:len(changeHead)-1] // the sign says the verdict
+	l := list{noun: "change", head: "| | " + strings.Join(heads, " | ") + " |\n" + strings.Repeat("|---", len(changeHead)) + "|\n"}
+	for i := range m.doc.Comparisons {
+		c := &m.doc.Comparisons[i]
+		for _, x := range c.ranked() {
+			l.add(func() string {
+				cells := x.row()[:len(heads)]
+				if len(m.doc.Comparisons) > 1 {
+					cells[0] = c.Name + ": " + cells[0]
+				}
+				row := "| " + signs[x.status()]
+				for _, shown := range cells {
+					row += " | " + cell(shown, cellBytes)
+				}
+				return row + " |\n"
+			})
+		}
+	}
+	return l
+}
+
+// ranked are the changes that a comment shows: what is not met first, then
+// capacities, then for each workload what binds it, then what else is better or
+// worse.
+func (c *Comparison) ranked() []*Change {
+	binding := c.binding()
+	rank := func(x *Change) int {
+		switch {
+		case x.status() < StatusSkipped:
+			return 1
+		case x.Level == "capacity":
+			return 2
+		case slices.Contains(binding, x):
+			return 3
+		case x.Direction != "":
+			return 4
+		}
+		return 0
+	}
+	var out []*Change
+	for i := range c.Changes {
+		if rank(&c.Changes[i]) > 0 {
+			out = append(out, &c.Changes[i])
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *Change) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.status(), b.status()))
+	})
+	return out
+}
+
+// unmet is what failed, could not be measured or is not decided, with what would
+// decide it. What a comparison failed is in the table of changes.
+func (m *markdown) unmet() list {
+	l := list{noun: "row", head: problemHead}
+	for st := StatusError; st < StatusSkipped; st++ {
+		for i := range m.doc.Verdicts {
+			v := &m.doc.Verdicts[i]
+			if v.Status() == st && (v.Kind != "compare" || st != StatusFail) {
+				l.add(func() string { return m.problem(v, st, 1) })
+			}
+		}
+	}
+	return l
+}
