@@ -203,7 +203,8 @@ func (j *judge) levelValue(key levelKey, w *plan.Workload, typ cty.Type) cty.Val
 			attrs[name] = positions(l)
 		case t.IsObjectType():
 			var d metric.Distribution
-			if l != nil && known && (def.Scope == metric.PerRequest || def.Scope == metric.PerGap) {
+			streams := l == nil || !def.Streams || l.Unstreamed() == ""
+			if l != nil && known && streams && (def.Scope == metric.PerRequest || def.Scope == metric.PerGap) {
 				d = metric.Of(def, samples)
 			}
 			stats := map[string]cty.Value{}

@@ -110,7 +110,7 @@ func (s *subject) late(v judgedThreshold) bool {
 	undone := func(t *plan.Threshold) *plan.Threshold {
 		moved := *t
 		switch name := t.Metric.Name; {
-		case name == "tpot", name == "speed", name == "e2e_speed" && !passed:
+		case t.Metric.Streams && t.Metric.Scope == metric.PerRequest, name == "e2e_speed" && !passed:
 			streams = true
 		case name == "e2e_speed", name == "success", t.Stat.IsShare(): // it can only be too low
 		case t.Metric.Unit == metric.Seconds:

@@ -1,7 +1,6 @@
 package assert
 
 import (
-	"math"
 	"slices"
 
 	"github.com/tokgate/tokgate/assert/sample"
@@ -12,44 +11,30 @@ import (
 
 // observations of one metric, block by block. What is missing counts as worse
 // than every value: failed requests, completed ones without the metric, and
-// lost ones. (Of a metric of gaps: one gap each.)
+// lost ones. (Of a metric of gaps: one gap each.) Answers of one chunk are left out
+// of a metric of the stream.
 type observations struct {
-	def     metric.Def
-	values  [][]float64
-	missing []int
-	failed  int // requests that failed or were lost, of the missing
+	def    metric.Def
+	blocks []metric.Distribution
+	failed int // requests that failed or were lost, of the missing
 }
 
-// observe reads a PerRequest or PerGap metric. A value that is negative, NaN
-// or infinite comes from a broken clock or record and counts as missing.
+// observe reads a PerRequest or PerGap metric.
 func (e evidence) observe(def metric.Def) observations {
-	o := observations{def: def, values: make([][]float64, len(e.blocks)), missing: make([]int, len(e.blocks))}
+	o := observations{def: def, blocks: make([]metric.Distribution, len(e.blocks))}
 	for i, b := range e.blocks {
-		o.missing[i] = b.lost
+		d := metric.Of(def, b.samples)
+		d.Worst += b.lost
 		o.failed += b.lost
 		for _, s := range b.samples {
 			if !s.Completed() {
 				o.failed++
-				o.missing[i]++
 			}
-			if def.Scope == metric.PerGap {
-				for _, g := range s.Gaps {
-					o.values[i] = append(o.values[i], float64(g)/1e6)
-				}
-				if s.Completed() && len(s.Gaps) == 0 {
-					o.missing[i]++
-				}
-				continue
-			}
-			if !s.Completed() {
-				continue
-			}
-			if v, ok := s.Value(def.Name); ok && v >= 0 && !math.IsInf(v, 0) {
-				o.values[i] = append(o.values[i], v)
-			} else {
-				o.missing[i]++
+			if s.Canceled() {
+				d.Worst++ // nobody knows what would have become of it
 			}
 		}
+		o.blocks[i] = d
 	}
 	return o
 }
@@ -60,37 +45,52 @@ func (o observations) all(op plan.Op) metric.Distribution {
 	if sample.Upward(op) {
 		better = metric.HigherIsBetter
 	}
-	worst := 0
-	for _, m := range o.missing {
-		worst += m
+	all := metric.NewDistribution(slices.Concat(o.values()...), 0, better)
+	for _, d := range o.blocks {
+		all.Worst += d.Worst
+		all.LeftOut += d.LeftOut
+		all.Tokens += d.Tokens
+		all.Seconds += d.Seconds
 	}
-	return metric.NewDistribution(slices.Concat(o.values...), worst, better)
+	return all
+}
+
+// values are those of each block.
+func (o observations) values() [][]float64 {
+	out := make([][]float64, len(o.blocks))
+	for i, d := range o.blocks {
+		out[i] = d.Values
+	}
+	return out
 }
 
 // over counts, block by block, the observations that do not meet the bound,
 // the missing ones included.
 func (o observations) over(op plan.Op, limit float64) (groups []stat.Group, over, total int) {
-	groups = make([]stat.Group, len(o.values))
-	for i, block := range o.values {
-		k := o.missing[i]
-		for _, v := range block {
+	groups = make([]stat.Group, len(o.blocks))
+	for i, d := range o.blocks {
+		k := d.Worst
+		for _, v := range d.Values {
 			if !sample.Meets(v, op, limit) {
 				k++
 			}
 		}
-		n := len(block) + o.missing[i]
-		groups[i] = stat.Group{K: float64(k), N: float64(n)}
-		over, total = over+k, total+n
+		groups[i] = stat.Group{K: float64(k), N: float64(d.N())}
+		over, total = over+k, total+d.N()
 	}
 	return groups, over, total
 }
 
-// means are the means of the blocks that have values.
+// means are the means of the blocks that have values; of a pooled metric, which is
+// tokens / seconds, their reciprocals: blocks of as many tokens have the level's as
+// their mean.
 func (o observations) means() []float64 {
 	var out []float64
-	for _, block := range o.values {
-		if len(block) > 0 {
-			m, _ := stat.Moments(block)
+	for _, d := range o.blocks {
+		switch m, ok := d.Mean(); {
+		case ok && o.def.Pooled:
+			out = append(out, 1/m)
+		case ok:
 			out = append(out, m)
 		}
 	}

@@ -3,7 +3,6 @@ package assert
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/tokgate/tokgate/assert/sample"
 	"github.com/tokgate/tokgate/assert/stat"
@@ -28,7 +27,7 @@ func (s *subject) percentile(v *Verdict, t *plan.Threshold) {
 	v.N, v.Over = total, float64(over)
 	p, _ := d.Percentile(t.Stat.P)
 	v.Value = metric.Some(p)
-	v.Effective = s.effective(groups, [][][]float64{o.values})
+	v.Effective = s.effective(groups, [][][]float64{o.values()})
 	low, high := percentileBounds(d, v.Effective, e, t.Op, s.alpha)
 	v.Low, v.High = metric.Some(max(low, 0)), metric.Some(max(high, 0))
 
@@ -126,15 +125,15 @@ func (s *subject) clear(t *plan.Threshold, o observations, e float64) bool {
 // worst bounds, with a confidence, what the worst value of a block meets in so
 // large a share of all blocks; not ok where one lacks a value.
 func (o observations) worst(op plan.Op, content, confidence float64) (bound float64, ok bool) {
-	worst := make([]float64, len(o.values))
-	for i, block := range o.values {
-		switch {
-		case o.missing[i] > 0 || len(block) == 0:
+	worst := make([]float64, len(o.blocks))
+	for i, d := range o.blocks {
+		switch n := len(d.Values); {
+		case d.Worst > 0 || n == 0:
 			return 0, false
 		case sample.Upward(op):
-			worst[i] = 1 / slices.Min(block)
+			worst[i] = 1 / d.Values[0]
 		default:
-			worst[i] = slices.Max(block)
+			worst[i] = d.Values[n-1]
 		}
 	}
 	bound = stat.ToleranceBound(worst, stat.ToleranceFactor(len(worst), content, confidence))
@@ -175,11 +174,6 @@ func (s *subject) mean(v *Verdict, t *plan.Threshold) {
 		noValue(v, t, t.Metric.NoValue)
 		return
 	}
-	if lumps := sample.Lumps(s.level.MeasuredSamples(), t.Metric); lumps != "" {
-		v.Outcome, v.N = Error, len(d.Values)
-		v.Value, v.Message = metric.None(lumps), label(t)+" cannot be told: "+lumps
-		return
-	}
 	v.N = len(d.Values)
 	v.Value = metric.Some(m)
 	s.interval(v, t, o.means())
@@ -189,12 +183,17 @@ func (s *subject) mean(v *Verdict, t *plan.Threshold) {
 	}
 }
 
-// interval decides a mean of independent units.
+// interval decides a mean of independent units. Those of a pooled metric are
+// reciprocals of its values.
 func (s *subject) interval(v *Verdict, t *plan.Threshold, units []float64) {
 	_, low, high, ok := stat.MeanInterval(units, s.alpha)
+	limit := t.Limit
 	if ok {
-		high = max(high, stat.LogMeanBound(units, s.alpha))
-		v.Low, v.High = metric.Some(max(low, 0)), metric.Some(high)
+		low, high = max(low, 0), max(high, stat.LogMeanBound(units, s.alpha))
+		if t.Metric.Pooled {
+			low, high, limit = 1/high, 1/low, 1/limit
+		}
+		v.Low, v.High = metric.Some(low), metric.Some(high)
 	}
 	noun := "blocks"
 	if s.rounds {
@@ -218,7 +217,7 @@ func (s *subject) interval(v *Verdict, t *plan.Threshold, units []float64) {
 		return
 	}
 	needed := math.Inf(1)
-	if n, ok := stat.MeanNeeded(units, t.Limit, s.alpha); ok {
+	if n, ok := stat.MeanNeeded(units, limit, s.alpha); ok {
 		needed = float64(s.n) * float64(n) / float64(len(units))
 	}
 	v.Needs, v.More = s.more(needed)

@@ -20,15 +20,28 @@ func (s *subject) notes(v *Verdict, o observations) {
 		v.Notes = append(v.Notes, fmt.Sprintf("%s are worth %s independent ones, by the spread of %s",
 			verdict.Count(s.n, "requests"), metric.Format(metric.Count, math.Floor(v.Effective)), s.evidence))
 	}
-	missing := -o.failed
-	for _, m := range o.missing {
-		missing += m
+	missing, leftOut := -o.failed, 0
+	for _, d := range o.blocks {
+		missing += d.Worst
+		leftOut += d.LeftOut
+	}
+	if leftOut > 0 {
+		v.Notes = append(v.Notes, fmt.Sprintf("%s of one chunk left out: they have no %s", verdict.Count(leftOut, "answers"), o.def.Name))
+	}
+	if per := s.perChunk(); o.def.Scope == metric.PerGap && per > metric.FewPerChunk {
+		v.Notes = append(v.Notes, fmt.Sprintf("a chunk holds %s on average: a gap is not the time of one token", metric.Format(metric.Tokens, per)))
 	}
 	if missing > 0 && v.Threshold.Stat.Kind != metric.Mean {
 		v.Notes = append(v.Notes, fmt.Sprintf("%s completed without a value and count as over the limit", verdict.Count(missing, "requests")))
 	} else if missing > 0 {
 		v.Notes = append(v.Notes, fmt.Sprintf("the mean leaves out %s that completed without a value", verdict.Count(missing, "requests")))
 	}
+}
+
+// perChunk is how many tokens a chunk of the level holds on average; 0: unknown.
+func (s *subject) perChunk() float64 {
+	mean, _ := metric.Of(metric.MustLookup("tokens_per_chunk"), s.level.MeasuredSamples()).Mean()
+	return mean
 }
 
 func noValue(v *Verdict, t *plan.Threshold, why string) {

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/tokgate/tokgate/assert/sample"
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -70,6 +71,11 @@ func (s *subject) judge(t *plan.Threshold) Verdict {
 	case t.Op != "" && (math.IsNaN(t.Limit) || math.IsInf(t.Limit, 0)) || t.Op == "" && t.Stat.Kind != metric.Every:
 		v.Outcome, v.Value = Error, metric.None("the limit is no number")
 		v.Message = label(t) + ": the limit is no number"
+		return v
+	}
+	if why := s.level.Unstreamed(); why != "" && sample.Streamed(t.Metric, s.workload) {
+		noValue(&v, t, why)
+		v.Cause = verdict.CauseInvalid
 		return v
 	}
 	switch {

@@ -49,8 +49,8 @@ func seenOf(l *metric.Level) (s seen) {
 				continue
 			}
 			s.whole.add(x.Last-x.Sent, 1)
-			if rest := x.Usage.Output - max(x.FirstTokens, 1); within(x.First) && rest > 0 {
-				s.token.add(x.Last-x.First, rest)
+			if rest, took := x.Streamed(); within(x.First) && rest > 0 {
+				s.token.add(took, rest)
 			}
 		}
 	}

@@ -88,6 +88,13 @@ type Def struct {
 	Doc     string // one sentence: the definition
 	NoValue string // when there is no value
 	Later   bool   // named in the language but not measured yet
+	// Streams: it is of what came between an answer's first chunk and its last. An
+	// answer of one chunk has none, and a level whose streams were buffered says
+	// nothing of it: see Level.Unstreamed.
+	Streams bool
+	// Pooled: its mean is the tokens of all answers / the time in which they streamed,
+	// which no single answer can lift beyond its share of the tokens.
+	Pooled bool
 }
 
 // Defs lists every metric in the order in which reports show them.
@@ -98,13 +105,16 @@ var Defs = []Def{
 	{Name: "ttfa", Title: "TTFA", Unit: Seconds, Better: LowerIsBetter, Scope: PerRequest,
 		Doc:     "Time to first answer: as ttft, reasoning excluded.",
 		NoValue: "no answer came"},
-	{Name: "tpot", Title: "TPOT", Unit: SecondsPerToken, Better: LowerIsBetter, Scope: PerRequest,
+	{Name: "tpot", Title: "TPOT", Unit: SecondsPerToken, Better: LowerIsBetter, Scope: PerRequest, Streams: true,
 		Doc:     "Time per output token after the first chunk: (last − first) / (n − k), n output tokens by the server's usage, k tokens in the first chunk (1 where the server does not tell).",
 		NoValue: "no more tokens came than the first chunk held"},
-	{Name: "speed", Title: "Speed", Unit: TokensPerSecond, Better: HigherIsBetter, Scope: PerRequest,
-		Doc:     "1 / tpot: the speed at which one user's text streams.",
+	{Name: "speed", Title: "Speed", Unit: TokensPerSecond, Better: HigherIsBetter, Scope: PerRequest, Streams: true, Pooled: true,
+		Doc:     "1 / tpot: the speed at which one user's text streams. Its mean is pooled: the tokens of all answers after their first chunks / the time in which they streamed.",
 		NoValue: "as tpot"},
-	{Name: "itl", Title: "ITL", Unit: Seconds, Better: LowerIsBetter, Scope: PerGap,
+	{Name: "request_speed", Title: "Speed by request", Unit: TokensPerSecond, Better: HigherIsBetter, Scope: PerRequest, Streams: true,
+		Doc:     "1 / tpot, as speed, but its mean is the arithmetic mean of the requests' speeds, as published reports have it: an answer whose chunks came together lifts it at will.",
+		NoValue: "as tpot"},
+	{Name: "itl", Title: "ITL", Unit: Seconds, Better: LowerIsBetter, Scope: PerGap, Streams: true,
 		Doc:     "Inter-token latency: the gap between two consecutive token-bearing chunks, pooled over requests. A chunk may carry several tokens; tokens_per_chunk says how many.",
 		NoValue: "fewer than two chunks"},
 	{Name: "e2e", Title: "E2E", Unit: Seconds, Better: LowerIsBetter, Scope: PerRequest,

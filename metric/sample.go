@@ -124,7 +124,7 @@ func (s *Sample) Value(name string) (v float64, ok bool) {
 		return float64(s.Usage.Output) / e2e, true
 	case "tpot":
 		return s.tpot()
-	case "speed":
+	case "speed", "request_speed":
 		tpot, ok := s.tpot()
 		if !ok {
 			return 0, false
@@ -146,14 +146,28 @@ func (s *Sample) Value(name string) (v float64, ok bool) {
 
 // tpot is the time per output token after the first chunk, in seconds.
 func (s *Sample) tpot() (float64, bool) {
+	tokens, took := s.Streamed()
+	if tokens <= 0 || took <= 0 {
+		return 0, false
+	}
+	return took.Seconds() / float64(tokens), true
+}
+
+// Streamed is how many tokens came after the first chunk and the time that they
+// took: 0 and 0 of a request that failed or came without usage. An answer that
+// came in one chunk has no tokens or took no time.
+func (s *Sample) Streamed() (tokens int, took time.Duration) {
 	if s.Failure != nil || s.Usage == nil || s.First == 0 {
-		return 0, false
+		return 0, 0
 	}
-	rest := s.Usage.Output - max(s.FirstTokens, 1)
-	if rest <= 0 || s.Last <= s.First {
-		return 0, false
-	}
-	return (s.Last - s.First).Seconds() / float64(rest), true
+	return max(s.Usage.Output-max(s.FirstTokens, 1), 0), max(s.Last-s.First, 0)
+}
+
+// OneChunk says whether a completed answer has no time between two chunks, so that
+// no metric of its stream has a value, neither good nor bad.
+func (s *Sample) OneChunk() bool {
+	tokens, took := s.Streamed()
+	return s.Completed() && s.Usage != nil && s.First != 0 && (tokens == 0 || took == 0)
 }
 
 func since(from, to time.Duration) (float64, bool) {

@@ -12,7 +12,13 @@ import (
 type Distribution struct {
 	Values []float64 // in ascending order
 	Worst  int       // requests without a value
-	Better Direction
+	// LeftOut are answers that came in one chunk, of a metric of the stream: no
+	// observation, and no bad one either.
+	LeftOut int
+	Better  Direction
+	// Tokens / Seconds is the mean of a metric whose mean is pooled; of any other
+	// both are 0.
+	Tokens, Seconds float64
 }
 
 // NewDistribution sorts values, which it takes over.
@@ -48,12 +54,15 @@ func (d Distribution) Percentile(p float64) (v float64, ok bool) {
 	return d.Values[rank-1], true
 }
 
-// Mean is the arithmetic mean of the observations alone; the requests without
-// one are left out, and the caller says how many (Worst). ok is false when
-// there is no observation.
+// Mean is the arithmetic mean of the observations alone, or the pooled one (see
+// Def.Pooled); the requests without one are left out, and the caller says how many
+// (Worst). ok is false when there is no observation.
 func (d Distribution) Mean() (v float64, ok bool) {
 	if len(d.Values) == 0 {
 		return 0, false
+	}
+	if d.Seconds > 0 {
+		return d.Tokens / d.Seconds, true
 	}
 	sum := 0.0
 	for _, x := range d.Values {
@@ -126,7 +135,8 @@ func (l *Level) Due() int {
 // Of returns the distribution of a PerRequest or PerGap metric over samples.
 // Percentiles of a PerRequest metric speak of every request; those of a PerGap
 // metric of every gap, a failed request counting as one worst gap. Requests
-// that the run gave up itself say nothing.
+// that the run gave up itself say nothing. A value that is negative, NaN or infinite
+// comes from a broken clock or record and is none.
 func Of(def Def, samples []*Sample) Distribution {
 	n := len(samples)
 	if def.Scope == PerGap {
@@ -135,28 +145,45 @@ func Of(def Def, samples []*Sample) Distribution {
 			n += len(s.Gaps)
 		}
 	}
-	values := make([]float64, 0, n) // there may be millions of gaps
-	worst := 0
+	d := Distribution{Values: make([]float64, 0, n), Better: def.Better} // there may be millions of gaps
 	for _, s := range samples {
-		if s.Canceled() {
-			continue
-		}
-		if def.Scope == PerGap {
-			for _, g := range s.Gaps {
-				values = append(values, float64(g)/1e6)
-			}
-			if !s.Completed() {
-				worst++
-			}
-			continue
-		}
-		if v, ok := s.Value(def.Name); ok && s.Completed() {
-			values = append(values, v)
-		} else {
-			worst++
+		if !s.Canceled() {
+			d.add(def, s)
 		}
 	}
-	return NewDistribution(values, worst, def.Better)
+	slices.Sort(d.Values)
+	return d
+}
+
+// add adds what one request shows of a metric.
+func (d *Distribution) add(def Def, s *Sample) {
+	if def.Scope == PerGap {
+		for _, g := range s.Gaps {
+			d.Values = append(d.Values, float64(g)/1e6)
+		}
+		switch {
+		case !s.Completed():
+			d.Worst++
+		case len(s.Gaps) == 0 && s.Chunks <= 1:
+			d.LeftOut++
+		case len(s.Gaps) == 0:
+			d.Worst++ // they were not recorded
+		}
+		return
+	}
+	v, ok := s.Value(def.Name)
+	switch {
+	case ok && s.Completed() && v >= 0 && !math.IsInf(v, 0):
+		d.Values = append(d.Values, v)
+		if def.Pooled {
+			tokens, took := s.Streamed()
+			d.Tokens, d.Seconds = d.Tokens+float64(tokens), d.Seconds+took.Seconds()
+		}
+	case def.Streams && s.OneChunk():
+		d.LeftOut++
+	default:
+		d.Worst++
+	}
 }
 
 // Value is a number that may be missing, with the reason.

@@ -30,8 +30,8 @@ var LevelColumns = []Column{
 	figure(4, "speed", "mean"),
 	figure(5, "speed", "p5"),
 	figure(9, "tpot", "mean"),
-	figure(12, "itl", "mean"),
-	figure(8, "itl", "p99"),
+	gap(12, "mean"),
+	gap(8, "p99"),
 	figure(7, "e2e", "mean"),
 	figure(2, "throughput", ""),
 	{Head: "Feels", Cell: feels, keep: 10},
@@ -67,6 +67,21 @@ func figure(keep int, name, stat string) Column {
 		}
 		return s.Stat(stat).Format(s.Unit)
 	}}
+}
+
+// gap is the column of a statistic of itl, with the tokens of a chunk beside it where a gap
+// is not the time of one token.
+func gap(keep int, stat string) Column {
+	column := figure(keep, "itl", stat)
+	plain := column.Cell
+	column.Cell = func(c *Case) string {
+		per := c.Summary("tokens_per_chunk").Stat("mean")
+		if shown := plain(c); shown == "–" || !per.OK || per.V <= metric.FewPerChunk {
+			return shown
+		}
+		return plain(c) + ", " + metric.Format(metric.Count, per.V) + " tok/chunk"
+	}
+	return column
 }
 
 // as gives a column a head that leaves room for others.

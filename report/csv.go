@@ -80,7 +80,7 @@ func SamplesCSV(w io.Writer, run *metric.Run) error {
 		"scheduled_s", "sent_s", "headers_s", "first_s", "first_answer_s", "last_s", "end_s"}
 	var values []metric.Def
 	for _, def := range metric.Defs {
-		if def.Scope == metric.PerRequest && !def.Later {
+		if def.Scope == metric.PerRequest && !def.Later && def.Name != "request_speed" { // which is speed, of one request
 			values = append(values, def)
 			head = append(head, def.Name)
 		}

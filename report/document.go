@@ -244,6 +244,8 @@ type Summary struct {
 	Why    string `json:"why,omitempty"` // why there is no value; "" when there is one
 	N      int    `json:"n"`             // observations, those counted as worst included
 	Worst  int    `json:"worst"`         // of them, without a value: failed, or completed without the metric
+	// LeftOut are answers of one chunk, of a metric of the stream: not in N.
+	LeftOut int `json:"left_out,omitempty"`
 
 	Value       Number       `json:"value"` // of a level
 	Mean        Number       `json:"mean"`  // of the observations alone, the worst left out

@@ -185,9 +185,11 @@ func (b *builder) summary(def metric.Def, l *metric.Level, samples []*metric.Sam
 		return s
 	}
 	d := metric.Of(def, samples)
-	s.N, s.Worst = d.N(), d.Worst
+	s.N, s.Worst, s.LeftOut = d.N(), d.Worst, d.LeftOut
 	if len(d.Values) == 0 {
 		s.Why = def.NoValue
+	} else if why := l.Unstreamed(); def.Streams && why != "" {
+		s.Why, d.Values = why, nil
 	}
 	stat := func(kind metric.StatKind, p float64) Number {
 		// Where no request has the metric at all there is nothing to rank:

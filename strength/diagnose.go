@@ -12,7 +12,7 @@ import (
 // What bounds each kind of work: a server on which it takes longer misses such a
 // threshold sooner or later.
 var (
-	boundsDecode  = []string{"speed", "tpot", "itl", "e2e", "e2e_speed", "throughput", "goodput", "request_rate"}
+	boundsDecode  = []string{"speed", "request_speed", "tpot", "itl", "e2e", "e2e_speed", "throughput", "goodput", "request_rate"}
 	boundsPrefill = []string{"ttft", "ttfa", "e2e", "e2e_speed", "input_throughput", "goodput"}
 )
 

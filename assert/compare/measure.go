@@ -59,8 +59,11 @@ func (m matched) measure(c *Change, alpha float64) {
 		c.inapplicable(lacking[0])
 		return
 	}
-	if lumped := m.lumped(c); lumped != "" {
-		c.Outcome, c.Why, c.Message = verdict.Error, lumped, c.Name()+" cannot be told: "+lumped
+	if why := m.unstreamed(c); why != "" && c.bound == nil {
+		c.inapplicable(why)
+		return
+	} else if why != "" {
+		c.Outcome, c.Why, c.Message = verdict.Error, why, c.Name()+" has no value: "+why
 		return
 	}
 	c.delta = m.delta(c, a, b, good, alpha)
@@ -265,12 +268,12 @@ func goodOnes(l *metric.Level, good func(*metric.Sample) bool, alpha float64) (k
 	return n * float64(all-bad) / float64(max(all, 1)), n
 }
 
-// lumped says why the answers of a side tell no speed; "".
-func (m matched) lumped(c *Change) string {
-	if c.Stat.Kind != metric.Mean {
+// unstreamed says why a side tells nothing of a metric of its streams; "" where both do.
+func (m matched) unstreamed(c *Change) string {
+	if !sample.Streamed(c.Metric, m.workload) {
 		return ""
 	}
-	return cmp.Or(sample.Lumps(m.control.MeasuredSamples(), c.Metric), sample.Lumps(m.candidate.MeasuredSamples(), c.Metric))
+	return cmp.Or(m.control.Unstreamed(), m.candidate.Unstreamed())
 }
 
 // outliers explains the rounds that lie far from the others. They are judged

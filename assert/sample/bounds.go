@@ -1,6 +1,8 @@
 package sample
 
 import (
+	"slices"
+
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -23,6 +25,12 @@ func Meets(v float64, op plan.Op, limit float64) bool {
 // Upward says whether the operator bounds from below.
 func Upward(op plan.Op) bool { return op == plan.Greater || op == plan.GreaterEqual }
 
+// Streamed says whether a metric depends on how the answers of a workload streamed:
+// goodput does where its bounds do.
+func Streamed(def metric.Def, w *plan.Workload) bool {
+	return def.Streams || def.Name == "goodput" && w != nil && slices.ContainsFunc(w.Good, func(t *plan.Threshold) bool { return t.Metric.Streams })
+}
+
 // Good says what a good request of the workload is; nil when it has no good
 // block.
 func Good(w *plan.Workload) func(*metric.Sample) bool {
@@ -35,7 +43,7 @@ func Good(w *plan.Workload) func(*metric.Sample) bool {
 		}
 		for _, t := range w.Good {
 			if t.Metric.Scope == metric.PerGap {
-				if len(s.Gaps) == 0 {
+				if len(s.Gaps) == 0 && s.Chunks > 1 {
 					return false
 				}
 				for _, g := range s.Gaps {
@@ -44,6 +52,9 @@ func Good(w *plan.Workload) func(*metric.Sample) bool {
 					}
 				}
 				continue
+			}
+			if t.Metric.Streams && s.OneChunk() {
+				continue // neither slow nor fast; of too many of them Level.Unstreamed speaks
 			}
 			v, ok := s.Value(t.Metric.Name)
 			if !ok || !Meets(v, t.Op, t.Limit) {

@@ -13,39 +13,6 @@ import (
 // within about a seventh of the cycle.
 const LockStep = 0.7
 
-// An answer that streams faster than this, in tokens a second, came in one
-// piece: a proxy held it back, or this process did not get to read it in time.
-// The fastest servers stream a few thousand to one user. Of such answers the
-// end is known, but not the speed; a few of them lift a mean beyond all
-// bounds.
-const (
-	lumpSpeed = 10_000
-	lumpShare = 0.01 // of the completed requests; below it a mean is left alone
-)
-
-// Lumps counts the answers that came in one piece, and says so when there are
-// too many for a mean of the metric to mean anything; "" when not.
-func Lumps(samples []*metric.Sample, def metric.Def) string {
-	if def.Name != "speed" && def.Name != "tpot" {
-		return ""
-	}
-	lumps, completed := 0, 0
-	for _, x := range samples {
-		if !x.Completed() {
-			continue
-		}
-		completed++
-		if v, ok := x.Value("speed"); ok && v > lumpSpeed {
-			lumps++
-		}
-	}
-	if float64(lumps) <= lumpShare*float64(completed) {
-		return ""
-	}
-	return fmt.Sprintf("%d of %d answers came in one piece, which says nothing of the speed at which they were made: does a proxy hold streams back, or is the load generator short of time?",
-		lumps, completed)
-}
-
 // MedianTTFT is that of the completed requests, in seconds; 0 when there is
 // none.
 func MedianTTFT(samples []*metric.Sample) float64 {

@@ -569,13 +569,20 @@ func (out *page) safe(p published, f figure, theirs *simulation) (lines []string
 
 // verdict of the threshold that a figure stands against; nil when it has none.
 func (m *simulation) verdict(f figure) *assert.Verdict {
-	name := "sla." + f.Metric + ".mean at " + f.Level
 	for i, v := range m.verdicts.List {
-		if v.Workload == f.Workload && v.Name == name && f.Against == "" {
+		if v.Workload == f.Workload && v.Name == "sla."+f.bounded()+".mean at "+f.Level && f.Against == "" {
 			return &m.verdicts.List[i]
 		}
 	}
 	return nil
+}
+
+// bounded is the metric that a report's threshold on the figure bounds.
+func (f figure) bounded() string {
+	if f.Metric == "speed" {
+		return "request_speed"
+	}
+	return f.Metric
 }
 
 // limit of the threshold that a figure stands against.
@@ -586,7 +593,7 @@ func (m *simulation) limit(f figure) float64 {
 		}
 		for _, s := range w.SLAs {
 			for _, t := range s.Thresholds {
-				if t.Metric.Name == f.Metric {
+				if t.Metric.Name == f.bounded() {
 					return t.Limit
 				}
 			}

@@ -73,7 +73,7 @@ func speed(runs []run) (section, bool) {
 		Lead: "How fast one user's answer streams once it has begun. The bands are those that published reports use: below 15 tok/s a reader waits for the text, from 50 on it is there at once.",
 	}.figures(runs,
 		curve{kind: "closed", name: "speed", title: "Speed of one stream", axis: "mean speed", band: true, zones: speedZones,
-			words: "Mean of the requests' speeds; the shade reaches from the slowest 5% to the fastest 5%. Higher is better."},
+			words: "All tokens over the time in which they streamed; the shade reaches from the slowest 5% to the fastest 5%. Higher is better."},
 		curve{kind: "closed", name: "e2e_speed", title: "Speed over the whole wait", axis: "mean speed, wait included",
 			words: "Tokens over the whole time, the wait for the first one included: what a program sees that reads only whole answers."})
 	if !ok {
@@ -132,15 +132,15 @@ func gaps(runs []run) (section, bool) {
 	}
 	var rows [][]cell
 	measured(runs, func(r run, c *report.Case) {
-		itl, tpot, sp, per := mean(c, "itl"), mean(c, "tpot"), mean(c, "speed"), mean(c, "tokens_per_chunk")
-		if c.Kind != "closed" || !itl.OK || !tpot.OK || tpot.V <= 0 || len(rows) >= 40 {
+		itl, pooled, each, per := mean(c, "itl"), mean(c, "speed"), mean(c, "request_speed"), mean(c, "tokens_per_chunk")
+		if c.Kind != "closed" || !itl.OK || !pooled.OK || len(rows) >= 40 {
 			return
 		}
-		rows = append(rows, []cell{text(where(runs, r, c)), text(sp.Format("tok/s")), text(format("speed", 1/tpot.V)), text(itl.Format("s")), text(per.Format("tokens"))})
+		rows = append(rows, []cell{text(where(runs, r, c)), text(pooled.Format("tok/s")), text(each.Format("tok/s")), text(itl.Format("s")), text(per.Format("tokens"))})
 	})
 	if len(rows) > 0 {
 		s.Blocks = append(s.Blocks, block{Table: &table{Caption: "Two ways to average speed, and tokens in each piece", Rows: rows,
-			Head: []string{"Load", "Mean of the speeds", "Speed of the mean time", "Mean gap", "Tokens in a piece"}}})
+			Head: []string{"Load", "All tokens over their time", "Mean of the requests' speeds", "Mean gap", "Tokens in a piece"}}})
 	}
 	return s, true
 }

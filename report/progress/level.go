@@ -16,8 +16,8 @@ func (l *level) numbers() []string {
 		p95, _ := ttft.Percentile(95)
 		out = append(out, "TTFT p50 "+metric.Format(metric.Seconds, p50)+" p95 "+metric.Format(metric.Seconds, p95))
 	}
-	if mean, ok := l.speed.distribution().Mean(); ok {
-		out = append(out, "speed "+metric.Format(metric.TokensPerSecond, mean))
+	if took := l.took.sum(); took > 0 {
+		out = append(out, "speed "+metric.Format(metric.TokensPerSecond, l.tokens.sum()/took))
 	}
 	return out
 }

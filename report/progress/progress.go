@@ -91,7 +91,8 @@ type level struct {
 	measuring              time.Duration // when the first measured request started
 	measured               bool          // one has
 	expected               time.Duration
-	ttft, speed            ring
+	ttft                   ring
+	tokens, took           ring // of the streams after their first chunks
 	lastLine               time.Duration
 }
 
@@ -108,6 +109,14 @@ func (r *ring) add(v float64) {
 	}
 	r.values[r.next] = v
 	r.next = (r.next + 1) % window
+}
+
+func (r *ring) sum() float64 {
+	total := 0.0
+	for _, v := range r.values {
+		total += v
+	}
+	return total
 }
 
 // distribution counts no failures: it shows what users who got an answer saw.
@@ -353,8 +362,9 @@ func (d *Display) SampleDone(s *metric.Sample) error {
 	if v, ok := s.Value("ttft"); ok {
 		l.ttft.add(v)
 	}
-	if v, ok := s.Value("speed"); ok {
-		l.speed.add(v)
+	if tokens, took := s.Streamed(); tokens > 0 && took > 0 {
+		l.tokens.add(float64(tokens))
+		l.took.add(took.Seconds())
 	}
 	return nil
 }

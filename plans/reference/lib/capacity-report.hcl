@@ -4,7 +4,8 @@
 # local.assumed.
 
 locals {
-  # The mean of every request counts, as in the charts of the reports.
+  # The mean of every request counts, as in the charts of the reports: of speeds too, which
+  # tokgate calls request_speed. Its own conditions take all tokens over their time.
   thresholds = {
     code_completion    = { e2e = "mean < 2s", ttft = null, speed = null }
     short_form_chatbot = { e2e = null, ttft = "mean < 10s", speed = "mean > 10 tok/s" }
@@ -51,8 +52,14 @@ workload "use_case" {
     at       = each.value.past
     severity = "warn"
     ttft     = local.shown[each.key].ttft
-    speed    = local.shown[each.key].speed
+    speed    = local.published ? null : local.shown[each.key].speed
     e2e      = local.shown[each.key].e2e
+
+    request_speed = local.published ? local.shown[each.key].speed : null
+  }
+  sla {
+    at            = concat([for n in each.value.levels : tostring(n) if !contains(coalesce(each.value.past, []), n)], ["capacity"])
+    request_speed = local.published ? local.thresholds[each.key].speed : null
   }
   capacity {
     up_to      = local.limits[each.key]

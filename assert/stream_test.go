@@ -1,0 +1,94 @@
+package assert
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// Answers of 11 tokens, the first apart: 10 tokens in 200 ms, 50 tok/s. Some of the 200 came in
+// one piece: within half a millisecond, less than the 20 ms of a token.
+func TestAnswersInOnePiece(t *testing.T) {
+	lump := func(x *metric.Sample) { x.Last = x.First + 500*time.Microsecond }
+	oneChunk := func(x *metric.Sample) { x.Last, x.Chunks, x.Gaps = x.First, 1, nil }
+	for _, tt := range []struct {
+		name   string
+		n      int
+		change func(*metric.Sample)
+		metric string
+		bound  string
+		want   Outcome
+		value  float64
+	}{
+		// 2000 tokens in 200 × 0.2 s.
+		{"none", 0, lump, "speed", "mean > 40 tok/s", Pass, 50},
+		// 2000 tokens in 199 × 0.2 s + 0.5 ms: one answer of 20,000 tok/s is one of 200.
+		{"one, pooled", 1, lump, "speed", "mean > 40 tok/s", Pass, 2000 / 39.8005},
+		// (199 × 50 + 20000) / 200
+		{"one, by request", 1, lump, "request_speed", "mean > 40 tok/s", Inconclusive, 149.75},
+		{"a twentieth", 10, lump, "speed", "p5 > 10 tok/s", Pass, 50},
+		{"more", 11, lump, "speed", "p5 > 10 tok/s", Error, 0},
+		{"of TPOT", 11, lump, "tpot", "mean < 30ms", Error, 0},
+		{"of ITL", 11, lump, "itl", "p95 < 30ms", Error, 0},
+		{"TTFT is none of it", 11, lump, "ttft", "mean < 2s", Pass, 1},
+		{"nor is E2E", 200, lump, "e2e", "mean < 2s", Pass, 1.0005},
+		// No value, and none of speed 0.
+		{"one chunk", 10, oneChunk, "speed", "min > 10 tok/s", Pass, 50},
+		{"one chunk, gaps", 10, oneChunk, "itl", "every < 30ms", Pass, 0.02},
+		{"too many of one chunk", 11, oneChunk, "speed", "min > 10 tok/s", Error, 0},
+		{"all", 200, oneChunk, "speed", "mean > 10 tok/s", Error, 0},
+	} {
+		left := tt.n
+		l := shape{rounds: 10, perRound: 20, change: func(x *metric.Sample) {
+			if left > 0 {
+				left--
+				tt.change(x)
+			}
+		}}.level()
+		s := subject{evidence: gather(l), alpha: 0.05}
+		v := s.judge(threshold(tt.metric, tt.bound))
+		if v.Outcome != tt.want || v.Value.OK && !near(v.Value.V, tt.value) {
+			t.Errorf("%s: %v %v (%s), want %v %v", tt.name, v.Outcome, v.Value, v.Message, tt.want, tt.value)
+		}
+		if v.Outcome == Error && (!strings.Contains(v.Message, "of 200 answers came in one piece") || v.Cause != verdict.CauseInvalid) {
+			t.Errorf("%s: it says %q, cause %v", tt.name, v.Message, v.Cause)
+		}
+		if tt.name == "one chunk" && !strings.Contains(strings.Join(v.Notes, "; "), "10 answers of one chunk left out") {
+			t.Errorf("%s: notes %q", tt.name, v.Notes)
+		}
+	}
+}
+
+func near(a, b float64) bool { return a > b*(1-1e-9) && a < b*(1+1e-9) }
+
+// A goodput that bounds speed cannot be told of a buffered level either; an answer of one chunk
+// is not held to it.
+func TestGoodputOfStreams(t *testing.T) {
+	for n, want := range map[int]Outcome{10: Pass, 11: Error} {
+		left := n
+		l := shape{rounds: 10, perRound: 20, change: func(x *metric.Sample) {
+			if left > 0 {
+				left--
+				x.Last, x.Chunks, x.Gaps = x.First, 1, nil
+			}
+		}}.level()
+		s := subject{evidence: gather(l), alpha: 0.05, workload: &plan.Workload{Good: []*plan.Threshold{{Metric: metric.MustLookup("speed"), Op: plan.Greater, Limit: 10}}}}
+		if v := s.judge(threshold("goodput", "observed >= 100%")); v.Outcome != want {
+			t.Errorf("%d: %v (%s), want %v", n, v.Outcome, v.Message, want)
+		}
+	}
+}
+
+// The requests of a chunk of several tokens are told beside its gaps.
+func TestTokensPerChunk(t *testing.T) {
+	l := shape{rounds: 10, perRound: 20, change: func(x *metric.Sample) { x.Chunks = 10 }}.level()
+	s := subject{evidence: gather(l), alpha: 0.05}
+	v := s.judge(threshold("itl", "p95 < 30ms"))
+	if !strings.Contains(strings.Join(v.Notes, "; "), "a chunk holds 1.1 tokens on average") {
+		t.Errorf("notes %q", v.Notes)
+	}
+}
