@@ -5,6 +5,7 @@ import (
 	"math"
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -107,7 +108,8 @@ func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 // foreseenLevel is a finding under way, with what the plan will measure at most.
 type foreseenLevel struct {
 	Finding
-	evidence   // of the requests that are planned
+	evidence                 // of the requests that are planned
+	duration   time.Duration // in which as many requests come as do; 0: they are planned
 	kind       metric.LoadKind
 	planned    int // rounds
 	alpha      float64
@@ -116,14 +118,20 @@ type foreseenLevel struct {
 
 // foresee says what the plan will measure at most, and at which confidence.
 func foresee(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy plan.Policy, looks []plan.Look) foreseenLevel {
-	f := foreseenLevel{kind: kind, planned: max(level.Rounds, 1), alpha: errorAtLast(policy.Alpha(), looks)}
+	f := foreseenLevel{kind: kind, duration: level.Duration, planned: max(level.Rounds, 1), alpha: errorAtLast(policy.Alpha(), looks)}
 	f.Requirement = strings.TrimSpace(t.Metric.Name + " " + t.Text)
 	f.Planned = fmt.Sprintf("%s, %s", verdict.Count(level.Requests, "requests"), verdict.Count(f.planned, "rounds"))
 	if kind == metric.Burst {
 		f.Planned = fmt.Sprintf("%s of %d", verdict.Count(f.planned, "bursts"), level.N)
 	}
+	if f.duration > 0 {
+		f.Planned = fmt.Sprintf("%s, %s", plan.PlainDuration(f.duration), verdict.Count(f.planned, "rounds"))
+	}
 	if last := looks[len(looks)-1]; last.Extends {
 		f.Extended = fmt.Sprintf("extended to %d at %d looks", last.Requests, last.Planned)
+		if f.duration > 0 {
+			f.Extended = fmt.Sprintf("extended to %s at %d looks", plan.PlainDuration(f.duration*time.Duration(last.Requests/level.Requests)), last.Planned)
+		}
 		f.Planned += ", " + f.Extended
 		f.planned = (f.planned*last.Requests + level.Requests - 1) / level.Requests
 		level.Requests, level.Rounds = last.Requests, f.planned
@@ -190,6 +198,8 @@ func (f *foreseenLevel) percentile(t *plan.Threshold, worth func(int, float64) f
 		blocks = fmt.Sprintf("%d bursts", leastRounds)
 	}
 	switch {
+	case f.duration > 0:
+		f.Remark = "as many as come in " + plan.PlainDuration(f.duration)
 	case f.n < need:
 		f.never(fmt.Sprintf("needs %s at %s confidence, the plan has %d", verdict.Count(need, "requests"), f.confidence, f.n), "raise requests")
 	case best < float64(need):

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -266,6 +267,22 @@ workload "chat" {
 			if diags := CertifyDiagnostics(p); len(diags) > 0 {
 				t.Errorf("%s, %s: %v", preset, on, diags)
 			}
+		}
+	}
+}
+
+func TestCertifyByTime(t *testing.T) {
+	p, _ := gate(shape{rounds: 10, perRound: 4}.level(), threshold("ttft", "p99 < 2s"))
+	level := &p.Workloads[0].Loads[0].Levels[0]
+	level.Duration = 5 * time.Minute
+	for on, planned := range map[plan.OnInconclusive]string{
+		plan.Stop:   "5m, 10 rounds",
+		plan.Extend: "5m, 10 rounds, extended to 20m at 3 looks",
+	} {
+		p.Workloads[0].Policy.OnInconclusive = on
+		f := Certify(p)[0]
+		if f.Impossible || f.Planned != planned || f.Remark != "as many as come in 5m" {
+			t.Errorf("%s: %+v", on, f)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/tokgate/tokgate/assert/sample"
 	"github.com/tokgate/tokgate/assert/verdict"
@@ -120,6 +121,9 @@ func (s *subject) whole(kind metric.LoadKind, level plan.Level, samples []*metri
 	if due < level.Requests && !s.shed(level) {
 		invalid(verdict.CauseInvalid, "cut short: %d of %d planned requests were due", due, level.Requests)
 	}
+	if took := timed(s.level.Rounds); took < level.Duration && !s.shed(level) {
+		invalid(verdict.CauseInvalid, "cut short: requests were sent for %s of the planned %s", plan.PlainDuration(took.Round(time.Millisecond)), plan.PlainDuration(level.Duration))
+	}
 	for _, r := range s.level.Rounds {
 		if !r.Complete {
 			invalid(verdict.CauseInvalid, "round %d was cut short%s", r.Index+1, verdict.Because(r.Stopped))
@@ -140,6 +144,20 @@ func (s *subject) whole(kind metric.LoadKind, level plan.Level, samples []*metri
 	if canceled > 0 {
 		invalid(verdict.CauseInvalid, "cancelled by the run itself: %s", verdict.Count(canceled, "requests"))
 	}
+}
+
+// timed is for how long the rounds started measured requests; of those that had a
+// number of them until the last one ended.
+func timed(rounds []*metric.Round) time.Duration {
+	sum := time.Duration(0)
+	for _, r := range rounds {
+		took := r.Time
+		if took == 0 {
+			took = r.End - r.Start
+		}
+		sum += max(took, 0)
+	}
+	return sum
 }
 
 // shed says whether the level was measured in fewer rounds than planned because

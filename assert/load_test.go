@@ -335,3 +335,33 @@ func TestShedRounds(t *testing.T) {
 		}
 	}
 }
+
+// TestMeasuredForItsTime: a level that the plan measures by time must have been,
+// whatever number of requests that gave.
+func TestMeasuredForItsTime(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		time    time.Duration // of each of five rounds; 0: recorded by requests, 4 s and some each
+		planned time.Duration
+		want    Outcome
+		says    string
+	}{
+		{"all of it", 4 * time.Second, 20 * time.Second, Pass, ""},
+		{"more of it", 4 * time.Second, 15 * time.Second, Pass, ""},
+		{"too short", 4 * time.Second, 25 * time.Second, Error, "cut short: requests were sent for 20s of the planned 25s"},
+		{"by requests, long enough", 0, 15 * time.Second, Pass, ""},
+		{"by requests, too short", 0, 2 * time.Minute, Error, "of the planned 2m"},
+	} {
+		l := shape{rounds: 5, perRound: 12}.level()
+		for _, r := range l.Rounds {
+			r.Time = c.time
+		}
+		p, run := gate(l, threshold("ttft", "p95 < 2s"))
+		level := &p.Workloads[0].Loads[0].Levels[0]
+		level.Duration, level.Requests = c.planned, 5*level.N
+		v := verdictOf(t, Judge(p, run, Options{}), "load at 4")
+		if v.Outcome != c.want || !strings.Contains(v.Message, c.says) {
+			t.Errorf("%s: %v %q, want %v %q", c.name, v.Outcome, v.Message, c.want, c.says)
+		}
+	}
+}

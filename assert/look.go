@@ -70,7 +70,7 @@ func JudgeLook(p *plan.Plan, w *plan.Workload, l *metric.Level, at metric.Look) 
 	if level := w.Fixed(l.Name); l.Probe != nil || level == nil {
 		binds = boundAtCapacity
 	} else {
-		due = level.Requests
+		due = dueIn(*level, l)
 	}
 	v, _ := look(w, l, p.PriceOf(l.Server), binds, alpha, due)
 	return v

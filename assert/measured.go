@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
@@ -99,10 +100,10 @@ func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level
 		}
 		s.alpha = errorAt(s.alpha, l.Looks)
 		if l.Shed == 0 {
-			s.due = level.Requests
+			s.due = dueIn(level, part)
 		}
 		l = part
-		level.Requests = min(level.Requests, l.Due())
+		level.Requests, level.Duration = min(level.Requests, l.Due()), min(level.Duration, timed(l.Rounds))
 		j.levels[key] = l
 		looked = lookNote(l, last, 1-s.alpha)
 	}
@@ -122,6 +123,15 @@ func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level
 	return verdicts
 }
 
+// dueIn is how many requests all of a level has; of one with a Duration at the
+// pace so far.
+func dueIn(level plan.Level, l *metric.Level) int {
+	if level.Duration == 0 || len(l.Rounds) == 0 {
+		return level.Requests
+	}
+	return l.Due() * max(level.Rounds, len(l.Rounds)) / len(l.Rounds)
+}
+
 // shed is the level with the requests that were left of it where a short budget
 // had a comparison run fewer rounds than the plan asks for.
 func (j *judge) shed(w *plan.Workload, level plan.Level) plan.Level {
@@ -136,7 +146,7 @@ func (j *judge) shed(w *plan.Workload, level plan.Level) plan.Level {
 			for r := range n {
 				requests += level.RoundRequests(r)
 			}
-			level.Requests, level.Rounds = requests, n
+			level.Requests, level.Duration, level.Rounds = requests, time.Duration(n)*level.RoundTime(), n
 		}
 	}
 	return level

@@ -106,11 +106,21 @@ func (r *runner) expected(c Case, due []int) time.Duration {
 	return sum
 }
 
+// requests guesses how many measured requests rounds of at least so many will
+// have.
+func (r *runner) requests(c Case, due []int) int {
+	sum := 0
+	for _, n := range due {
+		sum += closedRound(c, n, r.durations[c.Workload]).Requests(r.durations[c.Workload])
+	}
+	return sum
+}
+
 // closedRound is a round of n measured requests, each expected to take d (0: not
 // known).
 func closedRound(c Case, n int, d time.Duration) load.Closed {
 	cl := load.Closed{
-		Slots: c.Level.N, Due: n, Warmup: c.Load.Warmup, Stagger: c.Load.Stagger, Pause: c.Load.Pause,
+		Slots: c.Level.N, Due: n, For: c.Level.RoundTime(), Warmup: c.Load.Warmup, Stagger: c.Load.Stagger, Pause: c.Load.Pause,
 	}
 	if cl.Warmup == plan.WarmupAuto {
 		cl.Warmup, cl.Fill = cl.Slots, true

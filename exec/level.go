@@ -27,18 +27,19 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 	r.levelBegan = begin
 	defer func() { r.ran(l, r.Clock.Now()-begin) }()
 	looks := r.looks(c)
-	r.observe(r.Observer.LevelStarted(l, c.Level.Requests, r.expected(c, load.Split(c.Level.Requests, max(c.Level.Rounds, 1)))))
+	whole := load.Split(c.Level.Requests, max(c.Level.Rounds, 1))
+	r.observe(r.Observer.LevelStarted(l, r.requests(c, whole), r.expected(c, whole)))
 	for i, at := range looks {
 		if at.Extends && !s.affords(at) {
 			return nil
 		}
 		if at.Extends {
-			r.observe(r.Observer.LevelStarted(l, at.Requests, r.expected(c, at.Due)))
+			r.observe(r.Observer.LevelStarted(l, max(at.Requests, s.measured()+r.requests(c, at.Due)), r.expected(c, at.Due)))
 		}
 		s.sheds = !at.Extends
 		ended, lost := s.play(at.Due)
 		if l.Shed > 0 && ended && !at.Extends {
-			if at.Requests < c.Level.Requests {
+			if at.Ahead {
 				continue // what is left of the level says it all
 			}
 			at.Requests = s.measured()
@@ -48,7 +49,7 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 		if !ended {
 			if len(l.Looks) > 0 && !at.Extends {
 				// What a look on the way saw must not pass for the level.
-				l.Looks = append(l.Looks, metric.Look{Requests: c.Level.Requests, Planned: at.Planned, Spent: 1})
+				l.Looks = append(l.Looks, metric.Look{Requests: max(c.Level.Requests, l.Due()), Planned: at.Planned, Spent: 1})
 			}
 			return lost
 		}
@@ -70,7 +71,10 @@ func (r *runner) looks(c Case) []plan.Look {
 // decides holds a planned look, and says whether the level goes on.
 func (s *series) decides(at plan.Look, last bool) (on bool) {
 	l, look := s.level, metric.Look{Requests: at.Requests, Planned: at.Planned, Spent: at.Spent}
-	ahead := at.Requests < s.Level.Requests && l.Shed == 0
+	if s.Level.Duration > 0 {
+		look.Requests = s.measured()
+	}
+	ahead := at.Ahead && l.Shed == 0
 	if last && !at.Extends {
 		// Nothing hangs on it: it is left to the end of the run.
 		if len(l.Looks) > 0 {
@@ -88,7 +92,11 @@ func (s *series) decides(at plan.Look, last bool) (on bool) {
 	l.Looks = append(l.Looks, look)
 	if ahead {
 		said := map[search.Outcome]string{search.Pass: "passed", search.Fail: "failed"}[j.Outcome]
-		l.Notes = append(l.Notes, fmt.Sprintf("it %s after %d of %d requests and was ended", said, at.Requests, s.Level.Requests))
+		part := fmt.Sprintf("%d of %d requests", at.Requests, s.Level.Requests)
+		if s.Level.Duration > 0 {
+			part = fmt.Sprintf("%d of %d rounds", len(l.Rounds), s.Level.Rounds)
+		}
+		l.Notes = append(l.Notes, fmt.Sprintf("it %s after %s and was ended", said, part))
 	}
 	if j.Invalid != "" || j.Outcome != search.Inconclusive {
 		return false
@@ -108,6 +116,12 @@ func (s *series) decides(at plan.Look, last bool) (on bool) {
 func (s *series) affords(at plan.Look) bool {
 	if !s.check() {
 		return false
+	}
+	if most, n := s.Workload.Policy.MaxRequests, s.measured(); s.Level.Duration > 0 && most > 0 {
+		if rounds := len(s.level.Rounds); n*(rounds+len(at.Due))/rounds > most {
+			s.level.Notes = append(s.level.Notes, fmt.Sprintf("not extended: after %d requests in %d rounds as many more rounds would take more than max_requests = %d", n, rounds, most))
+			return false
+		}
 	}
 	if s.deadline == 0 {
 		return true

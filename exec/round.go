@@ -39,6 +39,7 @@ type round struct {
 
 	loop  *load.Loop    // of a closed loop, while it runs
 	held  []int         // slots to ask again
+	timer func() bool   // stops the clock of a round that goes by time, as long as it runs; else nil
 	ended func(*flight) // what follows the end of a request; nil: nothing
 
 	// What the server tells of itself is read while the round is played; nil:
@@ -74,7 +75,9 @@ type flight struct {
 // play plays the round to its end, or until it is cut short.
 func (rd *round) play() {
 	rd.flights = map[*flight]struct{}{}
-	rd.measured = rd.lengths.Measured(rd.out.Due)
+	if rd.out.Time == 0 {
+		rd.measured = rd.lengths.Measured(rd.out.Due)
+	}
 	rd.proven = slices.ContainsFunc(rd.level.Rounds, func(r *metric.Round) bool {
 		return slices.ContainsFunc(r.Samples, (*metric.Sample).Completed)
 	})
@@ -148,7 +151,7 @@ func (rd *round) closed(health *func() metric.Health) {
 	}
 	c.Proven = rd.proven
 	rd.prepare(metric.Warmup, c.Probes, c.Warmup)
-	rd.prepare(metric.Measured, 0, c.Due)
+	rd.prepare(metric.Measured, 0, c.Requests(rd.durations[rd.Workload]))
 	rd.prepare(metric.Filler, 0, c.Slots)
 	if !rd.check() || rd.halted() {
 		return
@@ -177,9 +180,19 @@ func (rd *round) closed(health *func() metric.Health) {
 	}
 	rd.until(func() bool { return rd.loop.Over() || rd.halted() })
 	rd.ended = nil
+	if rd.timer != nil { // halted before its time was over
+		rd.timer()
+		rd.close()
+	}
 	for _, stop := range stops {
 		stop()
 	}
+}
+
+// close ends the measured requests of a round that goes by time.
+func (rd *round) close() {
+	rd.loop.Close()
+	rd.out.Due = rd.loop.Due()
 }
 
 // next has a slot do what comes next. at is when it was due to.
@@ -293,7 +306,7 @@ func (rd *round) prepare(phase metric.Phase, from, n int) {
 	}
 	for order := from; order < from+n && rd.readyBytes < maxReady && rd.check() && !rd.halted(); order++ {
 		id := turnID{phase, order}
-		if _, ok := rd.ready[id]; ok || phase == metric.Measured && order >= rd.out.Due {
+		if _, ok := rd.ready[id]; ok || phase == metric.Measured && order >= rd.out.Due && rd.out.Time == 0 {
 			continue
 		}
 		p := rd.prompt(phase, order)
@@ -340,8 +353,16 @@ func (rd *round) send(turn load.Turn, at time.Duration) {
 	f := &flight{number: rd.launched, turn: turn, at: at}
 	rd.launched++
 	if turn.Phase == metric.Measured {
-		f.output = rd.measured[turn.Order]
 		rd.judged++
+		if rd.out.Time > 0 && turn.Order == 0 {
+			rd.timer = rd.Clock.Timer(rd.Clock.Now()+rd.out.Time, func() {
+				rd.timer = nil
+				rd.close()
+			})
+		}
+	}
+	if turn.Phase == metric.Measured && turn.Order < len(rd.measured) {
+		f.output = rd.measured[turn.Order]
 	} else {
 		f.output = rd.lengths.At(turn.Phase, turn.Order)
 	}

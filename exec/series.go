@@ -89,7 +89,7 @@ func (s *series) round(n, of int) (again bool) {
 	i := len(s.before) + len(l.Rounds) + len(l.Voided)
 	rd := &round{
 		runner: s.runner, target: s.target, Case: s.Case, level: l, prompts: s.prompts, request: s.request, durations: s.durations,
-		out: &metric.Round{Index: i, Seed: seed(s.Load, i), Due: n, Leg: s.leg},
+		out: &metric.Round{Index: i, Seed: seed(s.Load, i), Due: n, Time: s.Level.RoundTime(), Leg: s.leg},
 	}
 	rd.lengths = load.Lengths{
 		Mean: s.Workload.Output.Mean, Jitter: s.Workload.Output.Jitter,

@@ -29,10 +29,10 @@ func (rd *round) settle() {
 		w = load.ClosedWindow(out.Samples, rd.level.N, rd.Load.Pause)
 	}
 	out.WindowStart, out.WindowEnd, out.Busy = w.Start, w.End, w.Busy
-	if out.Stopped == "" && (rd.stopped != "" || rd.err != nil) && n < out.Due {
+	if out.Stopped == "" && (rd.stopped != "" || rd.err != nil) && (n < out.Due || rd.timer != nil) {
 		out.Stopped = rd.why()
 	}
-	out.Complete = out.Stopped == "" && n == out.Due
+	out.Complete = out.Stopped == "" && n == out.Due && rd.timer == nil
 	if !out.Complete && out.Stopped == "" {
 		out.Stopped = fmt.Sprintf("%d of %d requests were sent and ended", n, out.Due)
 	}

@@ -121,7 +121,9 @@ const SkippedOnly = "not selected"
 type Round struct {
 	Index int   `json:"index"` // 0-based
 	Seed  int64 `json:"seed"`
-	Due   int   `json:"due"` // measured requests the plan wanted
+	Due   int   `json:"due"` // measured requests the plan wanted, or that were started in Time
+	// Time is for how long measured requests were started; 0: until there were Due.
+	Time time.Duration `json:"time_ns,omitempty"`
 	// Start is when the first measured request was due, End when the last
 	// measured one had ended.
 	Start time.Duration `json:"start_ns"`

@@ -55,6 +55,10 @@ func (l Level) RoundRequests(i int) int {
 	return n
 }
 
+// RoundTime is for how long a round starts measured requests; 0: until
+// RoundRequests were.
+func (l Level) RoundTime() time.Duration { return l.Duration / time.Duration(max(l.Rounds, 1)) }
+
 // Seed of round i (from 0); bursts cycle through the seeds.
 func (l *Load) Seed(i int) int64 { return l.Seeds[i%len(l.Seeds)] }
 
@@ -119,7 +123,10 @@ func (p *Plan) Hanging() time.Duration {
 	for _, w := range p.Workloads {
 		for _, l := range w.Loads {
 			for _, level := range l.Levels {
-				requests := min(Hopeless(level.N), level.Requests)
+				requests := Hopeless(level.N)
+				if level.Duration == 0 {
+					requests = min(requests, level.Requests)
+				}
 				waves := (requests + level.N - 1) / level.N
 				sum += time.Duration(waves*len(w.Servers)) * l.Timeout
 			}

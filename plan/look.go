@@ -9,15 +9,19 @@ import (
 
 // Look is a planned moment at which a level is judged.
 type Look struct {
-	// Due is how many requests each round since the look before measures.
-	Due      []int
-	Requests int // judged: the first ones by start, those of the looks before included
+	// Due is how many requests each round since the look before measures, of a
+	// level with a Duration at least.
+	Due []int
+	// Requests are judged: the first ones by start, those of the looks before
+	// included. Of a level with a Duration there are at least so many.
+	Requests int
 	// Spent is the share of the plan's error that may be spent up to this look, in (0, 1];
 	// 0 where only a failure counts, at a Planned-th part of the error, which comes on
 	// top.
 	Spent   float64
 	Planned int  // looks that share the error; of one with no Spent its part
-	Extends bool // beyond what the plan asks for
+	Ahead   bool // before the end of what the plan asks for
+	Extends bool // beyond it
 }
 
 // abortShare is the part of the error that is allowed at a look which may only
@@ -35,6 +39,9 @@ var early = []int{5, 7}
 // has as much of the error as the planned requests; of that share, what is spent
 // grows with the square of the requests.
 //
+// A level with a Duration is held for all of it, since what comes seldom is to be
+// seen: only a failure ends it half-way. It is extended to four times its time.
+//
 // One look at the end where no look could end or extend the level: nothing is
 // required of it, or not certified.
 func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
@@ -49,17 +56,21 @@ func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 	}
 	ends := []int{level.Requests}
 	if w.Policy.OnInconclusive == Extend {
-		ends = Doubled(load.Kind, level, w.Policy.MaxRequests)
+		most := w.Policy.MaxRequests
+		if level.Duration > 0 {
+			most = 0 // what came is counted, once it has come
+		}
+		ends = Doubled(load.Kind, level, most)
 	}
 	part := 1 / float64(len(ends))
 	var looks []Look
 	played := 0
 	for _, tenths := range early {
 		rounds := (level.Rounds*tenths + 9) / 10
-		if rounds < metric.LeastRounds || rounds == level.Rounds || p.History != nil {
+		if rounds < metric.LeastRounds || rounds == level.Rounds || p.History != nil || level.Duration > 0 {
 			continue
 		}
-		look := Look{Due: level.due(played, rounds), Requests: level.sent(rounds)}
+		look := Look{Due: level.due(played, rounds), Requests: level.sent(rounds), Ahead: true}
 		whole := float64(look.Requests) / float64(level.Requests)
 		look.Spent = whole * whole * part
 		if slices.ContainsFunc(bounds, func(t *Threshold) bool { return !w.early(t, load.Kind, level, rounds, look.Spent) }) {
@@ -68,7 +79,7 @@ func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 		looks, played = append(looks, look), rounds
 	}
 	if half := level.Rounds / 2; len(looks) == 0 && half > 0 {
-		looks, played = append(looks, Look{Due: level.due(0, half), Requests: level.sent(half), Planned: abortShare * len(ends)}), half
+		looks, played = append(looks, Look{Due: level.due(0, half), Requests: level.sent(half), Planned: abortShare * len(ends), Ahead: true}), half
 	}
 	for i, n := range ends {
 		look := Look{Due: level.due(played, level.Rounds), Requests: n, Spent: float64(i+1) * part, Extends: i > 0}

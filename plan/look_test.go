@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -25,6 +26,7 @@ func TestLooks(t *testing.T) {
 	}
 	p95, p99 := bound("ttft", "p95", 1), bound("ttft", "p99", 1)
 	mean, rate, most := bound("e2e", "mean", 1), bound("success", "rate", 0.95), bound("ttft", "max", 1)
+	timed := func(_ *Plan, w *Workload) { w.Description = "by time" }
 	extend := func(_ *Plan, w *Workload) { w.Policy.OnInconclusive = Extend }
 	for _, c := range []struct {
 		name     string
@@ -55,6 +57,8 @@ func TestLooks(t *testing.T) {
 		{"measure only", 200, 10, func(p *Plan, _ *Workload) { p.Gate.MeasureOnly = true }, []*Threshold{p95}, "200/1.00/10"},
 		{"history", 200, 10, func(p *Plan, _ *Workload) { p.History = &History{} }, []*Threshold{p95}, "100/fail/5 200/1.00/5"},
 		{"nothing required", 200, 10, nil, nil, "200/1.00/10"},
+		{"by time", 40, 10, timed, []*Threshold{p95}, "20/fail/5 40/1.00/5"},
+		{"by time, extended", 40, 10, func(p *Plan, w *Workload) { timed(p, w); extend(p, w) }, []*Threshold{p95}, "20/fail/5 40/0.33/5 80/0.67/10 160/1.00/20"},
 	} {
 		w := &Workload{SLAs: []*SLA{{At: []string{"4"}, Severity: SeverityError, Thresholds: c.bounds}}}
 		p := &Plan{}
@@ -62,7 +66,11 @@ func TestLooks(t *testing.T) {
 			c.change(p, w)
 		}
 		var got []string
-		for _, look := range p.Looks(w, &Load{Kind: metric.ClosedLoop}, Level{Name: "4", N: 4, Requests: c.requests, Rounds: c.rounds}) {
+		level := Level{Name: "4", N: 4, Requests: c.requests, Rounds: c.rounds}
+		if w.Description == "by time" {
+			level.Duration = time.Minute
+		}
+		for _, look := range p.Looks(w, &Load{Kind: metric.ClosedLoop}, level) {
 			share := "fail"
 			if look.Spent > 0 {
 				share = fmt.Sprintf("%.2f", look.Spent)

@@ -344,10 +344,15 @@ const (
 
 // Level is one level of a load block.
 type Level struct {
-	Name     string // "30", "burst 8": unique within the workload
-	N        int    // requests in flight, or in one burst
-	Requests int    // measured requests, all rounds together; split over the rounds
-	Rounds   int    // at least 1
+	Name string // "30", "burst 8": unique within the workload
+	N    int    // requests in flight, or in one burst
+	// Requests are the measured ones, all rounds together, split over the rounds. With
+	// a Duration they are the least there are: one for each in flight and round.
+	Requests int
+	// Duration is for how long measured requests are started, all rounds together,
+	// split evenly over the rounds; 0: until Requests were.
+	Duration time.Duration
+	Rounds   int // at least 1
 	Range    hcl.Range
 }
 

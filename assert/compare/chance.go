@@ -96,6 +96,9 @@ func Chances(p *plan.Plan) []Chance {
 
 // chance of an unchanged candidate to pass one change at one level.
 func chance(c *plan.Compare, ch *plan.Change, level plan.Level) (passes float64, impossible, known bool) {
+	if level.Duration > 0 {
+		return 0, false, false // how many requests come is not known
+	}
 	alpha, rounds := c.Policy.Alpha(), max(level.Rounds, 1)
 	n := float64(level.Requests) / float64(rounds)
 	if c.Policy.OnInconclusive == plan.Extend && c.Live() && (c.Policy.MaxRequests == 0 || 2*level.Requests <= c.Policy.MaxRequests) {

@@ -65,6 +65,9 @@ func readRunAt(path string) *lastRun {
 // of is what the case took, scaled to its requests of now; ok is false when
 // the last run did not have it.
 func (l *lastRun) of(c exec.Case) (d time.Duration, ok bool) {
+	if c.Level.Duration > 0 {
+		return c.Level.Duration, true
+	}
 	if l == nil {
 		return 0, false
 	}
@@ -105,10 +108,14 @@ func (l *lastRun) total(p *plan.Plan) string {
 func slowest(p *plan.Plan) (sum time.Duration, ok bool) {
 	for _, c := range exec.Cases(p) {
 		request, bounded := slowestRequest(c.Workload, c.Level.Name)
-		if !bounded {
+		if !bounded && c.Level.Duration == 0 {
 			continue
 		}
 		ok = true
+		if c.Level.Duration > 0 {
+			sum += c.Level.Duration + time.Duration(c.Level.Rounds)*request
+			continue
+		}
 		waves := c.Level.Rounds
 		if c.Load.Kind == metric.ClosedLoop {
 			waves = (c.Level.Requests + c.Level.N - 1) / c.Level.N

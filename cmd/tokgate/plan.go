@@ -168,6 +168,7 @@ func (x *expansion) cases() {
 	x.title("Cases")
 	var b blocks
 	var requests, input, output int
+	least := ""
 	for _, c := range cases {
 		n := c.Level.Requests
 		inTokens, outTokens := n*c.Workload.Input, n*c.Workload.Output.Mean
@@ -175,13 +176,17 @@ func (x *expansion) cases() {
 		if d, ok := x.last.of(c); ok {
 			took = roundTime(d)
 		}
+		more := ""
+		if c.Level.Duration > 0 {
+			more, least = "+", "at least "
+		}
 		b.add(c.Workload.Address(), c.Server.Address(), c.Level.Name,
-			strconv.Itoa(c.Level.Rounds), grouped(n), grouped(inTokens), grouped(outTokens), took)
+			strconv.Itoa(c.Level.Rounds), grouped(n)+more, grouped(inTokens)+more, grouped(outTokens)+more, took)
 		requests, input, output = requests+n, input+inTokens, output+outTokens
 	}
 	b.table([]int{0, 1, 2, 3, 4, 5}, "Level", "Rounds", "Requests", "Input tokens", "Output tokens", "Time").write(x.out, x.width)
-	x.para("  ", fmt.Sprintf("Together %s requests, %s input tokens and %s output tokens. Warm-up requests, and those that keep a level up while its last ones finish, come on top.",
-		grouped(requests), grouped(input), grouped(output)))
+	x.para("  ", fmt.Sprintf("Together %s%s requests, %s input tokens and %s output tokens. Warm-up requests, and those that keep a level up while its last ones finish, come on top.",
+		least, grouped(requests), grouped(input), grouped(output)))
 }
 
 // searches prints the capacity searches: how far each may go.

@@ -187,7 +187,8 @@ func (x *expansion) strength(ctx context.Context) error {
 		return nil
 	}
 	x.title("What this gate would notice")
-	if tokens > briefTokens || len(exec.Searches(p)) > 0 {
+	timed := slices.ContainsFunc(exec.Cases(p), func(c exec.Case) bool { return c.Level.Duration > 0 })
+	if tokens > briefTokens || timed || len(exec.Searches(p)) > 0 {
 		x.para("  ", "tokgate strength "+p.Path+" simulates it, some hundred runs of the plan.")
 		return nil
 	}

@@ -14,7 +14,8 @@ const Backoff = 100 * time.Millisecond
 // Closed is one round of a closed loop: Slots requests in flight.
 type Closed struct {
 	Slots   int           // at least 1
-	Due     int           // measured requests
+	Due     int           // measured requests; with For the least
+	For     time.Duration // measured requests are started for so long; 0: until Due were
 	Warmup  int           // warm-up requests, shared out over the slots
 	Probes  int           // warm-up requests that were sent before: the first one's Order
 	Fill    bool          // go on warming up until every slot has started: nothing is measured on the ramp
@@ -50,6 +51,7 @@ type Loop struct {
 	closed Closed
 	slots  []slotState
 
+	closing                                      bool // no more measured requests are started than are due
 	startedSlots                                 int
 	warmFine                                     int // warm-up requests that completed
 	warmFailed                                   int
@@ -64,7 +66,7 @@ type slotState struct {
 
 // Begin returns the state at the beginning of a round.
 func (c Closed) Begin() *Loop {
-	l := &Loop{closed: c, slots: make([]slotState, c.Slots), warmOrder: c.Probes}
+	l := &Loop{closed: c, slots: make([]slotState, c.Slots), warmOrder: c.Probes, closing: c.For == 0}
 	for slot, share := range Split(c.Warmup, c.Slots) {
 		l.slots[slot].warm = share
 	}
@@ -96,7 +98,7 @@ func (l *Loop) Next(slot int) (Turn, Decision) {
 		}
 		// Until one comes through, or enough did not: Doomed.
 		return l.turn(slot, metric.Warmup, &l.warmOrder)
-	case l.measuredOrder < l.closed.Due:
+	case l.measuredOrder < l.closed.Due || !l.closing:
 		return l.turn(slot, metric.Measured, &l.measuredOrder)
 	}
 	return l.turn(slot, metric.Filler, &l.fillerOrder)
@@ -140,5 +142,16 @@ func (l *Loop) Doomed() bool {
 // complete, before the level is given up: ten, or two for each slot.
 func Hopeless(n int) int { return max(10, 2*n) }
 
+// Close says that a round's time For is over, since its first measured request was
+// sent. Those that were started are waited for.
+func (l *Loop) Close() {
+	l.closing = true
+	l.closed.Due = max(l.closed.Due, l.measuredOrder)
+}
+
+// Due is how many measured requests the round has; of one with a time For
+// known once it is closed.
+func (l *Loop) Due() int { return l.closed.Due }
+
 // Over says that every measured request has ended.
-func (l *Loop) Over() bool { return l.ended >= l.closed.Due }
+func (l *Loop) Over() bool { return l.closing && l.ended >= l.closed.Due }

@@ -34,12 +34,22 @@ func Stagger(duration, pause time.Duration, slots int) time.Duration {
 }
 
 // Time guesses how long a round of a closed loop takes: the ramp, then
-// the measured requests, Slots at a time. 0 when duration is not known (0).
+// the measured requests, Slots at a time. 0 when duration is not known (0), nor
+// For how long the round goes on.
 func (c Closed) Time(duration time.Duration) time.Duration {
 	if duration <= 0 {
-		return 0
+		return c.For
 	}
 	cycle := duration + c.Pause
-	waves := (c.Due + c.Slots - 1) / c.Slots
+	waves := (c.Requests(duration) + c.Slots - 1) / c.Slots
 	return c.First(c.Slots-1) + cycle*time.Duration((c.Warmup+c.Slots-1)/c.Slots) + cycle*time.Duration(waves)
+}
+
+// Requests guesses how many measured requests the round has, each taking so
+// long (0: not known).
+func (c Closed) Requests(duration time.Duration) int {
+	if c.For == 0 || duration <= 0 {
+		return c.Due
+	}
+	return max(c.Due, c.Slots*int(c.For/(duration+c.Pause)+1))
 }

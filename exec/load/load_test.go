@@ -401,6 +401,51 @@ func TestBurstWindow(t *testing.T) {
 	}
 }
 
+// TestByTime: a round of three slots goes on beyond what is due until it is closed,
+// and ends when what was started has ended.
+func TestByTime(t *testing.T) {
+	l := load.Closed{Slots: 3, Due: 3, For: time.Minute}.Begin()
+	next := func(slot int) load.Turn {
+		turn, decision := l.Next(slot)
+		if decision != load.Send {
+			t.Fatalf("slot %d: %v", slot, decision)
+		}
+		return turn
+	}
+	turns := []load.Turn{next(0), next(1), next(2)}
+	l.Ended(turns[0], false)
+	fourth := next(0)
+	if fourth.Phase != metric.Measured || fourth.Order != 3 || l.Over() {
+		t.Errorf("the fourth is %+v, over %v", fourth, l.Over())
+	}
+	l.Close()
+	l.Ended(turns[1], false)
+	if filler := next(1); filler.Phase != metric.Filler || l.Due() != 4 || l.Over() {
+		t.Errorf("after its time: %+v, %d due, over %v", filler, l.Due(), l.Over())
+	}
+	l.Ended(turns[2], false)
+	l.Ended(fourth, true)
+	if !l.Over() {
+		t.Error("not over")
+	}
+	// Closed before each slot had one: the floor is still due.
+	l = load.Closed{Slots: 3, Due: 3, For: time.Minute}.Begin()
+	first := next(0)
+	l.Close()
+	l.Ended(first, false)
+	if l.Over() || next(0).Phase != metric.Measured || l.Due() != 3 {
+		t.Errorf("over after one of three, %d due", l.Due())
+	}
+	// A minute at 2 s each and a second between is 20 waves and the one that is under way.
+	c := load.Closed{Slots: 3, Due: 3, For: time.Minute, Pause: time.Second}
+	if got := c.Requests(2 * time.Second); got != 63 {
+		t.Errorf("%d requests, want 63", got)
+	}
+	if c.Requests(0) != 3 || c.Time(0) != time.Minute {
+		t.Errorf("of an unknown duration %d in %v", c.Requests(0), c.Time(0))
+	}
+}
+
 func TestEstimates(t *testing.T) {
 	failed := req(0, metric.Measured, 0, 100*s)
 	failed.Failure = &metric.Failure{Kind: metric.FailTimeout}

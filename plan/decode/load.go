@@ -48,9 +48,12 @@ func readLoad(b *body, p *preset) *plan.Load {
 	if b.given(attr) {
 		l.Levels = readLevels(b, attr, l.Kind)
 	}
-	if l.Kind == metric.Burst {
+	switch {
+	case l.Kind == metric.Burst:
 		readBursts(b, l, p)
-	} else {
+	case b.given("duration"):
+		readDuration(b, l)
+	default:
 		readRequests(b, l, p)
 	}
 	l.Warmup = readWarmup(b)
@@ -104,8 +107,28 @@ func readLevels(b *body, attr string, kind metric.LoadKind) []plan.Level {
 	return levels
 }
 
+// readDuration has each level measured for a time, in a round for each seed.
+func readDuration(b *body, l *plan.Load) {
+	for _, other := range []string{"requests", "bursts"} {
+		if b.given(other) {
+			b.d.errorf(b.attrs[other].NameRange, sumConflict, "A closed loop is measured for a duration or for a number of requests: leave one of duration and %s out.", other)
+		}
+	}
+	d, ok := b.duration("duration", time.Second, time.Duration(maxDuration))
+	if !ok {
+		d = time.Second
+	}
+	for i := range l.Levels {
+		level := &l.Levels[i]
+		level.Duration, level.Rounds, level.Requests = d, len(l.Seeds), len(l.Seeds)*level.N
+	}
+}
+
 // readBursts makes each burst a round.
 func readBursts(b *body, l *plan.Load, p *preset) {
+	if b.given("duration") {
+		b.d.errorf(b.attrs["duration"].NameRange, sumConflict, "A burst ends when its requests do; set how often it is sent with bursts.")
+	}
 	if b.given("requests") {
 		b.d.errorf(b.attrs["requests"].NameRange, sumConflict, "A burst sends as many requests as its level says; set how often with bursts.")
 	}

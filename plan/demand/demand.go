@@ -122,6 +122,9 @@ func workload(w *plan.Workload, add func(demand)) {
 			for _, level := range l.Levels {
 				at := on + " at " + level.Name
 				add(demand{key: at + ": requests", strength: float64(level.Requests), text: strconv.Itoa(level.Requests), rng: level.Range})
+				if level.Duration > 0 {
+					add(demand{key: at + ": duration", strength: level.Duration.Seconds(), text: level.Duration.String(), rng: level.Range})
+				}
 				add(demand{key: at + ": timeout", strength: -l.Timeout.Seconds(), text: l.Timeout.String(), rng: l.Range})
 			}
 		}

@@ -83,6 +83,28 @@ workload "burst" {
     concurrency = 2
     bursts      = 3 # ERROR: Conflicting settings
   }
+  load {
+    burst    = [32]
+    duration = "5m" # ERROR: Conflicting settings
+  }
+}
+
+workload "time" {
+  input_tokens  = 1024
+  output_tokens = 128
+  load {
+    concurrency = 2
+    duration    = "5m"
+    requests    = 300 # ERROR: Conflicting settings
+  }
+  load {
+    concurrency = 4
+    duration    = "10ms" # ERROR: Value out of range
+  }
+  load {
+    concurrency = 8
+    duration    = 60 # ERROR: Missing unit
+  }
 }
 
 workload "seeds" {

@@ -17,7 +17,7 @@ workload "w" {
   load {
     rate     = ["0.5 req/s", "2 req/s"] # ERROR: Not supported yet
     arrivals = "poisson"                # ERROR: Not supported yet
-    duration = "5m"                     # ERROR: Not supported yet
+    duration = "5m"
   }
   load {
     trace   = "traffic.jsonl" # ERROR: Not supported yet

@@ -1,0 +1,140 @@
+package exec_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/exec/search"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// timedLoad is a closed loop of n by time, a round for each seed.
+func timedLoad(n int, d time.Duration, seeds ...int64) *plan.Load {
+	l := closedLoad(n, n*len(seeds), seeds...)
+	l.Levels[0].Duration = d
+	return l
+}
+
+func TestRoundsByTime(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		// 2 s a request, 4 slots half a second apart, two rounds of 15 s: a slot
+		// starts requests at 0, 2, … 14 s after its first, and the four first ones
+		// are at 0, 0.5, 1 and 1.5 s: 14 + 1 = 15 s is the third slot's eighth,
+		// which is not before the end. 8 + 8 + 7 + 7.
+		b := newBench(t, c, planOf(101, timedLoad(4, 30*s, 1, 2)), steady(s, 10*ms))
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(run.Levels[0].Rounds); got != 2 {
+			t.Fatalf("%d rounds", got)
+		}
+		for i, r := range run.Levels[0].Rounds {
+			measured := r.MeasuredSamples()
+			if len(measured) != r.Due || !r.Complete || r.Time != 15*s {
+				t.Errorf("round %d: %d measured, %+v", i, len(measured), r)
+			}
+			if r.Due < 30 || r.Due > 31 {
+				t.Errorf("round %d: %d requests, want 30, or 31 where the last tick counts", i, r.Due)
+			}
+			for _, x := range measured {
+				if x.Sent-r.Start > 15*s {
+					t.Errorf("round %d: one was sent after %v", i, x.Sent-r.Start)
+				}
+			}
+			if r.Busy < 1-1e-9 {
+				t.Errorf("round %d: busy %v", i, r.Busy)
+			}
+		}
+	})
+}
+
+// TestTimeIsTooShort: a round has one request for each in flight, however short.
+func TestTimeIsTooShort(t *testing.T) {
+	b := newBench(t, clock.NewVirtual(), planOf(101, timedLoad(4, s, 1, 2)), steady(s, 10*ms))
+	run, err := exec.Run(t.Context(), b.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range run.Levels[0].Rounds {
+		if r.Due != 4 || !r.Complete {
+			t.Errorf("round %d: %+v", i, r)
+		}
+	}
+}
+
+// TestTimeIsCutShort: what was sent until an interrupt does not pass for the whole
+// round.
+func TestTimeIsCutShort(t *testing.T) {
+	b := newBench(t, clock.NewVirtual(), planOf(101, timedLoad(4, 60*s, 1, 2)), steady(s, 10*ms))
+	drain, end := context.WithCancel(t.Context())
+	b.Drain = drain
+	b.Clock.Timer(20*s, end)
+	run, err := exec.Run(t.Context(), b.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rounds := run.Levels[0].Rounds
+	if len(rounds) != 1 || rounds[0].Complete || rounds[0].Stopped == "" || len(rounds[0].MeasuredSamples()) != rounds[0].Due {
+		t.Errorf("%d rounds, %+v", len(rounds), rounds[0])
+	}
+}
+
+// TestLooksByTime: only a failure ends a level before its time.
+func TestLooksByTime(t *testing.T) {
+	tens := []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+	fail, pass := exec.Judgement{Outcome: search.Fail}, exec.Judgement{Outcome: search.Pass}
+	more := exec.Judgement{Outcome: search.Inconclusive, Needs: 50}
+	for _, tt := range []struct {
+		name   string
+		on     plan.OnInconclusive
+		most   int
+		script []exec.Judgement
+		looks  []string // rounds/planned share outcome
+		note   string
+	}{
+		{"a pass half-way does not end it", plan.Stop, 0, []exec.Judgement{pass}, []string{"5/10 0.00 inconclusive", "10/1 1.00 "}, ""},
+		{"a failure does", plan.Stop, 0, []exec.Judgement{fail}, []string{"5/10 0.00 fail"}, "it failed after 5 of 10 rounds and was ended"},
+		{"extended", plan.Extend, 0, []exec.Judgement{more, more, pass}, []string{"5/30 0.00 inconclusive", "10/3 0.33 inconclusive", "20/3 0.67 pass"}, ""},
+		{"max_requests", plan.Extend, 500, []exec.Judgement{more, more}, []string{"5/30 0.00 inconclusive", "10/3 0.33 inconclusive"}, "not extended: after 300"},
+	} {
+		p := gated(timedLoad(4, 150*s, tens...), tt.on)
+		p.Workloads[0].Policy.MaxRequests = tt.most
+		b := newBench(t, clock.NewVirtual(), p, steady(2*s, 0))
+		var rounds []int
+		b.Judge = func(_ *plan.Workload, l *metric.Level, look exec.Look) exec.Judgement {
+			if len(l.MeasuredSamples()) != look.Requests {
+				t.Errorf("%s: a look at %d requests finds %d", tt.name, look.Requests, len(l.MeasuredSamples()))
+			}
+			rounds = append(rounds, len(l.Rounds))
+			return tt.script[len(rounds)-1]
+		}
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := run.Levels[0]
+		var looks []string
+		for i, k := range l.Looks {
+			n := len(l.Rounds)
+			if i < len(rounds) {
+				n = rounds[i]
+			}
+			looks = append(looks, fmt.Sprintf("%d/%d %.2f %s", n, k.Planned, k.Spent, k.Outcome))
+		}
+		if diff := cmp.Diff(tt.looks, looks); diff != "" {
+			t.Errorf("%s: looks (-want +got):\n%s", tt.name, diff)
+		}
+		if got := strings.Join(l.Notes, "; "); !strings.HasPrefix(got, tt.note) || tt.note == "" && got != "" {
+			t.Errorf("%s: notes %q, want %q", tt.name, got, tt.note)
+		}
+	}
+}
