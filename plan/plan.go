@@ -30,11 +30,18 @@ type Plan struct {
 	Prices    *Prices   // nil: the plan has none
 	History   *History  // nil: the plan keeps none
 	Defaults  []Default // every default that was filled in, in order of the source
+	Reads     []Read    // of the environment, in order of the source
 	// Secrets are the values that must never be printed, in ascending order:
 	// sensitive variables, api_key, headers that authenticate, what env.NAME
 	// reads and what is made of it, and what a server is given under a name such
 	// as HF_TOKEN or --api-key.
 	Secrets []string
+}
+
+// Read is one place where a plan reads a variable of the environment: env.NAME.
+type Read struct {
+	Name  string
+	Range hcl.Range
 }
 
 // Default is one value that the plan did not set.

@@ -20,6 +20,11 @@ add() {
 add --var-file "$VAR_FILES"
 add --var "$VARS"
 [ -z "$BASE_DIR" ] || args+=(--base "$BASE_DIR")
+if [ -n "$POLICY" ]; then
+  # Without a base it would be the pull request's own.
+  [ -n "$BASE_DIR" ] || { echo "::error title=tokgate::policy needs base: it is read from there"; exit 2; }
+  args+=(--policy "$BASE_DIR/$POLICY")
+fi
 add "" "$MORE"
 args+=(--)
 add "" "$PLAN"

@@ -3,9 +3,11 @@ package main
 import (
 	"fmt"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/demand"
 )
 
@@ -20,10 +22,12 @@ that of a pull request, and names what the second demands less of: thresholds th
 are looser or gone, levels that are dropped, fewer requests, a lower confidence,
 what only warns now. What cannot be ordered, such as the condition of an assert,
 counts as weaker when it changes. Both are read with the same variables; secrets
-may be unset.
+may be unset. With --policy the second must keep to that policy, too.
 
-Exit code 0: it demands as much; 1: it demands less; 2: one is not a valid plan.`,
-		Example: `  tokgate diff --weakened base/plans/gate.hcl plans/gate.hcl`,
+Exit code 0: it demands as much; 1: it demands less; 2: one is not a valid plan, or
+the second does not keep to the policy.`,
+		Example: `  tokgate diff --weakened base/plans/gate.hcl plans/gate.hcl
+  tokgate diff --policy base/policy.hcl base/plans/gate.hcl plans/gate.hcl`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return usageError("for example: tokgate diff --weakened base/gate.hcl gate.hcl", "diff takes two plans, not %d", len(args))
@@ -32,25 +36,45 @@ Exit code 0: it demands as much; 1: it demands less; 2: one is not a valid plan.
 		},
 		ValidArgsFunction: completePlans,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if !weakened {
-				return usageError("tokgate diff --weakened BASE HEAD; `git diff` shows the rest", "diff needs --weakened")
+			if !weakened && in.policy == "" {
+				return usageError("tokgate diff --weakened BASE HEAD; `git diff` shows the rest", "diff needs --weakened or --policy")
 			}
-			plans, err := a.loadAll(args, in, false)
-			if err != nil {
-				return err
-			}
-			found := demand.Weakened(plans[0], plans[1])
-			for _, w := range found {
-				fmt.Fprintf(a.Out, "%s:%d: %s\n", w.Range.Filename, w.Range.Start.Line, w.What)
-			}
-			if len(found) == 0 {
-				fmt.Fprintf(a.Out, "%s demands as much as %s\n", args[1], args[0])
-				return nil
-			}
-			return exitWith(assert.ExitFail)
+			return a.diff(args[0], args[1], in, weakened)
 		},
 	}
 	in.flags(cmd.Flags())
+	in.policyFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&weakened, "weakened", false, "name what the second plan demands less of than the first")
 	return cmd
+}
+
+func (a *app) diff(base, head string, in inputs, weakened bool) error {
+	rules := in.policy
+	in.policy = "" // the base need not keep to it
+	plans, err := a.loadAll([]string{base, head}, in, false)
+	if err != nil {
+		return err
+	}
+	if rules != "" {
+		p, diags := hold(rules, plans[1], func() (*plan.Plan, hcl.Diagnostics) { return plans[0], nil })
+		if err := a.showDiagnostics(p, diags); err != nil {
+			return err
+		}
+		if diags.HasErrors() {
+			return notValid(head)
+		}
+		fmt.Fprintf(a.Out, "%s keeps to %s\n", head, rules)
+	}
+	if !weakened {
+		return nil
+	}
+	found := demand.Weakened(plans[0], plans[1])
+	for _, w := range found {
+		fmt.Fprintf(a.Out, "%s:%d: %s\n", w.Range.Filename, w.Range.Start.Line, w.What)
+	}
+	if len(found) > 0 {
+		return exitWith(assert.ExitFail)
+	}
+	fmt.Fprintf(a.Out, "%s demands as much as %s\n", head, base)
+	return nil
 }

@@ -60,6 +60,7 @@ Secrets may be unset.`,
 		},
 	}
 	in.flags(cmd.Flags())
+	in.policyFlag(cmd.Flags())
 	return cmd
 }
 

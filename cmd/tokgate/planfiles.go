@@ -83,6 +83,8 @@ func noSuchPlan(path string, err error) error {
 type inputs struct {
 	list []decode.Input
 	base string // checkout of the base branch; ""
+
+	policy string // file that plans are held to; ""
 }
 
 // flags adds --var and --var-file, which keep their common order: the later
@@ -93,6 +95,11 @@ func (in *inputs) flags(f *pflag.FlagSet) {
 	f.Var(&inputFlag{in, func(s string) decode.Input { return decode.Input{File: s} }}, "var-file",
 		"read variables from a `file` (HCL or JSON); may be repeated")
 	f.StringVar(&in.base, "base", "", "checkout of the base branch (a `folder`): controls such as base.server.vllm are those of the same plan there")
+}
+
+// policyFlag adds --policy.
+func (in *inputs) policyFlag(f *pflag.FlagSet) {
+	f.StringVar(&in.policy, "policy", "", "hold plans to the policy in a `file`, such as that of the base branch: what they may use, and what they must require")
 }
 
 type inputFlag struct {
@@ -108,15 +115,24 @@ func (v *inputFlag) String() string     { return "" }
 // plan is never nil: its Files give the diagnostics their snippets.
 func (a *app) load(path string, in inputs, requireEnv bool) (*plan.Plan, hcl.Diagnostics) {
 	l := a.bounds.within(path, func() loaded {
-		p, diags := decode.File(decode.Options{
+		opts := decode.Options{
 			Path:       path,
 			Inputs:     in.list,
 			Environ:    a.environ,
 			RequireEnv: requireEnv,
 			Base:       in.base,
-		})
+		}
+		p, diags := decode.File(opts)
 		if !diags.HasErrors() {
 			diags = slices.Concat(diags, assert.CertifyDiagnostics(p), untold(p), strength.Diagnose(p))
+		}
+		if !diags.HasErrors() && in.policy != "" {
+			var base func() (*plan.Plan, hcl.Diagnostics)
+			if in.base != "" {
+				base = func() (*plan.Plan, hcl.Diagnostics) { return decode.Base(opts) }
+			}
+			held, more := hold(in.policy, p, base)
+			p, diags = held, append(diags, more...)
 		}
 		return loaded{p, diags}
 	})
@@ -126,25 +142,37 @@ func (a *app) load(path string, in inputs, requireEnv bool) (*plan.Plan, hcl.Dia
 // loadAll loads every plan and prints what is wrong with any of them before
 // anything starts.
 func (a *app) loadAll(paths []string, in inputs, requireEnv bool) ([]*plan.Plan, error) {
-	t, err := a.terminal(a.Err)
-	if err != nil {
-		return nil, err
-	}
 	var plans []*plan.Plan
 	var bad []string
 	for _, path := range paths {
 		p, diags := a.load(path, in, requireEnv)
-		if err := decode.WriteDiagnostics(a.Err, p.Files, diags, uint(t.width), t.color); err != nil {
-			return nil, measureError(err)
+		if err := a.showDiagnostics(p, diags); err != nil {
+			return nil, err
 		}
-		a.actions.diagnose(diags)
 		if diags.HasErrors() {
 			bad = append(bad, path)
 		}
 		plans = append(plans, p)
 	}
 	if len(bad) > 0 {
-		return nil, &exitError{code: assert.ExitPlan, err: fmt.Errorf("%s: not a valid plan, nothing was started", strings.Join(slices.Compact(bad), ", "))}
+		return nil, notValid(slices.Compact(bad)...)
 	}
 	return plans, nil
+}
+
+// showDiagnostics prints what is to be said of a plan.
+func (a *app) showDiagnostics(p *plan.Plan, diags hcl.Diagnostics) error {
+	t, err := a.terminal(a.Err)
+	if err != nil {
+		return err
+	}
+	if err := decode.WriteDiagnostics(a.Err, p.Files, diags, uint(t.width), t.color); err != nil {
+		return measureError(err)
+	}
+	a.actions.diagnose(diags)
+	return nil
+}
+
+func notValid(paths ...string) error {
+	return &exitError{code: assert.ExitPlan, err: fmt.Errorf("%s: not a valid plan, nothing was started", strings.Join(paths, ", "))}
 }

@@ -84,6 +84,7 @@ started · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 	}
 	f := cmd.Flags()
 	o.in.flags(f)
+	o.in.policyFlag(f)
 	f.StringVarP(&o.out.dir, "out", "o", "", "`folder` for the reports (default: results/ and the plan's name, with -simulated behind it where it was)")
 	o.out.flags(cmd)
 	f.StringArrayVar(&o.only, "only", nil, "run only these cases: `[server/]workload[/level]`; may be repeated")

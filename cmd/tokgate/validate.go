@@ -50,6 +50,7 @@ Exit code 0: valid (warnings may be printed); 2: not.`,
 		},
 	}
 	in.flags(cmd.Flags())
+	in.policyFlag(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the diagnostics as JSON")
 	return cmd
 }

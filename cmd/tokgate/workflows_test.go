@@ -603,12 +603,12 @@ func TestActionInputs(t *testing.T) {
 	c.With["version"] = echo
 	base := c.commit(map[string]string{"serving/plans/a.hcl": ""})
 	job, err := c.Run(t.Context(), actionStep(`working-directory: serving, base: main,
-		plan: "plans\n-odd name.hcl\n", vars: "a=1; $(touch pwned) ${{ 'x' }}\nb='2'\n\n", var-files: "v.hcl", args: "--simulate\n--only\nw/2"`), "j", nil)
+		policy: rules/policy.hcl, plan: "plans\n-odd name.hcl\n", vars: "a=1; $(touch pwned) ${{ 'x' }}\nb='2'\n\n", var-files: "v.hcl", args: "--simulate\n--only\nw/2"`), "j", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"run", "--var-file", "v.hcl", "--var", "a=1; $(touch pwned) x", "--var", "b='2'",
-		"--base", filepath.Join(c.Temp, "tokgate-base"), "--simulate", "--only", "w/2", "--", "plans", "-odd name.hcl"}
+		"--base", filepath.Join(c.Temp, "tokgate-base"), "--policy", filepath.Join(c.Temp, "tokgate-base") + "/rules/policy.hcl", "--simulate", "--only", "w/2", "--", "plans", "-odd name.hcl"}
 	if strings.Contains(job.Step("install").Log, "::notice") {
 		t.Errorf("there is a plan: %s", job.Step("install").Log)
 	}
@@ -621,6 +621,11 @@ func TestActionInputs(t *testing.T) {
 	}
 	if head := c.git("-C", filepath.Join(c.Temp, "tokgate-base"), "rev-parse", "HEAD"); head != base {
 		t.Errorf("the base is %s, want %s", head, base)
+	}
+	// A policy that the pull request could have written is none.
+	alone, err := c.Run(t.Context(), actionStep(`plan: plans, policy: policy.hcl`), "j", nil)
+	if err != nil || alone.Step("run").ExitCode != 2 || !strings.Contains(alone.Step("run").Log, "policy needs base") {
+		t.Errorf("a policy without a base: %v\n%s", err, alone.Log)
 	}
 	for _, dir := range []string{"", "serving"} {
 		if _, err := os.Stat(filepath.Join(c.Workspace, dir, "pwned")); err == nil {

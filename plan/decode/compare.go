@@ -23,7 +23,7 @@ const (
 )
 
 func (d *decoder) decodeCompares() {
-	if d.opts.lenient {
+	if d.opts.alone {
 		return // of the base branch only the servers are wanted
 	}
 	seen := map[string]hcl.Range{}

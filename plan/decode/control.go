@@ -140,39 +140,79 @@ func (d *decoder) basePlan(rng hcl.Range) (*plan.Plan, string) {
 		return d.baseBranch, d.baseWhy
 	}
 	d.baseLoaded = true
+	opts, ok := d.baseOptions(rng)
+	if !ok {
+		return nil, d.baseWhy
+	}
+	opts.RequireEnv, opts.alone = d.opts.RequireEnv, true
+	p := d.loadBase(opts, rng)
+	if p == nil {
+		return nil, d.baseWhy
+	}
+	d.hash.add("base", opts.place, []byte(p.Hash))
+	d.baseBranch = p
+	return p, ""
+}
+
+// Base loads the plan on the base branch that a plan is another version of, and
+// whose demands it may have to keep: comparisons and all, its secrets unset. It is
+// nil without an error where that branch has none.
+func Base(opts Options) (*plan.Plan, hcl.Diagnostics) {
+	if opts.ReadFile == nil {
+		opts.ReadFile = ReadFile
+	}
+	d := newDecoder(opts)
+	start := hcl.Range{Filename: opts.Path, Start: hcl.InitialPos, End: hcl.InitialPos}
+	base, ok := d.baseOptions(start)
+	if !ok {
+		return nil, d.finish()
+	}
+	p := d.loadBase(base, start)
+	return p, d.finish()
+}
+
+// baseOptions say where the plan of the base branch is; ok is false where it is
+// nowhere, which an error or baseWhy says.
+func (d *decoder) baseOptions(rng hcl.Range) (opts Options, ok bool) {
 	path, err := filepath.Abs(d.opts.Path)
 	if err == nil {
 		path, err = filepath.Rel(d.root, path)
 	}
 	if err != nil || strings.HasPrefix(path, "..") {
 		d.errorf(rng, sumBase, "The plan lies outside its repository, so that its place on the base branch is not known.")
-		return nil, "its place on the base branch is not known"
+		d.baseWhy = "its place on the base branch is not known"
+		return opts, false
 	}
-	opts := Options{
-		Path: filepath.Join(d.opts.Base, path), Inputs: d.baseInputs(), Environ: d.opts.Environ, RequireEnv: d.opts.RequireEnv,
-		ReadFile: d.opts.ReadFile, Root: d.opts.Base, lenient: true,
+	opts = Options{
+		Path: filepath.Join(d.opts.Base, path), Inputs: d.baseInputs(), Environ: d.opts.Environ,
+		ReadFile: d.opts.ReadFile, Root: d.opts.Base, lenient: true, place: path,
 	}
-	if _, err := d.opts.ReadFile(opts.Path); err != nil {
+	switch _, err := d.opts.ReadFile(opts.Path); {
+	case errors.Is(err, fs.ErrNotExist):
 		d.baseWhy = fmt.Sprintf("the base branch has no plan %s", filepath.ToSlash(path))
-		return nil, d.baseWhy
+		return opts, false
+	case err != nil:
+		d.errorf(rng, sumBase, "The plan on the base branch: %s.", readError(opts.Path, err))
+		d.baseWhy = "the plan on the base branch cannot be read"
+		return opts, false
 	}
+	return opts, true
+}
+
+// loadBase loads the plan of the base branch; nil where it is wrong.
+func (d *decoder) loadBase(opts Options, rng hcl.Range) *plan.Plan {
 	p, diags := d.again(opts)
-	if diags.HasErrors() {
-		for _, diag := range diags {
-			if diag.Severity == hcl.DiagError {
-				d.errorf(rng, sumBase, "The plan on the base branch is wrong: %s", diag.Error())
-				break
-			}
+	for _, diag := range diags {
+		if diag.Severity == hcl.DiagError {
+			d.errorf(rng, sumBase, "The plan on the base branch is wrong: %s", diag.Error())
+			d.baseWhy = "the plan on the base branch is wrong"
+			return nil
 		}
-		d.baseWhy = "the plan on the base branch is wrong"
-		return nil, d.baseWhy
 	}
 	for _, s := range p.Secrets {
 		d.addSecret(s)
 	}
-	d.hash.add("base", path, []byte(p.Hash))
-	d.baseBranch = p
-	return p, ""
+	return p
 }
 
 // unchanged says whether nothing that a server is made of differs. What lies in

@@ -38,8 +38,10 @@ type Options struct {
 	// base.server.vllm; "": there is none.
 	Base string
 	// lenient is set for the plan of the base branch: it may not know a
-	// variable, and what it compares is not looked at.
-	lenient bool
+	// variable. alone: what it compares is not looked at; place is that of the plan
+	// in its repository.
+	lenient, alone bool
+	place          string
 }
 
 // Input is one --var or one --var-file.

@@ -23,7 +23,7 @@ func (d *decoder) decodeGate() {
 	} else {
 		g.Range = b.rng
 	}
-	policy(b, &g.Policy)
+	readPolicy(b, &g.Policy)
 	if g.MaxRequests == 0 {
 		b.note("max_requests", gateBlock.attr("max_requests").Computed, "")
 	}
@@ -68,8 +68,8 @@ func (d *decoder) only(spec *Block, twice string) *body {
 	return d.open(spec, blocks[0], &scope{ctx: d.base}, spec.Name)
 }
 
-// policy overrides what the block sets, or what the schema has a default for.
-func policy(b *body, p *plan.Policy) {
+// readPolicy overrides what the block sets, or what the schema has a default for.
+func readPolicy(b *body, p *plan.Policy) {
 	usual := p.Confidence
 	b.bind(p)
 	if p.Confidence <= 0.5 || p.Confidence >= 1 {

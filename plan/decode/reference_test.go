@@ -27,6 +27,43 @@ func TestReference(t *testing.T) {
 	golden(t, path, head+begin+reference()+end+tail)
 }
 
+// The table of what a policy may say is in docs/policy.md, between two comments.
+func TestPolicyReference(t *testing.T) {
+	const path, begin, end = "../../docs/policy.md", "<!-- policy -->\n", "<!-- /policy -->"
+	src, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, _ := strings.Cut(string(src), begin)
+	_, tail, ok := strings.Cut(rest, end)
+	if !ok {
+		t.Fatalf("%s has no part for it", path)
+	}
+	var b strings.Builder
+	for _, block := range PolicySchema.Blocks {
+		fmt.Fprintf(&b, "**`%s`**: %s\n\n| attribute | what |\n|---|---|\n", block.Name, block.Doc)
+		for _, a := range block.Attrs {
+			fmt.Fprintf(&b, "| `%s` | %s |\n", a.Name, a.Doc)
+		}
+		b.WriteString("\n")
+	}
+	golden(t, path, head+begin+b.String()+end+tail)
+}
+
+// The policy that docs/policy.md shows is one.
+func TestPolicyOfTheDocs(t *testing.T) {
+	src, err := os.ReadFile("../../docs/policy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(src), "# policy.hcl\n")
+	text, _, ok := strings.Cut(rest, "```")
+	p, diags := Policy("policy.hcl", func(string) ([]byte, error) { return []byte(text), nil })
+	if !ok || diags.HasErrors() || len(p.Allow) != 6 || len(p.Require) != 2 || len(p.Keep.Patterns) != 1 {
+		t.Errorf("%+v %v", p, diags)
+	}
+}
+
 // Whatever the schema holds is in the reference, and every default in it is
 // one that the decoder can evaluate.
 func TestSchemaAndReferenceAgree(t *testing.T) {

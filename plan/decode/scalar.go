@@ -49,14 +49,18 @@ func (b *body) oneOf(name string, names ...string) string {
 		return names[0]
 	}
 	s, ok := b.asText(b.rangeOf(name), name, v)
-	if ok && !slices.Contains(names, s) {
-		b.d.errorf(b.rangeOf(name), sumOneOf, "%s is %s, not %q.%s", name, choices(names), s, suggest.DidYouMean(s, names))
-		ok = false
-	}
-	if !ok {
+	if !ok || !b.isOneOf(b.rangeOf(name), name, s, names) {
 		return names[0]
 	}
 	return s
+}
+
+func (b *body) isOneOf(rng hcl.Range, name, text string, names []string) bool {
+	if slices.Contains(names, text) {
+		return true
+	}
+	b.d.errorf(rng, sumOneOf, "%s is %s, not %q.%s", name, choices(names), text, suggest.DidYouMean(text, names))
+	return false
 }
 
 // boolean is false when not set.

@@ -76,6 +76,9 @@ func (d *decoder) context(expr hcl.Expression, sc *scope) (*hcl.EvalContext, boo
 			continue
 		}
 		name := plan.StepName(t, 1)
+		if read := (plan.Read{Name: name, Range: t.SourceRange()}); !slices.Contains(d.out.Reads, read) {
+			d.out.Reads = append(d.out.Reads, read)
+		}
 		if env == nil {
 			env = map[string]cty.Value{}
 		}

@@ -30,7 +30,7 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *p
 		w.Good = readBounds(g)
 	}
 	if g := b.child("gate"); g != nil {
-		policy(g, &w.Policy)
+		readPolicy(g, &w.Policy)
 	}
 	w.Capacity = readCapacity(b, w, p)
 	readSLAs(b, w, p)

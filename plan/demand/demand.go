@@ -35,6 +35,7 @@ func less(is, was demand) bool {
 
 // Weakening is one demand of the base that the head lowers or drops.
 type Weakening struct {
+	Key   string    // "chat on vllm at 8: ttft p95"
 	What  string    // "chat on vllm at 8: ttft p95 < 2s is now p95 < 4s"
 	Range hcl.Range // in the head; where it dropped the demand, in the base
 }
@@ -53,10 +54,10 @@ func Weakened(base, head *plan.Plan) []Weakening {
 		if slices.ContainsFunc(there, func(is demand) bool { return !less(is, was) }) {
 			continue
 		}
-		w := Weakening{fmt.Sprintf("%s: %s is gone", was.key, was.text), was.rng}
+		w := Weakening{was.key, fmt.Sprintf("%s: %s is gone", was.key, was.text), was.rng}
 		if len(there) > 0 {
 			is := there[0]
-			w = Weakening{fmt.Sprintf("%s: %s is now %s", was.key, was.text, is.text), is.rng}
+			w = Weakening{was.key, fmt.Sprintf("%s: %s is now %s", was.key, was.text, is.text), is.rng}
 			if is.warns && !was.warns {
 				w.What += ", which only warns"
 			}

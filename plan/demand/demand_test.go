@@ -1,4 +1,4 @@
-package demand
+package demand_test
 
 import (
 	"strings"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
+	"github.com/tokgate/tokgate/plan/demand"
 )
 
 const base = `
@@ -82,7 +83,7 @@ func TestWeakened(t *testing.T) {
 			if tt.old != "" && !strings.Contains(base, tt.old) {
 				t.Fatalf("the plan holds no %q", tt.old)
 			}
-			got := Weakened(load(t, base), load(t, strings.Replace(base, tt.old, tt.new, 1)))
+			got := demand.Weakened(load(t, base), load(t, strings.Replace(base, tt.old, tt.new, 1)))
 			var said []string
 			for _, w := range got {
 				said = append(said, w.What)
@@ -141,7 +142,7 @@ func TestWeakenedComparison(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var said []string
-			for _, w := range Weakened(load(t, compared), load(t, strings.Replace(compared, tt.old, tt.new, 1))) {
+			for _, w := range demand.Weakened(load(t, compared), load(t, strings.Replace(compared, tt.old, tt.new, 1))) {
 				said = append(said, w.What)
 			}
 			text := strings.Join(said, "\n")

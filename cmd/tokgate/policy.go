@@ -1,0 +1,41 @@
+package main
+
+import (
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/decode"
+)
+
+// hold says where a plan does not keep to the policy in a file. base loads the plan whose
+// demands it must keep, and is nil where there is no telling which that is.
+func hold(file string, p *plan.Plan, base func() (*plan.Plan, hcl.Diagnostics)) (*plan.Plan, hcl.Diagnostics) {
+	rules, diags := decode.Policy(file, nil)
+	if diags.HasErrors() {
+		return &plan.Plan{Path: p.Path, Files: rules.Files}, diags
+	}
+	diags = rules.Check(p)
+	if len(rules.Keep.Patterns) == 0 {
+		return p, diags
+	}
+	whole := &hcl.Range{Filename: p.Path, Start: hcl.InitialPos, End: hcl.InitialPos}
+	if base == nil {
+		return p, append(diags, &hcl.Diagnostic{
+			Severity: hcl.DiagError, Summary: "No plan on the base branch", Subject: whole,
+			Detail: rules.KeepAt() + " keeps what the plan on the base branch demands. Say where that is: --base DIR.",
+		})
+	}
+	old, more := base()
+	diags = append(diags, more...)
+	switch {
+	case more.HasErrors():
+	case old == nil:
+		diags = append(diags, &hcl.Diagnostic{
+			Severity: hcl.DiagWarning, Summary: "No plan on the base branch", Subject: whole,
+			Detail: "The plan is new: there are no demands that " + rules.KeepAt() + " could keep.",
+		})
+	default:
+		diags = append(diags, rules.Weakened(old, p)...)
+	}
+	return p, diags
+}

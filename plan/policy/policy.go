@@ -1,0 +1,154 @@
+// Package policy says what plans may use and what they must require. A policy
+// belongs to those who own the machines: it is read from the base branch, so that a
+// pull request cannot change the rules that it is held to.
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/demand"
+)
+
+// Policy is a checked policy file.
+type Policy struct {
+	Path  string
+	Files map[string]*hcl.File // its source, for diagnostics
+	// Allow holds what plans may use, by kind: servers, images, options, …. A kind
+	// that is not in it is not allowed at all.
+	Allow map[string]List
+	// Require holds what the gate of a plan must say, by attribute. An attribute that
+	// is not in it may say anything.
+	Require map[string]List
+	// Keep names the demands of the plan on the base branch that may not be lowered.
+	Keep List
+}
+
+// List is one list of patterns. In a pattern * stands for any text.
+type List struct {
+	Patterns []string
+	Range    hcl.Range
+}
+
+// The summaries of the diagnostics about plans.
+const (
+	SumNotAllowed = "Not allowed by the policy"
+	SumWeaker     = "Weaker than the policy allows"
+)
+
+// Check holds a plan to the policy, all but Keep.
+func (p *Policy) Check(of *plan.Plan) hcl.Diagnostics {
+	var out hcl.Diagnostics
+	for _, u := range uses(of) {
+		list, named := p.Allow[u.kind]
+		required := false
+		if l, ok := p.Require[u.kind]; ok {
+			list, named, required = l, true, true
+		} else if slices.Contains(Required, u.kind) {
+			continue
+		}
+		if slices.ContainsFunc(list.Patterns, u.matches) {
+			continue
+		}
+		out = add(out, of, SumNotAllowed, p.refuse(u, list, named, required), u.rng)
+	}
+	slices.SortStableFunc(out, func(a, b *hcl.Diagnostic) int {
+		return cmp.Or(cmp.Compare(a.Subject.Filename, b.Subject.Filename), cmp.Compare(a.Subject.Start.Byte, b.Subject.Start.Byte))
+	})
+	return out
+}
+
+// Required are the kinds that a policy may require.
+var Required = []string{"decide", "on_inconclusive"}
+
+// nouns are the kinds in words, one and several.
+var nouns = map[string][2]string{
+	"servers": {"server", "kinds of servers"}, "images": {"image", "images"}, "options": {"option of a container", "options of containers"},
+	"networks": {"network", "networks"}, "volumes": {"volume", "volumes"}, "commands": {"command", "commands"}, "flags": {"flag", "flags"},
+	"urls": {"URL", "URLs"}, "env": {"environment variable", "environment variables"},
+}
+
+func (p *Policy) refuse(u use, list List, named, required bool) string {
+	line := max(list.Range.Start.Line, 1)
+	if required {
+		return fmt.Sprintf("%s:%d requires %s to be %s; here it is %q. Set it so.", p.Path, line, u.kind, strings.Join(list.Patterns, " or "), u.value)
+	}
+	is := fmt.Sprintf("The %s %q is not allowed: ", nouns[u.kind][0], u.value)
+	ask := "or have the policy changed on the base branch."
+	switch {
+	case !named || len(list.Patterns) == 0:
+		return fmt.Sprintf("%s%s:%d allows no %s. Leave it out, %s", is, p.Path, line, nouns[u.kind][1], ask)
+	case u.sharesHost():
+		return fmt.Sprintf("%s%s:%d does not name it. It gives the container what belongs to the host, so no * stands for it. Leave it out, %s", is, p.Path, line, ask)
+	}
+	return fmt.Sprintf("%s%s:%d allows the %s %s. Use one of them, %s", is, p.Path, line, nouns[u.kind][1], quoted(list.Patterns), ask)
+}
+
+// Weakened holds a plan to what the same plan on the base branch demands.
+func (p *Policy) Weakened(base, of *plan.Plan) hcl.Diagnostics {
+	var out hcl.Diagnostics
+	for _, w := range demand.Weakened(base, of) {
+		if i := slices.IndexFunc(p.Keep.Patterns, func(pattern string) bool { return match(pattern, w.Key) }); i >= 0 {
+			detail := fmt.Sprintf("%s. %s keeps what the base branch demands of %q. Demand as much, or lower it on the base branch first.", w.What, p.KeepAt(), p.Keep.Patterns[i])
+			if _, here := of.Files[w.Range.Filename]; !here { // of what is gone, the base has the line
+				detail = fmt.Sprintf("%s (%s:%d). %s", w.What, w.Range.Filename, w.Range.Start.Line, strings.TrimPrefix(detail, w.What+". "))
+				w.Range = hcl.Range{Filename: of.Path, Start: hcl.InitialPos, End: hcl.InitialPos}
+			}
+			out = add(out, of, SumWeaker, detail, w.Range)
+		}
+	}
+	return out
+}
+
+// KeepAt is where the policy says which demands are kept: "policy.hcl:12".
+func (p *Policy) KeepAt() string { return fmt.Sprintf("%s:%d", p.Path, p.Keep.Range.Start.Line) }
+
+// add keeps one of several equal diagnostics, without the plan's secrets.
+func add(list hcl.Diagnostics, of *plan.Plan, summary, detail string, rng hcl.Range) hcl.Diagnostics {
+	for _, secret := range of.Secrets {
+		if len(secret) > 3 {
+			detail = strings.ReplaceAll(detail, secret, "(secret)")
+		}
+	}
+	if slices.ContainsFunc(list, func(d *hcl.Diagnostic) bool { return d.Detail == detail && *d.Subject == rng }) {
+		return list
+	}
+	return append(list, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: detail, Subject: &rng})
+}
+
+func quoted(patterns []string) string {
+	out := make([]string, len(patterns))
+	for i, p := range patterns {
+		out[i] = fmt.Sprintf("%q", p)
+	}
+	return strings.Join(out, ", ")
+}
+
+// match says whether the whole of text is what the pattern says.
+func match(pattern, text string) bool {
+	re := regexp.MustCompile(`(?s)^` + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, `.*`) + `$`)
+	return re.MatchString(text)
+}
+
+// exposing are options that give a container what belongs to the host: a pattern
+// allows one of them only if it names it, so that ["*"] does not.
+var exposing = regexp.MustCompile(`^(-[^-]|--(privileged|network|net|pid|ipc|uts|userns|cgroupns|cgroup-parent|cap-add|device|device-cgroup-rule|security-opt|volume|volumes-from|mount|gpus|runtime|group-add)(=|$))`)
+
+func (u use) sharesHost() bool {
+	return u.kind == "options" && exposing.MatchString(u.value) || u.kind == "networks" && u.value == "host"
+}
+
+func (u use) matches(pattern string) bool {
+	written, _, _ := strings.Cut(pattern, "*")
+	name, _, _ := strings.Cut(u.value, "=")
+	if u.sharesHost() && !strings.HasPrefix(written, name) {
+		return false
+	}
+	return match(pattern, u.value)
+}

@@ -1,0 +1,169 @@
+package policy_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/decode"
+	"github.com/tokgate/tokgate/plan/policy"
+)
+
+var marker = regexp.MustCompile(`# ERROR: ([^#"]*)`)
+
+// marked lists the errors that a file announces, as "line: summary".
+func marked(t *testing.T, path string) []string {
+	t.Helper()
+	src, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for i, line := range strings.Split(string(src), "\n") {
+		for _, m := range marker.FindAllStringSubmatch(line, -1) {
+			want = append(want, fmt.Sprintf("%d: %s", i+1, strings.TrimSpace(m[1])))
+		}
+	}
+	slices.Sort(want)
+	return want
+}
+
+func said(diags hcl.Diagnostics) []string {
+	var got []string
+	for _, d := range diags {
+		got = append(got, fmt.Sprintf("%d: %s", d.Subject.Start.Line, d.Summary))
+	}
+	slices.Sort(got)
+	return got
+}
+
+func read(t *testing.T, path string) *policy.Policy {
+	t.Helper()
+	p, diags := decode.Policy(path, nil)
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	return p
+}
+
+func load(t *testing.T, path string, environ ...string) *plan.Plan {
+	t.Helper()
+	p, diags := decode.File(decode.Options{Path: path, Environ: environ, Root: "testdata"})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	return p
+}
+
+// A plan that does not keep to the policy is told so on each line, with the line of
+// the policy; the plan of the base branch keeps to it.
+func TestPolicy(t *testing.T) {
+	rules := read(t, "testdata/policy.hcl")
+	base, head := load(t, "testdata/base/gate.hcl"), load(t, "testdata/gate.hcl")
+	if diags := append(rules.Check(base), rules.Weakened(base, base)...); len(diags) > 0 {
+		t.Errorf("the base branch's own plan: %v", diags)
+	}
+	diags := append(rules.Check(head), rules.Weakened(base, head)...)
+	if diff := gocmp.Diff(marked(t, "testdata/gate.hcl"), said(diags)); diff != "" {
+		t.Errorf("-marked +got:\n%s%v", diff, diags)
+	}
+	line := regexp.MustCompile(`testdata/policy\.hcl:\d+ `)
+	for _, d := range diags {
+		if !line.MatchString(d.Detail) || !strings.HasSuffix(d.Detail, ".") || d.Severity != hcl.DiagError {
+			t.Errorf("%v: it names no line of the policy", d)
+		}
+	}
+}
+
+// What a policy does not speak of is not allowed, and one that is empty is wrong.
+func TestBadPolicies(t *testing.T) {
+	paths, _ := filepath.Glob("testdata/bad/*.hcl")
+	if len(paths) < 2 {
+		t.Fatal("no policies")
+	}
+	for _, path := range paths {
+		_, diags := decode.Policy(path, nil)
+		if diff := gocmp.Diff(marked(t, path), said(diags)); diff != "" {
+			t.Errorf("%s (-marked +got):\n%s%v", path, diff, diags)
+		}
+	}
+	if _, diags := decode.Policy("testdata/absent.hcl", nil); !diags.HasErrors() {
+		t.Error("a policy that is not there allows")
+	}
+	base := load(t, "testdata/base/gate.hcl")
+	if diags := (&policy.Policy{Path: "p.hcl"}).Check(base); len(diags) == 0 {
+		t.Error("an empty policy allows")
+	}
+}
+
+// Patterns match the whole of a text, and * any part of it.
+func TestPatterns(t *testing.T) {
+	for _, tt := range []struct {
+		pattern, image string
+		allowed        bool
+	}{
+		{"vllm/vllm-openai:*", "vllm/vllm-openai:v1", true},
+		{"vllm/vllm-openai:*", "evil/vllm/vllm-openai:v1", false},
+		{"vllm/vllm-openai", "vllm/vllm-openai:v1", false},
+		{"vllm/v.*", "vllm/vx", false}, // a dot is a dot
+		{"*", "anything", true},
+		{"", "anything", false},
+		{"a*c*e", "abcde", true},
+		{"a*c*e", "abde", false},
+		{"(a|b)", "a", false},
+	} {
+		rules := &policy.Policy{Path: "p.hcl", Allow: map[string]policy.List{"servers": {Patterns: []string{"container"}}, "images": {Patterns: []string{tt.pattern}}}}
+		of := &plan.Plan{Servers: []*plan.Server{{Container: &plan.Container{Image: tt.image}}}}
+		if got := len(rules.Check(of)) == 0; got != tt.allowed {
+			t.Errorf("%q and %q: allowed %v", tt.pattern, tt.image, got)
+		}
+	}
+}
+
+// A secret is in no message, even where it is what is not allowed.
+func TestSecretsAreNotSaid(t *testing.T) {
+	src := "server \"e\" {\n  endpoint { url = \"http://${env.HOST_KEY}.example.org\" }\n}\nworkload \"w\" {\n  input_tokens = 8\n  output_tokens = 8\n  load { concurrency = [1] }\n  sla { ttft = \"p95 < 1s\" }\n}\n"
+	of, diags := decode.File(decode.Options{Path: "p.hcl", Source: []byte(src), Environ: []string{"HOST_KEY=hidden-name"}})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	diags = read(t, "testdata/policy.hcl").Check(of)
+	if len(diags) != 2 || strings.Contains(diags.Error(), "hidden-name") {
+		t.Errorf("%v", diags)
+	}
+}
+
+// FuzzPolicy: whatever a policy says, it is one or an error, and what it says of a plan
+// has a line.
+func FuzzPolicy(f *testing.F) {
+	for _, path := range []string{"testdata/policy.hcl", "testdata/bad/policy.hcl", "testdata/bad/nothing.hcl"} {
+		src, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(src)
+	}
+	of, diags := decode.File(decode.Options{Path: "testdata/gate.hcl", Root: "testdata"})
+	if diags.HasErrors() {
+		f.Fatal(diags)
+	}
+	f.Fuzz(func(t *testing.T, src []byte) {
+		rules, diags := decode.Policy("policy.hcl", func(string) ([]byte, error) { return src, nil })
+		if diags.HasErrors() {
+			return
+		}
+		for _, d := range append(rules.Check(of), rules.Weakened(of, of)...) {
+			if d.Subject == nil || d.Subject.Start.Line < 1 || d.Detail == "" {
+				t.Errorf("%v", d)
+			}
+		}
+	})
+}

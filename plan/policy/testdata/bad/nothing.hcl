@@ -1,0 +1,3 @@
+# It begins here. # ERROR: Missing setting
+allow {
+}

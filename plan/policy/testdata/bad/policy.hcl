@@ -1,0 +1,13 @@
+allow {
+  server  = ["container"] # ERROR: Unsupported argument
+  servers = ["conatiner"] # ERROR: Unknown choice
+  images  = [1]           # ERROR: Wrong type
+  env     = [env.NAMES]   # ERROR: Reference not available here
+}
+
+require {
+  decide = ["certain"] # ERROR: Unknown choice
+}
+
+gate { # ERROR: Unsupported block type
+}

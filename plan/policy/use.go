@@ -1,0 +1,220 @@
+package policy
+
+import (
+	"maps"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/tokgate/tokgate/plan"
+)
+
+// use is one thing that a plan uses or says, of a kind that policies speak of.
+type use struct {
+	kind, value string
+	rng         hcl.Range
+}
+
+// unknown is what a text reads that is not known without the environment of a run,
+// which is where the policy sees it.
+const unknown = "(unknown)"
+
+// uses lists what a plan uses, in order of the source. What the plan of the base
+// branch brought is not looked at: it was allowed there.
+func uses(p *plan.Plan) []use {
+	l := &listing{of: p}
+	for _, r := range p.Reads {
+		l.add("env", r.Name, r.Range)
+	}
+	l.gate(p.Gate.Policy, p.Gate.Range)
+	for _, s := range p.Servers {
+		if !s.Base {
+			l.server(s)
+		}
+	}
+	for _, w := range p.Workloads {
+		l.gate(w.Policy, w.Range)
+	}
+	for _, c := range p.Compares {
+		l.gate(c.Policy, c.Range)
+	}
+	return l.uses
+}
+
+type listing struct {
+	of   *plan.Plan
+	uses []use
+}
+
+func (l *listing) add(kind, value string, rng hcl.Range) {
+	if value != unknown {
+		l.uses = append(l.uses, use{kind, value, rng})
+	}
+}
+
+// gate adds what a gate says, or what a block says in its place.
+func (l *listing) gate(p plan.Policy, block hcl.Range) {
+	add := func(attr, value, usual string) {
+		if at := l.at(block, attr); at != block || value != usual {
+			l.add(attr, value, at)
+		}
+	}
+	usual := l.of.Gate.Policy
+	if block == l.of.Gate.Range {
+		usual = plan.Policy{}
+	}
+	add("decide", string(p.Decide), string(usual.Decide))
+	add("on_inconclusive", string(p.OnInconclusive), string(usual.OnInconclusive))
+}
+
+func (l *listing) server(s *plan.Server) {
+	switch {
+	case s.Process != nil:
+		p := s.Process
+		l.add("servers", "process", p.Range)
+		l.command(p.Command, p.Range)
+		l.environment(p.Env, p.Range)
+	case s.Container != nil:
+		l.container(s.Container)
+	case s.Endpoint != nil:
+		e := s.Endpoint
+		l.add("servers", "endpoint", e.Range)
+		l.url(e.URL, l.at(e.Range, "url"))
+		if e.Redirects == "any" {
+			l.add("urls", "any host that "+e.URL+" redirects to", l.at(e.Range, "redirects"))
+		}
+	default:
+		l.add("servers", "simulator", s.Range)
+	}
+	for _, f := range s.Flags {
+		words, _ := plan.CommandLine(s.Engine, []plan.Flag{f}, nil) // a list may hold further flags
+		l.flags(words, f.Range)
+	}
+	l.flags(s.Args, l.at(s.Range, "args"))
+	l.url(s.Telemetry.URL, l.at(s.Telemetry.Range, "metrics_url"))
+	l.url(s.Telemetry.DCGM, l.at(s.Telemetry.Range, "dcgm_url"))
+}
+
+func (l *listing) container(c *plan.Container) {
+	l.add("servers", "container", c.Range)
+	l.add("images", c.Image, l.at(c.Range, "image"))
+	if c.Entrypoint != "" {
+		l.command(append([]string{c.Entrypoint}, c.Command...), l.at(c.Range, "entrypoint"))
+	} else {
+		l.command(c.Command, c.Range)
+	}
+	l.environment(c.Env, c.Range)
+	if c.Network != "" {
+		l.add("networks", c.Network, l.at(c.Range, "network"))
+	}
+	for _, v := range c.Volumes {
+		source, rest, _ := strings.Cut(v, ":")
+		if strings.Contains(source, "/") {
+			source = path.Clean(source) // /data/../etc is no folder of /data
+		}
+		l.add("volumes", source+":"+rest, l.at(c.Range, "volumes"))
+	}
+	for _, word := range joined(c.Options) {
+		l.add("options", word, l.at(c.Range, "options"))
+	}
+}
+
+// joined writes an option and its value as one word: --ipc host is --ipc=host.
+func joined(words []string) []string {
+	var out []string
+	for i, word := range words {
+		if last := len(out) - 1; i > 0 && !strings.HasPrefix(word, "-") && !strings.Contains(out[last], "=") {
+			out[last] += "=" + word
+			continue
+		}
+		out = append(out, word)
+	}
+	return out
+}
+
+// command is a command line of the plan's own; the options in it are flags as well.
+func (l *listing) command(words []string, block hcl.Range) {
+	if len(words) == 0 {
+		return
+	}
+	rng := l.at(block, "command")
+	l.add("commands", strings.Join(words, " "), rng)
+	l.flags(words, rng)
+}
+
+// flags are the names of the options among words, without dashes before them and
+// with dashes in them.
+func (l *listing) flags(words []string, rng hcl.Range) {
+	for _, word := range words {
+		if _, err := strconv.ParseFloat(word, 64); err == nil || !strings.HasPrefix(word, "-") {
+			continue
+		}
+		name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
+		l.add("flags", strings.ReplaceAll(name, "_", "-"), rng)
+	}
+}
+
+func (l *listing) environment(env map[string]string, block hcl.Range) {
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		l.add("env", name, l.at(block, "env"))
+	}
+}
+
+// url adds an address with a path, so that a pattern can end its host with a slash.
+func (l *listing) url(text string, rng hcl.Range) {
+	if u, err := url.Parse(text); err == nil && u.Host != "" && u.Path == "" {
+		text += "/"
+	}
+	if text != "" {
+		l.add("urls", text, rng)
+	}
+}
+
+// at is where a block, or the gate in it, sets an attribute; the block itself where
+// that cannot be told.
+func (l *listing) at(block hcl.Range, attr string) hcl.Range {
+	if f := l.of.Files[block.Filename]; f != nil {
+		if body, ok := f.Body.(*hclsyntax.Body); ok {
+			if a := attribute(find(body, block), attr); a != nil {
+				return a.Expr.Range()
+			}
+		}
+	}
+	if block.Filename == "" { // there is no such block
+		return hcl.Range{Filename: l.of.Path, Start: hcl.InitialPos, End: hcl.InitialPos}
+	}
+	return block
+}
+
+func attribute(in *hclsyntax.Body, name string) *hclsyntax.Attribute {
+	if in == nil {
+		return nil
+	}
+	if a := in.Attributes[name]; a != nil {
+		return a
+	}
+	for _, b := range in.Blocks {
+		if b.Type == "gate" {
+			return b.Body.Attributes[name]
+		}
+	}
+	return nil
+}
+
+// find is the body of the block that begins there.
+func find(in *hclsyntax.Body, at hcl.Range) *hclsyntax.Body {
+	for _, b := range in.Blocks {
+		if b.DefRange() == at {
+			return b.Body
+		}
+		if found := find(b.Body, at); found != nil {
+			return found
+		}
+	}
+	return nil
+}
