@@ -222,6 +222,84 @@ func TestCompareFailsClosed(t *testing.T) {
 	}
 }
 
+// Rounds in which the generator stood still: pairs of such that were measured
+// again are part of nothing, and what is left of them decides nothing.
+func TestCompareDisturbed(t *testing.T) {
+	const ms = time.Millisecond
+	estimate := plan.Policy{Confidence: 0.95, Decide: plan.Estimate, OnInconclusive: plan.Stop}
+	constant := func(x float64) func(int, int) float64 { return func(int, int) float64 { return x } }
+	from := func(k int, x float64) func(int, int) float64 {
+		return func(round, _ int) float64 {
+			if round >= k {
+				return x
+			}
+			return 1
+		}
+	}
+	stall := func(levels ...int) func(*metric.Run) {
+		return func(r *metric.Run) {
+			for _, i := range levels {
+				r.Levels[i].Rounds[7].Health.Stall = 500 * ms
+			}
+		}
+	}
+	again := func(r *metric.Run) {
+		for i, l := range r.Levels {
+			void := *l.Rounds[7]
+			l.Rounds[7].Index, void.Leg = 8, &metric.Leg{Slot: 14 + i}
+			if i == 0 {
+				void.Health.Stall = 500 * ms
+			}
+			l.Voided = []*metric.Round{&void}
+		}
+	}
+	for _, row := range []struct {
+		name   string
+		duel   duel
+		change func(*metric.Run)
+		want   Outcome
+		says   string
+	}{
+		{"a pass that a slow control need not explain", duel{}, stall(0), Pass, "the generator stood still for 500 ms in round 8 on a"},
+		// Without round 8 the candidate is 10 % slower.
+		{"a pass that a slow control may explain", duel{control: from(7, 3), candidate: constant(1.1), policy: estimate}, stall(0), Error, "generator: the generator stood still for 500 ms in round 8 on a, which could be what decided it"},
+		{"the same, late on the candidate", duel{control: from(7, 3), candidate: constant(1.1), policy: estimate}, stall(1), Pass, ""},
+		{"a failure that a slow candidate need not explain", duel{candidate: constant(1.2)}, stall(1), Fail, ""},
+		{"a failure that a slow candidate may explain", duel{candidate: from(7, 1.6), policy: estimate}, stall(1), Error, "could be what decided"},
+		{"undecided", duel{candidate: from(5, 1.2)}, stall(0, 1), Inconclusive, "the servers need not be why it is undecided"},
+		{"a pair that was measured again", duel{}, again, Pass, "1 round of chat at 4 measured again on both servers"},
+		{"a pair that nothing had disturbed", duel{}, func(r *metric.Run) {
+			again(r)
+			r.Levels[0].Voided[0].Health.Stall = 0
+		}, Error, "round 8 was left out, and nothing had disturbed it"},
+		{"one leg of a pair alone", duel{}, func(r *metric.Run) {
+			again(r)
+			r.Levels[1].Voided, r.Levels[1].Rounds[7].Index = nil, 7
+		}, Error, "the record pairs round 9 (seed 7) with round 8 (seed 7)"},
+		{"too many of them", duel{}, func(r *metric.Run) {
+			again(r)
+			for _, l := range r.Levels {
+				l.Voided = append(l.Voided, l.Voided[0], l.Voided[0])
+			}
+		}, Error, "3 of 11 rounds were left out, more than 2"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			row.duel.rounds, row.duel.perRound = 8, 40
+			row.duel.claims = []*plan.Claim{tolerate("ttft mean +5%")}
+			p, run := row.duel.make()
+			row.change(run)
+			v := Judge(p, run, Options{})
+			text := names(v)
+			for _, x := range v.List {
+				text = append(text, x.Notes...)
+			}
+			if said := strings.Join(text, "\n"); v.Outcome != row.want || !strings.Contains(said, row.says) {
+				t.Errorf("%v (%s), want %v that says %q:\n%s", v.Outcome, v.Why, row.want, row.says, said)
+			}
+		})
+	}
+}
+
 // A pull request that changes no server is not red.
 func TestCompareNothingChanged(t *testing.T) {
 	p, _ := duel{rounds: 8, perRound: 40, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}.make()

@@ -258,11 +258,15 @@ func (s *subject) loaded(v *Verdict, invalid objection) {
 }
 
 // voided says which rounds were measured again, and checks that these are such
-// as may be: disturbed ones, and few.
+// as may be: disturbed ones, or the pairs of such, and few.
 func (s *subject) voided(v *Verdict, invalid objection) {
 	l := s.level
 	for _, r := range l.Voided {
-		if (l.Disturbed(r) == metric.Disturbance{}) {
+		if !disturbed(l, r) && !slices.ContainsFunc(s.pairs, func(other *metric.Level) bool {
+			return slices.ContainsFunc(other.Voided, func(p *metric.Round) bool {
+				return r.Leg != nil && p.Leg != nil && p.Index == r.Index && disturbed(other, p)
+			})
+		}) {
 			invalid(verdict.CauseInvalid, "round %d was left out, and nothing had disturbed it", r.Index+1)
 		}
 		v.Notes = append(v.Notes, fmt.Sprintf("round %d was measured again: %s", r.Index+1, verdict.OneLine(r.Void)))
@@ -270,6 +274,10 @@ func (s *subject) voided(v *Verdict, invalid objection) {
 	if most := metric.MostVoided(len(l.Rounds) + l.Shed); len(l.Voided) > most {
 		invalid(verdict.CauseInvalid, "%d of %s were left out, more than %d", len(l.Voided), verdict.Count(len(l.Rounds)+len(l.Voided), "rounds"), most)
 	}
+}
+
+func disturbed(l *metric.Level, r *metric.Round) bool {
+	return l.Disturbed(r) != metric.Disturbance{}
 }
 
 // mostFrequent is the most frequent message and how often it came.

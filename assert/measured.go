@@ -107,7 +107,7 @@ func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level
 		j.levels[key] = l
 		looked = lookNote(l, last, 1-s.alpha)
 	}
-	s.evidence = gather(l)
+	s.evidence, s.pairs = gather(l), j.pairs(key)
 	s.one = j.levels[levelKey{key.server, key.workload, "1"}]
 	verdicts := s.thresholds(list)
 	s.load(v, kind, level, pairs(list, verdicts))
@@ -130,6 +130,17 @@ func dueIn(level plan.Level, l *metric.Level) int {
 		return level.Requests
 	}
 	return l.Due() * max(level.Rounds, len(l.Rounds)) / len(l.Rounds)
+}
+
+// pairs are the levels of other servers that may have taken turns with one.
+func (j *judge) pairs(of levelKey) []*metric.Level {
+	var out []*metric.Level
+	for key, l := range j.recorded {
+		if key.server != of.server && key.workload == of.workload && key.level == of.level {
+			out = append(out, l)
+		}
+	}
+	return out
 }
 
 // shed is the level with the requests that were left of it where a short budget

@@ -37,9 +37,10 @@ func CompareRecords(r compare.Records) (*plan.Plan, Verdicts, error) {
 			}
 		default:
 			j.take(l)
-			key := levelKey{l.Server, l.Workload, l.Name}
-			j.valid[key] = invalid(j.recorded[key], &plan.Workload{Policy: c.Policy}) == ""
 		}
+	}
+	for key, l := range j.recorded {
+		j.valid[key] = j.invalid(l, &plan.Workload{Policy: c.Policy}) == ""
 	}
 	in := j.comparison(c)
 	in.Planless, in.Unrun = true, unrun
@@ -51,8 +52,8 @@ func CompareRecords(r compare.Records) (*plan.Plan, Verdicts, error) {
 }
 
 // invalid says why a recorded level cannot be used; "" when it can.
-func invalid(l *metric.Level, w *plan.Workload) string {
-	s := subject{evidence: gather(l), workload: w, policy: w.Policy, alpha: w.Policy.Alpha()}
+func (j *judge) invalid(l *metric.Level, w *plan.Workload) string {
+	s := subject{evidence: gather(l), pairs: j.pairs(levelKey{l.Server, l.Workload, l.Name}), workload: w, policy: w.Policy, alpha: w.Policy.Alpha()}
 	var load Verdict
 	s.load(&load, l.Kind, plan.Level{Name: l.Name, N: l.N, Requests: s.n}, nil)
 	if load.Outcome != Pass {
@@ -63,13 +64,17 @@ func invalid(l *metric.Level, w *plan.Workload) string {
 
 // comparison is what a compare block is judged by.
 func (j *judge) comparison(c *plan.Compare) compare.Input {
+	of := j
+	if b := j.baselines[c.Name]; b != nil {
+		of = newJudge(j.promised, b)
+	}
 	return compare.Input{
 		Plan: j.promised, Block: c, Run: j.run, Baseline: j.baselines[c.Name],
 		Level: func(server, workload, level string) *metric.Level {
 			return j.recorded[levelKey{server, workload, level}]
 		},
 		Valid:   func(server, workload, level string) bool { return j.valid[levelKey{server, workload, level}] },
-		Invalid: invalid, Limit: j.limitOf,
+		Invalid: of.invalid, Limit: j.limitOf,
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 type subject struct {
 	evidence
 	workload *plan.Workload
-	one      *metric.Level // concurrency 1 of the same workload and server; nil
+	one      *metric.Level   // concurrency 1 of the same workload and server; nil
+	pairs    []*metric.Level // the same workload and level of other servers, which may have taken turns
 	price    metric.Price
 	policy   plan.Policy
 	alpha    float64 // a side: 1 − confidence

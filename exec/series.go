@@ -25,9 +25,10 @@ type series struct {
 	// before are rounds that were measured under another name: a fixed level
 	// to which a search adds.
 	before []*metric.Round
-	leg    *metric.Leg // of a comparison; nil
-	now    *round      // the one under way, nil between two
-	last   *round      // the one that ended last
+	leg    *metric.Leg   // of a comparison; nil
+	held   *metric.Round // a leg that is over and waits for its pair; nil
+	now    *round        // the one under way, nil between two
+	last   *round        // the one that ended last
 	// durations are the runner's of the server: another may be under way at the
 	// same time.
 	durations map[*plan.Workload]time.Duration
@@ -101,35 +102,52 @@ func (s *series) round(n, of int) (again bool) {
 	s.now, s.last = rd, rd
 	rd.play()
 	s.now = nil
-	if s.voids(rd, of) {
-		rd.out.Void = l.Disturbed(rd.out).String()
-		l.Voided = append(l.Voided, rd.out)
-	} else {
-		l.Rounds = append(l.Rounds, rd.out)
-	}
 	if l.Probe == nil {
 		s.rounds++
 	}
-	s.observe(s.Observer.RoundDone(l, rd.out))
 	if d, ok := load.Duration(rd.out.Samples, metric.Measured); ok {
 		s.durations[s.Workload] = d
 	}
+	if s.leg != nil {
+		s.held = rd.out // until its pair is over: see turns.settle
+		return false
+	}
+	if s.voids(rd, of) {
+		rd.out.Void = l.Disturbed(rd.out).String()
+	}
+	s.keep(rd.out)
 	return rd.out.Void != ""
 }
 
-// voids says whether a round that was disturbed is measured again: where there
-// is time, and not in a leg, which has its pair.
+// keep adds a round that is over to its level.
+func (s *series) keep(r *metric.Round) {
+	if l := s.level; r.Void != "" {
+		l.Voided = append(l.Voided, r)
+	} else {
+		l.Rounds = append(l.Rounds, r)
+	}
+	s.observe(s.Observer.RoundDone(s.level, r))
+}
+
+// voids says whether a round that was disturbed is measured again, where there
+// is time.
 func (s *series) voids(rd *round, of int) bool {
-	if !rd.out.Complete || rd.lost != nil || s.leg != nil || !s.check() || s.sheds && s.tight(s.level) {
+	if !rd.out.Complete || rd.lost != nil || !s.check() || s.sheds && s.tight(s.level) {
 		return false
 	}
-	d, most := s.level.Disturbed(rd.out), metric.MostVoided(of)
+	return measuredAgain(s.level.Disturbed(rd.out), len(s.level.Voided), of)
+}
+
+// measuredAgain says whether a disturbed round of so many is measured again, after
+// so many others were.
+func measuredAgain(d metric.Disturbance, voided, of int) bool {
+	most := metric.MostVoided(of)
 	if d.Load == "" {
 		// One is kept for a load that was not the declared one: that invalidates
 		// the level, and lateness what it could have decided.
 		most = max(most-1, 1)
 	}
-	return d != metric.Disturbance{} && len(s.level.Voided) < most
+	return d != metric.Disturbance{} && voided < most
 }
 
 // measured is how many requests were judged or are to be: those of the rounds

@@ -187,36 +187,58 @@ func (t *turns) play(until int, sheds bool) bool {
 			}
 			return true
 		}
-		sides := slices.Clone(t.sides)
-		if t.rounds%2 == 1 {
-			slices.Reverse(sides)
-		}
-		if t.beside {
-			if !t.legs(sides) {
-				return false
-			}
-			t.rounds++
-			continue
-		}
-		for i, x := range sides {
-			if len(x.cases) == 0 {
-				continue
-			}
-			if !t.leg(x) {
-				return false
-			}
-			last := i == len(sides)-1
-			switch {
-			case t.restart == plan.RestartNever:
-			case t.restart == plan.RestartOrder && last && t.rounds%2 == 0:
-				// The next round begins with it.
-			default:
-				if !t.close(x) {
-					return false
-				}
-			}
+		if !t.round(until, sheds) {
+			return false
 		}
 		t.rounds++
+	}
+	return true
+}
+
+// round plays a round: the legs of every case, and once more those of the cases
+// that were disturbed. It says whether all went well.
+func (t *turns) round(until int, sheds bool) (ok bool) {
+	sides := slices.Clone(t.sides)
+	if t.rounds%2 == 1 {
+		slices.Reverse(sides)
+	}
+	ok, again := true, t.places()
+	for ok && len(again) > 0 {
+		if t.beside {
+			ok = t.legs(sides, again)
+		} else {
+			ok = t.inTurns(sides, again)
+		}
+		again = t.settle(sides, ok, func(d metric.Disturbance, voided int) bool {
+			if sheds && t.deadline > 0 {
+				until = max(t.rounds+1, fewestRounds) // there may be no more of them
+			}
+			return measuredAgain(d, voided, until) && !(sheds && t.short(1))
+		})
+	}
+	return ok
+}
+
+// inTurns has one side after the other run the legs of some cases. It says
+// whether all went well.
+func (t *turns) inTurns(sides []*side, only []place) bool {
+	for i, x := range sides {
+		if !x.has(only) {
+			continue
+		}
+		if !t.leg(x, only) {
+			return false
+		}
+		last := i == len(sides)-1
+		switch {
+		case t.restart == plan.RestartNever:
+		case t.restart == plan.RestartOrder && last && t.rounds%2 == 0:
+			// The next round begins with it.
+		default:
+			if !t.close(x) {
+				return false
+			}
+		}
 	}
 	return true
 }
@@ -226,20 +248,23 @@ func (t *turns) short(rounds int) bool {
 	if t.deadline == 0 {
 		return false
 	}
-	each := (t.Clock.Now() - t.began) / time.Duration(t.rounds)
+	each := (t.Clock.Now() - t.began) / time.Duration(max(t.rounds, 1))
 	return time.Duration(rounds)*each > t.spare()-t.promised()
 }
 
-// leg runs one round of every case on one server, which it starts if it is not
+// leg runs one round of some cases on one server, which it starts if it is not
 // running. It says whether all went well.
-func (t *turns) leg(x *side) bool {
+func (t *turns) leg(x *side, only []place) bool {
 	if !t.check() {
 		return false
 	}
 	if x.target == nil && (!t.start(x) || !t.alike()) {
 		return false
 	}
-	for i := range x.cases {
+	for i, c := range x.cases {
+		if !slices.Contains(only, placeOf(c)) {
+			continue
+		}
 		due := t.begin(x, i)
 		ended, lost := x.series[i].play([]int{due})
 		if !t.end(x, i, ended, lost) {
@@ -289,11 +314,11 @@ func (t *turns) end(x *side, i int, ended bool, lost error) bool {
 	return ended
 }
 
-// legs runs one round of every case on both servers at the same time, case by
+// legs runs one round of some cases on both servers at the same time, case by
 // case, and ends the servers. They are started one after the other: none is
 // under load while another starts. It says whether all went well.
-func (t *turns) legs(sides []*side) bool {
-	sides = slices.DeleteFunc(sides, func(x *side) bool { return len(x.cases) == 0 })
+func (t *turns) legs(sides []*side, only []place) bool {
+	sides = slices.DeleteFunc(slices.Clone(sides), func(x *side) bool { return !x.has(only) })
 	most := 0
 	for _, x := range sides {
 		if !t.check() || !t.start(x) || !t.alike() {
@@ -310,7 +335,7 @@ func (t *turns) legs(sides []*side) bool {
 		var results []*played
 		var strands []func()
 		for _, x := range sides {
-			if i >= len(x.cases) {
+			if i >= len(x.cases) || !slices.Contains(only, placeOf(x.cases[i])) {
 				continue
 			}
 			p, due := &played{side: x}, t.begin(x, i)

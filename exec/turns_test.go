@@ -9,11 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/record"
 )
 
 // duel is a plan that compares servers by one workload, and what happens to
@@ -23,6 +27,8 @@ type duel struct {
 	restart plan.Restart
 	rounds  int
 	log     []string // "start a", "leg a 0", "end a"
+	legs    map[string]int
+	ended   []string // rounds as they are recorded: "a 0 the generator …"
 	prompts map[string][]string
 	// launch may refuse a start, or change what is found.
 	launch func(address string, start int) (metric.Fingerprint, error)
@@ -40,7 +46,7 @@ func newDuel(rounds int, restart plan.Restart, names ...string) *duel {
 	for _, s := range p.Servers[1:] {
 		p.Compares = append(p.Compares, &plan.Compare{Name: s.Name, Control: plan.Control{Server: p.Servers[0]}, Candidate: s, Rounds: rounds, Restart: restart})
 	}
-	return &duel{Plan: p, restart: restart, rounds: rounds, prompts: map[string][]string{}}
+	return &duel{Plan: p, restart: restart, rounds: rounds, prompts: map[string][]string{}, legs: map[string]int{}}
 }
 
 // run runs it in virtual time.
@@ -92,8 +98,17 @@ type legObserver struct {
 	duel *duel
 }
 
+// LevelDone comes when a leg is over, RoundDone when its pair is too.
+func (o *legObserver) LevelDone(l *metric.Level) error {
+	if l.Skipped == "" {
+		o.duel.log = append(o.duel.log, fmt.Sprintf("leg %s %d", l.Server, o.duel.legs[l.Server]))
+		o.duel.legs[l.Server]++
+	}
+	return o.observer.LevelDone(l)
+}
+
 func (o *legObserver) RoundDone(l *metric.Level, r *metric.Round) error {
-	o.duel.log = append(o.duel.log, fmt.Sprintf("leg %s %d", l.Server, r.Index))
+	o.duel.ended = append(o.duel.ended, fmt.Sprintf("%s %d %s", l.Server, r.Index, r.Void))
 	return o.observer.RoundDone(l, r)
 }
 
@@ -163,6 +178,114 @@ func TestTurns(t *testing.T) {
 		}
 		if len(run.Servers) != len(row.names) {
 			t.Errorf("%s: %d servers", row.restart, len(run.Servers))
+		}
+	}
+}
+
+// A leg that the generator's machine disturbed is measured again with its pair:
+// on the same turn, with fresh prompts, the same on both sides.
+func TestTurnsDisturbed(t *testing.T) {
+	late := func(legs ...int) func(*exec.Config) {
+		return func(c *exec.Config) {
+			n := -1
+			c.Meter = func() func() metric.Health {
+				n++
+				h := metric.Health{CPU: .5}
+				if slices.Contains(legs, n) {
+					h.Delay = time.Second
+				}
+				return func() metric.Health { return h }
+			}
+		}
+	}
+	const words, its = "the generator's reads and sends may have waited 1 s", "its pair on b: the generator's reads and sends may have waited 1 s"
+	for _, row := range []struct {
+		restart plan.Restart
+		names   []string
+		rounds  int
+		late    []int // legs, in order of time
+		story   string
+		voided  map[int]string // by round, on a
+		of      int            // rounds voided, on each side
+	}{
+		{plan.RestartLeg, []string{"a", "b"}, 4, []int{1}, "a{0} b{0} a{1} b{1} b{2} a{2} a{3} b{3} b{4} a{4}", map[int]string{0: its}, 1},
+		{plan.RestartLeg, []string{"a", "b"}, 4, []int{3}, "a{0} b{0} b{1} a{1} b{2} a{2} a{3} b{3} b{4} a{4}", map[int]string{1: words}, 1},
+		{plan.RestartOrder, []string{"a", "b"}, 4, []int{0, 1}, "a{0} a{1} b{0 1 2} a{2} a{3} b{3 4} a{4}", map[int]string{0: words}, 1},
+		{plan.RestartNever, []string{"a", "b"}, 3, []int{5}, "a{0 1 2 3} b{0 1 2 3}", map[int]string{2: its}, 1},
+		// A candidate's disturbed leg takes those of all others along.
+		{plan.RestartLeg, []string{"a", "b", "c"}, 2, []int{1}, "a{0} b{0} c{0} a{1} b{1} c{1} c{2} b{2} a{2}", map[int]string{0: its}, 1},
+		// At most a third is measured again, one being kept for idle slots.
+		{plan.RestartNever, []string{"a", "b"}, 9, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, "a{0 1 2 3 4 5 6 7 8 9 10} b{0 1 2 3 4 5 6 7 8 9 10}", map[int]string{0: words, 1: words}, 2},
+	} {
+		t.Run(fmt.Sprintf("%s %v", row.restart, row.late), func(t *testing.T) {
+			d := newDuel(row.rounds, row.restart, row.names...)
+			run := d.run(t, late(row.late...))
+			if got := d.story(); got != row.story {
+				t.Errorf("%s, want %s", got, row.story)
+			}
+			a := run.Levels[0]
+			for _, l := range run.Levels {
+				if len(l.Rounds) != row.rounds || len(l.Voided) != row.of {
+					t.Fatalf("%s: %d rounds and %d voided, want %d and %d", l.Server, len(l.Rounds), len(l.Voided), row.rounds, row.of)
+				}
+				for i, r := range l.Rounds {
+					if r.Index != a.Rounds[i].Index || r.Seed != a.Rounds[i].Seed || r.Due != 4 {
+						t.Errorf("round %d of %s has index %d, seed %d and %d requests; on a %d and %d", i, l.Server, r.Index, r.Seed, r.Due, a.Rounds[i].Index, a.Rounds[i].Seed)
+					}
+				}
+				if !slices.Equal(d.prompts[l.Server], d.prompts["a"]) {
+					t.Errorf("%s was sent other prompts than a", l.Server)
+				}
+			}
+			for _, r := range a.Voided {
+				if r.Void != row.voided[r.Index] {
+					t.Errorf("round %d is voided for %q, want %q", r.Index, r.Void, row.voided[r.Index])
+				}
+			}
+			// Every round is recorded as what it is, once.
+			if want := len(row.names) * (row.rounds + row.of); len(d.ended) != want {
+				t.Errorf("%d rounds were recorded, want %d: %q", len(d.ended), want, d.ended)
+			}
+			if c := run.Comparisons[0]; c.Skipped != "" {
+				t.Error(c.Skipped)
+			}
+		})
+	}
+}
+
+// A recording gives back which legs were measured again: what is judged from it
+// is judged from the same rounds.
+func TestTurnsDisturbedRecorded(t *testing.T) {
+	dir := t.TempDir()
+	w, err := record.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	legs := 0
+	d := newDuel(4, plan.RestartLeg, "a", "b")
+	run := d.run(t, func(c *exec.Config) {
+		c.Observer = w
+		c.Meter = func() func() metric.Health {
+			legs++
+			late := legs == 2 // the candidate's first
+			return func() metric.Health {
+				return metric.Health{CPU: .5, Delay: map[bool]time.Duration{true: time.Second}[late]}
+			}
+		}
+	})
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, problems, err := record.Read(dir)
+	if err != nil || len(problems) > 0 {
+		t.Fatal(err, problems)
+	}
+	if diff := cmp.Diff(run, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("-run +recording:\n%s", diff)
+	}
+	for _, l := range got.Levels {
+		if len(l.Rounds) != 4 || len(l.Voided) != 1 || l.Voided[0].Index != 0 || len(l.Voided[0].Samples) == 0 {
+			t.Errorf("%s: %d rounds, voided %v", l.Server, len(l.Rounds), l.Voided)
 		}
 	}
 }

@@ -292,7 +292,8 @@ func (rd *reader) round(l *metric.Level, index int) *openRound {
 	if !ok {
 		open = &openRound{round: &metric.Round{Index: index, Health: metric.Health{CPU: -1}}, seen: map[place]bool{}}
 		rd.rounds[l][index] = open
-		l.Rounds = append(l.Rounds, open.round)
+		at, _ := slices.BinarySearchFunc(l.Rounds, index, func(r *metric.Round, index int) int { return r.Index - index })
+		l.Rounds = slices.Insert(l.Rounds, at, open.round)
 	}
 	return open
 }
@@ -306,7 +307,7 @@ func (rd *reader) close() {
 		}
 	}
 	for _, l := range rd.run.Levels {
-		for _, r := range l.Rounds {
+		for _, r := range slices.Concat(l.Voided, l.Rounds) {
 			for _, s := range r.Samples {
 				last = max(last, s.End)
 			}

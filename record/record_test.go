@@ -6,11 +6,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/record"
@@ -35,14 +37,22 @@ func replay(t *testing.T, w *record.Writer, r *metric.Run) {
 			if l.Skipped == "" {
 				must(w.LevelStarted(l, l.Due(), 0))
 			}
-			for _, round := range l.Rounds {
+			var legs []*metric.Round // which wait for their pairs
+			for _, round := range rounds(l) {
 				for _, x := range round.Samples {
 					w.RequestStarted(l, x.Phase)
 					must(w.SampleDone(x))
 				}
+				if round.Leg != nil {
+					legs = append(legs, round)
+					continue
+				}
 				must(w.RoundDone(l, round))
 			}
 			must(w.LevelDone(l))
+			for _, round := range legs {
+				must(w.RoundDone(l, round))
+			}
 			if len(l.Looks) > 1 { // it was extended, later
 				must(w.LevelStarted(l, l.Due(), 0))
 				must(w.LevelDone(l))
@@ -59,6 +69,12 @@ func replay(t *testing.T, w *record.Writer, r *metric.Run) {
 		must(w.ComparisonDone(c))
 	}
 	must(w.RunDone(r))
+}
+
+// rounds are all of a level in order of time, those included that were measured
+// again.
+func rounds(l *metric.Level) []*metric.Round {
+	return slices.SortedFunc(slices.Values(slices.Concat(l.Rounds, l.Voided)), func(a, b *metric.Round) int { return a.Index - b.Index })
 }
 
 // random makes a run of everything a run can hold.
@@ -113,6 +129,7 @@ func random(seed uint64) *metric.Run {
 				l.Skipped = "not selected"
 				continue
 			}
+			legs := rng.IntN(3) == 0
 			for k := range rng.IntN(4) {
 				round := &metric.Round{
 					Index: k, Seed: rng.Int64() - rng.Int64(), Busy: rng.Float64(), WindowStart: 1, WindowEnd: dur(),
@@ -128,7 +145,15 @@ func random(seed uint64) *metric.Run {
 						Series:     []metric.Series{{Metric: "waiting", At: []int64{1, 1001}, Values: []float64{0, rng.Float64()}}},
 					}
 				}
-				l.Rounds = append(l.Rounds, round)
+				if legs {
+					round.Leg = &metric.Leg{Slot: rng.IntN(9), Start: rng.IntN(9)}
+				}
+				if rng.IntN(3) == 0 {
+					round.Void = "void: " + word()
+					l.Voided = append(l.Voided, round)
+				} else {
+					l.Rounds = append(l.Rounds, round)
+				}
 				for n := range rng.IntN(6) {
 					at := dur()
 					later := func() time.Duration { at += dur(); return at }
@@ -190,7 +215,7 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil || len(problems) != 0 {
 			t.Fatalf("run %d: %v, problems %q", seed, err, problems)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 			t.Fatalf("run %d changed on its way (-want +got):\n%s", seed, diff)
 		}
 	}
@@ -232,7 +257,7 @@ func TestLongCutAnywhere(t *testing.T) {
 		ends := bytes.Count(raw[:bytes.LastIndexByte(raw[:cut], '\n')+1], []byte(`{"type":"round_done"`))
 		samples, complete := 0, 0
 		for _, l := range got.Levels {
-			for _, r := range l.Rounds {
+			for _, r := range rounds(l) {
 				samples += len(r.Samples)
 				if r.Stopped != record.StoppedUnknown {
 					complete++
@@ -242,7 +267,7 @@ func TestLongCutAnywhere(t *testing.T) {
 			}
 		}
 		for _, l := range got.Levels {
-			for _, r := range l.Rounds {
+			for _, r := range rounds(l) {
 				for _, x := range r.Samples {
 					if got.End < x.End {
 						t.Fatalf("cut at %d: the run ends at %v, before a request did at %v", cut, got.End, x.End)

@@ -131,7 +131,8 @@ func (w *Writer) RoundDone(l *metric.Level, r *metric.Round) error {
 	return w.write(line{Type: typeRoundDone, Of: &key, Round: r})
 }
 
-// LevelDone records the level; its rounds were recorded before.
+// LevelDone records the level; its rounds were recorded before, but for that of a
+// leg, which waits for its pair.
 func (w *Writer) LevelDone(l *metric.Level) error {
 	return w.write(line{Type: typeLevelDone, Level: hollow(l)})
 }

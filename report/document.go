@@ -165,6 +165,9 @@ type Case struct {
 	InputTokens  int     `json:"input_tokens"`
 	OutputTokens int     `json:"output_tokens"`
 	Rounds       []Round `json:"rounds"`
+	// Voided are the rounds that the generator's machine disturbed and that were
+	// measured again: part of no value. Absent: none.
+	Voided []Round `json:"voided,omitempty"`
 	// Shed is how many rounds were left out because the budget was short.
 	Shed int `json:"shed,omitempty"`
 	// Looks are the planned moments at which it was judged while it ran.
@@ -232,6 +235,7 @@ type Round struct {
 	Stall    float64 `json:"stall_s"`           // the most that the generator was held up as a whole
 	Complete bool    `json:"complete"`          // false: cut short
 	Stopped  string  `json:"stopped,omitempty"` // why it was
+	Void     string  `json:"void,omitempty"`    // why it was measured again
 }
 
 // Summary is one metric of one case. A metric of a level has Value alone, the

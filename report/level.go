@@ -57,18 +57,11 @@ func (b *builder) rounds(c *Case, l *metric.Level) {
 			start = r.Start
 		}
 		end = max(end, r.End)
-		window := 0.0
-		for _, s := range r.Stretches(b.window(l.Workload), 1) {
-			window = s.Seconds()
-		}
-		c.Window += window
-		c.Rounds = append(c.Rounds, Round{
-			Index: r.Index, Seed: r.Seed, Due: r.Due,
-			At: r.Start.Seconds(), Duration: max(r.End-r.Start, 0).Seconds(), Window: window,
-			Busy: share(r.Busy), CPU: share(r.Health.CPU),
-			GCPause: r.Health.GCPause.Seconds(), Delay: r.Health.Delay.Seconds(), Stall: r.Health.Stall.Seconds(),
-			Complete: r.Complete, Stopped: b.clean(r.Stopped),
-		})
+		c.Rounds = append(c.Rounds, b.round(l, r))
+		c.Window += c.Rounds[i].Window
+	}
+	for _, r := range l.Voided {
+		c.Voided = append(c.Voided, b.round(l, r))
 	}
 	c.At, c.Duration = start.Seconds(), max(end-start, 0).Seconds()
 	if len(l.Rounds) > 0 && l.Rounds[0].Leg != nil {
@@ -78,6 +71,20 @@ func (b *builder) rounds(c *Case, l *metric.Level) {
 			c.Duration += r.Duration
 		}
 	}
+}
+
+func (b *builder) round(l *metric.Level, r *metric.Round) Round {
+	out := Round{
+		Index: r.Index, Seed: r.Seed, Due: r.Due,
+		At: r.Start.Seconds(), Duration: max(r.End-r.Start, 0).Seconds(),
+		Busy: share(r.Busy), CPU: share(r.Health.CPU),
+		GCPause: r.Health.GCPause.Seconds(), Delay: r.Health.Delay.Seconds(), Stall: r.Health.Stall.Seconds(),
+		Complete: r.Complete, Stopped: b.clean(r.Stopped), Void: b.clean(r.Void),
+	}
+	for _, s := range r.Stretches(b.window(l.Workload), 1) {
+		out.Window = s.Seconds()
+	}
+	return out
 }
 
 // requests counts what became of the measured requests.

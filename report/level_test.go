@@ -2,6 +2,9 @@ package report
 
 import (
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -35,5 +38,22 @@ func TestLevelValues(t *testing.T) {
 	}
 	if s := New(run, nil, v, m).Cases[0].Summary("goodput"); s.Value.OK || s.Why != "what is good is in the plan, which is not at hand" {
 		t.Errorf("goodput without a plan = %+v", s)
+	}
+}
+
+// A round that was measured again is listed, and part of no value.
+func TestVoidedRounds(t *testing.T) {
+	run, p, v, m := fixture()
+	want := New(run, p, v, m).Cases[1]
+	void := *run.Levels[1].Rounds[0]
+	void.Index, void.Void, void.Health.Stall = 9, "the generator stood still for 700 ms", 700*time.Millisecond
+	run.Levels[1].Voided = []*metric.Round{&void}
+	got := New(run, p, v, m).Cases[1]
+	if len(got.Voided) != 1 || got.Voided[0].Void != void.Void || got.Voided[0].Index != 9 || got.Voided[0].Stall != 0.7 {
+		t.Errorf("voided: %+v", got.Voided)
+	}
+	got.Voided = nil
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("a voided round changed the case:\n%s", diff)
 	}
 }

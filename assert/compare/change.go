@@ -43,8 +43,9 @@ type Change struct {
 	Notes       []string
 	Pairs       []Pair
 
-	lacks string       // why it is not applicable; ""
-	bound *plan.Change // nil: shown only
+	lacks string        // why it is not applicable; ""
+	cause verdict.Cause // of an error
+	bound *plan.Change  // nil: shown only
 	delta delta
 	decision
 }

@@ -77,7 +77,7 @@ func (x *comparison) require() {
 	for _, c := range x.claims {
 		row := &x.out.Changes[c.index]
 		v := x.verdictOn(row, c.claim, c.change, row.Outcome, row.Message)
-		v.Needs, v.Notes = row.Needs, append(v.Notes, row.Notes...)
+		v.Cause, v.Needs, v.Notes = row.cause, row.Needs, append(v.Notes, row.Notes...)
 		v.Value, v.Low, v.High, v.N = row.Change, row.Low, row.High, len(row.Pairs)
 		if !v.Value.OK {
 			v.Value = metric.None(cmp.Or(row.Why, "not compared"))

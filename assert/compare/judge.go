@@ -135,7 +135,13 @@ func (o *oddities) look(w *plan.Workload, l *metric.Level) {
 // changes adds the rows of one level: what is required of it, and what is shown
 // besides.
 func (x *comparison) changes(m matched) {
-	required := map[string]bool{}
+	required, late := map[string]bool{}, m.late()
+	if n := len(m.candidate.Voided); n > 0 && x.out.Paired {
+		x.out.Notes = append(x.out.Notes, fmt.Sprintf("%s of %s at %s measured again on both servers: the generator's machine had disturbed one of them", verdict.Count(n, "rounds"), m.workload.Address(), m.level))
+	}
+	if late != "" {
+		x.out.Notes = append(x.out.Notes, fmt.Sprintf("%s at %s: %s", m.workload.Address(), m.level, late))
+	}
 	begin := len(x.out.Changes)
 	for _, claim := range x.Block.Claims {
 		if !slices.Contains(claim.Workloads, m.workload) || !slices.Contains(claim.At, m.level) {
@@ -145,9 +151,14 @@ func (x *comparison) changes(m matched) {
 			if ofCapacity(ch) || !applies(ch, m.workload) {
 				continue
 			}
-			row := Change{Metric: ch.Metric, Stat: ch.Stat, Points: ch.Points}
-			m.measure(&row, x.alpha)
-			row.require(ch, claim, x.Block.Policy, x.alpha)
+			judged := func(m matched) Change {
+				row := Change{Metric: ch.Metric, Stat: ch.Stat, Points: ch.Points}
+				m.measure(&row, x.alpha)
+				row.require(ch, claim, x.Block.Policy, x.alpha)
+				return row
+			}
+			row := judged(m)
+			m.question(&row, late, func(m matched) verdict.Outcome { return judged(m).Outcome })
 			m.outliers(&row)
 			required[row.Name()] = true
 			x.claims = append(x.claims, claimed{len(x.out.Changes), claim, ch})

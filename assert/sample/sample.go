@@ -63,8 +63,13 @@ func Elsewhere(l *metric.Level) string {
 // samples that are nil. What is missing then is found missing.
 func Sound(l *metric.Level) *metric.Level {
 	out := *l
-	out.Rounds = nil
-	for _, r := range l.Rounds {
+	out.Rounds, out.Voided = sound(l.Rounds), sound(l.Voided)
+	return &out
+}
+
+func sound(rounds []*metric.Round) []*metric.Round {
+	var out []*metric.Round
+	for _, r := range rounds {
 		if r == nil {
 			continue
 		}
@@ -73,7 +78,7 @@ func Sound(l *metric.Level) *metric.Level {
 			c.Samples = slices.DeleteFunc(slices.Clone(r.Samples), func(s *metric.Sample) bool { return s == nil })
 			r = &c
 		}
-		out.Rounds = append(out.Rounds, r)
+		out = append(out, r)
 	}
-	return &out
+	return out
 }

@@ -1,0 +1,92 @@
+package compare
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Most rounds in which the generator was late were measured again with their
+// pairs. Of those that are left each change is asked for itself whether lateness
+// could have decided it.
+
+// late says in which rounds the generator was late on either side; "" in none.
+func (m matched) late() string {
+	var said []string
+	for i := range m.candidate.Rounds {
+		for _, l := range []*metric.Level{m.control, m.candidate} {
+			if i < len(l.Rounds) && lateIn(l, l.Rounds[i]) {
+				said = append(said, fmt.Sprintf("%s in round %d on %s", l.Disturbed(l.Rounds[i]), l.Rounds[i].Index+1, l.Server))
+			}
+		}
+	}
+	if len(said) > 3 {
+		said = append(said[:3], fmt.Sprintf("and %d more rounds like these", len(said)-3))
+	}
+	return strings.Join(said, "; ")
+}
+
+func lateIn(l *metric.Level, r *metric.Round) bool {
+	d := l.Disturbed(r)
+	return d.Stall+d.Delay > 0
+}
+
+// question takes back what lateness could have decided: a change that does not
+// come out alike (judged) without the rounds that lateness may have turned that
+// way. What is read late is too long and never too short, so that a pass can only
+// come from lateness on the control, and a failure from lateness on the
+// candidate; of a stream, whose first token may be the late one, both may.
+func (m matched) question(c *Change, late string, judged func(matched) verdict.Outcome) {
+	if late == "" || c.Metric.Source != metric.Client || c.Metric.Name == "tokens_per_chunk" || c.Metric.Name == "cache_hit_rate" {
+		return
+	}
+	switch c.Outcome {
+	case verdict.Inconclusive:
+		c.Notes = append(c.Notes, late+": the servers need not be why it is undecided")
+		return
+	case verdict.Pass, verdict.Fail:
+	default:
+		return
+	}
+	streams := c.Metric.Name == "tpot" || c.Metric.Name == "speed" || c.Metric.Name == "e2e_speed" || c.Metric.Scope == metric.PerGap
+	if judged(m.without(c.Outcome == verdict.Pass || streams, c.Outcome == verdict.Fail || streams)) != c.Outcome {
+		c.Outcome, c.cause = verdict.Error, verdict.CauseGenerator
+		c.Message = fmt.Sprintf("generator: %s, which could be what decided it (%s)", late, c.Message)
+		c.Why, c.pFail, c.delta = "the generator was late", 1, delta{}
+	}
+}
+
+// without is the same without the rounds in which the generator was late on the
+// control, on the candidate or on either: of paired ones without their pair, and
+// where some make one unit without all of it.
+func (m matched) without(onControl, onCandidate bool) matched {
+	keep := func(l *metric.Level, drop func(i int) bool) *metric.Level {
+		out := *l
+		out.Rounds = nil
+		for i, r := range l.Rounds {
+			if !drop(i) {
+				out.Rounds = append(out.Rounds, r)
+			}
+		}
+		return &out
+	}
+	control := func(i int) bool { return onControl && lateIn(m.control, m.control.Rounds[i]) }
+	candidate := func(i int) bool { return onCandidate && lateIn(m.candidate, m.candidate.Rounds[i]) }
+	out := m
+	if m.unpaired {
+		out.control, out.candidate = keep(m.control, control), keep(m.candidate, candidate)
+		return out
+	}
+	unit := func(i int) bool {
+		for k := i - i%m.block; k < min(i-i%m.block+m.block, len(m.control.Rounds)); k++ {
+			if control(k) || candidate(k) {
+				return true
+			}
+		}
+		return false
+	}
+	out.control, out.candidate = keep(m.control, unit), keep(m.candidate, unit)
+	return out
+}

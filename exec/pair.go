@@ -1,0 +1,77 @@
+package exec
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// place is what servers that take turns are compared at.
+type place struct {
+	workload *plan.Workload
+	level    string
+}
+
+func placeOf(c Case) place { return place{c.Workload, c.Level.Name} }
+
+// has says whether the side has cases at some of the places.
+func (x *side) has(places []place) bool {
+	return slices.ContainsFunc(x.cases, func(c Case) bool { return slices.Contains(places, placeOf(c)) })
+}
+
+// places are those of all sides.
+func (t *turns) places() []place {
+	var out []place
+	for _, x := range t.sides {
+		for _, c := range x.cases {
+			if p := placeOf(c); !slices.Contains(out, p) {
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+// settle ends the legs of a round. Each was held back until all at its place were
+// over, since they stand or fall together: where the generator's machine
+// disturbed one of them, all are measured again, with another seed, if they may
+// be (voids). That is decided by what the generator knows of itself, before
+// anything is compared. It returns the places whose legs are; of a round that is
+// not whole none is.
+func (t *turns) settle(sides []*side, whole bool, voids func(d metric.Disturbance, voided int) bool) (again []place) {
+	for _, p := range t.places() {
+		var legs []*series
+		for _, x := range sides {
+			for i, s := range x.series {
+				if placeOf(x.cases[i]) == p && s.held != nil {
+					legs = append(legs, s)
+				}
+			}
+		}
+		var found metric.Disturbance
+		var on string // the server whose leg was disturbed
+		for _, s := range legs {
+			// A load that was not the declared one invalidates more than lateness.
+			if d := s.level.Disturbed(s.held); found == (metric.Disturbance{}) || found.Load == "" && d.Load != "" {
+				found, on = d, s.level.Server
+			}
+		}
+		void := whole && t.check() && len(legs) > 0 && voids(found, len(legs[0].level.Voided))
+		for _, s := range legs {
+			if void {
+				s.held.Void = s.level.Disturbed(s.held).String()
+				if s.held.Void == "" {
+					s.held.Void = fmt.Sprintf("its pair on %s: %s", on, found)
+				}
+			}
+			s.keep(s.held)
+			s.held = nil
+		}
+		if void {
+			again = append(again, p)
+		}
+	}
+	return again
+}
