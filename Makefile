@@ -136,6 +136,10 @@ SOAK ?= 1000
 soak: ## start and end SOAK servers (default 1000) in every way, and look for what stays behind; Linux
 	CGO_ENABLED=0 $(GO) test ./exec/server -run '^TestSoak$$' -timeout 60m -soak $(SOAK) -v
 
+.PHONY: faults
+faults: ## have every call to the disk fail, in all that records and reports; minutes
+	CGO_ENABLED=0 $(GO) test ./cmd/tokgate ./record/... ./exec/server/lease -count=1 -run 'DiskFaults$$' -timeout 60m -v -args -disk-step 1
+
 REPEATS ?= 1000
 
 .PHONY: repeat

@@ -46,8 +46,9 @@ type Run struct {
 type ServerRun struct {
 	Address     string      `json:"address"` // vllm or vllm["on"]
 	Fingerprint Fingerprint `json:"fingerprint"`
-	// Unended says that the server was started and what was found of it at the
-	// end is not in the recording: whether it was the same one then is unknown.
+	// Unended says that the server was started and the recording ends before what
+	// was found of it at the end, or before the end of the run: whether it was the
+	// same one until then, and could be measured, is unknown.
 	Unended bool `json:"-"`
 	// Declared is what the plan says of it, by the same kind of keys: "engine",
 	// "flags.max-model-len". nil: not recorded.

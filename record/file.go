@@ -1,10 +1,14 @@
 package record
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/tokgate/tokgate/record/disk"
 )
 
 // WriteFile writes a whole file so that a reader, or a crash, finds either
@@ -22,14 +26,14 @@ func WriteFile(path string, data []byte) (err error) {
 		return writeTo(path, data)
 	}
 	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := disk.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	temp, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*")
+	temp, err := disk.CreateTemp(dir, "."+filepath.Base(path)+".*")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temp.Name()) // fails once the file has its name, as it should
+	defer disk.Remove(temp.Name()) // fails once the file has its name, as it should
 	_, err = temp.Write(data)
 	if err == nil {
 		err = temp.Chmod(0o644)
@@ -43,12 +47,12 @@ func WriteFile(path string, data []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(temp.Name(), path); err != nil {
+	if err := disk.Rename(temp.Name(), path); err != nil {
 		return err
 	}
 	// The new name itself is on disk once the folder is. Not every system can
 	// be asked for that; the content is safe either way.
-	if d, err := os.Open(dir); err == nil {
+	if d, err := disk.OpenFile(dir, os.O_RDONLY, 0); err == nil {
 		_ = d.Sync()
 		d.Close()
 	}
@@ -58,15 +62,18 @@ func WriteFile(path string, data []byte) (err error) {
 // OpenIn opens the regular file name in the folder dir, with the flags of
 // os.OpenFile. A link, a pipe or a device of that name is an error: a folder may
 // come from a repository, and what it links to is not ours to change.
-func OpenIn(dir, name string, flag int) (*os.File, error) {
-	root, err := os.OpenRoot(dir)
+func OpenIn(dir, name string, flag int) (*disk.File, error) {
+	root, err := disk.OpenRoot(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
 	path := filepath.Join(dir, name)
-	if info, err := root.Lstat(name); err == nil && !info.Mode().IsRegular() {
+	switch info, err := root.Lstat(name); {
+	case err == nil && !info.Mode().IsRegular():
 		return nil, notRegular(path)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, err
 	}
 	f, err := root.OpenFile(name, flag, 0o644)
 	if err != nil {
@@ -92,7 +99,7 @@ func notRegular(path string) error { return fmt.Errorf("%s is not a regular file
 // special says whether path names something that is written to and not
 // replaced. /dev/stdout may be a regular file by another name.
 func special(path string) bool {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+	if info, err := disk.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return true
 	}
 	abs, err := filepath.Abs(path)
@@ -100,7 +107,7 @@ func special(path string) bool {
 }
 
 func writeTo(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	f, err := disk.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,7 @@
 
 package record
 
-import "os"
+import "github.com/tokgate/tokgate/record/disk"
 
 // lock does nothing where the standard library has no lock to offer.
-func lock(*os.File) error { return nil }
+func lock(*disk.File) error { return nil }

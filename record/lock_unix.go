@@ -4,13 +4,14 @@ package record
 
 import (
 	"errors"
-	"os"
 	"syscall"
+
+	"github.com/tokgate/tokgate/record/disk"
 )
 
 // lock keeps a second run out of the folder until the file is closed or the
 // process ends. A file system without locks is no reason not to record.
-func lock(f *os.File) error {
+func lock(f *disk.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return err

@@ -327,6 +327,9 @@ func (rd *reader) close() {
 	}
 	if !rd.ended {
 		rd.run.End, rd.run.Stopped = last, StoppedUnknown
+		for _, s := range rd.run.Servers {
+			s.Unended = true // what came after the last line may have been an error of theirs
+		}
 		rd.problem("the run has no end: its process was killed, or is still at it")
 	}
 }

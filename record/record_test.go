@@ -330,19 +330,22 @@ func TestReadWithoutServerDone(t *testing.T) {
 {"type":"server_ready","server":{"address":"s"}}
 `
 	const done = `{"type":"server_done","server":{"address":"s"}}` + "\n"
+	const end = `{"type":"run_done","run":{"id":"x"}}` + "\n"
 	for _, tt := range []struct {
 		name, content string
-		want          bool
+		unended, said bool
 	}{
-		{"ready", begin, true},
-		{"done", begin + done, false},
-		{"ready again", begin + done + `{"type":"server_ready","server":{"address":"s"}}` + "\n", true},
+		{"ready", begin + end, true, true},
+		{"done", begin + done + end, false, false},
+		{"ready again", begin + done + `{"type":"server_ready","server":{"address":"s"}}` + "\n" + end, true, true},
+		// What became of the run is not known: it may have been stopped by an error.
+		{"done, but not the run", begin + done, true, false},
 	} {
 		run, problems, err := record.ReadFrom(strings.NewReader(tt.content))
-		if err != nil || len(run.Servers) != 1 || run.Servers[0].Unended != tt.want {
+		if err != nil || len(run.Servers) != 1 || run.Servers[0].Unended != tt.unended {
 			t.Errorf("%s: %+v, %v", tt.name, run.Servers, err)
 		}
-		if said := strings.Contains(strings.Join(problems, "\n"), "server s at the end"); said != tt.want {
+		if said := strings.Contains(strings.Join(problems, "\n"), "server s at the end"); said != tt.said {
 			t.Errorf("%s: problems %q", tt.name, problems)
 		}
 	}

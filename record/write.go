@@ -10,25 +10,27 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/record/disk"
 )
 
 // Writer appends to the recording of one run. It hears of the run as it
 // happens; each call that has something to record writes one line, in one
 // write, before it returns. Not safe for concurrent use.
 type Writer struct {
-	file  *os.File
+	file  *disk.File
 	size  int64
 	chain chain
+	err   error // of the first line that could not be written: none comes after it
 }
 
 // Create makes the run folder dir, with its parents, and begins a recording in
 // it. A folder holds one run: an earlier recording there is replaced, and with
-// it the files named in stale (names within dir), so that no report of the
-// earlier run can be taken for one of this. It is an error when a file of the
+// it the files named in stale (names within dir), so that no report of an
+// earlier run can be taken for one of this, and none is written through a link. It is an error when a file of the
 // recording's name is there that tokgate did not write, or when another
 // process is recording there.
 func Create(dir string, stale ...string) (*Writer, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := disk.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("could not make the results folder: %w", err)
 	}
 	file, err := OpenIn(dir, File, os.O_RDWR|os.O_CREATE|os.O_APPEND)
@@ -56,20 +58,27 @@ func (w *Writer) begin(dir string, stale []string) error {
 		if _, err := parseHeader(firstLine(w.file)); err != nil {
 			return fmt.Errorf("%s is in the way: %w; choose another results folder or remove it", path, err)
 		}
-		for _, name := range stale {
-			if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("could not remove a report of the earlier run: %w", err)
-			}
-		}
-		if err := w.file.Truncate(0); err != nil {
-			return fmt.Errorf("could not replace the earlier recording: %w", err)
+	}
+	for _, name := range stale {
+		if err := disk.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("could not remove a report of the earlier run: %w", err)
 		}
 	}
-	return w.write(line{Type: typeHeader, Schema: Schema})
+	if err := w.file.Truncate(0); err != nil {
+		return fmt.Errorf("could not replace the earlier recording: %w", err)
+	}
+	if err := w.write(line{Type: typeHeader, Schema: Schema}); err != nil {
+		_ = w.file.Truncate(0) // or half a header would be in the next run's way
+		return err
+	}
+	return nil
 }
 
 // write appends one line.
 func (w *Writer) write(l line) error {
+	if w.err != nil {
+		return w.err // what is behind half a line could not be read
+	}
 	raw, err := json.Marshal(l)
 	if err == nil {
 		var n int
@@ -77,9 +86,9 @@ func (w *Writer) write(l line) error {
 		w.size += int64(n)
 	}
 	if err != nil {
-		return fmt.Errorf("could not write to the recording: %w", err)
+		w.err = fmt.Errorf("could not write to the recording: %w", err)
 	}
-	return nil
+	return w.err
 }
 
 // Close ends the recording and has the disk keep it.
@@ -172,7 +181,7 @@ func (w *Writer) there() error {
 	if err != nil {
 		return err
 	}
-	named, err := os.Lstat(w.file.Name())
+	named, err := disk.Lstat(w.file.Name())
 	switch {
 	case err != nil:
 		return err

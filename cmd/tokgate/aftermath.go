@@ -49,9 +49,7 @@ func (a *app) aftermath(ctx context.Context, plans []*plan.Plan, dirs []string, 
 		if err != nil || run.Started.Before(began) {
 			continue // its run had not begun
 		}
-		if run.Stopped != "" {
-			void(run, "tokgate itself crashed during the run")
-		}
+		void(run, "tokgate itself crashed during the run")
 		out := o.out
 		out.dir = dirs[i]
 		if _, _, err := a.conclude(p, run, out, assert.Options{Baselines: stored[i]}); err != nil {

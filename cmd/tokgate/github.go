@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/record/disk"
 	"github.com/tokgate/tokgate/report"
 	"github.com/tokgate/tokgate/report/github"
 )
@@ -155,7 +156,7 @@ func (g *actions) writeSummary() error {
 		return nil
 	}
 	used := int64(0)
-	if info, err := os.Stat(g.summary); err == nil {
+	if info, err := disk.Stat(g.summary); err == nil {
 		used = info.Size()
 	}
 	return appendTo(g.summary, "the summary of the job", func(w io.Writer) error { return github.Summary(w, g.parts, used) })
@@ -177,11 +178,17 @@ func (g *actions) writeOutputs(code int) error {
 
 // appendTo adds to a file of the runner's.
 func appendTo(path, what string, write func(io.Writer) error) error {
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
-	if err == nil {
-		err = errors.Join(write(f), f.Close())
-	}
+	f, err := disk.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
+		return fmt.Errorf("could not write %s: %w", what, err)
+	}
+	before, err := f.Stat()
+	if err == nil {
+		if err = write(f); err != nil {
+			_ = f.Truncate(before.Size()) // half of it could be taken for all
+		}
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("could not write %s: %w", what, err)
 	}
 	return nil

@@ -149,6 +149,12 @@ func (a *app) publish(p *plan.Plan, run *metric.Run, o outputs, verdicts assert.
 		Calibration: run.Calibration,
 	})
 	writeErr := o.write(doc, run)
+	if writeErr != nil {
+		// The reports that could be written say the exit code too, and so does the
+		// last line.
+		doc.ExitCode, doc.Why = assert.ExitError, "not every report could be written"
+		_ = o.write(doc, run)
+	}
 	t, err := a.terminal(a.Out)
 	if err != nil {
 		return doc, code, err

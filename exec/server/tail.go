@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 
@@ -47,7 +46,13 @@ func newLog(dir, address string, secrets record.Redactor) (*tail, error) {
 	if dir == "" {
 		return log, nil
 	}
-	file, err := os.Create(filepath.Join(dir, logName(address)))
+	// Not by os.Create: the folder may hold a link to a file that is not ours.
+	file, err := record.OpenIn(dir, logName(address), os.O_WRONLY|os.O_CREATE)
+	if err == nil {
+		if err = file.Truncate(0); err != nil {
+			file.Close()
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("could not begin the server's log: %w", err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/record"
+	"github.com/tokgate/tokgate/record/disk"
 )
 
 // Schema names the version of a line. A field may be added under the same
@@ -110,25 +111,21 @@ func add(dir string, at time.Time, l line) (added bool, repaired string, err err
 // prepare makes the folder, and has git keep the lines of both sides of a
 // merge.
 func prepare(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := disk.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(dir, ".gitattributes"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	if err != nil {
+	path := filepath.Join(dir, ".gitattributes")
+	if _, err := disk.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	_, err = f.WriteString("*.jsonl merge=union\n")
-	return errors.Join(err, f.Close())
+	return record.WriteFile(path, []byte("*.jsonl merge=union\n"))
 }
 
 // Read reads the folder. problems are lines that do not count, each said in
 // one line with its place. A folder that is not there is an error, an empty one
 // is a history without nights.
 func Read(dir string) (h metric.History, problems []string, err error) {
-	entries, err := os.ReadDir(dir)
+	entries, err := disk.ReadDir(dir)
 	if err != nil {
 		return h, nil, fmt.Errorf("could not read the history: %w", err)
 	}
@@ -168,7 +165,7 @@ func readFile(dir, name string) ([]byte, error) {
 	return readAll(f)
 }
 
-func readAll(f *os.File) ([]byte, error) {
+func readAll(f *disk.File) ([]byte, error) {
 	src, err := io.ReadAll(io.LimitReader(f, maxMonth+1))
 	if err == nil && len(src) > maxMonth {
 		err = fmt.Errorf("%s is larger than %d MiB", f.Name(), maxMonth>>20)

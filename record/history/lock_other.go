@@ -2,8 +2,8 @@
 
 package history
 
-import "os"
+import "github.com/tokgate/tokgate/record/disk"
 
 // lock does nothing where the standard library has no lock to offer: lines are
 // added in one write each.
-func lock(*os.File) error { return nil }
+func lock(*disk.File) error { return nil }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/record/disk"
 )
 
 // A writer that has written half a line is waited for: its line would else be
@@ -51,7 +52,7 @@ func addInHalves(path string, n metric.Night) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	f, err := disk.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@
 package lease
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/tokgate/tokgate/record/disk"
 )
 
 // Holder is a run of tokgate that holds something.
@@ -75,7 +78,7 @@ func Dir(getenv func(string) (string, bool)) Folder {
 // Note is a locked file.
 type Note struct {
 	path string
-	file *os.File
+	file *disk.File
 }
 
 const (
@@ -92,14 +95,14 @@ func (f Folder) Take(name string, h Holder) (*Note, error) {
 		busy := &Busy{Name: name}
 		if raw, err := readNote(filepath.Join(string(f), fileName(name)+locks)); err == nil {
 			// One that is being written just now names nobody.
-			_ = json.Unmarshal(raw, &busy.Holder)
+			_ = parse(raw, &busy.Holder)
 		}
 		return nil, busy
 	}
 	if err != nil {
 		return nil, err
 	}
-	return n, n.write(h)
+	return n.begin(h)
 }
 
 // Begin notes a server that is about to be started.
@@ -108,7 +111,16 @@ func (f Folder) Begin(s Server) (*Note, error) {
 	if err != nil {
 		return nil, fmt.Errorf("could not note the server: %w", err)
 	}
-	return n, n.write(s)
+	return n.begin(s)
+}
+
+// begin writes a note for the first time.
+func (n *Note) begin(v any) (*Note, error) {
+	if err := n.write(v); err != nil {
+		n.Done()
+		return nil, fmt.Errorf("could not write a note: %w", err)
+	}
+	return n, nil
 }
 
 // Update replaces what is noted of a server.
@@ -118,7 +130,7 @@ func (n *Note) Update(s Server) error { return n.write(s) }
 func (n *Note) Done() {
 	// First removed, then unlocked: who waits for the lock then sees that the
 	// file is no longer the one in the folder.
-	_ = os.Remove(n.path)
+	_ = disk.Remove(n.path)
 	_ = n.file.Close()
 }
 
@@ -133,9 +145,10 @@ type Leftover struct {
 
 // Leftovers returns the servers that were noted and whose tokgate is gone, in
 // order of their runs. Each is to be let go of with Done or Leave. Notes that
-// cannot be read are removed: nothing can be done about what they meant.
+// say nothing are removed: nothing can be done about what they meant. Where one
+// cannot be read, a server may run that nobody knows of: that is an error.
 func (f Folder) Leftovers() ([]Leftover, error) {
-	entries, err := os.ReadDir(string(f))
+	entries, err := disk.ReadDir(string(f))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -143,14 +156,23 @@ func (f Folder) Leftovers() ([]Leftover, error) {
 		return nil, err
 	}
 	var out []Leftover
+	fail := func(err error) ([]Leftover, error) {
+		for _, l := range out {
+			l.Leave()
+		}
+		return nil, err
+	}
 	for _, e := range entries {
 		server := strings.HasSuffix(e.Name(), servers)
 		if !server && !strings.HasSuffix(e.Name(), locks) {
 			continue
 		}
 		n, err := f.lock(e.Name())
+		if errors.Is(err, errLocked) {
+			continue // its tokgate lives
+		}
 		if err != nil {
-			continue // its tokgate lives, or it is gone by now
+			return fail(err)
 		}
 		if !server {
 			n.Done() // what it held is free since its tokgate is gone
@@ -158,7 +180,11 @@ func (f Folder) Leftovers() ([]Leftover, error) {
 		}
 		l := Leftover{Note: n}
 		raw, err := readNote(n.path)
-		if err != nil || json.Unmarshal(raw, &l.Server) != nil || l.Run == "" {
+		if err != nil {
+			n.Leave()
+			return fail(err)
+		}
+		if parse(raw, &l.Server) != nil || l.Run == "" {
 			n.Done()
 			continue
 		}
@@ -170,12 +196,12 @@ func (f Folder) Leftovers() ([]Leftover, error) {
 
 // lock opens a note and locks it.
 func (f Folder) lock(name string) (*Note, error) {
-	if err := os.MkdirAll(string(f), 0o700); err != nil {
+	if err := disk.MkdirAll(string(f), 0o700); err != nil {
 		return nil, err
 	}
 	path := filepath.Join(string(f), name)
 	for {
-		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		file, err := disk.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {
 			return nil, err
 		}
@@ -185,7 +211,7 @@ func (f Folder) lock(name string) (*Note, error) {
 		}
 		// Its former holder may have removed it between the two.
 		mine, err1 := file.Stat()
-		there, err2 := os.Stat(path)
+		there, err2 := disk.Stat(path)
 		if err1 == nil && err2 == nil && os.SameFile(mine, there) {
 			return &Note{path, file}, nil
 		}
@@ -204,16 +230,24 @@ func (n *Note) write(v any) error {
 	if err != nil {
 		return err
 	}
-	// In place: another file would not be locked.
-	if err := n.file.Truncate(0); err != nil {
+	// In place: another file would not be locked. Over what was there, which takes
+	// no room on a full disk, and only then cut: it never says nothing.
+	raw = append(raw, '\n')
+	if _, err := n.file.WriteAt(raw, 0); err != nil {
 		return err
 	}
-	_, err = n.file.WriteAt(append(raw, '\n'), 0)
-	return err
+	return n.file.Truncate(int64(len(raw)))
+}
+
+// parse takes the first line of a note, behind which may be the end of an older
+// one.
+func parse(raw []byte, v any) error {
+	line, _, _ := bytes.Cut(raw, []byte("\n"))
+	return json.Unmarshal(line, v)
 }
 
 func readNote(path string) ([]byte, error) {
-	file, err := os.Open(path)
+	file, err := disk.OpenFile(path, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}

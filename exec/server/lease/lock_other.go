@@ -2,11 +2,11 @@
 
 package lease
 
-import "os"
+import "github.com/tokgate/tokgate/record/disk"
 
 // Proof says that a note whose lock is free was left by a process that is dead:
 // here nothing is locked.
 const Proof = false
 
 // lockFile does nothing: without flock two runs do not see each other.
-func lockFile(*os.File) error { return nil }
+func lockFile(*disk.File) error { return nil }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"os"
 	"syscall"
+
+	"github.com/tokgate/tokgate/record/disk"
 )
 
 // Proof says that a note whose lock is free was left by a process that is dead.
@@ -14,7 +16,7 @@ const Proof = true
 // lockFile locks a file until it is closed, also by the end of the process,
 // and never waits. What the process starts does not inherit it: Go opens every
 // file close-on-exec.
-func lockFile(f *os.File) error {
+func lockFile(f *disk.File) error {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		switch {

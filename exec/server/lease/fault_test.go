@@ -1,0 +1,70 @@
+package lease
+
+import (
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/record/disk"
+)
+
+// Whichever call fails, as a whole or after half of a write: a server whose note
+// was taken is found by the next run as it was noted last, and one that looks for
+// leftovers and cannot read a note says so, and leaves it.
+func TestDiskFaults(t *testing.T) {
+	before := Server{Holder: Holder{Run: "run-1", Plan: "a plan with a longer name than that which follows.hcl"}, Mark: "run-1/s", Port: 8000}
+	after := before
+	after.Plan, after.Group, after.Start = "p", 4711, "boot/1"
+	for _, half := range []bool{false, true} {
+		at, calls := 0, 0
+		for calls >= at { // the last time there are fewer, and none fails
+			f := Folder(t.TempDir())
+			at++
+			calls = 0
+			inject := func() (undo func()) {
+				return disk.Inject(func(c disk.Call) (int, error) {
+					if calls++; calls != at {
+						return 0, nil
+					}
+					if half {
+						return c.Size / 2, syscall.ENOSPC
+					}
+					return 0, syscall.EIO
+				})
+			}
+			undo := inject()
+			noted, begun := Server{}, false
+			n, err := f.Begin(before)
+			if err == nil {
+				noted, begun = before, true
+				if err := n.Update(after); err == nil {
+					noted = after
+				} else if half {
+					begun = false // it is ended by its own run
+				}
+				n.Leave()
+			}
+			left, err := f.Leftovers()
+			for _, l := range left {
+				l.Leave()
+			}
+			undo()
+			if err == nil && begun && len(left) != 1 {
+				t.Fatalf("call %d: nothing is found, and nothing said", at)
+			}
+			if left, err = f.Leftovers(); err != nil {
+				t.Fatal(err)
+			}
+			if begun {
+				if len(left) != 1 {
+					t.Fatalf("call %d: the note of the server is lost", at)
+				}
+				if diff := cmp.Diff(noted, left[0].Server); diff != "" && err == nil && noted.Group != 0 {
+					t.Fatalf("call %d (-noted +found):\n%s", at, diff)
+				}
+			}
+		}
+		t.Logf("%d calls", at-1)
+	}
+}

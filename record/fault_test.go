@@ -1,0 +1,124 @@
+package record_test
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/record"
+	"github.com/tokgate/tokgate/record/disk"
+)
+
+// Whichever call fails while a run is recorded, as a whole or after half of a
+// write, once or from then on: every request that the writer took is read again,
+// and a run with another end is not taken for one that ended.
+func TestDiskFaults(t *testing.T) {
+	run := random(3)
+	for _, kind := range []string{"once", "half", "for ever"} {
+		at, calls := 0, 0
+		for calls >= at { // the last time there are fewer, and none fails
+			dir := t.TempDir()
+			at++
+			calls, run.Recording = 0, ""
+			undo := disk.Inject(func(c disk.Call) (int, error) {
+				if calls++; calls == at || calls > at && kind == "for ever" {
+					return map[string]int{"once": 0, "half": c.Size / 2, "for ever": c.Size / 3}[kind], syscall.ENOSPC
+				}
+				return 0, nil
+			})
+			taken, err := recordTaken(dir, run)
+			undo()
+			if problem := kept(dir, run, taken, err); problem != "" {
+				t.Fatalf("call %d, %s: %s", at, kind, problem)
+			}
+			if err == nil && calls >= at {
+				t.Fatalf("call %d, %s: the writer said nothing", at, kind)
+			}
+		}
+		if t.Logf("%s: %d calls", kind, at-1); at < 20 {
+			t.Error("so few calls are no run")
+		}
+	}
+}
+
+// kept says what is wrong with what is read of a run of which the writer took
+// these requests and said err.
+func kept(dir string, run *metric.Run, taken map[place]bool, err error) string {
+	back, problems, unread := record.Read(dir)
+	if unread != nil {
+		// There may be no file, or one without a run.
+		if len(taken) > 0 {
+			return fmt.Sprintf("%d requests are lost: %v", len(taken), unread)
+		}
+		return ""
+	}
+	for _, l := range back.Levels {
+		for _, r := range append(l.Rounds, l.Voided...) {
+			for _, s := range r.Samples {
+				delete(taken, key(s))
+			}
+		}
+	}
+	ended := back.Recording != "" && len(problems) == 0
+	switch {
+	case len(taken) > 0:
+		return fmt.Sprintf("%d requests are lost: %v", len(taken), problems)
+	case err == nil && !ended:
+		return fmt.Sprintf("the writer said nothing, and the reader %v", problems)
+	case run.Recording != "" && !ended:
+		return fmt.Sprintf("the run has a recording, and the reader says %v", problems)
+	}
+	return ""
+}
+
+type place struct {
+	server, workload, level string
+	round                   int
+	phase                   metric.Phase
+	order                   int
+}
+
+func key(s *metric.Sample) place {
+	return place{s.Server, s.Workload, s.Level, s.Round, s.Phase, s.Order}
+}
+
+// recordTaken records a run as exec would, which tells of what happens also after
+// an error. It returns the requests that the writer took, and its first error.
+func recordTaken(dir string, run *metric.Run) (taken map[place]bool, first error) {
+	w, err := record.Create(dir)
+	if err != nil {
+		return nil, err
+	}
+	note := func(err error) {
+		if first == nil {
+			first = err
+		}
+	}
+	taken = map[place]bool{}
+	note(w.RunStarted(run))
+	for _, s := range run.Servers {
+		note(w.ServerReady(s))
+		for _, l := range run.Levels {
+			if l.Server != s.Address || l.Skipped != "" {
+				continue
+			}
+			note(w.LevelStarted(l, l.Due(), 0))
+			for _, r := range l.Rounds {
+				for _, s := range r.Samples {
+					if err := w.SampleDone(s); err != nil {
+						note(err)
+					} else {
+						taken[key(s)] = true
+					}
+				}
+				note(w.RoundDone(l, r))
+			}
+			note(w.LevelDone(l))
+		}
+		note(w.ServerDone(s))
+	}
+	note(w.RunDone(run))
+	note(w.Close())
+	return taken, first
+}
