@@ -203,9 +203,8 @@ func (j *judge) levelValue(key levelKey, w *plan.Workload, typ cty.Type) cty.Val
 			attrs[name] = positions(l)
 		case t.IsObjectType():
 			var d metric.Distribution
-			streams := l == nil || !def.Streams || l.Unstreamed() == ""
-			if l != nil && known && streams && (def.Scope == metric.PerRequest || def.Scope == metric.PerGap) {
-				d = metric.Of(def, samples)
+			if l != nil && known {
+				d = observed(def, l, samples)
 			}
 			stats := map[string]cty.Value{}
 			for stat := range t.AttributeTypes() {
@@ -228,6 +227,15 @@ func (j *judge) levelValue(key levelKey, w *plan.Workload, typ cty.Type) cty.Val
 		}
 	}
 	return cty.ObjectVal(attrs)
+}
+
+// observed is the distribution of a metric of requests or gaps; empty of another, and of a metric of
+// the stream where the level has none.
+func observed(def metric.Def, l *metric.Level, samples []*metric.Sample) metric.Distribution {
+	if def.Scope != metric.PerRequest && def.Scope != metric.PerGap || def.Streams && l.Unstreamed() != "" {
+		return metric.Distribution{}
+	}
+	return metric.Of(def, samples)
 }
 
 func statOf(d metric.Distribution, name string) metric.Value {

@@ -66,6 +66,7 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	believable(samples, invalid)
 	s.loaded(v, invalid)
 	s.voided(v, invalid)
+	s.gpus(v, invalid)
 	s.generator(v, thresholds, invalid)
 	s.lockStep(v, thresholds)
 	v.Notes = append(v.Notes, s.windowed()...)

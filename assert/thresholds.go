@@ -73,12 +73,8 @@ func (s *subject) judge(t *plan.Threshold) Verdict {
 		v.Message = label(t) + ": the limit is no number"
 		return v
 	}
-	if why := s.level.Unstreamed(); why != "" && sample.Streamed(t.Metric, s.workload) {
-		noValue(&v, t, why)
-		v.Cause = verdict.CauseInvalid
-		return v
-	}
 	switch {
+	case s.unstreamed(&v, t):
 	case t.Metric.Name == "success" || t.Metric.Name == "goodput" && t.Stat.IsShare():
 		s.share(&v, t)
 	case t.Metric.Scope == metric.Counted:
@@ -100,4 +96,18 @@ func (s *subject) judge(t *plan.Threshold) Verdict {
 		v.Message = fmt.Sprintf("%s: the statistic %q cannot be judged", t.Metric.Name, t.Stat)
 	}
 	return v
+}
+
+// unstreamed gives the error of a threshold on how answers streamed where the level does not show
+// it; false of any other.
+func (s *subject) unstreamed(v *Verdict, t *plan.Threshold) bool {
+	if !sample.Streamed(t.Metric, s.workload) {
+		return false
+	}
+	why := s.level.Unstreamed()
+	if why != "" {
+		noValue(v, t, why)
+		v.Cause = verdict.CauseInvalid
+	}
+	return why != ""
 }

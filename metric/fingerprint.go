@@ -58,6 +58,7 @@ var Facts = []Fact{
 	{Key: "gpu_driver", Doc: "the GPUs' driver"},
 	{Key: "cuda", Doc: "the newest CUDA that the driver runs, or the ROCm", Detail: true},
 	{Key: "gpu_limits", Doc: "the highest clocks and the power limit", Follows: []string{"gpus"}, Detail: true},
+	{Key: "gpu_modes", Doc: "persistence mode, MIG and ECC", Follows: []string{"gpus"}, Detail: true},
 	{Key: "gpu_used_before", Doc: "memory that something else kept on the GPUs at the start", Varies: true},
 	{Key: "cpu", Doc: "logical processors, and their name", Detail: true},
 	{Key: "memory", Doc: "of the machine", Detail: true},

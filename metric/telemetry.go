@@ -47,9 +47,14 @@ const (
 	Aborted         = "aborted"          // requests that the client gave up, fillers among them
 	Errors          = "errors"           // requests that ended in an error of the engine
 	Rejected        = "rejected"         // requests that were not admitted
+	ECCErrors       = "ecc_errors"       // uncorrectable ones of the GPUs' memory
 	Energy          = "energy"           // joules, by the GPUs' own counters
 	EnergySeconds   = "energy_seconds"   // between the readings of them
 )
+
+// LastXID is the gauge of the last Xid error that the driver reported of a GPU, by number; 0:
+// none since it was loaded.
+const LastXID = "gpu_xid"
 
 // AcceptedAt is the counter of the drafts whose token at position i, 0-based,
 // was accepted.

@@ -253,18 +253,6 @@ type Simulator struct {
 	Range   hcl.Range
 }
 
-// Telemetry says how a server is watched from the inside while the load runs.
-type Telemetry struct {
-	Off      bool
-	Interval time.Duration `plan:"interval"` // between two readings; at least MinInterval
-	URL      string        // of the server's metrics page; "": where the engine has it
-	DCGM     string        // URL of a DCGM exporter's page; "": the GPUs' own tool is asked
-	// GPUs are those of the server, by index or UUID; nil: those that it was
-	// given, or none for a server that was not started by tokgate.
-	GPUs  []string  `plan:"gpus"`
-	Range hcl.Range // zero when the server has no telemetry block
-}
-
 // Prices says what servers cost.
 type Prices struct {
 	Currency    string             `plan:"currency"` // such as USD

@@ -74,6 +74,7 @@ type Profile struct {
 	Noise             Noise         `json:"noise,omitzero"`
 	Stalls            *Stalls       `json:"stalls,omitempty"` // nil: none
 	NaturalOutput     NaturalOutput `json:"natural_output,omitzero"`
+	GPU               *GPU          `json:"gpu,omitempty"` // nil: it has none
 
 	// Faults are what the server does wrong on purpose.
 	Faults Script `json:"faults,omitempty"`
@@ -334,6 +335,7 @@ func (p *Profile) Validate() error {
 	}
 	say(p.NaturalOutput.Mean >= 0, "natural_output.mean must not be negative: %d", p.NaturalOutput.Mean)
 	say(finite(p.NaturalOutput.CV, 0, 2), "natural_output.cv must be in [0, 2]: %v", p.NaturalOutput.CV)
+	p.GPU.validate(say)
 	if err := p.Faults.Validate(); err != nil {
 		bad = append(bad, err)
 	}

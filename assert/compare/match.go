@@ -48,6 +48,9 @@ func (x *comparison) match(w *plan.Workload, level plan.Level) (m matched, probl
 	if problem = m.pairs(); problem == "" && x.out.SideBySide {
 		problem = x.swapped(m)
 	}
+	if problem == "" {
+		problem = x.clocks(m)
+	}
 	if problem != "" {
 		return m, problem
 	}

@@ -26,10 +26,10 @@ func onGPUs(t *testing.T, g *plan.GPUs) *plan.Server {
 // little.
 const fourGPUs = `case "$1" in
 --query-gpu=*) cat <<'END'
-0, GPU-00000000-aaaa, NVIDIA H100 80GB HBM3, 81559, 4, 570.124.06, 1980, 2619, 700.00
-1, GPU-11111111-aaaa, NVIDIA H100 80GB HBM3, 81559, 41000, 570.124.06, 1980, 2619, 700.00
-2, GPU-22222222-aaaa, NVIDIA H100 80GB HBM3, 81559, 4, 570.124.06, 1980, 2619, 500.00
-3, GPU-33333333-aaaa, NVIDIA GB10, [N/A], [N/A], 570.124.06, [N/A], [Not Supported], [N/A]
+0, GPU-00000000-aaaa, NVIDIA H100 80GB HBM3, 81559, 4, 570.124.06, 1980, 2619, 700.00, Enabled, Disabled, Enabled
+1, GPU-11111111-aaaa, NVIDIA H100 80GB HBM3, 81559, 41000, 570.124.06, 1980, 2619, 700.00, Enabled, Disabled, Enabled
+2, GPU-22222222-aaaa, NVIDIA H100 80GB HBM3, 81559, 4, 570.124.06, 1980, 2619, 500.00, Enabled, Disabled, Enabled
+3, GPU-33333333-aaaa, NVIDIA GB10, [N/A], [N/A], 570.124.06, [N/A], [Not Supported], [N/A], Enabled, [N/A], [N/A]
 END
 ;;
 --version) echo 'CUDA Version : 12.8' ;;
@@ -100,7 +100,7 @@ func TestGPUsOfAProcess(t *testing.T) {
 	}
 	defer target.Close()
 	for key, want := range map[string]string{
-		"gpu": "1 x NVIDIA H100 80GB HBM3", "gpu_limits": "1980 MHz, memory 2619 MHz, 700 W", "gpu_used_before": "1: 41000 MiB",
+		"gpu": "1 x NVIDIA H100 80GB HBM3", "gpu_limits": "1980 MHz, memory 2619 MHz, 700 W", "gpu_modes": "persistence enabled, MIG disabled, ECC enabled", "gpu_used_before": "1: 41000 MiB",
 	} {
 		if got := target.Fingerprint[key]; got != want {
 			t.Errorf("%s is %q, want %q", key, got, want)

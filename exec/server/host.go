@@ -52,6 +52,7 @@ func describe(s *plan.Server, gpus []gpu.GPU, of gpu.Inventory, secrets record.R
 		put(f, "gpu_driver", of.Driver)
 		put(f, "cuda", of.CUDA)
 		put(f, "gpu_limits", gpu.Limits(gpus))
+		put(f, "gpu_modes", gpu.Modes(gpus))
 		for _, g := range gpus {
 			if g.Used > gpu.Idle {
 				put(f, "gpu_used_before", strings.TrimSpace(f["gpu_used_before"]+fmt.Sprintf(" %s: %d MiB", g.ID, g.Used)))

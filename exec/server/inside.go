@@ -113,6 +113,9 @@ func (r *reached) gpuSource(w *telemetry.Watch, t plan.Telemetry) (stop func()) 
 		gpus = r.gpus()
 	}
 	switch {
+	case r.gpu != nil:
+		w.GPU = r.gpu
+		return stop
 	case t.DCGM != "":
 		page, path, err := r.pages(t.DCGM)
 		if err != nil {
@@ -138,17 +141,7 @@ func (r *reached) gpuSource(w *telemetry.Watch, t plan.Telemetry) (stop func()) 
 		return stop
 	}
 	if path, err := osexec.LookPath("nvidia-smi"); err == nil {
-		every := t.Interval
-		if every <= 0 {
-			every = time.Second
-		}
-		smi, err := telemetry.StartNvidiaSMI(r.Clock, path, gpus, every, ownGroup)
-		if err != nil {
-			w.NoGPU = "nvidia-smi could not be started: " + err.Error()
-			return stop
-		}
-		w.GPU = smi.Source()
-		return smi.Close
+		return r.nvidia(w, t, path, gpus)
 	}
 	if path, err := osexec.LookPath("amd-smi"); err == nil {
 		w.GPU = telemetry.AMDSMI(r.Clock, path, gpus)
@@ -156,6 +149,33 @@ func (r *reached) gpuSource(w *telemetry.Watch, t plan.Telemetry) (stop func()) 
 	}
 	w.NoGPU = "there is no nvidia-smi and no amd-smi on the PATH"
 	return stop
+}
+
+// nvidia starts the nvidia-smi at path for the server's GPUs.
+func (r *reached) nvidia(w *telemetry.Watch, t plan.Telemetry, path string, gpus []string) (stop func()) {
+	every := t.Interval
+	if every <= 0 {
+		every = time.Second
+	}
+	smi, err := telemetry.StartNvidiaSMI(r.Clock, path, gpus, every, ownGroup)
+	if err != nil {
+		w.NoGPU = "nvidia-smi could not be started: " + err.Error()
+		return func() {}
+	}
+	w.GPU = smi.Source()
+	if t.Require.ForeignProcesses != nil && r.server.Process != nil && r.Holder.Run != "" {
+		others := foreign{run: r.Holder.Run, now: r.Clock.Now, list: func(ctx context.Context) ([]int, error) {
+			return telemetry.ComputeProcesses(ctx, path, gpus)
+		}}
+		w.GPU = telemetry.Fetch(r.Clock, func(ctx context.Context) (*telemetry.Reading, error) {
+			reading, err := smi.Read()
+			if err == nil {
+				others.add(ctx, reading)
+			}
+			return reading, err
+		})
+	}
+	return smi.Close
 }
 
 // gpus are those that the server was given, by index or UUID; nil when it may

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/telemetry"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -22,7 +23,8 @@ type reached struct {
 	listed   []string     // the ids that it lists
 	gone     func() error // why it is gone; nil: not known
 	log      func() string
-	cleanup  func() error // what ends it; nil: not ours
+	cleanup  func() error     // what ends it; nil: not ours
+	gpu      telemetry.Source // of a simulator that has one; nil: its tools are looked for
 	// Of a server that was started on this machine; else nil.
 	facts     func(metric.Fingerprint)     // adds what else is known of it
 	instance  func(context.Context) string // tells it from one in its place

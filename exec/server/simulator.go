@@ -7,9 +7,21 @@ import (
 	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/exec/telemetry"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/sim"
 )
+
+// gpuOf reads the GPU of a profile; nil where it has none.
+func gpuOf(p *sim.Profile, c clock.Clock) telemetry.Source {
+	if p.GPU == nil {
+		return nil
+	}
+	return telemetry.Direct(func() (*telemetry.Reading, error) {
+		return &telemetry.Reading{Gauges: p.GPU.At(c.Now())}, nil
+	})
+}
 
 // simulator starts the built-in server inside this process, reached over a
 // socket of its own like any other.
@@ -33,6 +45,7 @@ func (l *Launcher) simulator(ctx context.Context, s *plan.Server, state func(str
 		return nil, err
 	}
 	r.cleanup = server.Close
+	r.gpu = gpuOf(profile, l.Clock)
 	t, err := r.target(ctx)
 	if err != nil {
 		server.Close()

@@ -60,7 +60,7 @@ func (l *Virtual) Launch(ctx context.Context, s *plan.Server, state func(string)
 		"profile":       profile.Name,
 		"simulated":     "in virtual time",
 	}
-	inside := v.inside(s)
+	inside := v.inside(s, profile)
 	leave := l.Clock.Settled(v.settle)
 	closing := func() error {
 		v.stop()
@@ -99,8 +99,8 @@ func (l *Virtual) Launch(ctx context.Context, s *plan.Server, state func(string)
 }
 
 // inside is how the server is watched: its page is written and read as over
-// HTTP, and there is no GPU.
-func (v *virtual) inside(s *plan.Server) *telemetry.Watch {
+// HTTP, and there is no GPU unless the profile has one.
+func (v *virtual) inside(s *plan.Server, profile *sim.Profile) *telemetry.Watch {
 	w := &telemetry.Watch{
 		Clock: v.Clock, Interval: s.Telemetry.Interval,
 		NoServer: "telemetry is off in the plan", NoGPU: "the run is simulated",
@@ -109,6 +109,7 @@ func (v *virtual) inside(s *plan.Server) *telemetry.Watch {
 		return w
 	}
 	v.server.KeepMetrics()
+	w.GPU = gpuOf(profile, v.Clock)
 	w.Server = telemetry.Direct(func() (*telemetry.Reading, error) {
 		page, err := v.server.Metrics(v.Clock.Now())
 		if err != nil {

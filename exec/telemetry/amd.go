@@ -52,7 +52,10 @@ func parseAMD(out []byte, want int) (*Reading, error) {
 			}
 			return math.NaN()
 		}
+		throttled, capped := amdHeld(gpu)
 		cards = append(cards, card{
+			throttled: throttled, capped: capped, xid: math.NaN(),
+			ecc:         first("ecc.total_uncorrectable_count", "ecc.total_uncorrectable"),
 			power:       first("power.socket_power", "power.average_socket_power", "power.current_socket_power"),
 			busy:        first("usage.gfx_activity", "usage.gfx_usage") / 100,
 			memory:      first("mem_usage.used_vram", "mem_usage.vram_used") * 1e6,
@@ -65,6 +68,30 @@ func parseAMD(out []byte, want int) (*Reading, error) {
 		return nil, fmt.Errorf("amd-smi tells of %d of the %d GPUs", len(cards), want)
 	}
 	return together("amd-smi", cards)
+}
+
+// amdHeld reads whether heat or a power cap holds clocks down. The MI300 and newer tell each
+// reason under throttle, as ACTIVE or true; older ones that there is some, under power: a reason of
+// hardware as far as is known.
+func amdHeld(gpu map[string]any) (throttled, capped float64) {
+	active := func(group, name string) float64 {
+		object, _ := gpu[group].(map[string]any)
+		text := strings.ToUpper(fmt.Sprint(object[name]))
+		switch text {
+		case "ACTIVE", "TRUE", "THROTTLED":
+			return 1
+		case "NOT ACTIVE", "FALSE", "UNTHROTTLED":
+			return 0
+		}
+		return math.NaN()
+	}
+	throttled = active("power", "throttle_status")
+	for _, name := range []string{"prochot_violation_status", "socket_thermal_violation_status", "vr_thermal_violation_status", "hbm_thermal_violation_status"} {
+		if v := active("throttle", name); !(throttled >= v) && !math.IsNaN(v) {
+			throttled = v
+		}
+	}
+	return throttled, active("throttle", "ppt_violation_status")
 }
 
 // quantity follows a path of names to a number, or to an object with a value

@@ -8,17 +8,19 @@ import (
 )
 
 // dcgmNames are the exporter's series, in its default-counters.csv, and how its
-// units become ours.
-var dcgmNames = map[string]struct {
-	unit float64
-	of   func(*card) *float64
-}{
-	"DCGM_FI_DEV_POWER_USAGE":              {1, func(c *card) *float64 { return &c.power }},
-	"DCGM_FI_DEV_GPU_UTIL":                 {0.01, func(c *card) *float64 { return &c.busy }},
-	"DCGM_FI_DEV_FB_USED":                  {1 << 20, func(c *card) *float64 { return &c.memory }},
-	"DCGM_FI_DEV_GPU_TEMP":                 {1, func(c *card) *float64 { return &c.temperature }},
-	"DCGM_FI_DEV_SM_CLOCK":                 {1e6, func(c *card) *float64 { return &c.clock }},
-	"DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION": {1e-3, func(c *card) *float64 { return &c.energy }},
+// units become ours. The reasons for held clocks are NVML's bit mask, under its newer and its
+// older name; exporters have it where their list of counters names it.
+var dcgmNames = map[string]func(c *card, v float64){
+	"DCGM_FI_DEV_POWER_USAGE":              func(c *card, v float64) { c.power = v },
+	"DCGM_FI_DEV_GPU_UTIL":                 func(c *card, v float64) { c.busy = v / 100 },
+	"DCGM_FI_DEV_FB_USED":                  func(c *card, v float64) { c.memory = v * (1 << 20) },
+	"DCGM_FI_DEV_GPU_TEMP":                 func(c *card, v float64) { c.temperature = v },
+	"DCGM_FI_DEV_SM_CLOCK":                 func(c *card, v float64) { c.clock = v * 1e6 },
+	"DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION": func(c *card, v float64) { c.energy = v * 1e-3 },
+	"DCGM_FI_DEV_XID_ERRORS":               func(c *card, v float64) { c.xid = v },
+	"DCGM_FI_DEV_ECC_DBE_VOL_TOTAL":        func(c *card, v float64) { c.ecc = v },
+	"DCGM_FI_DEV_CLOCKS_EVENT_REASONS":     func(c *card, v float64) { c.held(uint64(max(v, 0))) },
+	"DCGM_FI_DEV_CLOCK_THROTTLE_REASONS":   func(c *card, v float64) { c.held(uint64(max(v, 0))) },
 }
 
 // ParseDCGM reads the page of a DCGM exporter for the GPUs with these indexes
@@ -30,7 +32,7 @@ func ParseDCGM(page []byte, gpus []string) (*Reading, error) {
 	}
 	cards := map[string]*card{}
 	for name, rest := range series(page) {
-		what, ok := dcgmNames[string(name)]
+		set, ok := dcgmNames[string(name)]
 		if !ok {
 			continue
 		}
@@ -60,8 +62,8 @@ func ParseDCGM(page []byte, gpus []string) (*Reading, error) {
 			c = &u
 			cards[gpu+" "+uuid] = c
 		}
-		if !math.IsInf(v, 0) {
-			*what.of(c) = v * what.unit
+		if math.Abs(v) < biggest {
+			set(c, v)
 		}
 	}
 	if len(gpus) > 0 && len(cards) < len(gpus) {

@@ -12,16 +12,39 @@ import (
 type card struct {
 	power, busy, memory, temperature, clock float64
 	energy                                  float64 // joules since some time
+	throttled, capped                       float64 // 1: its clocks are held down by heat or hardware; by a power cap
+	ecc                                     float64 // uncorrectable errors since the driver was loaded
+	xid                                     float64 // the last Xid error; 0: none
 }
 
 func unknownCard() card {
 	n := math.NaN()
-	return card{n, n, n, n, n, n}
+	return card{n, n, n, n, n, n, n, n, n, n}
+}
+
+// The reasons for which NVML says that clocks are held down (nvml.h,
+// nvmlClocksEventReason…): a software power cap, and what the hardware or its heat does.
+const (
+	reasonPowerCap = 0x4
+	reasonHardware = 0x8 | 0x40 | 0x80 // slowdown, thermal slowdown, power brake
+	reasonThermal  = 0x20              // software thermal slowdown
+)
+
+// held reads a bit mask of reasons.
+func (c *card) held(reasons uint64) {
+	c.throttled, c.capped = 0, 0
+	if reasons&(reasonHardware|reasonThermal) != 0 {
+		c.throttled = 1
+	}
+	if reasons&reasonPowerCap != 0 {
+		c.capped = 1
+	}
 }
 
 // together is what the GPUs of one server tell: power, memory and energy are
 // summed, the busy share is a mean, the temperature that of the hottest and
-// the clock that of the slowest. What one of them does not tell is not told.
+// the clock that of the slowest; one that is throttled is enough. If any GPU does not
+// report a value, that of all is missing too.
 func together(tool string, cards []card) (*Reading, error) {
 	if len(cards) == 0 {
 		return nil, errors.New(tool + " told of no GPU")
@@ -39,6 +62,10 @@ func together(tool string, cards []card) (*Reading, error) {
 		{"gpu_temperature", func(c card) float64 { return c.temperature }, math.Max},
 		{"gpu_clock", func(c card) float64 { return c.clock }, math.Min},
 		{metric.Energy, func(c card) float64 { return c.energy }, sum},
+		{"gpu_throttled", func(c card) float64 { return c.throttled }, math.Max},
+		{"gpu_power_capped", func(c card) float64 { return c.capped }, math.Max},
+		{metric.ECCErrors, func(c card) float64 { return c.ecc }, sum},
+		{metric.LastXID, func(c card) float64 { return c.xid }, math.Max},
 	} {
 		all := of.take(cards[0])
 		for _, c := range cards[1:] {
@@ -47,7 +74,7 @@ func together(tool string, cards []card) (*Reading, error) {
 		switch {
 		case !(all >= 0 && all <= biggest):
 			r.None[of.name] = fmt.Sprintf("%s does not tell it of every GPU", tool)
-		case of.name == metric.Energy:
+		case of.name == metric.Energy, of.name == metric.ECCErrors:
 			r.Counters[of.name] = all
 		default:
 			r.Gauges[of.name] = all

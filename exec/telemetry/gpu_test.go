@@ -14,22 +14,23 @@ import (
 )
 
 func TestTogether(t *testing.T) {
-	a := card{power: 300, busy: 0.9, memory: 70e9, temperature: 60, clock: 1.7e9, energy: 1000}
-	b := card{power: 350, busy: 0.5, memory: 71e9, temperature: 72, clock: 1.2e9, energy: 3000}
+	a := card{power: 300, busy: 0.9, memory: 70e9, temperature: 60, clock: 1.7e9, energy: 1000, xid: 31}
+	b := card{power: 350, busy: 0.5, memory: 71e9, temperature: 72, clock: 1.2e9, energy: 3000, throttled: 1, ecc: 2}
 	got, err := together("nvidia-smi", []card{a, b})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := &Reading{
-		Gauges: map[string]float64{"power": 650, "gpu_utilization": 0.7, "gpu_memory": 141e9, "gpu_temperature": 72, "gpu_clock": 1.2e9},
+		Gauges: map[string]float64{"power": 650, "gpu_utilization": 0.7, "gpu_memory": 141e9, "gpu_temperature": 72, "gpu_clock": 1.2e9,
+			"gpu_throttled": 1, "gpu_power_capped": 0, metric.LastXID: 31},
 		// 1000 + 3000 J
-		Counters: map[string]float64{metric.Energy: 4000}, None: map[string]string{},
+		Counters: map[string]float64{metric.Energy: 4000, metric.ECCErrors: 2}, None: map[string]string{},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
 		t.Error(diff)
 	}
 	// What one of two GPUs does not tell has no sum.
-	b.power, b.energy = math.NaN(), math.NaN()
+	b.power, b.energy, b.ecc = math.NaN(), math.NaN(), math.NaN()
 	got, err = together("nvidia-smi", []card{a, b})
 	if err != nil {
 		t.Fatal(err)
@@ -45,15 +46,36 @@ func TestTogether(t *testing.T) {
 	}
 }
 
+// known is a card that tells no more than these.
+func known(power, busy, memory, temperature, clock float64) card {
+	c := unknownCard()
+	c.power, c.busy, c.memory, c.temperature, c.clock = power, busy, memory, temperature, clock
+	return c
+}
+
+// health is a card that also tells why its clocks are held down, and its ECC errors.
+func health(c card, throttled, capped, ecc float64) card {
+	c.throttled, c.capped, c.ecc = throttled, capped, ecc
+	return c
+}
+
 func TestNvidiaLine(t *testing.T) {
 	nan := math.NaN()
 	for _, tt := range []struct {
 		line, index string
 		want        card
 	}{
-		{"0, GPU-6c4d1f2e-0001, 301.25, 98, 70123, 64, 1755", "0", card{301.25, 0.98, 70123 * (1 << 20), 64, 1.755e9, nan}},
-		{"7,GPU-x,70.00,0,0,31,345", "7", card{70, 0, 0, 31, 3.45e8, nan}},
-		{"1, GPU-x, [N/A], [Not Supported], 512, 40, [Unknown Error]", "1", card{nan, nan, 512 * (1 << 20), 40, nan, nan}},
+		{"0, GPU-6c4d1f2e-0001, 301.25, 98, 70123, 64, 1755", "0", known(301.25, 0.98, 70123*(1<<20), 64, 1.755e9)},
+		{"7,GPU-x,70.00,0,0,31,345", "7", known(70, 0, 0, 31, 3.45e8)},
+		{"1, GPU-x, [N/A], [Not Supported], 512, 40, [Unknown Error]", "1", known(nan, nan, 512*(1<<20), 40, nan)},
+		// 0x4: a software power cap; 0x20, 0x40: thermal; 0x8, 0x80: hardware, a power brake; 0x1 idle.
+		{"0, GPU-x, 300, 98, 512, 64, 1755, 0x0000000000000004, 0", "0", health(known(300, 0.98, 512*(1<<20), 64, 1.755e9), 0, 1, 0)},
+		{"0, GPU-x, 300, 98, 512, 91, 975, 0x0000000000000024, 2", "0", health(known(300, 0.98, 512*(1<<20), 91, 9.75e8), 1, 1, 2)},
+		{"0, GPU-x, 300, 98, 512, 64, 375, 0x0000000000000088, [N/A]", "0", health(known(300, 0.98, 512*(1<<20), 64, 3.75e8), 1, 0, nan)},
+		{"0, GPU-x, 70, 0, 512, 31, 345, 0x0000000000000001, 0", "0", health(known(70, 0, 512*(1<<20), 31, 3.45e8), 0, 0, 0)},
+		// A GPU that shares the machine's memory, as a DGX Spark prints it.
+		{"0, GPU-x, 41.5, 96, [N/A], 70, 2400, 0x0000000000000000, [N/A]", "0", health(known(41.5, 0.96, nan, 70, 2.4e9), 0, 0, nan)},
+		{"0, GPU-x, 41.5, 96, N/A, 70, 2400, [N/A], N/A", "0", known(41.5, 0.96, nan, 70, 2.4e9)},
 	} {
 		index, c, ok := nvidiaLine(tt.line)
 		if diff := cmp.Diff(tt.want, c, cmp.AllowUnexported(card{}), cmpopts.EquateNaNs(), cmpopts.EquateApprox(1e-12, 0)); !ok || index != tt.index || diff != "" {
@@ -63,6 +85,7 @@ func TestNvidiaLine(t *testing.T) {
 	for _, line := range []string{
 		"", "No devices were found", "0, GPU-x, 301.25, 98", "x, GPU-x, 1, 2, 3, 4, 5", "-1, GPU-x, 1, 2, 3, 4, 5",
 		"0, GPU-x, 301,25, 98, 70123, 64, 1755", "0, GPU-x, NaN, 98, 70123, 64, 1755", "0, GPU-x, -3, 98, 70123, 64, 1755",
+		"0, GPU-x, 1, 2, 3, 4, 5, active, 0", "0, GPU-x, 1, 2, 3, 4, 5, 0x0, -1", "0, GPU-x, 1, 2, 3, 4, 5, 0x0",
 		"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.",
 	} {
 		if _, _, ok := nvidiaLine(line); ok {
@@ -87,6 +110,14 @@ func TestParseAMD(t *testing.T) {
 			map[string]float64{"power": 742, "gpu_utilization": 0.97, "gpu_memory": 1.8e11, "gpu_temperature": 71, "gpu_clock": 2.1e9}, 5000.5},
 		{"a bare list, two GPUs, words", `[{"gpu": 0, "power": {"average_socket_power": "100 W"}}, {"gpu": 1, "power": {"average_socket_power": "150 W"}}]`,
 			map[string]float64{"power": 250}, 0},
+		{"an MI300 too hot", `{"gpu_data": [{"gpu": 0, "power": {"socket_power": {"value": 742, "unit": "W"}, "throttle_status": "N/A"},
+			"throttle": {"prochot_violation_status": "NOT ACTIVE", "ppt_violation_status": "NOT ACTIVE", "hbm_thermal_violation_status": "ACTIVE"}}]}`,
+			map[string]float64{"power": 742, "gpu_throttled": 1, "gpu_power_capped": 0}, 0},
+		{"one at its power limit", `{"gpu_data": [{"gpu": 0, "power": {"socket_power": {"value": 742, "unit": "W"}},
+			"throttle": {"prochot_violation_status": false, "ppt_violation_status": true, "socket_thermal_violation_status": false}}]}`,
+			map[string]float64{"power": 742, "gpu_throttled": 0, "gpu_power_capped": 1}, 0},
+		{"an older one", `{"gpu_data": [{"gpu": 0, "power": {"socket_power": {"value": 250, "unit": "W"}, "throttle_status": "THROTTLED"}}]}`,
+			map[string]float64{"power": 250, "gpu_throttled": 1}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := parseAMD([]byte(tt.out), 0)
@@ -139,6 +170,20 @@ func TestParseDCGM(t *testing.T) {
 		if diff := cmp.Diff(tt.want, got.Gauges); diff != "" || math.Abs(got.Counters[metric.Energy]-tt.energy) > 1e-9 {
 			t.Errorf("%v: %s, energy %v", tt.gpus, diff, got.Counters)
 		}
+	}
+	const sick = `DCGM_FI_DEV_CLOCK_THROTTLE_REASONS{gpu="0",UUID="GPU-a"} 4
+DCGM_FI_DEV_CLOCKS_EVENT_REASONS{gpu="1",UUID="GPU-b"} 64
+DCGM_FI_DEV_XID_ERRORS{gpu="0",UUID="GPU-a"} 0
+DCGM_FI_DEV_XID_ERRORS{gpu="1",UUID="GPU-b"} 79
+DCGM_FI_DEV_ECC_DBE_VOL_TOTAL{gpu="0",UUID="GPU-a"} 1
+DCGM_FI_DEV_ECC_DBE_VOL_TOTAL{gpu="1",UUID="GPU-b"} 2
+`
+	got, err := ParseDCGM([]byte(sick), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]float64{"gpu_throttled": 1, "gpu_power_capped": 1, metric.LastXID: 79}, got.Gauges); diff != "" || got.Counters[metric.ECCErrors] != 3 {
+		t.Errorf("%s, ECC errors %v", diff, got.Counters)
 	}
 	for name, page := range map[string]string{
 		"nothing": "", "cut off": dcgmPage[:len(dcgmPage)-3], "no GPU": "up 1\n", "no number": "DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} x\n",

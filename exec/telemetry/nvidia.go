@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	osexec "os/exec"
 	"strconv"
 	"strings"
@@ -34,6 +35,17 @@ var nvidiaFields = []struct {
 	{"clocks.sm", 1e6, func(c *card) *float64 { return &c.clock }},
 }
 
+// nvidiaHealth are asked besides, in this order, in the spellings of newer and of older
+// drivers: one field that nvidia-smi does not know fails the whole question, which is then asked
+// with the next spellings, and last without.
+var nvidiaHealth = [][]string{
+	{"clocks_event_reasons.active", eccField},
+	{"clocks_throttle_reasons.active", eccField},
+	nil,
+}
+
+const eccField = "ecc.errors.uncorrected.volatile.total"
+
 // NvidiaSMI is one nvidia-smi that prints a line a GPU at every interval for
 // as long as it runs: to start it anew for each reading takes the driver's
 // lock each time.
@@ -41,11 +53,12 @@ type NvidiaSMI struct {
 	now   func() time.Duration
 	every time.Duration
 	want  int // GPUs; 0: as many as it tells of
-	cmd   *osexec.Cmd
-	out   io.Closer
 	ended chan struct{}
 
 	mu     sync.Mutex
+	cmd    *osexec.Cmd
+	out    io.Closer
+	closed bool
 	cards  map[string]line // by index
 	failed string          // what it said instead
 	stderr bytes.Buffer
@@ -62,37 +75,68 @@ type line struct {
 // UUIDs; nil: all. prepare, unless nil, sees the command before it is started.
 // Close must follow.
 func StartNvidiaSMI(c clock.Clock, path string, gpus []string, every time.Duration, prepare func(*osexec.Cmd)) (*NvidiaSMI, error) {
-	var names []string
-	for _, f := range nvidiaFields {
-		names = append(names, f.name)
+	s := &NvidiaSMI{now: c.Now, every: every, want: len(gpus), ended: make(chan struct{}), cards: map[string]line{}}
+	start := func(health []string) (io.Reader, error) {
+		var names []string
+		for _, f := range nvidiaFields {
+			names = append(names, f.name)
+		}
+		args := []string{"--query-gpu=" + strings.Join(append(names, health...), ","), "--format=csv,noheader,nounits", "-lms", strconv.Itoa(int(every.Milliseconds()))}
+		if len(gpus) > 0 {
+			args = append(args, "-i", strings.Join(gpus, ","))
+		}
+		cmd := osexec.Command(path, args...)
+		if prepare != nil {
+			prepare(cmd)
+		}
+		return s.begin(cmd)
 	}
-	args := []string{"--query-gpu=" + strings.Join(names, ","), "--format=csv,noheader,nounits", "-lms", strconv.Itoa(int(every.Milliseconds()))}
-	if len(gpus) > 0 {
-		args = append(args, "-i", strings.Join(gpus, ","))
-	}
-	s := &NvidiaSMI{now: c.Now, every: every, want: len(gpus), cmd: osexec.Command(path, args...), ended: make(chan struct{}), cards: map[string]line{}}
-	if prepare != nil {
-		prepare(s.cmd)
-	}
-	out, err := s.cmd.StdoutPipe()
+	out, err := start(nvidiaHealth[0])
 	if err != nil {
 		return nil, err
 	}
-	s.out = out
-	s.cmd.Stderr = (*firstWords)(&s.stderr)
-	s.cmd.WaitDelay = time.Second // what it started may hold its output open
-	if err := s.cmd.Start(); err != nil {
-		return nil, err
-	}
 	go func() {
-		s.listen(out)
-		err := s.cmd.Wait()
-		s.mu.Lock()
-		s.err = err
-		s.mu.Unlock()
-		close(s.ended)
+		defer close(s.ended)
+		for _, health := range nvidiaHealth[1:] {
+			if !s.follow(out) {
+				return
+			}
+			if out, err = start(health); err != nil {
+				return // it was closed, or is gone
+			}
+		}
+		s.follow(out)
 	}()
 	return s, nil
+}
+
+// begin starts a command and forgets what the one before it said.
+func (s *NvidiaSMI) begin(cmd *osexec.Cmd) (io.Reader, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, os.ErrClosed
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	s.cmd, s.out, s.failed = cmd, out, ""
+	s.stderr.Reset()
+	cmd.Stderr = (*firstWords)(&s.stderr)
+	cmd.WaitDelay = time.Second // what it started may hold its output open
+	return out, cmd.Start()
+}
+
+// follow takes every line until the command has ended, and says whether it knew not all
+// of the fields.
+func (s *NvidiaSMI) follow(out io.Reader) (unknown bool) {
+	s.listen(out)
+	err := s.cmd.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = err
+	return len(s.cards) == 0 && strings.Contains(s.failed+s.stderr.String(), "is not a valid field to query")
 }
 
 // listen takes every line until there are no more.
@@ -122,14 +166,27 @@ func (s *NvidiaSMI) listen(out io.Reader) {
 // maxGPUs bounds what a program may claim.
 const maxGPUs = 64
 
-// nvidiaLine reads one line: "0, GPU-6c4d…, 301.25, 98, 70123, 64, 1755". A
+// nvidiaLine reads one line: "0, GPU-6c4d…, 301.25, 98, 70123, 64, 1755", and behind it, where
+// they were asked for, the reasons for held clocks and the ECC errors: "0x0000000000000004, 0". A
 // field in brackets, such as [N/A], is not told.
 func nvidiaLine(line string) (index string, c card, ok bool) {
 	fields := strings.Split(line, ",")
-	if len(fields) != len(nvidiaFields) {
+	if n := len(fields) - len(nvidiaFields); n != 0 && n != len(nvidiaHealth[0]) {
 		return "", card{}, false
 	}
 	c = unknownCard()
+	for i, text := range fields[len(nvidiaFields):] {
+		text = strings.TrimSpace(text)
+		switch v, err := strconv.ParseUint(text, 0, 64); {
+		case untold(text):
+		case err != nil:
+			return "", card{}, false
+		case i == 0:
+			c.held(v)
+		default:
+			c.ecc = float64(v)
+		}
+	}
 	for i, f := range nvidiaFields {
 		text := strings.TrimSpace(fields[i])
 		if f.of == nil {
@@ -142,7 +199,7 @@ func nvidiaLine(line string) (index string, c card, ok bool) {
 			index = text
 			continue
 		}
-		if strings.HasPrefix(text, "[") {
+		if untold(text) {
 			continue
 		}
 		v, err := strconv.ParseFloat(text, 64)
@@ -154,32 +211,63 @@ func nvidiaLine(line string) (index string, c card, ok bool) {
 	return index, c, true
 }
 
-// Source reads what was told last.
-func (s *NvidiaSMI) Source() Source {
-	return Direct(func() (*Reading, error) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		select {
-		case <-s.ended:
-			return nil, fmt.Errorf("nvidia-smi ended: %s", s.words())
+// untold says whether a field holds words in the place of a value: "[N/A]", as the memory of a GPU
+// that shares the machine's does.
+func untold(text string) bool { return strings.HasPrefix(text, "[") || text == "N/A" }
+
+// ComputeProcesses asks the nvidia-smi at path for the processes that compute on the GPUs with
+// these indexes or UUIDs, nil: all, by the numbers that the machine gives them.
+func ComputeProcesses(ctx context.Context, path string, gpus []string) ([]int, error) {
+	args := []string{"--query-compute-apps=pid", "--format=csv,noheader,nounits"}
+	if len(gpus) > 0 {
+		args = append(args, "-i", strings.Join(gpus, ","))
+	}
+	out, err := output(ctx, path, args...)
+	if err != nil {
+		return nil, fmt.Errorf("nvidia-smi: %w", err)
+	}
+	var pids []int
+	for text := range strings.Lines(string(out)) {
+		text = strings.TrimSpace(text)
+		pid, err := strconv.Atoi(text)
+		switch {
+		case text == "":
+		case err != nil || pid <= 0:
+			return nil, fmt.Errorf("nvidia-smi said: %.200s", text)
 		default:
+			pids = append(pids, pid)
 		}
-		if len(s.cards) == 0 || len(s.cards) < s.want {
-			if s.failed != "" {
-				return nil, fmt.Errorf("nvidia-smi said: %.200s", s.failed)
-			}
-			return nil, errors.New("nvidia-smi told nothing yet")
+	}
+	return pids, nil
+}
+
+// Source reads what was told last.
+func (s *NvidiaSMI) Source() Source { return Direct(s.Read) }
+
+// Read is what was told last. It may be called from any goroutine.
+func (s *NvidiaSMI) Read() (*Reading, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.ended:
+		return nil, fmt.Errorf("nvidia-smi ended: %s", s.words())
+	default:
+	}
+	if len(s.cards) == 0 || len(s.cards) < s.want {
+		if s.failed != "" {
+			return nil, fmt.Errorf("nvidia-smi said: %.200s", s.failed)
 		}
-		cards := make([]card, 0, len(s.cards))
-		for index, c := range s.cards {
-			// One GPU may fall silent while the others go on.
-			if s.now()-c.at > 3*s.every+2*time.Second {
-				return nil, fmt.Errorf("nvidia-smi tells nothing of GPU %s any more", index)
-			}
-			cards = append(cards, c.card)
+		return nil, errors.New("nvidia-smi told nothing yet")
+	}
+	cards := make([]card, 0, len(s.cards))
+	for index, c := range s.cards {
+		// One GPU may fall silent while the others go on.
+		if s.now()-c.at > 3*s.every+2*time.Second {
+			return nil, fmt.Errorf("nvidia-smi tells nothing of GPU %s any more", index)
 		}
-		return together("nvidia-smi", cards)
-	})
+		cards = append(cards, c.card)
+	}
+	return together("nvidia-smi", cards)
 }
 
 // words is why the program ended.
@@ -197,8 +285,11 @@ func (s *NvidiaSMI) words() string {
 
 // Close ends the program and waits for it.
 func (s *NvidiaSMI) Close() {
+	s.mu.Lock()
+	s.closed = true
 	_ = s.cmd.Process.Kill() // it may have ended by itself
 	_ = s.out.Close()
+	s.mu.Unlock()
 	<-s.ended
 }
 

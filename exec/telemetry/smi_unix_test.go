@@ -6,6 +6,7 @@ import (
 	"os"
 	osexec "os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,7 +60,7 @@ done`)
 	})
 	smi.Close()
 	raw, err := os.ReadFile(args)
-	const want = "--query-gpu=index,uuid,power.draw,utilization.gpu,memory.used,temperature.gpu,clocks.sm --format=csv,noheader,nounits -lms 1000 -i 2,3"
+	const want = "--query-gpu=index,uuid,power.draw,utilization.gpu,memory.used,temperature.gpu,clocks.sm,clocks_event_reasons.active,ecc.errors.uncorrected.volatile.total --format=csv,noheader,nounits -lms 1000 -i 2,3"
 	if err != nil || strings.TrimSpace(string(raw)) != want {
 		t.Errorf("it was run with %q (%v), want %q", raw, err, want)
 	}
@@ -68,6 +69,47 @@ done`)
 		return err != nil && strings.Contains(err.Error(), "nvidia-smi ended")
 	})
 	smi.Close()
+}
+
+// An older driver knows the reasons under another name, and a very old one knows none.
+func TestNvidiaSMIOfOlderDrivers(t *testing.T) {
+	for _, tt := range []struct {
+		unknown   string // a field of the question
+		reading   string
+		throttled bool
+	}{
+		{"clocks_event_reasons", "0, GPU-a, 300, 90, 1024, 88, 900, 0x40, 0", true},
+		{"_reasons", "0, GPU-a, 300, 90, 1024, 88, 900", false},
+	} {
+		c := clock.NewReal()
+		smi, err := StartNvidiaSMI(c, program(t, `case "$1" in *`+tt.unknown+`*) echo "Field \"`+tt.unknown+`\" is not a valid field to query."; exit 2;; esac
+while :; do echo "`+tt.reading+`"; sleep 0.05; done`), []string{"0"}, time.Second, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		until(t, c, smi.Source(), func(r *Reading, err error) bool {
+			if err != nil {
+				return false
+			}
+			v, ok := r.Gauges["gpu_throttled"]
+			return r.Gauges["power"] == 300 && ok == tt.throttled && (v == 1) == tt.throttled
+		})
+		smi.Close()
+	}
+}
+
+func TestComputeProcesses(t *testing.T) {
+	for script, want := range map[string][]int{
+		`[ "$*" = "--query-compute-apps=pid --format=csv,noheader,nounits -i 0,2" ] && printf '123\n 45 \n'`: {123, 45},
+		`:`:                            nil,
+		`echo "No devices were found"`: {-1},
+		`exit 9`:                       {-1},
+	} {
+		got, err := ComputeProcesses(t.Context(), program(t, script), []string{"0", "2"})
+		if wrong := len(want) == 1 && want[0] == -1; (err != nil) != wrong || !wrong && !slices.Equal(got, want) {
+			t.Errorf("%s: %v, %v", script, got, err)
+		}
+	}
 }
 
 func TestNvidiaSMIThatCannot(t *testing.T) {

@@ -44,9 +44,10 @@ func summarize(from, to time.Duration, server, gpu history) *metric.Telemetry {
 	}
 	if a, b, why := gpu.edges(from, to); why == "" {
 		gpu.counter(t, metric.Energy, a, b)
+		gpu.counter(t, metric.ECCErrors, a, b)
 		t.Added[metric.EnergySeconds] = (gpu.readings[b].at - gpu.readings[a].at).Seconds()
 	}
-	for _, name := range wantedOf(metric.GPU) {
+	for _, name := range append(wantedOf(metric.GPU), metric.LastXID) {
 		gpu.gauge(t, name, from, to)
 	}
 	// One that was started anew shows an empty queue, whatever was in it before.

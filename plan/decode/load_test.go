@@ -82,6 +82,9 @@ func describe(p *plan.Plan) string {
 		line(1, "ready within %s", s.Ready.Timeout)
 		if t := s.Telemetry; !t.Range.Empty() {
 			line(1, "telemetry off %v every %v metrics %q dcgm %q gpus %q", t.Off, t.Interval, t.URL, t.DCGM, t.GPUs)
+			if r := t.Require; r.Throttled != nil && r.ClockSpread != nil && r.ForeignProcesses != nil {
+				line(2, "require throttled %v clock spread %v foreign processes %d", *r.Throttled, *r.ClockSpread, *r.ForeignProcesses)
+			}
 		}
 		if price := p.PriceOf(s.Address()); p.Prices != nil {
 			line(1, "price %v %s an hour, electricity %v", price.Hour, p.Prices.Currency, price.Electricity)

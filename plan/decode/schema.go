@@ -143,6 +143,7 @@ var serverBlock = &Block{
 				{Name: "metrics_url", Type: "string", Computed: "the engine's own page: see [Engines](engines.md#how-they-are-started)", Doc: "URL of the page with the server's metrics in Prometheus's text format."},
 				{Name: "dcgm_url", Type: "string", Computed: "nvidia-smi or amd-smi is asked, on this machine", Doc: "URL of a DCGM exporter's page, for GPUs of another machine."},
 				{Name: "gpus", Type: "list of numbers or strings", Computed: "those of the process; none of an endpoint", Doc: "The server's GPUs, by index or UUID. For an endpoint they are looked for on this machine only if named here, or at dcgm_url."},
+				{Name: "require", Type: "map of strings", Computed: `{ throttled = "< 1%" }, where the GPUs report it`, Doc: "What the GPUs must show while a round is measured, or it is not valid: `throttled`, the share of readings under thermal or hardware slowdown; `clock_spread`, between the mean clocks of the two legs of a comparison's round; `foreign_processes`, the most that may compute on them besides the run's own. \"any\" requires nothing."},
 			},
 		},
 		{

@@ -2,9 +2,12 @@ package decode
 
 import (
 	"fmt"
+	"maps"
+	"math"
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -221,5 +224,46 @@ func readTelemetry(b *body) plan.Telemetry {
 	if t.given("gpus") && len(out.GPUs) == 0 {
 		out.GPUs = []string{} // none, and that is meant
 	}
+	out.Require = readRequire(t)
 	return out
 }
+
+// readRequire reads what the GPUs must show: { throttled = "< 1%", foreign_processes = 0 }.
+func readRequire(b *body) plan.Require {
+	var out plan.Require
+	texts, rng := b.textMap("require"), b.rangeOf("require")
+	share := func(key, text string) *float64 {
+		limit, below := strings.CutPrefix(text, "<")
+		x, p := parseLimit(strings.TrimSpace(limit), metric.Ratio, metric.Def{Name: key, Unit: metric.Ratio})
+		if !below || p != nil {
+			b.d.errorf(rng, sumOutOfRange, `require %s = %q: write the share that it must stay below, such as "< 1%%", or "any".`, key, text)
+			return nil
+		}
+		return &x
+	}
+	for _, key := range slices.Sorted(maps.Keys(texts)) {
+		text := texts[key]
+		switch {
+		case !slices.Contains(requirable, key):
+			b.d.errorf(rng, sumOneOf, "require knows no %q.%s There are %s.", key, suggest.DidYouMean(key, requirable), choices(requirable))
+		case text == "any" && key == "throttled":
+			any := math.Inf(1)
+			out.Throttled = &any
+		case text == "any":
+		case key == "foreign_processes":
+			n, err := strconv.Atoi(text)
+			if err != nil || n < 0 || n > 1000 {
+				b.d.errorf(rng, sumOutOfRange, `require foreign_processes = %q: write the most that there may be, such as 0, or "any".`, text)
+				continue
+			}
+			out.ForeignProcesses = &n
+		case key == "throttled":
+			out.Throttled = share(key, text)
+		default:
+			out.ClockSpread = share(key, text)
+		}
+	}
+	return out
+}
+
+var requirable = []string{"throttled", "clock_spread", "foreign_processes"}

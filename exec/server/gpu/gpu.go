@@ -25,6 +25,8 @@ type GPU struct {
 	// W. 0: not told.
 	SM, MemoryClock int
 	Power           float64
+	// Persistence, MIG and ECC are modes as the tool names them: "Enabled"; "": not told.
+	Persistence, MIG, ECC string
 }
 
 // Key names the GPU among all runs on this machine.
@@ -199,6 +201,23 @@ func Limits(gpus []GPU) string {
 	}
 	for _, o := range gpus[1:] {
 		if o.SM != g.SM || o.MemoryClock != g.MemoryClock || o.Power != g.Power {
+			return strings.Join(append(parts, "not all alike"), ", ")
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Modes are those of the first GPU, and whether the others are alike; there is one.
+func Modes(gpus []GPU) string {
+	var parts []string
+	g := gpus[0]
+	for _, mode := range []struct{ name, state string }{{"persistence", g.Persistence}, {"MIG", g.MIG}, {"ECC", g.ECC}} {
+		if mode.state != "" {
+			parts = append(parts, mode.name+" "+strings.ToLower(mode.state))
+		}
+	}
+	for _, o := range gpus[1:] {
+		if o.Persistence != g.Persistence || o.MIG != g.MIG || o.ECC != g.ECC {
 			return strings.Join(append(parts, "not all alike"), ", ")
 		}
 	}

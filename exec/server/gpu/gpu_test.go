@@ -13,10 +13,10 @@ import (
 
 // Four GPUs as nvidia-smi 570 prints them; the second is busy, the last tells
 // little.
-const fourGPUs = `0, GPU-00000000-aaaa, NVIDIA H100 80GB HBM3, 81559, 4, 570.124.06, 1980, 2619, 700.00
-1, GPU-11111111-aaaa, NVIDIA H100 80GB HBM3, 81559, 41000, 570.124.06, 1980, 2619, 700.00
-2, GPU-22222222-aaaa, NVIDIA H100 80GB HBM3, 81559, 4, 570.124.06, 1980, 2619, 500.00
-3, GPU-33333333-aaaa, NVIDIA GB10, [N/A], [N/A], 570.124.06, [N/A], [Not Supported], [N/A]
+const fourGPUs = `0, GPU-00000000-aaaa, NVIDIA H100 80GB HBM3, 81559, 4, 570.124.06, 1980, 2619, 700.00, Enabled, Disabled, Enabled
+1, GPU-11111111-aaaa, NVIDIA H100 80GB HBM3, 81559, 41000, 570.124.06, 1980, 2619, 700.00, Enabled, Disabled, Enabled
+2, GPU-22222222-aaaa, NVIDIA H100 80GB HBM3, 81559, 4, 570.124.06, 1980, 2619, 500.00, Enabled, Disabled, Enabled
+3, GPU-33333333-aaaa, NVIDIA GB10, [N/A], [N/A], 570.124.06, [N/A], [Not Supported], [N/A], Enabled, [N/A], [N/A]
 `
 
 func TestParseSMI(t *testing.T) {
@@ -25,8 +25,8 @@ func TestParseSMI(t *testing.T) {
 		t.Fatalf("%+v, %v", inv, err)
 	}
 	want := []GPU{
-		{ID: "0", UUID: "GPU-00000000-aaaa", Name: "NVIDIA H100 80GB HBM3", Vendor: "nvidia", Memory: 81559, Used: 4, SM: 1980, MemoryClock: 2619, Power: 700},
-		{ID: "3", UUID: "GPU-33333333-aaaa", Name: "NVIDIA GB10", Vendor: "nvidia"},
+		{ID: "0", UUID: "GPU-00000000-aaaa", Name: "NVIDIA H100 80GB HBM3", Vendor: "nvidia", Memory: 81559, Used: 4, SM: 1980, MemoryClock: 2619, Power: 700, Persistence: "Enabled", MIG: "Disabled", ECC: "Enabled"},
+		{ID: "3", UUID: "GPU-33333333-aaaa", Name: "NVIDIA GB10", Vendor: "nvidia", Persistence: "Enabled"},
 	}
 	if diff := cmp.Diff(want, []GPU{inv.GPUs[0], inv.GPUs[3]}); diff != "" {
 		t.Error(diff)
@@ -184,6 +184,9 @@ func TestDescribe(t *testing.T) {
 		"1980 MHz, memory 2619 MHz, 700 W":                Limits(four[:2]),
 		"1980 MHz, memory 2619 MHz, 700 W, not all alike": Limits(four),
 		"": Limits(four[3:]),
+		"persistence enabled, MIG disabled, ECC enabled":                Modes(four[:3]),
+		"persistence enabled, MIG disabled, ECC enabled, not all alike": Modes(four),
+		"persistence enabled": Modes(four[3:]),
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)

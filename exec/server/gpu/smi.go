@@ -49,7 +49,7 @@ func Look(ask Ask, getenv func(string) string) Inventory {
 
 // smiFields are those that nvidia-smi has had for long: one that it does not
 // know would fail the whole question.
-const smiFields = "index,uuid,name,memory.total,memory.used,driver_version,clocks.max.sm,clocks.max.memory,power.limit"
+const smiFields = "index,uuid,name,memory.total,memory.used,driver_version,clocks.max.sm,clocks.max.memory,power.limit,persistence_mode,mig.mode.current,ecc.mode.current"
 
 func askNVIDIA(ask Ask) (Inventory, error) {
 	out, err := ask("nvidia-smi", "--query-gpu="+smiFields, "--format=csv,noheader,nounits")
@@ -92,10 +92,19 @@ func parseSMI(out string) (Inventory, error) {
 		inv.GPUs = append(inv.GPUs, GPU{
 			ID: row[0], UUID: row[1], Name: row[2], Vendor: "nvidia",
 			Memory: atoi(row[3]), Used: atoi(row[4]), SM: atoi(row[6]), MemoryClock: atoi(row[7]), Power: atof(row[8]),
+			Persistence: mode(row[9]), MIG: mode(row[10]), ECC: mode(row[11]),
 		})
 		inv.Driver = row[5]
 	}
 	return inv, nil
+}
+
+// mode is a mode that the GPU has; "" of one that reads "[N/A]".
+func mode(s string) string {
+	if strings.HasPrefix(s, "[") || s == "N/A" {
+		return ""
+	}
+	return s
 }
 
 func atoi(s string) int { n, _ := strconv.Atoi(s); return n }

@@ -11,6 +11,33 @@ server "s" {
   }
 }
 
+server "hot" {
+  endpoint {
+    url = "http://127.0.0.1:8001"
+  }
+  telemetry {
+    require = { throttling = "< 1%" } # ERROR: Unknown choice
+  }
+}
+
+server "hotter" {
+  endpoint {
+    url = "http://127.0.0.1:8002"
+  }
+  telemetry {
+    require = { throttled = "> 1%" } # ERROR: Value out of range
+  }
+}
+
+server "shared" {
+  endpoint {
+    url = "http://127.0.0.1:8003"
+  }
+  telemetry {
+    require = { foreign_processes = "none" } # ERROR: Value out of range
+  }
+}
+
 prices {
   currency    = "US dollars"       # ERROR: Value out of range
   per_hour    = { s = 2.5, t = 3 } # ERROR: Invalid server reference

@@ -26,6 +26,7 @@ server "far" {
     metrics_url = "https://llm.example.com:9000/metrics"
     dcgm_url    = "http://gpu7.example.com:9400/metrics"
     gpus        = [0, "GPU-6c4d1f2e"]
+    require     = { throttled = "< 5%", clock_spread = "< 3%", foreign_processes = 0 }
   }
 }
 

@@ -1,0 +1,88 @@
+package assert
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// gpus checks that the server's GPUs were in the state in which they are to be measured: not held
+// down by their heat or hardware, without errors, and with nobody else's processes. What a plan
+// requires and nobody reported is an objection; what holds by default is not.
+func (s *subject) gpus(v *Verdict, invalid objection) {
+	require := s.require()
+	most := plan.MostThrottled
+	if require.Throttled != nil {
+		most = *require.Throttled
+		if !math.IsInf(most, 1) {
+			s.reported("throttled", "gpu_throttled", invalid)
+		}
+	}
+	if require.ForeignProcesses != nil {
+		s.reported("foreign_processes", "foreign_processes", invalid)
+	}
+	capped, errs := 0.0, 0.0
+	for _, r := range s.level.Rounds {
+		if r.Telemetry == nil {
+			continue
+		}
+		gauge := func(name string) metric.Gauge { return r.Telemetry.Gauges[name] }
+		if g := gauge("gpu_throttled"); g.N > 0 && !(g.Mean < most) {
+			invalid(verdict.CauseInvalid, "round %d: a GPU was held down by heat or hardware in %s of the readings, not less than %s%s", r.Index+1,
+				metric.Format(metric.Ratio, g.Mean), metric.Format(metric.Ratio, most), state(r))
+		}
+		if g, n := gauge("foreign_processes"), require.ForeignProcesses; n != nil && g.N > 0 && !(g.Max <= float64(*n)) {
+			invalid(verdict.CauseInvalid, "round %d: %s computed on the GPUs, more than %d", r.Index+1, verdict.Count(int(g.Max), "foreign processes"), *n)
+		}
+		if g := gauge(metric.LastXID); g.N > 0 && g.Max != g.Min {
+			invalid(verdict.CauseInvalid, "round %d: the driver reported Xid error %.0f of a GPU", r.Index+1, g.Max)
+		} else if g.N > 0 && g.Max > 0 && r == s.level.Rounds[0] {
+			v.Notes = append(v.Notes, fmt.Sprintf("the last Xid error of a GPU, before the round, was %.0f", g.Max))
+		}
+		capped, errs = max(capped, gauge("gpu_power_capped").Mean), errs+r.Telemetry.Added[metric.ECCErrors]
+	}
+	if errs >= 1 {
+		invalid(verdict.CauseInvalid, "the memory of a GPU had %s", verdict.Count(int(errs), "uncorrectable ECC errors"))
+	}
+	if capped > 0 {
+		v.Notes = append(v.Notes, fmt.Sprintf("a software power cap held a GPU's clocks down in up to %s of a round's readings", metric.Format(metric.Ratio, capped)))
+	}
+}
+
+// require is what the plan requires of the GPUs of the level's server.
+func (s *subject) require() plan.Require {
+	if s.workload != nil {
+		for _, server := range s.workload.Servers {
+			if server.Address() == s.level.Server {
+				return server.Telemetry.Require
+			}
+		}
+	}
+	return plan.Require{}
+}
+
+// reported objects where what the plan requires was not read.
+func (s *subject) reported(required, name string, invalid objection) {
+	if _, why := s.level.Gauge(name); why != "" {
+		invalid(verdict.CauseInvalid, "telemetry requires %s, and nothing reports it: %s", required, why)
+	}
+}
+
+// state is how hot and slow the GPUs of a round were: ", at 91 °C and 975 MHz"; "" where nothing says.
+func state(r *metric.Round) string {
+	var parts []string
+	if g := r.Telemetry.Gauges["gpu_temperature"]; g.N > 0 {
+		parts = append(parts, metric.Format(metric.Celsius, g.Max))
+	}
+	if g := r.Telemetry.Gauges["gpu_clock"]; g.N > 0 {
+		parts = append(parts, metric.Format(metric.Hertz, g.Min))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return ", at " + strings.Join(parts, " and ")
+}

@@ -1,0 +1,88 @@
+package assert
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// Of ten rounds the last shows something: a gauge with that mean, all others 0.
+func TestGPUsOfALevel(t *testing.T) {
+	one, none, everything := 0.3, 0, 100.0
+	for _, tt := range []struct {
+		name    string
+		gauge   string
+		mean    float64
+		require plan.Require
+		want    string // of the message; "": valid
+		note    string
+	}{
+		{name: "healthy", gauge: "gpu_throttled"},
+		{name: "nothing reports it", gauge: "power", mean: 300},
+		{name: "thermal slowdown", gauge: "gpu_throttled", mean: 0.2, want: "round 10: a GPU was held down by heat or hardware in 20% of the readings, not less than 1%"},
+		{name: "at the bound", gauge: "gpu_throttled", mean: 0.01, want: "not less than 1%"},
+		{name: "below it", gauge: "gpu_throttled", mean: 0.009},
+		{name: "below what the plan requires", gauge: "gpu_throttled", mean: 0.2, require: plan.Require{Throttled: &one}},
+		{name: "required of nothing", gauge: "gpu_throttled", mean: 1, require: plan.Require{Throttled: &everything}},
+		{name: "a power cap", gauge: "gpu_power_capped", mean: 1, note: "a software power cap held a GPU's clocks down in up to 100% of a round's readings"},
+		{name: "foreign, not required", gauge: "foreign_processes", mean: 2},
+		{name: "foreign", gauge: "foreign_processes", mean: 2, require: plan.Require{ForeignProcesses: &none}, want: "round 10: 2 foreign processes computed on the GPUs, more than 0"},
+		{name: "nobody", gauge: "foreign_processes", mean: 0, require: plan.Require{ForeignProcesses: &none}},
+		{name: "required and not reported", gauge: "power", require: plan.Require{ForeignProcesses: &none}, want: "telemetry requires foreign_processes, and nothing reports it: not required, or not known"},
+		{name: "throttled required and not reported", gauge: "power", require: plan.Require{Throttled: &one}, want: "telemetry requires throttled, and nothing reports it"},
+	} {
+		l := shape{rounds: 10, perRound: 20}.level()
+		for i, r := range l.Rounds {
+			g := metric.Gauge{N: 10}
+			if i == 9 {
+				g = metric.Gauge{N: 10, Mean: tt.mean, Max: tt.mean}
+			}
+			r.Telemetry = &metric.Telemetry{Gauges: map[string]metric.Gauge{tt.gauge: g}}
+		}
+		w := &plan.Workload{Servers: []*plan.Server{{Name: "sim", Telemetry: plan.Telemetry{Require: tt.require}}}}
+		s := subject{evidence: gather(l), workload: w, alpha: 0.05}
+		var v Verdict
+		s.load(&v, l.Kind, plan.Level{Name: l.Name, N: l.N, Requests: s.n}, nil)
+		if (tt.want == "") != (v.Outcome == Pass) || !strings.Contains(v.Message, tt.want) || v.Outcome == Error && v.Cause != verdict.CauseInvalid {
+			t.Errorf("%s: %v %q", tt.name, v.Outcome, v.Message)
+		}
+		if !strings.Contains(strings.Join(v.Notes, "; "), tt.note) {
+			t.Errorf("%s: notes %q", tt.name, v.Notes)
+		}
+	}
+}
+
+// An Xid error or an uncorrectable ECC error in the middle of a level invalidates it; an Xid error from
+// before is noted.
+func TestGPUErrors(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		from, to   float64 // the last Xid in the second round
+		ecc        float64
+		want, note string
+	}{
+		{"none", 0, 0, 0, "", ""},
+		{"an Xid", 0, 79, 0, "round 2: the driver reported Xid error 79 of a GPU", ""},
+		{"an old Xid", 31, 31, 0, "", "the last Xid error of a GPU, before the round, was 31"},
+		{"ECC", 0, 0, 2, "the memory of a GPU had 2 uncorrectable ECC errors", ""},
+	} {
+		l := shape{rounds: 10, perRound: 20}.level()
+		for i, r := range l.Rounds {
+			g := metric.Gauge{N: 10, Min: tt.from, Max: tt.from}
+			r.Telemetry = &metric.Telemetry{Gauges: map[string]metric.Gauge{metric.LastXID: g}}
+			if i == 1 {
+				r.Telemetry.Gauges[metric.LastXID] = metric.Gauge{N: 10, Min: tt.from, Max: tt.to}
+				r.Telemetry.Added = map[string]float64{metric.ECCErrors: tt.ecc}
+			}
+		}
+		s := subject{evidence: gather(l), alpha: 0.05, workload: &plan.Workload{}}
+		var v Verdict
+		s.load(&v, l.Kind, plan.Level{Name: l.Name, N: l.N, Requests: s.n}, nil)
+		if (tt.want == "") != (v.Outcome == Pass) || !strings.Contains(v.Message, tt.want) || !strings.Contains(strings.Join(v.Notes, "; "), tt.note) {
+			t.Errorf("%s: %v %q %q", tt.name, v.Outcome, v.Message, v.Notes)
+		}
+	}
+}
