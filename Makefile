@@ -130,6 +130,14 @@ characteristics-full: ## the same with more of them, into docs/characteristics.m
 	@sed -i -e '/<!-- table -->/,/<!-- end of table -->/{//!d}' -e '/<!-- table -->/r results/characteristics/table.md' docs/characteristics.md
 	@sed -i -e '/<!-- nights -->/,/<!-- end of nights -->/{//!d}' -e '/<!-- nights -->/r results/characteristics/nights.md' docs/history.md
 
+RUNS ?= 100
+
+.PHONY: strength
+strength: ## plant regressions in every gate that ships and that init writes, RUNS each (default 100), into docs/characteristics.md; an hour
+	@mkdir -p results/characteristics
+	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestLong(ShippedGates|Init.*)$$' -timeout 5h -strong $(RUNS) -strong-table $(CURDIR)/results/characteristics/gates-strength.md
+	@sed -i -e '/<!-- strength -->/,/<!-- end of strength -->/{//!d}' -e '/<!-- strength -->/r results/characteristics/gates-strength.md' docs/characteristics.md
+
 SOAK ?= 1000
 
 .PHONY: soak

@@ -10,12 +10,13 @@ server "demo" {
 
 workload "chat" {
   description   = "Short questions, short answers, nothing cached"
-  input_tokens  = 64
-  output_tokens = { mean = 8, jitter = "25%" } # equal lengths keep the slots in lock-step
+  input_tokens  = 256
+  output_tokens = { mean = 16, jitter = "25%" } # equal lengths keep the slots in lock-step
 
   sla {
     at   = "capacity"
-    ttft = "p95 < 120ms" # time to first token
+    ttft = "p95 < 120ms"  # time to first token
+    e2e  = "mean < 465ms" # 437 ms at 16: prefill or decoding that is slower by a quarter fails
   }
 
   capacity {

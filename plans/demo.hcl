@@ -2,6 +2,10 @@
 # half a minute. To gate a server of yours, replace the simulator:
 #
 #   endpoint { url = "http://127.0.0.1:8000" }
+#
+# Its thresholds leave room for whatever machine it is tried on, a busy one too. So it
+# does not notice a server that is slower by a quarter, as `tokgate strength` says and
+# as the gates beside it do.
 
 server "demo" {
   simulator {}

@@ -90,7 +90,7 @@ func Measure(list []Regression, runs int, try Try) (*Result, error) {
 			first = err
 		case err != nil || j.finding >= 0 && !planted:
 		default:
-			tally.add(o)
+			tally.Add(o)
 		}
 	}
 	stop := func() bool {
@@ -123,7 +123,8 @@ func Measure(list []Regression, runs int, try Try) (*Result, error) {
 	return out, first
 }
 
-func (t *Tally) add(o verdict.Outcome) {
+// Add counts what a run came to.
+func (t *Tally) Add(o verdict.Outcome) {
 	switch o {
 	case verdict.Pass:
 		t.Passed++

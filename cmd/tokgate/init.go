@@ -32,6 +32,7 @@ type initOptions struct {
 	file           string
 	github, gitlab bool
 	force          bool
+	measure        bool
 }
 
 // detectWithin bounds how long a server is asked what it is.
@@ -47,11 +48,20 @@ func (a *app) initCommand() *cobra.Command {
 
 Name a server that runs (--url: it is asked what it is), an image to start
 (--image) or a command (--command). On a terminal, what is not said is asked.
-Nothing that exists is overwritten without --force.`,
+Nothing that exists is overwritten without --force.
+
+Thresholds are what users are promised. With --measure the server at --url is
+loaded for two minutes at most, and they are what it did with a margin, so that
+one that becomes slower by a quarter fails. With --upgrade the plan also compares
+the server that a branch declares with that of its base.
+
+Exit code 4 where the server at --url does not answer, or cannot be measured.`,
 		Example: `  tokgate init                                   # asks
   tokgate init --url http://127.0.0.1:8000
   tokgate init --engine vllm --model Qwen/Qwen3-8B --image vllm/vllm-openai:v0.19.1 --github
-  tokgate init --url http://127.0.0.1:8000 --use-case general_chatbot,rag`,
+  tokgate init --url http://127.0.0.1:8000 --use-case general_chatbot,rag
+  tokgate init --url http://127.0.0.1:8000 --measure
+  tokgate init --image vllm/vllm-openai:v0.19.1 --model Qwen/Qwen3-8B --upgrade --github`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.init(cmd.Context(), o)
@@ -63,40 +73,85 @@ Nothing that exists is overwritten without --force.`,
 	f.StringVar(&o.answers.Command, "command", "", "the `command` to start, with its arguments; {port} stands for a free port")
 	f.StringVar(&o.answers.Engine, "engine", "", "`engine`: "+strings.Join(engine.Names(engine.Engine.Known), ", ")+" or "+engine.Plain+" (default: what the server says)")
 	f.StringVar(&o.answers.Model, "model", "", "the `model` to start, or to expect")
-	f.StringSliceVar(&o.answers.UseCases, "use-case", nil, "`use cases` to gate: "+strings.Join(useCaseNames(), ", ")+" (default: "+starter.UseCases[0].Name+")")
+	f.StringSliceVar(&o.answers.UseCases, "use-case", nil, "`use cases` to gate: "+strings.Join(starter.Names(), ", ")+" (default: "+starter.UseCases[0].Name+")")
 	f.StringVar(&o.file, "plan", "tokgate.hcl", "the `file` to write")
 	f.BoolVar(&o.github, "github", false, "write .github/workflows/tokgate.yml")
 	f.BoolVar(&o.gitlab, "gitlab", false, "write .gitlab/tokgate.yml, to be included")
+	f.BoolVar(&o.measure, "measure", false, "load the server at --url for two minutes, and take thresholds from what it does")
+	f.BoolVar(&o.answers.Upgrade, "upgrade", false, "compare the server with that of the base branch: `compare`, and a workflow with its base")
 	f.BoolVar(&o.force, "force", false, "overwrite what exists")
 	_ = cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(engine.Names(nil), cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("use-case", cobra.FixedCompletions(useCaseNames(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("use-case", cobra.FixedCompletions(starter.Names(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
-}
-
-func useCaseNames() []string {
-	var names []string
-	for _, u := range starter.UseCases {
-		names = append(names, u.Name)
-	}
-	return names
 }
 
 func (a *app) init(ctx context.Context, o initOptions) error {
 	in, asking := a.In.(*os.File)
+	if o.measure && o.answers.URL == "" && (o.answers.Image != "" || o.answers.Command != "") {
+		return usageError("start the server and name it with --url", "--measure loads a server that runs: it goes with --url")
+	}
 	if err := a.complete(ctx, &o.answers, asking && term.IsTerminal(int(in.Fd()))); err != nil {
 		return err
 	}
+	o.answers.File = filepath.ToSlash(filepath.Clean(o.file))
+	if _, err := o.plan(); err != nil {
+		return err
+	}
+	files, err := o.files()
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if _, err := os.Stat(f.path); err == nil && !o.force {
+			return usageError("--force overwrites it, --plan writes another", "%s is there already", f.path)
+		}
+	}
+	if o.measure {
+		if o.answers.Measured, err = a.measured(ctx, o); err != nil {
+			return err
+		}
+	}
+	text, err := o.plan()
+	if err != nil {
+		return err
+	}
+	for _, f := range append([]written{{o.file, text}}, files[1:]...) {
+		if err := record.WriteFile(filepath.FromSlash(f.path), f.text); err != nil {
+			return measureError(err)
+		}
+		fmt.Fprintf(a.Out, "wrote %s\n", f.path)
+	}
+	if added, err := ignoreResults(".gitignore"); err != nil {
+		return measureError(err)
+	} else if added {
+		fmt.Fprintln(a.Out, "wrote .gitignore: results/")
+	}
+	fmt.Fprintf(a.Out, "\nNext:\n  tokgate plan %s\n  tokgate run --simulate %[1]s\n  tokgate run %[1]s\n", o.file)
+	return nil
+}
+
+// plan is the text of the plan. It is decoded: what was given by flags may not
+// fit into a plan.
+func (o initOptions) plan() ([]byte, error) {
 	text, err := starter.Plan(o.answers)
 	if err != nil {
-		return usageError("tokgate init --help names them all", "%v", err)
+		return nil, usageError("tokgate init --help names them all", "%v", err)
 	}
 	if _, diags := decode.File(decode.Options{Path: o.file, Source: text}); diags.HasErrors() {
 		// No file has the lines that they name.
 		i := slices.IndexFunc(diags, func(d *hcl.Diagnostic) bool { return d.Severity == hcl.DiagError })
-		return usageError("a value that was given does not fit into a plan", "%s: %s", strings.ToLower(diags[i].Summary), strings.TrimSuffix(diags[i].Detail, "."))
+		return nil, usageError("--url, --image, --command or --model has a value that no plan can hold", "%s: %s", strings.ToLower(diags[i].Summary), strings.TrimSuffix(diags[i].Detail, "."))
 	}
-	files := []written{{o.file, text}}
-	path := filepath.ToSlash(filepath.Clean(o.file))
+	return text, nil
+}
+
+// files are those to write, the plan first and still without its text.
+func (o initOptions) files() ([]written, error) {
+	files := []written{{path: o.file}}
+	ci := starter.CI{
+		Plan: o.answers.File, Commit: buildInfo().Commit, Budget: starter.Budget(o.answers),
+		Upgrade: o.answers.Upgrade, Token: o.answers.Upgrade && o.answers.Image != "",
+	}
 	for _, w := range []struct {
 		wanted bool
 		file   string
@@ -108,30 +163,14 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 		if !w.wanted {
 			continue
 		}
-		text, err := w.make(starter.CI{Plan: path, File: w.file, Commit: buildInfo().Commit, Budget: starter.Budget(o.answers)})
+		ci.File = w.file
+		text, err := w.make(ci)
 		if err != nil {
-			return measureError(err)
+			return nil, measureError(err)
 		}
 		files = append(files, written{w.file, text})
 	}
-	for _, f := range files {
-		if _, err := os.Stat(f.path); err == nil && !o.force {
-			return usageError("--force overwrites it, --plan writes another", "%s is there already", f.path)
-		}
-	}
-	for _, f := range files {
-		if err := record.WriteFile(filepath.FromSlash(f.path), f.text); err != nil {
-			return measureError(err)
-		}
-		fmt.Fprintf(a.Out, "wrote %s\n", f.path)
-	}
-	if added, err := ignoreResults(".gitignore"); err != nil {
-		return measureError(err)
-	} else if added {
-		fmt.Fprintln(a.Out, "wrote .gitignore: results/")
-	}
-	fmt.Fprintf(a.Out, "\nNext:\n  tokgate plan %s\n  tokgate run --simulate %s\n  tokgate run %s\n", o.file, o.file, o.file)
-	return nil
+	return files, nil
 }
 
 // written is a file to write.
@@ -148,7 +187,9 @@ func (a *app) complete(ctx context.Context, w *starter.Answers, ask bool) error 
 		return err
 	}
 	if w.URL != "" && w.Engine == "" {
-		a.recognize(ctx, w)
+		if err := a.recognize(ctx, w); err != nil {
+			return err
+		}
 	}
 	if w.Engine == "" {
 		w.Engine = engine.Guessed(w.Image + w.Command)
@@ -220,16 +261,13 @@ func (a *app) listUseCases() {
 	}
 }
 
-// recognize asks the server at the URL what it is. One that does not answer
-// is no reason not to write a plan.
-func (a *app) recognize(ctx context.Context, w *starter.Answers) {
+// recognize asks the server at the URL what it is.
+func (a *app) recognize(ctx context.Context, w *starter.Answers) error {
 	ctx, cancel := context.WithTimeout(ctx, detectWithin)
 	defer cancel()
 	found, err := server.Detect(ctx, clock.NewReal(), a.network, w.URL, "")
 	if err != nil {
-		w.Engine = engine.Plain
-		a.complain(err, "the plan is written for a plain OpenAI-compatible server; name another with --engine")
-		return
+		return measureError(err, "start the server first; with --engine a plan is written without asking it")
 	}
 	w.Engine, w.Longest = found.Engine, found.Context
 	said := found.Engine
@@ -239,6 +277,7 @@ func (a *app) recognize(ctx context.Context, w *starter.Answers) {
 		}
 	}
 	fmt.Fprintf(a.Out, "found %s\n", said)
+	return nil
 }
 
 // ignoreResults has git ignore results/; false when it did already.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tokgate/tokgate/assert"
 )
@@ -55,8 +56,11 @@ func TestInitUsage(t *testing.T) {
 	}{
 		{nil, "--url, --image or --command"},
 		{[]string{"--url", "http://127.0.0.1:1", "--image", "x"}, "one of them"},
-		{[]string{"--image", "x", "--engine", "vlm"}, `no engine "vlm"`},
-		{[]string{"--image", "x", "--use-case", "cat"}, `no use case "cat"`},
+		{[]string{"--image", "x", "--engine", "vlm"}, `--engine: there is no "vlm"`},
+		{[]string{"--image", "x", "--use-case", "cat"}, `--use-case: there is no "cat"`},
+		{[]string{"--image", "vllm/vllm-openai:v0.19.1"}, "--image of vllm needs --model"},
+		{[]string{"--image", "x", "--measure"}, "goes with --url"},
+		{[]string{"--url", "http://127.0.0.1:1", "--engine", "vllm", "--upgrade"}, "--upgrade compares"},
 		{[]string{"--command", "serve --fast"}, "{port}"},
 	} {
 		tokgate(t, append([]string{"init"}, tt.args...)...).check(t, assert.ExitPlan, tt.words)
@@ -64,8 +68,36 @@ func TestInitUsage(t *testing.T) {
 	if entries, _ := os.ReadDir("."); len(entries) > 0 {
 		t.Errorf("something was written: %v", entries)
 	}
-	// A server that is down is no reason not to write a plan.
-	tokgate(t, "init", "--url", "http://127.0.0.1:1").check(t, assert.ExitPass, "connection refused", "plain OpenAI-compatible", "wrote tokgate.hcl")
+	tokgate(t, "init", "--url", "http://127.0.0.1:1").check(t, assert.ExitError, "connection refused", "start the server first", "--engine")
+	if entries, _ := os.ReadDir("."); len(entries) > 0 {
+		t.Errorf("something was written: %v", entries)
+	}
+	tokgate(t, "init", "--url", "http://127.0.0.1:1", "--engine", "vllm").check(t, assert.ExitPass, "wrote tokgate.hcl")
+}
+
+// A server is loaded for two minutes at most, and its figures are thresholds. The
+// built-in one takes 10 ms and 20 µs a token, then 2.5 ms a step: TTFT is 33 ms for
+// 1,024 tokens, speed 400 tok/s.
+func TestInitMeasure(t *testing.T) { alone(testInitMeasure)(t) }
+
+func testInitMeasure(t *testing.T) {
+	t.Chdir(t.TempDir())
+	server := simServer(t)
+	begin := time.Now() // of the bubble
+	tokgate(t, "init", "--url", server.URL(), "--measure").check(t, assert.ExitPass, "wrote tokgate.hcl")
+	if took := time.Since(begin); took > measureFor+10*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	plan := read(t, "tokgate.hcl")
+	for _, want := range []string{`measured with 20 requests`, `measured with 80 requests`, `"mean < 36`, `measured 33`, `"mean > 3`, `measured 400 tok/s, 10% to spare`} {
+		if !strings.Contains(plan, want) {
+			t.Errorf("the plan does not hold %s:\n%s", want, plan)
+		}
+	}
+	tokgate(t, "run", "tokgate.hcl").check(t, assert.ExitPass, "PASS")
+	if entries, _ := os.ReadDir("."); len(entries) != 3 {
+		t.Errorf("more than the plan, .gitignore and results was written: %v", entries)
+	}
 }
 
 // Each engine is known by the page that tells its version.
@@ -95,7 +127,7 @@ func TestInitDetects(t *testing.T) {
 				t.Error("the plan names another engine")
 			}
 			// What the server can't take is no use case for it.
-			tokgate(t, "init", "--force", "--url", s.URL, "--use-case", "rag").check(t, assert.ExitPlan, "takes 2048 tokens")
+			tokgate(t, "init", "--force", "--url", s.URL, "--use-case", "rag").check(t, assert.ExitPlan, "the server takes 2048")
 		}))
 	}
 }

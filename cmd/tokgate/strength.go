@@ -212,14 +212,13 @@ func (x *expansion) strength(ctx context.Context) error {
 
 // simulated tries regressions on the profiles of the plan's simulators.
 func simulated(ctx context.Context, p *plan.Plan, stored map[string]*metric.Run) strength.Try {
-	dir := filepath.Dir(p.Path)
 	return func(r *strength.Regression, seed int) (assert.Outcome, bool, error) {
 		change := func(s *plan.Server, profile *sim.Profile) bool {
 			return r != nil && strength.Changes(p, s.Address()) && r.Plant(p, profile)
 		}
 		planted := r == nil
 		for _, s := range p.Servers {
-			profile, err := sim.LoadProfile(s.Simulator.Profile, dir)
+			profile, err := sim.LoadProfile(s.Simulator.Profile, filepath.Dir(p.Path))
 			if err != nil {
 				return assert.Error, false, err
 			}
@@ -228,21 +227,25 @@ func simulated(ctx context.Context, p *plan.Plan, stored map[string]*metric.Run)
 		if !planted {
 			return assert.Skipped, false, nil
 		}
-		c := clock.NewVirtual()
-		launcher := &server.Virtual{
-			Clock: c, Dir: dir, Seed: int64(seed) * 1_000_003,
-			Change: func(s *plan.Server, profile *sim.Profile) { change(s, profile) },
-		}
-		run, err := exec.Run(ctx, exec.Config{
-			Plan: p, Clock: c, Launch: launcher.Launch, Observer: observers{},
-			Judge: looks(p), JudgeComparison: comparisonLooks(p),
-			Run: metric.Run{ID: simulatedID(p, uint64(seed)), Tool: buildInfo().Version, Plan: p.Path, PlanHash: p.Hash, Salt: uint64(seed), Simulated: true},
-		})
-		if err != nil {
-			return assert.Error, true, err
-		}
-		return assert.Judge(p, run, assert.Options{Baselines: stored}).Outcome, true, nil
+		o, err := simulateChanged(ctx, p, stored, seed, func(s *plan.Server, profile *sim.Profile) { change(s, profile) })
+		return o, true, err
 	}
+}
+
+// simulateChanged runs and judges a plan in virtual time, on profiles that were
+// changed.
+func simulateChanged(ctx context.Context, p *plan.Plan, stored map[string]*metric.Run, seed int, change func(*plan.Server, *sim.Profile)) (assert.Outcome, error) {
+	c := clock.NewVirtual()
+	launcher := &server.Virtual{Clock: c, Dir: filepath.Dir(p.Path), Seed: int64(seed) * 1_000_003, Change: change}
+	run, err := exec.Run(ctx, exec.Config{
+		Plan: p, Clock: c, Launch: launcher.Launch, Observer: observers{},
+		Judge: looks(p), JudgeComparison: comparisonLooks(p),
+		Run: metric.Run{ID: simulatedID(p, uint64(seed)), Tool: buildInfo().Version, Plan: p.Path, PlanHash: p.Hash, Salt: uint64(seed), Simulated: true},
+	})
+	if err != nil {
+		return assert.Error, err
+	}
+	return assert.Judge(p, run, assert.Options{Baselines: stored}).Outcome, nil
 }
 
 // stretched tries regressions on a recorded run.

@@ -20,25 +20,62 @@ import (
 type UseCase struct {
 	Name     string // of the plan's preset
 	Doc      string
-	Input    int // tokens
-	Output   int // tokens
-	Requests int // of a level: what certifies its means within minutes
+	Input    int     // tokens
+	Output   int     // tokens
+	InFlight []int   // levels
+	Requests int     // of a level: what certifies its means within minutes
+	Bounds   []Bound // of its answers as a whole, on any server
+}
+
+// Bound is a threshold as a plan writes it.
+type Bound struct {
+	Metric, Text string
+	Why          string // a comment; "": none
+}
+
+// wait and stream bound what one user waits for and how fast the answer then
+// comes. TTFT is the preset's.
+func wait(ttft string) []Bound {
+	return []Bound{
+		{"ttft", "mean < " + ttft, "how long a user waits for the first token"},
+		{"speed", "mean > 30 tok/s", "how fast the text of one user streams"},
+	}
 }
 
 // UseCases are those to choose from, the shortest first.
 var UseCases = []UseCase{
-	{"chatbot", "short questions and answers: 1K in, 256 out, TTFT ≤ 3 s", 1 << 10, 256, 100},
-	{"code_completion", "one line while somebody types: 1K in, 128 out, e2e < 2 s", 1 << 10, 128, 100},
-	{"rag", "questions with passages: 4K in, 256 out, TTFT ≤ 3 s", 4 << 10, 256, 100},
-	{"short_form_chatbot", "a conversation: 8K in, 1K out", 8 << 10, 1024, 60},
-	{"agentic", "steps of an agent: 16K in, 256 out, TTFT ≤ 3 s", 16 << 10, 256, 60},
-	{"general_chatbot", "a long conversation: 32K in, 1K out", 32 << 10, 1024, 60},
-	{"long_document", "a report to read: 64K in, 1K out", 64 << 10, 1024, 60},
-	{"coding_assistant", "a repository to read: 96K in, 1K out", 96 << 10, 1024, 60},
+	{"chatbot", "short questions and answers: 1K in, 256 out", 1 << 10, 256, []int{1, 4}, 100, wait("3s")},
+	{"code_completion", "one line while somebody types: 1K in, 128 out", 1 << 10, 128, []int{1, 4}, 100,
+		[]Bound{{"e2e", "mean < 2s", "the whole line"}}},
+	{"rag", "questions with passages: 4K in, 256 out", 4 << 10, 256, []int{1, 4}, 100, wait("3s")},
+	{"short_form_chatbot", "a conversation: 8K in, 1K out", 8 << 10, 1024, []int{1, 4}, 60, wait("10s")},
+	{"agentic", "steps of an agent: 16K in, 256 out", 16 << 10, 256, []int{1, 4}, 60, wait("3s")},
+	{"general_chatbot", "a long conversation: 32K in, 1K out", 32 << 10, 1024, []int{1, 4}, 60, wait("8s")},
+	{"long_document", "a report to read: 64K in, 1K out", 64 << 10, 1024, []int{1, 2}, 60, wait("12s")},
+	{"coding_assistant", "a repository to read: 96K in, 1K out", 96 << 10, 1024, []int{1, 2}, 60, wait("12s")},
+}
+
+// Named is the use case of that name; false: there is none.
+func Named(name string) (UseCase, bool) {
+	i := slices.IndexFunc(UseCases, func(u UseCase) bool { return u.Name == name })
+	if i < 0 {
+		return UseCase{}, false
+	}
+	return UseCases[i], true
+}
+
+// Names are those of UseCases.
+func Names() []string {
+	var names []string
+	for _, u := range UseCases {
+		names = append(names, u.Name)
+	}
+	return names
 }
 
 // Answers is what a starter plan is made of.
 type Answers struct {
+	File   string // the plan's own path, for its comments; "": tokgate.hcl
 	Engine string // "vllm", "sglang", "llama.cpp" or "openai"
 	Model  string // "": any
 	// Exactly one of these: a server that runs, an image or a command to start.
@@ -49,6 +86,18 @@ type Answers struct {
 	UseCases []string
 	// Longest is the context that the server takes, in tokens; 0: unknown.
 	Longest int
+	// Upgrade adds the comparison with the base branch. Not of a URL, behind
+	// which there is one server.
+	Upgrade bool
+	// Measured are the thresholds of a server that was measured, by use case
+	// and level; nil: it was not, and thresholds are what users are promised.
+	Measured map[string][]Measured
+}
+
+// Measured is what the server does at a level, as thresholds with a margin.
+type Measured struct {
+	InFlight, Requests int
+	Bounds             []Bound
 }
 
 // longProfile is a profile of the simulator that takes the longest use case.
@@ -69,26 +118,18 @@ var starter = template.Must(template.New("starter").Funcs(template.FuncMap{
 		}
 		return "[" + strings.Join(quoted, ", ") + "]"
 	},
+	"list": func(n []int) string { return strings.Join(strings.Fields(fmt.Sprint(n)), ", ") },
 }).Parse(source))
 
 // Plan is the text of a plan. It is an error to name an engine or a use case
-// that is not there, none or several kinds of server, or a use case longer than
-// the server takes.
+// that is not there, none or several kinds of server, a use case longer than
+// the server takes, or what goes with another kind of server.
 func Plan(a Answers) ([]byte, error) {
-	if !slices.Contains(engine.Names(nil), a.Engine) {
-		return nil, fmt.Errorf("no engine %q: there are %s", a.Engine, strings.Join(engine.Names(nil), ", "))
+	if err := a.check(); err != nil {
+		return nil, err
 	}
-	targets := 0
-	for _, t := range []string{a.URL, a.Image, a.Command} {
-		if t != "" {
-			targets++
-		}
-	}
-	if targets != 1 {
-		return nil, errors.New("a plan needs a server: a URL, an image or a command, one of them")
-	}
-	if len(a.UseCases) == 0 {
-		return nil, errors.New("a plan needs a use case")
+	if a.File == "" {
+		a.File = "tokgate.hcl"
 	}
 	data := struct {
 		Answers
@@ -102,18 +143,7 @@ func Plan(a Answers) ([]byte, error) {
 	}
 	data.Budget = Budget(a)
 	for _, name := range a.UseCases {
-		i := slices.IndexFunc(UseCases, func(u UseCase) bool { return u.Name == name })
-		if i < 0 {
-			var names []string
-			for _, u := range UseCases {
-				names = append(names, u.Name)
-			}
-			return nil, fmt.Errorf("no use case %q: there are %s", name, strings.Join(names, ", "))
-		}
-		u := UseCases[i]
-		if a.Longest > 0 && u.Input+u.Output*21/20 > a.Longest {
-			return nil, fmt.Errorf("the server takes %d tokens, and %s needs %d", a.Longest, name, u.Input+u.Output*21/20)
-		}
+		u, _ := Named(name)
 		data.Cases = append(data.Cases, u)
 		if u.Input >= 32<<10 {
 			data.Profile = longProfile
@@ -123,26 +153,75 @@ func Plan(a Answers) ([]byte, error) {
 	if err := starter.Execute(&b, data); err != nil {
 		return nil, err
 	}
-	out, diags := decode.Format(b.Bytes(), "tokgate.hcl")
+	out, diags := decode.Format(b.Bytes(), a.File)
 	if diags.HasErrors() {
 		return nil, diags
 	}
 	return out, nil
 }
 
+// check says in the words of init's flags what does not go together.
+func (a Answers) check() error {
+	if !slices.Contains(engine.Names(nil), a.Engine) {
+		return fmt.Errorf("--engine: there is no %q, there are %s", a.Engine, strings.Join(engine.Names(nil), ", "))
+	}
+	targets := 0
+	for _, t := range []string{a.URL, a.Image, a.Command} {
+		if t != "" {
+			targets++
+		}
+	}
+	known := engine.Of(a.Engine)
+	switch {
+	case targets == 0:
+		return errors.New("a plan needs a server: --url, --image or --command")
+	case targets > 1:
+		return errors.New("a plan has one server: --url, --image or --command, one of them")
+	case a.Image != "" && a.Model == "" && len(known.Launch.Program) > 0:
+		return fmt.Errorf("--image of %s needs --model: which one to serve", a.Engine)
+	case a.Command != "" && !strings.Contains(a.Command, "{port}"):
+		return errors.New("--command must hold {port}, for which a free port is put in each run")
+	case a.Upgrade && a.URL != "":
+		return errors.New("--upgrade compares what two branches declare, and behind --url there is one server: use --image or --command")
+	case len(a.UseCases) == 0:
+		return errors.New("a plan needs a use case: --use-case")
+	}
+	for _, name := range a.UseCases {
+		u, ok := Named(name)
+		if !ok {
+			return fmt.Errorf("--use-case: there is no %q, there are %s", name, strings.Join(Names(), ", "))
+		}
+		if need := u.Input + u.Output*21/20; a.Longest > 0 && need > a.Longest {
+			return fmt.Errorf("--use-case %s needs %d tokens, and the server takes %d", name, need, a.Longest)
+		}
+	}
+	return nil
+}
+
+// Unmeasured are the levels of the use case that Measured has not.
+func (a Answers) Unmeasured(u UseCase) []int {
+	return slices.DeleteFunc(slices.Clone(u.InFlight), func(n int) bool {
+		return slices.ContainsFunc(a.Measured[u.Name], func(m Measured) bool { return m.InFlight == n })
+	})
+}
+
 // Budget is the minutes that the plan allows itself: half an hour for the
 // server to start and something to spare, and as much for each use case as a
-// slow GPU needs.
+// slow GPU needs. Of a comparison each of its two servers takes that, and 16
+// starts.
 func Budget(a Answers) int {
-	minutes := 30
+	minutes := 0
 	for _, name := range a.UseCases {
-		if i := slices.IndexFunc(UseCases, func(u UseCase) bool { return u.Name == name }); i >= 0 && UseCases[i].Input >= 8<<10 {
+		if u, _ := Named(name); u.Input >= 8<<10 {
 			minutes += 45
 		} else {
 			minutes += 15
 		}
 	}
-	return minutes
+	if a.Upgrade {
+		return 30 + 2*minutes + 16*5
+	}
+	return 30 + minutes
 }
 
 // Exact says whether the engine can be told how long to answer.
@@ -150,10 +229,12 @@ func (a Answers) Exact() bool { return engine.Of(a.Engine).Dialect.IgnoreEOS }
 
 // CI is what a starter workflow is made of.
 type CI struct {
-	Plan   string // path of the plan in the repository
-	File   string // path of the file itself
-	Commit string // of the action to use, 40 hexadecimal digits; "": to be filled in
-	Budget int    // minutes of the plan
+	Plan    string // path of the plan in the repository
+	File    string // path of the file itself
+	Commit  string // of the action to use, 40 hexadecimal digits; "": to be filled in
+	Budget  int    // minutes of the plan
+	Upgrade bool   // the plan compares with the base branch
+	Token   bool   // the plan reads HF_TOKEN
 }
 
 //go:embed github.yml.tmpl gitlab.yml.tmpl

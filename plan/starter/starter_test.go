@@ -29,7 +29,13 @@ func TestPlan(t *testing.T) {
 			{Command: "serve --port {port} --model m"},
 		} {
 			for _, set := range sets {
-				a.Engine, a.UseCases = name, set
+				a.Engine, a.UseCases, a.File = name, set, "perf/gate.hcl"
+				if a.Image != "" {
+					a.Upgrade = true
+				}
+				if a.URL != "" && a.Model == "" {
+					a.Measured = map[string][]Measured{set[0]: {{1, 20, []Bound{{"ttft", "mean < 76.1ms", "measured 69.2 ms"}}}}}
+				}
 				text, err := Plan(a)
 				if err != nil {
 					t.Fatalf("%+v: %v", a, err)
@@ -58,12 +64,15 @@ func TestPlan(t *testing.T) {
 func TestPlanRefuses(t *testing.T) {
 	good := Answers{Engine: "vllm", URL: "http://127.0.0.1:8000", UseCases: []string{"rag"}}
 	for want, change := range map[string]func(*Answers){
-		`no engine "vlm": there are vllm`:  func(a *Answers) { a.Engine = "vlm" },
-		"a plan needs a server":            func(a *Answers) { a.URL = "" },
-		"one of them":                      func(a *Answers) { a.Image = "x" },
-		"a plan needs a use case":          func(a *Answers) { a.UseCases = nil },
-		`no use case "chat": there are `:   func(a *Answers) { a.UseCases = []string{"chat"} },
-		"takes 4096 tokens, and rag needs": func(a *Answers) { a.Longest = 4096 },
+		`--engine: there is no "vlm", there are vllm`: func(a *Answers) { a.Engine = "vlm" },
+		"a plan needs a server: --url":                func(a *Answers) { a.URL = "" },
+		"one of them":                                 func(a *Answers) { a.Image = "x" },
+		"--use-case":                                  func(a *Answers) { a.UseCases = nil },
+		`--use-case: there is no "chat"`:              func(a *Answers) { a.UseCases = []string{"chat"} },
+		"rag needs 4364 tokens, and the server takes": func(a *Answers) { a.Longest = 4096 },
+		"--upgrade compares":                          func(a *Answers) { a.Upgrade = true },
+		"needs --model":                               func(a *Answers) { a.URL, a.Image = "", "x" },
+		"--command must hold {port}":                  func(a *Answers) { a.URL, a.Command = "", "serve" },
 	} {
 		a := good
 		change(&a)
@@ -79,7 +88,7 @@ func TestWorkflows(t *testing.T) {
 	c := CI{Plan: "perf/gate.hcl", File: ".gitlab/tokgate.yml", Budget: 45}
 	for name, render := range map[string]func(CI) ([]byte, error){"github": GitHub, "gitlab": GitLab} {
 		for _, commit := range []string{"", strings.Repeat("ab", 20), "not a commit"} {
-			c.Commit = commit
+			c.Commit, c.Upgrade, c.Token = commit, commit == "", commit == ""
 			text, err := render(c)
 			if err != nil {
 				t.Fatal(err)
@@ -91,6 +100,11 @@ func TestWorkflows(t *testing.T) {
 			want := strings.Repeat("0", 40)
 			if len(commit) == 40 {
 				want = commit
+			}
+			for _, words := range []string{"secrets.HF_TOKEN", "pull_request.base.sha", "fetch-depth: 0"} {
+				if name == "github" && strings.Contains(s, words) != c.Upgrade {
+					t.Errorf("of an upgrade %v, %s:\n%s", c.Upgrade, words, s)
+				}
 			}
 			if name == "github" && strings.Count(s, fmt.Sprintf("tokgate/tokgate@%s", want)) != 2 {
 				t.Errorf("the action is not at %s:\n%s", want, s)

@@ -7,6 +7,10 @@
 #   tokgate run --simulate plans/usecases/chat.hcl    # in seconds, without a server
 #
 # The longest ones take minutes a request; --only picks a use case.
+#
+# The thresholds are the published ones, for any server. So a server that has room to
+# spare may become slower by a quarter unnoticed: `tokgate init --measure` writes the
+# gate that notices.
 
 variable "url" {
   type        = string
