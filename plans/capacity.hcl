@@ -1,6 +1,6 @@
 # How many requests in flight does this server carry? A search for the largest
-# number at which the thresholds still hold, on the built-in server, in about a
-# minute. To search on a server of yours, replace the simulator:
+# number at which the thresholds still hold, on the built-in server, in a
+# minute or two. To search on a server of yours, replace the simulator:
 #
 #   endpoint { url = "http://127.0.0.1:8000" }
 
@@ -24,6 +24,6 @@ workload "chat" {
     up_to      = 64
     resolution = 8  # how far apart the last pass and the first failure may stay
     require    = 16 # the gate: fail below this
-    budget     = "80s"
+    budget     = "3m"
   }
 }

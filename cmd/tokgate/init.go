@@ -222,7 +222,9 @@ func (a *app) complete(ctx context.Context, w *starter.Answers, ask bool) error 
 }
 
 func needServer(w *starter.Answers, ask bool, answer func(question, fallback string) (string, error)) error {
-	if w.URL != "" || w.Image != "" || w.Command != "" {
+	if given := slices.DeleteFunc([]string{w.URL, w.Image, w.Command}, func(s string) bool { return s == "" }); len(given) > 1 {
+		return usageError("tokgate init --help", "a plan has one server: --url, --image or --command, one of them")
+	} else if len(given) == 1 {
 		return nil
 	}
 	if !ask {

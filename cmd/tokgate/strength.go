@@ -227,14 +227,14 @@ func simulated(ctx context.Context, p *plan.Plan, stored map[string]*metric.Run)
 		if !planted {
 			return assert.Skipped, false, nil
 		}
-		o, err := simulateChanged(ctx, p, stored, seed, func(s *plan.Server, profile *sim.Profile) { change(s, profile) })
-		return o, true, err
+		judged, err := simulateChanged(ctx, p, stored, seed, func(s *plan.Server, profile *sim.Profile) { change(s, profile) })
+		return judged.Outcome, true, err
 	}
 }
 
 // simulateChanged runs and judges a plan in virtual time, on profiles that were
 // changed.
-func simulateChanged(ctx context.Context, p *plan.Plan, stored map[string]*metric.Run, seed int, change func(*plan.Server, *sim.Profile)) (assert.Outcome, error) {
+func simulateChanged(ctx context.Context, p *plan.Plan, stored map[string]*metric.Run, seed int, change func(*plan.Server, *sim.Profile)) (assert.Verdicts, error) {
 	c := clock.NewVirtual()
 	launcher := &server.Virtual{Clock: c, Dir: filepath.Dir(p.Path), Seed: int64(seed) * 1_000_003, Change: change}
 	run, err := exec.Run(ctx, exec.Config{
@@ -243,9 +243,9 @@ func simulateChanged(ctx context.Context, p *plan.Plan, stored map[string]*metri
 		Run: metric.Run{ID: simulatedID(p, uint64(seed)), Tool: buildInfo().Version, Plan: p.Path, PlanHash: p.Hash, Salt: uint64(seed), Simulated: true},
 	})
 	if err != nil {
-		return assert.Error, err
+		return assert.Verdicts{}, err
 	}
-	return assert.Judge(p, run, assert.Options{Baselines: stored}).Outcome, nil
+	return assert.Judge(p, run, assert.Options{Baselines: stored}), nil
 }
 
 // stretched tries regressions on a recorded run.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/exec/server"
@@ -39,7 +40,7 @@ func noticed(t *testing.T, p *plan.Plan, runs int, change func(*sim.Profile)) st
 	for range runtime.GOMAXPROCS(0) {
 		wait.Go(func() {
 			for seed := range seeds {
-				o, err := simulateChanged(t.Context(), p, stored, seed, func(s *plan.Server, to *sim.Profile) {
+				judged, err := simulateChanged(t.Context(), p, stored, seed, func(s *plan.Server, to *sim.Profile) {
 					if change != nil && strength.Changes(p, s.Address()) {
 						change(to)
 					}
@@ -48,7 +49,12 @@ func noticed(t *testing.T, p *plan.Plan, runs int, change func(*sim.Profile)) st
 				if err != nil {
 					t.Errorf("%s: %v", p.Path, err)
 				}
-				tally.Add(o)
+				tally.Add(judged.Outcome)
+				for i := range judged.List {
+					if v := &judged.List[i]; change == nil && v.Outcome > assert.Pass && v.Outcome != assert.Skipped {
+						t.Logf("run %d: %s %s: %s", seed, v.Workload, v.Name, v.Message)
+					}
+				}
 				mu.Unlock()
 			}
 		})
