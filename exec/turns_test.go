@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,7 +30,9 @@ type duel struct {
 	log     []string // "start a", "leg a 0", "end a"
 	legs    map[string]int
 	ended   []string // rounds as they are recorded: "a 0 the generator …"
-	prompts map[string][]string
+	// observed is called with each request that ended; nil: not.
+	observed func(*metric.Sample)
+	prompts  map[string][]string
 	// launch may refuse a start, or change what is found.
 	launch func(address string, start int) (metric.Fingerprint, error)
 }
@@ -52,7 +55,11 @@ func newDuel(rounds int, restart plan.Restart, names ...string) *duel {
 // run runs it in virtual time.
 func (d *duel) run(t *testing.T, change func(*exec.Config)) *metric.Run {
 	t.Helper()
-	c := clock.NewVirtual()
+	return d.runOn(t, clock.NewVirtual(), change)
+}
+
+func (d *duel) runOn(t *testing.T, c clock.Clock, change func(*exec.Config)) *metric.Run {
+	t.Helper()
 	b := newBench(t, c, d.Plan, nil)
 	starts := map[string]int{}
 	b.Launch = func(_ context.Context, s *plan.Server, _ func(string)) (*exec.Target, error) {
@@ -96,6 +103,13 @@ func (d *duel) run(t *testing.T, change func(*exec.Config)) *metric.Run {
 type legObserver struct {
 	*observer
 	duel *duel
+}
+
+func (o *legObserver) SampleDone(x *metric.Sample) error {
+	if o.duel.observed != nil {
+		o.duel.observed(x)
+	}
+	return o.observer.SampleDone(x)
 }
 
 // LevelDone comes when a leg is over, RoundDone when its pair is too.
@@ -286,6 +300,40 @@ func TestTurnsDisturbedRecorded(t *testing.T) {
 	for _, l := range got.Levels {
 		if len(l.Rounds) != 4 || len(l.Voided) != 1 || l.Voided[0].Index != 0 || len(l.Voided[0].Samples) == 0 {
 			t.Errorf("%s: %d rounds, voided %v", l.Server, len(l.Rounds), l.Voided)
+		}
+	}
+}
+
+// The process stands still during one leg of a comparison, as under SIGSTOP: the
+// pair is measured again, whichever side it was.
+func TestTurnsFrozen(t *testing.T) {
+	for _, still := range []time.Duration{300 * time.Millisecond, 2 * time.Second, 8 * time.Second} {
+		for _, side := range []string{"a", "b"} {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDuel(6, plan.RestartLeg, "a", "b")
+				run := d.runOn(t, clock.NewReal(), func(c *exec.Config) {
+					c.Meter = func() func() metric.Health { return func() metric.Health { return metric.Health{CPU: .5} } }
+					d.observed = func(x *metric.Sample) {
+						if x.Server == side && x.Round == 2 && x.Phase == metric.Measured && x.Order == 1 {
+							time.Sleep(still)
+						}
+					}
+				})
+				for _, l := range run.Levels {
+					if len(l.Rounds) != 6 || len(l.Voided) != 1 || l.Voided[0].Index != 2 {
+						t.Fatalf("%v on %s: %d rounds and %d voided on %s", still, side, len(l.Rounds), len(l.Voided), l.Server)
+					}
+					own := l.Voided[0].Health.Stall >= still-100*time.Millisecond
+					if said := l.Voided[0].Void; own != (l.Server == side) || !strings.Contains(said, "the generator stood still for") {
+						t.Errorf("%v on %s: on %s a stall of %v, %q", still, side, l.Server, l.Voided[0].Health.Stall, said)
+					}
+					for _, r := range l.Rounds {
+						if r.Health.Stall > 0 {
+							t.Errorf("%v on %s: round %d of %s is judged, with a stall of %v", still, side, r.Index+1, l.Server, r.Health.Stall)
+						}
+					}
+				}
+			})
 		}
 	}
 }
