@@ -32,7 +32,8 @@ type Finding struct {
 	Advice    string
 	Severity  verdict.Severity
 	Threshold *plan.Threshold
-	needed    int // rounds that a share needs
+	needed    int    // of units that a share needs
+	units     string // rounds, waves, bursts or requests
 }
 
 // Certify looks at every threshold of every level of the plan, in order of the
@@ -98,7 +99,7 @@ func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 	case t.Metric.Scope == metric.PerLevel && t.Stat.Kind == metric.NoStat, t.Stat.Kind == metric.Mean:
 		f.mean(t)
 	case t.Stat.IsShare():
-		f.share(t)
+		f.share(t, policy.Clusters)
 	default:
 		f.percentile(t, worth)
 	}
@@ -166,22 +167,37 @@ func (f *foreseenLevel) mean(t *plan.Threshold) {
 	}
 }
 
-// share takes rounds.
-func (f *foreseenLevel) share(t *plan.Threshold) {
+// share takes as many requests as are not taken to fail together: waves, rounds or
+// single ones.
+func (f *foreseenLevel) share(t *plan.Threshold, clusters plan.Clusters) {
 	need, ok := stat.MinimumN(1-t.Limit, f.alpha)
 	if !ok {
 		f.Needed = "∞"
 		f.never("no number of requests proves that none ever fails", fmt.Sprintf("write %s for the requests of the run, or allow a share", thisRunOf(t)))
 		return
 	}
-	noun := "rounds"
-	if f.kind == metric.Burst {
+	have := clusters.Units(f.kind, f.level.N, f.planned, f.n)
+	noun, why, advice := "rounds", "since requests of one round may fail together", moreRounds(f.kind, need)
+	switch {
+	case f.kind == metric.Burst:
 		noun = "bursts"
+	case clusters == plan.ClustersNone:
+		noun, why, advice = "requests", "", fmt.Sprintf("requests = %d", need)
+	case clusters != plan.ClustersRound:
+		noun, why = fmt.Sprintf("waves of %d", f.level.N), "since requests that are in flight together may fail together"
+		advice = fmt.Sprintf("requests = %d (%d for each in flight)", need*f.level.N, need)
 	}
-	f.needed, f.Needed = need, verdict.Count(need, noun)
-	if f.planned < need {
-		f.never(fmt.Sprintf("needs %s at %s confidence, since requests of one round may fail together; the plan has %d", f.Needed, f.confidence, f.planned),
-			fmt.Sprintf("use %s, write %s for the requests of this run", moreRounds(f.kind, need), thisRunOf(t)))
+	f.Needed, f.units = verdict.Count(need, noun), strings.Fields(noun)[0]
+	if f.duration > 0 && clusters != plan.ClustersRound {
+		f.Remark = "as many as come in " + plan.PlainDuration(f.duration)
+		return
+	}
+	if f.needed = need; have < need {
+		if why != "" {
+			why = ", " + why
+		}
+		f.never(fmt.Sprintf("needs %s at %s confidence%s; the plan has %d", f.Needed, f.confidence, why, have),
+			fmt.Sprintf("use %s, write %s for the requests of this run", advice, thisRunOf(t)))
 	}
 }
 
@@ -229,11 +245,15 @@ func certifyCapacity(t *plan.Threshold, w *plan.Workload, worth func(int, float6
 	f := at(n, false)
 	if f.Impossible && f.needed > 0 {
 		if deep := at(n, true); !deep.Impossible {
-			deep.Remark = "only a level that is measured with so many has rounds enough to pass"
+			deep.Remark = fmt.Sprintf("only a level that is measured with so many has %s enough to pass", deep.units)
 			return deep
 		}
-		more := fmt.Sprintf("requests = %d in the capacity block", f.needed*n)
-		if c.Over != metric.Burst {
+		requests := f.needed * n
+		if f.units == "requests" {
+			requests = f.needed
+		}
+		more := fmt.Sprintf("requests = %d in the capacity block", requests)
+		if f.units == "rounds" {
 			more = seeds(f.needed) + " and " + more
 		}
 		f.Advice = fmt.Sprintf("use %s, write %s for the requests of each probe", more, thisRunOf(t))
@@ -242,12 +262,16 @@ func certifyCapacity(t *plan.Threshold, w *plan.Workload, worth func(int, float6
 		return f
 	}
 	from := func(deep bool) int {
-		return c.From + sort.Search(c.UpTo-c.From+1, func(i int) bool { return at(c.From+i, deep).Impossible })
+		least := c.From
+		if jump := 11; least < jump && jump <= c.UpTo && !at(jump, deep).Impossible {
+			least = jump // by default it has more waves than smaller levels
+		}
+		return least + sort.Search(c.UpTo-least+1, func(i int) bool { return at(least+i, deep).Impossible })
 	}
 	if n := from(false); n <= c.UpTo {
-		f.Remark = fmt.Sprintf("from %d on no level has rounds enough to pass", n)
+		f.Remark = fmt.Sprintf("from %d on no level has %s enough to pass", n, f.units)
 		if n < from(true) {
-			f.Remark = fmt.Sprintf("from %d on only a level that is measured with up to max_requests has rounds enough to pass", n)
+			f.Remark = fmt.Sprintf("from %d on only a level that is measured with up to max_requests has %s enough to pass", n, f.units)
 		}
 	}
 	return f

@@ -142,7 +142,13 @@ var marker = regexp.MustCompile(`# (ERROR|WARNING): (.*)`)
 // What the rounds of a plan can never certify is reported where it stands, with
 // the ways out.
 func TestCertifyDiagnosticsOfShares(t *testing.T) {
-	source, err := os.ReadFile("testdata/rounds.hcl")
+	for _, file := range []string{"testdata/rounds.hcl", "testdata/waves.hcl"} {
+		t.Run(file, func(t *testing.T) { testDiagnostics(t, file) })
+	}
+}
+
+func testDiagnostics(t *testing.T, file string) {
+	source, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,17 +211,22 @@ func TestCertifyOfShareAtCapacity(t *testing.T) {
 		impossible           bool
 		needed, extended     string
 		remark               string
+		clusters             plan.Clusters
 	}{
 		// 0.98^149 = 0.0493. Looks at 800 and 900 want 0.98^183 = 0.0248, and 113 rounds
 		// are all.
-		{"one look", "requests = 1192\nmax_requests = 1192", "seeds = range(1, 150)", false, "149 rounds", "", ""},
-		{"two looks", "requests = 800\nmax_requests = 900", "seeds = range(1, 101)", true, "183 rounds", "extended to 900 at 2 looks", "the plan has 113"},
+		{"one look", "requests = 1192\nmax_requests = 1192", "seeds = range(1, 150)", false, "149 rounds", "", "", plan.ClustersRound},
+		{"two looks", "requests = 800\nmax_requests = 900", "seeds = range(1, 101)", true, "183 rounds", "extended to 900 at 2 looks", "the plan has 113", plan.ClustersRound},
 		// 200 requests in 10 rounds: 800 in 40, and 3200 in 160. At 1600 and 3200 183 are
 		// wanted, which 3660 would have.
-		{"by default", "", "", true, "203 rounds", "extended to 800 at 3 looks", "the plan has 40"},
-		{"deep, too few", "max_requests = 3640", "", true, "203 rounds", "extended to 800 at 3 looks", "the plan has 40"},
-		{"deep", "max_requests = 3660", "", false, "183 rounds", "extended to 3660 at 2 looks", "only a level that is measured with so many has rounds enough to pass"},
-		{"deep, more looks", "max_requests = 20000", "", false, "217 rounds", "extended to 20000 at 4 looks", "only a level"},
+		{"by default", "", "", true, "203 rounds", "extended to 800 at 3 looks", "the plan has 40", plan.ClustersRound},
+		{"deep, too few", "max_requests = 3640", "", true, "203 rounds", "extended to 800 at 3 looks", "the plan has 40", plan.ClustersRound},
+		{"deep", "max_requests = 3660", "", false, "183 rounds", "extended to 3660 at 2 looks", "only a level that is measured with so many has rounds enough to pass", plan.ClustersRound},
+		{"deep, more looks", "max_requests = 20000", "", false, "217 rounds", "extended to 20000 at 4 looks", "only a level", plan.ClustersRound},
+		// 200 requests are 25 waves of 8, 800 are 100, and 3200 are 400.
+		{"waves", "", "", false, "183 waves of 8", "extended to 3200 at 2 looks", "only a level that is measured with so many has waves enough to pass", ""},
+		{"waves, one look", "requests = 1192\nmax_requests = 1192", "", false, "149 waves of 8", "", "", plan.ClustersWave},
+		{"waves, too few", "max_requests = 1100", "", true, "203 waves of 8", "extended to 800 at 3 looks", "the plan has 100", ""},
 	} {
 		p := load(t, `
 server "sim" {
@@ -240,6 +251,7 @@ workload "chat" {
   }
 }
 `)
+		p.Workloads[0].Policy.Clusters = c.clusters
 		f := Certify(p)[0]
 		if f.Impossible != c.impossible || f.Needed != c.needed || f.Extended != c.extended || !strings.Contains(f.Remark, c.remark) || (f.Remark == "") != (c.remark == "") {
 			t.Errorf("%s: %+v, want impossible %v, needed %q, extended %q, remark %q", c.name, f, c.impossible, c.needed, c.extended, c.remark)

@@ -40,12 +40,12 @@ func (c characteristic) most(alpha float64) float64 {
 }
 
 // simulate judges gates of a process one after the other, each by both rules.
-func simulate(p process, n int, seed uint64, t *plan.Threshold, truth float64, draw func(*rand.Rand) *metric.Level) characteristic {
+func simulate(p process, n int, seed uint64, clusters plan.Clusters, t *plan.Threshold, truth float64, draw func(*rand.Rand) *metric.Level) characteristic {
 	c := characteristic{process: p, n: n}
 	r := rand.New(rand.NewPCG(seed, 1))
 	w := &plan.Workload{Good: []*plan.Threshold{threshold("ttft", "every < 2s")}}
 	for range n {
-		s := subject{evidence: gather(draw(r)), workload: w, alpha: 0.05}
+		s := subject{evidence: gather(draw(r)), workload: w, alpha: 0.05, policy: plan.Policy{Clusters: clusters}}
 		v := s.judge(t)
 		switch v.Outcome {
 		case Pass:
@@ -92,6 +92,7 @@ func TestLongCharacteristics(t *testing.T) {
 		draw      func(p process, r *rand.Rand, score float64, rounds, perRound int) *metric.Level
 		share     float64 // that is over the limit
 		promised  bool
+		clusters  plan.Clusters
 	}
 	var normal []process // of which the mean is known
 	for _, p := range processes {
@@ -106,18 +107,24 @@ func TestLongCharacteristics(t *testing.T) {
 		return failing(p.level(r, rounds, perRound, score, 1))
 	}
 	kinds := []kind{
-		{"p95 at its limit, 10 rounds of 20 requests", threshold("ttft", "p95 < 2s"), 2, processes, 10, 20, at, 0.05, true},
-		{"p95 at its limit, 5 rounds of 60 requests", threshold("ttft", "p95 < 2s"), 2, processes, 5, 60, at, 0.05, true},
+		{"p95 at its limit, 10 rounds of 20 requests", threshold("ttft", "p95 < 2s"), 2, processes, 10, 20, at, 0.05, true, ""},
+		{"p95 at its limit, 5 rounds of 60 requests", threshold("ttft", "p95 < 2s"), 2, processes, 5, 60, at, 0.05, true, ""},
 		{"mean at its limit, 10 rounds of 20 requests", threshold("ttft", "mean < 2s"), 2, normal, 10, 20,
 			func(p process, r *rand.Rand, _ float64, rounds, perRound int) *metric.Level {
 				// The mean of e^(σg) is e^(σ²/2).
 				return p.level(r, rounds, perRound, 0, math.Exp(-spread*spread/2))
-			}, 0, true},
-		{"goodput share at its limit of 95%, 60 rounds of 8 requests", threshold("goodput", "share >= 95%"), 0.95, processes, 60, 8, at, 0.05, true},
-		{"the same, missed by failures alone", threshold("goodput", "share >= 95%"), 0.95, clusters(0.05), 60, 8, fail, 0.05, true},
-		{"success at its limit of 98%, 10 rounds of 30 requests", threshold("success", "rate >= 98%"), 0.98, slices.Concat(processes, clusters(0.02)), 10, 30, fail, 0.02, true},
-		{"success at its limit of 98%, 150 rounds of 8 requests", threshold("success", "rate >= 98%"), 0.98, slices.Concat(processes, clusters(0.02)), 150, 8, fail, 0.02, true},
-		{"Beyond the promise: p95 at its limit, 10 rounds of 20 requests", threshold("ttft", "p95 < 2s"), 2, hidden, 10, 20, at, 0.05, false},
+			}, 0, true, ""},
+		{"goodput share at its limit of 95%, clusters = \"round\", 60 rounds of 8 requests", threshold("goodput", "share >= 95%"), 0.95, processes, 60, 8, at, 0.05, true, plan.ClustersRound},
+		{"the same, missed by failures alone", threshold("goodput", "share >= 95%"), 0.95, clusters(0.05, together...), 60, 8, fail, 0.05, true, plan.ClustersRound},
+		{"success at its limit of 98%, clusters = \"round\", 10 rounds of 30 requests", threshold("success", "rate >= 98%"), 0.98, slices.Concat(processes, clusters(0.02, together...)), 10, 30, fail, 0.02, true, plan.ClustersRound},
+		{"success at its limit of 98%, clusters = \"round\", 150 rounds of 8 requests", threshold("success", "rate >= 98%"), 0.98, slices.Concat(processes, clusters(0.02, together...)), 150, 8, fail, 0.02, true, plan.ClustersRound},
+		{"success at its limit of 95%, clusters = \"wave\" (the default), 10 rounds of 120 requests", threshold("success", "rate >= 95%"), 0.95, inWaves(0.05), 10, 120, fail, 0.05, true, plan.ClustersWave},
+		{"success at its limit of 98%, clusters = \"wave\", 10 rounds of 30 requests", threshold("success", "rate >= 98%"), 0.98, inWaves(0.02), 10, 30, fail, 0.02, true, plan.ClustersWave},
+		{"goodput share at its limit of 95%, clusters = \"wave\", 10 rounds of 120 requests", threshold("goodput", "share >= 95%"), 0.95, processes, 10, 120, at, 0.05, true, plan.ClustersWave},
+		{"success at its limit of 95%, clusters = \"none\", 10 rounds of 60 requests", threshold("success", "rate >= 95%"), 0.95, processes[:2], 10, 60, fail, 0.05, true, plan.ClustersNone},
+		{"Beyond the assumption: success at its limit of 95%, clusters = \"wave\", 10 rounds of 120 requests", threshold("success", "rate >= 95%"), 0.95, slices.Concat(slices.DeleteFunc(slices.Clone(processes), func(p process) bool { return !longer(p) }), clusters(0.05, together[1])), 10, 120, fail, 0.05, false, plan.ClustersWave},
+		{"Beyond the assumption: success at its limit of 95%, clusters = \"none\", 10 rounds of 60 requests", threshold("success", "rate >= 95%"), 0.95, slices.Concat(processes[2:], clusters(0.05, together...)), 10, 60, fail, 0.05, false, plan.ClustersNone},
+		{"Beyond the promise: p95 at its limit, 10 rounds of 20 requests", threshold("ttft", "p95 < 2s"), 2, hidden, 10, 20, at, 0.05, false, ""},
 	}
 	results := make([][]characteristic, len(kinds))
 	var wait sync.WaitGroup
@@ -134,7 +141,7 @@ func TestLongCharacteristics(t *testing.T) {
 				}
 				// A gate of many requests takes as much time as several of few.
 				n := max(*gates*300/max(300, k.rounds*k.perRound), min(*gates, 25))
-				results[i][at] = simulate(p, n, uint64(100*i+at), k.threshold, k.truth, func(r *rand.Rand) *metric.Level {
+				results[i][at] = simulate(p, n, uint64(100*i+at), k.clusters, k.threshold, k.truth, func(r *rand.Rand) *metric.Level {
 					return k.draw(p, r, score, k.rounds, k.perRound)
 				})
 			})
@@ -184,7 +191,7 @@ func rounds(t *testing.T, out *strings.Builder) {
 	for _, p := range hidden {
 		rows = append(rows, row{p, 0.05, threshold("ttft", "p95 < 2s"), func(l *metric.Level) *metric.Level { return l }})
 	}
-	for _, p := range clusters(0.05) {
+	for _, p := range clusters(0.05, together...) {
 		rows = append(rows, row{p, 0.05, threshold("ttft", "p95 < 2s"), failing})
 	}
 	n := max(*gates/6, 1)
@@ -198,7 +205,7 @@ func rounds(t *testing.T, out *strings.Builder) {
 			defer func() { <-slots }()
 			score := w.process.score(w.share)
 			for k, d := range plans {
-				results[i][k] = simulate(w.process, n, uint64(2000+10*i+k), w.th, w.th.Limit, func(r *rand.Rand) *metric.Level {
+				results[i][k] = simulate(w.process, n, uint64(2000+10*i+k), "", w.th, w.th.Limit, func(r *rand.Rand) *metric.Level {
 					return w.draw(w.process.level(r, d.rounds, d.perRound, score, 1))
 				})
 			}
@@ -219,6 +226,22 @@ func rounds(t *testing.T, out *strings.Builder) {
 	out.WriteString("\n")
 }
 
+// inWaves are the processes whose requests have nothing in common beyond a wave, of
+// which the share fails.
+func inWaves(share float64) []process {
+	var out []process
+	for _, p := range processes {
+		if !longer(p) {
+			out = append(out, p)
+		}
+	}
+	return slices.Concat(out, clusters(share, together[0]), clusters(share, spells...))
+}
+
+// longer says whether requests have something in common for longer than a wave of
+// four.
+func longer(p process) bool { return p.round > 0 || p.rho > 0.8 }
+
 // healthy is how often a server passes of which few requests fail.
 func healthy(t *testing.T, out *strings.Builder) {
 	type server struct {
@@ -228,15 +251,20 @@ func healthy(t *testing.T, out *strings.Builder) {
 	}
 	servers := []server{
 		{name: "none fails"}, {"1 request in 1000 fails", 0.001, process{}}, {"1 round in 1000 fails", 0.001, process{slowRounds: 0.001}},
-		{"1 request in 200 fails", 0.005, process{}},
+		{"1 request in 200 fails", 0.005, process{}}, {"1 request in 50 fails", 0.02, process{}},
 	}
 	plans := []struct {
-		text   string
-		rounds int
-	}{{"rate >= 95%", 59}, {"rate >= 95%", 80}, {"rate >= 98%", 149}, {"rate >= 98%", 200}, {"rate >= 99%", 299}, {"rate >= 99%", 400}}
-	out.WriteString("**Power: success, rounds of 8 requests; shares of gates that pass**\n\n| server |")
+		text             string
+		clusters         plan.Clusters
+		rounds, perRound int
+	}{
+		{"rate >= 95%", plan.ClustersWave, 10, 48}, {"rate >= 95%", plan.ClustersWave, 10, 80}, {"rate >= 95%", plan.ClustersWave, 10, 120},
+		{"rate >= 98%", plan.ClustersWave, 10, 120}, {"rate >= 98%", plan.ClustersWave, 10, 200}, {"rate >= 99%", plan.ClustersWave, 10, 240}, {"rate >= 99%", plan.ClustersWave, 10, 320},
+		{"rate >= 95%", plan.ClustersNone, 10, 20}, {"rate >= 95%", plan.ClustersRound, 80, 8}, {"rate >= 98%", plan.ClustersRound, 200, 8},
+	}
+	out.WriteString("**Power: success, 8 in flight; shares of gates that pass**\n\n| server |")
 	for _, d := range plans {
-		fmt.Fprintf(out, " %s, %d rounds |", strings.TrimPrefix(d.text, "rate "), d.rounds)
+		fmt.Fprintf(out, " %s, %s, %d × %d |", strings.TrimPrefix(d.text, "rate "), d.clusters, d.rounds, d.perRound)
 	}
 	out.WriteString("\n|---|" + strings.Repeat("---|", len(plans)) + "\n")
 	n := max(*gates/10, 1)
@@ -247,13 +275,17 @@ func healthy(t *testing.T, out *strings.Builder) {
 			score = srv.as.score(srv.share)
 		}
 		for k, d := range plans {
-			c := simulate(srv.as, n, uint64(3000+10*i+k), threshold("success", d.text), 1-srv.share, func(r *rand.Rand) *metric.Level {
+			th := threshold("success", d.text)
+			c := simulate(srv.as, n, uint64(3000+10*i+k), d.clusters, th, 1-srv.share, func(r *rand.Rand) *metric.Level {
 				g := srv.as.scores(r)
-				return shape{lean: true, n: 8, rounds: d.rounds, perRound: 8, failed: func(round, i int) bool { return g(round, i) > score }}.level()
+				return shape{lean: true, n: 8, rounds: d.rounds, perRound: d.perRound, failed: func(round, i int) bool { return g(round, i) > score }}.level()
 			})
 			fmt.Fprintf(out, " %.0f%% |", 100*c.share(c.pass))
-			if srv.share == 0 && c.pass < n || c.fail > 0 {
-				t.Errorf("%s, %s in %d rounds: %d of %d pass, %d fail", srv.name, d.text, d.rounds, c.pass, n, c.fail)
+			if srv.share == 0 && c.pass < n || c.fail > 0 && srv.share < 1-th.Limit-1e-9 {
+				t.Errorf("%s, %s by %s in %d rounds: %d of %d pass, %d fail", srv.name, d.text, d.clusters, d.rounds, c.pass, n, c.fail)
+			}
+			if srv.share == 0.02 && k == 2 && n >= 50 && c.share(c.pass) < 0.8 {
+				t.Errorf("98 %% of requests succeed, %s: %d of %d pass", d.text, c.pass, n)
 			}
 		}
 		out.WriteString("\n")
@@ -387,7 +419,7 @@ func power(t *testing.T, out *strings.Builder) {
 			for k, m := range margins {
 				whole := math.Hypot(srv.sigma, srv.rounds)
 				z := stat.NormalQuantile(0.95)
-				c := simulate(process{}, n, uint64(900+100*i+10*k+d.n), threshold("ttft", "p95 < 2s"), 2*m, func(r *rand.Rand) *metric.Level {
+				c := simulate(process{}, n, uint64(900+100*i+10*k+d.n), "", threshold("ttft", "p95 < 2s"), 2*m, func(r *rand.Rand) *metric.Level {
 					shift, last := 0.0, -1
 					return shape{lean: true, n: d.n, rounds: d.rounds, perRound: d.perRound, ttft: func(round, _ int) float64 {
 						if round != last {

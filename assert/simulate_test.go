@@ -25,6 +25,8 @@ type process struct {
 	slowRounds  float64 // share of rounds that are slow altogether
 	slowWaves   float64 // share of waves that are
 	common      int     // requests that share a wave
+	spells      float64 // share of requests that are slow since a spell of common of them is
+	part        float64 // of the requests of a spell that are; 0: all
 }
 
 // The processes for which the promise is made …
@@ -57,12 +59,20 @@ var together = []process{
 	{name: "1 round in %s fails", slowRounds: 1},
 }
 
-// clusters are the processes together of which the share of all requests fails.
-func clusters(share float64) []process {
+// The same of waves that begin anywhere, and of spells as long in which only some
+// requests fail.
+var spells = []process{
+	{name: "spells of a wave's length fail, wherever they begin, 1 request in %s", spells: 1, common: 8},
+	{name: "half of the requests of such spells, 1 request in %s", spells: 1, common: 8, part: 0.5},
+	{name: "a quarter of them, 1 request in %s", spells: 1, common: 8, part: 0.25},
+}
+
+// clusters are those processes of which the share of all requests fails.
+func clusters(share float64, of ...process) []process {
 	var out []process
-	for _, p := range together {
+	for _, p := range of {
 		p.name = fmt.Sprintf(p.name, strconv.FormatFloat(math.Round(1/share), 'f', -1, 64))
-		p.slowWaves, p.slowRounds = share*p.slowWaves, share*p.slowRounds
+		p.slowWaves, p.slowRounds, p.spells = share*p.slowWaves, share*p.slowRounds, share*p.spells
 		out = append(out, p)
 	}
 	return out
@@ -70,7 +80,12 @@ func clusters(share float64) []process {
 
 // scores draws the scores of one gate.
 func (p process) scores(r *rand.Rand) func(round, i int) float64 {
-	var at, last = -1, -1
+	var at, last, left = -1, -1, 0
+	part := p.part
+	if part == 0 {
+		part = 1
+	}
+	spell := p.spells / part / float64(max(p.common, 1)) // begins with a request
 	var shift, wave, own float64
 	skewed := func(skew bool) float64 {
 		if skew {
@@ -81,7 +96,12 @@ func (p process) scores(r *rand.Rand) func(round, i int) float64 {
 	rest := math.Sqrt(1 - p.round - p.wave)
 	return func(round, i int) float64 {
 		if round != at {
-			at, last = round, -1
+			at, last, left = round, -1, 0
+			for j := range max(p.common-1, 0) { // one may be under way
+				if r.Float64() < spell {
+					left = max(left, j+1)
+				}
+			}
 			shift = math.Sqrt(p.round) * skewed(p.heavy)
 			if r.Float64() < p.slowRounds {
 				shift += 10
@@ -97,7 +117,16 @@ func (p process) scores(r *rand.Rand) func(round, i int) float64 {
 				wave += 10
 			}
 		}
-		return shift + wave + rest*own
+		if r.Float64() < spell {
+			left = p.common
+		}
+		slow := 0.0
+		if left > 0 {
+			if left--; r.Float64() < part {
+				slow = 10
+			}
+		}
+		return shift + wave + slow + rest*own
 	}
 }
 
@@ -105,7 +134,7 @@ func (p process) scores(r *rand.Rand) func(round, i int) float64 {
 // normal parts, by half a million draws for others.
 func (p process) score(share float64) float64 {
 	switch {
-	case p.slowRounds > 0 || p.slowWaves > 0:
+	case p.slowRounds > 0 || p.slowWaves > 0 || p.spells > 0:
 		return 5 // the slow ones are 10 higher: between the two humps
 	case p.heavy || p.own:
 		r := rand.New(rand.NewPCG(99, 100))

@@ -11,23 +11,27 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// share judges success and the goodput share. What fails in a round may fail for
+// share judges success and the goodput share. Requests that fail may fail for
 // one reason, and such reasons come seldom: most samples of a few rounds hold
-// none, and nothing in them tells how the next would cluster. So that every
-// round counts as one request to pass, which failed as far as its requests did:
-// an exact binomial test of as many as there are rounds. To fail, where the
-// failures are there to be counted, the effective number of requests is used.
+// none, and nothing in them tells how the next would cluster. So that to pass
+// requests count by what the plan takes to fail together (toPass). To fail,
+// where the failures are there to be counted, the effective number of requests
+// is used.
 func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	good := (*metric.Sample).Completed
 	noun, point := "failed", s.level.Success()
+	var quantities [][][]float64 // which show how requests depend on each other though all are good
 	if t.Metric.Name == "goodput" {
 		if good = sample.Good(s.workload); good == nil {
 			noValue(v, t, t.Metric.NoValue)
 			return
 		}
 		noun, point = "were not good", s.level.GoodputShare(good)
+		for _, g := range s.workload.Good {
+			quantities = append(quantities, s.observe(g.Metric).values())
+		}
 	}
-	groups, bad := s.badOnes(good)
+	groups, clusters, bad := s.badOnes(good)
 	v.N, v.Over, v.Value = s.n, float64(bad), point
 	if !v.Value.OK {
 		noValue(v, t, v.Value.Why)
@@ -54,21 +58,19 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 		return
 	}
 	v.Message = counted
-	s.certifyShare(v, t, groups, share, e)
+	k, n := s.toPass(groups, clusters, share, s.effective(groups, quantities))
+	s.certifyShare(v, t, s.effective(groups, nil), k, n, share, e)
 }
 
-// certifyShare decides a share of which e may be bad; share is.
-func (s *subject) certifyShare(v *Verdict, t *plan.Threshold, groups []stat.Group, share, e float64) {
-	lost, rounds := s.byRound(groups)
-	// Where rounds are of unequal length, a long bad one weighs by its requests.
-	lost = max(lost, share*rounds)
-	effective := s.effective(groups, nil)
+// certifyShare decides a share of which e may be bad; share is, effective is how
+// many requests count to fail, and k bad ones of n to pass.
+func (s *subject) certifyShare(v *Verdict, t *plan.Threshold, effective, k, n, share, e float64) {
 	low, _, fine := stat.ClopperPearson(share*effective, effective, s.alpha)
-	_, high, ok := stat.ClopperPearson(lost, rounds, s.alpha)
+	_, high, ok := stat.ClopperPearson(k, n, s.alpha)
 	if ok && fine {
 		v.Low, v.High = metric.Some(1-high), metric.Some(1-low)
 	}
-	v.Effective = rounds
+	v.Effective = n
 	v.Message += ", " + s.bounds(v, metric.Ratio)
 	if s.policy.Decide == plan.Estimate {
 		estimated(v, sample.Meets(v.Value.V, t.Op, t.Limit))
@@ -79,32 +81,81 @@ func (s *subject) certifyShare(v *Verdict, t *plan.Threshold, groups []stat.Grou
 		v.Outcome, v.Effective = Fail, effective
 		s.notes(v, observations{})
 		return
-	case stat.Share(lost, rounds, e, s.alpha) == stat.Below:
+	case stat.Share(k, n, e, s.alpha) == stat.Below && stat.Share(0, float64(s.units()), e, s.alpha) == stat.Below:
 		v.Outcome = Pass
 	default:
 		v.Outcome = Inconclusive
-		v.Needs, v.More = s.moreForShare(share, lost/rounds, effective, rounds, e)
+		v.Needs, v.More = s.moreForShare(share, k/n, effective, n, e)
 	}
-	if rounds < float64(s.n) {
-		v.Notes = append(v.Notes, fmt.Sprintf("requests of one round may fail together: to pass, each of %s counts as one request", verdict.Count(int(rounds), "rounds")))
+	switch {
+	case !(n < 0.995*float64(s.n)):
+	case s.policy.Clusters == plan.ClustersRound:
+		v.Notes = append(v.Notes, fmt.Sprintf("requests of one round may fail together: to pass, each of %s counts as one request", verdict.Count(int(n), "rounds")))
+	case s.policy.Clusters == plan.ClustersNone:
+		v.Notes = append(v.Notes, fmt.Sprintf("%s are worth %.0f independent ones, by the spread of %s", verdict.Count(s.n, "requests"), math.Floor(n), s.evidence))
+	default:
+		v.Notes = append(v.Notes, fmt.Sprintf("to pass, %s count as %.0f: as many as are in flight (%d) may fail together, as far as they are not seen to fail alone", verdict.Count(s.n, "requests"), math.Floor(n), s.level.N))
 	}
 }
 
-// badOnes counts, block by block, the requests that are not good, the lost ones
-// included.
-func (s *subject) badOnes(good func(*metric.Sample) bool) (groups []stat.Group, bad int) {
-	groups = make([]stat.Group, len(s.blocks))
+// toPass is how many bad requests of how many count against a pass, by what the
+// plan takes to fail together; share of all are bad, effective is their number by
+// the spread of rounds.
+func (s *subject) toPass(groups []stat.Group, clusters stat.Clusters, share, effective float64) (k, n float64) {
+	switch s.policy.Clusters {
+	case plan.ClustersRound:
+		k, n = s.byRound(groups)
+		// Where rounds are of unequal length, a long bad one weighs by its requests.
+		return max(k, share*n), n
+	case plan.ClustersNone:
+		n = effective
+	default:
+		n = min(effective, float64(s.n)/stat.ClusterEffect(clusters, float64(s.level.N)))
+	}
+	return share * n, n
+}
+
+// units is how many requests count where none is bad.
+func (s *subject) units() int {
+	rounds := 0
 	for i, b := range s.blocks {
+		if i == 0 || b.round != s.blocks[i-1].round {
+			rounds++
+		}
+	}
+	return s.policy.Clusters.Units(s.level.Kind, s.level.N, rounds, s.n)
+}
+
+// badOnes counts, block by block, the requests that are not good, the lost ones
+// included. The clusters in which they came begin with a bad one, and hold those
+// among as many requests by start, of the same round, as are in flight: so many
+// are together wherever what made them bad began. Lost ones follow each other.
+func (s *subject) badOnes(good func(*metric.Sample) bool) (groups []stat.Group, clusters stat.Clusters, bad int) {
+	groups = make([]stat.Group, len(s.blocks))
+	wave, open, end := max(s.level.N, 1), 0, 0 // bad ones of the cluster that goes on to end
+	at := 0
+	for i, b := range s.blocks {
+		if i > 0 && b.round != s.blocks[i-1].round {
+			end = at
+		}
 		k := b.lost
 		for _, x := range b.samples {
 			if !good(x) {
-				k++
+				if k++; at >= end {
+					clusters.Add(float64(open), 1)
+					open, end = 0, at+wave
+				}
+				open++
 			}
+			at++
 		}
+		clusters.Add(float64(wave), float64(b.lost/wave))
+		clusters.Add(float64(b.lost%wave), 1)
 		groups[i] = stat.Group{K: float64(k), N: float64(len(b.samples) + b.lost)}
 		bad += k
 	}
-	return groups, bad
+	clusters.Add(float64(open), 1)
+	return groups, clusters, bad
 }
 
 // byRound adds up, over the rounds, the share of each one's requests that is
@@ -120,24 +171,28 @@ func (s *subject) byRound(groups []stat.Group) (bad, rounds float64) {
 	return bad, rounds
 }
 
-// moreForShare is what would settle a share: rounds, to pass; where so many are
-// bad that it heads for a failure, requests.
-func (s *subject) moreForShare(share, byRound, effective, rounds, e float64) (words string, requests int) {
+// moreForShare is what would settle a share of which toPass counts against a pass,
+// of n: rounds, where they are what counts, else requests; where so many are bad that
+// it heads for a failure, requests by their effective number.
+func (s *subject) moreForShare(share, toPass, effective, n, e float64) (words string, requests int) {
 	if e <= 0 {
 		return `no number of requests proves that none ever fails: write "observed >= 100%" for the requests of this run`, -1
 	}
 	needed := math.Inf(1)
-	if max(share, byRound) >= e {
+	if max(share, toPass) >= e {
 		if n, ok := stat.Needed(share, e, s.alpha); ok && share > e {
 			needed = float64(n) / s.worth(effective, s.alpha)
 		}
 		return s.more(needed)
 	}
-	n, ok := stat.Needed(byRound, e, s.alpha)
+	wanted, ok := stat.Needed(toPass, e, s.alpha)
 	if !ok {
 		return s.more(needed)
 	}
-	extra := max(float64(n)-rounds, 1)
-	requests = int(math.Ceil(extra * float64(s.n) / rounds))
+	extra := max(float64(wanted)-n, 1)
+	requests = int(math.Ceil(extra * float64(s.n) / n))
+	if s.policy.Clusters != plan.ClustersRound {
+		return s.more(float64(s.n + requests))
+	}
 	return "needs about " + verdict.Count(int(extra), "more rounds") + s.lasting(float64(requests)), requests
 }

@@ -216,6 +216,7 @@ func TestShares(t *testing.T) {
 		{"goodput", "share >= 95%", shape{rounds: 5, perRound: 60, failed: fails(12)}, Fail},
 	} {
 		v := one(t, c.shape.level(), c.name, c.text, func(w *plan.Workload) {
+			w.Policy.Clusters = plan.ClustersRound
 			w.Good = []*plan.Threshold{{Metric: metric.MustLookup("ttft"), Stat: metric.Stat{Kind: metric.Every}, Op: plan.LessEqual, Limit: 2}}
 		})
 		if v.Outcome != c.want {
@@ -471,7 +472,7 @@ func TestMessages(t *testing.T) {
 		{"ttft", "every < 2s", shape{rounds: 5, perRound: 8, failed: func(r, i int) bool { return r == 0 && i == 0 }}, "ttft every ∞ > 2 s: 1 of 40 requests over", ""},
 		{"speed", "p5 > 10 tok/s", shape{rounds: 5, perRound: 40, failed: func(_, i int) bool { return i < 10 }},
 			"speed p5 0 tok/s < 10 tok/s: 50 of 200 requests below (25%, allowed 5%), 95% bounds 0 tok/s to 0 tok/s", ""},
-		{"success", "rate >= 98%", shape{rounds: 5, perRound: 40}, "success rate 100% > 98%: 0 of 200 requests failed (0%, allowed 2%), 95% bounds 54.9% to 100%", "needs about 144 more rounds, 31 min"},
+		{"success", "rate >= 98%", shape{rounds: 5, perRound: 40}, "success rate 100% > 98%: 0 of 200 requests failed (0%, allowed 2%), 95% bounds 94.2% to 100%", "needs about 400 more requests, 3 min"},
 		{"success", "observed >= 98%", shape{rounds: 5, perRound: 40}, "success observed 100% > 98%: 0 of 200 requests failed (0%, allowed 2%)", ""},
 		{"ttft", "min < 2s", shape{rounds: 5, perRound: 8, failed: func(r, i int) bool { return r == 0 && i == 0 }}, "ttft min 1 s < 2 s", ""},
 		{"success", "every", shape{rounds: 5, perRound: 40}, "success every 100%: 0 of 200 requests failed", ""},
@@ -496,5 +497,67 @@ func TestNeedsSaysHowLong(t *testing.T) {
 	// 19 · 30 min / 40 = 14.25 min
 	if v.Needs != "needs about 19 more requests, 15 min" {
 		t.Errorf("needs %q", v.Needs)
+	}
+}
+
+// TestClusters: what counts to pass, by what the plan takes to fail together.
+func TestClusters(t *testing.T) {
+	none := func(int, int) bool { return false }
+	// Every 50th request fails by itself: 2 % of 1200.
+	alone := func(r, i int) bool { return (120*r+i)%50 == 7 }
+	// Three whole waves of 8 do, the last of which lies across two by their numbers: the
+	// same share.
+	waves := func(r, i int) bool { return i < 8 && r < 2 || r == 3 && i >= 20 && i < 28 }
+	for _, c := range []struct {
+		name     string
+		clusters plan.Clusters
+		failed   func(r, i int) bool
+		n        int // of the ten rounds each
+		want     Outcome
+		says     string
+	}{
+		// 10 rounds of 120 in flight by 8: 150 waves, of which 59 do.
+		{"none fails", "", none, 120, Pass, "1200 requests count as 150: as many as are in flight (8) may fail together"},
+		{"none fails, too few", "", none, 47, Inconclusive, "count as 58"},
+		// (2·64 + 24)/(16 + 24) = 3.8: 1200 count as 315, and P(Bin(315.8, 0.05) ≤ 6.3) is small.
+		{"alone", "", alone, 120, Pass, "count as 315"},
+		// (2·64 + 3·64)/(16 + 24) = 8: 150 waves, fewer by the spread of rounds.
+		{"waves", "", waves, 120, Inconclusive, "count as 136"},
+		{"alone, by rounds", plan.ClustersRound, alone, 120, Inconclusive, "each of 10 rounds counts as one request"},
+		{"none fails, by rounds", plan.ClustersRound, none, 120, Inconclusive, "each of 10 rounds"},
+		{"alone, by itself", plan.ClustersNone, alone, 120, Pass, ""},
+		{"none fails, by itself", plan.ClustersNone, none, 6, Pass, ""},
+		// Rounds that differ are seen whatever the plan says.
+		{"one round fails, by itself", plan.ClustersNone, func(r, i int) bool { return r == 4 && i < 24 }, 120, Inconclusive, "by the spread of 10 rounds"},
+		{"one round fails", "", func(r, i int) bool { return r == 4 && i < 24 }, 120, Inconclusive, ""},
+	} {
+		l := shape{n: 8, rounds: 10, perRound: c.n, failed: c.failed}.level()
+		v := one(t, l, "success", "rate >= 95%", func(w *plan.Workload) { w.Policy.Clusters = c.clusters })
+		if v.Outcome != c.want || !strings.Contains(strings.Join(v.Notes, "; "), c.says) {
+			t.Errorf("%s: %v %q %q, want %v %q", c.name, v.Outcome, v.Message, v.Notes, c.want, c.says)
+		}
+	}
+}
+
+// TestFewerFailuresPass: no failure more turns an undecided share into a pass.
+func TestFewerFailuresPass(t *testing.T) {
+	for _, n := range []int{1, 2, 8, 32} {
+		for _, text := range []string{"rate >= 90%", "rate >= 95%", "rate >= 99%"} {
+			for _, perRound := range []int{20, 32, 47, 48, 60, 120, 190, 400} {
+				if perRound < n {
+					continue
+				}
+				passed := true
+				for k := range 5 {
+					l := shape{lean: true, n: n, rounds: 10, perRound: perRound, failed: func(r, i int) bool { return r < 2*k && i == 0 }}.level()
+					s := subject{evidence: gather(l), workload: &plan.Workload{}, alpha: 0.05}
+					pass := s.judge(threshold("success", text)).Outcome == Pass
+					if pass && !passed {
+						t.Errorf("%d in flight, %d a round, %s: passes with %d failures, not with fewer", n, perRound, text, 2*k)
+					}
+					passed = pass
+				}
+			}
+		}
 	}
 }

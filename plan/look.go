@@ -122,9 +122,7 @@ func (w *Workload) early(t *Threshold, kind metric.LoadKind, level Level, rounds
 	case t.Stat.Exact(), t.Metric.Name == "scaling_efficiency":
 		return false
 	case t.Stat.IsShare():
-		if n = rounds; kind == metric.Burst {
-			break
-		}
+		n = w.Policy.Clusters.Units(kind, level.N, rounds, n)
 	case t.Stat.Kind != metric.Percentile:
 		return true
 	}

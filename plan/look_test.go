@@ -26,6 +26,8 @@ func TestLooks(t *testing.T) {
 	}
 	p95, p99 := bound("ttft", "p95", 1), bound("ttft", "p99", 1)
 	mean, rate, most := bound("e2e", "mean", 1), bound("success", "rate", 0.95), bound("ttft", "max", 1)
+	byRound := func(_ *Plan, w *Workload) { w.Policy.Clusters = ClustersRound }
+	alone := func(_ *Plan, w *Workload) { w.Policy.Clusters = ClustersNone }
 	timed := func(_ *Plan, w *Workload) { w.Description = "by time" }
 	extend := func(_ *Plan, w *Workload) { w.Policy.OnInconclusive = Extend }
 	for _, c := range []struct {
@@ -46,8 +48,11 @@ func TestLooks(t *testing.T) {
 		{"mean", 20, 10, nil, []*Threshold{mean}, "10/0.25/5 14/0.49/2 20/1.00/3"},
 		{"max", 200, 10, nil, []*Threshold{mean, most}, "100/fail/5 200/1.00/5"},
 		// 0.95^90 = 0.0099.
-		{"a share in 180 rounds", 720, 180, nil, []*Threshold{rate}, "360/0.25/90 504/0.49/36 720/1.00/54"},
-		{"a share in 60 rounds", 480, 60, nil, []*Threshold{rate}, "240/fail/30 480/1.00/30"},
+		{"a share in 180 waves", 720, 10, nil, []*Threshold{rate}, "360/0.25/5 504/0.49/2 720/1.00/3"},
+		{"a share in 50 waves", 200, 10, nil, []*Threshold{rate}, "100/fail/5 200/1.00/5"},
+		{"a share in 180 rounds", 1440, 180, byRound, []*Threshold{rate}, "720/0.25/90 1008/0.49/36 1440/1.00/54"},
+		{"a share in 60 rounds", 480, 60, byRound, []*Threshold{rate}, "240/fail/30 480/1.00/30"},
+		{"a share of single requests", 200, 10, alone, []*Threshold{rate}, "100/0.25/5 140/0.49/2 200/1.00/3"},
 		{"eight rounds", 200, 8, nil, []*Threshold{p95}, "150/0.56/6 200/1.00/2"},
 		{"five rounds", 300, 5, nil, []*Threshold{p95}, "120/fail/2 300/1.00/3"},
 		{"one round", 200, 1, nil, []*Threshold{p95}, "200/1.00/1"},

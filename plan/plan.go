@@ -97,6 +97,7 @@ type Policy struct {
 	OnInconclusive OnInconclusive `plan:"on_inconclusive"`
 	MaxRequests    int            `plan:"max_requests"` // per level under Extend; 0: four times the planned ones
 	Window         metric.Window  `plan:"window"`
+	Clusters       Clusters       `plan:"clusters"` // "": ClustersWave
 }
 
 // Server is one server under test, or one instance of a for_each.

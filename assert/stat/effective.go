@@ -39,6 +39,27 @@ func ShareEffect(groups []Group) float64 {
 	return v * float64(b) / float64(b-1) / (p * (1 - p) / n)
 }
 
+// ClusterEffect is the design effect of bad observations that come in clusters: the
+// mean size of the cluster that one of them is in, Σk²/Σk (Kish, Survey Sampling,
+// 1965, of clusters that are bad as a whole). To what was seen a prior is added: two
+// clusters of the largest size that there may be. So it is whole where nothing was
+// bad, since then nothing tells how it would come, and falls to what is seen as more
+// is. 1 where whole is not above 1.
+func ClusterEffect(clusters Clusters, whole float64) float64 {
+	if !(whole > 1) {
+		return 1
+	}
+	return (2*whole*whole + clusters.Squares) / (2*whole + clusters.Sum)
+}
+
+// Clusters are sizes of clusters, and of their squares, added up.
+type Clusters struct {
+	Sum, Squares float64
+}
+
+// Add takes n further clusters of k.
+func (c *Clusters) Add(k, n float64) { c.Sum, c.Squares = c.Sum+n*k, c.Squares+n*k*k }
+
 // MeanEffect is the same of the mean of the measured quantity itself, by the
 // variance of block means (batch means: Law and Kelton, Simulation Modeling and
 // Analysis, chapter 9). Unlike a share it also speaks when nothing was bad.

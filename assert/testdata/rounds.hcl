@@ -1,6 +1,8 @@
 # Shares that the planned rounds can never certify, and some that they can. "tokgate
 # validate" reports them where they are marked.
 
+gate { clusters = "round" }
+
 server "sim" {
   simulator {}
 }

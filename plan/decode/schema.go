@@ -25,6 +25,7 @@ func policyAttrs(inWorkload bool) []*Attr {
 		{Name: "decide", Type: "string", Default: `"certified"`, Doc: "`certified` decides by exact tests at that confidence; `estimate` compares the point estimate.", OneOf: []string{"certified", "estimate"}},
 		{Name: "on_inconclusive", Type: "string", Default: `"stop"`, Doc: "What an inconclusive verdict does: `stop` (exit 3), `extend` (more requests within budget and max_requests, then stop) or `warn` (exit 0).", OneOf: []string{"stop", "extend", "warn"}},
 		{Name: "window", Type: "string", Default: `"steady"`, Doc: "The time that throughput and other rates are taken over: `steady` while every slot is busy, ramp and drain left out; `all` from the first measured request to the end of the last, with measured requests only, as published reports do.", OneOf: []string{"steady", "all"}},
+		{Name: "clusters", Type: "string", Default: `"wave"`, Doc: "Which requests a certified share (`success`, `goodput`) takes to fail together: `wave`, as many as are in flight at once, until failures are seen that come alone; `round`, all of a round, however they are seen to come; `none`, none, unless rounds are seen to differ.", OneOf: []string{"wave", "round", "none"}},
 		{Name: "max_requests", Type: "number", Computed: "four times the planned requests", Doc: "The most measured requests of one level under `extend`.", Min: 1, Max: maxCount},
 	}
 	if inWorkload {

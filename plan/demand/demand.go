@@ -108,6 +108,8 @@ func required(p *plan.Plan, add func(demand)) {
 // policy is the gate's, or that of what overrides it.
 func policy(of string, p plan.Policy, rng hcl.Range, add func(demand)) {
 	add(demand{key: of + ": confidence", strength: p.Confidence, text: number(p.Confidence), rng: rng})
+	strict := slices.Index([]plan.Clusters{plan.ClustersNone, plan.ClustersWave, plan.ClustersRound}, p.Clusters)
+	add(demand{key: of + ": clusters", strength: float64(strict), text: string(p.Clusters), rng: rng})
 	add(demand{key: of + ": decide", strength: certain(p.Decide == plan.Certified), text: string(p.Decide), rng: rng})
 	add(demand{key: of + ": on_inconclusive", strength: certain(p.OnInconclusive != plan.Warn), text: string(p.OnInconclusive), rng: rng})
 }

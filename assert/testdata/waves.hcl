@@ -1,0 +1,93 @@
+# Shares that the planned waves can never certify, where whole waves are taken to fail
+# together, and some that they can. "tokgate validate" reports them where they are marked.
+
+server "sim" {
+  simulator {}
+}
+
+workload "too_few" {
+  input_tokens  = 1000
+  output_tokens = 100
+  good { ttft = "< 2s" }
+  load { concurrency = [4, 8] }
+  sla {
+    success = "rate >= 98%"    # ERROR: needs 149 waves of 4 at 95% confidence, since requests that are in flight together may fail together; the plan has 50. Likewise at 8. Use requests = 596 (149 for each in flight), write "observed >= 98%" or "every" for the requests of this run, lower
+    goodput = "share >= 95.5%" # ERROR: needs 66 waves of 4 at 95% confidence
+  }
+}
+
+# The last of three looks has 0.0258 of the error: ln 0.0258 / ln 0.98 = 181.0 and more.
+workload "extended" {
+  input_tokens  = 1000
+  output_tokens = 100
+  gate { on_inconclusive = "extend" }
+  load {
+    concurrency = 8
+    requests    = 360
+  }
+  sla { success = "rate >= 98%" } # ERROR: needs 182 waves of 8 at 97.4% confidence, since requests that are in flight together may fail together; the plan has 180. Use requests = 1456
+}
+
+workload "bursts" {
+  input_tokens  = 1000
+  output_tokens = 100
+  load {
+    burst  = 16
+    bursts = 148
+  }
+  sla { success = "rate >= 98%" } # ERROR: needs 149 bursts at 95% confidence, since requests of one round may fail together; the plan has 148. Use bursts = 149, write
+}
+
+workload "alone" {
+  input_tokens  = 1000
+  output_tokens = 100
+  gate { clusters = "none" }
+  load {
+    concurrency = 8
+    requests    = 140
+  }
+  sla { success = "rate >= 98%" } # ERROR: needs 149 requests at 95% confidence; the plan has 140. Use requests = 149, write
+}
+
+workload "capacity" {
+  input_tokens  = 1000
+  output_tokens = 100
+  capacity {
+    up_to        = 64
+    require      = 20
+    max_requests = 2000
+  }
+  sla { success = "rate >= 98%" } # ERROR: at capacity can never pass: needs 203 waves of 20 at 98.3% confidence, since requests that are in flight together may fail together; the plan has 60. Use requests = 4060 in the capacity block, write "observed >= 98%" or "every" for the requests of each probe, lower
+}
+
+workload "enough" {
+  input_tokens  = 1000
+  output_tokens = 100
+  good { ttft = "< 2s" }
+  load {
+    concurrency = 8
+    requests    = 8 * 149
+  }
+  sla {
+    success = ["rate >= 98%", "observed >= 99.9%", "every"]
+    goodput = ["share >= 98%", "observed >= 99.9%"]
+  }
+}
+
+workload "alone_enough" {
+  input_tokens  = 1000
+  output_tokens = 100
+  gate { clusters = "none" }
+  load { concurrency = 8 }
+  sla { success = "rate >= 98%" }
+}
+
+workload "by_time" {
+  input_tokens  = 1000
+  output_tokens = 100
+  load {
+    concurrency = 8
+    duration    = "10m"
+  }
+  sla { success = "rate >= 98%" }
+}
