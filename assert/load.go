@@ -64,6 +64,7 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	}
 	s.lengths(v, samples, invalid)
 	believable(samples, invalid)
+	generated(l.Answers, invalid)
 	s.loaded(v, invalid)
 	s.voided(v, invalid)
 	s.gpus(v, invalid)

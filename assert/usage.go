@@ -2,6 +2,7 @@ package assert
 
 import (
 	"slices"
+	"time"
 
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
@@ -48,5 +49,44 @@ func believable(samples []*metric.Sample, invalid objection) {
 	slices.Sort(texts)
 	if median := texts[len(texts)/2]; median < leastText {
 		invalid(verdict.CauseInvalid, "usage: the answers hold %.2g bytes of text for each token that the server counts, and a token has one or more: its count, or the text, is not what was generated", median)
+	}
+}
+
+const (
+	// A sample of answers has leastTokens to mostTokens of the tokens that the server
+	// counted for them when its own tokenizer counts their text again. Tokens that the
+	// model drew need not be those that its text is cut into; of a byte-level BPE, drawn
+	// at random, the text makes 1.0 to 1.6 times as many, because of characters that are
+	// cut in two. Fewer are left only by tokens that have no text, such as ends of turns.
+	leastTokens, mostTokens = 0.6, 2.0
+	leastRecounts           = 3 // answers that say something
+
+	// A prompt that is sent again has its answer within this share of the time that the
+	// first one took to write only if nothing was generated, where that took long enough
+	// to tell. Drafts that are guessed from earlier answers make it no tenth.
+	replayed  = 0.1
+	longWrite = 50 * time.Millisecond
+
+	leastCompared = 4 // answers, of which half may not say the same
+)
+
+// generated objects to answers that hold another number of tokens than the server
+// counted, and to those that it did not generate.
+func generated(a *metric.Answers, invalid objection) {
+	if a == nil {
+		return
+	}
+	claimed, tokens := 0, 0
+	for _, r := range a.Recounts {
+		claimed, tokens = claimed+r.Claimed, tokens+r.Tokens
+	}
+	if ratio := float64(tokens) / float64(max(claimed, 1)); len(a.Recounts) >= leastRecounts && (ratio < leastTokens || ratio > mostTokens) {
+		invalid(verdict.CauseInvalid, "usage: the server counted %d tokens for %d answers, and its own tokenizer makes %d of their text: its count, or the text, is not what was generated", claimed, len(a.Recounts), tokens)
+	}
+	if a.Compared >= leastCompared && 2*a.Alike >= a.Compared {
+		invalid(verdict.CauseInvalid, "answers: %d of %d answers to different prompts have the same text: they come from a cache, or are those of other requests", a.Alike, a.Compared)
+	}
+	if n := len(a.Again); n > 2 && a.Again[0] >= longWrite && slices.Max(a.Again[1:]) <= time.Duration(replayed*float64(a.Again[0])) {
+		invalid(verdict.CauseInvalid, "answers: a prompt that was sent again had the same answer within %v, and it took %v the first time: it comes from a cache. Turn off caches of whole answers; caches of prompts do no harm", slices.Max(a.Again[1:]).Round(time.Millisecond), a.Again[0].Round(time.Millisecond))
 	}
 }

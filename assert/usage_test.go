@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
@@ -38,6 +39,52 @@ func TestBelievable(t *testing.T) {
 		}
 		var said []string
 		believable(samples, func(_ verdict.Cause, format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) })
+		got := strings.Join(said, "; ")
+		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// Answers that were looked at again. Each row says the whole of what was found.
+func TestGenerated(t *testing.T) {
+	ms := func(of ...int) (out []time.Duration) {
+		for _, x := range of {
+			out = append(out, time.Duration(x)*time.Millisecond)
+		}
+		return out
+	}
+	counted := func(n, claimed, tokens int) (out []metric.Recount) {
+		for i := range n {
+			out = append(out, metric.Recount{Order: i, Claimed: claimed, Tokens: tokens})
+		}
+		return out
+	}
+	for _, tt := range []struct {
+		name string
+		a    *metric.Answers
+		want string
+	}{
+		{"none looked at", nil, ""},
+		{"nothing found", &metric.Answers{Note: "not counted again"}, ""},
+		{"as counted", &metric.Answers{Recounts: counted(12, 100, 100)}, ""},
+		{"cut in two", &metric.Answers{Recounts: counted(12, 100, 160)}, ""},
+		{"ends of turns", &metric.Answers{Recounts: counted(12, 100, 60)}, ""},
+		{"twice as many told", &metric.Answers{Recounts: counted(12, 100, 50)}, "counted 1200 tokens for 12 answers, and its own tokenizer makes 600"},
+		{"half of the answers are short", &metric.Answers{Recounts: append(counted(6, 100, 100), counted(6, 100, 10)...)}, "makes 660 of"}, // 0.55
+		{"much more text", &metric.Answers{Recounts: counted(12, 100, 201)}, "makes 2412"},
+		{"too few to say", &metric.Answers{Recounts: counted(2, 100, 10)}, ""},
+		{"the same text", &metric.Answers{Compared: 12, Alike: 6}, "6 of 12 answers to different prompts"},
+		{"some of the same text", &metric.Answers{Compared: 12, Alike: 5}, ""},
+		{"three of the same text", &metric.Answers{Compared: 3, Alike: 3}, ""},
+		{"generated again", &metric.Answers{Again: ms(500, 480, 51)}, ""},
+		{"from a cache", &metric.Answers{Again: ms(500, 50, 1)}, "within 50ms, and it took 500ms"},
+		{"too fast to tell", &metric.Answers{Again: ms(49, 0, 0)}, ""},
+		{"another text the second time", &metric.Answers{Again: ms(500)}, ""},
+		{"not confirmed", &metric.Answers{Again: ms(500, 1)}, ""},
+	} {
+		var said []string
+		generated(tt.a, func(_ verdict.Cause, format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) })
 		got := strings.Join(said, "; ")
 		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)

@@ -146,6 +146,10 @@ type Target struct {
 	// Check is why this is no longer the server that was launched, or
 	// ErrIdentityUnknown. It is asked once, at the end.
 	Check func(context.Context) error
+	// Tokens is how many tokens the server's own tokenizer makes of a text, with
+	// nothing around it, for a model; client.ErrNoTokenizer where it cannot be asked. It
+	// is asked with nothing in flight. nil: answers are not looked at.
+	Tokens func(ctx context.Context, model, text string) (int, error)
 	// Reset waits until the server has let go of earlier requests and has it
 	// empty its caches. It is called between the probes of a search.
 	Reset func(context.Context) error

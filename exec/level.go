@@ -26,6 +26,7 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 	}
 	r.levelBegan = begin
 	defer func() { r.ran(l, r.Clock.Now()-begin) }()
+	defer s.examine()
 	looks := r.looks(c)
 	whole := load.Split(c.Level.Requests, max(c.Level.Rounds, 1))
 	r.observe(r.Observer.LevelStarted(l, r.requests(c, whole), r.expected(c, whole)))

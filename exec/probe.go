@@ -111,6 +111,7 @@ func (h *hunt) probe(p search.Probe) (search.Result, error) {
 			break
 		}
 	}
+	s.examine()
 	h.observe(h.Observer.LevelDone(s.level))
 	result.Spent = h.Clock.Now() - begin
 	return result, lost

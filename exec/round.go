@@ -24,6 +24,7 @@ type round struct {
 	level   *metric.Level
 	out     *metric.Round
 	prompts Prompts
+	answers *answers
 	request client.Request // what all requests have in common
 	lengths load.Lengths
 	// durations are those of the series.
@@ -66,6 +67,7 @@ type flight struct {
 	number int // in order of start
 	turn   load.Turn
 	sample *metric.Sample // the transport's until it ended
+	answer *client.Answer // where its text is kept; nil: it is not
 	at     time.Duration  // scheduled
 	output int            // tokens asked for
 	cancel context.CancelFunc
@@ -373,9 +375,14 @@ func (rd *round) send(turn load.Turn, at time.Duration) {
 	ctx, f.cancel = context.WithCancel(rd.flying)
 	rd.flights[f] = struct{}{}
 	rd.Observer.RequestStarted(rd.level, turn.Phase)
-	rd.target.Transport.Send(ctx, &request, client.NewAnswer(f.sample, func(s *metric.Sample) {
+	answer := client.NewAnswer(f.sample, func(s *metric.Sample) {
 		rd.Clock.Post(func() { rd.finish(f, s) })
-	}))
+	})
+	if turn.Phase == metric.Measured && rd.keeps(turn.Order) {
+		f.answer = answer
+		answer.Keep(keptBytes)
+	}
+	rd.target.Transport.Send(ctx, &request, answer)
 	rd.opens(turn.Slot, turn.Phase)
 	if rd.loop != nil && turn.Phase != metric.Warmup {
 		rd.ahead(turn)
@@ -411,6 +418,9 @@ func (rd *round) finish(f *flight, s *metric.Sample) {
 		rd.failed(s)
 	} else {
 		rd.refused, rd.proven = 0, true
+	}
+	if f.answer != nil {
+		rd.keep(f)
 	}
 	if rd.ended != nil {
 		rd.ended(f)

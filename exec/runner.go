@@ -39,6 +39,7 @@ type runner struct {
 	cleanups []func()
 
 	durations map[*plan.Workload]time.Duration // of one request, on the server under test
+	repeated  map[[2]string]bool               // servers and workloads of which a prompt was sent again
 
 	deadline    time.Duration // of the run; 0: none
 	searches    []wanted      // still to come
@@ -53,7 +54,7 @@ type runner struct {
 }
 
 func newRunner(ctx context.Context, c Config) *runner {
-	r := &runner{Config: c, ctx: ctx, secrets: record.NewRedactor(c.Plan.Secrets), took: map[*metric.Level]time.Duration{}}
+	r := &runner{Config: c, ctx: ctx, secrets: record.NewRedactor(c.Plan.Secrets), took: map[*metric.Level]time.Duration{}, repeated: map[[2]string]bool{}}
 	run := c.Run
 	run.Servers, run.Levels, run.Capacities, run.Comparisons = nil, nil, nil, nil
 	r.run = &run

@@ -21,6 +21,7 @@ type series struct {
 	target  *Target
 	level   *metric.Level
 	prompts Prompts
+	answers *answers
 	request client.Request
 	// before are rounds that were measured under another name: a fixed level
 	// to which a search adds.
@@ -53,7 +54,7 @@ func (r *runner) series(t *Target, c Case, l *metric.Level) (s *series, lost err
 		return nil, nil
 	}
 	l.Exact = prompts.Exact()
-	return &series{runner: r, Case: c, target: t, level: l, prompts: prompts, request: request, durations: r.durations}, nil
+	return &series{runner: r, Case: c, target: t, level: l, prompts: prompts, answers: answersOf(l), request: request, durations: r.durations}, nil
 }
 
 // play adds rounds of so many measured requests each. It says whether all of
@@ -89,7 +90,7 @@ func (s *series) round(n, of int) (again bool) {
 	l := s.level
 	i := len(s.before) + len(l.Rounds) + len(l.Voided)
 	rd := &round{
-		runner: s.runner, target: s.target, Case: s.Case, level: l, prompts: s.prompts, request: s.request, durations: s.durations,
+		runner: s.runner, target: s.target, Case: s.Case, level: l, prompts: s.prompts, answers: s.answers, request: s.request, durations: s.durations,
 		out: &metric.Round{Index: i, Seed: seed(s.Load, i), Due: n, Time: s.Level.RoundTime(), Leg: s.leg},
 	}
 	rd.lengths = load.Lengths{

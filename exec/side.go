@@ -147,6 +147,11 @@ func (t *turns) close(x *side) bool {
 	if x.target == nil {
 		return true
 	}
+	for _, s := range x.series {
+		if s.examine(); s.level.Answers != nil {
+			t.observe(t.Observer.LevelDone(s.level))
+		}
+	}
 	target := x.target
 	x.target = nil
 	t.takeDown(target, x.found)

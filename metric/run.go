@@ -106,6 +106,8 @@ type Level struct {
 	// is what its first Looks[last].Requests requests say, at an error split
 	// over Looks[last].Planned. Empty: it was judged once, as a whole.
 	Looks []Look `json:"looks,omitempty"`
+	// Answers is what a sample of its answers came to; nil: none was looked at.
+	Answers *Answers `json:"answers,omitempty"`
 	// Notes are what a person should know of how it was run: why it ended
 	// early, or was not extended.
 	Notes []string `json:"notes,omitempty"`

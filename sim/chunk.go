@@ -66,6 +66,15 @@ func (c *chunker) cached(r *run) {
 	}
 }
 
+// replay sends the whole answer at once.
+func (c *chunker) replay() {
+	c.role()
+	for i := range c.order.output {
+		c.tokens(i, i+1)
+	}
+	c.end()
+}
+
 // role sends the first chunk of a chat, once.
 func (c *chunker) role() {
 	if c.roled || !c.order.chat {
@@ -85,7 +94,7 @@ func (c *chunker) tokens(from, to int) {
 		c.tokens(from, last)
 		from = last
 	}
-	c.usage.completion = to
+	c.usage.completion = c.order.told(to)
 	c.start()
 	if c.fx.padding > 0 && c.chunks == 0 {
 		c.buf = append(c.buf, `,"padding":"`...)
@@ -274,7 +283,7 @@ func (c *chunker) write(b []byte) {
 
 // object sends the whole answer as one JSON object.
 func (c *chunker) object() {
-	c.usage.completion = c.order.output
+	c.usage.completion = c.order.told(c.order.output)
 	if c.order.chat {
 		c.buf = c.identity(c.buf[:0], "chat.completion")
 		c.buf = append(c.buf, `,"choices":[{"index":0,"message":{"role":"assistant","content":`...)

@@ -35,6 +35,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, chat bool) {
 			return
 		}
 	}
+	if streamed && fx.replay && s.known(o) {
+		c.replay()
+		return
+	}
 	job := Job{ID: number, Input: o.input, Output: o.output}
 	if s.profile.PrefixCache != nil {
 		job.Prefix = PrefixHashes(o.tokens, s.profile.PrefixCache.BlockTokens)
@@ -56,6 +60,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, chat bool) {
 	} else {
 		s.whole(c, r, run)
 	}
+}
+
+// known says whether the server had the prompt before.
+func (s *Server) known(o *order) bool {
+	_, known := s.answered.LoadOrStore(o.text.seed, true)
+	return known
 }
 
 // answerID is "chatcmpl-" or "cmpl-" and the request's own id where it has one.

@@ -65,10 +65,13 @@ type effect struct {
 	trickle     time.Duration
 	after       int // tokens before the errors above
 	stopAfter   int // early end of sequence; 0: not
+	canned      bool
+	replay      bool
 	noDone      bool
 
 	// its usage
 	noUsage       bool
+	overcount     int // tokens told for each one sent; 0: one
 	usageNull     bool
 	usageZero     bool
 	usageInFinish bool
@@ -162,6 +165,9 @@ var faults = []Fault{
 	{"usage-null", `writes "usage":null into every chunk before the real one`, func(fx *effect, _ *Rule) { fx.usageNull = true }},
 	{"usage-zero", "writes a usage of zeros into every chunk before the real one", func(fx *effect, _ *Rule) { fx.usageZero = true }},
 	{"usage-in-finish", "tells the usage in the finish chunk, asked or not", func(fx *effect, _ *Rule) { fx.usageInFinish = true }},
+	{"overcount", "counts tokens (2) for every token that it sends, and stops that much earlier", func(fx *effect, r *Rule) { fx.overcount = or(r.Tokens, 2) }},
+	{"canned", "gives every prompt the same answer", func(fx *effect, _ *Rule) { fx.canned = true }},
+	{"replay", "keeps its answers, and sends one at once to a prompt that it knows", func(fx *effect, _ *Rule) { fx.replay = true }},
 	{"cached", "says that the whole prompt was cached", func(fx *effect, _ *Rule) { fx.cachedAll = true }},
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -273,6 +274,27 @@ var faultTests = []struct {
 		text := w.must(pathChat, strings.Replace(tenTokens, `,"stream_options":{"include_usage":true}`, "", 1))
 		if count(text, `"finish_reason":"length","stop_reason":null}],"usage":{"prompt_tokens":15,`) != 1 || count(text, `"choices":[]`) != 0 {
 			t.Error(text)
+		}
+	}},
+	{"overcount:tokens=3", func(t *testing.T, w *world) {
+		text := w.must(pathChat, tenTokens)
+		if len(contents(text, "content")) != 4 || !strings.Contains(text, `"completion_tokens":10,`) { // 10/3, rounded up
+			t.Error(text)
+		}
+	}},
+	{"canned", func(t *testing.T, w *world) {
+		one, other := w.must(pathChat, tenTokens), w.must(pathChat, strings.Replace(tenTokens, `"content":"`, `"content":"Now `, 1))
+		if !slices.Equal(contents(one, "content"), contents(other, "content")) || len(contents(one, "content")) != 10 {
+			t.Error(one, other)
+		}
+	}},
+	{"replay", func(t *testing.T, w *world) {
+		began := time.Now()
+		first := w.must(pathChat, tenTokens)
+		took := time.Since(began)
+		second := w.must(pathChat, tenTokens)
+		if !slices.Equal(contents(first, "content"), contents(second, "content")) || took == 0 || time.Since(began) != took {
+			t.Errorf("%v of %v: %s%s", took, time.Since(began), first, second)
 		}
 	}},
 	{"cached", streamHas(`"prompt_tokens":15,"total_tokens":25,"completion_tokens":10,"prompt_tokens_details":{"cached_tokens":15}`, 1)},

@@ -146,6 +146,16 @@ type reply struct {
 	finish string // finish_reason
 	text   answer
 	length int // bytes of the text before a stop string; -1: all
+
+	claimed int // tokens that are told in place of output; 0: as many
+}
+
+// told is how many tokens the usage says once so many were sent.
+func (r *reply) told(sent int) int {
+	if r.claimed == 0 {
+		return sent
+	}
+	return sent * r.claimed / r.output
 }
 
 // read understands a request, or says what is wrong with it.
@@ -246,6 +256,12 @@ func (p *Profile) reply(want wanted, hash rng, fx *effect) (reply, error) {
 		if n := max(want.min, p.NaturalOutput.length(hash)); n <= limit {
 			r.output, r.finish = n, "stop"
 		}
+	}
+	if fx.canned {
+		r.text = answer{}
+	}
+	if fx.overcount > 0 {
+		r.claimed, r.output = r.output, (r.output+fx.overcount-1)/fx.overcount
 	}
 	if len(want.stop) > 0 {
 		r.applyStop(want.stop)

@@ -58,7 +58,10 @@ type Server struct {
 	faults  *director
 	mux     *http.ServeMux
 	ids     atomic.Uint64
-	done    chan struct{} // closed by Close
+
+	answered sync.Map // prompts, by what the replay fault knows them by
+
+	done chan struct{} // closed by Close
 
 	mu      sync.Mutex // of all below
 	engine  *Engine

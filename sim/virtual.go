@@ -404,7 +404,7 @@ func (v *Virtual) running(c *Call) *Usage {
 }
 
 func (v *Virtual) used(c *Call) *Usage {
-	v.usage = Usage{Input: c.input, Output: c.sent, Cached: c.cached}
+	v.usage = Usage{Input: c.input, Output: c.reply.told(c.sent), Cached: c.cached}
 	return &v.usage
 }
 

@@ -33,6 +33,29 @@ workload "w" {
 }
 `
 
+// A server that does not generate what it counts, or not what it sends, is found out by
+// a sample of its answers, whose lengths are right to the token.
+func TestLies(t *testing.T) {
+	plan := strings.Replace(faultPlan, "mean = 16", "mean = 64", 1)
+	for _, tt := range []struct {
+		name, rule string
+		code       int
+		words      string
+	}{
+		{"none", "comments", 0, "PASS"},
+		{"half of the tokens are sent", "overcount", 4, "its own tokenizer makes"},
+		{"the same to everybody", "canned", 4, "answers to different prompts have the same text"},
+		{"the same prompt again", "replay", 4, "it comes from a cache"},
+		{"no tokenizer is there to ask", "http-500:path=/tokenize", 0, "PASS"},
+		{"the tokenizer never answers", "hang:path=/tokenize", 0, "PASS"},
+	} {
+		t.Run(tt.name, inBubble(func(t *testing.T) {
+			r := tokgate(t, "run", "--out", t.TempDir(), writePlan(t, fmt.Sprintf(plan, simServer(t, tt.rule).URL())))
+			r.check(t, tt.code, tt.words)
+		}))
+	}
+}
+
 // What the other side may do, and what must come of it, through the whole
 // program.
 func TestFaults(t *testing.T) {
@@ -83,7 +106,7 @@ func TestFaults(t *testing.T) {
 		{"dies mid-run", []string{"die:from=20"}, 4, nil},
 		{"streams that never end", []string{"never-ends:from=5,every=5"}, 1, []string{"time"}},
 		{"hostile text in errors", []string{"hostile-error:from=5,share=0.5"}, 1, nil},
-		{"hostile text in answers", []string{"hostile-text"}, 0, nil},
+		{"hostile text in answers", []string{"hostile-text:every=24"}, 0, nil}, // in each it would be text that was not counted
 		{"hostile model names", []string{"hostile-model"}, 0, nil},
 	}
 	for _, tt := range tests {

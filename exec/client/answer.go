@@ -28,7 +28,10 @@ type Answer struct {
 	sample *metric.Sample
 	done   func(*metric.Sample)
 	usage  metric.Usage
-	told   int  // tokens told by events up to the first chunk
+	told   int // tokens told by events up to the first chunk
+	keep   int // bytes of the text to keep; 0: none
+	said   []byte
+	cut    bool // something of the text was not kept
 	ended  bool // End was called
 	closed bool // [DONE] was read
 }
@@ -44,6 +47,15 @@ func NewAnswer(s *metric.Sample, done func(*metric.Sample)) *Answer {
 // Reset makes a ready for another request.
 func (a *Answer) Reset(s *metric.Sample, done func(*metric.Sample)) {
 	*a = Answer{sample: s, done: done}
+}
+
+// Keep has a keep up to n bytes of the answer's text, before it is sent.
+func (a *Answer) Keep(n int) { a.keep = n }
+
+// Said is the text that was kept, reasoning included; whole says that it is all the
+// server sent, and no call of a tool.
+func (a *Answer) Said() (text string, whole bool) {
+	return unquote(a.said), !a.cut && len(a.said) > 0
 }
 
 // Sample is what a fills in. It is complete once End was called.
@@ -98,6 +110,11 @@ func (a *Answer) chunk(at time.Duration, e *Event) {
 	s := a.sample
 	s.Chunks++
 	s.Text += e.Text
+	if a.keep > 0 {
+		room := min(len(e.Raw), max(a.keep-len(a.said), 0))
+		a.said = append(a.said, e.Raw[:room]...)
+		a.cut = a.cut || room < len(e.Raw) || e.ToolCall
+	}
 	if s.Chunks == 1 {
 		s.First = at
 		// Events name their own tokens, continuous usage those up to now. Both

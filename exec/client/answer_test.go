@@ -219,3 +219,37 @@ func TestBounded(t *testing.T) {
 		t.Error("a short message changed")
 	}
 }
+
+// What is kept of an answer is its text, whole or said not to be.
+func TestAnswerKeeps(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		keep   int
+		events []string
+		text   string
+		whole  bool
+	}{
+		{"nothing", 0, []string{`{"choices":[{"delta":{"content":"a"}}]}`}, "", false},
+		{"content", 100, []string{`{"choices":[{"delta":{"content":"a\\n\\""}}]}`, `{"choices":[{"delta":{"content":" b"}}]}`}, "a\n\" b", true},
+		{"reasoning and content in one", 100, []string{`{"choices":[{"delta":{"reasoning":"a","content":"b"}}]}`, `{"choices":[{"delta":{"content":"c"}}]}`}, "abc", true},
+		{"half a character in each", 100, []string{`{"choices":[{"text":"\\ud83d"}]}`, `{"choices":[{"text":"\\ude00"}]}`}, "😀", true},
+		{"more than is kept", 3, []string{`{"choices":[{"text":"ab"}]}`, `{"choices":[{"text":"cd"}]}`}, "abc", false},
+		{"a call", 100, []string{`{"choices":[{"delta":{"tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}}]}`}, "f{}", false},
+	} {
+		a := NewAnswer(&metric.Sample{}, nil)
+		a.Keep(tt.keep)
+		for i, src := range tt.events {
+			data := []byte(src)
+			var e Event
+			var u Usage
+			if err := walk(data, &e, &u); err != nil {
+				t.Fatal(err)
+			}
+			a.Event(time.Duration(i+1), &e)
+			clear(data) // the bytes are the reader's again
+		}
+		if text, whole := a.Said(); text != tt.text || whole != tt.whole {
+			t.Errorf("%s: %q, %v; want %q, %v", tt.name, text, whole, tt.text, tt.whole)
+		}
+	}
+}

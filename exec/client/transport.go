@@ -39,13 +39,14 @@ type Prompt struct {
 // Event is what one event of a stream told. The byte slices behind it are
 // only valid during the call.
 type Event struct {
-	Content   bool // non-empty content
-	Reasoning bool // non-empty reasoning
-	ToolCall  bool // a tool-call delta with a name or arguments
-	Text      int  // bytes of all these, as JSON writes them
-	Several   bool // of another choice than the first: one was asked for
-	Tokens    int  // tokens in this event; 0: not told
-	Made      int  // tokens made up to and with this event; 0: not told
+	Content   bool   // non-empty content
+	Reasoning bool   // non-empty reasoning
+	ToolCall  bool   // a tool-call delta with a name or arguments
+	Text      int    // bytes of all these, as JSON writes them
+	Raw       []byte // these bytes
+	Several   bool   // of another choice than the first: one was asked for
+	Tokens    int    // tokens in this event; 0: not told
+	Made      int    // tokens made up to and with this event; 0: not told
 	Finish    string
 	Usage     *Usage // nil when the event carried none that counts something
 	Err       string // message of an error event; "" when none

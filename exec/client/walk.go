@@ -241,6 +241,11 @@ func (w *walker) text(is *bool) error {
 	if err == nil && len(v) > 0 {
 		*is = true
 		w.e.Text += len(v)
+		if w.e.Raw == nil {
+			w.e.Raw = v
+		} else { // a copy: v lies in the event
+			w.e.Raw = append(w.e.Raw[:len(w.e.Raw):len(w.e.Raw)], v...)
+		}
 	}
 	return err
 }

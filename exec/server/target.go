@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -34,6 +36,7 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 		Prompts: func(ctx context.Context, w *plan.Workload, salt uint64) (exec.Prompts, error) {
 			return r.prompts(ctx, w, salt, id.model, makers)
 		},
+		Tokens: r.tokens,
 		Err:    r.gone,
 		Check:  func(ctx context.Context) error { return r.same(ctx, found, first) },
 		Log:    r.log,
@@ -49,6 +52,14 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 	}
 	t.Cold, t.ColdEnd = cold(id.cold)
 	return t, nil
+}
+
+// tokens counts the tokens of a text by the server's tokenizer.
+func (r *reached) tokens(ctx context.Context, model, text string) (int, error) {
+	return clock.Await(ctx, r.Clock, func(ctx context.Context) (int, error) {
+		ids, err := r.api.Tokenize(ctx, client.TokenizeRequest{Model: model, Text: text})
+		return len(ids), err
+	})
 }
 
 // cold is what the first completion took, to its first token and to its end.

@@ -272,6 +272,7 @@ var belowTheStream = map[string]string{
 	"comments": "bytes", "big-event": "bytes", "hostile-text": "an answer's text is not kept", "hostile-model": "nor its model",
 	"empty-delta": "no token", "no-done": "the end of the stream is as good",
 	"usage-in-finish": "a place of the same usage",
+	"canned":          "an answer's text is not kept", "replay": "no prompt comes twice",
 }
 
 // TestRunsAgree: the same plan and seed, run over HTTP in real time and in

@@ -1,0 +1,165 @@
+package exec
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/metric"
+)
+
+// What a server says of its answers is looked at once the load is over, by a sample
+// of them: MLPerf's compliance tests do so too (TEST01 holds logged outputs against
+// the accuracy run's, TEST04 looks for caches by sending one sample again and again).
+const (
+	keptAnswers = 12       // of a level
+	keptBytes   = 32 << 10 // of the text of each; a longer one is not counted again
+	recountTime = 10 * time.Second
+
+	againTokens = 48 // asked of the prompt that is sent again, or as many as the plan asks
+	againTimes  = 3  // it is sent
+	againTime   = 10 * time.Second
+
+	// An answer can be compared that has so many tokens and different words: tiny
+	// models say the same few words to everybody.
+	comparedTokens = 32
+	comparedWords  = 8
+)
+
+// keptAnswer is an answer whose text was kept.
+type keptAnswer struct {
+	round, order, claimed int
+	text                  string
+	whole                 bool // nothing of it was left out
+}
+
+// answers are those kept of a level, while its server runs.
+type answers struct {
+	kept          []keptAnswer
+	counted       int // of them, those that the tokenizer was given
+	before, found metric.Answers
+}
+
+// answersOf is what follows what was found of a level before, by an earlier start of
+// its server.
+func answersOf(l *metric.Level) *answers {
+	if l.Answers == nil {
+		return &answers{}
+	}
+	return &answers{before: *l.Answers, found: *l.Answers}
+}
+
+// keeps says whether the text of a request's answer is to be kept: which of them
+// depends on the salt, which no server knows.
+func (rd *round) keeps(order int) bool {
+	if rd.target.Tokens == nil || len(rd.answers.kept)+len(rd.answers.before.Recounts) >= keptAnswers {
+		return false
+	}
+	step := max(rd.Level.Requests/keptAnswers, 1)
+	return (rd.out.Index*rd.out.Due+order)%step == int(rd.run.Salt%uint64(step))
+}
+
+// keep keeps the text of an answer that completed.
+func (rd *round) keep(f *flight) {
+	text, whole := f.answer.Said()
+	if s := f.sample; s.Completed() && s.Usage != nil && s.Usage.Output > 0 && text != "" {
+		rd.answers.kept = append(rd.answers.kept, keptAnswer{rd.out.Index, f.turn.Order, s.Usage.Output, text, whole})
+	}
+}
+
+// examine looks at the answers that were kept, with nothing in flight.
+func (s *series) examine() {
+	a := s.answers
+	if len(a.kept) == 0 || s.target == nil || s.target.Tokens == nil || !s.check() {
+		return
+	}
+	compared, same := alike(a.kept)
+	a.found.Compared, a.found.Alike = a.before.Compared+compared, a.before.Alike+same
+	s.recount()
+	if of := [2]string{s.level.Server, s.level.Workload}; !s.repeated[of] && s.yield == nil {
+		s.repeated[of] = true
+		a.found.Again = s.again()
+	}
+	found := a.found
+	s.level.Answers = &found
+}
+
+// recount has the server's tokenizer count the tokens of what it sent.
+func (s *series) recount() {
+	a := s.answers
+	ctx, cancel := clock.WithTimeout(s.starting, s.Clock, recountTime)
+	defer cancel()
+	for ; a.counted < len(a.kept) && a.found.Note == "" && s.check(); a.counted++ {
+		k := a.kept[a.counted]
+		if !k.whole {
+			continue
+		}
+		n, err := s.target.Tokens(ctx, s.request.Model, k.text)
+		if err != nil || n == 0 {
+			a.found.Note = "not counted again: the server's tokenizer cannot be asked"
+			if err != nil && err != client.ErrNoTokenizer {
+				a.found.Note += ": " + s.secrets.Text(err.Error())
+			}
+			continue
+		}
+		a.found.Recounts = append(a.found.Recounts, metric.Recount{Round: k.round, Order: k.order, Claimed: k.claimed, Tokens: n})
+	}
+}
+
+// alike counts the answers that can be compared, and those of them that say what
+// another one says, as far as the shorter of the two goes.
+func alike(kept []keptAnswer) (compared, same int) {
+	kept = slices.DeleteFunc(slices.Clone(kept), func(k keptAnswer) bool {
+		words := strings.Fields(k.text)
+		slices.Sort(words)
+		return k.claimed < comparedTokens || len(slices.Compact(words)) < comparedWords
+	})
+	for i, k := range kept {
+		if slices.ContainsFunc(slices.Delete(slices.Clone(kept), i, i+1), func(o keptAnswer) bool {
+			return strings.HasPrefix(k.text, o.text) || strings.HasPrefix(o.text, k.text)
+		}) {
+			same++
+		}
+	}
+	return len(kept), same
+}
+
+// again sends one prompt that was never sent before again and again. Its prefill may
+// come from the server's prefix cache; its answer is generated anew each time.
+func (s *series) again() []time.Duration {
+	prompt, err := s.prompts.Prompt(PromptID{Level: s.level.Name, Phase: "again"})
+	request := s.request
+	request.Prompt, request.Output, request.Timeout = prompt, min(s.Workload.Output.Mean, againTokens), againTime
+	if err != nil || request.Output < againTokens/3 {
+		return nil
+	}
+	var took []time.Duration
+	first := ""
+	for i := range againTimes {
+		sample, text := s.alone(&request)
+		if !sample.Completed() || text == "" || i > 0 && text != first || !s.check() {
+			break
+		}
+		first, took = text, append(took, sample.Last-sample.First)
+	}
+	return took
+}
+
+// alone sends one request with nothing else in flight, and waits for its answer.
+func (s *series) alone(request *client.Request) (*metric.Sample, string) {
+	sample, over := &metric.Sample{OutputAsked: request.Output}, false
+	answer := client.NewAnswer(sample, func(*metric.Sample) { s.Clock.Post(func() { over = true }) })
+	answer.Keep(keptBytes)
+	ctx, cancel := context.WithCancel(s.flying)
+	defer cancel()
+	s.target.Transport.Send(ctx, request, answer)
+	s.until(func() bool { return over })
+	text, _ := answer.Said()
+	if !over { // the clock stood still: the sample is the transport's
+		return &metric.Sample{Failure: &metric.Failure{Kind: metric.FailCanceled}}, ""
+	}
+	return sample, text
+}
