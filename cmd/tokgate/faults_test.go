@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -47,7 +48,6 @@ func TestLies(t *testing.T) {
 		{"the same to everybody", "canned", 4, "answers to different prompts have the same text"},
 		{"the same prompt again", "replay", 4, "it comes from a cache"},
 		{"no tokenizer is there to ask", "http-500:path=/tokenize", 0, "PASS"},
-		{"the tokenizer never answers", "hang:path=/tokenize", 0, "PASS"},
 	} {
 		t.Run(tt.name, inBubble(func(t *testing.T) {
 			r := tokgate(t, "run", "--out", t.TempDir(), writePlan(t, fmt.Sprintf(plan, simServer(t, tt.rule).URL())))

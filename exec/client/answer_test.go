@@ -230,9 +230,9 @@ func TestAnswerKeeps(t *testing.T) {
 		whole  bool
 	}{
 		{"nothing", 0, []string{`{"choices":[{"delta":{"content":"a"}}]}`}, "", false},
-		{"content", 100, []string{`{"choices":[{"delta":{"content":"a\\n\\""}}]}`, `{"choices":[{"delta":{"content":" b"}}]}`}, "a\n\" b", true},
+		{"content", 100, []string{`{"choices":[{"delta":{"content":"a\n\""}}]}`, `{"choices":[{"delta":{"content":" b"}}]}`}, "a\n\" b", true},
 		{"reasoning and content in one", 100, []string{`{"choices":[{"delta":{"reasoning":"a","content":"b"}}]}`, `{"choices":[{"delta":{"content":"c"}}]}`}, "abc", true},
-		{"half a character in each", 100, []string{`{"choices":[{"text":"\\ud83d"}]}`, `{"choices":[{"text":"\\ude00"}]}`}, "😀", true},
+		{"half a character in each", 100, []string{`{"choices":[{"text":"\ud83d"}]}`, `{"choices":[{"text":"\ude00"}]}`}, "😀", true},
 		{"more than is kept", 3, []string{`{"choices":[{"text":"ab"}]}`, `{"choices":[{"text":"cd"}]}`}, "abc", false},
 		{"a call", 100, []string{`{"choices":[{"delta":{"tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}}]}`}, "f{}", false},
 	} {

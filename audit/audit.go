@@ -1,0 +1,420 @@
+package audit
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+)
+
+// Report is what an audit came to.
+type Report struct {
+	Compared    int // figures that were derived anew and found in the results
+	Differences []Difference
+	Notes       []string // what could not be compared, and why
+}
+
+// Difference is one figure of the results that the recording does not give.
+type Difference struct {
+	Where string  // "chat at 8 on vllm", "junit.xml", "results.json"
+	What  string  // "ttft p95", "recording"
+	Says  string  // what the results say
+	Is    string  // what the recording says
+	Size  float64 // relative to what the recording says; NaN where it is no number
+}
+
+func (d Difference) String() string {
+	size := ""
+	if !math.IsNaN(d.Size) {
+		size = fmt.Sprintf(" (%+.3g%%)", 100*d.Size)
+	}
+	return fmt.Sprintf("%s: %s is %s, and the recording gives %s%s", d.Where, d.What, d.Says, d.Is, size)
+}
+
+// results is what is read of results.json.
+type results struct {
+	Recording string `json:"recording"`
+	Outcome   string `json:"outcome"`
+	ExitCode  int    `json:"exit_code"`
+	Cases     []struct {
+		Server   string   `json:"server"`
+		Workload string   `json:"workload"`
+		Level    string   `json:"level"`
+		Skipped  string   `json:"skipped"`
+		Window   string   `json:"window"`
+		WindowS  float64  `json:"window_s"`
+		Counts   counts   `json:"-"`
+		Metrics  []figure `json:"metrics"`
+	} `json:"cases"`
+	Verdicts []struct {
+		Kind      string `json:"kind"`
+		Server    string `json:"server"`
+		Workload  string `json:"workload"`
+		Level     string `json:"level"`
+		Name      string `json:"name"`
+		Outcome   string `json:"outcome"`
+		Severity  string `json:"severity"`
+		Warn      bool   `json:"warn"`
+		Value     number `json:"value"`
+		Threshold *struct {
+			Metric string `json:"metric"`
+			Stat   string `json:"stat"`
+			Op     string `json:"op"`
+			Limit  number `json:"limit"`
+		} `json:"threshold"`
+	} `json:"verdicts"`
+}
+
+// counts are the numbers of a case that are no metrics.
+type counts map[string]float64
+
+// figure is one metric of a case.
+type figure struct {
+	Metric      string            `json:"metric"`
+	N           float64           `json:"n"`
+	Worst       float64           `json:"worst"`
+	LeftOut     float64           `json:"left_out"`
+	Value       number            `json:"value"`
+	Mean        number            `json:"mean"`
+	Min         number            `json:"min"`
+	Max         number            `json:"max"`
+	Percentiles map[string]number `json:"percentiles"`
+}
+
+// number is a number of results.json: null, a number, "+Inf" or "-Inf".
+type number struct {
+	v  float64
+	ok bool
+}
+
+// UnmarshalJSON reads a number.
+func (n *number) UnmarshalJSON(b []byte) error {
+	switch string(b) {
+	case "null":
+		*n = number{}
+		return nil
+	case `"+Inf"`, `"-Inf"`:
+		*n = number{math.Inf(map[byte]int{'+': 1, '-': -1}[b[1]]), true}
+		return nil
+	}
+	n.ok = true
+	return json.Unmarshal(b, &n.v)
+}
+
+// maxReport bounds results.json and junit.xml, in bytes.
+const maxReport = 512 << 20
+
+// Run audits a run: its recording (samples.jsonl), its results (results.json) and its
+// JUnit file (junit.xml), or nil where there is none. It is an error when one of them
+// cannot be read.
+func Run(recording, resultsJSON, junit io.Reader) (*Report, error) {
+	rec, err := readRecording(recording)
+	if err != nil {
+		return nil, fmt.Errorf("samples.jsonl: %w", err)
+	}
+	raw, err := io.ReadAll(io.LimitReader(resultsJSON, maxReport))
+	if err != nil {
+		return nil, fmt.Errorf("results.json: %w", err)
+	}
+	var res results
+	var numbers struct {
+		Cases []map[string]any `json:"cases"`
+	}
+	if err := json.Unmarshal(raw, &res); err != nil {
+		return nil, fmt.Errorf("results.json: %w", err)
+	}
+	if err := json.Unmarshal(raw, &numbers); err != nil {
+		return nil, fmt.Errorf("results.json: %w", err)
+	}
+	a := &auditor{rec: rec, res: &res}
+	for i := range res.Cases {
+		res.Cases[i].Counts = counts{}
+		for _, name := range countNames {
+			if v, ok := numbers.Cases[i][name].(float64); ok {
+				res.Cases[i].Counts[name] = v
+			}
+		}
+	}
+	a.identity()
+	a.cases()
+	a.outcome()
+	if junit == nil {
+		a.note("there is no junit.xml")
+	} else if err := a.junit(junit); err != nil {
+		return nil, fmt.Errorf("junit.xml: %w", err)
+	}
+	return &a.Report, nil
+}
+
+var countNames = []string{"due", "completed", "failed", "canceled", "reconnects", "input_tokens", "output_tokens"}
+
+type auditor struct {
+	Report
+	rec     *recording
+	res     *results
+	derived map[key]figures
+}
+
+func (a *auditor) note(format string, args ...any) {
+	a.Notes = append(a.Notes, fmt.Sprintf(format, args...))
+}
+
+func (a *auditor) words(where, what, says, is string) {
+	a.Compared++
+	if says != is {
+		a.Differences = append(a.Differences, Difference{where, what, says, is, math.NaN()})
+	}
+}
+
+// near is how far two figures may be apart that add up the same numbers in another
+// order.
+const near = 1e-9
+
+func (a *auditor) number(where, what string, says number, is float64, known bool) {
+	switch {
+	case !says.ok && !known:
+		return
+	case says.ok && !known:
+		a.Compared++
+		a.Differences = append(a.Differences, Difference{where, what, text(says.v), "no value", math.NaN()})
+		return
+	case !says.ok:
+		return // the results say why it is not believed
+	}
+	a.Compared++
+	if says.v == is || math.Abs(says.v-is) <= near*math.Max(math.Abs(is), 1e-3) {
+		return
+	}
+	size := (says.v - is) / math.Abs(is)
+	if math.IsInf(size, 0) {
+		size = math.NaN()
+	}
+	a.Differences = append(a.Differences, Difference{where, what, text(says.v), text(is), size})
+}
+
+func text(v float64) string { return fmt.Sprintf("%.6g", v) }
+
+// identity holds the recording to what the results say that they were made from.
+func (a *auditor) identity() {
+	if a.rec.plain {
+		a.note("the recording is of a version whose lines carry no check: that it is whole cannot be told")
+		return
+	}
+	a.words("results.json", "recording", a.res.Recording, hex.EncodeToString(a.rec.sum[:]))
+	if !a.rec.ended {
+		a.note("the recording has no end: its run was killed")
+	}
+}
+
+// cases holds every figure of every case to what the recording gives.
+func (a *auditor) cases() {
+	a.derived = map[key]figures{}
+	seen := map[key]bool{}
+	other := map[string]bool{}
+	for i := range a.res.Cases {
+		c := &a.res.Cases[i]
+		k := key{c.Server, c.Workload, c.Level}
+		l := a.rec.levels[k]
+		seen[k] = true
+		if l == nil && c.Skipped == "" {
+			a.words(k.String(), "case", "measured", "nothing")
+		}
+		if l == nil || c.Skipped != "" {
+			continue
+		}
+		f := l.derive(c.Window == "all")
+		a.derived[k] = f
+		for _, name := range countNames {
+			a.number(k.String(), name, number{c.Counts[name], true}, f[name], true)
+		}
+		a.number(k.String(), "window_s", number{c.WindowS, true}, f["window_s"], true)
+		for _, m := range c.Metrics {
+			if !a.metric(k, f, m) {
+				other[m.Metric] = true
+			}
+		}
+	}
+	for _, k := range a.rec.order {
+		if l := a.rec.levels[k]; !seen[k] && l.Skipped == "" && len(l.rounds) > 0 {
+			a.words(k.String(), "case", "nothing", "measured")
+		}
+	}
+	a.scaling()
+	if len(other) > 0 {
+		a.note("not derived: %s, which are the server's own or follow from the plan", strings.Join(sorted(other), ", "))
+	}
+}
+
+// metric compares one metric; false where it cannot be derived from the requests.
+func (a *auditor) metric(k key, f figures, m figure) bool {
+	if n, ok := f[m.Metric+" n"]; ok {
+		a.number(k.String(), m.Metric+" n", number{m.N, true}, n, true)
+		a.number(k.String(), m.Metric+" worst", number{m.Worst, true}, f[m.Metric+" worst"], true)
+		a.number(k.String(), m.Metric+" left_out", number{m.LeftOut, true}, f[m.Metric+" left_out"], true)
+		stats := map[string]number{"mean": m.Mean, "min": m.Min, "max": m.Max}
+		for p, n := range m.Percentiles {
+			stats[p] = n
+		}
+		for _, stat := range sorted(stats) {
+			is, known := f[m.Metric+" "+stat]
+			a.number(k.String(), m.Metric+" "+stat, stats[stat], is, known)
+		}
+		return true
+	}
+	switch m.Metric {
+	case "success", "throughput", "input_throughput", "request_rate":
+		is, known := f[m.Metric]
+		a.number(k.String(), m.Metric, m.Value, is, known)
+		return true
+	case "cache_hit_rate": // where no usage tells, the server's counters do
+		if is, known := f[m.Metric]; known {
+			a.number(k.String(), m.Metric, m.Value, is, true)
+			return true
+		}
+		return false
+	case "scaling_efficiency":
+		return true // with the level of one request, below
+	}
+	return false
+}
+
+// scaling holds the scaling efficiency to the throughput with one request in flight.
+func (a *auditor) scaling() {
+	for i := range a.res.Cases {
+		c := &a.res.Cases[i]
+		k := key{c.Server, c.Workload, c.Level}
+		l, one := a.rec.levels[k], a.derived[key{c.Server, c.Workload, "1"}]
+		for _, m := range c.Metrics {
+			if m.Metric == "scaling_efficiency" && m.Value.ok && l != nil && one["throughput"] > 0 {
+				a.number(k.String(), m.Metric, m.Value, a.derived[k]["throughput"]/(float64(l.N)*one["throughput"]), true)
+			}
+		}
+	}
+}
+
+// outcome holds verdicts to their values, and the outcome to the verdicts.
+func (a *auditor) outcome() {
+	rank := map[string]int{"pass": 0, "skipped": 0, "inconclusive": 1, "fail": 2, "error": 3, "pending": 3}
+	worst := "pass"
+	for _, v := range a.res.Verdicts {
+		outcome := v.Outcome
+		if v.Severity != "error" || v.Warn && outcome == "inconclusive" {
+			outcome = "pass"
+		}
+		if _, known := rank[outcome]; !known {
+			a.words("results.json", v.Name, outcome, "no such outcome")
+		}
+		if rank[outcome] > rank[worst] {
+			worst = outcome
+		}
+		k := key{v.Server, v.Workload, v.Level}
+		f, t := a.derived[k], v.Threshold
+		if t == nil || v.Kind != "sla" || f == nil {
+			continue
+		}
+		is, known := f.of(t.Metric, t.Stat)
+		if known {
+			a.number(k.String(), v.Name, v.Value, is, true)
+		}
+		if known && v.Outcome == "pass" && t.Op != "" && t.Limit.ok && !holds(is, t.Op, t.Limit.v) {
+			a.words(k.String(), v.Name, "pass", fmt.Sprintf("%s, which is not %s %s", text(is), t.Op, text(t.Limit.v)))
+		}
+	}
+	if a.res.Outcome == "pass" || rank[worst] > 0 { // else nothing was judged, and the results say why
+		a.words("results.json", "outcome", a.res.Outcome, worst)
+	}
+	// An interrupted run has a code of its own; an error may have been one of writing.
+	if code := map[string]int{"pass": 0, "inconclusive": 3, "fail": 1, "error": 4}[a.res.Outcome]; a.res.ExitCode != 130 {
+		a.words("results.json", "exit_code", fmt.Sprint(a.res.ExitCode), fmt.Sprint(code))
+	}
+}
+
+// of is the figure that a threshold bounds; known is false where it was not derived.
+func (f figures) of(metric, stat string) (v float64, known bool) {
+	name := strings.TrimSpace(metric + " " + stat)
+	switch {
+	case metric == "success":
+		name = metric
+	case stat == "every" && f[metric+" n"] > 0:
+		name = metric + " max"
+		if strings.HasSuffix(metric, "speed") {
+			name = metric + " min"
+		}
+	}
+	v, known = f[name]
+	return v, known
+}
+
+func holds(v float64, op string, limit float64) bool {
+	switch op {
+	case "<":
+		return v < limit
+	case "<=":
+		return v <= limit
+	case ">":
+		return v > limit
+	case ">=":
+		return v >= limit
+	}
+	return false
+}
+
+// junit holds the JUnit file to the results: what it was made from, its outcome, and
+// that its sums are those of its testcases.
+func (a *auditor) junit(r io.Reader) error {
+	type testcase struct {
+		Failure *struct{} `xml:"failure"`
+		Error   *struct{} `xml:"error"`
+		Skipped *struct{} `xml:"skipped"`
+	}
+	var doc struct {
+		XMLName  xml.Name `xml:"testsuites"`
+		Tests    int      `xml:"tests,attr"`
+		Failures int      `xml:"failures,attr"`
+		Errors   int      `xml:"errors,attr"`
+		Suites   []struct {
+			Properties []struct {
+				Name  string `xml:"name,attr"`
+				Value string `xml:"value,attr"`
+			} `xml:"properties>property"`
+			Cases []testcase `xml:"testcase"`
+		} `xml:"testsuite"`
+	}
+	if err := xml.NewDecoder(io.LimitReader(r, maxReport)).Decode(&doc); err != nil {
+		return err
+	}
+	if len(doc.Suites) == 0 {
+		return errors.New("it has no testsuite")
+	}
+	var tests, failures, failed int
+	for _, s := range doc.Suites {
+		for _, p := range s.Properties {
+			switch p.Name {
+			case "recording.sha256":
+				a.words("junit.xml", p.Name, p.Value, a.res.Recording)
+			case "tokgate.outcome":
+				a.words("junit.xml", p.Name, p.Value, a.res.Outcome)
+			}
+		}
+		for _, c := range s.Cases {
+			tests++
+			if c.Failure != nil {
+				failures++
+			}
+			if c.Error != nil {
+				failed++
+			}
+		}
+	}
+	a.words("junit.xml", "tests", fmt.Sprint(doc.Tests), fmt.Sprint(tests))
+	a.words("junit.xml", "failures", fmt.Sprint(doc.Failures), fmt.Sprint(failures))
+	a.words("junit.xml", "errors", fmt.Sprint(doc.Errors), fmt.Sprint(failed))
+	if bad := failures+failed > 0; bad != (a.res.Outcome == "fail" || a.res.Outcome == "error" || a.res.Outcome == "inconclusive") {
+		a.words("junit.xml", "failures and errors", fmt.Sprint(failures+failed), "those of an outcome "+a.res.Outcome)
+	}
+	return nil
+}

@@ -1,0 +1,336 @@
+package audit
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+// figures are what one level comes to, by the definitions in docs/metrics.md. A figure
+// that is not there has no value.
+type figures map[string]float64
+
+// spread is a set of observations: sorted values, and how many requests are worse than
+// all of them because they have none.
+type spread struct {
+	values  []float64
+	worst   int
+	leftOut int // answers of one chunk, of a metric of the stream
+	higher  bool
+}
+
+// percentile is the nearest rank over all requests, the worst last.
+func (d spread) percentile(p float64) float64 {
+	n := len(d.values) + d.worst
+	rank := min(max(int(math.Ceil(p/100*float64(n)-1e-9)), 1), n)
+	if d.higher { // the worst come first
+		if rank -= d.worst; rank <= 0 {
+			return 0
+		}
+	}
+	if rank > len(d.values) {
+		return math.Inf(1)
+	}
+	return d.values[rank-1]
+}
+
+func (d spread) mean() float64 {
+	sum := 0.0
+	for _, v := range d.values {
+		sum += v
+	}
+	return sum / float64(len(d.values))
+}
+
+// requestMetric says what one completed request shows of a metric; ok is false where it
+// has no value.
+type requestMetric struct {
+	name    string
+	higher  bool
+	streams bool // an answer of one chunk is left out
+	of      func(*sample) (float64, bool)
+}
+
+func seconds(from, to int64) float64 { return float64(to-from) / 1e9 }
+
+// afterFirst is how many tokens came after an answer's first chunk, and in what time.
+func afterFirst(s *sample) (tokens int, took int64) {
+	if s.Failure != nil || s.Usage == nil || s.First == 0 {
+		return 0, 0
+	}
+	return max(s.Usage.Output-max(s.FirstTokens, 1), 0), max(s.Last-s.First, 0)
+}
+
+func perToken(s *sample) (float64, bool) {
+	tokens, took := afterFirst(s)
+	return float64(took) / 1e9 / float64(max(tokens, 1)), tokens > 0 && took > 0
+}
+
+func oneOver(v float64, ok bool) (float64, bool) { return 1 / v, ok }
+
+var requestMetrics = []requestMetric{
+	{"ttft", false, false, func(s *sample) (float64, bool) { return seconds(s.Sent, s.First), s.First != 0 }},
+	{"ttfa", false, false, func(s *sample) (float64, bool) { return seconds(s.Sent, s.FirstAnswer), s.FirstAnswer != 0 }},
+	{"tpot", false, true, perToken},
+	{"speed", true, true, func(s *sample) (float64, bool) { return oneOver(perToken(s)) }},
+	{"request_speed", true, true, func(s *sample) (float64, bool) { return oneOver(perToken(s)) }},
+	{"e2e", false, false, func(s *sample) (float64, bool) { return seconds(s.Sent, s.Last), s.Last != 0 }},
+	{"e2e_speed", true, false, func(s *sample) (float64, bool) {
+		if s.Last <= s.Sent || s.Usage == nil {
+			return 0, false
+		}
+		return float64(s.Usage.Output) / seconds(s.Sent, s.Last), true
+	}},
+	{"tokens_per_chunk", false, false, func(s *sample) (float64, bool) {
+		if s.Usage == nil || s.Chunks == 0 {
+			return 0, false
+		}
+		return float64(s.Usage.Output) / float64(s.Chunks), true
+	}},
+	{"lag", false, false, func(s *sample) (float64, bool) { return seconds(s.Scheduled, s.Sent), s.Sent != 0 }},
+}
+
+func (m requestMetric) over(requests []*sample) spread {
+	d := spread{higher: m.higher}
+	for _, s := range requests {
+		v, ok := m.of(s)
+		tokens, took := afterFirst(s)
+		switch {
+		case s.canceled():
+		case ok && s.completed() && v >= 0:
+			d.values = append(d.values, v)
+		case m.streams && s.completed() && s.Usage != nil && s.First != 0 && (tokens == 0 || took == 0):
+			d.leftOut++
+		default:
+			d.worst++
+		}
+	}
+	slices.Sort(d.values)
+	return d
+}
+
+// gaps pools the gaps between chunks; a failed request counts as one that is worse than
+// all.
+func gaps(requests []*sample) spread {
+	var d spread
+	for _, s := range requests {
+		if s.canceled() {
+			continue
+		}
+		for _, g := range s.Gaps {
+			d.values = append(d.values, float64(g)/1e6)
+		}
+		switch {
+		case !s.completed(), len(s.Gaps) == 0 && s.Chunks > 1:
+			d.worst++
+		case len(s.Gaps) == 0:
+			d.leftOut++
+		}
+	}
+	slices.Sort(d.values)
+	return d
+}
+
+var percentiles = []float64{1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9}
+
+// put adds the statistics of a metric.
+func (f figures) put(name string, d spread) {
+	f[name+" n"], f[name+" worst"], f[name+" left_out"] = float64(len(d.values)+d.worst), float64(d.worst), float64(d.leftOut)
+	if len(d.values) == 0 {
+		return
+	}
+	f[name+" mean"] = d.mean()
+	f[name+" min"], f[name+" max"] = d.values[0], d.values[len(d.values)-1]
+	if d.worst > 0 && d.higher {
+		f[name+" min"] = 0
+	} else if d.worst > 0 {
+		f[name+" max"] = math.Inf(1)
+	}
+	for _, p := range percentiles {
+		f[fmt.Sprintf("%s p%v", name, p)] = d.percentile(p)
+	}
+}
+
+// derive computes the figures of a level. all: rates are taken from the first measured
+// request to the end of the last, else while every slot was busy.
+func (l *level) derive(all bool) figures {
+	f := figures{}
+	rounds := l.inOrder()
+	var requests []*sample
+	tokens, took := 0, int64(0)
+	for _, r := range rounds {
+		due := r.Due
+		for i := range r.samples {
+			s := &r.samples[i]
+			if !s.measured() {
+				continue
+			}
+			requests = append(requests, s)
+			if !r.ended {
+				due++
+			}
+			f.count(s)
+			n, t := afterFirst(s)
+			if n > 0 && t > 0 {
+				tokens, took = tokens+n, took+t
+			}
+		}
+		f["due"] += float64(due)
+	}
+	for _, m := range requestMetrics {
+		f.put(m.name, m.over(requests))
+	}
+	f.put("itl", gaps(requests))
+	if _, ok := f["speed mean"]; ok && took > 0 {
+		f["speed mean"] = float64(tokens) / (float64(took) / 1e9) // pooled
+	}
+	if due := l.answerable(rounds); due > 0 {
+		f["success"] = f["completed"] / float64(due)
+	}
+	f.rates(rounds, all)
+	cached, prompt := 0, 0
+	for _, s := range requests {
+		if s.completed() && s.Usage != nil && s.Usage.Cached >= 0 && s.Usage.Input > 0 {
+			cached, prompt = cached+s.Usage.Cached, prompt+s.Usage.Input
+		}
+	}
+	if prompt > 0 {
+		f["cache_hit_rate"] = float64(cached) / float64(prompt)
+	}
+	return f
+}
+
+func (f figures) count(s *sample) {
+	f["reconnects"] += float64(s.Reconnects)
+	switch {
+	case s.canceled():
+		f["canceled"]++
+	case !s.completed():
+		f["failed"]++
+	default:
+		f["completed"]++
+		if s.Usage != nil {
+			f["input_tokens"] += float64(s.Usage.Input)
+			f["output_tokens"] += float64(s.Usage.Output)
+		}
+	}
+}
+
+// answerable is how many requests were due and not taken back.
+func (l *level) answerable(rounds []*round) int {
+	n := 0
+	for _, r := range rounds {
+		if r.Complete {
+			n += r.Due
+			continue
+		}
+		for i := range r.samples {
+			if r.samples[i].measured() && !r.samples[i].canceled() {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func (l *level) inOrder() []*round {
+	var out []*round
+	for _, r := range l.rounds {
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(a, b *round) int { return a.Index - b.Index })
+	return out
+}
+
+// rates adds what came in the window, by its length.
+func (f figures) rates(rounds []*round, all bool) {
+	var length, output, input, ended float64
+	for _, r := range rounds {
+		from, to := r.WindowStart, r.WindowEnd
+		if all {
+			from, to = r.Start, r.End
+		}
+		if to <= from {
+			continue
+		}
+		length += seconds(from, to)
+		each := r.tokensPerChunk()
+		for i := range r.samples {
+			s := &r.samples[i]
+			if all && !s.measured() || !s.completed() && !s.canceled() {
+				continue
+			}
+			output += s.tokensWithin(from, to, each)
+			if s.First > from && s.First <= to && s.Usage != nil {
+				input += float64(s.Usage.Input)
+			}
+			if s.completed() && s.End > from && s.End <= to {
+				ended++
+			}
+		}
+	}
+	f["window_s"] = length
+	for name, v := range map[string]float64{"throughput": output, "input_throughput": input, "request_rate": ended} {
+		if v > 0 && length > 0 {
+			f[name] = v / length
+		}
+	}
+}
+
+// tokensPerChunk is the mean over the completed requests of a round: what a chunk holds
+// of an answer that the server never counted.
+func (r *round) tokensPerChunk() float64 {
+	tokens, chunks := 0, 0
+	for i := range r.samples {
+		if s := &r.samples[i]; s.completed() && s.Usage != nil && s.Chunks > 0 {
+			tokens, chunks = tokens+s.Usage.Output, chunks+s.Chunks
+		}
+	}
+	if tokens <= 0 || chunks == 0 {
+		return 1
+	}
+	return float64(tokens) / float64(chunks)
+}
+
+// tokensWithin is how many of an answer's tokens came after from and up to to: those of
+// the first chunk with it, the others spread evenly over the later chunks.
+func (s *sample) tokensWithin(from, to int64, perChunk float64) float64 {
+	if s.First == 0 || s.Chunks == 0 || s.First > to || s.Last <= from {
+		return 0
+	}
+	total := perChunk * float64(s.Chunks)
+	if s.Usage != nil {
+		total = float64(s.Usage.Output)
+	}
+	first := total
+	if s.Chunks > 1 {
+		first = min(float64(max(s.FirstTokens, 1)), total)
+	}
+	came := 0.0
+	if s.First > from {
+		came = first
+	}
+	switch {
+	case s.Chunks == 1:
+		return came
+	case s.First > from && s.Last <= to:
+		return total
+	case len(s.Gaps) != s.Chunks-1: // they were not kept
+		if s.Last <= s.First {
+			return came
+		}
+		return came + (total-first)*float64(min(to, s.Last)-max(from, s.First))/float64(s.Last-s.First)
+	}
+	at, within := s.First, 0
+	for _, g := range s.Gaps {
+		at += g * 1000
+		if t := min(at, s.Last); t > from && t <= to {
+			within++
+		}
+	}
+	return came + (total-first)*float64(within)/float64(len(s.Gaps))
+}
+
+// sorted lists the keys of a map in order.
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,208 @@
+package audit
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// The most that is read of a recording and of one of its lines, in bytes.
+const (
+	maxRecording = 16 << 30
+	maxLine      = 64 << 20
+)
+
+// key names a level of a run.
+type key struct{ Server, Workload, Name string }
+
+func (k key) String() string { return k.Workload + " at " + k.Name + " on " + k.Server }
+
+// level is what the recording says of one level.
+type level struct {
+	Kind    string
+	N       int
+	Skipped string
+	rounds  map[int]*round
+	void    int // rounds that were measured again and count for nothing
+}
+
+// round is one round with its requests.
+type round struct {
+	Index       int    `json:"index"`
+	Due         int    `json:"due"`
+	Start       int64  `json:"start_ns"`
+	End         int64  `json:"end_ns"`
+	WindowStart int64  `json:"window_start_ns"`
+	WindowEnd   int64  `json:"window_end_ns"`
+	Complete    bool   `json:"complete"`
+	Void        string `json:"void"`
+	samples     []sample
+	ended       bool // its own line came
+}
+
+// sample is one request. Times are nanoseconds from the start of the run, 0 for what
+// did not happen.
+type sample struct {
+	Server      string  `json:"server"`
+	Workload    string  `json:"workload"`
+	Level       string  `json:"level"`
+	Round       int     `json:"round"`
+	Slot        int     `json:"slot"`
+	Phase       string  `json:"phase"`
+	Scheduled   int64   `json:"scheduled_ns"`
+	Sent        int64   `json:"sent_ns"`
+	First       int64   `json:"first_ns"`
+	FirstAnswer int64   `json:"first_answer_ns"`
+	Last        int64   `json:"last_ns"`
+	End         int64   `json:"end_ns"`
+	Gaps        []int64 `json:"gaps_us"`
+	Chunks      int     `json:"chunks"`
+	FirstTokens int     `json:"first_tokens"`
+	Reconnects  int     `json:"reconnects"`
+	Usage       *struct {
+		Input  int `json:"input"`
+		Output int `json:"output"`
+		Cached int `json:"cached"`
+	} `json:"usage"`
+	Failure *struct {
+		Kind string `json:"kind"`
+	} `json:"failure"`
+}
+
+func (s *sample) completed() bool { return s.Failure == nil }
+func (s *sample) canceled() bool  { return s.Failure != nil && s.Failure.Kind == "canceled" }
+func (s *sample) measured() bool  { return s.Phase == "measured" }
+
+// recording is a run as its samples tell it.
+type recording struct {
+	levels map[key]*level
+	order  []key
+	sum    [sha256.Size]byte // over all lines: what the recording is known by
+	plain  bool              // of a version whose lines have no check
+	ended  bool
+}
+
+// readRecording reads samples.jsonl. A line that is no JSON is an error, but for the
+// last one, which a killed run may have cut.
+func readRecording(r io.Reader) (*recording, error) {
+	rec := &recording{levels: map[key]*level{}}
+	lines := bufio.NewScanner(io.LimitReader(r, maxRecording))
+	lines.Buffer(make([]byte, 64<<10), maxLine)
+	n := 0
+	var bad error
+	for lines.Scan() {
+		if bad != nil {
+			return nil, bad
+		}
+		n++
+		if err := rec.line(lines.Bytes()); err != nil {
+			bad = fmt.Errorf("line %d: %w", n, err)
+		}
+		if n == 1 && bad != nil {
+			return nil, bad
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("line %d: %w", n+1, err)
+	}
+	if n == 0 {
+		return nil, errors.New("it is empty")
+	}
+	return rec, nil
+}
+
+func (rec *recording) line(raw []byte) error {
+	var l struct {
+		Type   string `json:"type"`
+		Schema string `json:"schema"`
+		Check  string `json:"check"`
+		Level  *struct {
+			Server   string `json:"server"`
+			Workload string `json:"workload"`
+			Name     string `json:"name"`
+			Kind     string `json:"kind"`
+			N        int    `json:"n"`
+			Skipped  string `json:"skipped"`
+		} `json:"level"`
+		Of *struct {
+			Server   string `json:"server"`
+			Workload string `json:"workload"`
+			Name     string `json:"name"`
+		} `json:"of"`
+		Round  *round  `json:"round"`
+		Sample *sample `json:"sample"`
+	}
+	if err := json.Unmarshal(bytes.TrimSpace(raw), &l); err != nil {
+		return errors.New("it is no JSON")
+	}
+	switch l.Type {
+	case "header":
+		if !strings.HasPrefix(l.Schema, "tokgate.samples/1.") {
+			return fmt.Errorf("the schema is %q", l.Schema)
+		}
+	case "level", "level_done":
+		if l.Level != nil {
+			at := rec.at(key{l.Level.Server, l.Level.Workload, l.Level.Name})
+			at.Kind, at.N, at.Skipped = l.Level.Kind, l.Level.N, l.Level.Skipped
+		}
+	case "sample":
+		if s := l.Sample; s != nil {
+			r := rec.at(key{s.Server, s.Workload, s.Level}).at(s.Round)
+			r.samples = append(r.samples, *s)
+		}
+	case "round_done":
+		if l.Of != nil && l.Round != nil {
+			rec.at(key{l.Of.Server, l.Of.Workload, l.Of.Name}).done(l.Round)
+		}
+	case "run_done":
+		rec.ended = true
+	}
+	return rec.chain(raw, l.Check)
+}
+
+// chain adds a line to the sum of the recording: that of the lines before it and of the
+// line up to its check, of which that is the beginning.
+func (rec *recording) chain(raw []byte, check string) error {
+	at := bytes.LastIndex(raw, []byte(`,"check":"`)) // it is the last member
+	if at < 0 {
+		rec.plain = true
+		return nil
+	}
+	rec.sum = sha256.Sum256(append(rec.sum[:], raw[:at]...))
+	if !strings.HasPrefix(hex.EncodeToString(rec.sum[:]), check) || check == "" {
+		return errors.New("its check does not match: it was changed, or a line before it is missing")
+	}
+	return nil
+}
+
+func (rec *recording) at(k key) *level {
+	if rec.levels[k] == nil {
+		rec.levels[k] = &level{rounds: map[int]*round{}}
+		rec.order = append(rec.order, k)
+	}
+	return rec.levels[k]
+}
+
+func (l *level) at(index int) *round {
+	if l.rounds[index] == nil {
+		l.rounds[index] = &round{Index: index}
+	}
+	return l.rounds[index]
+}
+
+// done takes what a round's own line says of it.
+func (l *level) done(r *round) {
+	if r.Void != "" {
+		l.void++
+		delete(l.rounds, r.Index)
+		return
+	}
+	r.samples, r.ended = l.at(r.Index).samples, true
+	l.rounds[r.Index] = r
+}
