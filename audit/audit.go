@@ -39,6 +39,7 @@ func (d Difference) String() string {
 type results struct {
 	Recording string `json:"recording"`
 	Outcome   string `json:"outcome"`
+	Why       string `json:"why"` // an outcome that no verdict explains
 	ExitCode  int    `json:"exit_code"`
 	Cases     []struct {
 		Server   string   `json:"server"`
@@ -228,12 +229,16 @@ func (a *auditor) cases() {
 		}
 		f := l.derive(c.Window == "all")
 		a.derived[k] = f
+		for _, r := range l.inOrder() {
+			from, to, known := l.window(r)
+			a.number(k.String(), fmt.Sprintf("window of round %d", r.Index+1), number{seconds(r.WindowStart, r.WindowEnd), known}, seconds(from, to), known)
+		}
 		for _, name := range countNames {
 			a.number(k.String(), name, number{c.Counts[name], true}, f[name], true)
 		}
 		a.number(k.String(), "window_s", number{c.WindowS, true}, f["window_s"], true)
 		for _, m := range c.Metrics {
-			if !a.metric(k, f, m) {
+			if !a.metric(k, f, m) && (m.Value.ok || m.Mean.ok) {
 				other[m.Metric] = true
 			}
 		}
@@ -324,7 +329,7 @@ func (a *auditor) outcome() {
 			a.words(k.String(), v.Name, "pass", fmt.Sprintf("%s, which is not %s %s", text(is), t.Op, text(t.Limit.v)))
 		}
 	}
-	if a.res.Outcome == "pass" || rank[worst] > 0 { // else nothing was judged, and the results say why
+	if a.res.Why == "" {
 		a.words("results.json", "outcome", a.res.Outcome, worst)
 	}
 	// An interrupted run has a code of its own; an error may have been one of writing.

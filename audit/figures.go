@@ -334,3 +334,38 @@ func (s *sample) tokensWithin(from, to int64, perChunk float64) float64 {
 
 // sorted lists the keys of a map in order.
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// window is the time of a round in which every slot had started and none had stopped,
+// from the first measured request to the end of the last; of a burst from when all were
+// due. known is false of a round that was cut short.
+func (l *level) window(r *round) (from, to int64, known bool) {
+	if !r.ended || !r.Complete || l.N < 1 || l.N > len(r.samples) {
+		return 0, 0, false
+	}
+	firsts, lasts := map[int]int64{}, map[int]int64{}
+	from, to = math.MaxInt64, 0
+	for i := range r.samples {
+		s := &r.samples[i]
+		began := s.Sent
+		if began == 0 || l.Kind == "burst" {
+			began = s.Scheduled
+		}
+		if at, ok := firsts[s.Slot]; !ok || began < at {
+			firsts[s.Slot] = began
+		}
+		lasts[s.Slot] = max(lasts[s.Slot], s.End)
+		if s.measured() {
+			from, to = min(from, began), max(to, s.End)
+		}
+	}
+	if l.Kind == "burst" {
+		return from, to, true
+	}
+	for slot := range l.N {
+		if _, ok := firsts[slot]; !ok {
+			return 0, 0, false
+		}
+		from, to = max(from, firsts[slot]), min(to, lasts[slot]+l.pause)
+	}
+	return from, max(from, to), true
+}

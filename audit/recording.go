@@ -28,6 +28,7 @@ type level struct {
 	Kind    string
 	N       int
 	Skipped string
+	pause   int64 // between a slot's answer and its next request
 	rounds  map[int]*round
 	void    int // rounds that were measured again and count for nothing
 }
@@ -129,6 +130,9 @@ func (rec *recording) line(raw []byte) error {
 			Kind     string `json:"kind"`
 			N        int    `json:"n"`
 			Skipped  string `json:"skipped"`
+			Asked    struct {
+				Pause int64 `json:"pause_ns"`
+			} `json:"asked"`
 		} `json:"level"`
 		Of *struct {
 			Server   string `json:"server"`
@@ -149,7 +153,7 @@ func (rec *recording) line(raw []byte) error {
 	case "level", "level_done":
 		if l.Level != nil {
 			at := rec.at(key{l.Level.Server, l.Level.Workload, l.Level.Name})
-			at.Kind, at.N, at.Skipped = l.Level.Kind, l.Level.N, l.Level.Skipped
+			at.Kind, at.N, at.Skipped, at.pause = l.Level.Kind, l.Level.N, l.Level.Skipped, l.Level.Asked.Pause
 		}
 	case "sample":
 		if s := l.Sample; s != nil {

@@ -1,0 +1,170 @@
+package audit
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden file")
+
+// The recorded run that the tests change: see testdata/plan.hcl.
+func recorded(t testing.TB) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	for _, name := range []string{"samples.jsonl", "results.json", "junit.xml"} {
+		raw, err := os.ReadFile(filepath.Join("testdata", "run", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = string(raw)
+	}
+	return files
+}
+
+func run(files map[string]string) (*Report, error) {
+	var junit io.Reader
+	if text, ok := files["junit.xml"]; ok {
+		junit = strings.NewReader(text)
+	}
+	return Run(strings.NewReader(files["samples.jsonl"]), strings.NewReader(files["results.json"]), junit)
+}
+
+// Whatever is changed in the reports of a run is found, with its size; and a run that
+// nobody changed has no difference. The golden file has what is said.
+func TestAudit(t *testing.T) {
+	var said strings.Builder
+	for _, tt := range []struct{ name, file, old, new, after string }{
+		{"as it was recorded", "", "", "", ""},
+		{"another percentile", "results.json", `"p95": 0.0`, `"p95": 0.1`, ""},
+		{"another mean", "results.json", `"mean": 0.0`, `"mean": 0.3`, ""},
+		{"one request more", "results.json", `"completed": 8`, `"completed": 9`, ""},
+		{"a failure less", "results.json", `"failed": 0`, `"failed": 1`, ""},
+		{"another throughput", "results.json", `"metric": "throughput",`, `"metric": "throughput", "n": 8, "value": 1234, "was": {`, ""},
+		{"another outcome", "results.json", `"outcome": "pass",`, `"outcome": "fail",`, ""},
+		{"another exit code", "results.json", `"exit_code": 0`, `"exit_code": 1`, ""},
+		{"another recording", "results.json", `"recording": "`, `"recording": "00`, ""},
+		{"a limit that the value breaks", "results.json", `"limit": 1,`, `"limit": 0.001,`, `"verdicts"`},
+		{"a case that nobody measured", "results.json", `"level": "1",`, `"level": "64",`, ""},
+		{"JUnit of another recording", "junit.xml", `recording.sha256" value="`, `recording.sha256" value="00`, ""},
+		{"JUnit with another sum", "junit.xml", ` tests="`, ` tests="1`, ""},
+		{"JUnit with a failure", "junit.xml", "<system-out>", `<failure message="no"></failure><system-out>`, ""},
+	} {
+		files := recorded(t)
+		if tt.file != "" {
+			from := max(strings.Index(files[tt.file], tt.after), 0)
+			changed := files[tt.file][:from] + strings.Replace(files[tt.file][from:], tt.old, tt.new, 1)
+			if tt.name == "another throughput" { // the figure's own value goes to a member that nobody reads
+				at := strings.Index(changed, `"was": {`)
+				end := at + strings.Index(changed[at:], "}")
+				changed = changed[:end] + "}" + changed[end:]
+			}
+			if changed == files[tt.file] {
+				t.Fatalf("%s: %s holds no %q", tt.name, tt.file, tt.old)
+			}
+			files[tt.file] = changed
+		}
+		r, err := run(files)
+		fmt.Fprintf(&said, "## %s\n", tt.name)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		if (len(r.Differences) > 0) != (tt.file != "") || r.Compared < 100 {
+			t.Errorf("%s: %d differences, %d compared", tt.name, len(r.Differences), r.Compared)
+		}
+		for _, d := range r.Differences {
+			fmt.Fprintln(&said, d)
+		}
+		for _, n := range r.Notes {
+			fmt.Fprintln(&said, "note:", n)
+		}
+	}
+	const path = "testdata/said.golden"
+	if *update {
+		if err := os.WriteFile(path, []byte(said.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), said.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Lines that were changed are an error, and so is what cannot be read.
+func TestUnreadable(t *testing.T) {
+	for _, tt := range []struct{ name, file, old, new, want string }{
+		{"a changed time", "samples.jsonl", `"first_ns":`, `"first_ns":1`, "its check does not match"},
+		{"a line that is missing", "samples.jsonl", "\n{", "{", "no JSON"},
+		{"no header", "samples.jsonl", "tokgate.samples/1", "tokgate.samples/9", "schema"},
+		{"no results", "results.json", "{", "", "results.json"},
+		{"no XML", "junit.xml", "<testsuites", "<testsuits", "junit.xml"},
+	} {
+		files := recorded(t)
+		files[tt.file] = strings.Replace(files[tt.file], tt.old, tt.new, 1)
+		if _, err := run(files); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
+		}
+	}
+	if _, err := Run(&bytes.Buffer{}, strings.NewReader("{}"), nil); err == nil {
+		t.Error("an empty recording is none")
+	}
+	files := recorded(t)
+	delete(files, "junit.xml")
+	if r, err := run(files); err != nil || len(r.Differences) > 0 || !strings.Contains(strings.Join(r.Notes, ""), "junit.xml") {
+		t.Errorf("without JUnit: %v %v", r, err)
+	}
+}
+
+// The audit shares nothing with what it audits.
+func TestAuditImportsNothingOfOurs(t *testing.T) {
+	paths, _ := filepath.Glob("*.go")
+	checked := 0
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, spec := range f.Imports {
+			checked++
+			if name, _ := strconv.Unquote(spec.Path.Value); strings.Contains(name, ".") {
+				t.Errorf("%s imports %s", path, name)
+			}
+		}
+	}
+	if checked == 0 {
+		t.Fatal("no import was checked")
+	}
+}
+
+// FuzzAudit: whatever the files hold, there is a report or an error.
+func FuzzAudit(f *testing.F) {
+	files := recorded(f)
+	lines := strings.SplitAfter(files["samples.jsonl"], "\n")
+	f.Add([]byte(files["samples.jsonl"]), []byte(files["results.json"]), []byte(files["junit.xml"]))
+	f.Add([]byte(strings.Join(lines[:5], "")), []byte(`{"cases":[{"level":"1","metrics":[{"metric":"ttft","mean":"+Inf"}]}]}`), []byte("<testsuites><testsuite/></testsuites>"))
+	f.Add([]byte(`{"type":"header","schema":"tokgate.samples/1.0"}`+"\n"+`{"type":"round_done","of":{},"round":{"window_end_ns":5}}`), []byte("null"), []byte(""))
+	f.Fuzz(func(t *testing.T, samples, results, junit []byte) {
+		r, err := Run(bytes.NewReader(samples), bytes.NewReader(results), bytes.NewReader(junit))
+		if (r == nil) == (err == nil) {
+			t.Errorf("%v and %v", r, err)
+		}
+	})
+}
