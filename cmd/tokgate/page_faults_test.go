@@ -30,6 +30,7 @@ server "s" {
   }
 }
 workload "w" {
+  api           = "completions"
   input_tokens  = 64
   output_tokens = 40
   load {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -111,15 +110,26 @@ func shorten(p *plan.Plan) {
 
 // No line of `tokgate plan` is wider than the terminal.
 func TestPlanFitsTheTerminal(t *testing.T) {
+	a := &app{environ: shippedEnviron, Streams: Streams{Out: t.Output(), Err: t.Output()}}
 	for _, path := range shipped(t) {
+		p, diags := a.load(path, inputs{}, false)
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
 		for _, width := range []int{80, 100} {
-			r := tokgateWith(t, t.Context(), append(slices.Clone(shippedEnviron), fmt.Sprintf("COLUMNS=%d", width)), "", "plan", path)
-			r.check(t, assert.ExitPass)
-			for line := range strings.Lines(r.out) {
-				if n := text.Width(strings.TrimRight(line, "\n")); n > width {
-					t.Errorf("%s: %d of %d columns: %s", path, n, width, line)
-				}
-			}
+			var out strings.Builder
+			(&expansion{&out, width, p, readLastRun(p.Path)}).print()
+			fits(t, path, out.String(), width)
+		}
+	}
+}
+
+// fits fails where a line is wider than a terminal of so many columns.
+func fits(t *testing.T, name, s string, columns int) {
+	t.Helper()
+	for line := range strings.Lines(s) {
+		if n := text.Width(strings.TrimRight(line, "\n")); n > columns {
+			t.Errorf("%s: %d of %d columns: %s", name, n, columns, line)
 		}
 	}
 }
@@ -135,7 +145,7 @@ workload "w" {
   for_each      = toset(["x.y", "z"])
   server        = each.key == "z" ? server.one["a"] : null
   input_tokens  = 100
-  output_tokens = 10
+  output_tokens = 100 # too many to be simulated on the way
   load {
     concurrency = [1, 2, 4]
     requests    = 80

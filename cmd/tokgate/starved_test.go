@@ -27,7 +27,7 @@ workload "w" {
   output_tokens = { mean = 32, jitter = "20%%" }
   load {
     concurrency = 24
-    requests    = 48
+    requests    = 24
     seeds       = [1, 2]
   }
   sla {

@@ -111,9 +111,36 @@ type TokenizeRequest struct {
 	Extra map[string]any
 }
 
-// Tokenize returns the token ids that the server makes of r. ErrNoTokenizer
+// Tokens are token ids as a server wrote them: to count them takes no reading.
+type Tokens string
+
+// UnmarshalJSON takes an array of numbers as it is.
+func (t *Tokens) UnmarshalJSON(raw []byte) error {
+	list, ok := strings.CutSuffix(strings.TrimPrefix(string(raw), "["), "]")
+	if !ok || strings.ContainsAny(list, `"{[tfn`) { // JSON it is: text, objects, lists, true, false, null
+		return errors.New("tokens are a list of numbers")
+	}
+	*t = Tokens(strings.TrimSpace(list))
+	return nil
+}
+
+// Count is the number of tokens.
+func (t Tokens) Count() int {
+	if t == "" {
+		return 0
+	}
+	return 1 + strings.Count(string(t), ",")
+}
+
+// IDs are the tokens.
+func (t Tokens) IDs() ([]int, error) {
+	ids := make([]int, 0, t.Count())
+	return ids, json.Unmarshal([]byte("["+string(t)+"]"), &ids)
+}
+
+// Tokenize returns the tokens that the server makes of r. ErrNoTokenizer
 // when its tokenizer is not offered, or not with a chat template.
-func (h *HTTP) Tokenize(ctx context.Context, r TokenizeRequest) ([]int, error) {
+func (h *HTTP) Tokenize(ctx context.Context, r TokenizeRequest) (Tokens, error) {
 	form := h.config.Engine.Dialect.Tokenizer
 	if form != engine.AnyTokenizer {
 		return h.tokenize(ctx, form, r)
@@ -122,24 +149,24 @@ func (h *HTTP) Tokenize(ctx context.Context, r TokenizeRequest) ([]int, error) {
 		return h.tokenize(ctx, known.(engine.Tokenizer), r)
 	}
 	for _, form := range []engine.Tokenizer{engine.VLLMTokenizer, engine.LlamaTokenizer} {
-		ids, err := h.tokenize(ctx, form, r)
-		if err == nil && len(ids) > 0 {
+		tokens, err := h.tokenize(ctx, form, r)
+		if err == nil && tokens != "" {
 			h.forms.Store(r.API, form)
-			return ids, nil
+			return tokens, nil
 		}
 		if e, ok := errors.AsType[*Error](err); ok && e.Status == 0 && e.Kind != metric.FailProtocol {
-			return nil, err // not reached: says nothing about the form
+			return "", err // not reached: says nothing about the form
 		}
 	}
 	h.forms.Store(r.API, engine.NoTokenizer)
-	return nil, ErrNoTokenizer
+	return "", ErrNoTokenizer
 }
 
 // templateFields are the further fields of a chat request that change its
 // template.
 var templateFields = []string{"chat_template", "chat_template_kwargs", "tools"}
 
-func (h *HTTP) tokenize(ctx context.Context, form engine.Tokenizer, r TokenizeRequest) ([]int, error) {
+func (h *HTTP) tokenize(ctx context.Context, form engine.Tokenizer, r TokenizeRequest) (Tokens, error) {
 	ask := map[string]any{"model": r.Model}
 	switch form {
 	case engine.VLLMTokenizer, engine.SGLangTokenizer:
@@ -149,11 +176,11 @@ func (h *HTTP) tokenize(ctx context.Context, form engine.Tokenizer, r TokenizeRe
 			break
 		}
 		if form == engine.SGLangTokenizer {
-			return nil, ErrNoTokenizer
+			return "", ErrNoTokenizer
 		}
 		text, err := messages(r.Text)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		ask["messages"] = text
 		ask["add_generation_prompt"] = true
@@ -163,7 +190,7 @@ func (h *HTTP) tokenize(ctx context.Context, form engine.Tokenizer, r TokenizeRe
 		if r.API == "chat" {
 			asked, err := messages(text)
 			if err != nil {
-				return nil, err
+				return "", err
 			}
 			template := map[string]any{"messages": asked}
 			take(template, r.Extra)
@@ -171,22 +198,22 @@ func (h *HTTP) tokenize(ctx context.Context, form engine.Tokenizer, r TokenizeRe
 				Prompt string `json:"prompt"`
 			}
 			if err := h.ask(ctx, http.MethodPost, h.root+h.config.Engine.Pages.Template, template, &told); err != nil {
-				return nil, absent(err)
+				return "", absent(err)
 			}
 			text = told.Prompt
 		}
 		ask = map[string]any{"content": text, "add_special": r.API != "", "parse_special": r.API != ""}
 	default:
-		return nil, ErrNoTokenizer
+		return "", ErrNoTokenizer
 	}
 	var told struct {
-		Tokens []int `json:"tokens"`
+		Tokens Tokens `json:"tokens"`
 	}
 	// An id and its comma are at most eight bytes, and a token of the text is at
 	// least one; what a template adds fits into the rest.
 	most := int64(8*len(r.Text)) + maxAnswer
 	if err := h.askWithin(ctx, http.MethodPost, h.root+h.config.Engine.Pages.Tokenize, ask, &told, most); err != nil {
-		return nil, absent(err)
+		return "", absent(err)
 	}
 	return told.Tokens, nil
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -145,12 +146,12 @@ func TestTokenize(t *testing.T) {
 		h, asked := servePages(t, Config{Engine: engine.Of(tt.engine)}, tt.pages)
 		for range 2 {
 			for _, api := range []string{"chat", "completions", ""} {
-				ids, err := h.Tokenize(t.Context(), TokenizeRequest{Model: "m", API: api, Text: "hi", Extra: map[string]any{
+				tokens, err := h.Tokenize(t.Context(), TokenizeRequest{Model: "m", API: api, Text: "hi", Extra: map[string]any{
 					"chat_template_kwargs": map[string]any{"enable_thinking": false}, "top_k": 3,
 				}})
 				want, ok := tt.want[api]
-				if ok && (err != nil || len(ids) != want) || !ok && !errors.Is(err, ErrNoTokenizer) {
-					t.Errorf("%s, %q: %v, %v", tt.name, api, ids, err)
+				if ok && (err != nil || tokens.Count() != want) || !ok && !errors.Is(err, ErrNoTokenizer) {
+					t.Errorf("%s, %q: %v, %v", tt.name, api, tokens, err)
 				}
 			}
 		}
@@ -163,6 +164,25 @@ func TestTokenize(t *testing.T) {
 	}
 	if _, err := dial(t, Config{}, "http://127.0.0.1:1").Tokenize(t.Context(), TokenizeRequest{}); !errors.Is(err, ErrNoTokenizer) {
 		t.Errorf("no dialect: %v", err)
+	}
+}
+
+func TestTokens(t *testing.T) {
+	for _, tt := range []struct {
+		src  string
+		want []int // nil: it is no list of tokens
+	}{
+		{"[]", []int{}}, {" [ ] ", []int{}}, {"[7]", []int{7}}, {"[1, 22,\n333]", []int{1, 22, 333}},
+		{"null", nil}, {`"1,2"`, nil}, {"[[1],2]", nil}, {`[{"id":1}]`, nil}, {`["1"]`, nil}, {"[null]", nil}, {"[true]", nil}, {"3", nil},
+	} {
+		var tokens Tokens
+		err := json.Unmarshal([]byte(tt.src), &tokens)
+		if (err == nil) != (tt.want != nil) {
+			t.Errorf("%s: %v", tt.src, err)
+		}
+		if ids, err := tokens.IDs(); tt.want != nil && (err != nil || tokens.Count() != len(tt.want) || !slices.Equal(ids, tt.want)) {
+			t.Errorf("%s: %v, %d, %v", tt.src, ids, tokens.Count(), err)
+		}
 	}
 }
 

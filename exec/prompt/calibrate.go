@@ -41,12 +41,12 @@ type effort struct {
 }
 
 var (
-	thorough = effort{pool: 128, least: 12, firsts: 128, segment: 2048, hunts: 400, atOnce: 8}
+	thorough = effort{pool: 128, least: 12, firsts: 64, segment: 2048, hunts: 400, atOnce: 8}
 	sparing  = effort{pool: 40, least: 12, firsts: 32, segment: 600, hunts: 40, atOnce: 4}
 )
 
-// Calibrate learns how the server counts, by some hundred small questions to
-// its tokenizer and two requests to the model; without a tokenizer by about a
+// Calibrate learns how the server counts, by about a hundred small questions to
+// its tokenizer and two requests to the model; without a tokenizer by fifty to a
 // hundred requests for one token.
 func Calibrate(ctx context.Context, o Options) (*Maker, error) {
 	if o.Usage == nil {
@@ -165,21 +165,20 @@ func calibrateText(ctx context.Context, count Counter, e effort, salt uint64) (*
 
 // learn fills in pool, joint and first words.
 func (m *Maker) learn(q *questions, e effort) error {
-	measured := q.measure(e.pool, e.atOnce)
-	if q.err != nil {
-		return q.err
-	}
-	for size := len(measured); size >= e.least; size /= 2 {
-		pool, ok := q.additive(measured[:size], e)
+	for _, group := range []int{8, 1} {
+		measured := q.measure(e.pool, e.atOnce, group)
+		for size := len(measured); q.err == nil && size >= e.least; size /= 2 {
+			pool, ok := q.additive(measured[:size], e)
+			if !ok || len(pool) < e.least {
+				continue
+			}
+			m.pool = pool
+			if m.settle(); m.usable() {
+				return m.begin(q, e)
+			}
+		}
 		if q.err != nil {
 			return q.err
-		}
-		if !ok || len(pool) < e.least {
-			continue
-		}
-		m.pool = pool
-		if m.settle(); m.usable() {
-			return m.begin(q, e)
 		}
 	}
 	return fmt.Errorf("%w: found no %d words that do when joined by %q", errNotAdditive, e.least, m.sep)

@@ -67,8 +67,9 @@ func (q *questions) each(n, atOnce int, f func(i int) error) {
 const anchor = "hello"
 
 // measure returns up to want words with what each costs behind a separator:
-// words of one token where enough of them are found, else any.
-func (q *questions) measure(want, atOnce int) []word {
+// words of one token where enough of them are found, else any. It asks about
+// group words at once.
+func (q *questions) measure(want, atOnce, group int) []word {
 	var base int
 	if base, q.err = q.total(anchor); q.err != nil {
 		return nil
@@ -76,11 +77,8 @@ func (q *questions) measure(want, atOnce int) []word {
 	var counted, single []word
 	for from := 0; from < len(words) && len(single) < want; from += 64 {
 		batch := make([]word, len(words[from:min(from+64, len(words))]))
-		q.each(len(batch), atOnce, func(i int) error {
-			batch[i].text = q.sep + words[from+i]
-			n, err := q.total(anchor + batch[i].text)
-			batch[i].cost = n - base
-			return err
+		q.each((len(batch)+group-1)/group, atOnce, func(i int) error {
+			return q.costs(base, words[from:], batch, i*group, min((i+1)*group, len(batch)))
 		})
 		if q.err != nil {
 			return nil
@@ -93,14 +91,36 @@ func (q *questions) measure(want, atOnce int) []word {
 				counted = append(counted, w)
 			}
 		}
-		if from == 0 && len(single) == 0 {
-			break // bytes or characters: more of the same would follow
+		if len(single) < len(batch)/4 {
+			break // bytes, or pieces of words: more of the same would follow
 		}
 	}
 	if len(single) >= min(want, 32) {
 		counted = single
 	}
 	return counted[:min(want, len(counted))]
+}
+
+// costs fills in words from … to−1 of a batch. Words that cost as many tokens
+// as they are cost one each: none costs less, unless some of them merge, which
+// additive finds. Others are asked about one by one.
+func (q *questions) costs(base int, names []string, batch []word, from, to int) error {
+	text := ""
+	for i := from; i < to; i++ {
+		batch[i].text = q.sep + names[i]
+		text += batch[i].text
+	}
+	n, err := q.total(anchor + text)
+	if err != nil || n-base == to-from || to-from == 1 {
+		for i := from; i < to; i++ {
+			batch[i].cost = (n - base) / (to - from)
+		}
+		return err
+	}
+	for i := from; i < to && err == nil; i++ {
+		err = q.costs(base, names, batch, i, i+1)
+	}
+	return err
 }
 
 // additive drops words until all that are left add up in any order. One text

@@ -39,13 +39,13 @@ func (t Target) tokenizer() Counter {
 		if bare.Load() {
 			r.API = ""
 		}
-		ids, err := t.HTTP.Tokenize(ctx, r)
+		tokens, err := t.HTTP.Tokenize(ctx, r)
 		if errors.Is(err, client.ErrNoTokenizer) && r.API == "chat" {
 			bare.Store(true)
 			r.API = ""
-			ids, err = t.HTTP.Tokenize(ctx, r)
+			tokens, err = t.HTTP.Tokenize(ctx, r)
 		}
-		return len(ids), err
+		return tokens.Count(), err
 	}
 }
 
@@ -53,7 +53,11 @@ func (t Target) tokenizer() Counter {
 func (t Target) IDs(ctx context.Context, text string) ([]int, error) {
 	ctx, cancel := t.within(ctx)
 	defer cancel()
-	return t.HTTP.Tokenize(ctx, client.TokenizeRequest{Model: t.Model, Text: text})
+	tokens, err := t.HTTP.Tokenize(ctx, client.TokenizeRequest{Model: t.Model, Text: text})
+	if err != nil {
+		return nil, err
+	}
+	return tokens.IDs()
 }
 
 // usage is what the server counts of a request for one token.
