@@ -16,7 +16,7 @@ import (
 
 // What certify calls possible, a perfect level passes; what it calls
 // impossible, none does.
-func TestCertifyAgreesWithJudge(t *testing.T) {
+func TestLongCertifyAgreesWithJudge(t *testing.T) {
 	for _, name := range []struct{ metric, text string }{
 		{"ttft", "p95 < 2s"}, {"ttft", "p99 < 2s"}, {"ttft", "p50 < 2s"}, {"ttft", "mean < 2s"}, {"ttft", "max < 2s"}, {"itl", "p95 < 30ms"},
 		{"success", "rate >= 98%"}, {"success", "rate >= 100%"}, {"success", "observed >= 98%"}, {"success", "every"},
@@ -260,7 +260,7 @@ workload "chat" {
 }
 
 // A preset alone can be certified, at any load, extended or not.
-func TestPresetsCanBeCertified(t *testing.T) {
+func TestLongPresetsCanBeCertified(t *testing.T) {
 	for _, preset := range []string{"mlperf_llama2_70b", "mlperf_deepseek_r1_interactive", "mlperf_llama3_1_405b", "general_chatbot", "chatbot"} {
 		for _, on := range []string{"stop", "extend"} {
 			p := load(t, `

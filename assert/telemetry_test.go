@@ -261,7 +261,7 @@ func TestToldThresholds(t *testing.T) {
 
 // No telemetry is never a pass: every threshold on it is an error with the
 // reason, in asserts too.
-func TestNothingToldFailsClosed(t *testing.T) {
+func TestLongNothingToldFailsClosed(t *testing.T) {
 	levels := map[string]*metric.Level{
 		"nothing was read": told(5, func(int) *metric.Telemetry { return nil }),
 		"404 Not Found": told(5, func(i int) *metric.Telemetry {

@@ -247,7 +247,7 @@ func TestShareOfUnequalRounds(t *testing.T) {
 
 // With fewer failures a share that passes still does, and its bounds agree with
 // its outcome.
-func TestSharesAreMonotone(t *testing.T) {
+func TestLongSharesAreMonotone(t *testing.T) {
 	r := rand.New(rand.NewPCG(71, 72))
 	seen := map[Outcome]int{}
 	for range 25 {

@@ -498,7 +498,7 @@ func TestLongFalsePass(t *testing.T) {
 	}
 }
 
-func TestLogMeanBound(t *testing.T) {
+func TestLongLogMeanBound(t *testing.T) {
 	// The quantile of the pivot by 200,000 draws, of logarithms with m = 1
 	// and s² = 1, and with m = 0 and s² = 0.01.
 	r := rand.New(rand.NewPCG(5, 6))
@@ -542,7 +542,7 @@ func TestLogMeanBound(t *testing.T) {
 // Of groups that are bad in part each counts as far as it is: at the limit they
 // pass no more often than whole ones, whatever parts they are bad in. Every
 // group has the share low, or high, so that the mean is the limit.
-func TestShareOfParts(t *testing.T) {
+func TestLongShareOfParts(t *testing.T) {
 	const alpha = 0.05
 	for _, n := range []float64{10, 59, 60, 149, 150, 200, 400} {
 		for _, limit := range []float64{0.01, 0.02, 0.05, 0.1, 0.3} {

@@ -50,7 +50,7 @@ func TestToleranceBound(t *testing.T) {
 // A server whose every 20th request is over the limit passes by the bound
 // hardly ever, be its requests independent, in a slow drift within the round,
 // or shifted from round to round.
-func TestToleranceBoundHardlyPassesAtTheLimit(t *testing.T) {
+func TestLongToleranceBoundHardlyPassesAtTheLimit(t *testing.T) {
 	const runs, rounds, each, sigma = 2000, 10, 20, 0.4
 	k := ToleranceFactor(rounds, 0.95, 0.95)
 	limit := math.Exp(sigma * NormalQuantile(0.95))

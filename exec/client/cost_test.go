@@ -55,7 +55,7 @@ func (p *perRead) Close() error { return nil }
 
 // From bytes to sample, a chunk costs no allocation: a long answer allocates
 // as much as a short one.
-func TestNoAllocationPerChunk(t *testing.T) {
+func TestLongNoAllocationPerChunk(t *testing.T) {
 	h := dial(t, Config{}, "http://127.0.0.1:1")
 	allocations := func(chunks int) float64 {
 		return testing.AllocsPerRun(8, func() {

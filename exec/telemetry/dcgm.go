@@ -31,22 +31,21 @@ func ParseDCGM(page []byte, gpus []string) (*Reading, error) {
 		return nil, errors.New("the page was cut off")
 	}
 	cards := map[string]*card{}
+	var told labels
 	for name, rest := range series(page) {
 		set, ok := dcgmNames[string(name)]
 		if !ok {
 			continue
 		}
-		labels, rest, err := cutLabels(rest)
+		text, rest, err := cutLabels(rest)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		gpu, _, err1 := label(labels, "gpu")
-		uuid, _, err2 := label(labels, "UUID")
-		slice, sliced, err3 := label(labels, "GPU_I_ID")
-		if err := errors.Join(err1, err2, err3); err != nil {
+		if told, err = told[:0].read(text); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		if sliced && slice != "" || len(gpus) > 0 && !slices.Contains(gpus, gpu) && !slices.Contains(gpus, uuid) {
+		gpu, uuid := told.of("gpu"), told.of("UUID")
+		if told.of("GPU_I_ID") != "" || len(gpus) > 0 && !slices.Contains(gpus, gpu) && !slices.Contains(gpus, uuid) {
 			continue
 		}
 		v, err := number(rest)

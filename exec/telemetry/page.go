@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -68,7 +69,7 @@ func ParsePage(page []byte, model string) (*Reading, error) {
 			mine = label
 		}
 	}
-	p := parsed{seen: map[string]bool{}}
+	p := parsed{seen: make(map[string]bool, bytes.Count(page, []byte{'\n'})/2)}
 	var other []byte // the model_name of which the series are, where it is not model
 	for name, line := range series(page) {
 		wanted, ok := rules[string(name)] // does not allocate
@@ -96,6 +97,7 @@ func ParsePage(page []byte, model string) (*Reading, error) {
 // parsed collects by name of ours what a page tells, and by which rule.
 type parsed struct {
 	seen       map[string]bool // names with their labels
+	labels     labels          // of the line that is read
 	scalars    map[string]scalar
 	histograms map[string]*buckets
 }
@@ -108,18 +110,38 @@ type scalar struct {
 
 type buckets struct {
 	order int
-	le    map[float64]float64 // cumulative counts by upper bound
+	le    []bucket
+	next  int // where the next line's bucket is likely to be
 	sum   float64
 	count float64
 }
 
+// bucket is the cumulative count up to a bound, bound included.
+type bucket struct{ le, n float64 }
+
+// add adds a line's count to its bucket: lines come in the order of their bounds,
+// of each rank or model anew.
+func (b *buckets) add(le, n float64) {
+	if b.next >= len(b.le) || b.le[b.next].le != le {
+		b.next = slices.IndexFunc(b.le, func(x bucket) bool { return x.le == le })
+	}
+	switch {
+	case b.next >= 0:
+		b.le[b.next].n += n
+	case len(b.le) < maxBuckets:
+		b.next = len(b.le)
+		b.le = append(b.le, bucket{le, n})
+	}
+	b.next++
+}
+
 // line takes a name and what follows it on a line.
 func (p *parsed) line(name string, rest []byte, wanted []rule) error {
-	labels, rest, err := cutLabels(rest)
+	text, rest, err := cutLabels(rest)
 	if err != nil {
 		return err
 	}
-	key := name + "{" + string(labels)
+	key := name + "{" + string(text)
 	if p.seen[key] {
 		return errors.New("it is there twice with the same labels")
 	}
@@ -128,20 +150,18 @@ func (p *parsed) line(name string, rest []byte, wanted []rule) error {
 	if err != nil {
 		return err
 	}
+	if p.labels, err = p.labels[:0].read(text); err != nil {
+		return err
+	}
 	for _, name := range []string{"tp_rank", "pp_rank"} {
-		if rank, ok, err := label(labels, name); err != nil {
-			return err
-		} else if ok && rank != "0" {
+		if rank := p.labels.of(name); rank != "" && rank != "0" {
 			return nil
 		}
 	}
 	for _, r := range wanted {
 		value := ""
 		if r.Label != "" {
-			if value, _, err = label(labels, r.Label); err != nil {
-				return err
-			}
-			if r.Value != "" && value != r.Value {
+			if value = p.labels.of(r.Label); r.Value != "" && value != r.Value {
 				continue
 			}
 		}
@@ -155,7 +175,7 @@ func (p *parsed) line(name string, rest []byte, wanted []rule) error {
 		}
 		if r.Kind != engine.Buckets {
 			p.scalar(ours, r, v)
-		} else if err := p.bucket(ours, r, labels, v); err != nil {
+		} else if err := p.bucket(ours, r, v); err != nil {
 			return err
 		}
 	}
@@ -182,13 +202,13 @@ func (p *parsed) scalar(ours string, r rule, v float64) {
 	p.scalars[ours] = s
 }
 
-func (p *parsed) bucket(ours string, r rule, labels []byte, v float64) error {
+func (p *parsed) bucket(ours string, r rule, v float64) error {
 	if p.histograms == nil {
 		p.histograms = map[string]*buckets{}
 	}
 	b := p.histograms[ours]
 	if b == nil || r.order < b.order {
-		b = &buckets{order: r.order, le: map[float64]float64{}}
+		b = &buckets{order: r.order}
 		p.histograms[ours] = b
 	}
 	switch {
@@ -198,17 +218,12 @@ func (p *parsed) bucket(ours string, r rule, labels []byte, v float64) error {
 	case r.part == "count":
 		b.count += v
 	default:
-		text, ok, err := label(labels, "le")
-		if err != nil {
-			return err
-		}
-		le, parse := strconv.ParseFloat(text, 64)
-		if !ok || parse != nil || math.IsNaN(le) {
+		text := p.labels.of("le")
+		le, err := strconv.ParseFloat(text, 64)
+		if err != nil || math.IsNaN(le) {
 			return fmt.Errorf("%.40q is no bound", text)
 		}
-		if len(b.le) < maxBuckets {
-			b.le[le] += v
-		}
+		b.add(le, v)
 	}
 	return nil
 }
@@ -268,35 +283,29 @@ func titles() (out []string) {
 
 // histogram is what the buckets say, each count its own.
 func (b *buckets) histogram() (metric.Histogram, error) {
-	h := metric.Histogram{Sum: b.sum}
-	bounds := make([]float64, 0, len(b.le))
-	for le := range b.le {
-		if !math.IsInf(le, 0) {
-			bounds = append(bounds, le)
-		}
-	}
-	slices.Sort(bounds)
-	total := b.count
-	if n, ok := b.le[math.Inf(1)]; ok {
-		total = n
+	h := metric.Histogram{Sum: b.sum, Bounds: make([]float64, 0, len(b.le))}
+	slices.SortFunc(b.le, func(x, y bucket) int { return cmp.Compare(x.le, y.le) })
+	if last := len(b.le) - 1; last < 0 || !math.IsInf(b.le[last].le, 1) {
+		b.le = append(b.le, bucket{math.Inf(1), b.count})
 	}
 	before := 0.0
-	for _, le := range append(bounds, math.Inf(1)) {
-		n := total
-		if !math.IsInf(le, 1) {
-			n = b.le[le]
+	for _, x := range b.le {
+		if math.IsInf(x.le, -1) {
+			continue
 		}
 		// NaN fails the comparison too.
-		if !(n >= before) || n > biggest {
+		if !(x.n >= before) || x.n > biggest {
 			return h, errors.New("its buckets do not add up")
 		}
-		h.Counts = append(h.Counts, n-before)
-		before = n
+		h.Counts = append(h.Counts, x.n-before)
+		before = x.n
+		if !math.IsInf(x.le, 1) {
+			h.Bounds = append(h.Bounds, x.le)
+		}
 	}
 	if !(math.Abs(h.Sum) <= biggest) {
 		return h, errors.New("its sum is no number")
 	}
-	h.Bounds = bounds
 	return h, nil
 }
 
@@ -309,11 +318,12 @@ func Labels(page []byte, facts []engine.LabelFact) map[string]string {
 			if string(name) != f.Series || out[f.Key] != "" {
 				continue
 			}
-			labels, _, err := cutLabels(rest)
+			text, _, err := cutLabels(rest)
 			if err != nil {
 				continue
 			}
-			if value, _, err := label(labels, f.Label); err == nil && value != "" && value != "None" && len(value) <= maxLabel {
+			read, err := labels(nil).read(text)
+			if value := read.of(f.Label); err == nil && value != "" && value != "None" && len(value) <= maxLabel {
 				out[f.Key] = strings.ToLower(value)
 			}
 		}
@@ -341,13 +351,17 @@ func series(page []byte) iter.Seq2[[]byte, []byte] {
 
 // number reads what follows the labels: a value, and perhaps its time.
 func number(rest []byte) (float64, error) {
-	fields := bytes.Fields(rest)
-	if len(fields) < 1 || len(fields) > 2 {
+	rest = bytes.TrimSpace(rest)
+	end := bytes.IndexAny(rest, " \t")
+	if len(rest) == 0 || end >= 0 && bytes.ContainsAny(bytes.TrimSpace(rest[end:]), " \t") {
 		return 0, errors.New("there is no value")
 	}
-	v, err := strconv.ParseFloat(string(fields[0]), 64)
+	if end >= 0 {
+		rest = rest[:end]
+	}
+	v, err := strconv.ParseFloat(string(rest), 64)
 	if err != nil {
-		return 0, fmt.Errorf("%.40q is no number", fields[0])
+		return 0, fmt.Errorf("%.40q is no number", rest)
 	}
 	return v, nil
 }
@@ -373,16 +387,19 @@ func cutLabels(s []byte) (labels, rest []byte, err error) {
 	return nil, nil, errors.New("its labels do not end")
 }
 
-// label finds one label.
-func label(labels []byte, name string) (value string, ok bool, err error) {
-	for len(labels) > 0 {
-		key, rest, found := bytes.Cut(labels, []byte{'='})
+// labels are the labels of a line, as they stand there.
+type labels []struct{ name, value []byte }
+
+// read appends what stands between braces.
+func (l labels) read(text []byte) (labels, error) {
+	for len(text) > 0 {
+		name, rest, found := bytes.Cut(text, []byte{'='})
 		rest = bytes.TrimLeft(rest, " \t")
 		if !found || len(rest) == 0 || rest[0] != '"' {
-			if len(bytes.Trim(labels, ", \t")) == 0 {
-				return "", false, nil
+			if len(bytes.Trim(text, ", \t")) == 0 {
+				break
 			}
-			return "", false, errors.New("its labels cannot be read")
+			return l, errors.New("its labels cannot be read")
 		}
 		end := 1
 		for end < len(rest) && rest[end] != '"' {
@@ -392,14 +409,25 @@ func label(labels []byte, name string) (value string, ok bool, err error) {
 			end++
 		}
 		if end >= len(rest) {
-			return "", false, errors.New("its labels cannot be read")
+			return l, errors.New("its labels cannot be read")
 		}
-		if string(bytes.Trim(key, ", \t")) == name {
-			return unescape.Replace(string(rest[1:end])), true, nil
-		}
-		labels = rest[end+1:]
+		l = append(l, struct{ name, value []byte }{bytes.Trim(name, ", \t"), rest[1:end]})
+		text = rest[end+1:]
 	}
-	return "", false, nil
+	return l, nil
+}
+
+// of is the value of a label; "" where there is none.
+func (l labels) of(name string) string {
+	for _, x := range l {
+		if string(x.name) == name { // does not allocate
+			if bytes.IndexByte(x.value, '\\') < 0 {
+				return string(x.value)
+			}
+			return unescape.Replace(string(x.value))
+		}
+	}
+	return ""
 }
 
 var unescape = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\n`, "\n")

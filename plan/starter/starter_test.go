@@ -12,7 +12,7 @@ import (
 
 // What it writes is formatted and valid, for every engine, kind of server and
 // use case, alone and all together.
-func TestPlan(t *testing.T) {
+func TestLongPlan(t *testing.T) {
 	var all []string
 	for _, u := range UseCases {
 		all = append(all, u.Name)

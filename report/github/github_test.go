@@ -187,7 +187,7 @@ func TestStopAndResume(t *testing.T) {
 
 // A summary file is never so large that the runner drops it, and the verdicts
 // are the last thing to be left out.
-func TestSummaryIsBounded(t *testing.T) {
+func TestLongSummaryIsBounded(t *testing.T) {
 	d := document()
 	for range 3000 {
 		d.Verdicts = append(d.Verdicts, d.Verdicts[2])

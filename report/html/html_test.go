@@ -390,7 +390,7 @@ func large(t testing.TB) *report.Document {
 	return d
 }
 
-func TestLargePageIsBounded(t *testing.T) {
+func TestLongLargePageIsBounded(t *testing.T) {
 	if n := len(render(t, large(t))); n > 5<<20 {
 		t.Errorf("%d bytes, want at most 5 MiB", n)
 	}
