@@ -15,14 +15,14 @@ import (
 // bounds are what loading one plan may take. What a function or a file could grow
 // to is looked at before; this is for what nobody thought of.
 type bounds struct {
-	time   time.Duration // of the processor, so that a busy machine refuses no plan
+	cpu    time.Duration // of the processor, so that a busy machine refuses no plan
 	memory uint64        // bytes of the heap
 }
 
-var loadBounds = bounds{time: 2 * time.Second, memory: 256 << 20}
+var loadBounds = bounds{cpu: 2 * time.Second, memory: 256 << 20}
 
 type loaded struct {
-	plan  *plan.Plan
+	read  *plan.Plan
 	diags hcl.Diagnostics
 }
 
@@ -47,8 +47,8 @@ func (b bounds) within(path string, load func() loaded) loaded {
 		case <-look.C:
 		}
 		switch used, _ := server.CPUTime(); {
-		case used-began > b.time:
-			return tooCostly(path, fmt.Sprintf("more than %v of processor time", b.time))
+		case used-began > b.cpu:
+			return tooCostly(path, fmt.Sprintf("more than %v of processor time", b.cpu))
 		case heapBytes() > heap+b.memory:
 			return tooCostly(path, fmt.Sprintf("more than %d MiB of memory", b.memory>>20))
 		}

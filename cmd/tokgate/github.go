@@ -19,19 +19,6 @@ import (
 	"github.com/tokgate/tokgate/report/github"
 )
 
-// actions is what a command does when it runs as a step of GitHub Actions. Its
-// methods do nothing on nil: elsewhere.
-type actions struct {
-	log             io.Writer // where commands to the runner go
-	summary, output string    // GITHUB_STEP_SUMMARY and GITHUB_OUTPUT; "": unset
-	workspace       github.Workspace
-	token           string // that nobody else can know
-
-	annotations []github.Annotation
-	docs        []*report.Document
-	parts       []github.Part // of the summary
-}
-
 // newActions reads --github and the environment that the runner sets.
 func (a *app) newActions() (*actions, error) {
 	switch a.github {

@@ -136,7 +136,7 @@ func (a *app) load(path string, in inputs, requireEnv bool) (*plan.Plan, hcl.Dia
 		}
 		return loaded{p, diags}
 	})
-	return l.plan, l.diags
+	return l.read, l.diags
 }
 
 // loadAll loads every plan and prints what is wrong with any of them before

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,4 +32,15 @@ func nearestFlag(cmd *cobra.Command, name string) string {
 	cmd.Flags().VisitAll(collect)
 	cmd.InheritedFlags().VisitAll(collect)
 	return suggest.Nearest(name, names)
+}
+
+func (a *app) unknownCommand(root *cobra.Command, name string) error {
+	root.SuggestionsMinimumDistance = 2
+	if near := root.SuggestionsFor(name); len(near) > 0 {
+		return usageError(fmt.Sprintf("did you mean `%s %s`?", root.CommandPath(), near[0]), "unknown command %q", name)
+	}
+	if _, err := os.Stat(name); err == nil {
+		return usageError(fmt.Sprintf("to run a plan: tokgate run %s", name), "unknown command %q", name)
+	}
+	return usageError(root.CommandPath()+" --help lists the commands", "unknown command %q", name)
 }

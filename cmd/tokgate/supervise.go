@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/tokgate/tokgate/assert"
 )
 
@@ -25,8 +27,8 @@ const ended = "ended\n"
 // When that one crashes or is killed, its servers are ended and its reports say
 // that nothing was measured: a crash is no exit code 2, which means that the plan
 // is wrong. ok is false when the command line needs no supervisor.
-func supervise(args, environ []string, s Streams) (code int, ok bool) {
-	if !startsServers(args) {
+func supervise(root *cobra.Command, args, environ []string, s Streams) (code int, ok bool) {
+	if !startsServers(root, args) {
 		return 0, false
 	}
 	self, err := os.Executable()
@@ -102,11 +104,10 @@ func supervised() (done func()) {
 }
 
 // startsServers says whether a command line is a `tokgate run` of real servers.
-func startsServers(args []string) bool {
+func startsServers(root *cobra.Command, args []string) bool {
 	if os.Getenv(supervisedName) != "" {
 		return false
 	}
-	root := (&app{}).root()
 	cmd, rest, err := root.Find(args)
 	if err != nil || cmd.Name() != "run" {
 		return false

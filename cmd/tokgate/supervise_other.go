@@ -2,7 +2,9 @@
 
 package main
 
-func supervise([]string, []string, Streams) (code int, ok bool) { return 0, false }
+import "github.com/spf13/cobra"
+
+func supervise(*cobra.Command, []string, []string, Streams) (code int, ok bool) { return 0, false }
 
 func supervised() (done func()) { return func() {} }
 

@@ -169,19 +169,3 @@ func (a *app) publish(p *plan.Plan, run *metric.Run, o outputs, verdicts assert.
 	}
 	return doc, code, nil
 }
-
-// worst combines the exit codes of several plans: what could not be measured
-// outweighs a failure, a failure an inconclusive answer, and an interruption
-// everything.
-func worst(codes []int) int {
-	order := []int{assert.ExitPass, assert.ExitInconclusive, assert.ExitFail, assert.ExitPlan, assert.ExitError, assert.ExitInterrupted}
-	w := 0
-	for _, c := range codes {
-		i := slices.Index(order, c)
-		if i < 0 {
-			i = slices.Index(order, assert.ExitError)
-		}
-		w = max(w, i)
-	}
-	return order[w]
-}

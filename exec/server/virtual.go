@@ -83,12 +83,7 @@ func (l *Virtual) Launch(ctx context.Context, s *plan.Server, state func(string)
 			}
 			return names{w.Address(), salt}, nil
 		},
-		Check: func(context.Context) error {
-			if !engine.Alive() {
-				return errors.New("the server no longer answers: connection refused")
-			}
-			return nil
-		},
+		Check: v.check,
 		Reset: func(context.Context) error {
 			engine.ResetPrefixCache()
 			return nil
@@ -96,6 +91,13 @@ func (l *Virtual) Launch(ctx context.Context, s *plan.Server, state func(string)
 		Inside: inside,
 		Close:  closing,
 	}, nil
+}
+
+func (v *virtual) check(context.Context) error {
+	if !v.server.Alive() {
+		return errors.New("the server no longer answers: connection refused")
+	}
+	return nil
 }
 
 // inside is how the server is watched: its page is written and read as over

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/term"
+
+	"github.com/tokgate/tokgate/report/progress"
+)
+
+// terminal describes an output stream.
+type terminal struct {
+	isTTY bool
+	width int // columns
+	color bool
+}
+
+func (a *app) terminal(w io.Writer) (terminal, error) {
+	t := terminal{width: a.columns()}
+	if o, ok := w.(*output); ok {
+		w = o.Writer
+	}
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		t.isTTY = true
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+			t.width = width
+		}
+	}
+	switch a.color {
+	case "always":
+		t.color = true
+	case "never":
+	case "auto":
+		t.color = progress.ColorMode(a.getenv, t.isTTY)
+	default:
+		return t, usageError("use auto, always or never", "unknown --color %q", a.color)
+	}
+	return t, nil
+}
+
+// columns is the width of an output that is no terminal: what COLUMNS says, or
+// that of a CI log.
+func (a *app) columns() int {
+	v, _ := a.getenv("COLUMNS")
+	if n, err := strconv.Atoi(v); err == nil && n >= 20 {
+		return n
+	}
+	return 120
+}
+
+// getenv looks name up in the environment Main was given.
+func (a *app) getenv(name string) (string, bool) {
+	for _, kv := range a.environ {
+		if k, v, _ := strings.Cut(kv, "="); k == name {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+// complain says what went wrong, if anything did, and what to do: a line each,
+// but on a terminal, which would break them inside of words.
+func (a *app) complain(err error, hints ...string) {
+	say := func(lead, s string) { fmt.Fprintln(a.Err, lead+s) }
+	if t, unknown := a.terminal(a.Err); unknown == nil && t.isTTY {
+		say = func(lead, s string) { para(a.Err, t.width, lead, s) }
+	}
+	if err != nil {
+		say("tokgate: ", err.Error())
+	}
+	for _, hint := range hints {
+		say("  hint: ", hint)
+	}
+}
+
+// output remembers that something could not be written to it.
+type output struct {
+	io.Writer
+	err error // the first
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	n, err := o.Writer.Write(b)
+	if errors.Is(err, syscall.EPIPE) {
+		return len(b), nil // its reader has seen enough; the reports have it all
+	}
+	if err != nil && o.err == nil {
+		o.err = err
+	}
+	return n, err
+}
