@@ -21,13 +21,13 @@ type Streams struct {
 // app is what the subcommands share.
 type app struct {
 	Streams
-	environ []string
-	meter   exec.Meter // watches the generator; nil: nothing does, and it is not calibrated
-	network server.Network
-	bounds  bounds   // of loading a plan; zero: none
-	color   string   // --color
-	github  string   // --github
-	actions *actions // nil: not a step of GitHub Actions
+	environ  []string
+	meter    exec.Meter // watches the generator; nil: nothing does, and it is not calibrated
+	network  server.Network
+	bounds   bounds   // of loading a plan; zero: none
+	color    string   // --color
+	workflow string   // --github
+	actions  *actions // nil: not a step of GitHub Actions
 }
 
 // actions is what a command does when it runs as a step of GitHub Actions. Its

@@ -21,7 +21,7 @@ import (
 
 // newActions reads --github and the environment that the runner sets.
 func (a *app) newActions() (*actions, error) {
-	switch a.github {
+	switch a.workflow {
 	case "off":
 		return nil, nil
 	case "on":
@@ -30,7 +30,7 @@ func (a *app) newActions() (*actions, error) {
 			return nil, nil
 		}
 	default:
-		return nil, usageError("use auto, on or off", "unknown --github %q", a.github)
+		return nil, usageError("use auto, on or off", "unknown --github %q", a.workflow)
 	}
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails

@@ -262,7 +262,7 @@ func TestActionsNightly(t *testing.T) {
 			if severity == "warning" {
 				h.Severity = plan.SeverityWarn
 			}
-			a := &app{github: "auto", environ: s.environ}
+			a := &app{workflow: "auto", environ: s.environ}
 			var err error
 			if a.actions, err = a.newActions(); err != nil {
 				t.Fatal(err)
