@@ -117,7 +117,7 @@ func TestJUnitCapacity(t *testing.T) {
 	}
 }
 
-// What passed is told in brief, without losing value, limit and count.
+// What passed is told in brief, without losing value, limit and headroom.
 func TestTerminalPassed(t *testing.T) {
 	long := "ttft p95 77.6 ms < 500 ms: 0 of 150 requests over (0%, allowed 5%), 95% bounds 73.7 ms to 87.9 ms"
 	th := &Threshold{Metric: "ttft", Stat: "p95", Op: "<", Limit: some(0.5), Unit: "s"}
@@ -129,9 +129,10 @@ func TestTerminalPassed(t *testing.T) {
 		v     Verdict
 		want  []string
 	}{
-		{"room for all", 140, v, []string{"  pass    sla.ttft.p95 at 8  77.6 ms < 500 ms: 0 of 150 requests over (0%, allowed 5%), 95% bounds 73.7 ms to 87.9 ms"}},
-		{"without bounds", 60, v, []string{"  pass    sla.ttft.p95 at 8  77.6 ms < 500 ms, n = 150"}},
-		{"on a line of its own", 40, v, []string{"  pass    sla.ttft.p95 at 8", "          77.6 ms < 500 ms, n = 150"}},
+		{"room for all", 140, v, []string{"  pass    sla.ttft.p95 at 8  77.6 ms < 500 ms: 0 of 150 requests over (0%, allowed 5%), 95% bounds 73.7 ms to 87.9 ms; 6.4 × to spare"}},
+		{"without bounds", 80, v, []string{"  pass    sla.ttft.p95 at 8  77.6 ms < 500 ms; 6.4 × to spare, n = 150"}},
+		{"without the count", 60, v, []string{"  pass    sla.ttft.p95 at 8  77.6 ms < 500 ms; 6.4 × to spare"}},
+		{"on a line of its own", 40, v, []string{"  pass    sla.ttft.p95 at 8", "          77.6 ms < 500 ms; 6.4 × to", "          spare"}},
 	}
 	noLimit := v
 	noLimit.Threshold = &Threshold{Metric: "success", Stat: "every"}

@@ -29,7 +29,10 @@ func Comment(w io.Writer, d *Document) error {
 	m := &markdown{doc: d, size: MarkdownBytes}
 	head := fmt.Sprintf("<!-- tokgate:%s -->\n<!-- %s -->\n%s", marker(d.Plan.Name), d.news(), m.headline())
 	foot := fmt.Sprintf("<sub>%s · %s · %s · %s</sub>\n", cell(d.Tool, cellBytes), cell(d.Plan.Path, cellBytes), plural(len(d.Cases), "level"), text.Clock(d.Duration))
-	lists := []list{m.answers(), m.changed(), m.unmet()}
+	if g := m.doc.Strength; g != nil {
+		foot = "<sub>" + StrengthTitle + ": " + cell(g.Says, messageCell) + "</sub>\n\n" + foot
+	}
+	lists := []list{m.answers(), m.changed(), m.unmet(), m.met()}
 	for rows := listRows; ; rows-- {
 		out := head
 		for _, l := range lists {
@@ -99,6 +102,20 @@ func (d *Document) news() string {
 		}
 	}
 	return "same"
+}
+
+// met are the thresholds that were met, each with how far it is from its limit.
+func (m *markdown) met() list {
+	l := list{noun: "met threshold", head: "Met:\n"}
+	for i := range m.doc.Verdicts {
+		v := &m.doc.Verdicts[i]
+		if spare := v.Headroom(); spare != "" {
+			l.add(func() string {
+				return "- " + cell(v.Workload+" at "+v.Level, cellBytes) + ": " + cell(inShort(v)[1], cellBytes) + " (" + cell(strings.TrimSpace(v.Threshold.Metric+" "+v.Threshold.Stat), cellBytes) + ")\n"
+			})
+		}
+	}
+	return l
 }
 
 // answers are what each comparison and each capacity came to.

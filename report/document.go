@@ -60,6 +60,8 @@ type Document struct {
 	Capacities  []Capacity   `json:"capacities"`
 	Comparisons []Comparison `json:"comparisons"`
 	Verdicts    []Verdict    `json:"verdicts"`
+	// Strength is what the gate would notice; nil where that is not known.
+	Strength *Strength `json:"strength,omitempty"`
 	// Timelines are of few levels: enough to see why.
 	Timelines []Timeline `json:"timelines,omitempty"`
 	// Sum is the SHA-256 sum of the JSON before it, in hexadecimal; set only in

@@ -205,7 +205,9 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 		{Kind: assert.KindAssert, Name: "on is faster | " + hostile, Outcome: assert.Fail, Severity: verdict.SeverityError,
 			Message: "the candidate is slower: " + hostile, File: "plans/chatbot.hcl", Line: 60, Notes: []string{"a point estimate"}},
 	}}
-	m := Meta{ExitCode: assert.ExitError, Host: "runner-7", Folder: "results/chatbot",
+	m := Meta{Strength: &Strength{Says: "A server that decodes 2 times slower would pass.", Basis: "a recorded run", Planted: []Planted{
+		{"decode × 2", 1, 0, 0}, {"decode × 10", 0, 0, 1}, {"stalls", 0, 1, 0},
+	}}, ExitCode: assert.ExitError, Host: "runner-7", Folder: "results/chatbot",
 		Calibration: &metric.Calibration{Streams: 64, Rate: 3200, Delay50: 40 * time.Microsecond, Delay99: 210 * time.Microsecond, CPU: 0.31, Took: 1500 * time.Millisecond}}
 	return run, p, v, m
 }

@@ -26,6 +26,7 @@ const (
 	levelsBytes      = 150 << 10
 	consistencyBytes = 20 << 10
 	environmentBytes = 130 << 10
+	strengthBytes    = 20 << 10
 	cellBytes        = 300
 	messageCell      = 1000
 )
@@ -44,7 +45,7 @@ func Markdown(w io.Writer, d *Document) error { return MarkdownWithin(w, d, Mark
 func MarkdownWithin(w io.Writer, d *Document, limit int) error {
 	for size := min(limit, MarkdownBytes); size > 0; size /= 2 {
 		m := markdown{doc: d, size: size}
-		parts := []string{m.verdict(), m.overview(), m.comparisons(), m.problems(), m.passed(), m.capacities(), m.levels(), m.consistency(), m.environment(), m.definitions()}
+		parts := []string{m.verdict(), m.overview(), m.comparisons(), m.problems(), m.passed(), m.strength(), m.capacities(), m.levels(), m.consistency(), m.environment(), m.definitions()}
 		// Half of the smallest is the verdict alone.
 		if size < 4<<10 {
 			parts = parts[:1]
@@ -171,8 +172,8 @@ func (m *markdown) passed() string {
 			case v.Workload+v.Server != "":
 				row += " (" + cell(v.Workload+v.Server, cellBytes) + ")"
 			}
-			if v.Message != "" {
-				row += ": " + cell(v.Message, messageCell)
+			if said := v.Explain(); said != "" {
+				row += ": " + cell(said, messageCell)
 			}
 			for _, note := range v.Notes[:min(len(v.Notes), 5)] {
 				row += "; _" + cell(note, cellBytes) + "_"

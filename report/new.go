@@ -19,6 +19,7 @@ type Meta struct {
 	Host        string              // "": not recorded
 	Folder      string              // of the reports, as the user named it; "": none
 	Calibration *metric.Calibration // nil: the run's own
+	Strength    *Strength           // nil: not known
 	// Redacted takes the place of the plan's secrets in foreign text;
 	// "": "[redacted]".
 	Redacted string
@@ -46,6 +47,7 @@ func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 		Why:         b.clean(v.Why),
 		ExitCode:    m.ExitCode,
 		Calibration: calibration(cmp.Or(m.Calibration, run.Calibration)),
+		Strength:    m.Strength,
 		Servers:     []Server{},
 		Cases:       []Case{},
 		Capacities:  []Capacity{},

@@ -108,3 +108,21 @@ func (m *markdown) of(g *group) (Status, Tally) {
 	}
 	return worst, tally(list)
 }
+
+// strength says what the gate would notice, what was planted folded away.
+func (m *markdown) strength() string {
+	g := m.doc.Strength
+	if g == nil {
+		return ""
+	}
+	out := "\n**" + StrengthTitle + "**: " + cell(g.Says, messageCell) + "\n\n"
+	if len(g.Planted) == 0 {
+		return out
+	}
+	s := section{budget: m.share(strengthBytes)}
+	for _, p := range g.Planted {
+		s.row(func() string { return "| " + cell(p.Regression, cellBytes) + " | " + p.Word() + " |\n" })
+	}
+	return out + "<details><summary>" + plural(len(g.Planted), "regression") + " planted</summary>\n\n" +
+		"By " + cell(g.Basis, messageCell) + ".\n\n| Planted | The gate |\n|---|---|\n" + s.close("row") + "\n</details>\n"
+}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/tokgate/tokgate/assert/verdict"
@@ -49,6 +50,9 @@ func (v *Verdict) Explain() string {
 	}
 	if v.Message != "" {
 		parts = append(parts, v.Message)
+	}
+	if spare := v.Headroom(); spare != "" && v.Message != "" {
+		parts[len(parts)-1] += "; " + spare
 	}
 	if v.Outcome == Inconclusive && v.Needs != "" {
 		parts = append(parts, v.Needs)
@@ -198,4 +202,30 @@ func plural(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// mostHeadroom is beyond what anybody asks how far a limit is away.
+const mostHeadroom = 1000
+
+// Headroom says how far from its limit a threshold on a time or a speed was met:
+// "9.6 × to spare", below a factor of two "12% to spare". "" of every other
+// verdict.
+func (v *Verdict) Headroom() string {
+	t := v.Threshold
+	if v.Outcome != Pass || t == nil || !v.Value.OK || !t.Limit.OK || t.Unit == string(metric.Ratio) {
+		return ""
+	}
+	factor := t.Limit.V / v.Value.V
+	if t.Op == ">" || t.Op == ">=" {
+		factor = 1 / factor
+	}
+	switch {
+	case math.IsNaN(factor) || factor < 1 || t.Op == "":
+		return ""
+	case factor > mostHeadroom:
+		return fmt.Sprintf("more than %d × to spare", mostHeadroom)
+	case factor >= 2:
+		return metric.FormatDigits(metric.Count, factor, 2) + " × to spare"
+	}
+	return metric.FormatDigits(metric.Ratio, factor-1, 2) + " to spare"
 }

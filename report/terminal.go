@@ -39,6 +39,7 @@ func Terminal(w io.Writer, d *Document, width int, color bool) error {
 	t.comparisons()
 	t.workloads()
 	t.asserts()
+	t.strength()
 	t.consistency()
 	t.last()
 	if t.err != nil {
@@ -340,8 +341,10 @@ func (t *terminal) passed(v *Verdict) {
 		// The name says which metric and statistic.
 		message = strings.TrimPrefix(message, strings.TrimSpace(v.Threshold.Metric+" "+v.Threshold.Stat)+" ")
 	}
-	if short := inShort(v); !fits(message) && short != "" {
-		message = short
+	for _, short := range inShort(v) {
+		if !fits(message) {
+			message = short
+		}
 	}
 	if message == "" || fits(message) {
 		t.line(t.mark(StatusPass) + strings.TrimSpace(name+"  "+message))
@@ -360,18 +363,22 @@ func (t *terminal) passed(v *Verdict) {
 	}
 }
 
-// inShort is value, limit and count of a verdict on a threshold; "" where
-// there is no value or limit.
-func inShort(v *Verdict) string {
+// inShort is value and limit of a verdict on a threshold, with how far apart they
+// are: with the count and without; nil where there is no value or limit.
+func inShort(v *Verdict) []string {
 	th := v.Threshold
 	if th == nil || !v.Value.OK || !th.Limit.OK || th.Op == "" {
-		return ""
+		return nil
 	}
 	value, limit := metric.FormatPair(metric.Unit(th.Unit), v.Value.V, th.Limit.V)
 	if def, _ := metric.Lookup(th.Metric); def.Scope == metric.Counted && th.Stat != "mean" {
 		value = "~" + value // within a bucket
 	}
-	return fmt.Sprintf("%s %s %s, n = %d", value, th.Op, limit, v.N)
+	short, count := fmt.Sprintf("%s %s %s", value, th.Op, limit), fmt.Sprintf(", n = %d", v.N)
+	if spare := v.Headroom(); spare != "" {
+		return []string{short + "; " + spare + count, short + "; " + spare}
+	}
+	return []string{short + count}
 }
 
 // warning says whether a note on a passed threshold may change what a reader
@@ -464,6 +471,19 @@ func (t *terminal) consistency() {
 			break
 		}
 		t.para("  check   ", yellow, text.Bytes(f, lineBytes))
+	}
+}
+
+// strength says what the gate would notice; the other outputs list what was
+// planted.
+func (t *terminal) strength() {
+	if s := t.doc.Strength; s != nil {
+		t.line("")
+		t.line(t.paint(bold, StrengthTitle))
+		t.para("  ", plain, text.Bytes(s.Says, lineBytes))
+		if s.Basis != "" {
+			t.para("  ", dim, "By "+text.Bytes(s.Basis, lineBytes)+".")
+		}
 	}
 }
 

@@ -25,6 +25,17 @@ func Stretchable() []Regression {
 	return out
 }
 
+// Told are the regressions that every report plants in its run.
+func Told() []Regression {
+	var out []Regression
+	for _, r := range Stretchable() {
+		if r.Kind != Overhead && r.Size != 1.1 && r.Size != 0.01 {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
 // Unstretchable says why a run cannot be stretched; "" when it can. Only in a
 // closed loop does a slower answer delay the next request.
 func Unstretchable(run *metric.Run) string {

@@ -116,7 +116,7 @@ func (a *app) compare(control, candidate string, o compareOptions) error {
 	if err != nil {
 		return usageError("name it with --control or --candidate", "%v", err)
 	}
-	_, code, err := a.publish(p, r.Candidate, o.out, verdicts)
+	_, code, err := a.publish(p, r.Candidate, o.out, verdicts, nil)
 	if err != nil {
 		return err
 	}

@@ -56,6 +56,27 @@ func TestLongStrength(t *testing.T) {
 	tokgate(t, "plan", gateOn(t, must, tightSLA)).check(t, assert.ExitPass, "What this gate would notice")
 }
 
+// Every report says what the gate would notice, from its own run.
+func TestReportsTellStrength(t *testing.T) {
+	for sla, want := range map[string]string{
+		`ttft = "mean < 10s"`: "A server that decodes 10 times slower, or prefills 10 times slower would pass.",
+		"ttft = \"mean < 27ms\"\nspeed = \"mean > 165 tok/s\"": "No regression that was planted passes",
+		`ttft = "mean < 1ms"`: "The server as it is does not pass",
+	} {
+		out := t.TempDir()
+		path := writePlan(t, strings.NewReplacer("GATE", "", "SLA", sla).Replace(gateOf))
+		r := tokgate(t, "run", "--simulate", "--out", out, path)
+		if words := strings.Join(strings.Fields(r.out), " "); !strings.Contains(words, "What this gate would notice "+want) {
+			t.Errorf("nothing says %q:\n%s", want, r.out)
+		}
+		for _, file := range []string{"report.md", "report.html", "results.json", "comment.md"} {
+			if !strings.Contains(read(t, filepath.Join(out, file)), want) {
+				t.Errorf("%s does not say %q", file, want)
+			}
+		}
+	}
+}
+
 // A recording is stretched and judged again, and says that this is approximate.
 func TestStrengthOfARecording(t *testing.T) {
 	path := gateOn(t, "", `speed = "mean > 165 tok/s"`)

@@ -134,12 +134,13 @@ func writeReport(path string, render func(io.Writer) error) error {
 // conclude judges a run, writes its reports, prints the summary and returns
 // what they were made of and the exit code.
 func (a *app) conclude(p *plan.Plan, run *metric.Run, o outputs, opts assert.Options) (*report.Document, int, error) {
-	return a.publish(p, run, o, assert.Judge(p, run, opts))
+	judged := assert.Judge(p, run, opts)
+	return a.publish(p, run, o, judged, told(p, run, judged, opts))
 }
 
 // publish writes the reports of a judged run, prints the summary and returns
 // what they were made of and the exit code.
-func (a *app) publish(p *plan.Plan, run *metric.Run, o outputs, verdicts assert.Verdicts) (*report.Document, int, error) {
+func (a *app) publish(p *plan.Plan, run *metric.Run, o outputs, verdicts assert.Verdicts, noticed *report.Strength) (*report.Document, int, error) {
 	code := verdicts.ExitCode(run.Stopped == "interrupted")
 	host, _ := os.Hostname()
 	doc := report.New(run, p, verdicts, report.Meta{
@@ -147,6 +148,7 @@ func (a *app) publish(p *plan.Plan, run *metric.Run, o outputs, verdicts assert.
 		Host:        host,
 		Folder:      o.dir,
 		Calibration: run.Calibration,
+		Strength:    noticed,
 	})
 	writeErr := o.write(doc, run)
 	if writeErr != nil {

@@ -82,6 +82,31 @@ func consistency(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
+// strength is what the gate would notice.
+func strength(runs []run) (section, bool) {
+	s := section{ID: "strength", Title: report.StrengthTitle,
+		Lead: "A gate that no regression could turn red is no gate. Each was planted by itself."}
+	for _, r := range runs {
+		g := r.Strength
+		if g == nil {
+			continue
+		}
+		if r.Name != "" {
+			s.Blocks = append(s.Blocks, block{Sub: r.Name})
+		}
+		s.Blocks = append(s.Blocks, block{Text: line(g.Says)})
+		if len(g.Planted) == 0 {
+			continue
+		}
+		t := &table{Words: true, Caption: "By " + line(g.Basis), Head: []string{"Planted", "The gate"}}
+		for _, p := range g.Planted[:min(len(g.Planted), 50)] {
+			t.Rows = append(t.Rows, []cell{text(p.Regression), text(p.Word())})
+		}
+		s.Blocks = append(s.Blocks, block{Table: t})
+	}
+	return s, len(s.Blocks) > 0
+}
+
 // environment is what was measured, and by what.
 func environment(runs []run) (section, bool) {
 	s := section{ID: "environment", Title: "Environment", Lead: "What was measured, by what, and how to measure it again: the seeds and the salt make the same prompts."}

@@ -57,7 +57,7 @@ func newView(docs []*report.Document) view {
 	for _, build := range []func([]run) (section, bool){
 		highlights, guidance, differences, comparisons, requirements,
 		throughput, speed, ttft, capacities, gaps, prefill, queue, scaling, bursts, inside, power, speculative,
-		distributions, timelines, levels, failures, consistency, environment, source, definitions,
+		distributions, timelines, levels, failures, strength, consistency, environment, source, definitions,
 	} {
 		if s, ok := build(runs); ok {
 			v.Sections = append(v.Sections, s)

@@ -1,0 +1,33 @@
+package report
+
+import "testing"
+
+func TestHeadroom(t *testing.T) {
+	for _, c := range []struct {
+		op           string
+		limit, value float64
+		unit         string
+		outcome      Outcome
+		want         string
+	}{
+		{"<", 1, 0.25, "s", Pass, "4 × to spare"},
+		{"<", 0.5, 0.0521, "s", Pass, "9.6 × to spare"}, // 9.597
+		{"<=", 0.11, 0.1, "s", Pass, "10% to spare"},
+		{">", 40, 107, "tok/s", Pass, "2.7 × to spare"}, // 107/40 = 2.675
+		{">=", 40, 50, "tok/s", Pass, "25% to spare"},
+		{"<", 10000, 0.1, "s", Pass, "more than 1000 × to spare"},
+		{">", 0.95, 1, "ratio", Pass, ""}, // of a share there is no factor
+		{"<", 1, 0, "requests", Pass, "more than 1000 × to spare"},
+		{"<", 0, 0, "requests", Pass, ""},
+		{"", 0, 1, "s", Pass, ""},
+		{"<", 1, 2, "s", Fail, ""},
+	} {
+		v := Verdict{Outcome: c.outcome, Value: some(c.value), Threshold: &Threshold{Op: c.op, Limit: some(c.limit), Unit: c.unit}}
+		if got := v.Headroom(); got != c.want {
+			t.Errorf("%v: %q, want %q", c, got, c.want)
+		}
+	}
+	if got := (&Verdict{Outcome: Pass}).Headroom(); got != "" {
+		t.Errorf("without a threshold: %q", got)
+	}
+}
