@@ -97,9 +97,12 @@ func (r *runner) expected(c Case, due []int) time.Duration {
 	d := r.durations[c.Workload]
 	sum := time.Duration(0)
 	for _, n := range due {
-		if c.Load.Kind == metric.Burst {
+		switch c.Load.Kind {
+		case metric.Burst:
 			sum += d
-		} else {
+		case metric.OpenLoop:
+			sum += time.Duration(float64(n) / c.Level.Rate * float64(time.Second))
+		default:
 			sum += closedRound(c, n, d).Time(d)
 		}
 	}
@@ -111,7 +114,11 @@ func (r *runner) expected(c Case, due []int) time.Duration {
 func (r *runner) requests(c Case, due []int) int {
 	sum := 0
 	for _, n := range due {
-		sum += closedRound(c, n, r.durations[c.Workload]).Requests(r.durations[c.Workload])
+		if c.Load.Kind == metric.OpenLoop {
+			sum += n
+		} else {
+			sum += closedRound(c, n, r.durations[c.Workload]).Requests(r.durations[c.Workload])
+		}
 	}
 	return sum
 }

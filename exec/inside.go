@@ -55,7 +55,12 @@ func (rd *round) told() {
 		return
 	}
 	rd.inside.End()
-	t := rd.inside.Over(rd.out.WindowStart, rd.out.WindowEnd)
+	rd.out.Telemetry = rd.toldOver(rd.out.WindowStart, rd.out.WindowEnd)
+}
+
+// toldOver is what was read over a stretch of the round.
+func (rd *round) toldOver(from, to time.Duration) *metric.Telemetry {
+	t := rd.inside.Over(from, to)
 	for name, why := range t.Missing {
 		t.Missing[name] = rd.secrets.Text(why)
 	}
@@ -63,5 +68,5 @@ func (rd *round) told() {
 		g.Why = rd.secrets.Text(g.Why)
 		t.Gauges[name] = g
 	}
-	rd.out.Telemetry = t
+	return t
 }

@@ -24,6 +24,12 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 	if s == nil {
 		return lost
 	}
+	if c.Load.Kind == metric.OpenLoop {
+		if lost := r.saturated(t, c, l); lost != nil {
+			l.Skipped = r.secrets.Text(lost.Error())
+			return lost
+		}
+	}
 	r.levelBegan = begin
 	defer func() { r.ran(l, r.Clock.Now()-begin) }()
 	defer s.examine()

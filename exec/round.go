@@ -38,10 +38,14 @@ type round struct {
 	judged     int                  // of these, the measured ones
 	launched   int                  // flights so far
 
-	loop  *load.Loop    // of a closed loop, while it runs
-	held  []int         // slots to ask again
-	timer func() bool   // stops the clock of a round that goes by time, as long as it runs; else nil
-	ended func(*flight) // what follows the end of a request; nil: nothing
+	loop   *load.Loop // of a closed loop, while it runs
+	window *window    // of an open loop
+	// A saturation has neither rounds nor measured requests.
+	saturates  bool
+	saturation *saturation
+	held       []int         // slots to ask again
+	timer      func() bool   // stops the clock of a round that goes by time, as long as it runs; else nil
+	ended      func(*flight) // what follows the end of a request; nil: nothing
 
 	// What the server tells of itself is read while the round is played; nil:
 	// nothing is.
@@ -87,9 +91,14 @@ func (rd *round) play() {
 		rd.wasted += len(r.MeasuredSamples())
 	}
 	health := func() metric.Health { return metric.Health{CPU: -1} }
-	if rd.Load.Kind == metric.Burst {
+	switch {
+	case rd.saturates:
+		rd.saturate(&health)
+	case rd.Load.Kind == metric.Burst:
 		rd.burst(&health)
-	} else {
+	case rd.Load.Kind == metric.OpenLoop:
+		rd.open(&health)
+	default:
 		rd.closed(&health)
 	}
 	rd.read()
@@ -221,66 +230,6 @@ func (rd *round) ask() {
 	}
 }
 
-// burst plays a burst, after a warm-up of its own. "auto" warms up before the
-// first burst only: every burst is to meet an idle server.
-func (rd *round) burst(health *func() metric.Health) {
-	warmup := rd.Load.Warmup
-	if warmup == plan.WarmupAuto {
-		warmup = 0
-		if rd.out.Index == 0 {
-			warmup = rd.level.N
-		}
-	}
-	rd.warmUp(0, warmup)
-	rd.prepare(metric.Measured, 0, rd.out.Due)
-	if rd.check() && !rd.halted() {
-		rd.watch(health)
-		rd.look()
-		rd.read()
-		rd.together(metric.Measured, 0, rd.out.Due)
-	}
-}
-
-// warmUp sends n warm-up requests at once, from an order on, and waits for
-// them: again while none completes, until enough of them did not.
-func (rd *round) warmUp(from, n int) {
-	for ; n > 0 && !rd.halted(); from += n {
-		rd.prepare(metric.Warmup, from, n)
-		rd.together(metric.Warmup, from, n)
-		if rd.proven || rd.halted() || slices.ContainsFunc(rd.out.Samples, (*metric.Sample).Completed) {
-			break
-		}
-		if from+n >= load.Hopeless(rd.level.N) {
-			rd.cut(nothingCompletes + rd.lastWarmup)
-			break
-		}
-		rd.pause(load.Backoff)
-	}
-}
-
-// pause lets time pass.
-func (rd *round) pause(d time.Duration) {
-	over := false
-	stop := rd.Clock.Timer(rd.Clock.Now()+d, func() { over = true })
-	defer stop()
-	rd.until(func() bool { return over || rd.halted() })
-}
-
-// together sends n requests at once, from an order on, and waits for them.
-func (rd *round) together(phase metric.Phase, from, n int) {
-	at := rd.Clock.Now()
-	for i := range n {
-		if rd.check(); rd.halted() {
-			break
-		}
-		rd.send(load.Turn{Slot: i, Phase: phase, Order: from + i}, at)
-	}
-	rd.until(func() bool {
-		// The drain knows which requests are still worth waiting for.
-		return len(rd.flights) == 0 || rd.halted()
-	})
-}
-
 // cut ends the round, and with it the level. The first reason stays.
 func (rd *round) cut(why string) {
 	if rd.out.Stopped == "" {
@@ -382,7 +331,11 @@ func (rd *round) send(turn load.Turn, at time.Duration) {
 		f.answer = answer
 		answer.Keep(keptBytes)
 	}
-	rd.target.Transport.Send(ctx, &request, answer)
+	var stream client.Stream = answer
+	if rd.window != nil {
+		stream = rd.window.listen(answer)
+	}
+	rd.target.Transport.Send(ctx, &request, stream)
 	rd.opens(turn.Slot, turn.Phase)
 	if rd.loop != nil && turn.Phase != metric.Warmup {
 		rd.ahead(turn)
@@ -391,11 +344,15 @@ func (rd *round) send(turn load.Turn, at time.Duration) {
 
 // sample is what is known of a request before it is sent.
 func (rd *round) sample(f *flight) *metric.Sample {
-	return &metric.Sample{
+	out := &metric.Sample{
 		Server: rd.level.Server, Workload: rd.level.Workload, Level: rd.level.Name, Round: rd.out.Index,
 		Slot: f.turn.Slot, Order: f.turn.Order, Phase: f.turn.Phase,
 		Scheduled: f.at, InputAsked: rd.request.Input, OutputAsked: f.output,
 	}
+	if rd.window != nil {
+		rd.window.place(out)
+	}
+	return out
 }
 
 // finish takes what became of a request.
@@ -404,6 +361,9 @@ func (rd *round) finish(f *flight, s *metric.Sample) {
 		return // given up on
 	}
 	f.over, f.sample = true, s
+	if rd.window != nil {
+		rd.window.unfinished(s)
+	}
 	if s.Failure != nil {
 		s.Failure.Message = rd.secrets.Text(s.Failure.Message)
 	}

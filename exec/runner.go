@@ -207,6 +207,7 @@ func newLevel(c Case) *metric.Level {
 		Name:     c.Level.Name,
 		Kind:     c.Load.Kind,
 		N:        c.Level.N,
+		Rate:     c.Level.Rate,
 		Natural:  c.Workload.Output.Natural,
 		Asked:    c.Workload.Asked(c.Server, c.Load),
 	}

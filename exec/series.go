@@ -62,6 +62,9 @@ func (r *runner) series(t *Target, c Case, l *metric.Level) (s *series, lost err
 func (s *series) play(due []int) (ended bool, lost error) {
 	l := s.level
 	due = slices.DeleteFunc(slices.Clone(due), func(n int) bool { return n == 0 })
+	if s.Load.Kind == metric.OpenLoop {
+		return s.window(due)
+	}
 	rounds := len(l.Rounds) + len(due)
 	for _, n := range due {
 		if s.sheds && s.tight(l) {
@@ -88,18 +91,7 @@ func (s *series) play(due []int) (ended bool, lost error) {
 // decided by what the generator knows of itself, before anything is judged.
 func (s *series) round(n, of int) (again bool) {
 	l := s.level
-	i := len(s.before) + len(l.Rounds) + len(l.Voided)
-	rd := &round{
-		runner: s.runner, target: s.target, Case: s.Case, level: l, prompts: s.prompts, answers: s.answers, request: s.request, durations: s.durations,
-		out: &metric.Round{Index: i, Seed: seed(s.Load, i), Due: n, Time: s.Level.RoundTime(), Leg: s.leg},
-	}
-	rd.lengths = load.Lengths{
-		Mean: s.Workload.Output.Mean, Jitter: s.Workload.Output.Jitter,
-		Seed: rd.out.Seed, Workload: l.Workload, Level: l.Name, Round: i,
-	}
-	if s.Workload.Output.Natural {
-		rd.lengths.Jitter = 0 // the mean is the cap of an answer that ends by itself
-	}
+	rd := s.newRound(n)
 	s.now, s.last = rd, rd
 	rd.play()
 	s.now = nil
@@ -120,6 +112,45 @@ func (s *series) round(n, of int) (again bool) {
 	return rd.out.Void != ""
 }
 
+// window plays one window of so many measured requests in each of its parts, and
+// adds them to the level as rounds. It says whether it came to its end.
+func (s *series) window(due []int) (ended bool, lost error) {
+	l := s.level
+	if !s.check() {
+		if len(l.Rounds) == 0 {
+			l.Skipped = s.why()
+		}
+		return false, nil
+	}
+	requests := 0
+	for _, n := range due {
+		requests += n
+	}
+	rd := s.newRound(requests)
+	rd.window = &window{round: rd, parts: due, stop: func() bool { return false }}
+	s.now, s.last = rd, rd
+	rd.play()
+	s.now = nil
+	why := rd.out.Stopped
+	for _, r := range rd.window.rounds() {
+		if l.Probe == nil {
+			s.runner.rounds++
+		}
+		if s.leg != nil {
+			s.held = r // until its pair is over: a leg is one round
+		} else {
+			s.keep(r)
+		}
+	}
+	if l.Cut != "" {
+		l.Notes = append(l.Notes, "given up: "+why)
+	}
+	if d, ok := load.Duration(rd.out.Samples, metric.Measured); ok {
+		s.durations[s.Workload] = d
+	}
+	return why == "", rd.lost
+}
+
 // keep adds a round that is over to its level.
 func (s *series) keep(r *metric.Round) {
 	if l := s.level; r.Void != "" {
@@ -128,6 +159,24 @@ func (s *series) keep(r *metric.Round) {
 		l.Rounds = append(l.Rounds, r)
 	}
 	s.observe(s.Observer.RoundDone(s.level, r))
+}
+
+// newRound is the next round of the level, of n measured requests.
+func (s *series) newRound(n int) *round {
+	l := s.level
+	i := len(s.before) + len(l.Rounds) + len(l.Voided)
+	rd := &round{
+		runner: s.runner, target: s.target, Case: s.Case, level: l, prompts: s.prompts, answers: s.answers, request: s.request, durations: s.durations,
+		out: &metric.Round{Index: i, Seed: seed(s.Load, i), Due: n, Time: s.Level.RoundTime(), Leg: s.leg},
+	}
+	rd.lengths = load.Lengths{
+		Mean: s.Workload.Output.Mean, Jitter: s.Workload.Output.Jitter,
+		Seed: rd.out.Seed, Workload: l.Workload, Level: l.Name, Round: i,
+	}
+	if s.Workload.Output.Natural {
+		rd.lengths.Jitter = 0 // the mean is the cap of an answer that ends by itself
+	}
+	return rd
 }
 
 // voids says whether a round that was disturbed is measured again, where there

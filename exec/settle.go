@@ -23,9 +23,14 @@ func (rd *round) settle() {
 		}
 	}
 	var w load.Window
-	if rd.Load.Kind == metric.Burst {
+	switch {
+	case rd.saturation != nil:
+		w = load.Window{Start: rd.saturation.from, End: rd.saturation.to, Busy: 1}
+	case rd.Load.Kind == metric.Burst:
 		w = load.BurstWindow(out.Samples, out.Due)
-	} else {
+	case rd.Load.Kind == metric.OpenLoop:
+		w = rd.window.span()
+	default:
 		w = load.ClosedWindow(out.Samples, rd.level.N, rd.Load.Pause)
 	}
 	out.WindowStart, out.WindowEnd, out.Busy = w.Start, w.End, w.Busy

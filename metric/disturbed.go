@@ -68,7 +68,11 @@ func (l *Level) Disturbed(r *Round) Disturbance {
 	if late := max(r.Health.Delay, r.Health.GCPause); late.Seconds() > max(MostDelay.Seconds(), delayShare*ttft) {
 		out.Delay = late
 	}
-	if l.Kind == Burst {
+	switch l.Kind {
+	case OpenLoop:
+		out.Load = r.late(ttft)
+		return out
+	case Burst:
 		if spread, most := r.spread(), max(burstSpread.Seconds(), burstShare*ttft); spread > most {
 			out.Load = fmt.Sprintf("its requests left %s apart, more than %s", Format(Seconds, spread), Format(Seconds, most))
 		}
@@ -85,6 +89,9 @@ func (l *Level) Disturbed(r *Round) Disturbance {
 // has a stretch with all of them busy. byServer: a slot that waits after a
 // failure is the server's doing, and thresholds count it.
 func (l *Level) Idle(r *Round) (words string, byServer bool) {
+	if l.Kind == OpenLoop {
+		return "", false
+	}
 	failed, completed := 0, 0
 	for _, s := range r.Samples {
 		if s.Completed() {

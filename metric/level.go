@@ -26,6 +26,16 @@ type Stretch struct {
 	Round    *Round
 	From, To time.Duration
 	Measured bool // only measured requests count
+	// Among are the rounds whose requests count; nil: Round alone. Those of an
+	// open loop follow each other without a drain.
+	Among []*Round
+}
+
+func (s Stretch) among() []*Round {
+	if s.Among == nil {
+		return []*Round{s.Round}
+	}
+	return s.Among
 }
 
 // Seconds is the stretch's length.
@@ -44,7 +54,7 @@ func (r *Round) Stretches(w Window, parts int) []Stretch {
 	}
 	out := make([]Stretch, parts)
 	for i := range out {
-		out[i] = Stretch{r, start + length*time.Duration(i)/time.Duration(parts), start + length*time.Duration(i+1)/time.Duration(parts), w == All}
+		out[i] = Stretch{Round: r, From: start + length*time.Duration(i)/time.Duration(parts), To: start + length*time.Duration(i+1)/time.Duration(parts), Measured: w == All}
 	}
 	return out
 }
@@ -53,7 +63,20 @@ func (r *Round) Stretches(w Window, parts int) []Stretch {
 func (l *Level) Windows(w Window) []Stretch {
 	var out []Stretch
 	for _, r := range l.Rounds {
-		out = append(out, r.Stretches(w, 1)...)
+		out = append(out, l.Stretches(r, w, 1)...)
+	}
+	return out
+}
+
+// Stretches are those of a round of the level. The window of an open loop is the
+// time in which its measured requests were due, under either.
+func (l *Level) Stretches(r *Round, w Window, parts int) []Stretch {
+	if l.Kind != OpenLoop {
+		return r.Stretches(w, parts)
+	}
+	out := r.Stretches(Steady, parts)
+	for i := range out {
+		out[i].Among = l.Rounds
 	}
 	return out
 }
@@ -95,19 +118,21 @@ func RateOver(name string, stretches []Stretch, good func(*Sample) bool) Value {
 	var amount, seconds float64
 	for _, st := range stretches {
 		seconds += st.Seconds()
-		perChunk := st.Round.tokensPerChunk()
-		for _, s := range st.Round.Samples {
-			if st.Measured && s.Phase != Measured {
-				continue
+		for _, r := range st.among() {
+			perChunk := r.tokensPerChunk()
+			for _, s := range r.Samples {
+				if st.Measured && s.Phase != Measured {
+					continue
+				}
+				if name == "goodput" && good == nil {
+					return None("the workload has no good block")
+				}
+				v, ok := st.adds(name, s, perChunk, good)
+				if !ok {
+					return None(name + " is no rate")
+				}
+				amount += v
 			}
-			if name == "goodput" && good == nil {
-				return None("the workload has no good block")
-			}
-			v, ok := st.adds(name, s, perChunk, good)
-			if !ok {
-				return None(name + " is no rate")
-			}
-			amount += v
 		}
 	}
 	if seconds <= 0 {
@@ -266,7 +291,7 @@ func (l *Level) ScalingEfficiency(w Window, one *Level) Value {
 		return None("concurrency 1 was not run")
 	}
 	if l.Kind != ClosedLoop {
-		return None("a burst has no concurrency")
+		return None("it has no concurrency")
 	}
 	many, single := RateOver("throughput", l.Windows(w), nil), RateOver("throughput", one.Windows(w), nil)
 	switch {
@@ -364,7 +389,7 @@ func (r *Round) Synchrony(slots int) Value {
 // Synchrony is the mean over the level's rounds.
 func (l *Level) Synchrony() Value {
 	if l.Kind != ClosedLoop {
-		return None("a burst has no slots")
+		return None("it has no slots")
 	}
 	sum, n, why := 0.0, 0, "no round was run"
 	for _, r := range l.Rounds {
@@ -412,6 +437,9 @@ func (l *Level) Value(name string, w Window, good func(*Sample) bool, one *Level
 		return l.EnergyPerToken()
 	case "synchrony":
 		return l.Synchrony()
+	}
+	if OfRates(name) {
+		return l.ofArrivals(name)
 	}
 	def, _ := Lookup(name)
 	return None(cmp.Or(def.NoValue, "it is no level-wide metric"))

@@ -74,20 +74,37 @@ const (
 	ClosedLoop LoadKind = "closed"
 	// Burst sends N requests at once; the burst is the round.
 	Burst LoadKind = "burst"
-	// OpenLoop is requests per second, whatever is in flight: known to the search,
-	// not measured yet.
+	// OpenLoop sends requests at a rate, whatever is in flight. Its rounds are
+	// consecutive parts of one window, see Window.
 	OpenLoop LoadKind = "rate"
+)
+
+// Cut says why a level of an open loop was ended before its schedule was; "" when
+// it was not. What was in flight then failed as unfinished.
+type Cut string
+
+const (
+	// CutStalled: requests waited, and no token came any more.
+	CutStalled Cut = "stalled"
+	// CutFull: as many requests were in flight as may be.
+	CutFull Cut = "full"
 )
 
 // Level is one steady load on one server: a case of the plan.
 type Level struct {
 	Server   string   `json:"server"`
 	Workload string   `json:"workload"`
-	Name     string   `json:"name"` // "30", "burst 8"
+	Name     string   `json:"name"` // "30", "burst 8", "4 req/s"
 	Kind     LoadKind `json:"kind"`
-	N        int      `json:"n"`     // slots, or requests of a burst; at least 1
-	Exact    bool     `json:"exact"` // prompts were sized by the server's own tokenizer
-	Natural  bool     `json:"natural,omitempty"`
+	N        int      `json:"n"`              // slots, or requests of a burst; at least 1; 0 of an open loop
+	Rate     float64  `json:"rate,omitempty"` // of an open loop: requests per second; else 0
+	Cut      Cut      `json:"cut,omitempty"`  // of an open loop
+	// Saturation is how many requests a second the server could answer when its
+	// queue was never empty, in parts of that time that follow each other; nil: not
+	// known, or not of an open loop.
+	Saturation []float64 `json:"saturation_req_s,omitempty"`
+	Exact      bool      `json:"exact"` // prompts were sized by the server's own tokenizer
+	Natural    bool      `json:"natural,omitempty"`
 	// Asked is what was sent, as the plan said it then; nil: not recorded.
 	Asked  *Asked   `json:"asked,omitempty"`
 	Rounds []*Round `json:"rounds"`
@@ -203,6 +220,9 @@ type Asked struct {
 	Jitter  float64       `json:"jitter,omitempty"` // share of Output, see plan
 	Natural bool          `json:"natural,omitempty"`
 	Pause   time.Duration `json:"pause_ns,omitempty"`
+	// Arrivals is how the requests of a rate follow each other: "poisson", "gamma
+	// 0.5"; "" of another shape.
+	Arrivals string `json:"arrivals,omitempty"`
 	// Request is a hash of what else every request carries: its fields may
 	// hold secrets. "": nothing.
 	Request string `json:"request,omitempty"`
@@ -231,6 +251,7 @@ func (a Asked) Differs(b Asked) []string {
 	note("jitter", a.Jitter, b.Jitter)
 	note("natural", a.Natural, b.Natural)
 	note("pause", a.Pause, b.Pause)
+	note("arrivals", a.Arrivals, b.Arrivals)
 	if a.Request != b.Request {
 		out = append(out, "another request block")
 	}

@@ -33,6 +33,7 @@ type Sample struct {
 	Phase    Phase  `json:"phase"`
 
 	Scheduled   time.Duration `json:"scheduled_ns"`              // when the load shape wanted it sent
+	FromDue     bool          `json:"from_due,omitempty"`        // its clock begins at Scheduled, not at Sent: an open loop
 	Sent        time.Duration `json:"sent_ns"`                   // its first byte written
 	Headers     time.Duration `json:"headers_ns,omitempty"`      // status line read
 	First       time.Duration `json:"first_ns,omitempty"`        // first token-bearing chunk
@@ -74,7 +75,9 @@ const (
 	FailEmpty     FailureKind = "empty"     // the stream ended without a token
 	FailProtocol  FailureKind = "protocol"  // not an event stream, or not JSON
 	FailTimeout   FailureKind = "timeout"   // the request's own time-out
-	FailCanceled  FailureKind = "canceled"  // the run was stopped; says nothing about the server
+	// FailUnfinished requests were in flight when their level was given up; see Cut.
+	FailUnfinished FailureKind = "unfinished"
+	FailCanceled   FailureKind = "canceled" // the run was stopped; says nothing about the server
 )
 
 // Failure is why a request did not complete, in the server's own words where
@@ -108,14 +111,14 @@ func (g *Gaps) Add(d time.Duration) {
 func (s *Sample) Value(name string) (v float64, ok bool) {
 	switch name {
 	case "ttft":
-		return since(s.Sent, s.First)
+		return since(s.begin(), s.First)
 	case "ttfa":
-		return since(s.Sent, s.FirstAnswer)
+		return since(s.begin(), s.FirstAnswer)
 	case "e2e":
 		if s.Failure != nil {
 			return 0, false
 		}
-		return since(s.Sent, s.Last)
+		return since(s.begin(), s.Last)
 	case "e2e_speed":
 		e2e, ok := s.Value("e2e")
 		if !ok || e2e <= 0 || s.Usage == nil {
@@ -168,6 +171,14 @@ func (s *Sample) Streamed() (tokens int, took time.Duration) {
 func (s *Sample) OneChunk() bool {
 	tokens, took := s.Streamed()
 	return s.Completed() && s.Usage != nil && s.First != 0 && (tokens == 0 || took == 0)
+}
+
+// begin is when the request's clock starts.
+func (s *Sample) begin() time.Duration {
+	if s.FromDue {
+		return s.Scheduled
+	}
+	return s.Sent
 }
 
 func since(from, to time.Duration) (float64, bool) {

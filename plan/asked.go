@@ -22,6 +22,8 @@ func (w *Workload) Asked(s *Server, l *Load) *metric.Asked {
 		Natural: w.Output.Natural,
 		Pause:   l.Pause,
 		Request: w.Request.hash(),
+
+		Arrivals: l.Open.String(),
 	}
 }
 

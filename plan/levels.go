@@ -127,7 +127,10 @@ func (p *Plan) Hanging() time.Duration {
 				if level.Duration == 0 {
 					requests = min(requests, level.Requests)
 				}
-				waves := (requests + level.N - 1) / level.N
+				waves := 1 // a rate is given up once no token comes
+				if l.Kind != metric.OpenLoop {
+					waves = (requests + level.N - 1) / level.N
+				}
 				sum += time.Duration(waves*len(w.Servers)) * l.Timeout
 			}
 		}

@@ -32,6 +32,23 @@ const abortShare = 10
 // its end, in tenths.
 var early = []int{5, 7}
 
+// early are the shares of a level's rounds after which it may be looked at before
+// its end. The rounds of a rate are one window.
+func (l *Load) early() []int {
+	if l.Kind == metric.OpenLoop {
+		return nil
+	}
+	return early
+}
+
+// half is after how many of the level's rounds it is looked at for a failure alone.
+func (l *Load) half(level Level) int {
+	if l.Kind == metric.OpenLoop {
+		return 0
+	}
+	return level.Rounds / 2
+}
+
 // Looks plans the looks at a level, before it is run: after half and seven
 // tenths of its rounds where it could certifiably hold by then, else half-way
 // for failures alone; at its end; and, where an inconclusive level is extended, at
@@ -65,7 +82,7 @@ func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 	part := 1 / float64(len(ends))
 	var looks []Look
 	played := 0
-	for _, tenths := range early {
+	for _, tenths := range load.early() {
 		rounds := (level.Rounds*tenths + 9) / 10
 		if rounds < metric.LeastRounds || rounds == level.Rounds || p.History != nil || level.Duration > 0 {
 			continue
@@ -78,7 +95,7 @@ func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 		}
 		looks, played = append(looks, look), rounds
 	}
-	if half := level.Rounds / 2; len(looks) == 0 && half > 0 {
+	if half := load.half(level); len(looks) == 0 && half > 0 {
 		looks, played = append(looks, Look{Due: level.due(0, half), Requests: level.sent(half), Planned: abortShare * len(ends), Ahead: true}), half
 	}
 	for i, n := range ends {

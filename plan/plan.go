@@ -329,6 +329,7 @@ type Load struct {
 	Stagger time.Duration
 	Pause   time.Duration `plan:"pause"`   // between a slot's answer and its next request
 	Timeout time.Duration `plan:"timeout"` // of one request
+	Open    *Open         // of a rate; nil of another shape
 	Range   hcl.Range
 }
 
@@ -340,15 +341,17 @@ const (
 
 // Level is one level of a load block.
 type Level struct {
-	Name string // "30", "burst 8": unique within the workload
-	N    int    // requests in flight, or in one burst
+	Name string // "30", "burst 8", "4 req/s": unique within the workload
+	N    int    // requests in flight, or in one burst; 0 of a rate
+	// Rate is in requests per second; 0 of another shape.
+	Rate float64
 	// Requests are the measured ones, all rounds together, split over the rounds. With
 	// a Duration they are the least there are: one for each in flight and round.
 	Requests int
 	// Duration is for how long measured requests are started, all rounds together,
 	// split evenly over the rounds; 0: until Requests were.
 	Duration time.Duration
-	Rounds   int // at least 1
+	Rounds   int // at least 1; of a rate consecutive parts of one window
 	Range    hcl.Range
 }
 

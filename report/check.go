@@ -150,7 +150,7 @@ func (c *checker) identities(x *Case) {
 func (c *checker) repeats() {
 	type key struct {
 		server, workload, kind string
-		n                      int
+		load                   float64
 	}
 	first := map[key]*Case{}
 	for i := range c.doc.Cases {
@@ -158,7 +158,7 @@ func (c *checker) repeats() {
 		if x.Skipped != "" || x.Completed < enough || x.Failed > 0 {
 			continue
 		}
-		k := key{x.Server, x.Workload, x.Kind, x.N}
+		k := key{x.Server, x.Workload, x.Kind, x.Load()}
 		y := first[k]
 		if y == nil {
 			first[k] = x

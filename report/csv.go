@@ -51,7 +51,7 @@ func LevelsCSV(w io.Writer, d *Document) error {
 	for i := range d.Cases {
 		c := &d.Cases[i]
 		row := []string{field(d.Run), d.Date(time.RFC3339), field(d.Plan.Path), strconv.FormatBool(d.Simulated),
-			field(c.Server), field(c.Workload), field(c.Level), c.Kind, strconv.Itoa(c.N), field(c.purpose()), field(c.Skipped),
+			field(c.Server), field(c.Workload), field(c.Level), c.Kind, strconv.FormatFloat(c.Load(), 'f', -1, 64), field(c.purpose()), field(c.Skipped),
 			strconv.Itoa(c.Due), strconv.Itoa(c.Completed), strconv.Itoa(c.Failed), strconv.Itoa(c.Reconnects),
 			full(some(c.At)), full(some(c.Duration)), full(some(c.Window)), strconv.Itoa(c.InputTokens), strconv.Itoa(c.OutputTokens)}
 		for _, def := range metric.Defs {

@@ -130,9 +130,13 @@ type Case struct {
 	Server   string `json:"server"`
 	Workload string `json:"workload"`
 	Level    string `json:"level"` // "30", "burst 8"
-	Kind     string `json:"kind"`  // "closed": n in flight; "burst": n at once
-	N        int    `json:"n"`
-	Natural  bool   `json:"natural,omitempty"` // the model ended its answers by itself
+	Kind     string `json:"kind"`  // "closed": n in flight; "burst": n at once; "rate": requests per second
+	N        int    `json:"n"`     // 0 of a rate
+	// Rate is that of an open loop, in requests per second; Cut says why it was ended
+	// before its schedule was: "stalled" or "full".
+	Rate    float64 `json:"rate,omitempty"`
+	Cut     string  `json:"cut,omitempty"`
+	Natural bool    `json:"natural,omitempty"` // the model ended its answers by itself
 	// Exact is set when prompts were sized by the server's own tokenizer.
 	Exact bool `json:"exact"`
 	// Asked is a digest of what the requests were to be like: two runs whose
@@ -180,6 +184,14 @@ type Case struct {
 	// Series are what the server and its GPUs told of themselves while the
 	// level ran, all rounds together; empty where nothing was told.
 	Series []Series `json:"series"`
+}
+
+// Load is what was in flight or sent at once, or the rate.
+func (c *Case) Load() float64 {
+	if c.Rate > 0 {
+		return c.Rate
+	}
+	return float64(c.N)
 }
 
 // Series is one quantity over time. Points are readings, in order of time;

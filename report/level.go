@@ -14,7 +14,7 @@ import (
 func (b *builder) level(l *metric.Level) Case {
 	c := Case{
 		Server: b.clean(l.Server), Workload: b.clean(l.Workload), Level: b.clean(l.Name),
-		Kind: string(l.Kind), N: l.N, Natural: l.Natural, Exact: l.Exact, Skipped: b.clean(l.Skipped),
+		Kind: string(l.Kind), N: l.N, Rate: l.Rate, Cut: string(l.Cut), Natural: l.Natural, Exact: l.Exact, Skipped: b.clean(l.Skipped),
 		RatesOver: string(b.window(l.Workload)), Shed: l.Shed,
 		Due: l.Due(), Failures: []Failure{}, Rounds: []Round{}, Looks: []Look{}, Notes: b.cleanAll(l.Notes), Metrics: []Summary{}, Series: []Series{},
 	}
@@ -31,7 +31,7 @@ func (b *builder) level(l *metric.Level) Case {
 	samples := l.MeasuredSamples()
 	b.requests(&c, samples)
 	for _, def := range metric.Defs {
-		if def.Later {
+		if def.Later || metric.OfRates(def.Name) && l.Kind != metric.OpenLoop {
 			continue
 		}
 		c.Metrics = append(c.Metrics, b.summary(def, l, samples))
@@ -81,7 +81,7 @@ func (b *builder) round(l *metric.Level, r *metric.Round) Round {
 		GCPause: r.Health.GCPause.Seconds(), Delay: r.Health.Delay.Seconds(), Stall: r.Health.Stall.Seconds(),
 		Complete: r.Complete, Stopped: b.clean(r.Stopped), Void: b.clean(r.Void),
 	}
-	for _, s := range r.Stretches(b.window(l.Workload), 1) {
+	for _, s := range l.Stretches(r, b.window(l.Workload), 1) {
 		out.Window = s.Seconds()
 	}
 	return out

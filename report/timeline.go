@@ -47,13 +47,13 @@ func (b *builder) telling(d *Document, g *group) (l *metric.Level, why string, f
 			continue
 		}
 		name := b.clean(x.Name)
-		if wrong[name] && (first == nil || x.N < first.N) {
+		if wrong[name] && (first == nil || x.Load() < first.Load()) {
 			first = x
 		}
 		if past[name] && over == nil {
 			over = x
 		}
-		if largest == nil || x.N > largest.N {
+		if largest == nil || x.Load() > largest.Load() {
 			largest = x
 		}
 	}

@@ -117,8 +117,11 @@ func slowest(p *plan.Plan) (sum time.Duration, ok bool) {
 			continue
 		}
 		waves := c.Level.Rounds
-		if c.Load.Kind == metric.ClosedLoop {
+		switch c.Load.Kind {
+		case metric.ClosedLoop:
 			waves = (c.Level.Requests + c.Level.N - 1) / c.Level.N
+		case metric.OpenLoop:
+			waves, sum = 1, sum+c.Level.Lasts()
 		}
 		sum += time.Duration(waves) * (request + c.Load.Pause)
 	}

@@ -116,14 +116,14 @@ func readClaimAt(b *body, c *plan.Claim) []string {
 	return out
 }
 
-// readLevelName reads one element of at: 30 or "burst 8".
+// readLevelName reads one element of at: 30, "burst 8" or "4 req/s".
 func readLevelName(b *body, e element) (name string, ok bool) {
 	if b.isUnknown(e.rng, "at", e.value) {
 		return "", false
 	}
 	switch e.value.Type() {
 	case cty.String:
-		return e.value.AsString(), true
+		return levelName(e.value.AsString()), true
 	case cty.Number:
 		n, ok := b.asInteger(e.rng, "at", e.value, 1, maxLevel)
 		return strconv.Itoa(int(n)), ok

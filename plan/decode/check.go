@@ -11,6 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tokgate/tokgate/engine"
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -63,6 +64,9 @@ func (d *decoder) checkRequires() {
 			if s.Severity == plan.SeverityError && len(s.At) > 0 {
 				return
 			}
+		}
+		if slices.ContainsFunc(w.Loads, func(l *plan.Load) bool { return l.Kind == metric.OpenLoop }) {
+			return // a rate is to be sustained
 		}
 		if w.Capacity != nil && w.Capacity.Require > 0 {
 			return

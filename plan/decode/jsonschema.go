@@ -143,8 +143,8 @@ func jsonType(name string) object {
 		return anyOf(number, list(number))
 	case "number or object":
 		return anyOf(number, anObject)
-	case `number or "auto"`:
-		return anyOf(number, object{"const": "auto"})
+	case `number, duration or "auto"`:
+		return anyOf(number, duration, object{"const": "auto"})
 	case `duration or "auto"`:
 		return anyOf(duration, object{"const": "auto"})
 	case "number or share":

@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -34,17 +35,15 @@ func readLoads(b *body, w *plan.Workload, p *preset) {
 
 func readLoad(b *body, p *preset) *plan.Load {
 	l := &plan.Load{Kind: metric.ClosedLoop, Range: b.rng}
-	attr := "concurrency"
-	switch closed, burst := b.given("concurrency"), b.given("burst"); {
-	case closed && burst:
-		b.d.errorf(b.attrs["burst"].NameRange, sumConflict, "One load block is either a closed loop (concurrency) or bursts: write two blocks.")
-	case burst:
-		attr, l.Kind = "burst", metric.Burst
-	case !closed && !b.later && !b.stray:
-		b.d.errorf(b.rng, sumLoadShape, "A load block needs concurrency = [1, 8] or burst = [8].")
-	}
+	attr := readShape(b, l)
 	l.Seeded = b.given("seeds")
 	l.Seeds = readSeeds(b)
+	if l.Kind == metric.OpenLoop {
+		readOpen(b, l, p)
+		b.bind(l)
+		return l
+	}
+	refuseOpen(b)
 	if b.given(attr) {
 		l.Levels = readLevels(b, attr, l.Kind)
 	}
@@ -60,6 +59,28 @@ func readLoad(b *body, p *preset) *plan.Load {
 	l.Stagger = readStagger(b, l.Kind)
 	b.bind(l)
 	return l
+}
+
+// readShape finds out which shape the load has, and returns the attribute that
+// has its levels.
+func readShape(b *body, l *plan.Load) (attr string) {
+	shapes := []struct {
+		attr string
+		kind metric.LoadKind
+	}{{"concurrency", metric.ClosedLoop}, {"burst", metric.Burst}, {"rate", metric.OpenLoop}}
+	for _, s := range shapes {
+		switch {
+		case !b.given(s.attr):
+		case attr != "":
+			b.d.errorf(b.attrs[s.attr].NameRange, sumConflict, "One load block has one shape: a closed loop (concurrency), bursts or a rate. Write a block for each.")
+		default:
+			attr, l.Kind = s.attr, s.kind
+		}
+	}
+	if attr == "" && !b.later && !b.stray {
+		b.d.errorf(b.rng, sumLoadShape, `A load block needs concurrency = [1, 8], burst = [8] or rate = ["4 req/s"].`)
+	}
+	return cmp.Or(attr, "concurrency")
 }
 
 func readSeeds(b *body) []int64 {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
 )
 
 // Schema is the whole language, as the body of a plan file.
@@ -197,20 +198,22 @@ var workloadBlock = &Block{
 
 var loadBlock = &Block{
 	Name: "load", Repeat: true,
-	Doc: "How requests arrive: a closed loop (concurrency) or bursts. Each number is one level.",
+	Doc: "How requests arrive: a closed loop (concurrency), bursts, or a rate. Each number is one level.",
 	Attrs: []*Attr{
 		{Name: "concurrency", Type: "number or list of numbers", Doc: "Closed loop: that many requests in flight. Levels are named by the number."},
 		{Name: "burst", Type: "number or list of numbers", Doc: "That many requests at once; the burst is the round. Levels are named \"burst N\"."},
 		{Name: "bursts", Type: "number", Default: `10`, Doc: "How often each burst is sent."},
 		{Name: "requests", Type: "number or object", Computed: "200 up to level 10, else the larger of 300 and 10 × the level", Doc: "Measured requests of each level and server, split evenly over the rounds; by default no fewer than a round of each seed that the plan names takes. An object sets them by level: { 1 = 60, default = 300 }."},
-		{Name: "duration", Type: "duration", Computed: "until `requests` were sent", Doc: "Of each level of a closed loop and server, instead of `requests`: measured requests are started for so long, split evenly over the rounds, and at least one for each in flight and round. Only a failure ends the level earlier; under `extend` it goes on to up to four times as long.", Min: second, Max: maxDuration},
+		{Name: "duration", Type: "duration", Computed: "until `requests` were sent", Doc: "Of each level of a closed loop and server, instead of `requests`: measured requests are started for so long, split evenly over the rounds, and at least one for each in flight and round. Only a failure ends the level earlier; under `extend` it goes on to up to four times as long. Of a rate: rate × duration requests, which arrive over that time on average; 5m where neither is set.", Min: second, Max: maxDuration},
 		{Name: "seeds", Type: "list of numbers", Default: `[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]`, Doc: "One round each; prompts differ by seed, round and level. Of the default ones a level uses as many as leave each round one request for each in flight (two in a capacity search), and at least five."},
-		{Name: "warmup", Type: "number or \"auto\"", Default: `"auto"`, Doc: "Requests before each round that are not measured; `auto`: the level's own concurrency. Those beyond a whole number for each slot go first, and the round begins when they have ended."},
+		{Name: "warmup", Type: "number, duration or \"auto\"", Default: `"auto"`, Doc: "Requests before each round that are not measured; `auto`: the level's own concurrency. Those beyond a whole number for each slot go first, and the round begins when they have ended. Of a rate a duration; `auto`: at least three mean requests, and until the backlog no longer grows, ten at most."},
 		{Name: "stagger", Type: "duration or \"auto\"", Default: `"auto"`, Doc: "Time between two slots' starts; `auto` spreads them over one request."},
 		{Name: "pause", Type: "duration", Default: `"0s"`, Doc: "Between a slot's answer and its next request.", Max: day},
 		{Name: "timeout", Type: "duration", Default: `"10m"`, Doc: "Of one request; a request that takes longer has failed.", Min: millisecond, Max: day},
-		{Name: "rate", Type: "list of rates", Doc: "Open loop.", Later: true},
-		{Name: "arrivals", Type: "string", Doc: "Arrival process of an open loop.", Later: true},
+		{Name: "rate", Type: "string or list of strings", Doc: "Open loop: requests that arrive at that rate, whatever is in flight, such as \"4 req/s\" or \"240 req/min\". Levels are named by the rate in requests per second: \"4 req/s\". The clock of a request starts when it is due."},
+		{Name: "arrivals", Type: "string", Default: `"poisson"`, Doc: "How the requests of a rate follow each other: `constant` (evenly), `poisson` (independently of each other) or `gamma` (by burstiness).", OneOf: arrivals},
+		{Name: "burstiness", Type: "number", Computed: "only of gamma", Doc: "The shape of gamma distributed gaps: 1 is Poisson, below 1 requests come in bursts, above 1 more evenly.", Max: 1000},
+		{Name: "max_in_flight", Type: "number", Default: `4096`, Doc: "Of a rate: a level with so many requests in flight is given up.", Min: 1, Max: maxLevel},
 		{Name: "trace", Type: "path", Doc: "Recorded traffic.", Later: true},
 		{Name: "speedup", Type: "number", Doc: "Of recorded traffic.", Later: true},
 		{Name: "users", Type: "list of numbers", Doc: "People instead of slots.", Later: true},
@@ -232,6 +235,9 @@ var goodBlock = &Block{
 	Doc:   "Bounds of a good request, without a statistic; gated as goodput = \"share >= 95%\".",
 	Attrs: metricAttrs(boundsRequest),
 }
+
+// arrivals of a rate.
+var arrivals = []string{string(plan.Constant), string(plan.Poisson), string(plan.Gamma)}
 
 // severities of a threshold, a change or a night.
 var severities = []string{"error", "warn"}
@@ -334,7 +340,7 @@ func comparable(d metric.Def) bool {
 	case metric.Count, metric.Requests, metric.Celsius:
 		return false
 	}
-	return d.Better != metric.Neutral && d.Name != "lag"
+	return d.Better != metric.Neutral && d.Name != "lag" && d.Name != "backlog_growth"
 }
 
 // capacityDef is the capacity as a comparison knows it.

@@ -29,7 +29,7 @@ type curve struct {
 }
 
 // kinds of load, as an axis names them.
-var kinds = map[string]string{"closed": "requests in flight", "burst": "requests at once"}
+var kinds = map[string]string{"closed": "requests in flight", "burst": "requests at once", "rate": "requests per second"}
 
 // mostSeries are drawn in one chart: more than that nobody tells apart.
 const mostSeries = 8
@@ -79,7 +79,7 @@ func tracks(runs []run, kind string, keep func(*report.Case) bool) []track {
 			parts = append(parts, t.r.Name)
 		}
 		t.name = strings.Join(parts, " · ")
-		slices.SortStableFunc(t.cases, func(a, b *report.Case) int { return a.N - b.N })
+		slices.SortStableFunc(t.cases, func(a, b *report.Case) int { return cmp.Compare(a.Load(), b.Load()) })
 		out = append(out, *t)
 	}
 	return out
@@ -89,7 +89,7 @@ func tracks(runs []run, kind string, keep func(*report.Case) bool) []track {
 func (t track) line() []*report.Case {
 	var out []*report.Case
 	for _, c := range t.cases {
-		if n := len(out); n > 0 && out[n-1].N == c.N {
+		if n := len(out); n > 0 && out[n-1].Load() == c.Load() {
 			if c.Completed > out[n-1].Completed {
 				out[n-1] = c
 			}
@@ -197,9 +197,9 @@ func (cv curve) figure(runs []run, lines []track, of func(*report.Case) report.N
 		s := chart.Series{Name: t.name, Index: i, Band: cv.band && len(lines) <= 3}
 		for _, c := range t.line() {
 			v := of(c)
-			ns = append(ns, float64(c.N))
+			ns = append(ns, c.Load())
 			low, high = min(low, v.V), max(high, v.V)
-			p := chart.Point{X: float64(c.N), Y: v.V, Low: math.NaN(), High: math.NaN(), Hollow: c.Probe != nil,
+			p := chart.Point{X: c.Load(), Y: v.V, Low: math.NaN(), High: math.NaN(), Hollow: c.Probe != nil,
 				Tip: []string{t.name, inFlight(c), axis + " " + v.Format(string(def.Unit))}}
 			if sum := c.Summary(cv.name); cv.band && sum != nil && sum.Percentiles != nil {
 				p.Low, p.High = bound(sum.Percentiles.P5), bound(sum.Percentiles.P95)

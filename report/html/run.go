@@ -97,8 +97,11 @@ func format(name string, v float64) string { return metric.Format(metric.Unit(un
 
 // inFlight words the load of a case.
 func inFlight(c *report.Case) string {
-	if c.Kind == "burst" {
+	switch c.Kind {
+	case "burst":
 		return plural(c.N, "request") + " at once"
+	case "rate":
+		return metric.Format(metric.PerSecond, c.Rate)
 	}
 	return plural(c.N, "request") + " in flight"
 }

@@ -272,7 +272,9 @@ func (d *Display) LevelStarted(l *metric.Level, due int, expected time.Duration)
 		started.expected = 0 // it is of virtual time
 	}
 	if l.Probe != nil {
-		started.probe = "capacity: " + text.Line(l.Probe.Purpose)
+		if started.probe = text.Line(l.Probe.Purpose); l.Probe.Purpose != metric.SaturationName {
+			started.probe = "capacity: " + started.probe
+		}
 	}
 	if !d.opt.TTY {
 		d.fold(started.workload + " on " + started.server)

@@ -15,11 +15,6 @@ workload "w" {
 
   load { concurrency = [1, 8] }
   load {
-    rate     = ["0.5 req/s", "2 req/s"] # ERROR: Not supported yet
-    arrivals = "poisson"                # ERROR: Not supported yet
-    duration = "5m"
-  }
-  load {
     trace   = "traffic.jsonl" # ERROR: Not supported yet
     speedup = 2               # ERROR: Not supported yet
   }

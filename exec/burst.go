@@ -1,0 +1,70 @@
+package exec
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tokgate/tokgate/exec/load"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// burst plays a burst, after a warm-up of its own. "auto" warms up before the
+// first burst only: every burst is to meet an idle server.
+func (rd *round) burst(health *func() metric.Health) {
+	warmup := rd.Load.Warmup
+	if warmup == plan.WarmupAuto {
+		warmup = 0
+		if rd.out.Index == 0 {
+			warmup = rd.level.N
+		}
+	}
+	rd.warmUp(0, warmup)
+	rd.prepare(metric.Measured, 0, rd.out.Due)
+	if rd.check() && !rd.halted() {
+		rd.watch(health)
+		rd.look()
+		rd.read()
+		rd.together(metric.Measured, 0, rd.out.Due)
+	}
+}
+
+// warmUp sends n warm-up requests at once, from an order on, and waits for
+// them: again while none completes, until enough of them did not.
+func (rd *round) warmUp(from, n int) {
+	for ; n > 0 && !rd.halted(); from += n {
+		rd.prepare(metric.Warmup, from, n)
+		rd.together(metric.Warmup, from, n)
+		if rd.proven || rd.halted() || slices.ContainsFunc(rd.out.Samples, (*metric.Sample).Completed) {
+			break
+		}
+		if from+n >= load.Hopeless(rd.level.N) {
+			rd.cut(nothingCompletes + rd.lastWarmup)
+			break
+		}
+		rd.pause(load.Backoff)
+	}
+}
+
+// pause lets time pass.
+func (rd *round) pause(d time.Duration) {
+	over := false
+	stop := rd.Clock.Timer(rd.Clock.Now()+d, func() { over = true })
+	defer stop()
+	rd.until(func() bool { return over || rd.halted() })
+}
+
+// together sends n requests at once, from an order on, and waits for them.
+func (rd *round) together(phase metric.Phase, from, n int) {
+	at := rd.Clock.Now()
+	for i := range n {
+		if rd.check(); rd.halted() {
+			break
+		}
+		rd.send(load.Turn{Slot: i, Phase: phase, Order: from + i}, at)
+	}
+	rd.until(func() bool {
+		// The drain knows which requests are still worth waiting for.
+		return len(rd.flights) == 0 || rd.halted()
+	})
+}

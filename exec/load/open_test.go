@@ -1,0 +1,127 @@
+package load_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/tokgate/tokgate/exec/load"
+	"github.com/tokgate/tokgate/metric"
+)
+
+// arrivals draws the gaps of n measured requests, in seconds.
+func arrivals(o load.Open, n int) []float64 {
+	o.Due = n
+	s := o.Begin(0)
+	last := s.Warm()
+	var gaps []float64
+	for range n {
+		_, at := s.Next()
+		gaps = append(gaps, (at - last).Seconds())
+		last = at
+	}
+	return gaps
+}
+
+// A gamma distribution of shape k has a coefficient of variation of 1/√k. Of 20,000
+// gaps the mean is known to within 4·cv/√20000 of itself.
+func TestGaps(t *testing.T) {
+	const n = 20_000
+	for _, tt := range []struct{ shape, cv float64 }{{1, 1}, {0.5, math.Sqrt2}, {4, 0.5}, {math.Inf(1), 0}} {
+		gaps := arrivals(load.Open{Rate: 8, Shape: tt.shape, Seed: 7, Workload: "w", Level: "8 req/s"}, n)
+		mean, square := 0.0, 0.0
+		for _, g := range gaps {
+			mean += g / n
+			square += g * g / n
+		}
+		cv := math.Sqrt(max(square-mean*mean, 0)) / mean
+		if off := math.Abs(mean*8 - 1); off > 4*tt.cv/math.Sqrt(n)+1e-6 {
+			t.Errorf("shape %v: mean gap %v s, want 1/8 s", tt.shape, mean)
+		}
+		if math.Abs(cv-tt.cv) > 0.05*tt.cv+1e-4 {
+			t.Errorf("shape %v: coefficient of variation %v, want %v", tt.shape, cv, tt.cv)
+		}
+	}
+}
+
+// The measured arrivals are the same however long the warm-up took; another seed,
+// workload or level has others.
+func TestScheduleDependsOnNothingElse(t *testing.T) {
+	o := load.Open{Rate: 4, Shape: 1, Due: 50, Seed: 1, Workload: "chat", Level: "4 req/s"}
+	measured := func(o load.Open, begin time.Duration, warmup int) (out []time.Duration) {
+		s := o.Begin(begin)
+		for i := range warmup {
+			if turn, _ := s.Next(); turn != (load.Turn{Phase: metric.Warmup, Order: i}) {
+				t.Fatalf("request %d of the warm-up is %+v", i, turn)
+			}
+		}
+		last := s.Warm()
+		for i := range o.Due {
+			turn, at := s.Next()
+			if turn != (load.Turn{Phase: metric.Measured, Order: i}) {
+				t.Fatalf("measured request %d is %+v", i, turn)
+			}
+			out = append(out, (at - last).Round(time.Microsecond))
+			last = at
+		}
+		if turn, at := s.Next(); turn != (load.Turn{Phase: metric.Filler}) || at < last {
+			t.Fatalf("after the last measured request comes %+v at %v", turn, at)
+		}
+		return out
+	}
+	same := func(a, b []time.Duration) bool {
+		for i := range a {
+			if d := a[i] - b[i]; d > time.Microsecond || d < -time.Microsecond {
+				return false
+			}
+		}
+		return true
+	}
+	first := measured(o, 0, 0)
+	if !same(first, measured(o, 3*time.Second, 17)) {
+		t.Error("a longer warm-up changed the measured arrivals")
+	}
+	for name, change := range map[string]func(*load.Open){
+		"seed":     func(o *load.Open) { o.Seed = 2 },
+		"workload": func(o *load.Open) { o.Workload = "rag" },
+		"level":    func(o *load.Open) { o.Level = "4.0 req/s" },
+		"round":    func(o *load.Open) { o.Round = 10 },
+	} {
+		other := o
+		change(&other)
+		if same(first, measured(other, 0, 0)) {
+			t.Errorf("another %s has the same arrivals", name)
+		}
+	}
+}
+
+// Arrivals at 1 s apart, requests of 2 s: the backlog is 2 from the third on.
+// Stretches end at 2, 4 and 6 s, the third is the first that may end the warm-up.
+func TestSteady(t *testing.T) {
+	play := func(backlog func(second int) int, mean time.Duration) int {
+		s := load.NewSteady(0)
+		for i := 1; i <= 100; i++ {
+			if s.Over(time.Duration(i)*time.Second, mean, backlog(i)) {
+				return i
+			}
+		}
+		return -1
+	}
+	for _, tt := range []struct {
+		name    string
+		backlog func(int) int
+		mean    time.Duration
+		want    int
+	}{
+		{"at once", func(i int) int { return min(i, 2) }, 2 * time.Second, 6},
+		{"nothing completed", func(i int) int { return i }, 0, -1},
+		// It doubles with each stretch until 10 s: the stretch that ends at 12 s is not
+		// above 1.1 times the one before, plus one.
+		{"still growing", func(i int) int { return 4 << min(i/2, 5) }, 2 * time.Second, 14},
+		{"without end", func(i int) int { return i * i * i }, time.Second, 10},
+	} {
+		if got := play(tt.backlog, tt.mean); got != tt.want {
+			t.Errorf("%s: the warm-up took %d s, want %d", tt.name, got, tt.want)
+		}
+	}
+}

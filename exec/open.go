@@ -1,0 +1,326 @@
+package exec
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/load"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// window is the round of an open loop: it warms up, then measures without a pause
+// between its parts, which become the level's rounds; arrivals go on, not judged,
+// until the last measured request has ended. Package load says when each is due.
+type window struct {
+	*round
+	schedule *load.Schedule
+	parts    []int // measured requests of each
+	// bounds are when the parts begin, and when the last one ends, as far as it
+	// has come; health is that of the parts that are over.
+	bounds  []time.Duration
+	health  []metric.Health
+	pending int // measured requests that have not ended
+
+	steady *load.Steady // while it warms up
+	warm   struct {     // warm-up requests that ended
+		completed, failed int
+		took              time.Duration // the completed ones, together
+	}
+	token   atomic.Int64  // when the last token came
+	waiting time.Duration // since when anything is in flight
+	given   time.Duration // when it was given up; 0: it was not
+	stop    func() bool
+}
+
+// open plays the window of an open loop.
+func (rd *round) open(health *func() metric.Health) {
+	w := rd.window
+	w.pending = rd.out.Due
+	rd.prepare(metric.Warmup, 0, warmupPrompts)
+	rd.prepare(metric.Measured, 0, rd.out.Due)
+	rd.prepare(metric.Filler, 0, warmupPrompts)
+	if !rd.check() || rd.halted() {
+		return
+	}
+	rd.watch(health)
+	rd.look()
+	begin := rd.Clock.Now()
+	o := rd.Load.Open
+	w.schedule = load.Open{
+		Rate: rd.level.Rate, Shape: o.Shape(), Due: rd.out.Due,
+		Seed: rd.out.Seed, Workload: rd.level.Workload, Level: rd.level.Name, Round: rd.out.Index,
+	}.Begin(begin)
+	w.steady = load.NewSteady(begin)
+	if o.Warmup == 0 {
+		w.begins(health)
+	}
+	rd.ended = w.took
+	w.next(health, begin)
+	end := w.guard()
+	rd.until(func() bool { return w.pending == 0 || rd.halted() })
+	end()
+	w.stop()
+	rd.ended = nil
+}
+
+// warmupPrompts is how many prompts of a phase of unknown length are made
+// beforehand.
+const warmupPrompts = 100
+
+// next waits for the next request that is due, and sends it.
+func (w *window) next(health *func() metric.Health, begin time.Duration) {
+	turn, at := w.schedule.Next()
+	w.stop = w.Clock.Timer(at, func() {
+		if w.halted() {
+			return
+		}
+		if len(w.flights) >= w.Load.Open.MaxInFlight {
+			w.giveUp(metric.CutFull, fmt.Sprintf("%d requests were in flight, the most that max_in_flight allows", len(w.flights)))
+			return
+		}
+		if len(w.flights) == 0 {
+			w.waiting = w.Clock.Now()
+		}
+		w.send(turn, at)
+		if turn.Phase == metric.Measured {
+			w.passes(turn.Order, at, health)
+		}
+		if w.steady != nil && w.warmed(at-begin) {
+			w.begins(health)
+		}
+		w.Clock.Post(func() {
+			if !w.halted() && w.pending > 0 {
+				w.prepare(turn.Phase, turn.Order+warmupPrompts, 1)
+			}
+		})
+		w.next(health, begin)
+	})
+}
+
+// warmed says whether the warm-up is over, so long after its beginning.
+func (w *window) warmed(after time.Duration) bool {
+	if fixed := w.Load.Open.Warmup; fixed != plan.OpenWarmupAuto {
+		return after >= fixed
+	}
+	mean := time.Duration(0)
+	if n := w.warm.completed; n > 0 {
+		mean = w.warm.took / time.Duration(n)
+	}
+	return w.steady.Over(w.Clock.Now(), mean, len(w.flights))
+}
+
+// begins ends the warm-up.
+func (w *window) begins(health *func() metric.Health) {
+	w.steady = nil
+	w.bounds = append(w.bounds, w.schedule.Warm())
+	w.meter(health)
+}
+
+// passes ends the part of which that measured request, due at that time, is the
+// last one.
+func (w *window) passes(order int, at time.Duration, health *func() metric.Health) {
+	if _, first := w.part(order + 1); first == order+1 {
+		w.bounds = append(w.bounds, at)
+		w.health = append(w.health, (*health)())
+		w.meter(health)
+	}
+}
+
+// meter begins to watch the generator, and reads what the server says of itself,
+// at the edge of a part.
+func (w *window) meter(health *func() metric.Health) {
+	w.watch(health)
+	if w.inside != nil {
+		w.inside.Read()
+	}
+}
+
+// part is the part to which a measured request belongs, and its first one.
+func (w *window) part(order int) (part, first int) {
+	for i, n := range w.parts {
+		if order < first+n {
+			return i, first
+		}
+		first += n
+	}
+	return len(w.parts), first
+}
+
+// place says which request of which part a sample is.
+func (w *window) place(s *metric.Sample) {
+	s.FromDue = true
+	switch s.Phase {
+	case metric.Measured:
+		part, first := w.part(s.Order)
+		s.Round, s.Order = s.Round+part, s.Order-first
+	case metric.Filler:
+		s.Round += len(w.parts) - 1
+	}
+}
+
+// took follows the end of a request.
+func (w *window) took(f *flight) {
+	s := f.sample
+	if f.turn.Phase == metric.Measured {
+		w.pending--
+	}
+	if f.turn.Phase != metric.Warmup {
+		return
+	}
+	if s.Completed() {
+		w.warm.completed++
+		w.warm.took += s.End - s.Scheduled
+		return
+	}
+	w.warm.failed++
+	if w.steady != nil && w.warm.completed == 0 && w.warm.failed >= load.Hopeless(0) {
+		w.cut(nothingCompletes + w.lastWarmup)
+	}
+}
+
+// patience is for how long no token may come while requests wait; or ten times
+// the median TTFT, where that is more.
+const patience = time.Minute
+
+// guard ends the window once no token comes any more.
+func (w *window) guard() (stop func()) {
+	var again func() bool
+	var look func()
+	look = func() {
+		if !w.halted() && len(w.flights) > 0 {
+			silent := w.Clock.Now() - max(w.waiting, time.Duration(w.token.Load()))
+			if silent > patience && silent > w.patience() {
+				w.giveUp(metric.CutStalled, fmt.Sprintf("no token came for %v, while %d requests waited", silent.Round(time.Second), len(w.flights)))
+			}
+		}
+		again = w.Clock.Timer(w.Clock.Now()+time.Second, look)
+	}
+	look()
+	return func() { again() }
+}
+
+// patience is for how long no token may come: before any came, a request's own
+// time-out.
+func (w *window) patience() time.Duration {
+	if w.token.Load() == 0 {
+		return w.Load.Timeout
+	}
+	var ttft []time.Duration
+	for _, s := range w.out.Samples {
+		if s.First > 0 {
+			ttft = append(ttft, s.First-s.Scheduled)
+		}
+	}
+	if len(ttft) == 0 {
+		return patience
+	}
+	slices.Sort(ttft)
+	return max(patience, 10*ttft[len(ttft)/2])
+}
+
+// giveUp ends the level. What is in flight is unfinished, and what was not due yet
+// never will be.
+func (w *window) giveUp(why metric.Cut, words string) {
+	if w.halted() {
+		return
+	}
+	w.level.Cut, w.given = why, w.Clock.Now()
+	w.cut(words)
+}
+
+// unfinished words what became of a request that the level was given up with.
+func (w *window) unfinished(s *metric.Sample) {
+	if w.level.Cut != "" && s.Canceled() && s.Phase == metric.Measured {
+		s.Failure = &metric.Failure{Kind: metric.FailUnfinished, Message: "it had not ended when its level was given up"}
+	}
+}
+
+// listen has the window know of each token.
+func (w *window) listen(a *client.Answer) client.Stream { return heard{a, &w.token} }
+
+// heard is an answer that says when its last token came.
+type heard struct {
+	*client.Answer
+	token *atomic.Int64
+}
+
+// Event implements client.Stream.
+func (h heard) Event(at time.Duration, e *client.Event) {
+	if e.Content || e.Reasoning || e.ToolCall {
+		h.token.Store(int64(at))
+	}
+	h.Answer.Event(at, e)
+}
+
+// span is from when to when it measured, as far as it has come.
+func (w *window) span() load.Window {
+	end := w.given
+	if end == 0 {
+		end = w.Clock.Now()
+	}
+	if n := len(w.bounds); n == 0 {
+		return load.Window{Start: end, End: end}
+	} else if n > len(w.parts) {
+		end = w.bounds[n-1]
+	}
+	return load.Window{Start: w.bounds[0], End: end, Busy: 1}
+}
+
+// rounds divides the window, which is over, into the rounds of its level. Of one
+// that was given up only what was due by then is there: the rest would be time in
+// which nobody asked.
+func (w *window) rounds() []*metric.Round {
+	whole := w.out
+	if len(w.bounds) == 0 {
+		return []*metric.Round{whole} // it never began
+	}
+	if len(w.bounds) <= len(w.parts) {
+		w.bounds = append(w.bounds, whole.WindowEnd)
+		w.health = append(w.health, whole.Health)
+	}
+	var out []*metric.Round
+	for i := range len(w.bounds) - 1 {
+		r := *whole
+		r.Index, r.Due = whole.Index+i, w.parts[i]
+		r.WindowStart, r.WindowEnd, r.Health = w.bounds[i], w.bounds[i+1], w.health[i]
+		r.Start, r.End, r.Samples = 0, 0, nil
+		for _, s := range whole.Samples {
+			if s.Round == r.Index {
+				r.Samples = append(r.Samples, s)
+			}
+		}
+		w.ends(&r)
+		out = append(out, &r)
+	}
+	return out
+}
+
+// ends fills in what the requests of a part say of it.
+func (w *window) ends(r *metric.Round) {
+	measured := r.MeasuredSamples()
+	for i, s := range measured {
+		if i == 0 || s.Scheduled < r.Start {
+			r.Start = s.Scheduled
+		}
+		r.End = max(r.End, s.End)
+	}
+	if w.level.Cut != "" {
+		r.Due = len(measured)
+	}
+	ended := 0
+	for _, s := range measured {
+		if !s.Canceled() {
+			ended++
+		}
+	}
+	if r.Busy, r.Complete = 1, ended == r.Due; r.Complete {
+		r.Stopped = ""
+	}
+	if w.inside != nil {
+		r.Telemetry = w.toldOver(r.WindowStart, r.WindowEnd)
+	}
+}

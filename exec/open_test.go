@@ -1,0 +1,226 @@
+package exec_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// rateLoad is a load of one rate with constant arrivals.
+func rateLoad(rate float64, requests, rounds int) *plan.Load {
+	return &plan.Load{
+		Kind: metric.OpenLoop, Seeds: []int64{1}, Timeout: 10 * time.Minute,
+		Open:   &plan.Open{Arrivals: plan.Constant, MaxInFlight: 100, Warmup: plan.OpenWarmupAuto},
+		Levels: []plan.Level{{Name: plan.RateName(rate), Rate: rate, Requests: requests, Rounds: rounds}},
+	}
+}
+
+func playRate(t *testing.T, c clock.Clock, l *plan.Load, script func(int, *client.Request) reply) (*bench, *metric.Level) {
+	t.Helper()
+	n := 0
+	b := newBench(t, c, planOf(3, l), func(_ int, r *client.Request) reply {
+		if strings.Contains(r.Prompt.Text, metric.SaturationName) {
+			return reply{ttft: 400 * time.Millisecond, itl: 400 * time.Millisecond}
+		}
+		n++
+		return script(n-1, r)
+	})
+	run, err := exec.Run(t.Context(), b.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b, run.Levels[0]
+}
+
+// Two requests a second of 1.2 s each (0.4 s to the first of three tokens): every
+// one is due half a second after the one before, whatever is in flight, and two or
+// three are.
+func TestOpenLoop(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		b, l := playRate(t, c, rateLoad(2, 40, 4), steady(400*time.Millisecond, 400*time.Millisecond))
+		if len(l.Rounds) != 4 || l.Cut != "" || l.Rate != 2 || l.N != 0 {
+			t.Fatalf("%d rounds, cut %q, rate %v, n %d", len(l.Rounds), l.Cut, l.Rate, l.N)
+		}
+		for i, r := range l.Rounds {
+			measured := r.MeasuredSamples()
+			if !r.Complete || r.Index != i || r.Due != 10 || len(measured) != 10 || r.WindowEnd-r.WindowStart != 5*time.Second {
+				t.Errorf("round %d: index %d, complete %v, %d of %d, window %v", i, r.Index, r.Complete, len(measured), r.Due, r.WindowEnd-r.WindowStart)
+			}
+			if i > 0 && r.WindowStart != l.Rounds[i-1].WindowEnd {
+				t.Errorf("round %d begins %v after the one before", i, r.WindowStart-l.Rounds[i-1].WindowEnd)
+			}
+			for k, s := range measured {
+				if due := r.WindowStart + time.Duration(k+1)*500*time.Millisecond; s.Scheduled != due || s.Order != k || !s.FromDue {
+					t.Errorf("round %d, request %d: due at %v, order %d, want %v", i, k, s.Scheduled, s.Order, due)
+				}
+			}
+		}
+		// A hundred in flight, 1.2 s each of three tokens: 83 requests a second.
+		if n := len(l.Saturation); n != 10 || l.Saturation[0] < 75 || l.Saturation[0] > 92 {
+			t.Errorf("saturation %v, want ten times about 83", l.Saturation)
+		}
+		if diff := cmp.Diff([]string{"round saturation 0 complete true", "round 2 req/s 0 complete true", "round 2 req/s 1 complete true", "round 2 req/s 2 complete true", "round 2 req/s 3 complete true"},
+			slices.DeleteFunc(slices.Clone(b.calls), func(s string) bool { return !strings.HasPrefix(s, "round") })); diff != "" {
+			t.Error(diff)
+		}
+		// A warm-up of three mean requests, 3.6 s, ends with the arrival at 4 s or
+		// later; fillers come until the last measured one has ended: at 0.5 and 1 s.
+		count := map[metric.Phase]int{}
+		for _, r := range l.Rounds {
+			for _, s := range r.Samples {
+				count[s.Phase]++
+			}
+		}
+		if count[metric.Warmup] < 8 || count[metric.Measured] != 40 || count[metric.Filler] != 2 {
+			t.Errorf("sent %v", count)
+		}
+		// Due at 0, 0.5, 1 …, each 1.2 s long: of every half second two are in flight
+		// for 0.3 s and three for 0.2 s.
+		if p := l.Passages(); len(p) != 1 || p[0].Arrivals != 40 || p[0].Max != 3 || p[0].Mean < 2.39 || p[0].Mean > 2.41 || p[0].Begin != p[0].End {
+			t.Errorf("passages %+v", p)
+		}
+		if v := l.Value("throughput", metric.Steady, nil, nil); !v.OK || v.V != 6 { // 2 req/s of 3 tokens
+			t.Errorf("throughput %+v, want 6 tok/s", v)
+		}
+	})
+}
+
+// The clock starts when a request is due: one that a stalled loop sends a second
+// late has waited that second, and says so by its lag.
+func TestOpenLoopClock(t *testing.T) {
+	s := &metric.Sample{FromDue: true, Scheduled: 10 * time.Second, Sent: 11 * time.Second, First: 12 * time.Second, Last: 13 * time.Second, End: 13 * time.Second}
+	for name, want := range map[string]float64{"ttft": 2, "e2e": 3, "lag": 1} {
+		if got, ok := s.Value(name); !ok || got != want {
+			t.Errorf("%s %v, want %v", name, got, want)
+		}
+	}
+}
+
+// A server that takes one request after the other, a second each, is given three a
+// second: two stay behind each second, and the 100 that may be in flight are there
+// after about 50 s.
+func TestOpenLoopFull(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		var free time.Duration
+		load := rateLoad(3, 300, 10)
+		load.Open.Warmup = 0
+		_, l := playRate(t, c, load, func(int, *client.Request) reply {
+			free = max(free, c.Now()) + time.Second
+			return reply{ttft: free - c.Now() - 2*time.Millisecond, itl: time.Millisecond}
+		})
+		if l.Cut != metric.CutFull {
+			t.Fatalf("cut %q", l.Cut)
+		}
+		unfinished, due := 0, 0
+		for i, r := range l.Rounds {
+			if !r.Complete {
+				t.Errorf("round %d is not complete: %s", i, r.Stopped)
+			}
+			due += r.Due
+			for _, s := range r.MeasuredSamples() {
+				if s.Failure != nil && s.Failure.Kind == metric.FailUnfinished {
+					unfinished++
+				}
+			}
+		}
+		if unfinished != 100 || due < 145 || due > 155 {
+			t.Errorf("%d of %d requests unfinished, want 100 of about 150", unfinished, due)
+		}
+		if g, ok := l.Growth(); !ok || g.Share < 0.6 || g.Share > 0.7 {
+			t.Errorf("growth %+v, want about 2/3", g)
+		}
+	})
+}
+
+// The tenth request and all after it hang: the last token came before, and a
+// minute later the level ends.
+func TestOpenLoopStalled(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		load := rateLoad(1, 300, 10)
+		load.Open.Warmup = 0
+		_, l := playRate(t, c, load, func(n int, _ *client.Request) reply {
+			if n >= 10 {
+				return reply{}
+			}
+			return reply{ttft: 100 * time.Millisecond, itl: 100 * time.Millisecond}
+		})
+		if l.Cut != metric.CutStalled {
+			t.Fatalf("cut %q", l.Cut)
+		}
+		last := time.Duration(0)
+		for _, s := range l.MeasuredSamples() {
+			last = max(last, s.Last)
+		}
+		// The loop looks once a second.
+		if after := l.Rounds[len(l.Rounds)-1].WindowEnd - last; after < time.Minute || after > 62*time.Second {
+			t.Errorf("it ended %v after the last token", after)
+		}
+	})
+}
+
+// A server that never sends a token is given up after a request's own time-out.
+func TestOpenLoopSilent(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		load := rateLoad(1, 300, 10)
+		load.Timeout = 2 * time.Minute
+		load.Open.Warmup = 0
+		_, l := playRate(t, c, load, func(int, *client.Request) reply { return reply{} })
+		if end := l.Rounds[len(l.Rounds)-1].WindowEnd; l.Cut == "" && len(l.Rounds) > 0 && end > 4*time.Minute {
+			t.Errorf("cut %q after %v", l.Cut, end)
+		}
+	})
+}
+
+// Nothing completes: the level is given up with its warm-up.
+func TestOpenLoopFails(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		_, l := playRate(t, c, rateLoad(5, 100, 10), func(int, *client.Request) reply { return reply{status: errBusy} })
+		if len(l.Rounds) != 1 || l.Rounds[0].Complete || l.Rounds[0].Stopped == "" {
+			t.Fatalf("%d rounds, %+v", len(l.Rounds), l.Rounds)
+		}
+		if n := len(l.Rounds[0].Samples); n < 10 || n > 12 {
+			t.Errorf("%d requests were sent to a server that refuses all", n)
+		}
+	})
+}
+
+// Memory is bounded by what may be in flight: never more are there at once, however
+// many are due.
+func TestOpenLoopIsBounded(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		load := rateLoad(1000, 100_000, 10)
+		load.Open.Warmup = 0
+		b, l := playRate(t, c, load, func(int, *client.Request) reply { return reply{ttft: time.Hour} })
+		if b.most != 100 || l.Cut != metric.CutFull {
+			t.Errorf("%d in flight, cut %q, want 100, full", b.most, l.Cut)
+		}
+	})
+}
+
+// What is drawn is the same for every server.
+func TestOpenLoopArrivalsAreTheSame(t *testing.T) {
+	due := func(ttft time.Duration) (out []string) {
+		c := clock.NewVirtual()
+		load := rateLoad(5, 100, 5)
+		load.Open.Arrivals = plan.Poisson
+		_, l := playRate(t, c, load, steady(ttft, 10*time.Millisecond))
+		begin := l.Rounds[0].WindowStart
+		for _, s := range l.MeasuredSamples() {
+			out = append(out, fmt.Sprint((s.Scheduled-begin).Round(10*time.Microsecond), s.OutputAsked))
+		}
+		return out
+	}
+	if diff := cmp.Diff(due(100*time.Millisecond), due(900*time.Millisecond)); diff != "" {
+		t.Errorf("a slower server got other requests:\n%s", diff)
+	}
+}

@@ -1,0 +1,72 @@
+package exec
+
+import (
+	"slices"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// saturated measures the largest rate of the workload on the server, where it was
+// not yet, and notes it at the level.
+func (r *runner) saturated(t *Target, c Case, l *metric.Level) (lost error) {
+	i := slices.IndexFunc(r.run.Levels, func(x *metric.Level) bool {
+		return x.Server == l.Server && x.Workload == l.Workload && x.Name == metric.SaturationName
+	})
+	if i < 0 {
+		s, lost := r.saturation(t, c)
+		if s == nil || lost != nil {
+			return lost
+		}
+		i = slices.Index(r.run.Levels, s)
+	}
+	l.Saturation = r.run.Levels[i].Saturation
+	return nil
+}
+
+// saturation measures it.
+func (r *runner) saturation(t *Target, c Case) (l *metric.Level, lost error) {
+	of := *c.Load
+	of.Kind, of.Open = metric.ClosedLoop, nil
+	c.Load, c.Level = &of, plan.Level{Name: metric.SaturationName, N: min(plan.SaturationSlots, c.Load.Open.MaxInFlight), Rounds: 1}
+	l = newLevel(c)
+	l.Probe = &metric.Probe{Purpose: metric.SaturationName}
+	r.run.Levels = append(r.run.Levels, l)
+	defer func() { r.observe(r.Observer.LevelDone(l)) }()
+	s, lost := r.series(t, c, l)
+	if s == nil {
+		return l, lost
+	}
+	r.observe(r.Observer.LevelStarted(l, 0, plan.Saturation))
+	rd := s.newRound(0)
+	rd.saturates = true
+	s.now = rd
+	rd.play()
+	s.now = nil
+	l.Rounds = append(l.Rounds, rd.out)
+	r.observe(r.Observer.RoundDone(l, rd.out))
+	if rd.out.Complete {
+		l.Saturation = l.RequestsPerBlock(answerLength(c.Workload, l))
+	}
+	return l, rd.lost
+}
+
+// answerLength is how many tokens an answer has on average: as asked, or where
+// they end by themselves as those had that completed.
+func answerLength(w *plan.Workload, l *metric.Level) float64 {
+	if !w.Output.Natural {
+		return float64(w.Output.Mean)
+	}
+	tokens, n := 0, 0
+	for _, r := range l.Rounds {
+		for _, s := range r.Samples {
+			if s.Completed() && s.Usage != nil {
+				tokens, n = tokens+s.Usage.Output, n+1
+			}
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return float64(tokens) / float64(n)
+}

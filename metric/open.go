@@ -1,0 +1,238 @@
+package metric
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// Passage is one continuous window of an open loop: rounds that follow each
+// other without a pause.
+type Passage struct {
+	Rounds   []*Round
+	From, To time.Duration
+	Arrivals int // measured requests that were due in it
+	// Begin and End are how many requests were in flight at its beginning and its
+	// end: due, whether sent or not, and not ended.
+	Begin, End int
+	// Mean is how many were in flight over its time, Max the most.
+	Mean float64
+	Max  int
+	// Spread is the standard deviation of what was in flight about its own
+	// straight line over time.
+	Spread float64
+}
+
+// Passages are the windows of an open loop, in order; none of another level.
+func (l *Level) Passages() []Passage {
+	if l.Kind != OpenLoop {
+		return nil
+	}
+	var out []Passage
+	for i, r := range l.Rounds {
+		if i == 0 || r.WindowStart != l.Rounds[i-1].WindowEnd || r.Leg != nil {
+			out = append(out, Passage{From: r.WindowStart})
+		}
+		p := &out[len(out)-1]
+		p.Rounds, p.To, p.Arrivals = append(p.Rounds, r), r.WindowEnd, p.Arrivals+len(r.MeasuredSamples())
+	}
+	for i := range out {
+		out[i].fill()
+	}
+	return out
+}
+
+// marks is at how many moments of a window the requests in flight are counted
+// for their spread: the line through them needs no more.
+const marks = 400
+
+// fill counts what was in flight.
+func (p *Passage) fill() {
+	changes := p.changes()
+	length := p.To - p.From
+	now, i, area := 0, 0, 0.0
+	for ; i < len(changes) && changes[i].at <= p.From; i++ {
+		now += changes[i].by
+	}
+	p.Begin, p.Max = now, now
+	last := p.From
+	// What ends with the window was in flight up to its end.
+	for ; i < len(changes) && (changes[i].at < p.To || changes[i].at == p.To && changes[i].by > 0); i++ {
+		area += float64(now) * (changes[i].at - last).Seconds()
+		last, now = changes[i].at, now+changes[i].by
+		p.Max = max(p.Max, now)
+	}
+	area += float64(now) * (p.To - last).Seconds()
+	p.End = now
+	if length <= 0 {
+		return
+	}
+	p.Mean = area / length.Seconds()
+	counts := make([]float64, marks)
+	now, i = 0, 0
+	for k := range counts {
+		to := p.From + time.Duration((float64(k)+0.5)/marks*float64(length))
+		for ; i < len(changes) && changes[i].at <= to; i++ {
+			now += changes[i].by
+		}
+		counts[k] = float64(now)
+	}
+	p.Spread = aboutLine(counts)
+}
+
+// change is one of how many requests are in flight.
+type change struct {
+	at time.Duration
+	by int
+}
+
+// changes are those of all requests of the window, in order of time.
+func (p *Passage) changes() []change {
+	var out []change
+	for _, r := range p.Rounds {
+		for _, s := range r.Samples {
+			out = append(out, change{s.Scheduled, 1}, change{s.End, -1})
+		}
+	}
+	slices.SortFunc(out, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(b.by, a.by)) })
+	return out
+}
+
+// aboutLine is the standard deviation of values, taken at equal distances, about
+// the straight line that fits them best.
+func aboutLine(values []float64) float64 {
+	n := float64(len(values))
+	if n < 3 {
+		return 0
+	}
+	mean, middle := 0.0, (n-1)/2
+	for _, v := range values {
+		mean += v / n
+	}
+	sxx, sxy := 0.0, 0.0
+	for i, v := range values {
+		x := float64(i) - middle
+		sxx, sxy = sxx+x*x, sxy+x*(v-mean)
+	}
+	sum := 0.0
+	for i, v := range values {
+		d := v - mean - sxy/sxx*(float64(i)-middle)
+		sum += d * d
+	}
+	return math.Sqrt(sum / (n - 2))
+}
+
+// Load is what is in flight or sent at once; of an open loop the rate.
+func (l *Level) Load() float64 {
+	if l.Kind == OpenLoop {
+		return l.Rate
+	}
+	return float64(l.N)
+}
+
+// Growth is how much the backlog of an open loop grew over its windows.
+type Growth struct {
+	Share    float64 // requests by which it grew / arrivals; below 0: it shrank
+	Error    float64 // standard error of Share
+	Arrivals int
+}
+
+// Growth adds up the windows of the level; ok is false when it has none.
+//
+// (N_end − N_begin)/A of A arrivals. Where the backlog moves about a line, each of
+// the two counts has the spread s about it, and their difference √2·s.
+func (l *Level) Growth() (g Growth, ok bool) {
+	grown, variance := 0.0, 0.0
+	for _, p := range l.Passages() {
+		grown += float64(p.End - p.Begin)
+		variance += 2 * p.Spread * p.Spread
+		g.Arrivals += p.Arrivals
+	}
+	if g.Arrivals == 0 {
+		return Growth{}, false
+	}
+	n := float64(g.Arrivals)
+	g.Share, g.Error = grown/n, math.Sqrt(variance)/n
+	return g, true
+}
+
+// SaturationName is the level at which the largest rate of a workload on a server
+// is measured; its Probe has that purpose.
+const SaturationName = "saturation"
+
+// saturatedBlocks is into how many parts the window of a saturation is cut.
+const saturatedBlocks = 10
+
+// RequestsPerBlock is how many requests a second the level's output tokens stand
+// for, when an answer has so many, in parts of its window. Tokens that were
+// streamed are counted, not requests that completed, which come in waves. nil:
+// nothing came.
+func (l *Level) RequestsPerBlock(answer float64) []float64 {
+	var out []float64
+	for _, r := range l.Rounds {
+		for _, st := range r.Stretches(Steady, saturatedBlocks) {
+			v := RateOver("throughput", []Stretch{st}, nil)
+			if !v.OK || answer <= 0 {
+				return nil
+			}
+			out = append(out, v.V/answer)
+		}
+	}
+	return out
+}
+
+// OfRates says whether only an open loop has the metric.
+func OfRates(name string) bool {
+	return name == "offered_rate" || name == "in_flight" || name == "backlog_growth"
+}
+
+// ofArrivals are the metrics that only an open loop has.
+func (l *Level) ofArrivals(name string) Value {
+	passages := l.Passages()
+	if len(passages) == 0 {
+		return None("only a rate has it")
+	}
+	sum, seconds := 0.0, 0.0
+	for _, p := range passages {
+		length := (p.To - p.From).Seconds()
+		seconds += length
+		switch name {
+		case "offered_rate":
+			sum += float64(p.Arrivals)
+		case "in_flight":
+			sum += p.Mean * length
+		}
+	}
+	if name == "backlog_growth" {
+		g, ok := l.Growth()
+		if !ok {
+			return None("no request was due")
+		}
+		return Some(g.Share)
+	}
+	if seconds <= 0 {
+		return None("the window has no length")
+	}
+	return Some(sum / seconds)
+}
+
+// MostLag is what the 99th percentile of the lag of an open loop's requests may
+// be, beside a share of the median TTFT; later, the load was not the declared one.
+const (
+	MostLag  = 20 * time.Millisecond
+	lagShare = 0.10
+)
+
+// late says that the requests of a round of an open loop were sent too late;
+// "": they were not.
+func (r *Round) late(ttft float64) string {
+	lag := Of(MustLookup("lag"), r.MeasuredSamples())
+	lag.Worst = 0 // what could never be sent is the server's
+	p99, ok := lag.Percentile(99)
+	if most := max(MostLag.Seconds(), lagShare*ttft); ok && p99 > most {
+		return fmt.Sprintf("its requests were sent late: lag p99 %s, more than %s", Format(Seconds, p99), Format(Seconds, most))
+	}
+	return ""
+}

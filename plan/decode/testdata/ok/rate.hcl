@@ -1,0 +1,19 @@
+server "s" {
+  endpoint { url = "http://127.0.0.1:8001" }
+}
+
+workload "chat" {
+  input_tokens  = 1024
+  output_tokens = { mean = 256, jitter = "50%" }
+  load {
+    rate       = ["2 req/s", "240 req/min"] # levels "2 req/s" and "4 req/s"
+    arrivals   = "gamma"
+    burstiness = 0.7
+    duration   = "10m"
+    warmup     = "30s"
+  }
+  sla {
+    at   = "240 req/min"
+    ttft = "p95 < 2s"
+  }
+}

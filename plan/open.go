@@ -1,0 +1,95 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+)
+
+// Arrivals is how the requests of a rate follow each other.
+type Arrivals string
+
+const (
+	Constant Arrivals = "constant" // evenly
+	Poisson  Arrivals = "poisson"  // independently of each other
+	Gamma    Arrivals = "gamma"    // in bursts, or more evenly, by Open.Burstiness
+)
+
+// Open is what a load of a rate has that others have not.
+type Open struct {
+	Arrivals Arrivals `plan:"arrivals"`
+	// Burstiness is the shape of gamma distributed gaps: 1 is Poisson, below it
+	// requests come in bursts, above it more evenly. 0: not of gamma.
+	Burstiness  float64       `plan:"burstiness"`
+	MaxInFlight int           `plan:"max_in_flight"` // a level with as many in flight is given up
+	Warmup      time.Duration // before the window; OpenWarmupAuto: until the backlog no longer grows
+}
+
+// OpenWarmupAuto is the "auto" of a rate's warm-up.
+const OpenWarmupAuto = time.Duration(-1)
+
+// Shape is that of the gaps: 1 for Poisson, +Inf for constant ones.
+func (o *Open) Shape() float64 {
+	switch o.Arrivals {
+	case Constant:
+		return math.Inf(1)
+	case Gamma:
+		return o.Burstiness
+	}
+	return 1
+}
+
+// String is how requests follow each other: "poisson", "gamma 0.5"; "" for nil.
+func (o *Open) String() string {
+	switch {
+	case o == nil:
+		return ""
+	case o.Arrivals == Gamma:
+		return fmt.Sprintf("%s %v", o.Arrivals, o.Burstiness)
+	}
+	return string(o.Arrivals)
+}
+
+// RateName is the name of the level of that rate, in requests per second, however
+// it was written: "240 req/min" is "4 req/s".
+func RateName(rate float64) string {
+	return strconv.FormatFloat(rate, 'g', 6, 64) + " req/s"
+}
+
+// The largest rate of a workload on a server is measured before the first level of
+// a rate: SaturationSlots requests in flight for the time of Saturation.
+const (
+	SaturationSlots = 256
+	Saturation      = time.Minute
+)
+
+// DefaultGrowth is what the backlog of a rate may grow by, as a share of the
+// requests that arrive, where the plan does not bound it.
+const DefaultGrowth = 0.03
+
+// DefaultOpenSeconds is how long a level of a rate takes when the plan does not
+// say: what it takes to certify, at 10 requests a second and up to 0.95 of the
+// largest rate, that the backlog does not grow.
+const DefaultOpenSeconds = 300
+
+// openRounds is into how many parts the window of a rate is divided for verdicts.
+const openRounds = 10
+
+// Over fills in the requests of a level that lasts so long, and its rounds.
+func (l *Level) Over(length time.Duration) {
+	l.Requests = max(1, int(math.Round(l.Rate*length.Seconds())))
+	l.Part()
+}
+
+// Part divides the window of a rate into its rounds.
+func (l *Level) Part() { l.Rounds = min(openRounds, l.Requests) }
+
+// Lasts is how long the level's window takes: of a rate, on average; 0 of another
+// shape.
+func (l Level) Lasts() time.Duration {
+	if l.Rate <= 0 {
+		return 0
+	}
+	return time.Duration(float64(l.Requests) / l.Rate * float64(time.Second))
+}
