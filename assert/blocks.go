@@ -150,7 +150,7 @@ func (e evidence) seconds() float64 {
 func (e evidence) stretches(w metric.Window) []metric.Stretch {
 	var out []metric.Stretch
 	for _, b := range e.blocks {
-		if s := b.round.Stretches(w, b.parts); s != nil {
+		if s := e.level.Stretches(b.round, w, b.parts); s != nil {
 			out = append(out, s[b.part])
 		}
 	}

@@ -62,9 +62,12 @@ func Certify(p *plan.Plan) []Finding {
 	for _, w := range p.Workloads {
 		for _, load := range w.Loads {
 			for _, level := range load.Levels {
-				for _, r := range binding(w, boundAt(level.Name)) {
+				for _, r := range withGrowth(binding(w, boundAt(level.Name)), load.Kind, level, verdict.SeverityError) {
 					f := certify(r.Threshold, level, load.Kind, w.Policy, p.Looks(w, load, level), worth)
 					f.Workload, f.Level, f.Severity, f.Threshold = w.Address(), level.Name, r.severity, r.Threshold
+					if load.Open != nil && r.Stat.Kind == metric.Percentile && !f.Impossible {
+						f.Remark = nearest(r.Threshold, level, load.Open, w.Policy.Alpha())
+					}
 					out = append(out, f)
 				}
 			}
@@ -90,6 +93,8 @@ func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 	switch {
 	case t.Metric.Scope == metric.PerReading && t.Stat.Kind != metric.Mean:
 		f.Needed, f.Remark = "1 reading", "exact"
+	case t.Metric.Name == growing:
+		f.Needed = "a rate below that at saturation, or a backlog that does not grow"
 	case t.Metric.Name == "preemptions":
 		f.Needed, f.Remark = "1 round", "exact"
 	case t.Stat.Exact():
@@ -397,4 +402,22 @@ func CertifyDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	}
 	diags = append(diags, compare.ChanceDiagnostics(p)...)
 	return diags
+}
+
+// nearest says how near to the largest rate the level's requests are enough for a
+// percentile: see crowding.
+func nearest(t *plan.Threshold, level plan.Level, o *plan.Open, alpha float64) string {
+	need, ok := stat.MinimumN(t.Allowed(), alpha)
+	if !ok || level.Requests < 1 {
+		return ""
+	}
+	takes := func(load float64) int {
+		return int(math.Ceil(float64(need) * max(1, (1/o.Shape()+0.5)/((1-load)*(1-load)))))
+	}
+	most := 1 - math.Sqrt(float64(need)*(1/o.Shape()+0.5)/float64(level.Requests))
+	words := fmt.Sprintf("which take %d requests at 70%% of the largest rate and %d at 85%%", takes(0.7), takes(0.85))
+	if most <= 0 {
+		return words + fmt.Sprintf("; %d are too few at any", level.Requests)
+	}
+	return words + fmt.Sprintf("; %d are enough up to %s of it", level.Requests, metric.Format(metric.Ratio, math.Floor(100*most)/100))
 }

@@ -69,6 +69,15 @@ func (j *judge) cause(v *Verdict) verdict.Cause {
 	return ""
 }
 
+// implied is how much what the plan does not write counts: nothing, where it only
+// measures.
+func (j *judge) implied() verdict.Severity {
+	if j.promised.Gate.MeasureOnly {
+		return verdict.SeverityWarn
+	}
+	return verdict.SeverityError
+}
+
 // serverError is why a server could not be measured; "" when it could.
 func (j *judge) serverError(address string) string {
 	if s := j.run.Server(address); s != nil {

@@ -69,6 +69,7 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	s.voided(v, invalid)
 	s.gpus(v, invalid)
 	s.generator(v, thresholds, invalid)
+	s.opened(v, thresholds, invalid)
 	s.lockStep(v, thresholds)
 	v.Notes = append(v.Notes, s.windowed()...)
 	v.Notes = append(v.Notes, s.drift()...)
@@ -116,11 +117,11 @@ func (s *subject) windowed() []string {
 // whole checks that completed + failed = due: everything planned was sent and
 // accounted for.
 func (s *subject) whole(kind metric.LoadKind, level plan.Level, samples []*metric.Sample, invalid objection) {
-	if s.level.Kind != kind || s.level.N != level.N {
+	if s.level.Kind != kind || s.level.N != level.N || s.level.Rate != level.Rate {
 		invalid(verdict.CauseInvalid, "the level was run as %s %d, the plan asks for %s %d", s.level.Kind, s.level.N, kind, level.N)
 	}
 	due := s.level.Due()
-	if due < level.Requests && !s.shed(level) {
+	if due < level.Requests && !s.shed(level) && s.level.Cut == "" {
 		invalid(verdict.CauseInvalid, "cut short: %d of %d planned requests were due", due, level.Requests)
 	}
 	if took := timed(s.level.Rounds); took < level.Duration && !s.shed(level) {

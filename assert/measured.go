@@ -35,7 +35,7 @@ func (j *judge) measured(server *plan.Server, w *plan.Workload, load *plan.Load,
 	}
 	var list []required
 	if !j.promised.ControlOnly(server, w) {
-		list = binding(w, boundAt(level.Name))
+		list = withGrowth(binding(w, boundAt(level.Name)), load.Kind, level, j.implied())
 	}
 	var verdicts []Verdict
 	if v.Outcome == Pending {

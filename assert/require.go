@@ -32,6 +32,9 @@ func (r required) why() string {
 	if r.by == nil {
 		return ""
 	}
+	if r.Metric.Name == growing {
+		return "implied by the rate, which the server is to keep up with; bound backlog_growth to allow more"
+	}
 	return fmt.Sprintf("implied by %s, which leaves failed requests out; bound success to allow some", label(r.by))
 }
 
@@ -111,4 +114,20 @@ func pairs(list []required, verdicts []Verdict) []judgedThreshold {
 		out[i] = judgedThreshold{list[i].Threshold, &verdicts[i]}
 	}
 	return out
+}
+
+// growing is the metric by which a rate is sustained or not.
+const growing = "backlog_growth"
+
+// withGrowth adds to what a level requires that its rate is sustained, where the
+// plan does not bound that itself.
+func withGrowth(list []required, kind metric.LoadKind, level plan.Level, severity verdict.Severity) []required {
+	if kind != metric.OpenLoop || slices.ContainsFunc(list, func(r required) bool { return r.Metric.Name == growing }) {
+		return list
+	}
+	t := &plan.Threshold{
+		Metric: metric.MustLookup(growing), Op: plan.Less, Limit: plan.DefaultGrowth,
+		Text: "< " + metric.Format(metric.Ratio, plan.DefaultGrowth), Range: level.Range,
+	}
+	return append(list, required{t, severity, t})
 }

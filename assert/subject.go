@@ -1,6 +1,9 @@
 package assert
 
 import (
+	"math"
+	"slices"
+
 	"github.com/tokgate/tokgate/assert/stat"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -26,8 +29,48 @@ func (s *subject) effective(groups []stat.Group, quantities [][][]float64) float
 	if !s.sound {
 		n = min(n, float64(s.waves))
 	}
-	return n
+	return min(n, s.crowding()*float64(s.n))
 }
 
 // ahead says whether requests of the level are still to come.
 func (s *subject) ahead() bool { return s.due > s.n }
+
+// largest is the largest rate that the server can sustain, in requests per second,
+// with its bounds at an error; ok is false where it is not known.
+func largest(l *metric.Level, alpha float64) (mean, low, high float64, ok bool) {
+	if slices.ContainsFunc(l.Saturation, func(x float64) bool { return !(x >= 0) || math.IsInf(x, 0) }) {
+		return 0, 0, 0, false
+	}
+	mean, low, high, ok = stat.MeanInterval(l.Saturation, alpha)
+	return mean, low, high, ok && low > 0
+}
+
+// crowding is by how much the requests of a rate are worth less the nearer it is to
+// the largest one: the busy periods of a queue are few and long. n·(1 − ρ)²/(c² +
+// 0.5) requests at most count as independent, ρ being the rate over the lower bound
+// of the largest one and c² the squared coefficient of variation of the gaps
+// between arrivals. 1 where the largest rate is not known.
+func (s *subject) crowding() float64 {
+	_, least, _, ok := largest(s.level, s.policy.Alpha())
+	if !ok || s.level.Kind != metric.OpenLoop {
+		return 1
+	}
+	idle := max(1-s.level.Rate/least, 0)
+	return min(1, idle*idle/(s.scatter()+0.5))
+}
+
+// nearness is the rate as a share of the lower bound of the largest one, in words.
+func (s *subject) nearness() string {
+	_, least, _, _ := largest(s.level, s.policy.Alpha())
+	return metric.Format(metric.Ratio, s.level.Rate/least)
+}
+
+// scatter is the squared coefficient of variation of the gaps between arrivals.
+func (s *subject) scatter() float64 {
+	for _, load := range s.workload.Loads {
+		if load.Open != nil && slices.ContainsFunc(load.Levels, func(l plan.Level) bool { return l.Name == s.level.Name }) {
+			return 1 / load.Open.Shape()
+		}
+	}
+	return 1
+}

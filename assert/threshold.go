@@ -93,6 +93,7 @@ func (s *subject) margin(v *Verdict, t *plan.Threshold, o observations, groups [
 		return false
 	}
 	counted := stat.Effective(float64(min(s.n, v.N)), groups, nil, s.policy.Alpha(), s.ahead())
+	counted = min(counted, s.crowding()*float64(s.n))
 	if stat.Share(share*counted, counted, e, s.alpha) != stat.Below {
 		return false
 	}
@@ -256,6 +257,10 @@ const thisRun = "this run: exact for the requests that were sent, says nothing o
 
 // wide judges a level-wide metric by a t interval over rounds or blocks.
 func (s *subject) wide(v *Verdict, t *plan.Threshold) {
+	if t.Metric.Name == growing {
+		s.sustained(v, t)
+		return
+	}
 	good := sample.Good(s.workload)
 	v.N, v.Value = s.n, s.level.Value(t.Metric.Name, s.policy.Window, good, s.one)
 	if !v.Value.OK || math.IsNaN(v.Value.V) {

@@ -196,3 +196,46 @@ func (s *subject) moreForShare(share, toPass, effective, n, e float64) (words st
 	}
 	return "needs about " + verdict.Count(int(extra), "more rounds") + s.lasting(float64(requests)), requests
 }
+
+// What a rate requires beside its thresholds: that the server keeps up with it.
+// Two witnesses say so. The level's own backlog, where it is certain either way:
+// it is asked first, since a server may lose throughput when its queue is never
+// empty. Else the saturation: a rate certainly below the largest one is sustained.
+
+// sustained judges the growth of the backlog.
+func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
+	g, ok := s.level.Growth()
+	if !ok || math.IsNaN(g.Share) || math.IsNaN(g.Error) {
+		noValue(v, t, t.Metric.NoValue)
+		return
+	}
+	half := stat.NormalQuantile(1-s.alpha) * g.Error
+	low, high := g.Share-half, g.Share+half
+	v.N, v.Value, v.Low, v.High = g.Arrivals, metric.Some(g.Share), metric.Some(low), metric.Some(high)
+	v.Message = fmt.Sprintf("%s of %s: %s", compared(t, v.Value), verdict.Count(g.Arrivals, "requests"), s.bounds(v, metric.Ratio))
+	most, least, _, known := largest(s.level, s.alpha)
+	if known {
+		v.Message += fmt.Sprintf("; saturated, the server answers %s, at least %s", metric.Format(metric.PerSecond, most), metric.Format(metric.PerSecond, least))
+	}
+	switch {
+	case s.level.Cut == metric.CutStalled:
+		v.Outcome = Fail
+		v.Message = "not sustained: the server stopped answering; " + v.Message
+	case s.policy.Decide == plan.Estimate:
+		estimated(v, sample.Meets(g.Share, t.Op, t.Limit))
+	case sample.Meets(high, t.Op, t.Limit):
+		v.Outcome = Pass
+		v.Message = "sustained, by its backlog: " + v.Message
+	case !sample.Meets(low, t.Op, t.Limit):
+		v.Outcome = Fail
+		v.Message = "not sustained, by its backlog: " + v.Message
+	case known && s.level.Rate < least && s.level.Cut == "":
+		v.Outcome = Pass
+		v.Message = "sustained, being below the largest rate: " + v.Message
+	default:
+		v.Outcome = Inconclusive
+		v.Notes = append(v.Notes, fmt.Sprintf("these requests could have certified a growth below %s", metric.Format(metric.Ratio, max(high, 0))))
+		// What the backlog moves by does not grow with the window while it is stable.
+		v.Needs, v.More = s.more((max(g.Share, 0) + half) * float64(g.Arrivals) / t.Limit)
+	}
+}

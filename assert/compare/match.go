@@ -90,7 +90,7 @@ func (x *comparison) stored(w *plan.Workload, level string) (control, one *metri
 
 // alike says why two levels were not given the same to do; "".
 func alike(control, candidate *metric.Level) string {
-	if control.Kind != candidate.Kind || control.N != candidate.N {
+	if control.Kind != candidate.Kind || control.N != candidate.N || control.Rate != candidate.Rate {
 		return fmt.Sprintf("the control was loaded with %s %d, the candidate with %s %d", control.Kind, control.N, candidate.Kind, candidate.N)
 	}
 	if control.Asked != nil && candidate.Asked != nil {

@@ -188,6 +188,15 @@ func (x *expansion) cases() {
 	b.table([]int{0, 1, 2, 3, 4, 5}, "Level", "Rounds", "Requests", "Input tokens", "Output tokens", "Time").write(x.out, x.width)
 	x.para("  ", fmt.Sprintf("Together %s%s requests, %s input tokens and %s output tokens. Warm-up requests, and those that keep a level up while its last ones finish, come on top.",
 		least, grouped(requests), grouped(input), grouped(output)))
+	x.saturations(cases)
+}
+
+// saturations says what is measured before the first rate of a workload on a server.
+func (x *expansion) saturations(cases []exec.Case) {
+	if slices.ContainsFunc(cases, func(c exec.Case) bool { return c.Load.Kind == metric.OpenLoop }) {
+		x.para("  ", fmt.Sprintf("Before the first rate of a workload on a server, %d requests are kept in flight for %s and its warm-up: the saturation, which tells the largest rate.",
+			plan.SaturationSlots, plan.PlainDuration(plan.Saturation)))
+	}
 }
 
 // searches prints the capacity searches: how far each may go.

@@ -1,0 +1,31 @@
+package assert
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/metric"
+)
+
+// opened checks what only a level of a rate has, and says what near its limit its
+// percentiles can tell.
+func (s *subject) opened(v *Verdict, thresholds []judgedThreshold, invalid objection) {
+	if s.level.Kind != metric.OpenLoop {
+		return
+	}
+	if s.level.Cut == metric.CutFull && !slices.ContainsFunc(thresholds, func(t judgedThreshold) bool {
+		return t.threshold.Metric.Name == growing && t.Outcome == Fail
+	}) {
+		invalid(verdict.CauseInvalid, "given up with too many requests in flight, before the growth of the backlog was certain: raise max_in_flight")
+	}
+	most := 0
+	for _, p := range s.level.Passages() {
+		most = max(most, p.Max)
+	}
+	mean := s.level.Value("in_flight", metric.Steady, nil, nil)
+	v.Message += fmt.Sprintf(", %s in flight on average, %d at most", metric.Format(metric.Count, mean.V), most)
+	if len(s.level.Saturation) == 0 {
+		v.Notes = append(v.Notes, "the largest rate is not known: a window without a busy period cannot show one")
+	}
+}

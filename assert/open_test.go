@@ -1,0 +1,156 @@
+package assert
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// backlog is a level of 1,000 requests in ten rounds at 10 a second, of which each
+// is in flight for a second and held more of them for longer, evenly spread: of so
+// many of a hundred the answer comes only after the window.
+func backlog(kept int, saturation ...float64) *metric.Level {
+	l := &metric.Level{Name: "10 req/s", Kind: metric.OpenLoop, Rate: 10, Saturation: saturation}
+	for r := range 10 {
+		begin := time.Second + time.Duration(r)*10*time.Second
+		round := &metric.Round{Index: r, Due: 100, WindowStart: begin, WindowEnd: begin + 10*time.Second, Start: begin + 100*time.Millisecond, Complete: true, Busy: 1}
+		for i := range 100 {
+			due := begin + time.Duration(i+1)*100*time.Millisecond
+			x := &metric.Sample{Round: r, Order: i, Phase: metric.Measured, FromDue: true, Scheduled: due, Sent: due, First: due + time.Second, Last: due + time.Second, End: due + time.Second,
+				Chunks: 1, Usage: &metric.Usage{Input: 1, Output: 1}}
+			if (i+1)*kept/100 > i*kept/100 {
+				x.End = 200 * time.Second
+			}
+			round.End = max(round.End, x.End)
+			round.Samples = append(round.Samples, x)
+		}
+		l.Rounds = append(l.Rounds, round)
+	}
+	return l
+}
+
+func judgedRate(l *metric.Level, o plan.Open) (*subject, Verdict) {
+	w := &plan.Workload{Loads: []*plan.Load{{Kind: metric.OpenLoop, Open: &o, Levels: []plan.Level{{Name: l.Name, Rate: l.Rate}}}}}
+	s := &subject{evidence: gather(l), workload: w, policy: plan.Policy{Confidence: 0.95}, alpha: 0.05}
+	return s, s.judge(withGrowth(nil, metric.OpenLoop, plan.Level{Name: l.Name}, verdict.SeverityError)[0].Threshold)
+}
+
+func TestGrowth(t *testing.T) {
+	// Of a hundred 8 stay: 80 of 1,000. Ten are in flight beside them from the
+	// second second on, as the window begins empty: (80 + 10)/1000.
+	g, ok := backlog(8).Growth()
+	if !ok || g.Arrivals != 1000 || math.Abs(g.Share-0.09) > 0.0021 {
+		t.Errorf("growth %+v, want 9%% of 1000", g)
+	}
+	p := backlog(8).Passages()
+	if len(p) != 1 || len(p[0].Rounds) != 10 || p[0].Begin != 0 || p[0].Max != p[0].End {
+		t.Errorf("passages %+v", p)
+	}
+	if _, ok := (&metric.Level{Kind: metric.ClosedLoop, N: 1, Rounds: backlog(0).Rounds}).Growth(); ok {
+		t.Error("a closed loop has a backlog")
+	}
+	apart := backlog(0)
+	apart.Rounds[5].WindowStart += time.Second
+	if n := len(apart.Passages()); n != 2 {
+		t.Errorf("a pause between two rounds leaves %d windows, want 2", n)
+	}
+}
+
+func TestSustained(t *testing.T) {
+	twelve := []float64{12, 12.1, 11.9, 12, 12.1, 11.9, 12, 12.1, 11.9, 12}
+	eleven := []float64{9, 11, 10, 9, 11, 10, 9, 11, 10, 9}
+	for _, tt := range []struct {
+		name       string
+		kept       int
+		saturation []float64
+		cut        metric.Cut
+		change     func(*metric.Level)
+		want       Outcome
+		words      string
+	}{
+		{"its backlog stays", 0, nil, "", nil, Pass, "sustained, by its backlog"},
+		{"its backlog grows by 8 %", 8, twelve, "", nil, Fail, "not sustained, by its backlog"},
+		{"undecided, below the largest rate", 2, twelve, "", spreadOut, Pass, "below the largest rate"},
+		{"undecided, near the largest rate", 2, eleven, "", spreadOut, Inconclusive, ""},
+		{"undecided, the largest rate unknown", 2, nil, "", spreadOut, Inconclusive, ""},
+		{"undecided, a saturation of nonsense", 2, []float64{12, math.NaN(), 12}, "", spreadOut, Inconclusive, ""},
+		{"no token came any more", 0, twelve, metric.CutStalled, nil, Fail, "the server stopped answering"},
+		{"too many in flight, undecided", 2, twelve, metric.CutFull, spreadOut, Inconclusive, ""},
+		{"no window", 0, twelve, "", func(l *metric.Level) { l.Rounds = nil }, Error, "no request was due"},
+	} {
+		l := backlog(tt.kept, tt.saturation...)
+		l.Cut = tt.cut
+		if tt.change != nil {
+			tt.change(l)
+		}
+		if _, v := judgedRate(l, plan.Open{Arrivals: plan.Poisson}); v.Outcome != tt.want || !strings.Contains(v.Message, tt.words) {
+			t.Errorf("%s: %v, %s; want %v, %q", tt.name, v.Outcome, v.Message, tt.want, tt.words)
+		}
+	}
+}
+
+// spreadOut has the backlog swing: of every third round all requests stay until its
+// end, so that its spread about the line is tens of requests.
+func spreadOut(l *metric.Level) {
+	for i, r := range l.Rounds {
+		for _, s := range r.Samples {
+			if i%3 == 1 {
+				s.End = max(s.End, r.WindowEnd)
+			}
+		}
+	}
+}
+
+// n·(1 − ρ)²/(c² + 0.5): at 10 of 12.5 req/s, ρ = 0.8, and Poisson arrivals 1,000
+// requests count as 1000·0.04/1.5 = 26 at most, of constant ones as 80, of gamma 0.5
+// as 16.
+func TestCrowding(t *testing.T) {
+	same := make([]float64, 10)
+	for i := range same {
+		same[i] = 12.5
+	}
+	for _, tt := range []struct {
+		open plan.Open
+		want float64
+	}{
+		{plan.Open{Arrivals: plan.Poisson}, 0.04 / 1.5},
+		{plan.Open{Arrivals: plan.Constant}, 0.04 / 0.5},
+		{plan.Open{Arrivals: plan.Gamma, Burstiness: 0.5}, 0.04 / 2.5},
+	} {
+		s, _ := judgedRate(backlog(0, same...), tt.open)
+		if got := s.crowding(); math.Abs(got-tt.want) > 1e-9 {
+			t.Errorf("%s: %v, want %v", tt.open.Arrivals, got, tt.want)
+		}
+	}
+	if s, _ := judgedRate(backlog(0), plan.Open{Arrivals: plan.Poisson}); s.crowding() != 1 {
+		t.Error("without a saturation there is no cap")
+	}
+	level := plan.Level{Requests: 3000}
+	// 59 requests of 1.5/(1 − ρ)² each are 3,000 at ρ = 1 − √(59·1.5/3000) = 0.828.
+	p95 := threshold("ttft", "p95 < 2s")
+	if got, want := nearest(p95, level, &plan.Open{Arrivals: plan.Poisson}, 0.05), "3000 are enough up to 82% of it"; !strings.Contains(got, want) {
+		t.Errorf("%q lacks %q", got, want)
+	}
+}
+
+// A level that was given up is never valid but for a backlog that certainly grew.
+func TestGivenUp(t *testing.T) {
+	for _, tt := range []struct {
+		kept  int
+		valid bool
+	}{{8, true}, {0, false}} {
+		l := backlog(tt.kept)
+		l.Cut = metric.CutFull
+		s, v := judgedRate(l, plan.Open{Arrivals: plan.Poisson})
+		problems := 0
+		s.opened(&Verdict{}, []judgedThreshold{{withGrowth(nil, metric.OpenLoop, plan.Level{}, verdict.SeverityError)[0].Threshold, &v}}, func(_ verdict.Cause, _ string, _ ...any) { problems++ })
+		if (problems == 0) != tt.valid {
+			t.Errorf("%d %% stay: %d problems", tt.kept, problems)
+		}
+	}
+}

@@ -1,0 +1,249 @@
+package assert
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tokgate/tokgate/assert/stat"
+	arrivals "github.com/tokgate/tokgate/exec/load"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/sim"
+)
+
+var (
+	rateGates = flag.Int("rates", 8, "simulated gates of each row of the table of rates")
+	rateTable = flag.String("rates-table", "", "file for the table of rates")
+)
+
+// answers is how long those of the simulated rates are, which makes the largest rate
+// of the default profile about 10 requests a second.
+const answers = 96
+
+func answerLengths(seed int64) arrivals.Lengths {
+	return arrivals.Lengths{Mean: answers, Jitter: 0.5, Seed: seed, Workload: "chat", Level: "rate"}
+}
+
+// saturatedFor keeps 256 requests in flight in the engine and returns how many
+// requests a second its tokens stand for in each of the parts of so long, after as
+// long a warm-up as a run has.
+func saturatedFor(seed int64, length time.Duration, parts int) []float64 {
+	e, lengths := sim.NewEngine(sim.DefaultProfile(), seed), answerLengths(seed)
+	id := uint64(0)
+	submit := func(at time.Duration) {
+		mustSubmit(e, at, sim.Job{ID: id, Input: 256, Output: lengths.At(metric.Filler, int(id))})
+		id++
+	}
+	for range plan.SaturationSlots {
+		submit(0)
+	}
+	out := make([]float64, parts)
+	from := time.Duration(math.MaxInt64 / 2)
+	for now := time.Duration(1); ; {
+		emitted, next, _ := e.Advance(now)
+		free := 0
+		for _, x := range emitted {
+			if x.At > from && x.At <= from+length {
+				out[min(int(int64(x.At-from)*int64(parts)/int64(length)), parts-1)] += float64(x.Tokens) / answers / (length.Seconds() / float64(parts))
+			}
+			if x.Last {
+				free++
+				from = min(from, 2*x.At)
+			}
+		}
+		for range free {
+			submit(now)
+		}
+		if now > from+length {
+			return out
+		}
+		now = max(next, now+1)
+	}
+}
+
+func mustSubmit(e *sim.Engine, at time.Duration, j sim.Job) {
+	if err := e.Submit(at, j); err != nil {
+		panic(err)
+	}
+}
+
+// arriving is a level of a rate on the engine: a minute of warm-up, then so many
+// measured requests in ten rounds, and more until all of them have ended.
+func arriving(seed int64, rate float64, requests int, saturation []float64) *metric.Level {
+	e, lengths := sim.NewEngine(sim.DefaultProfile(), seed), answerLengths(seed)
+	schedule := arrivals.Open{Rate: rate, Shape: 1, Due: requests, Seed: seed, Workload: "chat", Level: "rate"}.Begin(0)
+	l := &metric.Level{Name: plan.RateName(rate), Kind: metric.OpenLoop, Rate: rate, Saturation: saturation}
+	for i := range 10 {
+		l.Rounds = append(l.Rounds, &metric.Round{Index: i, Complete: true, Busy: 1})
+	}
+	var samples []*metric.Sample // by id
+	open, warm := requests, true
+	work := func(until time.Duration) {
+		emitted, _, _ := e.Advance(until)
+		for _, x := range emitted {
+			s := samples[x.ID]
+			if s.First == 0 {
+				s.First = x.At
+			}
+			if s.Last = x.At; x.Last {
+				s.End, s.Usage = x.At, &metric.Usage{Input: 256, Output: x.Total}
+				if s.Phase == metric.Measured {
+					open--
+				}
+			}
+		}
+	}
+	for open > 0 {
+		turn, at := schedule.Next()
+		work(at)
+		output := lengths.At(turn.Phase, turn.Order)
+		r := l.Rounds[0]
+		switch turn.Phase {
+		case metric.Measured:
+			r = l.Rounds[turn.Order*10/requests]
+			r.WindowEnd, r.Due = at, r.Due+1
+		case metric.Filler:
+			r = l.Rounds[9]
+		}
+		s := &metric.Sample{Round: r.Index, Order: turn.Order, Phase: turn.Phase, FromDue: true, Scheduled: at, Sent: at, Chunks: 1, End: math.MaxInt64}
+		r.Samples, samples = append(r.Samples, s), append(samples, s)
+		mustSubmit(e, at, sim.Job{ID: uint64(len(samples) - 1), Input: 256, Output: output})
+		if warm && at > time.Minute {
+			l.Rounds[0].WindowStart, warm = schedule.Warm(), false
+		}
+	}
+	for i, r := range l.Rounds[1:] {
+		r.WindowStart = l.Rounds[i].WindowEnd
+	}
+	return l
+}
+
+// Rules of other tools, written anew from what they say that they do, for the table
+// alone.
+
+// trending is a least squares line through what is in flight at a hundred moments, as
+// if these were independent: does it rise, at 95 %?
+func trending(l *metric.Level) bool {
+	p := l.Passages()[0]
+	counts := make([]float64, 100)
+	for _, r := range l.Rounds {
+		for _, s := range r.Samples {
+			for i := range counts {
+				if at := p.From + (p.To-p.From)*time.Duration(i)/100; s.Scheduled <= at && at < s.End {
+					counts[i]++
+				}
+			}
+		}
+	}
+	mean, _ := stat.Moments(counts)
+	sxx, sxy, residuals := 0.0, 0.0, 0.0
+	for i, c := range counts {
+		x := float64(i) - 49.5
+		sxx, sxy = sxx+x*x, sxy+x*(c-mean)
+	}
+	for i, c := range counts {
+		d := c - mean - sxy/sxx*(float64(i)-49.5)
+		residuals += d * d
+	}
+	return sxy/sxx/math.Sqrt(residuals/98/sxx) > stat.StudentQuantile(0.95, 98)
+}
+
+// deficient says that fewer than 95 % as many requests ended in the window as were
+// due in it.
+func deficient(l *metric.Level) bool {
+	p := l.Passages()[0]
+	ended := 0
+	for _, r := range l.Rounds {
+		for _, s := range r.Samples {
+			if s.End > p.From && s.End <= p.To {
+				ended++
+			}
+		}
+	}
+	return float64(ended) < 0.95*float64(p.Arrivals)
+}
+
+// TestLongRateCharacteristics measures how often a rate is called sustained, and a
+// percentile certified, on the engine of the built-in server, whose largest rate a
+// saturation of an hour tells.
+func TestLongRateCharacteristics(t *testing.T) {
+	var out strings.Builder
+	truth, _ := stat.Moments(saturatedFor(1, time.Hour, 10))
+	const requests = 3000
+	fmt.Fprintf(&out, "\n**Sustained?** Poisson arrivals, %d requests (5 minutes at 10 a second), %d gates a row; the largest rate is %.2f req/s.\n\n", requests, *rateGates, truth)
+	out.WriteString("| rate / largest | sustained | not sustained | undecided | *trend of in-flight: overloaded* | *fewer than 95 % ended: overloaded* |\n|---|---|---|---|---|---|\n")
+	growth := withGrowth(nil, metric.OpenLoop, plan.Level{}, "")[0].Threshold
+	judge := func(l *metric.Level, th *plan.Threshold) Outcome {
+		w := &plan.Workload{Loads: []*plan.Load{{Open: &plan.Open{Arrivals: plan.Poisson}, Levels: []plan.Level{{Name: l.Name}}}}}
+		s := subject{evidence: gather(l), workload: w, policy: plan.Policy{Confidence: 0.95}, alpha: 0.05}
+		return s.judge(th).Outcome
+	}
+	for _, near := range []float64{0.85, 0.95, 1.05, 1.15} {
+		count := map[Outcome]int{}
+		trend, deficit := 0, 0
+		for i := range *rateGates {
+			seed := int64(1000*near) + int64(10_000*(i+1))
+			l := arriving(seed, near*truth, requests, saturatedFor(seed+1, plan.Saturation, 10))
+			count[judge(l, growth)]++
+			if trending(l) {
+				trend++
+			}
+			if deficient(l) {
+				deficit++
+			}
+		}
+		share := func(n int) float64 { return float64(n) / float64(*rateGates) }
+		fmt.Fprintf(&out, "| %.2f | %.1f%% | %.1f%% | %.1f%% | %.1f%% | %.1f%% |\n", near, 100*share(count[Pass]), 100*share(count[Fail]), 100*share(count[Inconclusive]), 100*share(trend), 100*share(deficit))
+		wrong, decided := Fail, 0.75
+		if near > 1 {
+			wrong = Pass
+		}
+		if near <= 0.85 || near >= 1.15 {
+			decided = 0.9
+		}
+		// At 5 % of n gates: three standard errors above.
+		if most := 0.05 + 3*math.Sqrt(0.05*0.95/float64(*rateGates)); share(count[wrong]) > most {
+			t.Errorf("at %.2f of the largest rate %.1f%% are decided wrongly", near, 100*share(count[wrong]))
+		}
+		if least := decided - 3*math.Sqrt(decided*(1-decided)/float64(*rateGates)); 1-share(count[Inconclusive]) < least {
+			t.Errorf("at %.2f of the largest rate only %.1f%% are decided", near, 100*(1-share(count[Inconclusive])))
+		}
+	}
+	out.WriteString("\n**A TTFT p95 at its limit** (by 40,000 requests at that rate): false passes of gates with these requests, with the cap on what they count as, and without it.\n\n| rate / largest | with the cap | without |\n|---|---|---|\n")
+	for _, near := range []float64{0.7, 0.85} {
+		long := arriving(7, near*truth, 40_000, nil)
+		d := metric.Of(metric.MustLookup("ttft"), long.MeasuredSamples())
+		at, _ := d.Percentile(95)
+		limit := *threshold("ttft", "p95 < 2s")
+		limit.Limit = at
+		with, without := 0, 0
+		for i := range *rateGates {
+			seed := int64(2000*near) + int64(10_000*(i+1))
+			l := arriving(seed, near*truth, requests, slices.Repeat([]float64{truth}, 9))
+			l.Saturation = saturatedFor(seed+1, plan.Saturation, 10)
+			if judge(l, &limit) == Pass {
+				with++
+			}
+			if l.Saturation = nil; judge(l, &limit) == Pass {
+				without++
+			}
+		}
+		n := float64(*rateGates)
+		fmt.Fprintf(&out, "| %.2f | %.1f%% | %.1f%% |\n", near, 100*float64(with)/n, 100*float64(without)/n)
+		if most := 0.05 + 3*math.Sqrt(0.05*0.95/n); float64(with)/n > most {
+			t.Errorf("at %.2f of the largest rate %d of %d gates pass a p95 at its limit", near, with, *rateGates)
+		}
+	}
+	if *rateTable != "" {
+		if err := os.WriteFile(*rateTable, []byte(out.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Log(out.String())
+}
