@@ -111,7 +111,7 @@ func checkPlanInvariants(t *testing.T, p *plan.Plan) {
 				t.Errorf("load %+v", l)
 			}
 			for _, lv := range l.Levels {
-				if names[lv.Name] || lv.Rounds < 1 || lv.N < 1 {
+				if names[lv.Name] || lv.Rounds < 1 || (lv.N < 1) != (lv.Rate > 0) {
 					t.Errorf("level %+v", lv)
 				}
 				names[lv.Name] = true
