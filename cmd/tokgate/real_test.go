@@ -27,6 +27,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/record"
 	"github.com/tokgate/tokgate/report"
+	"github.com/tokgate/tokgate/report/text"
 )
 
 var (
@@ -49,7 +50,7 @@ func TestReal(t *testing.T) {
 			r.engine("tiny")
 			r.kill("tiny", "EngineCore")
 			r.expect("8 requests at a time against 2", "seqs.hcl", "tiny", 1)
-			r.expect("prefix cache on against off", "cache.hcl", "tiny", 0)
+			r.expect("prefix cache on against off", "cache.hcl", "tiny", 0, 3) // a busy machine leaves it open
 			r.expect("a KV cache of 20 blocks", "full.hcl", "tiny", 1)
 			r.figures()
 		case "llama.cpp":
@@ -159,7 +160,7 @@ func (r *trial) said(out string) string {
 	if err := json.Unmarshal(raw, &doc); err != nil {
 		return err.Error()
 	}
-	headline, _, _ := strings.Cut(doc.Headline(), " · results in")
+	headline, _, _ := strings.Cut(doc.Headline(), " · exit")
 	words := []string{doc.Word() + ": " + headline}
 	for i := range doc.Capacities {
 		words = append(words, doc.Capacities[i].Answer())
@@ -170,16 +171,16 @@ func (r *trial) said(out string) string {
 		}
 	}
 	for i, w := range words {
-		words[i] = strings.ReplaceAll(strings.ReplaceAll(w, r.dir+"/", ""), "|", `\|`)
+		words[i] = strings.ReplaceAll(text.Bytes(strings.ReplaceAll(w, r.dir+"/", ""), 240), "|", `\|`)
 	}
 	return strings.Join(words[:min(len(words), 4)], "<br>")
 }
 
-// expect runs a plan that is to end with a code.
-func (r *trial) expect(what, plan, model string, want int) {
+// expect runs a plan that is to end with one of some codes.
+func (r *trial) expect(what, plan, model string, want ...int) {
 	cmd, out := r.command(what, plan, r.model(model))
-	if code := r.run(what, cmd, out, nil); code != want {
-		r.t.Errorf("%s: exit %d, want %d", what, code, want)
+	if code := r.run(what, cmd, out, nil); !slices.Contains(want, code) {
+		r.t.Errorf("%s: exit %d, want one of %d", what, code, want)
 	}
 }
 
@@ -358,6 +359,7 @@ func (r *trial) figures() {
 // figures of one side, of requests with the same number of tokens; times in seconds.
 type sides struct {
 	requests, tokens int
+	cut              int // further tokens, of requests that were cut
 	ttft, tpot, e2e  float64 // means
 }
 
@@ -372,6 +374,7 @@ func seen(run *metric.Run) sides {
 				ttft, ok := x.Value("ttft")
 				e2e, whole := x.Value("e2e")
 				if !ok || !whole {
+					s.cut += x.Chunks
 					continue
 				}
 				s.requests++
@@ -431,11 +434,15 @@ func (r *trial) witness(client string, inFlight int, ours sides, before, after m
 		requests: int(d("e2e_request_latency_seconds_count")), tokens: int(d("generation_tokens_total")),
 		ttft: mean("time_to_first_token_seconds"), tpot: mean("inter_token_latency_seconds"), e2e: mean("e2e_request_latency_seconds"),
 	}
+	tokens := strconv.Itoa(ours.tokens)
+	if ours.cut > 0 {
+		tokens += fmt.Sprintf(" + %d", ours.cut)
+	}
 	both := func(a, b float64) string {
 		return fmt.Sprintf("%.1f / %.1f ms (%+.1f%%)", 1e3*a, 1e3*b, 100*(a/b-1))
 	}
-	r.witnessed = append(r.witnessed, fmt.Sprintf("| %s | %d | %d / %d | %d / %d | %s | %s | %s |", client, inFlight, ours.requests, theirs.requests,
-		ours.tokens, theirs.tokens, both(ours.ttft, theirs.ttft), both(ours.tpot, theirs.tpot), both(ours.e2e, theirs.e2e)))
+	r.witnessed = append(r.witnessed, fmt.Sprintf("| %s | %d | %d / %d | %s / %d | %s | %s | %s |", client, inFlight, ours.requests, theirs.requests,
+		tokens, theirs.tokens, both(ours.ttft, theirs.ttft), both(ours.tpot, theirs.tpot), both(ours.e2e, theirs.e2e)))
 }
 
 // write puts the tables into the page, in the place of those of an earlier run.
@@ -458,8 +465,11 @@ func (r *trial) write() {
 	page := read(r.t, *realPage)
 	row = row[strings.LastIndex(strings.TrimSpace(row), "\n")+1:]
 	name, _, _ := strings.Cut(row[2:], " |")
-	page = regexp.MustCompile(`(?m)^\| `+regexp.QuoteMeta(name)+` \|.*\n`).ReplaceAllLiteralString(page, "")
-	page = strings.Replace(page, "<!-- /interop -->", row+"<!-- /interop -->", 1)
+	if old := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(name) + ` \|.*\n`); old.MatchString(page) {
+		page = old.ReplaceAllLiteralString(page, row)
+	} else {
+		page = strings.Replace(page, "<!-- /interop -->", row+"<!-- /interop -->", 1)
+	}
 	begin, end := "<!-- real "+r.name+" -->\n", "<!-- /real -->"
 	before, rest, ok := strings.Cut(page, begin)
 	_, after, ended := strings.Cut(rest, end)
