@@ -404,7 +404,7 @@ func benched(t *testing.T, path string) sides {
 	if err := json.Unmarshal([]byte(read(t, path)), &result); err != nil {
 		t.Error(err)
 	}
-	return sides{result.Completed, result.Tokens, result.TTFT / 1e3, result.TPOT / 1e3, result.E2E / 1e3}
+	return sides{requests: result.Completed, tokens: result.Tokens, ttft: result.TTFT / 1e3, tpot: result.TPOT / 1e3, e2e: result.E2E / 1e3}
 }
 
 // page is the server's page of metrics: sums over label sets.
