@@ -11,6 +11,10 @@ import (
 	"strings"
 )
 
+// Phase is the key of a LogFact that says what the server does while it starts: no fact of a server
+// that runs.
+const Phase = "phase"
+
 // Engine is everything known of one engine. The zero Engine is sent no field
 // of any engine's own.
 type Engine struct {

@@ -41,6 +41,8 @@ var llamaCpp = Engine{
 		{Name: "llamacpp:tokens_predicted_total", Kind: Counter, Ours: metric.GeneratedTokens},
 	},
 	Log: []LogFact{
+		{Key: Phase, Has: "load_tensors:", Is: "loading the weights"},
+		{Key: Phase, Has: "warming up the model", Is: "warming up"},
 		{Key: "architecture", Has: "arch ", Value: regexp.MustCompile(`print_(?:info|meta): arch +[=:] (\S+)`)},
 		{Key: "quantization", Has: "file type", Value: regexp.MustCompile(`print_(?:info|meta): file type +[=:] (.+?)\s*$`)},
 		{Key: "kv_cache_tokens", Has: "n_ctx ", Value: regexp.MustCompile(`llama_\w+: n_ctx +[=:] (\d+)`)},

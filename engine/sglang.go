@@ -42,6 +42,10 @@ var sglang = Engine{
 		{Name: "sglang:generation_tokens_total", Kind: Counter, Ours: metric.GeneratedTokens},
 	},
 	Log: []LogFact{
+		{Key: Phase, Has: "Load weight begin", Is: "loading the weights"},
+		{Key: Phase, Has: "Load weight end", Is: "making the KV cache"},
+		{Key: Phase, Has: "Capture cuda graph begin", Is: "capturing CUDA graphs"},
+		{Key: Phase, Has: "Capture cuda graph end", Is: "beginning to listen"},
 		{Key: "kv_cache_tokens", Has: "max_total_num_tokens=", Value: regexp.MustCompile(`max_total_num_tokens=(\d+)`)},
 		{Key: "admission_cap", Has: "max_running_requests=", Value: regexp.MustCompile(`max_total_num_tokens=.*max_running_requests=(\d+)`)},
 		{Key: "architecture", Has: "Load weight end", Value: regexp.MustCompile(`Load weight end\..*[ ,]type=(\w+)`)},

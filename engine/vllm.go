@@ -58,6 +58,11 @@ var vllm = Engine{
 		{Name: "vllm:generation_tokens_total", Kind: Counter, Ours: metric.GeneratedTokens},
 	},
 	Log: []LogFact{
+		{Key: Phase, Has: "Starting to load model", Is: "loading the weights"},
+		{Key: Phase, Has: "Model loading took", Is: "profiling and compiling"},
+		{Key: Phase, Has: " KV cache size", Is: "making the KV cache"},
+		{Key: Phase, Has: "Capturing CUDA graphs", Is: "capturing CUDA graphs"},
+		{Key: Phase, Has: "Starting vLLM", Is: "beginning to listen"},
 		{Key: "kv_cache_tokens", Has: " KV cache size", Value: regexp.MustCompile(`\] (?:CPU|XPU|GPU|GPU \+ host) KV cache size: ([\d,]+) tokens`)},
 		{Key: "max_concurrency", Has: "Maximum concurrency for", Value: regexp.MustCompile(`Maximum concurrency for [\d,]+ tokens per request: ([\d.]+)x`)},
 		{Key: "architecture", Has: "Resolved architecture", Value: regexp.MustCompile(`Resolved architecture: (\S+)`)},

@@ -17,8 +17,11 @@ type side struct {
 	series []*series // of the cases; nil until the first leg
 	levels []*metric.Level
 	found  *metric.ServerRun
-	target *Target // nil while it is not running
-	starts int     // of the server, counted from 0
+	target *Target       // nil while it is not running
+	starts int           // of the server, counted from 0
+	began  time.Duration // the last of them
+	ready  time.Duration // when it was
+	gpus   []string      // that it was given then
 	// fingerprints are those of the first start on either set of GPUs.
 	fingerprints [2]metric.Fingerprint
 }
@@ -79,21 +82,89 @@ func (t *turns) known(x *side, found metric.Fingerprint) (key, was string) {
 }
 
 // start starts the server of a side and prepares its cases.
-func (t *turns) start(x *side) bool {
-	first := x.found == nil
-	if first {
+func (t *turns) start(x *side) bool { return t.launched(x) && t.prepare(x) }
+
+// startAll starts the servers that stay, side by side where no GPU is to hold two of them: an engine
+// takes stock of a GPU's memory while it starts. All of them run before the first leg.
+func (t *turns) startAll() bool {
+	var sides []*side
+	for _, x := range t.sides {
+		if len(x.cases) > 0 {
+			sides = append(sides, x)
+		}
+	}
+	if !apart(sides) {
+		for _, x := range sides {
+			if !t.start(x) || !t.alike() {
+				return false
+			}
+		}
+		return true
+	}
+	var strands []func()
+	for _, x := range sides {
+		strands = append(strands, func() { t.launched(x) })
+	}
+	t.sideBySide(strands...)
+	for _, x := range sides {
+		if x.target == nil {
+			return false
+		}
+	}
+	for _, x := range sides {
+		if !t.prepare(x) || !t.alike() {
+			return false
+		}
+	}
+	return true
+}
+
+// apart says whether no two of the servers are given the same GPU. Those that count GPUs get ones that
+// nobody holds; one that takes all, or that runs here and says nothing of them, takes those of others.
+func apart(sides []*side) bool {
+	seen := map[string]bool{}
+	all, some := 0, 0
+	for _, x := range sides {
+		g := x.server.GPUs()
+		switch {
+		case g == nil && x.server.Process != nil, g != nil && g.All:
+			all++
+		case g == nil || g.Count == 0 && len(g.IDs) == 0:
+		default:
+			some++
+		}
+		if g == nil {
+			continue
+		}
+		for _, id := range g.IDs {
+			if seen[id] {
+				return false
+			}
+			seen[id] = true
+		}
+	}
+	return all == 0 || all == 1 && some == 0
+}
+
+// launched starts the server of a side, and says whether it is ready.
+func (t *turns) launched(x *side) bool {
+	if x.found == nil {
 		x.found = &metric.ServerRun{Address: x.server.Address(), Declared: t.redacted(x.server.Declared())}
 		t.runner.run.Servers = append(t.runner.run.Servers, x.found)
 	}
-	begin := t.Clock.Now()
-	t.at(x)
+	x.began = t.Clock.Now()
 	server, gpus := t.placed(x, fresh(x.server, x.starts))
-	target := t.launch(server, x.found)
+	x.target, x.gpus = t.launch(server, x.found), gpus
+	x.ready = t.Clock.Now()
 	x.starts++
-	if target == nil {
-		return false
-	}
-	x.target = target
+	return x.target != nil
+}
+
+// prepare prepares the cases of a side whose server is ready.
+func (t *turns) prepare(x *side) bool {
+	first := len(x.found.Starts) == 0
+	t.at(x)
+	target := x.target
 	found := target.Fingerprint
 	if first {
 		x.found.Fingerprint = found
@@ -102,7 +173,7 @@ func (t *turns) start(x *side) bool {
 		t.lost(x.found, target, fmt.Errorf("start %d was of another server: %s was %q and is %q", x.starts, key, was, found[key]))
 		return false
 	}
-	x.found.Starts = append(x.found.Starts, metric.Start{At: begin, Ready: t.Clock.Now(), GPUs: gpus, Cold: target.Cold, ColdEnd: target.ColdEnd})
+	x.found.Starts = append(x.found.Starts, metric.Start{At: x.began, Ready: x.ready, GPUs: x.gpus, Cold: target.Cold, ColdEnd: target.ColdEnd})
 	t.observe(t.Observer.ServerReady(x.found))
 	for i, c := range x.cases {
 		if first {

@@ -3,6 +3,8 @@ package exec
 import (
 	"iter"
 	"slices"
+
+	"github.com/tokgate/tokgate/exec/clock"
 )
 
 // A round is written as what is done one after the other, and waits where it
@@ -19,12 +21,12 @@ func (r *runner) sideBySide(strands ...func()) {
 		var yield func()
 		next, _ := iter.Pull(func(pass func(struct{}) bool) {
 			yield = func() { pass(struct{}{}) }
-			r.yield = yield
+			r.waitBy(yield)
 			strand()
 		})
 		waiting = append(waiting, func() bool {
-			r.yield = yield
-			defer func() { r.yield = nil }()
+			r.waitBy(yield)
+			defer r.waitBy(nil)
 			_, waits := next()
 			return waits
 		})
@@ -37,4 +39,13 @@ func (r *runner) sideBySide(strands ...func()) {
 		r.stuck = r.stuck || !r.wait()
 	}
 	r.stuck = false
+}
+
+// waitBy has waits let the other strands go on, those of whoever was given the clock too; nil: they
+// run the clock.
+func (r *runner) waitBy(yield func()) {
+	r.yield = yield
+	if shared, ok := r.Clock.(*clock.Shared); ok {
+		shared.Yield = yield
+	}
 }

@@ -95,11 +95,8 @@ func (t *turns) compare() {
 	}
 	t.began = t.Clock.Now()
 	planned := t.planned()
-	// Servers that stay are all started before the first leg.
-	for _, x := range t.sides {
-		if t.restart == plan.RestartNever && len(x.cases) > 0 && (!t.start(x) || !t.alike()) {
-			return
-		}
+	if t.restart == plan.RestartNever && !t.startAll() {
+		return
 	}
 	if !t.play(t.group.Compares[0].Rounds, true) || planned < 2 {
 		return

@@ -718,3 +718,51 @@ func TestSideBySideInterrupted(t *testing.T) {
 		}
 	}
 }
+
+// Servers that stay start side by side, unless a GPU would hold two of them: both take 10 s.
+func TestStayingServersStartSideBySide(t *testing.T) {
+	gpus := func(ids ...string) *plan.GPUs { return &plan.GPUs{IDs: ids} }
+	for _, tt := range []struct {
+		name string
+		gpus [2]*plan.GPUs
+		want string
+	}{
+		{"on GPUs of their own", [2]*plan.GPUs{gpus("0"), gpus("1")}, "begin old, begin new, ready old 10s, ready new 10s"},
+		{"any GPU that is free", [2]*plan.GPUs{{Count: 1}, {Count: 2}}, "begin old, begin new, ready old 10s, ready new 10s"},
+		{"without GPUs", [2]*plan.GPUs{{}, {}}, "begin old, begin new, ready old 10s, ready new 10s"},
+		{"on one GPU", [2]*plan.GPUs{gpus("0"), gpus("1", "0")}, "begin old, ready old 10s, begin new, ready new 20s"},
+		{"nobody says on which", [2]*plan.GPUs{nil, nil}, "begin old, ready old 10s, begin new, ready new 20s"},
+		{"one takes all", [2]*plan.GPUs{{All: true}, {Count: 1}}, "begin old, ready old 10s, begin new, ready new 20s"},
+	} {
+		d := newDuel(5, plan.RestartNever, "old", "new")
+		for i, s := range d.Servers {
+			s.Process = &plan.Process{GPUs: tt.gpus[i]}
+		}
+		d.Compares[0].Changed = []string{"gpus"}
+		var log []string
+		run := d.run(t, func(c *exec.Config) {
+			shared := &clock.Shared{Clock: c.Clock}
+			launch := c.Launch
+			c.Clock = shared
+			c.Launch = func(ctx context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {
+				log = append(log, "begin "+s.Address())
+				if err := clock.Sleep(ctx, shared, 10*time.Second); err != nil {
+					return nil, err
+				}
+				log = append(log, fmt.Sprintf("ready %s %v", s.Address(), shared.Now().Round(time.Second)))
+				return launch(ctx, s, state)
+			}
+		})
+		if got := strings.Join(log, ", "); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+		for _, s := range run.Servers {
+			if took := s.Starts[0].Ready - s.Starts[0].At; took.Round(time.Second) != 10*time.Second {
+				t.Errorf("%s: %s took %v", tt.name, s.Address, took)
+			}
+		}
+		if len(run.Levels) != 2 || len(run.Levels[0].Rounds) != 5 {
+			t.Errorf("%s: %d levels", tt.name, len(run.Levels))
+		}
+	}
+}

@@ -35,6 +35,7 @@ var (
 // Facts are the keys that exec knows, in the order in which they are shown.
 var Facts = []Fact{
 	{Key: "engine", Doc: "the engine, where the server answers as only it does"},
+	{Key: "gateway", Doc: "what stands before the server, where its answers' headers name it"},
 	{Key: "version", Doc: "the engine's version", Follows: []string{"engine", "image", "command"}},
 	{Key: "model", Doc: "the model that was loaded", Follows: byModel},
 	{Key: "revision", Doc: "its revision", Follows: byModel, Detail: true},

@@ -279,7 +279,7 @@ func (a *app) recognize(ctx context.Context, w *starter.Answers) error {
 	}
 	w.Engine, w.Longest = found.Engine, found.Context
 	said := found.Engine
-	for _, s := range []string{found.Version, found.Model} {
+	for _, s := range []string{found.Version, found.Model, found.Gateway} {
 		if s != "" {
 			said += ", " + s
 		}

@@ -58,6 +58,7 @@ func TestReal(t *testing.T) {
 			r.kill("tiny.gguf", "ld-linux")
 		case "transformers":
 			r.engine("tiny")
+			r.interop.version = r.packaged("vllm", "transformers")
 			r.kill("tiny", "transformers")
 		case "litellm":
 			r.gateway()
@@ -311,9 +312,15 @@ general_settings: { master_key: %s }
 	cmd, out := r.command("interop", "../interop/endpoint.hcl", "TOKGATE_VAR_url="+url, "TOKGATE_VAR_engine=llama.cpp", "TOKGATE_VAR_api_key="+key)
 	r.run("interop", cmd, out, nil)
 	r.tried("litellm before llama.cpp", out)
-	if found, _ := filepath.Glob(filepath.Join(r.dir, "litellm/lib/python*/site-packages/litellm-*.dist-info")); len(found) > 0 {
-		_, r.interop.version, _ = strings.Cut(strings.TrimSuffix(filepath.Base(found[0]), ".dist-info"), "-")
+	r.interop.version = r.packaged("litellm", "litellm")
+}
+
+// packaged is the version of a package in one of the folders of Python; "": it is not there.
+func (r *trial) packaged(folder, name string) (version string) {
+	if found, _ := filepath.Glob(filepath.Join(r.dir, folder, "lib/python*/site-packages", name+"-*.dist-info")); len(found) > 0 {
+		_, version, _ = strings.Cut(strings.TrimSuffix(filepath.Base(found[0]), ".dist-info"), "-")
 	}
+	return version
 }
 
 // figures holds what tokgate and vLLM's own client measured against what the
@@ -359,7 +366,7 @@ func (r *trial) figures() {
 // figures of one side, of requests with the same number of tokens; times in seconds.
 type sides struct {
 	requests, tokens int
-	cut              int // further tokens, of requests that were cut
+	cut              int     // further tokens, of requests that were cut
 	ttft, tpot, e2e  float64 // means
 }
 

@@ -280,13 +280,14 @@ func (a *app) ended(p *plan.Plan, run *metric.Run, stopped error, out outputs, o
 
 // launch makes config start the plan's servers and measure on the wall's clock.
 func (a *app) launch(config *exec.Config, wall *clock.Real, now context.Context, dir string, reap bool) {
+	shared := &clock.Shared{Clock: wall} // servers may start side by side
 	launcher := server.New(server.Options{
-		Clock: wall, Origin: wall.Origin(), LogDir: dir, Dir: filepath.Dir(config.Plan.Path), Redact: config.Plan.Secrets,
+		Clock: shared, Origin: wall.Origin(), LogDir: dir, Dir: filepath.Dir(config.Plan.Path), Redact: config.Plan.Secrets,
 		State: lease.Dir(a.getenv), Reap: reap, Grace: grace(now), Network: a.network,
 		Holder: lease.Holder{Run: config.Run.ID, Plan: config.Plan.Path, PID: a.pid(), Started: config.Run.Started.UTC().Format(time.RFC3339)},
 	})
 	config.Teardown = server.Teardown
-	config.Clock, config.Launch, config.Meter = wall, launcher.Launch, a.meter
+	config.Clock, config.Launch, config.Meter = shared, launcher.Launch, a.meter
 	if a.meter != nil {
 		config.Calibrate = launcher.Calibrate
 	}

@@ -62,7 +62,9 @@ type HTTP struct {
 
 	freshOnly  atomic.Bool
 	redirected atomic.Pointer[string]
-	forms      sync.Map // for AnyTokenizer: API → the form that answered
+	gateway    atomic.Pointer[string]
+	looked     atomic.Int64 // answers, for a gateway
+	forms      sync.Map     // for AnyTokenizer: API → the form that answered
 }
 
 // dialTimeout bounds a connection's set-up, idleTimeout how long one is kept
@@ -233,6 +235,7 @@ func (d doer) Do(r *http.Request) (*http.Response, error) {
 	if call == nil {
 		resp, err := d.h.pick().Do(r)
 		if err == nil {
+			d.h.noteGateway(resp.Header)
 			err = limit(resp, maxUnary)
 		}
 		return resp, err
@@ -242,6 +245,7 @@ func (d doer) Do(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.h.noteGateway(resp.Header)
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
 		resp.Body.Close()
 		return nil, &Error{Kind: metric.FailStatus, Status: resp.StatusCode, Message: resp.Status + " without a place to go to"}

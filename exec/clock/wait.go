@@ -16,6 +16,22 @@ func Until(ctx context.Context, c Clock, done func() bool) error {
 	return nil
 }
 
+// Shared is a clock on which several pieces of sequential code may wait by turns: while Yield is
+// set, whoever waits lets the others go on, and whoever set it runs the clock.
+type Shared struct {
+	Clock
+	Yield func() // returns when something has happened; nil: a wait runs the clock itself
+}
+
+// Wait implements Clock.
+func (s *Shared) Wait(ctx context.Context) error {
+	if s.Yield == nil {
+		return s.Clock.Wait(ctx)
+	}
+	s.Yield()
+	return ctx.Err()
+}
+
 // Sleep runs the clock for d. Only from the loop.
 func Sleep(ctx context.Context, c Clock, d time.Duration) error {
 	over := false

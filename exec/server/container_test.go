@@ -190,6 +190,9 @@ func nothingHeld(t *testing.T, l *Launcher) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".start") {
+			continue // how long a start took
+		}
 		t.Errorf("%s is still held", e.Name())
 	}
 }

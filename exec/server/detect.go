@@ -16,6 +16,8 @@ type Found struct {
 	Version string // "": not told
 	Model   string // the first model that it offers; "": it lists none
 	Context int    // longest prompt and answer together, in tokens; 0: not told
+	// Gateway is what stands before it, by its headers; "": nothing says.
+	Gateway string
 }
 
 // Detect asks the server at url, with or without /v1, what it is: its models,
@@ -31,6 +33,7 @@ func Detect(ctx context.Context, c *clock.Real, n Network, url, apiKey string) (
 		return found, err
 	}
 	models, modelsErr := h.Models(ctx)
+	found.Gateway = h.Gateway()
 	h.Close()
 	owner := ""
 	if len(models) > 0 {
@@ -49,6 +52,14 @@ func Detect(ctx context.Context, c *clock.Real, n Network, url, apiKey string) (
 		if err == nil {
 			found.Engine, found.Version = e.Name, version
 			return found, nil
+		}
+	}
+	if found.Gateway == "" && found.Model != "" {
+		// LiteLLM names itself in completions alone.
+		if h, err := ask(engine.Of(engine.Plain)); err == nil {
+			_, _ = h.Complete(ctx, &client.Request{API: "chat", Model: found.Model, Prompt: client.Prompt{Text: "Hello"}, Output: 1})
+			found.Gateway = h.Gateway()
+			h.Close()
 		}
 	}
 	if modelsErr != nil {

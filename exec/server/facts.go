@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -31,13 +32,20 @@ func (f *logFacts) line(line string) {
 	})
 }
 
+// phase is what the server does while it starts, as far as its log tells; "".
+func (f *logFacts) phase() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.found[engine.Phase]
+}
+
 // add puts what was found into a fingerprint; "None" is Python's way to say
 // nothing.
 func (f *logFacts) add(to metric.Fingerprint) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for key, value := range maps.All(f.found) {
-		if value != "None" {
+		if value != "None" && key != engine.Phase {
 			to[key] = value
 		}
 	}

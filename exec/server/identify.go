@@ -121,6 +121,9 @@ func (r *reached) fingerprint(id identity) metric.Fingerprint {
 	if to := r.api.Redirected(); to != "" {
 		f["redirected_to"] = to
 	}
+	if name := r.api.Gateway(); name != "" {
+		f["gateway"] = name
+	}
 	if id.model.Context > 0 {
 		f["max_model_len"] = strconv.Itoa(id.model.Context)
 	}

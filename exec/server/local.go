@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"net"
 	"strconv"
@@ -29,7 +31,7 @@ func (l *Launcher) local(ctx context.Context, s *plan.Server, state func(string)
 		h.release()
 		return nil, err
 	}
-	started := l.Clock.Now()
+	started, key := l.Clock.Now(), startKey(s)
 	facts := &logFacts{read: engine.Of(s.Engine).Facts}
 	log.watch = facts.line
 	var x running
@@ -41,14 +43,16 @@ func (l *Launcher) local(ctx context.Context, s *plan.Server, state func(string)
 	}
 	var t *exec.Target
 	if err == nil {
-		t, err = l.await(ctx, s, state, x, h, log, func(f metric.Fingerprint) {
+		t, err = l.await(ctx, s, l.starting(state, facts, l.State.Took(key)), x, h, log, func(f metric.Fingerprint) {
 			log.unwatch()
 			for key, value := range found {
 				f[key] = value
 			}
 			describe(s, h.gpus, h.inventory, l.redactor, f)
 			facts.add(f)
-			f["load_time"] = (l.Clock.Now() - started).Round(100 * time.Millisecond).String()
+			took := l.Clock.Now() - started
+			l.State.NoteTook(key, took)
+			f["load_time"] = took.Round(100 * time.Millisecond).String()
 		})
 	}
 	if err == nil {
@@ -63,6 +67,40 @@ func (l *Launcher) local(ctx context.Context, s *plan.Server, state func(string)
 	log.close()
 	h.release()
 	return nil, err
+}
+
+// startKey names starts that should take as long: of the same engine, with the same words.
+func startKey(s *plan.Server) string {
+	words, _ := plan.CommandLine(s.Engine, s.Flags, s.Args)
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\n%s\n%q\n", s.Engine, s.Model, words)
+	if s.Process != nil {
+		fmt.Fprintf(h, "%q", s.Process.Command)
+	}
+	if s.Container != nil {
+		fmt.Fprintf(h, "%q %q", s.Container.Image, s.Container.Command)
+	}
+	return "start-" + hex.EncodeToString(h.Sum(nil)[:12])
+}
+
+// shortStart is how long a start may last without anybody asking how long the last one took.
+const shortStart = 5 * time.Second
+
+// starting says with each state of a server that starts what it does, by its log, and how long its last start
+// took.
+func (l *Launcher) starting(state func(string), facts *logFacts, took time.Duration) func(string) {
+	last := ""
+	if took >= shortStart {
+		last = " (the last start took " + took.Round(time.Second).String() + ")"
+	}
+	return func(words string) {
+		if phase := facts.phase(); phase != "" {
+			words = phase + last + ": " + words
+		} else if last != "" {
+			words += last
+		}
+		state(words)
+	}
 }
 
 // await makes a target of a started server once it is ready.

@@ -1,0 +1,55 @@
+package client
+
+import (
+	"net/http"
+	"strings"
+)
+
+// gatewaysLooked is how many answers are looked at: a gateway names itself in each of them.
+const gatewaysLooked = 16
+
+// Gateway is what stands before the server by the headers of its answers, such as "litellm 1.106.2, before
+// hosted_vllm/tiny"; "": nothing says.
+func (h *HTTP) Gateway() string {
+	if name := h.gateway.Load(); name != nil {
+		return *name
+	}
+	return ""
+}
+
+// noteGateway looks whether a gateway names itself in an answer's headers. The one that says most counts.
+func (h *HTTP) noteGateway(header http.Header) {
+	if h.looked.Add(1) > gatewaysLooked {
+		return
+	}
+	if name := gatewayOf(header); len(name) > len(h.Gateway()) {
+		h.gateway.Store(&name)
+	}
+}
+
+// gatewayOf recognises gateways by headers that they are documented to add: LiteLLM's x-litellm-…, Kong's via and
+// x-kong-…, Envoy's x-envoy-… (Istio, and gateways that are made of it), Cloudflare's cf-ray.
+func gatewayOf(header http.Header) string {
+	if version := header.Get("X-Litellm-Version"); version != "" {
+		name := "litellm " + version
+		if behind := header.Get("X-Litellm-Model-Name"); behind != "" {
+			name += ", before " + behind
+		}
+		return bounded(name)
+	}
+	for _, via := range header.Values("Via") {
+		for _, word := range strings.Fields(via) {
+			if strings.HasPrefix(word, "kong/") {
+				return bounded(word)
+			}
+		}
+	}
+	for _, of := range []struct{ header, name string }{
+		{"X-Kong-Upstream-Latency", "kong"}, {"X-Envoy-Upstream-Service-Time", "envoy"}, {"Cf-Ray", "cloudflare"},
+	} {
+		if header.Get(of.header) != "" {
+			return of.name
+		}
+	}
+	return ""
+}

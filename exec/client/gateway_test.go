@@ -1,0 +1,34 @@
+package client
+
+import (
+	"net/http"
+	"testing"
+)
+
+func TestGatewayOf(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		header http.Header
+		want   string
+	}{
+		{"a server itself", http.Header{"Server": {"uvicorn"}}, ""},
+		{"LiteLLM", http.Header{"X-Litellm-Version": {"1.106.2"}, "X-Litellm-Model-Name": {"hosted_vllm/tiny"}}, "litellm 1.106.2, before hosted_vllm/tiny"},
+		{"LiteLLM, before no model", http.Header{"X-Litellm-Version": {"1.106.2"}}, "litellm 1.106.2"},
+		{"Kong", http.Header{"Via": {"1.1 kong/3.9.0"}}, "kong/3.9.0"},
+		{"Kong, without its name", http.Header{"X-Kong-Upstream-Latency": {"3"}}, "kong"},
+		{"Envoy", http.Header{"Server": {"istio-envoy"}, "X-Envoy-Upstream-Service-Time": {"12"}}, "envoy"},
+		{"another via", http.Header{"Via": {"1.1 google"}}, ""},
+	} {
+		if got := gatewayOf(tt.header); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+	// Of several answers the one that says most counts, of the first ones.
+	h := &HTTP{}
+	for _, name := range []string{"", "tiny", ""} {
+		h.noteGateway(http.Header{"X-Litellm-Version": {"1.106.2"}, "X-Litellm-Model-Name": {name}})
+	}
+	if got := h.Gateway(); got != "litellm 1.106.2, before tiny" {
+		t.Errorf("it is %q", got)
+	}
+}
