@@ -14,6 +14,7 @@
 package report
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -370,13 +371,24 @@ func (d *Document) Write(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	b = b[:len(b)-len("\n}")]
-	_, err = fmt.Fprintf(w, "%s"+sumLine, b, sha256.Sum256(b))
+	_, err = w.Write(Seal(b))
 	return err
 }
 
+// Seal adds its sum to an indented JSON object, in place of one that it may have.
+func Seal(object []byte) []byte {
+	b := object[:max(len(object)-len("\n}"), 0)]
+	if at := bytes.LastIndex(object, []byte(sumHead)); at >= 0 {
+		b = object[:at]
+	}
+	return fmt.Appendf(bytes.Clone(b), sumLine, sha256.Sum256(b))
+}
+
 // sumLine ends a document: the sum of all that stands before it.
-const sumLine = ",\n  \"sum\": \"%x\"\n}\n"
+const (
+	sumHead = ",\n  \"sum\": \""
+	sumLine = sumHead + "%x\"\n}\n"
+)
 
 // maxDocument bounds a document; one of 10,000 levels has 60 MB.
 const maxDocument = 512 << 20

@@ -132,13 +132,18 @@ func (r *cli) image(ctx context.Context, name string) (image, bool, error) {
 		}
 		return image{}, false, err
 	}
-	i := image{}
-	id, digests, _ := strings.Cut(out, " ")
-	i.ID = id
-	if err := json.Unmarshal([]byte(digests), &i.Digests); err != nil {
+	i, err := readImage(out)
+	if err != nil {
 		return i, false, fmt.Errorf("%s image inspect wrote what is not the JSON expected: %w", r.name, err)
 	}
 	return i, true, nil
+}
+
+// readImage reads an id and a JSON list of digests behind it.
+func readImage(out string) (i image, err error) {
+	id, digests, _ := strings.Cut(out, " ")
+	i.ID = id
+	return i, json.Unmarshal([]byte(digests), &i.Digests)
 }
 
 // digest is what names the image for good: the digest of its repository, else
@@ -241,10 +246,14 @@ func (r *cli) labelled(ctx context.Context) ([]lease.Server, error) {
 		format += "\t" + r.labelTemplate(label)
 	}
 	out, err := r.run(ctx, nil, "ps", "--all", "--no-trunc", "--filter", "label="+labelRun, "--format", format)
-	if err != nil || out == "" {
+	if err != nil {
 		return nil, err
 	}
-	var found []lease.Server
+	return r.readLabelled(out), nil
+}
+
+// readLabelled reads a line for each container, its labels apart by tabs.
+func (r *cli) readLabelled(out string) (found []lease.Server) {
 	for line := range strings.Lines(out) {
 		f := strings.Split(strings.TrimRight(line, "\n"), "\t")
 		if len(f) != 8 {
@@ -260,7 +269,7 @@ func (r *cli) labelled(ctx context.Context) ([]lease.Server, error) {
 			Container: f[0], Runtime: r.name, Port: port,
 		})
 	}
-	return found, nil
+	return found
 }
 
 // labelTemplate reads one label in the format of ps.

@@ -69,6 +69,48 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
+// FuzzVarFile: whatever a file of values holds, and one that the plan includes.
+func FuzzVarFile(f *testing.F) {
+	f.Add([]byte("tokens = 64\nname = \"x\"\n"), false)
+	f.Add([]byte(`{"tokens": 64, "name": ["x"]}`), true)
+	f.Add([]byte("tokens = -1\nblock {}\n"), false)
+	f.Add([]byte("tokens = \"${file(\"x\")}\"\n"), false)
+	const src = `
+variable "tokens" { type = number }
+variable "name" { default = "x" }
+locals { text = file("text") }
+server "s" { endpoint { url = "http://127.0.0.1:1/${var.name}" } }
+workload "w" {
+  input_tokens  = var.tokens
+  output_tokens = 8
+  description   = local.text
+  load { concurrency = 1 }
+  sla { ttft = "p95 < 2s" }
+}
+`
+	f.Fuzz(func(t *testing.T, values []byte, json bool) {
+		if len(values) > 1<<16 {
+			t.Skip()
+		}
+		name := "values.hcl"
+		if json {
+			name = "values.json"
+		}
+		p, diags := File(Options{
+			Path: "fuzz.hcl", Source: []byte(src), Root: "/nonexistent", Inputs: []Input{{File: name}},
+			ReadFile: func(string) ([]byte, error) { return values, nil },
+		})
+		for _, d := range diags {
+			if d.Summary == sumInternal {
+				t.Errorf("internal error: %s", d.Detail)
+			}
+		}
+		if !diags.HasErrors() {
+			checkPlanInvariants(t, p)
+		}
+	})
+}
+
 // FuzzFormat: what parses is formatted to something that means the same.
 func FuzzFormat(f *testing.F) {
 	addSeeds(f)

@@ -1,0 +1,55 @@
+package server
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/record"
+)
+
+// Whatever a server writes, and however it is cut into writes: no secret is kept,
+// neither on disk nor in memory, and nothing grows without bound.
+func FuzzLog(f *testing.F) {
+	const secret = "sk-verysecret"
+	f.Add("key sk-very", "secret\nand sk-", "verysecret")
+	f.Add(strings.Repeat("x", lineSize-5), secret, "\r\n")
+	f.Add("\x00\xff", secret+secret[:6], "\n")
+	f.Fuzz(func(t *testing.T, a, b, c string) {
+		var file bytes.Buffer
+		log := &tail{file: &file, redactor: record.NewRedactor([]string{secret})}
+		for _, piece := range []string{a, b, c} {
+			if n, err := log.Write([]byte(piece)); n != len(piece) || err != nil {
+				t.Fatalf("%d of %d bytes, %v", n, len(piece), err)
+			}
+			_, _ = log.lastLine(), log.since(len(a))
+		}
+		log.finish()
+		for where, text := range map[string]string{"the file": file.String(), "the tail": log.String(), "the last line": log.lastLine()} {
+			if strings.Contains(text, secret) {
+				t.Errorf("%s holds the secret: %q", where, text)
+			}
+		}
+		if cap(log.end)+cap(log.partial) > 8*tailSize {
+			t.Errorf("%d bytes in memory", cap(log.end)+cap(log.partial))
+		}
+	})
+}
+
+// Whatever a container runtime writes, it is read or refused.
+func FuzzContainerOutput(f *testing.F) {
+	f.Add(`sha256:1f2e ["docker.io/vllm/vllm-openai@sha256:abc"]`, "vllm/vllm-openai:v0.19.1")
+	f.Add("name\trun-1\tgate.hcl\tvllm\t4711\tboot/1\t19:00\t8000\n", "a@b")
+	f.Add(`{"Running":true,"ExitCode":1e999}`, "")
+	f.Add(" null", ":")
+	f.Fuzz(func(t *testing.T, out, name string) {
+		if i, err := readImage(out); err == nil {
+			i.digest(name)
+		}
+		for _, s := range (&cli{name: "docker"}).readLabelled(out) {
+			if strings.ContainsAny(s.Container+s.Run, "\t\n") {
+				t.Errorf("%q names a container", s.Container)
+			}
+		}
+	})
+}

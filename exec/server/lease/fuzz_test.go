@@ -1,0 +1,42 @@
+//go:build unix
+
+package lease
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Whatever a note holds: it is a server, or it is removed, and no other run is
+// kept out by it.
+func FuzzNote(f *testing.F) {
+	f.Add([]byte(`{"run":"r","plan":"p","server":"s","pid":1,"group":4711,"group_start":"boot/1","gpus":["0"],"port":8000}` + "\n"))
+	f.Add([]byte(`{"run":"r","pid":1e99}`))
+	f.Add([]byte("{}\n{}"))
+	f.Fuzz(func(t *testing.T, note []byte) {
+		dir := Folder(t.TempDir())
+		for _, name := range []string{"x" + servers, "gpu-0" + locks} {
+			if err := os.WriteFile(filepath.Join(string(dir), name), note, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		left, err := dir.Leftovers()
+		if err != nil || len(left) > 1 {
+			t.Fatalf("%d leftovers, %v", len(left), err)
+		}
+		for _, l := range left {
+			if l.Run == "" {
+				t.Error("a server of no run")
+			}
+			_ = l.Holder.String()
+			l.Done()
+		}
+		n, err := dir.Take("gpu-0", other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.Done()
+		empty(t, dir)
+	})
+}
