@@ -147,8 +147,15 @@ soak: ## start and end SOAK servers (default 1000) in every way, and look for wh
 	CGO_ENABLED=0 $(GO) test ./exec/server -run '^TestSoak$$' -timeout 60m -soak $(SOAK) -v
 
 .PHONY: faults
-faults: ## have every call to the disk fail, in all that records and reports; minutes
-	CGO_ENABLED=0 $(GO) test ./cmd/tokgate ./record/... ./exec/server/lease -count=1 -run 'DiskFaults$$' -timeout 60m -v -args -disk-step 1
+faults: ## have every call to the disk fail, edit what is left 2,000 times and flip 10,000 bits of it; minutes
+	CGO_ENABLED=0 $(GO) test ./record/... ./exec/server/lease -count=1 -run 'DiskFaults$$'
+	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run 'DiskFaults$$|TestLongDamage$$' -timeout 60m -v -args -disk-step 1 -damage 1
+
+CRASHES ?= 1
+
+.PHONY: crashes
+crashes: ## kill, stop and cut off 240 real runs at random times (CRASHES=0.1 for a tenth), and look at what they leave; Linux
+	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestCrashes$$' -timeout 60m -v -args -crashes $(CRASHES)
 
 REPEATS ?= 1000
 
@@ -194,7 +201,7 @@ newcomer: ## a newcomer's path, from git clone to the first verdict on an endpoi
 fuzz: ## fuzz everything that reads foreign bytes, FUZZTIME each (default 30s)
 	@set -e; for pkg in $$($(GO) list $(PKGS)); do \
 	  for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
-	    echo "$$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$pkg; \
+	    echo "$$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5s $$pkg; \
 	  done; \
 	done
 

@@ -91,9 +91,13 @@ func (w *Writer) write(l line) error {
 	return w.err
 }
 
-// Close ends the recording and has the disk keep it.
+// Close ends the recording and has the disk keep it. It is an error when the file
+// is no longer where it was written.
 func (w *Writer) Close() error {
 	err := w.file.Sync()
+	if err == nil {
+		err = w.there()
+	}
 	if e := w.file.Close(); err == nil {
 		err = e
 	}

@@ -208,7 +208,12 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 	if err != nil {
 		return 0, measureError(err, "choose another folder with --out")
 	}
-	defer writer.Close()
+	defer func() {
+		// Reports that are there without their evidence are none.
+		if e := writer.Close(); err == nil && e != nil {
+			code, err = 0, measureError(e)
+		}
+	}()
 
 	config := exec.Config{
 		Plan:   p,

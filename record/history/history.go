@@ -20,8 +20,12 @@ import (
 )
 
 // Schema names the version of a line. A field may be added under the same
-// name.
-const Schema = "tokgate.history/1"
+// name. Lines of the version before it have no check of their own: they are read
+// as they are.
+const (
+	Schema    = "tokgate.history/1.1"
+	unchecked = "tokgate.history/1"
+)
 
 // line is a night or a pin.
 type line struct {
@@ -58,6 +62,7 @@ func add(dir string, at time.Time, l line) (added bool, repaired string, err err
 	if err != nil {
 		return false, "", fmt.Errorf("could not add to the history: %w", err)
 	}
+	raw = record.SealLine(raw)
 	if err := prepare(dir); err != nil {
 		return false, "", fmt.Errorf("could not make the history folder: %w", err)
 	}
@@ -189,7 +194,7 @@ func ours(src []byte) bool {
 // parse adds the lines of one file to h.
 func parse(path string, src []byte, h *metric.History) (problems []string) {
 	for i, raw := range bytes.Split(src, []byte("\n")) {
-		if len(bytes.TrimSpace(raw)) == 0 {
+		if raw = bytes.TrimSpace(raw); len(raw) == 0 {
 			continue
 		}
 		var l line
@@ -197,7 +202,9 @@ func parse(path string, src []byte, h *metric.History) (problems []string) {
 		switch {
 		case err != nil:
 			problems = append(problems, fmt.Sprintf("%s:%d is no whole line and does not count", path, i+1))
-		case l.Schema != Schema:
+		case l.Schema == Schema && record.CheckLine(raw) != nil:
+			problems = append(problems, fmt.Sprintf("%s:%d was changed after it was written and does not count", path, i+1))
+		case l.Schema != Schema && l.Schema != unchecked:
 			problems = append(problems, fmt.Sprintf("%s:%d has schema %q, this version reads %q: it does not count", path, i+1, l.Schema, Schema))
 		case l.Night != nil && l.Night.Run != "" && !l.Night.Started.IsZero():
 			l.Night.Figures = slices.DeleteFunc(l.Night.Figures, func(f metric.Figure) bool { return math.IsNaN(f.Value) || math.IsInf(f.Value, 0) })

@@ -355,3 +355,35 @@ func TestForeignFilesAreLeftAlone(t *testing.T) {
 		}
 	}
 }
+
+// A line that was changed does not count; one of a version that wrote no checks
+// does.
+func TestChangedLines(t *testing.T) {
+	dir := t.TempDir()
+	if _, _, err := Add(dir, night("a", november, 1)); err != nil {
+		t.Fatal(err)
+	}
+	want, _, _ := Read(dir)
+	path := filepath.Join(dir, "2026-11.jsonl")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 8 * len(whole) {
+		flipped := bytes.Clone(whole)
+		flipped[i/8] ^= 1 << (i % 8)
+		if err := os.WriteFile(path, flipped, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if h, problems, err := Read(dir); err == nil && len(problems) == 0 && !cmp.Equal(want, h) {
+			t.Fatalf("bit %d of byte %d was flipped (%q), and nothing noticed", i%8, i/8, whole[max(i/8-20, 0):min(i/8+20, len(whole))])
+		}
+	}
+	old := `{"schema":"tokgate.history/1","night":{"run":"x","started":"2026-11-20T02:00:00Z","figures":[]}}` + "\n"
+	if err := os.WriteFile(path, []byte(old), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if h, problems, err := Read(dir); err != nil || len(problems) > 0 || len(h.Nights) != 1 {
+		t.Errorf("%d nights, %v, %v", len(h.Nights), problems, err)
+	}
+}

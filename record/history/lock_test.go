@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/record"
 	"github.com/tokgate/tokgate/record/disk"
 )
 
@@ -52,6 +53,7 @@ func addInHalves(path string, n metric.Night) error {
 	if err != nil {
 		return err
 	}
+	raw = record.SealLine(raw)
 	f, err := disk.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return err

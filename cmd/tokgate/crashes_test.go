@@ -1,0 +1,289 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/record"
+	"github.com/tokgate/tokgate/report"
+)
+
+var (
+	crashes   = flag.Float64("crashes", 0, "the share of its runs that TestCrashes does; 0: it is skipped")
+	crashSeed = flag.Uint64("crash-seed", 1, "of the times at which TestCrashes does")
+)
+
+// crashPlan is of a server that answers within a few milliseconds. What the
+// generator's machine does for a second or more is not to be its fault.
+const crashPlan = `
+gate {
+  decide = "estimate"
+}
+server "s" {
+  process {
+    command = [%q, "sim", "--listen", "127.0.0.1:{port}"]
+  }
+  ready { timeout = "1m" }
+}
+workload "w" {
+  input_tokens  = 64
+  output_tokens = 16
+  load {
+    concurrency = 2
+    requests    = 60
+    seeds       = [1, 2, 3, 4, 5, 6]
+    timeout     = "6s"
+  }
+  sla {
+    ttft    = "p95 < 1500ms"
+    e2e     = "p95 < 3s"
+    success = "every"
+  }
+}
+`
+
+const (
+	killRun    = "kill -9 of the run"
+	killParent = "kill -9 of its supervisor"
+	killBoth   = "kill -9 of both"
+	stop       = "SIGSTOP"
+	brokenPipe = "broken pipe"
+	removed    = "removed folder"
+)
+
+// crashWays are the ways to disturb a run, and how many runs are.
+var crashWays = map[string]int{killRun: 34, killParent: 33, killBoth: 33, stop: 100, brokenPipe: 20, removed: 20}
+
+// disturb does it to the run that was started.
+func (l *life) disturb(way string, r *rand.Rand) {
+	switch run := l.measuring(); way {
+	case killRun:
+		_ = syscall.Kill(run, syscall.SIGKILL)
+	case killParent:
+		_ = l.cmd.Process.Kill()
+	case killBoth:
+		_ = l.cmd.Process.Signal(syscall.SIGSTOP)
+		_ = syscall.Kill(run, syscall.SIGKILL)
+		_ = l.cmd.Process.Kill()
+	case stop:
+		if syscall.Kill(run, syscall.SIGSTOP) == nil {
+			time.Sleep(200*time.Millisecond + time.Duration(r.Float64()*float64(7800*time.Millisecond)))
+			_ = syscall.Kill(run, syscall.SIGCONT)
+		}
+	case removed:
+		_ = os.RemoveAll(l.out)
+	}
+}
+
+// measuring is the process that measures; an impossible one where there is none.
+func (l *life) measuring() int {
+	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", l.cmd.Process.Pid))
+	for _, path := range lists {
+		raw, _ := os.ReadFile(path)
+		if pid, err := strconv.Atoi(strings.TrimSpace(string(raw))); err == nil {
+			return pid
+		}
+	}
+	return 1 << 30
+}
+
+// TestCrashes disturbs real runs of a server that is always the same, at random
+// times, by what machines, people and CI systems do to them: kill -9 of the run, of
+// its supervisor and of both, SIGSTOP of 0.2 to 8 s, a reader of the output that is
+// gone, a results folder that is removed. No run passes without its evidence, none
+// fails for what was done to tokgate, and after the next run nothing is left.
+// `make crashes` calls it; it takes real time.
+func TestCrashes(t *testing.T) {
+	if *crashes == 0 {
+		t.Skip("make crashes")
+	}
+	for _, way := range slices.Sorted(maps.Keys(crashWays)) {
+		times := int(float64(crashWays[way])**crashes + 0.5)
+		t.Run(strings.ReplaceAll(way, " ", "_"), func(t *testing.T) {
+			codes := map[int]int{}
+			var mu sync.Mutex
+			var workers sync.WaitGroup
+			next := make(chan int)
+			for range 4 {
+				l := newLife(t)
+				if err := os.WriteFile(filepath.Join(l.dir, "test.hcl"), fmt.Appendf(nil, crashPlan, l.program), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				workers.Go(func() {
+					whole := l.undisturbed()
+					for i := range next {
+						code, err := l.crash(way, whole, rand.New(rand.NewPCG(*crashSeed, uint64(i))))
+						if err != nil {
+							t.Errorf("%s, run %d: %v", way, i, err)
+						}
+						mu.Lock()
+						codes[code]++
+						mu.Unlock()
+					}
+					l.undisturbed()
+				})
+			}
+			for i := range times {
+				next <- i
+			}
+			close(next)
+			workers.Wait()
+			t.Logf("%d times %s: exit codes %v", times, way, codes)
+		})
+	}
+}
+
+// crash runs the gate, which takes about so long, disturbs it, and says what is
+// wrong with what it came to. What a run before it left in the same folders is its
+// to clean up.
+func (l *life) crash(way string, whole time.Duration, r *rand.Rand) (code int, err error) {
+	cmd := osexec.Command(l.program, "run", "--out", l.out, filepath.Join(l.dir, "test.hcl"))
+	cmd.Env = l.environ
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		return 0, err
+	}
+	defer reader.Close()
+	if way == brokenPipe {
+		cmd.Stdout, cmd.Stderr = writer, writer
+	}
+	l.child = begin(l.t, cmd)
+	writer.Close()
+	after := time.Duration(r.Float64() * 1.1 * float64(whole))
+	select {
+	case <-time.After(after):
+		reader.Close()
+		l.disturb(way, r)
+	case <-l.ended:
+	}
+	code, said := l.wait()
+	if err := l.judge(way, code); err != nil {
+		return code, fmt.Errorf("after %v: exit %d: %w\n%s", after.Round(time.Millisecond), code, err, said)
+	}
+	if way == killBoth {
+		l.undisturbed() // what is left is the next run's to end
+	}
+	for _, pid := range l.mine() {
+		if l.alive(pid) {
+			return code, fmt.Errorf("after %v: exit %d: process %d is left", after.Round(time.Millisecond), code, pid)
+		}
+	}
+	return code, nil
+}
+
+// judge says what is wrong with a run that was disturbed: its code, and what it
+// left.
+func (l *life) judge(way string, code int) error {
+	killed := strings.HasPrefix(way, "kill")
+	switch {
+	case code == assert.ExitFail:
+		return errors.New("the server is charged")
+	case code < 0 && !killed:
+		return fmt.Errorf("it died: %v", l.cmd.ProcessState)
+	case code == assert.ExitPlan:
+		return errors.New("the plan is said to be wrong")
+	}
+	doc, err := l.document()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if code == assert.ExitPass && way != removed {
+			return err
+		}
+		// Removed behind the end of a run, everything is gone; else there is its error.
+		if left, _ := os.ReadDir(l.out); code == assert.ExitPass && len(left) > 0 {
+			return fmt.Errorf("it passed, and leaves %v", left)
+		}
+		return nil
+	case err != nil:
+		return err
+	case doc.Outcome == report.Fail:
+		return errors.New("results.json: the server is charged")
+	case code >= 0 && doc.ExitCode != code && way != killRun:
+		return fmt.Errorf("results.json says %d", doc.ExitCode)
+	case doc.ExitCode != assert.ExitPass:
+		return nil
+	}
+	// It passed: the whole evidence is there.
+	run, problems, err := record.Read(l.out)
+	if err != nil || len(problems) > 0 || run.Recording != doc.Recording || len(run.Levels[0].MeasuredSamples()) != 60 {
+		return fmt.Errorf("it passed, and of its recording %v %w", problems, err)
+	}
+	return nil
+}
+
+func (l *life) document() (*report.Document, error) {
+	f, err := os.Open(filepath.Join(l.out, "results.json"))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return report.ReadDocument(f)
+}
+
+// undisturbed is a run that nobody disturbs: it cleans up, and nothing is left. It
+// returns how long it took.
+func (l *life) undisturbed() time.Duration {
+	began := time.Now()
+	l.start()
+	code, said := l.wait()
+	if code != assert.ExitPass && code != assert.ExitError && code != assert.ExitInconclusive {
+		l.t.Errorf("a run that nobody disturbed: exit %d\n%s", code, said)
+	}
+	took := time.Since(began)
+	for _, pid := range l.mine() {
+		if l.alive(pid) {
+			l.t.Errorf("process %d is left behind the last run", pid)
+		}
+	}
+	if notes, err := os.ReadDir(l.state()); err != nil || len(notes) > 0 {
+		l.t.Errorf("notes are left behind the last run: %v, %v", notes, err)
+	}
+	return took
+}
+
+// mine are the processes that this life started, and all that they did: the
+// folder of its notes is in their environment.
+func (l *life) mine() (pids []int) {
+	mark := []byte("TOKGATE_STATE_DIR=" + l.state() + "\x00")
+	environs, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, path := range environs {
+		if raw, _ := os.ReadFile(path); bytes.Contains(raw, mark) {
+			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// alive says whether a process still runs, after the moment that its end takes.
+func (l *life) alive(pid int) bool {
+	for range 50 {
+		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			return false
+		}
+		if f := strings.Fields(string(raw[bytes.LastIndexByte(raw, ')')+1:])); len(f) > 0 && (f[0] == "Z" || f[0] == "X") {
+			return false
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return true
+}
