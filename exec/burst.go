@@ -38,7 +38,7 @@ func (rd *round) warmUp(from, n int) {
 		if rd.proven || rd.halted() || slices.ContainsFunc(rd.out.Samples, (*metric.Sample).Completed) {
 			break
 		}
-		if from+n >= load.Hopeless(rd.level.N) {
+		if from+n >= load.ColdFailures(rd.level.N) {
 			rd.cut(nothingCompletes + rd.lastWarmup)
 			break
 		}

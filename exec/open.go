@@ -177,7 +177,7 @@ func (w *window) took(f *flight) {
 		return
 	}
 	w.warm.failed++
-	if w.steady != nil && w.warm.completed == 0 && w.warm.failed >= load.Hopeless(0) {
+	if w.steady != nil && w.warm.completed == 0 && w.warm.failed >= load.ColdFailures(0) {
 		w.cut(nothingCompletes + w.lastWarmup)
 	}
 }

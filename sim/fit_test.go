@@ -26,7 +26,7 @@ var (
 	fitSeed     = flag.Uint64("fit-seed", 1, "seed of the starts")
 )
 
-// published is a file of plans/reference/published.
+// published is a file of testdata/published.
 type published struct {
 	// Speed says how a report takes the speed of many streams, which none says:
 	// "of mean time" divides tokens by the mean time, else it is the mean speed.
@@ -287,7 +287,7 @@ func round4(v float64) float64 {
 // whose wall clock is not defined by any of the reports.
 func (f *fitting) figures(t *testing.T) []figure {
 	t.Helper()
-	src, err := os.ReadFile(filepath.Join("..", "plans", "reference", "published", f.report+".json"))
+	src, err := os.ReadFile(filepath.Join("..", "testdata", "published", f.report+".json"))
 	if err != nil {
 		t.Fatal(err)
 	}

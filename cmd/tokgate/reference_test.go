@@ -314,7 +314,7 @@ func (m *simulation) capacity(workload string) *metric.Capacity {
 func (s system) published(t *testing.T) published {
 	t.Helper()
 	var p published
-	path := filepath.Join("..", "..", "plans", "reference", "published", s.file+".json")
+	path := filepath.Join("..", "..", "testdata", "published", s.file+".json")
 	if err := json.Unmarshal([]byte(read(t, path)), &p); err != nil {
 		t.Fatal(path, err)
 	}
@@ -385,7 +385,7 @@ func (s system) page(t *testing.T, p published, theirs, ours *simulation) *page 
 	if p.Speed != "" {
 		fmt.Fprintf(w, "Speed is taken as the %s: our assumption, from the fit.\n", map[string]string{"of mean time": "tokens of an answer over the mean time that they streamed", "mean of speeds": "mean of the streams' speeds"}[p.Speed])
 	}
-	fmt.Fprintf(w, "Plan: [%s.hcl](../plans/reference/%s.hcl), figures: [%s.json](../plans/reference/published/%s.json).\n\n", s.file, s.file, s.file, s.file)
+	fmt.Fprintf(w, "Plan: [%s.hcl](../plans/reference/%s.hcl), figures: [%s.json](../testdata/published/%s.json).\n\n", s.file, s.file, s.file, s.file)
 
 	if len(theirs.again) > 0 {
 		fmt.Fprintf(w, "Measured is the mean of %d simulations with different seeds; the searches are those of the first.\n\n", 1+len(theirs.again))

@@ -132,15 +132,15 @@ func (l *Loop) Ended(t Turn, failed bool) (after time.Duration) {
 }
 
 // Doomed says that nothing completes at this level: measuring would only add as
-// many failures as are due. It takes Hopeless failed warm-up requests to say
+// many failures as are due. It takes ColdFailures failed warm-up requests to say
 // so; a server that fails now and then is to be measured.
 func (l *Loop) Doomed() bool {
-	return !l.closed.Proven && l.closed.Warmup > 0 && l.warmFine == 0 && l.warmFailed >= Hopeless(l.closed.Slots)
+	return !l.closed.Proven && l.closed.Warmup > 0 && l.warmFine == 0 && l.warmFailed >= ColdFailures(l.closed.Slots)
 }
 
-// Hopeless is how many warm-up requests of a level of n must fail, and none
+// ColdFailures is how many warm-up requests of a level of n must fail, and none
 // complete, before the level is given up: ten, or two for each slot.
-func Hopeless(n int) int { return max(10, 2*n) }
+func ColdFailures(n int) int { return max(10, 2*n) }
 
 // Close says that a round's time For is over, since its first measured request was
 // sent. Those that were started are waited for.
