@@ -112,7 +112,7 @@ type TokenizeRequest struct {
 }
 
 // Tokens are token ids as a server wrote them: to count them takes no reading.
-type Tokens string
+type Tokens struct{ list string }
 
 // UnmarshalJSON takes an array of numbers as it is.
 func (t *Tokens) UnmarshalJSON(raw []byte) error {
@@ -120,22 +120,22 @@ func (t *Tokens) UnmarshalJSON(raw []byte) error {
 	if !ok || strings.ContainsAny(list, `"{[tfn`) { // JSON it is: text, objects, lists, true, false, null
 		return errors.New("tokens are a list of numbers")
 	}
-	*t = Tokens(strings.TrimSpace(list))
+	t.list = strings.TrimSpace(list)
 	return nil
 }
 
 // Count is the number of tokens.
 func (t Tokens) Count() int {
-	if t == "" {
+	if t.list == "" {
 		return 0
 	}
-	return 1 + strings.Count(string(t), ",")
+	return 1 + strings.Count(t.list, ",")
 }
 
 // IDs are the tokens.
 func (t Tokens) IDs() ([]int, error) {
 	ids := make([]int, 0, t.Count())
-	return ids, json.Unmarshal([]byte("["+string(t)+"]"), &ids)
+	return ids, json.Unmarshal([]byte("["+t.list+"]"), &ids)
 }
 
 // Tokenize returns the tokens that the server makes of r. ErrNoTokenizer
@@ -150,16 +150,16 @@ func (h *HTTP) Tokenize(ctx context.Context, r TokenizeRequest) (Tokens, error) 
 	}
 	for _, form := range []engine.Tokenizer{engine.VLLMTokenizer, engine.LlamaTokenizer} {
 		tokens, err := h.tokenize(ctx, form, r)
-		if err == nil && tokens != "" {
+		if err == nil && tokens.Count() > 0 {
 			h.forms.Store(r.API, form)
 			return tokens, nil
 		}
 		if e, ok := errors.AsType[*Error](err); ok && e.Status == 0 && e.Kind != metric.FailProtocol {
-			return "", err // not reached: says nothing about the form
+			return Tokens{}, err // not reached: says nothing about the form
 		}
 	}
 	h.forms.Store(r.API, engine.NoTokenizer)
-	return "", ErrNoTokenizer
+	return Tokens{}, ErrNoTokenizer
 }
 
 // templateFields are the further fields of a chat request that change its
@@ -176,11 +176,11 @@ func (h *HTTP) tokenize(ctx context.Context, form engine.Tokenizer, r TokenizeRe
 			break
 		}
 		if form == engine.SGLangTokenizer {
-			return "", ErrNoTokenizer
+			return Tokens{}, ErrNoTokenizer
 		}
 		text, err := messages(r.Text)
 		if err != nil {
-			return "", err
+			return Tokens{}, err
 		}
 		ask["messages"] = text
 		ask["add_generation_prompt"] = true
@@ -190,7 +190,7 @@ func (h *HTTP) tokenize(ctx context.Context, form engine.Tokenizer, r TokenizeRe
 		if r.API == "chat" {
 			asked, err := messages(text)
 			if err != nil {
-				return "", err
+				return Tokens{}, err
 			}
 			template := map[string]any{"messages": asked}
 			take(template, r.Extra)
@@ -198,13 +198,13 @@ func (h *HTTP) tokenize(ctx context.Context, form engine.Tokenizer, r TokenizeRe
 				Prompt string `json:"prompt"`
 			}
 			if err := h.ask(ctx, http.MethodPost, h.root+h.config.Engine.Pages.Template, template, &told); err != nil {
-				return "", absent(err)
+				return Tokens{}, absent(err)
 			}
 			text = told.Prompt
 		}
 		ask = map[string]any{"content": text, "add_special": r.API != "", "parse_special": r.API != ""}
 	default:
-		return "", ErrNoTokenizer
+		return Tokens{}, ErrNoTokenizer
 	}
 	var told struct {
 		Tokens Tokens `json:"tokens"`
@@ -213,7 +213,7 @@ func (h *HTTP) tokenize(ctx context.Context, form engine.Tokenizer, r TokenizeRe
 	// least one; what a template adds fits into the rest.
 	most := int64(8*len(r.Text)) + maxAnswer
 	if err := h.askWithin(ctx, http.MethodPost, h.root+h.config.Engine.Pages.Tokenize, ask, &told, most); err != nil {
-		return "", absent(err)
+		return Tokens{}, absent(err)
 	}
 	return told.Tokens, nil
 }

@@ -57,8 +57,8 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 // tokens counts the tokens of a text by the server's tokenizer.
 func (r *reached) tokens(ctx context.Context, model, text string) (int, error) {
 	return clock.Await(ctx, r.Clock, func(ctx context.Context) (int, error) {
-		ids, err := r.api.Tokenize(ctx, client.TokenizeRequest{Model: model, Text: text})
-		return len(ids), err
+		tokens, err := r.api.Tokenize(ctx, client.TokenizeRequest{Model: model, Text: text})
+		return tokens.Count(), err
 	})
 }
 
