@@ -2,6 +2,7 @@ package assert
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -110,7 +111,13 @@ func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level
 	s.evidence, s.pairs = gather(l), j.pairs(key)
 	s.one = j.levels[levelKey{key.server, key.workload, "1"}]
 	verdicts := s.thresholds(list)
-	s.load(v, kind, level, pairs(list, verdicts))
+	judged := pairs(list, verdicts)
+	s.load(v, kind, level, judged)
+	if looked := s.seconds(); looked > 0 && v.Outcome == Pass {
+		v.Message += fmt.Sprintf(", %s of load: what comes less often than once in %s may be unseen",
+			metric.FormatDigits(metric.Seconds, looked, 2), metric.FormatDigits(metric.Seconds, looked/-math.Log(s.policy.Alpha()), 2))
+	}
+	s.stoodStill(v, judged)
 	for _, note := range l.Notes {
 		v.Notes = append(v.Notes, verdict.OneLine(note))
 	}

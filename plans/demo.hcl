@@ -1,5 +1,7 @@
 # The plan that `make demo` runs: a gate on the built-in server, in less than
-# half a minute. To gate a server of yours, replace the simulator:
+# half a minute, which is too short for what comes seldom (`tokgate validate` says
+# so): a gate has a duration, such as "2m", in place of requests. To gate a server of
+# yours, replace the simulator:
 #
 #   endpoint { url = "http://127.0.0.1:8000" }
 #

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/exec"
-	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/record"
 	"github.com/tokgate/tokgate/report"
@@ -107,23 +106,10 @@ func (l *lastRun) total(p *plan.Plan) string {
 // is none.
 func slowest(p *plan.Plan) (sum time.Duration, ok bool) {
 	for _, c := range exec.Cases(p) {
-		request, bounded := slowestRequest(c.Workload, c.Level.Name)
-		if !bounded && c.Level.Duration == 0 {
-			continue
+		took, bounded := longestLoad(c)
+		if bounded {
+			sum, ok = sum+took, true
 		}
-		ok = true
-		if c.Level.Duration > 0 {
-			sum += c.Level.Duration + time.Duration(c.Level.Rounds)*request
-			continue
-		}
-		waves := c.Level.Rounds
-		switch c.Load.Kind {
-		case metric.ClosedLoop:
-			waves = (c.Level.Requests + c.Level.N - 1) / c.Level.N
-		case metric.OpenLoop:
-			waves, sum = 1, sum+c.Level.Lasts()
-		}
-		sum += time.Duration(waves) * (request + c.Load.Pause)
 	}
 	return sum, ok
 }

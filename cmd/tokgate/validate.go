@@ -20,8 +20,9 @@ func (a *app) validateCommand() *cobra.Command {
 		Use:   "validate FILE|FOLDER...",
 		Short: "Check plans: everything that can be known before a server starts",
 		Long: `Checks plans without starting anything: syntax, names, units, references, every
-expression, context lengths, and whether the planned requests can certify each
-threshold at all. All problems are reported at once. Secrets may be unset.
+expression, context lengths, whether the planned requests can certify each
+threshold at all, and whether levels are loaded for long enough to see what comes
+seldom. All problems are reported at once. Secrets may be unset.
 
 Exit code 0: valid (warnings may be printed); 2: not.`,
 		Example: `  tokgate validate plans/demo.hcl
@@ -41,6 +42,9 @@ Exit code 0: valid (warnings may be printed); 2: not.`,
 				return err
 			}
 			for i, p := range plans {
+				if err := a.showDiagnostics(p, brief(p)); err != nil {
+					return err
+				}
 				fmt.Fprintf(a.Out, "%s is valid: %s\n", files[i], planSize(p))
 				for _, c := range compare.Chances(p) {
 					fmt.Fprintf(a.Out, "  %s\n", c)
@@ -63,6 +67,9 @@ func (a *app) validateJSON(files []string, in inputs) error {
 	}{Valid: true, Diagnostics: []decode.Diagnostic{}}
 	for _, path := range files {
 		p, diags := a.load(path, in, false)
+		if !diags.HasErrors() {
+			diags = append(diags, brief(p)...)
+		}
 		a.actions.diagnose(diags)
 		out.Valid = out.Valid && !diags.HasErrors()
 		out.Diagnostics = append(out.Diagnostics, decode.Diagnostics(p.Files, diags)...)

@@ -1,0 +1,177 @@
+package assert
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/tokgate/tokgate/assert/sample"
+	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// A server that stands still meets few requests of a closed loop: each slot sends
+// none until its answer goes on. Of requests that arrive whatever is in flight, as
+// many meet it as its share of the time says. Where it stood still is in the gaps of
+// all streams together.
+const (
+	leastSilence = 100 * time.Millisecond
+	// unusual is how many times the usual gap of a stream a silence is at least.
+	unusual = 10
+)
+
+// span is a stretch of time.
+type span struct{ from, to time.Duration }
+
+// silences are the stretches in which some requests were being answered and no
+// stream of the round received anything, in order. A stall of the generator's own
+// is none.
+func silences(r *metric.Round) []span {
+	var usual []time.Duration
+	for _, x := range r.Samples {
+		if n := len(x.Gaps); n > 0 && x.Last > x.First {
+			usual = append(usual, (x.Last-x.First)/time.Duration(n))
+		}
+	}
+	if len(usual) == 0 {
+		return nil
+	}
+	slices.Sort(usual)
+	least := max(leastSilence, unusual*usual[len(usual)/2], 2*r.Health.Stall)
+	var gaps []span // of single streams, then of several
+	for _, x := range r.Samples {
+		chunks(x, func(from, to time.Duration) {
+			if to-from > least {
+				gaps = append(gaps, span{from, to})
+			}
+		})
+	}
+	if len(gaps) == 0 {
+		return nil
+	}
+	slices.SortFunc(gaps, func(a, b span) int { return int(a.from - b.from) })
+	all := gaps[:1]
+	for _, g := range gaps[1:] {
+		if last := &all[len(all)-1]; g.from <= last.to {
+			last.to = max(last.to, g.to)
+		} else {
+			all = append(all, g)
+		}
+	}
+	// What came meanwhile, on any stream, ends a silence.
+	var came []time.Duration
+	for _, x := range r.Samples {
+		chunks(x, func(_, at time.Duration) {
+			i, _ := slices.BinarySearchFunc(all, at, func(g span, at time.Duration) int { return int(g.to - at) })
+			if i < len(all) && at > all[i].from {
+				came = append(came, at)
+			}
+		})
+	}
+	slices.Sort(came)
+	var out []span
+	for _, g := range all {
+		from := g.from
+		for len(came) > 0 && came[0] <= g.to {
+			if at := came[0]; at-from > least {
+				out = append(out, span{max(from, r.Start), min(at, r.End)})
+			}
+			from, came = came[0], came[1:]
+		}
+	}
+	return slices.DeleteFunc(out, func(s span) bool { return s.to-s.from <= least })
+}
+
+// chunks calls use for the time before each chunk of an answer: of the first one none.
+func chunks(x *metric.Sample, use func(from, to time.Duration)) {
+	if x.First == 0 {
+		return
+	}
+	at := x.First
+	use(at, at)
+	for _, us := range x.Gaps {
+		next := at + time.Duration(us)*time.Microsecond
+		use(at, next)
+		at = next
+	}
+}
+
+// standstill is how a level stood still.
+type standstill struct {
+	spans   []span
+	longest time.Duration
+	share   float64 // of the time of the rounds
+	seconds float64 // of these
+}
+
+// standstill looks for silences in the rounds of a closed loop.
+func (e evidence) standstill() standstill {
+	st := standstill{seconds: e.seconds()}
+	if e.level.Kind != metric.ClosedLoop || !(st.seconds > 0) {
+		return st
+	}
+	for _, r := range e.level.Rounds {
+		st.spans = append(st.spans, silences(r)...)
+	}
+	for _, s := range st.spans {
+		st.longest = max(st.longest, s.to-s.from)
+		st.share += (s.to - s.from).Seconds() / st.seconds
+	}
+	return st
+}
+
+// waits is the share of requests arriving at random instants that would wait for longer
+// than x seconds, at least: what is left of the silence that one meets and then the
+// median of what was measured, or else one of the measured times, in ascending order.
+func (st standstill) waits(measured []float64, x float64) float64 {
+	met, _ := slices.BinarySearch(measured, math.Nextafter(x, math.Inf(1)))
+	share := (1 - st.share) * (1 - float64(met)/float64(len(measured)))
+	usual := measured[len(measured)/2]
+	for _, s := range st.spans {
+		length := (s.to - s.from).Seconds()
+		share += min(length, max(0, length-(x-usual))) / st.seconds
+	}
+	return share
+}
+
+// quantile is the time that at most the share of waits exceeds.
+func (st standstill) quantile(measured []float64, share float64) float64 {
+	low, high := 0.0, measured[len(measured)-1]+st.longest.Seconds()+measured[len(measured)/2]
+	for range 50 {
+		if mid := (low + high) / 2; st.waits(measured, mid) <= share {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return high
+}
+
+// stoodStill notes, on the load and on what passes in spite of it, what requests
+// would have waited that arrive at any instant.
+func (s *subject) stoodStill(load *Verdict, thresholds []judgedThreshold) {
+	st := s.standstill()
+	if len(st.spans) == 0 {
+		return
+	}
+	measured := s.observe(metric.MustLookup("ttft")).all(plan.Less).Values
+	if len(measured) == 0 {
+		return
+	}
+	const p = 0.05
+	at, seen := st.quantile(measured, p), measured[nearestRank(100*(1-p), len(measured))-1]
+	load.Notes = append(load.Notes, fmt.Sprintf("standstill: nothing came on any stream %s, for up to %s, %s of the time; a closed loop sends few requests into that: of those arriving at any instant the ttft p95 is about %s, not %s",
+		verdict.Count(len(st.spans), "times"), metric.Format(metric.Seconds, st.longest.Seconds()), metric.Format(metric.Ratio, st.share), metric.Format(metric.Seconds, at), metric.Format(metric.Seconds, seen)))
+	for i := range thresholds {
+		t := thresholds[i].threshold
+		if name := t.Metric.Name; name != "ttft" && name != "ttfa" || t.Stat.Kind != metric.Percentile || sample.Upward(t.Op) || thresholds[i].Outcome != Pass {
+			continue
+		}
+		if over := st.waits(s.observe(t.Metric).all(t.Op).Values, t.Limit); over > t.Allowed() {
+			thresholds[i].Notes = append(thresholds[i].Notes, fmt.Sprintf("standstill: of requests arriving at any instant about %s would wait for longer than %s (allowed %s); this one holds of those that a closed loop sent",
+				metric.Format(metric.Ratio, over), metric.Format(t.Metric.Unit, t.Limit), metric.Format(metric.Ratio, t.Allowed())))
+		}
+	}
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// leastLoad is how long a level is loaded that validate has nothing to say of.
+const leastLoad = time.Minute
+
+// brief warns, once for a plan, of levels that are over within a minute: by their
+// duration, or by the limits of their thresholds where these bound how long a request
+// takes.
+func brief(p *plan.Plan) hcl.Diagnostics {
+	cases := exec.Cases(p)
+	var first *hcl.Range
+	short, longest, confidence := 0, time.Duration(0), 0.0
+	for _, c := range cases {
+		took, ok := longestLoad(c)
+		if !ok || took >= leastLoad {
+			continue
+		}
+		if short++; first == nil {
+			first = c.Load.Range.Ptr()
+		}
+		longest, confidence = max(longest, took), max(confidence, c.Workload.Policy.Confidence)
+	}
+	if short == 0 || p.Gate.MeasureOnly {
+		return nil
+	}
+	unseen := time.Duration(float64(longest) / -math.Log(1-confidence))
+	return hcl.Diagnostics{{
+		Severity: hcl.DiagWarning,
+		Summary:  "Less than a minute of load",
+		Detail: fmt.Sprintf("%d of %s are over within %s on a server that meets its limits. What comes less often than once in %s, such as a freeze, may be unseen: set a duration, such as \"2m\", in place of requests.",
+			short, count(len(cases), "case"), roundTime(longest), roundTime(unseen)),
+		Subject: first,
+	}}
+}
+
+// longestLoad is how long a case is loaded at most; ok is false where nothing says.
+func longestLoad(c exec.Case) (d time.Duration, ok bool) {
+	if c.Level.Duration > 0 {
+		return c.Level.Duration, true
+	}
+	request, ok := slowestRequest(c.Workload, c.Level.Name)
+	waves := c.Level.Rounds
+	switch c.Load.Kind {
+	case metric.ClosedLoop:
+		waves = (c.Level.Requests + c.Level.N - 1) / c.Level.N
+	case metric.OpenLoop:
+		return c.Level.Lasts() + request, true
+	}
+	return time.Duration(waves) * (request + c.Load.Pause), ok
+}
