@@ -116,8 +116,11 @@ func LogMeanBound(units []float64, alpha float64) float64 {
 	}
 	root := math.Sqrt(float64(len(units)) / v)
 	steps := 120
-	if len(units) < 5 {
-		steps = 2000 // the pivot is steep near x = 0
+	switch n := len(units); { // the pivot is steep near x = 0
+	case n == 2:
+		steps = 100_000
+	case n < 5:
+		steps = 20_000
 	}
 	atMost := func(g float64) float64 {
 		return overChi(float64(len(units)-1), steps, func(x float64) float64 {

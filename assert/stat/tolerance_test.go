@@ -29,8 +29,10 @@ func TestToleranceFactor(t *testing.T) {
 			t.Errorf("ToleranceFactor(%d, %g, %g) = %.4f, want %.3f", tt.n, tt.content, tt.confidence, got, tt.want)
 		}
 	}
-	if got := ToleranceFactor(1, 0.95, 0.95); !math.IsNaN(got) {
-		t.Errorf("of one observation it is %g, want NaN", got)
+	for n := range 4 {
+		if got := ToleranceFactor(n, 0.95, 0.99); !math.IsNaN(got) {
+			t.Errorf("of %d observations it is %g, want NaN", n, got)
+		}
 	}
 }
 
