@@ -1,6 +1,7 @@
 package assert
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -62,6 +63,7 @@ type limit struct {
 	*metric.Capacity
 	problem string // why nothing can be said
 	changed bool   // it is not what the search concluded
+	why     string // of that; "": no probe came out otherwise
 	n       int    // requests that were judged
 	// The thresholds at Pass, and the level that they were judged on.
 	verdicts []Verdict
@@ -110,7 +112,9 @@ func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
 		}
 		counted[p.Level] = max(counted[p.Level], p.Requests)
 		outcome := probed(v, p.Outcome, l)
-		out.changed = out.changed || outcome != p.Outcome
+		if outcome != p.Outcome {
+			out.differs(p.N, v)
+		}
 		p.Outcome = outcome
 		if p.Binding = v.Binding; p.Binding != "" {
 			k := slices.IndexFunc(v.Thresholds, func(t LookThreshold) bool { return t.Name == v.Binding })
@@ -130,6 +134,17 @@ func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
 		out.restate(recorded, w.Capacity)
 	}
 	return out
+}
+
+// differs notes that a probe came out otherwise than in the search: by other
+// thresholds, or since it cannot be judged after all, as in the very run.
+func (l *limit) differs(n int, v LookVerdict) {
+	l.changed = true
+	if v.Invalid != "" {
+		l.why = cmp.Or(l.why, fmt.Sprintf("the probe at %d cannot be judged: %s", n, verdict.OneLine(v.Invalid)))
+	} else {
+		l.why = "its probes were chosen for other verdicts"
+	}
 }
 
 // probed is the outcome of a probe as a search writes it; recorded is the one it
@@ -260,7 +275,7 @@ func (l *limit) restate(recorded *metric.Capacity, asked *plan.Capacity) {
 	case c.Kind == metric.CapacityAtLeast && c.Pass >= c.UpTo:
 		c.Reason = fmt.Sprintf("the search goes up to %d", c.UpTo)
 	default:
-		c.Reason = "its probes were chosen for other verdicts"
+		c.Reason = cmp.Or(l.why, "not every probe could be confirmed")
 	}
 	c.Crossing, c.CrossingLow, c.CrossingHigh = 0, 0, 0
 	c.Binding, c.AtPass, c.AtFail, c.NonMonotone = "", "", "", nil

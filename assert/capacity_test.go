@@ -244,3 +244,29 @@ func TestCapacityNotesOfAnotherAnswer(t *testing.T) {
 		}
 	}
 }
+
+// TestReasonOfAnotherLimit: a limit that is not what the search concluded says why.
+func TestReasonOfAnotherLimit(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*plan.Plan, *metric.Run)
+		says   string
+	}{
+		"a probe of the very run": {func(_ *plan.Plan, run *metric.Run) {
+			for _, l := range run.Levels {
+				if l.Name == "probe 39 set 1" {
+					l.Rounds[0].Samples[0].Usage = nil
+				}
+			}
+		}, "the probe at 39 cannot be judged: 1 of 780 answers came without usage"},
+		"other thresholds": {func(p *plan.Plan, _ *metric.Run) {
+			p.Workloads[0].SLAs[0].Thresholds[0].Limit = 1.7
+		}, "its probes were chosen for other verdicts"},
+	} {
+		p, run := searched(0, exactly39...)
+		c.change(p, run)
+		l := newJudge(p, run).limit(p.Workloads[0], run.Capacities[0])
+		if !l.changed || !strings.Contains(l.Reason, c.says) {
+			t.Errorf("%s: changed %v, %q, want %q", name, l.changed, l.Reason, c.says)
+		}
+	}
+}

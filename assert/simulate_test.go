@@ -98,7 +98,7 @@ func (p process) scores(r *rand.Rand) func(round, i int) float64 {
 		if round != at {
 			at, last, left = round, -1, 0
 			for j := range max(p.common-1, 0) { // one may be under way
-				if r.Float64() < spell {
+				if spell > 0 && r.Float64() < spell {
 					left = max(left, j+1)
 				}
 			}
@@ -117,7 +117,7 @@ func (p process) scores(r *rand.Rand) func(round, i int) float64 {
 				wave += 10
 			}
 		}
-		if r.Float64() < spell {
+		if spell > 0 && r.Float64() < spell {
 			left = p.common
 		}
 		slow := 0.0
