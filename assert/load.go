@@ -249,11 +249,7 @@ func (s *subject) countedHits(samples []*metric.Sample, invalid objection) strin
 func (s *subject) loaded(v *Verdict, invalid objection) {
 	for _, r := range s.level.Rounds {
 		if d := s.level.Disturbed(r); d.Load != "" {
-			cause := verdict.CauseInvalid
-			if s.level.Kind == metric.Burst {
-				cause = verdict.CauseGenerator
-			}
-			invalid(cause, "round %d: %s", r.Index+1, d.Load)
+			invalid(verdict.CauseGenerator, "round %d: %s", r.Index+1, d.Load)
 		} else if idle, byServer := s.level.Idle(r); s.level.Kind != metric.Burst && byServer {
 			v.Notes = append(v.Notes, fmt.Sprintf("round %d: %s; requests failed", r.Index+1, idle))
 		}

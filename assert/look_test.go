@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -265,5 +266,16 @@ func BenchmarkJudgeLook(b *testing.B) {
 	p, _ := gate(l, threshold("ttft", "p95 < 2s"), threshold("itl", "p95 < 30ms"), threshold("speed", "p5 > 10 tok/s"))
 	for b.Loop() {
 		JudgeLook(p, p.Workloads[0], l, metric.Look{Requests: 400, Planned: 3})
+	}
+}
+
+// Slots that idled, and no failure of the server is why, are the generator's
+// doing: a search measures the level again before it gives up on it.
+func TestJudgeLookIdle(t *testing.T) {
+	p, run := gate(shape{rounds: 5, perRound: 40}.level(), threshold("ttft", "p95 < 2s"))
+	run.Levels[0].Rounds[2].Busy = 0.8
+	v := JudgeLook(p, p.Workloads[0], run.Levels[0], metric.Look{Planned: 1})
+	if v.Outcome != Error || v.Cause != verdict.CauseGenerator {
+		t.Errorf("%v, cause %q: %s", v.Outcome, v.Cause, v.Invalid)
 	}
 }
