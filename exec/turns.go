@@ -448,3 +448,34 @@ func Visits(p *plan.Plan) int {
 	}
 	return n
 }
+
+// Starts is how many times a run of the plan starts the server: for each leg or
+// turn of a comparison, and once more for what is not compared.
+func Starts(p *plan.Plan, s *plan.Server) int {
+	n, alone := 0, false
+	for _, c := range append(Cases(p), Searches(p)...) {
+		if c.Server != s {
+			continue
+		}
+		compared := false
+		for _, g := range plan.Groups(p) {
+			if !slices.Contains(g.Servers, s) || !slices.Contains(g.Workloads(p), c.Workload) || c.Load == nil {
+				continue
+			}
+			compared = true
+			switch rounds := g.Compares[0].Rounds; g.Compares[0].Restart {
+			case plan.RestartLeg:
+				n = rounds
+			case plan.RestartOrder:
+				n = (3*rounds + 3) / 4 // A B B A has three starts of two servers
+			default:
+				n = 1
+			}
+		}
+		alone = alone || !compared
+	}
+	if alone {
+		n++
+	}
+	return n
+}

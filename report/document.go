@@ -105,9 +105,13 @@ type Plan struct {
 // Server is one server under test as it was found and left.
 type Server struct {
 	Address     string     `json:"address"`
-	Fingerprint []Property `json:"fingerprint"`     // in order of metric.Facts
-	Error       string     `json:"error,omitempty"` // why it could not be measured. Foreign text
-	Log         string     `json:"log,omitempty"`   // tail of its log when Error is set. Foreign text
+	Fingerprint []Property `json:"fingerprint"` // in order of metric.Facts
+	// Program is the image or command by which it was started; "": it was not.
+	Program string `json:"program,omitempty"`
+	// Starts are how long each start took until the server was ready, in seconds.
+	Starts []float64 `json:"starts_s,omitempty"`
+	Error  string    `json:"error,omitempty"` // why it could not be measured. Foreign text
+	Log    string    `json:"log,omitempty"`   // tail of its log when Error is set. Foreign text
 }
 
 // Property is one observed fact: "engine.version", "0.19.1".

@@ -144,6 +144,10 @@ func share(v float64) Number {
 
 func (b *builder) server(s *metric.ServerRun) Server {
 	out := Server{Address: b.clean(s.Address), Fingerprint: []Property{}, Error: b.clean(s.Error), Log: b.clean(s.Log)}
+	out.Program = b.clean(cmp.Or(s.Declared["image"], s.Declared["command"]))
+	for _, start := range s.Starts {
+		out.Starts = append(out.Starts, (start.Ready - start.At).Seconds())
+	}
 	for _, key := range s.Fingerprint.Keys() {
 		out.Fingerprint = append(out.Fingerprint, Property{b.clean(key), b.clean(s.Fingerprint[key])})
 	}

@@ -35,10 +35,18 @@ func Diagnose(p *plan.Plan) hcl.Diagnostics {
 	if len(p.Asserts) > 0 {
 		return diags // what a free condition bounds is its own affair
 	}
+	gates := slices.ContainsFunc(p.Workloads, func(w *plan.Workload) bool { return boundBy(p, w, boundsDecode) || boundBy(p, w, boundsPrefill) })
+	said := map[hcl.Range]bool{}
 	for _, w := range p.Workloads {
 		decode, prefill := boundBy(p, w, boundsDecode), boundBy(p, w, boundsPrefill)
+		if said[w.Range] {
+			continue // another one of its for_each
+		}
+		said[w.Range] = true
 		switch {
 		case decode && prefill || len(w.SLAs) == 0:
+		case !decode && !prefill && gates:
+			// Measured beside others that gate speed, and to succeed.
 		case prefill:
 			say(hcl.DiagWarning, w.Range, "Nothing bounds decoding", `A server that writes its answers ten times slower would pass workload.%s. Bound speed, tpot, itl, e2e or throughput, such as speed = "mean > 20 tok/s"; `+"`tokgate strength`"+` shows what is noticed.`, w.Address())
 		case decode:

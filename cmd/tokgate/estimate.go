@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,7 +19,8 @@ type lastRun struct {
 	path  string             // of its results.json
 	by    string             // "run" or "simulation"
 	cases map[string]float64 // seconds a measured request, by case
-	rest  float64            // seconds beside the cases: starts, warm-up, teardown
+	rest  float64            // seconds beside the cases and starts: warm-up, teardown
+	loads map[string]float64 // seconds that the last start took, by address and by image or command
 }
 
 func caseKey(server, workload, level string) string {
@@ -47,7 +49,14 @@ func readRunAt(path string) *lastRun {
 	if err != nil || doc.Stopped != "" {
 		return nil
 	}
-	last := &lastRun{path: path, by: "run", cases: map[string]float64{}, rest: doc.Duration}
+	last := &lastRun{path: path, by: "run", cases: map[string]float64{}, rest: doc.Duration, loads: map[string]float64{}}
+	for i := range doc.Servers {
+		s := &doc.Servers[i]
+		for _, took := range s.Starts {
+			last.rest -= took
+			last.loads[s.Address], last.loads[s.Program] = took, took
+		}
+	}
 	if doc.Simulated {
 		last.by = "simulation"
 	}
@@ -85,8 +94,17 @@ func (l *lastRun) total(p *plan.Plan) string {
 		}
 		return "unknown before the first run"
 	}
-	sum := time.Duration(l.rest * float64(time.Second))
-	unknown := 0
+	sum, unknown := l.sum(p)
+	s := fmt.Sprintf("about %s, by the %s in %s", roundTime(sum), l.by, l.path)
+	if unknown > 0 {
+		s = fmt.Sprintf("more than %s, by the %s in %s, which had not %s", roundTime(sum), l.by, l.path, count(unknown, "case"))
+	}
+	return s
+}
+
+// sum is how long the plan takes by the last run, and how many cases it had not.
+func (l *lastRun) sum(p *plan.Plan) (sum time.Duration, unknown int) {
+	sum = time.Duration(l.rest * float64(time.Second))
 	for _, c := range exec.Cases(p) {
 		d, ok := l.of(c)
 		if !ok {
@@ -94,11 +112,51 @@ func (l *lastRun) total(p *plan.Plan) string {
 		}
 		sum += d
 	}
-	s := fmt.Sprintf("about %s, by the %s in %s", roundTime(sum), l.by, l.path)
-	if unknown > 0 {
-		s = fmt.Sprintf("more than %s, by the %s in %s, which had not %s", roundTime(sum), l.by, l.path, count(unknown, "case"))
+	for _, s := range p.Servers {
+		load, _ := l.load(s)
+		sum += time.Duration(exec.Starts(p, s)) * load
 	}
-	return s
+	return sum, unknown
+}
+
+// load is what the last start of the server took, or of another by the same
+// image or command.
+func (l *lastRun) load(s *plan.Server) (time.Duration, bool) {
+	if l == nil {
+		return 0, false
+	}
+	took, ok := l.loads[s.Address()]
+	if declared := s.Declared(); !ok {
+		took, ok = l.loads[cmp.Or(declared["image"], declared["command"], "\x00")]
+	}
+	return time.Duration(took * float64(time.Second)), ok
+}
+
+// starts says how often the run starts servers, and how long that takes; "" where
+// it starts none but built-in ones whose starts take no time.
+func (l *lastRun) starts(p *plan.Plan) string {
+	n, unknown := 0, 0
+	var took time.Duration
+	for _, s := range p.Servers {
+		load, ok := l.load(s)
+		if !starts(s) && load < time.Second {
+			continue
+		}
+		n += exec.Starts(p, s)
+		took += time.Duration(exec.Starts(p, s)) * load
+		if !ok {
+			unknown += exec.Starts(p, s)
+		}
+	}
+	switch {
+	case n == 0:
+		return ""
+	case unknown == n:
+		return fmt.Sprintf("unknown: %s, none of which was timed before", count(n, "start"))
+	case unknown > 0:
+		return fmt.Sprintf("more than %s: %s, %d of which were not timed before", roundTime(took), count(n, "start"), unknown)
+	}
+	return fmt.Sprintf("about %s of that: %s, as long as the last one each", roundTime(took), count(n, "start"))
 }
 
 // slowest is how long the cases take whose thresholds bound the duration of a

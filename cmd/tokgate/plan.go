@@ -91,6 +91,14 @@ func (x *expansion) print() {
 	}
 	fmt.Fprintln(x.out)
 	x.para("", fmt.Sprintf("Time: %s · budget: %s", x.last.total(x.p), budget))
+	if starts := x.last.starts(x.p); starts != "" {
+		x.para("", "Starts: "+starts)
+	}
+	if x.last != nil && x.p.Gate.Budget > 0 {
+		if sum, _ := x.last.sum(x.p); sum > x.p.Gate.Budget {
+			x.para("", fmt.Sprintf("Warning: it takes longer than the budget of %s, so extensions and rounds will be left out.", plan.PlainDuration(x.p.Gate.Budget)))
+		}
+	}
 	if cost := x.last.cost(x.p); cost != "" {
 		x.para("", "Cost: "+cost)
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"math"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -182,4 +184,61 @@ workload "w" {
 			t.Errorf("nothing says %q:\n%s", words, r.out)
 		}
 	}
+}
+
+// A comparison starts each server for each leg: by the last run 16 starts of 10 s
+// are what the run mostly takes, and the estimate says so.
+func TestPlanCountsStarts(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("slow.json", []byte(`{"name": "slow", "base": "default", "load_ms": 10000}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	src := `
+gate { budget = "1m" }
+server "a" {
+  simulator { profile = "slow.json" }
+}
+server "b" {
+  simulator { profile = "slow.json" }
+}
+workload "w" {
+  input_tokens  = 100
+  output_tokens = 10
+  load {
+    concurrency = 1
+    requests    = 80
+  }
+}
+compare "c" {
+  control   = server.a
+  candidate = server.b
+  tolerate { e2e = "mean +20%" }
+}
+`
+	if err := os.WriteFile("gate.hcl", []byte(strings.Replace(src, `gate { budget = "1m" }`, "", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tokgate(t, "run", "--simulate", "gate.hcl")
+	doc, err := report.ReadDocument(strings.NewReader(read(t, "results/gate-simulated/results.json")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(doc.Servers[0].Starts) + len(doc.Servers[1].Starts); n != 16 || doc.Servers[0].Starts[0] < 10 {
+		t.Errorf("%d starts, the first of %v s", n, doc.Servers[0].Starts)
+	}
+	a := &app{color: "auto", Streams: Streams{Out: t.Output(), Err: t.Output()}}
+	p, _ := a.load("gate.hcl", inputs{}, false)
+	if sum, unknown := readLastRun("gate.hcl").sum(p); unknown > 0 || math.Abs(sum.Seconds()/doc.Duration-1) > 0.2 {
+		t.Errorf("estimated %s, %d unknown, and it took %v s", sum, unknown, doc.Duration)
+	}
+	tokgate(t, "plan", "gate.hcl").check(t, assert.ExitPass, "Starts: about 2m40s of that: 16 starts")
+	if err := os.WriteFile("gate.hcl", []byte(src), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tokgate(t, "plan", "gate.hcl").check(t, assert.ExitPass, "longer than the budget of 1m")
+	container := strings.NewReplacer("simulator { profile = \"slow.json\" }", "engine = \"vllm\"\n  model = \"m\"\n  container { image = \"i\" }").Replace(src)
+	if err := os.WriteFile("other.hcl", []byte(container), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tokgate(t, "plan", "other.hcl").check(t, assert.ExitPass, "Starts: unknown: 16 starts")
 }

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/report"
+	"github.com/tokgate/tokgate/strength"
+)
+
+// stretched tries regressions on a recorded run.
+func stretched(p *plan.Plan, run *metric.Run, opts assert.Options) strength.Try {
+	return func(r *strength.Regression, seed int) (assert.Outcome, bool, error) {
+		longer, planted := strength.Stretch(p, run, r, seed)
+		if !planted {
+			return assert.Skipped, false, nil
+		}
+		return assert.Judge(p, longer, opts).Outcome, true, nil
+	}
+}
+
+// mostTold bounds the requests of a run that every report plants regressions in:
+// each is judged again.
+const mostTold = 10_000
+
+// told is what the reports say of a run's strength: regressions that are planted
+// in its recording. nil where nothing is required.
+func told(p *plan.Plan, run *metric.Run, judged assert.Verdicts, opts assert.Options) *report.Strength {
+	requests := 0
+	for _, l := range run.Levels {
+		for _, r := range l.Rounds {
+			requests += len(r.Samples)
+		}
+	}
+	why := strength.Unstretchable(run)
+	switch {
+	case p.Gate.MeasureOnly || judged.Partial || run.Stopped != "":
+		return nil
+	case judged.Outcome != assert.Pass:
+		return &report.Strength{Says: "The server as it is does not pass, so nothing was planted.", Planted: []report.Planted{}}
+	case why == "" && requests > mostTold:
+		why = "the run is long"
+	}
+	if why != "" {
+		return &report.Strength{Says: "Nothing was planted: " + why + ". `tokgate strength` says what is noticed.", Planted: []report.Planted{}}
+	}
+	result, err := strength.Measure(strength.Told(), 1, stretched(p, run, opts))
+	if err != nil {
+		return nil // stretching and judging have no errors
+	}
+	result.Recorded = true
+	out := &report.Strength{Says: result.Headline(), Basis: result.Basis(), Planted: []report.Planted{}}
+	for _, f := range result.Findings {
+		if !f.Absent {
+			out.Planted = append(out.Planted, report.Planted{Regression: f.String(), Passed: f.Passed, Undecided: f.Undecided, Failed: f.Failed})
+		}
+	}
+	return out
+}
