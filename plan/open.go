@@ -66,7 +66,7 @@ const (
 
 // DefaultGrowth is what the backlog of a rate may grow by, as a share of the
 // requests that arrive, where the plan does not bound it.
-const DefaultGrowth = 0.03
+const DefaultGrowth = 0.02
 
 // DefaultOpenSeconds is how long a level of a rate takes when the plan does not
 // say: what it takes to certify, at 10 requests a second and up to 0.95 of the
