@@ -9,6 +9,7 @@ LDFLAGS     := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main
 PKGS        := ./...
 FUZZTIME    ?= 30s
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.3.0
 GORELEASER  := github.com/goreleaser/goreleaser/v2@v2.17.0
 ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
@@ -38,6 +39,25 @@ pages: build ## man pages in bin/man and shell completions in bin/completions
 	$(BIN) completion zsh > bin/completions/_tokgate
 	$(BIN) completion fish > bin/completions/tokgate.fish
 	$(BIN) completion powershell > bin/completions/tokgate.ps1
+
+# Of every module that is linked on any system that is released, and of Go itself.
+.PHONY: licenses
+licenses: ## texts of third parties' licences, in bin/licenses; an error where a module has none
+	@rm -rf bin/licenses && mkdir -p bin/licenses && cp "$$($(GO) env GOROOT)/LICENSE" bin/licenses/go.LICENSE
+	@set -e; for os in linux darwin windows; do \
+	  GOOS=$$os CGO_ENABLED=0 $(GO) list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Dir}}{{end}}{{end}}' ./cmd/tokgate; \
+	done | sort -u | while read -r module dir; do \
+	  found=; for file in "$$dir"/LICENSE* "$$dir"/LICENCE* "$$dir"/COPYING* "$$dir"/NOTICE*; do \
+	    [ -f "$$file" ] || continue; found=1; \
+	    install -m 0644 "$$file" "bin/licenses/$$(echo "$$module" | tr / _).$$(basename "$$file")"; \
+	  done; \
+	  [ -n "$$found" ] || { echo "no licence in $$module"; exit 1; }; \
+	done
+	@ls bin/licenses
+
+.PHONY: vulncheck
+vulncheck: ## look for known vulnerabilities in what is linked; asks vuln.go.dev
+	$(GO) run $(GOVULNCHECK) $(PKGS)
 
 # Without the build cache, or the second build would be a copy of the first.
 .PHONY: reproducible
