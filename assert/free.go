@@ -82,15 +82,42 @@ func condition(a *plan.Assert, result cty.Value) (outcome Outcome, message strin
 	case v.True():
 		return Pass, "the condition holds"
 	}
-	message = "the condition does not hold"
-	if a.ErrorMessage != nil {
-		if m, diags := a.ErrorMessage.Value(ctx); !diags.HasErrors() {
-			if m, _ = m.UnmarkDeep(); m.IsKnown() && !m.IsNull() && m.Type() == cty.String && m.AsString() != "" {
-				message = verdict.OneLine(m.AsString())
-			}
+	return Fail, failure(a, ctx)
+}
+
+// failure is what the plan says of a condition that does not hold.
+func failure(a *plan.Assert, ctx *hcl.EvalContext) string {
+	const plain = "the condition does not hold"
+	if a.ErrorMessage == nil {
+		return plain
+	}
+	m, diags := a.ErrorMessage.Value(ctx)
+	if diags.HasErrors() {
+		return plain
+	}
+	m, marks := m.UnmarkDeep()
+	if !m.IsKnown() || m.IsNull() || m.Type() != cty.String || m.AsString() == "" {
+		return plain
+	}
+	if secret(marks) && slices.ContainsFunc(a.ErrorMessage.Variables(), func(t hcl.Traversal) bool { return t.RootName() == "result" }) {
+		// What is made of a secret and a result is known now for the first time, so that
+		// nobody could look for it among what is printed.
+		return plain + ": " + withheld
+	}
+	return verdict.OneLine(m.AsString())
+}
+
+const withheld = "its error_message is not shown, since it is made of a result and of a value of the environment or a sensitive variable"
+
+// secret says whether a value carries a mark of the plan's, which are of what must not
+// be shown; our own speak of results.
+func secret(marks cty.ValueMarks) bool {
+	for m := range marks {
+		if _, own := m.(mark); !own {
+			return true
 		}
 	}
-	return Fail, message
+	return false
 }
 
 // explain is the first error in one line. A value that was not measured is

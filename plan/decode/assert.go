@@ -43,9 +43,9 @@ func (d *decoder) decodeAsserts() {
 		for _, expr := range []hcl.Expression{a.Condition, a.ErrorMessage} {
 			for _, t := range expr.Variables() {
 				if name := plan.StepName(t, 1); t.RootName() == "env" && name != "" {
-					env[name] = cty.UnknownVal(cty.String)
+					env[name] = cty.UnknownVal(cty.String).Mark(sensitive)
 					if value, ok := d.environ[name]; ok {
-						env[name] = cty.StringVal(value)
+						env[name] = cty.StringVal(value).Mark(sensitive)
 					}
 				}
 			}
