@@ -74,18 +74,37 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	v.Notes = append(v.Notes, s.windowed()...)
 	v.Notes = append(v.Notes, s.drift()...)
 	v.Notes = append(v.Notes, witnessed(s.level)...)
-	reconnects := 0
-	for _, x := range samples {
-		reconnects += x.Reconnects
-	}
-	if reconnects > 0 {
-		v.Notes = append(v.Notes, fmt.Sprintf("%s died before any byte and were retried", verdict.Count(reconnects, "reused connections")))
-	}
+	v.Notes = append(v.Notes, oddities(l, samples)...)
 	v.Outcome = Pass
 	if len(problems) > 0 {
 		v.Outcome, v.Cause, v.Message = Error, cause, problems[0]
 		v.Notes = append(slices.Clone(problems[1:]), v.Notes...)
 	}
+}
+
+// oddities are what else a person should know of how the server behaved.
+func oddities(l *metric.Level, samples []*metric.Sample) []string {
+	var notes []string
+	reconnects, asked, longest := 0, 0, time.Duration(0)
+	for _, x := range samples {
+		reconnects += x.Reconnects
+		if x.RetryAfter > 0 {
+			asked, longest = asked+1, max(longest, x.RetryAfter)
+		}
+	}
+	if reconnects > 0 {
+		notes = append(notes, fmt.Sprintf("%s died before any byte and were retried", verdict.Count(reconnects, "reused connections")))
+	}
+	if asked > 0 {
+		notes = append(notes, fmt.Sprintf("%s asked to wait (Retry-After), for up to %s: their slots sent nothing meanwhile", verdict.Count(asked, "refused requests"), plan.PlainDuration(longest)))
+	}
+	if l.Answers != nil && l.Answers.Note != "" {
+		notes = append(notes, verdict.OneLine(l.Answers.Note))
+	}
+	if slices.ContainsFunc(l.Rounds, func(r *metric.Round) bool { return r.Telemetry != nil && r.Telemetry.Restarted }) {
+		notes = append(notes, "the server's own counters went backwards while it was under load: it was restarted, or its page of metrics is not one server's")
+	}
+	return notes
 }
 
 // lockStep notes that the slots start in phase, also on what it bears upon.

@@ -46,6 +46,21 @@ func TestBelievable(t *testing.T) {
 	}
 }
 
+// What a person should know of a server that asks to wait, or whose counters fall.
+func TestOddities(t *testing.T) {
+	waits := []*metric.Sample{{RetryAfter: time.Second}, {RetryAfter: 30 * time.Second}, {Reconnects: 2}}
+	l := &metric.Level{Answers: &metric.Answers{Note: "the tokens could not be counted"}, Rounds: []*metric.Round{{}, {Telemetry: &metric.Telemetry{Restarted: true}}}}
+	got := strings.Join(oddities(l, waits), "; ")
+	for _, want := range []string{"2 reused connections died", "2 refused requests asked to wait (Retry-After), for up to 30s", "counters went backwards", "the tokens could not be counted"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := oddities(&metric.Level{Rounds: []*metric.Round{{Telemetry: &metric.Telemetry{}}}}, []*metric.Sample{{}}); len(got) > 0 {
+		t.Errorf("%q of nothing odd", got)
+	}
+}
+
 // Answers that were looked at again. Each row says the whole of what was found.
 func TestGenerated(t *testing.T) {
 	ms := func(of ...int) (out []time.Duration) {

@@ -335,7 +335,8 @@ func (s *sample) tokensWithin(from, to int64, perChunk float64) float64 {
 // sorted lists the keys of a map in order.
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// window is the time of a round in which every slot had started and none had stopped,
+// window is the time of a round in which every slot had started and none had stopped
+// (its pause included, and the time that the server asked it to wait),
 // from the first measured request to the end of the last; of a burst from when all were
 // due. known is false of a round that was cut short.
 func (l *level) window(r *round) (from, to int64, known bool) {
@@ -353,7 +354,7 @@ func (l *level) window(r *round) (from, to int64, known bool) {
 		if at, ok := firsts[s.Slot]; !ok || began < at {
 			firsts[s.Slot] = began
 		}
-		lasts[s.Slot] = max(lasts[s.Slot], s.End)
+		lasts[s.Slot] = max(lasts[s.Slot], s.End+max(l.pause, s.RetryAfter))
 		if s.measured() {
 			from, to = min(from, began), max(to, s.End)
 		}
@@ -365,7 +366,7 @@ func (l *level) window(r *round) (from, to int64, known bool) {
 		if _, ok := firsts[slot]; !ok {
 			return 0, 0, false
 		}
-		from, to = max(from, firsts[slot]), min(to, lasts[slot]+l.pause)
+		from, to = max(from, firsts[slot]), min(to, lasts[slot])
 	}
 	return from, max(from, to), true
 }

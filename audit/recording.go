@@ -66,6 +66,7 @@ type sample struct {
 	Chunks      int     `json:"chunks"`
 	FirstTokens int     `json:"first_tokens"`
 	Reconnects  int     `json:"reconnects"`
+	RetryAfter  int64   `json:"retry_after_ns"`
 	Usage       *struct {
 		Input  int `json:"input"`
 		Output int `json:"output"`

@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -98,11 +99,14 @@ func (s *series) recount() {
 			continue
 		}
 		n, err := s.target.Tokens(ctx, s.request.Model, k.text)
-		if err != nil || n == 0 {
-			a.found.Note = "not counted again: the server's tokenizer cannot be asked"
-			if err != nil && err != client.ErrNoTokenizer {
-				a.found.Note += ": " + s.secrets.Text(err.Error())
-			}
+		if errors.Is(err, client.ErrNoTokenizer) && !s.level.Exact {
+			return // there is none, as was known from the prompts
+		}
+		if err == nil && n == 0 {
+			err = errors.New("it made no token of an answer")
+		}
+		if err != nil {
+			a.found.Note = s.secrets.Text("the tokens of the answers could not be counted again by the server's tokenizer: " + err.Error())
 			continue
 		}
 		a.found.Recounts = append(a.found.Recounts, metric.Recount{Round: k.round, Order: k.order, Claimed: k.claimed, Tokens: n})

@@ -6,8 +6,8 @@ import "time"
 // again once the load was over: whether the server counted the tokens that it sent,
 // and whether it generated them.
 type Answers struct {
-	// Recounts are the answers whose text the server's own tokenizer was given; empty
-	// where it could not be asked, and Note says why.
+	// Recounts are the answers whose text the server's own tokenizer was given; none
+	// where it has no such page. Note says why one that was there did not answer.
 	Recounts []Recount `json:"recounts,omitempty"`
 	Note     string    `json:"note,omitempty"`
 	// Of Compared answers to different prompts, long enough to tell, Alike have the

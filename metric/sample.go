@@ -54,7 +54,14 @@ type Sample struct {
 	Status      int      `json:"status,omitempty"`     // HTTP status; 0: none was read
 	Reconnects  int      `json:"reconnects,omitempty"` // reused connections that died before any byte and were retried
 	Failure     *Failure `json:"failure,omitempty"`    // nil: the request completed correctly
+
+	// RetryAfter is how long a failed request's answer asked to wait, at most
+	// MaxRetryAfter; 0: it did not. Its slot waited.
+	RetryAfter time.Duration `json:"retry_after_ns,omitempty"`
 }
+
+// MaxRetryAfter bounds how long a server may have a slot wait.
+const MaxRetryAfter = 30 * time.Second
 
 // Usage is what the server counted.
 type Usage struct {

@@ -28,6 +28,8 @@ type Telemetry struct {
 	// Series holds the gauges over the whole round, and counters as what was
 	// added since the point before. At most MaxPoints points each.
 	Series []Series `json:"series,omitempty"`
+	// Restarted is set where a counter or a histogram went backwards in the window.
+	Restarted bool `json:"restarted,omitempty"`
 	// Missing says why there is no value, in one line.
 	Missing map[string]string `json:"missing,omitempty"`
 }

@@ -38,12 +38,6 @@ type Plan struct {
 	Secrets []string
 }
 
-// Read is one place where a plan reads a variable of the environment: env.NAME.
-type Read struct {
-	Name  string
-	Range hcl.Range
-}
-
 // Default is one value that the plan did not set.
 type Default struct {
 	Path  string // "workload.general_chatbot.load.stagger"
@@ -148,6 +142,7 @@ type Endpoint struct {
 	Headers  map[string]string `plan:"headers"`   // sent with every request
 	CAFile   string            `plan:"ca_file"`   // PEM file of the CA to trust; resolved against the plan's folder
 	ServedAs string            `plan:"served_as"` // model id sent; "": asked from /v1/models
+	H2C      bool              `plan:"h2c"`       // HTTP/2 without TLS, with prior knowledge
 	// Redirects is "any" where redirects to other hosts are followed, else "same".
 	Redirects string `plan:"redirects"`
 	Range     hcl.Range

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -39,7 +40,7 @@ func possible(s *metric.Sample) error {
 	if s.End == 0 && last > 0 {
 		return errors.New("it has no end")
 	}
-	if err := possibleChunks(s); err != nil {
+	if err := cmp.Or(possibleChunks(s), possibleWait(s)); err != nil {
 		return err
 	}
 	ok := s.Status >= 200 && s.Status < 300
@@ -48,6 +49,14 @@ func possible(s *metric.Sample) error {
 		return fmt.Errorf("it completed with status %d, %d chunks and finish reason %q", s.Status, s.Chunks, s.Finish)
 	case s.Failure != nil && s.Failure.Kind == metric.FailStatus && ok:
 		return fmt.Errorf("it failed by its status, which is %d", s.Status)
+	}
+	return nil
+}
+
+// possibleWait says what a server cannot have asked of a request's slot.
+func possibleWait(s *metric.Sample) error {
+	if s.RetryAfter < 0 || s.RetryAfter > metric.MaxRetryAfter || s.RetryAfter > 0 && s.Failure == nil {
+		return fmt.Errorf("it was asked to wait for %v", s.RetryAfter)
 	}
 	return nil
 }

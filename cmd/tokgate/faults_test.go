@@ -37,7 +37,7 @@ workload "w" {
 // A server that does not generate what it counts, or not what it sends, is found out by
 // a sample of its answers, whose lengths are right to the token.
 func TestLies(t *testing.T) {
-	plan := strings.Replace(faultPlan, "mean = 16", "mean = 64", 1)
+	long := strings.NewReplacer("mean = 16", "mean = 64", `server "s" {`, "server \"s\" {\n  engine = \"vllm\"").Replace(faultPlan)
 	for _, tt := range []struct {
 		name, rule string
 		code       int
@@ -50,6 +50,10 @@ func TestLies(t *testing.T) {
 		{"no tokenizer is there to ask", "http-500:path=/tokenize", 0, "PASS"},
 	} {
 		t.Run(tt.name, inBubble(func(t *testing.T) {
+			plan := long
+			if strings.Contains(tt.rule, "/tokenize") {
+				plan = faultPlan // of no known engine, which may have no such page
+			}
 			r := tokgate(t, "run", "--out", t.TempDir(), writePlan(t, fmt.Sprintf(plan, simServer(t, tt.rule).URL())))
 			r.check(t, tt.code, tt.words)
 		}))

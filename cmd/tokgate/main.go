@@ -16,8 +16,16 @@ import (
 
 func main() { os.Exit(program(os.Args[1:], Streams{os.Stdin, os.Stdout, os.Stderr})) }
 
+// leastFiles is how many open files there must be room for before anything can be said
+// in order: with fewer the runtime itself ends the program, with the code of a wrong plan.
+const leastFiles = 32
+
 // program is Main in a process of its own, which may crash or lose its output.
 func program(args []string, s Streams) int {
+	if n, known := server.OpenFiles(); known && n < leastFiles {
+		fmt.Fprintf(s.Err, "tokgate: this process may open %d files, and needs at least %d\n  hint: raise ulimit -n\n", n, leastFiles)
+		return assert.ExitError
+	}
 	surviveBrokenPipes()
 	environ := os.Environ()
 	if code, ok := supervise((&app{}).root(), args, environ, s); ok {

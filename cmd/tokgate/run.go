@@ -196,6 +196,11 @@ func prepare(plans []*plan.Plan, o runOptions) ([]func(exec.Case) bool, []map[st
 		if stored[i], err = baselines(p); err != nil {
 			return nil, nil, err
 		}
+		if limit, known := server.OpenFiles(); known && !o.simulate {
+			if err := checkOpenFiles(p, limit); err != nil {
+				return nil, nil, err
+			}
+		}
 	}
 	return only, stored, nil
 }

@@ -169,7 +169,7 @@ func (a *Answer) failure(err error) *metric.Failure {
 		message := err.Error()
 		if e, ok := errors.AsType[*Error](err); ok {
 			// The status is the sample's own.
-			kind, message = e.Kind, e.Message
+			kind, message, s.RetryAfter = e.Kind, e.Message, e.RetryAfter
 		} else if errors.Is(err, context.DeadlineExceeded) {
 			kind = metric.FailTimeout
 		} else if errors.Is(err, context.Canceled) {

@@ -46,6 +46,8 @@ type Config struct {
 	// AnyRedirect follows redirects to other hosts too, without key and headers;
 	// else they are failures: another server would be measured.
 	AnyRedirect bool
+	// H2C speaks HTTP/2 without TLS, with prior knowledge (RFC 9113, section 3.3).
+	H2C bool
 	// OnFresh, if set, is called once when FreshConns turns itself on, with
 	// the reason in one line. From any goroutine.
 	OnFresh func(reason string)
@@ -135,9 +137,16 @@ func (h *HTTP) client(fresh bool) *http.Client {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
 	}
+	var protocols *http.Protocols // the usual ones
+	if h.config.H2C {
+		protocols = new(http.Protocols)
+		protocols.SetHTTP2(true)
+		protocols.SetUnencryptedHTTP2(true)
+	}
 	return &http.Client{
 		CheckRedirect: h.redirect,
 		Transport: &http.Transport{
+			Protocols: protocols,
 			// Loopback is never proxied.
 			Proxy: http.ProxyFromEnvironment,
 			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {

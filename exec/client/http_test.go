@@ -17,6 +17,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -604,5 +605,56 @@ func TestURL(t *testing.T) {
 	}
 	if _, err := New(Config{BaseURL: "http://h"}); err == nil {
 		t.Error("no clock, no error")
+	}
+}
+
+// A server that speaks HTTP/2 without TLS, and nothing else, is measured where that is
+// asked for.
+func TestH2C(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor != 2 || r.TLS != nil {
+			t.Errorf("HTTP/%d", r.ProtoMajor)
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+		good(w, 8)
+	}))
+	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.Start()
+	t.Cleanup(server.Close)
+	h := dial(t, Config{H2C: true}, server.URL)
+	for range 3 {
+		s := send(t, h, chatRequest())
+		if s.Failure != nil || s.Chunks != 8 || s.Sent == 0 || s.First < s.Headers || s.Headers < s.Sent || s.Reconnects != 0 {
+			t.Errorf("%+v", s)
+		}
+	}
+	if s := send(t, dial(t, Config{}, server.URL), chatRequest()); s.Failure == nil {
+		t.Error("HTTP/1.1 is not refused")
+	}
+}
+
+// A refusal may ask to wait, in seconds or until a date; never for longer than the
+// bound.
+func TestRetryAfter(t *testing.T) {
+	for _, tt := range []struct {
+		header string
+		want   time.Duration
+	}{
+		{"", 0}, {"2", 2 * time.Second}, {"0", 0}, {"-1", 0}, {"3600", metric.MaxRetryAfter}, {"99999999999999999999", 0}, {"soon", 0},
+		{"Sun, 06 Nov 1994 08:49:40 GMT", 3 * time.Second}, {"Sun, 06 Nov 1994 08:49:30 GMT", 0}, {"Sun, 06 Nov 2094 08:49:37 GMT", metric.MaxRetryAfter},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Date", "Sun, 06 Nov 1994 08:49:37 GMT")
+			if tt.header != "" {
+				w.Header().Set("Retry-After", tt.header)
+			}
+			http.Error(w, "busy", http.StatusTooManyRequests)
+		}))
+		s := send(t, dial(t, Config{}, server.URL), chatRequest())
+		server.Close()
+		if s.RetryAfter != tt.want || s.Failure == nil {
+			t.Errorf("Retry-After: %q is %v, want %v", tt.header, s.RetryAfter, tt.want)
+		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -100,7 +101,9 @@ func (c *call) post(ctx context.Context, api string) error {
 	if err != nil {
 		return err
 	}
-	return refusal(resp.StatusCode, resp.Status, said(raw))
+	refused := refusal(resp.StatusCode, resp.Status, said(raw))
+	refused.RetryAfter = retryAfter(resp)
+	return refused
 }
 
 // said is what a refusal says: OpenAI's error as go-openai reads it, what other
@@ -153,7 +156,7 @@ func (c *call) trace() *httptrace.ClientTrace {
 			c.noteSent()
 			c.conns++
 			c.reused = info.Reused
-			if c.conn = stamped(info.Conn); overHTTP2(info.Conn) {
+			if c.conn = stamped(info.Conn); c.h.config.H2C || overHTTP2(info.Conn) {
 				c.conn = nil
 			}
 			if c.conn != nil {
@@ -421,8 +424,23 @@ var (
 	tag    = regexp.MustCompile(`(?s)<[^>]*>`)
 )
 
+// retryAfter is how long a refusal asks to wait: in seconds, or until a date, as
+// RFC 9110, section 10.2.3, has it.
+func retryAfter(resp *http.Response) time.Duration {
+	text := resp.Header.Get("Retry-After")
+	if s, err := strconv.Atoi(text); err == nil {
+		return time.Duration(min(max(s, 0), int(metric.MaxRetryAfter/time.Second))) * time.Second
+	}
+	until, err := http.ParseTime(text)
+	now, err2 := http.ParseTime(resp.Header.Get("Date")) // by the server's clock
+	if err != nil || err2 != nil {
+		return 0
+	}
+	return min(max(until.Sub(now), 0), metric.MaxRetryAfter)
+}
+
 // refusal is an HTTP status that is no success, in the server's words.
-func refusal(code int, status, words string) error {
+func refusal(code int, status, words string) *Error {
 	if words = strings.TrimSpace(words); words == "" {
 		words = status
 	}

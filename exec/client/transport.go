@@ -89,6 +89,8 @@ type Error struct {
 	Status  int    // the HTTP status, when it is the reason; else 0
 	Message string // in the server's own words where it had any; foreign text, at most MaxMessage bytes
 
+	RetryAfter time.Duration // that the server asked to wait, at most metric.MaxRetryAfter; 0: it did not
+
 	Err error // of the network or the decoder below; nil: it was neither
 }
 

@@ -25,7 +25,8 @@ type span struct{ from, to time.Duration }
 //
 // Busy is the share of the slots' time in the window with a request in flight
 // (sent and not ended; one that could never be sent counts from when it was
-// scheduled) or in the declared pause after one. It is 0 when there is no
+// scheduled), in the declared pause after one, or waiting because the server
+// asked it to. It is 0 when there is no
 // window. A plan's threshold never sees it: it tells whether the load was the
 // declared one.
 func ClosedWindow(samples []*metric.Sample, n int, pause time.Duration) Window {
@@ -39,7 +40,7 @@ func ClosedWindow(samples []*metric.Sample, n int, pause time.Duration) Window {
 		if from == 0 {
 			from = s.Scheduled
 		}
-		slots[s.Slot] = append(slots[s.Slot], span{from, s.End})
+		slots[s.Slot] = append(slots[s.Slot], span{from, s.End + max(pause, s.RetryAfter)})
 		if s.Phase != metric.Measured {
 			continue
 		}
@@ -62,7 +63,7 @@ func ClosedWindow(samples []*metric.Sample, n int, pause time.Duration) Window {
 		for _, s := range spans {
 			last = max(last, s.to)
 		}
-		end = min(end, last+pause)
+		end = min(end, last)
 	}
 	if end <= start {
 		return Window{Start: start, End: start}
@@ -71,7 +72,7 @@ func ClosedWindow(samples []*metric.Sample, n int, pause time.Duration) Window {
 	for _, spans := range slots {
 		reached := start // everything before it is counted
 		for _, s := range spans {
-			from, to := max(s.from, reached), min(s.to+pause, end)
+			from, to := max(s.from, reached), min(s.to, end)
 			if to > from {
 				busy += to - from
 				reached = to

@@ -22,7 +22,7 @@ func (l *Launcher) endpoint(ctx context.Context, s *plan.Server, state func(stri
 		}
 	}
 	r, err := l.reach(s, state, client.Config{
-		BaseURL: e.URL, APIKey: e.APIKey, Headers: e.Headers, RootCAs: roots, AnyRedirect: e.Redirects == "any", Engine: engine.Of(s.Engine),
+		BaseURL: e.URL, APIKey: e.APIKey, Headers: e.Headers, RootCAs: roots, AnyRedirect: e.Redirects == "any", H2C: e.H2C, Engine: engine.Of(s.Engine),
 	})
 	if err != nil {
 		return nil, err

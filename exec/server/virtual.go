@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"net/http"
 	"slices"
 	"strconv"
 	"time"
@@ -165,6 +166,7 @@ type virtualFlight struct {
 	ctx    context.Context
 	stream client.Stream
 	call   *sim.Call
+	status int
 	expire func() bool // stops the timer of its time-out
 	over   bool
 }
@@ -270,7 +272,10 @@ func (v *virtual) ready(ctx context.Context, s *plan.Server, state func(string))
 }
 
 // Headers implements sim.Listener.
-func (f *virtualFlight) Headers(at time.Duration, status int) { f.stream.Headers(at, status) }
+func (f *virtualFlight) Headers(at time.Duration, status int) {
+	f.status = status
+	f.stream.Headers(at, status)
+}
 
 // Chunk implements sim.Listener.
 func (f *virtualFlight) Chunk(at time.Duration, c *sim.Chunk) {
@@ -293,7 +298,11 @@ func (f *virtualFlight) End(at time.Duration, how sim.Ending, words string) {
 	case sim.Refused:
 		f.end(at, &client.Error{Kind: metric.FailConnect, Message: "the server closed the connection before it answered: " + words})
 	case sim.Rejected:
-		f.end(at, &client.Error{Kind: metric.FailStatus, Message: words})
+		refused := &client.Error{Kind: metric.FailStatus, Message: words}
+		if f.status == http.StatusTooManyRequests {
+			refused.RetryAfter = time.Second // as it says over HTTP
+		}
+		f.end(at, refused)
 	case sim.Broken:
 		f.end(at, &client.Error{Kind: metric.FailTruncated, Message: "the connection broke in the middle of the answer: " + words})
 	case sim.NotStream:

@@ -51,7 +51,7 @@ func summarize(from, to time.Duration, server, gpu history) *metric.Telemetry {
 		gpu.gauge(t, name, from, to)
 	}
 	// One that was started anew shows an empty queue, whatever was in it before.
-	if slices.Contains(slices.Collect(maps.Values(t.Missing)), restarted) {
+	if t.Restarted = slices.Contains(slices.Collect(maps.Values(t.Missing)), restarted); t.Restarted {
 		for _, name := range metric.Names(func(d metric.Def) bool { return d.Source == metric.Server }) {
 			if _, ok := t.Gauges[name]; ok {
 				delete(t.Gauges, name)

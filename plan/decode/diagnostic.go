@@ -53,6 +53,7 @@ const (
 	sumServerReference   = "Invalid server reference"
 	sumNoServer          = "Plan has no server"
 	sumURL               = "Invalid URL"
+	sumAuthority         = "Invalid certificate authority"
 	sumPort              = "Port unknown to the command"
 	sumImage             = "Invalid image"
 	sumVolume            = "Invalid volume"

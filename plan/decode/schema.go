@@ -88,6 +88,7 @@ var serverBlock = &Block{
 				{Name: "api_key", Type: "string", Computed: "none is sent", Doc: "Sent as a bearer token; never printed or written."},
 				{Name: "headers", Type: "map of strings", Doc: "Sent with every request."},
 				{Name: "ca_file", Type: "path", Computed: "the system's", Doc: "PEM file with the certificate authority to trust, relative to the plan."},
+				{Name: "h2c", Type: "bool", Default: `false`, Doc: "Speak HTTP/2 without TLS to an http:// URL, without asking first. Over https HTTP/2 is spoken where the server offers it."},
 				{Name: "redirects", Type: "string", Default: `"same"`, Doc: "Which redirects are followed: `same` are those to the same host (or to its https), `any` those to other hosts too; the last one is then part of the fingerprint.", OneOf: []string{"same", "any"}},
 				{Name: "served_as", Type: "string", Computed: "asked from /v1/models", Doc: "The model id to send."},
 				{Name: "replicas", Type: "number", Doc: "How many servers stand behind the URL.", Later: true},

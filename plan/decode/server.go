@@ -1,10 +1,12 @@
 package decode
 
 import (
+	"crypto/x509"
 	"fmt"
 	"maps"
 	"math"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -134,6 +136,23 @@ func readExpect(b *body) map[string]string {
 	return out
 }
 
+// checkCA reads the certificate authority now, not when the server is to be asked. One
+// outside the repository may be missing where nothing is run.
+func checkCA(b *body, path string) {
+	if path == "" || path == unknownText {
+		return
+	}
+	pem, err := b.d.opts.ReadFile(path)
+	switch written := b.text("ca_file"); {
+	case err != nil && filepath.IsAbs(written) && !b.d.opts.RequireEnv:
+		b.d.warnf(b.rangeOf("ca_file"), sumAuthority, "%s; a run needs it.", readError(path, err))
+	case err != nil:
+		b.d.errorf(b.rangeOf("ca_file"), sumAuthority, "%s.", readError(path, err))
+	case !x509.NewCertPool().AppendCertsFromPEM(pem):
+		b.d.errorf(b.rangeOf("ca_file"), sumAuthority, `%q holds no certificate. It is a PEM file, with "-----BEGIN CERTIFICATE-----" in it.`, path)
+	}
+}
+
 func readEndpoint(b *body) *plan.Endpoint {
 	e := b.child("endpoint")
 	if e == nil {
@@ -152,6 +171,7 @@ func readEndpoint(b *body) *plan.Endpoint {
 			b.d.addSecret(out.APIKey)
 		}
 	}
+	checkCA(e, out.CAFile)
 	for name, value := range out.Headers {
 		if !headerName.MatchString(name) || strings.ContainsAny(value, "\r\n\x00") {
 			b.d.errorf(e.rangeOf("headers"), sumOutOfRange, "The header %q is no valid HTTP header.", name)

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// Files that are open besides the load's: the recording, reports, logs, pipes, questions
+// beside the load, and the generator's own measurement of 64 streams with both ends here.
+const filesBesides = 200
+
+// needOpenFiles is how many files and connections a run of the plan has open at once: one
+// for each request in flight, two where the server is a part of this process.
+func needOpenFiles(p *plan.Plan) (need int, level string) {
+	for _, c := range exec.Cases(p) {
+		if n := sockets(c.Server) * c.Level.N; n > need {
+			need, level = n, fmt.Sprintf("%s at %s", c.Workload.Address(), c.Level.Name)
+		}
+	}
+	for _, c := range exec.Searches(p) {
+		if n := sockets(c.Server) * c.Workload.Capacity.UpTo; n > need {
+			need, level = n, fmt.Sprintf("the search of %s, up to %d", c.Workload.Address(), c.Workload.Capacity.UpTo)
+		}
+	}
+	for _, c := range p.Compares {
+		if c.SideBySide {
+			return 2*need + filesBesides, level
+		}
+	}
+	return need + filesBesides, level
+}
+
+func sockets(s *plan.Server) int {
+	if s.Simulator != nil && s.Endpoint == nil && s.Process == nil && s.Container == nil {
+		return 2
+	}
+	return 1
+}
+
+// checkOpenFiles is an error where a run would need more than limit.
+func checkOpenFiles(p *plan.Plan, limit uint64) error {
+	need, level := needOpenFiles(p)
+	if uint64(need) <= limit {
+		return nil
+	}
+	return measureError(fmt.Errorf("%s: %s needs about %d open files and connections, and this process may have %d", p.Path, level, need, limit),
+		fmt.Sprintf("raise the hard limit, such as by ulimit -Hn %d, or have the load come from another machine", need))
+}
