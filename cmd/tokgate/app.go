@@ -3,11 +3,14 @@ package main
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/server"
+	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/report"
 	"github.com/tokgate/tokgate/report/github"
 )
@@ -96,4 +99,32 @@ func worst(codes []int) int {
 		w = max(w, i)
 	}
 	return order[w]
+}
+
+// resultsDir is where the reports of a plan go: what --out names, or
+// results/NAME, and for a simulated run results/NAME-simulated, so that it
+// replaces no measurement; with several plans a folder each in it.
+func resultsDir(out, planFile string, several, simulated bool) string {
+	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(planFile), ".json"), ".hcl")
+	if simulated {
+		name += "-simulated"
+	}
+	if out == "" {
+		out = "results"
+		several = true
+	}
+	if several {
+		return filepath.Join(out, name)
+	}
+	return out
+}
+
+// simulatedID is the same for every simulated run of a plan with the same
+// variables and salt.
+func simulatedID(p *plan.Plan, salt uint64) string {
+	id := "simulated-" + p.Hash[:min(12, len(p.Hash))]
+	if salt != 0 {
+		id += fmt.Sprintf("-%d", salt)
+	}
+	return id
 }

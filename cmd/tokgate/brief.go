@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/tokgate/tokgate/exec"
-	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -43,20 +42,4 @@ func brief(p *plan.Plan) hcl.Diagnostics {
 			short, count(len(cases), "case"), roundTime(longest), roundTime(unseen)),
 		Subject: first,
 	}}
-}
-
-// longestLoad is how long a case is loaded at most; ok is false where nothing says.
-func longestLoad(c exec.Case) (d time.Duration, ok bool) {
-	if c.Level.Duration > 0 {
-		return c.Level.Duration, true
-	}
-	request, ok := slowestRequest(c.Workload, c.Level.Name)
-	waves := c.Level.Rounds
-	switch c.Load.Kind {
-	case metric.ClosedLoop:
-		waves = (c.Level.Requests + c.Level.N - 1) / c.Level.N
-	case metric.OpenLoop:
-		return c.Level.Lasts() + request, true
-	}
-	return time.Duration(waves) * (request + c.Load.Pause), ok
 }

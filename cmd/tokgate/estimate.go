@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/record"
 	"github.com/tokgate/tokgate/report"
@@ -210,4 +211,20 @@ func roundTime(d time.Duration) string {
 		return plan.PlainDuration(d.Round(time.Second))
 	}
 	return plan.PlainDuration(d.Round(time.Minute))
+}
+
+// longestLoad is how long a case is loaded at most; ok is false where nothing says.
+func longestLoad(c exec.Case) (d time.Duration, ok bool) {
+	if c.Level.Duration > 0 {
+		return c.Level.Duration, true
+	}
+	request, ok := slowestRequest(c.Workload, c.Level.Name)
+	waves := c.Level.Rounds
+	switch c.Load.Kind {
+	case metric.ClosedLoop:
+		waves = (c.Level.Requests + c.Level.N - 1) / c.Level.N
+	case metric.OpenLoop:
+		return c.Level.Lasts() + request, true
+	}
+	return time.Duration(waves) * (request + c.Load.Pause), ok
 }

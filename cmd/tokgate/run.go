@@ -339,24 +339,6 @@ func resultsDirs(out string, files []string, simulated bool) ([]string, error) {
 	return dirs, nil
 }
 
-// resultsDir is where the reports of a plan go: what --out names, or
-// results/NAME, and for a simulated run results/NAME-simulated, so that it
-// replaces no measurement; with several plans a folder each in it.
-func resultsDir(out, planFile string, several, simulated bool) string {
-	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(planFile), ".json"), ".hcl")
-	if simulated {
-		name += "-simulated"
-	}
-	if out == "" {
-		out = "results"
-		several = true
-	}
-	if several {
-		return filepath.Join(out, name)
-	}
-	return out
-}
-
 // replaceEndpoints points servers of the plan at URLs: name=url.
 func replaceEndpoints(p *plan.Plan, endpoints []string) error {
 	var names []string
@@ -438,16 +420,6 @@ func runID(started time.Time) string {
 	var b [3]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return started.UTC().Format("20060102T150405Z") + "-" + hex.EncodeToString(b[:])
-}
-
-// simulatedID is the same for every simulated run of a plan with the same
-// variables and salt.
-func simulatedID(p *plan.Plan, salt uint64) string {
-	id := "simulated-" + p.Hash[:min(12, len(p.Hash))]
-	if salt != 0 {
-		id += fmt.Sprintf("-%d", salt)
-	}
-	return id
 }
 
 // salt makes the prompts of this run unlike those of any other.

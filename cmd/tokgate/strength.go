@@ -169,47 +169,6 @@ func (a *app) needDemanded(ctx context.Context, plans []*plan.Plan) error {
 	return nil
 }
 
-// What `tokgate plan` simulates by itself: plans of few tokens, in few runs. More
-// is for the command.
-const (
-	briefTokens = 40_000 // of answers, one run
-	briefRuns   = 5
-)
-
-// strength prints what the gate would notice of a slower server, where that takes
-// no more than a few seconds.
-func (x *expansion) strength(ctx context.Context) error {
-	p, tokens := x.p, 0
-	for _, c := range exec.Cases(p) {
-		tokens += c.Level.Requests * (c.Workload.Input/16 + c.Workload.Output.Mean)
-	}
-	if p.Gate.MeasureOnly || slices.ContainsFunc(p.Servers, func(s *plan.Server) bool { return cannotSimulate(p, s) != nil }) {
-		return nil
-	}
-	x.title("What this gate would notice")
-	timed := slices.ContainsFunc(exec.Cases(p), func(c exec.Case) bool { return c.Level.Duration > 0 })
-	if tokens > briefTokens || timed || len(exec.Searches(p)) > 0 {
-		x.para("  ", "tokgate strength "+p.Path+" simulates it, some hundred runs of the plan.")
-		return nil
-	}
-	stored, err := baselines(p)
-	if err != nil {
-		return err
-	}
-	var list []strength.Regression
-	for _, r := range strength.All() {
-		if r.Size >= 1.25 {
-			list = append(list, r)
-		}
-	}
-	r, err := strength.Measure(list, briefRuns, simulated(ctx, p, stored))
-	if err != nil {
-		return measureError(err)
-	}
-	x.para("  ", r.Headline()+" By "+r.Basis()+"; tokgate strength "+p.Path+" plants more.")
-	return nil
-}
-
 // simulated tries regressions on the profiles of the plan's simulators.
 func simulated(ctx context.Context, p *plan.Plan, stored map[string]*metric.Run) strength.Try {
 	return func(r *strength.Regression, seed int) (assert.Outcome, bool, error) {

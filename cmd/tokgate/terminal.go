@@ -95,3 +95,10 @@ func (o *output) Write(b []byte) (int, error) {
 	}
 	return n, err
 }
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -117,10 +117,3 @@ func planSize(p *plan.Plan) string {
 	}
 	return size + ", " + count(requirements, "requirement")
 }
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
