@@ -108,6 +108,9 @@ func (a *app) compare(control, candidate string, o compareOptions) error {
 		if err := a.needProtected(run, dir, o.unprotected); err != nil {
 			return err
 		}
+		if len(run.Servers) == 0 {
+			return measureError(fmt.Errorf("the run recorded in %s started no server", dir))
+		}
 	}
 	if compare.SameRun(r.Control, r.Candidate) && len(r.Candidate.Servers) < 2 {
 		return usageError("name two runs, or one run of two servers twice; to judge a run by a plan: tokgate judge", "%s: there is nothing to compare it with", itself(control, candidate))
