@@ -66,11 +66,11 @@ const (
 	killBoth   = "kill -9 of both"
 	stop       = "SIGSTOP"
 	brokenPipe = "broken pipe"
-	removed    = "removed folder"
+	emptied    = "removed folder"
 )
 
 // crashWays are the ways to disturb a run, and how many runs are.
-var crashWays = map[string]int{killRun: 34, killParent: 33, killBoth: 33, stop: 100, brokenPipe: 20, removed: 20}
+var crashWays = map[string]int{killRun: 34, killParent: 33, killBoth: 33, stop: 100, brokenPipe: 20, emptied: 20}
 
 // disturb does it to the run that was started.
 func (l *life) disturb(way string, r *rand.Rand) {
@@ -88,7 +88,7 @@ func (l *life) disturb(way string, r *rand.Rand) {
 			time.Sleep(200*time.Millisecond + time.Duration(r.Float64()*float64(7800*time.Millisecond)))
 			_ = syscall.Kill(run, syscall.SIGCONT)
 		}
-	case removed:
+	case emptied:
 		_ = os.RemoveAll(l.out)
 	}
 }
@@ -204,7 +204,7 @@ func (l *life) judge(way string, code int) error {
 	doc, err := l.document()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if code == assert.ExitPass && way != removed {
+		if code == assert.ExitPass && way != emptied {
 			return err
 		}
 		// Removed behind the end of a run, everything is gone; else there is its error.
@@ -253,7 +253,7 @@ func (l *life) undisturbed() time.Duration {
 			l.t.Errorf("process %d is left behind the last run", pid)
 		}
 	}
-	if notes, err := os.ReadDir(l.state()); err != nil || len(notes) > 0 {
+	if notes, err := l.notes(); err != nil || len(notes) > 0 {
 		l.t.Errorf("notes are left behind the last run: %v, %v", notes, err)
 	}
 	return took

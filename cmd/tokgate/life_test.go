@@ -11,6 +11,7 @@ import (
 	osexec "os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -306,9 +307,15 @@ func (l *life) nothing(after string, group int) {
 	if !l.gone(group) {
 		l.t.Errorf("%s: the server is still there", after)
 	}
-	if entries, err := os.ReadDir(l.state()); err != nil || len(entries) > 0 {
-		l.t.Errorf("%s: %v, %v stay behind", after, entries, err)
+	if notes, err := l.notes(); err != nil || len(notes) > 0 {
+		l.t.Errorf("%s: %v, %v stay behind", after, notes, err)
 	}
+}
+
+// notes are those of what a run holds; how long a start took stays.
+func (l *life) notes() ([]os.DirEntry, error) {
+	entries, err := os.ReadDir(l.state())
+	return slices.DeleteFunc(entries, func(e os.DirEntry) bool { return filepath.Ext(e.Name()) == ".start" }), err
 }
 
 // Whoever reads the output may stop reading it: the run goes on, and its exit
