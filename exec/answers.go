@@ -1,14 +1,8 @@
 package exec
 
 import (
-	"context"
-	"errors"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/tokgate/tokgate/exec/client"
-	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -69,101 +63,4 @@ func (rd *round) keep(f *flight) {
 	if s := f.sample; s.Completed() && s.Usage != nil && s.Usage.Output > 0 && text != "" {
 		rd.answers.kept = append(rd.answers.kept, keptAnswer{rd.out.Index, f.turn.Order, s.Usage.Output, text, whole})
 	}
-}
-
-// examine looks at the answers that were kept, with nothing in flight.
-func (s *series) examine() {
-	a := s.answers
-	if len(a.kept) == 0 || s.target == nil || s.target.Tokens == nil || !s.check() {
-		return
-	}
-	compared, same := alike(a.kept)
-	a.found.Compared, a.found.Alike = a.before.Compared+compared, a.before.Alike+same
-	s.recount()
-	if of := [2]string{s.level.Server, s.level.Workload}; !s.repeated[of] && s.yield == nil {
-		s.repeated[of] = true
-		a.found.Again = s.again()
-	}
-	found := a.found
-	s.level.Answers = &found
-}
-
-// recount has the server's tokenizer count the tokens of what it sent.
-func (s *series) recount() {
-	a := s.answers
-	ctx, cancel := clock.WithTimeout(s.starting, s.Clock, recountTime)
-	defer cancel()
-	for ; a.counted < len(a.kept) && a.found.Note == "" && s.check(); a.counted++ {
-		k := a.kept[a.counted]
-		if !k.whole {
-			continue
-		}
-		n, err := s.target.Tokens(ctx, s.request.Model, k.text)
-		if errors.Is(err, client.ErrNoTokenizer) && !s.level.Exact {
-			return // there is none, as was known from the prompts
-		}
-		if err == nil && n == 0 {
-			err = errors.New("it made no token of an answer")
-		}
-		if err != nil {
-			a.found.Note = s.secrets.Text("the tokens of the answers could not be counted again by the server's tokenizer: " + err.Error())
-			continue
-		}
-		a.found.Recounts = append(a.found.Recounts, metric.Recount{Round: k.round, Order: k.order, Claimed: k.claimed, Tokens: n})
-	}
-}
-
-// alike counts the answers that can be compared, and those of them that say what
-// another one says, as far as the shorter of the two goes.
-func alike(kept []keptAnswer) (compared, same int) {
-	kept = slices.DeleteFunc(slices.Clone(kept), func(k keptAnswer) bool {
-		words := strings.Fields(k.text)
-		slices.Sort(words)
-		return k.claimed < comparedTokens || len(slices.Compact(words)) < comparedWords
-	})
-	for i, k := range kept {
-		if slices.ContainsFunc(slices.Delete(slices.Clone(kept), i, i+1), func(o keptAnswer) bool {
-			return strings.HasPrefix(k.text, o.text) || strings.HasPrefix(o.text, k.text)
-		}) {
-			same++
-		}
-	}
-	return len(kept), same
-}
-
-// again sends one prompt that was never sent before again and again. Its prefill may
-// come from the server's prefix cache; its answer is generated anew each time.
-func (s *series) again() []time.Duration {
-	prompt, err := s.prompts.Prompt(PromptID{Level: s.level.Name, Phase: "again"})
-	request := s.request
-	request.Prompt, request.Output, request.Timeout = prompt, min(s.Workload.Output.Mean, againTokens), againTime
-	if err != nil || request.Output < againTokens/3 {
-		return nil
-	}
-	var took []time.Duration
-	first := ""
-	for i := range againTimes {
-		sample, text := s.alone(&request)
-		if !sample.Completed() || text == "" || i > 0 && text != first || !s.check() {
-			break
-		}
-		first, took = text, append(took, sample.Last-sample.First)
-	}
-	return took
-}
-
-// alone sends one request with nothing else in flight, and waits for its answer.
-func (s *series) alone(request *client.Request) (*metric.Sample, string) {
-	sample, over := &metric.Sample{OutputAsked: request.Output}, false
-	answer := client.NewAnswer(sample, func(*metric.Sample) { s.Clock.Post(func() { over = true }) })
-	answer.Keep(keptBytes)
-	ctx, cancel := context.WithCancel(s.flying)
-	defer cancel()
-	s.target.Transport.Send(ctx, request, answer)
-	s.until(func() bool { return over })
-	text, _ := answer.Said()
-	if !over { // the clock stood still: the sample is the transport's
-		return &metric.Sample{Failure: &metric.Failure{Kind: metric.FailCanceled}}, ""
-	}
-	return sample, text
 }

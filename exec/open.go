@@ -38,7 +38,7 @@ type window struct {
 
 // open plays the window of an open loop.
 func (rd *round) open(health *func() metric.Health) {
-	w := rd.window
+	w := rd.window.(*window)
 	w.pending = rd.out.Due
 	rd.prepare(metric.Warmup, 0, warmupPrompts)
 	rd.prepare(metric.Measured, 0, rd.out.Due)

@@ -1,12 +1,9 @@
 package exec
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/tokgate/tokgate/exec/client"
@@ -39,13 +36,13 @@ type round struct {
 	launched   int                  // flights so far
 
 	loop   *load.Loop // of a closed loop, while it runs
-	window *window    // of an open loop
-	// A saturation has neither rounds nor measured requests.
-	saturates  bool
-	saturation *saturation
-	held       []int         // slots to ask again
-	timer      func() bool   // stops the clock of a round that goes by time, as long as it runs; else nil
-	ended      func(*flight) // what follows the end of a request; nil: nothing
+	window listening  // of an open loop
+	// A saturation has neither rounds nor measured requests: its window is load's.
+	saturates bool
+	saturated load.Window
+	held      []int         // slots to ask again
+	timer     func() bool   // stops the clock of a round that goes by time, as long as it runs; else nil
+	ended     func(*flight) // what follows the end of a request; nil: nothing
 
 	// What the server tells of itself is read while the round is played; nil:
 	// nothing is.
@@ -66,6 +63,13 @@ type turnID struct {
 	order int
 }
 
+// listening is what an open loop has to do with each of its requests.
+type listening interface {
+	place(*metric.Sample)                // before it is sent
+	listen(*client.Answer) client.Stream // while it runs
+	unfinished(*metric.Sample)           // when it has ended
+}
+
 // flight is one request in flight.
 type flight struct {
 	number int // in order of start
@@ -76,36 +80,6 @@ type flight struct {
 	output int            // tokens asked for
 	cancel context.CancelFunc
 	over   bool
-}
-
-// play plays the round to its end, or until it is cut short.
-func (rd *round) play() {
-	rd.flights = map[*flight]struct{}{}
-	if rd.out.Time == 0 {
-		rd.measured = rd.lengths.Measured(rd.out.Due)
-	}
-	rd.proven = slices.ContainsFunc(rd.level.Rounds, func(r *metric.Round) bool {
-		return slices.ContainsFunc(r.Samples, (*metric.Sample).Completed)
-	})
-	for _, r := range rd.level.Rounds {
-		rd.wasted += len(r.MeasuredSamples())
-	}
-	health := func() metric.Health { return metric.Health{CPU: -1} }
-	switch {
-	case rd.saturates:
-		rd.saturate(&health)
-	case rd.Load.Kind == metric.Burst:
-		rd.burst(&health)
-	case rd.Load.Kind == metric.OpenLoop:
-		rd.open(&health)
-	default:
-		rd.closed(&health)
-	}
-	rd.read()
-	rd.drain()
-	rd.out.Health = health()
-	rd.settle()
-	rd.told()
 }
 
 // watch has the meter watch from now on: the making of prompts is left out.
@@ -139,96 +113,6 @@ func (rd *round) watch(health *func() metric.Health) {
 
 // heartbeat is how often the loop looks whether it is on time.
 const heartbeat = 100 * time.Millisecond
-
-// closed plays a round of a closed loop; package load says how one goes.
-func (rd *round) closed(health *func() metric.Health) {
-	c := closedRound(rd.Case, rd.out.Due, rd.durations[rd.Workload])
-	if rd.Load.Stagger == plan.StaggerAuto && c.Stagger == 0 && c.Slots > 1 && c.Warmup > 0 {
-		// Nothing is known yet of how long a request takes: one goes ahead.
-		c.Probes = 1
-		if !c.Fill {
-			c.Warmup--
-		}
-		rd.together(metric.Warmup, 0, 1)
-		if d, ok := load.Duration(rd.out.Samples, metric.Warmup); ok {
-			c.Stagger = load.Stagger(d, c.Pause, c.Slots)
-		}
-	}
-	if rest := c.Warmup % c.Slots; !c.Fill && rest > 0 {
-		// In some of the slots they would run beside the measured requests of
-		// the others.
-		rd.warmUp(c.Probes, rest)
-		c.Probes, c.Warmup = c.Probes+rest, c.Warmup-rest
-	}
-	c.Proven = rd.proven
-	rd.prepare(metric.Warmup, c.Probes, c.Warmup)
-	rd.prepare(metric.Measured, 0, c.Requests(rd.durations[rd.Workload]))
-	rd.prepare(metric.Filler, 0, c.Slots)
-	if !rd.check() || rd.halted() {
-		return
-	}
-	rd.watch(health)
-	rd.look()
-	rd.loop = c.Begin()
-	begin := rd.Clock.Now()
-	stops := make([]func() bool, c.Slots)
-	for slot := range stops {
-		at := begin + c.First(slot)
-		stops[slot] = rd.Clock.Timer(at, func() { rd.next(slot, at) })
-	}
-	rd.ended = func(f *flight) {
-		slot, at := f.turn.Slot, f.sample.End+max(rd.loop.Ended(f.turn, !f.sample.Completed()), f.sample.RetryAfter)
-		if rd.loop.Doomed() {
-			rd.cut(nothingCompletes + rd.lastWarmup)
-			return
-		}
-		if at <= rd.Clock.Now() {
-			rd.next(slot, at) // not by way of the queue: the slot is idle until then
-		} else {
-			stops[slot] = rd.Clock.Timer(at, func() { rd.next(slot, at) })
-		}
-		rd.ask()
-	}
-	rd.until(func() bool { return rd.loop.Over() || rd.halted() })
-	rd.ended = nil
-	if rd.timer != nil { // halted before its time was over
-		rd.timer()
-		rd.close()
-	}
-	for _, stop := range stops {
-		stop()
-	}
-}
-
-// close ends the measured requests of a round that goes by time.
-func (rd *round) close() {
-	rd.loop.Close()
-	rd.out.Due = rd.loop.Due()
-}
-
-// next has a slot do what comes next. at is when it was due to.
-func (rd *round) next(slot int, at time.Duration) {
-	if rd.halted() {
-		return
-	}
-	turn, decision := rd.loop.Next(slot)
-	switch decision {
-	case load.Send:
-		rd.send(turn, at)
-		rd.ask()
-	case load.Hold:
-		rd.held = append(rd.held, slot)
-	}
-}
-
-// ask asks those slots again that were told to hold.
-func (rd *round) ask() {
-	held := rd.held
-	rd.held = nil
-	for _, slot := range held {
-		rd.next(slot, rd.Clock.Now())
-	}
-}
 
 // cut ends the round, and with it the level. The first reason stays.
 func (rd *round) cut(why string) {
@@ -378,43 +262,4 @@ func (rd *round) failed(s *metric.Sample) {
 		rd.lost = fmt.Errorf("%d connections in a row failed: %s", rd.refused, s.Failure.Message)
 		rd.cut(rd.lost.Error())
 	}
-}
-
-// drain ends what is in flight. Measured requests of a run that was halted
-// are waited for, until the run's patience ends too; everything else is
-// cancelled.
-func (rd *round) drain() {
-	for _, f := range rd.inFlight() {
-		if f.turn.Phase != metric.Measured || rd.out.Stopped != "" {
-			f.cancel()
-		}
-	}
-	if rd.out.Stopped == "" {
-		rd.until(func() bool { return rd.judged == 0 || rd.flying.Err() != nil || rd.lost != nil })
-		for _, f := range rd.inFlight() {
-			f.cancel()
-		}
-	}
-	waited := false
-	stop := rd.Clock.Timer(rd.Clock.Now()+abandon, func() { waited = true })
-	rd.until(func() bool { return len(rd.flights) == 0 || waited })
-	stop()
-	for _, f := range rd.inFlight() {
-		// The transport does not let go of it, and owns its sample.
-		s := rd.sample(f)
-		s.End = rd.Clock.Now()
-		s.Failure = &metric.Failure{
-			Kind:    metric.FailCanceled,
-			Message: fmt.Sprintf("cancelled, and had not ended %v later", abandon),
-		}
-		rd.finish(f, s)
-	}
-}
-
-// abandon is how long a cancelled request may take to end.
-const abandon = 10 * time.Second
-
-// inFlight lists what is in flight, in order of start.
-func (rd *round) inFlight() []*flight {
-	return slices.SortedFunc(maps.Keys(rd.flights), func(a, b *flight) int { return cmp.Compare(a.number, b.number) })
 }

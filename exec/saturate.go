@@ -29,8 +29,8 @@ const mostSaturating = time.Minute
 // saturate plays the saturation.
 func (rd *round) saturate(health *func() metric.Health) {
 	s := &saturation{round: rd}
-	rd.saturation = s
 	rd.prepare(metric.Filler, 0, rd.level.N)
+	rd.saturated.Busy = 1
 	if !rd.check() || rd.halted() {
 		return
 	}
@@ -44,6 +44,7 @@ func (rd *round) saturate(health *func() metric.Health) {
 	}
 	rd.until(func() bool { return s.over || rd.halted() })
 	rd.ended = nil
+	rd.saturated = load.Window{Start: s.from, End: s.to, Busy: 1}
 	for _, stop := range s.stops {
 		stop()
 	}

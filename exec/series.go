@@ -127,12 +127,13 @@ func (s *series) window(due []int) (ended bool, lost error) {
 		requests += n
 	}
 	rd := s.newRound(requests)
-	rd.window = &window{round: rd, parts: due, stop: func() bool { return false }}
+	w := &window{round: rd, parts: due, stop: func() bool { return false }}
+	rd.window = w
 	s.now, s.last = rd, rd
 	rd.play()
 	s.now = nil
 	why := rd.out.Stopped
-	for _, r := range rd.window.rounds() {
+	for _, r := range w.rounds() {
 		if l.Probe == nil {
 			s.runner.rounds++
 		}

@@ -24,12 +24,12 @@ func (rd *round) settle() {
 	}
 	var w load.Window
 	switch {
-	case rd.saturation != nil:
-		w = load.Window{Start: rd.saturation.from, End: rd.saturation.to, Busy: 1}
+	case rd.saturates:
+		w = rd.saturated
 	case rd.Load.Kind == metric.Burst:
 		w = load.BurstWindow(out.Samples, out.Due)
 	case rd.Load.Kind == metric.OpenLoop:
-		w = rd.window.span()
+		w = rd.window.(*window).span()
 	default:
 		w = load.ClosedWindow(out.Samples, rd.level.N, rd.Load.Pause)
 	}

@@ -1,0 +1,99 @@
+package exec
+
+import (
+	"time"
+
+	"github.com/tokgate/tokgate/exec/load"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// closed plays a round of a closed loop; package load says how one goes.
+func (rd *round) closed(health *func() metric.Health) {
+	c := closedRound(rd.Case, rd.out.Due, rd.durations[rd.Workload])
+	if rd.Load.Stagger == plan.StaggerAuto && c.Stagger == 0 && c.Slots > 1 && c.Warmup > 0 {
+		// Nothing is known yet of how long a request takes: one goes ahead.
+		c.Probes = 1
+		if !c.Fill {
+			c.Warmup--
+		}
+		rd.together(metric.Warmup, 0, 1)
+		if d, ok := load.Duration(rd.out.Samples, metric.Warmup); ok {
+			c.Stagger = load.Stagger(d, c.Pause, c.Slots)
+		}
+	}
+	if rest := c.Warmup % c.Slots; !c.Fill && rest > 0 {
+		// In some of the slots they would run beside the measured requests of
+		// the others.
+		rd.warmUp(c.Probes, rest)
+		c.Probes, c.Warmup = c.Probes+rest, c.Warmup-rest
+	}
+	c.Proven = rd.proven
+	rd.prepare(metric.Warmup, c.Probes, c.Warmup)
+	rd.prepare(metric.Measured, 0, c.Requests(rd.durations[rd.Workload]))
+	rd.prepare(metric.Filler, 0, c.Slots)
+	if !rd.check() || rd.halted() {
+		return
+	}
+	rd.watch(health)
+	rd.look()
+	rd.loop = c.Begin()
+	begin := rd.Clock.Now()
+	stops := make([]func() bool, c.Slots)
+	for slot := range stops {
+		at := begin + c.First(slot)
+		stops[slot] = rd.Clock.Timer(at, func() { rd.next(slot, at) })
+	}
+	rd.ended = func(f *flight) {
+		slot, at := f.turn.Slot, f.sample.End+max(rd.loop.Ended(f.turn, !f.sample.Completed()), f.sample.RetryAfter)
+		if rd.loop.Doomed() {
+			rd.cut(nothingCompletes + rd.lastWarmup)
+			return
+		}
+		if at <= rd.Clock.Now() {
+			rd.next(slot, at) // not by way of the queue: the slot is idle until then
+		} else {
+			stops[slot] = rd.Clock.Timer(at, func() { rd.next(slot, at) })
+		}
+		rd.ask()
+	}
+	rd.until(func() bool { return rd.loop.Over() || rd.halted() })
+	rd.ended = nil
+	if rd.timer != nil { // halted before its time was over
+		rd.timer()
+		rd.close()
+	}
+	for _, stop := range stops {
+		stop()
+	}
+}
+
+// close ends the measured requests of a round that goes by time.
+func (rd *round) close() {
+	rd.loop.Close()
+	rd.out.Due = rd.loop.Due()
+}
+
+// next has a slot do what comes next. at is when it was due to.
+func (rd *round) next(slot int, at time.Duration) {
+	if rd.halted() {
+		return
+	}
+	turn, decision := rd.loop.Next(slot)
+	switch decision {
+	case load.Send:
+		rd.send(turn, at)
+		rd.ask()
+	case load.Hold:
+		rd.held = append(rd.held, slot)
+	}
+}
+
+// ask asks those slots again that were told to hold.
+func (rd *round) ask() {
+	held := rd.held
+	rd.held = nil
+	for _, slot := range held {
+		rd.next(slot, rd.Clock.Now())
+	}
+}

@@ -1,0 +1,80 @@
+package exec
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// play plays the round to its end, or until it is cut short.
+func (rd *round) play() {
+	rd.flights = map[*flight]struct{}{}
+	if rd.out.Time == 0 {
+		rd.measured = rd.lengths.Measured(rd.out.Due)
+	}
+	rd.proven = slices.ContainsFunc(rd.level.Rounds, func(r *metric.Round) bool {
+		return slices.ContainsFunc(r.Samples, (*metric.Sample).Completed)
+	})
+	for _, r := range rd.level.Rounds {
+		rd.wasted += len(r.MeasuredSamples())
+	}
+	health := func() metric.Health { return metric.Health{CPU: -1} }
+	switch {
+	case rd.saturates:
+		rd.saturate(&health)
+	case rd.Load.Kind == metric.Burst:
+		rd.burst(&health)
+	case rd.Load.Kind == metric.OpenLoop:
+		rd.open(&health)
+	default:
+		rd.closed(&health)
+	}
+	rd.read()
+	rd.drain()
+	rd.out.Health = health()
+	rd.settle()
+	rd.told()
+}
+
+// drain ends what is in flight. Measured requests of a run that was halted
+// are waited for, until the run's patience ends too; everything else is
+// cancelled.
+func (rd *round) drain() {
+	for _, f := range rd.inFlight() {
+		if f.turn.Phase != metric.Measured || rd.out.Stopped != "" {
+			f.cancel()
+		}
+	}
+	if rd.out.Stopped == "" {
+		rd.until(func() bool { return rd.judged == 0 || rd.flying.Err() != nil || rd.lost != nil })
+		for _, f := range rd.inFlight() {
+			f.cancel()
+		}
+	}
+	waited := false
+	stop := rd.Clock.Timer(rd.Clock.Now()+abandon, func() { waited = true })
+	rd.until(func() bool { return len(rd.flights) == 0 || waited })
+	stop()
+	for _, f := range rd.inFlight() {
+		// The transport does not let go of it, and owns its sample.
+		s := rd.sample(f)
+		s.End = rd.Clock.Now()
+		s.Failure = &metric.Failure{
+			Kind:    metric.FailCanceled,
+			Message: fmt.Sprintf("cancelled, and had not ended %v later", abandon),
+		}
+		rd.finish(f, s)
+	}
+}
+
+// abandon is how long a cancelled request may take to end.
+const abandon = 10 * time.Second
+
+// inFlight lists what is in flight, in order of start.
+func (rd *round) inFlight() []*flight {
+	return slices.SortedFunc(maps.Keys(rd.flights), func(a, b *flight) int { return cmp.Compare(a.number, b.number) })
+}
