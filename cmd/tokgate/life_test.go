@@ -344,7 +344,7 @@ func TestBrokenPipe(t *testing.T) {
 func TestTwoRunsOnOneGPU(t *testing.T) {
 	l := newLife(t)
 	bin := t.TempDir()
-	const smi = "#!/bin/sh\ncase \"$1\" in --query-gpu=index,*) echo '0, GPU-4711-aaaa, NVIDIA H100 80GB HBM3, 81559, 4, 570.124.06, 1980, 2619, 700.00' ;; esac\n"
+	const smi = "#!/bin/sh\ncase \"$1\" in --query-gpu=index,*) echo '0, GPU-4711-aaaa, NVIDIA H100 80GB HBM3, 81559, 4, 570.124.06, 1980, 2619, 700.00, Enabled, Disabled, Enabled' ;; esac\n"
 	if err := os.WriteFile(filepath.Join(bin, "nvidia-smi"), []byte(smi), 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -34,6 +34,9 @@ func TestCost(t *testing.T) {
 		// 0.5 h · 2 + 0.5 h · 6 + 1 h · (2 + 6)/2
 		{"two prices", &plan.Prices{Currency: "USD", PerHour: map[string]float64{"a": 2, "b": 6}, Electricity: 0.3}, 2 * time.Hour, last,
 			"about 8 USD, by the run in results/x/results.json, at a 2 USD, b 6 USD an hour · at most 12 USD by the budget · electricity on top, by the power that is measured"},
+		// A process is started once: 0.5 h · 6 for b more than the two cases, 0.5 h · 2 + 0.5 h · 6.
+		{"a start", &plan.Prices{Currency: "USD", PerHour: map[string]float64{"a": 2, "b": 6}}, 0,
+			&lastRun{path: "r", by: "run", cases: last.cases, loads: map[string]float64{"b": 1800}}, "about 7 USD, by the run in r, at a 2 USD, b 6 USD an hour"},
 		{"a case that the last run had not", &plan.Prices{Currency: "USD", PerHour: map[string]float64{"a": 2, "b": 2}}, 0,
 			&lastRun{path: "r", by: "run", cases: map[string]float64{caseKey("a", "chat", "8"): 18}}, "more than 1 USD, by the run in r, at 2 USD an hour"},
 	} {
