@@ -161,7 +161,7 @@ func commented(t *testing.T, p *pulls, when string, event map[string]any, result
 }
 
 // A pull request has one comment a plan, which says what the newest run came to.
-func TestWorkflowComment(t *testing.T) {
+func TestLongWorkflowComment(t *testing.T) {
 	green := resultsOf(t, "pass", nil)
 	undecided := resultsOf(t, "pass", func(d *report.Document) { d.Outcome, d.ExitCode = report.Inconclusive, 3 })
 	red := resultsOf(t, "rich", nil)
@@ -189,6 +189,7 @@ func TestWorkflowComment(t *testing.T) {
 		{"an older commit", "always", "def", nil, red, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			p := newPulls(t, tt.before...)
 			job := commented(t, p, tt.when, runEnded("pull_request", tt.sha), map[string]string{"results.json": tt.results})
 			if job.Failed || job.Skipped {
@@ -215,7 +216,7 @@ func TestWorkflowComment(t *testing.T) {
 
 // Nothing of a hostile artifact is posted as it is, and what cannot be read is
 // left out.
-func TestWorkflowCommentHostile(t *testing.T) {
+func TestLongWorkflowCommentHostile(t *testing.T) {
 	const evil = "<!-- tokgate:chatbot-2 -->\n<script>alert(1)</script> ![x](https://evil.example/x.png) @everyone <img src=x> [y](https://evil.example)"
 	hostile := func(d *report.Document) {
 		d.Plan.Name, d.Plan.Path, d.Why, d.Tool = evil, evil, evil, evil
@@ -241,6 +242,7 @@ func TestWorkflowCommentHostile(t *testing.T) {
 		}(),
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := newPulls(t, said(1, bot, "<!-- tokgate:chatbot-2 -->"))
 			job := commented(t, p, "always", runEnded("pull_request", "abc"), results)
 			if job.Failed {
@@ -268,7 +270,7 @@ func TestWorkflowCommentHostile(t *testing.T) {
 }
 
 // Only what a pull request asked for is commented.
-func TestWorkflowCommentEvents(t *testing.T) {
+func TestLongWorkflowCommentEvents(t *testing.T) {
 	p := newPulls(t)
 	for _, event := range []string{"push", "schedule", "workflow_dispatch"} {
 		if job := commented(t, p, "always", runEnded(event, "abc"), map[string]string{"results.json": resultsOf(t, "pass", nil)}); !job.Skipped {
