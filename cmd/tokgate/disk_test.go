@@ -227,13 +227,13 @@ func agrees(r result) bool {
 	return len(said) == 0 || said[len(said)-1][1] == fmt.Sprint(r.code)
 }
 
-var everyCall = flag.Int("disk-step", 41, "which calls to the disk TestDiskFaults has fail: every so many")
+var everyCall = flag.Int("disk-step", 41, "which calls to the disk TestLongDiskFaults has fail: every so many")
 
 // Whichever call to the disk fails: a command that ends with 0 left everything
 // that it promises, its last line and its exit code agree, and what lies on the
 // disk is never judged better than what was measured. `make faults` has every
 // call fail.
-func TestDiskFaults(t *testing.T) {
+func TestLongDiskFaults(t *testing.T) {
 	first := 0
 	for _, passes := range []bool{true, false} {
 		for i, c := range (&diskNight{}).commands() {

@@ -94,6 +94,7 @@ assert "said" {
 // plan uses it, whole, in part or made into something else, and whatever is made of the
 // run afterwards.
 func TestEnvironmentStays(t *testing.T) {
+	t.Parallel()
 	environ := []string{"PLACE=sp1ll-place", "COLUMNS=1000"}
 	dir := t.TempDir()
 	file, out := filepath.Join(dir, "plan.hcl"), filepath.Join(dir, "out")

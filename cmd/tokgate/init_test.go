@@ -78,7 +78,7 @@ func TestInitUsage(t *testing.T) {
 // A server is loaded for two minutes at most, and its figures are thresholds. The
 // built-in one takes 10 ms and 20 µs a token, then 2.5 ms a step: TTFT is 33 ms for
 // 1,024 tokens, speed 400 tok/s.
-func TestInitMeasure(t *testing.T) { alone(testInitMeasure)(t) }
+func TestLongInitMeasure(t *testing.T) { alone(testInitMeasure)(t) }
 
 func testInitMeasure(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -188,7 +188,7 @@ workload "w" {
 
 // A comparison starts each server for each leg: by the last run 16 starts of 10 s
 // are what the run mostly takes, and the estimate says so.
-func TestPlanCountsStarts(t *testing.T) {
+func TestLongPlanCountsStarts(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("slow.json", []byte(`{"name": "slow", "base": "default", "load_ms": 10000}`), 0o600); err != nil {
 		t.Fatal(err)
