@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,10 +20,10 @@ import (
 func inMemory(t *testing.T, handler http.HandlerFunc, test func(t *testing.T, h *HTTP)) {
 	synctest.Test(t, func(t *testing.T) {
 		l := memnet.Listen()
-		var handlers sync.WaitGroup
+		var handlers atomic.Int64 // no WaitGroup: one may begin while the end is waited for
 		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			handlers.Add(1)
-			defer handlers.Done()
+			defer handlers.Add(-1)
 			_, _ = io.Copy(io.Discard, r.Body)
 			handler(w, r)
 		})}
@@ -39,7 +40,9 @@ func inMemory(t *testing.T, handler http.HandlerFunc, test func(t *testing.T, h 
 		test(t, h)
 		h.Close()
 		_ = server.Close()
-		handlers.Wait()
+		for synctest.Wait(); handlers.Load() > 0; synctest.Wait() {
+			time.Sleep(time.Second)
+		}
 	})
 }
 
