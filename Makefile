@@ -56,7 +56,7 @@ licenses: ## texts of third parties' licences, in bin/licenses; an error where a
 	@ls bin/licenses
 
 .PHONY: vulncheck
-vulncheck: ## look for known vulnerabilities in what is linked; asks vuln.go.dev
+vulncheck: ## look for known vulnerabilities in what is linked; asks Go's database of them
 	$(GO) run $(GOVULNCHECK) $(PKGS)
 
 # Without the build cache, or the second build would be a copy of the first.
