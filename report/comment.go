@@ -172,7 +172,7 @@ func (c *Comparison) ranked() []*Change {
 		switch {
 		case x.status() < StatusSkipped:
 			return 1
-		case x.Level == "capacity":
+		case x.Metric == "capacity":
 			return 2
 		case slices.Contains(binding, x):
 			return 3

@@ -193,6 +193,11 @@ func TestStretch(t *testing.T) {
 		t.Error("an overhead that is not known was doubled")
 	}
 	before.Levels[0].Kind = metric.Burst
+	rate := recorded() // with the saturation that every rate has
+	rate.Levels = append(rate.Levels, &metric.Level{Kind: metric.OpenLoop, Rate: 4})
+	if Unstretchable(rate) == "" {
+		t.Error("a rate is stretched")
+	}
 	if Unstretchable(before) == "" || Unstretchable(recorded()) != "" || Unstretchable(&metric.Run{}) == "" {
 		t.Error("only closed loops can be stretched")
 	}

@@ -37,14 +37,21 @@ func Told() []Regression {
 }
 
 // Unstretchable says why a run cannot be stretched; "" when it can. Only in a
-// closed loop does a slower answer delay the next request.
+// closed loop does a slower answer delay the next request. What a rate would notice
+// is not known, so that nothing may be said of a gate that has one; its saturation
+// is a closed loop that no threshold is judged on.
 func Unstretchable(run *metric.Run) string {
+	why := "the run has no closed loop, and other loads cannot be stretched"
 	for _, l := range run.Levels {
-		if l != nil && l.Skipped == "" && l.Kind == metric.ClosedLoop {
-			return ""
+		switch {
+		case l == nil || l.Skipped != "":
+		case l.Kind == metric.OpenLoop:
+			return "levels of a rate cannot be stretched"
+		case l.Kind == metric.ClosedLoop:
+			why = ""
 		}
 	}
-	return "the run has no closed loop, and other loads cannot be stretched"
+	return why
 }
 
 // Stretch is the run as it would have been under a regression (nil: as it was):
