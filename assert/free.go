@@ -64,7 +64,7 @@ func condition(a *plan.Assert, result cty.Value) (outcome Outcome, message strin
 	}
 	v, diags := a.Condition.Value(ctx)
 	if diags.HasErrors() {
-		return Error, "the condition could not be evaluated: " + explain(diags)
+		return Error, "the condition could not be evaluated: " + explain(diags, refersToSecret(a.Condition, ctx))
 	}
 	v, marks := v.UnmarkDeep()
 	_, nothing := marks[ofNothing]
@@ -120,12 +120,28 @@ func secret(marks cty.ValueMarks) bool {
 	return false
 }
 
+// refersToSecret says whether an expression refers to a value that must not be shown.
+func refersToSecret(expr hcl.Expression, ctx *hcl.EvalContext) bool {
+	return slices.ContainsFunc(expr.Variables(), func(t hcl.Traversal) bool {
+		v, diags := t.TraverseAbs(ctx)
+		if diags.HasErrors() {
+			return false
+		}
+		_, marks := v.UnmarkDeep()
+		return secret(marks)
+	})
+}
+
 // explain is the first error in one line. A value that was not measured is
-// null, and what HCL says of null needs a translation.
-func explain(diags hcl.Diagnostics) string {
+// null, and what HCL says of null needs a translation. Where a secret is among the
+// values, what HCL says may quote it, and the summary must do.
+func explain(diags hcl.Diagnostics, summarily bool) string {
 	for _, d := range diags {
-		if d.Severity != hcl.DiagError {
+		switch {
+		case d.Severity != hcl.DiagError:
 			continue
+		case summarily:
+			return d.Summary + " (no more is shown, since it could quote a value of the environment or a sensitive variable)"
 		}
 		text := verdict.OneLine(d.Summary + ": " + d.Detail)
 		if d.EvalContext != nil && d.Expression != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -82,11 +83,19 @@ func another(before, after metric.Fingerprint) string {
 	return ""
 }
 
-// redacted is a fingerprint without the plan's secrets.
+// redacted is a fingerprint without the plan's secrets, which may be names of flags
+// and variables too. Of several such names nothing is lost: their values stand together.
 func (r *runner) redacted(f metric.Fingerprint) metric.Fingerprint {
 	out := metric.Fingerprint{}
-	for key, value := range f {
-		out[key] = r.secrets.Text(value)
+	for _, key := range f.Keys() {
+		value := r.secrets.Text(f[key])
+		if kind, name, ok := strings.Cut(key, "."); ok {
+			key = kind + "." + r.secrets.Text(name)
+		}
+		if before, ok := out[key]; ok {
+			value = before + ", " + value
+		}
+		out[key] = value
 	}
 	return out
 }

@@ -28,11 +28,11 @@ locals {
 server "s" {
   engine = "vllm"
   model  = local.whole
-  flags = {
+  flags = merge(zipmap([local.made], [true]), {
     served-model-name = local.part
     hf-overrides      = { a = local.whole, b = [local.made] }
     chat-template     = local.listed
-  }
+  })
   args = ["--seed", local.coded, local.json]
   container {
     image      = "vllm/vllm-openai:v0.19.1"
@@ -84,6 +84,10 @@ assert "made" {
   condition     = result.s.w.level[1].failed > 0
   error_message = "after ${result.s.w.level[1].failed} of ${upper(env.PLACE)}, ${substr(strrev(local.whole), 0, 9)}"
 }
+assert "quoted" {
+  condition     = seconds("${upper(env.PLACE)}${result.s.w.level[1].failed}") > 1
+  error_message = "no duration"
+}
 assert "said" {
   condition     = result.s.w.level[1].failed > 0 && local.whole != ""
   error_message = "because of ${local.whole}, ${local.made} and ${local.json}"
@@ -123,8 +127,8 @@ func TestEnvironmentStays(t *testing.T) {
 		{[]string{"validate", file}, 0},
 		{[]string{"validate", "--json", file}, 0},
 		{[]string{"plan", file}, 0},
-		{append([]string{"run", "--simulate", "--out", out, file}, more("run")...), 1},
-		{append([]string{"judge", out, file}, more("judge")...), 1},
+		{append([]string{"run", "--simulate", "--out", out, file}, more("run")...), 4},
+		{append([]string{"judge", out, file}, more("judge")...), 4},
 		{append([]string{"report", out}, more("report")...), 0},
 		{[]string{"audit", out}, 0},
 		{[]string{"run", "--out", filepath.Join(dir, "real"), "--only", "e/w/1", "--budget", "1s", file}, 4}, // its host does not exist

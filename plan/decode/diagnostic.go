@@ -128,6 +128,10 @@ func (d *decoder) warnf(rng hcl.Range, summary, format string, args ...any) {
 func (d *decoder) add(diags ...*hcl.Diagnostic) {
 	for _, diag := range diags {
 		if len(diag.Detail) > maxSnippet {
+			words, _ := d.masks() // before it is cut: half of a secret would not be found
+			diag.Detail = words.Replace(diag.Detail)
+		}
+		if len(diag.Detail) > maxSnippet {
 			diag.Detail = strings.ToValidUTF8(diag.Detail[:maxSnippet], "") + "…"
 		}
 		key := diagnosticKey{diag.Severity, diag.Summary, diag.Detail, ""}

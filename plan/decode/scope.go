@@ -45,7 +45,7 @@ func (d *decoder) eval(expr hcl.Expression, sc *scope) (v cty.Value, ok bool) {
 		return cty.DynamicVal, false
 	}
 	v, diags := expr.Value(ctx)
-	for _, diag := range diags {
+	for _, diag := range d.quoting(expr, ctx, diags) {
 		if diag.Summary == "Ambiguous attribute key" {
 			diag.Summary = sumAmbiguousKey
 			diag.Detail = ambiguousKey

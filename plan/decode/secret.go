@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -76,22 +77,7 @@ func (d *decoder) namedSecrets(s *plan.Server) {
 // so that every place keeps its number. Of a file that cannot be read as a plan
 // no value is known, but what stands behind a name may be.
 func (d *decoder) mask() {
-	var forms []string
-	for _, secret := range d.out.Secrets {
-		for _, form := range written(secret) {
-			if len(form) >= minMasked {
-				forms = append(forms, form)
-			}
-		}
-	}
-	// The longest first: of two that begin alike, the whole longer one must go.
-	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
-	var inWords, inPlace []string
-	for _, form := range slices.Compact(forms) {
-		inWords = append(inWords, form, "(secret)")
-		inPlace = append(inPlace, form, strings.Repeat("*", len(form)))
-	}
-	words, place := strings.NewReplacer(inWords...), strings.NewReplacer(inPlace...)
+	words, place := d.masks()
 	for _, diag := range d.diags {
 		diag.Detail = words.Replace(diag.Detail)
 	}
@@ -106,6 +92,27 @@ func (d *decoder) mask() {
 		}
 		d.out.Files[name] = &hcl.File{Body: f.Body, Bytes: src, Nav: f.Nav}
 	}
+}
+
+// masks take the secrets that are known by now out of words, and out of a source,
+// where each leaves as many stars as it had bytes.
+func (d *decoder) masks() (words, place *strings.Replacer) {
+	var forms []string
+	for secret := range d.secrets {
+		for _, form := range written(secret) {
+			if len(form) >= minMasked {
+				forms = append(forms, form)
+			}
+		}
+	}
+	// The longest first: of two that begin alike, the whole longer one must go.
+	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
+	var inWords, inPlace []string
+	for _, form := range slices.Compact(forms) {
+		inWords = append(inWords, form, "(secret)")
+		inPlace = append(inPlace, form, strings.Repeat("*", len(form)))
+	}
+	return strings.NewReplacer(inWords...), strings.NewReplacer(inPlace...)
 }
 
 // literals are a text behind a name and one behind an option of a command line, in
@@ -161,7 +168,74 @@ func (d *decoder) unmark(v cty.Value) cty.Value {
 		}
 		if part, err := p.Path.Apply(out); err == nil {
 			d.addSecrets(part)
+			d.addKeys(part)
 		}
+	}
+	return out
+}
+
+// addKeys notes the names in v, which was made of a secret as a whole:
+// zipmap([env.TOKEN], [1]).
+func (d *decoder) addKeys(v cty.Value) {
+	_ = cty.Walk(v, func(path cty.Path, _ cty.Value) (bool, error) {
+		if len(path) == 0 {
+			return true, nil
+		}
+		switch step := path[len(path)-1].(type) {
+		case cty.GetAttrStep:
+			d.addSecret(step.Name)
+		case cty.IndexStep:
+			if step.Key.Type() == cty.String {
+				d.addSecret(step.Key.AsString())
+			}
+		}
+		return true, nil
+	})
+}
+
+// quoting has diagnostics say nothing of a secret. HCL and its functions quote the
+// values that they are given, changed or in parts, where nobody could look for them. So
+// the expression is evaluated again with its secrets unknown: what is still said comes
+// without them, and of anything else only the summary is kept.
+func (d *decoder) quoting(expr hcl.Expression, ctx *hcl.EvalContext, diags hcl.Diagnostics) hcl.Diagnostics {
+	if len(diags) == 0 {
+		return nil
+	}
+	blind := ctx.NewChild()
+	blind.Variables = map[string]cty.Value{}
+	var secrets []string
+	for _, t := range expr.Variables() {
+		if v, more := t.TraverseAbs(ctx); !more.HasErrors() && hasMark(v, sensitive) {
+			secrets = append(secrets, strings.TrimSuffix(t.RootName()+"."+plan.StepName(t, 1), "."))
+		}
+		if root, more := t[:1].TraverseAbs(ctx); !more.HasErrors() {
+			blind.Variables[t.RootName()] = unknown(root)
+		}
+	}
+	if len(secrets) == 0 {
+		return diags
+	}
+	_, harmless := expr.Value(blind)
+	for _, diag := range diags {
+		if slices.ContainsFunc(harmless, func(h *hcl.Diagnostic) bool { return h.Summary == diag.Summary && h.Detail == diag.Detail }) {
+			continue
+		}
+		diag.Detail = fmt.Sprintf("%s has a value that does not do here. It is a secret, so nothing is shown that may quote it.", choices(slices.Compact(secrets)))
+		diag.Expression, diag.EvalContext = nil, nil
+	}
+	return diags
+}
+
+// unknown is v without the values in it that are secrets.
+func unknown(v cty.Value) cty.Value {
+	out, err := cty.Transform(v, func(_ cty.Path, e cty.Value) (cty.Value, error) {
+		if e.HasMark(sensitive) {
+			return cty.UnknownVal(e.Type()).Mark(sensitive), nil
+		}
+		return e, nil
+	})
+	if err != nil {
+		return cty.DynamicVal
 	}
 	return out
 }

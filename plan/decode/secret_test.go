@@ -79,3 +79,98 @@ func TestSecretsOfAnUnreadablePlan(t *testing.T) {
 		}
 	}
 }
+
+// HCL and its functions quote what they are given: changed, or a part of it, in
+// which no secret would be found.
+func TestSecretsInOthersWords(t *testing.T) {
+	long := "sp1ll" + strings.Repeat("-sp1ll", 2*maxSnippet/6)
+	for _, tt := range []struct{ name, secret, value, want string }{
+		{"a part of it", "half-sp1ll,half-sp1ll", `csvdecode(env.SECRET)`, "env.SECRET has a value"},
+		{"changed and in a message", "the-sp1ll", `jsondecode("[]")["${upper(env.SECRET)}!"]`, "env.SECRET has a value that does not do here"},
+		{"changed and read as a number", "the-sp1ll", `parseint(strrev(env.SECRET), 10)`, "env.SECRET has a value"},
+		{"as a pattern", "the-(sp1ll", `regex("x${env.SECRET}", "x")`, "env.SECRET has a value"},
+		{"of a variable", "the-sp1ll", `seconds(upper(var.secret))`, "var.secret has a value"},
+		{"of a local value", "the-sp1ll", `seconds(local.shouted)`, "local.shouted has a value"},
+		{"with bytes that Go quotes its own way", "the\x01-sp1ll", `seconds(env.SECRET)`, "env.SECRET has a value"},
+		{"longer than a message", long, `seconds(env.SECRET)`, "env.SECRET has a value"},
+		{"another mistake beside it", "the-sp1ll", `"${env.SECRET}${seconds("no")}"`, `"no" is no duration`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			src := `
+variable "secret" {
+  type      = string
+  sensitive = true
+}
+locals { shouted = upper(env.SECRET) }
+server "s" {
+  endpoint { url = "http://127.0.0.1:1" }
+  ready { timeout = ` + tt.value + ` }
+}
+`
+			p, diags := File(Options{Path: "p.hcl", Source: []byte(src), Environ: []string{"SECRET=" + tt.secret, "TOKGATE_VAR_secret=" + tt.secret}, RequireEnv: true})
+			var b strings.Builder
+			if err := WriteDiagnostics(&b, p.Files, diags, 0, false); err != nil || !diags.HasErrors() {
+				t.Fatal(err, b.String())
+			}
+			for _, d := range Diagnostics(p.Files, diags) {
+				b.WriteString(d.Summary + d.Detail + d.Snippet)
+			}
+			said := b.String()
+			if i := strings.Index(strings.ToLower(said), "sp1ll"); i >= 0 || strings.Contains(strings.ToLower(said), "ll1ps") {
+				t.Errorf("the secret is in %q", said)
+			}
+			if !strings.Contains(said, tt.want) {
+				t.Errorf("%q is not in %s", tt.want, said)
+			}
+		})
+	}
+}
+
+// A message is cut after secrets were taken out of it: half of one would not be found.
+func TestSecretsAreNotCut(t *testing.T) {
+	d := newDecoder(Options{Path: "p.hcl"})
+	secret := strings.Repeat("sp1ll", maxSnippet/4)
+	d.addSecret(secret)
+	d.errorf(commandLine, sumWrongType, "%q is wrong", secret)
+	if diags := d.finish(); strings.Contains(diags[0].Detail, "sp1ll") {
+		t.Error(diags[0].Detail)
+	}
+}
+
+// The names in a map that a secret was made into are secrets as well.
+func TestSecretsAsNames(t *testing.T) {
+	src := `
+variable "login" {
+  type      = object({ username = string, password = string })
+  sensitive = true
+}
+server "s" {
+  engine = "vllm"
+  model  = "m"
+  flags  = zipmap([upper(env.SECRET)], [true])
+  process {
+    env = merge({ LOGIN = var.login.password }, jsondecode(env.JSON))
+  }
+}
+workload "w" {
+  input_tokens  = 10
+  output_tokens = 10
+  load { concurrency = 1 }
+  sla { ttft = "p95 < 1s" }
+}
+`
+	p, diags := File(Options{Path: "p.hcl", Source: []byte(src), RequireEnv: true, Environ: []string{
+		"SECRET=the-sp1ll", `JSON={"KEY-SP1LL": "1"}`, `TOKGATE_VAR_login={ username = "u-sp1ll", password = "p-sp1ll" }`,
+	}})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	for _, want := range []string{"THE-SP1LL", "KEY-SP1LL", "p-sp1ll"} {
+		if !slices.Contains(p.Secrets, want) {
+			t.Errorf("%q is no secret of %q", want, p.Secrets)
+		}
+	}
+	if slices.Contains(p.Secrets, "username") {
+		t.Error("the name of an attribute is a secret, and no secret was made into it")
+	}
+}
