@@ -75,6 +75,7 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	v.Notes = append(v.Notes, s.drift()...)
 	v.Notes = append(v.Notes, witnessed(s.level)...)
 	v.Notes = append(v.Notes, oddities(l, samples)...)
+	v.Notes = append(v.Notes, keptBack(samples)...)
 	v.Outcome = Pass
 	if len(problems) > 0 {
 		v.Outcome, v.Cause, v.Message = Error, cause, problems[0]

@@ -1,6 +1,7 @@
 package assert
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -23,21 +24,44 @@ const (
 	fewAnswers = 0.05
 )
 
+// heldBack is the reason that is no fault: a model that reasons, behind what keeps its
+// reasoning back.
+const heldBack = ". A model that reasons must have its reasoning sent, or told as reasoning_tokens of usage"
+
+// keptBack says what rests on the server's word alone where it kept reasoning back.
+func keptBack(samples []*metric.Sample) []string {
+	held, tokens, of := 0, 0, 0
+	for _, x := range samples {
+		if x.Completed() && x.Usage != nil {
+			of += x.Usage.Output
+			if x.Usage.Hidden > 0 {
+				held, tokens = held+1, tokens+x.Usage.Hidden
+			}
+		}
+	}
+	if held == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("reasoning: %.0f%% of the output tokens were counted as reasoning and not sent (%s): ttft ends at the first text after it, and throughput rests on the server's word",
+		100*float64(tokens)/float64(of), verdict.Count(held, "answers"))}
+}
+
 // believable objects to a count of tokens that the text contradicts.
 func believable(samples []*metric.Sample, invalid objection) {
 	var texts []float64
 	var many *metric.Sample
 	split, completed := 0, 0
 	for _, x := range samples {
-		if !x.Completed() || x.Usage == nil || x.Usage.Output == 0 {
+		if !x.Completed() || x.Usage == nil || x.Usage.Output <= x.Usage.Hidden {
 			continue
 		}
 		completed++
-		if float64(x.Chunks) > 1.1*float64(x.Usage.Output)+spareChunks {
+		sent := float64(x.Usage.Output - x.Usage.Hidden)
+		if float64(x.Chunks) > 1.1*sent+spareChunks {
 			split, many = split+1, x
 		}
 		if x.Text > 0 {
-			texts = append(texts, float64(x.Text)/float64(x.Usage.Output))
+			texts = append(texts, float64(x.Text)/sent)
 		}
 	}
 	if float64(split) > fewAnswers*float64(completed) {
@@ -48,7 +72,7 @@ func believable(samples []*metric.Sample, invalid objection) {
 	}
 	slices.Sort(texts)
 	if median := texts[len(texts)/2]; median < leastText {
-		invalid(verdict.CauseInvalid, "usage: the answers hold %.2g bytes of text for each token that the server counts, and a token has one or more: its count, or the text, is not what was generated", median)
+		invalid(verdict.CauseInvalid, "usage: the answers hold %.2g bytes of text for each token that the server counts, and a token has one or more: its count, or the text, is not what was generated%s", median, heldBack)
 	}
 }
 
@@ -81,7 +105,7 @@ func generated(a *metric.Answers, invalid objection) {
 		claimed, tokens = claimed+r.Claimed, tokens+r.Tokens
 	}
 	if ratio := float64(tokens) / float64(max(claimed, 1)); len(a.Recounts) >= leastRecounts && (ratio < leastTokens || ratio > mostTokens) {
-		invalid(verdict.CauseInvalid, "usage: the server counted %d tokens for %d answers, and its own tokenizer makes %d of their text: its count, or the text, is not what was generated", claimed, len(a.Recounts), tokens)
+		invalid(verdict.CauseInvalid, "usage: the server counted %d tokens for %d answers, and its own tokenizer makes %d of their text: its count, or the text, is not what was generated%s", claimed, len(a.Recounts), tokens, heldBack)
 	}
 	if a.Compared >= leastCompared && 2*a.Alike >= a.Compared {
 		invalid(verdict.CauseInvalid, "answers: %d of %d answers to different prompts have the same text: they come from a cache, or are those of other requests", a.Alike, a.Compared)

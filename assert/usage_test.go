@@ -16,24 +16,28 @@ func TestBelievable(t *testing.T) {
 		name                 string
 		chunks, tokens, text int
 		odd                  int // answers like this; the others are honest
+		hidden               int // of their tokens, reasoning that was not sent
 		want                 string
 	}{
-		{"honest", 8, 8, 40, 20, ""},
-		{"several tokens a chunk", 2, 8, 40, 20, ""},
-		{"two letters for eight tokens", 2, 8, 2, 20, "0.25 bytes of text for each token"},
-		{"half of the answers have little text", 2, 8, 2, 9, ""}, // the median is an honest one
-		{"a byte for each token", 8, 8, 8, 20, ""},
-		{"text is not recorded", 2, 8, 0, 20, ""},
-		{"more chunks than tokens", 80, 8, 400, 20, "in more chunks than they have tokens by the server's count, such as 80 chunks and 8 tokens"},
-		{"one chunk more, and a tenth", 10, 8, 40, 20, ""}, // 1.1 × 8 + 2 = 10.8
-		{"one answer in twenty", 80, 8, 400, 1, ""},
-		{"two in twenty", 80, 8, 400, 2, "2 of 20 answers"},
+		{"honest", 8, 8, 40, 20, 0, ""},
+		{"several tokens a chunk", 2, 8, 40, 20, 0, ""},
+		{"two letters for eight tokens", 2, 8, 2, 20, 0, "0.25 bytes of text for each token"},
+		{"half of the answers have little text", 2, 8, 2, 9, 0, ""}, // the median is an honest one
+		{"a byte for each token", 8, 8, 8, 20, 0, ""},
+		{"text is not recorded", 2, 8, 0, 20, 0, ""},
+		{"more chunks than tokens", 80, 8, 400, 20, 0, "in more chunks than they have tokens by the server's count, such as 80 chunks and 8 tokens"},
+		{"one chunk more, and a tenth", 10, 8, 40, 20, 0, ""}, // 1.1 × 8 + 2 = 10.8
+		{"one answer in twenty", 80, 8, 400, 1, 0, ""},
+		{"two in twenty", 80, 8, 400, 2, 0, "2 of 20 answers"},
+		{"reasoning that was kept back, and told", 2, 100, 8, 20, 98, ""}, // two tokens of 4 bytes
+		{"reasoning that was kept back", 2, 100, 8, 20, 0, "must have its reasoning sent, or told as reasoning_tokens"},
+		{"more chunks than tokens that were sent", 80, 100, 400, 20, 92, "80 chunks and 100 tokens"},
 	} {
 		var samples []*metric.Sample
 		for i := range 20 {
 			s := &metric.Sample{Chunks: 8, Text: 40, Usage: &metric.Usage{Output: 8}}
 			if i < tt.odd {
-				s = &metric.Sample{Chunks: tt.chunks, Text: tt.text, Usage: &metric.Usage{Output: tt.tokens}}
+				s = &metric.Sample{Chunks: tt.chunks, Text: tt.text, Usage: &metric.Usage{Output: tt.tokens, Hidden: tt.hidden}}
 			}
 			samples = append(samples, s)
 		}
@@ -43,6 +47,17 @@ func TestBelievable(t *testing.T) {
 		if (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
+	}
+}
+
+// What was kept back is said, as a share of what was counted: 3 of 4 and 0 of 4 are 38 %.
+func TestKeptBack(t *testing.T) {
+	samples := []*metric.Sample{{Usage: &metric.Usage{Output: 4, Hidden: 3}}, {Usage: &metric.Usage{Output: 4}}, {}, {Failure: &metric.Failure{}, Usage: &metric.Usage{Output: 9, Hidden: 9}}}
+	if got := strings.Join(keptBack(samples), "; "); !strings.Contains(got, "reasoning: 38% of the output tokens were counted as reasoning and not sent (1 answer)") {
+		t.Error(got)
+	}
+	if got := keptBack(samples[1:]); len(got) > 0 {
+		t.Errorf("%q, and nothing was kept back", got)
 	}
 }
 

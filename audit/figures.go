@@ -86,7 +86,7 @@ var requestMetrics = []requestMetric{
 		if s.Usage == nil || s.Chunks == 0 {
 			return 0, false
 		}
-		return float64(s.Usage.Output) / float64(s.Chunks), true
+		return float64(s.Usage.Output-s.Usage.Hidden) / float64(s.Chunks), true
 	}},
 	{"lag", false, false, func(s *sample) (float64, bool) { return seconds(s.Scheduled, s.Sent), s.Sent != 0 }},
 }

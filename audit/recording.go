@@ -71,6 +71,7 @@ type sample struct {
 		Input  int `json:"input"`
 		Output int `json:"output"`
 		Cached int `json:"cached"`
+		Hidden int `json:"hidden"`
 	} `json:"usage"`
 	Failure *struct {
 		Kind string `json:"kind"`

@@ -60,7 +60,7 @@ func (rd *round) keeps(order int) bool {
 // keep keeps the text of an answer that completed.
 func (rd *round) keep(f *flight) {
 	text, whole := f.answer.Said()
-	if s := f.sample; s.Completed() && s.Usage != nil && s.Usage.Output > 0 && text != "" {
-		rd.answers.kept = append(rd.answers.kept, keptAnswer{rd.out.Index, f.turn.Order, s.Usage.Output, text, whole})
+	if s := f.sample; s.Completed() && s.Usage != nil && s.Usage.Output > s.Usage.Hidden && text != "" {
+		rd.answers.kept = append(rd.answers.kept, keptAnswer{rd.out.Index, f.turn.Order, s.Usage.Output - s.Usage.Hidden, text, whole})
 	}
 }

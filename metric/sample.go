@@ -68,6 +68,9 @@ type Usage struct {
 	Input  int `json:"input"`
 	Output int `json:"output"`
 	Cached int `json:"cached"` // prompt tokens from a cache; -1: not told
+	// Hidden are tokens of Output that the server tells as reasoning and did not send.
+	// They came before the first chunk, so that FirstTokens holds them.
+	Hidden int `json:"hidden,omitempty"`
 }
 
 // FailureKind sorts failed requests by what went wrong.
@@ -144,7 +147,7 @@ func (s *Sample) Value(name string) (v float64, ok bool) {
 		if s.Usage == nil || s.Chunks == 0 {
 			return 0, false
 		}
-		return float64(s.Usage.Output) / float64(s.Chunks), true
+		return float64(s.Usage.Output-s.Usage.Hidden) / float64(s.Chunks), true
 	case "lag":
 		if s.Sent == 0 {
 			return 0, false

@@ -38,7 +38,7 @@ func (l *Level) Unstreamed() string {
 			continue
 		}
 		completed++
-		tokens, chunks = tokens+s.Usage.Output, chunks+s.Chunks
+		tokens, chunks = tokens+s.Usage.Output-s.Usage.Hidden, chunks+s.Chunks
 		rest, took := s.Streamed()
 		switch {
 		case s.Usage.Output < 2:

@@ -16,7 +16,8 @@ import (
 //
 //   - The first token is the first event with content, reasoning or a tool
 //     call. A role-only or empty delta is none.
-//   - Usage is the last one that counted something.
+//   - Usage is the last one that counted something. Where it tells reasoning and none
+//     was sent, those tokens were made before the first chunk.
 //   - An answer is complete when it had a token and a finish_reason and the
 //     stream then ended by itself or said [DONE]; some servers never send
 //     [DONE]. Without a token it is empty, without a finish_reason truncated.
@@ -25,15 +26,17 @@ import (
 //
 // An Answer may be used again after End, by Reset.
 type Answer struct {
-	sample *metric.Sample
-	done   func(*metric.Sample)
-	usage  metric.Usage
-	told   int // tokens told by events up to the first chunk
-	keep   int // bytes of the text to keep; 0: none
-	said   []byte
-	cut    bool // something of the text was not kept
-	ended  bool // End was called
-	closed bool // [DONE] was read
+	sample   *metric.Sample
+	done     func(*metric.Sample)
+	usage    metric.Usage
+	told     int  // tokens told by events up to the first chunk
+	reasoned int  // of usage, tokens of reasoning
+	aloud    bool // some reasoning was sent
+	keep     int  // bytes of the text to keep; 0: none
+	said     []byte
+	cut      bool // something of the text was not kept
+	ended    bool // End was called
+	closed   bool // [DONE] was read
 }
 
 // NewAnswer returns an Answer that fills in s, whose identity, InputAsked and
@@ -91,7 +94,8 @@ func (a *Answer) Event(at time.Duration, e *Event) {
 		return
 	}
 	if e.Usage != nil && (e.Usage.Input > 0 || e.Usage.Output > 0) {
-		a.usage = metric.Usage(*e.Usage)
+		a.usage = metric.Usage{Input: e.Usage.Input, Output: e.Usage.Output, Cached: e.Usage.Cached}
+		a.reasoned = min(e.Usage.Reasoning, e.Usage.Output)
 		s.Usage = &a.usage
 	}
 	if s.Chunks == 0 {
@@ -108,6 +112,7 @@ func (a *Answer) Event(at time.Duration, e *Event) {
 
 func (a *Answer) chunk(at time.Duration, e *Event) {
 	s := a.sample
+	a.aloud = a.aloud || e.Reasoning
 	s.Chunks++
 	s.Text += e.Text
 	if a.keep > 0 {
@@ -149,6 +154,10 @@ func (a *Answer) End(at time.Duration, err error) {
 	s.End = at
 	if s.Usage != nil {
 		u := a.usage
+		if !a.aloud && a.reasoned > 0 {
+			u.Hidden = a.reasoned
+			s.FirstTokens = max(s.FirstTokens, u.Hidden)
+		}
 		s.Usage = &u // of its own: a may be used again
 	}
 	if s.Failure == nil {

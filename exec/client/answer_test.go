@@ -91,6 +91,22 @@ func TestAnswer(t *testing.T) {
 			},
 			want: want{First: 2 * ms, FirstAnswer: 2 * ms, Last: 3 * ms, Gaps: metric.Gaps{1000}, Chunks: 2, FirstTokens: 3, Usage: told, Finish: "length"},
 		}, {
+			// Of four tokens three were reasoning, made before the first chunk.
+			name: "reasoning that is told and not sent",
+			steps: []step{
+				content(7 * ms),
+				{9 * ms, Event{Finish: "stop", Usage: &Usage{Input: 10, Output: 4, Cached: -1, Reasoning: 3}}},
+			},
+			want: want{First: 7 * ms, FirstAnswer: 7 * ms, Last: 7 * ms, Chunks: 1, FirstTokens: 3, Finish: "stop",
+				Usage: &metric.Usage{Input: 10, Output: 4, Cached: -1, Hidden: 3}},
+		}, {
+			name: "reasoning that is told and sent",
+			steps: []step{
+				reasoning(5 * ms), content(7 * ms),
+				{9 * ms, Event{Finish: "stop", Usage: &Usage{Input: 10, Output: 4, Cached: -1, Reasoning: 3}}},
+			},
+			want: want{First: 5 * ms, FirstAnswer: 7 * ms, Last: 7 * ms, Gaps: metric.Gaps{2000}, Chunks: 2, Usage: told, Finish: "stop"},
+		}, {
 			name:  "no usage is complete, and no number is made up",
 			steps: []step{content(7 * ms), end, done},
 			want:  want{First: 7 * ms, FirstAnswer: 7 * ms, Last: 7 * ms, Chunks: 1, Finish: "length"},

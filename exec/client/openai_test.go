@@ -37,6 +37,9 @@ func typedEvent(t *testing.T, data []byte) Event {
 		if u.PromptTokensDetails != nil {
 			e.Usage.Cached = u.PromptTokensDetails.CachedTokens
 		}
+		if u.CompletionTokensDetails != nil {
+			e.Usage.Reasoning = u.CompletionTokensDetails.ReasoningTokens
+		}
 	}
 	return e
 }

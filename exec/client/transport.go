@@ -53,8 +53,9 @@ type Event struct {
 	Done      bool   // the [DONE] sentinel
 }
 
-// Usage is a usage object; Cached is -1 when it was not told.
-type Usage struct{ Input, Output, Cached int }
+// Usage is a usage object; Cached is -1 when it was not told. Reasoning are tokens of
+// Output, whether their text was sent or not.
+type Usage struct{ Input, Output, Cached, Reasoning int }
 
 // Stream hears what happens to one request, in order, from one goroutine at
 // a time. Times are the transport's Now, taken when the bytes arrived.

@@ -12,7 +12,8 @@ import (
 //	choices[].delta.{content, reasoning, reasoning_content}
 //	choices[].delta.tool_calls[].function.{name, arguments}, delta.function_call
 //	choices[].text, choices[].finish_reason, choices[].token_ids, choices[].index
-//	usage.{prompt_tokens, completion_tokens}, usage.prompt_tokens_details.cached_tokens
+//	usage.{prompt_tokens, completion_tokens}, usage.prompt_tokens_details.cached_tokens,
+//	usage.completion_tokens_details.reasoning_tokens
 //	timings.predicted_n
 //	error: a string or an object; {"object": "error", "message": …}
 //
@@ -141,6 +142,8 @@ func (w *walker) usage() error {
 			return w.count(&w.u.Input)
 		case "completion_tokens":
 			return w.count(&w.u.Output)
+		case "completion_tokens_details":
+			return w.object(func(name []byte) error { return w.only(name, "reasoning_tokens", &w.u.Reasoning) })
 		case "prompt_tokens_details":
 			return w.object(func(name []byte) error { return w.only(name, "cached_tokens", &w.u.Cached) })
 		}

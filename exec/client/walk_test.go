@@ -24,7 +24,7 @@ var events = []struct {
 	{"escaped key", `{"choices":[{"delta":{"\u0063ontent":"Hi"}}]}`, Event{Content: true}},
 	{"text", `{"choices":[{"text":" word","index":0,"finish_reason":null}]}`, Event{Content: true}},
 	{"empty text with the finish", `{"choices":[{"text":"","finish_reason":"length"}],"usage":{"completion_tokens":8,"prompt_tokens":9,"prompt_tokens_details":{"cached_tokens":0}}}`,
-		Event{Finish: "length", Usage: &Usage{9, 8, 0}}},
+		Event{Finish: "length", Usage: &Usage{9, 8, 0, 0}}},
 	{"reasoning", `{"choices":[{"delta":{"reasoning":"Hm"}}]}`, Event{Reasoning: true}},
 	{"reasoning_content", `{"choices":[{"delta":{"content":null,"reasoning_content":"Hm"}}]}`, Event{Reasoning: true}},
 	{"tool call, name", `{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"f","arguments":""}}]}}]}`, Event{ToolCall: true}},
@@ -33,15 +33,16 @@ var events = []struct {
 	{"function_call", `{"choices":[{"delta":{"function_call":{"name":"f"}}}]}`, Event{ToolCall: true}},
 	{"token ids", `{"choices":[{"delta":{"content":"ab"},"token_ids":[1, 22,333]}],"prompt_token_ids":null}`, Event{Content: true, Tokens: 3}},
 	{"no token ids", `{"choices":[{"delta":{"content":"ab"},"token_ids":[]}]}`, Event{Content: true}},
-	{"usage of its own", `{"choices":[],"usage":{"prompt_tokens":17,"completion_tokens":8,"total_tokens":25,"prompt_tokens_details":{"cached_tokens":3}}}`, Event{Usage: &Usage{17, 8, 3}}},
-	{"usage without details", `{"usage":{"prompt_tokens":17,"completion_tokens":8,"prompt_tokens_details":null},"choices":[]}`, Event{Usage: &Usage{17, 8, -1}}},
+	{"usage of its own", `{"choices":[],"usage":{"prompt_tokens":17,"completion_tokens":8,"total_tokens":25,"prompt_tokens_details":{"cached_tokens":3}}}`, Event{Usage: &Usage{17, 8, 3, 0}}},
+	{"usage with reasoning", `{"choices":[],"usage":{"prompt_tokens":17,"completion_tokens":8,"completion_tokens_details":{"audio_tokens":0,"reasoning_tokens":5}}}`, Event{Usage: &Usage{17, 8, -1, 5}}},
+	{"usage without details", `{"usage":{"prompt_tokens":17,"completion_tokens":8,"prompt_tokens_details":null},"choices":[]}`, Event{Usage: &Usage{17, 8, -1, 0}}},
 	{"another choice", `{"choices":[{"index":1,"delta":{"content":"Hi"}}]}`, Event{Content: true, Several: true}},
 	{"another tool call", `{"choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"function":{"name":"f"}}]}}]}`, Event{ToolCall: true}},
 	{"timings", `{"choices":[{"delta":{"content":"rt"}}],"timings":{"cache_n":0,"prompt_per_second":9945.7,"predicted_n":3,"predicted_ms":0.001}}`, Event{Content: true, Made: 3}},
 	{"timings of junk", `{"choices":[{"delta":{"content":"rt"}}],"timings":[{"predicted_n":3}]}`, Event{Content: true}},
 	{"usage null", `{"usage":null,"choices":[]}`, Event{}},
 	{"usage of zeros", `{"usage":{"prompt_tokens":0,"completion_tokens":0}}`, Event{}},
-	{"usage with floats", `{"usage":{"prompt_tokens":17.0,"completion_tokens":1e1}}`, Event{Usage: &Usage{17, 10, -1}}},
+	{"usage with floats", `{"usage":{"prompt_tokens":17.0,"completion_tokens":1e1}}`, Event{Usage: &Usage{17, 10, -1, 0}}},
 	{"usage of junk", `{"usage":{"prompt_tokens":"17","completion_tokens":-3}}`, Event{}},
 	{"another finish", `{"choices":[{"delta":{},"finish_reason":"eos\u0021"}]}`, Event{Finish: "eos!"}},
 	{"error object", `{"error":{"message":"CUDA out of \"memory\"","type":"x","code":500}}`, Event{Err: `CUDA out of "memory"`}},
@@ -263,6 +264,12 @@ func reference(raw []byte) (Event, bool) {
 					count(m.value, &u.Input)
 				case "completion_tokens":
 					count(m.value, &u.Output)
+				case "completion_tokens_details":
+					each(m.value, func(m member) {
+						if m.key == "reasoning_tokens" {
+							count(m.value, &u.Reasoning)
+						}
+					})
 				case "prompt_tokens_details":
 					each(m.value, func(m member) {
 						if m.key == "cached_tokens" {

@@ -284,7 +284,7 @@ func (f *virtualFlight) Chunk(at time.Duration, c *sim.Chunk) {
 		Content: c.Content, Reasoning: c.Reasoning, ToolCall: c.ToolCall, Finish: c.Finish, Err: text(c.Err), Done: c.Done,
 	}
 	if c.Usage != nil {
-		f.v.usage = client.Usage(*c.Usage)
+		f.v.usage = client.Usage{Input: c.Usage.Input, Output: c.Usage.Output, Cached: c.Usage.Cached}
 		e.Usage = &f.v.usage
 	}
 	f.stream.Event(at, e)
