@@ -433,20 +433,15 @@ func (t *turns) conclude(cases int) {
 	}
 }
 
-// Visits is how many levels a run of the plan begins: one for each case, and of
-// compared ones one for each leg.
-func Visits(p *plan.Plan) int {
-	n := 0
-	for _, c := range Cases(p) {
-		legs := 1
-		for _, g := range plan.Groups(p) {
-			if slices.Contains(g.Servers, c.Server) && slices.Contains(g.Workloads(p), c.Workload) {
-				legs = g.Compares[0].Rounds
-			}
+// Legs is how many times a run of the plan begins the level: once, or in a
+// comparison once for each of its rounds. beside says that two of them run at a time.
+func Legs(p *plan.Plan, c Case) (n int, beside bool) {
+	for _, g := range plan.Groups(p) {
+		if slices.Contains(g.Servers, c.Server) && slices.Contains(g.Workloads(p), c.Workload) {
+			return g.Compares[0].Rounds, g.Compares[0].SideBySide
 		}
-		n += legs
 	}
-	return n
+	return 1, false
 }
 
 // Starts is how many times a run of the plan starts the server: for each leg or

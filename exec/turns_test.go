@@ -512,8 +512,13 @@ func TestTurnsOfSome(t *testing.T) {
 			return launch(ctx, s, state)
 		}
 	})
-	if len(seeds) != 10 || exec.Visits(d.Plan) != 10 {
-		t.Errorf("%d seeds, %d visits", len(seeds), exec.Visits(d.Plan))
+	legs := 0
+	for _, c := range exec.Cases(d.Plan) {
+		n, _ := exec.Legs(d.Plan, c)
+		legs += n
+	}
+	if len(seeds) != 10 || legs != 10 {
+		t.Errorf("%d seeds, %d legs", len(seeds), legs)
 	}
 }
 

@@ -15,6 +15,16 @@ type Night struct {
 	// Servers are the fingerprints by address.
 	Servers map[string]Fingerprint `json:"servers"`
 	Figures []Figure               `json:"figures"`
+	// Starts are the last start of each server that was started.
+	Starts []NightStart `json:"starts,omitempty"`
+}
+
+// NightStart is how long a server took until it was ready, by what it was started.
+type NightStart struct {
+	Server  string  `json:"server"`
+	Program string  `json:"program"`         // image or command
+	Model   string  `json:"model,omitempty"` // as the plan names it
+	Took    float64 `json:"took_s"`
 }
 
 // Job is the job of a CI that ran a night, as that calls it; each "" where it

@@ -17,6 +17,9 @@ func (o Output) Max() int {
 	return int(math.Ceil(float64(o.Mean)*(1+o.Jitter) - 1e-9))
 }
 
+// Longest is the most tokens of one request, prompt and answer together.
+func (w *Workload) Longest() int { return w.Input + w.Output.Max() }
+
 // DefaultRequests is how many requests of a level are measured when the plan
 // does not say: a wave for each of ten rounds, and above the 80 effective ones from which a p95 can be certified at three
 // looks. With 100 requests in five rounds a healthy server comes out

@@ -108,6 +108,7 @@ type Server struct {
 	Fingerprint []Property `json:"fingerprint"` // in order of metric.Facts
 	// Program is the image or command by which it was started; "": it was not.
 	Program string `json:"program,omitempty"`
+	Model   string `json:"model,omitempty"` // as the plan names it; "": it does not
 	// Starts are how long each start took until the server was ready, in seconds.
 	Starts []float64 `json:"starts_s,omitempty"`
 	Error  string    `json:"error,omitempty"` // why it could not be measured. Foreign text

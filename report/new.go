@@ -145,6 +145,7 @@ func share(v float64) Number {
 func (b *builder) server(s *metric.ServerRun) Server {
 	out := Server{Address: b.clean(s.Address), Fingerprint: []Property{}, Error: b.clean(s.Error), Log: b.clean(s.Log)}
 	out.Program = b.clean(cmp.Or(s.Declared["image"], s.Declared["command"]))
+	out.Model = b.clean(s.Declared["model"])
 	for _, start := range s.Starts {
 		out.Starts = append(out.Starts, (start.Ready - start.At).Seconds())
 	}

@@ -27,6 +27,9 @@ func (d *Document) Night() metric.Night {
 			prints[p.Key] = p.Value
 		}
 		n.Servers[s.Address] = prints
+		if last := len(s.Starts) - 1; last >= 0 && s.Program != "" {
+			n.Starts = append(n.Starts, metric.NightStart{Server: s.Address, Program: s.Program, Model: s.Model, Took: s.Starts[last]})
+		}
 	}
 	valid := map[[3]string]bool{}
 	for _, v := range d.Verdicts {

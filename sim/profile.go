@@ -185,7 +185,7 @@ func LoadProfile(nameOrPath, baseDir string) (*Profile, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(baseDir, path)
 	}
-	src, err := os.ReadFile(path)
+	src, err := readProfile(path)
 	if err != nil {
 		return nil, fmt.Errorf("could not read the simulator profile: %w", err)
 	}
@@ -197,6 +197,21 @@ func LoadProfile(nameOrPath, baseDir string) (*Profile, error) {
 		p.Name = strings.TrimSuffix(filepath.Base(path), ".json")
 	}
 	return p, nil
+}
+
+// largestProfile is the most bytes of a file that is read as a profile.
+const largestProfile = 1 << 20
+
+// readProfile reads a file of a bounded size, and no device or pipe: a plan that
+// names it may be a stranger's.
+func readProfile(path string) ([]byte, error) {
+	switch info, err := os.Stat(path); {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular() || info.Size() > largestProfile:
+		return nil, fmt.Errorf("%s is no file of at most %d bytes", path, largestProfile)
+	}
+	return os.ReadFile(path)
 }
 
 func shippedProfile(name string) (*Profile, error) {

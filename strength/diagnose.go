@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -17,8 +18,9 @@ var (
 )
 
 // Diagnose finds what a plan cannot notice by what it says alone: comparisons that
-// require nothing, which are errors, and workloads in which nothing bounds how
-// long answers or prompts take.
+// require nothing, which are errors; comparisons that only warn, plans in which
+// nothing but a comparison that is left out requires anything, and workloads in which
+// nothing bounds how long answers or prompts take.
 func Diagnose(p *plan.Plan) hcl.Diagnostics {
 	if p.Gate.MeasureOnly {
 		return nil
@@ -28,12 +30,19 @@ func Diagnose(p *plan.Plan) hcl.Diagnostics {
 		diags = append(diags, &hcl.Diagnostic{Severity: severity, Summary: summary, Detail: fmt.Sprintf(format, args...), Subject: &rng})
 	}
 	for _, c := range p.Compares {
-		if len(c.Claims) == 0 {
+		switch {
+		case len(c.Claims) > 0 && !slices.ContainsFunc(c.Claims, mustHold):
+			say(hcl.DiagWarning, c.Range, "Comparison only warns", `Every tolerate and improve block of compare.%s has severity = "warn", so no change could fail it: it is required only that both servers were measured.`, c.Name)
+		case len(c.Claims) == 0:
 			say(hcl.DiagError, c.Range, "Comparison requires nothing", `compare.%s has no tolerate and no improve block, so no change could fail it. Say what may change, such as tolerate { throughput = "-5%%" }, or gate { measure_only = true }.`, c.Name)
 		}
 	}
 	if len(p.Asserts) > 0 {
 		return diags // what a free condition bounds is its own affair
+	}
+	if i := slices.IndexFunc(p.Compares, func(c *plan.Compare) bool { return c.Skip != "" }); i >= 0 && !requires(p) {
+		say(hcl.DiagWarning, p.Compares[i].Range, "Only what is implied is required", `compare.%s is left out (%s), and nothing else requires anything: a run passes as soon as its load is valid. Name a base with --base, or add an sla block.`, p.Compares[i].Name, p.Compares[i].Skip)
+		return diags
 	}
 	gates := slices.ContainsFunc(p.Workloads, func(w *plan.Workload) bool { return boundBy(p, w, boundsDecode) || boundBy(p, w, boundsPrefill) })
 	said := map[hcl.Range]bool{}
@@ -58,6 +67,20 @@ func Diagnose(p *plan.Plan) hcl.Diagnostics {
 	return diags
 }
 
+func mustHold(c *plan.Claim) bool { return c.Severity == plan.SeverityError }
+
+// requires says whether a threshold, a rate or a comparison that is not left out can
+// fail the plan.
+func requires(p *plan.Plan) bool {
+	return slices.ContainsFunc(p.Workloads, func(w *plan.Workload) bool {
+		return w.Capacity != nil && w.Capacity.Require > 0 ||
+			slices.ContainsFunc(w.Loads, func(l *plan.Load) bool { return l.Kind == metric.OpenLoop }) ||
+			slices.ContainsFunc(w.SLAs, func(s *plan.SLA) bool {
+				return s.Severity == plan.SeverityError && len(s.At) > 0 && len(s.Thresholds) > 0
+			})
+	}) || slices.ContainsFunc(p.Compares, func(c *plan.Compare) bool { return c.Skip == "" && slices.ContainsFunc(c.Claims, mustHold) })
+}
+
 // boundBy says whether a threshold or claim on one of the metrics can fail the
 // workload.
 func boundBy(p *plan.Plan, w *plan.Workload, metrics []string) bool {
@@ -69,7 +92,7 @@ func boundBy(p *plan.Plan, w *plan.Workload, metrics []string) bool {
 	}
 	for _, c := range p.Compares {
 		for _, claim := range c.Claims {
-			if claim.Severity == plan.SeverityError && slices.Contains(claim.Workloads, w) &&
+			if mustHold(claim) && slices.Contains(claim.Workloads, w) &&
 				slices.ContainsFunc(claim.Changes, func(x *plan.Change) bool { return slices.Contains(metrics, x.Metric.Name) }) {
 				return true
 			}

@@ -37,7 +37,7 @@ workload "w" {
 		{"success = \"every\"", "gate {\n measure_only = true\n}", nil},
 		{"e2e = \"mean < 1s\"", against + "}", []string{"Comparison requires nothing"}},
 		{"ttft = \"mean < 1s\"", against + "tolerate {\n throughput = \"-5%\"\n }\n}", nil},
-		{"ttft = \"mean < 1s\"", against + "tolerate {\n throughput = \"-5%\"\n severity = \"warn\"\n }\n}", []string{"Nothing bounds decoding"}},
+		{"ttft = \"mean < 1s\"", against + "tolerate {\n throughput = \"-5%\"\n severity = \"warn\"\n }\n}", []string{"Comparison only warns", "Nothing bounds decoding"}},
 	} {
 		src := strings.Replace(servers, "SLA", c.sla, 1) + c.more
 		p, diags := decode.File(decode.Options{Path: "gate.hcl", Source: []byte(src)})
@@ -50,6 +50,42 @@ workload "w" {
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("%s %s: %s", c.sla, c.more, diff)
+		}
+	}
+}
+
+// A comparison that is left out requires nothing: where nothing else does, the plan says so.
+func TestDiagnoseLeftOut(t *testing.T) {
+	const servers = `
+server "b" {
+  simulator {}
+}
+workload "w" {
+  input_tokens  = 64
+  output_tokens = 8
+  load { concurrency = 1 }
+  MORE
+}
+compare "c" {
+  control   = base.server.b
+  candidate = server.b
+  tolerate { e2e = "mean +5%" }
+}
+`
+	for more, want := range map[string][]string{
+		"": {"Only what is implied is required"}, "sla { e2e = \"mean < 1s\" }": nil,
+		"sla {\n severity = \"warn\"\n e2e = \"mean < 1s\"\n }": {"Only what is implied is required"},
+	} {
+		p, diags := decode.File(decode.Options{Path: "gate.hcl", Source: []byte(strings.Replace(servers, "MORE", more, 1))})
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		var got []string
+		for _, d := range Diagnose(p) {
+			got = append(got, d.Summary)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", more, diff)
 		}
 	}
 }

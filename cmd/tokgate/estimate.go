@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/record"
 	"github.com/tokgate/tokgate/report"
+	"github.com/tokgate/tokgate/report/progress"
 )
 
 // lastRun holds what the last recorded run of a plan took.
@@ -20,8 +20,9 @@ type lastRun struct {
 	path  string             // of its results.json
 	by    string             // "run" or "simulation"
 	cases map[string]float64 // seconds a measured request, by case
-	rest  float64            // seconds beside the cases and starts: warm-up, teardown
-	loads map[string]float64 // seconds that the last start took, by address and by image or command
+	rest  float64            // seconds beside the cases, searches and starts: warm-up, teardown
+	loads map[string]float64 // seconds that the last start took, by address, and by image or command
+	spent map[string]float64 // seconds that a capacity search took, by case
 }
 
 func caseKey(server, workload, level string) string {
@@ -40,7 +41,9 @@ func readLastRun(planFile string) *lastRun {
 	return nil
 }
 
-func readRunAt(path string) *lastRun {
+// resultsAt is the document in a results.json; nil where there is none, or none of
+// a run that came to its end.
+func resultsAt(path string) *report.Document {
 	f, err := record.OpenIn(filepath.Dir(path), filepath.Base(path), os.O_RDONLY)
 	if err != nil {
 		return nil
@@ -50,7 +53,15 @@ func readRunAt(path string) *lastRun {
 	if err != nil || doc.Stopped != "" {
 		return nil
 	}
-	last := &lastRun{path: path, by: "run", cases: map[string]float64{}, rest: doc.Duration, loads: map[string]float64{}}
+	return doc
+}
+
+func readRunAt(path string) *lastRun {
+	doc := resultsAt(path)
+	if doc == nil {
+		return nil
+	}
+	last := &lastRun{path: path, by: "run", cases: map[string]float64{}, rest: doc.Duration, loads: map[string]float64{}, spent: map[string]float64{}}
 	for i := range doc.Servers {
 		s := &doc.Servers[i]
 		for _, took := range s.Starts {
@@ -61,11 +72,20 @@ func readRunAt(path string) *lastRun {
 	if doc.Simulated {
 		last.by = "simulation"
 	}
-	for _, c := range doc.Cases {
+	for i := range doc.Cases {
+		c := &doc.Cases[i]
+		if c.Probe != nil {
+			continue // of a search
+		}
 		last.rest -= c.Duration
 		if c.Completed > 0 && c.Due > 0 {
 			last.cases[caseKey(c.Server, c.Workload, c.Level)] = c.Duration / float64(c.Due)
 		}
+	}
+	for i := range doc.Capacities {
+		c := &doc.Capacities[i]
+		last.rest -= c.Spent
+		last.spent[caseKey(c.Server, c.Workload, exec.CapacityLevel)] = c.Spent
 	}
 	last.rest = max(last.rest, 0)
 	return last
@@ -80,12 +100,58 @@ func (l *lastRun) of(c exec.Case) (d time.Duration, ok bool) {
 	if l == nil {
 		return 0, false
 	}
+	if c.Load == nil {
+		s, ok := l.spent[caseKey(c.Server.Address(), c.Workload.Address(), c.Level.Name)]
+		return time.Duration(s * float64(time.Second)), ok
+	}
 	s, ok := l.cases[caseKey(c.Server.Address(), c.Workload.Address(), c.Level.Name)]
 	return time.Duration(s * float64(c.Level.Requests) * float64(time.Second)), ok
 }
 
+// forecast is what a run of the plan is made of, by the last run of it and by what
+// starts take. only says which cases are run; nil: all.
+func (l *lastRun) forecast(p *plan.Plan, only func(exec.Case) bool, start map[*plan.Server]startTime) progress.Forecast {
+	var f progress.Forecast
+	if l != nil {
+		f.Rest = time.Duration(l.rest * float64(time.Second))
+	}
+	used := map[*plan.Server]bool{}
+	for _, c := range append(exec.Cases(p), exec.Searches(p)...) {
+		if only != nil && !only(c) {
+			continue
+		}
+		used[c.Server] = true
+		part := progress.Part{Server: c.Server.Address(), Workload: c.Workload.Address(), Times: 1}
+		if c.Load != nil {
+			part.Level, part.Size = c.Level.Name, work(c)
+			part.Times, part.Beside = exec.Legs(p, c)
+		}
+		took, known := l.of(c)
+		part.Took, part.Known = took/time.Duration(part.Times), known
+		f.Parts = append(f.Parts, part)
+	}
+	for _, s := range p.Servers {
+		if n := exec.Starts(p, s); used[s] && n > 0 {
+			t, known := start[s]
+			known = known || s.Endpoint != nil // it runs
+			f.Parts = append(f.Parts, progress.Part{Server: s.Address(), Times: n, Took: t.took, Known: known})
+		}
+	}
+	return f
+}
+
+// work is how much a leg of a case is, in tokens of a slot: 16 of a prompt take about
+// as long as one of an answer.
+func work(c exec.Case) float64 {
+	waves := float64(c.Level.Rounds)
+	if c.Load.Kind == metric.ClosedLoop {
+		waves = float64(c.Level.Requests) / float64(max(c.Level.N, 1))
+	}
+	return waves * float64(c.Workload.Input/16+c.Workload.Output.Mean)
+}
+
 // total says how long the plan will take, and how it is known.
-func (l *lastRun) total(p *plan.Plan) string {
+func (l *lastRun) total(p *plan.Plan, start map[*plan.Server]startTime) string {
 	if l == nil {
 		if most, ok := slowest(p); ok {
 			return fmt.Sprintf("unknown before the first run; up to %s and the warm-up on a server that just meets its thresholds", roundTime(most))
@@ -95,69 +161,13 @@ func (l *lastRun) total(p *plan.Plan) string {
 		}
 		return "unknown before the first run"
 	}
-	sum, unknown := l.sum(p)
+	f := l.forecast(p, nil, start)
+	sum, unknown := f.Total()
 	s := fmt.Sprintf("about %s, by the %s in %s", roundTime(sum), l.by, l.path)
 	if unknown > 0 {
-		s = fmt.Sprintf("more than %s, by the %s in %s, which had not %s", roundTime(sum), l.by, l.path, count(unknown, "case"))
+		s = fmt.Sprintf("more than %s, by the %s in %s, which had not %s", roundTime(sum), l.by, l.path, count(unknown, "part"))
 	}
 	return s
-}
-
-// sum is how long the plan takes by the last run, and how many cases it had not.
-func (l *lastRun) sum(p *plan.Plan) (sum time.Duration, unknown int) {
-	sum = time.Duration(l.rest * float64(time.Second))
-	for _, c := range exec.Cases(p) {
-		d, ok := l.of(c)
-		if !ok {
-			unknown++
-		}
-		sum += d
-	}
-	for _, s := range p.Servers {
-		load, _ := l.load(s)
-		sum += time.Duration(exec.Starts(p, s)) * load
-	}
-	return sum, unknown
-}
-
-// load is what the last start of the server took, or of another by the same
-// image or command.
-func (l *lastRun) load(s *plan.Server) (time.Duration, bool) {
-	if l == nil {
-		return 0, false
-	}
-	took, ok := l.loads[s.Address()]
-	if declared := s.Declared(); !ok {
-		took, ok = l.loads[cmp.Or(declared["image"], declared["command"], "\x00")]
-	}
-	return time.Duration(took * float64(time.Second)), ok
-}
-
-// starts says how often the run starts servers, and how long that takes; "" where
-// it starts none but built-in ones whose starts take no time.
-func (l *lastRun) starts(p *plan.Plan) string {
-	n, unknown := 0, 0
-	var took time.Duration
-	for _, s := range p.Servers {
-		load, ok := l.load(s)
-		if !starts(s) && load < time.Second {
-			continue
-		}
-		n += exec.Starts(p, s)
-		took += time.Duration(exec.Starts(p, s)) * load
-		if !ok {
-			unknown += exec.Starts(p, s)
-		}
-	}
-	switch {
-	case n == 0:
-		return ""
-	case unknown == n:
-		return fmt.Sprintf("unknown: %s, none of which was timed before", count(n, "start"))
-	case unknown > 0:
-		return fmt.Sprintf("more than %s: %s, %d of which were not timed before", roundTime(took), count(n, "start"), unknown)
-	}
-	return fmt.Sprintf("about %s of that: %s, as long as the last one each", roundTime(took), count(n, "start"))
 }
 
 // slowest is how long the cases take whose thresholds bound the duration of a

@@ -52,7 +52,8 @@ Secrets may be unset.`,
 				if i > 0 {
 					fmt.Fprintln(a.Out)
 				}
-				x := &expansion{a.Out, t.width, p, readLastRun(p.Path)}
+				last := readLastRun(p.Path)
+				x := &expansion{a.Out, t.width, p, last, startTimes(p, last)}
 				x.print()
 				if err := x.strength(cmd.Context()); err != nil {
 					return err
@@ -72,6 +73,7 @@ type expansion struct {
 	width int // columns
 	p     *plan.Plan
 	last  *lastRun
+	start map[*plan.Server]startTime
 }
 
 func (x *expansion) print() {
@@ -92,16 +94,19 @@ func (x *expansion) print() {
 		budget = plan.PlainDuration(x.p.Gate.Budget)
 	}
 	fmt.Fprintln(x.out)
-	x.para("", fmt.Sprintf("Time: %s · budget: %s", x.last.total(x.p), budget))
-	if starts := x.last.starts(x.p); starts != "" {
+	x.para("", fmt.Sprintf("Time: %s · budget: %s", x.last.total(x.p, x.start), budget))
+	if starts := startsOf(x.p, x.start); starts != "" {
 		x.para("", "Starts: "+starts)
 	}
-	if x.last != nil && x.p.Gate.Budget > 0 {
-		if sum, _ := x.last.sum(x.p); sum > x.p.Gate.Budget {
-			x.para("", fmt.Sprintf("Warning: it takes longer than the budget of %s, so extensions and rounds will be left out.", plan.PlainDuration(x.p.Gate.Budget)))
-		}
+	f := x.last.forecast(x.p, nil, x.start)
+	sum, _ := f.Total()
+	if b := x.p.Gate.Budget; b > 0 && sum > b {
+		x.para("", fmt.Sprintf("Warning: it takes longer than the budget of %s, so extensions and rounds will be left out.", plan.PlainDuration(b)))
 	}
-	if cost := x.last.cost(x.p); cost != "" {
+	for _, w := range cutOff(x.p, sum) {
+		x.para("", "Warning: "+w)
+	}
+	if cost := x.last.cost(x.p, x.start); cost != "" {
 		x.para("", "Cost: "+cost)
 	}
 }

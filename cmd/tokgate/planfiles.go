@@ -124,7 +124,7 @@ func (a *app) load(path string, in inputs, requireEnv bool) (*plan.Plan, hcl.Dia
 		}
 		p, diags := decode.File(opts)
 		if !diags.HasErrors() {
-			diags = slices.Concat(diags, assert.CertifyDiagnostics(p), untold(p), strength.Diagnose(p))
+			diags = slices.Concat(diags, assert.CertifyDiagnostics(p), untold(p), unsimulated(p), strength.Diagnose(p))
 		}
 		if !diags.HasErrors() && in.policy != "" {
 			var base func() (*plan.Plan, hcl.Diagnostics)

@@ -13,7 +13,7 @@ import (
 // cost says what the run will cost by the plan's prices of an hour, and how
 // that is known; "" without prices. Servers run one after another, so that each
 // is paid for its own cases and starts; what lies beside them is shared evenly.
-func (l *lastRun) cost(p *plan.Plan) string {
+func (l *lastRun) cost(p *plan.Plan, start map[*plan.Server]startTime) string {
 	if p.Prices == nil || len(p.Prices.PerHour) == 0 {
 		return ""
 	}
@@ -30,8 +30,7 @@ func (l *lastRun) cost(p *plan.Plan) string {
 		spent += d.Hours() * price
 	}
 	for _, s := range p.Servers {
-		load, _ := l.load(s)
-		spent += float64(exec.Starts(p, s)) * load.Hours() * p.Prices.PerHour[s.Address()]
+		spent += float64(exec.Starts(p, s)) * start[s].took.Hours() * p.Prices.PerHour[s.Address()]
 	}
 	perHour := money(most) + " an hour"
 	if many := prices(p); many != "" {

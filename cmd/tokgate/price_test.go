@@ -41,7 +41,7 @@ func TestCost(t *testing.T) {
 			&lastRun{path: "r", by: "run", cases: map[string]float64{caseKey("a", "chat", "8"): 18}}, "more than 1 USD, by the run in r, at 2 USD an hour"},
 	} {
 		p.Prices, p.Gate.Budget = tt.prices, tt.budget
-		if got := tt.last.cost(p); got != tt.want {
+		if got := tt.last.cost(p, startTimes(p, tt.last)); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}

@@ -208,7 +208,7 @@ func prepare(plans []*plan.Plan, o runOptions) ([]func(exec.Case) bool, []map[st
 // runPlan runs one plan and returns its exit code.
 func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, only func(exec.Case) bool, stored map[string]*metric.Run, o runOptions) (code int, err error) {
 	started := time.Now()
-	limits := lastLimits(out.dir) // of the run that is replaced now
+	limits, last := lastLimits(out.dir), readLastRun(p.Path) // of the run that is replaced now
 	writer, err := record.Create(out.dir, reportNames()...)
 	if err != nil {
 		return 0, measureError(err, "choose another folder with --out")
@@ -232,20 +232,21 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 		Run: metric.Run{Tool: buildInfo().Version, Plan: p.Path, PlanHash: p.Hash, Simulated: o.simulate},
 	}
 	wall := clock.NewReal()
-	shown := progress.Options{Quiet: o.quiet, Now: wall.Now, Levels: exec.Visits(p)}
+	shown := progress.Options{Quiet: o.quiet, Now: wall.Now}
 	if o.simulate {
 		// A function of the plan and of this program: it knows of no other run, and
 		// has neither a date nor an id of its own.
 		config.Run.ID, config.Run.Salt = simulatedID(p, o.salt), o.salt
 		c := clock.NewVirtual()
 		config.Clock, config.Launch = c, (&server.Virtual{Clock: c, Dir: filepath.Dir(p.Path)}).Launch
-		shown.Simulated = c.Now
+		shown.Simulated, shown.Forecast = c.Now, (*lastRun)(nil).forecast(p, only, nil)
 		// Nothing is measured that a collection could delay, and most of what is
 		// kept, the gaps between tokens, costs it nothing: memory is dearer.
 		defer debug.SetGCPercent(debug.SetGCPercent(25))
 	} else {
 		config.Run.ID, config.Run.Salt, config.Run.Started = runID(started), salt(), started
 		config.LastLimit = limits
+		shown.Forecast = last.forecast(p, only, startTimes(p, last))
 		a.launch(&config, wall, now, out.dir, o.reap)
 	}
 	display, stop, err := a.progress(shown)

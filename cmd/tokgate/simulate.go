@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -42,24 +43,56 @@ func (a *app) needSimulators(plans []*plan.Plan) error {
 	return nil
 }
 
-// cannotSimulate says why --simulate cannot run s; nil when it can.
-func cannotSimulate(p *plan.Plan, s *plan.Server) *hcl.Diagnostic {
-	if s.Simulator == nil {
-		return &hcl.Diagnostic{
-			Severity: hcl.DiagError,
-			Summary:  "No simulator",
-			Detail: fmt.Sprintf("%s has no simulator block, which --simulate would run in its place. Add one beside the target: simulator { profile = \"default\" }. Shipped profiles: %s.",
-				s.Address(), strings.Join(sim.Profiles(), ", ")),
-			Subject: &s.Range,
+// unsimulated finds what the simulator blocks of a plan cannot run: an error where
+// the simulator is what is gated, a warning where it only stands in for it.
+func unsimulated(p *plan.Plan) hcl.Diagnostics {
+	var diags hcl.Diagnostics
+	for _, s := range p.Servers {
+		if s.Simulator == nil {
+			continue
+		}
+		if d := cannotSimulate(p, s); d != nil {
+			if s.Endpoint != nil || starts(s) {
+				d.Severity = hcl.DiagWarning
+			}
+			diags = append(diags, d)
 		}
 	}
-	if _, err := sim.LoadProfile(s.Simulator.Profile, filepath.Dir(p.Path)); err != nil {
-		return &hcl.Diagnostic{
-			Severity: hcl.DiagError,
-			Summary:  "No such profile",
-			Detail:   fmt.Sprintf("%s cannot be simulated: %v.", s.Address(), err),
-			Subject:  &s.Simulator.Range,
+	return diags
+}
+
+// cannotSimulate says why --simulate cannot run s; nil when it can.
+func cannotSimulate(p *plan.Plan, s *plan.Server) *hcl.Diagnostic {
+	diag := func(rng *hcl.Range, summary, format string, args ...any) *hcl.Diagnostic {
+		return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: summary, Detail: fmt.Sprintf(format, args...), Subject: rng}
+	}
+	if s.Simulator == nil {
+		return diag(&s.Range, "No simulator", "%s has no simulator block, which --simulate would run in its place. Add one beside the target: simulator { profile = \"default\" }. Shipped profiles: %s.",
+			s.Address(), strings.Join(sim.Profiles(), ", "))
+	}
+	profile, err := sim.LoadProfile(s.Simulator.Profile, filepath.Dir(p.Path))
+	if err != nil {
+		return diag(&s.Simulator.Range, "No such profile", "%s cannot be simulated: %v.", s.Address(), err)
+	}
+	for _, w := range p.Workloads {
+		if slices.Contains(w.Servers, s) && w.Longest() > profile.MaxModelLen {
+			return diag(&w.Range, "Context longer than the simulator's", "workload.%s needs %d tokens (%d in, up to %d out), but the profile %q of server.%s takes %d. %s",
+				w.Address(), w.Longest(), w.Input, w.Output.Max(), profile.Name, s.Address(), profile.MaxModelLen, longer(w.Longest()))
 		}
 	}
 	return nil
+}
+
+// longer names the shipped profiles that take so many tokens.
+func longer(tokens int) string {
+	var fit []string
+	for _, name := range sim.Profiles() {
+		if p, err := sim.LoadProfile(name, ""); err == nil && p.MaxModelLen >= tokens {
+			fit = append(fit, name)
+		}
+	}
+	if len(fit) == 0 {
+		return "No shipped profile takes as many: max_model_len of a profile of your own says how many it does."
+	}
+	return "These shipped profiles take as many: " + strings.Join(fit, ", ") + "."
 }

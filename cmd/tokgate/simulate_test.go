@@ -124,3 +124,34 @@ func TestLongShippedPlansSimulate(t *testing.T) {
 		tokgate(t, "run", "--simulate", "--out", t.TempDir(), path).check(t, assert.ExitPass, "PASS", "simulated")
 	}
 }
+
+// A context that the profile does not take is found before anything is started: an
+// error where the simulator is gated or --simulate is asked for, else a warning.
+func TestContextOfTheSimulator(t *testing.T) {
+	const src = `
+server "s" {
+  TARGET
+  simulator { profile = "PROFILE" }
+}
+workload "w" {
+  input_tokens  = 40000
+  output_tokens = 100
+  load { concurrency = 1 }
+  sla { e2e = "mean < 60s" }
+}
+`
+	t.Chdir(t.TempDir())
+	of := func(target, profile string) string {
+		return writePlan(t, strings.NewReplacer("TARGET", target, "PROFILE", profile).Replace(src))
+	}
+	const says = "Context longer than the simulator's"
+	tokgate(t, "validate", of("", "default")).check(t, assert.ExitPlan, says, "40100", "32768", "h100")
+	tokgate(t, "validate", of("", "nope")).check(t, assert.ExitPlan, "No such profile")
+	tokgate(t, "validate", of("", "/dev/zero")).check(t, assert.ExitPlan, "No such profile", "is no file")
+	with := of(`endpoint { url = "http://127.0.0.1:8000" }`, "default")
+	tokgate(t, "validate", with).check(t, assert.ExitPass, says, "is valid")
+	tokgate(t, "run", "--simulate", with).check(t, assert.ExitPlan, says)
+	if r := tokgate(t, "validate", of("", "qwen3.5-35b-a3b-fp8.1x-h100")); r.code != assert.ExitPass || strings.Contains(r.err, says) {
+		t.Errorf("exit %d: %s", r.code, r.err)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/spf13/cobra"
@@ -191,11 +192,30 @@ func simulated(ctx context.Context, p *plan.Plan, stored map[string]*metric.Run)
 	}
 }
 
+// asksServers says whether a requirement is on what servers or GPUs say of
+// themselves.
+func asksServers(p *plan.Plan) bool {
+	said := func(m metric.Def) bool { return m.Source != metric.Client }
+	return len(p.Asserts) > 0 || slices.ContainsFunc(p.Servers, func(s *plan.Server) bool { return s.Telemetry.Require != (plan.Require{}) }) ||
+		slices.ContainsFunc(p.Workloads, func(w *plan.Workload) bool {
+			return slices.ContainsFunc(w.SLAs, func(s *plan.SLA) bool {
+				return slices.ContainsFunc(s.Thresholds, func(t *plan.Threshold) bool { return said(t.Metric) })
+			})
+		}) || slices.ContainsFunc(p.Compares, func(c *plan.Compare) bool {
+		return slices.ContainsFunc(c.Claims, func(x *plan.Claim) bool {
+			return slices.ContainsFunc(x.Changes, func(x *plan.Change) bool { return said(x.Metric) })
+		})
+	})
+}
+
 // simulateChanged runs and judges a plan in virtual time, on profiles that were
 // changed.
 func simulateChanged(ctx context.Context, p *plan.Plan, stored map[string]*metric.Run, seed int, change func(*plan.Server, *sim.Profile)) (assert.Verdicts, error) {
 	c := clock.NewVirtual()
 	launcher := &server.Virtual{Clock: c, Dir: filepath.Dir(p.Path), Seed: int64(seed) * 1_000_003, Change: change}
+	if !asksServers(p) {
+		launcher.Seldom = time.Minute
+	}
 	run, err := exec.Run(ctx, exec.Config{
 		Plan: p, Clock: c, Launch: launcher.Launch, Observer: observers{},
 		Judge: looks(p), JudgeComparison: comparisonLooks(p),

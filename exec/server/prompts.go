@@ -65,7 +65,7 @@ func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, mo
 
 // fits says why w's longest request would not fit a context; 0: it is not known.
 func fits(w *plan.Workload, context int) error {
-	if need := w.Input + w.Output.Max(); context > 0 && need > context {
+	if context > 0 && w.Longest() > context {
 		return fmt.Errorf("%d input and up to %d output tokens do not fit the server's context of %d", w.Input, w.Output.Max(), context)
 	}
 	return nil

@@ -33,6 +33,9 @@ type Virtual struct {
 	// changed. Seed is added to the plan's.
 	Change func(*plan.Server, *sim.Profile)
 	Seed   int64
+	// Seldom is how often servers' own metrics are read at most; 0: as the plan says.
+	// Reading them is half of the work of a simulation.
+	Seldom time.Duration
 }
 
 // Launch is an exec.Launch.
@@ -61,7 +64,7 @@ func (l *Virtual) Launch(ctx context.Context, s *plan.Server, state func(string)
 		"profile":       profile.Name,
 		"simulated":     "in virtual time",
 	}
-	inside := v.inside(s, profile)
+	inside := l.inside(v, s, profile)
 	leave := l.Clock.Settled(v.settle)
 	closing := func() error {
 		v.stop()
@@ -103,9 +106,9 @@ func (v *virtual) check(context.Context) error {
 
 // inside is how the server is watched: its page is written and read as over
 // HTTP, and there is no GPU unless the profile has one.
-func (v *virtual) inside(s *plan.Server, profile *sim.Profile) *telemetry.Watch {
+func (l *Virtual) inside(v *virtual, s *plan.Server, profile *sim.Profile) *telemetry.Watch {
 	w := &telemetry.Watch{
-		Clock: v.Clock, Interval: s.Telemetry.Interval,
+		Clock: v.Clock, Interval: max(s.Telemetry.Interval, l.Seldom),
 		NoServer: "telemetry is off in the plan", NoGPU: "the run is simulated",
 	}
 	if s.Telemetry.Off {

@@ -129,7 +129,7 @@ func (d *decoder) checkExtension(w *plan.Workload) {
 // checkContext compares the longest request with what the server was told to
 // allow.
 func (d *decoder) checkContext(b *body, w *plan.Workload) {
-	longest := w.Input + w.Output.Max()
+	longest := w.Longest()
 	if w.Input == 0 || w.Output.Mean == 0 {
 		return
 	}

@@ -1,9 +1,11 @@
 package progress
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report/text"
 )
 
 func (l *level) title() string { return l.workload + " at " + l.name + " on " + l.server }
@@ -34,4 +36,33 @@ func (l *level) eta(now time.Duration) (time.Duration, bool) {
 		return l.expected - (now - l.since), true
 	}
 	return 0, false
+}
+
+// of is " (3 of 8)", or " (capacity: bisect)" for a probe: how many levels a
+// search takes, nobody knows before.
+func (d *Display) of(l *level) string {
+	if l.probe != "" {
+		return " (" + l.probe + ")"
+	}
+	_, n := d.opt.Forecast.count((*Part).isLevel)
+	if l.index > n {
+		return ""
+	}
+	return fmt.Sprintf(" (%d of %d)", l.index, n)
+}
+
+// facts are what a plain line says within a level.
+func (d *Display) facts(l *level) []string {
+	facts := []string{fmt.Sprintf("%d of %d", l.done, l.due), fmt.Sprintf("%d in flight", l.inFlight)}
+	if l.warming {
+		facts = append(facts, "warming up")
+	}
+	if l.failed > 0 {
+		facts = append(facts, fmt.Sprintf("%d failed", l.failed))
+	}
+	facts = append(facts, l.numbers()...)
+	if eta, ok := l.eta(d.opt.Now()); ok {
+		facts = append(facts, "ETA "+text.Clock(eta.Seconds()))
+	}
+	return facts
 }

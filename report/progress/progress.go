@@ -30,7 +30,8 @@ type Options struct {
 	// is shown; how often is painted and how long one still has to wait go by Now.
 	// nil: the run is real.
 	Simulated func() time.Duration
-	Levels    int // that the plan has, on all servers; 0: not known
+	// Forecast is what the run is made of; without parts nothing is known.
+	Forecast Forecast
 	// Fold gives the lines around the phases of a run, for a log that folds
 	// them: it is called with the title of the phase that begins, and with ""
 	// when the last one ends. Of plain lines only; nil: there are none.
@@ -183,11 +184,13 @@ func (d *Display) RunStarted(r *metric.Run) error {
 	if r.Plan != "" {
 		line += " of " + r.Plan
 	}
-	if d.opt.Levels > 0 {
-		line += ", " + plural(d.opt.Levels, "level")
+	if _, n := d.opt.Forecast.count((*Part).isLevel); n > 0 {
+		line += ", " + plural(n, "level")
 	}
 	if d.opt.Simulated != nil {
 		line += ", simulated: times are virtual"
+	} else if eta := d.runETA(); eta != "" {
+		line += ", about " + eta
 	}
 	d.say(line)
 	return nil
@@ -200,6 +203,7 @@ func (d *Display) ServerStarting(address, state string) {
 	address, state = text.Line(address), text.Bytes(text.Line(state), 500)
 	i := slices.IndexFunc(d.servers, func(s *server) bool { return s.address == address })
 	if i < 0 {
+		d.opt.Forecast.part(address, "", "").begin(d.opt.Now())
 		i = len(d.servers)
 		d.servers = append(d.servers, &server{address: address, since: d.time()})
 	}
@@ -230,6 +234,7 @@ func (d *Display) ServerReady(s *metric.ServerRun) error {
 	if i := slices.IndexFunc(d.servers, func(x *server) bool { return x.address == address }); i >= 0 {
 		line += " after " + text.Clock((d.time() - d.servers[i].since).Seconds())
 	}
+	d.opt.Forecast.part(address, "", "").end(d.opt.Now())
 	d.forget(s.Address)
 	d.say(line)
 	return nil
@@ -264,6 +269,9 @@ func (d *Display) LevelStarted(l *metric.Level, due int, expected time.Duration)
 	d.forget(l.Server)
 	if l.Probe == nil {
 		d.index++
+		d.opt.Forecast.part(l.Server, l.Workload, l.Name).begin(now)
+	} else {
+		d.opt.Forecast.part(l.Server, l.Workload, "").begin(now)
 	}
 	started := &level{server: text.Line(l.Server), workload: text.Line(l.Workload), name: text.Line(l.Name), due: due, expected: expected,
 		index: d.index, since: d.time(), lastLine: now, warming: true}
@@ -360,7 +368,9 @@ func (d *Display) LevelDone(m *metric.Level) error {
 	defer d.mu.Unlock()
 	l := d.running(m.Server, m.Workload, m.Name)
 	d.levels = slices.DeleteFunc(d.levels, func(x *level) bool { return x == l })
+	part := d.opt.Forecast.part(m.Server, m.Workload, m.Name)
 	if m.Skipped != "" {
+		part.skip()
 		if l == nil && m.Probe == nil {
 			d.index++
 		}
@@ -375,11 +385,27 @@ func (d *Display) LevelDone(m *metric.Level) error {
 	if l == nil {
 		return nil
 	}
+	part.end(d.opt.Now())
 	facts := append([]string{plural(l.done, "request") + " in " + text.Clock((d.time() - l.since).Seconds())}, l.numbers()...)
 	if l.failed > 0 {
 		facts = slices.Insert(facts, 1, fmt.Sprintf("%d failed", l.failed))
 	}
+	if !d.opt.TTY {
+		if done, all := d.opt.Forecast.count((*Part).isLevel); done < all {
+			if eta := d.runETA(); eta != "" {
+				facts = append(facts, "ETA of the run "+eta)
+			}
+		}
+	}
 	d.say(l.title() + ": " + strings.Join(facts, ", "))
+	return nil
+}
+
+// CapacityDone says that a search is over.
+func (d *Display) CapacityDone(c *metric.Capacity) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.opt.Forecast.part(c.Server, c.Workload, "").end(d.opt.Now())
 	return nil
 }
 
@@ -396,34 +422,6 @@ func (d *Display) RunDone(r *metric.Run) error {
 	d.mu.Unlock()
 	d.Close()
 	return nil
-}
-
-// of is " (3 of 8)", or " (capacity: bisect)" for a probe: how many levels a
-// search takes, nobody knows before.
-func (d *Display) of(l *level) string {
-	if l.probe != "" {
-		return " (" + l.probe + ")"
-	}
-	if d.opt.Levels == 0 || l.index > d.opt.Levels {
-		return ""
-	}
-	return fmt.Sprintf(" (%d of %d)", l.index, d.opt.Levels)
-}
-
-// facts are what a plain line says within a level.
-func (d *Display) facts(l *level) []string {
-	facts := []string{fmt.Sprintf("%d of %d", l.done, l.due), fmt.Sprintf("%d in flight", l.inFlight)}
-	if l.warming {
-		facts = append(facts, "warming up")
-	}
-	if l.failed > 0 {
-		facts = append(facts, fmt.Sprintf("%d failed", l.failed))
-	}
-	facts = append(facts, l.numbers()...)
-	if eta, ok := l.eta(d.opt.Now()); ok {
-		facts = append(facts, "ETA "+text.Clock(eta.Seconds()))
-	}
-	return facts
 }
 
 // Say writes one line that stays above the block.

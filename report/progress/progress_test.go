@@ -79,6 +79,14 @@ func (s *screen) String() string { return strings.Join(s.rows, "\n") }
 
 const hostile = "\x1b[31m漢字漢字 loading\x1b[0m\r\n::error::pwned\x07 ##[group]"
 
+// played is the forecast of the run that play plays.
+func played() Forecast {
+	return Forecast{Parts: []Part{
+		{Server: "vllm", Times: 1},
+		{Server: "vllm", Workload: "general_chatbot", Level: "30", Times: 1, Size: 2}, {Server: "vllm", Workload: "general_chatbot", Level: "64", Times: 1, Size: 1},
+	}}
+}
+
 // play runs a script of a run against a display, with frame called at the
 // moments worth looking at.
 func play(d *Display, now *time.Duration, frame func(string)) {
@@ -164,12 +172,17 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
+// levels is the forecast of a run with so many levels, of which nothing is known.
+func levels(n int) Forecast {
+	return Forecast{Parts: []Part{{Server: "s", Workload: "w", Level: "any", Times: n}}}
+}
+
 func TestLiveFrames(t *testing.T) {
 	for _, width := range []int{40, 80, 120} {
 		for _, color := range []bool{false, true} {
 			var now time.Duration
 			s := &screen{t: t, width: width, rows: []string{""}, shown: true}
-			d := New(s, Options{TTY: true, Color: color, Width: func() int { return width }, Now: func() time.Duration { return now }, Levels: 2})
+			d := New(s, Options{TTY: true, Color: color, Width: func() int { return width }, Now: func() time.Duration { return now }, Forecast: played()})
 			var out strings.Builder
 			play(d, &now, func(name string) {
 				fmt.Fprintf(&out, "--- %s\n%s", name, s)
@@ -186,7 +199,7 @@ func TestLiveFrames(t *testing.T) {
 func TestPlainLines(t *testing.T) {
 	var now time.Duration
 	var b bytes.Buffer
-	d := New(&b, Options{Now: func() time.Duration { return now }, Levels: 2, Color: true})
+	d := New(&b, Options{Now: func() time.Duration { return now }, Forecast: played(), Color: true})
 	play(d, &now, func(string) {})
 	golden(t, "plain.txt", b.String())
 	for line := range strings.Lines(b.String()) {
@@ -370,7 +383,7 @@ func TestRepaint(t *testing.T) {
 // A probe is not one of the levels that were announced.
 func TestProbesAreNotCounted(t *testing.T) {
 	var b strings.Builder
-	d := New(&b, Options{Levels: 2, Now: func() time.Duration { return 0 }})
+	d := New(&b, Options{Forecast: levels(2), Now: func() time.Duration { return 0 }})
 	for _, l := range []*metric.Level{
 		{Server: "s", Workload: "w", Name: "1"},
 		{Server: "s", Workload: "w", Name: "probe 8", Probe: &metric.Probe{Purpose: "ladder"}},
@@ -392,7 +405,7 @@ func TestProbesAreNotCounted(t *testing.T) {
 func TestSimulated(t *testing.T) {
 	var out strings.Builder
 	wall, virtual := time.Duration(0), time.Duration(0)
-	d := New(&out, Options{Now: func() time.Duration { return wall }, Simulated: func() time.Duration { return virtual }, Levels: 1})
+	d := New(&out, Options{Now: func() time.Duration { return wall }, Simulated: func() time.Duration { return virtual }, Forecast: levels(1)})
 	d.RunStarted(&metric.Run{ID: "r"})
 	l := &metric.Level{Server: "s", Workload: "w", Name: "8"}
 	d.LevelStarted(l, 3, time.Hour)
@@ -423,7 +436,7 @@ func TestSimulated(t *testing.T) {
 // Side by side two levels are under way: each counts what is its own.
 func TestTwoLevels(t *testing.T) {
 	var out strings.Builder
-	d := New(&out, Options{Now: func() time.Duration { return time.Second }, Levels: 2})
+	d := New(&out, Options{Now: func() time.Duration { return time.Second }, Forecast: levels(2)})
 	a, b := &metric.Level{Server: "a", Workload: "w", Name: "8"}, &metric.Level{Server: "b", Workload: "w", Name: "8"}
 	d.LevelStarted(a, 3, 0)
 	d.LevelStarted(b, 3, 0)

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/record/history"
+)
+
+// startTime is how long a server takes until it is ready.
+type startTime struct {
+	took  time.Duration
+	basis string // how that is known: "as long as the last one"
+}
+
+// startTimes is how long each server of the plan takes to start: as its last start
+// did, or one of the same image or command and model in another results folder or
+// in the plan's history, or as a stated assumption says of a model of its size. A
+// server of which nothing tells is absent.
+func startTimes(p *plan.Plan, last *lastRun) map[*plan.Server]startTime {
+	out := map[*plan.Server]startTime{}
+	var others map[string]startTime // read where they are needed
+	for _, s := range p.Servers {
+		if took, ok := last.load(s); ok {
+			out[s] = startTime{took, "as long as the last one"}
+			continue
+		}
+		if !starts(s) {
+			continue
+		}
+		if others == nil {
+			others = otherStarts(p)
+		}
+		if t, ok := others[programKey(startedBy(s), s.Model)]; ok {
+			out[s] = t
+		} else if t, ok := assumedStart(cmp.Or(s.Model, startedBy(s))); ok {
+			out[s] = t
+		}
+	}
+	return out
+}
+
+// startedBy is the image or command by which a server is started; "": it is not.
+func startedBy(s *plan.Server) string {
+	declared := s.Declared()
+	return cmp.Or(declared["image"], declared["command"])
+}
+
+func programKey(program, model string) string { return program + "\x00" + model }
+
+// load is what the last start of the server took, or of another by the same
+// image or command.
+func (l *lastRun) load(s *plan.Server) (time.Duration, bool) {
+	if l == nil {
+		return 0, false
+	}
+	took, ok := l.loads[s.Address()]
+	if p := startedBy(s); !ok && p != "" {
+		took, ok = l.loads[p]
+	}
+	return time.Duration(took * float64(time.Second)), ok
+}
+
+// mostResults is how many results of other plans are looked at, the newest first.
+const mostResults = 20
+
+// otherStarts are the last starts in the plan's history and in the results folders
+// beside that of the plan, by image or command and model.
+func otherStarts(p *plan.Plan) map[string]startTime {
+	out := map[string]startTime{}
+	if p.History != nil {
+		if h, _, err := history.Read(p.History.Folder); err == nil {
+			for _, n := range h.Nights { // the last one has the last word
+				for _, s := range n.Starts {
+					out[programKey(s.Program, s.Model)] = startTime{time.Duration(s.Took * float64(time.Second)), "as long as in the night of " + n.Started.Format(time.DateOnly)}
+				}
+			}
+		}
+	}
+	for _, path := range newestResults(filepath.Dir(resultsDir("", p.Path, false, false))) {
+		doc := resultsAt(path)
+		if doc == nil || doc.Simulated {
+			continue
+		}
+		for i := range doc.Servers {
+			s := &doc.Servers[i]
+			if n := len(s.Starts); n > 0 && s.Program != "" {
+				key := programKey(s.Program, s.Model)
+				if _, have := out[key]; !have {
+					out[key] = startTime{time.Duration(s.Starts[n-1] * float64(time.Second)), "as long as the last one in " + path}
+				}
+			}
+		}
+	}
+	return out
+}
+
+// newestResults are the results in the folders below dir, the newest first.
+func newestResults(dir string) []string {
+	paths, _ := filepath.Glob(filepath.Join(dir, "*", "results.json")) // fails only for a bad pattern
+	changed := map[string]time.Time{}
+	for _, p := range paths {
+		if info, err := os.Stat(p); err == nil {
+			changed[p] = info.ModTime()
+		}
+	}
+	slices.SortFunc(paths, func(a, b string) int { return changed[b].Compare(changed[a]) })
+	return paths[:min(len(paths), mostResults)]
+}
+
+// What is assumed of a start of which nothing is known: a minute for the engine, and
+// its weights from a disk at a gigabyte a second.
+const (
+	assumedEngine = time.Minute
+	assumedDisk   = 1.0 // GB/s
+)
+
+// assumedStart is how long a server is assumed to take that loads a model of this
+// name; ok is false where the name has no size.
+func assumedStart(model string) (startTime, bool) {
+	gb, ok := weights(model)
+	if !ok {
+		return startTime{}, false
+	}
+	took := assumedEngine + time.Duration(gb/assumedDisk*float64(time.Second))
+	return startTime{took.Round(time.Second), fmt.Sprintf("assumed: a minute, and %.3g GB of weights at 1 GB/s", gb)}, true
+}
+
+var (
+	parameters = regexp.MustCompile(`(?i)(?:^|[^a-z0-9.])(?:(\d+)x)?(\d+(?:\.\d+)?)([bm])(?:$|[^a-z0-9])`)
+	halfByte   = regexp.MustCompile(`(?i)(fp4|int4|w4a16|awq|gptq|4bit|q4)`)
+	oneByte    = regexp.MustCompile(`(?i)(fp8|int8|w8a8|8bit|q8)`)
+)
+
+// weights guesses from a model's name how many GB its weights are: "Qwen3-8B" has
+// 8·10⁹ parameters of two bytes, "Qwen3-30B-A3B-FP8" 30·10⁹ of one.
+func weights(model string) (gb float64, ok bool) {
+	most := 0.0
+	for _, m := range parameters.FindAllStringSubmatch(model, -1) {
+		n, _ := strconv.ParseFloat(m[2], 64) // digits
+		if strings.EqualFold(m[3], "m") {
+			n /= 1000
+		}
+		if experts, err := strconv.Atoi(m[1]); err == nil {
+			n *= float64(experts)
+		}
+		most = max(most, n)
+	}
+	bytes := 2.0
+	switch {
+	case halfByte.MatchString(model):
+		bytes = 0.5
+	case oneByte.MatchString(model):
+		bytes = 1
+	}
+	return most * bytes, most > 0
+}
+
+// startsOf says how often the run starts servers, and how long that takes; "" where
+// it starts none but built-in ones whose starts take no time.
+func startsOf(p *plan.Plan, known map[*plan.Server]startTime) string {
+	n, unknown := 0, 0
+	var took time.Duration
+	var bases, images []string
+	for _, s := range p.Servers {
+		t, ok := known[s]
+		times := exec.Starts(p, s)
+		if times == 0 || !starts(s) && t.took < time.Second {
+			continue
+		}
+		n, took = n+times, took+time.Duration(times)*t.took
+		if !ok {
+			unknown += times
+		} else if !slices.Contains(bases, t.basis) {
+			bases = append(bases, t.basis)
+		}
+		if s.Container != nil && !slices.Contains(images, s.Container.Image) {
+			images = append(images, s.Container.Image)
+		}
+	}
+	pulls := ""
+	if len(images) > 0 {
+		pulls = fmt.Sprintf("; an image that is not there is pulled first, which is not counted: %s", count(len(images), "image"))
+	}
+	switch {
+	case n == 0:
+		return ""
+	case unknown == n:
+		return fmt.Sprintf("unknown: %s, none of which was timed before%s", count(n, "start"), pulls)
+	case unknown > 0:
+		return fmt.Sprintf("more than %s: %s, %d of which were not timed before; the others %s%s", roundTime(took), count(n, "start"), unknown, strings.Join(bases, ", "), pulls)
+	}
+	return fmt.Sprintf("about %s of that: %s, each %s%s", roundTime(took), count(n, "start"), strings.Join(bases, ", or "), pulls)
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/tokgate/tokgate/plan"
+)
+
+// job is one of a workflow of GitHub Actions that runs a plan.
+type job struct {
+	file, name string
+	timeout    time.Duration // 0: an expression says
+}
+
+// The time-out of a job that names none (docs.github.com, Workflow syntax).
+const jobTimeout = 360 * time.Minute
+
+// largestWorkflow is the most bytes of a workflow that is read.
+const largestWorkflow = 512 << 10
+
+// cutOff warns of jobs that would be cut off before the plan is through, which have
+// no verdict then. takes is how long a run takes; 0: not known.
+func cutOff(p *plan.Plan, takes time.Duration) []string {
+	var out []string
+	for _, j := range jobsOf(p.Path) {
+		const none = "a job that is cut off has no verdict: raise timeout-minutes"
+		switch limit := plan.PlainDuration(j.timeout); {
+		case j.timeout == 0:
+		case takes > j.timeout:
+			out = append(out, fmt.Sprintf("it takes about %s, and job %q in %s has %s; %s.", roundTime(takes), j.name, j.file, limit, none))
+		case p.Gate.Budget >= j.timeout:
+			out = append(out, fmt.Sprintf("its budget of %s is not below the %s of job %q in %s; %s, or lower gate.budget.", plan.PlainDuration(p.Gate.Budget), limit, j.name, j.file, none))
+		}
+	}
+	return out
+}
+
+// jobsOf are the jobs that run a plan for real, in the workflows of the repository that
+// it is in. What cannot be read as a workflow has none.
+func jobsOf(planFile string) []job {
+	at, err := filepath.Abs(planFile)
+	if err != nil {
+		return nil
+	}
+	for root := filepath.Dir(at); ; root = filepath.Dir(root) {
+		dir := filepath.Join(root, ".github", "workflows")
+		files, _ := filepath.Glob(filepath.Join(dir, "*.y*ml")) // fails only for a bad pattern
+		rel, err := filepath.Rel(root, at)
+		if len(files) > 0 && err == nil {
+			var out []job
+			for _, f := range files {
+				out = append(out, jobsIn(f, path.Join(".github/workflows", filepath.Base(f)), filepath.ToSlash(rel))...)
+			}
+			return out
+		}
+		if _, err := os.Stat(filepath.Join(root, ".git")); err == nil || root == filepath.Dir(root) {
+			return nil
+		}
+	}
+}
+
+// workflow is as much of a file as is read here.
+type workflow struct {
+	Jobs map[string]struct {
+		Timeout yaml.Node `yaml:"timeout-minutes"`
+		Steps   []struct {
+			Uses string
+			Run  string
+			With map[string]yaml.Node
+		}
+	}
+}
+
+// jobsIn are the jobs of a workflow in a file that run the plan.
+func jobsIn(file, shown, planFile string) []job {
+	info, err := os.Stat(file)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > largestWorkflow {
+		return nil
+	}
+	src, err := os.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	return jobsOfWorkflow(src, shown, planFile)
+}
+
+// jobsOfWorkflow are the jobs of a workflow that run the plan at a path in its
+// repository, in order of their names.
+func jobsOfWorkflow(src []byte, shown, planFile string) []job {
+	var w workflow
+	if yaml.Unmarshal(src, &w) != nil {
+		return nil
+	}
+	var out []job
+	for name, j := range w.Jobs {
+		runs := false
+		for _, s := range j.Steps {
+			plans, args := s.With["plan"], s.With["args"]
+			switch {
+			case strings.Contains(s.Uses, "tokgate") && !strings.Contains(args.Value, "--simulate"):
+				runs = runs || slices.ContainsFunc(strings.Fields(plans.Value), func(named string) bool { return covers(named, planFile) })
+			case strings.Contains(s.Run, "tokgate run") && !strings.Contains(s.Run, "--simulate"):
+				runs = runs || slices.ContainsFunc(strings.Fields(s.Run), func(named string) bool { return covers(named, planFile) })
+			}
+		}
+		if !runs {
+			continue
+		}
+		limit := jobTimeout
+		if !j.Timeout.IsZero() {
+			var minutes float64
+			_ = j.Timeout.Decode(&minutes) // an expression is 0: not known
+			limit = time.Duration(min(max(minutes, 0), 1e6) * float64(time.Minute))
+		}
+		out = append(out, job{shown, name, limit})
+	}
+	slices.SortFunc(out, func(a, b job) int { return strings.Compare(a.name, b.name) })
+	return out
+}
+
+// covers says whether a path that a job names is the plan, or its folder.
+func covers(named, planFile string) bool {
+	named = path.Clean(strings.Trim(named, `"'`))
+	return named == planFile || named == path.Dir(planFile) && named != "."
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/starter"
+)
+
+// The jobs that run a plan are those that name it or its folder, by the action or by
+// the command, but for a simulation.
+func TestJobsOfWorkflow(t *testing.T) {
+	const src = `
+jobs:
+  action:
+    timeout-minutes: 45
+    steps:
+      - uses: tokgate/tokgate@abc
+        with: { plan: plans/gate.hcl }
+  folder:
+    steps:
+      - uses: tokgate/tokgate@abc
+        with:
+          plan: |
+            other.hcl
+            plans
+  command:
+    timeout-minutes: ${{ inputs.minutes }}
+    steps:
+      - run: tokgate run --out x "./plans/gate.hcl"
+  tried:
+    steps:
+      - uses: tokgate/tokgate@abc
+        with: { plan: plans/gate.hcl, args: --simulate }
+      - run: tokgate run --simulate plans/gate.hcl
+  another:
+    steps:
+      - run: tokgate run plans/other.hcl
+`
+	want := []job{{"w.yml", "action", 45 * time.Minute}, {"w.yml", "command", 0}, {"w.yml", "folder", 6 * time.Hour}}
+	if diff := cmp.Diff(want, jobsOfWorkflow([]byte(src), "w.yml", "plans/gate.hcl"), cmp.AllowUnexported(job{})); diff != "" {
+		t.Error(diff)
+	}
+	for _, broken := range []string{"", "jobs: 3", "\t", "jobs: {a: {steps: 1}}"} {
+		if got := jobsOfWorkflow([]byte(broken), "w.yml", "gate.hcl"); got != nil {
+			t.Errorf("%q has %v", broken, got)
+		}
+	}
+}
+
+// The workflow that init writes leaves the plan's budget its time; a shorter one is
+// warned of.
+func TestCutOff(t *testing.T) {
+	root := t.TempDir()
+	for _, dir := range []string{".github/workflows", "perf"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := starter.GitHub(starter.CI{Plan: "perf/gate.hcl", Budget: 45})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, ".github/workflows/tokgate.yml"), text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := &plan.Plan{Path: filepath.Join(root, "perf", "gate.hcl"), Gate: plan.Gate{Budget: 45 * time.Minute}}
+	if got := cutOff(p, 50*time.Minute); got != nil {
+		t.Errorf("warned: %q", got)
+	}
+	const end = `job "gate" in .github/workflows/tokgate.yml`
+	for want, warn := range map[string]func() []string{
+		"it takes about 1h5m, and " + end + " has 1h; a job that is cut off has no verdict: raise timeout-minutes.":                               func() []string { return cutOff(p, 65*time.Minute) },
+		"its budget of 1h is not below the 1h of " + end + "; a job that is cut off has no verdict: raise timeout-minutes, or lower gate.budget.": func() []string { p.Gate.Budget = time.Hour; return cutOff(p, 0) },
+	} {
+		if diff := cmp.Diff([]string{want}, warn()); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func FuzzJobsOfWorkflow(f *testing.F) {
+	f.Add([]byte("jobs: {a: {timeout-minutes: 5, steps: [{run: tokgate run gate.hcl}]}}"))
+	f.Add([]byte("jobs: {a: &a {timeout-minutes: -1e99, steps: [{uses: tokgate, with: {plan: [1]}}]}, b: *a}"))
+	f.Fuzz(func(t *testing.T, src []byte) {
+		for _, j := range jobsOfWorkflow(src, "w.yml", "gate.hcl") {
+			if j.timeout < 0 {
+				t.Errorf("%+v", j)
+			}
+		}
+	})
+}

@@ -1,0 +1,230 @@
+package progress
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tokgate/tokgate/report/text"
+)
+
+// Forecast is what a run is made of, with what is known before of how long each
+// part takes. It says how long the run will take and, while it goes on, how long it
+// still will.
+type Forecast struct {
+	Parts []Part
+	Rest  time.Duration // beside the parts, such as warm-up and teardown; 0: not known
+}
+
+// Part is the starts of a server, the visits of a level, or a capacity search.
+type Part struct {
+	Server   string
+	Workload string // "": these are starts of the server
+	Level    string // "" of a workload: its capacity search
+	Times    int    // a level is visited once, or in a comparison once for each leg
+	// Took is how long each time took before; Known is false where nothing tells.
+	Took  time.Duration
+	Known bool
+	// Size is how much work each time is, in any unit that all levels share: what one
+	// of them takes says how long the others do. 0: as much as any.
+	Size float64
+	// Beside is set where two such parts are under way at once.
+	Beside bool
+
+	skipped bool // what is left of it is not run
+	done    int
+	spent   time.Duration // by the times that are done
+	going   bool
+	since   time.Duration // when the one under way began
+	rest    time.Duration // how much longer that takes by its own pace; 0: not known
+}
+
+// Total is how long the run takes by what was known before, and how many parts
+// that leaves out.
+func (f *Forecast) Total() (sum time.Duration, unknown int) {
+	sum = f.Rest
+	for i := range f.Parts {
+		p := &f.Parts[i]
+		if !p.Known {
+			unknown++
+		}
+		sum += p.alone(time.Duration(p.Times) * p.Took)
+	}
+	return sum, unknown
+}
+
+// alone is how much of the run a part takes: half of its own time beside another.
+func (p *Part) alone(d time.Duration) time.Duration {
+	if p.Beside {
+		return d / 2
+	}
+	return d
+}
+
+func (p *Part) isStart() bool  { return p.Workload == "" }
+func (p *Part) isLevel() bool  { return p.Level != "" }
+func (p *Part) isSearch() bool { return !p.isStart() && !p.isLevel() }
+
+// count is how many parts of a kind there are, all times together, and how many of
+// them are over.
+func (f *Forecast) count(kind func(*Part) bool) (done, all int) {
+	for i := range f.Parts {
+		if p := &f.Parts[i]; kind(p) {
+			done, all = done+min(p.done, p.Times), all+p.Times
+		}
+	}
+	return done, all
+}
+
+// part is the one of that name; nil: the forecast has none.
+func (f *Forecast) part(server, workload, level string) *Part {
+	i := slices.IndexFunc(f.Parts, func(p Part) bool {
+		return text.Line(p.Server) == text.Line(server) && text.Line(p.Workload) == text.Line(workload) && text.Line(p.Level) == text.Line(level)
+	})
+	if i < 0 {
+		return nil
+	}
+	return &f.Parts[i]
+}
+
+// begin, end and skip note what becomes of a part; of none, nothing.
+func (p *Part) begin(now time.Duration) {
+	if p != nil && !p.going {
+		p.going, p.since, p.rest = true, now, 0
+	}
+}
+
+func (p *Part) end(now time.Duration) {
+	if p != nil && p.going {
+		p.going, p.done, p.spent = false, p.done+1, p.spent+now-p.since
+	}
+}
+
+func (p *Part) skip() {
+	if p != nil && !p.going {
+		p.skipped = true
+	}
+}
+
+// seen is how long the part took so many times; one under way counts where its pace
+// tells its end.
+func (p *Part) seen(now time.Duration) (took time.Duration, times int) {
+	if p.going && p.rest > 0 {
+		return p.spent + now - p.since + p.rest, p.done + 1
+	}
+	return p.spent, p.done
+}
+
+// each is how long a part takes each time: as it did, as it did in an earlier run,
+// or as others that are like it do.
+func (f *Forecast) each(p *Part, now time.Duration) (time.Duration, bool) {
+	if took, n := p.seen(now); n > 0 {
+		return took / time.Duration(n), true
+	}
+	if p.Known || p.isSearch() {
+		return p.Took, p.Known
+	}
+	for _, like := range []func(*Part) bool{
+		func(o *Part) bool { return o.Workload == p.Workload && o.Level == p.Level },
+		func(o *Part) bool { return o.Workload == p.Workload && o.isLevel() == p.isLevel() },
+		func(o *Part) bool { return o.isStart() == p.isStart() && !o.isSearch() },
+	} {
+		took, work := 0.0, 0.0
+		for i := range f.Parts {
+			if o := &f.Parts[i]; like(o) {
+				d, n := o.seen(now)
+				took, work = took+d.Seconds(), work+float64(n)*o.size()
+			}
+		}
+		if work > 0 {
+			return time.Duration(took / work * p.size() * float64(time.Second)), true
+		}
+	}
+	return 0, false
+}
+
+func (p *Part) size() float64 {
+	if p.Size > 0 {
+		return p.Size
+	}
+	return 1
+}
+
+// left is how long a run that began then still takes, and how many capacity searches
+// come on top. ok is false while a start or level is to come of which nothing tells
+// how long it takes.
+func (f *Forecast) left(now, began time.Duration) (left time.Duration, searches int, ok bool) {
+	between := now - began
+	for i := range f.Parts {
+		p := &f.Parts[i]
+		pace, known := f.each(p, now)
+		between -= p.alone(p.spent)
+		more := p.Times - p.done
+		if p.going {
+			between -= p.alone(now - p.since)
+			if more > 0 && known {
+				left, more = left+p.alone(max(pace-(now-p.since), p.rest)), more-1
+			}
+		}
+		switch {
+		case more <= 0 || p.skipped:
+		case known:
+			left += p.alone(time.Duration(more) * pace)
+		case p.isSearch():
+			searches += more
+		default:
+			return 0, 0, false
+		}
+	}
+	// What lies between the parts is there for each start: the server is asked how it
+	// counts tokens, and ended.
+	if done, all := f.count((*Part).isStart); done > 0 && between > 0 {
+		return left + between/time.Duration(done)*time.Duration(all-done), searches, true
+	}
+	return left + f.Rest, searches, true
+}
+
+// remaining says how far the run is and how long it still takes: "2 of 16 starts",
+// "3 of 34 levels", "ETA 12m30s"; nothing of a run of one level.
+func (d *Display) remaining() []string {
+	f := &d.opt.Forecast
+	done, all := f.count((*Part).isLevel)
+	if all < 2 {
+		return nil
+	}
+	var out []string
+	if done, all := f.count((*Part).isStart); all > 1 {
+		out = append(out, fmt.Sprintf("%d of %d starts", done, all))
+	}
+	out = append(out, fmt.Sprintf("%d of %s", done, plural(all, "level")))
+	if eta := d.runETA(); eta != "" {
+		out = append(out, "ETA "+eta)
+	}
+	return out
+}
+
+// runETA is how long the run still takes: "12m30s", or "12m30s and a capacity
+// search"; "" while nothing tells.
+func (d *Display) runETA() string {
+	now := d.opt.Now()
+	if len(d.opt.Forecast.Parts) == 0 {
+		return ""
+	}
+	for _, l := range d.levels {
+		if p := d.opt.Forecast.part(l.server, l.workload, l.name); p != nil {
+			if p.rest, _ = l.eta(now); l.done > 0 && l.done >= l.due {
+				p.rest = 1 // it is about to end
+			}
+		}
+	}
+	left, searches, ok := d.opt.Forecast.left(now, d.begun)
+	switch {
+	case !ok:
+		return ""
+	case searches == 1:
+		return text.Clock(left.Seconds()) + " and a capacity search"
+	case searches > 1:
+		return fmt.Sprintf("%s and %d capacity searches", text.Clock(left.Seconds()), searches)
+	}
+	return text.Clock(left.Seconds())
+}

@@ -1,0 +1,65 @@
+package progress
+
+import (
+	"testing"
+	"time"
+)
+
+// Two starts of 10 s, four levels: what is not known is told by what is over, by how
+// much work it was.
+func TestForecast(t *testing.T) {
+	const sec = time.Second
+	f := Forecast{Parts: []Part{
+		{Server: "a", Times: 1}, {Server: "b", Times: 1},
+		{Server: "a", Workload: "w", Level: "1", Times: 1, Size: 20}, {Server: "a", Workload: "w", Level: "4", Times: 1, Size: 40},
+		{Server: "b", Workload: "w", Level: "1", Times: 1, Size: 20}, {Server: "b", Workload: "w", Level: "4", Times: 1, Size: 40},
+	}}
+	if sum, unknown := f.Total(); sum != 0 || unknown != 6 {
+		t.Errorf("in all %s, %d unknown", sum, unknown)
+	}
+	is := func(now, want time.Duration, known bool) {
+		t.Helper()
+		if left, _, ok := f.left(now, 0); left != want || ok != known {
+			t.Errorf("at %s: %s %v left, want %s %v", now, left, ok, want, known)
+		}
+	}
+	is(0, 0, false)
+	f.part("a", "", "").begin(0)
+	f.part("a", "", "").end(10 * sec)
+	is(10*sec, 0, false) // no level yet
+	one := f.part("a", "w", "1")
+	one.begin(12 * sec)
+	one.rest = 15 * sec // at 17 s: 20 s in all, one a unit of work
+	// 15 s of it, 40 and 20 and 40; a start of 10; 2 s before the level, and 2 beside the other start.
+	is(17*sec, (15+40+20+40+10+2)*sec, true)
+	one.end(32 * sec)
+	is(32*sec, (40+20+40+10+2)*sec, true)
+	four := f.part("a", "w", "4")
+	four.begin(32 * sec)
+	is(42*sec, (30+20+40+10+2)*sec, true)
+	four.end(62 * sec) // it took 30, and so will it on b
+	is(62*sec, (20+30+10+2)*sec, true)
+	f.part("b", "", "").begin(64 * sec)
+	is(69*sec, (20+30+5+4)*sec, true) // 4 s lie beside one start by now
+	f.part("b", "", "").end(74 * sec)
+	f.part("b", "w", "1").skip()
+	is(74*sec, 30*sec, true)
+}
+
+// What an earlier run took is the first estimate; two levels side by side take half
+// of their time each, and a search of which nothing is known comes on top.
+func TestForecastOfAnEarlierRun(t *testing.T) {
+	const sec = time.Second
+	f := Forecast{Rest: 7 * sec, Parts: []Part{
+		{Server: "a", Times: 8, Took: 10 * sec, Known: true}, {Server: "b", Times: 8, Took: 10 * sec, Known: true},
+		{Server: "a", Workload: "w", Level: "1", Times: 8, Took: 4 * sec, Known: true, Beside: true},
+		{Server: "b", Workload: "w", Level: "1", Times: 8, Took: 4 * sec, Known: true, Beside: true},
+		{Server: "b", Workload: "w", Times: 1},
+	}}
+	if sum, unknown := f.Total(); sum != (7+160+32)*sec || unknown != 1 {
+		t.Errorf("in all %s, %d unknown", sum, unknown)
+	}
+	if left, searches, ok := f.left(0, 0); left != 199*sec || searches != 1 || !ok {
+		t.Errorf("%s, %d searches, %v", left, searches, ok)
+	}
+}
