@@ -35,12 +35,13 @@ func (r *reached) inside(model string) (w *telemetry.Watch, done func()) {
 		w.NoServer = err.Error()
 	} else {
 		leave = page.Close
+		pages := &telemetry.Pages{Model: model}
 		w.Server = telemetry.Fetch(r.Clock, func(ctx context.Context) (*telemetry.Reading, error) {
 			raw, err := page.Text(ctx, path, telemetry.MaxPage)
 			if err != nil {
 				return nil, fmt.Errorf("its metrics could not be read: %w%s", err, r.pageHint(err))
 			}
-			reading, err := telemetry.ParsePage(raw, model)
+			reading, err := pages.Parse(raw)
 			if err != nil {
 				return nil, fmt.Errorf("its page of metrics could not be used: %w%s", err, r.pageHint(err))
 			}

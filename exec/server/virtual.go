@@ -116,12 +116,13 @@ func (l *Virtual) inside(v *virtual, s *plan.Server, profile *sim.Profile) *tele
 	}
 	v.server.KeepMetrics()
 	w.GPU = gpuOf(profile, v.Clock)
+	pages := &telemetry.Pages{Model: v.server.Model()}
 	w.Server = telemetry.Direct(func() (*telemetry.Reading, error) {
 		page, err := v.server.Metrics(v.Clock.Now())
 		if err != nil {
 			return nil, fmt.Errorf("its metrics could not be read: %s", text(err.Error()))
 		}
-		return telemetry.ParsePage(page, v.server.Model())
+		return pages.Parse(page)
 	})
 	return w
 }

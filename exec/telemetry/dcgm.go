@@ -48,7 +48,7 @@ func ParseDCGM(page []byte, gpus []string) (*Reading, error) {
 		if told.of("GPU_I_ID") != "" || len(gpus) > 0 && !slices.Contains(gpus, gpu) && !slices.Contains(gpus, uuid) {
 			continue
 		}
-		v, err := number(rest)
+		v, err := number(string(rest))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}

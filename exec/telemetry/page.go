@@ -57,11 +57,17 @@ var rules = func() map[string][]rule {
 // was cut off, when a line that is wanted cannot be read or is there twice, since
 // both would be added up, or when it is of several models and none is model.
 func ParsePage(page []byte, model string) (*Reading, error) {
+	r, _, err := parsePage(page, model)
+	return r, err
+}
+
+// parsePage is ParsePage, with what it takes to read such a page again.
+func parsePage(page []byte, model string) (*Reading, layout, error) {
 	if len(page) == 0 {
-		return nil, errors.New("the page is empty")
+		return nil, layout{}, errors.New("the page is empty")
 	}
 	if page[len(page)-1] != '\n' {
-		return nil, errors.New("the page was cut off")
+		return nil, layout{}, errors.New("the page was cut off")
 	}
 	mine := []byte(nil)
 	if model != "" {
@@ -69,14 +75,15 @@ func ParsePage(page []byte, model string) (*Reading, error) {
 			mine = label
 		}
 	}
-	p := parsed{seen: make(map[string]bool, bytes.Count(page, []byte{'\n'})/2)}
+	p := parsed{seen: make(map[string]bool, bytes.Count(page, []byte{'\n'})/2), layout: layout{text: string(page)}}
 	var other []byte // the model_name of which the series are, where it is not model
 	for name, line := range series(page) {
+		p.at += len(name) + len(line)
 		wanted, ok := rules[string(name)] // does not allocate
-		if !ok {
-			continue
-		}
-		if mine != nil && bytes.Contains(line, []byte("model_name=")) && !bytes.Contains(line, mine) {
+		if !ok || mine != nil && bytes.Contains(line, []byte("model_name=")) && !bytes.Contains(line, mine) {
+			if !bytes.HasPrefix(name, []byte{'#'}) {
+				p.skip(line)
+			}
 			continue
 		}
 		if i := bytes.Index(line, []byte(`model_name="`)); i >= 0 && mine == nil && model != "" {
@@ -84,22 +91,33 @@ func ParsePage(page []byte, model string) (*Reading, error) {
 			case other == nil:
 				other = line[i : i+len(`model_name="`)+end+1]
 			case !bytes.HasPrefix(line[i:], other):
-				return nil, fmt.Errorf("the page is of several models and none is %q", model)
+				return nil, layout{}, fmt.Errorf("the page is of several models and none is %q", model)
 			}
 		}
 		if err := p.line(string(name), line, wanted); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, layout{}, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return p.reading()
+	r, err := p.reading()
+	return r, p.layout, err
 }
 
 // parsed collects by name of ours what a page tells, and by which rule.
 type parsed struct {
 	seen       map[string]bool // names with their labels
-	labels     labels          // of the line that is read
+	at         int             // the end of the line that is read
+	layout     layout
+	labels     labels // of the line that is read
 	scalars    map[string]scalar
 	histograms map[string]*buckets
+}
+
+// target is what the value of a line is: which rule's, under which name of ours.
+type target struct {
+	*rule
+	ours  string
+	bound string  // of a bucket
+	le    float64 // the same; NaN: it is none
 }
 
 type scalar struct {
@@ -146,84 +164,112 @@ func (p *parsed) line(name string, rest []byte, wanted []rule) error {
 		return errors.New("it is there twice with the same labels")
 	}
 	p.seen[key] = true
-	v, err := number(rest)
+	v, err := number(string(rest))
 	if err != nil {
 		return err
 	}
-	if p.labels, err = p.labels[:0].read(text); err != nil {
+	targets, err := p.targets(text, wanted)
+	if err != nil {
 		return err
+	}
+	p.layout.add(p.at, len(rest), true, targets)
+	return p.take(targets, v)
+}
+
+// skip leaves out a line: its value may be anything.
+func (p *parsed) skip(rest []byte) {
+	if _, rest, err := cutLabels(rest); err == nil && bytes.IndexByte(rest, '"') < 0 {
+		p.layout.add(p.at, len(rest), false, nil)
+	}
+}
+
+// targets are what the value of a line with these labels is.
+func (p *parsed) targets(text []byte, wanted []rule) (out []target, err error) {
+	if p.labels, err = p.labels[:0].read(text); err != nil {
+		return nil, err
 	}
 	for _, name := range []string{"tp_rank", "pp_rank"} {
 		if rank := p.labels.of(name); rank != "" && rank != "0" {
-			return nil
+			return nil, nil
 		}
 	}
-	for _, r := range wanted {
+	for i := range wanted {
+		r := &wanted[i]
 		value := ""
 		if r.Label != "" {
 			if value = p.labels.of(r.Label); r.Value != "" && value != r.Value {
 				continue
 			}
 		}
-		ours := r.Ours
-		if position, found := strings.CutSuffix(ours, "[i]"); found {
+		t := target{rule: r, ours: r.Ours}
+		if position, found := strings.CutSuffix(t.ours, "[i]"); found {
 			i, err := strconv.Atoi(value)
 			if err != nil || i < 0 || i > 99 {
 				continue
 			}
-			ours = position + "[" + strconv.Itoa(i) + "]"
+			t.ours = position + "[" + strconv.Itoa(i) + "]"
 		}
-		if r.Kind != engine.Buckets {
-			p.scalar(ours, r, v)
-		} else if err := p.bucket(ours, r, v); err != nil {
+		if r.part == "bucket" {
+			t.bound = p.labels.of("le")
+			if t.le, err = strconv.ParseFloat(t.bound, 64); err != nil {
+				t.le = math.NaN()
+			}
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+func (p *parsed) take(targets []target, v float64) error {
+	for i := range targets {
+		if t := &targets[i]; t.Kind != engine.Buckets {
+			p.scalar(t, v)
+		} else if err := p.bucket(t, v); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *parsed) scalar(ours string, r rule, v float64) {
+func (p *parsed) scalar(t *target, v float64) {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return // a gauge that was never set
 	}
 	if p.scalars == nil {
 		p.scalars = map[string]scalar{}
 	}
-	s, known := p.scalars[ours]
+	s, known := p.scalars[t.ours]
 	switch {
-	case !known || r.order < s.order:
-		s = scalar{r.order, r.Kind, v}
-	case r.order > s.order:
-	case r.Kind == engine.GaugeMost:
+	case !known || t.order < s.order:
+		s = scalar{t.order, t.Kind, v}
+	case t.order > s.order:
+	case t.Kind == engine.GaugeMost:
 		s.value = max(s.value, v)
 	default:
 		s.value += v
 	}
-	p.scalars[ours] = s
+	p.scalars[t.ours] = s
 }
 
-func (p *parsed) bucket(ours string, r rule, v float64) error {
+func (p *parsed) bucket(t *target, v float64) error {
 	if p.histograms == nil {
 		p.histograms = map[string]*buckets{}
 	}
-	b := p.histograms[ours]
-	if b == nil || r.order < b.order {
-		b = &buckets{order: r.order}
-		p.histograms[ours] = b
+	b := p.histograms[t.ours]
+	if b == nil || t.order < b.order {
+		b = &buckets{order: t.order}
+		p.histograms[t.ours] = b
 	}
 	switch {
-	case r.order > b.order:
-	case r.part == "sum":
+	case t.order > b.order:
+	case t.part == "sum":
 		b.sum += v
-	case r.part == "count":
+	case t.part == "count":
 		b.count += v
+	case math.IsNaN(t.le):
+		return fmt.Errorf("%.40q is no bound", t.bound)
 	default:
-		text := p.labels.of("le")
-		le, err := strconv.ParseFloat(text, 64)
-		if err != nil || math.IsNaN(le) {
-			return fmt.Errorf("%.40q is no bound", text)
-		}
-		b.add(le, v)
+		b.add(t.le, v)
 	}
 	return nil
 }
@@ -350,16 +396,16 @@ func series(page []byte) iter.Seq2[[]byte, []byte] {
 }
 
 // number reads what follows the labels: a value, and perhaps its time.
-func number(rest []byte) (float64, error) {
-	rest = bytes.TrimSpace(rest)
-	end := bytes.IndexAny(rest, " \t")
-	if len(rest) == 0 || end >= 0 && bytes.ContainsAny(bytes.TrimSpace(rest[end:]), " \t") {
+func number(rest string) (float64, error) {
+	rest = strings.TrimSpace(rest)
+	end := strings.IndexAny(rest, " \t")
+	if rest == "" || end >= 0 && strings.ContainsAny(strings.TrimSpace(rest[end:]), " \t") {
 		return 0, errors.New("there is no value")
 	}
 	if end >= 0 {
 		rest = rest[:end]
 	}
-	v, err := strconv.ParseFloat(string(rest), 64)
+	v, err := strconv.ParseFloat(rest, 64)
 	if err != nil {
 		return 0, fmt.Errorf("%.40q is no number", rest)
 	}

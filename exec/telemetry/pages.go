@@ -1,0 +1,81 @@
+package telemetry
+
+import (
+	"strings"
+	"sync"
+)
+
+// Pages reads the pages of one server, one after another, as ParsePage does. Mostly
+// a page is the one before with other values; then nothing else of it is looked at.
+// Safe for concurrent use.
+type Pages struct {
+	Model string // of which the series are to be
+
+	mu   sync.Mutex
+	last layout // of the last page that could be read
+}
+
+// Parse reads the next page.
+func (p *Pages) Parse(page []byte) (*Reading, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r, ok := p.last.read(page); ok {
+		return r, nil
+	}
+	r, l, err := parsePage(page, p.Model)
+	if err == nil {
+		p.last = l
+	}
+	return r, err
+}
+
+// layout is a page without its values: what stands between them, and what each
+// of them is. Whatever is true of a page but for its values, such as that no line
+// is there twice, is true of all pages of its layout.
+type layout struct {
+	text  string // of a whole page
+	slots []slot
+	end   int // of the last value
+}
+
+// slot is where a line has its value.
+type slot struct {
+	from, to int  // of the text between the value before and this one
+	wanted   bool // it is to be a number
+	targets  []target
+}
+
+// add adds the value of a line, which ends at an offset: what is left of the line
+// from it on is so long, with the line break.
+func (l *layout) add(end, left int, wanted bool, targets []target) {
+	l.slots = append(l.slots, slot{l.end, end - left, wanted, targets})
+	l.end = end - 1
+}
+
+// read reads a page of this layout; ok is false where it is of another one, or
+// something is wrong with it.
+func (l *layout) read(page []byte) (r *Reading, ok bool) {
+	text := string(page)
+	p := parsed{}
+	for i := range l.slots {
+		s := &l.slots[i]
+		rest, same := strings.CutPrefix(text, l.text[s.from:s.to])
+		end := strings.IndexByte(rest, '\n')
+		if !same || end < 0 || !s.wanted && strings.Contains(rest[:end], `"`) {
+			return nil, false // what is quoted may be a model's name
+		}
+		text = rest[end:]
+		if !s.wanted {
+			continue
+		}
+		v, err := number(rest[:end])
+		if err != nil || p.take(s.targets, v) != nil {
+			return nil, false
+		}
+	}
+	if len(l.slots) == 0 || text != l.text[l.end:] {
+		return nil, false
+	}
+	r, err := p.reading()
+	return r, err == nil
+}

@@ -1,0 +1,77 @@
+package telemetry
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+// sameAsAlone reads a page after another, which must be as if it were the first.
+func sameAsAlone(t *testing.T, model, before, page string) {
+	t.Helper()
+	pages := &Pages{Model: model}
+	_, _ = pages.Parse([]byte(before))
+	got, err := pages.Parse([]byte(page))
+	want, wantErr := ParsePage([]byte(page), model)
+	if d := cmp.Diff(fmt.Sprint(wantErr), fmt.Sprint(err)); d != "" {
+		t.Errorf("after %q, the error of %q (-alone +then):\n%s", before, page, d)
+	}
+	if d := cmp.Diff(want, got, cmpopts.EquateNaNs()); d != "" {
+		t.Errorf("after %q, the reading of %q (-alone +then):\n%s", before, page, d)
+	}
+}
+
+// A page is read as it is, whatever was read before it.
+func TestPages(t *testing.T) {
+	anew := regexp.MustCompile(`(?m)^([^#\n]*) ([0-9.e+]+)$`)
+	with := func(old, new string) string {
+		if !strings.Contains(vllmPage, old) {
+			t.Fatalf("the page does not hold %q", old)
+		}
+		return strings.Replace(vllmPage, old, new, 1)
+	}
+	half := vllmPage[:strings.Index(vllmPage[len(vllmPage)/2:], "\n")+len(vllmPage)/2+1]
+	for name, page := range map[string]string{
+		"the same":              vllmPage,
+		"other values":          anew.ReplaceAllString(vllmPage, "${1} 1${2}"),
+		"zeros":                 anew.ReplaceAllString(vllmPage, "${1} 0"),
+		"NaN":                   anew.ReplaceAllString(vllmPage, "${1} NaN"),
+		"with their time":       anew.ReplaceAllString(vllmPage, "${1} ${2} 1700000000000"),
+		"no numbers":            anew.ReplaceAllString(vllmPage, "${1} many"),
+		"quoted":                anew.ReplaceAllString(vllmPage, "${1} ${2} # {model_name=\"m\"} 1"),
+		"another model":         strings.ReplaceAll(vllmPage, `model_name="`, `model_name="another-`),
+		"a line more":           vllmPage + "vllm:num_requests_swapped 1\n",
+		"half":                  half,
+		"cut off":               vllmPage[:len(vllmPage)-1],
+		"twice":                 vllmPage + vllmPage,
+		"nothing":               "",
+		"of another engine":     "llamacpp:requests_processing 1\n",
+		"a line is called anew": with("vllm:num_requests_running", "vllm:num_requests_walking"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, model := range []string{"", "m", "another-m"} {
+				sameAsAlone(t, model, vllmPage, page)
+				sameAsAlone(t, model, page, vllmPage)
+			}
+		})
+	}
+	pages := &Pages{}
+	if _, err := pages.Parse([]byte(vllmPage)); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := pages.last.read([]byte(anew.ReplaceAllString(vllmPage, "${1} 1${2}"))); !ok {
+		t.Error("other values alone make it another page")
+	}
+}
+
+func FuzzPages(f *testing.F) {
+	f.Add(vllmPage, vllmPage, "m")
+	f.Add("vllm:num_requests_running 1\n", "vllm:num_requests_running 2 3\n", "")
+	f.Add("vllm:num_requests_running 1\nx 2 \n", "vllm:num_requests_running 2\nx \"model_name=\\\"m\\\"\n", "m")
+	f.Add("sglang:token_usage{tp_rank=\"1\"} 1\nsglang:token_usage 1\n", "sglang:token_usage{tp_rank=\"1\"} 9\nsglang:token_usage 7\n", "")
+	f.Fuzz(func(t *testing.T, before, page, model string) { sameAsAlone(t, model, before, page) })
+}
