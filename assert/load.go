@@ -206,11 +206,7 @@ func (s *subject) lengths(v *Verdict, samples []*metric.Sample, invalid objectio
 			noUsage++
 			continue
 		}
-		tolerance := 0.0
-		if !s.level.Exact {
-			tolerance = math.Max(inputTolerance*float64(x.InputAsked), 1)
-		}
-		if math.Abs(float64(x.Usage.Input-x.InputAsked)) > tolerance {
+		if !s.asLong(x) {
 			input, anInput = input+1, cmp.Or(anInput, x)
 		}
 		if !s.level.Natural && x.Usage.Output != x.OutputAsked || x.Usage.Output < 1 {
@@ -220,7 +216,7 @@ func (s *subject) lengths(v *Verdict, samples []*metric.Sample, invalid objectio
 		switch {
 		case x.Usage.Cached < 0:
 			silent++
-		case float64(x.Usage.Cached) > float64(template)+cacheTolerance*float64(x.Usage.Input):
+		case float64(x.Usage.Cached) > float64(template)+(x.Shared+cacheTolerance)*float64(x.Usage.Input):
 			cached, aCached = cached+1, cmp.Or(aCached, x)
 		}
 	}
@@ -234,11 +230,42 @@ func (s *subject) lengths(v *Verdict, samples []*metric.Sample, invalid objectio
 		invalid(verdict.CauseInvalid, "output length: %d of %d answers were not as long as asked, such as %d tokens instead of %d; name the server's engine, so that it is told to go on past its end of sequence, or ask for a natural output", output, completed, anOutput.Usage.Output, anOutput.OutputAsked)
 	}
 	if cached > 0 {
-		invalid(verdict.CauseInvalid, "cache: %d of %d prompts came from a cache, such as %d of %d tokens, though no prompt was sent twice", cached, completed, aCached.Usage.Cached, aCached.Usage.Input)
+		invalid(verdict.CauseInvalid, "cache: %d of %d prompts came from a cache, such as %d of %d tokens, %s", cached, completed, aCached.Usage.Cached, aCached.Usage.Input, unexplained(aCached.Shared))
 	}
 	if silent > 0 {
 		v.Notes = append(v.Notes, s.countedHits(samples, invalid))
 	}
+	if again := repeated(samples); again > 0 {
+		v.Notes = append(v.Notes, fmt.Sprintf("%d of %d prompts were sent before, or another row of the data set is the same: a cache may hold them", again, len(samples)))
+	}
+}
+
+// asLong says whether a prompt was as long as asked, where the plan asks for a length.
+func (s *subject) asLong(x *metric.Sample) bool {
+	tolerance := 0.0
+	if !s.level.Exact {
+		tolerance = math.Max(inputTolerance*float64(x.InputAsked), 1)
+	}
+	return x.InputAsked == 0 || math.Abs(float64(x.Usage.Input-x.InputAsked)) <= tolerance
+}
+
+// repeated is how many rows of a data set were sent that a cache may hold whole.
+func repeated(samples []*metric.Sample) int {
+	n := 0
+	for _, x := range samples {
+		if x.Row > 0 && x.Shared >= 1 {
+			n++
+		}
+	}
+	return n
+}
+
+// unexplained says what the prompts explain of cached tokens.
+func unexplained(share float64) string {
+	if share == 0 {
+		return "though no prompt was sent twice"
+	}
+	return "though only " + metric.Format(metric.Ratio, share) + " of the prompt was sent before"
 }
 
 // countedHits checks the server's own count of cached prompt tokens, of a
@@ -254,13 +281,17 @@ func (s *subject) countedHits(samples []*metric.Sample, invalid objection) strin
 	if preempted := s.level.Added(metric.Preempted); preempted.OK && preempted.V > 0 {
 		return unchecked + ", nor its counters: a preempted request finds its own prompt"
 	}
-	asked := 0.0
+	sent, shared := 0.0, 0.0
 	for _, x := range samples {
-		asked += float64(x.InputAsked) / float64(len(samples))
+		if x.Usage != nil {
+			sent, shared = sent+float64(x.Usage.Input), shared+x.Shared*float64(x.Usage.Input)
+		}
 	}
-	template := math.Min(templateTokens, asked/2) / math.Max(asked, 1)
-	if hits.V > queries.V*(template+cacheTolerance) {
-		invalid(verdict.CauseInvalid, "cache: by the server's own count %.0f of %.0f prompt tokens came from a cache, though no prompt was sent twice", hits.V, queries.V)
+	each := sent / float64(len(samples))
+	share := shared / math.Max(sent, 1)
+	template := math.Min(templateTokens, each/2) / math.Max(each, 1)
+	if hits.V > queries.V*(template+share+cacheTolerance) {
+		invalid(verdict.CauseInvalid, "cache: by the server's own count %.0f of %.0f prompt tokens came from a cache, %s", hits.V, queries.V, unexplained(share))
 	}
 	return fmt.Sprintf("cached tokens are those of the server's counters, %.0f of %.0f: its usage does not tell them", hits.V, queries.V)
 }

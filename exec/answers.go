@@ -27,6 +27,7 @@ const (
 // keptAnswer is an answer whose text was kept.
 type keptAnswer struct {
 	round, order, claimed int
+	row                   int // of a data set; 0: of none
 	text                  string
 	whole                 bool // nothing of it was left out
 }
@@ -61,6 +62,6 @@ func (rd *round) keeps(order int) bool {
 func (rd *round) keep(f *flight) {
 	text, whole := f.answer.Said()
 	if s := f.sample; s.Completed() && s.Usage != nil && s.Usage.Output > s.Usage.Hidden && text != "" {
-		rd.answers.kept = append(rd.answers.kept, keptAnswer{rd.out.Index, f.turn.Order, s.Usage.Output - s.Usage.Hidden, text, whole})
+		rd.answers.kept = append(rd.answers.kept, keptAnswer{rd.out.Index, f.turn.Order, s.Usage.Output - s.Usage.Hidden, f.row, text, whole})
 	}
 }

@@ -166,8 +166,8 @@ type Target struct {
 	Close func() error
 }
 
-// Prompts makes the prompts of one workload on one server: unique from the
-// first token, and the same for the same PromptID.
+// Prompts makes the prompts of one workload on one server: the same for the same
+// PromptID, and unique from the first token unless the plan has them from elsewhere.
 type Prompts interface {
 	// Exact says whether the lengths are those of the server's own tokenizer.
 	Exact() bool
@@ -181,6 +181,9 @@ type PromptID struct {
 	Round int
 	Phase metric.Phase
 	Order int
+	// First is how many measured requests of the workload came before those of the
+	// round on the server, in all its levels: rows of a data set are counted on.
+	First int
 }
 
 // Meter begins to watch the generator; the function it returns ends that and

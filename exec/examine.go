@@ -21,7 +21,7 @@ func (s *series) examine() {
 	compared, same := alike(a.kept)
 	a.found.Compared, a.found.Alike = a.before.Compared+compared, a.before.Alike+same
 	s.recount()
-	if of := [2]string{s.level.Server, s.level.Workload}; !s.repeated[of] && s.yield == nil {
+	if of := [2]string{s.level.Server, s.level.Workload}; s.Workload.Prompt.Dataset == nil && !s.repeated[of] && s.yield == nil {
 		s.repeated[of] = true
 		a.found.Again = s.again()
 	}
@@ -64,7 +64,7 @@ func alike(kept []keptAnswer) (compared, same int) {
 	})
 	for i, k := range kept {
 		if slices.ContainsFunc(slices.Delete(slices.Clone(kept), i, i+1), func(o keptAnswer) bool {
-			return strings.HasPrefix(k.text, o.text) || strings.HasPrefix(o.text, k.text)
+			return (k.row == 0 || k.row != o.row) && (strings.HasPrefix(k.text, o.text) || strings.HasPrefix(o.text, k.text))
 		}) {
 			same++
 		}

@@ -50,6 +50,7 @@ func (rd *round) prompt(phase metric.Phase, order int) client.Prompt {
 	}
 	p, err := rd.prompts.Prompt(PromptID{
 		Level: rd.level.Name, Seed: rd.out.Seed, Round: rd.out.Index, Phase: phase, Order: order,
+		First: rd.first,
 	})
 	if err != nil {
 		rd.cut(rd.secrets.Text(fmt.Sprintf("no prompt could be made: %v", err)))

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,9 @@ type round struct {
 	flights    map[*flight]struct{} // what is in flight
 	judged     int                  // of these, the measured ones
 	launched   int                  // flights so far
+	// first is how many measured requests of the workload came before the round's on
+	// the server.
+	first int
 
 	loop   *load.Loop // of a closed loop, while it runs
 	window listening  // of an open loop
@@ -77,7 +81,10 @@ type flight struct {
 	sample *metric.Sample // the transport's until it ended
 	answer *client.Answer // where its text is kept; nil: it is not
 	at     time.Duration  // scheduled
+	input  int            // tokens of its prompt, as asked for; 0: as many as it has
 	output int            // tokens asked for
+	row    int            // of a data set
+	shared float64        // see client.Prompt
 	cancel context.CancelFunc
 	over   bool
 }
@@ -152,8 +159,9 @@ func (rd *round) send(turn load.Turn, at time.Duration) {
 	} else {
 		f.output = rd.lengths.At(turn.Phase, turn.Order)
 	}
+	f.input, f.output, f.row, f.shared = cmp.Or(prompt.Tokens, rd.request.Input), cmp.Or(prompt.Output, f.output), prompt.Row, prompt.Shared
 	request := rd.request
-	request.Prompt, request.Output = prompt, f.output
+	request.Prompt, request.Input, request.Output = prompt, f.input, f.output
 	f.sample = rd.sample(f)
 	var ctx context.Context
 	ctx, f.cancel = context.WithCancel(rd.flying)
@@ -182,7 +190,7 @@ func (rd *round) sample(f *flight) *metric.Sample {
 	out := &metric.Sample{
 		Server: rd.level.Server, Workload: rd.level.Workload, Level: rd.level.Name, Round: rd.out.Index,
 		Slot: f.turn.Slot, Order: f.turn.Order, Phase: f.turn.Phase,
-		Scheduled: f.at, InputAsked: rd.request.Input, OutputAsked: f.output,
+		Scheduled: f.at, InputAsked: f.input, OutputAsked: f.output, Row: f.row, Shared: f.shared,
 	}
 	if rd.window != nil {
 		rd.window.place(out)

@@ -40,6 +40,7 @@ type runner struct {
 
 	durations map[*plan.Workload]time.Duration // of one request, on the server under test
 	repeated  map[[2]string]bool               // servers and workloads of which a prompt was sent again
+	sent      map[[2]string]int                // and how many measured requests of them were
 
 	deadline    time.Duration // of the run; 0: none
 	searches    []wanted      // still to come
@@ -54,7 +55,7 @@ type runner struct {
 }
 
 func newRunner(ctx context.Context, c Config) *runner {
-	r := &runner{Config: c, ctx: ctx, secrets: record.NewRedactor(c.Plan.Secrets), took: map[*metric.Level]time.Duration{}, repeated: map[[2]string]bool{}}
+	r := &runner{Config: c, ctx: ctx, secrets: record.NewRedactor(c.Plan.Secrets), took: map[*metric.Level]time.Duration{}, repeated: map[[2]string]bool{}, sent: map[[2]string]int{}}
 	run := c.Run
 	run.Servers, run.Levels, run.Capacities, run.Comparisons = nil, nil, nil, nil
 	r.run = &run

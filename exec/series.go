@@ -170,6 +170,9 @@ func (s *series) newRound(n int) *round {
 		runner: s.runner, target: s.target, Case: s.Case, level: l, prompts: s.prompts, answers: s.answers, request: s.request, durations: s.durations,
 		out: &metric.Round{Index: i, Seed: seed(s.Load, i), Due: n, Time: s.Level.RoundTime(), Leg: s.leg},
 	}
+	of := [2]string{l.Server, l.Workload}
+	rd.first = s.sent[of]
+	s.sent[of] += n
 	rd.lengths = load.Lengths{
 		Mean: s.Workload.Output.Mean, Jitter: s.Workload.Output.Jitter,
 		Seed: rd.out.Seed, Workload: l.Workload, Level: l.Name, Round: i,

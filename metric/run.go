@@ -223,6 +223,8 @@ type Asked struct {
 	// Arrivals is how the requests of a rate follow each other: "poisson", "gamma
 	// 0.5"; "" of another shape.
 	Arrivals string `json:"arrivals,omitempty"`
+	// Prompts is a hash of where they come from; "": they are synthetic and unique.
+	Prompts string `json:"prompts,omitempty"`
 	// Request is a hash of what else every request carries: its fields may
 	// hold secrets. "": nothing.
 	Request string `json:"request,omitempty"`
@@ -252,6 +254,9 @@ func (a Asked) Differs(b Asked) []string {
 	note("natural", a.Natural, b.Natural)
 	note("pause", a.Pause, b.Pause)
 	note("arrivals", a.Arrivals, b.Arrivals)
+	if a.Prompts != b.Prompts {
+		out = append(out, "other prompts")
+	}
 	if a.Request != b.Request {
 		out = append(out, "another request block")
 	}

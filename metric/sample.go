@@ -47,13 +47,18 @@ type Sample struct {
 
 	Text int `json:"text_bytes,omitempty"` // bytes of the answer as JSON writes them; 0: not recorded
 
-	InputAsked  int      `json:"input_asked"`          // tokens the plan asked for
+	InputAsked  int      `json:"input_asked"`          // tokens the plan asked for; 0: as many as the prompt has
 	OutputAsked int      `json:"output_asked"`         // tokens asked for; the cap of a natural answer
 	Usage       *Usage   `json:"usage,omitempty"`      // by the server's count; nil: it sent none
 	Finish      string   `json:"finish,omitempty"`     // finish_reason
 	Status      int      `json:"status,omitempty"`     // HTTP status; 0: none was read
 	Reconnects  int      `json:"reconnects,omitempty"` // reused connections that died before any byte and were retried
 	Failure     *Failure `json:"failure,omitempty"`    // nil: the request completed correctly
+
+	Row int `json:"row,omitempty"` // of the data set, from 1; 0: of none
+	// Shared is the share of the prompt, from its beginning, that earlier requests may
+	// have begun with too, at most: what of it a cache can hold.
+	Shared float64 `json:"shared,omitempty"`
 
 	// RetryAfter is how long a failed request's answer asked to wait, at most
 	// MaxRetryAfter; 0: it did not. Its slot waited.

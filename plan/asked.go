@@ -22,9 +22,24 @@ func (w *Workload) Asked(s *Server, l *Load) *metric.Asked {
 		Natural: w.Output.Natural,
 		Pause:   l.Pause,
 		Request: w.Request.hash(),
+		Prompts: w.Prompt.hash(),
 
 		Arrivals: l.Open.String(),
 	}
+}
+
+// Seed is that of what is drawn once for all rounds of the workload: the first of
+// its seeds.
+func (w *Workload) Seed() int64 {
+	for _, l := range w.Loads {
+		if len(l.Seeds) > 0 {
+			return l.Seeds[0]
+		}
+	}
+	if w.Capacity != nil && w.Capacity.Load != nil && len(w.Capacity.Load.Seeds) > 0 {
+		return w.Capacity.Load.Seeds[0]
+	}
+	return 1
 }
 
 // hash is "" for a request without settings of its own.

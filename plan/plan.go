@@ -281,15 +281,18 @@ type Workload struct {
 	Description string    `plan:"description"`
 	Servers     []*Server // on which it runs, one case each and level
 	API         API       `plan:"api"`
-	Input       int       // tokens of each prompt, by the server's count, chat template included
-	Output      Output
-	Request     Request
-	Loads       []*Load
-	SLAs        []*SLA
-	Good        []*Threshold // per-request bounds of goodput: statistic "every"
-	Capacity    *Capacity    // nil: none is searched
-	Policy      Policy       // of the gate, overridden here
-	Range       hcl.Range
+	// Input is the tokens of each prompt, by the server's count, chat template
+	// included; 0: those of a data set are as long as they are.
+	Input    int
+	Output   Output
+	Request  Request
+	Prompt   Prompt
+	Loads    []*Load
+	SLAs     []*SLA
+	Good     []*Threshold // per-request bounds of goodput: statistic "every"
+	Capacity *Capacity    // nil: none is searched
+	Policy   Policy       // of the gate, overridden here
+	Range    hcl.Range
 }
 
 // Address is how expressions and reports name the workload.

@@ -20,7 +20,8 @@ type Workload struct {
 	Address     string   `json:"address"`
 	Description string   `json:"description,omitempty"`
 	Servers     []string `json:"servers"`           // addresses, in order of the plan
-	Input       int      `json:"input_tokens"`      // of each prompt
+	Input       int      `json:"input_tokens"`      // of each prompt; 0: as many as those of a data set have
+	Prompts     string   `json:"prompts,omitempty"` // where they come from; "": made for the run, unique
 	Output      int      `json:"output_tokens"`     // mean; of a natural answer the most
 	Jitter      Number   `json:"jitter"`            // answers are Output·(1±Jitter) long; in [0, 1)
 	Natural     bool     `json:"natural,omitempty"` // the model ends its answers by itself
@@ -51,6 +52,9 @@ func (b *builder) workload(w *plan.Workload) Workload {
 	out := Workload{
 		Address: b.clean(w.Address()), Description: b.clean(w.Description), Servers: []string{},
 		Input: w.Input, Output: w.Output.Mean, Jitter: some(w.Output.Jitter), Natural: w.Output.Natural, Bounds: []Bound{},
+	}
+	if w.Prompt.Dataset != nil {
+		out.Prompts = b.clean(w.Prompt.String())
 	}
 	for _, s := range w.Servers {
 		out.Servers = append(out.Servers, b.clean(s.Address()))

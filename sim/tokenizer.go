@@ -1,6 +1,9 @@
 package sim
 
-import "fmt"
+import (
+	"encoding/json"
+	"fmt"
+)
 
 // The toy tokenizer. A token is either
 //
@@ -121,6 +124,36 @@ func appendPiece(text []byte, piece int) []byte {
 // message is one message of a chat.
 type message struct {
 	role, content string
+}
+
+// CountChat is how many tokens the server counts of the messages of a chat, as JSON;
+// of one message of the user where they are nil. Parts that are no text count for
+// nothing.
+func CountChat(text string, messages json.RawMessage) (int, error) {
+	if messages == nil {
+		return len(tokenizeChat(nil, []message{{"user", text}}, true)), nil
+	}
+	var told []struct {
+		Role    string          `json:"role"`
+		Content json.RawMessage `json:"content"`
+	}
+	if err := json.Unmarshal(messages, &told); err != nil {
+		return 0, err
+	}
+	list := make([]message, len(told))
+	for i, m := range told {
+		list[i].role = m.Role
+		var parts []struct {
+			Text string `json:"text"`
+		}
+		if json.Unmarshal(m.Content, &list[i].content) == nil || json.Unmarshal(m.Content, &parts) != nil {
+			continue
+		}
+		for _, p := range parts {
+			list[i].content += p.Text
+		}
+	}
+	return len(tokenizeChat(nil, list, true)), nil
 }
 
 // tokenizeChat is the chat template: each message is start, role, line break,

@@ -196,8 +196,12 @@ func (x *expansion) cases() {
 		if c.Level.Duration > 0 {
 			more, least = "+", "at least "
 		}
+		in := grouped(inTokens) + more
+		if c.Workload.Input == 0 {
+			in, least = "as they are", "at least "
+		}
 		b.add(c.Workload.Address(), c.Server.Address(), c.Level.Name,
-			strconv.Itoa(c.Level.Rounds), grouped(n)+more, grouped(inTokens)+more, grouped(outTokens)+more, took)
+			strconv.Itoa(c.Level.Rounds), grouped(n)+more, in, grouped(outTokens)+more, took)
 		requests, input, output = requests+n, input+inTokens, output+outTokens
 	}
 	b.table([]int{0, 1, 2, 3, 4, 5}, "Level", "Rounds", "Requests", "Input tokens", "Output tokens", "Time").write(x.out, x.width)

@@ -44,6 +44,9 @@ func (r *Request) Body(d engine.Dialect) ([]byte, error) {
 		own["temperature"] = *r.Temperature
 	}
 	maps.Copy(own, r.Extra)
+	for name, v := range r.Prompt.Fields {
+		own[name] = v
+	}
 	for name, v := range own {
 		if v == nil {
 			delete(members, name)
@@ -92,6 +95,8 @@ func (r *Request) prompt(d engine.Dialect) (name string, value json.RawMessage, 
 	switch {
 	case r.API == "chat" && ids:
 		return "", nil, errors.New("a chat request takes text, not token ids")
+	case r.API == "chat" && r.Prompt.Messages != nil:
+		return "messages", r.Prompt.Messages, nil
 	case r.API == "chat":
 		value, err = messages(r.Prompt.Text)
 		return "messages", value, err

@@ -10,6 +10,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -30,10 +31,20 @@ type Request struct {
 	Timeout     time.Duration  // 0: none
 }
 
-// Prompt is what is sent: text, or token ids on completions.
+// Prompt is what is sent: text, or token ids on completions, or the messages of a
+// chat.
 type Prompt struct {
-	Text string
-	IDs  []int // when non-empty, sent instead of Text
+	Text     string
+	IDs      []int           // when non-empty, sent instead of Text
+	Messages json.RawMessage // of a chat; nil: Text is the one message of its user
+	// Fields are of this request's body alone, and win over all others.
+	Fields map[string]json.RawMessage
+	Tokens int // by the server's count; 0: not known, or the request's Input
+	Output int // tokens of its answer; 0: the request's
+	Row    int // of the data set, from 1; 0: it is of none
+	// Shared is the share of it, from its beginning, that earlier requests may have
+	// begun with too, at most: so much of it may come from a cache.
+	Shared float64
 }
 
 // Event is what one event of a stream told. The byte slices behind it are

@@ -25,6 +25,9 @@ func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, mo
 	if err := fits(w, model.Context); err != nil {
 		return nil, err
 	}
+	if w.Prompt.Dataset != nil {
+		return r.rows(w), nil
+	}
 	t := prompt.Target{HTTP: r.api, API: string(w.API), Model: w.Request.Model, Timeout: question}
 	if t.Model == "" {
 		t.Model = model.ID
@@ -61,6 +64,32 @@ func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, mo
 		makers[string(key)] = m
 	}
 	return workloadPrompts{m.Maker, w}, nil
+}
+
+// rows are the prompts of a data set, counted on over all levels of w.
+func (r *reached) rows(w *plan.Workload) rowPrompts {
+	if r.datasets == nil {
+		r.datasets = map[*plan.Workload]rowPrompts{}
+	}
+	if _, ok := r.datasets[w]; !ok {
+		r.datasets[w] = newRows(w)
+	}
+	return r.datasets[w]
+}
+
+// rowPrompts are the rows of a data set.
+type rowPrompts struct{ rows *prompt.Rows }
+
+func newRows(w *plan.Workload) rowPrompts {
+	return rowPrompts{prompt.NewRows(w.Prompt.Dataset, w.Prompt.Order == plan.Shuffled, w.Seed())}
+}
+
+// Exact implements exec.Prompts: they are to have no other length than their own.
+func (rowPrompts) Exact() bool { return true }
+
+// Prompt implements exec.Prompts.
+func (p rowPrompts) Prompt(id exec.PromptID) (client.Prompt, error) {
+	return p.rows.Prompt(id.Phase, id.First+id.Order), nil
 }
 
 // fits says why w's longest request would not fit a context; 0: it is not known.

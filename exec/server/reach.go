@@ -19,7 +19,8 @@ type reached struct {
 	state    func(string)
 	url      string
 	api      *client.HTTP
-	servedAs string       // id to send; "": asked for
+	servedAs string // id to send; "": asked for
+	datasets map[*plan.Workload]rowPrompts
 	listed   []string     // the ids that it lists
 	gone     func() error // why it is gone; nil: not known
 	log      func() string

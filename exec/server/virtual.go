@@ -81,13 +81,8 @@ func (l *Virtual) Launch(ctx context.Context, s *plan.Server, state func(string)
 		Transport:   v,
 		Model:       engine.Model(),
 		Fingerprint: found,
-		Prompts: func(_ context.Context, w *plan.Workload, salt uint64) (exec.Prompts, error) {
-			if err := fits(w, profile.MaxModelLen); err != nil {
-				return nil, err
-			}
-			return names{w.Address(), salt}, nil
-		},
-		Check: v.check,
+		Prompts:     virtualPrompts{profile.MaxModelLen, map[*plan.Workload]rowPrompts{}}.of,
+		Check:       v.check,
 		Reset: func(context.Context) error {
 			engine.ResetPrefixCache()
 			return nil
@@ -125,21 +120,6 @@ func (l *Virtual) inside(v *virtual, s *plan.Server, profile *sim.Profile) *tele
 		return pages.Parse(page)
 	})
 	return w
-}
-
-// names are prompts that nobody reads: what tells one from another. Their
-// length is the request's Input.
-type names struct {
-	workload string
-	salt     uint64
-}
-
-// Exact implements exec.Prompts.
-func (names) Exact() bool { return true }
-
-// Prompt implements exec.Prompts.
-func (n names) Prompt(id exec.PromptID) (client.Prompt, error) {
-	return client.Prompt{Text: fmt.Sprintf("%x %s %s %d %d %s %d", n.salt, n.workload, id.Level, id.Seed, id.Round, id.Phase, id.Order)}, nil
 }
 
 // virtual is the Transport to one server in virtual time.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/traffic"
 	"github.com/zclconf/go-cty/cty"
 )
 
@@ -76,7 +77,8 @@ type decoder struct {
 	instances int                           // of for_each, all blocks together
 	levels    int
 	secrets   map[string]bool
-	constants map[string]cty.Value // the schema's defaults
+	datasets  map[[2]string]*traffic.Dataset // by path and column; nil: it cannot be read
+	constants map[string]cty.Value           // the schema's defaults
 
 	again      func(Options) (*plan.Plan, hcl.Diagnostics) // loads the plan of the base branch
 	baseLoaded bool                                        // the plan of the base branch was looked for

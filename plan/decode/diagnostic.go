@@ -15,6 +15,7 @@ import (
 // the tightest range. Each one has a fixture under testdata/bad.
 const (
 	sumNotSupported      = "Not supported yet"
+	sumDataset           = "Unusable data set"
 	sumUnreadable        = "Plan cannot be read"
 	sumTooLarge          = "Plan too large"
 	sumTooDeep           = "Expression too complex"

@@ -15,6 +15,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/traffic"
 )
 
 // File reads and checks a plan. It reports every problem at once. With errors
@@ -53,6 +54,7 @@ func newDecoder(opts Options) *decoder {
 		workloads: map[string]*family[plan.Workload]{},
 		unasked:   map[*plan.Load]map[string]int{},
 		secrets:   map[string]bool{},
+		datasets:  map[[2]string]*traffic.Dataset{},
 		constants: map[string]cty.Value{},
 	}
 	d.again = File

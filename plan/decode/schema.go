@@ -171,7 +171,7 @@ var workloadBlock = &Block{
 		{Name: "preset", Type: "string", Doc: "A named use case that fills in input_tokens, output_tokens and thresholds; own settings win."},
 		{Name: "server", Type: "server or list of servers", Computed: "every server of the plan", Doc: "Where it runs: server.name."},
 		{Name: "api", Type: "string", Default: `"chat"`, Doc: "`chat` or `completions`.", OneOf: []string{"chat", "completions"}},
-		{Name: "input_tokens", Type: "number", Computed: "required, unless a preset sets it", Doc: "Tokens of each prompt, by the server's own count, chat template included."},
+		{Name: "input_tokens", Type: "number", Computed: "required, unless a preset sets it or prompts come from a data set", Doc: "Tokens of each prompt, by the server's own count, chat template included."},
 		{Name: "output_tokens", Type: "number or object", Computed: "required, unless a preset sets it", Doc: "Tokens of each answer: a number, { mean, jitter } for uniform lengths around a mean, or { natural = true, max } for answers that end by themselves."},
 	},
 	Blocks: []*Block{
@@ -186,14 +186,20 @@ var workloadBlock = &Block{
 		},
 		loadBlock, slaBlock, goodBlock,
 		{Name: "gate", Doc: "The gate's policy, overridden for this workload.", Attrs: policyAttrs(true)},
-		{Name: "prompt", Doc: "Where prompts come from, when they are not synthetic.", Later: true,
-			Attrs: []*Attr{
-				{Name: "dataset", Type: "path", Doc: "Real text.", Later: true},
-				{Name: "shared_prefix", Type: "object", Doc: "Prefixes that prompts share.", Later: true},
-				{Name: "turns", Type: "number", Doc: "Turns of one conversation.", Later: true},
-				{Name: "cache_hits", Type: "string", Doc: "Share of prompt tokens that may come from a cache.", Later: true},
-			}},
+		promptBlock,
 		capacityBlock,
+	},
+}
+
+var promptBlock = &Block{
+	Name: "prompt", Doc: "Where prompts come from, when they are not synthetic and unique.",
+	Attrs: []*Attr{
+		{Name: "dataset", Type: "path", Computed: "prompts are made from input_tokens", Doc: "Real prompts, relative to the plan: JSON lines or a JSON array of {\"messages\": […]} or {\"prompt\": \"…\"}, each optionally with max_tokens, tools, response_format and answer; or a CSV file. They are as long as they are, and each is sent once before any is sent again."},
+		{Name: "order", Type: "string", Default: `"shuffled"`, Doc: "The order in which the rows are sent: `shuffled`, by the first seed, or `file`, as they stand.", OneOf: []string{string(plan.Shuffled), string(plan.InOrder)}},
+		{Name: "column", Type: "string", Computed: "only of a CSV file", Doc: "The column of a CSV file that holds the prompts. Columns named max_tokens and answer are what they are in JSON."},
+		{Name: "shared_prefix", Type: "object", Doc: "Prefixes that prompts share.", Later: true},
+		{Name: "hit_rate", Type: "share", Doc: "Share of prompt tokens that repeat earlier ones.", Later: true},
+		{Name: "turns", Type: "number", Doc: "Turns of one conversation.", Later: true},
 	},
 }
 

@@ -23,6 +23,7 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *p
 	p := readPreset(b)
 	w.Servers = readServers(b)
 	b.bind(w)
+	w.Prompt = readPrompt(b, w)
 	readTokens(b, w, p)
 	w.Request = readRequest(b)
 	readLoads(b, w, p)
@@ -80,7 +81,11 @@ var reservedFields = map[string]string{
 
 // readTokens reads input_tokens and output_tokens, or takes the preset's.
 func readTokens(b *body, w *plan.Workload, p *preset) {
-	if n, ok := b.integer("input_tokens", 1, maxTokens); ok {
+	if b.hasDataset() {
+		if b.given("input_tokens") {
+			b.d.later(b.rangeOf("input_tokens"), "input_tokens beside a data set")
+		}
+	} else if n, ok := b.integer("input_tokens", 1, maxTokens); ok {
 		w.Input = int(n)
 	} else if b.unset("input_tokens") {
 		if p != nil && p.input > 0 {

@@ -118,6 +118,7 @@ func workload(w *plan.Workload, add func(demand)) {
 	name := w.Address()
 	policy(name, w.Policy, w.Range, add)
 	add(demand{key: name + ": input_tokens", exact: strconv.Itoa(w.Input), text: strconv.Itoa(w.Input), rng: w.Range})
+	add(demand{key: name + ": prompts", exact: w.Prompt.String(), text: w.Prompt.String(), rng: w.Range})
 	add(demand{key: name + ": output_tokens", exact: strconv.Itoa(w.Output.Mean), text: strconv.Itoa(w.Output.Mean), rng: w.Range})
 	for _, s := range w.Servers {
 		on := name + " on " + s.Address()

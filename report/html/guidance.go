@@ -47,6 +47,9 @@ func guidance(runs []run) (section, bool) {
 // size words what is sent.
 func size(w *report.Workload) string {
 	out := plural(w.Input, "token") + " in, "
+	if w.Input == 0 {
+		out = w.Prompts + " in, "
+	}
 	switch {
 	case w.Natural:
 		out += fmt.Sprintf("up to %s out", plural(w.Output, "token"))

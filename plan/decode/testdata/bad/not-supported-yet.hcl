@@ -22,8 +22,8 @@ workload "w" {
     users      = [50, 100]       # ERROR: Not supported yet
     think_time = "lognormal 20s" # ERROR: Not supported yet
   }
-  prompt { # ERROR: Not supported yet
-    turns = 6
+  prompt {
+    turns = 6 # ERROR: Not supported yet
   }
   sla {
     at          = ["capacity"]

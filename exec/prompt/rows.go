@@ -1,0 +1,70 @@
+package prompt
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/traffic"
+)
+
+// Rows sends the rows of a data set to one start of a server. Not safe for
+// concurrent use.
+type Rows struct {
+	set    *traffic.Dataset
+	order  []int
+	shares []float64
+	used   []bool // rows that were given out
+}
+
+// NewRows gives out the rows of set in their order, or shuffled by a seed.
+func NewRows(set *traffic.Dataset, shuffled bool, seed int64) *Rows {
+	r := &Rows{set: set, order: make([]int, len(set.Rows)), shares: set.Shares(), used: make([]bool, len(set.Rows))}
+	for i := range r.order {
+		r.order[i] = i
+	}
+	if shuffled {
+		rand.New(rand.NewPCG(uint64(seed), uint64(len(r.order)))).Shuffle(len(r.order), func(i, j int) {
+			r.order[i], r.order[j] = r.order[j], r.order[i]
+		})
+	}
+	return r
+}
+
+// byBytes bounds how much larger the share of a prompt's tokens may be than that of
+// its bytes.
+const byBytes = 1.25
+
+// Prompt is that of the measured request with this number, counted from 0 over all
+// that the server is sent: no row comes again before each was sent. Requests that
+// are not measured are sent the rows that would come last.
+func (r *Rows) Prompt(phase metric.Phase, number int) client.Prompt {
+	n := len(r.order)
+	if number %= n; phase != metric.Measured {
+		number = n - 1 - number
+	}
+	i := r.order[number]
+	p := Of(&r.set.Rows[i])
+	p.Row, p.Shared = i+1, min(byBytes*r.shares[i], 1)
+	if r.used[i] {
+		p.Shared = 1
+	}
+	r.used[i] = true
+	return p
+}
+
+// Of is a row as it is sent.
+func Of(row *traffic.Row) client.Prompt {
+	p := client.Prompt{Text: row.Prompt, Messages: row.Messages, Output: row.MaxTokens}
+	for name, v := range map[string]json.RawMessage{"tools": row.Tools, "response_format": row.ResponseFormat} {
+		if v == nil {
+			continue
+		}
+		if p.Fields == nil {
+			p.Fields = map[string]json.RawMessage{}
+		}
+		p.Fields[name] = v
+	}
+	return p
+}

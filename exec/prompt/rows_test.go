@@ -1,0 +1,91 @@
+package prompt_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/prompt"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/traffic"
+)
+
+func dataset(t *testing.T, lines ...string) *traffic.Dataset {
+	t.Helper()
+	d, err := traffic.Parse(strings.NewReader(strings.Join(lines, "\n")), "a.jsonl", traffic.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// No row comes again before each was sent, and from then on all of it may be cached.
+func TestRows(t *testing.T) {
+	var lines []string
+	for i := range 50 {
+		lines = append(lines, fmt.Sprintf(`{"prompt":"%02d is a number"}`, i))
+	}
+	set := dataset(t, lines...)
+	numbers := func(shuffled bool, seed int64) (rows []int, again int) {
+		r := prompt.NewRows(set, shuffled, seed)
+		for i := range 60 {
+			p := r.Prompt(metric.Measured, i)
+			rows = append(rows, p.Row)
+			if p.Shared == 1 {
+				again++
+			} else if p.Shared > byOther {
+				t.Errorf("row %d shares %v", p.Row, p.Shared)
+			}
+		}
+		return rows, again
+	}
+	inOrder, again := numbers(false, 1)
+	for i, row := range inOrder {
+		if row != i%50+1 {
+			t.Errorf("request %d is row %d", i, row)
+		}
+	}
+	if again != 10 {
+		t.Errorf("%d of 10 repeats", again)
+	}
+	one, _ := numbers(true, 1)
+	same, _ := numbers(true, 1)
+	other, _ := numbers(true, 2)
+	if !cmp.Equal(one, same) || cmp.Equal(one, other) || cmp.Equal(one, inOrder) {
+		t.Errorf("%v\n%v\n%v", one, same, other)
+	}
+	seen := map[int]bool{}
+	for _, row := range one[:50] {
+		seen[row] = true
+	}
+	if len(seen) != 50 {
+		t.Errorf("%d different rows among the first 50", len(seen))
+	}
+}
+
+// byOther is the largest share of "07 is a number" that another row begins with, by
+// bytes, and a quarter more: a digit of 14 bytes.
+const byOther = 1.25 / 14
+
+func TestRowAsSent(t *testing.T) {
+	set := dataset(t, `{"messages":[{"role":"user","content":"a"}],"max_tokens":9,"tools":[1],"response_format":{"type":"json_object"},"answer":"b"}`, `{"prompt":"c"}`)
+	r := prompt.NewRows(set, false, 1)
+	want := client.Prompt{
+		Messages: []byte(`[{"role":"user","content":"a"}]`), Output: 9, Row: 1,
+		Fields: map[string]json.RawMessage{"tools": []byte(`[1]`), "response_format": []byte(`{"type":"json_object"}`)},
+	}
+	if diff := cmp.Diff(want, r.Prompt(metric.Measured, 0)); diff != "" {
+		t.Error(diff)
+	}
+	// What is not measured takes the rows that would come last.
+	if p := r.Prompt(metric.Warmup, 0); p.Row != 2 || p.Text != "c" || p.Shared != 0 {
+		t.Errorf("%+v", p)
+	}
+	if p := r.Prompt(metric.Measured, 1); p.Row != 2 || p.Shared != 1 {
+		t.Errorf("%+v", p)
+	}
+}

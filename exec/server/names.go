@@ -1,0 +1,67 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/sim"
+)
+
+// virtualPrompts are those of a server in virtual time.
+type virtualPrompts struct {
+	limit    int // tokens of its context
+	datasets map[*plan.Workload]rowPrompts
+}
+
+// of is Target.Prompts.
+func (v virtualPrompts) of(_ context.Context, w *plan.Workload, salt uint64) (exec.Prompts, error) {
+	if err := fits(w, v.limit); err != nil {
+		return nil, err
+	}
+	if w.Prompt.Dataset == nil {
+		return names{w.Address(), salt}, nil
+	}
+	if _, ok := v.datasets[w]; !ok {
+		v.datasets[w] = newRows(w)
+	}
+	return virtualRows{v.datasets[w], w.API == plan.Chat}, nil
+}
+
+// names are prompts that nobody reads: what tells one from another. Their
+// length is the request's Input.
+type names struct {
+	workload string
+	salt     uint64
+}
+
+// Exact implements exec.Prompts.
+func (names) Exact() bool { return true }
+
+// Prompt implements exec.Prompts.
+func (n names) Prompt(id exec.PromptID) (client.Prompt, error) {
+	return client.Prompt{Text: fmt.Sprintf("%x %s %s %d %d %s %d", n.salt, n.workload, id.Level, id.Seed, id.Round, id.Phase, id.Order)}, nil
+}
+
+// virtualRows are the rows of a data set, as long as the built-in server counts them.
+type virtualRows struct {
+	rowPrompts
+	chat bool
+}
+
+// Prompt implements exec.Prompts.
+func (r virtualRows) Prompt(id exec.PromptID) (client.Prompt, error) {
+	p, err := r.rowPrompts.Prompt(id)
+	if err == nil && r.chat {
+		p.Tokens, err = sim.CountChat(p.Text, p.Messages)
+	} else if err == nil {
+		p.Tokens = len(sim.Tokenize(nil, p.Text))
+	}
+	if p.Tokens == 0 {
+		p.Tokens = 1
+	}
+	// What tells one prompt from another is the row: its text is read no further.
+	return client.Prompt{Text: fmt.Sprintf("row %d", p.Row), Tokens: p.Tokens, Output: p.Output, Row: p.Row, Shared: p.Shared}, err
+}

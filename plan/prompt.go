@@ -1,0 +1,47 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tokgate/tokgate/traffic"
+)
+
+// Order is that in which the rows of a data set are sent.
+type Order string
+
+const (
+	Shuffled Order = "shuffled" // by the seed
+	InOrder  Order = "file"     // as they stand
+)
+
+// Prompt is where the prompts of a workload come from; the zero Prompt: they are
+// synthetic, and unique from their first token on.
+type Prompt struct {
+	// Dataset holds real prompts; nil: there are none. They are as long as they are,
+	// and Workload.Input is then 0.
+	Dataset *traffic.Dataset
+	Name    string // of the data set, as the plan writes it
+	Order   Order  `plan:"order"`
+	Range   hcl.Range
+}
+
+// String says where prompts come from: "prompts.jsonl, 120 rows, shuffled"; "synthetic".
+func (p Prompt) String() string {
+	if p.Dataset == nil {
+		return "synthetic"
+	}
+	return fmt.Sprintf("%s, %d rows, %s", p.Name, len(p.Dataset.Rows), p.Order)
+}
+
+// hash tells prompts of one kind from those of another; "" of synthetic, unique ones.
+func (p Prompt) hash() string {
+	if p.Dataset == nil {
+		return ""
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s", p.Dataset.Hash, p.Order))
+	return hex.EncodeToString(sum[:8])
+}

@@ -1,0 +1,159 @@
+package traffic
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Bounds of a data set: what is beyond them is an error.
+const (
+	MaxFile = 2 << 30  // bytes of the file
+	MaxRow  = 32 << 20 // bytes of one row
+	MaxRows = 2_000_000
+)
+
+// Dataset is a file of requests.
+type Dataset struct {
+	Path string // as it was named
+	Hash string // SHA-256 of the file, hex
+	Rows []Row  // at least one
+}
+
+// Options say how a data set is read.
+type Options struct {
+	// Column is the column of a CSV file that holds the prompts; "": the file is no
+	// CSV.
+	Column string
+}
+
+// Error is what is wrong with a data set, and where.
+type Error struct {
+	Path string
+	Line int // 1-based; 0: of the file as a whole
+	Err  error
+}
+
+// Error is "prompts.jsonl:7: no prompt".
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s: %v", e.Path, e.Err)
+	}
+	return fmt.Sprintf("%s:%d: %v", e.Path, e.Line, e.Err)
+}
+
+// Unwrap is what is wrong.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Read reads a data set: JSON lines, a JSON array of objects, or a CSV file with a
+// header. Which one it is its name and its first character say. It reads regular
+// files only. Errors are *Error.
+func Read(path string, o Options) (*Dataset, error) {
+	// Before it is opened: a pipe would wait for whoever writes to it.
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, &Error{Path: path, Err: reason(err)}
+	case !info.Mode().IsRegular():
+		return nil, &Error{Path: path, Err: errors.New("it is no regular file")}
+	case info.Size() > MaxFile:
+		return nil, &Error{Path: path, Err: fmt.Errorf("it has %d bytes, and a data set at most %d", info.Size(), MaxFile)}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, &Error{Path: path, Err: reason(err)}
+	}
+	defer f.Close()
+	d, err := Parse(io.LimitReader(f, MaxFile), path, o)
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// reason is an error of the file system without the path, which is said anyway.
+func reason(err error) error {
+	if e, ok := errors.AsType[*os.PathError](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// Parse reads a data set from r; path is its name. Errors are *Error.
+func Parse(r io.Reader, path string, o Options) (*Dataset, error) {
+	in := &input{sum: sha256.New(), r: r}
+	b := bufio.NewReaderSize(in, 1<<20)
+	if mark, _ := b.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
+		_, _ = b.Discard(3)
+	}
+	rows, line, err := parse(b, in, path, o)
+	if err == nil && len(rows) == 0 {
+		line, err = 0, errors.New("it has no row")
+	}
+	if err != nil {
+		return nil, &Error{Path: path, Line: line, Err: err}
+	}
+	return &Dataset{Path: path, Hash: hex.EncodeToString(in.sum.Sum(nil)), Rows: rows}, nil
+}
+
+// parse finds out how the rows are written, and reads them. line is where the error
+// is.
+func parse(b *bufio.Reader, in *input, path string, o Options) (rows []Row, line int, err error) {
+	table := strings.EqualFold(filepath.Ext(path), ".csv")
+	switch {
+	case table && o.Column == "":
+		return nil, 0, errors.New("a CSV file needs the name of the column that holds the prompts")
+	case table:
+		return parseCSV(b, in, o.Column)
+	case o.Column != "":
+		return nil, 0, errors.New("only a CSV file has columns; its name ends in .csv")
+	}
+	for {
+		c, err := b.ReadByte()
+		switch {
+		case err == io.EOF:
+			return nil, 0, nil
+		case err != nil:
+			return nil, 0, reason(err)
+		case c == '\n':
+			in.lines++
+		case c == ' ' || c == '\t' || c == '\r':
+		default:
+			_ = b.UnreadByte()
+			if c == '[' {
+				return parseArray(b, in)
+			}
+			return parseLines(b, in)
+		}
+	}
+}
+
+// input sums what is read, and bounds what is read for one row.
+type input struct {
+	r     io.Reader
+	sum   hash.Hash
+	lines int // before the first row
+	row   int // bytes read since the last row ended
+}
+
+// errLong is a row beyond MaxRow.
+var errLong = fmt.Errorf("a row is longer than %d bytes", MaxRow)
+
+// Read implements io.Reader. What it fails with the parsers hand on.
+func (in *input) Read(p []byte) (int, error) {
+	if in.row > MaxRow {
+		return 0, errLong
+	}
+	n, err := in.r.Read(p)
+	in.sum.Write(p[:n])
+	in.row += n
+	return n, err
+}

@@ -1,0 +1,239 @@
+package traffic_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/traffic"
+)
+
+func raw(s string) json.RawMessage { return json.RawMessage(s) }
+
+func parse(t *testing.T, path, text, column string) (*traffic.Dataset, error) {
+	t.Helper()
+	return traffic.Parse(strings.NewReader(text), path, traffic.Options{Column: column})
+}
+
+func TestRows(t *testing.T) {
+	chat := `{"messages":[{"role":"system","content":"s"},{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:x"}}]}],"max_tokens":7,"tools":[{"type":"function"}],"response_format":{"type":"json_object"},"answer":{"exact":"42"},"id":9}`
+	want := []traffic.Row{
+		{Line: 1, Prompt: "one"},
+		{
+			Line:      3,
+			Messages:  raw(`[{"role":"system","content":"s"},{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:x"}}]}]`),
+			MaxTokens: 7, Tools: raw(`[{"type":"function"}]`), ResponseFormat: raw(`{"type":"json_object"}`), Answer: raw(`{"exact":"42"}`),
+		},
+		{Line: 4, Prompt: "three", Answer: raw(`"3"`)},
+	}
+	for _, tt := range []struct {
+		name, path, column, text string
+		want                     []traffic.Row
+	}{
+		{"lines", "a.jsonl", "", `{"prompt":"one","messages":null}` + "\n\n" + chat + "\r\n" + ` {"prompt":"three","answer":"3"}`, want},
+		{"a byte order mark", "a.jsonl", "", "\ufeff{\"prompt\":\"one\"}\n", want[:1]},
+		{"an array", "a.json", "", `[{"prompt":"one"},` + "\n\n" + chat + ",\n" + `{"prompt":"three","answer":"3"}]` + "\n", want},
+		{"an array that begins late", "a.json", "", "\n\n  [\n{\"prompt\":\"one\"}]", []traffic.Row{{Line: 4, Prompt: "one"}}},
+		{"a table", "a.csv", "question", "id,question,max_tokens,answer\n1,\"two\nlines\",,\n2,b,5,yes\n",
+			[]traffic.Row{{Line: 2, Prompt: "two\nlines"}, {Line: 4, Prompt: "b", MaxTokens: 5, Answer: raw(`"yes"`)}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d, err := parse(t, tt.path, tt.text, tt.column)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, d.Rows); diff != "" {
+				t.Error(diff)
+			}
+			if len(d.Hash) != 64 || d.Path != tt.path {
+				t.Errorf("hash %q, path %q", d.Hash, d.Path)
+			}
+		})
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	for _, tt := range []struct{ name, path, column, text, want string }{
+		{"nothing", "a.jsonl", "", "", "a.jsonl: it has no row"},
+		{"blank", "a.jsonl", "", " \n\n", "a.jsonl: it has no row"},
+		{"an empty array", "a.json", "", "[ ]", "a.json: it has no row"},
+		{"half a line", "a.jsonl", "", "{\"prompt\":\"a\"}\n{\"prompt\":", "a.jsonl:2: it is no JSON: unexpected end of JSON input"},
+		{"text", "a.jsonl", "", "hello", "a.jsonl:1: it is no JSON: invalid character 'h' looking for beginning of value"},
+		{"NUL", "a.jsonl", "", "{\"prompt\":\"a\x00\"}", "a.jsonl:1: it holds a NUL byte"},
+		{"a number", "a.jsonl", "", "7", "a.jsonl:1: it is no object: 7"},
+		{"no prompt", "a.jsonl", "", `{"text":"a"}`, `a.jsonl:1: it has neither "messages" nor a "prompt"`},
+		{"both", "a.jsonl", "", `{"prompt":"a","messages":[{"role":"user"}]}`, "a.jsonl:1: it has both messages and a prompt"},
+		{"an empty prompt", "a.jsonl", "", `{"prompt":" "}`, "a.jsonl:1: its prompt is empty"},
+		{"a list as prompt", "a.jsonl", "", `{"prompt":[1]}`, "a.jsonl:1: its prompt is no text"},
+		{"no message", "a.jsonl", "", `{"messages":[]}`, "a.jsonl:1: it has no message"},
+		{"no role", "a.jsonl", "", `{"messages":[{"role":"user"},{"content":"a"}]}`, "a.jsonl:1: message 2 has no role"},
+		{"content", "a.jsonl", "", `{"messages":[{"role":"user","content":7}]}`, "a.jsonl:1: the content of message 1 is neither text nor a list of parts"},
+		{"messages", "a.jsonl", "", `{"messages":"a"}`, "a.jsonl:1: its messages are no list"},
+		{"tools", "a.jsonl", "", `{"prompt":"a","tools":{}}`, "a.jsonl:1: its tools are no list"},
+		{"response format", "a.jsonl", "", `{"prompt":"a","response_format":"json"}`, "a.jsonl:1: its response_format is no object"},
+		{"max_tokens", "a.jsonl", "", `{"prompt":"a","max_tokens":0.5}`, "a.jsonl:1: its max_tokens is 0.5, not a whole number from 1 to 100000000"},
+		{"an array without an end", "a.json", "", "[{\"prompt\":\"a\"},\n", "a.json:1: the array has no end"},
+		{"a row of an array", "a.json", "", "[{\"prompt\":\"a\"},\n{\"prompt\":7}]", "a.json:2: its prompt is no text"},
+		{"two arrays", "a.json", "", "[{\"prompt\":\"a\"}] []", "a.json:1: there is more after the end of the array"},
+		{"a table without column", "a.csv", "", "a,b\n", "a.csv: a CSV file needs the name of the column that holds the prompts"},
+		{"lines with column", "a.jsonl", "x", "{}", "a.jsonl: only a CSV file has columns; its name ends in .csv"},
+		{"another column", "a.csv", "x", "a,b\n", `a.csv:1: it has no column "x"; it has a, b`},
+		{"a short line", "a.csv", "a", "a,b\n1,2\n1\n", "a.csv:3: it is no CSV: wrong number of fields"},
+		{"a quote", "a.csv", "a", "a,b\n1,\"2\n1", "a.csv:2: it is no CSV: extraneous or missing \" in quoted-field"},
+		{"no header", "a.csv", "a", "", "a.csv:1: it has no header"},
+		{"an empty cell", "a.csv", "a", "a,b\n,1\n", "a.csv:2: its prompt is empty"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := parse(t, tt.path, tt.text, tt.column)
+			if err == nil {
+				t.Fatalf("no error, want %s", tt.want)
+			}
+			if got := err.Error(); got != tt.want {
+				t.Errorf("%s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// endless is a file that goes on with the same bytes.
+type endless struct {
+	head, body string
+	left       int64
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	n := copy(p, e.head)
+	e.head = e.head[n:]
+	for n < len(p) && e.left > 0 {
+		m := copy(p[n:min(len(p), n+int(e.left))], e.body)
+		n, e.left = n+m, e.left-int64(m)
+	}
+	if n == 0 {
+		return 0, errors.New("read to its end")
+	}
+	return n, nil
+}
+
+// A row of a gigabyte is refused long before its end.
+func TestLongRows(t *testing.T) {
+	for _, tt := range []struct{ path, column, head, body string }{
+		{"a.jsonl", "", `{"prompt":"`, "aaaa"},
+		{"a.json", "", `[{"prompt":"`, "aaaa"},
+		{"a.json", "", `[`, "    "},
+		{"a.csv", "a", "a,b\n\"", "aaaa"},
+	} {
+		in := &endless{tt.head, strings.Repeat(tt.body, 1<<12), 1 << 30}
+		_, err := traffic.Parse(in, tt.path, traffic.Options{Column: tt.column})
+		if err == nil || !strings.Contains(err.Error(), "a row is longer than 33554432 bytes") {
+			t.Errorf("%s: %v", tt.path, err)
+		}
+		if read := 1<<30 - in.left; read > 2*traffic.MaxRow {
+			t.Errorf("%s: %d bytes were read", tt.path, read)
+		}
+	}
+}
+
+// Nesting beyond what the decoder takes is an error, not a crash.
+func TestDeep(t *testing.T) {
+	deep := `{"messages":` + strings.Repeat("[", 200_000)
+	for _, path := range []string{"a.jsonl", "a.json"} {
+		text := deep
+		if path == "a.json" {
+			text = "[" + deep
+		}
+		if _, err := parse(t, path, text, ""); err == nil || !strings.Contains(err.Error(), path+":1: it is no JSON: invalid character '[' exceeded max depth") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+func TestReadFiles(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.jsonl")
+	if err := os.WriteFile(path, []byte(`{"prompt":"a"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := traffic.Read(path, traffic.Options{}); err != nil || len(d.Rows) != 1 {
+		t.Errorf("%v, %v", d, err)
+	}
+	for path, want := range map[string]string{
+		dir:                          dir + ": it is no regular file",
+		filepath.Join(dir, "b.json"): filepath.Join(dir, "b.json") + ": no such file or directory",
+	} {
+		if _, err := traffic.Read(path, traffic.Options{}); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+func FuzzDataset(f *testing.F) {
+	for _, seed := range []string{"{\"prompt\":\"a\"}\n", "[{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}]", "a,b\n1,\"2\n3\"\n", "\ufeff{}", "[", "{\"prompt\":\"\x00\"}"} {
+		for _, kind := range []string{".jsonl", ".json", ".csv"} {
+			f.Add(kind, []byte(seed))
+		}
+	}
+	f.Fuzz(func(t *testing.T, kind string, data []byte) {
+		o := traffic.Options{}
+		if kind == ".csv" {
+			o.Column = "a"
+		}
+		d, err := traffic.Parse(bytes.NewReader(data), "x"+kind, o)
+		if err != nil {
+			if bad, ok := errors.AsType[*traffic.Error](err); !ok || bad.Line < 0 || bad.Line > bytes.Count(data, []byte("\n"))+1 {
+				t.Fatalf("%#v", err)
+			}
+			return
+		}
+		last := 0
+		for i, r := range d.Rows {
+			if r.Line < last || r.Line > bytes.Count(data, []byte("\n"))+1 {
+				t.Fatalf("row %d is on line %d, the one before on %d", i, r.Line, last)
+			}
+			last = r.Line
+			if (r.Messages == nil) == (strings.TrimSpace(r.Prompt) == "") || r.Messages != nil && !json.Valid(r.Messages) {
+				t.Fatalf("row %d: %+v", i, r)
+			}
+		}
+	})
+}
+
+// table is a data set of so many rows in the way that data sets of chats are written.
+func table(rows int) []byte {
+	var b bytes.Buffer
+	text := strings.Repeat("What is the capital of the country? ", 25)
+	for i := range rows {
+		fmt.Fprintf(&b, `{"id":%d,"messages":[{"role":"system","content":"You are kind."},{"role":"user","content":"%d %s"}],"max_tokens":200}`+"\n", i, i, text)
+	}
+	return b.Bytes()
+}
+
+// BenchmarkDataset reads 100,000 rows of about a kilobyte.
+func BenchmarkDataset(b *testing.B) {
+	src := table(100_000)
+	b.SetBytes(int64(len(src)))
+	b.ReportAllocs()
+	for b.Loop() {
+		d, err := traffic.Parse(bytes.NewReader(src), "a.jsonl", traffic.Options{})
+		if err != nil || len(d.Rows) != 100_000 {
+			b.Fatal(err)
+		}
+	}
+}
+
+// "ab" and "abcd" share two bytes: all of the one, half of the other.
+func TestShares(t *testing.T) {
+	d, err := parse(t, "a.jsonl", `{"prompt":"abcd"}`+"\n"+`{"prompt":"x"}`+"\n"+`{"prompt":"ab"}`+"\n"+`{"prompt":"yz"}`+"\n"+`{"prompt":"yz","tools":[1]}`, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]float64{0.5, 0, 1, 0, 0}, d.Shares()); diff != "" {
+		t.Error(diff)
+	}
+}

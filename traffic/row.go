@@ -1,0 +1,101 @@
+package traffic
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Row is one request of a data set.
+type Row struct {
+	Line int // of the file on which it begins, 1-based
+	// Messages are those of a chat, as they were written: an array of objects, each
+	// with a role. nil: Prompt is the one message of the user.
+	Messages json.RawMessage
+	Prompt   string
+	// MaxTokens is how long the answer is to get; 0: as the workload says.
+	MaxTokens int
+	// Tools and ResponseFormat are sent as they are; nil: not at all.
+	Tools, ResponseFormat json.RawMessage
+	// Answer is what the answer is held against, as JSON; nil: the row has none. It
+	// is not sent.
+	Answer json.RawMessage
+}
+
+// maxTokens bounds the length of an answer.
+const maxTokens = 100_000_000
+
+// readRow reads the JSON of one row; it keeps nothing of raw. Members that are not
+// named here are no business of ours.
+func readRow(raw []byte, line int) (Row, error) {
+	if !json.Valid(raw) {
+		return Row{}, badJSON(raw)
+	}
+	if raw[0] != '{' {
+		return Row{}, fmt.Errorf("it is no object: %s", short(raw))
+	}
+	found := map[string][]byte{}
+	members(raw, func(name string, v []byte) {
+		switch name {
+		case "messages", "prompt", "max_tokens", "tools", "response_format", "answer":
+			if delete(found, name); v[0] != 'n' {
+				found[name] = v
+			}
+		}
+	})
+	row := Row{Line: line}
+	messages, prompt := found["messages"], found["prompt"]
+	switch {
+	case messages != nil && prompt != nil:
+		return Row{}, errors.New("it has both messages and a prompt")
+	case messages != nil:
+		if err := checkMessages(messages); err != nil {
+			return Row{}, err
+		}
+	case prompt == nil:
+		return Row{}, errors.New(`it has neither "messages" nor a "prompt"`)
+	case json.Unmarshal(prompt, &row.Prompt) != nil:
+		return Row{}, errors.New("its prompt is no text")
+	case strings.TrimSpace(row.Prompt) == "":
+		return Row{}, errors.New("its prompt is empty")
+	}
+	if v := found["tools"]; v != nil && v[0] != '[' {
+		return Row{}, errors.New("its tools are no list")
+	}
+	if v := found["response_format"]; v != nil && v[0] != '{' {
+		return Row{}, errors.New("its response_format is no object")
+	}
+	if n := found["max_tokens"]; n != nil {
+		if json.Unmarshal(n, &row.MaxTokens) != nil || row.MaxTokens < 1 || row.MaxTokens > maxTokens {
+			return Row{}, fmt.Errorf("its max_tokens is %s, not a whole number from 1 to %d", short(n), maxTokens)
+		}
+	}
+	row.Messages, row.Tools = bytes.Clone(messages), bytes.Clone(found["tools"])
+	row.ResponseFormat, row.Answer = bytes.Clone(found["response_format"]), bytes.Clone(found["answer"])
+	return row, nil
+}
+
+// badJSON says why a row is no JSON.
+func badJSON(raw []byte) error {
+	if bytes.IndexByte(raw, 0) >= 0 {
+		return errors.New("it holds a NUL byte")
+	}
+	var all json.RawMessage
+	return fmt.Errorf("it is no JSON: %w", json.Unmarshal(raw, &all))
+}
+
+// short is the beginning of foreign text.
+func short(raw []byte) string {
+	const most = 40
+	if len(raw) <= most {
+		return string(raw)
+	}
+	n := most
+	for n > 0 && !utf8.RuneStart(raw[n]) {
+		n--
+	}
+	return string(raw[:n]) + "…"
+}

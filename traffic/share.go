@@ -1,0 +1,36 @@
+package traffic
+
+import (
+	"bytes"
+	"slices"
+)
+
+// key is a row as a server begins to read it: tools come first in most templates.
+func (r *Row) key() []byte {
+	if r.Messages == nil {
+		return append(bytes.Clone(r.Tools), r.Prompt...)
+	}
+	return slices.Concat(r.Tools, r.Messages)
+}
+
+// Shares is for each row the share of its bytes, from the beginning, with which
+// another row begins too: 1 where there is another one like it.
+func (d *Dataset) Shares() []float64 {
+	keys, order := make([][]byte, len(d.Rows)), make([]int, len(d.Rows))
+	for i := range d.Rows {
+		keys[i], order[i] = d.Rows[i].key(), i
+	}
+	slices.SortFunc(order, func(a, b int) int { return bytes.Compare(keys[a], keys[b]) })
+	shares := make([]float64, len(d.Rows))
+	for n := 1; n < len(order); n++ { // sorted, neighbours share the most
+		a, b := order[n-1], order[n]
+		same := 0
+		for same < min(len(keys[a]), len(keys[b])) && keys[a][same] == keys[b][same] {
+			same++
+		}
+		for _, i := range []int{a, b} {
+			shares[i] = max(shares[i], float64(same)/float64(len(keys[i])))
+		}
+	}
+	return shares
+}
