@@ -78,6 +78,7 @@ func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 		}
 		d.Verdicts = append(d.Verdicts, b.verdict(&v.List[i]))
 	}
+	d.inOrder()
 	d.Timelines = b.timelines(d)
 	return d
 }
