@@ -155,9 +155,11 @@ characteristics-full: ## the same with more of them, into docs/characteristics.m
 RUNS ?= 100
 
 .PHONY: strength
-strength: ## plant regressions in every gate that ships and that init writes, RUNS each (default 100), into docs/characteristics.md; an hour
+strength: ## plant regressions in every gate that ships and that init writes, RUNS each (default 100), into docs/characteristics.md; an hour, RESUME=1 goes on with the last one
 	@mkdir -p results/characteristics
-	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestLong(ShippedGates|Init.*)$$' -timeout 5h -strong $(RUNS) -strong-table $(CURDIR)/results/characteristics/gates-strength.md
+	@[ -n "$(RESUME)" ] || rm -f results/characteristics/strength.jsonl
+	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestLong(ShippedGates|InitNoticesTenfold|InitMeasured|InitUpgrade|StrengthTable)$$' -timeout 5h -strong $(RUNS) \
+	  -strong-log $(CURDIR)/results/characteristics/strength.jsonl -strong-table $(CURDIR)/results/characteristics/gates-strength.md
 	@sed -i -e '/<!-- strength -->/,/<!-- end of strength -->/{//!d}' -e '/<!-- strength -->/r results/characteristics/gates-strength.md' docs/characteristics.md
 
 SOAK ?= 1000

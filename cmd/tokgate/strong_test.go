@@ -1,8 +1,11 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -24,14 +27,67 @@ import (
 )
 
 var (
-	strongRuns = flag.Int("strong", 0, "`runs` of each gate, as it is and under each regression; 0: one of those that take less than a second")
-	strongDoc  = flag.String("strong-table", "", "`file` for the table of TestLongShippedGates")
+	strongRuns  = flag.Int("strong", 0, "`runs` of each gate, as it is and under each regression; 0: one of those that take less than a second")
+	strongFirst = flag.Int("strong-first", 0, "`seed` of the first run")
+	strongLog   = flag.String("strong-log", "", "`file` that keeps how each run ended: it is not made again")
+	strongDoc   = flag.String("strong-table", "", "`file` for the table of all runs in the log")
 )
 
-// noticed counts how a gate ends with the server as it is, and with what change
-// does to each profile of a candidate.
-func noticed(t *testing.T, p *plan.Plan, runs int, change func(*sim.Profile)) strength.Tally {
+// ending is how a gate ended in one run.
+type ending struct {
+	Gate    string // a path, or the flags of init
+	Hash    string // of the plan
+	Planted string // "": the server as it is
+	Seed    int
+	Outcome string
+}
+
+// endings are the lines of the log.
+func endings(t *testing.T) (out []ending) {
 	t.Helper()
+	if *strongLog == "" {
+		return nil
+	}
+	src, err := os.ReadFile(*strongLog)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(src)) {
+		var e ending
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// keep adds a line to the log.
+func (e ending) keep(t *testing.T) {
+	if *strongLog == "" {
+		return
+	}
+	line, _ := json.Marshal(e) // text and numbers
+	f, err := os.OpenFile(*strongLog, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err == nil {
+		_, err = f.Write(append(line, '\n'))
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// noticed counts how a gate ends with the server as it is (planted ""), or with what
+// is planted in each profile of a candidate, in runs that the log has not.
+func noticed(t *testing.T, gate string, p *plan.Plan, runs int, planted string) strength.Tally {
+	t.Helper()
+	known := map[int]string{}
+	for _, e := range endings(t) {
+		if e.Gate == gate && e.Hash == p.Hash && e.Planted == planted {
+			known[e.Seed] = e.Outcome
+		}
+	}
 	var tally strength.Tally
 	var mu sync.Mutex
 	var wait sync.WaitGroup
@@ -41,8 +97,8 @@ func noticed(t *testing.T, p *plan.Plan, runs int, change func(*sim.Profile)) st
 		wait.Go(func() {
 			for seed := range seeds {
 				judged, err := simulateChanged(t.Context(), p, stored, seed, func(s *plan.Server, to *sim.Profile) {
-					if change != nil && strength.Changes(p, s.Address()) {
-						change(to)
+					if strength.Changes(p, s.Address()) {
+						plant(p, planted, to)
 					}
 				})
 				mu.Lock()
@@ -50,8 +106,9 @@ func noticed(t *testing.T, p *plan.Plan, runs int, change func(*sim.Profile)) st
 					t.Errorf("%s: %v", p.Path, err)
 				}
 				tally.Add(judged.Outcome)
+				ending{gate, p.Hash, planted, seed, judged.Outcome.String()}.keep(t)
 				for i := range judged.List {
-					if v := &judged.List[i]; change == nil && v.Outcome > assert.Pass && v.Outcome != assert.Skipped {
+					if v := &judged.List[i]; planted == "" && v.Outcome > assert.Pass && v.Outcome != assert.Skipped {
 						t.Logf("run %d: %s %s: %s", seed, v.Workload, v.Name, v.Message)
 					}
 				}
@@ -59,7 +116,13 @@ func noticed(t *testing.T, p *plan.Plan, runs int, change func(*sim.Profile)) st
 			}
 		})
 	}
-	for seed := range runs {
+	for seed := *strongFirst; seed < *strongFirst+runs; seed++ {
+		if outcome, ok := known[seed]; ok {
+			mu.Lock()
+			tally.Add(outcomes[outcome])
+			mu.Unlock()
+			continue
+		}
 		seeds <- seed
 	}
 	close(seeds)
@@ -67,15 +130,28 @@ func noticed(t *testing.T, p *plan.Plan, runs int, change func(*sim.Profile)) st
 	return tally
 }
 
-// quarter plants a quarter more of one kind.
-func quarter(p *plan.Plan, kind string) func(*sim.Profile) {
-	return func(to *sim.Profile) { strength.Regression{Kind: kind, Size: 1.25}.Plant(p, to) }
-}
+// outcomes are those of a run, by name.
+var outcomes = func() map[string]assert.Outcome {
+	out := map[string]assert.Outcome{}
+	for _, o := range []assert.Outcome{assert.Pass, assert.Inconclusive, assert.Fail, assert.Error} {
+		out[o.String()] = o
+	}
+	return out
+}()
 
-// tenfold makes every step ten times as long.
-func tenfold(to *sim.Profile) {
-	for _, kind := range []string{strength.Prefill, strength.Decode} {
-		strength.Regression{Kind: kind, Size: 10}.Plant(nil, to)
+// tenTimes is what is planted where every step takes ten times as long; other kinds
+// take a quarter more.
+const tenTimes = "ten times slower"
+
+func plant(p *plan.Plan, planted string, to *sim.Profile) {
+	switch planted {
+	case "":
+	case tenTimes:
+		for _, kind := range []string{strength.Prefill, strength.Decode} {
+			strength.Regression{Kind: kind, Size: 10}.Plant(p, to)
+		}
+	default:
+		strength.Regression{Kind: planted, Size: 1.25}.Plant(p, to)
 	}
 }
 
@@ -97,7 +173,6 @@ func TestLongShippedGates(t *testing.T) {
 		t.Fatal(err)
 	}
 	runs := max(*strongRuns, 1)
-	table := "| plan | passes as it is | fails: decode × 1.25 | fails: prefill × 1.25 |\n|---|---|---|---|\n"
 	for _, path := range files {
 		name := filepath.Base(path)
 		if slow[name] && *strongRuns == 0 {
@@ -109,31 +184,17 @@ func TestLongShippedGates(t *testing.T) {
 			if diags.HasErrors() {
 				t.Fatal(diags)
 			}
-			row := []string{strings.TrimPrefix(filepath.ToSlash(path), "../../")}
-			unchanged := noticed(t, p, runs, nil)
-			mostly(t, "the server as it is passes", unchanged.Passed, runs)
-			row = append(row, fmt.Sprint(unchanged.Passed))
+			gate := strings.TrimPrefix(filepath.ToSlash(path), "../../")
+			mostly(t, "the server as it is passes", noticed(t, gate, p, runs, "").Passed, runs)
 			for _, kind := range []string{strength.Decode, strength.Prefill} {
-				got := noticed(t, p, runs, quarter(p, kind))
 				if !exempt[name] {
-					mostly(t, kind+" × 1.25 fails", got.Failed, runs)
+					mostly(t, kind+" × 1.25 fails", noticed(t, gate, p, runs, kind).Failed, runs)
 				}
-				row = append(row, fmt.Sprint(got.Failed))
 			}
-			if exempt[name] {
-				if !strings.Contains(read(t, path), "slower by a quarter") {
-					t.Error("no comment says why the gate notices no quarter")
-				}
-				row[0] += " (exempt)"
+			if exempt[name] && !strings.Contains(read(t, path), "slower by a quarter") {
+				t.Error("no comment says why the gate notices no quarter")
 			}
-			t.Log(row)
-			table += "| " + strings.Join(row, " | ") + " |\n"
 		})
-	}
-	if *strongDoc != "" {
-		if err := os.WriteFile(*strongDoc, []byte(fmt.Sprintf("Of %d runs each:\n\n%s", runs, table)), 0o644); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 
@@ -168,14 +229,15 @@ func TestLongInitNoticesTenfold(t *testing.T) {
 			}
 			p := initOf(u.Name).loaded(t, inputs{})
 			runs := max(*strongRuns, 1)
-			mostly(t, "the server as it is passes", noticed(t, p, runs, nil).Passed, runs)
+			gate := "init --use-case " + u.Name
+			mostly(t, "the server as it is passes", noticed(t, gate, p, runs, "").Passed, runs)
 			for _, name := range sim.Profiles() {
 				profile, err := sim.LoadProfile(name, "")
 				if err != nil || profile.MaxModelLen < u.Input+2*u.Output || *strongRuns == 0 && name != "default" {
 					continue
 				}
 				p.Servers[0].Simulator.Profile = name
-				mostly(t, "ten times slower on "+name+", the gate fails", noticed(t, p, runs, tenfold).Failed, runs)
+				mostly(t, "ten times slower on "+name+", the gate fails", noticed(t, gate+" on "+name, p, 1, tenTimes).Failed, 1)
 			}
 		})
 	}
@@ -206,7 +268,7 @@ func TestLongInitMeasured(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Log(o.answers.Measured)
-			holds(t, o.loaded(t, inputs{}))
+			holds(t, "init --measure --use-case "+strings.Join(set, ","), o.loaded(t, inputs{}))
 		})
 	}
 }
@@ -233,19 +295,82 @@ func TestLongInitUpgrade(t *testing.T) {
 		t.Fatal(diags, p.Compares[0].Skip)
 	}
 	if *strongRuns == 0 {
-		mostly(t, "decode × 1.25 fails", noticed(t, p, 1, quarter(p, strength.Decode)).Failed, 1)
+		mostly(t, "decode × 1.25 fails", noticed(t, "", p, 1, strength.Decode).Failed, 1)
 		return
 	}
-	holds(t, p)
-	mostly(t, "ten times slower, the gate fails", noticed(t, p, 1, tenfold).Failed, 1)
+	const gate = "init --upgrade --use-case chatbot"
+	holds(t, gate, p)
+	mostly(t, "ten times slower, the gate fails", noticed(t, gate, p, 1, tenTimes).Failed, 1)
 }
 
 // holds says that a gate passes the server as it is and notices a quarter.
-func holds(t *testing.T, p *plan.Plan) {
+func holds(t *testing.T, gate string, p *plan.Plan) {
 	t.Helper()
 	runs := max(*strongRuns, 1)
-	mostly(t, "the server as it is passes", noticed(t, p, runs, nil).Passed, runs)
+	mostly(t, "the server as it is passes", noticed(t, gate, p, runs, "").Passed, runs)
 	for _, kind := range []string{strength.Decode, strength.Prefill} {
-		mostly(t, kind+" × 1.25 fails", noticed(t, p, runs, quarter(p, kind)).Failed, runs)
+		mostly(t, kind+" × 1.25 fails", noticed(t, gate, p, runs, kind).Failed, runs)
+	}
+}
+
+// The table of all runs in the log, a row for each gate.
+func TestLongStrengthTable(t *testing.T) {
+	if *strongDoc == "" {
+		t.Skip("writes a table: -strong-table")
+	}
+	if err := os.WriteFile(*strongDoc, []byte(strengthTable(endings(t))), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// strengthTable says of each gate how often it passed the server as it is, and failed
+// what was planted; gates that init writes on other profiles share a row.
+func strengthTable(list []ending) string {
+	type cell struct{ hits, runs int }
+	cells := map[[2]string]*cell{}
+	var gates []string
+	for _, e := range list {
+		gate, _, _ := strings.Cut(e.Gate, " on ")
+		if !slices.Contains(gates, gate) {
+			gates = append(gates, gate)
+		}
+		c := cells[[2]string{gate, e.Planted}]
+		if c == nil {
+			c = &cell{}
+			cells[[2]string{gate, e.Planted}] = c
+		}
+		c.runs++
+		if want := map[bool]string{true: "pass", false: "fail"}[e.Planted == ""]; e.Outcome == want || want == "fail" && e.Outcome == "error" {
+			c.hits++
+		}
+	}
+	slices.Sort(gates)
+	out := "| gate | passes as it is | fails: decode × 1.25 | prefill × 1.25 | ten times slower |\n|---|---|---|---|---|\n"
+	for _, gate := range gates {
+		out += "| " + gate
+		for _, planted := range []string{"", strength.Decode, strength.Prefill, tenTimes} {
+			said := " | –"
+			if c := cells[[2]string{gate, planted}]; c != nil {
+				said = fmt.Sprintf(" | %d of %d", c.hits, c.runs)
+			}
+			out += said
+		}
+		out += " |\n"
+	}
+	return out
+}
+
+func TestStrengthTable(t *testing.T) {
+	got := strengthTable([]ending{
+		{"b.hcl", "", "", 0, "pass"}, {"b.hcl", "", "", 1, "inconclusive"}, {"b.hcl", "", strength.Decode, 0, "fail"},
+		{"a on x", "", tenTimes, 0, "fail"}, {"a on y", "", tenTimes, 0, "pass"},
+	})
+	want := `| gate | passes as it is | fails: decode × 1.25 | prefill × 1.25 | ten times slower |
+|---|---|---|---|---|
+| a | – | – | – | 1 of 2 |
+| b.hcl | 1 of 2 | 1 of 1 | – | – |
+`
+	if got != want {
+		t.Errorf("%s", got)
 	}
 }
