@@ -3,6 +3,7 @@ package assert
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -120,6 +121,9 @@ func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
 			k := slices.IndexFunc(v.Thresholds, func(t LookThreshold) bool { return t.Name == v.Binding })
 			p.Shown = v.Thresholds[k].Shown
 		}
+		if p.Purpose == estimates {
+			continue // it was to estimate, and bounds nothing
+		}
 		if levels[p.N] == nil {
 			levels[p.N] = &standing{}
 		}
@@ -134,6 +138,14 @@ func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
 		out.restate(recorded, w.Capacity)
 	}
 	return out
+}
+
+// estimates is the purpose of a probe that claims nothing.
+const estimates = "estimate"
+
+// within says whether an estimate lies between what passes and what fails.
+func (l *limit) within(crossing float64) bool {
+	return crossing >= float64(l.Pass) && (l.Fail == 0 || crossing <= float64(l.Fail))
 }
 
 // differs notes that a probe came out otherwise than in the search: by other
@@ -165,9 +177,9 @@ func probed(v LookVerdict, recorded string, l *metric.Level) string {
 func (l *limit) bracket(levels map[int]*standing) {
 	c := l.Capacity
 	c.Pass, c.Fail, c.Confirmed = 0, 0, false
-	for n := c.From; n <= c.UpTo && c.Fail == 0; n++ {
+	for _, n := range slices.Sorted(maps.Keys(levels)) {
 		switch s := levels[n]; {
-		case s == nil:
+		case n < c.From || n > c.UpTo || c.Fail > 0:
 		case s.outcome == "pass":
 			c.Pass, c.Confirmed = n, s.confirmed
 			l.level, l.verdicts = s.level, s.verdicts
@@ -182,19 +194,19 @@ func (l *limit) bracket(levels map[int]*standing) {
 // it.
 func (j *judge) visit(w *plan.Workload, c *metric.Capacity, p metric.CapacityProbe) (LookVerdict, []Verdict, *metric.Level) {
 	whole := j.recorded[levelKey{c.Server, c.Workload, p.Level}]
-	if p.Requests < 1 && whole != nil && whole.N == p.N {
+	if p.Requests < 1 && whole != nil && c.Probed(p, whole) {
 		return cutShort(whole), nil, whole
 	}
 	if p.With != "" && whole != nil {
 		before := j.recorded[levelKey{c.Server, c.Workload, p.With}]
-		if before == nil || before.N != p.N || before.Kind != c.Over {
+		if before == nil || !c.Probed(p, before) {
 			return LookVerdict{}, nil, nil
 		}
 		both := *whole
 		both.Rounds = slices.Concat(slices.DeleteFunc(slices.Clone(before.Rounds), func(r *metric.Round) bool { return !r.Complete }), whole.Rounds)
 		whole = &both
 	}
-	if whole == nil || whole.Skipped != "" || p.Requests < 1 || whole.N != p.N || whole.Kind != c.Over {
+	if whole == nil || whole.Skipped != "" || p.Requests < 1 || !c.Probed(p, whole) {
 		if whole != nil && (p.Outcome == "saturated" || p.Outcome == "pending") {
 			return LookVerdict{Outcome: Error, Cause: verdict.CauseNotRun, Invalid: "it was not measured"}, nil, whole
 		}
@@ -273,11 +285,13 @@ func (l *limit) restate(recorded *metric.Capacity, asked *plan.Capacity) {
 		c.Reason = "no probe is certain either way"
 	case c.Kind == metric.CapacityServerCap:
 	case c.Kind == metric.CapacityAtLeast && c.Pass >= c.UpTo:
-		c.Reason = fmt.Sprintf("the search goes up to %d", c.UpTo)
+		c.Reason = "the search goes up to " + c.Amount(c.UpTo)
 	default:
 		c.Reason = cmp.Or(l.why, "not every probe could be confirmed")
 	}
-	c.Crossing, c.CrossingLow, c.CrossingHigh = 0, 0, 0
+	if c.Over != metric.OpenLoop || !l.within(c.Crossing) {
+		c.Crossing, c.CrossingLow, c.CrossingHigh = 0, 0, 0
+	}
 	c.Binding, c.AtPass, c.AtFail, c.NonMonotone = "", "", "", nil
 	for _, p := range c.Probes {
 		switch {
@@ -288,7 +302,7 @@ func (l *limit) restate(recorded *metric.Capacity, asked *plan.Capacity) {
 		}
 	}
 	c.Line = c.Words()
-	before := fmt.Sprintf("%s, pass %d, fail %d", recorded.Kind, recorded.Pass, recorded.Fail)
+	before := fmt.Sprintf("%s, pass %s, fail %s", recorded.Kind, c.Amount(recorded.Pass), c.Amount(recorded.Fail))
 	c.Notes = nil
 	for _, note := range recorded.Notes {
 		c.Notes = append(c.Notes, "when it ran: "+note)
@@ -302,7 +316,7 @@ func kindOf(c, recorded *metric.Capacity, width int) metric.CapacityKind {
 	switch {
 	case c.Pass > 0 && c.Fail > 0 && c.Fail-c.Pass <= width:
 		return metric.CapacityExact
-	case c.Pass > 0 && c.Fail > 0:
+	case c.Pass > 0 && c.Fail > 0, c.Pass > 0 && c.Over == metric.OpenLoop && c.Pass < c.UpTo:
 		return metric.CapacityInterpolated
 	case c.Pass > 0 && recorded.Kind == metric.CapacityServerCap && c.Pass == recorded.Pass:
 		return recorded.Kind
@@ -326,10 +340,10 @@ func (l *limit) judge(v *Verdict, w *plan.Workload, observed []*plan.Threshold) 
 	v.Capacity, v.N, v.Message = c, l.n, verdict.OneLine(c.Line)
 	v.Value = metric.None("no level was seen to pass")
 	if c.Pass > 0 {
-		v.Value, v.Low = metric.Some(float64(c.Pass)), metric.Some(float64(c.Pass))
+		v.Value, v.Low = metric.Some(c.Load(c.Pass)), metric.Some(c.Load(c.Pass))
 	}
 	if c.Fail > 0 {
-		v.High = metric.Some(float64(c.Fail - 1))
+		v.High = metric.Some(c.Load(c.Fail - 1))
 	}
 	v.Notes = append(v.Notes, l.notes(w, observed)...)
 	r := w.Capacity.Require
@@ -346,10 +360,10 @@ func (l *limit) judge(v *Verdict, w *plan.Workload, observed []*plan.Threshold) 
 		v.Outcome = Fail
 	default:
 		v.Outcome = Inconclusive
-		v.Needs = fmt.Sprintf("needs a larger budget, or more requests, to decide %d", r)
+		v.Needs = "needs a larger budget, or more requests, to decide " + w.Capacity.Amount(r)
 	}
 	if r > 0 {
-		v.Message = fmt.Sprintf("%s; required: %d", v.Message, r)
+		v.Message = fmt.Sprintf("%s; required: %s", v.Message, w.Capacity.Amount(r))
 	}
 }
 
@@ -360,9 +374,9 @@ func (l *limit) notes(w *plan.Workload, observed []*plan.Threshold) (notes []str
 		notes = append(notes, verdict.OneLine(note))
 	}
 	if l.doing != "" {
-		notes = append(notes, fmt.Sprintf("at %d %s", c.Fail, l.doing))
+		notes = append(notes, fmt.Sprintf("at %s %s", w.Capacity.Amount(c.Fail), l.doing))
 	}
-	if c.Kind == metric.CapacityAtLeast && c.Reason != "" {
+	if c.Reason != "" && (c.Kind == metric.CapacityAtLeast || c.Over == metric.OpenLoop && c.Pass > 0) {
 		notes = append(notes, "ended: "+verdict.OneLine(c.Reason))
 	}
 	if c.Pass > 0 && w.Capacity.Confirm && !c.Confirmed {
@@ -380,7 +394,7 @@ func (l *limit) notes(w *plan.Workload, observed []*plan.Threshold) (notes []str
 // atCapacity gives the verdicts of the thresholds for the capacity at the
 // level that was certified.
 func (j *judge) atCapacity(of Verdict, w *plan.Workload, l limit) {
-	list := limiting(w, boundAtCapacity)
+	list := atCapacity(w)
 	judged := len(l.verdicts) == len(list) && l.problem == ""
 	message := "because no level was seen to pass"
 	if l.Capacity == nil || l.problem != "" {
@@ -396,11 +410,11 @@ func (j *judge) atCapacity(of Verdict, w *plan.Workload, l limit) {
 		v.Server, v.Workload, v.Name = of.Server, of.Workload, t.name()+" at capacity"
 		if l.level != nil && v.Outcome != Skipped {
 			v.Level = l.level.Name
-			at := "at the certified limit, %d"
+			at := "at the certified limit, "
 			if w.Policy.Decide == plan.Estimate {
-				at = "at the limit, %d"
+				at = "at the limit, "
 			}
-			v.Notes = append(v.Notes, fmt.Sprintf(at, l.Pass))
+			v.Notes = append(v.Notes, at+w.Capacity.Amount(l.Pass))
 		}
 		j.add(v, w.Policy.OnInconclusive)
 	}

@@ -236,6 +236,11 @@ func (f *foreseenLevel) percentile(t *plan.Threshold, worth func(int, float64) f
 // that is required, else at the smallest, which has the most rounds.
 func certifyCapacity(t *plan.Threshold, w *plan.Workload, worth func(int, float64) float64) Finding {
 	c := w.Capacity
+	if c.Over == metric.OpenLoop {
+		level := c.Level(c.UpTo) // a certifying probe has as many as it may
+		level.Requests = w.MostRequests(level.Requests)
+		return certify(t, level, c.Over, w.Policy, probeLooks(c.Over, level, plan.Policy{MaxRequests: level.Requests}), worth)
+	}
 	at := func(n int, deep bool) Finding {
 		level, policy := c.Level(n), w.Policy
 		policy.OnInconclusive = plan.Extend // a probe is extended whatever the plan says of levels

@@ -91,7 +91,7 @@ func look(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*pla
 		}
 	}
 	load := Verdict{Kind: KindLoad}
-	s.load(&load, l.Kind, plan.Level{Name: l.Name, N: l.N, Requests: s.n}, pairs(list, verdicts))
+	s.load(&load, l.Kind, plan.Level{Name: l.Name, N: l.N, Rate: l.Rate, Requests: s.n}, pairs(list, verdicts))
 	if load.Outcome != Pass {
 		return LookVerdict{Outcome: Error, Cause: load.Cause, Invalid: load.Message}, verdicts
 	}
@@ -149,6 +149,9 @@ func distance(t *plan.Threshold, v *Verdict) LookThreshold {
 			}
 		case sample.Upward(t.Op):
 			ratio = -ratio
+		}
+		if x < 0 && !share && !sample.Upward(t.Op) {
+			return -maxLog // a backlog that shrank
 		}
 		if math.IsNaN(ratio) {
 			return 0

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,22 +21,45 @@ var (
 	rateTable = flag.String("rates-table", "", "file for the table of rates")
 )
 
-// answers is how long those of the simulated rates are, which makes the largest rate
-// of the default profile about 10 requests a second.
-const answers = 96
-
-func answerLengths(seed int64) arrivals.Lengths {
-	return arrivals.Lengths{Mean: answers, Jitter: 0.5, Seed: seed, Workload: "chat", Level: "rate"}
+// rateModel is a server to which requests arrive.
+type rateModel struct {
+	name    string
+	profile *sim.Profile
+	input   int
+	answers int     // mean length of an answer, ± 50 %
+	shape   float64 // of the gaps between arrivals; 1 is Poisson
+	// lost is how many tokens are computed again for each request that arrives
+	// while others wait: it answers fewer requests the longer its queue is.
+	lost int
 }
 
-// saturatedFor keeps 256 requests in flight in the engine and returns how many
+// usualRates is the default profile, whose largest rate is about 12 requests a second.
+func usualRates() *rateModel {
+	return &rateModel{name: "default", profile: sim.DefaultProfile(), input: 256, answers: 96, shape: 1}
+}
+
+func (m *rateModel) lengths(seed int64) arrivals.Lengths {
+	return arrivals.Lengths{Mean: m.answers, Jitter: 0.5, Seed: seed, Workload: "chat", Level: "rate"}
+}
+
+// again marks a job that is no request: what a crowded server computes twice.
+const again = 1 << 40
+
+func (m *rateModel) submit(e *sim.Engine, at time.Duration, id uint64, output int) {
+	if m.lost > 0 && e.State(at).Waiting > 0 {
+		mustSubmit(e, at, sim.Job{ID: again + id, Input: 1, Output: m.lost})
+	}
+	mustSubmit(e, at, sim.Job{ID: id, Input: m.input, Output: output})
+}
+
+// saturated keeps 256 requests in flight in the engine and returns how many
 // requests a second its tokens stand for in each of the parts of so long, after as
-// long a warm-up as a run has.
-func saturatedFor(seed int64, length time.Duration, parts int) []float64 {
-	e, lengths := sim.NewEngine(sim.DefaultProfile(), seed), answerLengths(seed)
+// long a warm-up as a run has; and how long both took.
+func (m *rateModel) saturated(seed int64, length time.Duration, parts int) ([]float64, time.Duration) {
+	e, lengths := sim.NewEngine(m.profile, seed), m.lengths(seed)
 	id := uint64(0)
 	submit := func(at time.Duration) {
-		mustSubmit(e, at, sim.Job{ID: id, Input: 256, Output: lengths.At(metric.Filler, int(id))})
+		m.submit(e, at, id, lengths.At(metric.Filler, int(id)))
 		id++
 	}
 	for range plan.SaturationSlots {
@@ -49,8 +71,11 @@ func saturatedFor(seed int64, length time.Duration, parts int) []float64 {
 		emitted, next, _ := e.Advance(now)
 		free := 0
 		for _, x := range emitted {
+			if x.ID >= again {
+				continue
+			}
 			if x.At > from && x.At <= from+length {
-				out[min(int(int64(x.At-from)*int64(parts)/int64(length)), parts-1)] += float64(x.Tokens) / answers / (length.Seconds() / float64(parts))
+				out[min(int(int64(x.At-from)*int64(parts)/int64(length)), parts-1)] += float64(x.Tokens) / float64(m.answers) / (length.Seconds() / float64(parts))
 			}
 			if x.Last {
 				free++
@@ -61,7 +86,7 @@ func saturatedFor(seed int64, length time.Duration, parts int) []float64 {
 			submit(now)
 		}
 		if now > from+length {
-			return out
+			return out, from + length
 		}
 		now = max(next, now+1)
 	}
@@ -73,36 +98,44 @@ func mustSubmit(e *sim.Engine, at time.Duration, j sim.Job) {
 	}
 }
 
-// arriving is a level of a rate on the engine: a minute of warm-up, then so many
-// measured requests in ten rounds, and more until all of them have ended.
-func arriving(seed int64, rate float64, requests int, saturation []float64) *metric.Level {
-	e, lengths := sim.NewEngine(sim.DefaultProfile(), seed), answerLengths(seed)
-	schedule := arrivals.Open{Rate: rate, Shape: 1, Due: requests, Seed: seed, Workload: "chat", Level: "rate"}.Begin(0)
+// arriving is a level of a rate on the engine: as long a warm-up as a run has, then so
+// many measured requests in ten rounds, and more until all of them have ended.
+// It also returns how long that took.
+func (m *rateModel) arriving(seed int64, rate float64, requests int, saturation []float64) (*metric.Level, time.Duration) {
+	e, lengths := sim.NewEngine(m.profile, seed), m.lengths(seed)
+	schedule := arrivals.Open{Rate: rate, Shape: m.shape, Due: requests, Seed: seed, Workload: "chat", Level: "rate"}.Begin(0)
 	l := &metric.Level{Name: plan.RateName(rate), Kind: metric.OpenLoop, Rate: rate, Saturation: saturation}
 	for i := range 10 {
 		l.Rounds = append(l.Rounds, &metric.Round{Index: i, Complete: true, Busy: 1})
 	}
 	var samples []*metric.Sample // by id
-	open, warm := requests, true
+	open, inFlight, steady, ended := requests, 0, arrivals.NewSteady(0), time.Duration(0)
+	warmed, took := 0, time.Duration(0)
 	work := func(until time.Duration) {
 		emitted, _, _ := e.Advance(until)
 		for _, x := range emitted {
+			if x.ID >= again {
+				continue
+			}
 			s := samples[x.ID]
 			if s.First == 0 {
 				s.First = x.At
 			}
-			if s.Last = x.At; x.Last {
-				s.End, s.Usage = x.At, &metric.Usage{Input: 256, Output: x.Total}
-				if s.Phase == metric.Measured {
-					open--
-				}
+			if s.Last = x.At; !x.Last {
+				continue
+			}
+			s.End, s.Usage, ended = x.At, &metric.Usage{Input: m.input, Output: x.Total}, x.At
+			switch inFlight--; s.Phase {
+			case metric.Measured:
+				open--
+			case metric.Warmup:
+				warmed, took = warmed+1, took+s.End-s.Scheduled
 			}
 		}
 	}
 	for open > 0 {
 		turn, at := schedule.Next()
 		work(at)
-		output := lengths.At(turn.Phase, turn.Order)
 		r := l.Rounds[0]
 		switch turn.Phase {
 		case metric.Measured:
@@ -113,15 +146,16 @@ func arriving(seed int64, rate float64, requests int, saturation []float64) *met
 		}
 		s := &metric.Sample{Round: r.Index, Order: turn.Order, Phase: turn.Phase, FromDue: true, Scheduled: at, Sent: at, Chunks: 1, End: math.MaxInt64}
 		r.Samples, samples = append(r.Samples, s), append(samples, s)
-		mustSubmit(e, at, sim.Job{ID: uint64(len(samples) - 1), Input: 256, Output: output})
-		if warm && at > time.Minute {
-			l.Rounds[0].WindowStart, warm = schedule.Warm(), false
+		m.submit(e, at, uint64(len(samples)-1), lengths.At(turn.Phase, turn.Order))
+		inFlight++
+		if steady != nil && steady.Over(at, took/time.Duration(max(warmed, 1)), inFlight) {
+			l.Rounds[0].WindowStart, steady = schedule.Warm(), nil
 		}
 	}
 	for i, r := range l.Rounds[1:] {
 		r.WindowStart = l.Rounds[i].WindowEnd
 	}
-	return l
+	return l, ended
 }
 
 // Rules of other tools, written anew from what they say that they do, for the table
@@ -174,7 +208,9 @@ func deficient(l *metric.Level) bool {
 // saturation of an hour tells.
 func TestLongRateCharacteristics(t *testing.T) {
 	var out strings.Builder
-	truth, _ := stat.Moments(saturatedFor(1, time.Hour, 10))
+	m := usualRates()
+	long, _ := m.saturated(1, time.Hour, 10)
+	truth, _ := stat.Moments(long)
 	const requests = 3000
 	fmt.Fprintf(&out, "\n**Sustained?** Poisson arrivals, %d requests (5 minutes at 10 a second), %d gates a row; the largest rate is %.2f req/s.\n\n", requests, *rateGates, truth)
 	out.WriteString("| rate / largest | sustained | not sustained | undecided | *trend of in-flight: overloaded* | *fewer than 95 % ended: overloaded* |\n|---|---|---|---|---|---|\n")
@@ -189,7 +225,8 @@ func TestLongRateCharacteristics(t *testing.T) {
 		trend, deficit := 0, 0
 		for i := range *rateGates {
 			seed := int64(1000*near) + int64(10_000*(i+1))
-			l := arriving(seed, near*truth, requests, saturatedFor(seed+1, plan.Saturation, 10))
+			saturation, _ := m.saturated(seed+1, plan.Saturation, 10)
+			l, _ := m.arriving(seed, near*truth, requests, saturation)
 			count[judge(l, growth)]++
 			if trending(l) {
 				trend++
@@ -217,7 +254,7 @@ func TestLongRateCharacteristics(t *testing.T) {
 	}
 	out.WriteString("\n**A TTFT p95 at its limit** (by 40,000 requests at that rate): false passes of gates with these requests, with the cap on what they count as, and without it.\n\n| rate / largest | with the cap | without |\n|---|---|---|\n")
 	for _, near := range []float64{0.7, 0.85} {
-		long := arriving(7, near*truth, 40_000, nil)
+		long, _ := m.arriving(7, near*truth, 40_000, nil)
 		d := metric.Of(metric.MustLookup("ttft"), long.MeasuredSamples())
 		at, _ := d.Percentile(95)
 		limit := *threshold("ttft", "p95 < 2s")
@@ -225,8 +262,8 @@ func TestLongRateCharacteristics(t *testing.T) {
 		with, without := 0, 0
 		for i := range *rateGates {
 			seed := int64(2000*near) + int64(10_000*(i+1))
-			l := arriving(seed, near*truth, requests, slices.Repeat([]float64{truth}, 9))
-			l.Saturation = saturatedFor(seed+1, plan.Saturation, 10)
+			l, _ := m.arriving(seed, near*truth, requests, nil)
+			l.Saturation, _ = m.saturated(seed+1, plan.Saturation, 10)
 			if judge(l, &limit) == Pass {
 				with++
 			}

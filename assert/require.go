@@ -97,9 +97,10 @@ func (r required) limits() bool {
 	return r.severity != verdict.SeverityWarn && r.Metric.Name != "scaling_efficiency"
 }
 
-// limiting lists the thresholds by which they do.
-func limiting(w *plan.Workload, binds func(*plan.SLA) bool) []required {
-	return slices.DeleteFunc(binding(w, binds), func(r required) bool { return !r.limits() })
+// atCapacity lists those of a search for the limit.
+func atCapacity(w *plan.Workload) []required {
+	list := withGrowth(binding(w, boundAtCapacity), w.Capacity.Over, plan.Level{Range: w.Capacity.Range}, verdict.SeverityError)
+	return slices.DeleteFunc(list, func(r required) bool { return !r.limits() })
 }
 
 // judgedThreshold is a threshold with its verdict.

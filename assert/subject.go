@@ -67,6 +67,9 @@ func (s *subject) nearness() string {
 
 // scatter is the squared coefficient of variation of the gaps between arrivals.
 func (s *subject) scatter() float64 {
+	if c := s.workload.Capacity; s.level.Probe != nil && c != nil && c.Load.Open != nil {
+		return 1 / c.Load.Open.Shape()
+	}
 	for _, load := range s.workload.Loads {
 		if load.Open != nil && slices.ContainsFunc(load.Levels, func(l plan.Level) bool { return l.Name == s.level.Name }) {
 			return 1 / load.Open.Shape()

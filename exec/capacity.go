@@ -22,7 +22,8 @@ type hunt struct {
 	server      *plan.Server
 	workload    *plan.Workload
 	capacity    *plan.Capacity
-	levelSearch *search.Search
+	levelSearch searching
+	saturation  []float64             // of a search for a rate
 	known       map[int]*metric.Level // fixed levels by N
 	levels      map[sampleSet]*series
 	planned     []int // looks over which the error of each visit was split
@@ -32,6 +33,14 @@ type hunt struct {
 	invalid     int  // probes in a row that could not be judged
 	// invalidity is why the last one could not; "" when it could.
 	invalidity string
+}
+
+// searching is the state machine that says what to measure next.
+type searching interface {
+	Next() (search.Probe, bool)
+	Report(search.Probe, search.Result)
+	Stop(reason string)
+	Limit() search.Limit
 }
 
 // sampleSet is one set of samples of a level of the search.
@@ -92,28 +101,24 @@ func (r *runner) unsearched(s *plan.Server, why string) {
 
 func newCapacity(s *plan.Server, w *plan.Workload) *metric.Capacity {
 	c := w.Capacity
-	return &metric.Capacity{
+	out := &metric.Capacity{
 		Server: s.Address(), Workload: w.Address(), Over: c.Over, From: c.From, UpTo: c.UpTo, Require: c.Require,
 		Kind: metric.CapacityUnknown, Probes: []metric.CapacityProbe{},
 	}
+	if c.Over == metric.OpenLoop {
+		out.Step = plan.RateStep
+	}
+	return out
 }
 
 // seek searches until the search ends or the run does.
 func (h *hunt) seek(out *metric.Capacity, budget time.Duration) (lost error) {
-	c := h.capacity
-	opts := search.Options{
-		Over: searchOver(c.Over), From: c.From, UpTo: c.UpTo, Resolution: c.Resolution, Relative: c.Relative,
-		Require: c.Require, Budget: budget, Begin: max(c.From, min(ladder, c.UpTo)), Confirm: c.Confirm,
-		Looks: h.looks, Deep: h.deep, Known: h.measuredBefore(),
+	if h.capacity.Over == metric.OpenLoop {
+		lost = h.rates(budget)
+	} else {
+		h.levelSearch = h.loads(budget)
 	}
-	if target := h.wantedBy(); target > opts.Require {
-		opts.Require = target
-	}
-	if h.LastLimit != nil {
-		opts.Start = max(0, h.LastLimit(h.server, h.workload))
-	}
-	h.levelSearch = search.New(opts)
-	for {
+	for lost == nil {
 		if !h.check() {
 			h.levelSearch.Stop(h.why())
 			break
@@ -122,10 +127,8 @@ func (h *hunt) seek(out *metric.Capacity, budget time.Duration) (lost error) {
 		if !ok {
 			break
 		}
-		result, err := h.probe(p)
-		if err != nil {
-			lost = err
-			h.levelSearch.Stop("the server could not be measured: " + h.secrets.Text(err.Error()))
+		var result search.Result
+		if result, lost = h.probe(p); lost != nil {
 			break
 		}
 		if !h.check() && result.Outcome == search.Inconclusive {
@@ -142,8 +145,28 @@ func (h *hunt) seek(out *metric.Capacity, budget time.Duration) (lost error) {
 			h.levelSearch.Stop(h.invalidity)
 		}
 	}
+	if lost != nil {
+		h.levelSearch.Stop("the server could not be measured: " + h.secrets.Text(lost.Error()))
+	}
 	h.conclude(out)
 	return lost
+}
+
+// loads searches over requests in flight, or sent at once.
+func (h *hunt) loads(budget time.Duration) *search.Search {
+	c := h.capacity
+	opts := search.Options{
+		Over: searchOver(c.Over), From: c.From, UpTo: c.UpTo, Resolution: c.Resolution, Relative: c.Relative,
+		Require: c.Require, Budget: budget, Begin: max(c.From, min(ladder, c.UpTo)), Confirm: c.Confirm,
+		Looks: h.looks, Deep: h.deep, Known: h.measuredBefore(),
+	}
+	if target := h.wantedBy(); target > opts.Require {
+		opts.Require = target
+	}
+	if h.LastLimit != nil {
+		opts.Start = max(0, h.LastLimit(h.server, h.workload))
+	}
+	return search.New(opts)
 }
 
 // wantedBy is the load at which comparisons want the candidate certified: the
@@ -165,8 +188,7 @@ func (h *hunt) wantedBy() int {
 	return min(max(most, h.capacity.From), h.capacity.UpTo) * min(most, 1)
 }
 
-// searchOver names what grows. Rates, once a load has them, count in steps:
-// search.Options.Step.
+// searchOver names what grows.
 func searchOver(k metric.LoadKind) search.Over {
 	if k == metric.Burst {
 		return search.Burst
@@ -213,11 +235,16 @@ func (h *hunt) measuredBefore() []search.Result {
 		if n == 0 {
 			continue
 		}
-		h.known[l.N] = l
+		at, planned := l.N, 1
+		if l.Kind == metric.OpenLoop {
+			at = int(math.Round(l.Rate / plan.RateStep))
+		} else {
+			planned = h.plannedFrom(l.N, n)
+		}
+		h.known[at] = l
 		view := h.view(l, l.Rounds)
-		planned := h.plannedFrom(l.N, n)
 		h.planned = append(h.planned, planned)
-		r := h.judged(l.N, view, Look{Requests: n, Planned: planned})
+		r := h.judged(at, view, Look{Requests: n, Planned: planned})
 		r.Spent = h.took[l]
 		out = append(out, r)
 	}

@@ -25,7 +25,7 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 		return lost
 	}
 	if c.Load.Kind == metric.OpenLoop {
-		if lost := r.saturated(t, c, l); lost != nil {
+		if l.Saturation, lost = r.saturated(t, c); lost != nil {
 			l.Skipped = r.secrets.Text(lost.Error())
 			return lost
 		}

@@ -97,7 +97,7 @@ func (h *hunt) probe(p search.Probe) (search.Result, error) {
 			continue
 		}
 		var ended bool
-		if ended, lost = s.play(s.Level.More(k - have)); lost != nil {
+		if ended, lost = s.play(h.share(s, k-have)); lost != nil {
 			break
 		}
 		if !ended {
@@ -129,7 +129,7 @@ func (h *hunt) samples(p search.Probe) (s *series, lost error) {
 		c.Level.Name += fmt.Sprintf(" set %d", p.Set+1)
 	}
 	l := newLevel(c)
-	l.Probe = &metric.Probe{Purpose: string(p.Purpose), Set: p.Set}
+	l.Probe, l.Saturation = &metric.Probe{Purpose: string(p.Purpose), Set: p.Set}, h.saturation
 	h.run.Levels = append(h.run.Levels, l)
 	s, lost = h.series(h.target, c, l)
 	if s == nil {

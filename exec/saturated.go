@@ -7,21 +7,17 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// saturated measures the largest rate of the workload on the server, where it was
-// not yet, and notes it at the level.
-func (r *runner) saturated(t *Target, c Case, l *metric.Level) (lost error) {
+// saturated is how many requests a second the server answers at most, in parts of the
+// time; measured where it was not yet.
+func (r *runner) saturated(t *Target, c Case) (parts []float64, lost error) {
 	i := slices.IndexFunc(r.run.Levels, func(x *metric.Level) bool {
-		return x.Server == l.Server && x.Workload == l.Workload && x.Name == metric.SaturationName
+		return x.Server == c.Server.Address() && x.Workload == c.Workload.Address() && x.Name == metric.SaturationName
 	})
-	if i < 0 {
-		s, lost := r.saturation(t, c)
-		if s == nil || lost != nil {
-			return lost
-		}
-		i = slices.Index(r.run.Levels, s)
+	if i >= 0 {
+		return r.run.Levels[i].Saturation, nil
 	}
-	l.Saturation = r.run.Levels[i].Saturation
-	return nil
+	l, lost := r.saturation(t, c)
+	return l.Saturation, lost
 }
 
 // saturation measures it.

@@ -84,6 +84,9 @@ func (w *Workload) MostRequests(first int) int {
 // Rounds of a closed loop are one for each seed that the plan names; else they
 // hold two waves of requests where there are enough, and at least one; a burst is a round, and ten bursts are sent at least.
 func (c *Capacity) Level(n int) Level {
+	if c.Over == metric.OpenLoop {
+		return c.rate(n)
+	}
 	l := Level{Name: "probe " + LevelName(c.Over, n), N: n, Requests: c.Requests, Range: c.Range}
 	if l.Requests == 0 {
 		l.Requests = max(DefaultRequests(n), c.Least)

@@ -357,14 +357,14 @@ type Level struct {
 // AtCapacity still hold.
 type Capacity struct {
 	Over metric.LoadKind
-	From int `plan:"from"`  // smallest level, at least 1
-	UpTo int `plan:"up_to"` // largest level, at least From
+	From int // smallest level, at least 1; of rates in units of RateStep, as UpTo and Require
+	UpTo int // largest level, at least From
 	// Resolution is how far apart the largest level that passes and the
 	// smallest that fails may stay; at least 1. Relative widens it to a share
 	// of the capacity, in [0, 1).
 	Resolution int
 	Relative   float64
-	Require    int           `plan:"require"`  // from From to UpTo; 0: measured only
+	Require    int           // from From to UpTo; 0: measured only
 	Budget     time.Duration `plan:"budget"`   // of the search on one server; 0: none of its own
 	Requests   int           `plan:"requests"` // at the first look at a level; 0: DefaultRequests
 	Least      int           // of these, for the preset

@@ -16,10 +16,13 @@ import (
 type Capacity struct {
 	Server   string `json:"server"`
 	Workload string `json:"workload"`
-	Over     string `json:"over"` // "closed": requests in flight; "burst": requests at once
-	From     int    `json:"from"`
-	UpTo     int    `json:"up_to"`
-	Require  int    `json:"require,omitempty"` // 0: it was measured only
+	Over     string `json:"over"` // "closed": requests in flight; "burst": requests at once; "rate": requests per second
+	// Step is the rate of one: From, UpTo, Require, Pass, Fail, Crossing and the
+	// probes' N count in it; 0: 1.
+	Step    float64 `json:"step,omitempty"`
+	From    int     `json:"from"`
+	UpTo    int     `json:"up_to"`
+	Require int     `json:"require,omitempty"` // 0: it was measured only
 
 	// Kind says what may be claimed: "exact", "interpolated", "at_least",
 	// "below", "server_cap" or "unknown".
@@ -73,7 +76,7 @@ type Probe struct {
 
 func (b *builder) capacity(c *metric.Capacity) Capacity {
 	out := Capacity{
-		Server: b.clean(c.Server), Workload: b.clean(c.Workload), Over: string(c.Over),
+		Server: b.clean(c.Server), Workload: b.clean(c.Workload), Over: string(c.Over), Step: c.Step,
 		From: c.From, UpTo: c.UpTo, Require: c.Require,
 		Kind: cmp.Or(string(c.Kind), string(metric.CapacityUnknown)), Pass: c.Pass, Fail: c.Fail,
 		Binding: b.clean(c.Binding), AtPass: b.clean(c.AtPass), AtFail: b.clean(c.AtFail),
@@ -143,34 +146,49 @@ func (c *Capacity) Answer() string {
 func (c *Capacity) Limit() string {
 	switch metric.CapacityKind(c.Kind) {
 	case metric.CapacityExact, metric.CapacityServerCap:
-		return strconv.Itoa(c.Pass)
+		return c.Amount(c.Pass)
 	case metric.CapacityInterpolated:
-		if c.Fail-1 > c.Pass {
+		if c.Fail-1 > c.Pass && !c.OfRate() {
 			return fmt.Sprintf("%d to %d", c.Pass, c.Fail-1)
 		}
-		return strconv.Itoa(c.Pass)
+		return c.Amount(c.Pass)
 	case metric.CapacityAtLeast:
-		return strconv.Itoa(c.Pass) + "+"
+		return c.Amount(c.Pass) + "+"
 	case metric.CapacityBelow:
-		return "<" + strconv.Itoa(c.Fail)
+		return "<" + c.Amount(c.Fail)
 	}
 	return string(metric.CapacityUnknown)
+}
+
+// OfRate says whether the search was for a rate.
+func (c *Capacity) OfRate() bool { return c.Over == string(metric.OpenLoop) }
+
+// Load is n in units of Over; Amount writes it.
+func (c *Capacity) Load(n int) float64  { return metric.Capacity{Step: c.Step}.Load(n) }
+func (c *Capacity) Amount(n int) string { return metric.Capacity{Step: c.Step}.Amount(n) }
+
+// Estimate is the crossing in units of Over: "9.3".
+func (c *Capacity) Estimate() string {
+	if c.OfRate() {
+		return metric.Capacity{Step: c.Step, Crossing: c.Crossing.V}.Estimate()
+	}
+	return metric.Format(metric.Count, c.Crossing.V)
 }
 
 // Facts are what a person needs to trust the answer, one sentence each.
 func (c *Capacity) Facts() []string {
 	var list []string
 	if c.Crossing.OK {
-		s := cmp.Or(c.Binding, "the first threshold") + " seems to meet its limit near " + metric.Format(metric.Count, c.Crossing.V)
-		if c.CrossingLow.OK && c.CrossingHigh.OK {
+		s := cmp.Or(c.Binding, "the first threshold") + " seems to meet its limit near " + c.Estimate()
+		if c.CrossingLow.OK && c.CrossingHigh.OK && !c.OfRate() {
 			s += fmt.Sprintf(" (%s to %s)", metric.Format(metric.Count, c.CrossingLow.V), metric.Format(metric.Count, c.CrossingHigh.V))
 		}
 		list = append(list, s+": an estimate, not a claim")
 	}
 	for _, n := range c.NonMonotone {
-		list = append(list, fmt.Sprintf("not monotone: %d fails and %d passes; the lower answer counts", n.Fails, n.Passes))
+		list = append(list, fmt.Sprintf("not monotone: %s fails and %s passes; the lower answer counts", c.Amount(n.Fails), c.Amount(n.Passes)))
 	}
-	if c.Pass > 0 {
+	if c.Pass > 0 && !c.OfRate() {
 		if c.Confirmed {
 			list = append(list, fmt.Sprintf("confirmed: %d held again on fresh requests", c.Pass))
 		} else {
@@ -188,12 +206,12 @@ func (c *Capacity) Facts() []string {
 // people.
 var probeHead = []string{"N", "Purpose", "Requests", "Outcome", "Took", "Binding"}
 
-func (p *Probe) row() []string {
+func (p *Probe) row(c *Capacity) []string {
 	took := "–"
 	if p.Spent > 0 {
 		took = text.Clock(p.Spent)
 	}
-	return []string{strconv.Itoa(p.N), cmp.Or(p.Purpose, "–"), strconv.Itoa(p.Requests), cmp.Or(p.Outcome, "–"), took,
+	return []string{c.Amount(p.N), cmp.Or(p.Purpose, "–"), strconv.Itoa(p.Requests), cmp.Or(p.Outcome, "–"), took,
 		cmp.Or(strings.TrimSpace(p.Binding+" "+p.Shown), "–")}
 }
 

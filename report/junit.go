@@ -351,7 +351,7 @@ func (j *junitWriter) body(v *Verdict) string {
 			line("            %s", text.Line(fact))
 		}
 		for _, p := range c.Probes {
-			line("probe:      %s", text.Line(strings.Join(p.row(), " · ")))
+			line("probe:      %s", text.Line(strings.Join(p.row(c), " · ")))
 		}
 	}
 	if c := j.caseOf(v); c != nil {

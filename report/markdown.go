@@ -247,7 +247,7 @@ func (m *markdown) capacities() string {
 			p := &c.Probes[i]
 			s.row(func() string {
 				row := lead
-				for j, text := range p.row() {
+				for j, text := range p.row(c) {
 					if row += "| " + cell(text, cellBytes); j == len(probeHead)-1 && p.Note != "" {
 						row += "<br>_" + cell(p.Note, cellBytes) + "_"
 					}

@@ -58,7 +58,10 @@ func (d *Document) Night() metric.Night {
 		// A limit that is only bounded from one side, or not at all, is no
 		// figure: "125+" of one night and "130+" of the next tell nothing.
 		if c.Pass > 0 && c.Fail > 0 {
-			add(metric.Trend{Server: c.Server, Workload: c.Workload, Level: "capacity", Metric: "capacity", Asked: asked[[2]string{c.Server, c.Workload}]}, float64(c.Pass), 0)
+			add(metric.Trend{Server: c.Server, Workload: c.Workload, Level: "capacity", Metric: "capacity", Asked: asked[[2]string{c.Server, c.Workload}]}, c.Load(c.Pass), 0)
+		} else if c.OfRate() && c.Pass > 0 && c.Crossing.OK {
+			// What is certified depends on the time there is; the estimate does not.
+			add(metric.Trend{Server: c.Server, Workload: c.Workload, Level: "capacity", Metric: "capacity", Asked: asked[[2]string{c.Server, c.Workload}]}, c.Crossing.V*c.Step, 0)
 		}
 	}
 	return n

@@ -211,7 +211,7 @@ func (t *terminal) capacity(c *Capacity) {
 	last := len(probeHead) - 1
 	for i := range c.Probes[:min(len(c.Probes), mostBrief)] {
 		p := &c.Probes[i]
-		row := p.row()
+		row := p.row(c)
 		if p.Binding == "" && p.Note != "" {
 			row[last] = p.Note
 		}

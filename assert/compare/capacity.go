@@ -64,17 +64,17 @@ func (x *comparison) certified(row *Change, w *plan.Workload, change float64) {
 		return
 	}
 	target := CapacityTarget(a.Pass, change)
-	row.Control = metric.Some(float64(a.Pass))
-	row.Message = fmt.Sprintf("capacity: the control holds %d; the candidate must at %d and is certified to %d", a.Pass, target, b.Pass)
+	row.Control = metric.Some(a.Load(a.Pass))
+	row.Message = fmt.Sprintf("capacity: the control holds %s; the candidate must at %s and is certified to %s", a.Amount(a.Pass), a.Amount(target), b.Amount(b.Pass))
 	if b.Pass > 0 {
-		row.Candidate = metric.Some(float64(b.Pass))
+		row.Candidate = metric.Some(b.Load(b.Pass))
 		row.Change = metric.Some(float64(b.Pass)/float64(a.Pass) - 1)
 		row.Low = row.Change
 		row.Certifiable = metric.Some(min(0, row.Change.V))
 	}
 	if b.Fail > 0 {
 		row.High = metric.Some(float64(b.Fail-1)/float64(a.Pass) - 1)
-		row.Message += fmt.Sprintf(", fails at %d", b.Fail)
+		row.Message += fmt.Sprintf(", fails at %s", b.Amount(b.Fail))
 	}
 	switch {
 	case b.Pass >= target:
@@ -83,7 +83,7 @@ func (x *comparison) certified(row *Change, w *plan.Workload, change float64) {
 		row.Outcome = verdict.Fail
 	default:
 		row.Outcome = verdict.Inconclusive
-		row.Needs = fmt.Sprintf("needs a larger budget, or more requests, to decide %d", target)
+		row.Needs = fmt.Sprintf("needs a larger budget, or more requests, to decide %s", a.Amount(target))
 	}
 	row.pFail = 0 // each probe is a test of its own
 	if b.Fail > 0 && b.Fail <= a.Pass {
@@ -92,7 +92,7 @@ func (x *comparison) certified(row *Change, w *plan.Workload, change float64) {
 		row.Direction = Better
 	}
 	if a.Kind == metric.CapacityAtLeast {
-		row.Notes = append(row.Notes, fmt.Sprintf("the control was not seen to fail: its capacity is at least %d", a.Pass))
+		row.Notes = append(row.Notes, fmt.Sprintf("the control was not seen to fail: its capacity is at least %s", a.Amount(a.Pass)))
 	}
 }
 
@@ -105,11 +105,11 @@ func (c *Change) fromNothing(a, b Limit, change float64) {
 	target := CapacityTarget(a.Fail-1, change)
 	c.Change, c.pFail = metric.None(nowhere), 0
 	if b.Pass > 0 {
-		c.Candidate = metric.Some(float64(b.Pass))
+		c.Candidate = metric.Some(b.Load(b.Pass))
 	}
-	c.Message = fmt.Sprintf("capacity: %s; the candidate is certified to %d", nowhere, b.Pass)
+	c.Message = fmt.Sprintf("capacity: %s; the candidate is certified to %s", nowhere, b.Amount(b.Pass))
 	if b.Fail > 0 {
-		c.Message += fmt.Sprintf(", fails at %d", b.Fail)
+		c.Message += fmt.Sprintf(", fails at %s", b.Amount(b.Fail))
 	}
 	if b.Pass >= a.Fail {
 		c.Direction = Better
@@ -123,6 +123,6 @@ func (c *Change) fromNothing(a, b Limit, change float64) {
 		c.Outcome = verdict.Fail
 	default:
 		c.Outcome = verdict.Inconclusive
-		c.Needs = fmt.Sprintf("needs a search that begins below %d", a.Fail)
+		c.Needs = fmt.Sprintf("needs a search that begins below %s", a.Amount(a.Fail))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -20,8 +21,13 @@ func needOpenFiles(p *plan.Plan) (need int, level string) {
 		}
 	}
 	for _, c := range exec.Searches(p) {
-		if n := sockets(c.Server) * c.Workload.Capacity.UpTo; n > need {
-			need, level = n, fmt.Sprintf("the search of %s, up to %d", c.Workload.Address(), c.Workload.Capacity.UpTo)
+		s := c.Workload.Capacity
+		n := s.UpTo
+		if s.Over == metric.OpenLoop {
+			n = s.Load.Open.MaxInFlight
+		}
+		if n *= sockets(c.Server); n > need {
+			need, level = n, fmt.Sprintf("the search of %s, up to %s", c.Workload.Address(), s.Amount(s.UpTo))
 		}
 	}
 	for _, c := range p.Compares {

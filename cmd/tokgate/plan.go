@@ -229,17 +229,21 @@ func (x *expansion) searches() {
 	for _, c := range searches {
 		s := c.Workload.Capacity
 		over, required, budget := "requests in flight", "none", "none"
-		if s.Over == metric.Burst {
+		levels := span(s.From, s.UpTo)
+		switch s.Over {
+		case metric.Burst:
 			over = "requests at once"
+		case metric.OpenLoop:
+			over, levels = "requests a second", "up to "+s.Amount(s.UpTo)
 		}
 		if s.Require > 0 {
-			required = strconv.Itoa(s.Require)
+			required = s.Amount(s.Require)
 		}
 		if s.Budget > 0 {
 			budget = plan.PlainDuration(s.Budget)
 		}
 		low, high := s.Level(s.From).Requests, s.Level(s.UpTo).Requests
-		b.add(c.Workload.Address(), c.Server.Address(), over, span(s.From, s.UpTo), required,
+		b.add(c.Workload.Address(), c.Server.Address(), over, levels, required,
 			span(low, high), span(c.Workload.MostRequests(low), c.Workload.MostRequests(high)), budget)
 	}
 	b.table([]int{1, 2, 3, 4}, "Over", "Levels", "Required", "Requests", "At most", "Budget").write(x.out, x.width)
@@ -322,7 +326,7 @@ func together(levels []string) string {
 func (x *expansion) limit(workload string) string {
 	for _, w := range x.p.Workloads {
 		if w.Address() == workload && w.Capacity.Require > 0 {
-			return fmt.Sprintf("the limit is at least %d", w.Capacity.Require)
+			return "the limit is at least " + w.Capacity.Amount(w.Capacity.Require)
 		}
 	}
 	return "some level passes"

@@ -18,19 +18,33 @@ func readCapacity(b *body, w *plan.Workload, p *preset) *plan.Capacity {
 		return nil
 	}
 	out := &plan.Capacity{Over: metric.ClosedLoop, From: 1, Resolution: 1, Range: c.rng}
-	if c.later = c.isText("over", "rate"); c.later {
-		c.d.later(c.rangeOf("over"), `over = "rate"`)
-	} else if c.oneOf("over", "concurrency", "burst") == "burst" {
+	switch c.oneOf("over", "concurrency", "burst", "rate") {
+	case "burst":
 		out.Over = metric.Burst
+	case "rate":
+		out.Over, out.Relative = metric.OpenLoop, rateResolution
 	}
 	c.bind(out)
+	for _, x := range []struct {
+		name string
+		into *int
+	}{{"from", &out.From}, {"up_to", &out.UpTo}, {"require", &out.Require}} {
+		if n, ok := readAmount(c, x.name, out.Over); ok {
+			*x.into = n
+		}
+	}
 	readResolution(c, out)
 	if !c.given("require") {
 		c.note("require", "none", "the capacity is measured only")
 	}
 	if !c.given("requests") {
 		out.Least = p.requests()
-		c.note("requests", "as the requests of a level", "")
+		if out.Over == metric.OpenLoop {
+			out.Requests = max(plan.DefaultEstimating, out.Least)
+			c.note("requests", strconv.Itoa(out.Requests), "of a probe that estimates")
+		} else {
+			c.note("requests", "as the requests of a level", "")
+		}
 	}
 	switch most := w.Policy.MaxRequests; {
 	case c.given("max_requests"):
@@ -39,7 +53,11 @@ func readCapacity(b *body, w *plan.Workload, p *preset) *plan.Capacity {
 	default:
 		c.note("max_requests", "16 times the first look", "")
 	}
-	out.Confirm = c.boolean("confirm")
+	if out.Over != metric.OpenLoop {
+		out.Confirm = c.boolean("confirm")
+	} else if c.given("confirm") {
+		c.d.errorf(c.attrs["confirm"].NameRange, sumConflict, "A rate is certified by a probe of fresh requests as it is: leave confirm out.")
+	}
 	out.Load = readProbeLoad(b, w, out.Over)
 	checkSearch(c, out)
 	return out
@@ -51,26 +69,58 @@ func checkSearch(b *body, out *plan.Capacity) {
 		b.d.errorf(b.rangeOf("max_requests"), sumConflict, "The first look at a level takes requests = %d, more than max_requests = %d allows.", out.Requests, out.MaxRequests)
 	}
 	if out.UpTo > 0 && out.From > out.UpTo {
-		b.d.errorf(b.rangeOf("from"), sumOutOfRange, "from = %d is above up_to = %d: there is nothing to search.", out.From, out.UpTo)
+		b.d.errorf(b.rangeOf("from"), sumOutOfRange, "from = %s is above up_to = %s: there is nothing to search.", out.Amount(out.From), out.Amount(out.UpTo))
 	}
 	if out.UpTo > 0 && out.Require > out.UpTo {
-		b.d.errorf(b.rangeOf("require"), sumOutOfRange, "require = %d is above up_to = %d: the search could never reach it. Raise up_to.", out.Require, out.UpTo)
+		b.d.errorf(b.rangeOf("require"), sumOutOfRange, "require = %s is above up_to = %s: the search could never reach it. Raise up_to.", out.Amount(out.Require), out.Amount(out.UpTo))
 	}
 	if out.Require > 0 && out.Require < out.From {
-		b.d.errorf(b.rangeOf("require"), sumOutOfRange, "require = %d is below from = %d: the search never looks there. Lower from.", out.Require, out.From)
+		b.d.errorf(b.rangeOf("require"), sumOutOfRange, "require = %s is below from = %s: the search never looks there. Lower from.", out.Amount(out.Require), out.Amount(out.From))
 	}
 	if total := b.d.out.Gate.Budget; total > 0 && out.Budget > total {
 		b.d.errorf(b.rangeOf("budget"), sumConflict, "The search may take %s and the whole run %s (the gate's budget).", plan.PlainDuration(out.Budget), plan.PlainDuration(total))
 	}
 }
 
+// rateResolution is how far below the estimate a certified rate is near enough.
+const rateResolution = 0.05
+
+// readAmount reads a load of the search: a whole number, of rates "8 req/s" in units of
+// plan.RateStep.
+func readAmount(b *body, name string, over metric.LoadKind) (int, bool) {
+	if over != metric.OpenLoop {
+		n, ok := b.integer(name, 1, maxLevel)
+		return int(n), ok
+	}
+	if !b.given(name) {
+		if b.spec.attr(name).Required {
+			b.value(name) // says so
+		}
+		return 0, false
+	}
+	v, ok := b.value(name)
+	if !ok {
+		return 0, false
+	}
+	rate, ok := b.asRate(b.rangeOf(name), name, v)
+	return int(math.Round(rate / plan.RateStep)), ok
+}
+
 // readResolution reads 2 or "5%".
 func readResolution(b *body, out *plan.Capacity) {
+	if out.Over == metric.OpenLoop && !b.given("resolution") {
+		b.note("resolution", `"5%"`, "of a rate")
+		return
+	}
 	v, ok := b.value("resolution")
 	if !ok {
 		return
 	}
 	rng := b.rangeOf("resolution")
+	if v.Type() != cty.String && out.Over == metric.OpenLoop {
+		b.d.errorf(rng, sumWrongType, `The resolution of a rate is a share of it, such as "5%%".`)
+		return
+	}
 	if v.Type() != cty.String {
 		if n, ok := b.asInteger(rng, "resolution", v, 1, maxLevel); ok {
 			out.Resolution = int(n)
@@ -101,7 +151,13 @@ func readProbeLoad(b *body, w *plan.Workload, kind metric.LoadKind) *plan.Load {
 	d := b.absent("load")
 	d.quiet = true
 	l := &plan.Load{Kind: kind, Range: b.rng}
-	l.Seeds, l.Warmup, l.Stagger = readSeeds(d), readWarmup(d), readStagger(d, kind)
+	l.Seeds = readSeeds(d)
+	if kind == metric.OpenLoop {
+		l.Open = &plan.Open{Warmup: plan.OpenWarmupAuto}
+		d.bind(l.Open)
+	} else {
+		l.Warmup, l.Stagger = readWarmup(d), readStagger(d, kind)
+	}
 	d.bind(l)
 	return l
 }

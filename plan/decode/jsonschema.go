@@ -147,6 +147,8 @@ func jsonType(name string) object {
 		return anyOf(number, duration, object{"const": "auto"})
 	case `duration or "auto"`:
 		return anyOf(duration, object{"const": "auto"})
+	case "number or rate":
+		return anyOf(number, text)
 	case "number or share":
 		return anyOf(number, object{"type": "string", "pattern": "%$"})
 	case gpusType:

@@ -147,8 +147,8 @@ func workload(w *plan.Workload, add func(demand)) {
 			threshold(on+": good", t, plan.SeverityError, add)
 		}
 		if c := w.Capacity; c != nil {
-			add(demand{key: on + ": capacity", strength: float64(c.Require), text: "require " + strconv.Itoa(c.Require), rng: c.Range})
-			add(demand{key: on + ": capacity up_to", strength: float64(c.UpTo), text: strconv.Itoa(c.UpTo), rng: c.Range})
+			add(demand{key: on + ": capacity", strength: float64(c.Require), text: "require " + c.Amount(c.Require), rng: c.Range})
+			add(demand{key: on + ": capacity up_to", strength: float64(c.UpTo), text: c.Amount(c.UpTo), rng: c.Range})
 		}
 	}
 }

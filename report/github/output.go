@@ -36,7 +36,7 @@ func Outputs(docs []*report.Document, code int, at Workspace) []Output {
 			if len(d.Plan.Servers) > 1 || len(d.Servers) > 1 {
 				name = c.Server + "/" + name
 			}
-			capacity = append(capacity, name+"="+strconv.Itoa(c.Pass))
+			capacity = append(capacity, name+"="+c.Amount(c.Pass))
 			kind = append(kind, name+"="+c.Kind)
 		}
 		if d.Recording != "" {

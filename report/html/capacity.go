@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tokgate/tokgate/metric"
@@ -43,7 +42,7 @@ func capacities(runs []run) (section, bool) {
 			}
 			l := limitView{Class: capacityClass(c), Value: c.Limit(), Unit: kinds[c.Over], Sentence: sentence(c), Kind: limitKinds[metric.CapacityKind(c.Kind)]}
 			if c.Require > 0 {
-				l.Facts = append(l.Facts, fmt.Sprintf("required by the plan: %d", c.Require))
+				l.Facts = append(l.Facts, "required by the plan: "+c.Amount(c.Require))
 			}
 			l.Facts = append(l.Facts, margins(r, c)...)
 			for _, fact := range c.Facts() {
@@ -132,14 +131,14 @@ func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
 		if !math.IsNaN(away) && !math.IsInf(away, 0) {
 			distance = metric.Format(metric.Ratio, away) + ", " + near
 		}
-		tip := []string{inFlight(&report.Case{Kind: c.Over, N: p.N}), label + " " + v.Format(t.Unit), cmp.Or(line(outcome), "not judged") + ", " + plural(p.Requests, "request") + " measured"}
+		tip := []string{inFlight(&report.Case{Kind: c.Over, N: p.N, Rate: c.Load(p.N)}), label + " " + v.Format(t.Unit), cmp.Or(line(outcome), "not judged") + ", " + plural(p.Requests, "request") + " measured"}
 		if low.OK || high.OK {
 			tip = append(tip, "from "+ends(low, t.Unit, false)+" to "+ends(high, t.Unit, true))
 		}
-		series.Points = append(series.Points, chart.Point{X: float64(p.N), Y: v.V, Low: bound(low), High: bound(high), Mark: mark, Tip: tip})
-		through.Points = append(through.Points, chart.Point{X: float64(p.N), Y: v.V})
-		ns = append(ns, float64(p.N))
-		f.Table.Rows = append(f.Table.Rows, []cell{text(strconv.Itoa(p.N)), {Text: line(outcome), Class: outcomeClass(outcome)}, text(v.Format(t.Unit)),
+		series.Points = append(series.Points, chart.Point{X: c.Load(p.N), Y: v.V, Low: bound(low), High: bound(high), Mark: mark, Tip: tip})
+		through.Points = append(through.Points, chart.Point{X: c.Load(p.N), Y: v.V})
+		ns = append(ns, c.Load(p.N))
+		f.Table.Rows = append(f.Table.Rows, []cell{text(c.Amount(p.N)), {Text: line(outcome), Class: outcomeClass(outcome)}, text(v.Format(t.Unit)),
 			text(ends(low, t.Unit, false)), text(ends(high, t.Unit, true)), text(rule), text(distance)})
 	}
 	if len(series.Points) == 0 {
@@ -151,9 +150,9 @@ func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
 		Rules:  []chart.Rule{{At: t.Limit.V, Word: line("must be " + rule)}},
 		Series: []chart.Series{through, series},
 	}
-	ch.X.First = []float64{float64(c.Pass), float64(c.Fail)}
+	ch.X.First = []float64{c.Load(c.Pass), c.Load(c.Fail)}
 	if c.Pass > 0 && c.Fail > c.Pass {
-		ch.Spans = []chart.Span{{From: float64(c.Pass), To: float64(c.Fail), Word: fmt.Sprintf("the limit lies between %d and %d", c.Pass, c.Fail)}}
+		ch.Spans = []chart.Span{{From: c.Load(c.Pass), To: c.Load(c.Fail), Word: fmt.Sprintf("the limit lies between %s and %s", c.Amount(c.Pass), c.Amount(c.Fail))}}
 		f.Words += " The shaded stretch is where the limit lies."
 	}
 	if low, high := spread(series.Points); low > 0 && high > 30*low {
@@ -247,7 +246,7 @@ func probes(c *report.Capacity) *table {
 		if p.Spent > 0 {
 			took = clean.Clock(p.Spent)
 		}
-		t.Rows = append(t.Rows, []cell{text(strconv.Itoa(p.N)), text(cmp.Or(line(p.Purpose), "–")), {Text: cmp.Or(line(p.Outcome), "–"), Class: outcomeClass(p.Outcome)},
+		t.Rows = append(t.Rows, []cell{text(c.Amount(p.N)), text(cmp.Or(line(p.Purpose), "–")), {Text: cmp.Or(line(p.Outcome), "–"), Class: outcomeClass(p.Outcome)},
 			text(count(p.Requests)), text(took), text(cmp.Or(line(strings.TrimSpace(p.Binding+" "+p.Shown)), "–")), text(cmp.Or(line(p.Note), "–"))})
 	}
 	t.Left = max(len(c.Probes)-most, 0)
@@ -271,7 +270,7 @@ func margins(r run, c *report.Capacity) []string {
 			}
 			def, _ := metric.Lookup(t.Metric)
 			value, limit := metric.FormatPair(metric.Unit(t.Unit), v.V, t.Limit.V)
-			out = append(out, line(fmt.Sprintf("at %d, %s is %s, %s of %s %s (%s of it to spare)", c.Pass,
+			out = append(out, line(fmt.Sprintf("at %s, %s is %s, %s of %s %s (%s of it to spare)", c.Amount(c.Pass),
 				strings.TrimSpace(def.Title+" "+t.Stat), value, nearness(m), relation(t.Op), limit, metric.Format(metric.Ratio, m))))
 			break
 		}
@@ -289,11 +288,15 @@ func atTheLimit(r run, c *report.Capacity) *table {
 		if x.Server != c.Server || x.Workload != c.Workload || x.Kind != c.Over || x.Completed == 0 {
 			continue
 		}
-		if byN[x.N] == nil {
-			ns = append(ns, x.N)
+		n := x.N
+		if c.OfRate() {
+			n = int(math.Round(x.Rate / c.Load(1)))
 		}
-		if old := byN[x.N]; old == nil || x.Completed > old.Completed {
-			byN[x.N] = x
+		if byN[n] == nil {
+			ns = append(ns, n)
+		}
+		if old := byN[n]; old == nil || x.Completed > old.Completed {
+			byN[n] = x
 		}
 	}
 	if len(ns) < 2 {
@@ -313,7 +316,7 @@ func atTheLimit(r run, c *report.Capacity) *table {
 func around(r run, c *report.Capacity, byN map[int]*report.Case, shown []int) *table {
 	t := &table{Caption: "Around the limit of " + address(c.Workload), Head: []string{capital(kinds[c.Over])}}
 	for _, n := range shown {
-		head := strconv.Itoa(n)
+		head := c.Amount(n)
 		switch n {
 		case c.Pass:
 			head += ", the limit"

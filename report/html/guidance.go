@@ -171,6 +171,9 @@ func capacityClass(c *report.Capacity) string {
 
 // sentence is a capacity in words that follow its numbers.
 func sentence(c *report.Capacity) string {
+	if c.OfRate() {
+		return rateSentence(c)
+	}
 	unit := "in flight"
 	if c.Over == "burst" {
 		unit = "at once"
@@ -194,6 +197,28 @@ func sentence(c *report.Capacity) string {
 	return "Not known: " + line(c.Reason)
 }
 
+// rateSentence is the same of a search for a rate.
+func rateSentence(c *report.Capacity) string {
+	var s string
+	switch {
+	case c.Pass > 0 && c.Kind == string(metric.CapacityAtLeast):
+		s = fmt.Sprintf("Certified to carry %s requests a second, the most that was to be tried.", c.Amount(c.Pass))
+	case c.Pass > 0:
+		s = fmt.Sprintf("Certified to carry %s requests a second.", c.Amount(c.Pass))
+	case c.Fail > 0:
+		s = fmt.Sprintf("Does not carry %s requests a second, the least that was tried.", c.Amount(c.Fail))
+	default:
+		return "Not known: " + line(c.Reason)
+	}
+	if c.Fail > 0 && c.Pass > 0 {
+		s += fmt.Sprintf(" %s is too many.", c.Amount(c.Fail))
+	}
+	if c.Crossing.OK {
+		s += fmt.Sprintf(" It seems to carry about %s: an estimate.", c.Estimate())
+	}
+	return s + binding(c)
+}
+
 // binding says which threshold ends the capacity, and how near the answer is
 // to it.
 func binding(c *report.Capacity) string {
@@ -203,11 +228,11 @@ func binding(c *report.Capacity) string {
 	s := " What ends it is " + line(c.Binding)
 	switch {
 	case c.AtPass != "" && c.AtFail != "":
-		s += fmt.Sprintf(": %s at %d, %s at %d", line(c.AtPass), c.Pass, line(c.AtFail), c.Fail)
+		s += fmt.Sprintf(": %s at %s, %s at %s", line(c.AtPass), c.Amount(c.Pass), line(c.AtFail), c.Amount(c.Fail))
 	case c.AtFail != "":
-		s += fmt.Sprintf(": %s at %d", line(c.AtFail), c.Fail)
+		s += fmt.Sprintf(": %s at %s", line(c.AtFail), c.Amount(c.Fail))
 	case c.AtPass != "":
-		s += fmt.Sprintf(": %s at %d", line(c.AtPass), c.Pass)
+		s += fmt.Sprintf(": %s at %s", line(c.AtPass), c.Amount(c.Pass))
 	}
 	return s + "."
 }

@@ -128,7 +128,9 @@ func limits(runs []run) []tile {
 				continue
 			}
 			note := "requests in flight at which every threshold held"
-			if c.Over == "burst" {
+			if c.OfRate() {
+				note = "requests per second at which every threshold is certified to hold"
+			} else if c.Over == "burst" {
 				note = "requests at once at which every threshold held"
 			} else if c.Pass > 0 {
 				note += fmt.Sprintf(": about %d to %d users who pause between requests", 4*c.Pass, 5*c.Pass)

@@ -41,7 +41,7 @@ func verdict(r run, together bool) verdictView {
 		if c.Binding != "" {
 			a.Note += ", ended by " + line(c.Binding)
 		}
-		if !c.Confirmed && c.Pass > 0 {
+		if !c.Confirmed && c.Pass > 0 && !c.OfRate() {
 			a.Note += ", not confirmed"
 		}
 		v.Answers = append(v.Answers, a)

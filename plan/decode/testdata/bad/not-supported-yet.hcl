@@ -30,7 +30,6 @@ workload "w" {
     success = "every"
   }
   capacity {
-    over    = "rate" # ERROR: Not supported yet
     up_to   = 128
     require = 30
   }

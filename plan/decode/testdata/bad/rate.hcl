@@ -75,3 +75,28 @@ workload "shapes" {
     ttft = "p95 < 2s"
   }
 }
+
+workload "capacity" {
+  input_tokens  = 256
+  output_tokens = 64
+  sla { ttft = "p95 < 2s" }
+  capacity {
+    over       = "rate"
+    up_to      = 40      # ERROR: Missing unit
+    from       = "100 req/s"
+    require    = "8 s"   # ERROR: Wrong unit
+    resolution = 2       # ERROR: Wrong type
+    confirm    = true    # ERROR: Conflicting settings
+  }
+}
+
+workload "required" {
+  input_tokens  = 256
+  output_tokens = 64
+  sla { ttft = "p95 < 2s" }
+  capacity {
+    over    = "rate"
+    up_to   = "40 req/s"
+    require = "50 req/s" # ERROR: Value out of range
+  }
+}

@@ -17,3 +17,23 @@ workload "chat" {
     ttft = "p95 < 2s"
   }
 }
+
+workload "capacity" {
+  input_tokens  = 256
+  output_tokens = 64
+  load {
+    rate       = "2 req/s"
+    arrivals   = "gamma"
+    burstiness = 0.5
+  }
+  sla {
+    at   = ["capacity", "2 req/s"]
+    ttft = "p95 < 2s"
+  }
+  capacity {
+    over    = "rate"
+    up_to   = "2400 req/min"
+    require = "8 req/s"
+    budget  = "10m"
+  }
+}

@@ -1,0 +1,152 @@
+package assert
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/exec/search"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+var (
+	rateSearches      = flag.Int("rate-searches", 0, "simulated searches of each row of the table of rate capacities")
+	rateSearchesTable = flag.String("rate-searches-table", "", "file for the table of rate capacities")
+	rateTrace         = flag.Bool("rate-trace", false, "print every probe of every search")
+)
+
+// rateLimits are the p95 of TTFT, in seconds, of the gates of rate capacities.
+var rateLimits = []float64{0.5, 2, 10}
+
+// rateSearch looks for the capacity of the model as a run does, with so much time.
+func (m *rateModel) search(seed int64, limit float64, budget time.Duration) search.Limit {
+	t := *threshold("ttft", "p95 < 2s")
+	t.Limit = limit
+	list := withGrowth([]required{{Threshold: &t}}, metric.OpenLoop, plan.Level{}, "")
+	saturation, spent := m.saturated(seed, plan.Saturation, 10)
+	mean, low, _, _ := largest(&metric.Level{Saturation: saturation}, 0.05)
+	o := search.RateOptions{
+		Step: plan.RateStep, From: 1, UpTo: int(100 / plan.RateStep), Relative: 0.05, Budget: budget - spent,
+		Largest: mean / plan.RateStep, Least: low / plan.RateStep, Scatter: 1 / m.shape, Effective: 59, Short: 300, Most: 16 * 300,
+	}
+	s := search.NewRates(o)
+	for i := int64(1); ; i++ {
+		p, ok := s.Next()
+		if !ok {
+			return s.Limit()
+		}
+		n := p.Looks[0]
+		l, took := m.arriving(seed+i*7919, float64(p.N)*plan.RateStep, n, saturation)
+		w := &plan.Workload{Loads: []*plan.Load{{Open: &plan.Open{Arrivals: plan.Gamma, Burstiness: m.shape}, Levels: []plan.Level{{Name: l.Name}}}}}
+		judged := subject{evidence: gather(l), workload: w, policy: plan.Policy{Confidence: 0.95}, alpha: 0.05}
+		r := search.Result{N: p.N, Outcome: search.Pass, Requests: n, Spent: took}
+		for _, t := range list {
+			v := judged.judge(t.Threshold)
+			x := distance(t.Threshold, &v)
+			r.Margins = append(r.Margins, search.Margin{Threshold: x.Name, Log: x.Log, Low: x.Low, High: x.High, Shown: x.Shown})
+			switch v.Outcome {
+			case Pass:
+			case Fail:
+				r.Outcome, r.Binding = search.Fail, x.Name
+			default:
+				if r.Outcome == search.Pass {
+					r.Outcome = search.Inconclusive
+				}
+			}
+		}
+		s.Report(p, r)
+	}
+}
+
+// truth is the largest rate at which the p95 of TTFT is within each of the limits
+// and the backlog does not grow by more than it may, by long runs.
+func (m *rateModel) truth(largest float64) []float64 {
+	var rates, p95 []float64
+	for _, near := range []float64{0.3, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.96, 0.98, 1} {
+		l, _ := m.arriving(7, near*largest, 20_000, nil)
+		d := metric.Of(metric.MustLookup("ttft"), l.MeasuredSamples())
+		at, _ := d.Percentile(95)
+		rates, p95 = append(rates, near*largest), append(p95, at)
+	}
+	var out []float64
+	for _, limit := range rateLimits {
+		i := slices.IndexFunc(p95, func(x float64) bool { return x >= limit })
+		switch {
+		case i < 0:
+			out = append(out, rates[len(rates)-1])
+		case i == 0:
+			out = append(out, 0)
+		default:
+			w := math.Log(limit/p95[i-1]) / math.Log(p95[i]/p95[i-1])
+			out = append(out, rates[i-1]+w*(rates[i]-rates[i-1]))
+		}
+	}
+	return out
+}
+
+// TestLongRateCapacityCharacteristics measures how near the rate capacity comes to the
+// true one, which long runs tell.
+func TestLongRateCapacityCharacteristics(t *testing.T) {
+	if *rateSearches == 0 {
+		t.Skip("make characteristics runs it")
+	}
+	var out strings.Builder
+	m := usualRates()
+	long, _ := m.saturated(1, time.Hour, 10)
+	most, _ := stat.Moments(long)
+	truth := m.truth(most)
+	fmt.Fprintf(&out, "\n**Rate capacity** in 10 minutes, %d searches a row; the largest rate is %.2f req/s.\n\n", *rateSearches, most)
+	out.WriteString("| arrivals | TTFT p95 | true limit | estimate within 10 % | certified | above the limit | within 20 % | took |\n|---|---|---|---|---|---|---|---|\n")
+	for _, shape := range []float64{1} {
+		m.shape = shape
+		for i, limit := range rateLimits {
+			near, certified, over, within, took := 0, 0, 0, 0, time.Duration(0)
+			for k := range *rateSearches {
+				l := m.search(int64(1_000_000*(i+1)+1000*k), limit, 10*time.Minute)
+				pass, estimate := float64(l.L)*plan.RateStep, l.Crossing.N*plan.RateStep
+				took += l.Spent
+				if math.Abs(estimate-truth[i]) <= 0.1*truth[i] {
+					near++
+				}
+				if pass > 0 {
+					certified++
+				}
+				if pass > truth[i] {
+					over++
+				}
+				if pass >= 0.8*truth[i] && pass <= truth[i] {
+					within++
+				}
+				if *rateTrace {
+					fmt.Printf("limit %v truth %.2f: certified %.2f estimate %.2f, %s\n", limit, truth[i], pass, estimate, l.Reason)
+					for _, v := range l.Probes {
+						fmt.Printf("   %-9s %6.2f %5d %-12s %v %v\n", v.Probe.Purpose, float64(v.Probe.N)*plan.RateStep, v.Result.Requests, v.Result.Outcome, v.Result.Spent.Round(time.Second), v.Result.Margins)
+					}
+				}
+			}
+			n := float64(*rateSearches)
+			if share := float64(over) / n; share > 0.01+3*math.Sqrt(0.01*0.99/n) {
+				t.Errorf("TTFT < %v s: %.1f%% of the certified rates are above the limit", limit, 100*share)
+			}
+			for what, x := range map[string][2]float64{"estimates are within 10 %": {float64(near), 0.9}, "certified rates are within 20 %": {float64(within), 0.6}} {
+				if least := x[1] - 3*math.Sqrt(x[1]*(1-x[1])/n); limit >= 2 && shape == 1 && x[0]/n < least {
+					t.Errorf("TTFT < %v s: only %.0f%% of the %s", limit, 100*x[0]/n, what)
+				}
+			}
+			fmt.Fprintf(&out, "| %v | %v s | %.2f | %.0f%% | %.0f%% | %.1f%% | %.0f%% | %v |\n", shape, limit, truth[i], 100*float64(near)/n, 100*float64(certified)/n, 100*float64(over)/n, 100*float64(within)/n, (took / time.Duration(*rateSearches)).Round(time.Second))
+		}
+	}
+	if *rateSearchesTable != "" {
+		if err := os.WriteFile(*rateSearchesTable, []byte(out.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Log(out.String())
+}

@@ -1,0 +1,57 @@
+package exec
+
+import (
+	"math"
+	"time"
+
+	"github.com/tokgate/tokgate/exec/search"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// rates searches for a rate, once it is known which one the saturated server answers. Its
+// error is that of the server.
+func (h *hunt) rates(budget time.Duration) (lost error) {
+	c := h.capacity
+	begin := h.Clock.Now()
+	h.saturation, lost = h.saturated(h.target, Case{h.server, h.workload, c.Load, c.Level(c.From)})
+	if budget > 0 {
+		// What is left of it; 0 would be none.
+		budget = max(budget-(h.Clock.Now()-begin), 1)
+	}
+	mean, least := fewest(h.saturation)
+	short := c.Level(c.From).Requests
+	h.levelSearch = search.NewRates(search.RateOptions{
+		Step: plan.RateStep, From: c.From, UpTo: c.UpTo, Require: max(c.Require, h.wantedBy()), Relative: c.Relative, Budget: budget,
+		Largest: mean / plan.RateStep, Least: least / plan.RateStep, Scatter: 1 / c.Load.Open.Shape(),
+		Effective: h.workload.Independent(), Short: short, Most: h.workload.MostRequests(short), Known: h.measuredBefore(),
+	})
+	return lost
+}
+
+// fewest is the mean of the parts of a saturation and about its lower bound, by which
+// probes are planned: what is claimed of them, the judge bounds himself.
+func fewest(parts []float64) (mean, least float64) {
+	n := float64(len(parts))
+	if n < 2 {
+		return 0, 0
+	}
+	for _, x := range parts {
+		mean += x / n
+	}
+	variance := 0.0
+	for _, x := range parts {
+		variance += (x - mean) * (x - mean) / (n - 1)
+	}
+	return mean, mean - 1.9*math.Sqrt(variance/n)
+}
+
+// share is how the requests of a probe are shared out over rounds.
+func (h *hunt) share(s *series, requests int) []int {
+	if h.capacity.Over != metric.OpenLoop {
+		return s.Level.More(requests)
+	}
+	l := plan.Level{Requests: requests}
+	l.Part()
+	return l.More(requests)
+}

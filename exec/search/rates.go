@@ -1,0 +1,306 @@
+package search
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Rates looks for the largest rate that holds, a state machine like Search.
+// Near the largest rate of all a server has few busy periods, and long ones, so that no affordable
+// number of requests certifies a rate just below the limit. So it estimates first
+// where the limit lies, and then certifies below it:
+//
+//  1. Short probes estimate the crossing. They claim nothing, whatever they come to.
+//  2. A required rate is certified first, where there is one; else sharply below the
+//     estimate, or lower where the budget does not last.
+//  3. Then it goes halfway to the estimate, as long as the budget lasts.
+//
+// What it claims is one probe on fresh samples that passed, below none that failed.
+// RFC 9971 (MLRsearch) likewise gives a rate by short and long trials. It has no
+// error guarantee; here a claim is certified at the plan's confidence.
+type Rates struct {
+	opts    RateOptions
+	visits  []Visit
+	pending *Probe
+	short   int // estimating probes that were made
+	long    int // certifying ones
+	sets    map[int]int
+	spent   time.Duration
+	ended   string
+	notes   []string
+}
+
+// RateOptions is what a search for a rate is asked. Rates are whole numbers of Step.
+type RateOptions struct {
+	Step       float64 // requests per second; above 0
+	From, UpTo int     // smallest and largest rate, at least 1
+	Require    int     // the rate that the gate asks for; 0: none
+	Relative   float64 // how far below the estimate is near enough, as a share of it; in [0, 1)
+	Budget     time.Duration
+	// Largest is the largest rate that the saturated server could answer, in steps,
+	// and Least its lower bound; both above 0.
+	Largest, Least float64
+	Scatter        float64 // squared coefficient of variation of the gaps between arrivals
+	Effective      int     // independent requests that the thresholds take
+	Short          int     // requests of an estimating probe
+	Most           int     // requests of a certifying probe, at most
+	Known          []Result
+}
+
+const (
+	// Estimate is the purpose of a probe that estimates, Certify of one that is to pass.
+	Estimate Purpose = "estimate"
+	Certify  Purpose = "certify"
+
+	shortProbes = 2
+	longProbes  = 5
+	// firstShort is the rate of the first estimating probe as a share of the largest
+	// one, mostShort that of any: nearer, a short window says nothing.
+	firstShort, mostShort = 0.8, 0.93
+	// below is the rate that is certified first, as a share of the estimate.
+	below = 0.82
+	// reserve is how many more requests are sent than the least that certify, since
+	// some may be over the limit.
+	reserve = 1.5
+	growing = "backlog_growth"
+)
+
+// NewRates starts a search.
+func NewRates(o RateOptions) *Rates {
+	s := &Rates{opts: o, sets: map[int]int{}}
+	if o.From < 1 || o.UpTo < o.From || !(o.Step > 0) {
+		panic(fmt.Sprintf("search: no rate from %d up to %d", o.From, o.UpTo))
+	}
+	for _, r := range o.Known {
+		s.visits = append(s.visits, Visit{Probe{N: r.N, Purpose: Known}, r})
+	}
+	if !(o.Largest > 0 && o.Least > 0) {
+		s.ended = "the largest rate of the saturated server is not known"
+	}
+	return s
+}
+
+// Next says what to measure next, false when the search has ended.
+func (s *Rates) Next() (Probe, bool) {
+	if s.pending != nil {
+		return *s.pending, true
+	}
+	if s.ended != "" {
+		return Probe{}, false
+	}
+	p, why := s.want()
+	if s.ended = why; why != "" {
+		return Probe{}, false
+	}
+	if s.opts.Budget > 0 {
+		p.Within = s.opts.Budget - s.spent
+	}
+	p.Planned, p.Set = len(p.Looks), s.sets[p.N]
+	p.Expected = s.takes(p.N, p.Looks[len(p.Looks)-1])
+	s.pending = &p
+	return p, true
+}
+
+// Report takes the result of the probe that Next returned.
+func (s *Rates) Report(p Probe, r Result) {
+	if s.pending == nil || p.N != s.pending.N || p.Set != s.pending.Set || r.N != p.N || r.Outcome == Pending {
+		panic(fmt.Sprintf("search: result %s at %d was not asked for", r.Outcome, r.N))
+	}
+	s.pending = nil
+	s.spent += r.Spent
+	s.sets[p.N]++
+	r.Margins = finite(r.Margins)
+	s.visits = append(s.visits, Visit{p, r})
+	if p.Purpose == Estimate {
+		s.short++
+	} else {
+		s.long++
+	}
+}
+
+// Stop ends the search with a reason; what was certified until then stands.
+func (s *Rates) Stop(reason string) {
+	s.pending = nil
+	if s.ended == "" {
+		s.ended = reason
+	}
+}
+
+// want is what to measure next, or why nothing is.
+func (s *Rates) want() (p Probe, why string) {
+	estimate, ok := s.estimate()
+	if !ok || s.short == 0 {
+		return s.estimating(s.clamp(firstShort * s.opts.Largest))
+	}
+	if s.short < shortProbes && estimate < float64(s.opts.UpTo) {
+		return s.estimating(s.clamp(min(estimate, mostShort*s.opts.Largest)))
+	}
+	pass, fail := s.bounds()
+	if r := s.opts.Require; r > pass && (fail == 0 || r < fail) && s.sets[r] == 0 {
+		return s.certifying(r)
+	}
+	if s.long >= longProbes {
+		return p, fmt.Sprintf("%d rates were certified or could not be", s.long)
+	}
+	if fail > 0 {
+		estimate = min(estimate, float64(fail))
+	}
+	switch {
+	case fail > 0 && fail <= s.opts.From:
+		return p, "the search goes down to " + s.label(s.opts.From)
+	case pass >= s.opts.UpTo:
+		return p, "the search goes up to " + s.label(s.opts.UpTo)
+	case pass > 0 && float64(pass) >= (1-s.opts.Relative)*estimate:
+		return p, "it is near enough to the estimate"
+	}
+	return s.climb(pass, estimate)
+}
+
+// climb certifies the highest rate that there is reason and time to.
+func (s *Rates) climb(pass int, estimate float64) (p Probe, why string) {
+	n := s.clamp(below * estimate)
+	if pass > 0 {
+		n = max(n, s.clamp((float64(pass)+estimate)/2))
+	}
+	// Where one was not certified, less far up.
+	for _, v := range s.visits {
+		if v.Probe.Purpose == Certify && v.Result.Outcome != Pass {
+			n = min(n, neat(0.9*float64(v.Probe.N)))
+		}
+	}
+	least := max(s.opts.From, int(math.Ceil(float64(pass)*1.03)), int(0.4*float64(n)))
+	if pass == 0 && s.opts.From >= int(below*estimate) {
+		n, least = s.opts.From, s.opts.From
+	}
+	for ; n >= least; n = min(n-1, neat(0.98*float64(n))) {
+		if p, why = s.certifying(n); why == "" {
+			return p, ""
+		}
+	}
+	return p, cmp.Or(why, "no higher rate could be certified")
+}
+
+// estimating is a short probe.
+func (s *Rates) estimating(n int) (Probe, string) {
+	p := Probe{N: n, Purpose: Estimate, Looks: []int{s.opts.Short * (s.short + 1)}}
+	if s.opts.Budget > 0 && s.takes(n, p.Looks[0]) > s.opts.Budget-s.spent {
+		return p, "the budget leaves no time for an estimate"
+	}
+	return p, ""
+}
+
+// certifying is a probe of as many requests as certify the thresholds where
+// nothing is over their limits; why says that so many are not to be had.
+func (s *Rates) certifying(n int) (p Probe, why string) {
+	idle := max(0, 1-float64(n)/s.opts.Least)
+	worth := min(1, idle*idle/(s.opts.Scatter+0.5))
+	requests := s.opts.Most
+	if need := reserve * float64(s.opts.Effective) / worth; need < float64(requests) {
+		requests = max(int(math.Ceil(need)), min(2*s.opts.Short, s.opts.Most))
+	} else if n != s.opts.Require {
+		return p, fmt.Sprintf("certifying %s takes %.0f requests, more than max_requests = %d", s.label(n), need, s.opts.Most)
+	}
+	p = Probe{N: n, Purpose: Certify, Looks: []int{requests}}
+	if left := s.opts.Budget - s.spent; s.opts.Budget > 0 && s.takes(n, requests) > left {
+		if n == s.opts.Require {
+			p.Looks[0] = int((left - s.beside()).Seconds() * float64(n) * s.opts.Step)
+		}
+		if p.Looks[0] < s.opts.Short || n != s.opts.Require {
+			return p, fmt.Sprintf("budget: %s left, certifying %s takes about %s", round(left), s.label(n), round(s.takes(n, requests)))
+		}
+	}
+	return p, ""
+}
+
+// takes is how long so many requests of a rate take.
+func (s *Rates) takes(n, requests int) time.Duration {
+	return time.Duration(float64(requests)/(float64(n)*s.opts.Step)*float64(time.Second)) + s.beside()
+}
+
+// beside is how long a probe takes beside its window: to warm up and to drain.
+func (s *Rates) beside() time.Duration {
+	most := time.Duration(0)
+	for _, v := range s.visits {
+		if v.Result.Spent > 0 {
+			most = max(most, v.Result.Spent-time.Duration(float64(v.Result.Requests)/(float64(v.Probe.N)*s.opts.Step)*float64(time.Second)))
+		}
+	}
+	return most
+}
+
+func (s *Rates) clamp(n float64) int {
+	return max(s.opts.From, min(s.opts.UpTo, neat(n)))
+}
+
+// neat rounds to three digits: a rate that a person can read.
+func neat(n float64) int {
+	if n < 1 {
+		return 1
+	}
+	unit := math.Pow(10, max(0, math.Floor(math.Log10(n))-2))
+	return int(math.Round(math.Floor(n/unit+1e-9) * unit))
+}
+
+// bounds are the largest certified pass below every certified fail, and the smallest
+// certified fail; 0 where there is none. An estimating probe bounds nothing: it
+// was sent to where a pass is as likely as a fail.
+func (s *Rates) bounds() (pass, fail int) {
+	for _, v := range s.visits {
+		if v.Probe.Purpose != Estimate && v.Result.Outcome == Fail && (fail == 0 || v.Probe.N < fail) {
+			fail = v.Probe.N
+		}
+	}
+	for _, v := range s.visits {
+		if v.Probe.Purpose != Estimate && v.Result.Outcome == Pass && (fail == 0 || v.Probe.N < fail) {
+			pass = max(pass, v.Probe.N)
+		}
+	}
+	return pass, fail
+}
+
+// Limit returns what may be claimed from what was reported so far.
+func (s *Rates) Limit() Limit {
+	l := Limit{Over: Rate, Step: s.opts.Step, Probes: append([]Visit(nil), s.visits...), Spent: s.spent, Reason: s.ended, Notes: append([]string(nil), s.notes...)}
+	l.L, l.U = s.bounds()
+	switch {
+	case l.L > 0 && l.U > 0:
+		l.Kind = Interpolated
+		if float64(l.U-l.L) <= max(1, s.opts.Relative*float64(l.L)) {
+			l.Kind = Exact
+		}
+	case l.L > 0 && l.L < s.opts.UpTo:
+		l.Kind = Interpolated
+	case l.L > 0:
+		l.Kind = AtLeast
+	case l.U > 0:
+		l.Kind = Below
+	}
+	if n, name, ok := s.crossing(); ok {
+		n = max(n, float64(l.L))
+		if l.U > 0 {
+			n = min(n, float64(l.U))
+		}
+		l.Crossing = Crossing{N: n, Low: float64(l.L), High: float64(l.U), Threshold: name, OK: true, Open: l.U == 0}
+		l.Binding = name
+	}
+	for _, v := range s.visits {
+		for _, m := range v.Result.Margins {
+			switch {
+			case m.Threshold != l.Binding:
+			case v.Probe.N == l.L:
+				l.AtL = m.Shown
+			case v.Probe.N == l.U:
+				l.AtU = m.Shown
+			}
+		}
+	}
+	return l
+}
+
+func (s *Rates) label(n int) string {
+	return metric.Capacity{Step: s.opts.Step}.Amount(n) + " req/s"
+}

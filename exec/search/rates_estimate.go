@@ -1,0 +1,68 @@
+package search
+
+import "math"
+
+// estimate is where the first threshold seems to be met.
+func (s *Rates) estimate() (n float64, ok bool) {
+	n, _, ok = s.crossing()
+	return n, ok
+}
+
+// crossing is the same, and which threshold that is.
+func (s *Rates) crossing() (n float64, name string, ok bool) {
+	least := math.Inf(1)
+	for _, th := range thresholds(s.visits) {
+		if th == growing {
+			continue // that is the largest rate itself
+		}
+		if x, found := s.meets(th); found && x < least {
+			least, name = x, th
+		}
+	}
+	if name == "" {
+		return 0, "", false
+	}
+	return s.opts.Largest / (1 + math.Exp(-least)), name, true
+}
+
+// meets is where a threshold is met, as ln(ρ/(1 − ρ)) of the load ρ.
+//
+// The wait in a queue grows with ρ/(1 − ρ) near its largest rate (Kingman, Proc.
+// Camb. Phil. Soc. 57, 1961), so that the logarithm of a latency over its limit
+// rises by 1 where ln(ρ/(1 − ρ)) does. What does not wait rises more slowly: the
+// slope is that of the probes as far as they show one, and 1 before. A probe counts
+// the more the nearer its value is to the limit, and the more independent requests it
+// has.
+func (s *Rates) meets(threshold string) (x float64, ok bool) {
+	var xs, ys, ws []float64
+	for _, v := range s.visits {
+		for _, m := range v.Result.Margins {
+			if m.Threshold != threshold || v.Result.Requests < 1 {
+				continue
+			}
+			load := min(max(float64(v.Probe.N)/s.opts.Largest, 0.001), mostLoad)
+			effective := max(1, float64(v.Result.Requests)*(1-load)*(1-load)/(s.opts.Scatter+0.5))
+			xs, ys = append(xs, math.Log(load/(1-load))), append(ys, m.Log)
+			ws = append(ws, 1/(1/effective+0.25*m.Log*m.Log))
+		}
+	}
+	if len(xs) == 0 {
+		return 0, false
+	}
+	var w, mx, my float64
+	for i := range xs {
+		w, mx, my = w+ws[i], mx+ws[i]*xs[i], my+ws[i]*ys[i]
+	}
+	mx, my = mx/w, my/w
+	sxx, sxy := prior*w, prior*w // as if the slope 1 had been seen
+	for i := range xs {
+		sxx, sxy = sxx+ws[i]*(xs[i]-mx)*(xs[i]-mx), sxy+ws[i]*(xs[i]-mx)*(ys[i]-my)
+	}
+	return mx - my/min(max(sxy/sxx, leastSlope), mostSlope), true
+}
+
+const (
+	mostLoad              = 0.97
+	prior                 = 0.1
+	leastSlope, mostSlope = 0.25, 2
+)

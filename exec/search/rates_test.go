@@ -1,0 +1,154 @@
+package search
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// queue is a server whose TTFT is 0.1 s · ρ/(1 − ρ) of a largest rate of 10 req/s, and
+// a limit on it. A rate at which it is below the limit passes with enough requests.
+type queue struct {
+	limit float64 // seconds
+	tells bool    // its probes are certain with as many requests as they plan
+}
+
+func (q queue) play(p Probe) Result {
+	load := float64(p.N) / 10_000
+	ttft := math.Inf(1)
+	if load < 1 {
+		ttft = 0.1 * load / (1 - load)
+	}
+	r := Result{N: p.N, Outcome: Inconclusive, Requests: p.Looks[0], Spent: time.Duration(float64(p.Looks[0])/float64(p.N)*1000)*time.Second + 10*time.Second}
+	log := max(-MaxLog, min(math.Log(ttft/q.limit), MaxLog))
+	r.Margins = []Margin{{Threshold: "ttft p95", Log: log, Low: log - 1, High: log + 1, Shown: metric.Format(metric.Seconds, ttft)}}
+	if q.tells && p.Purpose == Certify {
+		if r.Outcome = Pass; ttft > q.limit {
+			r.Outcome, r.Binding = Fail, "ttft p95"
+		}
+	}
+	return r
+}
+
+// hunted is the search's answer, and what it measured: "estimate 8 req/s".
+func (q queue) hunted(o RateOptions) (Limit, []string) {
+	s := NewRates(o)
+	var probes []string
+	for {
+		p, ok := s.Next()
+		if !ok {
+			return s.Limit(), probes
+		}
+		probes = append(probes, string(p.Purpose)+" "+s.label(p.N))
+		s.Report(p, q.play(p))
+	}
+}
+
+func rateOptions() RateOptions {
+	return RateOptions{
+		Step: 0.001, From: 1, UpTo: 40_000, Relative: 0.05, Largest: 10_000, Least: 9_900, Scatter: 1, Effective: 59, Short: 300, Most: 100_000,
+	}
+}
+
+// At 0.9 s of TTFT ρ/(1 − ρ) is 9: the limit is 9 req/s.
+func TestRates(t *testing.T) {
+	tests := []struct {
+		name   string
+		queue  queue
+		set    func(*RateOptions)
+		probes string
+		kind   Kind
+		l, u   int
+		about  float64 // estimate, in steps
+		ended  string
+	}{
+		{
+			name: "below the estimate, then halfway to it", queue: queue{limit: 0.9, tells: true},
+			// 0.8 of 10; 9; 0.82 of 9 is 7.38; (7.38 + 9)/2 is 8.19; (8.19 + 9)/2 is 8.595,
+			// which is within 5 % of 9.
+			probes: "estimate 8 req/s, estimate 9 req/s, certify 7.38 req/s, certify 8.19 req/s, certify 8.59 req/s",
+			kind:   Interpolated, l: 8590, about: 9000, ended: "near enough",
+		},
+		{
+			name: "what is required comes first", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.Require, o.Relative = 7000, 0.3 },
+			probes: "estimate 8 req/s, estimate 9 req/s, certify 7 req/s",
+			kind:   Interpolated, l: 7000, about: 9000, ended: "near enough",
+		},
+		{
+			name: "a requirement that fails bounds the search", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.Require, o.Relative = 9500, 0.2 },
+			probes: "estimate 8 req/s, estimate 9 req/s, certify 9.5 req/s, certify 7.38 req/s",
+			kind:   Interpolated, l: 7380, u: 9500, about: 9000, ended: "near enough",
+		},
+		{
+			name: "no time for more than the first", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.Budget = 15 * time.Minute },
+			// 48 + 77 s for the estimates. At 7.38 of 9.9 at least 1.5·59·1.5/(1 − 0.745)² = 2,048
+			// requests, 288 s, so that 487 s are left; at 8.19 it would be 553 s, at 8.02 469 s.
+			probes: "estimate 8 req/s, estimate 9 req/s, certify 7.38 req/s, certify 8.02 req/s",
+			kind:   Interpolated, l: 8020, about: 9000, ended: "budget",
+		},
+		{
+			name: "no rate is certain", queue: queue{limit: 0.9}, set: func(o *RateOptions) { o.Relative = 0.2 },
+			// Each time a tenth lower, five times in all.
+			probes: "estimate 8 req/s, estimate 9 req/s, certify 7.38 req/s, certify 6.64 req/s, certify 5.97 req/s, certify 5.37 req/s, certify 4.83 req/s",
+			kind:   Unknown, about: 9000, ended: "5 rates",
+		},
+		{
+			name: "as far as it may go", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.UpTo = 4000 },
+			probes: "estimate 4 req/s, certify 4 req/s", kind: AtLeast, l: 4000, about: 9000, ended: "goes up to 4 req/s",
+		},
+		{
+			name: "the smallest of interest is too much", queue: queue{limit: 0.01, tells: true}, set: func(o *RateOptions) { o.From = 5000 },
+			// ρ/(1 − ρ) is 0.1 at 0.91 req/s.
+			probes: "estimate 8 req/s, estimate 5 req/s, certify 5 req/s", kind: Below, u: 5000, about: 909, ended: "goes down to",
+		},
+		{
+			name: "saturation not known", queue: queue{limit: 0.9}, set: func(o *RateOptions) { o.Largest = 0 },
+			kind: Unknown, ended: "largest rate",
+		},
+		{
+			name: "no time at all", queue: queue{limit: 0.9}, set: func(o *RateOptions) { o.Budget = 10 * time.Second },
+			kind: Unknown, ended: "no time for an estimate",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			o := rateOptions()
+			if tt.set != nil {
+				tt.set(&o)
+			}
+			l, probes := tt.queue.hunted(o)
+			if got := strings.Join(probes, ", "); got != tt.probes {
+				t.Errorf("measured %s\nwant %s", got, tt.probes)
+			}
+			if l.Kind != tt.kind || l.L != tt.l || l.U != tt.u || !strings.Contains(l.Reason, tt.ended) {
+				t.Errorf("%v, %d passes, %d fails, %q; want %v, %d, %d, %q", l.Kind, l.L, l.U, l.Reason, tt.kind, tt.l, tt.u, tt.ended)
+			}
+			// Short probes at 0.93 of the largest rate at most, whose slope is that of the queue.
+			if tt.about > 0 && tt.u == 0 && math.Abs(l.Crossing.N-tt.about) > 0.01*tt.about {
+				t.Errorf("estimate %.0f, want about %.0f", l.Crossing.N, tt.about)
+			}
+		})
+	}
+}
+
+// A probe that is to estimate claims nothing, even where it is certain.
+func TestRatesEstimateClaimsNothing(t *testing.T) {
+	s := NewRates(rateOptions())
+	p, _ := s.Next()
+	s.Report(p, Result{N: p.N, Outcome: Pass, Requests: 300, Spent: time.Minute, Margins: []Margin{{Threshold: "ttft p95", Log: -1, Low: -2, High: -0.5}}})
+	if l := s.Limit(); l.L != 0 || l.Kind != Unknown || !l.Crossing.OK {
+		t.Errorf("%v, %d passes, estimate %v", l.Kind, l.L, l.Crossing.OK)
+	}
+}
+
+// Levels of the plan that were measured before bound the search.
+func TestRatesKnown(t *testing.T) {
+	o := rateOptions()
+	o.Known = []Result{{N: 6000, Outcome: Pass, Requests: 3000}, {N: 9500, Outcome: Fail, Requests: 3000}}
+	if l := NewRates(o).Limit(); l.L != 6000 || l.U != 9500 || l.Kind != Interpolated {
+		t.Errorf("%v, %d passes, %d fails", l.Kind, l.L, l.U)
+	}
+}

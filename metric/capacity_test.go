@@ -1,0 +1,23 @@
+package metric
+
+import "testing"
+
+// A rate counts in steps of 0.001 req/s: 8,100 of them are 8.1 req/s.
+func TestRateWords(t *testing.T) {
+	for _, tt := range []struct {
+		c    Capacity
+		want string
+	}{
+		{Capacity{Kind: CapacityInterpolated, Pass: 8100, Crossing: 9312}, "certified 8.1 req/s; estimate 9.31"},
+		{Capacity{Kind: CapacityInterpolated, Pass: 8100, Fail: 9700, Crossing: 9312, Binding: "ttft p95", AtPass: "0.9 s", AtFail: "2.4 s"}, "certified 8.1 req/s; estimate 9.31; 9.7 fails · ttft p95 binds: 8.1 → 0.9 s, 9.7 → 2.4 s"},
+		{Capacity{Kind: CapacityAtLeast, Pass: 40_000, Crossing: 61_000}, "certified 40+ req/s; estimate 61"},
+		{Capacity{Kind: CapacityBelow, Fail: 500, Crossing: 100}, "<0.5 req/s; estimate 0.1"},
+		{Capacity{Kind: CapacityUnknown, Reason: "no time", Crossing: 9312}, "unknown: no time; estimate 9.31"},
+		{Capacity{Kind: CapacityUnknown}, "unknown"},
+	} {
+		tt.c.Over, tt.c.Step = OpenLoop, 0.001
+		if got := tt.c.Words(); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+}
