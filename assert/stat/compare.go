@@ -100,7 +100,7 @@ func NonInferior(units int, mean, sigma, delta, alpha float64) float64 {
 		return 0
 	}
 	root, t := math.Sqrt(float64(units)), StudentQuantile(1-alpha, float64(units-1))
-	return overChi(float64(units-1), 400, func(x float64) float64 {
+	return chi(float64(units - 1)).mean(func(x float64) float64 {
 		// The sample's deviation is sigma·x; the mean must stay below
 		// delta − t·sigma·x/√units.
 		return 0.5 * math.Erfc(-((delta-mean)/sigma*root-t*x)/math.Sqrt2)

@@ -528,11 +528,22 @@ func TestLongLogMeanBound(t *testing.T) {
 			t.Errorf("m %v, s %v, n %d: ln of the bound is %.4f, want %.4f", c.m, c.s, c.n, got, want)
 		}
 	}
-	// Units that are all alike have a bound of their own value.
-	// Of two units the pivot is steep: by 200,000 steps it is 1.3209, by 2,000 0.01 % less.
-	if got := LogMeanBound([]float64{math.Exp(-0.025), math.Exp(0.025)}, 0.05); math.Abs(got-1.3209) > 2e-5 {
-		t.Errorf("of two units %.6f, want 1.3209", got)
+	// What Simpson's rule over x gives where it has so many steps that twice as many
+	// change nothing: 200,000 of two units, of which the pivot is steep near x = 0.
+	for _, c := range []struct {
+		n            int
+		s, alpha, ln float64
+	}{{2, 0.05 * math.Sqrt2 / 2, 0.05, 0.2783}, {3, 0.05, 0.001, 1.52255}, {5, 2, 0.001, 88.4914}, {10, 2, 0.001, 16.0112}, {40, 0.5, 0.05, 0.280360}, {400, 0.05, 0.001, 0.00906552}} {
+		units := make([]float64, c.n)
+		for i := range units {
+			x := float64(i) - float64(c.n-1)/2
+			units[i] = math.Exp(c.s * x / math.Sqrt(float64(c.n*(c.n+1))/12))
+		}
+		if got := math.Log(LogMeanBound(units, c.alpha)); math.Abs(got/c.ln-1) > 1e-4 {
+			t.Errorf("s %v, n %d, alpha %v: ln of the bound is %.6g, want %.6g", c.s, c.n, c.alpha, got, c.ln)
+		}
 	}
+	// Units that are all alike have a bound of their own value.
 	if got := LogMeanBound([]float64{3, 3, 3}, 0.05); math.Abs(got-3) > 1e-9 {
 		t.Errorf("of three alike it is %v", got)
 	}

@@ -115,17 +115,9 @@ func LogMeanBound(units []float64, alpha float64) float64 {
 		return math.Exp(m)
 	}
 	root := math.Sqrt(float64(len(units)) / v)
-	steps := 120
-	switch n := len(units); { // the pivot is steep near x = 0
-	case n == 2:
-		steps = 100_000
-	case n < 5:
-		steps = 20_000
-	}
+	points := chi(float64(len(units) - 1))
 	atMost := func(g float64) float64 {
-		return overChi(float64(len(units)-1), steps, func(x float64) float64 {
-			return 0.5 * math.Erfc(-(g-v/(2*x*x))*root*x/math.Sqrt2)
-		})
+		return points.mean(func(x float64) float64 { return 0.5 * math.Erfc(-(g-v/(2*x*x))*root*x/math.Sqrt2) })
 	}
 	low, high := 0.0, math.Sqrt(v)
 	for atMost(high) < 1-alpha {

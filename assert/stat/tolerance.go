@@ -60,32 +60,34 @@ func toleranceFactor(n int, content, confidence float64) float64 {
 // noncentralT is the distribution function of (Z+δ)/√(χ²_ν/ν): the mean of
 // Φ(t·x − δ) over x = √(χ²_ν/ν).
 func noncentralT(t, nu, delta float64) float64 {
-	return overChi(nu, 600, func(x float64) float64 { return 0.5 * math.Erfc(-(t*x-delta)/math.Sqrt2) })
+	return chi(nu).mean(func(x float64) float64 { return 0.5 * math.Erfc(-(t*x-delta)/math.Sqrt2) })
 }
 
-// overChi is the mean of f over x = √(χ²_ν/ν), by Simpson's rule over all of x
-// that matters. f is bounded, and not asked at 0.
-func overChi(nu float64, steps int, f func(x float64) float64) float64 {
+// points are values of a variable, each with how likely it is to be about there.
+type points []struct{ x, weight float64 }
+
+// mean is that of a function of the variable.
+func (p points) mean(f func(x float64) float64) (sum float64) {
+	for i := range p {
+		sum += p[i].weight * f(p[i].x)
+	}
+	return sum
+}
+
+// chi are values of x = √(χ²_ν/ν) at equal steps of u = ln x, whose density is
+// 2·(ν/2)^{ν/2}/Γ(ν/2)·exp(νu − ν·e^{2u}/2). What is steep near x = 0 is not so in u;
+// and of what is smooth and vanishes at both ends the sum at equal steps converges
+// exponentially (Trefethen and Weideman, SIAM Review 56, 2014).
+func chi(nu float64) (out points) {
 	lg, _ := math.Lgamma(nu / 2)
 	scale := math.Ln2 + nu/2*math.Log(nu/2) - lg
-	weighted := func(x float64) float64 {
-		if x <= 0 {
-			if nu == 1 { // the only density that does not vanish there
-				return math.Exp(scale) * f(1e-9)
-			}
-			return 0
-		}
-		return math.Exp(scale+(nu-1)*math.Log(x)-nu*x*x/2) * f(x)
+	spread := 1 / math.Sqrt(2*nu) // of u, about 0
+	step := min(0.02, spread/3)
+	for u := -20/nu - 8*spread; u < math.Log1p(12*spread); u += step {
+		x := math.Exp(u)
+		out = append(out, struct{ x, weight float64 }{x, step * math.Exp(scale+nu*u-nu*x*x/2)})
 	}
-	// x has mean about 1 and standard deviation about 1/√(2ν).
-	width := 12 / math.Sqrt(2*nu)
-	from, to := math.Max(0, 1-width), 1+width
-	h := (to - from) / float64(steps)
-	sum := weighted(from) + weighted(to)
-	for i := 1; i < steps; i++ {
-		sum += weighted(from+float64(i)*h) * float64(2+2*(i%2))
-	}
-	return sum * h / 3
+	return out
 }
 
 // ToleranceBound is the upper bound of the extremes of groups that the
