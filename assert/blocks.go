@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/tokgate/tokgate/assert/stat"
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 )
@@ -95,11 +94,11 @@ func (e evidence) String() string {
 }
 
 // worth is how many effective requests one more request would add.
-func (e evidence) worth(effective, alpha float64) float64 {
+func (e evidence) worth(effective float64) float64 {
 	if e.sound && e.n > 0 && effective > 0 {
 		return effective / float64(e.n)
 	}
-	return stat.Worth(leastBlocks, alpha)
+	return 1
 }
 
 // more is how many further requests would settle a verdict, -1 when no number

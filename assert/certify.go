@@ -45,25 +45,11 @@ func Certify(p *plan.Plan) []Finding {
 		return nil
 	}
 	var out []Finding
-	// The same few numbers of blocks come again and again.
-	type blocks struct {
-		n     int
-		alpha float64
-	}
-	seen := map[blocks]float64{}
-	worth := func(n int, alpha float64) float64 {
-		v, ok := seen[blocks{n, alpha}]
-		if !ok {
-			v = stat.Worth(n, alpha)
-			seen[blocks{n, alpha}] = v
-		}
-		return v
-	}
 	for _, w := range p.Workloads {
 		for _, load := range w.Loads {
 			for _, level := range load.Levels {
 				for _, r := range withGrowth(binding(w, boundAt(level.Name)), load.Kind, level, verdict.SeverityError) {
-					f := certify(r.Threshold, level, load.Kind, w.Policy, p.Looks(w, load, level), worth)
+					f := certify(r.Threshold, level, load.Kind, w.Policy, p.Looks(w, load, level))
 					f.Workload, f.Level, f.Severity, f.Threshold = w.Address(), level.Name, r.severity, r.Threshold
 					if load.Open != nil && r.Stat.Kind == metric.Percentile && !f.Impossible {
 						f.Remark = nearest(r.Threshold, level, load.Open, w.Policy.Alpha())
@@ -77,7 +63,7 @@ func Certify(p *plan.Plan) []Finding {
 		}
 		for _, r := range binding(w, boundAtCapacity) {
 			if r.severity != verdict.SeverityWarn && r.Threshold.Stat.IsShare() {
-				f := certifyCapacity(r.Threshold, w, worth)
+				f := certifyCapacity(r.Threshold, w)
 				f.Workload, f.Level, f.Severity, f.Threshold = w.Address(), "capacity", r.severity, r.Threshold
 				out = append(out, f)
 			}
@@ -86,9 +72,8 @@ func Certify(p *plan.Plan) []Finding {
 	return out
 }
 
-// certify judges one threshold's chances at one level, by the last of its looks;
-// worth is stat.Worth.
-func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy plan.Policy, looks []plan.Look, worth func(int, float64) float64) Finding {
+// certify judges one threshold's chances at one level, by the last of its looks.
+func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy plan.Policy, looks []plan.Look) Finding {
 	f := foresee(t, level, kind, policy, looks)
 	switch {
 	case t.Metric.Scope == metric.PerReading && t.Stat.Kind != metric.Mean:
@@ -106,7 +91,7 @@ func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 	case t.Stat.IsShare():
 		f.share(t, policy.Clusters)
 	default:
-		f.percentile(t, worth)
+		f.percentile(t)
 	}
 	return f.Finding
 }
@@ -207,10 +192,10 @@ func (f *foreseenLevel) share(t *plan.Threshold, clusters plan.Clusters) {
 }
 
 // percentile takes effective requests.
-func (f *foreseenLevel) percentile(t *plan.Threshold, worth func(int, float64) float64) {
+func (f *foreseenLevel) percentile(t *plan.Threshold) {
 	need, _ := stat.MinimumN(t.Allowed(), f.alpha) // p99.9 at most: there is one
 	f.Needed = verdict.Count(need, "effective requests")
-	best, each := float64(f.n), worth(max(len(f.blocks), leastRounds), f.alpha)
+	best := float64(f.n)
 	if !f.sound || t.Metric.Source != metric.Client && f.planned < leastRounds {
 		best = math.Min(best, float64(f.waves))
 	}
@@ -226,15 +211,12 @@ func (f *foreseenLevel) percentile(t *plan.Threshold, worth func(int, float64) f
 	case best < float64(need):
 		f.never(fmt.Sprintf("needs %s that count as independent at %s confidence; with fewer than %s each wave of %d counts as one, the plan has %s",
 			verdict.Count(need, "requests"), f.confidence, blocks, f.level.N, verdict.Count(f.waves, "waves")), "use more seeds or raise requests")
-	case best*each < float64(need):
-		// What the requests are worth if their blocks vary by chance alone.
-		f.Remark = fmt.Sprintf("close: %s are worth about %.0f effective ones, plan about %.0f", verdict.Count(f.n, "requests"), best*each, math.Ceil(float64(need)/each))
 	}
 }
 
 // certifyCapacity judges a share's chances in a capacity search: at the level
 // that is required, else at the smallest, which has the most rounds.
-func certifyCapacity(t *plan.Threshold, w *plan.Workload, worth func(int, float64) float64) Finding {
+func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 	c := w.Capacity
 	if c.Over == metric.OpenLoop {
 		level := c.Level(c.UpTo) // a certifying probe has as many as it may
@@ -249,7 +231,7 @@ func certifyCapacity(t *plan.Threshold, w *plan.Workload, worth func(int, float6
 		if deep {
 			level, policy.MaxRequests = deepened(level, policy.MaxRequests, most), most
 		}
-		return certify(t, level, c.Over, policy, probeLooks(c.Over, level, policy), worth)
+		return certify(t, level, c.Over, policy, probeLooks(c.Over, level, policy))
 	}
 	n := max(c.Require, c.From)
 	f := at(n, false)

@@ -292,7 +292,6 @@ func wholeComparisons(t *testing.T, out *strings.Builder) {
 		}
 	}
 	out.WriteString("\n")
-	oneFact(t, out)
 }
 
 // oneFact judges comparisons that tolerate little of three metrics which say

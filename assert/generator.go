@@ -16,8 +16,8 @@ import (
 // The generator's own lateness is part of every latency that it measures.
 // metric.Level.Disturbed says which rounds it was too late in, most of which
 // were measured again; of those that are left each threshold is asked for
-// itself whether lateness could have decided it: see late. What it cannot have
-// changed stands.
+// itself whether lateness, or slots that idled, could have decided it: see late.
+// What these cannot have changed stands.
 //
 // A level as a whole is invalid where a round used most of the machine's CPU
 // (mostCPU of the cores that it may use): what the load did to the generator
@@ -41,8 +41,8 @@ func (s *subject) generator(v *Verdict, thresholds []judgedThreshold, invalid ob
 	for _, r := range s.level.Rounds {
 		cpu = math.Max(cpu, r.Health.CPU) // NaN stays
 		delay = max(delay, r.Health.Delay)
-		if d := s.level.Disturbed(r); d.Stall+d.Delay > 0 {
-			said = append(said, fmt.Sprintf("%s in round %d", d, r.Index+1))
+		if s.held(r) > 0 || s.light(r) {
+			said = append(said, fmt.Sprintf("%s in round %d", s.level.Disturbed(r), r.Index+1))
 		}
 	}
 	if !(cpu < mostCPU) {
@@ -78,10 +78,17 @@ func (s *subject) held(r *metric.Round) time.Duration {
 	return max(d.Stall, d.Delay)
 }
 
+// light says whether the round had less than the declared load. Rates have a
+// rule of their own: see loaded.
+func (s *subject) light(r *metric.Round) bool {
+	return s.level.Kind != metric.OpenLoop && s.level.Disturbed(r).Load != ""
+}
+
 // late says whether a decided threshold would come out otherwise had the
-// generator not been late in the rounds that it disturbed. It would not where
-// the other rounds alone decide it alike, nor where it holds with these as slow
-// as they may have been, or fails with them as fast.
+// generator not been late, and kept up the load, in the rounds that it disturbed.
+// It would not where the other rounds alone decide it alike, nor where it holds with
+// these as slow as they may have been, or fails with them as fast. What less load
+// can only help, and fails even so, fails.
 //
 // What arrives while the generator stands still is read at the end of that: a
 // time is then too long by it at most, and never too short, so that a bound on
@@ -91,13 +98,20 @@ func (s *subject) held(r *metric.Round) time.Duration {
 // and too long if the last did; of rates over a window the stall is a share.
 func (s *subject) late(v judgedThreshold) bool {
 	m := v.threshold.Metric
-	if v.Outcome != Pass && v.Outcome != Fail || m.Source != metric.Client || m.Name == "tokens_per_chunk" || m.Name == "cache_hit_rate" {
+	if v.Outcome != Pass && v.Outcome != Fail || m.Name == "tokens_per_chunk" || m.Name == "cache_hit_rate" {
+		return false
+	}
+	light := slices.ContainsFunc(s.level.Rounds, s.light)
+	if m.Source != metric.Client && !light {
 		return false
 	}
 	if alone := *s; s.judgedOn(&alone, s.undisturbed(), v.threshold) == v.Outcome {
 		return false
 	}
 	passed, other := v.Outcome == Pass, *s
+	if light && (passed || m.Scope == metric.PerLevel && m.Name != "success") {
+		return true
+	}
 	held, window := time.Duration(0), 0.0
 	for _, r := range s.level.Rounds {
 		held = max(held, s.held(r))
@@ -142,14 +156,16 @@ func (s *subject) late(v judgedThreshold) bool {
 
 // judgedOn is the outcome of a threshold on another level.
 func (s *subject) judgedOn(other *subject, l *metric.Level, t *plan.Threshold) Outcome {
-	other.evidence = gather(l)
+	if other.evidence = gather(l); !s.ahead() {
+		other.due = 0
+	}
 	return other.judge(t).Outcome
 }
 
-// undisturbed is the level without the rounds in which the generator was late.
+// undisturbed is the level without the rounds that the generator disturbed.
 func (s *subject) undisturbed() *metric.Level {
 	out := *s.level
-	out.Rounds = slices.DeleteFunc(slices.Clone(out.Rounds), func(r *metric.Round) bool { return s.held(r) > 0 })
+	out.Rounds = slices.DeleteFunc(slices.Clone(out.Rounds), func(r *metric.Round) bool { return s.held(r) > 0 || s.light(r) })
 	return &out
 }
 

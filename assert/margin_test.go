@@ -135,7 +135,7 @@ func gaps(even, odd uint32) func(*metric.Sample) {
 // margin alone.
 func TestMarginTablesHideNoCount(t *testing.T) {
 	blocks := [][]float64{{1, 1, 1, 1}, {1.1, 1.1, 1.1, 1.1}, {1, 1, 1, 1}, {1.1, 1.1, 1.1, 1.1}, {1, 1, 1, 1}}
-	if n := stat.Effective(20, nil, [][][]float64{blocks}, 0.05, false); n > 5 {
+	if n := stat.Effective(20, nil, [][][]float64{blocks}, 0.05); n > 5 {
 		t.Errorf("five rounds that are alike inside are worth %v requests", n)
 	}
 }

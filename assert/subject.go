@@ -25,7 +25,7 @@ type subject struct {
 // stat.Effective over its blocks, and no more than its waves where there are
 // too few blocks to tell.
 func (s *subject) effective(groups []stat.Group, quantities [][][]float64) float64 {
-	n := stat.Effective(float64(s.n), groups, quantities, s.policy.Alpha(), s.ahead())
+	n := stat.Effective(float64(s.n), groups, quantities, s.policy.Alpha())
 	if !s.sound {
 		n = min(n, float64(s.waves))
 	}

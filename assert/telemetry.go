@@ -63,7 +63,7 @@ func (s *subject) bucketed(v *Verdict, t *plan.Threshold, h metric.Histogram) {
 	atLeast, atMost := h.Over(t.Limit)
 	n := min(h.N(), float64(s.n))
 	effective := func(groups []stat.Group) float64 {
-		x := stat.Effective(n, groups, nil, s.policy.Alpha(), s.ahead())
+		x := stat.Effective(n, groups, nil, s.policy.Alpha())
 		if len(groups) < leastRounds {
 			x = min(x, float64(s.waves))
 		}

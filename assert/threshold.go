@@ -72,7 +72,7 @@ func (s *subject) decide(v *Verdict, decision stat.Decision, share, e float64) {
 		v.Outcome = Inconclusive
 		needed := math.Inf(1)
 		if n, ok := stat.Needed(share, e, s.alpha); ok {
-			needed = float64(n) / s.worth(v.Effective, s.alpha)
+			needed = float64(n) / s.worth(v.Effective)
 		}
 		v.Needs, v.More = s.more(needed)
 	}
@@ -92,7 +92,7 @@ func (s *subject) margin(v *Verdict, t *plan.Threshold, o observations, groups [
 	if s.ahead() || s.policy.Decide == plan.Estimate || !s.rounds || len(s.blocks) < leastRounds {
 		return false
 	}
-	counted := stat.Effective(float64(min(s.n, v.N)), groups, nil, s.policy.Alpha(), s.ahead())
+	counted := stat.Effective(float64(min(s.n, v.N)), groups, nil, s.policy.Alpha())
 	counted = min(counted, s.crowding()*float64(s.n))
 	if stat.Share(share*counted, counted, e, s.alpha) != stat.Below {
 		return false

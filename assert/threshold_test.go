@@ -522,7 +522,7 @@ func TestClusters(t *testing.T) {
 		// (2·64 + 24)/(16 + 24) = 3.8: 1200 count as 315, and P(Bin(315.8, 0.05) ≤ 6.3) is small.
 		{"alone", "", alone, 120, Pass, "count as 315"},
 		// (2·64 + 3·64)/(16 + 24) = 8: 150 waves, fewer by the spread of rounds.
-		{"waves", "", waves, 120, Inconclusive, "count as 136"},
+		{"waves", "", waves, 120, Inconclusive, "count as 140"},
 		{"alone, by rounds", plan.ClustersRound, alone, 120, Inconclusive, "each of 10 rounds counts as one request"},
 		{"none fails, by rounds", plan.ClustersRound, none, 120, Inconclusive, "each of 10 rounds"},
 		{"alone, by itself", plan.ClustersNone, alone, 120, Pass, ""},

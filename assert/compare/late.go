@@ -2,22 +2,24 @@ package compare
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Most rounds in which the generator was late were measured again with their
-// pairs. Of those that are left each change is asked for itself whether lateness
-// could have decided it.
+// Most rounds in which the generator was late, or did not keep up the load, were
+// measured again with their pairs. Of those that are left each change is asked for
+// itself whether that could have decided it.
 
-// late says in which rounds the generator was late on either side; "" in none.
+// late says in which rounds the generator was late, or slots idled, on either side;
+// "" in none.
 func (m matched) late() string {
 	var said []string
 	for i := range m.candidate.Rounds {
 		for _, l := range []*metric.Level{m.control, m.candidate} {
-			if i < len(l.Rounds) && lateIn(l, l.Rounds[i]) {
+			if i < len(l.Rounds) && (lateIn(l, l.Rounds[i]) || lightIn(l, l.Rounds[i])) {
 				said = append(said, fmt.Sprintf("%s in round %d on %s", l.Disturbed(l.Rounds[i]), l.Rounds[i].Index+1, l.Server))
 			}
 		}
@@ -33,13 +35,25 @@ func lateIn(l *metric.Level, r *metric.Round) bool {
 	return d.Stall+d.Delay > 0
 }
 
+// lightIn says whether a round had less than the declared load.
+func lightIn(l *metric.Level, r *metric.Round) bool {
+	return l.Kind != metric.OpenLoop && l.Disturbed(r).Load != ""
+}
+
+// light says whether a round on either side had.
+func (m matched) light() bool {
+	return slices.ContainsFunc([]*metric.Level{m.control, m.candidate}, func(l *metric.Level) bool {
+		return slices.ContainsFunc(l.Rounds, func(r *metric.Round) bool { return lightIn(l, r) })
+	})
+}
+
 // question takes back what lateness could have decided: a change that does not
 // come out alike (judged) without the rounds that lateness may have turned that
-// way. What is read late is too long and never too short, so that a pass can only
+// way, nor those with less load. What is read late is too long and never too short, so that a pass can only
 // come from lateness on the control, and a failure from lateness on the
 // candidate; of a stream, whose first token may be the late one, both may.
 func (m matched) question(c *Change, late string, judged func(matched) verdict.Outcome) {
-	if late == "" || c.Metric.Source != metric.Client || c.Metric.Name == "tokens_per_chunk" || c.Metric.Name == "cache_hit_rate" {
+	if late == "" || c.Metric.Source != metric.Client && !m.light() || c.Metric.Name == "tokens_per_chunk" || c.Metric.Name == "cache_hit_rate" {
 		return
 	}
 	switch c.Outcome {
@@ -54,12 +68,12 @@ func (m matched) question(c *Change, late string, judged func(matched) verdict.O
 	if judged(m.without(c.Outcome == verdict.Pass || streams, c.Outcome == verdict.Fail || streams)) != c.Outcome {
 		c.Outcome, c.cause = verdict.Error, verdict.CauseGenerator
 		c.Message = fmt.Sprintf("generator: %s, which could be what decided it (%s)", late, c.Message)
-		c.Why, c.pFail, c.delta = "the generator was late", 1, delta{}
+		c.Why, c.pFail, c.delta = "the generator was late, or did not keep up the load", 1, delta{}
 	}
 }
 
-// without is the same without the rounds in which the generator was late on the
-// control, on the candidate or on either: of paired ones without their pair, and
+// without is the same without the rounds with less load, and those in which the
+// generator was late on the control, on the candidate or on either: of paired ones without their pair, and
 // where some make one unit without all of it.
 func (m matched) without(onControl, onCandidate bool) matched {
 	keep := func(l *metric.Level, drop func(i int) bool) *metric.Level {
@@ -72,8 +86,12 @@ func (m matched) without(onControl, onCandidate bool) matched {
 		}
 		return &out
 	}
-	control := func(i int) bool { return onControl && lateIn(m.control, m.control.Rounds[i]) }
-	candidate := func(i int) bool { return onCandidate && lateIn(m.candidate, m.candidate.Rounds[i]) }
+	control := func(i int) bool {
+		return lightIn(m.control, m.control.Rounds[i]) || onControl && lateIn(m.control, m.control.Rounds[i])
+	}
+	candidate := func(i int) bool {
+		return lightIn(m.candidate, m.candidate.Rounds[i]) || onCandidate && lateIn(m.candidate, m.candidate.Rounds[i])
+	}
 	out := m
 	if m.unpaired {
 		out.control, out.candidate = keep(m.control, control), keep(m.candidate, candidate)

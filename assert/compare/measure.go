@@ -264,7 +264,7 @@ func goodOnes(l *metric.Level, good func(*metric.Sample) bool, alpha float64) (k
 		groups[i] = stat.Group{K: float64(x), N: float64(due)}
 		bad, all = bad+x, all+due
 	}
-	n = stat.Effective(float64(all), groups, nil, alpha, false)
+	n = stat.Effective(float64(all), groups, nil, alpha)
 	return n * float64(all-bad) / float64(max(all, 1)), n
 }
 

@@ -60,6 +60,30 @@ type Clusters struct {
 // Add takes n further clusters of k.
 func (c *Clusters) Add(k, n float64) { c.Sum, c.Squares = c.Sum+n*k, c.Squares+n*k*k }
 
+// Mean is the size of the cluster that an observation is in, on average; 1 where there
+// is none.
+func (c Clusters) Mean() float64 {
+	if !(c.Sum > 0) {
+		return 1
+	}
+	return c.Squares / c.Sum
+}
+
+// Excess is how many others share the group of one of those that are counted, on
+// average, beyond what chance would put there: Σk(k−1)/Σk less (Σk − 1)·Σ(n/Σn)². 0
+// where it is no more.
+func Excess(groups []Group) float64 {
+	var k, n, mates, part float64
+	for _, g := range groups {
+		k, n = k+g.K, n+g.N
+		mates, part = mates+g.K*(g.K-1), part+g.N*g.N
+	}
+	if !(k > 0 && n > 0) {
+		return 0
+	}
+	return max(0, mates/k-(k-1)*part/(n*n))
+}
+
 // MeanEffect is the same of the mean of the measured quantity itself, by the
 // variance of block means (batch means: Law and Kelton, Simulation Modeling and
 // Analysis, chapter 9). Unlike a share it also speaks when nothing was bad.
@@ -104,10 +128,7 @@ func MeanEffect(blocks [][]float64) float64 {
 // a quantity has fewer values than there are requests, since some failed, its
 // number is that of all of them; one without values says nothing. alpha is the
 // error of the plan.
-//
-// guarded says that more than this number stands between a pass and a server
-// that misses its limit.
-func Effective(n float64, groups []Group, quantities [][][]float64, alpha float64, guarded bool) float64 {
+func Effective(n float64, groups []Group, quantities [][][]float64, alpha float64) float64 {
 	seen, b := 0.0, 0
 	for _, g := range groups {
 		if g.N > 0 {
@@ -116,7 +137,7 @@ func Effective(n float64, groups []Group, quantities [][][]float64, alpha float6
 	}
 	effective := n
 	if b > 0 {
-		effective = min(n, seen/discounted(ShareEffect(groups), b, alpha, guarded))
+		effective = min(n, seen/discounted(ShareEffect(groups), b, alpha))
 	}
 	for _, blocks := range quantities {
 		values, b := 0.0, 0
@@ -126,29 +147,26 @@ func Effective(n float64, groups []Group, quantities [][][]float64, alpha float6
 			}
 		}
 		if b > 0 {
-			effective = min(effective, max(n, values)/discounted(MeanEffect(blocks), b, alpha, guarded))
+			effective = min(effective, max(n, values)/discounted(MeanEffect(blocks), b, alpha))
 		}
 	}
 	return effective
 }
 
 // discounted is a design effect as it is used: at least 1, what is above 1 and
-// above its allowance being weighed up. Chance alone makes the estimate from b
-// groups vary around 1 by √(2/(b−1)), 0.6 of which is allowed for from ten
-// groups on, none at five; beyond it, (t/z)⁴ takes the place of (t/z)², by
-// which such an estimate is usually corrected (Korn and Graubard), since rounds
+// above its allowance being weighed up. Of independent observations the estimate
+// from b groups varies by chance with a standard deviation of √(2/(b−1)), that of
+// χ²/(b−1); so much is allowed for. Beyond it, (t/z)⁴ takes the place of (t/z)²,
+// by which such an estimate is usually corrected (Korn and Graubard), since rounds
 // that are skewed hide more of their spread than normal ones. Both were found
 // by simulation (make characteristics): they keep the promise for rounds of
 // which a tenth to nine tenths of the variance is shared and exponential, and
 // leave independent requests nearly all of their number.
-func discounted(effect float64, b int, alpha float64, guarded bool) float64 {
+func discounted(effect float64, b int, alpha float64) float64 {
 	if b < 2 {
 		return 1
 	}
-	allowed := 0.6 * chanceEffect(b)
-	if !guarded {
-		allowed *= min(1, max(0, float64(b-5)/5))
-	}
+	allowed := math.Sqrt(2 / float64(b-1))
 	if !(effect-1 > allowed) {
 		return 1
 	}
@@ -172,13 +190,3 @@ func quantileRatio(b int, alpha float64) float64 {
 }
 
 var ratios sync.Map
-
-// chanceEffect is by how much the design effect that b groups show of
-// independent observations varies: the standard deviation of χ²/(b−1).
-func chanceEffect(b int) float64 { return math.Sqrt(2 / float64(b-1)) }
-
-// Worth is what one observation is worth, by the rule of Effective, of b groups
-// that vary by chance alone, and half a standard deviation more than expected.
-func Worth(b int, alpha float64) float64 {
-	return 1 / discounted(1+chanceEffect(max(b, 2))/2, max(b, 2), alpha, false)
-}

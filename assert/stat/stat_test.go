@@ -333,41 +333,51 @@ func TestEffective(t *testing.T) {
 	near(t, "ShareEffect of nothing bad", ShareEffect([]Group{{0, 50}, {0, 50}}), 1, 0)
 	near(t, "ShareEffect of nothing", ShareEffect(nil), 1, 0)
 	near(t, "empty groups count for nothing", ShareEffect(append(groups, Group{})), 20.8333, 0.001)
-	// Five groups have no allowance: (t/z)⁴ = (2.13185/1.64485)⁴ = 2.82175,
-	// 1 + 2.82175·19.8333 = 56.965, 500/56.965 = 8.777.
-	near(t, "Effective of five groups", Effective(500, groups, nil, 0.05, false), 8.777, 0.001)
-	// Guarded it is 0.6·√(2/4) = 0.42426: 1 + 2.82175·19.4091 = 55.7675.
-	near(t, "Effective, guarded", Effective(500, groups, nil, 0.05, true), 500/55.7675, 0.001)
+	// Less √(2/4) = 0.70711 allowed for, (t/z)⁴ = (2.13185/1.64485)⁴ = 2.82175:
+	// 1 + 2.82175·19.1262 = 54.9694.
+	near(t, "Effective of five groups", Effective(500, groups, nil, 0.05), 500/54.9694, 0.001)
 	// Ten with 4 bad in two of them, of 20 each: p̂ = 0.04, v = (2·3.2² + 8·0.8²)/200²·10/9
-	// = 0.00071111, of independent ones 0.000192: 3.7037. Less 0.6·√(2/9) = 0.28284
-	// allowed for, (1.83311/1.64485)⁴ = 1.54259: 1 + 1.54259·2.42086 = 4.73440.
+	// = 0.00071111, of independent ones 0.000192: 3.7037. Less √(2/9) = 0.47140
+	// allowed for, (1.83311/1.64485)⁴ = 1.54259: 1 + 1.54259·2.23230 = 4.44353.
 	ten := []Group{{4, 20}, {0, 20}, {0, 20}, {0, 20}, {0, 20}, {4, 20}, {0, 20}, {0, 20}, {0, 20}, {0, 20}}
 	near(t, "ShareEffect of ten", ShareEffect(ten), 3.7037, 0.0001)
-	near(t, "Effective of ten groups", Effective(200, ten, nil, 0.05, false), 200/4.73440, 0.001)
+	near(t, "Effective of ten groups", Effective(200, ten, nil, 0.05), 200/4.44353, 0.001)
 
 	// Values 1 and 3 in two blocks {1,1} and {3,3}: s² = 4/3, v_b/B = ((1−2)²
 	// + (3−2)²)/(2·1) = 1, of four independent ones s²/4 = 1/3: 3 times that.
 	near(t, "MeanEffect", MeanEffect([][]float64{{1, 1}, {3, 3}}), 3, 1e-9)
 	near(t, "MeanEffect of equal values", MeanEffect([][]float64{{0.1, 0.1, 0.1}, {0.1, 0.1}}), 1, 0)
 	near(t, "MeanEffect with a value that is none", MeanEffect([][]float64{{1, math.NaN()}, {3, 3}}), math.Inf(1), 0)
-	// (t_1/z)⁴ = (6.31375/1.64485)⁴ = 217.087: 4/(1 + 217.087·2).
-	near(t, "Effective", Effective(4, []Group{{0, 2}, {0, 2}}, [][][]float64{{{1, 1}, {3, 3}}}, 0.05, false), 4/435.175, 1e-4)
-	near(t, "Effective with a value that is none", Effective(4, nil, [][][]float64{{{1, math.NaN()}, {3, 3}}}, 0.05, false), 0, 0)
+	// (t_1/z)⁴ = (6.31375/1.64485)⁴ = 217.0905: 4/(1 + 217.0905·(2 − √2)).
+	near(t, "Effective", Effective(4, []Group{{0, 2}, {0, 2}}, [][][]float64{{{1, 1}, {3, 3}}}, 0.05), 4/128.169, 1e-4)
+	near(t, "Effective with a value that is none", Effective(4, nil, [][][]float64{{{1, math.NaN()}, {3, 3}}}, 0.05), 0, 0)
 	// Four gaps of each of two requests are worth no more than two requests.
-	near(t, "more observations than requests", Effective(2, []Group{{1, 4}, {1, 4}}, nil, 0.05, false), 2, 0)
-	// Half a standard deviation: of ten groups it is allowed for, of five not:
-	// 1 + 2.82175·0.35355 = 1.99764.
-	near(t, "Worth of ten", Worth(10, 0.05), 1, 0)
-	near(t, "Worth of five", Worth(5, 0.05), 1/1.99764, 1e-4)
+	near(t, "more observations than requests", Effective(2, []Group{{1, 4}, {1, 4}}, nil, 0.05), 2, 0)
+}
+
+func TestExcess(t *testing.T) {
+	// 3 and 1 of 4 in two groups of 20 and 60: Σk(k−1)/4 = 6/4 others, and chance puts
+	// (4 − 1)·(20² + 60²)/80² = 1.875 there. The other way about it is the same; 4
+	// and 0 are 12/4 less that.
+	near(t, "Excess of less than chance", Excess([]Group{{3, 20}, {1, 60}}), 0, 0)
+	near(t, "Excess", Excess([]Group{{4, 20}, {0, 60}}), 1.125, 1e-12)
+	near(t, "Excess of one", Excess([]Group{{1, 20}, {0, 60}}), 0, 0)
+	near(t, "Excess of none", Excess([]Group{{0, 20}, {0, 0}}), 0, 0)
+	near(t, "Excess of one group", Excess([]Group{{7, 20}}), 0, 0)
+	c := Clusters{}
+	near(t, "no cluster", c.Mean(), 1, 0)
+	c.Add(1, 3)
+	c.Add(3, 1) // (3·1² + 3²)/(3 + 3)
+	near(t, "clusters", c.Mean(), 2, 0)
 }
 
 func TestEffectiveOfFewValues(t *testing.T) {
 	groups := []Group{{20, 40}, {20, 40}}
 	// Half of the 80 requests have a value, all alike: worth 40 of 40, so 80.
 	alike := make([]float64, 20)
-	near(t, "half without a value", Effective(80, groups, [][][]float64{{alike, alike}}, 0.05, false), 80, 0)
-	near(t, "none with a value", Effective(80, groups, [][][]float64{{nil, nil}}, 0.05, false), 80, 0)
-	near(t, "no request", Effective(0, nil, nil, 0.05, false), 0, 0)
+	near(t, "half without a value", Effective(80, groups, [][][]float64{{alike, alike}}, 0.05), 80, 0)
+	near(t, "none with a value", Effective(80, groups, [][][]float64{{nil, nil}}, 0.05), 80, 0)
+	near(t, "no request", Effective(0, nil, nil, 0.05), 0, 0)
 }
 
 func TestMeanInterval(t *testing.T) {
@@ -476,7 +486,7 @@ func TestLongFalsePass(t *testing.T) {
 						groups, blocks = append(groups, g), append(blocks, block)
 					}
 				}
-				eff := Effective(n, groups, [][][]float64{blocks}, alpha, false)
+				eff := Effective(n, groups, [][][]float64{blocks}, alpha)
 				if Share(k/n*eff, eff, 1-q, alpha) == Below {
 					passed++
 				}
