@@ -16,7 +16,7 @@ import (
 // none, and nothing in them tells how the next would cluster. So that to pass
 // requests count by what the plan takes to fail together (toPass). To fail,
 // where the failures are there to be counted, the effective number of requests
-// is used.
+// is used, and of waves no more than the clusters that were seen leave.
 func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	good := (*metric.Sample).Completed
 	noun, point := "failed", s.level.Success()
@@ -59,7 +59,11 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	}
 	v.Message = counted
 	k, n, why := s.toPass(groups, spells, clusters, share, s.effective(groups, quantities))
-	s.certifyShare(v, t, s.effective(groups, nil), k, n, share, e)
+	toFail := s.effective(groups, nil)
+	if s.policy.Clusters == plan.ClustersWave || s.policy.Clusters == "" {
+		toFail = min(toFail, float64(s.n)/clusters.Mean())
+	}
+	s.certifyShare(v, t, toFail, k, n, share, e)
 	if n < 0.995*float64(s.n) && (v.Outcome == Pass || v.Outcome == Inconclusive) && s.policy.Decide != plan.Estimate {
 		v.Notes = append(v.Notes, why)
 	}
