@@ -221,7 +221,7 @@ func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 	if c.Over == metric.OpenLoop {
 		level := c.Level(c.UpTo) // a certifying probe has as many as it may
 		level.Requests = w.MostRequests(level.Requests)
-		return certify(t, level, c.Over, w.Policy, probeLooks(c.Over, level, plan.Policy{MaxRequests: level.Requests}), worth)
+		return certify(t, level, c.Over, w.Policy, probeLooks(c.Over, level, plan.Policy{MaxRequests: level.Requests}))
 	}
 	at := func(n int, deep bool) Finding {
 		level, policy := c.Level(n), w.Policy
