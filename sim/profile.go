@@ -185,7 +185,7 @@ func LoadProfile(nameOrPath, baseDir string) (*Profile, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(baseDir, path)
 	}
-	src, err := readProfile(path)
+	src, err := ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("could not read the simulator profile: %w", err)
 	}
@@ -199,17 +199,20 @@ func LoadProfile(nameOrPath, baseDir string) (*Profile, error) {
 	return p, nil
 }
 
-// largestProfile is the most bytes of a file that is read as a profile.
-const largestProfile = 1 << 20
+// maxFile is the most bytes of a profile or a script: hundreds of times what they take.
+const maxFile = 4 << 20
 
-// readProfile reads a file of a bounded size, and no device or pipe: a plan that
-// names it may be a stranger's.
-func readProfile(path string) ([]byte, error) {
-	switch info, err := os.Stat(path); {
+// ReadFile reads a profile or a script: a regular file of at most 4 MiB. A link to a
+// device or a pipe, which may come with a repository, is an error before it is opened.
+func ReadFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
 	case err != nil:
 		return nil, err
-	case !info.Mode().IsRegular() || info.Size() > largestProfile:
-		return nil, fmt.Errorf("%s is no file of at most %d bytes", path, largestProfile)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	case info.Size() > maxFile:
+		return nil, fmt.Errorf("%s has more than %d bytes, which is the most that is read", path, maxFile)
 	}
 	return os.ReadFile(path)
 }

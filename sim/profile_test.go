@@ -2,6 +2,7 @@ package sim
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -110,9 +111,15 @@ func TestProfileFiles(t *testing.T) {
 			t.Errorf("%s:\n got %v\nwant %s", test.src, err, test.want)
 		}
 	}
+	write("large.json", "{")
+	if err := errors.Join(os.Truncate(filepath.Join(dir, "large.json"), maxFile+1), os.Mkdir(filepath.Join(dir, "folder.json"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct{ name, want string }{
 		{"defualt", `unknown simulator profile "defualt", did you mean "default"?; shipped are: `},
 		{"no/such.json", "could not read the simulator profile: "},
+		{"./folder.json", "folder.json is not a regular file"}, // as a link to a device or a pipe is not
+		{"./large.json", "large.json has more than 4194304 bytes"},
 	} {
 		if _, err := LoadProfile(test.name, dir); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("LoadProfile(%q): %v, want %q", test.name, err, test.want)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -46,7 +45,7 @@ func (a *app) audit(dir string) error {
 	}
 	var files []io.Reader
 	for _, name := range []string{record.File, "results.json", "junit.xml"} {
-		f, err := os.Open(filepath.Join(dir, name))
+		f, err := record.OpenIn(dir, name, os.O_RDONLY)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && name == "junit.xml":
 			files = append(files, nil)

@@ -84,7 +84,7 @@ func (a *app) serve(ctx context.Context, server *sim.Server, addr string) error 
 func readScript(path string, rules []string) (sim.Script, error) {
 	var script sim.Script
 	if path != "" {
-		src, err := os.ReadFile(path)
+		src, err := sim.ReadFile(path)
 		if err != nil {
 			return nil, fmt.Errorf("could not read fault script: %w", err)
 		}

@@ -139,12 +139,14 @@ func (r *reached) fingerprint(id identity) metric.Fingerprint {
 
 // incarnation tells a running server from a later one in its place: its own
 // start, as Prometheus clients tell it, and what the machine tells of it. "":
-// not known.
-func (r *reached) incarnation(ctx context.Context) [2]string {
+// not known. Of a page that did not tell the start at first it is not asked again:
+// such a page may take its whole time to say nothing.
+func (r *reached) incarnation(ctx context.Context, start bool) [2]string {
 	var out [2]string
-	// Best effort: what cannot be known now may be known later.
-	if at, err := clock.Await(ctx, r.Clock, r.api.StartTime); err == nil {
-		out[0] = at
+	if start {
+		if at, err := clock.Await(ctx, r.Clock, r.api.StartTime); err == nil {
+			out[0] = at
+		}
 	}
 	if r.instance != nil {
 		out[1], _ = clock.Await(ctx, r.Clock, func(ctx context.Context) (string, error) { return r.instance(ctx), nil })
@@ -161,7 +163,7 @@ const replicas = 8
 func (r *reached) replaced(ctx context.Context, first [2]string) (replaced bool, now [2]string) {
 	for range replicas {
 		other := false
-		now = r.incarnation(ctx)
+		now = r.incarnation(ctx, first[0] != "")
 		for i := range now {
 			other = other || first[i] != "" && now[i] != "" && now[i] != first[i]
 		}
@@ -205,6 +207,9 @@ func (r *reached) same(ctx context.Context, before metric.Fingerprint, first [2]
 	}
 	if first[0] != "" && now[0] == "" {
 		return fmt.Errorf("%w: its page of metrics told its start before, and does not now", exec.ErrIdentityUnknown)
+	}
+	if first == [2]string{} && r.server.Endpoint != nil { // one that was started here is watched
+		return fmt.Errorf("%w: what it says of itself is the same, and nothing tells when it was started", exec.ErrIdentityUnknown)
 	}
 	return nil
 }

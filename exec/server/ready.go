@@ -84,7 +84,7 @@ func hopeless(err error) bool {
 		return true
 	}
 	e, ok := errors.AsType[*client.Error](err)
-	return ok && e.Status >= 400 && e.Status < 500 &&
+	return ok && e.Status >= 300 && e.Status < 500 && // a redirect that is not followed will not be later
 		e.Status != http.StatusRequestTimeout && e.Status != http.StatusTooEarly && e.Status != http.StatusTooManyRequests ||
 		errors.Is(err, errModel)
 }

@@ -18,7 +18,7 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 		r.api.Close()
 		return nil, err
 	}
-	found, first := r.fingerprint(id), r.incarnation(ctx)
+	found, first := r.fingerprint(id), r.incarnation(ctx, true)
 	r.labels(ctx, found)
 	if r.facts != nil {
 		r.facts(found)
