@@ -6,12 +6,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/internal/runner"
+	"github.com/tokgate/tokgate/plan/starter"
 	"github.com/tokgate/tokgate/report"
 )
 
@@ -129,8 +131,14 @@ func resultsOf(t *testing.T, name string, change func(*report.Document)) string 
 	return b.String()
 }
 
-// commented runs the workflow on results, by folder.
+// commented runs the workflow of the docs on results, by folder.
 func commented(t *testing.T, p *pulls, when string, event map[string]any, results map[string]string) *runner.Job {
+	t.Helper()
+	return commentedBy(t, read(t, filepath.Join(repository, "docs", "workflows", "comment.yml")), p, when, event, results)
+}
+
+// commentedBy runs a workflow that comments.
+func commentedBy(t *testing.T, workflow string, p *pulls, when string, event map[string]any, results map[string]string) *runner.Job {
 	t.Helper()
 	c := newCheckout(t, "")
 	c.Path = p.dir
@@ -157,7 +165,57 @@ func commented(t *testing.T, p *pulls, when string, event map[string]any, result
 		}
 		return nil, nil
 	}
-	return c.run("docs/workflows/comment.yml", "comment", nil)
+	job, err := c.Run(t.Context(), []byte(workflow), "comment", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return job
+}
+
+// What `init --upgrade --github` writes is executed: the plan is tried, gated against
+// the base, and its results are commented by the workflow that waits for the first.
+func TestLongWorkflowInit(t *testing.T) {
+	o := initOptions{file: "perf/gate.hcl", github: true}
+	o.answers = starter.Answers{Engine: "vllm", File: o.file, Image: "vllm/vllm-openai:v1", Model: "Qwen/Qwen3-8B", UseCases: []string{"code_completion"}, Upgrade: true}
+	text, err := o.plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, err := o.files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{o.file: string(text)}
+	for _, f := range written[1:] {
+		files[f.path] = string(f.text)
+	}
+	c := newCheckout(t, "simulate")
+	base := c.commit(files)
+	files[o.file] = strings.ReplaceAll(files[o.file], ":v1", ":v2")
+	c.commit(files)
+	c.GitHub["event"] = pullRequest("team/serving", base)
+	const gate = ".github/workflows/tokgate.yml"
+	for _, name := range []string{"try", "gate"} {
+		job, err := c.Run(t.Context(), []byte(files[gate]), name, nil)
+		if err != nil || job.Failed || job.Skipped {
+			t.Fatalf("%s: %v, failed %t, skipped %t\n%s", name, err, job.Failed, job.Skipped, job.Log)
+		}
+	}
+	results := c.artifacts["tokgate-results"]
+	i := slices.IndexFunc(results, func(path string) bool { return filepath.Base(path) == "results.json" })
+	if i < 0 {
+		t.Fatalf("the gate uploaded %v", c.artifacts)
+	}
+	comment := files[".github/workflows/tokgate-comment.yml"]
+	if name, _, _ := strings.Cut(files[gate][strings.Index(files[gate], "\nname: ")+7:], "\n"); !strings.Contains(comment, "workflows: ["+name+"]") {
+		t.Errorf("the second waits for another workflow than %q:\n%s", name, comment)
+	}
+	p := newPulls(t)
+	job := commentedBy(t, comment, p, "always", runEnded("pull_request", "abc"), map[string]string{"results.json": read(t, filepath.Join(c.Workspace, results[i]))})
+	got := p.comments(t)
+	if job.Failed || len(got) != 1 || !strings.Contains(got[0].Body, "## ✅ PASS") || !strings.Contains(got[0].Body, "**upgrade: ") {
+		t.Errorf("failed %t, comments %v\n%s", job.Failed, got, job.Log)
+	}
 }
 
 // A pull request has one comment a plan, which says what the newest run came to.

@@ -81,7 +81,7 @@ Exit code 4 where the server at --url does not answer, or cannot be measured.`,
 	f.StringVar(&o.answers.Model, "model", "", "the `model` to start, or to expect")
 	f.StringSliceVar(&o.answers.UseCases, "use-case", nil, "`use cases` to gate: "+strings.Join(starter.Names(), ", ")+" (default: "+starter.UseCases[0].Name+")")
 	f.StringVar(&o.file, "plan", "tokgate.hcl", "the `file` to write")
-	f.BoolVar(&o.github, "github", false, "write .github/workflows/tokgate.yml")
+	f.BoolVar(&o.github, "github", false, "write .github/workflows/tokgate.yml; with --upgrade also tokgate-comment.yml, which comments on the pull request")
 	f.BoolVar(&o.gitlab, "gitlab", false, "write .gitlab/tokgate.yml, to be included")
 	f.BoolVar(&o.measure, "measure", false, "load the server at --url for two minutes, and take thresholds from what it does")
 	f.BoolVar(&o.answers.Upgrade, "upgrade", false, "compare the server with that of the base branch: `compare`, and a workflow with its base")
@@ -132,7 +132,14 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 	} else if added {
 		fmt.Fprintln(a.Out, "wrote .gitignore: results/")
 	}
-	fmt.Fprintf(a.Out, "\nNext:\n  tokgate plan %s\n  tokgate run --simulate %[1]s\n  tokgate run %[1]s\n", o.file)
+	try, gate := "", ""
+	if o.answers.Upgrade {
+		try, gate = "--base . ", "--base DIR "
+	}
+	fmt.Fprintf(a.Out, "\nNext:\n  tokgate plan %s\n  tokgate run --simulate %s%[1]s\n  tokgate run %s%[1]s\n", o.file, try, gate)
+	if o.answers.Upgrade {
+		fmt.Fprintln(a.Out, "\nDIR is a checkout of the base branch; \".\" compares the plan with itself.")
+	}
 	return nil
 }
 
@@ -164,6 +171,7 @@ func (o initOptions) files() ([]written, error) {
 		make   func(starter.CI) ([]byte, error)
 	}{
 		{o.github, ".github/workflows/tokgate.yml", starter.GitHub},
+		{o.github && o.answers.Upgrade, ".github/workflows/tokgate-comment.yml", starter.Comment},
 		{o.gitlab, ".gitlab/tokgate.yml", starter.GitLab},
 	} {
 		if !w.wanted {

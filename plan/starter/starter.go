@@ -237,7 +237,7 @@ type CI struct {
 	Token   bool   // the plan reads HF_TOKEN
 }
 
-//go:embed github.yml.tmpl gitlab.yml.tmpl
+//go:embed github.yml.tmpl gitlab.yml.tmpl comment.yml.tmpl
 var workflows embed.FS
 
 // GitHub has expressions in double braces of its own.
@@ -251,6 +251,10 @@ var commitName = regexp.MustCompile(`^[0-9a-f]{40}$`)
 // GitHub is the text of a workflow that gates the plan.
 func GitHub(c CI) ([]byte, error) { return c.file("github.yml.tmpl") }
 
+// Comment is the text of a second workflow, which comments on the pull request what
+// the one of GitHub came to.
+func Comment(c CI) ([]byte, error) { return c.file("comment.yml.tmpl") }
+
 // GitLab is the text of a file that a pipeline includes.
 func GitLab(c CI) ([]byte, error) { return c.file("gitlab.yml.tmpl") }
 
@@ -259,11 +263,20 @@ func (c CI) file(name string) ([]byte, error) {
 	if !commitName.MatchString(action) {
 		action = strings.Repeat("0", 40) + " # put the commit of the release that you use here"
 	}
+	return write(name, job{CI: c, Workflow: "tokgate", Checkout: checkout, Action: action, Timeout: c.Budget + 15})
+}
+
+// job is what the templates read.
+type job struct {
+	CI
+	Workflow         string // name of the one that measures
+	Checkout, Action string
+	Timeout          int  // minutes
+	Copied           bool // it is the example in the docs, to be copied
+}
+
+func write(name string, j job) ([]byte, error) {
 	var b bytes.Buffer
-	err := ci.ExecuteTemplate(&b, name, struct {
-		CI
-		Checkout, Action string
-		Timeout          int // minutes
-	}{c, checkout, action, c.Budget + 15})
+	err := ci.ExecuteTemplate(&b, name, j)
 	return b.Bytes(), err
 }

@@ -2,9 +2,13 @@ package starter
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/plan/decode"
@@ -109,6 +113,31 @@ func TestWorkflows(t *testing.T) {
 			if name == "github" && strings.Count(s, fmt.Sprintf("tokgate/tokgate@%s", want)) != 2 {
 				t.Errorf("the action is not at %s:\n%s", want, s)
 			}
+		}
+	}
+}
+
+// The workflow that comments is the example of the docs, for the workflow that init
+// writes.
+func TestComment(t *testing.T) {
+	example, err := write("comment.yml.tmpl", job{Workflow: "gate", Action: strings.Repeat("0", 40), Copied: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(filepath.Join("..", "..", "docs", "workflows", "comment.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(example)); diff != "" {
+		t.Errorf("docs/workflows/comment.yml and comment.yml.tmpl differ: %s", diff)
+	}
+	text, err := Comment(CI{Commit: strings.Repeat("ab", 20)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, words := range []string{"workflows: [tokgate] #", "tokgate/tokgate@" + strings.Repeat("ab", 20), "name: tokgate-comment\n"} {
+		if !strings.Contains(string(text), words) {
+			t.Errorf("no %q in\n%s", words, text)
 		}
 	}
 }
