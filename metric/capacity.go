@@ -105,20 +105,18 @@ type Look struct {
 // Words is the answer in one line for people, of the kind and with what is known
 // of either side:
 //
-//	39 requests in flight (exact) · ttft p95 binds: 39 → 7.9 s, 40 → 8.1 s · ≈ 160 to 195 users
+//	39 requests in flight · ttft p95 binds: 39 → 7.9 s, 40 → 8.1 s
 //	~15 requests in flight (12 passes, 18 fails)
 //	125+ requests in flight (the search goes up to 125)
 //	<8 requests in flight (budget: 3s left, the next probe takes about 2m)
 //	64 requests in flight (admission cap)
 //	unknown: the generator was saturated at 8
 //
-// Interactive users are four to five times the requests in flight, since they
-// read and think in between; from a hundred up the two are rounded up to fives.
-// A burst has no such factor.
-//
 // A rate has an estimate beside what is certified:
 //
 //	certified 8.1 req/s; estimate 9.3 · ttft p95 binds: 8.1 → 0.9 s
+//
+// How sure the two sides are is said by the plan's decide, not here.
 func (c Capacity) Words() string {
 	if c.Over == OpenLoop {
 		return c.rate()
@@ -135,7 +133,7 @@ func (c Capacity) Words() string {
 	var b strings.Builder
 	switch c.Kind {
 	case CapacityExact:
-		b.WriteString(at(c.Pass) + unit + " (exact)")
+		b.WriteString(at(c.Pass) + unit)
 	case CapacityInterpolated:
 		estimate := c.Pass
 		if c.Crossing > 0 {
@@ -223,9 +221,6 @@ func (c Capacity) particulars() string {
 	if len(c.NonMonotone) > 0 {
 		fmt.Fprintf(&b, " · not monotone: %s fails, %s passes", at(c.NonMonotone[0][0]), at(c.NonMonotone[0][1]))
 	}
-	if c.Pass > 0 && (c.Over == ClosedLoop || c.Over == "") {
-		fmt.Fprintf(&b, " · ≈ %d to %d users", fives(4*c.Pass), fives(5*c.Pass))
-	}
 	return b.String()
 }
 
@@ -244,12 +239,4 @@ func (c Capacity) Probed(p CapacityProbe, l *Level) bool {
 func (c Capacity) Amount(n int) string {
 	// Six digits: 3 steps of 0.1 are 0.3, not 0.30000000000000004.
 	return strconv.FormatFloat(c.Load(n), 'g', 6, 64)
-}
-
-// fives rounds up to a multiple of five from a hundred up.
-func fives(n int) int {
-	if n < 100 {
-		return n
-	}
-	return (n + 4) / 5 * 5
 }

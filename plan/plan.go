@@ -28,6 +28,7 @@ type Plan struct {
 	Asserts   []*Assert
 	Compares  []*Compare
 	Prices    *Prices   // nil: the plan has none
+	Cover     Cover     // what heads the report
 	History   *History  // nil: the plan keeps none
 	Defaults  []Default // every default that was filled in, in order of the source
 	Reads     []Read    // of the environment, in order of the source
@@ -96,21 +97,24 @@ type Policy struct {
 
 // Server is one server under test, or one instance of a for_each.
 type Server struct {
-	Name      string   // the label
-	Key       string   // of for_each; ""
-	Base      bool     // it is that of the plan on the base branch
-	Engine    string   `plan:"engine"` // vllm | sglang | llama.cpp | openai
-	Model     string   `plan:"model"`  // the real name; ""
-	Flags     []Flag   // the engine's own command line, in order of the source
-	Args      []string `plan:"args"`
-	Ready     Ready
-	Expect    map[string]string // fingerprint key → what must be found
-	Endpoint  *Endpoint         // exactly one of Endpoint, Process and Container,
-	Process   *Process          // or Simulator alone
-	Container *Container        //
-	Simulator *Simulator        // beside one of them it is what --simulate uses instead
-	Telemetry Telemetry
-	Range     hcl.Range
+	Name   string // the label
+	Key    string // of for_each; ""
+	Base   bool   // it is that of the plan on the base branch
+	Engine string `plan:"engine"` // vllm | sglang | llama.cpp | openai
+	Model  string `plan:"model"`  // the real name; ""
+	// Title and Description are for people; "": the address, and nothing.
+	Title       string   `plan:"title"`
+	Description string   `plan:"description"`
+	Flags       []Flag   // the engine's own command line, in order of the source
+	Args        []string `plan:"args"`
+	Ready       Ready
+	Expect      map[string]string // fingerprint key → what must be found
+	Endpoint    *Endpoint         // exactly one of Endpoint, Process and Container,
+	Process     *Process          // or Simulator alone
+	Container   *Container        //
+	Simulator   *Simulator        // beside one of them it is what --simulate uses instead
+	Telemetry   Telemetry
+	Range       hcl.Range
 }
 
 // Address is how expressions and reports name the server: vllm, vllm["on"],
@@ -257,6 +261,15 @@ type Prices struct {
 	Range       hcl.Range
 }
 
+// Cover is the report block: what heads a report.
+type Cover struct {
+	Title        string   `plan:"title"`        // "": the plan's name
+	Subtitle     string   `plan:"subtitle"`     // "": none
+	Organization string   `plan:"organization"` // "": none
+	Logo         []byte   // a PNG or JPEG picture; nil: none
+	Notes        []string `plan:"notes"` // a paragraph each
+}
+
 // PriceOf is what the server with that address costs; the zero Price where the
 // plan does not say.
 func (p *Plan) PriceOf(server string) metric.Price {
@@ -277,10 +290,14 @@ const (
 // Workload is what is sent, how it arrives, and what must hold.
 type Workload struct {
 	Name        string
-	Key         string    // of for_each; ""
-	Description string    `plan:"description"`
-	Servers     []*Server // on which it runs, one case each and level
-	API         API       `plan:"api"`
+	Key         string // of for_each; ""
+	Title       string `plan:"title"` // for people; "": the address
+	Description string `plan:"description"`
+	// Users is how many people one request in flight stands for, the fewest and
+	// the most; zero: unknown.
+	Users   [2]float64
+	Servers []*Server // on which it runs, one case each and level
+	API     API       `plan:"api"`
 	// Input is the tokens of each prompt, by the server's count, chat template
 	// included; 0: those of a data set are as long as they are.
 	Input    int
@@ -328,7 +345,9 @@ type Load struct {
 	Pause   time.Duration `plan:"pause"`   // between a slot's answer and its next request
 	Timeout time.Duration `plan:"timeout"` // of one request
 	Open    *Open         // of a rate; nil of another shape
-	Range   hcl.Range
+	// Titles of its levels for people, by the level's number or name.
+	Titles map[string]string `plan:"title"`
+	Range  hcl.Range
 }
 
 // WarmupAuto and StaggerAuto are the "auto" of the language.

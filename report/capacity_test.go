@@ -36,8 +36,8 @@ func TestCapacityLimit(t *testing.T) {
 
 func TestCapacityLine(t *testing.T) {
 	for _, tt := range []struct{ line, want string }{
-		{"39 requests in flight (exact)", "chat: 39 requests in flight (exact)"},
-		{"chat: 39 requests in flight (exact)", "chat: 39 requests in flight (exact)"},
+		{"39 requests in flight", "chat: 39 requests in flight"},
+		{"chat: 39 requests in flight", "chat: 39 requests in flight"},
 		{"", "chat: unknown"},
 	} {
 		if got := (&Capacity{Workload: "chat", Kind: "unknown", Line: tt.line}).Answer(); got != tt.want {
@@ -185,25 +185,25 @@ func TestCapacityKinds(t *testing.T) {
 		line, limit string
 	}{
 		{metric.Capacity{Kind: metric.CapacityExact, Pass: 39, Fail: 40, Confirmed: true, Reason: "the bracket is closed"},
-			"39 requests in flight (exact) · ≈ 160 to 195 users", "39"},
+			"39 requests in flight", "39"},
 		{metric.Capacity{Kind: metric.CapacityExact, Pass: 39, Fail: 40, Reason: "budget: 3s left, the next probe takes about 2m"},
-			"39 requests in flight (exact), not confirmed · ≈ 160 to 195 users", "39"},
+			"39 requests in flight, not confirmed", "39"},
 		// 39 passed and then did not: what lies between 38 and 40 is open.
 		{metric.Capacity{Kind: metric.CapacityInterpolated, Pass: 38, Fail: 40, Confirmed: true, Crossing: 39.4, CrossingLow: 38, CrossingHigh: 40, Reason: "39 could not be decided"},
-			"~39 requests in flight (38 passes, 40 fails) · ≈ 155 to 190 users", "38 to 39"},
+			"~39 requests in flight (38 passes, 40 fails)", "38 to 39"},
 		{metric.Capacity{Kind: metric.CapacityInterpolated, Pass: 12, Fail: 18, Reason: "budget: 3s left, the next probe takes about 2m"},
-			"~12 requests in flight (12 passes, 18 fails), not confirmed · ≈ 48 to 60 users", "12 to 17"},
+			"~12 requests in flight (12 passes, 18 fails), not confirmed", "12 to 17"},
 		{metric.Capacity{Kind: metric.CapacityAtLeast, Pass: 125, Confirmed: true, Reason: "the search goes up to 125"},
-			"125+ requests in flight (the search goes up to 125) · ≈ 500 to 625 users", "125+"},
+			"125+ requests in flight (the search goes up to 125)", "125+"},
 		// A fixed level fails beyond what the generator could still send.
 		{metric.Capacity{Kind: metric.CapacityAtLeast, Pass: 20, Fail: 128, Confirmed: true, Reason: "the generator was saturated at 40"},
-			"20+ requests in flight, and 128 fails (the generator was saturated at 40) · ≈ 80 to 100 users", "20+"},
+			"20+ requests in flight, and 128 fails (the generator was saturated at 40)", "20+"},
 		{metric.Capacity{Kind: metric.CapacityBelow, Fail: 1, Reason: "the search goes down to 1"}, "<1 requests in flight", "<1"},
 		// 8 passed and was withdrawn, and the budget ended.
 		{metric.Capacity{Kind: metric.CapacityBelow, Fail: 12, Reason: "budget: 3s left, the next probe takes about 2m"},
 			"<12 requests in flight (budget: 3s left, the next probe takes about 2m)", "<12"},
 		{metric.Capacity{Kind: metric.CapacityServerCap, Pass: 64, Confirmed: true, Reason: "the server admitted 64 of 128"},
-			"64 requests in flight (admission cap) · ≈ 260 to 320 users", "64"},
+			"64 requests in flight (admission cap)", "64"},
 		{metric.Capacity{Kind: metric.CapacityUnknown, Reason: "the generator was saturated at 8"}, "unknown: the generator was saturated at 8", "unknown"},
 	}
 	for _, tt := range tests {

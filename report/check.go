@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/tokgate/tokgate/metric"
 )
@@ -23,6 +24,10 @@ func Check(d *Document) []string {
 		c.capacity(&d.Capacities[i])
 	}
 	c.outcome()
+	c.joined()
+	for i := range d.Comparisons {
+		c.decisions(&d.Comparisons[i])
+	}
 	return c.found
 }
 
@@ -201,6 +206,34 @@ func (c *checker) capacity(x *Capacity) {
 	}
 	if x.Crossing.OK && x.Pass > 0 && x.Fail > 0 && (x.CrossingHigh.OK && x.CrossingHigh.V < float64(x.Pass) || x.CrossingLow.OK && x.CrossingLow.V > float64(x.Fail)) {
 		c.say("%s: the crossing near %s does not lie between %d and %d", name, x.Crossing.Format(""), x.Pass, x.Fail)
+	}
+}
+
+// joined: a level that failed below a capacity has the sentence that joins them.
+func (c *checker) joined() {
+	for i := range c.doc.Verdicts {
+		v := &c.doc.Verdicts[i]
+		if above := c.doc.above(v); above != nil && !slices.Contains(v.Notes, joining(v, above)) {
+			c.say("%s of %s failed, but the capacity is %s", v.Name, v.Workload, above.Limit())
+		}
+	}
+}
+
+// decisions: an answer goes with the rows below it.
+func (c *checker) decisions(x *Comparison) {
+	for _, d := range x.Decisions {
+		for i := range x.Changes {
+			row := &x.Changes[i]
+			if row.Workload != d.Workload || row.Level != d.Level {
+				continue
+			}
+			if d.Answer == "no difference" && row.Verdict() == "worse" {
+				c.say("compare %s: no difference for %s at %s, but %s %s is worse", x.Name, d.Workload, d.Level, row.Metric, row.Stat)
+			}
+			if row.Low.OK && row.High.OK && row.Low.V > row.High.V {
+				c.say("compare %s: the bounds of %s %s for %s at %s are the wrong way round", x.Name, row.Metric, row.Stat, d.Workload, d.Level)
+			}
+		}
 	}
 }
 

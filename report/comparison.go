@@ -176,20 +176,28 @@ func (c *Change) row() []string {
 		}
 		return compare.FormatChange(n.V, c.Points)
 	}
-	bounds, limit, verdict := "–", "", c.Direction
+	bounds, limit := "–", ""
 	if c.Low.OK || c.High.OK {
 		bounds = shift(c.Low) + " to " + shift(c.High)
 	}
 	if c.Limit.OK {
-		limit, verdict = shift(c.Limit), string(c.Outcome)
-		if c.Severity == string(plan.SeverityWarn) && c.Outcome != Pass {
-			verdict += " (warns)"
-		}
+		limit = shift(c.Limit)
 	}
-	if c.Outcome == Skipped && c.Why != "" {
-		verdict = "not applicable"
+	return []string{c.Workload, c.Level, strings.TrimSpace(c.Metric + " " + c.Stat), show(c.Control), show(c.Candidate), shift(c.Change), bounds, limit, c.Verdict()}
+}
+
+// Verdict is the change in a word: what became of its limit; without one the
+// direction, "" where none is certain.
+func (c *Change) Verdict() string {
+	switch {
+	case c.Outcome == Skipped && c.Why != "":
+		return "not applicable"
+	case !c.Limit.OK:
+		return c.Direction
+	case c.Severity == string(plan.SeverityWarn) && c.Outcome != Pass:
+		return string(c.Outcome) + " (warns)"
 	}
-	return []string{c.Workload, c.Level, strings.TrimSpace(c.Metric + " " + c.Stat), show(c.Control), show(c.Candidate), shift(c.Change), bounds, limit, verdict}
+	return string(c.Outcome)
 }
 
 // outliers are the rounds that stand out, in one line each.

@@ -94,17 +94,30 @@ type Plan struct {
 	Warn       bool    `json:"warn"` // inconclusive verdicts only warn
 	Budget     float64 `json:"budget_s,omitempty"`
 	// MeasureOnly is set when the plan requires nothing on purpose.
-	MeasureOnly bool     `json:"measure_only,omitempty"`
-	Currency    string   `json:"currency,omitempty"` // of the prices; "": the plan has none
-	Servers     []string `json:"servers"`            // every address that the plan declares
+	MeasureOnly bool   `json:"measure_only,omitempty"`
+	Currency    string `json:"currency,omitempty"` // of the prices; "": the plan has none
+	// Cover heads the report; nil: the plan has no report block.
+	Cover   *Cover   `json:"cover,omitempty"`
+	Servers []string `json:"servers"` // every address that the plan declares
 	// Sources are the plan's files, the plan itself first; none where the plan
 	// was not at hand or is too long to keep.
 	Sources []Source `json:"sources,omitempty"`
 }
 
+// Cover is what the plan puts at the head of the report.
+type Cover struct {
+	Title        string   `json:"title,omitempty"`
+	Subtitle     string   `json:"subtitle,omitempty"`
+	Organization string   `json:"organization,omitempty"`
+	Logo         string   `json:"logo,omitempty"` // a PNG or JPEG picture, base64
+	Notes        []string `json:"notes,omitempty"`
+}
+
 // Server is one server under test as it was found and left.
 type Server struct {
 	Address     string     `json:"address"`
+	Title       string     `json:"title,omitempty"` // for people; "": the address
+	Description string     `json:"description,omitempty"`
 	Fingerprint []Property `json:"fingerprint"` // in order of metric.Facts
 	// Program is the image or command by which it was started; "": it was not.
 	Program string `json:"program,omitempty"`
@@ -135,9 +148,10 @@ type Calibration struct {
 type Case struct {
 	Server   string `json:"server"`
 	Workload string `json:"workload"`
-	Level    string `json:"level"` // "30", "burst 8"
-	Kind     string `json:"kind"`  // "closed": n in flight; "burst": n at once; "rate": requests per second
-	N        int    `json:"n"`     // 0 of a rate
+	Level    string `json:"level"`           // "30", "burst 8"
+	Title    string `json:"title,omitempty"` // of the level, for people
+	Kind     string `json:"kind"`            // "closed": n in flight; "burst": n at once; "rate": requests per second
+	N        int    `json:"n"`               // 0 of a rate
 	// Rate is that of an open loop, in requests per second; Cut says why it was ended
 	// before its schedule was: "stalled" or "full".
 	Rate    float64 `json:"rate,omitempty"`

@@ -236,7 +236,7 @@ func passing() *Document {
 	c := run.Capacities[0]
 	c.Kind, c.Pass, c.Fail, c.Require, c.Confirmed, c.NonMonotone, c.Notes, c.Reason = metric.CapacityExact, 39, 40, 30, true, nil, nil, "the bracket is closed"
 	c.Crossing, c.CrossingLow, c.CrossingHigh, c.Spent = 39.5, 38.8, 41, 9*time.Minute
-	c.Line = "39 requests in flight (exact) · ttft p95 binds: 39 → 7.9 s, 40 → 8.1 s · ≈ 160 to 195 users"
+	c.Line = "39 requests in flight · ttft p95 binds: 39 → 7.9 s, 40 → 8.1 s"
 	c.Probes = []metric.CapacityProbe{
 		{N: 32, Purpose: "ladder", Level: "probe 32", Requests: 200, Outcome: "pass", Binding: "ttft p95", Shown: "6.2 s", Spent: time.Minute},
 		{N: 40, Purpose: "bisect", Level: "probe 40", Requests: 400, Outcome: "fail", Binding: "ttft p95", Shown: "8.1 s", Spent: 2 * time.Minute},

@@ -78,6 +78,7 @@ func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 		}
 		d.Verdicts = append(d.Verdicts, b.verdict(&v.List[i]))
 	}
+	d.join()
 	d.inOrder()
 	d.Timelines = b.timelines(d)
 	return d
@@ -95,6 +96,7 @@ func (b *builder) planned() Plan {
 		if p.Prices != nil {
 			out.Currency = b.clean(p.Prices.Currency)
 		}
+		out.Cover = b.cover(p)
 		for _, s := range p.Servers {
 			out.Servers = append(out.Servers, b.clean(s.Address()))
 		}
@@ -145,6 +147,13 @@ func share(v float64) Number {
 
 func (b *builder) server(s *metric.ServerRun) Server {
 	out := Server{Address: b.clean(s.Address), Fingerprint: []Property{}, Error: b.clean(s.Error), Log: b.clean(s.Log)}
+	if b.declared != nil {
+		for _, declared := range b.declared.Servers {
+			if declared.Address() == s.Address {
+				out.Title, out.Description = b.clean(declared.Title), b.clean(declared.Description)
+			}
+		}
+	}
 	out.Program = b.clean(cmp.Or(s.Declared["image"], s.Declared["command"]))
 	out.Model = b.clean(s.Declared["model"])
 	for _, start := range s.Starts {

@@ -17,15 +17,19 @@ import (
 // Workload is what the plan said of one workload: what is sent and what must
 // hold.
 type Workload struct {
-	Address     string   `json:"address"`
-	Description string   `json:"description,omitempty"`
-	Servers     []string `json:"servers"`           // addresses, in order of the plan
-	Input       int      `json:"input_tokens"`      // of each prompt; 0: as many as those of a data set have
-	Prompts     string   `json:"prompts,omitempty"` // where they come from; "": made for the run, unique
-	Output      int      `json:"output_tokens"`     // mean; of a natural answer the most
-	Jitter      Number   `json:"jitter"`            // answers are Output·(1±Jitter) long; in [0, 1)
-	Natural     bool     `json:"natural,omitempty"` // the model ends its answers by itself
-	Bounds      []Bound  `json:"bounds"`            // in order of the plan
+	Address     string `json:"address"`
+	Title       string `json:"title,omitempty"` // for people; "": the address
+	Description string `json:"description,omitempty"`
+	// Users is how many people one request in flight stands for, the fewest and
+	// the most; absent: unknown.
+	Users   []float64 `json:"users_per_request,omitempty"`
+	Servers []string  `json:"servers"`           // addresses, in order of the plan
+	Input   int       `json:"input_tokens"`      // of each prompt; 0: as many as those of a data set have
+	Prompts string    `json:"prompts,omitempty"` // where they come from; "": made for the run, unique
+	Output  int       `json:"output_tokens"`     // mean; of a natural answer the most
+	Jitter  Number    `json:"jitter"`            // answers are Output·(1±Jitter) long; in [0, 1)
+	Natural bool      `json:"natural,omitempty"` // the model ends its answers by itself
+	Bounds  []Bound   `json:"bounds"`            // in order of the plan
 }
 
 // Bound is one threshold of a workload, with where it holds.
@@ -50,11 +54,14 @@ const sourceBytes = 256 << 10
 
 func (b *builder) workload(w *plan.Workload) Workload {
 	out := Workload{
-		Address: b.clean(w.Address()), Description: b.clean(w.Description), Servers: []string{},
+		Address: b.clean(w.Address()), Title: b.clean(w.Title), Description: b.clean(w.Description), Servers: []string{},
 		Input: w.Input, Output: w.Output.Mean, Jitter: some(w.Output.Jitter), Natural: w.Output.Natural, Bounds: []Bound{},
 	}
 	if w.Prompt.Dataset != nil {
 		out.Prompts = b.clean(w.Prompt.String())
+	}
+	if w.Users[0] > 0 {
+		out.Users = w.Users[:]
 	}
 	for _, s := range w.Servers {
 		out.Servers = append(out.Servers, b.clean(s.Address()))

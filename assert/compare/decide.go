@@ -127,6 +127,10 @@ func (x *comparison) decide() {
 		if tallies[at] == nil {
 			tallies[at], order = &tally{}, append(order, at)
 		}
+		// A row says what the answer says: what is certain of it as one of so many.
+		if !x.repeats(i) {
+			c.Direction = way[i]
+		}
 		tallies[at].add(c, way[i], x.repeats(i))
 	}
 	for _, at := range order {
@@ -239,8 +243,10 @@ func (t *tally) answer() (answer, why string) {
 		return AnswerYes, both(better, worse)
 	case down:
 		return AnswerNo, both(worse, better)
+	case len(t.tolerated) > 0 && worse != "":
+		return AnswerNo, worse + "; tolerated is " + strings.Join(t.tolerated, ", ")
 	case len(t.tolerated) > 0:
-		return AnswerNone, "none but what is tolerated: " + strings.Join(append(t.tolerated, t.worse...), ", ")
+		return AnswerNone, "none but what is tolerated: " + strings.Join(t.tolerated, ", ")
 	case len(t.wide) > 0:
 		return AnswerUnknown, "too noisy to tell: " + strings.Join(t.wide, ", ")
 	case len(t.within) > 0:

@@ -563,22 +563,22 @@ func TestLine(t *testing.T) {
 		{
 			Limit{Kind: Exact, L: 39, U: 40, Confirmed: true, Binding: "ttft", AtL: "7.9 s", AtU: "8.1 s"},
 			// 4·39 = 156 → 160, 5·39 = 195
-			"39 requests in flight (exact) · ttft binds: 39 → 7.9 s, 40 → 8.1 s · ≈ 160 to 195 users",
+			"39 requests in flight · ttft binds: 39 → 7.9 s, 40 → 8.1 s",
 		},
 		{
 			Limit{Kind: Interpolated, L: 12, U: 18, Crossing: Crossing{N: 15.4, OK: true}, Binding: "speed", AtU: "14 tok/s"},
-			"~15 requests in flight (12 passes, 18 fails), not confirmed · speed binds: 18 → 14 tok/s · ≈ 48 to 60 users",
+			"~15 requests in flight (12 passes, 18 fails), not confirmed · speed binds: 18 → 14 tok/s",
 		},
-		{Limit{Kind: Interpolated, L: 12, U: 18, Confirmed: true}, "~12 requests in flight (12 passes, 18 fails) · ≈ 48 to 60 users"},
-		{Limit{Kind: AtLeast, L: 125, Confirmed: true, Reason: "the search goes up to 125"}, "125+ requests in flight (the search goes up to 125) · ≈ 500 to 625 users"},
+		{Limit{Kind: Interpolated, L: 12, U: 18, Confirmed: true}, "~12 requests in flight (12 passes, 18 fails)"},
+		{Limit{Kind: AtLeast, L: 125, Confirmed: true, Reason: "the search goes up to 125"}, "125+ requests in flight (the search goes up to 125)"},
 		{Limit{Kind: Below, U: 1, Binding: "ttft", AtU: "9.3 s"}, "<1 requests in flight · ttft binds: 1 → 9.3 s"},
-		{Limit{Kind: ServerCap, L: 64, Confirmed: true}, "64 requests in flight (admission cap) · ≈ 260 to 320 users"},
+		{Limit{Kind: ServerCap, L: 64, Confirmed: true}, "64 requests in flight (admission cap)"},
 		{Limit{Reason: "the generator was saturated at 8"}, "unknown: the generator was saturated at 8"},
-		{Limit{Over: Burst, Kind: Exact, L: 32, U: 33, Confirmed: true}, "32 requests at once (exact)"},
-		{Limit{Over: Rate, Step: .1, Kind: Exact, L: 3, U: 4, Confirmed: true}, "0.3 requests per second (exact)"},
+		{Limit{Over: Burst, Kind: Exact, L: 32, U: 33, Confirmed: true}, "32 requests at once"},
+		{Limit{Over: Rate, Step: .1, Kind: Exact, L: 3, U: 4, Confirmed: true}, "0.3 requests per second"},
 		{
 			Limit{Kind: Exact, L: 23, U: 24, Confirmed: true, NonMonotone: []Contradiction{{Fails: 24, Passes: 32}}},
-			"23 requests in flight (exact) · not monotone: 24 fails, 32 passes · ≈ 92 to 115 users",
+			"23 requests in flight · not monotone: 24 fails, 32 passes",
 		},
 	} {
 		if got := line(tt.l); got != tt.want {

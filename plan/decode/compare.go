@@ -40,7 +40,7 @@ func (d *decoder) decodeCompares() {
 			continue
 		}
 		seen[name] = blk.DefRange
-		d.decodeCompare(name, blk, sc)
+		d.expand(blk, sc, func(key string, _ bool, sc *scope) { d.decodeCompare(plan.Address(name, key), blk, sc) })
 	}
 	d.takeTurns()
 }

@@ -80,6 +80,7 @@ func (d *decoder) load() {
 	d.decodeGate()
 	d.decodeServers()
 	d.decodePrices()
+	d.decodeReport()
 	d.decodeHistory()
 	d.decodeWorkloads()
 	d.decodeCompares()

@@ -74,9 +74,15 @@ func describe(p *plan.Plan) string {
 	if h := p.History; h != nil {
 		line(0, "history %s ignore %v severity %s", h.Folder, h.Ignore, h.Severity)
 	}
+	if c := p.Cover; c.Title != "" {
+		line(0, "report %q %q by %q, logo of %d bytes, notes %q", c.Title, c.Subtitle, c.Organization, len(c.Logo), c.Notes)
+	}
 	line(0, "gate %+v budget %s measure_only %v", p.Gate.Policy, p.Gate.Budget, p.Gate.MeasureOnly)
 	for _, s := range p.Servers {
 		line(0, "server %s engine %q model %q line %d", s.Address(), s.Engine, s.Model, s.Range.Start.Line)
+		if s.Title+s.Description != "" {
+			line(1, "called %q: %q", s.Title, s.Description)
+		}
 		words, diags := plan.CommandLine(s.Engine, s.Flags, s.Args)
 		line(1, "command line %q %d problems", words, len(diags))
 		line(1, "ready within %s", s.Ready.Timeout)
@@ -117,6 +123,9 @@ func describe(p *plan.Plan) string {
 			on = append(on, s.Address())
 		}
 		line(0, "workload %s on %v line %d: %q", w.Address(), on, w.Range.Start.Line, w.Description)
+		if w.Title != "" {
+			line(1, "called %q, users %v", w.Title, w.Users)
+		}
 		line(1, "%s, %d in, %+v out, at most %d", w.API, w.Input, w.Output, w.Output.Max())
 		line(1, "policy %+v", w.Policy)
 		if r := w.Request; r.Model != "" || r.Extra != nil {
@@ -131,6 +140,9 @@ func describe(p *plan.Plan) string {
 				var rounds []string
 				for i := range lv.Rounds {
 					rounds = append(rounds, fmt.Sprintf("%d@%d", lv.RoundRequests(i), l.Seed(i)))
+				}
+				if title := l.Titles[lv.Name]; title != "" {
+					line(2, "called %q", title)
 				}
 				line(2, "level %q n %d requests %d rounds %v", lv.Name, lv.N, lv.Requests, rounds)
 			}

@@ -12,10 +12,13 @@ import (
 // preset is a named use case.
 type preset struct {
 	name   string
-	input  int // tokens; 0: the plan must say
-	output int // tokens; 0: the plan must say
+	title  string
+	about  string // what people use it for
+	input  int    // tokens; 0: the plan must say
+	output int    // tokens; 0: the plan must say
 	bounds []presetBound
 	source string
+	users  [2]float64 // that one request in flight stands for; zero: its source does not say
 }
 
 // presetRequests of a level certify a p99, where the plan names no number: it
@@ -44,28 +47,36 @@ const (
 	mlperf         = "the server scenario of MLPerf Inference (mlperf.conf)"
 )
 
+// The published capacity reports count four to five people for a request in flight,
+// where these pause between their requests: in conversations, not in an editor
+// that completes code.
+var (
+	readers = [2]float64{4, 5}
+	nobody  [2]float64
+)
+
 // presets in the order in which the reference shows them.
 var presets = []preset{
-	{"code_completion", 1 << 10, 128, []presetBound{{"e2e", "mean < 2s"}}, capacityReport},
-	{"short_form_chatbot", 8 << 10, 1024, []presetBound{{"ttft", "mean < 10s"}, {"speed", "mean > 10 tok/s"}}, capacityReport},
-	{"general_chatbot", 32 << 10, 1024, []presetBound{{"ttft", "mean < 8s"}, {"speed", "mean > 15 tok/s"}}, capacityReport},
-	{"long_document", 64 << 10, 1024, []presetBound{{"ttft", "mean < 12s"}, {"speed", "mean > 15 tok/s"}}, capacityReport},
-	{"coding_assistant", 96 << 10, 1024, []presetBound{{"ttft", "mean < 12s"}, {"speed", "mean > 20 tok/s"}}, capacityReport},
+	{"code_completion", "Code completion", "The editor suggests the next lines while a developer types.", 1 << 10, 128, []presetBound{{"e2e", "mean < 2s"}}, capacityReport, nobody},
+	{"short_form_chatbot", "Short-form chatbot", "Short conversations: questions to a help desk, search, quick answers.", 8 << 10, 1024, []presetBound{{"ttft", "mean < 10s"}, {"speed", "mean > 10 tok/s"}}, capacityReport, readers},
+	{"general_chatbot", "General chatbot", "Long conversations of the kind that public chat products hold, up to 32K tokens.", 32 << 10, 1024, []presetBound{{"ttft", "mean < 8s"}, {"speed", "mean > 15 tok/s"}}, capacityReport, readers},
+	{"long_document", "Long documents", "Summaries of and questions about 125 to 160 pages.", 64 << 10, 1024, []presetBound{{"ttft", "mean < 12s"}, {"speed", "mean > 15 tok/s"}}, capacityReport, readers},
+	{"coding_assistant", "Coding assistant", "An assistant that has 8,000 to 9,000 lines of a project before it.", 96 << 10, 1024, []presetBound{{"ttft", "mean < 12s"}, {"speed", "mean > 20 tok/s"}}, capacityReport, readers},
 
-	{"chatbot", 1 << 10, 256, []presetBound{{"ttft", "mean <= 3s"}}, scenarioReport},
-	{"rag", 4 << 10, 256, []presetBound{{"ttft", "mean <= 3s"}}, scenarioReport},
-	{"agentic", 16 << 10, 256, []presetBound{{"ttft", "mean <= 3s"}}, scenarioReport},
-	{"tool_calling", 32 << 10, 256, []presetBound{{"ttft", "mean <= 3s"}}, scenarioReport},
+	{"chatbot", "Chatbot", "A short conversation.", 1 << 10, 256, []presetBound{{"ttft", "mean <= 3s"}}, scenarioReport, nobody},
+	{"rag", "Retrieval (RAG)", "A question with passages that a search found.", 4 << 10, 256, []presetBound{{"ttft", "mean <= 3s"}}, scenarioReport, nobody},
+	{"agentic", "Agent", "An agent in the middle of its work, with what it did before.", 16 << 10, 256, []presetBound{{"ttft", "mean <= 3s"}}, scenarioReport, nobody},
+	{"tool_calling", "Tool calling", "An agent with long descriptions of tools and their results.", 32 << 10, 256, []presetBound{{"ttft", "mean <= 3s"}}, scenarioReport, nobody},
 
-	{"mlperf_llama2_70b", 0, 0, []presetBound{{"ttft", "p99 <= 2s"}, {"tpot", "p99 <= 200ms"}}, mlperf},
-	{"mlperf_llama2_70b_interactive", 0, 0, []presetBound{{"ttft", "p99 <= 450ms"}, {"tpot", "p99 <= 40ms"}}, mlperf},
-	{"mlperf_llama3_1_8b", 0, 0, []presetBound{{"ttft", "p99 <= 2s"}, {"tpot", "p99 <= 100ms"}}, mlperf},
-	{"mlperf_llama3_1_8b_interactive", 0, 0, []presetBound{{"ttft", "p99 <= 500ms"}, {"tpot", "p99 <= 30ms"}}, mlperf},
-	{"mlperf_llama3_1_405b", 0, 0, []presetBound{{"ttft", "p99 <= 6s"}, {"tpot", "p99 <= 175ms"}}, mlperf},
-	{"mlperf_deepseek_r1", 0, 0, []presetBound{{"ttft", "p99 <= 2s"}, {"tpot", "p99 <= 80ms"}}, mlperf},
-	{"mlperf_deepseek_r1_interactive", 0, 0, []presetBound{{"ttft", "p99 <= 1.5s"}, {"tpot", "p99 <= 15ms"}}, mlperf},
-	{"mlperf_gpt_oss_120b", 0, 0, []presetBound{{"ttft", "p99 <= 3s"}, {"tpot", "p99 <= 80ms"}}, mlperf},
-	{"mlperf_gpt_oss_120b_interactive", 0, 0, []presetBound{{"ttft", "p99 <= 2s"}, {"tpot", "p99 <= 15ms"}}, mlperf},
+	{"mlperf_llama2_70b", "MLPerf Llama 2 70B", "", 0, 0, []presetBound{{"ttft", "p99 <= 2s"}, {"tpot", "p99 <= 200ms"}}, mlperf, nobody},
+	{"mlperf_llama2_70b_interactive", "MLPerf Llama 2 70B, interactive", "", 0, 0, []presetBound{{"ttft", "p99 <= 450ms"}, {"tpot", "p99 <= 40ms"}}, mlperf, nobody},
+	{"mlperf_llama3_1_8b", "MLPerf Llama 3.1 8B", "", 0, 0, []presetBound{{"ttft", "p99 <= 2s"}, {"tpot", "p99 <= 100ms"}}, mlperf, nobody},
+	{"mlperf_llama3_1_8b_interactive", "MLPerf Llama 3.1 8B, interactive", "", 0, 0, []presetBound{{"ttft", "p99 <= 500ms"}, {"tpot", "p99 <= 30ms"}}, mlperf, nobody},
+	{"mlperf_llama3_1_405b", "MLPerf Llama 3.1 405B", "", 0, 0, []presetBound{{"ttft", "p99 <= 6s"}, {"tpot", "p99 <= 175ms"}}, mlperf, nobody},
+	{"mlperf_deepseek_r1", "MLPerf DeepSeek R1", "", 0, 0, []presetBound{{"ttft", "p99 <= 2s"}, {"tpot", "p99 <= 80ms"}}, mlperf, nobody},
+	{"mlperf_deepseek_r1_interactive", "MLPerf DeepSeek R1, interactive", "", 0, 0, []presetBound{{"ttft", "p99 <= 1.5s"}, {"tpot", "p99 <= 15ms"}}, mlperf, nobody},
+	{"mlperf_gpt_oss_120b", "MLPerf gpt-oss 120B", "", 0, 0, []presetBound{{"ttft", "p99 <= 3s"}, {"tpot", "p99 <= 80ms"}}, mlperf, nobody},
+	{"mlperf_gpt_oss_120b_interactive", "MLPerf gpt-oss 120B, interactive", "", 0, 0, []presetBound{{"ttft", "p99 <= 2s"}, {"tpot", "p99 <= 15ms"}}, mlperf, nobody},
 }
 
 func presetNames() []string {

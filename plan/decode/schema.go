@@ -15,7 +15,7 @@ var Schema = &Block{
 	Attrs: []*Attr{
 		{Name: "include", Type: "list of paths", Doc: "Further plan files whose blocks belong to this plan. Relative to this file, inside the repository."},
 	},
-	Blocks: []*Block{gateBlock, variableBlock, localsBlock, serverBlock, workloadBlock, assertBlock, compareBlock, pricesBlock, historyBlock},
+	Blocks: []*Block{gateBlock, variableBlock, localsBlock, serverBlock, workloadBlock, assertBlock, compareBlock, pricesBlock, historyBlock, reportBlock},
 }
 
 // policyAttrs are what a workload may override of the gate. Its defaults are
@@ -76,6 +76,8 @@ var serverBlock = &Block{
 	Attrs: []*Attr{
 		{Name: "for_each", Type: "map or set of strings", Doc: "One server for each element; each.key and each.value tell which. Addressed as server.name[\"key\"]."},
 		{Name: "engine", Type: "string", Default: `"openai"`, Doc: "The engine: `" + strings.Join(engine.Names(engine.Engine.Known), "`, `") + "`, or `" + engine.Plain + "` for anything compatible.", OneOf: engine.Names(nil)},
+		{Name: "title", Type: "string", Doc: "Its name in reports, in place of the address."},
+		{Name: "description", Type: "string", Doc: "One line for the report."},
 		{Name: "model", Type: "string", Doc: "The model's real name, for people and reports."},
 		{Name: "flags", Type: "object", Doc: "The engine's own command line, flag by flag: true is --x; false is --no-x, or an error where the engine has none; null leaves it out; a list is one flag with many words; an object becomes JSON."},
 		{Name: "args", Type: "list of strings", Doc: "Raw words, after the flags."},
@@ -167,7 +169,9 @@ var workloadBlock = &Block{
 	Doc: "What is sent, how it arrives, and what must hold.",
 	Attrs: []*Attr{
 		{Name: "for_each", Type: "map or set of strings", Doc: "One workload for each element; each.key and each.value tell which."},
-		{Name: "description", Type: "string", Doc: "One line for the report."},
+		{Name: "title", Type: "string", Computed: "the preset's", Doc: "Its name in reports, in place of the address."},
+		{Name: "description", Type: "string", Computed: "the preset's", Doc: "What people use it for: one sentence for the report."},
+		{Name: "users_per_request", Type: "list of numbers", Computed: "the preset's; unknown without one", Doc: "How many people one request in flight stands for, who read and think between their requests: the fewest and the most, such as [4, 5]. Reports then say how many users a capacity is."},
 		{Name: "preset", Type: "string", Doc: "A named use case that fills in input_tokens, output_tokens and thresholds; own settings win."},
 		{Name: "server", Type: "server or list of servers", Computed: "every server of the plan", Doc: "Where it runs: server.name."},
 		{Name: "api", Type: "string", Default: `"chat"`, Doc: "`chat` or `completions`.", OneOf: []string{"chat", "completions"}},
@@ -207,6 +211,7 @@ var loadBlock = &Block{
 	Name: "load", Repeat: true,
 	Doc: "How requests arrive: a closed loop (concurrency), bursts, or a rate. Each number is one level.",
 	Attrs: []*Attr{
+		{Name: "title", Type: "map of strings", Doc: "Names of its levels in reports, by number or name: { 39 = \"Lunch hour\" }."},
 		{Name: "concurrency", Type: "number or list of numbers", Doc: "Closed loop: that many requests in flight. Levels are named by the number."},
 		{Name: "burst", Type: "number or list of numbers", Doc: "That many requests at once; the burst is the round. Levels are named \"burst N\"."},
 		{Name: "bursts", Type: "number", Default: `10`, Doc: "How often each burst is sent."},
@@ -284,6 +289,18 @@ var pricesBlock = &Block{
 	},
 }
 
+var reportBlock = &Block{
+	Name: "report",
+	Doc:  "What heads the report: it changes no measurement and no verdict.",
+	Attrs: []*Attr{
+		{Name: "title", Type: "string", Computed: "the plan's name", Doc: "Title of the report."},
+		{Name: "subtitle", Type: "string", Doc: "A line under the title."},
+		{Name: "organization", Type: "string", Doc: "Who publishes it."},
+		{Name: "logo", Type: "path", Doc: "A PNG or JPEG picture of at most 64 KiB, relative to the plan and inside the repository. The report holds it."},
+		{Name: "notes", Type: "list of strings", Doc: "Paragraphs on the first page, such as what was left out and why."},
+	},
+}
+
 var historyBlock = &Block{
 	Name: "history",
 	Doc:  "The nights of a control plan, kept in a folder: `tokgate run` adds the night and holds it against those before it, and `tokgate history` shows them.",
@@ -316,6 +333,7 @@ var compareBlock = &Block{
 	Name: "compare", Labels: []string{"name"}, Repeat: true,
 	Doc: "A candidate against a control, on the same prompts and in turns. Every workload that both run on is compared; its sla is judged on the candidate only. With requests left at their default, each leg (one round on one server) gets as many as a level has otherwise.",
 	Attrs: []*Attr{
+		{Name: "for_each", Type: "map or set of strings", Doc: "One comparison for each element; each.key and each.value tell which: a control against each of several candidates. Named compare.name[\"key\"]."},
 		{Name: "control", Type: "server", Required: true, Doc: "What the candidate is compared with: server.name; base.server.name, the server of the same plan on the base branch (--base DIR); or baseline(\"FOLDER\"), a recorded run, with the server's address in it as second argument where that is not the candidate's."},
 		{Name: "candidate", Type: "server", Required: true, Doc: "The server under test: server.name."},
 		{Name: "rounds", Type: "number", Computed: "8, or 16 under restart = \"order\" and side_by_side", Doc: "Rounds on each server, at least 5, in turns: A B B A … At least 10, and even, where two are one observation."},

@@ -22,6 +22,7 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *p
 	b := d.open(workloadBlock, blk, sc, "workload."+w.Address())
 	p := readPreset(b)
 	w.Servers = readServers(b)
+	readWords(b, w, p)
 	b.bind(w)
 	w.Prompt = readPrompt(b, w)
 	readTokens(b, w, p)

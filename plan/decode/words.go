@@ -1,0 +1,79 @@
+package decode
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image"
+	_ "image/jpeg" // a logo may be one
+	_ "image/png"  // likewise
+
+	"github.com/tokgate/tokgate/plan"
+)
+
+// readWords takes the preset's title, description and users where the plan says
+// nothing else.
+func readWords(b *body, w *plan.Workload, p *preset) {
+	if p != nil {
+		w.Title, w.Description, w.Users = p.title, p.about, p.users
+	}
+	if !b.given("users_per_request") {
+		return
+	}
+	list := b.list("users_per_request")
+	if len(list) != 2 {
+		b.d.errorf(b.rangeOf("users_per_request"), sumOutOfRange, "users_per_request is the fewest and the most people, such as [4, 5].")
+		return
+	}
+	for i, e := range list {
+		n, ok := b.asInteger(e.rng, "users_per_request", e.value, 1, maxCount)
+		if !ok {
+			return
+		}
+		w.Users[i] = float64(n)
+	}
+	if w.Users[0] > w.Users[1] {
+		b.d.errorf(b.rangeOf("users_per_request"), sumOutOfRange, "The fewest people come first: users_per_request = [%v, %v].", w.Users[1], w.Users[0])
+	}
+}
+
+// maxLogo bounds what the report carries of a picture.
+const maxLogo = 64 << 10
+
+// decodeReport reads what heads the report.
+func (d *decoder) decodeReport() {
+	b := d.only(reportBlock, "A plan has one report block; it is already at %s.")
+	if b == nil {
+		return
+	}
+	b.bind(&d.out.Cover)
+	name := b.text("logo")
+	if name == "" || name == unknownText {
+		return
+	}
+	src, err := d.readLogo(name)
+	if err != nil {
+		d.errorf(b.rangeOf("logo"), sumOutOfRange, "The logo cannot be used: %s.", err)
+		return
+	}
+	d.hash.add("file", name, src)
+	d.out.Cover.Logo = src
+}
+
+func (d *decoder) readLogo(name string) ([]byte, error) {
+	path, err := d.within(d.dir, name)
+	if err != nil {
+		return nil, err
+	}
+	src, err := d.opts.ReadFile(path)
+	if err != nil {
+		return nil, errors.New(readError(name, err))
+	}
+	if len(src) > maxLogo {
+		return nil, fmt.Errorf("%q has more than %d bytes", name, maxLogo)
+	}
+	if _, _, err := image.DecodeConfig(bytes.NewReader(src)); err != nil {
+		return nil, fmt.Errorf("%q is not a PNG or JPEG picture", name)
+	}
+	return src, nil
+}

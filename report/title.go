@@ -1,0 +1,127 @@
+package report
+
+import (
+	"cmp"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+func (b *builder) cover(p *plan.Plan) *Cover {
+	c := p.Cover
+	if c.Title == "" && c.Subtitle == "" && c.Organization == "" && c.Logo == nil && len(c.Notes) == 0 {
+		return nil
+	}
+	return &Cover{Title: b.clean(c.Title), Subtitle: b.clean(c.Subtitle), Organization: b.clean(c.Organization), Logo: base64.StdEncoding.EncodeToString(c.Logo), Notes: b.cleanAll(c.Notes)}
+}
+
+// levelTitle is what the plan calls a level; "" where it does not.
+func (b *builder) levelTitle(l *metric.Level) string {
+	w := b.workloadAt(l.Workload)
+	if w == nil || l.Probe != nil {
+		return ""
+	}
+	for _, load := range w.Loads {
+		for _, level := range load.Levels {
+			if level.Name == l.Name {
+				return b.clean(cmp.Or(load.Titles[level.Name], load.Titles[strconv.Itoa(level.N)]))
+			}
+		}
+	}
+	return ""
+}
+
+// TitleOf is how people call a workload or a server: its title; else its address
+// as it is said, use_case["chat"] being "use_case chat".
+func (d *Document) TitleOf(address string) string {
+	for i := range d.Workloads {
+		if w := &d.Workloads[i]; w.Address == address && w.Title != "" {
+			return w.Title
+		}
+	}
+	for i := range d.Servers {
+		if s := &d.Servers[i]; s.Address == address && s.Title != "" {
+			return s.Title
+		}
+	}
+	name, key, ok := strings.Cut(address, `["`)
+	if key, closed := strings.CutSuffix(key, `"]`); ok && closed && key != "" {
+		return name + " " + key
+	}
+	return address
+}
+
+// Workload is what the plan said of a workload; nil where it is not known.
+func (d *Document) Workload(address string) *Workload {
+	for i := range d.Workloads {
+		if d.Workloads[i].Address == address {
+			return &d.Workloads[i]
+		}
+	}
+	return nil
+}
+
+// searched says whether the capacity search held to a threshold.
+func (w *Workload) searched(t *Threshold) bool {
+	return t != nil && slices.ContainsFunc(w.Bounds, func(b Bound) bool {
+		return b.Capacity && b.Severity != "warn" && b.Threshold.Metric == t.Metric && b.Threshold.Stat == t.Stat
+	})
+}
+
+// People is how many users so many requests in flight stand for: "about 156 to
+// 195 users"; "" where the plan does not say.
+func (w *Workload) People(n int) string {
+	if w == nil || len(w.Users) != 2 || n <= 0 {
+		return ""
+	}
+	low, high := w.Users[0]*float64(n), w.Users[1]*float64(n)
+	if low == high {
+		return fmt.Sprintf("about %.0f users", low)
+	}
+	return fmt.Sprintf("about %.0f to %.0f users", low, high)
+}
+
+// join says beside each level that failed below a capacity how the two go
+// together.
+func (d *Document) join() {
+	for i := range d.Verdicts {
+		v := &d.Verdicts[i]
+		if c := d.above(v); c != nil {
+			v.Notes = append(v.Notes, joining(v, c))
+		}
+	}
+}
+
+// above is the capacity above a level that failed what the search held to; nil:
+// there is none.
+func (d *Document) above(v *Verdict) *Capacity {
+	if v.Kind != "sla" || v.Outcome != Fail || v.Severity == "warn" {
+		return nil
+	}
+	n, err := strconv.Atoi(strings.TrimPrefix(v.Level, "burst "))
+	if w := d.Workload(v.Workload); err != nil || w == nil || !w.searched(v.Threshold) {
+		return nil
+	}
+	for i := range d.Capacities {
+		c := &d.Capacities[i]
+		if burst := strings.HasPrefix(v.Level, "burst "); c.Workload == v.Workload && c.Server == v.Server && n <= c.Pass && burst == (c.Over == "burst") {
+			return c
+		}
+	}
+	return nil
+}
+
+// joining is the sentence for a level that failed below a capacity.
+func joining(v *Verdict, c *Capacity) string {
+	for _, p := range c.Probes {
+		if p.Outcome == "pass" && p.Set > 1 && (v.Level == strconv.Itoa(p.N) || v.Level == "burst "+strconv.Itoa(p.N)) {
+			return fmt.Sprintf("the capacity found is %s all the same: measured again on fresh requests, %d passed. What is measured at this load changes from one set of requests to the next", c.Limit(), p.N)
+		}
+	}
+	return fmt.Sprintf("the capacity found is %s all the same: the search passed a larger load. What is measured at this load changes from one set of requests to the next", c.Limit())
+}
