@@ -34,6 +34,7 @@ func (r *runner) saturation(t *Target, c Case) (l *metric.Level, lost error) {
 		return l, lost
 	}
 	r.observe(r.Observer.LevelStarted(l, 0, plan.Saturation))
+	s.warm()
 	rd := s.newRound(0)
 	rd.saturates = true
 	s.now = rd

@@ -34,6 +34,7 @@ type series struct {
 	// same time.
 	durations map[*plan.Workload]time.Duration
 	sheds     bool // rounds may be left out
+	warmed    bool // see warm
 }
 
 // series prepares to run l; nil when it cannot be run, and l says why.
@@ -90,6 +91,7 @@ func (s *series) play(due []int) (ended bool, lost error) {
 // It says whether it was disturbed and is to be measured again: that is
 // decided by what the generator knows of itself, before anything is judged.
 func (s *series) round(n, of int) (again bool) {
+	s.warm()
 	l := s.level
 	rd := s.newRound(n)
 	s.now, s.last = rd, rd
@@ -126,6 +128,7 @@ func (s *series) window(due []int) (ended bool, lost error) {
 	for _, n := range due {
 		requests += n
 	}
+	s.warm()
 	rd := s.newRound(requests)
 	w := &window{round: rd, parts: due, stop: func() bool { return false }}
 	rd.window = w

@@ -26,12 +26,23 @@ type Prompt struct {
 	Dataset *traffic.Dataset
 	Name    string // of the data set, as the plan writes it
 	Order   Order  `plan:"order"`
-	Range   hcl.Range
+	// Shared is with what synthetic prompts begin alike; HitRate is the share of
+	// their tokens that it was worked out for, 0: it was not.
+	Shared  traffic.Shared
+	HitRate float64
+	// Warm has the server be sent each shared prefix once before a level begins.
+	Warm  bool `plan:"warm"`
+	Range hcl.Range
 }
 
 // String says where prompts come from: "prompts.jsonl, 120 rows, shuffled"; "synthetic".
 func (p Prompt) String() string {
-	if p.Dataset == nil {
+	switch {
+	case p.HitRate > 0:
+		return fmt.Sprintf("synthetic, %v%% of their tokens shared", 100*p.HitRate)
+	case p.Shared.Groups > 0:
+		return fmt.Sprintf("synthetic, %d tokens shared in %d groups", p.Shared.Tokens, p.Shared.Groups)
+	case p.Dataset == nil:
 		return "synthetic"
 	}
 	return fmt.Sprintf("%s, %d rows, %s", p.Name, len(p.Dataset.Rows), p.Order)
@@ -39,9 +50,14 @@ func (p Prompt) String() string {
 
 // hash tells prompts of one kind from those of another; "" of synthetic, unique ones.
 func (p Prompt) hash() string {
-	if p.Dataset == nil {
+	var sum [sha256.Size]byte
+	switch {
+	case p.Dataset != nil:
+		sum = sha256.Sum256(fmt.Appendf(nil, "%s %s", p.Dataset.Hash, p.Order))
+	case p.Shared.Groups > 0:
+		sum = sha256.Sum256(fmt.Appendf(nil, "%+v %v", p.Shared, p.Warm))
+	default:
 		return ""
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s", p.Dataset.Hash, p.Order))
 	return hex.EncodeToString(sum[:8])
 }

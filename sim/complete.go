@@ -41,7 +41,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, chat bool) {
 	}
 	job := Job{ID: number, Input: o.input, Output: o.output}
 	if s.profile.PrefixCache != nil {
-		job.Prefix = PrefixHashes(o.tokens, s.profile.PrefixCache.BlockTokens)
+		said := o.text.append(nil, 0, o.output)
+		job.Prefix = PrefixHashes(Tokenize(o.tokens, string(said)), s.profile.PrefixCache.BlockTokens)
 	}
 	finish := o.finish
 	if finish == "tool_calls" {

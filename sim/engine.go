@@ -12,8 +12,10 @@ type Job struct {
 	ID     uint64 // the caller's, unique among the jobs in flight
 	Input  int    // prompt tokens, at least 1
 	Output int    // tokens it will emit, at least 1; the engine emits exactly these
-	// Prefix identifies the prompt's leading blocks, each hash covering all
-	// tokens up to its end; only read when the profile has a prefix cache.
+	// Prefix identifies the leading blocks of prompt and answer, each hash covering
+	// all tokens up to its end; only read when the profile has a prefix cache. Those
+	// of the prompt are looked up, and kept once it is prefilled; those of the answer
+	// are kept when it is finished, all but its last token.
 	Prefix []uint64
 }
 
@@ -53,6 +55,7 @@ type State struct {
 	OutputTokens    int
 	CacheQueries    int // prompt tokens looked up in the prefix cache
 	CacheHits       int // and found
+	CacheEvicted    int // tokens that had to leave the prefix cache
 	Drafts          int // speculative steps of single sequences
 	DraftTokens     int
 	AcceptedTokens  int
@@ -336,7 +339,7 @@ func (e *Engine) admit(now time.Duration) *sequence {
 	if e.cache != nil {
 		// The last prompt token is always computed: its output is the answer's
 		// first token.
-		s.Cached = min(e.cache.match(s.Prefix)*e.profile.PrefixCache.BlockTokens, s.Input-1)
+		s.Cached = min(e.cache.match(e.blocks(s, s.Input))*e.profile.PrefixCache.BlockTokens, s.Input-1)
 		s.prefilled = s.Cached
 		e.state.CacheQueries += s.Input
 		e.state.CacheHits += s.Cached
@@ -400,7 +403,7 @@ func (e *Engine) finishStep() {
 		}
 		s.Prefilled = e.clock
 		if e.cache != nil {
-			e.cache.insert(s.Prefix)
+			e.keep(s, s.Input)
 		}
 		if !e.emit(s, 1) {
 			e.decode = append(e.decode, s)
@@ -408,6 +411,16 @@ func (e *Engine) finishStep() {
 		}
 	}
 	e.prefill = stay
+}
+
+// blocks are the whole ones among the first tokens of a sequence.
+func (e *Engine) blocks(s *sequence, tokens int) []uint64 {
+	return s.Prefix[:min(tokens/e.profile.PrefixCache.BlockTokens, len(s.Prefix))]
+}
+
+// keep remembers the first tokens of a sequence.
+func (e *Engine) keep(s *sequence, tokens int) {
+	e.state.CacheEvicted += e.cache.insert(e.blocks(s, tokens)) * e.profile.PrefixCache.BlockTokens
 }
 
 // emit adds n tokens to the sequence, shows what may be seen, and reports
@@ -424,6 +437,9 @@ func (e *Engine) emit(s *sequence, n int) bool {
 	}
 	if last {
 		s.Finished = e.clock
+		if e.cache != nil {
+			e.keep(s, s.Input+s.made-1)
+		}
 		e.leave(s)
 		delete(e.jobs, s.ID)
 	}

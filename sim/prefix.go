@@ -32,13 +32,14 @@ func (c *prefixCache) match(prefix []uint64) int {
 	return n
 }
 
-// insert remembers all blocks of a prompt.
-func (c *prefixCache) insert(prefix []uint64) {
+// insert remembers all blocks of a prompt, and says how many had to leave.
+func (c *prefixCache) insert(prefix []uint64) (evicted int) {
 	c.touch(prefix)
-	for c.order.Len() > c.blocks {
+	for ; c.order.Len() > c.blocks; evicted++ {
 		last := c.order.Back()
 		delete(c.at, c.order.Remove(last).(uint64))
 	}
+	return evicted
 }
 
 // touch goes from the end to the beginning, so that a prompt's first blocks
@@ -51,6 +52,42 @@ func (c *prefixCache) touch(prefix []uint64) {
 			c.at[prefix[i]] = c.order.PushFront(prefix[i])
 		}
 	}
+}
+
+// Part is a stretch of a prompt of which nobody writes the text: its first tokens are
+// those of every other stretch of the same key.
+type Part struct {
+	Key    uint64
+	Tokens int
+}
+
+// AnswerPart is what the server answers to a prompt, as a part of a later one.
+func AnswerPart(prompt []Part, tokens int) Part {
+	h := rng(2)
+	for _, p := range prompt {
+		h = rng(h.next() ^ p.Key)
+		h = rng(h.next() ^ uint64(p.Tokens))
+	}
+	return Part{h.next(), tokens}
+}
+
+// partHashes are the PrefixHashes of parts.
+func partHashes(parts []Part, blockTokens int) []uint64 {
+	var hashes []uint64
+	h, room := rng(1), blockTokens
+	for _, p := range parts {
+		for at := 0; at < p.Tokens; {
+			n := min(room, p.Tokens-at)
+			h = rng(h.next() ^ p.Key)
+			h = rng(h.next() ^ uint64(at)<<32 ^ uint64(n))
+			at += n
+			if room -= n; room == 0 {
+				hashes, room = append(hashes, h.next()), blockTokens
+				h = rng(hashes[len(hashes)-1])
+			}
+		}
+	}
+	return hashes
 }
 
 // PrefixHashes returns the hashes of the full blocks of a prompt, as Job wants

@@ -46,6 +46,9 @@ type Ask struct {
 	// Key stands for the prompt's text, which nobody writes: from it and the
 	// seed follow what a natural answer says and how long it gets.
 	Key uint64
+	// Parts are what the prompt is made of, Input tokens together, where others begin
+	// like it; nil: none does, and it is not kept in the prefix cache.
+	Parts []Part
 }
 
 // Chunk is one event of an answer.
@@ -263,7 +266,11 @@ func (v *Virtual) submit(c *Call) {
 	if c.told.finish = c.reply.finish; c.told.finish == "tool_calls" {
 		c.told.finish = "stop" // what the engine sees
 	}
-	if err := v.engine.Submit(c.due, Job{ID: c.id, Input: c.input, Output: c.reply.output}); err != nil {
+	job := Job{ID: c.id, Input: c.input, Output: c.reply.output}
+	if cache := v.profile.PrefixCache; cache != nil && len(c.ask.Parts) > 0 {
+		job.Prefix = partHashes(append(slices.Clone(c.ask.Parts), AnswerPart(c.ask.Parts, c.reply.output)), cache.BlockTokens)
+	}
+	if err := v.engine.Submit(c.due, job); err != nil {
 		panic(err) // reply has bounded all that it could object to
 	}
 }

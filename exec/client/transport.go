@@ -39,12 +39,22 @@ type Prompt struct {
 	Messages json.RawMessage // of a chat; nil: Text is the one message of its user
 	// Fields are of this request's body alone, and win over all others.
 	Fields map[string]json.RawMessage
+	// Parts stand for the text in virtual time, where prompts begin alike; nil: they
+	// do not.
+	Parts  []Part
 	Tokens int // by the server's count; 0: not known, or the request's Input
 	Output int // tokens of its answer; 0: the request's
 	Row    int // of the data set, from 1; 0: it is of none
 	// Shared is the share of it, from its beginning, that earlier requests may have
 	// begun with too, at most: so much of it may come from a cache.
 	Shared float64
+}
+
+// Part is a stretch of a prompt: of two of the same key the shorter one is how the
+// longer one begins.
+type Part struct {
+	Key    uint64
+	Tokens int
 }
 
 // Event is what one event of a stream told. The byte slices behind it are

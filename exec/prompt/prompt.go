@@ -29,7 +29,14 @@ type Key struct {
 	Round    int
 	Phase    metric.Phase
 	Order    int // of the request within round and phase
+	// Shared is how it begins like others; the zero Prefix: like none.
+	Shared Prefix
 }
+
+// Prefix is what the prompts of a group begin with: the first Tokens + More tokens
+// of the one text that the group has for a workload. A group that has longer and
+// shorter ones has the same Tokens in both.
+type Prefix struct{ Group, Tokens, More int }
 
 // Maker makes the prompts for one server and API. It is safe for use from
 // several goroutines.
@@ -88,11 +95,20 @@ const longest = 16
 // It fails for a number of tokens that cannot be made: too few, for the most.
 func (m *Maker) Make(k Key, tokens int) (client.Prompt, error) {
 	h := m.hash(k)
-	if m.ids != nil {
-		return m.makeIDs(h, k, tokens)
+	var p client.Prompt
+	var err error
+	switch {
+	case m.ids != nil:
+		p, err = m.makeIDs(h, k, tokens)
+	case k.Shared.Tokens > 0:
+		p.Text, err = m.makeShared(h, k, tokens)
+	default:
+		p.Text, err = m.makeText(h, k, tokens)
 	}
-	text, err := m.makeText(h, k, tokens)
-	return client.Prompt{Text: text}, err
+	if n := k.Shared.Tokens + k.Shared.More; n > 0 {
+		p.Shared = float64(n+m.behind()) / float64(tokens)
+	}
+	return p, err
 }
 
 // hash is what the prompts of one round and phase have in common.
@@ -189,6 +205,12 @@ func (m *Maker) compose(first word, d2 int, r *rand.PCG, rest int) (string, bool
 		b.WriteString(w.text)
 		rest -= w.cost
 	}
+	m.words(&b, r, rest)
+	return b.String(), true
+}
+
+// words writes rest tokens of the pool, which it makes.
+func (m *Maker) words(b *strings.Builder, r *rand.PCG, rest int) {
 	n := uint64(len(m.pool))
 	if m.single {
 		for rest > 0 { // four words a draw
@@ -199,7 +221,7 @@ func (m *Maker) compose(first word, d2 int, r *rand.PCG, rest int) (string, bool
 			}
 			rest -= min(rest, 4)
 		}
-		return b.String(), true
+		return
 	}
 	for rest > 0 {
 		hi, _ := bits.Mul64(r.Uint64(), n)
@@ -212,7 +234,6 @@ func (m *Maker) compose(first word, d2 int, r *rand.PCG, rest int) (string, bool
 			}
 		}
 	}
-	return b.String(), true
 }
 
 // makes says whether words of the pool can make n tokens.
@@ -274,8 +295,18 @@ func (m *Maker) makeIDs(h uint64, k Key, tokens int) (client.Prompt, error) {
 		return client.Prompt{}, fmt.Errorf("a prompt of %d tokens cannot be made: the least is %d", tokens, m.Least())
 	}
 	ids := make([]int, n)
-	d1, d2 := digits(h, k.Order, len(m.ids), len(m.ids))
-	r := rand.NewPCG(h, mix(h^uint64(k.Order)))
+	shared := min(k.Shared.Tokens+k.Shared.More, n)
+	if shared > 0 {
+		m.fillIDs(ids[:shared], m.hash(k.group()), k.Shared.Group)
+	}
+	m.fillIDs(ids[shared:], h, k.Order)
+	return client.Prompt{IDs: ids}, nil
+}
+
+// fillIDs fills in ids that begin with the number of order.
+func (m *Maker) fillIDs(ids []int, h uint64, order int) {
+	d1, d2 := digits(h, order, len(m.ids), len(m.ids))
+	r := rand.NewPCG(h, mix(h^uint64(order)))
 	for i := range ids {
 		switch i {
 		case 0:
@@ -287,5 +318,4 @@ func (m *Maker) makeIDs(h uint64, k Key, tokens int) (client.Prompt, error) {
 			ids[i] = m.ids[hi]
 		}
 	}
-	return client.Prompt{IDs: ids}, nil
 }

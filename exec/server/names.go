@@ -22,7 +22,7 @@ func (v virtualPrompts) of(_ context.Context, w *plan.Workload, salt uint64) (ex
 		return nil, err
 	}
 	if w.Prompt.Dataset == nil {
-		return names{w.Address(), salt}, nil
+		return names{w, salt}, nil
 	}
 	if _, ok := v.datasets[w]; !ok {
 		v.datasets[w] = newRows(w)
@@ -33,7 +33,7 @@ func (v virtualPrompts) of(_ context.Context, w *plan.Workload, salt uint64) (ex
 // names are prompts that nobody reads: what tells one from another. Their
 // length is the request's Input.
 type names struct {
-	workload string
+	workload *plan.Workload
 	salt     uint64
 }
 
@@ -42,7 +42,16 @@ func (names) Exact() bool { return true }
 
 // Prompt implements exec.Prompts.
 func (n names) Prompt(id exec.PromptID) (client.Prompt, error) {
-	return client.Prompt{Text: fmt.Sprintf("%x %s %s %d %d %s %d", n.salt, n.workload, id.Level, id.Seed, id.Round, id.Phase, id.Order)}, nil
+	p := client.Prompt{Text: fmt.Sprintf("%x %s %s %d %d %s %d", n.salt, n.workload.Address(), id.Level, id.Seed, id.Round, id.Phase, id.Order)}
+	if shared := prefixOf(n.workload, n.salt, id); shared.Tokens > 0 {
+		tokens, input := shared.Tokens+shared.More, n.workload.Input
+		p.Parts = []client.Part{
+			{Key: hashOf("%x %s group %d", n.salt, n.workload.Address(), shared.Group), Tokens: tokens},
+			{Key: keyOf(p.Text), Tokens: input - tokens},
+		}
+		p.Shared = float64(tokens) / float64(input)
+	}
+	return p, nil
 }
 
 // virtualRows are the rows of a data set, as long as the built-in server counts them.

@@ -63,7 +63,7 @@ func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, mo
 		m = &promptMaker{made}
 		makers[string(key)] = m
 	}
-	return workloadPrompts{m.Maker, w}, nil
+	return workloadPrompts{m.Maker, w, salt}, nil
 }
 
 // rows are the prompts of a data set, counted on over all levels of w.
@@ -104,11 +104,13 @@ func fits(w *plan.Workload, context int) error {
 type workloadPrompts struct {
 	*prompt.Maker
 	workload *plan.Workload
+	salt     uint64
 }
 
 // Prompt implements exec.Prompts.
 func (p workloadPrompts) Prompt(id exec.PromptID) (client.Prompt, error) {
 	return p.Make(prompt.Key{
 		Seed: id.Seed, Workload: p.workload.Address(), Level: id.Level, Round: id.Round, Phase: id.Phase, Order: id.Order,
+		Shared: prefixOf(p.workload, p.salt, id),
 	}, p.workload.Input)
 }

@@ -163,6 +163,9 @@ func (v *virtual) Send(ctx context.Context, r *client.Request, s client.Stream) 
 		Chat: r.API == "chat", Input: r.Input, Output: r.Output, Natural: r.Natural, Stop: r.Stop,
 		Key: keyOf(r.Prompt.Text),
 	}
+	for _, p := range r.Prompt.Parts {
+		ask.Parts = append(ask.Parts, sim.Part(p))
+	}
 	if v.server.Alive() {
 		s.Sent(now)
 	}

@@ -20,9 +20,15 @@ func readPrompt(b *body, w *plan.Workload) plan.Prompt {
 				b.d.errorf(p.attrs[name].NameRange, sumConflict, `%s belongs to a data set: dataset = "prompts.jsonl".`, name)
 			}
 		}
+		readShared(p, w, &out)
 		return out
 	}
-	p.bind(&out)
+	for _, name := range ofSharing {
+		if p.given(name) {
+			b.d.errorf(p.attrs[name].NameRange, sumConflict, "%s belongs to prompts that are made; those of a data set are as they are.", name)
+		}
+	}
+	out.Order = plan.Order(p.oneOf("order", string(plan.Shuffled), string(plan.InOrder)))
 	if v, ok := p.value("dataset"); !ok || p.isUnknown(p.rangeOf("dataset"), "dataset", v) {
 		return out
 	}
@@ -70,6 +76,79 @@ func checkRows(b *body, w *plan.Workload, set *traffic.Dataset) {
 		}
 		b.d.errorf(b.rangeOf("dataset"), sumDataset, `%s:%d has %s, which api = "completions" does not take: use api = "chat".`, set.Path, row.Line, what)
 		return
+	}
+}
+
+// ofSharing are the attributes of prompts that are made alike.
+var ofSharing = []string{"shared_prefix", "hit_rate", "warm"}
+
+// readShared reads with what the prompts begin alike.
+func readShared(p *body, w *plan.Workload, out *plan.Prompt) {
+	switch {
+	case p.given("shared_prefix") && p.given("hit_rate"):
+		p.d.errorf(p.attrs["hit_rate"].NameRange, sumConflict, "hit_rate works out what shared_prefix says: leave one of them out.")
+		return
+	case p.given("shared_prefix"):
+		readPrefix(p, w, out)
+	case p.given("hit_rate"):
+		v, ok := p.value("hit_rate")
+		rate, ok2 := 0.0, false
+		if ok {
+			rate, ok2 = p.asFraction(p.rangeOf("hit_rate"), "hit_rate", v)
+		}
+		if !ok2 || w.Input == 0 {
+			return
+		}
+		if !(rate > 0 && rate < 1) {
+			p.d.errorf(p.rangeOf("hit_rate"), sumOutOfRange, `hit_rate must be above "0%%" and below "100%%".`)
+			return
+		}
+		shared, err := traffic.ForHitRate(w.Input, rate)
+		if err != nil {
+			p.d.errorf(p.rangeOf("hit_rate"), sumOutOfRange, "hit_rate: %v.", err)
+			return
+		}
+		out.Shared, out.HitRate = shared, rate
+	case p.given("warm"):
+		p.d.errorf(p.attrs["warm"].NameRange, sumConflict, "warm belongs to shared_prefix or hit_rate: nothing else is shared.")
+		return
+	default:
+		return
+	}
+	out.Warm = p.boolean("warm")
+}
+
+// prefixKeys are what shared_prefix says.
+var prefixKeys = []string{"tokens", "groups"}
+
+// readPrefix reads { tokens = 2048, groups = 20 }.
+func readPrefix(p *body, w *plan.Workload, out *plan.Prompt) {
+	const name = "shared_prefix"
+	rng := p.rangeOf(name)
+	v, ok := p.value(name)
+	switch {
+	case !ok || p.isUnknown(rng, name, v):
+		return
+	case !v.Type().IsObjectType() && !v.Type().IsMapType():
+		p.wrongType(rng, name, "an object: { tokens = 2048, groups = 20 }", v)
+		return
+	}
+	set := settings(p, name, v, prefixKeys)
+	if _, ok := set["tokens"]; !ok {
+		p.d.errorf(rng, sumMissing, "%s needs tokens: how many all prompts of a group begin with.", name)
+		return
+	}
+	tokens, ok := p.asInteger(rng, name+".tokens", set["tokens"], 1, maxTokens)
+	groups := int64(1)
+	if g, given := set["groups"]; given {
+		groups, ok = p.asInteger(rng, name+".groups", g, 1, maxCount)
+	}
+	if most := w.Input - traffic.LeastUnique; ok && w.Input > 0 && int(tokens) > most {
+		p.d.errorf(rng, sumOutOfRange, "%s: of input_tokens = %d at most %d can be shared: the rest tells one prompt from another.", name, w.Input, max(most, 0))
+		return
+	}
+	if ok {
+		out.Shared = traffic.Shared{Groups: int(groups), Tokens: int(tokens)}
 	}
 }
 

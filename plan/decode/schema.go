@@ -201,8 +201,9 @@ var promptBlock = &Block{
 		{Name: "dataset", Type: "path", Computed: "prompts are made from input_tokens", Doc: "Real prompts, relative to the plan: JSON lines or a JSON array of {\"messages\": […]} or {\"prompt\": \"…\"}, each optionally with max_tokens, tools, response_format and answer; or a CSV file. They are as long as they are, and each is sent once before any is sent again."},
 		{Name: "order", Type: "string", Default: `"shuffled"`, Doc: "The order in which the rows are sent: `shuffled`, by the first seed, or `file`, as they stand.", OneOf: []string{string(plan.Shuffled), string(plan.InOrder)}},
 		{Name: "column", Type: "string", Computed: "only of a CSV file", Doc: "The column of a CSV file that holds the prompts. Columns named max_tokens and answer are what they are in JSON."},
-		{Name: "shared_prefix", Type: "object", Doc: "Prefixes that prompts share.", Later: true},
-		{Name: "hit_rate", Type: "share", Doc: "Share of prompt tokens that repeat earlier ones.", Later: true},
+		{Name: "shared_prefix", Type: "object", Computed: "nothing is shared", Doc: "What prompts begin with alike, within input_tokens: { tokens = 2048, groups = 20 }. Each prompt belongs to one of the groups (default 1), at random, and begins with the tokens of its group."},
+		{Name: "hit_rate", Type: "number or share", Computed: "nothing is shared", Doc: "Instead: the share of the prompts' tokens that a server with room for them finds in its prefix cache, such as \"80%\". Lengths of prefixes, in whole blocks of up to 128 tokens, and 16 groups are worked out."},
+		{Name: "warm", Type: "bool", Default: `true`, Doc: "Send each shared prefix once, not measured, before a level begins, and after each start of the server."},
 		{Name: "turns", Type: "number", Doc: "Turns of one conversation.", Later: true},
 	},
 }

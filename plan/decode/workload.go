@@ -24,8 +24,8 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *p
 	w.Servers = readServers(b)
 	readWords(b, w, p)
 	b.bind(w)
-	w.Prompt = readPrompt(b, w)
 	readTokens(b, w, p)
+	w.Prompt = readPrompt(b, w)
 	w.Request = readRequest(b)
 	readLoads(b, w, p)
 	if g := b.child("good"); g != nil {

@@ -10,3 +10,24 @@ workload "chat" {
   load { concurrency = [4] }
   sla { ttft = "p95 < 2s" }
 }
+
+workload "rag" {
+  input_tokens  = 1024
+  output_tokens = 64
+  prompt {
+    hit_rate = "80%"
+  }
+  load { concurrency = [4] }
+  sla { ttft = "p95 < 2s" }
+}
+
+workload "system_prompt" {
+  input_tokens  = 4096
+  output_tokens = 64
+  prompt {
+    shared_prefix = { tokens = 2048, groups = 20 }
+    warm          = false
+  }
+  load { concurrency = [4] }
+  sla { ttft = "p95 < 2s" }
+}

@@ -1,0 +1,75 @@
+package prompt
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+)
+
+// group is the key of what a group's prompts begin with.
+func (k Key) group() Key { return Key{Workload: k.Workload, Phase: "shared", Order: k.Shared.Group} }
+
+// behind is how many tokens a shared prefix of text is longer than asked: so many
+// may the server put behind a prompt, and they are counted as its own. A prefix
+// that was shorter would lose a whole block of a cache.
+func (m *Maker) behind() int {
+	if m.ids != nil || m.perToken > 0 {
+		return 0
+	}
+	return min(m.firsts[0].cost, mostBehind)
+}
+
+const mostBehind = 32
+
+// makeShared writes what the group's prompts begin with, and then words that begin
+// with the number of the prompt.
+func (m *Maker) makeShared(h uint64, k Key, tokens int) (string, error) {
+	group := k.group()
+	head := k.Shared.Tokens + m.behind()
+	rest := tokens - head - k.Shared.More
+	if rest < 1 {
+		return "", fmt.Errorf("a prompt of %d tokens has no room for a prefix of %d", tokens, head+k.Shared.More)
+	}
+	if m.perToken > 0 {
+		return m.proportionalShared(h, k, tokens)
+	}
+	text, err := m.makeText(m.hash(group), group, head)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.Grow(len(text) + (tokens-head)*m.average + 32)
+	b.WriteString(text)
+	gh := mix(m.hash(group))
+	if !m.makes(k.Shared.More) || !m.makes(rest) {
+		return "", fmt.Errorf("%d and %d tokens behind a shared prefix cannot be made of words of this tokenizer's lengths", k.Shared.More, rest)
+	}
+	m.words(&b, rand.NewPCG(gh, uint64(group.Order)), k.Shared.More)
+	d1, d2 := digits(h, k.Order, len(m.pool), len(m.pool))
+	for _, d := range []int{d1, d2} {
+		if w := m.pool[d]; rest >= w.cost && m.makes(rest-w.cost) {
+			b.WriteString(w.text)
+			rest -= w.cost
+		}
+	}
+	m.words(&b, rand.NewPCG(h, mix(h^uint64(k.Order))), rest)
+	return b.String(), nil
+}
+
+// proportionalShared is makeShared where tokens are estimated by bytes.
+func (m *Maker) proportionalShared(h uint64, k Key, tokens int) (string, error) {
+	group := k.group()
+	whole, err := m.proportional(m.hash(group), group, tokens)
+	if err != nil {
+		return "", err
+	}
+	own := k
+	own.Shared = Prefix{}
+	text, err := m.proportional(h, own, tokens)
+	if err != nil {
+		return "", err
+	}
+	cut := min(int(m.perToken*float64(k.Shared.Tokens+k.Shared.More)), len(whole), len(text)-1)
+	cut = max(strings.LastIndexByte(whole[:cut], ' '), 0)
+	return whole[:cut] + " " + text[:len(text)-cut-1], nil
+}

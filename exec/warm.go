@@ -1,0 +1,42 @@
+package exec
+
+import (
+	"context"
+
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Warm is the phase of prompts that only bring what others share into the server's
+// cache: their order is that of the group. They are part of no sample.
+const Warm metric.Phase = "warm"
+
+// warmAtOnce is how many of them are in flight.
+const warmAtOnce = 8
+
+// warm has the server see everything that the prompts of the level share, once: before
+// the first of its rounds on each start of the server.
+func (s *series) warm() {
+	shared := s.Workload.Prompt.Shared
+	if s.warmed || !s.Workload.Prompt.Warm {
+		return
+	}
+	s.warmed = true
+	ctx, cancel := context.WithCancel(s.flying)
+	defer cancel()
+	open := 0
+	for group := range shared.Groups {
+		p, err := s.prompts.Prompt(PromptID{Level: s.level.Name, Phase: Warm, Order: group})
+		if err != nil || !s.check() {
+			break // the round will say it
+		}
+		request := s.request
+		request.Prompt, request.Output, request.Natural = p, 1, false
+		open++
+		s.target.Transport.Send(ctx, &request, client.NewAnswer(&metric.Sample{OutputAsked: 1}, func(*metric.Sample) {
+			s.Clock.Post(func() { open-- })
+		}))
+		s.until(func() bool { return open < warmAtOnce })
+	}
+	s.until(func() bool { return open == 0 })
+}

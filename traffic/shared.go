@@ -1,0 +1,67 @@
+package traffic
+
+import (
+	"fmt"
+	"math"
+)
+
+// Shared says with what prompts begin alike: each of a number of groups has a prefix
+// of its own, and every prompt begins with the one of its group, or with so much of
+// it. The zero Shared: prompts share nothing.
+type Shared struct {
+	Groups int // prefixes, at least 1
+	// Tokens is the length of a prefix; of the share Longer of the prompts, in [0, 1),
+	// it is Tokens + More.
+	Tokens, More int
+	Longer       float64
+}
+
+// Bounds of a hit rate that is worked out. Servers find whole blocks of a prompt in
+// their caches. A prefix whose length is a multiple of 128 loses nothing to blocks of
+// 16 (vLLM on GPUs), 32, 64 or 128 tokens (vLLM on CPUs); a shorter prompt has less.
+const (
+	wholeBlock = 128
+	leastBlock = 16
+	hitGroups  = 16
+)
+
+// LeastUnique is how many tokens at the end of a prompt are at least its own.
+const LeastUnique = 64
+
+// ForHitRate is what prompts of so many tokens must share for a server to find that
+// share of their tokens in its cache, in (0, 1). It fails where they cannot.
+func ForHitRate(input int, rate float64) (Shared, error) {
+	want := rate * float64(input)
+	for block := wholeBlock; block >= leastBlock; block /= 2 {
+		tokens := int(want/float64(block)) * block
+		s := Shared{Groups: hitGroups, Tokens: tokens, More: block, Longer: (want - float64(tokens)) / float64(block)}
+		if s.Longer < 1e-9 {
+			s.More, s.Longer = 0, 0
+		}
+		if tokens > 0 && s.Most() <= input-LeastUnique {
+			return s, nil
+		}
+	}
+	least, most := float64(leastBlock)/float64(input), float64((input-LeastUnique)/leastBlock*leastBlock)/float64(input)
+	if most < least {
+		return Shared{}, fmt.Errorf("prompts of %d tokens are too short to share any", input)
+	}
+	return Shared{}, fmt.Errorf("prompts of %d tokens can share from %.0f%% to %.0f%% of them", input, math.Ceil(100*least), math.Floor(100*most))
+}
+
+// Most is the longest prefix, in tokens.
+func (s Shared) Most() int { return s.Tokens + s.More }
+
+// Of is the group of the request of this order, and how much of the group's prefix it
+// begins with. draw is a number at random for the request, round one for all of its
+// round. Of the requests of a round the share Longer has the longer prefix, to
+// within one request.
+func (s Shared) Of(draw, round uint64, order int) (group, tokens int) {
+	group, tokens = int(draw%uint64(s.Groups)), s.Tokens
+	begin := float64(round%(1<<20)) / (1 << 20)
+	before, after := math.Floor(begin+float64(order)*s.Longer), math.Floor(begin+float64(order+1)*s.Longer)
+	if after > before {
+		tokens += s.More
+	}
+	return group, tokens
+}

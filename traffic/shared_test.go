@@ -1,0 +1,73 @@
+package traffic_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/traffic"
+)
+
+// 80% of 1024 tokens are 819.2, between 768 and 896: 51.2/128 = 40% of the prompts
+// have the longer prefix.
+func TestForHitRate(t *testing.T) {
+	for _, tt := range []struct {
+		input int
+		rate  float64
+		want  traffic.Shared
+	}{
+		{1024, 0.8, traffic.Shared{Groups: 16, Tokens: 768, More: 128, Longer: 0.4}},
+		{1024, 0.75, traffic.Shared{Groups: 16, Tokens: 768}},
+		{256, 0.8, traffic.Shared{Groups: 16, Tokens: 192, More: 32, Longer: 0.4}}, // with blocks of 64, 256 would leave nothing of its own
+		{100, 0.5, traffic.Shared{Groups: 16, Tokens: 32, More: 32, Longer: 18. / 32}},
+	} {
+		got, err := traffic.ForHitRate(tt.input, tt.rate)
+		if err != nil {
+			t.Errorf("%d tokens, %v: %v", tt.input, tt.rate, err)
+		}
+		got.Longer = math.Round(got.Longer*1e9) / 1e9
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%d tokens, %v: %s", tt.input, tt.rate, diff)
+		}
+	}
+	for input, want := range map[int]string{
+		1024: "prompts of 1024 tokens can share from 2% to 96% of them",
+		40:   "prompts of 40 tokens are too short to share any",
+	} {
+		if _, err := traffic.ForHitRate(input, 0.99); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// Of 10,000 requests in rounds of 50 each round has 20 longer prefixes, to within one,
+// and each of 16 groups about 625: the standard deviation is √(10000·1/16·15/16) = 24.
+func TestSharedOf(t *testing.T) {
+	s := traffic.Shared{Groups: 16, Tokens: 768, More: 128, Longer: 0.4}
+	groups := make([]int, s.Groups)
+	draw := uint64(1)
+	for round := range 200 {
+		long := 0
+		for order := range 50 {
+			draw = draw*6364136223846793005 + 1442695040888963407
+			group, tokens := s.Of(draw>>20, uint64(round)*0x9e3779b97f4a7c15>>40, order)
+			groups[group]++
+			switch tokens {
+			case 896:
+				long++
+			case 768:
+			default:
+				t.Fatalf("%d tokens", tokens)
+			}
+		}
+		if long < 19 || long > 21 {
+			t.Errorf("round %d has %d longer prefixes, want 20", round, long)
+		}
+	}
+	for g, n := range groups {
+		if math.Abs(float64(n)-625) > 5*24 {
+			t.Errorf("group %d has %d requests, want about 625", g, n)
+		}
+	}
+}
