@@ -1,0 +1,85 @@
+package traffic
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+)
+
+// Turns is how many turns a conversation has: geometric from 1, so that after each
+// turn it goes on with the same probability, and cut off at Max. The zero Turns: one.
+type Turns struct {
+	Mean float64 // from 1 to (Max + 1)/2, or Max: always as many
+	Max  int
+}
+
+// Several says whether there are conversations at all.
+func (t Turns) Several() bool { return t.Max > 1 }
+
+// String is "6", or "6 on average, 20 at most".
+func (t Turns) String() string {
+	if t.Mean >= float64(t.Max) {
+		return fmt.Sprint(t.Max)
+	}
+	return fmt.Sprintf("%v on average, %d at most", t.Mean, t.Max)
+}
+
+// Draw draws how many turns a conversation has, from u in [0, 1).
+func (t Turns) Draw(u float64) int {
+	switch {
+	case t.Max <= 1:
+		return 1
+	case t.Mean >= float64(t.Max):
+		return t.Max
+	}
+	on := t.goesOn()
+	if on == 1 {
+		return 1 + min(int(u*float64(t.Max)), t.Max-1)
+	}
+	// P(N > n) = (qⁿ − qᴹ) / (1 − qᴹ)
+	last := math.Pow(on, float64(t.Max))
+	n := math.Log(1-u*(1-last)) / math.Log(on)
+	return min(max(int(math.Ceil(n)), 1), t.Max)
+}
+
+// goesOn is the probability q after each turn with which the mean is Mean; 1 where
+// all numbers are equally likely.
+func (t Turns) goesOn() float64 {
+	mean := func(q float64) float64 { // Σ n·qⁿ⁻¹ / Σ qⁿ⁻¹
+		sum, weights, w := 0.0, 0.0, 1.0
+		for n := 1; n <= t.Max; n++ {
+			sum, weights, w = sum+float64(n)*w, weights+w, w*q
+		}
+		return sum / weights
+	}
+	low, high := 0.0, 1.0
+	if mean(high) <= t.Mean {
+		return 1
+	}
+	for range 60 {
+		if q := (low + high) / 2; mean(q) < t.Mean {
+			low = q
+		} else {
+			high = q
+		}
+	}
+	return (low + high) / 2
+}
+
+// Think is how long a person thinks between an answer and the next message:
+// log-normal, or always the same where CV is 0.
+type Think struct {
+	Mean time.Duration
+	CV   float64 // coefficient of variation
+}
+
+// Draw draws one from r.
+func (t Think) Draw(r *rand.Rand) time.Duration {
+	if t.CV == 0 {
+		return t.Mean
+	}
+	// Of a log-normal, ln has the variance ln(1 + CV²), and the mean is exp(μ + σ²/2).
+	variance := math.Log(1 + t.CV*t.CV)
+	return time.Duration(float64(t.Mean) * math.Exp(math.Sqrt(variance)*r.NormFloat64()-variance/2))
+}
