@@ -78,19 +78,39 @@ release-check: ## check .goreleaser.yaml; builds goreleaser itself the first tim
 demo: build ## gate the built-in server with plans/demo.hcl; reports in results/demo
 	$(BIN) run --out results/demo plans/demo.hcl
 
-# TestLong… are long calculations and whole simulated plans: one goroutine, or
-# several that share nothing, in which the race detector finds nothing and takes
-# minutes.
-.PHONY: test
+# Of what is tested, only that in which something runs beside something else needs the
+# race detector, which makes it many times slower: .ci/concurrent finds those packages.
+# TestLong… are long calculations and whole simulated plans: one goroutine, or several
+# that share nothing. The two halves run side by side, or one core would wait for the
+# slowest package of each.
+.PHONY: test test-race test-long
 # Every process under the race detector would sleep for a second at its end: half
 # a minute and more of the tests of processes.
 test: export GORACE ?= atexit_sleep_ms=50
-test: ## run all tests (with the race detector where there is a C compiler) and report coverage
+# More memory, less work to find what of it is free.
+test: export GOGC ?= 400
+test: ## run all tests (with the race detector where it can find anything, and there is a C compiler) and report coverage
 	@if [ -z "$(RACE)" ]; then echo "no C compiler: tests run without the race detector"; fi
-	CGO_ENABLED=$(CGO) $(GO) test $(RACE) -timeout 10m -coverprofile=cover.out -skip '^TestLong' $(PKGS)
-	CGO_ENABLED=0 $(GO) test -timeout 10m -coverprofile=cover.long.out -run '^TestLong' $$(grep -rl '^func TestLong' --include='*_test.go' . | xargs -n1 dirname | sort -u)
-	@tail -n +2 cover.long.out >> cover.out && rm cover.long.out
-	@$(GO) tool cover -func=cover.out | awk '/^total:/ { print "statement coverage: " $$3 }'
+	@rm -f cover.*out && $(MAKE) --no-print-directory -j2 test-race test-long
+	@(cat cover.race.out; tail -qn +2 cover.long.out cover.alone.out) > cover.out && rm cover.race.out cover.long.out cover.alone.out
+	@$(GO) tool cover -func=cover.out | awk '/^total:/ { print "statement coverage by each package'"'"'s own tests: " $$3 }'
+
+test-race:
+	CGO_ENABLED=$(CGO) $(GO) test $(RACE) -timeout 10m -coverprofile=cover.race.out -skip '^TestLong' $$(.ci/concurrent)
+
+test-long:
+	CGO_ENABLED=0 $(GO) test -timeout 10m -coverprofile=cover.long.out -run '^TestLong' $$(.ci/concurrent --long)
+	CGO_ENABLED=0 $(GO) test -timeout 10m -coverprofile=cover.alone.out $$(.ci/concurrent --alone)
+
+# Code is tried by the tests of its neighbours too: that of the plan's language, say,
+# by those of the whole program.
+.PHONY: cover
+cover: ## statement coverage by package, by the tests of all packages together; without the race detector
+	CGO_ENABLED=0 $(GO) test -timeout 20m -coverpkg=$(PKGS) -coverprofile=cover.all.out $(PKGS) | grep -v 'coverage: '
+	@awk '/^mode/ { next } { split($$1, at, ":"); of = at[1]; sub(/\/[^\/]*$$/, "", of) } \
+	  !($$1 in known) { known[$$1] = 1; all[of] += $$2; all["all"] += $$2 } \
+	  $$3 > 0 && !($$1 in run) { run[$$1] = 1; tried[of] += $$2; tried["all"] += $$2 } \
+	  END { for (of in all) printf "%5.1f %%  %s\n", 100 * tried[of] / all[of], of }' cover.all.out | sort -k3
 
 .PHONY: interop
 interop: export TOKGATE_INTEROP = 1
@@ -201,7 +221,7 @@ lint: ## gofmt, vet, staticcheck, actionlint, shellcheck, and the shipped plans'
 	$(GO) vet $(PKGS)
 	$(GO) run $(STATICCHECK) $(PKGS)
 	$(GO) run $(ACTIONLINT) .github/workflows/*.yml docs/workflows/*.yml
-	@if command -v shellcheck >/dev/null 2>&1; then shellcheck .ci/run .github/action/*.sh .github/junit-consumers/run; else echo "no shellcheck: shell scripts are not linted"; fi
+	@if command -v shellcheck >/dev/null 2>&1; then shellcheck .ci/run .ci/concurrent .github/action/*.sh .github/junit-consumers/run; else echo "no shellcheck: shell scripts are not linted"; fi
 	$(GO) mod tidy -diff
 	$(GO) run ./cmd/tokgate fmt --check --recursive plans
 
@@ -235,4 +255,4 @@ golden: ## rewrite the golden files from the current output
 
 .PHONY: clean
 clean: ## remove what the other targets made
-	rm -rf bin results cover.out
+	rm -rf bin results cover.*out

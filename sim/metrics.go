@@ -142,13 +142,7 @@ func (p *page) histogram(name, help string, h *histogram) {
 	n := 0
 	for i, c := range h.counts {
 		n += c
-		p.add(name, "_bucket{", p.labels, `,le="`)
-		if i < len(h.bounds) {
-			p.text = strconv.AppendFloat(p.text, h.bounds[i], 'g', -1, 64)
-		} else {
-			p.add("+Inf")
-		}
-		p.add(`"} `)
+		p.add(name, "_bucket{", p.labels, h.les[i])
 		p.text = append(strconv.AppendInt(p.text, int64(n), 10), '\n')
 	}
 	p.line(name+"_sum", "", h.sum)
@@ -159,11 +153,17 @@ func (p *page) histogram(name, help string, h *histogram) {
 type histogram struct {
 	bounds []float64 // upper, inclusive, ascending
 	counts []int     // one more: above the last
+	les    []string  // what stands between the labels of all and a count, such as `,le="+Inf"} `
 	sum    float64
 }
 
 func newHistogram(bounds []float64) *histogram {
-	return &histogram{bounds: bounds, counts: make([]int, len(bounds)+1)}
+	h := &histogram{bounds: bounds, counts: make([]int, len(bounds)+1)}
+	for _, bound := range bounds {
+		h.les = append(h.les, `,le="`+strconv.FormatFloat(bound, 'g', -1, 64)+`"} `)
+	}
+	h.les = append(h.les, `,le="+Inf"} `)
+	return h
 }
 
 func (h *histogram) add(d time.Duration) {
