@@ -222,6 +222,22 @@ func TestCompareFailsClosed(t *testing.T) {
 	}
 }
 
+// The figures of both sides are those of their level tables, over all requests.
+func TestCompareShowsTheLevels(t *testing.T) {
+	p, run := duel{rounds: 8, perRound: 40, control: func(round, i int) float64 { return 1 + float64(round*i)/100 }, claims: []*plan.Claim{tolerate("ttft p95 +10%", "throughput -5%", "success rate -2pp")}}.make()
+	for _, c := range Judge(p, run, Options{}).Comparisons[0].Changes {
+		want := run.Levels[0].Value(c.Metric.Name, metric.Steady, nil, nil)
+		if c.Metric.Scope != metric.PerLevel {
+			d := metric.Of(c.Metric, run.Levels[0].MeasuredSamples())
+			x, ok := d.Stat(c.Stat)
+			want = metric.Value{V: x, OK: ok}
+		}
+		if !c.Control.OK || c.Control.V != want.V {
+			t.Errorf("%s: %v, and %v in the table of the level", c.Name(), c.Control, want)
+		}
+	}
+}
+
 // Rounds in which the generator stood still: pairs of such that were measured
 // again are part of nothing, and what is left of them decides nothing.
 func TestCompareDisturbed(t *testing.T) {

@@ -115,11 +115,11 @@ func (s *subject) margin(v *Verdict, t *plan.Threshold, o observations, groups [
 }
 
 // clear says of a look before the end of a level whether rounds stay clear of the limit, as
-// far as so few tell: by an upper tolerance bound, at 70 % confidence, on the worst value of each.
+// far as so few tell: by an upper tolerance bound, at 85 % confidence, on the worst value of each.
 // Five rounds of a server whose rounds are skewed hold none of the bad ones so
 // often that their count alone would pass it.
 func (s *subject) clear(t *plan.Threshold, o observations, e float64) bool {
-	bound, ok := o.worst(t.Op, 1-e, 0.7)
+	bound, ok := o.worst(t.Op, 1-e, 0.85)
 	return ok && sample.Meets(bound, t.Op, t.Limit)
 }
 

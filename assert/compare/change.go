@@ -22,9 +22,9 @@ type Change struct {
 	// Points: changes are differences in base units; else shares of the
 	// control's value.
 	Points bool
-	// Control and Candidate are the means of the rounds, geometric unless
-	// Points. Change is candidate / control − 1 or candidate − control, Low and
-	// High its one-sided bounds at Confidence.
+	// Control and Candidate are the values over all rounds, as the level tables have
+	// them. Change is candidate / control − 1 or candidate − control, the mean of that of
+	// the rounds, geometric unless Points; Low and High its one-sided bounds at Confidence.
 	Control, Candidate metric.Value
 	Change, Low, High  metric.Value
 	Confidence         float64

@@ -45,7 +45,13 @@ func (m matched) measure(c *Change, alpha float64) {
 		}
 		c.Pairs = append(c.Pairs, p)
 	}
-	lacking, ok := c.sides(a, b)
+	whole := func(l, one *metric.Level, price metric.Price) metric.Value {
+		if l == nil {
+			return metric.None(c.Metric.NoValue)
+		}
+		return valueOf(c, l, one, price, window, good)
+	}
+	lacking, ok := c.sides(a, b, whole(m.control, m.one, m.price), whole(m.candidate, m.oneCandidate, m.priceCandidate))
 	if !ok {
 		return
 	}
@@ -70,14 +76,16 @@ func (m matched) measure(c *Change, alpha float64) {
 	c.estimate(alpha)
 }
 
-// sides fills in the means of both sides. lacking says of each side without any
-// value why; ok is false where some rounds of a side have none.
-func (c *Change) sides(control, candidate []metric.Value) (lacking []string, ok bool) {
+// sides fills in the values of both sides over all of their rounds, which are those of
+// their level tables. lacking says of each side without any value why; ok is false
+// where some rounds of a side have none.
+func (c *Change) sides(control, candidate []metric.Value, ofControl, ofCandidate metric.Value) (lacking []string, ok bool) {
 	for _, side := range []struct {
 		name   string
 		values []metric.Value
-		mean   *metric.Value
-	}{{"control", control, &c.Control}, {"candidate", candidate, &c.Candidate}} {
+		whole  metric.Value
+		out    *metric.Value
+	}{{"control", control, ofControl, &c.Control}, {"candidate", candidate, ofCandidate, &c.Candidate}} {
 		missing, why := 0, c.Metric.NoValue
 		for _, v := range side.values {
 			if !v.OK {
@@ -92,7 +100,7 @@ func (c *Change) sides(control, candidate []metric.Value) (lacking []string, ok 
 			c.Message = c.Why
 			return nil, false
 		default:
-			*side.mean = center(side.values, c.Points)
+			*side.out = side.whole
 		}
 	}
 	return lacking, true
@@ -173,22 +181,6 @@ func countedMean(l *metric.Level, c *Change) metric.Value {
 		return metric.None(c.Metric.NoValue)
 	}
 	return metric.Some(m)
-}
-
-// center is the mean of the rounds, geometric unless points.
-func center(values []metric.Value, points bool) metric.Value {
-	xs := make([]float64, len(values))
-	for i, v := range values {
-		xs[i] = v.V
-		if !points {
-			xs[i] = math.Log(v.V)
-		}
-	}
-	mean, _ := stat.Moments(xs)
-	if !points {
-		mean = math.Exp(mean)
-	}
-	return metric.Some(mean)
 }
 
 // step is the change of one pair on the scale of delta.
