@@ -70,17 +70,17 @@ func perToken(s *sample) (float64, bool) {
 func oneOver(v float64, ok bool) (float64, bool) { return 1 / v, ok }
 
 var requestMetrics = []requestMetric{
-	{"ttft", false, false, func(s *sample) (float64, bool) { return seconds(s.Sent, s.First), s.First != 0 }},
-	{"ttfa", false, false, func(s *sample) (float64, bool) { return seconds(s.Sent, s.FirstAnswer), s.FirstAnswer != 0 }},
+	{"ttft", false, false, func(s *sample) (float64, bool) { return seconds(s.begin(), s.First), s.First != 0 }},
+	{"ttfa", false, false, func(s *sample) (float64, bool) { return seconds(s.begin(), s.FirstAnswer), s.FirstAnswer != 0 }},
 	{"tpot", false, true, perToken},
 	{"speed", true, true, func(s *sample) (float64, bool) { return oneOver(perToken(s)) }},
 	{"request_speed", true, true, func(s *sample) (float64, bool) { return oneOver(perToken(s)) }},
-	{"e2e", false, false, func(s *sample) (float64, bool) { return seconds(s.Sent, s.Last), s.Last != 0 }},
+	{"e2e", false, false, func(s *sample) (float64, bool) { return seconds(s.begin(), s.Last), s.Last != 0 }},
 	{"e2e_speed", true, false, func(s *sample) (float64, bool) {
-		if s.Last <= s.Sent || s.Usage == nil {
+		if s.Last <= s.begin() || s.Usage == nil {
 			return 0, false
 		}
-		return float64(s.Usage.Output) / seconds(s.Sent, s.Last), true
+		return float64(s.Usage.Output) / seconds(s.begin(), s.Last), true
 	}},
 	{"tokens_per_chunk", false, false, func(s *sample) (float64, bool) {
 		if s.Usage == nil || s.Chunks == 0 {
@@ -188,7 +188,7 @@ func (l *level) derive(all bool) figures {
 	if due := l.answerable(rounds); due > 0 {
 		f["success"] = f["completed"] / float64(due)
 	}
-	f.rates(rounds, all)
+	f.rates(rounds, all && l.Kind != "rate", l.Kind == "rate")
 	cached, prompt := 0, 0
 	for _, s := range requests {
 		if s.completed() && s.Usage != nil && s.Usage.Cached >= 0 && s.Usage.Input > 0 {
@@ -243,8 +243,9 @@ func (l *level) inOrder() []*round {
 	return out
 }
 
-// rates adds what came in the window, by its length.
-func (f figures) rates(rounds []*round, all bool) {
+// rates adds what came in the window, by its length. The windows of a rate follow each
+// other, so that the requests of every round count in each of them.
+func (f figures) rates(rounds []*round, all, together bool) {
 	var length, output, input, ended float64
 	for _, r := range rounds {
 		from, to := r.WindowStart, r.WindowEnd
@@ -255,19 +256,13 @@ func (f figures) rates(rounds []*round, all bool) {
 			continue
 		}
 		length += seconds(from, to)
-		each := r.tokensPerChunk()
-		for i := range r.samples {
-			s := &r.samples[i]
-			if all && !s.measured() || !s.completed() && !s.canceled() {
-				continue
-			}
-			output += s.tokensWithin(from, to, each)
-			if s.First > from && s.First <= to && s.Usage != nil {
-				input += float64(s.Usage.Input)
-			}
-			if s.completed() && s.End > from && s.End <= to {
-				ended++
-			}
+		among := []*round{r}
+		if together {
+			among = rounds
+		}
+		for _, r := range among {
+			o, i, e := r.came(from, to, all)
+			output, input, ended = output+o, input+i, ended+e
 		}
 	}
 	f["window_s"] = length
@@ -276,6 +271,26 @@ func (f figures) rates(rounds []*round, all bool) {
 			f[name] = v / length
 		}
 	}
+}
+
+// came is what came of the round's requests after from and up to to: tokens of answers,
+// tokens of prompts whose answer began, and requests that completed.
+func (r *round) came(from, to int64, measured bool) (output, input, ended float64) {
+	each := r.tokensPerChunk()
+	for i := range r.samples {
+		s := &r.samples[i]
+		if measured && !s.measured() || !s.completed() && !s.canceled() {
+			continue
+		}
+		output += s.tokensWithin(from, to, each)
+		if s.First > from && s.First <= to && s.Usage != nil {
+			input += float64(s.Usage.Input)
+		}
+		if s.completed() && s.End > from && s.End <= to {
+			ended++
+		}
+	}
+	return output, input, ended
 }
 
 // tokensPerChunk is the mean over the completed requests of a round: what a chunk holds
@@ -338,9 +353,12 @@ func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m))
 // window is the time of a round in which every slot had started and none had stopped
 // (its pause included, and the time that the server asked it to wait),
 // from the first measured request to the end of the last; of a burst from when all were
-// due. known is false of a round that was cut short.
+// due. known is false of a round that was cut short, or of which nothing is measured.
 func (l *level) window(r *round) (from, to int64, known bool) {
-	if !r.ended || !r.Complete || l.N < 1 || l.N > len(r.samples) {
+	if l.Kind == "rate" {
+		return l.arrivals(r)
+	}
+	if !r.ended || !r.Complete || l.N < 1 || l.N > len(r.samples) || !slices.ContainsFunc(r.samples, func(s sample) bool { return s.measured() }) {
 		return 0, 0, false
 	}
 	firsts, lasts := map[int]int64{}, map[int]int64{}
@@ -369,4 +387,25 @@ func (l *level) window(r *round) (from, to int64, known bool) {
 		from, to = max(from, firsts[slot]), min(to, lasts[slot])
 	}
 	return from, max(from, to), true
+}
+
+// arrivals is the window of a rate: from when the last warm-up request was due, or the
+// last one of the round before, to when its own last one was.
+func (l *level) arrivals(r *round) (from, to int64, known bool) {
+	if !r.ended || !r.Complete {
+		return 0, 0, false
+	}
+	for i := range r.samples {
+		switch s := &r.samples[i]; s.Phase {
+		case "warmup":
+			from = max(from, s.Scheduled)
+		case "measured":
+			to = max(to, s.Scheduled)
+		}
+	}
+	if before := l.rounds[r.Index-1]; from == 0 && before != nil {
+		_, from, known = l.arrivals(before)
+		return from, to, known
+	}
+	return from, to, from > 0 && to > from
 }

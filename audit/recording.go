@@ -25,7 +25,7 @@ func (k key) String() string { return k.Workload + " at " + k.Name + " on " + k.
 
 // level is what the recording says of one level.
 type level struct {
-	Kind    string
+	Kind    string // closed, burst or rate
 	N       int
 	Skipped string
 	pause   int64 // between a slot's answer and its next request
@@ -57,6 +57,7 @@ type sample struct {
 	Slot        int     `json:"slot"`
 	Phase       string  `json:"phase"`
 	Scheduled   int64   `json:"scheduled_ns"`
+	FromDue     bool    `json:"from_due"` // its clock starts when it was due, not when it was sent
 	Sent        int64   `json:"sent_ns"`
 	First       int64   `json:"first_ns"`
 	FirstAnswer int64   `json:"first_answer_ns"`
@@ -76,6 +77,14 @@ type sample struct {
 	Failure *struct {
 		Kind string `json:"kind"`
 	} `json:"failure"`
+}
+
+// begin is when the request's clock starts.
+func (s *sample) begin() int64 {
+	if s.FromDue {
+		return s.Scheduled
+	}
+	return s.Sent
 }
 
 func (s *sample) completed() bool { return s.Failure == nil }
