@@ -42,7 +42,8 @@ func seenOf(l *metric.Level) (s seen) {
 		}
 		within := func(t time.Duration) bool { return t > r.Telemetry.From && t <= r.Telemetry.To }
 		for _, x := range r.Samples {
-			if within(x.First) {
+			// Before an answer whose reasoning was kept back the server counts another first token.
+			if within(x.First) && !(x.Usage != nil && x.Usage.Hidden > 0) {
 				s.first.add(x.First-x.Sent, 1)
 			}
 			if !x.Completed() || x.Usage == nil || !within(x.Last) {

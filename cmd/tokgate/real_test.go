@@ -82,8 +82,9 @@ type trial struct {
 	load      string // of the machine, before it began
 	started   time.Time
 	interop   interopRow
-	runs      []string // rows of the table of runs
-	witnessed []string // rows of the table of figures
+	runs      []string  // rows of the table of runs
+	witnessed []string  // rows of the table of figures
+	recounts  []float64 // of each level, tokens by the server's tokenizer over those by its usage
 }
 
 func newTrial(t *testing.T, name string) *trial {
@@ -145,10 +146,30 @@ func (r *trial) run(what string, cmd *osexec.Cmd, out string, line func(string))
 	} else if ok && exit.ExitCode() < 0 {
 		r.t.Errorf("%s: %v", what, err)
 	}
+	r.recounted(out)
 	code, took := cmd.ProcessState.ExitCode(), time.Since(start).Round(time.Second)
 	r.t.Logf("%s: exit %d after %s\n%s", what, code, took, &stdout)
 	r.runs = append(r.runs, fmt.Sprintf("| %s | %s | %d | %s |", what, took, code, r.said(out)))
 	return code
+}
+
+// recounted notes what the server's own tokenizer made of a sample of each level's answers.
+func (r *trial) recounted(out string) {
+	run, _, err := record.Read(out)
+	if err != nil {
+		return // said where the run is read
+	}
+	for _, l := range run.Levels {
+		claimed, tokens := 0, 0
+		if l.Answers != nil {
+			for _, c := range l.Answers.Recounts {
+				claimed, tokens = claimed+c.Claimed, tokens+c.Tokens
+			}
+		}
+		if claimed > 0 {
+			r.recounts = append(r.recounts, float64(tokens)/float64(claimed))
+		}
+	}
 }
 
 // said is what the report of a run says first, and of its capacities.
@@ -298,6 +319,8 @@ func (r *trial) gateway() {
 	behind, end := r.serve("/health", "llama-server", "--host", "127.0.0.1", "--port", "{port}", "--model", model, "--alias", "tiny",
 		"--parallel", "8", "--ctx-size", "131072", "--threads", "1", "--offline", "--metrics")
 	defer end()
+	// Of llama.cpp's server it must keep no connection, which that closes in spite of its promise.
+	r.environ = append(r.environ, "AIOHTTP_KEEPALIVE_TIMEOUT=0")
 	config := filepath.Join(r.dir, "litellm.yaml")
 	const key = "sk-a-key-of-this-trial"
 	if err := os.WriteFile(config, fmt.Appendf(nil, `model_list:
@@ -463,6 +486,10 @@ func (r *trial) write() {
 	if len(r.witnessed) > 0 {
 		b.WriteString("\n| client | in flight | requests, client / server | output tokens | TTFT mean | TPOT mean | E2E mean |\n|---|---|---|---|---|---|---|\n" +
 			strings.Join(r.witnessed, "\n") + "\n")
+	}
+	if len(r.recounts) > 0 {
+		fmt.Fprintf(&b, "\nOf the text of answers its own tokenizer made %.2f to %.2f times the tokens that its usage told, in %d levels.\n",
+			slices.Min(r.recounts), slices.Max(r.recounts), len(r.recounts))
 	}
 	row := interopTable([]interopRow{r.interop})
 	fmt.Print("\n" + row + "\n" + b.String() + "\n")
