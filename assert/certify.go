@@ -160,7 +160,7 @@ func (f *foreseenLevel) mean(t *plan.Threshold) {
 // share takes as many requests as are not taken to fail together: waves, rounds or
 // single ones.
 func (f *foreseenLevel) share(t *plan.Threshold, clusters plan.Clusters) {
-	need, ok := stat.MinimumN(1-t.Limit, f.alpha)
+	need, ok := stat.MinimumN(t.Allowed(), f.alpha)
 	if !ok {
 		f.Needed = "∞"
 		f.never("no number of requests proves that none ever fails", fmt.Sprintf("write %s for the requests of the run, or allow a share", thisRunOf(t)))

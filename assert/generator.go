@@ -98,7 +98,7 @@ func (s *subject) light(r *metric.Round) bool {
 // and too long if the last did; of rates over a window the stall is a share.
 func (s *subject) late(v judgedThreshold) bool {
 	m := v.threshold.Metric
-	if v.Outcome != Pass && v.Outcome != Fail || m.Name == "tokens_per_chunk" || m.Name == "cache_hit_rate" {
+	if v.Outcome != Pass && v.Outcome != Fail || m.Untimed() || m.Name == "cache_hit_rate" {
 		return false
 	}
 	light := slices.ContainsFunc(s.level.Rounds, s.light)

@@ -142,6 +142,11 @@ func distance(t *plan.Threshold, v *Verdict) LookThreshold {
 	log := func(x float64) float64 {
 		ratio := math.Log(x / limit)
 		switch {
+		case share && t.Metric.Better == metric.LowerIsBetter:
+			ratio = math.Log(x / limit)
+			if x <= 0 && limit <= 0 {
+				ratio = -maxLog
+			}
 		case share: // of the bad ones
 			ratio = math.Log((1 - x) / (1 - limit))
 			if x >= 1 && limit >= 1 {

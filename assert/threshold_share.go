@@ -21,43 +21,54 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	good := (*metric.Sample).Completed
 	noun, point := "failed", s.level.Success()
 	var quantities [][][]float64 // which show how requests depend on each other though all are good
-	if t.Metric.Name == "goodput" {
+	switch {
+	case t.Metric.OfAnswers:
+		s = s.asked(t.Metric)
+		good = func(x *metric.Sample) bool { return !x.Bad(t.Metric) }
+		noun, point = badAnswer(t.Metric), s.level.AnswerShare(t.Metric)
+	case t.Metric.Name == "goodput":
 		if good = sample.Good(s.workload); good == nil {
 			noValue(v, t, t.Metric.NoValue)
 			return
 		}
 		noun, point = "were not good", s.level.GoodputShare(good)
 		for _, g := range s.workload.Good {
-			quantities = append(quantities, s.observe(g.Metric).values())
+			if !g.Metric.OfAnswers {
+				quantities = append(quantities, s.observe(g.Metric).values())
+			}
 		}
 	}
-	groups, spells, clusters, bad := s.badOnes(good)
-	v.N, v.Over, v.Value = s.n, float64(bad), point
-	if !v.Value.OK {
-		noValue(v, t, v.Value.Why)
+	v.Value = point
+	if !point.OK {
+		noValue(v, t, point.Why)
 		return
 	}
+	groups, spells, clusters, bad := s.badOnes(good)
+	v.N, v.Over = s.n, float64(bad)
 	if t.Stat.Kind == metric.Every {
 		v.Message = fmt.Sprintf("%s %s: %d of %d requests %s", label(t), metric.Format(metric.Ratio, v.Value.V), bad, s.n, noun)
 		v.Notes = append(v.Notes, thisRun)
 		decided(v, bad == 0)
 		return
 	}
-	if !sample.Upward(t.Op) {
+	if sample.Upward(t.Op) == (t.Metric.Better == metric.LowerIsBetter) {
 		v.Outcome = Error
 		v.Message = fmt.Sprintf("%s can only be bounded from below", label(t))
+		if t.Metric.Better == metric.LowerIsBetter {
+			v.Message = fmt.Sprintf("%s can only be bounded from above", label(t))
+		}
 		return
 	}
-	share, e := float64(bad)/float64(s.n), 1-t.Limit
-	counted := fmt.Sprintf("%s: %d of %d requests %s (%s, allowed %s)", compared(t, v.Value), bad, s.n, noun,
-		metric.Format(metric.Ratio, share), metric.Format(metric.Ratio, e))
+	share, e := float64(bad)/float64(s.n), t.Allowed()
+	v.Message = fmt.Sprintf("%s: %d of %d requests %s", compared(t, v.Value), bad, s.n, noun)
+	if t.Metric.Better != metric.LowerIsBetter { // else it is said already
+		v.Message += fmt.Sprintf(" (%s, allowed %s)", metric.Format(metric.Ratio, share), metric.Format(metric.Ratio, e))
+	}
 	if t.Stat.Kind == metric.Observed {
-		v.Message = counted
 		v.Notes = append(v.Notes, thisRun)
 		decided(v, sample.Meets(v.Value.V, t.Op, t.Limit))
 		return
 	}
-	v.Message = counted
 	k, n, why := s.toPass(groups, spells, clusters, share, s.effective(groups, quantities))
 	toFail := s.effective(groups, nil)
 	if s.policy.Clusters == plan.ClustersWave || s.policy.Clusters == "" {
@@ -69,6 +80,31 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	}
 }
 
+// asked is s without the requests that did not ask for what a metric of answers
+// speaks of.
+func (s *subject) asked(def metric.Def) *subject {
+	out := *s
+	out.blocks, out.n = nil, 0
+	for _, b := range s.blocks {
+		whole := len(b.samples)
+		if b.samples = metric.AskedFor(def, b.samples); len(b.samples) == 0 && whole > 0 {
+			continue
+		}
+		out.blocks = append(out.blocks, b)
+		out.n += len(b.samples) + b.lost
+	}
+	return &out
+}
+
+// badAnswer words what is bad by a metric of answers.
+func badAnswer(def metric.Def) string {
+	words := map[string]string{
+		"stop_rate": "did not end by themselves", "empty": "were empty", "repetition": "repeat themselves", "invalid_text": "have invalid text",
+		"valid_json": "are not the JSON asked for", "valid_tool_call": "call no tool as offered", "accuracy": "are wrong",
+	}
+	return words[def.Name] + " or failed"
+}
+
 // certifyShare decides a share of which e may be bad; share is, effective is how
 // many requests count to fail, and k bad ones of n to pass.
 func (s *subject) certifyShare(v *Verdict, t *plan.Threshold, effective, k, n, share, e float64) {
@@ -76,6 +112,9 @@ func (s *subject) certifyShare(v *Verdict, t *plan.Threshold, effective, k, n, s
 	_, high, ok := stat.ClopperPearson(k, n, s.alpha)
 	if ok && fine {
 		v.Low, v.High = metric.Some(1-high), metric.Some(1-low)
+		if t.Metric.Better == metric.LowerIsBetter {
+			v.Low, v.High = metric.Some(low), metric.Some(high)
+		}
 	}
 	v.Effective = n
 	v.Message += ", " + s.bounds(v, metric.Ratio)
@@ -91,7 +130,7 @@ func (s *subject) certifyShare(v *Verdict, t *plan.Threshold, effective, k, n, s
 		v.Outcome = Pass
 	default:
 		v.Outcome = Inconclusive
-		v.Needs, v.More = s.moreForShare(share, k/n, effective, n, e)
+		v.Needs, v.More = s.moreForShare(t, share, k/n, effective, n, e)
 	}
 }
 
@@ -189,9 +228,9 @@ func (s *subject) byRound(groups []stat.Group) (bad, rounds float64) {
 // moreForShare is what would settle a share of which toPass counts against a pass,
 // of n: rounds, where they are what counts, else requests; where so many are bad that
 // it heads for a failure, requests by their effective number.
-func (s *subject) moreForShare(share, toPass, effective, n, e float64) (words string, requests int) {
+func (s *subject) moreForShare(t *plan.Threshold, share, toPass, effective, n, e float64) (words string, requests int) {
 	if e <= 0 {
-		return `no number of requests proves that none ever fails: write "observed >= 100%" for the requests of this run`, -1
+		return fmt.Sprintf("no number of requests proves that none ever fails: write \"observed %s %s\" for the requests of this run", t.Op, metric.Format(metric.Ratio, t.Limit)), -1
 	}
 	needed := math.Inf(1)
 	if max(share, toPass) >= e {

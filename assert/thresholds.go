@@ -75,7 +75,7 @@ func (s *subject) judge(t *plan.Threshold) Verdict {
 	}
 	switch {
 	case s.unstreamed(&v, t):
-	case t.Metric.Name == "success" || t.Metric.Name == "goodput" && t.Stat.IsShare():
+	case t.Metric.Name == "success" || t.Stat.IsShare() && (t.Metric.Name == "goodput" || t.Metric.OfAnswers):
 		s.share(&v, t)
 	case t.Metric.Scope == metric.Counted:
 		s.counted(&v, t)

@@ -1,8 +1,12 @@
 package exec
 
 import (
+	"strings"
 	"time"
 
+	"github.com/tokgate/tokgate/answers"
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/load"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -13,6 +17,9 @@ const (
 	keptAnswers = 12       // of a level
 	keptBytes   = 32 << 10 // of the text of each; a longer one is not counted again
 	recountTime = 10 * time.Second
+
+	// Every natural answer is looked at when it ends: so much of it is kept until then.
+	lookedAtBytes = 256 << 10
 
 	againTokens = 48 // asked of the prompt that is sent again, or as many as the plan asks
 	againTimes  = 3  // it is sent
@@ -32,26 +39,62 @@ type keptAnswer struct {
 	whole                 bool // nothing of it was left out
 }
 
-// answers are those kept of a level, while its server runs.
-type answers struct {
-	kept          []keptAnswer
+// kept are the answers kept of a level, while its server runs.
+type kept struct {
+	answers       []keptAnswer
 	counted       int // of them, those that the tokenizer was given
 	before, found metric.Answers
 }
 
-// answersOf is what follows what was found of a level before, by an earlier start of
+// keptOf is what follows what was found of a level before, by an earlier start of
 // its server.
-func answersOf(l *metric.Level) *answers {
+func keptOf(l *metric.Level) *kept {
 	if l.Answers == nil {
-		return &answers{}
+		return &kept{}
 	}
-	return &answers{before: *l.Answers, found: *l.Answers}
+	return &kept{before: *l.Answers, found: *l.Answers}
 }
 
-// keeps says whether the text of a request's answer is to be kept: which of them
-// depends on the salt, which no server knows.
+// keepsOf is how many bytes of an answer's text are kept until it has ended; 0: none.
+func (rd *round) keepsOf(turn load.Turn) int {
+	switch {
+	case turn.Phase != metric.Measured:
+		return 0
+	case rd.Workload.Output.Natural:
+		return lookedAtBytes
+	case rd.keeps(turn.Order):
+		return keptBytes
+	}
+	return 0
+}
+
+// heard looks at an answer that has ended, and lets go of its text.
+func (rd *round) heard(f *flight) {
+	said := f.answer.Said()
+	f.answer = nil
+	if rd.Workload.Output.Natural {
+		found := rd.asked.Look(saidBy(said, f.sample))
+		f.sample.Answer = &found
+	}
+	if rd.keeps(f.turn.Order) {
+		rd.keep(f, said)
+	}
+}
+
+// saidBy is an answer as it is looked at.
+func saidBy(said client.Said, s *metric.Sample) answers.Said {
+	reasoning, _ := strings.CutSuffix(said.Whole, said.Visible)
+	out := answers.Said{Text: said.Visible, Reasoning: reasoning, Cut: said.Cut, AtLimit: s.Finish == "length"}
+	for _, c := range said.Calls {
+		out.Calls = append(out.Calls, answers.Call(c))
+	}
+	return out
+}
+
+// keeps says whether the text of a request's answer is to be counted again: which of
+// them depends on the salt, which no server knows.
 func (rd *round) keeps(order int) bool {
-	if rd.target.Tokens == nil || len(rd.answers.kept)+len(rd.answers.before.Recounts) >= keptAnswers {
+	if rd.target.Tokens == nil || len(rd.kept.answers)+len(rd.kept.before.Recounts) >= keptAnswers {
 		return false
 	}
 	step := max(rd.Level.Requests/keptAnswers, 1)
@@ -59,9 +102,13 @@ func (rd *round) keeps(order int) bool {
 }
 
 // keep keeps the text of an answer that completed.
-func (rd *round) keep(f *flight) {
-	text, whole := f.answer.Said()
+func (rd *round) keep(f *flight, said client.Said) {
+	text := said.String()
+	if len(text) > keptBytes {
+		text, said.Cut = text[:keptBytes], true
+	}
 	if s := f.sample; s.Completed() && s.Usage != nil && s.Usage.Output > s.Usage.Hidden && text != "" {
-		rd.answers.kept = append(rd.answers.kept, keptAnswer{rd.out.Index, f.turn.Order, s.Usage.Output - s.Usage.Hidden, f.row, text, whole})
+		whole := !said.Cut && len(said.Calls) == 0
+		rd.kept.answers = append(rd.kept.answers, keptAnswer{rd.out.Index, f.turn.Order, s.Usage.Output - s.Usage.Hidden, f.row, text, whole})
 	}
 }

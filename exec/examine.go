@@ -14,11 +14,11 @@ import (
 
 // examine looks at the answers that were kept, with nothing in flight.
 func (s *series) examine() {
-	a := s.answers
-	if len(a.kept) == 0 || s.target == nil || s.target.Tokens == nil || !s.check() {
+	a := s.kept
+	if len(a.answers) == 0 || s.target == nil || s.target.Tokens == nil || !s.check() {
 		return
 	}
-	compared, same := alike(a.kept)
+	compared, same := alike(a.answers)
 	a.found.Compared, a.found.Alike = a.before.Compared+compared, a.before.Alike+same
 	s.recount()
 	if of := [2]string{s.level.Server, s.level.Workload}; s.Workload.Prompt.Dataset == nil && !s.repeated[of] && s.yield == nil {
@@ -31,11 +31,11 @@ func (s *series) examine() {
 
 // recount has the server's tokenizer count the tokens of what it sent.
 func (s *series) recount() {
-	a := s.answers
+	a := s.kept
 	ctx, cancel := clock.WithTimeout(s.starting, s.Clock, recountTime)
 	defer cancel()
-	for ; a.counted < len(a.kept) && a.found.Note == "" && s.check(); a.counted++ {
-		k := a.kept[a.counted]
+	for ; a.counted < len(a.answers) && a.found.Note == "" && s.check(); a.counted++ {
+		k := a.answers[a.counted]
 		if !k.whole {
 			continue
 		}
@@ -102,7 +102,7 @@ func (s *series) alone(request *client.Request) (*metric.Sample, string) {
 	defer cancel()
 	s.target.Transport.Send(ctx, request, answer)
 	s.until(func() bool { return over })
-	text, _ := answer.Said()
+	text := answer.Said().String()
 	if !over { // the clock stood still: the sample is the transport's
 		return &metric.Sample{Failure: &metric.Failure{Kind: metric.FailCanceled}}, ""
 	}

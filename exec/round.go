@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tokgate/tokgate/answers"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/load"
 	"github.com/tokgate/tokgate/exec/telemetry"
@@ -22,7 +23,8 @@ type round struct {
 	level   *metric.Level
 	out     *metric.Round
 	prompts Prompts
-	answers *answers
+	kept    *kept
+	asked   *answers.Ask   // what the requests ask of their answers
 	request client.Request // what all requests have in common
 	lengths load.Lengths
 	// durations are those of the series.
@@ -170,9 +172,9 @@ func (rd *round) send(turn load.Turn, at time.Duration) {
 	answer := client.NewAnswer(f.sample, func(s *metric.Sample) {
 		rd.Clock.Post(func() { rd.finish(f, s) })
 	})
-	if turn.Phase == metric.Measured && rd.keeps(turn.Order) {
+	if most := rd.keepsOf(turn); most > 0 {
 		f.answer = answer
-		answer.Keep(keptBytes)
+		answer.Keep(most)
 	}
 	var stream client.Stream = answer
 	if rd.window != nil {
@@ -223,7 +225,7 @@ func (rd *round) finish(f *flight, s *metric.Sample) {
 		rd.refused, rd.proven = 0, true
 	}
 	if f.answer != nil {
-		rd.keep(f)
+		rd.heard(f)
 	}
 	if rd.ended != nil {
 		rd.ended(f)

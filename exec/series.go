@@ -8,6 +8,7 @@ import (
 
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
+	"github.com/tokgate/tokgate/answers"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/load"
 	"github.com/tokgate/tokgate/metric"
@@ -21,7 +22,8 @@ type series struct {
 	target  *Target
 	level   *metric.Level
 	prompts Prompts
-	answers *answers
+	kept    *kept
+	asked   *answers.Ask // what the requests ask of their answers
 	request client.Request
 	// before are rounds that were measured under another name: a fixed level
 	// to which a search adds.
@@ -55,7 +57,11 @@ func (r *runner) series(t *Target, c Case, l *metric.Level) (s *series, lost err
 		return nil, nil
 	}
 	l.Exact = prompts.Exact()
-	return &series{runner: r, Case: c, target: t, level: l, prompts: prompts, answers: answersOf(l), request: request, durations: r.durations}, nil
+	ask, err := answers.Read(request.Extra)
+	if err != nil && c.Workload.Output.Natural {
+		l.Notes = append(l.Notes, r.secrets.Text("the answers are not held to what was asked for: "+err.Error()))
+	}
+	return &series{runner: r, Case: c, target: t, level: l, prompts: prompts, kept: keptOf(l), asked: ask, request: request, durations: r.durations}, nil
 }
 
 // play adds rounds of so many measured requests each. It says whether all of
@@ -170,7 +176,7 @@ func (s *series) newRound(n int) *round {
 	l := s.level
 	i := len(s.before) + len(l.Rounds) + len(l.Voided)
 	rd := &round{
-		runner: s.runner, target: s.target, Case: s.Case, level: l, prompts: s.prompts, answers: s.answers, request: s.request, durations: s.durations,
+		runner: s.runner, target: s.target, Case: s.Case, level: l, prompts: s.prompts, kept: s.kept, asked: s.asked, request: s.request, durations: s.durations,
 		out: &metric.Round{Index: i, Seed: seed(s.Load, i), Due: n, Time: s.Level.RoundTime(), Leg: s.leg},
 	}
 	of := [2]string{l.Server, l.Workload}

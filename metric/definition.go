@@ -49,8 +49,8 @@ const (
 	// chunks, pooled over requests; a threshold names a statistic.
 	PerGap
 	// PerLevel: one value for a whole level; a threshold names no statistic,
-	// except that success is written "rate", "observed" or "every", and goodput "share" or
-	// "observed" where a share is meant.
+	// except that success is written "rate", "observed" or "every", goodput "share" or
+	// "observed" where a share is meant, and a share of the answers "rate" or "observed".
 	PerLevel
 	// Counted: one observation a request that the server finished in the
 	// window, known by the bucket of a histogram; a threshold names the mean or
@@ -95,6 +95,12 @@ type Def struct {
 	// Pooled: its mean is the tokens of all answers / the time in which they streamed,
 	// which no single answer can lift beyond its share of the tokens.
 	Pooled bool
+	// OfAnswers: it is yes or no of each natural answer, and the share of the level's of
+	// which it holds. A request that failed counts as bad.
+	OfAnswers bool
+	// TwoSided: neither more nor less of it is better, and a comparison bounds its change
+	// on both sides.
+	TwoSided bool
 }
 
 // Defs lists every metric in the order in which reports show them.
@@ -126,6 +132,30 @@ var Defs = []Def{
 	{Name: "tokens_per_chunk", Title: "Tokens per chunk", Unit: Tokens, Better: Neutral, Scope: PerRequest,
 		Doc:     "Output tokens / token-bearing chunks of one answer; above 1 under speculative decoding.",
 		NoValue: "no chunk came or the server sent no usage"},
+	{Name: "answer_tokens", Title: "Answer tokens", Unit: Tokens, Better: Neutral, Scope: PerRequest, TwoSided: true,
+		Doc:     "Tokens of a natural answer, by the server's usage, reasoning included. In tolerate it is bounded on both sides: \"mean +-10%\".",
+		NoValue: "the answers do not end by themselves (output_tokens has natural = true), or the server sent no usage"},
+	{Name: "stop_rate", Title: "Ended by itself", Unit: Ratio, Better: HigherIsBetter, Scope: PerLevel, OfAnswers: true,
+		Doc:     "Share of natural answers that the model ended itself (finish_reason stop or tool_calls), of the requests due.",
+		NoValue: noNaturalAnswer},
+	{Name: "empty", Title: "Empty answers", Unit: Ratio, Better: LowerIsBetter, Scope: PerLevel, OfAnswers: true,
+		Doc:     "Share of natural answers without visible text and without a tool call; failed requests count too.",
+		NoValue: noNaturalAnswer},
+	{Name: "repetition", Title: "Repeating answers", Unit: Ratio, Better: LowerIsBetter, Scope: PerLevel, OfAnswers: true,
+		Doc:     "Share of natural answers that repeat themselves: of the last 256 words (a word is a run of letters and digits, a single ideograph or a single other sign), 1 − distinct 4-grams / 4-grams is above 0.6; failed requests count too.",
+		NoValue: noNaturalAnswer},
+	{Name: "invalid_text", Title: "Invalid text", Unit: Ratio, Better: LowerIsBetter, Scope: PerLevel, OfAnswers: true,
+		Doc:     "Share of natural answers with a replacement character (U+FFFD), NUL or half a surrogate pair in them; a character that the token limit cut in two at the very end is none. Failed requests count too.",
+		NoValue: noNaturalAnswer},
+	{Name: "valid_json", Title: "Valid JSON", Unit: Ratio, Better: HigherIsBetter, Scope: PerLevel, OfAnswers: true,
+		Doc:     "Of natural answers to requests with a response_format of JSON, the share whose text parses and meets the schema where there is one; failed requests count against it.",
+		NoValue: "no request of a natural answer has a response_format of JSON"},
+	{Name: "valid_tool_call", Title: "Valid tool calls", Unit: Ratio, Better: HigherIsBetter, Scope: PerLevel, OfAnswers: true,
+		Doc:     "Of natural answers to requests that offer tools, the share that calls one or more, all of them offered, with arguments that parse and meet their schema; an answer in text alone counts against it, as do failed requests.",
+		NoValue: "no request of a natural answer offers tools"},
+	{Name: "accuracy", Title: "Accuracy", Unit: Ratio, Better: HigherIsBetter, Scope: PerLevel, OfAnswers: true, Later: true,
+		Doc:     "Share of answers that are right by the workload's score block; failed requests count against it.",
+		NoValue: "the workload has no score block"},
 	{Name: "offered_rate", Title: "Offered rate", Unit: PerSecond, Better: Neutral, Scope: PerLevel,
 		Doc:     "Of a rate: requests that were due in the window / the window.",
 		NoValue: "only a rate has it"},
@@ -217,6 +247,15 @@ var Defs = []Def{
 	{Name: "cost_per_million_tokens", Title: "Cost per 1M tokens", Unit: MoneyPerMillionTokens, Better: LowerIsBetter, Scope: PerLevel, Source: Prices,
 		Doc: "cost_per_hour / output tokens of an hour at the level's throughput, for a million of them; what its input costs is in it.", NoValue: "the plan has no prices"},
 }
+
+// Untimed says whether the metric is of what an answer says, whenever that came: no
+// lateness of the generator changes it.
+func (d Def) Untimed() bool {
+	return d.OfAnswers || d.Name == "answer_tokens" || d.Name == "tokens_per_chunk"
+}
+
+// noNaturalAnswer is why there is no metric of answers.
+const noNaturalAnswer = "the answers do not end by themselves: output_tokens has no natural = true"
 
 // Lookup returns the definition of name.
 func Lookup(name string) (Def, bool) {

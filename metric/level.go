@@ -442,5 +442,8 @@ func (l *Level) Value(name string, w Window, good func(*Sample) bool, one *Level
 		return l.ofArrivals(name)
 	}
 	def, _ := Lookup(name)
+	if def.OfAnswers {
+		return l.AnswerShare(def)
+	}
 	return None(cmp.Or(def.NoValue, "it is no level-wide metric"))
 }

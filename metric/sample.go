@@ -55,6 +55,9 @@ type Sample struct {
 	Reconnects  int      `json:"reconnects,omitempty"` // reused connections that died before any byte and were retried
 	Failure     *Failure `json:"failure,omitempty"`    // nil: the request completed correctly
 
+	// Answer is what a natural answer's text came to; nil: it was not looked at.
+	Answer *Answer `json:"answer,omitempty"`
+
 	Row int `json:"row,omitempty"` // of the data set, from 1; 0: of none
 	// Shared is the share of the prompt, from its beginning, that earlier requests may
 	// have begun with too, at most: what of it a cache can hold.
@@ -153,11 +156,21 @@ func (s *Sample) Value(name string) (v float64, ok bool) {
 			return 0, false
 		}
 		return float64(s.Usage.Output-s.Usage.Hidden) / float64(s.Chunks), true
+	case "answer_tokens":
+		if s.Answer == nil || s.Failure != nil || s.Usage == nil {
+			return 0, false
+		}
+		return float64(s.Usage.Output), true
 	case "lag":
 		if s.Sent == 0 {
 			return 0, false
 		}
 		return (s.Sent - s.Scheduled).Seconds(), true
+	}
+	if def, ok := Lookup(name); ok && def.OfAnswers {
+		if found := s.Says(def); found != Unasked {
+			return map[Found]float64{Yes: 1, No: 0}[found], true
+		}
 	}
 	return 0, false
 }

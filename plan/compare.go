@@ -83,8 +83,11 @@ type Change struct {
 	// metrics that are shares themselves (-0.01 for "-1pp").
 	Limit  float64
 	Points bool
-	Text   string // as the author wrote it
-	Range  hcl.Range
+	// TwoSided: the change may be neither above Limit, which is positive, nor below
+	// −Limit: "mean +-10%".
+	TwoSided bool
+	Text     string // as the author wrote it
+	Range    hcl.Range
 }
 
 // Workloads lists those that both sides run, in order of the plan; of a

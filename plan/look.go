@@ -151,6 +151,8 @@ func (w *Workload) early(t *Threshold, kind metric.LoadKind, level Level, rounds
 // be bad by that of a share.
 func (t *Threshold) Allowed() float64 {
 	switch {
+	case t.Stat.IsShare() && t.Metric.Better == metric.LowerIsBetter:
+		return t.Limit
 	case t.Stat.IsShare():
 		return 1 - t.Limit
 	case t.Op == Greater, t.Op == GreaterEqual:

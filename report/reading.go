@@ -73,12 +73,12 @@ const farthest = 4.999
 // reading turns distances from the limit back into values.
 func reading(th *plan.Threshold, t assert.LookThreshold) Reading {
 	out := Reading{Metric: th.Metric.Name, Stat: th.Stat.String(), Outcome: t.Outcome.String()}
-	upward := isShare(th) || th.Op == plan.Greater || th.Op == plan.GreaterEqual
+	upward := isShare(th) && th.Metric.Better != metric.LowerIsBetter || th.Op == plan.Greater || th.Op == plan.GreaterEqual
 	at := func(log float64) Number {
 		switch {
 		case math.Abs(log) > farthest:
 			return Number{}
-		case isShare(th):
+		case isShare(th) && upward:
 			return some(1 - (1-th.Limit)*math.Exp(log))
 		case upward:
 			return some(th.Limit * math.Exp(-log))

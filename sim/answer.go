@@ -1,5 +1,7 @@
 package sim
 
+import "unicode/utf8"
+
 // words are what answers are made of: one token each, with the space.
 var words = [64]string{
 	" the", " and", " you", " can", " see", " how", " our", " own", " new", " set", " run", " one", " two", " ten", " few", " may",
@@ -10,26 +12,139 @@ var words = [64]string{
 
 const opening = "The" // the first word, one token too
 
-// answer is the text of an answer: token i is a function of seed and i.
-type answer struct{ seed rng }
+// answer is the text of an answer. Unless it is written out, token i is a function of
+// seed and i.
+type answer struct {
+	seed    rng
+	written []string // its tokens; nil: drawn
+	call    string   // it is the arguments of a call of that tool; "": text
+}
 
-// append appends the text of tokens from to to (exclusive).
+// append appends the text of tokens from to to (exclusive), as JSON writes it.
 func (a answer) append(b []byte, from, to int) []byte {
 	for i := from; i < to; i++ {
-		if i == 0 {
+		switch {
+		case a.written != nil:
+			quoted := appendQuoted(nil, a.written[i])
+			b = append(b, quoted[1:len(quoted)-1]...)
+		case i == 0:
 			b = append(b, opening...)
-			continue
+		default:
+			r := a.seed + rng(i)
+			b = append(b, words[r.next()>>58]...)
 		}
-		r := a.seed + rng(i)
-		b = append(b, words[r.next()>>58]...)
 	}
 	return b
 }
 
-// size is how many bytes the first n tokens have.
+// size is how many bytes the first n tokens have, as JSON writes them.
 func (a answer) size(n int) int {
-	if n == 0 {
+	switch {
+	case a.written != nil:
+		return len(a.append(nil, 0, n))
+	case n == 0:
 		return 0
 	}
 	return len(opening) + (n-1)*len(words[0])
+}
+
+// write has the answer be written out, n tokens of it.
+func (a *answer) write(n int) {
+	if a.written != nil {
+		return
+	}
+	a.written = make([]string, n)
+	for i := range a.written {
+		a.written[i] = string(answer{seed: a.seed}.append(nil, i, i+1))
+	}
+}
+
+// spoken is a text by its tokens; a text has at least one.
+func spoken(text string) []string {
+	var out []string
+	for len(text) > 0 {
+		_, size := nextToken(text)
+		if _, whole := utf8.DecodeRuneInString(text); size == 1 {
+			size = whole // a character is not sent in halves
+		}
+		out, text = append(out, text[:size]), text[size:]
+	}
+	if out == nil {
+		out = []string{" "}
+	}
+	return out
+}
+
+// rightly has the model answer what is asked of it, where it can tell: the JSON or the
+// call that the request wants. It is false where words are all that is wanted.
+func (a *answer) rightly(want *wanted) bool {
+	s, ok := want.ask.Example()
+	switch {
+	case !ok:
+		return false
+	case len(s.Calls) > 0:
+		a.call, a.written = s.Calls[0].Name, spoken(s.Calls[0].Arguments)
+	default:
+		a.written = spoken(s.Text)
+	}
+	return true
+}
+
+// onAnswer says whether a fault changes what an answer says.
+func (fx *effect) onAnswer() bool {
+	return fx.circle || fx.garble || fx.swapOne > 0 || fx.blank || fx.broken || fx.endless
+}
+
+// spoil changes a natural answer, token by token, as its faults want; limit is the most
+// tokens that it may have.
+func (fx *effect) spoil(a *answer, limit int) {
+	if fx.blank {
+		a.written, a.call = []string{" "}, ""
+	}
+	if fx.garble {
+		a.garble()
+	}
+	if fx.swapOne > 0 {
+		a.swap(fx.swapOne)
+	}
+	if fx.broken {
+		a.written[len(a.written)/2] = "\ufffd"
+	}
+	switch {
+	case fx.circle:
+		a.repeat(limit)
+	case fx.endless:
+		for i := uint64(0); len(a.written) < limit; i++ {
+			a.written = append(a.written, words[(uint64(a.seed)+i*7)%64])
+		}
+	}
+}
+
+// repeat says the first few tokens again and again.
+func (a *answer) repeat(limit int) {
+	first := a.written[:min(4, len(a.written))]
+	a.written = make([]string, limit)
+	for i := range a.written {
+		a.written[i] = first[i%len(first)]
+	}
+}
+
+// garble goes on with junk from the answer's middle.
+func (a *answer) garble() {
+	const junk = "!#$%&()*+-/:;<=>?@[]^_{|}~QXZJKqxzjk0123456789"
+	r := a.seed
+	for i := (len(a.written) + 1) / 2; i < len(a.written); i++ {
+		b := []byte{junk[r.next()%uint64(len(junk))], junk[r.next()%uint64(len(junk))]}
+		a.written[i] = string(b)
+	}
+}
+
+// swap draws one in so many tokens anew.
+func (a *answer) swap(one int) {
+	r := a.seed ^ 0x5a
+	for i := range a.written {
+		if r.next()%uint64(one) == 0 {
+			a.written[i] = words[r.next()>>58]
+		}
+	}
 }

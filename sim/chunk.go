@@ -109,10 +109,12 @@ func (c *chunker) tokens(from, to int) {
 		c.buf = append(c.buf, `"text":`...)
 		c.text(from, to)
 		c.buf = append(c.buf, `,"logprobs":null,"finish_reason":null,"stop_reason":null}]`...)
-	case c.fx.toolCall:
+	case c.order.calls(c.fx) != "":
 		c.buf = append(c.buf, `"delta":{"tool_calls":[{"index":0,`...)
 		if from == 0 {
-			c.buf = append(c.buf, `"id":"call_0","type":"function","function":{"name":"lookup","arguments":`...)
+			c.buf = append(c.buf, `"id":"call_0","type":"function","function":{"name":`...)
+			c.buf = appendQuoted(c.buf, c.order.calls(c.fx))
+			c.buf = append(c.buf, `,"arguments":`...)
 		} else {
 			c.buf = append(c.buf, `"function":{"arguments":`...)
 		}
@@ -139,19 +141,33 @@ func (c *chunker) tokens(from, to int) {
 
 // text appends the quoted text of some tokens.
 func (c *chunker) text(from, to int) {
-	if from == 0 && c.fx.text != "" {
-		c.buf = appendQuoted(c.buf, c.fx.text)
-		return
-	}
 	c.buf = append(c.buf, '"')
-	begin := len(c.buf)
-	c.buf = c.order.text.append(c.buf, from, to)
-	if limit := c.order.length; limit >= 0 {
-		if over := c.order.text.size(to) - limit; over > 0 {
-			c.buf = c.buf[:max(begin, len(c.buf)-over)]
+	c.buf = c.order.said(c.buf, from, to, c.fx)
+	c.buf = append(c.buf, '"')
+}
+
+// said appends the text of some tokens, as JSON writes it.
+func (r *reply) said(b []byte, from, to int, fx *effect) []byte {
+	if from == 0 && fx.text != "" {
+		quoted := appendQuoted(nil, fx.text)
+		return append(b, quoted[1:len(quoted)-1]...)
+	}
+	begin := len(b)
+	b = r.text.append(b, from, to)
+	if r.length >= 0 {
+		if over := r.text.size(to) - r.length; over > 0 {
+			b = b[:max(begin, len(b)-over)]
 		}
 	}
-	c.buf = append(c.buf, '"')
+	return b
+}
+
+// calls is the tool that the answer calls; "": it is text.
+func (r *reply) calls(fx *effect) string {
+	if fx.toolCall {
+		return "lookup"
+	}
+	return r.text.call
 }
 
 // end sends what comes after the last token.

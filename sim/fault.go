@@ -66,8 +66,17 @@ type effect struct {
 	after       int // tokens before the errors above
 	stopAfter   int // early end of sequence; 0: not
 	canned      bool
-	replay      bool
-	noDone      bool
+	other       bool // the answer to another prompt
+
+	// what a natural answer says
+	circle  bool
+	garble  bool
+	broken  bool // a character of it
+	blank   bool
+	endless bool
+	swapOne int // in so many tokens; 0: none
+	replay  bool
+	noDone  bool
 
 	// its usage
 	noUsage       bool
@@ -167,6 +176,13 @@ var faults = []Fault{
 	{"usage-in-finish", "tells the usage in the finish chunk, asked or not", func(fx *effect, _ *Rule) { fx.usageInFinish = true }},
 	{"overcount", "counts tokens (2) for every token that it sends, and stops that much earlier", func(fx *effect, r *Rule) { fx.overcount = or(r.Tokens, 2) }},
 	{"canned", "gives every prompt the same answer", func(fx *effect, _ *Rule) { fx.canned = true }},
+	{"other-answer", "answers another prompt", func(fx *effect, _ *Rule) { fx.other = true }},
+	{"circle", "repeats the first four tokens of a natural answer up to its limit", func(fx *effect, _ *Rule) { fx.circle = true }},
+	{"garble", "goes on with junk from the middle of a natural answer", func(fx *effect, _ *Rule) { fx.garble = true }},
+	{"broken-character", "has a replacement character in the middle of a natural answer", func(fx *effect, _ *Rule) { fx.broken = true }},
+	{"blank", "says a natural answer of one space", func(fx *effect, _ *Rule) { fx.blank = true }},
+	{"endless", "lets a natural answer go on until the context is full, whatever limit was asked for", func(fx *effect, _ *Rule) { fx.endless = true }},
+	{"swap-tokens", "draws one in tokens (100) tokens of a natural answer anew", func(fx *effect, r *Rule) { fx.swapOne = or(r.Tokens, 100) }},
 	{"replay", "keeps its answers, and sends one at once to a prompt that it knows", func(fx *effect, _ *Rule) { fx.replay = true }},
 	{"cached", "says that the whole prompt was cached", func(fx *effect, _ *Rule) { fx.cachedAll = true }},
 }

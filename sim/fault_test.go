@@ -288,6 +288,51 @@ var faultTests = []struct {
 			t.Error(one, other)
 		}
 	}},
+	{"other-answer", func(t *testing.T, w *world) {
+		if said := naturally(w); said.text == faultless(t).text {
+			t.Error(said)
+		}
+	}},
+	{"circle", func(t *testing.T, w *world) {
+		said, plain := naturally(w), faultless(t)
+		if first := strings.Join(plain.tokens[:4], ""); said.text != strings.Repeat(first, 64) || said.finish != "length" {
+			t.Error(said)
+		}
+	}},
+	{"garble", func(t *testing.T, w *world) {
+		said, plain := naturally(w), faultless(t)
+		half := (len(plain.tokens) + 1) / 2
+		if len(said.tokens) != len(plain.tokens) || !slices.Equal(said.tokens[:half], plain.tokens[:half]) || said.tokens[half] == plain.tokens[half] || said.finish != "stop" {
+			t.Error(said)
+		}
+	}},
+	{"broken-character", func(t *testing.T, w *world) {
+		if said := naturally(w); said.tokens[len(said.tokens)/2] != "\ufffd" || said.finish != "stop" {
+			t.Error(said)
+		}
+	}},
+	{"blank", func(t *testing.T, w *world) {
+		if said := naturally(w); said.text != " " || said.finish != "stop" {
+			t.Error(said)
+		}
+	}},
+	{"endless", func(t *testing.T, w *world) {
+		if said := naturally(w); len(said.tokens) < 1000 || said.finish != "length" {
+			t.Error(len(said.tokens), said.finish)
+		}
+	}},
+	{"swap-tokens:tokens=4", func(t *testing.T, w *world) {
+		said, plain := naturally(w), faultless(t)
+		other := 0
+		for i := range said.tokens {
+			if said.tokens[i] != plain.tokens[i] {
+				other++
+			}
+		}
+		if n := len(plain.tokens); len(said.tokens) != n || other < n/8 || other > n/2 {
+			t.Errorf("%d of %d tokens are others", other, n)
+		}
+	}},
 	{"replay", func(t *testing.T, w *world) {
 		began := time.Now()
 		first := w.must(pathChat, tenTokens)
@@ -299,6 +344,23 @@ var faultTests = []struct {
 	}},
 	{"cached", streamHas(`"prompt_tokens":15,"total_tokens":25,"completion_tokens":10,"prompt_tokens_details":{"cached_tokens":15}`, 1)},
 }
+
+// natural is a natural answer as it was streamed.
+type natural struct {
+	tokens       []string
+	text, finish string
+}
+
+// naturally asks for one of at most 256 tokens.
+func naturally(w *world) natural {
+	text := w.must(pathChat, strings.Replace(tenTokens, `"max_tokens":10,"ignore_eos":true`, `"max_tokens":256`, 1))
+	tokens := contents(text, "content")
+	_, rest, _ := strings.Cut(text, `"finish_reason":"`)
+	finish, _, _ := strings.Cut(rest, `"`)
+	return natural{tokens, strings.Join(tokens, ""), finish}
+}
+
+func faultless(t *testing.T) natural { return naturally(newWorld(t, Options{})) }
 
 func TestFaults(t *testing.T) {
 	tested := make(map[string]bool)

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+
+	"github.com/tokgate/tokgate/answers"
 )
 
 // maxBody is the largest request body read: a million tokens as ids, twice.
@@ -33,6 +35,8 @@ type body struct {
 		IncludeUsage         bool `json:"include_usage"`
 		ContinuousUsageStats bool `json:"continuous_usage_stats"`
 	} `json:"stream_options"`
+	ResponseFormat any `json:"response_format"`
+	Tools          any `json:"tools"`
 }
 
 // openAI is what a server that takes nothing but OpenAI's own fields knows
@@ -197,6 +201,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx *eff
 		o.tokens = ids
 	}
 	want := wanted{chat: chat, input: o.input, min: o.MinTokens, ignoreEOS: o.IgnoreEOS, stop: o.Stop}
+	want.ask, _ = answers.Read(map[string]any{"response_format": o.ResponseFormat, "tools": o.Tools})
 	if o.MaxTokens != nil {
 		want.max, want.param = *o.MaxTokens, "max_tokens"
 	}
@@ -220,6 +225,7 @@ type wanted struct {
 	min       int
 	ignoreEOS bool
 	stop      []string
+	ask       *answers.Ask // what is asked of its form
 }
 
 // reply decides how long the answer gets. hash stands for the prompt and the
@@ -252,13 +258,14 @@ func (p *Profile) reply(want wanted, hash rng, fx *effect) (reply, error) {
 	}
 
 	r := reply{output: limit, finish: "length", text: answer{seed: hash}, length: -1}
-	if !want.ignoreEOS {
-		if n := max(want.min, p.NaturalOutput.length(hash)); n <= limit {
-			r.output, r.finish = n, "stop"
-		}
+	if fx.other {
+		r.text.seed ^= 0x07e2
 	}
 	if fx.canned {
 		r.text = answer{}
+	}
+	if !want.ignoreEOS {
+		p.natural(&r, &want, limit, room, fx)
 	}
 	if fx.overcount > 0 {
 		r.claimed, r.output = r.output, (r.output+fx.overcount-1)/fx.overcount
@@ -273,6 +280,30 @@ func (p *Profile) reply(want wanted, hash rng, fx *effect) (reply, error) {
 		r.finish = "tool_calls"
 	}
 	return r, nil
+}
+
+// natural has the model end the answer by itself, within limit, unless its faults want
+// it otherwise; room is what the context has left.
+func (p *Profile) natural(r *reply, want *wanted, limit, room int, fx *effect) {
+	n := max(want.min, p.NaturalOutput.length(r.text.seed))
+	if fx.endless {
+		limit = room
+	}
+	if !fx.other && !fx.canned && want.min == 0 && r.text.rightly(want) {
+		n = len(r.text.written)
+	}
+	if fx.onAnswer() {
+		r.text.write(n)
+		fx.spoil(&r.text, limit)
+		n = len(r.text.written)
+	}
+	r.output = min(n, limit)
+	if r.finish = "stop"; n > limit || fx.endless || fx.circle {
+		r.finish = "length"
+	}
+	if r.finish == "stop" && r.text.call != "" {
+		r.finish = "tool_calls"
+	}
 }
 
 // length is how many tokens the model would say to a prompt.

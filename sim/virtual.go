@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"github.com/tokgate/tokgate/answers"
 )
 
 // Virtual is the built-in server as discrete events: what Server does over
@@ -33,6 +35,7 @@ type Virtual struct {
 	late  []*Call  // kept from the engine until their time, in its order
 	chunk Chunk
 	usage Usage
+	text  []byte
 }
 
 // Ask is a completion request, streamed with its usage in every chunk.
@@ -49,6 +52,10 @@ type Ask struct {
 	// Parts are what the prompt is made of, Input tokens together, where others begin
 	// like it; nil: none does, and it is not kept in the prefix cache.
 	Parts []Part
+	// Spoken has every chunk tell its text. Fields are the further ones of the request's
+	// body, of which a natural answer keeps to response_format and tools.
+	Spoken bool
+	Fields map[string]any
 }
 
 // Chunk is one event of an answer.
@@ -56,6 +63,8 @@ type Chunk struct {
 	Content   bool
 	Reasoning bool
 	ToolCall  bool
+	Text      []byte // as JSON writes it, where the request asked for it; valid during the call
+	Tool      string // with the first chunk of a call: the tool's name
 	Finish    string
 	Usage     *Usage // nil: none is told
 	Err       string // message of an error event
@@ -205,6 +214,9 @@ func (v *Virtual) read(c *Call) error {
 		c.input = min(c.input, fx.truncate)
 	}
 	want := wanted{chat: a.Chat, input: c.input, ignoreEOS: !a.Natural, stop: a.Stop}
+	if a.Natural && len(a.Fields) > 0 {
+		want.ask, _ = answers.Read(a.Fields)
+	}
 	if a.Output > 0 {
 		want.max, want.param = a.Output, "max_tokens"
 		if a.Chat {
@@ -332,169 +344,4 @@ func (v *Virtual) Advance(now time.Duration) (next time.Duration, busy bool) {
 		next, busy = v.late[0].due, true
 	}
 	return next, busy
-}
-
-// emission tells the client what a step made of its answer.
-func (v *Virtual) emission(c *Call, e *Emission) {
-	at, fx := e.At, c.fx
-	if fx.notSSE {
-		if e.Last {
-			v.whole(c, at)
-		}
-		return
-	}
-	to, breaks := fx.visible(c.sent, e.Total, e.Last)
-	if to > c.sent {
-		if c.sent == 0 {
-			c.cached = e.Times.Cached
-			if fx.cachedAll {
-				c.cached = c.input
-			}
-			v.head(c, at)
-			v.role(c, at)
-		}
-		v.tokens(c, at, to)
-	}
-	switch {
-	case breaks:
-		v.breakOff(c, at)
-	case e.Last:
-		v.finish(c, at)
-	}
-}
-
-// head tells the status of a stream, once.
-func (v *Virtual) head(c *Call, at time.Duration) {
-	if !c.begun {
-		c.begun = true
-		c.to.Headers(at, http.StatusOK)
-	}
-}
-
-// role sends the first chunk of a chat, once.
-func (v *Virtual) role(c *Call, at time.Duration) {
-	if !c.roled && c.ask.Chat {
-		c.roled = true
-		v.head(c, at)
-		v.send(c, at, Chunk{Usage: v.running(c)})
-	}
-}
-
-// tokens sends the answer up to a token in one chunk; in two where reasoning
-// ends among them.
-func (v *Virtual) tokens(c *Call, at time.Duration, to int) {
-	reasoning := 0
-	if c.ask.Chat {
-		reasoning = c.fx.keyTokens
-	}
-	if c.sent < reasoning && reasoning < to {
-		v.tokens(c, at, reasoning)
-	}
-	from := c.sent
-	c.sent = to
-	call := c.fx.toolCall && c.ask.Chat
-	v.send(c, at, Chunk{
-		Content:   !call && from >= reasoning,
-		Reasoning: !call && from < reasoning,
-		ToolCall:  call,
-		Usage:     v.running(c),
-	})
-}
-
-// running is the usage that a chunk before the last carries. One of zeros is
-// none to a client.
-func (v *Virtual) running(c *Call) *Usage {
-	if c.fx.usageNull || c.fx.usageZero || c.fx.noUsage {
-		return nil
-	}
-	return v.used(c)
-}
-
-func (v *Virtual) used(c *Call) *Usage {
-	v.usage = Usage{Input: c.input, Output: c.reply.told(c.sent), Cached: c.cached}
-	return &v.usage
-}
-
-// finish sends what comes after the last token.
-func (v *Virtual) finish(c *Call, at time.Duration) {
-	fx := c.fx
-	last := Chunk{Finish: c.reply.finish, Usage: v.running(c)}
-	if fx.usageInFinish && !fx.noUsage {
-		last.Usage = v.used(c)
-	}
-	v.send(c, at, last)
-	if !fx.usageInFinish && !fx.noUsage {
-		v.send(c, at, Chunk{Usage: v.used(c)})
-	}
-	if !fx.noDone {
-		v.send(c, at, Chunk{Done: true})
-	}
-	v.end(c, at, Ended, "")
-}
-
-// breakOff ends a stream as its fault wants.
-func (v *Virtual) breakOff(c *Call, at time.Duration) {
-	fx := c.fx
-	switch {
-	case fx.errorEvent, fx.errorLegacy:
-		v.send(c, at, Chunk{Err: fx.message})
-		if !fx.noDone {
-			v.send(c, at, Chunk{Done: true})
-		}
-		v.end(c, at, Ended, "")
-	case fx.cut:
-		v.end(c, at, Broken, "unexpected EOF")
-	case fx.hold, fx.trickle > 0:
-		c.silent = true
-	default:
-		v.end(c, at, Ended, "")
-	}
-}
-
-// whole answers with one object in place of a stream.
-func (v *Virtual) whole(c *Call, at time.Duration) {
-	fx := c.fx
-	switch {
-	case fx.errorEvent, fx.errorLegacy:
-		v.reject(c, at, http.StatusInternalServerError, fx.message)
-	case fx.hold, fx.trickle > 0:
-		c.silent = true
-	case fx.cut:
-		v.end(c, at, Refused, "EOF")
-	default:
-		v.head(c, at)
-		v.end(c, at, NotStream, "one JSON object")
-	}
-}
-
-func (v *Virtual) send(c *Call, at time.Duration, chunk Chunk) {
-	v.chunk = chunk // of the heap already: nothing is allocated for a chunk
-	c.to.Chunk(at, &v.chunk)
-}
-
-func (v *Virtual) reject(c *Call, at time.Duration, status int, words string) {
-	c.begun = true
-	c.to.Headers(at, status)
-	v.end(c, at, Rejected, words)
-}
-
-func (v *Virtual) end(c *Call, at time.Duration, how Ending, words string) {
-	c.over = true
-	v.release(c)
-	c.to.End(at, how, words)
-}
-
-// die ends the server and everything in flight.
-func (v *Virtual) die(at time.Duration) {
-	v.dead = true
-	for _, c := range slices.Concat(v.calls, v.late) {
-		switch {
-		case c == nil || c.over:
-		case c.begun:
-			v.end(c, at, Broken, "unexpected EOF")
-		default:
-			v.end(c, at, Refused, "EOF")
-		}
-	}
-	v.late = nil
 }

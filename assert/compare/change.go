@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/tokgate/tokgate/assert/stat"
 	"github.com/tokgate/tokgate/assert/verdict"
@@ -136,9 +137,13 @@ func (c *Change) estimate(alpha float64) {
 		a, b := c.unscaled(low), c.unscaled(high)
 		c.Low, c.High = metric.Some(min(a, b)), metric.Some(max(a, b))
 		c.Certifiable = metric.Some(c.unscaled(max(high, 0)))
-		if high < 0 {
+		if c.Metric.TwoSided {
+			// As far down as −x % is −log1p(−x); the wider side is what can be certified.
+			c.Certifiable = metric.Some(max(c.High.V, -c.Low.V))
+		}
+		if !c.Metric.TwoSided && high < 0 {
 			c.Direction = Better
-		} else if low > 0 {
+		} else if !c.Metric.TwoSided && low > 0 {
 			c.Direction = Worse
 		}
 	case c.delta.infinite():
@@ -160,14 +165,22 @@ func (c *Change) require(bound *plan.Change, claim *plan.Claim, policy plan.Poli
 	}
 	c.limit = c.scaled(bound.Limit)
 	mid, _, _, ok := c.delta.bounds(alpha)
+	within, below := mid <= c.limit, c.delta.below(c.limit, alpha)
+	if bound.TwoSided {
+		other, least := c.delta.mirrored(), -c.scaled(-bound.Limit)
+		within, below = within && -mid <= least, below && other.below(least, alpha)
+		if other.pAbove(least) < c.delta.pAbove(c.limit) {
+			c.delta, c.limit = other, least // the side on which it may fail
+		}
+	}
 	switch {
 	case policy.Decide == plan.Estimate && ok:
 		c.Outcome = verdict.Fail
-		if mid <= c.limit {
+		if within {
 			c.Outcome = verdict.Pass
 		}
 		c.Notes = append(c.Notes, `point estimate (decide = "estimate"): not certified at any confidence`)
-	case c.delta.below(c.limit, alpha):
+	case below:
 		c.Outcome = verdict.Pass
 	default:
 		c.Outcome = verdict.Inconclusive
@@ -193,6 +206,9 @@ func (c *Change) needs(alpha float64) string {
 	case c.delta.unpaired:
 		return "needs more rounds, or both servers in turns"
 	}
+	if o := c.delta.paired; o != nil {
+		return "needs more answers" + o.needs(c.limit, alpha)
+	}
 	n, ok := stat.MeanNeeded(c.delta.units, c.limit, alpha)
 	if !ok || n <= len(c.delta.units) {
 		return "needs more rounds"
@@ -214,7 +230,12 @@ func (c *Change) line() string {
 		s += ": " + c.Why
 	}
 	if c.Limit.OK {
-		s += map[bool]string{true: ", asked for ", false: ", tolerated "}[c.Improve] + c.percent(c.Limit.V)
+		s += map[bool]string{true: ", asked for ", false: ", tolerated "}[c.Improve]
+		if c.Metric.TwoSided {
+			s += "±" + strings.TrimPrefix(c.percent(c.Limit.V), "+")
+		} else {
+			s += c.percent(c.Limit.V)
+		}
 	}
 	if c.Limit.OK && c.Certifiable.OK && !c.Improve && c.Outcome != verdict.Pass {
 		s += fmt.Sprintf("; the smallest tolerance that these rounds certify is %s", c.percent(c.Certifiable.V))

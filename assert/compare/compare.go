@@ -104,7 +104,10 @@ type comparison struct {
 	address string      // of the control in it
 	look    *metric.ComparisonLook
 	record  *metric.Comparison // nil: the run has none
-	claims  []claimed
+	// required are the claims of the plan and usual, which it comes with; nil: it does not.
+	required []*plan.Claim
+	usual    *plan.Claim
+	claims   []claimed
 	// unmatched: at a level that is compared one side could not be.
 	unmatched bool
 	list      []verdict.Verdict

@@ -21,7 +21,7 @@ func (x *comparison) unfounded() {
 		applied[c.change] = applied[c.change] || row.Outcome != verdict.Skipped || row.LeftOut
 	}
 	for _, c := range x.claims {
-		if row := &x.out.Changes[c.index]; !applied[c.change] {
+		if row := &x.out.Changes[c.index]; !applied[c.change] && c.claim != x.usual {
 			row.Outcome, row.Why = verdict.Error, cmp.Or(row.lacks, row.Why)
 			row.Message = row.Why
 		}
@@ -53,7 +53,7 @@ func (x *comparison) settle() {
 
 // skip gives a verdict on every required change where nothing was compared.
 func (x *comparison) skip(message string) {
-	for _, claim := range x.Block.Claims {
+	for _, claim := range x.required {
 		for _, w := range claim.Workloads {
 			for _, ch := range claim.Changes {
 				if !applies(ch, w) {

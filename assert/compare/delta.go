@@ -18,6 +18,8 @@ type delta struct {
 	// counts are set where the metric counts requests: those that were good and
 	// all of them, worth as much as independent ones.
 	counts *counts
+	// paired are set where the metric is one of answers, which are paired one by one.
+	paired *outcomes
 }
 
 type counts struct{ goodA, allA, goodB, allB float64 }
@@ -29,6 +31,10 @@ func (d delta) infinite() bool {
 
 // bounds is the interval at alpha a side.
 func (d delta) bounds(alpha float64) (mid, low, high float64, ok bool) {
+	if o := d.paired; o != nil {
+		low, high, ok = stat.PairedShare(o.lost, o.won, o.all, alpha)
+		return (o.lost - o.won) / o.all, low, high, ok
+	}
 	if d.unpaired {
 		mid, low, high, ok = stat.Welch(d.control, d.candidate, alpha)
 	} else {
@@ -108,6 +114,9 @@ func (d delta) mirrored() delta {
 	out := delta{units: negate(d.units), control: negate(d.control), candidate: negate(d.candidate), unpaired: d.unpaired}
 	if c := d.counts; c != nil {
 		out.counts = &counts{c.goodB, c.allB, c.goodA, c.allA}
+	}
+	if o := d.paired; o != nil {
+		out.paired = &outcomes{o.won, o.lost, o.all}
 	}
 	return out
 }

@@ -18,6 +18,10 @@ func Judge(in Input) (*Comparison, []verdict.Verdict) {
 	x := comparison{Input: in, alpha: c.Policy.Alpha(), out: &Comparison{
 		Name: c.Name, Control: c.Control.Baseline, Candidate: c.Candidate.Address(), Paired: c.Control.Baseline == "",
 	}}
+	x.required = c.Claims
+	if usual := implied(in.Plan, c); usual != nil && !in.Planless {
+		x.required, x.usual = append(slices.Clone(c.Claims), usual), usual
+	}
 	if c.Control.Server != nil {
 		x.out.Control = c.Control.Server.Address()
 	}
@@ -143,7 +147,7 @@ func (x *comparison) changes(m matched) {
 		x.out.Notes = append(x.out.Notes, fmt.Sprintf("%s at %s: %s", m.workload.Address(), m.level, late))
 	}
 	begin := len(x.out.Changes)
-	for _, claim := range x.Block.Claims {
+	for _, claim := range x.required {
 		if !slices.Contains(claim.Workloads, m.workload) || !slices.Contains(claim.At, m.level) {
 			continue
 		}
@@ -220,7 +224,7 @@ func (x *comparison) blind(m matched, begin int) {
 // without lists the required rows of a level that could not be compared.
 func (x *comparison) without(w *plan.Workload, level, why string) []Change {
 	var out []Change
-	for _, claim := range x.Block.Claims {
+	for _, claim := range x.required {
 		if !slices.Contains(claim.Workloads, w) || !slices.Contains(claim.At, level) {
 			continue
 		}

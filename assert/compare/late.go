@@ -56,6 +56,9 @@ func (m matched) question(c *Change, late string, judged func(matched) verdict.O
 	if late == "" || c.Metric.Source != metric.Client && !m.light() || c.Metric.Name == "tokens_per_chunk" || c.Metric.Name == "cache_hit_rate" {
 		return
 	}
+	if c.Metric.Untimed() {
+		return
+	}
 	switch c.Outcome {
 	case verdict.Inconclusive:
 		c.Notes = append(c.Notes, late+": the servers need not be why it is undecided")

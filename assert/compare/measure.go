@@ -227,6 +227,12 @@ func (m matched) delta(c *Change, a, b []metric.Value, good func(*metric.Sample)
 		}
 	}
 	switch {
+	case c.Metric.OfAnswers:
+		if o, ok := m.paired(c.Metric, alpha); ok {
+			d.paired = &o
+			return d
+		}
+		good = func(s *metric.Sample) bool { return !s.Bad(c.Metric) }
 	case c.Metric.Name == "success":
 		good = (*metric.Sample).Completed
 	case c.Stat.Kind != metric.Share:

@@ -56,6 +56,9 @@ func Good(w *plan.Workload) func(*metric.Sample) bool {
 			if t.Metric.Streams && s.OneChunk() {
 				continue // neither slow nor fast; of too many of them Level.Unstreamed speaks
 			}
+			if t.Metric.OfAnswers && s.Answer != nil && s.Says(t.Metric) == metric.Unasked {
+				continue
+			}
 			v, ok := s.Value(t.Metric.Name)
 			if !ok || !Meets(v, t.Op, t.Limit) {
 				return false

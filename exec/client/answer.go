@@ -32,9 +32,8 @@ type Answer struct {
 	told     int  // tokens told by events up to the first chunk
 	reasoned int  // of usage, tokens of reasoning
 	aloud    bool // some reasoning was sent
-	keep     int  // bytes of the text to keep; 0: none
-	said     []byte
-	cut      bool // something of the text was not kept
+	keep     int  // bytes of the text that may still be kept
+	kept     kept
 	ended    bool // End was called
 	closed   bool // [DONE] was read
 }
@@ -53,13 +52,10 @@ func (a *Answer) Reset(s *metric.Sample, done func(*metric.Sample)) {
 }
 
 // Keep has a keep up to n bytes of the answer's text, before it is sent.
-func (a *Answer) Keep(n int) { a.keep = n }
+func (a *Answer) Keep(n int) { a.keep, a.kept.on = n, true }
 
-// Said is the text that was kept, reasoning included; whole says that it is all the
-// server sent, and no call of a tool.
-func (a *Answer) Said() (text string, whole bool) {
-	return unquote(a.said), !a.cut && len(a.said) > 0
-}
+// Said is what was kept of the answer.
+func (a *Answer) Said() Said { return a.kept.said() }
 
 // Sample is what a fills in. It is complete once End was called.
 func (a *Answer) Sample() *metric.Sample { return a.sample }
@@ -115,10 +111,8 @@ func (a *Answer) chunk(at time.Duration, e *Event) {
 	a.aloud = a.aloud || e.Reasoning
 	s.Chunks++
 	s.Text += e.Text
-	if a.keep > 0 {
-		room := min(len(e.Raw), max(a.keep-len(a.said), 0))
-		a.said = append(a.said, e.Raw[:room]...)
-		a.cut = a.cut || room < len(e.Raw) || e.ToolCall
+	if a.kept.on {
+		a.keep = a.kept.add(e, a.keep)
 	}
 	if s.Chunks == 1 {
 		s.First = at

@@ -236,27 +236,34 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// What is kept of an answer is its text, whole or said not to be.
+// What is kept of an answer is its text by its parts, whole or said to be cut.
 func TestAnswerKeeps(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		keep   int
 		events []string
-		text   string
-		whole  bool
+		want   Said
 	}{
-		{"nothing", 0, []string{`{"choices":[{"delta":{"content":"a"}}]}`}, "", false},
-		{"content", 100, []string{`{"choices":[{"delta":{"content":"a\n\""}}]}`, `{"choices":[{"delta":{"content":" b"}}]}`}, "a\n\" b", true},
-		{"reasoning and content in one", 100, []string{`{"choices":[{"delta":{"reasoning":"a","content":"b"}}]}`, `{"choices":[{"delta":{"content":"c"}}]}`}, "abc", true},
-		{"half a character in each", 100, []string{`{"choices":[{"text":"\ud83d"}]}`, `{"choices":[{"text":"\ude00"}]}`}, "😀", true},
-		{"more than is kept", 3, []string{`{"choices":[{"text":"ab"}]}`, `{"choices":[{"text":"cd"}]}`}, "abc", false},
-		{"a call", 100, []string{`{"choices":[{"delta":{"tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}}]}`}, "f{}", false},
+		{"nothing", 0, []string{`{"choices":[{"delta":{"content":"a"}}]}`}, Said{Cut: true}},
+		{"content", 100, []string{`{"choices":[{"delta":{"content":"a\n\""}}]}`, `{"choices":[{"delta":{"content":" b"}}]}`}, Said{Whole: "a\n\" b", Visible: "a\n\" b"}},
+		{"reasoning and content in one", 100, []string{`{"choices":[{"delta":{"reasoning":"a","content":"b"}}]}`, `{"choices":[{"delta":{"content":"c"}}]}`}, Said{Whole: "abc", Visible: "bc"}},
+		{"half a character in each", 100, []string{`{"choices":[{"text":"\ud83d"}]}`, `{"choices":[{"text":"\ude00"}]}`}, Said{Whole: "😀", Visible: "😀"}},
+		{"more than is kept", 3, []string{`{"choices":[{"text":"ab"}]}`, `{"choices":[{"text":"cd"}]}`}, Said{Whole: "abc", Visible: "abc", Cut: true}},
+		{"cut in an escape", 4, []string{`{"choices":[{"text":"a\u00e9"}]}`}, Said{Whole: "a", Visible: "a", Cut: true}},
+		{"cut in a character", 2, []string{`{"choices":[{"text":"aé"}]}`}, Said{Whole: "a", Visible: "a", Cut: true}},
+		{"a call", 100, []string{`{"choices":[{"delta":{"tool_calls":[{"function":{"name":"f","arguments":"{}"}}]}}]}`}, Said{Calls: []Call{{"f", "{}"}}}},
+		{"two calls in parts", 100, []string{
+			`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":""}},{"index":1,"function":{"name":"g"}}]}}]}`,
+			`{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"[1"},"index":1}]}}]}`,
+			`{"choices":[{"delta":{"tool_calls":[{"index":1,"function":{"arguments":"]"}},{"index":0,"function":{"arguments":"{}"}}]}}]}`,
+		}, Said{Calls: []Call{{"f", "{}"}, {"g", "[1]"}}}},
+		{"a call of the old kind", 100, []string{`{"choices":[{"delta":{"function_call":{"name":"f","arguments":"{"}}}]}`, `{"choices":[{"delta":{"function_call":{"arguments":"}"}}}]}`}, Said{Calls: []Call{{"f", "{}"}}}},
 	} {
 		a := NewAnswer(&metric.Sample{}, nil)
 		a.Keep(tt.keep)
+		var e Event
 		for i, src := range tt.events {
 			data := []byte(src)
-			var e Event
 			var u Usage
 			if err := walk(data, &e, &u); err != nil {
 				t.Fatal(err)
@@ -264,8 +271,8 @@ func TestAnswerKeeps(t *testing.T) {
 			a.Event(time.Duration(i+1), &e)
 			clear(data) // the bytes are the reader's again
 		}
-		if text, whole := a.Said(); text != tt.text || whole != tt.whole {
-			t.Errorf("%s: %q, %v; want %q, %v", tt.name, text, whole, tt.text, tt.whole)
+		if d := cmp.Diff(tt.want, a.Said()); d != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, d)
 		}
 	}
 }

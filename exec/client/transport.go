@@ -60,18 +60,26 @@ type Part struct {
 // Event is what one event of a stream told. The byte slices behind it are
 // only valid during the call.
 type Event struct {
-	Content   bool   // non-empty content
-	Reasoning bool   // non-empty reasoning
-	ToolCall  bool   // a tool-call delta with a name or arguments
-	Text      int    // bytes of all these, as JSON writes them
-	Raw       []byte // these bytes
-	Several   bool   // of another choice than the first: one was asked for
-	Tokens    int    // tokens in this event; 0: not told
-	Made      int    // tokens made up to and with this event; 0: not told
-	Finish    string
-	Usage     *Usage // nil when the event carried none that counts something
-	Err       string // message of an error event; "" when none
-	Done      bool   // the [DONE] sentinel
+	Content   bool // non-empty content
+	Reasoning bool // non-empty reasoning
+	ToolCall  bool // a tool-call delta with a name or arguments
+	Text      int  // bytes of all these, as JSON writes them
+	// These bytes, by what they are. Raw is content and reasoning; of content, Visible.
+	Raw, Visible []byte
+	Calls        []CallPart
+	Several      bool // of another choice than the first: one was asked for
+	Tokens       int  // tokens in this event; 0: not told
+	Made         int  // tokens made up to and with this event; 0: not told
+	Finish       string
+	Usage        *Usage // nil when the event carried none that counts something
+	Err          string // message of an error event; "" when none
+	Done         bool   // the [DONE] sentinel
+}
+
+// CallPart is what an event brought of one call of a tool, as JSON writes it.
+type CallPart struct {
+	Index           int // of the call within the answer
+	Name, Arguments []byte
 }
 
 // Usage is a usage object; Cached is -1 when it was not told. Reasoning are tokens of

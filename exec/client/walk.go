@@ -21,7 +21,7 @@ import (
 // junk all mean "none". It allocates only for an error's message or a
 // finish_reason that nobody has heard of.
 func walk(data []byte, e *Event, u *Usage) error {
-	*e = Event{}
+	*e = Event{Calls: e.Calls[:0]}
 	*u = Usage{Cached: -1}
 	w := walker{scanner: scanner{b: data}, e: e, u: u}
 	w.space()
@@ -82,7 +82,7 @@ func (w *walker) choice() error {
 		case "delta":
 			return w.delta()
 		case "text":
-			return w.text(&w.e.Content)
+			return w.content()
 		case "finish_reason":
 			v, err := w.stringOr()
 			if err == nil && len(v) > 0 {
@@ -105,12 +105,15 @@ func (w *walker) delta() error {
 	return w.object(func(name []byte) error {
 		switch string(name) {
 		case "content":
-			return w.text(&w.e.Content)
+			return w.content()
 		case "reasoning", "reasoning_content":
-			return w.text(&w.e.Reasoning)
+			v, err := w.text(&w.e.Reasoning)
+			w.e.Raw = joined(w.e.Raw, v)
+			return err
 		case "tool_calls":
 			return w.array(func() error { return w.toolCall() })
 		case "function_call":
+			w.call(0)
 			return w.function()
 		}
 		return w.skip()
@@ -118,20 +121,35 @@ func (w *walker) delta() error {
 }
 
 func (w *walker) toolCall() error {
+	w.call(0)
 	return w.object(func(name []byte) error {
-		if string(name) == "function" {
+		switch string(name) {
+		case "index":
+			return w.count(&w.e.Calls[len(w.e.Calls)-1].Index)
+		case "function":
 			return w.function()
 		}
 		return w.skip()
 	})
 }
 
+// call begins a part of the answer's call of that index.
+func (w *walker) call(index int) {
+	w.e.Calls = append(w.e.Calls, CallPart{Index: index})
+}
+
 func (w *walker) function() error {
-	return w.object(func(name []byte) error {
-		if string(name) == "name" || string(name) == "arguments" {
-			return w.text(&w.e.ToolCall)
+	part := &w.e.Calls[len(w.e.Calls)-1]
+	return w.object(func(name []byte) (err error) {
+		switch string(name) {
+		case "name":
+			part.Name, err = w.text(&w.e.ToolCall)
+		case "arguments":
+			part.Arguments, err = w.text(&w.e.ToolCall)
+		default:
+			err = w.skip()
 		}
-		return w.skip()
+		return err
 	})
 }
 
@@ -213,12 +231,16 @@ func wordsOf(raw []byte) string {
 
 // unquote decodes a string's raw inside, which was checked before.
 func unquote(raw []byte) string {
-	var s string
-	quoted := append(append([]byte{'"'}, raw...), '"')
-	if json.Unmarshal(quoted, &s) != nil {
-		return string(raw)
+	if s, ok := decode(raw); ok {
+		return s
 	}
-	return s
+	return string(raw)
+}
+
+// decode is unquote of what may not be the inside of a string.
+func decode(raw []byte) (s string, ok bool) {
+	quoted := append(append([]byte{'"'}, raw...), '"')
+	return s, json.Unmarshal(quoted, &s) == nil
 }
 
 // finish is v as a string, without an allocation for the usual reasons.
@@ -238,17 +260,32 @@ func finish(v []byte) string {
 	return bounded(unquote(v))
 }
 
-// text sets *is when the value is a string that is not empty.
-func (w *walker) text(is *bool) error {
-	v, err := w.stringOr()
-	if err == nil && len(v) > 0 {
-		*is = true
-		w.e.Text += len(v)
-		if w.e.Raw == nil {
-			w.e.Raw = v
-		} else { // a copy: v lies in the event
-			w.e.Raw = append(w.e.Raw[:len(w.e.Raw):len(w.e.Raw)], v...)
-		}
-	}
+// content reads what the answer's reader sees.
+func (w *walker) content() error {
+	v, err := w.text(&w.e.Content)
+	w.e.Raw, w.e.Visible = joined(w.e.Raw, v), joined(w.e.Visible, v)
 	return err
+}
+
+// text reads a string, and sets *is where it is not empty. What has another type is
+// skipped.
+func (w *walker) text(is *bool) ([]byte, error) {
+	v, err := w.stringOr()
+	if err != nil || len(v) == 0 {
+		return nil, err
+	}
+	*is = true
+	w.e.Text += len(v)
+	return v, nil
+}
+
+// joined is b after a; neither is written to, since both lie in the event.
+func joined(a, b []byte) []byte {
+	switch {
+	case len(a) == 0:
+		return b
+	case len(b) == 0:
+		return a
+	}
+	return append(a[:len(a):len(a)], b...)
 }

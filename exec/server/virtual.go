@@ -161,7 +161,7 @@ func (v *virtual) Send(ctx context.Context, r *client.Request, s client.Stream) 
 	f := &virtualFlight{v: v, ctx: ctx, stream: s}
 	ask := sim.Ask{
 		Chat: r.API == "chat", Input: r.Input, Output: r.Output, Natural: r.Natural, Stop: r.Stop,
-		Key: keyOf(r.Prompt.Text),
+		Key: keyOf(r.Prompt.Text), Spoken: r.Natural, Fields: r.Extra,
 	}
 	for _, p := range r.Prompt.Parts {
 		ask.Parts = append(ask.Parts, sim.Part(p))
@@ -269,6 +269,15 @@ func (f *virtualFlight) Chunk(at time.Duration, c *sim.Chunk) {
 	e := &f.v.event
 	*e = client.Event{
 		Content: c.Content, Reasoning: c.Reasoning, ToolCall: c.ToolCall, Finish: c.Finish, Err: text(c.Err), Done: c.Done,
+	}
+	switch {
+	case c.Text == nil:
+	case c.ToolCall:
+		e.Calls = append(e.Calls[:0], client.CallPart{Name: []byte(c.Tool), Arguments: c.Text})
+	default:
+		if e.Raw = c.Text; c.Content {
+			e.Visible = c.Text
+		}
 	}
 	if c.Usage != nil {
 		f.v.usage = client.Usage{Input: c.Usage.Input, Output: c.Usage.Output, Cached: c.Usage.Cached}

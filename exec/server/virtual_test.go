@@ -273,7 +273,11 @@ var belowTheStream = map[string]string{
 	"empty-delta": "no token", "no-done": "the end of the stream is as good",
 	"usage-in-finish": "a place of the same usage",
 	"canned":          "an answer's text is not kept", "replay": "no prompt comes twice",
+	"other-answer": "an answer's text is not kept", "circle": ofNatural, "garble": ofNatural, "broken-character": ofNatural,
+	"blank": ofNatural, "endless": ofNatural, "swap-tokens": ofNatural,
 }
+
+const ofNatural = "of natural answers, which these are not"
 
 // TestRunsAgree: the same plan and seed, run over HTTP in real time and in
 // virtual time, measure the same at the same distance from the round's start.

@@ -107,7 +107,14 @@ func parseChange(def metric.Def, text string, improve bool) (plan.Change, *probl
 		return c, problemf(sumChange, "%s = %q has no sign. Write %s.", def.Name, text, exampleChange(def, improve))
 	}
 	sign, rest := text[at:], ""
+	for _, both := range []string{"+-", "±"} {
+		if after, ok := strings.CutPrefix(sign, both); ok && def.TwoSided && !improve {
+			c.TwoSided, sign = true, "+"+after
+		}
+	}
 	switch {
+	case def.TwoSided && !c.TwoSided:
+		return c, problemf(sumChange, "%s = %q: neither more nor less of it is better, so that a change is bounded on both sides, in tolerate. Write %s.", def.Name, text, exampleChange(def, false))
 	case strings.HasPrefix(sign, "+"), strings.HasPrefix(sign, "-"):
 		rest = strings.TrimSpace(sign[1:])
 	default:
@@ -133,7 +140,7 @@ func parseChange(def metric.Def, text string, improve bool) (plan.Change, *probl
 	if c.Limit = n; down {
 		c.Limit = -n
 	}
-	better := down == (def.Better == metric.LowerIsBetter)
+	better := down == (def.Better == metric.LowerIsBetter) && !c.TwoSided
 	switch {
 	case math.IsInf(n, 0) || n > 10 || down && n >= 1:
 		return c, problemf(sumOutOfRange, "%s: %s is no change that could be meant.", def.Name, text)
@@ -194,7 +201,9 @@ func exampleChange(def metric.Def, improve bool) string {
 		sign = "-"
 	}
 	switch {
-	case def.Name == "success":
+	case def.TwoSided:
+		return `"mean +-10%"`
+	case def.Name == "success", def.OfAnswers:
 		return `"rate ` + sign + `1pp"`
 	case def.Name == "goodput":
 		return `"` + sign + `5%" or "share ` + sign + `2pp"`

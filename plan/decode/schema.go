@@ -258,7 +258,7 @@ var severities = []string{"error", "warn"}
 // boundsRequest says whether the metric can tell a good request from a bad
 // one.
 func boundsRequest(d metric.Def) bool {
-	return d.Scope == metric.PerRequest && d.Source == metric.Client && d.Better != metric.Neutral && d.Name != "lag"
+	return d.OfAnswers || d.Scope == metric.PerRequest && d.Source == metric.Client && d.Better != metric.Neutral && d.Name != "lag"
 }
 
 func metricAttrs(keep func(metric.Def) bool) []*Attr {
@@ -366,7 +366,7 @@ func comparable(d metric.Def) bool {
 	case metric.Count, metric.Requests, metric.Celsius:
 		return false
 	}
-	return d.Better != metric.Neutral && d.Name != "lag" && d.Name != "backlog_growth"
+	return (d.Better != metric.Neutral || d.TwoSided) && d.Name != "lag" && d.Name != "backlog_growth"
 }
 
 // capacityDef is the capacity as a comparison knows it.

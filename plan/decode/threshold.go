@@ -23,6 +23,9 @@ func problemf(summary, format string, args ...any) *problem {
 // unit. In a good block the statistic is left out and means every request.
 func parseThreshold(def metric.Def, text string, good bool) (plan.Threshold, *problem) {
 	t := plan.Threshold{Metric: def, Text: text}
+	if def.OfAnswers && good {
+		return goodAnswer(def, text)
+	}
 	at := strings.IndexAny(text, "<>=!≤≥")
 	if at < 0 {
 		if def.Name == "success" && strings.TrimSpace(text) == "every" {
@@ -52,6 +55,19 @@ func parseThreshold(def metric.Def, text string, good bool) (plan.Threshold, *pr
 			better, use = "higher", "> or >="
 		}
 		return t, problemf(sumWrongWay, "%s is better when %s: use %s. A free condition belongs in an assert.", def.Name, better, use)
+	}
+	return t, nil
+}
+
+// goodAnswer reads the bound of a good request on its answer: yes, or no where that is
+// better.
+func goodAnswer(def metric.Def, text string) (plan.Threshold, *problem) {
+	t := plan.Threshold{Metric: def, Text: text, Stat: metric.Stat{Kind: metric.Every}, Op: plan.GreaterEqual, Limit: 1}
+	if def.Better == metric.LowerIsBetter {
+		t.Op, t.Limit = plan.LessEqual, 0
+	}
+	if want := example(def, true); strconv.Quote(strings.TrimSpace(text)) != want {
+		return t, problemf(sumThreshold, "%s is yes or no of each answer: a good one has %s = %s.", def.Name, def.Name, want)
 	}
 	return t, nil
 }
@@ -97,6 +113,8 @@ func thresholdStat(def metric.Def, text string, good bool) (metric.Stat, *proble
 func missingStat(def metric.Def, good bool) *problem {
 	choices := "mean, p1 to p99.9, min, max or every"
 	switch {
+	case def.OfAnswers:
+		return problemf(sumMissingStat, `%s needs to know what is compared: the share of the server's answers ("rate"), or of those of the run ("observed"). Write %s.`, def.Name, example(def, good))
 	case def.Name == "success":
 		return problemf(sumMissingStat, `success needs to know what is compared: "rate >= 98%%" of the server, "observed >= 98%%" or "every" of the requests of the run.`)
 	case def.Scope == metric.PerLevel:
@@ -118,10 +136,11 @@ func statAllowed(def metric.Def, stat metric.Stat, text string, good bool) *prob
 		return problemf(sumStatNotAllowed, "%s is read now and then, and takes mean, min or max, no %s. Write %s.", def.Name, text, example(def, good))
 	case def.Name == "success" && stat.Kind != metric.Rate && stat.Kind != metric.Observed,
 		def.Name == "goodput" && stat.Kind != metric.Share && stat.Kind != metric.Observed,
-		def.Scope == metric.PerLevel && def.Name != "success" && def.Name != "goodput":
+		def.OfAnswers && stat.Kind != metric.Rate && stat.Kind != metric.Observed,
+		def.Scope == metric.PerLevel && def.Name != "success" && def.Name != "goodput" && !def.OfAnswers:
 		return problemf(sumStatNotAllowed, "%s is one number for a whole level and takes no %s. Write %s.", def.Name, text, example(def, good))
 	case def.Scope != metric.PerLevel && stat.IsShare():
-		return problemf(sumStatNotAllowed, "%s belongs to success and goodput. Write %s.", text, example(def, good))
+		return problemf(sumStatNotAllowed, "%s belongs to shares of the requests, such as success. Write %s.", text, example(def, good))
 	}
 	return nil
 }
@@ -129,6 +148,14 @@ func statAllowed(def metric.Def, stat metric.Stat, text string, good bool) *prob
 // example is a threshold of the metric, quoted.
 func example(def metric.Def, good bool) string {
 	switch {
+	case def.OfAnswers && good && def.Better == metric.LowerIsBetter:
+		return `"no"`
+	case def.OfAnswers && good:
+		return `"yes"`
+	case def.OfAnswers && def.Better == metric.LowerIsBetter:
+		return `"rate <= 1%" or "observed <= 0%"`
+	case def.OfAnswers:
+		return `"rate >= 95%" or "observed >= 95%"`
 	case good:
 		return fmt.Sprintf("%q", operatorOf(def)+" "+exampleLimit(def.Unit))
 	case def.Name == "success":
@@ -260,6 +287,8 @@ func parseLimit(s string, base metric.Unit, def metric.Def) (float64, *problem) 
 	switch {
 	case p != nil:
 		return 0, p
+	case limit == 0 && def.OfAnswers && def.Better == metric.LowerIsBetter:
+		return 0, nil
 	case !(limit > 0) || math.IsInf(limit, 0):
 		return 0, problemf(sumOutOfRange, "%s: a limit is above zero; %q would hold always or never.", def.Name, s)
 	case base == metric.Ratio && limit > 1:

@@ -1,0 +1,101 @@
+package answers
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Said is one answer as it was decoded.
+type Said struct {
+	Text      string // what a reader sees
+	Reasoning string
+	Calls     []Call
+	Cut       bool // it went on, and the rest was not kept
+	AtLimit   bool // it ended at the limit of tokens (finish_reason length)
+}
+
+// Call is one call of a tool; Arguments is the JSON that the model wrote.
+type Call struct{ Name, Arguments string }
+
+// An answer repeats itself when more than mostRepeated of the grams of its last
+// lastWords words were there before. Text of the usual languages has 0 to 0.2 of
+// them; an answer that goes round in a circle comes near 1.
+const (
+	lastWords    = 256
+	gram         = 4
+	mostRepeated = 0.6
+)
+
+// form fills in what every natural answer has.
+func (s Said) form(a *metric.Answer) {
+	a.Empty = strings.TrimSpace(s.Text) == "" && len(s.Calls) == 0
+	a.Repeats = Repeated(s.Reasoning+"\n"+s.Text) > mostRepeated
+	a.Invalid = s.invalid()
+}
+
+// invalid looks for what no tokenizer that works leaves in a text. A character of
+// several tokens that the limit cut in two is none of it.
+func (s Said) invalid() bool {
+	parts := []string{s.Reasoning, s.Text}
+	for _, c := range s.Calls {
+		parts = append(parts, c.Name, c.Arguments)
+	}
+	for i := len(parts) - 1; i >= 0 && (s.Cut || s.AtLimit); i-- {
+		if parts[i] != "" {
+			parts[i] = strings.TrimRight(parts[i], string(utf8.RuneError))
+			break
+		}
+	}
+	for _, p := range parts {
+		if strings.ContainsRune(p, 0) || strings.ContainsRune(p, utf8.RuneError) || !utf8.ValidString(p) {
+			return true
+		}
+	}
+	return false
+}
+
+// Repeated is 1 − distinct 4-grams / 4-grams of the last 256 words of a text; 0 of one
+// with fewer than four. A word is a run of letters and digits, a single ideograph or
+// kana, or any other single character that is no space.
+func Repeated(text string) float64 {
+	words := tail(text)
+	if len(words) < gram {
+		return 0
+	}
+	seen := map[[gram]string]bool{}
+	all := len(words) - gram + 1
+	for i := range all {
+		seen[[gram]string(words[i:i+gram])] = true
+	}
+	return 1 - float64(len(seen))/float64(all)
+}
+
+// tail are the last words of a text, the last one first.
+func tail(text string) []string {
+	var out []string
+	for end := len(text); end > 0 && len(out) < lastWords; {
+		r, size := utf8.DecodeLastRuneInString(text[:end])
+		start := end - size
+		for inWord(r) && start > 0 {
+			before, size := utf8.DecodeLastRuneInString(text[:start])
+			if !inWord(before) {
+				break
+			}
+			start -= size
+		}
+		if !unicode.IsSpace(r) {
+			out = append(out, text[start:end])
+		}
+		end = start
+	}
+	return out
+}
+
+// inWord says whether a character makes a word together with its neighbours.
+func inWord(r rune) bool {
+	return (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)) &&
+		!unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana)
+}

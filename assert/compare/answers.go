@@ -1,0 +1,48 @@
+package compare
+
+import (
+	"slices"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// usualOfAnswers is what the answers of a candidate are held to where they end by
+// themselves and the plan says nothing: it warns.
+var usualOfAnswers = []plan.Change{
+	{Metric: metric.MustLookup("empty"), Stat: metric.Stat{Kind: metric.Rate}, Limit: 0.01, Points: true, Text: "rate +1pp"},
+	{Metric: metric.MustLookup("invalid_text"), Stat: metric.Stat{Kind: metric.Rate}, Limit: 0.01, Points: true, Text: "rate +1pp"},
+	{Metric: metric.MustLookup("repetition"), Stat: metric.Stat{Kind: metric.Rate}, Limit: 0.01, Points: true, Text: "rate +1pp"},
+	{Metric: metric.MustLookup("answer_tokens"), Stat: metric.Stat{Kind: metric.Mean}, Limit: 0.10, TwoSided: true, Text: "mean +-10%"},
+}
+
+// implied is the claim on the answers that every comparison of natural ones comes with,
+// as far as the plan does not bound them itself; nil: there is none.
+func implied(p *plan.Plan, c *plan.Compare) *plan.Claim {
+	out := &plan.Claim{Severity: plan.SeverityWarn, Range: c.Range}
+	for _, w := range c.Workloads(p) {
+		if !w.Output.Natural {
+			continue
+		}
+		out.Workloads = append(out.Workloads, w)
+		for _, load := range w.Loads {
+			for _, level := range load.Levels {
+				if !slices.Contains(out.At, level.Name) {
+					out.At = append(out.At, level.Name)
+				}
+			}
+		}
+	}
+	for _, ch := range usualOfAnswers {
+		bounded := slices.ContainsFunc(c.Claims, func(claim *plan.Claim) bool {
+			return slices.ContainsFunc(claim.Changes, func(o *plan.Change) bool { return o.Metric.Name == ch.Metric.Name })
+		})
+		if ch.Range = c.Range; !bounded {
+			out.Changes = append(out.Changes, &ch)
+		}
+	}
+	if len(out.Workloads) == 0 || len(out.Changes) == 0 {
+		return nil
+	}
+	return out
+}

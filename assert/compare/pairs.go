@@ -1,0 +1,89 @@
+package compare
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/metric"
+)
+
+// outcomes are the items of both sides by what a metric of answers says of them: all
+// that were asked on both, those lost (good on the control alone) and those won. Items
+// whose round goes with them count for less than one.
+type outcomes struct{ lost, won, all float64 }
+
+// place names what both sides were asked alike: the item of a task, else one prompt of
+// one round.
+type place struct {
+	item         string
+	round, order int
+}
+
+// paired holds the answers of both sides against each other, item by item. An item that
+// was asked several times is one: its share of bad answers counts. What one side was
+// asked and left no sample of is bad there. Against a recorded run only items pair.
+func (m matched) paired(def metric.Def, alpha float64) (o outcomes, ok bool) {
+	type item struct {
+		bad, n [2]float64
+		round  int
+	}
+	items := map[place]*item{}
+	for side, l := range []*metric.Level{m.control, m.candidate} {
+		for i, r := range l.Rounds {
+			for _, s := range r.MeasuredSamples() {
+				if s.Canceled() || s.Says(def) == metric.Unasked {
+					continue
+				}
+				at := place{item: s.Answer.Item}
+				if at.item == "" {
+					if m.unpaired {
+						return outcomes{}, false
+					}
+					at.round, at.order = i, s.Order
+				}
+				x := items[at]
+				if x == nil {
+					x = &item{round: i}
+					items[at] = x
+				}
+				if x.n[side]++; s.Bad(def) {
+					x.bad[side]++
+				}
+			}
+		}
+	}
+	groups := make([]stat.Group, max(len(m.control.Rounds), len(m.candidate.Rounds)))
+	for _, x := range items {
+		var bad [2]float64
+		for side := range bad {
+			if bad[side] = 1; x.n[side] > 0 {
+				bad[side] = x.bad[side] / x.n[side]
+			}
+		}
+		change := bad[1] - bad[0]
+		o.lost += max(change, 0)
+		o.won += max(-change, 0)
+		o.all++
+		groups[x.round].K += math.Abs(change)
+		groups[x.round].N++
+	}
+	if o.all == 0 {
+		return outcomes{}, false
+	}
+	part := stat.Effective(o.all, groups, nil, alpha) / o.all
+	return outcomes{o.lost * part, o.won * part, o.all * part}, true
+}
+
+// needs says how many answers would certify a change below limit, if as many of them
+// disagree as of these and none of it is a change: ": about 600".
+func (o outcomes) needs(limit, alpha float64) string {
+	disagree := (o.lost + o.won) / o.all
+	if n, ok := stat.PairedNeeded(disagree, limit, alpha, 0.5, mostAnswers); ok && limit > 0 {
+		return fmt.Sprintf(": about %d in all, by how many of these differ", n)
+	}
+	return ""
+}
+
+// mostAnswers is as far as needs looks.
+const mostAnswers = 5000

@@ -1,0 +1,108 @@
+package stat
+
+import "math"
+
+// PairedShare bounds the change of a share of paired items: of n items lost were right
+// before and are not now, won the other way round. The change is (lost − won) / n, so
+// that more is worse. low and high are its one-sided bounds at alpha each, by the score
+// interval of Tango (Statistics in Medicine 17:891, 1998). Where all that changed went
+// one way the score interval is too narrow (n = 268 at a true change of 1 %: it errs in
+// 6.8 % of cases for 5 %); the change is then a plain share, and bounded exactly too
+// (Clopper and Pearson). Items that count for less than one make the numbers fractions.
+// ok is false for numbers that are none.
+func PairedShare(lost, won, n, alpha float64) (low, high float64, ok bool) {
+	if !(n > 0 && lost >= 0 && won >= 0 && lost+won <= n && alpha > 0 && alpha < 0.5) {
+		return 0, 0, false
+	}
+	upper := func(lost, won float64) float64 {
+		return bisect((lost-won)/n, 1, func(d float64) bool { return pairedBelow(lost, won, n, d, alpha) })
+	}
+	return -upper(won, lost), upper(lost, won), true
+}
+
+// pairedBelow says whether the change is certainly below d.
+func pairedBelow(lost, won, n, d, alpha float64) bool {
+	return pairedScore(lost, won, n, d) <= -NormalQuantile(1-alpha) && (won > 0 || AtMost(lost, n, d) <= alpha)
+}
+
+// pairedScore is how far the change lies above d, in standard errors under d: b items of
+// m were lost, c won.
+func pairedScore(b, c, m, d float64) float64 {
+	// The most likely share of items won, if the change is d.
+	linear := -b - c + (2*m-b+c)*d
+	q := (math.Sqrt(max(linear*linear+8*m*c*d*(1-d), 0)) - linear) / (4 * m)
+	variance := m * (2*q + d*(1-d))
+	if variance <= 0 {
+		return math.Copysign(math.Inf(1), b-c-m*d)
+	}
+	return (b - c - m*d) / math.Sqrt(variance)
+}
+
+// PairedPower is the chance that n items certify a change below margin at alpha, where
+// half of the share that disagrees goes either way: exact, over all that can happen.
+func PairedPower(n int, disagree, margin, alpha float64) float64 {
+	if n < 1 || !(disagree >= 0 && disagree < 1) {
+		return 0
+	}
+	passes := func(lost, won int) bool {
+		return pairedBelow(float64(lost), float64(won), float64(n), margin, alpha)
+	}
+	total, most := 0.0, -1
+	chance := binomials(n, disagree)
+	for k, p := range chance { // items that disagree
+		if p < 1e-12 {
+			continue
+		}
+		most = min(max(most, 0), k) // the most of them lost that passes: it grows with k
+		for most < k && passes(most+1, k-most-1) {
+			most++
+		}
+		for most >= 0 && !passes(most, k-most) {
+			most--
+		}
+		if most < 0 {
+			continue
+		}
+		sum := 0.0
+		for lost, p := range binomials(k, 0.5) {
+			if lost <= most {
+				sum += p
+			}
+		}
+		total += p * sum
+	}
+	return total
+}
+
+// binomials are the chances of 0 to n successes.
+func binomials(n int, p float64) []float64 {
+	out := make([]float64, n+1)
+	all, _ := math.Lgamma(float64(n + 1))
+	for k := range out {
+		a, _ := math.Lgamma(float64(k + 1))
+		b, _ := math.Lgamma(float64(n - k + 1))
+		log := all - a - b
+		if k > 0 {
+			log += float64(k) * math.Log(p)
+		}
+		if k < n {
+			log += float64(n-k) * math.Log1p(-p)
+		}
+		out[k] = math.Exp(log)
+	}
+	return out
+}
+
+// PairedNeeded is the least number of items that certify a change below margin with
+// the power, where so large a share disagrees; ok is false above most.
+func PairedNeeded(disagree, margin, alpha, power float64, most int) (n int, ok bool) {
+	// A normal change would need about z²·disagree/margin².
+	z := NormalQuantile(1-alpha) + NormalQuantile(power)
+	start := int(0.8 * z * z * disagree / (margin * margin))
+	for n = max(start, 1); n <= most; n++ {
+		if PairedPower(n, disagree, margin, alpha) >= power {
+			return n, true
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,136 @@
+package stat
+
+import (
+	"math"
+	"testing"
+)
+
+// slowScore is the score statistic by its definition: the likelihood of b lost, c won
+// and the rest, under p12 = q + d and p21 = q, is largest at the q that a search finds,
+// and the difference is held against its standard error there.
+func slowScore(b, c, n int, d float64) float64 {
+	log := func(k int, p float64) float64 {
+		if k == 0 {
+			return 0
+		}
+		return float64(k) * math.Log(p)
+	}
+	likelihood := func(q float64) float64 {
+		return log(b, q+d) + log(c, q) + log(n-b-c, 1-2*q-d)
+	}
+	lo, hi := max(0, -d), (1-d)/2
+	for range 200 { // the likelihood has one maximum
+		a, z := lo+(hi-lo)/3, hi-(hi-lo)/3
+		if likelihood(a) < likelihood(z) {
+			lo = a
+		} else {
+			hi = z
+		}
+	}
+	q := (lo + hi) / 2
+	return (float64(b-c)/float64(n) - d) / math.Sqrt((2*q+d-d*d)/float64(n))
+}
+
+func TestPairedScoreIsTheMostLikely(t *testing.T) {
+	for _, n := range []int{20, 100, 541} {
+		for _, bc := range [][2]int{{0, 0}, {3, 0}, {0, 3}, {7, 5}, {12, 2}} {
+			for _, d := range []float64{0.01, 0.05, 0.2} {
+				want := slowScore(bc[0], bc[1], n, d)
+				if got := pairedScore(float64(bc[0]), float64(bc[1]), float64(n), d); math.Abs(got-want) > 1e-5*max(1, math.Abs(want)) {
+					t.Errorf("%v of %d at %v: %v, want %v", bc, n, d, got, want)
+				}
+			}
+		}
+	}
+}
+
+// The bounds are where the slow score test stops to reject, or a share is proven.
+func TestPairedShare(t *testing.T) {
+	const z = 1.6448536269514722
+	slow := func(b, c, n int) float64 {
+		lo, hi := float64(b-c)/float64(n), 1.0
+		for range 40 {
+			if mid := (lo + hi) / 2; slowScore(b, c, n, mid) <= -z {
+				hi = mid
+			} else {
+				lo = mid
+			}
+		}
+		if c == 0 { // Clopper and Pearson: the share that leaves so few a chance of 5 %
+			hi = max(hi, bisect(0, 1, func(p float64) bool { return AtMost(float64(b), float64(n), p) <= 0.05 }))
+		}
+		return hi
+	}
+	for _, x := range [][3]int{{12, 2, 50}, {5, 5, 600}, {0, 0, 200}, {9, 4, 500}, {3, 0, 100}} {
+		b, c, n := x[0], x[1], x[2]
+		low, high, ok := PairedShare(float64(b), float64(c), float64(n), 0.05)
+		if !ok || math.Abs(high-slow(b, c, n)) > 1e-4 || math.Abs(-low-slow(c, b, n)) > 1e-4 {
+			t.Errorf("%v: %.4f to %.4f, %v; want %.4f to %.4f", x, low, high, ok, -slow(c, b, n), slow(b, c, n))
+		}
+	}
+	if _, high, _ := PairedShare(0, 0, 200, 0.05); math.Abs(high-(1-math.Pow(0.05, 1.0/200))) > 1e-9 {
+		t.Errorf("200 items that all agree certify %v", high)
+	}
+	for _, bad := range [][3]float64{{0, 0, 0}, {-1, 0, 10}, {6, 5, 10}, {math.NaN(), 0, 10}} {
+		if _, _, ok := PairedShare(bad[0], bad[1], bad[2], 0.05); ok {
+			t.Errorf("%v has bounds", bad)
+		}
+	}
+}
+
+// certifies is the chance, over all that can happen, that n items certify a change
+// below margin where lost and won are the true shares.
+func certifies(n int, lost, won, margin float64) float64 {
+	total := 0.0
+	all, _ := math.Lgamma(float64(n + 1))
+	log := func(k int, p float64) float64 {
+		if k == 0 {
+			return 0
+		}
+		l, _ := math.Lgamma(float64(k + 1))
+		return float64(k)*math.Log(p) - l
+	}
+	for c := 0; c <= n && float64(c) <= 5+float64(n)*won*3+6; c++ {
+		for b := 0; b+c <= n && pairedBelow(float64(b), float64(c), float64(n), margin, 0.05); b++ {
+			total += math.Exp(all + log(b, lost) + log(c, won) + log(n-b-c, 1-lost-won))
+		}
+	}
+	return total
+}
+
+// At a change of exactly the margin hardly more than 5 % are certified, whatever share
+// of items disagrees beside it.
+func TestPairedShareErrsSeldom(t *testing.T) {
+	worst := 0.0
+	for _, n := range []int{100, 150, 200, 268, 300, 500, 700, 1000} {
+		for _, margin := range []float64{0.01, 0.02, 0.03, 0.05} {
+			for _, won := range []float64{0, 0.0005, 0.002, 0.005, 0.02} {
+				p := certifies(n, won+margin, won, margin)
+				if worst = max(worst, p); p > 0.055 {
+					t.Errorf("%d items certify -%v at %v won: %.4f", n, margin, won, p)
+				}
+			}
+		}
+	}
+	if worst < 0.04 {
+		t.Errorf("at most %.4f err: the test is duller than it need be", worst)
+	}
+}
+
+// How many items certify −2 pp with 80 % power, exactly, and what was counted by the
+// other sum over all that can happen.
+func TestPairedNeeded(t *testing.T) {
+	for _, tt := range []struct {
+		disagree float64
+		want     int
+	}{{0.035, 601}, {0.05, 810}} {
+		n, ok := PairedNeeded(tt.disagree, 0.02, 0.05, 0.8, 5000)
+		if !ok || n != tt.want {
+			t.Errorf("at %v: %d, want %d", tt.disagree, n, tt.want)
+		}
+		half := tt.disagree / 2
+		if p, q := certifies(n, half, half, 0.02), certifies(n-1, half, half, 0.02); p < 0.8 || q >= 0.8 || math.Abs(p-PairedPower(n, tt.disagree, 0.02, 0.05)) > 1e-6 {
+			t.Errorf("%d items certify with %.4f, %d with %.4f", n, p, n-1, q)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package client
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Said is the text of an answer as far as it was kept.
+type Said struct {
+	Whole   string // with the reasoning
+	Visible string // without
+	Calls   []Call // of tools, in order of their index
+	Cut     bool   // more came than was kept
+}
+
+// Call is one call of a tool, put together from its parts.
+type Call struct{ Name, Arguments string }
+
+// String is all of it, in one piece.
+func (s Said) String() string {
+	all := s.Whole
+	for _, c := range s.Calls {
+		all += c.Name + c.Arguments
+	}
+	return all
+}
+
+// mostCalls bounds the calls of one answer that are kept.
+const mostCalls = 128
+
+// kept is a Said as it comes, as JSON writes it.
+type kept struct {
+	on             bool
+	whole, visible []byte
+	calls          []keptCall
+	cut            bool
+}
+
+type keptCall struct {
+	index           int
+	name, arguments []byte
+}
+
+// add keeps what an event brought, up to room bytes, and returns what is left of them.
+func (k *kept) add(e *Event, room int) int {
+	take := func(to *[]byte, part []byte) {
+		n := min(len(part), room)
+		*to = append(*to, part[:n]...)
+		k.cut = k.cut || n < len(part)
+	}
+	take(&k.visible, e.Visible)
+	take(&k.whole, e.Raw)
+	room -= min(len(e.Raw), room)
+	for _, part := range e.Calls {
+		call := k.call(part.Index)
+		if call == nil {
+			k.cut = true
+			break
+		}
+		take(&call.name, part.Name)
+		room -= min(len(part.Name), room)
+		take(&call.arguments, part.Arguments)
+		room -= min(len(part.Arguments), room)
+	}
+	return room
+}
+
+// call is the call of that index; nil where there are too many.
+func (k *kept) call(index int) *keptCall {
+	i := slices.IndexFunc(k.calls, func(c keptCall) bool { return c.index == index })
+	switch {
+	case i >= 0:
+		return &k.calls[i]
+	case len(k.calls) >= mostCalls:
+		return nil
+	}
+	k.calls = append(k.calls, keptCall{index: index})
+	return &k.calls[len(k.calls)-1]
+}
+
+func (k *kept) said() Said {
+	out := Said{Whole: k.decoded(k.whole), Visible: k.decoded(k.visible), Cut: k.cut}
+	for _, c := range k.calls {
+		out.Calls = append(out.Calls, Call{k.decoded(c.name), k.decoded(c.arguments)})
+	}
+	return out
+}
+
+// decoded is the text behind JSON's spelling. Where it was cut, the last character may
+// be half there, and is left out.
+func (k *kept) decoded(raw []byte) string {
+	if !k.cut {
+		return unquote(raw)
+	}
+	// An escaped character beyond the basic plane is the longest: \ud83d\ude00.
+	for back := 0; back < 12 && back < len(raw); back++ {
+		part := raw[:len(raw)-back]
+		if text, ok := decode(part); ok {
+			return strings.TrimRight(text, string(utf8.RuneError))
+		}
+	}
+	return ""
+}

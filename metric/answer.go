@@ -1,0 +1,108 @@
+package metric
+
+import "slices"
+
+// Answer is what the text of one natural answer came to when it was looked at, as it
+// ended: see package answers. The text itself is not part of it.
+type Answer struct {
+	Empty   bool  `json:"empty,omitempty"`   // no visible text and no tool call
+	Repeats bool  `json:"repeats,omitempty"` // it says the same few words again and again
+	Invalid bool  `json:"invalid,omitempty"` // replacement characters, NUL or half a surrogate pair
+	JSON    Found `json:"json,omitempty"`    // whether it is the JSON that was asked for
+	Call    Found `json:"call,omitempty"`    // whether it calls the tools that were offered
+	Right   Found `json:"right,omitempty"`   // whether it is the answer of its task
+	// Item names the task's item: one that is asked twice is still one. "": the request
+	// is not of a task.
+	Item string `json:"item,omitempty"`
+}
+
+// Found says whether an answer has what its request asked for.
+type Found string
+
+const (
+	Unasked Found = "" // the request does not ask for it
+	Yes     Found = "yes"
+	No      Found = "no"
+)
+
+// FoundIf is Yes or No.
+func FoundIf(ok bool) Found {
+	if ok {
+		return Yes
+	}
+	return No
+}
+
+// Says is whether a metric of answers (see Def.OfAnswers) holds of the request's. It is
+// Unasked where the request does not ask for it, or was of no natural answer. A failed
+// request has no answer, which counts as bad.
+func (s *Sample) Says(def Def) Found {
+	a := s.Answer
+	if a == nil {
+		return Unasked
+	}
+	found := Unasked
+	switch def.Name {
+	case "stop_rate":
+		found = FoundIf(s.Finish == "stop" || s.Finish == "tool_calls")
+	case "empty":
+		found = FoundIf(a.Empty)
+	case "repetition":
+		found = FoundIf(a.Repeats)
+	case "invalid_text":
+		found = FoundIf(a.Invalid)
+	case "valid_json":
+		found = a.JSON
+	case "valid_tool_call":
+		found = a.Call
+	case "accuracy":
+		found = a.Right
+	}
+	if found != Unasked && !s.Completed() {
+		return FoundIf(def.Better == LowerIsBetter)
+	}
+	return found
+}
+
+// Bad says whether the request counts against a metric of answers.
+func (s *Sample) Bad(def Def) bool {
+	found := s.Says(def)
+	return found == Yes && def.Better == LowerIsBetter || found == No && def.Better == HigherIsBetter
+}
+
+// AnswerShare is the share of a level's answers of which a metric of answers holds, of
+// those that were asked for it. Requests of a complete round that left no sample count
+// as failed.
+func (l *Level) AnswerShare(def Def) Value {
+	bad, n := 0, 0
+	for _, r := range l.Rounds {
+		samples := r.MeasuredSamples()
+		seen := 0
+		for _, s := range samples {
+			if s.Canceled() || s.Says(def) == Unasked {
+				continue
+			}
+			seen++
+			if s.Bad(def) {
+				bad++
+			}
+		}
+		n += seen
+		if lost := r.Due - len(samples); r.Complete && lost > 0 && seen > 0 {
+			bad, n = bad+lost, n+lost
+		}
+	}
+	if n == 0 {
+		return None(def.NoValue)
+	}
+	if share := float64(bad) / float64(n); def.Better == LowerIsBetter {
+		return Some(share)
+	} else {
+		return Some(1 - share)
+	}
+}
+
+// AskedFor are the samples whose requests asked for what a metric of answers speaks of.
+func AskedFor(def Def, samples []*Sample) []*Sample {
+	return slices.DeleteFunc(slices.Clone(samples), func(s *Sample) bool { return s.Says(def) == Unasked })
+}

@@ -1,0 +1,182 @@
+package sim
+
+import (
+	"net/http"
+	"slices"
+	"time"
+)
+
+// emission tells the client what a step made of its answer.
+func (v *Virtual) emission(c *Call, e *Emission) {
+	at, fx := e.At, c.fx
+	if fx.notSSE {
+		if e.Last {
+			v.whole(c, at)
+		}
+		return
+	}
+	to, breaks := fx.visible(c.sent, e.Total, e.Last)
+	if to > c.sent {
+		if c.sent == 0 {
+			c.cached = e.Times.Cached
+			if fx.cachedAll {
+				c.cached = c.input
+			}
+			v.head(c, at)
+			v.role(c, at)
+		}
+		v.tokens(c, at, to)
+	}
+	switch {
+	case breaks:
+		v.breakOff(c, at)
+	case e.Last:
+		v.finish(c, at)
+	}
+}
+
+// head tells the status of a stream, once.
+func (v *Virtual) head(c *Call, at time.Duration) {
+	if !c.begun {
+		c.begun = true
+		c.to.Headers(at, http.StatusOK)
+	}
+}
+
+// role sends the first chunk of a chat, once.
+func (v *Virtual) role(c *Call, at time.Duration) {
+	if !c.roled && c.ask.Chat {
+		c.roled = true
+		v.head(c, at)
+		v.send(c, at, Chunk{Usage: v.running(c)})
+	}
+}
+
+// tokens sends the answer up to a token in one chunk; in two where reasoning
+// ends among them.
+func (v *Virtual) tokens(c *Call, at time.Duration, to int) {
+	reasoning := 0
+	if c.ask.Chat {
+		reasoning = c.fx.keyTokens
+	}
+	if c.sent < reasoning && reasoning < to {
+		v.tokens(c, at, reasoning)
+	}
+	from := c.sent
+	c.sent = to
+	tool := ""
+	if c.ask.Chat {
+		tool = c.reply.calls(c.fx)
+	}
+	chunk := Chunk{
+		Content:   tool == "" && from >= reasoning,
+		Reasoning: tool == "" && from < reasoning,
+		ToolCall:  tool != "",
+		Usage:     v.running(c),
+	}
+	if c.ask.Spoken {
+		v.text = c.reply.said(v.text[:0], from, to, c.fx)
+		if chunk.Text = v.text; from == 0 {
+			chunk.Tool = tool
+		}
+	}
+	v.send(c, at, chunk)
+}
+
+// running is the usage that a chunk before the last carries. One of zeros is
+// none to a client.
+func (v *Virtual) running(c *Call) *Usage {
+	if c.fx.usageNull || c.fx.usageZero || c.fx.noUsage {
+		return nil
+	}
+	return v.used(c)
+}
+
+func (v *Virtual) used(c *Call) *Usage {
+	v.usage = Usage{Input: c.input, Output: c.reply.told(c.sent), Cached: c.cached}
+	return &v.usage
+}
+
+// finish sends what comes after the last token.
+func (v *Virtual) finish(c *Call, at time.Duration) {
+	fx := c.fx
+	last := Chunk{Finish: c.reply.finish, Usage: v.running(c)}
+	if fx.usageInFinish && !fx.noUsage {
+		last.Usage = v.used(c)
+	}
+	v.send(c, at, last)
+	if !fx.usageInFinish && !fx.noUsage {
+		v.send(c, at, Chunk{Usage: v.used(c)})
+	}
+	if !fx.noDone {
+		v.send(c, at, Chunk{Done: true})
+	}
+	v.end(c, at, Ended, "")
+}
+
+// breakOff ends a stream as its fault wants.
+func (v *Virtual) breakOff(c *Call, at time.Duration) {
+	fx := c.fx
+	switch {
+	case fx.errorEvent, fx.errorLegacy:
+		v.send(c, at, Chunk{Err: fx.message})
+		if !fx.noDone {
+			v.send(c, at, Chunk{Done: true})
+		}
+		v.end(c, at, Ended, "")
+	case fx.cut:
+		v.end(c, at, Broken, "unexpected EOF")
+	case fx.hold, fx.trickle > 0:
+		c.silent = true
+	default:
+		v.end(c, at, Ended, "")
+	}
+}
+
+// whole answers with one object in place of a stream.
+func (v *Virtual) whole(c *Call, at time.Duration) {
+	fx := c.fx
+	switch {
+	case fx.errorEvent, fx.errorLegacy:
+		v.reject(c, at, http.StatusInternalServerError, fx.message)
+	case fx.hold, fx.trickle > 0:
+		c.silent = true
+	case fx.cut:
+		v.end(c, at, Refused, "EOF")
+	default:
+		v.head(c, at)
+		v.end(c, at, NotStream, "one JSON object")
+	}
+}
+
+func (v *Virtual) send(c *Call, at time.Duration, chunk Chunk) {
+	v.chunk = chunk // of the heap already: nothing is allocated for a chunk
+	c.to.Chunk(at, &v.chunk)
+}
+
+func (v *Virtual) reject(c *Call, at time.Duration, status int, words string) {
+	c.begun = true
+	c.to.Headers(at, status)
+	v.end(c, at, Rejected, words)
+}
+
+func (v *Virtual) end(c *Call, at time.Duration, how Ending, words string) {
+	c.over = true
+	v.release(c)
+	c.to.End(at, how, words)
+}
+
+// die ends the server and everything in flight.
+func (v *Virtual) die(at time.Duration) {
+	v.dead = true
+	for _, c := range slices.Concat(v.calls, v.late) {
+		switch {
+		case c == nil || c.over:
+		case c.begun:
+			v.end(c, at, Broken, "unexpected EOF")
+		default:
+			v.end(c, at, Refused, "EOF")
+		}
+	}
+	v.late = nil
+}
