@@ -57,6 +57,25 @@ var insideColumns = []Column{
 	figure(4, "cost_per_million_tokens", "").as("Cost per 1M"),
 }
 
+// answerColumns are those of what natural answers said.
+var answerColumns = []Column{
+	LevelColumns[0],
+	figure(1, "accuracy", ""),
+	figure(6, "answer_tokens", "mean"),
+	figure(5, "stop_rate", ""),
+	figure(2, "empty", ""),
+	figure(2, "repetition", ""),
+	figure(3, "invalid_text", ""),
+	figure(2, "valid_json", ""),
+	figure(2, "valid_tool_call", ""),
+}
+
+// further are the tables beside that of the levels, where a case has something in them.
+var further = []struct {
+	head    string
+	columns []Column
+}{{"What natural answers said", answerColumns}, {"Inside the server", insideColumns}}
+
 // figure is the column of one statistic of a metric.
 func figure(keep int, name, stat string) Column {
 	def, _ := metric.Lookup(name)
@@ -90,11 +109,11 @@ func (c Column) as(head string) Column {
 	return c
 }
 
-// insideOf are the columns in which a case has something; none when no server
-// reported anything.
-func insideOf(cases []*Case) []Column {
+// present are those of the columns in which a case has something; none where no case
+// has anything.
+func present(columns []Column, cases []*Case) []Column {
 	var out []Column
-	for _, c := range insideColumns {
+	for _, c := range columns {
 		if c.Metric == "" || slices.ContainsFunc(cases, func(x *Case) bool {
 			s := x.Summary(c.Metric)
 			return s != nil && s.Why == "" && c.Cell(x) != "–"

@@ -314,8 +314,10 @@ func (m *markdown) levels() string {
 			continue
 		}
 		s.table(fmt.Sprintf("\n### %s on %s\n\n", cell(g.workload, cellBytes), cell(g.server, cellBytes)), LevelColumns, g.cases)
-		if inside := insideOf(g.cases); inside != nil {
-			s.table("\nInside the server:\n\n", inside, g.cases)
+		for _, more := range further {
+			if columns := present(more.columns, g.cases); columns != nil {
+				s.table("\n"+more.head+":\n\n", columns, g.cases)
+			}
 		}
 		for _, c := range g.cases {
 			if c.Skipped != "" {
@@ -461,7 +463,7 @@ func (m *markdown) used() map[string]bool {
 	}
 	for i := range m.doc.Cases {
 		for _, s := range m.doc.Cases[i].Metrics {
-			if s.Why == "" && slices.ContainsFunc(slices.Concat(LevelColumns, insideColumns), func(c Column) bool { return c.Metric == s.Metric }) {
+			if s.Why == "" && slices.ContainsFunc(slices.Concat(LevelColumns, answerColumns, insideColumns), func(c Column) bool { return c.Metric == s.Metric }) {
 				used[s.Metric] = true
 			}
 		}

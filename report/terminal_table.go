@@ -7,12 +7,14 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// table writes the levels with as many columns as fit, and what the server
-// told of itself at them.
+// table writes the levels with as many columns as fit, and what their
+// answers said and the server told of itself at them.
 func (t *terminal) table(cases []*Case) {
 	t.columns(slices.Clone(LevelColumns), cases)
-	if inside := insideOf(cases); inside != nil {
-		t.columns(inside, cases)
+	for _, more := range further {
+		if columns := present(more.columns, cases); columns != nil {
+			t.columns(columns, cases)
+		}
 	}
 }
 

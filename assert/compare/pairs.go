@@ -9,8 +9,8 @@ import (
 )
 
 // outcomes are the items of both sides by what a metric of answers says of them: all
-// that were asked on both, those lost (good on the control alone) and those won. Items
-// whose round goes with them count for less than one.
+// that were asked on both, those lost (good on the control alone) and those won. Prompts
+// whose rounds differ by more than chance count for less than one; items of a task do not.
 type outcomes struct{ lost, won, all float64 }
 
 // place names what both sides were asked alike: the item of a task, else one prompt of
@@ -28,7 +28,7 @@ func (m matched) paired(def metric.Def, alpha float64) (o outcomes, ok bool) {
 		bad, n [2]float64
 		round  int
 	}
-	items := map[place]*item{}
+	items, tasks := map[place]*item{}, true
 	for side, l := range []*metric.Level{m.control, m.candidate} {
 		for i, r := range l.Rounds {
 			for _, s := range r.MeasuredSamples() {
@@ -36,7 +36,7 @@ func (m matched) paired(def metric.Def, alpha float64) (o outcomes, ok bool) {
 					continue
 				}
 				at := place{item: s.Answer.Item}
-				if at.item == "" {
+				if tasks = tasks && at.item != ""; at.item == "" {
 					if m.unpaired {
 						return outcomes{}, false
 					}
@@ -70,6 +70,9 @@ func (m matched) paired(def metric.Def, alpha float64) (o outcomes, ok bool) {
 	}
 	if o.all == 0 {
 		return outcomes{}, false
+	}
+	if tasks {
+		return o, true // items are independent
 	}
 	part := stat.Effective(o.all, groups, nil, alpha) / o.all
 	return outcomes{o.lost * part, o.won * part, o.all * part}, true

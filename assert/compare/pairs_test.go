@@ -39,13 +39,18 @@ func TestPairedOutcomes(t *testing.T) {
 	}{
 		{"alike", said("..x.", "...."), said("..x.", "...."), outcomes{0, 0, 8}},
 		{"one lost, two won", said("..x.", "x..."), said(".x..", "...."), outcomes{1, 2, 8}},
-		{"lost requests are bad", said("....", "...."), said("...-", "...."), outcomes{1, 0, 8}},
+		{"lost requests are bad", said("....", "...."), said("...-", "-..."), outcomes{2, 0, 8}},
 		{"what neither was asked is none", said("?...", "...."), said("?...", "...."), outcomes{0, 0, 7}},
 	} {
 		got, ok := matched{control: tt.control, candidate: tt.candidate}.paired(def, 0.05)
 		if !ok || !cmp.Equal(tt.want, got, cmp.AllowUnexported(outcomes{})) {
 			t.Errorf("%s: %+v, %v; want %+v", tt.name, got, ok, tt.want)
 		}
+	}
+	// All in one of five rounds: so many that go together are worth few.
+	at := func(first string) *metric.Level { return said(first, "....", "....", "....", "....") }
+	if got, _ := (matched{control: at("...."), candidate: at("xxxx")}).paired(def, 0.05); got.all > 3 || got.lost/got.all != 0.2 {
+		t.Errorf("one round alone: %+v", got)
 	}
 	if _, ok := (matched{control: said("."), candidate: said("."), unpaired: true}).paired(def, 0.05); ok {
 		t.Error("prompts of two runs were paired")

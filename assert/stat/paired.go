@@ -11,7 +11,7 @@ import "math"
 // (Clopper and Pearson). Items that count for less than one make the numbers fractions.
 // ok is false for numbers that are none.
 func PairedShare(lost, won, n, alpha float64) (low, high float64, ok bool) {
-	if !(n > 0 && lost >= 0 && won >= 0 && lost+won <= n && alpha > 0 && alpha < 0.5) {
+	if !(n > 0 && lost >= 0 && won >= 0 && lost+won <= n && alpha > 0 && alpha <= 0.5) {
 		return 0, 0, false
 	}
 	upper := func(lost, won float64) float64 {
