@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -73,12 +74,33 @@ func (rd *round) heard(f *flight) {
 	said := f.answer.Said()
 	f.answer = nil
 	if rd.Workload.Output.Natural {
-		found := rd.asked.Look(saidBy(said, f.sample))
+		found := f.asked.Look(saidBy(said, f.sample))
+		if f.row > 0 {
+			found.Item = strconv.Itoa(f.row)
+		}
 		f.sample.Answer = &found
 	}
 	if rd.keeps(f.turn.Order) {
 		rd.keep(f, said)
 	}
+}
+
+// askedBy is what a request asks of its answer: as all of the level do, unless it has
+// fields of its own.
+func (rd *round) askedBy(r *client.Request) *answers.Ask {
+	if !r.Natural || len(r.Prompt.Fields) == 0 {
+		return rd.asked
+	}
+	ask, err := answers.Read(r.Further())
+	if err != nil && len(rd.level.Notes) == 0 {
+		rd.level.Notes = append(rd.level.Notes, unheld(err))
+	}
+	return ask
+}
+
+// unheld says that answers are not held to what was asked for.
+func unheld(err error) string {
+	return "the answers are not held to what was asked for: " + err.Error()
 }
 
 // saidBy is an answer as it is looked at.

@@ -82,6 +82,7 @@ type flight struct {
 	turn   load.Turn
 	sample *metric.Sample // the transport's until it ended
 	answer *client.Answer // where its text is kept; nil: it is not
+	asked  *answers.Ask   // what the request asks of it, where it is
 	at     time.Duration  // scheduled
 	input  int            // tokens of its prompt, as asked for; 0: as many as it has
 	output int            // tokens asked for
@@ -173,7 +174,7 @@ func (rd *round) send(turn load.Turn, at time.Duration) {
 		rd.Clock.Post(func() { rd.finish(f, s) })
 	})
 	if most := rd.keepsOf(turn); most > 0 {
-		f.answer = answer
+		f.answer, f.asked = answer, rd.askedBy(&request)
 		answer.Keep(most)
 	}
 	var stream client.Stream = answer

@@ -59,7 +59,7 @@ func (r *runner) series(t *Target, c Case, l *metric.Level) (s *series, lost err
 	l.Exact = prompts.Exact()
 	ask, err := answers.Read(request.Extra)
 	if err != nil && c.Workload.Output.Natural {
-		l.Notes = append(l.Notes, r.secrets.Text("the answers are not held to what was asked for: "+err.Error()))
+		l.Notes = append(l.Notes, r.secrets.Text(unheld(err)))
 	}
 	return &series{runner: r, Case: c, target: t, level: l, prompts: prompts, kept: keptOf(l), asked: ask, request: request, durations: r.durations}, nil
 }

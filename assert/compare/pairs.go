@@ -28,7 +28,7 @@ func (m matched) paired(def metric.Def, alpha float64) (o outcomes, ok bool) {
 		bad, n [2]float64
 		round  int
 	}
-	items, tasks := map[place]*item{}, true
+	items := map[place]*item{}
 	for side, l := range []*metric.Level{m.control, m.candidate} {
 		for i, r := range l.Rounds {
 			for _, s := range r.MeasuredSamples() {
@@ -36,7 +36,7 @@ func (m matched) paired(def metric.Def, alpha float64) (o outcomes, ok bool) {
 					continue
 				}
 				at := place{item: s.Answer.Item}
-				if tasks = tasks && at.item != ""; at.item == "" {
+				if at.item == "" {
 					if m.unpaired {
 						return outcomes{}, false
 					}
@@ -71,7 +71,7 @@ func (m matched) paired(def metric.Def, alpha float64) (o outcomes, ok bool) {
 	if o.all == 0 {
 		return outcomes{}, false
 	}
-	if tasks {
+	if def.Name == "accuracy" {
 		return o, true // items are independent
 	}
 	part := stat.Effective(o.all, groups, nil, alpha) / o.all

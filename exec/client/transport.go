@@ -12,6 +12,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/tokgate/tokgate/metric"
@@ -55,6 +56,20 @@ type Prompt struct {
 type Part struct {
 	Key    uint64
 	Tokens int
+// Further are the fields of the body that neither OpenAI's API nor the engine has from
+// the plan's own attributes: those of all requests, and this one's, which win.
+func (r *Request) Further() map[string]any {
+	if len(r.Prompt.Fields) == 0 {
+		return r.Extra
+	}
+	out := maps.Clone(r.Extra)
+	if out == nil {
+		out = map[string]any{}
+	}
+	for name, v := range r.Prompt.Fields {
+		out[name] = v
+	}
+	return out
 }
 
 // Event is what one event of a stream told. The byte slices behind it are

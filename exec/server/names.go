@@ -72,5 +72,5 @@ func (r virtualRows) Prompt(id exec.PromptID) (client.Prompt, error) {
 		p.Tokens = 1
 	}
 	// What tells one prompt from another is the row: its text is read no further.
-	return client.Prompt{Text: fmt.Sprintf("row %d", p.Row), Tokens: p.Tokens, Output: p.Output, Row: p.Row, Shared: p.Shared}, err
+	return client.Prompt{Text: fmt.Sprintf("row %d", p.Row), Tokens: p.Tokens, Output: p.Output, Row: p.Row, Shared: p.Shared, Fields: p.Fields}, err
 }
