@@ -56,6 +56,8 @@ type Prompt struct {
 type Part struct {
 	Key    uint64
 	Tokens int
+}
+
 // Further are the fields of the body that neither OpenAI's API nor the engine has from
 // the plan's own attributes: those of all requests, and this one's, which win.
 func (r *Request) Further() map[string]any {
