@@ -163,7 +163,7 @@ define characteristics
 endef
 
 .PHONY: characteristics
-characteristics: ## measure how often verdicts and capacities are wrong, on simulated servers; under a minute
+characteristics: ## measure how often verdicts and capacities are wrong, on simulated servers; a minute or two
 	$(call characteristics,500,500,100,100,40)
 	@cat results/characteristics/table.md results/characteristics/nights.md results/characteristics/rates.md
 
@@ -200,6 +200,12 @@ CRASHES ?= 1
 .PHONY: crashes
 crashes: ## kill, stop and cut off 240 real runs at random times (CRASHES=0.1 for a tenth), and look at what they leave; Linux
 	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestCrashes$$' -timeout 60m -v -args -crashes $(CRASHES)
+
+BUSY ?= 10
+
+.PHONY: busy
+busy: ## beside four busy loops, run the demo and two capacity searches BUSY times each (default 10) and six times as many comparisons, over sockets; hours
+	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestBusy$$' -timeout 12h -v -args -busy $(BUSY)
 
 REPEATS ?= 1000
 

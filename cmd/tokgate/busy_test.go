@@ -1,0 +1,138 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/report"
+)
+
+var busy = flag.Int("busy", 0, "how often TestBusy runs the demo and each search, and six times as often its comparison; 0: it is skipped")
+
+const busySides = `
+server "side" {
+  for_each = toset(["a", "b"])
+  simulator {}
+}
+workload "chat" {
+  input_tokens  = 256
+  output_tokens = { mean = 16, jitter = "25%" }
+  load {
+    concurrency = 8
+    requests    = 800 # in eight rounds, on each server
+  }
+}
+compare "unchanged" {
+  control   = server.side["a"]
+  candidate = server.side["b"]
+  rounds    = 8
+  tolerate {
+    ttft       = "mean +5%"
+    throughput = "-5%"
+    e2e        = "mean +5%"
+  }
+}
+`
+
+// busySearch is of a server whose truth 10,000 requests a level tell in virtual time;
+// the verbs are the threshold and up to where.
+const busySearch = `
+server "demo" {
+  simulator {}
+}
+workload "chat" {
+  input_tokens  = 256
+  output_tokens = { mean = 16, jitter = "25%%" }
+  sla {
+    at = "capacity"
+    %s
+  }
+  capacity {
+    from       = 2
+    up_to      = %d
+    resolution = "5%%"
+    require    = 2
+    budget     = "165s"
+  }
+}
+`
+
+// TestBusy counts what comes of runs over sockets on a machine that is overloaded:
+// four loops that never wait are beside them.
+func TestBusy(t *testing.T) {
+	if *busy == 0 {
+		t.Skip("hours: make busy")
+	}
+	program, dir := programFile(t, ""), t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name+".hcl")
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for range 4 {
+		loop := osexec.CommandContext(t.Context(), "sh", "-c", "while :; do :; done")
+		if err := loop.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = loop.Wait() })
+	}
+	t.Log("| plan | runs | exit 0 | exit 3 | exit 4 | other | largest answer |")
+	for _, c := range []struct {
+		name, path string
+		runs       int
+		truth      int                          // the largest load that it carries; 0: it is no search
+		kept       func(codes map[int]int) bool // of how many runs
+	}{
+		{"demo", filepath.Join(repository, "plans", "demo.hcl"), *busy, 0, func(n map[int]int) bool { return 10*n[assert.ExitPass] >= 9**busy }},
+		{"an unchanged server, compared", file("sides", busySides), 6 * *busy, 0, func(n map[int]int) bool { return 10*n[assert.ExitError] <= 6**busy && 2*n[assert.ExitFail] <= *busy }},
+		// The mean is 352 ms at 12, 373 ms at 13.
+		{"a search whose truth is 12", file("twelve", fmt.Sprintf(busySearch, `e2e = "mean < 362ms"`, 32)), *busy, 12, func(n map[int]int) bool { return 10*n[assert.ExitPass] >= 9**busy }},
+		// The p95 is 506 ms at 47, 534 ms at 48.
+		{"a search whose truth is 47", file("fortyseven", fmt.Sprintf(busySearch, `ttft = "p95 < 520ms"`, 64)), *busy, 47, func(n map[int]int) bool { return 10*n[assert.ExitPass] >= 9**busy }},
+	} {
+		codes, largest := map[int]int{}, 0
+		for i := range c.runs {
+			out := filepath.Join(dir, fmt.Sprint(c.name, i))
+			said, err := osexec.Command(program, "run", "-q", "--out", out, c.path).CombinedOutput()
+			code, exit := 0, (*osexec.ExitError)(nil)
+			if errors.As(err, &exit) {
+				code = exit.ExitCode()
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if codes[code]++; code != 0 {
+				t.Logf("%s, exit %d: %s", c.name, code, said[strings.LastIndex(strings.TrimSpace(string(said)), "\n")+1:])
+			}
+			if c.truth > 0 {
+				largest = max(largest, answered(t, out))
+			}
+		}
+		t.Logf("| %s | %d | %d | %d | %d | %d | %d |", c.name, c.runs, codes[0], codes[3], codes[4], c.runs-codes[0]-codes[3]-codes[4], largest)
+		if !c.kept(codes) || c.truth > 0 && largest > c.truth {
+			t.Errorf("%s: exit codes %v, largest answer %d", c.name, codes, largest)
+		}
+	}
+}
+
+// answered is the load that the search of a run certified.
+func answered(t *testing.T, out string) int {
+	f, err := os.Open(filepath.Join(out, "results.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	doc, err := report.ReadDocument(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc.Capacities[0].Pass
+}
