@@ -17,8 +17,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// A server that answers 100 requests a second at most, of which the judge says that
-// TTFT is ρ/(1 − ρ) seconds and at most 4: the limit is 80 req/s. The saturation is measured
+// A server that answers 20 requests a second at most, of which the judge says that
+// TTFT is ρ/(1 − ρ) seconds and at most 4: the limit is 16 req/s. The saturation is measured
 // once, for the fixed level and the search; the first estimate is at 0.8 of it,
 // and 0.82 of the estimate is certified.
 func TestRateCapacity(t *testing.T) {
@@ -32,7 +32,7 @@ func TestRateCapacity(t *testing.T) {
 		p.Workloads[0].SLAs = []*plan.SLA{{AtCapacity: true, Severity: plan.SeverityError}}
 		b := newBench(t, c, p, func(_ int, r *client.Request) reply {
 			if strings.Contains(r.Prompt.Text, metric.SaturationName) {
-				return reply{ttft: 400 * ms, itl: 300 * ms} // a hundred in flight, a second each
+				return reply{ttft: 400 * ms, itl: 300 * ms} // twenty in flight, a second each
 			}
 			return reply{ttft: 20 * ms, itl: ms}
 		})

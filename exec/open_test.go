@@ -20,7 +20,7 @@ import (
 func rateLoad(rate float64, requests, rounds int) *plan.Load {
 	return &plan.Load{
 		Kind: metric.OpenLoop, Seeds: []int64{1}, Timeout: 10 * time.Minute,
-		Open:   &plan.Open{Arrivals: plan.Constant, MaxInFlight: 100, Warmup: plan.OpenWarmupAuto},
+		Open:   &plan.Open{Arrivals: plan.Constant, MaxInFlight: 20, Warmup: plan.OpenWarmupAuto},
 		Levels: []plan.Level{{Name: plan.RateName(rate), Rate: rate, Requests: requests, Rounds: rounds}},
 	}
 }
@@ -65,9 +65,9 @@ func TestOpenLoop(t *testing.T) {
 				}
 			}
 		}
-		// A hundred in flight, 1.2 s each of three tokens: 83 requests a second.
-		if n := len(l.Saturation); n != 10 || l.Saturation[0] < 75 || l.Saturation[0] > 92 {
-			t.Errorf("saturation %v, want ten times about 83", l.Saturation)
+		// Twenty in flight, 1.2 s each of three tokens: 16.7 requests a second.
+		if n := len(l.Saturation); n != 10 || l.Saturation[0] < 15 || l.Saturation[0] > 18.4 {
+			t.Errorf("saturation %v, want ten times about 16.7", l.Saturation)
 		}
 		if diff := cmp.Diff([]string{"round saturation 0 complete true", "round 2 req/s 0 complete true", "round 2 req/s 1 complete true", "round 2 req/s 2 complete true", "round 2 req/s 3 complete true"},
 			slices.DeleteFunc(slices.Clone(b.calls), func(s string) bool { return !strings.HasPrefix(s, "round") })); diff != "" {
@@ -107,12 +107,12 @@ func TestOpenLoopClock(t *testing.T) {
 }
 
 // A server that takes one request after the other, a second each, is given three a
-// second: two stay behind each second, and the 100 that may be in flight are there
-// after about 50 s.
+// second: two stay behind each second, and the 20 that may be in flight are there
+// after about 10 s.
 func TestOpenLoopFull(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		var free time.Duration
-		load := rateLoad(3, 300, 10)
+		load := rateLoad(3, 60, 10)
 		load.Open.Warmup = 0
 		_, l := playRate(t, c, load, func(int, *client.Request) reply {
 			free = max(free, c.Now()) + time.Second
@@ -133,8 +133,8 @@ func TestOpenLoopFull(t *testing.T) {
 				}
 			}
 		}
-		if unfinished != 100 || due < 145 || due > 155 {
-			t.Errorf("%d of %d requests unfinished, want 100 of about 150", unfinished, due)
+		if unfinished != 20 || due < 28 || due > 32 {
+			t.Errorf("%d of %d requests unfinished, want 20 of about 30", unfinished, due)
 		}
 		if g, ok := l.Growth(); !ok || g.Share < 0.6 || g.Share > 0.7 {
 			t.Errorf("growth %+v, want about 2/3", g)
@@ -147,7 +147,7 @@ func TestOpenLoopFull(t *testing.T) {
 func TestOpenLoopStalled(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		load := rateLoad(1, 300, 10)
-		load.Open.Warmup = 0
+		load.Open.Warmup, load.Open.MaxInFlight = 0, 70 // more than come within a minute
 		_, l := playRate(t, c, load, func(n int, _ *client.Request) reply {
 			if n >= 10 {
 				return reply{}
@@ -171,7 +171,7 @@ func TestOpenLoopStalled(t *testing.T) {
 // A server that never sends a token is given up after a request's own time-out.
 func TestOpenLoopSilent(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
-		load := rateLoad(1, 300, 10)
+		load := rateLoad(0.1, 30, 10)
 		load.Timeout = 2 * time.Minute
 		load.Open.Warmup = 0
 		_, l := playRate(t, c, load, func(int, *client.Request) reply { return reply{} })
@@ -201,8 +201,8 @@ func TestOpenLoopIsBounded(t *testing.T) {
 		load := rateLoad(1000, 100_000, 10)
 		load.Open.Warmup = 0
 		b, l := playRate(t, c, load, func(int, *client.Request) reply { return reply{ttft: time.Hour} })
-		if b.most != 100 || l.Cut != metric.CutFull {
-			t.Errorf("%d in flight, cut %q, want 100, full", b.most, l.Cut)
+		if b.most != 20 || l.Cut != metric.CutFull {
+			t.Errorf("%d in flight, cut %q, want 20, full", b.most, l.Cut)
 		}
 	})
 }

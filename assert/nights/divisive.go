@@ -3,6 +3,7 @@ package nights
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/tokgate/tokgate/assert/stat"
 )
@@ -47,15 +48,15 @@ func divisive(series []float64) []cut {
 
 // split appends the changes within xs, which begins at night from, in order.
 func split(xs []float64, from int, rng *rand.Rand, cuts *[]cut) {
-	at, energy := best(xs)
+	s := newOrder(xs)
+	at, energy := s.best()
 	if at == 0 {
 		return
 	}
 	as := 1
-	shuffled := append([]float64(nil), xs...)
 	for range permutations {
-		rng.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		if _, e := best(shuffled); e >= energy {
+		rng.Shuffle(len(xs), s.swap)
+		if _, e := s.best(); e >= energy {
 			as++
 		}
 		if float64(as)/(permutations+1) > significance {
@@ -68,28 +69,43 @@ func split(xs []float64, from int, rng *rand.Rand, cuts *[]cut) {
 	split(xs[at:], from+at, rng, cuts)
 }
 
-// best is the split of xs with the largest energy, n·m/(n+m) times
-// 2·E|X−Y| − E|X−X'| − E|Y−Y'|; cut 0 when no split leaves both sides long
-// enough, or xs is constant. The sums move along with the cut, so that all
-// splits cost no more than all pairs.
-func best(xs []float64) (cut int, energy float64) {
-	total := len(xs)
-	var left, right, between float64 // sums over pairs
+// order is values in some order, and how far each is from all others together,
+// which no order changes.
+type order struct {
+	xs, far []float64
+	pairs   float64 // half the sum of far
+}
+
+func newOrder(xs []float64) *order {
+	s := &order{xs: slices.Clone(xs), far: make([]float64, len(xs))}
 	for i := range xs {
 		for j := range i {
-			right += math.Abs(xs[i] - xs[j])
+			d := math.Abs(xs[i] - xs[j])
+			s.far[i], s.far[j], s.pairs = s.far[i]+d, s.far[j]+d, s.pairs+d
 		}
 	}
+	return s
+}
+
+func (s *order) swap(i, j int) {
+	s.xs[i], s.xs[j] = s.xs[j], s.xs[i]
+	s.far[i], s.far[j] = s.far[j], s.far[i]
+}
+
+// best is the split with the largest energy, n·m/(n+m) times
+// 2·E|X−Y| − E|X−X'| − E|Y−Y'|; cut 0 when no split leaves both sides long
+// enough, or the values are constant. The sums move along with the cut, so that
+// all splits cost no more than half of all pairs.
+func (s *order) best() (cut int, energy float64) {
+	total := len(s.xs)
+	left, right, between := 0.0, s.pairs, 0.0 // sums over pairs
 	for k := 1; k < total; k++ {
-		// xs[k-1] goes from the right to the left.
-		x := xs[k-1]
-		var toLeft, toRight float64
-		for _, y := range xs[:k-1] {
+		// The value before k goes from the right to the left.
+		x, toLeft := s.xs[k-1], 0.0
+		for _, y := range s.xs[:k-1] {
 			toLeft += math.Abs(x - y)
 		}
-		for _, y := range xs[k:] {
-			toRight += math.Abs(x - y)
-		}
+		toRight := s.far[k-1] - toLeft
 		left += toLeft
 		right -= toRight
 		between += toRight - toLeft

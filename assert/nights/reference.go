@@ -40,7 +40,9 @@ func robust(xs []float64, floor float64) moments {
 	if len(xs) == 0 {
 		return moments{Mean: math.NaN(), Sigma: math.NaN(), Correlation: math.NaN()}
 	}
-	center := middle(slices.Sorted(slices.Values(xs)))
+	sorted := slices.Clone(xs)
+	slices.Sort(sorted)
+	center := middle(sorted)
 	deviations := make([]float64, len(xs))
 	for i, x := range xs {
 		deviations[i] = math.Abs(x - center)
