@@ -149,9 +149,7 @@ func TestContainer(t *testing.T) {
 	if strings.Contains(d.read("calls"), "verysecret") || !strings.Contains(d.read("env"), "HF_TOKEN=sk-verysecret\n") {
 		t.Error("a secret is on a command line, or not in the environment")
 	}
-	if log := target.Log(); !strings.Contains(log, "args in-container --port ") {
-		t.Errorf("log %q", log)
-	}
+	logged(t, l, target, "args in-container --port ")
 	if err := target.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -286,14 +284,14 @@ func TestStubbornContainer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, grandchild, _ := strings.Cut(target.Log(), "grandchild ")
+	grandchild := logged(t, l, target, "grandchild ")
 	if err := target.Close(); err != nil {
 		t.Error(err)
 	}
 	if d.has("there") {
 		t.Error("the container is still there")
 	}
-	kill9(t, strings.Fields(grandchild)[0]) // of the stand-in, which has no container around it
+	kill9(t, grandchild) // of the stand-in, which has no container around it
 }
 
 func TestCreate(t *testing.T) {

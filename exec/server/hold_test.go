@@ -106,8 +106,8 @@ func TestGPUsOfAProcess(t *testing.T) {
 			t.Errorf("%s is %q, want %q", key, got, want)
 		}
 	}
-	if !strings.Contains(target.Log(), "gpus 1 PCI_BUS_ID\n") {
-		t.Errorf("log %q", target.Log())
+	if rest := logged(t, l, target, "gpus "); rest != "1 PCI_BUS_ID" {
+		t.Errorf("it has GPUs %q", rest)
 	}
 	wrong := onGPUs(t, &plan.GPUs{IDs: []string{"0"}})
 	wrong.Expect = map[string]string{"gpu": "1 x RTX PRO 6000"}

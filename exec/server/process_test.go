@@ -151,6 +151,19 @@ func eventually(t *testing.T, l *Launcher, done func() bool) {
 	}
 }
 
+// logged waits for words in a server's log, which comes by its own way, and returns
+// the rest of their line.
+func logged(t *testing.T, l *Launcher, target *exec.Target, words string) (rest string) {
+	t.Helper()
+	eventually(t, l, func() bool {
+		_, after, _ := strings.Cut(target.Log(), words)
+		var whole bool
+		rest, _, whole = strings.Cut(after, "\n")
+		return whole
+	})
+	return rest
+}
+
 func TestProcess(t *testing.T) {
 	l := childLauncher(t)
 	var states []string
@@ -260,11 +273,7 @@ func TestStubbornProcessIsKilledWithItsChildren(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, ok := strings.Cut(target.Log(), "grandchild ")
-	if !ok {
-		t.Fatalf("log %q", target.Log())
-	}
-	pid, err := strconv.Atoi(strings.Fields(rest)[0])
+	pid, err := strconv.Atoi(logged(t, l, target, "grandchild "))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,11 +296,7 @@ func TestProcessThatLeftItsGroup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, ok := strings.Cut(target.Log(), "grandchild ")
-	if !ok {
-		t.Fatalf("log %q", target.Log())
-	}
-	pid, _ := strconv.Atoi(strings.Fields(rest)[0])
+	pid, _ := strconv.Atoi(logged(t, l, target, "grandchild "))
 	if startOf(pid) == "" {
 		t.Fatal("it is not there to begin with")
 	}
@@ -319,9 +324,7 @@ func TestChattyProcess(t *testing.T) {
 	if grown := int64(after.HeapInuse) - int64(before.HeapInuse); grown > 64<<20 {
 		t.Errorf("%d MiB more in use", grown>>20)
 	}
-	if !strings.Contains(target.Log(), "the last line") {
-		t.Error("the end of the log is not there")
-	}
+	logged(t, l, target, "the last line")
 	if err := target.Close(); err != nil {
 		t.Error(err)
 	}
