@@ -146,6 +146,10 @@ func (r *reached) gpuSource(w *telemetry.Watch, t plan.Telemetry) (stop func()) 
 	}
 	if path, err := osexec.LookPath("amd-smi"); err == nil {
 		w.GPU = telemetry.AMDSMI(r.Clock, path, gpus)
+		if r.countsForeign(t) {
+			w.GPU = r.besides(func(ctx context.Context) (*telemetry.Reading, error) { return telemetry.ReadAMD(ctx, path, gpus) },
+				func(ctx context.Context) ([]int, error) { return telemetry.AMDProcesses(ctx, path, gpus) })
+		}
 		return stop
 	}
 	w.NoGPU = "there is no nvidia-smi and no amd-smi on the PATH"
@@ -164,19 +168,29 @@ func (r *reached) nvidia(w *telemetry.Watch, t plan.Telemetry, path string, gpus
 		return func() {}
 	}
 	w.GPU = smi.Source()
-	if t.Require.ForeignProcesses != nil && r.server.Process != nil && r.Holder.Run != "" {
-		others := foreign{run: r.Holder.Run, now: r.Clock.Now, list: func(ctx context.Context) ([]int, error) {
-			return telemetry.ComputeProcesses(ctx, path, gpus)
-		}}
-		w.GPU = telemetry.Fetch(r.Clock, func(ctx context.Context) (*telemetry.Reading, error) {
-			reading, err := smi.Read()
-			if err == nil {
-				others.add(ctx, reading)
-			}
-			return reading, err
-		})
+	if r.countsForeign(t) {
+		w.GPU = r.besides(func(context.Context) (*telemetry.Reading, error) { return smi.Read() },
+			func(ctx context.Context) ([]int, error) { return telemetry.ComputeProcesses(ctx, path, gpus) })
 	}
 	return smi.Close
+}
+
+// countsForeign says whether processes of others on the server's GPUs are to be counted,
+// and can be.
+func (r *reached) countsForeign(t plan.Telemetry) bool {
+	return t.Require.ForeignProcesses != nil && r.server.Process != nil && r.Holder.Run != ""
+}
+
+// besides is what read reads, with the number of foreign processes among those of list.
+func (r *reached) besides(read func(context.Context) (*telemetry.Reading, error), list func(context.Context) ([]int, error)) telemetry.Source {
+	others := foreign{run: r.Holder.Run, now: r.Clock.Now, list: list}
+	return telemetry.Fetch(r.Clock, func(ctx context.Context) (*telemetry.Reading, error) {
+		reading, err := read(ctx)
+		if err == nil {
+			others.add(ctx, reading)
+		}
+		return reading, err
+	})
 }
 
 // gpus are those that the server was given, by index or UUID; nil when it may

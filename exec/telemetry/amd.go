@@ -5,27 +5,89 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tokgate/tokgate/exec/clock"
 )
 
-// AMDSMI is a source that runs the amd-smi at path for every reading, for the
-// GPUs with these indexes, UUIDs or bus ids; nil: all. One run takes it about
-// 50 ms of a core.
+// AMDSMI is a source that runs the amd-smi at path for every reading: see ReadAMD.
 func AMDSMI(c clock.Clock, path string, gpus []string) Source {
+	return Fetch(c, func(ctx context.Context) (*Reading, error) { return ReadAMD(ctx, path, gpus) })
+}
+
+// ReadAMD runs the amd-smi at path once, for the GPUs with these indexes, UUIDs or bus
+// ids; nil: all. One run takes it about 50 ms of a core.
+func ReadAMD(ctx context.Context, path string, gpus []string) (*Reading, error) {
 	args := []string{"metric", "--json"}
 	if len(gpus) > 0 {
 		args = append(append(args, "--gpu"), gpus...)
 	}
-	return Fetch(c, func(ctx context.Context) (*Reading, error) {
+	out, err := output(ctx, path, args...)
+	if err != nil {
+		return nil, fmt.Errorf("amd-smi: %w", err)
+	}
+	return parseAMD(out, len(gpus))
+}
+
+// AMDProcesses asks the amd-smi at path for the processes that compute on the GPUs with
+// these indexes, UUIDs or bus ids, nil: all, by the numbers that the machine gives them.
+// Each GPU is asked for alone: some versions list a process of one GPU on every other,
+// with no memory there.
+func AMDProcesses(ctx context.Context, path string, gpus []string) ([]int, error) {
+	questions := [][]string{{"process", "--json"}}
+	if len(gpus) > 0 {
+		questions = nil
+		for _, id := range gpus {
+			questions = append(questions, []string{"process", "--gpu", id, "--json"})
+		}
+	}
+	var pids []int
+	for _, args := range questions {
 		out, err := output(ctx, path, args...)
 		if err != nil {
 			return nil, fmt.Errorf("amd-smi: %w", err)
 		}
-		return parseAMD(out, len(gpus))
-	})
+		if pids, err = addProcesses(pids, out, len(gpus) > 0); err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(pids)
+	return slices.Compact(pids), nil
+}
+
+// addProcesses reads what amd-smi process --json printed: of each GPU a list with an
+// object for each process, or with words where there is none. placed: a process
+// without memory is one of another GPU.
+func addProcesses(pids []int, out []byte, placed bool) ([]int, error) {
+	var told []struct {
+		Processes []struct {
+			Info any `json:"process_info"`
+		} `json:"process_list"`
+	}
+	if err := json.Unmarshal(out, &told); err != nil || len(told) == 0 {
+		return nil, fmt.Errorf("amd-smi printed what is not the JSON expected: %.200s", out)
+	}
+	for _, gpu := range told {
+		for _, p := range gpu.Processes {
+			if words, ok := p.Info.(string); ok && strings.HasPrefix(words, "No running processes") {
+				continue
+			}
+			pid := quantity(p.Info, []string{"pid"})
+			if !(pid >= 1 && pid < 1<<31) {
+				return nil, fmt.Errorf("amd-smi tells of a process without its number: %.200v", p.Info)
+			}
+			memory := quantity(p.Info, []string{"mem_usage"})
+			if math.IsNaN(memory) {
+				memory = quantity(p.Info, []string{"memory_usage", "vram_mem"})
+			}
+			if !placed || memory != 0 { // not a number is not zero
+				pids = append(pids, int(pid))
+			}
+		}
+	}
+	return pids, nil
 }
 
 // parseAMD reads what amd-smi metric --json printed: a list with an object for

@@ -3,6 +3,7 @@
 package telemetry
 
 import (
+	"fmt"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
@@ -108,6 +109,34 @@ func TestComputeProcesses(t *testing.T) {
 		got, err := ComputeProcesses(t.Context(), program(t, script), []string{"0", "2"})
 		if wrong := len(want) == 1 && want[0] == -1; (err != nil) != wrong || !wrong && !slices.Equal(got, want) {
 			t.Errorf("%s: %v, %v", script, got, err)
+		}
+	}
+}
+
+func TestAMDProcesses(t *testing.T) {
+	const of = `[{"gpu":%s,"process_list":[{"process_info":{"name":"python","pid":%d,"mem_usage":{"value":%d,"unit":"B"}}}]}]`
+	both := fmt.Sprintf(`case "$*" in "process --gpu 0 --json") echo '`+of+`';; "process --gpu 2 --json") echo '`+of+`';; esac`, "0", 123, 5, "2", 45, 7)
+	for _, tt := range []struct {
+		name, script string
+		gpus         []string
+		want         []int // nil with fails: an error
+		fails        string
+	}{
+		{"two GPUs", both, []string{"0", "2"}, []int{45, 123}, ""},
+		{"a process of another GPU", fmt.Sprintf(`echo '`+of+`'`, "0", 123, 0), []string{"0"}, nil, ""},
+		{"all GPUs, on which it may say no memory", fmt.Sprintf(`[ "$*" = "process --json" ] && echo '`+of+`'`, "0", 123, 0), nil, []int{123}, ""},
+		{"one on two GPUs", fmt.Sprintf(`echo '`+of+`'`, "0", 123, 9), []string{"0", "1"}, []int{123}, ""},
+		{"memory by its older name", `echo '[{"process_list":[{"process_info":{"pid":7,"memory_usage":{"vram_mem":{"value":0,"unit":"B"}}}}]}]'`, []string{"0"}, nil, ""},
+		{"memory that is not told", `echo '[{"process_list":[{"process_info":{"pid":7}}]}]'`, []string{"0"}, []int{7}, ""},
+		{"none", `echo '[{"gpu":0,"process_list":[{"process_info":"No running processes detected"}]}]'`, []string{"0"}, nil, ""},
+		{"other words", `echo '[{"gpu":0,"process_list":[{"process_info":"N/A"}]}]'`, []string{"0"}, nil, "without its number"},
+		{"no JSON", `echo hello`, []string{"0"}, nil, "not the JSON expected"},
+		{"no GPU", `echo '[]'`, []string{"0"}, nil, "not the JSON expected"},
+		{"no permission", `echo "no permission" >&2; exit 1`, []string{"0"}, nil, "amd-smi: exit status 1: no permission"},
+	} {
+		got, err := AMDProcesses(t.Context(), program(t, tt.script), tt.gpus)
+		if (err != nil) != (tt.fails != "") || err != nil && !strings.Contains(err.Error(), tt.fails) || !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, %v", tt.name, got, err)
 		}
 	}
 }
