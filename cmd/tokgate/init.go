@@ -116,6 +116,7 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 		if o.answers.Measured, err = a.measured(ctx, o); err != nil {
 			return err
 		}
+		a.sayMeasured(o.answers)
 	}
 	text, err := o.plan()
 	if err != nil {
@@ -318,7 +319,7 @@ const (
 	// measureFor bounds how long `init --measure` loads a server.
 	measureFor = 2 * time.Minute
 	// measureWaves is how many requests of each slot a round measures; 1 of
-	// long ones.
+	// long ones, and where several use cases share the time.
 	measureWaves = 2
 	// leastMargin is what a threshold leaves to spare: less than half of what a
 	// server that is slower by a quarter loses.
@@ -350,6 +351,21 @@ func (a *app) measured(ctx context.Context, o initOptions) (map[string][]starter
 	})
 }
 
+// sayMeasured says what became a threshold, and what there was no time for.
+func (a *app) sayMeasured(w starter.Answers) {
+	for _, name := range w.UseCases {
+		u, _ := starter.Named(name)
+		for _, m := range w.Measured[name] {
+			for _, b := range m.Bounds {
+				fmt.Fprintf(a.Out, "%s at %d: %s %s, %s\n", name, m.InFlight, b.Metric, b.Text, b.Why)
+			}
+		}
+		for _, n := range w.Unmeasured(u) {
+			fmt.Fprintf(a.Out, "%s at %d: there was no time to measure it; it is held to what users are promised\n", name, n)
+		}
+	}
+}
+
 // measureEach runs a plan of each use case within its share of the time.
 func (o initOptions) measureEach(run func(*plan.Plan, time.Duration) (*metric.Run, error)) (map[string][]starter.Measured, error) {
 	out := map[string][]starter.Measured{}
@@ -373,6 +389,10 @@ func (o initOptions) measureEach(run func(*plan.Plan, time.Duration) (*metric.Ru
 // measuring is the plan by which a use case is measured: that which is to be
 // written, with few requests, of which nothing is required but that they succeed.
 func (o initOptions) measuring(u starter.UseCase) (*plan.Plan, error) {
+	waves := measureWaves
+	if u.Output >= 1024 || u.Input >= 16<<10 || len(o.answers.UseCases) > 1 {
+		waves = 1
+	}
 	var levels []starter.Measured
 	for _, n := range u.InFlight {
 		levels = append(levels, starter.Measured{InFlight: n, Bounds: []starter.Bound{
@@ -386,10 +406,6 @@ func (o initOptions) measuring(u starter.UseCase) (*plan.Plan, error) {
 	}
 	p, _ := decode.File(decode.Options{Path: o.file, Source: text})
 	p.Gate.MeasureOnly = true
-	waves := measureWaves
-	if u.Output >= 1024 || u.Input >= 16<<10 {
-		waves = 1
-	}
 	w := p.Workloads[0]
 	var loads []*plan.Load
 	for _, level := range w.Loads[0].Levels {

@@ -395,8 +395,9 @@ func grouped(n int) string {
 // What `tokgate plan` simulates by itself: plans of few tokens, in few runs. More
 // is for the command.
 const (
-	briefTokens = 40_000 // of answers, one run
+	briefTokens = 40_000 // of answers and a sixteenth of prompts, one run
 	briefRuns   = 5
+	mostTokens  = 400_000 // above briefTokens it is one run
 )
 
 // strength prints what the gate would notice of a slower server, where that takes
@@ -411,7 +412,7 @@ func (x *expansion) strength(ctx context.Context) error {
 	}
 	x.title("What this gate would notice")
 	timed := slices.ContainsFunc(exec.Cases(p), func(c exec.Case) bool { return c.Level.Duration > 0 })
-	if tokens > briefTokens || timed || len(exec.Searches(p)) > 0 {
+	if tokens > mostTokens || timed || len(exec.Searches(p)) > 0 {
 		x.para("  ", "tokgate strength "+p.Path+" simulates it, some hundred runs of the plan.")
 		return nil
 	}
@@ -425,7 +426,11 @@ func (x *expansion) strength(ctx context.Context) error {
 			list = append(list, r)
 		}
 	}
-	r, err := strength.Measure(list, briefRuns, simulated(ctx, p, stored))
+	runs := briefRuns
+	if tokens > briefTokens {
+		runs = 1
+	}
+	r, err := strength.Measure(list, runs, simulated(ctx, p, stored))
 	if err != nil {
 		return measureError(err)
 	}
