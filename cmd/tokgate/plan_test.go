@@ -8,12 +8,18 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/exec/server"
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/report"
+	"github.com/tokgate/tokgate/report/progress"
 	"github.com/tokgate/tokgate/report/text"
 )
 
@@ -243,4 +249,78 @@ compare "c" {
 		t.Fatal(err)
 	}
 	tokgate(t, "plan", "other.hcl").check(t, assert.ExitPass, "Starts: unknown: 16 starts")
+}
+
+// The first estimate of a run whose servers take 10 s to start is within a fifth of
+// what it takes: on the way, as soon as one leg is over, and before it where another
+// run has shown how long starts take.
+func TestLongRunTellsItsEnd(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("slow.json", []byte(`{"name": "slow", "base": "default", "load_ms": 10000}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const src = `
+server "a" {
+  simulator { profile = "slow.json" }
+}
+server "b" {
+  simulator { profile = "slow.json" }
+}
+workload "w" {
+  for_each      = toset(["one", "two"])
+  input_tokens  = 200
+  output_tokens = { mean = 100, jitter = "10%" }
+  load {
+    concurrency = [1, 4]
+    requests    = 80
+  }
+}
+compare "c" {
+  control   = server.a
+  candidate = server.b
+  tolerate { e2e = "mean +20%" }
+}
+`
+	a := &app{color: "auto", Streams: Streams{Out: t.Output(), Err: t.Output()}}
+	if err := os.WriteFile("gate.hcl", []byte(src), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p, diags := a.load("gate.hcl", inputs{}, false)
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	known := (*lastRun)(nil).forecast(p, nil, nil)
+	for range 2 {
+		c := clock.NewVirtual()
+		var lines strings.Builder
+		d := progress.New(&lines, progress.Options{Now: c.Now, Forecast: known})
+		run, err := exec.Run(t.Context(), exec.Config{
+			Plan: p, Clock: c, Launch: (&server.Virtual{Clock: c}).Launch, Observer: observers{d}, JudgeComparison: comparisonLooks(p),
+			Run: metric.Run{ID: "r", Salt: 1, Simulated: true},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := regexp.MustCompile(`(?m)^ *(\w+)  .*(?:ETA of the run|levels, about) (\w+)$`).FindStringSubmatch(lines.String())
+		if said == nil {
+			t.Fatalf("no line tells the end of the run:\n%s", lines.String())
+		}
+		at, _ := time.ParseDuration(said[1])
+		left, _ := time.ParseDuration(said[2])
+		t.Logf("%s: %s and %s, it took %s", strings.TrimSpace(said[0]), at, left, run.End)
+		if math.Abs((at+left).Seconds()/run.End.Seconds()-1) > 0.2 {
+			t.Errorf("told wrongly:\n%s", lines.String())
+		}
+		// The next one is of a run whose starts and levels are known.
+		doc := report.New(run, p, assert.Verdicts{}, report.Meta{})
+		var b strings.Builder
+		if err := doc.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile("results.json", []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		last := readRunAt("results.json")
+		known = last.forecast(p, nil, startTimes(p, last))
+	}
 }

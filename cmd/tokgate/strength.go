@@ -211,18 +211,22 @@ func asksServers(p *plan.Plan) bool {
 // simulateChanged runs and judges a plan in virtual time, on profiles that were
 // changed.
 func simulateChanged(ctx context.Context, p *plan.Plan, stored map[string]*metric.Run, seed int, change func(*plan.Server, *sim.Profile)) (assert.Verdicts, error) {
+	run, err := simulatedRun(ctx, p, seed, change)
+	if err != nil {
+		return assert.Verdicts{}, err
+	}
+	return assert.Judge(p, run, assert.Options{Baselines: stored}), nil
+}
+
+func simulatedRun(ctx context.Context, p *plan.Plan, seed int, change func(*plan.Server, *sim.Profile)) (*metric.Run, error) {
 	c := clock.NewVirtual()
 	launcher := &server.Virtual{Clock: c, Dir: filepath.Dir(p.Path), Seed: int64(seed) * 1_000_003, Change: change}
 	if !asksServers(p) {
 		launcher.Seldom = time.Minute
 	}
-	run, err := exec.Run(ctx, exec.Config{
+	return exec.Run(ctx, exec.Config{
 		Plan: p, Clock: c, Launch: launcher.Launch, Observer: observers{},
 		Judge: looks(p), JudgeComparison: comparisonLooks(p),
 		Run: metric.Run{ID: simulatedID(p, uint64(seed)), Tool: buildInfo().Version, Plan: p.Path, PlanHash: p.Hash, Salt: uint64(seed), Simulated: true},
 	})
-	if err != nil {
-		return assert.Verdicts{}, err
-	}
-	return assert.Judge(p, run, assert.Options{Baselines: stored}), nil
 }

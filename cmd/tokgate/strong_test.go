@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -45,16 +46,9 @@ type ending struct {
 // endings are the lines of the log.
 func endings(t *testing.T) (out []ending) {
 	t.Helper()
-	if *strongLog == "" {
-		return nil
-	}
-	src, err := os.ReadFile(*strongLog)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(src)) {
+	for _, line := range linesOf(t, *strongLog) {
 		var e ending
-		if err := json.Unmarshal([]byte(line), &e); err != nil {
+		if err := json.Unmarshal(line, &e); err != nil {
 			t.Fatal(err)
 		}
 		out = append(out, e)
@@ -68,7 +62,24 @@ func (e ending) keep(t *testing.T) {
 		return
 	}
 	line, _ := json.Marshal(e) // text and numbers
-	f, err := os.OpenFile(*strongLog, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	appendLine(t, *strongLog, line)
+}
+
+// linesOf are the lines of a file; none where it is not there.
+func linesOf(t *testing.T, path string) (out [][]byte) {
+	t.Helper()
+	if path == "" {
+		return nil
+	}
+	src, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return slices.Collect(bytes.Lines(src))
+}
+
+func appendLine(t *testing.T, path string, line []byte) {
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err == nil {
 		_, err = f.Write(append(line, '\n'))
 		err = errors.Join(err, f.Close())
@@ -243,6 +254,25 @@ func TestLongInitNoticesTenfold(t *testing.T) {
 	}
 }
 
+// measuredIn is what init measures by, in virtual time: on a shipped profile and without
+// a bound on the time, or on that of the plan ("").
+func measuredIn(t *testing.T, profile string) func(*plan.Plan, time.Duration) (*metric.Run, error) {
+	return func(p *plan.Plan, budget time.Duration) (*metric.Run, error) {
+		if profile != "" {
+			p.Servers[0].Simulator.Profile, budget = profile, 0
+		}
+		c := clock.NewVirtual()
+		run, err := exec.Run(t.Context(), exec.Config{
+			Plan: p, Clock: c, Launch: (&server.Virtual{Clock: c}).Launch, Observer: observers{}, Budget: budget,
+			Run: metric.Run{ID: "measured", Salt: 1000, Simulated: true},
+		})
+		if budget > 0 && run.End > budget {
+			t.Errorf("measured for %s", run.End)
+		}
+		return run, err
+	}
+}
+
 // What init measures becomes a gate that notices a quarter.
 func TestLongInitMeasured(t *testing.T) {
 	sets := [][]string{{"code_completion"}}
@@ -253,17 +283,7 @@ func TestLongInitMeasured(t *testing.T) {
 		t.Run(strings.Join(set, " "), func(t *testing.T) {
 			o := initOf(set...)
 			var err error
-			o.answers.Measured, err = o.measureEach(func(p *plan.Plan, budget time.Duration) (*metric.Run, error) {
-				c := clock.NewVirtual()
-				run, err := exec.Run(t.Context(), exec.Config{
-					Plan: p, Clock: c, Launch: (&server.Virtual{Clock: c}).Launch, Observer: observers{}, Budget: budget,
-					Run: metric.Run{ID: "measured", Salt: 1000, Simulated: true},
-				})
-				if run.End > budget {
-					t.Errorf("measured for %s", run.End)
-				}
-				return run, err
-			})
+			o.answers.Measured, err = o.measureEach(measuredIn(t, ""))
 			if err != nil {
 				t.Fatal(err)
 			}
