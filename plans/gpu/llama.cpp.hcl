@@ -38,6 +38,7 @@ workload "chat" {
   }
 
   sla {
-    ttft = "p95 < 5s"
+    ttft  = "p95 < 5s"
+    speed = "mean > 5 tok/s"
   }
 }

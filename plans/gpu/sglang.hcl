@@ -40,6 +40,7 @@ workload "code" {
   }
 
   sla {
-    ttft = "p95 < 8s"
+    ttft  = "p95 < 8s"
+    speed = "mean > 15 tok/s"
   }
 }
