@@ -204,13 +204,7 @@ func (s *series) voids(rd *round, of int) bool {
 // measuredAgain says whether a disturbed round of so many is measured again, after
 // so many others were.
 func measuredAgain(d metric.Disturbance, voided, of int) bool {
-	most := metric.MostVoided(of)
-	if d.Load == "" {
-		// One is kept for a load that was not the declared one: that invalidates
-		// the level, and lateness what it could have decided.
-		most = max(most-1, 1)
-	}
-	return d != metric.Disturbance{} && voided < most
+	return d != metric.Disturbance{} && voided < metric.MostVoided(of)
 }
 
 // measured is how many requests were judged or are to be: those of the rounds
