@@ -213,7 +213,7 @@ func (c *checker) capacity(x *Capacity) {
 func (c *checker) joined() {
 	for i := range c.doc.Verdicts {
 		v := &c.doc.Verdicts[i]
-		if above := c.doc.above(v); above != nil && !slices.Contains(v.Notes, joining(v, above)) {
+		if above := c.doc.Above(v); above != nil && !slices.Contains(v.Notes, Joining(v, above)) {
 			c.say("%s of %s failed, but the capacity is %s", v.Name, v.Workload, above.Limit())
 		}
 	}

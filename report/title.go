@@ -91,15 +91,15 @@ func (w *Workload) People(n int) string {
 func (d *Document) join() {
 	for i := range d.Verdicts {
 		v := &d.Verdicts[i]
-		if c := d.above(v); c != nil {
-			v.Notes = append(v.Notes, joining(v, c))
+		if c := d.Above(v); c != nil {
+			v.Notes = append(v.Notes, Joining(v, c))
 		}
 	}
 }
 
-// above is the capacity above a level that failed what the search held to; nil:
+// Above is the capacity above a level that failed what the search held to; nil:
 // there is none.
-func (d *Document) above(v *Verdict) *Capacity {
+func (d *Document) Above(v *Verdict) *Capacity {
 	if v.Kind != "sla" || v.Outcome != Fail || v.Severity == "warn" {
 		return nil
 	}
@@ -116,8 +116,8 @@ func (d *Document) above(v *Verdict) *Capacity {
 	return nil
 }
 
-// joining is the sentence for a level that failed below a capacity.
-func joining(v *Verdict, c *Capacity) string {
+// Joining is the sentence for a level that failed below a capacity.
+func Joining(v *Verdict, c *Capacity) string {
 	for _, p := range c.Probes {
 		if p.Outcome == "pass" && p.Set > 1 && (v.Level == strconv.Itoa(p.N) || v.Level == "burst "+strconv.Itoa(p.N)) {
 			return fmt.Sprintf("the capacity found is %s all the same: measured again on fresh requests, %d passed. What is measured at this load changes from one set of requests to the next", c.Limit(), p.N)

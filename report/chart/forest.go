@@ -14,6 +14,8 @@ type Forest struct {
 	// Cut has a value that lies ten times as far out as all others run to the
 	// edge, where it is written.
 	Cut bool
+	// Sides names the two sides of zero: right is better.
+	Sides bool
 }
 
 // Change is one row. NaN is none.
@@ -40,29 +42,43 @@ func (f *Forest) SVG() template.HTML {
 	const row = 24.0
 	left := 60.0
 	for _, r := range f.Rows {
-		left = max(left, min(width(r.Name)+12, 240))
+		left = max(left, min(width(r.Name)+12, 270))
 	}
-	height := 12 + row*float64(len(f.Rows)) + 30
+	top := 12.0
+	if f.Sides {
+		top = 26
+	}
+	height := top + row*float64(len(f.Rows)) + 30
 	axis := Axis{Include: []float64{low, high}, Format: f.Format}
 	x := axis.scale(nil, 4)
 	x.place(left+8, Width-14)
 	at := func(v float64) float64 { return min(max(x.at(v), left+4), Width-10) }
-	bottom := 12 + row*float64(len(f.Rows))
+	bottom := top + row*float64(len(f.Rows))
 	var s svg
 	s.add(`<svg class="chart" viewBox="0 0 %s %s" width="%s" height="%s" role="img" aria-label="%s">`, num(Width), num(height), num(Width), num(height), esc(f.Name))
 	for _, t := range x.apart() {
-		s.add(`<line class="grid" x1="%s" x2="%[1]s" y1="8" y2="%s" stroke="currentColor" stroke-opacity=".15"/>`, num(x.at(t)), num(bottom))
+		s.add(`<line class="grid" x1="%s" x2="%[1]s" y1="%s" y2="%s" stroke="currentColor" stroke-opacity=".15"/>`, num(x.at(t)), num(top-4), num(bottom))
 		s.add(`<text class="tick" x="%s" y="%s" text-anchor="middle">%s</text>`, num(x.inside(t)), num(bottom+17), esc(x.format(t)))
 	}
-	s.add(`<line class="axis" x1="%s" x2="%[1]s" y1="8" y2="%s" stroke="currentColor"/>`, num(x.at(0)), num(bottom))
+	s.add(`<line class="axis" x1="%s" x2="%[1]s" y1="%s" y2="%s" stroke="currentColor"/>`, num(x.at(0)), num(top-4), num(bottom))
+	if f.Sides {
+		f.sides(&s, x.at(0))
+	}
 	for i, r := range f.Rows {
-		y := 12 + row*float64(i) + row/2
+		y := top + row*float64(i) + row/2
 		s.add(`<text class="tick" x="%s" y="%s" text-anchor="end">%s</text>`, num(left-4), num(y+4), esc(clip(r.Name, left-8)))
 		if finite(r.Limit) {
 			s.add(`<path class="limit" d="M%s %sv16" fill="none" stroke="currentColor"/>`, num(at(r.Limit)), num(y-8))
 		}
 		if !math.IsNaN(r.Low) && !math.IsNaN(r.High) {
 			s.add(`<path class="whisker s0" d="M%s %sH%s" fill="none" stroke="currentColor"/>`, num(at(r.Low)), num(y), num(at(r.High)))
+			// What goes on beyond the picture ends in an arrow.
+			if x.at(r.Low) < left+4 {
+				s.add(`<path class="whisker arrow s0" d="M%s %sl-6 4l6 4" fill="none" stroke="currentColor"/>`, num(left+10), num(y-4))
+			}
+			if x.at(r.High) > Width-10 {
+				s.add(`<path class="whisker arrow s0" d="M%s %sl6 4l-6 4" fill="none" stroke="currentColor"/>`, num(Width-16), num(y-4))
+			}
 		}
 		if finite(r.Value) {
 			s.WriteString(Glyph(0, r.Mark, false, at(r.Value), y))
@@ -73,11 +89,21 @@ func (f *Forest) SVG() template.HTML {
 	}
 	for i, r := range f.Rows {
 		if finite(r.Value) && len(r.Tip) > 0 {
-			tip(&s, at(r.Value), 12+row*float64(i)+row/2, r.Tip, Width, height)
+			tip(&s, at(r.Value), top+row*float64(i)+row/2, r.Tip, Width, height)
 		}
 	}
 	s.WriteString("</svg>")
 	return template.HTML(s.String())
+}
+
+// sides says which side of zero is the better, where there is room.
+func (f *Forest) sides(s *svg, zero float64) {
+	if worse := "← worse"; zero-8-width(worse) > 0 {
+		s.add(`<text class="ruleword" x="%s" y="14" text-anchor="end">%s</text>`, num(zero-8), worse)
+	}
+	if better := "better →"; zero+8+width(better) < Width {
+		s.add(`<text class="ruleword" x="%s" y="14">%s</text>`, num(zero+8), better)
+	}
 }
 
 // span is the range of the axis that shows the values.

@@ -9,6 +9,34 @@ import (
 
 var dashes = []string{"", "7 4", "2 3", "9 3 2 3"}
 
+// Series from Ordered on are of an order: their colours are Shades of one.
+const (
+	Ordered = 100
+	Shades  = 8
+)
+
+// class is that of a series' colour.
+func class(index int) string {
+	if index >= Ordered {
+		return fmt.Sprintf("o%d", (index-Ordered)%Shades)
+	}
+	return fmt.Sprintf("s%d", index%8)
+}
+
+// dash is how its line is broken; "": it is not.
+func dash(index int) string {
+	if index >= Ordered {
+		return ""
+	}
+	return dashes[index/2%len(dashes)]
+}
+
+// Bar is a horizontal bar for a share of 1, in the colour of an outcome's class.
+func Bar(share float64, outcome string) template.HTML {
+	return template.HTML(fmt.Sprintf(`<svg class="bar" viewBox="0 0 100 8" width="100" height="8" preserveAspectRatio="none" aria-hidden="true"><rect class="track" x="0" y="0" width="100" height="8" rx="2" fill="none"/><rect class="fill %s" x="0" y="0" width="%s" height="8" rx="2"/></svg>`,
+		esc(outcome), num(min(max(100*share, 1), 100))))
+}
+
 func (f *frame) band(s *svg, line *Series) {
 	if !line.Band {
 		return
@@ -27,7 +55,7 @@ func (f *frame) band(s *svg, line *Series) {
 	for i := len(down) - 1; i >= 0; i-- {
 		up = append(up, down[i])
 	}
-	s.add(`<polygon class="band s%d" points="%s" fill="none"/>`, line.Index%8, strings.Join(up, " "))
+	s.add(`<polygon class="band %s" points="%s" fill="none"/>`, class(line.Index), strings.Join(up, " "))
 }
 
 func (f *frame) line(s *svg, line *Series) {
@@ -38,11 +66,11 @@ func (f *frame) line(s *svg, line *Series) {
 	last := 0.0
 	flush := func() {
 		if len(run) > 1 {
-			dash := ""
-			if d := dashes[line.Index/2%len(dashes)]; d != "" {
-				dash = ` stroke-dasharray="` + d + `"`
+			broken := ""
+			if d := dash(line.Index); d != "" {
+				broken = ` stroke-dasharray="` + d + `"`
 			}
-			s.add(`<polyline class="line s%d" points="%s" fill="none" stroke="currentColor"%s/>`, line.Index%8, strings.Join(run, " "), dash)
+			s.add(`<polyline class="line %s" points="%s" fill="none" stroke="currentColor"%s/>`, class(line.Index), strings.Join(run, " "), broken)
 		}
 		run = nil
 	}
@@ -69,7 +97,7 @@ func (f *frame) marks(s *svg, line *Series) {
 		x, y := f.x.at(p.X), f.at(p.Y)
 		if line.Bars && !math.IsNaN(p.Low) && !math.IsNaN(p.High) {
 			low, high := f.at(p.Low), f.at(p.High)
-			s.add(`<path class="whisker s%d" d="M%s %sV%sM%s %[4]sh8M%[5]s %[3]sh8" fill="none" stroke="currentColor"/>`, line.Index%8, num(x), num(low), num(high), num(x-4))
+			s.add(`<path class="whisker %s" d="M%s %sV%sM%s %[4]sh8M%[5]s %[3]sh8" fill="none" stroke="currentColor"/>`, class(line.Index), num(x), num(low), num(high), num(x-4))
 		}
 		if !line.Plain {
 			s.WriteString(Glyph(line.Index, p.Mark, p.Hollow, x, y))
@@ -79,7 +107,7 @@ func (f *frame) marks(s *svg, line *Series) {
 
 // Glyph is the mark of a point, centred at x, y.
 func Glyph(index int, mark Mark, hollow bool, x, y float64) string {
-	class := fmt.Sprintf("mark s%d", index%8)
+	of := "mark " + class(index)
 	switch mark {
 	case Pass:
 		return fmt.Sprintf(`<circle class="mark pass" cx="%s" cy="%s" r="5"/>`, num(x), num(y))
@@ -89,27 +117,27 @@ func Glyph(index int, mark Mark, hollow bool, x, y float64) string {
 		return fmt.Sprintf(`<path class="mark unsure" d="M%s %sl6 6l-6 6l-6 -6z"/>`, num(x), num(y-6))
 	}
 	if hollow {
-		class += " hollow"
+		of += " hollow"
 	}
 	switch index % 4 {
 	case 1:
-		return fmt.Sprintf(`<rect class="%s" x="%s" y="%s" width="8" height="8"/>`, class, num(x-4), num(y-4))
+		return fmt.Sprintf(`<rect class="%s" x="%s" y="%s" width="8" height="8"/>`, of, num(x-4), num(y-4))
 	case 2:
-		return fmt.Sprintf(`<path class="%s" d="M%s %sl5 9h-10z"/>`, class, num(x), num(y-5.5))
+		return fmt.Sprintf(`<path class="%s" d="M%s %sl5 9h-10z"/>`, of, num(x), num(y-5.5))
 	case 3:
-		return fmt.Sprintf(`<path class="%s" d="M%s %sl5.5 5.5l-5.5 5.5l-5.5 -5.5z"/>`, class, num(x), num(y-5.5))
+		return fmt.Sprintf(`<path class="%s" d="M%s %sl5.5 5.5l-5.5 5.5l-5.5 -5.5z"/>`, of, num(x), num(y-5.5))
 	}
-	return fmt.Sprintf(`<circle class="%s" cx="%s" cy="%s" r="4.2"/>`, class, num(x), num(y))
+	return fmt.Sprintf(`<circle class="%s" cx="%s" cy="%s" r="4.2"/>`, of, num(x), num(y))
 }
 
 // Swatch is what a legend shows for a series.
 func Swatch(index int) template.HTML {
-	dash := ""
-	if d := dashes[index/2%len(dashes)]; d != "" {
-		dash = ` stroke-dasharray="` + d + `"`
+	broken := ""
+	if d := dash(index); d != "" {
+		broken = ` stroke-dasharray="` + d + `"`
 	}
-	return template.HTML(fmt.Sprintf(`<svg class="swatch" viewBox="0 0 26 12" width="26" height="12" aria-hidden="true"><line class="line s%d" x1="0" x2="26" y1="6" y2="6" stroke="currentColor"%s/>%s</svg>`,
-		index%8, dash, Glyph(index, OfSeries, false, 13, 6)))
+	return template.HTML(fmt.Sprintf(`<svg class="swatch" viewBox="0 0 26 12" width="26" height="12" aria-hidden="true"><line class="line %s" x1="0" x2="26" y1="6" y2="6" stroke="currentColor"%s/>%s</svg>`,
+		class(index), broken, Glyph(index, OfSeries, false, 13, 6)))
 }
 
 // Sign is what a legend shows for an outcome.

@@ -21,6 +21,7 @@ type Format struct {
 	File string // its name in a results folder; "": none is left there
 	For  string // who reads it
 	Doc  string // what it is, a line of Markdown
+	Kind string // ending of its files, without the dot; "": that of File, or the flag
 
 	Write func(io.Writer, *report.Document) error
 	// Together writes several runs into one file; nil: they cannot share one.
@@ -32,7 +33,7 @@ type Format struct {
 
 // Ext is the usual ending of its files, without the dot.
 func (f Format) Ext() string {
-	return strings.TrimPrefix(path.Ext(cmp.Or(f.File, "."+f.Flag)), ".")
+	return cmp.Or(f.Kind, strings.TrimPrefix(path.Ext(cmp.Or(f.File, "."+f.Flag)), "."))
 }
 
 // All are the formats, in the order in which a run writes them: first the one
@@ -55,9 +56,14 @@ var All = []Format{
 	},
 	{
 		Name: "the HTML report", Flag: "html", File: "report.html", For: "people",
-		Doc:      "one page: the verdict first, then charts, the plan, definitions",
+		Doc:      "the brief first, then the evidence: use cases, charts, the plan, definitions",
 		Write:    func(w io.Writer, d *report.Document) error { return html.Write(w, d) },
 		Together: func(w io.Writer, docs []*report.Document) error { return html.Write(w, docs...) },
+	},
+	{
+		Name: "the brief (HTML)", Flag: "brief", Kind: "html", For: "whoever decides",
+		Doc:   "the first page of `report.html` alone: one page of A4",
+		Write: html.Brief,
 	},
 	{
 		Name: "the comment (Markdown)", Flag: "comment", File: "comment.md", For: "a pull request",

@@ -109,8 +109,9 @@ func strength(runs []run) (section, bool) {
 
 // environment is what was measured, and by what.
 func environment(runs []run) (section, bool) {
-	s := section{ID: "environment", Title: "Environment", Lead: "What was measured, by what, and how to measure it again: the seeds and the salt make the same prompts."}
+	s := section{ID: "environment", Title: "Configuration", Lead: "What was measured, by what, and how to measure it again: the seeds and the salt make the same prompts."}
 	for _, r := range runs {
+		var facts []block
 		caption := "The run"
 		if r.Name != "" {
 			caption = r.Name
@@ -137,10 +138,10 @@ func environment(runs []run) (section, bool) {
 			add("generator's own delay", fmt.Sprintf("p50 %s, p99 %s at %s and %s chunks/s, measured before the run",
 				metric.Format(metric.Seconds, c.Delay50), metric.Format(metric.Seconds, c.Delay99), plural(c.Streams, "stream"), c.Rate.Format("")))
 		}
-		s.Blocks = append(s.Blocks, block{Table: t})
+		facts = append(facts, block{Table: t})
 		for i := range r.Servers {
 			server := &r.Servers[i]
-			t := &table{Words: true, Caption: "Server " + address(server.Address), Head: []string{"Fact", "Value"}}
+			t := &table{Words: true, Caption: "Server " + r.title(server.Address), Head: []string{"Fact", "Value"}}
 			for _, p := range server.Fingerprint {
 				t.Rows = append(t.Rows, []cell{text(line(p.Key)), text(line(p.Value))})
 			}
@@ -150,11 +151,12 @@ func environment(runs []run) (section, bool) {
 			if len(t.Rows) == 0 {
 				t.Rows = [][]cell{{text("what it is"), text("unknown: it told nothing")}}
 			}
-			s.Blocks = append(s.Blocks, block{Table: t})
+			facts = append(facts, block{Table: t})
 			if server.Log != "" {
-				s.Blocks = append(s.Blocks, block{Log: &logView{"End of the log of " + address(server.Address), clean.Block(clean.Tail(server.Log, 8000))}})
+				facts = append(facts, block{Log: &logView{"End of the log of " + r.title(server.Address), clean.Block(clean.Tail(server.Log, 8000))}})
 			}
 		}
+		s.Blocks = append(s.Blocks, block{Fold: &fold{strings.TrimSpace("Every fact of the run and its servers " + r.Name), facts}})
 	}
 	return s, true
 }
@@ -221,7 +223,7 @@ func definitions(runs []run) (section, bool) {
 			defs = append(defs, definition{"def-" + d.Name, d.Title, string(d.Unit), d.Doc, d.NoValue})
 		}
 	}
-	s.Blocks = []block{{Defs: defs}, {List: methods(runs)}}
+	s.Blocks = []block{{List: methods(runs)}, {Fold: &fold{"Definitions of " + plural(len(defs), "metric"), []block{{Defs: defs}}}}}
 	return s, true
 }
 
@@ -283,7 +285,7 @@ func source(runs []run) (section, bool) {
 				at.Checks = gathered(at.Checks, check(r, x), x.Level)
 			}
 		}
-		s.Blocks = append(s.Blocks, block{Source: &v})
+		s.Blocks = append(s.Blocks, block{Fold: &fold{fmt.Sprintf("%s, %s", v.File, plural(len(lines), "line")), []block{{Source: &v}}}})
 	}
 	return s, true
 }

@@ -15,7 +15,7 @@ import (
 
 // limitKinds say what each kind of answer claims.
 var limitKinds = map[metric.CapacityKind]string{
-	metric.CapacityExact:        "exact: the loads on both sides of the limit were measured, as close together as the plan asks for",
+	metric.CapacityExact:        "the loads on both sides of the limit were measured, as close together as the plan asks for",
 	metric.CapacityInterpolated: "between: the limit lies somewhere between the two numbers",
 	metric.CapacityAtLeast:      "at least: nothing that was tried was too much",
 	metric.CapacityBelow:        "below: even the smallest load tried was too much",
@@ -33,8 +33,11 @@ func capacities(runs []run) (section, bool) {
 	for _, r := range runs {
 		for i := range r.Capacities {
 			c := &r.Capacities[i]
+			if len(runs) == 1 && r.Workload(c.Workload) != nil {
+				continue // a section of its own has it
+			}
 			if n > 1 {
-				name := address(c.Workload) + " on " + address(c.Server)
+				name := r.title(c.Workload) + " on " + r.title(c.Server)
 				if r.Name != "" {
 					name += " · " + r.Name
 				}
@@ -52,10 +55,7 @@ func capacities(runs []run) (section, bool) {
 			if figures := searched(r, c); len(figures) > 0 {
 				s.Blocks = append(s.Blocks, block{Figures: figures})
 			}
-			if t := atTheLimit(r, c); t != nil {
-				s.Blocks = append(s.Blocks, block{Table: t})
-			}
-			s.Blocks = append(s.Blocks, block{Fold: &fold{"The search, probe by probe", []block{{Table: probes(c)}}}})
+			s.Blocks = append(s.Blocks, block{Fold: &fold{"The search, probe by probe", []block{{Table: probes(r, c)}}}})
 		}
 	}
 	return s, len(s.Blocks) > 0
@@ -109,9 +109,9 @@ func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
 	}
 	label := strings.TrimSpace(def.Title + " " + t.Stat)
 	rule := strings.TrimSpace(relation(t.Op) + " " + t.Limit.Format(t.Unit))
-	f := figure{Title: label + " against the load, " + address(c.Workload), Terms: []string{t.Metric},
+	f := figure{Title: label + " against the load, " + r.title(c.Workload), Terms: []string{t.Metric},
 		Words: "Each point is a probe.",
-		Table: &table{Caption: label + " at each probe, " + address(c.Workload), Head: []string{capital(kinds[c.Over]), "Outcome", label, "From", "To", "Limit", "Distance from the limit"}}}
+		Table: &table{Caption: label + " at each probe, " + r.title(c.Workload), Head: []string{capital(kinds[c.Over]), "Outcome", label, "From", "To", "Limit", "Distance from the limit"}}}
 	series, through := chart.Series{Loose: true, Bars: true}, chart.Series{Plain: true}
 	var ns []float64
 	ordered := slices.SortedStableFunc(slices.Values(c.Probes), func(a, b report.Probe) int { return cmp.Compare(a.N, b.N) })
@@ -155,7 +155,7 @@ func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
 		ch.Spans = []chart.Span{{From: c.Load(c.Pass), To: c.Load(c.Fail), Word: fmt.Sprintf("the limit lies between %s and %s", c.Amount(c.Pass), c.Amount(c.Fail))}}
 		f.Words += " The shaded stretch is where the limit lies."
 	}
-	if low, high := spread(series.Points); low > 0 && high > 30*low {
+	if low, high := lowHigh(series.Points); low > 0 && high > 30*low {
 		ch.Y.Log, ch.Y.Zero = true, false
 		ch.Y.Title += " (logarithmic)"
 	}
@@ -166,7 +166,7 @@ func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
 // explain says what the points and bars of a search are.
 func explain(f *figure, r run, points []chart.Point) {
 	if slices.ContainsFunc(points, func(p chart.Point) bool { return !math.IsNaN(p.Low) || !math.IsNaN(p.High) }) {
-		f.Words += " Its bar is the interval in which the true value lies, each end with the plan's confidence."
+		f.Words += " Its bar is the interval, each end with the plan's confidence."
 	}
 	if r.Plan.Decide == "estimate" {
 		f.Words += " The plan decides by the point alone."
@@ -216,7 +216,7 @@ func ends(n report.Number, unit string, upper bool) string {
 	return "no lower bound"
 }
 
-func spread(points []chart.Point) (low, high float64) {
+func lowHigh(points []chart.Point) (low, high float64) {
 	low = math.Inf(1)
 	for _, p := range points {
 		low, high = min(low, p.Y), max(high, p.Y)
@@ -237,8 +237,8 @@ func outcomeClass(outcome string) string {
 }
 
 // probes is what the search did, in order.
-func probes(c *report.Capacity) *table {
-	t := &table{Caption: "Probes of the search, in the order in which they were made", Head: []string{"Load", "Why", "Outcome", "Requests", "Took", "Threshold nearest to its limit", "Note"}}
+func probes(r run, c *report.Capacity) *table {
+	t := &table{Caption: "Probes of the search, in the order in which they were made" + r.on(c.Server), Head: []string{"Load", "Why", "Outcome", "Requests", "Took", "Threshold nearest to its limit", "Note"}}
 	const most = 200
 	for i := range c.Probes[:min(len(c.Probes), most)] {
 		p := &c.Probes[i]
@@ -276,74 +276,4 @@ func margins(r run, c *report.Capacity) []string {
 		}
 	}
 	return out
-}
-
-// atTheLimit puts the smallest load, both sides of the limit and the largest
-// load beside each other; nil where there are not two.
-func atTheLimit(r run, c *report.Capacity) *table {
-	byN := map[int]*report.Case{}
-	var ns []int
-	for i := range r.Cases {
-		x := &r.Cases[i]
-		if x.Server != c.Server || x.Workload != c.Workload || x.Kind != c.Over || x.Completed == 0 {
-			continue
-		}
-		n := x.N
-		if c.OfRate() {
-			n = int(math.Round(x.Rate / c.Load(1)))
-		}
-		if byN[n] == nil {
-			ns = append(ns, n)
-		}
-		if old := byN[n]; old == nil || x.Completed > old.Completed {
-			byN[n] = x
-		}
-	}
-	if len(ns) < 2 {
-		return nil
-	}
-	slices.Sort(ns)
-	shown := []int{ns[0]}
-	for _, n := range []int{c.Pass, c.Fail, ns[len(ns)-1]} {
-		if byN[n] != nil && n > shown[len(shown)-1] {
-			shown = append(shown, n)
-		}
-	}
-	return around(r, c, byN, shown)
-}
-
-// around is a column for each of the loads shown.
-func around(r run, c *report.Capacity, byN map[int]*report.Case, shown []int) *table {
-	t := &table{Caption: "Around the limit of " + address(c.Workload), Head: []string{capital(kinds[c.Over])}}
-	for _, n := range shown {
-		head := c.Amount(n)
-		switch n {
-		case c.Pass:
-			head += ", the limit"
-		case c.Fail:
-			head += ", too many"
-		}
-		t.Head = append(t.Head, head)
-	}
-	bounds := searchedBounds(r, c)
-	for _, f := range []struct{ name, stat string }{{"ttft", "mean"}, {"ttft", "p95"}, {"speed", "mean"}, {"e2e", "mean"}, {"itl", "mean"}, {"success", "rate"}, {"throughput", ""}} {
-		def, _ := metric.Lookup(f.name)
-		row := []cell{text(strings.TrimSpace(def.Title + " " + strings.TrimSuffix(f.stat, "rate")))}
-		some := false
-		for _, n := range shown {
-			v := byN[n].Summary(f.name).Stat(f.stat)
-			some = some || v.OK
-			x := text(v.Format(string(def.Unit)))
-			for _, b := range bounds {
-				if b.Metric == f.name && b.Stat == f.stat && v.OK && margin(b.Op, v.V, b.Limit.V) < 0 {
-					x.Class, x.Text = "fail", "✗ "+x.Text
-				}
-			}
-			row = append(row, x)
-		}
-		if some {
-			t.Rows = append(t.Rows, row)
-		}
-	}
-	return t
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tokgate/tokgate/metric"
@@ -25,7 +26,9 @@ type curve struct {
 	band  bool                             // shade from p5 to p95
 	stats []string                         // statistics of thresholds that are drawn as lines; nil: all
 	zero  bool
-	quiet bool // absent where every value is zero: nothing happened
+	quiet bool                    // absent where every value is zero: nothing happened
+	keep  func(*report.Case) bool // which cases; nil: those of the system's figures
+	ends  bool                    // say where the lowest and the highest are
 }
 
 // kinds of load, as an axis names them.
@@ -66,14 +69,24 @@ func tracks(runs []run, kind string, keep func(*report.Case) bool) []track {
 	}
 	showRun, showServer := differ(func(k key) string { return k.run }), differ(func(k key) string { return k.server })
 	showWorkload := differ(func(k key) string { return k.workload })
+	// Control and candidate of one workload are beside each other.
+	if showServer && showWorkload && !showRun {
+		at := map[string]int{}
+		for i, k := range order {
+			if _, ok := at[k.workload]; !ok {
+				at[k.workload] = i
+			}
+		}
+		slices.SortStableFunc(order, func(a, b key) int { return at[a.workload] - at[b.workload] })
+	}
 	for _, k := range order {
 		t := byKey[k]
 		var parts []string
 		if showWorkload || !showRun && !showServer {
-			parts = append(parts, address(t.workload))
+			parts = append(parts, t.r.title(t.workload))
 		}
 		if showServer {
-			parts = append(parts, address(t.server))
+			parts = append(parts, t.r.title(t.server))
 		}
 		if showRun {
 			parts = append(parts, t.r.Name)
@@ -115,7 +128,11 @@ func (cv curve) figures(runs []run) []figure {
 	if of == nil {
 		of = func(c *report.Case) report.Number { return mean(c, cv.name) }
 	}
-	has := func(c *report.Case) bool { n := of(c); return n.OK && !math.IsInf(n.V, 0) }
+	keep := cv.keep
+	if keep == nil {
+		keep = common(runs)
+	}
+	has := func(c *report.Case) bool { n := of(c); return keep(c) && n.OK && !math.IsInf(n.V, 0) }
 	all := tracks(runs, cv.kind, has)
 	if cv.quiet && !slices.ContainsFunc(all, func(t track) bool {
 		return slices.ContainsFunc(t.cases, func(c *report.Case) bool { return of(c).V != 0 })
@@ -194,7 +211,7 @@ func (cv curve) figure(runs []run, lines []track, of func(*report.Case) report.N
 	var ns []float64
 	low, high := math.Inf(1), 0.0
 	for i, t := range lines {
-		s := chart.Series{Name: t.name, Index: i, Band: cv.band && len(lines) <= 3}
+		s := chart.Series{Name: t.name, Index: hue(i, lines), Band: cv.band && len(lines) <= 3}
 		for _, c := range t.line() {
 			v := of(c)
 			ns = append(ns, c.Load())
@@ -211,7 +228,7 @@ func (cv curve) figure(runs []run, lines []track, of func(*report.Case) report.N
 			s.Points = append(s.Points, p)
 		}
 		ch.Series = append(ch.Series, s)
-		f.Legend = append(f.Legend, legend{chart.Swatch(i), t.name})
+		f.Legend = append(f.Legend, legend{chart.Swatch(hue(i, lines)), t.name})
 	}
 	if len(lines) == 1 {
 		f.Legend = nil
@@ -228,7 +245,95 @@ func (cv curve) figure(runs []run, lines []track, of func(*report.Case) report.N
 		ch.Y.Title += " (logarithmic)"
 	}
 	f.Chart = ch.SVG()
+	if cv.ends {
+		f.Finding = cv.finding(lines, of)
+	}
 	return f
+}
+
+// finding says where the lowest and the highest of its own lines are.
+func (cv curve) finding(lines []track, of func(*report.Case) report.Number) string {
+	var low, high extreme
+	var of2 [2]string
+	for _, t := range lines {
+		for _, c := range t.cases {
+			n, at := of(c), inFlight(c)
+			if len(lines) > 1 {
+				at += " · " + t.name
+			}
+			if !low.ok || n.V < low.v {
+				low, of2[0] = extreme{n.V, t.r, c, true}, at
+			}
+			if !high.ok || n.V > high.v {
+				high, of2[1] = extreme{n.V, t.r, c, true}, at
+			}
+		}
+	}
+	if !low.ok || low.c == high.c {
+		return ""
+	}
+	said := func(v float64) string {
+		if word := metric.Band(cv.name, v); word != "" && len(cv.zones) > 0 {
+			return format(cv.name, v) + " (" + word + ")"
+		}
+		return format(cv.name, v)
+	}
+	return fmt.Sprintf("Highest: %s at %s. Lowest: %s at %s.", said(high.v), of2[1], said(low.v), of2[0])
+}
+
+// common says which cases the system's figures show: of one run those of the
+// workloads that have no section of their own, where there are any, and levels
+// rather than the probes of a search.
+func common(runs []run) func(*report.Case) bool {
+	if len(runs) != 1 {
+		return func(*report.Case) bool { return true }
+	}
+	r := runs[0]
+	own, others := map[string]bool{}, false
+	levels := map[[2]string]bool{}
+	for i := range r.Workloads {
+		w := &r.Workloads[i]
+		own[w.Address] = r.useCase(w)
+		others = others || !own[w.Address]
+	}
+	for i := range r.Cases {
+		if c := &r.Cases[i]; c.Probe == nil && c.Completed > 0 {
+			levels[[2]string{c.Server, c.Workload}] = true
+		}
+	}
+	return func(c *report.Case) bool {
+		return !(others && own[c.Workload]) && (c.Probe == nil || !levels[[2]string{c.Server, c.Workload}])
+	}
+}
+
+// hue is the colour of a line. Those of lines that are ordered by number grow
+// darker with it.
+func hue(i int, lines []track) int {
+	if len(lines) < 3 {
+		return i
+	}
+	last := math.Inf(-1)
+	for _, t := range lines {
+		_, key, _ := strings.Cut(t.workload, "[\"")
+		n, ok := amount(strings.TrimSuffix(key, "\"]"))
+		if !ok || n <= last {
+			return i
+		}
+		last = n
+	}
+	return chart.Ordered + i*(chart.Shades-1)/max(len(lines)-1, 1)
+}
+
+// amount reads a number that a key names: 8, 96K, 1M.
+func amount(key string) (float64, bool) {
+	factor := 1.0
+	for suffix, f := range map[string]float64{"K": 1e3, "k": 1e3, "M": 1e6} {
+		if rest, ok := strings.CutSuffix(key, suffix); ok {
+			key, factor = rest, f
+		}
+	}
+	n, err := strconv.ParseFloat(key, 64)
+	return n * factor, err == nil
 }
 
 // table is the data of a figure.

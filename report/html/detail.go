@@ -27,12 +27,15 @@ func distributions(runs []run) (section, bool) {
 	}
 	var groups []group
 	for _, kind := range []string{"closed", "burst"} {
-		for _, t := range tracks(runs, kind, func(c *report.Case) bool { s := c.Summary("ttft"); return s != nil && len(s.Curve) > 1 }) {
+		for _, t := range tracks(runs, kind, func(c *report.Case) bool {
+			s := c.Summary("ttft")
+			return c.Probe == nil && s != nil && len(s.Curve) > 1
+		}) {
 			g := group{name: t.name}
 			if kind == "burst" {
 				g.name += ", bursts"
 			}
-			for _, name := range []string{"ttft", "speed", "itl", "e2e"} {
+			for _, name := range []string{"ttft", "speed"} {
 				if f, ok := distribution(t, name, kind); ok {
 					g.figures = append(g.figures, f)
 				}
@@ -44,9 +47,7 @@ func distributions(runs []run) (section, bool) {
 	}
 	for _, g := range groups {
 		b := block{Figures: g.figures}
-		if len(groups) > 1 {
-			b = block{Fold: &fold{g.name, []block{b}}}
-		}
+		b = block{Fold: &fold{g.name, []block{b}}}
 		s.Blocks = append(s.Blocks, b)
 	}
 	return s, len(s.Blocks) > 0
@@ -59,7 +60,11 @@ const (
 	mostLevels        = 6
 )
 
-func distribution(t track, name, kind string) (figure, bool) {
+func distribution(t track, name, kind string) (figure, bool) { return spread(t, name, kind, nil) }
+
+// spread draws the distributions of a track's cases, named by their loads where
+// there are no names.
+func spread(t track, name, kind string, names []string) (figure, bool) {
 	def, _ := metric.Lookup(name)
 	noun := map[string]string{"itl": "gaps"}[name]
 	noun = cmp.Or(noun, "requests")
@@ -73,7 +78,10 @@ func distribution(t track, name, kind string) (figure, bool) {
 		X: chart.Axis{Title: def.Title, Format: func(v float64) string { return metric.Format(def.Unit, v) }},
 		Y: chart.Axis{Title: "Share of " + noun, Min: 0, Max: 1, Ticks: []float64{0, 0.25, 0.5, 0.75, 0.95}, Format: func(v float64) string { return metric.Format(metric.Ratio, v) }}}
 	tab := &table{Caption: def.Title + " of " + t.name + " by level", Head: []string{"Level", capital(noun), "Min", "p5", "p25", "p50", "p75", "p95", "p99", "Max"}}
-	cases := t.line()
+	cases := t.cases
+	if names == nil {
+		cases = t.line()
+	}
 	tab.Rows = percentiles(cases, name)
 	low, high := math.Inf(1), 0.0
 	for i, c := range evenly(cases, mostLevels) {
@@ -93,7 +101,11 @@ func distribution(t track, name, kind string) (figure, bool) {
 			continue
 		}
 		ch.Series = append(ch.Series, series)
-		f.Legend = append(f.Legend, legend{chart.Swatch(i), inFlight(c)})
+		said := inFlight(c)
+		if names != nil {
+			said = names[i]
+		}
+		f.Legend = append(f.Legend, legend{chart.Swatch(i), said})
 	}
 	for _, w := range t.r.Workloads {
 		for _, b := range w.Bounds {
@@ -156,10 +168,6 @@ func timelines(runs []run) (section, bool) {
 			if under := telemetry(r, t); len(under) > 0 {
 				blocks = append(blocks, block{Figures: under})
 			}
-			if len(s.Blocks) == 0 {
-				s.Blocks = blocks
-				continue
-			}
 			s.Blocks = append(s.Blocks, block{Fold: &fold{f.Title, blocks}})
 		}
 	}
@@ -167,10 +175,10 @@ func timelines(runs []run) (section, bool) {
 }
 
 // mostTimelines bounds the timelines of a page, those of all runs together.
-const mostTimelines = 4
+const mostTimelines = 2
 
 func timeline(r run, t *report.Timeline) (figure, bool) {
-	title := fmt.Sprintf("%s at %s on %s", address(t.Workload), line(t.Level), address(t.Server))
+	title := fmt.Sprintf("%s at %s on %s", r.title(t.Workload), line(t.Level), r.title(t.Server))
 	if r.Name != "" {
 		title += " · " + r.Name
 	}
@@ -210,23 +218,29 @@ func timeline(r run, t *report.Timeline) (figure, bool) {
 	if slices.ContainsFunc(g.Bars, func(b chart.Request) bool { return b.Class == "failed" }) {
 		f.Legend = append(f.Legend, legend{chart.Block("failed"), "failed"})
 	}
+	const mostRows = 40
+	f.Table.Left = max(len(f.Table.Rows)-mostRows, 0)
+	f.Table.Rows = f.Table.Rows[:min(len(f.Table.Rows), mostRows)]
 	f.Chart = g.SVG()
 	return f, f.Chart != ""
 }
 
 // levels is the table of everything that was measured.
 func levels(runs []run) (section, bool) {
-	s := section{ID: "levels", Title: "All levels", Lead: "Every load that was measured, with the figures behind the charts."}
+	s := section{ID: "levels", Title: "All levels", Lead: "Every level of the plan, with the figures behind the charts. Probes of a search are with its use case."}
 	for _, r := range runs {
 		type key struct{ server, workload string }
 		var order []key
 		tables := map[key]*table{}
 		for i := range r.Cases {
 			c := &r.Cases[i]
+			if c.Probe != nil {
+				continue
+			}
 			k := key{c.Server, c.Workload}
 			t := tables[k]
 			if t == nil {
-				caption := address(c.Workload) + " on " + address(c.Server)
+				caption := r.title(c.Workload) + r.on(c.Server)
 				if r.Name != "" {
 					caption += " · " + r.Name
 				}
@@ -247,13 +261,14 @@ func levels(runs []run) (section, bool) {
 			}
 			t.Rows = append(t.Rows, row)
 		}
+		var all []block
 		for _, k := range order {
-			s.Blocks = append(s.Blocks, block{Table: tables[k]})
+			all = append(all, block{Table: tables[k]})
 		}
 		var notes []string
 		for i := range r.Cases {
 			c := &r.Cases[i]
-			at := address(c.Workload) + " at " + line(c.Level) + " on " + address(c.Server)
+			at := r.title(c.Workload) + " at " + line(c.Level) + r.on(c.Server)
 			if c.Skipped != "" {
 				notes = append(notes, at+" was not run: "+line(c.Skipped))
 			}
@@ -262,8 +277,12 @@ func levels(runs []run) (section, bool) {
 			}
 		}
 		if len(notes) > 0 {
-			s.Blocks = append(s.Blocks, block{List: notes[:min(len(notes), 100)]})
+			all = append(all, block{List: notes[:min(len(notes), 50)]})
 		}
+		if len(all) > 0 {
+			all = []block{{Fold: &fold{strings.TrimSpace(plural(len(order), "table") + " " + r.Name), all}}}
+		}
+		s.Blocks = append(s.Blocks, all...)
 	}
 	return s, len(s.Blocks) > 0
 }
@@ -288,114 +307,4 @@ func failures(runs []run) (section, bool) {
 	t.Rows = t.Rows[:min(len(t.Rows), most)]
 	s.Blocks = []block{{Table: t}}
 	return s, len(t.Rows) > 0
-}
-
-// comparisons show a candidate beside its control.
-func comparisons(runs []run) (section, bool) {
-	s := section{ID: "comparison", Title: "Comparison with the control",
-		Lead: "What changes when one thing about the server does. A change counts only where its whole interval lies on one side: a bar that crosses zero is no difference that these data could show."}
-	for _, r := range runs {
-		for i := range r.Comparisons {
-			c := &r.Comparisons[i]
-			s.Blocks = append(s.Blocks, block{Sub: line(c.Name) + ": " + address(c.Candidate) + " against " + address(c.Control)})
-			said := []string{}
-			for _, x := range append([]string{c.Line, c.Skipped}, c.Notes...) {
-				if x = line(x); x != "" {
-					said = append(said, x)
-				}
-			}
-			if !c.Paired && c.Skipped == "" {
-				said = append(said, "unpaired: the control was recorded at another time, so drift is not excluded")
-			}
-			s.Blocks = append(s.Blocks, block{List: said})
-			s.Blocks = append(s.Blocks, comparison(c)...)
-		}
-	}
-	return s, len(s.Blocks) > 0
-}
-
-func comparison(c *report.Comparison) []block {
-	var out []block
-	decisions := &table{Words: true, Caption: "Decisions", Head: []string{"Workload", "Level", "Answer", "Why"}}
-	for _, d := range c.Decisions {
-		decisions.Rows = append(decisions.Rows, []cell{text(address(d.Workload)), text(line(d.Level)), text(line(d.Answer)), text(line(d.Why))})
-	}
-	if len(decisions.Rows) > 0 {
-		out = append(out, block{Table: decisions})
-	}
-	// One chart for each workload and level.
-	type key struct{ workload, level string }
-	var order []key
-	rows := map[key][]*report.Change{}
-	for i := range c.Changes {
-		x := &c.Changes[i]
-		k := key{x.Workload, x.Level}
-		if rows[k] == nil {
-			order = append(order, k)
-		}
-		rows[k] = append(rows[k], x)
-	}
-	var figures []figure
-	for _, k := range order {
-		figures = append(figures, changes(k.workload, k.level, rows[k]))
-	}
-	if len(figures) > 0 {
-		out = append(out, block{Figures: figures})
-	}
-	differ := &table{Words: true, Caption: "What differs between the two servers", Head: []string{"Fact", "Control", "Candidate", "Declared as the change"}}
-	for _, d := range c.Differences {
-		allowed := "no"
-		if d.Allowed {
-			allowed = "yes"
-		}
-		differ.Rows = append(differ.Rows, []cell{text(line(d.Key)), text(cmp.Or(line(d.Control), "–")), text(cmp.Or(line(d.Candidate), "–")), text(allowed)})
-	}
-	if len(differ.Rows) > 0 {
-		out = append(out, block{Table: differ})
-	}
-	return out
-}
-
-// signed writes a change with its sign.
-func signed(n report.Number, points bool, unit string) string {
-	if !n.OK {
-		return "–"
-	}
-	sign := ""
-	if n.V > 0 {
-		sign = "+"
-	}
-	if points {
-		return sign + n.Format(unit)
-	}
-	return sign + n.Format("ratio")
-}
-
-func changes(workload, level string, list []*report.Change) figure {
-	title := address(workload) + " at " + line(level)
-	f := figure{Title: title, Words: "The point is the change of the candidate against the control, the bar its interval, the upright mark the change that is tolerated or asked for.",
-		Legend: []legend{{chart.Sign(chart.Pass), "held, or better"}, {chart.Sign(chart.Fail), "missed, or worse"}, {chart.Sign(chart.Unsure), "no difference shown"}},
-		Table:  &table{Caption: "Changes of " + title, Head: []string{"Metric", "Better", "Control", "Candidate", "Change", "From", "To", "Tolerated", "Smallest that could be certified", "Verdict"}}}
-	forest := chart.Forest{Name: "Changes of " + title, Cut: true, Format: func(v float64) string { return metric.Format(metric.Ratio, v) }}
-	for _, x := range list {
-		def, _ := metric.Lookup(x.Metric)
-		name := strings.TrimSpace(cmp.Or(def.Title, line(x.Metric)) + " " + line(x.Stat))
-		f.Table.Rows = append(f.Table.Rows, []cell{text(name), text(x.Better), text(x.Control.Format(x.Unit)), text(x.Candidate.Format(x.Unit)),
-			text(signed(x.Change, x.Points, x.Unit)), text(signed(x.Low, x.Points, x.Unit)), text(signed(x.High, x.Points, x.Unit)),
-			text(signed(x.Limit, x.Points, x.Unit)), text(signed(x.Certifiable, x.Points, x.Unit)), {Text: line(string(x.Outcome)), Class: outcomeClass(string(x.Outcome))}})
-		if x.Points || !x.Change.OK {
-			continue
-		}
-		mark := chart.Unsure
-		switch {
-		case x.Outcome == report.Fail || x.Outcome == report.Skipped && x.Direction == "worse":
-			mark = chart.Fail
-		case x.Outcome == report.Pass || x.Outcome == report.Skipped && x.Direction == "better":
-			mark = chart.Pass
-		}
-		forest.Rows = append(forest.Rows, chart.Change{Name: name, Value: x.Change.V, Low: bound(x.Low), High: bound(x.High), Limit: bound(x.Limit), Mark: mark,
-			Tip: []string{name + ", " + x.Better + " is better", x.Control.Format(x.Unit) + " → " + x.Candidate.Format(x.Unit), signed(x.Change, false, "") + " (" + signed(x.Low, false, "") + " to " + signed(x.High, false, "") + ")"}})
-	}
-	f.Chart = forest.SVG()
-	return f
 }

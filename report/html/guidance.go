@@ -14,16 +14,19 @@ import (
 // carries; nothing where none asks anything.
 func guidance(runs []run) (section, bool) {
 	s := section{ID: "guidance", Title: "Use cases and their limits",
-		Lead: "What each use case asks of the server, and how many requests it carries within that. One request in flight stands for about 4 to 5 people who read and think between their requests."}
+		Lead: "What each use case asks of the server, and how many requests it carries within that."}
+	if len(runs) == 1 {
+		return s, false // the first page has them
+	}
 	tab := &table{Words: true, Caption: "Use cases", Head: []string{"Use case", "Prompt and answer", "Must hold", "Answer"}}
 	asked := false
 	for _, r := range runs {
 		for i := range r.Workloads {
 			w := &r.Workloads[i]
 			for _, server := range w.Servers {
-				name := address(w.Address)
+				name := r.title(w.Address)
 				if len(w.Servers) > 1 {
-					name += " on " + address(server)
+					name += " on " + r.title(server)
 				}
 				if r.Name != "" {
 					name += " · " + r.Name
@@ -88,7 +91,7 @@ func rules(w *report.Workload) string {
 	if len(out) == 0 {
 		return "nothing: measured only"
 	}
-	return strings.Join(out, "; ")
+	return line(strings.Join(out, "; "))
 }
 
 // carries is the answer for a workload on a server: from its capacity search,
@@ -139,8 +142,11 @@ func carries(r run, w *report.Workload, server string) (class, answer string) {
 	default:
 		class = "pass"
 	}
-	return class, strings.Join(parts, "; ") + " (levels that were tested; what lies beyond was not)"
+	return class, strings.Join(parts, "; ") + testedOnly
 }
+
+// testedOnly hedges an answer that no search found.
+const testedOnly = " (levels that were tested; what lies beyond was not)"
 
 // levelStatus is the worst status of the requirements on a case.
 func levelStatus(r run, c *report.Case) (worst report.Status, judged bool) {

@@ -40,9 +40,7 @@ func extremes(runs []run, of func(*report.Case) report.Number) (low, high extrem
 func highlights(runs []run) (section, bool) {
 	s := section{ID: "highlights", Title: "Highlights", Lead: "The figures that most people ask for first, and where each was measured."}
 	if len(runs) == 1 {
-		tiles := headline(runs)
-		s.Blocks = []block{{Tiles: tiles}}
-		return s, len(tiles) > 0
+		return s, false // the first page has them
 	}
 	t := &table{Words: true, Caption: "Highlights of each run", Head: []string{"Figure"}}
 	var order []string
@@ -75,7 +73,7 @@ func headline(runs []run) []tile {
 	var tiles []tile
 	if _, high := extremes(runs, func(c *report.Case) report.Number { return mean(c, "throughput") }); high.ok {
 		tiles = append(tiles,
-			tile{"Peak throughput", format("throughput", high.v), "output tokens of all requests together, at " + where(runs, high.r, high.c), "#throughput"},
+			tile{"Peak throughput", format("throughput", high.v), "output tokens of all requests together, at " + where(runs, high.r, high.c), ""},
 			tile{"Tokens per hour", big(high.v * 3600), "if the peak were held for an hour: " + format("throughput", high.v) + " × 3600 s", ""})
 	}
 	one := func(name string) func(*report.Case) report.Number {
@@ -87,17 +85,17 @@ func headline(runs []run) []tile {
 		}
 	}
 	if low, _ := extremes(runs, one("ttft")); low.ok {
-		tiles = append(tiles, tile{"First token, one request", format("ttft", low.v), "mean TTFT with nobody else there" + beyond(runs, low), "#ttft"})
+		tiles = append(tiles, tile{"First token, one request", format("ttft", low.v), "mean TTFT with nobody else there" + beyond(runs, low), ""})
 	}
 	if _, high := extremes(runs, func(c *report.Case) report.Number { return mean(c, "speed") }); high.ok {
-		tiles = append(tiles, tile{"Fastest stream", format("speed", high.v), "mean speed of one user's text, at " + where(runs, high.r, high.c), "#speed"})
+		tiles = append(tiles, tile{"Fastest stream", format("speed", high.v), "mean speed of one user's text, at " + where(runs, high.r, high.c), ""})
 	}
 	tiles = append(tiles, limits(runs)...)
 	due, completed, cases := 0, 0, 0
 	measured(runs, func(_ run, c *report.Case) { due, completed, cases = due+c.Due, completed+c.Completed, cases+1 })
 	if due > 0 {
 		tiles = append(tiles, tile{"Success", metric.Format(metric.Ratio, float64(completed)/float64(due)),
-			fmt.Sprintf("%s of %s requests completed correctly, over %s", count(completed), count(due), plural(cases, "level")), "#levels"})
+			fmt.Sprintf("%s of %s requests completed correctly, over %s", count(completed), count(due), plural(cases, "level")), ""})
 	}
 	return tiles
 }
@@ -132,20 +130,20 @@ func limits(runs []run) []tile {
 				note = "requests per second at which every threshold is certified to hold"
 			} else if c.Over == "burst" {
 				note = "requests at once at which every threshold held"
-			} else if c.Pass > 0 {
-				note += fmt.Sprintf(": about %d to %d users who pause between requests", 4*c.Pass, 5*c.Pass)
+			} else if people := r.Workload(c.Workload).People(c.Pass); people != "" {
+				note += ": " + people
 			}
 			label := "Capacity"
 			if len(r.Capacities) > 1 || len(runs) > 1 {
-				label += ", " + address(c.Workload)
+				label += ", " + r.title(c.Workload)
 			}
 			if len(r.Servers) > 1 {
-				note += "; " + address(c.Server)
+				note += "; " + r.title(c.Server)
 			}
 			if r.Name != "" {
 				note += "; " + r.Name
 			}
-			tiles = append(tiles, tile{label, c.Limit(), note, "#capacity"})
+			tiles = append(tiles, tile{label, c.Limit(), note, ""})
 		}
 	}
 	return tiles

@@ -14,6 +14,7 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"fmt"
 	"html/template"
 	"io"
 
@@ -26,7 +27,19 @@ var pageSource string
 //go:embed style.css
 var styleSource string
 
-var page = template.Must(template.New("page").Parse(pageSource))
+var page = template.Must(template.New("page").Funcs(template.FuncMap{"meaning": func(word string) string { return glossary[word] }}).Parse(pageSource))
+
+// glossary is what heads of tables mean, shown when they are pointed at.
+var glossary = map[string]string{
+	"Level":              "So many requests in flight, at once, or a second: one load of the plan",
+	"Load":               "So many requests in flight, at once, or a second",
+	"Rounds":             "Each round sends the load once more, with prompts of its own; a round counts as one observation of what differs between them",
+	"Effective":          "How many independent requests the measured ones are worth: those that are sent together tend to be slow together",
+	"Requests in flight": "So many requests are kept going: each slot sends its next one when the last has ended",
+	"Control":            "What the candidate is compared with; the two take turns, a leg each, in every round",
+	"Candidate":          "The server under test; it and the control take turns, a leg each, in every round",
+	"Outcome":            "pass and fail are certain at the plan's confidence, unless it decides by estimates; inconclusive is neither",
+}
 
 // policy is the page's own Content Security Policy.
 var policy = func() string {
@@ -36,13 +49,32 @@ var policy = func() string {
 
 // Write renders one run, or several together: their verdicts side by side,
 // their curves over each other. It panics without a document.
-func Write(w io.Writer, docs ...*report.Document) error {
+func Write(w io.Writer, docs ...*report.Document) error { return write(w, newView(docs)) }
+
+// Brief renders the first page of a run alone: one page of A4 in print.
+func Brief(w io.Writer, d *report.Document) error {
+	v := newView([]*report.Document{d})
+	v.Sections = nil
+	return write(w, v)
+}
+
+func write(w io.Writer, v view) error {
 	out := bufio.NewWriter(w)
-	if err := page.Execute(out, newView(docs)); err != nil {
+	if err := page.Execute(out, v); err != nil {
 		return err
 	}
 	return out.Flush()
 }
+
+// The sections in order, each a function from the runs; it says false where it
+// has no data. The use cases stand between the two lists.
+var (
+	before = []func([]run) (section, bool){problems, highlights, guidance, differences, comparisons, configurations, requirements}
+	after  = []func([]run) (section, bool){
+		systemFigures, capacities, bursts, inside, power, speculative, distributions, timelines, levels, failures, strength, consistency,
+		environment, source, definitions,
+	}
+)
 
 func newView(docs []*report.Document) view {
 	v := view{Policy: policy, Style: template.CSS(styleSource), Foot: line(docs[0].Tool)}
@@ -50,18 +82,41 @@ func newView(docs []*report.Document) view {
 		v.Simulated = v.Simulated || d.Simulated
 	}
 	runs := named(docs)
-	v.Title = title(runs)
-	for _, r := range runs {
-		v.Verdicts = append(v.Verdicts, verdict(r, len(runs) > 1))
-	}
-	for _, build := range []func([]run) (section, bool){
-		highlights, guidance, differences, comparisons, requirements,
-		throughput, speed, ttft, capacities, gaps, prefill, queue, scaling, bursts, inside, power, speculative,
-		distributions, timelines, levels, failures, strength, consistency, environment, source, definitions,
-	} {
-		if s, ok := build(runs); ok {
-			v.Sections = append(v.Sections, s)
+	v.Title = pageTitle(runs)
+	if len(runs) == 1 {
+		v.Brief = brief(runs[0])
+		if v.Brief.Logo != "" {
+			v.Policy += "; img-src data:"
+		}
+	} else {
+		for _, r := range runs {
+			v.Verdicts = append(v.Verdicts, verdict(r))
 		}
 	}
+	build := func(list []func([]run) (section, bool)) {
+		for _, of := range list {
+			if s, ok := of(runs); ok {
+				v.Sections = append(v.Sections, s)
+			}
+		}
+	}
+	build(before)
+	v.Sections = append(v.Sections, useCases(runs)...)
+	build(after)
+	for i := range v.Sections {
+		v.Sections[i].Blocks = shut(v.Sections[i].Blocks)
+	}
 	return v
+}
+
+// mostRows of a table stand open; a longer one is shut, in print too.
+const mostRows = 20
+
+func shut(blocks []block) []block {
+	for i, b := range blocks {
+		if b.Table != nil && len(b.Table.Rows) > mostRows {
+			blocks[i] = block{Fold: &fold{fmt.Sprintf("%s, %d rows", b.Table.Caption, len(b.Table.Rows)), []block{b}}}
+		}
+	}
+	return blocks
 }

@@ -50,10 +50,12 @@ func render(t testing.TB, docs ...*report.Document) string {
 func TestHeads(t *testing.T) {
 	heads := regexp.MustCompile(`<th scope="col">(.*?)</th>`)
 	n := 0
+	names := regexp.MustCompile(`^vllm`) // a column of a server
 	for _, page := range []string{render(t, recorded(t, "pass")), render(t, recorded(t, "rich"))} {
 		for _, m := range heads.FindAllStringSubmatch(page, -1) {
 			n++
-			if !regexp.MustCompile(`^(\p{Lu}|\d|p\d+\b)`).MatchString(m[1]) {
+			m[1] = strings.TrimSuffix(regexp.MustCompile(`^<abbr title="[^"]*">`).ReplaceAllString(m[1], ""), "</abbr>")
+			if !names.MatchString(m[1]) && !regexp.MustCompile(`^(\p{Lu}|\d|p\d+\b)`).MatchString(m[1]) {
 				t.Errorf("a table has the head %q", m[1])
 			}
 		}
@@ -121,9 +123,9 @@ func poison(v reflect.Value, with string) {
 // handler.
 var (
 	tags = wordSet(`!DOCTYPE html head meta title style body a header footer div nav ul li main section strong span b p h1 h2 h3 dl dt dd
-		details summary table caption thead tbody tr th td figure figcaption ol code pre svg g rect circle path polyline polygon line text`)
+		details summary table caption thead tbody tr th td figure figcaption ol code pre svg g rect circle path polyline polygon line text abbr img`)
 	attributes = wordSet(`html lang charset http-equiv content name class id href role tabindex scope open aria-hidden aria-label aria-labelledby data-label viewBox
-		width height x y x1 x2 y1 y2 cx cy r rx d points fill stroke stroke-opacity stroke-dasharray text-anchor visibility`)
+		width height x y x1 x2 y1 y2 cx cy r rx d points fill stroke stroke-opacity stroke-dasharray text-anchor visibility title src alt preserveAspectRatio`)
 )
 
 func wordSet(s string) map[string]bool {
@@ -358,13 +360,13 @@ func TestNearness(t *testing.T) {
 // A section without data is absent.
 func TestAbsentSections(t *testing.T) {
 	out := render(t, recorded(t, "pass"))
-	for _, id := range []string{"burst", "power", "comparison", "failures", "queue", "runs", "consistency", "inside"} {
+	for _, id := range []string{"burst", "power", "comparison", "configurations", "failures", "runs", "consistency", "inside", "guidance", "highlights"} {
 		if strings.Contains(out, `<section id="`+id+`"`) {
 			t.Errorf("%s is there without data", id)
 		}
 	}
-	for _, id := range []string{"highlights", "guidance", "throughput", "speed", "ttft", "capacity", "distributions", "timeline", "levels", "environment", "plan", "definitions"} {
-		if !strings.Contains(out, `<section id="`+id+`"`) {
+	for _, id := range []string{"brief", "problems", "case-1", "system", "distributions", "timeline", "levels", "environment", "plan", "definitions"} {
+		if !strings.Contains(out, `id="`+id+`"`) {
 			t.Errorf("%s is missing", id)
 		}
 	}
@@ -461,18 +463,46 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// Where nothing is asked of any use case, none is listed: eight rows that say so
+// Where nothing is asked of any use case, none has a section: eight that say so
 // stood before the comparison.
 func TestNoUseCaseIsAsked(t *testing.T) {
 	d := recorded(t, "pass")
-	if !strings.Contains(render(t, d), "Use cases and their limits") {
+	if !strings.Contains(render(t, d), `id="case-1"`) {
 		t.Fatal("no use cases")
 	}
 	for i := range d.Workloads {
 		d.Workloads[i].Bounds = nil
 	}
 	d.Verdicts, d.Capacities = nil, nil
-	if strings.Contains(render(t, d), "Use cases and their limits") {
+	if strings.Contains(render(t, d), `id="case-`) {
 		t.Error("use cases of which nothing is asked are listed")
+	}
+}
+
+// The first page stands alone, and holds the plan's own words, escaped.
+func TestBrief(t *testing.T) {
+	d := recorded(t, "pass")
+	d.Plan.Cover = &report.Cover{Title: "Chat " + hostile, Subtitle: hostile, Organization: hostile, Notes: []string{hostile},
+		Logo: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGNgYGBgAAAABQABpfZFQAAAAABJRU5ErkJggg=="}
+	d.Workloads[0].Title, d.Workloads[0].Users = "Talk", []float64{2, 3}
+	var b bytes.Buffer
+	if err := Brief(&b, d); err != nil {
+		t.Fatal(err)
+	}
+	out := b.String()
+	if err := harmless(out); err != nil {
+		t.Error(err)
+	}
+	for _, want := range []string{`<img class="logo" src="data:image/png;base64,iVBOR`, "img-src data:", ">Talk<", "about 78 to 117 users", "Peak throughput", "exact test at 95% confidence"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("the brief does not hold %q", want)
+		}
+	}
+	if strings.Contains(out, "general_chatbot") || strings.Contains(out, "<nav") || strings.Contains(out, `id="system"`) {
+		t.Error("the brief holds an id that has a title, or more than the first page")
+	}
+	d.Plan.Cover.Logo = "PHN2Zz4=" // <svg>
+	if strings.Contains(render(t, d), "<img") {
+		t.Error("a logo that is no picture is shown")
 	}
 }

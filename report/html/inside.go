@@ -15,7 +15,7 @@ func inside(runs []run) (section, bool) {
 	return section{
 		ID: "inside", Title: "Inside the server",
 		Lead: "What the server and its GPUs told of themselves while the load ran. A cache that is full makes requests wait or be thrown out; a clock that falls means that a GPU is too hot or short of power.",
-	}.figures(runs,
+	}.folded(runs, 4,
 		curve{kind: "closed", name: "running", title: "Requests that the server worked on", axis: "mean running", words: "Below the requests in flight, the rest waits in its queue."},
 		curve{kind: "closed", name: "kv_usage", title: "KV cache in use", axis: "highest share", of: stat("kv_usage", "max"), zero: true, words: "The memory that holds what was read so far. At 100% the server is full."},
 		curve{kind: "closed", name: "gpu_utilization", title: "GPU busy", axis: "mean share", zero: true, words: "Share of the time in which a GPU did anything."},
@@ -36,7 +36,7 @@ func telemetry(r run, t *report.Timeline) []figure {
 	if of == nil {
 		return nil
 	}
-	title := address(t.Workload) + " at " + line(t.Level)
+	title := r.title(t.Workload) + " at " + line(t.Level)
 	var out []figure
 	for i := range of.Series {
 		s := &of.Series[i]
@@ -70,7 +70,7 @@ func telemetry(r run, t *report.Timeline) []figure {
 			Series: []chart.Series{series},
 		}
 		tab := &table{Caption: def.Title + " during " + title, Head: []string{"Time", def.Title}}
-		const mostRows = 120
+		const mostRows = 20
 		for _, j := range evenly(indexes(len(times)), mostRows) {
 			tab.Rows = append(tab.Rows, []cell{text(metric.Format(metric.Seconds, times[j]-t.From)), text(metric.Format(metric.Unit(s.Unit), values[j]))})
 		}

@@ -36,10 +36,14 @@ func named(docs []*report.Document) []run {
 	return runs
 }
 
-func title(runs []run) string {
+func pageTitle(runs []run) string {
 	var names []string
 	for _, r := range runs {
-		names = append(names, cmp.Or(r.Name, line(r.Plan.Name)))
+		name := r.Plan.Name
+		if c := r.Plan.Cover; c != nil {
+			name = cmp.Or(c.Title, name)
+		}
+		names = append(names, cmp.Or(r.Name, line(name)))
 	}
 	t := strings.Join(names, ", ")
 	if len(runs) == 1 {
@@ -97,23 +101,27 @@ func format(name string, v float64) string { return metric.Format(metric.Unit(un
 
 // inFlight words the load of a case.
 func inFlight(c *report.Case) string {
+	said := plural(c.N, "request") + " in flight"
 	switch c.Kind {
 	case "burst":
-		return plural(c.N, "request") + " at once"
+		said = plural(c.N, "request") + " at once"
 	case "rate":
-		return metric.Format(metric.PerSecond, c.Rate)
+		said = metric.Format(metric.PerSecond, c.Rate)
 	}
-	return plural(c.N, "request") + " in flight"
+	if title := line(c.Title); title != "" {
+		said += " (" + title + ")"
+	}
+	return said
 }
 
 // where names a case so that nobody takes it for another.
 func where(runs []run, r run, c *report.Case) string {
 	parts := []string{inFlight(c)}
 	if several(runs, func(c *report.Case) string { return c.Workload }) {
-		parts = append(parts, address(c.Workload))
+		parts = append(parts, r.title(c.Workload))
 	}
 	if several(runs, func(c *report.Case) string { return c.Server }) {
-		parts = append(parts, address(c.Server))
+		parts = append(parts, r.title(c.Server))
 	}
 	if r.Name != "" {
 		parts = append(parts, r.Name)
@@ -147,14 +155,20 @@ func measured(runs []run, f func(run, *report.Case)) {
 	}
 }
 
-// address shows the address of a workload or server as people say it:
-// use_case["chat"] is "use_case chat".
-func address(s string) string {
-	name, key, ok := strings.Cut(s, `["`)
-	if key, closed := strings.CutSuffix(key, `"]`); ok && closed && key != "" {
-		return line(name + " " + key)
+// title is how people call a workload or a server.
+func (r run) title(address string) string {
+	if r.Document == nil {
+		return line(address)
 	}
-	return line(s)
+	return line(r.TitleOf(address))
+}
+
+// on names the server where there are several.
+func (r run) on(server string) string {
+	if len(r.Servers) < 2 || server == "" {
+		return ""
+	}
+	return " on " + r.title(server)
 }
 
 // family is what the instances of one for_each share.

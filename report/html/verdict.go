@@ -25,7 +25,7 @@ var statuses = map[report.Status][3]string{ // class, sign, word
 	report.StatusPass:         {"pass", "✓", "passed"},
 }
 
-func verdict(r run, together bool) verdictView {
+func verdict(r run) verdictView {
 	v := verdictView{
 		ID: r.ID + "verdict", Name: r.Name, Word: line(r.Word()), Plan: line(r.Plan.Name),
 		Headline: line(r.Headline()), Simulated: r.Simulated, Partial: r.Partial,
@@ -34,10 +34,7 @@ func verdict(r run, together bool) verdictView {
 	const mostAnswers = 12
 	for i := range r.Capacities[:min(len(r.Capacities), mostAnswers)] {
 		c := &r.Capacities[i]
-		a := answer{address(c.Workload), c.Limit(), kinds[c.Over]}
-		if len(r.Servers) > 1 {
-			a.Name += " on " + address(c.Server)
-		}
+		a := answer{r.title(c.Workload) + r.on(c.Server), c.Limit(), kinds[c.Over]}
 		if c.Binding != "" {
 			a.Note += ", ended by " + line(c.Binding)
 		}
@@ -51,6 +48,14 @@ func verdict(r run, together bool) verdictView {
 			v.Lines = append(v.Lines, l)
 		}
 	}
+	v.Problems, v.More, v.Warnings = found(r)
+	v.Facts = facts(r)
+	return v
+}
+
+// found are the verdicts that somebody has to look at: the first, those beyond
+// the first screen, and what only warns.
+func found(r run) (problems, more, warnings []checkView) {
 	// The kinds of status are in order of how bad they are.
 	for st := report.StatusError; st <= report.StatusSkipped; st++ {
 		for i := range r.Verdicts {
@@ -60,29 +65,68 @@ func verdict(r run, together bool) verdictView {
 			}
 			switch {
 			case st >= report.StatusWarning:
-				v.Warnings = append(v.Warnings, check(r, x))
-			case len(v.Problems) < mostProblems:
-				v.Problems = append(v.Problems, check(r, x))
+				warnings = append(warnings, check(r, x))
+			case len(problems) < mostProblems:
+				problems = append(problems, check(r, x))
 			default:
-				v.More = append(v.More, check(r, x))
+				more = append(more, check(r, x))
 			}
 		}
 	}
-	for i := range r.Verdicts {
-		if x := &r.Verdicts[i]; x.Status() == report.StatusPass {
-			v.Passed = append(v.Passed, check(r, x))
+	const most = 400
+	return problems, more[:min(len(more), most)], warnings[:min(len(warnings), most)]
+}
+
+// problems are what did not pass, and, shut, what warns and what passed.
+func problems(runs []run) (section, bool) {
+	s := section{ID: "problems", Title: "What did not pass", Lead: "The most serious first, with the line of the plan."}
+	if len(runs) != 1 {
+		return s, false
+	}
+	r := runs[0]
+	first, more, warnings := found(r)
+	if len(first) == 0 {
+		s.Title, s.Lead = "What was checked", ""
+	} else {
+		s.Blocks = append(s.Blocks, block{Checks: first})
+	}
+	shut := func(list []checkView, words string) {
+		if len(list) > 0 {
+			s.Blocks = append(s.Blocks, block{Fold: &fold{fmt.Sprintf("%d %s", len(list), words), []block{{Checks: list}}}})
 		}
 	}
-	const most = 400
-	v.More, v.Warnings, v.Passed = v.More[:min(len(v.More), most)], v.Warnings[:min(len(v.Warnings), most)], v.Passed[:min(len(v.Passed), most)]
-	if together {
-		// Side by side the runs show their outcomes alone.
-		v.Passed = nil
-	} else if m := matrices(r); len(m) == 1 {
-		v.Matrices = m
+	shut(more, "more that did not pass")
+	if len(warnings) == 1 {
+		shut(warnings, "warning")
+	} else {
+		shut(warnings, "warnings")
 	}
-	v.Facts = facts(r)
-	return v
+	if t := passed(r); len(t.Rows) > 0 {
+		s.Blocks = append(s.Blocks, block{Fold: &fold{plural(len(t.Rows)+t.Left, "check") + " passed", []block{{Table: t}}}})
+	}
+	return s, len(s.Blocks) > 0
+}
+
+// passed is a line for each check that passed.
+func passed(r run) *table {
+	t := &table{Words: true, Caption: "What passed", Head: []string{"Check", "Where", "Value", "To spare"}}
+	const most = 200
+	for i := range r.Verdicts {
+		v := &r.Verdicts[i]
+		if v.Status() != report.StatusPass {
+			continue
+		}
+		if len(t.Rows) == most {
+			t.Left++
+			continue
+		}
+		value := "–"
+		if v.Threshold != nil && v.Value.OK {
+			value = v.Value.Format(v.Threshold.Unit) + ", must be " + line(v.Threshold.Text)
+		}
+		t.Rows = append(t.Rows, []cell{text(v.Name), text(r.title(cmp.Or(v.Workload, v.Server)) + r.on(v.Server)), text(value), text(cmp.Or(strings.TrimSuffix(v.Headroom(), " to spare"), "–"))})
+	}
+	return t
 }
 
 // meaning says what the outcome lets a reader do.
@@ -101,7 +145,7 @@ func meaning(d *report.Document) (class, sentence string) {
 	case d.Outcome == report.Inconclusive:
 		return "unsure", "The measurements do not settle every requirement: neither pass nor fail could be said" + confidence(d) + "."
 	}
-	return "error", "Something could not be measured, so there is no verdict on it. No data is never a pass."
+	return "error", "Something could not be measured, so there is no verdict on it. A missing measurement never passes."
 }
 
 func confidence(d *report.Document) string {
@@ -118,10 +162,10 @@ func check(r run, v *report.Verdict) checkView {
 	s := statuses[v.Status()]
 	c := checkView{Class: s[0], Sign: s[1], Word: s[2], Name: line(v.Name), Message: line(v.Explain())}
 	switch {
-	case v.Workload != "" && v.Server != "":
-		c.Where = address(v.Workload) + " on " + address(v.Server)
+	case v.Workload != "":
+		c.Where = r.title(v.Workload) + r.on(v.Server)
 	default:
-		c.Where = address(v.Workload + v.Server)
+		c.Where = r.title(v.Server)
 	}
 	for _, n := range v.Notes[:min(len(v.Notes), 6)] {
 		c.Notes = append(c.Notes, line(n))
@@ -149,7 +193,7 @@ func facts(r run) [][2]string {
 				}
 			}
 		}
-		value := address(s.Address)
+		value := r.title(s.Address)
 		if len(said) > 0 {
 			value += ": " + strings.Join(said, ", ")
 		}
@@ -174,19 +218,16 @@ func facts(r run) [][2]string {
 // reads, and the charts show them.
 const mostColumns = 10
 
-// requirements shows the thresholds by level where there is more than one
-// workload; those of one alone are beside the verdict.
+// requirements shows the thresholds by level of several runs; those of one are
+// with its use cases.
 func requirements(runs []run) (section, bool) {
 	s := section{ID: "requirements", Title: "Requirements at a glance", Lead: "What must hold, what was measured, and whether it held."}
+	if len(runs) == 1 {
+		return s, false
+	}
 	for _, r := range runs {
-		m := matrices(r)
-		if len(m) == 1 && len(runs) == 1 {
-			return s, false
-		}
-		for _, t := range m {
-			if r.Name != "" {
-				t.Caption += " · " + r.Name
-			}
+		for _, t := range matrices(r, "") {
+			t.Caption += " · " + r.Name
 			s.Blocks = append(s.Blocks, block{Table: t})
 		}
 	}
@@ -222,15 +263,15 @@ func (g *grid) table() *table {
 	return t
 }
 
-// matrices show the thresholds of each workload and server by level, at a
-// glance.
-func matrices(r run) []*table {
+// matrices show the thresholds of a workload ("": of each) on each server by level,
+// at a glance.
+func matrices(r run, workload string) []*table {
 	type key struct{ server, workload string }
 	var order []key
 	grids := map[key]*grid{}
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
-		if v.Threshold == nil {
+		if v.Threshold == nil || workload != "" && v.Workload != workload {
 			continue
 		}
 		k := key{v.Server, v.Workload}
@@ -257,7 +298,7 @@ func matrices(r run) []*table {
 	for _, k := range order {
 		if g := grids[k]; len(g.levels) <= mostColumns && len(out) < 12 {
 			t := g.table()
-			t.Caption = "Requirements of " + address(k.workload) + " on " + address(k.server)
+			t.Caption = "Requirements of " + r.title(k.workload) + r.on(k.server)
 			out = append(out, t)
 		}
 	}

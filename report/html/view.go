@@ -12,7 +12,8 @@ type view struct {
 	Style     template.CSS
 	Title     string
 	Simulated bool
-	Verdicts  []verdictView // one for each run
+	Brief     *briefView    // of one run
+	Verdicts  []verdictView // one for each run of several
 	Sections  []section
 	Foot      string
 }
@@ -31,6 +32,7 @@ type block struct {
 	Tiles   []tile
 	Source  *sourceView
 	Defs    []definition
+	Checks  []checkView
 	Fold    *fold
 	Text    string
 	Sub     string // a heading
@@ -114,8 +116,6 @@ type verdictView struct {
 	Problems  []checkView
 	More      []checkView // problems beyond the first screen
 	Warnings  []checkView
-	Passed    []checkView
-	Matrices  []*table // requirements by level
 	Facts     [][2]string
 	Simulated bool
 	Partial   bool

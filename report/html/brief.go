@@ -1,0 +1,402 @@
+package html
+
+import (
+	"cmp"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report"
+	"github.com/tokgate/tokgate/report/chart"
+	clean "github.com/tokgate/tokgate/report/text"
+)
+
+// briefView is page one: what gets forwarded.
+type briefView struct {
+	Title, Subtitle    string
+	Organization, Date string
+	Logo               template.URL // "": none
+	Class, Word        string
+	Sentence           string // the verdict
+	Partial, Simulated bool
+	System             *table
+	Tiles              []tile
+	Uses               []useView
+	Answers            []answerView
+	Chart              *figure
+	How                []string // how it was measured
+	Notes              []string // the plan's
+}
+
+// useView is a use case with its limit.
+type useView struct {
+	Title, About string
+	Link         string
+	Class        string
+	Value, Unit  string
+	Binds        string
+	Bar          template.HTML // "": nothing to draw
+}
+
+// answerView is what a comparison says of one workload, with what carries it.
+type answerView struct {
+	Title, Answer, Class, Why string
+	Changes                   []string
+}
+
+func brief(r run) *briefView {
+	v := &briefView{Title: line(r.Plan.Name), Word: line(r.Word()), Partial: r.Partial, Simulated: r.Simulated, Date: r.Date("2 January 2006")}
+	if c := r.Plan.Cover; c != nil {
+		v.Title, v.Subtitle, v.Organization = cmp.Or(line(c.Title), v.Title), line(c.Subtitle), line(c.Organization)
+		v.Logo = logo(c.Logo)
+		for _, n := range c.Notes[:min(len(c.Notes), 6)] {
+			v.Notes = append(v.Notes, line(n))
+		}
+	}
+	v.Class, v.Sentence = meaning(r.Document)
+	if said := unmet(r); said != "" {
+		v.Sentence = said
+	}
+	v.System = system(r)
+	v.Tiles = five(r)
+	v.Uses = uses(r)
+	for i := range r.Comparisons {
+		v.Answers = append(v.Answers, answered(r, &r.Comparisons[i])...)
+	}
+	v.Chart = frontChart(r)
+	v.How = how(r)
+	return v
+}
+
+// logo is a picture as the page holds it; "" where it is none.
+func logo(encoded string) template.URL {
+	src, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil || len(src) == 0 {
+		return ""
+	}
+	kind := http.DetectContentType(src)
+	if kind != "image/png" && kind != "image/jpeg" {
+		return ""
+	}
+	return template.URL("data:" + kind + ";base64," + encoded)
+}
+
+// unmet is the verdict of a run that failed, with what failed first; "" of
+// every other.
+func unmet(r run) string {
+	if r.Outcome != report.Fail {
+		return ""
+	}
+	t := r.Tally()
+	var named []string
+	for i := range r.Verdicts {
+		if v := &r.Verdicts[i]; v.Status() == report.StatusFail && v.Required() && len(named) < 2 {
+			named = append(named, failed(r, v))
+		}
+	}
+	s := fmt.Sprintf("%d of %s failed%s", t.Failed, plural(t.Required, "requirement"), confidence(r.Document))
+	if len(named) > 0 {
+		s += ": " + strings.Join(named, "; ")
+	}
+	if left := t.Failed - len(named); left > 0 && len(named) > 0 {
+		s += fmt.Sprintf("; and %d more", left)
+	}
+	return s + "."
+}
+
+// failed names what failed in a few words.
+func failed(r run, v *report.Verdict) string {
+	name := line(v.Name)
+	if th := v.Threshold; th != nil {
+		def, _ := metric.Lookup(th.Metric)
+		name = strings.TrimSpace(cmp.Or(def.Title, th.Metric) + " " + th.Stat)
+		if v.Value.OK && th.Limit.OK && !math.IsInf(v.Value.V, 0) {
+			value, limit := metric.FormatPair(metric.Unit(th.Unit), v.Value.V, th.Limit.V)
+			name += fmt.Sprintf(" %s (allowed %s %s)", value, relation(th.Op), limit)
+		}
+	}
+	if v.Workload != "" {
+		name += " in " + r.title(v.Workload)
+	}
+	if v.Level != "" {
+		name += " at " + line(v.Level)
+	}
+	return name + r.on(v.Server)
+}
+
+// system says what was measured, a column for each server.
+func system(r run) *table {
+	t := &table{Words: true, Caption: "What was measured", Head: []string{"Fact"}}
+	servers := r.Servers[:min(len(r.Servers), 4)]
+	fact := func(s *report.Server, keys ...string) string {
+		for _, key := range keys {
+			for _, p := range s.Fingerprint {
+				if p.Key == key && p.Value != "" {
+					return line(p.Value)
+				}
+			}
+		}
+		return ""
+	}
+	for i := range servers {
+		t.Head = append(t.Head, r.title(servers[i].Address))
+	}
+	row := func(name string, of func(*report.Server) string) {
+		cells, some := []cell{text(name)}, false
+		for i := range servers {
+			v := of(&servers[i])
+			some = some || v != ""
+			cells = append(cells, text(cmp.Or(v, "–")))
+		}
+		if some {
+			t.Rows = append(t.Rows, cells)
+		}
+	}
+	row("About", func(s *report.Server) string { return line(s.Description) })
+	row("Model", func(s *report.Server) string { return fact(s, "model") })
+	row("Precision", func(s *report.Server) string { return fact(s, "quantization") })
+	row("GPU", func(s *report.Server) string { return fact(s, "gpu") })
+	row("Driver", func(s *report.Server) string { return fact(s, "gpu_driver") })
+	row("CUDA", func(s *report.Server) string { return fact(s, "cuda") })
+	row("Engine", func(s *report.Server) string { return strings.TrimSpace(fact(s, "engine") + " " + fact(s, "version")) })
+	row("Image", func(s *report.Server) string { return fact(s, "image") })
+	row("Profile", func(s *report.Server) string { return fact(s, "profile") })
+	row("Context", func(s *report.Server) string {
+		if n := fact(s, "max_model_len"); n != "" {
+			return n + " tokens"
+		}
+		return ""
+	})
+	row("Flags", func(s *report.Server) string { return line(clean.Bytes(fact(s, "flags"), 300)) })
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	if len(r.Servers) > len(servers) {
+		t.Caption += fmt.Sprintf(" (%d of %d servers)", len(servers), len(r.Servers))
+	}
+	return t
+}
+
+// five are the figures that most people ask for first.
+func five(r run) []tile {
+	runs := []run{r}
+	var tiles []tile
+	low, high := extremes(runs, func(c *report.Case) report.Number { return mean(c, "throughput") })
+	if high.ok {
+		tiles = append(tiles, tile{"Peak throughput", format("throughput", high.v), "output tokens of all requests together, at " + where(runs, high.r, high.c), ""})
+	}
+	one := func(name string) (low, high extreme) {
+		return extremes(runs, func(c *report.Case) report.Number {
+			if c.N != 1 || c.Kind != "closed" {
+				return report.Number{}
+			}
+			return mean(c, name)
+		})
+	}
+	if first, last := one("ttft"); first.ok {
+		tiles = append(tiles, span("First token, one request", "ttft", runs, first, last, "mean TTFT with nobody else there"))
+	}
+	if last, first := one("speed"); first.ok {
+		tiles = append(tiles, span("Speed of one request", "speed", runs, first, last, "mean tokens a second once the answer runs"))
+	}
+	if cheap, _ := extremes(runs, func(c *report.Case) report.Number { return mean(c, "cost_per_million_tokens") }); cheap.ok {
+		unit := cheap.c.Summary("cost_per_million_tokens").Unit
+		tiles = append(tiles, tile{"Million output tokens", report.Number{V: cheap.v, OK: true}.Format(unit), "by the plan's prices, at " + where(runs, cheap.r, cheap.c), ""})
+	} else if high.ok && high.c != low.c {
+		tiles = append(tiles, tile{"Tokens in an hour", big(high.v * 3600), "if the peak were held: " + format("throughput", high.v) + " × 3600 s", ""})
+	}
+	due, completed, cases := 0, 0, 0
+	measured(runs, func(_ run, c *report.Case) { due, completed, cases = due+c.Due, completed+c.Completed, cases+1 })
+	if due > 0 {
+		tiles = append(tiles, tile{"Success", metric.Format(metric.Ratio, float64(completed)/float64(due)),
+			fmt.Sprintf("%s of %s requests completed correctly, over %s", count(completed), count(due), plural(cases, "load")), ""})
+	}
+	return tiles
+}
+
+// span is a figure from its best to its worst, and where each was measured.
+func span(label, name string, runs []run, best, worst extreme, words string) tile {
+	t := tile{Label: label, Value: format(name, best.v), Note: words + beyond(runs, best)}
+	if math.Max(best.v, worst.v) > 1.1*math.Min(best.v, worst.v) {
+		t.Value += " to " + format(name, worst.v)
+		t.Note += " and" + strings.TrimPrefix(beyond(runs, worst), ",")
+	}
+	return t
+}
+
+// uses is a row for each use case and server.
+func uses(r run) []useView {
+	var out []useView
+	most := 0
+	var limits []int
+	for i := range r.Workloads {
+		w := &r.Workloads[i]
+		if !r.useCase(w) {
+			continue
+		}
+		for _, server := range w.Servers {
+			class, said, n := carried(r, w, server)
+			v := useView{Title: r.title(w.Address) + r.on(server), About: line(w.Description), Link: r.anchorOf(w), Class: class, Value: said, Binds: rules(w)}
+			if c := r.capacity(w.Address, server); c != nil {
+				v.Value, v.Unit, v.Binds = c.Limit(), kinds[c.Over], ended(r, c)
+				if people := w.People(c.Pass); people != "" {
+					v.Unit += ", " + people
+				}
+			}
+			if v.About == "" {
+				v.About = line(size(w))
+			}
+			out, limits = append(out, v), append(limits, n)
+			most = max(most, n)
+		}
+	}
+	for i := range out {
+		if most > 0 && limits[i] > 0 {
+			out[i].Bar = chart.Bar(float64(limits[i])/float64(most), out[i].Class)
+		}
+	}
+	return out[:min(len(out), 16)]
+}
+
+// carried is the answer for a workload on a server in a few words, and the
+// largest load that held.
+func carried(r run, w *report.Workload, server string) (class, said string, most int) {
+	if c := r.capacity(w.Address, server); c != nil {
+		return capacityClass(c), c.Limit(), c.Pass
+	}
+	class, said = carries(r, w, server)
+	for i := range r.Cases {
+		c := &r.Cases[i]
+		if worst, judged := levelStatus(r, c); c.Workload == w.Address && c.Server == server && judged && worst == report.StatusPass {
+			most = max(most, c.N)
+		}
+	}
+	return class, capital(strings.TrimSuffix(said, testedOnly)), most
+}
+
+// ended says what ends a capacity.
+func ended(r run, c *report.Capacity) string {
+	if c.Binding == "" {
+		return "no limit was met"
+	}
+	name, stat, _ := strings.Cut(c.Binding, " ")
+	def, _ := metric.Lookup(name)
+	s := strings.TrimSpace(cmp.Or(def.Title, line(name)) + " " + line(stat))
+	for _, t := range searchedBounds(r, c) {
+		if strings.TrimSpace(t.Metric+" "+t.Stat) == c.Binding {
+			s += " " + relation(t.Op) + " " + t.Limit.Format(t.Unit)
+		}
+	}
+	if c.AtPass != "" && c.AtFail != "" {
+		s += fmt.Sprintf(": %s at %s, %s at %s", line(c.AtPass), c.Amount(c.Pass), line(c.AtFail), c.Amount(c.Fail))
+	}
+	return s
+}
+
+// answered is a row for each decision of a comparison.
+func answered(r run, c *report.Comparison) []answerView {
+	name := line(c.Name) + ": " + r.title(c.Candidate) + " against " + r.title(c.Control)
+	if c.Skipped != "" {
+		return []answerView{{Title: name, Answer: "not compared", Class: "none", Why: line(c.Skipped)}}
+	}
+	classes := map[string]string{"yes": "pass", "no": "fail", "mixed": "unsure", "unknown": "unsure"}
+	words := map[string]string{"yes": "better", "no": "worse", "unknown": "cannot tell"}
+	var out []answerView
+	for _, d := range c.Decisions[:min(len(c.Decisions), 12)] {
+		v := answerView{Title: r.title(d.Workload) + " at " + line(d.Level), Answer: cmp.Or(words[d.Answer], line(d.Answer)), Class: cmp.Or(classes[d.Answer], "none"), Why: line(d.Why)}
+		if len(r.Comparisons) > 1 {
+			v.Title = line(c.Name) + ": " + v.Title
+		}
+		for _, x := range carrying(c, &d) {
+			def, _ := metric.Lookup(x.Metric)
+			v.Changes = append(v.Changes, strings.TrimSpace(cmp.Or(def.Title, line(x.Metric))+" "+line(x.Stat))+" "+signed(x.Change, x.Points, x.Unit))
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// carrying are the two or three changes that carry an answer.
+func carrying(c *report.Comparison, d *report.Decision) []*report.Change {
+	var list []*report.Change
+	for i := range c.Changes {
+		if x := &c.Changes[i]; x.Workload == d.Workload && x.Level == d.Level && x.Change.OK && (x.Direction != "" || x.Outcome == report.Fail) {
+			list = append(list, x)
+		}
+	}
+	rank := func(x *report.Change) int {
+		switch {
+		case x.Outcome == report.Fail:
+			return 0
+		case x.Metric == "throughput" || x.Metric == "e2e":
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(list, func(a, b *report.Change) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(math.Abs(b.Change.V), math.Abs(a.Change.V)))
+	})
+	return list[:min(len(list), 3)]
+}
+
+// frontChart is the one picture of page one: what a comparison found, else the
+// throughput over the load.
+func frontChart(r run) *figure {
+	for i := range r.Comparisons {
+		if f, ok := overall(r, &r.Comparisons[i]); ok {
+			return &f
+		}
+	}
+	figures := throughputCurve.figures([]run{r})
+	if len(figures) == 0 {
+		return nil
+	}
+	f := figures[0]
+	f.Table, f.Terms = nil, nil
+	return &f
+}
+
+// how says in two lines how it was measured.
+func how(r run) []string {
+	requests, rounds := 0, 0
+	for i := range r.Cases {
+		requests, rounds = requests+r.Cases[i].Due, max(rounds, len(r.Cases[i].Rounds))
+	}
+	took := clean.Clock(r.Duration)
+	if r.Simulated {
+		took += " of virtual time"
+	}
+	first := fmt.Sprintf("%s requests in %s", count(requests), took)
+	if l := loads(r); l != "" {
+		first += ": " + l
+	}
+	if rounds > 1 {
+		first += fmt.Sprintf(", in up to %d rounds a load", rounds)
+	}
+	first += ", by tokgate " + line(strings.TrimPrefix(r.Tool, "tokgate ")) + "."
+	return []string{first, decided(r) + " " + caching(r)}
+}
+
+// decided says how verdicts were reached.
+func decided(r run) string {
+	switch {
+	case r.Plan.Decide == "estimate":
+		return "Thresholds were compared with point estimates: no certainty is claimed."
+	case r.Plan.Confidence.OK:
+		return "Each threshold was decided by an exact test at " + metric.Format(metric.Ratio, r.Plan.Confidence.V) + " confidence."
+	}
+	return ""
+}
+
+// caching says what every reader asks.
+func caching(r run) string {
+	if slices.ContainsFunc(r.Workloads, func(w report.Workload) bool { return w.Prompts != "" }) {
+		return "Prompts come from a data set; what a prefix cache answered of them is in the figures."
+	}
+	return "No two prompts begin alike, so that no prefix cache helps: with one, conversations that go on would see their first token sooner."
+}

@@ -1,0 +1,204 @@
+package html
+
+import (
+	"cmp"
+	"math"
+	"strings"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report"
+	"github.com/tokgate/tokgate/report/chart"
+)
+
+// comparisons show a candidate beside its control.
+func comparisons(runs []run) (section, bool) {
+	s := section{ID: "comparison", Title: "Comparison with the control",
+		Lead: "What changes between two servers on the same prompts. A change counts only where its whole interval lies on one side of zero."}
+	for _, r := range runs {
+		for i := range r.Comparisons {
+			c := &r.Comparisons[i]
+			s.Blocks = append(s.Blocks, block{Sub: line(c.Name) + ": " + r.title(c.Candidate) + " against " + r.title(c.Control)})
+			said := []string{}
+			for _, x := range append([]string{c.Line, c.Skipped}, c.Notes...) {
+				if x = line(x); x != "" {
+					said = append(said, x)
+				}
+			}
+			if !c.Paired && c.Skipped == "" {
+				said = append(said, "unpaired: the control was recorded at another time, so drift is not excluded")
+			}
+			s.Blocks = append(s.Blocks, block{List: said})
+			s.Blocks = append(s.Blocks, comparison(r, c)...)
+		}
+	}
+	return s, len(s.Blocks) > 0
+}
+
+func comparison(r run, c *report.Comparison) []block {
+	var out []block
+	decisions := &table{Words: true, Caption: "Decisions", Head: []string{"Workload", "Level", "Answer", "Why"}}
+	for _, d := range c.Decisions {
+		decisions.Rows = append(decisions.Rows, []cell{text(r.title(d.Workload)), text(line(d.Level)), text(line(d.Answer)), text(line(d.Why))})
+	}
+	if len(decisions.Rows) > 0 {
+		out = append(out, block{Table: decisions})
+	}
+	// One chart for each workload and level.
+	type key struct{ workload, level string }
+	var order []key
+	rows := map[key][]*report.Change{}
+	for i := range c.Changes {
+		x := &c.Changes[i]
+		k := key{x.Workload, x.Level}
+		if rows[k] == nil {
+			order = append(order, k)
+		}
+		rows[k] = append(rows[k], x)
+	}
+	var figures []figure
+	for _, k := range order {
+		figures = append(figures, changes(r, k.workload, k.level, rows[k]))
+		if f, ok := overlaid(r, c, k.workload, k.level); ok {
+			figures = append(figures, f)
+		}
+	}
+	if len(figures) > 0 {
+		out = append(out, block{Figures: figures})
+	}
+	differ := &table{Words: true, Caption: "What differs between the two servers", Head: []string{"Fact", "Control", "Candidate", "Declared as the change"}}
+	for _, d := range c.Differences {
+		allowed := "no"
+		if d.Allowed {
+			allowed = "yes"
+		}
+		differ.Rows = append(differ.Rows, []cell{text(line(d.Key)), text(cmp.Or(line(d.Control), "–")), text(cmp.Or(line(d.Candidate), "–")), text(allowed)})
+	}
+	if len(differ.Rows) > 0 {
+		out = append(out, block{Table: differ})
+	}
+	return out
+}
+
+// signed writes a change with its sign.
+func signed(n report.Number, points bool, unit string) string {
+	if !n.OK {
+		return "–"
+	}
+	sign := ""
+	if n.V > 0 {
+		sign = "+"
+	}
+	if points {
+		return sign + n.Format(unit)
+	}
+	return sign + n.Format("ratio")
+}
+
+// better is how much better a change is: right of zero whatever the metric.
+func better(x *report.Change, n report.Number) float64 {
+	v := bound(n)
+	if x.Better == "lower" {
+		v = -v
+	}
+	return v
+}
+
+// changeMark says what became of a change. Red is only for the worse.
+func changeMark(x *report.Change) chart.Mark {
+	switch way := better(x, x.Change); {
+	case x.Outcome == report.Fail && !(way > 0), !x.Limit.OK && x.Direction == "worse":
+		return chart.Fail
+	case x.Direction == "better", x.Outcome == report.Pass && x.Direction != "worse":
+		return chart.Pass
+	}
+	return chart.Unsure
+}
+
+var changeLegend = []legend{{chart.Sign(chart.Pass), "better, or within what is tolerated"}, {chart.Sign(chart.Fail), "worse"}, {chart.Sign(chart.Unsure), "tolerated, or no difference shown"}}
+
+// changeRow is a change as a row of a chart, named.
+func changeRow(x *report.Change, name string) chart.Change {
+	low, high := better(x, x.Low), better(x, x.High)
+	if x.Better == "lower" {
+		low, high = high, low
+	}
+	return chart.Change{Name: name + " " + signed(x.Change, x.Points, x.Unit), Value: better(x, x.Change), Low: low, High: high, Limit: better(x, x.Limit), Mark: changeMark(x),
+		Tip: []string{name + ", " + x.Better + " is better", x.Control.Format(x.Unit) + " → " + x.Candidate.Format(x.Unit), signed(x.Change, false, "") + " (" + signed(x.Low, false, "") + " to " + signed(x.High, false, "") + ")"}}
+}
+
+func changeName(x *report.Change) string {
+	def, _ := metric.Lookup(x.Metric)
+	return strings.TrimSpace(cmp.Or(def.Title, line(x.Metric)) + " " + line(x.Stat))
+}
+
+func changes(r run, workload, level string, list []*report.Change) figure {
+	title := r.title(workload) + " at " + line(level)
+	f := figure{Title: title, Words: "The point is the change of the candidate against the control, the bar its interval, the upright mark what is tolerated or asked for. Right is better, whatever the metric.",
+		Legend: changeLegend,
+		Table:  &table{Caption: "Changes of " + title, Head: []string{"Metric", "Better", "Control", "Candidate", "Change", "From", "To", "Tolerated", "Smallest that could be certified", "Verdict"}}}
+	forest := chart.Forest{Name: "Changes of " + title, Cut: true, Sides: true, Format: func(v float64) string { return metric.Format(metric.Ratio, math.Abs(v)) }}
+	for _, x := range list {
+		name := changeName(x)
+		f.Table.Rows = append(f.Table.Rows, []cell{text(name), text(x.Better), text(x.Control.Format(x.Unit)), text(x.Candidate.Format(x.Unit)),
+			text(signed(x.Change, x.Points, x.Unit)), text(signed(x.Low, x.Points, x.Unit)), text(signed(x.High, x.Points, x.Unit)),
+			text(signed(x.Limit, x.Points, x.Unit)), text(signed(x.Certifiable, x.Points, x.Unit)), {Text: cmp.Or(line(x.Verdict()), "no difference shown"), Class: changeClass(x)}})
+		if !x.Points && x.Change.OK {
+			forest.Rows = append(forest.Rows, changeRow(x, name))
+		}
+	}
+	f.Chart = forest.SVG()
+	return f
+}
+
+// changeClass is the class of a change's verdict.
+func changeClass(x *report.Change) string {
+	if x.Outcome == report.Error {
+		return "error"
+	}
+	return map[chart.Mark]string{chart.Pass: "pass", chart.Fail: "fail", chart.Unsure: "unsure"}[changeMark(x)]
+}
+
+// overall is a comparison in one picture: one metric, a row for each workload.
+func overall(r run, c *report.Comparison) (figure, bool) {
+	for _, name := range []string{"throughput", "e2e", "ttft", "speed"} {
+		forest := chart.Forest{Cut: true, Sides: true, Format: func(v float64) string { return metric.Format(metric.Ratio, math.Abs(v)) }}
+		seen := map[string]bool{}
+		title := ""
+		for i := range c.Changes {
+			x := &c.Changes[i]
+			row := r.title(x.Workload) + " at " + line(x.Level)
+			if x.Metric != name || x.Points || !x.Change.OK || seen[row] || len(forest.Rows) == 12 {
+				continue
+			}
+			seen[row], title = true, cmp.Or(title, changeName(x))
+			forest.Rows = append(forest.Rows, changeRow(x, row))
+		}
+		if len(forest.Rows) == 0 {
+			continue
+		}
+		forest.Name = title + " of " + r.title(c.Candidate) + " against " + r.title(c.Control)
+		f := figure{Title: forest.Name, Words: "The change of each workload, its bar the interval. Right is better.", Legend: changeLegend, Chart: forest.SVG()}
+		return f, f.Chart != ""
+	}
+	return figure{}, false
+}
+
+// overlaid draws the distributions of both sides over each other.
+func overlaid(r run, c *report.Comparison, workload, level string) (figure, bool) {
+	both := track{r: r, workload: workload}
+	var names []string
+	for _, side := range []string{c.Control, c.Candidate} {
+		for i := range r.Cases {
+			if x := &r.Cases[i]; x.Server == side && x.Workload == workload && x.Level == level {
+				both.cases, names = append(both.cases, x), append(names, r.title(side))
+			}
+		}
+	}
+	if len(names) != 2 {
+		return figure{}, false
+	}
+	both.name = r.title(workload) + " at " + line(level)
+	f, ok := spread(both, "e2e", both.cases[0].Kind, names)
+	f.Words += " Both servers over each other."
+	return f, ok
+}

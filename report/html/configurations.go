@@ -1,0 +1,190 @@
+package html
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report"
+	"github.com/tokgate/tokgate/report/chart"
+)
+
+// fewServers make no table of configurations: two are a comparison.
+const fewServers = 3
+
+// configurations put three servers or more beside each other: a table of each
+// load, and what a user and the server as a whole get for it.
+func configurations(runs []run) (section, bool) {
+	s := section{ID: "configurations", Title: "Which configuration?",
+		Lead: "Every server on the same loads. The best of a column is set off; ≈ marks one that its comparison cannot tell from the best."}
+	if len(runs) != 1 || len(runs[0].Servers) < fewServers {
+		return s, false
+	}
+	r := runs[0]
+	var figures []figure
+	var tables []block
+	for i := range r.Workloads {
+		w := &r.Workloads[i]
+		if f, ok := pareto(r, w); ok {
+			figures = append(figures, f)
+		}
+		for _, level := range sharedLevels(r, w) {
+			if t := ranked(r, w, level); t != nil {
+				tables = append(tables, block{Table: t})
+			}
+		}
+	}
+	if len(figures) > 0 {
+		s.Blocks = append(s.Blocks, block{Figures: figures})
+	}
+	if len(tables) > 4 {
+		s.Blocks = append(s.Blocks, tables[:4]...)
+		tables = []block{{Fold: &fold{plural(len(tables)-4, "further table"), tables[4:]}}}
+	}
+	s.Blocks = append(s.Blocks, tables...)
+	return s, len(s.Blocks) > 0
+}
+
+// sharedLevels are the levels of the plan that three servers or more ran.
+func sharedLevels(r run, w *report.Workload) []string {
+	var out []string
+	n := map[string]int{}
+	for i := range r.Cases {
+		c := &r.Cases[i]
+		if c.Workload != w.Address || c.Probe != nil || c.Completed == 0 {
+			continue
+		}
+		if n[c.Level]++; n[c.Level] == fewServers {
+			out = append(out, c.Level)
+		}
+	}
+	return out
+}
+
+// of is the case of a workload and level on a server; nil: none.
+func (r run) of(workload, level, server string) *report.Case {
+	for i := range r.Cases {
+		if c := &r.Cases[i]; c.Workload == workload && c.Level == level && c.Server == server && c.Completed > 0 {
+			return c
+		}
+	}
+	return nil
+}
+
+// ranked is a row for each server at one level, the best of each column set off.
+func ranked(r run, w *report.Workload, level string) *table {
+	t := &table{Caption: r.title(w.Address) + " at " + line(level), Head: []string{"Server"}}
+	columns := []struct{ name, stat string }{{"throughput", ""}, {"e2e", "mean"}, {"ttft", "mean"}, {"ttft", "p95"}, {"speed", "mean"}, {"success", "rate"}}
+	for i := range r.Servers {
+		if r.of(w.Address, level, r.Servers[i].Address) != nil {
+			t.Rows = append(t.Rows, []cell{text(r.title(r.Servers[i].Address))})
+		}
+	}
+	for _, col := range columns {
+		def, _ := metric.Lookup(col.name)
+		t.Head = append(t.Head, def.Title+map[bool]string{true: " " + col.stat}[col.stat == "mean" || col.stat == "p95"])
+		var values []float64
+		var servers []string
+		for i := range r.Servers {
+			if c := r.of(w.Address, level, r.Servers[i].Address); c != nil {
+				v := math.NaN()
+				if n := c.Summary(col.name).Stat(col.stat); n.OK {
+					v = n.V
+				}
+				values, servers = append(values, v), append(servers, c.Server)
+			}
+		}
+		best := bestOf(values, def.Better == metric.HigherIsBetter)
+		for i, v := range values {
+			x := text("–")
+			switch {
+			case math.IsNaN(v):
+			case i == best && slices.ContainsFunc(values, func(o float64) bool { return o != v && !math.IsNaN(o) }):
+				x = cell{Text: "★ " + metric.Format(def.Unit, v), Class: "pass"}
+			case best >= 0 && alike(r, w.Address, level, col.name, col.stat, servers[i], servers[best]):
+				x = text("≈ " + metric.Format(def.Unit, v))
+			default:
+				x = text(metric.Format(def.Unit, v))
+			}
+			t.Rows[i] = append(t.Rows[i], x)
+		}
+	}
+	if len(t.Rows) < fewServers {
+		return nil
+	}
+	return t
+}
+
+// bestOf is the index of the best value; -1: there is none.
+func bestOf(values []float64, higher bool) int {
+	best := -1
+	for i, v := range values {
+		if !math.IsNaN(v) && (best < 0 || higher == (v > values[best]) && v != values[best]) {
+			best = i
+		}
+	}
+	return best
+}
+
+// alike says whether a comparison of two servers could not tell a statistic apart.
+func alike(r run, workload, level, name, stat, a, b string) bool {
+	for i := range r.Comparisons {
+		c := &r.Comparisons[i]
+		if !(c.Control == a && c.Candidate == b || c.Control == b && c.Candidate == a) {
+			continue
+		}
+		for j := range c.Changes {
+			if x := &c.Changes[j]; x.Workload == workload && x.Level == level && x.Metric == name && x.Stat == stat && x.Change.OK {
+				return x.Direction == ""
+			}
+		}
+	}
+	return false
+}
+
+// pareto draws what a user gets against what the server yields, a line for each
+// server with the load along it.
+func pareto(r run, w *report.Workload) (figure, bool) {
+	f := figure{Title: "What a user gets against what the server yields, " + r.title(w.Address),
+		Words: "Each line is a server, its points the loads from few requests to many. Further right and further up is better."}
+	ch := chart.Chart{Name: f.Title,
+		X: chart.Axis{Title: "Throughput", Zero: true, Format: func(v float64) string { return metric.Format(metric.TokensPerSecond, v) }},
+		Y: chart.Axis{Title: "Mean speed of one user", Zero: true, Format: func(v float64) string { return metric.Format(metric.TokensPerSecond, v) }}}
+	f.Table = &table{Caption: f.Title, Head: []string{"Server", "Load", "Throughput", "Speed"}}
+	for i := range r.Servers {
+		s := chart.Series{Index: len(ch.Series)}
+		name := r.title(r.Servers[i].Address)
+		var cases []*report.Case
+		for j := range r.Cases {
+			if c := &r.Cases[j]; c.Workload == w.Address && c.Server == r.Servers[i].Address && c.Probe == nil {
+				cases = append(cases, c)
+			}
+		}
+		slices.SortStableFunc(cases, func(a, b *report.Case) int { return cmp.Compare(a.Load(), b.Load()) })
+		for _, c := range cases {
+			x, y := mean(c, "throughput"), mean(c, "speed")
+			if !x.OK || !y.OK {
+				continue
+			}
+			s.Points = append(s.Points, chart.Point{X: x.V, Y: y.V, Low: math.NaN(), High: math.NaN(), Tip: []string{name, inFlight(c), format("throughput", x.V), format("speed", y.V)}})
+			f.Table.Rows = append(f.Table.Rows, []cell{text(name), text(line(c.Level)), text(format("throughput", x.V)), text(format("speed", y.V))})
+		}
+		if len(s.Points) > 0 {
+			ch.Series = append(ch.Series, s)
+			f.Legend = append(f.Legend, legend{chart.Swatch(s.Index), name})
+		}
+	}
+	for _, b := range w.Bounds {
+		if th := b.Threshold; th.Metric == "speed" && th.Limit.OK && b.Severity != "warn" {
+			ch.Zones = []chart.Zone{{From: th.Limit.V, To: math.Inf(1), Word: "allowed", Class: "z0"}}
+			ch.Rules = []chart.Rule{{At: th.Limit.V, Word: fmt.Sprintf("speed %s", line(th.Text))}}
+			ch.Y.Include = []float64{th.Limit.V}
+			f.Words += " Shaded is what the plan allows."
+			break
+		}
+	}
+	f.Chart = ch.SVG()
+	return f, f.Chart != "" && len(ch.Series) >= fewServers && len(f.Table.Rows) > len(ch.Series)
+}

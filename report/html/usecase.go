@@ -1,0 +1,313 @@
+package html
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report"
+)
+
+// mostCases have a section of their own; what is beyond is in the tables.
+const mostCases = 12
+
+// useCases are a section for each use case: what it is, what must hold, what was
+// measured over the load, and what came of it.
+func useCases(runs []run) []section {
+	if len(runs) != 1 {
+		return nil
+	}
+	r := runs[0]
+	var out []section
+	for i := range r.Workloads {
+		if w := &r.Workloads[i]; r.useCase(w) && len(out) < mostCases {
+			out = append(out, useCase(r, w))
+		}
+	}
+	return out
+}
+
+// useCase says whether a workload has a section: something must hold of it beyond
+// that requests succeed, or its capacity was searched.
+func (r run) useCase(w *report.Workload) bool {
+	return slices.ContainsFunc(w.Bounds, func(b report.Bound) bool { return b.Threshold.Metric != "success" && b.Threshold.Limit.OK }) ||
+		slices.ContainsFunc(r.Capacities, func(c report.Capacity) bool { return c.Workload == w.Address })
+}
+
+// anchorOf is the link to the section of a use case.
+func (r run) anchorOf(w *report.Workload) string {
+	n := 0
+	for i := range r.Workloads {
+		if x := &r.Workloads[i]; r.useCase(x) {
+			if n++; x == w && n <= mostCases {
+				return "#" + caseID(x, r)
+			}
+		}
+	}
+	return ""
+}
+
+func caseID(w *report.Workload, r run) string {
+	return fmt.Sprintf("case-%d", 1+slices.IndexFunc(r.Workloads, func(x report.Workload) bool { return x.Address == w.Address }))
+}
+
+// capacity is the answer of a search; nil: there was none.
+func (r run) capacity(workload, server string) *report.Capacity {
+	for i := range r.Capacities {
+		if c := &r.Capacities[i]; c.Workload == workload && c.Server == server {
+			return c
+		}
+	}
+	return nil
+}
+
+func useCase(r run, w *report.Workload) section {
+	s := section{ID: caseID(w, r), Title: r.title(w.Address), Lead: capital(line(size(w))) + ". Must hold: " + rules(w) + "."}
+	if about := line(w.Description); about != "" {
+		s.Lead = strings.TrimSuffix(about, ".") + ". " + s.Lead
+	}
+	for _, server := range w.Servers {
+		s.Blocks = append(s.Blocks, block{Limit: outcomeOf(r, w, server)})
+	}
+	if figures := overLoad(r, w); len(figures) > 0 {
+		s.Blocks = append(s.Blocks, block{Figures: figures})
+	}
+	for _, server := range w.Servers {
+		if t := besideLimit(r, w, server); t != nil {
+			s.Blocks = append(s.Blocks, block{Table: t})
+		}
+	}
+	var more []block
+	for _, server := range w.Servers {
+		if c := r.capacity(w.Address, server); c != nil {
+			more = append(more, block{List: append(margins(r, c), lines(c.Facts())...)}, block{Table: probes(r, c)})
+		}
+	}
+	for _, m := range matrices(r, w.Address) {
+		more = append(more, block{Table: m})
+	}
+	if len(more) > 0 {
+		s.Blocks = append(s.Blocks, block{Fold: &fold{"How " + r.title(w.Address) + " came out: each requirement, each probe", more}})
+	}
+	return s
+}
+
+func lines(list []string) []string {
+	var out []string
+	for _, l := range list {
+		out = append(out, line(l))
+	}
+	return out
+}
+
+// outcomeOf is the verdict on a use case in one sentence, its limit large.
+func outcomeOf(r run, w *report.Workload, server string) *limitView {
+	class, said := carries(r, w, server)
+	l := &limitView{Class: class, Sentence: said}
+	if len(r.Servers) > 1 {
+		l.Sentence = r.title(server) + ": " + said
+	}
+	c := r.capacity(w.Address, server)
+	if c == nil {
+		return l
+	}
+	l.Value, l.Unit = c.Limit(), kinds[c.Over]
+	if people := w.People(c.Pass); people != "" {
+		l.Unit += ", " + people
+	}
+	if c.Require > 0 {
+		l.Facts = append(l.Facts, "required by the plan: "+c.Amount(c.Require))
+	}
+	if c.Pass > 0 {
+		l.Facts = append(l.Facts, trust(r, c))
+	}
+	for i := range r.Verdicts {
+		v := &r.Verdicts[i]
+		if above := r.Above(v); above == c {
+			l.Facts = append(l.Facts, failed(r, v)+" failed, but "+line(report.Joining(v, c)))
+		}
+	}
+	return l
+}
+
+// trust is the one hedge of a capacity.
+func trust(r run, c *report.Capacity) string {
+	switch {
+	case r.Plan.Decide == "estimate" && !c.Confirmed:
+		return "by point estimates, not confirmed on fresh requests"
+	case r.Plan.Decide == "estimate":
+		return "by point estimates, and so again on fresh requests"
+	case !c.Confirmed:
+		return "certified once, not confirmed on fresh requests"
+	}
+	return "certified, and confirmed on fresh requests"
+}
+
+// overLoad draws what the use case asks for against the load: what must hold first,
+// at least two figures.
+func overLoad(r run, w *report.Workload) []figure {
+	const most = 2
+	var out []figure
+	var drawn []string
+	for i := range r.Capacities {
+		c := &r.Capacities[i]
+		if c.Workload != w.Address || len(w.Servers) > 1 {
+			continue
+		}
+		for _, t := range searchedBounds(r, c) {
+			if f, ok := search(r, c, t); ok && len(out) < most && !slices.Contains(drawn, t.Metric) {
+				out, drawn = append(out, f), append(drawn, t.Metric)
+			}
+		}
+	}
+	asked := []report.Threshold{}
+	for _, b := range w.Bounds {
+		asked = append(asked, b.Threshold)
+	}
+	asked = append(asked, report.Threshold{Metric: "ttft", Stat: "mean"}, report.Threshold{Metric: "speed", Stat: "mean"})
+	for _, t := range asked {
+		same := t.Metric
+		if same == "request_speed" {
+			same = "speed"
+		}
+		if same == "success" || len(out) >= most || slices.Contains(drawn, t.Metric) || slices.Contains(drawn, same) {
+			continue
+		}
+		for _, kind := range []string{"closed", "burst", "rate"} {
+			cv := curveOf(t.Metric, t.Stat, kind)
+			cv.keep = func(c *report.Case) bool { return c.Workload == w.Address }
+			for _, f := range cv.figures([]run{r}) {
+				f.Title += ", " + r.title(w.Address)
+				out = append(out, f)
+				drawn = append(drawn, t.Metric, same)
+			}
+		}
+	}
+	return out[:min(len(out), most+1)]
+}
+
+// curveOf is the line of a statistic of a metric over the load.
+func curveOf(name, stat, kind string) curve {
+	def, _ := metric.Lookup(name)
+	cv := curve{kind: kind, name: name, title: line(strings.TrimSpace(cmp.Or(def.Title, name) + " " + stat)), axis: strings.TrimSpace(stat + " " + def.Title)}
+	if stat == "" || stat == "mean" {
+		cv.stats, cv.band = []string{stat}, stat == "mean"
+	} else {
+		cv.stats, cv.of = []string{stat}, func(c *report.Case) report.Number { return c.Summary(name).Stat(stat) }
+	}
+	switch {
+	case name == "ttft":
+		cv.zones = ttftZones
+	case name == "speed" || name == "request_speed":
+		cv.zones = speedZones
+	}
+	switch def.Better {
+	case metric.HigherIsBetter:
+		cv.words = "Higher is better."
+	case metric.LowerIsBetter:
+		cv.words = "Lower is better."
+	}
+	if cv.band {
+		cv.words += " The shade reaches from p5 to p95."
+	}
+	return cv
+}
+
+// besideLimit puts one request, the limit and what is beyond beside each other;
+// without a search some of the levels. nil where there are not two.
+func besideLimit(r run, w *report.Workload, server string) *table {
+	var cases []*report.Case
+	for i := range r.Cases {
+		x := &r.Cases[i]
+		if x.Server == server && x.Workload == w.Address && x.Completed > 0 {
+			cases = append(cases, x)
+		}
+	}
+	c := r.capacity(w.Address, server)
+	if c == nil {
+		cases = slices.DeleteFunc(cases, func(x *report.Case) bool { return x.Probe != nil })
+		if len(cases) == 0 {
+			return nil
+		}
+		var heads []string
+		shown := evenly(cases, 5)
+		for _, x := range shown {
+			heads = append(heads, capital(cmp.Or(line(x.Title), line(x.Level))))
+		}
+		return columns(r, w, server, shown, heads)
+	}
+	byN := map[int]*report.Case{}
+	var ns []int
+	for _, x := range cases {
+		if x.Kind != c.Over {
+			continue
+		}
+		n := x.N
+		if c.OfRate() {
+			n = int(math.Round(x.Rate / c.Load(1)))
+		}
+		if byN[n] == nil {
+			ns = append(ns, n)
+		}
+		if old := byN[n]; old == nil || x.Completed > old.Completed {
+			byN[n] = x
+		}
+	}
+	if len(ns) < 2 {
+		return nil
+	}
+	slices.Sort(ns)
+	var shown []*report.Case
+	var heads []string
+	last := -1
+	for _, n := range []int{ns[0], c.Pass, cmp.Or(c.Fail, ns[len(ns)-1])} {
+		if byN[n] == nil || n <= last {
+			continue
+		}
+		head := c.Amount(n)
+		switch n {
+		case c.Pass:
+			head += ", the limit"
+		case c.Fail:
+			head += ", too many"
+		case 1:
+			if !c.OfRate() {
+				head = "One request"
+			}
+		}
+		shown, heads, last = append(shown, byN[n]), append(heads, head), n
+	}
+	return columns(r, w, server, shown, heads)
+}
+
+// columns is a column for each of the cases.
+func columns(r run, w *report.Workload, server string, shown []*report.Case, heads []string) *table {
+	unit := kinds[shown[0].Kind]
+	t := &table{Caption: "What users see, by " + unit + r.on(server), Head: append([]string{capital(unit)}, heads...)}
+	for _, f := range []struct{ name, stat string }{{"ttft", "mean"}, {"ttft", "p95"}, {"speed", "mean"}, {"e2e", "mean"}, {"itl", "mean"}, {"success", "rate"}, {"throughput", ""}} {
+		def, _ := metric.Lookup(f.name)
+		row := []cell{text(strings.TrimSpace(def.Title + " " + strings.TrimSuffix(f.stat, "rate")))}
+		some := false
+		for _, c := range shown {
+			v := c.Summary(f.name).Stat(f.stat)
+			some = some || v.OK
+			x := text(v.Format(string(def.Unit)))
+			for _, b := range w.Bounds {
+				if th := b.Threshold; th.Metric == f.name && th.Stat == f.stat && th.Limit.OK && v.OK && margin(th.Op, v.V, th.Limit.V) < 0 {
+					x.Class, x.Text = "fail", "✗ "+strings.TrimPrefix(x.Text, "✗ ")
+				}
+			}
+			row = append(row, x)
+		}
+		if some {
+			t.Rows = append(t.Rows, row)
+		}
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return t
+}
