@@ -101,11 +101,15 @@ func TestLongRateCapacityCharacteristics(t *testing.T) {
 	m := usualRates()
 	long, _ := m.saturated(1, time.Hour, 10)
 	most, _ := stat.Moments(long)
-	truth := m.truth(most)
 	fmt.Fprintf(&out, "\n**Rate capacity** in 10 minutes, %d searches a row; the largest rate is %.2f req/s.\n\n", *rateSearches, most)
 	out.WriteString("| arrivals | TTFT p95 | true limit | estimate within 10 % | certified | above the limit | within 20 % | took |\n|---|---|---|---|---|---|---|---|\n")
-	for _, shape := range []float64{1} {
+	shapes := []float64{1}
+	if *rateFull {
+		shapes = []float64{1, 0.5}
+	}
+	for _, shape := range shapes {
 		m.shape = shape
+		truth := m.truth(most)
 		for i, limit := range rateLimits {
 			near, certified, over, within, took := 0, 0, 0, 0, time.Duration(0)
 			for k := range *rateSearches {
