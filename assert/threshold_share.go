@@ -263,11 +263,16 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 		noValue(v, t, t.Metric.NoValue)
 		return
 	}
+	most, least, _, known := largest(s.level, s.alpha)
 	half := stat.NormalQuantile(1-s.alpha) * g.Error
 	low, high := g.Share-half, g.Share+half
+	if known && s.level.Rate < least {
+		// Near the largest rate a backlog wanders further than it shows about its
+		// own line: as one does that takes a random step at each arrival.
+		low = min(low, g.Share-stat.NormalQuantile(1-s.alpha)*math.Sqrt((s.scatter()+0.5)/float64(g.Arrivals)))
+	}
 	v.N, v.Value, v.Low, v.High = g.Arrivals, metric.Some(g.Share), metric.Some(low), metric.Some(high)
 	v.Message = fmt.Sprintf("%s of %s: %s", compared(t, v.Value), verdict.Count(g.Arrivals, "requests"), s.bounds(v, metric.Ratio))
-	most, least, _, known := largest(s.level, s.alpha)
 	if known {
 		v.Message += fmt.Sprintf("; saturated, the server answers %s, at least %s", metric.Format(metric.PerSecond, most), metric.Format(metric.PerSecond, least))
 	}
