@@ -51,7 +51,7 @@ func Certify(p *plan.Plan) []Finding {
 				for _, r := range withGrowth(binding(w, boundAt(level.Name)), load.Kind, level, verdict.SeverityError) {
 					f := certify(r.Threshold, level, load.Kind, w.Policy, p.Looks(w, load, level))
 					f.Workload, f.Level, f.Severity, f.Threshold = w.Address(), level.Name, r.severity, r.Threshold
-					if load.Open != nil && r.Stat.Kind == metric.Percentile && !f.Impossible {
+					if load.Open != nil && level.Stage == nil && r.Stat.Kind == metric.Percentile && !f.Impossible {
 						f.Remark = nearest(r.Threshold, level, load.Open, w.Policy.Alpha())
 					}
 					out = append(out, f)
@@ -80,6 +80,8 @@ func certify(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 		f.Needed, f.Remark = "1 reading", "exact"
 	case t.Metric.Name == growing:
 		f.Needed = "a rate below that at saturation, or a backlog that does not grow"
+	case t.Metric.Name == "recovery":
+		f.Needed, f.Remark = "1 pass", "exact"
 	case t.Metric.Name == "preemptions":
 		f.Needed, f.Remark = "1 round", "exact"
 	case t.Stat.Exact():

@@ -83,7 +83,7 @@ func boundAtCapacity(sla *plan.SLA) bool { return sla.AtCapacity }
 func look(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*plan.SLA) bool, alpha float64, due int) (LookVerdict, []Verdict) {
 	s := subject{evidence: gather(l), workload: w, price: price, policy: w.Policy, alpha: alpha, due: due}
 	// What only warns is judged too: a mean passes only if success does.
-	list := withGrowth(binding(w, binds), l.Kind, plan.Level{Name: l.Name}, verdict.SeverityError)
+	list := withGrowth(binding(w, binds), l.Kind, plan.Level{Name: l.Name, Stage: l.Stage}, verdict.SeverityError)
 	verdicts := s.thresholds(list)
 	for i := len(list) - 1; i >= 0; i-- {
 		if !list[i].limits() {

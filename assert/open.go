@@ -19,6 +19,9 @@ func (s *subject) opened(v *Verdict, thresholds []judgedThreshold, invalid objec
 	}) {
 		invalid(verdict.CauseInvalid, "given up with too many requests in flight, before the growth of the backlog was certain: raise max_in_flight")
 	}
+	if s.level.Stage != nil {
+		return // what is in flight, it shares with the stages around it
+	}
 	most := 0
 	for _, p := range s.level.Passages() {
 		most = max(most, p.Max)

@@ -261,6 +261,10 @@ func (s *subject) wide(v *Verdict, t *plan.Threshold) {
 		s.sustained(v, t)
 		return
 	}
+	if t.Metric.Name == "recovery" {
+		s.recovered(v, t)
+		return
+	}
 	good := sample.Good(s.workload)
 	v.N, v.Value = s.n, s.level.Value(t.Metric.Name, s.policy.Window, good, s.one)
 	if !v.Value.OK || math.IsNaN(v.Value.V) {

@@ -3,6 +3,7 @@ package assert
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/tokgate/tokgate/assert/sample"
 	"github.com/tokgate/tokgate/assert/stat"
@@ -296,5 +297,49 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 		v.Notes = append(v.Notes, fmt.Sprintf("these requests could have certified a growth below %s", metric.Format(metric.Ratio, max(high, 0))))
 		// What the backlog moves by does not grow with the window while it is stable.
 		v.Needs, v.More = s.more((max(g.Share, 0) + half) * float64(g.Arrivals) / t.Limit)
+	}
+}
+
+// recovered judges how long a stage takes until requests are good again: by the worst of its
+// passes, which is exact of them.
+func (s *subject) recovered(v *Verdict, t *plan.Threshold) {
+	good := sample.Good(s.workload)
+	if good == nil {
+		good = s.goodBySLA()
+	}
+	worst, never := 0.0, 0
+	for _, r := range s.level.Rounds {
+		x := r.Recovery(good)
+		if !x.OK {
+			never++
+		}
+		worst = max(worst, x.V)
+	}
+	v.N, v.Value = len(s.level.Rounds), metric.Some(worst)
+	v.Message = fmt.Sprintf("%s, the longest of %s", compared(t, v.Value), verdict.Count(v.N, "passes"))
+	if never > 0 {
+		v.Value = metric.Some(math.Inf(1))
+		v.Message = fmt.Sprintf("requests were not good again in %d of %s", never, verdict.Count(v.N, "passes"))
+	}
+	v.Notes = append(v.Notes, "this run: exact for the passes that were made, says nothing of others")
+	decided(v, never == 0 && v.N > 0 && sample.Meets(worst, t.Op, t.Limit))
+}
+
+// goodBySLA is what a good request is where no good block says it: one that is within
+// every bound of single requests at the level.
+func (s *subject) goodBySLA() func(*metric.Sample) bool {
+	var bounds []*plan.Threshold
+	for _, sla := range s.workload.SLAs {
+		for _, t := range sla.Thresholds {
+			if slices.Contains(sla.At, s.level.Name) && t.Metric.Scope == metric.PerRequest {
+				bounds = append(bounds, t)
+			}
+		}
+	}
+	return func(x *metric.Sample) bool {
+		return !slices.ContainsFunc(bounds, func(t *plan.Threshold) bool {
+			value, ok := x.Value(t.Metric.Name)
+			return !ok || !sample.Meets(value, t.Op, t.Limit)
+		})
 	}
 }

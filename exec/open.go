@@ -33,7 +33,9 @@ type window struct {
 	token   atomic.Int64  // when the last token came
 	waiting time.Duration // since when anything is in flight
 	given   time.Duration // when it was given up; 0: it was not
-	stop    func() bool
+	// stages are the levels that the parts are rounds of; none: the rounds of one.
+	stages []*series
+	stop   func() bool
 }
 
 // open plays the window of an open loop.
@@ -52,7 +54,7 @@ func (rd *round) open(health *func() metric.Health) {
 	o := rd.Load.Open
 	w.schedule = load.Open{
 		Rate: rd.level.Rate, Shape: o.Shape(), Due: rd.out.Due,
-		Seed: rd.out.Seed, Workload: rd.level.Workload, Level: rd.level.Name, Round: rd.out.Index,
+		Seed: rd.out.Seed, Workload: rd.level.Workload, Level: rd.level.Name, Round: rd.out.Index, Stages: w.rates(),
 	}.Begin(begin)
 	w.steady = load.NewSteady(begin)
 	if o.Warmup == 0 {
@@ -153,12 +155,18 @@ func (w *window) part(order int) (part, first int) {
 // place says which request of which part a sample is.
 func (w *window) place(s *metric.Sample) {
 	s.FromDue = true
+	part, first := 0, 0
 	switch s.Phase {
 	case metric.Measured:
-		part, first := w.part(s.Order)
-		s.Round, s.Order = s.Round+part, s.Order-first
+		part, first = w.part(s.Order)
 	case metric.Filler:
-		s.Round += len(w.parts) - 1
+		part = len(w.parts) - 1
+	}
+	s.Order -= first
+	if len(w.stages) > 0 {
+		s.Level = w.stages[part].level.Name
+	} else {
+		s.Round += part
 	}
 }
 
@@ -229,6 +237,9 @@ func (w *window) giveUp(why metric.Cut, words string) {
 		return
 	}
 	w.level.Cut, w.given = why, w.Clock.Now()
+	for _, s := range w.stages {
+		s.level.Cut = why
+	}
 	w.cut(words)
 }
 
@@ -285,11 +296,14 @@ func (w *window) rounds() []*metric.Round {
 	var out []*metric.Round
 	for i := range len(w.bounds) - 1 {
 		r := *whole
-		r.Index, r.Due = whole.Index+i, w.parts[i]
+		r.Due = w.parts[i]
+		if len(w.stages) == 0 {
+			r.Index += i
+		}
 		r.WindowStart, r.WindowEnd, r.Health = w.bounds[i], w.bounds[i+1], w.health[i]
 		r.Start, r.End, r.Samples = 0, 0, nil
 		for _, s := range whole.Samples {
-			if s.Round == r.Index {
+			if s.Round == r.Index && (len(w.stages) == 0 || s.Level == w.stages[i].level.Name) {
 				r.Samples = append(r.Samples, s)
 			}
 		}

@@ -116,6 +116,14 @@ func (r *runner) cases(t *Target, s *plan.Server, cases []Case, found *metric.Se
 	for _, w := range r.Plan.Workloads {
 		for len(cases) > 0 && cases[0].Workload == w && found.Error == "" {
 			c := cases[0]
+			if stages := staged(cases); len(stages) > 0 && r.check() && slices.ContainsFunc(stages, r.selected) {
+				// All of them are played, whichever was asked for.
+				cases = cases[len(stages):]
+				if err := r.stages(t, stages); err != nil {
+					r.lost(found, t, err)
+				}
+				continue
+			}
 			cases = cases[1:]
 			switch {
 			case !r.selected(c):

@@ -209,6 +209,7 @@ func newLevel(c Case) *metric.Level {
 		Kind:     c.Load.Kind,
 		N:        c.Level.N,
 		Rate:     c.Level.Rate,
+		Stage:    c.Level.Stage,
 		Natural:  c.Workload.Output.Natural,
 		Asked:    c.Workload.Asked(c.Server, c.Load),
 	}

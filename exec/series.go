@@ -35,8 +35,9 @@ type series struct {
 	// durations are the runner's of the server: another may be under way at the
 	// same time.
 	durations map[*plan.Workload]time.Duration
-	sheds     bool // rounds may be left out
-	warmed    bool // see warm
+	sheds     bool      // rounds may be left out
+	warmed    bool      // see warm
+	stages    []*series // of an open loop: those of all its stages, this one being the first
 }
 
 // series prepares to run l; nil when it cannot be run, and l says why.
@@ -136,19 +137,22 @@ func (s *series) window(due []int) (ended bool, lost error) {
 	}
 	s.warm()
 	rd := s.newRound(requests)
-	w := &window{round: rd, parts: due, stop: func() bool { return false }}
+	w := &window{round: rd, parts: due, stages: s.stages, stop: func() bool { return false }}
 	rd.window = w
 	s.now, s.last = rd, rd
 	rd.play()
 	s.now = nil
 	why := rd.out.Stopped
-	for _, r := range w.rounds() {
+	for i, r := range w.rounds() {
 		if l.Probe == nil {
 			s.runner.rounds++
 		}
-		if s.leg != nil {
+		switch {
+		case s.leg != nil:
 			s.held = r // until its pair is over: a leg is one round
-		} else {
+		case len(s.stages) > 0:
+			s.stages[i].keep(r)
+		default:
 			s.keep(r)
 		}
 	}

@@ -413,6 +413,9 @@ func (l *Level) Value(name string, w Window, good func(*Sample) bool, one *Level
 	if l.Skipped != "" {
 		return None("the level was not run: " + l.Skipped)
 	}
+	if l.Stage != nil && !OfStages(name) {
+		return None("a stage has no such metric of its own")
+	}
 	switch name {
 	case "success":
 		return l.Success()

@@ -27,7 +27,7 @@ type Passage struct {
 
 // Passages are the windows of an open loop, in order; none of another level.
 func (l *Level) Passages() []Passage {
-	if l.Kind != OpenLoop {
+	if l.Kind != OpenLoop || l.Stage != nil {
 		return nil
 	}
 	var out []Passage
@@ -185,11 +185,14 @@ func (l *Level) RequestsPerBlock(answer float64) []float64 {
 
 // OfRates says whether only an open loop has the metric.
 func OfRates(name string) bool {
-	return name == "offered_rate" || name == "in_flight" || name == "backlog_growth"
+	return name == "offered_rate" || name == "in_flight" || name == "backlog_growth" || name == "recovery"
 }
 
 // ofArrivals are the metrics that only an open loop has.
 func (l *Level) ofArrivals(name string) Value {
+	if name == "recovery" {
+		return None("only a requirement tells when requests are good")
+	}
 	passages := l.Passages()
 	if len(passages) == 0 {
 		return None("only a rate has it")
@@ -216,6 +219,39 @@ func (l *Level) ofArrivals(name string) Value {
 		return None("the window has no length")
 	}
 	return Some(sum / seconds)
+}
+
+// ofLevels are the metrics of all that is under way, which a stage shares with
+// those before and after it.
+func ofLevels(name string) bool {
+	switch name {
+	case "throughput", "input_throughput", "request_rate", "goodput", "in_flight", "backlog_growth":
+		return true
+	}
+	return false
+}
+
+// OfStages says whether a stage has the metric.
+func OfStages(name string) bool { return !ofLevels(name) && name != "offered_rate" }
+
+// again is how many good requests in a row say that a server has recovered.
+const again = 10
+
+// Recovery is how long after the beginning of the stage's round requests were good again:
+// until the first of ten in a row was due, or of all that were left.
+func (r *Round) Recovery(good func(*Sample) bool) Value {
+	measured := r.MeasuredSamples()
+	slices.SortFunc(measured, func(a, b *Sample) int { return cmp.Compare(a.Scheduled, b.Scheduled) })
+	run := 0
+	for i, s := range measured {
+		if run++; !s.Completed() || !good(s) {
+			run = 0
+		}
+		if run == again || run > 0 && i == len(measured)-1 {
+			return Some((measured[i-run+1].Scheduled - r.WindowStart).Seconds())
+		}
+	}
+	return None("requests were not good again")
 }
 
 // MostLag is what the 99th percentile of the lag of an open loop's requests may

@@ -99,6 +99,9 @@ type Level struct {
 	N        int      `json:"n"`              // slots, or requests of a burst; at least 1; 0 of an open loop
 	Rate     float64  `json:"rate,omitempty"` // of an open loop: requests per second; else 0
 	Cut      Cut      `json:"cut,omitempty"`  // of an open loop
+	// Stage is what a level has that is a part of a window; nil: it is none. Its rounds
+	// are parts of windows that begin with other stages.
+	Stage *Stage `json:"stage,omitempty"`
 	// Saturation is how many requests a second the server could answer when its
 	// queue was never empty, in parts of that time that follow each other; nil: not
 	// known, or not of an open loop.
@@ -128,6 +131,13 @@ type Level struct {
 	// Notes are what a person should know of how it was run: why it ended
 	// early, or was not extended.
 	Notes []string `json:"notes,omitempty"`
+}
+
+// Stage is one stage of an open loop: the rate at its beginning and at its end, in
+// requests per second. Between them it is a ramp.
+type Stage struct {
+	From float64 `json:"from_req_s"`
+	To   float64 `json:"to_req_s"`
 }
 
 // LeastRounds is how many rounds show by their spread how much the requests of

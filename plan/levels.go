@@ -105,6 +105,22 @@ func (c *Capacity) Level(n int) Level {
 	return l
 }
 
+// rate is a level of a search for a rate.
+func (c *Capacity) rate(n int) Level {
+	l := Level{Rate: float64(n) * RateStep, Requests: c.Requests, Range: c.Range}
+	l.Name = "probe " + RateName(l.Rate)
+	l.Part()
+	return l
+}
+
+// Amount is a load of the search as people read it: "39", "8.1 req/s".
+func (c *Capacity) Amount(n int) string {
+	if c.Over == metric.OpenLoop {
+		return RateName(float64(n) * RateStep)
+	}
+	return strconv.Itoa(n)
+}
+
 // PlainDuration writes a duration as a plan would: 24h, not 24h0m0s.
 func PlainDuration(d time.Duration) string {
 	s := d.String()

@@ -64,7 +64,7 @@ func (l *Load) half(level Level) int {
 func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 	level.Rounds = max(level.Rounds, 1)
 	whole := Look{Due: level.due(0, level.Rounds), Requests: level.Requests, Spent: 1, Planned: 1}
-	if p.Gate.MeasureOnly || w.Policy.Decide == Estimate {
+	if p.once(w, level) {
 		return []Look{whole}
 	}
 	bounds := w.required(level.Name)
@@ -119,6 +119,11 @@ func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 	return looks
 }
 
+// once says that a level is judged at its end alone: no look could end it earlier.
+func (p *Plan) once(w *Workload, level Level) bool {
+	return p.Gate.MeasureOnly || w.Policy.Decide == Estimate || level.Stage != nil
+}
+
 // required are the thresholds that fail the gate at the level.
 func (w *Workload) required(level string) []*Threshold {
 	var out []*Threshold
@@ -160,6 +165,21 @@ func (t *Threshold) Allowed() float64 {
 	}
 	// 1 − 95/100 would be 0.050000000000000044.
 	return (100 - t.Stat.P) / 100
+}
+
+// Independent is how many independent requests, none of which is over its limit, the
+// percentiles take that bound the capacity: the most of ln α / ln(1 − e), with e the
+// share that may be over.
+func (w *Workload) Independent() int {
+	most := 1.0
+	for _, sla := range w.SLAs {
+		for _, t := range sla.Thresholds {
+			if sla.AtCapacity && sla.Severity != SeverityWarn && t.Stat.Kind == metric.Percentile {
+				most = max(most, math.Ceil(math.Log(w.Policy.Alpha())/math.Log1p(-t.Allowed())))
+			}
+		}
+	}
+	return int(most)
 }
 
 // Doubled are the numbers of requests at which a level is judged that may be

@@ -5,8 +5,6 @@ import (
 	"math"
 	"strconv"
 	"time"
-
-	"github.com/tokgate/tokgate/metric"
 )
 
 // Arrivals is how the requests of a rate follow each other.
@@ -60,37 +58,6 @@ const RateStep = 0.001
 // where the plan does not say.
 const DefaultEstimating = 300
 
-// rate is a level of a search for a rate.
-func (c *Capacity) rate(n int) Level {
-	l := Level{Rate: float64(n) * RateStep, Requests: c.Requests, Range: c.Range}
-	l.Name = "probe " + RateName(l.Rate)
-	l.Part()
-	return l
-}
-
-// Amount is a load of the search as people read it: "39", "8.1 req/s".
-func (c *Capacity) Amount(n int) string {
-	if c.Over == metric.OpenLoop {
-		return RateName(float64(n) * RateStep)
-	}
-	return strconv.Itoa(n)
-}
-
-// Independent is how many independent requests, none of which is over its limit, the
-// percentiles take that bound the capacity: the most of ln α / ln(1 − e), with e the
-// share that may be over.
-func (w *Workload) Independent() int {
-	most := 1.0
-	for _, sla := range w.SLAs {
-		for _, t := range sla.Thresholds {
-			if sla.AtCapacity && sla.Severity != SeverityWarn && t.Stat.Kind == metric.Percentile {
-				most = max(most, math.Ceil(math.Log(w.Policy.Alpha())/math.Log1p(-t.Allowed())))
-			}
-		}
-	}
-	return int(most)
-}
-
 // RateName is the name of the level of that rate, in requests per second, however
 // it was written: "240 req/min" is "4 req/s".
 func RateName(rate float64) string {
@@ -103,6 +70,10 @@ const (
 	SaturationSlots = 256
 	Saturation      = time.Minute
 )
+
+// StagePasses is how often the stages of a load are passed where the plan names no
+// seeds: as many rounds as an interval over them takes.
+const StagePasses = 5
 
 // DefaultGrowth is what the backlog of a rate may grow by, as a share of the
 // requests that arrive, where the plan does not bound it.

@@ -368,7 +368,8 @@ type Level struct {
 	// Duration is for how long measured requests are started, all rounds together,
 	// split evenly over the rounds; 0: until Requests were.
 	Duration time.Duration
-	Rounds   int // at least 1; of a rate consecutive parts of one window
+	Rounds   int           // at least 1; of a rate consecutive parts of one window, of a stage passes
+	Stage    *metric.Stage // of an open loop; nil: it stands alone
 	Range    hcl.Range
 }
 

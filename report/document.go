@@ -154,9 +154,11 @@ type Case struct {
 	N        int    `json:"n"`               // 0 of a rate
 	// Rate is that of an open loop, in requests per second; Cut says why it was ended
 	// before its schedule was: "stalled" or "full".
-	Rate    float64 `json:"rate,omitempty"`
-	Cut     string  `json:"cut,omitempty"`
-	Natural bool    `json:"natural,omitempty"` // the model ended its answers by itself
+	Rate float64 `json:"rate,omitempty"`
+	// Stage is the rate of a stage, or of its beginning and its end; "": it is none.
+	Stage   string `json:"stage,omitempty"`
+	Cut     string `json:"cut,omitempty"`
+	Natural bool   `json:"natural,omitempty"` // the model ended its answers by itself
 	// Exact is set when prompts were sized by the server's own tokenizer.
 	Exact bool `json:"exact"`
 	// Asked is a digest of what the requests were to be like: two runs whose

@@ -14,7 +14,7 @@ import (
 func (b *builder) level(l *metric.Level) Case {
 	c := Case{
 		Server: b.clean(l.Server), Workload: b.clean(l.Workload), Level: b.clean(l.Name),
-		Kind: string(l.Kind), N: l.N, Rate: l.Rate, Cut: string(l.Cut), Natural: l.Natural, Exact: l.Exact, Skipped: b.clean(l.Skipped),
+		Kind: string(l.Kind), N: l.N, Rate: l.Rate, Stage: stageOf(l), Cut: string(l.Cut), Natural: l.Natural, Exact: l.Exact, Skipped: b.clean(l.Skipped),
 		RatesOver: string(b.window(l.Workload)), Shed: l.Shed,
 		Due: l.Due(), Failures: []Failure{}, Rounds: []Round{}, Looks: []Look{}, Notes: b.cleanAll(l.Notes), Metrics: []Summary{}, Series: []Series{},
 	}
@@ -265,4 +265,16 @@ func scope(s metric.Scope) string {
 		return "reading"
 	}
 	return "request"
+}
+
+// stageOf words the rate of a stage; "" for another level.
+func stageOf(l *metric.Level) string {
+	switch s := l.Stage; {
+	case s == nil:
+		return ""
+	case s.From == s.To:
+		return metric.Format(metric.PerSecond, s.From)
+	default:
+		return metric.Format(metric.PerSecond, s.From) + " to " + metric.Format(metric.PerSecond, s.To)
+	}
 }

@@ -19,6 +19,31 @@ type Open struct {
 	Workload string
 	Level    string
 	Round    int // of the window's first round
+	// Stages are parts of the measured requests that have rates of their own, in
+	// order; none: Rate all the time.
+	Stages []Stage
+}
+
+// Stage is a part of the measured requests of a window.
+type Stage struct {
+	Due      int
+	From, To float64 // requests per second at its beginning and its end
+}
+
+// after is how long after the beginning of the stage so many requests are due on
+// average: where t·from + t²·(to − from)/2d is n, d being its duration; beyond
+// that at the rate of its end.
+func (s Stage) after(n float64) time.Duration {
+	length := float64(s.Due) * 2 / (s.From + s.To)
+	steep := (s.To - s.From) / length
+	seconds := n / s.From
+	switch {
+	case n > float64(s.Due):
+		seconds = length + (n-float64(s.Due))/s.To
+	case steep != 0:
+		seconds = (math.Sqrt(s.From*s.From+2*n*steep) - s.From) / steep
+	}
+	return time.Duration(seconds * float64(time.Second))
 }
 
 // Schedule says when the requests of a window are due: warm-up requests until
@@ -31,6 +56,11 @@ type Schedule struct {
 	phase metric.Phase
 	order int           // of the next request in its phase
 	at    time.Duration // when the last one was due
+	// Of the stage under way: which one, how many requests were due in it on average
+	// by now, and when it began.
+	stage int
+	due   float64
+	began time.Duration
 }
 
 // Begin returns the schedule of a window that begins to warm up at a time.
@@ -42,6 +72,7 @@ func (o Open) Begin(at time.Duration) *Schedule {
 // returns.
 func (s *Schedule) Warm() time.Duration {
 	s.phase, s.order, s.gaps = metric.Measured, 0, s.open.source(metric.Measured)
+	s.began = s.at
 	return s.at
 }
 
@@ -50,10 +81,41 @@ func (s *Schedule) Next() (Turn, time.Duration) {
 	if s.phase == metric.Measured && s.order == s.open.Due {
 		s.phase, s.order = metric.Filler, 0
 	}
-	s.at += time.Duration(s.open.gap(s.gaps) * float64(time.Second))
+	gap := s.open.gap(s.gaps)
+	if len(s.open.Stages) > 0 && s.phase == metric.Measured {
+		s.staged(gap)
+	} else {
+		s.at += time.Duration(gap / s.rate() * float64(time.Second))
+	}
 	t := Turn{Phase: s.phase, Order: s.order}
 	s.order++
 	return t, s.at
+}
+
+// staged moves on by a gap of mean 1 in the stage of the next request.
+func (s *Schedule) staged(gap float64) {
+	before := 0
+	for i := range s.stage {
+		before += s.open.Stages[i].Due
+	}
+	if s.order == before+s.open.Stages[s.stage].Due {
+		s.stage, s.due, s.began = s.stage+1, 0, s.at
+	}
+	s.due += gap
+	s.at = s.began + s.open.Stages[s.stage].after(s.due)
+}
+
+// rate is that of requests that are not measured: of the first stage before, of the last
+// one after.
+func (s *Schedule) rate() float64 {
+	switch stages := s.open.Stages; {
+	case len(stages) == 0:
+		return s.open.Rate
+	case s.phase == metric.Filler:
+		return stages[len(stages)-1].To
+	default:
+		return stages[0].From
+	}
 }
 
 func (o Open) source(phase metric.Phase) *rand.Rand {
@@ -61,21 +123,20 @@ func (o Open) source(phase metric.Phase) *rand.Rand {
 	return Lengths{Seed: o.Seed, Workload: o.Workload, Level: o.Level, Round: o.Round}.source("gaps of "+phase, 0)
 }
 
-// gap draws the seconds between two requests: gamma distributed with the mean
-// 1/rate, by Marsaglia and Tsang (ACM Trans. Math. Softw. 26, 2000).
+// gap draws the gap between two requests: gamma distributed with the mean 1, by
+// Marsaglia and Tsang (ACM Trans. Math. Softw. 26, 2000).
 func (o Open) gap(rng *rand.Rand) float64 {
-	mean := 1 / o.Rate
 	switch {
 	case math.IsInf(o.Shape, 1):
-		return mean
+		return 1
 	case o.Shape == 1:
-		return mean * rng.ExpFloat64()
+		return rng.ExpFloat64()
 	case o.Shape < 1:
 		// Gamma(k) is Gamma(k + 1)·U^(1/k).
 		boost := math.Pow(1-rng.Float64(), 1/o.Shape)
-		return mean / o.Shape * standardGamma(rng, o.Shape+1) * boost
+		return standardGamma(rng, o.Shape+1) * boost / o.Shape
 	}
-	return mean / o.Shape * standardGamma(rng, o.Shape)
+	return standardGamma(rng, o.Shape) / o.Shape
 }
 
 // standardGamma draws from the gamma distribution of that shape, at least 1, and

@@ -125,3 +125,37 @@ func TestSteady(t *testing.T) {
 		}
 	}
 }
+
+// Evenly, 10 requests of 2 req/s are due every half second; of a ramp from 1 to 3 req/s over
+// 10 s, which are 20, the n-th when t + t²/10 is n: the fifth at 3.66 s (3.66 + 1.34), the
+// last one at its end. The window goes on at the rate of the end.
+func TestStages(t *testing.T) {
+	o := load.Open{Shape: math.Inf(1), Due: 30, Stages: []load.Stage{{Due: 10, From: 2, To: 2}, {Due: 20, From: 1, To: 3}}}
+	s := o.Begin(0)
+	if _, at := s.Next(); at != 500*time.Millisecond {
+		t.Errorf("a warm-up request is due at %v, want 0.5 s", at)
+	}
+	begin := s.Warm()
+	want := map[int]float64{0: 0.5, 9: 5, 14: 5 + 3.66025, 29: 15, 30: 15 + 1.0/3}
+	for i := range 31 {
+		turn, at := s.Next()
+		if due, ok := want[i]; ok && math.Abs((at-begin).Seconds()-due) > 1e-4 {
+			t.Errorf("request %d (%s) is due at %v, want %v s", i, turn.Phase, at-begin, due)
+		}
+	}
+}
+
+// Poisson arrivals of a ramp: 20,000 requests take as long as its duration, to within
+// four standard deviations of the last gap but one: 4·√20000/3 req/s.
+func TestRamp(t *testing.T) {
+	o := load.Open{Shape: 1, Due: 20_000, Seed: 3, Workload: "w", Level: "ramp", Stages: []load.Stage{{Due: 20_000, From: 1, To: 3}}}
+	s := o.Begin(0)
+	begin := s.Warm()
+	var last time.Duration
+	for range o.Due {
+		_, last = s.Next()
+	}
+	if off := (last - begin).Seconds() - 10_000; math.Abs(off) > 4*math.Sqrt(20_000) {
+		t.Errorf("20,000 requests from 1 to 3 req/s take %v", last-begin)
+	}
+}

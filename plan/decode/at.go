@@ -13,6 +13,7 @@ import (
 // levelSet is a workload's level names: in order, and to look up.
 type levelSet struct {
 	names []string
+	alone []string // of these, no stages
 	have  map[string]bool
 }
 
@@ -23,6 +24,9 @@ func levelIndex(w *plan.Workload) levelSet {
 			if !s.have[level.Name] {
 				s.have[level.Name] = true
 				s.names = append(s.names, level.Name)
+				if level.Stage == nil {
+					s.alone = append(s.alone, level.Name)
+				}
 			}
 		}
 	}
@@ -37,10 +41,12 @@ func readAt(b *body, sla *plan.SLA, levels levelSet, searched bool) []string {
 		switch {
 		case searched:
 			b.note("at", "every level, and the capacity", "")
-		case len(levels.names) > 0:
+		case len(levels.alone) > 0:
 			b.note("at", "every level", "")
+		case len(levels.names) > 0:
+			b.d.errorf(b.rng, sumMissing, "An sla without at does not hold at stages: name them, such as at = %q.", levels.names[len(levels.names)-1])
 		}
-		return slices.Clone(levels.names)
+		return slices.Clone(levels.alone)
 	}
 	var out []string
 	seen := map[string]bool{}

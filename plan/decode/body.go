@@ -21,6 +21,7 @@ type body struct {
 	scope  *scope
 	path   string // of the block, in Default.Path
 	rng    hcl.Range
+	labels []string
 	attrs  hcl.Attributes
 	blocks map[string][]*hcl.Block
 	quiet  bool // defaults are not noted
@@ -30,7 +31,7 @@ type body struct {
 
 // open reads the content of a block by its schema.
 func (d *decoder) open(spec *Block, blk *hcl.Block, sc *scope, path string) *body {
-	b := &body{d: d, spec: spec, scope: sc, path: path, rng: blk.DefRange, attrs: hcl.Attributes{}, blocks: map[string][]*hcl.Block{}}
+	b := &body{d: d, spec: spec, scope: sc, path: path, rng: blk.DefRange, labels: blk.Labels, attrs: hcl.Attributes{}, blocks: map[string][]*hcl.Block{}}
 	content := &hcl.BodyContent{}
 	var diags hcl.Diagnostics
 	if spec.Free != "" {

@@ -21,6 +21,7 @@ func (d *decoder) checkPlan() {
 		d.errorf(d.blocks["workload"][0].DefRange, sumNoServer, `The plan needs a server: server "NAME" { endpoint { url = "http://127.0.0.1:8000" } }.`)
 	}
 	d.checkRequires()
+	d.checkCompared()
 	if d.diags.HasErrors() {
 		// What is unused only because something else is wrong would be noise.
 		return

@@ -123,22 +123,20 @@ func jsonType(name string) object {
 		return object{}
 	case "bool":
 		return anyOf(object{"type": "boolean"})
-	case "number":
-		return number
-	case "duration":
-		return duration
+	case "number", "duration":
+		return map[string]object{"number": number, "duration": duration}[name]
 	case "string", "path", "type", "change", "server":
 		return anyOf(text)
 	case "object", "map of strings":
 		return anyOf(anObject)
+	case "rate or object":
+		return anyOf(text, anObject)
 	case "map or set of strings":
 		return anyOf(anObject, list(object{}))
-	case "list of strings", "list of paths":
+	case "list of strings", "list of paths", "list of numbers or strings":
 		return anyOf(list(object{}))
 	case "list of numbers":
 		return anyOf(list(number))
-	case "list of numbers or strings":
-		return anyOf(list(object{}))
 	case "number or list of numbers":
 		return anyOf(number, list(number))
 	case "number or object":

@@ -68,6 +68,9 @@ func readShape(b *body, l *plan.Load) (attr string) {
 		attr string
 		kind metric.LoadKind
 	}{{"concurrency", metric.ClosedLoop}, {"burst", metric.Burst}, {"rate", metric.OpenLoop}}
+	if len(b.blocks["stage"]) > 0 {
+		attr, l.Kind = "stage", metric.OpenLoop
+	}
 	for _, s := range shapes {
 		switch {
 		case !b.given(s.attr):

@@ -50,6 +50,10 @@ func readOpen(b *body, l *plan.Load, p *preset) {
 	if b.given("burstiness") && !(l.Open.Burstiness >= leastBurstiness) && !b.d.diags.HasErrors() {
 		b.d.errorf(b.rangeOf("burstiness"), sumOutOfRange, "burstiness must be from %v to 1000.", leastBurstiness)
 	}
+	if len(b.blocks["stage"]) > 0 {
+		readStages(b, l)
+		return
+	}
 	l.Levels = readRates(b)
 	readArrivals(b, l, p)
 }

@@ -232,6 +232,17 @@ var loadBlock = &Block{
 		{Name: "users", Type: "list of numbers", Doc: "People instead of slots.", Later: true},
 		{Name: "think_time", Type: "string", Doc: "Pause of a person.", Later: true},
 	},
+	Blocks: []*Block{stageBlock},
+}
+
+// stageBlock describes one stage of an open loop.
+var stageBlock = &Block{
+	Name: "stage", Labels: []string{"name"}, Repeat: true,
+	Doc: "A stage of a rate: stages follow each other without a pause, and each is a level of that name. One pass of all of them is a round, for each seed; five where the plan names none. An sla holds at a stage only where its `at` names it.",
+	Attrs: []*Attr{
+		{Name: "rate", Type: "rate or object", Required: true, Doc: "How many requests arrive, such as \"2 req/s\"; or a ramp: { from = \"2 req/s\", to = \"12 req/s\" }."},
+		{Name: "duration", Type: "duration", Required: true, Doc: "How long the stage takes: rate × duration requests, which arrive over that time on average.", Min: second, Max: day},
+	},
 }
 
 var slaBlock = &Block{
@@ -366,7 +377,7 @@ func comparable(d metric.Def) bool {
 	case metric.Count, metric.Requests, metric.Celsius:
 		return false
 	}
-	return (d.Better != metric.Neutral || d.TwoSided) && d.Name != "lag" && d.Name != "backlog_growth"
+	return (d.Better != metric.Neutral || d.TwoSided) && d.Name != "lag" && d.Name != "backlog_growth" && d.Name != "recovery"
 }
 
 // capacityDef is the capacity as a comparison knows it.

@@ -39,6 +39,7 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *p
 	d.checkContext(b, w)
 	d.checkExtension(w)
 	d.checkCapacity(w)
+	d.checkStages(w)
 	return w
 }
 

@@ -52,7 +52,7 @@ func tracks(runs []run, kind string, keep func(*report.Case) bool) []track {
 	var order []key
 	byKey := map[key]*track{}
 	measured(runs, func(r run, c *report.Case) {
-		if c.Kind != kind || !keep(c) {
+		if c.Kind != kind || c.Stage != "" || !keep(c) {
 			return
 		}
 		k := key{r.ID, c.Server, c.Workload}

@@ -100,3 +100,46 @@ workload "required" {
     require = "50 req/s" # ERROR: Value out of range
   }
 }
+
+workload "stages" {
+  input_tokens  = 256
+  output_tokens = 64
+  load {
+    requests = 100 # ERROR: Conflicting settings
+    stage "capacity" { # ERROR: Value out of range
+      rate     = "2 req/s"
+      duration = "1m"
+    }
+    stage "4 req/s" { # ERROR: Value out of range
+      rate     = "2 req/s"
+      duration = "1m"
+    }
+    stage "ramp" {
+      rate     = { from = "2 req/s" } # ERROR: Missing setting
+      duration = "1m"
+    }
+    stage "unit" {
+      rate     = { from = "2 req/s", to = 4 } # ERROR: Missing unit
+      duration = "1m"
+    }
+    stage "none" {
+      rate     = "0 req/s" # ERROR: Value out of range
+      duration = "1m"
+    }
+    stage "short" {
+      rate     = "1 req/s"
+      duration = "1ms" # ERROR: Value out of range
+    }
+  }
+  load {
+    rate = "4 req/s" # ERROR: Conflicting settings
+    stage "also" {
+      rate     = "4 req/s"
+      duration = "1m"
+    }
+  }
+  sla {
+    at   = "also"
+    ttft = "p95 < 2s"
+  }
+}

@@ -37,3 +37,24 @@ workload "capacity" {
     budget  = "10m"
   }
 }
+
+workload "spike" {
+  input_tokens  = 256
+  output_tokens = 64
+  load {
+    seeds = [1, 2]
+    stage "calm" {
+      rate     = "2 req/s"
+      duration = "1m"
+    }
+    stage "after" {
+      rate     = { from = "12 req/s", to = "120 req/min" } # 7 req/s on average
+      duration = "20s"
+    }
+  }
+  sla {
+    at       = "after"
+    ttft     = "p95 < 2s"
+    recovery = "< 30s"
+  }
+}

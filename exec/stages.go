@@ -1,0 +1,85 @@
+package exec
+
+import (
+	"time"
+
+	"github.com/tokgate/tokgate/exec/load"
+	"github.com/tokgate/tokgate/metric"
+)
+
+// stages runs the stages of a load: each pass is one window, whose parts are a round of
+// each of them. Its error is that of the server.
+func (r *runner) stages(t *Target, cases []Case) (lost error) {
+	begin := r.Clock.Now()
+	var all []*series
+	var levels []*metric.Level
+	defer func() {
+		for _, l := range levels {
+			r.observe(r.Observer.LevelDone(l))
+		}
+	}()
+	for _, c := range cases {
+		r.remaining--
+		l := newLevel(c)
+		r.run.Levels, levels = append(r.run.Levels, l), append(levels, l)
+		s, err := r.series(t, c, l)
+		if s == nil {
+			lost = err
+			continue
+		}
+		all = append(all, s)
+	}
+	if len(all) < len(cases) {
+		for _, s := range all {
+			s.level.Skipped = "another of its stages could not be run"
+		}
+		return lost
+	}
+	r.levelBegan = begin
+	first, passes := all[0], cases[0].Level.Rounds
+	first.stages = all
+	var length time.Duration
+	for _, s := range all {
+		length += s.Level.Lasts()
+		defer s.examine()
+	}
+	for _, s := range all {
+		r.observe(r.Observer.LevelStarted(s.level, s.Level.Requests, length))
+	}
+	for pass := range passes {
+		var due []int
+		for _, s := range all {
+			due = append(due, s.Level.RoundRequests(pass))
+		}
+		var ended bool
+		if ended, lost = first.window(due); !ended {
+			break
+		}
+	}
+	for _, s := range all {
+		if first.level.Skipped != "" {
+			s.level.Skipped = first.level.Skipped
+		}
+		r.ran(s.level, (r.Clock.Now()-begin)/time.Duration(len(all)))
+	}
+	return lost
+}
+
+// rates are those of the window's stages; none where it has no stages.
+func (w *window) rates() []load.Stage {
+	var out []load.Stage
+	for i, s := range w.stages {
+		out = append(out, load.Stage{Due: w.parts[i], From: s.Level.Stage.From, To: s.Level.Stage.To})
+	}
+	return out
+}
+
+// staged are the first of the cases, which are the stages of one load; none where the first
+// is no stage.
+func staged(cases []Case) []Case {
+	n := 0
+	for n < len(cases) && cases[n].Level.Stage != nil && cases[n].Load == cases[0].Load && cases[n].Server == cases[0].Server {
+		n++
+	}
+	return cases[:n]
+}

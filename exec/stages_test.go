@@ -1,0 +1,63 @@
+package exec_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// Two passes of a calm stage, 2 req/s for 10 s, and of one of 4 req/s for 5 s: each is a
+// level of two rounds, and its window begins where the one before it ends.
+func TestStages(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		stage := func(name string, rate float64, requests int) plan.Level {
+			return plan.Level{Name: name, Rate: rate, Requests: requests, Rounds: 2, Stage: &metric.Stage{From: rate, To: rate}}
+		}
+		load := rateLoad(2, 40, 2)
+		load.Seeds = []int64{1, 2}
+		load.Levels = []plan.Level{stage("calm", 2, 40), stage("spike", 4, 40)}
+		b := newBench(t, c, planOf(3, load), steady(400*ms, 400*ms))
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(run.Levels) != 2 {
+			t.Fatalf("%d levels: a stage has no saturation", len(run.Levels))
+		}
+		calm, spike := run.Levels[0], run.Levels[1]
+		for i, l := range run.Levels {
+			length := []time.Duration{10 * time.Second, 5 * time.Second}[i]
+			for k, r := range l.Rounds {
+				if !r.Complete || r.Index != k || r.Due != 20 || len(r.MeasuredSamples()) != 20 || r.WindowEnd-r.WindowStart != length || r.Seed != int64(k+1) {
+					t.Errorf("%s: round %d of %v: %+v with %d requests", l.Name, k, r.WindowEnd-r.WindowStart, r.Index, len(r.MeasuredSamples()))
+				}
+				if slices.ContainsFunc(r.Samples, func(s *metric.Sample) bool { return s.Level != l.Name || s.Round != k }) {
+					t.Errorf("%s: round %d holds requests of another", l.Name, k)
+				}
+			}
+		}
+		for k := range 2 {
+			if spike.Rounds[k].WindowStart != calm.Rounds[k].WindowEnd {
+				t.Errorf("pass %d: the spike begins %v after the calm", k, spike.Rounds[k].WindowStart-calm.Rounds[k].WindowEnd)
+			}
+		}
+		var phases [2][]metric.Phase // before and after the measured requests of the first pass
+		for i, l := range run.Levels {
+			for _, s := range l.Rounds[0].Samples {
+				if s.Phase != metric.Measured && !slices.Contains(phases[i], s.Phase) {
+					phases[i] = append(phases[i], s.Phase)
+				}
+			}
+		}
+		if diff := cmp.Diff([2][]metric.Phase{{metric.Warmup}, {metric.Filler}}, phases); diff != "" {
+			t.Error(diff)
+		}
+	})
+}

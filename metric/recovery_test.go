@@ -1,0 +1,37 @@
+package metric
+
+import (
+	"testing"
+	"time"
+)
+
+// Requests are due every second; those that take longer than a second are bad. Good again
+// is the first of ten in a row, or of all that are left.
+func TestRecovery(t *testing.T) {
+	for _, tt := range []struct {
+		bad  []int // of 30
+		want float64
+	}{
+		{nil, 0},
+		{[]int{0, 1, 2}, 3},
+		{[]int{0, 1, 11}, 12},  // nine in a row from 2 on
+		{[]int{0, 1, 12}, 2},   // ten from 2 on; one that comes later is another matter
+		{[]int{0, 24}, 1},      // 23 in a row
+		{[]int{5, 15, 25}, 26}, // nine each time; four are left
+		{[]int{5, 15, 29}, 16}, // 13 from 16 on
+		{[]int{9, 19, 29}, -1}, // nine each time, and none is left
+	} {
+		r := &Round{WindowStart: 100 * time.Second}
+		for i := range 30 {
+			at := 100*time.Second + time.Duration(i)*time.Second
+			r.Samples = append(r.Samples, &Sample{Phase: Measured, Scheduled: at, Sent: at, First: at + 1, Last: at + 1, End: at + 500*time.Millisecond})
+		}
+		for _, i := range tt.bad {
+			r.Samples[i].End += time.Second
+		}
+		got := r.Recovery(func(s *Sample) bool { return s.End-s.Scheduled < time.Second })
+		if got.OK != (tt.want >= 0) || got.OK && got.V != tt.want {
+			t.Errorf("bad %v: %+v, want %v", tt.bad, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package decode
+
+import (
+	"regexp"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// ofStages is how a stage may be called.
+var ofStages = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
+
+// taken are names that stand for something else.
+var taken = map[string]bool{"capacity": true, "trace": true, "probe": true, "burst": true, metric.SaturationName: true}
+
+// readStages reads the levels of a load that is made of stages.
+func readStages(b *body, l *plan.Load) {
+	for _, name := range []string{"duration", "requests"} {
+		if b.given(name) {
+			b.d.errorf(b.attrs[name].NameRange, sumConflict, "Each stage has a duration of its own: leave %s out.", name)
+		}
+	}
+	if !l.Seeded {
+		l.Seeds = l.Seeds[:min(plan.StagePasses, len(l.Seeds))]
+	}
+	b.each("stage", func(s *body) {
+		name, rng := s.labels[0], s.rng
+		if !ofStages.MatchString(name) || taken[name] {
+			s.d.errorf(rng, sumOutOfRange, "A stage has a name of letters, digits, - and _, and is not called capacity, trace, probe, burst or saturation.")
+		}
+		stage, ok := readStageRate(s)
+		length, timed := s.duration("duration", time.Second, 24*time.Hour)
+		if !ok || !timed {
+			return
+		}
+		if s.d.levels++; s.d.levels > maxLevels {
+			s.d.errorf(s.rng, sumTooManyInstances, "A plan has at most %d levels.", maxLevels)
+			return
+		}
+		level := plan.Level{Name: name, Rate: (stage.From + stage.To) / 2, Rounds: len(l.Seeds), Stage: &stage, Range: rng}
+		each := max(1, int(level.Rate*length.Seconds()+0.5))
+		if level.Requests = each * level.Rounds; level.Requests > maxCount {
+			s.d.errorf(rng, sumOutOfRange, "The stage %s would send more than %d requests.", name, maxCount)
+			return
+		}
+		l.Levels = append(l.Levels, level)
+	})
+}
+
+// readStageRate reads "2 req/s" or { from = "2 req/s", to = "3 req/s" }.
+func readStageRate(b *body) (metric.Stage, bool) {
+	v, ok := b.value("rate")
+	if !ok {
+		return metric.Stage{}, false
+	}
+	rng := b.rangeOf("rate")
+	if !v.Type().IsObjectType() && !v.Type().IsMapType() {
+		rate, ok := b.asRate(rng, "rate", v)
+		return metric.Stage{From: rate, To: rate}, ok
+	}
+	if b.isUnknown(rng, "rate", v) {
+		return metric.Stage{}, false
+	}
+	set := settings(b, "rate", v, []string{"from", "to"})
+	var out metric.Stage
+	for _, x := range []struct {
+		name string
+		into *float64
+	}{{"from", &out.From}, {"to", &out.To}} {
+		e, ok := set[x.name]
+		if !ok {
+			b.d.errorf(rng, sumMissing, `A ramp needs from and to: { from = "2 req/s", to = "12 req/s" }.`)
+			return out, false
+		}
+		if *x.into, ok = b.asRate(rng, "rate."+x.name, e); !ok {
+			return out, false
+		}
+	}
+	return out, true
+}
+
+// checkStages checks what bounds a stage, once the thresholds are known.
+func (d *decoder) checkStages(w *plan.Workload) {
+	staged := map[string]bool{}
+	for _, l := range w.Loads {
+		for _, level := range l.Levels {
+			if level.Stage != nil {
+				staged[level.Name] = true
+			}
+		}
+	}
+	for _, sla := range w.SLAs {
+		single := len(w.Good) > 0
+		for _, t := range sla.Thresholds {
+			single = single || t.Metric.Scope == metric.PerRequest
+		}
+		at := ""
+		for _, name := range sla.At {
+			if staged[name] {
+				at = name
+			}
+		}
+		for _, t := range sla.Thresholds {
+			d.checkStage(t, at, single, len(sla.At) > 0 && at == "" || sla.AtCapacity)
+		}
+	}
+}
+
+// checkStage checks one threshold: at is a stage at which it holds, or "".
+func (d *decoder) checkStage(t *plan.Threshold, at string, single, elsewhere bool) {
+	switch recovers := t.Metric.Name == "recovery"; {
+	case recovers && (at == "" || elsewhere):
+		d.errorf(t.Range, sumConflict, `recovery is that of a stage: name one in at, in an sla block of its own.`)
+	case recovers && !single:
+		d.errorf(t.Range, sumMissing, `recovery lasts until requests are good again: bound one of single requests beside it, such as ttft = "p95 < 2s", or write a good block.`)
+	case at != "" && !metric.OfStages(t.Metric.Name) && !(t.Metric.Name == "goodput" && t.Stat.IsShare()):
+		d.errorf(t.Range, sumConflict, "%s is that of a level that stands alone; the stage %s shares it with those around it.", t.Metric.Name, at)
+	}
+}
+
+// checkCompared refuses stages where servers are compared: a leg is a level.
+func (d *decoder) checkCompared() {
+	for _, c := range d.out.Compares {
+		for _, w := range c.Workloads(d.out) {
+			for _, l := range w.Loads {
+				if len(l.Levels) > 0 && l.Levels[0].Stage != nil {
+					d.errorf(l.Range, sumConflict, "compare.%s compares workload.%s, and stages cannot be compared: give the workload one server, or rates.", c.Name, w.Address())
+				}
+			}
+		}
+	}
+}
