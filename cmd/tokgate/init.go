@@ -137,9 +137,9 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 	if o.answers.Upgrade {
 		try, gate = "--base . ", "--base DIR "
 	}
-	fmt.Fprintf(a.Out, "\nNext:\n  tokgate plan %s\n  tokgate run --simulate %s%[1]s\n  tokgate run %s%[1]s\n", o.file, try, gate)
+	fmt.Fprintf(a.Out, "\nNext:\n  tokgate plan %s\n  tokgate run --simulate %[2]s%[1]s\n  tokgate run %[3]s%[1]s\n", o.file, try, gate)
 	if o.answers.Upgrade {
-		fmt.Fprintln(a.Out, "\nDIR is a checkout of the base branch; \".\" compares the plan with itself.")
+		fmt.Fprintln(a.Out, "\nDIR is a checkout of the base branch. With \".\" nothing changed, so that the sla alone is tried.")
 	}
 	return nil
 }

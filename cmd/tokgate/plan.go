@@ -27,7 +27,7 @@ func (a *app) planCommand() *cobra.Command {
 		Long: `Prints the expansion of a plan before anything starts: every case (server,
 workload, level) with its requests and tokens, every requirement with the
 number of requests that can certify it, and every default that was filled in.
-Secrets may be unset.`,
+Secrets may be unset. Without --base a server is compared with itself.`,
 		Example: `  tokgate plan plans/demo.hcl
   tokgate plan chat.hcl --var image=vllm/vllm-openai:v0.19.1`,
 		Args:              needPlans,
@@ -37,6 +37,7 @@ Secrets may be unset.`,
 			if err != nil {
 				return err
 			}
+			in.self = true
 			plans, err := a.loadAll(files, in, false)
 			if err != nil {
 				return err

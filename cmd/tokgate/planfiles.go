@@ -83,6 +83,7 @@ func noSuchPlan(path string, err error) error {
 type inputs struct {
 	list []decode.Input
 	base string // checkout of the base branch; ""
+	self bool   // without a base, a plan is compared with itself: nothing is run
 
 	policy string // file that plans are held to; ""
 }
@@ -121,6 +122,7 @@ func (a *app) load(path string, in inputs, requireEnv bool) (*plan.Plan, hcl.Dia
 			Environ:    a.environ,
 			RequireEnv: requireEnv,
 			Base:       in.base,
+			Self:       in.self,
 		}
 		p, diags := decode.File(opts)
 		if !diags.HasErrors() {

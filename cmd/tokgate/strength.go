@@ -32,7 +32,7 @@ func (a *app) strengthCommand() *cobra.Command {
 often the gate then fails. The plan is run in virtual time on the profile of its
 simulator block, so that no server is needed. With a results folder, the recorded
 run is stretched and judged again instead: that is approximate, and of closed
-loops only.
+loops only. Without --base the control of the base branch is the server itself.
 
 Exit code 0, or 2 where the plan's gate { must_detect = … } names a regression
 that it would not notice in 95 of 100 runs.`,
@@ -62,6 +62,7 @@ func (a *app) strength(ctx context.Context, args []string, in inputs, runs int, 
 	if runs < 1 {
 		return usageError("", "--runs must be at least 1: %d", runs)
 	}
+	in.self = true
 	plans, err := a.loadAll(args[:1], in, false)
 	if err != nil {
 		return err

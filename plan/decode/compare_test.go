@@ -157,4 +157,8 @@ func TestBaseBranchUnknown(t *testing.T) {
 	if len(diags) > 0 || p.Compares[0].Skip != "no --base was given" {
 		t.Errorf("%v, %+v", diags, p.Compares)
 	}
+	p, diags = File(Options{Path: "p.hcl", Source: []byte(branchPlan + comparing), Self: true})
+	if c := p.Compares[0]; len(diags) > 0 || !c.Live() || !c.Control.Server.Base || len(p.Servers) != 2 || len(p.Workloads[0].Servers) != 2 {
+		t.Errorf("with itself: %v, %+v", diags, c)
+	}
 }

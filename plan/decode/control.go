@@ -65,6 +65,11 @@ func readBase(b *body, c *plan.Compare, out *plan.Control, t hcl.Traversal) {
 	}
 	address := plan.Address(plan.StepName(t, 2), plan.StepName(t, 3))
 	switch {
+	case d.opts.Base == "" && d.opts.Self && c.Candidate != nil:
+		s := *c.Candidate
+		s.Base, s.Range = true, out.Range
+		out.Server = &s
+		d.addBase(&s, c.Candidate, out)
 	case d.opts.Base == "" && d.opts.RequireEnv:
 		d.errorf(out.Range, sumBase, "A run that compares with the base branch needs a checkout of it: --base DIR.")
 	case d.opts.Base == "":

@@ -38,6 +38,9 @@ type Options struct {
 	// Base is the folder of a checkout of the base branch, for controls such as
 	// base.server.vllm; "": there is none.
 	Base string
+	// Self has such controls be the candidate itself where there is no Base: what the
+	// comparison will take and notice is known without one.
+	Self bool
 	// lenient is set for the plan of the base branch: it may not know a
 	// variable. alone: what it compares is not looked at; place is that of the plan
 	// in its repository.
