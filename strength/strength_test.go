@@ -184,6 +184,10 @@ func TestStretch(t *testing.T) {
 			}
 		})
 	}
+	// Whether a share of failures befalls any request is chance: it is planted in any case.
+	if _, planted := Stretch(&plan.Plan{}, recorded(), &Regression{Failures, 1e-9}, 0); !planted {
+		t.Error("failures that befell no request are not counted")
+	}
 	before := recorded()
 	Stretch(&plan.Plan{}, before, &Regression{Decode, 2}, 3)
 	if diff := cmp.Diff(recorded(), before); diff != "" {

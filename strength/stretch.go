@@ -234,10 +234,10 @@ func (w *warp) sample(s *metric.Sample, tokens *int) time.Duration {
 	ttft := s.First - s.Sent
 	switch w.regression.Kind {
 	case Failures:
+		w.changed = true // also where chance spares every request: a server's would too
 		if w.random.Float64() >= w.regression.Size {
 			return 0
 		}
-		w.changed = true
 		end := s.End
 		*s = metric.Sample{
 			Server: s.Server, Workload: s.Workload, Level: s.Level, Round: s.Round, Slot: s.Slot, Order: s.Order, Phase: s.Phase,

@@ -58,11 +58,14 @@ func TestLongStrengthTold(t *testing.T) {
 	for _, profile := range profiles {
 		for _, set := range sets {
 			gate := strings.Join(set, ",")
-			if slices.ContainsFunc(known, func(p toldPair) bool { return p.System == profile && p.Gate == gate }) {
-				continue
-			}
+			rest := slices.DeleteFunc(slices.Clone(list), func(r strength.Regression) bool {
+				return slices.ContainsFunc(known, func(p toldPair) bool { return p.System == profile && p.Gate == gate && p.Regression == r.String() })
+			})
 			t.Run(profile+" "+gate, func(t *testing.T) {
-				for _, pair := range toldBySimulation(t, profile, set, list, runs) {
+				if len(rest) == 0 {
+					t.Skip("it is in the log")
+				}
+				for _, pair := range toldBySimulation(t, profile, set, rest, runs) {
 					t.Logf("%+v", pair)
 					pair.keep(t)
 					if *toldRuns == 0 && !pair.agrees() {
