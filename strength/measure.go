@@ -82,8 +82,7 @@ func Measure(list []Regression, runs int, try Try) (*Result, error) {
 		defer mu.Unlock()
 		tally := &out.Unchanged
 		if j.finding >= 0 {
-			f := &out.Findings[j.finding]
-			tally, f.Absent = &f.Tally, err == nil && !planted
+			tally = &out.Findings[j.finding].Tally
 		}
 		switch {
 		case err != nil && first == nil:
@@ -120,6 +119,10 @@ func Measure(list []Regression, runs int, try Try) (*Result, error) {
 	}
 	close(jobs)
 	workers.Wait()
+	for i := range out.Findings {
+		f := &out.Findings[i]
+		f.Absent = first == nil && f.Runs() == 0
+	}
 	return out, first
 }
 
