@@ -658,3 +658,45 @@ func TestRetryAfter(t *testing.T) {
 		}
 	}
 }
+
+// Where a redirect may lead. The key goes nowhere but to the host of the plan.
+func TestRedirect(t *testing.T) {
+	for _, tt := range []struct {
+		from, to string
+		any      bool
+		refused  bool
+		key      bool // is sent along
+	}{
+		{from: "http://a.test", to: "http://a.test", key: true},
+		{from: "http://a.test", to: "https://a.test"},
+		{from: "https://a.test", to: "http://a.test", refused: true},
+		{from: "https://a.test", to: "https://a.test:8443", refused: true},
+		{from: "http://a.test", to: "https://b.test", refused: true},
+		{from: "http://a.test", to: "http://b.test", refused: true},
+		{from: "https://a.test", to: "http://a.test", any: true},
+		{from: "http://a.test", to: "http://b.test", any: true},
+	} {
+		h, err := New(Config{BaseURL: tt.from, Now: func() time.Duration { return 1 }, AnyRedirect: tt.any, Headers: map[string]string{"X-Key": "k"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := func(base string) *http.Request {
+			r := httptest.NewRequest(http.MethodPost, base+"/v1/chat/completions", nil)
+			r.Header.Set("Authorization", "Bearer k")
+			r.Header.Set("X-Key", "k")
+			r.Response = &http.Response{StatusCode: http.StatusTemporaryRedirect}
+			return r
+		}
+		r := request(tt.to)
+		err = h.redirect(r, []*http.Request{request(tt.from)})
+		if (err != nil) != tt.refused {
+			t.Errorf("%s to %s: %v", tt.from, tt.to, err)
+		}
+		if sent := r.Header.Get("Authorization") != "" || r.Header.Get("X-Key") != ""; !tt.refused && sent != tt.key {
+			t.Errorf("%s to %s: the key goes along: %v", tt.from, tt.to, sent)
+		}
+		if told := h.Redirected() != ""; told != (!tt.refused && tt.from != tt.to) {
+			t.Errorf("%s to %s: told %v", tt.from, tt.to, told)
+		}
+	}
+}
