@@ -87,19 +87,6 @@ func validKey(key string) bool {
 	})
 }
 
-func hasMark(v cty.Value, m mark) bool {
-	if !v.ContainsMarked() {
-		return false
-	}
-	_, paths := v.UnmarkDeepWithPaths()
-	for _, p := range paths {
-		if _, ok := p.Marks[m]; ok {
-			return true
-		}
-	}
-	return false
-}
-
 // families decodes the blocks of a kind, each into as many instances as its
 // for_each says: by name into have, and one after the other into all.
 func families[T any](d *decoder, kind string, have map[string]*family[T], sc *scope, all *[]*T, decode func(name, key string, blk *hcl.Block, sc *scope) *T) {

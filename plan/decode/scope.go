@@ -13,13 +13,6 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// mark labels values whose text must not be shown.
-type mark string
-
-// sensitive is what comes from a sensitive variable or from env.NAME: a secret
-// wherever it ends up.
-const sensitive mark = "sensitive"
-
 // scope is where an expression stands: what it may refer to.
 type scope struct {
 	ctx    *hcl.EvalContext

@@ -16,6 +16,27 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
+// mark labels values whose text must not be shown.
+type mark string
+
+// sensitive is what comes from a sensitive variable or from env.NAME: a secret
+// wherever it ends up.
+const sensitive mark = "sensitive"
+
+// hasMark says whether a part of v has the mark.
+func hasMark(v cty.Value, m mark) bool {
+	if !v.ContainsMarked() {
+		return false
+	}
+	_, paths := v.UnmarkDeepWithPaths()
+	for _, p := range paths {
+		if _, ok := p.Marks[m]; ok {
+			return true
+		}
+	}
+	return false
+}
+
 // secretName is what a variable of the environment or an option is called that
 // holds a secret, wherever its value comes from: HF_TOKEN, WANDB_API_KEY,
 // --api-key. A plural is a number: --max-num-batched-tokens.
@@ -220,7 +241,7 @@ func (d *decoder) quoting(expr hcl.Expression, ctx *hcl.EvalContext, diags hcl.D
 		if slices.ContainsFunc(harmless, func(h *hcl.Diagnostic) bool { return h.Summary == diag.Summary && h.Detail == diag.Detail }) {
 			continue
 		}
-		diag.Detail = fmt.Sprintf("%s has a value that does not do here. It is a secret, so nothing is shown that may quote it.", choices(slices.Compact(secrets)))
+		diag.Detail = fmt.Sprintf("%s has a value that does not do here. It is a secret, so nothing is shown that may quote it.", strings.Join(slices.Compact(secrets), " or "))
 		diag.Expression, diag.EvalContext = nil, nil
 	}
 	return diags
