@@ -154,7 +154,7 @@ func work(c exec.Case) float64 {
 func (l *lastRun) total(p *plan.Plan, start map[*plan.Server]startTime) string {
 	if l == nil {
 		if most, ok := slowest(p); ok {
-			return fmt.Sprintf("unknown before the first run; up to %s and the warm-up on a server that just meets its thresholds", roundTime(most))
+			return fmt.Sprintf("unknown before the first run; up to %s, the warm-up and the starts on a server that just meets its thresholds", roundTime(most))
 		}
 		if !slices.ContainsFunc(p.Servers, func(s *plan.Server) bool { return s.Simulator == nil }) {
 			return "unknown before the first run, or tokgate run --simulate"

@@ -239,7 +239,7 @@ compare "c" {
 	if sum, unknown := f.Total(); unknown > 0 || math.Abs(sum.Seconds()/doc.Duration-1) > 0.2 {
 		t.Errorf("estimated %s, %d unknown, and it took %v s", sum, unknown, doc.Duration)
 	}
-	tokgate(t, "plan", "gate.hcl").check(t, assert.ExitPass, "Starts: about 2m40s of that: 16 starts")
+	tokgate(t, "plan", "gate.hcl").check(t, assert.ExitPass, "Starts: about 2m40s in all: 16 starts")
 	if err := os.WriteFile("gate.hcl", []byte(src), 0o600); err != nil {
 		t.Fatal(err)
 	}

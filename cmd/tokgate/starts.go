@@ -199,5 +199,5 @@ func startsOf(p *plan.Plan, known map[*plan.Server]startTime) string {
 	case unknown > 0:
 		return fmt.Sprintf("more than %s: %s, %d of which were not timed before; the others %s%s", roundTime(took), count(n, "start"), unknown, strings.Join(bases, ", "), pulls)
 	}
-	return fmt.Sprintf("about %s of that: %s, each %s%s", roundTime(took), count(n, "start"), strings.Join(bases, ", or "), pulls)
+	return fmt.Sprintf("about %s in all: %s, each %s%s", roundTime(took), count(n, "start"), strings.Join(bases, ", or "), pulls)
 }
