@@ -74,7 +74,7 @@ workload "w" {
   }
   load {
     concurrency = [1, 2]
-    requests    = 20
+    requests    = 6
   }
   sla {
     ttft = "p95 < 1ms"
