@@ -1,0 +1,49 @@
+package exec_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// Both sides of a comparison get the same arrivals in each round, whatever else becomes of
+// them, and those of two rounds differ.
+func TestTurnsOfRates(t *testing.T) {
+	d := newDuel(6, plan.RestartLeg, "a", "b")
+	d.Workloads[0].Loads = []*plan.Load{{
+		Kind: metric.OpenLoop, Seeds: []int64{1, 2, 3}, Timeout: time.Minute,
+		Open:   &plan.Open{Arrivals: plan.Poisson, MaxInFlight: 100, Warmup: 2 * time.Second},
+		Levels: []plan.Level{{Name: plan.RateName(4), Rate: 4, Requests: 120, Rounds: 6}},
+	}}
+	run := d.run(t, nil)
+	arrivals := map[string][][]time.Duration{}
+	for _, l := range run.Levels {
+		for _, r := range l.Rounds {
+			var due []time.Duration
+			for _, s := range r.MeasuredSamples() {
+				due = append(due, s.Scheduled-r.WindowStart)
+			}
+			arrivals[l.Server] = append(arrivals[l.Server], due)
+		}
+	}
+	if n := len(arrivals["server.a"]) + len(arrivals["a"]); n != 6 {
+		t.Fatalf("%d rounds, want 6", n)
+	}
+	var sides [][][]time.Duration
+	for _, x := range arrivals {
+		sides = append(sides, x)
+	}
+	if len(sides) != 2 {
+		t.Fatalf("%d sides", len(sides))
+	}
+	if diff := cmp.Diff(sides[0], sides[1]); diff != "" {
+		t.Error(diff)
+	}
+	if cmp.Equal(sides[0][0], sides[0][1]) {
+		t.Error("two rounds got the same arrivals")
+	}
+}
