@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/metric"
 )
 
 // Answers to different prompts are told apart as far as they can be: long ones, of
@@ -36,6 +39,22 @@ func TestAlike(t *testing.T) {
 		}
 		if compared, same := alike(kept); compared != tt.compared || same != tt.same {
 			t.Errorf("%s: %d of %d, want %d of %d", tt.name, same, compared, tt.same, tt.compared)
+		}
+	}
+}
+
+// What is counted again is what was sent: of ten tokens, four were reasoning that was kept
+// back. An answer of nothing else has nothing to be counted.
+func TestKeepsWhatWasSent(t *testing.T) {
+	for _, tt := range []struct{ output, hidden, want int }{{10, 0, 10}, {10, 4, 6}, {10, 10, 0}} {
+		rd := &round{kept: &kept{}, out: &metric.Round{}}
+		rd.keep(&flight{sample: &metric.Sample{Usage: &metric.Usage{Output: tt.output, Hidden: tt.hidden}}}, client.Said{Whole: "some words"})
+		got := 0
+		for _, k := range rd.kept.answers {
+			got += k.claimed
+		}
+		if got != tt.want {
+			t.Errorf("%+v: %d tokens are to be counted again", tt, got)
 		}
 	}
 }
