@@ -183,7 +183,7 @@ strength: ## plant regressions in every gate that ships and that init writes, RU
 	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestLong(ShippedGates|InitNoticesTenfold|InitMeasured|InitUpgrade|StrengthTable)$$' -timeout 5h -strong $(RUNS) \
 	  -strong-log $(CURDIR)/results/characteristics/strength.jsonl -strong-table $(CURDIR)/results/characteristics/gates-strength.md
 	@[ -n "$(RESUME)" ] || rm -f results/characteristics/told.jsonl
-	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestLongStrengthTold(Table)?$$' -timeout 5h -told 40 \
+	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestLongStrengthTold(Table)?$$' -timeout 5h -told 30 \
 	  -told-log $(CURDIR)/results/characteristics/told.jsonl -told-table $(CURDIR)/results/characteristics/told.md
 	@sed -i -e '/<!-- told -->/,/<!-- end of told -->/{//!d}' -e '/<!-- told -->/r results/characteristics/told.md' docs/characteristics.md
 	@sed -i -e '/<!-- strength -->/,/<!-- end of strength -->/{//!d}' -e '/<!-- strength -->/r results/characteristics/gates-strength.md' docs/characteristics.md
