@@ -62,7 +62,7 @@ func gather(l *metric.Level) evidence {
 	}
 	for _, p := range passes {
 		n := len(p.samples) + p.lost
-		waves := max(n/max(l.N, 1), 1)
+		waves := max(n/atOnce(l), 1)
 		if l.Kind == metric.Burst {
 			waves = 1
 		}
@@ -79,6 +79,15 @@ func gather(l *metric.Level) evidence {
 	}
 	e.sound = len(passes) >= leastRounds || len(e.blocks) >= leastBlocks
 	return e
+}
+
+// atOnce is how many requests share their batches: of users, most of whom think, that
+// is not known.
+func atOnce(l *metric.Level) int {
+	if l.Kind == metric.Users {
+		return 1
+	}
+	return max(l.N, 1)
 }
 
 // String names the blocks: "5 rounds", "10 blocks of one round".

@@ -23,7 +23,7 @@ const (
 // drift words the changes of latency over the level, from round to round, and
 // within its rounds.
 func (e evidence) drift() []string {
-	if e.level.Kind == metric.OpenLoop {
+	if e.level.Kind.Windowed() {
 		return nil // whether it is in a steady state is what its backlog tells
 	}
 	var notes []string

@@ -235,6 +235,9 @@ func (s *subject) lengths(v *Verdict, samples []*metric.Sample, invalid objectio
 	if silent > 0 {
 		v.Notes = append(v.Notes, s.countedHits(samples, invalid))
 	}
+	if turns := byTurn(samples); turns != "" {
+		v.Notes = append(v.Notes, turns)
+	}
 	if again := repeated(samples); again > 0 {
 		v.Notes = append(v.Notes, fmt.Sprintf("%d of %d prompts were sent before, or another row of the data set is the same: a cache may hold them", again, len(samples)))
 	}
@@ -245,6 +248,9 @@ func (s *subject) asLong(x *metric.Sample) bool {
 	tolerance := 0.0
 	if !s.level.Exact {
 		tolerance = math.Max(inputTolerance*float64(x.InputAsked), 1)
+	}
+	if x.Turn > 1 { // what its answers are as a part of a prompt the server alone knows
+		return 2*x.Usage.Input >= x.InputAsked
 	}
 	return x.InputAsked == 0 || math.Abs(float64(x.Usage.Input-x.InputAsked)) <= tolerance
 }

@@ -36,6 +36,7 @@ type window struct {
 	// stages are the levels that the parts are rounds of; none: the rounds of one.
 	stages []*series
 	stop   func() bool
+	chats  // that are under way, where the rate is one of conversations
 }
 
 // open plays the window of an open loop.
@@ -66,6 +67,7 @@ func (rd *round) open(health *func() metric.Health) {
 	rd.until(func() bool { return w.pending == 0 || rd.halted() })
 	end()
 	w.stop()
+	w.leave()
 	rd.ended = nil
 }
 
@@ -87,7 +89,7 @@ func (w *window) next(health *func() metric.Health, begin time.Duration) {
 		if len(w.flights) == 0 {
 			w.waiting = w.Clock.Now()
 		}
-		w.send(turn, at)
+		w.starts(turn, at)
 		if turn.Phase == metric.Measured {
 			w.passes(turn.Order, at, health)
 		}
@@ -105,6 +107,9 @@ func (w *window) next(health *func() metric.Health, begin time.Duration) {
 
 // warmed says whether the warm-up is over, so long after its beginning.
 func (w *window) warmed(after time.Duration) bool {
+	if after < w.talking() && w.Load.Open.Warmup == plan.OpenWarmupAuto {
+		return false
+	}
 	if fixed := w.Load.Open.Warmup; fixed != plan.OpenWarmupAuto {
 		return after >= fixed
 	}
@@ -168,11 +173,17 @@ func (w *window) place(s *metric.Sample) {
 	} else {
 		s.Round += part
 	}
+	if s.Turn > 0 {
+		s.Order = w.numbered(s)
+	}
 }
 
 // took follows the end of a request.
 func (w *window) took(f *flight) {
 	s := f.sample
+	if f.talk != nil && w.goOn(f) {
+		return
+	}
 	if f.turn.Phase == metric.Measured {
 		w.pending--
 	}
@@ -296,11 +307,14 @@ func (w *window) rounds() []*metric.Round {
 	var out []*metric.Round
 	for i := range len(w.bounds) - 1 {
 		r := *whole
-		r.Due = w.parts[i]
+		r.Due = w.dueIn(i)
 		if len(w.stages) == 0 {
 			r.Index += i
 		}
 		r.WindowStart, r.WindowEnd, r.Health = w.bounds[i], w.bounds[i+1], w.health[i]
+		if w.Workload.Prompt.Turns.Several() { // which go on after it
+			r.Time = r.WindowEnd - r.WindowStart
+		}
 		r.Start, r.End, r.Samples = 0, 0, nil
 		for _, s := range whole.Samples {
 			if s.Round == r.Index && (len(w.stages) == 0 || s.Level == w.stages[i].level.Name) {

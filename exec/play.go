@@ -28,6 +28,8 @@ func (rd *round) play() {
 		rd.saturate(&health)
 	case rd.Load.Kind == metric.Burst:
 		rd.burst(&health)
+	case rd.Load.Kind == metric.Users:
+		rd.people(&health)
 	case rd.Load.Kind == metric.OpenLoop:
 		rd.open(&health)
 	default:

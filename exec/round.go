@@ -72,6 +72,8 @@ type turnID struct {
 // listening is what an open loop has to do with each of its requests.
 type listening interface {
 	place(*metric.Sample)                // before it is sent
+	span() load.Window                   // once it is over
+	rounds() []*metric.Round             // likewise
 	listen(*client.Answer) client.Stream // while it runs
 	unfinished(*metric.Sample)           // when it has ended
 }
@@ -83,7 +85,9 @@ type flight struct {
 	sample *metric.Sample // the transport's until it ended
 	answer *client.Answer // where its text is kept; nil: it is not
 	asked  *answers.Ask   // what the request asks of it, where it is
+	spoken *client.Answer // of a turn that is gone on with; nil: it is not
 	at     time.Duration  // scheduled
+	talk   *talk          // the conversation of which it is a turn; nil: of none
 	input  int            // tokens of its prompt, as asked for; 0: as many as it has
 	output int            // tokens asked for
 	row    int            // of a data set
@@ -142,22 +146,28 @@ func (rd *round) halted() bool {
 
 // send sends one request.
 func (rd *round) send(turn load.Turn, at time.Duration) {
-	prompt := rd.prompt(turn.Phase, turn.Order)
+	rd.fly(turn, at, rd.prompt(turn.Phase, turn.Order), nil)
+}
+
+// fly sends one request with its prompt, which may be a turn of a conversation.
+func (rd *round) fly(turn load.Turn, at time.Duration, prompt client.Prompt, t *talk) {
 	if rd.halted() {
 		return
 	}
-	f := &flight{number: rd.launched, turn: turn, at: at}
+	f := &flight{number: rd.launched, turn: turn, at: at, talk: t}
 	rd.launched++
 	if turn.Phase == metric.Measured {
 		rd.judged++
-		if rd.out.Time > 0 && turn.Order == 0 {
+		if rd.loop != nil && rd.out.Time > 0 && turn.Order == 0 {
 			rd.timer = rd.Clock.Timer(rd.Clock.Now()+rd.out.Time, func() {
 				rd.timer = nil
 				rd.close()
 			})
 		}
 	}
-	if turn.Phase == metric.Measured && turn.Order < len(rd.measured) {
+	if t != nil {
+		f.output = rd.lengths.At(t.phase, t.number*mostTurns+t.turn)
+	} else if turn.Phase == metric.Measured && turn.Order < len(rd.measured) {
 		f.output = rd.measured[turn.Order]
 	} else {
 		f.output = rd.lengths.At(turn.Phase, turn.Order)
@@ -177,6 +187,10 @@ func (rd *round) send(turn load.Turn, at time.Duration) {
 		f.answer, f.asked = answer, rd.askedBy(&request)
 		answer.Keep(most)
 	}
+	if t != nil && t.turn < t.of {
+		f.spoken = answer
+		answer.KeepReply(replyBytes)
+	}
 	var stream client.Stream = answer
 	if rd.window != nil {
 		stream = rd.window.listen(answer)
@@ -194,6 +208,9 @@ func (rd *round) sample(f *flight) *metric.Sample {
 		Server: rd.level.Server, Workload: rd.level.Workload, Level: rd.level.Name, Round: rd.out.Index,
 		Slot: f.turn.Slot, Order: f.turn.Order, Phase: f.turn.Phase,
 		Scheduled: f.at, InputAsked: f.input, OutputAsked: f.output, Row: f.row, Shared: f.shared,
+	}
+	if f.talk != nil {
+		out.Turn = f.talk.turn
 	}
 	if rd.window != nil {
 		rd.window.place(out)

@@ -70,7 +70,7 @@ func (r *runner) series(t *Target, c Case, l *metric.Level) (s *series, lost err
 func (s *series) play(due []int) (ended bool, lost error) {
 	l := s.level
 	due = slices.DeleteFunc(slices.Clone(due), func(n int) bool { return n == 0 })
-	if s.Load.Kind == metric.OpenLoop {
+	if s.Load.Kind.Windowed() {
 		return s.window(due)
 	}
 	rounds := len(l.Rounds) + len(due)
@@ -137,13 +137,16 @@ func (s *series) window(due []int) (ended bool, lost error) {
 	}
 	s.warm()
 	rd := s.newRound(requests)
-	w := &window{round: rd, parts: due, stages: s.stages, stop: func() bool { return false }}
-	rd.window = w
+	if s.Load.Kind == metric.Users {
+		rd.window = newCrowd(rd, len(due))
+	} else {
+		rd.window = &window{round: rd, parts: due, stages: s.stages, stop: func() bool { return false }}
+	}
 	s.now, s.last = rd, rd
 	rd.play()
 	s.now = nil
 	why := rd.out.Stopped
-	for i, r := range w.rounds() {
+	for i, r := range rd.window.rounds() {
 		if l.Probe == nil {
 			s.runner.rounds++
 		}

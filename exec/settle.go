@@ -28,8 +28,8 @@ func (rd *round) settle() {
 		w = rd.saturated
 	case rd.Load.Kind == metric.Burst:
 		w = load.BurstWindow(out.Samples, out.Due)
-	case rd.Load.Kind == metric.OpenLoop:
-		w = rd.window.(*window).span()
+	case rd.window != nil:
+		w = rd.window.span()
 	default:
 		w = load.ClosedWindow(out.Samples, rd.level.N, rd.Load.Pause)
 	}

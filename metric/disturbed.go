@@ -69,7 +69,7 @@ func (l *Level) Disturbed(r *Round) Disturbance {
 		out.Delay = late
 	}
 	switch l.Kind {
-	case OpenLoop:
+	case OpenLoop, Users:
 		out.Load = r.late(ttft)
 		return out
 	case Burst:
@@ -89,7 +89,7 @@ func (l *Level) Disturbed(r *Round) Disturbance {
 // has a stretch with all of them busy. byServer: a slot that waits after a
 // failure is the server's doing, and thresholds count it.
 func (l *Level) Idle(r *Round) (words string, byServer bool) {
-	if l.Kind == OpenLoop {
+	if l.Kind.Windowed() {
 		return "", false
 	}
 	failed, completed := 0, 0

@@ -71,7 +71,7 @@ func (l *Level) Windows(w Window) []Stretch {
 // Stretches are those of a round of the level. The window of an open loop is the
 // time in which its measured requests were due, under either.
 func (l *Level) Stretches(r *Round, w Window, parts int) []Stretch {
-	if l.Kind != OpenLoop {
+	if !l.Kind.Windowed() {
 		return r.Stretches(w, parts)
 	}
 	out := r.Stretches(Steady, parts)

@@ -74,10 +74,17 @@ const (
 	ClosedLoop LoadKind = "closed"
 	// Burst sends N requests at once; the burst is the round.
 	Burst LoadKind = "burst"
+	// Users keeps N people busy, who think before each message. Its rounds are
+	// consecutive parts of one window.
+	Users LoadKind = "users"
 	// OpenLoop sends requests at a rate, whatever is in flight. Its rounds are
 	// consecutive parts of one window, see Window.
 	OpenLoop LoadKind = "rate"
 )
+
+// Windowed says whether rounds are consecutive parts of one window, without a drain
+// between them, and requests due at times of their own.
+func (k LoadKind) Windowed() bool { return k == OpenLoop || k == Users }
 
 // Cut says why a level of an open loop was ended before its schedule was; "" when
 // it was not. What was in flight then failed as unfinished.
@@ -230,6 +237,7 @@ type Asked struct {
 	Jitter  float64       `json:"jitter,omitempty"` // share of Output, see plan
 	Natural bool          `json:"natural,omitempty"`
 	Pause   time.Duration `json:"pause_ns,omitempty"`
+	Think   string        `json:"think,omitempty"` // how long people think; "": not at all
 	// Arrivals is how the requests of a rate follow each other: "poisson", "gamma
 	// 0.5"; "" of another shape.
 	Arrivals string `json:"arrivals,omitempty"`
@@ -264,6 +272,7 @@ func (a Asked) Differs(b Asked) []string {
 	note("natural", a.Natural, b.Natural)
 	note("pause", a.Pause, b.Pause)
 	note("arrivals", a.Arrivals, b.Arrivals)
+	note("think_time", a.Think, b.Think)
 	if a.Prompts != b.Prompts {
 		out = append(out, "other prompts")
 	}

@@ -58,7 +58,8 @@ type Sample struct {
 	// Answer is what a natural answer's text came to; nil: it was not looked at.
 	Answer *Answer `json:"answer,omitempty"`
 
-	Row int `json:"row,omitempty"` // of the data set, from 1; 0: of none
+	Turn int `json:"turn,omitempty"` // of a conversation, from 1; 0: of none
+	Row  int `json:"row,omitempty"`  // of the data set, from 1; 0: of none
 	// Shared is the share of the prompt, from its beginning, that earlier requests may
 	// have begun with too, at most: what of it a cache can hold.
 	Shared float64 `json:"shared,omitempty"`
@@ -93,6 +94,8 @@ const (
 	FailEmpty     FailureKind = "empty"     // the stream ended without a token
 	FailProtocol  FailureKind = "protocol"  // not an event stream, or not JSON
 	FailTimeout   FailureKind = "timeout"   // the request's own time-out
+	// FailMissing requests were never sent: a turn before them failed.
+	FailMissing FailureKind = "missing"
 	// FailUnfinished requests were in flight when their level was given up; see Cut.
 	FailUnfinished FailureKind = "unfinished"
 	FailCanceled   FailureKind = "canceled" // the run was stopped; says nothing about the server
@@ -128,7 +131,7 @@ func (g *Gaps) Add(d time.Duration) {
 // has the values it got until it failed, except e2e and what derives from it.
 func (s *Sample) Value(name string) (v float64, ok bool) {
 	switch name {
-	case "ttft":
+	case "ttft", "ttft_turn_1", "ttft_later":
 		return since(s.begin(), s.First)
 	case "ttfa":
 		return since(s.begin(), s.FirstAnswer)

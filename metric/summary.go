@@ -147,13 +147,27 @@ func Of(def Def, samples []*Sample) Distribution {
 	}
 	d := Distribution{Values: make([]float64, 0, n), Better: def.Better} // there may be millions of gaps
 	for _, s := range samples {
-		if !s.Canceled() {
+		if !s.Canceled() && def.speaksOf(s) {
 			d.add(def, s)
 		}
 	}
 	slices.Sort(d.Values)
 	return d
 }
+
+// speaksOf says whether the metric is one of such requests at all.
+func (d Def) speaksOf(s *Sample) bool {
+	switch d.Name {
+	case "ttft_turn_1":
+		return s.Turn == 1
+	case "ttft_later":
+		return s.Turn > 1
+	}
+	return true
+}
+
+// OfTurns says whether only conversations have the metric.
+func OfTurns(name string) bool { return name == "ttft_turn_1" || name == "ttft_later" }
 
 // add adds what one request shows of a metric.
 func (d *Distribution) add(def Def, s *Sample) {

@@ -25,6 +25,7 @@ func (w *Workload) Asked(s *Server, l *Load) *metric.Asked {
 		Prompts: w.Prompt.hash(),
 
 		Arrivals: l.Open.String(),
+		Think:    l.Think.String(),
 	}
 }
 

@@ -25,5 +25,8 @@ func (c Clusters) Units(kind metric.LoadKind, level, rounds, requests int) int {
 	case c == ClustersRound, kind == metric.Burst:
 		return rounds
 	}
+	if kind == metric.Users {
+		return requests // most of them think
+	}
 	return requests / max(level, 1)
 }

@@ -17,8 +17,9 @@ func (o Output) Max() int {
 	return int(math.Ceil(float64(o.Mean)*(1+o.Jitter) - 1e-9))
 }
 
-// Longest is the most tokens of one request, prompt and answer together.
-func (w *Workload) Longest() int { return w.Input + w.Output.Max() }
+// Longest is the most tokens of one request, prompt and answer together: of
+// conversations the last turn of the longest one.
+func (w *Workload) Longest() int { return max(w.Prompt.Turns.Max, 1) * (w.Input + w.Output.Max()) }
 
 // DefaultRequests is how many requests of a level are measured when the plan
 // does not say: a wave for each of ten rounds, and above the 80 effective ones from which a p95 can be certified at three
@@ -32,8 +33,11 @@ func DefaultRequests(level int) int {
 }
 
 func LevelName(kind metric.LoadKind, n int) string {
-	if kind == metric.Burst {
+	switch kind {
+	case metric.Burst:
 		return "burst " + strconv.Itoa(n)
+	case metric.Users:
+		return strconv.Itoa(n) + " users"
 	}
 	return strconv.Itoa(n)
 }
@@ -150,7 +154,7 @@ func (p *Plan) Hanging() time.Duration {
 					requests = min(requests, level.Requests)
 				}
 				waves := 1 // a rate is given up once no token comes
-				if l.Kind != metric.OpenLoop {
+				if !l.Kind.Windowed() {
 					waves = (requests + level.N - 1) / level.N
 				}
 				sum += time.Duration(waves*len(w.Servers)) * l.Timeout

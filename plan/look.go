@@ -35,7 +35,7 @@ var early = []int{5, 7}
 // early are the shares of a level's rounds after which it may be looked at before
 // its end. The rounds of a rate are one window.
 func (l *Load) early() []int {
-	if l.Kind == metric.OpenLoop {
+	if l.Kind.Windowed() {
 		return nil
 	}
 	return early
@@ -43,7 +43,7 @@ func (l *Load) early() []int {
 
 // half is after how many of the level's rounds it is looked at for a failure alone.
 func (l *Load) half(level Level) int {
-	if l.Kind == metric.OpenLoop {
+	if l.Kind.Windowed() {
 		return 0
 	}
 	return level.Rounds / 2

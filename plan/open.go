@@ -84,8 +84,8 @@ const DefaultGrowth = 0.02
 // largest rate, that the backlog does not grow.
 const DefaultOpenSeconds = 300
 
-// openRounds is into how many parts the window of a rate is divided for verdicts.
-const openRounds = 10
+// WindowRounds is into how many parts the window of a rate is divided for verdicts.
+const WindowRounds = 10
 
 // Over fills in the requests of a level that lasts so long, and its rounds.
 func (l *Level) Over(length time.Duration) {
@@ -94,7 +94,7 @@ func (l *Level) Over(length time.Duration) {
 }
 
 // Part divides the window of a rate into its rounds.
-func (l *Level) Part() { l.Rounds = min(openRounds, l.Requests) }
+func (l *Level) Part() { l.Rounds = min(WindowRounds, l.Requests) }
 
 // Lasts is how long the level's window takes: of a rate, on average; 0 of another
 // shape.

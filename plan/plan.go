@@ -12,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/traffic"
 )
 
 // Plan is a checked plan: every default is filled in, every reference is
@@ -344,6 +345,8 @@ type Load struct {
 	Stagger time.Duration
 	Pause   time.Duration `plan:"pause"`   // between a slot's answer and its next request
 	Timeout time.Duration `plan:"timeout"` // of one request
+	Think   traffic.Think // of a person, after an answer
+	People  *People       // of users; nil of another shape
 	Open    *Open         // of a rate; nil of another shape
 	// Titles of its levels for people, by the level's number or name.
 	Titles map[string]string `plan:"title"`

@@ -31,12 +31,18 @@ type Prompt struct {
 	Shared  traffic.Shared
 	HitRate float64
 	// Warm has the server be sent each shared prefix once before a level begins.
-	Warm  bool `plan:"warm"`
+	Warm  bool          `plan:"warm"`
+	Turns traffic.Turns // of a conversation; the zero Turns: one
 	Range hcl.Range
 }
 
 // String says where prompts come from: "prompts.jsonl, 120 rows, shuffled"; "synthetic".
 func (p Prompt) String() string {
+	if p.Turns.Several() {
+		turns := p.Turns
+		p.Turns = traffic.Turns{}
+		return p.String() + ", in conversations of " + turns.String() + " turns"
+	}
 	switch {
 	case p.HitRate > 0:
 		return fmt.Sprintf("synthetic, %v%% of their tokens shared", 100*p.HitRate)
@@ -50,14 +56,13 @@ func (p Prompt) String() string {
 
 // hash tells prompts of one kind from those of another; "" of synthetic, unique ones.
 func (p Prompt) hash() string {
-	var sum [sha256.Size]byte
-	switch {
-	case p.Dataset != nil:
-		sum = sha256.Sum256(fmt.Appendf(nil, "%s %s", p.Dataset.Hash, p.Order))
-	case p.Shared.Groups > 0:
-		sum = sha256.Sum256(fmt.Appendf(nil, "%+v %v", p.Shared, p.Warm))
-	default:
+	if p.Dataset == nil && p.Shared.Groups == 0 && !p.Turns.Several() {
 		return ""
 	}
+	text := fmt.Sprintf("%+v %v %+v", p.Shared, p.Warm, p.Turns)
+	if p.Dataset != nil {
+		text = fmt.Sprintf("%s %s", p.Dataset.Hash, p.Order)
+	}
+	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])
 }

@@ -74,6 +74,17 @@ type Think struct {
 	CV   float64 // coefficient of variation
 }
 
+// String is "20s", or "20s, cv 1"; "" where nobody thinks.
+func (t Think) String() string {
+	switch {
+	case t.Mean == 0:
+		return ""
+	case t.CV == 0:
+		return t.Mean.String()
+	}
+	return fmt.Sprintf("%v, cv %v", t.Mean, t.CV)
+}
+
 // Draw draws one from r.
 func (t Think) Draw(r *rand.Rand) time.Duration {
 	if t.CV == 0 {

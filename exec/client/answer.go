@@ -34,6 +34,7 @@ type Answer struct {
 	aloud    bool // some reasoning was sent
 	keep     int  // bytes of the text that may still be kept
 	kept     kept
+	reply    reply
 	ended    bool // End was called
 	closed   bool // [DONE] was read
 }
@@ -56,6 +57,19 @@ func (a *Answer) Keep(n int) { a.keep, a.kept.on = n, true }
 
 // Said is what was kept of the answer.
 func (a *Answer) Said() Said { return a.kept.said() }
+
+// reply is the content of an answer, as far as it is kept.
+type reply struct {
+	most int // bytes; 0: none
+	text []byte
+	cut  bool
+}
+
+// KeepReply has a keep up to n bytes of the answer's content, before it is sent.
+func (a *Answer) KeepReply(n int) { a.reply.most = n }
+
+// Reply is the content that was kept, without reasoning; whole says that it is all.
+func (a *Answer) Reply() (text string, whole bool) { return unquote(a.reply.text), !a.reply.cut }
 
 // Sample is what a fills in. It is complete once End was called.
 func (a *Answer) Sample() *metric.Sample { return a.sample }
@@ -113,6 +127,11 @@ func (a *Answer) chunk(at time.Duration, e *Event) {
 	s.Text += e.Text
 	if a.kept.on {
 		a.keep = a.kept.add(e, a.keep)
+	}
+	if a.reply.most > 0 && e.Content {
+		room := min(len(e.Raw), max(a.reply.most-len(a.reply.text), 0))
+		a.reply.text = append(a.reply.text, e.Raw[:room]...)
+		a.reply.cut = a.reply.cut || room < len(e.Raw)
 	}
 	if s.Chunks == 1 {
 		s.First = at

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
@@ -50,8 +51,23 @@ func (n names) Prompt(id exec.PromptID) (client.Prompt, error) {
 			{Key: keyOf(p.Text), Tokens: input - tokens},
 		}
 		p.Shared = float64(tokens) / float64(input)
+	} else if n.workload.Prompt.Turns.Several() {
+		p.Parts = []client.Part{{Key: keyOf(p.Text), Tokens: n.workload.Input}}
 	}
 	return p, nil
+}
+
+// Next implements exec.Talker.
+func (n names) Next(id exec.PromptID, sent client.Prompt, _ string, tokens int) (client.Prompt, error) {
+	own, err := n.Prompt(id)
+	out := grown(n.workload, sent, tokens)
+	var before []sim.Part
+	for _, p := range sent.Parts {
+		before = append(before, sim.Part(p))
+	}
+	out.Text = own.Text
+	out.Parts = append(slices.Clone(sent.Parts), client.Part(sim.AnswerPart(before, tokens)), client.Part{Key: keyOf(own.Text), Tokens: n.workload.Input})
+	return out, err
 }
 
 // virtualRows are the rows of a data set, as long as the built-in server counts them.

@@ -1,10 +1,13 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"time"
+
+	openai "github.com/sashabaranov/go-openai"
 
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
@@ -92,8 +95,43 @@ func (p rowPrompts) Prompt(id exec.PromptID) (client.Prompt, error) {
 	return p.rows.Prompt(id.Phase, id.First+id.Order), nil
 }
 
+// Next implements exec.Talker.
+func (p workloadPrompts) Next(id exec.PromptID, sent client.Prompt, said string, tokens int) (client.Prompt, error) {
+	made, err := p.Make(prompt.Key{
+		Seed: id.Seed, Workload: p.workload.Address(), Level: id.Level, Round: id.Round, Phase: id.Phase, Order: id.Order,
+	}, p.workload.Input)
+	if err != nil {
+		return client.Prompt{}, err
+	}
+	var list []openai.ChatCompletionMessage
+	if sent.Messages == nil {
+		list = append(list, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: sent.Text})
+	} else if err := json.Unmarshal(sent.Messages, &list); err != nil {
+		return client.Prompt{}, err
+	}
+	list = append(list,
+		openai.ChatCompletionMessage{Role: openai.ChatMessageRoleAssistant, Content: said},
+		openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: made.Text})
+	out := grown(p.workload, sent, tokens)
+	out.Messages, err = json.Marshal(list)
+	return out, err
+}
+
+// grown is a prompt that goes on after one that was sent and an answer of so many
+// tokens, without its text.
+func grown(w *plan.Workload, sent client.Prompt, tokens int) client.Prompt {
+	before := cmp.Or(sent.Tokens, w.Input) + tokens
+	out := client.Prompt{Tokens: before + w.Input}
+	// What an answer is as a part of a prompt may be a few tokens more or fewer.
+	out.Shared = min(1, 1.05*float64(before)/float64(out.Tokens))
+	return out
+}
+
 // fits says why w's longest request would not fit a context; 0: it is not known.
 func fits(w *plan.Workload, context int) error {
+	if turns := w.Prompt.Turns.Max; context > 0 && turns > 1 && w.Longest() > context {
+		return fmt.Errorf("%d input and up to %d output tokens in each of up to %d turns do not fit the server's context of %d", w.Input, w.Output.Max(), turns, context)
+	}
 	if context > 0 && w.Longest() > context {
 		return fmt.Errorf("%d input and up to %d output tokens do not fit the server's context of %d", w.Input, w.Output.Max(), context)
 	}

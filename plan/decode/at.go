@@ -143,7 +143,9 @@ func (d *decoder) unknownLevel(rng hcl.Range, name string, levels levelSet) {
 		return // that the workload has none was reported
 	}
 	hint := ""
-	if levels.have["burst "+name] {
+	if levels.have[name+" users"] {
+		hint = ` Did you mean "` + name + ` users"?`
+	} else if levels.have["burst "+name] {
 		hint = ` Did you mean "burst ` + name + `"?`
 	} else if _, err := strconv.Atoi(name); err != nil {
 		hint = suggest.DidYouMean(name, levels.names)

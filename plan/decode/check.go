@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -134,14 +135,18 @@ func (d *decoder) checkContext(b *body, w *plan.Workload) {
 	if w.Input == 0 || w.Output.Mean == 0 {
 		return
 	}
+	parts := fmt.Sprintf("%d in, up to %d out", w.Input, w.Output.Max())
+	if n := w.Prompt.Turns.Max; n > 1 {
+		parts += fmt.Sprintf(", in each of up to %d turns", n)
+	}
 	for _, s := range w.Servers {
 		limit, flag := contextLimit(s)
 		if limit == 0 || longest <= limit {
 			continue
 		}
 		rng := b.rangeOf("input_tokens")
-		d.errorf(rng, sumContextLength, "workload.%s needs %d tokens (%d in, up to %d out), but server.%s allows %d (%s at %s).",
-			w.Address(), longest, w.Input, w.Output.Max(), s.Address(), limit, flag.Name, flag.Range)
+		d.errorf(rng, sumContextLength, "workload.%s needs %d tokens (%s), but server.%s allows %d (%s at %s).",
+			w.Address(), longest, parts, s.Address(), limit, flag.Name, flag.Range)
 	}
 }
 

@@ -143,6 +143,8 @@ func jsonType(name string) object {
 		return anyOf(number, anObject)
 	case `number, duration or "auto"`:
 		return anyOf(number, duration, object{"const": "auto"})
+	case "duration or object":
+		return anyOf(duration, anObject)
 	case `duration or "auto"`:
 		return anyOf(duration, object{"const": "auto"})
 	case "number or rate":

@@ -36,11 +36,19 @@ func readLoads(b *body, w *plan.Workload, p *preset) {
 func readLoad(b *body, p *preset) *plan.Load {
 	l := &plan.Load{Kind: metric.ClosedLoop, Range: b.rng}
 	attr := readShape(b, l)
+	if l.Kind != metric.Users && b.given("ramp_up") {
+		b.d.errorf(b.attrs["ramp_up"].NameRange, sumConflict, "ramp_up belongs to users: users = [50].")
+	}
 	l.Seeded = b.given("seeds")
 	l.Seeds = readSeeds(b)
-	if l.Kind == metric.OpenLoop {
+	readThink(b, l)
+	switch l.Kind {
+	case metric.OpenLoop:
 		readOpen(b, l, p)
 		b.bind(l)
+		return l
+	case metric.Users:
+		readUsers(b, l)
 		return l
 	}
 	refuseOpen(b)
@@ -67,7 +75,7 @@ func readShape(b *body, l *plan.Load) (attr string) {
 	shapes := []struct {
 		attr string
 		kind metric.LoadKind
-	}{{"concurrency", metric.ClosedLoop}, {"burst", metric.Burst}, {"rate", metric.OpenLoop}}
+	}{{"concurrency", metric.ClosedLoop}, {"burst", metric.Burst}, {"users", metric.Users}, {"rate", metric.OpenLoop}}
 	if len(b.blocks["stage"]) > 0 {
 		attr, l.Kind = "stage", metric.OpenLoop
 	}
@@ -75,13 +83,13 @@ func readShape(b *body, l *plan.Load) (attr string) {
 		switch {
 		case !b.given(s.attr):
 		case attr != "":
-			b.d.errorf(b.attrs[s.attr].NameRange, sumConflict, "One load block has one shape: a closed loop (concurrency), bursts or a rate. Write a block for each.")
+			b.d.errorf(b.attrs[s.attr].NameRange, sumConflict, "One load block has one shape: a closed loop (concurrency), bursts, users or a rate. Write a block for each.")
 		default:
 			attr, l.Kind = s.attr, s.kind
 		}
 	}
 	if attr == "" && !b.later && !b.stray {
-		b.d.errorf(b.rng, sumLoadShape, `A load block needs concurrency = [1, 8], burst = [8] or rate = ["4 req/s"].`)
+		b.d.errorf(b.rng, sumLoadShape, `A load block needs concurrency = [1, 8], burst = [8], users = [50] or rate = ["4 req/s"].`)
 	}
 	return cmp.Or(attr, "concurrency")
 }

@@ -13,7 +13,7 @@ func readPrompt(b *body, w *plan.Workload) plan.Prompt {
 	if p == nil {
 		return plan.Prompt{}
 	}
-	out := plan.Prompt{Range: p.rng}
+	out := plan.Prompt{Range: p.rng, Turns: readTurns(p, w)}
 	if !p.given("dataset") {
 		for _, name := range []string{"order", "column"} {
 			if p.given(name) {
@@ -79,8 +79,8 @@ func checkRows(b *body, w *plan.Workload, set *traffic.Dataset) {
 	}
 }
 
-// ofSharing are the attributes of prompts that are made alike.
-var ofSharing = []string{"shared_prefix", "hit_rate", "warm"}
+// ofSharing are the attributes of prompts that are made.
+var ofSharing = []string{"shared_prefix", "hit_rate", "warm", "turns"}
 
 // readShared reads with what the prompts begin alike.
 func readShared(p *body, w *plan.Workload, out *plan.Prompt) {

@@ -204,13 +204,13 @@ var promptBlock = &Block{
 		{Name: "shared_prefix", Type: "object", Computed: "nothing is shared", Doc: "What prompts begin with alike, within input_tokens: { tokens = 2048, groups = 20 }. Each prompt belongs to one of the groups (default 1), at random, and begins with the tokens of its group."},
 		{Name: "hit_rate", Type: "number or share", Computed: "nothing is shared", Doc: "Instead: the share of the prompts' tokens that a server with room for them finds in its prefix cache, such as \"80%\". Lengths of prefixes, in whole blocks of up to 128 tokens, and 16 groups are worked out."},
 		{Name: "warm", Type: "bool", Default: `true`, Doc: "Send each shared prefix once, not measured, before a level begins, and after each start of the server."},
-		{Name: "turns", Type: "number", Doc: "Turns of one conversation.", Later: true},
+		{Name: "turns", Type: "number or object", Computed: "1", Doc: "Turns of a conversation, of users or of a rate: a number, or { mean = 6, max = 20 }, geometric from 1. Each turn adds input_tokens, and its prompt holds all that was said before, answers as the server gave them. A conversation ends with a turn that fails, and the turns that are missing have failed too. Only of api = \"chat\", and without dataset."},
 	},
 }
 
 var loadBlock = &Block{
 	Name: "load", Repeat: true,
-	Doc: "How requests arrive: a closed loop (concurrency), bursts, or a rate. Each number is one level.",
+	Doc: "How requests arrive: a closed loop (concurrency), bursts, users or a rate. Each number is one level.",
 	Attrs: []*Attr{
 		{Name: "title", Type: "map of strings", Doc: "Names of its levels in reports, by number or name: { 39 = \"Lunch hour\" }."},
 		{Name: "concurrency", Type: "number or list of numbers", Doc: "Closed loop: that many requests in flight. Levels are named by the number."},
@@ -229,8 +229,9 @@ var loadBlock = &Block{
 		{Name: "max_in_flight", Type: "number", Default: `4096`, Doc: "Of a rate: a level with so many requests in flight is given up.", Min: 1, Max: maxLevel},
 		{Name: "trace", Type: "path", Doc: "Recorded traffic.", Later: true},
 		{Name: "speedup", Type: "number", Doc: "Of recorded traffic.", Later: true},
-		{Name: "users", Type: "list of numbers", Doc: "People instead of slots.", Later: true},
-		{Name: "think_time", Type: "string", Doc: "Pause of a person.", Later: true},
+		{Name: "users", Type: "number or list of numbers", Doc: "That many people, each of whom sends a message when the answer before has come and was thought about. Levels are named \"50 users\". A level is one window, of duration, 5m where it is not set; its ten rounds are parts of it."},
+		{Name: "ramp_up", Type: "duration", Default: `"0s"`, Doc: "Of users: they come one after the other over this time.", Max: day},
+		{Name: "think_time", Type: "duration or object", Computed: "nobody thinks", Doc: "How long a person thinks, after an answer has ended and before the next message is due: a duration, or { mean = \"20s\", cv = 1 }, log-normal with that coefficient of variation. Of users, and of a rate with turns."},
 	},
 	Blocks: []*Block{stageBlock},
 }

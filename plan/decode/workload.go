@@ -36,6 +36,7 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *p
 	}
 	w.Capacity = readCapacity(b, w, p)
 	readSLAs(b, w, p)
+	d.checkTurns(w)
 	d.checkContext(b, w)
 	d.checkExtension(w)
 	d.checkCapacity(w)

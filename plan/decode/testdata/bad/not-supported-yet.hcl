@@ -18,13 +18,6 @@ workload "w" {
     trace   = "traffic.jsonl" # ERROR: Not supported yet
     speedup = 2               # ERROR: Not supported yet
   }
-  load {
-    users      = [50, 100]       # ERROR: Not supported yet
-    think_time = "lognormal 20s" # ERROR: Not supported yet
-  }
-  prompt {
-    turns = 6 # ERROR: Not supported yet
-  }
   sla {
     at          = ["capacity"]
     success = "every"

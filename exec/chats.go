@@ -1,0 +1,97 @@
+package exec
+
+import (
+	"time"
+
+	"github.com/tokgate/tokgate/exec/load"
+	"github.com/tokgate/tokgate/metric"
+)
+
+// chats are the conversations of a window whose rate is that of their beginnings.
+type chats struct {
+	thinking map[*talk]func() bool // stops what comes after it
+	ordered  map[seat]int          // requests so far
+}
+
+// starts sends what is due by the schedule: a request, or a conversation's first.
+func (w *window) starts(turn load.Turn, at time.Duration) {
+	if !w.Workload.Prompt.Turns.Several() {
+		w.send(turn, at)
+		return
+	}
+	w.say(w.meets(turn.Phase, turn.Order, turn.Slot), turn.Phase, at)
+}
+
+// goOn follows the end of a turn, and says whether its conversation goes on: its
+// next turn is due when its user has thought.
+func (w *window) goOn(f *flight) bool {
+	t, phase := f.talk, f.turn.Phase
+	at := f.sample.End + w.thinks(t)
+	if w.halted() || !w.goesOn(f) {
+		w.misses(f)
+		return false
+	}
+	if w.thinking == nil {
+		w.thinking = map[*talk]func() bool{}
+	}
+	w.thinking[t] = w.Clock.Timer(max(at, w.Clock.Now()), func() {
+		delete(w.thinking, t)
+		if w.halted() || w.pending == 0 {
+			return
+		}
+		if len(w.flights) == 0 {
+			w.waiting = w.Clock.Now()
+		}
+		w.say(t, phase, at)
+	})
+	return true
+}
+
+// leave ends the conversations in which somebody thinks, and counts the turns that
+// the measured ones had.
+func (w *window) leave() {
+	for _, stop := range w.thinking {
+		stop()
+	}
+	if w.Workload.Prompt.Turns.Several() {
+		w.out.Due = 0
+		for i := range w.parts {
+			w.out.Due += w.dueIn(i)
+		}
+	}
+}
+
+// dueIn is how many measured requests a part of the window has: those of all turns of
+// the conversations that begin in it.
+func (w *window) dueIn(part int) int {
+	if !w.Workload.Prompt.Turns.Several() {
+		return w.parts[part]
+	}
+	first := 0
+	for _, n := range w.parts[:part] {
+		first += n
+	}
+	due := 0
+	for number := first; number < first+w.parts[part]; number++ {
+		due += w.meets(metric.Measured, number, 0).of
+	}
+	return due
+}
+
+// talking is for how long the user of a mean conversation thinks.
+func (w *window) talking() time.Duration {
+	if !w.Workload.Prompt.Turns.Several() {
+		return 0
+	}
+	return time.Duration((w.Workload.Prompt.Turns.Mean - 1) * float64(w.Load.Think.Mean))
+}
+
+// numbered is the place of a turn among the requests of its part and phase.
+func (w *window) numbered(s *metric.Sample) int {
+	if w.ordered == nil {
+		w.ordered = map[seat]int{}
+	}
+	at := seat{s.Round, s.Phase}
+	w.ordered[at]++
+	return w.ordered[at] - 1
+}

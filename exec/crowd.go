@@ -1,0 +1,258 @@
+package exec
+
+import (
+	"time"
+
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/load"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// crowd is the round of a number of users: each has a conversation, thinking before
+// every message, and then begins another. It is one window like that of a rate: users
+// come one after the other, it warms up, then it measures, and its parts, equal
+// stretches of time, become the level's rounds. What is due in the window is
+// measured; users go on, not judged, until the last of that has ended.
+type crowd struct {
+	*round
+	parts  int
+	from   time.Duration // of the window
+	to     time.Duration
+	begun  map[metric.Phase]int // conversations
+	orders map[seat]int         // requests
+	// what the parts that are over say of the generator.
+	health  []metric.Health
+	pending int // measured requests in flight
+	over    bool
+	warm    struct{ completed, failed int }
+	stops   map[int]func() bool // the next event of each user
+	edges   []func() bool
+}
+
+// seat is where requests are counted from 0.
+type seat struct {
+	part  int
+	phase metric.Phase
+}
+
+func newCrowd(rd *round, parts int) *crowd {
+	return &crowd{round: rd, parts: parts, begun: map[metric.Phase]int{}, orders: map[seat]int{}, stops: map[int]func() bool{}}
+}
+
+// people plays the window of a number of users.
+func (rd *round) people(health *func() metric.Health) {
+	c := rd.window.(*crowd)
+	rd.prepare(metric.Warmup, 0, rd.level.N)
+	rd.prepare(metric.Measured, 0, rd.level.N)
+	if !rd.check() || rd.halted() {
+		return
+	}
+	rd.watch(health)
+	rd.look()
+	begin := rd.Clock.Now()
+	c.from = begin + rd.Load.People.RampUp + c.warmup()
+	c.to = c.from + time.Duration(c.parts)*rd.out.Time
+	for i := range c.parts + 1 {
+		c.edges = append(c.edges, rd.Clock.Timer(c.from+time.Duration(i)*rd.out.Time, func() { c.edge(i, health) }))
+	}
+	rd.ended = c.took
+	for user := range rd.level.N {
+		at := begin + rd.Load.People.RampUp*time.Duration(user)/time.Duration(rd.level.N)
+		c.stops[user] = rd.Clock.Timer(at, func() { c.next(user, at) })
+	}
+	rd.until(func() bool { return c.over && c.pending == 0 || rd.halted() })
+	rd.ended = nil
+	for _, stop := range c.stops {
+		stop()
+	}
+	for _, stop := range c.edges {
+		stop()
+	}
+	c.counts()
+}
+
+// warmup is how long users are there before the window: by default the thinking of a
+// mean conversation, so that conversations of all ages are under way.
+func (c *crowd) warmup() time.Duration {
+	p := c.Load.People
+	if p.Warmup != plan.OpenWarmupAuto {
+		return p.Warmup
+	}
+	return time.Duration(max(c.Workload.Prompt.Turns.Mean, 1) * float64(c.Load.Think.Mean))
+}
+
+// edge begins a part of the window, and ends the one before.
+func (c *crowd) edge(i int, health *func() metric.Health) {
+	if i > 0 {
+		c.health = append(c.health, (*health)())
+	}
+	c.watch(health)
+	if c.inside != nil {
+		c.inside.Read()
+	}
+	c.over = i == c.parts
+}
+
+// phase is that of a request that is due now.
+func (c *crowd) phase(at time.Duration) metric.Phase {
+	switch {
+	case at < c.from:
+		return metric.Warmup
+	case at < c.to:
+		return metric.Measured
+	}
+	return metric.Filler
+}
+
+// part is that of a moment.
+func (c *crowd) part(at time.Duration) int {
+	return min(max(int((at-c.from)/max(c.out.Time, 1)), 0), c.parts-1)
+}
+
+// next has a user begin a conversation.
+func (c *crowd) next(user int, at time.Duration) {
+	if c.halted() {
+		return
+	}
+	phase := c.phase(at)
+	t := c.meets(phase, c.begun[phase], user)
+	c.begun[phase]++
+	c.turnOf(t, phase, at)
+	c.Clock.Post(func() {
+		if !c.halted() && !c.over {
+			c.prepare(phase, c.begun[phase]+c.level.N, 1)
+		}
+	})
+}
+
+// turnOf sends the turn under way of a conversation.
+func (c *crowd) turnOf(t *talk, phase metric.Phase, at time.Duration) {
+	if phase == metric.Measured {
+		c.pending++
+	}
+	c.say(t, phase, at)
+}
+
+// took follows the end of a request: its user thinks, and goes on or begins anew.
+func (c *crowd) took(f *flight) {
+	s, t := f.sample, f.talk
+	if f.turn.Phase == metric.Measured {
+		c.pending--
+	}
+	if f.turn.Phase == metric.Warmup && !s.Completed() {
+		c.warm.failed++
+	} else {
+		c.warm.completed++
+	}
+	if c.warm.completed == 0 && c.warm.failed >= load.ColdFailures(c.level.N) {
+		c.cut(nothingCompletes + c.lastWarmup)
+	}
+	if c.halted() {
+		return
+	}
+	after := c.thinks(t)
+	if !s.Completed() {
+		after = max(after, load.Backoff, s.RetryAfter)
+	}
+	at := s.End + after
+	on := c.goesOn(f)
+	c.misses(f)
+	then := func() {
+		switch {
+		case c.halted():
+		case on:
+			c.turnOf(t, c.phase(at), at)
+		default:
+			c.next(t.slot, at)
+		}
+	}
+	c.stops[t.slot] = c.Clock.Timer(max(at, c.Clock.Now()), then)
+}
+
+// counts tells how many measured requests there were.
+func (c *crowd) counts() {
+	due := 0
+	for _, s := range c.out.Samples {
+		if s.Phase == metric.Measured {
+			due++
+		}
+	}
+	for _, f := range c.inFlight() {
+		if f.turn.Phase == metric.Measured {
+			due++
+		}
+	}
+	if !c.over {
+		due++ // it was cut short: more was to come
+	}
+	of := [2]string{c.level.Server, c.level.Workload}
+	c.sent[of] += c.begun[metric.Measured] - c.out.Due
+	c.out.Due = due
+}
+
+// place says which request of which part a sample is.
+func (c *crowd) place(s *metric.Sample) {
+	s.FromDue = true
+	part := 0
+	switch s.Phase {
+	case metric.Measured:
+		part = c.part(s.Scheduled)
+	case metric.Filler:
+		part = c.parts - 1
+	}
+	at := seat{part, s.Phase}
+	s.Round, s.Order = s.Round+part, c.orders[at]
+	c.orders[at]++
+}
+
+// listen implements listening.
+func (c *crowd) listen(a *client.Answer) client.Stream { return a }
+
+// unfinished implements listening.
+func (c *crowd) unfinished(*metric.Sample) {}
+
+// span is from when to when it measured, as far as it has come.
+func (c *crowd) span() load.Window {
+	now := c.Clock.Now()
+	return load.Window{Start: min(c.from, now), End: min(c.to, now), Busy: 1}
+}
+
+// rounds divides the window, which is over, into the rounds of its level.
+func (c *crowd) rounds() []*metric.Round {
+	whole := c.out
+	if len(c.health) == 0 {
+		return []*metric.Round{whole} // no part of it is over
+	}
+	var out []*metric.Round
+	for i := range len(c.health) {
+		r := *whole
+		r.Index, r.Health, r.Samples, r.Start, r.End, r.Due = whole.Index+i, c.health[i], nil, 0, 0, 0
+		r.WindowStart, r.WindowEnd = c.from+time.Duration(i)*whole.Time, c.from+time.Duration(i+1)*whole.Time
+		ended := 0
+		for _, s := range whole.Samples {
+			if s.Round != r.Index {
+				continue
+			}
+			if r.Samples = append(r.Samples, s); s.Phase != metric.Measured {
+				continue
+			}
+			if r.Due == 0 || s.Scheduled < r.Start {
+				r.Start = s.Scheduled
+			}
+			r.Due++
+			r.End = max(r.End, s.End)
+			if !s.Canceled() {
+				ended++
+			}
+		}
+		if r.Complete = ended == r.Due && c.over; r.Complete {
+			r.Stopped = ""
+		}
+		if c.inside != nil {
+			r.Telemetry = c.toldOver(r.WindowStart, r.WindowEnd)
+		}
+		out = append(out, &r)
+	}
+	return out
+}

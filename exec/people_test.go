@@ -1,0 +1,177 @@
+package exec_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/traffic"
+)
+
+// talkers are prompts that can be gone on with.
+type talkers struct{ prompts }
+
+func (p talkers) Next(id exec.PromptID, sent client.Prompt, said string, tokens int) (client.Prompt, error) {
+	return client.Prompt{Text: sent.Text + " and then " + fmt.Sprint(id.Order, id.Phase), Tokens: sent.Tokens + tokens + 100}, nil
+}
+
+// chat is a plan of conversations of three turns, thought about for 2 s each.
+func chat(l *plan.Load) *plan.Plan {
+	l.Think = traffic.Think{Mean: 2 * time.Second}
+	l.Seeds, l.Timeout = []int64{1}, time.Minute
+	p := planOf(3, l)
+	p.Workloads[0].Prompt.Turns = traffic.Turns{Mean: 3, Max: 3}
+	return p
+}
+
+func people(n int, length time.Duration, rounds int) *plan.Load {
+	return &plan.Load{
+		Kind: metric.Users, People: &plan.People{RampUp: 4 * time.Second, Warmup: plan.OpenWarmupAuto},
+		Levels: []plan.Level{{Name: plan.LevelName(metric.Users, n), N: n, Duration: length, Rounds: rounds, Requests: rounds}},
+	}
+}
+
+func playChat(t *testing.T, c clock.Clock, p *plan.Plan, script func(int, *client.Request) reply) *metric.Level {
+	t.Helper()
+	b := newBench(t, c, p, script)
+	b.target.Prompts = func(_ context.Context, w *plan.Workload, _ uint64) (exec.Prompts, error) {
+		return talkers{prompts{w.Address()}}, nil
+	}
+	run, err := exec.Run(t.Context(), b.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run.Levels[0]
+}
+
+// samplesOf are those of all phases, in order of time.
+func samplesOf(l *metric.Level) []*metric.Sample {
+	var out []*metric.Sample
+	for _, r := range l.Rounds {
+		out = append(out, r.Samples...)
+	}
+	slices.SortFunc(out, func(a, b *metric.Sample) int { return cmp.Compare(a.Scheduled, b.Scheduled) })
+	return out
+}
+
+// Eight users come over 4 s, one each half second. A turn takes 0.6 s and 2 s of
+// thinking: at every instant from a user's first message on he is in flight or
+// thinks, and the next turn is due exactly when he has thought.
+func TestUsers(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		l := playChat(t, c, chat(people(8, 40*time.Second, 4)), steady(200*time.Millisecond, 200*time.Millisecond))
+		if len(l.Rounds) != 4 || l.Kind != metric.Users || l.N != 8 {
+			t.Fatalf("%d rounds of %s %d", len(l.Rounds), l.Kind, l.N)
+		}
+		for i, r := range l.Rounds {
+			// 10 s of 8 users, each with a message every 2.6 s: about 31.
+			if !r.Complete || r.Due < 27 || r.Due > 35 || r.WindowEnd-r.WindowStart != 10*time.Second || r.Time != 10*time.Second {
+				t.Errorf("round %d: complete %v, %d due, window %v, %s", i, r.Complete, r.Due, r.WindowEnd-r.WindowStart, r.Stopped)
+			}
+			for k, s := range r.MeasuredSamples() {
+				if s.Order != k || s.Scheduled < r.WindowStart || s.Scheduled >= r.WindowEnd || !s.FromDue {
+					t.Errorf("round %d, request %d: order %d, due at %v of %v to %v", i, k, s.Order, s.Scheduled, r.WindowStart, r.WindowEnd)
+				}
+			}
+		}
+		last := map[int]*metric.Sample{}
+		begin := samplesOf(l)[0].Scheduled
+		for _, s := range samplesOf(l) {
+			before := last[s.Slot]
+			last[s.Slot] = s
+			if before == nil {
+				if want := begin + time.Duration(s.Slot)*500*time.Millisecond; s.Scheduled != want || s.Turn != 1 {
+					t.Errorf("user %d came at %v with turn %d, want %v", s.Slot, s.Scheduled, s.Turn, want)
+				}
+				continue
+			}
+			if s.Canceled() {
+				continue
+			}
+			if s.Scheduled != before.End+2*time.Second || s.Turn != before.Turn%3+1 {
+				t.Errorf("user %d: turn %d at %v after turn %d that ended at %v", s.Slot, s.Turn, s.Scheduled, before.Turn, before.End)
+			}
+		}
+		if len(last) != 8 {
+			t.Errorf("%d users", len(last))
+		}
+	})
+}
+
+// A server that fails every second turn: the conversation ends, and its third turn,
+// which was never sent, has failed too.
+func TestFailedConversation(t *testing.T) {
+	for _, l := range []*plan.Load{
+		people(4, 40*time.Second, 4),
+		{Kind: metric.OpenLoop, Open: &plan.Open{Arrivals: plan.Constant, MaxInFlight: 100},
+			Levels: []plan.Level{{Name: "1 req/s", Rate: 1, Requests: 40, Rounds: 4}}},
+	} {
+		t.Run(string(l.Kind), func(t *testing.T) {
+			level := playChat(t, clock.NewVirtual(), chat(l), func(_ int, r *client.Request) reply {
+				if strings.Count(r.Prompt.Text, " and then ") == 1 {
+					return reply{status: errBusy}
+				}
+				return reply{ttft: 100 * time.Millisecond, itl: 100 * time.Millisecond}
+			})
+			count := map[int]int{}
+			for _, r := range level.Rounds {
+				if !r.Complete || len(r.MeasuredSamples()) != r.Due {
+					t.Errorf("round %d: complete %v, %d of %d: %s", r.Index, r.Complete, len(r.MeasuredSamples()), r.Due, r.Stopped)
+				}
+				for k, s := range r.MeasuredSamples() {
+					if s.Order != k {
+						t.Errorf("round %d: request %d has order %d", r.Index, k, s.Order)
+					}
+					count[s.Turn]++
+					want := map[int]metric.FailureKind{1: "", 2: metric.FailStatus, 3: metric.FailMissing}[s.Turn]
+					got := metric.FailureKind("")
+					if s.Failure != nil {
+						got = s.Failure.Kind
+					}
+					if got != want || s.Turn == 3 && s.Sent != 0 {
+						t.Errorf("turn %d: %q, want %q", s.Turn, got, want)
+					}
+				}
+			}
+			if count[3] < 10 || count[2] != count[3] {
+				t.Errorf("turns %v", count)
+			}
+		})
+	}
+}
+
+// A conversation a second, of three turns each: of 40 conversations 120 turns are
+// judged, each due when the one before was thought about.
+func TestRateOfConversations(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		l := playChat(t, c, chat(&plan.Load{Kind: metric.OpenLoop, Open: &plan.Open{Arrivals: plan.Constant, MaxInFlight: 100, Warmup: plan.OpenWarmupAuto},
+			Levels: []plan.Level{{Name: "1 req/s", Rate: 1, Requests: 40, Rounds: 4}}}), steady(200*time.Millisecond, 200*time.Millisecond))
+		turns := map[int]int{}
+		for _, r := range l.Rounds {
+			if !r.Complete || r.Due != 30 || r.Time != 10*time.Second {
+				t.Errorf("round %d: complete %v, %d due in %v: %s", r.Index, r.Complete, r.Due, r.Time, r.Stopped)
+			}
+			for _, s := range r.MeasuredSamples() {
+				turns[s.Turn]++
+				if s.Turn > 1 && s.InputAsked <= 100 {
+					t.Errorf("turn %d asked for %d tokens", s.Turn, s.InputAsked)
+				}
+			}
+		}
+		if turns[1] != 40 || turns[2] != 40 || turns[3] != 40 {
+			t.Errorf("%v", turns)
+		}
+		if len(l.Saturation) != 0 {
+			t.Errorf("saturation %v: single requests say nothing of conversations", l.Saturation)
+		}
+	})
+}

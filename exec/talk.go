@@ -1,0 +1,111 @@
+package exec
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"time"
+
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/load"
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Talker is Prompts whose prompts can be gone on with: what was sent, what was
+// answered, and the user's next message.
+type Talker interface {
+	Next(id PromptID, sent client.Prompt, said string, tokens int) (client.Prompt, error)
+}
+
+// talk is a conversation under way. How many turns it has, and how long its user
+// thinks before each, depends on seed, workload, level and its number alone.
+type talk struct {
+	phase  metric.Phase // in which it began
+	number int          // of the conversation in its phase
+	slot   int
+	turn   int // under way, from 1
+	of     int
+	prompt client.Prompt // of the turn under way
+}
+
+// mostTurns is above the number of any conversation's turns.
+const mostTurns = 1 << 12
+
+// replyBytes bounds what is kept of an answer for the turns after it.
+const replyBytes = 1 << 20
+
+// meets is a new conversation.
+func (rd *round) meets(phase metric.Phase, number, slot int) *talk {
+	t := &talk{phase: phase, number: number, slot: slot, turn: 1}
+	t.of = rd.Workload.Prompt.Turns.Draw(rd.chance(t, 0).Float64())
+	return t
+}
+
+// chance is what is drawn for a turn of a conversation.
+func (rd *round) chance(t *talk, turn int) *rand.Rand {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s %s %d %s %d %d", rd.level.Workload, rd.level.Name, rd.out.Index, t.phase, t.number, turn)
+	return rand.New(rand.NewPCG(uint64(rd.out.Seed), h.Sum64()))
+}
+
+// thinks is how long its user thinks after the turn under way.
+func (rd *round) thinks(t *talk) time.Duration { return rd.Load.Think.Draw(rd.chance(t, t.turn)) }
+
+// say sends the turn under way of a conversation, as a request of a phase.
+func (rd *round) say(t *talk, phase metric.Phase, at time.Duration) {
+	if t.turn == 1 {
+		t.prompt = rd.prompt(t.phase, t.number)
+	}
+	rd.fly(load.Turn{Slot: t.slot, Phase: phase, Order: t.number}, at, t.prompt, t)
+}
+
+// goesOn makes the prompt of the turn after one that ended, and says whether there
+// is one: the conversation is over with its last turn, or when one failed.
+func (rd *round) goesOn(f *flight) bool {
+	t := f.talk
+	if t.turn >= t.of || !f.sample.Completed() {
+		return false
+	}
+	said, whole := f.spoken.Reply()
+	talker, ok := rd.prompts.(Talker)
+	if !whole || !ok {
+		rd.cut("an answer is too long to be gone on with")
+		return false
+	}
+	tokens := f.output
+	if u := f.sample.Usage; u != nil {
+		tokens = u.Output
+	}
+	t.turn++
+	next, err := talker.Next(PromptID{
+		Level: rd.level.Name, Seed: rd.out.Seed, Round: rd.out.Index, Order: t.number,
+		Phase: metric.Phase(fmt.Sprintf("%s turn %d", t.phase, t.turn)),
+	}, t.prompt, said, tokens)
+	if err != nil {
+		rd.cut(rd.secrets.Text(fmt.Sprintf("no prompt could be made: %v", err)))
+		return false
+	}
+	t.prompt = next
+	return true
+}
+
+// misses records the turns that a conversation will not come to since one of its
+// measured turns failed: each has failed too. It returns how many.
+func (rd *round) misses(f *flight) int {
+	t := f.talk
+	if f.sample.Completed() || f.sample.Canceled() || f.turn.Phase != metric.Measured {
+		return 0
+	}
+	failed := t.turn
+	for t.turn < t.of {
+		t.turn++
+		g := &flight{turn: f.turn, at: f.sample.End, talk: t}
+		s := rd.sample(g)
+		s.End = f.sample.End
+		s.Failure = &metric.Failure{Kind: metric.FailMissing, Message: fmt.Sprintf("its conversation ended with turn %d, which failed", failed)}
+		rd.out.Samples = append(rd.out.Samples, s)
+		rd.Observer.RequestStarted(rd.level, metric.Measured)
+		rd.observe(rd.Observer.SampleDone(s))
+	}
+	return t.of - failed
+}

@@ -1,0 +1,147 @@
+package decode
+
+import (
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/traffic"
+)
+
+// notOfUsers are the attributes of a load block that users have not.
+var notOfUsers = map[string]string{
+	"requests": "Users are there for a duration: how many messages they send depends on the server.",
+	"bursts":   "bursts belongs to burst; users have a duration.",
+	"stagger":  "Users come over ramp_up.",
+	"pause":    "Users think: think_time.",
+}
+
+// readUsers reads a load of users.
+func readUsers(b *body, l *plan.Load) {
+	refuseOpen(b)
+	for name, why := range notOfUsers {
+		if b.given(name) {
+			b.d.errorf(b.attrs[name].NameRange, sumConflict, "%s", why)
+		}
+	}
+	l.People = &plan.People{Warmup: readOpenWarmup(b)}
+	b.bind(l.People)
+	l.Levels = readLevels(b, "users", metric.Users)
+	length, ok := b.duration("duration", time.Second, time.Duration(maxDuration))
+	if !ok {
+		length = plan.DefaultOpenSeconds * time.Second
+		if !b.given("duration") {
+			b.note("duration", `"`+plan.PlainDuration(length)+`"`, "")
+		}
+	}
+	for i := range l.Levels {
+		level := &l.Levels[i]
+		level.Duration, level.Rounds = length, plan.WindowRounds
+		level.Requests = level.Rounds
+	}
+	b.bind(l)
+}
+
+// thinkKeys are what think_time says.
+var thinkKeys = []string{"mean", "cv"}
+
+// readThink reads "20s" or { mean = "20s", cv = 1 }.
+func readThink(b *body, l *plan.Load) {
+	const name = "think_time"
+	if !b.given(name) {
+		return
+	}
+	if !l.Kind.Windowed() {
+		b.d.errorf(b.attrs[name].NameRange, sumConflict, "think_time belongs to users, or to a rate with turns; between the requests of a slot is a pause.")
+		return
+	}
+	v, ok := b.value(name)
+	rng := b.rangeOf(name)
+	if !ok || b.isUnknown(rng, name, v) {
+		return
+	}
+	if !v.Type().IsObjectType() && !v.Type().IsMapType() {
+		l.Think.Mean, _ = b.asDuration(rng, name, v, 0, time.Duration(day))
+		return
+	}
+	set := settings(b, name, v, thinkKeys)
+	if _, ok := set["mean"]; !ok {
+		b.d.errorf(rng, sumMissing, "%s needs mean.", name)
+		return
+	}
+	l.Think.Mean, _ = b.asDuration(rng, name+".mean", set["mean"], 0, time.Duration(day))
+	if cv, ok := set["cv"]; ok {
+		if cv.Type() != cty.Number {
+			b.wrongType(rng, name+".cv", "a number", cv)
+			return
+		}
+		if l.Think.CV, _ = cv.AsBigFloat().Float64(); !(l.Think.CV >= 0 && l.Think.CV <= 10) {
+			b.d.errorf(rng, sumOutOfRange, "%s.cv must be from 0 to 10.", name)
+		}
+	}
+}
+
+// turnKeys are what turns says.
+var turnKeys = []string{"mean", "max"}
+
+// mostTurns bounds the turns of a conversation.
+const mostTurns = 1000
+
+// readTurns reads 6 or { mean = 6, max = 20 }.
+func readTurns(p *body, w *plan.Workload) traffic.Turns {
+	const name = "turns"
+	if !p.given(name) {
+		return traffic.Turns{}
+	}
+	v, ok := p.value(name)
+	rng := p.rangeOf(name)
+	if !ok || p.isUnknown(rng, name, v) {
+		return traffic.Turns{}
+	}
+	if w.API != plan.Chat {
+		p.d.errorf(rng, sumConflict, `turns are those of a chat: they need api = "chat".`)
+	}
+	if !v.Type().IsObjectType() && !v.Type().IsMapType() {
+		n, _ := p.asInteger(rng, name, v, 1, mostTurns)
+		return traffic.Turns{Mean: float64(n), Max: int(n)}
+	}
+	set := settings(p, name, v, turnKeys)
+	mean, ok := set["mean"]
+	most, ok2 := set["max"]
+	if !ok || !ok2 {
+		p.d.errorf(rng, sumMissing, "%s needs mean and max: { mean = 6, max = 20 }.", name)
+		return traffic.Turns{}
+	}
+	n, ok := p.asInteger(rng, name+".max", most, 1, mostTurns)
+	if !ok {
+		return traffic.Turns{}
+	}
+	if mean.Type() != cty.Number {
+		p.wrongType(rng, name+".mean", "a number", mean)
+		return traffic.Turns{}
+	}
+	out := traffic.Turns{Max: int(n)}
+	out.Mean, _ = mean.AsBigFloat().Float64()
+	if !(out.Mean >= 1 && (out.Mean <= float64(n+1)/2 || out.Mean == float64(n))) {
+		p.d.errorf(rng, sumOutOfRange, "%s.mean must be from 1 to half of max + 1: numbers of turns that are geometric have no larger mean. For always as many write turns = %d.", name, n)
+		return traffic.Turns{}
+	}
+	return out
+}
+
+// checkTurns refuses loads in which there are no conversations, and thinking without.
+func (d *decoder) checkTurns(w *plan.Workload) {
+	for _, l := range w.Loads {
+		if w.Prompt.Turns.Several() && !l.Kind.Windowed() {
+			d.errorf(l.Range, sumConflict, `The conversations of workload.%s (turns) need people: users = [50], or rate = ["4 req/s"] of conversations that begin.`, w.Address())
+		}
+		if l.Kind == metric.OpenLoop && l.Think.Mean > 0 && !w.Prompt.Turns.Several() {
+			d.errorf(l.Range, sumConflict, "think_time of a rate is between the turns of a conversation, and workload.%s has none: prompt { turns = 6 }.", w.Address())
+		}
+	}
+	if c := w.Capacity; c != nil && w.Prompt.Turns.Several() {
+		d.errorf(c.Range, sumConflict, "The capacity of workload.%s is searched with single requests, and it has conversations (turns).", w.Address())
+	}
+}

@@ -1,0 +1,72 @@
+server "s" {
+  endpoint { url = "http://127.0.0.1:8000" }
+}
+
+workload "slots" {
+  input_tokens  = 256
+  output_tokens = 64
+  prompt {
+    turns = 6
+  }
+  load { # ERROR: Conflicting settings
+    concurrency = [4]
+  }
+  sla { success = "every" }
+}
+
+workload "thinking" {
+  input_tokens  = 256
+  output_tokens = 64
+  load {
+    concurrency = [4]
+    think_time  = "20s" # ERROR: Conflicting settings
+    ramp_up     = "1m"  # ERROR: Conflicting settings
+  }
+  load { # ERROR: Conflicting settings
+    rate       = "4 req/s"
+    think_time = "20s"
+  }
+  sla { success = "every" }
+}
+
+workload "values" {
+  input_tokens  = 256
+  output_tokens = 64
+  prompt {
+    turns = { mean = 12, max = 20 } # ERROR: Value out of range
+  }
+  load {
+    users      = [50]
+    think_time = { mean = "20s", cv = 11 } # ERROR: Value out of range
+    requests   = 300                       # ERROR: Conflicting settings
+    pause      = "1s"                      # ERROR: Conflicting settings
+  }
+  sla { success = "every" }
+}
+
+workload "missing" {
+  input_tokens  = 256
+  output_tokens = 64
+  prompt {
+    turns = { mean = 6 } # ERROR: Missing setting
+  }
+  load {
+    users      = [50]
+    think_time = { cv = 1 } # ERROR: Missing setting
+  }
+  sla { success = "every" }
+}
+
+workload "api" {
+  api           = "completions"
+  input_tokens  = 256
+  output_tokens = 64
+  prompt {
+    turns = 6 # ERROR: Conflicting settings
+  }
+  load { users = [50] }
+  sla {
+    at   = "50" # ERROR: Unknown level
+    ttft = "p95 < 2s"
+  }
+}
