@@ -96,6 +96,23 @@ type flight struct {
 	over   bool
 }
 
+// talk is a conversation under way. How many turns it has, and how long its user
+// thinks before each, depends on seed, workload, level and its number alone.
+type talk struct {
+	phase  metric.Phase // in which it began
+	number int          // of the conversation in its phase
+	slot   int
+	turn   int // under way, from 1
+	of     int
+	prompt client.Prompt // of the turn under way
+}
+
+// mostTurns is above the number of any conversation's turns.
+const mostTurns = 1 << 12
+
+// replyBytes bounds what is kept of an answer for the turns after it.
+const replyBytes = 1 << 20
+
 // watch has the meter watch from now on: the making of prompts is left out.
 // While it does the loop has a heartbeat. What the operating system takes the
 // processor from for a while reads what came meanwhile in one go: late answers

@@ -17,23 +17,6 @@ type Talker interface {
 	Next(id PromptID, sent client.Prompt, said string, tokens int) (client.Prompt, error)
 }
 
-// talk is a conversation under way. How many turns it has, and how long its user
-// thinks before each, depends on seed, workload, level and its number alone.
-type talk struct {
-	phase  metric.Phase // in which it began
-	number int          // of the conversation in its phase
-	slot   int
-	turn   int // under way, from 1
-	of     int
-	prompt client.Prompt // of the turn under way
-}
-
-// mostTurns is above the number of any conversation's turns.
-const mostTurns = 1 << 12
-
-// replyBytes bounds what is kept of an answer for the turns after it.
-const replyBytes = 1 << 20
-
 // meets is a new conversation.
 func (rd *round) meets(phase metric.Phase, number, slot int) *talk {
 	t := &talk{phase: phase, number: number, slot: slot, turn: 1}

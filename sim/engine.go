@@ -413,16 +413,6 @@ func (e *Engine) finishStep() {
 	e.prefill = stay
 }
 
-// blocks are the whole ones among the first tokens of a sequence.
-func (e *Engine) blocks(s *sequence, tokens int) []uint64 {
-	return s.Prefix[:min(tokens/e.profile.PrefixCache.BlockTokens, len(s.Prefix))]
-}
-
-// keep remembers the first tokens of a sequence.
-func (e *Engine) keep(s *sequence, tokens int) {
-	e.state.CacheEvicted += e.cache.insert(e.blocks(s, tokens)) * e.profile.PrefixCache.BlockTokens
-}
-
 // emit adds n tokens to the sequence, shows what may be seen, and reports
 // whether it was the last.
 func (e *Engine) emit(s *sequence, n int) bool {

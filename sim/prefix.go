@@ -103,3 +103,13 @@ func PrefixHashes(tokens []int, blockTokens int) []uint64 {
 	}
 	return hashes
 }
+
+// blocks are the whole ones among the first tokens of a sequence.
+func (e *Engine) blocks(s *sequence, tokens int) []uint64 {
+	return s.Prefix[:min(tokens/e.profile.PrefixCache.BlockTokens, len(s.Prefix))]
+}
+
+// keep remembers the first tokens of a sequence.
+func (e *Engine) keep(s *sequence, tokens int) {
+	e.state.CacheEvicted += e.cache.insert(e.blocks(s, tokens)) * e.profile.PrefixCache.BlockTokens
+}
