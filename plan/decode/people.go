@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"slices"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -136,6 +137,9 @@ func (d *decoder) checkTurns(w *plan.Workload) {
 	for _, l := range w.Loads {
 		if w.Prompt.Turns.Several() && !l.Kind.Windowed() {
 			d.errorf(l.Range, sumConflict, `The conversations of workload.%s (turns) need people: users = [50], or rate = ["4 req/s"] of conversations that begin.`, w.Address())
+		}
+		if w.Prompt.Turns.Several() && slices.ContainsFunc(l.Levels, func(l plan.Level) bool { return l.Stage != nil }) {
+			d.errorf(l.Range, sumConflict, "Stages have single requests, and workload.%s has conversations (turns), which last longer than a stage.", w.Address())
 		}
 		if l.Kind == metric.OpenLoop && l.Think.Mean > 0 && !w.Prompt.Turns.Several() {
 			d.errorf(l.Range, sumConflict, "think_time of a rate is between the turns of a conversation, and workload.%s has none: prompt { turns = 6 }.", w.Address())
