@@ -108,10 +108,16 @@ func (s *subject) late(v judgedThreshold) bool {
 	if alone := *s; s.judgedOn(&alone, s.undisturbed(), v.threshold) == v.Outcome {
 		return false
 	}
-	passed, other := v.Outcome == Pass, *s
-	if light && (passed || m.Scope == metric.PerLevel && m.Name != "success") {
+	if light && (v.Outcome == Pass || m.Scope == metric.PerLevel && m.Name != "success") {
 		return true
 	}
+	return s.heldUp(v)
+}
+
+// heldUp says whether a decided threshold would come out otherwise had what arrived
+// while the generator stood still been read at once.
+func (s *subject) heldUp(v judgedThreshold) bool {
+	m, passed, other := v.threshold.Metric, v.Outcome == Pass, *s
 	held, window := time.Duration(0), 0.0
 	for _, r := range s.level.Rounds {
 		held = max(held, s.held(r))

@@ -76,8 +76,6 @@ func JudgeLook(p *plan.Plan, w *plan.Workload, l *metric.Level, at metric.Look) 
 	return v
 }
 
-func boundAtCapacity(sla *plan.SLA) bool { return sla.AtCapacity }
-
 // look judges all of a level at an error. Of due requests in all, some may be
 // still to come.
 func look(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*plan.SLA) bool, alpha float64, due int) (LookVerdict, []Verdict) {

@@ -86,6 +86,8 @@ func blind(t *plan.Threshold) bool {
 	return t.Stat.Kind == metric.Mean || t.Metric.Scope == metric.PerGap || t.Metric.Scope == metric.Counted
 }
 
+func boundAtCapacity(sla *plan.SLA) bool { return sla.AtCapacity }
+
 // boundAt says of an sla block whether it binds at the level.
 func boundAt(level string) func(*plan.SLA) bool {
 	return func(sla *plan.SLA) bool { return slices.Contains(sla.At, level) }

@@ -71,11 +71,7 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 		return
 	}
 	k, n, why := s.toPass(groups, spells, clusters, share, s.effective(groups, quantities))
-	toFail := s.effective(groups, nil)
-	if s.policy.Clusters == plan.ClustersWave || s.policy.Clusters == "" {
-		toFail = min(toFail, float64(s.n)/clusters.Mean())
-	}
-	s.certifyShare(v, t, toFail, k, n, share, e)
+	s.certifyShare(v, t, s.toFail(groups, clusters), k, n, share, e)
 	if n < 0.995*float64(s.n) && (v.Outcome == Pass || v.Outcome == Inconclusive) && s.policy.Decide != plan.Estimate {
 		v.Notes = append(v.Notes, why)
 	}
@@ -133,6 +129,15 @@ func (s *subject) certifyShare(v *Verdict, t *plan.Threshold, effective, k, n, s
 		v.Outcome = Inconclusive
 		v.Needs, v.More = s.moreForShare(t, share, k/n, effective, n, e)
 	}
+}
+
+// toFail is how many requests count to fail.
+func (s *subject) toFail(groups []stat.Group, clusters stat.Clusters) float64 {
+	n := s.effective(groups, nil)
+	if s.policy.Clusters == plan.ClustersWave || s.policy.Clusters == "" {
+		n = min(n, float64(s.n)/clusters.Mean())
+	}
+	return n
 }
 
 // togetherness is how many times it counts that the clusters in which requests fail

@@ -89,7 +89,7 @@ func (s *subject) judge(t *plan.Threshold) Verdict {
 		s.percentile(&v, t)
 	case t.Stat.Kind == metric.Mean:
 		s.mean(&v, t)
-	case t.Stat.Kind == metric.Min || t.Stat.Kind == metric.Max || t.Stat.Kind == metric.Every:
+	case t.Stat.Exact() && !t.Stat.IsShare():
 		s.exact(&v, t)
 	default:
 		v.Outcome, v.Value = Error, metric.None("the statistic is not known")
