@@ -75,6 +75,10 @@ func TestSustained(t *testing.T) {
 	}{
 		{"its backlog stays", 0, nil, "", nil, Pass, "sustained, by its backlog"},
 		{"its backlog grows by 8 %", 8, twelve, "", nil, Fail, "not sustained, by its backlog"},
+		// 60 of 1,000: by chance it may be 1.645·√(1.5/1000), 6.4 %, near the largest rate.
+		{"its backlog grows by 5 %, below the largest rate", 5, twelve, "", nil, Pass, "below the largest rate"},
+		{"its backlog grows by 5 %, near the largest rate", 5, eleven, "", nil, Fail, "not sustained, by its backlog"},
+		{"its backlog grows by 5 %, the largest rate unknown", 5, nil, "", nil, Fail, "not sustained, by its backlog"},
 		{"undecided, below the largest rate", 2, twelve, "", spreadOut, Pass, "below the largest rate"},
 		{"undecided, near the largest rate", 2, eleven, "", spreadOut, Inconclusive, ""},
 		{"undecided, the largest rate unknown", 2, nil, "", spreadOut, Inconclusive, ""},

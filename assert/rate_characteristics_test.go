@@ -235,16 +235,17 @@ func rateModels(about float64) []*rateModel {
 }
 
 // largest is the largest rate that the model can sustain: what an hour of saturation
-// tells, and where it loses throughput the largest rate at which the backlog of 20,000
-// requests does not grow.
+// tells; in the full table, whose servers are not all saturated by 256 requests, the
+// largest rate at which the backlog of 20,000 requests does not grow.
 func (m *rateModel) largest() float64 {
 	parts, _ := m.saturated(1, time.Hour, 10)
 	low, _ := stat.Moments(parts)
-	if m.lost == 0 {
+	if !*rateFull {
 		return low
 	}
-	high := 2 * low
-	for range 7 {
+	low /= 2
+	high := 4 * low
+	for range 8 {
 		middle := (low + high) / 2
 		l, _ := m.arriving(3, middle, 20_000, nil)
 		if g, _ := l.Growth(); g.Share < 0.005 {
