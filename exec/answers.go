@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
@@ -74,9 +75,17 @@ func (rd *round) heard(f *flight) {
 	said := f.answer.Said()
 	f.answer = nil
 	if rd.Workload.Output.Natural {
-		found := f.asked.Look(saidBy(said, f.sample))
+		by := saidBy(said, f.sample)
+		found := f.asked.Look(by)
 		if f.row > 0 {
 			found.Item = strconv.Itoa(f.row)
+		}
+		if rule := rd.Workload.Score; rule != nil {
+			var want json.RawMessage
+			if f.row > 0 {
+				want = rd.Workload.Prompt.Dataset.Rows[f.row-1].Answer
+			}
+			found.Right = rule.Right(by, found, want)
 		}
 		f.sample.Answer = &found
 	}

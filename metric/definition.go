@@ -159,7 +159,7 @@ var Defs = []Def{
 	{Name: "valid_tool_call", Title: "Valid tool calls", Unit: Ratio, Better: HigherIsBetter, Scope: PerLevel, OfAnswers: true,
 		Doc:     "Of natural answers to requests that offer tools, the share that calls one or more, all of them offered, with arguments that parse and meet their schema; an answer in text alone counts against it, as do failed requests.",
 		NoValue: "no request of a natural answer offers tools"},
-	{Name: "accuracy", Title: "Accuracy", Unit: Ratio, Better: HigherIsBetter, Scope: PerLevel, OfAnswers: true, Later: true,
+	{Name: "accuracy", Title: "Accuracy", Unit: Ratio, Better: HigherIsBetter, Scope: PerLevel, OfAnswers: true,
 		Doc:     "Share of answers that are right by the workload's score block; failed requests count against it.",
 		NoValue: "the workload has no score block"},
 	{Name: "offered_rate", Title: "Offered rate", Unit: PerSecond, Better: Neutral, Scope: PerLevel,

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tokgate/tokgate/answers"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/traffic"
 )
@@ -307,9 +308,10 @@ type Workload struct {
 	Prompt   Prompt
 	Loads    []*Load
 	SLAs     []*SLA
-	Good     []*Threshold // per-request bounds of goodput: statistic "every"
-	Capacity *Capacity    // nil: none is searched
-	Policy   Policy       // of the gate, overridden here
+	Good     []*Threshold  // per-request bounds of goodput: statistic "every"
+	Score    *answers.Rule // when an answer is right; nil: none is scored
+	Capacity *Capacity     // nil: none is searched
+	Policy   Policy        // of the gate, overridden here
 	Range    hcl.Range
 }
 

@@ -25,7 +25,10 @@ type Prompt struct {
 	// and Workload.Input is then 0.
 	Dataset *traffic.Dataset
 	Name    string // of the data set, as the plan writes it
-	Order   Order  `plan:"order"`
+	// Task is the built-in one that the data set holds the items of, in its order; "":
+	// none. With Workload.Input they are filled up to so many tokens.
+	Task  string
+	Order Order `plan:"order"`
 	// Shared is with what synthetic prompts begin alike; HitRate is the share of
 	// their tokens that it was worked out for, 0: it was not.
 	Shared  traffic.Shared
@@ -35,6 +38,9 @@ type Prompt struct {
 	Turns traffic.Turns // of a conversation; the zero Turns: one
 	Range hcl.Range
 }
+
+// TaskSeed is the seed of the items of built-in tasks: they are the same in every run.
+const TaskSeed = 1
 
 // String says where prompts come from: "prompts.jsonl, 120 rows, shuffled"; "synthetic".
 func (p Prompt) String() string {

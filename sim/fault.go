@@ -69,14 +69,15 @@ type effect struct {
 	other       bool // the answer to another prompt
 
 	// what a natural answer says
-	circle  bool
-	garble  bool
-	broken  bool // a character of it
-	blank   bool
-	endless bool
-	swapOne int // in so many tokens; 0: none
-	replay  bool
-	noDone  bool
+	circle      bool
+	garble      bool
+	broken      bool // a character of it
+	blank       bool
+	endless     bool
+	halfContext bool
+	swapOne     int // in so many tokens; 0: none
+	replay      bool
+	noDone      bool
 
 	// its usage
 	noUsage       bool
@@ -182,6 +183,7 @@ var faults = []Fault{
 	{"broken-character", "has a replacement character in the middle of a natural answer", func(fx *effect, _ *Rule) { fx.broken = true }},
 	{"blank", "says a natural answer of one space", func(fx *effect, _ *Rule) { fx.blank = true }},
 	{"endless", "lets a natural answer go on until the context is full, whatever limit was asked for", func(fx *effect, _ *Rule) { fx.endless = true }},
+	{"half-context", "reads the first half of a prompt and its question: what a built-in task has behind it is not found", func(fx *effect, _ *Rule) { fx.halfContext = true }},
 	{"swap-tokens", "draws one in tokens (100) tokens of a natural answer anew", func(fx *effect, r *Rule) { fx.swapOne = or(r.Tokens, 100) }},
 	{"replay", "keeps its answers, and sends one at once to a prompt that it knows", func(fx *effect, _ *Rule) { fx.replay = true }},
 	{"cached", "says that the whole prompt was cached", func(fx *effect, _ *Rule) { fx.cachedAll = true }},

@@ -3,6 +3,7 @@ package sim
 import (
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/answers"
 )
 
 // tenTokens asks for a stream of ten; faultless it is a role chunk, ten chunks
@@ -319,6 +322,25 @@ var faultTests = []struct {
 	{"endless", func(t *testing.T, w *world) {
 		if said := naturally(w); len(said.tokens) < 1000 || said.finish != "length" {
 			t.Error(len(said.tokens), said.finish)
+		}
+	}},
+	{"half-context", func(t *testing.T, w *world) {
+		recall, _ := answers.FindTask("recall")
+		right := 0
+		for n := range 20 {
+			item := recall.Item(1, n)
+			words := strings.Repeat(" water", 100)
+			cut := 6 * int(item.Depth*100)
+			prompt, _ := json.Marshal(item.Prompt(words[:cut], words[cut:]))
+			said := strings.Join(contents(w.must(pathChat, `{"messages":[{"role":"user","content":`+string(prompt)+`}],"max_tokens":64,"stream":true}`), "content"), "")
+			if early := item.Depth < 0.45; strings.Contains(said, item.Answer) != early && (early || item.Depth > 0.55) {
+				t.Errorf("depth %v: %q, want %q", item.Depth, said, item.Answer)
+			} else if early {
+				right++
+			}
+		}
+		if right == 0 {
+			t.Error("none is right")
 		}
 	}},
 	{"swap-tokens:tokens=4", func(t *testing.T, w *world) {

@@ -201,6 +201,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx *eff
 		o.tokens = ids
 	}
 	want := wanted{chat: chat, input: o.input, min: o.MinTokens, ignoreEOS: o.IgnoreEOS, stop: o.Stop}
+	want.text = o.lastText()
 	want.ask, _ = answers.Read(map[string]any{"response_format": o.ResponseFormat, "tools": o.Tools})
 	if o.MaxTokens != nil {
 		want.max, want.param = *o.MaxTokens, "max_tokens"
@@ -216,6 +217,16 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx *eff
 	return o, err
 }
 
+// lastText is the text of the last message, or of the prompt.
+func (b *body) lastText() string {
+	var text string
+	if n := len(b.Messages); n > 0 {
+		return string(b.Messages[n-1].Content)
+	}
+	_ = json.Unmarshal(b.Prompt, &text) // of token ids there is none
+	return text
+}
+
 // wanted is what a request says of its answer.
 type wanted struct {
 	chat      bool
@@ -226,6 +237,7 @@ type wanted struct {
 	ignoreEOS bool
 	stop      []string
 	ask       *answers.Ask // what is asked of its form
+	text      string       // of the prompt, where it is known
 }
 
 // reply decides how long the answer gets. hash stands for the prompt and the
@@ -289,7 +301,7 @@ func (p *Profile) natural(r *reply, want *wanted, limit, room int, fx *effect) {
 	if fx.endless {
 		limit = room
 	}
-	if !fx.other && !fx.canned && want.min == 0 && r.text.rightly(want) {
+	if !fx.other && !fx.canned && want.min == 0 && r.text.rightly(want, fx) {
 		n = len(r.text.written)
 	}
 	if fx.onAnswer() {

@@ -56,6 +56,8 @@ type Ask struct {
 	// body, of which a natural answer keeps to response_format and tools.
 	Spoken bool
 	Fields map[string]any
+	// Text is the prompt, where it is a question that the server can answer.
+	Text string
 }
 
 // Chunk is one event of an answer.
@@ -214,6 +216,7 @@ func (v *Virtual) read(c *Call) error {
 		c.input = min(c.input, fx.truncate)
 	}
 	want := wanted{chat: a.Chat, input: c.input, ignoreEOS: !a.Natural, stop: a.Stop}
+	want.text = a.Text
 	if a.Natural && len(a.Fields) > 0 {
 		want.ask, _ = answers.Read(a.Fields)
 	}

@@ -3,6 +3,7 @@ package compare
 import (
 	"slices"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -14,6 +15,12 @@ var usualOfAnswers = []plan.Change{
 	{Metric: metric.MustLookup("invalid_text"), Stat: metric.Stat{Kind: metric.Rate}, Limit: 0.01, Points: true, Text: "rate +1pp"},
 	{Metric: metric.MustLookup("repetition"), Stat: metric.Stat{Kind: metric.Rate}, Limit: 0.01, Points: true, Text: "rate +1pp"},
 	{Metric: metric.MustLookup("answer_tokens"), Stat: metric.Stat{Kind: metric.Mean}, Limit: 0.10, TwoSided: true, Text: "mean +-10%"},
+}
+
+// unsettled says whether the change is undecided and yet within its bound.
+func (c *Change) unsettled(alpha float64) bool {
+	mid, _, _, ok := c.delta.bounds(alpha)
+	return c.Outcome == verdict.Inconclusive && ok && mid <= c.limit
 }
 
 // implied is the claim on the answers that every comparison of natural ones comes with,

@@ -130,6 +130,8 @@ func applies(ch *plan.Change, w *plan.Workload) bool {
 		return w.Capacity != nil
 	case "goodput":
 		return len(w.Good) > 0
+	case "accuracy":
+		return w.Score != nil
 	}
 	return true
 }

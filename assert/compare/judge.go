@@ -165,6 +165,13 @@ func (x *comparison) changes(m matched) {
 			m.question(&row, late, func(m matched) verdict.Outcome { return judged(m).Outcome })
 			m.outliers(&row)
 			required[row.Name()] = true
+			if claim == x.usual && row.unsettled(x.alpha) {
+				// So few answers decide nothing that the plan did not ask for: it is shown.
+				row.Limit, row.Outcome, row.bound, row.Needs = metric.None(""), verdict.Skipped, nil, ""
+				row.Message = row.line()
+				x.out.Changes = append(x.out.Changes, row)
+				continue
+			}
 			x.claims = append(x.claims, claimed{len(x.out.Changes), claim, ch})
 			x.out.Changes = append(x.out.Changes, row)
 		}

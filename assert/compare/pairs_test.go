@@ -1,6 +1,8 @@
 package compare
 
 import (
+	"math/rand/v2"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -74,5 +76,54 @@ func TestItemsPair(t *testing.T) {
 	got, ok := matched{control: control, candidate: candidate, unpaired: true}.paired(metric.MustLookup("valid_json"), 0.05)
 	if want := (outcomes{0.5, 0, 3}); !ok || !cmp.Equal(want, got, cmp.AllowUnexported(outcomes{})) {
 		t.Errorf("%+v, %v; want %+v", got, ok, want)
+	}
+}
+
+// Of 2,000 comparisons of a candidate that is 2 points worse hardly any passes at 1
+// point, and of those that are unchanged most pass at 2 points with 601 items.
+func TestLongPairedAccuracy(t *testing.T) {
+	const items, rounds, runs = 601, 8, 2000
+	def := metric.MustLookup("accuracy")
+	passes := func(lost, won, margin float64, seed uint64) int {
+		r, passed := rand.New(rand.NewPCG(seed, 1)), 0
+		levels := [2]*metric.Level{said("."), said(".")}
+		for i := range levels {
+			levels[i].Rounds = nil
+			for round := range rounds {
+				from, to := items*round/rounds, items*(round+1)/rounds
+				rd := &metric.Round{Index: round, Due: to - from, Complete: true}
+				for n := from; n < to; n++ {
+					rd.Samples = append(rd.Samples, &metric.Sample{Phase: metric.Measured, Order: n - from, Answer: &metric.Answer{Item: strconv.Itoa(n)}})
+				}
+				levels[i].Rounds = append(levels[i].Rounds, rd)
+			}
+		}
+		for range runs {
+			for round := range rounds {
+				for n, s := range levels[0].Rounds[round].Samples {
+					a, b := r.Float64() < 0.85, false
+					switch x := r.Float64(); {
+					case x < lost:
+						a, b = true, false
+					case x < lost+won:
+						a, b = false, true
+					default:
+						b = a
+					}
+					s.Answer.Right, levels[1].Rounds[round].Samples[n].Answer.Right = metric.FoundIf(a), metric.FoundIf(b)
+				}
+			}
+			o, _ := matched{control: levels[0], candidate: levels[1]}.paired(def, 0.05)
+			if (delta{paired: &o}).below(margin, 0.05) {
+				passed++
+			}
+		}
+		return passed
+	}
+	if n := passes(0.0275, 0.0075, 0.01, 1); n > runs/20 {
+		t.Errorf("%d of %d that are 2 points worse passed at 1 point", n, runs)
+	}
+	if n := passes(0.0175, 0.0175, 0.02, 2); n < runs*77/100 || n > runs*83/100 {
+		t.Errorf("%d of %d unchanged ones passed at 2 points, want 80%%", n, runs)
 	}
 }

@@ -17,7 +17,7 @@ var allowed = map[string][]string{
 	"metric":       {},
 	"engine":       {"metric"},
 	"traffic":      {"metric"},
-	"plan":         {"metric", "engine", "traffic"},
+	"plan":         {"metric", "engine", "traffic", "answers"},
 	"plan/suggest": {},
 	"record":       {"metric"},
 	"answers":      {"metric"},

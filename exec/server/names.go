@@ -28,7 +28,7 @@ func (v virtualPrompts) of(_ context.Context, w *plan.Workload, salt uint64) (ex
 	if _, ok := v.datasets[w]; !ok {
 		v.datasets[w] = newRows(w)
 	}
-	return virtualRows{v.datasets[w], w.API == plan.Chat}, nil
+	return virtualRows{v.datasets[w], w}, nil
 }
 
 // names are prompts that nobody reads: what tells one from another. Their
@@ -73,13 +73,17 @@ func (n names) Next(id exec.PromptID, sent client.Prompt, _ string, tokens int) 
 // virtualRows are the rows of a data set, as long as the built-in server counts them.
 type virtualRows struct {
 	rowPrompts
-	chat bool
+	workload *plan.Workload
 }
 
 // Prompt implements exec.Prompts.
 func (r virtualRows) Prompt(id exec.PromptID) (client.Prompt, error) {
 	p, err := r.rowPrompts.Prompt(id)
-	if err == nil && r.chat {
+	if err == nil && r.workload.Prompt.Task != "" {
+		p.Text, p.Tokens = virtualItem(r.workload, p.Row)
+		return p, nil
+	}
+	if err == nil && r.workload.API == plan.Chat {
 		p.Tokens, err = sim.CountChat(p.Text, p.Messages)
 	} else if err == nil {
 		p.Tokens = len(sim.Tokenize(nil, p.Text))

@@ -28,7 +28,8 @@ func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, mo
 	if err := fits(w, model.Context); err != nil {
 		return nil, err
 	}
-	if w.Prompt.Dataset != nil {
+	filled := w.Prompt.Task != "" && w.Input > 0
+	if w.Prompt.Dataset != nil && !filled {
 		return r.rows(w), nil
 	}
 	t := prompt.Target{HTTP: r.api, API: string(w.API), Model: w.Request.Model, Timeout: question}
@@ -65,6 +66,9 @@ func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, mo
 		}
 		m = &promptMaker{made}
 		makers[string(key)] = m
+	}
+	if filled {
+		return r.tasks(ctx, w, m.Maker, t.Options(salt))
 	}
 	return workloadPrompts{m.Maker, w, salt}, nil
 }

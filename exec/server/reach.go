@@ -21,6 +21,7 @@ type reached struct {
 	api      *client.HTTP
 	servedAs string // id to send; "": asked for
 	datasets map[*plan.Workload]rowPrompts
+	items    map[*plan.Workload]taskPrompts
 	listed   []string     // the ids that it lists
 	gone     func() error // why it is gone; nil: not known
 	log      func() string

@@ -161,7 +161,7 @@ func (v *virtual) Send(ctx context.Context, r *client.Request, s client.Stream) 
 	f := &virtualFlight{v: v, ctx: ctx, stream: s}
 	ask := sim.Ask{
 		Chat: r.API == "chat", Input: r.Input, Output: r.Output, Natural: r.Natural, Stop: r.Stop,
-		Key: keyOf(r.Prompt.Text), Spoken: r.Natural, Fields: r.Further(),
+		Key: keyOf(r.Prompt.Text), Spoken: r.Natural, Fields: r.Further(), Text: r.Prompt.Text,
 	}
 	for _, p := range r.Prompt.Parts {
 		ask.Parts = append(ask.Parts, sim.Part(p))

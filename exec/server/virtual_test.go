@@ -274,7 +274,7 @@ var belowTheStream = map[string]string{
 	"usage-in-finish": "a place of the same usage",
 	"canned":          "an answer's text is not kept", "replay": "no prompt comes twice",
 	"other-answer": "an answer's text is not kept", "circle": ofNatural, "garble": ofNatural, "broken-character": ofNatural,
-	"blank": ofNatural, "endless": ofNatural, "swap-tokens": ofNatural,
+	"blank": ofNatural, "endless": ofNatural, "swap-tokens": ofNatural, "half-context": ofNatural,
 }
 
 const ofNatural = "of natural answers, which these are not"

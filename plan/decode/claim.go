@@ -93,6 +93,8 @@ func applies(b *body, c *plan.Claim, ch *plan.Change, rng hcl.Range) bool {
 		return need(func(w *plan.Workload) bool { return w.Capacity != nil }, sumNoCapacity, "workload.%s has no capacity block that would search its capacity: capacity { up_to = 64 }.")
 	case "goodput":
 		return need(func(w *plan.Workload) bool { return len(w.Good) > 0 }, sumNoGood, "goodput counts good requests; workload.%s has no good block that says what one is.")
+	case "accuracy":
+		return need(func(w *plan.Workload) bool { return w.Score != nil }, sumNoScore, "accuracy counts right answers; workload.%s has no score block that says which are.")
 	case "scaling_efficiency":
 		return need(func(w *plan.Workload) bool { return levelIndex(w).have["1"] }, sumNoLevelOne, "scaling_efficiency compares with concurrency 1, which workload.%s does not run.")
 	}

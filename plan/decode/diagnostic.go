@@ -16,6 +16,8 @@ import (
 const (
 	sumNotSupported      = "Not supported yet"
 	sumDataset           = "Unusable data set"
+	sumScore             = "Unusable score"
+	sumNoScore           = "No score block"
 	sumUnreadable        = "Plan cannot be read"
 	sumTooLarge          = "Plan too large"
 	sumTooDeep           = "Expression too complex"

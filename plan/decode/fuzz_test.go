@@ -144,7 +144,7 @@ func checkPlanInvariants(t *testing.T, p *plan.Plan) {
 		}
 	}
 	for _, w := range p.Workloads {
-		if w.Input < 1 || w.Output.Mean < 1 || w.Output.Jitter < 0 || w.Output.Jitter >= 1 || len(w.Servers) == 0 || len(w.Loads) == 0 && w.Capacity == nil {
+		if w.Input < 1 && w.Prompt.Dataset == nil || w.Output.Mean < 1 || w.Output.Jitter < 0 || w.Output.Jitter >= 1 || len(w.Servers) == 0 || len(w.Loads) == 0 && w.Capacity == nil {
 			t.Errorf("workload %+v", w)
 		}
 		names := map[string]bool{}

@@ -139,6 +139,8 @@ func jsonType(name string) object {
 		return anyOf(list(number))
 	case "number or list of numbers":
 		return anyOf(number, list(number))
+	case "string or object":
+		return anyOf(text, anObject)
 	case "number or object":
 		return anyOf(number, anObject)
 	case `number, duration or "auto"`:

@@ -32,7 +32,9 @@ func readPrompt(b *body, w *plan.Workload) plan.Prompt {
 	if v, ok := p.value("dataset"); !ok || p.isUnknown(p.rangeOf("dataset"), "dataset", v) {
 		return out
 	}
-	out.Name = p.text("dataset")
+	if out.Name = p.text("dataset"); readTask(p, out.Name, &out) {
+		return out
+	}
 	out.Dataset = b.d.dataset(p, p.file("dataset"))
 	if out.Dataset != nil {
 		checkRows(p, w, out.Dataset)

@@ -188,7 +188,7 @@ var workloadBlock = &Block{
 				{Name: "stop", Type: "string or list of strings", Computed: "not sent", Doc: "Stop sequences."},
 			},
 		},
-		loadBlock, slaBlock, goodBlock,
+		loadBlock, slaBlock, goodBlock, scoreBlock,
 		{Name: "gate", Doc: "The gate's policy, overridden for this workload.", Attrs: policyAttrs(true)},
 		promptBlock,
 		capacityBlock,
@@ -198,7 +198,7 @@ var workloadBlock = &Block{
 var promptBlock = &Block{
 	Name: "prompt", Doc: "Where prompts come from, when they are not synthetic and unique.",
 	Attrs: []*Attr{
-		{Name: "dataset", Type: "path", Computed: "prompts are made from input_tokens", Doc: "Real prompts, relative to the plan: JSON lines or a JSON array of {\"messages\": […]} or {\"prompt\": \"…\"}, each optionally with max_tokens, tools, response_format and answer; or a CSV file. They are as long as they are, and each is sent once before any is sent again."},
+		{Name: "dataset", Type: "path", Computed: "prompts are made from input_tokens", Doc: "A built-in task with exact answers (`builtin:recall`, `builtin:arithmetic`, `builtin:copy`, `builtin:table`, `builtin:json`; with input_tokens they are filled up to exactly so many), or real prompts, relative to the plan: JSON lines or a JSON array of {\"messages\": […]} or {\"prompt\": \"…\"}, each optionally with max_tokens, tools, response_format and answer; or a CSV file. They are as long as they are, and each is sent once before any is sent again."},
 		{Name: "order", Type: "string", Default: `"shuffled"`, Doc: "The order in which the rows are sent: `shuffled`, by the first seed, or `file`, as they stand.", OneOf: []string{string(plan.Shuffled), string(plan.InOrder)}},
 		{Name: "column", Type: "string", Computed: "only of a CSV file", Doc: "The column of a CSV file that holds the prompts. Columns named max_tokens and answer are what they are in JSON."},
 		{Name: "shared_prefix", Type: "object", Computed: "nothing is shared", Doc: "What prompts begin with alike, within input_tokens: { tokens = 2048, groups = 20 }. Each prompt belongs to one of the groups (default 1), at random, and begins with the tokens of its group."},
@@ -259,6 +259,14 @@ var goodBlock = &Block{
 	Name:  "good",
 	Doc:   "Bounds of a good request, without a statistic; gated as goodput = \"share >= 95%\".",
 	Attrs: metricAttrs(boundsRequest),
+}
+
+var scoreBlock = &Block{
+	Name: "score",
+	Doc:  "When an answer is right; gated as accuracy = \"rate >= 85%\". A built-in data set brings its own.",
+	Attrs: []*Attr{
+		{Name: "match", Type: "string or object", Required: true, Doc: "How an answer is held against the row's: `number` (its last number), `exact`, `contains`, `choice` (the letter that it names), `json_schema` (the JSON that response_format asks for, and the row's where it has one), `tool_call` (a valid call, and the row's { name, arguments } where it has one), or { regex = \"…\", group = 1 }, whose last match is the row's answer."},
+	},
 }
 
 // arrivals of a rate.

@@ -48,6 +48,10 @@ func readSLA(b *body, w *plan.Workload, levels levelSet) *plan.SLA {
 			if len(w.Good) == 0 {
 				b.d.errorf(t.Range, sumNoGood, `goodput counts good requests; workload.%s has no good block that says what one is: good { ttft = "< 2s" }.`, w.Address())
 			}
+		case "accuracy":
+			if w.Score == nil {
+				b.d.errorf(t.Range, sumNoScore, `accuracy counts right answers; workload.%s has no score block that says which are: score { match = "number" }.`, w.Address())
+			}
 		case "scaling_efficiency":
 			if !levels.have["1"] {
 				b.d.errorf(t.Range, sumNoLevelOne, "scaling_efficiency compares with concurrency 1, which workload.%s does not run: add it to concurrency.", w.Address())

@@ -28,6 +28,7 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *p
 	w.Prompt = readPrompt(b, w)
 	w.Request = readRequest(b)
 	readLoads(b, w, p)
+	w.Score = readScore(b, w)
 	if g := b.child("good"); g != nil {
 		w.Good = readBounds(g)
 	}
@@ -84,7 +85,7 @@ var reservedFields = map[string]string{
 
 // readTokens reads input_tokens and output_tokens, or takes the preset's.
 func readTokens(b *body, w *plan.Workload, p *preset) {
-	if b.hasDataset() {
+	if b.hasDataset() && (!b.hasTask() || !b.given("input_tokens")) {
 		if b.given("input_tokens") {
 			b.d.later(b.rangeOf("input_tokens"), "input_tokens beside a data set")
 		}

@@ -47,3 +47,66 @@ compare "c" {
     answer_tokens = "mean +-10%" # ERROR: Invalid change
   }
 }
+
+workload "forced" {
+  prompt { dataset = "builtin:recall" }
+  output_tokens = 64
+  load { concurrency = 2 }
+  score { # ERROR: Unusable score
+    match = "contains"
+  }
+}
+
+workload "unknown" {
+  prompt {
+    dataset = "builtin:recal" # ERROR: Unusable data set
+  }
+  output_tokens = { natural = true, max = 64 }
+  load { concurrency = 2 }
+}
+
+workload "unscored" {
+  input_tokens  = 64
+  output_tokens = { natural = true, max = 64 }
+  load { concurrency = 2 }
+  sla {
+    accuracy = "rate >= 80%" # ERROR: No score block
+  }
+}
+
+workload "synthetic" {
+  input_tokens  = 64
+  output_tokens = { natural = true, max = 64 }
+  load { concurrency = 2 }
+  score { # ERROR: Unusable score
+    match = "number"
+  }
+}
+
+workload "patterns" {
+  for_each = toset(["a"])
+  prompt { dataset = "builtin:recall" }
+  output_tokens = { natural = true, max = 64 }
+  load { concurrency = 2 }
+  score {
+    match = { regex = "(", group = 1 } # ERROR: Unusable score
+  }
+}
+
+workload "groups" {
+  prompt { dataset = "builtin:recall" }
+  output_tokens = { natural = true, max = 64 }
+  load { concurrency = 2 }
+  score {
+    match = { regex = "a", group = 1 } # ERROR: Unusable score
+  }
+}
+
+workload "matches" {
+  prompt { dataset = "builtin:recall" }
+  output_tokens = { natural = true, max = 64 }
+  load { concurrency = 2 }
+  score {
+    match = "fuzzy" # ERROR: Unknown choice
+  }
+}

@@ -25,6 +25,27 @@ workload "chat" {
   }
 }
 
+workload "recall" {
+  input_tokens  = 4096
+  output_tokens = { natural = true, max = 64 }
+  prompt { dataset = "builtin:recall" }
+  load {
+    concurrency = 8
+    requests    = 640
+  }
+  sla { accuracy = ["rate >= 80%", "observed >= 85%"] }
+}
+
+workload "pattern" {
+  output_tokens = { natural = true, max = 64 }
+  prompt { dataset = "builtin:arithmetic" }
+  load { concurrency = 2 }
+  score {
+    match = { regex = "= (\\d+)", group = 1 }
+  }
+  sla { accuracy = "observed >= 85%" }
+}
+
 compare "upgrade" {
   control   = server.today
   candidate = server.next
@@ -33,5 +54,6 @@ compare "upgrade" {
     empty         = "rate +1pp"
     valid_json    = "rate -2pp"
     answer_tokens = "mean +-20%"
+    accuracy      = "rate -2pp"
   }
 }

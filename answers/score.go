@@ -1,0 +1,138 @@
+package answers
+
+import (
+	"encoding/json"
+	"math/big"
+	"regexp"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Matches are the ways in which an answer is held against the right one.
+var Matches = []string{"number", "exact", "contains", "choice", "json_schema", "tool_call"}
+
+// Rule says when an answer is right.
+type Rule struct {
+	Match   string         // one of Matches; "": Pattern decides
+	Pattern *regexp.Regexp // its last match holds the answer
+	Group   int            // of Pattern; 0: the whole match
+}
+
+// NeedsAnswer says whether the rule needs to know the right answer.
+func (r Rule) NeedsAnswer() bool { return r.Match != "json_schema" && r.Match != "tool_call" }
+
+// Right says whether an answer is right: want is the right one as JSON, form what was
+// found of its form. Reasoning that a model writes into its text ends with </think>,
+// and is left out.
+func (r Rule) Right(s Said, form metric.Answer, want json.RawMessage) metric.Found {
+	text := s.Text
+	if i := strings.LastIndex(text, "</think>"); i >= 0 {
+		text = text[i+len("</think>"):]
+	}
+	text = strings.TrimSpace(text)
+	right := plain(want)
+	switch {
+	case s.Cut:
+		return metric.No
+	case r.Pattern != nil:
+		return metric.FoundIf(r.found(text) == right)
+	}
+	switch r.Match {
+	case "number":
+		got, ok := lastNumber(text)
+		wanted, known := lastNumber(right)
+		return metric.FoundIf(ok && known && got.Cmp(wanted) == 0)
+	case "exact":
+		return metric.FoundIf(text == right)
+	case "contains":
+		return metric.FoundIf(right != "" && strings.Contains(text, right))
+	case "choice":
+		return metric.FoundIf(right != "" && choice(text) == strings.ToUpper(right))
+	case "json_schema":
+		got, ok := value(text)
+		return metric.FoundIf(ok && form.JSON != metric.No && same(got, want))
+	case "tool_call":
+		return metric.FoundIf(form.Call == metric.Yes && calls(s.Calls, want))
+	}
+	return metric.No
+}
+
+// found is what the last match of the pattern holds.
+func (r Rule) found(text string) string {
+	all := r.Pattern.FindAllStringSubmatch(text, -1)
+	if len(all) == 0 {
+		return ""
+	}
+	return strings.TrimSpace(all[len(all)-1][r.Group])
+}
+
+// plain is a right answer as text: a string's content, anything else as it is written.
+func plain(want json.RawMessage) string {
+	var s string
+	if json.Unmarshal(want, &s) == nil {
+		return strings.TrimSpace(s)
+	}
+	return strings.TrimSpace(string(want))
+}
+
+var numbers = regexp.MustCompile(`-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?`)
+
+// lastNumber is the last number of a text, thousands separated by commas or not.
+func lastNumber(text string) (*big.Rat, bool) {
+	all := numbers.FindAllString(text, -1)
+	if len(all) == 0 {
+		return nil, false
+	}
+	return new(big.Rat).SetString(strings.ReplaceAll(all[len(all)-1], ",", ""))
+}
+
+var (
+	answered = regexp.MustCompile(`(?i:answer|choice|option)(?i:\s+is)?\W{0,5}([A-J])\b`)
+	opened   = regexp.MustCompile(`^\W{0,3}([A-J])(?:\W|$)`)
+	letters  = regexp.MustCompile(`\b([A-J])\b`)
+)
+
+// choice is the letter that an answer to a question of many choices names: behind the
+// last "answer", "choice" or "option"; else the one that it begins with; else the last
+// single letter from A to J.
+func choice(text string) string {
+	for _, pattern := range []*regexp.Regexp{answered, opened, letters} {
+		if all := pattern.FindAllStringSubmatch(text, -1); len(all) > 0 {
+			return all[len(all)-1][1]
+		}
+	}
+	return ""
+}
+
+// same says whether a value is the one that is wanted; none wanted allows any.
+func same(got any, want json.RawMessage) bool {
+	if len(want) == 0 {
+		return true
+	}
+	v, ok := value(string(want))
+	if text, quoted := v.(string); quoted { // JSON that the data set has as a string
+		if inner, isJSON := value(text); isJSON {
+			v = inner
+		}
+	}
+	return ok && jsonschema.Equal(got, v)
+}
+
+// calls says whether the first call is the one that is wanted: {"name": …, "arguments": {…}}.
+func calls(made []Call, want json.RawMessage) bool {
+	if len(want) == 0 {
+		return true
+	}
+	var wanted struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if json.Unmarshal(want, &wanted) != nil || len(made) == 0 || made[0].Name != wanted.Name {
+		return false
+	}
+	got, ok := value(made[0].Arguments)
+	return ok && same(got, wanted.Arguments)
+}

@@ -1,0 +1,99 @@
+package answers
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+func TestRight(t *testing.T) {
+	code := regexp.MustCompile(`code: (\w+)`)
+	call := Call{"look", `{"city": "Ulm", "days": 2}`}
+	for _, tt := range []struct {
+		name string
+		rule Rule
+		said Said
+		want string
+		form metric.Answer
+		hit  metric.Found
+	}{
+		{"the last number", Rule{Match: "number"}, Said{Text: "3 times 4 is 12."}, `"12"`, metric.Answer{}, metric.Yes},
+		{"of a GSM8K answer", Rule{Match: "number"}, Said{Text: "so 1,234.50"}, `"x = 4\n#### 1234.5"`, metric.Answer{}, metric.Yes},
+		{"as a number", Rule{Match: "number"}, Said{Text: "-7"}, `-7`, metric.Answer{}, metric.Yes},
+		{"another number", Rule{Match: "number"}, Said{Text: "12 or 13"}, `12`, metric.Answer{}, metric.No},
+		{"no number", Rule{Match: "number"}, Said{Text: "none"}, `12`, metric.Answer{}, metric.No},
+		{"exact", Rule{Match: "exact"}, Said{Text: " Paris\n"}, `"Paris"`, metric.Answer{}, metric.Yes},
+		{"not exact", Rule{Match: "exact"}, Said{Text: "It is Paris"}, `"Paris"`, metric.Answer{}, metric.No},
+		{"contains", Rule{Match: "contains"}, Said{Text: "It is Paris"}, `"Paris"`, metric.Answer{}, metric.Yes},
+		{"everything contains nothing", Rule{Match: "contains"}, Said{Text: "It is Paris"}, `""`, metric.Answer{}, metric.No},
+		{"choice", Rule{Match: "choice"}, Said{Text: "A cat is no dog. The answer is (B)."}, `"B"`, metric.Answer{}, metric.Yes},
+		{"choice first", Rule{Match: "choice"}, Said{Text: "C) since A is wrong"}, `"c"`, metric.Answer{}, metric.Yes},
+		{"choice alone", Rule{Match: "choice"}, Said{Text: "**D**"}, `"D"`, metric.Answer{}, metric.Yes},
+		{"regex", Rule{Pattern: code, Group: 1}, Said{Text: "code: x, no, code: y"}, `"y"`, metric.Answer{}, metric.Yes},
+		{"regex without a match", Rule{Pattern: code, Group: 1}, Said{Text: "y"}, `"y"`, metric.Answer{}, metric.No},
+		{"JSON alike", Rule{Match: "json_schema"}, Said{Text: `{"b":1.0,"a":[2]}`}, `{"a": [2], "b": 1}`, metric.Answer{}, metric.Yes},
+		{"JSON as a string", Rule{Match: "json_schema"}, Said{Text: `{"b":1}`}, `"{\"b\": 1}"`, metric.Answer{}, metric.Yes},
+		{"JSON against its schema", Rule{Match: "json_schema"}, Said{Text: `{"b":1}`}, ``, metric.Answer{JSON: metric.No}, metric.No},
+		{"the call", Rule{Match: "tool_call"}, Said{Calls: []Call{call}}, `{"name": "look", "arguments": {"days": 2, "city": "Ulm"}}`, metric.Answer{Call: metric.Yes}, metric.Yes},
+		{"another argument", Rule{Match: "tool_call"}, Said{Calls: []Call{call}}, `{"name": "look", "arguments": {"city": "Rom"}}`, metric.Answer{Call: metric.Yes}, metric.No},
+		{"a call that is not valid", Rule{Match: "tool_call"}, Said{Calls: []Call{call}}, ``, metric.Answer{Call: metric.No}, metric.No},
+		{"reasoning in the text", Rule{Match: "exact"}, Said{Text: "<think>hm</think>\nParis"}, `"Paris"`, metric.Answer{}, metric.Yes},
+		{"cut", Rule{Match: "contains"}, Said{Text: "Paris", Cut: true}, `"Paris"`, metric.Answer{}, metric.No},
+	} {
+		if got := tt.rule.Right(tt.said, tt.form, json.RawMessage(tt.want)); got != tt.hit {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.hit)
+		}
+	}
+}
+
+// Whoever reads a prompt of a task to its end answers it rightly, by the task's own
+// rule, also with filler; who reads its first half alone finds what stands there.
+func TestSolve(t *testing.T) {
+	words := strings.Repeat(" water", 2000)
+	for _, task := range Tasks {
+		right, half, seen := 0, 0, map[string]bool{}
+		const n = 200
+		for i := range n {
+			item := task.Item(1, i)
+			cut := int(item.Depth * 2000)
+			prompt := item.Prompt(words[:6*cut], words[6*cut:])
+			seen[prompt] = true
+			rule := Rule{Match: task.Match}
+			if text, ok := Solve(prompt, 1); ok && rule.Right(Said{Text: text}, metric.Answer{}, item.Want()) == metric.Yes {
+				right++
+			}
+			if text, ok := Solve(prompt, 0.5); ok && rule.Right(Said{Text: text}, metric.Answer{}, item.Want()) == metric.Yes {
+				half++
+			}
+			if again := task.Item(1, i); again != item {
+				t.Fatalf("%s: item %d is not the same again", task.Name, i)
+			}
+		}
+		if right != n || len(seen) < n*9/10 {
+			t.Errorf("%s: %d of %d right, %d different", task.Name, right, n, len(seen))
+		}
+		// Depths are 10, 20 … 90 %: four or five of nine lie in the first half.
+		if asked := task.Item(1, 0).Fact != ""; asked && (half < n/3 || half > n*2/3) || !asked && half != n {
+			t.Errorf("%s: %d of %d right by the first half", task.Name, half, n)
+		}
+	}
+	if _, ok := Solve("Hello", 1); ok {
+		t.Error("another prompt was solved")
+	}
+}
+
+func FuzzSolve(f *testing.F) {
+	for _, task := range Tasks {
+		f.Add(task.Item(1, 1).Prompt(" a", " b"), 0.5)
+	}
+	f.Fuzz(func(t *testing.T, prompt string, share float64) {
+		if share >= 0 && share <= 1 {
+			Solve(prompt, share)
+		}
+		Rule{Match: "choice"}.Right(Said{Text: prompt}, metric.Answer{}, json.RawMessage(prompt))
+		Rule{Match: "number"}.Right(Said{Text: prompt}, metric.Answer{}, json.RawMessage(prompt))
+	})
+}

@@ -1,0 +1,111 @@
+package prompt
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/answers"
+	"github.com/tokgate/tokgate/exec/client"
+)
+
+// Items are those of a built-in task, filled up to a number of tokens with words that
+// a Maker knows. It is safe for use from several goroutines.
+type Items struct {
+	maker *Maker
+	items []answers.Item
+	costs []int // tokens of each beside its filler
+	exact bool
+}
+
+// probe is the filler, in tokens, with which an item is counted.
+const probe = 64
+
+// NewItems learns what each item costs: by the server's tokenizer, and one real request
+// for what that leaves out; where there is none by the usage of a few.
+func NewItems(ctx context.Context, m *Maker, o Options, items []answers.Item) (*Items, error) {
+	x := &Items{maker: m, items: items, costs: make([]int, len(items)), exact: true}
+	if m.ids != nil || m.perToken > 0 {
+		return nil, fmt.Errorf("this server counts no words of text, so that no item can be filled up to a number of tokens")
+	}
+	usage := patient(o.Usage, "a request")
+	real, err := x.cost(ctx, usage, 0)
+	if err != nil {
+		return nil, err
+	}
+	if o.Tokenizer == nil || !m.exact {
+		return x, x.bySome(ctx, usage, real)
+	}
+	tokenizer := patient(o.Tokenizer, "the tokenizer")
+	q := &questions{ctx: ctx}
+	q.each(len(items), thorough.atOnce, func(i int) error {
+		var err error
+		x.costs[i], err = x.cost(ctx, tokenizer, i)
+		return err
+	})
+	off := real - x.costs[0]
+	for i := range x.costs {
+		x.costs[i] += off
+	}
+	return x, q.err
+}
+
+// bySome takes the cost of a few items for that of all, which then are exact only if
+// those cost the same.
+func (x *Items) bySome(ctx context.Context, usage Counter, first int) error {
+	most := first
+	for i := 1; i < min(5, len(x.items)); i++ {
+		n, err := x.cost(ctx, usage, i)
+		if err != nil {
+			return err
+		}
+		x.exact = x.exact && n == first
+		most = max(most, n)
+	}
+	for i := range x.costs {
+		x.costs[i] = most
+	}
+	return nil
+}
+
+// cost is what an item costs beside its filler.
+func (x *Items) cost(ctx context.Context, count Counter, i int) (int, error) {
+	text, err := x.with(i, probe)
+	if err != nil {
+		return 0, err
+	}
+	n, err := count(ctx, client.Prompt{Text: text})
+	return n - probe, err
+}
+
+// Exact says whether prompts are as long as they are asked to be.
+func (x *Items) Exact() bool { return x.exact && x.maker.exact }
+
+// Prompt is the i-th item with as much filler as makes it so many tokens long.
+func (x *Items) Prompt(i, tokens int) (string, error) {
+	filler := tokens - x.costs[i]
+	if filler < 8 {
+		return "", fmt.Errorf("an item of this task takes at least %d tokens: raise input_tokens", x.costs[i]+8)
+	}
+	return x.with(i, filler)
+}
+
+// with is the item with a filler of so many tokens, the same for the same numbers.
+func (x *Items) with(i, filler int) (string, error) {
+	m, item := x.maker, x.items[i]
+	joint := slices.IndexFunc(m.pool, func(w word) bool { return w.text == m.joint })
+	h := mix(m.salt ^ uint64(i)<<20)
+	text, ok := m.compose(word{}, int(h%uint64(len(m.pool))), rand.NewPCG(h, uint64(filler)), filler-m.pool[joint].cost)
+	if !ok {
+		return "", fmt.Errorf("a filler of exactly %d tokens cannot be made of words of this tokenizer's lengths", filler)
+	}
+	at := int(item.Depth * float64(len(text)))
+	if next := strings.Index(text[at:], m.sep); next >= 0 {
+		at += next
+	} else {
+		at = len(text)
+	}
+	return item.Prompt(text[:at], text[at:]), nil
+}

@@ -1,0 +1,76 @@
+package server
+
+import (
+	"context"
+	"strings"
+
+	"github.com/tokgate/tokgate/answers"
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/exec/prompt"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/sim"
+)
+
+// itemsOf are the items of a workload's built-in task, row by row.
+func itemsOf(w *plan.Workload) []answers.Item {
+	task, _ := answers.FindTask(w.Prompt.Task)
+	out := make([]answers.Item, len(w.Prompt.Dataset.Rows))
+	for i := range out {
+		out[i] = task.Item(plan.TaskSeed, i)
+	}
+	return out
+}
+
+// taskPrompts are the items of a built-in task, each filled up to the workload's tokens.
+type taskPrompts struct {
+	rowPrompts
+	*prompt.Items
+	tokens int
+}
+
+// Exact implements exec.Prompts.
+func (p taskPrompts) Exact() bool { return p.Items.Exact() }
+
+// Prompt implements exec.Prompts.
+func (p taskPrompts) Prompt(id exec.PromptID) (made client.Prompt, err error) {
+	if made, err = p.rowPrompts.Prompt(id); err == nil {
+		made.Text, err = p.Items.Prompt(made.Row-1, p.tokens)
+	}
+	return made, err
+}
+
+// tasks learns what the items of w's task cost, or remembers.
+func (r *reached) tasks(ctx context.Context, w *plan.Workload, m *prompt.Maker, o prompt.Options) (exec.Prompts, error) {
+	if known, ok := r.items[w]; ok {
+		return known, nil
+	}
+	r.state("counting the tokens of the items of " + w.Prompt.Name)
+	items, err := clock.Await(ctx, r.Clock, func(ctx context.Context) (*prompt.Items, error) {
+		return prompt.NewItems(ctx, m, o, itemsOf(w))
+	})
+	if err != nil {
+		return nil, err
+	}
+	if r.items == nil {
+		r.items = map[*plan.Workload]taskPrompts{}
+	}
+	r.items[w] = taskPrompts{r.rows(w), items, w.Input}
+	return r.items[w], nil
+}
+
+// virtualItem is an item as the built-in server reads it in virtual time: with a few
+// words of filler in place of many, and as many tokens as it is to have.
+func virtualItem(w *plan.Workload, row int) (text string, tokens int) {
+	const words = 40
+	task, _ := answers.FindTask(w.Prompt.Task)
+	item := task.Item(plan.TaskSeed, row-1)
+	if w.Input == 0 {
+		text = item.Prompt("", "")
+		tokens, _ = sim.CountChat(text, nil)
+		return text, tokens
+	}
+	before := int(item.Depth * words)
+	return item.Prompt(strings.Repeat(" water", before), strings.Repeat(" water", words-before)), w.Input
+}

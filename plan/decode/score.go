@@ -1,0 +1,122 @@
+package decode
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tokgate/tokgate/answers"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/suggest"
+	"github.com/tokgate/tokgate/traffic"
+)
+
+// taskItems are the items of a built-in task.
+const taskItems = 2000
+
+// readTask reads the name of a built-in data set into out; false where it is none.
+func readTask(p *body, name string, out *plan.Prompt) bool {
+	short, ok := strings.CutPrefix(name, answers.TaskPrefix)
+	if !ok {
+		return false
+	}
+	task, known := answers.FindTask(short)
+	if !known {
+		var names []string
+		for _, t := range answers.Tasks {
+			names = append(names, answers.TaskPrefix+t.Name)
+		}
+		p.d.errorf(p.rangeOf("dataset"), sumDataset, "There is no built-in data set %q.%s They are %s.", name, suggest.DidYouMean(name, names), strings.Join(names, ", "))
+		return true
+	}
+	set := &traffic.Dataset{Path: name, Hash: name}
+	for n := range taskItems {
+		item := task.Item(plan.TaskSeed, n)
+		set.Rows = append(set.Rows, traffic.Row{Line: n + 1, Prompt: item.Prompt("", ""), Answer: item.Want()})
+	}
+	out.Name, out.Task, out.Dataset = name, short, set
+	return true
+}
+
+// hasTask says whether the workload's data set is a built-in one.
+func (b *body) hasTask() bool {
+	p := b.child("prompt")
+	if p == nil || !p.given("dataset") {
+		return false
+	}
+	v, ok := p.value("dataset")
+	return ok && v.IsKnown() && !v.IsNull() && v.Type() == cty.String && strings.HasPrefix(v.AsString(), answers.TaskPrefix)
+}
+
+// readScore reads when an answer is right: by the score block, else as the built-in
+// task wants it; nil where neither is there.
+func readScore(b *body, w *plan.Workload) *answers.Rule {
+	s := b.child("score")
+	if s == nil {
+		if task, ok := answers.FindTask(w.Prompt.Task); ok {
+			return checkScore(b, w, &answers.Rule{Match: task.Match})
+		}
+		return nil
+	}
+	v, ok := s.value("match")
+	if !ok || s.isUnknown(s.rangeOf("match"), "match", v) {
+		return nil
+	}
+	if v.Type() == cty.String {
+		match := s.oneOf("match", answers.Matches...)
+		if match == "" {
+			return nil
+		}
+		return checkScore(s, w, &answers.Rule{Match: match})
+	}
+	return readPattern(s, w, v)
+}
+
+// readPattern reads { regex = "…", group = 1 }.
+func readPattern(s *body, w *plan.Workload, v cty.Value) *answers.Rule {
+	refuse := func(format string, args ...any) *answers.Rule {
+		s.d.errorf(s.rangeOf("match"), sumScore, format, args...)
+		return nil
+	}
+	if !v.Type().IsObjectType() || !v.Type().HasAttribute("regex") || v.GetAttr("regex").Type() != cty.String || v.GetAttr("regex").IsNull() {
+		return refuse(`match is one of "%s", or { regex = "answer: (.*)", group = 1 }.`, strings.Join(answers.Matches, `", "`))
+	}
+	pattern, err := regexp.Compile(v.GetAttr("regex").AsString())
+	if err != nil {
+		return refuse("The pattern cannot be read: %v.", err)
+	}
+	rule := &answers.Rule{Pattern: pattern}
+	if v.Type().HasAttribute("group") {
+		group := v.GetAttr("group")
+		n, whole := int64(0), false
+		if group.Type() == cty.Number && !group.IsNull() {
+			n, whole = plan.WholeNumber(group)
+		}
+		if !whole || n < 0 || int(n) > pattern.NumSubexp() {
+			return refuse("The pattern has %d groups: group is a number from 0 to that.", pattern.NumSubexp())
+		}
+		rule.Group = int(n)
+	}
+	return checkScore(s, w, rule)
+}
+
+// checkScore refuses what cannot be scored.
+func checkScore(b *body, w *plan.Workload, rule *answers.Rule) *answers.Rule {
+	switch {
+	case w.Prompt.Task != "" && w.Input > 0 && w.API != plan.Chat:
+		b.d.errorf(b.rng, sumScore, `Items of a built-in task are filled up to input_tokens as text of a chat: leave api out, or input_tokens.`)
+	case !w.Output.Natural && w.Output.Mean > 0:
+		b.d.errorf(b.rng, sumScore, "An answer of a forced length is neither right nor wrong: output_tokens = { natural = true, max = %d }.", w.Output.Mean)
+	case w.Prompt.Dataset == nil && rule.NeedsAnswer():
+		b.d.errorf(b.rng, sumScore, `Right answers come with a data set: prompt { dataset = "items.jsonl" } with rows that have an answer, or "%srecall".`, answers.TaskPrefix)
+	case w.Prompt.Dataset != nil && rule.NeedsAnswer():
+		for _, row := range w.Prompt.Dataset.Rows {
+			if row.Answer == nil {
+				b.d.errorf(b.rng, sumScore, "%s:%d has no answer, which this score needs.", w.Prompt.Dataset.Path, row.Line)
+				break
+			}
+		}
+	}
+	return rule
+}
