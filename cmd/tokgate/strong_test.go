@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
@@ -392,5 +394,37 @@ func TestStrengthTable(t *testing.T) {
 `
 	if got != want {
 		t.Errorf("%s", got)
+	}
+}
+
+// That servers' metrics are read seldom while gates are counted changes no verdict.
+func TestLongSeldomReadings(t *testing.T) {
+	for _, name := range []string{"capacity.hcl", "upgrade.hcl"} {
+		a := &app{color: "auto", environ: slices.Clone(shippedEnviron), Streams: Streams{Out: t.Output(), Err: t.Output()}}
+		p, diags := a.load(filepath.Join(plansDir, name), inputs{}, false)
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		var said []string
+		for _, seldom := range []time.Duration{0, time.Minute} {
+			c := clock.NewVirtual()
+			run, err := exec.Run(t.Context(), exec.Config{
+				Plan: p, Clock: c, Launch: (&server.Virtual{Clock: c, Dir: filepath.Dir(p.Path), Seldom: seldom}).Launch, Observer: observers{},
+				Judge: looks(p), JudgeComparison: comparisonLooks(p), Run: metric.Run{ID: "r", Salt: 1, Simulated: true},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			verdicts := ""
+			for _, v := range assert.Judge(p, run, assert.Options{}).List {
+				if v.Required() {
+					verdicts += fmt.Sprintln(v.Workload, v.Level, v.Name, v.Outcome, v.Value.V)
+				}
+			}
+			said = append(said, verdicts)
+		}
+		if diff := cmp.Diff(said[0], said[1]); diff != "" || said[0] == "" {
+			t.Errorf("%s: %s", name, diff)
+		}
 	}
 }
