@@ -133,6 +133,12 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 	} else if added {
 		fmt.Fprintln(a.Out, "wrote .gitignore: results/")
 	}
+	a.sayNext(o)
+	return nil
+}
+
+// sayNext says what to do with the files.
+func (a *app) sayNext(o initOptions) {
 	try, gate := "", ""
 	if o.answers.Upgrade {
 		try, gate = "--base . ", "--base DIR "
@@ -141,7 +147,6 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 	if o.answers.Upgrade {
 		fmt.Fprintln(a.Out, "\nDIR is a checkout of the base branch. With \".\" nothing changed, so that the sla alone is tried.")
 	}
-	return nil
 }
 
 // plan is the text of the plan. It is decoded: what was given by flags may not
