@@ -79,7 +79,8 @@ func TestBusy(t *testing.T) {
 		return path
 	}
 	for range 4 {
-		loop := osexec.CommandContext(t.Context(), "sh", "-c", "while :; do :; done")
+		// It ends with this process, however that ends.
+		loop := osexec.CommandContext(t.Context(), "sh", "-c", fmt.Sprintf("while kill -0 %d; do :; done", os.Getpid()))
 		if err := loop.Start(); err != nil {
 			t.Fatal(err)
 		}
