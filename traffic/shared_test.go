@@ -19,8 +19,8 @@ func TestForHitRate(t *testing.T) {
 	}{
 		{1024, 0.8, traffic.Shared{Groups: 16, Tokens: 768, More: 128, Longer: 0.4}},
 		{1024, 0.75, traffic.Shared{Groups: 16, Tokens: 768}},
-		{256, 0.8, traffic.Shared{Groups: 16, Tokens: 192, More: 32, Longer: 0.4}}, // with blocks of 64, 256 would leave nothing of its own
-		{100, 0.5, traffic.Shared{Groups: 16, Tokens: 32, More: 32, Longer: 18. / 32}},
+		{272, 0.7, traffic.Shared{Groups: 16, Tokens: 128, More: 64, Longer: 0.975}}, // with blocks of 128, 16 would be its own, of at least 64
+		{128, 0.4, traffic.Shared{Groups: 16, Tokens: 32, More: 32, Longer: 0.6}},
 	} {
 		got, err := traffic.ForHitRate(tt.input, tt.rate)
 		if err != nil {
@@ -32,7 +32,7 @@ func TestForHitRate(t *testing.T) {
 		}
 	}
 	for input, want := range map[int]string{
-		1024: "prompts of 1024 tokens can share from 2% to 96% of them",
+		1024: "prompts of 1024 tokens can share from 2% to 93% of them",
 		40:   "prompts of 40 tokens are too short to share any",
 	} {
 		if _, err := traffic.ForHitRate(input, 0.99); err == nil || err.Error() != want {

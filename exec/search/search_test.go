@@ -575,7 +575,7 @@ func TestLine(t *testing.T) {
 		{Limit{Kind: ServerCap, L: 64, Confirmed: true}, "64 requests in flight (admission cap)"},
 		{Limit{Reason: "the generator was saturated at 8"}, "unknown: the generator was saturated at 8"},
 		{Limit{Over: Burst, Kind: Exact, L: 32, U: 33, Confirmed: true}, "32 requests at once"},
-		{Limit{Over: Rate, Step: .1, Kind: Exact, L: 3, U: 4, Confirmed: true}, "0.3 requests per second"},
+		{Limit{Over: Rate, Step: .1, Kind: Exact, L: 3, U: 4, Confirmed: true}, "certified 0.3 req/s; 0.4 fails"},
 		{
 			Limit{Kind: Exact, L: 23, U: 24, Confirmed: true, NonMonotone: []Contradiction{{Fails: 24, Passes: 32}}},
 			"23 requests in flight · not monotone: 24 fails, 32 passes",
