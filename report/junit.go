@@ -228,7 +228,12 @@ func capacityProperties(capacities []*Capacity) []Property {
 	var list []Property
 	for _, c := range capacities {
 		list = append(list, Property{"capacity.limit", c.Limit()}, Property{"capacity.kind", c.Kind},
-			Property{"capacity.over", c.Over}, Property{"capacity.confirmed", strconv.FormatBool(c.Confirmed)})
+			Property{"capacity.over", c.Over})
+		if c.OfRate() && c.Crossing.OK {
+			list = append(list, Property{"capacity.estimate", c.Estimate()})
+		} else {
+			list = append(list, Property{"capacity.confirmed", strconv.FormatBool(c.Confirmed)})
+		}
 		if c.Binding != "" {
 			list = append(list, Property{"capacity.binding", c.Binding})
 		}

@@ -44,6 +44,9 @@ func capacities(runs []run) (section, bool) {
 				s.Blocks = append(s.Blocks, block{Sub: name})
 			}
 			l := limitView{Class: capacityClass(c), Value: c.Limit(), Unit: kinds[c.Over], Sentence: sentence(c), Kind: limitKinds[metric.CapacityKind(c.Kind)]}
+			if c.OfRate() && c.Kind == string(metric.CapacityInterpolated) {
+				l.Kind = "certified: the limit lies above, about where it is estimated"
+			}
 			if c.Require > 0 {
 				l.Facts = append(l.Facts, "required by the plan: "+c.Amount(c.Require))
 			}
