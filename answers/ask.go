@@ -14,7 +14,7 @@ import (
 
 // Ask is what a request asks of its answer.
 type Ask struct {
-	json   bool // response_format is one of JSON
+	parses bool // response_format is one of JSON
 	schema *jsonschema.Resolved
 	tools  map[string]*jsonschema.Resolved // by name; nil: none is offered
 }
@@ -50,7 +50,7 @@ func Read(fields map[string]any) (*Ask, error) {
 		if err != nil {
 			return a, fmt.Errorf("the schema of response_format cannot be read: %w", err)
 		}
-		a.json, a.schema = true, schema
+		a.parses, a.schema = true, schema
 	}
 	tools := map[string]*jsonschema.Resolved{}
 	for _, t := range body.Tools {
@@ -86,7 +86,7 @@ func (a *Ask) Look(s Said) metric.Answer {
 	if a == nil {
 		return out
 	}
-	if a.json {
+	if a.parses {
 		out.JSON = metric.FoundIf(!s.Cut && meets(s.Text, a.schema))
 	}
 	if a.tools != nil {

@@ -16,7 +16,7 @@ func (a *Ask) Example() (s Said, ok bool) {
 	switch {
 	case a == nil:
 		return Said{}, false
-	case a.json:
+	case a.parses:
 		s.Text = example(a.schema)
 		return s, meets(s.Text, a.schema)
 	case a.tools != nil:

@@ -43,7 +43,7 @@ type keptAnswer struct {
 
 // kept are the answers kept of a level, while its server runs.
 type kept struct {
-	answers       []keptAnswer
+	texts         []keptAnswer
 	counted       int // of them, those that the tokenizer was given
 	before, found metric.Answers
 }
@@ -125,7 +125,7 @@ func saidBy(said client.Said, s *metric.Sample) answers.Said {
 // keeps says whether the text of a request's answer is to be counted again: which of
 // them depends on the salt, which no server knows.
 func (rd *round) keeps(order int) bool {
-	if rd.target.Tokens == nil || len(rd.kept.answers)+len(rd.kept.before.Recounts) >= keptAnswers {
+	if rd.target.Tokens == nil || len(rd.kept.texts)+len(rd.kept.before.Recounts) >= keptAnswers {
 		return false
 	}
 	step := max(rd.Level.Requests/keptAnswers, 1)
@@ -140,6 +140,6 @@ func (rd *round) keep(f *flight, said client.Said) {
 	}
 	if s := f.sample; s.Completed() && s.Usage != nil && s.Usage.Output > s.Usage.Hidden && text != "" {
 		whole := !said.Cut && len(said.Calls) == 0
-		rd.kept.answers = append(rd.kept.answers, keptAnswer{rd.out.Index, f.turn.Order, s.Usage.Output - s.Usage.Hidden, f.row, text, whole})
+		rd.kept.texts = append(rd.kept.texts, keptAnswer{rd.out.Index, f.turn.Order, s.Usage.Output - s.Usage.Hidden, f.row, text, whole})
 	}
 }

@@ -50,7 +50,7 @@ func TestKeepsWhatWasSent(t *testing.T) {
 		rd := &round{kept: &kept{}, out: &metric.Round{}}
 		rd.keep(&flight{sample: &metric.Sample{Usage: &metric.Usage{Output: tt.output, Hidden: tt.hidden}}}, client.Said{Whole: "some words"})
 		got := 0
-		for _, k := range rd.kept.answers {
+		for _, k := range rd.kept.texts {
 			got += k.claimed
 		}
 		if got != tt.want {

@@ -15,10 +15,10 @@ import (
 // examine looks at the answers that were kept, with nothing in flight.
 func (s *series) examine() {
 	a := s.kept
-	if len(a.answers) == 0 || s.target == nil || s.target.Tokens == nil || !s.check() {
+	if len(a.texts) == 0 || s.target == nil || s.target.Tokens == nil || !s.check() {
 		return
 	}
-	compared, same := alike(a.answers)
+	compared, same := alike(a.texts)
 	a.found.Compared, a.found.Alike = a.before.Compared+compared, a.before.Alike+same
 	s.recount()
 	if of := [2]string{s.level.Server, s.level.Workload}; s.Workload.Prompt.Dataset == nil && !s.repeated[of] && s.yield == nil {
@@ -34,8 +34,8 @@ func (s *series) recount() {
 	a := s.kept
 	ctx, cancel := clock.WithTimeout(s.starting, s.Clock, recountTime)
 	defer cancel()
-	for ; a.counted < len(a.answers) && a.found.Note == "" && s.check(); a.counted++ {
-		k := a.answers[a.counted]
+	for ; a.counted < len(a.texts) && a.found.Note == "" && s.check(); a.counted++ {
+		k := a.texts[a.counted]
 		if !k.whole {
 			continue
 		}

@@ -64,6 +64,23 @@ func (s *Sample) Says(def Def) Found {
 	return found
 }
 
+// answerValue is the observation of a metric of natural answers: 1 or 0 of one that is
+// yes or no.
+func (s *Sample) answerValue(name string) (v float64, ok bool) {
+	if name == "answer_tokens" {
+		if s.Answer == nil || s.Failure != nil || s.Usage == nil {
+			return 0, false
+		}
+		return float64(s.Usage.Output), true
+	}
+	def, known := Lookup(name)
+	if !known || !def.OfAnswers {
+		return 0, false
+	}
+	found := s.Says(def)
+	return map[Found]float64{Yes: 1}[found], found != Unasked
+}
+
 // Bad says whether the request counts against a metric of answers.
 func (s *Sample) Bad(def Def) bool {
 	found := s.Says(def)

@@ -159,23 +159,13 @@ func (s *Sample) Value(name string) (v float64, ok bool) {
 			return 0, false
 		}
 		return float64(s.Usage.Output-s.Usage.Hidden) / float64(s.Chunks), true
-	case "answer_tokens":
-		if s.Answer == nil || s.Failure != nil || s.Usage == nil {
-			return 0, false
-		}
-		return float64(s.Usage.Output), true
 	case "lag":
 		if s.Sent == 0 {
 			return 0, false
 		}
 		return (s.Sent - s.Scheduled).Seconds(), true
 	}
-	if def, ok := Lookup(name); ok && def.OfAnswers {
-		if found := s.Says(def); found != Unasked {
-			return map[Found]float64{Yes: 1, No: 0}[found], true
-		}
-	}
-	return 0, false
+	return s.answerValue(name)
 }
 
 // tpot is the time per output token after the first chunk, in seconds.

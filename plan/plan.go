@@ -272,15 +272,6 @@ type Cover struct {
 	Notes        []string `plan:"notes"` // a paragraph each
 }
 
-// PriceOf is what the server with that address costs; the zero Price where the
-// plan does not say.
-func (p *Plan) PriceOf(server string) metric.Price {
-	if p.Prices == nil {
-		return metric.Price{}
-	}
-	return metric.Price{Hour: p.Prices.PerHour[server], Electricity: p.Prices.Electricity}
-}
-
 // API is which endpoint a workload uses.
 type API string
 
@@ -457,23 +448,6 @@ func Address(name, key string) string {
 		return name
 	}
 	return name + `["` + key + `"]`
-}
-
-// HistoryIgnore is the History.Ignore of a plan that sets none.
-const HistoryIgnore = 0.01
-
-// History says where the nights of a plan are kept and how tonight is held
-// against them.
-type History struct {
-	Folder   string   `plan:"folder"` // absolute, or from where tokgate was started
-	Ignore   float64  // a smaller change is not told: 0.01 is one percent; 0: every change is
-	Severity Severity `plan:"severity"` // of a night that is worse
-	Range    hcl.Range
-}
-
-// Unit is u, that of a price in the plan's currency: "USD/h".
-func (p *Prices) Unit(u metric.Unit) metric.Unit {
-	return metric.Unit(strings.Replace(string(u), "money", p.Currency, 1))
 }
 
 // PortPlaceholder in a process's command stands for the port it shall use.

@@ -115,15 +115,8 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 	var requests float64
 	switch name := ch.Metric.Name; {
 	case name == "accuracy":
-		items := level.Requests / max(level.Rounds, 1) * rounds
-		if set := w.Prompt.Dataset; set != nil {
-			items = min(items, len(set.Rows)) // one that is asked twice is one
-		}
-		_, best, ok := stat.PairedShare(0, 0, float64(items), alpha)
-		if !ok || best >= limit {
-			return 0, limit > 0, true
-		}
-		return stat.PairedPower(items, usualDisagreement, limit, alpha), false, true
+		passes, impossible = chanceOfItems(w, int(n)*rounds, limit, alpha)
+		return passes, impossible, true
 	case name == "success" || ch.Stat.Kind == metric.Share:
 		// None fails on either side: the best there is.
 		all := n * float64(rounds)
@@ -206,6 +199,18 @@ func ChanceDiagnostics(p *plan.Plan) hcl.Diagnostics {
 				x.Compare.Name, percentOf(x.Passes), Assumed, least.Name(), percentOf(least.Passes), least.itemsNeeded(x.Compare))})
 	}
 	return diags
+}
+
+// chanceOfItems is the chance of an unchanged candidate to have its accuracy certified by
+// so many requests; impossible says that none of their outcomes could.
+func chanceOfItems(w *plan.Workload, requests int, limit, alpha float64) (passes float64, impossible bool) {
+	if set := w.Prompt.Dataset; set != nil {
+		requests = min(requests, len(set.Rows)) // an item that is asked twice is one
+	}
+	if _, best, ok := stat.PairedShare(0, 0, float64(requests), alpha); !ok || best >= limit {
+		return 0, limit > 0
+	}
+	return stat.PairedPower(requests, usualDisagreement, limit, alpha), false
 }
 
 // itemsNeeded says how many items of a task would certify the change.

@@ -165,15 +165,7 @@ func (x *comparison) changes(m matched) {
 			m.question(&row, late, func(m matched) verdict.Outcome { return judged(m).Outcome })
 			m.outliers(&row)
 			required[row.Name()] = true
-			if claim == x.usual && row.unsettled(x.alpha) {
-				// So few answers decide nothing that the plan did not ask for: it is shown.
-				row.Limit, row.Outcome, row.bound, row.Needs = metric.None(""), verdict.Skipped, nil, ""
-				row.Message = row.line()
-				x.out.Changes = append(x.out.Changes, row)
-				continue
-			}
-			x.claims = append(x.claims, claimed{len(x.out.Changes), claim, ch})
-			x.out.Changes = append(x.out.Changes, row)
+			x.claim(claim, ch, &row)
 		}
 	}
 	for _, s := range shown {
@@ -195,6 +187,18 @@ func (x *comparison) changes(m matched) {
 		x.out.Changes = append(x.out.Changes, row)
 	}
 	x.blind(m, begin)
+}
+
+// claim adds the row of a required change. So few answers decide nothing that the plan
+// did not ask for: what is implied, undecided and within its bound is shown only.
+func (x *comparison) claim(claim *plan.Claim, ch *plan.Change, row *Change) {
+	if claim == x.usual && row.unsettled(x.alpha) {
+		row.Limit, row.Outcome, row.bound, row.Needs = metric.None(""), verdict.Skipped, nil, ""
+		row.Message = row.line()
+	} else {
+		x.claims = append(x.claims, claimed{len(x.out.Changes), claim, ch})
+	}
+	x.out.Changes = append(x.out.Changes, *row)
 }
 
 // blind holds back what leaves failed requests out of its number: a mean, and

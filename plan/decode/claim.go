@@ -109,10 +109,8 @@ func parseChange(def metric.Def, text string, improve bool) (plan.Change, *probl
 		return c, problemf(sumChange, "%s = %q has no sign. Write %s.", def.Name, text, exampleChange(def, improve))
 	}
 	sign, rest := text[at:], ""
-	for _, both := range []string{"+-", "±"} {
-		if after, ok := strings.CutPrefix(sign, both); ok && def.TwoSided && !improve {
-			c.TwoSided, sign = true, "+"+after
-		}
+	if def.TwoSided && !improve {
+		sign, c.TwoSided = bothSides(sign)
 	}
 	switch {
 	case def.TwoSided && !c.TwoSided:
@@ -157,6 +155,17 @@ func parseChange(def metric.Def, text string, improve bool) (plan.Change, *probl
 		return c, problemf(sumWrongWay, "%s %s is %s: that belongs in %s.", article, def.Name, word, block+" { … }")
 	}
 	return c, nil
+}
+
+// bothSides takes the sign of a change that is bounded on both sides, "+-" or "±", for a
+// plus; false of any other.
+func bothSides(sign string) (string, bool) {
+	for _, both := range []string{"+-", "±"} {
+		if after, ok := strings.CutPrefix(sign, both); ok {
+			return "+" + after, true
+		}
+	}
+	return sign, false
 }
 
 // changeLimit reads the size of a change: "10%", or "1pp" where it is in points.

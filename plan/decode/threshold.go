@@ -137,12 +137,17 @@ func statAllowed(def metric.Def, stat metric.Stat, text string, good bool) *prob
 	case def.Name == "success" && stat.Kind != metric.Rate && stat.Kind != metric.Observed,
 		def.Name == "goodput" && stat.Kind != metric.Share && stat.Kind != metric.Observed,
 		def.OfAnswers && stat.Kind != metric.Rate && stat.Kind != metric.Observed,
-		def.Scope == metric.PerLevel && def.Name != "success" && def.Name != "goodput" && !def.OfAnswers:
+		def.Scope == metric.PerLevel && !hasShare(def):
 		return problemf(sumStatNotAllowed, "%s is one number for a whole level and takes no %s. Write %s.", def.Name, text, example(def, good))
 	case def.Scope != metric.PerLevel && stat.IsShare():
 		return problemf(sumStatNotAllowed, "%s belongs to shares of the requests, such as success. Write %s.", text, example(def, good))
 	}
 	return nil
+}
+
+// hasShare says whether the metric of a level may be a share of its requests.
+func hasShare(def metric.Def) bool {
+	return def.Name == "success" || def.Name == "goodput" || def.OfAnswers
 }
 
 // example is a threshold of the metric, quoted.
