@@ -1,0 +1,43 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/assert"
+)
+
+// The gate of the page on traffic passes a server as it is; one whose prefix cache is
+// off, or half as large, it does not.
+func TestLongPlantedCache(t *testing.T) {
+	plan := ""
+	for _, m := range fencedPlan.FindAllStringSubmatch(read(t, filepath.Join(repository, "docs", "traffic.md")), -1) {
+		if strings.TrimSpace(m[1]) == "rag.hcl" {
+			plan = m[2]
+		}
+	}
+	t.Chdir(t.TempDir())
+	for _, tt := range []struct {
+		name, profile string
+		code          int
+	}{
+		{"as it is", `{"base": "prefix-cache"}`, assert.ExitPass},
+		{"half", `{"base": "prefix-cache", "prefix_cache": {"block_tokens": 16, "capacity_tokens": 131072}}`, assert.ExitFail},
+		{"off", `{"base": "default"}`, assert.ExitFail},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			src := strings.Replace(plan, `"prefix-cache"`, `"./profile.json"`, 1)
+			for name, text := range map[string]string{"rag.hcl": src, "profile.json": tt.profile} {
+				if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r := tokgate(t, "run", "--simulate", "rag.hcl")
+			if r.code != tt.code || tt.code == assert.ExitFail && !strings.Contains(r.out, "FAIL    sla.cache_hit_rate") {
+				t.Errorf("exit code %d, want %d\n%s", r.code, tt.code, r.out)
+			}
+		})
+	}
+}
