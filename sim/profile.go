@@ -247,7 +247,7 @@ func ParseProfile(src []byte) (*Profile, error) {
 		if err != nil {
 			return nil, fmt.Errorf("unknown base %q%s", head.Base, didYouMean(head.Base, Profiles()))
 		}
-		if err := decodeStrict(b, p); err != nil {
+		if p, err = ParseProfile(b); err != nil {
 			return nil, err
 		}
 		p.Name, p.Description, p.Source = "", "", ""
