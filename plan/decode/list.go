@@ -2,10 +2,13 @@ package decode
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
+
+	"github.com/tokgate/tokgate/plan/suggest"
 )
 
 // element is one item of a list with the tightest range that is known.
@@ -111,4 +114,19 @@ func (b *body) textMap(name string) map[string]string {
 		}
 	}
 	return out
+}
+
+// settings are those of an object that are not null.
+func settings(b *body, name string, v cty.Value, keys []string) map[string]cty.Value {
+	set := map[string]cty.Value{}
+	for it := v.ElementIterator(); it.Next(); {
+		k, e := it.Element()
+		key := k.AsString()
+		if !slices.Contains(keys, key) {
+			b.d.errorf(b.rangeOf(name), sumOneOf, "%s has %s, not %q.%s", name, choices(keys), key, suggest.DidYouMean(key, keys))
+		} else if !e.IsNull() {
+			set[key] = e
+		}
+	}
+	return set
 }

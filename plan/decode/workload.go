@@ -2,14 +2,12 @@ package decode
 
 import (
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tokgate/tokgate/plan"
-	"github.com/tokgate/tokgate/plan/suggest"
 )
 
 func (d *decoder) decodeWorkloads() {
@@ -154,21 +152,6 @@ func readOutput(b *body, v cty.Value) plan.Output {
 	}
 	out.Jitter = readJitter(b, name, set["jitter"], out.Natural)
 	return out
-}
-
-// settings are those of an object that are not null.
-func settings(b *body, name string, v cty.Value, keys []string) map[string]cty.Value {
-	set := map[string]cty.Value{}
-	for it := v.ElementIterator(); it.Next(); {
-		k, e := it.Element()
-		key := k.AsString()
-		if !slices.Contains(keys, key) {
-			b.d.errorf(b.rangeOf(name), sumOneOf, "%s has %s, not %q.%s", name, choices(keys), key, suggest.DidYouMean(key, keys))
-		} else if !e.IsNull() {
-			set[key] = e
-		}
-	}
-	return set
 }
 
 // readJitter reads how far lengths are from their mean; v is NilVal when it is not
