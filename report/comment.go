@@ -152,7 +152,7 @@ func (m *markdown) changed() list {
 				if len(m.doc.Comparisons) > 1 {
 					cells[0] = c.Name + ": " + cells[0]
 				}
-				row := "| " + signs[x.status()]
+				row := "| " + x.sign()
 				for _, shown := range cells {
 					row += " | " + cell(shown, cellBytes)
 				}

@@ -34,9 +34,10 @@ const (
 // Markdown writes the document for the summary of a CI job, GitHub flavoured,
 // at most MarkdownBytes, most important first: the verdict with the capacities,
 // what comparisons came to, a line for each workload, what failed or is not
-// certain with the plan's file and line, what passed, the probes of each capacity, the levels of each
-// workload, the environment, and how each metric shown is defined. Foreign text
-// is escaped: it makes no markup, links or mentions.
+// certain with the plan's file and line; then, as far as MarkdownLines go, what
+// the gate would notice, the levels of each workload, what passed, the probes of
+// each capacity, the environment, and how each metric is defined. Foreign text is
+// escaped: it makes no markup, links or mentions.
 func Markdown(w io.Writer, d *Document) error { return MarkdownWithin(w, d, MarkdownBytes) }
 
 // MarkdownWithin writes what Markdown writes, at most limit bytes of it: the
@@ -45,17 +46,40 @@ func Markdown(w io.Writer, d *Document) error { return MarkdownWithin(w, d, Mark
 func MarkdownWithin(w io.Writer, d *Document, limit int) error {
 	for size := min(limit, MarkdownBytes); size > 0; size /= 2 {
 		m := markdown{doc: d, size: size}
-		parts := []string{m.verdict(), m.overview(), m.comparisons(), m.problems(), m.passed(), m.strength(), m.capacities(), m.levels(), m.consistency(), m.environment(), m.definitions()}
+		out := m.verdict()
 		// Half of the smallest is the verdict alone.
-		if size < 4<<10 {
-			parts = parts[:1]
+		if size >= 4<<10 {
+			out += m.overview() + m.comparisons() + m.problems()
+			out = fitting(out, m.strength(), m.consistency(), m.levels(), m.passed(), m.capacities(), m.environment(), m.definitions())
 		}
-		if out := strings.Join(parts, ""); len(out) <= limit {
+		if len(out) <= limit {
 			_, err := io.WriteString(w, out)
 			return err
 		}
 	}
 	return nil
+}
+
+// MarkdownLines are about what a person reads of a summary. What does not fit is
+// in the other reports.
+const MarkdownLines = 60
+
+// fitting adds those of the parts, the most important first, that fit into
+// MarkdownLines, and says where the others are.
+func fitting(out string, parts ...string) string {
+	const rest = "\nEvery level, probe and check that passed is in `report.html` and `results.json`.\n"
+	left := false
+	for _, p := range parts {
+		if strings.Count(out+p+rest, "\n") <= MarkdownLines {
+			out += p
+		} else {
+			left = true
+		}
+	}
+	if left {
+		out += rest
+	}
+	return out
 }
 
 type markdown struct {
@@ -70,6 +94,8 @@ func (m *markdown) share(bytes int) int { return bytes * m.size / MarkdownBytes 
 type section struct {
 	b      strings.Builder
 	budget int
+	most   int // rows; 0: any number
+	rows   int
 	left   int
 }
 
@@ -77,8 +103,9 @@ type section struct {
 // nothing else is added, so that what is shown is a beginning and not a
 // choice, and text is not called again.
 func (s *section) row(text func() string) {
-	if s.left == 0 {
+	if s.left == 0 && (s.most == 0 || s.rows < s.most) {
 		if row := text(); s.b.Len()+len(row) <= s.budget {
+			s.rows++
 			s.b.WriteString(row)
 			return
 		}
@@ -117,7 +144,10 @@ func (m *markdown) verdict() string {
 	d := m.doc
 	var b strings.Builder
 	b.WriteString(m.headline())
-	for i := range d.Capacities[:min(len(d.Capacities), 20)] {
+	for i := range d.Capacities {
+		if len(d.Capacities) > 3 {
+			break // the table has them
+		}
 		c := &d.Capacities[i]
 		line := cell(c.Answer(), messageCell)
 		if len(d.Servers) > 1 {
@@ -131,7 +161,7 @@ func (m *markdown) verdict() string {
 const problemHead = "| | Check | Result | Plan |\n|---|---|---|---|\n"
 
 func (m *markdown) problems() string {
-	s := section{budget: m.share(problemsBytes)}
+	s := section{budget: m.share(problemsBytes), most: 12}
 	n := 0
 	// The kinds of status are in order of how bad they are.
 	for st := StatusError; st <= StatusSkipped; st++ {
@@ -190,7 +220,7 @@ func (m *markdown) passed() string {
 // comparisons shows for each what differs between the servers and what it says
 // for each workload, then the numbers.
 func (m *markdown) comparisons() string {
-	s := section{budget: m.share(comparisonBytes)}
+	s := section{budget: m.share(comparisonBytes), most: 24}
 	table := func(head []string, n int, row func(i int) []string) {
 		lead := "\n| " + strings.Join(head, " | ") + " |\n" + strings.Repeat("|---", len(head)) + "|\n"
 		for i := range n {
@@ -409,66 +439,6 @@ func (m *markdown) environment() string {
 			strings.Join(slices.DeleteFunc(lines, func(l string) bool { return l == "" }), "\n") + "\n</pre>\n\n</details>\n"
 	}
 	return out
-}
-
-// definitions says what the metrics of the report mean, since tools differ.
-func (m *markdown) definitions() string {
-	used := m.used()
-	if len(used) == 0 {
-		return ""
-	}
-	var b strings.Builder
-	b.WriteString("\n<details><summary>How the metrics are defined</summary>\n\n")
-	for _, def := range metric.Defs {
-		if used[def.Name] {
-			fmt.Fprintf(&b, "- **%s** (`%s`, %s): %s No value when: %s.\n", escape(def.Title), def.Name, escape(string(def.Unit)), escape(def.Doc), escape(def.NoValue))
-		}
-	}
-	b.WriteString(m.windows())
-	b.WriteString("\nPercentiles are nearest-rank over all requests due; a failed request counts as worse than every other. " +
-		"∞: that many failed. –: no value.\n\n</details>\n")
-	return b.String()
-}
-
-// windows says what rates are taken over.
-func (m *markdown) windows() string {
-	of := map[string][]string{}
-	for i := range m.doc.Cases {
-		c := &m.doc.Cases[i]
-		if !slices.Contains(of[c.RatesOver], c.Workload) {
-			of[c.RatesOver] = append(of[c.RatesOver], c.Workload)
-		}
-	}
-	const steady = "over the time in which every slot was busy, ramp and drain left out (`window = \"steady\"`)"
-	all := of[string(metric.All)]
-	switch {
-	case len(all) == 0:
-		return "\nThroughput and other rates are " + steady + ".\n"
-	case len(of) == 1:
-		return "\nThroughput and other rates are " + overAll + ".\n"
-	}
-	return "\nThroughput and other rates are " + steady + "; of " + cell(strings.Join(all, ", "), messageCell) + " " + overAll + ".\n"
-}
-
-const overAll = "of measured requests only, from the first sent to the end of the last (`window = \"all\"`)"
-
-// used holds the metrics that the report names: those of thresholds, and those
-// of the table of levels that some level has.
-func (m *markdown) used() map[string]bool {
-	used := map[string]bool{}
-	for i := range m.doc.Verdicts {
-		if th := m.doc.Verdicts[i].Threshold; th != nil {
-			used[th.Metric] = true
-		}
-	}
-	for i := range m.doc.Cases {
-		for _, s := range m.doc.Cases[i].Metrics {
-			if s.Why == "" && slices.ContainsFunc(slices.Concat(LevelColumns, answerColumns, insideColumns), func(c Column) bool { return c.Metric == s.Metric }) {
-				used[s.Metric] = true
-			}
-		}
-	}
-	return used
 }
 
 // MarkdownText is foreign text as it may stand in a line or a table of

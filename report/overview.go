@@ -5,7 +5,7 @@ import "strings"
 // overview is a line for each workload and server: its worst verdict, and what
 // the plan required of it.
 func (m *markdown) overview() string {
-	s := section{budget: m.share(overviewBytes)}
+	s := section{budget: m.share(overviewBytes), most: 16}
 	lead := "| | Workload | Server | Requirements |\n|---|---|---|---|\n"
 	if len(m.doc.Capacities) > 0 {
 		lead = "| | Workload | Server | Requirements | Capacity |\n|---|---|---|---|---|\n"
@@ -17,7 +17,7 @@ func (m *markdown) overview() string {
 			if worst == StatusSkipped && t.Required+t.Inconclusive+t.Warnings == 0 {
 				said = "not run"
 			}
-			row := lead + "| " + signs[worst] + " | " + cell(g.workload, cellBytes) + " | " + cell(g.server, cellBytes) + " | " + cell(said, cellBytes) + " |"
+			row := lead + "| " + signs[worst] + " | " + cell(m.doc.TitleOf(g.workload), cellBytes) + " | " + cell(m.doc.TitleOf(g.server), cellBytes) + " | " + cell(said, cellBytes) + " |"
 			if len(m.doc.Capacities) > 0 {
 				var limits []string
 				for _, c := range g.capacities {
@@ -39,7 +39,7 @@ func (m *markdown) overview() string {
 // compared is a line for each workload of each comparison: the worst of what
 // was required of the two sides.
 func (m *markdown) compared() string {
-	s := section{budget: m.share(overviewBytes)}
+	s := section{budget: m.share(overviewBytes), most: 16}
 	for i := range m.doc.Comparisons {
 		c := &m.doc.Comparisons[i]
 		lead := "| | Workload | Control: " + cell(c.Control, cellBytes) + " | Candidate: " + cell(c.Candidate, cellBytes) + " | Change of " + cell(c.Name, cellBytes) + " |\n|---|---|---|---|---|\n"
@@ -51,7 +51,7 @@ func (m *markdown) compared() string {
 		}
 		for _, change := range c.binding() {
 			s.row(func() string {
-				row := lead + "| " + signs[change.status()] + " | " + cell(change.Workload+" at "+change.Level, cellBytes) +
+				row := lead + "| " + change.sign() + " | " + cell(change.Workload+" at "+change.Level, cellBytes) +
 					" | " + cell(strings.TrimSpace(change.Metric+" "+change.Stat)+" "+change.Control.Format(change.Unit), cellBytes) +
 					" | " + cell(change.Candidate.Format(change.Unit), cellBytes) + " | " + cell(change.Message, messageCell) + " |\n"
 				lead = ""
@@ -84,6 +84,15 @@ func (c *Comparison) binding() []*Change {
 		}
 	}
 	return list
+}
+
+// sign is how a change is shown in a table. What was measured without a limit is
+// not skipped.
+func (c *Change) sign() string {
+	if c.Limit.OK || c.Outcome != Skipped {
+		return signs[c.status()]
+	}
+	return map[string]string{"better": "🔼 better", "worse": "🔽 worse", "": "➖ no difference shown"}[c.Direction]
 }
 
 // status is how a change is shown, as the verdict on it would be.

@@ -68,7 +68,7 @@ func (a *app) report(args []string, out outputs) error {
 		if i > 0 {
 			fmt.Fprintln(a.Out)
 		}
-		if err := report.Terminal(a.Out, doc, t.width, t.color); err != nil {
+		if err := out.show(a.Out, doc, t.width, t.color); err != nil {
 			return measureError(err)
 		}
 		if len(args) > 1 {

@@ -24,11 +24,14 @@ import (
 type outputs struct {
 	dir    string            // "" writes none but the named ones
 	copies map[string]string // by flag of the format: files besides those in dir
+	// summary prints what matters, and not every level.
+	summary bool
 }
 
 // flags adds a flag for each format.
 func (o *outputs) flags(cmd *cobra.Command) {
 	o.copies = map[string]string{}
+	cmd.Flags().BoolVar(&o.summary, "summary", false, "print what each workload came to in a line, what failed, and the outcome; nothing else")
 	for _, x := range formats.All {
 		usage := "write " + x.Name + " to this `file`"
 		if x.Samples != nil {
@@ -40,6 +43,14 @@ func (o *outputs) flags(cmd *cobra.Command) {
 		})
 		_ = cmd.MarkFlagFilename(x.Flag, x.Ext()) // fails only for a flag that does not exist
 	}
+}
+
+// show writes a run for a person at a terminal.
+func (o outputs) show(w io.Writer, d *report.Document, width int, color bool) error {
+	if o.summary {
+		return report.TerminalSummary(w, d, width, color)
+	}
+	return report.Terminal(w, d, width, color)
 }
 
 // unshared refuses the copies that several plans or runs cannot share: those of
@@ -161,7 +172,7 @@ func (a *app) publish(p *plan.Plan, run *metric.Run, o outputs, verdicts assert.
 	if err != nil {
 		return doc, code, err
 	}
-	show := func() error { return report.Terminal(a.Out, doc, t.width, t.color) }
+	show := func() error { return o.show(a.Out, doc, t.width, t.color) }
 	if err := a.actions.foreign(a.Out, show); err != nil && writeErr == nil {
 		writeErr = err
 	}

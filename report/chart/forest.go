@@ -65,27 +65,7 @@ func (f *Forest) SVG() template.HTML {
 		f.sides(&s, x.at(0))
 	}
 	for i, r := range f.Rows {
-		y := top + row*float64(i) + row/2
-		s.add(`<text class="tick" x="%s" y="%s" text-anchor="end">%s</text>`, num(left-4), num(y+4), esc(clip(r.Name, left-8)))
-		if finite(r.Limit) {
-			s.add(`<path class="limit" d="M%s %sv16" fill="none" stroke="currentColor"/>`, num(at(r.Limit)), num(y-8))
-		}
-		if !math.IsNaN(r.Low) && !math.IsNaN(r.High) {
-			s.add(`<path class="whisker s0" d="M%s %sH%s" fill="none" stroke="currentColor"/>`, num(at(r.Low)), num(y), num(at(r.High)))
-			// What goes on beyond the picture ends in an arrow.
-			if x.at(r.Low) < left+4 {
-				s.add(`<path class="whisker arrow s0" d="M%s %sl-6 4l6 4" fill="none" stroke="currentColor"/>`, num(left+10), num(y-4))
-			}
-			if x.at(r.High) > Width-10 {
-				s.add(`<path class="whisker arrow s0" d="M%s %sl6 4l-6 4" fill="none" stroke="currentColor"/>`, num(Width-16), num(y-4))
-			}
-		}
-		if finite(r.Value) {
-			s.WriteString(Glyph(0, r.Mark, false, at(r.Value), y))
-			if edge := x.at(r.Value); f.Cut && edge > Width {
-				s.add(`<text class="tick" x="%s" y="%s" text-anchor="end">%s →</text>`, num(at(r.Value)-10), num(y+4), esc(f.Format(r.Value)))
-			}
-		}
+		f.row(&s, r, x, left, top+row*float64(i)+row/2)
 	}
 	for i, r := range f.Rows {
 		if finite(r.Value) && len(r.Tip) > 0 {
@@ -94,6 +74,31 @@ func (f *Forest) SVG() template.HTML {
 	}
 	s.WriteString("</svg>")
 	return template.HTML(s.String())
+}
+
+// row draws a change with its limit and interval, at y.
+func (f *Forest) row(s *svg, r Change, x *scale, left, y float64) {
+	at := func(v float64) float64 { return min(max(x.at(v), left+4), Width-10) }
+	s.add(`<text class="tick" x="%s" y="%s" text-anchor="end">%s</text>`, num(left-4), num(y+4), esc(clip(r.Name, left-8)))
+	if finite(r.Limit) {
+		s.add(`<path class="limit" d="M%s %sv16" fill="none" stroke="currentColor"/>`, num(at(r.Limit)), num(y-8))
+	}
+	if !math.IsNaN(r.Low) && !math.IsNaN(r.High) {
+		s.add(`<path class="whisker s0" d="M%s %sH%s" fill="none" stroke="currentColor"/>`, num(at(r.Low)), num(y), num(at(r.High)))
+		// What goes on beyond the picture ends in an arrow.
+		if x.at(r.Low) < left+4 {
+			s.add(`<path class="whisker arrow s0" d="M%s %sl-6 4l6 4" fill="none" stroke="currentColor"/>`, num(left+10), num(y-4))
+		}
+		if x.at(r.High) > Width-10 {
+			s.add(`<path class="whisker arrow s0" d="M%s %sl6 4l-6 4" fill="none" stroke="currentColor"/>`, num(Width-16), num(y-4))
+		}
+	}
+	if finite(r.Value) {
+		s.WriteString(Glyph(0, r.Mark, false, at(r.Value), y))
+		if edge := x.at(r.Value); f.Cut && edge > Width {
+			s.add(`<text class="tick" x="%s" y="%s" text-anchor="end">%s →</text>`, num(at(r.Value)-10), num(y+4), esc(f.Format(r.Value)))
+		}
+	}
 }
 
 // sides says which side of zero is the better, where there is room.

@@ -51,7 +51,7 @@ var All = []Format{
 	},
 	{
 		Name: "the Markdown report", Flag: "markdown", File: "report.md", For: "a job's summary",
-		Doc:   "the page in brief, under 900 KiB, most important first",
+		Doc:   "at most 60 lines: the verdict, what changed, a line for each workload, what failed",
 		Write: report.Markdown, Together: report.MarkdownTogether,
 	},
 	{

@@ -16,39 +16,6 @@ import (
 	clean "github.com/tokgate/tokgate/report/text"
 )
 
-// briefView is page one: what gets forwarded.
-type briefView struct {
-	Title, Subtitle    string
-	Organization, Date string
-	Logo               template.URL // "": none
-	Class, Word        string
-	Sentence           string // the verdict
-	Partial, Simulated bool
-	System             *table
-	Tiles              []tile
-	Uses               []useView
-	Answers            []answerView
-	Chart              *figure
-	How                []string // how it was measured
-	Notes              []string // the plan's
-}
-
-// useView is a use case with its limit.
-type useView struct {
-	Title, About string
-	Link         string
-	Class        string
-	Value, Unit  string
-	Binds        string
-	Bar          template.HTML // "": nothing to draw
-}
-
-// answerView is what a comparison says of one workload, with what carries it.
-type answerView struct {
-	Title, Answer, Class, Why string
-	Changes                   []string
-}
-
 func brief(r run) *briefView {
 	v := &briefView{Title: line(r.Plan.Name), Word: line(r.Word()), Partial: r.Partial, Simulated: r.Simulated, Date: r.Date("2 January 2006")}
 	if c := r.Plan.Cover; c != nil {
@@ -84,49 +51,6 @@ func logo(encoded string) template.URL {
 		return ""
 	}
 	return template.URL("data:" + kind + ";base64," + encoded)
-}
-
-// unmet is the verdict of a run that failed, with what failed first; "" of
-// every other.
-func unmet(r run) string {
-	if r.Outcome != report.Fail {
-		return ""
-	}
-	t := r.Tally()
-	var named []string
-	for i := range r.Verdicts {
-		if v := &r.Verdicts[i]; v.Status() == report.StatusFail && v.Required() && len(named) < 2 {
-			named = append(named, failed(r, v))
-		}
-	}
-	s := fmt.Sprintf("%d of %s failed%s", t.Failed, plural(t.Required, "requirement"), confidence(r.Document))
-	if len(named) > 0 {
-		s += ": " + strings.Join(named, "; ")
-	}
-	if left := t.Failed - len(named); left > 0 && len(named) > 0 {
-		s += fmt.Sprintf("; and %d more", left)
-	}
-	return s + "."
-}
-
-// failed names what failed in a few words.
-func failed(r run, v *report.Verdict) string {
-	name := line(v.Name)
-	if th := v.Threshold; th != nil {
-		def, _ := metric.Lookup(th.Metric)
-		name = strings.TrimSpace(cmp.Or(def.Title, th.Metric) + " " + th.Stat)
-		if v.Value.OK && th.Limit.OK && !math.IsInf(v.Value.V, 0) {
-			value, limit := metric.FormatPair(metric.Unit(th.Unit), v.Value.V, th.Limit.V)
-			name += fmt.Sprintf(" %s (allowed %s %s)", value, relation(th.Op), limit)
-		}
-	}
-	if v.Workload != "" {
-		name += " in " + r.title(v.Workload)
-	}
-	if v.Level != "" {
-		name += " at " + line(v.Level)
-	}
-	return name + r.on(v.Server)
 }
 
 // system says what was measured, a column for each server.

@@ -3,6 +3,7 @@ package html
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tokgate/tokgate/metric"
@@ -175,4 +176,41 @@ func (r run) on(server string) string {
 func family(s string) string {
 	name, _, _ := strings.Cut(s, `["`)
 	return name
+}
+
+// mostCases have a section of their own; what is beyond is in the tables.
+const mostCases = 12
+
+// useCase says whether a workload has a section: something must hold of it beyond
+// that requests succeed, or its capacity was searched.
+func (r run) useCase(w *report.Workload) bool {
+	return slices.ContainsFunc(w.Bounds, func(b report.Bound) bool { return b.Threshold.Metric != "success" && b.Threshold.Limit.OK }) ||
+		slices.ContainsFunc(r.Capacities, func(c report.Capacity) bool { return c.Workload == w.Address })
+}
+
+// anchorOf is the link to the section of a use case.
+func (r run) anchorOf(w *report.Workload) string {
+	n := 0
+	for i := range r.Workloads {
+		if x := &r.Workloads[i]; r.useCase(x) {
+			if n++; x == w && n <= mostCases {
+				return "#" + caseID(x, r)
+			}
+		}
+	}
+	return ""
+}
+
+func caseID(w *report.Workload, r run) string {
+	return fmt.Sprintf("case-%d", 1+slices.IndexFunc(r.Workloads, func(x report.Workload) bool { return x.Address == w.Address }))
+}
+
+// capacity is the answer of a search; nil: there was none.
+func (r run) capacity(workload, server string) *report.Capacity {
+	for i := range r.Capacities {
+		if c := &r.Capacities[i]; c.Workload == workload && c.Server == server {
+			return c
+		}
+	}
+	return nil
 }

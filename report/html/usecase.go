@@ -2,7 +2,6 @@ package html
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -10,9 +9,6 @@ import (
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
 )
-
-// mostCases have a section of their own; what is beyond is in the tables.
-const mostCases = 12
 
 // useCases are a section for each use case: what it is, what must hold, what was
 // measured over the load, and what came of it.
@@ -28,40 +24,6 @@ func useCases(runs []run) []section {
 		}
 	}
 	return out
-}
-
-// useCase says whether a workload has a section: something must hold of it beyond
-// that requests succeed, or its capacity was searched.
-func (r run) useCase(w *report.Workload) bool {
-	return slices.ContainsFunc(w.Bounds, func(b report.Bound) bool { return b.Threshold.Metric != "success" && b.Threshold.Limit.OK }) ||
-		slices.ContainsFunc(r.Capacities, func(c report.Capacity) bool { return c.Workload == w.Address })
-}
-
-// anchorOf is the link to the section of a use case.
-func (r run) anchorOf(w *report.Workload) string {
-	n := 0
-	for i := range r.Workloads {
-		if x := &r.Workloads[i]; r.useCase(x) {
-			if n++; x == w && n <= mostCases {
-				return "#" + caseID(x, r)
-			}
-		}
-	}
-	return ""
-}
-
-func caseID(w *report.Workload, r run) string {
-	return fmt.Sprintf("case-%d", 1+slices.IndexFunc(r.Workloads, func(x report.Workload) bool { return x.Address == w.Address }))
-}
-
-// capacity is the answer of a search; nil: there was none.
-func (r run) capacity(workload, server string) *report.Capacity {
-	for i := range r.Capacities {
-		if c := &r.Capacities[i]; c.Workload == workload && c.Server == server {
-			return c
-		}
-	}
-	return nil
 }
 
 func useCase(r run, w *report.Workload) section {
@@ -239,27 +201,15 @@ func besideLimit(r run, w *report.Workload, server string) *table {
 		}
 		return columns(r, w, server, shown, heads)
 	}
-	byN := map[int]*report.Case{}
-	var ns []int
-	for _, x := range cases {
-		if x.Kind != c.Over {
-			continue
-		}
-		n := x.N
-		if c.OfRate() {
-			n = int(math.Round(x.Rate / c.Load(1)))
-		}
-		if byN[n] == nil {
-			ns = append(ns, n)
-		}
-		if old := byN[n]; old == nil || x.Completed > old.Completed {
-			byN[n] = x
-		}
-	}
+	return aroundLimit(r, w, c, cases)
+}
+
+// aroundLimit are the smallest load, the limit, and what is beyond it.
+func aroundLimit(r run, w *report.Workload, c *report.Capacity, cases []*report.Case) *table {
+	byN, ns := byLoad(c, cases)
 	if len(ns) < 2 {
 		return nil
 	}
-	slices.Sort(ns)
 	var shown []*report.Case
 	var heads []string
 	last := -1
@@ -280,7 +230,29 @@ func besideLimit(r run, w *report.Workload, server string) *table {
 		}
 		shown, heads, last = append(shown, byN[n]), append(heads, head), n
 	}
-	return columns(r, w, server, shown, heads)
+	return columns(r, w, c.Server, shown, heads)
+}
+
+// byLoad is of the cases of a search the one with the most requests at each load.
+func byLoad(c *report.Capacity, cases []*report.Case) (byN map[int]*report.Case, ns []int) {
+	byN = map[int]*report.Case{}
+	for _, x := range cases {
+		if x.Kind != c.Over {
+			continue
+		}
+		n := x.N
+		if c.OfRate() {
+			n = int(math.Round(x.Rate / c.Load(1)))
+		}
+		if byN[n] == nil {
+			ns = append(ns, n)
+		}
+		if old := byN[n]; old == nil || x.Completed > old.Completed {
+			byN[n] = x
+		}
+	}
+	slices.Sort(ns)
+	return byN, ns
 }
 
 // columns is a column for each of the cases.

@@ -3,6 +3,7 @@ package html
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -146,6 +147,49 @@ func meaning(d *report.Document) (class, sentence string) {
 		return "unsure", "The measurements do not settle every requirement: neither pass nor fail could be said" + confidence(d) + "."
 	}
 	return "error", "Something could not be measured, so there is no verdict on it. A missing measurement never passes."
+}
+
+// unmet is the verdict of a run that failed, with what failed first; "" of
+// every other.
+func unmet(r run) string {
+	if r.Outcome != report.Fail {
+		return ""
+	}
+	t := r.Tally()
+	var named []string
+	for i := range r.Verdicts {
+		if v := &r.Verdicts[i]; v.Status() == report.StatusFail && v.Required() && len(named) < 2 {
+			named = append(named, failed(r, v))
+		}
+	}
+	s := fmt.Sprintf("%d of %s failed%s", t.Failed, plural(t.Required, "requirement"), confidence(r.Document))
+	if len(named) > 0 {
+		s += ": " + strings.Join(named, "; ")
+	}
+	if left := t.Failed - len(named); left > 0 && len(named) > 0 {
+		s += fmt.Sprintf("; and %d more", left)
+	}
+	return s + "."
+}
+
+// failed names what failed in a few words.
+func failed(r run, v *report.Verdict) string {
+	name := line(v.Name)
+	if th := v.Threshold; th != nil {
+		def, _ := metric.Lookup(th.Metric)
+		name = strings.TrimSpace(cmp.Or(def.Title, th.Metric) + " " + th.Stat)
+		if v.Value.OK && th.Limit.OK && !math.IsInf(v.Value.V, 0) {
+			value, limit := metric.FormatPair(metric.Unit(th.Unit), v.Value.V, th.Limit.V)
+			name += fmt.Sprintf(" %s (allowed %s %s)", value, relation(th.Op), limit)
+		}
+	}
+	if v.Workload != "" {
+		name += " in " + r.title(v.Workload)
+	}
+	if v.Level != "" {
+		name += " at " + line(v.Level)
+	}
+	return name + r.on(v.Server)
 }
 
 func confidence(d *report.Document) string {

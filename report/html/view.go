@@ -154,3 +154,36 @@ type sourceLine struct {
 
 // token is a piece of a line with its class.
 type token struct{ Class, Text string }
+
+// briefView is page one: what gets forwarded.
+type briefView struct {
+	Title, Subtitle    string
+	Organization, Date string
+	Logo               template.URL // "": none
+	Class, Word        string
+	Sentence           string // the verdict
+	Partial, Simulated bool
+	System             *table
+	Tiles              []tile
+	Uses               []useView
+	Answers            []answerView
+	Chart              *figure
+	How                []string // how it was measured
+	Notes              []string // the plan's
+}
+
+// useView is a use case with its limit.
+type useView struct {
+	Title, About string
+	Link         string
+	Class        string
+	Value, Unit  string
+	Binds        string
+	Bar          template.HTML // "": nothing to draw
+}
+
+// answerView is what a comparison says of one workload, with what carries it.
+type answerView struct {
+	Title, Answer, Class, Why string
+	Changes                   []string
+}

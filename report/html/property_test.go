@@ -1,0 +1,156 @@
+package html
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/report"
+)
+
+var documents = flag.Int("documents", 200, "generated documents that TestLongNoViewContradictsItself renders")
+
+// generated is a recorded document with another comparison and another answer of
+// its capacity, drawn by a seed: what the judge could have said.
+func generated(base *report.Document, seed uint64) *report.Document {
+	r := rand.New(rand.NewPCG(seed, 23))
+	copied := *base
+	d := &copied
+	d.Verdicts, d.Capacities = slices.Clone(base.Verdicts), slices.Clone(base.Capacities)
+	n := func(v float64) report.Number { return report.Number{V: v, OK: true} }
+	pick := func(of ...string) string { return of[r.IntN(len(of))] }
+	c := report.Comparison{Name: "x", Control: "a", Candidate: "b", Paired: true, Rounds: 8}
+	for _, level := range []string{"1", "8"} {
+		worse, better := false, false
+		for _, m := range []struct{ name, stat, unit, better string }{{"throughput", "", "tok/s", "higher"}, {"ttft", "p95", "s", "lower"}, {"e2e", "mean", "s", "lower"}, {"speed", "mean", "tok/s", "higher"}} {
+			mid, half := r.NormFloat64()*0.1, 0.2*r.Float64()
+			x := report.Change{Workload: "chat", Level: level, Metric: m.name, Stat: m.stat, Unit: m.unit, Better: m.better, Severity: "error",
+				Control: n(1), Candidate: n(1 + mid), Change: n(mid), Low: n(mid - half), High: n(mid + half), Outcome: report.Skipped}
+			up := mid > 0 == (m.better == "higher")
+			if mid-half > 0 || mid+half < 0 {
+				x.Direction = map[bool]string{true: "better", false: "worse"}[up]
+			}
+			if r.IntN(3) == 0 {
+				limit := 0.1 * r.Float64()
+				bad := mid
+				if m.better == "higher" {
+					limit, bad = -limit, -mid
+				}
+				x.Limit, x.Outcome = n(limit), report.Pass
+				switch abs := max(limit, -limit); {
+				case bad-half > abs:
+					x.Outcome = report.Fail
+				case bad+half > abs:
+					x.Outcome = report.Inconclusive
+				}
+			}
+			worse, better = worse || x.Direction == "worse" && x.Outcome != report.Pass, better || x.Direction == "better"
+			c.Changes = append(c.Changes, x)
+		}
+		answer := map[[2]bool]string{{true, false}: "no", {false, true}: "yes", {true, true}: "mixed", {false, false}: "no difference"}[[2]bool{worse, better}]
+		c.Decisions = append(c.Decisions, report.Decision{Workload: "chat", Level: level, Answer: answer, Why: "because"})
+	}
+	d.Comparisons = []report.Comparison{c}
+	d.Plan.Decide = pick("certified", "estimate")
+	capacity := &d.Capacities[0]
+	capacity.Confirmed = r.IntN(2) == 0
+	if v := &d.Verdicts[2]; r.IntN(2) == 0 { // the level 1 failed, below the capacity
+		v.Outcome, v.Value, d.Outcome, d.ExitCode = report.Fail, n(9), report.Fail, 1
+		if above := d.Above(v); above != nil {
+			v.Notes = append(slices.Clone(v.Notes), report.Joining(v, above))
+		}
+	}
+	return d
+}
+
+var (
+	changeSVG = regexp.MustCompile(`(?s)<svg class="chart"[^>]*aria-label="Changes of [^"]*">.*?</svg>`)
+	cross     = regexp.MustCompile(`<path class="cross" d="M([\d.]+) `)
+	whisker   = regexp.MustCompile(`<path class="whisker s0" d="M(-?[\d.]+) [\d.]+H(-?[\d.]+)"`)
+	zeroLine  = regexp.MustCompile(`<line class="axis" x1="([\d.]+)"`)
+)
+
+// contradictions are what a page says against itself.
+func contradictions(d *report.Document, page string) []string {
+	found := report.Check(d)
+	if d.Plan.Decide == "estimate" {
+		if m := regexp.MustCompile(`.{0,40}(?i:\bexact\b).{0,40}`).FindString(strings.ReplaceAll(page[strings.Index(page, "<main"):], "\n", " ")); m != "" && !strings.Contains(m, "this run: exact") {
+			found = append(found, "exact is said of point estimates: "+m)
+		}
+	}
+	for _, svg := range changeSVG.FindAllString(page, -1) {
+		at := func(s string) float64 { v, _ := strconv.ParseFloat(s, 64); return v }
+		zero := at(zeroLine.FindStringSubmatch(svg)[1])
+		for _, m := range cross.FindAllStringSubmatch(svg, -1) {
+			if at(m[1])+4.5 > zero+0.2 {
+				found = append(found, "a red mark on the better side")
+			}
+		}
+		for _, m := range whisker.FindAllStringSubmatch(svg, -1) {
+			if at(m[1]) < 0 || at(m[2]) > 480 {
+				found = append(found, "an interval leaves its picture")
+			}
+			if (at(m[2]) >= 470 || at(m[1]) <= 64) && !strings.Contains(svg, "arrow") {
+				found = append(found, fmt.Sprintf("an interval ends at the edge without an arrow: %s", m[0]))
+			}
+		}
+	}
+	for i := range d.Verdicts {
+		v := &d.Verdicts[i]
+		if above := d.Above(v); above != nil && !strings.Contains(page, "all the same") {
+			found = append(found, "a level failed below a capacity, and the page does not join them")
+		}
+	}
+	if strings.Contains(page, ">skipped<") {
+		found = append(found, "what was measured is called skipped")
+	}
+	return found
+}
+
+// judged renders the parts of the page that say what the judge said.
+func judged(t *testing.T, d *report.Document) string {
+	runs := named([]*report.Document{d})
+	v := view{Brief: brief(runs[0]), Sections: useCases(runs)}
+	for _, of := range []func([]run) (section, bool){problems, comparisons, source, definitions} {
+		if s, ok := of(runs); ok {
+			v.Sections = append(v.Sections, s)
+		}
+	}
+	var b bytes.Buffer
+	if err := page.Execute(&b, v); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// No view contradicts itself, whatever the judge said.
+func TestLongNoViewContradictsItself(t *testing.T) {
+	base := recorded(t, "pass")
+	for seed := range uint64(*documents) {
+		d := generated(base, seed)
+		if found := contradictions(d, judged(t, d)); len(found) > 0 {
+			t.Fatalf("document %d: %q", seed, found)
+		}
+	}
+}
+
+// What contradicts itself is found.
+func TestContradictionsAreFound(t *testing.T) {
+	d := generated(recorded(t, "pass"), 1)
+	d.Comparisons[0].Decisions[0].Answer = "no difference"
+	x := &d.Comparisons[0].Changes[0]
+	x.Limit, x.Direction = report.Number{}, "worse"
+	if len(report.Check(d)) == 0 {
+		t.Error("no difference above a row that is worse is not found")
+	}
+	page := `<main><svg class="chart" aria-label="Changes of chat at 1"><line class="axis" x1="200" x2="200"/><path class="cross" d="M300 10l9 9"/></svg>`
+	if len(contradictions(recorded(t, "pass"), page)) == 0 {
+		t.Error("a red mark on the better side is not found")
+	}
+}

@@ -1,0 +1,69 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// definitions says what the metrics of the report mean, since tools differ.
+func (m *markdown) definitions() string {
+	used := m.used()
+	if len(used) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\n<details><summary>How the metrics are defined</summary>\n\n")
+	for _, def := range metric.Defs {
+		if used[def.Name] {
+			fmt.Fprintf(&b, "- **%s** (`%s`, %s): %s No value when: %s.\n", escape(def.Title), def.Name, escape(string(def.Unit)), escape(def.Doc), escape(def.NoValue))
+		}
+	}
+	b.WriteString(m.windows())
+	b.WriteString("\nPercentiles are nearest-rank over all requests due; a failed request counts as worse than every other. " +
+		"∞: that many failed. –: no value.\n\n</details>\n")
+	return b.String()
+}
+
+// windows says what rates are taken over.
+func (m *markdown) windows() string {
+	of := map[string][]string{}
+	for i := range m.doc.Cases {
+		c := &m.doc.Cases[i]
+		if !slices.Contains(of[c.RatesOver], c.Workload) {
+			of[c.RatesOver] = append(of[c.RatesOver], c.Workload)
+		}
+	}
+	const steady = "over the time in which every slot was busy, ramp and drain left out (`window = \"steady\"`)"
+	all := of[string(metric.All)]
+	switch {
+	case len(all) == 0:
+		return "\nThroughput and other rates are " + steady + ".\n"
+	case len(of) == 1:
+		return "\nThroughput and other rates are " + overAll + ".\n"
+	}
+	return "\nThroughput and other rates are " + steady + "; of " + cell(strings.Join(all, ", "), messageCell) + " " + overAll + ".\n"
+}
+
+const overAll = "of measured requests only, from the first sent to the end of the last (`window = \"all\"`)"
+
+// used holds the metrics that the report names: those of thresholds, and those
+// of the table of levels that some level has.
+func (m *markdown) used() map[string]bool {
+	used := map[string]bool{}
+	for i := range m.doc.Verdicts {
+		if th := m.doc.Verdicts[i].Threshold; th != nil {
+			used[th.Metric] = true
+		}
+	}
+	for i := range m.doc.Cases {
+		for _, s := range m.doc.Cases[i].Metrics {
+			if s.Why == "" && slices.ContainsFunc(slices.Concat(LevelColumns, answerColumns, insideColumns), func(c Column) bool { return c.Metric == s.Metric }) {
+				used[s.Metric] = true
+			}
+		}
+	}
+	return used
+}

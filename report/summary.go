@@ -1,0 +1,75 @@
+package report
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/tokgate/tokgate/report/text"
+)
+
+// TerminalSummary writes the document for a person in a hurry: what each comparison
+// and each workload came to in a line, what failed, and as the last line the
+// outcome. As in Terminal no line can be taken for a command by a CI system.
+func TerminalSummary(w io.Writer, d *Document, width int, color bool) error {
+	t := &terminal{w: bufio.NewWriter(w), doc: d, width: max(cmp.Or(width, 80), minWidth), color: color}
+	t.header()
+	t.line("")
+	for i := range d.Comparisons {
+		c := &d.Comparisons[i]
+		t.para("  ", bold, text.Bytes(cmp.Or(c.Line, c.Name+": "+c.Skipped), lineBytes))
+	}
+	m := markdown{doc: d}
+	rows := [][]string{{"", "Workload", "What it came to"}}
+	for _, g := range groups(d) {
+		worst, tally := m.of(g)
+		said := tally.line()
+		for _, c := range g.capacities {
+			said = "carries " + c.Limit() + " · " + said
+		}
+		name := d.TitleOf(g.workload)
+		if len(d.Servers) > 1 {
+			name += " on " + d.TitleOf(g.server)
+		}
+		rows = append(rows, []string{marks[worst].word, text.Cut(text.Line(name), t.width/2), text.Line(said)})
+	}
+	t.rows(rows, fit(rows), 0, 1, 2)
+	t.repeat()
+	t.last()
+	if t.err != nil {
+		return t.err
+	}
+	return t.w.Flush()
+}
+
+// mostRepeated of what did not pass are said again at the end.
+const mostRepeated = 12
+
+// repeat says in a line each what did not pass.
+func (t *terminal) repeat() {
+	var list []*Verdict
+	for i := range t.doc.Verdicts {
+		if v := &t.doc.Verdicts[i]; v.Status() < StatusWarning {
+			list = append(list, v)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *Verdict) int { return int(a.Status() - b.Status()) })
+	if len(list) > 0 {
+		t.line("")
+	}
+	for _, v := range list[:min(len(list), mostRepeated)] {
+		said := v.Name
+		if v.Workload != "" {
+			said += " of " + t.doc.TitleOf(v.Workload)
+		}
+		if v.Message != "" {
+			said += ": " + v.Message
+		}
+		t.line(t.mark(v.Status()) + text.Cut(text.Line(text.Bytes(said, lineBytes)), t.width-len(verdictIndent)))
+	}
+	if rest := len(list) - mostRepeated; rest > 0 {
+		t.line(fmt.Sprintf("%s… and %d more", verdictIndent, rest))
+	}
+}
