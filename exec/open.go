@@ -71,6 +71,15 @@ func (rd *round) open(health *func() metric.Health) {
 	rd.ended = nil
 }
 
+// rates are those of the window's stages; none where it has no stages.
+func (w *window) rates() []load.Stage {
+	var out []load.Stage
+	for i, s := range w.stages {
+		out = append(out, load.Stage{Due: w.parts[i], From: s.Level.Stage.From, To: s.Level.Stage.To})
+	}
+	return out
+}
+
 // warmupPrompts is how many prompts of a phase of unknown length are made
 // beforehand.
 const warmupPrompts = 100

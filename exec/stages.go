@@ -3,7 +3,6 @@ package exec
 import (
 	"time"
 
-	"github.com/tokgate/tokgate/exec/load"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -63,15 +62,6 @@ func (r *runner) stages(t *Target, cases []Case) (lost error) {
 		r.ran(s.level, (r.Clock.Now()-begin)/time.Duration(len(all)))
 	}
 	return lost
-}
-
-// rates are those of the window's stages; none where it has no stages.
-func (w *window) rates() []load.Stage {
-	var out []load.Stage
-	for i, s := range w.stages {
-		out = append(out, load.Stage{Due: w.parts[i], From: s.Level.Stage.From, To: s.Level.Stage.To})
-	}
-	return out
 }
 
 // staged are the first of the cases, which are the stages of one load; none where the first

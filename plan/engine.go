@@ -148,3 +148,16 @@ func (f Flag) number() (int, bool) {
 	n, whole := WholeNumber(f.Value)
 	return int(n), whole
 }
+
+// FixedPort is the port of this machine that the plan gives a process or
+// container; 0: none.
+func (s *Server) FixedPort() int {
+	switch {
+	case s.Process != nil && s.Process.Port != 0:
+		return s.Process.Port
+	case s.Container != nil && (s.Container.Port != 0 || s.Container.Network != "host"):
+		return s.Container.Port
+	}
+	n, _ := s.FlagNumber("port")
+	return n
+}

@@ -453,19 +453,6 @@ func Address(name, key string) string {
 // PortPlaceholder in a process's command stands for the port it shall use.
 const PortPlaceholder = "{port}"
 
-// fixedPort is the port of this machine that the plan gives a process or
-// container; 0: none.
-func (s *Server) FixedPort() int {
-	switch {
-	case s.Process != nil && s.Process.Port != 0:
-		return s.Process.Port
-	case s.Container != nil && (s.Container.Port != 0 || s.Container.Network != "host"):
-		return s.Container.Port
-	}
-	n, _ := s.FlagNumber("port")
-	return n
-}
-
 // Engines that tokgate knows; openai is anything that speaks the protocol.
 var Engines = []string{"vllm", "sglang", "llama.cpp", "openai"}
 

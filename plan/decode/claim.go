@@ -140,21 +140,27 @@ func parseChange(def metric.Def, text string, improve bool) (plan.Change, *probl
 	if c.Limit = n; down {
 		c.Limit = -n
 	}
+	return c, misjudged(c, n, down, improve)
+}
+
+// misjudged says why a change of that size is none that a plan can ask for.
+func misjudged(c plan.Change, n float64, down, improve bool) *problem {
+	def := c.Metric
 	better := down == (def.Better == metric.LowerIsBetter) && !c.TwoSided
 	switch {
 	case math.IsInf(n, 0) || n > 10 || down && n >= 1:
-		return c, problemf(sumOutOfRange, "%s: %s is no change that could be meant.", def.Name, text)
+		return problemf(sumOutOfRange, "%s: %s is no change that could be meant.", def.Name, c.Text)
 	case n == 0 && !improve:
-		return c, problemf(sumOutOfRange, "%s: nothing can be shown to be exactly as good. Tolerate something, or improve.", def.Name)
+		return problemf(sumOutOfRange, "%s: nothing can be shown to be exactly as good. Tolerate something, or improve.", def.Name)
 	case n > 0 && better != improve:
 		word, block := "worse", "tolerate"
 		if better {
 			word, block = "better", "improve"
 		}
 		article := map[bool]string{true: "Lower", false: "Higher"}[down]
-		return c, problemf(sumWrongWay, "%s %s is %s: that belongs in %s.", article, def.Name, word, block+" { … }")
+		return problemf(sumWrongWay, "%s %s is %s: that belongs in %s.", article, def.Name, word, block+" { … }")
 	}
-	return c, nil
+	return nil
 }
 
 // bothSides takes the sign of a change that is bounded on both sides, "+-" or "±", for a

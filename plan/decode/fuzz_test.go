@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -160,7 +161,7 @@ func checkPlanInvariants(t *testing.T, p *plan.Plan) {
 				sum := 0
 				for i := range lv.Rounds {
 					n := lv.RoundRequests(i)
-					if n < lv.N {
+					if n < 1 || n < lv.N && l.Kind != metric.Users { // users come one after another
 						t.Errorf("level %+v: round %d has %d requests", lv, i, n)
 					}
 					sum += n

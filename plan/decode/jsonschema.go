@@ -103,65 +103,72 @@ func oneOrList(one object) object {
 // Every attribute may be null, which is as if it were left out, and every string
 // may be a template.
 func jsonType(name string) object {
-	template := object{"type": "string", "pattern": `[$%]\{`}
-	anyOf := func(of ...object) object {
-		all := []any{object{"type": "null"}, template}
-		for _, o := range of {
-			all = append(all, o)
-		}
-		return object{"anyOf": all}
+	if name == "any" {
+		return object{}
 	}
+	of, ok := jsonTypes[name]
+	if !ok {
+		panic(fmt.Sprintf("no JSON schema for the type %q", name))
+	}
+	return jsonAny(of...)
+}
+
+func jsonAny(of ...object) object {
+	all := []any{object{"type": "null"}, object{"type": "string", "pattern": `[$%]\{`}}
+	for _, o := range of {
+		all = append(all, o)
+	}
+	return object{"anyOf": all}
+}
+
+// jsonTypes are the alternatives of each type but "any".
+var jsonTypes = func() map[string][]object {
+	type of = []object
 	list := func(items object) object { return object{"type": "array", "items": items} }
 	var (
+		digits   = object{"type": "number"}
+		number   = jsonAny(digits)
+		span     = object{"type": "string", "pattern": `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`}
+		duration = jsonAny(span)
+		auto     = object{"const": "auto"}
 		text     = object{"type": "string"}
-		number   = anyOf(object{"type": "number"})
-		duration = anyOf(object{"type": "string", "pattern": `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$`})
+		share    = object{"type": "string", "pattern": "%$"}
 		anObject = object{"type": "object"}
+		anyList  = list(object{})
 	)
-	switch name {
-	case "any":
-		return object{}
-	case "bool":
-		return anyOf(object{"type": "boolean"})
-	case "number", "duration":
-		return map[string]object{"number": number, "duration": duration}[name]
-	case "string", "path", "type", "change", "server":
-		return anyOf(text)
-	case "object", "map of strings":
-		return anyOf(anObject)
-	case "rate or object":
-		return anyOf(text, anObject)
-	case "map or set of strings":
-		return anyOf(anObject, list(object{}))
-	case "list of strings", "list of paths", "list of numbers or strings":
-		return anyOf(list(object{}))
-	case "list of numbers":
-		return anyOf(list(number))
-	case "number or list of numbers":
-		return anyOf(number, list(number))
-	case "string or object":
-		return anyOf(text, anObject)
-	case "number or object":
-		return anyOf(number, anObject)
-	case `number, duration or "auto"`:
-		return anyOf(number, duration, object{"const": "auto"})
-	case "duration or object":
-		return anyOf(duration, anObject)
-	case `duration or "auto"`:
-		return anyOf(duration, object{"const": "auto"})
-	case "number or rate":
-		return anyOf(number, text)
-	case "number or share":
-		return anyOf(number, object{"type": "string", "pattern": "%$"})
-	case gpusType:
-		return anyOf(number, list(object{}), object{"const": "all"})
-	case "level or list of levels":
-		return anyOf(object{"type": "number"}, text, list(object{}))
-	case "threshold or list of thresholds", "string or list of strings", "server or list of servers", "workload or list of workloads":
-		return anyOf(text, list(text))
+	types := map[string][]object{
+		"bool":                       {object{"type": "boolean"}},
+		"number":                     {digits},
+		"duration":                   {span},
+		"rate or object":             {text, anObject},
+		"map or set of strings":      {anObject, anyList},
+		"list of numbers":            {list(number)},
+		"number or list of numbers":  {number, list(number)},
+		"string or object":           {text, anObject},
+		"number or object":           {number, anObject},
+		`number, duration or "auto"`: {number, duration, auto},
+		"duration or object":         {duration, anObject},
+		`duration or "auto"`:         {duration, auto},
+		"number or rate":             {number, text},
+		"number or share":            {number, share},
+		gpusType:                     {number, anyList, object{"const": "all"}},
+		"level or list of levels":    {digits, text, anyList},
 	}
-	panic(fmt.Sprintf("no JSON schema for the type %q", name))
-}
+	for _, alike := range []struct {
+		names []string
+		of    of
+	}{
+		{[]string{"string", "path", "type", "change", "server"}, of{text}},
+		{[]string{"object", "map of strings"}, of{anObject}},
+		{[]string{"list of strings", "list of paths", "list of numbers or strings"}, of{anyList}},
+		{[]string{"threshold or list of thresholds", "string or list of strings", "server or list of servers", "workload or list of workloads"}, of{text, list(text)}},
+	} {
+		for _, name := range alike.names {
+			types[name] = alike.of
+		}
+	}
+	return types
+}()
 
 // defaultText is the cell of the defaults column.
 func (a *Attr) defaultText() string {
