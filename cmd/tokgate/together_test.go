@@ -22,7 +22,7 @@ func TestLongReportTogether(t *testing.T) {
 	page, summary := filepath.Join(out, "together.html"), filepath.Join(out, "together.md")
 	tokgate(t, "report", before, after, "--html", page, "--markdown", summary).check(t, assert.ExitPass, "TTFT p95", "before", "after", "PASS")
 	for file, words := range map[string][]string{
-		page:                                 {`<header class="simulated">`, "before", "after", `id="throughput"`, "What differs between the runs"},
+		page:                                 {`<header class="simulated">`, "before", "after", `id="system"`, "What differs between the runs"},
 		summary:                              {"Simulated", "| before |", "| after |", "### Throughput"},
 		filepath.Join(before, "report.html"): {`<header class="simulated">`, "Content-Security-Policy", `id="plan"`},
 	} {
