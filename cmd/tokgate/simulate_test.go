@@ -53,7 +53,7 @@ func TestSimulate(t *testing.T) {
 	const dir = "results/test-simulated"
 	wellFormed(t, filepath.Join(dir, "junit.xml"))
 	for file, words := range map[string][]string{
-		filepath.Join(dir, "report.md"):            {"**Simulated.**", "of virtual time"},
+		filepath.Join(dir, "report.md"):            {"**Simulated.**", "in virtual time"},
 		filepath.Join(dir, "junit.xml"):            {`name="gpu/chat (simulated)"`, `<property name="simulated" value="true">`, "SIMULATED"},
 		filepath.Join(dir, "results.json"):         {`"simulated": true`},
 		filepath.Join(dir, "samples.jsonl"):        {`"simulated":true`},
