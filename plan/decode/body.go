@@ -222,14 +222,5 @@ func (b *body) anyMetric() bool {
 	return slices.ContainsFunc(metric.Defs, func(d metric.Def) bool { return b.isSet(d.Name) })
 }
 
-// isText says whether the plan sets the attribute to that text.
-func (b *body) isText(name, text string) bool {
-	if !b.given(name) {
-		return false
-	}
-	v, ok := b.value(name)
-	return ok && v.Type() == cty.String && v.IsKnown() && v.AsString() == text
-}
-
 // hasValue says whether the attribute has a value: the plan's or a default.
 func (b *body) hasValue(name string) bool { return b.given(name) || b.spec.attr(name).Default != "" }
