@@ -31,7 +31,7 @@ type reply struct {
 // transport is a server of one script on the run's clock.
 type transport struct {
 	clock  clock.Clock
-	tick   time.Duration // how often a cancelled context is looked for
+	tick   time.Duration // how often cancelled contexts are looked for, all of them by one timer
 	script func(n int, r *client.Request) reply
 
 	mu       sync.Mutex
@@ -41,6 +41,16 @@ type transport struct {
 	accepted int // of these, those that are not refused
 	most     int
 	prompts  map[string]int
+
+	flights  []*flight // looked at with each tick
+	watching bool      // a tick is to come
+}
+
+// flight is a request that is under way.
+type flight struct {
+	ctx  context.Context
+	end  func(error)
+	over bool
 }
 
 func (t *transport) Send(ctx context.Context, r *client.Request, s client.Stream) {
@@ -57,13 +67,16 @@ func (t *transport) Send(ctx context.Context, r *client.Request, s client.Stream
 	t.mu.Unlock()
 
 	a := t.script(n, r)
-	over, taken := false, a.refuse == nil && a.status == nil
+	taken := a.refuse == nil && a.status == nil
 	if taken {
 		t.accepted++
 	}
+	f := &flight{ctx: ctx}
+	stop := func() bool { return false }
 	end := func(err error) {
-		if !over {
-			over = true
+		if !f.over {
+			f.over = true
+			stop()
 			t.mu.Lock()
 			t.inFlight--
 			if taken {
@@ -82,23 +95,18 @@ func (t *transport) Send(ctx context.Context, r *client.Request, s client.Stream
 	}
 	s.Sent(t.clock.Now())
 	if r.Timeout > 0 {
-		stop := t.clock.Timer(t.clock.Now()+r.Timeout, func() { end(context.DeadlineExceeded) })
-		defer func() { _ = stop }()
+		stop = t.clock.Timer(t.clock.Now()+r.Timeout, func() { end(context.DeadlineExceeded) })
 	}
-	// Cancelling is seen at the next tick: on a virtual clock nothing may
-	// come from another goroutine.
-	var watch func()
-	watch = func() {
-		if over {
-			return
-		}
-		if ctx.Err() != nil {
-			end(ctx.Err())
-			return
-		}
-		t.clock.Timer(t.clock.Now()+t.tick, watch)
+	if ctx.Err() != nil {
+		end(ctx.Err())
+		return
 	}
-	watch()
+	f.end = end
+	t.flights = append(t.flights, f)
+	if !t.watching {
+		t.watching = true
+		t.clock.Timer(t.clock.Now()+t.tick, t.watch)
+	}
 	if a.status != nil {
 		t.clock.Timer(t.clock.Now()+time.Millisecond, func() { s.Headers(t.clock.Now(), cmp.Or(a.code, 500)); end(a.status) })
 		return
@@ -110,7 +118,7 @@ func (t *transport) Send(ctx context.Context, r *client.Request, s client.Stream
 	sent := 0
 	var token func()
 	token = func() {
-		if over {
+		if f.over {
 			return
 		}
 		sent++
@@ -123,6 +131,24 @@ func (t *transport) Send(ctx context.Context, r *client.Request, s client.Stream
 		end(nil)
 	}
 	t.clock.Timer(t.clock.Now()+a.ttft, token)
+}
+
+// watch ends what was cancelled since the last tick: on a virtual clock nothing may come
+// from another goroutine.
+func (t *transport) watch() {
+	flights := t.flights
+	t.flights = nil // what ends may have others begin
+	for _, f := range flights {
+		if !f.over && f.ctx.Err() != nil {
+			f.end(f.ctx.Err())
+		}
+		if !f.over {
+			t.flights = append(t.flights, f)
+		}
+	}
+	if t.watching = len(t.flights) > 0; t.watching {
+		t.clock.Timer(t.clock.Now()+t.tick, t.watch)
+	}
 }
 
 // prompts makes prompts that say what they are.

@@ -201,11 +201,11 @@ func TestRoundsAreShedLast(t *testing.T) {
 		shed   []int
 	}{
 		// A level of 200 requests of 1 s on 4 slots in ten rounds takes 70 s, a
-		// round 7 s: sixteen rounds in two minutes.
+		// round 7 s: sixteen rounds in 118 s.
 		{"enough", 4 * time.Minute, plan.Stop, tens, false, []int{10, 10, 10}, []int{0, 0, 0}},
 		{"none", 0, plan.Stop, tens, false, []int{10, 10, 10}, []int{0, 0, 0}},
-		{"short", 2 * time.Minute, plan.Stop, tens, false, []int{6, 5, 5}, []int{4, 5, 5}},
-		{"no extension either", 2 * time.Minute, plan.Extend, tens, false, []int{6, 5, 5}, []int{4, 5, 5}},
+		{"short", 118 * s, plan.Stop, tens, false, []int{6, 5, 5}, []int{4, 5, 5}},
+		{"no extension either", 118 * s, plan.Extend, tens, false, []int{6, 5, 5}, []int{4, 5, 5}},
 		// The search keeps the time of four levels, and no more.
 		{"a search to come", 7 * time.Minute, plan.Stop, tens, true, []int{10, 8, 7}, []int{0, 2, 3}},
 		{"five are never shed", 190 * s, plan.Stop, tens[:5], false, []int{5, 5, 5}, []int{0, 0, 0}},

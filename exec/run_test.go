@@ -291,9 +291,9 @@ func TestVirtualRunsAreTheSame(t *testing.T) {
 // TestOneHour runs an hour of 64 streams.
 func TestOneHour(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
-		// 28 s to the first token, 2 s for two more: 30 s a request, 120
-		// waves of 64 slots.
-		b := newBench(t, c, planOf(3, closedLoad(64, 64*120)), steady(28*s, s))
+		// 118 s to the first token, 2 s for two more: 2 min a request, 29 waves of 64
+		// slots that begin 1.875 s apart: 28·120 s + 63·1.875 s + 120 s = 59 min 58 s.
+		b := newBench(t, c, planOf(3, closedLoad(64, 64*29)), steady(118*s, s))
 		b.tick = 15 * s
 		run, err := exec.Run(t.Context(), b.Config)
 		if err != nil {
@@ -390,6 +390,7 @@ func TestInterruptedTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clock.NewReal()
 		b := newBench(t, c, planOf(1, closedLoad(2, 10)), steady(time.Hour, 0))
+		b.tick = s
 		ctx, now := context.WithCancel(t.Context())
 		drain, interrupt := context.WithCancel(t.Context())
 		b.Drain, b.DrainTimeout = drain, 10*time.Hour
