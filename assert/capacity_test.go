@@ -30,7 +30,7 @@ func searched(require int, visits ...metric.CapacityProbe) (*plan.Plan, *metric.
 		if slices.ContainsFunc(run.Levels, func(l *metric.Level) bool { return l.Name == v.Level }) {
 			continue
 		}
-		l := shape{n: v.N, rounds: 10, perRound: 2 * v.N, ttft: func(int, int) float64 { return 0.05 * float64(v.N) }}.level()
+		l := shape{lean: true, n: v.N, rounds: 10, perRound: 2 * v.N, ttft: func(int, int) float64 { return 0.05 * float64(v.N) }}.level()
 		l.Name, l.Probe = v.Level, &metric.Probe{Purpose: v.Purpose, Set: v.Set}
 		l.Looks = []metric.Look{{Requests: 20 * v.N, Planned: 1, Outcome: v.Outcome}}
 		run.Levels = append(run.Levels, l)

@@ -313,7 +313,7 @@ func FuzzJudge(f *testing.F) {
 
 // A failure more never turns a failed gate into one that passes, and every
 // request failing never passes anything.
-func TestFailuresNeverHelp(t *testing.T) {
+func TestLongFailuresNeverHelp(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
 	for range 60 {
 		scale := 0.3 + 1.2*r.Float64()

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/tokgate/tokgate/assert/stat"
 	"github.com/tokgate/tokgate/metric"
@@ -137,21 +138,30 @@ func (p process) score(share float64) float64 {
 	case p.slowRounds > 0 || p.slowWaves > 0 || p.spells > 0:
 		return 5 // the slow ones are 10 higher: between the two humps
 	case p.heavy || p.own:
-		r := rand.New(rand.NewPCG(99, 100))
-		draws := make([]float64, 500_000)
-		for i := range draws {
-			if i%10 == 0 {
-				// Fresh rounds, so that they are many.
-				f := p.scores(r)
-				for j := range 10 {
-					draws[i+j] = f(0, j)
-				}
-			}
+		type of struct {
+			process
+			share float64
 		}
-		slices.Sort(draws)
-		return draws[int((1-share)*float64(len(draws)))]
+		once, _ := drawn.LoadOrStore(of{p, share}, sync.OnceValue(func() float64 { return p.draw(share) }))
+		return once.(func() float64)()
 	}
 	return stat.NormalQuantile(1 - share)
+}
+
+// drawn are the scores that were found by draws: several tables ask for each.
+var drawn sync.Map
+
+func (p process) draw(share float64) float64 {
+	r := rand.New(rand.NewPCG(99, 100))
+	draws := make([]float64, 500_000)
+	for i := 0; i < len(draws); i += 10 {
+		f := p.scores(r) // fresh rounds, so that they are many
+		for j := range 10 {
+			draws[i+j] = f(0, j)
+		}
+	}
+	slices.Sort(draws)
+	return draws[int((1-share)*float64(len(draws)))]
 }
 
 // spread is the standard deviation of the logarithm of a latency.

@@ -540,8 +540,8 @@ func TestClusters(t *testing.T) {
 	}
 }
 
-// TestFewerFailuresPass: no failure more turns an undecided share into a pass.
-func TestFewerFailuresPass(t *testing.T) {
+// TestLongFewerFailuresPass: no failure more turns an undecided share into a pass.
+func TestLongFewerFailuresPass(t *testing.T) {
 	for _, n := range []int{1, 2, 8, 32} {
 		for _, text := range []string{"rate >= 90%", "rate >= 95%", "rate >= 99%"} {
 			for _, perRound := range []int{20, 32, 47, 48, 60, 120, 190, 400} {

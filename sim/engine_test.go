@@ -482,7 +482,7 @@ func TestSeedsDiffer(t *testing.T) {
 }
 
 // Noise has mean 1 and the spread it says; acceptance the shares it says.
-func TestRandomnessIsCalibrated(t *testing.T) {
+func TestLongRandomnessIsCalibrated(t *testing.T) {
 	const n = 100_000
 	p := plain()
 	p.Noise.StepCV = 0.2
@@ -572,7 +572,7 @@ func closedLoop(p *Profile, n, requests, input int, output func() int) (ttft tim
 // Equal lengths keep the slots of a closed loop in phase: all prompts come at
 // once, and each waits for all. A few percent of jitter ends that, at the same
 // throughput.
-func TestLockStep(t *testing.T) {
+func TestLongLockStep(t *testing.T) {
 	p := plain()
 	p.Prefill.USPerToken, p.OverheadMS = 160, 100
 	p.Decode = DecodeCost{BaseMS: 20, PerSeqMS: 2}

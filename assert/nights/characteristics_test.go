@@ -11,7 +11,7 @@ import (
 )
 
 var (
-	plansFlag = flag.Int("plans", 100, "plans for each row of the characteristics")
+	plansFlag = flag.Int("plans", 40, "plans for each row of the characteristics")
 	manyFlag  = flag.Int("many", 25, "plans for each row with a hundred series")
 	rowsFlag  = flag.String("rows", "", "only the rows whose name contains this")
 	tableFlag = flag.String("table", "", "write the table of the characteristics to this file")

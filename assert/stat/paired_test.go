@@ -119,7 +119,7 @@ func TestPairedShareErrsSeldom(t *testing.T) {
 
 // How many items certify −2 pp with 80 % power, exactly, and what was counted by the
 // other sum over all that can happen.
-func TestPairedNeeded(t *testing.T) {
+func TestLongPairedNeeded(t *testing.T) {
 	for _, tt := range []struct {
 		disagree float64
 		want     int
