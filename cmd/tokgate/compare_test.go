@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/exec"
@@ -80,7 +81,7 @@ func TestLongShippedGatePassesWhatIsUnchanged(t *testing.T) {
 			}
 			c := clock.NewVirtual()
 			run, err := exec.Run(context.Background(), exec.Config{Plan: p, Clock: c, Observer: observers{}, Run: metric.Run{Simulated: true},
-				Launch: (&server.Virtual{Clock: c, Dir: plansDir}).Launch})
+				Launch: (&server.Virtual{Clock: c, Dir: plansDir, Seldom: time.Minute}).Launch})
 			if err != nil {
 				t.Fatal(err)
 			}

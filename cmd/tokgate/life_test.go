@@ -22,7 +22,8 @@ import (
 )
 
 // lifePlan starts a server. The verbs are its gpus, the words of its command
-// and the number of requests.
+// and the number of requests: 4,000 of 70 ms go on for two minutes, and each one's
+// prompt is made before the first is measured.
 const lifePlan = `
 gate {
   decide = "estimate"
@@ -205,7 +206,7 @@ func TestInterrupted(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			l := newLife(t)
-			l.plan("", l.serve(tt.before), 100_000)
+			l.plan("", l.serve(tt.before), 4000)
 			l.start()
 			l.under()
 			groups := l.groups()
@@ -244,7 +245,7 @@ func TestKilled(t *testing.T) {
 		{"killed", syscall.SIGKILL, assert.ExitError, []string{"the run crashed: signal: killed", "removing what a killed run left behind", "tokgate itself crashed"}},
 		{"a crash of its own", syscall.SIGQUIT, assert.ExitError, []string{"the run crashed: exit status 2", "SIGQUIT", "removing what a killed run left behind"}},
 	} {
-		l.plan("", l.serve(""), 100_000)
+		l.plan("", l.serve(""), 4000)
 		l.start()
 		l.under()
 		group := l.groups()[0]
@@ -256,7 +257,7 @@ func TestKilled(t *testing.T) {
 		l.nothing(tt.name, group)
 	}
 
-	l.plan("", l.serve(""), 100_000)
+	l.plan("", l.serve(""), 4000)
 	l.start()
 	l.under()
 	group := l.groups()[0]
@@ -349,7 +350,7 @@ func TestTwoRunsOnOneGPU(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.environ = append(l.environ, "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-	l.plan("gpus = 1", l.serve(""), 100_000)
+	l.plan("gpus = 1", l.serve(""), 4000)
 	l.start()
 	l.under()
 
@@ -416,7 +417,7 @@ func TestDiskFull(t *testing.T) {
 		t.Skipf("no small disk can be made: %s", bytes.TrimSpace(out))
 	}
 	t.Cleanup(func() { _ = osexec.Command("umount", "-l", l.out).Run() })
-	l.plan("", l.serve(""), 100_000)
+	l.plan("", l.serve(""), 4000)
 	l.start()
 	l.check(assert.ExitError, "no space left on device")
 	if left := l.groups(); len(left) > 0 {

@@ -71,14 +71,11 @@ func TestLongShippedPlanAndRunAgree(t *testing.T) {
 					planned = append(planned, requirement{v.Server, v.Workload, v.Name})
 				}
 			}
-			dir := t.TempDir()
-			if _, err := a.runPlan(t.Context(), t.Context(), p, outputs{dir: dir}, nil, nil, runOptions{simulate: true, quiet: true}); err != nil {
-				t.Fatal(err)
-			}
-			doc, err := report.ReadDocument(strings.NewReader(read(t, filepath.Join(dir, "results.json"))))
+			run, err := simulatedRun(t.Context(), p, 0, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
+			doc := report.New(run, p, assert.Judge(p, run, assert.Options{}), report.Meta{})
 			var judged []requirement
 			for i := range doc.Verdicts {
 				if v := &doc.Verdicts[i]; v.Required() {

@@ -138,14 +138,29 @@ func (s system) repeat(t *testing.T, m *simulation) {
 	}
 }
 
-// simulate runs the system's plan in virtual time, in this process.
+// simulate is what `run --simulate` measures of the system's plan, without the reports.
 func (s system) simulate(t *testing.T, vars ...string) *simulation {
 	t.Helper()
-	dir := t.TempDir()
-	if r := tokgate(t, s.command(dir, vars)...); r.code == assert.ExitPlan || r.code == assert.ExitError {
-		t.Fatalf("%s: exit %d\n%s%s", s.file, r.code, r.out, r.err)
+	p := s.decoded(t, vars)
+	run, err := simulatedRun(t.Context(), p, 0, nil)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return s.judged(t, dir, vars)
+	return &simulation{plan: p, run: run, verdicts: assert.Judge(p, run, assert.Options{})}
+}
+
+// decoded is the system's plan.
+func (s system) decoded(t *testing.T, vars []string) *plan.Plan {
+	t.Helper()
+	var inputs []decode.Input
+	for _, v := range vars {
+		inputs = append(inputs, decode.Input{Var: v})
+	}
+	p, diags := decode.File(decode.Options{Path: s.plan(), Inputs: inputs})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	return p
 }
 
 func (s system) command(dir string, vars []string) []string {
@@ -163,14 +178,7 @@ func (s system) judged(t *testing.T, dir string, vars []string) *simulation {
 	if err != nil || len(problems) > 0 {
 		t.Fatal(err, problems)
 	}
-	var inputs []decode.Input
-	for _, v := range vars {
-		inputs = append(inputs, decode.Input{Var: v})
-	}
-	p, diags := decode.File(decode.Options{Path: s.plan(), Inputs: inputs})
-	if diags.HasErrors() {
-		t.Fatal(diags)
-	}
+	p := s.decoded(t, vars)
 	return &simulation{plan: p, run: run, verdicts: assert.Judge(p, run, assert.Options{})}
 }
 

@@ -174,7 +174,7 @@ func (l *life) quiet(args ...string) {
 // A tokgate that is killed leaves its notes; who finds them names no secret.
 func TestSecretsStayInNotes(t *testing.T) {
 	t.Parallel()
-	l := secretsLife(t, `env; SERVE`, gossip(t, false), 100_000)
+	l := secretsLife(t, `env; SERVE`, gossip(t, false), 4000)
 	l.start("--only", "s/w")
 	l.under()
 	l.killBoth()

@@ -43,7 +43,7 @@ workload "chat" {
 }
 `
 
-func TestSimulate(t *testing.T) {
+func TestLongSimulate(t *testing.T) {
 	t.Chdir(t.TempDir())
 	path := writePlan(t, simulatedPlan)
 	extra := t.TempDir()
