@@ -10,6 +10,7 @@ import (
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/traffic"
 )
 
 // one judges a single threshold.
@@ -559,6 +560,46 @@ func TestLongFewerFailuresPass(t *testing.T) {
 					passed = pass
 				}
 			}
+		}
+	}
+}
+
+// What a drafting server makes of made prompts says little of others: a note, on what
+// drafts bring alone.
+func TestMadePrompts(t *testing.T) {
+	drafting := func(l *metric.Level) {
+		for _, r := range l.Rounds {
+			r.Telemetry = &metric.Telemetry{Added: map[string]float64{metric.Drafts: 60}}
+		}
+	}
+	for _, tt := range []struct {
+		name         string
+		metric, text string
+		level        func(*metric.Level)
+		server       plan.Server
+		dataset      *traffic.Dataset
+		noted        bool
+	}{
+		{"it tells of drafts", "speed", "mean > 10 tok/s", drafting, plan.Server{}, nil, true},
+		{"it was told to draft", "tpot", "p95 < 30ms", nil, plan.Server{Engine: "vllm", Args: []string{"--speculative-config={}"}}, nil, true},
+		{"another's flag", "tpot", "p95 < 30ms", nil, plan.Server{Engine: "sglang", Args: []string{"--speculative-config={}"}}, nil, false},
+		{"no drafts", "speed", "mean > 10 tok/s", nil, plan.Server{Engine: "vllm"}, nil, false},
+		{"another metric", "ttft", "p95 < 2s", drafting, plan.Server{}, nil, false},
+		{"a data set", "speed", "mean > 10 tok/s", drafting, plan.Server{}, &traffic.Dataset{}, false},
+	} {
+		l := shape{rounds: 10, perRound: 12}.level()
+		if tt.level != nil {
+			tt.level(l)
+		}
+		p, run := gate(l, threshold(tt.metric, tt.text))
+		p.Servers[0].Engine, p.Servers[0].Args = tt.server.Engine, tt.server.Args
+		p.Workloads[0].Prompt.Dataset = tt.dataset
+		noted := false
+		for _, v := range Judge(p, run, Options{}).List {
+			noted = noted || slices.ContainsFunc(v.Notes, func(n string) bool { return strings.HasPrefix(n, "made prompts: ") })
+		}
+		if noted != tt.noted {
+			t.Errorf("%s: noted %v", tt.name, noted)
 		}
 	}
 }

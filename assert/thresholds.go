@@ -3,6 +3,7 @@ package assert
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/tokgate/tokgate/assert/sample"
 	"github.com/tokgate/tokgate/assert/verdict"
@@ -28,6 +29,9 @@ func (s *subject) thresholds(list []required) []Verdict {
 				v.Notes = append(v.Notes, then)
 			}
 		}
+		if plan.ByDrafts(t.Metric.Name) && s.drafted() {
+			v.Notes = append(v.Notes, "made prompts: the server drafts tokens, and how many are accepted depends on the text; of your own (a dataset) this figure may be another")
+		}
 		if t.Metric.Name == "success" {
 			success = max(success, v.Outcome)
 		}
@@ -44,6 +48,18 @@ func (s *subject) thresholds(list []required) []Verdict {
 		}
 	}
 	return out
+}
+
+// drafted says whether the server decodes speculatively, as it tells or was told to,
+// and the prompts are made.
+func (s *subject) drafted() bool {
+	if s.workload.Prompt.Dataset != nil {
+		return false
+	}
+	if drafts := s.level.Added(metric.Drafts); drafts.OK && drafts.V > 0 {
+		return true
+	}
+	return slices.ContainsFunc(s.workload.Servers, func(of *plan.Server) bool { return of.Address() == s.level.Server && of.Drafts() != "" })
 }
 
 // reversible says whether what fails of the requests that were sent, and of

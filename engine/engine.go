@@ -81,6 +81,8 @@ type Flags struct {
 	Context []string
 	// Slots share that bound evenly, unless one of Unified is on.
 	Slots, Unified []string
+	// Drafts ask for speculative decoding.
+	Drafts []string
 	// Negated have a --no- form; "*": all that switch something on or off.
 	Negated []string
 	// Equals: a text that starts with a dash is written --x=-v, since the

@@ -18,6 +18,7 @@ var llamaCpp = Engine{
 		Models:    []string{"model", "m", "model-url", "mu", "hf-repo", "hf", "hfr", "docker-repo", "dr"},
 		Admission: []string{"parallel", "np"}, Context: []string{"ctx-size", "c"},
 		Slots: []string{"parallel", "np"}, Unified: []string{"kv-unified", "kvu"},
+		Drafts: []string{"model-draft", "md", "spec-draft-model", "hf-repo-draft", "hfd", "hfrd", "spec-type"},
 		Negated: []string{
 			"cont-batching", "context-shift", "escape", "host", "jinja", "kv-offload", "kv-unified", "mmap", "mmproj", "mmproj-offload",
 			"op-offload", "perf", "prefill-assistant", "repack", "slots", "ui", "warmup", "webui",

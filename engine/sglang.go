@@ -17,6 +17,7 @@ var sglang = Engine{
 	},
 	Flags: Flags{
 		Models: []string{"model-path", "model"}, Admission: []string{"max-running-requests"}, Context: []string{"context-length"},
+		Drafts: []string{"speculative-algorithm", "speculative-algo"},
 		Equals: true,
 	},
 	Pages: Pages{

@@ -49,6 +49,7 @@ var trtllm = Engine{
 		"Launch.File":       "a path and a name on the hub are given alike",
 		"Launch.Metrics":    "no flag switches them on: see Hints.NoPage",
 		"Launch.Env":        "nothing is needed",
+		"Flags.Drafts":      "speculative_config is in the YAML file that --config names",
 		"Flags.Slots":       "max_seq_len is of one request",
 		"Flags.Unified":     "max_seq_len is of one request",
 		"Flags.Negated":     "its switches have no opposite",

@@ -18,6 +18,7 @@ var vllm = Engine{
 	},
 	Flags: Flags{
 		Models: []string{"model"}, Admission: []string{"max-num-seqs"}, Context: []string{"max-model-len"},
+		Drafts:  []string{"speculative-config", "sc", "spec-method", "speculative-model"},
 		Negated: []string{"*"}, Equals: true,
 	},
 	Pages: Pages{

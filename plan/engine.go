@@ -119,6 +119,24 @@ func sameFlag(name string, names []string) bool {
 	})
 }
 
+// Drafts is the flag by which the plan asks the server for speculative decoding, as
+// it is written on the command line: "--speculative-config"; "": none does.
+func (s *Server) Drafts() string {
+	command, _ := s.command()
+	rest, _ := CommandLine(s.Engine, s.Flags, s.Args)
+	words := slices.Concat(command, rest)
+	for i, word := range words {
+		name, value, _ := strings.Cut(word, "=")
+		if i+1 < len(words) && value == "" {
+			value = words[i+1]
+		}
+		if bare := strings.TrimLeft(name, "-"); bare != name && value != "none" && sameFlag(bare, engine.Of(s.Engine).Flags.Drafts) {
+			return name
+		}
+	}
+	return ""
+}
+
 // AdmissionCap is the most requests that the server was told to work on at a
 // time; 0: its own default.
 func (s *Server) AdmissionCap() int {

@@ -39,6 +39,16 @@ type Prompt struct {
 	Range hcl.Range
 }
 
+// ByDrafts says whether a metric of a server that decodes speculatively depends on
+// how many of its drafts are accepted, and so on the text.
+func ByDrafts(metric string) bool {
+	switch metric {
+	case "speed", "request_speed", "tpot", "accept_rate", "accept_length":
+		return true
+	}
+	return false
+}
+
 // TaskSeed is the seed of the items of built-in tasks: they are the same in every run.
 const TaskSeed = 1
 

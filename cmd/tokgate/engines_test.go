@@ -155,6 +155,7 @@ func launchTable() string {
 	}
 	row("requests at a time are bounded by", func(e engine.Engine) string { return first(e.Flags.Admission) })
 	row("tokens of a request are bounded by", func(e engine.Engine) string { return first(e.Flags.Context) })
+	row("drafts are asked for by", func(e engine.Engine) string { return first(e.Flags.Drafts) })
 	return b.String()
 }
 

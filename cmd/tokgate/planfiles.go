@@ -15,6 +15,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
 	"github.com/tokgate/tokgate/plan/suggest"
+	"github.com/tokgate/tokgate/sim"
 	"github.com/tokgate/tokgate/strength"
 )
 
@@ -123,6 +124,10 @@ func (a *app) load(path string, in inputs, requireEnv bool) (*plan.Plan, hcl.Dia
 			RequireEnv: requireEnv,
 			Base:       in.base,
 			Self:       in.self,
+			Drafts: func(profile string) bool {
+				read, err := sim.LoadProfile(profile, filepath.Dir(path))
+				return err == nil && read.Speculation != nil
+			},
 		}
 		p, diags := decode.File(opts)
 		if !diags.HasErrors() {

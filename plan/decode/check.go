@@ -28,6 +28,7 @@ func (d *decoder) checkPlan() {
 		return
 	}
 	d.checkTime()
+	d.checkDrafts()
 	for _, name := range slices.Sorted(maps.Keys(d.names["var"])) {
 		if v := d.names["var"][name]; !v.used {
 			d.warnf(v.rng, sumVariableUnused, "Nothing refers to var.%s.", name)
@@ -38,6 +39,32 @@ func (d *decoder) checkPlan() {
 		for _, s := range f.members {
 			if !slices.ContainsFunc(d.out.Workloads, func(w *plan.Workload) bool { return slices.Contains(w.Servers, s) }) {
 				d.warnf(f.rng, sumServerUnused, "No workload runs on server.%s: it is not started.", s.Address())
+			}
+		}
+	}
+}
+
+// checkDrafts warns of thresholds on what drafts bring where nobody would write the
+// text: of a server that decodes speculatively, with prompts that are made.
+func (d *decoder) checkDrafts() {
+	if d.opts.lenient {
+		return
+	}
+	for _, w := range d.out.Workloads {
+		for _, s := range w.Servers {
+			drafts := s.Drafts()
+			if drafts == "" && s.Endpoint == nil && !s.Local() && d.opts.Drafts != nil && d.opts.Drafts(s.Simulator.Profile) {
+				drafts = "by its profile"
+			}
+			if drafts == "" || w.Prompt.Dataset != nil {
+				continue
+			}
+			for _, sla := range w.SLAs {
+				for _, t := range sla.Thresholds {
+					if plan.ByDrafts(t.Metric.Name) {
+						d.warnf(t.Range, sumDrafts, `server.%s decodes speculatively (%s). How many drafts are accepted depends on the text, and made prompts are words at random: %s of your traffic may be another. Send some of it: prompt { dataset = "prompts.jsonl" }.`, s.Address(), drafts, t.Metric.Name)
+					}
+				}
 			}
 		}
 	}

@@ -41,6 +41,9 @@ type Options struct {
 	// Self has such controls be the candidate itself where there is no Base: what the
 	// comparison will take and notice is known without one.
 	Self bool
+	// Drafts says whether the built-in server decodes speculatively by a profile; nil:
+	// it does by none.
+	Drafts func(profile string) bool
 	// lenient is set for the plan of the base branch: it may not know a
 	// variable. alone: what it compares is not looked at; place is that of the plan
 	// in its repository.

@@ -50,6 +50,7 @@ const (
 	sumForEach           = "Invalid for_each"
 	sumForEachEmpty      = "Empty for_each"
 	sumServerUnused      = "Unused server"
+	sumDrafts            = "Drafts of made prompts"
 	sumNoBudget          = "Nothing bounds the time"
 	sumServerTarget      = "Server has no target"
 	sumServerTargets     = "Server has several targets"

@@ -28,7 +28,7 @@ func fixtureOptions(t *testing.T, path string) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts := Options{Path: path, Root: "testdata"}
+	opts := Options{Path: path, Root: "testdata", Drafts: func(profile string) bool { return profile == "drafting" }}
 	for line := range strings.Lines(string(src)) {
 		line = strings.TrimSpace(line)
 		key, value, _ := strings.Cut(strings.TrimPrefix(line, "# "), ": ")

@@ -229,7 +229,7 @@ func TestEnvironmentIsExplicit(t *testing.T) {
 
 func TestResultType(t *testing.T) {
 	p, diags := File(fixtureOptions(t, "testdata/ok/chatbot.hcl"))
-	if len(diags) > 0 {
+	if diags.HasErrors() {
 		t.Fatal(diags)
 	}
 	level := plan.ResultType(p).AttributeType("vllm").AttributeType("general_chatbot").AttributeType("level")
