@@ -235,9 +235,6 @@ func (s *subject) lengths(v *Verdict, samples []*metric.Sample, invalid objectio
 	if silent > 0 {
 		v.Notes = append(v.Notes, s.countedHits(samples, invalid))
 	}
-	if turns := byTurn(samples); turns != "" {
-		v.Notes = append(v.Notes, turns)
-	}
 	if again := repeated(samples); again > 0 {
 		v.Notes = append(v.Notes, fmt.Sprintf("%d of %d prompts were sent before, or another row of the data set is the same: a cache may hold them", again, len(samples)))
 	}

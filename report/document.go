@@ -203,6 +203,9 @@ type Case struct {
 	// Notes say what a person should know of how it was run.
 	Notes   []string  `json:"notes"`
 	Metrics []Summary `json:"metrics"` // in the order of metric.Defs
+	// Turns are the figures of conversations turn by turn, at most ten. Absent: there
+	// are none.
+	Turns []Turn `json:"turns,omitempty"`
 	// Series are what the server and its GPUs told of themselves while the
 	// level ran, all rounds together; empty where nothing was told.
 	Series []Series `json:"series"`
@@ -223,6 +226,16 @@ type Series struct {
 	Unit   string    `json:"unit"`
 	At     []float64 `json:"at_s"` // offsets from the run's start
 	Values []float64 `json:"values"`
+}
+
+// Turn is what was measured of the same turns of all conversations of a level.
+type Turn struct {
+	From     int    `json:"from"` // 1-based
+	To       int    `json:"to"`   // From but for the last entry, which may be of several
+	Requests int    `json:"requests"`
+	Mean     Number `json:"ttft_mean_s"` // of those that have one
+	P95      Number `json:"ttft_p95_s"`  // of all of them
+	Cached   Number `json:"cached"`      // share of their prompt tokens that came from a cache
 }
 
 // CaseProbe says why a capacity search measured a level.

@@ -31,9 +31,9 @@ func (b *builder) level(l *metric.Level) Case {
 	b.rounds(&c, l)
 	samples := l.MeasuredSamples()
 	b.requests(&c, samples)
-	turned := slices.ContainsFunc(samples, func(s *metric.Sample) bool { return s.Turn > 0 })
+	c.Turns = turnsOf(samples)
 	for _, def := range metric.Defs {
-		if def.Later || metric.OfRates(def.Name) && l.Kind != metric.OpenLoop || metric.OfTurns(def.Name) && !turned {
+		if def.Later || metric.OfRates(def.Name) && l.Kind != metric.OpenLoop || metric.OfTurns(def.Name) && c.Turns == nil {
 			continue
 		}
 		c.Metrics = append(c.Metrics, b.summary(def, l, samples))

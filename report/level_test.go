@@ -1,6 +1,8 @@
 package report
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,5 +57,61 @@ func TestVoidedRounds(t *testing.T) {
 	got.Voided = nil
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("a voided round changed the case:\n%s", diff)
+	}
+}
+
+// Turns one by one up to the ninth, then as one. Turn k of conversation i waited k·100 ms
+// + i ms; the second turns found half of their 1,000 tokens in a cache, and one of
+// the third turns failed.
+func TestTurns(t *testing.T) {
+	run, p, v, m := fixture()
+	run.Levels = run.Levels[:1]
+	l := run.Levels[0]
+	l.Rounds = l.Rounds[:1]
+	var samples []*metric.Sample
+	for i := range 4 {
+		for turn := 1; turn <= 11; turn++ {
+			first := time.Duration(100*turn+i) * time.Millisecond
+			s := &metric.Sample{Server: l.Server, Workload: l.Workload, Level: l.Name, Phase: metric.Measured, Order: len(samples), Turn: turn,
+				First: first, FirstAnswer: first, Last: first + time.Second, End: first + time.Second, Chunks: 2, Status: 200, Usage: &metric.Usage{Input: 1000, Output: 2}}
+			if turn == 2 {
+				s.Usage.Cached = 500
+			}
+			if turn == 3 && i == 0 {
+				s.Failure, s.First, s.FirstAnswer, s.Usage = &metric.Failure{Kind: metric.FailStatus}, 0, 0, nil
+			}
+			samples = append(samples, s)
+		}
+	}
+	l.Rounds[0].Samples, l.Rounds[0].Due = samples, len(samples)
+	d := New(run, p, v, m)
+	c := &d.Cases[0]
+	rows := TurnRows([]*Case{c})
+	if len(rows) != 10 || len(c.Turns) != 10 {
+		t.Fatalf("%d rows of %d turns: %q", len(rows), len(c.Turns), rows)
+	}
+	want := [][]string{
+		{"1", "1", "4", "102 ms", "103 ms", "0%"},  // (100 + 101 + 102 + 103) / 4 = 101.5
+		{"1", "2", "4", "202 ms", "203 ms", "50%"}, // 201.5
+		{"1", "3", "4", "302 ms", "∞", "0%"},       // (301 + 302 + 303) / 3, and one without
+	}
+	if diff := cmp.Diff(want, rows[:3]); diff != "" {
+		t.Error(diff)
+	}
+	// 1,000 to 1,003 and 1,100 to 1,103 ms: mean 1,051.5 ms, rank 8 of 8.
+	if diff := cmp.Diff([]string{"1", "10 to 11", "8", "1.05 s", "1.1 s", "0%"}, rows[9]); diff != "" {
+		t.Error(diff)
+	}
+	var terminal bytes.Buffer
+	if err := Terminal(&terminal, d, 120, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{terminal.String(), (&markdown{doc: d, size: MarkdownBytes}).levels()} {
+		if !strings.Contains(text, "10 to 11") || !strings.Contains(text, "TTFT p95") {
+			t.Error(text)
+		}
+	}
+	if c := New(fixture()).Cases[1]; c.Turns != nil || TurnRows([]*Case{&c}) != nil {
+		t.Errorf("turns where there are none: %v", c.Turns)
 	}
 }

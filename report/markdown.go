@@ -319,17 +319,21 @@ func (m *markdown) problem(v *Verdict, st Status, notes int) string {
 // table is a row a case, under a title. The head goes with its first row: a head
 // alone says nothing.
 func (s *section) table(title string, columns []Column, cases []*Case) {
-	var head, rule strings.Builder
-	for _, c := range columns {
-		head.WriteString("| " + c.Head + " ")
-		rule.WriteString("|---:")
+	head := make([]string, len(columns))
+	for j, c := range columns {
+		head[j] = c.Head
 	}
-	lead := title + head.String() + "|\n" + rule.String() + "|\n"
-	for _, c := range cases {
+	s.grid(title, head, len(cases), func(i, j int) string { return columns[j].Cell(cases[i]) })
+}
+
+// grid is a table of so many rows; at gives the text of a cell.
+func (s *section) grid(title string, head []string, rows int, at func(i, j int) string) {
+	lead := title + "| " + strings.Join(head, " | ") + " |\n" + strings.Repeat("|---:", len(head)) + "|\n"
+	for i := range rows {
 		s.row(func() string {
 			row := lead
-			for _, column := range columns {
-				row += "| " + cell(column.Cell(c), cellBytes) + " "
+			for j := range head {
+				row += "| " + cell(at(i, j), cellBytes) + " "
 			}
 			lead = ""
 			return row + "|\n"
@@ -349,6 +353,8 @@ func (m *markdown) levels() string {
 				s.table("\n"+more.head+":\n\n", columns, g.cases)
 			}
 		}
+		turns := TurnRows(g.cases)
+		s.grid("\nTurn by turn:\n\n", TurnHead, len(turns), func(i, j int) string { return turns[i][j] })
 		for _, c := range g.cases {
 			if c.Skipped != "" {
 				s.row(func() string {

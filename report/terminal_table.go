@@ -16,6 +16,13 @@ func (t *terminal) table(cases []*Case) {
 			t.columns(columns, cases)
 		}
 	}
+	if turns := TurnRows(cases); turns != nil {
+		rows := append([][]string{TurnHead}, turns...)
+		for _, row := range rows {
+			row[0] = text.Cut(text.Line(row[0]), 24)
+		}
+		t.rows(rows, fit(rows))
+	}
 }
 
 // columns writes a table with as many of the columns as fit.

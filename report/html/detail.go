@@ -263,7 +263,7 @@ func levels(runs []run) (section, bool) {
 		}
 		var all []block
 		for _, k := range order {
-			all = append(all, block{Table: tables[k]})
+			all = append(all, withTurns(r, k.server, k.workload, tables[k])...)
 		}
 		var notes []string
 		for i := range r.Cases {
@@ -285,6 +285,29 @@ func levels(runs []run) (section, bool) {
 		s.Blocks = append(s.Blocks, all...)
 	}
 	return s, len(s.Blocks) > 0
+}
+
+// withTurns is the table of a workload's levels, and that of its conversations turn by
+// turn where it has some.
+func withTurns(r run, server, workload string, levels *table) []block {
+	var cases []*report.Case
+	for i := range r.Cases {
+		if c := &r.Cases[i]; c.Probe == nil && c.Server == server && c.Workload == workload {
+			cases = append(cases, c)
+		}
+	}
+	t := &table{Caption: levels.Caption + ", turn by turn", Head: report.TurnHead}
+	for _, row := range report.TurnRows(cases) {
+		var cells []cell
+		for _, s := range row {
+			cells = append(cells, text(line(s)))
+		}
+		t.Rows = append(t.Rows, cells)
+	}
+	if t.Rows == nil {
+		return []block{{Table: levels}}
+	}
+	return []block{{Table: levels}, {Table: t}}
 }
 
 // failures are the requests that failed, in the server's words.

@@ -1,0 +1,59 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// toldTurns is how many turns are told one by one; those after them are one entry.
+const toldTurns = 9
+
+// turnsOf are the figures of a level turn by turn; nil: it has no conversations.
+func turnsOf(samples []*metric.Sample) []Turn {
+	turns := make([][]*metric.Sample, toldTurns+1)
+	most := 0
+	for _, s := range samples {
+		if s.Turn > 0 {
+			i := min(s.Turn-1, toldTurns)
+			turns[i], most = append(turns[i], s), max(most, s.Turn)
+		}
+	}
+	var out []Turn
+	for i, of := range turns {
+		if len(of) == 0 {
+			continue
+		}
+		t := Turn{From: i + 1, To: i + 1, Requests: len(of), Cached: number(metric.CacheHitRate(of))}
+		if i == toldTurns {
+			t.To = most
+		}
+		d := metric.Of(metric.MustLookup("ttft"), of)
+		if mean, ok := d.Mean(); ok {
+			p95, _ := d.Percentile(95)
+			t.Mean, t.P95 = some(mean), some(p95)
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// TurnHead is over TurnRows.
+var TurnHead = []string{"Level", "Turn", "Requests", "TTFT mean", "TTFT p95", "Cached"}
+
+// TurnRows are the figures of conversations turn by turn, those of each level below
+// each other; nil: the cases have none.
+func TurnRows(cases []*Case) [][]string {
+	var rows [][]string
+	for _, c := range cases {
+		for _, t := range c.Turns {
+			name := fmt.Sprint(t.From)
+			if t.To > t.From {
+				name += fmt.Sprintf(" to %d", t.To)
+			}
+			seconds := string(metric.Seconds)
+			rows = append(rows, []string{c.Level, name, fmt.Sprint(t.Requests), t.Mean.Format(seconds), t.P95.Format(seconds), t.Cached.Format(string(metric.Ratio))})
+		}
+	}
+	return rows
+}
