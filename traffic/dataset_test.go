@@ -237,3 +237,14 @@ func TestShares(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestText(t *testing.T) {
+	d, err := parse(t, "a.jsonl", `{"prompt":"a"}`+"\n"+
+		`{"messages":[{"role":"system","content":"b"},{"role":"assistant","content":null},{"role":"user","content":[{"type":"text","text":"c\u0064"},{"type":"image_url","image_url":{"url":"data:"}}]}]}`, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := d.Rows[0].Text(), d.Rows[1].Text(); a != "a" || b != "bcd" {
+		t.Errorf("%q, %q", a, b)
+	}
+}

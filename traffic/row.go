@@ -25,6 +25,28 @@ type Row struct {
 	Answer json.RawMessage
 }
 
+// Text is all text of its prompt or messages: what pictures and tools add is left out.
+func (r *Row) Text() string {
+	if r.Messages == nil {
+		return r.Prompt
+	}
+	var b strings.Builder
+	var messages []struct{ Content json.RawMessage }
+	_ = json.Unmarshal(r.Messages, &messages) // what is no chat was refused
+	for _, m := range messages {
+		var text string
+		var parts []struct{ Text string }
+		if json.Unmarshal(m.Content, &text) != nil {
+			_ = json.Unmarshal(m.Content, &parts)
+		}
+		b.WriteString(text)
+		for _, p := range parts {
+			b.WriteString(p.Text)
+		}
+	}
+	return b.String()
+}
+
 // maxTokens bounds the length of an answer.
 const maxTokens = 100_000_000
 

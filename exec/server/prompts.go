@@ -14,6 +14,7 @@ import (
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/exec/prompt"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/traffic"
 )
 
 // question bounds one question that is asked while prompts are calibrated.
@@ -28,10 +29,6 @@ func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, mo
 	if err := fits(w, model.Context); err != nil {
 		return nil, err
 	}
-	filled := w.Prompt.Task != "" && w.Input > 0
-	if w.Prompt.Dataset != nil && !filled {
-		return r.rows(w), nil
-	}
 	t := prompt.Target{HTTP: r.api, API: string(w.API), Model: w.Request.Model, Timeout: question}
 	if t.Model == "" {
 		t.Model = model.ID
@@ -41,6 +38,10 @@ func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, mo
 		return nil, err
 	}
 	t.Extra = extra
+	filled := w.Prompt.Task != "" && w.Input > 0
+	if w.Prompt.Dataset != nil && !filled {
+		return r.fitting(ctx, w, t.Options(salt), model.Context)
+	}
 	key, err := json.Marshal([]any{t.API, t.Model, extra, salt})
 	if err != nil {
 		return nil, err
@@ -71,6 +72,28 @@ func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, mo
 		return r.tasks(ctx, w, m.Maker, t.Options(salt))
 	}
 	return workloadPrompts{m.Maker, w, salt}, nil
+}
+
+// fitting are the prompts of a data set, of which none is longer than a context; 0: it
+// is not known.
+func (r *reached) fitting(ctx context.Context, w *plan.Workload, o prompt.Options, window int) (exec.Prompts, error) {
+	if _, known := r.datasets[w]; known || window == 0 {
+		return r.rows(w), nil
+	}
+	set := w.Prompt.Dataset
+	answer := func(row *traffic.Row) int { return cmp.Or(row.MaxTokens, w.Output.Max()) }
+	r.state("counting the tokens of the longest rows of " + w.Prompt.Name)
+	_, err := clock.Await(ctx, r.Clock, func(ctx context.Context) (struct{}, error) {
+		row, tokens, err := prompt.TooLong(ctx, o, set, func(row *traffic.Row) int { return window - answer(row) })
+		if row != nil {
+			err = fmt.Errorf("%s:%d: %d tokens of its prompt and up to %d of the answer do not fit the server's context of %d", set.Path, row.Line, tokens, answer(row), window)
+		}
+		return struct{}{}, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r.rows(w), nil
 }
 
 // rows are the prompts of a data set, counted on over all levels of w.

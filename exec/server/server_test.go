@@ -21,6 +21,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/sim"
+	"github.com/tokgate/tokgate/traffic"
 )
 
 // world is a built-in server on a network in memory, and a launcher that
@@ -362,6 +363,38 @@ func TestPromptsDoNotFit(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
+}
+
+// Of a data set the row is named that does not fit: n words and spaces are 2·n + 12 tokens
+// of the built-in server, so that 16,350 words fit 32,768 alone, not with an answer of 100.
+func TestRowsDoNotFit(t *testing.T) {
+	row := func(line, words, answer int) traffic.Row {
+		return traffic.Row{Line: line, Prompt: strings.Repeat("word ", words), MaxTokens: answer}
+	}
+	for _, tt := range []struct {
+		rows []traffic.Row
+		want string // "": they fit
+	}{
+		{[]traffic.Row{row(1, 100, 0), row(3, 17000, 0)}, "a.jsonl:3: "},
+		{[]traffic.Row{row(1, 16000, 0), row(2, 16350, 100), row(3, 17000, 0)}, "a.jsonl:2: "},
+		{[]traffic.Row{row(1, 16000, 0), row(2, 16350, 0)}, ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, sim.Options{})
+			target, err := w.Launch(t.Context(), vllm(), w.state)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer target.Close()
+			_, err = target.Prompts(t.Context(), &plan.Workload{API: plan.Chat, Output: plan.Output{Mean: 1}, Prompt: plan.Prompt{Dataset: &traffic.Dataset{Path: "a.jsonl", Rows: tt.rows}}}, 1)
+			switch {
+			case tt.want == "" && err != nil, tt.want != "" && err == nil:
+				t.Errorf("error %v, want %q", err, tt.want)
+			case err != nil && (!strings.HasPrefix(err.Error(), tt.want) || !strings.HasSuffix(err.Error(), "do not fit the server's context of 32768")):
+				t.Errorf("error %v, want %q", err, tt.want)
+			}
+		})
+	}
 }
 
 func TestPromptsAreLearntOnce(t *testing.T) {
