@@ -41,8 +41,8 @@ type Prompt struct {
 
 // ByDrafts says whether a metric of a server that decodes speculatively depends on
 // how many of its drafts are accepted, and so on the text.
-func ByDrafts(metric string) bool {
-	switch metric {
+func ByDrafts(name string) bool {
+	switch name {
 	case "speed", "request_speed", "tpot", "accept_rate", "accept_length":
 		return true
 	}
