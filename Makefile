@@ -154,8 +154,8 @@ bench: ## run the benchmarks; speeds are ratios within one run
 define characteristics
 	@mkdir -p results/characteristics
 	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLongCharacteristics$$' -timeout 60m -gates $(1) -table $(CURDIR)/results/characteristics/gates.md
-	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLongRateCharacteristics$$' -timeout 60m -rates $(4) -rates-table $(CURDIR)/results/characteristics/rates.md
-	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLongRateCapacityCharacteristics$$' -timeout 60m -rate-searches $(5) -rate-searches-table $(CURDIR)/results/characteristics/rate-searches.md
+	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLongRateCharacteristics$$' -timeout 24h -rates $(4) $(6) -rates-table $(CURDIR)/results/characteristics/rates.md
+	@CGO_ENABLED=0 $(GO) test ./assert -run '^TestLongRateCapacityCharacteristics$$' -timeout 24h -rate-searches $(5) $(6) -rate-searches-table $(CURDIR)/results/characteristics/rate-searches.md
 	@cat results/characteristics/rate-searches.md >> results/characteristics/rates.md
 	@CGO_ENABLED=0 $(GO) test ./exec/search -run '^TestLongCharacteristics$$' -timeout 60m -searches $(2) -table $(CURDIR)/results/characteristics/searches.md
 	@CGO_ENABLED=0 $(GO) test ./assert/nights -run '^TestLongCharacteristics$$' -timeout 60m -plans $(3) -many 100 -table $(CURDIR)/results/characteristics/nights.md
@@ -168,8 +168,8 @@ characteristics: ## measure how often verdicts and capacities are wrong, on simu
 	@cat results/characteristics/table.md results/characteristics/nights.md results/characteristics/rates.md
 
 .PHONY: characteristics-full
-characteristics-full: ## the same with more of them, into docs/characteristics.md; minutes
-	$(call characteristics,6000,5000,400,1000,1000)
+characteristics-full: ## the same with more of them, rates on six servers, into docs/characteristics.md; hours
+	$(call characteristics,6000,5000,400,1000,1000,-rates-full)
 	@sed -i -e '/<!-- table -->/,/<!-- end of table -->/{//!d}' -e '/<!-- table -->/r results/characteristics/table.md' docs/characteristics.md
 	@sed -i -e '/<!-- rates -->/,/<!-- end of rates -->/{//!d}' -e '/<!-- rates -->/r results/characteristics/rates.md' docs/characteristics.md
 	@sed -i -e '/<!-- nights -->/,/<!-- end of nights -->/{//!d}' -e '/<!-- nights -->/r results/characteristics/nights.md' docs/history.md

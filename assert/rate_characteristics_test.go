@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -270,12 +272,22 @@ func (m *rateModel) largest() float64 {
 func (m *rateModel) sustains(t *testing.T, out *strings.Builder, gates, requests int, truth float64, nears []float64) {
 	growth := withGrowth(nil, metric.OpenLoop, plan.Level{}, "")[0].Threshold
 	for _, near := range nears {
+		levels := make(chan *metric.Level)
+		var todo atomic.Int64
+		for range runtime.GOMAXPROCS(0) {
+			go func() {
+				for i := todo.Add(1); i <= int64(gates); i = todo.Add(1) {
+					seed := int64(1000*near) + 10_000*i + *rateSeed
+					saturation, _ := m.saturated(seed+1, plan.Saturation, 10)
+					l, _ := m.arriving(seed, near*truth, requests, saturation)
+					levels <- l
+				}
+			}()
+		}
 		count := map[Outcome]int{}
 		trend, deficit := 0, 0
-		for i := range gates {
-			seed := int64(1000*near) + int64(10_000*(i+1)) + *rateSeed
-			saturation, _ := m.saturated(seed+1, plan.Saturation, 10)
-			l, _ := m.arriving(seed, near*truth, requests, saturation)
+		for range gates {
+			l := <-levels
 			count[m.judged(l, growth)]++
 			if trending(l) {
 				trend++
@@ -327,7 +339,7 @@ func (m *rateModel) judged(l *metric.Level, th *plan.Threshold) Outcome {
 func TestLongRateCharacteristics(t *testing.T) {
 	var out strings.Builder
 	const requests = 3000
-	fmt.Fprintf(&out, "\n**Sustained?** %d requests (5 minutes at 10 a second), %d gates a row; shape 1 is Poisson.\n\n", requests, *rateGates)
+	fmt.Fprintf(&out, "\n**Sustained?** 5 minutes of requests, %d gates a row; shape 1 is Poisson.\n\n", *rateGates)
 	out.WriteString("| server, its largest rate, arrivals | rate / largest | sustained | not sustained | undecided | *trend of in-flight: overloaded* | *fewer than 95 % ended: overloaded* |\n|---|---|---|---|---|---|---|\n")
 	m := usualRates()
 	truth := m.largest()
