@@ -18,6 +18,7 @@ func Check(d *Document) []string {
 		c.order(&d.Cases[i])
 		c.units(&d.Cases[i])
 		c.identities(&d.Cases[i])
+		c.largest(&d.Cases[i])
 	}
 	c.repeats()
 	for i := range d.Capacities {
@@ -148,6 +149,27 @@ func (c *checker) identities(x *Case) {
 	if got := itl / tpot; got < per*(1-slack) || got > most*(1+slack) {
 		c.say("%s: mean gap over mean time per token is %s tokens, but a chunk holds %s: the stream may have been held back at its start", at(x),
 			metric.Format(metric.Count, got), metric.Format(metric.Tokens, per))
+	}
+}
+
+// largest: a server answers no more than the largest rate, which one workload has
+// on one server.
+func (c *checker) largest(x *Case) {
+	if x.Largest == 0 {
+		return
+	}
+	if got := x.Summary("request_rate").Stat("mean"); got.OK && x.Completed >= enough && got.V > x.Largest*(1+slack) {
+		c.say("%s: %s completed, but the largest rate is %s", at(x), got.Format(string(metric.PerSecond)), metric.Format(metric.PerSecond, x.Largest))
+	}
+	for i := range c.doc.Cases {
+		y := &c.doc.Cases[i]
+		if y == x {
+			break
+		}
+		if y.Server == x.Server && y.Workload == x.Workload && y.Largest > 0 && y.Largest != x.Largest {
+			c.say("%s: the largest rate is %s, at %s %s", at(x), metric.Format(metric.PerSecond, x.Largest), y.Level, metric.Format(metric.PerSecond, y.Largest))
+			return
+		}
 	}
 }
 

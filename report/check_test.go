@@ -39,6 +39,13 @@ func TestCheck(t *testing.T) {
 			again.Summary("ttft").Mean = some(0.2 * 2)
 			d.Cases = append(d.Cases, again)
 		}, "are the same load, but mean ttft is 290 ms and 400 ms"},
+		// 60 requests, one every 100 ms of two windows.
+		{"more than the largest rate", func(d *Document) { d.Cases[0].Largest = 0.1 }, "completed, but the largest rate is 0.1 req/s"},
+		{"two largest rates", func(d *Document) {
+			again := d.Cases[0]
+			d.Cases[0].Largest, again.Largest = 8, 9
+			d.Cases = append(d.Cases, again)
+		}, "the largest rate is 9 req/s, at 1 8 req/s"},
 		{"a limit between the wrong loads", func(d *Document) { d.Capacities[0].Fail = 30 }, "39 is said to pass and 30 to fail"},
 		{"a limit that no probe passed", func(d *Document) { d.Capacities[0].Pass = 38 }, "no probe of 38 passed"},
 		{"a limit that breaks its own threshold", func(d *Document) {

@@ -155,6 +155,9 @@ type Case struct {
 	// Rate is that of an open loop, in requests per second; Cut says why it was ended
 	// before its schedule was: "stalled" or "full".
 	Rate float64 `json:"rate,omitempty"`
+	// Largest is how many requests a second the server answers when its queue is never
+	// empty; 0: not measured, or not a rate.
+	Largest float64 `json:"largest_rate,omitempty"`
 	// Stage is the rate of a stage, or of its beginning and its end; "": it is none.
 	Stage   string `json:"stage,omitempty"`
 	Cut     string `json:"cut,omitempty"`

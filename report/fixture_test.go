@@ -117,7 +117,21 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 	probe.Probe, probe.Looks = &metric.Probe{Purpose: "bisect"}, []metric.Look{{Requests: 40, Planned: 2, Outcome: "inconclusive"}, {Requests: 80, Planned: 2, Outcome: "pass"}}
 	probe.Notes = []string{"it ended early: certain after 80 requests"}
 	thirty.Rounds[0].Health.Stall = 40 * time.Millisecond
-	run.Levels = []*metric.Level{one, thirty, burst, off, probe}
+	// The samples of level are due each 100 ms.
+	rate := func(name string, perSecond, ttft float64) *metric.Level {
+		l := level(`vllm["on"]`, name, 1, 40, ttft)
+		l.Kind, l.N, l.Rate, l.Saturation = metric.OpenLoop, 0, perSecond, []float64{9.2, 9.6, 9.4}
+		for _, r := range l.Rounds {
+			for i, s := range r.Samples {
+				s.FromDue = true
+				for _, at := range []*time.Duration{&s.Scheduled, &s.Sent, &s.Headers, &s.First, &s.FirstAnswer, &s.Last, &s.End} {
+					*at += ms(float64(i) * (1000/perSecond - 100))
+				}
+			}
+		}
+		return l
+	}
+	run.Levels = []*metric.Level{one, thirty, burst, off, probe, rate("5 req/s", 5, 400), rate("8 req/s", 8, 2000)}
 	run.Capacities = []*metric.Capacity{{
 		Server: `vllm["on"]`, Workload: "general_chatbot", Over: metric.ClosedLoop, From: 1, UpTo: 125, Require: 26,
 		Kind: metric.CapacityInterpolated, Pass: 24, Fail: 30, Crossing: 27.4, CrossingLow: 24.8,

@@ -14,7 +14,7 @@ import (
 func (b *builder) level(l *metric.Level) Case {
 	c := Case{
 		Server: b.clean(l.Server), Workload: b.clean(l.Workload), Level: b.clean(l.Name),
-		Kind: string(l.Kind), N: l.N, Rate: l.Rate, Stage: stageOf(l), Cut: string(l.Cut), Natural: l.Natural, Exact: l.Exact, Skipped: b.clean(l.Skipped),
+		Kind: string(l.Kind), N: l.N, Rate: l.Rate, Largest: largest(l), Stage: stageOf(l), Cut: string(l.Cut), Natural: l.Natural, Exact: l.Exact, Skipped: b.clean(l.Skipped),
 		RatesOver: string(b.window(l.Workload)), Shed: l.Shed,
 		Due: l.Due(), Failures: []Failure{}, Rounds: []Round{}, Looks: []Look{}, Notes: b.cleanAll(l.Notes), Metrics: []Summary{}, Series: []Series{},
 	}
@@ -49,6 +49,18 @@ func (b *builder) level(l *metric.Level) Case {
 		}
 	}
 	return c
+}
+
+// largest is the mean of what the saturation told of a rate; 0: nothing.
+func largest(l *metric.Level) float64 {
+	sum := 0.0
+	for _, x := range l.Saturation {
+		sum += x
+	}
+	if l.Kind != metric.OpenLoop || !(sum > 0) || math.IsInf(sum, 0) {
+		return 0
+	}
+	return sum / float64(len(l.Saturation))
 }
 
 // rounds adds the rounds, and when they were.

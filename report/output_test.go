@@ -218,9 +218,9 @@ func TestSamplesCSV(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The head, 2 rounds of 30, of 60, and of the probe's 40.
-	if len(rows) != 1+2*30+2*60+2*40 {
-		t.Fatalf("%d rows, want 261", len(rows))
+	// The head, 2 rounds of 30, of 60, of the probe's 40 and of two rates' 40.
+	if len(rows) != 1+2*30+2*60+2*40+2*2*40 {
+		t.Fatalf("%d rows, want 421", len(rows))
 	}
 	at := func(row int, column string) string {
 		i := slices.Index(rows[0], column)
@@ -263,8 +263,8 @@ func TestLevelsCSV(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(rows) != 1+4+1 {
-		t.Fatalf("%d rows, want a head, 4 cases and a probe", len(rows))
+	if len(rows) != 1+4+1+2 {
+		t.Fatalf("%d rows, want a head, 4 cases, a probe and 2 rates", len(rows))
 	}
 	for _, tt := range []struct {
 		row          int

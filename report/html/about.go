@@ -176,23 +176,23 @@ func seeds(r run) string {
 // loads is the range of the loads that were measured, every one of them.
 func loads(r run) string {
 	var parts []string
-	for _, kind := range []string{"closed", "burst"} {
-		low, high, n := 0, 0, 0
+	for _, kind := range []string{"closed", "burst", "rate"} {
+		low, high, n := 0.0, 0.0, 0
 		for i := range r.Cases {
 			c := &r.Cases[i]
 			if c.Kind != kind || c.Skipped != "" {
 				continue
 			}
 			if n++; n == 1 {
-				low = c.N
+				low = c.Load()
 			}
-			low, high = min(low, c.N), max(high, c.N)
+			low, high = min(low, c.Load()), max(high, c.Load())
 		}
 		switch {
 		case n > 0 && low == high:
-			parts = append(parts, fmt.Sprintf("%d %s", low, kinds[kind]))
+			parts = append(parts, fmt.Sprintf("%.4g %s", low, kinds[kind]))
 		case n > 0:
-			parts = append(parts, fmt.Sprintf("%d to %d %s", low, high, kinds[kind]))
+			parts = append(parts, fmt.Sprintf("%.4g to %.4g %s", low, high, kinds[kind]))
 		}
 	}
 	return strings.Join(parts, "; ")

@@ -16,7 +16,7 @@ import (
 // curve is a metric against the load, one line for each workload, server and
 // run.
 type curve struct {
-	kind  string // "closed" or "burst"
+	kind  string // "closed", "burst" or "rate"
 	name  string // of the metric
 	title string
 	axis  string // of Y; "": the metric's title
@@ -419,7 +419,29 @@ func (cv curve) limit(ch *chart.Chart, lines []track, high float64) string {
 			ch.Rules[i].Word = ""
 		}
 	}
-	return words
+	return words + cv.largest(ch, lines)
+}
+
+// largest draws the largest rate of each line where it is known and not far beyond
+// the loads shown, and returns the words that go with it.
+func (cv curve) largest(ch *chart.Chart, lines []track) string {
+	var known []string
+	for _, t := range lines {
+		c := t.cases[len(t.cases)-1]
+		if c.Largest == 0 || c.Largest > 4*c.Load() {
+			continue
+		}
+		word := "largest rate " + metric.Format(metric.PerSecond, c.Largest)
+		if known = append(known, t.name+" "+word); len(lines) > 1 {
+			word = ""
+		}
+		ch.X.Include = append(ch.X.Include, c.Largest)
+		ch.Rules = append(ch.Rules, chart.Rule{At: c.Largest, Word: word, Vertical: true})
+	}
+	if len(lines) == 1 || len(known) == 0 {
+		return ""
+	}
+	return " Upright: " + strings.Join(known, ", ") + "."
 }
 
 // rules are the thresholds of the metric for the workloads shown. One that is

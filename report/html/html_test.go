@@ -305,7 +305,9 @@ func TestPageKeepsItsWord(t *testing.T) {
 				continue
 			}
 			peak = max(peak, c.Summary("throughput").Value.V)
-			low, high = min(low, c.N), max(high, c.N)
+			if c.Kind == "closed" {
+				low, high = min(low, c.N), max(high, c.N)
+			}
 		}
 		if want := metric.Format(metric.TokensPerSecond, peak); !regexp.MustCompile(`Peak throughput\s+` + regexp.QuoteMeta(want)).MatchString(plain) {
 			t.Errorf("%s: the highlight is not the peak, %s", name, want)
@@ -360,7 +362,7 @@ func TestNearness(t *testing.T) {
 // A section without data is absent.
 func TestAbsentSections(t *testing.T) {
 	out := render(t, recorded(t, "pass"))
-	for _, id := range []string{"burst", "power", "comparison", "configurations", "failures", "runs", "consistency", "inside", "guidance", "highlights"} {
+	for _, id := range []string{"burst", "rates", "power", "comparison", "configurations", "failures", "runs", "consistency", "inside", "guidance", "highlights"} {
 		if strings.Contains(out, `<section id="`+id+`"`) {
 			t.Errorf("%s is there without data", id)
 		}
@@ -374,6 +376,17 @@ func TestAbsentSections(t *testing.T) {
 	d.Simulated = true
 	if out := render(t, d); !strings.Contains(out, `<header class="simulated">`) || !strings.Contains(out, "<title>SIMULATED") {
 		t.Error("a simulated run is not marked")
+	}
+}
+
+// Rates are drawn with the limit of the plan, and the largest one upright.
+func TestRates(t *testing.T) {
+	_, part, _ := strings.Cut(render(t, recorded(t, "rich")), `<section id="rates"`)
+	part, _, _ = strings.Cut(part, "</section>")
+	for want, n := range map[string]int{"<svg": 2, "Time to first token at a rate": 1, "Whole answer at a rate": 1, ">limit: p95 &lt; 8 s<": 1, ">largest rate 9.4 req/s<": 2} {
+		if got := strings.Count(part, want); got < n || want == "<svg" && got != n {
+			t.Errorf("%q is there %d times, want %d", want, got, n)
+		}
 	}
 }
 

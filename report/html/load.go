@@ -142,6 +142,17 @@ func averages(runs []run) *table {
 	return t
 }
 
+func rates(runs []run) (section, bool) {
+	return section{
+		ID: "rates", Title: "Rates",
+		Lead: "How long users wait when so many requests arrive each second, whether or not those before them have ended; counted from when a request was due. At the largest rate the server is never idle; beyond it the queue only grows.",
+	}.figures(runs,
+		curve{kind: "rate", name: "ttft", title: "Time to first token at a rate, slowest 5%", axis: "p95 TTFT", of: stat("ttft", "p95"), zones: ttftZones, stats: []string{"p95"},
+			words: "95 of 100 requests waited no longer than this."},
+		curve{kind: "rate", name: "e2e", title: "Whole answer at a rate, slowest 5%", axis: "p95 E2E", of: stat("e2e", "p95"), stats: []string{"p95"},
+			words: "95 of 100 answers were whole within this time."})
+}
+
 func bursts(runs []run) (section, bool) {
 	return section{
 		ID: "burst", Title: "Bursts",
