@@ -105,11 +105,13 @@ func (w *window) next(health *func() metric.Health, begin time.Duration) {
 		if w.steady != nil && w.warmed(at-begin) {
 			w.begins(health)
 		}
-		w.Clock.Post(func() {
-			if !w.halted() && w.pending > 0 {
-				w.prepare(turn.Phase, turn.Order+warmupPrompts, 1)
-			}
-		})
+		if w.wants(turn.Phase, turn.Order+warmupPrompts) {
+			w.Clock.Post(func() {
+				if !w.halted() && w.pending > 0 {
+					w.prepare(turn.Phase, turn.Order+warmupPrompts, 1)
+				}
+			})
+		}
 		w.next(health, begin)
 	})
 }

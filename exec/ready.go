@@ -18,14 +18,20 @@ func (rd *round) prepare(phase metric.Phase, from, n int) {
 		rd.ready = map[turnID]client.Prompt{}
 	}
 	for order := from; order < from+n && rd.readyBytes < maxReady && rd.check() && !rd.halted(); order++ {
-		id := turnID{phase, order}
-		if _, ok := rd.ready[id]; ok || phase == metric.Measured && order >= rd.out.Due && rd.out.Time == 0 {
+		if !rd.wants(phase, order) {
 			continue
 		}
 		p := rd.prompt(phase, order)
-		rd.ready[id] = p
+		rd.ready[turnID{phase, order}] = p
 		rd.readyBytes += promptBytes(p)
 	}
+}
+
+// wants says whether a prompt is still to be made: it is not there yet, and there is such
+// a request.
+func (rd *round) wants(phase metric.Phase, order int) bool {
+	_, ok := rd.ready[turnID{phase, order}]
+	return !ok && (phase != metric.Measured || order < rd.out.Due || rd.out.Time != 0)
 }
 
 func promptBytes(p client.Prompt) int { return len(p.Text) + 8*len(p.IDs) }
