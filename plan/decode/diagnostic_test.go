@@ -229,7 +229,7 @@ func TestDiagnosticsForMachines(t *testing.T) {
 func TestLongDiagnosticsAreBounded(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("locals {\n")
-	for i := range 5_000 {
+	for i := range 2_000 {
 		fmt.Fprintf(&b, "  a%d = local.b%d\n", i, i)
 	}
 	b.WriteString("}\n")
