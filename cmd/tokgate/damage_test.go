@@ -20,7 +20,7 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-var damage = flag.Float64("damage", 0.05, "the share of its 2,000 edits and 10,000 flipped bits that TestLongDamage does")
+var damage = flag.Float64("damage", 0.02, "the share of its 2,000 edits and 10,000 flipped bits that TestLongDamage does")
 
 // evidence is what a gate that failed left, and what reads it: each file with the
 // commands on it and what they come to.

@@ -227,7 +227,7 @@ func agrees(r result) bool {
 	return len(said) == 0 || said[len(said)-1][1] == fmt.Sprint(r.code)
 }
 
-var everyCall = flag.Int("disk-step", 41, "which calls to the disk TestLongDiskFaults has fail: every so many")
+var everyCall = flag.Int("disk-step", 79, "which calls to the disk TestLongDiskFaults has fail: every so many")
 
 // Whichever call to the disk fails: a command that ends with 0 left everything
 // that it promises, its last line and its exit code agree, and what lies on the
