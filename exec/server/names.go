@@ -7,6 +7,7 @@ import (
 
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/prompt"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/sim"
 )
@@ -18,7 +19,7 @@ type virtualPrompts struct {
 }
 
 // of is Target.Prompts.
-func (v virtualPrompts) of(_ context.Context, w *plan.Workload, salt uint64) (exec.Prompts, error) {
+func (v virtualPrompts) of(ctx context.Context, w *plan.Workload, salt uint64) (exec.Prompts, error) {
 	if err := fits(w, v.limit); err != nil {
 		return nil, err
 	}
@@ -26,6 +27,10 @@ func (v virtualPrompts) of(_ context.Context, w *plan.Workload, salt uint64) (ex
 		return names{w, salt}, nil
 	}
 	if _, ok := v.datasets[w]; !ok {
+		count := func(_ context.Context, p client.Prompt) (int, error) { return sim.CountChat(p.Text, nil) }
+		if err := rowsFit(ctx, w, prompt.Options{Tokenizer: count}, v.limit); err != nil {
+			return nil, err
+		}
 		v.datasets[w] = newRows(w)
 	}
 	return virtualRows{v.datasets[w], w}, nil

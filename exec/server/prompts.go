@@ -74,26 +74,33 @@ func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, mo
 	return workloadPrompts{m.Maker, w, salt}, nil
 }
 
-// fitting are the prompts of a data set, of which none is longer than a context; 0: it
-// is not known.
+// fitting are the prompts of a data set, none of which is longer than a context.
 func (r *reached) fitting(ctx context.Context, w *plan.Workload, o prompt.Options, window int) (exec.Prompts, error) {
-	if _, known := r.datasets[w]; known || window == 0 {
+	if _, known := r.datasets[w]; known {
 		return r.rows(w), nil
 	}
-	set := w.Prompt.Dataset
-	answer := func(row *traffic.Row) int { return cmp.Or(row.MaxTokens, w.Output.Max()) }
 	r.state("counting the tokens of the longest rows of " + w.Prompt.Name)
 	_, err := clock.Await(ctx, r.Clock, func(ctx context.Context) (struct{}, error) {
-		row, tokens, err := prompt.TooLong(ctx, o, set, func(row *traffic.Row) int { return window - answer(row) })
-		if row != nil {
-			err = fmt.Errorf("%s:%d: %d tokens of its prompt and up to %d of the answer do not fit the server's context of %d", set.Path, row.Line, tokens, answer(row), window)
-		}
-		return struct{}{}, err
+		return struct{}{}, rowsFit(ctx, w, o, window)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return r.rows(w), nil
+}
+
+// rowsFit says which row of w's data set would not fit a context; 0: it is not known.
+func rowsFit(ctx context.Context, w *plan.Workload, o prompt.Options, window int) error {
+	if window == 0 {
+		return nil
+	}
+	answer := func(row *traffic.Row) int { return cmp.Or(row.MaxTokens, w.Output.Max()) }
+	row, tokens, err := prompt.TooLong(ctx, o, w.Prompt.Dataset, func(row *traffic.Row) int { return window - answer(row) })
+	if row == nil {
+		return err
+	}
+	return fmt.Errorf("%s:%d: %d tokens of its prompt and up to %d of the answer do not fit the server's context of %d",
+		w.Prompt.Dataset.Path, row.Line, tokens, answer(row), window)
 }
 
 // rows are the prompts of a data set, counted on over all levels of w.

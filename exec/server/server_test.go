@@ -386,12 +386,16 @@ func TestRowsDoNotFit(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer target.Close()
-			_, err = target.Prompts(t.Context(), &plan.Workload{API: plan.Chat, Output: plan.Output{Mean: 1}, Prompt: plan.Prompt{Dataset: &traffic.Dataset{Path: "a.jsonl", Rows: tt.rows}}}, 1)
-			switch {
-			case tt.want == "" && err != nil, tt.want != "" && err == nil:
-				t.Errorf("error %v, want %q", err, tt.want)
-			case err != nil && (!strings.HasPrefix(err.Error(), tt.want) || !strings.HasSuffix(err.Error(), "do not fit the server's context of 32768")):
-				t.Errorf("error %v, want %q", err, tt.want)
+			data := &plan.Workload{API: plan.Chat, Output: plan.Output{Mean: 1}, Prompt: plan.Prompt{Dataset: &traffic.Dataset{Path: "a.jsonl", Rows: tt.rows}}}
+			_, err = target.Prompts(t.Context(), data, 1)
+			_, virtual := virtualPrompts{32768, map[*plan.Workload]rowPrompts{}}.of(t.Context(), data, 1)
+			for _, err := range []error{err, virtual} {
+				switch {
+				case tt.want == "" && err != nil, tt.want != "" && err == nil:
+					t.Errorf("error %v, want %q", err, tt.want)
+				case err != nil && (!strings.HasPrefix(err.Error(), tt.want) || !strings.HasSuffix(err.Error(), "do not fit the server's context of 32768")):
+					t.Errorf("error %v, want %q", err, tt.want)
+				}
 			}
 		})
 	}
