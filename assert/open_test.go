@@ -40,6 +40,21 @@ func judgedRate(l *metric.Level, o plan.Open) (*subject, Verdict) {
 	return s, s.judge(withGrowth(nil, metric.OpenLoop, plan.Level{Name: l.Name}, verdict.SeverityError)[0].Threshold)
 }
 
+// Of a rate as many fail together as are in flight on average: 10 a second, a second
+// each, so that 1,000 requests count as 100, and by a share of 98 % as fewer than it takes.
+func TestShareOfARate(t *testing.T) {
+	for text, want := range map[string]Outcome{"rate >= 95%": Pass, "rate >= 98%": Inconclusive} {
+		s, _ := judgedRate(backlog(0), plan.Open{})
+		v := s.judge(threshold("success", text))
+		if v.Outcome != want || !strings.Contains(strings.Join(v.Notes, "; "), "1000 requests count as 100: as many as are in flight (10)") {
+			t.Errorf("%s: %v %q, want %v", text, v.Outcome, v.Notes, want)
+		}
+	}
+	if s, _ := judgedRate(backlog(0), plan.Open{}); s.wave() != 10 {
+		t.Errorf("a wave of %d, want 10", s.wave())
+	}
+}
+
 func TestGrowth(t *testing.T) {
 	// Of a hundred 8 stay: 80 of 1,000. Ten are in flight beside them from the
 	// second second on, as the window begins empty: (80 + 10)/1000.

@@ -161,8 +161,8 @@ func (s *subject) toPass(groups, spells []stat.Group, clusters stat.Clusters, sh
 		n = effective
 		why = fmt.Sprintf("%s are worth %.0f independent ones, by the spread of %s", requests, math.Floor(n), s.evidence)
 	default:
-		n = min(effective, float64(s.n)/stat.ClusterEffect(clusters, float64(s.level.N)))
-		why = fmt.Sprintf("to pass, %s count as %.0f: as many as are in flight (%d) may fail together, as far as they are not seen to fail alone", requests, math.Floor(n), s.level.N)
+		n = min(effective, float64(s.n)/stat.ClusterEffect(clusters, float64(s.wave())))
+		why = fmt.Sprintf("to pass, %s count as %.0f: as many as are in flight (%d) may fail together, as far as they are not seen to fail alone", requests, math.Floor(n), s.wave())
 		if few := float64(s.n) / (clusters.Mean() * (1 + togetherness*stat.Excess(spells))); few < n {
 			n = few
 			why = fmt.Sprintf("to pass, %s count as %.0f: those that failed did so in few of %s, for longer than a wave it seems", requests, math.Floor(n), s.evidence)
@@ -179,7 +179,23 @@ func (s *subject) units() int {
 			rounds++
 		}
 	}
-	return s.policy.Clusters.Units(s.level.Kind, s.level.N, rounds, s.n)
+	return s.policy.Clusters.Units(s.level.Kind, s.wave(), rounds, s.n)
+}
+
+// wave is how many requests are in flight together: of a rate as many as were on
+// average, of a stage, which shares its own with those around it, the most.
+func (s *subject) wave() int {
+	if s.level.Kind != metric.OpenLoop {
+		return max(s.level.N, 1)
+	}
+	if mean := s.level.Value("in_flight", metric.Steady, nil, nil); mean.OK && s.level.Stage == nil {
+		return max(int(math.Ceil(mean.V)), 1)
+	}
+	most := 1
+	for _, p := range s.level.Passages() {
+		most = max(most, p.Max)
+	}
+	return most
 }
 
 // badOnes counts, block by block, the requests that are not good, the lost ones
@@ -189,7 +205,7 @@ func (s *subject) units() int {
 // spells counts the clusters that begin in each block.
 func (s *subject) badOnes(good func(*metric.Sample) bool) (groups, spells []stat.Group, clusters stat.Clusters, bad int) {
 	groups, spells = make([]stat.Group, len(s.blocks)), make([]stat.Group, len(s.blocks))
-	wave, open, end := max(s.level.N, 1), 0, 0 // bad ones of the cluster that goes on to end
+	wave, open, end := s.wave(), 0, 0 // bad ones of the cluster that goes on to end
 	at := 0
 	for i, b := range s.blocks {
 		if i > 0 && b.round != s.blocks[i-1].round {
