@@ -14,32 +14,6 @@ type Real struct {
 
 	mu    sync.Mutex
 	queue queue
-
-	coarse bool // naps do not move the clock: it is a bubble's. Only of Wait
-}
-
-// An idle process is woken by the runtime's timers to the millisecond only
-// (golang.org/issue/44343), which would make requests late that are due at an instant.
-// The end of a wait is slept in naps instead, between which the loop can be woken.
-const (
-	fine    = 1200 * time.Microsecond
-	longest = 100 * time.Microsecond // nap
-)
-
-// naps sleeps a piece of the end of a wait; false where that is the timer's to do.
-func (c *Real) naps(rest time.Duration) bool {
-	if c.coarse || rest > fine || nap == nil {
-		return false
-	}
-	select {
-	case <-c.wake:
-		return true
-	default:
-	}
-	before := c.Now()
-	nap(min(rest, longest))
-	c.coarse = c.Now() == before
-	return true
 }
 
 // NewReal returns a clock whose origin is now.
@@ -94,14 +68,7 @@ func (c *Real) Wait(ctx context.Context) error {
 		var timer *time.Timer
 		var fired <-chan time.Time
 		if any {
-			rest := at - c.Now()
-			if c.naps(rest) {
-				continue
-			}
-			if !c.coarse && nap != nil {
-				rest -= fine
-			}
-			timer = time.NewTimer(rest)
+			timer = time.NewTimer(at - c.Now())
 			fired = timer.C
 		}
 		select {
