@@ -315,11 +315,13 @@ func TestChattyProcess(t *testing.T) {
 	}
 	l := childLauncher(t)
 	var before, after goruntime.MemStats
+	goruntime.GC() // what is in use, not what is yet to be collected
 	goruntime.ReadMemStats(&before)
 	target, err := l.Launch(t.Context(), childServer(t, "chatty"), func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}
+	goruntime.GC()
 	goruntime.ReadMemStats(&after)
 	if grown := int64(after.HeapInuse) - int64(before.HeapInuse); grown > 64<<20 {
 		t.Errorf("%d MiB more in use", grown>>20)
