@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// Bounds of a data set: what is beyond them is an error.
+// Bounds of a data set and of a trace: what is beyond them is an error.
 const (
 	MaxFile = 2 << 30  // bytes of the file
 	MaxRow  = 32 << 20 // bytes of one row
@@ -57,6 +57,11 @@ func (e *Error) Unwrap() error { return e.Err }
 // header. Which one it is its name and its first character say. It reads regular
 // files only. Errors are *Error.
 func Read(path string, o Options) (*Dataset, error) {
+	return read(path, func(r io.Reader) (*Dataset, error) { return Parse(r, path, o) })
+}
+
+// read opens a regular file for a parser.
+func read[T any](path string, parse func(io.Reader) (*T, error)) (*T, error) {
 	// Before it is opened: a pipe would wait for whoever writes to it.
 	info, err := os.Stat(path)
 	switch {
@@ -65,18 +70,14 @@ func Read(path string, o Options) (*Dataset, error) {
 	case !info.Mode().IsRegular():
 		return nil, &Error{Path: path, Err: errors.New("it is no regular file")}
 	case info.Size() > MaxFile:
-		return nil, &Error{Path: path, Err: fmt.Errorf("it has %d bytes, and a data set at most %d", info.Size(), MaxFile)}
+		return nil, &Error{Path: path, Err: fmt.Errorf("it has %d bytes, at most %d are read", info.Size(), MaxFile)}
 	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, &Error{Path: path, Err: reason(err)}
 	}
 	defer f.Close()
-	d, err := Parse(io.LimitReader(f, MaxFile), path, o)
-	if err != nil {
-		return nil, err
-	}
-	return d, nil
+	return parse(io.LimitReader(f, MaxFile))
 }
 
 // reason is an error of the file system without the path, which is said anyway.
@@ -89,11 +90,7 @@ func reason(err error) error {
 
 // Parse reads a data set from r; path is its name. Errors are *Error.
 func Parse(r io.Reader, path string, o Options) (*Dataset, error) {
-	in := &input{sum: sha256.New(), r: r}
-	b := bufio.NewReaderSize(in, 1<<20)
-	if mark, _ := b.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
-		_, _ = b.Discard(3)
-	}
+	in, b := begin(r)
 	rows, line, err := parse(b, in, path, o)
 	if err == nil && len(rows) == 0 {
 		line, err = 0, errors.New("it has no row")
@@ -102,6 +99,16 @@ func Parse(r io.Reader, path string, o Options) (*Dataset, error) {
 		return nil, &Error{Path: path, Line: line, Err: err}
 	}
 	return &Dataset{Path: path, Hash: hex.EncodeToString(in.sum.Sum(nil)), Rows: rows}, nil
+}
+
+// begin is the input, summed and bounded, behind its byte order mark.
+func begin(r io.Reader) (*input, *bufio.Reader) {
+	in := &input{sum: sha256.New(), r: r}
+	b := bufio.NewReaderSize(in, 1<<20)
+	if mark, _ := b.Peek(3); bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
+		_, _ = b.Discard(3)
+	}
+	return in, b
 }
 
 // parse finds out how the rows are written, and reads them. line is where the error
@@ -116,22 +123,36 @@ func parse(b *bufio.Reader, in *input, path string, o Options) (rows []Row, line
 	case o.Column != "":
 		return nil, 0, errors.New("only a CSV file has columns; its name ends in .csv")
 	}
+	first, err := in.first(b)
+	keep := func(raw []byte, line int) error {
+		row, err := readRow(raw, line)
+		rows = append(rows, row)
+		return err
+	}
+	switch {
+	case err != nil || first == 0:
+	case first == '[':
+		line, err = eachElement(b, in, keep)
+	default:
+		line, err = eachLine(b, in, keep)
+	}
+	return rows, line, err
+}
+
+// first skips white space, and is the character after it; 0 at the end.
+func (in *input) first(b *bufio.Reader) (byte, error) {
 	for {
 		c, err := b.ReadByte()
 		switch {
 		case err == io.EOF:
-			return nil, 0, nil
+			return 0, nil
 		case err != nil:
-			return nil, 0, reason(err)
+			return 0, reason(err)
 		case c == '\n':
 			in.lines++
 		case c == ' ' || c == '\t' || c == '\r':
 		default:
-			_ = b.UnreadByte()
-			if c == '[' {
-				return parseArray(b, in)
-			}
-			return parseLines(b, in)
+			return c, b.UnreadByte()
 		}
 	}
 }

@@ -15,34 +15,35 @@ import (
 
 var errMany = fmt.Errorf("it has more than %d rows", MaxRows)
 
-// parseLines reads one object a line; empty lines are none.
-func parseLines(b *bufio.Reader, in *input) (rows []Row, line int, err error) {
+// visit takes a row, whose bytes are its own no longer than that; line is where it begins.
+type visit func(raw []byte, line int) error
+
+// eachLine visits one value a line; empty lines are none. line is where an error is.
+func eachLine(b *bufio.Reader, in *input, row visit) (line int, err error) {
 	s := bufio.NewScanner(b)
 	s.Buffer(make([]byte, 0, 1<<16), MaxRow)
 	line = in.lines
-	for s.Scan() {
+	for rows := 0; s.Scan(); {
 		line++
 		in.row = 0
 		raw := bytes.TrimSpace(s.Bytes())
 		if len(raw) == 0 {
 			continue
 		}
-		if len(rows) == MaxRows {
-			return nil, line, errMany
+		if rows++; rows > MaxRows {
+			return line, errMany
 		}
-		row, err := readRow(raw, line)
-		if err != nil {
-			return nil, line, err
+		if err := row(raw, line); err != nil {
+			return line, err
 		}
-		rows = append(rows, row)
 	}
 	switch err := s.Err(); {
 	case err == bufio.ErrTooLong:
-		return nil, line + 1, errLong
+		return line + 1, errLong
 	case err != nil:
-		return nil, line + 1, reason(err)
+		return line + 1, reason(err)
 	}
-	return rows, 0, nil
+	return 0, nil
 }
 
 // counted counts the lines that were read of an array, up to an offset.
@@ -73,36 +74,34 @@ func (c *counted) line(offset int64) int {
 	return c.lines + 1
 }
 
-// parseArray reads a JSON array of objects.
-func parseArray(b *bufio.Reader, in *input) (rows []Row, line int, err error) {
+// eachElement visits the values of a JSON array. line is where an error is.
+func eachElement(b *bufio.Reader, in *input, row visit) (line int, err error) {
 	c := &counted{r: b, lines: in.lines}
 	d := json.NewDecoder(c)
 	if _, err := d.Token(); err != nil {
-		return nil, c.line(d.InputOffset()), arrayError(err)
+		return c.line(d.InputOffset()), arrayError(err)
 	}
-	for d.More() {
+	for rows := 0; d.More(); {
 		in.row = 0
-		if len(rows) == MaxRows {
-			return nil, c.line(d.InputOffset()), errMany
+		if rows++; rows > MaxRows {
+			return c.line(d.InputOffset()), errMany
 		}
 		var raw json.RawMessage
 		if err := d.Decode(&raw); err != nil {
-			return nil, c.line(d.InputOffset()), arrayError(err)
+			return c.line(d.InputOffset()), arrayError(err)
 		}
 		line := c.line(d.InputOffset() - int64(len(raw)))
-		row, err := readRow(raw, line)
-		if err != nil {
-			return nil, line, err
+		if err := row(raw, line); err != nil {
+			return line, err
 		}
-		rows = append(rows, row)
 	}
 	if _, err := d.Token(); err != nil {
-		return nil, c.line(d.InputOffset()), arrayError(err)
+		return c.line(d.InputOffset()), arrayError(err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, c.line(d.InputOffset()), errors.New("there is more after the end of the array")
+		return c.line(d.InputOffset()), errors.New("there is more after the end of the array")
 	}
-	return rows, 0, nil
+	return 0, nil
 }
 
 // arrayError words what ends the reading of an array.
@@ -119,44 +118,59 @@ func arrayError(err error) error {
 // parseCSV reads a table with a header. column holds the prompts; columns of the
 // names of a row's members are these.
 func parseCSV(b *bufio.Reader, in *input, column string) (rows []Row, line int, err error) {
-	r := csv.NewReader(b)
-	r.ReuseRecord = true
-	header, err := r.Read()
-	if err != nil {
-		return nil, 1, csvError(err)
-	}
-	header = slices.Clone(header)
-	at := slices.Index(header, column)
-	if at < 0 {
-		return nil, 1, fmt.Errorf("it has no column %q; it has %s", column, short([]byte(strings.Join(header, ", "))))
-	}
-	length, answer := slices.Index(header, "max_tokens"), slices.Index(header, "answer")
-	for {
-		in.row = 0
-		fields, err := r.Read()
-		if err == io.EOF {
-			return rows, 0, nil
+	at, length, answer := 0, 0, 0
+	line, err = eachRecord(b, in, func(header []string) error {
+		at, length, answer = slices.Index(header, column), slices.Index(header, "max_tokens"), slices.Index(header, "answer")
+		if at < 0 {
+			return fmt.Errorf("it has no column %q; it has %s", column, short([]byte(strings.Join(header, ", "))))
 		}
-		if err != nil {
-			return nil, badLine(err), csvError(err)
-		}
-		line, _ := r.FieldPos(0)
-		if len(rows) == MaxRows {
-			return nil, line, errMany
-		}
+		return nil
+	}, func(fields []string, line int) (err error) {
 		row := Row{Line: line, Prompt: strings.Clone(fields[at])}
 		if strings.TrimSpace(row.Prompt) == "" {
-			return nil, line, errors.New("its prompt is empty")
+			return errors.New("its prompt is empty")
 		}
 		if length >= 0 && fields[length] != "" {
 			if row.MaxTokens, err = strconv.Atoi(fields[length]); err != nil || row.MaxTokens < 1 || row.MaxTokens > maxTokens {
-				return nil, line, fmt.Errorf("its max_tokens is %s, not a whole number from 1 to %d", short([]byte(fields[length])), maxTokens)
+				return fmt.Errorf("its max_tokens is %s, not a whole number from 1 to %d", short([]byte(fields[length])), maxTokens)
 			}
 		}
 		if answer >= 0 && fields[answer] != "" {
 			row.Answer, _ = json.Marshal(fields[answer]) // text always can be
 		}
 		rows = append(rows, row)
+		return nil
+	})
+	return rows, line, err
+}
+
+// eachRecord visits the header and the records of a table. line is where an error is.
+func eachRecord(b *bufio.Reader, in *input, head func([]string) error, row func(fields []string, line int) error) (line int, err error) {
+	r := csv.NewReader(b)
+	r.ReuseRecord = true
+	header, err := r.Read()
+	if err != nil {
+		return 1, csvError(err)
+	}
+	if err := head(header); err != nil {
+		return 1, err
+	}
+	for rows := 0; ; {
+		in.row = 0
+		fields, err := r.Read()
+		if err == io.EOF {
+			return 0, nil
+		}
+		if err != nil {
+			return badLine(err), csvError(err)
+		}
+		line, _ := r.FieldPos(0)
+		if rows++; rows > MaxRows {
+			return line, errMany
+		}
+		if err := row(fields, line); err != nil {
+			return line, err
+		}
 	}
 }
 

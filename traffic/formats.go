@@ -1,0 +1,247 @@
+package traffic
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Columns says under which names a trace has what a replay needs. A name that is "" is
+// not there.
+type Columns struct {
+	// Time is when a request was sent: a number of Unit, or a date and time. Input and
+	// Output are the tokens of its prompt and its answer.
+	Time, Input, Output string
+	Unit                time.Duration // of Time; 0: a second
+	Session             string        // names the session: its rows wait for each other
+	Hashes              string        // a list of ids of blocks
+	Block               int           // tokens of a block
+	Type                string        // kind of request
+	// Delay is how long after the answer of the row before in its session a row was sent;
+	// After, of that row, how long the next one waits. Both in Pauses; 0: a millisecond.
+	Delay, After string
+	Pauses       time.Duration
+	// Prefix is with how many tokens of what its session said before a prompt begins. With
+	// Append, Input is not named: it is both together.
+	Prefix, Append string
+
+	id, parent     string // of conversations that are trees
+	text, messages string // what is sent
+}
+
+// The places of a row's values.
+const (
+	slotTime = iota
+	slotInput
+	slotOutput
+	slotSession
+	slotHashes
+	slotType
+	slotDelay
+	slotAfter
+	slotPrefix
+	slotAppend
+	slotID
+	slotParent
+	slotText
+	slotMessages
+	slots
+)
+
+// names are those of the columns, by place.
+func (c *Columns) names() [slots]string {
+	return [slots]string{
+		c.Time, c.Input, c.Output, c.Session, c.Hashes, c.Type, c.Delay, c.After, c.Prefix, c.Append, c.id, c.parent, c.text, c.messages,
+	}
+}
+
+// Format is a format of traces.
+type Format struct {
+	Name   string
+	Doc    string // what it is, and where it comes from
+	Source string
+	Columns
+	marks []string // names by which it is found out, all of them
+	table bool     // it may be a CSV file
+	read  func(*traceParser, []byte) (*entry, error)
+}
+
+// Formats are those that are known. Of those whose marks a file has the first one is
+// taken.
+var Formats = []Format{
+	{
+		Name: "aiperf", Doc: "AIPerf's own rows: Mooncake's, with sessions whose later turns wait by `delay` (ms) and go on from what was said before, or with `text_input` or `messages` in place of lengths",
+		Source: "github.com/ai-dynamo/aiperf",
+		Columns: Columns{
+			Time: "timestamp", Unit: time.Millisecond, Input: "input_length", Output: "output_length", Session: "session_id",
+			Hashes: "hash_ids", Block: 512, Delay: "delay", text: "text_input", messages: "messages",
+		},
+		marks: []string{"output_length"}, read: readGrowing,
+	},
+	{
+		Name: "mooncake", Doc: "requests with the ids of their blocks of 512 tokens; times in ms, quantised to 3 s in the published files",
+		Source: "github.com/kvcache-ai/Mooncake (FAST'25)",
+		Columns: Columns{
+			Time: "timestamp", Unit: time.Millisecond, Input: "input_length", Output: "output_length", Hashes: "hash_ids", Block: 512,
+		},
+		marks: []string{"timestamp", "input_length", "output_length"}, read: readColumns,
+	},
+	{
+		Name: "bailian", Doc: "conversations as trees, with the ids of blocks of 16 tokens; times in s",
+		Source: "github.com/alibaba-edu/qwen-bailian-usagetraces-anon (ATC'25)",
+		Columns: Columns{
+			Time: "timestamp", Input: "input_length", Output: "output_length", Hashes: "hash_ids", Block: 16, Type: "type",
+			id: "chat_id", parent: "parent_chat_id",
+		},
+		marks: []string{"chat_id", "parent_chat_id"}, read: readColumns,
+	},
+	{
+		Name: "tracelab", Doc: "rounds of coding agents: with how many tokens of the rounds before they begin, and the waits for tools and people between them; JSON lines, or its CSV",
+		Source: "github.com/uw-syfi/TraceLab",
+		Columns: Columns{
+			Time: "arrival_time", Unit: time.Millisecond, Output: "output_len", Session: "id", After: "tool_wait_after_ms",
+			Prefix: "prefix_len", Append: "input_len",
+		},
+		marks: []string{"round_idx", "tool_wait_after_ms"}, table: true, read: readRounds,
+	},
+	{
+		Name: "azure", Doc: "date and time, and lengths; CSV",
+		Source:  "github.com/Azure/AzurePublicDataset",
+		Columns: Columns{Time: "TIMESTAMP", Input: "ContextTokens", Output: "GeneratedTokens"},
+		marks:   []string{"TIMESTAMP", "ContextTokens", "GeneratedTokens"}, table: true, read: readColumns,
+	},
+	{
+		Name: "burstgpt", Doc: "times in s, lengths, and sessions in its later files; requests that failed have no answer, and are left out; CSV",
+		Source:  "github.com/HPMLL/BurstGPT",
+		Columns: Columns{Time: "Timestamp", Input: "Request tokens", Output: "Response tokens", Session: "Session ID", Type: "Model"},
+		marks:   []string{"Timestamp", "Request tokens", "Response tokens"}, table: true, read: readColumns,
+	},
+	{
+		Name: "tokgate", Doc: "the measured requests of the first server in a samples.jsonl",
+		Source: "tokgate", marks: []string{"type", "schema"}, read: readSample,
+	},
+}
+
+// formatNamed is the format of that name; nil: there is none.
+func formatNamed(name string) *Format {
+	for i := range Formats {
+		if Formats[i].Name == name {
+			return &Formats[i]
+		}
+	}
+	return nil
+}
+
+// ofAIPerf are the names by which its rows differ from Mooncake's.
+var ofAIPerf = []string{"session_id", "delay", "text_input", "messages"}
+
+// found is the format of rows that have those names; nil: it is not known.
+func found(table bool, has func(string) bool) *Format {
+	all := func(names []string) bool { return !slices.ContainsFunc(names, func(n string) bool { return !has(n) }) }
+	for _, f := range []string{"bailian", "tracelab", "azure", "burstgpt", "tokgate", "aiperf", "mooncake"} {
+		f := formatNamed(f)
+		switch {
+		case f.Name == "tracelab" && !table && all(ofRounds):
+		case f.Name == "aiperf" && !slices.ContainsFunc(ofAIPerf, has):
+			continue
+		case f.table != table || !all(f.marks):
+			continue
+		}
+		return f
+	}
+	return nil
+}
+
+// unknown says what a file of no known format takes.
+func unknown(names []string) error {
+	return fmt.Errorf("its format is not known by %s: name it by format, or say by columns where times and lengths are", short([]byte(strings.Join(names, ", "))))
+}
+
+// parse reads the rows. line is where the error is.
+func (p *traceParser) parse(b *bufio.Reader, in *input) (line int, err error) {
+	first, err := in.first(b)
+	switch {
+	case err != nil || first == 0:
+		return 0, err
+	case first == '[':
+		return eachElement(b, in, p.object)
+	case first == '{':
+		return eachLine(b, in, p.object)
+	case first == 0x1f:
+		return 0, errors.New("it is compressed: unpack it first, such as by gunzip")
+	}
+	before := in.lines
+	line, err = eachRecord(b, in, p.header, func(fields []string, line int) error {
+		return p.record(fields, line+before)
+	})
+	return line + before, err
+}
+
+// object reads a row of JSON.
+func (p *traceParser) object(raw []byte, line int) error {
+	if !validJSON(raw) {
+		return badJSON(raw)
+	}
+	if raw[0] != '{' {
+		return fmt.Errorf("it is no object: %s", short(raw))
+	}
+	if p.format == nil {
+		var names []string
+		members(raw, func(name string, _ []byte) { names = append(names, name) })
+		if p.format = found(false, func(n string) bool { return slices.Contains(names, n) }); p.format == nil {
+			return unknown(names)
+		}
+	}
+	e, err := p.format.read(p, raw)
+	if err != nil {
+		return err
+	}
+	return p.add(e, line)
+}
+
+// header finds the columns of a table.
+func (p *traceParser) header(header []string) error {
+	names := slices.Clone(header)
+	for i := range names {
+		names[i] = strings.TrimSpace(names[i])
+	}
+	if p.format == nil {
+		if p.format = found(true, func(n string) bool { return slices.Contains(names, n) }); p.format == nil {
+			return unknown(names)
+		}
+	}
+	if p.format.Time == "" {
+		return fmt.Errorf("the format %s is no table", p.format.Name)
+	}
+	for i, name := range p.format.names() {
+		p.at[i] = -1
+		if name != "" {
+			p.at[i] = slices.Index(names, name)
+		}
+	}
+	for _, i := range []int{slotTime, slotInput, slotOutput, slotPrefix, slotAppend} {
+		if name := p.format.names()[i]; name != "" && p.at[i] < 0 {
+			return fmt.Errorf("it has no column %q; it has %s", name, short([]byte(strings.Join(names, ", "))))
+		}
+	}
+	return nil
+}
+
+// record reads a row of a table.
+func (p *traceParser) record(fields []string, line int) error {
+	var v [slots][]byte
+	for i, at := range p.at {
+		if at >= 0 && at < len(fields) {
+			v[i] = bytes.TrimSpace([]byte(fields[at]))
+		}
+	}
+	e, err := p.values(&v)
+	if err != nil {
+		return err
+	}
+	return p.add(e, line)
+}

@@ -1,0 +1,328 @@
+package traffic
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+)
+
+func validJSON(raw []byte) bool { return len(raw) > 0 && json.Valid(raw) }
+
+// readColumns reads an object by the names of the format.
+func readColumns(p *traceParser, raw []byte) (*entry, error) {
+	var v [slots][]byte
+	names := p.format.names()
+	members(raw, func(name string, value []byte) {
+		for i, n := range names {
+			if n == name && n != "" {
+				v[i] = value
+			}
+		}
+	})
+	return p.values(&v)
+}
+
+// readGrowing is readColumns where the later rows of a session go on from those before.
+func readGrowing(p *traceParser, raw []byte) (*entry, error) {
+	e, err := readColumns(p, raw)
+	if err == nil && e.session != "" && e.Text == nil {
+		e.grows, e.append, e.Input = true, e.Input, 0
+	}
+	return e, err
+}
+
+// values makes a row of what was found under the names of the format.
+func (p *traceParser) values(v *[slots][]byte) (*entry, error) {
+	for i := range v {
+		if string(v[i]) == "null" {
+			v[i] = nil
+		}
+	}
+	c := &p.format.Columns
+	e := &entry{}
+	var err error
+	if len(v[slotTime]) > 0 {
+		e.timed = true
+		if e.sent, err = instant(v[slotTime], c.Unit); err != nil {
+			return nil, fmt.Errorf("its %s is %w", c.Time, err)
+		}
+	} else if len(v[slotDelay]) == 0 {
+		return nil, fmt.Errorf("it has no %s", c.Time)
+	}
+	if err := lengths(c, v, e); err != nil {
+		return nil, err
+	}
+	if err := pauses(c, v, e); err != nil {
+		return nil, err
+	}
+	if e.Blocks, err = hashes(v[slotHashes], c, e.Input); err != nil {
+		return nil, err
+	}
+	e.session, e.Type, e.id = name(v[slotSession]), name(v[slotType]), name(v[slotID])
+	if parent := name(v[slotParent]); parent != "-1" {
+		e.parent = parent
+	}
+	return e, nil
+}
+
+// lengths reads the lengths of a row, or its text.
+func lengths(c *Columns, v *[slots][]byte, e *entry) (err error) {
+	if v[slotText] != nil || v[slotMessages] != nil {
+		e.Text = &Row{}
+		if v[slotMessages] != nil {
+			err = checkMessages(v[slotMessages])
+			e.Text.Messages = bytes.Clone(v[slotMessages])
+		} else if json.Unmarshal(v[slotText], &e.Text.Prompt) != nil || e.Text.Prompt == "" {
+			err = fmt.Errorf("its %s is no text", c.text)
+		}
+		if err != nil {
+			return err
+		}
+		v[slotInput] = []byte("0")
+	}
+	for _, x := range []struct {
+		slot int
+		name string
+		into *int
+	}{{slotInput, c.Input, &e.Input}, {slotOutput, c.Output, &e.Output}, {slotPrefix, c.Prefix, &e.Prefix}, {slotAppend, c.Append, &e.append}} {
+		if x.name == "" {
+			continue
+		}
+		if len(v[x.slot]) == 0 {
+			return fmt.Errorf("it has no %s", x.name)
+		}
+		if *x.into, err = tokens(v[x.slot]); err != nil {
+			return fmt.Errorf("its %s is %w", x.name, err)
+		}
+	}
+	if c.Prefix != "" {
+		e.prefixed = true
+		if c.Append == "" {
+			if e.Prefix > e.Input {
+				return fmt.Errorf("its %s of %d is longer than its prompt of %d tokens", c.Prefix, e.Prefix, e.Input)
+			}
+			e.append, e.Input = e.Input-e.Prefix, 0
+		}
+	}
+	return nil
+}
+
+// pauses reads how long a row waited, or the next one waits.
+func pauses(c *Columns, v *[slots][]byte, e *entry) error {
+	unit := c.Pauses
+	if unit == 0 {
+		unit = time.Millisecond
+	}
+	for _, x := range []struct {
+		slot  int
+		name  string
+		into  *time.Duration
+		known *bool
+	}{{slotDelay, c.Delay, &e.delay, &e.delayed}, {slotAfter, c.After, &e.after, &e.afterKnown}} {
+		if len(v[x.slot]) == 0 {
+			continue
+		}
+		n, err := instant(v[x.slot], unit)
+		if err == nil && n < 0 {
+			err = fmt.Errorf("%s, and below 0", short(v[x.slot]))
+		}
+		if err != nil {
+			return fmt.Errorf("its %s is %w", x.name, err)
+		}
+		*x.into, *x.known = time.Duration(n), true
+	}
+	return nil
+}
+
+// mostSeconds bounds a time: the year 2096.
+const mostSeconds = 4_000_000_000
+
+// instant reads a number of units, or a date and time, in nanoseconds. Its error ends the
+// sentence "its timestamp is".
+func instant(v []byte, unit time.Duration) (int64, error) {
+	text := name(v)
+	if unit == 0 {
+		unit = time.Second
+	}
+	if n, err := strconv.ParseFloat(text, 64); err == nil {
+		if !(math.Abs(n)*unit.Seconds() <= mostSeconds) {
+			return 0, fmt.Errorf("%s, which is no time", short(v))
+		}
+		return int64(math.Round(n * float64(unit))), nil
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05", "2006-01-02T15:04:05"} {
+		if at, err := time.Parse(layout, text); err == nil {
+			if s := at.Unix(); s < -mostSeconds || s > mostSeconds {
+				return 0, fmt.Errorf("%s, which is no time", short(v))
+			}
+			return at.UnixNano(), nil
+		}
+	}
+	return 0, fmt.Errorf("%s, neither a number nor a date and time", short(v))
+}
+
+// tokens reads a number of tokens. Its error ends the sentence "its input_length is".
+func tokens(v []byte) (int, error) {
+	n, err := strconv.ParseFloat(name(v), 64)
+	if err != nil || n != math.Trunc(n) || n < 0 || n > maxTokens {
+		return 0, fmt.Errorf("%s, not a whole number from 0 to %d", short(v), maxTokens)
+	}
+	return int(n), nil
+}
+
+// name is a value without the quotes of JSON.
+func name(v []byte) string {
+	if len(v) > 1 && v[0] == '"' {
+		var s string
+		if json.Unmarshal(v, &s) == nil {
+			return s
+		}
+	}
+	return string(v)
+}
+
+// hashes reads the ids of the blocks of a prompt, of 64 bits each. There is one for each
+// block, the last of which may be partial; or one for each whole block, the rest being
+// the row's own.
+func hashes(v []byte, c *Columns, tokens int) ([]uint64, error) {
+	if len(v) == 0 {
+		return nil, nil
+	}
+	if v[0] != '[' || !validJSON(v) {
+		return nil, fmt.Errorf("its %s are no list: %s", c.Hashes, short(v))
+	}
+	out := make([]uint64, 0, min(tokens/max(c.Block, 1)+1, len(v)/2))
+	err := elements(v, func(e []byte) error {
+		id, err := strconv.ParseUint(string(e), 10, 64)
+		if err != nil {
+			var signed int64
+			signed, err = strconv.ParseInt(string(e), 10, 64)
+			id = uint64(signed)
+		}
+		if err != nil {
+			return fmt.Errorf("of its %s number %d is %s, not a whole number of 64 bits", c.Hashes, len(out)+1, short(e))
+		}
+		out = append(out, id)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	least, most := tokens/c.Block, (tokens+c.Block-1)/c.Block
+	if len(out) != 0 && (len(out) < least || len(out) > most) {
+		return nil, fmt.Errorf("it has %d %s, and a prompt of %d tokens has %d blocks of %d", len(out), c.Hashes, tokens, most, c.Block)
+	}
+	return out, nil
+}
+
+// ofRounds are names of a round of a coding agent.
+var ofRounds = []string{"session_id", "input_tokens_total", "prefix_tokens", "timing_events"}
+
+// readRounds reads a round of a coding agent. It was sent when the last of what it
+// answers had come, and answered with the last thing that the model said.
+func readRounds(_ *traceParser, raw []byte) (*entry, error) {
+	var r struct {
+		Session string          `json:"session_id"`
+		Input   json.RawMessage `json:"input_tokens_total"`
+		Prefix  json.RawMessage `json:"prefix_tokens"`
+		Output  json.RawMessage `json:"output_tokens"`
+		Model   string          `json:"model"`
+		Events  []struct {
+			Type string `json:"event_type"`
+			At   string `json:"timestamp"`
+		} `json:"timing_events"`
+		Tools []struct {
+			Wall *float64 `json:"tool_wall_latency_ms"`
+		} `json:"tools"`
+	}
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return nil, fmt.Errorf("it is no round: %w", err)
+	}
+	e := &entry{session: r.Session, prefixed: true, timed: true, Recorded: Recorded{Type: r.Model}}
+	var err error
+	total := 0
+	for _, x := range []struct {
+		name string
+		v    []byte
+		into *int
+	}{{"input_tokens_total", r.Input, &total}, {"prefix_tokens", r.Prefix, &e.Prefix}, {"output_tokens", r.Output, &e.Output}} {
+		if len(x.v) == 0 || string(x.v) == "null" {
+			return nil, fmt.Errorf("it has no %s", x.name)
+		}
+		if *x.into, err = tokens(x.v); err != nil {
+			return nil, fmt.Errorf("its %s is %w", x.name, err)
+		}
+	}
+	e.Prefix = min(e.Prefix, total)
+	e.append = total - e.Prefix
+	for _, x := range r.Events {
+		if x.At == "" {
+			continue
+		}
+		at, err := instant([]byte(x.At), time.Second)
+		if err != nil {
+			return nil, fmt.Errorf("a timestamp of its timing_events is %w", err)
+		}
+		switch x.Type {
+		case "user_message", "tool_result":
+			e.sent = max(e.sent, at)
+		case "text", "reasoning", "tool_call":
+			e.answered = max(e.answered, at)
+		}
+	}
+	for _, t := range r.Tools { // they run beside each other
+		if t.Wall != nil && *t.Wall >= 0 && *t.Wall < mostSeconds*1000 {
+			e.after, e.afterKnown = max(e.after, time.Duration(*t.Wall*float64(time.Millisecond))), true
+		}
+	}
+	if e.sent == 0 {
+		e.sent = e.answered
+	}
+	if e.sent == 0 {
+		return &entry{timed: true}, nil // without a time it can have no place
+	}
+	return e, nil
+}
+
+// readSample reads a line of samples.jsonl.
+func readSample(p *traceParser, raw []byte) (*entry, error) {
+	var l struct {
+		Type   string `json:"type"`
+		Sample *struct {
+			Server    string `json:"server"`
+			Workload  string `json:"workload"`
+			Phase     string `json:"phase"`
+			Scheduled int64  `json:"scheduled_ns"`
+			Input     int    `json:"input_asked"`
+			Output    int    `json:"output_asked"`
+			Usage     *struct {
+				Input  int `json:"input"`
+				Output int `json:"output"`
+			} `json:"usage"`
+		} `json:"sample"`
+	}
+	if err := json.Unmarshal(raw, &l); err != nil {
+		return nil, fmt.Errorf("it is no line of samples.jsonl: %w", err)
+	}
+	s := l.Sample
+	if l.Type != "sample" || s == nil || s.Phase != "measured" {
+		return nil, nil
+	}
+	if p.server == "" {
+		p.server = s.Server
+	}
+	if s.Server != p.server {
+		return nil, nil
+	}
+	if u := s.Usage; u != nil && u.Input > 0 && u.Output > 0 {
+		s.Input, s.Output = u.Input, u.Output
+	}
+	if s.Input < 0 || s.Input > maxTokens || s.Output < 0 || s.Output > maxTokens || s.Scheduled < 0 {
+		return nil, errors.New("its sample has no such lengths or time")
+	}
+	return &entry{timed: true, sent: s.Scheduled, Recorded: Recorded{Input: s.Input, Output: s.Output, Type: s.Workload}}, nil
+}

@@ -1,0 +1,280 @@
+package traffic
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// Stretch says what of a trace is replayed, and how.
+type Stretch struct {
+	From, To time.Duration // since its first request; To 0: to its end
+	// Spread has each request sent at random within so much time after its own, as times that are
+	// rounded down to it; 0: at its own.
+	Spread   time.Duration
+	Seed     int64 // of Spread
+	Truncate bool  // what does not fit a context is cut to it, see Recorded.Fit
+}
+
+// Replay is a stretch of a trace, ready to be replayed.
+type Replay struct {
+	*Trace
+	Stretch
+	// Rows are all of the trace, with their times as they are replayed, in their order. Those
+	// from First on, Due of them, are the stretch.
+	Rows       []Recorded
+	First, Due int
+}
+
+// Replay takes a stretch of a trace. It fails where nothing was sent in it.
+func (t *Trace) Replay(s Stretch) (*Replay, error) {
+	r := &Replay{Trace: t, Stretch: s, Rows: t.Rows}
+	if s.Spread > 0 {
+		r.Rows = spread(t.Rows, s)
+	}
+	from := func(at time.Duration) int {
+		n, _ := slices.BinarySearchFunc(r.Rows, at, func(row Recorded, at time.Duration) int { return cmp.Compare(row.At, at) })
+		return n
+	}
+	r.First = from(s.From)
+	end := len(r.Rows)
+	if s.To > 0 {
+		end = from(s.To)
+	}
+	if r.Due = end - r.First; r.Due <= 0 {
+		last := t.Rows[len(t.Rows)-1].At
+		return nil, fmt.Errorf("no request was sent in that stretch: the trace lasts %v", last.Round(time.Millisecond))
+	}
+	if r.Length() <= 0 {
+		return nil, errors.New("all its requests were sent at one time: that is a burst")
+	}
+	return r, nil
+}
+
+// spread moves rows within the time that theirs were rounded to.
+func spread(rows []Recorded, s Stretch) []Recorded {
+	out, order, place := slices.Clone(rows), make([]int, len(rows)), make([]int, len(rows))
+	for i := range out {
+		r := rand.New(rand.NewPCG(uint64(s.Seed), uint64(out[i].Line)))
+		out[i].At += time.Duration(r.Float64() * float64(s.Spread))
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(out[a].At, out[b].At) })
+	sorted := make([]Recorded, len(rows))
+	for i, was := range order {
+		sorted[i], place[was] = out[was], i
+	}
+	for i := range sorted {
+		if p := sorted[i].Parent; p >= 0 {
+			sorted[i].Parent = place[p]
+		}
+	}
+	return sorted
+}
+
+// Length is how long the stretch lasts.
+func (r *Replay) Length() time.Duration {
+	if r.To > 0 {
+		return r.To - r.From
+	}
+	return r.Rows[len(r.Rows)-1].At - r.From
+}
+
+// Rate is how many requests a second it has.
+func (r *Replay) Rate() float64 { return float64(r.Due) / r.Length().Seconds() }
+
+// Measured are the rows of the stretch.
+func (r *Replay) Measured() []Recorded { return r.Rows[r.First : r.First+r.Due] }
+
+// Before is the first row that was sent at most so long before the stretch.
+func (r *Replay) Before(d time.Duration) int {
+	i := r.First
+	for i > 0 && r.Rows[i-1].At >= r.From-d {
+		i--
+	}
+	return i
+}
+
+// Fit are the lengths of a request in a context, 0: any, and whether it was cut: the
+// answer keeps half of it at least, the prompt the rest.
+func (r *Recorded) Fit(context int) (input, output int, cut bool) {
+	if context == 0 || r.Input+r.Output <= context {
+		return r.Input, r.Output, false
+	}
+	output = min(r.Output, max(context/2, context-r.Input))
+	return min(r.Input, context-output), output, true
+}
+
+// TooLong is the first row of the stretch, or that is replayed with it, that does not fit a context; nil:
+// all do, or are cut.
+func (r *Replay) TooLong(context int) *Recorded {
+	if context == 0 || r.Truncate {
+		return nil
+	}
+	for i := range r.Measured() {
+		if row := &r.Rows[r.First+i]; row.Input+row.Output > context {
+			return row
+		}
+	}
+	return nil
+}
+
+// Longest is the most tokens of a request of the stretch, prompt and answer together.
+func (r *Replay) Longest() int {
+	most := 0
+	for _, row := range r.Measured() {
+		most = max(most, row.Input+row.Output)
+	}
+	return most
+}
+
+// Means are the mean lengths of the stretch, in tokens.
+func (r *Replay) Means() (input, output float64) {
+	for _, row := range r.Measured() {
+		input, output = input+float64(row.Input), output+float64(row.Output)
+	}
+	return input / float64(r.Due), output / float64(r.Due)
+}
+
+// Part is a piece of a prompt: of two pieces of the same key the shorter one is how the
+// longer one begins.
+type Part struct {
+	Key    uint64
+	Tokens int
+}
+
+// Parts are what the prompt of a row is made of.
+func (r *Replay) Parts(i int) []Part {
+	row := &r.Rows[i]
+	var parts []Part
+	if row.Prefix > 0 {
+		parts = append(r.Parts(row.Parent), Part{keyOf(ofAnswers, uint64(r.Rows[row.Parent].Line)), r.Rows[row.Parent].Output})
+		parts = Cut(parts, row.Prefix)
+	}
+	rest := row.Input - row.Prefix
+	for _, id := range row.Blocks {
+		n := min(rest, r.Block)
+		parts, rest = append(parts, Part{keyOf(ofBlocks, id), n}), rest-n
+	}
+	if rest > 0 {
+		parts = append(parts, Part{keyOf(ofRows, uint64(row.Line)), rest})
+	}
+	return parts
+}
+
+// Cut is the first tokens of parts.
+func Cut(parts []Part, tokens int) []Part {
+	for i, p := range parts {
+		if tokens <= p.Tokens {
+			parts[i].Tokens = tokens
+			return parts[:i+1]
+		}
+		tokens -= p.Tokens
+	}
+	return parts
+}
+
+// What a key is made from.
+const (
+	ofBlocks = iota
+	ofRows
+	ofAnswers
+)
+
+// keyOf spreads an id over 64 bits (the finalizer of SplitMix64).
+func keyOf(kind, id uint64) uint64 {
+	x := id + kind*0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// Repeats are for each row from one on, up to the end of the stretch, how many tokens of its prompt, from the
+// beginning, rows between begin with too: those before it, or with others all of them.
+// Of what it was cut to in a context; 0: any.
+func (r *Replay) Repeats(from, context int, others bool) []int {
+	seen := map[[2]uint64]stem{}
+	end := r.First + r.Due
+	out := make([]int, end-from)
+	parts := func(i int) []Part {
+		row := &r.Rows[i]
+		input, _, cut := row.Fit(context)
+		if p := r.Parts(i); !cut {
+			return p
+		} else {
+			return Cut(p, input)
+		}
+	}
+	if others {
+		for i := from; i < end; i++ {
+			grow(seen, parts(i), i)
+		}
+	}
+	for i := from; i < end; i++ {
+		p := parts(i)
+		out[i-from] = shares(seen, p, i)
+		if !others {
+			grow(seen, p, i)
+		}
+	}
+	return out
+}
+
+// stem is what rows have at one place of their prompts: the most tokens, of which row, and
+// the most of any other.
+type stem struct{ most, row, next int }
+
+// grow adds a row to what was seen.
+func grow(seen map[[2]uint64]stem, parts []Part, row int) {
+	chain := uint64(0)
+	for _, p := range parts {
+		at := [2]uint64{chain, p.Key}
+		s, ok := seen[at]
+		switch {
+		case !ok || p.Tokens > s.most:
+			s = stem{p.Tokens, row, s.most}
+		case p.Tokens > s.next:
+			s.next = p.Tokens
+		}
+		seen[at] = s
+		chain = keyOf(p.Key, chain^uint64(p.Tokens))
+	}
+}
+
+// shares is with how many tokens of a row others began.
+func shares(seen map[[2]uint64]stem, parts []Part, row int) int {
+	chain, sum := uint64(0), 0
+	for _, p := range parts {
+		s := seen[[2]uint64{chain, p.Key}]
+		most := s.most
+		if s.row == row {
+			most = s.next
+		}
+		sum += min(most, p.Tokens)
+		if most < p.Tokens {
+			break
+		}
+		chain = keyOf(p.Key, chain^uint64(p.Tokens))
+	}
+	return sum
+}
+
+// HitRate is the share of the stretch's prompt tokens that requests sent before, from a row on, began
+// with too: what a cache that forgets nothing finds, but for what of it was still being read. 0
+// where it is not known how long prompts are.
+func (r *Replay) HitRate(from, context int) float64 {
+	sum, all := 0, 0
+	for i, n := range r.Repeats(from, context, false) {
+		if at := from + i; at >= r.First {
+			input, _, _ := r.Rows[at].Fit(context)
+			sum, all = sum+n, all+input
+		}
+	}
+	if all == 0 {
+		return 0
+	}
+	return float64(sum) / float64(all)
+}

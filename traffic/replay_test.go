@@ -1,0 +1,143 @@
+package traffic_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/traffic"
+)
+
+// Four requests at 0, 3, 6 and 9 s, in blocks of 4 tokens.
+const four = `t,in,out,h
+0,8,2,"[1,2]"
+3,10,2,"[1,2,3]"
+6,8,2,"[1,9]"
+9,8,4,"[5,2]"
+`
+
+func fourRows(t *testing.T) *traffic.Trace {
+	return trace(t, "a.csv", four, "", &traffic.Columns{Time: "t", Input: "in", Output: "out", Hashes: "h", Block: 4})
+}
+
+func TestStretch(t *testing.T) {
+	for _, tt := range []struct {
+		s          traffic.Stretch
+		first, due int
+		rate       float64
+		err        string
+	}{
+		{s: traffic.Stretch{}, due: 4, rate: 4. / 9},
+		{s: traffic.Stretch{From: 3 * time.Second, To: 9 * time.Second}, first: 1, due: 2, rate: 2. / 6},
+		{s: traffic.Stretch{From: 4 * time.Second, To: 100 * time.Second}, first: 2, due: 2, rate: 2. / 96},
+		{s: traffic.Stretch{From: time.Minute}, err: "no request was sent in that stretch: the trace lasts 9s"},
+		{s: traffic.Stretch{From: 9 * time.Second}, err: "all its requests were sent at one time: that is a burst"},
+	} {
+		r, err := fourRows(t).Replay(tt.s)
+		if err != nil || tt.err != "" {
+			if err == nil || err.Error() != tt.err {
+				t.Errorf("%+v: %v, want %s", tt.s, err, tt.err)
+			}
+			continue
+		}
+		if r.First != tt.first || r.Due != tt.due || math.Abs(r.Rate()-tt.rate) > 1e-9 {
+			t.Errorf("%+v: %d from %d at %v", tt.s, r.Due, r.First, r.Rate())
+		}
+	}
+}
+
+// Of [1,2] [1,2,3] [1,9] [5,2] in blocks of 4: 0, 8, 4 and 0 tokens were there before. Of all
+// others, the first begins with 8 tokens of the second.
+func TestRepeats(t *testing.T) {
+	r, err := fourRows(t).Replay(traffic.Stretch{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		from, context int
+		others        bool
+		want          []int
+	}{
+		{0, 0, false, []int{0, 8, 4, 0}},
+		{0, 0, true, []int{8, 8, 4, 0}},
+		{1, 0, false, []int{0, 4, 0}},
+		{0, 8, false, []int{0, 6, 4, 0}}, // of 8 tokens 6, 6, 6 and 4 are left to the prompt
+	} {
+		if diff := cmp.Diff(tt.want, r.Repeats(tt.from, tt.context, tt.others)); diff != "" {
+			t.Errorf("from %d, context %d, others %v: %s", tt.from, tt.context, tt.others, diff)
+		}
+	}
+	if got, want := r.HitRate(0, 0), 12./34; math.Abs(got-want) > 1e-12 {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// A session of two rounds: the second begins with 320 of the 300 + 50 tokens before.
+func TestPartsOfSessions(t *testing.T) {
+	tr := trace(t, "t.csv", "id,input_len,output_len,arrival_time,round_idx,tool_wait_after_ms,prefix_len\n0,300,50,0,0,10,0\n0,100,10,5,1,0,320\n", "", nil)
+	r, err := tr.Replay(traffic.Stretch{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := r.Parts(0), r.Parts(1)
+	if len(first) != 1 || len(second) != 3 || second[0] != first[0] || second[1].Tokens != 20 || second[2].Tokens != 100 {
+		t.Errorf("%v, then %v", first, second)
+	}
+	if diff := cmp.Diff([]int{0, 300}, r.Repeats(0, 0, false)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The answer keeps half of the context at least.
+func TestFit(t *testing.T) {
+	for _, tt := range []struct {
+		input, output, context int
+		wantIn, wantOut        int
+		cut                    bool
+	}{
+		{100, 20, 0, 100, 20, false},
+		{100, 20, 120, 100, 20, false},
+		{100, 20, 119, 99, 20, true},
+		{100, 90, 100, 50, 50, true},
+		{10, 500, 100, 10, 90, true},
+		{500, 10, 100, 90, 10, true},
+	} {
+		row := traffic.Recorded{Input: tt.input, Output: tt.output}
+		if in, out, cut := row.Fit(tt.context); in != tt.wantIn || out != tt.wantOut || cut != tt.cut {
+			t.Errorf("%d + %d in %d: %d + %d, %v", tt.input, tt.output, tt.context, in, out, cut)
+		}
+	}
+}
+
+// Times that were rounded to 3 s are spread over them: of 1,000 at one time the mean is 1.5 s later, within 5 standard errors of 3/√12/√1000 s,
+// the same for the same seed, and a row still waits for the one that it follows.
+func TestSpread(t *testing.T) {
+	tr := &traffic.Trace{}
+	for i := range 1000 {
+		tr.Rows = append(tr.Rows, traffic.Recorded{Line: i + 1, Input: 1, Output: 1, Parent: i - 1})
+	}
+	s := traffic.Stretch{Spread: 3 * time.Second, Seed: 4}
+	r, err := tr.Replay(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mean := 0.0
+	for i, row := range r.Rows {
+		mean += row.At.Seconds() / 1000
+		if i > 0 && row.At < r.Rows[i-1].At || row.At > 3*time.Second {
+			t.Fatalf("row %d at %v", i, row.At)
+		}
+		if row.Line > 1 && r.Rows[row.Parent].Line != row.Line-1 {
+			t.Fatalf("line %d follows line %d", row.Line, r.Rows[row.Parent].Line)
+		}
+	}
+	if math.Abs(mean-1.5) > 5*3/math.Sqrt(12)/math.Sqrt(1000) {
+		t.Errorf("mean %v s", mean)
+	}
+	again, _ := tr.Replay(s)
+	if diff := cmp.Diff(r.Rows, again.Rows); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,216 @@
+package traffic
+
+import (
+	"cmp"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+)
+
+// Bounds of a trace beside those of a data set.
+const (
+	MaxHashes   = 1 << 26 // ids of blocks, of all rows together
+	MostInTrace = 1 << 12 // turns of one session
+)
+
+// Trace is recorded traffic: requests in the order in which they were sent.
+type Trace struct {
+	Path   string // as it was named
+	Hash   string // SHA-256 of the file, hex
+	Format string // the name of a format; "columns": as Columns said
+	Block  int    // tokens of a block of Recorded.Blocks; 0: no row has any
+	Rows   []Recorded
+	// Empty is how many rows were left out: without a prompt, without an answer (as of a
+	// request that failed), or without a time where the format has such rows.
+	Empty int
+}
+
+// Recorded is one request of a trace.
+type Recorded struct {
+	Line   int           // of the file on which it begins, 1-based
+	At     time.Duration // when it was sent, since the first one
+	Input  int           // tokens of its prompt, those it goes on from included; 0: of Text, as many as it has
+	Output int           // tokens of its answer, at least 1
+	// Blocks are the ids of the blocks of the prompt behind Prefix, the last of which may
+	// be partial: the same id stands for the same text. nil: that part is the row's own.
+	Blocks []uint64
+	// Session counts sessions from 1; 0: of none. Parent is the row, by its place in
+	// Rows, whose answer it waited for; -1: of none.
+	Session, Parent int
+	// Prefix is with how many tokens of its parent's prompt and answer it begins.
+	Prefix int
+	// Wait is how long after its parent's answer it was sent; below 0: that is not known,
+	// and it is due at At, once its parent has been answered.
+	Wait time.Duration
+	Type string // of request; "": not said
+	Text *Row   // what is sent, where the trace has it; nil: text is made
+}
+
+// ReadTrace reads a trace. format is the name of one; "": it is found out, or as columns say.
+// It reads regular files only. Errors are *Error.
+func ReadTrace(path, format string, columns *Columns) (*Trace, error) {
+	return read(path, func(r io.Reader) (*Trace, error) { return ParseTrace(r, path, format, columns) })
+}
+
+// ParseTrace reads a trace from r; path is its name. Errors are *Error.
+func ParseTrace(r io.Reader, path, format string, columns *Columns) (*Trace, error) {
+	in, b := begin(r)
+	p := &traceParser{format: formatNamed(format), rows: map[string]int{}}
+	if columns != nil {
+		p.format = &Format{Name: "columns", Columns: *columns, read: readColumns}
+		if columns.Hashes != "" && columns.Block < 1 {
+			return nil, &Error{Path: path, Err: errors.New("ids of blocks need the tokens of a block")}
+		}
+	}
+	if p.format == nil && format != "" {
+		return nil, &Error{Path: path, Err: fmt.Errorf("there is no format %q", format)}
+	}
+	line, err := p.parse(b, in)
+	if err == nil && len(p.entries) == 0 {
+		line, err = 0, errors.New("it has no request")
+		if p.empty > 0 {
+			err = errors.New("none of its rows has a prompt and an answer")
+		}
+	}
+	t := &Trace{Path: path, Empty: p.empty}
+	if err == nil {
+		t.Format, t.Block = p.format.Name, p.format.Block
+		t.Rows, line, err = p.arrange()
+	}
+	if err != nil {
+		return nil, &Error{Path: path, Line: line, Err: err}
+	}
+	t.Hash = hex.EncodeToString(in.sum.Sum(nil))
+	if p.hashes == 0 {
+		t.Block = 0
+	}
+	return t, nil
+}
+
+// entry is a row before it is known which row it follows.
+type entry struct {
+	Recorded
+	timed           bool
+	session         string
+	id, parent      string // of Bailian's conversations; "": none
+	delay           time.Duration
+	delayed         bool
+	after           time.Duration // what the row after it in its session waits for it
+	afterKnown      bool
+	answered        int64 // when its answer ended, in nanoseconds; 0: not known
+	sent            int64 // when it was sent, likewise
+	append          int   // tokens behind Prefix, where Input does not say all
+	grows, prefixed bool
+}
+
+// traceParser reads the rows of a trace.
+type traceParser struct {
+	format  *Format
+	entries []entry
+	hashes  int
+	empty   int
+	rows    map[string]int // of a session the last row, by file order
+	at      [slots]int     // of a table: the columns
+	server  string         // of samples: the first one
+}
+
+// add takes in a row; nil: it is none.
+func (p *traceParser) add(e *entry, line int) error {
+	if e == nil {
+		return nil
+	}
+	e.Line = line
+	if p.hashes += len(e.Blocks); p.hashes > MaxHashes {
+		return fmt.Errorf("it has more than %d ids of blocks", MaxHashes)
+	}
+	last, follows := p.rows[e.session]
+	follows = follows && e.session != ""
+	if !e.timed {
+		if !follows || !e.delayed {
+			return errors.New("it has no time, and follows no row of its session by a delay")
+		}
+		if e.sent = p.entries[last].sent + int64(e.delay); e.sent > mostSeconds*int64(time.Second) {
+			return errors.New("its session lasts for too long")
+		}
+	}
+	if e.Output == 0 || e.Input+e.append == 0 && e.Text == nil {
+		p.empty++
+		return nil
+	}
+	if e.session != "" {
+		p.rows[e.session] = len(p.entries)
+	}
+	p.entries = append(p.entries, *e)
+	return nil
+}
+
+// arrange puts the rows in order of time, and links those that follow others.
+func (p *traceParser) arrange() (rows []Recorded, line int, err error) {
+	slices.SortStableFunc(p.entries, func(a, b entry) int { return cmp.Compare(a.sent, b.sent) })
+	rows = make([]Recorded, len(p.entries))
+	last, ids, turns, sessions := map[string]int{}, map[string]int{}, make([]int, len(rows)), 0
+	for i := range p.entries {
+		e := &p.entries[i]
+		e.At, e.Parent = time.Duration(e.sent-p.entries[0].sent), -1
+		if before, ok := last[e.session]; ok && e.session != "" {
+			e.Parent = before
+		}
+		if before, ok := ids[e.parent]; ok && e.parent != "" {
+			e.Parent = before
+		}
+		switch {
+		case e.Parent >= 0:
+			turns[i] = turns[e.Parent] + 1
+			e.follow(&p.entries[e.Parent])
+		case e.session != "" || e.id != "":
+			sessions++
+			e.Session = sessions
+			e.begins()
+		default:
+			e.begins()
+		}
+		if turns[i] >= MostInTrace {
+			return nil, e.Line, fmt.Errorf("its session has more than %d turns", MostInTrace)
+		}
+		if e.Input > maxTokens {
+			return nil, e.Line, fmt.Errorf("its prompt has %d tokens with those of the turns before, more than %d", e.Input, maxTokens)
+		}
+		last[e.session], ids[e.id] = i, i
+		rows[i] = e.Recorded
+	}
+	return rows, 0, nil
+}
+
+// begins makes the row one that follows none.
+func (e *entry) begins() {
+	e.Wait = -1
+	if e.prefixed { // what it began with was sent before the trace
+		e.Input, e.Prefix = e.append+e.Prefix, 0
+	} else if e.grows {
+		e.Input = e.append
+	}
+}
+
+// follow makes the row one that waits for the answer of another.
+func (e *entry) follow(parent *entry) {
+	e.Session, e.Wait = parent.Session, -1
+	switch {
+	case e.delayed:
+		e.Wait = e.delay
+	case parent.answered > 0 && e.timed:
+		e.Wait = time.Duration(max(e.sent-parent.answered, 0))
+	case parent.afterKnown:
+		e.Wait = parent.after
+	}
+	whole := parent.Input + parent.Output
+	switch {
+	case e.prefixed:
+		e.Input = e.append + e.Prefix
+		e.Prefix = min(e.Prefix, whole)
+	case e.grows:
+		e.Prefix, e.Input = whole, whole+e.append
+	}
+}
