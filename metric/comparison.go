@@ -19,6 +19,9 @@ type Comparison struct {
 	// Skipped says why nothing was compared; "" when it was.
 	Skipped string   `json:"skipped,omitempty"`
 	Notes   []string `json:"notes,omitempty"`
+	// Answers are those that both servers gave to the same prompts; nil: the plan does not
+	// ask for any.
+	Answers *PairedAnswers `json:"answers,omitempty"`
 }
 
 // ComparisonLook is one of the planned looks at a comparison.

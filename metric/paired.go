@@ -1,0 +1,109 @@
+package metric
+
+import (
+	"strings"
+	"unicode"
+)
+
+// PairedAnswers are what both servers of a comparison said to the same prompts, at
+// temperature 0 and under its load, and how likely the control finds each of it.
+type PairedAnswers struct {
+	// Due is how many prompts both were to answer, and Again how many of these the
+	// control was to answer twice, in other batches.
+	Due   int `json:"due"`
+	Again int `json:"again"`
+	Most  int `json:"max_tokens"` // of an answer
+	// Unscored is why the control tells of no given text how likely it is; "" where it
+	// does.
+	Unscored string       `json:"unscored,omitempty"`
+	Pairs    []AnswerPair `json:"pairs"`
+}
+
+// AnswerPair is one prompt and what was said to it; nil: it was not asked.
+type AnswerPair struct {
+	Workload  string        `json:"workload"`
+	Level     string        `json:"level"`
+	Order     int           `json:"order"` // of the prompt among those of the level
+	Control   *PairedAnswer `json:"control,omitempty"`
+	Candidate *PairedAnswer `json:"candidate,omitempty"`
+	Again     *PairedAnswer `json:"again,omitempty"` // the control's second
+}
+
+// PairedAnswer is one answer to a prompt that another server, or the control a second
+// time, answered too.
+type PairedAnswer struct {
+	Leg     int    `json:"leg"`               // slot, see Leg
+	Failure string `json:"failure,omitempty"` // why there is none; foreign text; "": there is
+	Finish  string `json:"finish,omitempty"`
+	Tokens  int    `json:"tokens"` // by the server's count; 0: it did not tell
+	Form    Answer `json:"form"`
+	// Loss is its negative log-likelihood by the control in nats, of all Scored tokens
+	// together, by the control's tokenizer; Scored 0: it is not known.
+	Loss   float64 `json:"loss_nats"`
+	Scored int     `json:"scored"`
+	// Agrees is the share of it and the control's first answer, of the longer one, before
+	// their first difference, in characters; of the control's first itself 0.
+	Agrees float64 `json:"agrees"`
+	// Stops says that it ends where the answer it is held against, which begins like it,
+	// goes on: the candidate's and the control's second against the control's first, and
+	// that against the candidate's.
+	Stops bool `json:"stops,omitempty"`
+	// Text is what was said, reasoning included. It is kept in a file of its own, and
+	// empty where that is not there.
+	Text string `json:"-"`
+}
+
+// PerToken is the mean loss of a token, in nats.
+func (a *PairedAnswer) PerToken() (v float64, ok bool) {
+	if a == nil || a.Scored == 0 {
+		return 0, false
+	}
+	return a.Loss / float64(a.Scored), true
+}
+
+// Hold fills in what the texts of a pair say of each other.
+func (p *AnswerPair) Hold() {
+	if p.Control == nil {
+		return
+	}
+	for _, other := range []*PairedAnswer{p.Candidate, p.Again} {
+		if other != nil {
+			other.Agrees = agree(p.Control.Text, other.Text)
+			other.Stops = other.stopsIn(p.Control)
+		}
+	}
+	if p.Candidate != nil {
+		p.Control.Stops = p.Control.stopsIn(p.Candidate)
+	}
+}
+
+// agree is the share of the longer of two texts before they first differ, in characters.
+func agree(a, b string) float64 {
+	x, y := []rune(a), []rune(b)
+	n, longer := 0, max(len(x), len(y))
+	for n < min(len(x), len(y)) && x[n] == y[n] {
+		n++
+	}
+	if longer == 0 {
+		return 1
+	}
+	return float64(n) / float64(longer)
+}
+
+// stopsIn says whether a ends within b.
+func (a *PairedAnswer) stopsIn(b *PairedAnswer) bool {
+	return a.Failure == "" && b.Failure == "" && len(a.Text) < len(b.Text) && strings.HasPrefix(b.Text, strings.TrimRightFunc(a.Text, unicode.IsSpace))
+}
+
+// Sample is the answer as what the metrics of form are taken from.
+func (a *PairedAnswer) Sample() *Sample {
+	form := a.Form
+	s := &Sample{Phase: Measured, Finish: a.Finish, Answer: &form}
+	if a.Tokens > 0 {
+		s.Usage = &Usage{Output: a.Tokens}
+	}
+	if a.Failure != "" {
+		s.Failure = &Failure{Kind: FailStatus, Message: a.Failure}
+	}
+	return s
+}
