@@ -66,7 +66,10 @@ func witnessed(l *metric.Level) []string {
 	}
 	s := seenOf(l)
 	theirs := func(name string) float64 {
-		h, _ := l.Histogram(name)
+		h, why := l.Histogram(name)
+		if why != "" && name == "server_itl" {
+			return stepped(l, s)
+		}
 		mean, _ := h.Mean()
 		return mean
 	}
@@ -85,7 +88,8 @@ func witnessed(l *metric.Level) []string {
 		{"server_itl", s.token, "server_ttft", s.first.n, -step, step},
 		{"server_e2e", s.whole, "server_e2e", s.whole.n, behind("server_e2e"), front},
 	} {
-		if h, why := l.Histogram(w.by); why != "" || w.n < witnessLeast || math.Abs(h.N()-w.n) > witnessApart*w.n || theirs(w.name) <= 0 {
+		h, why := l.Histogram(w.by)
+		if same := why == "" && !apart(h.N(), w.n) || w.name == "server_itl" && stepped(l, s) > 0; !same || w.n < witnessLeast || !(theirs(w.name) > 0) {
 			continue
 		}
 		if drafts := l.Added(metric.Drafts); w.name == "server_itl" && drafts.OK && drafts.V > 0 {
@@ -98,4 +102,19 @@ func witnessed(l *metric.Level) []string {
 		}
 	}
 	return notes
+}
+
+// apart says whether two counts of requests or tokens are not of the same ones.
+func apart(theirs, ours float64) bool { return !(math.Abs(theirs-ours) <= witnessApart*ours) }
+
+// stepped is the mean time between tokens, in seconds, by an engine that counts the
+// seconds in which it made tokens, from the first of each answer (llama.cpp:
+// tools/server, t_token_generation); 0: not told, or of other answers.
+func stepped(l *metric.Level, s seen) float64 {
+	seconds, tokens := l.Added(metric.GeneratedSeconds), l.Added(metric.GeneratedTokens)
+	rest := tokens.V - s.whole.n
+	if !seconds.OK || !tokens.OK || rest <= 0 || apart(rest, s.token.n) {
+		return 0
+	}
+	return seconds.V / rest
 }

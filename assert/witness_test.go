@@ -26,11 +26,23 @@ func counted(n, ttft, itl, e2e float64, added map[string]float64) *metric.Level 
 }
 
 func TestWitness(t *testing.T) {
+	// What an engine tells that counts seconds instead: 12 answers of a first token and 10 more, a round.
+	seconds := func(tokens, step float64) *metric.Level {
+		l := counted(12, 1, 1, 1, map[string]float64{metric.GeneratedTokens: tokens, metric.GeneratedSeconds: 120 * step})
+		for _, r := range l.Rounds {
+			r.Telemetry.Histograms = nil
+		}
+		return l
+	}
 	for _, tt := range []struct {
 		name  string
 		level *metric.Level
 		want  []string // one for each note
 	}{
+		{"seconds agree", seconds(132, 0.02), nil},
+		{"seconds of slower tokens", seconds(132, 0.1), []string{"ITL by the server is 100 ms on average, and 20 ms was measured here (-80%)"}},
+		{"seconds of other answers", seconds(160, 0.1), nil}, // 148 after the first where 120 came
+		{"no seconds", seconds(132, 0), nil},
 		{"agree", counted(12, 1, 0.02, 1.2, nil), nil},
 		{"HTTP before it", counted(12, 0.8, 0.02, 1.0, nil), nil},                                // 0.2 s of 0.8 s
 		{"a proxy before it", counted(12, 0.5, 0.02, 0.7, nil), []string{"+100%", "E2E", ""}},    // 0.5 s more than 0.5 s · 50 %

@@ -40,6 +40,7 @@ var llamaCpp = Engine{
 		{Name: "llamacpp:spec_decode_num_draft_tokens_total", Kind: Counter, Ours: metric.DraftTokens},
 		{Name: "llamacpp:spec_decode_num_accepted_tokens_total", Kind: Counter, Ours: metric.AcceptedTokens},
 		{Name: "llamacpp:tokens_predicted_total", Kind: Counter, Ours: metric.GeneratedTokens},
+		{Name: "llamacpp:tokens_predicted_seconds_total", Kind: Counter, Ours: metric.GeneratedSeconds},
 	},
 	Log: []LogFact{
 		{Key: Phase, Has: "load_tensors:", Is: "loading the weights"},

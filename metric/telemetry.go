@@ -46,12 +46,14 @@ const (
 	DraftTokens     = "draft_tokens"     // proposed in them
 	AcceptedTokens  = "accepted_tokens"  // of them, accepted
 	GeneratedTokens = "generated_tokens" // output tokens
-	Aborted         = "aborted"          // requests that the client gave up, fillers among them
-	Errors          = "errors"           // requests that ended in an error of the engine
-	Rejected        = "rejected"         // requests that were not admitted
-	ECCErrors       = "ecc_errors"       // uncorrectable ones of the GPUs' memory
-	Energy          = "energy"           // joules, by the GPUs' own counters
-	EnergySeconds   = "energy_seconds"   // between the readings of them
+	// GeneratedSeconds is the time in which they were made, from the first of each answer, added up over the answers.
+	GeneratedSeconds = "generated_seconds"
+	Aborted          = "aborted"        // requests that the client gave up, fillers among them
+	Errors           = "errors"         // requests that ended in an error of the engine
+	Rejected         = "rejected"       // requests that were not admitted
+	ECCErrors        = "ecc_errors"     // uncorrectable ones of the GPUs' memory
+	Energy           = "energy"         // joules, by the GPUs' own counters
+	EnergySeconds    = "energy_seconds" // between the readings of them
 )
 
 // LastXID is the gauge of the last Xid error that the driver reported of a GPU, by number; 0:

@@ -67,7 +67,7 @@ const restarted = "the server counted anew in the middle of the window: it was r
 // serverCounters are what level-wide metrics are made of.
 var serverCounters = []string{
 	metric.Preempted, metric.AcceptedTokens, metric.DraftTokens, metric.Drafts, metric.PrefillTokens, metric.PrefillSeconds,
-	metric.CacheQueries, metric.CacheHits, metric.GeneratedTokens, metric.Aborted, metric.Errors, metric.Rejected,
+	metric.CacheQueries, metric.CacheHits, metric.GeneratedTokens, metric.GeneratedSeconds, metric.Aborted, metric.Errors, metric.Rejected,
 }
 
 // wantedOf lists what is asked of a source: gauges and histograms by the names
