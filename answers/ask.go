@@ -82,7 +82,7 @@ func resolve(raw json.RawMessage) (*jsonschema.Resolved, error) {
 // Look is what an answer came to. A nil Ask asks for nothing.
 func (a *Ask) Look(s Said) metric.Answer {
 	var out metric.Answer
-	s.form(&out)
+	form(s, &out)
 	if a == nil {
 		return out
 	}

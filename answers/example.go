@@ -21,7 +21,7 @@ func (a *Ask) Example() (s Said, ok bool) {
 		return s, meets(s.Text, a.schema)
 	case a.tools != nil:
 		name := slices.Min(slices.Collect(maps.Keys(a.tools)))
-		s.Calls = []Call{{name, example(a.tools[name])}}
+		s.Calls = []Call{{Name: name, Arguments: example(a.tools[name])}}
 		return s, a.called(s.Calls)
 	}
 	return Said{}, false

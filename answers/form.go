@@ -9,16 +9,10 @@ import (
 )
 
 // Said is one answer as it was decoded.
-type Said struct {
-	Text      string // what a reader sees
-	Reasoning string
-	Calls     []Call
-	Cut       bool // it went on, and the rest was not kept
-	AtLimit   bool // it ended at the limit of tokens (finish_reason length)
-}
+type Said = metric.Said
 
-// Call is one call of a tool; Arguments is the JSON that the model wrote.
-type Call struct{ Name, Arguments string }
+// Call is one call of a tool.
+type Call = metric.ToolCall
 
 // An answer repeats itself when more than mostRepeated of the grams of its last
 // lastWords words were there before. Text of the usual languages has 0 to 0.2 of
@@ -30,15 +24,15 @@ const (
 )
 
 // form fills in what every natural answer has.
-func (s Said) form(a *metric.Answer) {
+func form(s Said, a *metric.Answer) {
 	a.Empty = strings.TrimSpace(s.Text) == "" && len(s.Calls) == 0
 	a.Repeats = Repeated(s.Reasoning+"\n"+s.Text) > mostRepeated
-	a.Invalid = s.invalid()
+	a.Invalid = invalid(s)
 }
 
 // invalid looks for what no tokenizer that works leaves in a text. A character of
 // several tokens that the limit cut in two is none of it.
-func (s Said) invalid() bool {
+func invalid(s Said) bool {
 	parts := []string{s.Reasoning, s.Text}
 	for _, c := range s.Calls {
 		parts = append(parts, c.Name, c.Arguments)

@@ -59,7 +59,7 @@ func TestLook(t *testing.T) {
 		{"nothing", `{}`, Said{}, metric.Answer{Empty: true}},
 		{"white space", `{}`, Said{Text: " \n\t"}, metric.Answer{Empty: true}},
 		{"reasoning alone", `{}`, Said{Reasoning: "Let me see."}, metric.Answer{Empty: true}},
-		{"a call alone is an answer", `{}`, Said{Calls: []Call{{"look", "{}"}}}, metric.Answer{}},
+		{"a call alone is an answer", `{}`, Said{Calls: []Call{{Name: "look", Arguments: "{}"}}}, metric.Answer{}},
 		{"a replacement character", `{}`, Said{Text: "a\ufffdb"}, metric.Answer{Invalid: true}},
 		{"one at the end", `{}`, Said{Text: "ab\ufffd"}, metric.Answer{Invalid: true}},
 		{"one at the end of what the limit cut", `{}`, Said{Text: "ab\ufffd", AtLimit: true}, metric.Answer{}},
@@ -76,11 +76,11 @@ func TestLook(t *testing.T) {
 		{"any JSON", `{"response_format": {"type": "json_object"}}`, Said{Text: `[]`}, metric.Answer{JSON: metric.Yes}},
 		{"text was asked for", `{"response_format": {"type": "text"}}`, Said{Text: `x`}, metric.Answer{}},
 
-		{"a call", tools, Said{Calls: []Call{{"look", `{"city": "Ulm"}`}}}, metric.Answer{Call: metric.Yes}},
-		{"two calls", tools, Said{Calls: []Call{{"look", `{"city": "Ulm"}`}, {"now", `{}`}}}, metric.Answer{Call: metric.Yes}},
-		{"one of two is wrong", tools, Said{Calls: []Call{{"look", `{"city": "Ulm"}`}, {"now", `{`}}}, metric.Answer{Call: metric.No}},
-		{"a tool that is not offered", tools, Said{Calls: []Call{{"find", `{}`}}}, metric.Answer{Call: metric.No}},
-		{"an argument is missing", tools, Said{Calls: []Call{{"look", `{}`}}}, metric.Answer{Call: metric.No}},
+		{"a call", tools, Said{Calls: []Call{{Name: "look", Arguments: `{"city": "Ulm"}`}}}, metric.Answer{Call: metric.Yes}},
+		{"two calls", tools, Said{Calls: []Call{{Name: "look", Arguments: `{"city": "Ulm"}`}, {Name: "now", Arguments: `{}`}}}, metric.Answer{Call: metric.Yes}},
+		{"one of two is wrong", tools, Said{Calls: []Call{{Name: "look", Arguments: `{"city": "Ulm"}`}, {Name: "now", Arguments: `{`}}}, metric.Answer{Call: metric.No}},
+		{"a tool that is not offered", tools, Said{Calls: []Call{{Name: "find", Arguments: `{}`}}}, metric.Answer{Call: metric.No}},
+		{"an argument is missing", tools, Said{Calls: []Call{{Name: "look", Arguments: `{}`}}}, metric.Answer{Call: metric.No}},
 		{"the call as text", tools, Said{Text: `<tool_call>{"name": "now"}</tool_call>`}, metric.Answer{Call: metric.No}},
 	} {
 		var fields map[string]any
@@ -126,7 +126,7 @@ func FuzzLook(f *testing.F) {
 		var fields map[string]any
 		_ = json.Unmarshal([]byte(tools), &fields)
 		ask, _ := Read(fields)
-		a := ask.Look(Said{Text: text, Reasoning: arguments, Calls: []Call{{name, arguments}}})
+		a := ask.Look(Said{Text: text, Reasoning: arguments, Calls: []Call{{Name: name, Arguments: arguments}}})
 		if r := Repeated(text); r < 0 || r >= 1 || a.Call == metric.Unasked {
 			t.Errorf("%v, %+v", r, a)
 		}

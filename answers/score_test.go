@@ -11,7 +11,7 @@ import (
 
 func TestRight(t *testing.T) {
 	code := regexp.MustCompile(`code: (\w+)`)
-	call := Call{"look", `{"city": "Ulm", "days": 2}`}
+	call := Call{Name: "look", Arguments: `{"city": "Ulm", "days": 2}`}
 	for _, tt := range []struct {
 		name string
 		rule Rule

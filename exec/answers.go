@@ -1,8 +1,6 @@
 package exec
 
 import (
-	"encoding/json"
-	"strconv"
 	"strings"
 	"time"
 
@@ -10,6 +8,8 @@ import (
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/load"
 	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/record"
 )
 
 // What a server says of its answers is looked at once the load is over, by a sample
@@ -22,6 +22,10 @@ const (
 
 	// Every natural answer is looked at when it ends: so much of it is kept until then.
 	lookedAtBytes = 256 << 10
+
+	// So much of all answers of a run is kept in answers.jsonl; of what comes then only
+	// the hash is.
+	storedBytes = 64 << 20
 
 	againTokens = 48 // asked of the prompt that is sent again, or as many as the plan asks
 	againTimes  = 3  // it is sent
@@ -70,37 +74,44 @@ func (rd *round) keepsOf(turn load.Turn) int {
 	return 0
 }
 
-// heard looks at an answer that has ended, and lets go of its text.
+// heard looks at an answer that has ended, and lets go of its text unless it is to be
+// kept. Secrets are taken out before, so that `judge` sees what was seen here.
 func (rd *round) heard(f *flight) {
 	said := f.answer.Said()
 	f.answer = nil
 	if rd.Workload.Output.Natural {
-		by := saidBy(said, f.sample)
-		found := f.asked.Look(by)
-		if f.row > 0 {
-			found.Item = strconv.Itoa(f.row)
-		}
-		if rule := rd.Workload.Score; rule != nil {
-			var want json.RawMessage
-			if f.row > 0 {
-				want = rd.Workload.Prompt.Dataset.Rows[f.row-1].Answer
-			}
-			found.Right = rule.Right(by, found, want)
-		}
-		f.sample.Answer = &found
+		by := saidBy(said, f.sample, rd.secrets)
+		found := rd.Workload.Found(f.asked, by, f.row)
+		f.sample.Answer, f.sample.Said = &found, rd.stored(rd.Workload, by)
 	}
 	if rd.keeps(f.turn.Order) {
 		rd.keep(f, said)
 	}
 }
 
-// askedBy is what a request asks of its answer: as all of the level do, unless it has
-// fields of its own.
+// stored is what is recorded of an answer; nil: nothing is.
+func (r *runner) stored(w *plan.Workload, s answers.Said) *metric.Said {
+	store := r.Plan.Stores(w)
+	if store == plan.StoreNone {
+		return nil
+	}
+	size := len(s.Text) + len(s.Reasoning)
+	for _, c := range s.Calls {
+		size += len(c.Name) + len(c.Arguments)
+	}
+	if r.storedBytes += size; store == plan.StoreHash || r.storedBytes > storedBytes {
+		s = s.Hashed()
+	}
+	return &s
+}
+
+// askedBy is what a request asks of its answer: as all of the level do, unless it is a
+// row with fields of its own.
 func (rd *round) askedBy(r *client.Request) *answers.Ask {
 	if !r.Natural || len(r.Prompt.Fields) == 0 {
 		return rd.asked
 	}
-	ask, err := answers.Read(r.Further())
+	ask, err := rd.Workload.Ask(r.Prompt.Row)
 	if err != nil && len(rd.level.Notes) == 0 {
 		rd.level.Notes = append(rd.level.Notes, unheld(err))
 	}
@@ -112,12 +123,18 @@ func unheld(err error) string {
 	return "the answers are not held to what was asked for: " + err.Error()
 }
 
-// saidBy is an answer as it is looked at.
-func saidBy(said client.Said, s *metric.Sample) answers.Said {
+// saidBy is an answer as it is looked at, without secrets.
+func saidBy(said client.Said, s *metric.Sample, secrets record.Redactor) answers.Said {
+	clean := func(text string) string {
+		if said.Cut { // perhaps within a secret
+			text = text[:len(text)-secrets.Pending(text)]
+		}
+		return secrets.Text(text)
+	}
 	reasoning, _ := strings.CutSuffix(said.Whole, said.Visible)
-	out := answers.Said{Text: said.Visible, Reasoning: reasoning, Cut: said.Cut, AtLimit: s.Finish == "length"}
+	out := answers.Said{Text: clean(said.Visible), Reasoning: clean(reasoning), Cut: said.Cut, AtLimit: s.Finish == "length"}
 	for _, c := range said.Calls {
-		out.Calls = append(out.Calls, answers.Call(c))
+		out.Calls = append(out.Calls, answers.Call{Name: clean(c.Name), Arguments: clean(c.Arguments)})
 	}
 	return out
 }

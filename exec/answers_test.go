@@ -5,8 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/answers"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/record"
 )
 
 // Answers to different prompts are told apart as far as they can be: long ones, of
@@ -39,6 +44,43 @@ func TestAlike(t *testing.T) {
 		}
 		if compared, same := alike(kept); compared != tt.compared || same != tt.same {
 			t.Errorf("%s: %d of %d, want %d of %d", tt.name, same, compared, tt.same, tt.compared)
+		}
+	}
+}
+
+// An answer is kept without secrets, also the beginning of one at the end of what was
+// cut; as its sum where the plan says so, or where the run has kept too much.
+func TestStored(t *testing.T) {
+	natural := plan.Output{Natural: true, Mean: 64}
+	scored := &answers.Rule{Match: "contains"}
+	said := client.Said{Whole: "hm sk-verysecret, sk-veryse", Visible: " sk-verysecret, sk-veryse", Calls: []client.Call{{Name: "look", Arguments: `{"key": "sk-verysecret"}`}}}
+	cut := said
+	cut.Cut = true
+	clean := metric.Said{Text: " [redacted], sk-veryse", Reasoning: "hm", Calls: []metric.ToolCall{{Name: "look", Arguments: `{"key": "[redacted]"}`}}}
+	cleanCut := clean
+	cleanCut.Text, cleanCut.Cut = " [redacted], ", true
+	hashed := clean.Hashed()
+	for _, tt := range []struct {
+		name   string
+		w      plan.Workload
+		said   client.Said
+		before int
+		want   *metric.Said
+	}{
+		{"of a task", plan.Workload{Output: natural, Score: scored}, said, 0, &clean},
+		{"cut", plan.Workload{Output: natural, Score: scored}, cut, 0, &cleanCut},
+		{"of pure speed", plan.Workload{Output: natural}, said, 0, nil},
+		{"asked for", plan.Workload{Output: natural, Answers: plan.Answers{Store: plan.StoreText}}, said, 0, &clean},
+		{"of forced length", plan.Workload{Score: scored}, said, 0, nil},
+		{"the sum", plan.Workload{Output: natural, Score: scored, Answers: plan.Answers{Store: plan.StoreHash}}, said, 0, &hashed},
+		{"too much", plan.Workload{Output: natural, Score: scored}, said, storedBytes, &hashed},
+		{"none", plan.Workload{Output: natural, Score: scored, Answers: plan.Answers{Store: plan.StoreNone}}, said, 0, nil},
+	} {
+		secrets := record.NewRedactor([]string{"sk-verysecret"})
+		r := &runner{Config: Config{Plan: &plan.Plan{}}, storedBytes: tt.before}
+		got := r.stored(&tt.w, saidBy(tt.said, &metric.Sample{}, secrets))
+		if d := cmp.Diff(tt.want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, d)
 		}
 	}
 }

@@ -41,6 +41,8 @@ type runner struct {
 	durations map[*plan.Workload]time.Duration // of one request, on the server under test
 	repeated  map[[2]string]bool               // servers and workloads of which a prompt was sent again
 	sent      map[[2]string]int                // and how many measured requests of them were
+	// storedBytes are those of the answers that are kept.
+	storedBytes int
 
 	deadline    time.Duration // of the run; 0: none
 	searches    []wanted      // still to come

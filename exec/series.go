@@ -1,12 +1,9 @@
 package exec
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
-
-	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/tokgate/tokgate/answers"
 	"github.com/tokgate/tokgate/exec/client"
@@ -58,7 +55,7 @@ func (r *runner) series(t *Target, c Case, l *metric.Level) (s *series, lost err
 		return nil, nil
 	}
 	l.Exact = prompts.Exact()
-	ask, err := answers.Read(request.Extra)
+	ask, err := c.Workload.Ask(0)
 	if err != nil && c.Workload.Output.Natural {
 		l.Notes = append(l.Notes, r.secrets.Text(unheld(err)))
 	}
@@ -252,28 +249,6 @@ func requestOf(t *Target, c Case) (client.Request, error) {
 		request.Model = t.Model
 	}
 	var err error
-	request.Extra, err = ExtraFields(w)
+	request.Extra, err = w.Fields()
 	return request, err
-}
-
-// ExtraFields is what the plan puts into the body of w's requests: JSON by
-// name, and nil for null, which takes a field out. nil when there is nothing.
-func ExtraFields(w *plan.Workload) (map[string]any, error) {
-	if len(w.Request.Extra) == 0 {
-		return nil, nil
-	}
-	extra := map[string]any{}
-	for name, v := range w.Request.Extra {
-		if v.IsNull() {
-			extra[name] = nil
-			continue
-		}
-		v, _ = v.UnmarkDeep() // what is sent to the server is shown to nobody
-		raw, err := ctyjson.Marshal(v, v.Type())
-		if err != nil {
-			return nil, fmt.Errorf("the request field %q is no JSON: %w", name, err)
-		}
-		extra[name] = json.RawMessage(raw)
-	}
-	return extra, nil
 }

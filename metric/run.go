@@ -37,6 +37,9 @@ type Run struct {
 	// Recording is the SHA-256 sum of the recording's lines, in hexadecimal; "":
 	// not recorded, or by a version that did not protect its lines.
 	Recording string `json:"-"`
+	// Answers is the SHA-256 sum of the lines of answers.jsonl, in hexadecimal; "":
+	// none was kept.
+	Answers string `json:"answers,omitempty"`
 	// Calibration is nil when the generator was not calibrated: in virtual
 	// time there is nothing to calibrate.
 	Calibration *Calibration `json:"calibration,omitempty"`

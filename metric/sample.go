@@ -57,6 +57,8 @@ type Sample struct {
 
 	// Answer is what a natural answer's text came to; nil: it was not looked at.
 	Answer *Answer `json:"answer,omitempty"`
+	// Said is the answer itself; nil: it is not kept. It is recorded in a file of its own.
+	Said *Said `json:"-"`
 
 	Turn int `json:"turn,omitempty"` // of a conversation, from 1; 0: of none
 	Row  int `json:"row,omitempty"`  // of the data set, from 1; 0: of none

@@ -301,8 +301,9 @@ type Workload struct {
 	SLAs     []*SLA
 	Good     []*Threshold  // per-request bounds of goodput: statistic "every"
 	Score    *answers.Rule // when an answer is right; nil: none is scored
-	Capacity *Capacity     // nil: none is searched
-	Policy   Policy        // of the gate, overridden here
+	Answers  Answers
+	Capacity *Capacity // nil: none is searched
+	Policy   Policy    // of the gate, overridden here
 	Range    hcl.Range
 }
 

@@ -2,8 +2,11 @@ package record
 
 import "strings"
 
-// ReadFrom is Read without the disk.
-var ReadFrom = read
+// ReadFrom is Read without the disk, ReadAnswers that of the answers.
+var (
+	ReadFrom    = read
+	ReadAnswers = readAnswers
+)
 
 // Reseal is Seal for lines that have checks, right or wrong.
 func Reseal(lines string) string {

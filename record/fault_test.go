@@ -14,7 +14,7 @@ import (
 // write, once or from then on: every request that the writer took is read again,
 // and a run with another end is not taken for one that ended.
 func TestDiskFaults(t *testing.T) {
-	run := random(3)
+	run := small(3) // with answers
 	for _, kind := range []string{"once", "half", "for ever"} {
 		at, calls := 0, 0
 		for calls >= at { // the last time there are fewer, and none fails

@@ -14,14 +14,19 @@ const File = "samples.jsonl"
 
 // Schema names what the lines mean, as "tokgate.samples/MAJOR.MINOR". A reader
 // takes every minor version of its major one: what was added is ignored.
-const (
-	schemaName  = "tokgate.samples/"
-	schemaMajor = 1
-	schemaMinor = 3
-	Schema      = schemaName + "1.3"
+var Schema = samplesSchema.String()
 
-	chainMinor = 3 // the first in which lines are protected
-)
+var samplesSchema = schema{name: "tokgate.samples/", major: 1, minor: 3}
+
+const chainMinor = 3 // of samples: the first in which lines are protected
+
+// schema is what the first line of a file says of the others.
+type schema struct {
+	name         string
+	major, minor int
+}
+
+func (s schema) String() string { return fmt.Sprintf("%s%d.%d", s.name, s.major, s.minor) }
 
 // The types of lines, in the order in which they first occur.
 const (
@@ -77,14 +82,13 @@ func hollow(l *metric.Level) *metric.Level {
 	return &c
 }
 
-// parseHeader checks the first line of a recording and returns the minor
-// version of its schema.
-func parseHeader(raw []byte) (minor int, err error) {
+// parse checks the first line of a file and returns the minor version of its schema.
+func (s schema) parse(raw []byte) (minor int, err error) {
 	var l line
 	if err := json.Unmarshal(raw, &l); err != nil || l.Type != typeHeader {
 		return 0, fmt.Errorf("the first line is no header: this is not a recording of tokgate")
 	}
-	version, ours := strings.CutPrefix(l.Schema, schemaName)
+	version, ours := strings.CutPrefix(l.Schema, s.name)
 	major, after, _ := strings.Cut(version, ".")
 	n, err := strconv.Atoi(major)
 	if err == nil {
@@ -93,8 +97,8 @@ func parseHeader(raw []byte) (minor int, err error) {
 	switch {
 	case !ours || err != nil:
 		return 0, fmt.Errorf("the schema is %q: this is not a recording of tokgate", l.Schema)
-	case n != schemaMajor:
-		return 0, fmt.Errorf("the schema is %q and this version of tokgate reads %q", l.Schema, Schema)
+	case n != s.major:
+		return 0, fmt.Errorf("the schema is %q and this version of tokgate reads %q", l.Schema, s)
 	}
 	return minor, nil
 }

@@ -22,13 +22,14 @@ type Problems []string
 // the recording.
 const StoppedUnknown = "the recording ends here"
 
-// Read reads the recording in the run folder dir and rebuilds the run.
+// Read reads the recording in the run folder dir, with the answers that were kept,
+// and rebuilds the run.
 //
 // A recording that ends too early is read as far as it goes: a torn last line
 // is left out, a round without an end gets Complete = false, and the run is
 // Stopped; Problems tells. A line that cannot be read, that was changed, or that
-// says what cannot have happened is an error, and so is a recording by another
-// major version. Run.Recording is "" for a recording of a version that did not
+// says what cannot have happened is an error, and so are answers that are missing, and
+// a recording by another major version. Run.Recording is "" for a recording of a version that did not
 // protect its lines: damage would not be found.
 func Read(dir string) (*metric.Run, Problems, error) {
 	path := filepath.Join(dir, File)
@@ -41,7 +42,11 @@ func Read(dir string) (*metric.Run, Problems, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("could not read %s: %w", path, err)
 	}
-	return run, problems, nil
+	more, err := attachAnswers(dir, run)
+	if err != nil {
+		return nil, nil, err
+	}
+	return run, append(problems, more...), nil
 }
 
 // reader rebuilds a run line by line.
@@ -129,7 +134,7 @@ func (rd *reader) problem(format string, args ...any) {
 // line takes the n-th line, without its line feed.
 func (rd *reader) line(n int, raw []byte) (err error) {
 	if n == 1 {
-		if rd.minor, err = parseHeader(raw); err != nil {
+		if rd.minor, err = samplesSchema.parse(raw); err != nil {
 			return err
 		}
 	}
@@ -182,7 +187,7 @@ func (rd *reader) take(n int, l *line) error {
 	default:
 		// A later minor version may record more. In one that is known, a line
 		// of no known type is one that was damaged.
-		if rd.minor <= schemaMinor {
+		if rd.minor <= samplesSchema.minor {
 			return fmt.Errorf("the type %q is unknown", l.Type)
 		}
 		rd.problem("line %d has the unknown type %q and was left out", n, l.Type)

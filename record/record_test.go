@@ -173,6 +173,16 @@ func random(seed uint64) *metric.Run {
 						x.Finish, x.Reconnects = "length", rng.IntN(2)
 					}
 					x.End = later()
+					if x.Phase == metric.Measured && rng.IntN(2) == 0 {
+						said := metric.Said{Text: word(), Reasoning: word(), Cut: rng.IntN(2) == 0, AtLimit: x.Finish == "length"}
+						if rng.IntN(2) == 0 {
+							said.Calls = []metric.ToolCall{{Name: word(), Arguments: word()}}
+						}
+						if rng.IntN(3) == 0 {
+							said = said.Hashed()
+						}
+						x.Said, x.Row = &said, rng.IntN(9)
+					}
 					round.Samples = append(round.Samples, x)
 				}
 				settle(round, rng.IntN(2) == 0)

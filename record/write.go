@@ -1,7 +1,6 @@
 package record
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,18 +16,17 @@ import (
 // happens; each call that has something to record writes one line, in one
 // write, before it returns. Not safe for concurrent use.
 type Writer struct {
-	file  *disk.File
-	size  int64
-	chain chain
-	err   error // of the first line that could not be written: none comes after it
+	sheet          // the samples
+	answers *sheet // nil: none was kept so far
+	err     error  // of the first line that could not be written: none comes after it
 }
 
 // Create makes the run folder dir, with its parents, and begins a recording in
 // it. A folder holds one run: an earlier recording there is replaced, and with
-// it the files named in stale (names within dir), so that no report of an
-// earlier run can be taken for one of this, and none is written through a link. It is an error when a file of the
-// recording's name is there that tokgate did not write, or when another
-// process is recording there.
+// it its answers and the files named in stale (names within dir), so that no report of
+// an earlier run can be taken for one of this, and none is written through a link. It
+// is an error when a file of the recording's or the answers' name is there that tokgate
+// did not write, or when another process is recording there.
 func Create(dir string, stale ...string) (*Writer, error) {
 	if err := disk.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("could not make the results folder: %w", err)
@@ -37,7 +35,7 @@ func Create(dir string, stale ...string) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("could not begin the recording: %w", err)
 	}
-	w := &Writer{file: file}
+	w := &Writer{sheet: sheet{file: file}}
 	if err := w.begin(dir, stale); err != nil {
 		file.Close()
 		return nil, err
@@ -55,9 +53,12 @@ func (w *Writer) begin(dir string, stale []string) error {
 		return fmt.Errorf("could not begin the recording: %w", err)
 	}
 	if info.Size() > 0 {
-		if _, err := parseHeader(firstLine(w.file)); err != nil {
+		if _, err := samplesSchema.parse(firstLine(w.file)); err != nil {
 			return fmt.Errorf("%s is in the way: %w; choose another results folder or remove it", path, err)
 		}
+	}
+	if err := removeAnswers(dir); err != nil {
+		return err
 	}
 	for _, name := range stale {
 		if err := disk.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -79,13 +80,7 @@ func (w *Writer) write(l line) error {
 	if w.err != nil {
 		return w.err // what is behind half a line could not be read
 	}
-	raw, err := json.Marshal(l)
-	if err == nil {
-		var n int
-		n, err = w.file.Write(append(w.chain.seal(raw), '\n'))
-		w.size += int64(n)
-	}
-	if err != nil {
+	if err := w.add(l); err != nil {
 		w.err = fmt.Errorf("could not write to the recording: %w", err)
 	}
 	return w.err
@@ -94,12 +89,11 @@ func (w *Writer) write(l line) error {
 // Close ends the recording and has the disk keep it. It is an error when the file
 // is no longer where it was written.
 func (w *Writer) Close() error {
-	err := w.file.Sync()
-	if err == nil {
-		err = w.there()
-	}
-	if e := w.file.Close(); err == nil {
-		err = e
+	err := w.close()
+	if w.answers != nil {
+		if e := w.answers.close(); err == nil {
+			err = e
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("could not finish the recording: %w", err)
@@ -133,8 +127,13 @@ func (w *Writer) LevelStarted(l *metric.Level, due int, expected time.Duration) 
 // RequestStarted records nothing.
 func (w *Writer) RequestStarted(*metric.Level, metric.Phase) {}
 
-// SampleDone records one request.
+// SampleDone records one request, and before it its answer where that is kept.
 func (w *Writer) SampleDone(s *metric.Sample) error {
+	if s.Said != nil && w.err == nil {
+		if err := w.answer(s); err != nil {
+			w.err = fmt.Errorf("could not write to the answers: %w", err)
+		}
+	}
 	return w.write(line{Type: typeSample, Sample: s})
 }
 
@@ -161,38 +160,22 @@ func (w *Writer) ComparisonDone(c *metric.Comparison) error {
 	return w.write(line{Type: typeComparison, Comparison: c})
 }
 
-// RunDone records how the run ended, has the disk keep it, and sets r.Recording.
-// It is an error when the file that has the recording's name is not the one that
-// was written: a verdict needs its evidence.
+// RunDone records how the run ended, has the disk keep it, and sets r.Answers and
+// r.Recording. It is an error when a file that has the recording's name is not the one
+// that was written: a verdict needs its evidence.
 func (w *Writer) RunDone(r *metric.Run) error {
+	if w.answers != nil {
+		if err := w.answers.keep(); err != nil {
+			return fmt.Errorf("the answers are lost: %w", err)
+		}
+		r.Answers = w.answers.chain.String()
+	}
 	if err := w.write(line{Type: typeRunDone, Run: bare(r)}); err != nil {
 		return err
 	}
-	if err := w.file.Sync(); err != nil {
-		return fmt.Errorf("could not write to the recording: %w", err)
-	}
-	if err := w.there(); err != nil {
+	if err := w.keep(); err != nil {
 		return fmt.Errorf("the recording is lost: %w", err)
 	}
 	r.Recording = w.chain.String()
-	return nil
-}
-
-// there says whether the file is still the one that was written, where it was
-// written.
-func (w *Writer) there() error {
-	written, err := w.file.Stat()
-	if err != nil {
-		return err
-	}
-	named, err := disk.Lstat(w.file.Name())
-	switch {
-	case err != nil:
-		return err
-	case !os.SameFile(written, named):
-		return fmt.Errorf("another file has taken the place of %s", w.file.Name())
-	case named.Size() != w.size:
-		return fmt.Errorf("%s has %d bytes, and %d were written", w.file.Name(), named.Size(), w.size)
-	}
 	return nil
 }

@@ -109,6 +109,10 @@ func (c Column) as(head string) Column {
 	return c
 }
 
+// AnswerColumns are those of what natural answers said in which a case has something;
+// none where no case has anything.
+func AnswerColumns(cases []*Case) []Column { return present(answerColumns, cases) }
+
 // present are those of the columns in which a case has something; none where no case
 // has anything.
 func present(columns []Column, cases []*Case) []Column {

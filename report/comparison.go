@@ -33,7 +33,10 @@ type Comparison struct {
 	Differences []Difference `json:"differences"`
 	Decisions   []Decision   `json:"decisions"` // one for each workload and level, in order of the plan
 	Changes     []Change     `json:"changes"`   // what was measured, required or not
-	Notes       []string     `json:"notes"`
+	// Answers are the worst pairs: prompts to which the candidate alone gave a bad
+	// answer. Absent: there are none, or their text was not kept.
+	Answers []Answer `json:"answers,omitempty"`
+	Notes   []string `json:"notes"`
 }
 
 // Difference is one fact in which the servers of a comparison differ.
@@ -116,6 +119,7 @@ func (b *builder) comparison(c *compare.Comparison) Comparison {
 	for i := range c.Changes {
 		out.Changes = append(out.Changes, b.change(&c.Changes[i]))
 	}
+	out.Answers = b.lost(c.Lost)
 	return out
 }
 

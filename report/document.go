@@ -60,7 +60,10 @@ type Document struct {
 	Cases       []Case       `json:"cases"`
 	Capacities  []Capacity   `json:"capacities"`
 	Comparisons []Comparison `json:"comparisons"`
-	Verdicts    []Verdict    `json:"verdicts"`
+	// Answers are the worst of each workload on each server. Absent: none counts as bad,
+	// or their text was not kept.
+	Answers  []Answer  `json:"answers,omitempty"`
+	Verdicts []Verdict `json:"verdicts"`
 	// Strength is what the gate would notice; nil where that is not known.
 	Strength *Strength `json:"strength,omitempty"`
 	// Timelines are of few levels: enough to see why.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -71,12 +72,17 @@ func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 	for _, c := range v.Comparisons {
 		d.Comparisons = append(d.Comparisons, b.comparison(c))
 	}
+	d.Answers = b.answers(v)
 	for i := range v.List {
 		// What was judged is what is shown, not what the search thought.
 		if c := v.List[i].Capacity; c != nil {
 			d.judged(b.capacity(c))
 		}
-		d.Verdicts = append(d.Verdicts, b.verdict(&v.List[i]))
+		said := b.verdict(&v.List[i])
+		if quote := d.quote(&v.List[i]); quote != "" {
+			said.Notes = slices.Insert(said.Notes, 0, quote)
+		}
+		d.Verdicts = append(d.Verdicts, said)
 	}
 	d.join()
 	d.inOrder()

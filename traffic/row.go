@@ -25,6 +25,20 @@ type Row struct {
 	Answer json.RawMessage
 }
 
+// Fields are what the row adds to the body of its request; nil: nothing.
+func (r *Row) Fields() map[string]json.RawMessage {
+	out := map[string]json.RawMessage{}
+	for name, v := range map[string]json.RawMessage{"tools": r.Tools, "response_format": r.ResponseFormat} {
+		if v != nil {
+			out[name] = v
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
 // Text is all text of its prompt or messages: what pictures and tools add is left out.
 func (r *Row) Text() string {
 	if r.Messages == nil {

@@ -28,7 +28,10 @@ type Comparison struct {
 	Differences []plan.Difference
 	Decisions   []Decision
 	Changes     []Change
-	Notes       []string
+	// Lost are the prompts on which the candidate alone gave a bad answer, those that
+	// are bad in most ways first.
+	Lost  []Lost
+	Notes []string
 }
 
 // Decision is what a comparison says for one workload at one level.

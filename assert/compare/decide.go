@@ -107,7 +107,7 @@ func (x *comparison) verdictOn(row *Change, claim *plan.Claim, ch *plan.Change, 
 		level = row.Level
 		name += " at " + level
 	}
-	return verdict.Verdict{Kind: verdict.KindCompare, Server: x.out.Candidate, Comparison: x.Block.Name, Workload: row.Workload, Level: level, Name: name,
+	return verdict.Verdict{Kind: verdict.KindCompare, Server: x.out.Candidate, Comparison: x.Block.Name, Metric: ch.Metric.Name, Workload: row.Workload, Level: level, Name: name,
 		Outcome: o, Message: message, Severity: verdict.Severity(claim.Severity), Warn: x.Block.Policy.OnInconclusive == plan.Warn,
 		Decide: string(x.Block.Policy.Decide), Confidence: 1 - x.alpha, Value: metric.None("not compared"), File: ch.Range.Filename, Line: ch.Range.Start.Line}
 }

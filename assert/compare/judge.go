@@ -95,12 +95,14 @@ func (x *comparison) measure() {
 					continue
 				}
 				x.changes(m)
+				x.lose(m)
 				control.look(w, m.control)
 				candidate.look(w, m.candidate)
 			}
 		}
 		x.capacity(w)
 	}
+	slices.SortStableFunc(x.out.Lost, func(a, b Lost) int { return len(b.Metrics) - len(a.Metrics) })
 	for _, side := range []struct {
 		name string
 		oddities

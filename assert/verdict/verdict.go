@@ -94,6 +94,7 @@ type Verdict struct {
 	Demanded bool // of KindCapacity: the plan requires a level
 
 	Comparison string // of KindCompare: the name of the compare block
+	Metric     string // of KindCompare: the name of the metric that changed; "": of the whole
 	Unchanged  bool   // of a whole comparison: nothing changed, so nothing had to be measured
 
 	File string // of the threshold or block, for annotations

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/record"
 )
 
-// baselines reads the recorded runs that comparisons of p have as controls, and
+// baselines reads the recorded runs that comparisons of p have as controls, looks at
+// the answers that they kept as p does, and
 // refuses a plan whose controls are not at hand: it would compare nothing.
 func baselines(p *plan.Plan) (map[string]*metric.Run, error) {
 	out := map[string]*metric.Run{}
@@ -22,6 +24,7 @@ func baselines(p *plan.Plan) (map[string]*metric.Run, error) {
 			if run.Recording == "" {
 				return nil, usageError("record it anew with `tokgate run`", "the control of compare.%s was recorded by a version that did not protect its lines: damage would not be found", c.Name)
 			}
+			assert.Reread(p, run)
 			out[c.Name] = run
 		}
 	}

@@ -14,7 +14,8 @@ func (a *app) judgeCommand() *cobra.Command {
 		Use:   "judge RESULTS PLAN",
 		Short: "Judge a recorded run again, under a plan as it is now; no server is needed",
 		Long: `Judges the samples in a results folder against a plan: other thresholds, another
-confidence, other asserts. Levels that the plan asks for and the run does not
+confidence, other asserts. Answers that were kept (answers.jsonl) are scored and
+looked at again, as the plan says now. Levels that the plan asks for and the run does not
 have are errors, never passes. The folder keeps its own reports unless --out
 names it.
 
@@ -52,6 +53,7 @@ The exit code is that of run.`,
 			if err != nil {
 				return err
 			}
+			assert.Reread(plans[0], run)
 			_, code, err := a.conclude(plans[0], run, out, assert.Options{Baselines: stored})
 			if err != nil {
 				return err

@@ -24,7 +24,7 @@ var allowed = map[string][]string{
 	"sim":          {"metric", "engine", "answers", "plan/suggest"},
 	"exec":         {"plan", "record", "metric", "engine", "traffic", "answers"},
 	"exec/server":  {"plan", "record", "metric", "engine", "traffic", "answers", "sim"},
-	"assert":       {"plan", "metric"},
+	"assert":       {"plan", "metric", "answers"},
 	"assert/stat":  {},
 	"report":       {"assert", "plan", "metric"},
 	"audit":        {}, // shares nothing with what it audits

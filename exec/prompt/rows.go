@@ -1,7 +1,6 @@
 package prompt
 
 import (
-	"encoding/json"
 	"math/rand/v2"
 
 	"github.com/tokgate/tokgate/exec/client"
@@ -56,15 +55,5 @@ func (r *Rows) Prompt(phase metric.Phase, number int) client.Prompt {
 
 // Of is a row as it is sent.
 func Of(row *traffic.Row) client.Prompt {
-	p := client.Prompt{Text: row.Prompt, Messages: row.Messages, Output: row.MaxTokens}
-	for name, v := range map[string]json.RawMessage{"tools": row.Tools, "response_format": row.ResponseFormat} {
-		if v == nil {
-			continue
-		}
-		if p.Fields == nil {
-			p.Fields = map[string]json.RawMessage{}
-		}
-		p.Fields[name] = v
-	}
-	return p
+	return client.Prompt{Text: row.Prompt, Messages: row.Messages, Output: row.MaxTokens, Fields: row.Fields()}
 }

@@ -33,7 +33,7 @@ func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, mo
 	if t.Model == "" {
 		t.Model = model.ID
 	}
-	extra, err := exec.ExtraFields(w)
+	extra, err := w.Fields()
 	if err != nil {
 		return nil, err
 	}

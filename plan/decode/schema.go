@@ -188,7 +188,7 @@ var workloadBlock = &Block{
 				{Name: "stop", Type: "string or list of strings", Computed: "not sent", Doc: "Stop sequences."},
 			},
 		},
-		loadBlock, slaBlock, goodBlock, scoreBlock,
+		loadBlock, slaBlock, goodBlock, scoreBlock, answersBlock,
 		{Name: "gate", Doc: "The gate's policy, overridden for this workload.", Attrs: policyAttrs(true)},
 		promptBlock,
 		capacityBlock,
@@ -266,6 +266,14 @@ var scoreBlock = &Block{
 	Doc:  "When an answer is right; gated as accuracy = \"rate >= 85%\". A built-in data set brings its own.",
 	Attrs: []*Attr{
 		{Name: "match", Type: "string or object", Required: true, Doc: "How an answer is held against the row's: `number` (its last number), `exact`, `contains`, `choice` (the letter that it names), `json_schema` (the JSON that response_format asks for, and the row's where it has one), `tool_call` (a valid call, and the row's { name, arguments } where it has one), or { regex = \"…\", group = 1 }, whose last match is the row's answer."},
+	},
+}
+
+var answersBlock = &Block{
+	Name: "answers",
+	Doc:  "What is kept of natural answers in answers.jsonl, for `judge` and reports.",
+	Attrs: []*Attr{
+		{Name: "store", Type: "string", Computed: "text where a score, a threshold, a good block or a comparison asks what answers say, else none", Doc: "`text` without secrets, at most 64 MiB of a run; `hash`, the SHA-256 sum alone: `judge` cannot look again then; or `none`.", OneOf: []string{string(plan.StoreText), string(plan.StoreHash), string(plan.StoreNone)}},
 	},
 }
 

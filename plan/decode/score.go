@@ -120,3 +120,15 @@ func checkScore(b *body, w *plan.Workload, rule *answers.Rule) *answers.Rule {
 	}
 	return rule
 }
+
+// readAnswers reads what is kept of the answers.
+func readAnswers(b *body, w *plan.Workload) {
+	a := b.child("answers")
+	if a == nil {
+		return
+	}
+	a.bind(&w.Answers)
+	if !w.Output.Natural && w.Output.Mean > 0 {
+		b.d.errorf(a.rng, sumConflict, "Only natural answers are looked at and kept: output_tokens = { natural = true, max = %d }.", w.Output.Mean)
+	}
+}

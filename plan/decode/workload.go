@@ -27,6 +27,7 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *p
 	w.Request = readRequest(b)
 	readLoads(b, w, p)
 	w.Score = readScore(b, w)
+	readAnswers(b, w)
 	if g := b.child("good"); g != nil {
 		w.Good = readBounds(g)
 	}

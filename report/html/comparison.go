@@ -65,6 +65,9 @@ func comparison(r run, c *report.Comparison) []block {
 	if len(figures) > 0 {
 		out = append(out, block{Figures: figures})
 	}
+	if t := sideBySide(r, "The worst pairs of answers", c.Answers); t != nil {
+		out = append(out, block{Table: t})
+	}
 	differ := &table{Words: true, Caption: "What differs between the two servers", Head: []string{"Fact", "Control", "Candidate", "Declared as the change"}}
 	for _, d := range c.Differences {
 		allowed := "no"

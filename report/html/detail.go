@@ -263,7 +263,7 @@ func levels(runs []run) (section, bool) {
 		}
 		var all []block
 		for _, k := range order {
-			all = append(all, withTurns(r, k.server, k.workload, tables[k])...)
+			all = append(all, withFurther(r, k.server, k.workload, tables[k])...)
 		}
 		var notes []string
 		for i := range r.Cases {
@@ -287,14 +287,30 @@ func levels(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// withTurns is the table of a workload's levels, and that of its conversations turn by
-// turn where it has some.
-func withTurns(r run, server, workload string, levels *table) []block {
+// withFurther is the table of a workload's levels, with what its natural answers said,
+// and its conversations turn by turn, where it has some.
+func withFurther(r run, server, workload string, levels *table) []block {
 	var cases []*report.Case
 	for i := range r.Cases {
 		if c := &r.Cases[i]; c.Probe == nil && c.Server == server && c.Workload == workload {
 			cases = append(cases, c)
 		}
+	}
+	out := []block{{Table: levels}}
+	said := &table{Caption: levels.Caption + ", what answers said"}
+	columns := report.AnswerColumns(cases)
+	for _, col := range columns {
+		said.Head = append(said.Head, col.Head)
+	}
+	for _, c := range cases {
+		var row []cell
+		for _, col := range columns {
+			row = append(row, text(col.Cell(c)))
+		}
+		said.Rows = append(said.Rows, row)
+	}
+	if len(columns) > 0 {
+		out = append(out, block{Table: said})
 	}
 	t := &table{Caption: levels.Caption + ", turn by turn", Head: report.TurnHead}
 	for _, row := range report.TurnRows(cases) {
@@ -304,10 +320,10 @@ func withTurns(r run, server, workload string, levels *table) []block {
 		}
 		t.Rows = append(t.Rows, cells)
 	}
-	if t.Rows == nil {
-		return []block{{Table: levels}}
+	if t.Rows != nil {
+		out = append(out, block{Table: t})
 	}
-	return []block{{Table: levels}, {Table: t}}
+	return out
 }
 
 // failures are the requests that failed, in the server's words.

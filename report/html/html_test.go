@@ -519,3 +519,29 @@ func TestBrief(t *testing.T) {
 		t.Error("a logo that is no picture is shown")
 	}
 }
+
+// Answers stand beside what they are held against, escaped.
+func TestAnswersSideBySide(t *testing.T) {
+	control := "12-34-56"
+	d := &report.Document{Schema: report.Schema, Outcome: report.Fail,
+		Answers: []report.Answer{{Server: "next", Workload: "recall", Level: "8", Row: 4, Metrics: []string{"empty", "accuracy"}, Expected: "12-34-56"}},
+		Comparisons: []report.Comparison{{Name: "up", Control: "today", Candidate: "next", Answers: []report.Answer{
+			{Server: "next", Workload: "recall", Level: "8", Row: 13, Metrics: []string{"accuracy"}, Expected: "12-34-56", Control: &control, Said: "<script>alert(1)</script>\x1b[31m\u202egnp"},
+		}}},
+	}
+	var b bytes.Buffer
+	if err := Write(&b, d); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	for _, want := range []string{"Answers that count as bad", "The worst pairs of answers", "(nothing)", "&lt;script&gt;alert(1)", "row 13", "empty, wrong"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	for _, bad := range []string{"<script", "\x1b", "\u202e"} {
+		if strings.Contains(page, bad) {
+			t.Errorf("the page holds %q", bad)
+		}
+	}
+}

@@ -55,6 +55,18 @@ workload "forced" {
   score { # ERROR: Unusable score
     match = "contains"
   }
+  answers { # ERROR: Conflicting settings
+    store = "hash"
+  }
+}
+
+workload "kept" {
+  input_tokens  = 64
+  output_tokens = { natural = true, max = 64 }
+  load { concurrency = 2 }
+  answers {
+    store = "gzip" # ERROR: Unknown choice
+  }
 }
 
 workload "unknown" {

@@ -1,0 +1,48 @@
+package assert
+
+import (
+	"fmt"
+
+	"github.com/tokgate/tokgate/answers"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// Reread looks again at the answers that a recording kept, as p asks now: whether they
+// are right, and their form. An answer of which the text was not kept stays as it was
+// found when it ended; a note on its level says so.
+func Reread(p *plan.Plan, run *metric.Run) {
+	for _, w := range p.Workloads {
+		asks := map[int]*answers.Ask{} // by row
+		for _, l := range run.Levels {
+			if l != nil && l.Workload == w.Address() && l.Natural && p.Stores(w) != plan.StoreNone {
+				reread(w, l, asks)
+			}
+		}
+	}
+}
+
+func reread(w *plan.Workload, l *metric.Level, asks map[int]*answers.Ask) {
+	left, all := 0, 0
+	for _, r := range l.Rounds {
+		for _, s := range r.Samples {
+			if s.Answer == nil {
+				continue
+			}
+			if all++; s.Said == nil || s.Said.Hash != "" {
+				left++
+				continue
+			}
+			ask := asks[s.Row]
+			if ask == nil {
+				ask, _ = w.Ask(s.Row) // what cannot be read of it the run has noted
+				asks[s.Row] = ask
+			}
+			found := w.Found(ask, *s.Said, s.Row)
+			s.Answer = &found
+		}
+	}
+	if left > 0 {
+		l.Notes = append(l.Notes, fmt.Sprintf("the text of %d of %d answers was not kept: what was found of them when they ended stands, also where the plan scores otherwise now", left, all))
+	}
+}

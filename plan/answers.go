@@ -1,0 +1,123 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/tokgate/tokgate/answers"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/traffic"
+)
+
+// Answers is what is kept of a workload's natural answers.
+type Answers struct {
+	Store Store `plan:"store"` // "": their text where they are judged, else nothing
+}
+
+// Store says what of an answer is recorded.
+type Store string
+
+const (
+	StoreText Store = "text"
+	StoreHash Store = "hash"
+	StoreNone Store = "none"
+)
+
+// Stores is what is recorded of the answers of w: as its answers block says, else
+// their text where the plan judges what they say.
+func (p *Plan) Stores(w *Workload) Store {
+	switch {
+	case !w.Output.Natural:
+		return StoreNone
+	case w.Answers.Store != "":
+		return w.Answers.Store
+	case p.judgesAnswers(w):
+		return StoreText
+	}
+	return StoreNone
+}
+
+// judgesAnswers says whether a score, a threshold, a good block or a comparison of the
+// plan asks what the answers of w say.
+func (p *Plan) judgesAnswers(w *Workload) bool {
+	asks := func(t *Threshold) bool { return t.Metric.OfAnswers }
+	return w.Score != nil || slices.ContainsFunc(w.Good, asks) ||
+		slices.ContainsFunc(w.SLAs, func(s *SLA) bool { return slices.ContainsFunc(s.Thresholds, asks) }) ||
+		slices.ContainsFunc(p.Compares, func(c *Compare) bool {
+			return slices.ContainsFunc(c.Claims, func(claim *Claim) bool {
+				return slices.Contains(claim.Workloads, w) && slices.ContainsFunc(claim.Changes, func(ch *Change) bool { return ch.Metric.OfAnswers })
+			})
+		})
+}
+
+// Fields are what the plan puts into the body of w's requests: JSON by name, and nil
+// for null, which takes a field out. nil when there is nothing.
+func (w *Workload) Fields() (map[string]any, error) {
+	if len(w.Request.Extra) == 0 {
+		return nil, nil
+	}
+	fields := map[string]any{}
+	for name, v := range w.Request.Extra {
+		if v.IsNull() {
+			fields[name] = nil
+			continue
+		}
+		v, _ = v.UnmarkDeep() // what is sent to the server is shown to nobody
+		raw, err := ctyjson.Marshal(v, v.Type())
+		if err != nil {
+			return nil, fmt.Errorf("the request field %q is no JSON: %w", name, err)
+		}
+		fields[name] = json.RawMessage(raw)
+	}
+	return fields, nil
+}
+
+// Ask is what the request of a row (from 1; 0: of none) asks of its answer. The error
+// says what of it cannot be read; the answer is then not held to it.
+func (w *Workload) Ask(row int) (*answers.Ask, error) {
+	fields, err := w.Fields()
+	if err != nil {
+		return &answers.Ask{}, err
+	}
+	if r := w.row(row); r != nil {
+		for name, v := range r.Fields() {
+			if fields == nil {
+				fields = map[string]any{}
+			}
+			fields[name] = v
+		}
+	}
+	return answers.Read(fields)
+}
+
+// Found is what an answer to the request of a row comes to.
+func (w *Workload) Found(ask *answers.Ask, said answers.Said, row int) metric.Answer {
+	found := ask.Look(said)
+	if row > 0 {
+		found.Item = strconv.Itoa(row)
+	}
+	if w.Score != nil {
+		found.Right = w.Score.Right(said, found, w.Expected(row))
+	}
+	return found
+}
+
+// Expected is the right answer of a row as JSON; nil: it has none.
+func (w *Workload) Expected(row int) json.RawMessage {
+	if r := w.row(row); r != nil {
+		return r.Answer
+	}
+	return nil
+}
+
+// row is nil where there is none of that number.
+func (w *Workload) row(n int) *traffic.Row {
+	if set := w.Prompt.Dataset; set != nil && n > 0 && n <= len(set.Rows) {
+		return &set.Rows[n-1]
+	}
+	return nil
+}

@@ -1,0 +1,241 @@
+package record_test
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/record"
+)
+
+// answered is a recorded run with answers, and how many.
+func answered(t testing.TB) (dir string, n int) {
+	t.Helper()
+	dir = t.TempDir()
+	w, err := record.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := small(3)
+	replay(&testing.T{}, w, run)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n = answersOf(run); n < 3 || run.Answers == "" {
+		t.Fatalf("%d answers in %s", n, dir)
+	}
+	return dir, n
+}
+
+// small is the run of fewest requests, of some, that has so many answers.
+func small(answers int) (run *metric.Run) {
+	for seed := range uint64(40) {
+		if r := random(seed); answersOf(r) >= answers && (run == nil || requestsOf(r) < requestsOf(run)) {
+			run = r
+		}
+	}
+	return run
+}
+
+func requestsOf(run *metric.Run) (n int) {
+	for _, l := range run.Levels {
+		for _, r := range rounds(l) {
+			n += len(r.Samples)
+		}
+	}
+	return n
+}
+
+// answersOf counts the answers of a run.
+func answersOf(run *metric.Run) (n int) {
+	for _, l := range run.Levels {
+		for _, r := range rounds(l) {
+			for _, s := range r.Samples {
+				if s.Said != nil {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
+
+// Answers that are missing, cut, changed, of another run or moved are an error, as
+// samples are.
+func TestDamagedAnswers(t *testing.T) {
+	dir, _ := answered(t)
+	other := recorded(t, small(answersOf(small(3))+1))
+	path := filepath.Join(dir, record.AnswersFile)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(bytes.TrimSuffix(whole, []byte("\n")), []byte("\n"))
+	foreign, err := os.ReadFile(filepath.Join(other, record.AnswersFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	join := func(lines ...[]byte) []byte { return bytes.Join(lines, nil) }
+	for name, content := range map[string][]byte{
+		"missing":         nil,
+		"empty":           {},
+		"header alone":    lines[0],
+		"torn":            whole[:len(whole)-5],
+		"last one gone":   join(lines[:len(lines)-1]...),
+		"first one gone":  join(slices.Delete(slices.Clone(lines), 1, 2)...),
+		"doubled":         append(bytes.Clone(whole), lines[1]...),
+		"of another run":  foreign,
+		"of another kind": []byte("{\"precious\":1}\n"),
+		"resealed":        []byte(record.Reseal(strings.ReplaceAll(string(whole), "plain", "fancy"))),
+	} {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if content != nil {
+			if err := os.WriteFile(path, content, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, _, err := record.Read(dir); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if err := os.WriteFile(path, whole, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rng := rand.New(rand.NewPCG(21, 1))
+	for range 100 {
+		bit := rng.IntN(8 * len(whole))
+		flipped := bytes.Clone(whole)
+		flipped[bit/8] ^= 1 << (bit % 8)
+		if err := os.WriteFile(path, flipped, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := record.Read(dir); err == nil {
+			t.Fatalf("bit %d of byte %d was flipped, and nothing noticed", bit%8, bit/8)
+		}
+	}
+}
+
+// Of a run that was killed the answers are there whose requests are; the last line may
+// be torn, and one more may have been written than requests.
+func TestAnswersOfAKilledRun(t *testing.T) {
+	dir, n := answered(t)
+	samples, err := os.ReadFile(filepath.Join(dir, record.File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(filepath.Join(dir, record.AnswersFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name string, content []byte) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := bytes.Index(samples, []byte(`{"type":"run_done"`))
+	for _, tt := range []struct {
+		name             string
+		samples, answers []byte
+		kept             int
+		said             string
+	}{
+		{"without its end", samples[:at], whole, n, "the run has no end"},
+		{"torn", samples[:at], whole[:len(whole)-5], n - 1, "of the answers is torn"},
+		{"no requests yet", samples[:bytes.Index(samples, []byte(`{"type":"server_ready"`))], whole, 0, "the run has no end"},
+	} {
+		write(record.File, tt.samples)
+		write(record.AnswersFile, tt.answers)
+		run, problems, err := record.Read(dir)
+		if err != nil || run.Stopped == "" || answersOf(run) != tt.kept || !strings.Contains(strings.Join(problems, "\n"), tt.said) {
+			t.Errorf("%s: %v, %q", tt.name, err, problems)
+		}
+	}
+	write(record.AnswersFile, bytes.Replace(whole, []byte("plain"), []byte("fancy"), 1))
+	if _, _, err := record.Read(dir); err == nil {
+		t.Error("an answer was changed, and nothing noticed")
+	}
+}
+
+// A new run removes the answers of the one before, and no other file of that name.
+func TestAnswersOfAnEarlierRun(t *testing.T) {
+	dir, _ := answered(t)
+	path := filepath.Join(dir, record.AnswersFile)
+	w, err := record.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("the answers of the earlier run are still there")
+	}
+	w.Close()
+	dir = t.TempDir()
+	path = filepath.Join(dir, record.AnswersFile)
+	if err := os.WriteFile(path, []byte("{\"prompt\":\"mine\"}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := record.Create(dir); err == nil || !strings.Contains(err.Error(), "in the way") {
+		t.Errorf("error %v, want a hint", err)
+	}
+	if raw, _ := os.ReadFile(path); string(raw) != "{\"prompt\":\"mine\"}\n" {
+		t.Errorf("the file now holds %q", raw)
+	}
+}
+
+// Equal answers have equal sums, whatever was cut; others do not.
+func TestHashed(t *testing.T) {
+	a := metric.Said{Text: "Paris", AtLimit: true}.Hashed()
+	if a.Text != "" || len(a.Hash) != 64 || !a.AtLimit || a.Hashed().Hash != a.Hash {
+		t.Errorf("%+v", a)
+	}
+	for name, s := range map[string]metric.Said{"text": {Text: "paris"}, "reasoning": {Reasoning: "Paris"}, "call": {Calls: []metric.ToolCall{{Name: "Paris"}}}} {
+		if s.Hashed().Hash == a.Hash {
+			t.Errorf("another %s has the same sum", name)
+		}
+	}
+	if (metric.Said{Text: "Paris", Cut: true}).Hashed().Hash != a.Hash {
+		t.Error("the same text has another sum")
+	}
+}
+
+func FuzzReadAnswers(f *testing.F) {
+	dir, _ := answered(f)
+	seed, err := strconv.ParseUint(strings.TrimPrefix(small(3).ID, "run-"), 10, 64)
+	if err != nil {
+		f.Fatal(err)
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, record.AnswersFile))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(raw))
+	f.Add(string(raw[:len(raw)/2]))
+	empty := func() *metric.Run { // with the requests, without the answers
+		run := random(seed)
+		for _, l := range run.Levels {
+			for _, r := range rounds(l) {
+				for _, s := range r.Samples {
+					s.Said = nil
+				}
+			}
+		}
+		return run
+	}
+	f.Fuzz(func(t *testing.T, content string) {
+		for _, content := range []string{content, record.Reseal(content)} {
+			for _, stopped := range []string{"", record.StoppedUnknown} {
+				run := empty()
+				run.Stopped = stopped
+				_, _ = record.ReadAnswers(strings.NewReader(content), run)
+			}
+		}
+	})
+}

@@ -1,0 +1,64 @@
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/tokgate/tokgate/record/disk"
+)
+
+// sheet is a file that grows by a line at a time, each protected by those before it.
+type sheet struct {
+	file  *disk.File
+	size  int64
+	chain chain
+}
+
+// add appends one line, in one write.
+func (s *sheet) add(v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	n, err := s.file.Write(append(s.chain.seal(raw), '\n'))
+	s.size += int64(n)
+	return err
+}
+
+// keep has the disk keep what was written. It is an error when the file that has its
+// name is not the one that was written.
+func (s *sheet) keep() error {
+	if err := s.file.Sync(); err != nil {
+		return err
+	}
+	return s.there()
+}
+
+// close keeps the file and closes it.
+func (s *sheet) close() error {
+	err := s.keep()
+	if e := s.file.Close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// there says whether the file is still the one that was written, where it was
+// written.
+func (s *sheet) there() error {
+	written, err := s.file.Stat()
+	if err != nil {
+		return err
+	}
+	named, err := disk.Lstat(s.file.Name())
+	switch {
+	case err != nil:
+		return err
+	case !os.SameFile(written, named):
+		return fmt.Errorf("another file has taken the place of %s", s.file.Name())
+	case named.Size() != s.size:
+		return fmt.Errorf("%s has %d bytes, and %d were written", s.file.Name(), named.Size(), s.size)
+	}
+	return nil
+}

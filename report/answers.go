@@ -1,0 +1,201 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Answer is one that counts as bad, beside what it is held against. Its texts are
+// foreign; of long ones the middle is left out.
+type Answer struct {
+	Server   string   `json:"server"`
+	Workload string   `json:"workload"`
+	Level    string   `json:"level"`
+	Round    int      `json:"round"`              // 0-based
+	Order    int      `json:"order"`              // of the request within its round, 0-based
+	Row      int      `json:"row,omitempty"`      // of the data set, from 1; 0: of none
+	Metrics  []string `json:"metrics"`            // by which it counts as bad
+	Expected string   `json:"expected,omitempty"` // the right answer; "": the row has none
+	Control  *string  `json:"control,omitempty"`  // the control's answer to the same prompt; null: of no comparison, or not kept
+	Said     string   `json:"said"`
+}
+
+// mostAnswers are shown of each workload on a server, and of each comparison.
+const mostAnswers = 5
+
+// Where names the request.
+func (a *Answer) Where() string {
+	at := fmt.Sprintf("round %d, request %d", a.Round+1, a.Order+1)
+	if a.Row > 0 {
+		at = fmt.Sprintf("row %d", a.Row)
+	}
+	return at
+}
+
+// Bad says in what the answer is bad.
+func (a *Answer) Bad() string {
+	var words []string
+	for _, name := range a.Metrics {
+		words = append(words, badWords[name])
+	}
+	return strings.Join(words, ", ")
+}
+
+var badWords = map[string]string{
+	"stop_rate": "it did not end by itself", "empty": "empty", "repetition": "it repeats itself", "invalid_text": "invalid text",
+	"valid_json": "not the JSON asked for", "valid_tool_call": "no valid call", "accuracy": "wrong",
+}
+
+// Quote is the answer in one line.
+func (a *Answer) Quote() string {
+	said := fmt.Sprintf("got %q", short(a.Said))
+	switch {
+	case a.Expected != "":
+		said = fmt.Sprintf("expected %q, %s", short(a.Expected), said)
+	case a.Control != nil:
+		said += fmt.Sprintf("; the control: %q", short(*a.Control))
+	}
+	return "for example " + a.Where() + ": " + said
+}
+
+func short(s string) string { return middleOut(s, 60, 60) }
+
+// middleOut leaves out the middle of a longer text: an answer may be garbled at its end.
+func middleOut(s string, head, tail int) string {
+	r := []rune(s)
+	if len(r) <= head+tail {
+		return s
+	}
+	return string(r[:head]) + " … " + string(r[len(r)-tail:])
+}
+
+// said is an answer in one text.
+func (b *builder) said(s *metric.Said) string {
+	out := s.Text
+	for _, c := range s.Calls {
+		out += fmt.Sprintf(" %s(%s)", c.Name, c.Arguments)
+	}
+	return middleOut(b.clean(strings.TrimPrefix(out, " ")), 400, 200)
+}
+
+// answer is what a request was answered, and by which metrics that is bad.
+func (b *builder) answer(s *metric.Sample, metrics []string) Answer {
+	out := Answer{Server: b.clean(s.Server), Workload: b.clean(s.Workload), Level: b.clean(s.Level), Round: s.Round, Order: s.Order, Row: s.Row, Metrics: metrics, Said: b.said(s.Said)}
+	if w := b.workloadAt(s.Workload); w != nil {
+		var text string
+		want := w.Expected(s.Row)
+		if json.Unmarshal(want, &text) != nil {
+			text = string(want)
+		}
+		out.Expected = middleOut(b.clean(text), 400, 200)
+	}
+	return out
+}
+
+// answers are the worst of each workload on each server.
+func (b *builder) answers(v assert.Verdicts) (out []Answer) {
+	for i := range b.run.Servers {
+		for _, w := range b.workloads() {
+			out = append(out, b.worst(b.run.Servers[i].Address, w, b.judgedBy(w, v))...)
+		}
+	}
+	return out
+}
+
+// workloads are the addresses of those that the run has, in its order.
+func (b *builder) workloads() (out []string) {
+	for _, l := range b.run.Levels {
+		if !slices.Contains(out, l.Workload) {
+			out = append(out, l.Workload)
+		}
+	}
+	return out
+}
+
+// judgedBy are the metrics of answers by which a workload's are bad: stop_rate only
+// where it is bounded, since prose may well reach its limit.
+func (b *builder) judgedBy(workload string, v assert.Verdicts) (out []metric.Def) {
+	for _, def := range metric.Defs {
+		bounded := slices.ContainsFunc(v.List, func(v assert.Verdict) bool {
+			return v.Workload == workload && v.Threshold != nil && v.Threshold.Metric.Name == def.Name
+		})
+		if def.OfAnswers && (def.Name != "stop_rate" || bounded) {
+			out = append(out, def)
+		}
+	}
+	return out
+}
+
+// worst are the answers of a workload on a server that are bad by most metrics.
+func (b *builder) worst(server, workload string, defs []metric.Def) (out []Answer) {
+	type bad struct {
+		sample  *metric.Sample
+		metrics []string
+	}
+	var found []bad
+	for _, l := range b.run.Levels {
+		if l.Server != server || l.Workload != workload {
+			continue
+		}
+		for _, s := range l.MeasuredSamples() {
+			if s.Said == nil || s.Said.Hash != "" {
+				continue
+			}
+			x := bad{sample: s}
+			for _, def := range defs {
+				if s.Bad(def) {
+					x.metrics = append(x.metrics, def.Name)
+				}
+			}
+			if len(x.metrics) > 0 {
+				found = append(found, x)
+			}
+		}
+	}
+	slices.SortStableFunc(found, func(x, y bad) int { return len(y.metrics) - len(x.metrics) })
+	for _, x := range found[:min(len(found), mostAnswers)] {
+		out = append(out, b.answer(x.sample, x.metrics))
+	}
+	return out
+}
+
+// lost are the prompts on which the candidate of a comparison does worst.
+func (b *builder) lost(list []compare.Lost) (out []Answer) {
+	for _, x := range list[:min(len(list), mostAnswers)] {
+		a := b.answer(x.Candidate, x.Metrics)
+		if said := x.Control.Said; said != nil && said.Hash == "" {
+			text := b.said(said)
+			a.Control = &text
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
+// quote is a bad answer for a verdict on answers that failed; "": there is none.
+func (d *Document) quote(v *assert.Verdict) string {
+	list, name := d.Answers, v.Metric
+	for i := range d.Comparisons {
+		if v.Comparison != "" && d.Comparisons[i].Name == v.Comparison {
+			list = d.Comparisons[i].Answers
+		}
+	}
+	if v.Threshold != nil {
+		name = v.Threshold.Metric.Name
+	}
+	if v.Outcome != assert.Fail {
+		return ""
+	}
+	for _, a := range list {
+		if slices.Contains(a.Metrics, name) && a.Server == v.Server && a.Workload == v.Workload && (v.Level == "" || v.Level == a.Level) {
+			return a.Quote()
+		}
+	}
+	return ""
+}

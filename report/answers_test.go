@@ -1,0 +1,95 @@
+package report
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/answers"
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/traffic"
+)
+
+// answered is a document of a task with wrong answers, and of a comparison that lost
+// one; the texts are hostile and hold a secret.
+func answered() *Document {
+	w := &plan.Workload{Name: "recall", Score: &answers.Rule{Match: "contains"}, Output: plan.Output{Natural: true, Mean: 64}}
+	w.Prompt.Dataset = &traffic.Dataset{}
+	p := &plan.Plan{Workloads: []*plan.Workload{w}, Secrets: []string{secret}}
+	level := &metric.Level{Server: "next", Workload: "recall", Name: "8", Natural: true, Rounds: []*metric.Round{{}}}
+	for i := range 20 {
+		w.Prompt.Dataset.Rows = append(w.Prompt.Dataset.Rows, traffic.Row{Answer: []byte(`"12-34-56"`)})
+		s := &metric.Sample{Server: "next", Workload: "recall", Level: "8", Order: i, Row: i + 1, Phase: metric.Measured, Finish: "stop",
+			Answer: &metric.Answer{Right: metric.Yes}, Said: &metric.Said{Text: "12-34-56"}}
+		switch {
+		case i == 3: // wrong, and nothing
+			s.Answer, s.Said = &metric.Answer{Right: metric.No, Empty: true}, &metric.Said{}
+		case i == 4:
+			s.Answer, s.Said = &metric.Answer{Right: metric.No}, &metric.Said{Hash: "ab"}
+		case i > 11:
+			s.Answer.Right, s.Said = metric.No, &metric.Said{Text: "my key is " + secret + ", " + hostile + strings.Repeat("long ", 200) + "the end"}
+		}
+		level.Rounds[0].Samples = append(level.Rounds[0].Samples, s)
+	}
+	run := &metric.Run{ID: "x", Servers: []*metric.ServerRun{{Address: "next"}}, Levels: []*metric.Level{level}}
+	lost := compare.Lost{Metrics: []string{"accuracy"}, Candidate: level.Rounds[0].Samples[12], Control: level.Rounds[0].Samples[0]}
+	v := assert.Verdicts{Outcome: assert.Fail, List: []assert.Verdict{
+		{Kind: assert.KindSLA, Server: "next", Workload: "recall", Level: "8", Name: "sla.accuracy.rate at 8", Outcome: assert.Fail, Threshold: &verdict.Threshold{Metric: metric.MustLookup("accuracy")}},
+		{Kind: assert.KindSLA, Server: "next", Workload: "recall", Level: "8", Name: "sla.empty.rate at 8", Outcome: assert.Pass, Threshold: &verdict.Threshold{Metric: metric.MustLookup("empty")}},
+		{Kind: assert.KindCompare, Comparison: "up", Metric: "accuracy", Server: "next", Workload: "recall", Level: "8", Name: "compare.up.tolerate.accuracy.rate at 8", Outcome: assert.Fail},
+	}, Comparisons: []*compare.Comparison{{Name: "up", Control: "today", Candidate: "next", Paired: true, Lost: []compare.Lost{lost}}}}
+	return New(run, p, v, Meta{ExitCode: 1})
+}
+
+func TestWorstAnswers(t *testing.T) {
+	d := answered()
+	if len(d.Answers) != mostAnswers {
+		t.Fatalf("%d answers", len(d.Answers))
+	}
+	first, second := d.Answers[0], d.Answers[1]
+	if first.Row != 4 || first.Bad() != "empty, wrong" || first.Expected != "12-34-56" || first.Said != "" {
+		t.Errorf("the worst is bad in two ways: %+v", first)
+	}
+	// The one before has no text but its sum.
+	if second.Row != 13 || strings.Contains(second.Said, secret) || !strings.Contains(second.Said, "[redacted]") || len([]rune(second.Said)) > 610 || !strings.HasSuffix(second.Said, "the end") {
+		t.Errorf("%+v", second)
+	}
+	pair := d.Comparisons[0].Answers
+	if len(pair) != 1 || pair[0].Control == nil || *pair[0].Control != "12-34-56" || pair[0].Row != 13 {
+		t.Errorf("%+v", pair)
+	}
+	for i, want := range []string{`for example row 4: expected "12-34-56", got ""`, "", `for example row 13: expected "12-34-56", got "my key is [redacted]`} {
+		notes := d.Verdicts[i].Notes
+		if got := strings.Join(notes, "\n"); !strings.HasPrefix(got, want) || (want == "") != (got == "") {
+			t.Errorf("%s quotes %q, want %q", d.Verdicts[i].Name, got, want)
+		}
+	}
+}
+
+// What a red verdict quotes is in what CI systems read, and harmless there.
+func TestAnswersAreQuoted(t *testing.T) {
+	d := answered()
+	for name, write := range map[string]func(*bytes.Buffer) error{
+		"JUnit":    func(b *bytes.Buffer) error { return JUnit(b, d) },
+		"Markdown": func(b *bytes.Buffer) error { return Markdown(b, d) },
+		"terminal": func(b *bytes.Buffer) error { return Terminal(b, d, 100, false) },
+	} {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			t.Fatal(err)
+		}
+		out := b.String()
+		if !strings.Contains(out, "for example row 4") {
+			t.Errorf("%s quotes no answer:\n%s", name, out)
+		}
+		for _, bad := range []string{"\x1b[31m", "<script>", "\n::error", secret, "\u202e"} {
+			if strings.Contains(out, bad) {
+				t.Errorf("%s holds %q", name, bad)
+			}
+		}
+	}
+}

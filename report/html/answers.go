@@ -1,0 +1,57 @@
+package html
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tokgate/tokgate/report"
+)
+
+// badAnswers are the worst answers of each server, beside the right ones.
+func badAnswers(runs []run) (section, bool) {
+	s := section{ID: "answers", Title: "Answers that count as bad", Lead: "At most five of each workload on a server, those that are bad in most ways first. Of long texts the middle is left out."}
+	for _, r := range runs {
+		if t := sideBySide(r, "Answers that count as bad", r.Answers); t != nil {
+			s.Blocks = append(s.Blocks, block{Table: t})
+		}
+	}
+	return s, len(s.Blocks) > 0
+}
+
+// sideBySide is a table of answers beside what they are held against; nil: there is none.
+func sideBySide(r run, caption string, list []report.Answer) *table {
+	if len(list) == 0 {
+		return nil
+	}
+	has := func(f func(report.Answer) bool) bool { return slices.ContainsFunc(list, f) }
+	expected := has(func(a report.Answer) bool { return a.Expected != "" })
+	pairs := has(func(a report.Answer) bool { return a.Control != nil })
+	t := &table{Words: true, Caption: caption, Head: []string{"Request", "What is bad"}}
+	if expected {
+		t.Head = append(t.Head, "Expected")
+	}
+	if pairs {
+		t.Head = append(t.Head, "Control", "Candidate")
+	} else {
+		t.Head = append(t.Head, "Answer")
+	}
+	for _, a := range list {
+		at := r.title(a.Workload) + " at " + line(a.Level) + r.on(a.Server) + ", " + a.Where()
+		row := []cell{text(at), text(a.Bad())}
+		if expected {
+			row = append(row, text(a.Expected))
+		}
+		if pairs {
+			control := "not kept"
+			if a.Control != nil {
+				control = cmp.Or(line(*a.Control), nothingSaid)
+			}
+			row = append(row, text(control))
+		}
+		t.Rows = append(t.Rows, append(row, text(cmp.Or(line(a.Said), nothingSaid))))
+	}
+	return t
+}
+
+// nothingSaid stands for an empty answer.
+const nothingSaid = "(nothing)"
