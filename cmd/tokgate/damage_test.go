@@ -46,6 +46,10 @@ func newEvidence(t *testing.T) *evidence {
 	n.try(0)
 	worseNights(t, n)
 	e := &evidence{t, n, map[string][]reader{
+		"results/answers.jsonl": {
+			{[]string{"judge", n.path("results"), n.path("gate.hcl")}, assert.ExitFail, "FAIL"},
+			{[]string{"compare", n.path("earlier"), n.path("results"), "--tolerate", "e2e=mean +1000%"}, 0, ""},
+		},
 		"results/samples.jsonl": {
 			{[]string{"judge", n.path("results"), n.path("gate.hcl")}, assert.ExitFail, "FAIL"},
 			{[]string{"compare", n.path("earlier"), n.path("results"), "--tolerate", "e2e=mean +1000%"}, 0, ""},
@@ -99,7 +103,7 @@ func TestLongDamage(t *testing.T) {
 		rng := rand.New(rand.NewPCG(17, 2))
 		said := map[string]int{}
 		for i := range int(2000 * *damage) {
-			name := e.files()[i%3]
+			name := e.files()[i%len(e.files())]
 			edited, what := edit(rng, e.original[name])
 			if unseen := name == "worse/1999-11.jsonl" && (what == "lines left out" || what == "cut"); unseen || bytes.Equal(edited, e.original[name]) {
 				continue // a history is lines that are there: which are not cannot be told
@@ -108,7 +112,7 @@ func TestLongDamage(t *testing.T) {
 			said["forged, and no panic: "+name] += e.try(name, what+", with its checks made anew", reseal(name, edited), true)
 		}
 		for i := range int(10_000 * *damage) {
-			name := e.files()[i%3]
+			name := e.files()[i%len(e.files())]
 			flipped := bytes.Clone(e.original[name])
 			bit := rng.IntN(8 * len(flipped))
 			flipped[bit/8] ^= 1 << (bit % 8)

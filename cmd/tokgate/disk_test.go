@@ -21,8 +21,8 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-// diskPlan gates an endpoint and keeps its nights. The verbs are the URL and the
-// limit.
+// diskPlan gates an endpoint, and keeps its answers and nights. The verbs are the URL
+// and the limit.
 const diskPlan = `
 gate {
   decide = "estimate"
@@ -32,7 +32,8 @@ server "s" {
 }
 workload "w" {
   input_tokens  = 64
-  output_tokens = 16
+  output_tokens = { natural = true, max = 16 }
+  answers { store = "text" }
   load {
     concurrency = 2
     requests    = 10
@@ -157,6 +158,11 @@ func (n *diskNight) ran(result) error {
 		return fmt.Errorf("the recording is %q, and the report is of %q", run.Recording, doc.Recording)
 	case len(run.Levels) != 1 || len(run.Levels[0].MeasuredSamples()) != 10:
 		return errors.New("requests are missing")
+	}
+	for _, s := range run.Levels[0].MeasuredSamples() {
+		if s.Said == nil || s.Said.Text == "" {
+			return fmt.Errorf("the answer of %v is missing", s)
+		}
 	}
 	outputs, err := os.ReadFile(n.path("output"))
 	if err != nil {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -68,7 +69,8 @@ server "e" {
 }
 workload "w" {
   input_tokens  = 64
-  output_tokens = { mean = 8, jitter = "10%%" }
+  output_tokens = { natural = true, max = 8 }
+  answers { store = "text" }
   load {
     concurrency = [1, 2]
     requests    = { 1 = 6, default = %d }
@@ -108,12 +110,29 @@ func gossip(t *testing.T, failing bool) string {
 		case failing && strings.HasSuffix(r.URL.Path, "/completions") && streams.Add(1) > 8 && streams.Load()%3 == 0:
 			http.Error(w, "no quota for "+told+" or "+r.Header.Get("Authorization"), http.StatusTooManyRequests)
 		default:
-			backend.ServeHTTP(w, r)
+			backend.ServeHTTP(gossiper{w, told}, r)
 		}
 	}))
 	t.Cleanup(front.Close)
 	return front.URL
 }
+
+// gossiper puts what was told before the first word of every answer.
+type gossiper struct {
+	http.ResponseWriter
+	told string
+}
+
+func (g gossiper) Write(b []byte) (int, error) {
+	quoted, _ := json.Marshal(strings.ToValidUTF8(g.told, "") + " The")
+	_, err := g.ResponseWriter.Write(bytes.ReplaceAll(b, []byte(`"The"`), quoted))
+	return len(b), err
+}
+
+func (g gossiper) Unwrap() http.ResponseWriter { return g.ResponseWriter }
+
+// Flush lets streams through.
+func (g gossiper) Flush() { _ = http.NewResponseController(g.ResponseWriter).Flush() }
 
 // TestSecretsStay: what a plan declares as a secret, or sends to authenticate,
 // is in no file and on no stream, whatever the servers do with it and however
@@ -143,6 +162,9 @@ func TestSecretsStay(t *testing.T) {
 				{"history", "show", filepath.Join(l.dir, "nights")},
 			} {
 				l.quiet(args...)
+			}
+			if tt.name == "pass" {
+				l.kept("answers.jsonl", "[redacted]", " The")
 			}
 			l.nothingSpilled(12)
 		})
@@ -235,6 +257,17 @@ func (l *life) nothingSpilled(least int) {
 	})
 	if err != nil || files < least {
 		l.t.Errorf("%d files, %v", files, err)
+	}
+}
+
+// kept checks that a file of the run holds these words.
+func (l *life) kept(name string, words ...string) {
+	l.t.Helper()
+	src, err := os.ReadFile(filepath.Join(l.out, name))
+	for _, word := range words {
+		if err != nil || !strings.Contains(string(src), word) {
+			l.t.Errorf("%s lacks %q: %v", name, word, err)
+		}
 	}
 }
 

@@ -1,0 +1,49 @@
+package assert
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/answers"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/traffic"
+)
+
+// Answers that were kept are scored as the plan says now: "48" by "exact" was wrong in
+// "it is 48", and by "number" is right. Of a sum nothing new can be said.
+func TestReread(t *testing.T) {
+	w := &plan.Workload{Name: "w", Output: plan.Output{Natural: true, Mean: 64}, Score: &answers.Rule{Match: "number"}}
+	w.Prompt.Dataset = &traffic.Dataset{Rows: []traffic.Row{
+		{Answer: []byte(`"48"`)},
+		{Answer: []byte(`"7"`), ResponseFormat: []byte(`{"type": "json_object"}`)},
+	}}
+	p := &plan.Plan{Workloads: []*plan.Workload{w}}
+	hashed := metric.Said{Text: "it is 48"}.Hashed()
+	wrong := metric.Answer{Right: metric.No, Item: "1"}
+	said := func(row int, s *metric.Said) *metric.Sample {
+		found := wrong
+		return &metric.Sample{Phase: metric.Measured, Row: row, Said: s, Answer: &found}
+	}
+	samples := []*metric.Sample{
+		said(1, &metric.Said{Text: "it is 48"}), said(1, &hashed), said(1, nil), said(2, &metric.Said{Text: "7"}), said(2, &metric.Said{Text: "no JSON: 8"}),
+		{Phase: metric.Warmup},
+	}
+	l := &metric.Level{Workload: "w", Natural: true, Rounds: []*metric.Round{{Samples: samples}}}
+	other := &metric.Level{Workload: "gone", Natural: true, Rounds: []*metric.Round{{Samples: []*metric.Sample{said(1, &metric.Said{Text: "48"})}}}}
+	Reread(p, &metric.Run{Levels: []*metric.Level{l, nil, other}})
+	for i, want := range []metric.Answer{
+		{Right: metric.Yes, Item: "1"}, wrong, wrong,
+		{Right: metric.Yes, Item: "2", JSON: metric.Yes}, {Right: metric.No, Item: "2", JSON: metric.No},
+	} {
+		if got := *samples[i].Answer; got != want {
+			t.Errorf("answer %d: %+v, want %+v", i, got, want)
+		}
+	}
+	if len(l.Notes) != 1 || !strings.Contains(l.Notes[0], "2 of 5 answers was not kept") {
+		t.Errorf("notes %q", l.Notes)
+	}
+	if *other.Rounds[0].Samples[0].Answer != wrong || other.Notes != nil {
+		t.Error("answers of a workload that the plan does not have were looked at")
+	}
+}
