@@ -91,6 +91,7 @@ type Point struct {
 	Started time.Time
 	Value   float64
 	Alarm   bool // of a change
+	Worse   bool // and that is for the worse
 }
 
 // Bounds is what a night was held against.

@@ -123,18 +123,18 @@ func (s *series) definition() (def metric.Def, ok bool) {
 
 // points are the nights of the series, those of a change marked.
 func (s *series) points(nights []metric.Night, watched []night) []Point {
-	changed := make([]bool, len(nights))
+	changed, worse := make([]bool, len(nights)), make([]bool, len(nights))
 	for i, w := range watched {
 		if w.Changed {
 			for k := w.From; k <= i; k++ {
-				changed[k] = true
+				changed[k], worse[k] = true, w.Worse
 			}
 		}
 	}
 	out := make([]Point, 0, len(s.values))
 	for i, v := range s.values {
 		n := nights[s.at[i]]
-		out = append(out, Point{n.Run, n.Started, v, changed[s.at[i]]})
+		out = append(out, Point{n.Run, n.Started, v, changed[s.at[i]], worse[s.at[i]]})
 	}
 	return out
 }

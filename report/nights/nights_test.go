@@ -101,6 +101,31 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
+// What got better has a green square and a green line, and nothing that is red.
+func TestBetterIsNeverRed(t *testing.T) {
+	var h metric.History
+	for i := range 40 {
+		figure := metric.Figure{Trend: metric.Trend{Server: "vllm", Workload: "chat", Level: "30", Metric: "ttft", Stat: "p95"}, Value: 2 + 0.02*float64(i%3-1)}
+		if i >= 30 {
+			figure.Value *= 0.9
+		}
+		h.Nights = append(h.Nights, metric.Night{Run: fmt.Sprintf("r%02d", i), Started: time.Date(2026, 10, 1+i, 3, 0, 0, 0, time.UTC), Figures: []metric.Figure{figure}})
+	}
+	var b bytes.Buffer
+	if err := HTML(&b, judged.Judge(h, judged.Options{}), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()[strings.Index(b.String(), "<main>"):]
+	if squares := strings.Count(page, `<rect x=`) - 1; squares != 10 || strings.Count(page, `class="better" fill`) != 10 || !strings.Contains(page, `class="better" stroke`) {
+		t.Errorf("%d squares, want 10 for the better:\n%s", squares, page)
+	}
+	for _, red := range []string{`class="worse"`, "tag fail", "var(--fail)", "<td>worse"} {
+		if strings.Contains(page, red) {
+			t.Errorf("the page holds %s", red)
+		}
+	}
+}
+
 // The last line tells the outcome in its first word.
 func TestLastLine(t *testing.T) {
 	first := metric.History{Nights: []metric.Night{{Run: "r", Started: time.Unix(0, 0), Figures: []metric.Figure{{Trend: metric.Trend{Metric: "ttft", Stat: "p95"}, Value: 1}}}}}

@@ -84,16 +84,34 @@ func pageRow(i int, t judged.Trend) row {
 		r.Changes = append(r.Changes, change(t, ch))
 	}
 	for _, p := range t.Points {
-		note := ""
-		if p.Alarm {
-			note = "differs"
-		}
-		r.Nights = append(r.Nights, nightRow{p.Run, p.Started.UTC().Format("2006-01-02 15:04"), metric.Format(t.Unit, p.Value), note})
+		r.Nights = append(r.Nights, nightRow{p.Run, p.Started.UTC().Format("2006-01-02 15:04"), metric.Format(t.Unit, p.Value), alarm(p)})
 	}
 	if len(t.Points) > 1 {
 		r.Chart = draw(t)
 	}
 	return r
+}
+
+// alarm is what a night of a change is called; "" of every other.
+func alarm(p judged.Point) string {
+	switch {
+	case !p.Alarm:
+		return ""
+	case p.Worse:
+		return "worse"
+	}
+	return "better"
+}
+
+// way is the class of a change: for the worse, for the better, or neither.
+func way(t judged.Trend, c judged.Change) string {
+	switch up := c.After > c.Before; t.Better {
+	case metric.LowerIsBetter:
+		return either(up, "worse", "better")
+	case metric.HigherIsBetter:
+		return either(up, "better", "worse")
+	}
+	return "other"
 }
 
 // chart is a drawing in a box of chartWidth by chartHeight.
@@ -114,13 +132,13 @@ type band struct{ Y, Height, Center float64 }
 
 type dot struct {
 	X, Y  float64
-	Alarm bool
+	Alarm string // "worse" or "better"; "": of no change
 	Title string
 }
 
 type rule struct {
-	X     float64
-	Title string
+	X          float64
+	Title, Way string
 }
 
 const (
@@ -165,12 +183,12 @@ func draw(t judged.Trend) *chart {
 	for i, p := range t.Points {
 		at[p.Run] = i
 		fmt.Fprintf(&line, "%g,%g ", x(i), y(p.Value))
-		c.Dots = append(c.Dots, dot{x(i), y(p.Value), p.Alarm, fmt.Sprintf("%s: %s (run %s)", p.Started.UTC().Format("2006-01-02"), metric.Format(t.Unit, p.Value), p.Run)})
+		c.Dots = append(c.Dots, dot{x(i), y(p.Value), alarm(p), fmt.Sprintf("%s: %s (run %s)", p.Started.UTC().Format("2006-01-02"), metric.Format(t.Unit, p.Value), p.Run)})
 	}
 	c.Line = strings.TrimSpace(line.String())
 	for _, ch := range t.Changes {
 		i := at[ch.Run]
-		c.Changes = append(c.Changes, rule{round((x(i-1) + x(i)) / 2), change(t, ch)})
+		c.Changes = append(c.Changes, rule{round((x(i-1) + x(i)) / 2), change(t, ch), way(t, ch)})
 	}
 	return c
 }
