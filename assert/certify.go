@@ -341,7 +341,8 @@ func planned(level plan.Level, kind metric.LoadKind) *metric.Level {
 }
 
 // CertifyDiagnostics reports the thresholds that can never be certified, each
-// once, at its place in the plan: errors, warnings where the sla only warns.
+// once, at its place in the plan, whatever instances of a for_each it is of:
+// errors, warnings where the sla only warns.
 func CertifyDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	var diags hcl.Diagnostics
 	type key struct {
@@ -360,8 +361,18 @@ func CertifyDiagnostics(p *plan.Plan) hcl.Diagnostics {
 		}
 		impossible[k] = append(impossible[k], f)
 	}
+	type place struct {
+		at     hcl.Range
+		of, is string // of a preset all thresholds are at one place
+	}
+	said, likewise := map[place]*hcl.Diagnostic{}, map[*hcl.Diagnostic][]string{}
 	for _, k := range order {
 		f := impossible[k][0]
+		here := place{f.Threshold.Range, f.Threshold.Metric.Name, f.Threshold.Text}
+		if first := said[here]; first != nil {
+			likewise[first] = append(likewise[first], "for "+f.Workload)
+			continue
+		}
 		var levels, others []string
 		for _, g := range impossible[k] {
 			if g.Remark == f.Remark {
@@ -382,12 +393,16 @@ func CertifyDiagnostics(p *plan.Plan) hcl.Diagnostics {
 		if f.Severity == verdict.SeverityWarn {
 			severity = hcl.DiagWarning
 		}
-		diags = append(diags, &hcl.Diagnostic{
+		said[here] = &hcl.Diagnostic{
 			Severity: severity,
 			Summary:  "Threshold can never be certified",
 			Detail:   detail + " " + strings.ToUpper(advice[:1]) + advice[1:] + ".",
 			Subject:  f.Threshold.Range.Ptr(),
-		})
+		}
+		diags = append(diags, said[here])
+	}
+	for d, others := range likewise {
+		d.Detail += " " + compare.Likewise(others)
 	}
 	diags = append(diags, compare.ChanceDiagnostics(p)...)
 	return diags

@@ -142,7 +142,7 @@ var marker = regexp.MustCompile(`# (ERROR|WARNING): (.*)`)
 // What the rounds of a plan can never certify is reported where it stands, with
 // the ways out.
 func TestCertifyDiagnosticsOfShares(t *testing.T) {
-	for _, file := range []string{"testdata/rounds.hcl", "testdata/waves.hcl"} {
+	for _, file := range []string{"testdata/rounds.hcl", "testdata/waves.hcl", "testdata/each.hcl"} {
 		t.Run(file, func(t *testing.T) { testDiagnostics(t, file) })
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -164,41 +165,84 @@ func chance(c *plan.Compare, w *plan.Workload, ch *plan.Change, level plan.Level
 const rarely = 0.8
 
 // ChanceDiagnostics reports what can never pass, and gates that would often be
-// inconclusive although nothing changed.
+// inconclusive although nothing changed. What has one cause is one diagnostic.
 func ChanceDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	var diags hcl.Diagnostics
+	type cause struct {
+		severity plan.Severity
+		items    bool
+	}
+	impossible, likewise := map[cause]*hcl.Diagnostic{}, map[*hcl.Diagnostic][]string{}
+	warned := map[hcl.Range]*hcl.Diagnostic{} // by where the comparison is declared: instances of one for_each
 	for _, x := range Chances(p) {
-		impossible, improves := false, false
-		var least *ChangeChance
-		for i, c := range x.Changes {
-			improves = improves || c.Improve
-			if c.Impossible {
-				impossible = true
-				severity := hcl.DiagError
-				if c.Severity == plan.SeverityWarn {
-					severity = hcl.DiagWarning
-				}
-				rng := c.Change.Range
-				if c.Change.Metric.Name == "accuracy" {
-					diags = append(diags, &hcl.Diagnostic{Severity: severity, Summary: "Change can never be certified", Subject: &rng, Detail: c.Name() + " can never pass: even if both servers answered every item alike, so few items say less." + c.itemsNeeded(x.Compare)})
-					continue
-				}
-				diags = append(diags, &hcl.Diagnostic{Severity: severity, Summary: "Change can never be certified", Subject: &rng,
-					Detail: fmt.Sprintf("%s can never pass: even if no request failed on either server, so few say less. More requests, more rounds, or a wider tolerance.", c.Name())})
+		for _, c := range x.Changes {
+			if !c.Impossible {
+				continue
 			}
-			if c.Severity == plan.SeverityError && (least == nil || c.Passes < least.Passes) {
-				least = &x.Changes[i]
+			of := cause{c.Severity, c.Change.Metric.Name == "accuracy"}
+			if d := impossible[of]; d != nil {
+				likewise[d] = append(likewise[d], fmt.Sprintf("%s in compare.%s", c.Name(), x.Compare.Name))
+				continue
 			}
+			impossible[of] = c.never(x.Compare)
+			diags = append(diags, impossible[of])
 		}
-		if impossible || improves || least == nil || x.Passes >= rarely || x.Compare.Policy.Decide == plan.Estimate {
-			continue
+		d := x.seldom()
+		switch first := warned[x.Compare.Range]; {
+		case d == nil:
+		case first != nil:
+			likewise[first] = append(likewise[first], fmt.Sprintf("compare.%s (%s)", x.Compare.Name, percentOf(x.Passes)))
+		default:
+			warned[x.Compare.Range] = d
+			diags = append(diags, d)
 		}
-		rng := x.Compare.Range
-		diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: "Comparison is often inconclusive", Subject: &rng,
-			Detail: fmt.Sprintf("An unchanged candidate passes all of compare.%s with a chance of about %s only, %s. The least certain is %s (%s). More rounds, more requests in each, or a wider tolerance.%s",
-				x.Compare.Name, percentOf(x.Passes), Assumed, least.Name(), percentOf(least.Passes), least.itemsNeeded(x.Compare))})
+	}
+	for d, others := range likewise {
+		d.Detail += " " + Likewise(others)
 	}
 	return diags
+}
+
+// Likewise says of what else the same is true.
+func Likewise(others []string) string {
+	const most = 4
+	if left := len(others) - most; left > 1 {
+		others = append(slices.Clone(others[:most]), fmt.Sprintf("and %d more", left))
+	}
+	return "Likewise " + strings.Join(others, ", ") + "."
+}
+
+// never says that a change cannot be certified.
+func (c ChangeChance) never(x *plan.Compare) *hcl.Diagnostic {
+	d := &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Change can never be certified", Subject: c.Change.Range.Ptr()}
+	if c.Severity == plan.SeverityWarn {
+		d.Severity = hcl.DiagWarning
+	}
+	d.Detail = c.Name() + " can never pass: even if no request failed on either server, so few say less. More requests, more rounds, or a wider tolerance."
+	if c.Change.Metric.Name == "accuracy" {
+		d.Detail = c.Name() + " can never pass: even if both servers answered every item alike, so few items say less." + c.itemsNeeded(x)
+	}
+	return d
+}
+
+// seldom warns of a comparison that an unchanged candidate often does not pass; nil
+// where it does, or where that is not the question.
+func (x *Chance) seldom() *hcl.Diagnostic {
+	var least *ChangeChance
+	for i, c := range x.Changes {
+		if c.Improve || c.Impossible {
+			return nil
+		}
+		if c.Severity == plan.SeverityError && (least == nil || c.Passes < least.Passes) {
+			least = &x.Changes[i]
+		}
+	}
+	if least == nil || x.Passes >= rarely || x.Compare.Policy.Decide == plan.Estimate {
+		return nil
+	}
+	return &hcl.Diagnostic{Severity: hcl.DiagWarning, Summary: "Comparison is often inconclusive", Subject: x.Compare.Range.Ptr(),
+		Detail: fmt.Sprintf("An unchanged candidate passes all of compare.%s with a chance of about %s only, %s. The least certain is %s (%s). More rounds, more requests in each, or a wider tolerance.%s",
+			x.Compare.Name, percentOf(x.Passes), Assumed, least.Name(), percentOf(least.Passes), least.itemsNeeded(x.Compare))}
 }
 
 // chanceOfItems is the chance of an unchanged candidate to have its accuracy certified by
