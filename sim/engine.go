@@ -51,6 +51,7 @@ type State struct {
 
 	Steps           int
 	Busy            time.Duration // time spent in steps
+	Prefilling      time.Duration // of it, in steps that prefill
 	PromptTokens    int           // prefilled or found in the cache
 	OutputTokens    int
 	CacheQueries    int // prompt tokens looked up in the prefix cache
@@ -295,13 +296,17 @@ func (e *Engine) plan(start time.Duration) {
 		took = e.cost.decode(len(e.decode), e.resident, e.longest())
 		spent += len(e.decode) * e.profile.verify()
 	}
-	if left < budget {
+	prefills := left < budget
+	if prefills {
 		took += prompts + e.cost.chunk
 	}
 	length := max(time.Nanosecond, ms(took*e.noise.step()+e.stall()))
 	e.stepping, e.stepEnd = true, start+length
 	e.state.Steps++
 	e.state.Busy += length
+	if prefills {
+		e.state.Prefilling += length
+	}
 	e.state.PeakKV = max(e.state.PeakKV, e.kv)
 	e.state.PeakBatchTokens = max(e.state.PeakBatchTokens, spent)
 }

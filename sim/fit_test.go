@@ -554,6 +554,9 @@ func (f *fitting) fit(t *testing.T) {
 	t.Logf("loss %.4f; pause %v", best.loss, c.Pause)
 	p.Source = fmt.Sprintf("Fitted to %d values of a published benchmark report; of these it holds half within %.1f%% and nine in ten within %.1f%%.",
 		len(errs), 100*median(errs), 100*errs[len(errs)*9/10])
+	if p.GPU != nil {
+		p.Source += " Of its power the report prints the most, which is taken for that of prefill; the others are assumed."
+	}
 	out, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
 		t.Fatal(err)

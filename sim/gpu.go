@@ -3,30 +3,68 @@ package sim
 import (
 	"math"
 	"time"
+
+	"github.com/tokgate/tokgate/metric"
 )
 
-// GPU is what the server's GPU reports of itself. How fast the server is does not follow from it:
-// it is there to try what is required of a real one.
+// GPU is what the server's GPUs report of themselves, all of them together. How fast the server is
+// does not follow from it: it is there to try what is required of a real one, and what a report shows.
 type GPU struct {
-	ClockMHz float64 `json:"clock_mhz"`
+	ClockMHz float64 `json:"clock_mhz,omitempty"` // 0: not reported
 	// ThrottledShare is the share of every ten seconds, at their end, in which heat halves the clock.
 	ThrottledShare   float64 `json:"throttled_share,omitempty"`
 	ForeignProcesses int     `json:"foreign_processes,omitempty"`
+	Power            *Power  `json:"power,omitempty"` // nil: not reported
+}
+
+// Power is what the GPUs draw, in watts, none less than the one before: while nothing runs, in steps
+// that only decode, and in steps that prefill.
+type Power struct {
+	Idle    float64 `json:"idle_w"`
+	Decode  float64 `json:"decode_w"`
+	Prefill float64 `json:"prefill_w"`
 }
 
 func (g *GPU) validate(say func(ok bool, format string, args ...any)) {
-	if g != nil {
-		say(finite(g.ClockMHz, 1, 1e5), "gpu.clock_mhz must be in [1, 1e5]: %v", g.ClockMHz)
-		say(finite(g.ThrottledShare, 0, 1), "gpu.throttled_share must be in [0, 1]: %v", g.ThrottledShare)
-		say(g.ForeignProcesses >= 0, "gpu.foreign_processes must not be negative: %d", g.ForeignProcesses)
+	if g == nil {
+		return
+	}
+	say(finite(g.ClockMHz, 1, 1e5) || g.ClockMHz == 0 && g.Power != nil, "gpu.clock_mhz must be in [1, 1e5]: %v", g.ClockMHz)
+	say(finite(g.ThrottledShare, 0, 1), "gpu.throttled_share must be in [0, 1]: %v", g.ThrottledShare)
+	say(g.ForeignProcesses >= 0, "gpu.foreign_processes must not be negative: %d", g.ForeignProcesses)
+	if p := g.Power; p != nil {
+		say(finite(p.Idle, 0, p.Decode) && finite(p.Decode, 0, p.Prefill) && finite(p.Prefill, 0, 1e6),
+			"gpu.power must have 0 ≤ idle_w ≤ decode_w ≤ prefill_w ≤ 1e6: %v, %v, %v", p.Idle, p.Decode, p.Prefill)
 	}
 }
 
-// At is what it reports at a time, by the names of metrics.
+// At is what it reports at a time, by the names of metrics; power is apart, see Power.Meter.
 func (g GPU) At(now time.Duration) map[string]float64 {
-	clock, throttled := g.ClockMHz*1e6, 0.0
-	if math.Mod(now.Seconds(), 10) >= 10*(1-g.ThrottledShare) {
-		clock, throttled = clock/2, 1
+	told := map[string]float64{"gpu_throttled": 0, "gpu_power_capped": 0, "foreign_processes": float64(g.ForeignProcesses)}
+	if g.ClockMHz == 0 {
+		return told
 	}
-	return map[string]float64{"gpu_clock": clock, "gpu_throttled": throttled, "gpu_power_capped": 0, "foreign_processes": float64(g.ForeignProcesses)}
+	told["gpu_clock"] = g.ClockMHz * 1e6
+	if math.Mod(now.Seconds(), 10) >= 10*(1-g.ThrottledShare) {
+		told["gpu_clock"] /= 2
+		told["gpu_throttled"] = 1
+	}
+	return told
+}
+
+// Meter reads the power since its last reading, in watts, into the gauges, and the energy, in joules,
+// into the counters.
+func (p Power) Meter() func(now time.Duration, s State, gauges, counters map[string]float64) {
+	var at time.Duration
+	energy := -1.0
+	return func(now time.Duration, s State, gauges, counters map[string]float64) {
+		was := energy
+		energy = p.Idle*now.Seconds() + (p.Decode-p.Idle)*(s.Busy-s.Prefilling).Seconds() + (p.Prefill-p.Idle)*s.Prefilling.Seconds()
+		gauges["power"], counters[metric.Energy] = p.Idle, energy
+		if was >= 0 && now > at {
+			// A step counts when it starts, and may end after the reading.
+			gauges["power"] = min((energy-was)/(now-at).Seconds(), p.Prefill)
+		}
+		at = now
+	}
 }

@@ -2,8 +2,11 @@ package sim
 
 import (
 	"errors"
+	"math"
 	"testing"
 	"time"
+
+	"github.com/tokgate/tokgate/metric"
 )
 
 // Of every ten seconds the last three are at half the clock.
@@ -18,7 +21,10 @@ func TestGPUAt(t *testing.T) {
 	if got := (GPU{ClockMHz: 1980}).At(9999 * time.Millisecond); got["gpu_throttled"] != 0 {
 		t.Errorf("a healthy one: %v", got)
 	}
-	for _, bad := range []GPU{{}, {ClockMHz: 1980, ThrottledShare: 1.1}, {ClockMHz: 1980, ForeignProcesses: -1}} {
+	if got := (GPU{Power: &Power{60, 300, 500}}).At(0); len(got) != 3 {
+		t.Errorf("of one that reports no clock: %v", got)
+	}
+	for _, bad := range []GPU{{}, {Power: &Power{60, 50, 500}}, {Power: &Power{60, 300, math.NaN()}}, {ClockMHz: 1980, ThrottledShare: 1.1}, {ClockMHz: 1980, ForeignProcesses: -1}} {
 		var err error
 		bad.validate(func(ok bool, _ string, _ ...any) {
 			if !ok {
@@ -28,5 +34,26 @@ func TestGPUAt(t *testing.T) {
 		if err == nil {
 			t.Errorf("%+v is valid", bad)
 		}
+	}
+}
+
+// Of ten seconds four are idle at 60 W, five decode at 300 W and one prefills at 500 W:
+// 240 + 1500 + 500 = 2240 J, 224 W in the mean.
+func TestPowerMeter(t *testing.T) {
+	read := Power{60, 300, 500}.Meter()
+	gauges, counters := map[string]float64{}, map[string]float64{}
+	read(20*time.Second, State{Busy: time.Second}, gauges, counters)
+	before := counters[metric.Energy]
+	if gauges["power"] != 60 {
+		t.Errorf("the first reading tells %v W", gauges["power"])
+	}
+	read(30*time.Second, State{Busy: 7 * time.Second, Prefilling: time.Second}, gauges, counters)
+	if energy := counters[metric.Energy] - before; math.Abs(energy-2240) > 1e-9 || math.Abs(gauges["power"]-224) > 1e-9 {
+		t.Errorf("%v J and %v W, want 2240 and 224", energy, gauges["power"])
+	}
+	// A step of five seconds that starts at the end counts whole, and draws no more than the most.
+	read(31*time.Second, State{Busy: 12 * time.Second, Prefilling: 6 * time.Second}, gauges, counters)
+	if gauges["power"] != 500 {
+		t.Errorf("%v W, want 500", gauges["power"])
 	}
 }

@@ -162,6 +162,9 @@ func (v *Virtual) Metrics(now time.Duration) ([]byte, error) {
 	return v.metrics.page(v.model, v.engine.State(now)), nil
 }
 
+// State is a glance at the engine.
+func (v *Virtual) State(now time.Duration) State { return v.engine.State(now) }
+
 // ResetPrefixCache forgets all cached prompts.
 func (v *Virtual) ResetPrefixCache() { v.engine.ResetPrefixCache() }
 

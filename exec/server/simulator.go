@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/exec"
@@ -13,13 +14,21 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// gpuOf reads the GPU of a profile; nil where it has none.
-func gpuOf(p *sim.Profile, c clock.Clock) telemetry.Source {
+// gpuOf reads the GPU of a profile, whose power follows from what the engine does;
+// nil where it has none.
+func gpuOf(p *sim.Profile, c clock.Clock, state func(now time.Duration) sim.State) telemetry.Source {
 	if p.GPU == nil {
 		return nil
 	}
+	meter := func(time.Duration, sim.State, map[string]float64, map[string]float64) {}
+	if p.GPU.Power != nil {
+		meter = p.GPU.Power.Meter()
+	}
 	return telemetry.Direct(func() (*telemetry.Reading, error) {
-		return &telemetry.Reading{Gauges: p.GPU.At(c.Now())}, nil
+		now := c.Now()
+		r := &telemetry.Reading{Gauges: p.GPU.At(now), Counters: map[string]float64{}}
+		meter(now, state(now), r.Gauges, r.Counters)
+		return r, nil
 	})
 }
 
@@ -45,7 +54,7 @@ func (l *Launcher) simulator(ctx context.Context, s *plan.Server, state func(str
 		return nil, err
 	}
 	r.cleanup = server.Close
-	r.gpu = gpuOf(profile, l.Clock)
+	r.gpu = gpuOf(profile, l.Clock, func(time.Duration) sim.State { return server.State() })
 	t, err := r.target(ctx)
 	if err != nil {
 		server.Close()

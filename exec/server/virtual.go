@@ -110,7 +110,7 @@ func (l *Virtual) inside(v *virtual, s *plan.Server, profile *sim.Profile) *tele
 		return w
 	}
 	v.server.KeepMetrics()
-	w.GPU = gpuOf(profile, v.Clock)
+	w.GPU = gpuOf(profile, v.Clock, v.server.State)
 	pages := &telemetry.Pages{Model: v.server.Model()}
 	w.Server = telemetry.Direct(func() (*telemetry.Reading, error) {
 		page, err := v.server.Metrics(v.Clock.Now())

@@ -17,6 +17,10 @@ locals {
   limits = { code_completion = 200, short_form_chatbot = 250, general_chatbot = 80, long_document = 40, coding_assistant = 20 }
 }
 
+prices {
+  electricity = 0.10 # of a kilowatt-hour, as in the reports
+}
+
 workload "context" {
   for_each      = local.contexts
   description   = "Fresh context of ${each.key}"
