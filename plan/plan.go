@@ -342,9 +342,10 @@ type Load struct {
 	Think   traffic.Think // of a person, after an answer
 	People  *People       // of users; nil of another shape
 	Open    *Open         // of a rate; nil of another shape
-	// Titles of its levels for people, by the level's number or name.
-	Titles map[string]string `plan:"title"`
-	Range  hcl.Range
+	// Titles and Descriptions of its levels for people, by the level's number or name.
+	Titles       map[string]string `plan:"title"`
+	Descriptions map[string]string `plan:"description"`
+	Range        hcl.Range
 }
 
 // WarmupAuto and StaggerAuto are the "auto" of the language.

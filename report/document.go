@@ -153,8 +153,10 @@ type Case struct {
 	Workload string `json:"workload"`
 	Level    string `json:"level"`           // "30", "burst 8"
 	Title    string `json:"title,omitempty"` // of the level, for people
-	Kind     string `json:"kind"`            // "closed": n in flight; "burst": n at once; "rate": requests per second
-	N        int    `json:"n"`               // 0 of a rate
+	// Description is what the level stands for; "": the plan does not say.
+	Description string `json:"description,omitempty"`
+	Kind        string `json:"kind"` // "closed": n in flight; "burst": n at once; "rate": requests per second
+	N           int    `json:"n"`    // 0 of a rate
 	// Rate is that of an open loop, in requests per second; Cut says why it was ended
 	// before its schedule was: "stalled" or "full".
 	Rate float64 `json:"rate,omitempty"`

@@ -18,7 +18,7 @@ func (b *builder) level(l *metric.Level) Case {
 		RatesOver: string(b.window(l.Workload)), Shed: l.Shed,
 		Due: l.Due(), Failures: []Failure{}, Rounds: []Round{}, Looks: []Look{}, Notes: b.cleanAll(l.Notes), Metrics: []Summary{}, Series: []Series{},
 	}
-	c.Title = b.levelTitle(l)
+	c.Title, c.Description = b.levelWords(l)
 	if l.Asked != nil {
 		c.Asked = l.Asked.Digest()
 	}

@@ -20,20 +20,34 @@ func (b *builder) cover(p *plan.Plan) *Cover {
 	return &Cover{Title: b.clean(c.Title), Subtitle: b.clean(c.Subtitle), Organization: b.clean(c.Organization), Logo: base64.StdEncoding.EncodeToString(c.Logo), Notes: b.cleanAll(c.Notes)}
 }
 
-// levelTitle is what the plan calls a level; "" where it does not.
-func (b *builder) levelTitle(l *metric.Level) string {
+// levelWords are what the plan calls a level, and says of it; "" where it does not.
+func (b *builder) levelWords(l *metric.Level) (title, description string) {
 	w := b.workloadAt(l.Workload)
 	if w == nil || l.Probe != nil {
-		return ""
+		return "", ""
 	}
 	for _, load := range w.Loads {
 		for _, level := range load.Levels {
 			if level.Name == l.Name {
-				return b.clean(cmp.Or(load.Titles[level.Name], load.Titles[strconv.Itoa(level.N)]))
+				of := func(words map[string]string) string {
+					return b.clean(cmp.Or(words[level.Name], words[strconv.Itoa(level.N)]))
+				}
+				return of(load.Titles), of(load.Descriptions)
 			}
 		}
 	}
-	return ""
+	return "", ""
+}
+
+// LevelTitle is how people call a level of a workload: "Lunch hour (39)", its name
+// where the plan has no title for it.
+func (d *Document) LevelTitle(workload, level string) string {
+	for i := range d.Cases {
+		if c := &d.Cases[i]; c.Workload == workload && c.Level == level && c.Title != "" {
+			return c.Title + " (" + level + ")"
+		}
+	}
+	return level
 }
 
 // TitleOf is how people call a workload or a server: its title; else its address

@@ -142,7 +142,7 @@ func describe(p *plan.Plan) string {
 					rounds = append(rounds, fmt.Sprintf("%d@%d", lv.RoundRequests(i), l.Seed(i)))
 				}
 				if title := l.Titles[lv.Name]; title != "" {
-					line(2, "called %q", title)
+					line(2, "called %q: %q", title, l.Descriptions[lv.Name])
 				}
 				line(2, "level %q n %d requests %d rounds %v", lv.Name, lv.N, lv.Requests, rounds)
 			}

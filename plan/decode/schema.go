@@ -213,6 +213,7 @@ var loadBlock = &Block{
 	Doc: "How requests arrive: a closed loop (concurrency), bursts, users or a rate. Each number is one level.",
 	Attrs: []*Attr{
 		{Name: "title", Type: "map of strings", Doc: "Names of its levels in reports, by number or name: { 39 = \"Lunch hour\" }."},
+		{Name: "description", Type: "map of strings", Doc: "What its levels stand for, for reports, likewise: { 39 = \"Everyone is back from lunch.\" }."},
 		{Name: "concurrency", Type: "number or list of numbers", Doc: "Closed loop: that many requests in flight. Levels are named by the number."},
 		{Name: "burst", Type: "number or list of numbers", Doc: "That many requests at once; the burst is the round. Levels are named \"burst N\"."},
 		{Name: "bursts", Type: "number", Default: `10`, Doc: "How often each burst is sent."},

@@ -21,6 +21,7 @@ workload "chat" {
   load {
     concurrency = [1, 8]
     title       = { 8 = "Lunch hour" }
+    description = { 8 = "Everyone is back and asks at once." }
   }
 }
 
