@@ -132,18 +132,18 @@ real: build ## install real engines and try them, into docs/engines.md; ENGINES=
 	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestReal$$' -timeout 3h -v -real $(REAL_DIR) -engines '$(ENGINES)' -real-page $(CURDIR)/docs/engines.md
 
 # A browser and two packages of npm, none of which a build needs: they go to a
-# temporary folder, at the versions that this was last tried with.
+# temporary folder, at the versions that this was last tried with. Pages are by the
+# name of their plan, and limits.json bounds some of them.
 BROWSER_DIR ?= /tmp/tokgate-browser
-REPORTS     ?= results/browser/demo/report.html results/browser/capacity/report.html results/browser/together.html
+PAGES       := results/browser
+SEEN        := demo reference compare three rates people
+REPORTS     ?= $(foreach p,$(SEEN),$(PAGES)/$(p)/report.html $(PAGES)/$(p)-brief.html) $(PAGES)/together.html $(PAGES)/history.html
 
 .PHONY: browser
 browser: build ## look at reports in headless Chromium: REPORTS="a.html …"; SHOTS=folder keeps pictures and PDFs
 	@command -v chromium >/dev/null 2>&1 && command -v npm >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium nodejs npm fonts-dejavu-core; }
 	@mkdir -p $(BROWSER_DIR) && cd $(BROWSER_DIR) && [ -d node_modules/puppeteer-core ] && [ -d node_modules/axe-core ] || npm install --silent --no-audit --no-fund --prefix $(BROWSER_DIR) puppeteer-core@24.43.1 axe-core@4.14.1
-	@if [ "$(origin REPORTS)" = file ]; then \
-	  $(BIN) run -q --out results/browser/demo plans/demo.hcl >/dev/null && \
-	  $(BIN) run -q --out results/browser/capacity plans/capacity.hcl >/dev/null && \
-	  $(BIN) report results/browser/demo results/browser/capacity --html results/browser/together.html >/dev/null; fi
+	@if [ "$(origin REPORTS)" = file ]; then report/html/browser/pages.sh $(BIN) $(PAGES) $(SEEN); fi
 	@NODE_PATH=$(BROWSER_DIR)/ CHROMIUM=$$(command -v chromium) node report/html/browser/check.mjs $(if $(SHOTS),--shots $(SHOTS)) $(REPORTS)
 
 .PHONY: bench
@@ -231,7 +231,7 @@ lint: ## gofmt, vet, staticcheck, actionlint, shellcheck, and the shipped plans'
 	$(GO) vet $(PKGS)
 	$(GO) run $(STATICCHECK) $(PKGS)
 	$(GO) run $(ACTIONLINT) .github/workflows/*.yml docs/workflows/*.yml
-	@if command -v shellcheck >/dev/null 2>&1; then shellcheck .ci/run .ci/concurrent .github/action/*.sh .github/junit-consumers/run; else echo "no shellcheck: shell scripts are not linted"; fi
+	@if command -v shellcheck >/dev/null 2>&1; then shellcheck .ci/run .ci/concurrent report/html/browser/pages.sh .github/action/*.sh .github/junit-consumers/run; else echo "no shellcheck: shell scripts are not linted"; fi
 	$(GO) mod tidy -diff
 	$(GO) run ./cmd/tokgate fmt --check --recursive plans
 

@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
+	"github.com/tokgate/tokgate/assert/compare"
 	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
 )
 
 // Check looks for figures of the document that do not go together, one
@@ -26,6 +29,7 @@ func Check(d *Document) []string {
 	}
 	c.outcome()
 	c.joined()
+	c.claimed()
 	for i := range d.Comparisons {
 		c.decisions(&d.Comparisons[i])
 	}
@@ -231,6 +235,22 @@ func (c *checker) capacity(x *Capacity) {
 	}
 }
 
+// claimed: what is a point estimate is not called exact, and what was measured is not
+// called skipped.
+func (c *checker) claimed() {
+	for i := range c.doc.Capacities {
+		x := &c.doc.Capacities[i]
+		if words := strings.ToLower(x.Line); c.doc.Plan.Decide == string(plan.Estimate) && strings.Contains(words, "exact") {
+			c.say("the capacity of %s on %s is a point estimate, and is called exact", x.Workload, x.Server)
+		}
+	}
+	for i := range c.doc.Verdicts {
+		if v := &c.doc.Verdicts[i]; v.Outcome == Skipped && v.Value.OK {
+			c.say("%s of %s on %s was measured, and is called skipped", v.Name, v.Workload, v.Server)
+		}
+	}
+}
+
 // joined: a level that failed below a capacity has the sentence that joins them.
 func (c *checker) joined() {
 	for i := range c.doc.Verdicts {
@@ -252,10 +272,31 @@ func (c *checker) decisions(x *Comparison) {
 			if d.Answer == "no difference" && row.Verdict() == "worse" {
 				c.say("compare %s: no difference for %s at %s, but %s %s is worse", x.Name, d.Workload, d.Level, row.Metric, row.Stat)
 			}
-			if row.Low.OK && row.High.OK && row.Low.V > row.High.V {
-				c.say("compare %s: the bounds of %s %s for %s at %s are the wrong way round", x.Name, row.Metric, row.Stat, d.Workload, d.Level)
-			}
 		}
+	}
+	for i := range x.Changes {
+		c.change(x, &x.Changes[i])
+	}
+}
+
+// change: what a row is called follows from its numbers.
+func (c *checker) change(x *Comparison, row *Change) {
+	at := fmt.Sprintf("compare %s: %s for %s at %s", x.Name, strings.TrimSpace(row.Metric+" "+row.Stat), row.Workload, row.Level)
+	if row.Low.OK && row.High.OK && row.Low.V > row.High.V {
+		c.say("%s: its bounds are the wrong way round", at)
+	}
+	if !row.Change.OK || row.Change.V == 0 {
+		return
+	}
+	way := "worse"
+	if row.Change.V > 0 == (row.Better == "higher") {
+		way = "better"
+	}
+	if row.Direction != "" && row.Direction != way {
+		c.say("%s is called %s, but its change, %s, is for the %s", at, row.Direction, compare.FormatChange(row.Change.V, row.Points), way)
+	}
+	if row.Outcome == Skipped && row.Limit.OK && row.Why == "" {
+		c.say("%s was measured and has a limit, and is called skipped", at)
 	}
 }
 

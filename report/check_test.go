@@ -54,6 +54,23 @@ func TestCheck(t *testing.T) {
 		{"a crossing elsewhere", func(d *Document) { d.Capacities[0].CrossingLow = some(60) }, "does not lie between 39 and 40"},
 		{"a pass with a failure", func(d *Document) { d.Verdicts[0].Outcome = Fail }, "the outcome is pass, but 1 verdicts failed"},
 		{"a pass beyond the limit", func(d *Document) { d.Verdicts[2].Value = some(8) }, "passed, but 8 s is not p95 < 8s"},
+		{"a loss that is called better", func(d *Document) {
+			d.Comparisons = rows(Change{Better: "lower", Change: some(0.1), Direction: "better"})
+		}, "compare x: ttft p95 for chat at 8 is called better, but its change, +10%, is for the worse"},
+		{"a gain that is called worse", func(d *Document) {
+			d.Comparisons = rows(Change{Better: "higher", Change: some(0.1), Direction: "worse"})
+		}, "is called worse, but its change, +10%, is for the better"},
+		{"bounds", func(d *Document) { d.Comparisons = rows(Change{Low: some(0.2), High: some(0.1)}) }, "its bounds are the wrong way round"},
+		{"a row that was measured", func(d *Document) {
+			d.Comparisons = rows(Change{Better: "lower", Change: some(0.1), Limit: some(0.05), Outcome: Skipped})
+		}, "was measured and has a limit, and is called skipped"},
+		{"no difference above a row that is worse", func(d *Document) {
+			d.Comparisons = rows(Change{Better: "lower", Change: some(0.1), Direction: "worse"})
+			d.Comparisons[0].Decisions = []Decision{{Workload: "chat", Level: "8", Answer: "no difference"}}
+		}, "no difference for chat at 8, but ttft p95 is worse"},
+		{"an exact estimate", func(d *Document) { d.Plan.Decide, d.Capacities[0].Line = "estimate", "chat: exactly 39" }, "is a point estimate, and is called exact"},
+		{"a verdict that was measured", func(d *Document) { d.Verdicts[2].Outcome = Skipped }, "was measured, and is called skipped"},
+		{"a level that failed below the capacity", func(d *Document) { d.Verdicts[2].Outcome, d.Verdicts[2].Value = Fail, some(9) }, "failed, but the capacity is 39"},
 	}
 	for _, tt := range tests {
 		d := passing()
@@ -62,6 +79,12 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: found %q, want %q", tt.name, found, tt.want)
 		}
 	}
+}
+
+// rows are a comparison of one change.
+func rows(x Change) []Comparison {
+	x.Workload, x.Level, x.Metric, x.Stat = "chat", "8", "ttft", "p95"
+	return []Comparison{{Name: "x", Changes: []Change{x}}}
 }
 
 // A level that was cut short lacks the records of what was not sent any more:

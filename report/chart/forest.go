@@ -14,13 +14,15 @@ type Forest struct {
 	// Cut has a value that lies ten times as far out as all others run to the
 	// edge, where it is written.
 	Cut bool
-	// Sides names the two sides of zero: right is better.
+	// Sides names the two sides of zero, right is better, and draws each row from
+	// what was before, a hollow dot at zero, to what is after.
 	Sides bool
 }
 
-// Change is one row. NaN is none.
+// Change is one row. NaN is none; an interval of which one end is NaN is open there.
 type Change struct {
 	Name             string
+	Detail           string // under the name; "": none
 	Value, Low, High float64
 	Limit            float64
 	Mark             Mark
@@ -39,10 +41,12 @@ func (f *Forest) SVG() template.HTML {
 		return ""
 	}
 	low, high := f.span(values)
-	const row = 24.0
-	left := 60.0
+	row, left := 24.0, 60.0
 	for _, r := range f.Rows {
-		left = max(left, min(width(r.Name)+12, 270))
+		left = max(left, min(max(width(r.Name), width(r.Detail))+12, 270))
+		if r.Detail != "" {
+			row = 36
+		}
 	}
 	top := 12.0
 	if f.Sides {
@@ -79,25 +83,45 @@ func (f *Forest) SVG() template.HTML {
 // row draws a change with its limit and interval, at y.
 func (f *Forest) row(s *svg, r Change, x *scale, left, y float64) {
 	at := func(v float64) float64 { return min(max(x.at(v), left+4), Width-10) }
-	s.add(`<text class="tick" x="%s" y="%s" text-anchor="end">%s</text>`, num(left-4), num(y+4), esc(clip(r.Name, left-8)))
+	baseline := y + 4
+	if r.Detail != "" {
+		baseline = y - 3
+		s.add(`<text class="tick" x="%s" y="%s" text-anchor="end">%s</text>`, num(left-4), num(y+12), esc(clip(r.Detail, left-8)))
+	}
+	s.add(`<text class="tick" x="%s" y="%s" text-anchor="end">%s</text>`, num(left-4), num(baseline), esc(clip(r.Name, left-8)))
 	if finite(r.Limit) {
 		s.add(`<path class="limit" d="M%s %sv16" fill="none" stroke="currentColor"/>`, num(at(r.Limit)), num(y-8))
 	}
-	if !math.IsNaN(r.Low) && !math.IsNaN(r.High) {
-		s.add(`<path class="whisker s0" d="M%s %sH%s" fill="none" stroke="currentColor"/>`, num(at(r.Low)), num(y), num(at(r.High)))
+	low, high := r.Low, r.High
+	switch {
+	case math.IsNaN(low) && !math.IsNaN(high):
+		low = math.Inf(-1)
+	case math.IsNaN(high) && !math.IsNaN(low):
+		high = math.Inf(1)
+	}
+	if !math.IsNaN(low) {
+		s.add(`<path class="whisker s0" d="M%s %sH%s" fill="none" stroke="currentColor"/>`, num(at(low)), num(y), num(at(high)))
 		// What goes on beyond the picture ends in an arrow.
-		if x.at(r.Low) < left+4 {
+		if x.at(low) < left+4 {
 			s.add(`<path class="whisker arrow s0" d="M%s %sl-6 4l6 4" fill="none" stroke="currentColor"/>`, num(left+10), num(y-4))
 		}
-		if x.at(r.High) > Width-10 {
+		if x.at(high) > Width-10 {
 			s.add(`<path class="whisker arrow s0" d="M%s %sl6 4l-6 4" fill="none" stroke="currentColor"/>`, num(Width-16), num(y-4))
 		}
 	}
-	if finite(r.Value) {
-		s.WriteString(Glyph(0, r.Mark, false, at(r.Value), y))
-		if edge := x.at(r.Value); f.Cut && edge > Width {
-			s.add(`<text class="tick" x="%s" y="%s" text-anchor="end">%s →</text>`, num(at(r.Value)-10), num(y+4), esc(f.Format(r.Value)))
-		}
+	if !finite(r.Value) {
+		return
+	}
+	if f.Sides {
+		s.add(`<path class="shift" d="M%s %sH%s" fill="none" stroke="currentColor"/>`, num(at(0)), num(y), num(at(r.Value)))
+		s.WriteString(Glyph(0, OfSeries, true, at(0), y))
+	}
+	s.WriteString(Glyph(0, r.Mark, false, at(r.Value), y))
+	switch edge := x.at(r.Value); {
+	case f.Cut && edge > Width:
+		s.add(`<text class="tick halo" x="%s" y="%s" text-anchor="end">%s →</text>`, num(at(r.Value)-10), num(y+4), esc(f.Format(r.Value)))
+	case f.Cut && edge < left:
+		s.add(`<text class="tick halo" x="%s" y="%s">← %s</text>`, num(at(r.Value)+10), num(y+4), esc(f.Format(r.Value)))
 	}
 }
 

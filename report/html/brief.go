@@ -232,7 +232,7 @@ func answered(r run, c *report.Comparison) []answerView {
 	words := map[string]string{"yes": "better", "no": "worse", "unknown": "cannot tell"}
 	var out []answerView
 	for _, d := range c.Decisions[:min(len(c.Decisions), 12)] {
-		v := answerView{Title: r.title(d.Workload) + " at " + line(d.Level), Answer: cmp.Or(words[d.Answer], line(d.Answer)), Class: cmp.Or(classes[d.Answer], "none"), Why: line(d.Why)}
+		v := answerView{Title: r.title(d.Workload) + " at " + r.level(d.Workload, d.Level), Answer: cmp.Or(words[d.Answer], line(d.Answer)), Class: cmp.Or(classes[d.Answer], "none"), Why: line(d.Why)}
 		if len(r.Comparisons) > 1 {
 			v.Title = line(c.Name) + ": " + v.Title
 		}

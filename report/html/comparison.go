@@ -38,7 +38,7 @@ func comparison(r run, c *report.Comparison) []block {
 	var out []block
 	decisions := &table{Words: true, Caption: "Decisions", Head: []string{"Workload", "Level", "Answer", "Why"}}
 	for _, d := range c.Decisions {
-		decisions.Rows = append(decisions.Rows, []cell{text(r.title(d.Workload)), text(line(d.Level)), text(line(d.Answer)), text(line(d.Why))})
+		decisions.Rows = append(decisions.Rows, []cell{text(r.title(d.Workload)), text(r.level(d.Workload, d.Level)), text(line(d.Answer)), text(line(d.Why))})
 	}
 	if len(decisions.Rows) > 0 {
 		out = append(out, block{Table: decisions})
@@ -125,7 +125,7 @@ func changeRow(x *report.Change, name string) chart.Change {
 	if x.Better == "lower" {
 		low, high = high, low
 	}
-	return chart.Change{Name: name + " " + signed(x.Change, x.Points, x.Unit), Value: better(x, x.Change), Low: low, High: high, Limit: better(x, x.Limit), Mark: changeMark(x),
+	return chart.Change{Name: name + " " + signed(x.Change, x.Points, x.Unit), Detail: x.Control.Format(x.Unit) + " → " + x.Candidate.Format(x.Unit), Value: better(x, x.Change), Low: low, High: high, Limit: better(x, x.Limit), Mark: changeMark(x),
 		Tip: []string{name + ", " + x.Better + " is better", x.Control.Format(x.Unit) + " → " + x.Candidate.Format(x.Unit), signed(x.Change, false, "") + " (" + signed(x.Low, false, "") + " to " + signed(x.High, false, "") + ")"}}
 }
 
@@ -136,7 +136,7 @@ func changeName(x *report.Change) string {
 
 func changes(r run, workload, level string, list []*report.Change) figure {
 	title := r.title(workload) + " at " + line(level)
-	f := figure{Title: title, Words: "The point is the change of the candidate against the control, the bar its interval, the upright mark what is tolerated or asked for. Right is better, whatever the metric.",
+	f := figure{Title: title, Words: "From the control, the hollow dot, to the candidate: each row is an axis of its own, in shares of the control. The thin bar is the interval, the upright mark what is tolerated or asked for. Right is better, whatever the metric.",
 		Legend: changeLegend,
 		Table:  &table{Caption: "Changes of " + title, Head: []string{"Metric", "Better", "Control", "Candidate", "Change", "From", "To", "Tolerated", "Smallest that could be certified", "Verdict"}}}
 	forest := chart.Forest{Name: "Changes of " + title, Cut: true, Sides: true, Format: func(v float64) string { return metric.Format(metric.Ratio, math.Abs(v)) }}
@@ -169,7 +169,7 @@ func overall(r run, c *report.Comparison) (figure, bool) {
 		title := ""
 		for i := range c.Changes {
 			x := &c.Changes[i]
-			row := r.title(x.Workload) + " at " + line(x.Level)
+			row := r.title(x.Workload) + " at " + r.level(x.Workload, x.Level)
 			if x.Metric != name || x.Points || !x.Change.OK || seen[row] || len(forest.Rows) == 12 {
 				continue
 			}
@@ -180,7 +180,7 @@ func overall(r run, c *report.Comparison) (figure, bool) {
 			continue
 		}
 		forest.Name = title + " of " + r.title(c.Candidate) + " against " + r.title(c.Control)
-		f := figure{Title: forest.Name, Words: "The change of each workload, its bar the interval. Right is better.", Legend: changeLegend, Chart: forest.SVG()}
+		f := figure{Title: forest.Name, Words: "From the control, the hollow dot, to the candidate, with the interval of the change. Right is better.", Legend: changeLegend, Chart: forest.SVG()}
 		return f, f.Chart != ""
 	}
 	return figure{}, false
@@ -200,7 +200,7 @@ func overlaid(r run, c *report.Comparison, workload, level string) (figure, bool
 	if len(names) != 2 {
 		return figure{}, false
 	}
-	both.name = r.title(workload) + " at " + line(level)
+	both.name = r.title(workload) + " at " + r.level(workload, level)
 	f, ok := spread(both, "e2e", both.cases[0].Kind, names)
 	f.Words += " Both servers over each other."
 	return f, ok

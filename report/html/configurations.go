@@ -2,9 +2,9 @@ package html
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report"
@@ -18,7 +18,7 @@ const fewServers = 3
 // load, and what a user and the server as a whole get for it.
 func configurations(runs []run) (section, bool) {
 	s := section{ID: "configurations", Title: "Which configuration?",
-		Lead: "Every server on the same loads. The best of a column is set off; ≈ marks one that its comparison cannot tell from the best."}
+		Lead: "Every server on the same loads. The best of a column is set off; ≈ marks one that the comparisons cannot tell from the best."}
 	if len(runs) != 1 || len(runs[0].Servers) < fewServers {
 		return s, false
 	}
@@ -75,7 +75,7 @@ func (r run) of(workload, level, server string) *report.Case {
 
 // ranked is a row for each server at one level, the best of each column set off.
 func ranked(r run, w *report.Workload, level string) *table {
-	t := &table{Caption: r.title(w.Address) + " at " + line(level), Head: []string{"Server"}}
+	t := &table{Caption: r.title(w.Address) + " at " + r.level(w.Address, level), Head: []string{"Server"}}
 	columns := []struct{ name, stat string }{{"throughput", ""}, {"e2e", "mean"}, {"ttft", "mean"}, {"ttft", "p95"}, {"speed", "mean"}, {"success", "rate"}}
 	for i := range r.Servers {
 		if r.of(w.Address, level, r.Servers[i].Address) != nil {
@@ -128,31 +128,59 @@ func bestOf(values []float64, higher bool) int {
 	return best
 }
 
-// alike says whether a comparison of two servers could not tell a statistic apart.
+// alike says whether the comparisons could not tell a statistic of two servers apart:
+// that of the two by its interval, those of both with one control by intervals that
+// overlap.
 func alike(r run, workload, level, name, stat, a, b string) bool {
+	against := map[string]map[string]*report.Change{} // by control and candidate
 	for i := range r.Comparisons {
 		c := &r.Comparisons[i]
-		if !(c.Control == a && c.Candidate == b || c.Control == b && c.Candidate == a) {
-			continue
-		}
 		for j := range c.Changes {
 			if x := &c.Changes[j]; x.Workload == workload && x.Level == level && x.Metric == name && x.Stat == stat && x.Change.OK {
-				return x.Direction == ""
+				if against[c.Control] == nil {
+					against[c.Control] = map[string]*report.Change{}
+				}
+				against[c.Control][c.Candidate] = x
 			}
+		}
+	}
+	for _, pair := range [][2]string{{a, b}, {b, a}} {
+		if x := against[pair[0]][pair[1]]; x != nil {
+			return x.Direction == ""
+		}
+	}
+	for _, candidates := range against {
+		x, y := candidates[a], candidates[b]
+		if x != nil && y != nil && x.Low.OK && x.High.OK && y.Low.OK && y.High.OK {
+			return x.Low.V <= y.High.V && y.Low.V <= x.High.V
 		}
 	}
 	return false
 }
 
+// felt is what a user of a workload gets: the first bound on speed or TTFT, else the
+// mean speed without a bound.
+func felt(w *report.Workload) report.Threshold {
+	for _, b := range w.Bounds {
+		if t := b.Threshold; (t.Metric == "speed" || t.Metric == "request_speed" || t.Metric == "ttft") && t.Limit.OK {
+			return t
+		}
+	}
+	return report.Threshold{Metric: "speed", Stat: "mean"}
+}
+
 // pareto draws what a user gets against what the server yields, a line for each
 // server with the load along it.
 func pareto(r run, w *report.Workload) (figure, bool) {
+	t := felt(w)
+	def, _ := metric.Lookup(t.Metric)
+	said := strings.TrimSpace(def.Title + " " + t.Stat)
 	f := figure{Title: "What a user gets against what the server yields, " + r.title(w.Address),
-		Words: "Each line is a server, its points the loads from few requests to many. Further right and further up is better."}
+		Words: "Each line is a server, its points the loads from few requests to many. Further right is better, and further " + way(def.Better) + ". At a hollow point another server gives both more."}
 	ch := chart.Chart{Name: f.Title,
 		X: chart.Axis{Title: "Throughput", Zero: true, Format: func(v float64) string { return metric.Format(metric.TokensPerSecond, v) }},
-		Y: chart.Axis{Title: "Mean speed of one user", Zero: true, Format: func(v float64) string { return metric.Format(metric.TokensPerSecond, v) }}}
-	f.Table = &table{Caption: f.Title, Head: []string{"Server", "Load", "Throughput", "Speed"}}
+		Y: chart.Axis{Title: said + " of one user", Zero: true, Format: func(v float64) string { return metric.Format(def.Unit, v) }}}
+	f.Table = &table{Caption: f.Title, Head: []string{"Server", "Load", "Throughput", said}}
 	for i := range r.Servers {
 		s := chart.Series{Index: len(ch.Series)}
 		name := r.title(r.Servers[i].Address)
@@ -164,27 +192,50 @@ func pareto(r run, w *report.Workload) (figure, bool) {
 		}
 		slices.SortStableFunc(cases, func(a, b *report.Case) int { return cmp.Compare(a.Load(), b.Load()) })
 		for _, c := range cases {
-			x, y := mean(c, "throughput"), mean(c, "speed")
-			if !x.OK || !y.OK {
+			x, y := mean(c, "throughput"), c.Summary(t.Metric).Stat(t.Stat)
+			if !x.OK || !y.OK || math.IsInf(y.V, 0) {
 				continue
 			}
-			s.Points = append(s.Points, chart.Point{X: x.V, Y: y.V, Low: math.NaN(), High: math.NaN(), Tip: []string{name, inFlight(c), format("throughput", x.V), format("speed", y.V)}})
-			f.Table.Rows = append(f.Table.Rows, []cell{text(name), text(line(c.Level)), text(format("throughput", x.V)), text(format("speed", y.V))})
+			s.Points = append(s.Points, chart.Point{X: x.V, Y: y.V, Low: math.NaN(), High: math.NaN(), Tip: []string{name, inFlight(c), format("throughput", x.V), format(t.Metric, y.V)}})
+			f.Table.Rows = append(f.Table.Rows, []cell{text(name), text(levelOf(c)), text(format("throughput", x.V)), text(format(t.Metric, y.V))})
 		}
 		if len(s.Points) > 0 {
 			ch.Series = append(ch.Series, s)
 			f.Legend = append(f.Legend, legend{chart.Swatch(s.Index), name})
 		}
 	}
-	for _, b := range w.Bounds {
-		if th := b.Threshold; th.Metric == "speed" && th.Limit.OK && b.Severity != "warn" {
-			ch.Zones = []chart.Zone{{From: th.Limit.V, To: math.Inf(1), Word: "allowed", Class: "z0"}}
-			ch.Rules = []chart.Rule{{At: th.Limit.V, Word: fmt.Sprintf("speed %s", line(th.Text))}}
-			ch.Y.Include = []float64{th.Limit.V}
-			f.Words += " Shaded is what the plan allows."
-			break
+	dominated(ch.Series, def.Better == metric.HigherIsBetter)
+	if t.Limit.OK {
+		allowed := chart.Zone{From: 0, To: t.Limit.V, Word: "allowed", Class: "z0"}
+		if t.Op == ">" || t.Op == ">=" {
+			allowed.From, allowed.To = t.Limit.V, math.Inf(1)
 		}
+		ch.Zones = []chart.Zone{allowed}
+		ch.Rules = []chart.Rule{{At: t.Limit.V, Word: line(strings.TrimSpace(t.Metric + " " + t.Text))}}
+		ch.Y.Include = []float64{t.Limit.V}
+		f.Words += " Shaded is what the plan allows."
 	}
 	f.Chart = ch.SVG()
 	return f, f.Chart != "" && len(ch.Series) >= fewServers && len(f.Table.Rows) > len(ch.Series)
+}
+
+// way is where on an upright axis the good is.
+func way(better metric.Direction) string {
+	if better == metric.HigherIsBetter {
+		return "up"
+	}
+	return "down"
+}
+
+// dominated makes the points hollow at which another line has more throughput and a
+// better Y.
+func dominated(lines []chart.Series, higher bool) {
+	for i := range lines {
+		for j := range lines[i].Points {
+			p := &lines[i].Points[j]
+			p.Hollow = slices.ContainsFunc(lines, func(o chart.Series) bool {
+				return o.Index != lines[i].Index && slices.ContainsFunc(o.Points, func(q chart.Point) bool { return q.X > p.X && q.Y != p.Y && (q.Y > p.Y) == higher })
+			})
+		}
+	}
 }

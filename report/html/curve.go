@@ -346,7 +346,7 @@ func (cv curve) table(lines []track, of func(*report.Case) report.Number, axis s
 	for _, t := range lines {
 		for _, c := range t.cases {
 			v := of(c)
-			row := []cell{text(t.name), text(line(c.Level)), text(v.Format(string(unit)))}
+			row := []cell{text(t.name), text(levelOf(c)), text(v.Format(string(unit)))}
 			if cv.band {
 				if sum := c.Summary(cv.name); sum != nil && sum.Percentiles != nil {
 					row = append(row, text(sum.Percentiles.P5.Format(sum.Unit)), text(sum.Percentiles.P95.Format(sum.Unit)))

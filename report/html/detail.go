@@ -132,7 +132,7 @@ func percentiles(cases []*report.Case, name string) [][]cell {
 			continue
 		}
 		p := sum.Percentiles
-		row := []cell{text(line(c.Level)), text(count(sum.N))}
+		row := []cell{text(levelOf(c)), text(count(sum.N))}
 		for _, n := range []report.Number{sum.Min, p.P5, p.P25, p.P50, p.P75, p.P95, p.P99, sum.Max} {
 			row = append(row, text(n.Format(sum.Unit)))
 		}
@@ -178,7 +178,7 @@ func timelines(runs []run) (section, bool) {
 const mostTimelines = 2
 
 func timeline(r run, t *report.Timeline) (figure, bool) {
-	title := fmt.Sprintf("%s at %s on %s", r.title(t.Workload), line(t.Level), r.title(t.Server))
+	title := fmt.Sprintf("%s at %s on %s", r.title(t.Workload), r.level(t.Workload, t.Level), r.title(t.Server))
 	if r.Name != "" {
 		title += " · " + r.Name
 	}
@@ -250,7 +250,7 @@ func levels(runs []run) (section, bool) {
 				}
 				tables[k], order = t, append(order, k)
 			}
-			head := text(line(c.Level))
+			head := text(levelOf(c))
 			if worst, judged := levelStatus(r, c); judged {
 				st := statuses[worst]
 				head.Class, head.Text = st[0], st[1]+" "+head.Text
@@ -268,7 +268,7 @@ func levels(runs []run) (section, bool) {
 		var notes []string
 		for i := range r.Cases {
 			c := &r.Cases[i]
-			at := r.title(c.Workload) + " at " + line(c.Level) + r.on(c.Server)
+			at := r.title(c.Workload) + " at " + levelOf(c) + r.on(c.Server)
 			if c.Skipped != "" {
 				notes = append(notes, at+" was not run: "+line(c.Skipped))
 			}

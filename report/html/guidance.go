@@ -111,13 +111,13 @@ func carries(r run, w *report.Workload, server string) (class, answer string) {
 		switch worst, judged := levelStatus(r, c); {
 		case !judged:
 		case worst == report.StatusPass:
-			held = append(held, line(c.Level))
+			held = append(held, levelOf(c))
 		case worst == report.StatusWarning:
-			warned = append(warned, line(c.Level))
+			warned = append(warned, levelOf(c))
 		case worst == report.StatusFail:
-			missed = append(missed, line(c.Level))
+			missed = append(missed, levelOf(c))
 		default:
-			unsure = append(unsure, line(c.Level))
+			unsure = append(unsure, levelOf(c))
 		}
 	}
 	var parts []string

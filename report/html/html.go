@@ -17,6 +17,8 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"regexp"
+	"strings"
 
 	"github.com/tokgate/tokgate/report"
 )
@@ -27,18 +29,42 @@ var pageSource string
 //go:embed style.css
 var styleSource string
 
-var page = template.Must(template.New("page").Funcs(template.FuncMap{"meaning": func(word string) string { return glossary[word] }}).Parse(pageSource))
+var page = template.Must(template.New("page").Funcs(template.FuncMap{"meaning": func(word string) string { return glossary[word] }, "gloss": gloss}).Parse(pageSource))
 
 // glossary is what heads of tables mean, shown when they are pointed at.
 var glossary = map[string]string{
 	"Level":              "So many requests in flight, at once, or a second: one load of the plan",
 	"Load":               "So many requests in flight, at once, or a second",
+	"Leg":                "One server's half of a round: control and candidate take turns, a leg each",
 	"Rounds":             "Each round sends the load once more, with prompts of its own; a round counts as one observation of what differs between them",
 	"Effective":          "How many independent requests the measured ones are worth: those that are sent together tend to be slow together",
 	"Requests in flight": "So many requests are kept going: each slot sends its next one when the last has ended",
 	"Control":            "What the candidate is compared with; the two take turns, a leg each, in every round",
 	"Candidate":          "The server under test; it and the control take turns, a leg each, in every round",
 	"Outcome":            "pass and fail are certain at the plan's confidence, unless it decides by estimates; inconclusive is neither",
+}
+
+// terms are the words that sentences explain too, by how they are looked up.
+var terms = map[string]string{"level": "Level", "round": "Rounds", "leg": "Leg", "effective": "Effective"}
+
+var termWord = regexp.MustCompile(`\b(?i:(level|round|leg)s?|(effective))\b`)
+
+// gloss is a sentence in which each of the terms is explained where it first occurs.
+func gloss(sentence string) template.HTML {
+	var out strings.Builder
+	last, said := 0, map[string]bool{}
+	for _, at := range termWord.FindAllStringSubmatchIndex(sentence, -1) {
+		stem := strings.ToLower(sentence[max(at[2], at[4]):max(at[3], at[5])])
+		if said[stem] {
+			continue
+		}
+		said[stem] = true
+		out.WriteString(template.HTMLEscapeString(sentence[last:at[0]]))
+		fmt.Fprintf(&out, `<abbr title="%s">%s</abbr>`, template.HTMLEscapeString(glossary[terms[stem]]), template.HTMLEscapeString(sentence[at[0]:at[1]]))
+		last = at[1]
+	}
+	out.WriteString(template.HTMLEscapeString(sentence[last:]))
+	return template.HTML(out.String())
 }
 
 // policy is the page's own Content Security Policy.
@@ -103,10 +129,33 @@ func newView(docs []*report.Document) view {
 	build(before)
 	v.Sections = append(v.Sections, useCases(runs)...)
 	build(after)
+	figures := 0
+	if v.Brief != nil && v.Brief.Chart != nil {
+		v.Brief.Chart.ID = number(&figures)
+	}
 	for i := range v.Sections {
 		v.Sections[i].Blocks = shut(v.Sections[i].Blocks)
+		numbered(v.Sections[i].Blocks, &figures)
 	}
 	return v
+}
+
+// numbered gives the figures their IDs, in the order of the page.
+func numbered(blocks []block, n *int) {
+	for i := range blocks {
+		b := &blocks[i]
+		for j := range b.Figures {
+			b.Figures[j].ID = number(n)
+		}
+		if b.Fold != nil {
+			numbered(b.Fold.Blocks, n)
+		}
+	}
+}
+
+func number(n *int) string {
+	*n++
+	return fmt.Sprintf("figure-%d", *n)
 }
 
 // mostRows of a table stand open; a longer one is shut, in print too.

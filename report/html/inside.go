@@ -36,7 +36,7 @@ func telemetry(r run, t *report.Timeline) []figure {
 	if of == nil {
 		return nil
 	}
-	title := r.title(t.Workload) + " at " + line(t.Level)
+	title := r.title(t.Workload) + " at " + r.level(t.Workload, t.Level)
 	var out []figure
 	for i := range of.Series {
 		s := &of.Series[i]

@@ -164,6 +164,17 @@ func (r run) title(address string) string {
 	return line(r.TitleOf(address))
 }
 
+// level is how people call a level of a workload.
+func (r run) level(workload, level string) string { return line(r.LevelTitle(workload, level)) }
+
+// levelOf is how people call a case's level.
+func levelOf(c *report.Case) string {
+	if c.Title == "" {
+		return line(c.Level)
+	}
+	return line(c.Title + " (" + c.Level + ")")
+}
+
 // on names the server where there are several.
 func (r run) on(server string) string {
 	if len(r.Servers) < 2 || server == "" {

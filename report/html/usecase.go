@@ -31,6 +31,9 @@ func useCase(r run, w *report.Workload) section {
 	if about := line(w.Description); about != "" {
 		s.Lead = strings.TrimSuffix(about, ".") + ". " + s.Lead
 	}
+	if words := levelWords(r, w); len(words) > 0 {
+		s.Blocks = append(s.Blocks, block{List: words})
+	}
 	for _, server := range w.Servers {
 		s.Blocks = append(s.Blocks, block{Limit: outcomeOf(r, w, server)})
 	}
@@ -55,6 +58,21 @@ func useCase(r run, w *report.Workload) section {
 		s.Blocks = append(s.Blocks, block{Fold: &fold{"How " + r.title(w.Address) + " came out: each requirement, each probe", more}})
 	}
 	return s
+}
+
+// levelWords say what the levels of a use case stand for.
+func levelWords(r run, w *report.Workload) []string {
+	var out []string
+	for i := range r.Cases {
+		c := &r.Cases[i]
+		if c.Workload != w.Address || c.Description == "" {
+			continue
+		}
+		if words := levelOf(c) + ": " + line(c.Description); !slices.Contains(out, words) {
+			out = append(out, words)
+		}
+	}
+	return out
 }
 
 func lines(list []string) []string {
@@ -197,7 +215,7 @@ func besideLimit(r run, w *report.Workload, server string) *table {
 		var heads []string
 		shown := evenly(cases, 5)
 		for _, x := range shown {
-			heads = append(heads, capital(cmp.Or(line(x.Title), line(x.Level))))
+			heads = append(heads, capital(levelOf(x)))
 		}
 		return columns(r, w, server, shown, heads)
 	}

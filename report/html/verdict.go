@@ -187,7 +187,7 @@ func failed(r run, v *report.Verdict) string {
 		name += " in " + r.title(v.Workload)
 	}
 	if v.Level != "" {
-		name += " at " + line(v.Level)
+		name += " at " + r.level(v.Workload, v.Level)
 	}
 	return name + r.on(v.Server)
 }
@@ -281,6 +281,7 @@ func requirements(runs []run) (section, bool) {
 // grid is the thresholds of one workload on one server by level.
 type grid struct {
 	levels []string
+	heads  map[string]string // of levels, as people call them
 	rows   []requirement
 	cells  map[requirement]map[string]cell
 }
@@ -290,7 +291,7 @@ type requirement struct{ name, text, severity string }
 func (g *grid) table() *table {
 	t := &table{Head: []string{"Must hold"}}
 	for _, l := range g.levels {
-		t.Head = append(t.Head, "At "+line(l))
+		t.Head = append(t.Head, "At "+g.heads[l])
 	}
 	for _, row := range g.rows {
 		def, _ := metric.Lookup(row.name)
@@ -321,7 +322,7 @@ func matrices(r run, workload string) []*table {
 		k := key{v.Server, v.Workload}
 		g := grids[k]
 		if g == nil {
-			g = &grid{cells: map[requirement]map[string]cell{}}
+			g = &grid{heads: map[string]string{}, cells: map[requirement]map[string]cell{}}
 			grids[k], order = g, append(order, k)
 		}
 		row := requirement{v.Threshold.Metric, v.Threshold.Text, v.Severity}
@@ -330,6 +331,7 @@ func matrices(r run, workload string) []*table {
 		}
 		if !slices.Contains(g.levels, v.Level) {
 			g.levels = append(g.levels, v.Level)
+			g.heads[v.Level] = r.level(v.Workload, v.Level)
 		}
 		st := statuses[v.Status()]
 		shown := v.Value.Format(v.Threshold.Unit)

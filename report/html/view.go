@@ -49,6 +49,7 @@ type fold struct {
 
 // figure is a chart with the words that explain it and its data as a table.
 type figure struct {
+	ID      string // unique on the page: it ties the words to the chart
 	Title   string
 	Words   string   // what it shows and how to read it
 	Finding string   // what this run's data say

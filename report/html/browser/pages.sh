@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Makes the pages that are looked at: pages.sh TOKGATE FOLDER PAGE…. All but the demo
+# are simulated; what their gates come to does not matter here.
+set -euo pipefail
+
+tokgate=$1 out=$2
+shift 2
+here=$(dirname "$0")
+for page in "$@"; do
+  plan=$here/$page.hcl simulate=--simulate
+  case $page in
+    demo) plan=plans/demo.hcl simulate= ;;
+    compare) plan=plans/compare.hcl ;;
+    reference) plan=plans/reference/qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000.hcl ;;
+  esac
+  rm -rf "${out:?}/$page"
+  "$tokgate" run -q $simulate --out "$out/$page" "$plan" >/dev/null || [ $? -le 3 ]
+  "$tokgate" report "$out/$page" --brief "$out/$page-brief.html" >/dev/null
+done
+"$tokgate" report "$out/demo" "$out/people" --html "$out/together.html" >/dev/null
+"$tokgate" history demo --html "$out/history.html" >/dev/null
