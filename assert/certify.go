@@ -51,7 +51,7 @@ func Certify(p *plan.Plan) []Finding {
 				for _, r := range withGrowth(binding(w, boundAt(level.Name)), load.Kind, level, verdict.SeverityError) {
 					f := certify(r.Threshold, level, load.Kind, w.Policy, p.Looks(w, load, level))
 					f.Workload, f.Level, f.Severity, f.Threshold = w.Address(), level.Name, r.severity, r.Threshold
-					if load.Open != nil && level.Stage == nil && r.Stat.Kind == metric.Percentile && !f.Impossible {
+					if load.Open != nil && level.Stage == nil && level.Speedup == 0 && r.Stat.Kind == metric.Percentile && !f.Impossible {
 						f.Remark = nearest(r.Threshold, level, load.Open, w.Policy.Alpha())
 					}
 					out = append(out, f)

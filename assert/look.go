@@ -81,7 +81,7 @@ func JudgeLook(p *plan.Plan, w *plan.Workload, l *metric.Level, at metric.Look) 
 func look(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*plan.SLA) bool, alpha float64, due int) (LookVerdict, []Verdict) {
 	s := subject{evidence: gather(l), workload: w, price: price, policy: w.Policy, alpha: alpha, due: due}
 	// What only warns is judged too: a mean passes only if success does.
-	list := withGrowth(binding(w, binds), l.Kind, plan.Level{Name: l.Name, Stage: l.Stage}, verdict.SeverityError)
+	list := withGrowth(binding(w, binds), l.Kind, plan.Level{Name: l.Name, Stage: l.Stage, Speedup: l.Speedup}, verdict.SeverityError)
 	verdicts := s.thresholds(list)
 	for i := len(list) - 1; i >= 0; i-- {
 		if !list[i].limits() {

@@ -125,7 +125,7 @@ const growing = "backlog_growth"
 // withGrowth adds to what a level requires that its rate is sustained, where the
 // plan does not bound that itself.
 func withGrowth(list []required, kind metric.LoadKind, level plan.Level, severity verdict.Severity) []required {
-	if kind != metric.OpenLoop || level.Stage != nil || slices.ContainsFunc(list, func(r required) bool { return r.Metric.Name == growing }) {
+	if kind != metric.OpenLoop || level.Stage != nil || level.Speedup > 0 || slices.ContainsFunc(list, func(r required) bool { return r.Metric.Name == growing }) {
 		return list
 	}
 	t := &plan.Threshold{

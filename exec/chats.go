@@ -15,7 +15,11 @@ type chats struct {
 
 // starts sends what is due by the schedule: a request, or a conversation's first.
 func (w *window) starts(turn load.Turn, at time.Duration) {
-	if !w.Workload.Prompt.Turns.Several() {
+	switch {
+	case w.replay != nil:
+		w.plays(turn, at)
+		return
+	case !w.Workload.Prompt.Turns.Several():
 		w.send(turn, at)
 		return
 	}
@@ -52,6 +56,11 @@ func (w *window) goOn(f *flight) bool {
 func (w *window) leave() {
 	for _, stop := range w.thinking {
 		stop()
+	}
+	if w.replay != nil {
+		for _, stop := range w.replay.waits {
+			stop()
+		}
 	}
 	if w.Workload.Prompt.Turns.Several() {
 		w.out.Due = 0

@@ -136,6 +136,7 @@ func (e *ServerError) Unwrap() error { return e.Err }
 type Target struct {
 	Transport   client.Transport
 	Model       string // id sent, unless a workload names one
+	Context     int    // tokens of one request, prompt and answer together; 0: not known
 	Fingerprint metric.Fingerprint
 	// Prompts learns how prompts for w are made as long as it asks; it may
 	// talk to the server. The salt is the run's. Required.
@@ -184,6 +185,8 @@ type PromptID struct {
 	// First is how many measured requests of the workload came before those of the
 	// round on the server, in all its levels: rows of a data set are counted on.
 	First int
+	// Recorded is what a trace says of it; nil: it is of none.
+	Recorded *Recorded
 }
 
 // Meter begins to watch the generator; the function it returns ends that and

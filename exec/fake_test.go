@@ -156,6 +156,9 @@ type prompts struct{ workload string }
 
 func (p prompts) Exact() bool { return true }
 func (p prompts) Prompt(id exec.PromptID) (client.Prompt, error) {
+	if r := id.Recorded; r != nil {
+		return client.Prompt{Text: fmt.Sprintf("%s %+v %+v", p.workload, id, *r), Tokens: r.Input}, nil
+	}
 	return client.Prompt{Text: fmt.Sprintf("%s %+v", p.workload, id)}, nil
 }
 

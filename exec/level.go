@@ -24,7 +24,7 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 	if s == nil {
 		return lost
 	}
-	if c.Load.Kind == metric.OpenLoop && !c.Workload.Prompt.Turns.Several() {
+	if l.Steady() && !c.Workload.Prompt.Turns.Several() {
 		if l.Saturation, lost = r.saturated(t, c); lost != nil {
 			l.Skipped = r.secrets.Text(lost.Error())
 			return lost

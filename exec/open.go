@@ -53,12 +53,16 @@ func (rd *round) open(health *func() metric.Health) {
 	rd.look()
 	begin := rd.Clock.Now()
 	o := rd.Load.Open
-	w.schedule = load.Open{
-		Rate: rd.level.Rate, Shape: o.Shape(), Due: rd.out.Due,
-		Seed: rd.out.Seed, Workload: rd.level.Workload, Level: rd.level.Name, Round: rd.out.Index, Stages: w.rates(),
-	}.Begin(begin)
 	w.steady = load.NewSteady(begin)
-	if o.Warmup == 0 {
+	if rd.replay != nil {
+		rd.replay.Replay = rd.replay.Begin(begin)
+	} else {
+		w.schedule = load.Open{
+			Rate: rd.level.Rate, Shape: o.Shape(), Due: rd.out.Due,
+			Seed: rd.out.Seed, Workload: rd.level.Workload, Level: rd.level.Name, Round: rd.out.Index, Stages: w.rates(),
+		}.Begin(begin)
+	}
+	if w.cold() {
 		w.begins(health)
 	}
 	rd.ended = w.took
@@ -84,9 +88,30 @@ func (w *window) rates() []load.Stage {
 // beforehand.
 const warmupPrompts = 100
 
+// cold says whether the window has no warm-up.
+func (w *window) cold() bool {
+	if w.replay != nil {
+		return w.replay.Warm == 0
+	}
+	return w.Load.Open.Warmup == 0
+}
+
+// due is the next request by the schedule; ok is false when a trace has no more.
+func (w *window) due() (turn load.Turn, at time.Duration, ok bool) {
+	if w.replay != nil {
+		return w.replay.Next()
+	}
+	turn, at = w.schedule.Next()
+	return turn, at, true
+}
+
 // next waits for the next request that is due, and sends it.
 func (w *window) next(health *func() metric.Health, begin time.Duration) {
-	turn, at := w.schedule.Next()
+	turn, at, ok := w.due()
+	if !ok {
+		w.stop = func() bool { return false }
+		return
+	}
 	w.stop = w.Clock.Timer(at, func() {
 		if w.halted() {
 			return
@@ -102,7 +127,7 @@ func (w *window) next(health *func() metric.Health, begin time.Duration) {
 		if turn.Phase == metric.Measured {
 			w.passes(turn.Order, at, health)
 		}
-		if w.steady != nil && w.warmed(at-begin) {
+		if w.steady != nil && w.warmed(turn, at-begin) {
 			w.begins(health)
 		}
 		if w.wants(turn.Phase, turn.Order+warmupPrompts) {
@@ -116,8 +141,11 @@ func (w *window) next(health *func() metric.Health, begin time.Duration) {
 	})
 }
 
-// warmed says whether the warm-up is over, so long after its beginning.
-func (w *window) warmed(after time.Duration) bool {
+// warmed says whether the warm-up is over with a request, so long after its beginning.
+func (w *window) warmed(turn load.Turn, after time.Duration) bool {
+	if w.replay != nil {
+		return turn.Order == w.replay.Warm-1
+	}
 	if after < w.talking() && w.Load.Open.Warmup == plan.OpenWarmupAuto {
 		return false
 	}
@@ -134,7 +162,13 @@ func (w *window) warmed(after time.Duration) bool {
 // begins ends the warm-up.
 func (w *window) begins(health *func() metric.Health) {
 	w.steady = nil
-	w.bounds = append(w.bounds, w.schedule.Warm())
+	from := time.Duration(0)
+	if w.replay != nil {
+		from = w.replay.Window()
+	} else {
+		from = w.schedule.Warm()
+	}
+	w.bounds = append(w.bounds, from)
 	w.meter(health)
 }
 
@@ -194,6 +228,9 @@ func (w *window) took(f *flight) {
 	s := f.sample
 	if f.talk != nil && w.goOn(f) {
 		return
+	}
+	if w.replay != nil && !w.halted() {
+		w.answers(f)
 	}
 	if f.turn.Phase == metric.Measured {
 		w.pending--

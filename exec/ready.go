@@ -31,6 +31,9 @@ func (rd *round) prepare(phase metric.Phase, from, n int) {
 // a request.
 func (rd *round) wants(phase metric.Phase, order int) bool {
 	_, ok := rd.ready[turnID{phase, order}]
+	if rd.replay != nil && rd.replay.Index(phase, order) < 0 {
+		return false
+	}
 	return !ok && (phase != metric.Measured || order < rd.out.Due || rd.out.Time != 0)
 }
 
@@ -54,12 +57,16 @@ func (rd *round) prompt(phase metric.Phase, order int) client.Prompt {
 		rd.readyBytes -= promptBytes(p)
 		return p
 	}
-	p, err := rd.prompts.Prompt(PromptID{
-		Level: rd.level.Name, Seed: rd.out.Seed, Round: rd.out.Index, Phase: phase, Order: order,
-		First: rd.first,
-	})
+	made := PromptID{Level: rd.level.Name, Seed: rd.out.Seed, Round: rd.out.Index, Phase: phase, Order: order, First: rd.first}
+	if rd.replay != nil {
+		made.Recorded = rd.replay.recorded(phase, order)
+	}
+	p, err := rd.prompts.Prompt(made)
 	if err != nil {
 		rd.cut(rd.secrets.Text(fmt.Sprintf("no prompt could be made: %v", err)))
+	}
+	if made.Recorded != nil && err == nil {
+		p = rd.replay.fitted(p, made.Recorded)
 	}
 	return p
 }

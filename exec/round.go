@@ -43,6 +43,7 @@ type round struct {
 
 	loop   *load.Loop // of a closed loop, while it runs
 	window listening  // of an open loop
+	replay *replay    // of recorded traffic; nil: requests are made up
 	// A saturation has neither rounds nor measured requests: its window is load's.
 	saturates bool
 	saturated load.Window

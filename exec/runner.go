@@ -212,6 +212,7 @@ func newLevel(c Case) *metric.Level {
 		N:        c.Level.N,
 		Rate:     c.Level.Rate,
 		Stage:    c.Level.Stage,
+		Speedup:  c.Level.Speedup,
 		Natural:  c.Workload.Output.Natural,
 		Asked:    c.Workload.Asked(c.Server, c.Load),
 	}

@@ -134,6 +134,9 @@ func (s *series) window(due []int) (ended bool, lost error) {
 	}
 	s.warm()
 	rd := s.newRound(requests)
+	if s.Level.Speedup > 0 {
+		rd.replay = s.replayed(rd.out.Index, requests)
+	}
 	if s.Load.Kind == metric.Users {
 		rd.window = newCrowd(rd, len(due))
 	} else {
@@ -155,6 +158,9 @@ func (s *series) window(due []int) (ended bool, lost error) {
 		default:
 			s.keep(r)
 		}
+	}
+	if rd.replay != nil && rd.out.Index == 0 {
+		l.Notes = append(l.Notes, rd.replay.notes()...)
 	}
 	if l.Cut != "" {
 		l.Notes = append(l.Notes, "given up: "+why)

@@ -89,6 +89,10 @@ const (
 // between them, and requests due at times of their own.
 func (k LoadKind) Windowed() bool { return k == OpenLoop || k == Users }
 
+// Steady says whether the level has one rate from its beginning to its end, which a
+// server sustains or does not: it is no stage, and no replay.
+func (l *Level) Steady() bool { return l.Kind == OpenLoop && l.Stage == nil && l.Speedup == 0 }
+
 // Cut says why a level of an open loop was ended before its schedule was; "" when
 // it was not. What was in flight then failed as unfinished.
 type Cut string
@@ -112,6 +116,9 @@ type Level struct {
 	// Stage is what a level has that is a part of a window; nil: it is none. Its rounds
 	// are parts of windows that begin with other stages.
 	Stage *Stage `json:"stage,omitempty"`
+	// Speedup is by how much faster than it was recorded traffic was replayed; 0: the
+	// level is no replay.
+	Speedup float64 `json:"speedup,omitempty"`
 	// Saturation is how many requests a second the server could answer when its
 	// queue was never empty, in parts of that time that follow each other; nil: not
 	// known, or not of an open loop.

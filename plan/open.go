@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/tokgate/tokgate/traffic"
 )
 
 // Arrivals is how the requests of a rate follow each other.
@@ -21,9 +23,12 @@ type Open struct {
 	Arrivals Arrivals `plan:"arrivals"`
 	// Burstiness is the shape of gamma distributed gaps: 1 is Poisson, below it
 	// requests come in bursts, above it more evenly. 0: not of gamma.
-	Burstiness  float64       `plan:"burstiness"`
-	MaxInFlight int           `plan:"max_in_flight"` // a level with as many in flight is given up
-	Warmup      time.Duration // before the window; OpenWarmupAuto: until the backlog no longer grows
+	Burstiness  float64 `plan:"burstiness"`
+	MaxInFlight int     `plan:"max_in_flight"` // a level with as many in flight is given up
+	// Warmup is that before the window; OpenWarmupAuto: until the backlog no longer grows,
+	// of a replay TraceWarmup of what was recorded before its stretch.
+	Warmup time.Duration
+	Trace  *traffic.Replay // what is replayed; nil: requests arrive at a rate
 }
 
 // OpenWarmupAuto is the "auto" of a rate's warm-up.
@@ -45,6 +50,8 @@ func (o *Open) String() string {
 	switch {
 	case o == nil:
 		return ""
+	case o.Trace != nil:
+		return fmt.Sprintf("trace %.16s %+v", o.Trace.Hash, o.Trace.Stretch)
 	case o.Arrivals == Gamma:
 		return fmt.Sprintf("%s %v", o.Arrivals, o.Burstiness)
 	}

@@ -368,7 +368,10 @@ type Level struct {
 	Duration time.Duration
 	Rounds   int           // at least 1; of a rate consecutive parts of one window, of a stage passes
 	Stage    *metric.Stage // of an open loop; nil: it stands alone
-	Range    hcl.Range
+	// Speedup is by how much faster than it was recorded traffic is replayed; 0: it is no
+	// replay. Rate is then the mean one.
+	Speedup float64
+	Range   hcl.Range
 }
 
 // Capacity asks for the largest level at which the sla blocks that are

@@ -89,10 +89,15 @@ func (r *Replay) Rate() float64 { return float64(r.Due) / r.Length().Seconds() }
 // Measured are the rows of the stretch.
 func (r *Replay) Measured() []Recorded { return r.Rows[r.First : r.First+r.Due] }
 
-// Before is the first row that was sent at most so long before the stretch.
-func (r *Replay) Before(d time.Duration) int {
-	i := r.First
-	for i > 0 && r.Rows[i-1].At >= r.From-d {
+// Before is the first row that was sent at most so long before one of the stretch; before
+// the first one, so long before the stretch.
+func (r *Replay) Before(row int, d time.Duration) int {
+	from := r.From
+	if row > r.First {
+		from = r.Rows[row].At
+	}
+	i := row
+	for i > 0 && r.Rows[i-1].At >= from-d {
 		i--
 	}
 	return i
@@ -192,23 +197,22 @@ func keyOf(kind, id uint64) uint64 {
 	return x ^ x>>31
 }
 
-// Repeats are for each row from one on, up to the end of the stretch, how many tokens of its prompt, from the
-// beginning, rows between begin with too: those before it, or with others all of them.
-// Of what it was cut to in a context; 0: any.
-func (r *Replay) Repeats(from, context int, others bool) []int {
+// Repeats are for each row in [from, end) how many tokens of its prompt, from the
+// beginning, others of them begin with too: those before it, or with all any of them.
+// Prompts are cut to a context; 0: to none.
+func (r *Replay) Repeats(from, end, context int, all bool) []int {
 	seen := map[[2]uint64]stem{}
-	end := r.First + r.Due
 	out := make([]int, end-from)
 	parts := func(i int) []Part {
 		row := &r.Rows[i]
 		input, _, cut := row.Fit(context)
-		if p := r.Parts(i); !cut {
-			return p
-		} else {
-			return Cut(p, input)
+		p := r.Parts(i)
+		if cut {
+			p = Cut(p, input)
 		}
+		return p
 	}
-	if others {
+	if all {
 		for i := from; i < end; i++ {
 			grow(seen, parts(i), i)
 		}
@@ -216,7 +220,7 @@ func (r *Replay) Repeats(from, context int, others bool) []int {
 	for i := from; i < end; i++ {
 		p := parts(i)
 		out[i-from] = shares(seen, p, i)
-		if !others {
+		if !all {
 			grow(seen, p, i)
 		}
 	}
@@ -267,7 +271,7 @@ func shares(seen map[[2]uint64]stem, parts []Part, row int) int {
 // where it is not known how long prompts are.
 func (r *Replay) HitRate(from, context int) float64 {
 	sum, all := 0, 0
-	for i, n := range r.Repeats(from, context, false) {
+	for i, n := range r.Repeats(from, r.First+r.Due, context, false) {
 		if at := from + i; at >= r.First {
 			input, _, _ := r.Rows[at].Fit(context)
 			sum, all = sum+n, all+input

@@ -65,7 +65,7 @@ func TestRepeats(t *testing.T) {
 		{1, 0, false, []int{0, 4, 0}},
 		{0, 8, false, []int{0, 6, 4, 0}}, // of 8 tokens 6, 6, 6 and 4 are left to the prompt
 	} {
-		if diff := cmp.Diff(tt.want, r.Repeats(tt.from, tt.context, tt.others)); diff != "" {
+		if diff := cmp.Diff(tt.want, r.Repeats(tt.from, 4, tt.context, tt.others)); diff != "" {
 			t.Errorf("from %d, context %d, others %v: %s", tt.from, tt.context, tt.others, diff)
 		}
 	}
@@ -85,7 +85,7 @@ func TestPartsOfSessions(t *testing.T) {
 	if len(first) != 1 || len(second) != 3 || second[0] != first[0] || second[1].Tokens != 20 || second[2].Tokens != 100 {
 		t.Errorf("%v, then %v", first, second)
 	}
-	if diff := cmp.Diff([]int{0, 300}, r.Repeats(0, 0, false)); diff != "" {
+	if diff := cmp.Diff([]int{0, 300}, r.Repeats(0, 2, 0, false)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -75,6 +75,9 @@ func cannotSimulate(p *plan.Plan, s *plan.Server) *hcl.Diagnostic {
 		return diag(&s.Simulator.Range, "No such profile", "%s cannot be simulated: %v.", s.Address(), err)
 	}
 	for _, w := range p.Workloads {
+		if long := w.TooLong(profile.MaxModelLen); long != "" && slices.Contains(w.Servers, s) {
+			return diag(&w.Range, "Context longer than the simulator's", "The profile %q of server.%s: %s.", profile.Name, s.Address(), long)
+		}
 		if slices.Contains(w.Servers, s) && w.Longest() > profile.MaxModelLen {
 			return diag(&w.Range, "Context longer than the simulator's", "workload.%s needs %d tokens (%d in, up to %d out), but the profile %q of server.%s takes %d. %s",
 				w.Address(), w.Longest(), w.Input, w.Output.Max(), profile.Name, s.Address(), profile.MaxModelLen, longer(w.Longest()))

@@ -48,6 +48,9 @@ func (names) Exact() bool { return true }
 
 // Prompt implements exec.Prompts.
 func (n names) Prompt(id exec.PromptID) (client.Prompt, error) {
+	if id.Recorded != nil {
+		return n.recorded(id)
+	}
 	p := client.Prompt{Text: fmt.Sprintf("%x %s %s %d %d %s %d", n.salt, n.workload.Address(), id.Level, id.Seed, id.Round, id.Phase, id.Order)}
 	if shared := prefixOf(n.workload, n.salt, id); shared.Tokens > 0 {
 		tokens, input := shared.Tokens+shared.More, n.workload.Input
@@ -58,6 +61,22 @@ func (n names) Prompt(id exec.PromptID) (client.Prompt, error) {
 		p.Shared = float64(tokens) / float64(input)
 	} else if n.workload.Prompt.Turns.Several() {
 		p.Parts = []client.Part{{Key: keyOf(p.Text), Tokens: n.workload.Input}}
+	}
+	return p, nil
+}
+
+// recorded is a prompt of a trace.
+func (n names) recorded(id exec.PromptID) (p client.Prompt, err error) {
+	r := id.Recorded
+	p.Text = fmt.Sprintf("%x %s %s %d %d %s %d", n.salt, n.workload.Address(), id.Level, id.Seed, id.Round, id.Phase, id.Order)
+	if r.Text != nil {
+		p.Tokens, err = sim.CountChat(r.Text.Prompt, r.Text.Messages)
+		return p, err
+	}
+	round := hashOf("%x %s %s %d %d", n.salt, n.workload.Address(), id.Level, id.Seed, id.Round)
+	for _, part := range r.Parts {
+		p.Parts = append(p.Parts, client.Part{Key: part.Key ^ round, Tokens: part.Tokens})
+		p.Tokens += part.Tokens
 	}
 	return p, nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -163,6 +164,9 @@ func grown(w *plan.Workload, sent client.Prompt, tokens int) client.Prompt {
 
 // fits says why w's longest request would not fit a context; 0: it is not known.
 func fits(w *plan.Workload, context int) error {
+	if long := w.TooLong(context); long != "" {
+		return errors.New(long)
+	}
 	if turns := w.Prompt.Turns.Max; context > 0 && turns > 1 && w.Longest() > context {
 		return fmt.Errorf("%d input and up to %d output tokens in each of up to %d turns do not fit the server's context of %d", w.Input, w.Output.Max(), turns, context)
 	}
@@ -181,6 +185,11 @@ type workloadPrompts struct {
 
 // Prompt implements exec.Prompts.
 func (p workloadPrompts) Prompt(id exec.PromptID) (client.Prompt, error) {
+	if r := id.Recorded; r != nil && r.Text != nil {
+		return prompt.Of(r.Text), nil
+	} else if r != nil {
+		return p.MakeParts(prompt.Key{Seed: id.Seed, Workload: p.workload.Address(), Level: id.Level, Round: id.Round}, r.Parts)
+	}
 	return p.Make(prompt.Key{
 		Seed: id.Seed, Workload: p.workload.Address(), Level: id.Level, Round: id.Round, Phase: id.Phase, Order: id.Order,
 		Shared: prefixOf(p.workload, p.salt, id),

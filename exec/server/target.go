@@ -32,6 +32,7 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 	t := &exec.Target{
 		Transport:   r.api,
 		Model:       id.model.ID,
+		Context:     id.model.Context,
 		Fingerprint: found,
 		Prompts: func(ctx context.Context, w *plan.Workload, salt uint64) (exec.Prompts, error) {
 			return r.prompts(ctx, w, salt, id.model, makers)

@@ -80,6 +80,7 @@ func (l *Virtual) Launch(ctx context.Context, s *plan.Server, state func(string)
 		Cold: begun, ColdEnd: ended,
 		Transport:   v,
 		Model:       engine.Model(),
+		Context:     profile.MaxModelLen,
 		Fingerprint: found,
 		Prompts:     virtualPrompts{profile.MaxModelLen, map[*plan.Workload]rowPrompts{}}.of,
 		Check:       v.check,

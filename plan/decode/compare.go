@@ -260,6 +260,8 @@ func (d *decoder) compared(c *plan.Compare, w *plan.Workload, l *plan.Load, inde
 		switch {
 		case l.Kind == metric.Burst:
 			level.Requests = level.N * c.Rounds
+		case level.Speedup > 0: // a leg is a part of the stretch
+			level.Requests = max(level.Requests, c.Rounds)
 		case l.Kind == metric.OpenLoop:
 			level.Requests *= c.Rounds // a leg is a whole window
 		case usual > 0:

@@ -84,6 +84,7 @@ type decoder struct {
 	levels    int
 	secrets   map[string]bool
 	datasets  map[[2]string]*traffic.Dataset // by path and column; nil: it cannot be read
+	traces    map[traceKey]*traffic.Trace    // likewise
 	constants map[string]cty.Value           // the schema's defaults
 
 	again      func(Options) (*plan.Plan, hcl.Diagnostics) // loads the plan of the base branch

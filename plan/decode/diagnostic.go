@@ -16,6 +16,7 @@ import (
 const (
 	sumNotSupported      = "Not supported yet"
 	sumDataset           = "Unusable data set"
+	sumTrace             = "Unusable trace"
 	sumScore             = "Unusable score"
 	sumNoScore           = "No score block"
 	sumUnreadable        = "Plan cannot be read"

@@ -55,6 +55,7 @@ func newDecoder(opts Options) *decoder {
 		unasked:   map[*plan.Load]map[string]int{},
 		secrets:   map[string]bool{},
 		datasets:  map[[2]string]*traffic.Dataset{},
+		traces:    map[traceKey]*traffic.Trace{},
 		constants: map[string]cty.Value{},
 	}
 	d.again = File

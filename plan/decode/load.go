@@ -41,6 +41,11 @@ func readLoad(b *body, p *preset) *plan.Load {
 	}
 	l.Seeded = b.given("seeds")
 	l.Seeds = readSeeds(b)
+	if attr == "trace" {
+		readTrace(b, l)
+		return l
+	}
+	refuseTrace(b)
 	readThink(b, l)
 	switch l.Kind {
 	case metric.OpenLoop:
@@ -75,7 +80,7 @@ func readShape(b *body, l *plan.Load) (attr string) {
 	shapes := []struct {
 		attr string
 		kind metric.LoadKind
-	}{{"concurrency", metric.ClosedLoop}, {"burst", metric.Burst}, {"users", metric.Users}, {"rate", metric.OpenLoop}}
+	}{{"concurrency", metric.ClosedLoop}, {"burst", metric.Burst}, {"users", metric.Users}, {"rate", metric.OpenLoop}, {"trace", metric.OpenLoop}}
 	if len(b.blocks["stage"]) > 0 {
 		attr, l.Kind = "stage", metric.OpenLoop
 	}
@@ -83,13 +88,13 @@ func readShape(b *body, l *plan.Load) (attr string) {
 		switch {
 		case !b.given(s.attr):
 		case attr != "":
-			b.d.errorf(b.attrs[s.attr].NameRange, sumConflict, "One load block has one shape: a closed loop (concurrency), bursts, users or a rate. Write a block for each.")
+			b.d.errorf(b.attrs[s.attr].NameRange, sumConflict, "One load block has one shape: a closed loop (concurrency), bursts, users, a rate or a trace. Write a block for each.")
 		default:
 			attr, l.Kind = s.attr, s.kind
 		}
 	}
 	if attr == "" && !b.later && !b.stray {
-		b.d.errorf(b.rng, sumLoadShape, `A load block needs concurrency = [1, 8], burst = [8], users = [50] or rate = ["4 req/s"].`)
+		b.d.errorf(b.rng, sumLoadShape, `A load block needs concurrency = [1, 8], burst = [8], users = [50], rate = ["4 req/s"] or trace = "requests.jsonl".`)
 	}
 	return cmp.Or(attr, "concurrency")
 }

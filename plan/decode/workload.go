@@ -36,6 +36,7 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *p
 	}
 	w.Capacity = readCapacity(b, w, p)
 	readSLAs(b, w, p)
+	d.checkTrace(b, w)
 	d.checkTurns(w)
 	d.checkContext(b, w)
 	d.checkExtension(w)
@@ -84,6 +85,9 @@ var reservedFields = map[string]string{
 
 // readTokens reads input_tokens and output_tokens, or takes the preset's.
 func readTokens(b *body, w *plan.Workload, p *preset) {
+	if b.replays() {
+		return // checkTrace takes them from it
+	}
 	if b.hasDataset() && (!b.hasTask() || !b.given("input_tokens")) {
 		if b.given("input_tokens") {
 			b.d.later(b.rangeOf("input_tokens"), "input_tokens beside a data set")

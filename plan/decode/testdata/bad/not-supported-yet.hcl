@@ -14,10 +14,6 @@ workload "w" {
   output_tokens = 128
 
   load { concurrency = [1, 8] }
-  load {
-    trace   = "traffic.jsonl" # ERROR: Not supported yet
-    speedup = 2               # ERROR: Not supported yet
-  }
   sla {
     at          = ["capacity"]
     success = "every"

@@ -1,0 +1,64 @@
+package load
+
+import (
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Replay is one window of recorded traffic: requests are due when they were sent.
+type Replay struct {
+	// At is when each is due, from the beginning of the window, in order: the first Warm
+	// of them before it, the Due after these are measured, the others come on top.
+	At        []time.Duration
+	Warm, Due int
+	began     time.Duration // when the window begins
+	next      int
+}
+
+// Begin has the first request be due at a time, or the window begin then.
+func (r Replay) Begin(at time.Duration) *Replay {
+	r.began = at
+	if r.Warm > 0 {
+		r.began -= r.At[0]
+	}
+	return &r
+}
+
+// Window is when the window begins.
+func (r *Replay) Window() time.Duration { return r.began }
+
+// Next is the next request and when it is due; ok is false when there is none.
+func (r *Replay) Next() (t Turn, at time.Duration, ok bool) {
+	if r.next == len(r.At) {
+		return Turn{}, 0, false
+	}
+	t, at = r.Turn(r.next), r.began+r.At[r.next]
+	r.next++
+	return t, at, true
+}
+
+// Turn is the i-th request of the replay.
+func (r *Replay) Turn(i int) Turn {
+	switch {
+	case i < r.Warm:
+		return Turn{Phase: metric.Warmup, Order: i}
+	case i < r.Warm+r.Due:
+		return Turn{Phase: metric.Measured, Order: i - r.Warm}
+	}
+	return Turn{Phase: metric.Filler, Order: i - r.Warm - r.Due}
+}
+
+// Index is which request of the replay has that turn; -1: none.
+func (r *Replay) Index(phase metric.Phase, order int) int {
+	switch phase {
+	case metric.Measured:
+		order += r.Warm
+	case metric.Filler:
+		order += r.Warm + r.Due
+	}
+	if order >= len(r.At) {
+		return -1
+	}
+	return order
+}

@@ -1,0 +1,122 @@
+package prompt
+
+import (
+	"fmt"
+	"math/bits"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/traffic"
+)
+
+// MakeParts returns a prompt of k that is made of parts: of two prompts of the same round the texts
+// of parts of the same key begin alike, as far as the shorter one goes. It has as many
+// tokens as they have together, or Least where that is more. Shared is what of it may
+// be in a cache beyond that, since the server's own tokens surround it.
+func (m *Maker) MakeParts(k Key, parts []traffic.Part) (client.Prompt, error) {
+	k.Order = 0
+	total := 0
+	for _, p := range parts {
+		total += p.Tokens
+	}
+	total = max(total, m.Least())
+	h := m.hash(k)
+	p := client.Prompt{Tokens: total, Shared: float64(m.behind()) / float64(total)}
+	var err error
+	switch {
+	case len(parts) == 0:
+		err = fmt.Errorf("a prompt has no part")
+	case m.ids != nil:
+		p.IDs = m.partIDs(h, parts, total)
+	case m.perToken > 0:
+		p.Text = m.proportionalParts(h, parts, total)
+	default:
+		p.Text, err = m.partWords(h, parts, total)
+	}
+	return p, err
+}
+
+// of is what the texts of a part are drawn from.
+func of(h uint64, p traffic.Part) *rand.PCG { return rand.NewPCG(mix(h^p.Key), p.Key) }
+
+// partIDs writes token ids.
+func (m *Maker) partIDs(h uint64, parts []traffic.Part, total int) []int {
+	ids := make([]int, 0, total-m.around)
+	for _, p := range parts {
+		r := of(h, p)
+		for n := 0; n < p.Tokens && len(ids) < total-m.around; n++ {
+			hi, _ := bits.Mul64(r.Uint64(), uint64(len(m.ids)))
+			ids = append(ids, m.ids[hi])
+		}
+	}
+	for len(ids) < total-m.around {
+		ids = append(ids, m.ids[0])
+	}
+	return ids
+}
+
+// partWords writes words. What the server may put behind a prompt is added to the end of each
+// part, so that a part's tokens hold its words whatever comes next, and taken from the end of the
+// prompt.
+func (m *Maker) partWords(h uint64, parts []traffic.Part, total int) (string, error) {
+	fit := m.fitting(total - m.costs)
+	if fit == 0 {
+		fit = m.fitting(total)
+	}
+	draws := make([]*rand.PCG, len(parts))
+	for i, p := range parts {
+		draws[i] = of(h, p)
+	}
+	// A first word whose rest can be made.
+	at := int(draws[0].Uint64() % uint64(max(fit, 1)))
+	for i := range fit {
+		first := m.firsts[(at+i)%fit]
+		if !m.makes(total - first.cost) {
+			continue
+		}
+		var b strings.Builder
+		b.Grow(len(first.text) + total*m.average + 32)
+		b.WriteString(first.text)
+		b.WriteString(m.joint)
+		made, upTo := first.cost, 0
+		for j, p := range parts {
+			upTo += p.Tokens
+			n := min(upTo+m.behind(), total) - made
+			if j == len(parts)-1 {
+				n = total - made
+			}
+			if n > 0 && m.makes(n) && (m.makes(total-made-n) || j == len(parts)-1) {
+				m.words(&b, draws[j], n)
+				made += n
+			}
+		}
+		if made == total {
+			return b.String(), nil
+		}
+	}
+	return "", fmt.Errorf("a prompt of exactly %d tokens cannot be made of words of this tokenizer's lengths", total)
+}
+
+// proportionalParts writes as many bytes as tokens are estimated to take.
+func (m *Maker) proportionalParts(h uint64, parts []traffic.Part, total int) string {
+	size := int(m.perToken*float64(total) + m.before + 0.5)
+	b := make([]byte, 0, size+longest)
+	upTo := 0
+	for i, p := range parts {
+		r := of(h, p)
+		upTo += p.Tokens
+		end := min(int(m.perToken*float64(upTo)+m.before+0.5), size)
+		if i == len(parts)-1 {
+			end = size
+		}
+		if i == 0 {
+			b = append(append(b, m.firsts[r.Uint64()%uint64(len(m.firsts))].text...), m.joint...)
+		}
+		for len(b) < end {
+			hi, _ := bits.Mul64(r.Uint64(), uint64(len(m.pool)))
+			b = append(b, m.pool[hi].text...)
+		}
+	}
+	return strings.TrimRight(string(b[:max(size, 1)]), " ")
+}

@@ -1,0 +1,171 @@
+package exec
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/load"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/traffic"
+)
+
+// Recorded is what a trace says of one request.
+type Recorded struct {
+	Input, Output int            // tokens; Input 0: of Text, as many as it has
+	Parts         []traffic.Part // of its prompt
+	Text          *traffic.Row   // what is sent instead; nil: text is made of Parts
+	// Shared is with how many tokens of its prompt other requests of the replay begin; 0 of
+	// one that is not judged and comes after those that are.
+	Shared int
+}
+
+// replay is the recorded traffic that a window replays. Rows are numbered from the first
+// one that is sent.
+type replay struct {
+	*load.Replay
+	rows     *traffic.Replay
+	speed    float64
+	context  int   // of the server, in tokens; 0: not known
+	first    int   // the row that is number 0
+	shared   []int // see Recorded, of those up to the last measured one
+	children map[int][]int
+	answered map[int]bool
+	ripe     map[int]bool // due by their time, they wait for the row before
+	waits    map[int]func() bool
+	short    int // prompts that could not be made as short as they were
+}
+
+// replayed is what a window of so many measured requests replays, from the round at its
+// beginning on: all of the stretch, or as a leg of a comparison a part of it.
+func (s *series) replayed(round, due int) *replay {
+	open, rows := s.Load.Open, s.Load.Open.Trace
+	from, skip := rows.From, 0
+	if s.leg != nil {
+		for i := range round % s.Level.Rounds {
+			skip += s.Level.RoundRequests(i)
+		}
+	}
+	first := rows.First + skip
+	if skip > 0 {
+		from = rows.Rows[first].At
+	}
+	warmup := open.Warmup
+	if warmup == plan.OpenWarmupAuto {
+		warmup = plan.TraceWarmup
+	}
+	r := &replay{
+		rows: rows, speed: s.Level.Speedup, context: s.target.Context, first: rows.Before(first, time.Duration(float64(warmup)*s.Level.Speedup)),
+		Replay: &load.Replay{Due: due}, children: map[int][]int{}, answered: map[int]bool{}, ripe: map[int]bool{}, waits: map[int]func() bool{},
+	}
+	r.Warm = first - r.first
+	for i, row := range rows.Rows[r.first:] {
+		r.At = append(r.At, r.scaled(row.At-from))
+		if row.Parent >= r.first {
+			r.children[row.Parent-r.first] = append(r.children[row.Parent-r.first], i)
+		}
+	}
+	r.shared = rows.Repeats(r.first, first+due, r.context, true)
+	return r
+}
+
+// scaled is a recorded time in that of the replay.
+func (r *replay) scaled(d time.Duration) time.Duration { return time.Duration(float64(d) / r.speed) }
+
+// follows says whether a row waits for another one of the replay, and which.
+func (r *replay) follows(i int) (parent int, ok bool) {
+	parent = r.rows.Rows[r.first+i].Parent - r.first
+	return parent, parent >= 0
+}
+
+// recorded is what is known of the request of a turn; nil: there is none.
+func (r *replay) recorded(phase metric.Phase, order int) *Recorded {
+	i := r.Index(phase, order)
+	if i < 0 {
+		return nil
+	}
+	row := &r.rows.Rows[r.first+i]
+	out := &Recorded{Text: row.Text}
+	out.Input, out.Output, _ = row.Fit(r.context)
+	if i < len(r.shared) {
+		out.Shared = r.shared[i]
+	}
+	if row.Text == nil {
+		out.Parts = traffic.Cut(r.rows.Parts(r.first+i), out.Input)
+	}
+	return out
+}
+
+// plays sends a row that is due by its time, unless it waits for the one before.
+func (w *window) plays(turn load.Turn, at time.Duration) {
+	r := w.replay
+	i := r.Index(turn.Phase, turn.Order)
+	parent, follows := r.follows(i)
+	switch {
+	case !follows || r.rows.Rows[r.first+i].Wait < 0 && r.answered[parent]:
+		w.send(turn, at)
+	case r.rows.Rows[r.first+i].Wait < 0:
+		r.ripe[i] = true
+	}
+}
+
+// answers follows the end of a request: rows that waited for it are due.
+func (w *window) answers(f *flight) {
+	r := w.replay
+	parent := r.Index(f.turn.Phase, f.turn.Order)
+	r.answered[parent] = true
+	for _, i := range r.children[parent] {
+		wait, at := r.rows.Rows[r.first+i].Wait, f.sample.End
+		if wait >= 0 {
+			at += r.scaled(wait)
+		} else if !r.ripe[i] {
+			continue
+		}
+		r.waits[i] = w.Clock.Timer(max(at, w.Clock.Now()), func() {
+			delete(r.waits, i)
+			if w.halted() || w.pending == 0 {
+				return
+			}
+			if len(w.flights) == 0 {
+				w.waiting = w.Clock.Now()
+			}
+			w.send(r.Turn(i), at)
+		})
+	}
+}
+
+// notes say what was replayed, and what is not as it was recorded.
+func (r *replay) notes() []string {
+	out := []string{"replayed " + plan.TraceTitle(r.rows)}
+	cut := 0
+	for i := range r.Due {
+		if _, _, ok := r.rows.Rows[r.first+r.Warm+i].Fit(r.context); ok {
+			cut++
+		}
+	}
+	if cut > 0 {
+		out = append(out, fmt.Sprintf("%d of %d requests were cut to the server's context of %d tokens", cut, r.Due, r.context))
+	}
+	if r.short > 0 {
+		out = append(out, fmt.Sprintf("%d prompts were shorter than what the server puts around any: they are as short as they can be", r.short))
+	}
+	if n := r.rows.Empty; n > 0 {
+		out = append(out, fmt.Sprintf("%d rows of the trace are left out, such as those of requests that failed", n))
+	}
+	return out
+}
+
+// fitted is the prompt of a recorded request, counted where it is longer.
+func (r *replay) fitted(p client.Prompt, of *Recorded) client.Prompt {
+	p.Output = of.Output
+	if of.Text == nil {
+		if p.Tokens > of.Input {
+			r.short++
+		}
+		p.Shared = min(p.Shared+float64(of.Shared)/float64(p.Tokens), 1)
+	} else {
+		p.Shared = 1 // what others share with it is not looked at
+	}
+	return p
+}

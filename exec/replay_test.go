@@ -1,0 +1,132 @@
+package exec_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/traffic"
+)
+
+// replayed plays a stretch of rows at a speed.
+func replayed(t *testing.T, c clock.Clock, rows []traffic.Recorded, s traffic.Stretch, speed float64, context int) *metric.Level {
+	t.Helper()
+	r, err := (&traffic.Trace{Path: "a.jsonl", Format: "mooncake", Block: 512, Rows: rows}).Replay(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	load := rateLoad(r.Rate()*speed, r.Due, min(10, r.Due))
+	load.Open.MaxInFlight, load.Open.Trace = 4096, r
+	load.Levels[0].Name, load.Levels[0].Speedup = plan.TraceName(speed), speed
+	b := newBench(t, c, planOf(3, load), steady(20*time.Millisecond, time.Millisecond))
+	b.target.Context = context
+	run, err := exec.Run(t.Context(), b.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(run.Levels) != 1 || run.Levels[0].Skipped != "" {
+		t.Fatalf("%d levels: a trace has no saturation; %s", len(run.Levels), run.Levels[0].Skipped)
+	}
+	return run.Levels[0]
+}
+
+// 200 requests a second, at random, for 10 s: of the stretch from 2 s to 8 s each is due
+// when it was sent, exactly as long as it was; the second before is not judged, nor is what comes
+// after.
+func TestReplay(t *testing.T) {
+	for _, speed := range []float64{1, 2.5} {
+		onBoth(t, func(t *testing.T, c clock.Clock) {
+			random := rand.New(rand.NewPCG(1, 2))
+			var rows []traffic.Recorded
+			for at, i := time.Duration(0), 0; at < 10*time.Second; i++ {
+				rows = append(rows, traffic.Recorded{Line: i + 1, At: at, Input: 1 + random.IntN(9000), Output: 1 + random.IntN(9), Parent: -1, Wait: -1})
+				at += time.Duration(random.ExpFloat64() * 5e6)
+			}
+			const from, to = 2 * time.Second, 8 * time.Second
+			l := replayed(t, c, rows, traffic.Stretch{From: from, To: to}, speed, 0)
+			begin, before, after, judged := l.Rounds[0].WindowStart, 0, 0, map[string]bool{}
+			for _, r := range l.Rounds {
+				for _, s := range r.Samples {
+					switch s.Phase {
+					case metric.Warmup:
+						before++
+						continue
+					case metric.Filler:
+						after++
+						continue
+					}
+					judged[fmt.Sprint(s.Scheduled-begin, s.InputAsked, s.OutputAsked)] = true
+					if lag := s.Sent - s.Scheduled; lag < 0 || lag > time.Millisecond {
+						t.Fatalf("sent %v after it was due", lag)
+					}
+				}
+			}
+			want := map[string]bool{}
+			for _, row := range rows {
+				if row.At >= from && row.At < to {
+					want[fmt.Sprint(time.Duration(float64(row.At-from)/speed), row.Input, row.Output)] = true
+				}
+			}
+			if diff := cmp.Diff(want, judged); diff != "" {
+				t.Error(diff)
+			}
+			if len(l.Rounds) != 10 || before == 0 || after == 0 {
+				t.Errorf("%d rounds, %d requests before and %d after", len(l.Rounds), before, after)
+			}
+		})
+	}
+}
+
+// A session: the second round waits 100 ms for its tool, the third for its time, at 50 ms the
+// answer is there; the fourth was sent when the third had not been answered.
+func TestReplaySessions(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		const ms = time.Millisecond
+		row := func(line int, at time.Duration, parent int, wait time.Duration) traffic.Recorded {
+			return traffic.Recorded{Line: line, At: at, Input: 10 * line, Output: 31, Parent: parent, Wait: wait, Session: 1}
+		}
+		l := replayed(t, c, []traffic.Recorded{
+			row(1, 0, -1, -1), row(2, 70*ms, 0, 100*ms), row(3, 300*ms, 1, -1), row(4, 310*ms, 2, -1), row(5, 320*ms, -1, -1),
+		}, traffic.Stretch{}, 1, 0)
+		// An answer takes 20 ms and 30 tokens of 1 ms more.
+		want := map[int]time.Duration{10: 0, 20: 50*ms + 100*ms, 30: 300 * ms, 40: 350 * ms, 50: 320 * ms}
+		got := map[int]time.Duration{}
+		for _, r := range l.Rounds {
+			for _, s := range r.MeasuredSamples() {
+				got[s.InputAsked] = s.Scheduled - l.Rounds[0].WindowStart
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// Of three requests two do not fit a context of 100 tokens: they are cut, and counted.
+func TestReplayCut(t *testing.T) {
+	rows := []traffic.Recorded{
+		{Line: 1, Input: 90, Output: 10, Parent: -1, Wait: -1},
+		{Line: 2, At: time.Second, Input: 900, Output: 10, Parent: -1, Wait: -1},
+		{Line: 3, At: 2 * time.Second, Input: 80, Output: 90, Parent: -1, Wait: -1},
+	}
+	l := replayed(t, clock.NewVirtual(), rows, traffic.Stretch{Truncate: true}, 1, 100)
+	var got [][2]int
+	for _, r := range l.Rounds {
+		for _, s := range r.MeasuredSamples() {
+			got = append(got, [2]int{s.InputAsked, s.OutputAsked})
+		}
+	}
+	if diff := cmp.Diff([][2]int{{90, 10}, {90, 10}, {50, 50}}, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"replayed a.jsonl (mooncake), 3 requests", "2 of 3 requests were cut to the server's context of 100 tokens"}, l.Notes); diff != "" {
+		t.Error(diff)
+	}
+}

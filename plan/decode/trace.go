@@ -1,0 +1,290 @@
+package decode
+
+import (
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/traffic"
+)
+
+// ofTraces are the attributes of a load block that only a trace has.
+var ofTraces = []string{"format", "columns", "from", "to", "speedup", "spread", "truncate"}
+
+// notOfTraces are those that it has not.
+var notOfTraces = map[string]string{
+	"duration":   "A trace lasts as long as its stretch: set from and to.",
+	"requests":   "A trace has as many requests as its stretch: set from and to.",
+	"bursts":     "bursts belongs to burst; a trace is replayed once.",
+	"stagger":    "A trace has no slots to stagger: its requests are sent when they were.",
+	"pause":      "A trace has no slots that pause: its requests are sent when they were.",
+	"arrivals":   "The requests of a trace follow each other as they were recorded: leave arrivals out.",
+	"burstiness": "The requests of a trace follow each other as they were recorded: leave burstiness out.",
+	"think_time": "The sessions of a trace wait as they were recorded: leave think_time out.",
+}
+
+const (
+	maxTrace     = int64(366 * day)
+	mostSpeedup  = 1000
+	leastSpeedup = 0.01
+)
+
+func formatNames() []string {
+	var names []string
+	for _, f := range traffic.Formats {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+func formatList() string { return "`" + strings.Join(formatNames(), "`, `") + "`" }
+
+// refuseTrace refuses what belongs to a trace in a load of another shape.
+func refuseTrace(b *body) {
+	for _, name := range ofTraces {
+		if b.given(name) {
+			b.d.errorf(b.attrs[name].NameRange, sumConflict, `%s belongs to recorded traffic: trace = "requests.jsonl".`, name)
+		}
+	}
+}
+
+// readTrace reads a load that replays recorded traffic.
+func readTrace(b *body, l *plan.Load) {
+	for _, name := range sortedNames(notOfTraces) {
+		if b.given(name) {
+			b.d.errorf(b.attrs[name].NameRange, sumConflict, "%s", notOfTraces[name])
+		}
+	}
+	l.Open = &plan.Open{Warmup: readOpenWarmup(b)}
+	if n, ok := b.integer("max_in_flight", 1, maxLevel); ok {
+		l.Open.MaxInFlight = int(n)
+	}
+	b.bind(l)
+	stretch := traffic.Stretch{Seed: l.Seeds[0], Truncate: b.boolean("truncate")}
+	stretch.From, _ = b.duration("from", 0, time.Duration(maxTrace))
+	stretch.Spread, _ = b.duration("spread", 0, time.Hour)
+	to, ok := b.duration("to", 0, time.Duration(maxTrace))
+	if ok && to <= stretch.From {
+		b.d.errorf(b.rangeOf("to"), sumOutOfRange, "to = %s is not behind from = %s: nothing would be replayed.", plan.PlainDuration(to), plan.PlainDuration(stretch.From))
+		return
+	}
+	stretch.To = to
+	speedups := readSpeedups(b)
+	t := b.d.trace(b, b.file("trace"))
+	if t == nil {
+		return
+	}
+	r, err := t.Replay(stretch)
+	if err != nil {
+		b.d.errorf(b.rangeOf("trace"), sumTrace, "%s cannot be replayed: %v.", b.text("trace"), err)
+		return
+	}
+	if r.Due > maxCount {
+		b.d.errorf(b.rangeOf("trace"), sumOutOfRange, "The stretch has %d requests, more than %d: set from and to.", r.Due, maxCount)
+		return
+	}
+	l.Open.Trace = r
+	for _, s := range speedups {
+		level := plan.Level{Name: plan.TraceName(s.value), Rate: r.Rate() * s.value, Requests: r.Due, Speedup: s.value, Range: s.rng}
+		level.Part()
+		l.Levels = append(l.Levels, level)
+	}
+}
+
+// speedup is one level of a trace.
+type speedup struct {
+	value float64
+	rng   hcl.Range
+}
+
+func readSpeedups(b *body) []speedup {
+	if !b.given("speedup") {
+		b.note("speedup", "[1]", "")
+		return []speedup{{1, b.rangeOf("trace")}}
+	}
+	var out []speedup
+	elements := b.list("speedup")
+	if len(elements) == 0 {
+		b.d.errorf(b.rangeOf("speedup"), sumLoadShape, "speedup needs at least one level.")
+	}
+	for _, e := range elements {
+		if x, ok := b.asSpeedup(e.rng, "speedup", e.value); ok {
+			if b.d.levels++; b.d.levels > maxLevels {
+				b.d.errorf(b.rng, sumTooManyInstances, "A plan has at most %d levels.", maxLevels)
+				return out
+			}
+			out = append(out, speedup{x, e.rng})
+		}
+	}
+	return out
+}
+
+func (b *body) asSpeedup(rng hcl.Range, name string, v cty.Value) (float64, bool) {
+	if b.isUnknown(rng, name, v) {
+		return 0, false
+	}
+	if v.IsNull() || v.Type() != cty.Number {
+		b.wrongType(rng, name, "a number", v)
+		return 0, false
+	}
+	x, _ := v.AsBigFloat().Float64()
+	if !(x >= leastSpeedup && x <= mostSpeedup) {
+		b.d.errorf(rng, sumOutOfRange, "%s must be from %v to %d.", name, leastSpeedup, mostSpeedup)
+		return 0, false
+	}
+	return math.Round(x/plan.SpeedupStep) * plan.SpeedupStep, true
+}
+
+// trace reads a trace, each once.
+func (d *decoder) trace(b *body, path string) *traffic.Trace {
+	if path == "" || path == unknownText {
+		return nil
+	}
+	format := ""
+	columns, ok := readColumns(b)
+	switch {
+	case !ok:
+		return nil
+	case columns != nil && b.given("format"):
+		d.errorf(b.attrs["format"].NameRange, sumConflict, "columns say how the trace is written: leave format out.")
+		return nil
+	case columns == nil && b.given("format"):
+		format = b.oneOf("format", formatNames()...)
+	}
+	key := traceKey{path, format, traffic.Columns{}}
+	if columns != nil {
+		key.columns = *columns
+	}
+	if t, ok := d.traces[key]; ok {
+		return t
+	}
+	t, err := traffic.ReadTrace(path, format, columns)
+	if err != nil {
+		d.errorf(b.rangeOf("trace"), sumTrace, "The trace cannot be replayed: %v.", err)
+	} else {
+		d.hash.add("trace", filepath.Base(path), []byte(t.Hash))
+	}
+	d.traces[key] = t
+	return t
+}
+
+// traceKey tells traces apart.
+type traceKey struct {
+	path, format string
+	columns      traffic.Columns
+}
+
+// readColumns reads where a trace has what a replay needs; nil: as its format says.
+func readColumns(b *body) (*traffic.Columns, bool) {
+	const attr = "columns"
+	if !b.given(attr) {
+		return nil, true
+	}
+	v, ok := b.value(attr)
+	rng := b.rangeOf(attr)
+	switch {
+	case !ok || b.isUnknown(rng, attr, v):
+		return nil, false
+	case !v.Type().IsObjectType() && !v.Type().IsMapType():
+		b.wrongType(rng, attr, `an object: { time = "ts", input = "prompt_tokens", output = "completion_tokens" }`, v)
+		return nil, false
+	}
+	c := &traffic.Columns{}
+	names := map[string]*string{
+		"time": &c.Time, "input": &c.Input, "output": &c.Output, "session": &c.Session, "hash_ids": &c.Hashes,
+		"type": &c.Type, "delay": &c.Delay, "prefix": &c.Prefix,
+	}
+	set := settings(b, attr, v, append(sortedNames(names), "block", "unit"))
+	for _, name := range sortedNames(names) {
+		if e, given := set[name]; given {
+			if *names[name], ok = b.asText(rng, attr+"."+name, e); !ok {
+				return nil, false
+			}
+		}
+	}
+	for _, name := range []string{"time", "input", "output"} {
+		if *names[name] == "" {
+			b.d.errorf(rng, sumMissing, "columns needs %s: the name of the column that has it.", name)
+			return nil, false
+		}
+	}
+	if e, given := set["unit"]; given {
+		if c.Unit, ok = b.asDuration(rng, attr+".unit", e, time.Nanosecond, time.Hour); !ok {
+			return nil, false
+		}
+		c.Pauses = c.Unit
+	}
+	if e, given := set["block"]; given {
+		n, ok := b.asInteger(rng, attr+".block", e, 1, maxTokens)
+		if !ok {
+			return nil, false
+		}
+		c.Block = int(n)
+	}
+	if (c.Hashes != "") != (c.Block > 0) {
+		b.d.errorf(rng, sumMissing, "hash_ids and block belong together: block is how many tokens an id stands for.")
+		return nil, false
+	}
+	return c, true
+}
+
+func sortedNames[T any](m map[string]T) []string {
+	var names []string
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// replays says whether all that the workload sends is recorded.
+func (b *body) replays() bool {
+	if len(b.blocks["load"])+len(b.blocks["capacity"]) == 0 {
+		return false
+	}
+	all := true
+	b.each("load", func(l *body) { all = all && l.given("trace") })
+	if c := b.child("capacity"); c != nil {
+		all = all && c.given("over") && c.text("over") == "speedup"
+	}
+	return all
+}
+
+// checkTrace checks a workload that replays recorded traffic, and takes its lengths.
+func (d *decoder) checkTrace(b *body, w *plan.Workload) {
+	r := w.Replays()
+	if r == nil {
+		return
+	}
+	if b.replays() {
+		for _, name := range []string{"input_tokens", "output_tokens"} {
+			if b.given(name) {
+				d.errorf(b.attrs[name].NameRange, sumConflict, "Lengths are those of the trace: leave %s out.", name)
+			}
+		}
+		_, output := r.Means()
+		w.Output.Mean = max(int(math.Round(output)), 1)
+	}
+	if w.Output.Natural {
+		d.errorf(b.rangeOf("output_tokens"), sumConflict, "The answers of a trace are as long as they were: natural answers need a workload of their own.")
+	}
+	if p := w.Prompt; p.Range != (hcl.Range{}) {
+		d.errorf(p.Range, sumConflict, "The prompts of a trace are made as long, and as alike, as it says: a prompt block needs a workload of its own.")
+	}
+	if w.API == plan.Completions && slices.ContainsFunc(r.Measured(), func(row traffic.Recorded) bool { return row.Text != nil && row.Text.Messages != nil }) {
+		d.errorf(b.rangeOf("api"), sumTrace, `%s has messages, which api = "completions" does not take: use api = "chat".`, r.Path)
+	}
+	for _, s := range w.Servers {
+		if limit, flag := contextLimit(s); limit > 0 {
+			if long := w.TooLong(limit); long != "" {
+				d.errorf(w.Range, sumContextLength, "server.%s (%s at %s): %s.", s.Address(), flag.Name, flag.Range, long)
+			}
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package plan
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/tokgate/tokgate/traffic"
+)
+
+// TraceWarmup is how much of what was recorded before its stretch a replay sends first,
+// where the plan does not say: in the time of the replay.
+const TraceWarmup = time.Minute
+
+// SpeedupStep is the unit of a speedup.
+const SpeedupStep = 0.001
+
+// TraceName is the name of the level that replays traffic so many times as fast as it was
+// recorded.
+func TraceName(speedup float64) string {
+	if speedup == 1 {
+		return "trace"
+	}
+	return "trace x" + strconv.FormatFloat(speedup, 'g', 6, 64)
+}
+
+// Replays is the first trace that w replays; nil: none.
+func (w *Workload) Replays() *traffic.Replay {
+	for _, l := range w.Loads {
+		if l.Open != nil && l.Open.Trace != nil {
+			return l.Open.Trace
+		}
+	}
+	if c := w.Capacity; c != nil && c.Load != nil && c.Load.Open != nil {
+		return c.Load.Open.Trace
+	}
+	return nil
+}
+
+// TooLong says which request of w's traces does not fit a context, and is not to be cut
+// to it; "": all do. context 0: it is not known.
+func (w *Workload) TooLong(context int) string {
+	for _, l := range w.Loads {
+		if l.Open == nil || l.Open.Trace == nil {
+			continue
+		}
+		if row := l.Open.Trace.TooLong(context); row != nil {
+			return fmt.Sprintf("%s:%d: %d tokens of its prompt and %d of the answer do not fit a context of %d; truncate = true cuts such prompts",
+				l.Open.Trace.Path, row.Line, row.Input, row.Output, context)
+		}
+	}
+	return ""
+}
+
+// TraceTitle says what is replayed: "conversation.jsonl (mooncake), 10m to 20m, 1200
+// requests".
+func TraceTitle(r *traffic.Replay) string {
+	s := fmt.Sprintf("%s (%s)", filepath.Base(r.Path), r.Format)
+	if r.From > 0 || r.To > 0 {
+		s += ", " + PlainDuration(r.From) + " to " + PlainDuration((r.From + r.Length()).Round(time.Second))
+	}
+	s += fmt.Sprintf(", %d requests", r.Due)
+	if r.Spread > 0 {
+		s += ", each sent within " + PlainDuration(r.Spread) + " after its time"
+	}
+	return s
+}
