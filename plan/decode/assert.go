@@ -66,7 +66,7 @@ func (d *decoder) checkAssert(a *plan.Assert, sc *scope) {
 		case v.IsNull() || v.Type() != cty.Bool && v.Type() != cty.DynamicPseudoType:
 			d.errorf(a.Condition.Range(), sumAssertType, "A condition is true or false, such as result.… < 2; this one is %s.", v.Type().FriendlyNameForConstraint())
 		case !refersTo(a.Condition, "result"):
-			d.errorf(a.Condition.Range(), sumAssertConstant, "The condition does not depend on any result, so it has one answer before the run.")
+			d.errorf(a.Condition.Range(), sumAssertConstant, "The condition does not depend on any result, so its answer is known before the run.")
 		default:
 			d.checkNothing(a.Condition, sc)
 		}
@@ -105,7 +105,7 @@ func (d *decoder) checkNothing(condition hcl.Expression, sc *scope) {
 			return nil
 		}
 		if v, _ = v.Unmark(); v.IsKnown() && !v.IsNull() && v.CanIterateElements() && v.LengthInt() == 0 {
-			d.errorf(over.Range(), sumAssertNothing, "There is nothing in it, so that the condition has one answer whatever the server does. A workload's level holds what its load blocks name; what a capacity search tries is not there.")
+			d.errorf(over.Range(), sumAssertNothing, "The for expression goes over nothing, so the condition has the same answer whatever the server does. The levels here are those of load blocks; the levels that a capacity search tries are not available.")
 		}
 		return nil
 	})

@@ -44,7 +44,7 @@ func readAt(b *body, sla *plan.SLA, levels levelSet, searched bool) []string {
 		case len(levels.alone) > 0:
 			b.note("at", "every level", "")
 		case len(levels.names) > 0:
-			b.d.errorf(b.rng, sumMissing, "An sla without at does not hold at stages: name them, such as at = %q.", levels.names[len(levels.names)-1])
+			b.d.errorf(b.rng, sumMissing, "An sla without `at` does not cover stages. Name them, such as at = %q.", levels.names[len(levels.names)-1])
 		}
 		return slices.Clone(levels.alone)
 	}
@@ -58,7 +58,7 @@ func readAt(b *body, sla *plan.SLA, levels levelSet, searched bool) []string {
 		}
 		switch {
 		case name == "capacity" && !searched:
-			b.d.errorf(e.rng, sumNoCapacity, "Only a workload with a capacity block has a capacity: capacity { up_to = 64 }.")
+			b.d.errorf(e.rng, sumNoCapacity, "The workload has no capacity block. Add one: capacity { up_to = 64 }.")
 		case name == "capacity" && sla.AtCapacity:
 			b.d.errorf(e.rng, sumDuplicateLevel, "The capacity is named twice.")
 		case name == "capacity":
@@ -73,7 +73,7 @@ func readAt(b *body, sla *plan.SLA, levels levelSet, searched bool) []string {
 		}
 	}
 	if len(elements) == 0 && !b.d.diags.HasErrors() {
-		b.d.errorf(b.rangeOf("at"), sumMissing, "at names at least one level; leave it out for all of them.")
+		b.d.errorf(b.rangeOf("at"), sumMissing, "`at` is empty. Name at least one level, or remove it to cover all.")
 	}
 	return out
 }
@@ -117,7 +117,7 @@ func readClaimAt(b *body, c *plan.Claim) []string {
 		}
 	}
 	if len(out) == 0 && !b.d.diags.HasErrors() {
-		b.d.errorf(b.rangeOf("at"), sumMissing, "at names at least one level; leave it out for all of them.")
+		b.d.errorf(b.rangeOf("at"), sumMissing, "`at` is empty. Name at least one level, or remove it to cover all.")
 	}
 	return out
 }

@@ -180,7 +180,7 @@ func (b *body) isUnknown(rng hcl.Range, name string, v cty.Value) bool {
 	if b.d.diags.HasErrors() && hasUntyped(v) {
 		return true // what has no value because of a problem has no type either
 	}
-	b.d.errorf(rng, sumUnknownValue, "%s depends on an environment variable or sensitive variable that is not set. Only names, addresses, secrets and other text of a server or request may: the plan is checked without them.", name)
+	b.d.errorf(rng, sumUnknownValue, "%s depends on an environment variable or sensitive variable that is not set. The plan is checked without these, so only names, addresses, secrets and other text of a server or request may depend on them.", name)
 	return true
 }
 

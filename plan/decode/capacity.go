@@ -56,7 +56,7 @@ func readCapacity(b *body, w *plan.Workload, p *preset) *plan.Capacity {
 	if out.Over != metric.OpenLoop {
 		out.Confirm = c.boolean("confirm")
 	} else if c.given("confirm") {
-		c.d.errorf(c.attrs["confirm"].NameRange, sumConflict, "A rate is certified by a probe of fresh requests as it is: leave confirm out.")
+		c.d.errorf(c.attrs["confirm"].NameRange, sumConflict, "A rate is always certified by a probe of fresh requests. Remove confirm.")
 	}
 	out.Load = readProbeLoad(b, w, out.Over)
 	checkSearch(c, out)

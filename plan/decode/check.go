@@ -38,7 +38,7 @@ func (d *decoder) checkPlan() {
 		f := d.servers[name]
 		for _, s := range f.members {
 			if !slices.ContainsFunc(d.out.Workloads, func(w *plan.Workload) bool { return slices.Contains(w.Servers, s) }) {
-				d.warnf(f.rng, sumServerUnused, "No workload runs on server.%s: it is not started.", s.Address())
+				d.warnf(f.rng, sumServerUnused, "No workload runs on server.%s, so it is not started.", s.Address())
 			}
 		}
 	}
@@ -79,7 +79,7 @@ func (d *decoder) checkTime() {
 		if len(d.blocks["workload"]) > 0 {
 			rng = d.blocks["workload"][0].DefRange
 		}
-		d.warnf(rng, sumNoBudget, "On a server that accepts requests and never ends one, this plan takes %.0f hours to give up. Set gate.budget, or a shorter load.timeout.", hanging.Hours())
+		d.warnf(rng, sumNoBudget, "If the server accepts requests and never ends one, this plan gives up only after %.0f hours. Set gate.budget, or a shorter load.timeout.", hanging.Hours())
 	}
 }
 

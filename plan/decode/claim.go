@@ -114,7 +114,7 @@ func parseChange(def metric.Def, text string, improve bool) (plan.Change, *probl
 	}
 	switch {
 	case def.TwoSided && !c.TwoSided:
-		return c, problemf(sumChange, "%s = %q: neither more nor less of it is better, so that a change is bounded on both sides, in tolerate. Write %s.", def.Name, text, exampleChange(def, false))
+		return c, problemf(sumChange, "%s = %q: neither more nor less of it is better, so a change is bounded on both sides, in tolerate. Write %s.", def.Name, text, exampleChange(def, false))
 	case strings.HasPrefix(sign, "+"), strings.HasPrefix(sign, "-"):
 		rest = strings.TrimSpace(sign[1:])
 	default:
@@ -128,7 +128,7 @@ func parseChange(def metric.Def, text string, improve bool) (plan.Change, *probl
 		return c, p
 	}
 	if stat.Exact() {
-		return c, problemf(sumStatNotAllowed, "%s: the extremes of a round are chance; compare the mean or a percentile, such as %s.", def.Name, exampleChange(def, improve))
+		return c, problemf(sumStatNotAllowed, "%s: the extremes of a round are chance. Compare the mean or a percentile, such as %s.", def.Name, exampleChange(def, improve))
 	}
 	c.Stat = stat
 	c.Points = def.UnitOf(stat) == metric.Ratio
@@ -149,9 +149,9 @@ func misjudged(c plan.Change, n float64, down, improve bool) *problem {
 	better := down == (def.Better == metric.LowerIsBetter) && !c.TwoSided
 	switch {
 	case math.IsInf(n, 0) || n > 10 || down && n >= 1:
-		return problemf(sumOutOfRange, "%s: %s is no change that could be meant.", def.Name, c.Text)
+		return problemf(sumOutOfRange, "%s: %s is not a plausible change.", def.Name, c.Text)
 	case n == 0 && !improve:
-		return problemf(sumOutOfRange, "%s: nothing can be shown to be exactly as good. Tolerate something, or improve.", def.Name)
+		return problemf(sumOutOfRange, "%s: no test can show that two servers are exactly equal. Allow a tolerance, such as \"+5%%\", or use improve.", def.Name)
 	case n > 0 && better != improve:
 		word, block := "worse", "tolerate"
 		if better {
@@ -183,7 +183,7 @@ func changeLimit(def metric.Def, text, rest string, points, improve bool) (float
 	digits, ok := strings.CutSuffix(rest, unit)
 	if !ok {
 		if strings.HasSuffix(rest, other) {
-			return 0, problemf(sumWrongUnit, "A change of %s is in %s: write %s.", def.Name, means, exampleChange(def, improve))
+			return 0, problemf(sumWrongUnit, "A change of %s is given in %s. Write %s.", def.Name, means, exampleChange(def, improve))
 		}
 		return 0, problemf(sumMissingUnit, "%s: a change is in %s: write %s.", def.Name, means, exampleChange(def, improve))
 	}
@@ -202,7 +202,7 @@ func ParseChange(name, text string, improve bool) (*plan.Change, error) {
 		def, ok = capacityDef, true
 	}
 	if !ok || !comparable(def) && def.Name != capacityDef.Name {
-		return nil, fmt.Errorf("%q is no metric that can be compared.%s", name, suggest.DidYouMean(name, append(metric.Names(comparable), capacityDef.Name)))
+		return nil, fmt.Errorf("%q is not a metric that can be compared.%s", name, suggest.DidYouMean(name, append(metric.Names(comparable), capacityDef.Name)))
 	}
 	c, p := parseChange(def, text, improve)
 	if p != nil {

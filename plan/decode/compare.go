@@ -65,7 +65,7 @@ func (d *decoder) decodeCompare(name string, blk *hcl.Block, sc *scope) {
 		d.errorf(b.rangeOf("candidate"), sumCompare, `The candidate is its own control. To see what chance alone does, declare the server twice: for_each = toset(["a", "b"]).`)
 	default:
 		if work = c.Workloads(d.out); len(work) == 0 && c.Skip == "" {
-			d.errorf(blk.DefRange, sumCompare, "No workload runs on both servers: name both in its server, or leave that out.")
+			d.errorf(blk.DefRange, sumCompare, "No workload runs on both servers. Name both in the workload's server, or leave server out.")
 			break
 		}
 		d.out.Compares = append(d.out.Compares, c)
@@ -99,7 +99,7 @@ func readRestart(b *body, c *plan.Compare) {
 	c.Restart = plan.Restart(b.oneOf("restart", string(plan.RestartLeg), string(plan.RestartOrder), string(plan.RestartNever)))
 	switch {
 	case c.Control.Baseline != "":
-		b.d.errorf(b.attrs["restart"].NameRange, sumConflict, "Against a recorded run nothing takes turns: restart does not apply.")
+		b.d.errorf(b.attrs["restart"].NameRange, sumConflict, "A recorded run does not take turns, so restart does not apply. Remove it.")
 	case endpoint && c.Restart != plan.RestartNever:
 		b.d.errorf(b.rangeOf("restart"), sumConflict, `An endpoint is not started, so it cannot be started anew: restart = "never".`)
 	case c.Restart == plan.RestartNever && c.Control.Server != nil && c.Candidate != nil:
@@ -132,7 +132,7 @@ func readSideBySide(b *body, c *plan.Compare) {
 	control := c.Control.Server
 	switch {
 	case c.Control.Baseline != "":
-		refuse("Against a recorded run nothing runs at the same time: side_by_side does not apply.")
+		refuse("A recorded run cannot run at the same time, so side_by_side does not apply. Remove it.")
 		return
 	case control == nil || c.Candidate == nil:
 		return
@@ -140,7 +140,7 @@ func readSideBySide(b *body, c *plan.Compare) {
 	for _, s := range []*plan.Server{control, c.Candidate} {
 		switch g := s.GPUs(); {
 		case !s.Local():
-			refuse("server.%s is not started on GPUs by tokgate, so that they cannot be swapped: side_by_side takes servers with a process or container block.", s.Address())
+			refuse("side_by_side swaps GPUs, but tokgate does not start server.%s. Use servers with a process or container block.", s.Address())
 			return
 		case g == nil || len(g.IDs) == 0:
 			refuse(`The servers swap their GPUs from round to round, so server.%s must list its own: gpus = ["0"].`, s.Address())
@@ -155,11 +155,11 @@ func readSideBySide(b *body, c *plan.Compare) {
 	port := control.FixedPort()
 	switch {
 	case sharesGPU(control, c.Candidate):
-		refuse("Side by side both servers run at the same time, and both list the same GPU: give them different ones.")
+		refuse("With side_by_side both servers run at once, but both list the same GPU. Give them different ones.")
 	case len(x) != len(y):
-		refuse("The servers swap their GPUs from round to round, so both need as many: server.%s lists %d, and server.%s %d.", control.Address(), len(x), c.Candidate.Address(), len(y))
+		refuse("With side_by_side the servers swap their GPUs, so both need the same number: server.%s lists %d, server.%s %d.", control.Address(), len(x), c.Candidate.Address(), len(y))
 	case port != 0 && port == c.Candidate.FixedPort():
-		refuse("Side by side both servers run at the same time, and both use port %d: leave it out for a free one.", port)
+		refuse("With side_by_side both servers run at once, but both use port %d. Remove it, and each gets a free one.", port)
 	}
 	// Each runs on the GPUs of both.
 	if !c.Allows("gpus") {
@@ -231,11 +231,11 @@ func (d *decoder) takeTurns() {
 	for _, g := range plan.Groups(d.out) {
 		first := g.Compares[0]
 		if i := slices.IndexFunc(g.Compares, func(c *plan.Compare) bool { return c.SideBySide }); i >= 0 && len(g.Compares) > 1 {
-			d.errorf(g.Compares[i].Range, sumConflict, "compare.%s shares a server with another comparison, so that all of them take turns: side_by_side takes two servers that no other comparison has.", g.Compares[i].Name)
+			d.errorf(g.Compares[i].Range, sumConflict, "side_by_side needs two servers that no other comparison uses, but compare.%s shares one.", g.Compares[i].Name)
 		}
 		for _, c := range g.Compares[1:] {
 			if c.Rounds != first.Rounds || c.Restart != first.Restart {
-				d.errorf(c.Range, sumConflict, "compare.%s shares a server with compare.%s, so that all of them take turns: rounds and restart must be the same.", c.Name, first.Name)
+				d.errorf(c.Range, sumConflict, "compare.%s and compare.%s share a server, so all their servers take turns. Give both the same rounds and restart.", c.Name, first.Name)
 			}
 		}
 	}
@@ -270,7 +270,7 @@ func (d *decoder) compared(c *plan.Compare, w *plan.Workload, l *plan.Load, inde
 				noted = append(noted, level.Name+" = "+strconv.Itoa(level.Requests))
 			}
 		case level.Requests < level.N*c.Rounds:
-			d.errorf(c.Range, sumFewRequests, "The level %s of workload.%s has %d requests for %d rounds; each leg needs one for each in flight, %d in all.",
+			d.errorf(c.Range, sumFewRequests, "The level %s of workload.%s has %d requests for %d rounds. Each leg needs at least as many as are in flight: %d in all.",
 				level.Name, w.Address(), level.Requests, c.Rounds, level.N*c.Rounds)
 		}
 		level.Rounds = c.Rounds

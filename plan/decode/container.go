@@ -110,7 +110,7 @@ func checkOptions(b *body, options []string) {
 		}
 	}
 	if len(options) > 0 && options[0] != unknownText && !strings.HasPrefix(options[0], "-") {
-		b.d.errorf(b.rangeOf("options"), sumConflict, "options are words for the runtime and begin with one that starts with a dash; what the server is told belongs in command, flags or args.")
+		b.d.errorf(b.rangeOf("options"), sumConflict, "options are for the container runtime and start with a dash. What the server gets belongs in command, flags or args.")
 	}
 }
 
@@ -128,7 +128,7 @@ func readPorts(b *body, s *plan.Server, c *plan.Container) {
 	}
 	switch {
 	case c.Network == "none":
-		b.d.errorf(b.rangeOf("network"), sumConflict, "Without a network nobody can ask the server anything.")
+		b.d.errorf(b.rangeOf("network"), sumConflict, "Without a network no request can reach the server.")
 	case c.Network == "host":
 		if b.given("container_port") {
 			b.d.errorf(b.rangeOf("container_port"), sumConflict, `With network = "host" there is one port: set port.`)

@@ -184,7 +184,7 @@ func (d *decoder) baseOptions(rng hcl.Range) (opts Options, ok bool) {
 		path, err = filepath.Rel(d.root, path)
 	}
 	if err != nil || strings.HasPrefix(path, "..") {
-		d.errorf(rng, sumBase, "The plan lies outside its repository, so that its place on the base branch is not known.")
+		d.errorf(rng, sumBase, "The plan is outside of its repository, so it cannot be found on the base branch.")
 		d.baseWhy = "its place on the base branch is not known"
 		return opts, false
 	}

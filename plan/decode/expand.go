@@ -25,7 +25,7 @@ func (d *decoder) expand(blk *hcl.Block, sc *scope, use func(key string, each bo
 		return
 	}
 	if hasMark(raw, sensitive) {
-		d.errorf(rng, sumForEach, "for_each must not hold sensitive values or env.NAME: its keys are printed.")
+		d.errorf(rng, sumForEach, "for_each must not use sensitive values or env.NAME, because its keys are printed.")
 		return
 	}
 	v := d.unmark(raw)
@@ -34,12 +34,12 @@ func (d *decoder) expand(blk *hcl.Block, sc *scope, use func(key string, each bo
 	}
 	if v.LengthInt() == 0 {
 		// It may be meant; but a variable that nobody set empties a gate too.
-		d.warnf(rng, sumForEachEmpty, "There is nothing in it: no such %s is there, and nothing of it is required.", blk.Type)
+		d.warnf(rng, sumForEachEmpty, "for_each is empty: this %s block creates nothing, and none of its thresholds are checked.", blk.Type)
 	}
 	for it := v.ElementIterator(); it.Next(); {
 		key, value := it.Element()
 		if key.IsNull() || !validKey(key.AsString()) {
-			d.errorf(rng, sumForEach, "A key of for_each has 1 to 64 printable characters without quotes and backslashes.")
+			d.errorf(rng, sumForEach, "A key of for_each has 1 to 64 printable characters, without quotes and backslashes.")
 			continue
 		}
 		if !d.countInstances(blk.DefRange) {

@@ -41,7 +41,7 @@ func readMustDetect(b *body, g *plan.Gate) {
 	rng := b.rangeOf("must_detect")
 	for _, kind := range slices.Sorted(maps.Keys(sizes)) {
 		if !slices.Contains(plan.Slower, kind) {
-			b.d.errorf(rng, sumOneOf, "must_detect knows no %q.%s There are %s.", kind, suggest.DidYouMean(kind, plan.Slower), choices(plan.Slower))
+			b.d.errorf(rng, sumOneOf, "must_detect has no %q.%s It has %s.", kind, suggest.DidYouMean(kind, plan.Slower), choices(plan.Slower))
 			continue
 		}
 		text, plus := strings.CutPrefix(sizes[kind], "+")
@@ -89,7 +89,7 @@ func (d *decoder) decodeHistory() {
 	if b.isSet("folder") && h.Folder == "" {
 		d.errorf(b.rangeOf("folder"), sumOutOfRange, `folder must name a folder, such as "perf/history".`)
 	} else if _, err := d.within("", h.Folder); err != nil && h.Folder != "" {
-		d.errorf(b.rangeOf("folder"), sumOutOfRange, "A run writes to the folder: %s.", err)
+		d.errorf(b.rangeOf("folder"), sumOutOfRange, "The folder cannot be used: %s.", err)
 	}
 	h.Ignore = b.shareBelowOne("ignore")
 	d.out.History = h

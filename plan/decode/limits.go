@@ -49,7 +49,7 @@ func checkTokens(tokens hclsyntax.Tokens) hcl.Diagnostics {
 			// Each %{if} of a template opens a level of the parser's own.
 			top.operators++
 			if len(stack) > maxDepth {
-				return hcl.Diagnostics{complexity(t.Range, fmt.Sprintf("Brackets and templates may be nested %d deep.", maxDepth))}
+				return hcl.Diagnostics{complexity(t.Range, fmt.Sprintf("Brackets and templates may be nested at most %d deep.", maxDepth))}
 			}
 			stack = append(stack, frame{open: t.Type})
 		case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen, hclsyntax.TokenCQuote,
@@ -74,7 +74,7 @@ func checkTokens(tokens hclsyntax.Tokens) hcl.Diagnostics {
 			top.operators++
 		}
 		if top := &stack[len(stack)-1]; top.operators > maxOperators {
-			return hcl.Diagnostics{complexity(t.Range, fmt.Sprintf("One expression may hold %d operators and parts.", maxOperators))}
+			return hcl.Diagnostics{complexity(t.Range, fmt.Sprintf("An expression may have at most %d operators and parts.", maxOperators))}
 		}
 	}
 	return nil
@@ -97,7 +97,7 @@ func complexity(rng hcl.Range, detail string) *hcl.Diagnostic {
 // checkJSON does the same for the JSON syntax, whose strings are templates.
 func checkJSON(src []byte, filename string) hcl.Diagnostics {
 	if at := jsonDepthExceeded(src); at >= 0 {
-		return hcl.Diagnostics{complexity(jsonRange(src, filename, at), fmt.Sprintf("Objects and arrays may be nested %d deep.", maxDepth))}
+		return hcl.Diagnostics{complexity(jsonRange(src, filename, at), fmt.Sprintf("Objects and arrays may be nested at most %d deep.", maxDepth))}
 	}
 	dec := json.NewDecoder(bytes.NewReader(src))
 	dec.UseNumber()

@@ -21,7 +21,7 @@ func readLoads(b *body, w *plan.Workload, p *preset) {
 		load := readLoad(l, p)
 		for _, level := range load.Levels {
 			if first, ok := names[level.Name]; ok {
-				b.d.errorf(level.Range, sumDuplicateLevel, "The level %s is already at %s. Levels are named within their workload: leave one out, or make a workload of its own.", level.Name, first)
+				b.d.errorf(level.Range, sumDuplicateLevel, "The level %s is already declared at %s. Names of levels are unique within a workload: remove one, or use a second workload.", level.Name, first)
 				continue
 			}
 			names[level.Name] = level.Range
@@ -88,7 +88,7 @@ func readShape(b *body, l *plan.Load) (attr string) {
 		switch {
 		case !b.given(s.attr):
 		case attr != "":
-			b.d.errorf(b.attrs[s.attr].NameRange, sumConflict, "One load block has one shape: a closed loop (concurrency), bursts, users, a rate or a trace. Write a block for each.")
+			b.d.errorf(b.attrs[s.attr].NameRange, sumConflict, "A load block has one kind of load: concurrency, burst, users, rate or trace. Write a block for each.")
 		default:
 			attr, l.Kind = s.attr, s.kind
 		}
@@ -277,7 +277,7 @@ func readRequestCounts(b *body, l *plan.Load) (byLevel map[string]int, fallback 
 		k, e := it.Element()
 		key := k.AsString()
 		if key != "default" && !isLevel[key] && len(names) > 0 {
-			b.d.errorf(rng, sumUnknownLevel, "requests names %q, which is no level of this block; it has %s.", key, choices(names))
+			b.d.errorf(rng, sumUnknownLevel, "requests names %q, which is not a level of this block. It has %s.", key, choices(names))
 			continue
 		}
 		if e.IsNull() {

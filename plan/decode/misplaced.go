@@ -14,11 +14,11 @@ var quotedName = regexp.MustCompile(`"([^"]+)"`)
 
 // otherNames says what other tools' names of metrics are here.
 var otherNames = map[string]string{
-	"latency":           "Of a whole request it is e2e, to its first token ttft.",
+	"latency":           "Use e2e for the whole request, ttft for the time to its first token.",
 	"duration":          "That of a request is e2e.",
-	"ttfb":              "The time to the first token is ttft.",
-	"tps":               "What one user sees is speed, what the server does throughput.",
-	"tokens_per_second": "What one user sees is speed, what the server does throughput.",
+	"ttfb":              "Use ttft, the time to the first token.",
+	"tps":               "Use speed for what one user sees, throughput for the whole server.",
+	"tokens_per_second": "Use speed for what one user sees, throughput for the whole server.",
 	"rps":               "It is request_rate.",
 	"qps":               "It is request_rate.",
 	"errors":            `Bound success: "every", or "rate >= 99%".`,

@@ -13,7 +13,7 @@ import (
 
 // notOfUsers are the attributes of a load block that users have not.
 var notOfUsers = map[string]string{
-	"requests": "Users are there for a duration: how many messages they send depends on the server.",
+	"requests": "Set duration instead: how many messages users send depends on how fast the server answers.",
 	"bursts":   "bursts belongs to burst; users have a duration.",
 	"stagger":  "Users come over ramp_up.",
 	"pause":    "Users think: think_time.",
@@ -55,7 +55,7 @@ func readThink(b *body, l *plan.Load) {
 		return
 	}
 	if !l.Kind.Windowed() {
-		b.d.errorf(b.attrs[name].NameRange, sumConflict, "think_time belongs to users, or to a rate with turns; between the requests of a slot is a pause.")
+		b.d.errorf(b.attrs[name].NameRange, sumConflict, "think_time belongs to users, or to a rate with turns. With concurrency use pause.")
 		return
 	}
 	v, ok := b.value(name)
@@ -126,7 +126,7 @@ func readTurns(p *body, w *plan.Workload) traffic.Turns {
 	out := traffic.Turns{Max: int(n)}
 	out.Mean, _ = mean.AsBigFloat().Float64()
 	if !(out.Mean >= 1 && (out.Mean <= float64(n+1)/2 || out.Mean == float64(n))) {
-		p.d.errorf(rng, sumOutOfRange, "%s.mean must be from 1 to half of max + 1: numbers of turns that are geometric have no larger mean. For always as many write turns = %d.", name, n)
+		p.d.errorf(rng, sumOutOfRange, "%s.mean must be from 1 to half of max + 1, the largest mean of a geometric number of turns. For a fixed number write turns = %d.", name, n)
 		return traffic.Turns{}
 	}
 	return out
@@ -139,13 +139,13 @@ func (d *decoder) checkTurns(w *plan.Workload) {
 			d.errorf(l.Range, sumConflict, `The conversations of workload.%s (turns) need people: users = [50], or rate = ["4 req/s"] of conversations that begin.`, w.Address())
 		}
 		if w.Prompt.Turns.Several() && slices.ContainsFunc(l.Levels, func(l plan.Level) bool { return l.Stage != nil }) {
-			d.errorf(l.Range, sumConflict, "Stages have single requests, and workload.%s has conversations (turns), which last longer than a stage.", w.Address())
+			d.errorf(l.Range, sumConflict, "Stages send single requests, but workload.%s has conversations (turns), which outlast a stage. Use a rate.", w.Address())
 		}
 		if l.Kind == metric.OpenLoop && l.Think.Mean > 0 && !w.Prompt.Turns.Several() {
-			d.errorf(l.Range, sumConflict, "think_time of a rate is between the turns of a conversation, and workload.%s has none: prompt { turns = 6 }.", w.Address())
+			d.errorf(l.Range, sumConflict, "With a rate, think_time is the time between turns, but workload.%s has no turns. Add prompt { turns = 6 }.", w.Address())
 		}
 	}
 	if c := w.Capacity; c != nil && w.Prompt.Turns.Several() {
-		d.errorf(c.Range, sumConflict, "The capacity of workload.%s is searched with single requests, and it has conversations (turns).", w.Address())
+		d.errorf(c.Range, sumConflict, "A capacity search sends single requests, but workload.%s has conversations (turns).", w.Address())
 	}
 }

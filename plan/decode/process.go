@@ -43,7 +43,7 @@ func readCommand(b *body, s *plan.Server) []string {
 		}
 	case e.Starts():
 		if s.Model == "" && !s.HasFlag(e.Flags.Models...) {
-			b.d.errorf(b.rng, sumMissing, "%s is told no model: set model of the server, or command.", e.Name)
+			b.d.errorf(b.rng, sumMissing, "%s needs a model. Set `model` in the server block, or give a full command.", e.Name)
 		}
 		b.note("command", strings.Join(e.Launch.Program, " "), "engine = "+strconv.Quote(e.Name))
 	case !inContainer:
@@ -57,7 +57,7 @@ func readEnvironment(b *body) map[string]string {
 	env := b.textMap("env")
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.TrimSpace(name) != name {
-			b.d.errorf(b.rangeOf("env"), sumInvalidName, "%q is no name of an environment variable.", name)
+			b.d.errorf(b.rangeOf("env"), sumInvalidName, "%q is not a valid name of an environment variable.", name)
 		}
 	}
 	return env

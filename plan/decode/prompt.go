@@ -25,7 +25,7 @@ func readPrompt(b *body, w *plan.Workload) plan.Prompt {
 	}
 	for _, name := range ofSharing {
 		if p.given(name) {
-			b.d.errorf(p.attrs[name].NameRange, sumConflict, "%s belongs to prompts that are made; those of a data set are as they are.", name)
+			b.d.errorf(p.attrs[name].NameRange, sumConflict, "%s applies to generated prompts only, and this workload has a data set. Remove one of them.", name)
 		}
 	}
 	out.Order = plan.Order(p.oneOf("order", string(plan.Shuffled), string(plan.InOrder)))
@@ -88,7 +88,7 @@ var ofSharing = []string{"shared_prefix", "hit_rate", "warm", "turns"}
 func readShared(p *body, w *plan.Workload, out *plan.Prompt) {
 	switch {
 	case p.given("shared_prefix") && p.given("hit_rate"):
-		p.d.errorf(p.attrs["hit_rate"].NameRange, sumConflict, "hit_rate works out what shared_prefix says: leave one of them out.")
+		p.d.errorf(p.attrs["hit_rate"].NameRange, sumConflict, "hit_rate works out shared_prefix by itself. Remove one of them.")
 		return
 	case p.given("shared_prefix"):
 		readPrefix(p, w, out)
@@ -112,7 +112,7 @@ func readShared(p *body, w *plan.Workload, out *plan.Prompt) {
 		}
 		out.Shared, out.HitRate = shared, rate
 	case p.given("warm"):
-		p.d.errorf(p.attrs["warm"].NameRange, sumConflict, "warm belongs to shared_prefix or hit_rate: nothing else is shared.")
+		p.d.errorf(p.attrs["warm"].NameRange, sumConflict, "warm needs shared_prefix or hit_rate: nothing else is shared.")
 		return
 	default:
 		return
@@ -146,7 +146,7 @@ func readPrefix(p *body, w *plan.Workload, out *plan.Prompt) {
 		groups, ok = p.asInteger(rng, name+".groups", g, 1, maxCount)
 	}
 	if most := w.Input - traffic.LeastUnique; ok && w.Input > 0 && int(tokens) > most {
-		p.d.errorf(rng, sumOutOfRange, "%s: of input_tokens = %d at most %d can be shared: the rest tells one prompt from another.", name, w.Input, max(most, 0))
+		p.d.errorf(rng, sumOutOfRange, "%s: of input_tokens = %d at most %d can be shared. The rest makes prompts differ.", name, w.Input, max(most, 0))
 		return
 	}
 	if ok {

@@ -102,7 +102,7 @@ func (d *decoder) checkReference(t hcl.Traversal, sc *scope) bool {
 	root, name, rng := t.RootName(), plan.StepName(t, 1), t.SourceRange()
 	if sc.root != "" && root != sc.root && slices.Contains(roots, root) {
 		if sc.root == noReference {
-			d.errorf(rng, sumNotHere, "A constant is required here: nothing can be referred to.")
+			d.errorf(rng, sumNotHere, "A constant is required here: write the value itself, without references.")
 		} else {
 			d.errorf(rng, sumNotHere, "Only %s.name may be used here.", sc.root)
 		}
@@ -178,7 +178,7 @@ func (d *decoder) unknownRoot(rng hcl.Range, root string) {
 	} else if hint == "" {
 		hint = " Write text in quotes; refer to var.name, local.name or env.NAME."
 	}
-	d.errorf(rng, sumUnknownRoot, "There is nothing named %q here.%s", root, hint)
+	d.errorf(rng, sumUnknownRoot, "Nothing is named %q here.%s", root, hint)
 }
 
 func (d *decoder) undeclared(rng hcl.Range, what, name string, have iter.Seq[string]) bool {

@@ -107,7 +107,7 @@ func checkScore(b *body, w *plan.Workload, rule *answers.Rule) *answers.Rule {
 	case w.Prompt.Task != "" && w.Input > 0 && w.API != plan.Chat:
 		b.d.errorf(b.rng, sumScore, `Items of a built-in task are filled up to input_tokens as text of a chat: leave api out, or input_tokens.`)
 	case !w.Output.Natural && w.Output.Mean > 0:
-		b.d.errorf(b.rng, sumScore, "An answer of a forced length is neither right nor wrong: output_tokens = { natural = true, max = %d }.", w.Output.Mean)
+		b.d.errorf(b.rng, sumScore, "An answer of a forced length is neither right nor wrong. Write output_tokens = { natural = true, max = %d }.", w.Output.Mean)
 	case w.Prompt.Dataset == nil && rule.NeedsAnswer():
 		b.d.errorf(b.rng, sumScore, `Right answers come with a data set: prompt { dataset = "items.jsonl" } with rows that have an answer, or "%srecall".`, answers.TaskPrefix)
 	case w.Prompt.Dataset != nil && rule.NeedsAnswer():
@@ -129,6 +129,6 @@ func readAnswers(b *body, w *plan.Workload) {
 	}
 	a.bind(&w.Answers)
 	if !w.Output.Natural && w.Output.Mean > 0 {
-		b.d.errorf(a.rng, sumConflict, "Only natural answers are looked at and kept: output_tokens = { natural = true, max = %d }.", w.Output.Mean)
+		b.d.errorf(a.rng, sumConflict, "Only natural answers are checked and kept. Write output_tokens = { natural = true, max = %d }.", w.Output.Mean)
 	}
 }

@@ -119,7 +119,7 @@ func readExpect(b *body) map[string]string {
 	}
 	for _, attr := range sortedAttributes(e.attrs) {
 		if !slices.Contains(known, attr.Name) {
-			b.d.errorf(attr.NameRange, sumOneOf, "Nothing that is found of a server is called %s.%s", attr.Name, suggest.DidYouMean(attr.Name, known))
+			b.d.errorf(attr.NameRange, sumOneOf, "%s is not something that tokgate finds out about a server.%s", attr.Name, suggest.DidYouMean(attr.Name, known))
 			continue
 		}
 		v, ok := e.value(attr.Name)
@@ -174,7 +174,7 @@ func readEndpoint(b *body) *plan.Endpoint {
 	checkCA(e, out.CAFile)
 	for name, value := range out.Headers {
 		if !headerName.MatchString(name) || strings.ContainsAny(value, "\r\n\x00") {
-			b.d.errorf(e.rangeOf("headers"), sumOutOfRange, "The header %q is no valid HTTP header.", name)
+			b.d.errorf(e.rangeOf("headers"), sumOutOfRange, "%q is not a valid HTTP header.", name)
 		}
 		if secretHeader.MatchString(name) {
 			b.d.addSecret(value)
@@ -213,7 +213,7 @@ func URLProblem(text string) string {
 	case u.User != nil:
 		return "Credentials do not belong in the URL, where logs show them: use api_key or headers."
 	case u.RawQuery != "" || u.Fragment != "":
-		return "The URL is a base to which paths are added: it has no ? and no #."
+		return "The URL must not have ? or #: paths are added to it."
 	}
 	return ""
 }

@@ -97,7 +97,7 @@ func (d *decoder) readIncludes(attr *hcl.Attribute, path string, including []str
 		// on them.
 		v, diags := expr.Value(nil)
 		if diags.HasErrors() || v.Type() != cty.String || v.IsNull() || !v.IsKnown() {
-			d.errorf(expr.Range(), sumInclude, "Each element is a path, written as plain text: variables and functions are not available here.")
+			d.errorf(expr.Range(), sumInclude, "Each element is a path in plain text. Variables and functions are not available here.")
 			ok = false
 			continue
 		}

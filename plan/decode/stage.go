@@ -27,7 +27,7 @@ func readStages(b *body, l *plan.Load) {
 	b.each("stage", func(s *body) {
 		name, rng := s.labels[0], s.rng
 		if !ofStages.MatchString(name) || taken[name] {
-			s.d.errorf(rng, sumOutOfRange, "A stage has a name of letters, digits, - and _, and is not called capacity, trace, probe, burst or saturation.")
+			s.d.errorf(rng, sumOutOfRange, "The name of a stage has letters, digits, - and _. These names are taken: capacity, trace, probe, burst, saturation.")
 		}
 		stage, ok := readStageRate(s)
 		length, timed := s.duration("duration", time.Second, 24*time.Hour)
@@ -115,7 +115,7 @@ func (d *decoder) checkStage(t *plan.Threshold, at string, single, elsewhere boo
 	case recovers && !single:
 		d.errorf(t.Range, sumMissing, `recovery lasts until requests are good again: bound one of single requests beside it, such as ttft = "p95 < 2s", or write a good block.`)
 	case at != "" && !metric.OfStages(t.Metric.Name) && !(t.Metric.Name == "goodput" && t.Stat.IsShare()):
-		d.errorf(t.Range, sumConflict, "%s is that of a level that stands alone; the stage %s shares it with those around it.", t.Metric.Name, at)
+		d.errorf(t.Range, sumConflict, "%s needs a level that runs alone, but the stage %s overlaps with the stages around it.", t.Metric.Name, at)
 	}
 }
 
@@ -125,7 +125,7 @@ func (d *decoder) checkCompared() {
 		for _, w := range c.Workloads(d.out) {
 			for _, l := range w.Loads {
 				if len(l.Levels) > 0 && l.Levels[0].Stage != nil {
-					d.errorf(l.Range, sumConflict, "compare.%s compares workload.%s, and stages cannot be compared: give the workload one server, or rates.", c.Name, w.Address())
+					d.errorf(l.Range, sumConflict, "compare.%s cannot compare workload.%s, because it has stages. Give the workload one server, or use rates.", c.Name, w.Address())
 				}
 			}
 		}

@@ -67,7 +67,7 @@ func goodAnswer(def metric.Def, text string) (plan.Threshold, *problem) {
 		t.Op, t.Limit = plan.LessEqual, 0
 	}
 	if want := example(def, true); strconv.Quote(strings.TrimSpace(text)) != want {
-		return t, problemf(sumThreshold, "%s is yes or no of each answer: a good one has %s = %s.", def.Name, def.Name, want)
+		return t, problemf(sumThreshold, "%s is yes or no for each answer. Write %s = %s.", def.Name, def.Name, want)
 	}
 	return t, nil
 }
@@ -88,7 +88,7 @@ func cutOperator(s string) (plan.Op, string) {
 func thresholdStat(def metric.Def, text string, good bool) (metric.Stat, *problem) {
 	if good {
 		if text != "" && text != "every" {
-			return metric.Stat{}, problemf(sumStatNotAllowed, "A bound of a good request has no statistic: write %s.", example(def, good))
+			return metric.Stat{}, problemf(sumStatNotAllowed, "A bound in a good block holds for a single request, so it has no statistic. Write %s.", example(def, good))
 		}
 		return metric.Stat{Kind: metric.Every}, nil
 	}
@@ -98,7 +98,7 @@ func thresholdStat(def metric.Def, text string, good bool) (metric.Stat, *proble
 	stat, err := metric.ParseStat(text)
 	if err != nil {
 		if def.Scope == metric.PerLevel {
-			return stat, problemf(sumUnknownStat, "%s: %q is no statistic. Write %s.", def.Name, text, example(def, good))
+			return stat, problemf(sumUnknownStat, "%s: %q is not a statistic. Write %s.", def.Name, text, example(def, good))
 		}
 		hint := suggest.DidYouMean(text, []string{"mean", "min", "max", "every", "p50", "p90", "p95", "p99"})
 		if ours, ok := elsewhere[text]; ok {
@@ -120,25 +120,25 @@ func missingStat(def metric.Def, good bool) *problem {
 	case def.Scope == metric.PerLevel:
 		return nil
 	case def.Scope == metric.PerReading:
-		return problemf(sumMissingStat, "%s changes while the level runs: say which statistic must hold: mean, min or max, such as %s.", def.Name, example(def, good))
+		return problemf(sumMissingStat, "%s changes while the level runs. Say which statistic must hold (mean, min or max), such as %s.", def.Name, example(def, good))
 	case def.Scope == metric.Counted:
 		choices = "mean, or p1 to p99.9"
 	}
-	return problemf(sumMissingStat, "%s differs from request to request: say which statistic must hold: %s, such as %s.", def.Name, choices, example(def, good))
+	return problemf(sumMissingStat, "%s differs between requests. Say which statistic must hold (%s), such as %s.", def.Name, choices, example(def, good))
 }
 
 // statAllowed says why the metric does not take the statistic.
 func statAllowed(def metric.Def, stat metric.Stat, text string, good bool) *problem {
 	switch {
 	case def.Scope == metric.Counted && stat.Kind != metric.Mean && stat.Kind != metric.Percentile && !stat.IsShare():
-		return problemf(sumStatNotAllowed, "%s is known from the buckets of the server's histogram, which do not tell its %s. Write %s.", def.Name, text, example(def, good))
+		return problemf(sumStatNotAllowed, "%s comes from a histogram of the server, which has no %s. Write %s.", def.Name, text, example(def, good))
 	case def.Scope == metric.PerReading && stat.Kind != metric.Mean && stat.Kind != metric.Min && stat.Kind != metric.Max && !stat.IsShare():
-		return problemf(sumStatNotAllowed, "%s is read now and then, and takes mean, min or max, no %s. Write %s.", def.Name, text, example(def, good))
+		return problemf(sumStatNotAllowed, "%s is read once a second and takes mean, min or max, not %s. Write %s.", def.Name, text, example(def, good))
 	case def.Name == "success" && stat.Kind != metric.Rate && stat.Kind != metric.Observed,
 		def.Name == "goodput" && stat.Kind != metric.Share && stat.Kind != metric.Observed,
 		def.OfAnswers && stat.Kind != metric.Rate && stat.Kind != metric.Observed,
 		def.Scope == metric.PerLevel && !hasShare(def):
-		return problemf(sumStatNotAllowed, "%s is one number for a whole level and takes no %s. Write %s.", def.Name, text, example(def, good))
+		return problemf(sumStatNotAllowed, "%s is one number for a whole level, so it takes no %s. Write %s.", def.Name, text, example(def, good))
 	case def.Scope != metric.PerLevel && stat.IsShare():
 		return problemf(sumStatNotAllowed, "%s belongs to shares of the requests, such as success. Write %s.", text, example(def, good))
 	}
@@ -295,7 +295,7 @@ func parseLimit(s string, base metric.Unit, def metric.Def) (float64, *problem) 
 	case limit == 0 && def.OfAnswers && def.Better == metric.LowerIsBetter:
 		return 0, nil
 	case !(limit > 0) || math.IsInf(limit, 0):
-		return 0, problemf(sumOutOfRange, "%s: a limit is above zero; %q would hold always or never.", def.Name, s)
+		return 0, problemf(sumOutOfRange, "%s: a limit must be above zero, because %q would hold always or never.", def.Name, s)
 	case base == metric.Ratio && limit > 1:
 		return 0, problemf(sumOutOfRange, "%s is a share: at most 100%%, not %s%%.", def.Name, strconv.FormatFloat(limit*100, 'g', 4, 64))
 	}
@@ -312,12 +312,12 @@ func noLimit(summary, s string, base metric.Unit, def metric.Def) *problem {
 	}
 	digits, name := splitLimit(s)
 	if u, ok := spellings[base][strings.ToLower(name)]; ok && digits != "" {
-		return problemf(summary, "%s: %q is no unit here. Write %s.", def.Name, name, digits+u)
+		return problemf(summary, "%s: %q is not a unit of it. Write %s.", def.Name, name, digits+u)
 	}
 	if base == metric.Count {
-		return problemf(summary, "%s: %q is no limit for it. It is a count: write a number without a unit, such as %s.", def.Name, s, exampleLimit(base))
+		return problemf(summary, "%s: %q is not a valid limit. It is a count: write a number without a unit, such as %s.", def.Name, s, exampleLimit(base))
 	}
-	return problemf(summary, "%s: %q is no limit for it. Write a number with its unit, such as %s.", def.Name, s, exampleLimit(base))
+	return problemf(summary, "%s: %q is not a valid limit. Write a number with its unit, such as %s.", def.Name, s, exampleLimit(base))
 }
 
 // parseTime reads a limit in seconds, or in seconds a token.

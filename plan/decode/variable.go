@@ -164,7 +164,7 @@ func (d *decoder) readVarFile(path string, given map[string]*assigned) {
 	attrs, diags := file.Body.JustAttributes()
 	if diags.HasErrors() {
 		for _, diag := range diags {
-			d.errorf(*diag.Subject, sumVariableFile, "A variable file holds only name = value; blocks belong to the plan.")
+			d.errorf(*diag.Subject, sumVariableFile, "A variable file has only name = value lines. Blocks belong in the plan.")
 		}
 		return
 	}

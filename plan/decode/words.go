@@ -33,7 +33,7 @@ func readWords(b *body, w *plan.Workload, p *preset) {
 		w.Users[i] = float64(n)
 	}
 	if w.Users[0] > w.Users[1] {
-		b.d.errorf(b.rangeOf("users_per_request"), sumOutOfRange, "The fewest people come first: users_per_request = [%v, %v].", w.Users[1], w.Users[0])
+		b.d.errorf(b.rangeOf("users_per_request"), sumOutOfRange, "The smaller number comes first: users_per_request = [%v, %v].", w.Users[1], w.Users[0])
 	}
 }
 

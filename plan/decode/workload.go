@@ -173,7 +173,7 @@ func readJitter(b *body, name string, v cty.Value, natural bool) float64 {
 	switch {
 	case !ok:
 	case natural:
-		b.d.errorf(rng, sumConflict, "%s: natural answers have no jitter: they end by themselves.", name)
+		b.d.errorf(rng, sumConflict, "%s: natural answers end by themselves, so they have no jitter. Remove it.", name)
 	case j < 0 || j >= 1 || math.IsNaN(j):
 		b.d.errorf(rng, sumOutOfRange, `%s.jitter must be at least "0%%" and below "100%%".`, name)
 	default:
