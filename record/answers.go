@@ -24,11 +24,16 @@ var answersSchema = schema{name: "tokgate.answers/", major: 1, minor: 0}
 const typeAnswer = "answer"
 
 // answerLine is one line. Server, workload, level, round and order name the request;
-// without the server they name its prompt, of which row is that of the data set.
+// without the server they name its prompt, of which row is that of the data set. What
+// both servers of a comparison were asked has its name and the side in place of server
+// and round.
 type answerLine struct {
-	Type     string `json:"type"`
-	Schema   string `json:"schema,omitempty"`
-	Server   string `json:"server,omitempty"`
+	Type       string `json:"type"`
+	Schema     string `json:"schema,omitempty"`
+	Server     string `json:"server,omitempty"`
+	Comparison string `json:"comparison,omitempty"`
+	Side       string `json:"side,omitempty"` // one of sides
+
 	Workload string `json:"workload,omitempty"`
 	Level    string `json:"level,omitempty"`
 	Round    int    `json:"round,omitempty"`
@@ -38,14 +43,22 @@ type answerLine struct {
 	metric.Said
 }
 
-// answerKey is which request of a run an answer belongs to.
-type answerKey struct {
-	server, workload, level string
-	round, order            int
+// sides of a comparison, in the order of a pair's answers.
+var sides = []string{"control", "candidate", "again"}
+
+// answersOf are those of a pair by side; nil where one was not asked.
+func answersOf(p *metric.AnswerPair) []*metric.PairedAnswer {
+	return []*metric.PairedAnswer{p.Control, p.Candidate, p.Again}
 }
 
-func answerKeyOf(s *metric.Sample) answerKey {
-	return answerKey{s.Server, s.Workload, s.Level, s.Round, s.Order}
+// answerKey is what an answer belongs to: a request of a run, or a side of a pair.
+type answerKey struct {
+	server, comparison, side, workload, level string
+	round, order                              int
+}
+
+func (l *answerLine) key() answerKey {
+	return answerKey{l.Server, l.Comparison, l.Side, l.Workload, l.Level, l.Round, l.Order}
 }
 
 func answerLineOf(s *metric.Sample) answerLine {
@@ -56,8 +69,35 @@ func answerLineOf(s *metric.Sample) answerLine {
 	return l
 }
 
-// answer appends the answer of a request, in a file that begins with the first one.
-func (w *Writer) answer(s *metric.Sample) error {
+func pairLine(c *metric.Comparison, p *metric.AnswerPair, side int) answerLine {
+	l := answerLine{Type: typeAnswer, Comparison: c.Name, Side: sides[side], Workload: p.Workload, Level: p.Level, Order: p.Order}
+	if a := answersOf(p)[side]; a != nil {
+		l.Tokens, l.Text = a.Tokens, a.Text
+	}
+	return l
+}
+
+// pairs appends the answers of a comparison whose text is there.
+func (w *Writer) pairs(c *metric.Comparison) error {
+	if c.Answers == nil {
+		return nil
+	}
+	for i := range c.Answers.Pairs {
+		p := &c.Answers.Pairs[i]
+		for side, a := range answersOf(p) {
+			if a == nil || a.Text == "" {
+				continue
+			}
+			if err := w.answer(pairLine(c, p, side)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// answer appends a line, in a file that begins with the first one.
+func (w *Writer) answer(l answerLine) error {
 	if w.answers == nil {
 		file, err := OpenIn(filepath.Dir(w.file.Name()), AnswersFile, os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND)
 		if err != nil {
@@ -68,7 +108,7 @@ func (w *Writer) answer(s *metric.Sample) error {
 			return err
 		}
 	}
-	return w.answers.add(answerLineOf(s))
+	return w.answers.add(l)
 }
 
 // removeAnswers removes those of an earlier run, and nothing that tokgate did not write.
@@ -117,16 +157,7 @@ func attachAnswers(dir string, run *metric.Run) (Problems, error) {
 
 func readAnswers(r io.Reader, run *metric.Run) (problems Problems, err error) {
 	ended := run.Stopped != StoppedUnknown
-	samples := map[answerKey]*metric.Sample{}
-	for _, l := range run.Levels {
-		for _, rounds := range [][]*metric.Round{l.Rounds, l.Voided} {
-			for _, round := range rounds {
-				for _, s := range round.MeasuredSamples() {
-					samples[answerKeyOf(s)] = s
-				}
-			}
-		}
-	}
+	places := placesOf(run)
 	in := bufio.NewScanner(r)
 	in.Buffer(make([]byte, 0, 64<<10), maxLine)
 	in.Split(wholeLines)
@@ -137,22 +168,19 @@ func readAnswers(r io.Reader, run *metric.Run) (problems Problems, err error) {
 			problems = append(problems, fmt.Sprintf("line %d of the answers is torn and was left out", n))
 			break
 		}
-		said, at, err := readAnswer(n, raw, &sum)
+		l, err := readAnswer(n, raw, &sum)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
 		if n == 1 {
 			continue
 		}
-		s := samples[at]
-		switch {
-		case s != nil && s.Said != nil:
-			return nil, fmt.Errorf("line %d: the answer of %v is there twice", n, s)
-		case s != nil:
-			said.AtLimit = s.Finish == "length"
-			s.Said = said
-		case ended:
-			return nil, fmt.Errorf("line %d: an answer to a request that is not in the recording", n)
+		put := places[l.key()]
+		if put == nil && ended {
+			return nil, fmt.Errorf("line %d: an answer to a request that is not in the recording, or one more", n)
+		} else if put != nil {
+			put(l)
+			delete(places, l.key())
 		}
 	}
 	if err := in.Err(); err != nil {
@@ -164,22 +192,53 @@ func readAnswers(r io.Reader, run *metric.Run) (problems Problems, err error) {
 	return problems, nil
 }
 
+// placesOf says where the answers of a run belong.
+func placesOf(run *metric.Run) map[answerKey]func(*answerLine) {
+	places := map[answerKey]func(*answerLine){}
+	for _, l := range run.Levels {
+		for _, rounds := range [][]*metric.Round{l.Rounds, l.Voided} {
+			for _, round := range rounds {
+				for _, s := range round.MeasuredSamples() {
+					at := answerLine{Server: s.Server, Workload: s.Workload, Level: s.Level, Round: s.Round, Order: s.Order}
+					places[at.key()] = func(l *answerLine) {
+						said := l.Said
+						said.AtLimit = s.Finish == "length"
+						s.Said = &said
+					}
+				}
+			}
+		}
+	}
+	for _, c := range run.Comparisons {
+		for i := 0; c.Answers != nil && i < len(c.Answers.Pairs); i++ {
+			p := &c.Answers.Pairs[i]
+			for side, a := range answersOf(p) {
+				if a != nil {
+					at := pairLine(c, p, side)
+					places[at.key()] = func(l *answerLine) { a.Text = l.Text }
+				}
+			}
+		}
+	}
+	return places
+}
+
 // readAnswer reads the n-th line, without its line feed; the first is the header.
-func readAnswer(n int, raw []byte, sum *chain) (*metric.Said, answerKey, error) {
+func readAnswer(n int, raw []byte, sum *chain) (*answerLine, error) {
 	if n == 1 {
 		if _, err := answersSchema.parse(raw); err != nil {
-			return nil, answerKey{}, err
+			return nil, err
 		}
 	}
 	if err := sum.open(raw); err != nil {
-		return nil, answerKey{}, err
+		return nil, err
 	}
 	var l answerLine
 	if err := json.Unmarshal(raw, &l); err != nil {
-		return nil, answerKey{}, err
+		return nil, err
 	}
 	if n > 1 && l.Type != typeAnswer {
-		return nil, answerKey{}, fmt.Errorf("the type %q is unknown", l.Type)
+		return nil, fmt.Errorf("the type %q is unknown", l.Type)
 	}
-	return &l.Said, answerKey{l.Server, l.Workload, l.Level, l.Round, l.Order}, nil
+	return &l, nil
 }

@@ -63,6 +63,15 @@ func answersOf(run *metric.Run) (n int) {
 			}
 		}
 	}
+	for _, c := range run.Comparisons {
+		for _, p := range c.Answers.Pairs {
+			for _, a := range []*metric.PairedAnswer{p.Control, p.Candidate, p.Again} {
+				if a != nil && a.Text != "" {
+					n++
+				}
+			}
+		}
+	}
 	return n
 }
 
@@ -92,7 +101,7 @@ func TestDamagedAnswers(t *testing.T) {
 		"doubled":         append(bytes.Clone(whole), lines[1]...),
 		"of another run":  foreign,
 		"of another kind": []byte("{\"precious\":1}\n"),
-		"resealed":        []byte(record.Reseal(strings.ReplaceAll(string(whole), "plain", "fancy"))),
+		"resealed":        []byte(record.Reseal(strings.ReplaceAll(string(whole), `"text":"`, `"text":"x`))),
 	} {
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
@@ -159,7 +168,7 @@ func TestAnswersOfAKilledRun(t *testing.T) {
 			t.Errorf("%s: %v, %q", tt.name, err, problems)
 		}
 	}
-	write(record.AnswersFile, bytes.Replace(whole, []byte("plain"), []byte("fancy"), 1))
+	write(record.AnswersFile, bytes.Replace(whole, []byte(`"text":"`), []byte(`"text":"x`), 1))
 	if _, _, err := record.Read(dir); err == nil {
 		t.Error("an answer was changed, and nothing noticed")
 	}

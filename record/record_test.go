@@ -95,6 +95,12 @@ func random(seed uint64) *metric.Run {
 		run.Comparisons = append(run.Comparisons, &metric.Comparison{Name: word(), Control: word(), Candidate: word(), Restart: "leg",
 			Looks: []metric.ComparisonLook{{Rounds: rng.IntN(9), Planned: 2, Outcome: word()}}, Skipped: word(), Notes: []string{word()}})
 	}
+	for i, c := range run.Comparisons {
+		c.Name = fmt.Sprint(c.Name, i)
+		answer := func() *metric.PairedAnswer { return &metric.PairedAnswer{Leg: rng.IntN(4), Text: word()} }
+		c.Answers = &metric.PairedAnswers{Due: 2, Again: 1, Pairs: []metric.AnswerPair{{Workload: "chat", Level: "1", Control: answer(), Again: answer()},
+			{Workload: "chat", Level: "1", Order: 1, Control: answer(), Candidate: answer()}}}
+	}
 	for i := range 1 + rng.IntN(3) {
 		s := &metric.ServerRun{Address: fmt.Sprintf("vllm[%q]", fmt.Sprint(i)), Error: word(), Log: word()}
 		if rng.IntN(2) == 0 {

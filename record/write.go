@@ -129,10 +129,8 @@ func (w *Writer) RequestStarted(*metric.Level, metric.Phase) {}
 
 // SampleDone records one request, and before it its answer where that is kept.
 func (w *Writer) SampleDone(s *metric.Sample) error {
-	if s.Said != nil && w.err == nil {
-		if err := w.answer(s); err != nil {
-			w.err = fmt.Errorf("could not write to the answers: %w", err)
-		}
+	if s.Said != nil {
+		w.keepAnswers(func() error { return w.answer(answerLineOf(s)) })
 	}
 	return w.write(line{Type: typeSample, Sample: s})
 }
@@ -154,9 +152,20 @@ func (w *Writer) CapacityDone(c *metric.Capacity) error {
 	return w.write(line{Type: typeCapacity, Capacity: c})
 }
 
+// keepAnswers writes to the answers, unless something could not be written before.
+func (w *Writer) keepAnswers(write func() error) {
+	if w.err != nil {
+		return
+	}
+	if err := write(); err != nil {
+		w.err = fmt.Errorf("could not write to the answers: %w", err)
+	}
+}
+
 // ComparisonDone records how a comparison was run; its legs were recorded before
 // as rounds of their levels.
 func (w *Writer) ComparisonDone(c *metric.Comparison) error {
+	w.keepAnswers(func() error { return w.pairs(c) })
 	return w.write(line{Type: typeComparison, Comparison: c})
 }
 
