@@ -87,7 +87,7 @@ func atOnce(l *metric.Level) int {
 	if l.Kind == metric.Users {
 		return 1
 	}
-	return max(l.N, 1)
+	return l.AtOnce()
 }
 
 // String names the blocks: "5 rounds", "10 blocks of one round".
@@ -118,7 +118,7 @@ func (e evidence) more(total float64) (words string, requests int) {
 	}
 	total = max(total, float64(e.n+1))
 	if !e.sound {
-		total = max(total, float64(leastBlocks*max(e.level.N, 1)))
+		total = max(total, float64(leastBlocks*e.level.AtOnce()))
 	}
 	extra := math.Ceil(total) - float64(e.n)
 	if !(extra < 1e9) {

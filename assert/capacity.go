@@ -36,9 +36,11 @@ func (j *judge) capacity(server *plan.Server, w *plan.Workload) {
 	default:
 		limit = j.limit(w, j.run.Capacities[i])
 		var observed []*plan.Threshold
-		for _, r := range binding(w, boundAtCapacity) {
-			if r.severity != verdict.SeverityWarn && r.Stat.Kind == metric.Observed {
-				observed = append(observed, r.Threshold)
+		for _, x := range w.Whole() {
+			for _, r := range binding(x, boundAtCapacity) {
+				if r.severity != verdict.SeverityWarn && r.Stat.Kind == metric.Observed {
+					observed = append(observed, r.Threshold)
+				}
 			}
 		}
 		limit.judge(&v, w, observed)
@@ -51,7 +53,9 @@ func (j *judge) capacity(server *plan.Server, w *plan.Workload) {
 		return
 	}
 	j.add(v, w.Policy.OnInconclusive)
-	j.atCapacity(v, w, limit)
+	for _, x := range w.Whole() {
+		j.atCapacity(v, x, limit)
+	}
 }
 
 // ran says whether the run has the server.
@@ -67,7 +71,7 @@ type limit struct {
 	why     string // of that; "": no probe came out otherwise
 	n       int    // requests that were judged
 	// The thresholds at Pass, and the level that they were judged on.
-	verdicts []Verdict
+	verdicts map[*plan.Workload][]Verdict
 	level    *metric.Level
 	// doing is what the server was doing at Fail; "": it did not tell.
 	doing string
@@ -78,13 +82,13 @@ type standing struct {
 	outcome   string
 	confirmed bool
 	level     *metric.Level
-	verdicts  []Verdict
+	verdicts  map[*plan.Workload][]Verdict
 }
 
 // visited takes one more visit to the level. A later one settles it, a retry on
 // fresh samples only by a verdict, and a confirmation that does not pass
 // withdraws the pass.
-func (s *standing) visited(p *metric.CapacityProbe, l *metric.Level, verdicts []Verdict) {
+func (s *standing) visited(p *metric.CapacityProbe, l *metric.Level, verdicts map[*plan.Workload][]Verdict) {
 	switch {
 	case p.Purpose == "retry" && (p.Outcome == "saturated" || p.Outcome == "inconclusive" || p.Outcome == "capped"):
 		return
@@ -192,7 +196,7 @@ func (l *limit) bracket(levels map[int]*standing) {
 
 // visit judges one probe of the search; a nil level says that the record lacks
 // it.
-func (j *judge) visit(w *plan.Workload, c *metric.Capacity, p metric.CapacityProbe) (LookVerdict, []Verdict, *metric.Level) {
+func (j *judge) visit(w *plan.Workload, c *metric.Capacity, p metric.CapacityProbe) (LookVerdict, map[*plan.Workload][]Verdict, *metric.Level) {
 	whole := j.recorded[levelKey{c.Server, c.Workload, p.Level}]
 	if p.Requests < 1 && whole != nil && c.Probed(p, whole) {
 		return cutShort(whole), nil, whole
@@ -216,8 +220,11 @@ func (j *judge) visit(w *plan.Workload, c *metric.Capacity, p metric.CapacityPro
 	if problem != "" {
 		return LookVerdict{Outcome: Error, Invalid: problem}, nil, whole
 	}
-	v, verdicts := look(w, l, j.promised.PriceOf(c.Server), boundAtCapacity, errorAt(w.Policy.Alpha(), []metric.Look{{Planned: plannedLooks(whole, p)}}), 0)
-	return v, verdicts, l
+	looks := []metric.Look{{Planned: plannedLooks(whole, p)}}
+	v := lookAt(w, l, j.promised.PriceOf(c.Server), boundAtCapacity,
+		func(p plan.Policy) float64 { return errorAt(p.Alpha(), looks) },
+		func(*plan.Workload, *metric.Level) int { return 0 })
+	return v.LookVerdict, v.verdicts, l
 }
 
 // plannedLooks is over how many looks the error of a probe is split: at the look
@@ -394,8 +401,8 @@ func (l *limit) notes(w *plan.Workload, observed []*plan.Threshold) (notes []str
 // atCapacity gives the verdicts of the thresholds for the capacity at the
 // level that was certified.
 func (j *judge) atCapacity(of Verdict, w *plan.Workload, l limit) {
-	list := atCapacity(w)
-	judged := len(l.verdicts) == len(list) && l.problem == ""
+	list, verdicts := atCapacity(w), l.verdicts[w]
+	judged := len(verdicts) == len(list) && l.problem == ""
 	message := "because no level was seen to pass"
 	if l.Capacity == nil || l.problem != "" {
 		message = "because there is no capacity: " + of.Message
@@ -403,18 +410,18 @@ func (j *judge) atCapacity(of Verdict, w *plan.Workload, l limit) {
 	for i, t := range list {
 		v := t.unjudged(w.Policy)
 		if judged {
-			v = l.verdicts[i]
+			v = verdicts[i]
 		} else {
 			v.Outcome, v.Message = Skipped, message
 		}
-		v.Server, v.Workload, v.Name = of.Server, of.Workload, t.name()+" at capacity"
+		v.Server, v.Workload, v.Name = of.Server, w.Address(), t.name()+" at capacity"
 		if l.level != nil && v.Outcome != Skipped {
 			v.Level = l.level.Name
 			at := "at the certified limit, "
 			if w.Policy.Decide == plan.Estimate {
 				at = "at the limit, "
 			}
-			v.Notes = append(v.Notes, at+w.Capacity.Amount(l.Pass))
+			v.Notes = append(v.Notes, at+searchOf(w).Amount(l.Pass))
 		}
 		j.add(v, w.Policy.OnInconclusive)
 	}

@@ -1,6 +1,7 @@
 package assert
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"sort"
@@ -14,6 +15,7 @@ import (
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/traffic"
 )
 
 // Finding says of one threshold at one level whether the requests that the
@@ -58,7 +60,7 @@ func Certify(p *plan.Plan) []Finding {
 				}
 			}
 		}
-		if w.Capacity == nil {
+		if searchOf(w) == nil {
 			continue
 		}
 		for _, r := range binding(w, boundAtCapacity) {
@@ -134,6 +136,25 @@ func foresee(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 	return f
 }
 
+// ofMix is how many requests of its mix have so many of a part; that many of what stands
+// alone.
+func (f *foreseenLevel) ofMix(requests int) int {
+	if f.level.Share == 0 {
+		return requests
+	}
+	// Millionths are whole: 59 of 5% are 1,180.
+	share := int(math.Round(f.level.Share * traffic.Whole))
+	return (requests*traffic.Whole + share - 1) / share
+}
+
+// inMix says it in words: ", 1180 of its mix"; "" of what stands alone.
+func (f *foreseenLevel) inMix(requests int) string {
+	if f.level.Share == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d of its mix", f.ofMix(requests))
+}
+
 // never says that no outcome of what is planned could pass.
 func (f *foreseenLevel) never(remark, advice string) {
 	f.Impossible, f.Remark, f.Advice = true, remark, advice
@@ -155,7 +176,7 @@ func (f *foreseenLevel) mean(t *plan.Threshold) {
 	case inside:
 		f.never("one round has no spread to judge by", "use two seeds or more")
 	default:
-		f.never("one block has no spread to judge by", fmt.Sprintf("use two seeds or more, or at least %d requests", 2*max(f.level.N, 1)))
+		f.never("one block has no spread to judge by", fmt.Sprintf("use two seeds or more, or at least %d requests", f.ofMix(2*f.level.AtOnce())))
 	}
 }
 
@@ -168,16 +189,16 @@ func (f *foreseenLevel) share(t *plan.Threshold, clusters plan.Clusters) {
 		f.never("no number of requests proves that none ever fails", fmt.Sprintf("write %s for the requests of the run, or allow a share", thisRunOf(t)))
 		return
 	}
-	have := clusters.Units(f.kind, f.level.N, f.planned, f.n)
+	have := clusters.Units(f.kind, f.level.AtOnce(), f.planned, f.n)
 	noun, why, advice := "rounds", "since requests of one round may fail together", moreRounds(f.kind, need)
 	switch {
 	case f.kind == metric.Burst:
 		noun = "bursts"
 	case clusters == plan.ClustersNone:
-		noun, why, advice = "requests", "", fmt.Sprintf("requests = %d", need)
+		noun, why, advice = "requests", "", fmt.Sprintf("requests = %d", f.ofMix(need))
 	case clusters != plan.ClustersRound:
-		noun, why = fmt.Sprintf("waves of %d", f.level.N), "since requests that are in flight together may fail together"
-		advice = fmt.Sprintf("requests = %d (%d for each in flight)", need*f.level.N, need)
+		noun, why = fmt.Sprintf("waves of %d", f.level.AtOnce()), "since requests that are in flight together may fail together"
+		advice = fmt.Sprintf("requests = %d (%d for each in flight)", f.ofMix(need*f.level.AtOnce()), need)
 	}
 	f.Needed, f.units = verdict.Count(need, noun), strings.Fields(noun)[0]
 	if f.duration > 0 && clusters != plan.ClustersRound {
@@ -196,12 +217,12 @@ func (f *foreseenLevel) share(t *plan.Threshold, clusters plan.Clusters) {
 // percentile takes effective requests.
 func (f *foreseenLevel) percentile(t *plan.Threshold) {
 	need, _ := stat.MinimumN(t.Allowed(), f.alpha) // p99.9 at most: there is one
-	f.Needed = verdict.Count(need, "effective requests")
+	f.Needed = verdict.Count(need, "effective requests") + f.inMix(need)
 	best := float64(f.n)
 	if !f.sound || t.Metric.Source != metric.Client && f.planned < leastRounds {
 		best = math.Min(best, float64(f.waves))
 	}
-	blocks := fmt.Sprintf("%d rounds or %d requests", leastRounds, leastBlocks*max(f.level.N, 1))
+	blocks := fmt.Sprintf("%d rounds or %d requests", leastRounds, f.ofMix(leastBlocks*f.level.AtOnce()))
 	if f.kind == metric.Burst {
 		blocks = fmt.Sprintf("%d bursts", leastRounds)
 	}
@@ -209,31 +230,34 @@ func (f *foreseenLevel) percentile(t *plan.Threshold) {
 	case f.duration > 0:
 		f.Remark = "as many as come in " + plan.PlainDuration(f.duration)
 	case f.n < need:
-		f.never(fmt.Sprintf("needs %s at %s confidence, the plan has %d", verdict.Count(need, "requests"), f.confidence, f.n), "raise requests")
+		f.never(fmt.Sprintf("needs %s%s at %s confidence, the plan has %d", verdict.Count(need, "requests"), f.inMix(need), f.confidence, f.n), "raise requests")
 	case best < float64(need):
 		f.never(fmt.Sprintf("needs %s that count as independent at %s confidence; with fewer than %s each wave of %d counts as one, the plan has %s",
-			verdict.Count(need, "requests"), f.confidence, blocks, f.level.N, verdict.Count(f.waves, "waves")), "use more seeds or raise requests")
+			verdict.Count(need, "requests"), f.confidence, blocks, f.level.AtOnce(), verdict.Count(f.waves, "waves")), "use more seeds or raise requests")
 	}
 }
 
 // certifyCapacity judges a share's chances in a capacity search: at the level
 // that is required, else at the smallest, which has the most rounds.
 func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
-	c := w.Capacity
+	c, whole := searchOf(w), w
+	if w.Of != nil {
+		whole = w.Of
+	}
 	if c.Over == metric.OpenLoop {
 		level := c.Level(c.UpTo) // a certifying probe has as many as it may
-		level.Requests = w.MostRequests(level.Requests)
-		return certify(t, level, c.Over, w.Policy, probeLooks(c.Over, level, plan.Policy{MaxRequests: level.Requests}))
+		level.Requests = whole.MostRequests(level.Requests)
+		return certify(t, w.Portion(level), c.Over, w.Policy, ownLooks(w, probeLooks(c.Over, level, plan.Policy{MaxRequests: level.Requests})))
 	}
 	at := func(n int, deep bool) Finding {
 		level, policy := c.Level(n), w.Policy
 		policy.OnInconclusive = plan.Extend // a probe is extended whatever the plan says of levels
-		most := w.MostRequests(level.Requests)
+		most := whole.MostRequests(level.Requests)
 		policy.MaxRequests = min(most, 4*level.Requests)
 		if deep {
 			level, policy.MaxRequests = deepened(level, policy.MaxRequests, most), most
 		}
-		return certify(t, level, c.Over, policy, probeLooks(c.Over, level, policy))
+		return certify(t, w.Portion(level), c.Over, policy, ownLooks(w, probeLooks(c.Over, level, policy)))
 	}
 	n := max(c.Require, c.From)
 	f := at(n, false)
@@ -242,9 +266,9 @@ func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 			deep.Remark = fmt.Sprintf("only a level that is measured with so many has %s enough to pass", deep.units)
 			return deep
 		}
-		requests := f.needed * n
+		requests := w.OfWhole(f.needed * w.Portion(c.Level(n)).AtOnce())
 		if f.units == "requests" {
-			requests = f.needed
+			requests = w.OfWhole(f.needed)
 		}
 		more := fmt.Sprintf("requests = %d in the capacity block", requests)
 		if f.units == "rounds" {
@@ -269,6 +293,15 @@ func certifyCapacity(t *plan.Threshold, w *plan.Workload) Finding {
 		}
 	}
 	return f
+}
+
+// ownLooks are looks at a level of a mix by the requests that the part w has of it; the
+// looks themselves where w stands alone.
+func ownLooks(w *plan.Workload, looks []plan.Look) []plan.Look {
+	for i := range looks {
+		looks[i].Requests = w.Own(looks[i].Requests)
+	}
+	return looks
 }
 
 // deepened is the level as a deep probe first looks at it: at a part of the most
@@ -332,7 +365,7 @@ func probeLooks(kind metric.LoadKind, level plan.Level, policy plan.Policy) []pl
 // planned is the level as it would be recorded if every request left one
 // record: gather then cuts it as it will cut the measured one.
 func planned(level plan.Level, kind metric.LoadKind) *metric.Level {
-	l := &metric.Level{Name: level.Name, N: level.N, Kind: kind}
+	l := &metric.Level{Name: level.Name, N: level.N, Share: level.Share, Kind: kind}
 	rounds := max(level.Rounds, 1)
 	for i := range rounds {
 		l.Rounds = append(l.Rounds, &metric.Round{Index: i, Due: level.Requests*(i+1)/rounds - level.Requests*i/rounds})
@@ -415,10 +448,13 @@ func nearest(t *plan.Threshold, level plan.Level, o *plan.Open, alpha float64) s
 	if !ok || level.Requests < 1 {
 		return ""
 	}
+	share := cmp.Or(level.Share, 1) // see spaced
+	scatter := 1/o.Shape() + 0.5
 	takes := func(load float64) int {
-		return int(math.Ceil(float64(need) * max(1, (1/o.Shape()+0.5)/((1-load)*(1-load)))))
+		worth := min(1, (1-load)*(1-load)/scatter)
+		return int(math.Ceil(float64(need) / spaced(worth, share)))
 	}
-	most := 1 - math.Sqrt(float64(need)*(1/o.Shape()+0.5)/float64(level.Requests))
+	most := 1 - math.Sqrt(scatter/(1+(float64(level.Requests)/float64(need)-1)/share))
 	words := fmt.Sprintf("which take %d requests at 70%% of the largest rate and %d at 85%%", takes(0.7), takes(0.85))
 	if most <= 0 {
 		return words + fmt.Sprintf("; %d are too few at any", level.Requests)

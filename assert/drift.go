@@ -50,7 +50,7 @@ func (e evidence) drift() []string {
 		samples := r.MeasuredSamples()
 		_, first, ok1 := latency(samples[:len(samples)/2])
 		_, second, ok2 := latency(samples[len(samples)/2:])
-		if ok1 && ok2 && len(samples) >= 2*e.level.N {
+		if ok1 && ok2 && len(samples) >= 2*e.level.AtOnce() {
 			halves = append(halves, math.Log(second/first))
 		}
 	}

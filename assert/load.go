@@ -62,7 +62,9 @@ func (s *subject) load(v *Verdict, kind metric.LoadKind, level plan.Level, thres
 	if completed == 0 && len(problems) == 0 {
 		invalid(verdict.CauseServer, "none of %s completed: nothing was recorded", verdict.Count(s.n, "requests"))
 	}
-	s.lengths(v, samples, invalid)
+	if len(l.Parts) == 0 { // of a mix each part has lengths of its own
+		s.lengths(v, samples, invalid)
+	}
 	believable(samples, invalid)
 	generated(l.Answers, invalid)
 	s.loaded(v, invalid)

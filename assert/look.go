@@ -61,19 +61,23 @@ func JudgeLook(p *plan.Plan, w *plan.Workload, l *metric.Level, at metric.Look) 
 	if l.Skipped != "" {
 		return LookVerdict{Outcome: Error, Cause: verdict.CauseNotRun, Invalid: "not run: " + verdict.OneLine(l.Skipped)}
 	}
-	alpha := errorAt(w.Policy.Alpha(), append(slices.Clone(l.Looks), at))
+	looks := append(slices.Clone(l.Looks), at)
 	l, problem := begun(sample.Sound(l), at.Requests)
 	if problem != "" {
 		return LookVerdict{Outcome: Error, Invalid: problem}
 	}
-	binds, due := boundAt(l.Name), 0
-	if level := w.Fixed(l.Name); l.Probe != nil || level == nil {
-		binds = boundAtCapacity
-	} else {
-		due = dueIn(*level, l)
+	binds, level := boundAt(l.Name), w.Fixed(l.Name)
+	if l.Probe != nil || level == nil {
+		binds, level = boundAtCapacity, nil
 	}
-	v, _ := look(w, l, p.PriceOf(l.Server), binds, alpha, due)
-	return v
+	return lookAt(w, l, p.PriceOf(l.Server), binds,
+		func(p plan.Policy) float64 { return errorAt(p.Alpha(), looks) },
+		func(x *plan.Workload, l *metric.Level) int {
+			if level == nil {
+				return 0
+			}
+			return dueIn(x.Portion(*level), l)
+		}).LookVerdict
 }
 
 // look judges all of a level at an error. Of due requests in all, some may be
@@ -81,7 +85,7 @@ func JudgeLook(p *plan.Plan, w *plan.Workload, l *metric.Level, at metric.Look) 
 func look(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*plan.SLA) bool, alpha float64, due int) (LookVerdict, []Verdict) {
 	s := subject{evidence: gather(l), workload: w, price: price, policy: w.Policy, alpha: alpha, due: due}
 	// What only warns is judged too: a mean passes only if success does.
-	list := withGrowth(binding(w, binds), l.Kind, plan.Level{Name: l.Name, Stage: l.Stage, Speedup: l.Speedup}, verdict.SeverityError)
+	list := withGrowth(binding(w, binds), l.Kind, plan.Level{Name: l.Name, Stage: l.Stage, Speedup: l.Speedup, Share: l.Share}, verdict.SeverityError)
 	verdicts := s.thresholds(list)
 	for i := len(list) - 1; i >= 0; i-- {
 		if !list[i].limits() {
@@ -97,7 +101,6 @@ func look(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*pla
 	if len(verdicts) == 0 {
 		out.Outcome, out.Needs = Inconclusive, -1
 	}
-	nearest := math.Inf(-1)
 	for i := range verdicts {
 		v := &verdicts[i]
 		if v.Outcome == Error {
@@ -115,18 +118,8 @@ func look(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*pla
 				out.Needs = v.More
 			}
 		}
-		// One that failed binds before one that did not, however near.
-		near := t.Log
-		if v.Outcome == Fail {
-			near += 3 * maxLog
-		}
-		if near > nearest {
-			nearest, out.Binding = near, t.Name
-		}
 	}
-	if out.Outcome != Inconclusive {
-		out.Needs = 0
-	}
+	out.bind()
 	return out, verdicts
 }
 

@@ -94,7 +94,7 @@ func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level
 	looked := ""
 	if len(l.Looks) > 0 {
 		last := l.Looks[len(l.Looks)-1]
-		part, problem := begun(l, last.Requests)
+		part, problem := j.upToLook(key, w, last.Requests)
 		if problem != "" {
 			v.Outcome, v.Message = Error, "look at "+verdict.Count(last.Requests, "requests")+": "+problem
 			return nil

@@ -14,12 +14,12 @@ func (s *subject) opened(v *Verdict, thresholds []judgedThreshold, invalid objec
 	if s.level.Kind != metric.OpenLoop {
 		return
 	}
-	if s.level.Cut == metric.CutFull && !slices.ContainsFunc(thresholds, func(t judgedThreshold) bool {
+	if s.level.Cut == metric.CutFull && s.level.Of == "" && !slices.ContainsFunc(thresholds, func(t judgedThreshold) bool {
 		return t.threshold.Metric.Name == growing && t.Outcome == Fail
 	}) {
 		invalid(verdict.CauseInvalid, "given up with too many requests in flight, before the growth of the backlog was certain: raise max_in_flight")
 	}
-	if s.level.Stage != nil {
+	if s.level.Stage != nil || s.level.Of != "" {
 		return // what is in flight, it shares with the stages around it
 	}
 	most := 0

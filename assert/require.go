@@ -101,7 +101,8 @@ func (r required) limits() bool {
 
 // atCapacity lists those of a search for the limit.
 func atCapacity(w *plan.Workload) []required {
-	list := withGrowth(binding(w, boundAtCapacity), w.Capacity.Over, plan.Level{Range: w.Capacity.Range}, verdict.SeverityError)
+	c := searchOf(w)
+	list := withGrowth(binding(w, boundAtCapacity), c.Over, w.Portion(plan.Level{Range: c.Range}), verdict.SeverityError)
 	return slices.DeleteFunc(list, func(r required) bool { return !r.limits() })
 }
 
@@ -123,9 +124,10 @@ func pairs(list []required, verdicts []Verdict) []judgedThreshold {
 const growing = "backlog_growth"
 
 // withGrowth adds to what a level requires that its rate is sustained, where the
-// plan does not bound that itself.
+// plan does not bound that itself. Of a part of a mix, the mix's rate says it.
 func withGrowth(list []required, kind metric.LoadKind, level plan.Level, severity verdict.Severity) []required {
-	if kind != metric.OpenLoop || level.Stage != nil || level.Speedup > 0 || slices.ContainsFunc(list, func(r required) bool { return r.Metric.Name == growing }) {
+	joint := level.Stage != nil || level.Speedup > 0 || level.Share > 0 // its rate with others, or is not steady
+	if kind != metric.OpenLoop || joint || slices.ContainsFunc(list, func(r required) bool { return r.Metric.Name == growing }) {
 		return list
 	}
 	t := &plan.Threshold{

@@ -186,7 +186,7 @@ func (s *subject) units() int {
 // average, of a stage, which shares its own with those around it, the most.
 func (s *subject) wave() int {
 	if s.level.Kind != metric.OpenLoop {
-		return max(s.level.N, 1)
+		return s.level.AtOnce()
 	}
 	if mean := s.level.Value("in_flight", metric.Steady, nil, nil); mean.OK && s.level.Stage == nil {
 		return max(int(math.Ceil(mean.V)), 1)

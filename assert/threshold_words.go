@@ -15,7 +15,7 @@ func (s *subject) notes(v *Verdict, o observations) {
 	switch {
 	case !s.sound && v.Effective > 0:
 		v.Notes = append(v.Notes, fmt.Sprintf("%s and %s are too few to see how requests depend on each other: each wave of %d counts as one request (%s)",
-			verdict.Count(len(s.level.Rounds), "rounds"), verdict.Count(s.n, "requests"), s.level.N, verdict.Count(s.waves, "waves")))
+			verdict.Count(len(s.level.Rounds), "rounds"), verdict.Count(s.n, "requests"), s.level.AtOnce(), verdict.Count(s.waves, "waves")))
 	case s.crowding() < 1 && v.Effective > 0.995*s.crowding()*float64(s.n):
 		v.Notes = append(v.Notes, fmt.Sprintf("at %s of the largest rate %s are worth %s independent ones at most: busy periods are few and long",
 			s.nearness(), verdict.Count(s.n, "requests"), metric.Format(metric.Count, math.Floor(v.Effective))))

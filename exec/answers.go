@@ -6,7 +6,6 @@ import (
 
 	"github.com/tokgate/tokgate/answers"
 	"github.com/tokgate/tokgate/exec/client"
-	"github.com/tokgate/tokgate/exec/load"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/record"
@@ -62,13 +61,13 @@ func keptOf(l *metric.Level) *kept {
 }
 
 // keepsOf is how many bytes of an answer's text are kept until it has ended; 0: none.
-func (rd *round) keepsOf(turn load.Turn) int {
+func (rd *round) keepsOf(f *flight) int {
 	switch {
-	case turn.Phase != metric.Measured:
+	case f.turn.Phase != metric.Measured:
 		return 0
-	case rd.Workload.Output.Natural:
+	case f.lot.workload.Output.Natural:
 		return lookedAtBytes
-	case rd.keeps(turn.Order):
+	case rd.keeps(f):
 		return keptBytes
 	}
 	return 0
@@ -79,12 +78,12 @@ func (rd *round) keepsOf(turn load.Turn) int {
 func (rd *round) heard(f *flight) {
 	said := f.answer.Said()
 	f.answer = nil
-	if rd.Workload.Output.Natural {
+	if w := f.lot.workload; w.Output.Natural {
 		by := saidBy(said, f.sample, rd.secrets)
-		found := rd.Workload.Found(f.asked, by, f.row)
-		f.sample.Answer, f.sample.Said = &found, rd.stored(rd.Workload, by)
+		found := w.Found(f.asked, by, f.row)
+		f.sample.Answer, f.sample.Said = &found, rd.stored(w, by)
 	}
-	if rd.keeps(f.turn.Order) {
+	if rd.keeps(f) {
 		rd.keep(f, said)
 	}
 }
@@ -107,13 +106,13 @@ func (r *runner) stored(w *plan.Workload, s answers.Said) *metric.Said {
 
 // askedBy is what a request asks of its answer: as all of the level do, unless it is a
 // row with fields of its own.
-func (rd *round) askedBy(r *client.Request) *answers.Ask {
+func (a *asking) askedBy(r *client.Request) *answers.Ask {
 	if !r.Natural || len(r.Prompt.Fields) == 0 {
-		return rd.asked
+		return a.asked
 	}
-	ask, err := rd.Workload.Ask(r.Prompt.Row)
-	if err != nil && len(rd.level.Notes) == 0 {
-		rd.level.Notes = append(rd.level.Notes, unheld(err))
+	ask, err := a.workload.Ask(r.Prompt.Row)
+	if err != nil && len(a.level.Notes) == 0 {
+		a.level.Notes = append(a.level.Notes, unheld(err))
 	}
 	return ask
 }
@@ -141,12 +140,13 @@ func saidBy(said client.Said, s *metric.Sample, secrets record.Redactor) answers
 
 // keeps says whether the text of a request's answer is to be counted again: which of
 // them depends on the salt, which no server knows.
-func (rd *round) keeps(order int) bool {
-	if rd.target.Tokens == nil || len(rd.kept.texts)+len(rd.kept.before.Recounts) >= keptAnswers {
+func (rd *round) keeps(f *flight) bool {
+	kept := f.lot.kept
+	if rd.target.Tokens == nil || len(kept.texts)+len(kept.before.Recounts) >= keptAnswers {
 		return false
 	}
-	step := max(rd.Level.Requests/keptAnswers, 1)
-	return (rd.out.Index*rd.out.Due+order)%step == int(rd.run.Salt%uint64(step))
+	step := max(f.lot.planned/keptAnswers, 1)
+	return (rd.out.Index*f.lot.due+f.nth)%step == int(rd.run.Salt%uint64(step))
 }
 
 // keep keeps the text of an answer that completed.
@@ -157,6 +157,6 @@ func (rd *round) keep(f *flight, said client.Said) {
 	}
 	if s := f.sample; s.Completed() && s.Usage != nil && s.Usage.Output > s.Usage.Hidden && text != "" {
 		whole := !said.Cut && len(said.Calls) == 0
-		rd.kept.texts = append(rd.kept.texts, keptAnswer{rd.out.Index, f.turn.Order, s.Usage.Output - s.Usage.Hidden, f.row, text, whole})
+		f.lot.kept.texts = append(f.lot.kept.texts, keptAnswer{rd.out.Index, f.nth, s.Usage.Output - s.Usage.Hidden, f.row, text, whole})
 	}
 }

@@ -89,10 +89,10 @@ func TestStored(t *testing.T) {
 // back. An answer of nothing else has nothing to be counted.
 func TestKeepsWhatWasSent(t *testing.T) {
 	for _, tt := range []struct{ output, hidden, want int }{{10, 0, 10}, {10, 4, 6}, {10, 10, 0}} {
-		rd := &round{kept: &kept{}, out: &metric.Round{}}
-		rd.keep(&flight{sample: &metric.Sample{Usage: &metric.Usage{Output: tt.output, Hidden: tt.hidden}}}, client.Said{Whole: "some words"})
+		rd, l := &round{out: &metric.Round{}}, &lot{asking: &asking{kept: &kept{}}}
+		rd.keep(&flight{lot: l, sample: &metric.Sample{Usage: &metric.Usage{Output: tt.output, Hidden: tt.hidden}}}, client.Said{Whole: "some words"})
 		got := 0
-		for _, k := range rd.kept.texts {
+		for _, k := range l.kept.texts {
 			got += k.claimed
 		}
 		if got != tt.want {

@@ -63,7 +63,7 @@ func Cases(p *plan.Plan) []Case {
 	for _, s := range p.Servers {
 		for _, w := range p.Workloads {
 			for _, on := range w.Servers {
-				if on != s || p.Idle(s, w) {
+				if on != s || p.Idle(s, w) || w.Of != nil { // a part is sent by its mix
 					continue
 				}
 				for _, l := range w.Loads {

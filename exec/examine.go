@@ -14,24 +14,30 @@ import (
 
 // examine looks at the answers that were kept, with nothing in flight.
 func (s *series) examine() {
-	a := s.kept
+	for _, of := range s.asks {
+		s.examineOf(of)
+	}
+}
+
+func (s *series) examineOf(of *asking) {
+	a := of.kept
 	if len(a.texts) == 0 || s.target == nil || s.target.Tokens == nil || !s.check() {
 		return
 	}
 	compared, same := alike(a.texts)
 	a.found.Compared, a.found.Alike = a.before.Compared+compared, a.before.Alike+same
-	s.recount()
-	if of := [2]string{s.level.Server, s.level.Workload}; s.Workload.Prompt.Dataset == nil && !s.repeated[of] && s.yield == nil {
-		s.repeated[of] = true
-		a.found.Again = s.again()
+	s.recount(of)
+	if key := [2]string{of.level.Server, of.level.Workload}; of.workload.Prompt.Dataset == nil && !s.repeated[key] && s.yield == nil {
+		s.repeated[key] = true
+		a.found.Again = s.again(of)
 	}
 	found := a.found
-	s.level.Answers = &found
+	of.level.Answers = &found
 }
 
 // recount has the server's tokenizer count the tokens of what it sent.
-func (s *series) recount() {
-	a := s.kept
+func (s *series) recount(of *asking) {
+	a := of.kept
 	ctx, cancel := clock.WithTimeout(s.starting, s.Clock, recountTime)
 	defer cancel()
 	for ; a.counted < len(a.texts) && a.found.Note == "" && s.check(); a.counted++ {
@@ -39,8 +45,8 @@ func (s *series) recount() {
 		if !k.whole {
 			continue
 		}
-		n, err := s.target.Tokens(ctx, s.request.Model, k.text)
-		if errors.Is(err, client.ErrNoTokenizer) && !s.level.Exact {
+		n, err := s.target.Tokens(ctx, of.request.Model, k.text)
+		if errors.Is(err, client.ErrNoTokenizer) && !of.level.Exact {
 			return // there is none, as was known from the prompts
 		}
 		if err == nil && n == 0 {
@@ -74,10 +80,10 @@ func alike(kept []keptAnswer) (compared, same int) {
 
 // again sends one prompt that was never sent before again and again. Its prefill may
 // come from the server's prefix cache; its answer is generated anew each time.
-func (s *series) again() []time.Duration {
-	prompt, err := s.prompts.Prompt(PromptID{Level: s.level.Name, Phase: "again"})
-	request := s.request
-	request.Prompt, request.Output, request.Timeout = prompt, min(s.Workload.Output.Mean, againTokens), againTime
+func (s *series) again(of *asking) []time.Duration {
+	prompt, err := of.prompts.Prompt(PromptID{Level: s.level.Name, Phase: "again"})
+	request := of.request
+	request.Prompt, request.Output, request.Timeout = prompt, min(of.workload.Output.Mean, againTokens), againTime
 	if err != nil || request.Output < againTokens/3 {
 		return nil
 	}

@@ -16,9 +16,8 @@ import (
 func (r *runner) level(t *Target, c Case) (lost error) {
 	begin := r.Clock.Now()
 	r.remaining--
-	l := newLevel(c)
-	r.run.Levels = append(r.run.Levels, l)
-	defer func() { r.observe(r.Observer.LevelDone(l)) }()
+	l := r.newLevel(c)
+	defer r.done(l)
 
 	s, lost := r.series(t, c, l)
 	if s == nil {

@@ -13,9 +13,6 @@ import (
 // play plays the round to its end, or until it is cut short.
 func (rd *round) play() {
 	rd.flights = map[*flight]struct{}{}
-	if rd.out.Time == 0 {
-		rd.measured = rd.lengths.Measured(rd.out.Due)
-	}
 	rd.proven = slices.ContainsFunc(rd.level.Rounds, func(r *metric.Round) bool {
 		return slices.ContainsFunc(r.Samples, (*metric.Sample).Completed)
 	})

@@ -112,7 +112,7 @@ func (h *hunt) probe(p search.Probe) (search.Result, error) {
 		}
 	}
 	s.examine()
-	h.observe(h.Observer.LevelDone(s.level))
+	h.done(s.level)
 	result.Spent = h.Clock.Now() - begin
 	return result, lost
 }
@@ -128,12 +128,11 @@ func (h *hunt) samples(p search.Probe) (s *series, lost error) {
 	if p.Set > 0 {
 		c.Level.Name += fmt.Sprintf(" set %d", p.Set+1)
 	}
-	l := newLevel(c)
+	l := h.newLevel(c)
 	l.Probe, l.Saturation = &metric.Probe{Purpose: string(p.Purpose), Set: p.Set}, h.saturation
-	h.run.Levels = append(h.run.Levels, l)
 	s, lost = h.series(h.target, c, l)
 	if s == nil {
-		h.observe(h.Observer.LevelDone(l))
+		h.done(l)
 		s = &series{level: l}
 	}
 	h.levels[key] = s

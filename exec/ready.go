@@ -57,11 +57,12 @@ func (rd *round) prompt(phase metric.Phase, order int) client.Prompt {
 		rd.readyBytes -= promptBytes(p)
 		return p
 	}
-	made := PromptID{Level: rd.level.Name, Seed: rd.out.Seed, Round: rd.out.Index, Phase: phase, Order: order, First: rd.first}
+	l, nth := rd.of(phase, order)
+	made := PromptID{Level: rd.level.Name, Seed: rd.out.Seed, Round: rd.out.Index, Phase: phase, Order: nth, First: l.first}
 	if rd.replay != nil {
 		made.Recorded = rd.replay.recorded(phase, order)
 	}
-	p, err := rd.prompts.Prompt(made)
+	p, err := l.prompts.Prompt(made)
 	if err != nil {
 		rd.cut(rd.secrets.Text(fmt.Sprintf("no prompt could be made: %v", err)))
 	}

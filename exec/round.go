@@ -19,27 +19,23 @@ import (
 type round struct {
 	*runner
 	Case
-	target  *Target
-	level   *metric.Level
-	out     *metric.Round
-	prompts Prompts
-	kept    *kept
-	asked   *answers.Ask   // what the requests ask of their answers
-	request client.Request // what all requests have in common
-	lengths load.Lengths
+	target *Target
+	level  *metric.Level
+	out    *metric.Round
+	lots   []*lot // of a mix one for each part, else one
+	// picks are the requests of a mix as far as they are drawn, given how many of them
+	// each part has.
+	picks map[metric.Phase][]pick
+	given map[metric.Phase][]int
 	// durations are those of the series.
 	durations map[*plan.Workload]time.Duration
 
-	measured []int                    // lengths of the measured answers, by order of start
-	ready    map[turnID]client.Prompt // prompts made beforehand
+	ready map[turnID]client.Prompt // prompts made beforehand
 	// readyBytes is how long they are together.
 	readyBytes int
 	flights    map[*flight]struct{} // what is in flight
 	judged     int                  // of these, the measured ones
 	launched   int                  // flights so far
-	// first is how many measured requests of the workload came before the round's on
-	// the server.
-	first int
 
 	loop   *load.Loop // of a closed loop, while it runs
 	window listening  // of an open loop
@@ -83,6 +79,8 @@ type listening interface {
 type flight struct {
 	number int // in order of start
 	turn   load.Turn
+	lot    *lot           // of which it is
+	nth    int            // and its number there
 	sample *metric.Sample // the transport's until it ended
 	answer *client.Answer // where its text is kept; nil: it is not
 	asked  *answers.Ask   // what the request asks of it, where it is
@@ -173,6 +171,7 @@ func (rd *round) fly(turn load.Turn, at time.Duration, prompt client.Prompt, t *
 		return
 	}
 	f := &flight{number: rd.launched, turn: turn, at: at, talk: t}
+	f.lot, f.nth = rd.of(turn.Phase, turn.Order)
 	rd.launched++
 	if turn.Phase == metric.Measured {
 		rd.judged++
@@ -184,14 +183,14 @@ func (rd *round) fly(turn load.Turn, at time.Duration, prompt client.Prompt, t *
 		}
 	}
 	if t != nil {
-		f.output = rd.lengths.At(t.phase, t.number*mostTurns+t.turn)
-	} else if turn.Phase == metric.Measured && turn.Order < len(rd.measured) {
-		f.output = rd.measured[turn.Order]
+		f.output = f.lot.lengths.At(t.phase, t.number*mostTurns+t.turn)
+	} else if turn.Phase == metric.Measured && f.nth < len(f.lot.measured) {
+		f.output = f.lot.measured[f.nth]
 	} else {
-		f.output = rd.lengths.At(turn.Phase, turn.Order)
+		f.output = f.lot.lengths.At(turn.Phase, f.nth)
 	}
-	f.input, f.output, f.row, f.shared = cmp.Or(prompt.Tokens, rd.request.Input), cmp.Or(prompt.Output, f.output), prompt.Row, prompt.Shared
-	request := rd.request
+	request := f.lot.request
+	f.input, f.output, f.row, f.shared = cmp.Or(prompt.Tokens, request.Input), cmp.Or(prompt.Output, f.output), prompt.Row, prompt.Shared
 	request.Prompt, request.Input, request.Output = prompt, f.input, f.output
 	f.sample = rd.sample(f)
 	var ctx context.Context
@@ -201,8 +200,8 @@ func (rd *round) fly(turn load.Turn, at time.Duration, prompt client.Prompt, t *
 	answer := client.NewAnswer(f.sample, func(s *metric.Sample) {
 		rd.Clock.Post(func() { rd.finish(f, s) })
 	})
-	if most := rd.keepsOf(turn); most > 0 {
-		f.answer, f.asked = answer, rd.askedBy(&request)
+	if most := rd.keepsOf(f); most > 0 {
+		f.answer, f.asked = answer, f.lot.askedBy(&request)
 		answer.Keep(most)
 	}
 	if t != nil && t.turn < t.of {
@@ -226,6 +225,9 @@ func (rd *round) sample(f *flight) *metric.Sample {
 		Server: rd.level.Server, Workload: rd.level.Workload, Level: rd.level.Name, Round: rd.out.Index,
 		Slot: f.turn.Slot, Order: f.turn.Order, Phase: f.turn.Phase,
 		Scheduled: f.at, InputAsked: f.input, OutputAsked: f.output, Row: f.row, Shared: f.shared,
+	}
+	if rd.Workload.Mix != nil {
+		out.Part = f.lot.workload.PartName()
 	}
 	if f.talk != nil {
 		out.Turn = f.talk.turn

@@ -53,6 +53,9 @@ func Run(ctx context.Context, c Config) (*metric.Run, error) {
 	}
 	r.run.End = c.Clock.Now()
 	r.run.Stopped = r.stopped
+	for _, l := range r.run.Levels {
+		l.Divide() // legs are kept once both are over
+	}
 	r.observe(c.Observer.RunDone(r.run))
 	return r.run, r.err
 }

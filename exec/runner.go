@@ -191,20 +191,35 @@ func (r *runner) selected(c Case) bool { return r.Only == nil || r.Only(c) }
 // skip lists cases that are not run; those that the user left out say so.
 func (r *runner) skip(cases []Case, why string) {
 	for _, c := range cases {
-		l := newLevel(c)
+		l := r.newLevel(c)
 		l.Skipped = why
 		if !r.selected(c) {
 			l.Skipped = metric.SkippedOnly
 		} else {
 			r.remaining--
 		}
-		r.run.Levels = append(r.run.Levels, l)
-		r.observe(r.Observer.LevelDone(l))
+		r.done(l)
 	}
 }
 
-func newLevel(c Case) *metric.Level {
-	return &metric.Level{
+// newLevel adds a level to the run, and of a mix those of its parts.
+func (r *runner) newLevel(c Case) *metric.Level {
+	l := levelOf(c)
+	r.run.Levels = append(append(r.run.Levels, l), l.Parts...)
+	return l
+}
+
+// done hands on a level that is over, and what its parts have of it.
+func (r *runner) done(l *metric.Level) {
+	r.observe(r.Observer.LevelDone(l))
+	l.Divide()
+	for _, part := range l.Parts {
+		r.observe(r.Observer.LevelDone(part))
+	}
+}
+
+func levelOf(c Case) *metric.Level {
+	l := &metric.Level{
 		Server:   c.Server.Address(),
 		Workload: c.Workload.Address(),
 		Name:     c.Level.Name,
@@ -216,4 +231,13 @@ func newLevel(c Case) *metric.Level {
 		Natural:  c.Workload.Output.Natural,
 		Asked:    c.Workload.Asked(c.Server, c.Load),
 	}
+	for _, part := range c.Workload.Mix {
+		of := c
+		of.Workload = part
+		p := levelOf(of)
+		p.Of, p.Share = l.Workload, part.Portion(c.Level).Share
+		l.Natural = l.Natural || p.Natural
+		l.Parts = append(l.Parts, p)
+	}
+	return l
 }

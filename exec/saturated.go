@@ -25,7 +25,7 @@ func (r *runner) saturation(t *Target, c Case) (l *metric.Level, lost error) {
 	of := *c.Load
 	of.Kind, of.Open = metric.ClosedLoop, nil
 	c.Load, c.Level = &of, plan.Level{Name: metric.SaturationName, N: min(plan.SaturationSlots, c.Load.Open.MaxInFlight), Rounds: 1}
-	l = newLevel(c)
+	l = levelOf(c)
 	l.Probe = &metric.Probe{Purpose: metric.SaturationName}
 	r.run.Levels = append(r.run.Levels, l)
 	defer func() { r.observe(r.Observer.LevelDone(l)) }()
@@ -35,7 +35,7 @@ func (r *runner) saturation(t *Target, c Case) (l *metric.Level, lost error) {
 	}
 	r.observe(r.Observer.LevelStarted(l, 0, plan.Saturation))
 	s.warm()
-	rd := s.newRound(0)
+	rd := s.newRound(nil)
 	rd.saturates = true
 	s.now = rd
 	rd.play()
@@ -51,8 +51,8 @@ func (r *runner) saturation(t *Target, c Case) (l *metric.Level, lost error) {
 // answerLength is how many tokens an answer has on average: as asked, or where
 // they end by themselves as those had that completed.
 func answerLength(w *plan.Workload, l *metric.Level) float64 {
-	if !w.Output.Natural {
-		return float64(w.Output.Mean)
+	if mean, ok := w.AnswerLength(); ok {
+		return mean
 	}
 	tokens, n := 0, 0
 	for _, r := range l.Rounds {

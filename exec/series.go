@@ -1,11 +1,9 @@
 package exec
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
-	"github.com/tokgate/tokgate/answers"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/load"
 	"github.com/tokgate/tokgate/metric"
@@ -16,12 +14,9 @@ import (
 type series struct {
 	*runner
 	Case
-	target  *Target
-	level   *metric.Level
-	prompts Prompts
-	kept    *kept
-	asked   *answers.Ask // what the requests ask of their answers
-	request client.Request
+	target *Target
+	level  *metric.Level
+	asks   []*asking // of a mix one for each part, else one
 	// before are rounds that were measured under another name: a fixed level
 	// to which a search adds.
 	before []*metric.Round
@@ -39,27 +34,11 @@ type series struct {
 
 // series prepares to run l; nil when it cannot be run, and l says why.
 func (r *runner) series(t *Target, c Case, l *metric.Level) (s *series, lost error) {
-	prompts, err := t.Prompts(r.starting, c.Workload, r.run.Salt)
-	if err != nil {
-		l.Skipped = r.secrets.Text(fmt.Sprintf("no prompts could be made: %v", err))
-		if !r.check() {
-			l.Skipped = r.why()
-		} else if t.Err != nil {
-			lost = t.Err()
-		}
+	asks, lost := r.askings(t, c, l)
+	if asks == nil {
 		return nil, lost
 	}
-	request, err := requestOf(t, c)
-	if err != nil {
-		l.Skipped = err.Error()
-		return nil, nil
-	}
-	l.Exact = prompts.Exact()
-	ask, err := c.Workload.Ask(0)
-	if err != nil && c.Workload.Output.Natural {
-		l.Notes = append(l.Notes, r.secrets.Text(unheld(err)))
-	}
-	return &series{runner: r, Case: c, target: t, level: l, prompts: prompts, kept: keptOf(l), asked: ask, request: request, durations: r.durations}, nil
+	return &series{runner: r, Case: c, target: t, level: l, asks: asks, durations: r.durations}, nil
 }
 
 // play adds rounds of so many measured requests each. It says whether all of
@@ -97,7 +76,7 @@ func (s *series) play(due []int) (ended bool, lost error) {
 func (s *series) round(n, of int) (again bool) {
 	s.warm()
 	l := s.level
-	rd := s.newRound(n)
+	rd := s.newRound([]int{n})
 	s.now, s.last = rd, rd
 	rd.play()
 	s.now = nil
@@ -128,14 +107,10 @@ func (s *series) window(due []int) (ended bool, lost error) {
 		}
 		return false, nil
 	}
-	requests := 0
-	for _, n := range due {
-		requests += n
-	}
 	s.warm()
-	rd := s.newRound(requests)
+	rd := s.newRound(due)
 	if s.Level.Speedup > 0 {
-		rd.replay = s.replayed(rd.out.Index, requests)
+		rd.replay = s.replayed(rd.out.Index, rd.out.Due)
 	}
 	if s.Load.Kind == metric.Users {
 		rd.window = newCrowd(rd, len(due))
@@ -181,24 +156,19 @@ func (s *series) keep(r *metric.Round) {
 	s.observe(s.Observer.RoundDone(s.level, r))
 }
 
-// newRound is the next round of the level, of n measured requests.
-func (s *series) newRound(n int) *round {
-	l := s.level
+// newRound is the next round of the level, of so many measured requests in each of its
+// parts.
+func (s *series) newRound(due []int) *round {
+	l, n := s.level, 0
+	for _, part := range due {
+		n += part
+	}
 	i := len(s.before) + len(l.Rounds) + len(l.Voided)
 	rd := &round{
-		runner: s.runner, target: s.target, Case: s.Case, level: l, prompts: s.prompts, kept: s.kept, asked: s.asked, request: s.request, durations: s.durations,
+		runner: s.runner, target: s.target, Case: s.Case, level: l, durations: s.durations,
 		out: &metric.Round{Index: i, Seed: seed(s.Load, i), Due: n, Time: s.Level.RoundTime(), Leg: s.leg},
 	}
-	of := [2]string{l.Server, l.Workload}
-	rd.first = s.sent[of]
-	s.sent[of] += n
-	rd.lengths = load.Lengths{
-		Mean: s.Workload.Output.Mean, Jitter: s.Workload.Output.Jitter,
-		Seed: rd.out.Seed, Workload: l.Workload, Level: l.Name, Round: i,
-	}
-	if s.Workload.Output.Natural {
-		rd.lengths.Jitter = 0 // the mean is the cap of an answer that ends by itself
-	}
+	s.lots(rd, due)
 	return rd
 }
 

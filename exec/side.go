@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/tokgate/tokgate/metric"
@@ -177,9 +178,7 @@ func (t *turns) prepare(x *side) bool {
 	t.observe(t.Observer.ServerReady(x.found))
 	for i, c := range x.cases {
 		if first {
-			l := newLevel(c)
-			x.levels = append(x.levels, l)
-			t.runner.run.Levels = append(t.runner.run.Levels, l)
+			x.levels = append(x.levels, t.newLevel(c))
 		}
 		s, lost := t.series(target, c, x.levels[i])
 		if s == nil {
@@ -187,7 +186,7 @@ func (t *turns) prepare(x *side) bool {
 				lost = fmt.Errorf("%s", x.levels[i].Skipped)
 			}
 			t.lost(x.found, target, lost)
-			t.observe(t.Observer.LevelDone(x.levels[i]))
+			t.done(x.levels[i])
 			return false
 		}
 		if first {
@@ -219,8 +218,8 @@ func (t *turns) close(x *side) bool {
 		return true
 	}
 	for _, s := range x.series {
-		if s.examine(); s.level.Answers != nil {
-			t.observe(t.Observer.LevelDone(s.level))
+		if s.examine(); slices.ContainsFunc(s.asks, func(a *asking) bool { return a.level.Answers != nil }) {
+			t.done(s.level)
 		}
 	}
 	target := x.target

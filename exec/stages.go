@@ -14,13 +14,13 @@ func (r *runner) stages(t *Target, cases []Case) (lost error) {
 	var levels []*metric.Level
 	defer func() {
 		for _, l := range levels {
-			r.observe(r.Observer.LevelDone(l))
+			r.done(l)
 		}
 	}()
 	for _, c := range cases {
 		r.remaining--
-		l := newLevel(c)
-		r.run.Levels, levels = append(r.run.Levels, l), append(levels, l)
+		l := r.newLevel(c)
+		levels = append(levels, l)
 		s, err := r.series(t, c, l)
 		if s == nil {
 			lost = err

@@ -50,7 +50,7 @@ func (rd *round) goesOn(f *flight) bool {
 		return false
 	}
 	said, whole := f.spoken.Reply()
-	talker, ok := rd.prompts.(Talker)
+	talker, ok := f.lot.prompts.(Talker)
 	if !whole || !ok {
 		rd.cut("an answer is too long to be gone on with")
 		return false
@@ -82,7 +82,7 @@ func (rd *round) misses(f *flight) int {
 	failed := t.turn
 	for t.turn < t.of {
 		t.turn++
-		g := &flight{turn: f.turn, at: f.sample.End, talk: t}
+		g := &flight{turn: f.turn, lot: f.lot, at: f.sample.End, talk: t}
 		s := rd.sample(g)
 		s.End = f.sample.End
 		s.Failure = &metric.Failure{Kind: metric.FailMissing, Message: fmt.Sprintf("its conversation ended with turn %d, which failed", failed)}

@@ -304,7 +304,7 @@ func (t *turns) begin(x *side, i int) int {
 
 // end notes what a leg of one case came to. It says whether all went well.
 func (t *turns) end(x *side, i int, ended bool, lost error) bool {
-	t.observe(t.Observer.LevelDone(x.series[i].level))
+	t.done(x.series[i].level)
 	if lost != nil {
 		t.lost(x.found, x.target, lost)
 	}
@@ -376,6 +376,9 @@ func (t *turns) seen() *metric.Run {
 	seen := *t.runner.run
 	seen.Comparisons = t.records
 	seen.End = t.Clock.Now()
+	for _, l := range seen.Levels {
+		l.Divide() // legs are kept once both are over
+	}
 	return &seen
 }
 

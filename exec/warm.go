@@ -17,20 +17,27 @@ const warmAtOnce = 8
 // warm has the server see everything that the prompts of the level share, once: before
 // the first of its rounds on each start of the server.
 func (s *series) warm() {
-	shared := s.Workload.Prompt.Shared
-	if s.warmed || !s.Workload.Prompt.Warm {
+	if s.warmed {
 		return
 	}
 	s.warmed = true
+	for _, a := range s.asks {
+		if a.workload.Prompt.Warm {
+			s.warmBy(a)
+		}
+	}
+}
+
+func (s *series) warmBy(a *asking) {
 	ctx, cancel := context.WithCancel(s.flying)
 	defer cancel()
 	open := 0
-	for group := range shared.Groups {
-		p, err := s.prompts.Prompt(PromptID{Level: s.level.Name, Phase: Warm, Order: group})
+	for group := range a.workload.Prompt.Shared.Groups {
+		p, err := a.prompts.Prompt(PromptID{Level: s.level.Name, Phase: Warm, Order: group})
 		if err != nil || !s.check() {
 			break // the round will say it
 		}
-		request := s.request
+		request := a.request
 		request.Prompt, request.Output, request.Natural = p, 1, false
 		open++
 		s.target.Transport.Send(ctx, &request, client.NewAnswer(&metric.Sample{OutputAsked: 1}, func(*metric.Sample) {

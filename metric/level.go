@@ -388,7 +388,7 @@ func (r *Round) Synchrony(slots int) Value {
 
 // Synchrony is the mean over the level's rounds.
 func (l *Level) Synchrony() Value {
-	if l.Kind != ClosedLoop {
+	if l.Kind != ClosedLoop || l.Of != "" {
 		return None("it has no slots")
 	}
 	sum, n, why := 0.0, 0, "no round was run"
@@ -412,6 +412,9 @@ func (l *Level) Synchrony() Value {
 func (l *Level) Value(name string, w Window, good func(*Sample) bool, one *Level) Value {
 	if l.Skipped != "" {
 		return None("the level was not run: " + l.Skipped)
+	}
+	if def, _ := Lookup(name); l.Of != "" && !OfParts(def) {
+		return None("its server and slots are those of the whole mix")
 	}
 	if l.Stage != nil && !OfStages(name) {
 		return None("a stage has no such metric of its own")

@@ -90,6 +90,9 @@ func (l *Level) EnergyPerToken() Value {
 // hour of the server costs at the level's mean power, and a million output
 // tokens at the speed at which they come in the stretches.
 func (l *Level) Cost(name string, p Price, stretches []Stretch) Value {
+	if l.Of != "" {
+		return None("a part of a mix has no server of its own")
+	}
 	if p.Hour == 0 && p.Electricity == 0 {
 		return None("the plan has no prices for the server")
 	}

@@ -113,6 +113,13 @@ type Level struct {
 	N        int      `json:"n"`              // slots, or requests of a burst; at least 1; 0 of an open loop
 	Rate     float64  `json:"rate,omitempty"` // of an open loop: requests per second; else 0
 	Cut      Cut      `json:"cut,omitempty"`  // of an open loop
+	// Of is the mix that a part belongs to, and Share its share of the requests, in (0, 1];
+	// "" and 0: the level stands alone. Its rounds, which the mix sent, are not recorded
+	// twice: see Divide.
+	Of    string  `json:"of,omitempty"`
+	Share float64 `json:"share,omitempty"`
+	// Parts are those of a mix; nil: it is none.
+	Parts []*Level `json:"-"`
 	// Stage is what a level has that is a part of a window; nil: it is none. Its rounds
 	// are parts of windows that begin with other stages.
 	Stage *Stage `json:"stage,omitempty"`
@@ -256,6 +263,9 @@ type Asked struct {
 	// Request is a hash of what else every request carries: its fields may
 	// hold secrets. "": nothing.
 	Request string `json:"request,omitempty"`
+	// Mix is what a mix is made of, "chat 70%, long 30%", each of which has an Asked of
+	// its own; "": it is none.
+	Mix string `json:"mix,omitempty"`
 }
 
 // Digest is twelve hexadecimal digits that tell a from any other, and the same
@@ -275,6 +285,7 @@ func (a Asked) Differs(b Asked) []string {
 		}
 	}
 	note("engine", a.Engine, b.Engine)
+	note("mix", a.Mix, b.Mix)
 	note("api", a.API, b.API)
 	note("input_tokens", a.Input, b.Input)
 	note("output_tokens", a.Output, b.Output)

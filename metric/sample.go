@@ -24,12 +24,13 @@ const (
 // happen, except Scheduled and Sent, where Sent is zero only when the request
 // could not be sent at all.
 type Sample struct {
-	Server   string `json:"server"`   // server address: vllm or vllm["on"]
-	Workload string `json:"workload"` // workload address
-	Level    string `json:"level"`    // level name as `tokgate plan` prints it: "30", "burst 8"
-	Round    int    `json:"round"`    // 0-based
-	Slot     int    `json:"slot"`     // 0-based slot of a closed loop; position in a burst
-	Order    int    `json:"order"`    // 0-based order of start within the round and phase
+	Server   string `json:"server"`         // server address: vllm or vllm["on"]
+	Workload string `json:"workload"`       // workload address
+	Part     string `json:"part,omitempty"` // of a mix; "": the workload is none
+	Level    string `json:"level"`          // level name as `tokgate plan` prints it: "30", "burst 8"
+	Round    int    `json:"round"`          // 0-based
+	Slot     int    `json:"slot"`           // 0-based slot of a closed loop; position in a burst
+	Order    int    `json:"order"`          // 0-based order of start within the round and phase
 	Phase    Phase  `json:"phase"`
 
 	Scheduled   time.Duration `json:"scheduled_ns"`              // when the load shape wanted it sent

@@ -13,6 +13,9 @@ import (
 // Asked is what the workload's requests to s are like under l: a recording of
 // other ones cannot be judged by this plan.
 func (w *Workload) Asked(s *Server, l *Load) *metric.Asked {
+	if w.Mix != nil { // what its requests are like, its parts say
+		return &metric.Asked{Engine: s.Engine, Mix: w.blend(), Pause: l.Pause, Arrivals: l.Open.String(), Think: l.Think.String()}
+	}
 	return &metric.Asked{
 		Engine:  s.Engine,
 		API:     string(w.API),

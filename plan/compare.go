@@ -258,7 +258,11 @@ func (p *Plan) ControlOnly(s *Server, w *Workload) bool {
 // Idle says whether the workload need not run on the server: nothing changed
 // since the base branch, and nothing but the comparison would look at it.
 func (p *Plan) Idle(s *Server, w *Workload) bool {
-	if len(w.SLAs) > 0 || w.Capacity != nil || len(p.Asserts) > 0 || p.Gate.MeasureOnly {
+	if w.Of != nil {
+		return p.Idle(s, w.Of)
+	}
+	required := slices.ContainsFunc(w.Whole(), func(w *Workload) bool { return len(w.SLAs) > 0 })
+	if required || w.Capacity != nil || len(p.Asserts) > 0 || p.Gate.MeasureOnly {
 		return false
 	}
 	idle := false

@@ -71,8 +71,10 @@ func (l *Load) Seed(i int) int64 { return l.Seeds[i%len(l.Seeds)] }
 
 // Bounded says whether a threshold says where the capacity of w ends.
 func (c *Capacity) Bounded(w *Workload) bool {
-	return slices.ContainsFunc(w.SLAs, func(s *SLA) bool {
-		return s.AtCapacity && s.Severity == SeverityError && len(s.Thresholds) > 0
+	return slices.ContainsFunc(w.Whole(), func(w *Workload) bool {
+		return slices.ContainsFunc(w.SLAs, func(s *SLA) bool {
+			return s.AtCapacity && s.Severity == SeverityError && len(s.Thresholds) > 0
+		})
 	})
 }
 
@@ -147,6 +149,9 @@ func Hopeless(n int) int { return max(20, 3*n) }
 func (p *Plan) Hanging() time.Duration {
 	var sum time.Duration
 	for _, w := range p.Workloads {
+		if w.Of != nil {
+			continue // its mix has its requests
+		}
 		for _, l := range w.Loads {
 			for _, level := range l.Levels {
 				requests := Hopeless(level.N)

@@ -62,13 +62,15 @@ func (l *Load) half(level Level) int {
 // One look at the end where no look could end or extend the level: nothing is
 // required of it, or not certified.
 func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
+	if w.Of != nil {
+		return p.partLooks(w, load, level)
+	}
 	level.Rounds = max(level.Rounds, 1)
 	whole := Look{Due: level.due(0, level.Rounds), Requests: level.Requests, Spent: 1, Planned: 1}
 	if p.once(w, level) {
 		return []Look{whole}
 	}
-	bounds := w.required(level.Name)
-	if len(bounds) == 0 {
+	if !w.requires(level.Name) {
 		return []Look{whole}
 	}
 	ends := []int{level.Requests}
@@ -90,7 +92,11 @@ func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 		look := Look{Due: level.due(played, rounds), Requests: level.sent(rounds), Ahead: true}
 		whole := float64(look.Requests) / float64(level.Requests)
 		look.Spent = whole * whole * part
-		if slices.ContainsFunc(bounds, func(t *Threshold) bool { return !w.early(t, load.Kind, level, rounds, look.Spent) }) {
+		if slices.ContainsFunc(w.Whole(), func(x *Workload) bool {
+			return slices.ContainsFunc(x.required(level.Name), func(t *Threshold) bool {
+				return !x.early(t, load.Kind, x.Portion(level), rounds, look.Spent)
+			})
+		}) {
 			continue
 		}
 		looks, played = append(looks, look), rounds
@@ -119,6 +125,29 @@ func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 	return looks
 }
 
+// partLooks are the looks at a level of the part's mix, by the requests that the part
+// then has.
+func (p *Plan) partLooks(w *Workload, load *Load, level Level) []Look {
+	whole := level
+	if own := w.Of.Fixed(level.Name); own != nil {
+		whole = *own
+	}
+	looks := p.Looks(w.Of, load, whole)
+	for i := range looks {
+		looks[i].Due = nil
+		if looks[i].Requests = w.Own(looks[i].Requests); !looks[i].Extends && !looks[i].Ahead {
+			looks[i].Requests = level.Requests
+		}
+	}
+	return looks
+}
+
+// requires says whether a threshold of the workload, or of a part of it, fails the gate at the
+// level.
+func (w *Workload) requires(level string) bool {
+	return slices.ContainsFunc(w.Whole(), func(x *Workload) bool { return len(x.required(level)) > 0 })
+}
+
 // once says that a level is judged at its end alone: no look could end it earlier.
 func (p *Plan) once(w *Workload, level Level) bool {
 	return p.Gate.MeasureOnly || w.Policy.Decide == Estimate || level.Stage != nil
@@ -144,7 +173,7 @@ func (w *Workload) early(t *Threshold, kind metric.LoadKind, level Level, rounds
 	case t.Stat.Exact(), t.Metric.Name == "scaling_efficiency":
 		return false
 	case t.Stat.IsShare():
-		n = w.Policy.Clusters.Units(kind, level.N, rounds, n)
+		n = w.Policy.Clusters.Units(kind, level.AtOnce(), rounds, n)
 	case t.Stat.Kind != metric.Percentile:
 		return true
 	}
@@ -172,10 +201,13 @@ func (t *Threshold) Allowed() float64 {
 // share that may be over.
 func (w *Workload) Independent() int {
 	most := 1.0
-	for _, sla := range w.SLAs {
-		for _, t := range sla.Thresholds {
-			if sla.AtCapacity && sla.Severity != SeverityWarn && t.Stat.Kind == metric.Percentile {
-				most = max(most, math.Ceil(math.Log(w.Policy.Alpha())/math.Log1p(-t.Allowed())))
+	for _, x := range w.Whole() {
+		for _, sla := range x.SLAs {
+			for _, t := range sla.Thresholds {
+				if sla.AtCapacity && sla.Severity != SeverityWarn && t.Stat.Kind == metric.Percentile {
+					need := math.Ceil(math.Log(x.Policy.Alpha()) / math.Log1p(-t.Allowed()))
+					most = max(most, float64(x.OfWhole(int(need))))
+				}
 			}
 		}
 	}

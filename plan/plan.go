@@ -288,7 +288,16 @@ type Workload struct {
 	Description string `plan:"description"`
 	// Users is how many people one request in flight stands for, the fewest and
 	// the most; zero: unknown.
-	Users   [2]float64
+	Users [2]float64
+	// Mix are the parts of a mix, workloads of their own named "mix/part", which follow
+	// it in the plan; nil: it is none. Of a mix itself API, Input, Output, Request and
+	// Prompt say nothing.
+	Mix []*Workload
+	// Of is the mix that a part belongs to, and Share its share of the requests, in
+	// millionths (traffic.Whole). Its Loads are those of the mix, with its own requests.
+	// nil and 0: the workload stands alone.
+	Of      *Workload
+	Share   int
 	Servers []*Server // on which it runs, one case each and level
 	API     API       `plan:"api"`
 	// Input is the tokens of each prompt, by the server's count, chat template
@@ -360,6 +369,9 @@ type Level struct {
 	N    int    // requests in flight, or in one burst; 0 of a rate
 	// Rate is in requests per second; 0 of another shape.
 	Rate float64
+	// Share is the share of a part of a mix, whose N and Rate are those of the mix; 0: the
+	// level is not one of a part.
+	Share float64
 	// Requests are the measured ones, all rounds together, split over the rounds. With
 	// a Duration they are the least there are: one for each in flight and round.
 	Requests int

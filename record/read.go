@@ -330,12 +330,25 @@ func (rd *reader) close() {
 			rd.problem("round %d of %s/%s at %s has no end", r.Index+1, l.Server, l.Workload, l.Name)
 		}
 	}
+	rd.divide()
 	if !rd.ended {
 		rd.run.End, rd.run.Stopped = last, StoppedUnknown
 		for _, s := range rd.run.Servers {
 			s.Unended = true // what came after the last line may have been an error of theirs
 		}
 		rd.problem("the run has no end: its process was killed, or is still at it")
+	}
+}
+
+// divide gives the parts of mixes their requests, which were recorded as those of the mix.
+func (rd *reader) divide() {
+	for _, l := range rd.run.Levels {
+		if mix := rd.levels[levelKey{l.Server, l.Of, l.Name}]; l.Of != "" && mix != nil && mix != l {
+			mix.Parts = append(mix.Parts, l)
+		}
+	}
+	for _, l := range rd.run.Levels {
+		l.Divide()
 	}
 }
 

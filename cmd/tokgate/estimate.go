@@ -147,7 +147,8 @@ func work(c exec.Case) float64 {
 	if c.Load.Kind == metric.ClosedLoop {
 		waves = float64(c.Level.Requests) / float64(max(c.Level.N, 1))
 	}
-	return waves * float64(c.Workload.Input/16+c.Workload.Output.Mean)
+	in, out, _ := tokensOf(c)
+	return waves * float64(in/16+out) / float64(max(c.Level.Requests, 1))
 }
 
 // total says how long the plan will take, and how it is known.

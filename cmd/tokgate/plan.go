@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -188,7 +189,7 @@ func (x *expansion) cases() {
 	least := ""
 	for _, c := range cases {
 		n := c.Level.Requests
-		inTokens, outTokens := n*c.Workload.Input, n*c.Workload.Output.Mean
+		inTokens, outTokens, sized := tokensOf(c)
 		took := "unknown"
 		if d, ok := x.last.of(c); ok {
 			took = roundTime(d)
@@ -198,7 +199,7 @@ func (x *expansion) cases() {
 			more, least = "+", "at least "
 		}
 		in := grouped(inTokens) + more
-		if c.Workload.Input == 0 {
+		if !sized {
 			in, least = "as they are", "at least "
 		}
 		b.add(c.Workload.Address(), c.Server.Address(), c.Level.Name,
@@ -209,6 +210,15 @@ func (x *expansion) cases() {
 	x.para("  ", fmt.Sprintf("Together %s%s requests, %s input tokens and %s output tokens. Warm-up requests, and those that keep a level up while its last ones finish, come on top.",
 		least, grouped(requests), grouped(input), grouped(output)))
 	x.saturations(cases)
+}
+
+// tokensOf are those of a case's prompts and answers; sized says whether its prompts
+// have a length of their own.
+func tokensOf(c exec.Case) (in, out int, sized bool) {
+	prompt, sized := c.Workload.PromptLength()
+	answer, _ := c.Workload.AnswerLength()
+	n := float64(c.Level.Requests)
+	return int(math.Round(n * prompt)), int(math.Round(n * answer)), sized
 }
 
 // saturations says what is measured before the first rate of a workload on a server.
@@ -408,7 +418,8 @@ const (
 func (x *expansion) strength(ctx context.Context) error {
 	p, tokens := x.p, 0
 	for _, c := range exec.Cases(p) {
-		tokens += c.Level.Requests * (c.Workload.Input/16 + c.Workload.Output.Mean)
+		in, out, _ := tokensOf(c)
+		tokens += in/16 + out
 	}
 	if p.Gate.MeasureOnly || slices.ContainsFunc(p.Servers, func(s *plan.Server) bool { return cannotSimulate(p, s) != nil }) {
 		return nil

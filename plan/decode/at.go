@@ -34,8 +34,10 @@ func levelIndex(w *plan.Workload) levelSet {
 }
 
 // readAt reads the levels of an sla block: numbers or names, default all. searched
-// says that the workload's capacity is searched.
-func readAt(b *body, sla *plan.SLA, levels levelSet, searched bool) []string {
+// says that the workload's capacity is searched. The levels of one without a load are
+// those of its mixes.
+func readAt(b *body, sla *plan.SLA, w *plan.Workload, levels levelSet) []string {
+	searched, deferred := w.Capacity != nil, b.d.loadless[w] != nil
 	if !b.given("at") {
 		sla.AtCapacity = searched
 		switch {
@@ -51,12 +53,16 @@ func readAt(b *body, sla *plan.SLA, levels levelSet, searched bool) []string {
 	var out []string
 	seen := map[string]bool{}
 	elements := b.list("at")
+	b.d.at[sla] = []levelNamed{}
 	for _, e := range elements {
 		name, ok := readLevelName(b, e)
 		if !ok {
 			continue
 		}
+		b.d.at[sla] = append(b.d.at[sla], levelNamed{name, e.rng})
 		switch {
+		case deferred && !seen[name]: // see checkMixedAt
+			seen[name] = true
 		case name == "capacity" && !searched:
 			b.d.errorf(e.rng, sumNoCapacity, "The workload has no capacity block. Add one: capacity { up_to = 64 }.")
 		case name == "capacity" && sla.AtCapacity:

@@ -79,6 +79,9 @@ type decoder struct {
 
 	servers   map[string]*family[plan.Server]
 	workloads map[string]*family[plan.Workload]
+	mixes     []*mixture
+	loadless  map[*plan.Workload]*body      // workloads without a load
+	at        map[*plan.SLA][]levelNamed    // the levels that sla blocks name; absent: it names none
 	unasked   map[*plan.Load]map[string]int // the requests of levels that have the default
 	instances int                           // of for_each, all blocks together
 	levels    int

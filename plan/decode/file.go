@@ -52,6 +52,8 @@ func newDecoder(opts Options) *decoder {
 		values:    map[string]cty.Value{},
 		servers:   map[string]*family[plan.Server]{},
 		workloads: map[string]*family[plan.Workload]{},
+		loadless:  map[*plan.Workload]*body{},
+		at:        map[*plan.SLA][]levelNamed{},
 		unasked:   map[*plan.Load]map[string]int{},
 		secrets:   map[string]bool{},
 		datasets:  map[[2]string]*traffic.Dataset{},

@@ -145,7 +145,11 @@ func checkPlanInvariants(t *testing.T, p *plan.Plan) {
 		}
 	}
 	for _, w := range p.Workloads {
-		if w.Input < 1 && w.Prompt.Dataset == nil || w.Output.Mean < 1 || w.Output.Jitter < 0 || w.Output.Jitter >= 1 || len(w.Servers) == 0 || len(w.Loads) == 0 && w.Capacity == nil {
+		search := w.Capacity
+		if w.Of != nil {
+			search = w.Of.Capacity
+		}
+		if w.Mix == nil && (w.Input < 1 && w.Prompt.Dataset == nil || w.Output.Mean < 1) || w.Output.Jitter < 0 || w.Output.Jitter >= 1 || len(w.Servers) == 0 || len(w.Loads) == 0 && w.Capacity == nil {
 			t.Errorf("workload %+v", w)
 		}
 		names := map[string]bool{}
@@ -161,7 +165,7 @@ func checkPlanInvariants(t *testing.T, p *plan.Plan) {
 				sum := 0
 				for i := range lv.Rounds {
 					n := lv.RoundRequests(i)
-					if n < 1 || n < lv.N && l.Kind != metric.Users { // users come one after another
+					if n < 1 && w.Of == nil || n < lv.N && l.Kind != metric.Users && w.Of == nil { // users come one after another
 						t.Errorf("level %+v: round %d has %d requests", lv, i, n)
 					}
 					sum += n
@@ -187,7 +191,7 @@ func checkPlanInvariants(t *testing.T, p *plan.Plan) {
 		}
 		for _, s := range w.SLAs {
 			required = required || s.Severity == plan.SeverityError && len(s.At) > 0
-			if len(s.At) == 0 && !s.AtCapacity || s.AtCapacity && w.Capacity == nil || len(s.Thresholds) == 0 {
+			if len(s.At) == 0 && !s.AtCapacity || s.AtCapacity && search == nil || len(s.Thresholds) == 0 {
 				t.Errorf("sla %+v", s)
 			}
 			for _, at := range s.At {

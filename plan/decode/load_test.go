@@ -126,6 +126,9 @@ func describe(p *plan.Plan) string {
 		if w.Title != "" {
 			line(1, "called %q, users %v", w.Title, w.Users)
 		}
+		if w.Of != nil {
+			line(1, "%d millionths of workload %s", w.Share, w.Of.Address())
+		}
 		line(1, "%s, %d in, %+v out, at most %d", w.API, w.Input, w.Output, w.Output.Max())
 		line(1, "policy %+v", w.Policy)
 		if r := w.Request; r.Model != "" || r.Extra != nil {

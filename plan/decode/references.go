@@ -135,7 +135,7 @@ func readWorkloads(b *body, work []*plan.Workload, c *plan.Compare) []*plan.Work
 			case !slices.Contains(work, w) && c.Skip == "" && len(work) > 0:
 				b.d.errorf(rng, sumCompare, "workload.%s does not run on both servers, so it is not compared.", w.Address())
 			default:
-				out = append(out, w)
+				out = append(out, w.Whole()...)
 			}
 		case v.IsKnown():
 			b.wrongType(rng, "workloads", "workload.name or a list of them", v)

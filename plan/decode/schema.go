@@ -175,6 +175,7 @@ var workloadBlock = &Block{
 		{Name: "preset", Type: "string", Doc: "A named use case that fills in input_tokens, output_tokens and thresholds; own settings win."},
 		{Name: "server", Type: "server or list of servers", Computed: "every server of the plan", Doc: "Where it runs: server.name."},
 		{Name: "api", Type: "string", Default: `"chat"`, Doc: "`chat` or `completions`.", OneOf: []string{"chat", "completions"}},
+		{Name: "mix", Type: "map of shares", Computed: "it is no mix", Doc: "A mix of other workloads of the plan, each with its share of the requests: { chat = \"70%\", long = \"30%\" }, 100% together. Shares are exact over a level and within one request in each round. A part keeps its lengths, prompts, request fields and sla blocks, which hold at the mix's levels for its own requests; what it loads by itself is no part of the mix, and it needs none. Its results are those of \"mix/part\"."},
 		{Name: "input_tokens", Type: "number", Computed: "required, unless a preset sets it, or prompts come from a data set or a trace", Doc: "Tokens of each prompt, by the server's own count, chat template included."},
 		{Name: "output_tokens", Type: "number or object", Computed: "required, unless a preset or a trace sets it", Doc: "Tokens of each answer: a number, { mean, jitter } for uniform lengths around a mean, or { natural = true, max } for answers that end by themselves."},
 	},

@@ -35,7 +35,7 @@ func readSLAs(b *body, w *plan.Workload, p *preset) {
 
 func readSLA(b *body, w *plan.Workload, levels levelSet) *plan.SLA {
 	sla := &plan.SLA{Range: b.rng}
-	sla.At = readAt(b, sla, levels, w.Capacity != nil)
+	sla.At = readAt(b, sla, w, levels)
 	b.bind(sla)
 	sla.Thresholds = readThresholds(b, false)
 	if len(sla.Thresholds) == 0 && !b.later && !b.stray && !b.anyMetric() {
@@ -53,7 +53,7 @@ func readSLA(b *body, w *plan.Workload, levels levelSet) *plan.SLA {
 				b.d.errorf(t.Range, sumNoScore, `accuracy counts right answers; workload.%s has no score block that says which are: score { match = "number" }.`, w.Address())
 			}
 		case "scaling_efficiency":
-			if !levels.have["1"] {
+			if !levels.have["1"] && b.d.loadless[w] == nil {
 				b.d.errorf(t.Range, sumNoLevelOne, "scaling_efficiency compares with concurrency 1, which workload.%s does not run: add it to concurrency.", w.Address())
 			}
 		}

@@ -13,6 +13,7 @@ import (
 func (d *decoder) decodeWorkloads() {
 	sc := scope{ctx: d.base, server: true}.child(map[string]cty.Value{"server": values(d.servers, serverType)})
 	families(d, "workload", d.workloads, sc, &d.out.Workloads, d.decodeWorkload)
+	d.decodeMixes()
 }
 
 func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *plan.Workload {
@@ -21,13 +22,20 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *p
 	p := readPreset(b)
 	w.Servers = readServers(b)
 	readWords(b, w, p)
+	mix := b.given("mix")
 	b.bind(w)
-	readTokens(b, w, p)
-	w.Prompt = readPrompt(b, w)
-	w.Request = readRequest(b)
+	if mix {
+		d.readMix(b, w)
+	} else {
+		readTokens(b, w, p)
+		w.Prompt = readPrompt(b, w)
+		w.Request = readRequest(b)
+		w.Score = readScore(b, w)
+	}
 	readLoads(b, w, p)
-	w.Score = readScore(b, w)
-	readAnswers(b, w)
+	if !mix {
+		readAnswers(b, w)
+	}
 	if g := b.child("good"); g != nil {
 		w.Good = readBounds(g)
 	}
@@ -40,8 +48,12 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *p
 	d.checkTurns(w)
 	d.checkContext(b, w)
 	d.checkExtension(w)
-	d.checkCapacity(w)
-	d.checkStages(w)
+	if !mix { // its parts may bound it
+		d.checkCapacity(w)
+	}
+	if d.loadless[w] == nil {
+		d.checkStages(w)
+	}
 	return w
 }
 

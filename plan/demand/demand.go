@@ -117,6 +117,10 @@ func policy(of string, p plan.Policy, rng hcl.Range, add func(demand)) {
 func workload(w *plan.Workload, add func(demand)) {
 	name := w.Address()
 	policy(name, w.Policy, w.Range, add)
+	if w.Of != nil {
+		share := strconv.Itoa(w.Share)
+		add(demand{key: name + ": share in millionths", exact: share, text: share, rng: w.Of.Range})
+	}
 	add(demand{key: name + ": input_tokens", exact: strconv.Itoa(w.Input), text: strconv.Itoa(w.Input), rng: w.Range})
 	add(demand{key: name + ": prompts", exact: w.Prompt.String(), text: w.Prompt.String(), rng: w.Range})
 	add(demand{key: name + ": output_tokens", exact: strconv.Itoa(w.Output.Mean), text: strconv.Itoa(w.Output.Mean), rng: w.Range})

@@ -1,0 +1,129 @@
+package assert
+
+import (
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// A mix is judged part by part: a level holds where all of its requests do what the mix
+// itself requires, and those of each part what the part does.
+
+// sight is what a look at a level came to, with the verdicts of the workload and of
+// each part of it.
+type sight struct {
+	LookVerdict
+	verdicts map[*plan.Workload][]Verdict
+}
+
+// lookAt judges all of a level, of a mix by its parts too. The error is that of a
+// policy; due is how many requests in all there are to be of a workload.
+func lookAt(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*plan.SLA) bool, alpha func(plan.Policy) float64, due func(*plan.Workload, *metric.Level) int) sight {
+	out := sight{verdicts: map[*plan.Workload][]Verdict{}}
+	for _, x := range w.Whole() {
+		of := l
+		if x.Of != nil {
+			if of = partAt(l, x); of == nil {
+				return sight{LookVerdict: LookVerdict{Outcome: Error, Invalid: "the record lacks workload." + x.Address()}}
+			}
+		}
+		v, verdicts := look(x, of, price, binds, alpha(x.Policy), due(x, of))
+		out.verdicts[x] = verdicts
+		if x.Of == nil && w.Mix == nil {
+			out.LookVerdict = v
+			return out
+		}
+		out.add(x, v)
+		if out.Invalid != "" {
+			return out
+		}
+	}
+	if len(out.Thresholds) == 0 {
+		out.Outcome, out.Needs = Inconclusive, -1
+	}
+	out.bind()
+	return out
+}
+
+// partAt is what a level of a mix has of a part; nil: it has no such part.
+func partAt(l *metric.Level, part *plan.Workload) *metric.Level {
+	for _, p := range l.Parts {
+		if p.Workload == part.Address() {
+			return l.Part(p)
+		}
+	}
+	return nil
+}
+
+// add adds what a mix itself came to, or a part of it. What requires nothing decides
+// nothing.
+func (o *sight) add(w *plan.Workload, v LookVerdict) {
+	part := ""
+	if w.Of != nil {
+		part = w.PartName() + ": "
+	}
+	if v.Invalid != "" {
+		o.LookVerdict = v
+		o.Invalid = part + v.Invalid
+		return
+	}
+	if o.Outcome == Pending {
+		o.Outcome = Pass
+	}
+	for _, t := range v.Thresholds {
+		t.Name = part + t.Name
+		o.Thresholds = append(o.Thresholds, t)
+		o.Outcome = max(o.Outcome, t.Outcome)
+	}
+	switch {
+	case len(v.Thresholds) == 0 || v.Outcome != Inconclusive || o.Needs < 0:
+	case v.Needs < 0:
+		o.Needs = v.Needs
+	default:
+		o.Needs = max(o.Needs, w.OfWhole(v.Needs))
+	}
+}
+
+// bind finds the threshold that failed, or is nearest to its limit: one that failed binds
+// before one that did not, however near.
+func (v *LookVerdict) bind() {
+	nearest := -2.0 * maxLog
+	for _, t := range v.Thresholds {
+		near := t.Log
+		if t.Outcome == Fail {
+			near += 3 * maxLog
+		}
+		if near > nearest {
+			nearest, v.Binding = near, t.Name
+		}
+	}
+	if v.Outcome != Inconclusive {
+		v.Needs = 0
+	}
+}
+
+// searchOf is the search for the capacity of a workload, or of the mix of a part.
+func searchOf(w *plan.Workload) *plan.Capacity {
+	if w.Of != nil {
+		return w.Of.Capacity
+	}
+	return w.Capacity
+}
+
+// upToLook is the level as it was at its last look: of a part, what its mix had of it
+// then.
+func (j *judge) upToLook(key levelKey, w *plan.Workload, requests int) (l *metric.Level, problem string) {
+	if w.Of == nil {
+		return begun(j.levels[key], requests)
+	}
+	mix := j.recorded[levelKey{key.server, w.Of.Address(), key.level}]
+	if mix == nil {
+		return nil, "the record lacks its mix, workload." + w.Of.Address()
+	}
+	if mix, problem = begun(mix, requests); problem != "" {
+		return nil, problem
+	}
+	if l = partAt(mix, w); l == nil {
+		return nil, "the record lacks it as a part of workload." + w.Of.Address()
+	}
+	return l, ""
+}

@@ -1,0 +1,231 @@
+package assert
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// mixGate is a plan of a mix of 70, 25 and 5 %, and a run of it at 20 in flight: rounds of
+// whole strata, of which every part has its share.
+func mixGate(s shape, thresholds map[string][]*plan.Threshold) (*plan.Plan, *metric.Run) {
+	l := s.level()
+	l.Workload = "production"
+	p, run := gate(l)
+	mix := p.Workloads[0]
+	mix.Name = "production"
+	for i, share := range []int{700_000, 250_000, 50_000} {
+		base := &plan.Workload{Name: partOf20(14 * i), Policy: mix.Policy}
+		part := mix.Part(base, share)
+		if t := thresholds[base.Name]; t != nil {
+			part.SLAs = []*plan.SLA{{At: []string{l.Name}, AtCapacity: true, Severity: plan.SeverityError, Thresholds: t}}
+		}
+		mix.Mix = append(mix.Mix, part)
+		l.Parts = append(l.Parts, &metric.Level{Server: l.Server, Workload: part.Address(), Name: l.Name, Of: "production", Share: float64(share) / 1e6, Exact: true})
+	}
+	if t := thresholds["production"]; t != nil {
+		mix.SLAs = []*plan.SLA{{At: []string{l.Name}, Severity: plan.SeverityError, Thresholds: t}}
+	}
+	for _, r := range l.Rounds {
+		for _, x := range r.Samples {
+			x.Workload, x.Part = "production", partOf20(x.Order%20)
+		}
+	}
+	mix.ShareOut()
+	p.Workloads = mix.Whole()
+	l.Divide()
+	run.Levels = append(run.Levels, l.Parts...)
+	return p, run
+}
+
+// partOf20 is the part of a request of a stratum: 14, 5 and 1.
+func partOf20(order int) string {
+	switch {
+	case order < 14:
+		return "chat"
+	case order < 19:
+		return "rag"
+	}
+	return "long"
+}
+
+// longs makes the requests of the part "long" take so many seconds to their first token.
+func longs(seconds float64) func(round, i int) float64 {
+	base := slow(0)
+	return func(round, i int) float64 {
+		if ttft := base(round, i); i%20 < 19 {
+			return ttft
+		}
+		return seconds
+	}
+}
+
+// What a part comes to is what the same requests come to that are recorded as those of a
+// workload of its own.
+func TestPartsAreJudgedAsIfAlone(t *testing.T) {
+	all := func() []*plan.Threshold {
+		return []*plan.Threshold{threshold("ttft", "p95 < 2s"), threshold("ttft", "mean < 2s"), threshold("speed", "mean > 40 tok/s"),
+			threshold("throughput", "> 10 tok/s"), threshold("success", "rate >= 75%"), threshold("itl", "p95 < 30ms")}
+	}
+	for _, s := range []shape{
+		{n: 20, rounds: 10, perRound: 120, ttft: longs(1.9)},
+		{n: 20, rounds: 10, perRound: 120, ttft: longs(5)},
+		{n: 20, rounds: 10, perRound: 120, ttft: slow(40), failed: func(_, i int) bool { return i%20 == 19 && i < 60 }},
+		{n: 20, rounds: 3, perRound: 100, ttft: slow(3)},
+	} {
+		p, run := mixGate(s, map[string][]*plan.Threshold{"chat": all(), "rag": all(), "long": all()})
+		judged := Judge(p, run, Options{})
+		for i, part := range p.Workloads[1:] {
+			alone := *run.Levels[i+1]
+			alone.Of, alone.Share, alone.N = "", 0, alone.AtOnce()
+			w := *part
+			w.Of, w.Share = nil, 0
+			w.Loads = []*plan.Load{{Kind: alone.Kind, Levels: []plan.Level{{Name: alone.Name, N: alone.N, Requests: alone.Due(), Rounds: len(alone.Rounds)}}}}
+			q, only := *p, *run
+			q.Workloads, only.Levels = []*plan.Workload{&w}, []*metric.Level{&alone}
+			if diff := cmp.Diff(of(Judge(&q, &only, Options{}), part.Address()), of(judged, part.Address())); diff != "" {
+				t.Errorf("%s (-alone +in the mix):\n%s", part.Address(), diff)
+			}
+			if n := len(of(judged, part.Address())); n != 7 {
+				t.Errorf("%s has %d verdicts", part.Address(), n)
+			}
+		}
+	}
+}
+
+// of are the verdicts on a workload, without what is said of slots, which parts share.
+func of(v Verdicts, workload string) []Verdict {
+	var out []Verdict
+	for _, x := range v.List {
+		if x.Workload == workload {
+			var notes []string
+			for _, note := range x.Notes {
+				if !strings.HasPrefix(note, "lock-step") {
+					notes = append(notes, note)
+				}
+			}
+			x.Notes = notes
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// One slow part fails, and the others pass.
+func TestAPartThatFails(t *testing.T) {
+	bound := func() []*plan.Threshold { return []*plan.Threshold{threshold("ttft", "p95 < 2s")} }
+	p, run := mixGate(shape{n: 20, rounds: 10, perRound: 120, ttft: longs(5)}, map[string][]*plan.Threshold{"chat": bound(), "rag": bound(), "long": bound(), "production": bound()})
+	v := Judge(p, run, Options{})
+	got := map[string]string{}
+	for _, x := range v.List {
+		if x.Kind == KindSLA {
+			got[x.Workload+" "+x.Name] = fmt.Sprintf("%v of %d", x.Outcome, x.N)
+		}
+	}
+	want := map[string]string{
+		"production sla.ttft.p95 at 4":      "inconclusive of 1200", // 60 of 1200 are over, just what is allowed
+		"production/chat sla.ttft.p95 at 4": "pass of 840",
+		"production/rag sla.ttft.p95 at 4":  "pass of 300",
+		"production/long sla.ttft.p95 at 4": "fail of 60",
+	}
+	if diff := cmp.Diff(want, got); diff != "" || v.Outcome != Fail {
+		t.Errorf("%v: %s", v.Outcome, diff)
+	}
+	look := JudgeLook(p, p.Workloads[0], run.Levels[0], metric.Look{Planned: 1, Spent: 1})
+	if look.Outcome != Fail || look.Binding != "long: ttft p95" {
+		t.Errorf("at a look: %v, %q binds: %s", look.Outcome, look.Binding, look.Invalid)
+	}
+}
+
+// A level is judged on what its parts have of the requests up to the look.
+func TestPartsUpToALook(t *testing.T) {
+	bound := map[string][]*plan.Threshold{"chat": {threshold("ttft", "p95 < 2s")}, "long": {threshold("ttft", "p95 < 2s")}}
+	p, run := mixGate(shape{n: 20, rounds: 10, perRound: 120, ttft: longs(1.5)}, bound)
+	mix := run.Levels[0]
+	mix.Looks = []metric.Look{{Requests: 600, Planned: 2, Spent: 0.25, Outcome: "pass"}}
+	mix.Divide()
+	v := Judge(p, run, Options{})
+	for name, want := range map[string]int{"chat": 420, "long": 30} { // 70 % and 5 % of 600
+		for _, x := range of(v, "production/"+name) {
+			if x.N != want {
+				t.Errorf("%s of %s is judged on %d requests, want %d: %s", x.Name, x.Workload, x.N, want, x.Message)
+			}
+		}
+	}
+	// 30 of the long ones are too few for a p95: 600 more are to come, and 29·20 are needed.
+	look := JudgeLook(p, p.Workloads[0], mix, metric.Look{Requests: 600, Planned: 1, Spent: 1})
+	if look.Outcome != Inconclusive || look.Needs%20 != 0 || look.Needs < 29*20 {
+		t.Errorf("%v, %d more requests of the mix are needed; %s binds", look.Outcome, look.Needs, look.Binding)
+	}
+}
+
+// A record that lacks a part passes nothing.
+func TestPartThatIsNotThere(t *testing.T) {
+	p, run := mixGate(shape{n: 20, rounds: 10, perRound: 120}, map[string][]*plan.Threshold{"long": {threshold("ttft", "p95 < 2s")}})
+	run.Levels[0].Parts = run.Levels[0].Parts[:2]
+	run.Levels = run.Levels[:3]
+	if v := Judge(p, run, Options{}); v.Outcome != Error {
+		t.Errorf("%v: %v", v.Outcome, names(v))
+	}
+	if look := JudgeLook(p, p.Workloads[0], run.Levels[0], metric.Look{Planned: 1}); look.Invalid == "" {
+		t.Error("a look at it is valid")
+	}
+}
+
+// 59 good requests certify a p95, 299 a p99: of a part of 5 % in a mix of 1,180 and
+// 5,980.
+func TestCertifyCountsByPart(t *testing.T) {
+	for _, tt := range []struct {
+		text       string
+		requests   int
+		needed     string
+		impossible bool
+	}{
+		{"p95 < 2s", 1180, "59 effective requests, 1180 of its mix", false},
+		{"p95 < 2s", 1160, "59 effective requests, 1180 of its mix", true},
+		{"p99 < 2s", 5980, "299 effective requests, 5980 of its mix", false},
+		{"p99 < 2s", 5960, "299 effective requests, 5980 of its mix", true},
+	} {
+		p, _ := mixGate(shape{n: 20, rounds: 1, perRound: 20}, map[string][]*plan.Threshold{"long": {threshold("ttft", tt.text)}})
+		mix := p.Workloads[0]
+		level := &mix.Loads[0].Levels[0]
+		level.Requests, level.Rounds = tt.requests, 10
+		mix.ShareOut()
+		found := false
+		for _, f := range Certify(p) {
+			if f.Workload != "production/long" {
+				continue
+			}
+			found = true
+			if f.Needed != tt.needed || f.Impossible != tt.impossible {
+				t.Errorf("%s of %d: %q, impossible %v: %s", tt.text, tt.requests, f.Needed, f.Impossible, f.Remark)
+			}
+			if f.Impossible && !strings.Contains(f.Remark, "of its mix") {
+				t.Errorf("%q does not say how many of the mix", f.Remark)
+			}
+		}
+		if !found {
+			t.Error("nothing is said of the part")
+		}
+	}
+}
+
+// Near the largest rate requests that follow each other tell the same; those of a part
+// are further apart.
+func TestSpaced(t *testing.T) {
+	for _, tt := range []struct{ worth, share, want float64 }{
+		{1, 0.05, 1},
+		{0.5, 1, 0.5},
+		{0.1, 0.05, 1 / (1 + 0.05*9)}, // 0.69: ten of all requests are one, 1.45 of the part
+		{0, 0.05, 0},
+	} {
+		if got := spaced(tt.worth, tt.share); got != tt.want {
+			t.Errorf("%v of %v: %v, want %v", tt.share, tt.worth, got, tt.want)
+		}
+	}
+}

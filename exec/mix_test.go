@@ -1,0 +1,150 @@
+package exec_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// mixOf is a plan of a mix of 70, 25 and 5 %, whose parts differ in lengths and model.
+func mixOf(loads ...*plan.Load) *plan.Plan {
+	p := planOf(0, loads...)
+	mix := p.Workloads[0]
+	mix.Name, mix.Input = "production", 0
+	for i, share := range []int{700_000, 250_000, 50_000} {
+		name := []string{"chat", "rag", "long"}[i]
+		base := &plan.Workload{Name: name, API: plan.Chat, Input: 100 * (i + 1), Output: plan.Output{Mean: 2 + i}, Request: plan.Request{Model: name + "-model"}}
+		mix.Mix = append(mix.Mix, mix.Part(base, share))
+	}
+	mix.ShareOut()
+	p.Workloads = mix.Whole()
+	return p
+}
+
+// shared are the measured requests of each part in each round.
+func shared(l *metric.Level) map[string][]int {
+	out := map[string][]int{}
+	for _, r := range l.Rounds {
+		counts := map[string]int{}
+		for _, s := range r.MeasuredSamples() {
+			counts[s.Part]++
+		}
+		for _, name := range []string{"chat", "rag", "long"} {
+			out[name] = append(out[name], counts[name])
+		}
+	}
+	return out
+}
+
+// Rounds of 30 are to have 21, 7.5 and 1.5; four of them 84, 30 and 6, exactly. Rounds
+// of a rate are parts of one window, those of a stage windows of their own.
+func TestMix(t *testing.T) {
+	want := map[string][]int{"chat": {21, 21, 21, 21}, "rag": {8, 7, 8, 7}, "long": {1, 2, 1, 2}}
+	stage := plan.Level{Name: "spike", Rate: 4, Requests: 120, Rounds: 4, Stage: &metric.Stage{From: 4, To: 4}}
+	stages := rateLoad(4, 120, 4)
+	stages.Seeds, stages.Levels = []int64{1, 2, 3, 4}, []plan.Level{stage}
+	for name, load := range map[string]*plan.Load{"closed": closedLoad(4, 120, 1, 2, 3, 4), "burst": {Kind: metric.Burst, Seeds: []int64{1}, Warmup: plan.WarmupAuto, Levels: []plan.Level{{Name: "burst 30", N: 30, Requests: 120, Rounds: 4}}}, "rate": rateLoad(4, 120, 4), "stages": stages} {
+		t.Run(name, func(t *testing.T) {
+			p := mixOf(load)
+			b := newBench(t, clock.NewVirtual(), p, steady(20*time.Millisecond, time.Millisecond))
+			run, err := exec.Run(t.Context(), b.Config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := slices.IndexFunc(run.Levels, func(l *metric.Level) bool { return l.Name == load.Levels[0].Name })
+			l := run.Levels[i]
+			if diff := cmp.Diff(want, shared(l)); diff != "" {
+				t.Error(diff)
+			}
+			for k, part := range run.Levels[i+1 : i+4] {
+				name := p.Workloads[k+1].PartName()
+				due, sent := 0, 0
+				for _, r := range part.Rounds {
+					due += r.Due
+					sent += len(r.MeasuredSamples())
+				}
+				if planned := p.Workloads[k+1].Loads[0].Levels[0].Requests; part.Workload != "production/"+name || due != planned || sent != planned {
+					t.Errorf("%s: %d of %d requests, planned %d", part.Workload, sent, due, planned)
+				}
+			}
+			asked(t, b, p)
+		})
+	}
+}
+
+// asked checks that each request has the prompt, the length and the model of its part,
+// and that the prompts of a part are numbered among themselves.
+func asked(t *testing.T, b *bench, p *plan.Plan) {
+	t.Helper()
+	for _, r := range b.requests {
+		of, rest, _ := strings.Cut(r.Prompt.Text, " ")
+		i := slices.IndexFunc(p.Workloads, func(w *plan.Workload) bool { return w.Address() == of })
+		if i < 1 {
+			t.Fatalf("a request of %s: %s", of, rest)
+		}
+		if w := p.Workloads[i]; r.Input != w.Input || r.Output != w.Output.Mean || r.Model != w.Request.Model {
+			t.Errorf("%s is sent %d tokens, asked for %d of %s", of, r.Input, r.Output, r.Model)
+		}
+		if b.prompts[r.Prompt.Text] != 1 {
+			t.Errorf("%d times the prompt %s", b.prompts[r.Prompt.Text], r.Prompt.Text)
+		}
+	}
+	for _, id := range []string{"production/chat", "production/rag", "production/long"} {
+		first := exec.PromptID{Level: p.Workloads[0].Loads[0].Levels[0].Name, Seed: 1, Phase: metric.Measured}
+		if b.prompts[fmt.Sprintf("%s %+v", id, first)] != 1 {
+			t.Errorf("the first prompt of %s was not sent: %+v", id, first)
+		}
+	}
+}
+
+// Both sides of a comparison, and every server, are sent the same parts in the same order.
+func TestMixIsTheSameOnEveryServer(t *testing.T) {
+	p := mixOf(closedLoad(1, 120, 1, 2, 3, 4))
+	other := &plan.Server{Name: "other"}
+	p.Servers = append(p.Servers, other)
+	for _, w := range p.Workloads {
+		w.Servers = append(w.Servers, other)
+	}
+	sent := map[string][]string{}
+	b := newBench(t, clock.NewVirtual(), p, func(n int, r *client.Request) reply {
+		return reply{ttft: time.Duration(10+n%7) * time.Millisecond, itl: time.Millisecond}
+	})
+	b.onDone = func(s *metric.Sample) {
+		sent[s.Server] = append(sent[s.Server], fmt.Sprint(s.Level, s.Round, s.Phase, s.Order, s.Part, s.OutputAsked))
+	}
+	if _, err := exec.Run(t.Context(), b.Config); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(sent["fake"], sent["other"]); diff != "" || len(sent["fake"]) < 120 {
+		t.Errorf("%d requests: %s", len(sent["fake"]), diff)
+	}
+}
+
+// What is not run has its parts too.
+func TestMixThatIsNotSelected(t *testing.T) {
+	p := mixOf(closedLoad(1, 120, 1, 2, 3, 4))
+	b := newBench(t, clock.NewVirtual(), p, steady(1, 1))
+	b.Only = func(exec.Case) bool { return false }
+	run, err := exec.Run(t.Context(), b.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, l := range run.Levels {
+		got = append(got, l.Workload+" "+l.Skipped)
+	}
+	want := []string{"production not selected", "production/chat not selected", "production/rag not selected", "production/long not selected"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

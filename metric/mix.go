@@ -1,0 +1,107 @@
+package metric
+
+import (
+	"math"
+	"strings"
+)
+
+// PartAddress is that of a part of a mix: "production/chat".
+func PartAddress(mix, part string) string { return mix + "/" + part }
+
+// PartName is what a part is called within its mix.
+func PartName(mix, address string) string { return strings.TrimPrefix(address, mix+"/") }
+
+// AtOnce is how many of n requests in flight are of a part with that share of them, on
+// average and at least 1; 0 stands for all.
+func AtOnce(n int, share float64) int {
+	if share > 0 {
+		return max(int(math.Round(share*float64(n))), 1)
+	}
+	return max(n, 1)
+}
+
+// AtOnce is how many requests of the level are in flight, or sent at once.
+func (l *Level) AtOnce() int { return AtOnce(l.N, l.Share) }
+
+// OfParts says whether a part of a mix has a metric of its own: not what the server or
+// its price tell, nor what is of the slots, which the parts share.
+func OfParts(d Def) bool {
+	return d.Source == Client && d.Name != "synchrony" && d.Name != "scaling_efficiency"
+}
+
+// Divide gives the parts of a mix what its level holds of each.
+func (l *Level) Divide() {
+	for _, p := range l.Parts {
+		*p = *l.Part(p)
+	}
+}
+
+// Part is the level as one of its parts has it: its requests alone, in rounds and
+// windows of the mix, as if they had been measured by themselves. A round that has none
+// of it is left out.
+func (l *Level) Part(of *Level) *Level {
+	out := *of
+	out.Kind, out.N, out.Rate, out.Stage, out.Cut, out.Saturation = l.Kind, l.N, l.Rate, l.Stage, l.Cut, l.Saturation
+	out.Shed, out.Skipped, out.Probe, out.Looks, out.Parts = l.Shed, l.Skipped, l.Probe, l.Looks, nil
+	name := PartName(l.Workload, of.Workload)
+	out.Rounds, out.Voided = partOf(l.Rounds, of, name), partOf(l.Voided, of, name)
+	return &out
+}
+
+func partOf(rounds []*Round, of *Level, name string) []*Round {
+	var out []*Round
+	for _, r := range rounds {
+		if r != nil {
+			if r := r.part(of, name); r.Due > 0 {
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+// part is what the round has of a part. What it lacks of its requests may have been of
+// the part.
+func (r *Round) part(of *Level, name string) *Round {
+	out := *r
+	out.Telemetry, out.Samples, out.Start, out.End = nil, nil, r.End, r.Start
+	orders := r.orders(name)
+	own, all := 0, 0
+	for _, s := range r.Samples {
+		if s == nil {
+			continue
+		}
+		if s.Phase == Measured {
+			all++
+		}
+		if s.Part != name {
+			continue
+		}
+		c := *s
+		c.Workload, c.Part, c.Order = of.Workload, "", orders[s]
+		out.Samples = append(out.Samples, &c)
+		if s.Phase == Measured {
+			own++
+			out.Start, out.End = min(out.Start, s.Scheduled), max(out.End, s.End)
+		}
+	}
+	out.Due = own + max(r.Due-all, 0)
+	return &out
+}
+
+// orders are those of the requests of a part among themselves, in each phase.
+func (r *Round) orders(name string) map[*Sample]int {
+	var own []*Sample
+	for _, s := range r.Samples {
+		if s != nil && s.Part == name {
+			own = append(own, s)
+		}
+	}
+	sortByStart(own)
+	next, out := map[Phase]int{}, map[*Sample]int{}
+	for _, s := range own {
+		out[s] = next[s.Phase]
+		next[s.Phase]++
+	}
+	return out
+}

@@ -1,0 +1,87 @@
+package metric
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// mixture is a level of two rounds, of which the second lacks a request, with every third
+// request of the part "long".
+func mixture() *Level {
+	l := &Level{Server: "sim", Workload: "production", Name: "4", Kind: ClosedLoop, N: 4,
+		Parts: []*Level{{Server: "sim", Workload: "production/chat", Name: "4", Of: "production", Share: 2. / 3}, {Server: "sim", Workload: "production/long", Name: "4", Of: "production", Share: 1. / 3}}}
+	for k := range 2 {
+		r := &Round{Index: k, Due: 6, Start: time.Duration(k+1) * time.Second, Complete: true}
+		for i := range 6 {
+			s := &Sample{Server: "sim", Workload: "production", Part: "chat", Level: "4", Round: k, Order: i, Phase: Measured,
+				Scheduled: r.Start + time.Duration(i), End: r.Start + time.Duration(100-i)}
+			if i%3 == 2 {
+				s.Part = "long"
+			}
+			r.End = max(r.End, s.End)
+			if k == 1 && i == 5 {
+				continue
+			}
+			r.Samples = append([]*Sample{s}, r.Samples...)
+		}
+		r.Samples = append(r.Samples, &Sample{Workload: "production", Part: "long", Level: "4", Round: k, Phase: Warmup, End: 1})
+		l.Rounds = append(l.Rounds, r)
+	}
+	return l
+}
+
+// The requests of a part are numbered among themselves; what a round lacks may have been
+// of any part.
+func TestDivide(t *testing.T) {
+	l := mixture()
+	l.Divide()
+	l.Divide() // is what it was
+	long := l.Parts[1]
+	type request struct {
+		order int
+		phase Phase
+		of    string
+	}
+	var got [][]request
+	for _, r := range long.Rounds {
+		var of []request
+		for _, s := range r.Samples {
+			of = append(of, request{s.Order, s.Phase, s.Workload})
+		}
+		got = append(got, of)
+	}
+	want := [][]request{
+		{{1, Measured, "production/long"}, {0, Measured, "production/long"}, {0, Warmup, "production/long"}},
+		{{0, Measured, "production/long"}, {0, Warmup, "production/long"}},
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(request{})); diff != "" {
+		t.Error(diff)
+	}
+	if long.Rounds[0].Due != 2 || long.Rounds[1].Due != 2 || l.Parts[0].Rounds[1].Due != 5 {
+		t.Errorf("due %d, %d and %d: one of 6 left no record", long.Rounds[0].Due, long.Rounds[1].Due, l.Parts[0].Rounds[1].Due)
+	}
+	if r := long.Rounds[0]; r.Start != time.Second+2 || r.End != time.Second+98 {
+		t.Errorf("from %v to %v, its own requests from the third to the end of that", r.Start, r.End)
+	}
+	if long.N != 4 || long.AtOnce() != 1 || l.Parts[0].AtOnce() != 3 || l.AtOnce() != 4 {
+		t.Errorf("%d, %d, %d and %d at once", long.N, long.AtOnce(), l.Parts[0].AtOnce(), l.AtOnce())
+	}
+	if s := l.Rounds[0].Samples[0]; s.Workload != "production" || s.Part != "long" {
+		t.Errorf("the mix's own request is now of %s, part %q", s.Workload, s.Part)
+	}
+}
+
+func TestOfParts(t *testing.T) {
+	for name, want := range map[string]bool{"ttft": true, "throughput": true, "success": true, "waiting": false, "power": false, "cost_per_hour": false, "synchrony": false} {
+		if got := OfParts(MustLookup(name)); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	l := mixture()
+	l.Divide()
+	if v := l.Parts[0].Value("preemptions", Steady, nil, nil); v.OK {
+		t.Errorf("a part has preemptions: %v", v)
+	}
+}

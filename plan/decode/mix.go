@@ -1,0 +1,257 @@
+package decode
+
+import (
+	"math"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/suggest"
+	"github.com/tokgate/tokgate/traffic"
+)
+
+// notOfMixes are the attributes and blocks of a workload that each part of a mix has
+// for itself.
+var notOfMixes = []string{"preset", "api", "input_tokens", "output_tokens", "request", "prompt", "score", "answers"}
+
+// mixture is a mix whose parts are not known yet.
+type mixture struct {
+	*plan.Workload
+	body  *body
+	parts []portion
+}
+
+// portion is a part as the plan names it, with its share in millionths.
+type portion struct {
+	name  string
+	share int
+}
+
+// levelNamed is a level that the at of an sla block names.
+type levelNamed struct {
+	name string
+	rng  hcl.Range
+}
+
+// readMix reads { chat = "70%", long = "30%" }.
+func (d *decoder) readMix(b *body, w *plan.Workload) {
+	m := &mixture{Workload: w, body: b}
+	d.mixes = append(d.mixes, m)
+	w.API = "" // each part has its own
+	d.out.Defaults = slices.DeleteFunc(d.out.Defaults, func(x plan.Default) bool { return x.Path == b.path+".api" })
+	v, ok := b.value("mix")
+	rng := b.rangeOf("mix")
+	if !ok || b.isUnknown(rng, "mix", v) {
+		return
+	}
+	if !v.Type().IsObjectType() && !v.Type().IsMapType() {
+		b.wrongType(rng, "mix", `an object: { chat = "70%", long = "30%" }`, v)
+		return
+	}
+	sum := 0
+	for it := v.ElementIterator(); it.Next(); {
+		k, e := it.Element()
+		share, ok := b.asFraction(rng, "mix."+k.AsString(), e)
+		if !ok {
+			return
+		}
+		part := portion{k.AsString(), int(math.Round(share * traffic.Whole))}
+		if part.share < 1 || part.share >= traffic.Whole {
+			b.d.errorf(rng, sumOutOfRange, `mix.%s must be above "0%%" and below "100%%".`, part.name)
+			return
+		}
+		m.parts, sum = append(m.parts, part), sum+part.share
+	}
+	if sum != traffic.Whole {
+		b.d.errorf(rng, sumOutOfRange, "The shares of a mix are 100%% together; these are %s.", metric.Format(metric.Ratio, float64(sum)/traffic.Whole))
+	}
+	m.refuseOwn()
+}
+
+// refuseOwn refuses what the parts have.
+func (m *mixture) refuseOwn() {
+	part := "each part"
+	if len(m.parts) > 0 {
+		part = "workload." + m.parts[0].name
+	}
+	for _, name := range notOfMixes {
+		at := m.body.rng
+		switch {
+		case m.body.given(name):
+			at = m.body.attrs[name].NameRange
+		case len(m.body.blocks[name]) > 0:
+			at = m.body.blocks[name][0].DefRange
+		default:
+			continue
+		}
+		m.body.d.errorf(at, sumConflict, "workload.%s is a mix, and each of its parts has %s of its own: set it in %s.", m.Address(), name, part)
+	}
+}
+
+// decodeMixes makes the parts of every mix, once all workloads are known. One without a
+// load is there only as a part.
+func (d *decoder) decodeMixes() {
+	mixesOf := map[*plan.Workload][]*plan.Workload{}
+	for _, m := range d.mixes {
+		for _, part := range m.parts {
+			base := d.partNamed(m, part)
+			if base == nil {
+				continue
+			}
+			if mixesOf[base] = append(mixesOf[base], m.Workload); !d.canBePart(m, base) {
+				continue
+			}
+			own := m.Part(base, part.share)
+			for _, sla := range base.SLAs {
+				d.inMix(m, own, sla)
+			}
+			m.Mix = append(m.Mix, own)
+		}
+		m.checkLoads()
+	}
+	if !d.diags.HasErrors() {
+		for _, m := range d.mixes {
+			d.shareOut(m)
+		}
+	}
+	var all []*plan.Workload
+	for _, w := range d.out.Workloads {
+		switch mixes := mixesOf[w]; {
+		case d.loadless[w] == nil:
+			all = append(all, w.Whole()...)
+		case len(mixes) == 0:
+			d.errorf(d.loadless[w].rng, sumNoLoad, "workload.%s needs a load block: load { concurrency = [1, 8] }, or a capacity block.", w.Address())
+		default:
+			d.checkMixedAt(w, mixes)
+		}
+	}
+	d.out.Workloads = all
+}
+
+// partNamed is the workload that a part of a mix is; nil: there is none.
+func (d *decoder) partNamed(m *mixture, part portion) *plan.Workload {
+	var names []string
+	for _, w := range d.out.Workloads {
+		if w.Address() == part.name {
+			return w
+		}
+		if !d.isMix(w) {
+			names = append(names, w.Address())
+		}
+	}
+	hint := suggest.DidYouMean(part.name, names)
+	if hint == "" && len(names) > 0 {
+		hint = " There is " + choices(names) + "."
+	}
+	d.errorf(m.body.rangeOf("mix"), sumUndeclared, "There is no workload %q to be a part of workload.%s.%s", part.name, m.Address(), hint)
+	return nil
+}
+
+// canBePart says whether a workload can be a part of a mix.
+func (d *decoder) canBePart(m *mixture, w *plan.Workload) bool {
+	rng := m.body.rangeOf("mix")
+	switch {
+	case w == m.Workload:
+		d.errorf(rng, sumConflict, "workload.%s cannot be a part of itself.", m.Address())
+	case d.isMix(w):
+		d.errorf(rng, sumConflict, "workload.%s is a mix itself: name its parts, each with its share of workload.%s.", w.Address(), m.Address())
+	case w.Prompt.Turns.Several():
+		d.errorf(w.Prompt.Range, sumConflict, "A mix sends single requests, and its part workload.%s has conversations (turns).", w.Address())
+	default:
+		return true
+	}
+	return false
+}
+
+func (d *decoder) isMix(w *plan.Workload) bool {
+	return slices.ContainsFunc(d.mixes, func(m *mixture) bool { return m.Workload == w })
+}
+
+// inMix adds an sla block of the workload that a part is, with the levels of the mix at
+// which it holds: those of the names that it gives, or all that stand alone.
+func (d *decoder) inMix(m *mixture, part *plan.Workload, sla *plan.SLA) {
+	own, levels := *sla, levelIndex(m.Workload)
+	names, given := d.at[sla]
+	own.At, own.AtCapacity = levels.alone, m.Capacity != nil && !given
+	if given {
+		own.At = nil
+		for _, n := range names {
+			if levels.have[n.name] {
+				own.At = append(own.At, n.name)
+			}
+			own.AtCapacity = own.AtCapacity || n.name == "capacity" && m.Capacity != nil
+		}
+	}
+	if len(own.At) == 0 && !own.AtCapacity {
+		return
+	}
+	part.SLAs = append(part.SLAs, &own)
+	for _, t := range own.Thresholds {
+		if !metric.OfParts(t.Metric) {
+			d.errorf(t.Range, sumConflict, "%s is no metric of a part: workload.%s shares the server with all of workload.%s. Bound it in an sla block of that one, or name other levels in at.", t.Metric.Name, part.PartName(), m.Address())
+		}
+	}
+}
+
+// checkLoads refuses loads of which nobody knows how many requests they send, and
+// recorded ones, whose requests are what they were.
+func (m *mixture) checkLoads() {
+	loads := m.Loads
+	if m.Capacity != nil {
+		loads = append(slices.Clone(loads), m.Capacity.Load)
+	}
+	for _, l := range loads {
+		timed := slices.ContainsFunc(l.Levels, func(level plan.Level) bool { return level.Duration > 0 })
+		switch {
+		case l.Open != nil && l.Open.Trace != nil:
+			m.body.d.errorf(l.Range, sumConflict, "The rows of a trace say what each request is, and a mix draws it: give workload.%s a rate, or requests in flight.", m.Address())
+		case l.Kind == metric.Users:
+			m.body.d.errorf(l.Range, sumConflict, `The shares of a mix are exact, and how many requests users send is not known: give workload.%s a rate, or requests in flight.`, m.Address())
+		case timed:
+			m.body.d.errorf(l.Range, sumConflict, `The shares of a mix are exact, and how many requests come in a duration is not known: give workload.%s requests, or a rate.`, m.Address())
+		}
+	}
+}
+
+// shareOut shares out the requests of a mix, and checks what that takes.
+func (d *decoder) shareOut(m *mixture) {
+	m.ShareOut()
+	for _, part := range m.Mix {
+		for _, l := range part.Loads {
+			for _, level := range l.Levels {
+				if level.Requests == 0 {
+					d.errorf(level.Range, sumFewRequests, "Of the %d requests of the level %s, workload.%s is sent none.", m.Fixed(level.Name).Requests, level.Name, part.PartName())
+				}
+			}
+		}
+		d.checkStages(part)
+		d.checkContext(m.body, part)
+	}
+	d.checkCapacity(m.Workload)
+}
+
+// checkMixedAt refuses levels, named by a workload that has none of its own, which no mix
+// has that it is a part of.
+func (d *decoder) checkMixedAt(w *plan.Workload, mixes []*plan.Workload) {
+	all, searched := levelSet{have: map[string]bool{}}, false
+	for _, m := range mixes {
+		searched = searched || m.Capacity != nil
+		for _, name := range levelIndex(m).names {
+			if !all.have[name] {
+				all.have[name], all.names = true, append(all.names, name)
+			}
+		}
+	}
+	for _, sla := range w.SLAs {
+		for _, n := range d.at[sla] {
+			switch {
+			case n.name == "capacity" && !searched:
+				d.errorf(n.rng, sumNoCapacity, "workload.%s has no capacity of its own, nor has workload.%s: capacity { up_to = 64 }.", w.Address(), mixes[0].Address())
+			case n.name != "capacity" && !all.have[n.name]:
+				d.unknownLevel(n.rng, n.name, all)
+			}
+		}
+	}
+}

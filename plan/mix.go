@@ -1,0 +1,148 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/traffic"
+)
+
+// Part is base as a part of the mix w, of which it has that share, in millionths.
+// Levels and thresholds are not those of base: see ShareOut.
+func (w *Workload) Part(base *Workload, share int) *Workload {
+	part := *base
+	part.Name, part.Key = w.Address()+"/"+base.Address(), ""
+	part.Of, part.Share = w, share
+	part.Servers = slices.Clone(w.Servers)
+	part.Loads, part.SLAs, part.Capacity = nil, nil, nil
+	part.Policy.OnInconclusive = w.Policy.OnInconclusive
+	return &part
+}
+
+// PartName is what a part is called within its mix: the address of the workload that
+// it is.
+func (w *Workload) PartName() string { return metric.PartName(w.Of.Address(), w.Address()) }
+
+// Whole are the workload and, of a mix, its parts.
+func (w *Workload) Whole() []*Workload { return append([]*Workload{w}, w.Mix...) }
+
+// Shares are those of the parts of a mix, in their order.
+func (w *Workload) Shares() traffic.Shares {
+	var out traffic.Shares
+	for _, part := range w.Mix {
+		out = append(out, part.Share)
+	}
+	return out
+}
+
+// blend says what a mix is made of: "chat 70%, long 5%, rag 25%"; "" where it is none.
+func (w *Workload) blend() string {
+	var out []string
+	for _, part := range w.Mix {
+		out = append(out, part.PartName()+" "+metric.Format(metric.Ratio, part.share()))
+	}
+	return strings.Join(out, ", ")
+}
+
+// AnswerLength is how many tokens an answer has on average, of a mix one of any part;
+// false where they may end by themselves, before.
+func (w *Workload) AnswerLength() (mean float64, ok bool) {
+	if w.Mix == nil {
+		return float64(w.Output.Mean), !w.Output.Natural
+	}
+	ok = true
+	for _, part := range w.Mix {
+		mean += part.share() * float64(part.Output.Mean)
+		ok = ok && !part.Output.Natural
+	}
+	return mean, ok
+}
+
+// PromptLength is how many tokens a prompt has on average, of a mix one of any part;
+// false where those of a data set are as long as they are.
+func (w *Workload) PromptLength() (mean float64, ok bool) {
+	if w.Mix == nil {
+		return float64(w.Input), w.Input > 0
+	}
+	for _, part := range w.Mix {
+		if part.Input == 0 {
+			return 0, false
+		}
+		mean += part.share() * float64(part.Input)
+	}
+	return mean, true
+}
+
+// share of the requests of its mix; 1 of a workload that stands alone.
+func (w *Workload) share() float64 {
+	if w.Of == nil {
+		return 1
+	}
+	return float64(w.Share) / traffic.Whole
+}
+
+// ShareOut gives the parts of a mix its loads, each level with as many requests as the
+// part will have of it.
+func (w *Workload) ShareOut() {
+	shares := w.Shares()
+	for _, part := range w.Mix {
+		part.Loads = nil
+	}
+	for _, l := range w.Loads {
+		levels := make([][]Level, len(w.Mix))
+		for _, level := range l.Levels {
+			given := make([]int, len(shares))
+			for i := range max(level.Rounds, 1) {
+				for k, n := range shares.Counts(given, level.RoundRequests(i)) {
+					given[k] += n
+				}
+			}
+			for k, part := range w.Mix {
+				own := level
+				own.Requests, own.Share = given[k], part.share()
+				levels[k] = append(levels[k], own)
+			}
+		}
+		for k, part := range w.Mix {
+			own := *l
+			own.Levels = levels[k]
+			part.Loads = append(part.Loads, &own)
+		}
+	}
+}
+
+// Portion is what w has of a level of its mix; the level itself where w stands alone.
+func (w *Workload) Portion(level Level) Level {
+	if w.Of == nil {
+		return level
+	}
+	if own := w.Fixed(level.Name); own != nil {
+		return *own
+	}
+	level.Share = w.share()
+	level.Requests = w.Own(level.Requests)
+	return level
+}
+
+// Own is how many of so many requests of its mix are of the part; that many where it
+// stands alone.
+func (w *Workload) Own(requests int) int {
+	if w.Of == nil {
+		return requests
+	}
+	return requests * w.Share / traffic.Whole
+}
+
+// OfWhole is how many requests of its mix have so many of the part, or that many where
+// it stands alone.
+func (w *Workload) OfWhole(requests int) int {
+	if w.Of == nil || w.Share < 1 {
+		return requests
+	}
+	return (requests*traffic.Whole + w.Share - 1) / w.Share
+}
+
+// AtOnce is how many requests of the level are in flight, or sent at once: of a part of
+// a mix on average, and at least 1.
+func (l Level) AtOnce() int { return metric.AtOnce(l.N, l.Share) }

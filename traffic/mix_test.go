@@ -1,0 +1,101 @@
+package traffic
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The arithmetic of 70, 25 and 5 % of ten requests a round: 7, 2.5 and 0.5 are due.
+func TestCounts(t *testing.T) {
+	shares := Shares{700_000, 250_000, 50_000}
+	for _, tc := range []struct {
+		name  string
+		given []int
+		n     int
+		want  []int
+	}{
+		{"a whole stratum", []int{0, 0, 0}, 20, []int{14, 5, 1}},
+		{"half of one: 7, 2.5 and 0.5; of equal remainders the first", []int{0, 0, 0}, 10, []int{7, 3, 0}},
+		{"the other half: 14 − 7, 5 − 3, 1 − 0", []int{7, 3, 0}, 10, []int{7, 2, 1}},
+		{"one request", []int{0, 0, 0}, 1, []int{1, 0, 0}},
+		{"none", []int{14, 5, 1}, 0, []int{0, 0, 0}},
+		{"a level of 1,000", []int{0, 0, 0}, 1000, []int{700, 250, 50}},
+	} {
+		if got := shares.Counts(tc.given, tc.n); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %v, want %v", tc.name, got, tc.want)
+		}
+	}
+}
+
+// Whatever the shares and the rounds are: in every round within one request of the
+// share, over all so far within less than one, and exact where the shares divide.
+func TestCountsHoldTheShares(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 20_000 {
+		shares := randomShares(random)
+		given, total := make([]int, len(shares)), 0
+		size := 1 + random.IntN(60)
+		for round := range 1 + random.IntN(12) {
+			n := size + random.IntN(2)
+			counts := shares.Counts(given, n)
+			sum := 0
+			for i, c := range counts {
+				sum += c
+				given[i] += c
+				if off := c*Whole - shares[i]*n; c < 0 || off > Whole || off < -Whole {
+					t.Fatalf("shares %v: round %d of %d has %v", shares, round, n, counts)
+				}
+			}
+			if total += n; sum != n {
+				t.Fatalf("shares %v: round %d of %d has %v", shares, round, n, counts)
+			}
+			for i, g := range given {
+				if off := g*Whole - shares[i]*total; off >= Whole || off <= -Whole {
+					t.Fatalf("shares %v: %v of %d requests so far", shares, given, total)
+				}
+			}
+		}
+	}
+}
+
+func randomShares(random *rand.Rand) Shares {
+	shares, left := Shares{}, 200
+	for range 1 + random.IntN(5) {
+		if left < 3 {
+			break
+		}
+		x := 1 + random.IntN(left-1)
+		shares, left = append(shares, x*Whole/200), left-x
+	}
+	return append(shares, left*Whole/200)
+}
+
+// A stratum of 20 has its 14, 5 and 1; which request is which depends on the seed.
+func TestOrder(t *testing.T) {
+	counts := []int{70, 25, 5}
+	order := Order(counts, rand.New(rand.NewPCG(1, 0)))
+	for k := range 5 {
+		got := make([]int, 3)
+		for _, part := range order[20*k : 20*k+20] {
+			got[part]++
+		}
+		if want := []int{14, 5, 1}; !slices.Equal(got, want) {
+			t.Errorf("stratum %d has %v, want %v", k, got, want)
+		}
+	}
+	if again := Order(counts, rand.New(rand.NewPCG(1, 0))); !cmp.Equal(order, again) {
+		t.Error("the same seed gives another order")
+	}
+	if other := Order(counts, rand.New(rand.NewPCG(2, 0))); cmp.Equal(order, other) {
+		t.Error("another seed gives the same order")
+	}
+	if got := Order([]int{0, 3, 0}, rand.New(rand.NewPCG(1, 0))); !slices.Equal(got, []int{1, 1, 1}) {
+		t.Errorf("a round of one part: %v", got)
+	}
+	if got := (Shares{700_000, 250_000, 50_000}).Stratum(); got != 20 {
+		t.Errorf("a stratum of 70, 25 and 5%% has %d requests, want 20", got)
+	}
+}
