@@ -127,9 +127,9 @@ REAL_DIR ?= /tmp/tokgate-real
 ENGINES  ?= vllm llama.cpp transformers litellm
 
 .PHONY: real
-real: build ## install real engines and try them, into docs/engines.md; ENGINES= for some of them; 8 GB and half an hour
+real: build ## install real engines and try them, into docs/engines-tried.md; ENGINES= for some of them; 8 GB and half an hour
 	plans/real/install.sh $(REAL_DIR) $(ENGINES)
-	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestReal$$' -timeout 3h -v -real $(REAL_DIR) -engines '$(ENGINES)' -real-page $(CURDIR)/docs/engines.md
+	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestReal$$' -timeout 3h -v -real $(REAL_DIR) -engines '$(ENGINES)' -real-page $(CURDIR)/docs/engines-tried.md
 
 # A browser and two packages of npm, none of which a build needs: they go to a
 # temporary folder, at the versions that this was last tried with. Pages are by the

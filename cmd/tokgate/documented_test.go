@@ -7,6 +7,7 @@ import (
 	"go/scanner"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -92,6 +93,69 @@ func TestDocumentedLinks(t *testing.T) {
 				t.Errorf("%s links to %s, and there is no section %s", page, m[1], m[2])
 			}
 		}
+	}
+}
+
+// What users ask is answered at most two clicks from the README.
+func TestDocumentedAnswers(t *testing.T) {
+	clicks := map[string]int{"../../README.md": 0}
+	for at := 0; at < 2; at++ {
+		for page, n := range maps.Clone(clicks) {
+			if n != at {
+				continue
+			}
+			for _, m := range link.FindAllStringSubmatch(read(t, page), -1) {
+				if target := filepath.Join(filepath.Dir(page), m[1]); strings.HasSuffix(target, ".md") {
+					if _, ok := clicks[target]; !ok {
+						clicks[target] = at + 1
+					}
+				}
+			}
+		}
+	}
+	for question, answer := range map[string][2]string{
+		"a token for a gated model in CI": {"ci.md", "HF_TOKEN: ${{ secrets.HF_TOKEN }}"},
+		"tensor parallelism over 4 GPUs":  {"servers.md", "tensor-parallel-size = 4"},
+		"which of several configurations": {"comparing.md", "which of several configurations"},
+		"accept a change of the nights":   {"history.md", "tokgate history pin"},
+		"make a PDF":                      {"faq.md", "--print-to-pdf"},
+		"my own prompts":                  {"traffic.md", "dataset"},
+		"a rate instead of concurrency":   {"rates.md", "rate "},
+		"a prefix cache":                  {"traffic.md", "hit_rate"},
+		"a nightly":                       {"history.md", "every night"},
+		"what an exit code 3 wants of me": {"verdicts.md", "An exit code of 3 asks for more data"},
+	} {
+		page := "../../docs/" + answer[0]
+		if _, ok := clicks[page]; !ok {
+			t.Errorf("%s: %s is more than two clicks from the README", question, answer[0])
+		}
+		if !strings.Contains(strings.Join(strings.Fields(read(t, page)), " "), answer[1]) {
+			t.Errorf("%s: %s does not say %q", question, answer[0], answer[1])
+		}
+	}
+}
+
+// generated are the parts of pages that a program writes.
+var generated = regexp.MustCompile(`(?s)<!-- [\w.]+(?: [\w.]+)? -->\n.*?<!-- (?:/|end of )`)
+
+// A team reads a page, not a book. Not counted are the generated reference, the list of messages, and studies.
+func TestDocumentedInFewWords(t *testing.T) {
+	const most = 24_000
+	total := 0
+	for _, page := range pages(t) {
+		switch filepath.Base(page) {
+		case "language.md", "troubleshooting.md", "characteristics.md", "reference.md", "engines-tried.md":
+			continue
+		}
+		if filepath.Base(filepath.Dir(page)) != "docs" {
+			continue
+		}
+		n := len(strings.Fields(generated.ReplaceAllString(read(t, page), "")))
+		t.Logf("%5d %s", n, page)
+		total += n
+	}
+	if total > most {
+		t.Errorf("%d words, at most %d", total, most)
 	}
 }
 

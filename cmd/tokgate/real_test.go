@@ -33,7 +33,7 @@ import (
 var (
 	realDir     = flag.String("real", "", "try the engines that plans/real/install.sh put into this `folder`")
 	realEngines = flag.String("engines", "vllm llama.cpp transformers litellm", "which of them, a `list` of words")
-	realPage    = flag.String("real-page", "", "put what came of it into this `page`, docs/engines.md")
+	realPage    = flag.String("real-page", "", "put what came of it into this `page`, docs/engines-tried.md")
 )
 
 // TestReal runs the plans of plans/real on engines that nobody here wrote, and
