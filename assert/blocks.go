@@ -142,11 +142,15 @@ func (e evidence) lasting(requests float64) string {
 	return ""
 }
 
-// seconds is how long the level's rounds took.
+// seconds is how long the level's rounds took. Those of one window follow each other,
+// whenever the last request of each ended.
 func (e evidence) seconds() float64 {
 	sum := 0.0
 	for _, r := range e.level.Rounds {
-		if r.End > r.Start {
+		switch {
+		case e.level.Kind.Windowed():
+			sum += (r.WindowEnd - r.WindowStart).Seconds()
+		case r.End > r.Start:
 			sum += (r.End - r.Start).Seconds()
 		}
 	}

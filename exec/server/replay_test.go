@@ -1,0 +1,61 @@
+package server
+
+import (
+	"math"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/traffic"
+)
+
+// Three minutes of the example in Mooncake's form, and a minute before them: the built-in
+// server finds in its cache what the hashes imply, to within one point; each prompt and each answer
+// is as long as it was.
+func TestLongReplayHits(t *testing.T) {
+	traces := filepath.Join("..", "..", "plans", "traces")
+	trace, err := traffic.ReadTrace(filepath.Join(traces, "mooncake-synthetic.jsonl"), "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := trace.Replay(traffic.Stretch{From: 2 * time.Minute, To: 5 * time.Minute, Spread: 3 * time.Second, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &plan.Server{Name: "s", Engine: "openai", Simulator: &plan.Simulator{Profile: "./large.json"}}
+	load := &plan.Load{
+		Kind: metric.OpenLoop, Seeds: []int64{1}, Timeout: time.Hour, Open: &plan.Open{MaxInFlight: 4096, Warmup: plan.OpenWarmupAuto, Trace: r},
+		Levels: []plan.Level{{Name: "trace", Rate: r.Rate(), Requests: r.Due, Rounds: 10, Speedup: 1}},
+	}
+	w := &plan.Workload{Name: "w", API: plan.Chat, Servers: []*plan.Server{s}, Output: plan.Output{Mean: 1}, Loads: []*plan.Load{load}}
+	c := clock.NewVirtual()
+	run, err := exec.Run(t.Context(), exec.Config{
+		Plan: &plan.Plan{Servers: []*plan.Server{s}, Workloads: []*plan.Workload{w}}, Clock: c, Observer: new(silent),
+		Launch: (&Virtual{Clock: c, Dir: traces}).Launch, Run: metric.Run{Salt: 7},
+	})
+	if err != nil || run.Levels[0].Skipped != "" {
+		t.Fatal(err, run.Levels[0].Skipped)
+	}
+	input, cached, n := 0, 0, 0
+	rows := r.Measured()
+	for _, round := range run.Levels[0].Rounds {
+		for _, x := range round.MeasuredSamples() {
+			if !x.Completed() || x.Usage.Input != rows[n].Input || x.Usage.Output != rows[n].Output {
+				t.Fatalf("request %d has %+v, the trace %d + %d tokens", n, x.Usage, rows[n].Input, rows[n].Output)
+			}
+			if float64(x.Usage.Cached) > x.Shared*float64(x.Usage.Input)+0.5 {
+				t.Fatalf("request %d found %d tokens in the cache, and shares %.4f of %d", n, x.Usage.Cached, x.Shared, x.Usage.Input)
+			}
+			input, cached, n = input+x.Usage.Input, cached+x.Usage.Cached, n+1
+		}
+	}
+	implied, found := r.HitRate(r.Before(r.First, time.Minute), 0), float64(cached)/float64(input)
+	t.Logf("%d requests: %.2f %% found, %.2f %% implied", n, 100*found, 100*implied)
+	if n != r.Due || math.Abs(found-implied) > 0.01 {
+		t.Errorf("%.4f of %d requests' prompts was found, %.4f implied", found, n, implied)
+	}
+}
