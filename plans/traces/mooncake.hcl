@@ -11,10 +11,10 @@ server "demo" {
 
 workload "conversation" {
   load {
-    trace    = "mooncake-synthetic.jsonl"
-    from     = "2m"
-    to       = "5m"
-    spread   = "3s" # its times are rounded down to 3 s: sent as they are, they come in bursts
+    trace  = "mooncake-synthetic.jsonl"
+    from   = "2m"
+    to     = "5m"
+    spread = "3s" # its times are rounded down to 3 s: sent as they are, they come in bursts
   }
   sla {
     ttft           = "p95 < 2s"
