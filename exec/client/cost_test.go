@@ -61,9 +61,9 @@ func TestLongNoAllocationPerChunk(t *testing.T) {
 		return testing.AllocsPerRun(8, func() {
 			s := &metric.Sample{OutputAsked: 100_000}
 			s.Gaps = make(metric.Gaps, 0, 6000)
-			c := &call{h: h, s: NewAnswer(s, nil), resp: &http.Response{Body: &perRead{n: chunks}}, cancel: func(error) {}}
-			at, err := c.read(t.Context())
-			if c.s.End(at, err); s.Failure != nil || s.Chunks != chunks {
+			c := h.newCall(t.Context(), chatRequest(), NewAnswer(s, nil))
+			c.resp = &http.Response{Body: &perRead{n: chunks}}
+			if c.end(c.read()); s.Failure != nil || s.Chunks != chunks {
 				t.Fatalf("%d chunks, failure %+v", s.Chunks, s.Failure)
 			}
 		})

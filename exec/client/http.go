@@ -61,6 +61,8 @@ type HTTP struct {
 	host   string       // scheme and authority: where the key may go
 	kept   *http.Client // keeps connections alive
 	fresh  *http.Client // a connection for each request
+	direct *direct      // carries streams past net/http; nil: it cannot, and
+	detour string       // why
 
 	freshOnly  atomic.Bool
 	redirected atomic.Pointer[string]
@@ -106,6 +108,7 @@ func New(c Config) (*HTTP, error) {
 	h.kept = h.client(false)
 	h.fresh = h.client(true)
 	h.freshOnly.Store(c.Engine.Dialect.FreshConns)
+	h.direct, h.detour = newDirect(h)
 	return h, nil
 }
 
@@ -214,6 +217,9 @@ func (h *HTTP) Redirected() string {
 
 // Close drops idle connections.
 func (h *HTTP) Close() {
+	if h.direct != nil {
+		h.direct.closeIdle(0)
+	}
 	h.kept.CloseIdleConnections()
 	h.fresh.CloseIdleConnections()
 }
@@ -229,17 +235,7 @@ const (
 type doer struct{ h *HTTP }
 
 func (d doer) Do(r *http.Request) (*http.Response, error) {
-	if key := d.h.config.APIKey; key != "" {
-		r.Header.Set("Authorization", "Bearer "+key)
-	}
-	for name, value := range d.h.config.Headers {
-		if http.CanonicalHeaderKey(name) == "Host" {
-			r.Host = value
-			continue
-		}
-		r.Header.Set(name, value)
-	}
-	r.Header.Set("User-Agent", "tokgate")
+	d.h.dress(r)
 	call := callOf(r.Context())
 	if call == nil {
 		resp, err := d.h.pick().Do(r)
@@ -264,6 +260,21 @@ func (d doer) Do(r *http.Request) (*http.Response, error) {
 	}
 	call.resp = resp
 	return resp, nil
+}
+
+// dress sets the fields that every request has.
+func (h *HTTP) dress(r *http.Request) {
+	if key := h.config.APIKey; key != "" {
+		r.Header.Set("Authorization", "Bearer "+key)
+	}
+	for name, value := range h.config.Headers {
+		if http.CanonicalHeaderKey(name) == "Host" {
+			r.Host = value
+			continue
+		}
+		r.Header.Set(name, value)
+	}
+	r.Header.Set("User-Agent", "tokgate")
 }
 
 func (h *HTTP) pick() *http.Client {

@@ -2,26 +2,15 @@ package client
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"html"
 	"io"
 	"net/http"
 	"net/http/httptrace"
-	"net/url"
-	"regexp"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
-
-	openai "github.com/sashabaranov/go-openai"
 
 	"github.com/tokgate/tokgate/metric"
 )
@@ -32,7 +21,24 @@ import (
 // connection is set up before it, the time that a dead kept-alive connection
 // cost lies after it and is announced by Retried.
 func (h *HTTP) Send(ctx context.Context, r *Request, s Stream) {
-	go h.send(ctx, r, s)
+	c := h.newCall(ctx, r, s)
+	if h.direct != nil && !h.direct.off.Load() {
+		h.direct.send(c, r)
+		return
+	}
+	go func() {
+		var err error
+		if c.body, err = h.body(r); err != nil {
+			c.end(h.config.Now(), unbuilt(err))
+			return
+		}
+		c.standard()
+	}()
+}
+
+// unbuilt is the failure of a request that could not even be written down.
+func unbuilt(err error) error {
+	return &Error{Kind: metric.FailProtocol, Message: "could not build the request: " + err.Error()}
 }
 
 // errTimeout is the cause of a context that r.Timeout ended, errLinger that of
@@ -46,89 +52,103 @@ var (
 // usually the end comes in the same packet.
 const linger = 100 * time.Millisecond
 
-func (h *HTTP) send(ctx context.Context, r *Request, s Stream) {
-	c := &call{h: h, s: s, timeout: r.Timeout}
-	ctx, c.cancel = context.WithCancelCause(ctx)
-	defer c.cancel(nil)
+// newCall is r on its way, which ends by end.
+func (h *HTTP) newCall(ctx context.Context, r *Request, s Stream) *call {
+	c := &call{h: h, s: s, timeout: r.Timeout, path: r.path(), stop: func() bool { return true }}
+	c.ctx, c.cancel = context.WithCancelCause(ctx)
 	if r.Timeout > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, r.Timeout, errTimeout)
-		defer stop()
+		c.ctx, c.untimed = context.WithTimeoutCause(c.ctx, r.Timeout, errTimeout)
 	}
-	var err error
-	if c.body, err = r.Body(h.config.Engine.Dialect); err != nil {
-		s.End(h.config.Now(), &Error{Kind: metric.FailProtocol, Message: "could not build the request: " + err.Error()})
-		return
+	return c
+}
+
+// path is where a request goes, below the base URL.
+func (r *Request) path() string {
+	if r.API == "chat" {
+		return "/chat/completions"
 	}
-	traced := httptrace.WithClientTrace(context.WithValue(ctx, callKey{}, c), c.trace())
-	err = c.post(traced, r.API)
+	return "/completions"
+}
+
+// end is the call's last word.
+func (c *call) end(at time.Duration, err error) {
+	c.stop()
+	if c.lingers != nil {
+		c.lingers.Stop()
+	}
+	if c.untimed != nil {
+		c.untimed()
+	}
+	c.cancel(nil)
+	c.s.End(at, err)
+}
+
+// standard sends the request by way of net/http, and reads its answer.
+func (c *call) standard() {
+	err := c.post(httptrace.WithClientTrace(context.WithValue(c.ctx, callKey{}, c), c.trace()))
+	c.end(c.answered(err))
+}
+
+// answered reads the answer's body, if there was no error before it, and returns when
+// it ended.
+func (c *call) answered(err error) (time.Duration, error) {
 	c.began()
 	if err != nil {
-		err = c.failure(ctx, err)
-		at := h.config.Now()
+		err = c.failure(err)
+		at := c.h.config.Now()
 		if e, ok := errors.AsType[*Error](err); ok && e.Status > 0 {
-			s.Headers(max(time.Duration(c.firstByte.Load()), 1), e.Status)
+			c.s.Headers(max(time.Duration(c.firstByte.Load()), 1), e.Status)
 		}
-		s.End(at, err)
-		return
+		return at, err
 	}
-	s.Headers(time.Duration(c.firstByte.Load()), c.resp.StatusCode)
-	at, err := c.read(ctx)
-	c.resp.Body.Close()
-	s.End(at, err)
+	c.s.Headers(time.Duration(c.firstByte.Load()), c.resp.StatusCode)
+	defer c.resp.Body.Close()
+	return c.read()
 }
 
 // post sends the request and keeps the answer, unless that is a refusal. It
 // does not go through go-openai's client, which refuses some names of models.
-func (c *call) post(ctx context.Context, api string) error {
-	url := c.h.base + "/completions"
-	if api == "chat" {
-		url = c.h.base + "/chat/completions"
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, nil)
+func (c *call) post(ctx context.Context) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.h.base+c.path, nil)
 	if err != nil {
 		return err
 	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", "text/event-stream")
-	r.Header.Set("Cache-Control", "no-cache")
+	streaming(r)
 	resp, err := doer{c.h}.Do(r)
 	if err != nil || resp.StatusCode < 400 {
 		return err
 	}
-	defer resp.Body.Close()
-	raw, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return err
-	}
-	refused := refusal(resp.StatusCode, resp.Status, said(raw))
-	refused.RetryAfter = retryAfter(resp)
-	return refused
+	return refused(resp)
 }
 
-// said is what a refusal says: OpenAI's error as go-openai reads it, what other
-// servers write in its place, or the whole body.
-func said(raw []byte) string {
-	var told openai.ErrorResponse
-	if json.Unmarshal(raw, &told) == nil && told.Error != nil && told.Error.Message != "" {
-		return told.Error.Message
-	}
-	var event Event
-	var usage Usage
-	if walk(raw, &event, &usage) == nil && event.Err != "" {
-		return event.Err
-	}
-	return string(bytes.TrimSpace(raw))
+// streaming sets the fields of a request for a stream.
+func streaming(r *http.Request) {
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "text/event-stream")
+	r.Header.Set("Cache-Control", "no-cache")
 }
 
-// call is one request on its way through net/http.
+// call is one request on its way.
 type call struct {
 	h       *HTTP
 	s       Stream
+	path    string // below the base URL
 	timeout time.Duration
+	ctx     context.Context
 	cancel  context.CancelCauseFunc
-	body    []byte // dropped when the answer begins
+	untimed context.CancelFunc // lets go of the time-out; nil: there is none
+	lingers *time.Timer        // ends it once the answer has ended; nil: it has not
+	body    []byte             // dropped when the answer begins
 	resp    *http.Response
+	frames  int           // read of the answer
+	ended   time.Duration // when [DONE] or an error event came; 0: not yet
+
+	// Of the direct path: see line.
+	line  atomic.Pointer[line]
+	stop  func() bool // a cancelled context no longer matters
+	head  []byte      // of the answer, as far as it came
+	tried int         // of it, bytes that were read for a whole one
+	frame frame       // of the answer's body
 
 	// Of the attempt under way. All but firstByte and wrote belong to the
 	// goroutine that sends.
@@ -213,7 +233,7 @@ func (c *call) began() {
 		}
 		// Over HTTP/2 a server may ask for a new connection at any time; that
 		// is no reason to give up sharing one.
-		if c.conn != nil && !c.h.freshOnly.Swap(true) && c.h.config.OnFresh != nil {
+		if (c.conn != nil || c.line.Load() != nil) && !c.h.freshOnly.Swap(true) && c.h.config.OnFresh != nil {
 			c.h.config.OnFresh("the server closed a kept-alive connection that was about to be used again; from now on each request gets a connection of its own")
 		}
 	}
@@ -266,7 +286,7 @@ type reader struct {
 var readers = sync.Pool{New: func() any { return new(reader) }}
 
 // read reads the answer's body to its end and returns when that was.
-func (c *call) read(ctx context.Context) (time.Duration, error) {
+func (c *call) read() (time.Duration, error) {
 	rd := readers.Get().(*reader)
 	defer readers.Put(rd)
 	rd.split.reset()
@@ -274,56 +294,74 @@ func (c *call) read(ctx context.Context) (time.Duration, error) {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return c.stamp(), e
 	} else if err != nil {
-		return c.stamp(), c.broken(ctx, err)
+		return c.stamp(), c.broken(err)
 	}
-	frames := 0
-	ended := time.Duration(0) // when [DONE] or an error event came
 	for {
-		room, err := rd.split.free()
+		room, err := rd.room()
 		if err != nil {
-			return c.stamp(), &Error{Kind: metric.FailProtocol, Message: err.Error()}
+			return c.stamp(), err
 		}
-		n, readErr := body.Read(room)
+		n, err := body.Read(room)
 		at := c.stamp()
 		rd.split.advance(n)
-		for ended == 0 {
-			kind, data, cut, err := rd.next(readErr == io.EOF)
-			if err != nil {
-				return at, &Error{Kind: metric.FailProtocol, Message: err.Error()}
-			}
-			if kind == frameNone {
-				break
-			}
-			frames++
-			if err := rd.parse(kind, data); err != nil && cut {
-				return at, &Error{Kind: metric.FailTruncated, Message: "the stream ended in the middle of an event"}
-			} else if err != nil {
-				return at, err
-			}
-			c.s.Event(at, &rd.event)
-			if rd.event.Done || rd.event.Err != "" {
-				ended = at
-				defer c.linger(ctx)()
-			}
-		}
-		switch {
-		case readErr == nil:
-			if ended != 0 { // what follows is of no interest
-				rd.split.reset()
-			}
-		case ended != 0:
-			return ended, nil
-		case readErr == io.EOF:
-			if frames == 0 && len(rd.split.junk) > 0 {
-				return at, rd.notStream()
-			}
-			// A server that sees its client give up may still end the stream in
-			// order, and that may be read first.
-			return at, c.ended(ctx)
-		default: // perhaps without a read, whose stamp would be an old one
-			return c.h.config.Now(), c.broken(ctx, readErr)
+		if at, over, err := c.take(rd, at, err); over {
+			return at, err
 		}
 	}
+}
+
+// room is where the next bytes of a body go.
+func (rd *reader) room() ([]byte, error) {
+	room, err := rd.split.free()
+	if err != nil {
+		return nil, &Error{Kind: metric.FailProtocol, Message: err.Error()}
+	}
+	return room, nil
+}
+
+// take hands on what has come of the answer by now. readErr is that of the last read;
+// over says that nothing more is wanted, since when and why.
+func (c *call) take(rd *reader, at time.Duration, readErr error) (end time.Duration, over bool, err error) {
+	for c.ended == 0 {
+		kind, data, cut, err := rd.next(readErr == io.EOF)
+		if err != nil {
+			return at, true, &Error{Kind: metric.FailProtocol, Message: err.Error()}
+		}
+		if kind == frameNone {
+			break
+		}
+		c.frames++
+		if err := rd.parse(kind, data); err != nil && cut {
+			return at, true, &Error{Kind: metric.FailTruncated, Message: "the stream ended in the middle of an event"}
+		} else if err != nil {
+			return at, true, err
+		}
+		c.s.Event(at, &rd.event)
+		if rd.event.Done || rd.event.Err != "" {
+			c.ended = at
+		}
+	}
+	switch {
+	case readErr == nil:
+		if c.ended != 0 { // what follows is of no interest, nor waited for long
+			rd.split.reset()
+			if c.lingers == nil {
+				c.lingers = time.AfterFunc(linger, func() { c.cancel(errLinger) })
+			}
+		}
+		return 0, false, nil
+	case c.ended != 0:
+		return c.ended, true, nil
+	case readErr == io.EOF:
+		if c.frames == 0 && len(rd.split.junk) > 0 {
+			return at, true, rd.notStream()
+		}
+		// A server that sees its client give up may still end the stream in
+		// order, and that may be read first.
+		return at, true, c.stopped()
+	}
+	// Perhaps without a read, whose stamp would be an old one.
+	return c.h.config.Now(), true, c.broken(readErr)
 }
 
 // next is the next frame; where the stream is over, also one that its end cut.
@@ -333,14 +371,6 @@ func (rd *reader) next(over bool) (kind frameKind, data []byte, cut bool, err er
 		kind, data, err = rd.split.finish()
 	}
 	return kind, data, cut, err
-}
-
-// linger bounds how long the rest of an answer that ended is waited for, until
-// stop.
-func (c *call) linger(ctx context.Context) (stop func()) {
-	rest, stop := context.WithTimeout(ctx, linger)
-	context.AfterFunc(rest, func() { c.cancel(errLinger) })
-	return stop
 }
 
 // stamp is when the bytes read last arrived.
@@ -387,102 +417,31 @@ func (rd *reader) notStream() error {
 }
 
 // broken is why a body could not be read to its end.
-func (c *call) broken(ctx context.Context, err error) error {
-	if e := c.ended(ctx); e != nil {
+func (c *call) broken(err error) error {
+	if e := c.stopped(); e != nil {
 		return e
 	}
 	return &Error{Kind: metric.FailTruncated, Message: "the connection broke in the middle of the answer: " + err.Error()}
 }
 
-// ended is the error of a request that our side ended, else nil.
-func (c *call) ended(ctx context.Context) error {
+// stopped is the error of a request that our side ended, else nil.
+func (c *call) stopped() error {
 	switch {
-	case context.Cause(ctx) == errTimeout:
+	case context.Cause(c.ctx) == errTimeout:
 		return &Error{Kind: metric.FailTimeout, Message: fmt.Sprintf("no end within %v", c.timeout)}
-	case ctx.Err() != nil:
+	case c.ctx.Err() != nil:
 		return &Error{Kind: metric.FailCanceled, Message: "the run was stopped"}
 	}
 	return nil
 }
 
 // failure is why there was no answer to read.
-func (c *call) failure(ctx context.Context, err error) error {
-	if e := c.ended(ctx); e != nil {
+func (c *call) failure(err error) error {
+	if e := c.stopped(); e != nil {
 		return e
 	}
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
 	return unreached(err, c.conns)
-}
-
-// markup and title find what a page says that a proxy, or a server of another
-// kind, answered with.
-var (
-	markup = regexp.MustCompile(`(?is)^\s*(<!doctype html|<html)`)
-	title  = regexp.MustCompile(`(?is)<title[^>]*>([^<]*)</title>`)
-	tag    = regexp.MustCompile(`(?s)<[^>]*>`)
-)
-
-// retryAfter is how long a refusal asks to wait: in seconds, or until a date, as
-// RFC 9110, section 10.2.3, has it.
-func retryAfter(resp *http.Response) time.Duration {
-	text := resp.Header.Get("Retry-After")
-	if s, err := strconv.Atoi(text); err == nil {
-		return time.Duration(min(max(s, 0), int(metric.MaxRetryAfter/time.Second))) * time.Second
-	}
-	until, err := http.ParseTime(text)
-	now, err2 := http.ParseTime(resp.Header.Get("Date")) // by the server's clock
-	if err != nil || err2 != nil {
-		return 0
-	}
-	return min(max(until.Sub(now), 0), metric.MaxRetryAfter)
-}
-
-// refusal is an HTTP status that is no success, in the server's words.
-func refusal(code int, status, words string) *Error {
-	if words = strings.TrimSpace(words); words == "" {
-		words = status
-	}
-	if markup.MatchString(words) {
-		said := tag.ReplaceAllString(words, " ")
-		if m := title.FindStringSubmatch(words); m != nil && strings.TrimSpace(m[1]) != "" {
-			said = m[1]
-		}
-		words = "an HTML page: " + cmp.Or(strings.Join(strings.Fields(html.UnescapeString(said)), " "), status)
-	}
-	return &Error{Kind: metric.FailStatus, Status: code, Message: bounded(words)}
-}
-
-// unreached is why no answer came over the network. conns says how many
-// connections were had.
-func unreached(err error, conns int) error {
-	if e, ok := errors.AsType[*url.Error](err); ok {
-		err = e.Err // without the method and the URL, which may be long
-	}
-	words := err.Error()
-	kind := metric.FailLocal
-	switch {
-	case errors.Is(err, syscall.EADDRNOTAVAIL), errors.Is(err, syscall.EADDRINUSE):
-		words = "this machine ran out of local ports, which is not the server's fault: " + words
-	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		words = "this machine ran out of file descriptors, which is not the server's fault (raise ulimit -n): " + words
-	case errors.Is(err, syscall.ENOBUFS), errors.Is(err, syscall.ENOMEM):
-		words = "this machine ran out of socket memory, which is not the server's fault: " + words
-	case untrusted(err):
-		kind = metric.FailConnect
-		words = "the server's certificate is not accepted: " + strings.TrimPrefix(words, "tls: failed to verify certificate: ")
-	case conns > 0:
-		kind = metric.FailConnect
-		words = "the server closed the connection before it answered: " + words
-	default:
-		kind = metric.FailConnect
-	}
-	return &Error{Kind: kind, Message: bounded(words), Err: err}
-}
-
-// untrusted says whether a server's certificate did not do.
-func untrusted(err error) bool {
-	_, ok := errors.AsType[*tls.CertificateVerificationError](err)
-	return ok
 }

@@ -49,6 +49,30 @@ type Prompt struct {
 	// Shared is the share of it, from its beginning, that earlier requests may have
 	// begun with too, at most: so much of it may come from a cache.
 	Shared float64
+
+	Ready *Ready // what a transport made of it beforehand; nil: nothing
+}
+
+// Ready is a request as it is sent.
+type Ready struct {
+	wire, body []byte // the body is the end of wire
+	api, model string
+	output     int
+	natural    bool
+}
+
+// of says whether it is what r is sent as.
+func (p *Ready) of(r *Request) bool {
+	return p != nil && p.api == r.API && p.model == r.Model && p.output == r.Output && p.natural == r.Natural
+}
+
+// Bytes is how long the prompt is in memory, about.
+func (p *Prompt) Bytes() int {
+	n := len(p.Text) + 8*len(p.IDs) + len(p.Messages)
+	if p.Ready != nil {
+		n += len(p.Ready.wire)
+	}
+	return n
 }
 
 // Part is a stretch of a prompt: of two of the same key the shorter one is how the
@@ -127,6 +151,19 @@ type Transport interface {
 	// Send starts r and returns at once; s hears the rest. Cancelling ctx ends
 	// the stream with its error.
 	Send(ctx context.Context, r *Request, s Stream)
+}
+
+// Prepared is a Transport that can do beforehand what would hold up a request when it
+// is due.
+type Prepared interface {
+	Transport
+	// Prepare returns r's prompt with the bytes that r is sent as. They count for a
+	// request of the same API, model and Output only, and what else it has must be
+	// as in r.
+	Prepare(r *Request) Prompt
+	// Warm opens connections until n requests can be sent at once without waiting
+	// for any; it waits for them, and what fails is left to the requests.
+	Warm(ctx context.Context, n int)
 }
 
 // Error is why a transport could not bring a stream to its own end. An error

@@ -1,0 +1,444 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/engine"
+	"github.com/tokgate/tokgate/internal/memnet"
+	"github.com/tokgate/tokgate/metric"
+)
+
+// answer is what a server writes on one request, piece by piece, and whether it then
+// closes the connection.
+type answer struct {
+	pieces []string
+	pause  time.Duration // before each piece
+	close  bool
+	torn   bool // a chunk comes in several pieces
+}
+
+// scripted answers the nth request that comes, over all connections, with the nth
+// answer; the last one goes on.
+func scripted(l net.Listener, script []answer) {
+	var mu sync.Mutex
+	n := 0
+	next := func() answer {
+		mu.Lock()
+		defer mu.Unlock()
+		a := script[min(n, len(script)-1)]
+		n++
+		return a
+	}
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer conn.Close()
+			br := bufio.NewReader(conn)
+			for {
+				r, err := http.ReadRequest(br)
+				if err != nil {
+					return
+				}
+				_, _ = io.Copy(io.Discard, r.Body)
+				a := next()
+				for _, piece := range a.pieces {
+					time.Sleep(a.pause)
+					if _, err := io.WriteString(conn, piece); err != nil {
+						return
+					}
+				}
+				if a.close {
+					return
+				}
+			}
+		}()
+	}
+}
+
+// cut cuts s into pieces of n bytes.
+func cut(s string, n int) (pieces []string) {
+	for ; len(s) > n; s = s[n:] {
+		pieces = append(pieces, s[:n])
+	}
+	return append(pieces, s)
+}
+
+const (
+	okHead   = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+	goodBody = `data: {"choices":[{"delta":{"content":" word"}}]}` + "\n\n" +
+		`data: {"choices":[{"delta":{"content":" word"}}]}` + "\n\n" + answerTail
+)
+
+func byChunks(body string, n int) string {
+	out := okHead + "Transfer-Encoding: chunked\r\n\r\n"
+	for _, piece := range cut(body, n) {
+		if piece != "" {
+			out += chunked(piece)
+		}
+	}
+	return out + "0\r\n\r\n"
+}
+
+func sized(head, body string) string {
+	return fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", head, len(body), body)
+}
+
+func zipped(s string) string {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = io.WriteString(z, s)
+	z.Close()
+	return b.String()
+}
+
+// scripts are what servers, and what stands before them, do: every recorded stream, and
+// what docs and RFC 9112 know of answers that are none.
+func scripts(t *testing.T) map[string][]answer {
+	one := func(s string) []answer { return []answer{{pieces: []string{s}}} }
+	last := func(s string) []answer { return []answer{{pieces: []string{s}, close: true}} }
+	good := byChunks(goodBody, 60)
+	refusal := `{"error":{"message":"CUDA out of memory","type":"server_error","code":500}}`
+	out := map[string][]answer{
+		"good":                              one(good),
+		"good, by bytes":                    {{pieces: cut(good, 1)}},
+		"good, slowly":                      {{pieces: strings.SplitAfter(good, "\r\n\r\n"), pause: 20 * ms}},
+		"good, by length":                   one(sized(okHead, goodBody)),
+		"good, until it closes":             last(okHead + "\r\n" + goodBody),
+		"good, and closes":                  last(strings.Replace(good, "\r\n", "\r\nConnection: close\r\n", 1)),
+		"good, HTTP/1.0":                    last("HTTP/1.0 200 OK\r\n\r\n" + goodBody),
+		"good, HTTP/1.0, kept":              one(sized("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n", goodBody)),
+		"good, then dies":                   {{pieces: []string{good}}, {pieces: []string{good}, close: true}, {pieces: []string{good}}},
+		"good, then dies unanswered":        {{pieces: []string{good}}, {close: true}, {pieces: []string{good}}},
+		"good, then dies in the head":       {{pieces: []string{good}}, {pieces: []string{"HTTP/1.1 200"}, close: true}, {pieces: []string{good}}},
+		"good, then says more":              one(good + "HTTP/1.1 200 OK\r\n\r\n"),
+		"good, LF only":                     one(strings.ReplaceAll(okHead, "\r", "") + "Content-Length: 3\n\n\n\n\n"),
+		"interim answers":                   one("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + good),
+		"interim answers, slowly":           {{pieces: []string{"HTTP/1.1 100 Continue\r\n\r\n", good}, pause: 50 * ms}},
+		"only an interim answer":            last("HTTP/1.1 100 Continue\r\n\r\n"),
+		"switches protocols":                last("HTTP/1.1 101 Switching Protocols\r\n\r\n"),
+		"no content":                        one("HTTP/1.1 204 No Content\r\n\r\n"),
+		"created":                           one(strings.Replace(good, "200 OK", "201 Created", 1)),
+		"a status of no number":             last("HTTP/1.1 abc OK\r\n\r\n"),
+		"a status below 100":                last("HTTP/1.1 099 What\r\n\r\n" + goodBody),
+		"refused":                           one(sized("HTTP/1.1 500 Oops\r\n", refusal)),
+		"refused now and then":              {{pieces: []string{good}}, {pieces: []string{sized("HTTP/1.1 503 Busy\r\nRetry-After: 2\r\n", refusal)}}, {pieces: []string{good}}},
+		"refused by chunks":                 one("HTTP/1.1 429 Too Many Requests\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked(refusal) + "0\r\n\r\n"),
+		"refused without end":               last("HTTP/1.1 500 Oops\r\n\r\n" + strings.Repeat("x", 200<<10)),
+		"refused, compressed":               one(sized("HTTP/1.1 500 Oops\r\nContent-Encoding: gzip\r\n", zipped(refusal))),
+		"refused, with a page":              one(sized("HTTP/1.1 502 Bad Gateway\r\n", "<html><title>No</title></html>")),
+		"refused, cut short":                last("HTTP/1.1 500 Oops\r\nContent-Length: 100\r\n\r\nno"),
+		"compressed":                        one(sized(okHead+"Content-Encoding: gzip\r\n", zipped(goodBody))),
+		"compressed by chunks":              one(okHead + "Content-Encoding: x-gzip\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked(zipped(goodBody)) + "0\r\n\r\n"),
+		"said to be compressed":             one(sized(okHead+"Content-Encoding: gzip\r\n", goodBody)),
+		"compressed as nobody knows":        one(sized(okHead+"Content-Encoding: br\r\n", "??")),
+		"not compressed, said so":           one(sized(okHead+"Content-Encoding: identity\r\n", goodBody)),
+		"not modified":                      one("HTTP/1.1 304 Not Modified\r\n\r\n"),
+		"redirected nowhere":                one("HTTP/1.1 307 Go\r\nContent-Length: 0\r\n\r\n"),
+		"redirected, as a GET":              one("HTTP/1.1 302 Found\r\nLocation: /away\r\nContent-Length: 0\r\n\r\n"),
+		"redirected in a circle":            one("HTTP/1.1 307 Go\r\nLocation: /v1/chat/completions\r\nContent-Length: 0\r\n\r\n"),
+		"redirected later on":               {{pieces: []string{good}}, {pieces: []string{"HTTP/1.1 307 Go\r\nLocation: http://elsewhere.test/v1\r\nContent-Length: 0\r\n\r\n"}}},
+		"another protocol":                  last("SSH-2.0-OpenSSH_9.6\r\n"),
+		"HTTP/2":                            last("HTTP/2.0 200 OK\r\n\r\n" + goodBody),
+		"nothing":                           last(""),
+		"half a head":                       last("HTTP/1.1 200 OK\r\nContent-Ty"),
+		"a head with a line of no field":    last("HTTP/1.1 200 OK\r\nnonsense\r\n\r\n" + goodBody),
+		"a head that goes on on a new line": one(sized("HTTP/1.1 200 OK\r\nX-Long: a\r\n b\r\n", goodBody)),
+		"two lengths":                       last("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nabcdef"),
+		"a length below zero":               last("HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nabcdef"),
+		"a length and chunks":               one(strings.Replace(good, "\r\n", "\r\nContent-Length: 7\r\n", 1)),
+		"a transfer of no known coding":     last("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n" + goodBody),
+		"a length too large":                last(okHead + "Content-Length: 100000\r\n\r\n" + goodBody),
+		"a length too small":                last(okHead + "Content-Length: 60\r\n\r\n" + goodBody),
+		"a length of 0":                     one(okHead + "Content-Length: 0\r\n\r\n"),
+		"chunks with extensions":            one(okHead + "Transfer-Encoding: chunked\r\n\r\n" + strings.ReplaceAll(chunked(goodBody), "\r\n", " ;name=\"value\"\r\n") + "0\r\n\r\n"),
+		"chunks that are mostly extension":  last(okHead + "Transfer-Encoding: chunked\r\n\r\n" + strings.Repeat("1;"+strings.Repeat("x", 3000)+"\r\n:\r\n", 20)),
+		"a chunk's size too long":           last(okHead + "Transfer-Encoding: chunked\r\n\r\n1;" + strings.Repeat("x", 5000)),
+		"a chunk's size with LF only":       last(okHead + "Transfer-Encoding: chunked\r\n\r\n5\nabcde\r\n"),
+		"a chunk's size with a stray CR":    last(okHead + "Transfer-Encoding: chunked\r\n\r\n5\r;\r\nabcde\r\n"),
+		"a chunk of no size":                last(okHead + "Transfer-Encoding: chunked\r\n\r\n\r\nabcde\r\n"),
+		"a chunk of 17 digits":              last(okHead + "Transfer-Encoding: chunked\r\n\r\n00000000000000005\r\nabcde\r\n"),
+		"a chunk of the largest size":       last(okHead + "Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\nabcde\r\n"),
+		"a chunk longer than its size":      last(okHead + "Transfer-Encoding: chunked\r\n\r\n5\r\nabcdefgh\r\n"),
+		"a trailer":                         one(strings.TrimSuffix(good, "\r\n") + "X-Sum: 1\r\n\r\n"),
+		"a trailer that is none":            last(strings.TrimSuffix(byChunks(strings.TrimSuffix(goodBody, "data: [DONE]\n\n"), 60), "\r\n") + "nonsense\r\n\r\n"),
+		"a trailer without end":             last(strings.TrimSuffix(byChunks(strings.TrimSuffix(goodBody, "data: [DONE]\n\n"), 60), "\r\n") + strings.Repeat("a: b\r\n", 2000)),
+		"a trailer cut short":               last(strings.TrimSuffix(byChunks(strings.TrimSuffix(goodBody, "data: [DONE]\n\n"), 60), "\r\n")),
+		"not a stream":                      one(sized("HTTP/1.1 200 OK\r\n", `{"object":"error","message":"no"}`)),
+		"an error in the stream":            one(byChunks(goodBody[:60]+"data: {\"error\":{\"message\":\"lost\"}}\n\n", 50)),
+		"open after the end":                {{pieces: []string{strings.TrimSuffix(good, "0\r\n\r\n")}}},
+		"a long event":                      one(sized(okHead, fmt.Sprintf("data: {\"choices\":[{\"logprobs\":%q,\"delta\":{\"content\":\"a\"}}]}\n\n", strings.Repeat("x", 2<<20))+goodBody)),
+		"an event too long":                 last(okHead + "\r\ndata: " + strings.Repeat("x", maxEvent+1000)),
+		"a head without end":                last("HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: "+strings.Repeat("b", 1<<19)+"\r\n", maxHead>>19+1)),
+	}
+	for n := range len(good) {
+		if n%13 == 0 {
+			out[fmt.Sprintf("cut off after %d bytes", n)] = last(good[:n])
+		}
+	}
+	files, err := filepath.Glob("testdata/streams/*.sse")
+	if err != nil || len(files) < 15 {
+		t.Fatalf("%d streams: %v", len(files), err)
+	}
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, size := range []int{1, 100, 1 << 20} {
+			out[fmt.Sprintf("%s by chunks of %d", filepath.Base(file), size)] = one(byChunks(string(raw), size))
+		}
+		out[filepath.Base(file)+" torn"] = []answer{{pieces: cut(byChunks(string(raw), 70), 7), pause: ms, torn: true}}
+	}
+	return out
+}
+
+// silent are scripts of a server that says nothing for long, for virtual time.
+func silent() map[string][]answer {
+	good := byChunks(goodBody, 60)
+	return map[string][]answer{
+		"no answer":          {{}},
+		"no answer any more": {{pieces: []string{good}}, {}},
+		"half an answer":     {{pieces: []string{good[:200]}, torn: true}},
+		"half a head, kept":  {{pieces: []string{"HTTP/1.1 200 OK\r\nContent-"}}},
+		"no head, kept":      {{pieces: []string{"SSH-2.0\r\n"}}},
+		"a byte a minute":    {{pieces: cut(good, 1), pause: time.Minute}},
+		"half a refusal":     {{pieces: []string{"HTTP/1.1 500 Oops\r\nContent-Length: 100\r\n\r\nno"}}},
+	}
+}
+
+// three sends three requests one after the other and returns what became of them.
+func three(t *testing.T, h *HTTP) (out []*metric.Sample) {
+	r := chatRequest()
+	r.Timeout = 5 * time.Minute
+	for i := range 3 {
+		if i == 2 { // put together before it is due
+			h.Warm(t.Context(), 1)
+			r.Prompt = h.Prepare(r)
+		}
+		out = append(out, send(t, h, r))
+	}
+	return out
+}
+
+// by turns the direct path of h off, or away from the kernel's own poller.
+func by(path string, h *HTTP) *HTTP {
+	switch path {
+	case "net/http":
+		h.direct = nil
+	case "a goroutine":
+		h.config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+			return struct{ net.Conn }{conn}, err
+		}
+	}
+	return h
+}
+
+// untimed is a sample without the times at which chunks came.
+func untimed(s *metric.Sample) *metric.Sample {
+	c := *s
+	c.First, c.FirstAnswer, c.Last, c.End, c.Gaps = 0, 0, 0, 0, nil
+	return &c
+}
+
+// Whatever a server does, both paths make the same samples of it, to the nanosecond. But
+// where one chunk comes in several pieces: net/http waits for the last of them, the
+// direct path hands on an event once it is there.
+func TestLongPathsAgree(t *testing.T) {
+	rows := scripts(t)
+	for name, script := range silent() {
+		rows[name] = script
+	}
+	for name, script := range rows {
+		got := map[string][]*metric.Sample{}
+		for _, path := range []string{"net/http", "direct"} {
+			synctest.Test(t, func(t *testing.T) {
+				l := memnet.Listen()
+				go scripted(l, script)
+				start := time.Now()
+				h, err := New(Config{BaseURL: "http://memory.test", Dial: l.DialContext, Now: func() time.Duration { return time.Since(start) + time.Second }})
+				if err != nil {
+					t.Fatal(err)
+				}
+				got[path] = three(t, by(path, h))
+				h.Close()
+				l.Close()
+				time.Sleep(24 * time.Hour) // until the server has noticed
+			})
+		}
+		if script[0].torn {
+			for i, s := range got["direct"] {
+				if other := got["net/http"][i]; s.First-s.Sent > other.First-other.Sent || s.End-s.Sent > other.End-other.Sent {
+					t.Errorf("%s: %v later than %v", name, s, other)
+				}
+				s.Sent, s.Headers = got["net/http"][i].Sent, got["net/http"][i].Headers
+				got["direct"][i], got["net/http"][i] = untimed(s), untimed(got["net/http"][i])
+			}
+		}
+		if d := cmp.Diff(got["net/http"], got["direct"]); d != "" {
+			t.Errorf("%s: (-net/http +direct):\n%s", name, d)
+		}
+	}
+}
+
+// The same over sockets, where times are not exact, whoever watches them.
+func TestPathsAgreeOverSockets(t *testing.T) {
+	for name, script := range scripts(t) {
+		if script[0].pause > 0 || len(script[0].pieces[0]) > 1<<20 { // which takes real time
+			continue
+		}
+		got := map[string][]outcome{}
+		for _, path := range []string{"net/http", "a goroutine", "the poller"} {
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			go scripted(l, script)
+			h := by(path, dial(t, Config{}, "http://"+l.Addr().String()))
+			for _, s := range three(t, h) {
+				if s.Failure != nil {
+					s.Failure.Message = strings.ReplaceAll(s.Failure.Message, l.Addr().String(), "SERVER")
+				}
+				if s.Sent == 0 || s.Status != 0 && s.Headers < s.Sent || s.Chunks > 0 && (s.First < s.Headers || s.Last < s.First || s.End < s.Last) {
+					t.Errorf("%s, %s: times out of order: %+v", name, path, s)
+				}
+				got[path] = append(got[path], outcomeOf(s))
+			}
+			l.Close()
+		}
+		for _, path := range []string{"a goroutine", "the poller"} {
+			if d := cmp.Diff(got["net/http"], got[path]); d != "" {
+				t.Errorf("%s: (-net/http +%s):\n%s", name, path, d)
+			}
+		}
+	}
+}
+
+// What TLS, HTTP/2 and a proxy need is the standard path's.
+func TestDetours(t *testing.T) {
+	for _, tt := range []struct {
+		config Config
+		want   string
+	}{
+		{Config{BaseURL: "http://127.0.0.1:1"}, ""},
+		{Config{BaseURL: "http://h", Headers: map[string]string{"X-Team": "a b", "Host": "other"}}, ""},
+		{Config{BaseURL: "https://h"}, "TLS"},
+		{Config{BaseURL: "http://h", H2C: true}, "HTTP/2"},
+		{Config{BaseURL: "http://h", MaxConns: 3}, "a bound on connections"},
+		{Config{BaseURL: "http://h", Headers: map[string]string{"connection": "close"}}, `the header "connection"`},
+		{Config{BaseURL: "http://h", Headers: map[string]string{"X-A": "a\nb"}}, `the header "X-A"`},
+		{Config{BaseURL: "http://h", Headers: map[string]string{"X A": "a"}}, `the header "X A"`},
+		{Config{BaseURL: "http://bücher.test"}, "a host name that is not ASCII"},
+	} {
+		tt.config.Now = realNow()
+		h, err := New(tt.config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.detour != tt.want || (h.direct == nil) != (tt.want != "") {
+			t.Errorf("%+v: %q, want %q", tt.config, h.detour, tt.want)
+		}
+	}
+}
+
+// Both paths send the same request.
+func TestPathsSendTheSame(t *testing.T) {
+	var got [2][]string
+	for i, path := range []string{"net/http", "the poller"} {
+		h := by(path, serve(t, Config{APIKey: "k", Headers: map[string]string{"host": "other.test", "X-Team": " a b"}, Engine: engine.Of("vllm")}, func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			got[i] = append(got[i], fmt.Sprint(r.Method, r.URL, r.Proto, r.Host, r.Header, r.ContentLength, r.TransferEncoding, r.Close, string(body)))
+			good(w, 8)
+		}))
+		for _, fresh := range []bool{false, true} {
+			h.freshOnly.Store(fresh)
+			for _, api := range []string{"chat", "completions"} {
+				r := chatRequest()
+				r.API = api
+				for range 2 {
+					if s := send(t, h, r); s.Failure != nil {
+						t.Fatal(s.Failure)
+					}
+					r.Prompt = h.Prepare(r)
+				}
+			}
+		}
+	}
+	if d := cmp.Diff(got[0], got[1]); d != "" {
+		t.Errorf("(-net/http +direct):\n%s", d)
+	}
+}
+
+// Bytes that were put together for another request are not sent.
+func TestPreparedForAnother(t *testing.T) {
+	h := serve(t, Config{Engine: engine.Of("vllm")}, func(w http.ResponseWriter, r *http.Request) {
+		if body, _ := io.ReadAll(r.Body); !strings.Contains(string(body), `"min_tokens":9`) {
+			t.Errorf("sent %s", body)
+		}
+		good(w, 8)
+	})
+	r := chatRequest()
+	r.Prompt = h.Prepare(r)
+	r.Output = 9
+	if s := send(t, h, r); s.Failure != nil {
+		t.Error(s.Failure)
+	}
+}
+
+// FuzzPaths has both paths read the same bytes, cut into reads alike.
+func FuzzPaths(f *testing.F) {
+	good := byChunks(goodBody, 60)
+	for _, seed := range []string{
+		good, sized(okHead, goodBody), okHead + "\r\n" + goodBody, sized("HTTP/1.1 500 Oops\r\n", `{"error":{"message":"no"}}`),
+		"HTTP/1.1 100 Continue\r\n\r\n" + good, okHead + "Content-Encoding: gzip\r\n\r\n" + zipped(goodBody),
+		okHead + "Transfer-Encoding: chunked\r\n\r\n5;a=b\r\nabcde\r\n0\r\nX: y\r\n\r\n", "SSH-2.0\r\n", "HTTP/1.1 200\n\n",
+	} {
+		f.Add([]byte(seed), uint16(0))
+		f.Add([]byte(seed), uint16(7))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte, size uint16) {
+		if len(raw) > 1<<16 || bytes.Contains(raw, []byte("HTTP/1.1 3")) {
+			return // a redirect is sent again
+		}
+		pieces := []string{string(raw)}
+		if size > 0 {
+			pieces = cut(string(raw), max(int(size), len(raw)/100+1))
+		}
+		var got [2]outcome
+		for i, path := range []string{"net/http", "direct"} {
+			l := memnet.Listen()
+			go scripted(l, []answer{{pieces: pieces, close: true}})
+			h := by(path, dial(t, Config{Dial: l.DialContext}, "http://memory.test"))
+			r := chatRequest()
+			r.Timeout = 2 * time.Second
+			got[i] = outcomeOf(send(t, h, r))
+			if f := got[i].Failure; f != nil && f.Kind == metric.FailConnect {
+				f.Message = "" // it quotes what is wrong with a head as far as that has come
+			}
+			h.Close()
+			l.Close()
+		}
+		if d := cmp.Diff(got[0], got[1]); d != "" {
+			t.Errorf("(-net/http +direct):\n%s", d)
+		}
+	})
+}

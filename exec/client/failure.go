@@ -1,0 +1,119 @@
+package client
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"html"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	openai "github.com/sashabaranov/go-openai"
+	"github.com/tokgate/tokgate/metric"
+)
+
+// markup and title find what a page says that a proxy, or a server of another
+// kind, answered with.
+var (
+	markup = regexp.MustCompile(`(?is)^\s*(<!doctype html|<html)`)
+	title  = regexp.MustCompile(`(?is)<title[^>]*>([^<]*)</title>`)
+	tag    = regexp.MustCompile(`(?s)<[^>]*>`)
+)
+
+// retryAfter is how long a refusal asks to wait: in seconds, or until a date, as
+// RFC 9110, section 10.2.3, has it.
+func retryAfter(resp *http.Response) time.Duration {
+	text := resp.Header.Get("Retry-After")
+	if s, err := strconv.Atoi(text); err == nil {
+		return time.Duration(min(max(s, 0), int(metric.MaxRetryAfter/time.Second))) * time.Second
+	}
+	until, err := http.ParseTime(text)
+	now, err2 := http.ParseTime(resp.Header.Get("Date")) // by the server's clock
+	if err != nil || err2 != nil {
+		return 0
+	}
+	return min(max(until.Sub(now), 0), metric.MaxRetryAfter)
+}
+
+// refusal is an HTTP status that is no success, in the server's words.
+func refusal(code int, status, words string) *Error {
+	if words = strings.TrimSpace(words); words == "" {
+		words = status
+	}
+	if markup.MatchString(words) {
+		said := tag.ReplaceAllString(words, " ")
+		if m := title.FindStringSubmatch(words); m != nil && strings.TrimSpace(m[1]) != "" {
+			said = m[1]
+		}
+		words = "an HTML page: " + cmp.Or(strings.Join(strings.Fields(html.UnescapeString(said)), " "), status)
+	}
+	return &Error{Kind: metric.FailStatus, Status: code, Message: bounded(words)}
+}
+
+// unreached is why no answer came over the network. conns says how many
+// connections were had.
+func unreached(err error, conns int) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		err = e.Err // without the method and the URL, which may be long
+	}
+	words := err.Error()
+	kind := metric.FailLocal
+	switch {
+	case errors.Is(err, syscall.EADDRNOTAVAIL), errors.Is(err, syscall.EADDRINUSE):
+		words = "this machine ran out of local ports, which is not the server's fault: " + words
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		words = "this machine ran out of file descriptors, which is not the server's fault (raise ulimit -n): " + words
+	case errors.Is(err, syscall.ENOBUFS), errors.Is(err, syscall.ENOMEM):
+		words = "this machine ran out of socket memory, which is not the server's fault: " + words
+	case untrusted(err):
+		kind = metric.FailConnect
+		words = "the server's certificate is not accepted: " + strings.TrimPrefix(words, "tls: failed to verify certificate: ")
+	case conns > 0:
+		kind = metric.FailConnect
+		words = "the server closed the connection before it answered: " + words
+	default:
+		kind = metric.FailConnect
+	}
+	return &Error{Kind: kind, Message: bounded(words), Err: err}
+}
+
+// untrusted says whether a server's certificate did not do.
+func untrusted(err error) bool {
+	_, ok := errors.AsType[*tls.CertificateVerificationError](err)
+	return ok
+}
+
+// refused reads an answer that is a refusal.
+func refused(resp *http.Response) error {
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	refused := refusal(resp.StatusCode, resp.Status, said(raw))
+	refused.RetryAfter = retryAfter(resp)
+	return refused
+}
+
+// said is what a refusal says: OpenAI's error as go-openai reads it, what other
+// servers write in its place, or the whole body.
+func said(raw []byte) string {
+	var told openai.ErrorResponse
+	if json.Unmarshal(raw, &told) == nil && told.Error != nil && told.Error.Message != "" {
+		return told.Error.Message
+	}
+	var event Event
+	var usage Usage
+	if walk(raw, &event, &usage) == nil && event.Err != "" {
+		return event.Err
+	}
+	return string(bytes.TrimSpace(raw))
+}

@@ -1,0 +1,195 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"net/textproto"
+)
+
+// frame takes HTTP/1.1's framing off a body, however it is cut into reads: it says of
+// every body what net/http says of it. See RFC 9112, section 6 and 7.1.
+type frame struct {
+	kind frameOf
+	left uint64 // bytes that the body, or its chunk, still has
+	line []byte // a chunk's size, or the trailer, as far as it came
+	// excess is by how much the sizes of chunks outweigh what is in them.
+	excess int64
+}
+
+type frameOf int
+
+const (
+	untilClose frameOf = iota // the end of the connection is that of the body
+	byLength
+	chunkSize // of a chunked body, what comes next
+	chunkData
+	chunkEnd
+	chunkTrailer
+	frameOver
+)
+
+// Bounds on what is no data, as net/http has them.
+const (
+	maxChunkLine = 4096
+	maxExcess    = 16 << 10
+	maxTrailer   = 4096
+)
+
+var (
+	errChunkLine    = errors.New("header line too long")
+	errChunkEnd     = errors.New("malformed chunked encoding")
+	errChunkExcess  = errors.New("chunked encoding contains too much non-data")
+	errTrailerEnd   = errors.New("http: unexpected EOF reading trailer")
+	errTrailerLong  = errors.New("http: suspiciously long trailer after chunked body")
+	errChunkNoSize  = errors.New("empty hex number for chunk length")
+	errChunkSize    = errors.New("invalid byte in chunk length")
+	errChunkTooBig  = errors.New("http chunk length too large")
+	errChunkBareLF  = errors.New("chunked line ends with bare LF")
+	errChunkStrayCR = errors.New("invalid CR in chunked line")
+)
+
+// frameFor is the framing of an answer's body.
+func frameFor(r *http.Response) frame {
+	switch {
+	case r.Body == http.NoBody:
+		return frame{kind: frameOver}
+	case len(r.TransferEncoding) > 0:
+		return frame{kind: chunkSize}
+	case r.ContentLength >= 0:
+		return frame{kind: byLength, left: uint64(r.ContentLength)}
+	}
+	return frame{kind: untilClose}
+}
+
+// strip moves the data in b to its front and returns its length, and how much of b
+// belongs to the body: less than all once it is over.
+func (f *frame) strip(b []byte) (data, used int, err error) {
+	for used < len(b) && f.kind != frameOver && err == nil {
+		rest := b[used:]
+		n := len(rest)
+		switch f.kind {
+		case untilClose:
+			data += copy(b[data:], rest)
+		case byLength, chunkData:
+			n = int(min(uint64(n), f.left))
+			data += copy(b[data:], rest[:n])
+			if f.left -= uint64(n); f.left == 0 && f.kind == byLength {
+				f.kind = frameOver
+			} else if f.left == 0 {
+				f.kind = chunkEnd
+			}
+		case chunkSize:
+			n, err = f.size(rest)
+		case chunkEnd:
+			n = min(n, 2-len(f.line))
+			if f.line = append(f.line, rest[:n]...); len(f.line) < 2 {
+				break
+			}
+			if string(f.line) != "\r\n" {
+				err = errChunkEnd
+			}
+			f.line, f.kind = f.line[:0], chunkSize
+		case chunkTrailer:
+			n, err = f.trailer(rest)
+		}
+		used += n
+	}
+	return data, used, err
+}
+
+// size reads the line before a chunk, as far as it is there.
+func (f *frame) size(b []byte) (n int, err error) {
+	end := bytes.IndexByte(b, '\n')
+	if end < 0 {
+		if f.line = append(f.line, b...); len(f.line) >= maxChunkLine {
+			return len(b), errChunkLine
+		}
+		return len(b), nil
+	}
+	line := b[:end+1]
+	if len(f.line) > 0 {
+		f.line = append(f.line, line...)
+		line, f.line = f.line, f.line[:0]
+	}
+	if len(line) > maxChunkLine {
+		return end + 1, errChunkLine
+	}
+	switch cr := bytes.IndexByte(line, '\r'); {
+	case cr < 0:
+		return end + 1, errChunkBareLF
+	case cr != len(line)-2:
+		return end + 1, errChunkStrayCR
+	}
+	line = line[:len(line)-2]
+	f.excess += int64(len(line)) + 2
+	size, _, _ := bytes.Cut(bytes.TrimRight(line, " \t"), []byte(";"))
+	if f.left, err = hex(size); err != nil {
+		return end + 1, err
+	}
+	if f.excess = max(f.excess-16-2*int64(f.left), 0); f.excess > maxExcess {
+		return end + 1, errChunkExcess
+	}
+	if f.kind = chunkData; f.left == 0 {
+		f.kind = chunkTrailer
+	}
+	return end + 1, nil
+}
+
+func hex(digits []byte) (n uint64, err error) {
+	if len(digits) == 0 {
+		return 0, errChunkNoSize
+	}
+	for i, b := range digits {
+		switch {
+		case '0' <= b && b <= '9':
+			b -= '0'
+		case 'a' <= b && b <= 'f':
+			b -= 'a' - 10
+		case 'A' <= b && b <= 'F':
+			b -= 'A' - 10
+		default:
+			return 0, errChunkSize
+		}
+		if i == 16 {
+			return 0, errChunkTooBig
+		}
+		n = n<<4 | uint64(b)
+	}
+	return n, nil
+}
+
+// trailer reads what follows the last chunk: an empty line, or fields, which nobody
+// asked for, and an empty line.
+func (f *frame) trailer(b []byte) (n int, err error) {
+	before := len(f.line)
+	f.line = append(f.line, b[:min(len(b), maxTrailer-before)]...)
+	end := 2
+	if !bytes.HasPrefix(f.line, []byte("\r\n")) {
+		if end = bytes.Index(f.line, []byte("\r\n\r\n")) + 4; end < 4 {
+			if len(f.line) >= maxTrailer {
+				return len(b), errTrailerLong
+			}
+			return len(b), nil
+		}
+		_, err = textproto.NewReader(bufio.NewReader(bytes.NewReader(f.line[:end]))).ReadMIMEHeader()
+	}
+	f.kind = frameOver
+	return end - before, err
+}
+
+// cut is what the error of a read is to the body: where it is not over, the end of
+// the connection came too early.
+func (f *frame) cut(err error) error {
+	switch {
+	case err != io.EOF || f.kind == untilClose:
+		return err
+	case f.kind == chunkTrailer && len(f.line) < 2:
+		return errTrailerEnd
+	case f.kind == chunkTrailer:
+		return errTrailerLong
+	}
+	return io.ErrUnexpectedEOF
+}

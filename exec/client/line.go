@@ -1,0 +1,372 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// line is a connection of the direct path. Whoever watches it hands it what it read;
+// what the lock protects is the call that is on it.
+type line struct {
+	d     *direct
+	conn  net.Conn
+	once  bool          // it is closed after one answer
+	since time.Duration // it is idle; protected by its direct
+
+	mu   sync.Mutex
+	call *call   // nil: it is idle
+	rd   *reader // nil: nothing is being read
+	used bool    // it brought an answer before
+	gone bool
+	// aside reads, in place of the watcher, what is no plain stream; nil: nothing does.
+	aside func()
+
+	watched // by what: see watch
+}
+
+// start puts a call on the line; false: the line is gone, which says nothing of the
+// call.
+func (l *line) start(c *call, wire []byte) bool {
+	l.mu.Lock()
+	if l.gone {
+		l.mu.Unlock()
+		return false
+	}
+	l.call = c
+	c.line.Store(l)
+	c.conns++
+	c.reused, c.head, c.tried = l.used, nil, 0
+	c.firstByte.Store(0)
+	if c.sent == 0 {
+		c.sent = l.d.h.config.Now()
+	}
+	stopped := c.ctx.Err() != nil
+	l.mu.Unlock()
+	if stopped { // before it was known on which line it is
+		l.abort(c)
+		return true
+	}
+	// What a failed write means is known by what can be read after it: a server may
+	// answer before it has read all.
+	if len(wire) <= mostInline {
+		_, _ = l.conn.Write(wire)
+	} else {
+		go func() { _, _ = l.conn.Write(wire) }()
+	}
+	return true
+}
+
+// room is where a watcher reads to. Only for the watcher, with the lock held.
+func (l *line) room() []byte {
+	if l.rd == nil {
+		l.rd = readers.Get().(*reader)
+		l.rd.split.reset()
+	}
+	room, _ := l.rd.split.free() // there is some: see body
+	return room
+}
+
+// arrived takes what was read into room. With the lock held.
+func (l *line) arrived(b []byte, at time.Duration, err error) {
+	switch c := l.call; {
+	case l.gone:
+	case c == nil: // the server lets go of it, or says what nobody asked for
+		l.d.drop(l)
+		l.close()
+	case c.resp == nil:
+		l.head(c, b, at, err)
+	default:
+		l.body(c, b, at, err)
+	}
+}
+
+// maxHead bounds the head of an answer, in bytes, as net/http does.
+const maxHead = 10 << 20
+
+// errMore stands for the bytes of a head that are still to come.
+var errMore = errors.New("more to come")
+
+// head reads an answer's head, and what of its body came with it.
+func (l *line) head(c *call, b []byte, at time.Duration, err error) {
+	if len(b) > 0 {
+		c.firstByte.CompareAndSwap(0, max(int64(at), 1))
+	}
+	if c.firstByte.Load() == 0 {
+		l.fail(c, err)
+		return
+	}
+	c.head = append(c.head, b...)
+	if err == nil && len(c.head) < min(2*c.tried, maxHead) && !headEnds(c.head[max(len(c.head)-len(b)-3, 0):]) {
+		return
+	}
+	resp, n, failed := l.parse(c, err)
+	switch {
+	case failed != nil && len(c.head) >= maxHead:
+		failed = fmt.Errorf("net/http: server response headers exceeded %d bytes; aborted", maxHead)
+	case failed == errMore:
+		c.tried = len(c.head)
+		return
+	}
+	if failed != nil {
+		l.fail(c, fmt.Errorf("net/http: HTTP/1.x transport connection broken: %w", failed))
+		return
+	}
+	whole, rest := c.head, c.head[n:]
+	if !plainStream(resp) {
+		l.aside = func() { l.read(c, whole, at) }
+		return
+	}
+	c.head = nil
+	c.resp, c.frame = resp, frameFor(resp)
+	resp.Body = http.NoBody // what it would read from is used again
+	l.d.h.noteGateway(resp.Header)
+	c.began()
+	c.s.Headers(time.Duration(c.firstByte.Load()), resp.StatusCode)
+	for l.call == c {
+		room := l.room()
+		n := copy(room, rest)
+		if rest = rest[n:]; len(rest) > 0 {
+			l.body(c, room[:n], at, nil)
+			continue
+		}
+		l.body(c, room[:n], at, err)
+		break
+	}
+}
+
+// headEnds says whether b holds an empty line.
+func headEnds(b []byte) bool {
+	return bytes.Contains(b, []byte("\n\n")) || bytes.Contains(b, []byte("\n\r\n"))
+}
+
+// plainStream says whether an answer's body is a plain stream, or may be.
+func plainStream(r *http.Response) bool {
+	encoding := strings.ToLower(r.Header.Get("Content-Encoding"))
+	return r.StatusCode >= 200 && r.StatusCode < 300 && (encoding == "" || encoding == "identity")
+}
+
+// headReader reads a head from memory.
+type headReader struct {
+	bytes.Reader
+	end error // of what is in memory
+	br  *bufio.Reader
+}
+
+func (r *headReader) Read(b []byte) (int, error) {
+	n, err := r.Reader.Read(b)
+	if err == io.EOF {
+		err = r.end
+	}
+	return n, err
+}
+
+var headReaders = sync.Pool{New: func() any {
+	r := new(headReader)
+	r.br = bufio.NewReader(r)
+	return r
+}}
+
+// parse parses what has come of a head: n bytes are the head, errMore says that it is
+// not all. Interim answers before it are dropped.
+func (l *line) parse(c *call, end error) (resp *http.Response, n int, err error) {
+	r := headReaders.Get().(*headReader)
+	defer headReaders.Put(r)
+	for r.end = end; ; {
+		here := c.head
+		if end == nil { // whole lines: the parser takes the end of what there is for that of a line
+			here, r.end = here[:bytes.LastIndexByte(here, '\n')+1], errMore
+		}
+		r.Reset(here)
+		r.br.Reset(r)
+		resp, err = http.ReadResponse(r.br, nil)
+		n = len(here) - r.Len() - r.br.Buffered()
+		if err != nil || resp.StatusCode < 100 || resp.StatusCode > 199 || resp.StatusCode == http.StatusSwitchingProtocols {
+			return resp, n, err
+		}
+		c.head = c.head[n:]
+	}
+}
+
+// body reads what came of an answer's body; b lies in room.
+func (l *line) body(c *call, b []byte, at time.Duration, err error) {
+	n, used, broken := c.frame.strip(b)
+	l.rd.split.advance(n)
+	over := c.frame.kind == frameOver
+	switch {
+	case broken != nil:
+		err = broken
+	case over:
+		err = io.EOF
+	case err != nil:
+		err = c.frame.cut(err)
+	}
+	end, done, failed := c.take(l.rd, at, err)
+	if !done {
+		if _, full := l.rd.room(); full != nil {
+			end, done, failed = at, true, full
+		}
+	}
+	if done {
+		l.finish(c, over && used == len(b) && !c.resp.Close && broken == nil)
+		c.end(end, failed)
+	}
+}
+
+// finish takes the call off the line, which may carry another one if it is whole.
+func (l *line) finish(c *call, whole bool) {
+	l.call, l.used = nil, true
+	if l.rd != nil {
+		l.rd.split.reset()
+	}
+	if !whole || l.once || l.d.h.freshOnly.Load() {
+		l.close()
+		return
+	}
+	l.rest()
+	l.d.keep(l)
+}
+
+// fail ends a call that got no answer: or sends it again, where a kept connection
+// turns out to be dead.
+func (l *line) fail(c *call, err error) {
+	l.call = nil
+	l.close()
+	if c.reused && c.firstByte.Load() == 0 && c.ctx.Err() == nil {
+		go l.d.carry(c, true)
+		return
+	}
+	c.began()
+	c.end(l.d.h.config.Now(), c.failure(err))
+}
+
+// abort ends a call whose context ended.
+func (l *line) abort(c *call) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.call != c:
+	case l.aside != nil:
+		l.conn.Close() // who reads it will see
+	case c.resp == nil:
+		l.fail(c, c.ctx.Err())
+	default:
+		if l.rd == nil { // nothing of it came
+			l.room()
+		}
+		end, _, err := c.take(l.rd, l.d.h.config.Now(), c.ctx.Err())
+		l.finish(c, false)
+		c.end(end, err)
+	}
+}
+
+// close closes the line for good. With the lock held.
+func (l *line) close() {
+	if !l.gone {
+		l.gone = true
+		l.unwatch()
+		l.conn.Close()
+		l.rest()
+	}
+}
+
+// shut closes a line that nobody uses.
+func (l *line) shut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.call == nil {
+		l.close()
+	}
+}
+
+// read reads, as the standard path does, an answer that is no plain stream and of
+// which so much is here. Not with the lock held.
+func (l *line) read(c *call, here []byte, at time.Duration) {
+	conn := &stampedConn{Conn: l.conn, now: l.d.h.config.Now}
+	conn.read.Store(int64(at))
+	br := bufio.NewReader(io.MultiReader(bytes.NewReader(here), conn))
+	resp, err := http.ReadResponse(br, nil)
+	var body *ending
+	if err == nil && resp.StatusCode/100 == 3 {
+		l.redirected(c)
+		return
+	}
+	if err == nil {
+		l.d.h.noteGateway(resp.Header)
+		body = &ending{ReadCloser: resp.Body}
+		resp.Body = body
+		if c.resp = resp; resp.StatusCode >= 400 {
+			if err = limit(resp, maxWords); err == nil {
+				err = refused(resp)
+			}
+		}
+	}
+	c.conn = conn
+	end, err := c.answered(err)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.aside = nil
+	l.finish(c, body != nil && body.over && !resp.Close && resp.StatusCode >= 200 && br.Buffered() == 0 && c.ctx.Err() == nil)
+	c.end(end, err)
+}
+
+// redirected leaves a call, and those after it, to net/http, which follows where the
+// server points to.
+func (l *line) redirected(c *call) {
+	l.mu.Lock()
+	l.call, l.aside = nil, nil
+	l.close()
+	l.mu.Unlock()
+	l.d.off.Store(true)
+	c.line.Store(nil)
+	c.conns = 0
+	c.firstByte.Store(0)
+	c.standard()
+}
+
+// ending is a body that says whether it was read to its end.
+type ending struct {
+	io.ReadCloser
+	over bool
+}
+
+func (e *ending) Read(b []byte) (int, error) {
+	n, err := e.ReadCloser.Read(b)
+	e.over = e.over || err == io.EOF
+	return n, err
+}
+
+// watch has a line watched from now on: by the poller where there is one and the
+// connection is the kernel's, else by a goroutine of its own, which reads.
+func watch(l *line) {
+	if !l.poll() {
+		go l.watch()
+	}
+}
+
+// watch reads what comes until the line is gone.
+func (l *line) watch() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for !l.gone {
+		room := l.room()
+		l.mu.Unlock()
+		n, err := l.conn.Read(room)
+		at := l.d.h.config.Now()
+		l.mu.Lock()
+		l.arrived(room[:n], at, err)
+		if aside := l.aside; aside != nil {
+			l.mu.Unlock()
+			aside()
+			l.mu.Lock()
+		}
+	}
+	readers.Put(l.rd)
+}
