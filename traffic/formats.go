@@ -33,6 +33,14 @@ type Columns struct {
 	text, messages string // what is sent
 }
 
+// Named are the names that people give, by what they call them.
+func (c *Columns) Named() map[string]*string {
+	return map[string]*string{
+		"time": &c.Time, "input": &c.Input, "output": &c.Output, "session": &c.Session, "hash_ids": &c.Hashes,
+		"type": &c.Type, "delay": &c.Delay, "prefix": &c.Prefix,
+	}
+}
+
 // The places of a row's values.
 const (
 	slotTime = iota
@@ -156,9 +164,12 @@ func found(table bool, has func(string) bool) *Format {
 	return nil
 }
 
+// ErrFormat is that a file is in no format of traces that is known.
+var ErrFormat = errors.New("its format is not known")
+
 // unknown says what a file of no known format takes.
 func unknown(names []string) error {
-	return fmt.Errorf("its format is not known by %s: name it by format, or say by columns where times and lengths are", short([]byte(strings.Join(names, ", "))))
+	return fmt.Errorf("%w by %s: name it by format, or say by columns where times and lengths are", ErrFormat, short([]byte(strings.Join(names, ", "))))
 }
 
 // parse reads the rows. line is where the error is.

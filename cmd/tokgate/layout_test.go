@@ -30,7 +30,7 @@ var allowed = map[string][]string{
 	"audit":        {}, // shares nothing with what it audits
 	"strength":     {"assert", "sim", "plan", "metric"},
 	"internal":     {}, // in no list here: only tests import it
-	"cmd":          {"metric", "engine", "plan", "record", "sim", "exec", "assert", "audit", "strength", "report"},
+	"cmd":          {"metric", "traffic", "engine", "plan", "record", "sim", "exec", "assert", "audit", "strength", "report"},
 }
 
 func TestImportsRunOneWay(t *testing.T) {

@@ -41,3 +41,21 @@ func TestLongPlantedCache(t *testing.T) {
 		})
 	}
 }
+
+func TestTraffic(t *testing.T) {
+	traces := filepath.Join(plansDir, "traces")
+	page := filepath.Join(t.TempDir(), "page.html")
+	tokgate(t, "traffic", "--html", page, filepath.Join(traces, "mooncake-synthetic.jsonl")).check(t, assert.ExitPass,
+		"mooncake-synthetic.jsonl (mooncake), 890 requests", "40.6% of the prompt tokens", "0:30", `spread = "3s"`)
+	if text := read(t, page); strings.Count(text, "<svg") != 3 || !strings.Contains(text, "890 requests") {
+		t.Error(text)
+	}
+	own := filepath.Join(traces, "gateway-synthetic.csv")
+	tokgate(t, "traffic", "--columns", "time=ts,input=prompt_tokens,output=completion_tokens,type=route", "--to", "2m", own).check(t, assert.ExitPass, "/v1/chat ", "not recorded")
+	tokgate(t, "traffic", own).check(t, assert.ExitPlan, "name it by format, or say by columns")
+	tokgate(t, "traffic", "--columns", "when=ts", own).check(t, assert.ExitPlan, `--columns has no "when"`)
+	tokgate(t, "traffic", "--format", "moon", own).check(t, assert.ExitPlan, `unknown --format "moon"`)
+	bad := filepath.Join("..", "..", "plan", "decode", "testdata", "bad", "lib")
+	tokgate(t, "traffic", filepath.Join(bad, "prompts.jsonl")).check(t, assert.ExitPass, "prompts.jsonl (data set), 2 rows")
+	tokgate(t, "traffic", filepath.Join(bad, "trace-broken.jsonl")).check(t, assert.ExitPlan, "trace-broken.jsonl:2: it has 4 hash_ids")
+}

@@ -196,10 +196,7 @@ func readColumns(b *body) (*traffic.Columns, bool) {
 		return nil, false
 	}
 	c := &traffic.Columns{}
-	names := map[string]*string{
-		"time": &c.Time, "input": &c.Input, "output": &c.Output, "session": &c.Session, "hash_ids": &c.Hashes,
-		"type": &c.Type, "delay": &c.Delay, "prefix": &c.Prefix,
-	}
+	names := c.Named()
 	set := settings(b, attr, v, append(sortedNames(names), "block", "unit"))
 	for _, name := range sortedNames(names) {
 		if e, given := set[name]; given {

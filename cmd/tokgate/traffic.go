@@ -1,0 +1,212 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/report/inventory"
+	"github.com/tokgate/tokgate/traffic"
+)
+
+// trafficOptions are the flags of `tokgate traffic`.
+type trafficOptions struct {
+	format, column, html string
+	columns              map[string]string
+	block                int
+	unit, from, to       time.Duration
+}
+
+func (a *app) trafficCommand() *cobra.Command {
+	var o trafficOptions
+	cmd := &cobra.Command{
+		Use:   "traffic FILE",
+		Short: "Show what a trace or a data set holds: rates, lengths, repeated prefixes, sessions",
+		Long: `Shows what a file of traffic holds before a plan sends it: of a trace (load {
+trace }) the requests over time, the lengths of prompts and answers, the share of
+prompt tokens that earlier requests began with too, sessions and waits; of a data
+set (prompt { dataset }) its rows and how alike they begin. The format is found
+out by the names in the file. It sends nothing.`,
+		Example: `  tokgate traffic plans/traces/mooncake-synthetic.jsonl
+  tokgate traffic --from 10m --to 20m --html traffic.html trace.jsonl
+  tokgate traffic --column question prompts.csv`,
+		Args: needArgs(1, "tokgate traffic trace.jsonl"),
+		RunE: func(_ *cobra.Command, args []string) error { return a.traffic(args[0], o) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.format, "format", "", "`format` of the trace: "+strings.Join(formatNames(), ", "))
+	f.StringVar(&o.column, "column", "", "`name` of the column that holds the prompts: of a data set that is a CSV file")
+	f.StringToStringVar(&o.columns, "columns", nil, "where a trace of one's own has what a replay needs: time=ts,input=prompt_tokens,output=completion_tokens; also session, type, delay, prefix and hash_ids")
+	f.IntVar(&o.block, "block", 0, "tokens that one of hash_ids stands for")
+	f.DurationVar(&o.unit, "unit", time.Second, "of numbers in time and delay")
+	f.DurationVar(&o.from, "from", 0, "begin so long after the first request")
+	f.DurationVar(&o.to, "to", 0, "end so long after the first request; 0: at the last one")
+	f.StringVar(&o.html, "html", "", "write it as a page to this `file`")
+	return cmd
+}
+
+func formatNames() []string {
+	var names []string
+	for _, f := range traffic.Formats {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+func (a *app) traffic(path string, o trafficOptions) error {
+	if o.format != "" && !slices.Contains(formatNames(), o.format) {
+		return usageError("use "+strings.Join(formatNames(), ", "), "unknown --format %q", o.format)
+	}
+	v, err := holdings(path, o)
+	if err != nil {
+		return &exitError{code: assert.ExitPlan, err: err}
+	}
+	if err := v.Text(a.Out); err != nil {
+		return measureError(err)
+	}
+	if o.html == "" {
+		return nil
+	}
+	f, err := os.Create(o.html)
+	if err != nil {
+		return measureError(err)
+	}
+	if err := errors.Join(v.HTML(f), f.Close()); err != nil {
+		return measureError(err)
+	}
+	return nil
+}
+
+// holdings are what a file holds: a trace, or where its format is not known a data set.
+func holdings(path string, o trafficOptions) (*inventory.Inventory, error) {
+	if o.column == "" {
+		columns, err := o.named()
+		if err != nil {
+			return nil, err
+		}
+		t, err := traffic.ReadTrace(path, o.format, columns)
+		if err == nil {
+			return ofTrace(t, o)
+		}
+		if o.format != "" || !errors.Is(err, traffic.ErrFormat) {
+			return nil, err
+		}
+		if filepath.Ext(path) == ".csv" {
+			return nil, err
+		}
+	}
+	d, err := traffic.Read(path, traffic.Options{Column: o.column})
+	if err != nil {
+		return nil, err
+	}
+	return ofDataset(d), nil
+}
+
+// named are the columns of a trace of one's own; nil: its format says them.
+func (o trafficOptions) named() (*traffic.Columns, error) {
+	if len(o.columns) == 0 {
+		return nil, nil
+	}
+	c := &traffic.Columns{Unit: o.unit, Pauses: o.unit, Block: o.block}
+	names := c.Named()
+	for name, column := range o.columns {
+		if names[name] == nil {
+			return nil, fmt.Errorf("--columns has no %q; it has %s", name, strings.Join(slices.Sorted(maps.Keys(names)), ", "))
+		}
+		*names[name] = column
+	}
+	return c, nil
+}
+
+func ofTrace(t *traffic.Trace, o trafficOptions) (*inventory.Inventory, error) {
+	r, err := t.Replay(traffic.Stretch{From: o.from, To: o.to})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.Path, err)
+	}
+	v := &inventory.Inventory{Title: plan.TraceTitle(r)}
+	fact := func(name, format string, args ...any) {
+		v.Facts = append(v.Facts, inventory.Fact{Name: name, Value: fmt.Sprintf(format, args...)})
+	}
+	fact("time", "%s, %.3g requests a second", plan.PlainDuration(r.Length().Round(time.Second)), r.Rate())
+	if share := r.HitRate(r.First, 0); share > 0 {
+		fact("repeated", "%.1f%% of the prompt tokens were the beginning of an earlier prompt", 100*share)
+	} else if t.Block == 0 {
+		fact("repeated", "not recorded: prompts will be unique")
+	}
+	if sessions, waiting := r.Sessions(); sessions > 0 {
+		fact("sessions", "%s; %s wait for an answer before", count(sessions, "session"), count(waiting, "request"))
+	}
+	if types := r.Types(); len(types) > 0 {
+		var parts []string
+		for _, name := range slices.Sorted(maps.Keys(types))[:min(len(types), 8)] {
+			parts = append(parts, name+" "+strconv.Itoa(types[name]))
+		}
+		fact("types", "%s", strings.Join(parts, ", "))
+	}
+	if t.Empty > 0 {
+		fact("left out", "%s without a prompt, an answer or a time", count(t.Empty, "row"))
+	}
+	input, output := inventory.Lengths{Name: "prompt, tokens"}, inventory.Lengths{Name: "answer, tokens"}
+	for _, row := range r.Measured() {
+		if row.Text == nil {
+			input.Values = append(input.Values, float64(row.Input))
+		}
+		output.Values = append(output.Values, float64(row.Output))
+	}
+	v.Lengths = []inventory.Lengths{input, output}
+	if len(input.Values) == 0 {
+		v.Lengths = v.Lengths[1:]
+	}
+	rates, step := r.Rates()
+	v.Rates, v.Step = rates, step.Seconds()
+	if q := t.Quantum(); q > 0 {
+		v.Notes = append(v.Notes, fmt.Sprintf("all times are multiples of %s: sent as they are, requests come in bursts; spread = %q sends them at random within it", plan.PlainDuration(q), plan.PlainDuration(q)))
+	}
+	return v, nil
+}
+
+func ofDataset(d *traffic.Dataset) *inventory.Inventory {
+	v := &inventory.Inventory{Title: fmt.Sprintf("%s (data set), %s", filepath.Base(d.Path), count(len(d.Rows), "row"))}
+	chats, tools, answers := 0, 0, 0
+	size, limit := inventory.Lengths{Name: "text, bytes"}, inventory.Lengths{Name: "max_tokens"}
+	for i := range d.Rows {
+		row := &d.Rows[i]
+		if row.Messages != nil {
+			chats++
+		}
+		if row.Tools != nil {
+			tools++
+		}
+		if row.Answer != nil {
+			answers++
+		}
+		if row.MaxTokens > 0 {
+			limit.Values = append(limit.Values, float64(row.MaxTokens))
+		}
+		size.Values = append(size.Values, float64(len(row.Text())))
+	}
+	share := 0.0
+	for _, s := range d.Shares() {
+		share += s / float64(len(d.Rows))
+	}
+	v.Facts = []inventory.Fact{
+		{Name: "rows", Value: fmt.Sprintf("%d with messages, %d with a prompt", chats, len(d.Rows)-chats)},
+		{Name: "members", Value: fmt.Sprintf("tools in %d, max_tokens in %d, an answer in %d", tools, len(limit.Values), answers)},
+		{Name: "repeated", Value: fmt.Sprintf("%.1f%% of the bytes of a row, on average, are how another one begins", 100*share)},
+	}
+	v.Lengths = []inventory.Lengths{size}
+	if len(limit.Values) > 0 {
+		v.Lengths = append(v.Lengths, limit)
+	}
+	return v
+}

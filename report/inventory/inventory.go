@@ -1,0 +1,184 @@
+// Package inventory shows what a file of traffic holds: as text, and as one page that
+// loads nothing.
+package inventory
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tokgate/tokgate/report/chart"
+	"github.com/tokgate/tokgate/report/text"
+)
+
+// Inventory is what a file holds. All of its text may be foreign.
+type Inventory struct {
+	Title string // the file, and how it is written
+	Facts []Fact // in order
+	// Rates are requests per second in equal stretches of Step seconds; nil: the file has no
+	// times.
+	Rates   []float64
+	Step    float64
+	Lengths []Lengths
+	Notes   []string
+}
+
+// Fact is one line: "sessions: 120, of 3.4 rows".
+type Fact struct{ Name, Value string }
+
+// Lengths are those of one kind, in order of size.
+type Lengths struct {
+	Name   string // "prompt", with the unit: "prompt, tokens"
+	Values []float64
+}
+
+// Columns of the table of lengths.
+var columns = []string{"mean", "p5", "p50", "p95", "p99", "max"}
+
+// cells are the figures of the table of lengths.
+func (l Lengths) cells() []string {
+	values := slices.Sorted(slices.Values(l.Values))
+	if len(values) == 0 {
+		return nil
+	}
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	at := func(p float64) float64 { return values[max(int(math.Ceil(p*float64(len(values))))-1, 0)] }
+	var out []string
+	for _, v := range []float64{sum / float64(len(values)), at(0.05), at(0.5), at(0.95), at(0.99), values[len(values)-1]} {
+		out = append(out, strconv.FormatFloat(math.Round(v), 'f', -1, 64))
+	}
+	return out
+}
+
+// barWidth is that of the longest bar of the text, in cells.
+const barWidth = 40
+
+// mostBars bounds the lines of the text: stretches are put together.
+const mostBars = 20
+
+// bars are stretches of the file as rows: when each begins, and requests per second.
+func (v *Inventory) bars() (begins, rates []float64) {
+	each := (len(v.Rates) + mostBars - 1) / mostBars
+	for i := 0; i < len(v.Rates); i += each {
+		part := v.Rates[i:min(i+each, len(v.Rates))]
+		sum := 0.0
+		for _, r := range part {
+			sum += r
+		}
+		begins, rates = append(begins, float64(i)*v.Step), append(rates, sum/float64(len(part)))
+	}
+	return begins, rates
+}
+
+// clock writes seconds since the beginning: 90 is "1:30".
+func clock(seconds float64) string {
+	n := int(seconds)
+	if n >= 3600 {
+		return fmt.Sprintf("%d:%02d:%02d", n/3600, n/60%60, n%60)
+	}
+	return fmt.Sprintf("%d:%02d", n/60, n%60)
+}
+
+// Text writes it for a terminal.
+func (v *Inventory) Text(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintln(&b, text.Line(v.Title))
+	widest := 0
+	for _, f := range v.Facts {
+		widest = max(widest, text.Width(f.Name))
+	}
+	for _, f := range v.Facts {
+		fmt.Fprintf(&b, "  %s%s  %s\n", f.Name, strings.Repeat(" ", widest-text.Width(f.Name)), text.Line(f.Value))
+	}
+	if len(v.Lengths) > 0 {
+		fmt.Fprintf(&b, "\n  %-18s", "")
+		for _, c := range columns {
+			fmt.Fprintf(&b, "%9s", c)
+		}
+		fmt.Fprintln(&b)
+		for _, l := range v.Lengths {
+			fmt.Fprintf(&b, "  %-18s", l.Name)
+			for _, c := range l.cells() {
+				fmt.Fprintf(&b, "%9s", c)
+			}
+			fmt.Fprintln(&b)
+		}
+	}
+	if begins, rates := v.bars(); len(rates) > 0 {
+		fmt.Fprint(&b, "\n  requests a second over time\n")
+		most := max(slices.Max(rates), 1e-9)
+		for i, r := range rates {
+			line := fmt.Sprintf("  %8s %9s  %s", clock(begins[i]), strconv.FormatFloat(r, 'g', 3, 64), strings.Repeat("█", int(math.Round(r/most*barWidth))))
+			fmt.Fprintln(&b, strings.TrimRight(line, " "))
+		}
+	}
+	for _, n := range v.Notes {
+		fmt.Fprintf(&b, "\n  note: %s\n", text.Line(n))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+//go:embed page.html
+var source string
+
+var page = template.Must(template.New("page").Parse(source))
+
+// HTML writes it as a page.
+func (v *Inventory) HTML(w io.Writer) error {
+	type row struct {
+		Name  string
+		Cells []string
+	}
+	p := struct {
+		Title   string
+		Facts   []Fact
+		Columns []string
+		Rows    []row
+		Rates   template.HTML
+		Spread  []template.HTML
+		Notes   []string
+	}{Title: text.Line(v.Title), Columns: columns, Rates: v.chart(), Notes: v.Notes}
+	for _, f := range v.Facts {
+		p.Facts = append(p.Facts, Fact{f.Name, text.Line(f.Value)})
+	}
+	for _, l := range v.Lengths {
+		p.Rows = append(p.Rows, row{l.Name, l.cells()})
+		p.Spread = append(p.Spread, l.chart())
+	}
+	return page.Execute(w, p)
+}
+
+// chart draws requests over time.
+func (v *Inventory) chart() template.HTML {
+	s := chart.Series{Name: "requests a second", Steps: true, Plain: true}
+	for i, r := range v.Rates {
+		s.Points = append(s.Points, chart.Point{X: float64(i) * v.Step, Y: r, Low: math.NaN(), High: math.NaN()})
+	}
+	if n := len(v.Rates); n > 0 { // the last stretch has a width too
+		s.Points = append(s.Points, chart.Point{X: float64(n) * v.Step, Y: v.Rates[n-1], Low: math.NaN(), High: math.NaN()})
+	}
+	c := chart.Chart{Name: "requests a second over time", X: chart.Axis{Title: "minutes:seconds", Format: clock}, Y: chart.Axis{Title: "requests a second", Zero: true}, Series: []chart.Series{s}}
+	return c.SVG()
+}
+
+// chart draws which share is no longer than a length.
+func (l Lengths) chart() template.HTML {
+	values := slices.Sorted(slices.Values(l.Values))
+	s := chart.Series{Name: l.Name, Steps: true, Plain: true}
+	const most = 200
+	for i := range min(len(values), most) {
+		at := (i + 1) * len(values) / min(len(values), most)
+		s.Points = append(s.Points, chart.Point{X: max(values[at-1], 1), Y: 100 * float64(at) / float64(len(values)), Low: math.NaN(), High: math.NaN()})
+	}
+	c := chart.Chart{Name: l.Name, X: chart.Axis{Title: l.Name, Log: true}, Y: chart.Axis{Title: "% no longer", Zero: true, Max: 100}, Series: []chart.Series{s}}
+	return c.SVG()
+}

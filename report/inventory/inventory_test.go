@@ -1,0 +1,56 @@
+package inventory
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Four lengths, 1 to 4: mean 2.5 (3 when rounded), p50 2, p95 4. Foreign text is made safe.
+func TestInventory(t *testing.T) {
+	v := &Inventory{
+		Title: "a\x1b[31m.jsonl <b>", Facts: []Fact{{"time", "1m, 2 requests a second"}, {"repeated", "40%"}},
+		Rates: []float64{2, 0, 4}, Step: 30, Lengths: []Lengths{{"prompt, tokens", []float64{4, 1, 3, 2}}}, Notes: []string{"times are rounded"},
+	}
+	var b strings.Builder
+	if err := v.Text(&b); err != nil {
+		t.Fatal(err)
+	}
+	want := `a.jsonl <b>
+  time      1m, 2 requests a second
+  repeated  40%
+
+                         mean       p5      p50      p95      p99      max
+  prompt, tokens            3        1        2        4        4        4
+
+  requests a second over time
+      0:00         2  ████████████████████
+      0:30         0
+      1:00         4  ████████████████████████████████████████
+
+  note: times are rounded
+`
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Error(diff)
+	}
+	b.Reset()
+	if err := v.HTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	if strings.Count(page, "<svg") != 2 || strings.Contains(page, "<b>") || strings.Contains(page, "\x1b") || !strings.Contains(page, "times are rounded") {
+		t.Error(page)
+	}
+}
+
+// A file without times and lengths has no chart.
+func TestEmpty(t *testing.T) {
+	var b strings.Builder
+	if err := (&Inventory{Title: "a"}).HTML(&b); err != nil || strings.Contains(b.String(), "<svg") {
+		t.Error(err, b.String())
+	}
+	if clock(3725) != "1:02:05" {
+		t.Error(clock(3725))
+	}
+}

@@ -1,0 +1,68 @@
+package traffic
+
+import "time"
+
+// mostSteps bounds the stretches of Rates.
+const mostSteps = 60
+
+// Rates are how many requests a second were sent in stretches of the same length, which
+// people can read; the last one may be shorter.
+func (r *Replay) Rates() (rates []float64, step time.Duration) {
+	for _, n := range []time.Duration{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600} {
+		if step = n * time.Second; r.Length()/step < mostSteps {
+			break
+		}
+	}
+	step *= (r.Length()/step + mostSteps) / mostSteps
+	rates = make([]float64, r.Length()/step+1)
+	for _, row := range r.Measured() {
+		i := int((row.At - r.From) / step)
+		rates[i] += 1 / min(step, max(r.Length()-step*time.Duration(i), time.Second)).Seconds()
+	}
+	return rates, step
+}
+
+// Sessions are how many sessions the stretch has, and how many of its rows wait for another
+// one's answer.
+func (r *Replay) Sessions() (sessions, waiting int) {
+	seen := map[int]bool{}
+	for _, row := range r.Measured() {
+		if row.Session > 0 {
+			seen[row.Session] = true
+		}
+		if row.Parent >= r.First {
+			waiting++
+		}
+	}
+	return len(seen), waiting
+}
+
+// Quantum is what all times of the trace are multiples of, to within a millisecond, where
+// that is from one second to a minute; 0: there is none. Published traces are rounded so.
+func (t *Trace) Quantum() time.Duration {
+	for _, q := range []time.Duration{time.Minute, 30 * time.Second, 10 * time.Second, 5 * time.Second, 3 * time.Second, 2 * time.Second, time.Second} {
+		whole := len(t.Rows) >= 20
+		for i := range t.Rows {
+			off := t.Rows[i].At % q
+			if off > time.Millisecond && off < q-time.Millisecond {
+				whole = false
+				break
+			}
+		}
+		if whole {
+			return q
+		}
+	}
+	return 0
+}
+
+// Types are the kinds of request of the stretch, and how many there are of each.
+func (r *Replay) Types() map[string]int {
+	out := map[string]int{}
+	for _, row := range r.Measured() {
+		if row.Type != "" {
+			out[row.Type]++
+		}
+	}
+	return out
+}
