@@ -355,6 +355,9 @@ func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m))
 // from the first measured request to the end of the last; of a burst from when all were
 // due. known is false of a round that was cut short, or of which nothing is measured.
 func (l *level) window(r *round) (from, to int64, known bool) {
+	if l.mix != nil {
+		return l.mix.window(l.mix.rounds[r.Index])
+	}
 	if l.Kind == "rate" {
 		return l.arrivals(r)
 	}

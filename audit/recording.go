@@ -31,6 +31,10 @@ type level struct {
 	pause   int64 // between a slot's answer and its next request
 	rounds  map[int]*round
 	void    int // rounds that were measured again and count for nothing
+	// Of is the mix that sent the requests of a part; "": the level stands alone. mix is its
+	// level there.
+	Of  string
+	mix *level
 }
 
 // round is one round with its requests.
@@ -52,6 +56,7 @@ type round struct {
 type sample struct {
 	Server      string  `json:"server"`
 	Workload    string  `json:"workload"`
+	Part        string  `json:"part"` // of a mix
 	Level       string  `json:"level"`
 	Round       int     `json:"round"`
 	Slot        int     `json:"slot"`
@@ -126,7 +131,40 @@ func readRecording(r io.Reader) (*recording, error) {
 	if n == 0 {
 		return nil, errors.New("it is empty")
 	}
+	rec.divide()
 	return rec, nil
+}
+
+// divide gives the parts of mixes their requests, which the mixes sent.
+func (rec *recording) divide() {
+	for k, l := range rec.levels {
+		mix := rec.levels[key{k.Server, l.Of, k.Name}]
+		if l.Of == "" || mix == nil || mix.Of != "" {
+			continue
+		}
+		l.mix, l.void = mix, mix.void
+		for i, r := range mix.rounds {
+			if own, ok := r.part(strings.TrimPrefix(k.Workload, l.Of+"/")); ok {
+				l.rounds[i] = own
+			}
+		}
+	}
+}
+
+// part is what the round has of a part; ok is false where nothing of it was measured.
+func (r *round) part(name string) (out *round, ok bool) {
+	own := *r
+	own.samples, own.Due, own.Start, own.End = nil, 0, r.End, r.Start
+	for _, s := range r.samples {
+		if s.Part != name {
+			continue
+		}
+		if own.samples = append(own.samples, s); s.measured() {
+			own.Due++
+			own.Start, own.End = min(own.Start, s.Scheduled), max(own.End, s.End)
+		}
+	}
+	return &own, own.Due > 0
 }
 
 func (rec *recording) line(raw []byte) error {
@@ -141,6 +179,7 @@ func (rec *recording) line(raw []byte) error {
 			Kind     string `json:"kind"`
 			N        int    `json:"n"`
 			Skipped  string `json:"skipped"`
+			Of       string `json:"of"`
 			Asked    struct {
 				Pause int64 `json:"pause_ns"`
 			} `json:"asked"`
@@ -164,7 +203,7 @@ func (rec *recording) line(raw []byte) error {
 	case "level", "level_done":
 		if l.Level != nil {
 			at := rec.at(key{l.Level.Server, l.Level.Workload, l.Level.Name})
-			at.Kind, at.N, at.Skipped, at.pause = l.Level.Kind, l.Level.N, l.Level.Skipped, l.Level.Asked.Pause
+			at.Kind, at.N, at.Skipped, at.pause, at.Of = l.Level.Kind, l.Level.N, l.Level.Skipped, l.Level.Asked.Pause, l.Level.Of
 		}
 	case "sample":
 		if s := l.Sample; s != nil {

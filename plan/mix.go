@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -14,6 +15,9 @@ func (w *Workload) Part(base *Workload, share int) *Workload {
 	part := *base
 	part.Name, part.Key = w.Address()+"/"+base.Address(), ""
 	part.Of, part.Share = w, share
+	if base.Title != "" {
+		part.Title = cmp.Or(w.Title, w.Address()) + ": " + base.Title
+	}
 	part.Servers = slices.Clone(w.Servers)
 	part.Loads, part.SLAs, part.Capacity = nil, nil, nil
 	part.Policy.OnInconclusive = w.Policy.OnInconclusive

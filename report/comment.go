@@ -28,7 +28,13 @@ const (
 func Comment(w io.Writer, d *Document) error {
 	m := &markdown{doc: d, size: MarkdownBytes}
 	head := fmt.Sprintf("<!-- tokgate:%s -->\n<!-- %s -->\n%s", marker(d.Plan.Name), d.news(), m.headline())
-	foot := fmt.Sprintf("<sub>%s · %s · %s · %s</sub>\n", cell(d.Tool, cellBytes), cell(d.Plan.Path, cellBytes), plural(len(d.Cases), "level"), text.Clock(d.Duration))
+	levels := 0
+	for i := range d.Cases {
+		if d.Cases[i].Of == "" {
+			levels++
+		}
+	}
+	foot := fmt.Sprintf("<sub>%s · %s · %s · %s</sub>\n", cell(d.Tool, cellBytes), cell(d.Plan.Path, cellBytes), plural(levels, "level"), text.Clock(d.Duration))
 	if g := m.doc.Strength; g != nil {
 		foot = "<sub>" + StrengthTitle + ": " + cell(g.Says, messageCell) + "</sub>\n\n" + foot
 	}

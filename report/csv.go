@@ -91,6 +91,9 @@ func SamplesCSV(w io.Writer, run *metric.Run) error {
 		return err
 	}
 	for _, l := range run.Levels {
+		if l.Of != "" {
+			continue // they are there as those of the mix
+		}
 		for _, r := range l.Rounds {
 			for _, s := range r.Samples {
 				if err := out.Write(append([]string{strconv.FormatBool(run.Simulated)}, sampleRow(s, values)...)); err != nil {

@@ -151,8 +151,12 @@ type Calibration struct {
 type Case struct {
 	Server   string `json:"server"`
 	Workload string `json:"workload"`
-	Level    string `json:"level"`           // "30", "burst 8"
-	Title    string `json:"title,omitempty"` // of the level, for people
+	// Of is the mix that a part belongs to, and Share its share of the requests, which are
+	// counted as those of the mix too; absent: the workload stands alone.
+	Of    string  `json:"of,omitempty"`
+	Share float64 `json:"share,omitempty"`
+	Level string  `json:"level"`           // "30", "burst 8"
+	Title string  `json:"title,omitempty"` // of the level, for people
 	// Description is what the level stands for; "": the plan does not say.
 	Description string `json:"description,omitempty"`
 	Kind        string `json:"kind"` // "closed": n in flight; "burst": n at once; "rate": requests per second
@@ -217,6 +221,15 @@ type Case struct {
 	// Series are what the server and its GPUs told of themselves while the
 	// level ran, all rounds together; empty where nothing was told.
 	Series []Series `json:"series"`
+}
+
+// Sent is how many measured requests the case adds to those of the others: none that are
+// those of a mix too.
+func (c *Case) Sent() int {
+	if c.Of != "" {
+		return 0
+	}
+	return c.Due
 }
 
 // Load is what was in flight or sent at once, or the rate.

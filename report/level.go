@@ -19,6 +19,7 @@ func (b *builder) level(l *metric.Level) Case {
 		Due: l.Due(), Failures: []Failure{}, Rounds: []Round{}, Looks: []Look{}, Notes: b.cleanAll(l.Notes), Metrics: []Summary{}, Series: []Series{},
 	}
 	c.Title, c.Description = b.levelWords(l)
+	c.Of, c.Share = b.clean(l.Of), l.Share
 	if l.Asked != nil {
 		c.Asked = l.Asked.Digest()
 	}

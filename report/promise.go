@@ -9,9 +9,10 @@ import (
 
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/assert/verdict"
-
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/report/text"
+	"github.com/tokgate/tokgate/traffic"
 )
 
 // Workload is what the plan said of one workload: what is sent and what must
@@ -23,13 +24,15 @@ type Workload struct {
 	// Users is how many people one request in flight stands for, the fewest and
 	// the most; absent: unknown.
 	Users   []float64 `json:"users_per_request,omitempty"`
-	Servers []string  `json:"servers"`           // addresses, in order of the plan
-	Input   int       `json:"input_tokens"`      // of each prompt; 0: as many as those of a data set have
-	Prompts string    `json:"prompts,omitempty"` // where they come from; "": made for the run, unique
-	Output  int       `json:"output_tokens"`     // mean; of a natural answer the most
-	Jitter  Number    `json:"jitter"`            // answers are Output·(1±Jitter) long; in [0, 1)
-	Natural bool      `json:"natural,omitempty"` // the model ends its answers by itself
-	Bounds  []Bound   `json:"bounds"`            // in order of the plan
+	Servers []string  `json:"servers"`      // addresses, in order of the plan
+	Input   int       `json:"input_tokens"` // of each prompt; 0: as many as those of a data set have
+	// Mix are the parts of a mix, each with its share: "chat 70%"; absent: it is none.
+	Mix     []string `json:"mix,omitempty"`
+	Prompts string   `json:"prompts,omitempty"` // where they come from; "": made for the run, unique
+	Output  int      `json:"output_tokens"`     // mean; of a natural answer the most
+	Jitter  Number   `json:"jitter"`            // answers are Output·(1±Jitter) long; in [0, 1)
+	Natural bool     `json:"natural,omitempty"` // the model ends its answers by itself
+	Bounds  []Bound  `json:"bounds"`            // in order of the plan
 }
 
 // Bound is one threshold of a workload, with where it holds.
@@ -56,6 +59,9 @@ func (b *builder) workload(w *plan.Workload) Workload {
 	out := Workload{
 		Address: b.clean(w.Address()), Title: b.clean(w.Title), Description: b.clean(w.Description), Servers: []string{},
 		Input: w.Input, Output: w.Output.Mean, Jitter: some(w.Output.Jitter), Natural: w.Output.Natural, Bounds: []Bound{},
+	}
+	for _, part := range w.Mix {
+		out.Mix = append(out.Mix, b.clean(part.PartName()+" "+metric.Format(metric.Ratio, float64(part.Share)/traffic.Whole)))
 	}
 	if w.Prompt.Dataset != nil {
 		out.Prompts = b.clean(w.Prompt.String())

@@ -206,3 +206,39 @@ func TestStretch(t *testing.T) {
 		t.Error("only closed loops can be stretched")
 	}
 }
+
+// The requests of a part of a mix wait for those of the others in their slots: a part is
+// stretched with its mix.
+func TestStretchAMix(t *testing.T) {
+	run := recorded()
+	mix := run.Levels[0]
+	mix.Workload = "production"
+	mix.Parts = []*metric.Level{{Server: mix.Server, Workload: mix.Workload + "/even", Name: mix.Name, Of: mix.Workload, Share: 0.5}}
+	for _, r := range mix.Rounds {
+		for _, s := range r.Samples {
+			if s.Order%2 == 0 {
+				s.Part = "even"
+			}
+		}
+	}
+	mix.Divide()
+	run.Levels = append([]*metric.Level{mix, mix.Parts[0]}, run.Levels[1:]...)
+	p := &plan.Plan{Servers: []*plan.Server{{Name: mix.Server}}}
+	out, planted := Stretch(p, run, &Regression{Decode, 2}, 0)
+	if !planted || len(out.Levels) != len(run.Levels) {
+		t.Fatalf("planted %v, %d levels of %d", planted, len(out.Levels), len(run.Levels))
+	}
+	ends := map[time.Duration]bool{}
+	for _, s := range out.Levels[0].MeasuredSamples() {
+		ends[s.End] = true
+	}
+	even := out.Levels[1].MeasuredSamples()
+	for _, s := range even {
+		if !ends[s.End] {
+			t.Errorf("a request of the part ended at %v, and none of the mix did", s.End)
+		}
+	}
+	if len(even) == 0 || len(even) != len(mix.Parts[0].MeasuredSamples()) {
+		t.Errorf("%d requests of the part", len(even))
+	}
+}

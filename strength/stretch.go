@@ -65,8 +65,14 @@ func Stretch(p *plan.Plan, run *metric.Run, r *Regression, seed int) (out *metri
 	planted = r == nil
 	overhead := fixedOverhead(run)
 	for _, l := range run.Levels {
+		if l != nil && l.Of != "" {
+			continue // with its mix
+		}
 		if l == nil || l.Skipped != "" || l.Kind != metric.ClosedLoop {
 			copied.Levels = append(copied.Levels, l)
+			if l != nil {
+				copied.Levels = append(copied.Levels, l.Parts...)
+			}
 			continue
 		}
 		level := *l
@@ -87,6 +93,9 @@ func Stretch(p *plan.Plan, run *metric.Run, r *Regression, seed int) (out *metri
 		}
 		planted = planted || w.changed
 		copied.Levels = append(copied.Levels, &level)
+		for _, part := range l.Parts {
+			copied.Levels = append(copied.Levels, level.Part(part))
+		}
 	}
 	return &copied, planted
 }

@@ -28,6 +28,9 @@ const mostTold = 10_000
 func told(p *plan.Plan, run *metric.Run, judged assert.Verdicts, opts assert.Options) *report.Strength {
 	requests := 0
 	for _, l := range run.Levels {
+		if l.Of != "" {
+			continue
+		}
 		for _, r := range l.Rounds {
 			requests += len(r.Samples)
 		}

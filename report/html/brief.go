@@ -135,7 +135,11 @@ func five(r run) []tile {
 		tiles = append(tiles, tile{"Tokens in an hour", big(high.v * 3600), "if the peak were held: " + format("throughput", high.v) + " × 3600 s", ""})
 	}
 	due, completed, cases := 0, 0, 0
-	measured(runs, func(_ run, c *report.Case) { due, completed, cases = due+c.Due, completed+c.Completed, cases+1 })
+	measured(runs, func(_ run, c *report.Case) {
+		if c.Of == "" {
+			due, completed, cases = due+c.Due, completed+c.Completed, cases+1
+		}
+	})
 	if due > 0 {
 		tiles = append(tiles, tile{"Success", metric.Format(metric.Ratio, float64(completed)/float64(due)),
 			fmt.Sprintf("%s of %s requests completed correctly, over %s", count(completed), count(due), plural(cases, "load")), ""})
@@ -289,7 +293,7 @@ func frontChart(r run) *figure {
 func how(r run) []string {
 	requests, rounds := 0, 0
 	for i := range r.Cases {
-		requests, rounds = requests+r.Cases[i].Due, max(rounds, len(r.Cases[i].Rounds))
+		requests, rounds = requests+r.Cases[i].Sent(), max(rounds, len(r.Cases[i].Rounds))
 	}
 	took := clean.Clock(r.Duration)
 	if r.Simulated {

@@ -49,6 +49,9 @@ func guidance(runs []run) (section, bool) {
 
 // size words what is sent.
 func size(w *report.Workload) string {
+	if len(w.Mix) > 0 {
+		return "a mix of " + line(strings.Join(w.Mix, ", "))
+	}
 	out := plural(w.Input, "token") + " in, "
 	if w.Input == 0 {
 		out = w.Prompts + " in, "
@@ -88,6 +91,9 @@ func rules(w *report.Workload) string {
 		required, warns := strings.CutSuffix(rule, warnsOnly)
 		return warns && slices.Contains(out, required)
 	})
+	if len(w.Mix) > 0 {
+		out = append(out, "what each part requires")
+	}
 	if len(out) == 0 {
 		return "nothing: measured only"
 	}

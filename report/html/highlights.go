@@ -92,7 +92,11 @@ func headline(runs []run) []tile {
 	}
 	tiles = append(tiles, limits(runs)...)
 	due, completed, cases := 0, 0, 0
-	measured(runs, func(_ run, c *report.Case) { due, completed, cases = due+c.Due, completed+c.Completed, cases+1 })
+	measured(runs, func(_ run, c *report.Case) {
+		if c.Of == "" {
+			due, completed, cases = due+c.Due, completed+c.Completed, cases+1
+		}
+	})
 	if due > 0 {
 		tiles = append(tiles, tile{"Success", metric.Format(metric.Ratio, float64(completed)/float64(due)),
 			fmt.Sprintf("%s of %s requests completed correctly, over %s", count(completed), count(due), plural(cases, "level")), ""})

@@ -249,7 +249,7 @@ func facts(r run) [][2]string {
 	}
 	requests := 0
 	for i := range r.Cases {
-		requests += r.Cases[i].Due
+		requests += r.Cases[i].Sent()
 	}
 	out = append(out, [2]string{"measured", count(requests) + " requests in " + clean.Clock(r.Duration)})
 	if date := r.Date("2 January 2006, 15:04 UTC"); date != "" {

@@ -364,6 +364,9 @@ func (d *Display) RoundDone(of *metric.Level, _ *metric.Round) error {
 
 // LevelDone says what a level came to, or that it was not run.
 func (d *Display) LevelDone(m *metric.Level) error {
+	if m.Of != "" {
+		return nil // its mix has said it
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l := d.running(m.Server, m.Workload, m.Name)
