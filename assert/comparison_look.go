@@ -23,7 +23,7 @@ func JudgeComparison(p *plan.Plan, c *plan.Compare, run *metric.Run) ComparisonL
 	x := v.Comparisons[0] // the only one of this plan
 	out := ComparisonLook{Outcome: x.Outcome}
 	for _, row := range x.Changes {
-		if row.Limit.OK && !row.OfCapacity && row.Outcome == Inconclusive && row.Severity != verdict.SeverityWarn {
+		if row.Limit.OK && !row.OfCapacity && !row.OfAnswers && row.Outcome == Inconclusive && row.Severity != verdict.SeverityWarn {
 			out.More = true
 		}
 	}

@@ -123,7 +123,8 @@ type Scores struct {
 	// Path is what is posted to, below the server's root.
 	Path string
 	// Fields are the body's members beside the prompt: the request for the
-	// values, and what keeps the prefix cache out, which may hold none.
+	// values, and what keeps the prefix cache out, which may hold none: a cache_salt is
+	// filled in, another one each time.
 	Fields map[string]any
 	// Prompt is the member that holds the prompt's token ids, Values where the
 	// answer has the values, from its root.

@@ -9,6 +9,11 @@ var openai = Engine{
 	// Its pages are looked for where vLLM has them.
 	Pages:   Pages{Health: "/health", Version: []string{"/version"}, VersionKey: "version", Tokenize: "/tokenize", Template: "/apply-template", Metrics: "/metrics"},
 	Dialect: Dialect{BothLimits: true, Tokenizer: AnyTokenizer},
+	// As OpenAI's own completions had it: the prompt comes back with its values.
+	Scores: Scores{
+		Path: "/v1/completions", Prompt: "prompt", Values: "choices[0].logprobs.token_logprobs",
+		Fields: map[string]any{"max_tokens": 1, "temperature": 0, "echo": true, "logprobs": 1},
+	},
 	Without: map[string]string{
 		"Launch":      "what starts it is not known",
 		"Flags":       "what its flags mean is not known",
@@ -18,7 +23,6 @@ var openai = Engine{
 		"Labels":      "what its page tells is not known",
 		"Log":         "what its log says is not known",
 		"Guess":       "it is what is left",
-		"Scores":      "how it is asked is not known",
 		"Hints":       "what keeps its metrics away is not known",
 	},
 }

@@ -85,7 +85,7 @@ var vllm = Engine{
 	// a salt of its own makes each prompt a miss.
 	Scores: Scores{
 		Path: "/v1/completions", Prompt: "prompt", Values: "choices[0].prompt_logprobs",
-		Fields: map[string]any{"max_tokens": 1, "temperature": 0, "prompt_logprobs": 0, "cache_salt": "unique"},
+		Fields: map[string]any{"max_tokens": 1, "temperature": 0, "prompt_logprobs": 0, "cache_salt": ""},
 	},
 	Hints: Hints{NoSeries: "vLLM has none under --disable-log-stats"},
 	Without: map[string]string{

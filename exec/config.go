@@ -151,6 +151,9 @@ type Target struct {
 	// nothing around it, for a model; client.ErrNoTokenizer where it cannot be asked. It
 	// is asked with nothing in flight. nil: answers are not looked at.
 	Tokens func(ctx context.Context, model, text string) (int, error)
+	// Scorer says how likely the server finds what another one answered; nil: nothing
+	// does. Several may be asked of at a time.
+	Scorer client.Scorer
 	// Reset waits until the server has let go of earlier requests and has it
 	// empty its caches. It is called between the probes of a search.
 	Reset func(context.Context) error

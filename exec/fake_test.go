@@ -20,6 +20,7 @@ import (
 // reply is what the scripted server does with one request. The zero reply
 // hangs until it is cancelled.
 type reply struct {
+	text   string        // of each token
 	refuse error         // no connection
 	status error         // an answer's head that refuses
 	code   int           // its status; 0: 500
@@ -122,7 +123,7 @@ func (t *transport) Send(ctx context.Context, r *client.Request, s client.Stream
 			return
 		}
 		sent++
-		s.Event(t.clock.Now(), &client.Event{Content: true})
+		s.Event(t.clock.Now(), &client.Event{Content: true, Raw: []byte(a.text), Visible: []byte(a.text)})
 		if sent < r.Output {
 			t.clock.Timer(t.clock.Now()+a.itl, token)
 			return

@@ -25,6 +25,12 @@ type side struct {
 	gpus   []string      // that it was given then
 	// fingerprints are those of the first start on either set of GPUs.
 	fingerprints [2]metric.Fingerprint
+
+	// What it answered beside its measured requests, in the rounds before asked.
+	heard     []*response
+	asked     int
+	unscored  string // why it does not say how likely a text is; ""
+	questions int    // that it was asked about texts
 }
 
 // at has the runner expect what the side's server takes.

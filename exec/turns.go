@@ -32,8 +32,9 @@ type turns struct {
 	beside    bool // side by side
 	sides     []*side
 	records   []*metric.Comparison
-	rounds    int    // that are complete on every side
-	apart     string // what nobody allowed the servers to differ in; "": nothing is known of that
+	answering *answering // of what a control reads; nil: it reads nothing
+	rounds    int        // that are complete on every side
+	apart     string     // what nobody allowed the servers to differ in; "": nothing is known of that
 	slot      int
 	began     time.Duration
 	durations map[*side]map[*plan.Workload]time.Duration
@@ -93,7 +94,8 @@ func (t *turns) compare() {
 	if cases == 0 || !t.check() {
 		return
 	}
-	t.began = t.Clock.Now()
+	t.began, t.answering = t.Clock.Now(), t.answersOf()
+	defer t.answering.rest()
 	planned := t.planned()
 	if t.restart == plan.RestartNever && !t.startAll() {
 		return
@@ -111,7 +113,9 @@ func (t *turns) compare() {
 // decide one.
 func (t *turns) extend(planned int) {
 	open := false
+	t.answering.rest()
 	for i, c := range t.group.Compares {
+		t.records[i].Answers = t.answering.pairs(c)
 		t.records[i].Looks = []metric.ComparisonLook{{Rounds: t.rounds, Planned: planned}}
 		j := t.JudgeComparison(c, t.seen())
 		t.records[i].Looks[0].Outcome = j.Outcome
@@ -268,6 +272,8 @@ func (t *turns) leg(x *side, only []place) bool {
 			return false
 		}
 	}
+	t.answering.ask(x)
+	t.answering.score(x)
 	t.slot++
 	return true
 }
@@ -352,6 +358,12 @@ func (t *turns) legs(sides []*side, only []place) bool {
 			return false
 		}
 	}
+	for _, x := range sides {
+		t.answering.ask(x)
+	}
+	for _, x := range sides {
+		t.answering.score(x)
+	}
 	t.slot++
 	ok := true
 	for _, x := range sides {
@@ -421,6 +433,7 @@ func (t *turns) conclude(cases int) {
 		t.skip(x.cases, why)
 	}
 	for i, rec := range t.records {
+		rec.Answers = t.answering.pairs(t.group.Compares[i])
 		if t.rounds < min(fewestRounds, t.group.Compares[i].Rounds) || why == metric.SkippedOnly {
 			rec.Skipped = why
 			if rec.Skipped == "" {
@@ -464,6 +477,9 @@ func Starts(p *plan.Plan, s *plan.Server) int {
 			switch rounds := g.Compares[0].Rounds; g.Compares[0].Restart {
 			case plan.RestartLeg:
 				n = rounds
+				if readsLast(g, s) {
+					n++ // to read the answers of the last leg
+				}
 			case plan.RestartOrder:
 				n = (3*rounds + 3) / 4 // A B B A has three starts of two servers
 			default:

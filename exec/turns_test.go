@@ -81,7 +81,7 @@ func (d *duel) runOn(t *testing.T, c clock.Clock, change func(*exec.Config)) *me
 			Model: "fake", Fingerprint: found, Cold: 3 * time.Second, ColdEnd: 4 * time.Second,
 			Transport: &transport{clock: c, tick: 100 * time.Millisecond, script: func(_ int, r *client.Request) reply {
 				d.prompts[address] = append(d.prompts[address], r.Prompt.Text)
-				return reply{ttft: time.Second, itl: 100 * time.Millisecond}
+				return reply{ttft: time.Second, itl: 100 * time.Millisecond, text: "word "}
 			}},
 			Prompts: func(_ context.Context, w *plan.Workload, _ uint64) (exec.Prompts, error) {
 				return prompts{w.Address()}, nil

@@ -23,6 +23,7 @@ const (
 	Bytes           Unit = "B"
 	Celsius         Unit = "°C"
 	Hertz           Unit = "Hz"
+	NatsPerToken    Unit = "nats/token"
 	// A plan's prices name the currency that takes the place of "money".
 	MoneyPerHour          Unit = "money/h"
 	MoneyPerMillionTokens Unit = "money/Mtok"
@@ -98,6 +99,9 @@ type Def struct {
 	// OfAnswers: it is yes or no of each natural answer, and the share of the level's of
 	// which it holds. A request that failed counts as bad.
 	OfAnswers bool
+	// Paired: it is of what both servers of a comparison answered to the same prompts, and
+	// bounded by tolerate alone.
+	Paired bool
 	// TwoSided: neither more nor less of it is better, and a comparison bounds its change
 	// on both sides.
 	TwoSided bool
@@ -257,6 +261,20 @@ var Defs = []Def{
 		Doc: "cost_per_hour / output tokens of an hour at the level's throughput, for a million of them; what its input costs is in it.", NoValue: "the plan has no prices"},
 }
 
+// OfPairs are the metrics of answers that a comparison's control reads, which no server
+// has alone.
+var OfPairs = []Def{
+	{Name: "odd_answers", Title: "Odd answers", Unit: Count, Better: LowerIsBetter, Scope: PerLevel, Paired: true,
+		Doc:     "Answers that the control finds more than 1 nat a token less likely than its own to the same prompt, and those that fail, are empty, hold invalid text, repeat themselves, are longer than asked, or stop in the middle of the control's, where the control's own is none of it. What the control has of them itself is subtracted, and the rest counted: \"count +2\".",
+		NoValue: "the comparison has no answers block"},
+	{Name: "answer_nll", Title: "Loss of answers", Unit: NatsPerToken, Better: LowerIsBetter, Scope: PerRequest, Paired: true,
+		Doc:     "Mean negative log-likelihood of an answer's tokens, as the control finds them (teacher forcing), over that of its own answers to the same prompts; less what its own second answers are over its first. Odd answers are counted, and not part of it. In nats: \"mean +0.05\".",
+		NoValue: "the control does not tell how likely a given text is"},
+	{Name: "agreement", Title: "Agreement", Unit: Ratio, Better: HigherIsBetter, Scope: PerRequest, Paired: true,
+		Doc:     "Share of an answer before it first differs from the control's to the same prompt, in characters of the longer one. It is shown, and bounds nothing: a harmless change of kernels parts answers early.",
+		NoValue: "the comparison has no answers block"},
+}
+
 // Untimed says whether the metric is of what an answer says, whenever that came: no
 // lateness of the generator changes it.
 func (d Def) Untimed() bool {
@@ -266,13 +284,14 @@ func (d Def) Untimed() bool {
 // noNaturalAnswer is why there is no metric of answers.
 const noNaturalAnswer = "the answers do not end by themselves: output_tokens has no natural = true"
 
-// Lookup returns the definition of name.
+// Lookup returns the definition of name, of a metric of OfPairs too.
 func Lookup(name string) (Def, bool) {
-	i := slices.IndexFunc(Defs, func(d Def) bool { return d.Name == name })
-	if i < 0 {
-		return Def{}, false
+	for _, defs := range [][]Def{Defs, OfPairs} {
+		if i := slices.IndexFunc(defs, func(d Def) bool { return d.Name == name }); i >= 0 {
+			return defs[i], true
+		}
 	}
-	return Defs[i], true
+	return Def{}, false
 }
 
 // MustLookup is Lookup for a name that is written in the source.

@@ -12,7 +12,6 @@ type PairedAnswers struct {
 	// control was to answer twice, in other batches.
 	Due   int `json:"due"`
 	Again int `json:"again"`
-	Most  int `json:"max_tokens"` // of an answer
 	// Unscored is why the control tells of no given text how likely it is; "" where it
 	// does.
 	Unscored string       `json:"unscored,omitempty"`
@@ -35,6 +34,7 @@ type PairedAnswer struct {
 	Leg     int    `json:"leg"`               // slot, see Leg
 	Failure string `json:"failure,omitempty"` // why there is none; foreign text; "": there is
 	Finish  string `json:"finish,omitempty"`
+	Asked   int    `json:"asked"`  // the most tokens that it may have
 	Tokens  int    `json:"tokens"` // by the server's count; 0: it did not tell
 	Form    Answer `json:"form"`
 	// Loss is its negative log-likelihood by the control in nats, of all Scored tokens
@@ -51,6 +51,14 @@ type PairedAnswer struct {
 	// Text is what was said, reasoning included. It is kept in a file of its own, and
 	// empty where that is not there.
 	Text string `json:"-"`
+}
+
+// Long says whether it has more tokens than were asked for: it is not read then.
+func (a *PairedAnswer) Long() bool { return a.Tokens > a.Asked }
+
+// Readable says whether there is anything that a control could read.
+func (a *PairedAnswer) Readable() bool {
+	return a.Failure == "" && !a.Form.Empty && !a.Long()
 }
 
 // PerToken is the mean loss of a token, in nats.

@@ -42,11 +42,21 @@ type Compare struct {
 	// "flags" covers "flags.max-model-len".
 	Changed []string `plan:"changed"`
 	Claims  []*Claim
+	// Answers are those that both give to the same prompts, for the control to read; nil:
+	// none. Only of a control that is a server.
+	Answers *Answers
 	// Skip says why there is nothing to compare; "" when there is. Unchanged
 	// is set when that is because both servers are the same.
 	Skip      string
 	Unchanged bool
 	Policy    Policy // of the gate
+	Range     hcl.Range
+}
+
+// Answers says what the answers block of a comparison asks for.
+type Answers struct {
+	Prompts   int `plan:"prompts"`    // that both answer, of the compared workloads, dealt over the rounds
+	MaxTokens int `plan:"max_tokens"` // of an answer
 	Range     hcl.Range
 }
 
@@ -287,6 +297,19 @@ func (p *Plan) Searches(s *Server, w *Workload) bool {
 	return !p.ControlOnly(s, w) || slices.ContainsFunc(p.Compares, func(c *Compare) bool {
 		return c.Live() && c.Control.Server == s && c.Capacity(w) != nil
 	})
+}
+
+// Paired are the bounds on what the control reads of the candidate's answers.
+func (c *Compare) Paired() []*Change {
+	var out []*Change
+	for _, claim := range c.Claims {
+		for _, ch := range claim.Changes {
+			if ch.Metric.Paired {
+				out = append(out, ch)
+			}
+		}
+	}
+	return out
 }
 
 // Capacity is the strictest bound on the capacity of a workload; nil when there

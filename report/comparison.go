@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tokgate/tokgate/assert/compare"
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
 
@@ -178,7 +179,7 @@ func (c *Change) row() []string {
 		if !n.OK {
 			return "–"
 		}
-		return compare.FormatChange(n.V, c.Points)
+		return compare.FormatChange(metric.Unit(c.Unit), n.V, c.Points)
 	}
 	bounds, limit := "–", ""
 	if c.Low.OK || c.High.OK {

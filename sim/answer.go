@@ -115,13 +115,13 @@ func (fx *effect) spoil(a *answer, limit int) {
 		a.written, a.call = []string{" "}, ""
 	}
 	if fx.garble {
-		a.garble()
+		a.garble(limit)
 	}
 	if fx.swapOne > 0 {
 		a.swap(fx.swapOne)
 	}
 	if fx.broken {
-		a.written[len(a.written)/2] = "\ufffd"
+		a.written[min(len(a.written), limit)/2] = "\ufffd"
 	}
 	switch {
 	case fx.circle:
@@ -142,11 +142,11 @@ func (a *answer) repeat(limit int) {
 	}
 }
 
-// garble goes on with junk from the answer's middle.
-func (a *answer) garble() {
+// garble goes on with junk from the middle of what is sent of the answer.
+func (a *answer) garble(limit int) {
 	const junk = "!#$%&()*+-/:;<=>?@[]^_{|}~QXZJKqxzjk0123456789"
 	r := a.seed
-	for i := (len(a.written) + 1) / 2; i < len(a.written); i++ {
+	for i := (min(len(a.written), limit) + 1) / 2; i < len(a.written); i++ {
 		b := []byte{junk[r.next()%uint64(len(junk))], junk[r.next()%uint64(len(junk))]}
 		a.written[i] = string(b)
 	}

@@ -316,7 +316,9 @@ func (c *chunker) object() {
 	} else {
 		c.buf = appendQuoted(c.buf, c.order.finish)
 	}
-	c.buf = append(c.buf, `,"stop_reason":null}]`...)
+	c.buf = append(c.buf, `,"stop_reason":null`...)
+	c.buf = appendLogprobs(c.buf, c.server.model, c.order.scored)
+	c.buf = append(c.buf, `}]`...)
 	if !c.fx.noUsage {
 		c.buf = append(c.buf, `,"usage":`...)
 		c.buf = c.usage.append(c.buf)

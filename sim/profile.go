@@ -144,6 +144,9 @@ type Stalls struct {
 type NaturalOutput struct {
 	Mean int     `json:"mean"` // tokens; 0: 200
 	CV   float64 `json:"cv"`   // coefficient of variation of a log-normal, in [0, 2]
+	// Parts is the share of answers at temperature 0 in which the server takes the other of
+	// two words that are as likely, and goes on from there: what batches and kernels bring.
+	Parts float64 `json:"parts,omitempty"`
 }
 
 //go:embed profiles/*.json
@@ -353,6 +356,7 @@ func (p *Profile) Validate() error {
 	}
 	say(p.NaturalOutput.Mean >= 0, "natural_output.mean must not be negative: %d", p.NaturalOutput.Mean)
 	say(finite(p.NaturalOutput.CV, 0, 2), "natural_output.cv must be in [0, 2]: %v", p.NaturalOutput.CV)
+	say(finite(p.NaturalOutput.Parts, 0, 1), "natural_output.parts must be in [0, 1]: %v", p.NaturalOutput.Parts)
 	p.GPU.validate(say)
 	if err := p.Faults.Validate(); err != nil {
 		bad = append(bad, err)

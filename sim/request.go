@@ -37,6 +37,8 @@ type body struct {
 	} `json:"stream_options"`
 	ResponseFormat any `json:"response_format"`
 	Tools          any `json:"tools"`
+	// PromptLogprobs asks how likely each token of the prompt is, as vLLM has it.
+	PromptLogprobs *int `json:"prompt_logprobs"`
 }
 
 // openAI is what a server that takes nothing but OpenAI's own fields knows
@@ -52,8 +54,9 @@ func init() {
 	for i := range t.NumField() {
 		openAI[t.Field(i).Tag.Get("json")] = true
 	}
-	delete(openAI, "min_tokens")
-	delete(openAI, "ignore_eos")
+	for _, own := range []string{"min_tokens", "ignore_eos", "prompt_logprobs"} {
+		delete(openAI, own)
+	}
 }
 
 // wireMessage is a chat message; content is a string, null, or text parts.
@@ -142,6 +145,7 @@ type order struct {
 	chat   bool
 	input  int
 	tokens []int // of the prompt; nil unless there is a prefix cache
+	scored []int // of the prompt, where its log-probabilities are asked for
 }
 
 // reply is the answer that a request will get.
@@ -181,6 +185,8 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx *eff
 		return nil, refuse("n", "n must be 1")
 	case o.Temperature != nil && !(*o.Temperature >= 0):
 		return nil, refuse("temperature", "temperature must not be negative")
+	case o.PromptLogprobs != nil && o.Stream:
+		return nil, refuse("prompt_logprobs", "`prompt_logprobs` are not available when `stream=True`.")
 	case o.StreamOptions != nil && !o.Stream:
 		return nil, refuse("stream_options", "Stream options can only be defined when `stream=True`.")
 	}
@@ -197,10 +203,16 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx *eff
 		ids = ids[:fx.truncate]
 	}
 	o.input = len(ids)
-	if s.profile.PrefixCache != nil {
+	switch {
+	case o.PromptLogprobs != nil:
+		o.scored = ids // with no look at the cache, which holds none
+	case s.profile.PrefixCache != nil:
 		o.tokens = ids
 	}
 	want := wanted{chat: chat, input: o.input, min: o.MinTokens, ignoreEOS: o.IgnoreEOS, stop: o.Stop}
+	if want.greedy = !o.IgnoreEOS && o.Temperature != nil && *o.Temperature == 0; want.greedy {
+		want.model, want.key, want.draw = s.model, keyOf(ids), rng(s.options.Seed)<<20^rng(s.ids.Load())
+	}
 	want.text = o.lastText()
 	want.ask, _ = answers.Read(map[string]any{"response_format": o.ResponseFormat, "tools": o.Tools})
 	if o.MaxTokens != nil {
@@ -238,6 +250,10 @@ type wanted struct {
 	stop      []string
 	ask       *answers.Ask // what is asked of its form
 	text      string       // of the prompt, where it is known
+	greedy    bool         // at temperature 0: as the model would say it, on any server
+	model     string
+	key       uint64 // stands for the prompt, on any server
+	draw      rng    // of this request
 }
 
 // reply decides how long the answer gets. hash stands for the prompt and the
@@ -301,7 +317,12 @@ func (p *Profile) natural(r *reply, want *wanted, limit, room int, fx *effect) {
 	if fx.endless {
 		limit = room
 	}
-	if !fx.other && !fx.canned && want.min == 0 && r.text.rightly(want, fx) {
+	_, formed := want.ask.Example()
+	switch {
+	case want.greedy && want.min == 0 && !formed:
+		r.text.written = p.greedily(want, fx)
+		n = len(r.text.written)
+	case !fx.other && !fx.canned && want.min == 0 && r.text.rightly(want, fx):
 		n = len(r.text.written)
 	}
 	if fx.onAnswer() {

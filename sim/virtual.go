@@ -29,6 +29,7 @@ type Virtual struct {
 	dead    bool
 	metrics *metrics // nil: not kept
 
+	drawn rng     // greedy answers so far
 	calls []*Call // in flight, by job id
 	free  []uint64
 	left  []uint64 // ids that are free from the next Advance on
@@ -45,6 +46,7 @@ type Ask struct {
 	Input   int // prompt tokens, at least 1
 	Output  int // tokens of the answer; the most of a natural one; 0: as many as fit
 	Natural bool
+	Greedy  bool // at temperature 0
 	Stop    []string
 	// Key stands for the prompt's text, which nobody writes: from it and the
 	// seed follow what a natural answer says and how long it gets.
@@ -168,6 +170,19 @@ func (v *Virtual) State(now time.Duration) State { return v.engine.State(now) }
 // ResetPrefixCache forgets all cached prompts.
 func (v *Virtual) ResetPrefixCache() { v.engine.ResetPrefixCache() }
 
+// Logprobs are those that the model gives the tokens of an answer to a request: what
+// Server tells as prompt_logprobs of both.
+func (v *Virtual) Logprobs(a Ask, said string) []float64 {
+	if len(said) == 0 {
+		return nil
+	}
+	out := newLanguage(v.model, a.Key, a.Text, 1).costs(spoken(said))
+	for i := range out {
+		out[i] = -out[i]
+	}
+	return out
+}
+
 // Send has a request arrive. What is known at once the listener hears before
 // Send returns.
 func (v *Virtual) Send(at time.Duration, a Ask, to Listener) *Call {
@@ -219,7 +234,11 @@ func (v *Virtual) read(c *Call) error {
 		c.input = min(c.input, fx.truncate)
 	}
 	want := wanted{chat: a.Chat, input: c.input, ignoreEOS: !a.Natural, stop: a.Stop}
-	want.text = a.Text
+	want.text, want.greedy, want.model, want.key = a.Text, a.Greedy, v.model, a.Key
+	if a.Greedy {
+		v.drawn++
+		want.draw = rng(v.seed)<<20 ^ v.drawn
+	}
 	if a.Natural && len(a.Fields) > 0 {
 		want.ask, _ = answers.Read(a.Fields)
 	}

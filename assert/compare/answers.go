@@ -23,6 +23,12 @@ func (c *Change) unsettled(alpha float64) bool {
 	return c.Outcome == verdict.Inconclusive && ok && mid <= c.limit
 }
 
+// showOnly takes its bound from a change.
+func (c *Change) showOnly() {
+	c.Limit, c.Outcome, c.bound, c.Needs = metric.None(""), verdict.Skipped, nil, ""
+	c.Message = c.line()
+}
+
 // implied is the claim on the answers that every comparison of natural ones comes with,
 // as far as the plan does not bound them itself; nil: there is none.
 func implied(p *plan.Plan, c *plan.Compare) *plan.Claim {

@@ -69,6 +69,9 @@ func Chances(p *plan.Plan) []Chance {
 		for _, claim := range c.Claims {
 			for _, w := range claim.Workloads {
 				for _, ch := range claim.Changes {
+					if ch.Metric.Paired {
+						continue // a count of this run, and a mean of which nothing is known
+					}
 					if ofCapacity(ch) {
 						x.Unknown = append(x.Unknown, fmt.Sprintf("capacity %s of %s", ch.Text, w.Address()))
 						continue
@@ -267,7 +270,7 @@ func (c ChangeChance) itemsNeeded(block *plan.Compare) string {
 		return ""
 	}
 	return fmt.Sprintf(" It takes %d different items to certify %s with a chance of %s where two runs of one server disagree on %s of them.",
-		n, FormatChange(c.Change.Limit, true), percentOf(rarely), metric.Format(metric.Ratio, usualDisagreement))
+		n, FormatChange(metric.Ratio, c.Change.Limit, true), percentOf(rarely), metric.Format(metric.Ratio, usualDisagreement))
 }
 
 func percentOf(x float64) string { return metric.Format(metric.Ratio, math.Round(100*x)/100) }

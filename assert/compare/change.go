@@ -16,10 +16,11 @@ import (
 type Change struct {
 	Workload string
 	Level    string // "capacity" for the capacity
-	// OfCapacity: it is one of the capacity, and so of no level.
-	OfCapacity bool
-	Metric     metric.Def
-	Stat       metric.Stat
+	// OfCapacity: it is one of the capacity, OfAnswers: of the answers that the control
+	// reads; and so of no level.
+	OfCapacity, OfAnswers bool
+	Metric                metric.Def
+	Stat                  metric.Stat
 	// Points: changes are differences in base units; else shares of the
 	// control's value.
 	Points bool
@@ -246,12 +247,19 @@ func (c *Change) line() string {
 func (c *Change) unit() metric.Unit { return c.Metric.UnitOf(c.Stat) }
 
 // percent writes a change with its sign: "+3.1%", "−0.4 pp".
-func (c *Change) percent(x float64) string { return FormatChange(x, c.Points) }
+func (c *Change) percent(x float64) string { return FormatChange(c.unit(), x, c.Points) }
 
-// FormatChange writes a share, or a difference of shares, with its sign: "+3.1%",
-// "-0.4pp".
-func FormatChange(x float64, points bool) string {
+// FormatChange writes a share, or a difference in a unit, with its sign: "+3.1%",
+// "-0.4pp" of shares, "+0.02 nats/token".
+func FormatChange(of metric.Unit, x float64, points bool) string {
 	unit := "%"
+	if points && of != metric.Ratio {
+		sign := "+"
+		if x < 0 {
+			sign = "" // it has one
+		}
+		return sign + metric.Format(of, x)
+	}
 	if points {
 		unit = "pp"
 	}

@@ -110,6 +110,7 @@ type comparison struct {
 	// required are the claims of the plan and usual, which it comes with; nil: it does not.
 	required []*plan.Claim
 	usual    *plan.Claim
+	reading  *plan.Claim // what the answers block brings; nil: there is none
 	claims   []claimed
 	// unmatched: at a level that is compared one side could not be.
 	unmatched bool
@@ -125,6 +126,10 @@ type claimed struct {
 
 // ofCapacity says whether the change is one of the capacity, and so of no level.
 func ofCapacity(ch *plan.Change) bool { return ch.Metric.Name == "capacity" }
+
+// ofLevel says whether the change is one of each level: neither of the capacity nor of the
+// answers that the control reads.
+func ofLevel(ch *plan.Change) bool { return !ofCapacity(ch) && !ch.Metric.Paired }
 
 // applies says whether the workload has what a change is one of.
 func applies(ch *plan.Change, w *plan.Workload) bool {

@@ -21,7 +21,7 @@ func (x *comparison) unfounded() {
 		applied[c.change] = applied[c.change] || row.Outcome != verdict.Skipped || row.LeftOut
 	}
 	for _, c := range x.claims {
-		if row := &x.out.Changes[c.index]; !applied[c.change] && c.claim != x.usual {
+		if row := &x.out.Changes[c.index]; !applied[c.change] && c.claim != x.usual && c.claim != x.reading {
 			row.Outcome, row.Why = verdict.Error, cmp.Or(row.lacks, row.Why)
 			row.Message = row.Why
 		}
@@ -56,12 +56,12 @@ func (x *comparison) skip(message string) {
 	for _, claim := range x.required {
 		for _, w := range claim.Workloads {
 			for _, ch := range claim.Changes {
-				if !applies(ch, w) {
+				if !applies(ch, w) || ch.Metric.Paired && w != claim.Workloads[0] {
 					continue
 				}
-				row := Change{Workload: w.Address(), Metric: ch.Metric, Stat: ch.Stat, OfCapacity: ofCapacity(ch)}
+				row := Change{Workload: w.Address(), Metric: ch.Metric, Stat: ch.Stat, OfCapacity: ofCapacity(ch), OfAnswers: ch.Metric.Paired}
 				levels := []string{""}
-				if !row.OfCapacity {
+				if !row.OfCapacity && !row.OfAnswers {
 					levels = slices.DeleteFunc(slices.Clone(claim.At), func(level string) bool { return w.Fixed(level) == nil })
 				}
 				for _, row.Level = range levels {
@@ -103,7 +103,7 @@ func (x *comparison) verdictOn(row *Change, claim *plan.Claim, ch *plan.Change, 
 	}
 	name := strings.Join(slices.DeleteFunc([]string{"compare", x.Block.Name, kind, ch.Metric.Name, ch.Stat.String()}, func(s string) bool { return s == "" }), ".")
 	level := ""
-	if !row.OfCapacity {
+	if !row.OfCapacity && !row.OfAnswers {
 		level = row.Level
 		name += " at " + level
 	}
@@ -120,7 +120,7 @@ func (x *comparison) decide() {
 	tallies := map[place]*tally{}
 	for i := range x.out.Changes {
 		c := &x.out.Changes[i]
-		if c.OfCapacity {
+		if c.OfCapacity || c.OfAnswers {
 			continue
 		}
 		at := place{c.Workload, c.Level}
@@ -155,7 +155,7 @@ func (x *comparison) ways() map[int]Direction {
 	var of []side
 	for i := range x.out.Changes {
 		c := &x.out.Changes[i]
-		if c.OfCapacity || !c.Change.OK && !c.delta.infinite() || x.repeats(i) {
+		if c.OfCapacity || c.OfAnswers || !c.Change.OK && !c.delta.infinite() || x.repeats(i) {
 			continue
 		}
 		for _, d := range []delta{c.delta, c.delta.mirrored()} {
@@ -203,7 +203,7 @@ func (t *tally) add(c *Change, way Direction, repeated bool) {
 			margin = math.Abs(c.Limit.V)
 		}
 		if max(math.Abs(c.Low.V), math.Abs(c.High.V)) <= margin {
-			t.within = append(t.within, fmt.Sprintf("%s is within %s", c.Name(), strings.TrimPrefix(FormatChange(margin, c.Points), "+")))
+			t.within = append(t.within, fmt.Sprintf("%s is within %s", c.Name(), strings.TrimPrefix(FormatChange(c.unit(), margin, c.Points), "+")))
 		} else {
 			t.wide = append(t.wide, fmt.Sprintf("%s (%s to %s)", words, c.percent(c.Low.V), c.percent(c.High.V)))
 		}

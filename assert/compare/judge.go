@@ -32,6 +32,7 @@ func Judge(in Input) (*Comparison, []verdict.Verdict) {
 	outcome, message := x.comparable()
 	if outcome == verdict.Pass && !c.Unchanged {
 		x.measure()
+		x.read()
 		x.unfounded()
 		x.settle()
 		x.decide()
@@ -154,7 +155,7 @@ func (x *comparison) changes(m matched) {
 			continue
 		}
 		for _, ch := range claim.Changes {
-			if ofCapacity(ch) || !applies(ch, m.workload) {
+			if !ofLevel(ch) || !applies(ch, m.workload) {
 				continue
 			}
 			judged := func(m matched) Change {
@@ -195,8 +196,7 @@ func (x *comparison) changes(m matched) {
 // did not ask for: what is implied, undecided and within its bound is shown only.
 func (x *comparison) claim(claim *plan.Claim, ch *plan.Change, row *Change) {
 	if claim == x.usual && row.unsettled(x.alpha) {
-		row.Limit, row.Outcome, row.bound, row.Needs = metric.None(""), verdict.Skipped, nil, ""
-		row.Message = row.line()
+		row.showOnly()
 	} else {
 		x.claims = append(x.claims, claimed{len(x.out.Changes), claim, ch})
 	}
@@ -242,7 +242,7 @@ func (x *comparison) without(w *plan.Workload, level, why string) []Change {
 			continue
 		}
 		for _, ch := range claim.Changes {
-			if ofCapacity(ch) || !applies(ch, w) {
+			if !ofLevel(ch) || !applies(ch, w) {
 				continue
 			}
 			row := Change{Workload: w.Address(), Level: level, Metric: ch.Metric, Stat: ch.Stat, Points: ch.Points, Confidence: 1 - x.alpha,

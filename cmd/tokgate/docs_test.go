@@ -145,7 +145,7 @@ func metricTable() string {
 	var b strings.Builder
 	b.WriteString("| name | definition | unit, better | no value when |\n|---|---|---|---|\n")
 	better := map[metric.Direction]string{metric.LowerIsBetter: ", lower", metric.HigherIsBetter: ", higher"}
-	for _, d := range metric.Defs {
+	for _, d := range slices.Concat(metric.Defs, metric.OfPairs) {
 		doc := d.Doc
 		if d.Later {
 			doc = "*Later.* " + doc

@@ -370,6 +370,7 @@ func (x *expansion) comparisons() {
 	}
 	for _, c := range compare.Chances(x.p) {
 		x.para("  ", c.String())
+		x.answers(c.Compare)
 		if len(c.Changes) == 0 {
 			continue
 		}
@@ -379,6 +380,20 @@ func (x *expansion) comparisons() {
 		}
 		t.write(x.out, x.width)
 	}
+}
+
+// answers prints what it costs to have the control read answers.
+func (x *expansion) answers(c *plan.Compare) {
+	prompts, again := exec.Asks(c)
+	if prompts == 0 {
+		return
+	}
+	all, tokens := 2*prompts+again, 0
+	for _, w := range c.Workloads(x.p) {
+		tokens = max(tokens, min(c.Answers.MaxTokens, w.Output.Max()))
+	}
+	x.para("  ", fmt.Sprintf("answers: %s prompts on both servers, %s of them again on the control: %s answers of at most %s, each of which the control then reads (prefill alone)",
+		grouped(prompts), grouped(again), grouped(all), count(tokens, "token")))
 }
 
 // defaults prints every default that was filled in, by block.

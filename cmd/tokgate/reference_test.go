@@ -649,7 +649,7 @@ func (m *simulation) answer(compare, workload string) string {
 
 // bounded is a change with its bounds.
 func bounded(c *compare.Change) string {
-	return fmt.Sprintf("%s (%s to %s)", compare.FormatChange(c.Change.V, false), compare.FormatChange(c.Low.V, false), compare.FormatChange(c.High.V, false))
+	return fmt.Sprintf("%s (%s to %s)", compare.FormatChange("", c.Change.V, false), compare.FormatChange("", c.Low.V, false), compare.FormatChange("", c.High.V, false))
 }
 
 // deltas shows the article's changes as comparisons have them, and how they
@@ -675,7 +675,7 @@ func deltas(t *testing.T, p published, fixed, jittered, ours *simulation) string
 	rows("vanilla", func(test string, f figure, a, b, c *compare.Change) {
 		lockStep := b.Control.V/a.Control.V - 1
 		fmt.Fprintf(&w, "| %s | %s | %s | %s | %s | %s | %s | %s |\n", test, titles[f.Metric], f.Printed, bounded(a),
-			compare.FormatChange(lockStep, false), compare.FormatChange((1+a.Change.V)/(1+lockStep)-1, false), bounded(b), bounded(c))
+			compare.FormatChange("", lockStep, false), compare.FormatChange("", (1+a.Change.V)/(1+lockStep)-1, false), bounded(b), bounded(c))
 	})
 	fmt.Fprintf(&w, "\nIs MTP better? By end-to-end time and throughput, where these tell a difference:\n\n| test | published | fixed lengths | jittered lengths | tokgate's conditions |\n|---|---|---|---|---|\n")
 	for _, a := range p.Answers {

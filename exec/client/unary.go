@@ -106,6 +106,8 @@ type TokenizeRequest struct {
 	// server puts before a prompt ("completions"), or nothing ("").
 	API  string
 	Text string
+	// Messages of a chat take the text's place; nil: the text is one of its user.
+	Messages json.RawMessage
 	// Extra holds the request's further fields; those that change the chat
 	// template are sent along.
 	Extra map[string]any
@@ -162,6 +164,14 @@ func (h *HTTP) Tokenize(ctx context.Context, r TokenizeRequest) (Tokens, error) 
 	return Tokens{}, ErrNoTokenizer
 }
 
+// messages are those of a chat.
+func (r *TokenizeRequest) messages() (json.RawMessage, error) {
+	if r.Messages != nil {
+		return r.Messages, nil
+	}
+	return messages(r.Text)
+}
+
 // templateFields are the further fields of a chat request that change its
 // template.
 var templateFields = []string{"chat_template", "chat_template_kwargs", "tools"}
@@ -178,17 +188,17 @@ func (h *HTTP) tokenize(ctx context.Context, form engine.Tokenizer, r TokenizeRe
 		if form == engine.SGLangTokenizer {
 			return Tokens{}, ErrNoTokenizer
 		}
-		text, err := messages(r.Text)
+		asked, err := r.messages()
 		if err != nil {
 			return Tokens{}, err
 		}
-		ask["messages"] = text
+		ask["messages"] = asked
 		ask["add_generation_prompt"] = true
 		take(ask, r.Extra)
 	case engine.LlamaTokenizer:
 		text := r.Text
 		if r.API == "chat" {
-			asked, err := messages(text)
+			asked, err := r.messages()
 			if err != nil {
 				return Tokens{}, err
 			}
@@ -211,7 +221,7 @@ func (h *HTTP) tokenize(ctx context.Context, form engine.Tokenizer, r TokenizeRe
 	}
 	// An id and its comma are at most eight bytes, and a token of the text is at
 	// least one; what a template adds fits into the rest.
-	most := int64(8*len(r.Text)) + maxAnswer
+	most := int64(8*(len(r.Text)+len(r.Messages))) + maxAnswer
 	if err := h.askWithin(ctx, http.MethodPost, h.root+h.config.Engine.Pages.Tokenize, ask, &told, most); err != nil {
 		return Tokens{}, absent(err)
 	}
@@ -242,10 +252,23 @@ func (h *HTTP) ask(ctx context.Context, method, url string, in, out any) error {
 
 // askWithin is ask for an answer that may be longer, in bytes.
 func (h *HTTP) askWithin(ctx context.Context, method, url string, in, out any, most int64) error {
-	raw, err := h.exchange(ctx, method, url, in, most)
+	raw, err := h.exchange(ctx, method, url, in, most, patience)
 	if err != nil || out == nil {
 		return err
 	}
+	return h.decoded(raw, url, out)
+}
+
+// askPatiently is askWithin for what may have to wait behind other requests.
+func (h *HTTP) askPatiently(ctx context.Context, url string, in, out any, most int64) error {
+	raw, err := h.exchange(ctx, http.MethodPost, url, in, most, scorePatient)
+	if err != nil {
+		return err
+	}
+	return h.decoded(raw, url, out)
+}
+
+func (h *HTTP) decoded(raw []byte, url string, out any) error {
 	if err := json.Unmarshal(raw, out); err != nil {
 		path := url[len(h.host):]
 		return &Error{Kind: metric.FailProtocol, Message: bounded(fmt.Sprintf("%s answered what is not the JSON expected: %v", path, err)), Err: err}
@@ -258,9 +281,9 @@ func (h *HTTP) askWithin(ctx context.Context, method, url string, in, out any, m
 // *Error, with the server's own words.
 func (h *HTTP) Text(ctx context.Context, path string, most int64) ([]byte, error) {
 	if path == "" {
-		return h.exchange(ctx, http.MethodGet, h.config.BaseURL, nil, most)
+		return h.exchange(ctx, http.MethodGet, h.config.BaseURL, nil, most, patience)
 	}
-	return h.exchange(ctx, http.MethodGet, h.root+path, nil, most)
+	return h.exchange(ctx, http.MethodGet, h.root+path, nil, most, patience)
 }
 
 // Every question beside the load is bounded, whatever the server does with it:
@@ -271,10 +294,10 @@ const (
 )
 
 // exchange sends a unary request and returns the body of an answer that is not
-// longer than most.
-func (h *HTTP) exchange(ctx context.Context, method, url string, in any, most int64) ([]byte, error) {
+// longer than most, and whole within a time.
+func (h *HTTP) exchange(ctx context.Context, method, url string, in any, most int64, within time.Duration) ([]byte, error) {
 	caller := ctx
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	var body io.Reader
 	if in != nil {
@@ -295,7 +318,7 @@ func (h *HTTP) exchange(ctx context.Context, method, url string, in any, most in
 	}
 	resp, err := doer{h}.Do(r)
 	if err != nil {
-		if e := gaveUp(caller, ctx, r); e != nil {
+		if e := gaveUp(caller, ctx, r, within); e != nil {
 			return nil, e
 		}
 		if e, ok := errors.AsType[*Error](err); ok {
@@ -306,7 +329,7 @@ func (h *HTTP) exchange(ctx context.Context, method, url string, in any, most in
 	defer resp.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, most))
 	if err != nil {
-		if e := gaveUp(caller, ctx, r); e != nil {
+		if e := gaveUp(caller, ctx, r, within); e != nil {
 			return nil, e
 		}
 		return nil, &Error{Kind: metric.FailTruncated, Message: bounded(err.Error())}
@@ -321,12 +344,12 @@ func (h *HTTP) exchange(ctx context.Context, method, url string, in any, most in
 }
 
 // gaveUp is why r was given up, nil when it was not.
-func gaveUp(caller, ctx context.Context, r *http.Request) *Error {
+func gaveUp(caller, ctx context.Context, r *http.Request, within time.Duration) *Error {
 	switch {
 	case caller.Err() != nil:
 		return &Error{Kind: metric.FailCanceled, Message: caller.Err().Error()}
 	case ctx.Err() != nil:
-		return &Error{Kind: metric.FailTimeout, Message: fmt.Sprintf("no whole answer to %s within %v", r.URL.Path, patience)}
+		return &Error{Kind: metric.FailTimeout, Message: fmt.Sprintf("no whole answer to %s within %v", r.URL.Path, within)}
 	}
 	return nil
 }

@@ -38,6 +38,7 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 			return r.prompts(ctx, w, salt, id.model, makers)
 		},
 		Tokens: r.tokens,
+		Scorer: r.api,
 		Err:    r.gone,
 		Check:  func(ctx context.Context) error { return r.same(ctx, found, first) },
 		Log:    r.log,

@@ -83,6 +83,7 @@ func (l *Virtual) Launch(ctx context.Context, s *plan.Server, state func(string)
 		Context:     profile.MaxModelLen,
 		Fingerprint: found,
 		Prompts:     virtualPrompts{profile.MaxModelLen, map[*plan.Workload]rowPrompts{}}.of,
+		Scorer:      v,
 		Check:       v.check,
 		Reset: func(context.Context) error {
 			engine.ResetPrefixCache()
@@ -160,13 +161,7 @@ type virtualFlight struct {
 func (v *virtual) Send(ctx context.Context, r *client.Request, s client.Stream) {
 	now := v.Clock.Now()
 	f := &virtualFlight{v: v, ctx: ctx, stream: s}
-	ask := sim.Ask{
-		Chat: r.API == "chat", Input: r.Input, Output: r.Output, Natural: r.Natural, Stop: r.Stop,
-		Key: keyOf(r.Prompt.Text), Spoken: r.Natural, Fields: r.Further(), Text: r.Prompt.Text,
-	}
-	for _, p := range r.Prompt.Parts {
-		ask.Parts = append(ask.Parts, sim.Part(p))
-	}
+	ask := askOf(r)
 	if v.server.Alive() {
 		s.Sent(now)
 	}
@@ -180,6 +175,33 @@ func (v *virtual) Send(ctx context.Context, r *client.Request, s client.Stream) 
 		})
 	}
 	v.flights = append(v.flights, f)
+}
+
+// askOf is a request as the built-in server takes it.
+func askOf(r *client.Request) sim.Ask {
+	out := sim.Ask{
+		Chat: r.API == "chat", Input: r.Input, Output: r.Output, Natural: r.Natural, Stop: r.Stop,
+		Greedy: r.Natural && r.Temperature != nil && *r.Temperature == 0,
+		Key:    keyOf(r.Prompt.Text), Spoken: r.Natural, Fields: r.Further(), Text: r.Prompt.Text,
+	}
+	for _, p := range r.Prompt.Parts {
+		out.Parts = append(out.Parts, sim.Part(p))
+	}
+	return out
+}
+
+// Score implements client.Scorer: the prompt and what was said are prefilled, and the
+// cache holds nothing of them.
+func (v *virtual) Score(ctx context.Context, r *client.Request, said, salt string, done func([]float64, error)) {
+	values := v.server.Logprobs(askOf(r), said)
+	whole := client.Request{API: r.API, Input: r.Input + len(values), Output: 1, Timeout: r.Timeout, Prompt: client.Prompt{Text: salt}}
+	v.Send(ctx, &whole, client.NewAnswer(&metric.Sample{OutputAsked: 1}, func(s *metric.Sample) {
+		if s.Failure != nil {
+			done(nil, errors.New(s.Failure.Message))
+			return
+		}
+		done(values, nil)
+	}))
 }
 
 func keyOf(name string) uint64 {

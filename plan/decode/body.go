@@ -1,7 +1,6 @@
 package decode
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -219,7 +218,12 @@ func (b *body) unset(name string) bool {
 
 // anyMetric says whether the block sets a metric, well or not.
 func (b *body) anyMetric() bool {
-	return slices.ContainsFunc(metric.Defs, func(d metric.Def) bool { return b.isSet(d.Name) })
+	for name := range b.attrs {
+		if _, ok := metric.Lookup(name); ok {
+			return true
+		}
+	}
+	return false
 }
 
 // hasValue says whether the attribute has a value: the plan's or a default.

@@ -104,6 +104,9 @@ func applies(b *body, c *plan.Claim, ch *plan.Change, rng hcl.Range) bool {
 // parseChange reads one bound on a change: [statistic] sign number unit.
 func parseChange(def metric.Def, text string, improve bool) (plan.Change, *problem) {
 	c := plan.Change{Metric: def, Text: text}
+	if def.Paired {
+		return parsePaired(def, text)
+	}
 	at := strings.IndexAny(text, "+-−±<>=")
 	if at < 0 {
 		return c, problemf(sumChange, "%s = %q has no sign. Write %s.", def.Name, text, exampleChange(def, improve))
@@ -141,6 +144,29 @@ func parseChange(def metric.Def, text string, improve bool) (plan.Change, *probl
 		c.Limit = -n
 	}
 	return c, misjudged(c, n, down, improve)
+}
+
+// parsePaired reads a bound on what a control finds of a candidate's answers, in the
+// metric's own unit: "count +2", "mean +0.05".
+func parsePaired(def metric.Def, text string) (plan.Change, *problem) {
+	c := plan.Change{Metric: def, Text: text, Points: true}
+	word := "count"
+	if def.Unit != metric.Count {
+		word, c.Stat.Kind = "mean", metric.Mean
+	}
+	rest, ok := strings.CutPrefix(text, word)
+	rest, plus := strings.CutPrefix(strings.TrimSpace(rest), "+")
+	n, err := parseDecimal(strings.TrimSpace(rest), 0)
+	switch {
+	case !ok || !plus || err != nil, word == "count" && n != math.Trunc(n):
+		return c, problemf(sumChange, "%s = %q is no bound on it. Write %s.", def.Name, text, exampleChange(def, false))
+	case word == "mean" && n == 0:
+		return c, problemf(sumOutOfRange, "%s: nothing can be shown to be exactly as good. Tolerate something.", def.Name)
+	case n > 1000:
+		return c, problemf(sumOutOfRange, "%s: %s is no change that could be meant.", def.Name, text)
+	}
+	c.Limit = n
+	return c, nil
 }
 
 // misjudged says why a change of that size is none that a plan can ask for.
@@ -218,6 +244,10 @@ func exampleChange(def metric.Def, improve bool) string {
 		sign = "-"
 	}
 	switch {
+	case def.Name == "odd_answers":
+		return `"count +2"`
+	case def.Paired:
+		return `"mean +0.05"`
 	case def.TwoSided:
 		return `"mean +-10%"`
 	case def.Name == "success", def.OfAnswers:

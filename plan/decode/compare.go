@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -71,6 +72,7 @@ func (d *decoder) decodeCompare(name string, blk *hcl.Block, sc *scope) {
 		d.out.Compares = append(d.out.Compares, c)
 		checkSame(b, c)
 	}
+	readAnswers(b, c, work)
 	for _, kind := range []string{"tolerate", "improve"} {
 		b.each(kind, func(o *body) {
 			if out := readClaim(o, c, work, kind == "improve"); out != nil {
@@ -79,6 +81,38 @@ func (d *decoder) decodeCompare(name string, blk *hcl.Block, sc *scope) {
 		})
 	}
 	slices.SortStableFunc(c.Claims, func(x, y *plan.Claim) int { return x.Range.Start.Byte - y.Range.Start.Byte })
+	for _, ch := range c.Paired() {
+		if c.Answers == nil && !b.stray && len(b.blocks["answers"]) == 0 {
+			d.errorf(ch.Range, sumUnread, "%s is of answers to the same prompts: say that the control reads them, by an answers block in compare.%s: answers {}.", ch.Metric.Name, c.Name)
+		}
+	}
+}
+
+// readAnswers reads what the control is to read of the candidate's answers.
+func readAnswers(b *body, c *plan.Compare, work []*plan.Workload) {
+	o := b.child("answers")
+	if o == nil {
+		return
+	}
+	if c.Control.Baseline != "" {
+		b.d.errorf(o.rng, sumUnread, "The control is a recorded run, and only a server can say how likely it finds a text. Leave answers out; the form of natural answers and the items of tasks are compared all the same.")
+		return
+	}
+	out := &plan.Answers{Range: o.rng}
+	if o.bind(out); c.Control.Server == nil || out.Prompts == 0 || out.MaxTokens == 0 {
+		return // of a base branch that is not at hand, or wrong
+	}
+	c.Answers = out
+	e := engine.Of(c.Control.Server.Engine)
+	if e.Known() && e.Scores.Path == "" {
+		b.d.warnf(o.rng, sumUnread, "%s does not say how likely a given text is (%s): answer_nll is not applicable, and odd_answers counts by the form of the answers alone.", e.Title, e.Without["Scores"])
+	}
+	for _, w := range work {
+		if w.API != plan.Completions && e.Dialect.Tokenizer == engine.SGLangTokenizer {
+			b.d.warnf(o.rng, sumUnread, "%s does not turn the messages of a chat into tokens, so that it cannot be asked how likely an answer to workload.%s is: answer_nll is not applicable to a chat, and odd_answers counts by the form of the answers alone.", e.Title, w.Address())
+			break
+		}
+	}
 }
 
 // readRestart reads when servers are started anew.

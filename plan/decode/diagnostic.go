@@ -90,6 +90,7 @@ const (
 	sumRequiresNothing   = "Plan requires nothing"
 	sumCompare           = "Nothing to compare"
 	sumCompareSame       = "Servers differ in more than changed"
+	sumUnread            = "Nobody reads the answers"
 	sumChange            = "Invalid change"
 	sumBase              = "No plan on the base branch"
 	sumResultReference   = "Unknown result"

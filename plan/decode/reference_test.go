@@ -189,7 +189,8 @@ func writeBlock(b *strings.Builder, block *Block, path string, later *[]string) 
 	var rows []*Attr
 	thresholds := false
 	for _, a := range block.Attrs {
-		switch _, isMetric := metric.Lookup(a.Name); {
+		def, isMetric := metric.Lookup(a.Name)
+		switch isMetric = isMetric && !def.Paired; {
 		case a.Later && isMetric:
 		case a.Later:
 			*later = append(*later, "`"+strings.TrimPrefix(path+"."+a.Name, ".")+"`")

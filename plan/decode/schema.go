@@ -379,10 +379,27 @@ var compareBlock = &Block{
 		{Name: "changed", Type: "list of strings", Computed: "nothing", Doc: "What may differ between the two: keys of what is declared and observed, such as `flags`, `flags.max-model-len`, `image`, `version`. Anything else that differs is an error."},
 	},
 	Blocks: []*Block{
-		{Name: "tolerate", Repeat: true, Doc: "How much worse the candidate may be, as a share of the control's value (\"p95 +10%\"), or in percentage points where the metric is a share itself (\"rate -1pp\").", Attrs: claimAttrs()},
+		answersBlock,
+		{Name: "tolerate", Repeat: true, Doc: "How much worse the candidate may be, as a share of the control's value (\"p95 +10%\"), or in percentage points where the metric is a share itself (\"rate -1pp\").", Attrs: append(claimAttrs(), pairedAttrs()...)},
 		{Name: "improve", Repeat: true, Doc: "How much better the candidate must be, written likewise.", Attrs: claimAttrs()},
 	},
 }
+
+// answersBlock has the control of a comparison read what both servers answer.
+var answersBlock = &Block{
+	Name: "answers",
+	Doc:  "Both servers answer the same prompts of the compared workloads, at temperature 0, in each leg right after its measured requests and with as many in flight; and the control says how likely it finds every answer. Alone, `answers {}` brings its own bounds, unless a tolerate block has them: odd_answers \"count +2\", answer_nll \"mean +0.05\", empty, invalid_text and repetition \"rate +1pp\", answer_tokens \"mean +-10%\". Not against a recorded run.",
+	Attrs: []*Attr{
+		{Name: "prompts", Type: "number", Default: "700", Doc: "How many prompts each server answers, dealt over the workloads and the rounds. Of 200 a fault in 5 % of the answers shows, of 500 one in 2 %, of 700 one in 1 %. The control answers nearly a quarter of them twice.", Min: leastAnswers, Max: mostAnswers},
+		{Name: "max_tokens", Type: "number", Default: "64", Doc: "The most tokens of an answer, or as many as the workload's own may have where that is less.", Min: 1, Max: 4096},
+	},
+}
+
+// How many prompts an answers block may ask for: of fewer nothing is learnt.
+const (
+	leastAnswers = 50
+	mostAnswers  = 100_000
+)
 
 func claimAttrs() []*Attr {
 	attrs := []*Attr{
@@ -394,6 +411,17 @@ func claimAttrs() []*Attr {
 	return append(attrs, metricAttrs(comparable)...)
 }
 
+// pairedAttrs are the metrics of answers that a control reads, but for what is only shown.
+func pairedAttrs() []*Attr {
+	var attrs []*Attr
+	for _, d := range metric.OfPairs {
+		if d.Name != "agreement" {
+			attrs = append(attrs, &Attr{Name: d.Name, Type: "change", Doc: d.Doc})
+		}
+	}
+	return attrs
+}
+
 // comparable says whether a comparison may bound the metric: not the generator's
 // own lateness, nor what may well be zero or has no zero, of which there are no
 // shares.
@@ -402,7 +430,7 @@ func comparable(d metric.Def) bool {
 	case metric.Count, metric.Requests, metric.Celsius:
 		return false
 	}
-	return (d.Better != metric.Neutral || d.TwoSided) && d.Name != "lag" && d.Name != "backlog_growth" && d.Name != "recovery"
+	return !d.Paired && (d.Better != metric.Neutral || d.TwoSided) && d.Name != "lag" && d.Name != "backlog_growth" && d.Name != "recovery"
 }
 
 // capacityDef is the capacity as a comparison knows it.

@@ -182,6 +182,10 @@ func comparison(c *plan.Compare, add func(demand)) {
 		add(demand{key: name + ": control", exact: control, text: control, rng: c.Control.Range})
 	}
 	add(demand{key: name + ": changed", allows: append([]string{}, c.Changed...), text: fmt.Sprint(c.Changed), rng: c.Range})
+	if a := c.Answers; a != nil {
+		add(demand{key: name + ": answers", strength: float64(a.Prompts), text: strconv.Itoa(a.Prompts) + " prompts", rng: a.Range})
+		add(demand{key: name + ": max_tokens of answers", strength: float64(a.MaxTokens), text: strconv.Itoa(a.MaxTokens), rng: a.Range})
+	}
 	for _, claim := range c.Claims {
 		for _, w := range claim.Workloads {
 			for _, level := range append(slices.Clone(claim.At), "") {

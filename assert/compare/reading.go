@@ -1,0 +1,392 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/assert/stat"
+	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// oddNats is how many nats a token an answer is less likely than the control's own to the
+// same prompt that is called odd: of 64 tokens it is e^64 times less likely.
+const oddNats = 1.0
+
+// answersLevel is the level of what is judged of the answers that the control reads.
+const answersLevel = "answers"
+
+// usualOfPairs is what an answers block brings where no tolerate block says otherwise.
+var usualOfPairs = append([]plan.Change{
+	{Metric: metric.MustLookup("odd_answers"), Limit: 2, Points: true, Text: "count +2"},
+	{Metric: metric.MustLookup("answer_nll"), Stat: metric.Stat{Kind: metric.Mean}, Limit: 0.05, Points: true, Text: "mean +0.05"},
+}, usualOfAnswers...)
+
+// Oddity is an answer that is odd beside the one that it is held against.
+type Oddity struct {
+	Pair   int     // in metric.PairedAnswers
+	Excess float64 // nats a token that it is less likely; 0: not known
+	Why    string
+}
+
+// tooOdd says why an answer is odd beside another one to the same prompt; "" where it is
+// not.
+func tooOdd(a, beside *metric.PairedAnswer) (excess float64, why string) {
+	if x, ok := a.PerToken(); ok {
+		if y, ok := beside.PerToken(); ok {
+			excess = x - y
+		}
+	}
+	own := func(bad func(*metric.PairedAnswer) bool) bool { return bad(a) && !bad(beside) }
+	switch {
+	case own(func(a *metric.PairedAnswer) bool { return a.Failure != "" }):
+		why = "it failed"
+	case a.Failure != "":
+	case own(func(a *metric.PairedAnswer) bool { return a.Form.Empty }):
+		why = "it is empty"
+	case own(func(a *metric.PairedAnswer) bool { return a.Form.Invalid }):
+		why = "it holds invalid text"
+	case own(func(a *metric.PairedAnswer) bool { return a.Form.Repeats }):
+		why = "it repeats itself"
+	case own((*metric.PairedAnswer).Long):
+		why = "it is longer than was asked for"
+	case excess > oddNats:
+		why = "it is unlikely"
+	case a.Stops && (a.Finish != "length" || a.Tokens < a.Asked):
+		why = "it stops in the middle"
+	}
+	return excess, why
+}
+
+// Oddities are the candidate's odd answers, the oddest first, and how many odd ones the
+// control has itself among so many: beside the candidate's, and its second ones beside its
+// first.
+func Oddities(r *metric.PairedAnswers) (odd []Oddity, own, of int) {
+	for i := range r.Pairs {
+		p := &r.Pairs[i]
+		if p.Control == nil {
+			continue
+		}
+		if p.Candidate != nil {
+			if excess, why := tooOdd(p.Candidate, p.Control); why != "" {
+				odd = append(odd, Oddity{i, excess, why})
+			}
+		}
+		for _, x := range [][2]*metric.PairedAnswer{{p.Control, p.Candidate}, {p.Again, p.Control}} {
+			if x[0] == nil || x[1] == nil {
+				continue
+			}
+			of++
+			if _, why := tooOdd(x[0], x[1]); why != "" {
+				own++
+			}
+		}
+	}
+	slices.SortStableFunc(odd, func(a, b Oddity) int { return cmp.Compare(b.Excess, a.Excess) })
+	return odd, own, of
+}
+
+// readings are the claims on what the control reads, and those that the answers block
+// brings itself.
+func (x *comparison) readings() []claimed {
+	var out []claimed
+	for _, claim := range x.Block.Claims {
+		for _, ch := range claim.Changes {
+			if ch.Metric.Paired {
+				out = append(out, claimed{claim: claim, change: ch})
+			}
+		}
+	}
+	x.reading = &plan.Claim{Severity: plan.SeverityError, Range: x.Block.Answers.Range}
+	for _, ch := range usualOfPairs {
+		ch.Range = x.Block.Answers.Range
+		if !slices.ContainsFunc(out, func(c claimed) bool { return c.change.Metric.Name == ch.Metric.Name }) {
+			x.reading.Changes = append(x.reading.Changes, &ch)
+			out = append(out, claimed{claim: x.reading, change: &ch})
+		}
+	}
+	return out
+}
+
+// read judges what both servers answered to the same prompts, as the control reads it.
+func (x *comparison) read() {
+	if x.Block.Answers == nil {
+		return
+	}
+	var r *metric.PairedAnswers
+	if x.record != nil {
+		r = x.record.Answers
+	}
+	for _, c := range x.readings() {
+		row := x.answersRow(c.change)
+		row.Improve, row.Severity, row.bound, row.Limit = c.claim.Improve, verdict.Severity(c.claim.Severity), c.change, metric.Some(c.change.Limit)
+		x.readOne(&row, r, c)
+		if c.index = len(x.out.Changes); c.claim == x.reading && !row.Metric.Paired && row.unsettled(x.alpha) {
+			row.showOnly() // odd_answers counts it
+		} else {
+			x.claims = append(x.claims, c)
+		}
+		x.out.Changes = append(x.out.Changes, row)
+	}
+	if r == nil {
+		return
+	}
+	if row, ok := x.agreement(r); ok {
+		x.out.Changes = append(x.out.Changes, row)
+	}
+	if r.Unscored != "" {
+		x.out.Notes = append(x.out.Notes, "the control does not say how likely an answer is, so that odd ones are told by their form alone: "+verdict.OneLine(r.Unscored))
+	}
+}
+
+// answersRow is a row of what the control reads.
+func (x *comparison) answersRow(ch *plan.Change) Change {
+	var names []string
+	for _, w := range x.Block.Workloads(x.Plan) {
+		names = append(names, w.Address())
+	}
+	return Change{Workload: strings.Join(names, ", "), Level: answersLevel, OfAnswers: true, Metric: ch.Metric, Stat: ch.Stat, Points: ch.Points,
+		Confidence: 1 - x.alpha, Limit: metric.None("")}
+}
+
+// readOne judges one claim. What was not answered or not read is never passed.
+func (x *comparison) readOne(row *Change, r *metric.PairedAnswers, c claimed) {
+	if r == nil {
+		row.lack("the record holds no answers that the control has read")
+		return
+	}
+	switch name := row.Metric.Name; {
+	case name == "odd_answers":
+		row.count(r, x.alpha)
+	case name == "answer_nll" && r.Unscored != "":
+		row.inapplicable("the control does not say how likely an answer is: " + verdict.OneLine(r.Unscored))
+		return
+	case name == "answer_nll":
+		row.loss(r)
+		row.estimate(x.alpha)
+		row.require(c.change, c.claim, x.Block.Policy, x.alpha)
+	default:
+		row.form(r)
+		row.estimate(x.alpha)
+		row.require(c.change, c.claim, x.Block.Policy, x.alpha)
+	}
+	if why := lacking(r, row.Metric); why != "" && row.Outcome != verdict.Fail {
+		row.lack(why)
+	}
+}
+
+// lack is the outcome of a claim of which something was not measured.
+func (c *Change) lack(why string) {
+	c.Outcome, c.Why, c.Message, c.Needs = verdict.Error, why, c.Name()+": "+why, ""
+}
+
+// lacking says what is not there of what was to be answered and read; "" where all is.
+func lacking(r *metric.PairedAnswers, def metric.Def) string {
+	asked, again, unread := 0, 0, 0
+	for _, p := range r.Pairs {
+		if p.Control != nil && p.Candidate != nil {
+			asked++
+		}
+		if p.Again != nil {
+			again++
+		}
+		for _, a := range []*metric.PairedAnswer{p.Control, p.Candidate, p.Again} {
+			if a != nil && a.Scored == 0 && a.Readable() {
+				unread++
+			}
+		}
+	}
+	switch {
+	case r.Due < 1:
+		return "no prompt was to be answered"
+	case asked < r.Due:
+		return fmt.Sprintf("%d of %d prompts were answered by both servers", asked, r.Due)
+	case again < r.Again:
+		return fmt.Sprintf("the control answered %d of %d prompts a second time", again, r.Again)
+	case unread > 0 && r.Unscored == "" && def.Paired:
+		return fmt.Sprintf("the control did not say how likely %s are", verdict.Count(unread, "answers"))
+	}
+	return ""
+}
+
+// count judges the odd answers: those beyond what the control's own lead to expect are
+// counted. Where the control has some, it must be more than chance deals between both too.
+// It is a statement of these answers.
+func (c *Change) count(r *metric.PairedAnswers, alpha float64) {
+	odd, own, of := Oddities(r)
+	n := 0
+	for _, p := range r.Pairs {
+		if p.Control != nil && p.Candidate != nil {
+			n++
+		}
+	}
+	expected := math.Ceil(float64(own) * float64(n) / math.Max(float64(of), 1))
+	beyond := float64(len(odd)) - expected
+	c.Control, c.Candidate, c.Change = metric.Some(expected), metric.Some(float64(len(odd))), metric.Some(beyond)
+	c.Certifiable = metric.Some(math.Max(beyond, 0))
+	chance := 1.0
+	if all := float64(len(odd) + own); all > 0 {
+		chance = stat.AtLeast(float64(len(odd)), all, float64(n)/float64(n+of))
+	}
+	switch {
+	case beyond <= c.Limit.V:
+		c.Outcome = verdict.Pass
+	case own == 0 || chance <= alpha:
+		c.Outcome = verdict.Fail
+	default:
+		c.Outcome = verdict.Inconclusive
+		c.Needs = fmt.Sprintf("needs more prompts: of so few, %d odd answers and %s of the control's own may be chance", len(odd), verdict.Count(own, "odd answers"))
+	}
+	c.Message = fmt.Sprintf("odd_answers: %d of %d%s; the control's own: %d of %d; tolerated %s more", len(odd), n, reasons(odd), own, of, metric.Format(metric.Count, c.Limit.V))
+	if _, high, ok := stat.ClopperPearson(math.Min(c.Limit.V+expected, float64(n)), float64(n), alpha); ok && c.Outcome == verdict.Pass {
+		c.Notes = append(c.Notes, fmt.Sprintf("a statement of these %d answers: a share of odd ones below %s may be missed", n, metric.Format(metric.Ratio, high)))
+	}
+	if len(odd) > 0 {
+		p := r.Pairs[odd[0].Pair]
+		c.Notes = append(c.Notes, fmt.Sprintf("the oddest: the answer to prompt %d of %s at %s: %s%s", p.Order+1, p.Workload, p.Level, odd[0].Why, odd[0].less()))
+	}
+}
+
+// less says how much less likely an odd answer is.
+func (o Oddity) less() string {
+	if o.Excess <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(", by %s less likely than the control's", metric.Format(metric.NatsPerToken, o.Excess))
+}
+
+// reasons counts why answers are odd: " (5: it is unlikely; 2: it is empty)".
+func reasons(odd []Oddity) string {
+	var list, order []string
+	n := map[string]int{}
+	for _, o := range odd {
+		if n[o.Why]++; n[o.Why] == 1 {
+			order = append(order, o.Why)
+		}
+	}
+	for _, why := range order {
+		list = append(list, fmt.Sprintf("%d: %s", n[why], why))
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(list, "; ") + ")"
+}
+
+// loss makes the change of answer_nll: how much less likely the candidate's answers are
+// than the control's, less what the control's second ones are. Odd answers are counted,
+// and left out: a mean that one of them carries says nothing of the others.
+func (c *Change) loss(r *metric.PairedAnswers) {
+	var own, first, theirs []float64
+	for i := range r.Pairs {
+		p := &r.Pairs[i]
+		x, ok := p.Control.PerToken()
+		if !ok {
+			continue
+		}
+		for _, other := range []*metric.PairedAnswer{p.Candidate, p.Again} {
+			y, ok := other.PerToken()
+			if !ok || math.Abs(y-x) > oddNats {
+				continue
+			}
+			if other == p.Candidate {
+				c.delta.candidate, first, theirs = append(c.delta.candidate, y-x), append(first, x), append(theirs, y)
+			} else {
+				own = append(own, y-x)
+			}
+		}
+	}
+	c.delta.control = own
+	if c.delta.unpaired = len(own) >= metric.LeastRounds; !c.delta.unpaired {
+		c.delta = delta{units: c.delta.candidate}
+	}
+	mean := func(xs []float64) metric.Value {
+		if len(xs) == 0 {
+			return metric.None("no answer was read")
+		}
+		v, _ := stat.Moments(xs)
+		return metric.Some(v)
+	}
+	c.Control, c.Candidate = mean(first), mean(theirs)
+}
+
+// form makes the change of a metric of form, prompt by prompt.
+func (c *Change) form(r *metric.PairedAnswers) {
+	var pairs [][2]*metric.Sample
+	for i := range r.Pairs {
+		if p := &r.Pairs[i]; p.Control != nil && p.Candidate != nil {
+			pairs = append(pairs, [2]*metric.Sample{p.Control.Sample(), p.Candidate.Sample()})
+		}
+	}
+	if c.Metric.Name == "answer_tokens" {
+		c.tokens(pairs)
+		return
+	}
+	var o outcomes
+	var bad [2]float64
+	for _, p := range pairs {
+		var b [2]float64
+		for side, s := range p {
+			if s.Bad(c.Metric) {
+				b[side] = 1
+				bad[side]++
+			}
+		}
+		o.lost += math.Max(b[1]-b[0], 0)
+		o.won += math.Max(b[0]-b[1], 0)
+		o.all++
+	}
+	if o.all > 0 {
+		c.delta.paired = &o
+		c.Control, c.Candidate = metric.Some(bad[0]/o.all), metric.Some(bad[1]/o.all)
+	}
+}
+
+// tokens makes the change of how long answers are, as a share of the control's mean.
+func (c *Change) tokens(pairs [][2]*metric.Sample) {
+	var both [2][]float64
+	for _, p := range pairs {
+		x, ok := p[0].Value(c.Metric.Name)
+		y, known := p[1].Value(c.Metric.Name)
+		if ok && known {
+			both[0], both[1] = append(both[0], x), append(both[1], y)
+		}
+	}
+	if len(both[0]) < 2 {
+		c.Control, c.Candidate = metric.None(c.Metric.NoValue), metric.None(c.Metric.NoValue)
+		return
+	}
+	a, _ := stat.Moments(both[0])
+	b, _ := stat.Moments(both[1])
+	c.Control, c.Candidate = metric.Some(a), metric.Some(b)
+	for i := range both[0] {
+		c.delta.units = append(c.delta.units, (both[1][i]-both[0][i])/a)
+	}
+}
+
+// agreement shows how far the answers agree, the control's with itself too.
+func (x *comparison) agreement(r *metric.PairedAnswers) (Change, bool) {
+	row := x.answersRow(&plan.Change{Metric: metric.MustLookup("agreement"), Stat: metric.Stat{Kind: metric.Mean}, Points: true})
+	var own, theirs []float64
+	for _, p := range r.Pairs {
+		if p.Control != nil && p.Candidate != nil {
+			theirs = append(theirs, p.Candidate.Agrees)
+		}
+		if p.Control != nil && p.Again != nil {
+			own = append(own, p.Again.Agrees)
+		}
+	}
+	if len(own) < 2 || len(theirs) < 2 {
+		return row, false
+	}
+	a, _ := stat.Moments(own)
+	b, _ := stat.Moments(theirs)
+	row.Control, row.Candidate, row.Change, row.Outcome = metric.Some(a), metric.Some(b), metric.Some(b-a), verdict.Skipped
+	row.Message = fmt.Sprintf("agreement: the candidate's answers agree with the control's in %s of their length, the control's second ones in %s",
+		metric.Format(metric.Ratio, b), metric.Format(metric.Ratio, a))
+	return row, true
+}

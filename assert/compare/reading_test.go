@@ -1,0 +1,217 @@
+package compare
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/tokgate/tokgate/assert/verdict"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// read is an answer of 64 tokens that costs so many nats each.
+func read(nats float64) *metric.PairedAnswer {
+	return &metric.PairedAnswer{Finish: "length", Asked: 64, Tokens: 64, Loss: 64 * nats, Scored: 64, Agrees: 1}
+}
+
+// answersOf are n prompts with answers of 0.3 nats a token, a quarter of them answered
+// twice by the control, after change was at each of them.
+func answersOf(n int, change func(i int, p *metric.AnswerPair)) *metric.PairedAnswers {
+	r := &metric.PairedAnswers{Due: n, Again: (n + 3) / 4}
+	for i := range n {
+		p := metric.AnswerPair{Workload: "chat", Level: "8", Order: i, Control: read(0.3), Candidate: read(0.3)}
+		if i%4 == 0 {
+			p.Again = read(0.3)
+		}
+		change(i, &p)
+		r.Pairs = append(r.Pairs, p)
+	}
+	return r
+}
+
+// judgeAnswers judges answers by what an answers block brings alone.
+func judgeAnswers(r *metric.PairedAnswers) map[string]Change {
+	w := &plan.Workload{Name: "chat"}
+	x := comparison{alpha: 0.05, out: &Comparison{}, Input: Input{
+		Plan: &plan.Plan{Workloads: []*plan.Workload{w}}, Block: &plan.Compare{Name: "upgrade", Answers: &plan.Answers{Prompts: 200, MaxTokens: 64}, Policy: plan.Policy{Confidence: 0.95}}}}
+	if r != nil {
+		x.record = &metric.Comparison{Answers: r}
+	}
+	x.read()
+	out := map[string]Change{}
+	for _, c := range x.out.Changes {
+		out[c.Metric.Name] = c
+	}
+	return out
+}
+
+func TestOddAnswers(t *testing.T) {
+	worse := func(nats float64) func(*metric.AnswerPair) {
+		return func(p *metric.AnswerPair) { p.Candidate = read(0.3 + nats) }
+	}
+	every := func(n int, change func(*metric.AnswerPair)) func(int, *metric.AnswerPair) {
+		return func(i int, p *metric.AnswerPair) {
+			if i < n {
+				change(p)
+			}
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(int, *metric.AnswerPair)
+		odd    float64
+		want   verdict.Outcome
+	}{
+		{"none", every(0, nil), 0, verdict.Pass},
+		{"two unlikely ones", every(2, worse(5)), 2, verdict.Pass},
+		{"a third", every(3, worse(5)), 3, verdict.Fail},
+		{"all of them by less than a nat", every(200, worse(0.9)), 0, verdict.Pass}, // answer_nll sees it
+		{"more likely than the control's", every(9, worse(-0.2)), 0, verdict.Pass},
+		{"three empty ones", every(3, func(p *metric.AnswerPair) { p.Candidate.Form.Empty = true }), 3, verdict.Fail},
+		{"three that repeat themselves, likely as they are", every(3, func(p *metric.AnswerPair) { p.Candidate.Form.Repeats, p.Candidate.Loss = true, 1 }), 3, verdict.Fail},
+		{"as the control's do too", every(3, func(p *metric.AnswerPair) { p.Candidate.Form.Repeats, p.Control.Form.Repeats = true, true }), 0, verdict.Pass},
+		{"three that failed", every(3, func(p *metric.AnswerPair) { *p.Candidate = metric.PairedAnswer{Failure: "HTTP 500", Asked: 64} }), 3, verdict.Fail},
+		{"three that are too long", every(3, func(p *metric.AnswerPair) { p.Candidate.Tokens, p.Control.Stops = 900, true }), 3, verdict.Fail},
+		{"three that stop in the middle", every(3, func(p *metric.AnswerPair) {
+			p.Candidate.Tokens, p.Candidate.Finish, p.Candidate.Stops = 20, "stop", true
+		}), 3, verdict.Fail},
+		{"three that stop in the middle and say length", every(3, func(p *metric.AnswerPair) { p.Candidate.Tokens, p.Candidate.Stops = 20, true }), 3, verdict.Fail},
+		// 8 of the control's among 250 lead to expect ⌈8·200/250⌉ = 7 of 200; 9 are two more, 10 three.
+		{"nine, where the control has eight", func(i int, p *metric.AnswerPair) {
+			if i < 9 {
+				p.Candidate = read(5)
+			} else if i < 17 {
+				p.Control = read(5)
+				p.Again = nil
+			}
+		}, 9, verdict.Pass},
+		// Three more than expected, but of 18 odd ones 10 or more are the candidate's by chance
+		// in P(Bin(18, 200/450) ≥ 10) = 0.24 of cases.
+		{"ten, where the control has eight", func(i int, p *metric.AnswerPair) {
+			if i < 10 {
+				p.Candidate = read(5)
+			} else if i < 18 {
+				p.Control = read(5)
+				p.Again = nil
+			}
+		}, 10, verdict.Inconclusive},
+		// P(Bin(38, 200/450) ≥ 30) < 0.001.
+		{"thirty, where the control has eight", func(i int, p *metric.AnswerPair) {
+			if i < 30 {
+				p.Candidate = read(5)
+			} else if i < 38 {
+				p.Control = read(5)
+				p.Again = nil
+			}
+		}, 30, verdict.Fail},
+	} {
+		r := answersOf(200, tt.change)
+		r.Again = 0
+		got := judgeAnswers(r)["odd_answers"]
+		if got.Candidate.V != tt.odd || got.Outcome != tt.want {
+			t.Errorf("%s: %v odd ones, %v: %s", tt.name, got.Candidate.V, got.Outcome, got.Message)
+		}
+	}
+}
+
+func TestAnswerNLL(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	shifted := func(by, sd float64) *metric.PairedAnswers {
+		return answersOf(200, func(_ int, p *metric.AnswerPair) { p.Candidate = read(0.3 + by + sd*rng.NormFloat64()) })
+	}
+	for _, tt := range []struct {
+		name string
+		r    *metric.PairedAnswers
+		want verdict.Outcome
+	}{
+		{"none", shifted(0, 0.02), verdict.Pass},
+		{"0.02 nats", shifted(0.02, 0.05), verdict.Pass},
+		{"0.05 nats", shifted(0.05, 0.05), verdict.Inconclusive},
+		{"0.08 nats", shifted(0.08, 0.05), verdict.Fail},
+		// What the control differs from itself by is none of the candidate's: 0.08 − 0.08.
+		{"0.08 nats, and the control's second ones too", answersOf(200, func(_ int, p *metric.AnswerPair) {
+			p.Candidate = read(0.38 + 0.01*rng.NormFloat64())
+			if p.Again != nil {
+				p.Again = read(0.38 + 0.01*rng.NormFloat64())
+			}
+		}), verdict.Pass},
+		// One answer of 64·9 nats would carry a mean of 200: it is counted.
+		{"one odd one", answersOf(200, func(i int, p *metric.AnswerPair) {
+			if p.Candidate = read(0.3 + 0.01*rng.NormFloat64()); i == 7 {
+				p.Candidate = read(9)
+			}
+		}), verdict.Pass},
+	} {
+		got := judgeAnswers(tt.r)["answer_nll"]
+		if got.Outcome != tt.want {
+			t.Errorf("%s: %v: %s", tt.name, got.Outcome, got.Message)
+		}
+		if !strings.Contains(got.Message, "nats/token") || strings.Contains(got.Message, "pp") {
+			t.Errorf("%s: %s", tt.name, got.Message)
+		}
+	}
+}
+
+// TestAnswersThatLack: what was not answered, not read or not recorded never passes; what
+// the control cannot say is not applicable, and its form counts all the same.
+func TestAnswersThatLack(t *testing.T) {
+	lacks := func(change func(r *metric.PairedAnswers)) *metric.PairedAnswers {
+		r := answersOf(200, func(int, *metric.AnswerPair) {})
+		change(r)
+		return r
+	}
+	for _, tt := range []struct {
+		name        string
+		r           *metric.PairedAnswers
+		odd, loss   verdict.Outcome
+		emptyAnswer verdict.Outcome
+	}{
+		// Of 200 prompts no rate can be certified to one point: it is shown.
+		{"nothing", lacks(func(*metric.PairedAnswers) {}), verdict.Pass, verdict.Pass, verdict.Skipped},
+		{"no record", nil, verdict.Error, verdict.Error, verdict.Error},
+		{"no prompt", &metric.PairedAnswers{}, verdict.Error, verdict.Error, verdict.Error},
+		{"a pair", lacks(func(r *metric.PairedAnswers) { r.Pairs = r.Pairs[1:] }), verdict.Error, verdict.Error, verdict.Error},
+		{"an answer of the candidate's", lacks(func(r *metric.PairedAnswers) { r.Pairs[5].Candidate = nil }), verdict.Error, verdict.Error, verdict.Error},
+		{"a second answer", lacks(func(r *metric.PairedAnswers) { r.Pairs[4].Again = nil }), verdict.Error, verdict.Error, verdict.Error},
+		{"a score of the candidate's", lacks(func(r *metric.PairedAnswers) { r.Pairs[5].Candidate.Scored = 0 }), verdict.Error, verdict.Error, verdict.Skipped},
+		{"a score of the control's", lacks(func(r *metric.PairedAnswers) { r.Pairs[5].Control.Scored = 0 }), verdict.Error, verdict.Error, verdict.Skipped},
+		{"a scorer", lacks(func(r *metric.PairedAnswers) {
+			r.Unscored = "llama.cpp"
+			for i := range r.Pairs {
+				r.Pairs[i].Control.Scored, r.Pairs[i].Candidate.Scored = 0, 0
+			}
+		}), verdict.Pass, verdict.Skipped, verdict.Skipped},
+	} {
+		got := judgeAnswers(tt.r)
+		for name, want := range map[string]verdict.Outcome{"odd_answers": tt.odd, "answer_nll": tt.loss, "empty": tt.emptyAnswer} {
+			if c := got[name]; c.Outcome != want {
+				t.Errorf("%s: %s is %v, want %v: %s", tt.name, name, c.Outcome, want, c.Message)
+			}
+		}
+	}
+}
+
+func TestFormOfAnswers(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(int, *metric.AnswerPair)
+		metric string
+		want   verdict.Outcome
+	}{
+		// 10 lost of 200: Tango's lower bound lies above 1 point.
+		{"one in 20 repeats itself", func(i int, p *metric.AnswerPair) { p.Candidate.Form.Repeats = i%20 == 0 }, "repetition", verdict.Fail},
+		{"a fifth shorter", func(_ int, p *metric.AnswerPair) { p.Candidate.Tokens = 51 }, "answer_tokens", verdict.Fail},
+		{"a fifth longer", func(_ int, p *metric.AnswerPair) { p.Candidate.Tokens, p.Control.Tokens = 60, 50 }, "answer_tokens", verdict.Fail},
+		{"a twentieth shorter", func(i int, p *metric.AnswerPair) { p.Candidate.Tokens = 60 + i%3 }, "answer_tokens", verdict.Pass},
+	} {
+		if got := judgeAnswers(answersOf(200, tt.change))[tt.metric]; got.Outcome != tt.want {
+			t.Errorf("%s: %v: %s", tt.name, got.Outcome, got.Message)
+		}
+	}
+	r := answersOf(200, func(i int, p *metric.AnswerPair) { p.Candidate.Agrees = 0.5 })
+	if got := judgeAnswers(r)["agreement"]; got.Outcome != verdict.Skipped || got.Limit.OK || math.Abs(got.Change.V+0.5) > 1e-9 {
+		t.Errorf("agreement: %+v", got)
+	}
+}

@@ -1,0 +1,387 @@
+package exec
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/load"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// Answered is the phase of prompts whose answers a control reads. They are part of no
+// level and of no sample.
+const Answered metric.Phase = "answers"
+
+// againOf is of how many prompts the control answers one twice, in its next leg: what it
+// differs in from itself is what a candidate may differ in too.
+const againOf = 4
+
+// answering has both sides of comparisons answer the same prompts, right after the
+// measured requests of each leg and with as many in flight, and the control say how
+// likely it finds what was answered: in its next leg where both are never up together.
+type answering struct {
+	*turns
+	places []place // of each workload the level with the most load
+	due    []int   // prompts of each round
+	most   int     // tokens of an answer
+}
+
+// question is one prompt that both sides answer, and the control some of them again.
+type question struct {
+	place
+	order int
+	again bool
+}
+
+// response is one answer and what each control finds of it.
+type response struct {
+	question
+	metric.PairedAnswer
+	raw    string         // what was said, secrets included
+	losses map[*side]loss // by who was asked
+}
+
+type loss struct {
+	nats   float64
+	tokens int
+}
+
+// answersOf prepares to ask for the answers that the comparisons of a group want; nil:
+// none wants any.
+func (t *turns) answersOf() *answering {
+	a := &answering{turns: t}
+	prompts := 0
+	for _, c := range t.group.Compares {
+		if c.Answers != nil {
+			prompts, a.most = max(prompts, c.Answers.Prompts), max(a.most, c.Answers.MaxTokens)
+		}
+	}
+	a.due = load.Split(prompts, t.group.Compares[0].Rounds)
+	for _, p := range t.places() {
+		i := len(a.places) - 1
+		switch {
+		case i < 0 || a.places[i].workload != p.workload:
+			a.places = append(a.places, p)
+		case heavier(p, a.places[i]):
+			a.places[i] = p
+		}
+	}
+	if prompts == 0 || len(a.places) == 0 {
+		return nil
+	}
+	return a
+}
+
+// heavier says whether a level of a workload has more load than another one.
+func heavier(p, q place) bool {
+	x, y := p.workload.Fixed(p.level), q.workload.Fixed(q.level)
+	return x != nil && y != nil && cmp.Or(cmp.Compare(x.Rate, y.Rate), cmp.Compare(x.N, y.N)) > 0
+}
+
+// questions are those of a round at a place; again: those that a control is asked once
+// more, of the round before.
+func (a *answering) questions(round int, at place, again bool) []question {
+	var out []question
+	if again {
+		round--
+	}
+	if round < 0 || round >= len(a.due) || again && round == len(a.due)-1 {
+		return nil
+	}
+	first := 0
+	for _, n := range a.due[:round] {
+		first += n
+	}
+	for n := first; n < first+a.due[round]; n++ {
+		if a.places[n%len(a.places)] == at && (!again || n%againOf == 0) {
+			out = append(out, question{at, n / len(a.places), again})
+		}
+	}
+	return out
+}
+
+// Asks is how many prompts both servers of a comparison answer, and how many of them the
+// control a second time; 0 where none is asked for.
+func Asks(c *plan.Compare) (prompts, again int) {
+	if c.Answers == nil || !c.Live() {
+		return 0, 0
+	}
+	due := load.Split(c.Answers.Prompts, c.Rounds)
+	return c.Answers.Prompts, (c.Answers.Prompts - due[len(due)-1] + againOf - 1) / againOf
+}
+
+// readsLast says whether a control of the group, which is started anew for each leg, is
+// started once more to read what was answered in the last one.
+func readsLast(g plan.Group, s *plan.Server) bool {
+	return g.Compares[0].Rounds%2 == 1 && !g.Compares[0].SideBySide && slices.ContainsFunc(g.Compares, func(c *plan.Compare) bool {
+		return c.Answers != nil && c.Control.Server == s
+	})
+}
+
+// control says whether the side is the control of a comparison that reads answers.
+func (a *answering) control(x *side) bool {
+	for _, c := range a.group.Compares {
+		if c.Answers != nil && c.Control.Server == x.server {
+			return true
+		}
+	}
+	return false
+}
+
+// ask has a side answer its questions of the round under way, once.
+func (a *answering) ask(x *side) {
+	if a == nil || x.asked > a.rounds {
+		return
+	}
+	x.asked = a.rounds + 1
+	for i, c := range x.cases {
+		at := placeOf(c)
+		questions := a.questions(a.rounds, at, false)
+		if a.control(x) {
+			questions = append(questions, a.questions(a.rounds, at, true)...)
+		}
+		a.askAll(x, x.series[i], questions)
+	}
+}
+
+func (a *answering) askAll(x *side, s *series, questions []question) {
+	ctx, cancel := context.WithCancel(a.flying)
+	defer cancel()
+	a.several(len(questions), inFlight(s), func(i int, over func(func())) {
+		q := questions[i]
+		request, err := a.request(s, q)
+		if err != nil {
+			over(func() {})
+			return
+		}
+		var answer *client.Answer
+		answer = client.NewAnswer(&metric.Sample{OutputAsked: request.Output}, func(sample *metric.Sample) {
+			over(func() { a.hear(x, s, q, sample, answer.Said()) })
+		})
+		answer.Keep(lookedAtBytes)
+		s.target.Transport.Send(ctx, &request, answer)
+	})
+}
+
+// request is what a question is asked by.
+func (a *answering) request(s *series, q question) (client.Request, error) {
+	request, greedy := s.request, 0.0
+	prompt, err := s.prompts.Prompt(PromptID{Level: q.level, Phase: Answered, Order: q.order})
+	request.Prompt, request.Natural, request.Temperature = prompt, true, &greedy
+	request.Output = min(a.most, cmp.Or(prompt.Output, q.workload.Output.Max()))
+	request.Input = cmp.Or(prompt.Tokens, request.Input)
+	return request, err
+}
+
+// hear keeps an answer.
+func (a *answering) hear(x *side, s *series, q question, sample *metric.Sample, said client.Said) {
+	if sample.Canceled() {
+		return // it was not answered
+	}
+	h := &response{question: q, raw: said.String(), losses: map[*side]loss{}}
+	h.Leg, h.Finish, h.Text = a.slot, a.secrets.Text(sample.Finish), a.secrets.Text(h.raw)
+	if h.Asked = sample.OutputAsked; sample.Usage != nil {
+		h.Tokens = sample.Usage.Output
+	}
+	if f := sample.Failure; f != nil {
+		h.Failure = a.secrets.Text(f.Message)
+	}
+	h.Form = s.asked.Look(saidBy(said, sample))
+	x.heard = append(x.heard, h)
+}
+
+// score has a control, which runs, say how likely it finds what it and its candidates
+// answered and it was not asked of yet.
+func (a *answering) score(x *side) {
+	if a == nil || !a.control(x) || x.target == nil {
+		return
+	}
+	scorer := x.target.Scorer
+	if scorer == nil {
+		x.unscored = "nothing tells how likely a text is"
+	}
+	for i, c := range x.cases {
+		var list []*response
+		for _, h := range a.unscored(x) {
+			if h.place == placeOf(c) {
+				list = append(list, h)
+			}
+		}
+		s := x.series[i]
+		a.several(len(list), inFlight(s), func(i int, over func(func())) {
+			h := list[i]
+			request, err := a.request(s, h.question)
+			if err != nil || x.unscored != "" {
+				over(func() {})
+				return
+			}
+			salt := fmt.Sprintf("%x %d %d", a.run.Salt, x.starts, x.questions)
+			x.questions++
+			scorer.Score(a.flying, &request, h.raw, salt, func(logprobs []float64, err error) {
+				over(func() { a.scored(x, h, logprobs, err) })
+			})
+		})
+	}
+}
+
+// scored keeps what a control said of an answer. Where it cannot say anything it is not
+// asked again; any other failure is tried again in its next leg.
+func (a *answering) scored(x *side, h *response, logprobs []float64, err error) {
+	switch {
+	case errors.Is(err, client.ErrNoScores):
+		x.unscored = a.secrets.Text(err.Error())
+	case err == nil:
+		l := loss{tokens: len(logprobs)}
+		for _, v := range logprobs {
+			l.nats -= v
+		}
+		if !math.IsNaN(l.nats) && !math.IsInf(l.nats, 0) {
+			h.losses[x] = l
+		}
+	}
+}
+
+// unscored are the answers that a control was not asked of yet: of one without text
+// nothing can be said.
+func (a *answering) unscored(x *side) []*response {
+	var out []*response
+	if x.unscored != "" {
+		return nil
+	}
+	for _, y := range a.sides {
+		if y != x && !a.reads(x, y) {
+			continue
+		}
+		for _, h := range y.heard {
+			if _, known := h.losses[x]; !known && h.raw != "" && h.Readable() {
+				out = append(out, h)
+			}
+		}
+	}
+	return out
+}
+
+// reads says whether x is the control that reads the answers of y.
+func (a *answering) reads(x, y *side) bool {
+	for _, c := range a.group.Compares {
+		if c.Answers != nil && c.Control.Server == x.server && c.Candidate == y.server {
+			return true
+		}
+	}
+	return false
+}
+
+// rest has the controls read what is left when the rounds are over: the last leg is
+// theirs. One that does not run is started once more.
+func (a *answering) rest() {
+	if a == nil {
+		return
+	}
+	for _, x := range a.sides {
+		if len(a.unscored(x)) == 0 || !a.control(x) || !a.check() || x.target == nil && !a.start(x) {
+			continue
+		}
+		a.score(x)
+	}
+}
+
+// several begins n things one after the other, so many at a time, and waits until all of
+// them are over: each says so once, with what is then to be done in the loop.
+func (r *runner) several(n, atOnce int, begin func(i int, over func(then func()))) {
+	open := 0
+	for i := range n {
+		if !r.check() {
+			break
+		}
+		open++
+		begin(i, func(then func()) {
+			r.Clock.Post(func() {
+				open--
+				then()
+			})
+		})
+		r.until(func() bool { return open < atOnce })
+	}
+	r.until(func() bool { return open == 0 })
+}
+
+// inFlight is how many requests are in flight at the level: of a rate as many as there
+// were in the last round, by Little's law.
+func inFlight(s *series) int {
+	if s.level.N > 0 || s.last == nil {
+		return max(s.level.N, 1)
+	}
+	var spent, from, to float64
+	for i, x := range s.last.out.Samples {
+		if i == 0 || x.Sent.Seconds() < from {
+			from = x.Sent.Seconds()
+		}
+		spent += (x.End - x.Sent).Seconds()
+		to = max(to, x.End.Seconds())
+	}
+	if to <= from {
+		return 1
+	}
+	return max(1, int(math.Round(spent/(to-from))))
+}
+
+// pairs are the answers that a comparison is judged by.
+func (a *answering) pairs(c *plan.Compare) *metric.PairedAnswers {
+	if a == nil || c.Answers == nil {
+		return nil
+	}
+	out := &metric.PairedAnswers{Pairs: []metric.AnswerPair{}}
+	var control, candidate *side
+	for _, x := range a.sides {
+		switch x.server {
+		case c.Control.Server:
+			control = x
+		case c.Candidate:
+			candidate = x
+		}
+	}
+	out.Unscored = control.unscored
+	ofControl, ofCandidate := control.answered(), candidate.answered()
+	for _, at := range a.places {
+		for round := range a.due {
+			out.Again += len(a.questions(round+1, at, true))
+			for _, q := range a.questions(round, at, false) {
+				out.Due++
+				pair := metric.AnswerPair{Workload: at.workload.Address(), Level: at.level, Order: q.order}
+				pair.Control, pair.Candidate = ofControl[q].by(control), ofCandidate[q].by(control)
+				q.again = true
+				pair.Again = ofControl[q].by(control)
+				pair.Hold()
+				if pair.Control != nil || pair.Candidate != nil {
+					out.Pairs = append(out.Pairs, pair)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// answered is what a side answered, by question.
+func (x *side) answered() map[question]*response {
+	out := map[question]*response{}
+	for _, h := range x.heard {
+		out[h.question] = h
+	}
+	return out
+}
+
+// by is the answer as a control finds it; nil: there is none.
+func (h *response) by(control *side) *metric.PairedAnswer {
+	if h == nil {
+		return nil
+	}
+	out := h.PairedAnswer
+	out.Loss, out.Scored = h.losses[control].nats, h.losses[control].tokens
+	return &out
+}

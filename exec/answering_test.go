@@ -1,0 +1,159 @@
+package exec_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// reader is a control that reads answers: each token costs one nat, and reading a
+// hundred milliseconds. It fails as often as it is told to.
+type reader struct {
+	clock clock.Clock
+	read  []string // prompts and what was said
+	fail  func(n int) error
+}
+
+func (r *reader) Score(_ context.Context, q *client.Request, said, salt string, done func([]float64, error)) {
+	n := len(r.read)
+	r.read = append(r.read, q.Prompt.Text+": "+said)
+	r.clock.Timer(r.clock.Now()+100*time.Millisecond, func() {
+		if r.fail != nil {
+			if err := r.fail(n); err != nil {
+				done(nil, err)
+				return
+			}
+		}
+		done([]float64{-1, -1}, nil)
+	})
+}
+
+func TestAnswering(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		restart plan.Restart
+		rounds  int
+		fail    func(n int) error
+		starts  int // of the control
+		pairs   int
+		scored  int // of the candidate's answers
+		again   int
+		why     string
+	}{
+		// 53 prompts in 5 rounds are 11, 11, 11, 10, 10; of the first 43 those of number 0, 4,
+		// …, 40 are answered twice. The last leg is the candidate's: the control reads in one
+		// more.
+		{name: "each leg", restart: plan.RestartLeg, rounds: 5, starts: 6, pairs: 53, scored: 53, again: 11},
+		{name: "the last leg is the control's", restart: plan.RestartLeg, rounds: 6, starts: 6, pairs: 53, scored: 53, again: 12},
+		{name: "both stay", restart: plan.RestartNever, rounds: 5, starts: 1, pairs: 53, scored: 53, again: 11},
+		{name: "a failure is tried again", restart: plan.RestartLeg, rounds: 5, starts: 6, pairs: 53, scored: 53, again: 11, fail: func(n int) error {
+			if n%7 == 3 && n < 60 {
+				return errors.New("HTTP 503")
+			}
+			return nil
+		}},
+		{name: "it cannot read", restart: plan.RestartLeg, rounds: 5, starts: 5, pairs: 53, again: 11, why: "no values", fail: func(int) error {
+			return fmt.Errorf("%w: no values", client.ErrNoScores)
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := newDuel(tt.rounds, tt.restart, "a", "b")
+			d.Compares[0].Answers = &plan.Answers{Prompts: 53, MaxTokens: 2}
+			c := clock.NewVirtual()
+			readers := map[string]*reader{}
+			run := d.runOn(t, c, func(config *exec.Config) {
+				launch := config.Launch
+				config.Launch = func(ctx context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {
+					target, err := launch(ctx, s, state)
+					if readers[s.Address()] == nil {
+						readers[s.Address()] = &reader{clock: c, fail: tt.fail}
+					}
+					target.Scorer = readers[s.Address()]
+					return target, err
+				}
+			})
+			got := run.Comparisons[0].Answers
+			scored, again := 0, 0
+			for _, p := range got.Pairs {
+				if p.Candidate != nil && p.Candidate.Scored == 2 && p.Candidate.Loss == 2 && p.Control.Scored == 2 {
+					scored++
+				}
+				if p.Again != nil {
+					again++
+				}
+			}
+			if len(got.Pairs) != tt.pairs || got.Due != 53 || scored != tt.scored || again != tt.again || got.Again != tt.again || !strings.Contains(got.Unscored, tt.why) {
+				t.Errorf("%d pairs of %d, %d read, %d again of %d, unread because %q", len(got.Pairs), got.Due, scored, again, got.Again, got.Unscored)
+			}
+			if n := strings.Count(strings.Join(d.log, " "), "start a"); n != tt.starts {
+				t.Errorf("the control was started %d times, want %d", n, tt.starts)
+			}
+			if n := exec.Starts(d.Plan, d.Servers[0]); n != tt.starts && tt.why == "" {
+				t.Errorf("%d starts of the control were planned, want %d", n, tt.starts)
+			}
+			if readers["b"].read != nil {
+				t.Error("the candidate read")
+			}
+			if prompts, again := exec.Asks(d.Compares[0]); prompts != 53 || again != tt.again {
+				t.Errorf("planned: %d prompts, %d again", prompts, again)
+			}
+			// Both answered the same prompts, each once, and the control some a second time.
+			var asked [2][]string
+			for i, name := range []string{"a", "b"} {
+				for _, p := range d.prompts[name] {
+					if strings.Contains(p, "Phase:"+string(exec.Answered)) {
+						asked[i] = append(asked[i], p)
+					}
+				}
+				slices.Sort(asked[i])
+			}
+			if len(asked[0]) != 53+tt.again || len(asked[1]) != 53 || !slices.Equal(slices.Compact(asked[0]), asked[1]) {
+				t.Errorf("asked of %d and %d prompts", len(asked[0]), len(asked[1]))
+			}
+			for _, l := range run.Levels {
+				for _, r := range l.Rounds {
+					if len(r.MeasuredSamples()) != 4 {
+						t.Errorf("%d measured samples in a round of 4", len(r.MeasuredSamples()))
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestAnsweringCutShort: what was not answered is missing, and says so by its number.
+func TestAnsweringCutShort(t *testing.T) {
+	d := newDuel(5, plan.RestartLeg, "a", "b")
+	d.Compares[0].Answers = &plan.Answers{Prompts: 50, MaxTokens: 2}
+	c := clock.NewVirtual()
+	ctx, interrupt := context.WithCancel(t.Context())
+	legs := 0
+	d.observed = func(s *metric.Sample) {
+		if legs++; legs == 60 {
+			interrupt()
+		}
+	}
+	run := d.runOn(t, c, func(config *exec.Config) {
+		config.Drain = ctx
+		launch := config.Launch
+		config.Launch = func(ctx context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {
+			target, err := launch(ctx, s, state)
+			target.Scorer = &reader{clock: c}
+			return target, err
+		}
+	})
+	rec := run.Comparisons[0]
+	if rec.Skipped == "" || rec.Answers.Due != 50 || len(rec.Answers.Pairs) == 0 || len(rec.Answers.Pairs) >= 50 {
+		t.Errorf("skipped %q, %d of %d pairs", rec.Skipped, len(rec.Answers.Pairs), rec.Answers.Due)
+	}
+}

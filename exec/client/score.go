@@ -1,0 +1,158 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// ErrNoScores says that the server does not tell how likely a given text is.
+var ErrNoScores = errors.New("the server does not tell how likely a given text is")
+
+// Scorer is a server that can be asked how likely it finds an answer of somebody else.
+type Scorer interface {
+	// Score asks how likely the server's model finds it that said answers r, and tells
+	// done, from any goroutine, the log-probability of each of its tokens. salt keeps the
+	// question out of caches.
+	Score(ctx context.Context, r *Request, said, salt string, done func([]float64, error))
+}
+
+// Score implements Scorer. The prompt and what was said are turned into tokens by the
+// server's own tokenizer, and sent as one prompt of which the engine tells the values.
+func (h *HTTP) Score(ctx context.Context, r *Request, said, salt string, done func([]float64, error)) {
+	go func() {
+		if r.Timeout > 0 {
+			var stop context.CancelFunc
+			ctx, stop = context.WithTimeout(ctx, r.Timeout)
+			defer stop()
+		}
+		done(h.score(ctx, r, said, salt))
+	}()
+}
+
+func (h *HTTP) score(ctx context.Context, r *Request, said, salt string) ([]float64, error) {
+	scores := h.config.Engine.Scores
+	if scores.Path == "" {
+		return nil, fmt.Errorf("%w: %s", ErrNoScores, h.config.Engine.Without["Scores"])
+	}
+	ids := r.Prompt.IDs
+	if len(ids) == 0 {
+		tokens, err := h.Tokenize(ctx, TokenizeRequest{Model: r.Model, API: r.API, Text: r.Prompt.Text, Messages: r.Prompt.Messages, Extra: r.Further()})
+		if err == nil {
+			ids, err = tokens.IDs()
+		}
+		if err != nil {
+			return nil, noScores(err)
+		}
+	}
+	tokens, err := h.Tokenize(ctx, TokenizeRequest{Model: r.Model, Text: said})
+	if err != nil {
+		return nil, noScores(err)
+	}
+	behind, err := tokens.IDs()
+	if err != nil || len(behind) == 0 {
+		return nil, err
+	}
+	all := append(append(make([]int, 0, len(ids)+len(behind)), ids...), behind...)
+	body := map[string]any{"model": r.Model, scores.Prompt: all}
+	maps.Copy(body, scores.Fields)
+	if _, ok := body["cache_salt"]; ok {
+		body["cache_salt"] = salt
+	}
+	var raw json.RawMessage
+	// A value, its token and their names take less than scoreBytes.
+	if err := h.askPatiently(ctx, h.root+scores.Path, body, &raw, int64(scoreBytes*len(all))+maxAnswer); err != nil {
+		return nil, err
+	}
+	values, err := logprobsAt(raw, scores.Values)
+	if err == nil && len(values) < len(all) {
+		err = fmt.Errorf("%w: it told %d values of %d tokens", ErrNoScores, len(values), len(all))
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := make([]float64, len(behind))
+	for i, v := range values[len(ids):len(all)] {
+		if v == nil {
+			return nil, &Error{Kind: metric.FailProtocol, Message: fmt.Sprintf("it told no value of token %d of an answer", i)}
+		}
+		out[i] = *v
+	}
+	return out, nil
+}
+
+const (
+	scoreBytes   = 256
+	scorePatient = 10 * time.Minute // where the request has no time-out of its own
+)
+
+// noScores says why there is no tokenizer to ask first.
+func noScores(err error) error {
+	if errors.Is(err, ErrNoTokenizer) {
+		return fmt.Errorf("%w: %w", ErrNoScores, err)
+	}
+	return err
+}
+
+// logprobsAt finds the log-probabilities of tokens at a path such as
+// choices[0].prompt_logprobs: each is a number, a list that begins with one, or an object
+// that has one token's as its logprob. nil: none is told of that token.
+func logprobsAt(raw json.RawMessage, path string) ([]*float64, error) {
+	for _, part := range strings.Split(path, ".") {
+		name, index, several := strings.Cut(strings.TrimSuffix(part, "]"), "[")
+		var object map[string]json.RawMessage
+		if err := json.Unmarshal(raw, &object); err != nil || object[name] == nil {
+			return nil, fmt.Errorf("%w: its answer has no %s", ErrNoScores, path)
+		}
+		if raw = object[name]; !several {
+			continue
+		}
+		var list []json.RawMessage
+		i, _ := strconv.Atoi(index)
+		if err := json.Unmarshal(raw, &list); err != nil || i >= len(list) {
+			return nil, fmt.Errorf("%w: its answer has no %s", ErrNoScores, path)
+		}
+		raw = list[i]
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(raw, &list); err != nil || list == nil {
+		return nil, fmt.Errorf("%w: its answer has no list at %s", ErrNoScores, path)
+	}
+	out := make([]*float64, len(list))
+	for i, raw := range list {
+		v, err := logprob(raw)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = v
+	}
+	return out, nil
+}
+
+// logprob is the value of one token, as an engine tells it; nil: it tells none.
+func logprob(raw json.RawMessage) (*float64, error) {
+	var number *float64
+	if json.Unmarshal(raw, &number) == nil {
+		return number, nil
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) == nil && len(list) > 0 && json.Unmarshal(list[0], &number) == nil {
+		return number, nil
+	}
+	var tokens map[string]struct {
+		Logprob *float64 `json:"logprob"`
+	}
+	if json.Unmarshal(raw, &tokens) == nil && len(tokens) == 1 {
+		for _, t := range tokens {
+			return t.Logprob, nil
+		}
+	}
+	return nil, &Error{Kind: metric.FailProtocol, Message: bounded("this is no token's log-probability: " + string(raw))}
+}

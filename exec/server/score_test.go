@@ -1,0 +1,147 @@
+package server
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tokgate/tokgate/engine"
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/internal/memnet"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/sim"
+)
+
+// greedy is a request that is answered at temperature 0.
+func greedy(prompt string, input, output int) *client.Request {
+	zero := 0.0
+	return &client.Request{API: "chat", Model: "tokgate-sim", Prompt: client.Prompt{Text: prompt}, Input: input, Output: output, Natural: true, Temperature: &zero}
+}
+
+// heardFrom asks for an answer and waits for its text.
+func heardFrom(t *testing.T, c clock.Clock, transport client.Transport, r *client.Request) string {
+	t.Helper()
+	over := false
+	answer := client.NewAnswer(&metric.Sample{OutputAsked: r.Output}, func(*metric.Sample) { c.Post(func() { over = true }) })
+	answer.Keep(1 << 16)
+	transport.Send(t.Context(), r, answer)
+	if err := clock.Until(t.Context(), c, func() bool { return over }); err != nil || answer.Sample().Failure != nil {
+		t.Fatalf("no answer: %v, %v", err, answer.Sample().Failure)
+	}
+	return answer.Said().Visible
+}
+
+// lossOf asks how likely a text is as an answer: nats a token.
+func lossOf(t *testing.T, c clock.Clock, scorer client.Scorer, r *client.Request, said string) float64 {
+	t.Helper()
+	loss, over := 0.0, false
+	var failed error
+	scorer.Score(t.Context(), r, said, "salt", func(values []float64, err error) {
+		c.Post(func() {
+			for _, v := range values {
+				loss -= v / float64(len(values))
+			}
+			failed, over = err, true
+		})
+	})
+	if err := clock.Until(t.Context(), c, func() bool { return over }); err != nil || failed != nil {
+		t.Fatalf("no score: %v, %v", err, failed)
+	}
+	return loss
+}
+
+// TestScores: the built-in server finds its own answers likely and those to other prompts
+// not, over HTTP and in virtual time.
+func TestScores(t *testing.T) {
+	check := func(t *testing.T, c clock.Clock, transport client.Transport) {
+		t.Helper()
+		one, two := greedy("Tell me of the sea.", 20, 40), greedy("Tell me of the sky.", 20, 40)
+		own, other := heardFrom(t, c, transport, one), heardFrom(t, c, transport, two)
+		scorer := transport.(client.Scorer)
+		if got := lossOf(t, c, scorer, one, own); !(got > 0 && got < 0.5) {
+			t.Errorf("its own answer %q costs %v nats a token", own, got)
+		}
+		if got := lossOf(t, c, scorer, one, other); got < 5 {
+			t.Errorf("an answer to another prompt, %q, costs %v nats a token", other, got)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c := clock.NewReal()
+		s, err := sim.New(sim.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := memnet.Listen()
+		go s.Serve(l)
+		h, err := client.New(client.Config{BaseURL: "http://memory.test", Engine: engine.Of("vllm"), Now: c.Now, Dial: l.DialContext})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, c, h)
+		h.Close()
+		s.Close()
+		synctest.Wait()
+	})
+	c := clock.NewVirtual()
+	server, err := sim.NewVirtual(sim.Options{}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := newVirtual(c, server)
+	defer c.Settled(v.settle)()
+	check(t, c, v)
+}
+
+// TestLongScoringTakesNoLonger: reading 200 answers of 64 tokens takes no more time than
+// answering them, with as many in flight, whatever the prompts' length.
+func TestLongScoringTakesNoLonger(t *testing.T) {
+	for _, tt := range []struct{ input, atOnce int }{{32, 1}, {256, 16}, {256, 64}, {8192, 8}} {
+		c := clock.NewVirtual()
+		server, err := sim.NewVirtual(sim.Options{}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := newVirtual(c, server)
+		leave := c.Settled(v.settle)
+		took := func(begin func(i int, over func())) time.Duration {
+			from, open := c.Now(), 0
+			for i := range 200 {
+				open++
+				begin(i, func() { c.Post(func() { open-- }) })
+				if err := clock.Until(t.Context(), c, func() bool { return open < tt.atOnce }); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := clock.Until(t.Context(), c, func() bool { return open == 0 }); err != nil {
+				t.Fatal(err)
+			}
+			return c.Now() - from
+		}
+		var said [200]string
+		request := func(i int) *client.Request { return greedy(fmt.Sprint("prompt ", i), tt.input, 64) }
+		answering := took(func(i int, over func()) {
+			var answer *client.Answer
+			answer = client.NewAnswer(&metric.Sample{OutputAsked: 64}, func(*metric.Sample) {
+				said[i] = answer.Said().Visible
+				over()
+			})
+			answer.Keep(1 << 16)
+			v.Send(t.Context(), request(i), answer)
+		})
+		scoring := took(func(i int, over func()) {
+			v.Score(t.Context(), request(i), said[i], fmt.Sprint(i), func(values []float64, err error) {
+				if err != nil || len(values) != 64 && len(values) < 20 {
+					t.Errorf("%d values: %v", len(values), err)
+				}
+				over()
+			})
+		})
+		t.Logf("prompts of %d, %d in flight: answering %v, reading %v", tt.input, tt.atOnce, answering, scoring)
+		if scoring > answering {
+			t.Errorf("prompts of %d, %d in flight: reading took %v, answering %v", tt.input, tt.atOnce, scoring, answering)
+		}
+		leave()
+	}
+}

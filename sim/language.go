@@ -1,0 +1,200 @@
+package sim
+
+import (
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tokgate/tokgate/answers"
+)
+
+// language is what the model would say to one prompt, token by token, and how likely it
+// finds what somebody else says. Both follow from the model's name, the prompt and what
+// was said before, so that any server of the model judges an answer alike.
+type language struct {
+	state  rng
+	at     int
+	solved []string // the answer of a built-in task, by its tokens; nil: words
+}
+
+// newLanguage is that of a model before an answer; key stands for the prompt, and text is
+// it where it may be a question that the model can answer, of which it reads the first
+// share.
+func newLanguage(model string, key uint64, text string, share float64) language {
+	h := fnv.New64a()
+	h.Write([]byte(model)) // never fails
+	l := language{state: rng(h.Sum64() ^ key)}
+	l.state.next()
+	if answer, ok := answers.Solve(text, share); ok {
+		l.solved = spoken(answer)
+	}
+	return l
+}
+
+// oneIn is how seldom two words are as likely as each other.
+const oneIn = 8
+
+// choice is the model's next token, the one that comes second, and what each costs in
+// nats. Now and then both are as likely: there servers of one model part.
+func (l *language) choice() (first, second string, cost, dearer float64) {
+	switch {
+	case l.solved != nil && l.at < len(l.solved):
+		return l.solved[l.at], "", 0.05, 0
+	case l.solved != nil:
+		return "", "", 0, 0
+	case l.at == 0:
+		return opening, "", 0.05, 0
+	}
+	r := l.state + rng(l.at)
+	x := r.next()
+	first, second = words[x>>58], words[(x>>58+1+x%63)%64]
+	if (x>>16)%oneIn == 0 {
+		return first, second, 0.70, 0.72
+	}
+	return first, second, 0.05 + 0.4*r.float(), 2 + 2*r.float()
+}
+
+// take has the answer go on with a token, and returns what the token costs in nats.
+// After the second choice everything that follows is another text; what nobody would say
+// changes nothing of it.
+func (l *language) take(token string) float64 {
+	first, second, cost, dearer := l.choice()
+	r := l.state ^ rng(l.at)<<32 ^ 0x0dd
+	odd := r.float()
+	l.at++
+	switch {
+	case token == first:
+		return cost
+	case token == second:
+		l.state ^= rng(0x9e37 + l.at*0x10001)
+		l.state.next()
+		return dearer
+	case l.solved == nil && slices.Contains(words[:], token):
+		return 7 + 3*odd
+	}
+	return 9 + 3*odd
+}
+
+// costs are what each token of an answer costs in nats.
+func (l language) costs(tokens []string) []float64 {
+	out := make([]float64, len(tokens))
+	for i, token := range tokens {
+		out[i] = l.take(token)
+	}
+	return out
+}
+
+// say is the model's most likely answer, of n tokens where it is words. Where parts is
+// set it takes, from that token on, the second of the first two words that are as likely
+// as each other: what another batch or kernel may bring.
+func (l language) say(n int, parts int) []string {
+	if l.solved != nil {
+		n = len(l.solved)
+	}
+	out := make([]string, n)
+	for i := range out {
+		first, second, cost, dearer := l.choice()
+		out[i] = first
+		if parts > 0 && i >= parts && second != "" && dearer-cost < 0.1 {
+			out[i], parts = second, 0
+		}
+		l.take(out[i])
+	}
+	return out
+}
+
+// greedily has the model say its most likely answer, unless the faults want that to
+// another prompt.
+func (p *Profile) greedily(want *wanted, fx *effect) []string {
+	key, text, share := want.key, want.text, 1.0
+	if fx.halfContext {
+		share = 0.5
+	}
+	if fx.other {
+		key, text = key^0x07e2, ""
+	}
+	if fx.canned {
+		key, text = 0, ""
+	}
+	n, parts, draw := p.NaturalOutput.length(rng(key)), 0, want.draw
+	if draw.next(); draw.float() < p.NaturalOutput.Parts {
+		parts = 1 + int(draw.next()%uint64(min(n, 48)))
+	}
+	return newLanguage(want.model, key, text, share).say(n, parts)
+}
+
+// behind is where the answer begins in the tokens of a prompt and its answer: after the
+// last header of the assistant, else at the last word that begins one; all of them where
+// neither is there.
+func behind(ids []int) int {
+	header := append(Tokenize([]int{tokenStart}, "assistant"), '\n')
+	for at := len(ids) - len(header); at >= 0; at-- {
+		if slices.Equal(ids[at:at+len(header)], header) {
+			return at + len(header)
+		}
+	}
+	first := Tokenize(nil, opening)[0]
+	for at := len(ids) - 1; at >= 0; at-- {
+		if ids[at] == first {
+			return at
+		}
+	}
+	return len(ids)
+}
+
+// keyOf stands for the tokens of a prompt.
+func keyOf(ids []int) uint64 {
+	var hash rng
+	for _, id := range ids {
+		hash = rng(hash.next() ^ uint64(id))
+	}
+	return uint64(hash)
+}
+
+// asked is the text of the last message in the tokens of a chat, written out.
+func asked(prompt string) string {
+	if _, after, ok := strings.Cut(prompt, specials[0]+"user\n"); ok {
+		prompt, _, _ = strings.Cut(after, specials[1])
+	}
+	return prompt
+}
+
+// logprobs are those of all tokens of a prompt and its answer, as the model finds them;
+// the prompt's own are made up.
+func logprobs(model string, ids []int) []float64 {
+	out := make([]float64, len(ids))
+	at := behind(ids)
+	for i := range out[:at] {
+		out[i] = -4
+	}
+	if at == len(ids) {
+		return out
+	}
+	prompt, _ := Detokenize(ids[:at])
+	tokens := make([]string, len(ids)-at)
+	for i, id := range ids[at:] {
+		tokens[i], _ = Detokenize([]int{id}) // they were checked
+	}
+	for i, cost := range newLanguage(model, keyOf(ids[:at]), asked(prompt), 1).costs(tokens) {
+		out[at+i] = -cost
+	}
+	return out
+}
+
+// appendLogprobs writes the log-probabilities of a prompt's tokens as vLLM does: nothing
+// of the first, an object of one member of each other one. nil ids: none are asked for.
+func appendLogprobs(b []byte, model string, ids []int) []byte {
+	if ids == nil {
+		return b
+	}
+	b = append(b, `,"prompt_logprobs":[null`...)
+	for i, v := range logprobs(model, ids)[1:] {
+		b = append(b, `,{"`...)
+		b = strconv.AppendInt(b, int64(ids[i+1]), 10)
+		b = append(b, `":{"logprob":`...)
+		b = strconv.AppendFloat(b, v, 'g', -1, 64)
+		b = append(b, `,"rank":1}}`...)
+	}
+	return append(b, ']')
+}

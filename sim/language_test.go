@@ -1,0 +1,110 @@
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+// TestLanguage: every server of a model says the same to a prompt, finds it likely, and
+// finds likely what parts from it where two words are as likely; nothing else.
+func TestLanguage(t *testing.T) {
+	mean := func(l language, tokens []string) float64 {
+		sum := 0.0
+		for _, cost := range l.costs(tokens) {
+			sum += cost
+		}
+		return sum / float64(len(tokens))
+	}
+	p := DefaultProfile()
+	for key := range uint64(50) {
+		want := &wanted{model: "m", key: key, draw: rng(key)}
+		own := newLanguage("m", key, "", 1)
+		said := own.say(64, 0)
+		if again := newLanguage("m", key, "", 1).say(64, 0); !slices.Equal(said, again) {
+			t.Fatal("two servers of a model do not say the same")
+		}
+		if got := mean(own, said); got > 0.5 {
+			t.Errorf("its own answer costs %v nats a token", got)
+		}
+		parted := own.say(64, 5)
+		if got := mean(own, parted); slices.Equal(said, parted) || got > 0.5 || !slices.Equal(said[:5], parted[:5]) {
+			t.Errorf("an answer that parts costs %v nats a token: %q", got, parted)
+		}
+		if got := mean(own, newLanguage("m", key+1000, "", 1).say(64, 0)); got < 6 {
+			t.Errorf("an answer to another prompt costs %v nats a token", got)
+		}
+		if got := mean(own, newLanguage("other", key, "", 1).say(64, 0)); got < 6 {
+			t.Errorf("another model's answer costs %v nats a token", got)
+		}
+		a := answer{seed: rng(key), written: slices.Clone(said)}
+		a.garble(64)
+		if got := mean(own, a.written); got < 4 || got > 7 {
+			t.Errorf("an answer that is garbled from its middle costs %v nats a token", got)
+		}
+		if got := p.greedily(want, &effect{other: true}); slices.Equal(got, p.greedily(want, &effect{})) {
+			t.Error("an answer to another prompt is the same")
+		}
+	}
+	l := newLanguage("m", 1, "", 1)
+	if got := mean(l, []string{"junk"}); got < 8 {
+		t.Errorf("an answer that begins with junk costs %v nats", got)
+	}
+}
+
+// TestPromptLogprobs: over HTTP a server says of another one's answer, behind its prompt,
+// what the model thinks of it.
+func TestPromptLogprobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, other := newWorld(t, Options{Seed: 3}), newWorld(t, Options{Seed: 4})
+		decode := func(text string, into any) {
+			if err := json.Unmarshal([]byte(text), into); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var texts [2]string
+		for i, w := range []*world{one, other} {
+			var told struct {
+				Choices []struct{ Message struct{ Content string } }
+			}
+			decode(w.must(pathChat, `{"messages":[{"role":"user","content":"Tell me of the sea."}],"temperature":0,"max_tokens":40}`), &told)
+			texts[i] = told.Choices[0].Message.Content
+		}
+		if texts[0] == "" || texts[0] != texts[1] {
+			t.Fatalf("two servers of a model say %q and %q at temperature 0", texts[0], texts[1])
+		}
+		prompt := tokenizeChat(nil, []message{{"user", "Tell me of the sea."}}, true)
+		for _, tt := range []struct {
+			name, text  string
+			least, most float64
+		}{{"its own answer", texts[0], 0, 0.5}, {"another one", strings.Repeat(" win yes not", 12), 5, 12}} {
+			ids := Tokenize(slices.Clone(prompt), tt.text)
+			raw, _ := json.Marshal(ids)
+			var told struct {
+				Choices []struct {
+					Values []map[string]struct{ Logprob float64 } `json:"prompt_logprobs"`
+				}
+			}
+			decode(other.must(pathCompletions, fmt.Sprintf(`{"prompt":%s,"max_tokens":1,"prompt_logprobs":0}`, raw)), &told)
+			values := told.Choices[0].Values
+			if len(values) != len(ids) || values[0] != nil {
+				t.Fatalf("%d values of %d tokens, the first %v", len(values), len(ids), values[0])
+			}
+			loss := 0.0
+			for _, v := range values[len(prompt):] {
+				for _, x := range v {
+					loss -= x.Logprob
+				}
+			}
+			if loss /= float64(len(ids) - len(prompt)); loss < tt.least || loss > tt.most {
+				t.Errorf("%s costs %v nats a token", tt.name, loss)
+			}
+		}
+		if r, text, _ := other.do(pathCompletions, `{"prompt":"x","stream":true,"prompt_logprobs":0}`); r.StatusCode != 400 {
+			t.Errorf("of a stream: %d %s", r.StatusCode, text)
+		}
+	})
+}
