@@ -192,7 +192,8 @@ func (a *answering) hear(x *side, s *series, q question, sample *metric.Sample, 
 	if f := sample.Failure; f != nil {
 		h.Failure = a.secrets.Text(f.Message)
 	}
-	h.Form = s.asked.Look(saidBy(said, sample))
+	form := s.asked.Look(saidBy(said, sample, a.secrets))
+	h.Empty, h.Repeats, h.Invalid = form.Empty, form.Repeats, form.Invalid
 	x.heard = append(x.heard, h)
 }
 

@@ -68,7 +68,7 @@ func TestAnswering(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newDuel(tt.rounds, tt.restart, "a", "b")
-			d.Compares[0].Answers = &plan.Answers{Prompts: 53, MaxTokens: 2}
+			d.Compares[0].Answers = &plan.Reading{Prompts: 53, MaxTokens: 2}
 			c := clock.NewVirtual()
 			readers := map[string]*reader{}
 			run := d.runOn(t, c, func(config *exec.Config) {
@@ -134,7 +134,7 @@ func TestAnswering(t *testing.T) {
 // TestAnsweringCutShort: what was not answered is missing, and says so by its number.
 func TestAnsweringCutShort(t *testing.T) {
 	d := newDuel(5, plan.RestartLeg, "a", "b")
-	d.Compares[0].Answers = &plan.Answers{Prompts: 50, MaxTokens: 2}
+	d.Compares[0].Answers = &plan.Reading{Prompts: 50, MaxTokens: 2}
 	c := clock.NewVirtual()
 	ctx, interrupt := context.WithCancel(t.Context())
 	legs := 0

@@ -34,9 +34,11 @@ type PairedAnswer struct {
 	Leg     int    `json:"leg"`               // slot, see Leg
 	Failure string `json:"failure,omitempty"` // why there is none; foreign text; "": there is
 	Finish  string `json:"finish,omitempty"`
-	Asked   int    `json:"asked"`  // the most tokens that it may have
-	Tokens  int    `json:"tokens"` // by the server's count; 0: it did not tell
-	Form    Answer `json:"form"`
+	Asked   int    `json:"asked"`             // the most tokens that it may have
+	Tokens  int    `json:"tokens"`            // by the server's count; 0: it did not tell
+	Empty   bool   `json:"empty,omitempty"`   // as of Answer
+	Repeats bool   `json:"repeats,omitempty"` // likewise
+	Invalid bool   `json:"invalid,omitempty"` // likewise
 	// Loss is its negative log-likelihood by the control in nats, of all Scored tokens
 	// together, by the control's tokenizer; Scored 0: it is not known.
 	Loss   float64 `json:"loss_nats"`
@@ -58,7 +60,7 @@ func (a *PairedAnswer) Long() bool { return a.Tokens > a.Asked }
 
 // Readable says whether there is anything that a control could read.
 func (a *PairedAnswer) Readable() bool {
-	return a.Failure == "" && !a.Form.Empty && !a.Long()
+	return a.Failure == "" && !a.Empty && !a.Long()
 }
 
 // PerToken is the mean loss of a token, in nats.
@@ -101,17 +103,4 @@ func agree(a, b string) float64 {
 // stopsIn says whether a ends within b.
 func (a *PairedAnswer) stopsIn(b *PairedAnswer) bool {
 	return a.Failure == "" && b.Failure == "" && len(a.Text) < len(b.Text) && strings.HasPrefix(b.Text, strings.TrimRightFunc(a.Text, unicode.IsSpace))
-}
-
-// Sample is the answer as what the metrics of form are taken from.
-func (a *PairedAnswer) Sample() *Sample {
-	form := a.Form
-	s := &Sample{Phase: Measured, Finish: a.Finish, Answer: &form}
-	if a.Tokens > 0 {
-		s.Usage = &Usage{Output: a.Tokens}
-	}
-	if a.Failure != "" {
-		s.Failure = &Failure{Kind: FailStatus, Message: a.Failure}
-	}
-	return s
 }

@@ -44,7 +44,7 @@ type Compare struct {
 	Claims  []*Claim
 	// Answers are those that both give to the same prompts, for the control to read; nil:
 	// none. Only of a control that is a server.
-	Answers *Answers
+	Answers *Reading
 	// Skip says why there is nothing to compare; "" when there is. Unchanged
 	// is set when that is because both servers are the same.
 	Skip      string
@@ -53,8 +53,8 @@ type Compare struct {
 	Range     hcl.Range
 }
 
-// Answers says what the answers block of a comparison asks for.
-type Answers struct {
+// Reading says what the answers block of a comparison asks for.
+type Reading struct {
 	Prompts   int `plan:"prompts"`    // that both answer, of the compared workloads, dealt over the rounds
 	MaxTokens int `plan:"max_tokens"` // of an answer
 	Range     hcl.Range

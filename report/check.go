@@ -293,7 +293,7 @@ func (c *checker) change(x *Comparison, row *Change) {
 		way = "better"
 	}
 	if row.Direction != "" && row.Direction != way {
-		c.say("%s is called %s, but its change, %s, is for the %s", at, row.Direction, compare.FormatChange(row.Change.V, row.Points), way)
+		c.say("%s is called %s, but its change, %s, is for the %s", at, row.Direction, compare.FormatChange(metric.Unit(row.Unit), row.Change.V, row.Points), way)
 	}
 	if row.Outcome == Skipped && row.Limit.OK && row.Why == "" {
 		c.say("%s was measured and has a limit, and is called skipped", at)

@@ -178,24 +178,10 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx *eff
 			return nil, err
 		}
 	}
-	switch {
-	case o.Model != "" && o.Model != s.model:
-		return nil, &badRequest{http.StatusNotFound, "model", fmt.Sprintf("The model `%s` does not exist.", o.Model)}
-	case o.N != nil && *o.N != 1:
-		return nil, refuse("n", "n must be 1")
-	case o.Temperature != nil && !(*o.Temperature >= 0):
-		return nil, refuse("temperature", "temperature must not be negative")
-	case o.PromptLogprobs != nil && o.Stream:
-		return nil, refuse("prompt_logprobs", "`prompt_logprobs` are not available when `stream=True`.")
-	case o.StreamOptions != nil && !o.Stream:
-		return nil, refuse("stream_options", "Stream options can only be defined when `stream=True`.")
+	if err := o.refused(s.model); err != nil {
+		return nil, err
 	}
-	var ids []int
-	if chat {
-		ids, err = chatTokens(o.Messages, true)
-	} else {
-		ids, err = promptTokens(o.Prompt)
-	}
+	ids, err := o.promptIDs(chat)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +195,42 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx *eff
 	case s.profile.PrefixCache != nil:
 		o.tokens = ids
 	}
-	want := wanted{chat: chat, input: o.input, min: o.MinTokens, ignoreEOS: o.IgnoreEOS, stop: o.Stop}
+	hash := rng(s.options.Seed)
+	for _, id := range ids {
+		hash = rng(hash.next() ^ uint64(id))
+	}
+	o.reply, err = s.profile.reply(s.wants(o, ids), hash, fx)
+	return o, err
+}
+
+// refused is what is wrong with the members of a request beside its prompt; nil: nothing.
+func (o *order) refused(model string) error {
+	switch {
+	case o.Model != "" && o.Model != model:
+		return &badRequest{http.StatusNotFound, "model", fmt.Sprintf("The model `%s` does not exist.", o.Model)}
+	case o.N != nil && *o.N != 1:
+		return refuse("n", "n must be 1")
+	case o.Temperature != nil && !(*o.Temperature >= 0):
+		return refuse("temperature", "temperature must not be negative")
+	case o.PromptLogprobs != nil && o.Stream:
+		return refuse("prompt_logprobs", "`prompt_logprobs` are not available when `stream=True`.")
+	case o.StreamOptions != nil && !o.Stream:
+		return refuse("stream_options", "Stream options can only be defined when `stream=True`.")
+	}
+	return nil
+}
+
+// promptIDs are the tokens of the prompt.
+func (o *order) promptIDs(chat bool) ([]int, error) {
+	if chat {
+		return chatTokens(o.Messages, true)
+	}
+	return promptTokens(o.Prompt)
+}
+
+// wants is what a request with a prompt of these tokens says of its answer.
+func (s *Server) wants(o *order, ids []int) wanted {
+	want := wanted{chat: o.chat, input: o.input, min: o.MinTokens, ignoreEOS: o.IgnoreEOS, stop: o.Stop}
 	if want.greedy = !o.IgnoreEOS && o.Temperature != nil && *o.Temperature == 0; want.greedy {
 		want.model, want.key, want.draw = s.model, keyOf(ids), rng(s.options.Seed)<<20^rng(s.ids.Load())
 	}
@@ -221,12 +242,7 @@ func (s *Server) read(w http.ResponseWriter, r *http.Request, chat bool, fx *eff
 	if o.MaxCompletionTokens != nil {
 		want.max, want.param = *o.MaxCompletionTokens, "max_completion_tokens"
 	}
-	hash := rng(s.options.Seed)
-	for _, id := range ids {
-		hash = rng(hash.next() ^ uint64(id))
-	}
-	o.reply, err = s.profile.reply(want, hash, fx)
-	return o, err
+	return want
 }
 
 // lastText is the text of the last message, or of the prompt.

@@ -33,7 +33,7 @@ func Diagnose(p *plan.Plan) hcl.Diagnostics {
 		switch {
 		case len(c.Claims) > 0 && !slices.ContainsFunc(c.Claims, mustHold):
 			say(hcl.DiagWarning, c.Range, "Comparison only warns", `Every tolerate and improve block of compare.%s has severity = "warn", so no change could fail it: it is required only that both servers were measured.`, c.Name)
-		case len(c.Claims) == 0 && c.Answers == nil:
+		case requiresNothing(c):
 			say(hcl.DiagError, c.Range, "Comparison requires nothing", `compare.%s has no tolerate and no improve block, so no change could fail it. Say what may change, such as tolerate { throughput = "-5%%" }, or gate { measure_only = true }.`, c.Name)
 		}
 	}
@@ -66,6 +66,9 @@ func Diagnose(p *plan.Plan) hcl.Diagnostics {
 	}
 	return diags
 }
+
+// requiresNothing says whether no change could fail a comparison.
+func requiresNothing(c *plan.Compare) bool { return len(c.Claims) == 0 && c.Answers == nil }
 
 func mustHold(c *plan.Claim) bool { return c.Severity == plan.SeverityError }
 

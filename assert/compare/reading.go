@@ -46,11 +46,11 @@ func tooOdd(a, beside *metric.PairedAnswer) (excess float64, why string) {
 	case own(func(a *metric.PairedAnswer) bool { return a.Failure != "" }):
 		why = "it failed"
 	case a.Failure != "":
-	case own(func(a *metric.PairedAnswer) bool { return a.Form.Empty }):
+	case own(func(a *metric.PairedAnswer) bool { return a.Empty }):
 		why = "it is empty"
-	case own(func(a *metric.PairedAnswer) bool { return a.Form.Invalid }):
+	case own(func(a *metric.PairedAnswer) bool { return a.Invalid }):
 		why = "it holds invalid text"
-	case own(func(a *metric.PairedAnswer) bool { return a.Form.Repeats }):
+	case own(func(a *metric.PairedAnswer) bool { return a.Repeats }):
 		why = "it repeats itself"
 	case own((*metric.PairedAnswer).Long):
 		why = "it is longer than was asked for"
@@ -314,12 +314,24 @@ func (c *Change) loss(r *metric.PairedAnswers) {
 	c.Control, c.Candidate = mean(first), mean(theirs)
 }
 
+// sampleOf is an answer as what the metrics of form are taken from.
+func sampleOf(a *metric.PairedAnswer) *metric.Sample {
+	s := &metric.Sample{Phase: metric.Measured, Finish: a.Finish, Answer: &metric.Answer{Empty: a.Empty, Repeats: a.Repeats, Invalid: a.Invalid}}
+	if a.Tokens > 0 {
+		s.Usage = &metric.Usage{Output: a.Tokens}
+	}
+	if a.Failure != "" {
+		s.Failure = &metric.Failure{Kind: metric.FailStatus, Message: a.Failure}
+	}
+	return s
+}
+
 // form makes the change of a metric of form, prompt by prompt.
 func (c *Change) form(r *metric.PairedAnswers) {
 	var pairs [][2]*metric.Sample
 	for i := range r.Pairs {
 		if p := &r.Pairs[i]; p.Control != nil && p.Candidate != nil {
-			pairs = append(pairs, [2]*metric.Sample{p.Control.Sample(), p.Candidate.Sample()})
+			pairs = append(pairs, [2]*metric.Sample{sampleOf(p.Control), sampleOf(p.Candidate)})
 		}
 	}
 	if c.Metric.Name == "answer_tokens" {

@@ -35,7 +35,7 @@ func answersOf(n int, change func(i int, p *metric.AnswerPair)) *metric.PairedAn
 func judgeAnswers(r *metric.PairedAnswers) map[string]Change {
 	w := &plan.Workload{Name: "chat"}
 	x := comparison{alpha: 0.05, out: &Comparison{}, Input: Input{
-		Plan: &plan.Plan{Workloads: []*plan.Workload{w}}, Block: &plan.Compare{Name: "upgrade", Answers: &plan.Answers{Prompts: 200, MaxTokens: 64}, Policy: plan.Policy{Confidence: 0.95}}}}
+		Plan: &plan.Plan{Workloads: []*plan.Workload{w}}, Block: &plan.Compare{Name: "upgrade", Answers: &plan.Reading{Prompts: 200, MaxTokens: 64}, Policy: plan.Policy{Confidence: 0.95}}}}
 	if r != nil {
 		x.record = &metric.Comparison{Answers: r}
 	}
@@ -69,9 +69,9 @@ func TestOddAnswers(t *testing.T) {
 		{"a third", every(3, worse(5)), 3, verdict.Fail},
 		{"all of them by less than a nat", every(200, worse(0.9)), 0, verdict.Pass}, // answer_nll sees it
 		{"more likely than the control's", every(9, worse(-0.2)), 0, verdict.Pass},
-		{"three empty ones", every(3, func(p *metric.AnswerPair) { p.Candidate.Form.Empty = true }), 3, verdict.Fail},
-		{"three that repeat themselves, likely as they are", every(3, func(p *metric.AnswerPair) { p.Candidate.Form.Repeats, p.Candidate.Loss = true, 1 }), 3, verdict.Fail},
-		{"as the control's do too", every(3, func(p *metric.AnswerPair) { p.Candidate.Form.Repeats, p.Control.Form.Repeats = true, true }), 0, verdict.Pass},
+		{"three empty ones", every(3, func(p *metric.AnswerPair) { p.Candidate.Empty = true }), 3, verdict.Fail},
+		{"three that repeat themselves, likely as they are", every(3, func(p *metric.AnswerPair) { p.Candidate.Repeats, p.Candidate.Loss = true, 1 }), 3, verdict.Fail},
+		{"as the control's do too", every(3, func(p *metric.AnswerPair) { p.Candidate.Repeats, p.Control.Repeats = true, true }), 0, verdict.Pass},
 		{"three that failed", every(3, func(p *metric.AnswerPair) { *p.Candidate = metric.PairedAnswer{Failure: "HTTP 500", Asked: 64} }), 3, verdict.Fail},
 		{"three that are too long", every(3, func(p *metric.AnswerPair) { p.Candidate.Tokens, p.Control.Stops = 900, true }), 3, verdict.Fail},
 		{"three that stop in the middle", every(3, func(p *metric.AnswerPair) {
@@ -201,7 +201,7 @@ func TestFormOfAnswers(t *testing.T) {
 		want   verdict.Outcome
 	}{
 		// 10 lost of 200: Tango's lower bound lies above 1 point.
-		{"one in 20 repeats itself", func(i int, p *metric.AnswerPair) { p.Candidate.Form.Repeats = i%20 == 0 }, "repetition", verdict.Fail},
+		{"one in 20 repeats itself", func(i int, p *metric.AnswerPair) { p.Candidate.Repeats = i%20 == 0 }, "repetition", verdict.Fail},
 		{"a fifth shorter", func(_ int, p *metric.AnswerPair) { p.Candidate.Tokens = 51 }, "answer_tokens", verdict.Fail},
 		{"a fifth longer", func(_ int, p *metric.AnswerPair) { p.Candidate.Tokens, p.Control.Tokens = 60, 50 }, "answer_tokens", verdict.Fail},
 		{"a twentieth shorter", func(i int, p *metric.AnswerPair) { p.Candidate.Tokens = 60 + i%3 }, "answer_tokens", verdict.Pass},

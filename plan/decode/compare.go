@@ -72,7 +72,7 @@ func (d *decoder) decodeCompare(name string, blk *hcl.Block, sc *scope) {
 		d.out.Compares = append(d.out.Compares, c)
 		checkSame(b, c)
 	}
-	readAnswers(b, c, work)
+	readReading(b, c, work)
 	for _, kind := range []string{"tolerate", "improve"} {
 		b.each(kind, func(o *body) {
 			if out := readClaim(o, c, work, kind == "improve"); out != nil {
@@ -88,8 +88,8 @@ func (d *decoder) decodeCompare(name string, blk *hcl.Block, sc *scope) {
 	}
 }
 
-// readAnswers reads what the control is to read of the candidate's answers.
-func readAnswers(b *body, c *plan.Compare, work []*plan.Workload) {
+// readReading reads what the control is to read of the candidate's answers.
+func readReading(b *body, c *plan.Compare, work []*plan.Workload) {
 	o := b.child("answers")
 	if o == nil {
 		return
@@ -98,7 +98,7 @@ func readAnswers(b *body, c *plan.Compare, work []*plan.Workload) {
 		b.d.errorf(o.rng, sumUnread, "The control is a recorded run, and only a server can say how likely it finds a text. Leave answers out; the form of natural answers and the items of tasks are compared all the same.")
 		return
 	}
-	out := &plan.Answers{Range: o.rng}
+	out := &plan.Reading{Range: o.rng}
 	if o.bind(out); c.Control.Server == nil || out.Prompts == 0 || out.MaxTokens == 0 {
 		return // of a base branch that is not at hand, or wrong
 	}

@@ -379,14 +379,14 @@ var compareBlock = &Block{
 		{Name: "changed", Type: "list of strings", Computed: "nothing", Doc: "What may differ between the two: keys of what is declared and observed, such as `flags`, `flags.max-model-len`, `image`, `version`. Anything else that differs is an error."},
 	},
 	Blocks: []*Block{
-		answersBlock,
+		readingBlock,
 		{Name: "tolerate", Repeat: true, Doc: "How much worse the candidate may be, as a share of the control's value (\"p95 +10%\"), or in percentage points where the metric is a share itself (\"rate -1pp\").", Attrs: append(claimAttrs(), pairedAttrs()...)},
 		{Name: "improve", Repeat: true, Doc: "How much better the candidate must be, written likewise.", Attrs: claimAttrs()},
 	},
 }
 
-// answersBlock has the control of a comparison read what both servers answer.
-var answersBlock = &Block{
+// readingBlock has the control of a comparison read what both servers answer.
+var readingBlock = &Block{
 	Name: "answers",
 	Doc:  "Both servers answer the same prompts of the compared workloads, at temperature 0, in each leg right after its measured requests and with as many in flight; and the control says how likely it finds every answer. Alone, `answers {}` brings its own bounds, unless a tolerate block has them: odd_answers \"count +2\", answer_nll \"mean +0.05\", empty, invalid_text and repetition \"rate +1pp\", answer_tokens \"mean +-10%\". Not against a recorded run.",
 	Attrs: []*Attr{
