@@ -171,10 +171,11 @@ func (a *answering) askAll(x *side, s *series, questions []question) {
 
 // request is what a question is asked by.
 func (a *answering) request(s *series, q question) (client.Request, error) {
-	request, greedy := s.request, 0.0
-	prompt, err := s.prompts.Prompt(PromptID{Level: q.level, Phase: Answered, Order: q.order})
+	of := s.asks[q.order%len(s.asks)] // the parts of a mix in turn
+	request, greedy := of.request, 0.0
+	prompt, err := of.prompts.Prompt(PromptID{Level: q.level, Phase: Answered, Order: q.order / len(s.asks)})
 	request.Prompt, request.Natural, request.Temperature = prompt, true, &greedy
-	request.Output = min(a.most, cmp.Or(prompt.Output, q.workload.Output.Max()))
+	request.Output = min(a.most, cmp.Or(prompt.Output, of.workload.Output.Max()))
 	request.Input = cmp.Or(prompt.Tokens, request.Input)
 	return request, err
 }
@@ -192,7 +193,7 @@ func (a *answering) hear(x *side, s *series, q question, sample *metric.Sample, 
 	if f := sample.Failure; f != nil {
 		h.Failure = a.secrets.Text(f.Message)
 	}
-	form := s.asked.Look(saidBy(said, sample, a.secrets))
+	form := s.asks[q.order%len(s.asks)].asked.Look(saidBy(said, sample, a.secrets))
 	h.Empty, h.Repeats, h.Invalid = form.Empty, form.Repeats, form.Invalid
 	x.heard = append(x.heard, h)
 }

@@ -390,7 +390,9 @@ func (x *expansion) answers(c *plan.Compare) {
 	}
 	all, tokens := 2*prompts+again, 0
 	for _, w := range c.Workloads(x.p) {
-		tokens = max(tokens, min(c.Answers.MaxTokens, w.Output.Max()))
+		for _, part := range w.Whole() {
+			tokens = max(tokens, min(c.Answers.MaxTokens, part.Output.Max()))
+		}
 	}
 	x.para("  ", fmt.Sprintf("answers: %s prompts on both servers, %s of them again on the control: %s answers of at most %s, each of which the control then reads (prefill alone)",
 		grouped(prompts), grouped(again), grouped(all), count(tokens, "token")))
