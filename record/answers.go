@@ -145,7 +145,7 @@ func attachAnswers(dir string, run *metric.Run) (Problems, error) {
 	if errors.Is(err, fs.ErrNotExist) && !ended {
 		return nil, nil
 	} else if err != nil {
-		return nil, fmt.Errorf("could not read the answers of the run: %w", err)
+		return nil, fmt.Errorf("the run kept answers, and %s cannot be read: %w", filepath.Join(dir, AnswersFile), err)
 	}
 	defer file.Close()
 	problems, err := readAnswers(file, run)

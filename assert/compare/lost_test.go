@@ -1,0 +1,53 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+)
+
+// Lost are the prompts on which only the candidate is bad, and its text was kept: of two
+// rounds of four, "x" bad, that is the second of the first and the last of the second.
+func TestLost(t *testing.T) {
+	w := &plan.Workload{Name: "w"}
+	control, candidate := said("..x.", "x..."), said("xxx?", "xx.x")
+	for _, l := range []*metric.Level{control, candidate} {
+		for _, r := range l.Rounds {
+			for _, s := range r.Samples {
+				s.Said = &metric.Said{Text: "{"}
+			}
+		}
+	}
+	candidate.Rounds[0].Samples[0].Said = nil                              // not kept
+	*candidate.Rounds[1].Samples[1].Said = metric.Said{Text: "{"}.Hashed() // only its sum
+	candidate.Rounds[1].Samples[3].Answer.Empty = true                     // bad in two ways
+	empty := plan.Change{Metric: metric.MustLookup("empty")}
+	json := plan.Change{Metric: metric.MustLookup("valid_json")}
+	for _, tt := range []struct {
+		name     string
+		changes  []*plan.Change
+		unpaired bool
+		want     []string
+	}{
+		{"of both", []*plan.Change{&json, &empty}, false, []string{"0/1 [valid_json]", "1/3 [valid_json empty]"}},
+		{"of one", []*plan.Change{&empty}, false, []string{"1/3 [empty]"}},
+		{"of speed", []*plan.Change{{Metric: metric.MustLookup("ttft")}}, false, nil},
+		{"of two runs", []*plan.Change{&json}, true, nil}, // only items of tasks pair
+	} {
+		x := &comparison{out: &Comparison{}, required: []*plan.Claim{{Workloads: []*plan.Workload{w}, Changes: tt.changes}}}
+		x.lose(matched{workload: w, control: control, candidate: candidate, unpaired: tt.unpaired})
+		var got []string
+		for _, lost := range x.out.Lost {
+			if lost.Control.Round != lost.Candidate.Round || lost.Control.Order != lost.Candidate.Order {
+				t.Errorf("%s: another prompt: %v and %v", tt.name, lost.Control, lost.Candidate)
+			}
+			got = append(got, fmt.Sprintf("%d/%d %v", lost.Candidate.Round, lost.Candidate.Order, lost.Metrics))
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
