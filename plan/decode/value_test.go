@@ -321,3 +321,23 @@ func nested(v cty.Value, names ...string) cty.Value {
 	}
 	return v
 }
+
+// A variable without a type is a number or a bool from the command line where it is written as one.
+func TestUntypedVariable(t *testing.T) {
+	for _, tt := range []struct{ declared, given, want string }{
+		{``, "8", "number"}, {``, "0.5", "number"}, {``, "-3", "number"}, {``, "true", "bool"},
+		{``, "08", "string"}, {``, "1e3", "string"}, {``, "8s", "string"}, {``, "", "string"},
+		{``, strings.Repeat("7", 500), "string"},
+		{`sensitive = true`, "8", "string"}, // secrets are looked for as text
+		{`type = string`, "8", "string"}, {`type = number`, "08", "number"},
+	} {
+		d := newDecoder(Options{
+			Path: "x.hcl", Source: []byte("variable \"x\" {\n" + tt.declared + "\n}\n"),
+			Inputs: []Input{{Var: "x=" + tt.given}}, ReadFile: ReadFile,
+		})
+		d.load()
+		if got := d.values["x"].Type().FriendlyName(); got != tt.want {
+			t.Errorf("%q of %q is a %s, want %s", tt.given, tt.declared, got, tt.want)
+		}
+	}
+}

@@ -202,16 +202,19 @@ func (d *decoder) variableValue(v *variable, a *assigned) cty.Value {
 }
 
 // readText reads a value from the command line or the environment: as it is
-// for string, number, bool and any, else as an expression.
+// for string, number and bool, else as an expression. Of any type it is a number
+// or a bool where it is written as one.
 func (d *decoder) readText(v *variable, a *assigned) (cty.Value, bool) {
 	if v.typ.IsPrimitiveType() || v.typ == cty.DynamicPseudoType {
-		if v.typ == cty.Number {
-			if diag := checkNumber(*a.text, v.rng); diag != nil {
-				d.add(diag)
-				return cty.DynamicVal, false
-			}
+		text, number := cty.StringVal(*a.text), checkNumber(*a.text, v.rng)
+		switch {
+		case v.typ == cty.Number && number != nil:
+			d.add(number)
+			return cty.DynamicVal, false
+		case v.typ != cty.DynamicPseudoType || v.sensitive || number != nil:
+			return text, true
 		}
-		return cty.StringVal(*a.text), true
+		return plainest(text), true
 	}
 	name := "<" + a.from + " " + v.name + ">"
 	src := []byte(*a.text)
@@ -229,6 +232,18 @@ func (d *decoder) readText(v *variable, a *assigned) (cty.Value, bool) {
 		return cty.DynamicVal, false
 	}
 	return d.eval(expr, &scope{ctx: d.base, root: noReference})
+}
+
+// plainest is a text as the number or the bool that a plan would write so; "08" and "1e3" stay text.
+func plainest(text cty.Value) cty.Value {
+	for _, ty := range []cty.Type{cty.Number, cty.Bool} {
+		if value, err := convert.Convert(text, ty); err == nil {
+			if back, err := convert.Convert(value, cty.String); err == nil && back.RawEquals(text) {
+				return value
+			}
+		}
+	}
+	return text
 }
 
 func (d *decoder) validateVariable(v *variable) {
