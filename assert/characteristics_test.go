@@ -65,6 +65,20 @@ func simulate(p process, n int, seed uint64, clusters plan.Clusters, t *plan.Thr
 	return c
 }
 
+// twoAtATime does jobs that share nothing.
+func twoAtATime(jobs []func()) {
+	var wait sync.WaitGroup
+	slots := make(chan struct{}, 2)
+	for _, job := range jobs {
+		wait.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			job()
+		})
+	}
+	wait.Wait()
+}
+
 // failing makes the requests fail whose score is above the limit.
 func failing(l *metric.Level) *metric.Level {
 	for _, r := range l.Rounds {
@@ -123,17 +137,14 @@ func TestLongCharacteristics(t *testing.T) {
 		{"Beyond the promise: p95 at its limit, 10 rounds of 20 requests", threshold("ttft", "p95 < 2s"), 2, hidden, 10, 20, at, 0.05, false, ""},
 	}
 	results := make([][]characteristic, len(kinds))
-	var wait sync.WaitGroup
-	slots := make(chan struct{}, 2)
+	var jobs []func()
 	for i, k := range kinds {
 		if !strings.Contains(k.title, *only) {
 			continue
 		}
 		results[i] = make([]characteristic, len(k.processes))
 		for at, p := range k.processes {
-			wait.Go(func() {
-				slots <- struct{}{}
-				defer func() { <-slots }()
+			jobs = append(jobs, func() {
 				score := 0.0
 				if k.share > 0 {
 					score = p.score(k.share)
@@ -146,7 +157,7 @@ func TestLongCharacteristics(t *testing.T) {
 			})
 		}
 	}
-	wait.Wait()
+	twoAtATime(jobs)
 	for i, k := range kinds {
 		if results[i] == nil {
 			continue
@@ -206,13 +217,10 @@ func rounds(t *testing.T, out *strings.Builder) {
 	}
 	n := max(*gates/6, 1)
 	results := make([][]characteristic, len(rows))
-	var wait sync.WaitGroup
-	slots := make(chan struct{}, 2)
+	var jobs []func()
 	for i, w := range rows {
 		results[i] = make([]characteristic, len(plans))
-		wait.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
+		jobs = append(jobs, func() {
 			score := w.process.score(w.share)
 			for k, d := range plans {
 				results[i][k] = simulate(w.process, n, uint64(2000+10*i+k), "", w.th, w.th.Limit, func(r *rand.Rand) *metric.Level {
@@ -221,7 +229,7 @@ func rounds(t *testing.T, out *strings.Builder) {
 			}
 		})
 	}
-	wait.Wait()
+	twoAtATime(jobs)
 	for i, w := range rows {
 		fmt.Fprintf(out, "| %s | %s |", w.th.Metric.Name+" "+w.th.Text, w.process.name)
 		for _, c := range results[i] {

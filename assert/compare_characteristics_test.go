@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/tokgate/tokgate/assert/compare"
@@ -193,16 +192,11 @@ func compareCharacteristics(t *testing.T, out *strings.Builder) {
 	}
 	add("side_by_side, 16 rounds, one GPU 10 % slower", true, with(func(d *duels) { d.beside, d.rounds, d.cards = true, 16, 0.10 }))
 	add("the same, were the GPUs not swapped", false, with(func(d *duels) { d.rounds, d.cards = 16, 0.10 }))
-	var wait sync.WaitGroup
-	slots := make(chan struct{}, 2)
+	var todo []func()
 	for _, j := range jobs {
-		wait.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			*j.got = j.d.judgeAll(j.n, j.seed, j.effect, j.tolerance)
-		})
+		todo = append(todo, func() { *j.got = j.d.judgeAll(j.n, j.seed, j.effect, j.tolerance) })
 	}
-	wait.Wait()
+	twoAtATime(todo)
 
 	out.WriteString("**Comparison: p95 +10 % tolerated, 8 rounds of 200 requests on each server**\n\n| what varies | unchanged: pass | fail | 5 % worse: pass | at the tolerance: pass | fail | 20 % worse: pass | fail | point estimate at the tolerance: passes |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, r := range rows {

@@ -29,7 +29,6 @@ func TestLongOperatingCharacteristics(t *testing.T) {
 		{"over the limit", 5, 100, 0.12, 0, 1, 0, 0.9},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
 			r := rand.New(rand.NewPCG(31, uint64(len(c.name))))
 			mean := -2 / math.Log(c.share)
 			var passed, failed float64

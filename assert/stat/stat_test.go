@@ -464,7 +464,6 @@ func TestLongFalsePass(t *testing.T) {
 		{"shifted rounds, 8", 8, 50, 1, true, shifted},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
 			r := rand.New(rand.NewPCG(7, uint64(len(c.name))))
 			passed, naive := 0, 0
 			n := float64(c.rounds * c.round)

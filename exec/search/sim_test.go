@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/tokgate/tokgate/metric"
 )
 
 var (
@@ -574,6 +576,38 @@ func writeTable(t *testing.T, tallies, judged []tally) {
 	}
 	if err := os.WriteFile(*table, []byte(b.String()), 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// judgedCharacteristics searches the same servers, a tenth as often (less
+// thirty; eight in every quick run, two of those that go deep), with requests
+// that are judged as those of a run are: looks and rounds are the plan's, and
+// requests are worth what their spread allows.
+func judgedCharacteristics(t *testing.T, tallies []tally, runs int) {
+	p := judged(t)
+	for i, sc := range scenarios {
+		t.Run("judged "+sc.name, func(t *testing.T) {
+			t.Parallel()
+			rng := rand.New(rand.NewPCG(7, uint64(i)))
+			c := &tallies[i]
+			for seed := range uint64(max(runs/10-30, sc.share(8))) {
+				srv := sc.draw(rng, seed).settle()
+				o := &judgedOracle{oracle: newOracle(srv, seed+1), plan: p, levels: map[[2]int]*metric.Level{}}
+				c.search(t, srv, seed+1, Options{Looks: o.looks, Deep: o.deep(sc.most)}, o.measure)
+				c.sent += o.sent
+				c.spent += o.spent
+			}
+			t.Log(c.found(sc.name))
+			if got := share(c.over, c.runs); got > 0.01+c.slack(0.01) {
+				t.Errorf("over-claims in %.4f of the runs, want at most 0.01", got)
+			}
+			if got := share(c.near, c.runs); got < sc.near-c.slack(sc.near) {
+				t.Errorf("within 10%% or one step in %.3f of the runs, want %.2f", got, sc.near)
+			}
+			if got := share(c.covered, c.bracketed); got < sc.covers-c.slack(sc.covers) {
+				t.Errorf("the interval covers the crossing in %.3f of the runs, want %.2f", got, sc.covers)
+			}
+		})
 	}
 }
 
