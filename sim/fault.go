@@ -120,7 +120,7 @@ var faults = []Fault{
 	{"loading", "answers 503 on /health and completions for delay (1s) after the start", func(*effect, *Rule) {}},
 	{"redirect", "answers 307 to the same path with ?redirected=1, which works", func(fx *effect, _ *Rule) { fx.redirect = true }},
 	{"hang", "accepts the request and never answers", func(fx *effect, _ *Rule) { fx.hang = true }},
-	{"die", "closes the listener and every connection at this request; from=N lets N live", func(fx *effect, _ *Rule) { fx.die = true }},
+	{"die", "closes the listener and every connection at this request, and `tokgate sim` ends; from=N lets N live", func(fx *effect, _ *Rule) { fx.die = true }},
 	{"reject-unknown", "answers 422 to request fields that are not OpenAI's", func(fx *effect, _ *Rule) { fx.strict = true }},
 	{"truncate-prompt", "cuts prompts to tokens (64) without a word, except in prompt_tokens", func(fx *effect, r *Rule) { fx.truncate = or(r.Tokens, 64) }},
 

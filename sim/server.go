@@ -215,6 +215,9 @@ func (s *Server) Close() error {
 	return h.Close()
 }
 
+// Done is closed once Close was called, or a fault had the server die.
+func (s *Server) Done() <-chan struct{} { return s.done }
+
 // now is the engine's time.
 func (s *Server) now() time.Duration { return s.clock.Now().Sub(s.origin) }
 

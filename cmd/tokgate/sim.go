@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -76,8 +77,12 @@ func (a *app) serve(ctx context.Context, server *sim.Server, addr string) error 
 		return measureError(fmt.Errorf("could not listen: %w", err))
 	}
 	fmt.Fprintf(a.Out, "%s serves %q; interrupt to stop\n", server.URL(), server.Model())
-	<-ctx.Done()
-	return server.Close()
+	select {
+	case <-ctx.Done():
+		return server.Close()
+	case <-server.Done():
+		return measureError(errors.New("a scripted fault had the server die"))
+	}
 }
 
 // readScript joins a script file with the rules of the command line.
