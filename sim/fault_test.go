@@ -319,7 +319,10 @@ var faultTests = []struct {
 			t.Error(said)
 		}
 	}},
-	{"endless", func(t *testing.T, w *world) {
+	{"endless", func(t *testing.T, _ *world) {
+		p := plain()
+		p.MaxModelLen = 2000
+		w := newWorld(t, Options{Profile: p, Faults: Script{{Fault: "endless"}}})
 		if said := naturally(w); len(said.tokens) < 1000 || said.finish != "length" {
 			t.Error(len(said.tokens), said.finish)
 		}
