@@ -406,32 +406,7 @@ func CertifyDiagnostics(p *plan.Plan) hcl.Diagnostics {
 			likewise[first] = append(likewise[first], "for "+f.Workload)
 			continue
 		}
-		var levels, others []string
-		for _, g := range impossible[k] {
-			if g.Remark == f.Remark {
-				levels = append(levels, g.Level)
-			} else {
-				others = append(others, g.Level)
-			}
-		}
-		detail := fmt.Sprintf("%s at %s can never pass: %s.", label(f.Threshold), strings.Join(levels, ", "), f.Remark)
-		if len(others) > 0 {
-			detail += fmt.Sprintf(" Likewise at %s.", strings.Join(others, ", "))
-		}
-		advice := f.Advice
-		if f.Needed != "∞" {
-			advice += `, lower confidence, or set decide = "estimate" in gate`
-		}
-		severity := hcl.DiagError
-		if f.Severity == verdict.SeverityWarn {
-			severity = hcl.DiagWarning
-		}
-		said[here] = &hcl.Diagnostic{
-			Severity: severity,
-			Summary:  "Threshold can never be certified",
-			Detail:   detail + " " + strings.ToUpper(advice[:1]) + advice[1:] + ".",
-			Subject:  f.Threshold.Range.Ptr(),
-		}
+		said[here] = uncertifiable(impossible[k])
 		diags = append(diags, said[here])
 	}
 	for d, others := range likewise {
@@ -439,6 +414,36 @@ func CertifyDiagnostics(p *plan.Plan) hcl.Diagnostics {
 	}
 	diags = append(diags, compare.ChanceDiagnostics(p)...)
 	return diags
+}
+
+// uncertifiable is the diagnostic of a threshold that can never be certified at some
+// levels.
+func uncertifiable(at []Finding) *hcl.Diagnostic {
+	f := at[0]
+	var levels, others []string
+	for _, g := range at {
+		if g.Remark == f.Remark {
+			levels = append(levels, g.Level)
+		} else {
+			others = append(others, g.Level)
+		}
+	}
+	detail := fmt.Sprintf("%s at %s can never pass: %s.", label(f.Threshold), strings.Join(levels, ", "), f.Remark)
+	if len(others) > 0 {
+		detail += fmt.Sprintf(" Likewise at %s.", strings.Join(others, ", "))
+	}
+	advice := f.Advice
+	if f.Needed != "∞" {
+		advice += `, lower confidence, or set decide = "estimate" in gate`
+	}
+	d := &hcl.Diagnostic{
+		Severity: hcl.DiagError, Summary: "Threshold can never be certified", Subject: f.Threshold.Range.Ptr(),
+		Detail: detail + " " + strings.ToUpper(advice[:1]) + advice[1:] + ".",
+	}
+	if f.Severity == verdict.SeverityWarn {
+		d.Severity = hcl.DiagWarning
+	}
+	return d
 }
 
 // nearest says how near to the largest rate the level's requests are enough for a

@@ -141,7 +141,7 @@ func (a *app) load(path string, in inputs, requireEnv bool) (*plan.Plan, hcl.Dia
 			held, more := hold(in.policy, p, base)
 			p, diags = held, append(diags, more...)
 		}
-		return loaded{p, diags}
+		return loaded{p, decode.Gather(diags)}
 	})
 	return l.read, l.diags
 }

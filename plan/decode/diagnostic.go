@@ -152,6 +152,36 @@ func (d *decoder) add(diags ...*hcl.Diagnostic) {
 	}
 }
 
+// Gather makes one of several diagnostics of one kind at one place, where they come
+// from one mistake: the instances of a for_each differ in their details alone. The
+// first one says of how many others the same is true.
+func Gather(diags hcl.Diagnostics) hcl.Diagnostics {
+	var out hcl.Diagnostics
+	first, others := map[diagnosticKey]int{}, map[int]int{}
+	for _, diag := range diags {
+		if diag.Subject == nil {
+			out = append(out, diag)
+			continue
+		}
+		key := diagnosticKey{severity: diag.Severity, summary: diag.Summary, subject: diag.Subject.String()}
+		if i, ok := first[key]; ok {
+			others[i]++
+			continue
+		}
+		first[key] = len(out)
+		out = append(out, diag)
+	}
+	for i, n := range others {
+		diag, often := *out[i], "once more"
+		if n > 1 {
+			often = fmt.Sprintf("%d more times", n)
+		}
+		diag.Detail += " The same is true " + often + " at this place."
+		out[i] = &diag
+	}
+	return out
+}
+
 // WriteDiagnostics prints diagnostics for a person: severity, file, line, the
 // source line, values, and what to do. Width 0 wraps nothing.
 func WriteDiagnostics(w io.Writer, files map[string]*hcl.File, diags hcl.Diagnostics, width uint, color bool) error {

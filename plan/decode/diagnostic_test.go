@@ -325,3 +325,22 @@ func TestLongLinesAreCut(t *testing.T) {
 		}
 	}
 }
+
+// Two instances of a block at one place are one diagnostic; another place, another
+// kind, and what is at none stay.
+func TestGather(t *testing.T) {
+	at := func(line int) *hcl.Range { return &hcl.Range{Filename: "p.hcl", Start: hcl.Pos{Line: line}} }
+	got := Gather(hcl.Diagnostics{
+		{Summary: "a", Detail: "Of x.", Subject: at(3)}, {Summary: "b", Detail: "Of x.", Subject: at(3)}, {Summary: "a", Detail: "Of y.", Subject: at(3)},
+		{Summary: "a", Detail: "Of x.", Subject: at(4)}, {Summary: "a", Detail: "Of z.", Subject: at(3)}, {Summary: "a", Detail: "nowhere"}, {Summary: "a", Detail: "nowhere"},
+		{Summary: "b", Detail: "Of y.", Subject: at(3)},
+	})
+	var said []string
+	for _, d := range got {
+		said = append(said, d.Summary+": "+d.Detail)
+	}
+	want := []string{"a: Of x. The same is true 2 more times at this place.", "b: Of x. The same is true once more at this place.", "a: Of x.", "a: nowhere", "a: nowhere"}
+	if d := gocmp.Diff(want, said); d != "" {
+		t.Error(d)
+	}
+}

@@ -117,7 +117,7 @@ func esc(s string) string { return html.EscapeString(text.Line(s)) }
 
 // charWidth is about that of a digit in the widest of the fonts that a page's
 // "system-ui" may be, at the largest font size of charts (that of a phone).
-const charWidth = 7.8
+const charWidth = 8.6
 
 // width estimates how wide a text is drawn. Too wide is safe, too narrow is
 // not.
@@ -129,6 +129,8 @@ func width(s string) float64 {
 			n += 2
 		case strings.ContainsRune("mMW%∞", r):
 			n += 1.5
+		case r >= 'A' && r <= 'Z':
+			n += 1.3
 		case strings.ContainsRune(" .,:'|ijl", r):
 			n += 0.55
 		default:
@@ -205,19 +207,40 @@ func (c *Chart) SVG() template.HTML {
 
 // values are those that the axes have to show.
 func (c *Chart) values() (xs, ys []float64) {
+	// One wide bar must not flatten the others: it runs to the edge.
+	most := math.Inf(1)
+	for _, r := range c.Rules {
+		if !r.Vertical && finite(r.At) {
+			most = barRoom * math.Abs(r.At)
+		}
+	}
+	for _, s := range c.Series {
+		for _, p := range s.Points {
+			if finite(p.Y) && s.Bars && !math.IsInf(most, 1) {
+				most = max(most, barRoom*math.Abs(p.Y))
+			}
+		}
+	}
 	for _, s := range c.Series {
 		for _, p := range s.Points {
 			if !finite(p.X) {
 				continue
 			}
 			xs, ys = append(xs, p.X), append(ys, p.Y)
-			if s.Band || s.Bars {
+			switch {
+			case s.Band:
 				ys = append(ys, p.Low, p.High)
+			case s.Bars:
+				ys = append(ys, p.Low, min(p.High, most))
 			}
 		}
 	}
 	return xs, ys
 }
+
+// barRoom is how many times the highest value and limit the bars may stretch the axis
+// of a chart with a limit.
+const barRoom = 1.5
 
 // frame is the drawing area.
 type frame struct {

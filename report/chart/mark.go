@@ -97,7 +97,12 @@ func (f *frame) marks(s *svg, line *Series) {
 		x, y := f.x.at(p.X), f.at(p.Y)
 		if line.Bars && !math.IsNaN(p.Low) && !math.IsNaN(p.High) {
 			low, high := f.at(p.Low), f.at(p.High)
-			s.add(`<path class="whisker %s" d="M%s %sV%sM%s %[4]sh8M%[5]s %[3]sh8" fill="none" stroke="currentColor"/>`, class(line.Index), num(x), num(low), num(high), num(x-4))
+			// What goes on beyond the picture ends in an arrow.
+			end := fmt.Sprintf("M%s %sh8", num(x-4), num(high))
+			if f.y.at(p.High) < f.top-0.5 {
+				end = fmt.Sprintf("M%s %sl4 -6l4 6", num(x-4), num(high+6))
+			}
+			s.add(`<path class="whisker %s" d="M%s %sV%sM%s %[3]sh8%s" fill="none" stroke="currentColor"/>`, class(line.Index), num(x), num(low), num(high), num(x-4), end)
 		}
 		if !line.Plain {
 			s.WriteString(Glyph(line.Index, p.Mark, p.Hollow, x, y))

@@ -102,7 +102,7 @@ func strength(runs []run) (section, bool) {
 		for _, p := range g.Planted[:min(len(g.Planted), 50)] {
 			t.Rows = append(t.Rows, []cell{text(p.Regression), text(p.Word())})
 		}
-		s.Blocks = append(s.Blocks, block{Table: t})
+		s.Blocks = append(s.Blocks, block{Fold: &fold{plural(len(t.Rows), "regression") + " planted, and what the gate said", []block{{Table: t}}}})
 	}
 	return s, len(s.Blocks) > 0
 }

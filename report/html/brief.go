@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html/template"
+	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -169,6 +170,9 @@ func uses(r run) []useView {
 		}
 		for _, server := range w.Servers {
 			class, said, n := carried(r, w, server)
+			if class == "none" && r.control(server) {
+				continue // nothing is asked of it
+			}
 			v := useView{Title: r.title(w.Address) + r.on(server), About: line(w.Description), Link: r.anchorOf(w), Class: class, Value: said, Binds: rules(w)}
 			if c := r.capacity(w.Address, server); c != nil {
 				v.Value, v.Unit, v.Binds = c.Limit(), kinds[c.Over], ended(r, c)
@@ -234,19 +238,32 @@ func answered(r run, c *report.Comparison) []answerView {
 	}
 	classes := map[string]string{"yes": "pass", "no": "fail", "mixed": "unsure", "unknown": "unsure"}
 	words := map[string]string{"yes": "better", "no": "worse", "unknown": "cannot tell"}
+	type key struct{ workload, answer string }
 	var out []answerView
-	for _, d := range c.Decisions[:min(len(c.Decisions), 12)] {
-		v := answerView{Title: r.title(d.Workload) + " at " + r.level(d.Workload, d.Level), Answer: cmp.Or(words[d.Answer], line(d.Answer)), Class: cmp.Or(classes[d.Answer], "none"), Why: line(d.Why)}
-		if len(r.Comparisons) > 1 {
-			v.Title = line(c.Name) + ": " + v.Title
+	var levels []string
+	at := map[key]int{}
+	figures := map[key]map[string][]*report.Change{}
+	for i := range c.Decisions {
+		d := &c.Decisions[i]
+		k := key{d.Workload, d.Answer}
+		if _, ok := at[k]; !ok {
+			at[k], figures[k] = len(out), map[string][]*report.Change{}
+			v := answerView{Title: r.title(d.Workload), Answer: cmp.Or(words[d.Answer], line(d.Answer)), Class: cmp.Or(classes[d.Answer], "none"), Why: line(d.Why)}
+			if len(r.Comparisons) > 1 {
+				v.Title = r.title(c.Candidate) + ": " + v.Title
+			}
+			out, levels = append(out, v), append(levels, "")
 		}
-		for _, x := range carrying(c, &d) {
-			def, _ := metric.Lookup(x.Metric)
-			v.Changes = append(v.Changes, strings.TrimSpace(cmp.Or(def.Title, line(x.Metric))+" "+line(x.Stat))+" "+signed(x.Change, x.Points, x.Unit))
+		levels[at[k]] += ", " + r.level(d.Workload, d.Level)
+		for _, x := range carrying(c, d) {
+			figures[k][changeName(x)] = append(figures[k][changeName(x)], x)
 		}
-		out = append(out, v)
 	}
-	return out
+	for k, i := range at {
+		out[i].Title += " at " + strings.TrimPrefix(levels[i], ", ")
+		out[i].Changes = ranges(k.answer, figures[k])
+	}
+	return out[:min(len(out), 8)]
 }
 
 // carrying are the two or three changes that carry an answer.
@@ -270,6 +287,48 @@ func carrying(c *report.Comparison, d *report.Decision) []*report.Change {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(math.Abs(b.Change.V), math.Abs(a.Change.V)))
 	})
 	return list[:min(len(list), 3)]
+}
+
+// ranges are the changes of an answer at one level or several, two or three metrics
+// with the smallest and the largest: those at most levels first, what speaks against
+// the answer last.
+func ranges(answer string, of map[string][]*report.Change) []string {
+	names := slices.Sorted(maps.Keys(of))
+	contrary := func(name string) bool {
+		return slices.ContainsFunc(of[name], func(x *report.Change) bool {
+			return answer == "yes" && x.Direction == "worse" || answer == "no" && x.Direction == "better"
+		})
+	}
+	order := func(name string) int {
+		return slices.Index([]string{"e2e", "throughput"}, of[name][0].Metric)
+	}
+	slices.SortStableFunc(names, func(a, b string) int {
+		if x, y := contrary(a), contrary(b); x != y {
+			return map[bool]int{false: -1, true: 1}[x]
+		}
+		return cmp.Or(cmp.Compare(len(of[b]), len(of[a])), cmp.Compare(order(b), order(a)))
+	})
+	var out []string
+	for _, name := range names[:min(len(names), 3)] {
+		low, high := of[name][0], of[name][0]
+		for _, x := range of[name] {
+			if x.Change.V < low.Change.V {
+				low = x
+			}
+			if x.Change.V > high.Change.V {
+				high = x
+			}
+		}
+		said := name + " " + signed(low.Change, low.Points, low.Unit)
+		if high != low {
+			said += " to " + signed(high.Change, high.Points, high.Unit)
+		}
+		if contrary(name) {
+			said = "but " + said
+		}
+		out = append(out, said)
+	}
+	return out
 }
 
 // frontChart is the one picture of page one: what a comparison found, else the

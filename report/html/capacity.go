@@ -114,7 +114,7 @@ func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
 	rule := strings.TrimSpace(relation(t.Op) + " " + t.Limit.Format(t.Unit))
 	f := figure{Title: label + " against the load, " + r.title(c.Workload), Terms: []string{t.Metric},
 		Words: "Each point is a probe.",
-		Table: &table{Caption: label + " at each probe, " + r.title(c.Workload), Head: []string{capital(kinds[c.Over]), "Outcome", label, "From", "To", "Limit", "Distance from the limit"}}}
+		Table: &table{Caption: label + " at each probe, must be " + rule, Head: []string{"Load", "Outcome", label, "Interval", "To spare"}}}
 	series, through := chart.Series{Loose: true, Bars: true}, chart.Series{Plain: true}
 	var ns []float64
 	ordered := slices.SortedStableFunc(slices.Values(c.Probes), func(a, b report.Probe) int { return cmp.Compare(a.N, b.N) })
@@ -128,21 +128,17 @@ func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
 		if !known {
 			mark = chart.Unsure
 		}
-		away := margin(t.Op, v.V, t.Limit.V)
-		near := nearness(away)
-		distance := "–"
-		if !math.IsNaN(away) && !math.IsInf(away, 0) {
-			distance = metric.Format(metric.Ratio, away) + ", " + near
-		}
 		tip := []string{inFlight(&report.Case{Kind: c.Over, N: p.N, Rate: c.Load(p.N)}), label + " " + v.Format(t.Unit), cmp.Or(line(outcome), "not judged") + ", " + plural(p.Requests, "request") + " measured"}
+		interval := "–"
 		if low.OK || high.OK {
-			tip = append(tip, "from "+ends(low, t.Unit, false)+" to "+ends(high, t.Unit, true))
+			interval = ends(low, t.Unit, false) + " to " + ends(high, t.Unit, true)
+			tip = append(tip, "from "+interval)
 		}
 		series.Points = append(series.Points, chart.Point{X: c.Load(p.N), Y: v.V, Low: bound(low), High: bound(high), Mark: mark, Tip: tip})
 		through.Points = append(through.Points, chart.Point{X: c.Load(p.N), Y: v.V})
 		ns = append(ns, c.Load(p.N))
 		f.Table.Rows = append(f.Table.Rows, []cell{text(c.Amount(p.N)), {Text: line(outcome), Class: outcomeClass(outcome)}, text(v.Format(t.Unit)),
-			text(ends(low, t.Unit, false)), text(ends(high, t.Unit, true)), text(rule), text(distance)})
+			text(interval), text(toSpare(margin(t.Op, v.V, t.Limit.V)))})
 	}
 	if len(series.Points) == 0 {
 		return f, false
@@ -164,6 +160,14 @@ func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
 	}
 	f.Chart = ch.SVG()
 	return f, true
+}
+
+// toSpare writes a margin.
+func toSpare(margin float64) string {
+	if math.IsNaN(margin) || math.IsInf(margin, 0) {
+		return "–"
+	}
+	return metric.Format(metric.Ratio, margin)
 }
 
 // explain says what the points and bars of a search are.

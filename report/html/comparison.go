@@ -13,13 +13,13 @@ import (
 // comparisons show a candidate beside its control.
 func comparisons(runs []run) (section, bool) {
 	s := section{ID: "comparison", Title: "Comparison with the control",
-		Lead: "What changes between two servers on the same prompts. A change counts only where its whole interval lies on one side of zero."}
+		Lead: "What changes between two servers on the same prompts. A change counts only where its whole interval lies on one side of zero. The charts go from the control, the hollow dot, to the candidate: each row is an axis of its own, in shares of the control, the thin bar the interval, the upright mark what is tolerated or asked for. Right is better, whatever the metric."}
 	for _, r := range runs {
 		for i := range r.Comparisons {
 			c := &r.Comparisons[i]
-			s.Blocks = append(s.Blocks, block{Sub: line(c.Name) + ": " + r.title(c.Candidate) + " against " + r.title(c.Control)})
+			s.Blocks = append(s.Blocks, block{Sub: r.title(c.Candidate) + " against " + r.title(c.Control)})
 			said := []string{}
-			for _, x := range append([]string{c.Line, c.Skipped}, c.Notes...) {
+			for _, x := range append([]string{c.Skipped}, c.Notes...) {
 				if x = line(x); x != "" {
 					said = append(said, x)
 				}
@@ -27,12 +27,17 @@ func comparisons(runs []run) (section, bool) {
 			if !c.Paired && c.Skipped == "" {
 				said = append(said, "unpaired: the control was recorded at another time, so drift is not excluded")
 			}
-			s.Blocks = append(s.Blocks, block{List: said})
+			if len(said) > 0 {
+				s.Blocks = append(s.Blocks, block{List: said})
+			}
 			s.Blocks = append(s.Blocks, comparison(r, c)...)
 		}
 	}
 	return s, len(s.Blocks) > 0
 }
+
+// mostCompared levels of a comparison stand open.
+const mostCompared = 4
 
 func comparison(r run, c *report.Comparison) []block {
 	var out []block
@@ -55,15 +60,23 @@ func comparison(r run, c *report.Comparison) []block {
 		}
 		rows[k] = append(rows[k], x)
 	}
-	var figures []figure
-	for _, k := range order {
-		figures = append(figures, changes(r, k.workload, k.level, rows[k]))
+	var figures, more []figure
+	for i, k := range order {
+		pair := []figure{changes(r, k.workload, k.level, rows[k])}
 		if f, ok := overlaid(r, c, k.workload, k.level); ok {
-			figures = append(figures, f)
+			pair = append(pair, f)
+		}
+		if i < mostCompared {
+			figures = append(figures, pair...)
+		} else {
+			more = append(more, pair...)
 		}
 	}
 	if len(figures) > 0 {
-		out = append(out, block{Figures: figures})
+		out = append(out, block{Figures: figures, Pairs: true})
+	}
+	if len(more) > 0 {
+		out = append(out, block{Fold: &fold{"The other " + plural(len(order)-mostCompared, "level"), []block{{Figures: more, Pairs: true}}}})
 	}
 	if t := sideBySide(r, "The worst pairs of answers", c.Answers); t != nil {
 		out = append(out, block{Table: t})
@@ -136,9 +149,8 @@ func changeName(x *report.Change) string {
 
 func changes(r run, workload, level string, list []*report.Change) figure {
 	title := r.title(workload) + " at " + line(level)
-	f := figure{Title: title, Words: "From the control, the hollow dot, to the candidate: each row is an axis of its own, in shares of the control. The thin bar is the interval, the upright mark what is tolerated or asked for. Right is better, whatever the metric.",
-		Legend: changeLegend,
-		Table:  &table{Caption: "Changes of " + title, Head: []string{"Metric", "Better", "Control", "Candidate", "Change", "From", "To", "Tolerated", "Smallest that could be certified", "Verdict"}}}
+	f := figure{Title: title, Words: "From the control to the candidate.", Legend: changeLegend,
+		Table: &table{Caption: "Changes of " + title, Head: []string{"Metric", "Better", "Control", "Candidate", "Change", "From", "To", "Tolerated", "Smallest that could be certified", "Verdict"}}}
 	forest := chart.Forest{Name: "Changes of " + title, Cut: true, Sides: true, Format: func(v float64) string { return metric.Format(metric.Ratio, math.Abs(v)) }}
 	for _, x := range list {
 		name := changeName(x)

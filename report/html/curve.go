@@ -336,36 +336,6 @@ func amount(key string) (float64, bool) {
 	return n * factor, err == nil
 }
 
-// table is the data of a figure.
-func (cv curve) table(lines []track, of func(*report.Case) report.Number, axis string, unit metric.Unit) *table {
-	tab := &table{Caption: cv.title + " by " + kinds[cv.kind], Head: []string{"Line", capital(kinds[cv.kind]), capital(axis)}}
-	if cv.band {
-		tab.Head = append(tab.Head, "p5", "p95")
-	}
-	tab.Head = append(tab.Head, "Requests")
-	for _, t := range lines {
-		for _, c := range t.cases {
-			v := of(c)
-			row := []cell{text(t.name), text(levelOf(c)), text(v.Format(string(unit)))}
-			if cv.band {
-				if sum := c.Summary(cv.name); sum != nil && sum.Percentiles != nil {
-					row = append(row, text(sum.Percentiles.P5.Format(sum.Unit)), text(sum.Percentiles.P95.Format(sum.Unit)))
-				} else {
-					row = append(row, text("–"), text("–"))
-				}
-			}
-			tab.Rows = append(tab.Rows, append(row, text(count(c.Completed))))
-		}
-	}
-	if len(lines) == 1 {
-		tab.Head = tab.Head[1:]
-		for i := range tab.Rows {
-			tab.Rows[i] = tab.Rows[i][1:]
-		}
-	}
-	return tab
-}
-
 // dots is the chart of lines that have one load each: nothing to draw a line
 // through, so each is a row. nil where a line has more.
 func dots(c chart.Chart, lines []track, unit metric.Unit) *chart.Forest {

@@ -45,12 +45,14 @@ func distributions(runs []run) (section, bool) {
 			}
 		}
 	}
+	var all []figure
 	for _, g := range groups {
-		b := block{Figures: g.figures}
-		b = block{Fold: &fold{g.name, []block{b}}}
-		s.Blocks = append(s.Blocks, b)
+		all = append(all, g.figures...)
 	}
-	return s, len(s.Blocks) > 0
+	if len(all) > 0 {
+		s.Blocks = []block{{Fold: &fold{"TTFT and speed of " + plural(len(groups), "workload"), []block{{Figures: all}}}}}
+	}
+	return s, len(all) > 0
 }
 
 // mostDistributions are the lines of levels that are shown; mostLevels the
@@ -77,7 +79,7 @@ func spread(t track, name, kind string, names []string) (figure, bool) {
 	ch := chart.Chart{Name: "Distribution of " + def.Title + ", " + t.name, Height: 260,
 		X: chart.Axis{Title: def.Title, Format: func(v float64) string { return metric.Format(def.Unit, v) }},
 		Y: chart.Axis{Title: "Share of " + noun, Min: 0, Max: 1, Ticks: []float64{0, 0.25, 0.5, 0.75, 0.95}, Format: func(v float64) string { return metric.Format(metric.Ratio, v) }}}
-	tab := &table{Caption: def.Title + " of " + t.name + " by level", Head: []string{"Level", capital(noun), "Min", "p5", "p25", "p50", "p75", "p95", "p99", "Max"}}
+	tab := &table{Caption: def.Title + " of " + t.name + " by level", Head: []string{"Level", capital(noun), "p5", "p50", "p95", "p99", "Max"}}
 	cases := t.cases
 	if names == nil {
 		cases = t.line()
@@ -133,7 +135,7 @@ func percentiles(cases []*report.Case, name string) [][]cell {
 		}
 		p := sum.Percentiles
 		row := []cell{text(levelOf(c)), text(count(sum.N))}
-		for _, n := range []report.Number{sum.Min, p.P5, p.P25, p.P50, p.P75, p.P95, p.P99, sum.Max} {
+		for _, n := range []report.Number{p.P5, p.P50, p.P95, p.P99, sum.Max} {
 			row = append(row, text(n.Format(sum.Unit)))
 		}
 		out = append(out, row)
@@ -218,7 +220,7 @@ func timeline(r run, t *report.Timeline) (figure, bool) {
 	if slices.ContainsFunc(g.Bars, func(b chart.Request) bool { return b.Class == "failed" }) {
 		f.Legend = append(f.Legend, legend{chart.Block("failed"), "failed"})
 	}
-	const mostRows = 40
+	const mostRows = 20
 	f.Table.Left = max(len(f.Table.Rows)-mostRows, 0)
 	f.Table.Rows = f.Table.Rows[:min(len(f.Table.Rows), mostRows)]
 	f.Chart = g.SVG()
@@ -231,39 +233,29 @@ func levels(runs []run) (section, bool) {
 	for _, r := range runs {
 		type key struct{ server, workload string }
 		var order []key
-		tables := map[key]*table{}
+		cases := map[key][]*report.Case{}
 		for i := range r.Cases {
 			c := &r.Cases[i]
 			if c.Probe != nil {
 				continue
 			}
 			k := key{c.Server, c.Workload}
-			t := tables[k]
-			if t == nil {
-				caption := r.title(c.Workload) + r.on(c.Server)
-				if r.Name != "" {
-					caption += " · " + r.Name
-				}
-				t = &table{Caption: caption}
-				for _, col := range report.LevelColumns {
-					t.Head = append(t.Head, col.Head)
-				}
-				tables[k], order = t, append(order, k)
+			if cases[k] == nil {
+				order = append(order, k)
 			}
-			head := text(levelOf(c))
-			if worst, judged := levelStatus(r, c); judged {
-				st := statuses[worst]
-				head.Class, head.Text = st[0], st[1]+" "+head.Text
-			}
-			row := []cell{head}
-			for _, col := range report.LevelColumns[1:] {
-				row = append(row, text(col.Cell(c)))
-			}
-			t.Rows = append(t.Rows, row)
+			cases[k] = append(cases[k], c)
 		}
-		var all []block
+		var all, turns []block
+		var measured []*table
 		for _, k := range order {
-			all = append(all, withFurther(r, k.server, k.workload, tables[k])...)
+			caption := strings.TrimSuffix(r.title(k.workload)+r.on(k.server)+" · "+r.Name, " · ")
+			for part := range slices.Chunk(cases[k], mostColumns) {
+				measured = append(measured, levelTable(r, caption, part))
+			}
+			turns = append(turns, turnTable(caption, cases[k])...)
+		}
+		if len(measured) > 0 {
+			all = append([]block{{Beside: measured}}, turns...)
 		}
 		var notes []string
 		for i := range r.Cases {
@@ -287,32 +279,41 @@ func levels(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// withFurther is the table of a workload's levels, with what its natural answers said,
-// and its conversations turn by turn, where it has some.
-func withFurther(r run, server, workload string, levels *table) []block {
-	var cases []*report.Case
-	for i := range r.Cases {
-		if c := &r.Cases[i]; c.Probe == nil && c.Server == server && c.Workload == workload {
-			cases = append(cases, c)
-		}
-	}
-	out := []block{{Table: levels}}
-	said := &table{Caption: levels.Caption + ", what answers said"}
-	columns := report.AnswerColumns(cases)
-	for _, col := range columns {
-		said.Head = append(said.Head, col.Head)
-	}
+// levelTable has a column for each level and a row for each figure that some have,
+// what natural answers said among them.
+func levelTable(r run, caption string, cases []*report.Case) *table {
+	t := &table{Caption: caption, Head: []string{"Level"}}
+	held := []cell{text("Requirements")}
 	for _, c := range cases {
-		var row []cell
-		for _, col := range columns {
-			row = append(row, text(col.Cell(c)))
+		t.Head = append(t.Head, capital(levelOf(c)))
+		x := text("–")
+		if worst, judged := levelStatus(r, c); judged {
+			st := statuses[worst]
+			x = cell{Text: st[1] + " " + st[2], Class: st[0]}
 		}
-		said.Rows = append(said.Rows, row)
+		held = append(held, x)
 	}
-	if len(columns) > 0 {
-		out = append(out, block{Table: said})
+	t.Rows = append(t.Rows, held)
+	for _, col := range slices.Concat(report.LevelColumns, report.AnswerColumns(cases)) {
+		if col.Head == t.Head[0] {
+			continue
+		}
+		row, some := []cell{text(col.Head)}, false
+		for _, c := range cases {
+			said := col.Cell(c)
+			some = some || said != "–"
+			row = append(row, text(said))
+		}
+		if some {
+			t.Rows = append(t.Rows, row)
+		}
 	}
-	t := &table{Caption: levels.Caption + ", turn by turn", Head: report.TurnHead}
+	return t
+}
+
+// turnTable is the figures of conversations turn by turn, where a workload has some.
+func turnTable(caption string, cases []*report.Case) []block {
+	t := &table{Caption: caption + ", turn by turn", Head: report.TurnHead}
 	for _, row := range report.TurnRows(cases) {
 		var cells []cell
 		for _, s := range row {
@@ -320,10 +321,10 @@ func withFurther(r run, server, workload string, levels *table) []block {
 		}
 		t.Rows = append(t.Rows, cells)
 	}
-	if t.Rows != nil {
-		out = append(out, block{Table: t})
+	if t.Rows == nil {
+		return nil
 	}
-	return out
+	return []block{{Table: t}}
 }
 
 // failures are the requests that failed, in the server's words.

@@ -70,7 +70,7 @@ func telemetry(r run, t *report.Timeline) []figure {
 			Series: []chart.Series{series},
 		}
 		tab := &table{Caption: def.Title + " during " + title, Head: []string{"Time", def.Title}}
-		const mostRows = 20
+		const mostRows = 10
 		for _, j := range evenly(indexes(len(times)), mostRows) {
 			tab.Rows = append(tab.Rows, []cell{text(metric.Format(metric.Seconds, times[j]-t.From)), text(metric.Format(metric.Unit(s.Unit), values[j]))})
 		}

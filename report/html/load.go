@@ -167,21 +167,14 @@ func bursts(runs []run) (section, bool) {
 }
 
 func power(runs []run) (section, bool) {
-	s, ok := section{
+	return section{
 		ID: "power", Title: "Power and cost",
-		Lead: "What the GPUs draw, all of them together, and what a token costs in energy.",
-	}.figures(runs,
-		curve{kind: "closed", name: "power", title: "Power", axis: "mean power", words: "Of all GPUs together, mean over the measured window."},
+		Lead: "What the GPUs draw, all of them together, what a token costs in energy, and what it costs by the plan's prices.",
+	}.folded(runs, 3,
+		curve{kind: "closed", name: "power", title: "Power", axis: "mean power", ends: true, words: "Of all GPUs together, mean over the measured window."},
 		curve{kind: "closed", name: "energy_per_token", title: "Energy of one output token", words: "Lower is better: a fuller server spends less on each token.", zero: true},
-		curve{kind: "closed", name: "cost_per_hour", title: "Cost of an hour", words: "By the plan's prices."},
-		curve{kind: "closed", name: "cost_per_million_tokens", title: "Cost of a million output tokens", words: "By the plan's prices, at the throughput of each level. Lower is better."})
-	if !ok {
-		return s, false
-	}
-	if _, high := extremes(runs, func(c *report.Case) report.Number { return mean(c, "power") }); high.ok {
-		s.Blocks[0].Figures[0].Finding = fmt.Sprintf("Most: %s at %s.", format("power", high.v), where(runs, high.r, high.c))
-	}
-	return s, true
+		curve{kind: "closed", name: "cost_per_million_tokens", title: "Cost of a million output tokens", words: "By the plan's prices, at the throughput of each level. Lower is better."},
+		curve{kind: "closed", name: "cost_per_hour", title: "Cost of an hour", words: "By the plan's prices."})
 }
 
 func speculative(runs []run) (section, bool) {

@@ -216,6 +216,11 @@ func caseID(w *report.Workload, r run) string {
 	return fmt.Sprintf("case-%d", 1+slices.IndexFunc(r.Workloads, func(x report.Workload) bool { return x.Address == w.Address }))
 }
 
+// control says whether a server is one that others are compared with.
+func (r run) control(server string) bool {
+	return slices.ContainsFunc(r.Comparisons, func(c report.Comparison) bool { return c.Control == server })
+}
+
 // capacity is the answer of a search; nil: there was none.
 func (r run) capacity(workload, server string) *report.Capacity {
 	for i := range r.Capacities {

@@ -37,13 +37,14 @@ func useCase(r run, w *report.Workload) section {
 	for _, server := range w.Servers {
 		s.Blocks = append(s.Blocks, block{Limit: outcomeOf(r, w, server)})
 	}
-	if figures := overLoad(r, w); len(figures) > 0 {
-		s.Blocks = append(s.Blocks, block{Figures: figures})
-	}
+	var tables []*table
 	for _, server := range w.Servers {
 		if t := besideLimit(r, w, server); t != nil {
-			s.Blocks = append(s.Blocks, block{Table: t})
+			tables = append(tables, t)
 		}
+	}
+	if figures := overLoad(r, w); len(figures)+len(tables) > 0 {
+		s.Blocks = append(s.Blocks, block{Figures: figures, Beside: tables})
 	}
 	var more []block
 	for _, server := range w.Servers {

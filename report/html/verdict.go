@@ -108,10 +108,12 @@ func problems(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// passed is a line for each check that passed.
+// passed is a line for each check that passed, those that came to the same at several
+// levels together.
 func passed(r run) *table {
 	t := &table{Words: true, Caption: "What passed", Head: []string{"Check", "Where", "Value", "To spare"}}
 	const most = 200
+	rows := map[[4]string]int{}
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
 		if v.Status() != report.StatusPass {
@@ -125,7 +127,20 @@ func passed(r run) *table {
 		if v.Threshold != nil && v.Value.OK {
 			value = v.Value.Format(v.Threshold.Unit) + ", must be " + line(v.Threshold.Text)
 		}
-		t.Rows = append(t.Rows, []cell{text(v.Name), text(r.title(cmp.Or(v.Workload, v.Server)) + r.on(v.Server)), text(value), text(cmp.Or(strings.TrimSuffix(v.Headroom(), " to spare"), "–"))})
+		name, level := v.Name, r.level(v.Workload, v.Level)
+		if v.Level != "" {
+			name = strings.TrimSuffix(name, " at "+v.Level)
+		}
+		key := [4]string{name, r.title(cmp.Or(v.Workload, v.Server)) + r.on(v.Server), value, cmp.Or(strings.TrimSuffix(v.Headroom(), " to spare"), "–")}
+		if at, ok := rows[key]; ok && level != "" {
+			t.Rows[at][0].Text += ", " + level
+			continue
+		}
+		rows[key] = len(t.Rows)
+		if level != "" {
+			name += " at " + level
+		}
+		t.Rows = append(t.Rows, []cell{text(name), text(key[1]), text(value), text(key[3])})
 	}
 	return t
 }

@@ -25,9 +25,11 @@ type section struct {
 	Blocks    []block
 }
 
-// block is one piece of a section: exactly one field is set.
+// block is one piece of a section: one field is set; Figures may have Beside.
 type block struct {
 	Figures []figure // side by side where there is room
+	Beside  []*table // tables that stand so, after the figures
+	Pairs   bool     // of the figures each two belong together
 	Table   *table
 	Tiles   []tile
 	Source  *sourceView
@@ -72,6 +74,28 @@ type table struct {
 	Rows    [][]cell
 	Left    int  // rows that are not shown
 	Words   bool // cells hold sentences, not numbers
+}
+
+// Class says how the table folds where there is little room: tables of words below
+// each other on a phone, those of many columns sooner.
+func (t *table) Class() string {
+	switch n := len(t.Head); {
+	case t.Words:
+		return "words"
+	case n > 8:
+		return "many"
+	case n > 4:
+		return "some"
+	}
+	return "few"
+}
+
+// Label names the cell of a column where it stands by itself; "" where it never does.
+func (t *table) Label(column int) string {
+	if t.Class() == "few" || column >= len(t.Head) {
+		return ""
+	}
+	return t.Head[column]
 }
 
 type cell struct {

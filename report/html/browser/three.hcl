@@ -8,6 +8,8 @@ locals {
   }
 }
 
+gate { budget = "6h" }
+
 report {
   title    = "Which flags for the assistant?"
   subtitle = "Three configurations of one server, on the same prompts"
@@ -53,4 +55,8 @@ compare "flags" {
   control   = server.vllm["base"]
   candidate = each.value
   changed   = ["profile"]
+  tolerate {
+    throughput = "-10%"
+    e2e        = "mean +10%"
+  }
 }

@@ -1,0 +1,80 @@
+package html
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report"
+)
+
+// mostLoads stand side by side in the table of a figure.
+const mostLoads = 7
+
+// matrix is the data of a figure with a column for each load; nil where there are too
+// many, or one line alone.
+func (cv curve) matrix(lines []track, of func(*report.Case) report.Number, unit metric.Unit) *table {
+	var loads []float64
+	for _, t := range lines {
+		for _, c := range t.line() {
+			loads = append(loads, c.Load())
+		}
+	}
+	slices.Sort(loads)
+	loads = slices.Compact(loads)
+	if len(lines) < 2 || len(loads) > mostLoads {
+		return nil
+	}
+	tab := &table{Caption: cv.title + " by " + kinds[cv.kind], Head: []string{"Line"}}
+	if cv.band {
+		tab.Caption += ", and its p5 and p95"
+	}
+	for _, l := range loads {
+		tab.Head = append(tab.Head, "At "+strconv.FormatFloat(l, 'g', 4, 64))
+	}
+	for _, t := range lines {
+		row := append([]cell{text(t.name)}, slices.Repeat([]cell{text("–")}, len(loads))...)
+		for _, c := range t.line() {
+			said := of(c).Format(string(unit))
+			if sum := c.Summary(cv.name); cv.band && sum != nil && sum.Percentiles != nil {
+				said += " (" + sum.Percentiles.P5.Format(sum.Unit) + " to " + sum.Percentiles.P95.Format(sum.Unit) + ")"
+			}
+			row[1+slices.Index(loads, c.Load())] = text(said)
+		}
+		tab.Rows = append(tab.Rows, row)
+	}
+	return tab
+}
+
+// table is the data of a figure.
+func (cv curve) table(lines []track, of func(*report.Case) report.Number, axis string, unit metric.Unit) *table {
+	if m := cv.matrix(lines, of, unit); m != nil {
+		return m
+	}
+	tab := &table{Caption: cv.title + " by " + kinds[cv.kind], Head: []string{"Line", capital(kinds[cv.kind]), capital(axis)}}
+	if cv.band {
+		tab.Head = append(tab.Head, "p5", "p95")
+	}
+	tab.Head = append(tab.Head, "Requests")
+	for _, t := range lines {
+		for _, c := range t.cases {
+			v := of(c)
+			row := []cell{text(t.name), text(levelOf(c)), text(v.Format(string(unit)))}
+			if cv.band {
+				if sum := c.Summary(cv.name); sum != nil && sum.Percentiles != nil {
+					row = append(row, text(sum.Percentiles.P5.Format(sum.Unit)), text(sum.Percentiles.P95.Format(sum.Unit)))
+				} else {
+					row = append(row, text("–"), text("–"))
+				}
+			}
+			tab.Rows = append(tab.Rows, append(row, text(count(c.Completed))))
+		}
+	}
+	if len(lines) == 1 {
+		tab.Head = tab.Head[1:]
+		for i := range tab.Rows {
+			tab.Rows[i] = tab.Rows[i][1:]
+		}
+	}
+	return tab
+}

@@ -1,0 +1,24 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Meter reads the power since its last reading, in watts, into the gauges, and the energy, in joules,
+// into the counters.
+func (p Power) Meter() func(now time.Duration, s State, gauges, counters map[string]float64) {
+	var at time.Duration
+	energy := -1.0
+	return func(now time.Duration, s State, gauges, counters map[string]float64) {
+		was := energy
+		energy = p.Idle*now.Seconds() + (p.Decode-p.Idle)*(s.Busy-s.Prefilling).Seconds() + (p.Prefill-p.Idle)*s.Prefilling.Seconds()
+		gauges["power"], counters[metric.Energy] = p.Idle, energy
+		if was >= 0 && now > at {
+			// A step counts when it starts, and may end after the reading.
+			gauges["power"] = min((energy-was)/(now-at).Seconds(), p.Prefill)
+		}
+		at = now
+	}
+}
