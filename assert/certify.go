@@ -196,6 +196,9 @@ func (f *foreseenLevel) share(t *plan.Threshold, clusters plan.Clusters) {
 		noun = "bursts"
 	case clusters == plan.ClustersNone:
 		noun, why, advice = "requests", "", fmt.Sprintf("requests = %d", f.ofMix(need))
+	case clusters != plan.ClustersRound && f.kind == metric.OpenLoop:
+		noun, why, advice = "waves", "since requests that are in flight together may fail together", fmt.Sprintf("requests = %d for each that is in flight on average", need)
+		f.Remark = fmt.Sprintf("a wave is what is in flight: %d requests are enough for up to %d at once", f.n, have/need)
 	case clusters != plan.ClustersRound:
 		noun, why = fmt.Sprintf("waves of %d", f.level.AtOnce()), "since requests that are in flight together may fail together"
 		advice = fmt.Sprintf("requests = %d (%d for each in flight)", f.ofMix(need*f.level.AtOnce()), need)

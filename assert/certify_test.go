@@ -298,3 +298,38 @@ func TestCertifyByTime(t *testing.T) {
 		}
 	}
 }
+
+// Of a rate as many may fail together as are in flight, which is not known beforehand: 1,000
+// requests are 59 waves of up to 16, and 100 waves of 10, as TestShareOfARate judges.
+func TestCertifyOfARate(t *testing.T) {
+	for _, tt := range []struct {
+		requests, clusters, needed, remark string
+		impossible                         bool
+	}{
+		{"1000", "wave", "59 waves", "a wave is what is in flight: 1000 requests are enough for up to 16 at once", false},
+		{"50", "wave", "59 waves", "needs 59 waves at 95% confidence, since requests that are in flight together may fail together; the plan has 50", true},
+		{"1000", "none", "59 requests", "", false},
+	} {
+		p := load(t, `
+server "sim" {
+  simulator {}
+}
+workload "chat" {
+  input_tokens  = 100
+  output_tokens = 11
+  load {
+    rate     = "10 req/s"
+    requests = `+tt.requests+`
+  }
+  gate {
+    clusters        = "`+tt.clusters+`"
+    on_inconclusive = "stop"
+  }
+  sla { success = "rate >= 95%" }
+}
+`)
+		if f := Certify(p)[0]; f.Needed != tt.needed || f.Remark != tt.remark || f.Impossible != tt.impossible {
+			t.Errorf("%s, %s: %+v", tt.requests, tt.clusters, f)
+		}
+	}
+}

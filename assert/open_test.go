@@ -100,6 +100,11 @@ func TestSustained(t *testing.T) {
 		{"undecided, a saturation of nonsense", 2, []float64{12, math.NaN(), 12}, "", spreadOut, Inconclusive, ""},
 		{"no token came any more", 0, twelve, metric.CutStalled, nil, Fail, "the server stopped answering"},
 		{"too many in flight, undecided", 2, twelve, metric.CutFull, spreadOut, Inconclusive, ""},
+		// 90 in flight at the end; it takes 90 at once to answer 12 a second.
+		{"it fills up", 8, twelve, "", fillsTo(90), Pass, "below the largest rate"},
+		{"it fills up, near the largest rate", 8, eleven, "", fillsTo(90), Inconclusive, ""},
+		{"it fills up, above the largest rate", 8, []float64{8, 8, 8, 8}, "", fillsTo(90), Fail, "not sustained, by its backlog"},
+		{"it is more than full", 8, twelve, "", fillsTo(80), Fail, "not sustained, by its backlog"},
 		{"no window", 0, twelve, "", func(l *metric.Level) { l.Rounds = nil }, Error, "no request was due"},
 	} {
 		l := backlog(tt.kept, tt.saturation...)
@@ -111,6 +116,11 @@ func TestSustained(t *testing.T) {
 			t.Errorf("%s: %v, %s; want %v, %q", tt.name, v.Outcome, v.Message, tt.want, tt.words)
 		}
 	}
+}
+
+// fillsTo has the saturation answer so many at once.
+func fillsTo(n float64) func(*metric.Level) {
+	return func(l *metric.Level) { l.SaturationAt = n }
 }
 
 // spreadOut has the backlog swing: of every third round all requests stay until its

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tokgate/tokgate/assert/stat"
 	"github.com/tokgate/tokgate/exec/search"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -30,10 +29,10 @@ func (m *rateModel) search(seed int64, limit float64, budget time.Duration) sear
 	t := *threshold("ttft", "p95 < 2s")
 	t.Limit = limit
 	list := withGrowth([]required{{Threshold: &t}}, metric.OpenLoop, plan.Level{}, "")
-	saturation, spent := m.saturated(seed, plan.Saturation, 10)
-	mean, low, _, _ := largest(&metric.Level{Saturation: saturation}, 0.05)
+	saturation := m.saturated(seed, mostInFlight, plan.Saturation, 10)
+	mean, low, _, _ := largest(&metric.Level{Saturation: saturation.parts}, 0.05)
 	o := search.RateOptions{
-		Step: plan.RateStep, From: 1, UpTo: int(100 / plan.RateStep), Relative: 0.05, Budget: budget - spent,
+		Step: plan.RateStep, From: 1, UpTo: int(100 / plan.RateStep), Relative: 0.05, Budget: budget - saturation.took,
 		Largest: mean / plan.RateStep, Least: low / plan.RateStep, Scatter: 1 / m.shape, Effective: 59, Short: 300, Most: 16 * 300,
 	}
 	s := search.NewRates(o)
@@ -70,7 +69,7 @@ func (m *rateModel) search(seed int64, limit float64, budget time.Duration) sear
 func (m *rateModel) truth(largest float64) []float64 {
 	var rates, p95 []float64
 	for _, near := range []float64{0.3, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.93, 0.96, 0.98, 1} {
-		l, _ := m.arriving(7, near*largest, 20_000, nil)
+		l, _ := m.arriving(7, near*largest, 20_000, saturation{})
 		d := metric.Of(metric.MustLookup("ttft"), l.MeasuredSamples())
 		at, _ := d.Percentile(95)
 		rates, p95 = append(rates, near*largest), append(p95, at)
@@ -99,8 +98,7 @@ func TestLongRateCapacityCharacteristics(t *testing.T) {
 	}
 	var out strings.Builder
 	m := usualRates()
-	long, _ := m.saturated(1, time.Hour, 10)
-	most, _ := stat.Moments(long)
+	most := m.largest()
 	fmt.Fprintf(&out, "\n**Rate capacity** in 10 minutes, %d searches a row; the largest rate is %.2f req/s.\n\n", *rateSearches, most)
 	out.WriteString("| arrivals | TTFT p95 | true limit | estimate within 10 % | certified | above the limit | within 20 % | took |\n|---|---|---|---|---|---|---|---|\n")
 	shapes := []float64{1}

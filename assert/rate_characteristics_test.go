@@ -50,28 +50,37 @@ func (m *rateModel) lengths(seed int64) arrivals.Lengths {
 // again marks a job that is no request: what a crowded server computes twice.
 const again = 1 << 40
 
-func (m *rateModel) submit(e *sim.Engine, at time.Duration, id uint64, output int) {
-	if m.lost > 0 && e.State(at).Waiting > 0 {
-		mustSubmit(e, at, sim.Job{ID: again + id, Input: 1, Output: m.lost})
-	}
-	mustSubmit(e, at, sim.Job{ID: id, Input: m.input, Output: output})
+// saturation is what a saturation of the engine tells.
+type saturation struct {
+	parts []float64 // requests a second that its tokens stand for, in parts of the time
+	at    float64   // answered at once
+	slots int       // in flight
+	took  time.Duration
 }
 
-// saturated keeps 256 requests in flight in the engine and returns how many
-// requests a second its tokens stand for in each of the parts of so long, after as
-// long a warm-up as a run has; and how long both took.
-func (m *rateModel) saturated(seed int64, length time.Duration, parts int) ([]float64, time.Duration) {
+// saturated keeps as many requests in flight in the engine as a run does, up to most, after
+// as long a warm-up, for so long.
+func (m *rateModel) saturated(seed int64, most int, length time.Duration, parts int) saturation {
 	e, lengths := sim.NewEngine(m.profile, seed), m.lengths(seed)
-	id := uint64(0)
-	submit := func(at time.Duration) {
-		m.submit(e, at, id, lengths.At(metric.Filler, int(id)))
-		id++
+	steps := arrivals.Saturation{N: plan.SaturationSlots, Most: most}
+	var began, aged []bool // by id: it had a token; it began as if under way
+	before := map[uint64]time.Duration{}
+	inFlight, answering, tokens := 0, 0, int64(0)
+	submit := func(at time.Duration, part float64) {
+		id := len(began)
+		began, aged = append(began, false), append(aged, part > 0)
+		output := lengths.At(metric.Filler, id)
+		made := int(part * float64(output))
+		m.send(e, at, sim.Job{ID: uint64(id), Input: m.input + made, Output: output - made})
+		inFlight++
 	}
-	for range plan.SaturationSlots {
-		submit(0)
+	for range steps.N {
+		submit(0, 0)
 	}
-	out := make([]float64, parts)
-	from := time.Duration(math.MaxInt64 / 2)
+	out := saturation{parts: make([]float64, parts)}
+	const never = time.Duration(math.MaxInt64 / 2)
+	from, warm, tick, area := never, time.Minute, time.Second, 0.0
+	var first, last time.Duration // completion, emission in the window
 	for now := time.Duration(1); ; {
 		emitted, next, _ := e.Advance(now)
 		free := 0
@@ -80,21 +89,77 @@ func (m *rateModel) saturated(seed int64, length time.Duration, parts int) ([]fl
 				continue
 			}
 			if x.At > from && x.At <= from+length {
-				out[min(int(int64(x.At-from)*int64(parts)/int64(length)), parts-1)] += float64(x.Tokens) / float64(m.answers) / (length.Seconds() / float64(parts))
+				area, last = area+float64(answering)*(x.At-max(last, from)).Seconds(), x.At
+				since, ok := before[x.ID]
+				if !ok {
+					since = x.At - 1 // its first
+				}
+				m.adds(out.parts, float64(x.Tokens), since-from, x.At-from, length)
+			}
+			before[x.ID], tokens = x.At, tokens+int64(x.Tokens)
+			if !began[x.ID] {
+				began[x.ID] = true
+				answering++
 			}
 			if x.Last {
 				free++
-				from = min(from, 2*x.At)
+				inFlight--
+				answering--
+				if first == 0 {
+					first = x.At
+					warm = min(warm, 2*first)
+				}
 			}
 		}
 		for range free {
-			submit(now)
+			submit(now, 0)
 		}
-		if now > from+length {
-			return out, from + length
+		if now >= from+length {
+			out.at, out.slots, out.took = area/length.Seconds(), steps.N, from+length
+			return out
 		}
-		now = max(next, now+1)
+		if isWarm := now >= warm; from == never && (now >= tick || isWarm) {
+			had := steps.N
+			if steps.Look(now, inFlight-answering, tokens, isWarm) {
+				if from = now; steps.Queues(inFlight - answering) {
+					for id := range began {
+						if aged[id] && !began[id] && e.Cancel(uint64(id)) {
+							inFlight--
+							submit(now, 0)
+						}
+					}
+				}
+			}
+			for i := range steps.N - had {
+				submit(now, (float64(i)+0.5)/float64(steps.N-had))
+			}
+			tick = now + time.Second
+			if isWarm {
+				warm = never
+			}
+			if from < never {
+				tick, warm = never, never
+			}
+		}
+		now = min(max(next, now+1), max(tick, now+1), max(warm, now+1))
 	}
+}
+
+// adds adds tokens that were made from one time to another to the parts of a length of time, as
+// requests a second.
+func (m *rateModel) adds(parts []float64, tokens float64, from, to, length time.Duration) {
+	each := length / time.Duration(len(parts))
+	rate := tokens / float64(m.answers) / each.Seconds()
+	for i := max(from, 0) / each; i <= (to-1)/each && int(i) < len(parts); i++ {
+		parts[i] += rate * (min(to, (i+1)*each) - max(from, i*each)).Seconds() / (to - from).Seconds()
+	}
+}
+
+func (m *rateModel) send(e *sim.Engine, at time.Duration, j sim.Job) {
+	if m.lost > 0 && e.State(at).Waiting > 0 {
+		mustSubmit(e, at, sim.Job{ID: again + j.ID, Input: 1, Output: m.lost})
+	}
+	mustSubmit(e, at, j)
 }
 
 func mustSubmit(e *sim.Engine, at time.Duration, j sim.Job) {
@@ -106,10 +171,10 @@ func mustSubmit(e *sim.Engine, at time.Duration, j sim.Job) {
 // arriving is a level of a rate on the engine: as long a warm-up as a run has, then so
 // many measured requests in ten rounds, and more until all of them have ended.
 // It also returns how long that took.
-func (m *rateModel) arriving(seed int64, rate float64, requests int, saturation []float64) (*metric.Level, time.Duration) {
+func (m *rateModel) arriving(seed int64, rate float64, requests int, most saturation) (*metric.Level, time.Duration) {
 	e, lengths := sim.NewEngine(m.profile, seed), m.lengths(seed)
 	schedule := arrivals.Open{Rate: rate, Shape: m.shape, Due: requests, Seed: seed, Workload: "chat", Level: "rate"}.Begin(0)
-	l := &metric.Level{Name: plan.RateName(rate), Kind: metric.OpenLoop, Rate: rate, Saturation: saturation}
+	l := &metric.Level{Name: plan.RateName(rate), Kind: metric.OpenLoop, Rate: rate, Saturation: most.parts, SaturationAt: most.at}
 	for i := range 10 {
 		l.Rounds = append(l.Rounds, &metric.Round{Index: i, Complete: true, Busy: 1})
 	}
@@ -151,7 +216,7 @@ func (m *rateModel) arriving(seed int64, rate float64, requests int, saturation 
 		}
 		s := &metric.Sample{Round: r.Index, Order: turn.Order, Phase: turn.Phase, FromDue: true, Scheduled: at, Sent: at, Chunks: 1, End: math.MaxInt64}
 		r.Samples, samples = append(r.Samples, s), append(samples, s)
-		m.submit(e, at, uint64(len(samples)-1), lengths.At(turn.Phase, turn.Order))
+		m.send(e, at, sim.Job{ID: uint64(len(samples) - 1), Input: m.input, Output: lengths.At(turn.Phase, turn.Order)})
 		inFlight++
 		if steady != nil && steady.Over(at, took/time.Duration(max(warmed, 1)), inFlight) {
 			l.Rounds[0].WindowStart, steady = schedule.Warm(), nil
@@ -228,8 +293,7 @@ func rateModels(about float64) []*rateModel {
 	for _, m := range models {
 		m.answers = 96
 		for range 2 {
-			parts, _ := m.saturated(1, 2*time.Minute, 2)
-			mean, _ := stat.Moments(parts)
+			mean, _ := stat.Moments(m.saturated(1, plan.SaturationSlots, 2*time.Minute, 2).parts)
 			m.answers = max(4, int(math.Round(float64(m.answers)*mean/about)))
 		}
 	}
@@ -244,20 +308,22 @@ func shorter() int {
 	return 1
 }
 
-// largest is the largest rate that the model can sustain: what an hour of saturation
-// tells; in the full table, whose servers are not all saturated by 256 requests, the
-// largest rate at which the backlog of 20,000 requests does not grow.
+// mostInFlight is max_in_flight where the plan does not say.
+const mostInFlight = 4096
+
+// largest is the largest rate that the model can sustain: what is answered in the second half of
+// two hours with as many in flight as may be; in the full table, of whose servers one answers
+// fewer requests the longer its queue is, the largest rate at which the backlog of 20,000
+// requests does not grow, where that is more.
 func (m *rateModel) largest() float64 {
-	parts, _ := m.saturated(1, time.Hour/time.Duration(shorter()), 10)
-	low, _ := stat.Moments(parts)
-	if !*rateFull {
+	low := m.answered(mostInFlight, 2*time.Hour/time.Duration(shorter()))
+	if !*rateFull || m.lost == 0 {
 		return low
 	}
-	low /= 2
-	high := 4 * low
-	for range 8 {
+	high := 2 * low
+	for range 7 {
 		middle := (low + high) / 2
-		l, _ := m.arriving(3, middle, 20_000, nil)
+		l, _ := m.arriving(3, middle, 20_000, saturation{})
 		if g, _ := l.Growth(); g.Share < 0.005 {
 			low = middle
 		} else {
@@ -265,6 +331,42 @@ func (m *rateModel) largest() float64 {
 		}
 	}
 	return low
+}
+
+// answered is how many requests a second are answered in the second half of so long, with n in
+// flight, which begin as if they were under way.
+func (m *rateModel) answered(n int, length time.Duration) float64 {
+	e, lengths := sim.NewEngine(m.profile, 1), m.lengths(1)
+	id, tokens := uint64(0), 0
+	submit := func(at time.Duration, before float64) {
+		output := lengths.At(metric.Filler, int(id))
+		made := int(before * float64(output))
+		m.send(e, at, sim.Job{ID: id, Input: m.input + made, Output: output - made})
+		id++
+	}
+	for i := range n {
+		submit(0, (float64(i)+0.5)/float64(n))
+	}
+	for now := time.Duration(1); now < length; {
+		emitted, next, _ := e.Advance(now)
+		free := 0
+		for _, x := range emitted {
+			if x.ID >= again {
+				continue
+			}
+			if x.At > length/2 {
+				tokens += x.Tokens
+			}
+			if x.Last {
+				free++
+			}
+		}
+		for range free {
+			submit(now, 0)
+		}
+		now = max(next, now+1)
+	}
+	return float64(tokens) / float64(m.answers) / (length / 2).Seconds()
 }
 
 // sustains writes the rows of a model: how often a rate near its largest one is called
@@ -278,8 +380,7 @@ func (m *rateModel) sustains(t *testing.T, out *strings.Builder, gates, requests
 			go func() {
 				for i := todo.Add(1); i <= int64(gates); i = todo.Add(1) {
 					seed := int64(1000*near) + 10_000*i + *rateSeed
-					saturation, _ := m.saturated(seed+1, plan.Saturation, 10)
-					l, _ := m.arriving(seed, near*truth, requests, saturation)
+					l, _ := m.arriving(seed, near*truth, requests, m.saturated(seed+1, mostInFlight, plan.Saturation, 10))
 					levels <- l
 				}
 			}()
@@ -365,7 +466,7 @@ func TestLongRateCharacteristics(t *testing.T) {
 		nears = []float64{0.7, 0.8, 0.85, 0.9}
 	}
 	for _, near := range nears {
-		long, _ := m.arriving(7, near*truth, truly, nil)
+		long, _ := m.arriving(7, near*truth, truly, saturation{})
 		d := metric.Of(metric.MustLookup("ttft"), long.MeasuredSamples())
 		at, _ := d.Percentile(95)
 		limit := *threshold("ttft", "p95 < 2s")
@@ -373,8 +474,7 @@ func TestLongRateCharacteristics(t *testing.T) {
 		with, without := 0, 0
 		for i := range *rateGates {
 			seed := int64(2000*near) + int64(10_000*(i+1))
-			l, _ := m.arriving(seed, near*truth, requests, nil)
-			l.Saturation, _ = m.saturated(seed+1, plan.Saturation, 10)
+			l, _ := m.arriving(seed, near*truth, requests, m.saturated(seed+1, mostInFlight, plan.Saturation, 10))
 			if m.judged(l, &limit) == Pass {
 				with++
 			}

@@ -285,9 +285,15 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 		noValue(v, t, t.Metric.NoValue)
 		return
 	}
-	most, least, _, known := largest(s.level, s.alpha)
+	most, least, above, known := largest(s.level, s.alpha)
 	half := stat.NormalQuantile(1-s.alpha) * g.Error
 	low, high := g.Share-half, g.Share+half
+	fills := known && s.level.Rate < above && float64(g.End) <= s.level.SaturationAt
+	if fills {
+		// A server that answers so many at once takes its time to have as many: none of
+		// them need be in a queue.
+		low = min(low, 0)
+	}
 	if known && s.level.Rate < least {
 		// Near the largest rate a backlog wanders further than it shows about its
 		// own line: as one does that takes a random step at each arrival.
@@ -316,6 +322,9 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 	default:
 		v.Outcome = Inconclusive
 		v.Notes = append(v.Notes, fmt.Sprintf("these requests could have certified a growth below %s", metric.Format(metric.Ratio, max(high, 0))))
+		if fills {
+			v.Notes = append(v.Notes, fmt.Sprintf("%d in flight at the end need be no queue: saturated, the server answered %.0f at once", g.End, s.level.SaturationAt))
+		}
 		// What the backlog moves by does not grow with the window while it is stable.
 		v.Needs, v.More = s.more((max(g.Share, 0) + half) * float64(g.Arrivals) / t.Limit)
 	}

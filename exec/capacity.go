@@ -23,7 +23,7 @@ type hunt struct {
 	workload    *plan.Workload
 	capacity    *plan.Capacity
 	levelSearch searching
-	saturation  []float64             // of a search for a rate
+	saturation  *metric.Level         // of a search for a rate; nil: of another
 	known       map[int]*metric.Level // fixed levels by N
 	levels      map[sampleSet]*series
 	planned     []int // looks over which the error of each visit was split

@@ -19,7 +19,7 @@ func (h *hunt) rates(budget time.Duration) (lost error) {
 		// What is left of it; 0 would be none.
 		budget = max(budget-(h.Clock.Now()-begin), 1)
 	}
-	mean, least := fewest(h.saturation)
+	mean, least := fewest(h.saturation.Saturation)
 	short := c.Level(c.From).Requests
 	h.levelSearch = search.NewRates(search.RateOptions{
 		Step: plan.RateStep, From: c.From, UpTo: c.UpTo, Require: max(c.Require, h.wantedBy()), Relative: c.Relative, Budget: budget,

@@ -190,6 +190,9 @@ type PromptID struct {
 	First int
 	// Recorded is what a trace says of it; nil: it is of none.
 	Recorded *Recorded
+	// Longer is by how many tokens the prompt is longer than those of its workload, where
+	// these have a length.
+	Longer int
 }
 
 // Meter begins to watch the generator; the function it returns ends that and

@@ -3,7 +3,6 @@ package exec
 import (
 	"time"
 
-	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/load"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -205,9 +204,6 @@ func (c *crowd) place(s *metric.Sample) {
 	s.Round, s.Order = s.Round+part, c.orders[at]
 	c.orders[at]++
 }
-
-// listen implements listening.
-func (c *crowd) listen(a *client.Answer) client.Stream { return a }
 
 // unfinished implements listening.
 func (c *crowd) unfinished(*metric.Sample) {}

@@ -24,7 +24,9 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 		return lost
 	}
 	if l.Steady() && !c.Workload.Prompt.Turns.Several() {
-		if l.Saturation, lost = r.saturated(t, c); lost != nil {
+		var most *metric.Level
+		most, lost = r.saturated(t, c)
+		if l.Saturation, l.SaturationAt = most.Saturation, most.SaturationAt; lost != nil {
 			l.Skipped = r.secrets.Text(lost.Error())
 			return lost
 		}

@@ -65,7 +65,7 @@ func (rd *round) open(health *func() metric.Health) {
 	if w.cold() {
 		w.begins(health)
 	}
-	rd.ended = w.took
+	rd.ended, rd.listen = w.took, w.listen
 	w.next(health, begin)
 	end := w.guard()
 	rd.until(func() bool { return w.pending == 0 || rd.halted() })
@@ -310,7 +310,7 @@ func (w *window) unfinished(s *metric.Sample) {
 }
 
 // listen has the window know of each token.
-func (w *window) listen(a *client.Answer) client.Stream { return heard{a, &w.token} }
+func (w *window) listen(_ *flight, a *client.Answer) client.Stream { return heard{a, &w.token} }
 
 // heard is an answer that says when its last token came.
 type heard struct {

@@ -21,7 +21,7 @@ func (rd *round) play() {
 	}
 	health := func() metric.Health { return metric.Health{CPU: -1} }
 	switch {
-	case rd.saturates:
+	case rd.saturates > 0:
 		rd.saturate(&health)
 	case rd.Load.Kind == metric.Burst:
 		rd.burst(&health)

@@ -129,7 +129,10 @@ func (h *hunt) samples(p search.Probe) (s *series, lost error) {
 		c.Level.Name += fmt.Sprintf(" set %d", p.Set+1)
 	}
 	l := h.newLevel(c)
-	l.Probe, l.Saturation = &metric.Probe{Purpose: string(p.Purpose), Set: p.Set}, h.saturation
+	l.Probe = &metric.Probe{Purpose: string(p.Purpose), Set: p.Set}
+	if h.saturation != nil {
+		l.Saturation, l.SaturationAt = h.saturation.Saturation, h.saturation.SaturationAt
+	}
 	s, lost = h.series(h.target, c, l)
 	if s == nil {
 		h.done(l)

@@ -58,7 +58,7 @@ func (rd *round) prompt(phase metric.Phase, order int) client.Prompt {
 		return p
 	}
 	l, nth := rd.of(phase, order)
-	made := PromptID{Level: rd.level.Name, Seed: rd.out.Seed, Round: rd.out.Index, Phase: phase, Order: nth, First: l.first}
+	made := PromptID{Level: rd.level.Name, Seed: rd.out.Seed, Round: rd.out.Index, Phase: phase, Order: nth, First: l.first, Longer: rd.before[id]}
 	if rd.replay != nil {
 		made.Recorded = rd.replay.recorded(phase, order)
 	}
@@ -68,6 +68,9 @@ func (rd *round) prompt(phase metric.Phase, order int) client.Prompt {
 	}
 	if made.Recorded != nil && err == nil {
 		p = rd.replay.fitted(p, made.Recorded)
+	}
+	if before := rd.before[id]; before > 0 && p.Output == 0 {
+		p.Output = l.lengths.At(phase, nth) - before
 	}
 	return p
 }

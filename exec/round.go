@@ -40,12 +40,17 @@ type round struct {
 	loop   *load.Loop // of a closed loop, while it runs
 	window listening  // of an open loop
 	replay *replay    // of recorded traffic; nil: requests are made up
+	// listen is how an answer is heard while it comes; nil: as it is.
+	listen func(*flight, *client.Answer) client.Stream
 	// A saturation has neither rounds nor measured requests: its window is load's.
-	saturates bool
+	saturates int // requests in flight at most; 0: it is none
 	saturated load.Window
-	held      []int         // slots to ask again
-	timer     func() bool   // stops the clock of a round that goes by time, as long as it runs; else nil
-	ended     func(*flight) // what follows the end of a request; nil: nothing
+	// before is how many tokens of a request's answer are taken for made when it is sent:
+	// they are in its prompt.
+	before map[turnID]int
+	held   []int         // slots to ask again
+	timer  func() bool   // stops the clock of a round that goes by time, as long as it runs; else nil
+	ended  func(*flight) // what follows the end of a request; nil: nothing
 
 	// What the server tells of itself is read while the round is played; nil:
 	// nothing is.
@@ -68,11 +73,10 @@ type turnID struct {
 
 // listening is what an open loop has to do with each of its requests.
 type listening interface {
-	place(*metric.Sample)                // before it is sent
-	span() load.Window                   // once it is over
-	rounds() []*metric.Round             // likewise
-	listen(*client.Answer) client.Stream // while it runs
-	unfinished(*metric.Sample)           // when it has ended
+	place(*metric.Sample)      // before it is sent
+	span() load.Window         // once it is over
+	rounds() []*metric.Round   // likewise
+	unfinished(*metric.Sample) // when it has ended
 }
 
 // flight is one request in flight.
@@ -209,8 +213,8 @@ func (rd *round) fly(turn load.Turn, at time.Duration, prompt client.Prompt, t *
 		answer.KeepReply(replyBytes)
 	}
 	var stream client.Stream = answer
-	if rd.window != nil {
-		stream = rd.window.listen(answer)
+	if rd.listen != nil {
+		stream = rd.listen(f, answer)
 	}
 	rd.target.Transport.Send(ctx, &request, stream)
 	rd.opens(turn.Slot, turn.Phase)

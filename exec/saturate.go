@@ -1,8 +1,10 @@
 package exec
 
 import (
+	"sync/atomic"
 	"time"
 
+	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/load"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -11,15 +13,35 @@ import (
 // saturation keeps so many requests in flight that the server's queue is never
 // empty, for a time: what it streams then is the most that it can. It is measured
 // once for a workload on a server, before the first level of a rate. No request of
-// it is judged, and those in flight at its end are cancelled.
+// it is judged, and those in flight at its end are cancelled. Package load says how many
+// they are.
 type saturation struct {
 	*round
-	order      int
-	from, to   time.Duration // of the window
-	stops      []func() bool
-	begun      time.Duration
-	first      bool // a request completed
-	warm, over bool
+	steps    load.Saturation
+	order    int
+	from, to time.Duration // of the window
+	stops    []func() bool
+	begun    time.Duration
+	first    bool // a request completed
+	over     bool
+	answers  map[*flight]*counted // in flight
+	tokens   atomic.Int64         // streamed so far, as chunks
+}
+
+// counted is an answer whose tokens the saturation counts.
+type counted struct {
+	*client.Answer
+	began atomic.Bool
+	all   *atomic.Int64
+}
+
+// Event implements client.Stream.
+func (c *counted) Event(at time.Duration, e *client.Event) {
+	if e.Content || e.Reasoning || e.ToolCall {
+		c.began.Store(true)
+		c.all.Add(1)
+	}
+	c.Answer.Event(at, e)
 }
 
 // How long the warm-up of a saturation may take: twice as long as the first request
@@ -28,7 +50,7 @@ const mostSaturating = time.Minute
 
 // saturate plays the saturation.
 func (rd *round) saturate(health *func() metric.Health) {
-	s := &saturation{round: rd}
+	s := &saturation{round: rd, answers: map[*flight]*counted{}, steps: load.Saturation{N: rd.level.N, Most: rd.saturates, Enough: enough(rd.Workload)}}
 	rd.prepare(metric.Filler, 0, rd.level.N)
 	rd.saturated.Busy = 1
 	if !rd.check() || rd.halted() {
@@ -37,13 +59,14 @@ func (rd *round) saturate(health *func() metric.Health) {
 	rd.watch(health)
 	rd.look()
 	s.begun = rd.Clock.Now()
-	s.at(s.begun+mostSaturating, s.open)
-	rd.ended = s.ended
+	s.at(s.begun+mostSaturating, func() { s.warms(true) })
+	s.ticks()
+	rd.ended, rd.listen = s.ended, s.listen
 	for slot := range rd.level.N {
 		s.next(slot)
 	}
 	rd.until(func() bool { return s.over || rd.halted() })
-	rd.ended = nil
+	rd.ended, rd.listen = nil, nil
 	rd.saturated = load.Window{Start: s.from, End: s.to, Busy: 1}
 	for _, stop := range s.stops {
 		stop()
@@ -54,17 +77,71 @@ func (s *saturation) at(t time.Duration, f func()) {
 	s.stops = append(s.stops, s.Clock.Timer(t, f))
 }
 
-// open begins the window.
-func (s *saturation) open() {
-	if s.warm {
+// ticks looks once a second, until the window begins.
+func (s *saturation) ticks() {
+	s.at(s.Clock.Now()+time.Second, func() {
+		if s.from == 0 {
+			s.warms(false)
+			s.ticks()
+		}
+	})
+}
+
+// warms looks how the saturation stands: the window begins, or more requests are sent. warm says
+// that the first ones are.
+func (s *saturation) warms(warm bool) {
+	if s.from > 0 || s.halted() {
 		return
 	}
-	s.warm, s.from = true, s.Clock.Now()
+	waiting := 0
+	for _, a := range s.answers {
+		if !a.began.Load() {
+			waiting++
+		}
+	}
+	had := s.steps.N
+	if !s.steps.Look(s.Clock.Now()-s.begun, waiting, s.tokens.Load(), warm) {
+		s.joins(had)
+		return
+	}
+	s.fresh(waiting)
+	s.from = s.Clock.Now()
 	s.to = s.from + plan.Saturation
 	if s.inside != nil {
 		s.inside.Read()
 	}
 	s.at(s.to, func() { s.over = true })
+}
+
+// joins sends the requests that come on top of so many. They begin as if they were under way
+// for a while, each at another point of its answer, as requests are that follow each other for
+// long: the answer so far is in the prompt.
+func (s *saturation) joins(had int) {
+	more := s.steps.N - had
+	if more == 0 {
+		return
+	}
+	s.level.N = s.steps.N
+	s.ready, s.readyBytes, s.before = nil, 0, map[turnID]int{} // what was made is for whole requests
+	for i := range more {
+		id := turnID{metric.Filler, s.order}
+		if l, nth := s.of(id.phase, id.order); !l.workload.Output.Natural {
+			s.before[id] = int(float64(l.lengths.At(id.phase, nth)) * (float64(i) + 0.5) / float64(more))
+		}
+		s.next(had + i)
+	}
+}
+
+// fresh has those that wait in a queue begin anew: who joins it is not under way.
+func (s *saturation) fresh(waiting int) {
+	if !s.steps.Queues(waiting) {
+		return
+	}
+	for _, f := range s.inFlight() {
+		if s.before[turnID{f.turn.Phase, f.turn.Order}] > 0 && !s.answers[f].began.Load() {
+			f.cancel()
+		}
+	}
 }
 
 func (s *saturation) next(slot int) {
@@ -80,15 +157,23 @@ func (s *saturation) next(slot int) {
 	})
 }
 
+// listen has the saturation know of each token.
+func (s *saturation) listen(f *flight, a *client.Answer) client.Stream {
+	c := &counted{Answer: a, all: &s.tokens}
+	s.answers[f] = c
+	return c
+}
+
 // ended follows the end of a request.
 func (s *saturation) ended(f *flight) {
+	delete(s.answers, f)
 	if !f.sample.Completed() {
 		s.at(s.Clock.Now()+load.Backoff, func() { s.next(f.turn.Slot) })
 		return
 	}
 	if !s.first {
 		s.first = true
-		s.at(s.Clock.Now()+(s.Clock.Now()-s.begun), s.open)
+		s.at(s.Clock.Now()+(s.Clock.Now()-s.begun), func() { s.warms(true) })
 	}
 	s.next(f.turn.Slot)
 }

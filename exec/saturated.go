@@ -7,24 +7,23 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// saturated is how many requests a second the server answers at most, in parts of the
-// time; measured where it was not yet.
-func (r *runner) saturated(t *Target, c Case) (parts []float64, lost error) {
+// saturated is the level at which the server answers as many requests a second as it
+// can; measured where it was not yet.
+func (r *runner) saturated(t *Target, c Case) (l *metric.Level, lost error) {
 	i := slices.IndexFunc(r.run.Levels, func(x *metric.Level) bool {
 		return x.Server == c.Server.Address() && x.Workload == c.Workload.Address() && x.Name == metric.SaturationName
 	})
 	if i >= 0 {
-		return r.run.Levels[i].Saturation, nil
+		return r.run.Levels[i], nil
 	}
-	l, lost := r.saturation(t, c)
-	return l.Saturation, lost
+	return r.saturation(t, c)
 }
 
 // saturation measures it.
 func (r *runner) saturation(t *Target, c Case) (l *metric.Level, lost error) {
-	of := *c.Load
+	of, most := *c.Load, c.Load.Open.MaxInFlight
 	of.Kind, of.Open = metric.ClosedLoop, nil
-	c.Load, c.Level = &of, plan.Level{Name: metric.SaturationName, N: min(plan.SaturationSlots, c.Load.Open.MaxInFlight), Rounds: 1}
+	c.Load, c.Level = &of, plan.Level{Name: metric.SaturationName, N: min(plan.SaturationSlots, most), Rounds: 1}
 	l = levelOf(c)
 	l.Probe = &metric.Probe{Purpose: metric.SaturationName}
 	r.run.Levels = append(r.run.Levels, l)
@@ -36,16 +35,32 @@ func (r *runner) saturation(t *Target, c Case) (l *metric.Level, lost error) {
 	r.observe(r.Observer.LevelStarted(l, 0, plan.Saturation))
 	s.warm()
 	rd := s.newRound(nil)
-	rd.saturates = true
+	rd.saturates = most
 	s.now = rd
 	rd.play()
 	s.now = nil
 	l.Rounds = append(l.Rounds, rd.out)
 	r.observe(r.Observer.RoundDone(l, rd.out))
 	if rd.out.Complete {
-		l.Saturation = l.RequestsPerBlock(answerLength(c.Workload, l))
+		l.Saturation, l.SaturationAt = l.RequestsPerBlock(answerLength(c.Workload, l)), l.AnsweredAtOnce()
 	}
 	return l, rd.lost
+}
+
+// enough is how many tokens a second are no reason to look whether a server answers more: twice
+// what the plan asks for at most; 0: that is not known.
+func enough(w *plan.Workload) float64 {
+	rate := 0.0
+	for _, l := range w.Loads {
+		for _, level := range l.Levels {
+			rate = max(rate, level.Rate)
+		}
+	}
+	if c := w.Capacity; c != nil && c.Over == metric.OpenLoop {
+		rate = max(rate, float64(c.UpTo)*plan.RateStep)
+	}
+	mean, _ := w.AnswerLength()
+	return 2 * rate * mean
 }
 
 // answerLength is how many tokens an answer has on average: as asked, or where

@@ -24,7 +24,7 @@ func (rd *round) settle() {
 	}
 	var w load.Window
 	switch {
-	case rd.saturates:
+	case rd.saturates > 0:
 		w = rd.saturated
 	case rd.Load.Kind == metric.Burst:
 		w = load.BurstWindow(out.Samples, out.Due)

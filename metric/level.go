@@ -188,6 +188,29 @@ func (r *Round) tokensPerChunk() float64 {
 
 // emitted is the number of the request's output tokens that came in (from, to].
 func (s *Sample) emitted(from, to time.Duration, perChunk float64) float64 {
+	return s.output(from, to, perChunk, func(_, at time.Duration) float64 {
+		if at > from && at <= to {
+			return 1
+		}
+		return 0
+	})
+}
+
+// made is the number of those that were made in (from, to], each chunk over the time since the
+// one before: all that run at once stream in steps, and of those a short stretch has one more or
+// one fewer.
+func (s *Sample) made(from, to time.Duration, perChunk float64) float64 {
+	return s.output(from, to, perChunk, func(before, at time.Duration) float64 {
+		if at <= before {
+			return 0
+		}
+		return max(0, min(at, to)-max(before, from)).Seconds() / (at - before).Seconds()
+	})
+}
+
+// output adds up the request's output tokens; within says how much of a chunk that came at a
+// time, after another, belongs to (from, to].
+func (s *Sample) output(from, to time.Duration, perChunk float64, within func(before, at time.Duration) float64) float64 {
 	if s.First == 0 || s.Chunks == 0 || !s.counts() || s.First > to || s.Last <= from {
 		return 0
 	}
@@ -218,14 +241,13 @@ func (s *Sample) emitted(from, to time.Duration, perChunk float64) float64 {
 		}
 		return sum + rest*(min(to, s.Last)-max(from, s.First)).Seconds()/whole
 	}
-	at, inside := s.First, 0
+	at, inside := s.First, 0.0
 	for _, g := range s.Gaps {
+		before := at
 		at += time.Duration(g) * time.Microsecond
-		if t := min(at, s.Last); t > from && t <= to {
-			inside++
-		}
+		inside += within(min(before, s.Last), min(at, s.Last))
 	}
-	return sum + rest*float64(inside)/float64(len(s.Gaps))
+	return sum + rest*inside/float64(len(s.Gaps))
 }
 
 // Completed is how many of the level's measured requests completed.

@@ -137,6 +137,7 @@ type Growth struct {
 	Share    float64 // requests by which it grew / arrivals; below 0: it shrank
 	Error    float64 // standard error of Share
 	Arrivals int
+	End      int // in flight at the end, of several windows the most
 }
 
 // Growth adds up the windows of the level; ok is false when it has none.
@@ -149,6 +150,7 @@ func (l *Level) Growth() (g Growth, ok bool) {
 		grown += float64(p.End - p.Begin)
 		variance += 2 * p.Spread * p.Spread
 		g.Arrivals += p.Arrivals
+		g.End = max(g.End, p.End)
 	}
 	if g.Arrivals == 0 {
 		return Growth{}, false
@@ -173,14 +175,35 @@ func (l *Level) RequestsPerBlock(answer float64) []float64 {
 	var out []float64
 	for _, r := range l.Rounds {
 		for _, st := range r.Stretches(Steady, saturatedBlocks) {
-			v := RateOver("throughput", []Stretch{st}, nil)
-			if !v.OK || answer <= 0 {
+			tokens, perChunk := 0.0, r.tokensPerChunk()
+			for _, s := range r.Samples {
+				tokens += s.made(st.From, st.To, perChunk)
+			}
+			if tokens == 0 || answer <= 0 || st.Seconds() <= 0 {
 				return nil
 			}
-			out = append(out, v.V/answer)
+			out = append(out, tokens/answer/st.Seconds())
 		}
 	}
 	return out
+}
+
+// AnsweredAtOnce is how many requests had a token and had not ended, on average over the
+// level's rounds; 0 where these have no length.
+func (l *Level) AnsweredAtOnce() float64 {
+	var answering, length time.Duration
+	for _, r := range l.Rounds {
+		length += r.WindowEnd - r.WindowStart
+		for _, s := range r.Samples {
+			if s.First > 0 {
+				answering += max(0, min(s.End, r.WindowEnd)-max(s.First, r.WindowStart))
+			}
+		}
+	}
+	if length <= 0 {
+		return 0
+	}
+	return float64(answering) / float64(length)
 }
 
 // OfRates says whether only an open loop has the metric.

@@ -130,8 +130,11 @@ type Level struct {
 	// queue was never empty, in parts of that time that follow each other; nil: not
 	// known, or not of an open loop.
 	Saturation []float64 `json:"saturation_req_s,omitempty"`
-	Exact      bool      `json:"exact"` // prompts were sized by the server's own tokenizer
-	Natural    bool      `json:"natural,omitempty"`
+	// SaturationAt is how many requests were answered at once then, on average: had a
+	// token, and had not ended. 0: not known.
+	SaturationAt float64 `json:"saturation_in_flight,omitempty"`
+	Exact        bool    `json:"exact"` // prompts were sized by the server's own tokenizer
+	Natural      bool    `json:"natural,omitempty"`
 	// Asked is what was sent, as the plan said it then; nil: not recorded.
 	Asked  *Asked   `json:"asked,omitempty"`
 	Rounds []*Round `json:"rounds"`

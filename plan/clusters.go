@@ -17,7 +17,8 @@ const (
 )
 
 // Units is how many requests, no two of which are taken to fail together, so many
-// in so many rounds are worth as long as none failed.
+// in so many rounds are worth as long as none failed. Of a rate level is how many are in
+// flight on average; 0, as long as that is not known: one.
 func (c Clusters) Units(kind metric.LoadKind, level, rounds, requests int) int {
 	switch {
 	case c == ClustersNone:

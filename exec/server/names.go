@@ -52,15 +52,19 @@ func (n names) Prompt(id exec.PromptID) (client.Prompt, error) {
 		return n.recorded(id)
 	}
 	p := client.Prompt{Text: fmt.Sprintf("%x %s %s %d %d %s %d", n.salt, n.workload.Address(), id.Level, id.Seed, id.Round, id.Phase, id.Order)}
+	input := n.workload.Input + id.Longer
+	if id.Longer > 0 {
+		p.Tokens = input
+	}
 	if shared := prefixOf(n.workload, n.salt, id); shared.Tokens > 0 {
-		tokens, input := shared.Tokens+shared.More, n.workload.Input
+		tokens := shared.Tokens + shared.More
 		p.Parts = []client.Part{
 			{Key: hashOf("%x %s group %d", n.salt, n.workload.Address(), shared.Group), Tokens: tokens},
 			{Key: keyOf(p.Text), Tokens: input - tokens},
 		}
 		p.Shared = float64(tokens) / float64(input)
 	} else if n.workload.Prompt.Turns.Several() {
-		p.Parts = []client.Part{{Key: keyOf(p.Text), Tokens: n.workload.Input}}
+		p.Parts = []client.Part{{Key: keyOf(p.Text), Tokens: input}}
 	}
 	return p, nil
 }

@@ -190,8 +190,12 @@ func (p workloadPrompts) Prompt(id exec.PromptID) (client.Prompt, error) {
 	} else if r != nil {
 		return p.MakeParts(prompt.Key{Seed: id.Seed, Workload: p.workload.Address(), Level: id.Level, Round: id.Round}, r.Parts)
 	}
-	return p.Make(prompt.Key{
+	made, err := p.Make(prompt.Key{
 		Seed: id.Seed, Workload: p.workload.Address(), Level: id.Level, Round: id.Round, Phase: id.Phase, Order: id.Order,
 		Shared: prefixOf(p.workload, p.salt, id),
-	}, p.workload.Input)
+	}, p.workload.Input+id.Longer)
+	if id.Longer > 0 {
+		made.Tokens = p.workload.Input + id.Longer
+	}
+	return made, err
 }

@@ -1,0 +1,101 @@
+package load
+
+import (
+	"cmp"
+	"time"
+)
+
+// Saturation decides how many requests a saturation keeps in flight. A server that takes only
+// so many at once has a queue, which more requests only lengthen. One without a queue answers
+// all of them at once: there are twice as many then, for as long as it is faster by that.
+type Saturation struct {
+	N    int // in flight
+	Most int // that there may be; at least N
+	// Enough tokens a second are no reason to look for more; 0: no number is.
+	Enough float64
+
+	raised time.Duration // when N was; 0: it was not
+	filled time.Duration // how long N took to get their first tokens; 0: not yet
+	before float64       // tokens a second before N was raised last
+	marks  []mark        // since N was raised, of the last settling
+}
+
+// mark is how the saturation stood at a time.
+type mark struct {
+	at      time.Duration
+	waiting int
+	tokens  int64
+}
+
+const (
+	// settling is for how long what waits must not shrink, after more were sent: the rest
+	// is a queue, and no longer prompts that came all at once.
+	settling = 5 * time.Second
+	// mostSettling is the longest that that is waited for.
+	mostSettling = time.Minute
+	// more is the factor by which N is raised; it must make the server faster by the factor
+	// faster to be raised again.
+	more, faster = 2, 1.05
+)
+
+// Look is told about once a second how many requests wait for their first token, how many tokens
+// were streamed so far, and whether the first N are warm. It says whether to measure from now
+// on; else it may have raised N.
+func (s *Saturation) Look(at time.Duration, waiting int, tokens int64, warm bool) (measure bool) {
+	s.marks = append(s.marks, mark{at, waiting, tokens})
+	for len(s.marks) > 2 && s.marks[1].at <= at-settling {
+		s.marks = s.marks[1:]
+	}
+	if s.filled == 0 && few(waiting, s.N) {
+		s.filled = at - s.raised
+	}
+	if s.raised > 0 {
+		warm = s.settled()
+	}
+	if !warm {
+		return false
+	}
+	speed := s.speed()
+	switch {
+	case s.Queues(waiting), s.N >= s.Most, s.before > 0 && speed < faster*s.before, s.Enough > 0 && speed >= s.Enough:
+		return true
+	case more*cmp.Or(s.filled, at-s.raised) > mostSettling:
+		return true // as many more would take longer than that for their prompts alone
+	}
+	had := s.N
+	s.N, s.before, s.raised, s.filled = min(more*s.N, s.Most), speed, at, 0
+	s.marks = []mark{{at, waiting + s.N - had, tokens}}
+	return false
+}
+
+// Queues says whether so many that wait are a queue: a quarter of what is in flight.
+func (s *Saturation) Queues(waiting int) bool { return 4*waiting >= s.N }
+
+// few says that hardly any of n wait.
+func few(waiting, n int) bool { return 20*waiting <= n }
+
+// settled says whether what is in flight is no longer different from before.
+func (s *Saturation) settled() bool {
+	first, last := s.marks[0], s.marks[len(s.marks)-1]
+	if last.at-s.raised >= mostSettling {
+		return true
+	}
+	if last.at-first.at < settling {
+		return false
+	}
+	for _, m := range s.marks {
+		if !few(m.waiting, s.N) {
+			return first.waiting-last.waiting < s.N/100
+		}
+	}
+	return true
+}
+
+// speed is in tokens a second, over the last settling.
+func (s *Saturation) speed() float64 {
+	first, last := s.marks[0], s.marks[len(s.marks)-1]
+	if last.at <= first.at {
+		return 0
+	}
+	return float64(last.tokens-first.tokens) / (last.at - first.at).Seconds()
+}

@@ -1,0 +1,60 @@
+package load_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tokgate/tokgate/exec/load"
+)
+
+// A server that lets so many in at once, and streams so many tokens a second when so many are
+// in: what a saturation of up to most finds. Prompts take a second for so many requests.
+func TestSaturation(t *testing.T) {
+	type server struct {
+		in      int
+		speed   func(in int) float64
+		prompts int // a second
+	}
+	flat := func(int) float64 { return 1000 }
+	// 719 tokens a second at 256, 837 at 512, 911 at 1,024 and 953 at 2,048, which is 4.6 % more.
+	shared := func(in int) float64 { return 1000 * float64(in) / float64(100+in) }
+	for _, tt := range []struct {
+		name   string
+		s      server
+		most   int
+		n      int
+		after  int // seconds, of which the first ten are the warm-up
+		enough float64
+	}{
+		// 224 of 256 wait.
+		{"a queue", server{32, flat, 1e6}, 4096, 256, 10, 0},
+		// 56 of 256 wait, which is no quarter; of 512 then 312.
+		{"hardly a queue", server{200, flat, 1e6}, 4096, 512, 10 + 5, 0},
+		// Nobody waits a second after more were sent, but twice as many are no faster.
+		{"all at once, no faster", server{1e6, flat, 1e6}, 4096, 512, 10 + 6, 0},
+		{"all at once, faster", server{1e6, shared, 1e6}, 4096, 2048, 10 + 6 + 6 + 6, 0},
+		// 837 of 800 at 512.
+		{"fast enough", server{1e6, shared, 1e6}, 4096, 512, 10 + 6, 800},
+		{"no more may be", server{1e6, shared, 1e6}, 300, 300, 10 + 6, 0},
+		{"no more may be at all", server{1e6, shared, 1e6}, 256, 256, 10, 0},
+		// Of 256, 512 and 1,024 more hardly any wait after 3, 5 and 10 s: each is settled 5 s later.
+		{"long prompts", server{1e6, shared, 100}, 4096, 2048, 10 + 8 + 10 + 15, 0},
+		// 256 and 512 more take 21 and 39 s: twice as many would take longer than a minute.
+		{"very long prompts", server{1e6, shared, 12}, 4096, 1024, 20 + 26 + 44, 0},
+		{"too long prompts", server{1e6, shared, 6}, 4096, 256, 39, 0},
+	} {
+		s := load.Saturation{N: 256, Most: tt.most, Enough: tt.enough}
+		began, tokens, at := 0.0, 0.0, 0
+		for measure := false; !measure; {
+			if at++; at > 300 {
+				t.Fatalf("%s: it never ends", tt.name)
+			}
+			began = min(began+float64(tt.s.prompts), float64(min(s.N, tt.s.in)))
+			tokens += tt.s.speed(int(began))
+			measure = s.Look(time.Duration(at)*time.Second, s.N-int(began), int64(tokens), at >= 10 && began > 0.9*float64(min(256, tt.s.in)))
+		}
+		if s.N != tt.n || at != tt.after {
+			t.Errorf("%s: %d in flight after %d s, want %d after %d s", tt.name, s.N, at, tt.n, tt.after)
+		}
+	}
+}
