@@ -21,6 +21,7 @@ type Answer struct {
 	Order    int      `json:"order"`              // of the request within its round, 0-based
 	Row      int      `json:"row,omitempty"`      // of the data set, from 1; 0: of none
 	Metrics  []string `json:"metrics"`            // by which it counts as bad
+	Why      string   `json:"why,omitempty"`      // as the control reads it; "": it is of a request of the load, or of no comparison
 	Expected string   `json:"expected,omitempty"` // the right answer; "": the row has none
 	Control  *string  `json:"control,omitempty"`  // the control's answer to the same prompt; null: of no comparison, or not kept
 	Said     string   `json:"said"`
@@ -32,7 +33,10 @@ const mostAnswers = 5
 // Where names the request.
 func (a *Answer) Where() string {
 	at := fmt.Sprintf("round %d, request %d", a.Round+1, a.Order+1)
-	if a.Row > 0 {
+	switch {
+	case a.Why != "":
+		at = fmt.Sprintf("prompt %d", a.Order+1)
+	case a.Row > 0:
 		at = fmt.Sprintf("row %d", a.Row)
 	}
 	return at
@@ -40,6 +44,9 @@ func (a *Answer) Where() string {
 
 // Bad says in what the answer is bad.
 func (a *Answer) Bad() string {
+	if a.Why != "" {
+		return a.Why
+	}
 	var words []string
 	for _, name := range a.Metrics {
 		words = append(words, badWords[name])
@@ -167,8 +174,14 @@ func (b *builder) worst(server, workload string, defs []metric.Def) (out []Answe
 
 // lost are the prompts on which the candidate of a comparison does worst.
 func (b *builder) lost(list []compare.Lost) (out []Answer) {
-	for _, x := range list[:min(len(list), mostAnswers)] {
+	shown := map[bool]int{} // of those that the control reads, and of the others
+	for _, x := range list {
+		read := x.Why != ""
+		if shown[read]++; shown[read] > mostAnswers {
+			continue
+		}
 		a := b.answer(x.Candidate, x.Metrics)
+		a.Why = b.clean(x.Why)
 		if said := x.Control.Said; said != nil && said.Hash == "" {
 			text := b.said(said)
 			a.Control = &text
@@ -193,7 +206,8 @@ func (d *Document) quote(v *assert.Verdict) string {
 		return ""
 	}
 	for _, a := range list {
-		if slices.Contains(a.Metrics, name) && a.Server == v.Server && a.Workload == v.Workload && (v.Level == "" || v.Level == a.Level) {
+		at := a.Server == v.Server && a.Workload == v.Workload && (v.Level == "" || v.Level == a.Level)
+		if slices.Contains(a.Metrics, name) && (at || a.Why != "") {
 			return a.Quote()
 		}
 	}

@@ -37,11 +37,18 @@ func answered() *Document {
 	}
 	run := &metric.Run{ID: "x", Servers: []*metric.ServerRun{{Address: "next"}}, Levels: []*metric.Level{level}}
 	lost := compare.Lost{Metrics: []string{"accuracy"}, Candidate: level.Rounds[0].Samples[12], Control: level.Rounds[0].Samples[0]}
+	var odd []compare.Lost // as the control reads them: seven, of which five are shown
+	for i := range 7 {
+		odd = append(odd, compare.Lost{Metrics: []string{"odd_answers"}, Why: "it is unlikely",
+			Candidate: &metric.Sample{Server: "next", Workload: "chat", Level: "8", Order: i, Said: &metric.Said{Text: secret + hostile}},
+			Control:   &metric.Sample{Said: &metric.Said{Text: "Yes."}}})
+	}
 	v := assert.Verdicts{Outcome: assert.Fail, List: []assert.Verdict{
 		{Kind: assert.KindSLA, Server: "next", Workload: "recall", Level: "8", Name: "sla.accuracy.rate at 8", Outcome: assert.Fail, Threshold: &verdict.Threshold{Metric: metric.MustLookup("accuracy")}},
 		{Kind: assert.KindSLA, Server: "next", Workload: "recall", Level: "8", Name: "sla.empty.rate at 8", Outcome: assert.Pass, Threshold: &verdict.Threshold{Metric: metric.MustLookup("empty")}},
 		{Kind: assert.KindCompare, Comparison: "up", Metric: "accuracy", Server: "next", Workload: "recall", Level: "8", Name: "compare.up.tolerate.accuracy.rate at 8", Outcome: assert.Fail},
-	}, Comparisons: []*compare.Comparison{{Name: "up", Control: "today", Candidate: "next", Paired: true, Lost: []compare.Lost{lost}}}}
+		{Kind: assert.KindCompare, Comparison: "up", Metric: "odd_answers", Server: "next", Workload: "chat, recall", Level: "answers", Name: "compare.up.tolerate.odd_answers at answers", Outcome: assert.Fail},
+	}, Comparisons: []*compare.Comparison{{Name: "up", Control: "today", Candidate: "next", Paired: true, Lost: append(odd, lost)}}}
 	return New(run, p, v, Meta{ExitCode: 1})
 }
 
@@ -59,10 +66,10 @@ func TestWorstAnswers(t *testing.T) {
 		t.Errorf("%+v", second)
 	}
 	pair := d.Comparisons[0].Answers
-	if len(pair) != 1 || pair[0].Control == nil || *pair[0].Control != "12-34-56" || pair[0].Row != 13 {
-		t.Errorf("%+v", pair)
+	if len(pair) != mostAnswers+1 || *pair[mostAnswers].Control != "12-34-56" || pair[mostAnswers].Row != 13 || pair[0].Where() != "prompt 1" || pair[0].Bad() != "it is unlikely" {
+		t.Fatalf("%+v", pair)
 	}
-	for i, want := range []string{`for example row 4: expected "12-34-56", got ""`, "", `for example row 13: expected "12-34-56", got "my key is [redacted]`} {
+	for i, want := range []string{`for example row 4: expected "12-34-56", got ""`, "", `for example row 13: expected "12-34-56", got "my key is [redacted]`, `for example prompt 1: got "[redacted]`} {
 		notes := d.Verdicts[i].Notes
 		if got := strings.Join(notes, "\n"); !strings.HasPrefix(got, want) || (want == "") != (got == "") {
 			t.Errorf("%s quotes %q, want %q", d.Verdicts[i].Name, got, want)

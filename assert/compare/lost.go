@@ -1,8 +1,10 @@
 package compare
 
 import (
+	"cmp"
 	"slices"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -10,7 +12,49 @@ import (
 // control's does not.
 type Lost struct {
 	Metrics            []string // of answers, by which it counts so
+	Why                string   // as the control reads it; "": it is of a request of the load
 	Control, Candidate *metric.Sample
+}
+
+// oddest puts in front what the control reads worst: the odd answers, and where all have
+// shifted those that have most.
+func (x *comparison) oddest(r *metric.PairedAnswers) {
+	var out []Lost
+	add := func(o Oddity, name, why string) {
+		p := &r.Pairs[o.Pair]
+		side := func(a *metric.PairedAnswer) *metric.Sample {
+			return &metric.Sample{Server: x.out.Candidate, Workload: p.Workload, Level: p.Level, Order: p.Order, Said: &metric.Said{Text: a.Text}}
+		}
+		if p.Control.Text != "" || p.Candidate.Text != "" { // else neither was kept
+			out = append(out, Lost{Metrics: []string{name}, Why: why + o.less(), Control: side(p.Control), Candidate: side(p.Candidate)})
+		}
+	}
+	odd, _, _ := Oddities(r)
+	for _, o := range odd {
+		add(o, "odd_answers", o.Why)
+	}
+	if slices.ContainsFunc(x.out.Changes, func(c Change) bool { return c.Metric.Name == "answer_nll" && c.Outcome == verdict.Fail }) {
+		for _, o := range shifted(r) {
+			add(o, "answer_nll", "it reads otherwise")
+		}
+	}
+	x.out.Lost = append(out, x.out.Lost...)
+}
+
+// shifted are the candidate's answers that are less likely than the control's and not
+// odd, those first that are so most.
+func shifted(r *metric.PairedAnswers) (out []Oddity) {
+	for i := range r.Pairs {
+		p := &r.Pairs[i]
+		if p.Control == nil || p.Candidate == nil {
+			continue
+		}
+		if excess, why := tooOdd(p.Candidate, p.Control); why == "" && excess > 0 {
+			out = append(out, Oddity{Pair: i, Excess: excess})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Oddity) int { return cmp.Compare(b.Excess, a.Excess) })
+	return out
 }
 
 // lose adds the prompts of a level on which the candidate does worse, by the metrics

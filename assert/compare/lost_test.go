@@ -51,3 +51,43 @@ func TestLost(t *testing.T) {
 		}
 	}
 }
+
+// The odd answers come first, the oddest in front; where the loss of all has shifted,
+// those that have most follow. Of what was not kept there is nothing to show.
+func TestOddest(t *testing.T) {
+	shift := func(i int, p *metric.AnswerPair) {
+		p.Candidate = read(0.3 + 0.2 + 0.001*float64(i)) // 0.2 to 0.399 nats less likely
+		switch i {
+		case 3:
+			p.Candidate = read(3)
+		case 7:
+			p.Candidate = read(5)
+		}
+		p.Control.Text, p.Candidate.Text = "yes", fmt.Sprint("no ", i)
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(int, *metric.AnswerPair)
+		n      int
+		want   []string
+	}{
+		{"shifted", shift, 200, []string{"7 [odd_answers]", "3 [odd_answers]", "199 [answer_nll]", "198 [answer_nll]"}},
+		{"as before", func(int, *metric.AnswerPair) {}, 0, nil},
+		{"not kept", func(i int, p *metric.AnswerPair) { shift(i, p); p.Control.Text, p.Candidate.Text = "", "" }, 0, nil},
+	} {
+		r := answersOf(200, tt.change)
+		x := comparison{alpha: 0.05, out: &Comparison{}, record: &metric.Comparison{Answers: r}, Input: Input{Plan: &plan.Plan{},
+			Block: &plan.Compare{Answers: &plan.Reading{Prompts: 200, MaxTokens: 64}, Policy: plan.Policy{Confidence: 0.95}}}}
+		x.read()
+		var got []string
+		for _, lost := range x.out.Lost[:min(len(x.out.Lost), 4)] {
+			got = append(got, fmt.Sprintf("%d %v", lost.Candidate.Order, lost.Metrics))
+			if lost.Control.Said.Text != "yes" || lost.Why == "" {
+				t.Errorf("%s: %+v", tt.name, lost)
+			}
+		}
+		if len(x.out.Lost) != tt.n || !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %d, %q", tt.name, len(x.out.Lost), got)
+		}
+	}
+}

@@ -138,6 +138,7 @@ func (x *comparison) read() {
 	if row, ok := x.agreement(r); ok {
 		x.out.Changes = append(x.out.Changes, row)
 	}
+	x.oddest(r)
 	if r.Unscored != "" {
 		x.out.Notes = append(x.out.Notes, "the control does not say how likely an answer is, so that odd ones are told by their form alone: "+verdict.OneLine(r.Unscored))
 	}
