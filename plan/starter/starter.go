@@ -227,6 +227,12 @@ func Budget(a Answers) int {
 // Exact says whether the engine can be told how long to answer.
 func (a Answers) Exact() bool { return engine.Of(a.Engine).Dialect.IgnoreEOS }
 
+// Reads says whether the engine can be asked how likely a given answer of a chat is.
+func (a Answers) Reads() bool {
+	e := engine.Of(a.Engine)
+	return e.Scores.Path != "" && e.Dialect.Tokenizer != engine.SGLangTokenizer
+}
+
 // CI is what a starter workflow is made of.
 type CI struct {
 	Plan    string // path of the plan in the repository
