@@ -21,6 +21,7 @@ func (rd *round) burst(health *func() metric.Health) {
 	}
 	rd.warmUp(0, warmup)
 	rd.prepare(metric.Measured, 0, rd.out.Due)
+	rd.connect(rd.out.Due)
 	if rd.check() && !rd.halted() {
 		rd.watch(health)
 		rd.look()

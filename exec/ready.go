@@ -1,9 +1,13 @@
 package exec
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"time"
 
 	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/exec/load"
 	"github.com/tokgate/tokgate/metric"
 )
@@ -21,9 +25,9 @@ func (rd *round) prepare(phase metric.Phase, from, n int) {
 		if !rd.wants(phase, order) {
 			continue
 		}
-		p := rd.prompt(phase, order)
+		p := rd.written(phase, order, rd.prompt(phase, order))
 		rd.ready[turnID{phase, order}] = p
-		rd.readyBytes += promptBytes(p)
+		rd.readyBytes += p.Bytes()
 	}
 }
 
@@ -37,7 +41,50 @@ func (rd *round) wants(phase metric.Phase, order int) bool {
 	return !ok && (phase != metric.Measured || order < rd.out.Due || rd.out.Time != 0)
 }
 
-func promptBytes(p client.Prompt) int { return len(p.Text) + 8*len(p.IDs) }
+// written is a prompt with the bytes that its request is sent as, where the transport
+// can have them beforehand. Those of a conversation hold what was said in it.
+func (rd *round) written(phase metric.Phase, order int, p client.Prompt) client.Prompt {
+	transport, ok := rd.target.Transport.(client.Prepared)
+	l, nth := rd.of(phase, order)
+	if !ok || l.workload.Prompt.Turns.Several() {
+		return p
+	}
+	request := l.with(p, l.output(phase, nth))
+	return transport.Prepare(&request)
+}
+
+// output is how long the answer to a request is to be, by its number in the lot.
+func (l *lot) output(phase metric.Phase, nth int) int {
+	if phase == metric.Measured && nth < len(l.measured) {
+		return l.measured[nth]
+	}
+	return l.lengths.At(phase, nth)
+}
+
+// with is the lot's request with a prompt, for an answer so long unless the prompt says
+// how long.
+func (l *lot) with(p client.Prompt, output int) client.Request {
+	r := l.request
+	r.Prompt, r.Input, r.Output = p, cmp.Or(p.Tokens, r.Input), cmp.Or(p.Output, output)
+	return r
+}
+
+// connecting is how long connections may take to be opened beforehand.
+const connecting = 5 * time.Second
+
+// connect has connections open for n requests that are due at once.
+func (rd *round) connect(n int) {
+	transport, ok := rd.target.Transport.(client.Prepared)
+	if !ok || !rd.check() || rd.halted() {
+		return
+	}
+	ctx, cancel := clock.WithTimeout(rd.flying, rd.Clock, connecting)
+	defer cancel()
+	_, _ = clock.Await(ctx, rd.Clock, func(ctx context.Context) (struct{}, error) {
+		transport.Warm(ctx, n)
+		return struct{}{}, nil
+	})
+}
 
 // ahead makes the prompt that will be wanted when every slot has taken another
 // one of the phase, once nothing more urgent is to be done.
@@ -54,7 +101,7 @@ func (rd *round) prompt(phase metric.Phase, order int) client.Prompt {
 	id := turnID{phase, order}
 	if p, ok := rd.ready[id]; ok {
 		delete(rd.ready, id)
-		rd.readyBytes -= promptBytes(p)
+		rd.readyBytes -= p.Bytes()
 		return p
 	}
 	l, nth := rd.of(phase, order)

@@ -1,7 +1,6 @@
 package exec
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -188,14 +187,11 @@ func (rd *round) fly(turn load.Turn, at time.Duration, prompt client.Prompt, t *
 	}
 	if t != nil {
 		f.output = f.lot.lengths.At(t.phase, t.number*mostTurns+t.turn)
-	} else if turn.Phase == metric.Measured && f.nth < len(f.lot.measured) {
-		f.output = f.lot.measured[f.nth]
 	} else {
-		f.output = f.lot.lengths.At(turn.Phase, f.nth)
+		f.output = f.lot.output(turn.Phase, f.nth)
 	}
-	request := f.lot.request
-	f.input, f.output, f.row, f.shared = cmp.Or(prompt.Tokens, request.Input), cmp.Or(prompt.Output, f.output), prompt.Row, prompt.Shared
-	request.Prompt, request.Input, request.Output = prompt, f.input, f.output
+	request := f.lot.with(prompt, f.output)
+	f.input, f.output, f.row, f.shared = request.Input, request.Output, prompt.Row, prompt.Shared
 	f.sample = rd.sample(f)
 	var ctx context.Context
 	ctx, f.cancel = context.WithCancel(rd.flying)

@@ -42,10 +42,6 @@ type headOf struct {
 	fresh bool
 }
 
-// mostInline is how long a request may be that is written by whoever sends it: a
-// longer one may have to wait for the server to read. In bytes.
-const mostInline = 64 << 10
-
 // newDirect is nil, and says why, where the standard path is needed.
 func newDirect(h *HTTP) (d *direct, why string) {
 	u, err := url.Parse(h.base)
@@ -143,7 +139,7 @@ func (d *direct) send(c *call, r *Request) {
 		}
 	})
 	fresh := d.h.freshOnly.Load()
-	if ready := r.Prompt.Ready; ready.of(r) && !fresh && len(ready.wire) <= mostInline {
+	if ready := r.Prompt.Ready; ready.of(r) && !fresh {
 		c.body = ready.body
 		for l := d.take(); l != nil; l = d.take() {
 			if l.start(c, ready.wire) {
@@ -206,7 +202,7 @@ func (h *HTTP) Warm(ctx context.Context, n int) {
 		opening.Go(func() {
 			defer func() { <-slots }()
 			if conn, err := d.dial(ctx); err == nil {
-				l := &line{d: d, conn: conn}
+				l := &line{d: d, conn: unpolled(conn)}
 				watch(l)
 				d.keep(l)
 			}
@@ -234,7 +230,7 @@ func (d *direct) carry(c *call, fresh bool) {
 		c.end(d.h.config.Now(), c.failure(err))
 		return
 	}
-	l := &line{d: d, conn: conn, once: fresh}
+	l := &line{d: d, conn: unpolled(conn), once: fresh}
 	l.start(c, wire)
 	watch(l)
 }

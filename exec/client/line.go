@@ -56,13 +56,20 @@ func (l *line) start(c *call, wire []byte) bool {
 	}
 	// What a failed write means is known by what can be read after it: a server may
 	// answer before it has read all.
-	if len(wire) <= mostInline {
+	if _, never := l.conn.(interruptible); never || len(wire) <= mostInline {
 		_, _ = l.conn.Write(wire)
 	} else {
 		go func() { _, _ = l.conn.Write(wire) }()
 	}
 	return true
 }
+
+// mostInline is how long a request may be, in bytes, that is written by whoever sends
+// it, where a write may wait for the server to read.
+const mostInline = 64 << 10
+
+// interruptible is a connection whose calls never wait, and which others may read.
+type interruptible interface{ interrupt() }
 
 // room is where a watcher reads to. Only for the watcher, with the lock held.
 func (l *line) room() []byte {
@@ -254,7 +261,11 @@ func (l *line) abort(c *call) {
 	switch {
 	case l.call != c:
 	case l.aside != nil:
-		l.conn.Close() // who reads it will see
+		if s, ok := l.conn.(interruptible); ok {
+			s.interrupt()
+		} else {
+			l.conn.Close()
+		}
 	case c.resp == nil:
 		l.fail(c, c.ctx.Err())
 	default:
@@ -289,7 +300,18 @@ func (l *line) shut() {
 // read reads, as the standard path does, an answer that is no plain stream and of
 // which so much is here. Not with the lock held.
 func (l *line) read(c *call, here []byte, at time.Duration) {
-	conn := &stampedConn{Conn: l.conn, now: l.d.h.config.Now}
+	from, err := waiting(l.conn)
+	if err != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.aside = nil
+		l.fail(c, err)
+		return
+	}
+	if from != l.conn {
+		defer from.Close()
+	}
+	conn := &stampedConn{Conn: from, now: l.d.h.config.Now}
 	conn.read.Store(int64(at))
 	br := bufio.NewReader(io.MultiReader(bytes.NewReader(here), conn))
 	resp, err := http.ReadResponse(br, nil)

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -37,14 +38,130 @@ type finding struct {
 }
 
 // watched is what a line knows of its watcher; the zero value: a goroutine of its own.
-type watched struct {
-	by   *poller
-	raw  syscall.RawConn
-	fd   int32
-	get  func(fd uintptr) bool // reads into into
-	into []byte
-	n    int
-	err  error
+type watched struct{ by *poller }
+
+// socket is a connection that the runtime's poller does not know: else each packet
+// would wake that too. Reads and writes do not wait.
+type socket struct {
+	mu            sync.RWMutex // of closed; held for reading while the descriptor is used
+	fd            int
+	closed        bool
+	local, remote net.Addr
+}
+
+// unpolled takes a connection of the kernel's away from the runtime's poller; another
+// one stays as it is.
+func unpolled(conn net.Conn) net.Conn {
+	tcp, ok := conn.(*net.TCPConn)
+	if !ok || polling() == nil {
+		return conn
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return conn
+	}
+	s := &socket{local: conn.LocalAddr(), remote: conn.RemoteAddr()}
+	var failed syscall.Errno
+	err = raw.Control(func(fd uintptr) {
+		copied, _, errno := syscall.Syscall(syscall.SYS_FCNTL, fd, syscall.F_DUPFD_CLOEXEC, 0)
+		s.fd, failed = int(copied), errno
+	})
+	if err != nil || failed != 0 {
+		return conn
+	}
+	conn.Close()
+	return s
+}
+
+// do calls f while the socket is open, again while a signal interrupts it.
+func (s *socket) do(op string, f func() (int, error)) (n int, err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return 0, net.ErrClosed
+	}
+	for n, err = f(); err == syscall.EINTR; {
+		n, err = f()
+	}
+	if err != nil {
+		return 0, &net.OpError{Op: op, Net: "tcp", Source: s.local, Addr: s.remote, Err: os.NewSyscallError(op, err)}
+	}
+	return n, nil
+}
+
+// Read returns EAGAIN where there is nothing.
+func (s *socket) Read(b []byte) (int, error) {
+	n, err := s.do("read", func() (int, error) { return syscall.Read(s.fd, b) })
+	if err == nil && n == 0 {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// write writes what the kernel takes at once, and what is left in a goroutine: to a
+// server that reads slowly, or far away.
+func (s *socket) write(b []byte) {
+	for {
+		n, err := s.do("write", func() (int, error) { return syscall.Write(s.fd, b) })
+		if b = b[n:]; len(b) == 0 || err != nil && !errors.Is(err, syscall.EAGAIN) {
+			return
+		}
+		if err != nil {
+			go func() {
+				time.Sleep(time.Millisecond)
+				s.write(b)
+			}()
+			return
+		}
+	}
+}
+
+// Write implements net.Conn.
+func (s *socket) Write(b []byte) (int, error) {
+	s.write(b)
+	return len(b), nil
+}
+
+// Close implements net.Conn.
+func (s *socket) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	return syscall.Close(s.fd)
+}
+
+// interrupt ends the connection, also for who reads a copy of the socket.
+func (s *socket) interrupt() {
+	_, _ = s.do("shutdown", func() (int, error) { return 0, syscall.Shutdown(s.fd, syscall.SHUT_RDWR) })
+}
+
+func (s *socket) LocalAddr() net.Addr              { return s.local }
+func (s *socket) RemoteAddr() net.Addr             { return s.remote }
+func (s *socket) SetDeadline(time.Time) error      { return errors.ErrUnsupported }
+func (s *socket) SetReadDeadline(time.Time) error  { return errors.ErrUnsupported }
+func (s *socket) SetWriteDeadline(time.Time) error { return errors.ErrUnsupported }
+
+// waiting is a copy of the connection whose reads wait.
+func waiting(conn net.Conn) (net.Conn, error) {
+	s, ok := conn.(*socket)
+	if !ok {
+		return conn, nil
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil, net.ErrClosed
+	}
+	copied, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(s.fd), syscall.F_DUPFD_CLOEXEC, 0)
+	if errno != 0 {
+		return nil, os.NewSyscallError("fcntl", errno)
+	}
+	file := os.NewFile(copied, "socket")
+	defer file.Close()
+	return net.FileConn(file)
 }
 
 var (
@@ -82,70 +199,45 @@ func newPoller() *poller {
 	return p
 }
 
-// poll has the poller watch a line.
+// poll has the poller watch a line, if it can.
 func (l *line) poll() bool {
-	conn, ok := l.conn.(*net.TCPConn)
-	if !ok {
-		return false
-	}
-	p := polling()
-	if p == nil {
-		return false
-	}
-	raw, err := conn.SyscallConn()
-	if err != nil {
+	if _, ok := l.conn.(*socket); !ok {
 		return false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.gone {
-		return true
-	}
-	l.by, l.raw = p, raw
-	l.get = func(fd uintptr) bool {
-		for {
-			if l.n, l.err = syscall.Read(int(fd), l.into); l.err != syscall.EINTR {
-				return true
-			}
-		}
-	}
-	if l.again() != nil {
-		l.by = nil
-		return false
+	if l.by = polling(); !l.gone && l.again() != nil {
+		// It cannot happen but for want of memory, which a dead connection tells too.
+		l.conn.(*socket).interrupt()
+		l.arrived(nil, l.d.h.config.Now(), io.ErrUnexpectedEOF)
 	}
 	return true
 }
 
 // again has the poller look at the line, from now on or again.
-func (l *line) again() (err error) {
-	p := l.by
-	failed := l.raw.Control(func(fd uintptr) {
-		l.fd = int32(fd)
-		p.lines.Lock()
-		p.lines.by[l.fd] = l
-		p.lines.Unlock()
-		err = syscall.EpollCtl(p.ep, syscall.EPOLL_CTL_ADD, int(fd), &syscall.EpollEvent{Events: syscall.EPOLLIN | syscall.EPOLLRDHUP, Fd: int32(fd)})
+func (l *line) again() error {
+	s := l.conn.(*socket)
+	l.by.lines.Lock()
+	l.by.lines.by[int32(s.fd)] = l
+	l.by.lines.Unlock()
+	_, err := s.do("epoll_ctl", func() (int, error) {
+		return 0, syscall.EpollCtl(l.by.ep, syscall.EPOLL_CTL_ADD, s.fd, &syscall.EpollEvent{Events: syscall.EPOLLIN | syscall.EPOLLRDHUP, Fd: int32(s.fd)})
 	})
-	if failed != nil {
-		return failed
-	}
 	return err
 }
 
 // unwatch has the poller forget the line.
 func (l *line) unwatch() {
-	p := l.by
-	if p == nil {
+	if l.by == nil {
 		return
 	}
-	_ = l.raw.Control(func(fd uintptr) {
-		_ = syscall.EpollCtl(p.ep, syscall.EPOLL_CTL_DEL, int(fd), nil)
-	})
-	p.lines.Lock()
-	if p.lines.by[l.fd] == l {
-		delete(p.lines.by, l.fd)
+	s := l.conn.(*socket)
+	_, _ = s.do("epoll_ctl", func() (int, error) { return 0, syscall.EpollCtl(l.by.ep, syscall.EPOLL_CTL_DEL, s.fd, nil) })
+	l.by.lines.Lock()
+	defer l.by.lines.Unlock()
+	if l.by.lines.by[int32(s.fd)] == l {
+		delete(l.by.lines.by, int32(s.fd))
 	}
-	p.lines.Unlock()
 }
 
 // rest lets go of the buffer: nothing is read until something comes.
@@ -157,12 +249,14 @@ func (l *line) rest() {
 }
 
 // turn reads once from every line that has something, then hands it on: what came
-// first does not make the next one look late. It says whether there was anything.
-func (p *poller) turn() bool {
+// first does not make the next one look late. It says whether there may be more that
+// nothing would tell of: the runtime hears of what comes, not of what is there.
+func (p *poller) turn() (more bool) {
 	n, err := syscall.EpollWait(p.ep, p.events, 0)
 	if err != nil || n <= 0 {
 		return err == syscall.EINTR
 	}
+	more = n == len(p.events)
 	for _, e := range p.events[:n] {
 		p.lines.Lock()
 		l := p.lines.by[e.Fd]
@@ -175,45 +269,38 @@ func (p *poller) turn() bool {
 			l.mu.Unlock()
 			continue
 		}
-		l.into = l.room()
-		if err := l.raw.Read(l.get); err != nil {
-			l.n, l.err = 0, err
-		}
-		at := l.d.h.config.Now()
-		if l.err == syscall.EAGAIN {
+		room := l.room()
+		n, err := l.conn.Read(room)
+		f := finding{l: l, b: room[:n], at: l.d.h.config.Now(), err: err}
+		if errors.Is(err, syscall.EAGAIN) {
 			l.mu.Unlock()
 			continue
 		}
-		f := finding{l: l, at: at, err: l.err}
-		switch {
-		case l.n > 0:
-			f.b = l.into[:l.n]
-		case l.err == nil:
-			f.err = io.EOF
-		default:
-			f.err = &net.OpError{Op: "read", Net: "tcp", Source: l.conn.LocalAddr(), Addr: l.conn.RemoteAddr(), Err: os.NewSyscallError("read", l.err)}
-		}
+		more = more || n == len(room) || e.Events&^syscall.EPOLLIN != 0 && err == nil
 		p.found = append(p.found, f)
 	}
 	for i, f := range p.found {
 		f.l.arrived(f.b, f.at, f.err)
 		if aside := f.l.aside; aside != nil {
 			f.l.unwatch()
-			go func() {
-				aside()
-				f.l.mu.Lock()
-				defer f.l.mu.Unlock()
-				if !f.l.gone && f.l.again() != nil {
-					f.l.d.drop(f.l)
-					f.l.close()
-				}
-			}()
+			go f.l.beside(aside)
 		}
 		f.l.mu.Unlock()
 		p.found[i] = finding{}
 	}
 	p.found = p.found[:0]
-	return true
+	return more
+}
+
+// beside reads what is no plain stream, and has the poller look at the line again.
+func (l *line) beside(aside func()) {
+	aside()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.gone && l.again() != nil {
+		l.d.drop(l)
+		l.close()
+	}
 }
 
 // look has whoever sends many requests one after the other look, now and then, for

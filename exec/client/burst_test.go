@@ -1,0 +1,267 @@
+//go:build unix
+
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tokgate/tokgate/engine"
+)
+
+// committed are the ratios to the bare reader that this version was measured to have on
+// an idle machine: a benchmark fails at 1.5 times as much. See docs/performance.md.
+var committed = map[string]float64{
+	"chunk":   1.0, // processor time of a chunk, 64 streams, each at its own times
+	"burst":   1.0, // of a chunk, 512 and 1,500 streams in step
+	"request": 3.0, // of a request, its connection open
+}
+
+// guard reports a ratio, and fails where it is too large.
+func guard(b *testing.B, name string, ratio float64) {
+	b.ReportMetric(ratio, name+"-ratio")
+	if most := 1.5 * committed[name]; !(ratio <= most) {
+		b.Errorf("%s costs %.2f times what the bare reader takes; %.2f is committed, and %.2f the bound", name, ratio, committed[name], most)
+	}
+}
+
+// serveSteps serves streams of so many chunks as an engine does: all of them at each
+// step, so far apart. The first chunk of a stream says when it was written.
+func serveSteps(chunks int, every time.Duration) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("http://" + l.Addr().String())
+	type stream struct {
+		conn net.Conn
+		sent int
+		over chan struct{}
+	}
+	var mu sync.Mutex
+	var streams []*stream
+	go func() {
+		chunk, tail := []byte(chunked(ordinaryChunk)), chunked(answerTail)+"0\r\n\r\n"
+		const head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+		for range time.Tick(every) {
+			mu.Lock()
+			running := slices.Clone(streams)
+			mu.Unlock()
+			for _, s := range running {
+				switch s.sent++; {
+				case s.sent <= 5: // the prefill
+				case s.sent == 6:
+					first := fmt.Sprintf(`data: {"choices":[{"index":0,"delta":{"content":"%d"}}]}`+"\n\n", time.Now().UnixNano())
+					_, _ = io.WriteString(s.conn, head+chunked(first))
+				case s.sent < 6+chunks:
+					_, _ = s.conn.Write(chunk)
+				default:
+					_, _ = io.WriteString(s.conn, tail)
+					close(s.over)
+				}
+			}
+			mu.Lock()
+			streams = slices.DeleteFunc(streams, func(s *stream) bool { return s.sent >= 6+chunks })
+			mu.Unlock()
+		}
+	}()
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer conn.Close()
+			br := bufio.NewReader(conn)
+			for {
+				r, err := http.ReadRequest(br)
+				if err != nil {
+					return
+				}
+				_, _ = io.Copy(io.Discard, r.Body)
+				s := &stream{conn: conn, over: make(chan struct{})}
+				mu.Lock()
+				streams = append(streams, s)
+				mu.Unlock()
+				<-s.over
+			}
+		}()
+	}
+}
+
+// burst is what a burst of streams cost and how late it was.
+type burst struct {
+	late []time.Duration // the first chunks, from the server's write to the reader's stamp
+	cpu  time.Duration
+}
+
+func (b burst) p99() float64 {
+	slices.Sort(b.late)
+	return float64(b.late[(len(b.late)*99+99)/100-1]) / 1e6
+}
+
+// timed notes how late the first chunk of a stream was.
+type timed struct {
+	origin time.Time
+	late   time.Duration
+	chunks int
+	err    error
+	over   func()
+}
+
+func (s *timed) Sent(time.Duration)         {}
+func (s *timed) Headers(time.Duration, int) {}
+func (s *timed) End(_ time.Duration, err error) {
+	s.err = err
+	s.over()
+}
+func (s *timed) Event(at time.Duration, e *Event) {
+	if !e.Content {
+		return
+	}
+	if s.chunks++; s.chunks == 1 {
+		s.late = since(s.origin, at, e.Raw)
+	}
+}
+
+// since is how long after a time written as nanoseconds since 1970 at is.
+func since(origin time.Time, at time.Duration, wrote []byte) time.Duration {
+	ns, err := strconv.ParseInt(string(wrote), 10, 64)
+	if err != nil {
+		return time.Hour
+	}
+	return time.Duration(origin.UnixNano() + int64(at) - ns)
+}
+
+// burstOfOurs sends n requests at once, put together and their connections open.
+func burstOfOurs(b *testing.B, url string, n, chunks int) burst {
+	origin := time.Now()
+	h := dial(b, Config{Now: func() time.Duration { return time.Since(origin) + 1 }, Engine: engine.Of("vllm")}, url)
+	defer h.Close()
+	h.Warm(b.Context(), n)
+	r := chatRequest()
+	r.Prompt = h.Prepare(r)
+	streams := make([]timed, n)
+	runtime.GC()
+	var wg sync.WaitGroup
+	wg.Add(n)
+	before := cpuTime()
+	for i := range streams {
+		streams[i] = timed{origin: origin, over: wg.Done}
+		request := *r
+		h.Send(b.Context(), &request, &streams[i])
+	}
+	wg.Wait()
+	out := burst{cpu: cpuTime() - before}
+	for _, s := range streams {
+		if s.err != nil || s.chunks != chunks {
+			b.Fatalf("%d chunks, want %d: %v", s.chunks, chunks, s.err)
+		}
+		out.late = append(out.late, s.late)
+	}
+	return out
+}
+
+// burstOfBare is the same by bare readers.
+func burstOfBare(b *testing.B, url string, n, chunks int) burst {
+	origin := time.Now()
+	conns := make([]net.Conn, n)
+	for i := range conns {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer conn.Close()
+		conns[i] = conn
+	}
+	request := []byte("POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
+	out := burst{late: make([]time.Duration, n)}
+	runtime.GC()
+	var wg sync.WaitGroup
+	before := cpuTime()
+	for i, conn := range conns {
+		wg.Go(func() {
+			if _, err := conn.Write(request); err != nil {
+				b.Error(err)
+				return
+			}
+			r, got := bufio.NewReader(conn), 0
+			for {
+				line, err := r.ReadSlice('\n')
+				if err != nil {
+					b.Error(err)
+					return
+				}
+				if !bytes.HasPrefix(line, []byte("data: ")) {
+					continue
+				}
+				at := time.Since(origin)
+				if bytes.HasPrefix(line, []byte("data: [DONE]")) {
+					break
+				}
+				if got++; got == 1 {
+					from := bytes.Index(line, []byte(`"content":"`)) + len(`"content":"`)
+					out.late[i] = since(origin, at, line[from:from+bytes.IndexByte(line[from:], '"')])
+				}
+			}
+			if got -= 2; got != chunks { // without finish and usage
+				b.Errorf("%d chunks, want %d", got, chunks)
+			}
+		})
+	}
+	wg.Wait()
+	out.cpu = cpuTime() - before
+	return out
+}
+
+// BenchmarkBurst sends many requests at once, whose streams then run in step at 50
+// chunks a second: how late the first chunk is stamped, and what a chunk and a request
+// cost, against bare readers in turn. The server is another process, on another core
+// where there is one (see startBenchServer).
+func BenchmarkBurst(b *testing.B) {
+	const short, long = 2, 27
+	for _, n := range []int{512, 1500} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			urls := map[int]string{}
+			for _, chunks := range []int{short, long} {
+				urls[chunks] = startBenchServer(b, fmt.Sprintf("steps %d 20ms", chunks))
+			}
+			var chunk, request, late [2][]float64 // bare and ours, by turn
+			for b.Loop() {
+				for range 3 {
+					for i, send := range []func(*testing.B, string, int, int) burst{burstOfBare, burstOfOurs} {
+						few, many := send(b, urls[short], n, short), send(b, urls[long], n, long)
+						each := float64(many.cpu-few.cpu) / float64(n*(long-short))
+						chunk[i] = append(chunk[i], each/1e3)
+						request[i] = append(request[i], (float64(few.cpu)/float64(n)-each*short)/1e3)
+						late[i] = append(late[i], few.p99(), many.p99())
+					}
+				}
+			}
+			for i, who := range []string{"bare", "ours"} {
+				b.ReportMetric(median(late[i]), who+"-first-p99-ms")
+				b.ReportMetric(median(chunk[i]), who+"-µs/chunk")
+				b.ReportMetric(median(request[i]), who+"-µs/request")
+			}
+			guard(b, "burst", median(chunk[1])/median(chunk[0]))
+			guard(b, "request", median(request[1])/median(request[0]))
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+func median(v []float64) float64 {
+	slices.Sort(v)
+	return v[len(v)/2]
+}
