@@ -22,7 +22,7 @@ func TestAuditReadsItsFolderAlone(t *testing.T) {
 
 // A rate's clocks begin when requests are due, and its rounds follow each other, so
 // that an answer may span two of them.
-func TestAuditOfARate(t *testing.T) {
+func TestLongAuditOfARate(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "rate.hcl")

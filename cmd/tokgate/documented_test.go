@@ -78,7 +78,7 @@ func TestLongDocumentedPlans(t *testing.T) {
 var link = regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`)
 
 // Every file that the documentation links to exists, and in it the section.
-func TestDocumentedLinks(t *testing.T) {
+func TestLongDocumentedLinks(t *testing.T) {
 	for _, page := range pages(t) {
 		for _, m := range link.FindAllStringSubmatch(read(t, page), -1) {
 			target := filepath.Join(filepath.Dir(page), m[1])
@@ -458,7 +458,7 @@ var (
 
 // Every message that troubleshooting explains is one that the program has: some
 // text in the source holds it, with … for what is filled in.
-func TestTroubleshootingQuotes(t *testing.T) {
+func TestLongTroubleshootingQuotes(t *testing.T) {
 	var texts []string
 	err := filepath.WalkDir(repository, func(path string, d fs.DirEntry, err error) error {
 		switch {

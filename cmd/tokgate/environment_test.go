@@ -94,10 +94,10 @@ assert "said" {
 }
 `
 
-// TestEnvironmentStays: what env.NAME reads is in no file and on no stream, wherever a
+// TestLongEnvironmentStays: what env.NAME reads is in no file and on no stream, wherever a
 // plan uses it, whole, in part or made into something else, and whatever is made of the
 // run afterwards.
-func TestEnvironmentStays(t *testing.T) {
+func TestLongEnvironmentStays(t *testing.T) {
 	t.Parallel()
 	environ := []string{"PLACE=sp1ll-place", "COLUMNS=1000"}
 	dir := t.TempDir()

@@ -36,7 +36,7 @@ workload "w" {
 
 // A server that does not generate what it counts, or not what it sends, is found out by
 // a sample of its answers, whose lengths are right to the token.
-func TestLies(t *testing.T) {
+func TestLongLies(t *testing.T) {
 	long := strings.NewReplacer("mean = 16", "mean = 64", `server "s" {`, "server \"s\" {\n  engine = \"vllm\"").Replace(faultPlan)
 	for _, tt := range []struct {
 		name, rule string
@@ -62,7 +62,13 @@ func TestLies(t *testing.T) {
 
 // What the other side may do, and what must come of it, through the whole
 // program.
-func TestFaults(t *testing.T) {
+func TestFaults(t *testing.T) { faults(t, 7) }
+
+func TestLongFaults(t *testing.T) { faults(t, 1) }
+
+// faults tries every so many of them: under the race detector few, since it has each
+// of them in sim, exec/client and exec/server already.
+func faults(t *testing.T, every int) {
 	tests := []struct {
 		name  string
 		rules []string
@@ -113,7 +119,10 @@ func TestFaults(t *testing.T) {
 		{"hostile text in answers", []string{"hostile-text:every=24"}, 0, nil}, // in each it would be text that was not counted
 		{"hostile model names", []string{"hostile-model"}, 0, nil},
 	}
-	for _, tt := range tests {
+	for i, tt := range tests {
+		if i%every > 0 {
+			continue
+		}
 		t.Run(tt.name, inBubble(func(t *testing.T) {
 			dir := t.TempDir()
 			r := tokgate(t, "run", "--out", dir, writePlan(t, fmt.Sprintf(faultPlan, simServer(t, tt.rules...).URL())))

@@ -50,7 +50,7 @@ func TestInterop(t *testing.T) {
 
 // The plans and their table, on the built-in server, which can do everything
 // but lets some of it be switched off.
-func TestInteropTable(t *testing.T) {
+func TestLongInteropTable(t *testing.T) {
 	all := interopRow{version: "tokgate-sim-1", cells: []string{"ok", "ok", "ok", "ok", "ok", "told, none hit", "ok", "ok", "ok", "ok", "0 of 612"}}
 	for _, tt := range []struct {
 		engine string

@@ -388,7 +388,7 @@ func TestWorst(t *testing.T) {
 
 // Every plan that ships is valid and formatted; those that need no hardware
 // are run by their own tests.
-func TestShippedPlans(t *testing.T) {
+func TestLongShippedPlans(t *testing.T) {
 	for _, path := range shipped(t) {
 		tokgateWith(t, t.Context(), shippedEnviron, "", "validate", path).check(t, assert.ExitPass, "is valid")
 		tokgate(t, "fmt", "--check", path).check(t, assert.ExitPass)
@@ -405,7 +405,7 @@ func read(t *testing.T, path string) string {
 }
 
 // Once a plan was run, its time is known by that run.
-func TestPlanKnowsTheLastRun(t *testing.T) { alone(testPlanKnowsTheLastRun)(t) }
+func TestLongPlanKnowsTheLastRun(t *testing.T) { alone(testPlanKnowsTheLastRun)(t) }
 
 func testPlanKnowsTheLastRun(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -114,7 +114,7 @@ func shorten(p *plan.Plan) {
 }
 
 // No line of `tokgate plan` is wider than the terminal.
-func TestPlanFitsTheTerminal(t *testing.T) {
+func TestLongPlanFitsTheTerminal(t *testing.T) {
 	a := &app{environ: shippedEnviron, Streams: Streams{Out: t.Output(), Err: t.Output()}}
 	for _, path := range shipped(t) {
 		p, diags := a.load(path, inputs{}, false)
@@ -150,7 +150,7 @@ workload "w" {
   for_each      = toset(["x.y", "z"])
   server        = each.key == "z" ? server.one["a"] : null
   input_tokens  = 100
-  output_tokens = 100 # too many to be simulated on the way
+  output_tokens = 1000 # too many to be simulated on the way
   load {
     concurrency = [1, 2, 4]
     requests    = 80

@@ -150,7 +150,7 @@ func TestSecretsStay(t *testing.T) {
 		{"pass", tell + `exec SERVE`, false, []string{"24 of 24 requests completed"}},
 		{"fail", tell + `exec SERVE --fault "error-event:from=8,share=0.5,text=no quota for $HF_TOKEN $WANDB_API_KEY"`, true, []string{"no quota for"}},
 		{"the server breaks", tell + `echo "$CERT $DERIVED $MIXED, not on port {port}"; exit 3`, false, []string{"--api-key [redacted]", "exit status 3"}},
-		{"the server dies", tell + `exec SERVE --fault die:from=12`, false, []string{"--hf-token=[redacted]"}},
+		{"the server dies", tell + `SERVE --fault die:from=12; echo "died with $@" >&2; exit 3`, false, []string{"--hf-token=[redacted]"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

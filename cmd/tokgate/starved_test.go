@@ -29,7 +29,7 @@ workload "w" {
   load {
     concurrency = 24
     requests    = 24
-    seeds       = [1, 2]
+    seeds       = [1]
   }
   sla {
     ttft  = "p95 < 40ms"
