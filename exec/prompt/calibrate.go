@@ -28,6 +28,9 @@ type Options struct {
 	// IDs, if set, returns the token ids of bare text; prompts are then made
 	// of ids.
 	IDs func(ctx context.Context, text string) ([]int, error)
+	// Known, if set, is what was learnt before: it is checked by two requests for
+	// one token, and learnt again where they are counted otherwise.
+	Known *Known
 }
 
 // effort is how much may be asked of a counter.
@@ -53,6 +56,9 @@ func Calibrate(ctx context.Context, o Options) (*Maker, error) {
 		return nil, errors.New("prompt: Options.Usage is missing")
 	}
 	o.Usage = patient(o.Usage, "a request")
+	if m := o.recall(ctx); m != nil {
+		return m, nil
+	}
 	if o.IDs != nil {
 		return calibrateIDs(ctx, o)
 	}

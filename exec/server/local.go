@@ -12,6 +12,7 @@ import (
 	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/exec/server/lease"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -43,7 +44,7 @@ func (l *Launcher) local(ctx context.Context, s *plan.Server, state func(string)
 	}
 	var t *exec.Target
 	if err == nil {
-		t, err = l.await(ctx, s, l.starting(state, facts, l.State.Took(key)), x, h, log, func(f metric.Fingerprint) {
+		t, err = l.await(ctx, s, l.starting(state, facts, l.took(key)), x, h, log, func(f metric.Fingerprint) {
 			log.unwatch()
 			for key, value := range found {
 				f[key] = value
@@ -51,7 +52,7 @@ func (l *Launcher) local(ctx context.Context, s *plan.Server, state func(string)
 			describe(s, h.gpus, h.inventory, l.redactor, f)
 			facts.add(f)
 			took := l.Clock.Now() - started
-			l.State.NoteTook(key, took)
+			l.State.Remember(lease.Starts, key, took)
 			f["load_time"] = took.Round(100 * time.Millisecond).String()
 		})
 	}
@@ -81,6 +82,14 @@ func startKey(s *plan.Server) string {
 		fmt.Fprintf(h, "%q %q", s.Container.Image, s.Container.Command)
 	}
 	return "start-" + hex.EncodeToString(h.Sum(nil)[:12])
+}
+
+// took is how long the last start of a key took; 0: not known.
+func (l *Launcher) took(key string) (took time.Duration) {
+	if !l.State.Recall(lease.Starts, key, &took) {
+		return 0
+	}
+	return max(took, 0)
 }
 
 // shortStart is how long a start may last without anybody asking how long the last one took.

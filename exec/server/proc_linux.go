@@ -40,8 +40,13 @@ func startOf(pid int) string {
 	if !ok || ended(state) {
 		return ""
 	}
-	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	return strings.TrimSpace(string(boot)) + "/" + start
+	return boot() + "/" + start
+}
+
+// boot tells this start of the machine from any other.
+func boot() string {
+	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(id))
 }
 
 // ended says that a process in that state runs no more: a zombie stays until

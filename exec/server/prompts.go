@@ -3,6 +3,8 @@ package server
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +16,8 @@ import (
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/exec/prompt"
+	"github.com/tokgate/tokgate/exec/server/lease"
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/traffic"
 )
@@ -26,7 +30,7 @@ const question = 2 * time.Minute
 type promptMaker struct{ *prompt.Maker }
 
 // prompts learns how w's prompts are made, or remembers.
-func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, model client.Model, makers map[string]*promptMaker) (exec.Prompts, error) {
+func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, model client.Model, found metric.Fingerprint, makers map[string]*promptMaker) (exec.Prompts, error) {
 	if err := fits(w, model.Context); err != nil {
 		return nil, err
 	}
@@ -49,20 +53,7 @@ func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, mo
 	}
 	m, ok := makers[string(key)]
 	if !ok {
-		r.state(fmt.Sprintf("learning how %s counts tokens", r.url))
-		made, err := clock.Await(ctx, r.Clock, func(ctx context.Context) (*prompt.Maker, error) {
-			o := t.Options(salt)
-			if t.API == string(plan.Completions) && r.config.Engine.Dialect.PromptIDs {
-				// As long as asked by construction. A server that takes no ids,
-				// or has no tokenizer to learn them from, is sent text.
-				withIDs := o
-				withIDs.IDs = t.IDs
-				if made, err := prompt.Calibrate(ctx, withIDs); err == nil {
-					return made, nil
-				}
-			}
-			return prompt.Calibrate(ctx, o)
-		})
+		made, err := r.learn(ctx, t, salt, found)
 		if err != nil {
 			return nil, err
 		}
@@ -73,6 +64,40 @@ func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, mo
 		return r.tasks(ctx, w, m.Maker, t.Options(salt))
 	}
 	return workloadPrompts{m.Maker, w, salt}, nil
+}
+
+// learn asks how t's server counts, or checks what it was learnt to before.
+func (r *reached) learn(ctx context.Context, t prompt.Target, salt uint64, found metric.Fingerprint) (*prompt.Maker, error) {
+	r.state(fmt.Sprintf("learning how %s counts tokens", r.url))
+	key := r.countsKey(t, found)
+	o := t.Options(salt)
+	if o.Known = new(prompt.Known); !r.State.Recall(lease.Counts, key, o.Known) {
+		o.Known = nil
+	}
+	made, err := clock.Await(ctx, r.Clock, func(ctx context.Context) (*prompt.Maker, error) {
+		if t.API == string(plan.Completions) && r.config.Engine.Dialect.PromptIDs {
+			// As long as asked by construction. A server that takes no ids,
+			// or has no tokenizer to learn them from, is sent text.
+			withIDs := o
+			withIDs.IDs = t.IDs
+			if made, err := prompt.Calibrate(ctx, withIDs); err == nil {
+				return made, nil
+			}
+		}
+		return prompt.Calibrate(ctx, o)
+	})
+	if err == nil && made.Known() != nil {
+		r.State.Remember(lease.Counts, key, made.Known())
+	}
+	return made, err
+}
+
+// countsKey names servers that should count alike: of the same engine, version and
+// model, asked in the same way. Two questions tell whether they do.
+func (r *reached) countsKey(t prompt.Target, found metric.Fingerprint) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\n%q\n%s\n%s\n%v\n", r.config.Engine.Name, []string{found["version"], found["model"], found["revision"]}, t.API, t.Model, t.Extra)
+	return "counts-" + hex.EncodeToString(h.Sum(nil)[:12])
 }
 
 // fitting are the prompts of a data set, none of which is longer than a context.

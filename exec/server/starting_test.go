@@ -17,13 +17,13 @@ func TestStarting(t *testing.T) {
 	key := startKey(s)
 	other := *s
 	other.Model = "large"
-	if startKey(&other) == key || l.State.Took(key) != 0 {
+	if startKey(&other) == key || l.took(key) != 0 {
 		t.Error("two models are one start, or one is known that never was")
 	}
-	l.State.NoteTook(key, 72400*time.Millisecond)
+	l.State.Remember(lease.Starts, key, 72400*time.Millisecond)
 	facts := &logFacts{read: engine.Of("vllm").Facts}
 	said := ""
-	say := l.starting(func(words string) { said = words }, facts, l.State.Took(key))
+	say := l.starting(func(words string) { said = words }, facts, l.took(key))
 	for _, tt := range []struct{ line, want string }{
 		{"INFO 11-22 07:24:50 [__init__.py:248] No platform detected", "waiting (the last start took 1m12s)"},
 		{"INFO 11-22 07:24:50 [cpu_model_runner.py:60] Starting to load model /models/tiny...", "loading the weights (the last start took 1m12s): waiting"},

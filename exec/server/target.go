@@ -35,7 +35,7 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 		Context:     id.model.Context,
 		Fingerprint: found,
 		Prompts: func(ctx context.Context, w *plan.Workload, salt uint64) (exec.Prompts, error) {
-			return r.prompts(ctx, w, salt, id.model, makers)
+			return r.prompts(ctx, w, salt, id.model, found, makers)
 		},
 		Tokens: r.tokens,
 		Scorer: r.api,

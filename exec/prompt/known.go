@@ -1,0 +1,100 @@
+package prompt
+
+import (
+	"context"
+	"slices"
+)
+
+// Known is what was learnt of how a server counts, to be checked by two questions
+// instead of learnt again. It may come from a file: nothing in it is trusted.
+type Known struct {
+	Exact     bool       `json:"exact"`
+	Separator string     `json:"separator,omitempty"`
+	Joint     string     `json:"joint,omitempty"`
+	Firsts    []Measured `json:"firsts,omitempty"`
+	Pool      []Measured `json:"pool,omitempty"`
+	IDs       []int      `json:"ids,omitempty"`
+	Around    int        `json:"around,omitempty"` // tokens that the server adds to IDs
+}
+
+// Measured is a word and the tokens that it costs.
+type Measured struct {
+	Text string `json:"text"`
+	Cost int    `json:"cost"`
+}
+
+// Known is what m learnt; nil for a server whose counts do not add up by words.
+func (m *Maker) Known() *Known {
+	if m.perToken > 0 {
+		return nil
+	}
+	return &Known{
+		Exact: m.exact, Separator: m.sep, Joint: m.joint, Firsts: measured(m.firsts), Pool: measured(m.pool),
+		IDs: m.ids, Around: m.around,
+	}
+}
+
+func measured(list []word) (out []Measured) {
+	for _, w := range list {
+		out = append(out, Measured{w.text, w.cost})
+	}
+	return out
+}
+
+// Bounds of what is believed to be words, of which there are a few hundred.
+const (
+	mostWords = 1 << 12
+	mostIDs   = 1 << 20
+)
+
+// maker is a Maker that knows what k says, or nil where that cannot be.
+func (k *Known) maker(salt uint64) *Maker {
+	m := &Maker{salt: salt, exact: k.Exact}
+	if len(k.IDs) > 0 {
+		ids := slices.Compact(slices.Sorted(slices.Values(k.IDs)))
+		if len(ids) < 16 || len(ids) > mostIDs || ids[0] < 0 || k.Around < 0 || k.Around > mostIDs {
+			return nil
+		}
+		m.ids, m.around = ids, k.Around
+		return m
+	}
+	m.sep, m.joint = k.Separator, k.Joint
+	m.firsts, m.pool = remembered(k.Firsts, mostIDs), remembered(k.Pool, longest)
+	if m.firsts == nil || m.pool == nil || len(m.joint) == 0 || len(m.joint) > 2*longest {
+		return nil
+	}
+	if m.settle(); !m.usable() {
+		return nil
+	}
+	return m
+}
+
+// remembered are the words of a list, each of 1 to most tokens; nil: it has another.
+func remembered(list []Measured, most int) (out []word) {
+	if len(list) > mostWords {
+		return nil
+	}
+	for _, w := range list {
+		if w.Text == "" || len(w.Text) > 2*longest || w.Cost < 1 || w.Cost > most {
+			return nil
+		}
+		out = append(out, word{w.Text, w.Cost})
+	}
+	return out
+}
+
+// recall is a Maker of what is known, if two requests for one token are counted by it.
+func (o Options) recall(ctx context.Context) *Maker {
+	if o.Known == nil {
+		return nil
+	}
+	m := o.Known.maker(o.Salt)
+	if m == nil || (m.ids != nil) != (o.IDs != nil) {
+		return nil
+	}
+	small, large := m.Least()+16*max(m.costs, 1), m.Least()+256*max(m.costs, 1)
+	if off, err := m.off(ctx, o.Usage, small, large); err != nil || off != [2]int{} {
+		return nil
+	}
+	return m
+}

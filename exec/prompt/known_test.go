@@ -1,0 +1,133 @@
+package prompt
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/exec/client"
+)
+
+// What was learnt of a server is used again after two requests, and makes the same prompts.
+func TestKnown(t *testing.T) {
+	for _, tt := range fakes {
+		t.Run(tt.name, func(t *testing.T) {
+			f := tt.new()
+			first := calibrated(t, f, 7)
+			again := tt.new()
+			o := again.options(7)
+			o.Known = throughJSON(t, first.Known())
+			m, err := Calibrate(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := again.usages.Load() + again.asks.Load(); n != 2 {
+				t.Errorf("%d questions, want 2", n)
+			}
+			if m.Exact() != first.Exact() {
+				t.Errorf("exact %v, and was %v", m.Exact(), first.Exact())
+			}
+			for order, tokens := range []int{first.Least() + 40*first.costs, first.Least() + 999*first.costs} {
+				want, err1 := first.Make(Key{Workload: "w", Order: order}, tokens)
+				got, err2 := m.Make(Key{Workload: "w", Order: order}, tokens)
+				if diff := cmp.Diff(want, got); diff != "" || err1 != nil || err2 != nil {
+					t.Errorf("%v, %v (-learnt +known):\n%s", err1, err2, diff)
+				}
+			}
+		})
+	}
+}
+
+// Another server, or another template, is learnt anew; so is what a file holds that cannot be.
+func TestKnownOfAnother(t *testing.T) {
+	words := calibrated(t, &fake{t: byWord, around: 9}, 7).Known()
+	for name, f := range map[string]*fake{
+		"another tokenizer": {t: byPiece, around: 9}, "another template": {t: byWord, around: 10}, "bytes": {t: byByte},
+	} {
+		o := f.options(7)
+		o.Known = words
+		m, err := Calibrate(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := f.asks.Load(); n == 0 {
+			t.Errorf("%s: nothing was learnt anew", name)
+		}
+		tokens := m.Least() + 100*m.costs
+		if got, err := m.Check(t.Context(), f.options(7).Usage, Key{Order: 1}, tokens); err != nil || got != tokens {
+			t.Errorf("%s: %d tokens of %d (%v)", name, got, tokens, err)
+		}
+	}
+	ids := &Known{IDs: make([]int, 400)}
+	for i := range ids.IDs {
+		ids.IDs[i] = i
+	}
+	for _, raw := range []string{
+		`{}`, `{"firsts":[{"text":"a","cost":1}],"pool":[]}`, `{"ids":[1,2,3]}`, `{"ids":[-1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16]}`,
+		`{"separator":" ","joint":" a","firsts":[{"text":"a","cost":0}],"pool":[{"text":" a","cost":1}]}`,
+		`{"separator":" ","joint":" a","firsts":[{"text":"a","cost":2}],"pool":[{"text":" a","cost":2},{"text":" b","cost":4}]}`, // no odd number can be made
+		`{"joint":" a","firsts":[{"text":"` + strings.Repeat("a", 100) + `","cost":1}],"pool":[{"text":" a","cost":1}]}`,
+	} {
+		k := new(Known)
+		if err := json.Unmarshal([]byte(raw), k); err != nil {
+			t.Fatal(err)
+		}
+		if k.maker(1) != nil {
+			t.Errorf("%s was believed", raw)
+		}
+	}
+	if m := ids.maker(1); m == nil || m.Least() != 1 {
+		t.Error("ids that are sound were not believed")
+	}
+	// Ids are no use where text is asked for.
+	f := &fake{t: byWord, around: 9}
+	o := f.options(7)
+	if o.Known = ids; o.recall(t.Context()) != nil {
+		t.Error("ids were taken for text")
+	}
+}
+
+func throughJSON(t *testing.T, k *Known) *Known {
+	t.Helper()
+	raw, err := json.Marshal(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := new(Known)
+	if err := json.Unmarshal(raw, out); err != nil {
+		t.Fatal(err)
+	}
+	if len(raw) > 32<<10 {
+		t.Errorf("%d bytes to be remembered", len(raw))
+	}
+	return out
+}
+
+// Whatever a file holds, what is believed of it makes prompts or fails, and says how long they are.
+func FuzzKnown(f *testing.F) {
+	f.Add([]byte(`{"separator":" ","joint":" a","firsts":[{"text":"a","cost":3}],"pool":[{"text":" a","cost":1},{"text":" bc","cost":2}]}`))
+	f.Add([]byte(`{"exact":true,"ids":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16],"around":1}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		k := new(Known)
+		if json.Unmarshal(raw, k) != nil {
+			return
+		}
+		m := k.maker(1)
+		if m == nil {
+			return
+		}
+		o := Options{Known: k, Salt: 1, Usage: func(_ context.Context, p client.Prompt) (int, error) { return len(p.Text) + len(p.IDs), nil }}
+		if k.IDs != nil {
+			o.IDs = func(context.Context, string) ([]int, error) { return nil, nil }
+		}
+		o.recall(t.Context())
+		for _, tokens := range []int{0, 1, m.Least(), m.Least() + 3*max(m.costs, 1), 5000} {
+			if p, err := m.Make(Key{Order: 3}, tokens); err == nil && len(p.Text) == 0 && len(p.IDs) == 0 {
+				t.Errorf("an empty prompt of %d tokens", tokens)
+			}
+		}
+	})
+}

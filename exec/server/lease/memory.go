@@ -1,0 +1,46 @@
+package lease
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"github.com/tokgate/tokgate/record/disk"
+)
+
+// Memory is what one run leaves for the next, by kind and key: JSON that anybody
+// may have written or cut, so that whoever recalls it checks it.
+type Memory string
+
+// The kinds of memories.
+const (
+	Starts       Memory = ".start"       // how long the last start took, in ns
+	Counts       Memory = ".counts"      // how a server counts tokens
+	Calibrations Memory = ".calibration" // what a generator measured of itself
+)
+
+// Recall reads into v what was remembered last; false: nothing, or nothing that fits v.
+func (f Folder) Recall(kind Memory, key string, v any) bool {
+	if f == "" {
+		return false
+	}
+	raw, err := readNote(f.memory(kind, key))
+	return err == nil && parse(raw, v) == nil
+}
+
+// Remember leaves v for the next run. Best effort: nothing hangs on it.
+func (f Folder) Remember(kind Memory, key string, v any) {
+	line, err := json.Marshal(v)
+	if err != nil || f == "" || len(line) >= maxNote || disk.MkdirAll(string(f), 0o700) != nil {
+		return
+	}
+	file, err := disk.OpenFile(f.memory(kind, key), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err == nil {
+		_, _ = file.Write(append(line, '\n'))
+		_ = file.Close()
+	}
+}
+
+func (f Folder) memory(kind Memory, key string) string {
+	return filepath.Join(string(f), fileName(key)+string(kind))
+}
