@@ -9,9 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/exec/search"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -146,5 +148,81 @@ func TestMixThatIsNotSelected(t *testing.T) {
 	want := []string{"production not selected", "production/chat not selected", "production/rag not selected", "production/long not selected"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A mix carries what its weakest part does: the long prompts take 100 ms for each request in
+// flight, and the others 20 ms whatever there is.
+func TestMixCapacity(t *testing.T) {
+	for _, tt := range []struct {
+		limit   float64 // of the long ones, in seconds
+		pass    int
+		kind    metric.CapacityKind
+		binding string
+	}{
+		{0.75, 7, metric.CapacityExact, "long: ttft p95"},
+		{5, 12, metric.CapacityAtLeast, ""},
+	} {
+		p := mixOf()
+		mix := p.Workloads[0]
+		mix.Mix, p.Workloads = nil, nil
+		policy := plan.Policy{Confidence: 0.95, Decide: plan.Certified}
+		for name, limit := range map[string]float64{"chat": 0.75, "long": tt.limit} {
+			base := &plan.Workload{Name: name, API: plan.Chat, Input: 100, Output: plan.Output{Mean: 2}, Policy: policy}
+			part := mix.Part(base, 500_000)
+			p95, _ := metric.ParseStat("p95")
+			part.SLAs = []*plan.SLA{{AtCapacity: true, Severity: plan.SeverityError, Thresholds: []*plan.Threshold{{
+				Metric: metric.MustLookup("ttft"), Stat: p95, Op: plan.Less, Limit: limit,
+			}}}}
+			mix.Mix = append(mix.Mix, part)
+		}
+		slices.SortFunc(mix.Mix, func(a, b *plan.Workload) int { return strings.Compare(a.Name, b.Name) })
+		mix.Policy = policy
+		mix.Capacity = &plan.Capacity{Over: metric.ClosedLoop, From: 1, UpTo: 12, Resolution: 1, Requests: 200, Confirm: true, Load: closedLoad(1, 1, 1, 2, 3, 4, 5)}
+		p.Workloads = mix.Whole()
+		var b *bench
+		b = newBench(t, clock.NewVirtual(), p, func(_ int, r *client.Request) reply {
+			if strings.HasPrefix(r.Prompt.Text, "production/long") {
+				return reply{ttft: time.Duration(b.inFlight) * 100 * time.Millisecond, itl: time.Millisecond}
+			}
+			return reply{ttft: 20 * time.Millisecond, itl: time.Millisecond}
+		})
+		b.Judge = judge(p)
+		run, err := exec.Run(t.Context(), b.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := run.Capacities[0]
+		if c.Pass != tt.pass || c.Kind != tt.kind || tt.binding != "" && c.Binding != tt.binding {
+			t.Errorf("with %v s: %s (%v)", tt.limit, c.Line, outcomes(c))
+		}
+		var judged []string
+		for _, v := range assert.Judge(p, run, assert.Options{}).List {
+			if v.Kind == assert.KindSLA && v.Threshold.Metric.Name == "ttft" {
+				judged = append(judged, v.Workload+" "+v.Name+" "+v.Outcome.String())
+			}
+		}
+		want := []string{"production/chat sla.ttft.p95 at capacity pass", "production/long sla.ttft.p95 at capacity pass"}
+		if diff := cmp.Diff(want, judged); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// judge asks the real one.
+func judge(p *plan.Plan) exec.Judge {
+	return func(w *plan.Workload, l *metric.Level, at exec.Look) exec.Judgement {
+		v := assert.JudgeLook(p, w, l, at)
+		j := exec.Judgement{Outcome: search.Inconclusive, Invalid: v.Invalid, Needs: v.Needs, Binding: v.Binding}
+		switch v.Outcome {
+		case assert.Pass:
+			j.Outcome = search.Pass
+		case assert.Fail:
+			j.Outcome = search.Fail
+		}
+		for _, t := range v.Thresholds {
+			j.Margins = append(j.Margins, search.Margin{Threshold: t.Name, Log: t.Log, Low: t.Low, High: t.High, Shown: t.Shown})
+		}
+		return j
 	}
 }

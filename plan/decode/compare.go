@@ -278,9 +278,13 @@ func (d *decoder) takeTurns() {
 			continue
 		}
 		for _, w := range c.Workloads(d.out) {
+			if w.Of != nil {
+				continue // its mix has its requests
+			}
 			for i, l := range w.Loads {
 				d.compared(c, w, l, i)
 			}
+			w.ShareOut()
 		}
 	}
 }
