@@ -89,6 +89,9 @@ func (w *Workload) share() float64 {
 // ShareOut gives the parts of a mix its loads, each level with as many requests as the
 // part will have of it.
 func (w *Workload) ShareOut() {
+	if w.Mix == nil {
+		return
+	}
 	shares := w.Shares()
 	for _, part := range w.Mix {
 		part.Loads = nil
@@ -97,7 +100,8 @@ func (w *Workload) ShareOut() {
 		levels := make([][]Level, len(w.Mix))
 		for _, level := range l.Levels {
 			given := make([]int, len(shares))
-			for i := range max(level.Rounds, 1) {
+			level.Rounds = max(level.Rounds, 1)
+			for i := range level.Rounds {
 				for k, n := range shares.Counts(given, level.RoundRequests(i)) {
 					given[k] += n
 				}
