@@ -571,3 +571,61 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// The requests of a mix are written once; what its parts have of them comes from there.
+func TestPartsOfAMix(t *testing.T) {
+	mix := &metric.Level{Server: "vllm", Workload: "production", Name: "4", Kind: metric.ClosedLoop, N: 4, Asked: &metric.Asked{Mix: "chat 50%, long 50%"}}
+	for _, name := range []string{"chat", "long"} {
+		mix.Parts = append(mix.Parts, &metric.Level{Server: "vllm", Workload: "production/" + name, Name: "4", Kind: metric.ClosedLoop, N: 4, Of: "production", Share: 0.5, Exact: name == "chat", Asked: &metric.Asked{Input: 100}})
+	}
+	for k := range 2 {
+		r := &metric.Round{Index: k, Due: 4, Complete: true, Start: 1, End: 7}
+		for i := range 4 {
+			r.Samples = append(r.Samples, &metric.Sample{Server: "vllm", Workload: "production", Part: []string{"chat", "long"}[i%2], Level: "4", Round: k, Order: i, Phase: metric.Measured,
+				Scheduled: 1, Sent: 1, Headers: 2, First: 3, Last: 3, End: time.Duration(4 + i), Status: 200, Chunks: 1, Finish: "length"})
+		}
+		mix.Rounds = append(mix.Rounds, r)
+	}
+	mix.Divide()
+	run := &metric.Run{ID: "run", Servers: []*metric.ServerRun{{Address: "vllm"}}, Levels: append([]*metric.Level{mix}, mix.Parts...), End: 9}
+	dir := t.TempDir()
+	w, err := record.Create(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{w.RunStarted(run), w.ServerReady(run.Servers[0]), w.LevelStarted(mix, 8, 0)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, r := range mix.Rounds {
+		for _, s := range r.Samples {
+			if err := w.SampleDone(s); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.RoundDone(mix, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, l := range run.Levels {
+		if err := w.LevelDone(l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, err := range []error{w.ServerDone(run.Servers[0]), w.RunDone(run), w.Close()} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, problems, err := record.Read(dir)
+	if err != nil || len(problems) > 0 {
+		t.Fatal(err, problems)
+	}
+	if diff := cmp.Diff(run.Levels, got.Levels, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("read otherwise (-written +read):\n%s", diff)
+	}
+	if n := len(got.Levels[1].MeasuredSamples()); n != 4 {
+		t.Errorf("the part has %d requests, want 4", n)
+	}
+}
