@@ -160,20 +160,22 @@ define characteristics
 	@cat results/characteristics/rate-searches.md >> results/characteristics/rates.md
 	@CGO_ENABLED=0 $(GO) test ./exec/search -run '^TestLongCharacteristics$$' -timeout 60m -searches $(2) -table $(CURDIR)/results/characteristics/searches.md
 	@CGO_ENABLED=0 $(GO) test ./assert/nights -run '^TestLongCharacteristics$$' -timeout 60m -plans $(3) -many 100 -table $(CURDIR)/results/characteristics/nights.md
+	@CGO_ENABLED=0 $(GO) test ./cmd/tokgate -run '^TestLongAnswersCharacteristics$$' -timeout 5h -answers-gates $(7) -answers-table $(CURDIR)/results/characteristics/answers.md
 	@cat results/characteristics/gates.md results/characteristics/searches.md > results/characteristics/table.md
 endef
 
 .PHONY: characteristics
 characteristics: ## measure how often verdicts and capacities are wrong, on simulated servers; a minute or two
-	$(call characteristics,500,500,100,100,40)
-	@cat results/characteristics/table.md results/characteristics/nights.md results/characteristics/rates.md
+	$(call characteristics,500,500,100,100,40,,5)
+	@cat results/characteristics/table.md results/characteristics/nights.md results/characteristics/rates.md results/characteristics/answers.md
 
 .PHONY: characteristics-full
 characteristics-full: ## the same with more of them, rates on six servers, into docs/characteristics.md; hours
-	$(call characteristics,6000,5000,400,1000,1000,-rates-full)
+	$(call characteristics,6000,5000,400,1000,1000,-rates-full,100)
 	@sed -i -e '/<!-- table -->/,/<!-- end of table -->/{//!d}' -e '/<!-- table -->/r results/characteristics/table.md' docs/characteristics.md
 	@sed -i -e '/<!-- rates -->/,/<!-- end of rates -->/{//!d}' -e '/<!-- rates -->/r results/characteristics/rates.md' docs/characteristics.md
 	@sed -i -e '/<!-- nights -->/,/<!-- end of nights -->/{//!d}' -e '/<!-- nights -->/r results/characteristics/nights.md' docs/history.md
+	@sed -i -e '/<!-- planted -->/,/<!-- end of planted -->/{//!d}' -e '/<!-- planted -->/r results/characteristics/answers.md' docs/answers.md
 
 RUNS ?= 100
 

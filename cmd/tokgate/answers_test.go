@@ -1,0 +1,232 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/decode"
+	"github.com/tokgate/tokgate/sim"
+)
+
+var (
+	answersGates = flag.Int("answers-gates", 0, "simulated gates of each row of the table of planted answers; below 20: those of 200 answers alone; 0: a few of some")
+	answersTable = flag.String("answers-table", "", "file for the table of planted answers")
+)
+
+// answersPlan compares two servers by the form of their answers, by what the control reads
+// and by a task, of so many answers each.
+const answersPlan = `
+server "today" {
+  simulator {}
+}
+
+server "next" {
+  simulator {}
+}
+
+workload "chat" {
+  input_tokens  = 128
+  output_tokens = { natural = true, max = 64 }
+  load {
+    concurrency = 20
+    requests    = %[1]d
+  }
+  sla { ttft = "p95 < 60s" }
+}
+
+workload "recall" {
+  prompt { dataset = "builtin:recall" }
+  input_tokens  = 256
+  output_tokens = { natural = true, max = 64 }
+  load {
+    concurrency = 20
+    requests    = %[1]d
+  }
+  sla { ttft = "p95 < 60s" }
+}
+
+compare "upgrade" {
+  control   = server.today
+  candidate = server.next
+  rounds    = 5
+  answers { prompts = %[1]d }
+  tolerate {
+    workloads     = workload.chat
+    empty         = "rate +2pp"
+    invalid_text  = "rate +2pp"
+    repetition    = "rate +2pp"
+    stop_rate     = "rate -5pp"
+    answer_tokens = "mean +-10%%"
+  }
+  tolerate {
+    workloads = workload.recall
+    accuracy  = "rate -2pp"
+  }
+}
+`
+
+// plantedAnswers are the faults of the table; share is set by the size of the gate where
+// they befall some answers only.
+var plantedAnswers = []struct {
+	name    string
+	rule    *sim.Rule
+	some    bool
+	control bool // in the control too
+}{
+	{name: "none"},
+	{name: "0.2 % garbled, in the control too", rule: &sim.Rule{Fault: "garble", Share: 0.002}, control: true},
+	{name: "truncated after 4 tokens", rule: &sim.Rule{Fault: "early-stop", Tokens: 4}, some: true},
+	{name: "repeating the first four tokens", rule: &sim.Rule{Fault: "circle"}, some: true},
+	{name: "of another prompt", rule: &sim.Rule{Fault: "other-answer"}, some: true},
+	{name: "garbled from the middle", rule: &sim.Rule{Fault: "garble"}, some: true},
+	{name: "max_tokens ignored", rule: &sim.Rule{Fault: "endless"}, some: true},
+	{name: "1 % of the tokens swapped", rule: &sim.Rule{Fault: "swap-tokens"}},
+	{name: "wrong at depths above 50 %", rule: &sim.Rule{Fault: "half-context"}},
+}
+
+// layersOf are what a gate came to by each of the three layers, and in all.
+type layersOf [4]struct{ red, notPassed int }
+
+// add counts one gate.
+func (l *layersOf) add(v assert.Verdicts) {
+	var worst [4]assert.Outcome
+	for i := range worst {
+		worst[i] = assert.Pass
+	}
+	note := func(layer int, o assert.Outcome) {
+		if o == assert.Skipped {
+			return // shown only
+		}
+		for _, i := range []int{layer, 3} {
+			if o == assert.Fail || worst[i] == assert.Pass {
+				worst[i] = o
+			}
+		}
+	}
+	for _, c := range v.Comparisons {
+		for i := range c.Changes {
+			switch x := &c.Changes[i]; {
+			case !x.Limit.OK:
+			case x.OfAnswers:
+				note(1, x.Outcome)
+			case x.Metric.Name == "accuracy":
+				note(2, x.Outcome)
+			case x.Metric.OfAnswers || x.Metric.Name == "answer_tokens":
+				note(0, x.Outcome)
+			}
+		}
+	}
+	for i, o := range worst {
+		if o == assert.Fail {
+			l[i].red++
+		}
+		if o != assert.Pass {
+			l[i].notPassed++
+		}
+	}
+}
+
+// answersGate runs gates of a size with something planted.
+func answersGate(t *testing.T, size int, share float64, row int, gates int) (out layersOf) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "answers.hcl")
+	p, diags := decode.File(decode.Options{Path: path, Source: []byte(fmt.Sprintf(answersPlan, size))})
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	f := plantedAnswers[row]
+	change := func(s *plan.Server, profile *sim.Profile) {
+		profile.MaxModelLen, profile.NaturalOutput.Parts = 1024, 0.1
+		if f.rule == nil || s.Name != "next" && !f.control {
+			return
+		}
+		rule := *f.rule
+		if f.some {
+			rule.Share = share
+		}
+		profile.Faults = append(slices.Clone(profile.Faults), rule)
+	}
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	seeds := make(chan int)
+	for range runtime.GOMAXPROCS(0) {
+		wait.Go(func() {
+			for seed := range seeds {
+				v, err := simulateChanged(t.Context(), p, nil, seed, change)
+				mu.Lock()
+				if err != nil {
+					t.Error(err)
+				} else {
+					out.add(v)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for seed := range gates {
+		seeds <- 1000*row + seed + 1
+	}
+	close(seeds)
+	wait.Wait()
+	return out
+}
+
+// TestLongAnswersCharacteristics plants faults in answers and counts the gates that see
+// them, by each layer.
+func TestLongAnswersCharacteristics(t *testing.T) {
+	sizes := []struct {
+		n     int
+		share float64
+	}{{200, 0.05}, {500, 0.02}, {700, 0.01}}
+	gates := *answersGates
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d gates a row; *red* and, behind it, *not passed* of 100.\n\n", max(gates, 2))
+	b.WriteString("| planted in the candidate | answers | share | form | the control reads | tasks | the gate |\n|---|---|---|---|---|---|---|\n")
+	for row, f := range plantedAnswers {
+		for _, size := range sizes {
+			if gates < 20 && size.n > 200 || gates == 0 && f.rule != nil && f.rule.Fault != "swap-tokens" {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s, %d", f.name, size.n), func(t *testing.T) {
+				n := max(gates, 2)
+				got := answersGate(t, size.n, size.share, row, n)
+				share := "–"
+				if f.some {
+					share = fmt.Sprintf("%.0f %%", 100*size.share)
+				}
+				fmt.Fprintf(&b, "| %s | %d | %s |", f.name, size.n, share)
+				for _, l := range got {
+					fmt.Fprintf(&b, " %.0f, %.0f |", 100*float64(l.red)/float64(n), 100*float64(l.notPassed)/float64(n))
+				}
+				b.WriteString("\n")
+				// Chance moves a share of n gates by about two of its standard deviations.
+				red, about := float64(got[3].red)/float64(n), 2*math.Sqrt(0.05*0.95/float64(n))
+				switch quiet := f.rule == nil || f.control; {
+				case quiet && red > 0.05+about:
+					t.Errorf("%d of %d unchanged candidates are red", got[3].red, n)
+				case !quiet && red < 0.95-about:
+					t.Errorf("red in %d of %d", got[3].red, n)
+				}
+			})
+		}
+	}
+	t.Log("\n" + b.String())
+	if *answersTable != "" {
+		if err := os.MkdirAll(filepath.Dir(*answersTable), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(*answersTable, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
