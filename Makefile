@@ -132,6 +132,17 @@ real: build ## install real engines and try them, into docs/engines-tried.md; EN
 	plans/real/install.sh $(REAL_DIR) $(ENGINES)
 	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestReal$$' -timeout 3h -v -real $(REAL_DIR) -engines '$(ENGINES)' -real-page $(CURDIR)/docs/engines-tried.md
 
+.PHONY: real-rate
+real-rate: build ## search the rate that llama.cpp's server carries, twice, with `make real`'s engine; 16 minutes, on an idle machine
+	@for i in 1 2; do PATH=$(REAL_DIR)/bin:$$PATH $(BIN) run --out results/real-rate/$$i --var model=$(REAL_DIR)/tiny.gguf plans/real/rate.hcl || true; done
+
+# A run that is invalid at 2,000 requests a second is what is to be seen.
+LAG_PORT ?= 18099
+.PHONY: lag
+lag: build ## send 200 and 2,000 requests a second to the built-in server over sockets: how late they are, and TTFT beside the server's own; five minutes, on an idle machine
+	@$(BIN) sim --listen 127.0.0.1:$(LAG_PORT) >/dev/null & server=$$!; trap "kill $$server" EXIT; sleep 1; \
+	$(BIN) run --out results/lag --var url=http://127.0.0.1:$(LAG_PORT) plans/real/lag.hcl || true
+
 # A browser and two packages of npm, none of which a build needs: they go to a
 # temporary folder, at the versions that this was last tried with. Pages are by the
 # name of their plan, and limits.json bounds some of them.

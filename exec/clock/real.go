@@ -14,11 +14,33 @@ type Real struct {
 
 	mu    sync.Mutex
 	queue queue
+
+	alarm *alarm        // nil: the runtime's timers wake the loop
+	armed time.Duration // when the alarm goes off
 }
 
 // NewReal returns a clock whose origin is now.
 func NewReal() *Real {
 	return &Real{origin: time.Now(), wake: make(chan struct{}, 1)}
+}
+
+// Sharpen has timers run on time to some ten microseconds, where the system has such timers, and
+// until stop is called. Only on the wall's clock, before the first Wait.
+func (c *Real) Sharpen() (stop func()) {
+	a, err := newAlarm(c.rouse)
+	if err != nil {
+		return func() {}
+	}
+	c.alarm = a
+	return a.close
+}
+
+// rouse has Wait look what is due.
+func (c *Real) rouse() {
+	select {
+	case c.wake <- struct{}{}:
+	default: // the loop has a token to wake up to already
+	}
 }
 
 // Origin is the wall time of the clock's zero.
@@ -45,10 +67,7 @@ func (c *Real) Post(f func()) {
 	c.mu.Lock()
 	c.queue.add(c.Now(), f)
 	c.mu.Unlock()
-	select {
-	case c.wake <- struct{}{}:
-	default: // the loop has a token to wake up to already
-	}
+	c.rouse()
 }
 
 // Wait implements Clock.
@@ -67,7 +86,7 @@ func (c *Real) Wait(ctx context.Context) error {
 		}
 		var timer *time.Timer
 		var fired <-chan time.Time
-		if any {
+		if any && !c.arm(at) {
 			timer = time.NewTimer(at - c.Now())
 			fired = timer.C
 		}
@@ -80,4 +99,20 @@ func (c *Real) Wait(ctx context.Context) error {
 			timer.Stop()
 		}
 	}
+}
+
+// arm has the alarm go off at a time, and says whether it will.
+func (c *Real) arm(at time.Duration) bool {
+	if c.alarm == nil {
+		return false
+	}
+	if c.armed == at {
+		return true
+	}
+	if c.alarm.set(at-c.Now()) != nil {
+		c.alarm = nil
+		return false
+	}
+	c.armed = at
+	return true
 }

@@ -29,8 +29,9 @@ type mark struct {
 
 const (
 	// settling is for how long what waits must not shrink, after more were sent: the rest
-	// is a queue, and no longer prompts that came all at once.
-	settling = 5 * time.Second
+	// is a queue, and no longer prompts that came all at once. In ten seconds a step of all that
+	// run, a tenth of a second at a thousand, is a hundredth of what is streamed.
+	settling = 10 * time.Second
 	// mostSettling is the longest that that is waited for.
 	mostSettling = time.Minute
 	// more is the factor by which N is raised; it must make the server faster by the factor

@@ -1,0 +1,54 @@
+package clock
+
+import (
+	"os"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// alarm is a timer of the kernel, on time to some ten microseconds: an idle process is woken by
+// the runtime's timers to the millisecond only (golang.org/issue/44343). The runtime waits for
+// it as for a socket, so that no thread sleeps.
+type alarm struct {
+	file *os.File
+	raw  syscall.RawConn
+}
+
+// newAlarm returns one that calls ring whenever it goes off, until it is closed.
+func newAlarm(ring func()) (*alarm, error) {
+	const monotonic = 1 // CLOCK_MONOTONIC
+	fd, _, errno := syscall.Syscall(syscall.SYS_TIMERFD_CREATE, monotonic, syscall.O_CLOEXEC|syscall.O_NONBLOCK, 0)
+	if errno != 0 {
+		return nil, os.NewSyscallError("timerfd_create", errno)
+	}
+	a := &alarm{file: os.NewFile(fd, "timer")}
+	var err error
+	if a.raw, err = a.file.SyscallConn(); err != nil {
+		_ = a.file.Close()
+		return nil, err
+	}
+	go func() {
+		for times := make([]byte, 8); ; ring() {
+			if _, err := a.file.Read(times); err != nil {
+				return // closed
+			}
+		}
+	}()
+	return a, nil
+}
+
+// set has it go off once, after d.
+func (a *alarm) set(d time.Duration) error {
+	spec := struct{ interval, value syscall.Timespec }{value: syscall.NsecToTimespec(int64(max(d, 1)))}
+	var errno syscall.Errno
+	err := a.raw.Control(func(fd uintptr) {
+		_, _, errno = syscall.Syscall6(syscall.SYS_TIMERFD_SETTIME, fd, 0, uintptr(unsafe.Pointer(&spec)), 0, 0, 0)
+	})
+	if err == nil && errno != 0 {
+		err = os.NewSyscallError("timerfd_settime", errno)
+	}
+	return err
+}
+
+func (a *alarm) close() { _ = a.file.Close() }
