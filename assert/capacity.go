@@ -387,7 +387,7 @@ func (l *limit) notes(w *plan.Workload, observed []*plan.Threshold) (notes []str
 		notes = append(notes, "ended: "+verdict.OneLine(c.Reason))
 	}
 	if c.Pass > 0 && w.Capacity.Confirm && !c.Confirmed {
-		notes = append(notes, fmt.Sprintf("%d was not confirmed on fresh requests", c.Pass))
+		notes = append(notes, c.Amount(c.Pass)+" was not confirmed on fresh requests")
 	}
 	if w.Policy.Decide == plan.Estimate {
 		notes = append(notes, `point estimates (decide = "estimate"): not certified at any confidence`)

@@ -105,8 +105,11 @@ func newCapacity(s *plan.Server, w *plan.Workload) *metric.Capacity {
 		Server: s.Address(), Workload: w.Address(), Over: c.Over, From: c.From, UpTo: c.UpTo, Require: c.Require,
 		Kind: metric.CapacityUnknown, Probes: []metric.CapacityProbe{},
 	}
-	if c.Over == metric.OpenLoop {
+	switch c.Over {
+	case metric.OpenLoop:
 		out.Step = plan.RateStep
+	case metric.Speedup:
+		out.Step = plan.SpeedupStep
 	}
 	return out
 }
@@ -157,8 +160,11 @@ func (h *hunt) loads(budget time.Duration) *search.Search {
 	c := h.capacity
 	opts := search.Options{
 		Over: searchOver(c.Over), From: c.From, UpTo: c.UpTo, Resolution: c.Resolution, Relative: c.Relative,
-		Require: c.Require, Budget: budget, Begin: max(c.From, min(ladder, c.UpTo)), Confirm: c.Confirm,
+		Require: c.Require, Budget: budget, Begin: max(c.From, min(first(c.Over), c.UpTo)), Confirm: c.Confirm,
 		Looks: h.looks, Deep: h.deep, Known: h.measuredBefore(),
+	}
+	if c.Over == metric.Speedup {
+		opts.Step = plan.SpeedupStep
 	}
 	if target := h.wantedBy(); target > opts.Require {
 		opts.Require = target
@@ -188,10 +194,22 @@ func (h *hunt) wantedBy() int {
 	return min(max(most, h.capacity.From), h.capacity.UpTo) * min(most, 1)
 }
 
+// first is the level with which a search begins that knows nothing: traffic as it was
+// recorded, or a ladder's first rung.
+func first(over metric.LoadKind) int {
+	if over == metric.Speedup {
+		return int(math.Round(1 / plan.SpeedupStep))
+	}
+	return ladder
+}
+
 // searchOver names what grows.
 func searchOver(k metric.LoadKind) search.Over {
-	if k == metric.Burst {
+	switch k {
+	case metric.Burst:
 		return search.Burst
+	case metric.Speedup:
+		return search.Speedup
 	}
 	return search.Concurrency
 }
@@ -227,7 +245,7 @@ func (h *hunt) deep(n int) []int {
 func (h *hunt) measuredBefore() []search.Result {
 	var out []search.Result
 	for _, l := range h.run.Levels {
-		if l.Server != h.server.Address() || l.Workload != h.workload.Address() || l.Probe != nil || l.Kind != h.capacity.Over {
+		if l.Server != h.server.Address() || l.Workload != h.workload.Address() || l.Probe != nil || over(l) != h.capacity.Over {
 			continue
 		}
 		s := &series{level: l}
@@ -236,9 +254,13 @@ func (h *hunt) measuredBefore() []search.Result {
 			continue
 		}
 		at, planned := l.N, 1
-		if l.Kind == metric.OpenLoop {
+		switch over(l) {
+		case metric.OpenLoop:
 			at = int(math.Round(l.Rate / plan.RateStep))
-		} else {
+		case metric.Speedup:
+			at = int(math.Round(l.Speedup / plan.SpeedupStep))
+			planned = h.plannedFrom(at, n)
+		default:
 			planned = h.plannedFrom(l.N, n)
 		}
 		h.known[at] = l
@@ -249,6 +271,14 @@ func (h *hunt) measuredBefore() []search.Result {
 		out = append(out, r)
 	}
 	return out
+}
+
+// over is what a search counts to which the level belongs.
+func over(l *metric.Level) metric.LoadKind {
+	if l.Speedup > 0 {
+		return metric.Speedup
+	}
+	return l.Kind
 }
 
 // plannedFrom is over how many looks the error of a level is split that n

@@ -70,6 +70,23 @@ func (s *series) replayed(round, due int) *replay {
 	return r
 }
 
+// replays plays windows of so many measured requests in each of their parts: as many as the
+// stretch has at most in each.
+func (s *series) replays(due []int) (ended bool, lost error) {
+	for len(due) > 0 {
+		n, sum := 0, 0
+		for n < len(due) && (n == 0 || sum+due[n] <= s.Load.Open.Trace.Due) {
+			sum += due[n]
+			n++
+		}
+		if ended, lost = s.window(due[:n]); !ended || lost != nil {
+			return ended, lost
+		}
+		due = due[n:]
+	}
+	return true, nil
+}
+
 // scaled is a recorded time in that of the replay.
 func (r *replay) scaled(d time.Duration) time.Duration { return time.Duration(float64(d) / r.speed) }
 

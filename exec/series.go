@@ -46,6 +46,9 @@ func (r *runner) series(t *Target, c Case, l *metric.Level) (s *series, lost err
 func (s *series) play(due []int) (ended bool, lost error) {
 	l := s.level
 	due = slices.DeleteFunc(slices.Clone(due), func(n int) bool { return n == 0 })
+	if s.Level.Speedup > 0 {
+		return s.replays(due)
+	}
 	if s.Load.Kind.Windowed() {
 		return s.window(due)
 	}

@@ -122,8 +122,11 @@ func (c Capacity) Words() string {
 		return c.rate()
 	}
 	unit := " requests in flight"
-	if c.Over == Burst {
+	switch c.Over {
+	case Burst:
 		unit = " requests at once"
+	case Speedup:
+		unit = " times the recorded traffic"
 	}
 	at := c.Amount
 	reason := ""
@@ -229,6 +232,9 @@ func (c Capacity) Load(n int) float64 { return float64(n) * cmp.Or(c.Step, 1) }
 
 // Probed says whether a level is that of a probe.
 func (c Capacity) Probed(p CapacityProbe, l *Level) bool {
+	if l.Speedup > 0 {
+		return c.Over == Speedup && math.Abs(l.Speedup-c.Load(p.N)) < c.Load(1)/2
+	}
 	if l.Kind == OpenLoop {
 		return c.Over == OpenLoop && math.Abs(l.Rate-c.Load(p.N)) < c.Load(1)/2
 	}

@@ -83,6 +83,9 @@ const (
 	// OpenLoop sends requests at a rate, whatever is in flight. Its rounds are
 	// consecutive parts of one window, see Window.
 	OpenLoop LoadKind = "rate"
+	// Speedup is what a search over recorded traffic counts: how many times as fast as it
+	// was recorded. Its levels are of an OpenLoop.
+	Speedup LoadKind = "speedup"
 )
 
 // Windowed says whether rounds are consecutive parts of one window, without a drain

@@ -90,8 +90,11 @@ func (w *Workload) MostRequests(first int) int {
 // Rounds of a closed loop are one for each seed that the plan names; else they
 // hold two waves of requests where there are enough, and at least one; a burst is a round, and ten bursts are sent at least.
 func (c *Capacity) Level(n int) Level {
-	if c.Over == metric.OpenLoop {
+	switch c.Over {
+	case metric.OpenLoop:
 		return c.rate(n)
+	case metric.Speedup:
+		return c.speedup(n)
 	}
 	l := Level{Name: "probe " + LevelName(c.Over, n), N: n, Requests: c.Requests, Range: c.Range}
 	if l.Requests == 0 {
@@ -111,6 +114,14 @@ func (c *Capacity) Level(n int) Level {
 	return l
 }
 
+// speedup is a level of a search over recorded traffic: one replay of it.
+func (c *Capacity) speedup(n int) Level {
+	t, times := c.Load.Open.Trace, float64(n)*SpeedupStep
+	l := Level{Name: "probe " + TraceName(times), Speedup: times, Rate: t.Rate() * times, Requests: t.Due, Range: c.Range}
+	l.Part()
+	return l
+}
+
 // rate is a level of a search for a rate.
 func (c *Capacity) rate(n int) Level {
 	l := Level{Rate: float64(n) * RateStep, Requests: c.Requests, Range: c.Range}
@@ -121,8 +132,11 @@ func (c *Capacity) rate(n int) Level {
 
 // Amount is a load of the search as people read it: "39", "8.1 req/s".
 func (c *Capacity) Amount(n int) string {
-	if c.Over == metric.OpenLoop {
+	switch c.Over {
+	case metric.OpenLoop:
 		return RateName(float64(n) * RateStep)
+	case metric.Speedup:
+		return strconv.FormatFloat(float64(n)*SpeedupStep, 'g', 6, 64)
 	}
 	return strconv.Itoa(n)
 }

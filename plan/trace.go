@@ -14,7 +14,7 @@ import (
 const TraceWarmup = time.Minute
 
 // SpeedupStep is the unit of a speedup.
-const SpeedupStep = 0.001
+const SpeedupStep = 0.01
 
 // TraceName is the name of the level that replays traffic so many times as fast as it was
 // recorded.

@@ -16,7 +16,7 @@ import (
 type Capacity struct {
 	Server   string `json:"server"`
 	Workload string `json:"workload"`
-	Over     string `json:"over"` // "closed": requests in flight; "burst": requests at once; "rate": requests per second
+	Over     string `json:"over"` // "closed": requests in flight; "burst": requests at once; "rate": requests per second; "speedup": times the recorded traffic
 	// Step is the rate of one: From, UpTo, Require, Pass, Fail, Crossing and the
 	// probes' N count in it; 0: 1.
 	Step    float64 `json:"step,omitempty"`
@@ -168,11 +168,13 @@ func (c *Capacity) Load(n int) float64  { return metric.Capacity{Step: c.Step}.L
 func (c *Capacity) Amount(n int) string { return metric.Capacity{Step: c.Step}.Amount(n) }
 
 // Estimate is the crossing in units of Over: "9.3".
-func (c *Capacity) Estimate() string {
-	if c.OfRate() {
-		return metric.Capacity{Step: c.Step, Crossing: c.Crossing.V}.Estimate()
+func (c *Capacity) Estimate() string { return c.estimate(c.Crossing.V) }
+
+func (c *Capacity) estimate(n float64) string {
+	if c.Step > 0 {
+		return metric.Capacity{Step: c.Step, Crossing: n}.Estimate()
 	}
-	return metric.Format(metric.Count, c.Crossing.V)
+	return metric.Format(metric.Count, n)
 }
 
 // Facts are what a person needs to trust the answer, one sentence each.
@@ -181,7 +183,7 @@ func (c *Capacity) Facts() []string {
 	if c.Crossing.OK {
 		s := cmp.Or(c.Binding, "the first threshold") + " seems to meet its limit near " + c.Estimate()
 		if c.CrossingLow.OK && c.CrossingHigh.OK && !c.OfRate() {
-			s += fmt.Sprintf(" (%s to %s)", metric.Format(metric.Count, c.CrossingLow.V), metric.Format(metric.Count, c.CrossingHigh.V))
+			s += fmt.Sprintf(" (%s to %s)", c.estimate(c.CrossingLow.V), c.estimate(c.CrossingHigh.V))
 		}
 		list = append(list, s+": an estimate, not a claim")
 	}
@@ -192,7 +194,7 @@ func (c *Capacity) Facts() []string {
 		if c.Confirmed {
 			list = append(list, fmt.Sprintf("confirmed: %d held again on fresh requests", c.Pass))
 		} else {
-			list = append(list, fmt.Sprintf("%d was not confirmed on fresh requests", c.Pass))
+			list = append(list, c.Amount(c.Pass)+" was not confirmed on fresh requests")
 		}
 	}
 	end := fmt.Sprintf("%s in %s", plural(len(c.Probes), "probe"), text.Clock(c.Spent))

@@ -168,9 +168,12 @@ type Case struct {
 	// empty; 0: not measured, or not a rate.
 	Largest float64 `json:"largest_rate,omitempty"`
 	// Stage is the rate of a stage, or of its beginning and its end; "": it is none.
-	Stage   string `json:"stage,omitempty"`
-	Cut     string `json:"cut,omitempty"`
-	Natural bool   `json:"natural,omitempty"` // the model ended its answers by itself
+	Stage string `json:"stage,omitempty"`
+	// Speedup is by how much faster than it was recorded traffic was replayed; 0: it was
+	// not recorded. Rate is then the mean one.
+	Speedup float64 `json:"speedup,omitempty"`
+	Cut     string  `json:"cut,omitempty"`
+	Natural bool    `json:"natural,omitempty"` // the model ended its answers by itself
 	// Exact is set when prompts were sized by the server's own tokenizer.
 	Exact bool `json:"exact"`
 	// Asked is a digest of what the requests were to be like: two runs whose

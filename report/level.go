@@ -14,7 +14,7 @@ import (
 func (b *builder) level(l *metric.Level) Case {
 	c := Case{
 		Server: b.clean(l.Server), Workload: b.clean(l.Workload), Level: b.clean(l.Name),
-		Kind: string(l.Kind), N: l.N, Rate: l.Rate, Largest: largest(l), Stage: stageOf(l), Cut: string(l.Cut), Natural: l.Natural, Exact: l.Exact, Skipped: b.clean(l.Skipped),
+		Kind: string(l.Kind), N: l.N, Rate: l.Rate, Largest: largest(l), Stage: stageOf(l), Speedup: l.Speedup, Cut: string(l.Cut), Natural: l.Natural, Exact: l.Exact, Skipped: b.clean(l.Skipped),
 		RatesOver: string(b.window(l.Workload)), Shed: l.Shed,
 		Due: l.Due(), Failures: []Failure{}, Rounds: []Round{}, Looks: []Look{}, Notes: b.cleanAll(l.Notes), Metrics: []Summary{}, Series: []Series{},
 	}

@@ -23,7 +23,7 @@ func needOpenFiles(p *plan.Plan) (need int, level string) {
 	for _, c := range exec.Searches(p) {
 		s := c.Workload.Capacity
 		n := s.UpTo
-		if s.Over == metric.OpenLoop {
+		if s.Over == metric.OpenLoop || s.Over == metric.Speedup {
 			n = s.Load.Open.MaxInFlight
 		}
 		if n *= sockets(c.Server); n > need {

@@ -215,6 +215,11 @@ func (x *expansion) cases() {
 // tokensOf are those of a case's prompts and answers; sized says whether its prompts
 // have a length of their own.
 func tokensOf(c exec.Case) (in, out int, sized bool) {
+	if c.Level.Speedup > 0 {
+		input, output := c.Load.Open.Trace.Means()
+		n := float64(c.Level.Requests)
+		return int(input*n + 0.5), int(output*n + 0.5), true
+	}
 	prompt, sized := c.Workload.PromptLength()
 	answer, _ := c.Workload.AnswerLength()
 	n := float64(c.Level.Requests)
@@ -248,6 +253,8 @@ func (x *expansion) searches() {
 			over = "requests at once"
 		case metric.OpenLoop:
 			over, levels = "requests a second", "up to "+s.Amount(s.UpTo)
+		case metric.Speedup:
+			over, levels = "speedup of the trace", s.Amount(s.From)+"–"+s.Amount(s.UpTo)
 		}
 		if s.Require > 0 {
 			required = s.Amount(s.Require)

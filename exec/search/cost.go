@@ -80,7 +80,10 @@ func (s *Search) predict(n, requests int) time.Duration {
 		}
 		r := rates[v.Result.N]
 		r.seconds += v.Result.Spent.Seconds()
-		r.sent += float64(sent + waves*v.Result.N)
+		r.sent += float64(sent)
+		if s.opts.Over != Speedup {
+			r.sent += waves * float64(v.Result.N)
+		}
 		rates[v.Result.N] = r
 	}
 	var lo, hi int
@@ -97,6 +100,13 @@ func (s *Search) predict(n, requests int) time.Duration {
 	switch {
 	case lo == 0 && hi == 0:
 		return 0
+	case s.opts.Over == Speedup:
+		// As the schedule says, by the nearest that was measured.
+		k := lo
+		if k == 0 {
+			k = hi
+		}
+		return time.Duration(t(k) * float64(k) / float64(n) * float64(requests) * float64(time.Second))
 	case lo == 0:
 		per = t(hi) * float64(hi) / float64(n)
 	case hi == 0 || lo == hi:

@@ -40,6 +40,8 @@ const (
 	Burst       Over = "burst"       // requests sent at once: the largest safe queue
 	// Rate is arrivals: N counts steps of Options.Step requests per second.
 	Rate Over = "rate"
+	// Speedup is recorded traffic: the same requests in 1/N of the time.
+	Speedup Over = "speedup"
 )
 
 // Options is what a search is asked. The zero value of every field but UpTo is

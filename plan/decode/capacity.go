@@ -18,7 +18,9 @@ func readCapacity(b *body, w *plan.Workload, p *preset) *plan.Capacity {
 		return nil
 	}
 	out := &plan.Capacity{Over: metric.ClosedLoop, From: 1, Resolution: 1, Range: c.rng}
-	switch c.oneOf("over", "concurrency", "burst", "rate") {
+	switch c.oneOf("over", "concurrency", "burst", "rate", "speedup") {
+	case "speedup":
+		out.Over, out.Relative, out.From = metric.Speedup, rateResolution, leastSearched
 	case "burst":
 		out.Over = metric.Burst
 	case "rate":
@@ -37,7 +39,11 @@ func readCapacity(b *body, w *plan.Workload, p *preset) *plan.Capacity {
 	if !c.given("require") {
 		c.note("require", "none", "the capacity is measured only")
 	}
-	if !c.given("requests") {
+	if out.Over == metric.Speedup {
+		if c.given("requests") {
+			c.d.errorf(c.attrs["requests"].NameRange, sumConflict, "A probe is a replay of the whole stretch: leave requests out.")
+		}
+	} else if !c.given("requests") {
 		out.Least = p.requests()
 		if out.Over == metric.OpenLoop {
 			out.Requests = max(plan.DefaultEstimating, out.Least)
@@ -58,7 +64,12 @@ func readCapacity(b *body, w *plan.Workload, p *preset) *plan.Capacity {
 	} else if c.given("confirm") {
 		c.d.errorf(c.attrs["confirm"].NameRange, sumConflict, "A rate is always certified by a probe of fresh requests. Remove confirm.")
 	}
-	out.Load = readProbeLoad(b, w, out.Over)
+	if out.Load = readProbeLoad(b, w, out.Over); out.Load == nil {
+		if !b.isTracing() {
+			c.d.errorf(c.rng, sumMissing, `A search over speedup needs a trace to replay: load { trace = "requests.jsonl" }.`)
+		}
+		return nil
+	}
 	checkSearch(c, out)
 	return out
 }
@@ -88,7 +99,7 @@ const rateResolution = 0.05
 // readAmount reads a load of the search: a whole number, of rates "8 req/s" in units of
 // plan.RateStep.
 func readAmount(b *body, name string, over metric.LoadKind) (int, bool) {
-	if over != metric.OpenLoop {
+	if over != metric.OpenLoop && over != metric.Speedup {
 		n, ok := b.integer(name, 1, maxLevel)
 		return int(n), ok
 	}
@@ -102,14 +113,18 @@ func readAmount(b *body, name string, over metric.LoadKind) (int, bool) {
 	if !ok {
 		return 0, false
 	}
+	if over == metric.Speedup {
+		x, ok := b.asSpeedup(b.rangeOf(name), name, v)
+		return int(math.Round(x / plan.SpeedupStep)), ok
+	}
 	rate, ok := b.asRate(b.rangeOf(name), name, v)
 	return int(math.Round(rate / plan.RateStep)), ok
 }
 
 // readResolution reads 2 or "5%".
 func readResolution(b *body, out *plan.Capacity) {
-	if out.Over == metric.OpenLoop && !b.given("resolution") {
-		b.note("resolution", `"5%"`, "of a rate")
+	if out.Relative > 0 && !b.given("resolution") {
+		b.note("resolution", `"5%"`, "of a rate or a speedup")
 		return
 	}
 	v, ok := b.value("resolution")
@@ -117,8 +132,8 @@ func readResolution(b *body, out *plan.Capacity) {
 		return
 	}
 	rng := b.rangeOf("resolution")
-	if v.Type() != cty.String && out.Over == metric.OpenLoop {
-		b.d.errorf(rng, sumWrongType, `The resolution of a rate is a share of it, such as "5%%".`)
+	if v.Type() != cty.String && out.Relative > 0 {
+		b.d.errorf(rng, sumWrongType, `The resolution of a rate or a speedup is a share of it, such as "5%%".`)
 		return
 	}
 	if v.Type() != cty.String {
@@ -138,15 +153,23 @@ func readResolution(b *body, out *plan.Capacity) {
 	out.Relative = share
 }
 
+// leastSearched is the smallest speedup of interest where the plan names none, in units of
+// plan.SpeedupStep.
+const leastSearched = 10
+
 // readProbeLoad is how a search sends: as the workload's first load block of that
-// shape, else by the defaults.
+// shape, else by the defaults; nil where it has no trace to replay.
 func readProbeLoad(b *body, w *plan.Workload, kind metric.LoadKind) *plan.Load {
 	for _, l := range w.Loads {
-		if l.Kind == kind {
+		replays := l.Open != nil && l.Open.Trace != nil
+		if l.Kind == kind && !replays || kind == metric.Speedup && replays {
 			probe := *l
 			probe.Levels, probe.Seeds = nil, slices.Clone(l.Seeds)
 			return &probe
 		}
+	}
+	if kind == metric.Speedup {
+		return nil
 	}
 	d := b.absent("load")
 	d.quiet = true

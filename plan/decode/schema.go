@@ -354,10 +354,10 @@ var capacityBlock = &Block{
 	Name: "capacity",
 	Doc:  "Searches, after the levels of the load blocks, for the largest load at which the thresholds still hold: every sla block with severity \"error\" whose at names \"capacity\", or that has no at.",
 	Attrs: []*Attr{
-		{Name: "over", Type: "string", Default: `"concurrency"`, Doc: "What grows: `concurrency` (requests in flight), `burst` (requests sent at once: the largest safe queue) or `rate` (requests that arrive)."},
+		{Name: "over", Type: "string", Default: `"concurrency"`, Doc: "What grows: `concurrency` (requests in flight), `burst` (requests sent at once: the largest safe queue), `rate` (requests that arrive) or `speedup` (how many times as fast the trace is replayed)."},
 		{Name: "up_to", Type: "number or rate", Required: true, Doc: "The search cap: where this still passes, the capacity is \"at least\" it. Of a rate such as \"40 req/s\".", Min: 1, Max: maxLevel},
-		{Name: "from", Type: "number or rate", Default: `1`, Doc: "The smallest load of interest; any rate.", Min: 1, Max: maxLevel},
-		{Name: "resolution", Type: "number or share", Default: `1`, Doc: "How far apart the largest load that passes and the smallest that fails may stay: a number, or a share of the capacity such as \"5%\". Of a rate how far below the estimate a certified one is near enough, 5% by default."},
+		{Name: "from", Type: "number or rate", Default: `1`, Doc: "The smallest load of interest; any rate, a speedup of 0.1.", Min: 1, Max: maxLevel},
+		{Name: "resolution", Type: "number or share", Default: `1`, Doc: "How far apart the largest load that passes and the smallest that fails may stay: a number, or a share of the capacity such as \"5%\". Of a rate how far below the estimate a certified one is near enough, 5% by default, as of a speedup."},
 		{Name: "require", Type: "number or rate", Computed: "none: the capacity is measured only", Doc: "The least capacity that passes the gate.", Min: 1, Max: maxLevel},
 		{Name: "budget", Type: "duration", Computed: "what the plan's budget leaves", Doc: "Wall clock of the search on one server.", Min: second, Max: maxDuration},
 		{Name: "requests", Type: "number", Computed: "as the requests of a level", Doc: "Measured requests at the first look at a level, at least five waves. One that is undecided then gets up to four times as many. Of a rate those of a probe that estimates, 300 by default.", Min: 1, Max: maxCount},

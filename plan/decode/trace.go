@@ -253,6 +253,14 @@ func (b *body) replays() bool {
 	return all
 }
 
+// isTracing says whether a load block of the workload names a trace, whether it can be
+// replayed or not.
+func (b *body) isTracing() bool {
+	named := false
+	b.each("load", func(l *body) { named = named || l.isSet("trace") })
+	return named
+}
+
 // checkTrace checks a workload that replays recorded traffic, and takes its lengths.
 func (d *decoder) checkTrace(b *body, w *plan.Workload) {
 	r := w.Replays()

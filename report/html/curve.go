@@ -32,7 +32,7 @@ type curve struct {
 }
 
 // kinds of load, as an axis names them.
-var kinds = map[string]string{"closed": "requests in flight", "burst": "requests at once", "rate": "requests per second"}
+var kinds = map[string]string{"closed": "requests in flight", "burst": "requests at once", "rate": "requests per second", "speedup": "times the recorded traffic"}
 
 // mostSeries are drawn in one chart: more than that nobody tells apart.
 const mostSeries = 8
@@ -52,7 +52,7 @@ func tracks(runs []run, kind string, keep func(*report.Case) bool) []track {
 	var order []key
 	byKey := map[key]*track{}
 	measured(runs, func(r run, c *report.Case) {
-		if c.Kind != kind || c.Stage != "" || !keep(c) {
+		if c.Kind != kind || c.Stage != "" || c.Speedup > 0 || !keep(c) {
 			return
 		}
 		k := key{r.ID, c.Server, c.Workload}

@@ -108,6 +108,9 @@ func inFlight(c *report.Case) string {
 		said = plural(c.N, "request") + " at once"
 	case "rate":
 		said = metric.Format(metric.PerSecond, c.Rate)
+		if c.Speedup > 0 {
+			said = c.Level + ", " + said + " on average"
+		}
 	}
 	if title := line(c.Title); title != "" {
 		said += " (" + title + ")"
