@@ -3,27 +3,10 @@ package plan
 import (
 	"fmt"
 	"path/filepath"
-	"strconv"
 	"time"
 
 	"github.com/tokgate/tokgate/traffic"
 )
-
-// TraceWarmup is how much of what was recorded before its stretch a replay sends first,
-// where the plan does not say: in the time of the replay.
-const TraceWarmup = time.Minute
-
-// SpeedupStep is the unit of a speedup.
-const SpeedupStep = 0.01
-
-// TraceName is the name of the level that replays traffic so many times as fast as it was
-// recorded.
-func TraceName(speedup float64) string {
-	if speedup == 1 {
-		return "trace"
-	}
-	return "trace x" + strconv.FormatFloat(speedup, 'g', 6, 64)
-}
 
 // Replays is the first trace that w replays; nil: none.
 func (w *Workload) Replays() *traffic.Replay {

@@ -222,23 +222,25 @@ func hashes(v []byte, c *Columns, tokens int) ([]uint64, error) {
 // ofRounds are names of a round of a coding agent.
 var ofRounds = []string{"session_id", "input_tokens_total", "prefix_tokens", "timing_events"}
 
-// readRounds reads a round of a coding agent. It was sent when the last of what it
-// answers had come, and answered with the last thing that the model said.
+// round is one of a coding agent.
+type round struct {
+	Session string          `json:"session_id"`
+	Input   json.RawMessage `json:"input_tokens_total"`
+	Prefix  json.RawMessage `json:"prefix_tokens"`
+	Output  json.RawMessage `json:"output_tokens"`
+	Model   string          `json:"model"`
+	Events  []struct {
+		Type string `json:"event_type"`
+		At   string `json:"timestamp"`
+	} `json:"timing_events"`
+	Tools []struct {
+		Wall *float64 `json:"tool_wall_latency_ms"`
+	} `json:"tools"`
+}
+
+// readRounds reads a round of a coding agent.
 func readRounds(_ *traceParser, raw []byte) (*entry, error) {
-	var r struct {
-		Session string          `json:"session_id"`
-		Input   json.RawMessage `json:"input_tokens_total"`
-		Prefix  json.RawMessage `json:"prefix_tokens"`
-		Output  json.RawMessage `json:"output_tokens"`
-		Model   string          `json:"model"`
-		Events  []struct {
-			Type string `json:"event_type"`
-			At   string `json:"timestamp"`
-		} `json:"timing_events"`
-		Tools []struct {
-			Wall *float64 `json:"tool_wall_latency_ms"`
-		} `json:"tools"`
-	}
+	var r round
 	if err := json.Unmarshal(raw, &r); err != nil {
 		return nil, fmt.Errorf("it is no round: %w", err)
 	}
@@ -259,13 +261,25 @@ func readRounds(_ *traceParser, raw []byte) (*entry, error) {
 	}
 	e.Prefix = min(e.Prefix, total)
 	e.append = total - e.Prefix
+	if err := r.times(e); err != nil {
+		return nil, err
+	}
+	if e.sent == 0 {
+		return &entry{timed: true}, nil // without a time it can have no place
+	}
+	return e, nil
+}
+
+// times says when a round was sent: when the last of what it answers had come; and
+// answered: with the last thing that the model said.
+func (r *round) times(e *entry) error {
 	for _, x := range r.Events {
 		if x.At == "" {
 			continue
 		}
 		at, err := instant([]byte(x.At), time.Second)
 		if err != nil {
-			return nil, fmt.Errorf("a timestamp of its timing_events is %w", err)
+			return fmt.Errorf("a timestamp of its timing_events is %w", err)
 		}
 		switch x.Type {
 		case "user_message", "tool_result":
@@ -282,10 +296,7 @@ func readRounds(_ *traceParser, raw []byte) (*entry, error) {
 	if e.sent == 0 {
 		e.sent = e.answered
 	}
-	if e.sent == 0 {
-		return &entry{timed: true}, nil // without a time it can have no place
-	}
-	return e, nil
+	return nil
 }
 
 // readSample reads a line of samples.jsonl.

@@ -65,9 +65,7 @@ func readCapacity(b *body, w *plan.Workload, p *preset) *plan.Capacity {
 		c.d.errorf(c.attrs["confirm"].NameRange, sumConflict, "A rate is always certified by a probe of fresh requests. Remove confirm.")
 	}
 	if out.Load = readProbeLoad(b, w, out.Over); out.Load == nil {
-		if !b.isTracing() {
-			c.d.errorf(c.rng, sumMissing, `A search over speedup needs a trace to replay: load { trace = "requests.jsonl" }.`)
-		}
+		b.missesTrace(c)
 		return nil
 	}
 	checkSearch(c, out)

@@ -111,6 +111,12 @@ type family[T any] struct {
 	members []*T // in the order of keys
 }
 
+// traceKey tells traces apart.
+type traceKey struct {
+	path, format string
+	columns      traffic.Columns
+}
+
 type diagnosticKey struct {
 	severity hcl.DiagnosticSeverity
 	summary  string

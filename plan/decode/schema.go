@@ -6,6 +6,7 @@ import (
 	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/traffic"
 )
 
 // Schema is the whole language, as the body of a plan file.
@@ -284,6 +285,20 @@ var answersBlock = &Block{
 		{Name: "store", Type: "string", Computed: "text where a score, a threshold, a good block or a comparison asks what answers say, else none", Doc: "`text` without secrets, at most 64 MiB of a run; `hash`, the SHA-256 sum alone: `judge` cannot look again then; or `none`.", OneOf: []string{string(plan.StoreText), string(plan.StoreHash), string(plan.StoreNone)}},
 	},
 }
+
+// maxTrace is the longest trace.
+const maxTrace = int64(366 * day)
+
+// formatNames are the formats of traces.
+func formatNames() []string {
+	var names []string
+	for _, f := range traffic.Formats {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
+func formatList() string { return "`" + strings.Join(formatNames(), "`, `") + "`" }
 
 // arrivals of a rate.
 var arrivals = []string{string(plan.Constant), string(plan.Poisson), string(plan.Gamma)}

@@ -4,7 +4,6 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -30,20 +29,9 @@ var notOfTraces = map[string]string{
 }
 
 const (
-	maxTrace     = int64(366 * day)
 	mostSpeedup  = 1000
 	leastSpeedup = 0.01
 )
-
-func formatNames() []string {
-	var names []string
-	for _, f := range traffic.Formats {
-		names = append(names, f.Name)
-	}
-	return names
-}
-
-func formatList() string { return "`" + strings.Join(formatNames(), "`, `") + "`" }
 
 // refuseTrace refuses what belongs to a trace in a load of another shape.
 func refuseTrace(b *body) {
@@ -174,12 +162,6 @@ func (d *decoder) trace(b *body, path string) *traffic.Trace {
 	return t
 }
 
-// traceKey tells traces apart.
-type traceKey struct {
-	path, format string
-	columns      traffic.Columns
-}
-
 // readColumns reads where a trace has what a replay needs; nil: as its format says.
 func readColumns(b *body) (*traffic.Columns, bool) {
 	const attr = "columns"
@@ -253,12 +235,14 @@ func (b *body) replays() bool {
 	return all
 }
 
-// isTracing says whether a load block of the workload names a trace, whether it can be
-// replayed or not.
-func (b *body) isTracing() bool {
+// missesTrace reports a search over speedup where no load block names a trace, which was
+// reported otherwise where it cannot be replayed.
+func (b *body) missesTrace(search *body) {
 	named := false
 	b.each("load", func(l *body) { named = named || l.isSet("trace") })
-	return named
+	if !named {
+		b.d.errorf(search.rng, sumMissing, `A search over speedup needs a trace to replay: load { trace = "requests.jsonl" }.`)
+	}
 }
 
 // checkTrace checks a workload that replays recorded traffic, and takes its lengths.
