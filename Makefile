@@ -183,6 +183,7 @@ characteristics: ## measure how often verdicts and capacities are wrong, on simu
 .PHONY: characteristics-full
 characteristics-full: ## the same with more of them, rates on six servers, into docs/characteristics.md; hours
 	$(call characteristics,6000,5000,400,1000,1000,-rates-full,100)
+	@CGO_ENABLED=0 $(GO) test ./report/html -count=1 -run '^TestLongNoViewContradictsItself$$' -timeout 60m -documents 5000
 	@sed -i -e '/<!-- table -->/,/<!-- end of table -->/{//!d}' -e '/<!-- table -->/r results/characteristics/table.md' docs/characteristics.md
 	@sed -i -e '/<!-- rates -->/,/<!-- end of rates -->/{//!d}' -e '/<!-- rates -->/r results/characteristics/rates.md' docs/characteristics.md
 	@sed -i -e '/<!-- nights -->/,/<!-- end of nights -->/{//!d}' -e '/<!-- nights -->/r results/characteristics/nights.md' docs/history.md

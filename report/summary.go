@@ -59,17 +59,43 @@ func (t *terminal) repeat() {
 	if len(list) > 0 {
 		t.line("")
 	}
-	for _, v := range list[:min(len(list), mostRepeated)] {
-		said := v.Name
-		if v.Workload != "" {
-			said += " of " + t.doc.TitleOf(v.Workload)
+	causes := t.causes(list)
+	for _, c := range causes[:min(len(causes), mostRepeated)] {
+		said := c.first.Name
+		if c.first.Workload != "" {
+			said += " of " + t.doc.TitleOf(c.first.Workload)
 		}
-		if v.Message != "" {
-			said += ": " + v.Message
+		if c.others > 0 {
+			said += fmt.Sprintf(" and %d more like it", c.others)
 		}
-		t.line(t.mark(v.Status()) + text.Cut(text.Line(text.Bytes(said, lineBytes)), t.width-len(verdictIndent)))
+		if c.first.Message != "" {
+			said += ": " + c.first.Message
+		}
+		t.line(t.mark(c.first.Status()) + text.Cut(text.Line(text.Bytes(said, lineBytes)), t.width-len(verdictIndent)))
 	}
-	if rest := len(list) - mostRepeated; rest > 0 {
+	if rest := len(causes) - mostRepeated; rest > 0 {
 		t.line(fmt.Sprintf("%s… and %d more", verdictIndent, rest))
 	}
+}
+
+// because is what did not pass for one reason.
+type because struct {
+	first  *Verdict
+	others int
+}
+
+// causes are the verdicts, those together that were not measured for one reason.
+func (t *terminal) causes(list []*Verdict) []*because {
+	var out []*because
+	of := map[[3]string]*because{}
+	for _, v := range list {
+		key := [3]string{v.Kind, v.Cause, v.Message}
+		if c := of[key]; c != nil && v.Status() == StatusError {
+			c.others++
+			continue
+		}
+		of[key] = &because{first: v}
+		out = append(out, of[key])
+	}
+	return out
 }

@@ -155,9 +155,16 @@ func commentedBy(t *testing.T, workflow string, p *pulls, when string, event map
 			return nil, fmt.Errorf("there is no such artifact")
 		}
 		for name, text := range results {
+			name, to, link := strings.Cut(name, " -> ")
 			path := filepath.Join(with["path"], name)
 			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 				return nil, err
+			}
+			if link {
+				if err := os.Symlink(to, path); err != nil {
+					return nil, err
+				}
+				continue
 			}
 			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 				return nil, err
@@ -290,6 +297,8 @@ func TestLongWorkflowCommentHostile(t *testing.T) {
 		"too large":        {"results.json": strings.Repeat(" ", 21<<20) + large},
 		"no JSON":          {"results.json": evil},
 		"nothing":          {"comment.md": evil},
+		"a path outside":   {"../../outside/results.json": large, "-rf/$(touch hacked)/results.json": resultsOf(t, "pass", hostile)},
+		"a link":           {"link/results.json -> /etc/passwd": ""},
 		"cut off":          nil,
 		"many": func() map[string]string {
 			many := map[string]string{}
@@ -307,8 +316,11 @@ func TestLongWorkflowCommentHostile(t *testing.T) {
 				t.Fatal(job.Log)
 			}
 			got := p.comments(t)
-			if want := map[string]int{"text of others": 2, "large": 2, "many": 6}[name]; len(got) != max(want, 1) {
+			if want := map[string]int{"text of others": 2, "large": 2, "many": 6, "a path outside": 2}[name]; len(got) != max(want, 1) {
 				t.Errorf("%d comments, want %d\n%s", len(got), max(want, 1), job.Log)
+			}
+			if _, err := os.Stat(filepath.Join(p.dir, "hacked")); err == nil || strings.Contains(job.Log, "root:") {
+				t.Errorf("a name was run, or a file beside the artifact was read:\n%s", job.Log)
 			}
 			if got[0].Body != "<!-- tokgate:chatbot-2 -->" {
 				t.Errorf("another plan's comment says %q now", got[0].Body)

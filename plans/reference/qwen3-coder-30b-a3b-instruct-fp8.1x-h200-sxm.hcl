@@ -8,6 +8,12 @@
 
 include = ["lib/conditions.hcl", "lib/capacity-report.hcl"]
 
+report {
+  title    = "Qwen3 Coder 30B A3B Instruct, FP8, on one H200"
+  subtitle = "vLLM, contexts from 1K to 256K"
+  notes    = ["The loads and use cases are those of a published capacity report."]
+}
+
 variable "url" {
   type        = string
   default     = "http://127.0.0.1:8000"
@@ -15,8 +21,9 @@ variable "url" {
 }
 
 server "vllm" {
-  engine = "vllm" # the report names no version and no flags
-  model  = "Qwen/Qwen3-Coder-30B-A3B-Instruct-FP8"
+  description = "One H200 SXM; FP8; vLLM"
+  engine      = "vllm" # the report names no version and no flags
+  model       = "Qwen/Qwen3-Coder-30B-A3B-Instruct-FP8"
   endpoint { url = var.url }
   simulator { profile = "qwen3-coder-30b-a3b-instruct-fp8.1x-h200-sxm" }
   telemetry { interval = "5s" }

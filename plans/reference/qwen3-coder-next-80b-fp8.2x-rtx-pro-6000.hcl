@@ -8,6 +8,12 @@
 
 include = ["lib/conditions.hcl", "lib/capacity-report.hcl"]
 
+report {
+  title    = "Qwen3 Coder Next 80B, FP8, on two RTX PRO 6000"
+  subtitle = "SGLang, contexts from 1K to 256K"
+  notes    = ["The loads and use cases are those of a published capacity report."]
+}
+
 variable "url" {
   type        = string
   default     = "http://127.0.0.1:30000"
@@ -15,8 +21,9 @@ variable "url" {
 }
 
 server "sglang" {
-  engine = "sglang" # the report names no version and no flags
-  model  = "Qwen/Qwen3-Coder-Next-FP8"
+  description = "Two RTX Pro 6000 Blackwell with 192 GB together; FP8; SGLang"
+  engine      = "sglang" # the report names no version and no flags
+  model       = "Qwen/Qwen3-Coder-Next-FP8"
   endpoint { url = var.url }
   simulator { profile = "qwen3-coder-next-80b-fp8.2x-rtx-pro-6000" }
   telemetry { interval = "5s" }

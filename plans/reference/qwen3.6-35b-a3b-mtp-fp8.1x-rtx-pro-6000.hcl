@@ -9,6 +9,12 @@
 
 include = ["lib/conditions.hcl", "lib/capacity-report.hcl"]
 
+report {
+  title    = "Qwen3.6 35B A3B with MTP, FP8, on one RTX PRO 6000"
+  subtitle = "vLLM, contexts from 1K to 256K"
+  notes    = ["The loads and use cases are those of a published capacity report."]
+}
+
 variable "url" {
   type        = string
   default     = "http://127.0.0.1:8000"
@@ -16,8 +22,9 @@ variable "url" {
 }
 
 server "vllm" {
-  engine = "vllm" # the report names no version and, beside MTP, no flags
-  model  = "Qwen/Qwen3.6-35B-A3B-FP8"
+  description = "One RTX Pro 6000 Blackwell with 96 GB; FP8; vLLM with multi-token prediction"
+  engine      = "vllm" # the report names no version and, beside MTP, no flags
+  model       = "Qwen/Qwen3.6-35B-A3B-FP8"
   endpoint { url = var.url }
   simulator {
     profile = "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000"

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -14,7 +15,7 @@ import (
 	"github.com/tokgate/tokgate/report"
 )
 
-var documents = flag.Int("documents", 200, "generated documents that TestLongNoViewContradictsItself renders")
+var documents = flag.Int("documents", 60, "generated documents that TestLongNoViewContradictsItself renders")
 
 // generated is a recorded document with another comparison and another answer of
 // its capacity, drawn by a seed: what the judge could have said.
@@ -110,6 +111,45 @@ func contradictions(d *report.Document, page string) []string {
 	if strings.Contains(page, ">skipped<") {
 		found = append(found, "what was measured is called skipped")
 	}
+	for _, m := range figureSaid.FindAllStringSubmatch(page, -1) {
+		for _, value := range extremeSaid.FindAllStringSubmatch(m[0], -1) {
+			if strings.Count(m[0], value[1]) < 2 {
+				found = append(found, "a caption names "+value[1]+", which is not in its chart")
+			}
+		}
+	}
+	return found
+}
+
+var (
+	figureSaid  = regexp.MustCompile(`(?s)<figure .*?</figure>`)
+	extremeSaid = regexp.MustCompile(`(?:Highest|Lowest): ([^<]*?)(?: \([^)]*\))? at `)
+)
+
+// others are what the other outputs for people say against themselves.
+func others(t *testing.T, d *report.Document) (found []string) {
+	for name, write := range map[string]func(io.Writer) error{
+		"Markdown": func(w io.Writer) error { return report.Markdown(w, d) },
+		"comment":  func(w io.Writer) error { return report.Comment(w, d) },
+		"terminal": func(w io.Writer) error { return report.Terminal(w, d, 120, false) },
+		"summary":  func(w io.Writer) error { return report.TerminalSummary(w, d, 120, false) },
+	} {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(b.String()) {
+			if strings.Contains(line, "throughput") && strings.Contains(line, "skipped") {
+				found = append(found, name+" calls skipped what was measured: "+line)
+			}
+			if d.Plan.Decide == "estimate" && strings.Contains(strings.ToLower(line), "exact") && !strings.Contains(line, "this run: exact") {
+				found = append(found, name+" says exact of a point estimate: "+line)
+			}
+			if strings.Contains(line, "no difference") && strings.Contains(line, "worse") && !strings.Contains(line, "no worse") {
+				found = append(found, name+" says no difference and worse: "+line)
+			}
+		}
+	}
 	return found
 }
 
@@ -134,7 +174,12 @@ func TestLongNoViewContradictsItself(t *testing.T) {
 	base := recorded(t, "pass")
 	for seed := range uint64(*documents) {
 		d := generated(base, seed)
-		if found := contradictions(d, judged(t, d)); len(found) > 0 {
+		found := contradictions(d, judged(t, d))
+		if seed%50 == 0 {
+			found = append(found, others(t, d)...)
+			found = append(found, contradictions(d, render(t, d))...)
+		}
+		if len(found) > 0 {
 			t.Fatalf("document %d: %q", seed, found)
 		}
 	}
