@@ -13,20 +13,6 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// Answers is what is kept of a workload's natural answers.
-type Answers struct {
-	Store Store `plan:"store"` // "": their text where they are judged, else nothing
-}
-
-// Store says what of an answer is recorded.
-type Store string
-
-const (
-	StoreText Store = "text"
-	StoreHash Store = "hash"
-	StoreNone Store = "none"
-)
-
 // Stores is what is recorded of the answers of w: as its answers block says, else
 // their text where the plan judges what they say.
 func (p *Plan) Stores(w *Workload) Store {

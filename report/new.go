@@ -73,6 +73,15 @@ func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 		d.Comparisons = append(d.Comparisons, b.comparison(c))
 	}
 	d.Answers = b.answers(v)
+	b.verdicts(d, v)
+	d.join()
+	d.inOrder()
+	d.Timelines = b.timelines(d)
+	return d
+}
+
+// verdicts adds those of the run. One on answers that failed quotes one.
+func (b *builder) verdicts(d *Document, v assert.Verdicts) {
 	for i := range v.List {
 		// What was judged is what is shown, not what the search thought.
 		if c := v.List[i].Capacity; c != nil {
@@ -84,10 +93,6 @@ func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 		}
 		d.Verdicts = append(d.Verdicts, said)
 	}
-	d.join()
-	d.inOrder()
-	d.Timelines = b.timelines(d)
-	return d
 }
 
 func (b *builder) planned() Plan {

@@ -30,35 +30,7 @@ The exit code is that of run.`,
 		},
 		Annotations: gate,
 		RunE: func(_ *cobra.Command, args []string) error {
-			a.actions.logTo(a.Out)
-			run, err := a.readRun(args[0])
-			if err != nil {
-				return err
-			}
-			if err := a.needProtected(run, args[0], unprotected); err != nil {
-				return err
-			}
-			files, err := planFiles(args[1:], false)
-			if err != nil {
-				return err
-			}
-			if len(files) != 1 {
-				return usageError("name one of them", "%q holds %d plans", args[1], len(files))
-			}
-			plans, err := a.loadAll(files, in, false)
-			if err != nil {
-				return err
-			}
-			stored, err := baselines(plans[0])
-			if err != nil {
-				return err
-			}
-			assert.Reread(plans[0], run)
-			_, code, err := a.conclude(plans[0], run, out, assert.Options{Baselines: stored})
-			if err != nil {
-				return err
-			}
-			return exitWith(code)
+			return a.judge(args[0], args[1:], in, out, unprotected)
 		},
 	}
 	in.flags(cmd.Flags())
@@ -66,4 +38,37 @@ The exit code is that of run.`,
 	cmd.Flags().StringVarP(&out.dir, "out", "o", "", "`folder` for the reports (default: none are written)")
 	out.flags(cmd)
 	return cmd
+}
+
+// judge judges the run in a folder by a plan.
+func (a *app) judge(dir string, paths []string, in inputs, out outputs, unprotected bool) error {
+	a.actions.logTo(a.Out)
+	run, err := a.readRun(dir)
+	if err != nil {
+		return err
+	}
+	if err := a.needProtected(run, dir, unprotected); err != nil {
+		return err
+	}
+	files, err := planFiles(paths, false)
+	if err != nil {
+		return err
+	}
+	if len(files) != 1 {
+		return usageError("name one of them", "%q holds %d plans", paths[0], len(files))
+	}
+	plans, err := a.loadAll(files, in, false)
+	if err != nil {
+		return err
+	}
+	stored, err := baselines(plans[0])
+	if err != nil {
+		return err
+	}
+	assert.Reread(plans[0], run)
+	_, code, err := a.conclude(plans[0], run, out, assert.Options{Baselines: stored})
+	if err != nil {
+		return err
+	}
+	return exitWith(code)
 }
