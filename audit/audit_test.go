@@ -19,11 +19,13 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden file")
 
 // The recorded run that the tests change: see testdata/plan.hcl.
-func recorded(t testing.TB) map[string]string {
+func recorded(t testing.TB) map[string]string { return recordedIn(t, "run") }
+
+func recordedIn(t testing.TB, folder string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	for _, name := range []string{"samples.jsonl", "results.json", "junit.xml"} {
-		raw, err := os.ReadFile(filepath.Join("testdata", "run", name))
+		raw, err := os.ReadFile(filepath.Join("testdata", folder, name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,6 +40,23 @@ func run(files map[string]string) (*Report, error) {
 		junit = strings.NewReader(text)
 	}
 	return Run(strings.NewReader(files["samples.jsonl"]), strings.NewReader(files["results.json"]), junit)
+}
+
+// The figures of the parts of a mix follow from its own requests: see testdata/mix.hcl.
+func TestAuditAMix(t *testing.T) {
+	files := recordedIn(t, "mix")
+	report, err := run(files)
+	if err != nil || len(report.Differences) > 0 || report.Compared < 300 {
+		t.Fatalf("%d figures compared: %v %v", report.Compared, err, report.Differences)
+	}
+	for _, part := range []string{"production/short", "production/long"} {
+		at := strings.Index(files["results.json"], `"workload": "`+part+`"`)
+		changed := files["results.json"][:at] + strings.Replace(files["results.json"][at:], `"completed": `, `"completed": 1`, 1)
+		report, err := run(map[string]string{"samples.jsonl": files["samples.jsonl"], "results.json": changed})
+		if err != nil || len(report.Differences) != 1 || !strings.HasPrefix(report.Differences[0].Where, part+" at 2") {
+			t.Errorf("%s has ten requests more: %v %v", part, err, report.Differences)
+		}
+	}
 }
 
 // Whatever is changed in the reports of a run is found, with its size; and a run that

@@ -398,6 +398,9 @@ func caseFilter(p *plan.Plan, only []string) (func(exec.Case) bool, error) {
 		for _, k := range known {
 			found = found || k == pattern
 		}
+		if mix := mixOf(p, pattern); !found && mix != nil {
+			return nil, usageError("--only "+mix.Address(), "--only: %q is a part of a mix, which sends all of its parts", pattern)
+		}
 		if !found {
 			return nil, unknownName("--only", "case", pattern, known)
 		}
@@ -407,6 +410,16 @@ func caseFilter(p *plan.Plan, only []string) (func(exec.Case) bool, error) {
 		w, l, s := c.Workload.Address(), c.Level.Name, c.Server.Address()
 		return selected[w] || selected[w+"/"+l] || selected[s+"/"+w] || selected[s+"/"+w+"/"+l]
 	}, nil
+}
+
+// mixOf is the mix whose part a pattern of --only names; nil: it names none.
+func mixOf(p *plan.Plan, pattern string) *plan.Workload {
+	for _, w := range p.Workloads {
+		if w.Of != nil && strings.Contains("/"+pattern+"/", "/"+w.Address()+"/") {
+			return w.Of
+		}
+	}
+	return nil
 }
 
 func unknownName(flag, kind, name string, known []string) error {
