@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"flag"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -213,5 +214,62 @@ func TestFormOfAnswers(t *testing.T) {
 	r := answersOf(200, func(i int, p *metric.AnswerPair) { p.Candidate.Agrees = 0.5 })
 	if got := judgeAnswers(r)["agreement"]; got.Outcome != verdict.Skipped || got.Limit.OK || math.Abs(got.Change.V+0.5) > 1e-9 {
 		t.Errorf("agreement: %+v", got)
+	}
+}
+
+var oddGates = flag.Int("odd-gates", 100, "simulated gates of each row of odd answers")
+
+// TestLongOddAnswersCharacteristics: of gates of each size in which some answers are odd by
+// chance, so many are red. A third odd answer of n with a share p is seen in
+// 1 − P(Bin(n, p) ≤ 2): 99.7 % at 200 and 5 %, 99.7 at 500 and 2 %, 97.1 at 700 and 1 %.
+func TestLongOddAnswersCharacteristics(t *testing.T) {
+	gates := *oddGates
+	// Chance moves a share of so many gates by about three of its standard deviations.
+	about := 3 * math.Sqrt(0.05*0.95/float64(gates))
+	for _, tt := range []struct {
+		n              int
+		both, share    float64 // odd on both servers, and on the candidate besides
+		least, most    float64 // red
+		mostUnfinished float64 // not passed
+	}{
+		{200, 0, 0, 0, 0, 0},
+		{700, 0, 0, 0, 0, 0},
+		{200, 0, 0.05, 0.99, 1, 1},
+		{500, 0, 0.02, 0.99, 1, 1},
+		{700, 0, 0.01, 0.95, 1, 1},
+		{200, 0.002, 0, 0, 0.05, 0.05},
+		{500, 0.002, 0, 0, 0.05, 0.06},
+		{700, 0.002, 0, 0, 0.05, 0.08},
+		{700, 0.002, 0.02, 0.95, 1, 1},
+	} {
+		red, unfinished := 0, 0
+		for seed := range gates {
+			rng := rand.New(rand.NewPCG(uint64(seed), uint64(tt.n)))
+			answer := func(share float64) *metric.PairedAnswer {
+				if rng.Float64() < share {
+					return read(6)
+				}
+				return read(0.3)
+			}
+			r := answersOf(tt.n, func(i int, p *metric.AnswerPair) {
+				p.Control, p.Candidate = answer(tt.both), answer(tt.both+tt.share)
+				if p.Again != nil {
+					p.Again = answer(tt.both)
+				}
+			})
+			c := Change{Metric: metric.MustLookup("odd_answers"), Limit: metric.Some(2)}
+			c.count(r, 0.05)
+			if c.Outcome == verdict.Fail {
+				red++
+			}
+			if c.Outcome != verdict.Pass {
+				unfinished++
+			}
+		}
+		share, rest := float64(red)/float64(gates), float64(unfinished)/float64(gates)
+		t.Logf("%d answers, %.1f %% odd on both, %.0f %% on the candidate besides: red in %.1f %%, not passed in %.1f %%", tt.n, 100*tt.both, 100*tt.share, 100*share, 100*rest)
+		if share < tt.least-about || share > tt.most+about || rest > tt.mostUnfinished+about {
+			t.Errorf("%d answers, %v and %v odd: red in %v, not passed in %v", tt.n, tt.both, tt.share, share, rest)
+		}
 	}
 }
