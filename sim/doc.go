@@ -11,6 +11,8 @@
 //     with vLLM's wire format and metric names, and scripted faults for
 //     everything that servers and networks do wrong.
 //
-// It models time and counts, never language: the answers are words drawn from
-// a seed, and the tokenizer is a toy whose counts are exact.
+// It models time and counts, not language: the answers are words drawn from a
+// seed, and the tokenizer is a toy whose counts are exact. At temperature 0 they
+// are the model's own, the same on every server of it, and each token of any text
+// has a likelihood (prompt_logprobs), so that another server's answers can be read.
 package sim
