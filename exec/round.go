@@ -125,9 +125,9 @@ func (rd *round) watch(health *func() metric.Health) {
 		return
 	}
 	meter := rd.Meter()
-	due, stall := rd.Clock.Now(), time.Duration(0)
+	due, seen := rd.Clock.Now(), beats{}
 	var stop func() bool
-	late := func() { stall = max(stall, rd.Clock.Now()-due) }
+	late := func() { seen.late(rd.Clock.Now() - due) }
 	var beat func()
 	beat = func() {
 		late()
@@ -139,13 +139,10 @@ func (rd *round) watch(health *func() metric.Health) {
 		late() // the beat that is due now
 		stop()
 		h := meter()
-		h.Stall = stall
+		h.Stall, h.Delay = seen.stall(), max(h.Delay, seen.delay())
 		return h
 	}
 }
-
-// heartbeat is how often the loop looks whether it is on time.
-const heartbeat = 100 * time.Millisecond
 
 // cut ends the round, and with it the level. The first reason stays.
 func (rd *round) cut(why string) {

@@ -214,11 +214,12 @@ type Round struct {
 type Health struct {
 	CPU     float64       `json:"cpu"`         // share of all cores it may use that this process used, in [0, 1]; -1: unknown
 	GCPause time.Duration `json:"gc_pause_ns"` // longest stop-the-world pause
-	// Delay is the 99th percentile of how late the Go scheduler ran a
-	// goroutine that was ready: what any read or send may have waited for.
+	// Delay is what any read or send may have waited for: the larger of two 99th
+	// percentiles, of how late the Go scheduler ran a goroutine that was ready and of
+	// how late the generator's own loop was, by its heartbeat.
 	Delay time.Duration `json:"delay_ns"`
 	// Stall is the most that the generator's own loop ran late, seen by a
-	// heartbeat ten times a second: how long the process may have been held up
+	// heartbeat a hundred times a second: how long the process may have been held up
 	// as a whole. What arrives meanwhile is read in one go, and its chunks seem
 	// to have come fast.
 	Stall time.Duration `json:"stall_ns"`

@@ -1,0 +1,41 @@
+package exec
+
+import (
+	"testing"
+	"time"
+)
+
+// What the operating system takes from the generator is seen with one stream as with many.
+func TestBeats(t *testing.T) {
+	const ms = time.Millisecond
+	for _, tt := range []struct {
+		name         string
+		beats        int             // on time, but for a timer's grain
+		late         []time.Duration // besides
+		stall, delay time.Duration
+	}{
+		{"none", 0, nil, 0, 0},
+		{"on time", 1000, nil, ms, 0},
+		// 40, 30, 20 and 10 ms late: as long as no 50 ms are.
+		{"one short stall in a short round", 100, []time.Duration{40 * ms}, 40 * ms, 0},
+		// Twice that: 40 40 30 30 20 | 20 10 10, and the 20 that is 5 from the end.
+		{"two of them", 100, []time.Duration{40 * ms, 40 * ms}, 40 * ms, 19 * ms},
+		// 8 of 1,008 beats are less than 1 %.
+		{"two of them in a long round", 1000, []time.Duration{40 * ms, 40 * ms}, 40 * ms, 0},
+		// 16 of 1,016: the 99th percentile is the 1,006th, 11 from the end: 4 × 40, 4 × 30, then 20.
+		{"four of them", 1000, []time.Duration{40 * ms, 40 * ms, 40 * ms, 40 * ms}, 40 * ms, 19 * ms},
+		// 100, 90 … 10: the 110 beats' 105th is 6 from the end: 50.
+		{"a long one", 100, []time.Duration{100 * ms}, 100 * ms, 49 * ms},
+	} {
+		var b beats
+		for range tt.beats {
+			b.late(ms)
+		}
+		for _, by := range tt.late {
+			b.late(by)
+		}
+		if b.stall() != tt.stall || b.delay() != tt.delay {
+			t.Errorf("%s: a stall of %v and a delay of %v, want %v and %v", tt.name, b.stall(), b.delay(), tt.stall, tt.delay)
+		}
+	}
+}
