@@ -81,7 +81,9 @@ func requires(p *plan.Plan) bool {
 			slices.ContainsFunc(w.SLAs, func(s *plan.SLA) bool {
 				return s.Severity == plan.SeverityError && len(s.At) > 0 && len(s.Thresholds) > 0
 			})
-	}) || slices.ContainsFunc(p.Compares, func(c *plan.Compare) bool { return c.Skip == "" && slices.ContainsFunc(c.Claims, mustHold) })
+	}) || slices.ContainsFunc(p.Compares, func(c *plan.Compare) bool {
+		return c.Skip == "" && (c.Answers != nil || slices.ContainsFunc(c.Claims, mustHold))
+	})
 }
 
 // boundBy says whether a threshold or claim on one of the metrics can fail the

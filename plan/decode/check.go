@@ -102,7 +102,7 @@ func (d *decoder) checkRequires() {
 		}
 	}
 	for _, c := range d.out.Compares {
-		if slices.ContainsFunc(c.Claims, func(c *plan.Claim) bool { return c.Severity == plan.SeverityError }) {
+		if c.Answers != nil || slices.ContainsFunc(c.Claims, func(c *plan.Claim) bool { return c.Severity == plan.SeverityError }) {
 			return
 		}
 	}
