@@ -130,8 +130,19 @@ func (m *rateModel) saturated(seed int64, most int, length time.Duration, parts 
 					}
 				}
 			}
+			if steps.Anew && steps.N > had {
+				for id := range began {
+					if e.Cancel(uint64(id)) {
+						inFlight--
+						if began[id] {
+							answering--
+						}
+					}
+				}
+				had = 0
+			}
 			for i := range steps.N - had {
-				submit(now, (float64(i)+0.5)/float64(steps.N-had))
+				submit(now, (float64(steps.N-had-i)-0.5)/float64(steps.N-had))
 			}
 			tick = now + time.Second
 			if isWarm {

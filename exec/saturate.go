@@ -113,20 +113,29 @@ func (s *saturation) warms(warm bool) {
 	s.at(s.to, func() { s.over = true })
 }
 
-// joins sends the requests that come on top of so many. They begin as if they were under way
-// for a while, each at another point of its answer, as requests are that follow each other for
-// long: the answer so far is in the prompt.
+// joins sends the requests that come on top of so many; the first time all anew, since the first
+// ones began together. They begin as if they were under way for a while, each at another point of
+// its answer, as requests are that follow each other for long: the answer so far is in the prompt.
 func (s *saturation) joins(had int) {
-	more := s.steps.N - had
-	if more == 0 {
+	if s.steps.N == had {
 		return
 	}
+	if s.steps.Anew {
+		for _, f := range s.inFlight() {
+			delete(s.answers, f)
+			f.cancel()
+		}
+		had = 0
+	}
+	more := s.steps.N - had
 	s.level.N = s.steps.N
 	s.ready, s.readyBytes, s.before = nil, 0, map[turnID]int{} // what was made is for whole requests
 	for i := range more {
 		id := turnID{metric.Filler, s.order}
 		if l, nth := s.of(id.phase, id.order); !l.workload.Output.Natural {
-			s.before[id] = int(float64(l.lengths.At(id.phase, nth)) * (float64(i) + 0.5) / float64(more))
+			// The nearest to their end first: while the others' prompts are read, they end and
+			// are followed. The other way round they would all be as far once that is over.
+			s.before[id] = int(float64(l.lengths.At(id.phase, nth)) * (float64(more-i) - 0.5) / float64(more))
 		}
 		s.next(had + i)
 	}
@@ -166,6 +175,9 @@ func (s *saturation) listen(f *flight, a *client.Answer) client.Stream {
 
 // ended follows the end of a request.
 func (s *saturation) ended(f *flight) {
+	if s.answers[f] == nil {
+		return // another one is in its place
+	}
 	delete(s.answers, f)
 	if !f.sample.Completed() {
 		s.at(s.Clock.Now()+load.Backoff, func() { s.next(f.turn.Slot) })

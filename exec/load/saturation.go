@@ -13,6 +13,9 @@ type Saturation struct {
 	Most int // that there may be; at least N
 	// Enough tokens a second are no reason to look for more; 0: no number is.
 	Enough float64
+	// Anew says that N was raised for the first time: those in flight, which began together, are to
+	// begin anew too.
+	Anew bool
 
 	raised time.Duration // when N was; 0: it was not
 	filled time.Duration // how long N took to get their first tokens; 0: not yet
@@ -34,6 +37,9 @@ const (
 	settling = 10 * time.Second
 	// mostSettling is the longest that that is waited for.
 	mostSettling = time.Minute
+	// mostFilling is how long prompts of twice as many may take by what these took: during them,
+	// those that have begun go on, and what is in flight would be long in finding its mixture.
+	mostFilling = 30 * time.Second
 	// more is the factor by which N is raised; it must make the server faster by the factor
 	// faster to be raised again.
 	more, faster = 2, 1.05
@@ -60,12 +66,15 @@ func (s *Saturation) Look(at time.Duration, waiting int, tokens int64, warm bool
 	switch {
 	case s.Queues(waiting), s.N >= s.Most, s.before > 0 && speed < faster*s.before, s.Enough > 0 && speed >= s.Enough:
 		return true
-	case more*cmp.Or(s.filled, at-s.raised) > mostSettling:
-		return true // as many more would take longer than that for their prompts alone
+	case more*cmp.Or(s.filled, at-s.raised) > mostFilling:
+		return true
 	}
-	had := s.N
+	s.Anew = s.raised == 0
+	if waiting += min(more*s.N, s.Most) - s.N; s.Anew {
+		waiting = min(more*s.N, s.Most)
+	}
 	s.N, s.before, s.raised, s.filled = min(more*s.N, s.Most), speed, at, 0
-	s.marks = []mark{{at, waiting + s.N - had, tokens}}
+	s.marks = []mark{{at, waiting, tokens}}
 	return false
 }
 

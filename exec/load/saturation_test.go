@@ -29,7 +29,7 @@ func TestSaturation(t *testing.T) {
 		// 224 of 256 wait.
 		{"a queue", server{32, flat, 1e6}, 4096, 256, 10, 0},
 		// 56 of 256 wait, which is no quarter; of 512 then 312.
-		{"hardly a queue", server{200, flat, 1e6}, 4096, 512, 10 + 10, 0},
+		{"hardly a queue", server{200, flat, 1e6}, 4096, 512, 10 + 11, 0},
 		// Nobody waits a second after more were sent, but twice as many are no faster.
 		{"all at once, no faster", server{1e6, flat, 1e6}, 4096, 512, 10 + 11, 0},
 		{"all at once, faster", server{1e6, shared, 1e6}, 4096, 2048, 10 + 11 + 11 + 11, 0},
@@ -39,9 +39,9 @@ func TestSaturation(t *testing.T) {
 		{"no more may be at all", server{1e6, shared, 1e6}, 256, 256, 10, 0},
 		// Of 256, 512 and 1,024 more hardly any wait after 3, 5 and 10 s: each is settled 10 s later.
 		{"long prompts", server{1e6, shared, 100}, 4096, 2048, 10 + 13 + 15 + 20, 0},
-		// 256 and 512 more take 21 and 39 s: twice as many would take longer than a minute.
-		{"very long prompts", server{1e6, shared, 12}, 4096, 1024, 20 + 31 + 49, 0},
-		{"too long prompts", server{1e6, shared, 6}, 4096, 256, 39, 0},
+		// 256 and 512 more take 13 and 24 s: twice as many would take longer than half a minute.
+		{"very long prompts", server{1e6, shared, 20}, 4096, 1024, 12 + 23 + 34, 0},
+		{"too long prompts", server{1e6, shared, 12}, 4096, 256, 20, 0},
 	} {
 		s := load.Saturation{N: 256, Most: tt.most, Enough: tt.enough}
 		began, tokens, at := 0.0, 0.0, 0
