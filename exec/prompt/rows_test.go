@@ -1,9 +1,13 @@
 package prompt_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -87,5 +91,32 @@ func TestRowAsSent(t *testing.T) {
 	}
 	if p := r.Prompt(metric.Measured, 1); p.Row != 2 || p.Shared != 1 {
 		t.Errorf("%+v", p)
+	}
+}
+
+// The first row that is too long is found by counting those whose bytes may be.
+func TestTooLong(t *testing.T) {
+	set := dataset(t, `{"prompt":"a b"}`, `{"prompt":"three longer words"}`, `{"prompt":"five words are too many"}`, `{"prompt":"and six are even more so"}`)
+	room := func(*traffic.Row) int { return 4 }
+	var asked atomic.Int64
+	o := prompt.Options{Tokenizer: func(_ context.Context, p client.Prompt) (int, error) {
+		asked.Add(1)
+		return len(strings.Fields(p.Text)), nil
+	}}
+	row, tokens, err := prompt.TooLong(t.Context(), o, set, room)
+	if err != nil || row == nil || row.Line != 3 || tokens != 5 {
+		t.Errorf("%+v of %d tokens, %v; want line 3 of 5", row, tokens, err)
+	}
+	if asked.Load() != 3 {
+		t.Errorf("%d rows were counted, want 3", asked.Load())
+	}
+	if row, _, err := prompt.TooLong(t.Context(), o, dataset(t, `{"prompt":"a b"}`), room); row != nil || err != nil || asked.Load() != 3 {
+		t.Errorf("%+v, %v, %d counted", row, err, asked.Load())
+	}
+	for want, none := range map[error]bool{client.ErrNoTokenizer: true, io.ErrUnexpectedEOF: false} {
+		o.Tokenizer = func(context.Context, client.Prompt) (int, error) { return 0, want }
+		if row, _, err := prompt.TooLong(t.Context(), o, set, room); row != nil || (err == nil) != none || !none && !errors.Is(err, want) {
+			t.Errorf("%v: %+v, %v", want, row, err)
+		}
 	}
 }

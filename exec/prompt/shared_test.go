@@ -1,9 +1,13 @@
 package prompt
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/traffic"
 )
 
 // Prompts of a group share what is asked, and at most what a server puts around a
@@ -57,5 +61,86 @@ func TestSharedPrefixes(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Where tokens are estimated by bytes, prompts share bytes that are estimated so long.
+func TestSharedEstimates(t *testing.T) {
+	estimate := func(text string) []string { return make([]string, (len(text)*10+36)/37) } // 3.7 bytes a token
+	f := &fake{t: estimate, around: 12}
+	m := calibrated(t, f, 7)
+	same := func(a, b string) (n int) {
+		for n < min(len(a), len(b)) && a[n] == b[n] {
+			n++
+		}
+		return n
+	}
+	near := func(p client.Prompt, err error, want int) string {
+		t.Helper()
+		if got := f.count(p); err != nil || got < want*98/100 || got > want*102/100 {
+			t.Errorf("%d tokens counted as %d: %v", want, got, err)
+		}
+		return p.Text
+	}
+	of := func(group, order int) string {
+		p, err := m.Make(Key{Seed: 1, Workload: "w", Order: order, Shared: Prefix{Group: group, Tokens: 500}}, 1000)
+		return near(p, err, 1000)
+	}
+	parts := func(keys ...uint64) string {
+		var list []traffic.Part
+		for _, key := range keys {
+			list = append(list, traffic.Part{Key: key, Tokens: 300})
+		}
+		p, err := m.MakeParts(Key{}, list)
+		return near(p, err, 300*len(keys))
+	}
+	// 500 tokens are 1,850 bytes, of which the template has about 44.
+	if n := same(of(1, 0), of(1, 1)); n < 1750 || n > 1950 {
+		t.Errorf("two of a group share %d bytes", n)
+	}
+	if n := same(of(1, 0), of(2, 1)); n > 40 {
+		t.Errorf("two of two groups share %d bytes", n)
+	}
+	if n := same(parts(1, 2), parts(1, 3)); n < 1000 || n > 1200 { // 300 tokens are 1,110 bytes
+		t.Errorf("two that begin with the same part share %d bytes", n)
+	}
+}
+
+// Token ids are shared to the token.
+func TestSharedIDs(t *testing.T) {
+	f := &fake{t: byWord}
+	o := f.options(7)
+	o.IDs = someIDs
+	m, err := Calibrate(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := func(key uint64) traffic.Part { return traffic.Part{Key: key, Tokens: 50} }
+	a, err := m.MakeParts(Key{}, []traffic.Part{part(1), part(2)})
+	if err != nil || f.count(a) != 100 {
+		t.Fatalf("%d tokens: %v", f.count(a), err)
+	}
+	b, _ := m.MakeParts(Key{}, []traffic.Part{part(1), part(3)})
+	if !slices.Equal(a.IDs[:50], b.IDs[:50]) || slices.Equal(a.IDs[50:], b.IDs[50:]) {
+		t.Errorf("%v and %v do not share their first 50", a.IDs, b.IDs)
+	}
+	if p, err := m.MakeParts(Key{}, []traffic.Part{{Key: 1, Tokens: 1}}); err != nil || f.count(p) != m.Least() {
+		t.Errorf("the shortest has %d tokens, want %d: %v", f.count(p), m.Least(), err)
+	}
+	if _, err := m.MakeParts(Key{}, nil); err == nil {
+		t.Error("a prompt of nothing was made")
+	}
+	k := Key{Order: 1, Shared: Prefix{Group: 1, Tokens: 30}}
+	c, _ := m.Make(k, 60)
+	k.Order = 2
+	if d, err := m.Make(k, 60); err != nil || !slices.Equal(c.IDs[:30], d.IDs[:30]) || slices.Equal(c.IDs, d.IDs) {
+		t.Errorf("%v and %v do not share their first 30: %v", c.IDs, d.IDs, err)
+	}
+}
+
+func TestNoRoomForAPrefix(t *testing.T) {
+	m := calibrated(t, &fake{t: byWord}, 7)
+	if _, err := m.Make(Key{Shared: Prefix{Tokens: 64}}, 60); err == nil || !strings.Contains(err.Error(), "no room for a prefix of") {
+		t.Errorf("error %v", err)
 	}
 }

@@ -105,6 +105,18 @@ func TestRates(t *testing.T) {
 			probes: "estimate 8 req/s, estimate 5 req/s, certify 5 req/s", kind: Below, u: 5000, about: 909, ended: "goes down to",
 		},
 		{
+			name: "what is required takes what time is left", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.Require, o.Budget = 8500, 15*time.Minute },
+			// 1.5·59·1.5/(1 − 0.859)² is 6,638 requests, 781 s and 10 beside; 776 s are left.
+			probes: "estimate 8 req/s, estimate 9 req/s, certify 8.5 req/s",
+			kind:   Interpolated, l: 8500, about: 9000, ended: "no higher rate",
+		},
+		{
+			name: "too few requests for any", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.Most = 200 },
+			// At 0.4 of 7.38 it takes 1.5·59·1.5/(1 − 0.298)² = 270.
+			probes: "estimate 8 req/s, estimate 9 req/s",
+			kind:   Unknown, about: 9000, ended: "more than max_requests = 200",
+		},
+		{
 			name: "saturation not known", queue: queue{limit: 0.9}, set: func(o *RateOptions) { o.Largest = 0 },
 			kind: Unknown, ended: "largest rate",
 		},
@@ -150,5 +162,60 @@ func TestRatesKnown(t *testing.T) {
 	o.Known = []Result{{N: 6000, Outcome: Pass, Requests: 3000}, {N: 9500, Outcome: Fail, Requests: 3000}}
 	if l := NewRates(o).Limit(); l.L != 6000 || l.U != 9500 || l.Kind != Interpolated {
 		t.Errorf("%v, %d passes, %d fails", l.Kind, l.L, l.U)
+	}
+	o.Known[1].N = 6200 // within 5 %
+	if l := NewRates(o).Limit(); l.Kind != Exact {
+		t.Errorf("%v between 6 and 6.2 req/s", l.Kind)
+	}
+}
+
+// A search that is stopped keeps what it has, and its first reason; it takes no result
+// that it did not ask for.
+func TestRatesStop(t *testing.T) {
+	s := NewRates(rateOptions())
+	p, _ := s.Next()
+	if again, ok := s.Next(); !ok || again.N != p.N {
+		t.Errorf("asked again before it was told: %v, %v", again, p)
+	}
+	margins := []Margin{{Threshold: growing, Log: -1}, {Threshold: "ttft p95", Log: -1, Low: -2, High: -0.5}}
+	s.Report(p, Result{N: p.N, Outcome: Inconclusive, Requests: 300, Margins: margins})
+	s.Next()
+	s.Stop("interrupted")
+	s.Stop("again")
+	if _, ok := s.Next(); ok {
+		t.Error("it goes on")
+	}
+	// The growth of a backlog is no threshold to be met at some rate.
+	if l := s.Limit(); l.Reason != "interrupted" || len(l.Probes) != 1 || l.Binding != "ttft p95" {
+		t.Errorf("%q, %d probes, %q binds", l.Reason, len(l.Probes), l.Binding)
+	}
+	for name, misuse := range map[string]func(){
+		"no rate":              func() { NewRates(RateOptions{From: 2, UpTo: 1, Step: 1}) },
+		"a result unasked for": func() { s.Report(p, Result{N: p.N, Outcome: Pass}) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			misuse()
+		}()
+	}
+}
+
+func TestNames(t *testing.T) {
+	for got, want := range map[string]string{
+		Exact.String(): "exact", Kind(99).String(): "Kind(99)", Fail.String(): "fail", Outcome(-1).String(): "Outcome(-1)",
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	// Rates are rounded down to three digits, and the least is one step.
+	for n, want := range map[float64]int{0.5: 1, 9.9: 9, 1234: 1230, 98765: 98700} {
+		if got := neat(n); got != want {
+			t.Errorf("neat(%v) = %d, want %d", n, got, want)
+		}
 	}
 }

@@ -144,3 +144,53 @@ func TestHTTPInABubble(t *testing.T) {
 		server.Close()
 	})
 }
+
+// A side that has no more to say may still listen.
+func TestCloseWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := Pipe()
+		defer b.Close()
+		a.Write([]byte("all"))
+		if err := a.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(b); string(got) != "all" || err != nil {
+			t.Errorf("read %q, %v", got, err)
+		}
+		if _, err := a.Write([]byte("x")); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("write after CloseWrite: %v, want ErrClosed", err)
+		}
+		if n, err := b.Write(nil); n != 0 || err != nil {
+			t.Errorf("write of nothing: %d, %v", n, err)
+		}
+		b.Write([]byte("x"))
+		if n, err := a.Read(nil); n != 0 || err != nil {
+			t.Errorf("read of nothing: %d, %v", n, err)
+		}
+		if n, err := a.Read(make([]byte, 2)); n != 1 || err != nil {
+			t.Errorf("read after CloseWrite: %d, %v", n, err)
+		}
+		a.SetDeadline(time.Now().Add(time.Hour)) // of both directions
+		start := time.Now()
+		if _, err := a.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(start) != time.Hour {
+			t.Errorf("read: %v after %v, want a deadline error after 1h", err, time.Since(start))
+		}
+		a.Close()
+	})
+}
+
+// Whoever dials waits for an Accept, as long as it likes to and there is a listener.
+func TestDialWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := Listen()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := l.DialContext(ctx, "", ""); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("dial: %v, want what ended its context", err)
+		}
+		time.AfterFunc(time.Minute, func() { l.Close() })
+		if _, err := l.DialContext(t.Context(), "", ""); !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("dial until it closed: %v, want a refused connection", err)
+		}
+	})
+}

@@ -141,3 +141,17 @@ func TestComment(t *testing.T) {
 		}
 	}
 }
+
+// A plan that goes to no named file reads as the one that init writes.
+func TestPlanWithoutAFile(t *testing.T) {
+	a := Answers{Engine: "vllm", URL: "http://127.0.0.1:8000", UseCases: []string{"rag"}}
+	got, err := Plan(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.File = "tokgate.hcl"
+	want, err := Plan(a)
+	if d := cmp.Diff(string(want), string(got)); err != nil || d != "" {
+		t.Errorf("%v (-named +not):\n%s", err, d)
+	}
+}
