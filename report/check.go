@@ -186,7 +186,7 @@ func (c *checker) repeats() {
 	first := map[key]*Case{}
 	for i := range c.doc.Cases {
 		x := &c.doc.Cases[i]
-		if x.Skipped != "" || x.Completed < enough || x.Failed > 0 {
+		if x.Skipped != "" || x.Stage != "" || x.Completed < enough || x.Failed > 0 { // a stage follows another
 			continue
 		}
 		k := key{x.Server, x.Workload, x.Kind, x.Load()}

@@ -87,6 +87,19 @@ func rows(x Change) []Comparison {
 	return []Comparison{{Name: "x", Changes: []Change{x}}}
 }
 
+// A stage is another load than its rate says, after what went before.
+func TestCheckOfStages(t *testing.T) {
+	d := passing()
+	again := d.Cases[0]
+	again.Level, again.Stage, again.Metrics = "after", "2 req/s", slices.Clone(again.Metrics)
+	again.Summary("ttft").Mean = some(9)
+	again.Summary("ttft").Max = some(10)
+	d.Cases = append(d.Cases, again)
+	if found := Check(d); len(found) > 0 {
+		t.Errorf("said %q", found)
+	}
+}
+
 // A level that was cut short lacks the records of what was not sent any more:
 // its success is that of the others.
 func TestCheckOfWhatWasCutShort(t *testing.T) {

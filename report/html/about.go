@@ -176,7 +176,7 @@ func seeds(r run) string {
 // loads is the range of the loads that were measured, every one of them.
 func loads(r run) string {
 	var parts []string
-	for _, kind := range []string{"closed", "burst", "rate"} {
+	for _, kind := range everyKind {
 		low, high, n := 0.0, 0.0, 0
 		for i := range r.Cases {
 			c := &r.Cases[i]

@@ -58,16 +58,6 @@ func logo(encoded string) template.URL {
 func system(r run) *table {
 	t := &table{Words: true, Caption: "What was measured", Head: []string{"Fact"}}
 	servers := r.Servers[:min(len(r.Servers), 4)]
-	fact := func(s *report.Server, keys ...string) string {
-		for _, key := range keys {
-			for _, p := range s.Fingerprint {
-				if p.Key == key && p.Value != "" {
-					return line(p.Value)
-				}
-			}
-		}
-		return ""
-	}
 	for i := range servers {
 		t.Head = append(t.Head, r.title(servers[i].Address))
 	}
@@ -83,21 +73,23 @@ func system(r run) *table {
 		}
 	}
 	row("About", func(s *report.Server) string { return line(s.Description) })
-	row("Model", func(s *report.Server) string { return fact(s, "model") })
-	row("Precision", func(s *report.Server) string { return fact(s, "quantization") })
-	row("GPU", func(s *report.Server) string { return fact(s, "gpu") })
-	row("Driver", func(s *report.Server) string { return fact(s, "gpu_driver") })
-	row("CUDA", func(s *report.Server) string { return fact(s, "cuda") })
-	row("Engine", func(s *report.Server) string { return strings.TrimSpace(fact(s, "engine") + " " + fact(s, "version")) })
-	row("Image", func(s *report.Server) string { return fact(s, "image") })
-	row("Profile", func(s *report.Server) string { return fact(s, "profile") })
+	row("Model", func(s *report.Server) string { return factOf(s, "model") })
+	row("Precision", func(s *report.Server) string { return factOf(s, "quantization") })
+	row("GPU", func(s *report.Server) string { return factOf(s, "gpu") })
+	row("Driver", func(s *report.Server) string { return factOf(s, "gpu_driver") })
+	row("CUDA", func(s *report.Server) string { return factOf(s, "cuda") })
+	row("Engine", func(s *report.Server) string {
+		return strings.TrimSpace(factOf(s, "engine") + " " + factOf(s, "version"))
+	})
+	row("Image", func(s *report.Server) string { return factOf(s, "image") })
+	row("Profile", func(s *report.Server) string { return factOf(s, "profile") })
 	row("Context", func(s *report.Server) string {
-		if n := fact(s, "max_model_len"); n != "" {
+		if n := factOf(s, "max_model_len"); n != "" {
 			return n + " tokens"
 		}
 		return ""
 	})
-	row("Flags", func(s *report.Server) string { return line(clean.Bytes(fact(s, "flags"), 300)) })
+	row("Flags", func(s *report.Server) string { return line(clean.Bytes(factOf(s, "flags"), 300)) })
 	if len(t.Rows) == 0 {
 		return nil
 	}
@@ -339,13 +331,16 @@ func frontChart(r run) *figure {
 			return &f
 		}
 	}
-	figures := throughputCurve.figures([]run{r})
-	if len(figures) == 0 {
-		return nil
+	for _, kind := range everyKind {
+		cv := throughputCurve
+		cv.kind = kind
+		if figures := cv.figures([]run{r}); len(figures) > 0 {
+			f := figures[0]
+			f.Table, f.Terms = nil, nil
+			return &f
+		}
 	}
-	f := figures[0]
-	f.Table, f.Terms = nil, nil
-	return &f
+	return nil
 }
 
 // how says in two lines how it was measured.
@@ -384,6 +379,10 @@ func decided(r run) string {
 func caching(r run) string {
 	if slices.ContainsFunc(r.Workloads, func(w report.Workload) bool { return w.Prompts != "" }) {
 		return "Prompts come from a data set; what a prefix cache answered of them is in the figures."
+	}
+	low, high := extremes([]run{r}, func(c *report.Case) report.Number { return mean(c, "cache_hit_rate") })
+	if high.ok && high.v > 0 {
+		return fmt.Sprintf("A prefix cache answered %s to %s of the prompts' tokens.", format("cache_hit_rate", low.v), format("cache_hit_rate", high.v))
 	}
 	return "No two prompts begin alike, so that no prefix cache helps: with one, conversations that go on would see their first token sooner."
 }

@@ -32,7 +32,10 @@ type curve struct {
 }
 
 // kinds of load, as an axis names them.
-var kinds = map[string]string{"closed": "requests in flight", "burst": "requests at once", "rate": "requests per second", "speedup": "times the recorded traffic"}
+var kinds = map[string]string{"closed": "requests in flight", "burst": "requests at once", "users": "users", "rate": "requests per second", "speedup": "times the recorded traffic"}
+
+// everyKind is in the order in which figures of several kinds follow each other.
+var everyKind = []string{"closed", "burst", "users", "rate"}
 
 // mostSeries are drawn in one chart: more than that nobody tells apart.
 const mostSeries = 8

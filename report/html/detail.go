@@ -26,7 +26,7 @@ func distributions(runs []run) (section, bool) {
 		figures []figure
 	}
 	var groups []group
-	for _, kind := range []string{"closed", "burst"} {
+	for _, kind := range []string{"closed", "burst", "users"} {
 		for _, t := range tracks(runs, kind, func(c *report.Case) bool {
 			s := c.Summary("ttft")
 			return c.Probe == nil && s != nil && len(s.Curve) > 1

@@ -106,6 +106,8 @@ func inFlight(c *report.Case) string {
 	switch c.Kind {
 	case "burst":
 		said = plural(c.N, "request") + " at once"
+	case "users":
+		said = plural(c.N, "user")
 	case "rate":
 		said = metric.Format(metric.PerSecond, c.Rate)
 		if c.Speedup > 0 {

@@ -157,7 +157,7 @@ func overLoad(r run, w *report.Workload) []figure {
 		if same == "success" || len(out) >= most || slices.Contains(drawn, t.Metric) || slices.Contains(drawn, same) {
 			continue
 		}
-		for _, kind := range []string{"closed", "burst", "rate"} {
+		for _, kind := range everyKind {
 			cv := curveOf(t.Metric, t.Stat, kind)
 			cv.keep = func(c *report.Case) bool { return c.Workload == w.Address }
 			for _, f := range cv.figures([]run{r}) {

@@ -1,0 +1,59 @@
+package html
+
+import (
+	"cmp"
+
+	"github.com/tokgate/tokgate/report"
+)
+
+// hardware is what the servers ran on, as far as they and the machine reported it.
+func hardware(runs []run) (section, bool) {
+	s := section{ID: "hardware", Title: "Hardware", Lead: "What each server ran on, as the machine and the server reported it."}
+	if len(runs) != 1 {
+		return s, false // what differs between them has its own table
+	}
+	r := runs[0]
+	t := &table{Words: true, Caption: "Hardware", Head: []string{"Fact"}}
+	for i := range r.Servers {
+		t.Head = append(t.Head, r.title(r.Servers[i].Address))
+	}
+	for _, row := range [][2]string{
+		{"GPUs", "gpu"}, {"Driver", "gpu_driver"}, {"CUDA or ROCm", "cuda"}, {"Clocks and power limit", "gpu_limits"}, {"Modes", "gpu_modes"},
+		{"Memory in use before", "gpu_used_before"}, {"Weights in memory", "weights_memory"}, {"KV cache", "kv_cache_tokens"}, {"CPU", "cpu"}, {"Memory", "memory"}, {"Kernel", "kernel"},
+	} {
+		cells, some := []cell{text(row[0])}, false
+		for i := range r.Servers {
+			v := factOf(&r.Servers[i], row[1])
+			some = some || v != ""
+			cells = append(cells, text(cmp.Or(v, "–")))
+		}
+		if some {
+			t.Rows = append(t.Rows, cells)
+		}
+	}
+	s.Blocks = []block{{Fold: &fold{plural(len(t.Rows), "fact") + " of the machine", []block{{Table: t}}}}}
+	return s, len(t.Rows) > 0
+}
+
+// factOf is the first of the facts that a server has; "" where it has none.
+func factOf(s *report.Server, keys ...string) string {
+	for _, key := range keys {
+		for _, p := range s.Fingerprint {
+			if p.Key == key && p.Value != "" {
+				return line(p.Value)
+			}
+		}
+	}
+	return ""
+}
+
+// caches are what a prefix cache answered, where prompts begin alike.
+func caches(runs []run) (section, bool) {
+	s := section{ID: "caching", Title: "Caching", Lead: "What share of the prompts' tokens came from a prefix cache, which the server then need not read again: the more, the sooner the first token."}
+	var curves []curve
+	for _, kind := range everyKind {
+		curves = append(curves, curve{kind: kind, name: "cache_hit_rate", title: "Tokens from the cache, by " + kinds[kind],
+			axis: "cache hit rate", zero: true, quiet: true, words: "Of the prompts' tokens.", keep: func(*report.Case) bool { return true }})
+	}
+	return s.figures(runs, curves...)
+}
