@@ -143,6 +143,12 @@ lag: build ## send 200 and 2,000 requests a second to the built-in server over s
 	@$(BIN) sim --listen 127.0.0.1:$(LAG_PORT) >/dev/null & server=$$!; trap "kill $$server" EXIT; sleep 1; \
 	$(BIN) run --out results/lag --var url=http://127.0.0.1:$(LAG_PORT) plans/real/lag.hcl || true
 
+.PHONY: tinymodel
+tinymodel: ## teach a small model for gates on answers on a real engine, plans/real/answers.hcl: 20 minutes of a core at most
+	plans/real/install.sh $(REAL_DIR) vllm
+	$(REAL_DIR)/vllm/bin/python plans/real/taught.py $(REAL_DIR) 3600 exec/prompt/words.go
+	$(REAL_DIR)/vllm/bin/python plans/real/spoil.py $(REAL_DIR)
+
 # A browser and two packages of npm, none of which a build needs: they go to a
 # temporary folder, at the versions that this was last tried with. Pages are by the
 # name of their plan, and limits.json bounds some of them.
