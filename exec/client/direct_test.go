@@ -354,8 +354,8 @@ func TestDetours(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if h.detour != tt.want || (h.direct == nil) != (tt.want != "") {
-			t.Errorf("%+v: %q, want %q", tt.config, h.detour, tt.want)
+		if h.Detour() != tt.want || (h.direct == nil) != (tt.want != "") {
+			t.Errorf("%+v: %q, want %q", tt.config, h.Detour(), tt.want)
 		}
 	}
 }

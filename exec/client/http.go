@@ -206,6 +206,14 @@ func (h *HTTP) redirect(r *http.Request, via []*http.Request) error {
 // the engine needs it, or since a kept one was found dead.
 func (h *HTTP) FreshConns() bool { return h.freshOnly.Load() }
 
+// Detour is why streams are carried by net/http; "": they go past it.
+func (h *HTTP) Detour() string {
+	if h.direct != nil && h.direct.off.Load() {
+		return "the server redirects"
+	}
+	return h.detour
+}
+
 // Redirected is where the server sent requests to, scheme and authority; "": it
 // answered them itself.
 func (h *HTTP) Redirected() string {

@@ -27,6 +27,9 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 		r.api.Close()
 		return nil, r.failed(err)
 	}
+	if why := r.api.Detour(); why != "" {
+		r.state("streams are read by way of net/http: " + why)
+	}
 	makers := map[string]*promptMaker{}
 	inside, leave := r.inside(id.model.ID)
 	t := &exec.Target{
