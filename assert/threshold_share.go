@@ -319,6 +319,9 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 	case known && s.level.Rate < least && s.level.Cut == "":
 		v.Outcome = Pass
 		v.Message = "sustained, being below the largest rate: " + v.Message
+		if !sample.Meets(g.Share, t.Op, t.Limit) {
+			v.Value = metric.None("the backlog wandered or filled up by more, which decides nothing below the largest rate")
+		}
 	default:
 		v.Outcome = Inconclusive
 		v.Notes = append(v.Notes, fmt.Sprintf("these requests could have certified a growth below %s", metric.Format(metric.Ratio, max(high, 0))))

@@ -168,6 +168,27 @@ func TestOpenLoopStalled(t *testing.T) {
 	})
 }
 
+// Of a server whose first tokens take ten seconds nothing is missed for ten times that long.
+func TestOpenLoopStalledSlowly(t *testing.T) {
+	onBoth(t, func(t *testing.T, c clock.Clock) {
+		load := rateLoad(1, 300, 10)
+		load.Open.Warmup, load.Open.MaxInFlight = 0, 200
+		_, l := playRate(t, c, load, func(n int, _ *client.Request) reply {
+			if n >= 10 {
+				return reply{}
+			}
+			return reply{ttft: 10 * time.Second, itl: 100 * time.Millisecond}
+		})
+		last := time.Duration(0)
+		for _, s := range l.MeasuredSamples() {
+			last = max(last, s.Last)
+		}
+		if after := l.Rounds[len(l.Rounds)-1].WindowEnd - last; l.Cut != metric.CutStalled || after < 100*time.Second || after > 102*time.Second {
+			t.Errorf("cut %q %v after the last token, want 100 s", l.Cut, after)
+		}
+	})
+}
+
 // A server that never sends a token is given up after a request's own time-out.
 func TestOpenLoopSilent(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
