@@ -144,7 +144,7 @@ lag: build ## send 200 and 2,000 requests a second to the built-in server over s
 	$(BIN) run --out results/lag --var url=http://127.0.0.1:$(LAG_PORT) plans/real/lag.hcl || true
 
 .PHONY: tinymodel
-tinymodel: ## teach a small model for gates on answers on a real engine, plans/real/answers.hcl: 20 minutes of a core at most
+tinymodel: ## teach a small model for gates on answers on a real engine, plans/real/lib/answers.hcl: 20 minutes of a core at most
 	plans/real/install.sh $(REAL_DIR) vllm
 	$(REAL_DIR)/vllm/bin/python plans/real/taught.py $(REAL_DIR) 3600 exec/prompt/words.go
 	$(REAL_DIR)/vllm/bin/python plans/real/spoil.py $(REAL_DIR)

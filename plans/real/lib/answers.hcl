@@ -1,7 +1,7 @@
 # A gate on answers on a real engine: the model of `make tinymodel` against itself, or against what
 # plans/real/spoil.py made of it.
 #
-#   tokgate run plans/real/answers.hcl --var model=DIR/taught --var next=DIR/int4
+#   tokgate run plans/real/lib/answers.hcl --var model=DIR/taught --var next=DIR/int4
 
 variable "model" {
   type        = string
