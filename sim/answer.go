@@ -1,20 +1,8 @@
 package sim
 
 import (
-	"unicode/utf8"
-
 	"github.com/tokgate/tokgate/answers"
 )
-
-// words are what answers are made of: one token each, with the space.
-var words = [64]string{
-	" the", " and", " you", " can", " see", " how", " our", " own", " new", " set", " run", " one", " two", " ten", " few", " may",
-	" lot", " bit", " way", " day", " sun", " sky", " sea", " air", " cat", " dog", " fox", " owl", " bee", " ant", " cow", " hen",
-	" red", " big", " old", " hot", " icy", " dry", " wet", " odd", " put", " get", " let", " say", " ask", " try", " use", " fix",
-	" cut", " dig", " fly", " hop", " jog", " mix", " nod", " pay", " row", " sip", " tap", " win", " yes", " not", " but", " for",
-}
-
-const opening = "The" // the first word, one token too
 
 // answer is the text of an answer. Unless it is written out, token i is a function of
 // seed and i.
@@ -63,22 +51,6 @@ func (a *answer) write(n int) {
 	}
 }
 
-// spoken is a text by its tokens; a text has at least one.
-func spoken(text string) []string {
-	var out []string
-	for len(text) > 0 {
-		_, size := nextToken(text)
-		if _, whole := utf8.DecodeRuneInString(text); size == 1 {
-			size = whole // a character is not sent in halves
-		}
-		out, text = append(out, text[:size]), text[size:]
-	}
-	if out == nil {
-		out = []string{" "}
-	}
-	return out
-}
-
 // rightly has the model answer what is asked of it, where it can tell: the question of
 // a built-in task, by reading the prompt, else the JSON or the call that the request
 // wants. It is false where words are all that is wanted.
@@ -101,6 +73,26 @@ func (a *answer) rightly(want *wanted, fx *effect) bool {
 		a.written = spoken(s.Text)
 	}
 	return true
+}
+
+// greedily has the model say its most likely answer, unless the faults want that to
+// another prompt.
+func (p *Profile) greedily(want *wanted, fx *effect) []string {
+	key, text, share := want.key, want.text, 1.0
+	if fx.halfContext {
+		share = 0.5
+	}
+	if fx.other {
+		key, text = key^0x07e2, ""
+	}
+	if fx.canned {
+		key, text = 0, ""
+	}
+	n, parts, draw := p.NaturalOutput.length(rng(key)), 0, want.draw
+	if draw.next(); draw.float() < p.NaturalOutput.Parts {
+		parts = 1 + int(draw.next()%uint64(min(n, 48)))
+	}
+	return newLanguage(want.model, key, text, share).say(n, parts)
 }
 
 // onAnswer says whether a fault changes what an answer says.

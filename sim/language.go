@@ -5,9 +5,36 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tokgate/tokgate/answers"
 )
+
+// words are what answers are made of: one token each, with the space.
+var words = [64]string{
+	" the", " and", " you", " can", " see", " how", " our", " own", " new", " set", " run", " one", " two", " ten", " few", " may",
+	" lot", " bit", " way", " day", " sun", " sky", " sea", " air", " cat", " dog", " fox", " owl", " bee", " ant", " cow", " hen",
+	" red", " big", " old", " hot", " icy", " dry", " wet", " odd", " put", " get", " let", " say", " ask", " try", " use", " fix",
+	" cut", " dig", " fly", " hop", " jog", " mix", " nod", " pay", " row", " sip", " tap", " win", " yes", " not", " but", " for",
+}
+
+const opening = "The" // the first word, one token too
+
+// spoken is a text by its tokens; a text has at least one.
+func spoken(text string) []string {
+	var out []string
+	for len(text) > 0 {
+		_, size := nextToken(text)
+		if _, whole := utf8.DecodeRuneInString(text); size == 1 {
+			size = whole // a character is not sent in halves
+		}
+		out, text = append(out, text[:size]), text[size:]
+	}
+	if out == nil {
+		out = []string{" "}
+	}
+	return out
+}
 
 // language is what the model would say to one prompt, token by token, and how likely it
 // finds what somebody else says. Both follow from the model's name, the prompt and what
@@ -102,26 +129,6 @@ func (l language) say(n int, parts int) []string {
 		l.take(out[i])
 	}
 	return out
-}
-
-// greedily has the model say its most likely answer, unless the faults want that to
-// another prompt.
-func (p *Profile) greedily(want *wanted, fx *effect) []string {
-	key, text, share := want.key, want.text, 1.0
-	if fx.halfContext {
-		share = 0.5
-	}
-	if fx.other {
-		key, text = key^0x07e2, ""
-	}
-	if fx.canned {
-		key, text = 0, ""
-	}
-	n, parts, draw := p.NaturalOutput.length(rng(key)), 0, want.draw
-	if draw.next(); draw.float() < p.NaturalOutput.Parts {
-		parts = 1 + int(draw.next()%uint64(min(n, 48)))
-	}
-	return newLanguage(want.model, key, text, share).say(n, parts)
 }
 
 // behind is where the answer begins in the tokens of a prompt and its answer: after the
