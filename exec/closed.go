@@ -32,9 +32,7 @@ func (rd *round) closed(health *func() metric.Health) {
 	rd.prepare(metric.Warmup, c.Probes, c.Warmup)
 	rd.prepare(metric.Measured, 0, c.Requests(rd.durations[rd.Workload]))
 	rd.prepare(metric.Filler, 0, c.Slots)
-	if c.Stagger == 0 {
-		rd.connect(c.Slots)
-	}
+	rd.connect(c.AtOnce())
 	if !rd.check() || rd.halted() {
 		return
 	}

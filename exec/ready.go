@@ -75,7 +75,7 @@ const connecting = 5 * time.Second
 // connect has connections open for n requests that are due at once.
 func (rd *round) connect(n int) {
 	transport, ok := rd.target.Transport.(client.Prepared)
-	if !ok || !rd.check() || rd.halted() {
+	if !ok || n == 0 || !rd.check() || rd.halted() {
 		return
 	}
 	ctx, cancel := clock.WithTimeout(rd.flying, rd.Clock, connecting)

@@ -24,6 +24,14 @@ type Closed struct {
 	Pause   time.Duration // between a slot's answer and its next request
 }
 
+// AtOnce is how many slots begin at the same moment; 0: they come one after the other.
+func (c Closed) AtOnce() int {
+	if c.Stagger > 0 {
+		return 0
+	}
+	return c.Slots
+}
+
 // First is when a slot starts first, from the round's beginning.
 func (c Closed) First(slot int) time.Duration { return time.Duration(slot) * c.Stagger }
 
