@@ -462,7 +462,7 @@ func nearest(t *plan.Threshold, level plan.Level, o *plan.Open, alpha float64) s
 		worth := min(1, (1-load)*(1-load)/scatter)
 		return int(math.Ceil(float64(need) / spaced(worth, share)))
 	}
-	most := 1 - math.Sqrt(scatter/(1+(float64(level.Requests)/float64(need)-1)/share))
+	most := 1 - math.Sqrt(scatter/(1+(float64(level.Requests)/float64(need)-1)/min(1, 2*share)))
 	words := fmt.Sprintf("which take %d requests at 70%% of the largest rate and %d at 85%%", takes(0.7), takes(0.85))
 	if most <= 0 {
 		return words + fmt.Sprintf("; %d are too few at any", level.Requests)

@@ -169,3 +169,22 @@ func (j *judge) shed(w *plan.Workload, level plan.Level) plan.Level {
 	}
 	return level
 }
+
+// upToLook is the level as it was at its last look: of a part, what its mix had of it
+// then.
+func (j *judge) upToLook(key levelKey, w *plan.Workload, requests int) (l *metric.Level, problem string) {
+	if w.Of == nil {
+		return begun(j.levels[key], requests)
+	}
+	mix := j.recorded[levelKey{key.server, w.Of.Address(), key.level}]
+	if mix == nil {
+		return nil, "the record lacks its mix, workload." + w.Of.Address()
+	}
+	if mix, problem = begun(mix, requests); problem != "" {
+		return nil, problem
+	}
+	if l = partAt(mix, w); l == nil {
+		return nil, "the record lacks it as a part of workload." + w.Of.Address()
+	}
+	return l, ""
+}

@@ -100,30 +100,3 @@ func (v *LookVerdict) bind() {
 		v.Needs = 0
 	}
 }
-
-// searchOf is the search for the capacity of a workload, or of the mix of a part.
-func searchOf(w *plan.Workload) *plan.Capacity {
-	if w.Of != nil {
-		return w.Of.Capacity
-	}
-	return w.Capacity
-}
-
-// upToLook is the level as it was at its last look: of a part, what its mix had of it
-// then.
-func (j *judge) upToLook(key levelKey, w *plan.Workload, requests int) (l *metric.Level, problem string) {
-	if w.Of == nil {
-		return begun(j.levels[key], requests)
-	}
-	mix := j.recorded[levelKey{key.server, w.Of.Address(), key.level}]
-	if mix == nil {
-		return nil, "the record lacks its mix, workload." + w.Of.Address()
-	}
-	if mix, problem = begun(mix, requests); problem != "" {
-		return nil, problem
-	}
-	if l = partAt(mix, w); l == nil {
-		return nil, "the record lacks it as a part of workload." + w.Of.Address()
-	}
-	return l, ""
-}

@@ -221,7 +221,7 @@ func TestSpaced(t *testing.T) {
 	for _, tt := range []struct{ worth, share, want float64 }{
 		{1, 0.05, 1},
 		{0.5, 1, 0.5},
-		{0.1, 0.05, 1 / (1 + 0.05*9)}, // 0.69: ten of all requests are one, 1.45 of the part
+		{0.1, 0.05, 1 / (1 + 0.1*9)}, // 0.53: ten of all requests are one, 1.9 of the part
 		{0, 0.05, 0},
 	} {
 		if got := spaced(tt.worth, tt.share); got != tt.want {

@@ -136,3 +136,11 @@ func withGrowth(list []required, kind metric.LoadKind, level plan.Level, severit
 	}
 	return append(list, required{t, severity, t})
 }
+
+// searchOf is the search for the capacity of a workload, or of the mix of a part.
+func searchOf(w *plan.Workload) *plan.Capacity {
+	if w.Of != nil {
+		return w.Of.Capacity
+	}
+	return w.Capacity
+}

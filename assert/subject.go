@@ -65,8 +65,9 @@ func (s *subject) crowding() float64 {
 
 // spaced is what each request of a part of a mix is worth, where one of all of them is
 // worth so much: between two of the part others come. The mean of n of N requests at
-// random varies by 1/n and by what the N have in common, 1/(worth·N) − 1/N.
-func spaced(worth, share float64) float64 { return 1 / (1 + share*(1/worth-1)) }
+// random varies by 1/n and by what the N have in common, 1/(worth·N) − 1/N, which is
+// taken twice, to be safe where a few busy periods are all there is.
+func spaced(worth, share float64) float64 { return max(worth, 1/(1+2*share*(1/worth-1))) }
 
 // nearness is the rate as a share of the lower bound of the largest one, in words.
 func (s *subject) nearness() string {

@@ -23,8 +23,7 @@ func (rd *round) closed(health *func() metric.Health) {
 		}
 	}
 	if rest := c.Warmup % c.Slots; !c.Fill && rest > 0 {
-		// In some of the slots they would run beside the measured requests of
-		// the others.
+		// In some slots they would run beside measured requests of the others.
 		rd.warmUp(c.Probes, rest)
 		c.Probes, c.Warmup = c.Probes+rest, c.Warmup-rest
 	}

@@ -1,9 +1,7 @@
 package exec
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -72,8 +70,3 @@ func (rd *round) drain() {
 
 // abandon is how long a cancelled request may take to end.
 const abandon = 10 * time.Second
-
-// inFlight lists what is in flight, in order of start.
-func (rd *round) inFlight() []*flight {
-	return slices.SortedFunc(maps.Keys(rd.flights), func(a, b *flight) int { return cmp.Compare(a.number, b.number) })
-}

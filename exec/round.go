@@ -1,9 +1,14 @@
 package exec
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"maps"
+	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/tokgate/tokgate/answers"
@@ -12,6 +17,7 @@ import (
 	"github.com/tokgate/tokgate/exec/telemetry"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/traffic"
 )
 
 // round is one round under way.
@@ -64,6 +70,32 @@ type round struct {
 	lastWarmup string // why the last warm-up request failed
 	lost       error  // the server is gone
 }
+
+// asking is what the requests of a level are made of: all of them, or in a mix those of
+// one part.
+type asking struct {
+	workload *plan.Workload
+	level    *metric.Level // of a part its own, not that of its mix
+	planned  int           // requests of the level
+	prompts  Prompts
+	request  client.Request // what all of them have in common
+	asked    *answers.Ask   // what they ask of their answers
+	kept     *kept
+}
+
+// lot is what a round sends of an asking.
+type lot struct {
+	*asking
+	lengths  load.Lengths
+	due      int   // measured requests
+	measured []int // lengths of their answers, by order of start
+	// first is how many measured requests of the workload came before the round's on
+	// the server.
+	first int
+}
+
+// pick is which lot a request of a mix is of, and its number there.
+type pick struct{ lot, nth int }
 
 type turnID struct {
 	phase metric.Phase
@@ -307,4 +339,46 @@ func (rd *round) failed(s *metric.Sample) {
 		rd.lost = fmt.Errorf("%d connections in a row failed: %s", rd.refused, s.Failure.Message)
 		rd.cut(rd.lost.Error())
 	}
+}
+
+// pick draws the order of further requests of a phase, so many of each part.
+func (rd *round) pick(phase metric.Phase, counts []int, block int) {
+	if rd.picks == nil {
+		rd.picks, rd.given = map[metric.Phase][]pick{}, map[metric.Phase][]int{}
+	}
+	if rd.given[phase] == nil {
+		rd.given[phase] = make([]int, len(counts))
+	}
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s %s %d %s mix %d", rd.level.Workload, rd.level.Name, rd.out.Index, phase, block)
+	for _, part := range traffic.Order(counts, rand.New(rand.NewPCG(uint64(rd.out.Seed), h.Sum64()))) {
+		rd.picks[phase] = append(rd.picks[phase], pick{part, rd.given[phase][part]})
+		rd.given[phase][part]++
+	}
+}
+
+// of is the lot that a request is of, and its number there among those of its phase.
+// What is not measured is drawn stratum by stratum: nobody knows how many there will be.
+func (rd *round) of(phase metric.Phase, order int) (l *lot, nth int) {
+	if rd.Workload.Mix == nil {
+		return rd.lots[0], order
+	}
+	shares := rd.Workload.Shares()
+	for len(rd.picks[phase]) <= order {
+		given := rd.given[phase]
+		if given == nil {
+			given = make([]int, len(shares))
+		}
+		rd.pick(phase, shares.Counts(given, min(shares.Stratum(), mostStratum)), len(rd.picks[phase]))
+	}
+	p := rd.picks[phase][order]
+	return rd.lots[p.lot], p.nth
+}
+
+// mostStratum bounds how many requests are drawn at a time.
+const mostStratum = 100
+
+// inFlight lists what is in flight, in order of start.
+func (rd *round) inFlight() []*flight {
+	return slices.SortedFunc(maps.Keys(rd.flights), func(a, b *flight) int { return cmp.Compare(a.number, b.number) })
 }

@@ -189,3 +189,19 @@ func (s *saturation) ended(f *flight) {
 	}
 	s.next(f.turn.Slot)
 }
+
+// enough is how many tokens a second are no reason to look whether a server answers more: twice
+// what the plan asks for at most; 0: that is not known.
+func enough(w *plan.Workload) float64 {
+	rate := 0.0
+	for _, l := range w.Loads {
+		for _, level := range l.Levels {
+			rate = max(rate, level.Rate)
+		}
+	}
+	if c := w.Capacity; c != nil && c.Over == metric.OpenLoop {
+		rate = max(rate, float64(c.UpTo)*plan.RateStep)
+	}
+	mean, _ := w.AnswerLength()
+	return 2 * rate * mean
+}

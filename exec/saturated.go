@@ -47,22 +47,6 @@ func (r *runner) saturation(t *Target, c Case) (l *metric.Level, lost error) {
 	return l, rd.lost
 }
 
-// enough is how many tokens a second are no reason to look whether a server answers more: twice
-// what the plan asks for at most; 0: that is not known.
-func enough(w *plan.Workload) float64 {
-	rate := 0.0
-	for _, l := range w.Loads {
-		for _, level := range l.Levels {
-			rate = max(rate, level.Rate)
-		}
-	}
-	if c := w.Capacity; c != nil && c.Over == metric.OpenLoop {
-		rate = max(rate, float64(c.UpTo)*plan.RateStep)
-	}
-	mean, _ := w.AnswerLength()
-	return 2 * rate * mean
-}
-
 // answerLength is how many tokens an answer has on average: as asked, or where
 // they end by themselves as those had that completed.
 func answerLength(w *plan.Workload, l *metric.Level) float64 {

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -39,6 +40,118 @@ func (r *runner) series(t *Target, c Case, l *metric.Level) (s *series, lost err
 		return nil, lost
 	}
 	return &series{runner: r, Case: c, target: t, level: l, asks: asks, durations: r.durations}, nil
+}
+
+// askings prepares what a level is asked; nil when it cannot be run, and l says why.
+func (r *runner) askings(t *Target, c Case, l *metric.Level) (out []*asking, lost error) {
+	if c.Workload.Mix == nil {
+		a, lost := r.asking(t, c, l, l)
+		if a == nil {
+			return nil, lost
+		}
+		return []*asking{a}, nil
+	}
+	l.Exact = true
+	for i, part := range c.Workload.Mix {
+		of := c
+		of.Workload, of.Level = part, part.Portion(c.Level)
+		a, lost := r.asking(t, of, l.Parts[i], l)
+		if a == nil {
+			return nil, lost
+		}
+		l.Exact = l.Exact && a.level.Exact
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+// asking prepares what is asked by a workload at a level of its own, in a case of
+// which whole is the level.
+func (r *runner) asking(t *Target, c Case, l, whole *metric.Level) (a *asking, lost error) {
+	prompts, err := t.Prompts(r.starting, c.Workload, r.run.Salt)
+	if err != nil {
+		whole.Skipped = r.secrets.Text(fmt.Sprintf("no prompts could be made: %v", err))
+		if !r.check() {
+			whole.Skipped = r.why()
+		} else if t.Err != nil {
+			lost = t.Err()
+		}
+		return nil, lost
+	}
+	request, err := requestOf(t, c)
+	if err != nil {
+		whole.Skipped = err.Error()
+		return nil, nil
+	}
+	l.Exact = prompts.Exact()
+	ask, err := c.Workload.Ask(0)
+	if err != nil && c.Workload.Output.Natural {
+		l.Notes = append(l.Notes, r.secrets.Text(unheld(err)))
+	}
+	return &asking{workload: c.Workload, level: l, planned: c.Level.Requests, prompts: prompts, request: request, asked: ask, kept: keptOf(l)}, nil
+}
+
+// lots prepares what a round sends, of so many measured requests in each of its parts.
+func (s *series) lots(rd *round, due []int) {
+	counts := []int{rd.out.Due}
+	if s.Workload.Mix != nil {
+		counts = s.deal(rd, due)
+	}
+	for i, a := range s.asks {
+		l := &lot{asking: a, due: counts[i]}
+		of := [2]string{a.level.Server, a.level.Workload}
+		l.first = s.sent[of]
+		s.sent[of] += l.due
+		l.lengths = load.Lengths{
+			Mean: a.workload.Output.Mean, Jitter: a.workload.Output.Jitter,
+			Seed: rd.out.Seed, Workload: a.level.Workload, Level: rd.level.Name, Round: rd.out.Index,
+		}
+		if a.workload.Output.Natural {
+			l.lengths.Jitter = 0 // the mean is the cap of an answer that ends by itself
+		}
+		if rd.out.Time == 0 {
+			l.measured = l.lengths.Measured(l.due)
+		}
+		rd.lots = append(rd.lots, l)
+	}
+}
+
+// deal draws which part of its mix each measured request of the round is of, and says
+// how many are of each: both sides of a comparison are dealt the same.
+func (s *series) deal(rd *round, due []int) []int {
+	shares := s.Workload.Shares()
+	counts := make([]int, len(shares))
+	given := map[*series][]int{}
+	for i, n := range due {
+		of := s
+		if len(s.stages) > 0 {
+			of = s.stages[i]
+		}
+		if given[of] == nil {
+			given[of] = of.given()
+		}
+		part := shares.Counts(given[of], n)
+		for k, n := range part {
+			counts[k], given[of][k] = counts[k]+n, given[of][k]+n
+		}
+		rd.pick(metric.Measured, part, i)
+	}
+	return counts
+}
+
+// given is how many measured requests of the level each part of its mix had so far.
+func (s *series) given() []int {
+	out := make([]int, len(s.asks))
+	for _, r := range slices.Concat(s.before, s.level.Rounds) {
+		for _, x := range r.Samples {
+			for k, a := range s.asks {
+				if x.Phase == metric.Measured && x.Part == a.workload.PartName() {
+					out[k]++
+				}
+			}
+		}
+	}
+	return out
 }
 
 // play adds rounds of so many measured requests each. It says whether all of

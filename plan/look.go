@@ -67,10 +67,7 @@ func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 	}
 	level.Rounds = max(level.Rounds, 1)
 	whole := Look{Due: level.due(0, level.Rounds), Requests: level.Requests, Spent: 1, Planned: 1}
-	if p.once(w, level) {
-		return []Look{whole}
-	}
-	if !w.requires(level.Name) {
+	if p.once(w, level) || !w.requires(level.Name) {
 		return []Look{whole}
 	}
 	ends := []int{level.Requests}

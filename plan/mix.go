@@ -28,9 +28,6 @@ func (w *Workload) Part(base *Workload, share int) *Workload {
 // it is.
 func (w *Workload) PartName() string { return metric.PartName(w.Of.Address(), w.Address()) }
 
-// Whole are the workload and, of a mix, its parts.
-func (w *Workload) Whole() []*Workload { return append([]*Workload{w}, w.Mix...) }
-
 // Shares are those of the parts of a mix, in their order.
 func (w *Workload) Shares() traffic.Shares {
 	var out traffic.Shares

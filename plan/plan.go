@@ -491,3 +491,6 @@ func (w *Workload) Fixed(name string) *Level {
 	}
 	return nil
 }
+
+// Whole are the workload and, of a mix, its parts.
+func (w *Workload) Whole() []*Workload { return append([]*Workload{w}, w.Mix...) }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -238,4 +239,18 @@ func longestLoad(c exec.Case) (d time.Duration, ok bool) {
 		return c.Level.Lasts() + request, true
 	}
 	return time.Duration(waves) * (request + c.Load.Pause), ok
+}
+
+// tokensOf are those of a case's prompts and answers; sized says whether its prompts
+// have a length of their own.
+func tokensOf(c exec.Case) (in, out int, sized bool) {
+	if c.Level.Speedup > 0 {
+		input, output := c.Load.Open.Trace.Means()
+		n := float64(c.Level.Requests)
+		return int(input*n + 0.5), int(output*n + 0.5), true
+	}
+	prompt, sized := c.Workload.PromptLength()
+	answer, _ := c.Workload.AnswerLength()
+	n := float64(c.Level.Requests)
+	return int(math.Round(n * prompt)), int(math.Round(n * answer)), sized
 }

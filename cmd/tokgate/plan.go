@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -210,20 +209,6 @@ func (x *expansion) cases() {
 	x.para("  ", fmt.Sprintf("Together %s%s requests, %s input tokens and %s output tokens. Warm-up requests, and those that keep a level up while its last ones finish, come on top.",
 		least, grouped(requests), grouped(input), grouped(output)))
 	x.saturations(cases)
-}
-
-// tokensOf are those of a case's prompts and answers; sized says whether its prompts
-// have a length of their own.
-func tokensOf(c exec.Case) (in, out int, sized bool) {
-	if c.Level.Speedup > 0 {
-		input, output := c.Load.Open.Trace.Means()
-		n := float64(c.Level.Requests)
-		return int(input*n + 0.5), int(output*n + 0.5), true
-	}
-	prompt, sized := c.Workload.PromptLength()
-	answer, _ := c.Workload.AnswerLength()
-	n := float64(c.Level.Requests)
-	return int(math.Round(n * prompt)), int(math.Round(n * answer)), sized
 }
 
 // saturations says what is measured before the first rate of a workload on a server.

@@ -37,7 +37,7 @@ func levelIndex(w *plan.Workload) levelSet {
 // says that the workload's capacity is searched. The levels of one without a load are
 // those of its mixes.
 func readAt(b *body, sla *plan.SLA, w *plan.Workload, levels levelSet) []string {
-	searched, deferred := w.Capacity != nil, b.d.loadless[w] != nil
+	searched, deferred := w.Capacity != nil, b.d.isLoadless(w)
 	if !b.given("at") {
 		sla.AtCapacity = searched
 		switch {

@@ -157,7 +157,7 @@ func (d *decoder) checkExtension(w *plan.Workload) {
 
 // checkContext compares the longest request with what the server was told to
 // allow.
-func (d *decoder) checkContext(b *body, w *plan.Workload) {
+func (d *decoder) checkContext(rng hcl.Range, w *plan.Workload) {
 	longest := w.Longest()
 	if w.Input == 0 || w.Output.Mean == 0 {
 		return
@@ -171,7 +171,6 @@ func (d *decoder) checkContext(b *body, w *plan.Workload) {
 		if limit == 0 || longest <= limit {
 			continue
 		}
-		rng := b.rangeOf("input_tokens")
 		d.errorf(rng, sumContextLength, "workload.%s needs %d tokens (%s), but server.%s allows %d (%s at %s).",
 			w.Address(), longest, parts, s.Address(), limit, flag.Name, flag.Range)
 	}

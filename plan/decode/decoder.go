@@ -80,7 +80,7 @@ type decoder struct {
 	servers   map[string]*family[plan.Server]
 	workloads map[string]*family[plan.Workload]
 	mixes     []*mixture
-	loadless  map[*plan.Workload]*body      // workloads without a load
+	loadless  map[*plan.Workload]hcl.Range  // workloads without a load
 	at        map[*plan.SLA][]levelNamed    // the levels that sla blocks name; absent: it names none
 	unasked   map[*plan.Load]map[string]int // the requests of levels that have the default
 	instances int                           // of for_each, all blocks together
@@ -94,6 +94,31 @@ type decoder struct {
 	baseLoaded bool                                        // the plan of the base branch was looked for
 	baseBranch *plan.Plan                                  // nil: there is none
 	baseWhy    string                                      // why
+}
+
+// isLoadless says whether a workload has neither a load nor a search.
+func (d *decoder) isLoadless(w *plan.Workload) bool {
+	_, ok := d.loadless[w]
+	return ok
+}
+
+// mixture is a mix whose parts are not known yet.
+type mixture struct {
+	*plan.Workload
+	parts      []portion
+	rng, block hcl.Range // of mix, and of its workload
+}
+
+// portion is a part as the plan names it, with its share in millionths.
+type portion struct {
+	name  string
+	share int
+}
+
+// levelNamed is a level that the at of an sla block names.
+type levelNamed struct {
+	name string
+	rng  hcl.Range
 }
 
 // named is what a reference can name: a variable, a local value, a server or a

@@ -52,7 +52,7 @@ func newDecoder(opts Options) *decoder {
 		values:    map[string]cty.Value{},
 		servers:   map[string]*family[plan.Server]{},
 		workloads: map[string]*family[plan.Workload]{},
-		loadless:  map[*plan.Workload]*body{},
+		loadless:  map[*plan.Workload]hcl.Range{},
 		at:        map[*plan.SLA][]levelNamed{},
 		unasked:   map[*plan.Load]map[string]int{},
 		secrets:   map[string]bool{},

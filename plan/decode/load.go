@@ -29,7 +29,7 @@ func readLoads(b *body, w *plan.Workload, p *preset) {
 		w.Loads = append(w.Loads, load)
 	})
 	if len(b.blocks["load"])+len(b.blocks["capacity"]) == 0 {
-		b.d.loadless[w] = b // it may be a part of a mix
+		b.d.loadless[w] = b.rng // it may be a part of a mix
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/hashicorp/hcl/v2"
-
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/suggest"
@@ -16,28 +14,9 @@ import (
 // for itself.
 var notOfMixes = []string{"preset", "api", "input_tokens", "output_tokens", "request", "prompt", "score", "answers"}
 
-// mixture is a mix whose parts are not known yet.
-type mixture struct {
-	*plan.Workload
-	body  *body
-	parts []portion
-}
-
-// portion is a part as the plan names it, with its share in millionths.
-type portion struct {
-	name  string
-	share int
-}
-
-// levelNamed is a level that the at of an sla block names.
-type levelNamed struct {
-	name string
-	rng  hcl.Range
-}
-
 // readMix reads { chat = "70%", long = "30%" }.
 func (d *decoder) readMix(b *body, w *plan.Workload) {
-	m := &mixture{Workload: w, body: b}
+	m := &mixture{Workload: w, block: b.rng, rng: b.rangeOf("mix")}
 	d.mixes = append(d.mixes, m)
 	w.API = "" // each part has its own
 	d.out.Defaults = slices.DeleteFunc(d.out.Defaults, func(x plan.Default) bool { return x.Path == b.path+".api" })
@@ -67,26 +46,26 @@ func (d *decoder) readMix(b *body, w *plan.Workload) {
 	if sum != traffic.Whole {
 		b.d.errorf(rng, sumOutOfRange, "The shares of a mix are 100%% together; these are %s.", metric.Format(metric.Ratio, float64(sum)/traffic.Whole))
 	}
-	m.refuseOwn()
+	m.refuseOwn(b)
 }
 
 // refuseOwn refuses what the parts have.
-func (m *mixture) refuseOwn() {
+func (m *mixture) refuseOwn(b *body) {
 	part := "each part"
 	if len(m.parts) > 0 {
 		part = "workload." + m.parts[0].name
 	}
 	for _, name := range notOfMixes {
-		at := m.body.rng
+		at := b.rng
 		switch {
-		case m.body.given(name):
-			at = m.body.attrs[name].NameRange
-		case len(m.body.blocks[name]) > 0:
-			at = m.body.blocks[name][0].DefRange
+		case b.given(name):
+			at = b.attrs[name].NameRange
+		case len(b.blocks[name]) > 0:
+			at = b.blocks[name][0].DefRange
 		default:
 			continue
 		}
-		m.body.d.errorf(at, sumConflict, "workload.%s is a mix, and each of its parts has %s of its own: set it in %s.", m.Address(), name, part)
+		b.d.errorf(at, sumConflict, "workload.%s is a mix, and each of its parts has %s of its own: set it in %s.", m.Address(), name, part)
 	}
 }
 
@@ -109,7 +88,7 @@ func (d *decoder) decodeMixes() {
 			}
 			m.Mix = append(m.Mix, own)
 		}
-		m.checkLoads()
+		d.checkLoads(m)
 	}
 	if !d.diags.HasErrors() {
 		for _, m := range d.mixes {
@@ -119,10 +98,10 @@ func (d *decoder) decodeMixes() {
 	var all []*plan.Workload
 	for _, w := range d.out.Workloads {
 		switch mixes := mixesOf[w]; {
-		case d.loadless[w] == nil:
+		case !d.isLoadless(w):
 			all = append(all, w.Whole()...)
 		case len(mixes) == 0:
-			d.errorf(d.loadless[w].rng, sumNoLoad, "workload.%s needs a load block: load { concurrency = [1, 8] }, or a capacity block.", w.Address())
+			d.errorf(d.loadless[w], sumNoLoad, "workload.%s needs a load block: load { concurrency = [1, 8] }, or a capacity block.", w.Address())
 		default:
 			d.checkMixedAt(w, mixes)
 		}
@@ -145,13 +124,13 @@ func (d *decoder) partNamed(m *mixture, part portion) *plan.Workload {
 	if hint == "" && len(names) > 0 {
 		hint = " There is " + choices(names) + "."
 	}
-	d.errorf(m.body.rangeOf("mix"), sumUndeclared, "There is no workload %q to be a part of workload.%s.%s", part.name, m.Address(), hint)
+	d.errorf(m.rng, sumUndeclared, "There is no workload %q to be a part of workload.%s.%s", part.name, m.Address(), hint)
 	return nil
 }
 
 // canBePart says whether a workload can be a part of a mix.
 func (d *decoder) canBePart(m *mixture, w *plan.Workload) bool {
-	rng := m.body.rangeOf("mix")
+	rng := m.rng
 	switch {
 	case w == m.Workload:
 		d.errorf(rng, sumConflict, "workload.%s cannot be a part of itself.", m.Address())
@@ -197,7 +176,7 @@ func (d *decoder) inMix(m *mixture, part *plan.Workload, sla *plan.SLA) {
 
 // checkLoads refuses loads of which nobody knows how many requests they send, and
 // recorded ones, whose requests are what they were.
-func (m *mixture) checkLoads() {
+func (d *decoder) checkLoads(m *mixture) {
 	loads := m.Loads
 	if m.Capacity != nil {
 		loads = append(slices.Clone(loads), m.Capacity.Load)
@@ -206,11 +185,11 @@ func (m *mixture) checkLoads() {
 		timed := slices.ContainsFunc(l.Levels, func(level plan.Level) bool { return level.Duration > 0 })
 		switch {
 		case l.Open != nil && l.Open.Trace != nil:
-			m.body.d.errorf(l.Range, sumConflict, "The rows of a trace say what each request is, and a mix draws it: give workload.%s a rate, or requests in flight.", m.Address())
+			d.errorf(l.Range, sumConflict, "The rows of a trace say what each request is, and a mix draws it: give workload.%s a rate, or requests in flight.", m.Address())
 		case l.Kind == metric.Users:
-			m.body.d.errorf(l.Range, sumConflict, `The shares of a mix are exact, and how many requests users send is not known: give workload.%s a rate, or requests in flight.`, m.Address())
+			d.errorf(l.Range, sumConflict, `The shares of a mix are exact, and how many requests users send is not known: give workload.%s a rate, or requests in flight.`, m.Address())
 		case timed:
-			m.body.d.errorf(l.Range, sumConflict, `The shares of a mix are exact, and how many requests come in a duration is not known: give workload.%s requests, or a rate.`, m.Address())
+			d.errorf(l.Range, sumConflict, `The shares of a mix are exact, and how many requests come in a duration is not known: give workload.%s requests, or a rate.`, m.Address())
 		}
 	}
 }
@@ -227,7 +206,7 @@ func (d *decoder) shareOut(m *mixture) {
 			}
 		}
 		d.checkStages(part)
-		d.checkContext(m.body, part)
+		d.checkContext(m.block, part)
 	}
 	d.checkCapacity(m.Workload)
 }

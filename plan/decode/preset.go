@@ -126,7 +126,7 @@ func addPresetSLA(b *body, w *plan.Workload, p *preset, levels levelSet, bounded
 		if slices.ContainsFunc(bounded[bound.name], func(s *plan.SLA) bool { return s.AtCapacity }) {
 			sla.AtCapacity = false
 		}
-		anywhere := b.d.loadless[w] != nil && len(bounded[bound.name]) == 0 // in a mix
+		anywhere := b.d.isLoadless(w) && len(bounded[bound.name]) == 0 // in a mix
 		if len(sla.At) == 0 && !sla.AtCapacity && !anywhere {
 			continue
 		}

@@ -53,7 +53,7 @@ func readSLA(b *body, w *plan.Workload, levels levelSet) *plan.SLA {
 				b.d.errorf(t.Range, sumNoScore, `accuracy counts right answers; workload.%s has no score block that says which are: score { match = "number" }.`, w.Address())
 			}
 		case "scaling_efficiency":
-			if !levels.have["1"] && b.d.loadless[w] == nil {
+			if !levels.have["1"] && !b.d.isLoadless(w) {
 				b.d.errorf(t.Range, sumNoLevelOne, "scaling_efficiency compares with concurrency 1, which workload.%s does not run: add it to concurrency.", w.Address())
 			}
 		}

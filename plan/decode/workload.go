@@ -46,12 +46,12 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *p
 	readSLAs(b, w, p)
 	d.checkTrace(b, w)
 	d.checkTurns(w)
-	d.checkContext(b, w)
+	d.checkContext(b.rangeOf("input_tokens"), w)
 	d.checkExtension(w)
 	if !mix { // its parts may bound it
 		d.checkCapacity(w)
 	}
-	if d.loadless[w] == nil {
+	if !d.isLoadless(w) {
 		d.checkStages(w)
 	}
 	return w
