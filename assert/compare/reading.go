@@ -56,7 +56,7 @@ func tooOdd(a, beside *metric.PairedAnswer) (excess float64, why string) {
 		why = "it is longer than was asked for"
 	case excess > oddNats:
 		why = "it is unlikely"
-	case a.Stops && (a.Finish != "length" || a.Tokens < a.Asked):
+	case a.Stops && !beside.Long() && (a.Finish != "length" || a.Tokens < a.Asked):
 		why = "it stops in the middle"
 	}
 	return excess, why

@@ -74,7 +74,7 @@ func TestOddAnswers(t *testing.T) {
 		{"three that repeat themselves, likely as they are", every(3, func(p *metric.AnswerPair) { p.Candidate.Repeats, p.Candidate.Loss = true, 1 }), 3, verdict.Fail},
 		{"as the control's do too", every(3, func(p *metric.AnswerPair) { p.Candidate.Repeats, p.Control.Repeats = true, true }), 0, verdict.Pass},
 		{"three that failed", every(3, func(p *metric.AnswerPair) { *p.Candidate = metric.PairedAnswer{Failure: "HTTP 500", Asked: 64} }), 3, verdict.Fail},
-		{"three that are too long", every(3, func(p *metric.AnswerPair) { p.Candidate.Tokens, p.Control.Stops = 900, true }), 3, verdict.Fail},
+		{"three that are too long", every(3, func(p *metric.AnswerPair) { p.Candidate.Tokens, p.Control.Stops, p.Control.Finish = 900, true, "stop" }), 3, verdict.Fail},
 		{"three that stop in the middle", every(3, func(p *metric.AnswerPair) {
 			p.Candidate.Tokens, p.Candidate.Finish, p.Candidate.Stops = 20, "stop", true
 		}), 3, verdict.Fail},
