@@ -95,13 +95,13 @@ test: ## run all tests, with the race detector where it can find anything, and t
 	@$(MAKE) --no-print-directory -j3 test-race test-long test-alone
 
 test-race:
-	CGO_ENABLED=$(CGO) $(GO) test $(RACE) -vet=off -timeout 10m -skip '^TestLong' $$(.ci/concurrent)
+	CGO_ENABLED=$(CGO) $(GO) test $(RACE) -vet=off -timeout 40m -skip '^TestLong' $$(.ci/concurrent)
 
 test-long:
-	CGO_ENABLED=0 $(GO) test -vet=off -timeout 10m -run '^TestLong' $$(.ci/concurrent --long)
+	CGO_ENABLED=0 $(GO) test -vet=off -timeout 40m -run '^TestLong' $$(.ci/concurrent --long)
 
 test-alone:
-	CGO_ENABLED=0 $(GO) test -vet=off -timeout 10m $$(.ci/concurrent --alone)
+	CGO_ENABLED=0 $(GO) test -vet=off -timeout 40m $$(.ci/concurrent --alone)
 
 # Code is tried by the tests of its neighbours too: that of the plan's language, say,
 # by those of the whole program.

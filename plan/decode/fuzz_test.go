@@ -130,6 +130,9 @@ func checkPlanInvariants(t *testing.T, p *plan.Plan) {
 		t.Errorf("confidence %v", p.Gate.Confidence)
 	}
 	required := p.Gate.MeasureOnly || len(p.Asserts) > 0
+	for _, c := range p.Compares {
+		required = required || c.Answers != nil
+	}
 	for _, s := range p.Servers {
 		targets := 0
 		for _, is := range []bool{s.Endpoint != nil, s.Process != nil, s.Container != nil} {
