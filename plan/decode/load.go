@@ -296,11 +296,6 @@ func readRequestCounts(b *body, l *plan.Load) (byLevel map[string]int, fallback 
 	return byLevel, fallback, true
 }
 
-// auto says whether the attribute is "auto".
-func isAuto(v cty.Value) bool {
-	return v.Type() == cty.String && v.IsKnown() && !v.IsNull() && v.AsString() == "auto"
-}
-
 func readWarmup(b *body) int {
 	v, ok := b.value("warmup")
 	if !ok || isAuto(v) {
