@@ -248,9 +248,7 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 		config.LastLimit = limits
 		shown.Forecast = last.forecast(p, only, startTimes(p, last))
 		a.launch(&config, wall, now, out.dir, o.reap)
-		if a.network.Dial == nil { // over sockets, not in a bubble, in which the kernel's timers stand still
-			defer wall.Sharpen()() // requests are due at an instant
-		}
+		defer a.sharpen(wall)()
 	}
 	display, stop, err := a.progress(shown)
 	if err != nil {
@@ -483,4 +481,13 @@ func (a *app) progress(o progress.Options) (d *progress.Display, stop func(), er
 			d.Close()
 		})
 	}, nil
+}
+
+// sharpen has requests go at the instant at which they are due: over sockets, since the
+// kernel's timers do not keep a bubble's time.
+func (a *app) sharpen(wall *clock.Real) (stop func()) {
+	if a.network.Dial != nil {
+		return func() {}
+	}
+	return wall.Sharpen()
 }
