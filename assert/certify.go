@@ -15,7 +15,6 @@ import (
 	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
-	"github.com/tokgate/tokgate/traffic"
 )
 
 // Finding says of one threshold at one level whether the requests that the
@@ -138,14 +137,7 @@ func foresee(t *plan.Threshold, level plan.Level, kind metric.LoadKind, policy p
 
 // ofMix is how many requests of its mix have so many of a part; that many of what stands
 // alone.
-func (f *foreseenLevel) ofMix(requests int) int {
-	if f.level.Share == 0 {
-		return requests
-	}
-	// Millionths are whole: 59 of 5% are 1,180.
-	share := int(math.Round(f.level.Share * traffic.Whole))
-	return (requests*traffic.Whole + share - 1) / share
-}
+func (f *foreseenLevel) ofMix(requests int) int { return plan.OfWhole(requests, f.level.Share) }
 
 // inMix says it in words: ", 1180 of its mix"; "" of what stands alone.
 func (f *foreseenLevel) inMix(requests int) string {

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -142,10 +143,27 @@ func (w *Workload) Own(requests int) int {
 // OfWhole is how many requests of its mix have so many of the part, or that many where
 // it stands alone.
 func (w *Workload) OfWhole(requests int) int {
-	if w.Of == nil || w.Share < 1 {
+	if w.Of == nil {
 		return requests
 	}
-	return (requests*traffic.Whole + w.Share - 1) / w.Share
+	return ofWhole(requests, w.Share)
+}
+
+// OfMix is the part's share of the requests of its mix; 0: it stands alone.
+func (w *Workload) OfMix() float64 { return float64(w.Share) / traffic.Whole }
+
+// OfWhole is how many requests of a mix have so many of a part with that share of them;
+// 0: it stands alone.
+func OfWhole(requests int, share float64) int {
+	// Millionths are whole: 59 of 5% are 1,180.
+	return ofWhole(requests, int(math.Round(share*traffic.Whole)))
+}
+
+func ofWhole(requests, share int) int {
+	if share < 1 {
+		return requests
+	}
+	return (requests*traffic.Whole + share - 1) / share
 }
 
 // AtOnce is how many requests of the level are in flight, or sent at once: of a part of

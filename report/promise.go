@@ -12,7 +12,6 @@ import (
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/report/text"
-	"github.com/tokgate/tokgate/traffic"
 )
 
 // Workload is what the plan said of one workload: what is sent and what must
@@ -61,7 +60,7 @@ func (b *builder) workload(w *plan.Workload) Workload {
 		Input: w.Input, Output: w.Output.Mean, Jitter: some(w.Output.Jitter), Natural: w.Output.Natural, Bounds: []Bound{},
 	}
 	for _, part := range w.Mix {
-		out.Mix = append(out.Mix, b.clean(part.PartName()+" "+metric.Format(metric.Ratio, float64(part.Share)/traffic.Whole)))
+		out.Mix = append(out.Mix, b.clean(part.PartName()+" "+metric.Format(metric.Ratio, part.OfMix())))
 	}
 	if w.Prompt.Dataset != nil {
 		out.Prompts = b.clean(w.Prompt.String())

@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/exec/server/lease"
 	"github.com/tokgate/tokgate/report"
 )
 
@@ -313,10 +314,11 @@ func (l *life) nothing(after string, group int) {
 	}
 }
 
-// notes are those of what a run holds; how long a start took stays.
+// notes are those of what a run holds; what it leaves for the next one stays.
 func (l *life) notes() ([]os.DirEntry, error) {
+	kept := []lease.Memory{lease.Starts, lease.Counts, lease.Calibrations}
 	entries, err := os.ReadDir(l.state())
-	return slices.DeleteFunc(entries, func(e os.DirEntry) bool { return filepath.Ext(e.Name()) == ".start" }), err
+	return slices.DeleteFunc(entries, func(e os.DirEntry) bool { return slices.Contains(kept, lease.Memory(filepath.Ext(e.Name()))) }), err
 }
 
 // Whoever reads the output may stop reading it: the run goes on, and its exit
