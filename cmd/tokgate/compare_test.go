@@ -28,8 +28,11 @@ func TestLongShippedComparisons(t *testing.T) {
 	r := tokgate(t, "run", "--simulate", "--out", mtp, filepath.Join(plansDir, "compare.hcl"))
 	const answer = `mtp: yes for test["chat"], test["single_decode"] and test["stress"]; no for test["long_prefill"]`
 	r.check(t, assert.ExitPass, answer, "flags.speculative-config: not set →")
-	for _, name := range []string{"report.md", "junit.xml", "results.json", "report.html"} {
-		if text := read(t, filepath.Join(mtp, name)); !strings.Contains(text, "decode") || !strings.Contains(text, "mtp: yes for") {
+	for name, says := range map[string]string{
+		"report.md": "mtp: yes for", "junit.xml": "mtp: yes for", "results.json": "mtp: yes for",
+		"report.html": `test long_prefill</th><td data-label="Level">4</td><td data-label="Answer">no</td>`,
+	} {
+		if text := read(t, filepath.Join(mtp, name)); !strings.Contains(text, "decode") || !strings.Contains(text, says) {
 			t.Errorf("%s says nothing of the comparison", name)
 		}
 	}
