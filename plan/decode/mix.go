@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/hashicorp/hcl/v2"
+
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/suggest"
@@ -56,7 +58,7 @@ func (m *mixture) refuseOwn(b *body) {
 		part = "workload." + m.parts[0].name
 	}
 	for _, name := range notOfMixes {
-		at := b.rng
+		var at hcl.Range
 		switch {
 		case b.given(name):
 			at = b.attrs[name].NameRange
