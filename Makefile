@@ -202,7 +202,7 @@ characteristics-full: ## the same with more of them, rates on six servers, into 
 	@sed -i -e '/<!-- table -->/,/<!-- end of table -->/{//!d}' -e '/<!-- table -->/r results/characteristics/table.md' docs/characteristics.md
 	@sed -i -e '/<!-- rates -->/,/<!-- end of rates -->/{//!d}' -e '/<!-- rates -->/r results/characteristics/rates.md' docs/characteristics.md
 	@sed -i -e '/<!-- nights -->/,/<!-- end of nights -->/{//!d}' -e '/<!-- nights -->/r results/characteristics/nights.md' docs/history.md
-	@sed -i -e '/<!-- planted -->/,/<!-- end of planted -->/{//!d}' -e '/<!-- planted -->/r results/characteristics/answers.md' docs/answers.md
+	@sed -i -e '/<!-- planted -->/,/<!-- end of planted -->/{//!d}' -e '/<!-- planted -->/r results/characteristics/answers.md' docs/characteristics.md
 
 RUNS ?= 100
 
