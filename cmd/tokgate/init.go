@@ -61,12 +61,16 @@ loaded for two minutes at most, and they are what it did with a margin, so that
 one that becomes slower by a quarter fails. With --upgrade the plan also compares
 the server that a branch declares with that of its base.
 
+The load is a number of requests in flight; with --rate requests arrive at a rate,
+as users send them.
+
 Exit code 4 where the server at --url does not answer, or cannot be measured.`,
 		Example: `  tokgate init                                   # asks
   tokgate init --url http://127.0.0.1:8000
   tokgate init --engine vllm --model Qwen/Qwen3-8B --image vllm/vllm-openai:v0.19.1 --github
   tokgate init --url http://127.0.0.1:8000 --use-case general_chatbot,rag
   tokgate init --url http://127.0.0.1:8000 --measure
+  tokgate init --url http://127.0.0.1:8000 --rate "4 req/s"
   tokgate init --image vllm/vllm-openai:v0.19.1 --model Qwen/Qwen3-8B --upgrade --github`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -80,6 +84,7 @@ Exit code 4 where the server at --url does not answer, or cannot be measured.`,
 	f.StringVar(&o.answers.Engine, "engine", "", "`engine`: "+strings.Join(engine.Names(engine.Engine.Known), ", ")+" or "+engine.Plain+" (default: what the server says)")
 	f.StringVar(&o.answers.Model, "model", "", "the `model` to start, or to expect")
 	f.StringSliceVar(&o.answers.UseCases, "use-case", nil, "`use cases` to gate: "+strings.Join(starter.Names(), ", ")+" (default: "+starter.UseCases[0].Name+")")
+	f.StringSliceVar(&o.answers.Rates, "rate", nil, "`rates` at which requests arrive, such as \"4 req/s\" (default: the use case's requests in flight)")
 	f.StringVar(&o.file, "plan", "tokgate.hcl", "the `file` to write")
 	f.BoolVar(&o.github, "github", false, "write .github/workflows/tokgate.yml; with --upgrade also tokgate-comment.yml, which comments on the pull request")
 	f.BoolVar(&o.gitlab, "gitlab", false, "write .gitlab/tokgate.yml, to be included")
@@ -95,6 +100,9 @@ func (a *app) init(ctx context.Context, o initOptions) error {
 	in, asking := a.In.(*os.File)
 	if o.measure && o.answers.URL == "" && (o.answers.Image != "" || o.answers.Command != "") {
 		return usageError("start the server and name it with --url", "--measure loads a server that runs: it goes with --url")
+	}
+	if o.measure && len(o.answers.Rates) > 0 {
+		return usageError("tokgate init --help", "--measure keeps requests in flight: it does not go with --rate")
 	}
 	if err := a.complete(ctx, &o.answers, asking && term.IsTerminal(int(in.Fd()))); err != nil {
 		return err
@@ -159,7 +167,7 @@ func (o initOptions) plan() ([]byte, error) {
 	if _, diags := decode.File(decode.Options{Path: o.file, Source: text}); diags.HasErrors() {
 		// No file has the lines that they name.
 		i := slices.IndexFunc(diags, func(d *hcl.Diagnostic) bool { return d.Severity == hcl.DiagError })
-		return nil, usageError("--url, --image, --command or --model has a value that no plan can hold", "%s: %s", strings.ToLower(diags[i].Summary), strings.TrimSuffix(diags[i].Detail, "."))
+		return nil, usageError("--url, --image, --command, --model or --rate has a value that no plan can hold", "%s: %s", strings.ToLower(diags[i].Summary), strings.TrimSuffix(diags[i].Detail, "."))
 	}
 	return text, nil
 }

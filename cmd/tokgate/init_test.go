@@ -36,6 +36,8 @@ func testInit(t *testing.T) {
 	}
 	tokgate(t, "init", "--force", "--image", "lmsysorg/sglang:v0.5.9", "--model", "Qwen/Qwen3-8B", "--use-case", "rag,long_document").check(t, assert.ExitPass)
 	tokgate(t, "init", "--plan", "llama.hcl", "--command", "llama-server -m x.gguf").check(t, assert.ExitPass, "--port {port}")
+	tokgate(t, "init", "--plan", "rate.hcl", "--url", server.URL(), "--rate", "1 req/s,240 req/min").check(t, assert.ExitPass)
+	tokgate(t, "plan", "rate.hcl").check(t, assert.ExitPass, "1 req/s", "4 req/s")
 	tokgate(t, "validate", "llama.hcl").check(t, assert.ExitPass, "is valid")
 	plan := read(t, "tokgate.hcl")
 	for _, want := range []string{`engine = "sglang"`, `model  = "Qwen/Qwen3-8B"`, `workload "rag"`, `workload "long_document"`} {
@@ -60,6 +62,8 @@ func TestInitUsage(t *testing.T) {
 		{[]string{"--image", "x", "--use-case", "cat"}, `--use-case: there is no "cat"`},
 		{[]string{"--image", "vllm/vllm-openai:v0.19.1"}, "--image of vllm needs --model"},
 		{[]string{"--image", "x", "--measure"}, "goes with --url"},
+		{[]string{"--url", "http://127.0.0.1:1", "--measure", "--rate", "4 req/s"}, "does not go with --rate"},
+		{[]string{"--command", "vllm serve m", "--rate", "4"}, "Write 4 req/s"},
 		{[]string{"--url", "http://127.0.0.1:1", "--engine", "vllm", "--upgrade"}, "--upgrade compares"},
 		{[]string{"--command", "serve --fast"}, "{port}"},
 	} {

@@ -86,6 +86,9 @@ type Answers struct {
 	UseCases []string
 	// Longest is the context that the server takes, in tokens; 0: unknown.
 	Longest int
+	// Rates are those at which requests arrive, "4 req/s"; nil: the use cases' numbers
+	// in flight.
+	Rates []string
 	// Upgrade adds the comparison with the base branch. Not of a URL, behind
 	// which there is one server.
 	Upgrade bool
@@ -183,6 +186,8 @@ func (a Answers) check() error {
 		return errors.New("--command must hold {port}, for which a free port is put in each run")
 	case a.Upgrade && a.URL != "":
 		return errors.New("--upgrade compares what two branches declare, and behind --url there is one server: use --image or --command")
+	case len(a.Rates) > 0 && (a.Upgrade || a.Measured != nil):
+		return errors.New("--rate goes with neither --upgrade nor --measure, which keep requests in flight")
 	case len(a.UseCases) == 0:
 		return errors.New("a plan needs a use case: --use-case")
 	}
@@ -206,8 +211,8 @@ func (a Answers) Unmeasured(u UseCase) []int {
 }
 
 // Budget is the minutes that the plan allows itself: half an hour for the
-// server to start and something to spare, and as much for each use case as a
-// slow GPU needs. Of a comparison each of its two servers takes that, and 16
+// server to start and something to spare, as much for each use case as a
+// slow GPU needs, and for each rate its warm-up and its end beside its duration. Of a comparison each of its two servers takes that, and 16
 // starts.
 func Budget(a Answers) int {
 	minutes := 0
@@ -217,6 +222,7 @@ func Budget(a Answers) int {
 		} else {
 			minutes += 15
 		}
+		minutes += 8 * len(a.Rates)
 	}
 	if a.Upgrade {
 		return 30 + 2*minutes + 16*5

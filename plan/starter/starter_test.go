@@ -37,6 +37,9 @@ func TestLongPlan(t *testing.T) {
 				if a.Image != "" {
 					a.Upgrade = true
 				}
+				if a.Rates = nil; a.Command != "" {
+					a.Rates = []string{"0.5 req/s", "240 req/min"}
+				}
 				if a.URL != "" && a.Model == "" {
 					a.Measured = map[string][]Measured{set[0]: {{1, 20, []Bound{{"ttft", "mean < 76.1ms", "measured 69.2 ms"}}}}}
 				}
@@ -53,6 +56,11 @@ func TestLongPlan(t *testing.T) {
 				}
 				if len(p.Workloads) != len(set) || len(p.Servers) != 1 || p.Servers[0].Simulator == nil {
 					t.Errorf("%+v: %d workloads, %d servers", a, len(p.Workloads), len(p.Servers))
+				}
+				for _, w := range p.Workloads {
+					if levels := w.Loads[0].Levels; a.Rates != nil && (len(levels) != 2 || levels[1].Rate != 4 || levels[1].Requests != 1200) {
+						t.Errorf("%+v: levels %+v", a, levels)
+					}
 				}
 				if a.URL != "" && p.Servers[0].Endpoint.URL != a.URL {
 					t.Errorf("the URL %q became %q", a.URL, p.Servers[0].Endpoint.URL)
@@ -75,8 +83,11 @@ func TestPlanRefuses(t *testing.T) {
 		`--use-case: there is no "chat"`:              func(a *Answers) { a.UseCases = []string{"chat"} },
 		"rag needs 4364 tokens, and the server takes": func(a *Answers) { a.Longest = 4096 },
 		"--upgrade compares":                          func(a *Answers) { a.Upgrade = true },
-		"needs --model":                               func(a *Answers) { a.URL, a.Image = "", "x" },
-		"--command must hold {port}":                  func(a *Answers) { a.URL, a.Command = "", "serve" },
+		"--rate goes with neither": func(a *Answers) {
+			a.URL, a.Image, a.Model, a.Upgrade, a.Rates = "", "x", "m", true, []string{"1 req/s"}
+		},
+		"needs --model":              func(a *Answers) { a.URL, a.Image = "", "x" },
+		"--command must hold {port}": func(a *Answers) { a.URL, a.Command = "", "serve" },
 	} {
 		a := good
 		change(&a)
