@@ -140,8 +140,9 @@ real-rate: build ## search the rate that llama.cpp's server carries, twice, with
 LAG_PORT ?= 18099
 .PHONY: lag
 lag: build ## send 200 and 2,000 requests a second to the built-in server over sockets: how late they are, and TTFT beside the server's own; five minutes, on an idle machine
-	@$(BIN) sim --listen 127.0.0.1:$(LAG_PORT) >/dev/null & server=$$!; trap "kill $$server" EXIT; sleep 1; \
+	@mkdir -p results; $(BIN) sim --listen 127.0.0.1:$(LAG_PORT) --log results/lag-server.jsonl >/dev/null & server=$$!; trap "kill $$server" EXIT; sleep 1; \
 	$(BIN) run --out results/lag --var url=http://127.0.0.1:$(LAG_PORT) plans/real/lag.hcl || true
+	@CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestLag$$' -v -lag $(CURDIR)/results/lag -lag-log $(CURDIR)/results/lag-server.jsonl | grep ' at '
 
 .PHONY: tinymodel
 tinymodel: ## teach a small model for gates on answers on a real engine, plans/real/lib/answers.hcl: 20 minutes of a core at most

@@ -15,6 +15,7 @@ type chunker struct {
 	order   *order
 	id      string
 	created int64
+	served  Served
 
 	flush  func() error
 	head   []byte // of every chunk, up to its choices
@@ -132,9 +133,14 @@ func (c *chunker) tokens(from, to int) {
 		c.buf = append(c.buf, `},"logprobs":null,"finish_reason":null}]`...)
 	}
 	c.running()
+	now := c.server.clock.Now()
 	if c.server.options.OnEmit != nil {
-		c.server.options.OnEmit(c.id, c.chunks, c.server.clock.Now())
+		c.server.options.OnEmit(c.id, c.chunks, now)
 	}
+	if c.chunks == 0 {
+		c.served.First = now
+	}
+	c.served.Last, c.served.Tokens = now, to
 	c.chunks++
 	c.send()
 }

@@ -10,7 +10,7 @@ func (s *Server) serveCompletions(w http.ResponseWriter, r *http.Request) { s.se
 
 // serve answers one completion request.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, chat bool) {
-	fx := effectOf(r)
+	fx, arrived := effectOf(r), s.clock.Now()
 	if s.loading() {
 		writeError(w, http.StatusServiceUnavailable, "", "The model is loading.")
 		return
@@ -22,6 +22,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, chat bool) {
 	}
 	number := s.ids.Add(1)
 	c := &chunker{server: s, w: w, fx: fx, order: o, id: s.answerID(r, number, chat), created: s.clock.Now().Unix()}
+	if s.options.OnServed != nil {
+		c.served = Served{ID: c.id, Arrived: arrived}
+		defer func() { s.options.OnServed(c.served) }()
+	}
 	streamed := o.Stream && !fx.notSSE
 	if streamed {
 		c.begin()

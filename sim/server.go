@@ -29,9 +29,21 @@ type Options struct {
 	// in the request's X-Request-Id where it has one), chunk counts them from
 	// 0. It is called from several goroutines at once.
 	OnEmit func(id string, chunk int, at time.Time)
-	Clock  Clock // nil: package time, which under testing/synctest is the bubble's
+	// OnServed is called after every completion request that was understood, from
+	// several goroutines at once.
+	OnServed func(Served)
+	Clock    Clock // nil: package time, which under testing/synctest is the bubble's
 	// Listen is what Start listens with; nil: net.Listen.
 	Listen func(network, address string) (net.Listener, error)
+}
+
+// Served is one completion request by the server's own clock.
+type Served struct {
+	ID      string    `json:"id"` // of its answer, as in OnEmit
+	Arrived time.Time `json:"arrived"`
+	First   time.Time `json:"first,omitzero"` // right before the first token was written; zero: none was
+	Last    time.Time `json:"last,omitzero"`  // right before the last one
+	Tokens  int       `json:"tokens"`         // written, of an answer that is streamed
 }
 
 // Clock is what the server needs of package time.

@@ -140,7 +140,7 @@ func TestStreamsAreGolden(t *testing.T) {
 	}
 }
 
-// What a client reads comes when the engine emits it, and OnEmit says so.
+// What a client reads comes when the engine emits it, and OnEmit and OnServed say so.
 func TestStreamIsInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		type emission struct {
@@ -149,7 +149,8 @@ func TestStreamIsInTime(t *testing.T) {
 		}
 		start := time.Now()
 		var emitted []emission
-		w := newWorld(t, Options{OnEmit: func(id string, chunk int, at time.Time) {
+		var served Served
+		w := newWorld(t, Options{OnServed: func(s Served) { served = s }, OnEmit: func(id string, chunk int, at time.Time) {
 			if id != "chatcmpl-test" {
 				t.Errorf("id %q", id)
 			}
@@ -188,6 +189,11 @@ func TestStreamIsInTime(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, read, cmp.AllowUnexported(emission{})); diff != "" {
 			t.Errorf("read (-want +got):\n%s", diff)
+		}
+		synctest.Wait()
+		log := Served{"chatcmpl-test", start.Add(time.Second), start.Add(want[0].at), start.Add(want[4].at), 5}
+		if diff := cmp.Diff(log, served); diff != "" {
+			t.Errorf("served (-want +got):\n%s", diff)
 		}
 	})
 }

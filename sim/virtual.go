@@ -117,7 +117,7 @@ type Call struct {
 }
 
 // NewVirtual returns a server that begins to load at a time. Options' OnEmit,
-// APIKey and Clock are not used.
+// OnServed, APIKey and Clock are not used.
 func NewVirtual(o Options, at time.Duration) (*Virtual, error) {
 	if o.Profile == nil {
 		o.Profile = DefaultProfile()

@@ -286,6 +286,7 @@ func TestCommands(t *testing.T) {
 	tokgate(t, "sim", "--list").check(t, assert.ExitPass, "default", "http-500")
 	tokgate(t, "sim", "--profile", "defalt").check(t, assert.ExitPlan, "default")
 	tokgate(t, "sim", "--fault", "http-501").check(t, assert.ExitPlan, "http-50")
+	tokgate(t, "sim", "--log", "no/folder").check(t, assert.ExitPlan, "no/folder")
 	tokgate(t, "completion", "bash").check(t, assert.ExitPass, "tokgate")
 	tokgate(t, "schema", "plan").check(t, assert.ExitPass, "tokgate plan, JSON syntax")
 	tokgate(t, "schema", "results").check(t, assert.ExitPass, "tokgate results")

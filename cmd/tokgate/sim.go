@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -17,10 +19,10 @@ import (
 
 func (a *app) simCommand() *cobra.Command {
 	var o struct {
-		listen, profile, model, apiKey, script string
-		faults                                 []string
-		seed                                   int64
-		list                                   bool
+		listen, profile, model, apiKey, script, log string
+		faults                                      []string
+		seed                                        int64
+		list                                        bool
 	}
 	cmd := &cobra.Command{
 		Use:   "sim",
@@ -48,7 +50,16 @@ on the first line. It listens on the loopback interface unless told otherwise.`,
 			if err != nil {
 				return usageError("`tokgate sim --list` lists the faults", "%w", err)
 			}
-			server, err := sim.New(sim.Options{Profile: profile, Seed: o.seed, Model: o.model, APIKey: o.apiKey, Faults: script})
+			options := sim.Options{Profile: profile, Seed: o.seed, Model: o.model, APIKey: o.apiKey, Faults: script}
+			if o.log != "" {
+				file, err := os.Create(o.log)
+				if err != nil {
+					return usageError("", "%w", err)
+				}
+				defer file.Close()
+				options.OnServed = logTo(file)
+			}
+			server, err := sim.New(options)
 			if err != nil {
 				return usageError("", "%w", err)
 			}
@@ -65,11 +76,23 @@ on the first line. It listens on the loopback interface unless told otherwise.`,
 	f.Int64Var(&o.seed, "seed", 1, "of everything random")
 	f.StringArrayVar(&o.faults, "fault", nil, "misbehave: `name` of a fault, and after a colon whom it befalls; may be repeated")
 	f.StringVar(&o.script, "faults", "", "misbehave by a script: a JSON `file` with a list of rules")
+	f.StringVar(&o.log, "log", "", "write a line of JSON to this `file` for each completion request: when it came, and when its first and its last token went")
 	f.BoolVar(&o.list, "list", false, "list the shipped profiles and the faults")
 	// Registering fails only for flags that do not exist.
 	_ = cmd.RegisterFlagCompletionFunc("profile", completeProfiles)
 	_ = cmd.RegisterFlagCompletionFunc("fault", completeFaults)
 	return cmd
+}
+
+// logTo writes what was served, a line each.
+func logTo(w io.Writer) func(sim.Served) {
+	var mu sync.Mutex
+	lines := json.NewEncoder(w)
+	return func(s sim.Served) {
+		mu.Lock()
+		defer mu.Unlock()
+		_ = lines.Encode(s) // a log that can't be written holds up no answer
+	}
 }
 
 func (a *app) serve(ctx context.Context, server *sim.Server, addr string) error {
