@@ -96,6 +96,8 @@ func TestSustained(t *testing.T) {
 		{"its backlog grows by 5 %, the largest rate unknown", 5, nil, "", nil, Fail, "not sustained, by its backlog"},
 		{"undecided, below the largest rate", 2, twelve, "", spreadOut, Pass, "below the largest rate"},
 		{"undecided, near the largest rate", 2, eleven, "", spreadOut, Inconclusive, ""},
+		{"undecided by its backlog, above the largest rate", 2, []float64{9.8, 9.85, 9.82, 9.81}, "", spreadOut, Fail, "above the largest rate"},
+		{"undecided, above that of a saturation that was slower", 2, []float64{7, 7.1, 7, 7.1}, "", spreadOut, Inconclusive, ""},
 		{"undecided, the largest rate unknown", 2, nil, "", spreadOut, Inconclusive, ""},
 		{"undecided, a saturation of nonsense", 2, []float64{12, math.NaN(), 12}, "", spreadOut, Inconclusive, ""},
 		{"no token came any more", 0, twelve, metric.CutStalled, nil, Fail, "the server stopped answering"},

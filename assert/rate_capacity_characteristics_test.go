@@ -110,8 +110,9 @@ func TestLongRateCapacityCharacteristics(t *testing.T) {
 		truth := m.truth(most)
 		for i, limit := range rateLimits {
 			near, certified, over, within, took := 0, 0, 0, 0, time.Duration(0)
-			for k := range *rateSearches {
-				l := m.search(int64(1_000_000*(i+1)+1000*k), limit, 10*time.Minute)
+			for _, l := range onAll(*rateSearches, func(k int64) search.Limit {
+				return m.search(int64(1_000_000*(i+1))+1000*(k-1), limit, 10*time.Minute)
+			}) {
 				pass, estimate := float64(l.L)*plan.RateStep, l.Crossing.N*plan.RateStep
 				took += l.Spent
 				if math.Abs(estimate-truth[i]) <= 0.1*truth[i] {

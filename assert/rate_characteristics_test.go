@@ -6,7 +6,9 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,7 +23,8 @@ import (
 var (
 	rateGates = flag.Int("rates", 4, "simulated gates of each row of the table of rates; below 50 what is true is measured for a quarter as long")
 	rateFull  = flag.Bool("rates-full", false, "on every model of a server, at 2 and 10 requests a second, Poisson and in bursts: hours")
-	rateOnly  = flag.String("rates-model", "", "only models whose name holds this")
+	rateOnly  = flag.String("rates-model", "", "of the full table only models whose name holds this")
+	rateAbout = flag.Float64("rates-about", 0, "and only those of about so many requests a second")
 	rateSeed  = flag.Int64("rates-seed", 0, "added to the seed of each gate")
 	rateTable = flag.String("rates-table", "", "file for the table of rates")
 )
@@ -301,6 +304,7 @@ func rateModels(about float64) []*rateModel {
 	p := *unlimited.profile
 	p.Limits.MaxSeqs, p.Limits.KVTokens, unlimited.profile = 0, 0, &p
 	models = append(models, unlimited, crowded)
+	models = slices.DeleteFunc(models, func(m *rateModel) bool { return !strings.Contains(m.name, *rateOnly) })
 	for _, m := range models {
 		m.answers = 96
 		for range 2 {
@@ -380,31 +384,43 @@ func (m *rateModel) answered(n int, length time.Duration) float64 {
 	return float64(tokens) / float64(m.answers) / (length / 2).Seconds()
 }
 
+// onAll runs so many gates on all processors, numbered from 1.
+func onAll[T any](gates int, gate func(i int64) T) []T {
+	out := make([]T, gates)
+	var todo atomic.Int64
+	var all sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for i := todo.Add(1); i <= int64(gates); i = todo.Add(1) {
+				out[i-1] = gate(i)
+			}
+		})
+	}
+	all.Wait()
+	return out
+}
+
 // sustains writes the rows of a model: how often a rate near its largest one is called
 // sustained.
 func (m *rateModel) sustains(t *testing.T, out *strings.Builder, gates, requests int, truth float64, nears []float64) {
 	growth := withGrowth(nil, metric.OpenLoop, plan.Level{}, "")[0].Threshold
 	for _, near := range nears {
-		levels := make(chan *metric.Level)
-		var todo atomic.Int64
-		for range runtime.GOMAXPROCS(0) {
-			go func() {
-				for i := todo.Add(1); i <= int64(gates); i = todo.Add(1) {
-					seed := int64(1000*near) + 10_000*i + *rateSeed
-					l, _ := m.arriving(seed, near*truth, requests, m.saturated(seed+1, mostInFlight, plan.Saturation, 10))
-					levels <- l
-				}
-			}()
-		}
 		count := map[Outcome]int{}
 		trend, deficit := 0, 0
-		for range gates {
-			l := <-levels
-			count[m.judged(l, growth)]++
-			if trending(l) {
+		for _, x := range onAll(gates, func(i int64) (out struct {
+			Outcome
+			trends, deficient bool
+		}) {
+			seed := int64(1000*near) + 10_000*i + *rateSeed
+			l, _ := m.arriving(seed, near*truth, requests, m.saturated(seed+1, mostInFlight, plan.Saturation, 10))
+			out.Outcome, out.trends, out.deficient = m.judged(l, growth), trending(l), deficient(l)
+			return out
+		}) {
+			count[x.Outcome]++
+			if x.trends {
 				trend++
 			}
-			if deficient(l) {
+			if x.deficient {
 				deficit++
 			}
 		}
@@ -457,10 +473,10 @@ func TestLongRateCharacteristics(t *testing.T) {
 	truth := m.largest()
 	if *rateFull {
 		for _, about := range []float64{10, 2} {
+			if *rateAbout > 0 && about != *rateAbout {
+				continue
+			}
 			for _, m := range rateModels(about) {
-				if !strings.Contains(m.name, *rateOnly) {
-					continue
-				}
 				truth := m.largest()
 				for _, m.shape = range []float64{1, 0.5} {
 					m.sustains(t, &out, *rateGates, int(about*300), truth, []float64{0.5, 0.7, 0.85, 0.95, 1.05, 1.15, 1.3})
@@ -483,13 +499,17 @@ func TestLongRateCharacteristics(t *testing.T) {
 		limit := *threshold("ttft", "p95 < 2s")
 		limit.Limit = at
 		with, without := 0, 0
-		for i := range *rateGates {
-			seed := int64(2000*near) + int64(10_000*(i+1))
+		for _, passes := range onAll(*rateGates, func(i int64) [2]bool {
+			seed := int64(2000*near) + 10_000*i + *rateSeed
 			l, _ := m.arriving(seed, near*truth, requests, m.saturated(seed+1, mostInFlight, plan.Saturation, 10))
-			if m.judged(l, &limit) == Pass {
+			capped := m.judged(l, &limit) == Pass
+			l.Saturation = nil
+			return [2]bool{capped, m.judged(l, &limit) == Pass}
+		}) {
+			if passes[0] {
 				with++
 			}
-			if l.Saturation = nil; m.judged(l, &limit) == Pass {
+			if passes[1] {
 				without++
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/tokgate/tokgate/assert/sample"
 	"github.com/tokgate/tokgate/assert/stat"
@@ -276,7 +277,8 @@ func (s *subject) moreForShare(t *plan.Threshold, share, toPass, effective, n, e
 // What a rate requires beside its thresholds: that the server keeps up with it.
 // Two witnesses say so. The level's own backlog, where it is certain either way:
 // it is asked first, since a server may lose throughput when its queue is never
-// empty. Else the saturation: a rate certainly below the largest one is sustained.
+// empty. Else the saturation: a rate certainly below the largest one is sustained, and
+// one certainly above is not, where the server was no faster than when it was saturated.
 
 // sustained judges the growth of the backlog.
 func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
@@ -322,6 +324,9 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 		if !sample.Meets(g.Share, t.Op, t.Limit) {
 			v.Value = metric.None("the backlog wandered or filled up by more, which decides nothing below the largest rate")
 		}
+	case known && s.level.Rate > above && s.level.Cut == "" && !sample.Meets(g.Share, t.Op, t.Limit) && answered(s.level) <= above:
+		v.Outcome = Fail
+		v.Message = "not sustained, being above the largest rate: " + v.Message
 	default:
 		v.Outcome = Inconclusive
 		v.Notes = append(v.Notes, fmt.Sprintf("these requests could have certified a growth below %s", metric.Format(metric.Ratio, max(high, 0))))
@@ -331,6 +336,16 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 		// What the backlog moves by does not grow with the window while it is stable.
 		v.Needs, v.More = s.more((max(g.Share, 0) + half) * float64(g.Arrivals) / t.Limit)
 	}
+}
+
+// answered is how many requests a second ended over the windows of a rate.
+func answered(l *metric.Level) float64 {
+	n, length := 0, time.Duration(0)
+	for _, p := range l.Passages() {
+		n += p.Arrivals - (p.End - p.Begin)
+		length += p.To - p.From
+	}
+	return float64(n) / length.Seconds()
 }
 
 // recovered judges how long a stage takes until requests are good again: by the worst of its
