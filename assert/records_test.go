@@ -1,6 +1,7 @@
 package assert
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"testing"
@@ -90,6 +91,45 @@ func TestCompareRecords(t *testing.T) {
 	}), ControlName: "old", Claims: mean()})
 	if err != nil || v.Outcome != Error {
 		t.Errorf("%v, %v: a level was not run", v, err)
+	}
+	// What the control of the run has read of the candidate's answers is judged too; of two
+	// runs it has read nothing.
+	answered := func(nats float64) *metric.Run {
+		r := *turns
+		read := &metric.PairedAnswers{Due: 200}
+		for i := range read.Due {
+			p := metric.AnswerPair{Workload: "chat", Level: "4", Order: i}
+			p.Control = &metric.PairedAnswer{Finish: "stop", Asked: 64, Tokens: 64, Loss: 19.2, Scored: 64}
+			again := *p.Control
+			p.Candidate = &again
+			if i < 3 {
+				p.Candidate.Loss += 64 * nats
+			}
+			read.Pairs = append(read.Pairs, p)
+		}
+		r.Comparisons = []*metric.Comparison{{Name: "c", Control: turns.Servers[0].Address, Candidate: turns.Servers[1].Address, Restart: "leg", Answers: read}}
+		return &r
+	}
+	odd := func() []*plan.Claim {
+		return []*plan.Claim{{Changes: []*plan.Change{{Metric: metric.MustLookup("odd_answers"), Limit: 3, Points: true, Text: "count +3"}}}}
+	}
+	for _, row := range []struct {
+		name, says         string
+		control, candidate *metric.Run
+		claims             []*plan.Claim
+		want               Outcome
+	}{
+		{"none odd", "odd_answers: 0 of 200", answered(0), nil, mean(), Pass},
+		{"three odd", "odd_answers: 3 of 200 (3: it is unlikely)", answered(6), nil, mean(), Fail},
+		{"three odd, tolerated", "odd_answers: 3 of 200", answered(6), nil, odd(), Pass},
+		{"nothing was read", "the record holds no answers that the control has read", turns, nil, odd(), Error},
+		{"two runs", "no control has read this candidate's answers", alone(turns, 0), answered(6), mean(), Pass},
+	} {
+		r := compare.Records{Control: row.control, Candidate: cmp.Or(row.candidate, row.control), ControlName: "old", CandidateServer: turns.Servers[1].Address, Claims: row.claims}
+		_, v, err := CompareRecords(r)
+		if text := strings.Join(append(names(v), v.List[0].Notes...), "\n"); err != nil || v.Outcome != row.want || !strings.Contains(text, row.says) {
+			t.Errorf("%s: %v, %v, want %v and %q:\n%s", row.name, v.Outcome, err, row.want, row.says, text)
+		}
 	}
 	// A round of the record that was cut short makes it invalid.
 	turns.Levels[1].Rounds[3].Complete = false

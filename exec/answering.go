@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/tokgate/tokgate/exec/client"
 	"github.com/tokgate/tokgate/exec/load"
@@ -17,10 +18,6 @@ import (
 // Answered is the phase of prompts whose answers a control reads. They are part of no
 // level and of no sample.
 const Answered metric.Phase = "answers"
-
-// againOf is of how many prompts the control answers one twice, in its next leg: what it
-// differs in from itself is what a candidate may differ in too.
-const againOf = 4
 
 // answering has both sides of comparisons answer the same prompts, right after the
 // measured requests of each leg and with as many in flight, and the control say how
@@ -35,21 +32,17 @@ type answering struct {
 // question is one prompt that both sides answer, and the control some of them again.
 type question struct {
 	place
-	order int
-	again bool
+	number int // of all
+	order  int // of those at the place
+	again  bool
 }
 
 // response is one answer and what each control finds of it.
 type response struct {
 	question
 	metric.PairedAnswer
-	raw    string         // what was said, secrets included
-	losses map[*side]loss // by who was asked
-}
-
-type loss struct {
-	nats   float64
-	tokens int
+	raw    string              // what was said, secrets included
+	values map[*side][]float64 // the log-probabilities of its tokens, by who was asked
 }
 
 // answersOf prepares to ask for the answers that the comparisons of a group want; nil:
@@ -99,12 +92,17 @@ func (a *answering) questions(round int, at place, again bool) []question {
 		first += n
 	}
 	for n := first; n < first+a.due[round]; n++ {
-		if a.places[n%len(a.places)] == at && (!again || n%againOf == 0) {
-			out = append(out, question{at, n / len(a.places), again})
+		if a.places[n%len(a.places)] == at && (!again || twice(n)) {
+			out = append(out, question{at, n, n / len(a.places), again})
 		}
 	}
 	return out
 }
+
+// twice says whether the n-th prompt is one that the control answers a second time: one in
+// four, spread by the golden ratio, so that it is also one in four of any few workloads to
+// which the prompts are dealt in turn.
+func twice(n int) bool { return uint32(n)*0x9e3779b9 < 1<<30 }
 
 // Asks is how many prompts both servers of a comparison answer, and how many of them the
 // control a second time; 0 where none is asked for.
@@ -113,7 +111,12 @@ func Asks(c *plan.Compare) (prompts, again int) {
 		return 0, 0
 	}
 	due := load.Split(c.Answers.Prompts, c.Rounds)
-	return c.Answers.Prompts, (c.Answers.Prompts - due[len(due)-1] + againOf - 1) / againOf
+	for n := range c.Answers.Prompts - due[len(due)-1] {
+		if twice(n) {
+			again++
+		}
+	}
+	return c.Answers.Prompts, again
 }
 
 // readsLast says whether a control of the group, which is started anew for each leg, is
@@ -140,33 +143,56 @@ func (a *answering) ask(x *side) {
 		return
 	}
 	x.asked = a.rounds + 1
+	asked, due := make([][]question, len(x.cases)), 0
 	for i, c := range x.cases {
 		at := placeOf(c)
-		questions := a.questions(a.rounds, at, false)
+		asked[i] = a.questions(a.rounds, at, false)
 		if a.control(x) {
-			questions = append(questions, a.questions(a.rounds, at, true)...)
+			asked[i] = append(asked[i], a.questions(a.rounds, at, true)...)
 		}
-		a.askAll(x, x.series[i], questions)
+		due += len(asked[i])
+	}
+	done := a.count(x, false, due)
+	for i, s := range x.series {
+		a.askAll(x, s, asked[i], done)
 	}
 }
 
-func (a *answering) askAll(x *side, s *series, questions []question) {
+func (a *answering) askAll(x *side, s *series, questions []question, done func()) {
 	ctx, cancel := context.WithCancel(a.flying)
 	defer cancel()
 	a.several(len(questions), inFlight(s), func(i int, over func(func())) {
 		q := questions[i]
 		request, err := a.request(s, q)
 		if err != nil {
-			over(func() {})
+			over(done)
 			return
 		}
 		var answer *client.Answer
 		answer = client.NewAnswer(&metric.Sample{OutputAsked: request.Output}, func(sample *metric.Sample) {
-			over(func() { a.hear(x, s, q, sample, answer.Said()) })
+			over(func() {
+				a.hear(x, s, q, sample, answer.Said())
+				done()
+			})
 		})
 		answer.Keep(lookedAtBytes)
 		s.target.Transport.Send(ctx, &request, answer)
 	})
+}
+
+// count tells the observer of answers that a side gives or reads: how many are due, and,
+// each time that it is called, of one more.
+func (a *answering) count(x *side, reading bool, due int) func() {
+	o, ok := a.Observer.(AnswersObserver)
+	if !ok || due == 0 {
+		return func() {}
+	}
+	done := 0
+	o.AnswersDone(x.found.Address, reading, done, due)
+	return func() {
+		done++
+		o.AnswersDone(x.found.Address, reading, done, due)
+	}
 }
 
 // request is what a question is asked by.
@@ -185,7 +211,7 @@ func (a *answering) hear(x *side, s *series, q question, sample *metric.Sample, 
 	if sample.Canceled() {
 		return // it was not answered
 	}
-	h := &response{question: q, raw: said.String(), losses: map[*side]loss{}}
+	h := &response{question: q, raw: said.String(), values: map[*side][]float64{}}
 	h.Leg, h.Finish, h.Text = a.slot, a.secrets.Text(sample.Finish), a.secrets.Text(h.raw)
 	if h.Asked = sample.OutputAsked; sample.Usage != nil {
 		h.Tokens = sample.Usage.Output
@@ -194,23 +220,26 @@ func (a *answering) hear(x *side, s *series, q question, sample *metric.Sample, 
 		h.Failure = a.secrets.Text(f.Message)
 	}
 	form := s.asks[q.order%len(s.asks)].asked.Look(saidBy(said, sample, a.secrets))
-	h.Empty, h.Repeats, h.Invalid = form.Empty, form.Repeats, form.Invalid
+	// So few tokens may all be reasoning: that is read too.
+	h.Empty, h.Repeats, h.Invalid = strings.TrimSpace(h.raw) == "", form.Repeats, form.Invalid
 	x.heard = append(x.heard, h)
 }
 
-// score has a control, which runs, say how likely it finds what it and its candidates
-// answered and it was not asked of yet.
+// score has a server, which runs, say how likely it finds what it was not asked of yet:
+// a control what it and its candidates answered, a candidate some answers of its own.
 func (a *answering) score(x *side) {
-	if a == nil || !a.control(x) || x.target == nil {
+	if a == nil || x.target == nil {
 		return
 	}
 	scorer := x.target.Scorer
 	if scorer == nil {
 		x.unscored = "nothing tells how likely a text is"
 	}
+	unscored := a.unscored(x)
+	done := a.count(x, true, len(unscored))
 	for i, c := range x.cases {
 		var list []*response
-		for _, h := range a.unscored(x) {
+		for _, h := range unscored {
 			if h.place == placeOf(c) {
 				list = append(list, h)
 			}
@@ -220,13 +249,16 @@ func (a *answering) score(x *side) {
 			h := list[i]
 			request, err := a.request(s, h.question)
 			if err != nil || x.unscored != "" {
-				over(func() {})
+				over(done)
 				return
 			}
 			salt := fmt.Sprintf("%x %d %d", a.run.Salt, x.starts, x.questions)
 			x.questions++
 			scorer.Score(a.flying, &request, h.raw, salt, func(logprobs []float64, err error) {
-				over(func() { a.scored(x, h, logprobs, err) })
+				over(func() {
+					a.scored(x, h, logprobs, err)
+					done()
+				})
 			})
 		})
 	}
@@ -238,18 +270,12 @@ func (a *answering) scored(x *side, h *response, logprobs []float64, err error) 
 	switch {
 	case errors.Is(err, client.ErrNoScores):
 		x.unscored = a.secrets.Text(err.Error())
-	case err == nil:
-		l := loss{tokens: len(logprobs)}
-		for _, v := range logprobs {
-			l.nats -= v
-		}
-		if !math.IsNaN(l.nats) && !math.IsInf(l.nats, 0) {
-			h.losses[x] = l
-		}
+	case err == nil && !slices.ContainsFunc(logprobs, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }):
+		h.values[x] = logprobs
 	}
 }
 
-// unscored are the answers that a control was not asked of yet: of one without text
+// unscored are the answers that a server was not asked of yet: of one without text
 // nothing can be said.
 func (a *answering) unscored(x *side) []*response {
 	var out []*response
@@ -257,11 +283,8 @@ func (a *answering) unscored(x *side) []*response {
 		return nil
 	}
 	for _, y := range a.sides {
-		if y != x && !a.reads(x, y) {
-			continue
-		}
 		for _, h := range y.heard {
-			if _, known := h.losses[x]; !known && h.raw != "" && h.Readable() {
+			if _, known := h.values[x]; !known && h.Readable() && a.reads(x, y, h) {
 				out = append(out, h)
 			}
 		}
@@ -269,14 +292,22 @@ func (a *answering) unscored(x *side) []*response {
 	return out
 }
 
-// reads says whether x is the control that reads the answers of y.
-func (a *answering) reads(x, y *side) bool {
-	for _, c := range a.group.Compares {
-		if c.Answers != nil && c.Control.Server == x.server && c.Candidate == y.server {
-			return true
-		}
+// reads says whether x is to read an answer of y: as its control, or as the one that
+// gave it.
+func (a *answering) reads(x, y *side, h *response) bool {
+	if x == y {
+		return a.control(x) || twice(h.number)
 	}
-	return false
+	return slices.ContainsFunc(a.group.Compares, func(c *plan.Compare) bool {
+		return c.Answers != nil && c.Control.Server == x.server && c.Candidate == y.server
+	})
+}
+
+// shed leaves out the prompts of rounds that are not played.
+func (a *answering) shed() {
+	if a != nil {
+		a.due = a.due[:min(a.rounds, len(a.due))]
+	}
 }
 
 // rest has the controls read what is left when the rounds are over: the last leg is
@@ -357,6 +388,7 @@ func (a *answering) pairs(c *plan.Compare) *metric.PairedAnswers {
 				out.Due++
 				pair := metric.AnswerPair{Workload: at.workload.Address(), Level: at.level, Order: q.order}
 				pair.Control, pair.Candidate = ofControl[q].by(control), ofCandidate[q].by(control)
+				ofCandidate[q].weigh(pair.Candidate, candidate, control)
 				q.again = true
 				pair.Again = ofControl[q].by(control)
 				pair.Hold()
@@ -384,6 +416,19 @@ func (h *response) by(control *side) *metric.PairedAnswer {
 		return nil
 	}
 	out := h.PairedAnswer
-	out.Loss, out.Scored = h.losses[control].nats, h.losses[control].tokens
+	for _, v := range h.values[control] {
+		out.Loss, out.Scored = out.Loss-v, out.Scored+1
+	}
 	return &out
+}
+
+// weigh fills in how far two servers' values of an answer lie apart, where they know it by
+// as many tokens.
+func (h *response) weigh(out *metric.PairedAnswer, own, control *side) {
+	if h == nil || len(h.values[own]) != len(h.values[control]) {
+		return
+	}
+	for i, v := range h.values[own] {
+		out.Gap, out.Weighed = out.Gap+math.Abs(v-h.values[control][i]), out.Weighed+1
+	}
 }

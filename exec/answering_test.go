@@ -16,10 +16,11 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// reader is a control that reads answers: each token costs one nat, and reading a
+// reader is a server that reads answers: each token costs so much, and reading a
 // hundred milliseconds. It fails as often as it is told to.
 type reader struct {
 	clock clock.Clock
+	costs float64
 	read  []string // prompts and what was said
 	fail  func(n int) error
 }
@@ -34,7 +35,7 @@ func (r *reader) Score(_ context.Context, q *client.Request, said, salt string, 
 				return
 			}
 		}
-		done([]float64{-1, -1}, nil)
+		done([]float64{-r.costs, -r.costs}, nil)
 	})
 }
 
@@ -48,21 +49,23 @@ func TestAnswering(t *testing.T) {
 		pairs   int
 		scored  int // of the candidate's answers
 		again   int
+		weighed int // of the candidate's answers
 		why     string
 	}{
-		// 53 prompts in 5 rounds are 11, 11, 11, 10, 10; of the first 43 those of number 0, 4,
-		// …, 40 are answered twice. The last leg is the candidate's: the control reads in one
-		// more.
-		{name: "each leg", restart: plan.RestartLeg, rounds: 5, starts: 6, pairs: 53, scored: 53, again: 11},
-		{name: "the last leg is the control's", restart: plan.RestartLeg, rounds: 6, starts: 6, pairs: 53, scored: 53, again: 12},
-		{name: "both stay", restart: plan.RestartNever, rounds: 5, starts: 1, pairs: 53, scored: 53, again: 11},
-		{name: "a failure is tried again", restart: plan.RestartLeg, rounds: 5, starts: 6, pairs: 53, scored: 53, again: 11, fail: func(n int) error {
+		// 53 prompts in 5 rounds are 11, 11, 11, 10, 10, in 6 rounds the last ones 8. Of those
+		// before the last round 0, 2, 5, 10, 13, 18, 23, 26, 31, 34, 36, 39 and, below 45, 44
+		// are answered twice; these and 47 and 52 the candidate reads itself. Where the last leg
+		// is the candidate's the control reads in one more.
+		{name: "each leg", restart: plan.RestartLeg, rounds: 5, starts: 6, pairs: 53, scored: 53, again: 12, weighed: 15},
+		{name: "the last leg is the control's", restart: plan.RestartLeg, rounds: 6, starts: 6, pairs: 53, scored: 53, again: 13, weighed: 15},
+		{name: "both stay", restart: plan.RestartNever, rounds: 5, starts: 1, pairs: 53, scored: 53, again: 12, weighed: 15},
+		{name: "a failure is tried again", restart: plan.RestartLeg, rounds: 5, starts: 6, pairs: 53, scored: 53, again: 12, weighed: 15, fail: func(n int) error {
 			if n%7 == 3 && n < 60 {
 				return errors.New("HTTP 503")
 			}
 			return nil
 		}},
-		{name: "it cannot read", restart: plan.RestartLeg, rounds: 5, starts: 5, pairs: 53, again: 11, why: "no values", fail: func(int) error {
+		{name: "it cannot read", restart: plan.RestartLeg, rounds: 5, starts: 5, pairs: 53, again: 12, why: "no values", fail: func(int) error {
 			return fmt.Errorf("%w: no values", client.ErrNoScores)
 		}},
 	} {
@@ -76,14 +79,17 @@ func TestAnswering(t *testing.T) {
 				config.Launch = func(ctx context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {
 					target, err := launch(ctx, s, state)
 					if readers[s.Address()] == nil {
-						readers[s.Address()] = &reader{clock: c, fail: tt.fail}
+						readers[s.Address()] = &reader{clock: c, fail: tt.fail, costs: 1}
+					}
+					if s.Address() == "b" {
+						readers["b"].costs = 1.25
 					}
 					target.Scorer = readers[s.Address()]
 					return target, err
 				}
 			})
 			got := run.Comparisons[0].Answers
-			scored, again := 0, 0
+			scored, again, weighed := 0, 0, 0
 			for _, p := range got.Pairs {
 				if p.Candidate != nil && p.Candidate.Scored == 2 && p.Candidate.Loss == 2 && p.Control.Scored == 2 {
 					scored++
@@ -91,6 +97,12 @@ func TestAnswering(t *testing.T) {
 				if p.Again != nil {
 					again++
 				}
+				if p.Candidate != nil && p.Candidate.Weighed == 2 && p.Candidate.Gap == 0.5 && p.Control.Weighed == 0 {
+					weighed++
+				}
+			}
+			if weighed != tt.weighed {
+				t.Errorf("%d of the candidate's answers were read by both, want %d", weighed, tt.weighed)
 			}
 			if len(got.Pairs) != tt.pairs || got.Due != 53 || scored != tt.scored || again != tt.again || got.Again != tt.again || !strings.Contains(got.Unscored, tt.why) {
 				t.Errorf("%d pairs of %d, %d read, %d again of %d, unread because %q", len(got.Pairs), got.Due, scored, again, got.Again, got.Unscored)
@@ -101,8 +113,8 @@ func TestAnswering(t *testing.T) {
 			if n := exec.Starts(d.Plan, d.Servers[0]); n != tt.starts && tt.why == "" {
 				t.Errorf("%d starts of the control were planned, want %d", n, tt.starts)
 			}
-			if readers["b"].read != nil {
-				t.Error("the candidate read")
+			if n := len(readers["b"].read); tt.fail == nil && n != tt.weighed {
+				t.Errorf("the candidate read %d answers", n)
 			}
 			if prompts, again := exec.Asks(d.Compares[0]); prompts != 53 || again != tt.again {
 				t.Errorf("planned: %d prompts, %d again", prompts, again)
@@ -155,5 +167,29 @@ func TestAnsweringCutShort(t *testing.T) {
 	rec := run.Comparisons[0]
 	if rec.Skipped == "" || rec.Answers.Due != 50 || len(rec.Answers.Pairs) == 0 || len(rec.Answers.Pairs) >= 50 {
 		t.Errorf("skipped %q, %d of %d pairs", rec.Skipped, len(rec.Answers.Pairs), rec.Answers.Due)
+	}
+}
+
+// TestAnsweringSheds: the prompts of rounds for which the budget leaves no time are not
+// missed.
+func TestAnsweringSheds(t *testing.T) {
+	run := func(budget time.Duration) *metric.Run {
+		d := newDuel(8, plan.RestartLeg, "a", "b")
+		d.Compares[0].Answers = &plan.Reading{Prompts: 80, MaxTokens: 2}
+		return d.run(t, func(c *exec.Config) { c.Budget = budget })
+	}
+	got := run(run(-1).End / 8 * 13 / 2).Comparisons[0]
+	if n := len(got.Looks); n != 1 || got.Looks[0].Rounds >= 8 || got.Skipped != "" {
+		t.Fatalf("looks %v, skipped %q", got.Looks, got.Skipped)
+	}
+	// Ten prompts a round, and none again of those of the last one.
+	again := 0
+	for _, p := range got.Answers.Pairs {
+		if p.Again != nil {
+			again++
+		}
+	}
+	if due := 10 * got.Looks[0].Rounds; got.Answers.Due != due || len(got.Answers.Pairs) != due || got.Answers.Again != again {
+		t.Errorf("%d pairs of %d, want %d; %d again of %d", len(got.Answers.Pairs), got.Answers.Due, due, again, got.Answers.Again)
 	}
 }

@@ -47,6 +47,14 @@ type CapacityObserver interface {
 	CapacityDone(*metric.Capacity) error
 }
 
+// AnswersObserver is an Observer that also hears how far a server of a comparison is
+// with the answers beside its measured requests: that it gives, or reads where reading
+// is set. It hears of 0 at first, and of due unless the run is stopped.
+type AnswersObserver interface {
+	Observer
+	AnswersDone(server string, reading bool, done, due int)
+}
+
 // ComparisonObserver is an Observer that also hears how a comparison was run.
 // Its levels are heard of like all others: they start and are done once for each
 // leg.

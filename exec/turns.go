@@ -186,6 +186,7 @@ func (t *turns) play(until int, sheds bool) bool {
 			for _, rec := range t.records {
 				rec.Looks = []metric.ComparisonLook{{Rounds: t.rounds, Planned: 1}}
 			}
+			t.answering.shed()
 			return true
 		}
 		if !t.round(until, sheds) {

@@ -262,7 +262,7 @@ var Defs = []Def{
 }
 
 // OfPairs are the metrics of answers that a comparison's control reads, which no server
-// has alone.
+// has alone. Neutral ones are shown, and cannot be bounded.
 var OfPairs = []Def{
 	{Name: "odd_answers", Title: "Odd answers", Unit: Count, Better: LowerIsBetter, Scope: PerLevel, Paired: true,
 		Doc:     "Answers that the control finds more than 1 nat a token less likely than its own to the same prompt, and those that fail, are empty, hold invalid text, repeat themselves, are longer than asked, or stop in the middle of the control's, where the control's own is none of it. What the control has of them itself is subtracted, and the rest counted: \"count +2\".",
@@ -270,9 +270,12 @@ var OfPairs = []Def{
 	{Name: "answer_nll", Title: "Loss of answers", Unit: NatsPerToken, Better: LowerIsBetter, Scope: PerRequest, Paired: true,
 		Doc:     "Mean negative log-likelihood of an answer's tokens, as the control finds them (teacher forcing), over that of its own answers to the same prompts; less what its own second answers are over its first. Odd answers are counted, and not part of it. In nats: \"mean +0.05\".",
 		NoValue: "the control does not tell how likely a given text is"},
-	{Name: "agreement", Title: "Agreement", Unit: Ratio, Better: HigherIsBetter, Scope: PerRequest, Paired: true,
+	{Name: "agreement", Title: "Agreement", Unit: Ratio, Better: Neutral, Scope: PerRequest, Paired: true,
 		Doc:     "Share of an answer before it first differs from the control's to the same prompt, in characters of the longer one. It is shown, and bounds nothing: a harmless change of kernels parts answers early.",
 		NoValue: "the comparison has no answers block"},
+	{Name: "logprob_gap", Title: "Gap of log-probabilities", Unit: NatsPerToken, Better: Neutral, Scope: PerRequest, Paired: true,
+		Doc:     "Mean absolute difference of both servers' log-probabilities of a token, read (teacher forcing) in a quarter of the candidate's answers; odd ones are left out. It is shown, and bounds nothing.",
+		NoValue: "one of the two does not tell how likely a given text is"},
 }
 
 // Untimed says whether the metric is of what an answer says, whenever that came: no

@@ -36,13 +36,17 @@ type PairedAnswer struct {
 	Finish  string `json:"finish,omitempty"`
 	Asked   int    `json:"asked"`             // the most tokens that it may have
 	Tokens  int    `json:"tokens"`            // by the server's count; 0: it did not tell
-	Empty   bool   `json:"empty,omitempty"`   // as of Answer
+	Empty   bool   `json:"empty,omitempty"`   // nothing was said, no reasoning either
 	Repeats bool   `json:"repeats,omitempty"` // likewise
 	Invalid bool   `json:"invalid,omitempty"` // likewise
 	// Loss is its negative log-likelihood by the control in nats, of all Scored tokens
 	// together, by the control's tokenizer; Scored 0: it is not known.
 	Loss   float64 `json:"loss_nats"`
 	Scored int     `json:"scored"`
+	// Gap is how far its own server's log-probabilities of its tokens lie from the
+	// control's, in nats: the sum of |difference| over Weighed tokens; Weighed 0: not known.
+	Gap     float64 `json:"gap_nats,omitempty"`
+	Weighed int     `json:"weighed,omitempty"`
 	// Agrees is the share of it and the control's first answer, of the longer one, before
 	// their first difference, in characters; of the control's first itself 0.
 	Agrees float64 `json:"agrees"`

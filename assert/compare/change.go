@@ -45,10 +45,12 @@ type Change struct {
 	Notes       []string
 	Pairs       []Pair
 
-	lacks string        // why it is not applicable; ""
-	cause verdict.Cause // of an error
-	bound *plan.Change  // nil: shown only
-	delta delta
+	lacks string // why it is not applicable; ""
+	// instead is what its verdict says where the row shows numbers of which none counts; "".
+	instead string
+	cause   verdict.Cause // of an error
+	bound   *plan.Change  // nil: shown only
+	delta   delta
 	decision
 }
 

@@ -111,6 +111,7 @@ type comparison struct {
 	required []*plan.Claim
 	usual    *plan.Claim
 	reading  *plan.Claim // what the answers block brings; nil: there is none
+	reads    []claimed   // what is required of the answers that the control reads, not yet in claims
 	claims   []claimed
 	// unmatched: at a level that is compared one side could not be.
 	unmatched bool

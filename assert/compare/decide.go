@@ -36,7 +36,7 @@ func (x *comparison) settle() {
 	var rows []*Change
 	for _, c := range x.claims {
 		row := &x.out.Changes[c.index]
-		if row.Severity != verdict.SeverityWarn && row.Outcome != verdict.Pass {
+		if row.Severity != verdict.SeverityWarn && row.Outcome != verdict.Pass && row.Outcome != verdict.Skipped {
 			tests, rows = append(tests, testOf(row.Workload, row.delta, row.limit, row.pFail)), append(rows, row)
 		}
 	}
@@ -56,12 +56,12 @@ func (x *comparison) skip(message string) {
 	for _, claim := range x.required {
 		for _, w := range claim.Workloads {
 			for _, ch := range claim.Changes {
-				if !applies(ch, w) || ch.Metric.Paired && w != claim.Workloads[0] {
+				if !applies(ch, w) || ch.Metric.Paired {
 					continue
 				}
-				row := Change{Workload: w.Address(), Metric: ch.Metric, Stat: ch.Stat, OfCapacity: ofCapacity(ch), OfAnswers: ch.Metric.Paired}
+				row := Change{Workload: w.Address(), Metric: ch.Metric, Stat: ch.Stat, OfCapacity: ofCapacity(ch)}
 				levels := []string{""}
-				if !row.OfCapacity && !row.OfAnswers {
+				if !row.OfCapacity {
 					levels = slices.DeleteFunc(slices.Clone(claim.At), func(level string) bool { return w.Fixed(level) == nil })
 				}
 				for _, row.Level = range levels {
@@ -70,17 +70,21 @@ func (x *comparison) skip(message string) {
 			}
 		}
 	}
+	for _, c := range x.reads {
+		row := x.answersRow(c.change)
+		x.list = append(x.list, x.verdictOn(&row, c.claim, c.change, verdict.Skipped, message))
+	}
 }
 
 // require gives a verdict on every required change, at its line of the plan.
 func (x *comparison) require() {
 	for _, c := range x.claims {
 		row := &x.out.Changes[c.index]
-		v := x.verdictOn(row, c.claim, c.change, row.Outcome, row.Message)
+		v := x.verdictOn(row, c.claim, c.change, row.Outcome, cmp.Or(row.instead, row.Message))
 		v.Cause, v.Needs, v.Notes = row.cause, row.Needs, append(v.Notes, row.Notes...)
 		v.Value, v.Low, v.High, v.N = row.Change, row.Low, row.High, len(row.Pairs)
-		if !v.Value.OK {
-			v.Value = metric.None(cmp.Or(row.Why, "not compared"))
+		if !v.Value.OK || row.instead != "" {
+			v.Value = metric.None(cmp.Or(row.instead, row.Why, "not compared"))
 		}
 		if !x.out.Paired {
 			v.Notes = append(v.Notes, drifting)

@@ -22,6 +22,7 @@ func Judge(in Input) (*Comparison, []verdict.Verdict) {
 	if usual := implied(in.Plan, c); usual != nil && !in.Planless {
 		x.required, x.usual = append(slices.Clone(c.Claims), usual), usual
 	}
+	x.reads = x.readings()
 	if c.Control.Server != nil {
 		x.out.Control = c.Control.Server.Address()
 	}

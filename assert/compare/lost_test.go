@@ -78,6 +78,7 @@ func TestOddest(t *testing.T) {
 		r := answersOf(200, tt.change)
 		x := comparison{alpha: 0.05, out: &Comparison{}, record: &metric.Comparison{Answers: r}, Input: Input{Plan: &plan.Plan{},
 			Block: &plan.Compare{Answers: &plan.Reading{Prompts: 200, MaxTokens: 64}, Policy: plan.Policy{Confidence: 0.95}}}}
+		x.reads = x.readings()
 		x.read()
 		var got []string
 		for _, lost := range x.out.Lost[:min(len(x.out.Lost), 4)] {

@@ -91,8 +91,11 @@ func Oddities(r *metric.PairedAnswers) (odd []Oddity, own, of int) {
 }
 
 // readings are the claims on what the control reads, and those that the answers block
-// brings itself.
+// brings itself; nil: there is no such block.
 func (x *comparison) readings() []claimed {
+	if x.Block.Answers == nil {
+		return nil
+	}
 	var out []claimed
 	for _, claim := range x.Block.Claims {
 		for _, ch := range claim.Changes {
@@ -112,6 +115,17 @@ func (x *comparison) readings() []claimed {
 	return out
 }
 
+// Readings are the bounds of a block on what its control reads, with those that its
+// answers block brings by itself, and the workloads that they are of; none without such a
+// block.
+func Readings(p *plan.Plan, c *plan.Compare) (workloads string, bounds []*plan.Change) {
+	x := comparison{Input: Input{Plan: p, Block: c}}
+	for _, r := range x.readings() {
+		workloads, bounds = x.answersRow(r.change).Workload, append(bounds, r.change)
+	}
+	return workloads, bounds
+}
+
 // read judges what both servers answered to the same prompts, as the control reads it.
 func (x *comparison) read() {
 	if x.Block.Answers == nil {
@@ -121,22 +135,24 @@ func (x *comparison) read() {
 	if x.record != nil {
 		r = x.record.Answers
 	}
-	for _, c := range x.readings() {
+	for _, c := range x.reads {
 		row := x.answersRow(c.change)
 		row.Improve, row.Severity, row.bound, row.Limit = c.claim.Improve, verdict.Severity(c.claim.Severity), c.change, metric.Some(c.change.Limit)
 		x.readOne(&row, r, c)
-		if c.index = len(x.out.Changes); c.claim == x.reading && !row.Metric.Paired && row.unsettled(x.alpha) {
-			row.showOnly() // odd_answers counts it
-		} else {
-			x.claims = append(x.claims, c)
+		if c.claim == x.reading && !row.Metric.Paired && row.unsettled(x.alpha) {
+			row.showOnly()
+			row.instead = "so few answers do not decide it: it is shown, and odd_answers counts them"
 		}
-		x.out.Changes = append(x.out.Changes, row)
+		c.index = len(x.out.Changes)
+		x.claims, x.out.Changes = append(x.claims, c), append(x.out.Changes, row)
 	}
 	if r == nil {
 		return
 	}
-	if row, ok := x.agreement(r); ok {
-		x.out.Changes = append(x.out.Changes, row)
+	for _, shown := range []func(*metric.PairedAnswers) (Change, bool){x.agreement, x.gap} {
+		if row, ok := shown(r); ok {
+			x.out.Changes = append(x.out.Changes, row)
+		}
 	}
 	x.oddest(r)
 	if r.Unscored != "" {
@@ -187,10 +203,12 @@ func (c *Change) lack(why string) {
 
 // lacking says what is not there of what was to be answered and read; "" where all is.
 func lacking(r *metric.PairedAnswers, def metric.Def) string {
-	asked, again, unread := 0, 0, 0
+	asked, again, unread, silent := 0, 0, 0, 0
 	for _, p := range r.Pairs {
 		if p.Control != nil && p.Candidate != nil {
-			asked++
+			if asked++; p.Control.Failure != "" || p.Control.Empty {
+				silent++
+			}
 		}
 		if p.Again != nil {
 			again++
@@ -206,6 +224,8 @@ func lacking(r *metric.PairedAnswers, def metric.Def) string {
 		return "no prompt was to be answered"
 	case asked < r.Due:
 		return fmt.Sprintf("%d of %d prompts were answered by both servers", asked, r.Due)
+	case 2*silent > asked: // nothing of the candidate's can then be worse
+		return fmt.Sprintf("the control failed, or said nothing, to %d of %d prompts", silent, asked)
 	case again < r.Again:
 		return fmt.Sprintf("the control answered %d of %d prompts a second time", again, r.Again)
 	case unread > 0 && r.Unscored == "" && def.Paired:
@@ -401,5 +421,26 @@ func (x *comparison) agreement(r *metric.PairedAnswers) (Change, bool) {
 	row.Control, row.Candidate, row.Change, row.Outcome = metric.Some(a), metric.Some(b), metric.Some(b-a), verdict.Skipped
 	row.Message = fmt.Sprintf("agreement: the candidate's answers agree with the control's in %s of their length, the control's second ones in %s",
 		metric.Format(metric.Ratio, b), metric.Format(metric.Ratio, a))
+	return row, true
+}
+
+// gap shows how far both servers' log-probabilities of the same tokens lie apart.
+func (x *comparison) gap(r *metric.PairedAnswers) (Change, bool) {
+	row := x.answersRow(&plan.Change{Metric: metric.MustLookup("logprob_gap"), Stat: metric.Stat{Kind: metric.Mean}, Points: true})
+	sum, tokens, n := 0.0, 0, 0
+	for _, p := range r.Pairs {
+		if p.Control == nil || p.Candidate == nil || p.Candidate.Weighed == 0 {
+			continue
+		}
+		if _, why := tooOdd(p.Candidate, p.Control); why == "" {
+			sum, tokens, n = sum+p.Candidate.Gap, tokens+p.Candidate.Weighed, n+1
+		}
+	}
+	if tokens == 0 {
+		return row, false
+	}
+	row.Candidate, row.Outcome = metric.Some(sum/float64(tokens)), verdict.Skipped
+	row.Message = fmt.Sprintf("logprob_gap: of %d of the candidate's answers, both servers' log-probabilities of a token lie %s apart",
+		n, metric.Format(metric.NatsPerToken, row.Candidate.V))
 	return row, true
 }

@@ -40,6 +40,7 @@ func judgeAnswers(r *metric.PairedAnswers) map[string]Change {
 	if r != nil {
 		x.record = &metric.Comparison{Answers: r}
 	}
+	x.reads = x.readings()
 	x.read()
 	out := map[string]Change{}
 	for _, c := range x.out.Changes {
@@ -178,6 +179,12 @@ func TestAnswersThatLack(t *testing.T) {
 		{"a second answer", lacks(func(r *metric.PairedAnswers) { r.Pairs[4].Again = nil }), verdict.Error, verdict.Error, verdict.Error},
 		{"a score of the candidate's", lacks(func(r *metric.PairedAnswers) { r.Pairs[5].Candidate.Scored = 0 }), verdict.Error, verdict.Error, verdict.Skipped},
 		{"a score of the control's", lacks(func(r *metric.PairedAnswers) { r.Pairs[5].Control.Scored = 0 }), verdict.Error, verdict.Error, verdict.Skipped},
+		// Where the control itself says nothing, nothing can be worse.
+		{"what either says", lacks(func(r *metric.PairedAnswers) {
+			for i := range r.Pairs {
+				r.Pairs[i].Control, r.Pairs[i].Candidate = &metric.PairedAnswer{Failure: "HTTP 400"}, &metric.PairedAnswer{Failure: "HTTP 400"}
+			}
+		}), verdict.Error, verdict.Error, verdict.Error},
 		{"a scorer", lacks(func(r *metric.PairedAnswers) {
 			r.Unscored = "llama.cpp"
 			for i := range r.Pairs {
@@ -214,6 +221,25 @@ func TestFormOfAnswers(t *testing.T) {
 	r := answersOf(200, func(i int, p *metric.AnswerPair) { p.Candidate.Agrees = 0.5 })
 	if got := judgeAnswers(r)["agreement"]; got.Outcome != verdict.Skipped || got.Limit.OK || math.Abs(got.Change.V+0.5) > 1e-9 {
 		t.Errorf("agreement: %+v", got)
+	}
+}
+
+// TestLogprobGap: of two answers of 64 tokens that lie 3.2 and 9.6 nats apart in all, a
+// token lies 0.1 apart; an odd one does not count. It is shown, and bounds nothing.
+func TestLogprobGap(t *testing.T) {
+	r := answersOf(200, func(i int, p *metric.AnswerPair) {
+		if gaps := map[int]float64{0: 3.2, 9: 9.6, 20: 500}; gaps[i] > 0 {
+			p.Candidate.Gap, p.Candidate.Weighed = gaps[i], 64
+		}
+		if i == 20 {
+			p.Candidate.Loss = 64 * 9
+		}
+	})
+	if got := judgeAnswers(r)["logprob_gap"]; got.Outcome != verdict.Skipped || got.Limit.OK || math.Abs(got.Candidate.V-0.1) > 1e-9 || !strings.Contains(got.Message, "of 2 of") {
+		t.Errorf("%+v", got)
+	}
+	if got, ok := judgeAnswers(answersOf(200, func(int, *metric.AnswerPair) {}))["logprob_gap"]; ok {
+		t.Errorf("of no answer: %+v", got)
 	}
 }
 

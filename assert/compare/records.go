@@ -68,6 +68,9 @@ func (r Records) Plan() (*plan.Plan, error) {
 		r.asRun(c, control)
 		p.Servers = []*plan.Server{c.Control.Server, on}
 	}
+	if len(c.Paired()) > 0 {
+		c.Answers = &plan.Reading{} // what the record lacks is an error
+	}
 	p.Compares = []*plan.Compare{c}
 	r.workloads(p, policy, candidate)
 	var levels []string
@@ -91,6 +94,9 @@ func (r Records) asRun(c *plan.Compare, control string) {
 	for _, held := range r.Candidate.Comparisons {
 		if held != nil && held.Control == control && held.Candidate == c.Candidate.Address() {
 			c.Name, c.Restart, c.SideBySide = held.Name, plan.Restart(held.Restart), held.SideBySide
+			if held.Answers != nil {
+				c.Answers = &plan.Reading{}
+			}
 			if held.SideBySide {
 				c.Changed = append(slices.Clone(c.Changed), "gpus") // both ran on both
 			}

@@ -36,6 +36,7 @@ func (x *comparison) comparable() (verdict.Outcome, string) {
 		}
 		if problem == "" {
 			x.only()
+			x.unread()
 		}
 	}
 	if problem == "" {
@@ -107,6 +108,16 @@ func (x *comparison) baseline() string {
 		x.out.Notes = append(x.out.Notes, fmt.Sprintf("%s: the control was recorded in %s (run %s)", drifting, c.Control.Baseline, verdict.OneLine(x.control.ID)))
 	}
 	return problem
+}
+
+// unread notes that answers were read in two runs, but by neither control the other's.
+func (x *comparison) unread() {
+	read := func(run *metric.Run) bool {
+		return slices.ContainsFunc(run.Comparisons, func(c *metric.Comparison) bool { return c != nil && c.Answers != nil })
+	}
+	if x.Block.Answers == nil && (read(x.Run) || read(x.control)) {
+		x.out.Notes = append(x.out.Notes, "odd_answers and answer_nll are not compared: no control has read this candidate's answers; compare the two servers of one run, or name them with --control and --candidate")
+	}
 }
 
 // servers says why the two servers cannot be compared, or differ in more than

@@ -57,6 +57,13 @@ func (o observers) CapacityDone(c *metric.Capacity) error {
 		return nil
 	})
 }
+func (o observers) AnswersDone(server string, reading bool, done, due int) {
+	for _, x := range o {
+		if x, ok := x.(exec.AnswersObserver); ok {
+			x.AnswersDone(server, reading, done, due)
+		}
+	}
+}
 func (o observers) ComparisonDone(c *metric.Comparison) error {
 	return o.each(func(x exec.Observer) error {
 		if x, ok := x.(exec.ComparisonObserver); ok {

@@ -363,14 +363,17 @@ func (x *expansion) comparisons() {
 	for _, c := range compare.Chances(x.p) {
 		x.para("  ", c.String())
 		x.answers(c.Compare)
-		if len(c.Changes) == 0 {
-			continue
-		}
 		t := table{[]int{1, 3}, [][]string{{"Workload", "At", "Required", "Unchanged, it passes"}}}
 		for _, ch := range c.Changes {
 			t.rows = append(t.rows, []string{ch.Workload, ch.Level, ch.Change.Metric.Name + " " + ch.Change.Text, fmt.Sprintf("%.0f%%", 100*ch.Passes)})
 		}
-		t.write(x.out, x.width)
+		workloads, read := compare.Readings(x.p, c.Compare)
+		for _, ch := range read {
+			t.rows = append(t.rows, []string{workloads, "answers", ch.Metric.Name + " " + ch.Text, "not known"})
+		}
+		if len(t.rows) > 1 {
+			t.write(x.out, x.width)
+		}
 	}
 }
 
@@ -386,7 +389,7 @@ func (x *expansion) answers(c *plan.Compare) {
 			tokens = max(tokens, min(c.Answers.MaxTokens, part.Output.Max()))
 		}
 	}
-	x.para("  ", fmt.Sprintf("answers: %s prompts on both servers, %s of them again on the control: %s answers of at most %s, each of which the control then reads (prefill alone)",
+	x.para("  ", fmt.Sprintf("answers: %s prompts on both servers, %s of them again on the control: %s answers of at most %s. The control then reads each of them, and the candidate a quarter of its own (prefill alone)",
 		grouped(prompts), grouped(again), grouped(all), count(tokens, "token")))
 }
 

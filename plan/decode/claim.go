@@ -227,7 +227,8 @@ func ParseChange(name, text string, improve bool) (*plan.Change, error) {
 	if name == capacityDef.Name {
 		def, ok = capacityDef, true
 	}
-	if !ok || !comparable(def) && def.Name != capacityDef.Name {
+	paired := def.Paired && def.Better != metric.Neutral
+	if !ok || !comparable(def) && !paired && def.Name != capacityDef.Name {
 		return nil, fmt.Errorf("%q is not a metric that can be compared.%s", name, suggest.DidYouMean(name, append(metric.Names(comparable), capacityDef.Name)))
 	}
 	c, p := parseChange(def, text, improve)

@@ -430,7 +430,7 @@ func claimAttrs() []*Attr {
 func pairedAttrs() []*Attr {
 	var attrs []*Attr
 	for _, d := range metric.OfPairs {
-		if d.Name != "agreement" {
+		if d.Better != metric.Neutral {
 			attrs = append(attrs, &Attr{Name: d.Name, Type: "change", Doc: d.Doc})
 		}
 	}

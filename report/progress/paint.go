@@ -79,6 +79,9 @@ func (d *Display) block(width int) []line {
 	for _, l := range d.levels {
 		lines = append(lines, d.lines(l, width)...)
 	}
+	for _, a := range d.answers {
+		lines = append(lines, d.reading(a, width))
+	}
 	if rest := d.remaining(); len(lines) > 0 && len(rest) > 0 {
 		lines = append(lines, line{fit(append([]string{"run"}, rest...), width-1), "2"})
 	}

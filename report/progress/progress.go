@@ -63,6 +63,7 @@ type Display struct {
 	servers  []*server     // that are starting, in order of their first state
 	index    int           // of the level, 1-based
 	levels   []*level      // that run; two at most, side by side
+	answers  []*answers    // that servers of a comparison give or read, likewise
 	painted  []int         // widths of the block's lines on the screen
 	lastTime time.Duration
 	phase    string // that is folded; "": none is
@@ -154,6 +155,12 @@ func (d *Display) tick() {
 			d.say(l.title() + ": " + strings.Join(d.facts(l), ", "))
 		}
 	}
+	for _, a := range d.answers {
+		if now-a.lastLine >= lineEvery {
+			a.lastLine = now
+			d.say(fmt.Sprintf("%s: %d of %d", a.title(), a.done, a.due))
+		}
+	}
 }
 
 // Close removes the block and gives the cursor back. It is safe to call more
@@ -165,7 +172,7 @@ func (d *Display) Close() {
 		return
 	}
 	d.fold("")
-	d.servers, d.levels = nil, nil
+	d.servers, d.levels, d.answers = nil, nil, nil
 	if d.opt.TTY {
 		d.paint("")
 		if d.hidden {

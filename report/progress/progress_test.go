@@ -457,6 +457,38 @@ func TestTwoLevels(t *testing.T) {
 	}
 }
 
+// Answers beside the measured requests have a line of their own, on a terminal too, and
+// one that stays once they are given, or read.
+func TestAnswers(t *testing.T) {
+	for _, tty := range []bool{false, true} {
+		var out strings.Builder
+		now := time.Duration(0)
+		d := New(&out, Options{TTY: tty, Now: func() time.Duration { return now }})
+		for done := range 141 {
+			d.AnswersDone("next\x1b[2J", false, done, 140)
+			now += 250 * time.Millisecond
+		}
+		for done := range 3 {
+			d.AnswersDone("today", true, done, 2)
+		}
+		wants := []string{": 140 in 35s\n", "reading answers on today: 2 in 0s\n"}
+		if tty {
+			wants = append(wants, "44/140  answers of next")
+		} else {
+			wants = append(wants, ": 120 of 140\n")
+		}
+		for _, want := range wants {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("nothing says %q:\n%s", want, out.String())
+			}
+		}
+		if strings.Contains(out.String(), "\x1b[2J") || len(d.block(80)) > 0 {
+			t.Errorf("foreign bytes, or something left: %q", d.block(80))
+		}
+		d.Close()
+	}
+}
+
 // Why levels are skipped is said once, when it is the same for all.
 func TestSkippedForOneReason(t *testing.T) {
 	var b bytes.Buffer

@@ -1,0 +1,52 @@
+package progress
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tokgate/tokgate/report/text"
+)
+
+// answers are those that a server of a comparison gives beside its measured requests, or
+// reads.
+type answers struct {
+	server    string
+	reading   bool
+	done, due int
+	since     time.Duration // on the run's clock
+	lastLine  time.Duration // by Now
+}
+
+func (a *answers) title() string {
+	if a.reading {
+		return "reading answers on " + a.server
+	}
+	return "answers of " + a.server
+}
+
+// AnswersDone says how far a server is with its answers.
+func (d *Display) AnswersDone(server string, reading bool, done, due int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	server = text.Line(server)
+	i := slices.IndexFunc(d.answers, func(a *answers) bool { return a.server == server && a.reading == reading })
+	if i < 0 {
+		i = len(d.answers)
+		d.answers = append(d.answers, &answers{server: server, reading: reading, since: d.time(), lastLine: d.opt.Now()})
+	}
+	a := d.answers[i]
+	if a.done, a.due = done, due; done < due {
+		d.tick()
+		return
+	}
+	d.answers = slices.Delete(d.answers, i, i+1)
+	d.say(fmt.Sprintf("%s: %d in %s", a.title(), due, text.Clock((d.time() - a.since).Seconds())))
+}
+
+// reading is the line of answers that are under way.
+func (d *Display) reading(a *answers, width int) line {
+	counts := fmt.Sprintf("%d/%d  %s", a.done, a.due, a.title())
+	room := min(max(width-1-text.Width(counts)-9, 0), 40)
+	return line{bar(a.done, a.due, room) + counts, ""}
+}
