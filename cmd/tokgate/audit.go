@@ -18,13 +18,12 @@ import (
 func (a *app) auditCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "audit RESULTS",
-		Short: "Derive every figure of a run anew from its samples, and compare",
-		Long: `Reads the recording of a results folder (samples.jsonl) by code that shares nothing
-with what measured and judged, derives the figures of every case anew, by the
-definitions in docs/metrics.md, and compares them with results.json and junit.xml. It
-prints each figure that differs, with its size.
+		Short: "Compute every figure of a run again from its samples, and compare",
+		Long: `Computes the figures of every case again from the recording (samples.jsonl), by the
+definitions in docs/metrics.md and with code that shares nothing with the run's, and
+compares them with results.json and junit.xml. It prints each difference and its size.
 
-What the server says of itself, prices, and the bounds of exact tests are not derived.
+It does not check the server's own metrics, prices, and the bounds of exact tests.
 
 Exit code 0: every figure is the same; 1: some differ; 2: no results folder was named;
 4: a file cannot be read, or its lines were changed.`,

@@ -29,14 +29,14 @@ func (a *app) compareCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare CONTROL CANDIDATE",
 		Short: "Compare two recorded runs, or two servers of one; no server is needed",
-		Long: `Compares what two results folders hold: every workload at every level that both
-have, with the verdicts of a compare block. First what differs between the
-servers; what --changed does not name is an error. Then for which workload the
-candidate is better, and the numbers.
+		Long: `Compares two results folders as a compare block does: every workload at every level
+that both have. First it reports how the servers differ; a difference that --changed
+does not name is an error. Then it reports for which workloads the candidate is
+better, and the numbers.
 
-Two runs were measured at two times: they are compared without pairs, and the
-report says that drift is not excluded. Servers that took turns in one run (a
-compare block) are compared in pairs: name that folder twice.
+Two runs were measured at two times, so the comparison is unpaired and the report
+says that drift is not excluded. Servers that took turns in one run (a compare
+block) are compared in pairs: name that folder twice.
 
 Without --tolerate and --improve: throughput -5%, e2e mean +5% and ttft p95 +10%
 are tolerated. The exit code is that of run.`,
@@ -55,13 +55,13 @@ are tolerated. The exit code is that of run.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.control, "control", "", "`address` of the control, where its run has several servers")
-	f.StringVar(&o.candidate, "candidate", "", "`address` of the candidate, likewise")
+	f.StringVar(&o.control, "control", "", "`address` of the control, if its run has several servers")
+	f.StringVar(&o.candidate, "candidate", "", "`address` of the candidate, if its run has several servers")
 	f.StringArrayVar(&o.tolerate, "tolerate", nil, "how much worse the candidate may be: `metric=change` such as 'ttft=p95 +10%'; may be repeated")
-	f.StringArrayVar(&o.improve, "improve", nil, "how much better it must be, likewise")
+	f.StringArrayVar(&o.improve, "improve", nil, "how much better the candidate must be: `metric=change`; may be repeated")
 	f.StringSliceVar(&o.changed, "changed", nil, "what may differ between the servers, such as `image,flags`")
-	f.Float64Var(&o.confidence, "confidence", 0.95, "of every verdict")
-	f.BoolVar(&o.unprotected, "unprotected", false, "compare recordings of a version that did not protect their lines")
+	f.Float64Var(&o.confidence, "confidence", 0.95, "confidence level of each verdict, between 0.5 and 1")
+	f.BoolVar(&o.unprotected, "unprotected", false, "compare recordings of an older version, whose lines have no check")
 	f.StringVarP(&o.out.dir, "out", "o", "", "`folder` for the reports (default: none are written)")
 	o.out.flags(cmd)
 	return cmd

@@ -17,12 +17,12 @@ func (a *app) diffCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff --weakened BASE HEAD",
 		Short: "Compare two versions of a plan: does the second demand less?",
-		Long: `Compares a plan with another version of it, such as that of the base branch with
-that of a pull request, and names what the second demands less of: thresholds that
-are looser or gone, levels that are dropped, fewer requests, a lower confidence,
-what only warns now. What cannot be ordered, such as the condition of an assert,
-counts as weaker when it changes. Both are read with the same variables; secrets
-may be unset. With --policy the second must keep to that policy, too.
+		Long: `Compares two versions of a plan, such as that of the base branch and that of a pull
+request, and lists what the second demands less of: looser or missing thresholds,
+missing levels, fewer requests, a lower confidence, a requirement that only warns
+now. If two values cannot be ordered, such as the condition of an assert, any change
+counts as weaker. Both plans get the same variables; secrets may be unset. With
+--policy the second must also keep to that policy.
 
 Exit code 0: it demands as much; 1: it demands less; 2: one is not a valid plan, or
 the second does not keep to the policy.`,
@@ -44,7 +44,7 @@ the second does not keep to the policy.`,
 	}
 	in.flags(cmd.Flags())
 	in.policyFlag(cmd.Flags())
-	cmd.Flags().BoolVar(&weakened, "weakened", false, "name what the second plan demands less of than the first")
+	cmd.Flags().BoolVar(&weakened, "weakened", false, "list what the second plan demands less of than the first")
 	return cmd
 }
 

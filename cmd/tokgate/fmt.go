@@ -48,7 +48,7 @@ writes standard output.`,
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "write nothing; exit 1 when a plan is not formatted")
 	cmd.Flags().BoolVar(&diff, "diff", false, "show what changes")
-	cmd.Flags().BoolVarP(&recursive, "recursive", "r", false, "folders below too")
+	cmd.Flags().BoolVarP(&recursive, "recursive", "r", false, "search subfolders too")
 	return cmd
 }
 

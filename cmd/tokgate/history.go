@@ -21,16 +21,16 @@ import (
 func (a *app) historyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history",
-		Short: "Keep the nights of a control plan, and tell what changed",
-		Long: `Keeps the figures of every night in a folder of JSON lines, which fits a git
-repository, and holds the last night against those before it: a prediction
-interval for each workload and metric, the noise from night to night, and where
-a series changed, with what else of the server changed on that night. A change
-for the worse stays red until a pin accepts it, or the series is back.
+		Short: "Keep the results of every night, and report what changed",
+		Long: `Keeps the figures of every night in a folder of JSON lines that you can commit, and
+compares the last night with those before it: a prediction interval for each
+workload and metric, the noise from night to night, and the night on which a series
+changed, with what changed on the server. A change for the worse stays red until a
+pin accepts it, or the series is back.
 
-A plan with a history block does this at the end of every run. The first nights
-are recorded; from the eleventh on they are judged. What they are held against
-stays the first nights, until a pin says that a change was accepted.`,
+A plan with a history block does this at the end of every run. The first ten nights
+are only recorded; later ones are judged. They are compared with the first nights
+until a pin accepts a change.`,
 		Example: `  tokgate history add perf/history results/control   # after a run
   tokgate history show perf/history
   tokgate history check perf/history --junit history.xml
@@ -64,8 +64,8 @@ func (a *app) historyAdd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "add HISTORY RESULTS",
 		Short: "Add a recorded run to a history",
-		Long: `Adds the figures of a results folder to a history, which is made if it is not
-there. A run that is in the history already is left as it is.`,
+		Long: `Adds the figures of a results folder to a history, and creates the history if
+needed. A run that is already in it is left as it is.`,
 		Args:              needArgs(2, "tokgate history add perf/history results/control"),
 		ValidArgsFunction: completeFolders,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -149,9 +149,9 @@ func (o nightOutputs) write(n judged.Result, opts nights.Options) error {
 }
 
 func (a *app) historyShow() *cobra.Command {
-	cmd, judge := a.historyJudge("show", "Show a history; the exit code does not judge it", `Shows every series with tonight, what was expected, the noise from night to
-night, the last nights and where it changed. Exit code 0, or 4 when the history
-cannot be read or a report cannot be written.`)
+	cmd, judge := a.historyJudge("show", "Show a history; the exit code does not judge it", `Shows for every series the last night, what was expected, the noise from night to
+night, the nights before and where it changed. Exit code 0; 4: the history cannot be
+read or a report cannot be written.`)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		_, _, err := judge(args[0], 0)
 		return err
@@ -160,14 +160,14 @@ cannot be read or a report cannot be written.`)
 }
 
 func (a *app) historyCheck() *cobra.Command {
-	cmd, judge := a.historyJudge("check", "Judge the last night of a history", `Judges the last night of a history: a figure outside what the nights before it
-predict, on the worse side, fails; one that is missing is an error, and so is a
-last night that is older than --max-age: the nights have stopped.
+	cmd, judge := a.historyJudge("check", "Judge the last night of a history", `Judges the last night of a history. A figure that is worse than the nights before
+it predict fails. A missing figure is an error, and so is a last night that is older
+than --max-age.
 
 Exit codes: 0 as expected, better, or only recorded · 1 worse · 4 something was
 not measured or too long ago, or the history cannot be read.`)
 	var maxAge time.Duration
-	cmd.Flags().DurationVar(&maxAge, "max-age", 72*time.Hour, "how long ago the last night may have started, as a `duration`; 0: any time")
+	cmd.Flags().DurationVar(&maxAge, "max-age", 72*time.Hour, "largest age of the last night, a `duration` such as 72h; 0: any age")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if maxAge < 0 {
 			return usageError("72h is three days, 0 any time", "--max-age %v is not a time that has passed", maxAge)
@@ -195,7 +195,7 @@ func (a *app) historyJudge(name, short, long string) (*cobra.Command, func(dir s
 		cmd.Annotations = gate
 	}
 	f := cmd.Flags()
-	f.Float64Var(&ignore, "ignore", plan.HistoryIgnore, "a smaller change is not told, as a `share`: 0.01 is one percent")
+	f.Float64Var(&ignore, "ignore", plan.HistoryIgnore, "do not report a smaller change; a `share`: 0.01 is one percent")
 	f.StringVar(&out.junit, "junit", "", "write the JUnit XML to this `file`")
 	f.StringVar(&out.markdown, "markdown", "", "write the Markdown report to this `file`")
 	f.StringVar(&out.html, "html", "", "write a page with every series to this `file`")
@@ -251,10 +251,10 @@ func (a *app) historyPin() *cobra.Command {
 	var why string
 	cmd := &cobra.Command{
 		Use:   "pin HISTORY RUN",
-		Short: "Accept a change: hold later nights to this run and those after it",
-		Long: `Begins every series anew with a run: what changed before it is accepted, and
-later nights are held to it and those after it. The reason is kept in the
-history. Without a pin nothing that a server loses is ever forgotten.`,
+		Short: "Accept a change: compare later nights with this run and those after it",
+		Long: `Accepts what changed before a run: every series begins anew with that run, and later
+nights are compared with it and those after it. The reason is kept in the history.
+Without a pin a change for the worse stays red.`,
 		Args:              needArgs(2, `tokgate history pin perf/history 20261120T030000Z-3f9c12 --why "vLLM 0.20 accepted"`),
 		ValidArgsFunction: completeFolders,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -272,7 +272,7 @@ history. Without a pin nothing that a server loses is ever forgotten.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&why, "why", "", "the `reason`, for whoever reads the history later")
+	cmd.Flags().StringVar(&why, "why", "", "the `reason` for accepting the change, kept in the history")
 	return cmd
 }
 

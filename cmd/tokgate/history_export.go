@@ -43,7 +43,7 @@ judges nothing.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "csv", "csv, json or openmetrics")
+	cmd.Flags().StringVar(&format, "format", "csv", "output format: csv, json or openmetrics")
 	return cmd
 }
 

@@ -52,19 +52,18 @@ func (a *app) initCommand() *cobra.Command {
 		Long: `Writes a commented plan, a .gitignore line for the results, and with --github or
 --gitlab the file that runs the plan in CI. What it writes is valid and runs.
 
-Name a server that runs (--url: it is asked what it is), an image to start
-(--image) or a command (--command). On a terminal, what is not said is asked.
-Nothing that exists is overwritten without --force.
+Name a running server (--url), an image to start (--image) or a command
+(--command). On a terminal, init asks for what is missing. It overwrites no file
+without --force.
 
-Thresholds are what users are promised. With --measure the server at --url is
-loaded for two minutes at most, and they are what it did with a margin, so that
-one that becomes slower by a quarter fails. With --upgrade the plan also compares
-the server that a branch declares with that of its base.
+The thresholds come from the use case. With --measure they come from two minutes
+of load on the server at --url, with a margin: a server that becomes slower by a
+quarter fails. With --upgrade the plan also compares the server of a branch with
+the server of its base.
 
-The load is a number of requests in flight; with --rate requests arrive at a rate,
-as users send them.
+The load is a number of requests in flight; with --rate requests arrive at a rate.
 
-Exit code 4 where the server at --url does not answer, or cannot be measured.`,
+Exit code 4: the server at --url does not answer, or cannot be measured.`,
 		Example: `  tokgate init                                   # asks
   tokgate init --url http://127.0.0.1:8000
   tokgate init --engine vllm --model Qwen/Qwen3-8B --image vllm/vllm-openai:v0.19.1 --github
@@ -82,14 +81,14 @@ Exit code 4 where the server at --url does not answer, or cannot be measured.`,
 	f.StringVar(&o.answers.Image, "image", "", "the container `image` to start")
 	f.StringVar(&o.answers.Command, "command", "", "the `command` to start, with its arguments; {port} stands for a free port")
 	f.StringVar(&o.answers.Engine, "engine", "", "`engine`: "+strings.Join(engine.Names(engine.Engine.Known), ", ")+" or "+engine.Plain+" (default: what the server says)")
-	f.StringVar(&o.answers.Model, "model", "", "the `model` to start, or to expect")
+	f.StringVar(&o.answers.Model, "model", "", "the `model` to start; with --url the model to expect")
 	f.StringSliceVar(&o.answers.UseCases, "use-case", nil, "`use cases` to gate: "+strings.Join(starter.Names(), ", ")+" (default: "+starter.UseCases[0].Name+")")
 	f.StringSliceVar(&o.answers.Rates, "rate", nil, "`rates` at which requests arrive, such as \"4 req/s\" (default: the use case's requests in flight)")
 	f.StringVar(&o.file, "plan", "tokgate.hcl", "the `file` to write")
 	f.BoolVar(&o.github, "github", false, "write .github/workflows/tokgate.yml; with --upgrade also tokgate-comment.yml, which comments on the pull request")
 	f.BoolVar(&o.gitlab, "gitlab", false, "write .gitlab/tokgate.yml, to be included")
-	f.BoolVar(&o.measure, "measure", false, "load the server at --url for two minutes, and take thresholds from what it does")
-	f.BoolVar(&o.answers.Upgrade, "upgrade", false, "compare the server with that of the base branch: `compare`, and a workflow with its base")
+	f.BoolVar(&o.measure, "measure", false, "load the server at --url for two minutes, and derive the thresholds from the result")
+	f.BoolVar(&o.answers.Upgrade, "upgrade", false, "add a compare block against the base branch, and with --github a workflow that checks it out")
 	f.BoolVar(&o.force, "force", false, "overwrite what exists")
 	_ = cmd.RegisterFlagCompletionFunc("engine", cobra.FixedCompletions(engine.Names(nil), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("use-case", cobra.FixedCompletions(starter.Names(), cobra.ShellCompDirectiveNoFileComp))

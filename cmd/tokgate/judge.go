@@ -12,12 +12,11 @@ func (a *app) judgeCommand() *cobra.Command {
 	var unprotected bool
 	cmd := &cobra.Command{
 		Use:   "judge RESULTS PLAN",
-		Short: "Judge a recorded run again, under a plan as it is now; no server is needed",
-		Long: `Judges the samples in a results folder against a plan: other thresholds, another
-confidence, other asserts. Answers that were kept (answers.jsonl) are scored and
-looked at again, as the plan says now. Levels that the plan asks for and the run does not
-have are errors, never passes. The folder keeps its own reports unless --out
-names it.
+		Short: "Judge a recorded run again by a plan; no server is needed",
+		Long: `Judges the samples in a results folder by a plan, which may have other thresholds,
+another confidence or other asserts. Kept answers (answers.jsonl) are scored again.
+A level of the plan that the run does not have is an error, never a pass. The
+folder keeps its own reports unless --out names it.
 
 The exit code is that of run.`,
 		Example: `  tokgate judge results/chat chat.hcl
@@ -34,7 +33,7 @@ The exit code is that of run.`,
 		},
 	}
 	in.flags(cmd.Flags())
-	cmd.Flags().BoolVar(&unprotected, "unprotected", false, "judge a recording of a version that did not protect its lines")
+	cmd.Flags().BoolVar(&unprotected, "unprotected", false, "judge a recording of an older version, whose lines have no check")
 	cmd.Flags().StringVarP(&out.dir, "out", "o", "", "`folder` for the reports (default: none are written)")
 	out.flags(cmd)
 	return cmd

@@ -97,7 +97,7 @@ is wrong · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 		},
 	}
 	root.PersistentFlags().StringVar(&a.color, "color", "auto", "colour on the terminal: auto, always or never")
-	root.PersistentFlags().StringVar(&a.workflow, "github", "auto", "annotations, job summary and outputs of GitHub Actions: auto, on or off")
+	root.PersistentFlags().StringVar(&a.workflow, "github", "auto", "write annotations, job summary and outputs of GitHub Actions: auto, on or off")
 	root.SetVersionTemplate(versionLine() + "\n")
 	root.SetHelpCommand(a.helpCommand())
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, err) })

@@ -24,10 +24,10 @@ func (a *app) planCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan FILE|FOLDER...",
 		Short: "Show what a run would do: cases, requests, tokens, requirements, defaults",
-		Long: `Prints the expansion of a plan before anything starts: every case (server,
-workload, level) with its requests and tokens, every requirement with the
-number of requests that can certify it, and every default that was filled in.
-Secrets may be unset. Without --base a server is compared with itself.`,
+		Long: `Prints what a run would do, and starts nothing: every case (server, workload,
+level) with its requests and tokens, every requirement with the number of requests
+that can certify it, every default, the time and the cost. Secrets may be unset.
+Without --base, base.server.NAME is the plan's own server.`,
 		Example: `  tokgate plan plans/demo.hcl
   tokgate plan chat.hcl --var image=vllm/vllm-openai:v0.19.1`,
 		Args:              needPlans,

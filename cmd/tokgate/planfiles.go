@@ -96,12 +96,12 @@ func (in *inputs) flags(f *pflag.FlagSet) {
 		"set a variable, `name=value`; may be repeated, the last one wins")
 	f.Var(&inputFlag{in, func(s string) decode.Input { return decode.Input{File: s} }}, "var-file",
 		"read variables from a `file` (HCL or JSON); may be repeated")
-	f.StringVar(&in.base, "base", "", "checkout of the base branch (a `folder`): controls such as base.server.vllm are those of the same plan there")
+	f.StringVar(&in.base, "base", "", "`folder` with a checkout of the base branch; base.server.NAME is the server of the same plan there")
 }
 
 // policyFlag adds --policy.
 func (in *inputs) policyFlag(f *pflag.FlagSet) {
-	f.StringVar(&in.policy, "policy", "", "hold plans to the policy in a `file`, such as that of the base branch: what they may use, and what they must require")
+	f.StringVar(&in.policy, "policy", "", "policy `file`: what plans may use and must require")
 }
 
 type inputFlag struct {

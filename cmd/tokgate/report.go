@@ -22,13 +22,12 @@ func (a *app) reportCommand() *cobra.Command {
 		Use:   "report RESULTS...",
 		Short: "Show recorded runs again; no server and no plan are needed",
 		Long: `Shows the verdicts and measurements of recorded runs, and writes them in other
-formats on request. It judges nothing: the verdicts are those of the run. Of a
-run that was killed before it was judged, it shows what was measured. Several runs
-are shown one after another and then side by side; --html and --markdown then
-show them together, with their curves over each other.
+formats. It judges nothing: the verdicts are those of the run. If a run was killed
+before it was judged, it shows what was measured. Several runs are shown one after
+another, then side by side; --html and --markdown put them into one report.
 
-Exit code 0, or 4 when a folder cannot be read or a report cannot be written,
-whatever the verdict was.`,
+Exit code 0, whatever the verdict was; 4: a folder cannot be read or a report
+cannot be written.`,
 		Example: `  tokgate report results/demo
   tokgate report results/demo --markdown summary.md --csv levels.csv
   tokgate report results/before results/after --html together.html`,

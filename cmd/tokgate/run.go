@@ -54,18 +54,18 @@ declares (or finds the ones that run), sends every workload at every level,
 judges what came back, and writes samples.jsonl, results.json, junit.xml,
 report.html and report.md to a folder. Samples are on disk as soon as they complete.
 
-The first interrupt (Ctrl-C, SIGTERM, or a terminal that is closed) lets the
-requests in flight end and reports what was measured; the second stops at once.
-Servers are torn down in either case. Any but Ctrl-C, and that too where the
-environment says CI, gives requests 3 s and a server 2 s more.
+The first interrupt (Ctrl-C, SIGTERM, or a closed terminal) lets the requests in
+flight end and reports what was measured; the second stops at once. Servers are
+ended in either case. After SIGTERM, a closed terminal, or any interrupt when CI is
+set, requests get 3 s to end and a server 2 s more.
 
-A server that a killed run left behind is removed, and named. Where it is not
-certain that its run is dead (a container without a note of ours), it stops the
-run if it would be in the way; --reap removes it too.
+A run first removes servers that a killed run left behind, and names them. A
+container whose run may still be alive is not removed and can stop the new run;
+--reap removes it too.
 
-With --simulate every server is replaced by the built-in one that its simulator
-block describes, and time is virtual: an hour of load takes seconds, no server,
-GPU or secret is needed, and every report says that it was a simulation.
+With --simulate the built-in server replaces every server, as its simulator block
+describes, and time is virtual: an hour of load takes seconds. No server, GPU or
+secret is needed, and every report says that it was a simulation.
 
 Exit codes: 0 passed · 1 a requirement failed · 2 the plan is wrong, nothing was
 started · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
@@ -85,16 +85,16 @@ started · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 	f := cmd.Flags()
 	o.in.flags(f)
 	o.in.policyFlag(f)
-	f.StringVarP(&o.out.dir, "out", "o", "", "`folder` for the reports (default: results/ and the plan's name, with -simulated behind it where it was)")
+	f.StringVarP(&o.out.dir, "out", "o", "", "`folder` for the reports (default: results/NAME, for a simulated run results/NAME-simulated)")
 	o.out.flags(cmd)
 	f.StringArrayVar(&o.only, "only", nil, "run only these cases: `[server/]workload[/level]`; may be repeated")
 	f.StringArrayVar(&o.endpoints, "endpoint", nil, "use the server at a URL instead of starting it: `name=url`; may be repeated")
-	f.DurationVar(&o.budget, "budget", 0, "wall clock of each plan, in place of the plan's own; with --simulate virtual time")
-	f.BoolVar(&o.simulate, "simulate", false, "run the plans' simulators in virtual time, in place of their servers")
+	f.DurationVar(&o.budget, "budget", 0, "time limit of each plan, instead of the plan's own budget; with --simulate virtual time")
+	f.BoolVar(&o.simulate, "simulate", false, "run the built-in server in virtual time instead of the plans' servers")
 	f.Uint64Var(&o.salt, "salt", 0, "with --simulate: another run of the plan, with other prompts and natural answers")
-	f.BoolVar(&o.reap, "reap", false, "remove servers of runs that are probably dead too")
-	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
-	f.BoolVarP(&o.recursive, "recursive", "r", false, "plans in folders below too")
+	f.BoolVar(&o.reap, "reap", false, "also remove containers whose run may still be alive")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "print no progress")
+	f.BoolVarP(&o.recursive, "recursive", "r", false, "search subfolders for plans too")
 	f.StringVar(&o.crashed, "crashed", "", "report of the run that began at this `time` and crashed")
 	_ = f.MarkHidden("crashed") // fails only for flags that do not exist
 	// Registering fails only for flags that do not exist.

@@ -15,8 +15,8 @@ func (a *app) schemaCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema plan|results",
 		Short: "Print a JSON Schema: of plans in JSON syntax, or of results.json",
-		Long: `Prints a JSON Schema (draft 2020-12): plan is that of plans in JSON syntax
-(.hcl.json), for editors; results is that of results.json, for whoever reads it.`,
+		Long: `Prints a JSON Schema (draft 2020-12): plan for plans in JSON syntax (.hcl.json), in
+editors; results for programs that read results.json.`,
 		Example: `  tokgate schema plan > plan.schema.json
   tokgate schema results > results.schema.json`,
 		ValidArgs: []string{"plan", "results"},

@@ -29,8 +29,8 @@ func (a *app) simCommand() *cobra.Command {
 		Short: "Serve the built-in OpenAI-compatible server, for trying and teaching",
 		Long: `Serves the built-in server on its own until it is interrupted: chat and
 completions, streaming and not, /v1/models, /health, /tokenize, /version and
-vLLM's /metrics, on top of a continuous-batching engine model. It prints its URL
-on the first line. It listens on the loopback interface unless told otherwise.`,
+vLLM's /metrics, on top of a model of a continuous-batching engine. It prints its URL
+on the first line, and listens on the loopback interface by default.`,
 		Example: `  tokgate sim                              # on a free port
   tokgate sim --listen 127.0.0.1:8000 --profile default
   tokgate sim --fault http-500:share=0.3   # see how a plan reports it
@@ -73,10 +73,10 @@ on the first line. It listens on the loopback interface unless told otherwise.`,
 	f.StringVar(&o.profile, "profile", "default", "`name` of a shipped profile, or a file")
 	f.StringVar(&o.model, "model", "", "model `id` to serve (default: the profile's)")
 	f.StringVar(&o.apiKey, "api-key", "", "require this bearer token")
-	f.Int64Var(&o.seed, "seed", 1, "of everything random")
-	f.StringArrayVar(&o.faults, "fault", nil, "misbehave: `name` of a fault, and after a colon whom it befalls; may be repeated")
-	f.StringVar(&o.script, "faults", "", "misbehave by a script: a JSON `file` with a list of rules")
-	f.StringVar(&o.log, "log", "", "write a line of JSON to this `file` for each completion request: when it came, and when its first and its last token went")
+	f.Int64Var(&o.seed, "seed", 1, "seed of everything random")
+	f.StringArrayVar(&o.faults, "fault", nil, "inject a fault: its `name`, then optional settings such as :share=0.3; may be repeated")
+	f.StringVar(&o.script, "faults", "", "inject faults from a JSON `file` with a list of rules")
+	f.StringVar(&o.log, "log", "", "log each completion request to this `file` as a line of JSON: arrival, first token, last token")
 	f.BoolVar(&o.list, "list", false, "list the shipped profiles and the faults")
 	// Registering fails only for flags that do not exist.
 	_ = cmd.RegisterFlagCompletionFunc("profile", completeProfiles)

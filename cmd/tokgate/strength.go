@@ -27,15 +27,15 @@ func (a *app) strengthCommand() *cobra.Command {
 	var unprotected bool
 	cmd := &cobra.Command{
 		Use:   "strength PLAN [RESULTS]",
-		Short: "Show which regressions a gate would notice, by planting them",
+		Short: "Plant regressions and count which ones a gate notices",
 		Long: `Plants one regression at a time in the server that a plan gates, and counts how
-often the gate then fails. The plan is run in virtual time on the profile of its
-simulator block, so that no server is needed. With a results folder, the recorded
-run is stretched and judged again instead: that is approximate, and of closed
-loops only. Without --base the control of the base branch is the server itself.
+often the gate then fails. The plan runs in virtual time on the profile of its
+simulator block, so no server is needed. With a results folder it stretches the
+recorded run and judges it again instead; this is approximate, and works for closed
+loops only. Without --base, base.server.NAME is the plan's own server.
 
-Exit code 0, or 2 where the plan's gate { must_detect = … } names a regression
-that it would not notice in 95 of 100 runs.`,
+Exit code 0; 2: the gate does not notice, in 95 of 100 runs, a regression that its
+must_detect names.`,
 		Example: `  tokgate strength plans/demo.hcl
   tokgate strength plans/demo.hcl --runs 100
   tokgate strength chat.hcl results/chat`,
@@ -52,7 +52,7 @@ that it would not notice in 95 of 100 runs.`,
 	}
 	in.flags(cmd.Flags())
 	cmd.Flags().IntVar(&runs, "runs", 20, "`runs` of the plan for each regression")
-	cmd.Flags().BoolVar(&unprotected, "unprotected", false, "stretch a recording of a version that did not protect its lines")
+	cmd.Flags().BoolVar(&unprotected, "unprotected", false, "stretch a recording of an older version, whose lines have no check")
 	return cmd
 }
 

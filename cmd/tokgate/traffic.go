@@ -32,11 +32,11 @@ func (a *app) trafficCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "traffic FILE",
 		Short: "Show what a trace or a data set holds: rates, lengths, repeated prefixes, sessions",
-		Long: `Shows what a file of traffic holds before a plan sends it: of a trace (load {
-trace }) the requests over time, the lengths of prompts and answers, the share of
-prompt tokens that earlier requests began with too, sessions and waits; of a data
-set (prompt { dataset }) its rows and how alike they begin. The format is found
-out by the names in the file. It sends nothing.`,
+		Long: `Shows what a traffic file holds, and sends nothing. For a trace (load { trace }): the
+requests over time, the lengths of prompts and answers, the share of prompt tokens
+that repeat the beginning of earlier requests, sessions and waits. For a data set
+(prompt { dataset }): its rows and how much of their beginnings they share. The names
+in the file tell its format.`,
 		Example: `  tokgate traffic plans/traces/mooncake-synthetic.jsonl
   tokgate traffic --from 10m --to 20m --html traffic.html trace.jsonl
   tokgate traffic --column question prompts.csv`,
@@ -45,13 +45,13 @@ out by the names in the file. It sends nothing.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", "", "`format` of the trace: "+strings.Join(formatNames(), ", "))
-	f.StringVar(&o.column, "column", "", "`name` of the column that holds the prompts: of a data set that is a CSV file")
-	f.StringToStringVar(&o.columns, "columns", nil, "where a trace of one's own has what a replay needs: time=ts,input=prompt_tokens,output=completion_tokens; also session, type, delay, prefix and hash_ids")
+	f.StringVar(&o.column, "column", "", "`name` of the column with the prompts, if the data set is a CSV file")
+	f.StringToStringVar(&o.columns, "columns", nil, "columns of a trace in another format: time=ts,input=prompt_tokens,output=completion_tokens; also session, type, delay, prefix and hash_ids")
 	f.IntVar(&o.block, "block", 0, "tokens that one of hash_ids stands for")
-	f.DurationVar(&o.unit, "unit", time.Second, "of numbers in time and delay")
-	f.DurationVar(&o.from, "from", 0, "begin so long after the first request")
-	f.DurationVar(&o.to, "to", 0, "end so long after the first request; 0: at the last one")
-	f.StringVar(&o.html, "html", "", "write it as a page to this `file`")
+	f.DurationVar(&o.unit, "unit", time.Second, "unit of the numbers in time and delay")
+	f.DurationVar(&o.from, "from", 0, "leave out requests before this time since the first one")
+	f.DurationVar(&o.to, "to", 0, "leave out requests after this time since the first one; 0: none")
+	f.StringVar(&o.html, "html", "", "write a page (HTML) to this `file`")
 	return cmd
 }
 

@@ -19,10 +19,10 @@ func (a *app) validateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate FILE|FOLDER...",
 		Short: "Check plans: everything that can be known before a server starts",
-		Long: `Checks plans without starting anything: syntax, names, units, references, every
-expression, context lengths, whether the planned requests can certify each
-threshold at all, and whether levels are loaded for long enough to see what comes
-seldom. All problems are reported at once. Secrets may be unset.
+		Long: `Checks plans without starting anything: syntax, names, units, references,
+expressions, context lengths, whether the planned requests can certify each
+threshold, and whether each level is loaded for at least a minute. All problems
+are reported at once. Secrets may be unset.
 
 Exit code 0: valid (warnings may be printed); 2: not.`,
 		Example: `  tokgate validate plans/demo.hcl

@@ -31,7 +31,7 @@ type outputs struct {
 // flags adds a flag for each format.
 func (o *outputs) flags(cmd *cobra.Command) {
 	o.copies = map[string]string{}
-	cmd.Flags().BoolVar(&o.summary, "summary", false, "print what each workload came to in a line, what failed, and the outcome; nothing else")
+	cmd.Flags().BoolVar(&o.summary, "summary", false, "print only a line for each workload, what failed, and the outcome")
 	for _, x := range formats.All {
 		usage := "write " + x.Name + " to this `file`"
 		if x.Samples != nil {

@@ -68,6 +68,6 @@ func (a *app) versionCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON, with commit and date")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with commit and date")
 	return cmd
 }
