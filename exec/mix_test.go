@@ -16,6 +16,7 @@ import (
 	"github.com/tokgate/tokgate/exec/search"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/traffic"
 )
 
 // mixOf is a plan of a mix of 70, 25 and 5 %, whose parts differ in lengths and model.
@@ -80,6 +81,69 @@ func TestMix(t *testing.T) {
 				}
 			}
 			asked(t, b, p)
+		})
+	}
+}
+
+// Of 120 rows two thirds name the part of chats, the others that of long ones: each request is as long as its row and has the model of its part. Those before the stretch and after
+// it have a part too. Where no row names one, 70, 25 and 5 % are drawn, exactly.
+func TestMixOverATrace(t *testing.T) {
+	for _, typed := range []bool{true, false} {
+		t.Run(map[bool]string{true: "by type", false: "drawn"}[typed], func(t *testing.T) {
+			var rows []traffic.Recorded
+			for i := range 160 {
+				row := traffic.Recorded{Line: i + 1, At: time.Duration(i) * time.Second, Input: 10 + i, Output: 1 + i%3, Parent: -1, Wait: -1}
+				if typed {
+					row.Type = []string{"/v1/chat", "/v1/long", "/v1/chat"}[i*7%3]
+				}
+				rows = append(rows, row)
+			}
+			r, err := (&traffic.Trace{Path: "a.jsonl", Format: "columns", Rows: rows}).Replay(traffic.Stretch{From: 20 * time.Second, To: 140 * time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			load := rateLoad(r.Rate(), r.Due, 10)
+			load.Open.MaxInFlight, load.Open.Trace = 4096, r
+			load.Levels[0].Name, load.Levels[0].Speedup = plan.TraceName(1), 1
+			p := mixOf(load)
+			mix := p.Workloads[0]
+			for _, part := range mix.Mix {
+				part.Input = 0
+				if typed {
+					part.Type = "/v1/" + part.PartName()
+				}
+			}
+			// Of 12 in a round 8.4, 3 and 0.6.
+			want := map[string][]int{"chat": {8, 9, 8, 9, 8, 8, 9, 8, 9, 8}, "rag": {3, 3, 3, 3, 3, 3, 3, 3, 3, 3}, "long": {1, 0, 1, 0, 1, 1, 0, 1, 0, 1}}
+			if typed { // rag has no row: a plan of it is refused
+				mix.Mix = []*plan.Workload{mix.Mix[0], mix.Mix[2]}
+				want = map[string][]int{"chat": {8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, "rag": make([]int, 10), "long": {4, 4, 4, 4, 4, 4, 4, 4, 4, 4}}
+			}
+			mix.ShareOut()
+			p.Workloads = mix.Whole()
+			b := newBench(t, clock.NewVirtual(), p, steady(20*time.Millisecond, time.Millisecond))
+			run, err := exec.Run(t.Context(), b.Config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, shared(run.Levels[0])); diff != "" {
+				t.Error(diff)
+			}
+			for k, part := range run.Levels[1:] {
+				if planned := p.Workloads[k+1].Loads[0].Levels[0]; part.Due() != planned.Requests || part.Share != planned.Share {
+					t.Errorf("%s: %d requests, %v of all; planned %d, %v", part.Workload, part.Due(), part.Share, planned.Requests, planned.Share)
+				}
+			}
+			for _, request := range b.requests {
+				row := rows[request.Input-10]
+				name := strings.TrimPrefix(row.Type, "/v1/")
+				if request.Output != row.Output || typed && request.Model != name+"-model" || request.Model == "" {
+					t.Errorf("row %+v was sent to %s, for %d tokens", row, request.Model, request.Output)
+				}
+			}
+			if len(b.requests) < 140 || b.requests[0].Input != 10 {
+				t.Errorf("%d requests, from row %d on", len(b.requests), b.requests[0].Input-9)
+			}
 		})
 	}
 }

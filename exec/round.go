@@ -357,6 +357,22 @@ func (rd *round) pick(phase metric.Phase, counts []int, block int) {
 	}
 }
 
+// typed takes from the rows of a replay of which part of its mix each request is, and says
+// how many measured ones are of each.
+func (rd *round) typed() []int {
+	rd.picks, rd.given = map[metric.Phase][]pick{}, map[metric.Phase][]int{}
+	for _, phase := range []metric.Phase{metric.Warmup, metric.Measured, metric.Filler} {
+		rd.given[phase] = make([]int, len(rd.Workload.Mix))
+	}
+	r := rd.replay
+	for i := range r.At {
+		phase, part := r.Turn(i).Phase, rd.Workload.PartOf(&r.rows.Rows[r.first+i])
+		rd.picks[phase] = append(rd.picks[phase], pick{part, rd.given[phase][part]})
+		rd.given[phase][part]++
+	}
+	return rd.given[metric.Measured]
+}
+
 // of is the lot that a request is of, and its number there among those of its phase.
 // What is not measured is drawn stratum by stratum: nobody knows how many there will be.
 func (rd *round) of(phase metric.Phase, order int) (l *lot, nth int) {

@@ -119,6 +119,9 @@ func (s *series) lots(rd *round, due []int) {
 // deal draws which part of its mix each measured request of the round is of, and says
 // how many are of each: both sides of a comparison are dealt the same.
 func (s *series) deal(rd *round, due []int) []int {
+	if s.Workload.ByType() {
+		return rd.typed()
+	}
 	shares := s.Workload.Shares()
 	counts := make([]int, len(shares))
 	given := map[*series][]int{}
@@ -225,9 +228,6 @@ func (s *series) window(due []int) (ended bool, lost error) {
 	}
 	s.warm()
 	rd := s.newRound(due)
-	if s.Level.Speedup > 0 {
-		rd.replay = s.replayed(rd.out.Index, rd.out.Due)
-	}
 	if s.Load.Kind == metric.Users {
 		rd.window = newCrowd(rd, len(due))
 	} else {
@@ -283,6 +283,9 @@ func (s *series) newRound(due []int) *round {
 	rd := &round{
 		runner: s.runner, target: s.target, Case: s.Case, level: l, durations: s.durations,
 		out: &metric.Round{Index: i, Seed: seed(s.Load, i), Due: n, Time: s.Level.RoundTime(), Leg: s.leg},
+	}
+	if s.Level.Speedup > 0 {
+		rd.replay = s.replayed(i, n)
 	}
 	s.lots(rd, due)
 	return rd

@@ -25,9 +25,20 @@ func (w *Workload) Part(base *Workload, share int) *Workload {
 	return &part
 }
 
+// Root is the mix that a part belongs to; the workload itself where it stands alone.
+func (w *Workload) Root() *Workload { return cmp.Or(w.Of, w) }
+
 // PartName is what a part is called within its mix: the address of the workload that
 // it is.
 func (w *Workload) PartName() string { return metric.PartName(w.Of.Address(), w.Address()) }
+
+// ByType says whether the rows of a mix's traces say by their type of which part each is.
+func (w *Workload) ByType() bool { return len(w.Mix) > 0 && w.Mix[0].Type != "" }
+
+// PartOf is the part of a mix by type that a row of its traces is of, by its place in Mix; -1: none.
+func (w *Workload) PartOf(row *traffic.Recorded) int {
+	return slices.IndexFunc(w.Mix, func(part *Workload) bool { return part.Type == row.Type })
+}
 
 // Shares are those of the parts of a mix, in their order.
 func (w *Workload) Shares() traffic.Shares {
@@ -85,28 +96,27 @@ func (w *Workload) share() float64 {
 }
 
 // ShareOut gives the parts of a mix its loads, each level with as many requests as the
-// part will have of it.
+// part will have of it. The share of a part by type is that of the first trace.
 func (w *Workload) ShareOut() {
 	if w.Mix == nil {
 		return
 	}
-	shares := w.Shares()
 	for _, part := range w.Mix {
 		part.Loads = nil
 	}
-	for _, l := range w.Loads {
+	for i, l := range w.Loads {
 		levels := make([][]Level, len(w.Mix))
 		for _, level := range l.Levels {
-			given := make([]int, len(shares))
-			level.Rounds = max(level.Rounds, 1)
-			for i := range level.Rounds {
-				for k, n := range shares.Counts(given, level.RoundRequests(i)) {
-					given[k] += n
-				}
-			}
+			given := w.dealt(l, level)
 			for k, part := range w.Mix {
 				own := level
+				if w.ByType() && i == 0 { // rounded up, so that Own is exact
+					part.Share = (given[k]*traffic.Whole + level.Requests - 1) / level.Requests
+				}
 				own.Requests, own.Share = given[k], part.share()
+				if w.ByType() {
+					own.Share = float64(given[k]) / float64(level.Requests)
+				}
 				levels[k] = append(levels[k], own)
 			}
 		}
@@ -116,6 +126,26 @@ func (w *Workload) ShareOut() {
 			part.Loads = append(part.Loads, &own)
 		}
 	}
+}
+
+// dealt are how many requests of a level each part of a mix has.
+func (w *Workload) dealt(l *Load, level Level) []int {
+	given := make([]int, len(w.Mix))
+	if w.ByType() {
+		rows := l.Open.Trace.Measured()
+		for i := range rows {
+			given[w.PartOf(&rows[i])]++
+		}
+		return given
+	}
+	shares := w.Shares()
+	level.Rounds = max(level.Rounds, 1)
+	for i := range level.Rounds {
+		for k, n := range shares.Counts(given, level.RoundRequests(i)) {
+			given[k] += n
+		}
+	}
+	return given
 }
 
 // Portion is what w has of a level of its mix; the level itself where w stands alone.

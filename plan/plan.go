@@ -296,8 +296,10 @@ type Workload struct {
 	// Of is the mix that a part belongs to, and Share its share of the requests, in
 	// millionths (traffic.Whole). Its Loads are those of the mix, with its own requests.
 	// nil and 0: the workload stands alone.
-	Of      *Workload
-	Share   int
+	Of    *Workload
+	Share int
+	// Type is that of the rows of the mix's traces that are the part's; "": they are drawn.
+	Type    string
 	Servers []*Server // on which it runs, one case each and level
 	API     API       `plan:"api"`
 	// Input is the tokens of each prompt, by the server's count, chat template

@@ -127,6 +127,11 @@ func (r *Replay) TooLong(context int) *Recorded {
 	return nil
 }
 
+// HasMessages says whether rows of the stretch have messages to send.
+func (r *Replay) HasMessages() bool {
+	return slices.ContainsFunc(r.Measured(), func(row Recorded) bool { return row.Text != nil && row.Text.Messages != nil })
+}
+
 // Longest is the most tokens of a request of the stretch, prompt and answer together.
 func (r *Replay) Longest() int {
 	most := 0

@@ -77,7 +77,7 @@ func (n names) recorded(id exec.PromptID) (p client.Prompt, err error) {
 		p.Tokens, err = sim.CountChat(r.Text.Prompt, r.Text.Messages)
 		return p, err
 	}
-	round := hashOf("%x %s %s %d %d", n.salt, n.workload.Address(), id.Level, id.Seed, id.Round)
+	round := hashOf("%x %s %s %d %d", n.salt, n.workload.Root().Address(), id.Level, id.Seed, id.Round)
 	for _, part := range r.Parts {
 		p.Parts = append(p.Parts, client.Part{Key: part.Key ^ round, Tokens: part.Tokens})
 		p.Tokens += part.Tokens

@@ -213,7 +213,7 @@ func (p workloadPrompts) Prompt(id exec.PromptID) (client.Prompt, error) {
 	if r := id.Recorded; r != nil && r.Text != nil {
 		return prompt.Of(r.Text), nil
 	} else if r != nil {
-		return p.MakeParts(prompt.Key{Seed: id.Seed, Workload: p.workload.Address(), Level: id.Level, Round: id.Round}, r.Parts)
+		return p.MakeParts(prompt.Key{Seed: id.Seed, Workload: p.workload.Root().Address(), Level: id.Level, Round: id.Round}, r.Parts)
 	}
 	made, err := p.Make(prompt.Key{
 		Seed: id.Seed, Workload: p.workload.Address(), Level: id.Level, Round: id.Round, Phase: id.Phase, Order: id.Order,

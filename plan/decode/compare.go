@@ -299,7 +299,9 @@ func (d *decoder) compared(c *plan.Compare, w *plan.Workload, l *plan.Load, inde
 		case l.Kind == metric.Burst:
 			level.Requests = level.N * c.Rounds
 		case level.Speedup > 0: // a leg is a part of the stretch
-			level.Requests = max(level.Requests, c.Rounds)
+			if level.Requests < c.Rounds {
+				d.errorf(c.Range, sumFewRequests, "The stretch of the trace has %d requests for %d rounds: each round replays a part of it.", level.Requests, c.Rounds)
+			}
 		case l.Kind == metric.OpenLoop:
 			level.Requests *= c.Rounds // a leg is a whole window
 		case usual > 0:

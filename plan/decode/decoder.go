@@ -80,15 +80,17 @@ type decoder struct {
 	servers   map[string]*family[plan.Server]
 	workloads map[string]*family[plan.Workload]
 	mixes     []*mixture
-	loadless  map[*plan.Workload]hcl.Range  // workloads without a load
-	at        map[*plan.SLA][]levelNamed    // the levels that sla blocks name; absent: it names none
-	unasked   map[*plan.Load]map[string]int // the requests of levels that have the default
-	instances int                           // of for_each, all blocks together
-	levels    int
-	secrets   map[string]bool
-	datasets  map[[2]string]*traffic.Dataset // by path and column; nil: it cannot be read
-	traces    map[traceKey]*traffic.Trace    // likewise
-	constants map[string]cty.Value           // the schema's defaults
+	loadless  map[*plan.Workload]hcl.Range // workloads without a load
+	// lengthless are those of them without lengths: parts of a mix over a trace need none.
+	lengthless map[*plan.Workload]hcl.Range
+	at         map[*plan.SLA][]levelNamed    // the levels that sla blocks name; absent: it names none
+	unasked    map[*plan.Load]map[string]int // the requests of levels that have the default
+	instances  int                           // of for_each, all blocks together
+	levels     int
+	secrets    map[string]bool
+	datasets   map[[2]string]*traffic.Dataset // by path and column; nil: it cannot be read
+	traces     map[traceKey]*traffic.Trace    // likewise
+	constants  map[string]cty.Value           // the schema's defaults
 
 	again      func(Options) (*plan.Plan, hcl.Diagnostics) // loads the plan of the base branch
 	baseLoaded bool                                        // the plan of the base branch was looked for
@@ -109,10 +111,12 @@ type mixture struct {
 	rng, block hcl.Range // of mix, and of its workload
 }
 
-// portion is a part as the plan names it, with its share in millionths.
+// portion is a part as the plan names it, with its share in millionths or the type of the
+// rows that are its own.
 type portion struct {
 	name  string
 	share int
+	of    string
 }
 
 // levelNamed is a level that the at of an sla block names.

@@ -28,10 +28,13 @@ func readLoads(b *body, w *plan.Workload, p *preset) {
 		}
 		w.Loads = append(w.Loads, load)
 	})
-	if len(b.blocks["load"])+len(b.blocks["capacity"]) == 0 {
+	if !b.loaded() {
 		b.d.loadless[w] = b.rng // it may be a part of a mix
 	}
 }
+
+// loaded says whether a workload has a load, or a search.
+func (b *body) loaded() bool { return len(b.blocks["load"])+len(b.blocks["capacity"]) > 0 }
 
 func readLoad(b *body, p *preset) *plan.Load {
 	l := &plan.Load{Kind: metric.ClosedLoop, Range: b.rng}

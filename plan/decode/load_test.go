@@ -128,6 +128,9 @@ func describe(p *plan.Plan) string {
 		}
 		if w.Of != nil {
 			line(1, "%d millionths of workload %s", w.Share, w.Of.Address())
+			if w.Type != "" {
+				line(1, "rows of type %q", w.Type)
+			}
 		}
 		line(1, "%s, %d in, %+v out, at most %d", w.API, w.Input, w.Output, w.Output.Max())
 		line(1, "policy %+v", w.Policy)

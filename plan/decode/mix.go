@@ -3,8 +3,10 @@ package decode
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
@@ -16,39 +18,45 @@ import (
 // for itself.
 var notOfMixes = []string{"preset", "api", "input_tokens", "output_tokens", "request", "prompt", "score", "answers"}
 
-// readMix reads { chat = "70%", long = "30%" }.
+// readMix reads { chat = "70%", long = "30%" }, and { chat = "/v1/chat" } of a mix by the
+// types of a trace's rows.
 func (d *decoder) readMix(b *body, w *plan.Workload) {
 	m := &mixture{Workload: w, block: b.rng, rng: b.rangeOf("mix")}
 	d.mixes = append(d.mixes, m)
 	w.API = "" // each part has its own
 	d.out.Defaults = slices.DeleteFunc(d.out.Defaults, func(x plan.Default) bool { return x.Path == b.path+".api" })
 	v, ok := b.value("mix")
-	rng := b.rangeOf("mix")
-	if !ok || b.isUnknown(rng, "mix", v) {
+	if !ok || b.isUnknown(m.rng, "mix", v) {
 		return
 	}
 	if !v.Type().IsObjectType() && !v.Type().IsMapType() {
-		b.wrongType(rng, "mix", `an object: { chat = "70%", long = "30%" }`, v)
+		b.wrongType(m.rng, "mix", `an object: { chat = "70%", long = "30%" }`, v)
 		return
 	}
-	sum := 0
 	for it := v.ElementIterator(); it.Next(); {
 		k, e := it.Element()
-		share, ok := b.asFraction(rng, "mix."+k.AsString(), e)
+		part, ok := m.readPart(b, k.AsString(), e)
 		if !ok {
 			return
 		}
-		part := portion{k.AsString(), int(math.Round(share * traffic.Whole))}
-		if part.share < 1 || part.share >= traffic.Whole {
-			b.d.errorf(rng, sumOutOfRange, `mix.%s must be above "0%%" and below "100%%".`, part.name)
-			return
-		}
-		m.parts, sum = append(m.parts, part), sum+part.share
+		m.parts = append(m.parts, part)
 	}
-	if sum != traffic.Whole {
-		b.d.errorf(rng, sumOutOfRange, "The shares of a mix are 100%% together; these are %s.", metric.Format(metric.Ratio, float64(sum)/traffic.Whole))
-	}
+	m.checkParts(d)
 	m.refuseOwn(b)
+}
+
+// readPart reads the share of a part, or the type of the rows that are its own.
+func (m *mixture) readPart(b *body, name string, v cty.Value) (part portion, ok bool) {
+	if v.Type() == cty.String && !v.IsNull() && v.AsString() != "" && !strings.HasSuffix(v.AsString(), "%") {
+		return portion{name: name, of: v.AsString()}, true
+	}
+	share, ok := b.asFraction(m.rng, "mix."+name, v)
+	part = portion{name: name, share: int(math.Round(share * traffic.Whole))}
+	if ok && (part.share < 1 || part.share >= traffic.Whole) {
+		b.d.errorf(m.rng, sumOutOfRange, `mix.%s must be above "0%%" and below "100%%".`, name)
+		return part, false
+	}
+	return part, ok
 }
 
 // refuseOwn refuses what the parts have.
@@ -85,6 +93,12 @@ func (d *decoder) decodeMixes() {
 				continue
 			}
 			own := m.Part(base, part.share)
+			own.Type = part.of
+			if m.Replays() != nil {
+				m.recorded(own)
+			} else if rng, ok := d.lengthless[base]; ok && !m.byType() && !slices.ContainsFunc(m.Loads, m.unread) {
+				d.needs(base, rng, "input_tokens", "output_tokens")
+			}
 			for _, sla := range base.SLAs {
 				d.inMix(m, own, sla)
 			}
@@ -103,6 +117,9 @@ func (d *decoder) decodeMixes() {
 		case !d.isLoadless(w):
 			all = append(all, w.Whole()...)
 		case len(mixes) == 0:
+			if rng, ok := d.lengthless[w]; ok {
+				d.needs(w, rng, "input_tokens", "output_tokens")
+			}
 			d.errorf(d.loadless[w], sumNoLoad, "workload.%s needs a load block: load { concurrency = [1, 8] }, or a capacity block.", w.Address())
 		default:
 			d.checkMixedAt(w, mixes)
@@ -176,18 +193,16 @@ func (d *decoder) inMix(m *mixture, part *plan.Workload, sla *plan.SLA) {
 	}
 }
 
-// checkLoads refuses loads of which nobody knows how many requests they send, and
-// recorded ones, whose requests are what they were.
+// checkLoads refuses loads of which nobody knows how many requests they send.
 func (d *decoder) checkLoads(m *mixture) {
-	loads := m.Loads
-	if m.Capacity != nil {
-		loads = append(slices.Clone(loads), m.Capacity.Load)
-	}
-	for _, l := range loads {
+	for _, l := range m.allLoads() {
 		timed := slices.ContainsFunc(l.Levels, func(level plan.Level) bool { return level.Duration > 0 })
 		switch {
+		case m.unread(l):
 		case l.Open != nil && l.Open.Trace != nil:
-			d.errorf(l.Range, sumConflict, "The rows of a trace say what each request is, and a mix draws it: give workload.%s a rate, or requests in flight.", m.Address())
+			d.checkReplayed(m, l)
+		case m.byType():
+			d.errorf(m.rng, sumConflict, `%q is no share but the type of a trace's rows, and this load replays none: give each part its share, such as { %s = "70%%" }.`, m.parts[0].of, m.parts[0].name)
 		case l.Kind == metric.Users:
 			d.errorf(l.Range, sumConflict, `The shares of a mix are exact, and how many requests users send is not known: give workload.%s a rate, or requests in flight.`, m.Address())
 		case timed:

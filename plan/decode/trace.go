@@ -224,10 +224,7 @@ func sortedNames[T any](m map[string]T) []string {
 
 // replays says whether all that the workload sends is recorded.
 func (b *body) replays() bool {
-	if len(b.blocks["load"])+len(b.blocks["capacity"]) == 0 {
-		return false
-	}
-	all := true
+	all := b.loaded()
 	b.each("load", func(l *body) { all = all && l.given("trace") })
 	if c := b.child("capacity"); c != nil {
 		all = all && c.given("over") && c.text("over") == "speedup"
@@ -266,7 +263,7 @@ func (d *decoder) checkTrace(b *body, w *plan.Workload) {
 	if p := w.Prompt; p.Range != (hcl.Range{}) {
 		d.errorf(p.Range, sumConflict, "The prompts of a trace are made as long, and as alike, as it says: a prompt block needs a workload of its own.")
 	}
-	if w.API == plan.Completions && slices.ContainsFunc(r.Measured(), func(row traffic.Recorded) bool { return row.Text != nil && row.Text.Messages != nil }) {
+	if w.API == plan.Completions && r.HasMessages() {
 		d.errorf(b.rangeOf("api"), sumTrace, `%s has messages, which api = "completions" does not take: use api = "chat".`, r.Path)
 	}
 	for _, s := range w.Servers {

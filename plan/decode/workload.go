@@ -95,10 +95,22 @@ var reservedFields = map[string]string{
 	"n":                     "one answer is measured for each request",
 }
 
+// needs reports lengths that are missing.
+func (d *decoder) needs(w *plan.Workload, rng hcl.Range, names ...string) {
+	of := map[string]string{"input_tokens": "prompt", "output_tokens": "answer"}
+	for _, name := range names {
+		d.errorf(rng, sumMissing, "workload.%s needs %s: the length of each %s.", w.Address(), name, of[name])
+	}
+}
+
 // readTokens reads input_tokens and output_tokens, or takes the preset's.
 func readTokens(b *body, w *plan.Workload, p *preset) {
 	if b.replays() {
 		return // checkTrace takes them from it
+	}
+	if p == nil && !b.loaded() && b.unset("input_tokens") && b.unset("output_tokens") && !b.hasDataset() {
+		b.d.lengthless[w] = b.rng // it may be a part of a mix over a trace
+		return
 	}
 	if b.hasDataset() && (!b.hasTask() || !b.given("input_tokens")) {
 		if b.given("input_tokens") {
@@ -111,7 +123,7 @@ func readTokens(b *body, w *plan.Workload, p *preset) {
 			w.Input = p.input
 			b.note("input_tokens", strconv.Itoa(p.input), p.why())
 		} else {
-			b.d.errorf(b.rng, sumMissing, "workload.%s needs input_tokens: the length of each prompt.", w.Address())
+			b.d.needs(w, b.rng, "input_tokens")
 		}
 	}
 	if v, ok := b.value("output_tokens"); ok {
@@ -121,7 +133,7 @@ func readTokens(b *body, w *plan.Workload, p *preset) {
 			w.Output = plan.Output{Mean: p.output}
 			b.note("output_tokens", strconv.Itoa(p.output), p.why())
 		} else {
-			b.d.errorf(b.rng, sumMissing, "workload.%s needs output_tokens: the length of each answer.", w.Address())
+			b.d.needs(w, b.rng, "output_tokens")
 		}
 	}
 }

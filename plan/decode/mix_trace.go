@@ -1,0 +1,104 @@
+package decode
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/traffic"
+)
+
+// A mix over a trace: each row is of the part that its type names, or of one that is
+// drawn. When it is sent, and how long it is, the row says; the part has the rest.
+
+// allLoads are the loads of a mix, that of its search too.
+func (m *mixture) allLoads() []*plan.Load {
+	if m.Capacity == nil || m.Capacity.Load == nil {
+		return m.Loads
+	}
+	return append(slices.Clone(m.Loads), m.Capacity.Load)
+}
+
+// unread says whether a load block is one whose levels, or trace, could not be read: that
+// was reported.
+func (m *mixture) unread(l *plan.Load) bool {
+	return l.Open != nil && len(l.Levels) == 0 && slices.Contains(m.Loads, l)
+}
+
+// recorded makes the requests of a part as long, and as alike, as its rows are.
+func (m *mixture) recorded(part *plan.Workload) {
+	sum, n := 0, 0
+	for _, row := range m.Replays().Measured() {
+		if part.Type == "" || row.Type == part.Type {
+			sum, n = sum+row.Output, n+1
+		}
+	}
+	part.Input, part.Prompt = 0, plan.Prompt{}
+	part.Output = plan.Output{Mean: max(int(math.Round(float64(sum)/float64(max(n, 1)))), 1)}
+}
+
+// checkReplayed refuses a trace of which nobody knows of which part each row is.
+func (d *decoder) checkReplayed(m *mixture, l *plan.Load) {
+	t := l.Open.Trace
+	if slices.ContainsFunc(m.allLoads(), func(l *plan.Load) bool { return l.Open == nil || l.Open.Trace == nil }) {
+		d.errorf(l.Range, sumConflict, "The requests of a trace are as long as they were, and those of other loads as their part says: give one of them a mix of its own.")
+		return
+	}
+	if len(m.parts) == 0 {
+		return // which was reported
+	}
+	for _, part := range m.Mix {
+		if part.API == plan.Completions && t.HasMessages() {
+			d.errorf(l.Range, sumTrace, `%s has messages, which api = "completions" of workload.%s does not take.`, t.Path, part.PartName())
+		}
+		if part.Score != nil {
+			d.errorf(l.Range, sumConflict, "Nothing is known of what the answers of a trace should be, and workload.%s scores them.", part.PartName())
+		}
+	}
+	types := map[string]bool{}
+	for _, part := range m.parts {
+		types[cmp.Or(part.of, part.name)] = true
+	}
+	for i := range t.Rows {
+		row := &t.Rows[i]
+		switch known := types[row.Type]; {
+		case m.byType() && row.Type == "":
+			d.errorf(l.Range, sumTrace, `%s:%d has no type, so that nobody knows of which part of workload.%s it is. Give each part its share, such as { %s = "70%%" }, and it is drawn.`, t.Path, row.Line, m.Address(), m.parts[0].name)
+		case m.byType() && !known:
+			d.errorf(l.Range, sumTrace, "%s:%d is of type %q, and no part of workload.%s is. Its parts are of type %s.", t.Path, row.Line, row.Type, m.Address(), choices(slices.Sorted(maps.Keys(types))))
+		case !m.byType() && known:
+			d.errorf(m.rng, sumConflict, "The rows of %s say by their type of which part they are, such as %[2]s in line %[3]d. Write that type in place of the share: { %[2]s = %[2]q }.", t.Path, row.Type, row.Line)
+		case !m.byType() && row.Parent >= 0:
+			d.errorf(l.Range, sumTrace, "%s:%d goes on from a request before, so that its part cannot be drawn: a type of the rows must say it.", t.Path, row.Line)
+		default:
+			continue
+		}
+		return
+	}
+}
+
+// byType says whether types of rows are given in place of shares.
+func (m *mixture) byType() bool { return len(m.parts) > 0 && m.parts[0].of != "" }
+
+// checkParts refuses shares that are not 100 % together, and types beside shares.
+func (m *mixture) checkParts(d *decoder) {
+	sum, of := 0, map[string]bool{}
+	for _, part := range m.parts {
+		sum += part.share
+		switch {
+		case m.byType() != (part.of != ""):
+			d.errorf(m.rng, sumConflict, `A mix has either shares, such as "70%%", or the types of a trace's rows: mix.%s is not like mix.%s.`, part.name, m.parts[0].name)
+			return
+		case part.of != "" && of[part.of]:
+			d.errorf(m.rng, sumConflict, "Two parts of the mix are of the type %q.", part.of)
+			return
+		}
+		of[part.of] = true
+	}
+	if sum != traffic.Whole && !m.byType() {
+		d.errorf(m.rng, sumOutOfRange, "The shares of a mix are 100%% together; these are %s.", metric.Format(metric.Ratio, float64(sum)/traffic.Whole))
+	}
+}
