@@ -27,6 +27,9 @@ func Check(d *Document) []string {
 	for i := range d.Capacities {
 		c.capacity(&d.Capacities[i])
 	}
+	for i := range d.Passages {
+		c.passage(&d.Passages[i])
+	}
 	c.outcome()
 	c.joined()
 	c.claimed()
@@ -174,6 +177,29 @@ func (c *checker) largest(x *Case) {
 			c.say("%s: the largest rate is %s, at %s %s", at(x), metric.Format(metric.PerSecond, x.Largest), y.Level, metric.Format(metric.PerSecond, y.Largest))
 			return
 		}
+	}
+}
+
+// passage: what waits is in flight, what arrived was due, and a mean is not above the most.
+func (c *checker) passage(p *Passage) {
+	name := fmt.Sprintf("%s at %s on %s over time", p.Workload, strings.Join(p.Levels, ", "), p.Server)
+	for i := range p.InFlight {
+		if i < len(p.Waiting) && p.Waiting[i] > p.InFlight[i] {
+			c.say("%s: %d requests wait, but only %d are in flight", name, p.Waiting[i], p.InFlight[i])
+			break
+		}
+	}
+	due, mean := 0, Number{}
+	for i := range c.doc.Cases {
+		if x := &c.doc.Cases[i]; x.Server == p.Server && x.Workload == p.Workload && slices.Contains(p.Levels, x.Level) {
+			due, mean = due+x.Due, x.Summary("in_flight").Stat("mean")
+		}
+	}
+	if p.Sum() > due {
+		c.say("%s: %d requests arrived, but only %d were due", name, p.Sum(), due)
+	}
+	if most := slices.Max(append([]int{0}, p.InFlight...)); mean.OK && len(p.Levels) == 1 && p.Windows == 1 && mean.V > float64(most)*(1+1e-9) {
+		c.say("%s: at most %d requests are in flight, but on average %s", name, most, mean.Format(string(metric.Requests)))
 	}
 }
 

@@ -71,6 +71,12 @@ func TestCheck(t *testing.T) {
 		{"an exact estimate", func(d *Document) { d.Plan.Decide, d.Capacities[0].Line = "estimate", "chat: exactly 39" }, "is a point estimate, and is called exact"},
 		{"a verdict that was measured", func(d *Document) { d.Verdicts[2].Outcome = Skipped }, "was measured, and is called skipped"},
 		{"a level that failed below the capacity", func(d *Document) { d.Verdicts[2].Outcome, d.Verdicts[2].Value = Fail, some(9) }, "failed, but the capacity is 39"},
+		{"more that wait than are in flight", func(d *Document) { d.Passages = over(Passage{InFlight: []int{3, 1}, Waiting: []int{3, 2}}) }, "2 requests wait, but only 1 are in flight"},
+		{"more arrivals than were due", func(d *Document) { d.Passages = over(Passage{Arrivals: []int{40, 21}}) }, "61 requests arrived, but only 60 were due"},
+		{"a mean above the most", func(d *Document) {
+			d.Passages = over(Passage{Windows: 1, InFlight: []int{3, 4}})
+			d.Cases[0].Metrics = append(d.Cases[0].Metrics, Summary{Metric: "in_flight", Unit: "requests", Value: some(5)})
+		}, "at most 4 requests are in flight, but on average 5 requests"},
 	}
 	for _, tt := range tests {
 		d := passing()
@@ -79,6 +85,12 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: found %q, want %q", tt.name, found, tt.want)
 		}
 	}
+}
+
+// over is the one level of the document over time.
+func over(p Passage) []Passage {
+	p.Server, p.Workload, p.Levels = `vllm["on"]`, "general_chatbot", []string{"1"}
+	return []Passage{p}
 }
 
 // rows are a comparison of one change.

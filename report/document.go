@@ -68,6 +68,8 @@ type Document struct {
 	Strength *Strength `json:"strength,omitempty"`
 	// Timelines are of few levels: enough to see why.
 	Timelines []Timeline `json:"timelines,omitempty"`
+	// Passages are the windows of open loops over time, at most 24.
+	Passages []Passage `json:"passages,omitempty"`
 	// Sum is the SHA-256 sum of the JSON before it, in hexadecimal; set only in
 	// what was written.
 	Sum string `json:"sum,omitempty"`

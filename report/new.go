@@ -75,6 +75,7 @@ func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 	d.Answers = b.answers(v)
 	b.verdicts(d, v)
 	d.join()
+	d.Passages = b.passages()
 	d.inOrder()
 	d.Timelines = b.timelines(d)
 	return d

@@ -13,6 +13,7 @@ func (d *Document) inOrder() {
 	byNumber(d.Workloads, func(w *Workload) (string, string) { return "", w.Address })
 	byNumber(d.Cases, func(c *Case) (string, string) { return c.Server, c.Workload })
 	byNumber(d.Capacities, func(c *Capacity) (string, string) { return c.Server, c.Workload })
+	byNumber(d.Passages, func(p *Passage) (string, string) { return p.Server, p.Workload })
 	byNumber(d.Verdicts, func(v *Verdict) (string, string) { return v.Kind + "\x00" + v.Server, v.Workload })
 	for i := range d.Comparisons {
 		c := &d.Comparisons[i]

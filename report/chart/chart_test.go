@@ -32,6 +32,27 @@ func boxes(t *testing.T, svg string) []box {
 	return out
 }
 
+// A bar has a cap at each end; one that goes on beyond the picture ends in an arrow.
+func TestBars(t *testing.T) {
+	c := Chart{Y: Axis{Min: 0, Max: 10}, X: Axis{Min: 0, Max: 2}, Series: []Series{{Bars: true, Points: []Point{{X: 1, Y: 5, Low: 4, High: 6}, {X: 2, Y: 5, Low: 4, High: 99}}}}}
+	svg := string(c.SVG())
+	for _, want := range []*regexp.Regexp{regexp.MustCompile(`d="M[\d.]+ ([\d.]+)V([\d.]+)M[\d.]+ [\d.]+h8M[\d.]+ [\d.]+h8"`), regexp.MustCompile(`d="M[\d.]+ [\d.]+V30M[\d.]+ [\d.]+h8M[\d.]+ 36l4 -6l4 6"`)} {
+		if !want.MatchString(svg) {
+			t.Errorf("%v is not in %s", want, svg)
+		}
+	}
+}
+
+func TestClock(t *testing.T) {
+	if got := Clock(90) + " " + Clock(3725); got != "1:30 1:02:05" {
+		t.Error(got)
+	}
+	// Seven minutes: a tick every two.
+	if a := Time(420); len(a.Ticks) != 4 || a.Ticks[1] != 120 {
+		t.Error(a.Ticks)
+	}
+}
+
 // Labels of axes stay inside the picture and do not touch, whatever the data.
 func TestLabels(t *testing.T) {
 	seconds := func(v float64) string { return strconv.FormatFloat(v, 'g', 3, 64) + " seconds" }

@@ -102,7 +102,7 @@ func (f *frame) marks(s *svg, line *Series) {
 			if f.y.at(p.High) < f.top-0.5 {
 				end = fmt.Sprintf("M%s %sl4 -6l4 6", num(x-4), num(high+6))
 			}
-			s.add(`<path class="whisker %s" d="M%s %sV%sM%s %[3]sh8%s" fill="none" stroke="currentColor"/>`, class(line.Index), num(x), num(low), num(high), num(x-4), end)
+			s.add(`<path class="whisker %s" d="M%s %sV%sM%s %sh8%s" fill="none" stroke="currentColor"/>`, class(line.Index), num(x), num(low), num(high), num(x-4), num(low), end)
 		}
 		if !line.Plain {
 			s.WriteString(Glyph(line.Index, p.Mark, p.Hollow, x, y))

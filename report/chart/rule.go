@@ -6,12 +6,19 @@ import "math"
 // limit or below it, on the left or on the right.
 func (f *frame) rules(s *svg, rules []Rule, series []Series) {
 	var labels []float64 // baselines that are taken
+	edge := f.left       // up to which words of upright lines stand
+	var levels []float64
+	for _, r := range rules {
+		if finite(r.At) && !r.Vertical {
+			levels = append(levels, f.y.at(r.At))
+		}
+	}
 	for _, r := range rules {
 		if !finite(r.At) {
 			continue
 		}
 		if r.Vertical {
-			f.upright(s, r)
+			edge = f.upright(s, r, edge, levels)
 			continue
 		}
 		y := f.y.at(r.At)
@@ -54,18 +61,27 @@ func (f *frame) rules(s *svg, rules []Rule, series []Series) {
 	}
 }
 
-// upright draws a limit at a value of X.
-func (f *frame) upright(s *svg, r Rule) {
+// upright draws a limit at a value of X, its word above or below what lies at levels
+// where it has room behind an edge, and returns the edge that is then.
+func (f *frame) upright(s *svg, r Rule, edge float64, levels []float64) float64 {
 	x := f.x.at(r.At)
 	if x < f.left-1 || x > f.right+1 {
-		return
+		return edge
 	}
 	s.add(`<line class="rule %s" x1="%s" x2="%[2]s" y1="%s" y2="%s" stroke="currentColor" stroke-dasharray="6 4"/>`, esc(r.Class), num(x), num(f.top), num(f.bottom))
-	anchor, dx := "start", 4.0
-	if x+width(r.Word) > f.right {
-		anchor, dx = "end", -4
+	left, at, anchor := x+4, x+4, "start"
+	if left+width(r.Word) > f.right {
+		left, at, anchor = x-4-width(r.Word), x-4, "end"
 	}
-	s.add(`<text class="ruleword halo" x="%s" y="%s" text-anchor="%s">%s</text>`, num(x+dx), num(f.top+12), anchor, esc(r.Word))
+	if r.Word == "" || left < edge {
+		return edge
+	}
+	y := f.top + 12
+	if taken(levels, y-4) {
+		y = f.bottom - 6
+	}
+	s.add(`<text class="ruleword halo" x="%s" y="%s" text-anchor="%s">%s</text>`, num(at), num(y), anchor, esc(r.Word))
+	return left + width(r.Word)
 }
 
 // crossed says whether a line or a point lies in a rectangle of the picture.

@@ -208,9 +208,7 @@ func ended(r run, c *report.Capacity) string {
 	if c.Binding == "" {
 		return "no limit was met"
 	}
-	name, stat, _ := strings.Cut(c.Binding, " ")
-	def, _ := metric.Lookup(name)
-	s := strings.TrimSpace(cmp.Or(def.Title, line(name)) + " " + line(stat))
+	s := bindingName(c)
 	for _, t := range searchedBounds(r, c) {
 		if strings.TrimSpace(t.Metric+" "+t.Stat) == c.Binding {
 			s += " " + relation(t.Op) + " " + t.Limit.Format(t.Unit)

@@ -105,6 +105,7 @@ func searchedBounds(r run, c *report.Capacity) []report.Threshold {
 	return out
 }
 
+// search draws one threshold's metric at each probe.
 func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
 	def, ok := metric.Lookup(t.Metric)
 	if !ok {
@@ -119,26 +120,13 @@ func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
 	var ns []float64
 	ordered := slices.SortedStableFunc(slices.Values(c.Probes), func(a, b report.Probe) int { return cmp.Compare(a.N, b.N) })
 	for i := range ordered {
-		p := &ordered[i]
-		v, low, high, outcome := probed(r, c, p, t)
-		if !v.OK {
+		point, row := searchPoint(r, c, &ordered[i], t, label)
+		if row == nil {
 			continue
 		}
-		mark, known := signs[outcome]
-		if !known {
-			mark = chart.Unsure
-		}
-		tip := []string{inFlight(&report.Case{Kind: c.Over, N: p.N, Rate: c.Load(p.N)}), label + " " + v.Format(t.Unit), cmp.Or(line(outcome), "not judged") + ", " + plural(p.Requests, "request") + " measured"}
-		interval := "–"
-		if low.OK || high.OK {
-			interval = ends(low, t.Unit, false) + " to " + ends(high, t.Unit, true)
-			tip = append(tip, "from "+interval)
-		}
-		series.Points = append(series.Points, chart.Point{X: c.Load(p.N), Y: v.V, Low: bound(low), High: bound(high), Mark: mark, Tip: tip})
-		through.Points = append(through.Points, chart.Point{X: c.Load(p.N), Y: v.V})
-		ns = append(ns, c.Load(p.N))
-		f.Table.Rows = append(f.Table.Rows, []cell{text(c.Amount(p.N)), {Text: line(outcome), Class: outcomeClass(outcome)}, text(v.Format(t.Unit)),
-			text(interval), text(toSpare(margin(t.Op, v.V, t.Limit.V)))})
+		series.Points, ns = append(series.Points, point), append(ns, point.X)
+		through.Points = append(through.Points, chart.Point{X: point.X, Y: point.Y})
+		f.Table.Rows = append(f.Table.Rows, row)
 	}
 	if len(series.Points) == 0 {
 		return f, false
@@ -154,12 +142,52 @@ func search(r run, c *report.Capacity, t report.Threshold) (figure, bool) {
 		ch.Spans = []chart.Span{{From: c.Load(c.Pass), To: c.Load(c.Fail), Word: fmt.Sprintf("the limit lies between %s and %s", c.Amount(c.Pass), c.Amount(c.Fail))}}
 		f.Words += " The shaded stretch is where the limit lies."
 	}
+	if top := largestOf(r, c); top > 0 && top < 4*slices.Max(ns) {
+		ch.X.Include = []float64{top}
+		ch.Rules = append(ch.Rules, chart.Rule{At: top, Word: "largest rate " + metric.Format(metric.PerSecond, top), Vertical: true})
+		f.Words += rhoWords
+	}
 	if low, high := lowHigh(series.Points); low > 0 && high > 30*low {
 		ch.Y.Log, ch.Y.Zero = true, false
 		ch.Y.Title += " (logarithmic)"
 	}
 	f.Chart = ch.SVG()
 	return f, true
+}
+
+// searchPoint is a probe as a point and as a row of the table; no row where it has no value.
+func searchPoint(r run, c *report.Capacity, p *report.Probe, t report.Threshold, label string) (chart.Point, []cell) {
+	v, low, high, outcome := probed(r, c, p, t)
+	if !v.OK {
+		return chart.Point{}, nil
+	}
+	mark, known := signs[outcome]
+	if !known {
+		mark = chart.Unsure
+	}
+	at := report.Case{Kind: c.Over, N: p.N, Rate: c.Load(p.N), Largest: largestOf(r, c)}
+	tip := []string{inFlight(&at) + rhoOf(&at), label + " " + v.Format(t.Unit), cmp.Or(line(outcome), "not judged") + ", " + plural(p.Requests, "request") + " measured"}
+	interval := "–"
+	if low.OK || high.OK {
+		interval = ends(low, t.Unit, false) + " to " + ends(high, t.Unit, true)
+		tip = append(tip, "from "+interval)
+	}
+	load := c.Amount(p.N)
+	if share := rho(&at); share != "" {
+		load += " (ρ " + share + ")"
+	}
+	return chart.Point{X: at.Load(), Y: v.V, Low: bound(low), High: bound(high), Mark: mark, Tip: tip},
+		[]cell{text(load), {Text: line(outcome), Class: outcomeClass(outcome)}, text(v.Format(t.Unit)), text(interval), text(toSpare(margin(t.Op, v.V, t.Limit.V)))}
+}
+
+// largestOf is the largest rate of the workload and server of a search; 0: not known.
+func largestOf(r run, c *report.Capacity) float64 {
+	for i := range r.Cases {
+		if x := &r.Cases[i]; x.Server == c.Server && x.Workload == c.Workload && x.Largest > 0 && c.OfRate() {
+			return x.Largest
+		}
+	}
+	return 0
 }
 
 // toSpare writes a margin.

@@ -118,7 +118,7 @@ func (t track) line() []*report.Case {
 
 // loadAxis is the axis of N.
 func loadAxis(kind string, ns []float64) chart.Axis {
-	a := chart.Axis{Title: capital(kinds[kind]), Ticks: ns}
+	a := chart.Axis{Title: capital(kinds[kind]), Ticks: ns, Format: func(v float64) string { return strconv.FormatFloat(math.Round(v*1000)/1000, 'f', -1, 64) }}
 	if len(ns) > 0 && slices.Max(ns) > 8*slices.Min(ns) {
 		a.Log = true
 	}
@@ -220,7 +220,7 @@ func (cv curve) figure(runs []run, lines []track, of func(*report.Case) report.N
 			ns = append(ns, c.Load())
 			low, high = min(low, v.V), max(high, v.V)
 			p := chart.Point{X: c.Load(), Y: v.V, Low: math.NaN(), High: math.NaN(), Hollow: c.Probe != nil,
-				Tip: []string{t.name, inFlight(c), axis + " " + v.Format(string(def.Unit))}}
+				Tip: []string{t.name, inFlight(c) + rhoOf(c), axis + " " + v.Format(string(def.Unit))}}
 			if sum := c.Summary(cv.name); cv.band && sum != nil && sum.Percentiles != nil {
 				p.Low, p.High = bound(sum.Percentiles.P5), bound(sum.Percentiles.P95)
 				p.Tip = append(p.Tip, "p5 "+sum.Percentiles.P5.Format(sum.Unit)+", p95 "+sum.Percentiles.P95.Format(sum.Unit))
@@ -411,10 +411,30 @@ func (cv curve) largest(ch *chart.Chart, lines []track) string {
 		ch.X.Include = append(ch.X.Include, c.Largest)
 		ch.Rules = append(ch.Rules, chart.Rule{At: c.Largest, Word: word, Vertical: true})
 	}
-	if len(lines) == 1 || len(known) == 0 {
+	switch {
+	case len(known) == 0:
+		return ""
+	case len(lines) == 1:
+		return rhoWords
+	}
+	return " Upright: " + strings.Join(known, ", ") + "." + rhoWords
+}
+
+const rhoWords = " ρ is the share of the largest rate."
+
+// rho is a rate as a share of the largest one; "": that is not known.
+func rho(c *report.Case) string {
+	if c.Largest <= 0 {
 		return ""
 	}
-	return " Upright: " + strings.Join(known, ", ") + "."
+	return metric.Format(metric.Count, c.Rate/c.Largest)
+}
+
+func rhoOf(c *report.Case) string {
+	if rho(c) == "" {
+		return ""
+	}
+	return ", ρ " + rho(c)
 }
 
 // rules are the thresholds of the metric for the workloads shown. One that is

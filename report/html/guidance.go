@@ -1,6 +1,7 @@
 package html
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -232,21 +233,28 @@ func rateSentence(c *report.Capacity) string {
 }
 
 // binding says which threshold ends the capacity, and how near the answer is
-// to it.
+// to it. Where nothing failed, none ended it.
 func binding(c *report.Capacity) string {
 	if c.Binding == "" {
 		return ""
 	}
-	s := " What ends it is " + line(c.Binding)
+	name := bindingName(c)
 	switch {
 	case c.AtPass != "" && c.AtFail != "":
-		s += fmt.Sprintf(": %s at %s, %s at %s", line(c.AtPass), c.Amount(c.Pass), line(c.AtFail), c.Amount(c.Fail))
+		return fmt.Sprintf(" %s ends it: %s at %s, %s at %s.", name, line(c.AtPass), c.Amount(c.Pass), line(c.AtFail), c.Amount(c.Fail))
 	case c.AtFail != "":
-		s += fmt.Sprintf(": %s at %s", line(c.AtFail), c.Amount(c.Fail))
+		return fmt.Sprintf(" %s ends it: %s at %s.", name, line(c.AtFail), c.Amount(c.Fail))
 	case c.AtPass != "":
-		s += fmt.Sprintf(": %s at %s", line(c.AtPass), c.Amount(c.Pass))
+		return fmt.Sprintf(" %s comes nearest to its limit: %s at %s.", name, line(c.AtPass), c.Amount(c.Pass))
 	}
-	return s + "."
+	return " " + name + " ends it."
+}
+
+// bindingName is the threshold that ends the capacity, by the title of its metric.
+func bindingName(c *report.Capacity) string {
+	name, stat, _ := strings.Cut(c.Binding, " ")
+	def, _ := metric.Lookup(name)
+	return strings.TrimSpace(cmp.Or(def.Title, line(name)) + " " + line(stat))
 }
 
 // margin is how far a value is on the right side of a limit, as a share of the

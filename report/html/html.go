@@ -97,7 +97,7 @@ func write(w io.Writer, v view) error {
 var (
 	before = []func([]run) (section, bool){problems, highlights, guidance, differences, comparisons, configurations, requirements}
 	after  = []func([]run) (section, bool){
-		systemFigures, capacities, rates, bursts, inside, caches, hardware, power, speculative, distributions, timelines, levels, badAnswers, failures, strength, consistency,
+		systemFigures, capacities, rates, bursts, arrivals, inside, caches, hardware, power, speculative, distributions, timelines, levels, badAnswers, failures, strength, consistency,
 		environment, source, definitions,
 	}
 )
@@ -129,6 +129,12 @@ func newView(docs []*report.Document) view {
 	build(before)
 	v.Sections = append(v.Sections, useCases(runs)...)
 	build(after)
+	v.number()
+	return v
+}
+
+// number shuts long tables and gives every figure its ID.
+func (v *view) number() {
 	figures := 0
 	if v.Brief != nil && v.Brief.Chart != nil {
 		v.Brief.Chart.ID = number(&figures)
@@ -137,7 +143,6 @@ func newView(docs []*report.Document) view {
 		v.Sections[i].Blocks = shut(v.Sections[i].Blocks)
 		numbered(v.Sections[i].Blocks, &figures)
 	}
-	return v
 }
 
 // numbered gives the figures their IDs, in the order of the page.

@@ -362,7 +362,7 @@ func TestNearness(t *testing.T) {
 // A section without data is absent.
 func TestAbsentSections(t *testing.T) {
 	out := render(t, recorded(t, "pass"))
-	for _, id := range []string{"burst", "rates", "power", "comparison", "configurations", "failures", "runs", "consistency", "inside", "guidance", "highlights"} {
+	for _, id := range []string{"burst", "rates", "arrivals", "power", "comparison", "configurations", "failures", "runs", "consistency", "inside", "guidance", "highlights"} {
 		if strings.Contains(out, `<section id="`+id+`"`) {
 			t.Errorf("%s is there without data", id)
 		}
@@ -387,6 +387,31 @@ func TestRates(t *testing.T) {
 		if got := strings.Count(part, want); got < n || want == "<svg" && got != n {
 			t.Errorf("%q is there %d times, want %d", want, got, n)
 		}
+	}
+}
+
+// An open loop is drawn over time, in the section of its use case, the stages of a load in
+// one line; each figure has a caption of its own.
+func TestOverTime(t *testing.T) {
+	d := recorded(t, "rich")
+	part := func(page, id string) string {
+		_, part, _ := strings.Cut(page, `<section id="`+id+`"`)
+		part, _, _ = strings.Cut(part, "</section>")
+		return part
+	}
+	own := part(render(t, d), "case-1")
+	for _, want := range []string{">Arrivals over time, general_chatbot", ">In flight over time, general_chatbot", ">Waiting over time, general_chatbot", "The first of 2 windows.", "Most: 28 requests at 0:01 · 8 req/s."} {
+		if strings.Count(own, want) == 0 {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	p := d.Passages[0]
+	p.Workload, p.Levels, p.Begins = "spike", []string{"calm", "rush"}, []float64{0, 20}
+	d.Passages = []report.Passage{p}
+	page := render(t, d)
+	alone := part(page, "arrivals")
+	if strings.Contains(part(page, "case-1"), "over time") || strings.Count(alone, "<svg") != 3 || !strings.Contains(alone, ">rush<") || !strings.Contains(alone, "where each stage begins (calm, rush)") {
+		t.Errorf("a workload without a section of its own: %.2000s", alone)
 	}
 }
 

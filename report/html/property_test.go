@@ -61,6 +61,29 @@ func generated(base *report.Document, seed uint64) *report.Document {
 	d.Plan.Decide = pick("certified", "estimate")
 	capacity := &d.Capacities[0]
 	capacity.Confirmed = r.IntN(2) == 0
+	capacity.Probes = slices.Clone(capacity.Probes)
+	for i := range capacity.Probes { // 8 s is allowed
+		p := &capacity.Probes[i]
+		v := 8 * (1 + 2*r.Float64())
+		if p.Outcome == "pass" {
+			v = 8 * r.Float64()
+		}
+		x := report.Reading{Metric: "ttft", Stat: "p95", Outcome: p.Outcome, Value: n(v), Low: n(v * r.Float64()), High: n(v * (1 + 100*r.Float64()*r.Float64()))}
+		if r.IntN(4) == 0 {
+			x.High = report.Number{}
+		}
+		p.Readings = []report.Reading{x}
+	}
+	d.Passages = nil
+	for range r.IntN(4) {
+		c := &d.Cases[0]
+		p := report.Passage{Server: c.Server, Workload: c.Workload, Levels: []string{c.Level}, Begins: []float64{0}, Windows: 1 + r.IntN(3), Step: 10 * r.Float64()}
+		for range 48 {
+			waiting := r.IntN(1 + r.IntN(500))
+			p.Arrivals, p.Waiting, p.InFlight = append(p.Arrivals, r.IntN(2)), append(p.Waiting, waiting), append(p.InFlight, waiting+r.IntN(20))
+		}
+		d.Passages = append(d.Passages, p)
+	}
 	if v := &d.Verdicts[2]; r.IntN(2) == 0 { // the level 1 failed, below the capacity
 		v.Outcome, v.Value, d.Outcome, d.ExitCode = report.Fail, n(9), report.Fail, 1
 		if above := d.Above(v); above != nil {
@@ -75,7 +98,57 @@ var (
 	cross     = regexp.MustCompile(`<path class="cross" d="M([\d.]+) `)
 	whisker   = regexp.MustCompile(`<path class="whisker s0" d="M(-?[\d.]+) [\d.]+H(-?[\d.]+)"`)
 	zeroLine  = regexp.MustCompile(`<line class="axis" x1="([\d.]+)"`)
+	chartSVG  = regexp.MustCompile(`(?s)<svg class="chart" viewBox="0 0 ([\d.]+) ([\d.]+)".*?</svg>`)
+	pathData  = regexp.MustCompile(`<path class="([^"]*)" d="([^"]*)"`)
+	lineData  = regexp.MustCompile(`<polyline class="([^"]*)" points="([^"]*)"`)
+	pathStep  = regexp.MustCompile(`([MlVHhvz])((?:-?[\d.]+[ ,]?)*)`)
 )
+
+// leaves are the lines of a chart that leave its picture.
+func leaves(svg string) (found []string) {
+	size := chartSVG.FindStringSubmatch(svg)
+	number := func(s string) float64 { v, _ := strconv.ParseFloat(s, 64); return v }
+	inside := func(what string, x, y float64) {
+		if x < -6 || x > number(size[1])+6 || y < -6 || y > number(size[2])+6 {
+			found = append(found, fmt.Sprintf("%s leaves its picture at %g, %g", what, x, y))
+		}
+	}
+	for _, m := range lineData.FindAllStringSubmatch(svg, -1) {
+		for _, p := range strings.Fields(m[2]) {
+			x, y, _ := strings.Cut(p, ",")
+			inside(m[1], number(x), number(y))
+		}
+	}
+	for _, m := range pathData.FindAllStringSubmatch(svg, -1) {
+		x, y := 0.0, 0.0
+		for _, step := range pathStep.FindAllStringSubmatch(m[2], -1) {
+			at := strings.FieldsFunc(step[2], func(r rune) bool { return r == ' ' || r == ',' })
+			for len(at) > 0 {
+				n, pair := number(at[0]), 0.0
+				if len(at) > 1 {
+					pair = number(at[1])
+				}
+				switch step[1] {
+				case "M":
+					x, y = n, pair
+				case "l":
+					x, y = x+n, y+pair
+				case "H":
+					x = n
+				case "h":
+					x += n
+				case "V":
+					y = n
+				case "v":
+					y += n
+				}
+				inside(m[1], x, y)
+				at = at[min(len(at), map[string]int{"M": 2, "l": 2}[step[1]]+map[string]int{"H": 1, "h": 1, "V": 1, "v": 1}[step[1]]):]
+			}
+		}
+	}
+	return found
+}
 
 // contradictions are what a page says against itself.
 func contradictions(d *report.Document, page string) []string {
@@ -102,6 +175,9 @@ func contradictions(d *report.Document, page string) []string {
 			}
 		}
 	}
+	for _, svg := range chartSVG.FindAllString(page, -1) {
+		found = append(found, leaves(svg)...)
+	}
 	for i := range d.Verdicts {
 		v := &d.Verdicts[i]
 		if above := d.Above(v); above != nil && !strings.Contains(page, "all the same") {
@@ -112,6 +188,9 @@ func contradictions(d *report.Document, page string) []string {
 		found = append(found, "what was measured is called skipped")
 	}
 	for _, m := range figureSaid.FindAllStringSubmatch(page, -1) {
+		if id := figureTitle.FindStringSubmatch(m[0]); id == nil || strings.Count(page, `id="`+id[1]+`-title"`) != 1 || strings.Count(m[0], `<svg class="chart`) != 1 {
+			found = append(found, "a caption is not that of one chart")
+		}
 		for _, value := range extremeSaid.FindAllStringSubmatch(m[0], -1) {
 			if strings.Count(m[0], value[1]) < 2 {
 				found = append(found, "a caption names "+value[1]+", which is not in its chart")
@@ -123,7 +202,8 @@ func contradictions(d *report.Document, page string) []string {
 
 var (
 	figureSaid  = regexp.MustCompile(`(?s)<figure .*?</figure>`)
-	extremeSaid = regexp.MustCompile(`(?:Highest|Lowest): ([^<]*?)(?: \([^)]*\))? at `)
+	figureTitle = regexp.MustCompile(`^<figure id="([^"]+)"[^>]* aria-labelledby="([^"]+)-title">`)
+	extremeSaid = regexp.MustCompile(`(?:Highest|Lowest|Most): ([^<]*?)(?: \([^)]*\))? at `)
 )
 
 // others are what the other outputs for people say against themselves.
@@ -162,6 +242,7 @@ func judged(t *testing.T, d *report.Document) string {
 			v.Sections = append(v.Sections, s)
 		}
 	}
+	v.number()
 	var b bytes.Buffer
 	if err := page.Execute(&b, v); err != nil {
 		t.Fatal(err)
@@ -197,5 +278,15 @@ func TestContradictionsAreFound(t *testing.T) {
 	page := `<main><svg class="chart" aria-label="Changes of chat at 1"><line class="axis" x1="200" x2="200"/><path class="cross" d="M300 10l9 9"/></svg>`
 	if len(contradictions(recorded(t, "pass"), page)) == 0 {
 		t.Error("a red mark on the better side is not found")
+	}
+	for _, bad := range []string{
+		`<path class="whisker s0" d="M18 60V40M14 60h860M14 40h8"/>`, `<path class="cross" d="M470 10l29 9"/>`, `<polyline class="line s0" points="1,2 3,-40"/>`,
+	} {
+		if svg := `<svg class="chart" viewBox="0 0 480 300">` + bad + `</svg>`; len(leaves(svg)) == 0 {
+			t.Errorf("%s is not found", bad)
+		}
+	}
+	if found := leaves(`<svg class="chart" viewBox="0 0 480 300"><path class="whisker s0" d="M18 60V40M14 60h8M14 46l4 -6l4 6"/></svg>`); len(found) > 0 {
+		t.Error(found)
 	}
 }

@@ -46,6 +46,7 @@ func useCase(r run, w *report.Workload) section {
 	if figures := overLoad(r, w); len(figures)+len(tables) > 0 {
 		s.Blocks = append(s.Blocks, block{Figures: figures, Beside: tables})
 	}
+	s.Blocks = append(s.Blocks, overTimeBlock(r, w)...)
 	var more []block
 	for _, server := range w.Servers {
 		if c := r.capacity(w.Address, server); c != nil {
@@ -299,6 +300,13 @@ func columns(r run, w *report.Workload, server string, shown []*report.Case, hea
 	}
 	if len(t.Rows) == 0 {
 		return nil
+	}
+	if slices.ContainsFunc(shown, func(c *report.Case) bool { return rho(c) != "" }) {
+		row := []cell{text("Share of the largest rate, ρ")}
+		for _, c := range shown {
+			row = append(row, text(cmp.Or(rho(c), "–")))
+		}
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }

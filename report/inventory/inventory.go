@@ -78,15 +78,6 @@ func (v *Inventory) bars() (begins, rates []float64) {
 	return begins, rates
 }
 
-// clock writes seconds since the beginning: 90 is "1:30".
-func clock(seconds float64) string {
-	n := int(seconds)
-	if n >= 3600 {
-		return fmt.Sprintf("%d:%02d:%02d", n/3600, n/60%60, n%60)
-	}
-	return fmt.Sprintf("%d:%02d", n/60, n%60)
-}
-
 // Text writes it for a terminal.
 func (v *Inventory) Text(w io.Writer) error {
 	var b strings.Builder
@@ -116,7 +107,7 @@ func (v *Inventory) Text(w io.Writer) error {
 		fmt.Fprint(&b, "\n  requests a second over time\n")
 		most := max(slices.Max(rates), 1e-9)
 		for i, r := range rates {
-			line := fmt.Sprintf("  %8s %9s  %s", clock(begins[i]), strconv.FormatFloat(r, 'g', 3, 64), strings.Repeat("█", int(math.Round(r/most*barWidth))))
+			line := fmt.Sprintf("  %8s %9s  %s", chart.Clock(begins[i]), strconv.FormatFloat(r, 'g', 3, 64), strings.Repeat("█", int(math.Round(r/most*barWidth))))
 			fmt.Fprintln(&b, strings.TrimRight(line, " "))
 		}
 	}
@@ -166,7 +157,7 @@ func (v *Inventory) chart() template.HTML {
 	if n := len(v.Rates); n > 0 { // the last stretch has a width too
 		s.Points = append(s.Points, chart.Point{X: float64(n) * v.Step, Y: v.Rates[n-1], Low: math.NaN(), High: math.NaN()})
 	}
-	c := chart.Chart{Name: "requests a second over time", X: chart.Axis{Title: "minutes:seconds", Format: clock}, Y: chart.Axis{Title: "requests a second", Zero: true}, Series: []chart.Series{s}}
+	c := chart.Chart{Name: "requests a second over time", X: chart.Time(float64(len(v.Rates)) * v.Step), Y: chart.Axis{Title: "requests a second", Zero: true}, Series: []chart.Series{s}}
 	return c.SVG()
 }
 

@@ -3,7 +3,8 @@
 //
 //   - console messages, network requests, a page wider than its window or its paper;
 //   - a table that is wider than its place, a box of a verdict that a page can break;
-//   - labels of a chart that touch each other, leave the picture or are too pale;
+//   - labels of a chart that touch each other, leave the picture or are too pale, and
+//     lines that leave it;
 //   - a caption that is not tied to one chart, or names a value that its chart has not;
 //   - what axe-core finds, the contrast of texts among it;
 //   - more pages, screens, words or bytes than limits.json allows a report.
@@ -93,6 +94,13 @@ function geometry(printed, paperHeight) {
       const ink = light(getComputedStyle(node).fill)
       const contrast = (Math.max(ink, ground) + 0.05) / (Math.min(ink, ground) + 0.05)
       if (contrast < 4.5) wrong.push(`${svg.getAttribute('aria-label')}: the label "${text}" has a contrast of ${contrast.toFixed(1)}`)
+    }
+    for (const shape of svg.querySelectorAll('path, polyline, polygon, line, rect, circle')) {
+      const b = shape.getBoundingClientRect()
+      if (shape.closest('.tip') || shape.classList.contains('hit')) continue
+      if (b.left < box.left - 6 || b.right > box.right + 6 || b.top < box.top - 6 || b.bottom > box.bottom + 6) {
+        wrong.push(`${svg.getAttribute('aria-label')}: ${shape.tagName}.${shape.getAttribute('class')} leaves the picture`)
+      }
     }
     for (let i = 0; i < labels.length; i++) {
       for (let j = i + 1; j < labels.length; j++) {

@@ -1,0 +1,198 @@
+package html
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/report"
+	"github.com/tokgate/tokgate/report/chart"
+)
+
+const overTimeTitle = "Arrivals, in flight and waiting over time"
+
+// arrivals are the open loops over time of the workloads that have no section of their own.
+func arrivals(runs []run) (section, bool) {
+	s := section{ID: "arrivals", Title: overTimeTitle,
+		Lead: "What came, how many requests were under way, and how many of them waited for their first token. A server that keeps up works its backlog off; one that does not collects it until the end."}
+	for _, r := range runs {
+		type owner struct{ server, workload string }
+		var seen []owner
+		for i := range r.Passages {
+			k := owner{r.Passages[i].Server, r.Passages[i].Workload}
+			w := r.Workload(k.workload)
+			if slices.Contains(seen, k) || len(runs) == 1 && w != nil && r.anchorOf(w) != "" {
+				continue
+			}
+			seen = append(seen, k)
+			name := strings.TrimSuffix(r.title(k.workload)+r.on(k.server)+" · "+r.Name, " · ")
+			figures := block{Figures: overTime(r, k.workload, k.server, name)}
+			if len(seen) > 1 || len(runs) > 1 {
+				figures = block{Fold: &fold{name, []block{figures}}}
+			}
+			s.Blocks = append(s.Blocks, figures)
+		}
+	}
+	return s, len(s.Blocks) > 0
+}
+
+// overTimeBlock are the open loops over time of a use case: of one server open, of several shut.
+func overTimeBlock(r run, w *report.Workload) []block {
+	var figures []figure
+	for _, server := range w.Servers {
+		figures = append(figures, overTime(r, w.Address, server, r.title(w.Address)+r.on(server))...)
+	}
+	switch {
+	case len(figures) == 0:
+		return nil
+	case len(w.Servers) > 1:
+		return []block{{Fold: &fold{overTimeTitle, []block{{Figures: figures}}}}}
+	}
+	return []block{{Figures: figures}}
+}
+
+// quantity is one of the figures of a passage.
+type quantity struct {
+	title, axis, words string
+	unit               metric.Unit
+	of                 func(*report.Passage) []float64
+}
+
+func counts(list []int) []float64 {
+	out := make([]float64, len(list))
+	for i, n := range list {
+		out[i] = float64(n)
+	}
+	return out
+}
+
+var quantities = []quantity{
+	{"Arrivals", "Requests a second", "Requests that were due, whether or not those before them had ended.", metric.PerSecond, func(p *report.Passage) []float64 {
+		out := counts(p.Arrivals)
+		for i := range out {
+			out[i] /= p.Step
+		}
+		return out
+	}},
+	{"In flight", "Requests in flight", "Requests that were due and had not ended.", metric.Requests, func(p *report.Passage) []float64 { return counts(p.InFlight) }},
+	{"Waiting", "Requests waiting", "The backlog: requests in flight that had no token yet.", metric.Requests, func(p *report.Passage) []float64 { return counts(p.Waiting) }},
+}
+
+// overTime draws the windows of a workload on a server, a line for each, mostSeries at most.
+func overTime(r run, workload, server, name string) []figure {
+	var list []*report.Passage
+	for i := range r.Passages {
+		if p := &r.Passages[i]; p.Workload == workload && p.Server == server && p.Step > 0 && len(list) < mostSeries {
+			list = append(list, p)
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	var out []figure
+	for _, q := range quantities {
+		if f := q.figure(r, list, name); f.Chart != "" {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func (q quantity) figure(r run, list []*report.Passage, name string) figure {
+	f := figure{Title: q.title + " over time, " + name, Words: q.words}
+	ch := chart.Chart{Name: f.Title, Height: 240, Y: chart.Axis{Title: q.axis, Zero: true, Format: func(v float64) string { return metric.Format(q.unit, v) }}}
+	f.Table = &table{Caption: f.Title, Head: []string{"Load", "Mean", "Most", "Most at", "At the end"}}
+	longest, top, found := 0.0, -1.0, ""
+	for i, p := range list {
+		values, hue, said := q.of(p), i, loadOver(r, p)
+		if len(list) > 2 {
+			hue = chart.Ordered + i*(chart.Shades-1)/(len(list)-1)
+		}
+		line := chart.Series{Name: said, Index: hue, Plain: true, Steps: true}
+		most, sum := 0, 0.0
+		for j, v := range values {
+			line.Points = append(line.Points, chart.Point{X: float64(j) * p.Step, Y: v, Low: math.NaN(), High: math.NaN()})
+			if sum += v; v > values[most] {
+				most = j
+			}
+		}
+		n := len(values)
+		if n == 0 {
+			continue
+		}
+		length := float64(n) * p.Step
+		longest = max(longest, length)
+		line.Points = append(line.Points, chart.Point{X: length, Y: values[n-1], Low: math.NaN(), High: math.NaN()})
+		ch.Series = append(ch.Series, line)
+		f.Legend = append(f.Legend, legend{chart.Swatch(hue), said})
+		f.Table.Rows = append(f.Table.Rows, []cell{text(said), text(metric.Format(q.unit, sum/float64(n))), text(metric.Format(q.unit, values[most])),
+			text(chart.Clock(float64(most) * p.Step)), text(metric.Format(q.unit, values[n-1]))})
+		if values[most] > top {
+			top, found = values[most], fmt.Sprintf("Most: %s at %s", metric.Format(q.unit, values[most]), chart.Clock(float64(most)*p.Step))
+			if len(list) > 1 {
+				found += " · " + said
+			}
+		}
+	}
+	ch.X = chart.Time(longest)
+	f.Finding = found + "."
+	if len(list) == 1 {
+		f.Legend = nil
+		f.Words += stages(r, &ch, list[0])
+	}
+	f.Words += windowsOf(list)
+	if q.unit == metric.PerSecond {
+		largestOver(r, &ch, list, top)
+	}
+	f.Chart = ch.SVG()
+	return f
+}
+
+// loadOver names what a line is of: its level, or all stages.
+func loadOver(r run, p *report.Passage) string {
+	if len(p.Levels) == 1 {
+		return r.level(p.Workload, p.Levels[0])
+	}
+	return plural(len(p.Levels), "stage")
+}
+
+// stages marks where the stages of a window begin, and returns the words that go with it.
+func stages(r run, ch *chart.Chart, p *report.Passage) string {
+	if len(p.Levels) < 2 {
+		return ""
+	}
+	var names []string
+	for i, level := range p.Levels {
+		names = append(names, r.level(p.Workload, level))
+		if i < len(p.Begins) {
+			ch.Rules = append(ch.Rules, chart.Rule{At: p.Begins[i], Word: names[i], Vertical: true})
+		}
+	}
+	return " Upright: where each stage begins (" + strings.Join(names, ", ") + ")."
+}
+
+// windowsOf says of how many windows the first is shown.
+func windowsOf(list []*report.Passage) string {
+	most := 0
+	for _, p := range list {
+		most = max(most, p.Windows)
+	}
+	if most < 2 {
+		return ""
+	}
+	return fmt.Sprintf(" The first of %d windows.", most)
+}
+
+// largestOver draws the largest rate that the server answers, where it is near the arrivals.
+func largestOver(r run, ch *chart.Chart, list []*report.Passage, top float64) {
+	for i := range r.Cases {
+		c := &r.Cases[i]
+		if c.Server == list[0].Server && c.Workload == list[0].Workload && c.Largest > 0 && c.Largest < 2*top {
+			ch.Y.Include = []float64{c.Largest}
+			ch.Rules = append(ch.Rules, chart.Rule{At: c.Largest, Word: "largest rate " + metric.Format(metric.PerSecond, c.Largest)})
+			return
+		}
+	}
+}

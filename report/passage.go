@@ -1,0 +1,150 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Passage is one window of an open loop over time: what arrived, and what was under way. It
+// is the first of its kind; Windows is how many there were.
+type Passage struct {
+	Server   string `json:"server"`
+	Workload string `json:"workload"`
+	// Levels follow each other in the window, each from Begins on, in seconds from the
+	// beginning of the window: the stages of a load, else one level.
+	Levels  []string  `json:"levels"`
+	Begins  []float64 `json:"begins_s"`
+	Windows int       `json:"windows"`
+	At      float64   `json:"at_s"`   // from the start of the run
+	Step    float64   `json:"step_s"` // length of each of the steps that follow
+	// Arrivals are the measured requests that were due in each step; InFlight is the most
+	// that were due and had not ended in it, Waiting the most of them without a token.
+	Arrivals []int `json:"arrivals"`
+	InFlight []int `json:"in_flight"`
+	Waiting  []int `json:"waiting"`
+}
+
+// How many passages a document keeps, and in how many steps each.
+const (
+	mostPassages = 24
+	passageSteps = 48
+)
+
+// stretch is a round of an open loop and its level.
+type stretch struct {
+	level *metric.Level
+	round *metric.Round
+}
+
+// passages are the windows of the levels that the plan declares, those of a mix not once
+// more by part.
+func (b *builder) passages() []Passage {
+	type owner struct{ server, workload string }
+	var order []owner
+	of := map[owner][]stretch{}
+	for _, l := range b.run.Levels {
+		if l.Kind != metric.OpenLoop || l.Probe != nil || l.Of != "" {
+			continue
+		}
+		k := owner{l.Server, l.Workload}
+		if of[k] == nil {
+			order = append(order, k)
+		}
+		for _, r := range l.Rounds {
+			if r.WindowEnd > r.WindowStart {
+				of[k] = append(of[k], stretch{l, r})
+			}
+		}
+	}
+	var out []Passage
+	for _, k := range order {
+		var own []Passage
+		for _, w := range joined(of[k]) {
+			p := b.passage(w)
+			if i := slices.IndexFunc(own, func(x Passage) bool { return slices.Equal(x.Levels, p.Levels) }); i >= 0 {
+				own[i].Windows++
+				continue
+			}
+			own = append(own, p)
+		}
+		out = append(out, own...)
+	}
+	return out[:min(len(out), mostPassages)]
+}
+
+// joined are the windows that the stretches make: each begins where the one before ends.
+func joined(list []stretch) (windows [][]stretch) {
+	slices.SortStableFunc(list, func(x, y stretch) int { return cmp.Compare(x.round.WindowStart, y.round.WindowStart) })
+	for i, x := range list {
+		if i == 0 || list[i-1].round.WindowEnd != x.round.WindowStart || x.level.Stage == nil && list[i-1].level != x.level {
+			windows = append(windows, nil)
+		}
+		last := &windows[len(windows)-1]
+		*last = append(*last, x)
+	}
+	return windows
+}
+
+// passage counts what one window saw.
+func (b *builder) passage(window []stretch) Passage {
+	first := window[0]
+	from, to := first.round.WindowStart, window[len(window)-1].round.WindowEnd
+	p := Passage{Server: b.clean(first.level.Server), Workload: b.clean(first.level.Workload), Windows: 1,
+		At: from.Seconds(), Step: (to - from).Seconds() / passageSteps, Arrivals: make([]int, passageSteps)}
+	var flights, waits []span
+	for _, x := range window {
+		if name := b.clean(x.level.Name); len(p.Levels) == 0 || p.Levels[len(p.Levels)-1] != name {
+			p.Levels, p.Begins = append(p.Levels, name), append(p.Begins, (x.round.WindowStart-from).Seconds())
+		}
+		for _, s := range x.round.Samples {
+			flights = append(flights, span{s.Scheduled, s.End})
+			waits = append(waits, span{s.Scheduled, cmp.Or(s.First, s.End)})
+			if s.Phase == metric.Measured && s.Scheduled >= from && s.Scheduled <= to {
+				p.Arrivals[min(int(passageSteps*(s.Scheduled-from)/(to-from)), passageSteps-1)]++
+			}
+		}
+	}
+	p.InFlight, p.Waiting = most(flights, from, to), most(waits, from, to)
+	return p
+}
+
+// span is from when to when a request was in a state.
+type span struct{ from, to time.Duration }
+
+// most is how many of the spans held at once, the most in each of equal steps.
+func most(spans []span, from, to time.Duration) []int {
+	type change struct {
+		at time.Duration
+		by int
+	}
+	var changes []change
+	for _, s := range spans {
+		changes = append(changes, change{s.from, 1}, change{s.to, -1})
+	}
+	slices.SortFunc(changes, func(x, y change) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(y.by, x.by)) })
+	out := make([]int, passageSteps)
+	now, i := 0, 0
+	for ; i < len(changes) && changes[i].at <= from; i++ {
+		now += changes[i].by
+	}
+	for k := range out {
+		out[k] = now
+		for end := from + (to-from)*time.Duration(k+1)/passageSteps; i < len(changes) && changes[i].at < end; i++ {
+			now += changes[i].by
+			out[k] = max(out[k], now)
+		}
+	}
+	return out
+}
+
+// Sum is how many requests arrived in the window.
+func (p *Passage) Sum() int {
+	n := 0
+	for _, x := range p.Arrivals {
+		n += x
+	}
+	return n
+}
