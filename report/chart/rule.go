@@ -2,63 +2,60 @@ package chart
 
 import "math"
 
-// rules draws limits, their words where no line runs through them: above the
-// limit or below it, on the left or on the right.
+// rules draws limits, their words where no line runs through them.
 func (f *frame) rules(s *svg, rules []Rule, series []Series) {
-	var labels []float64 // baselines that are taken
-	edge := f.left       // up to which words of upright lines stand
-	var levels []float64
+	var levels, labels []float64 // of the rules, and baselines of words that are taken
 	for _, r := range rules {
-		if finite(r.At) && !r.Vertical {
-			levels = append(levels, f.y.at(r.At))
+		if y := f.y.at(r.At); finite(r.At) && !r.Vertical && y > f.top-1 && y < f.bottom+1 {
+			levels = append(levels, y)
+			labels = f.level(s, r, series, labels)
 		}
 	}
+	edge := f.left // up to which words of upright lines stand
 	for _, r := range rules {
-		if !finite(r.At) {
-			continue
-		}
-		if r.Vertical {
+		if finite(r.At) && r.Vertical {
 			edge = f.upright(s, r, edge, levels)
-			continue
 		}
-		y := f.y.at(r.At)
-		if y < f.top-1 || y > f.bottom+1 {
-			continue
-		}
-		s.add(`<line class="rule %s" x1="%s" x2="%s" y1="%s" y2="%[4]s" stroke="currentColor" stroke-dasharray="6 4"/>`, esc(r.Class), num(f.left), num(f.right), num(y))
-		if r.Word == "" {
-			continue
-		}
-		at := y - 5
-		if at < f.top+10 {
-			at = y + 14
-		}
-		for tries := 0; tries < 12 && taken(labels, at); tries++ {
-			at += 14
-		}
-		if at > f.bottom-2 || taken(labels, at) {
-			continue
-		}
-		left, anchor := f.left+5, "start"
-		for _, place := range []struct {
-			at    float64
-			right bool
-		}{{at, false}, {y + 14, false}, {at, true}, {y + 14, true}} {
-			x := f.left + 5
-			if place.right {
-				x = f.right - 5 - width(r.Word)
-			}
-			if place.at > f.bottom-2 || taken(labels, place.at) || f.crossed(series, x, x+width(r.Word), place.at-10, place.at+2) {
-				continue
-			}
-			if at = place.at; place.right {
-				left, anchor = f.right-5, "end"
-			}
-			break
-		}
-		labels = append(labels, at)
-		s.add(`<text class="ruleword halo" x="%s" y="%s" text-anchor="%s">%s</text>`, num(left), num(at), anchor, esc(r.Word))
 	}
+}
+
+// level draws a limit at a value of Y, its word above it or below it, on the left or on the
+// right, and returns the baselines that are then taken.
+func (f *frame) level(s *svg, r Rule, series []Series, labels []float64) []float64 {
+	y := f.y.at(r.At)
+	s.add(`<line class="rule %s" x1="%s" x2="%s" y1="%s" y2="%[4]s" stroke="currentColor" stroke-dasharray="6 4"/>`, esc(r.Class), num(f.left), num(f.right), num(y))
+	if r.Word == "" {
+		return labels
+	}
+	at := y - 5
+	if at < f.top+10 {
+		at = y + 14
+	}
+	for tries := 0; tries < 12 && taken(labels, at); tries++ {
+		at += 14
+	}
+	if at > f.bottom-2 || taken(labels, at) {
+		return labels
+	}
+	left, anchor := f.left+5, "start"
+	for _, place := range []struct {
+		at    float64
+		right bool
+	}{{at, false}, {y + 14, false}, {at, true}, {y + 14, true}} {
+		x := f.left + 5
+		if place.right {
+			x = f.right - 5 - width(r.Word)
+		}
+		if place.at > f.bottom-2 || taken(labels, place.at) || f.crossed(series, x, x+width(r.Word), place.at-10, place.at+2) {
+			continue
+		}
+		if at = place.at; place.right {
+			left, anchor = f.right-5, "end"
+		}
+		break
+	}
+	s.add(`<text class="ruleword halo" x="%s" y="%s" text-anchor="%s">%s</text>`, num(left), num(at), anchor, esc(r.Word))
+	return append(labels, at)
 }
 
 // upright draws a limit at a value of X, its word above or below what lies at levels
