@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -240,9 +239,7 @@ func (a *app) runPlan(now, drain context.Context, p *plan.Plan, out outputs, onl
 		c := clock.NewVirtual()
 		config.Clock, config.Launch = c, (&server.Virtual{Clock: c, Dir: filepath.Dir(p.Path)}).Launch
 		shown.Simulated, shown.Forecast = c.Now, (*lastRun)(nil).forecast(p, only, nil)
-		// Nothing is measured that a collection could delay, and most of what is
-		// kept, the gaps between tokens, costs it nothing: memory is dearer.
-		defer debug.SetGCPercent(debug.SetGCPercent(25))
+		defer collectSeldom()()
 	} else {
 		config.Run.ID, config.Run.Salt, config.Run.Started = runID(started), salt(), started
 		config.LastLimit = limits
