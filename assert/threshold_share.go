@@ -290,10 +290,10 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 	most, least, above, known := largest(s.level, s.alpha)
 	half := stat.NormalQuantile(1-s.alpha) * g.Error
 	low, high := g.Share-half, g.Share+half
+	// Above the largest rate a backlog stays where by chance fewer requests arrive.
+	over := known && s.level.Rate > above && answered(s.level) <= above
 	fills := known && s.level.Rate < above && float64(g.End) <= s.level.SaturationAt
-	if fills {
-		// A server that answers so many at once takes its time to have as many: none of
-		// them need be in a queue.
+	if fills { // so many at once take their time to come together: none need be in a queue
 		low = min(low, 0)
 	}
 	if known && s.level.Rate < least {
@@ -312,7 +312,7 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 		v.Message = "not sustained: the server stopped answering; " + v.Message
 	case s.policy.Decide == plan.Estimate:
 		estimated(v, sample.Meets(g.Share, t.Op, t.Limit))
-	case sample.Meets(high, t.Op, t.Limit):
+	case sample.Meets(high, t.Op, t.Limit) && !over:
 		v.Outcome = Pass
 		v.Message = "sustained, by its backlog: " + v.Message
 	case !sample.Meets(low, t.Op, t.Limit):
@@ -324,13 +324,15 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 		if !sample.Meets(g.Share, t.Op, t.Limit) {
 			v.Value = metric.None("the backlog wandered or filled up by more, which decides nothing below the largest rate")
 		}
-	case known && s.level.Rate > above && s.level.Cut == "" && !sample.Meets(g.Share, t.Op, t.Limit) && answered(s.level) <= above:
+	case over && !sample.Meets(g.Share, t.Op, t.Limit):
 		v.Outcome = Fail
 		v.Message = "not sustained, being above the largest rate: " + v.Message
 	default:
 		v.Outcome = Inconclusive
 		v.Notes = append(v.Notes, fmt.Sprintf("these requests could have certified a growth below %s", metric.Format(metric.Ratio, max(high, 0))))
-		if fills {
+		if over {
+			v.Notes[len(v.Notes)-1] = "the rate is above the largest one: by chance, fewer requests arrived"
+		} else if fills {
 			v.Notes = append(v.Notes, fmt.Sprintf("%d in flight at the end need be no queue: saturated, the server answered %.0f at once", g.End, s.level.SaturationAt))
 		}
 		// What the backlog moves by does not grow with the window while it is stable.
