@@ -21,8 +21,8 @@ const (
 // Prompt is where the prompts of a workload come from; the zero Prompt: they are
 // synthetic, and unique from their first token on.
 type Prompt struct {
-	// Dataset holds real prompts; nil: there are none. They are as long as they are,
-	// and Workload.Input is then 0.
+	// Dataset holds real prompts; nil: there are none. They are as long as they are; with
+	// Workload.Input each is cut, or goes on with the rows behind it, to so many tokens.
 	Dataset *traffic.Dataset
 	Name    string // of the data set, as the plan writes it
 	// Task is the built-in one that the data set holds the items of, in its order; "":
@@ -37,6 +37,28 @@ type Prompt struct {
 	Warm  bool          `plan:"warm"`
 	Turns traffic.Turns // of a conversation; the zero Turns: one
 	Range hcl.Range
+}
+
+// mostRows bounds the rows of a data set that are made as long as Input says: each takes a
+// few questions to the server's tokenizer before the load begins.
+const mostRows = 4096
+
+// Rows is how many rows of a data set of a given length are sent before any is sent again:
+// twice as many as the plan's requests, since levels may be extended and warmed up.
+func (w *Workload) Rows() int {
+	if w.Of != nil || w.Capacity != nil {
+		return mostRows
+	}
+	sum := 0
+	for _, l := range w.Loads {
+		for _, level := range l.Levels {
+			if level.Duration > 0 {
+				return mostRows
+			}
+			sum += level.Requests + 4*level.N*max(level.Rounds, 1)
+		}
+	}
+	return min(max(2*sum, 64), mostRows)
 }
 
 // ByDrafts says whether a metric of a server that decodes speculatively depends on

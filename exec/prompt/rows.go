@@ -15,6 +15,7 @@ type Rows struct {
 	order  []int
 	shares []float64
 	used   []bool // rows that were given out
+	fits   []fit  // by place in the order; nil: rows are as long as they are
 }
 
 // NewRows gives out the rows of set in their order, or shuffled by a seed.
@@ -44,8 +45,13 @@ func (r *Rows) Prompt(phase metric.Phase, number int) client.Prompt {
 		number = n - 1 - number
 	}
 	i := r.order[number]
-	p := Of(&r.set.Rows[i])
-	p.Row, p.Shared = i+1, min(byBytes*r.shares[i], 1)
+	p, share := Of(&r.set.Rows[i]), byBytes*r.shares[i]
+	if r.fits != nil {
+		whole := p.Bytes()
+		p = r.fitted(number, r.fits[number])
+		share *= max(1, float64(whole)/float64(p.Bytes())) // what is cut off is its own
+	}
+	p.Row, p.Shared = i+1, min(share, 1)
 	if r.used[i] {
 		p.Shared = 1
 	}

@@ -3,6 +3,7 @@ package prompt
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync/atomic"
 	"time"
 
@@ -35,18 +36,33 @@ func (t Target) tokenizer() Counter {
 	return func(ctx context.Context, p client.Prompt) (int, error) {
 		ctx, cancel := t.within(ctx)
 		defer cancel()
-		r := client.TokenizeRequest{Model: t.Model, API: t.API, Text: p.Text, Extra: t.Extra}
-		if bare.Load() {
+		r := client.TokenizeRequest{Model: t.Model, API: t.API, Text: p.Text, Messages: p.Messages, Extra: t.with(p)}
+		if bare.Load() && p.Messages == nil {
 			r.API = ""
 		}
 		tokens, err := t.HTTP.Tokenize(ctx, r)
-		if errors.Is(err, client.ErrNoTokenizer) && r.API == "chat" {
+		if errors.Is(err, client.ErrNoTokenizer) && r.API == "chat" && p.Messages == nil {
 			bare.Store(true)
 			r.API = ""
 			tokens, err = t.HTTP.Tokenize(ctx, r)
 		}
 		return tokens.Count(), err
 	}
+}
+
+// with are the fields of a request with p, tools among them, which are part of a template.
+func (t Target) with(p client.Prompt) map[string]any {
+	if p.Fields == nil {
+		return t.Extra
+	}
+	out := maps.Clone(t.Extra)
+	if out == nil {
+		out = map[string]any{}
+	}
+	for name, v := range p.Fields {
+		out[name] = v
+	}
+	return out
 }
 
 // IDs are the token ids of bare text, for Options.IDs.

@@ -27,13 +27,25 @@ func (v virtualPrompts) of(ctx context.Context, w *plan.Workload, salt uint64) (
 		return names{w, salt}, nil
 	}
 	if _, ok := v.datasets[w]; !ok {
-		count := func(_ context.Context, p client.Prompt) (int, error) { return sim.CountChat(p.Text, nil) }
-		if err := rowsFit(ctx, w, prompt.Options{Tokenizer: count}, v.limit); err != nil {
+		rows := newRows(w)
+		if err := v.fit(ctx, w, rows.rows); err != nil {
 			return nil, err
 		}
-		v.datasets[w] = newRows(w)
+		v.datasets[w] = rows
 	}
 	return virtualRows{v.datasets[w], w}, nil
+}
+
+// fit refuses rows of a data set that a server would refuse.
+func (v virtualPrompts) fit(ctx context.Context, w *plan.Workload, rows *prompt.Rows) error {
+	count := func(_ context.Context, p client.Prompt) (int, error) { return sim.CountChat(p.Text, p.Messages) }
+	if w.Input == 0 || w.Prompt.Task != "" {
+		return rowsFit(ctx, w, prompt.Options{Tokenizer: count}, v.limit)
+	}
+	if err := answersFit(w, v.limit); err != nil {
+		return err
+	}
+	return rows.Short(ctx, count, w.Input, w.Rows())
 }
 
 // names are prompts that nobody reads: what tells one from another. Their
@@ -111,9 +123,13 @@ func (r virtualRows) Prompt(id exec.PromptID) (client.Prompt, error) {
 		p.Text, p.Tokens = virtualItem(r.workload, p.Row)
 		return p, nil
 	}
-	if err == nil && r.workload.API == plan.Chat {
+	switch {
+	case err != nil:
+	case r.workload.Input > 0:
+		p.Tokens = r.workload.Input
+	case r.workload.API == plan.Chat:
 		p.Tokens, err = sim.CountChat(p.Text, p.Messages)
-	} else if err == nil {
+	default:
 		p.Tokens = len(sim.Tokenize(nil, p.Text))
 	}
 	if p.Tokens == 0 {

@@ -100,19 +100,41 @@ func (r *reached) countsKey(t prompt.Target, found metric.Fingerprint) string {
 	return "counts-" + hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// fitting are the prompts of a data set, none of which is longer than a context.
+// fitting are the prompts of a data set: of input_tokens each, or as long as they are, none
+// longer than a context.
 func (r *reached) fitting(ctx context.Context, w *plan.Workload, o prompt.Options, window int) (exec.Prompts, error) {
 	if _, known := r.datasets[w]; known {
 		return r.rows(w), nil
 	}
-	r.state("counting the tokens of the longest rows of " + w.Prompt.Name)
-	_, err := clock.Await(ctx, r.Clock, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, rowsFit(ctx, w, o, window)
-	})
+	rows := newRows(w)
+	doing, do := "counting the tokens of the longest rows of ", func(ctx context.Context) error { return rowsFit(ctx, w, o, window) }
+	if w.Input > 0 {
+		doing = fmt.Sprintf("making prompts of %d tokens of ", w.Input)
+		do = func(ctx context.Context) error {
+			if err := answersFit(w, window); err != nil {
+				return err
+			}
+			return rows.rows.Fit(ctx, o, w.Input, w.Rows())
+		}
+	}
+	r.state(doing + w.Prompt.Name)
+	_, err := clock.Await(ctx, r.Clock, func(ctx context.Context) (struct{}, error) { return struct{}{}, do(ctx) })
 	if err != nil {
 		return nil, err
 	}
-	return r.rows(w), nil
+	r.keep(w, rows)
+	return rows, nil
+}
+
+// answersFit says which row wants an answer that does not fit a context behind a prompt
+// of input_tokens; 0: it is not known.
+func answersFit(w *plan.Workload, window int) error {
+	for _, row := range w.Prompt.Dataset.Rows {
+		if window > 0 && w.Input+row.MaxTokens > window {
+			return fmt.Errorf("%s:%d: %d input tokens and %d of the answer do not fit the server's context of %d", w.Prompt.Dataset.Path, row.Line, w.Input, row.MaxTokens, window)
+		}
+	}
+	return nil
 }
 
 // rowsFit says which row of w's data set would not fit a context; 0: it is not known.
@@ -131,13 +153,17 @@ func rowsFit(ctx context.Context, w *plan.Workload, o prompt.Options, window int
 
 // rows are the prompts of a data set, counted on over all levels of w.
 func (r *reached) rows(w *plan.Workload) rowPrompts {
+	if _, ok := r.datasets[w]; !ok {
+		r.keep(w, newRows(w))
+	}
+	return r.datasets[w]
+}
+
+func (r *reached) keep(w *plan.Workload, rows rowPrompts) {
 	if r.datasets == nil {
 		r.datasets = map[*plan.Workload]rowPrompts{}
 	}
-	if _, ok := r.datasets[w]; !ok {
-		r.datasets[w] = newRows(w)
-	}
-	return r.datasets[w]
+	r.datasets[w] = rows
 }
 
 // rowPrompts are the rows of a data set.

@@ -59,8 +59,17 @@ func (d *decoder) dataset(b *body, path string) *traffic.Dataset {
 	return set
 }
 
-// checkRows refuses rows that the workload's API cannot be sent.
+// checkRows refuses rows that the workload's API cannot be sent, or that cannot be made as
+// long as it says.
 func checkRows(b *body, w *plan.Workload, set *traffic.Dataset) {
+	if w.Input > 0 {
+		for i := range set.Rows {
+			if _, err := set.Rows[i].Question(); err != nil {
+				b.d.errorf(b.rangeOf("dataset"), sumDataset, "%s:%d cannot be cut to input_tokens: %v.", set.Path, set.Rows[i].Line, err)
+				return
+			}
+		}
+	}
 	if w.API == plan.Chat {
 		return
 	}

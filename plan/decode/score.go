@@ -39,16 +39,6 @@ func readTask(p *body, name string, out *plan.Prompt) bool {
 	return true
 }
 
-// hasTask says whether the workload's data set is a built-in one.
-func (b *body) hasTask() bool {
-	p := b.child("prompt")
-	if p == nil || !p.given("dataset") {
-		return false
-	}
-	v, ok := p.value("dataset")
-	return ok && v.IsKnown() && !v.IsNull() && v.Type() == cty.String && strings.HasPrefix(v.AsString(), answers.TaskPrefix)
-}
-
 // readScore reads when an answer is right: by the score block, else as the built-in
 // task wants it; nil where neither is there.
 func readScore(b *body, w *plan.Workload) *answers.Rule {
@@ -106,6 +96,8 @@ func checkScore(b *body, w *plan.Workload, rule *answers.Rule) *answers.Rule {
 	switch {
 	case w.Prompt.Task != "" && w.Input > 0 && w.API != plan.Chat:
 		b.d.errorf(b.rng, sumScore, `Items of a built-in task are filled up to input_tokens as text of a chat: leave api out, or input_tokens.`)
+	case w.Prompt.Task == "" && w.Prompt.Dataset != nil && w.Input > 0 && rule.NeedsAnswer():
+		b.d.errorf(b.rng, sumScore, "A row that is cut to input_tokens may have lost what its answer is held against. Leave input_tokens out.")
 	case !w.Output.Natural && w.Output.Mean > 0:
 		b.d.errorf(b.rng, sumScore, "An answer of a forced length is neither right nor wrong. Write output_tokens = { natural = true, max = %d }.", w.Output.Mean)
 	case w.Prompt.Dataset == nil && rule.NeedsAnswer():

@@ -112,10 +112,8 @@ func readTokens(b *body, w *plan.Workload, p *preset) {
 		b.d.lengthless[w] = b.rng // it may be a part of a mix over a trace
 		return
 	}
-	if b.hasDataset() && (!b.hasTask() || !b.given("input_tokens")) {
-		if b.given("input_tokens") {
-			b.d.later(b.rangeOf("input_tokens"), "input_tokens beside a data set")
-		}
+	if b.hasDataset() && !b.given("input_tokens") {
+		w.Input = 0 // rows are as long as they are
 	} else if n, ok := b.integer("input_tokens", 1, maxTokens); ok {
 		w.Input = int(n)
 	} else if b.unset("input_tokens") {

@@ -51,3 +51,26 @@ workload "none" {
   load { concurrency = [1] }
   sla { success = "every" }
 }
+
+workload "pictures" {
+  input_tokens  = 512
+  output_tokens = 64
+  prompt {
+    dataset = "lib/pictures.jsonl" # ERROR: Unusable data set
+  }
+  load { concurrency = [1] }
+  sla { success = "every" }
+}
+
+workload "cut" {
+  input_tokens  = 512
+  output_tokens = { natural = true, max = 64 }
+  prompt {
+    dataset = "lib/real.jsonl"
+  }
+  score { # ERROR: Unusable score
+    match = "exact"
+  }
+  load { concurrency = [1] }
+  sla { success = "every" }
+}

@@ -11,6 +11,16 @@ workload "chat" {
   sla { ttft = "p95 < 2s" }
 }
 
+workload "as_long" {
+  input_tokens  = 512 # rows are cut to it, or go on with those behind them
+  output_tokens = 64
+  prompt {
+    dataset = "lib/prompts.jsonl"
+  }
+  load { concurrency = [4] }
+  sla { ttft = "p95 < 2s" }
+}
+
 workload "rag" {
   input_tokens  = 1024
   output_tokens = 64

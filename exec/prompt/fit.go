@@ -1,0 +1,197 @@
+package prompt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/traffic"
+)
+
+// fit is how a row is made as long as asked.
+type fit struct {
+	bytes int    // of its question and the texts behind it
+	pad   string // what follows them; "": nothing
+}
+
+// Fit has the first rows of the order, at most so many, be sent with so many tokens each by
+// the server's count, template included; the others are not sent. A row's question is cut
+// at its end, or goes on with the texts of the rows behind it. The server's tokenizer is
+// asked a few times for each row, and the model for two tokens.
+func (r *Rows) Fit(ctx context.Context, o Options, tokens, most int) error {
+	r.order = r.order[:min(most, len(r.order))]
+	if o.Tokenizer == nil {
+		return fmt.Errorf("rows of %s cannot be cut to %d tokens: %w", r.set.Path, tokens, client.ErrNoTokenizer)
+	}
+	f := fitter{rows: r, ctx: ctx, tokens: tokens, count: patient(o.Tokenizer, "the tokenizer"), perToken: 4}
+	if err := f.learn(patient(o.Usage, "a request")); err != nil {
+		return f.failed(err)
+	}
+	fits := make([]fit, len(r.order))
+	q := &questions{ctx: ctx}
+	q.each(len(fits), thorough.atOnce, func(i int) (err error) {
+		fits[i], err = f.fit(i)
+		return err
+	})
+	if q.err != nil {
+		return f.failed(q.err)
+	}
+	r.fits = fits
+	return nil
+}
+
+// Short is Fit without making anything: it says which row cannot be as short as asked.
+// count counts a prompt without asking a server.
+func (r *Rows) Short(ctx context.Context, count Counter, tokens, most int) error {
+	r.order = r.order[:min(most, len(r.order))]
+	for _, i := range r.order {
+		row := &r.set.Rows[i]
+		if row.Messages == nil && i != r.order[0] {
+			continue // as the first
+		}
+		least := row.Asking("a")
+		n, err := count(ctx, Of(&least))
+		if err == nil && n > tokens {
+			err = r.noRoom(row, tokens)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Rows) noRoom(row *traffic.Row, tokens int) error {
+	return fmt.Errorf("%s:%d: what stands around its question takes more than input_tokens = %d", r.set.Path, row.Line, tokens)
+}
+
+// joined is the question of the row at a place of the order and the texts of the rows
+// behind it, as many bytes of them: whole characters, and no white space at either end.
+func (r *Rows) joined(place, bytes int) string {
+	var b strings.Builder
+	own, _ := r.set.Rows[r.order[place]].Question() // what has none is refused
+	b.WriteString(strings.TrimLeftFunc(own, unicode.IsSpace))
+	for next := place + 1; b.Len() < bytes; next++ {
+		if b.Len() > 0 {
+			b.WriteString("\n\n")
+		}
+		b.WriteString(strings.TrimSpace(r.set.Rows[r.order[next%len(r.order)]].Text()))
+	}
+	text := b.String()
+	for bytes = min(bytes, len(text)); bytes > 0 && bytes < len(text) && !utf8.RuneStart(text[bytes]); {
+		bytes--
+	}
+	return strings.TrimRightFunc(text[:bytes], unicode.IsSpace)
+}
+
+// fitted is the prompt of the row at a place of the order.
+func (r *Rows) fitted(place int, f fit) client.Prompt {
+	row := r.set.Rows[r.order[place]].Asking(r.joined(place, f.bytes) + f.pad)
+	return Of(&row)
+}
+
+// fitter makes rows as long as asked.
+type fitter struct {
+	rows     *Rows
+	ctx      context.Context
+	tokens   int
+	count    Counter
+	off      int     // tokens that the model is charged for, and the tokenizer leaves out
+	perToken float64 // bytes, about
+}
+
+func (f *fitter) failed(err error) error {
+	if errors.Is(err, client.ErrNoTokenizer) {
+		return fmt.Errorf("rows of %s cannot be cut to %d tokens: %w in the way that it is asked by this workload", f.rows.set.Path, f.tokens, client.ErrNoTokenizer)
+	}
+	return err
+}
+
+// learn compares tokenizer and model by two prompts that are like the first row.
+func (f *fitter) learn(usage Counter) error {
+	var off [2]int
+	for i, n := range []int{16, 200} {
+		row := f.rows.set.Rows[f.rows.order[0]].Asking(strings.Join(words[:n], " "))
+		p := Of(&row)
+		told, err := f.count(f.ctx, p)
+		if err != nil {
+			return err
+		}
+		charged, err := usage(f.ctx, p)
+		if err != nil {
+			return err
+		}
+		off[i] = charged - told
+	}
+	if off[0] != off[1] {
+		return fmt.Errorf("rows of %s cannot be cut to %d tokens: the server's tokenizer counts %d and %d tokens fewer than the model is charged for", f.rows.set.Path, f.tokens, off[0], off[1])
+	}
+	f.off = off[0]
+	return nil
+}
+
+// counted is how many tokens the prompt at a place then has.
+func (f *fitter) counted(place int, x fit) (int, error) {
+	n, err := f.count(f.ctx, f.rows.fitted(place, x))
+	return n + f.off, err
+}
+
+// fit finds where to cut. A text has hardly more tokens when it is longer by one character
+// than one more: somewhere between one of too few tokens and one of too many there is one of
+// exactly as many.
+func (f *fitter) fit(place int) (fit, error) {
+	const most = 64 // questions
+	perToken := f.perToken
+	low, high := 0, 0 // bytes of too few tokens, and of too many; 0: none is known
+	fewer, more := 0, 0
+	n := max(int(float64(f.tokens)*perToken), 1)
+	for asked := range most {
+		have, err := f.counted(place, fit{bytes: n})
+		switch {
+		case err != nil:
+			return fit{}, err
+		case have == f.tokens:
+			return fit{bytes: n}, nil
+		case have < f.tokens:
+			low, fewer = n, have
+		default:
+			high, more = n, have
+		}
+		switch {
+		case high == 0:
+			n = low + max(int(float64(f.tokens-fewer)*max(perToken, float64(low)/float64(max(fewer, 1)))), 1)
+		case high-low <= 1 && low == 0:
+			return fit{}, f.rows.noRoom(&f.rows.set.Rows[f.rows.order[place]], f.tokens)
+		case high-low <= 1:
+			return f.pad(place, low, f.tokens-fewer)
+		case asked%3 == 2:
+			n = (low + high) / 2
+		default:
+			n = low + int(float64(high-low)*float64(f.tokens-fewer)/float64(more-fewer))
+			n = min(max(n, low+1), high-1)
+		}
+	}
+	return fit{}, f.uneven(place)
+}
+
+// pads are what takes a token, most often, wherever it stands.
+var pads = []string{" a", " the", ".", "\n", "!"}
+
+// pad adds so many tokens to a text that is too short, where one character more is too many.
+func (f *fitter) pad(place, bytes, tokens int) (fit, error) {
+	for _, p := range pads {
+		x := fit{bytes, strings.Repeat(p, tokens)}
+		if have, err := f.counted(place, x); err != nil || have == f.tokens {
+			return x, err
+		}
+	}
+	return fit{}, f.uneven(place)
+}
+
+func (f *fitter) uneven(place int) error {
+	return fmt.Errorf("%s:%d: it cannot be made exactly %d tokens long", f.rows.set.Path, f.rows.set.Rows[f.rows.order[place]].Line, f.tokens)
+}

@@ -1,0 +1,160 @@
+package prompt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tokgate/tokgate/engine"
+	"github.com/tokgate/tokgate/exec/client"
+	"github.com/tokgate/tokgate/internal/memnet"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/sim"
+	"github.com/tokgate/tokgate/traffic"
+)
+
+// some rows: short ones, long ones, characters of several bytes, messages, parts, tools.
+func mixed(t testing.TB) *traffic.Dataset {
+	t.Helper()
+	var lines []string
+	for i := range 12 {
+		lines = append(lines,
+			fmt.Sprintf(`{"prompt":"%d is short"}`, i),
+			fmt.Sprintf(`{"prompt":"%d is %s"}`, 100+i, strings.Repeat("some longer words of a question, ", 40)),
+			fmt.Sprintf(`{"prompt":"%d は%s"}`, 200+i, strings.Repeat("日本語のテキスト、", 30)),
+			fmt.Sprintf(`{"messages":[{"role":"system","content":"be kind to everyone of the %d"},{"role":"user","content":"one"},{"role":"assistant","content":"two"},{"role":"user","content":[{"type":"text","text":"first"},{"type":"text","text":"and the rest"}]}],"tools":[{"type":"function"}]}`, i))
+	}
+	d, err := traffic.Parse(strings.NewReader(strings.Join(lines, "\n")), "a.jsonl", traffic.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// counting is a server that counts chats as the built-in one, whose tokenizer leaves out so
+// many tokens.
+func counting(leaves int) Options {
+	count := func(off int) Counter {
+		return func(_ context.Context, p client.Prompt) (int, error) {
+			n, err := sim.CountChat(p.Text, p.Messages)
+			return n - off, err
+		}
+	}
+	return Options{Tokenizer: count(leaves), Usage: count(0)}
+}
+
+// Each row is as long as asked, whether it is cut or joined, and begins as it began.
+func TestFit(t *testing.T) {
+	set := mixed(t)
+	for _, tokens := range []int{64, 257, 2000} {
+		r := NewRows(set, true, 3)
+		asked := 0
+		o := counting(2)
+		tokenizer := o.Tokenizer
+		o.Tokenizer = func(ctx context.Context, p client.Prompt) (int, error) { asked++; return tokenizer(ctx, p) }
+		thorough.atOnce = 1 // asked is counted without a lock
+		err := r.Fit(t.Context(), o, tokens, 40)
+		thorough.atOnce = 8
+		if err != nil {
+			t.Fatal(err)
+		}
+		if asked > 40*12 {
+			t.Errorf("%d questions for 40 rows of %d tokens", asked, tokens)
+		}
+		for i := range 50 { // the last ten come again
+			p := r.Prompt(metric.Measured, i)
+			row := set.Rows[p.Row-1]
+			if n, err := sim.CountChat(p.Text, p.Messages); n != tokens || err != nil {
+				t.Errorf("row %d has %d tokens, want %d: %v", p.Row, n, tokens, err)
+			}
+			if (p.Shared == 1) != (i >= 40) {
+				t.Errorf("request %d: %v may be in a cache", i, p.Shared)
+			}
+			before, _ := row.Question()
+			sent := traffic.Row{Prompt: p.Text, Messages: p.Messages}
+			after, err := sent.Question()
+			if strings.Contains(before, "は") { // one character more is too many: words make up for it
+				after = strings.TrimRight(after, " a")
+			}
+			if same := min(len(before), len(after)); err != nil || before[:same] != after[:same] {
+				t.Errorf("row %d begins %.40q…, want %.40q…", p.Row, after[:same], before)
+			}
+			if strings.TrimSpace(after) != after && !strings.HasSuffix(after, "\n") {
+				t.Errorf("row %d ends in white space: %q", p.Row, after[max(0, len(after)-20):])
+			}
+		}
+	}
+}
+
+func TestFitRefuses(t *testing.T) {
+	set := mixed(t)
+	uneven := counting(0)
+	uneven.Tokenizer = func(_ context.Context, p client.Prompt) (int, error) { return len(p.Text) + len(p.Messages), nil }
+	none := counting(0)
+	none.Tokenizer = func(context.Context, client.Prompt) (int, error) { return 0, client.ErrNoTokenizer }
+	for _, tt := range []struct {
+		name   string
+		o      Options
+		tokens int
+		want   string
+	}{
+		{"no room", counting(0), 20, "a.jsonl:4: what stands around its question takes more than input_tokens = 20"},
+		{"another tokenizer", uneven, 100, "rows of a.jsonl cannot be cut to 100 tokens: the server's tokenizer counts"},
+		{"no tokenizer", none, 100, "rows of a.jsonl cannot be cut to 100 tokens: the server has no tokenizer to ask"},
+		{"nobody to ask", Options{}, 100, "rows of a.jsonl cannot be cut to 100 tokens: the server has no tokenizer to ask"},
+	} {
+		err := NewRows(set, false, 1).Fit(t.Context(), tt.o, tt.tokens, 100)
+		if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want %s", tt.name, err, tt.want)
+		}
+		if none := strings.Contains(tt.want, "no tokenizer"); none != errors.Is(err, client.ErrNoTokenizer) {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+	count := counting(0).Usage
+	if err := NewRows(set, false, 1).Short(t.Context(), count, 20, 100); err == nil || !strings.HasPrefix(err.Error(), "a.jsonl:4: what stands around") {
+		t.Errorf("error %v", err)
+	}
+	if err := NewRows(set, false, 1).Short(t.Context(), count, 60, 100); err != nil {
+		t.Error(err)
+	}
+}
+
+// The built-in server, asked over HTTP as vLLM is, charges each row what was asked for.
+func TestFitAgainstServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := memnet.Listen()
+		server, err := sim.New(sim.Options{Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		served := make(chan error)
+		go func() { served <- server.Serve(l) }()
+		start := time.Now()
+		h, err := client.New(client.Config{
+			BaseURL: "http://memory.test", Dial: l.DialContext, Engine: engine.Of("vllm"),
+			Now: func() time.Duration { return time.Since(start) + 1 },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := NewRows(mixed(t), false, 1)
+		target := Target{HTTP: h, API: "chat", Model: server.Model(), Timeout: time.Minute}
+		if err := r.Fit(t.Context(), target.Options(1), 300, 16); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 16 {
+			s, err := h.Complete(t.Context(), &client.Request{API: "chat", Model: server.Model(), Prompt: r.Prompt(metric.Measured, i), Input: 300, Output: 2, Timeout: time.Hour})
+			if err != nil || s.Usage == nil || s.Usage.Input != 300 {
+				t.Errorf("row %d was charged as %+v: %v", i+1, s.Usage, err)
+			}
+		}
+		h.Close()
+		server.Close()
+		<-served
+	})
+}

@@ -1,0 +1,86 @@
+package traffic
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Question is the text of a row that may be cut, or gone on with: its prompt, or what its
+// user says last. It fails where that is no text, or where pictures stand beside it, whose
+// tokens no tokenizer counts.
+func (r *Row) Question() (string, error) {
+	if r.Messages == nil {
+		return r.Prompt, nil
+	}
+	c, err := r.chat()
+	return c.question, err
+}
+
+// Asking is the row with another text in the place of its Question.
+func (r *Row) Asking(text string) Row {
+	out := *r
+	if r.Messages == nil {
+		out.Prompt = text
+		return out
+	}
+	c, err := r.chat()
+	if err != nil {
+		return out
+	}
+	said, _ := json.Marshal(text) // text always can be
+	if n := len(c.parts); n > 0 {
+		c.parts[n-1]["text"] = said
+		said, _ = json.Marshal(c.parts)
+	}
+	c.messages[c.last]["content"] = said
+	out.Messages, _ = json.Marshal(c.messages) // as they were read
+	return out
+}
+
+// chat is the messages of a row, of which the last one of the user asks a question.
+type chat struct {
+	messages []map[string]json.RawMessage
+	last     int
+	parts    []map[string]json.RawMessage // of that message; nil: its content is text
+	question string
+}
+
+func (r *Row) chat() (c chat, err error) {
+	if err := json.Unmarshal(r.Messages, &c.messages); err != nil {
+		return c, err
+	}
+	c.last = -1
+	for i, m := range c.messages {
+		var role string
+		_ = json.Unmarshal(m["role"], &role) // it has one, or was refused
+		text, parts, err := contentOf(m["content"])
+		if err != nil {
+			return c, fmt.Errorf("message %d %w", i+1, err)
+		}
+		if role == "user" {
+			c.last, c.question, c.parts = i, text, parts
+		}
+	}
+	if c.last < 0 {
+		return c, errors.New("it has no message of a user")
+	}
+	return c, nil
+}
+
+// contentOf is the text of a message, or the last of its parts, which are all text.
+func contentOf(content json.RawMessage) (text string, parts []map[string]json.RawMessage, err error) {
+	if content == nil || json.Unmarshal(content, &text) == nil {
+		return text, nil, nil
+	}
+	if err := json.Unmarshal(content, &parts); err != nil || len(parts) == 0 {
+		return "", nil, errors.New("holds parts that are no objects")
+	}
+	for _, p := range parts {
+		var kind string
+		if _ = json.Unmarshal(p["type"], &kind); kind != "text" || json.Unmarshal(p["text"], &text) != nil {
+			return "", nil, fmt.Errorf("holds %s, whose tokens cannot be counted", short([]byte(kind)))
+		}
+	}
+	return text, parts, nil
+}
