@@ -188,7 +188,7 @@ func (l *level) derive(all bool) figures {
 	if due := l.answerable(rounds); due > 0 {
 		f["success"] = f["completed"] / float64(due)
 	}
-	f.rates(rounds, all && l.Kind != "rate", l.Kind == "rate")
+	f.rates(rounds, all && !l.windowed(), l.windowed())
 	cached, prompt := 0, 0
 	for _, s := range requests {
 		if s.completed() && s.Usage != nil && s.Usage.Cached >= 0 && s.Usage.Input > 0 {
@@ -358,8 +358,11 @@ func (l *level) window(r *round) (from, to int64, known bool) {
 	if l.mix != nil {
 		return l.mix.window(l.mix.rounds[r.Index])
 	}
-	if l.Kind == "rate" {
+	switch l.Kind {
+	case "rate":
 		return l.arrivals(r)
+	case "users":
+		return l.stretch(r)
 	}
 	if !r.ended || !r.Complete || l.N < 1 || l.N > len(r.samples) || !slices.ContainsFunc(r.samples, func(s sample) bool { return s.measured() }) {
 		return 0, 0, false
@@ -390,6 +393,22 @@ func (l *level) window(r *round) (from, to int64, known bool) {
 		from, to = max(from, firsts[slot]), min(to, lasts[slot])
 	}
 	return from, max(from, to), true
+}
+
+// windowed says whether rounds are parts of one window, and an answer may span several.
+func (l *level) windowed() bool { return l.Kind == "rate" || l.Kind == "users" }
+
+// stretch is the window of users: a part of time that begins where the one before ends, and in
+// which all that its round measured was due. The requests tell no more of where it begins; where
+// they deny what was recorded, it is what they tell.
+func (l *level) stretch(r *round) (from, to int64, known bool) {
+	from, to = r.WindowStart, r.WindowEnd
+	for i := range r.samples {
+		if s := &r.samples[i]; s.measured() {
+			from, to = min(from, s.Scheduled), max(to, s.Scheduled)
+		}
+	}
+	return from, to, r.ended && r.Complete
 }
 
 // arrivals is the window of a rate: from when the last warm-up request was due, or the

@@ -25,7 +25,7 @@ func (k key) String() string { return k.Workload + " at " + k.Name + " on " + k.
 
 // level is what the recording says of one level.
 type level struct {
-	Kind    string // closed, burst or rate
+	Kind    string // closed, burst, users or rate
 	N       int
 	Skipped string
 	pause   int64 // between a slot's answer and its next request

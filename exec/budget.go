@@ -96,6 +96,9 @@ func (r *runner) searchBudget(c *plan.Capacity) (time.Duration, bool) {
 func (r *runner) expected(c Case, due []int) time.Duration {
 	d := r.durations[c.Workload]
 	sum := time.Duration(0)
+	if c.Load.Kind == metric.Users {
+		return c.Load.People.RampUp + warmupOf(c) + time.Duration(len(due))*c.Level.RoundTime() + d
+	}
 	for _, n := range due {
 		switch c.Load.Kind {
 		case metric.Burst:

@@ -26,13 +26,19 @@ type hunt struct {
 	saturation  *metric.Level         // of a search for a rate; nil: of another
 	known       map[int]*metric.Level // fixed levels by N
 	levels      map[sampleSet]*series
-	planned     []int // looks over which the error of each visit was split
+	visits      []visit
 	notes       []string
 	unreset     bool // the server could not be reset, and that was said
-	split       int  // looks over which the error of the last visit was split; 0: none was held
-	invalid     int  // probes in a row that could not be judged
+	last        visit
+	invalid     int // probes in a row that could not be judged
 	// invalidity is why the last one could not; "" when it could.
 	invalidity string
+}
+
+// visit is what the record of one to a level has that the search does not know.
+type visit struct {
+	split    int // looks over which its error was split; 0: none was held
+	requests int // that were judged
 }
 
 // searching is the state machine that says what to measure next.
@@ -139,7 +145,7 @@ func (h *hunt) seek(out *metric.Capacity, budget time.Duration) (lost error) {
 			break
 		}
 		h.levelSearch.Report(p, result)
-		h.planned = append(h.planned, h.split)
+		h.visits = append(h.visits, h.last)
 		if h.invalid++; h.invalidity == "" {
 			h.invalid = 0
 		}
@@ -208,6 +214,8 @@ func searchOver(k metric.LoadKind) search.Over {
 	switch k {
 	case metric.Burst:
 		return search.Burst
+	case metric.Users:
+		return search.Users
 	case metric.Speedup:
 		return search.Speedup
 	}
@@ -249,7 +257,7 @@ func (h *hunt) measuredBefore() []search.Result {
 			continue
 		}
 		s := &series{level: l}
-		n := s.measured()
+		n := h.units(s)
 		if n == 0 {
 			continue
 		}
@@ -265,9 +273,10 @@ func (h *hunt) measuredBefore() []search.Result {
 		}
 		h.known[at] = l
 		view := h.view(l, l.Rounds)
-		h.planned = append(h.planned, planned)
-		r := h.judged(at, view, Look{Requests: n, Planned: planned})
-		r.Spent = h.took[l]
+		h.last = visit{split: planned, requests: s.measured()}
+		r := h.judged(at, view, planned)
+		h.visits = append(h.visits, h.last)
+		r.Requests, r.Spent = n, h.took[l]
 		out = append(out, r)
 	}
 	return out
@@ -312,8 +321,8 @@ func (h *hunt) conclude(out *metric.Capacity) {
 	out.Notes = slices.Concat(l.Notes, h.notes)
 	for i, v := range l.Probes {
 		p := metric.CapacityProbe{
-			N: v.Probe.N, Purpose: string(v.Probe.Purpose), Set: v.Probe.Set, Requests: v.Result.Requests,
-			Planned: h.planned[i], Outcome: v.Result.Outcome.String(), Binding: v.Result.Binding, Note: h.secrets.Text(v.Result.Note), Spent: v.Result.Spent,
+			N: v.Probe.N, Purpose: string(v.Probe.Purpose), Set: v.Probe.Set, Requests: h.visits[i].requests,
+			Planned: h.visits[i].split, Outcome: v.Result.Outcome.String(), Binding: v.Result.Binding, Note: h.secrets.Text(v.Result.Note), Spent: v.Result.Spent,
 		}
 		s := h.levels[sampleSet{v.Probe.N, v.Probe.Set}]
 		switch {

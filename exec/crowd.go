@@ -50,7 +50,7 @@ func (rd *round) people(health *func() metric.Health) {
 	rd.watch(health)
 	rd.look()
 	begin := rd.Clock.Now()
-	c.from = begin + rd.Load.People.RampUp + c.warmup()
+	c.from = begin + rd.Load.People.RampUp + warmupOf(rd.Case)
 	c.to = c.from + time.Duration(c.parts)*rd.out.Time
 	for i := range c.parts + 1 {
 		c.edges = append(c.edges, rd.Clock.Timer(c.from+time.Duration(i)*rd.out.Time, func() { c.edge(i, health) }))
@@ -71,9 +71,9 @@ func (rd *round) people(health *func() metric.Health) {
 	c.counts()
 }
 
-// warmup is how long users are there before the window: by default the thinking of a
+// warmupOf is how long users are there before the window: by default the thinking of a
 // mean conversation, so that conversations of all ages are under way.
-func (c *crowd) warmup() time.Duration {
+func warmupOf(c Case) time.Duration {
 	p := c.Load.People
 	if p.Warmup != plan.OpenWarmupAuto {
 		return p.Warmup

@@ -14,10 +14,32 @@ import (
 // mostInvalid is how many probes in a row may come to nothing.
 const mostInvalid = 2
 
-// judged asks the judge about a level.
-func (h *hunt) judged(n int, view *metric.Level, look Look) search.Result {
+// units is how much of a level was measured, as the search counts it: requests, of users
+// parts of a window, of which nobody knows before how many requests they have.
+func (h *hunt) units(s *series) int {
+	if h.capacity.Over != metric.Users {
+		return s.measured()
+	}
+	n := 0
+	for _, r := range slices.Concat(s.before, s.level.Rounds) {
+		if r.Complete {
+			n++
+		}
+	}
+	return n
+}
+
+// judged asks the judge about a level, of which h.last says how much is judged.
+func (h *hunt) judged(n int, view *metric.Level, planned int) search.Result {
+	look := Look{Requests: h.last.requests, Planned: planned}
 	j := h.Judge(h.workload, view, look)
 	r := search.Result{N: n, Outcome: j.Outcome, Requests: look.Requests, Needs: j.Needs, Binding: j.Binding, Margins: j.Margins, Note: j.Invalid}
+	if h.capacity.Over == metric.Users {
+		r.Requests = len(view.Rounds)
+		if j.Needs > 0 {
+			r.Needs = (j.Needs*len(view.Rounds) + look.Requests - 1) / max(look.Requests, 1)
+		}
+	}
 	switch {
 	case j.Outcome == search.Saturated:
 	case j.Invalid != "" || j.Outcome == search.Pending:
@@ -70,7 +92,7 @@ func admission(l *metric.Level) (admitted int, ok bool) {
 func (h *hunt) probe(p search.Probe) (search.Result, error) {
 	begin := h.Clock.Now()
 	h.reset()
-	h.invalidity, h.split = "", 0
+	h.invalidity, h.last = "", visit{}
 	s, lost := h.samples(p)
 	result := search.Result{N: p.N, Outcome: search.Inconclusive, Requests: p.Have}
 	if s.level.Skipped != "" {
@@ -86,7 +108,8 @@ func (h *hunt) probe(p search.Probe) (search.Result, error) {
 		})
 		defer stop()
 	}
-	have := s.measured()
+	have := h.units(s)
+	h.last.requests = s.measured()
 	h.observe(h.Observer.LevelStarted(s.level, p.Looks[len(p.Looks)-1]-p.Have, p.Expected))
 	planned := p.Planned
 	if len(s.before) > 0 {
@@ -104,9 +127,9 @@ func (h *hunt) probe(p search.Probe) (search.Result, error) {
 			h.cutShort(s, &result)
 			break
 		}
-		have, h.split = s.measured(), planned
-		result = h.judged(p.N, h.view(s.level, slices.Concat(s.before, s.level.Rounds)), Look{Requests: have, Planned: planned})
-		s.level.Looks = append(s.level.Looks, metric.Look{Requests: have, Planned: planned, Outcome: result.Outcome.String()})
+		have, h.last = h.units(s), visit{split: planned, requests: s.measured()}
+		result = h.judged(p.N, h.view(s.level, slices.Concat(s.before, s.level.Rounds)), planned)
+		s.level.Looks = append(s.level.Looks, metric.Look{Requests: h.last.requests, Planned: planned, Outcome: result.Outcome.String()})
 		if result.Outcome != search.Inconclusive || result.Needs < 0 {
 			break
 		}

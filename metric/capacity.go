@@ -125,6 +125,8 @@ func (c Capacity) Words() string {
 	switch c.Over {
 	case Burst:
 		unit = " requests at once"
+	case Users:
+		unit = " users"
 	case Speedup:
 		unit = " times the recorded traffic"
 	}

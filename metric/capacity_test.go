@@ -2,6 +2,13 @@ package metric
 
 import "testing"
 
+func TestUserWords(t *testing.T) {
+	c := Capacity{Over: Users, Kind: CapacityExact, Pass: 39, Fail: 40, Confirmed: true, Binding: "ttft p95", AtPass: "7.9 s", AtFail: "8.1 s"}
+	if got, want := c.Words(), "39 users · ttft p95 binds: 39 → 7.9 s, 40 → 8.1 s"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // A rate counts in steps of 0.001 req/s: 8,100 of them are 8.1 req/s.
 func TestRateWords(t *testing.T) {
 	for _, tt := range []struct {

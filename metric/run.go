@@ -88,6 +88,14 @@ const (
 	Speedup LoadKind = "speedup"
 )
 
+// Searched is what a capacity search over loads of the shape counts, as plans write it.
+func (k LoadKind) Searched() string {
+	if k == ClosedLoop {
+		return "concurrency"
+	}
+	return string(k)
+}
+
 // Windowed says whether rounds are consecutive parts of one window, without a drain
 // between them, and requests due at times of their own.
 func (k LoadKind) Windowed() bool { return k == OpenLoop || k == Users }

@@ -81,6 +81,9 @@ func (c *Capacity) Bounded(w *Workload) bool {
 // MostRequests is the most measured requests of one level of the search, which
 // takes first at its first look; at least first.
 func (w *Workload) MostRequests(first int) int {
+	if w.Capacity.Over == metric.Users {
+		return 4 * first // windows, however many come in them
+	}
 	most := cmp.Or(w.Capacity.MaxRequests, w.Policy.MaxRequests, 16*first)
 	return max(most, first)
 }
@@ -95,6 +98,10 @@ func (c *Capacity) Level(n int) Level {
 		return c.rate(n)
 	case metric.Speedup:
 		return c.speedup(n)
+	case metric.Users:
+		l := Level{Name: "probe " + LevelName(c.Over, n), N: n, Range: c.Range}
+		c.Load.People.Part(&l)
+		return l
 	}
 	l := Level{Name: "probe " + LevelName(c.Over, n), N: n, Requests: c.Requests, Range: c.Range}
 	if l.Requests == 0 {

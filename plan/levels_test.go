@@ -1,6 +1,12 @@
 package plan
 
-import "testing"
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
 
 // The longest answer is rounded up, and not by a rounding error.
 func TestOutputMax(t *testing.T) {
@@ -15,6 +21,39 @@ func TestOutputMax(t *testing.T) {
 	} {
 		if got := row.out.Max(); got != row.want {
 			t.Errorf("%+v.Max() = %d, want %d", row.out, got, row.want)
+		}
+	}
+}
+
+// Further looks at users take windows as long as the first, in as many parts.
+func TestMoreOfUsers(t *testing.T) {
+	l := Level{N: 50}
+	(&People{Window: 5 * time.Minute}).Part(&l)
+	if got, want := l.More(20), slices.Repeat([]int{1}, 20); !cmp.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if got := (Level{N: 50, Requests: 500, Rounds: 10}).More(200); !cmp.Equal(got, []int{50, 50, 50, 50}) {
+		t.Errorf("%v", got)
+	}
+}
+
+// As many rows of a data set are made as long as asked as twice the plan sends, and no more
+// than 4,096.
+func TestRowsOfADataSet(t *testing.T) {
+	load := func(levels ...Level) *Workload { return &Workload{Loads: []*Load{{Levels: levels}}} }
+	for _, tt := range []struct {
+		w    *Workload
+		want int
+	}{
+		{load(Level{N: 1, Requests: 10, Rounds: 5}), 64},
+		{load(Level{N: 4, Requests: 200, Rounds: 10}), 2 * (200 + 160)},
+		{load(Level{N: 4, Requests: 20_000, Rounds: 10}), 4096},
+		{load(Level{N: 4, Requests: 10, Rounds: 10, Duration: time.Minute}), 4096},
+		{&Workload{Capacity: &Capacity{}}, 4096},
+		{&Workload{Of: &Workload{}}, 4096},
+	} {
+		if got := tt.w.Rows(); got != tt.want {
+			t.Errorf("%+v: %d rows, want %d", tt.w.Loads, got, tt.want)
 		}
 	}
 }

@@ -250,9 +250,12 @@ func (l Level) sent(rounds int) int {
 }
 
 // More shares out further requests of the level over rounds of about its size, never of
-// fewer requests than are in flight.
+// fewer requests than are in flight; those of users are parts of a window, and count as one.
 func (l Level) More(requests int) []int {
 	rounds := (requests*l.Rounds + l.Requests - 1) / l.Requests
+	if l.Requests == l.Rounds {
+		return Level{Requests: requests, Rounds: requests}.due(0, requests)
+	}
 	further := Level{Requests: requests, Rounds: max(1, min(rounds, requests/max(l.N, 1)))}
 	return further.due(0, further.Rounds)
 }

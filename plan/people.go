@@ -6,4 +6,11 @@ import "time"
 type People struct {
 	RampUp time.Duration `plan:"ramp_up"` // over which they come, one after the other
 	Warmup time.Duration // after it, before the window; OpenWarmupAuto: the thinking of a mean conversation
+	Window time.Duration // the window, which is measured
+}
+
+// Part cuts the window of a level into rounds, each of which counts as one request as long as
+// nobody knows how many come in it.
+func (p *People) Part(l *Level) {
+	l.Duration, l.Rounds, l.Requests = p.Window, WindowRounds, WindowRounds
 }

@@ -20,9 +20,9 @@ func TestAuditReadsItsFolderAlone(t *testing.T) {
 	r.check(t, assert.ExitError, "samples.jsonl is not a regular file")
 }
 
-// A rate's clocks begin when requests are due, and its rounds follow each other, so
-// that an answer may span two of them.
-func TestLongAuditOfARate(t *testing.T) {
+// The clocks of a rate and of users begin when requests are due, and rounds follow each
+// other, so that an answer may span two of them. Rows of a data set are as long as asked.
+func TestLongAuditOfWindows(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "rate.hcl")
@@ -43,11 +43,45 @@ workload "w" {
     e2e = "mean < 5s"
   }
 }
+workload "people" {
+  input_tokens  = 64
+  output_tokens = 16
+  prompt { turns = 3 }
+  load {
+    users      = 4
+    think_time = { mean = "1s", cv = 1 }
+    duration   = "30s"
+  }
+  capacity {
+    over       = "users"
+    up_to      = 8
+    resolution = 4
+  }
+  sla {
+    e2e = "mean < 5s"
+  }
+}
+workload "rows" {
+  input_tokens  = 64
+  output_tokens = 16
+  prompt { dataset = "rows.jsonl" }
+  load {
+    concurrency = 1
+    requests    = 10
+  }
+  sla {
+    e2e = "mean < 5s"
+  }
+}
 `), 0o644)
 	if err != nil {
 		t.Fatal(err)
 	}
+	err = os.WriteFile(filepath.Join(dir, "rows.jsonl"), []byte(`{"prompt":"one"}`+"\n"+`{"messages":[{"role":"user","content":"two"}]}`), 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
 	out := filepath.Join(dir, "out")
-	tokgate(t, "run", "--simulate", "--out", out, path).check(t, assert.ExitPass)
+	tokgate(t, "run", "--simulate", "--out", out, path).check(t, assert.ExitPass, "people: 8+ users", "of 10 prompts were sent before")
 	tokgate(t, "audit", out).check(t, assert.ExitPass, " 0 differ")
 }

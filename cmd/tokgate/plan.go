@@ -236,6 +236,8 @@ func (x *expansion) searches() {
 		switch s.Over {
 		case metric.Burst:
 			over = "requests at once"
+		case metric.Users:
+			over = "users"
 		case metric.OpenLoop:
 			over, levels = "requests a second", "up to "+s.Amount(s.UpTo)
 		case metric.Speedup:
@@ -248,8 +250,12 @@ func (x *expansion) searches() {
 			budget = plan.PlainDuration(s.Budget)
 		}
 		low, high := s.Level(s.From).Requests, s.Level(s.UpTo).Requests
-		b.add(c.Workload.Address(), c.Server.Address(), over, levels, required,
-			span(low, high), span(c.Workload.MostRequests(low), c.Workload.MostRequests(high)), budget)
+		first, most := span(low, high), span(c.Workload.MostRequests(low), c.Workload.MostRequests(high))
+		if s.Over == metric.Users {
+			window := s.Load.People.Window
+			first, most = "as come in "+plan.PlainDuration(window), "in "+plan.PlainDuration(4*window)
+		}
+		b.add(c.Workload.Address(), c.Server.Address(), over, levels, required, first, most, budget)
 	}
 	b.table([]int{1, 2, 3, 4}, "Over", "Levels", "Required", "Requests", "At most", "Budget").write(x.out, x.width)
 }

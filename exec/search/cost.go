@@ -62,6 +62,9 @@ func (s *Search) again(k, n int) time.Duration {
 	return keep
 }
 
+// windows says whether probes take the time of their schedule.
+func (s *Search) windows() bool { return s.opts.Over == Speedup || s.opts.Over == Users }
+
 // predict returns how long that many requests at level n will take; 0 while
 // nothing was measured. The time of one request's share, t(N) = spent /
 // (requests + waves·N), is interpolated between the measured neighbours on
@@ -81,7 +84,7 @@ func (s *Search) predict(n, requests int) time.Duration {
 		r := rates[v.Result.N]
 		r.seconds += v.Result.Spent.Seconds()
 		r.sent += float64(sent)
-		if s.opts.Over != Speedup {
+		if !s.windows() {
 			r.sent += waves * float64(v.Result.N)
 		}
 		rates[v.Result.N] = r
@@ -100,13 +103,17 @@ func (s *Search) predict(n, requests int) time.Duration {
 	switch {
 	case lo == 0 && hi == 0:
 		return 0
-	case s.opts.Over == Speedup:
+	case s.windows():
 		// As the schedule says, by the nearest that was measured.
 		k := lo
 		if k == 0 {
 			k = hi
 		}
-		return time.Duration(t(k) * float64(k) / float64(n) * float64(requests) * float64(time.Second))
+		per = t(k)
+		if s.opts.Over == Speedup {
+			per *= float64(k) / float64(n)
+		}
+		return time.Duration(per * float64(requests) * float64(time.Second))
 	case lo == 0:
 		per = t(hi) * float64(hi) / float64(n)
 	case hi == 0 || lo == hi:

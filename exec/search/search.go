@@ -38,6 +38,9 @@ type Over string
 const (
 	Concurrency Over = "concurrency" // requests in flight, a closed loop
 	Burst       Over = "burst"       // requests sent at once: the largest safe queue
+	// Users are people who think. What a level takes is counted in parts of windows, all of
+	// which take the same time.
+	Users Over = "users"
 	// Rate is arrivals: N counts steps of Options.Step requests per second.
 	Rate Over = "rate"
 	// Speedup is recorded traffic: the same requests in 1/N of the time.

@@ -499,6 +499,10 @@ func TestPredict(t *testing.T) {
 			t.Errorf("predict(%d, %d) = %s, want %s", tt.n, tt.requests, got, tt.want)
 		}
 	}
+	windows := New(Options{Over: Users, UpTo: 100, Known: []Result{{N: 10, Outcome: Pass, Requests: 10, Spent: 400 * time.Second}}})
+	if got, want := windows.predict(40, 20), 800*time.Second; got != want { // users come in windows, all as long
+		t.Errorf("20 parts at 40 users: %s, want %s", got, want)
+	}
 	if got := New(Options{UpTo: 8}).predict(4, 100); got != 0 {
 		t.Errorf("prediction from nothing: %s", got)
 	}

@@ -18,7 +18,9 @@ func readCapacity(b *body, w *plan.Workload, p *preset) *plan.Capacity {
 		return nil
 	}
 	out := &plan.Capacity{Over: metric.ClosedLoop, From: 1, Resolution: 1, Range: c.rng}
-	switch c.oneOf("over", "concurrency", "burst", "rate", "speedup") {
+	switch c.oneOf("over", "concurrency", "burst", "users", "rate", "speedup") {
+	case "users":
+		out.Over = metric.Users
 	case "speedup":
 		out.Over, out.Relative, out.From = metric.Speedup, rateResolution, leastSearched
 	case "burst":
@@ -39,9 +41,11 @@ func readCapacity(b *body, w *plan.Workload, p *preset) *plan.Capacity {
 	if !c.given("require") {
 		c.note("require", "none", "the capacity is measured only")
 	}
-	if out.Over == metric.Speedup {
-		if c.given("requests") {
-			c.d.errorf(c.attrs["requests"].NameRange, sumConflict, "A probe is a replay of the whole stretch: leave requests out.")
+	if why, counts := uncounted[out.Over]; counts {
+		for _, name := range why.refused {
+			if c.given(name) {
+				c.d.errorf(c.attrs[name].NameRange, sumConflict, "%s: leave %s out.", why.text, name)
+			}
 		}
 	} else if !c.given("requests") {
 		out.Least = p.requests()
@@ -53,7 +57,7 @@ func readCapacity(b *body, w *plan.Workload, p *preset) *plan.Capacity {
 		}
 	}
 	switch most := w.Policy.MaxRequests; {
-	case c.given("max_requests"):
+	case c.given("max_requests"), out.Over == metric.Users:
 	case most > 0:
 		c.note("max_requests", strconv.Itoa(most), "the gate's max_requests")
 	default:
@@ -65,11 +69,24 @@ func readCapacity(b *body, w *plan.Workload, p *preset) *plan.Capacity {
 		c.d.errorf(c.attrs["confirm"].NameRange, sumConflict, "A rate is always certified by a probe of fresh requests. Remove confirm.")
 	}
 	if out.Load = readProbeLoad(b, w, out.Over); out.Load == nil {
-		b.missesTrace(c)
+		if out.Over == metric.Users {
+			c.d.errorf(c.rng, sumMissing, `A search over users needs a load of users, which says how they think and for how long they are measured: load { users = [10] }.`)
+		} else {
+			b.missesTrace(c)
+		}
 		return nil
 	}
 	checkSearch(c, out)
 	return out
+}
+
+// uncounted are the searches whose probes have as many requests as they have.
+var uncounted = map[metric.LoadKind]struct {
+	text    string
+	refused []string
+}{
+	metric.Speedup: {"A probe is a replay of the whole stretch", []string{"requests"}},
+	metric.Users:   {"A probe is a window as long as that of the load of users, and up to four of them", []string{"requests", "max_requests"}},
 }
 
 // checkSearch checks that the search can find what is asked for.
@@ -156,7 +173,7 @@ func readResolution(b *body, out *plan.Capacity) {
 const leastSearched = 10
 
 // readProbeLoad is how a search sends: as the workload's first load block of that
-// shape, else by the defaults; nil where it has no trace to replay.
+// shape, else by the defaults; nil where it has no trace to replay, or no users.
 func readProbeLoad(b *body, w *plan.Workload, kind metric.LoadKind) *plan.Load {
 	for _, l := range w.Loads {
 		replays := l.Open != nil && l.Open.Trace != nil
@@ -166,7 +183,7 @@ func readProbeLoad(b *body, w *plan.Workload, kind metric.LoadKind) *plan.Load {
 			return &probe
 		}
 	}
-	if kind == metric.Speedup {
+	if kind == metric.Speedup || kind == metric.Users {
 		return nil
 	}
 	d := b.absent("load")

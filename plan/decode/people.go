@@ -37,10 +37,9 @@ func readUsers(b *body, l *plan.Load) {
 			b.note("duration", `"`+plan.PlainDuration(length)+`"`, "")
 		}
 	}
+	l.People.Window = length
 	for i := range l.Levels {
-		level := &l.Levels[i]
-		level.Duration, level.Rounds = length, plan.WindowRounds
-		level.Requests = level.Rounds
+		l.People.Part(&l.Levels[i])
 	}
 	b.bind(l)
 }
@@ -145,7 +144,7 @@ func (d *decoder) checkTurns(w *plan.Workload) {
 			d.errorf(l.Range, sumConflict, "With a rate, think_time is the time between turns, but workload.%s has no turns. Add prompt { turns = 6 }.", w.Address())
 		}
 	}
-	if c := w.Capacity; c != nil && w.Prompt.Turns.Several() {
-		d.errorf(c.Range, sumConflict, "A capacity search sends single requests, but workload.%s has conversations (turns).", w.Address())
+	if c := w.Capacity; c != nil && c.Over != metric.Users && w.Prompt.Turns.Several() {
+		d.errorf(c.Range, sumConflict, `A search over %s sends single requests, but workload.%s has conversations (turns). Write over = "users".`, c.Over.Searched(), w.Address())
 	}
 }

@@ -187,25 +187,28 @@ func sentence(c *report.Capacity) string {
 	if c.OfRate() {
 		return rateSentence(c)
 	}
-	unit := "in flight"
-	if c.Over == "burst" {
-		unit = "at once"
+	load := func(n int) string { return plural(n, "request") + " in flight" }
+	switch c.Over {
+	case "burst":
+		load = func(n int) string { return plural(n, "request") + " at once" }
+	case string(metric.Users):
+		load = func(n int) string { return plural(n, "user") }
 	}
 	switch metric.CapacityKind(c.Kind) {
 	case metric.CapacityExact:
-		s := fmt.Sprintf("Carries %s %s; %d is too many.", plural(c.Pass, "request"), unit, c.Fail)
+		s := fmt.Sprintf("Carries %s; %d is too many.", load(c.Pass), c.Fail)
 		if c.Fail == 0 {
-			s = fmt.Sprintf("Carries %s %s.", plural(c.Pass, "request"), unit)
+			s = fmt.Sprintf("Carries %s.", load(c.Pass))
 		}
 		return s + binding(c)
 	case metric.CapacityInterpolated:
-		return fmt.Sprintf("Carries %s %s; %d is too many, what lies between is not settled.", plural(c.Pass, "request"), unit, c.Fail) + binding(c)
+		return fmt.Sprintf("Carries %s; %d is too many, what lies between is not settled.", load(c.Pass), c.Fail) + binding(c)
 	case metric.CapacityAtLeast:
-		return fmt.Sprintf("Carries at least %s %s, the most that was tried: no limit was met.", plural(c.Pass, "request"), unit) + binding(c)
+		return fmt.Sprintf("Carries at least %s, the most that was tried: no limit was met.", load(c.Pass)) + binding(c)
 	case metric.CapacityBelow:
-		return fmt.Sprintf("Does not carry %s %s, the least that was tried.", plural(c.Fail, "request"), unit) + binding(c)
+		return fmt.Sprintf("Does not carry %s, the least that was tried.", load(c.Fail)) + binding(c)
 	case metric.CapacityServerCap:
-		return fmt.Sprintf("The server admits %s %s and turns further ones away.", plural(c.Pass, "request"), unit)
+		return fmt.Sprintf("The server admits %s and turns further ones away.", load(c.Pass))
 	}
 	return "Not known: " + line(c.Reason)
 }

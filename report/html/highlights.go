@@ -132,6 +132,8 @@ func limits(runs []run) []tile {
 			note := "requests in flight at which every threshold held"
 			if c.OfRate() {
 				note = "requests per second at which every threshold is certified to hold"
+			} else if c.Over == string(metric.Users) {
+				note = "users for whom every threshold held"
 			} else if c.Over == "burst" {
 				note = "requests at once at which every threshold held"
 			} else if people := r.Workload(c.Workload).People(c.Pass); people != "" {

@@ -70,3 +70,40 @@ workload "api" {
     ttft = "p95 < 2s"
   }
 }
+
+workload "searched" {
+  input_tokens  = 256
+  output_tokens = 64
+  prompt {
+    turns = 6
+  }
+  load { users = [50] }
+  sla { ttft = "p95 < 2s" }
+  capacity { # ERROR: Conflicting settings
+    up_to = 100
+  }
+}
+
+workload "counted" {
+  input_tokens  = 256
+  output_tokens = 64
+  load { users = [50] }
+  sla { ttft = "p95 < 2s" }
+  capacity {
+    over         = "users"
+    up_to        = 100
+    requests     = 300  # ERROR: Conflicting settings
+    max_requests = 3000 # ERROR: Conflicting settings
+  }
+}
+
+workload "nobody" {
+  input_tokens  = 256
+  output_tokens = 64
+  load { concurrency = [50] }
+  sla { ttft = "p95 < 2s" }
+  capacity { # ERROR: Missing setting
+    over  = "users"
+    up_to = 100
+  }
+}

@@ -19,7 +19,12 @@ workload "chat" {
     think_time = "20s"
   }
   sla {
-    at         = ["50 users", "4 req/s"]
+    at         = ["50 users", "4 req/s", "capacity"]
     ttft_later = "p95 < 2s"
+  }
+  capacity {
+    over    = "users" # a probe is ten minutes, as the load has them
+    up_to   = 400
+    require = 80
   }
 }
