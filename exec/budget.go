@@ -97,7 +97,7 @@ func (r *runner) expected(c Case, due []int) time.Duration {
 	d := r.durations[c.Workload]
 	sum := time.Duration(0)
 	if c.Load.Kind == metric.Users {
-		return c.Load.People.RampUp + warmupOf(c) + time.Duration(len(due))*c.Level.RoundTime() + d
+		return c.Workload.Settling(c.Load) + time.Duration(len(due))*c.Level.RoundTime() + d
 	}
 	for _, n := range due {
 		switch c.Load.Kind {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/tokgate/tokgate/exec/load"
 	"github.com/tokgate/tokgate/metric"
-	"github.com/tokgate/tokgate/plan"
 )
 
 // crowd is the round of a number of users: each has a conversation, thinking before
@@ -50,7 +49,7 @@ func (rd *round) people(health *func() metric.Health) {
 	rd.watch(health)
 	rd.look()
 	begin := rd.Clock.Now()
-	c.from = begin + rd.Load.People.RampUp + warmupOf(rd.Case)
+	c.from = begin + rd.Workload.Settling(rd.Load)
 	c.to = c.from + time.Duration(c.parts)*rd.out.Time
 	for i := range c.parts + 1 {
 		c.edges = append(c.edges, rd.Clock.Timer(c.from+time.Duration(i)*rd.out.Time, func() { c.edge(i, health) }))
@@ -69,16 +68,6 @@ func (rd *round) people(health *func() metric.Health) {
 		stop()
 	}
 	c.counts()
-}
-
-// warmupOf is how long users are there before the window: by default the thinking of a
-// mean conversation, so that conversations of all ages are under way.
-func warmupOf(c Case) time.Duration {
-	p := c.Load.People
-	if p.Warmup != plan.OpenWarmupAuto {
-		return p.Warmup
-	}
-	return time.Duration(max(c.Workload.Prompt.Turns.Mean, 1) * float64(c.Load.Think.Mean))
 }
 
 // edge begins a part of the window, and ends the one before.

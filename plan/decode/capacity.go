@@ -41,6 +41,26 @@ func readCapacity(b *body, w *plan.Workload, p *preset) *plan.Capacity {
 	if !c.given("require") {
 		c.note("require", "none", "the capacity is measured only")
 	}
+	readProbeSize(c, w, out, p)
+	if out.Over != metric.OpenLoop {
+		out.Confirm = c.boolean("confirm")
+	} else if c.given("confirm") {
+		c.d.errorf(c.attrs["confirm"].NameRange, sumConflict, "A rate is always certified by a probe of fresh requests. Remove confirm.")
+	}
+	if out.Load = readProbeLoad(b, w, out.Over); out.Load == nil {
+		if out.Over == metric.Users {
+			c.d.errorf(c.rng, sumMissing, `A search over users needs a load of users, which says how they think and for how long they are measured: load { users = [10] }.`)
+		} else {
+			b.missesTrace(c)
+		}
+		return nil
+	}
+	checkSearch(c, out)
+	return out
+}
+
+// readProbeSize reads how many requests a probe has, where they are counted.
+func readProbeSize(c *body, w *plan.Workload, out *plan.Capacity, p *preset) {
 	if why, counts := uncounted[out.Over]; counts {
 		for _, name := range why.refused {
 			if c.given(name) {
@@ -63,21 +83,6 @@ func readCapacity(b *body, w *plan.Workload, p *preset) *plan.Capacity {
 	default:
 		c.note("max_requests", "16 times the first look", "")
 	}
-	if out.Over != metric.OpenLoop {
-		out.Confirm = c.boolean("confirm")
-	} else if c.given("confirm") {
-		c.d.errorf(c.attrs["confirm"].NameRange, sumConflict, "A rate is always certified by a probe of fresh requests. Remove confirm.")
-	}
-	if out.Load = readProbeLoad(b, w, out.Over); out.Load == nil {
-		if out.Over == metric.Users {
-			c.d.errorf(c.rng, sumMissing, `A search over users needs a load of users, which says how they think and for how long they are measured: load { users = [10] }.`)
-		} else {
-			b.missesTrace(c)
-		}
-		return nil
-	}
-	checkSearch(c, out)
-	return out
 }
 
 // uncounted are the searches whose probes have as many requests as they have.
