@@ -55,7 +55,7 @@ func (w *Workload) Fields() (map[string]any, error) {
 		v, _ = v.UnmarkDeep() // what is sent to the server is shown to nobody
 		raw, err := ctyjson.Marshal(v, v.Type())
 		if err != nil {
-			return nil, fmt.Errorf("the request field %q is no JSON: %w", name, err)
+			return nil, fmt.Errorf("the request field %q is not valid JSON: %w", name, err)
 		}
 		fields[name] = json.RawMessage(raw)
 	}

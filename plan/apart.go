@@ -56,6 +56,6 @@ func Unnamed(changed []string, differences []Difference) string {
 		return ""
 	}
 	slices.Sort(keys)
-	return fmt.Sprintf("the servers differ in %s, which changed does not name; if that was meant, changed is to name %s",
+	return fmt.Sprintf("the servers differ in %s, which changed does not name; if that was meant, add %s to changed",
 		strings.Join(more, ", "), strings.Join(slices.Compact(keys), ", "))
 }

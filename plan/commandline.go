@@ -63,7 +63,7 @@ func flagWords(e engine.Engine, f Flag) ([]string, *problem) {
 	case strings.HasPrefix(f.Name, "-"):
 		return nil, problemf(sumFlagName, "Write the flag without dashes: %s = …", strings.TrimLeft(f.Name, "-"))
 	case !flagName.MatchString(f.Name) || len(f.Name) > 128:
-		return nil, problemf(sumFlagName, "%q is no flag: a name holds letters, digits, - and _.", f.Name)
+		return nil, problemf(sumFlagName, "%q is not a valid flag name: use letters, digits, - and _.", f.Name)
 	case f.Value == cty.NilVal || f.Value.IsNull():
 		return nil, nil
 	}
@@ -101,7 +101,7 @@ func primitiveWord(name string, v cty.Value) (string, *problem) {
 
 func listWords(flag, name string, v cty.Value) ([]string, *problem) {
 	if v.LengthInt() == 0 {
-		return nil, problemf(sumFlagValue, "%s: an empty list is no value; null leaves the flag out.", name)
+		return nil, problemf(sumFlagValue, "%s: the list is empty. Give it a value, or write null to leave the flag out.", name)
 	}
 	words := []string{flag}
 	for it := v.ElementIterator(); it.Next(); {
@@ -126,17 +126,17 @@ func falseFlag(e engine.Engine, name string) ([]string, *problem) {
 	if who == engine.Plain {
 		who = "A server of unknown engine"
 	}
-	return nil, problemf(sumFlagValue, "%s has no --no-%s: null leaves the flag out; the engine may have a flag of its own that turns it off, such as disable-%s.", who, name, strings.TrimPrefix(name, "enable-"))
+	return nil, problemf(sumFlagValue, "%s has no flag --no-%s. Write null to leave the flag out. The engine may have another flag that turns it off, such as disable-%s.", who, name, strings.TrimPrefix(name, "enable-"))
 }
 
 func listWord(name string, v cty.Value) (string, *problem) {
 	if v.IsNull() {
-		return "", problemf(sumFlagValue, "%s: a list must not hold null.", name)
+		return "", problemf(sumFlagValue, "%s: a list cannot contain null.", name)
 	}
 	if v.Type().IsPrimitiveType() {
 		word, err := convert.Convert(v, cty.String)
 		if err != nil || strings.ContainsRune(word.AsString(), 0) {
-			return "", problemf(sumFlagValue, "%s: a word cannot be made from %s.", name, v.Type().FriendlyName())
+			return "", problemf(sumFlagValue, "%s: a list holds text, numbers or true and false, but this element is %s.", name, v.Type().FriendlyName())
 		}
 		return word.AsString(), nil
 	}

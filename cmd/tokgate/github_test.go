@@ -199,7 +199,7 @@ func TestActionsFormat(t *testing.T) {
 	s.write("bad.hcl", strings.Replace(good, "  input_tokens  =", "  input_tokens =", 1))
 	s.write("broken.hcl", "server {")
 	r := s.run("fmt", "--check")
-	want := []string{"error bad.hcl:10 not formatted", "error broken.hcl:1 Unclosed configuration block"}
+	want := []string{"error bad.hcl:10 not formatted", "error broken.hcl:1 Missing closing brace"}
 	if diff := cmp.Diff(want, r.annotations()); diff != "" || r.code != assert.ExitPlan {
 		t.Errorf("exit code %d, annotations (-want +got):\n%s", r.code, diff)
 	}

@@ -134,7 +134,7 @@ func TestNothingStarts(t *testing.T) {
 		{"no plan", good, nil, []string{"no plan named", "tokgate init"}},
 		{"an unknown flag", good, []string{"--junitt", "x", "PLAN"}, []string{"--junitt", "did you mean --junit?"}},
 		{"an unknown server", good, []string{"--endpoint", "t=http://127.0.0.1:1", "PLAN"}, []string{`no server "t"`, "tokgate plan"}},
-		{"an endpoint that is no URL", good, []string{"--endpoint", "s=ftp:/x", "PLAN"}, []string{"--endpoint s: the URL starts with http:// or https://"}},
+		{"an endpoint that is no URL", good, []string{"--endpoint", "s=ftp:/x", "PLAN"}, []string{"--endpoint s: the URL must start with http:// or https://"}},
 		{"an unknown case", good, []string{"--only", "w/3", "PLAN"}, []string{`no case "w/3"`, `did you mean "w/2"?`}},
 		{"an unknown variable", good, []string{"--var", "x=1", "PLAN"}, []string{`"x"`}},
 		{"one file for two plans", good, []string{"--junit", "x", "PLAN", "PLAN"}, []string{"cannot share"}},

@@ -49,7 +49,7 @@ func readCapacity(b *body, w *plan.Workload, p *preset) *plan.Capacity {
 	}
 	if out.Load = readProbeLoad(b, w, out.Over); out.Load == nil {
 		if out.Over == metric.Users {
-			c.d.errorf(c.rng, sumMissing, `A search over users needs a load of users, which says how they think and for how long they are measured: load { users = [10] }.`)
+			c.d.errorf(c.rng, sumMissing, "A search over users needs a load block that says how they think and how long they are measured: load { users = [10] }.")
 		} else {
 			b.missesTrace(c)
 		}
@@ -64,7 +64,7 @@ func readProbeSize(c *body, w *plan.Workload, out *plan.Capacity, p *preset) {
 	if why, counts := uncounted[out.Over]; counts {
 		for _, name := range why.refused {
 			if c.given(name) {
-				c.d.errorf(c.attrs[name].NameRange, sumConflict, "%s: leave %s out.", why.text, name)
+				c.d.errorf(c.attrs[name].NameRange, sumConflict, "%s. Remove %s.", why.text, name)
 			}
 		}
 	} else if !c.given("requests") {
@@ -210,5 +210,5 @@ func (d *decoder) checkCapacity(w *plan.Workload) {
 	if w.Capacity == nil || w.Capacity.Bounded(w) || d.diags.HasErrors() {
 		return
 	}
-	d.errorf(w.Capacity.Range, sumCapacityUnbounded, `Nothing says when workload.%s has reached its capacity: it needs an sla block of severity "error" whose at holds "capacity", or that has no at.`, w.Address())
+	d.errorf(w.Capacity.Range, sumCapacityUnbounded, `Nothing says when workload.%s has reached its capacity. Add an sla block of severity "error" with "capacity" in at, or without at.`, w.Address())
 }

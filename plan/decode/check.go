@@ -62,7 +62,7 @@ func (d *decoder) checkDrafts() {
 			for _, sla := range w.SLAs {
 				for _, t := range sla.Thresholds {
 					if plan.ByDrafts(t.Metric.Name) {
-						d.warnf(t.Range, sumDrafts, `server.%s decodes speculatively (%s). How many drafts are accepted depends on the text, and made prompts are words at random: %s of your traffic may be another. Send some of it: prompt { dataset = "prompts.jsonl" }.`, s.Address(), drafts, t.Metric.Name)
+						d.warnf(t.Range, sumDrafts, `server.%s decodes speculatively (%s). How many drafts are accepted depends on the text, and tokgate makes prompts of random words, so %s of your traffic may differ. Send your own prompts: prompt { dataset = "prompts.jsonl" }.`, s.Address(), drafts, t.Metric.Name)
 					}
 				}
 			}

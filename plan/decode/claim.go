@@ -159,11 +159,11 @@ func parsePaired(def metric.Def, text string) (plan.Change, *problem) {
 	n, err := parseDecimal(strings.TrimSpace(rest), 0)
 	switch {
 	case !ok || !plus || err != nil, word == "count" && n != math.Trunc(n):
-		return c, problemf(sumChange, "%s = %q is no bound on it. Write %s.", def.Name, text, exampleChange(def, false))
+		return c, problemf(sumChange, "%s = %q is not a valid bound. Write %s.", def.Name, text, exampleChange(def, false))
 	case word == "mean" && n == 0:
-		return c, problemf(sumOutOfRange, "%s: nothing can be shown to be exactly as good. Tolerate something.", def.Name)
+		return c, problemf(sumOutOfRange, "%s: no test can show that two servers are exactly equal. Allow a tolerance above zero.", def.Name)
 	case n > 1000:
-		return c, problemf(sumOutOfRange, "%s: %s is no change that could be meant.", def.Name, text)
+		return c, problemf(sumOutOfRange, "%s: %s is not a plausible change.", def.Name, text)
 	}
 	c.Limit = n
 	return c, nil
@@ -211,11 +211,11 @@ func changeLimit(def metric.Def, text, rest string, points, improve bool) (float
 		if strings.HasSuffix(rest, other) {
 			return 0, problemf(sumWrongUnit, "A change of %s is given in %s. Write %s.", def.Name, means, exampleChange(def, improve))
 		}
-		return 0, problemf(sumMissingUnit, "%s: a change is in %s: write %s.", def.Name, means, exampleChange(def, improve))
+		return 0, problemf(sumMissingUnit, "%s: a change is given in %s. Write %s.", def.Name, means, exampleChange(def, improve))
 	}
 	n, err := parseDecimal(strings.TrimSpace(digits), -2)
 	if err != nil {
-		return 0, problemf(sumChange, "%s: %q is no change. Write %s.", def.Name, text, exampleChange(def, improve))
+		return 0, problemf(sumChange, "%s: %q is not a valid change. Write %s.", def.Name, text, exampleChange(def, improve))
 	}
 	return n, nil
 }

@@ -83,7 +83,7 @@ func (d *decoder) decodeCompare(name string, blk *hcl.Block, sc *scope) {
 	slices.SortStableFunc(c.Claims, func(x, y *plan.Claim) int { return x.Range.Start.Byte - y.Range.Start.Byte })
 	for _, ch := range c.Paired() {
 		if c.Answers == nil && !b.stray && len(b.blocks["answers"]) == 0 {
-			d.errorf(ch.Range, sumUnread, "%s is of answers to the same prompts: say that the control reads them, by an answers block in compare.%s: answers {}.", ch.Metric.Name, c.Name)
+			d.errorf(ch.Range, sumUnread, "%s compares answers to the same prompts, and nothing reads them. Add answers {} to compare.%s.", ch.Metric.Name, c.Name)
 		}
 	}
 }
@@ -95,7 +95,7 @@ func readReading(b *body, c *plan.Compare, work []*plan.Workload) {
 		return
 	}
 	if c.Control.Baseline != "" {
-		b.d.errorf(o.rng, sumUnread, "The control is a recorded run, and only a server can say how likely it finds a text. Leave answers out; the form of natural answers and the items of tasks are compared all the same.")
+		b.d.errorf(o.rng, sumUnread, "The control is a recorded run, and only a server can report how likely it finds a text. Remove answers: the form of natural answers and the items of tasks are still compared.")
 		return
 	}
 	out := &plan.Reading{Range: o.rng}
@@ -105,11 +105,11 @@ func readReading(b *body, c *plan.Compare, work []*plan.Workload) {
 	c.Answers = out
 	e := engine.Of(c.Control.Server.Engine)
 	if e.Known() && e.Scores.Path == "" {
-		b.d.warnf(o.rng, sumUnread, "%s does not say how likely a given text is (%s): answer_nll is not applicable, and odd_answers counts by the form of the answers alone.", e.Title, e.Without["Scores"])
+		b.d.warnf(o.rng, sumUnread, "%s does not report how likely a given text is (%s). answer_nll is not applicable, and odd_answers uses only the form of the answers.", e.Title, e.Without["Scores"])
 	}
 	for _, w := range work {
 		if w.API != plan.Completions && e.Dialect.Tokenizer == engine.SGLangTokenizer {
-			b.d.warnf(o.rng, sumUnread, "%s does not turn the messages of a chat into tokens, so that it cannot be asked how likely an answer to workload.%s is: answer_nll is not applicable to a chat, and odd_answers counts by the form of the answers alone.", e.Title, w.Address())
+			b.d.warnf(o.rng, sumUnread, "%s does not turn the messages of a chat into tokens, so it cannot report how likely an answer to workload.%s is. answer_nll is not applicable to a chat, and odd_answers uses only the form of the answers.", e.Title, w.Address())
 			break
 		}
 	}
@@ -133,9 +133,9 @@ func readRestart(b *body, c *plan.Compare) {
 	c.Restart = plan.Restart(b.oneOf("restart", string(plan.RestartLeg), string(plan.RestartOrder), string(plan.RestartNever)))
 	switch {
 	case c.Control.Baseline != "":
-		b.d.errorf(b.attrs["restart"].NameRange, sumConflict, "A recorded run does not take turns, so restart does not apply. Remove it.")
+		b.d.errorf(b.attrs["restart"].NameRange, sumConflict, "A recorded run is not started again, so restart does not apply. Remove it.")
 	case endpoint && c.Restart != plan.RestartNever:
-		b.d.errorf(b.rangeOf("restart"), sumConflict, `An endpoint is not started, so it cannot be started anew: restart = "never".`)
+		b.d.errorf(b.rangeOf("restart"), sumConflict, `tokgate does not start an endpoint, so it cannot restart it. Write restart = "never".`)
 	case c.Restart == plan.RestartNever && c.Control.Server != nil && c.Candidate != nil:
 		checkBothRun(b, c.Control.Server, c.Candidate)
 	}
@@ -146,9 +146,9 @@ func checkBothRun(b *body, control, candidate *plan.Server) {
 	x, y := control.Process, candidate.Process
 	switch {
 	case sharesGPU(control, candidate):
-		b.d.errorf(b.rangeOf("restart"), sumConflict, `Under restart = "never" both servers run at the same time, and both want the same GPU: give them different ones, or leave restart out.`)
+		b.d.errorf(b.rangeOf("restart"), sumConflict, `Under restart = "never" both servers run at the same time, and both use the same GPU. Give them different ones, or remove restart.`)
 	case x != nil && y != nil && x.Port != 0 && x.Port == y.Port:
-		b.d.errorf(b.rangeOf("restart"), sumConflict, `Under restart = "never" both servers run at the same time, and both use port %d: leave it out and write {port} in command.`, x.Port)
+		b.d.errorf(b.rangeOf("restart"), sumConflict, `Under restart = "never" both servers run at the same time, and both use port %d. Remove it and write {port} in command.`, x.Port)
 	}
 }
 
@@ -182,7 +182,7 @@ func readSideBySide(b *body, c *plan.Compare) {
 		}
 	}
 	if c.Restart != plan.RestartLeg {
-		refuse(`A server that swaps its GPUs is started anew for each round: side_by_side takes restart = "leg".`)
+		refuse(`With side_by_side each server is restarted for every round, on the other GPUs. Write restart = "leg".`)
 		return
 	}
 	x, y := control.GPUs().IDs, c.Candidate.GPUs().IDs

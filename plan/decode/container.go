@@ -36,7 +36,7 @@ var (
 
 func checkImage(b *body, image string) {
 	if b.isSet("image") && image != unknownText && !imageWord.MatchString(image) {
-		b.d.errorf(b.rangeOf("image"), sumImage, `%q is no image: write one such as "vllm/vllm-openai:v0.19.1", or with its digest "vllm/vllm-openai@sha256:…".`, image)
+		b.d.errorf(b.rangeOf("image"), sumImage, `%q is not a valid image. Write one such as "vllm/vllm-openai:v0.19.1", or with its digest "vllm/vllm-openai@sha256:…".`, image)
 	}
 }
 
@@ -51,7 +51,7 @@ func readVolumes(b *body) []string {
 		}
 		source, rest, ok := strings.Cut(text, ":")
 		if text != unknownText && (!ok || source == "" || !strings.HasPrefix(rest, "/")) {
-			b.d.errorf(e.rng, sumVolume, `%q is no volume: write "host:container", such as "/data/hf:/root/.cache/huggingface:ro".`, text)
+			b.d.errorf(e.rng, sumVolume, `%q is not a valid volume. Write "host:container", such as "/data/hf:/root/.cache/huggingface:ro".`, text)
 			continue
 		}
 		if strings.HasPrefix(source, ".") {
@@ -131,7 +131,7 @@ func readPorts(b *body, s *plan.Server, c *plan.Container) {
 		b.d.errorf(b.rangeOf("network"), sumConflict, "Without a network no request can reach the server.")
 	case c.Network == "host":
 		if b.given("container_port") {
-			b.d.errorf(b.rangeOf("container_port"), sumConflict, `With network = "host" there is one port: set port.`)
+			b.d.errorf(b.rangeOf("container_port"), sumConflict, `With network = "host" the container uses a port of the machine. Set port.`)
 		}
 		return
 	}

@@ -38,7 +38,7 @@ func readControl(b *body, c *plan.Compare) plan.Control {
 			words = append(words, text)
 		}
 		if len(words) < 1 || len(words) > 2 || words[0] == "" {
-			b.d.errorf(out.Range, sumMissing, `baseline names the folder of a recorded run: baseline("perf/2026-11-19"), or baseline("perf/2026-11-19", "vllm") where the server has another address there.`)
+			b.d.errorf(out.Range, sumMissing, `baseline names the folder of a recorded run: baseline("perf/2026-11-19"), or baseline("perf/2026-11-19", "vllm") if the server has another address there.`)
 			return out
 		}
 		out.Baseline = words[0]

@@ -206,7 +206,7 @@ func TestDiagnosticsForMachines(t *testing.T) {
 	want := []Diagnostic{
 		{
 			Severity: "error", Summary: sumURL,
-			Detail:  `The URL starts with http:// or https://, such as "http://127.0.0.1:8000".`,
+			Detail:  `The URL must start with http:// or https://, such as "http://127.0.0.1:8000".`,
 			Range:   &Range{File: "test.hcl", Start: Pos{2, 20, 32}, End: Pos{2, 29, 41}},
 			Snippet: `  endpoint { url = "ftp://x" }`,
 		},

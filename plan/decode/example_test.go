@@ -30,5 +30,5 @@ workload "chat" {
 	// Output:
 	// chat at 1: 200 requests in 10 rounds
 	// chat at 8: 200 requests in 10 rounds
-	// gate.hcl:9,16-29: Wrong unit ttft: "sec" is not a unit of it. Write 2s.
+	// gate.hcl:9,16-29: Wrong unit ttft: unknown unit "sec". Write 2s.
 }

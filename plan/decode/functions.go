@@ -213,7 +213,7 @@ var secondsFunc = function.New(&function.Spec{
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 		dur, err := time.ParseDuration(args[0].AsString())
 		if err != nil {
-			return cty.UnknownVal(cty.Number), function.NewArgErrorf(0, `%q is no duration; write one such as "8s" or "250ms"`, args[0].AsString())
+			return cty.UnknownVal(cty.Number), function.NewArgErrorf(0, `%q is not a valid duration. Write one such as "8s" or "250ms"`, args[0].AsString())
 		}
 		return cty.ParseNumberVal(strconv.FormatFloat(dur.Seconds(), 'f', -1, 64))
 	},

@@ -19,7 +19,7 @@ func TestFunctions(t *testing.T) {
 		{`seconds("8s")`, `8`},
 		{`seconds("250ms")`, `0.25`},
 		{`seconds("1h30m")`, `5400`}, // 1.5 · 3600
-		{`seconds("8")`, `error: is no duration`},
+		{`seconds("8")`, `error: is not a valid duration`},
 		{`sum([1, 2, 3.5])`, `6.5`},
 		{`sum([])`, `0`},
 		{`sum(["2", 1])`, `3`}, // converted as everywhere

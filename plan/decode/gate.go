@@ -113,7 +113,7 @@ func (d *decoder) decodePrices() {
 	}
 	readPerHour(b, p)
 	if !b.given("per_hour") && !b.given("electricity") {
-		d.errorf(b.rng, sumMissing, "prices says what something costs: per_hour = 2.5, electricity = 0.10.")
+		d.errorf(b.rng, sumMissing, "The prices block is empty. Set per_hour = 2.5 or electricity = 0.10.")
 	}
 	d.out.Prices = p
 }

@@ -151,7 +151,7 @@ func readLevels(b *body, attr string, kind metric.LoadKind) []plan.Level {
 func readDuration(b *body, l *plan.Load) {
 	for _, other := range []string{"requests", "bursts"} {
 		if b.given(other) {
-			b.d.errorf(b.attrs[other].NameRange, sumConflict, "A closed loop is measured for a duration or for a number of requests: leave one of duration and %s out.", other)
+			b.d.errorf(b.attrs[other].NameRange, sumConflict, "A closed loop is measured for a duration or for a number of requests. Remove duration or %s.", other)
 		}
 	}
 	d, ok := b.duration("duration", time.Second, time.Duration(maxDuration))
@@ -318,7 +318,7 @@ func readWarmup(b *body) int {
 func readStagger(b *body, kind metric.LoadKind) time.Duration {
 	if kind == metric.Burst {
 		if b.given("stagger") {
-			b.d.errorf(b.attrs["stagger"].NameRange, sumConflict, "A burst starts all its requests at once: it has no stagger.")
+			b.d.errorf(b.attrs["stagger"].NameRange, sumConflict, "A burst starts all its requests at once. Remove stagger.")
 		}
 		return 0
 	}

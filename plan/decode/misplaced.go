@@ -30,7 +30,7 @@ var otherNames = map[string]string{
 // misplaced setting belongs, and how a statistic is written.
 func (d *decoder) explainUnsupported(diags hcl.Diagnostics, spec *Block) {
 	for _, diag := range diags {
-		if diag.Summary != "Unsupported argument" && diag.Summary != hclUnsupportedBlock || strings.Contains(diag.Detail, "Did you mean") {
+		if diag.Summary != hclUnsupportedArgument && diag.Summary != hclUnsupportedBlock {
 			continue
 		}
 		m := quotedName.FindStringSubmatch(diag.Detail)
@@ -38,6 +38,13 @@ func (d *decoder) explainUnsupported(diags hcl.Diagnostics, spec *Block) {
 			continue
 		}
 		name := m[1]
+		if diag.Summary == hclUnsupportedArgument && spec.block(name) != nil {
+			diag.Detail = name + " is a block. Write it without an equals sign: " + name + " { … }."
+			continue
+		}
+		if strings.Contains(diag.Detail, "Did you mean") {
+			continue
+		}
 		if lower := strings.ToLower(name); lower != name && (spec.attr(lower) != nil || spec.block(lower) != nil) {
 			diag.Detail += ` Did you mean "` + lower + `"?`
 			continue

@@ -188,7 +188,7 @@ func (d *decoder) inMix(m *mixture, part *plan.Workload, sla *plan.SLA) {
 	part.SLAs = append(part.SLAs, &own)
 	for _, t := range own.Thresholds {
 		if !metric.OfParts(t.Metric) {
-			d.errorf(t.Range, sumConflict, "%s is no metric of a part: workload.%s shares the server with all of workload.%s. Bound it in an sla block of that one, or name other levels in at.", t.Metric.Name, part.PartName(), m.Address())
+			d.errorf(t.Range, sumConflict, "%s is not known for a part: workload.%s shares the server with the rest of workload.%s. Bound it in an sla block of the mix, or name other levels in at.", t.Metric.Name, part.PartName(), m.Address())
 		}
 	}
 }
@@ -202,11 +202,11 @@ func (d *decoder) checkLoads(m *mixture) {
 		case l.Open != nil && l.Open.Trace != nil:
 			d.checkReplayed(m, l)
 		case m.byType():
-			d.errorf(m.rng, sumConflict, `%q is no share but the type of a trace's rows, and this load replays none: give each part its share, such as { %s = "70%%" }.`, m.parts[0].of, m.parts[0].name)
+			d.errorf(m.rng, sumConflict, `%q is the type of a trace's rows, and this load replays no trace. Give each part a share, such as { %s = "70%%" }.`, m.parts[0].of, m.parts[0].name)
 		case l.Kind == metric.Users:
-			d.errorf(l.Range, sumConflict, `The shares of a mix are exact, and how many requests users send is not known: give workload.%s a rate, or requests in flight.`, m.Address())
+			d.errorf(l.Range, sumConflict, `The shares of a mix are exact, but the number of requests that users send is not known. Give workload.%s a rate or a concurrency.`, m.Address())
 		case timed:
-			d.errorf(l.Range, sumConflict, `The shares of a mix are exact, and how many requests come in a duration is not known: give workload.%s requests, or a rate.`, m.Address())
+			d.errorf(l.Range, sumConflict, `The shares of a mix are exact, but the number of requests in a duration is not known. Give workload.%s requests, or a rate.`, m.Address())
 		}
 	}
 }
@@ -218,7 +218,7 @@ func (d *decoder) shareOut(m *mixture) {
 		for _, l := range part.Loads {
 			for _, level := range l.Levels {
 				if level.Requests == 0 {
-					d.errorf(level.Range, sumFewRequests, "Of the %d requests of the level %s, workload.%s is sent none.", m.Fixed(level.Name).Requests, level.Name, part.PartName())
+					d.errorf(level.Range, sumFewRequests, "%d requests at the level %s are too few: workload.%s gets none of them.", m.Fixed(level.Name).Requests, level.Name, part.PartName())
 				}
 			}
 		}
@@ -244,7 +244,7 @@ func (d *decoder) checkMixedAt(w *plan.Workload, mixes []*plan.Workload) {
 		for _, n := range d.at[sla] {
 			switch {
 			case n.name == "capacity" && !searched:
-				d.errorf(n.rng, sumNoCapacity, "workload.%s has no capacity of its own, nor has workload.%s: capacity { up_to = 64 }.", w.Address(), mixes[0].Address())
+				d.errorf(n.rng, sumNoCapacity, "Neither workload.%s nor workload.%s has a capacity block. Add one: capacity { up_to = 64 }.", w.Address(), mixes[0].Address())
 			case n.name != "capacity" && !all.have[n.name]:
 				d.unknownLevel(n.rng, n.name, all)
 			}

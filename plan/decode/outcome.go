@@ -24,7 +24,7 @@ func (d *decoder) checkResult(t hcl.Traversal, typ cty.Type) bool {
 		rng := t[i].SourceRange()
 		name := plan.StepName(t, i)
 		if index, ok := t[i].(hcl.TraverseIndex); ok && percentileStep.MatchString(plan.StepName(t, i-1)) && index.Key.Type() == cty.Number {
-			d.errorf(hcl.RangeBetween(t[i-1].SourceRange(), rng), sumPercentileIndex, `%s.%s would be an index: write ["%s.%s"].`, plan.StepName(t, i-1), name, plan.StepName(t, i-1), name)
+			d.errorf(hcl.RangeBetween(t[i-1].SourceRange(), rng), sumPercentileIndex, `%s.%s reads as an index. Write ["%s.%s"].`, plan.StepName(t, i-1), name, plan.StepName(t, i-1), name)
 			return false
 		}
 		if d.full() {
@@ -39,7 +39,7 @@ func (d *decoder) checkResult(t hcl.Traversal, typ cty.Type) bool {
 			continue
 		}
 		if !typ.IsObjectType() {
-			d.errorf(rng, sumResultReference, "%s is a number: there is nothing in it.", path)
+			d.errorf(rng, sumResultReference, "%s is a number and has no attributes.", path)
 			return false
 		}
 		if name == "" || !typ.HasAttribute(name) {

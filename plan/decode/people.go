@@ -101,7 +101,7 @@ func readTurns(p *body, w *plan.Workload) traffic.Turns {
 		return traffic.Turns{}
 	}
 	if w.API != plan.Chat {
-		p.d.errorf(rng, sumConflict, `turns are those of a chat: they need api = "chat".`)
+		p.d.errorf(rng, sumConflict, `turns need api = "chat".`)
 	}
 	if !v.Type().IsObjectType() && !v.Type().IsMapType() {
 		n, _ := p.asInteger(rng, name, v, 1, mostTurns)
@@ -135,7 +135,7 @@ func readTurns(p *body, w *plan.Workload) traffic.Turns {
 func (d *decoder) checkTurns(w *plan.Workload) {
 	for _, l := range w.Loads {
 		if w.Prompt.Turns.Several() && !l.Kind.Windowed() {
-			d.errorf(l.Range, sumConflict, `The conversations of workload.%s (turns) need people: users = [50], or rate = ["4 req/s"] of conversations that begin.`, w.Address())
+			d.errorf(l.Range, sumConflict, `workload.%s has conversations (turns). Give it users = [50], or the rate at which conversations begin: rate = ["4 req/s"].`, w.Address())
 		}
 		if w.Prompt.Turns.Several() && slices.ContainsFunc(l.Levels, func(l plan.Level) bool { return l.Stage != nil }) {
 			d.errorf(l.Range, sumConflict, "Stages send single requests, but workload.%s has conversations (turns), which outlast a stage. Use a rate.", w.Address())

@@ -69,7 +69,7 @@ func Policy(path string, read func(string) ([]byte, error)) (*policy.Policy, hcl
 		delete(out.Require, "keep")
 	}
 	if len(out.Allow) == 0 && len(out.Require) == 0 && len(out.Keep.Patterns) == 0 && !d.diags.HasErrors() {
-		d.errorf(b.rng, sumMissing, `The policy says nothing. Write what plans may use: allow { servers = ["container"], images = ["vllm/vllm-openai:*"] } over several lines.`)
+		d.errorf(b.rng, sumMissing, `The policy is empty. Write what plans may use: allow { servers = ["container"], images = ["vllm/vllm-openai:*"] } over several lines.`)
 	}
 	return out, d.finish()
 }

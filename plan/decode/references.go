@@ -55,7 +55,7 @@ func readOne(b *body, name string) *plan.Server {
 	case v.Type() == cty.String && v.IsKnown():
 		b.d.errorf(rng, sumServerReference, "Write a reference, server.%s, not text.", nearestName(v.AsString(), b.d.servers))
 	case v.Type().IsObjectType() && v.IsKnown():
-		b.d.errorf(rng, sumServerReference, `%s takes one server; this one has instances: server.name["key"].`, name)
+		b.d.errorf(rng, sumServerReference, `%s takes one server, but this one has several instances. Name one: server.name["key"].`, name)
 	case v.Type() != cty.DynamicPseudoType:
 		b.d.errorf(rng, sumServerReference, "%s takes server.name, not %s.", name, v.Type().FriendlyNameForConstraint())
 	}

@@ -170,7 +170,7 @@ func (b *body) asDuration(rng hcl.Range, name string, v cty.Value, low, high tim
 	}
 	dur, err := time.ParseDuration(v.AsString())
 	if err != nil {
-		b.d.errorf(rng, sumDuration, `%s: %q is no duration; write one such as "90s", "250ms" or "1h30m".`, name, v.AsString())
+		b.d.errorf(rng, sumDuration, `%s: %q is not a valid duration. Write one such as "90s", "250ms" or "1h30m".`, name, v.AsString())
 		return 0, false
 	}
 	if dur < low || dur > high {

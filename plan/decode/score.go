@@ -84,7 +84,7 @@ func readPattern(s *body, w *plan.Workload, v cty.Value) *answers.Rule {
 			n, whole = plan.WholeNumber(group)
 		}
 		if !whole || n < 0 || int(n) > pattern.NumSubexp() {
-			return refuse("The pattern has %d groups: group is a number from 0 to that.", pattern.NumSubexp())
+			return refuse("The pattern has %d groups. group must be from 0 to that number.", pattern.NumSubexp())
 		}
 		rule.Group = int(n)
 	}
@@ -95,9 +95,9 @@ func readPattern(s *body, w *plan.Workload, v cty.Value) *answers.Rule {
 func checkScore(b *body, w *plan.Workload, rule *answers.Rule) *answers.Rule {
 	switch {
 	case w.Prompt.Task != "" && w.Input > 0 && w.API != plan.Chat:
-		b.d.errorf(b.rng, sumScore, `Items of a built-in task are filled up to input_tokens as text of a chat: leave api out, or input_tokens.`)
+		b.d.errorf(b.rng, sumScore, `input_tokens fills up the items of a built-in task as chat text. Remove api or input_tokens.`)
 	case w.Prompt.Task == "" && w.Prompt.Dataset != nil && w.Input > 0 && rule.NeedsAnswer():
-		b.d.errorf(b.rng, sumScore, "A row that is cut to input_tokens may have lost what its answer is held against. Leave input_tokens out.")
+		b.d.errorf(b.rng, sumScore, "A row that is cut to input_tokens may lose what its answer depends on. Remove input_tokens.")
 	case !w.Output.Natural && w.Output.Mean > 0:
 		b.d.errorf(b.rng, sumScore, "An answer of a forced length is neither right nor wrong. Write output_tokens = { natural = true, max = %d }.", w.Output.Mean)
 	case w.Prompt.Dataset == nil && rule.NeedsAnswer():

@@ -241,7 +241,7 @@ func (d *decoder) quoting(expr hcl.Expression, ctx *hcl.EvalContext, diags hcl.D
 		if slices.ContainsFunc(harmless, func(h *hcl.Diagnostic) bool { return h.Summary == diag.Summary && h.Detail == diag.Detail }) {
 			continue
 		}
-		diag.Detail = fmt.Sprintf("%s has a value that does not do here. It is a secret, so nothing is shown that may quote it.", strings.Join(slices.Compact(secrets), " or "))
+		diag.Detail = fmt.Sprintf("%s has a value that is not valid here. It is a secret, so the reason is not shown: it may quote the value.", strings.Join(slices.Compact(secrets), " or "))
 		diag.Expression, diag.EvalContext = nil, nil
 	}
 	return diags

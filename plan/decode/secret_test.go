@@ -86,14 +86,14 @@ func TestSecretsInOthersWords(t *testing.T) {
 	long := "sp1ll" + strings.Repeat("-sp1ll", 2*maxSnippet/6)
 	for _, tt := range []struct{ name, secret, value, want string }{
 		{"a part of it", "half-sp1ll,half-sp1ll", `csvdecode(env.SECRET)`, "env.SECRET has a value"},
-		{"changed and in a message", "the-sp1ll", `jsondecode("[]")["${upper(env.SECRET)}!"]`, "env.SECRET has a value that does not do here"},
+		{"changed and in a message", "the-sp1ll", `jsondecode("[]")["${upper(env.SECRET)}!"]`, "env.SECRET has a value that is not valid here"},
 		{"changed and read as a number", "the-sp1ll", `parseint(strrev(env.SECRET), 10)`, "env.SECRET has a value"},
 		{"as a pattern", "the-(sp1ll", `regex("x${env.SECRET}", "x")`, "env.SECRET has a value"},
 		{"of a variable", "the-sp1ll", `seconds(upper(var.secret))`, "var.secret has a value"},
 		{"of a local value", "the-sp1ll", `seconds(local.shouted)`, "local.shouted has a value"},
 		{"with bytes that Go quotes its own way", "the\x01-sp1ll", `seconds(env.SECRET)`, "env.SECRET has a value"},
 		{"longer than a message", long, `seconds(env.SECRET)`, "env.SECRET has a value"},
-		{"another mistake beside it", "the-sp1ll", `"${env.SECRET}${seconds("no")}"`, `"no" is no duration`},
+		{"another mistake beside it", "the-sp1ll", `"${env.SECRET}${seconds("no")}"`, `"no" is not a valid duration`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			src := `

@@ -74,7 +74,7 @@ func (d *decoder) checkTarget(s *plan.Server, rng hcl.Range, stray bool) {
 		found = append(found, target{"a container", s.Container.Range})
 	}
 	if len(found) == 0 && s.Simulator == nil && !stray {
-		d.errorf(rng, sumServerTarget, "%s needs an endpoint, a process, a container, or a simulator alone.", s.Address())
+		d.errorf(rng, sumServerTarget, "%s needs an endpoint, process, container or simulator block.", s.Address())
 	}
 	for _, t := range found[min(1, len(found)):] {
 		d.errorf(t.rng, sumServerTargets, "%s has %s (%s) and %s: keep one.", s.Address(), found[0].name, found[0].rng, t.name)
@@ -119,7 +119,7 @@ func readExpect(b *body) map[string]string {
 	}
 	for _, attr := range sortedAttributes(e.attrs) {
 		if !slices.Contains(known, attr.Name) {
-			b.d.errorf(attr.NameRange, sumOneOf, "%s is not something that tokgate finds out about a server.%s", attr.Name, suggest.DidYouMean(attr.Name, known))
+			b.d.errorf(attr.NameRange, sumOneOf, "tokgate does not know %s of a server.%s", attr.Name, suggest.DidYouMean(attr.Name, known))
 			continue
 		}
 		v, ok := e.value(attr.Name)
@@ -149,7 +149,7 @@ func checkCA(b *body, path string) {
 	case err != nil:
 		b.d.errorf(b.rangeOf("ca_file"), sumAuthority, "%s.", readError(path, err))
 	case !x509.NewCertPool().AppendCertsFromPEM(pem):
-		b.d.errorf(b.rangeOf("ca_file"), sumAuthority, `%q holds no certificate. It is a PEM file, with "-----BEGIN CERTIFICATE-----" in it.`, path)
+		b.d.errorf(b.rangeOf("ca_file"), sumAuthority, `%q has no certificate. Name a PEM file with "-----BEGIN CERTIFICATE-----" in it.`, path)
 	}
 }
 
@@ -205,9 +205,9 @@ func URLProblem(text string) string {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return fmt.Sprintf(`%q is no URL: it starts with http:// or https://, such as "http://127.0.0.1:8000".`, text)
+		return fmt.Sprintf(`%q is not a valid URL. It must start with http:// or https://, such as "http://127.0.0.1:8000".`, text)
 	case u.Scheme != "http" && u.Scheme != "https":
-		return `The URL starts with http:// or https://, such as "http://127.0.0.1:8000".`
+		return `The URL must start with http:// or https://, such as "http://127.0.0.1:8000".`
 	case u.Host == "" || u.Hostname() == "":
 		return "The URL names no host."
 	case u.User != nil:
@@ -265,7 +265,7 @@ func readRequire(b *body) plan.Require {
 		text := texts[key]
 		switch {
 		case !slices.Contains(requirable, key):
-			b.d.errorf(rng, sumOneOf, "require knows no %q.%s There are %s.", key, suggest.DidYouMean(key, requirable), choices(requirable))
+			b.d.errorf(rng, sumOneOf, "require has no %q.%s It has %s.", key, suggest.DidYouMean(key, requirable), choices(requirable))
 		case text == "any" && key == "throttled":
 			any := math.Inf(1)
 			out.Throttled = &any
@@ -273,7 +273,7 @@ func readRequire(b *body) plan.Require {
 		case key == "foreign_processes":
 			n, err := strconv.Atoi(text)
 			if err != nil || n < 0 || n > 1000 {
-				b.d.errorf(rng, sumOutOfRange, `require foreign_processes = %q: write the most that there may be, such as 0, or "any".`, text)
+				b.d.errorf(rng, sumOutOfRange, `require foreign_processes = %q: write the largest allowed number, such as 0, or "any".`, text)
 				continue
 			}
 			out.ForeignProcesses = &n

@@ -74,11 +74,11 @@ func (d *decoder) betterHalf(t *plan.Threshold) {
 		if !higher {
 			share = t.Stat.P
 		}
-		d.warnf(t.Range, sumBetterHalf, "%s of %s is met when %v%% of the requests do; what all but %v%% of them reach is %s.", t.Stat, t.Metric.Name, share, share, other)
+		d.warnf(t.Range, sumBetterHalf, "%s of %s holds if only %v%% of the requests meet it. To bound all but %v%% of them use %s.", t.Stat, t.Metric.Name, share, share, other)
 	case t.Stat.Kind == metric.Max && higher:
-		d.warnf(t.Range, sumBetterHalf, "max of %s is met when a single request does; what all of them reach is min, or every.", t.Metric.Name)
+		d.warnf(t.Range, sumBetterHalf, "max of %s holds if a single request reaches it. To bound all of them use min or every.", t.Metric.Name)
 	case t.Stat.Kind == metric.Min && !higher:
-		d.warnf(t.Range, sumBetterHalf, "min of %s is met when a single request does; what all of them stay below is max, or every.", t.Metric.Name)
+		d.warnf(t.Range, sumBetterHalf, "min of %s holds if a single request stays below it. To bound all of them use max or every.", t.Metric.Name)
 	}
 }
 

@@ -152,7 +152,7 @@ func (d *decoder) within(dir, name string) (string, error) {
 	}
 	for part := range strings.SplitSeq(inside, string(filepath.Separator)) {
 		if strings.EqualFold(part, ".git") {
-			return "", fmt.Errorf("%q lies in %s, where git keeps what is no part of the repository, tokens among it", name, part)
+			return "", fmt.Errorf("%q is in %s, where git may keep tokens; a plan cannot read it", name, part)
 		}
 	}
 	return filepath.Clean(path), nil
@@ -202,7 +202,7 @@ func ReadFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("it is not a regular file; a plan and what belongs to it is read from files only")}
+		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("it is not a regular file")}
 	}
 	f, err := os.Open(path)
 	if err != nil {

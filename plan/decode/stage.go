@@ -18,7 +18,7 @@ var taken = map[string]bool{"capacity": true, "trace": true, "probe": true, "bur
 func readStages(b *body, l *plan.Load) {
 	for _, name := range []string{"duration", "requests"} {
 		if b.given(name) {
-			b.d.errorf(b.attrs[name].NameRange, sumConflict, "Each stage has a duration of its own: leave %s out.", name)
+			b.d.errorf(b.attrs[name].NameRange, sumConflict, "Each stage has its own duration. Remove %s.", name)
 		}
 	}
 	if !l.Seeded {
@@ -111,9 +111,9 @@ func (d *decoder) checkStages(w *plan.Workload) {
 func (d *decoder) checkStage(t *plan.Threshold, at string, single, elsewhere bool) {
 	switch recovers := t.Metric.Name == "recovery"; {
 	case recovers && (at == "" || elsewhere):
-		d.errorf(t.Range, sumConflict, `recovery is that of a stage: name one in at, in an sla block of its own.`)
+		d.errorf(t.Range, sumConflict, `recovery belongs to a stage. Put it into an sla block of its own, with the name of the stage in at.`)
 	case recovers && !single:
-		d.errorf(t.Range, sumMissing, `recovery lasts until requests are good again: bound one of single requests beside it, such as ttft = "p95 < 2s", or write a good block.`)
+		d.errorf(t.Range, sumMissing, `recovery lasts until requests are good again, but nothing says what a good request is. Add a threshold such as ttft = "p95 < 2s", or a good block.`)
 	case at != "" && !metric.OfStages(t.Metric.Name) && !(t.Metric.Name == "goodput" && t.Stat.IsShare()):
 		d.errorf(t.Range, sumConflict, "%s needs a level that runs alone, but the stage %s overlaps with the stages around it.", t.Metric.Name, at)
 	}

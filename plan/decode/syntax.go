@@ -1,6 +1,8 @@
 package decode
 
 import (
+	"bytes"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,57 +12,233 @@ import (
 
 // HCL's own summaries that say little to whoever does not know its grammar.
 const (
-	hclMissingNewline   = "Missing newline after argument"
-	hclMultiLineString  = "Invalid multi-line string"
-	hclUnterminated     = "Unterminated template string"
-	hclUnsupportedBlock = "Unsupported block type"
+	hclMissingNewline      = "Missing newline after argument"
+	hclMultiLineString     = "Invalid multi-line string"
+	hclUnterminated        = "Unterminated template string"
+	hclUnsupportedBlock    = "Unsupported block type"
+	hclUnsupportedArgument = "Unsupported argument"
 
 	hclInvalidCharacter  = "Invalid character"
 	hclInvalidExpression = "Invalid expression"
 )
 
+// slips are what HCL's parser reports most often, in our words: what is wrong, and how
+// it is written. A function that returns "" leaves HCL's own.
+var slips = map[string]struct {
+	summary string
+	detail  func(src []byte, at hcl.Range) string
+}{
+	hclMissingNewline:                          {"", missingNewline},
+	hclMultiLineString:                         {"Missing closing quote", always("The closing quote is missing: a string ends on the line on which it begins. Text of several lines is written <<EOT … EOT.")},
+	hclInvalidCharacter:                        {"", invalidCharacter},
+	hclInvalidExpression:                       {"Missing value", missingValue},
+	"Invalid single-argument block definition": {"One argument a line", oneLine},
+	"Argument definition required":             {"One argument a line", oneLine},
+	"Argument or block definition required":    {"Neither an argument nor a block", neither},
+	"Invalid argument name":                    {"Name in quotes", always("Write names without quotes: input_tokens = 256, load { … }.")},
+	"Unexpected comma after argument":          {"Comma after an argument", always("Remove the comma. An argument ends where its line ends.")},
+	"Unclosed configuration block":             {"Missing closing brace", unclosed},
+	"Attribute redefined":                      {"Argument set twice", setTwice},
+	"Invalid block definition":                 {"Brace on another line", looseBrace},
+}
+
+func always(detail string) func([]byte, hcl.Range) string {
+	return func([]byte, hcl.Range) string { return detail }
+}
+
+// explainSyntax says in our words what the parser did not understand, and drops what
+// only follows from an error before it.
+func explainSyntax(src []byte, diags hcl.Diagnostics) hcl.Diagnostics {
+	var out hcl.Diagnostics
+	for i, diag := range diags {
+		if diag.Subject == nil {
+			out = append(out, diag)
+			continue
+		}
+		if i > 0 && consequent(diags[i-1], diag) {
+			continue
+		}
+		multiLine := diag.Summary == hclMultiLineString
+		if slip, ok := slips[diag.Summary]; ok {
+			if detail := slip.detail(src, *diag.Subject); detail != "" {
+				diag.Detail = detail
+				if slip.summary != "" {
+					diag.Summary = slip.summary
+				}
+			}
+		}
+		if out = append(out, diag); multiLine {
+			break // every further line is one more error until the next quote
+		}
+	}
+	return out
+}
+
+// consequent reports whether an error is only what a character that HCL does not know leads to.
+func consequent(before, diag *hcl.Diagnostic) bool {
+	return before.Summary == hclInvalidCharacter && before.Subject != nil && before.Subject.Start.Line == diag.Subject.Start.Line &&
+		slices.Contains([]string{hclInvalidExpression, hclInvalidCharacter, hclMissingNewline}, diag.Summary)
+}
+
 var (
 	// unquoted is an argument whose value has neither quotes nor brackets.
-	unquoted = regexp.MustCompile(`^\s*([A-Za-z_][\w-]*)\s*=\s*([^"{}\[\]()#/]*[^"{}\[\]()#/\s])\s*(?:#.*|//.*)?$`)
+	unquoted = regexp.MustCompile(`^\s*([A-Za-z_][\w-]*)\s*=\s*([^"{}\[\]()#/=]*[^"{}\[\]()#/\s=])\s*(?:#.*|//.*)?$`)
+	// another is an argument behind another one.
+	another = regexp.MustCompile(`=\s*\S+\s+([A-Za-z_][\w-]*)\s*=[^=]`)
 	// thousands is a number as people abbreviate it.
 	thousands = regexp.MustCompile(`^(\d+)\s*[kK]$`)
 )
 
-// explainSyntax says of what the parser did not understand how it is written,
-// where that can be told, and drops what only follows from a string that does
-// not end.
-func explainSyntax(src []byte, diags hcl.Diagnostics) hcl.Diagnostics {
-	for i, diag := range diags {
-		if diag.Subject == nil {
-			continue
-		}
-		switch diag.Summary {
-		case hclInvalidCharacter:
-			// That there is then no value follows.
-			if n := i + 1; n < len(diags) && diags[n].Summary == hclInvalidExpression && diags[n].Subject != nil && diags[n].Subject.Start.Line == diag.Subject.Start.Line {
-				return explainSyntax(src, slices.Delete(slices.Clone(diags), n, n+1))
-			}
-		case hclMultiLineString:
-			diag.Detail = "The closing quote is missing: a string ends on the line on which it begins. Text of several lines is written <<EOT … EOT."
-			// Every further line is one more error until the next quote.
-			return slices.Concat(diags[:i:i], hcl.Diagnostics{diag})
-		case hclMissingNewline:
-			line := sourceLine(src, diag.Subject.Start.Byte)
-			m := unquoted.FindStringSubmatch(line)
-			switch {
-			case m == nil:
-			case thousands.MatchString(m[2]):
-				diag.Detail += " " + inThousands(m[2])
-			default:
-				diag.Detail += " Text, and a number with its unit, stand in quotes: " + m[1] + ` = "` + m[2] + `".`
-			}
-		}
+func missingNewline(src []byte, at hcl.Range) string {
+	line := sourceLine(src, at.Start.Byte)
+	if m := another.FindStringSubmatch(line); m != nil {
+		return "Write " + m[1] + " = … on a line of its own."
 	}
-	return diags
+	m := unquoted.FindStringSubmatch(line)
+	switch {
+	case m == nil:
+		return "An argument ends where its line ends."
+	case thousands.MatchString(m[2]):
+		return inThousands(m[2])
+	default:
+		return "Put text, and a number with its unit, in quotes: " + m[1] + ` = "` + m[2] + `".`
+	}
 }
 
 // inThousands says how "4K" is written.
 func inThousands(s string) string {
 	n := thousands.FindStringSubmatch(strings.TrimSpace(s))[1]
 	return "Write " + n + "000, or " + n + " * 1024."
+}
+
+func invalidCharacter(src []byte, at hcl.Range) string {
+	rest := src[min(max(at.Start.Byte, 0), len(src)):]
+	switch {
+	case bytes.HasPrefix(rest, []byte("'")):
+		return `Put text in double quotes ("), not in single ones.`
+	case bytes.HasPrefix(rest, []byte("“")), bytes.HasPrefix(rest, []byte("”")):
+		return `Put text in straight quotes ("), not in typographic ones.`
+	case bytes.HasPrefix(rest, []byte(";")):
+		return "Remove the semicolon. An argument ends where its line ends."
+	}
+	return ""
+}
+
+var noValue = regexp.MustCompile(`^\s*([A-Za-z_][\w-]*)\s*=\s*(?:#.*|//.*)?$`)
+
+func missingValue(src []byte, at hcl.Range) string {
+	if m := noValue.FindStringSubmatch(sourceLine(src, at.Start.Byte)); m != nil {
+		return m[1] + " has no value. Write it behind the equals sign."
+	}
+	return ""
+}
+
+var (
+	header  = regexp.MustCompile(`^\s*([A-Za-z_][^={]*?)\s*\{`)
+	unequal = regexp.MustCompile(`[{,]\s*([A-Za-z_][\w-]*)\s*(?::|\s"|\s\d)`)
+)
+
+func oneLine(src []byte, at hcl.Range) string {
+	line := sourceLine(src, at.Start.Byte)
+	if m := unequal.FindStringSubmatch(line); m != nil {
+		return "Write " + m[1] + " = …, with an equals sign."
+	}
+	if m := header.FindStringSubmatch(line); m != nil {
+		return fmt.Sprintf("Between braces on one line there is room for one argument. Write %s {, then each argument or block on a line of its own, then }.", m[1])
+	}
+	return ""
+}
+
+var (
+	colon    = regexp.MustCompile(`^(?:.*\{)?\s*"?([A-Za-z_][\w-]*)"?\s*:\s*(.*?)\s*,?\s*\}?\s*$`)
+	compares = regexp.MustCompile(`^(?:.*\{)?\s*([A-Za-z_][\w-]*)\s*(==|<=|>=|<|>)`)
+	noEquals = regexp.MustCompile(`^(?:.*\{)?\s*([A-Za-z_][\w-]*)\s+("[^"]*"|[\d.]+|true|false)\s*\}?\s*$`)
+)
+
+func neither(src []byte, at hcl.Range) string {
+	line := sourceLine(src, at.Start.Byte)
+	trimmed := strings.TrimSpace(line)
+	if m := colon.FindStringSubmatch(line); m != nil {
+		if m[2] == "" || strings.HasPrefix(m[2], "{") {
+			return "Write a block with braces and without a colon: " + m[1] + " { … }."
+		}
+		return "Write an equals sign, not a colon: " + m[1] + " = " + m[2] + "."
+	}
+	if m := compares.FindStringSubmatch(line); m != nil {
+		if m[2] == "==" {
+			return "Write one equals sign: " + m[1] + " = …."
+		}
+		return fmt.Sprintf("Write the comparison inside the quotes: %s = %q.", m[1], m[2]+" …")
+	}
+	if m := noEquals.FindStringSubmatch(line); m != nil {
+		return "Write an equals sign: " + m[1] + " = " + m[2] + "."
+	}
+	switch {
+	case looseBrace(src, at) != "" && at.Start.Line > 1:
+		return looseBrace(src, at)
+	case strings.HasPrefix(trimmed, "}"):
+		return "This closing brace has no opening one. Remove it, or look for a brace that closes a block too early."
+	case strings.HasPrefix(trimmed, "{") && at.Start.Line == 1:
+		return "A plan in JSON needs a file name that ends in .hcl.json."
+	}
+	return ""
+}
+
+// unclosed finds by the indentation which block lacks its brace: the last that a line
+// no further to the right than its own follows without closing it.
+func unclosed(src []byte, _ hcl.Range) string {
+	type open struct {
+		line, indent int
+		head         string
+	}
+	var blocks []open
+	guess := func(b open) string {
+		return fmt.Sprintf("The file ends before a block does. By the indentation the } of %q in line %d is missing.", b.head, b.line)
+	}
+	for i, line := range strings.Split(strings.ToValidUTF8(string(src), "\uFFFD"), "\n") {
+		text := strings.TrimSpace(line)
+		if text == "" || text[0] == '#' {
+			continue
+		}
+		indent := len(line) - len(strings.TrimLeft(line, " \t"))
+		closing := text[0] == '}' || text[0] == ']'
+		if n := len(blocks); n > 0 && indent <= blocks[n-1].indent {
+			if !closing || indent < blocks[n-1].indent {
+				return guess(blocks[n-1])
+			}
+			blocks = blocks[:n-1]
+		}
+		if strings.HasSuffix(text, "{") || strings.HasSuffix(text, "[") {
+			blocks = append(blocks, open{i + 1, indent, text})
+		}
+	}
+	if n := len(blocks); n > 0 {
+		return guess(blocks[n-1])
+	}
+	return "The file ends before this block does: a } is missing."
+}
+
+func setTwice(src []byte, at hcl.Range) string {
+	if at.Start.Byte < 0 || at.End.Byte > len(src) || at.Start.Byte > at.End.Byte {
+		return ""
+	}
+	name := string(src[at.Start.Byte:at.End.Byte])
+	first := regexp.MustCompile(`(?m)^\s*`+regexp.QuoteMeta(name)+`\s*=`).FindAllIndex(src[:at.Start.Byte], -1)
+	if len(first) == 0 {
+		return name + " is already set in this block. Remove one of the two."
+	}
+	line := 1 + bytes.Count(src[:first[len(first)-1][1]], []byte("\n"))
+	return fmt.Sprintf("%s is already set in line %d. Remove one of the two.", name, line)
+}
+
+// looseBrace is of a block whose opening brace stands below its name.
+func looseBrace(src []byte, at hcl.Range) string {
+	if at.Start.Byte < 0 || at.Start.Byte > len(src) {
+		return ""
+	}
+	_, below, _ := bytes.Cut(src[at.Start.Byte:], []byte("\n"))
+	if bytes.HasPrefix(bytes.TrimSpace(below), []byte("{")) || bytes.HasPrefix(src[at.Start.Byte:], []byte("{")) {
+		return "Write the opening brace on the line of the block's name, as in load {."
+	}
+	return ""
 }

@@ -54,7 +54,7 @@ func parseThreshold(def metric.Def, text string, good bool) (plan.Threshold, *pr
 		if def.Better == metric.HigherIsBetter {
 			better, use = "higher", "> or >="
 		}
-		return t, problemf(sumWrongWay, "%s is better when %s: use %s. A free condition belongs in an assert.", def.Name, better, use)
+		return t, problemf(sumWrongWay, "%s is better when it is %s, so use %s. For another condition use an assert.", def.Name, better, use)
 	}
 	return t, nil
 }
@@ -114,9 +114,9 @@ func missingStat(def metric.Def, good bool) *problem {
 	choices := "mean, p1 to p99.9, min, max or every"
 	switch {
 	case def.OfAnswers:
-		return problemf(sumMissingStat, `%s needs to know what is compared: the share of the server's answers ("rate"), or of those of the run ("observed"). Write %s.`, def.Name, example(def, good))
+		return problemf(sumMissingStat, `Say which share of %s is meant: "rate" is the server's, "observed" that of this run. Write %s.`, def.Name, example(def, good))
 	case def.Name == "success":
-		return problemf(sumMissingStat, `success needs to know what is compared: "rate >= 98%%" of the server, "observed >= 98%%" or "every" of the requests of the run.`)
+		return problemf(sumMissingStat, `Say which share is meant: "rate >= 98%%" is the server's; "observed >= 98%%" and "every" speak of the requests of this run.`)
 	case def.Scope == metric.PerLevel:
 		return nil
 	case def.Scope == metric.PerReading:
@@ -312,7 +312,7 @@ func noLimit(summary, s string, base metric.Unit, def metric.Def) *problem {
 	}
 	digits, name := splitLimit(s)
 	if u, ok := spellings[base][strings.ToLower(name)]; ok && digits != "" {
-		return problemf(summary, "%s: %q is not a unit of it. Write %s.", def.Name, name, digits+u)
+		return problemf(summary, "%s: unknown unit %q. Write %s.", def.Name, name, digits+u)
 	}
 	if base == metric.Count {
 		return problemf(summary, "%s: %q is not a valid limit. It is a count: write a number without a unit, such as %s.", def.Name, s, exampleLimit(base))
@@ -323,7 +323,7 @@ func noLimit(summary, s string, base metric.Unit, def metric.Def) *problem {
 // parseTime reads a limit in seconds, or in seconds a token.
 func parseTime(s string, base metric.Unit, def metric.Def) (float64, *problem) {
 	if digits, name := splitLimit(s); name == "" {
-		return 0, problemf(sumMissingUnit, "%s: %s of what? Write %ss or %sms.", def.Name, digits, digits, digits)
+		return 0, problemf(sumMissingUnit, "%s: %s has no unit. Write %ss or %sms.", def.Name, digits, digits, digits)
 	}
 	text := strings.ReplaceAll(s, " ", "")
 	if base == metric.SecondsPerToken {
@@ -347,7 +347,7 @@ func parseAmount(s, digits, name string, base metric.Unit, def metric.Def) (floa
 		if share, err := parseDecimal(digits, 2); base == metric.Ratio && err == nil && share <= 100 {
 			return 0, problemf(sumMissingUnit, "%s: write a share in percent: %s%%.", def.Name, strconv.FormatFloat(share, 'f', -1, 64))
 		}
-		return 0, problemf(sumMissingUnit, "%s: %s of what? Write %s%s.", def.Name, digits, digits, strings.TrimLeft(exampleLimit(base), "0123456789"))
+		return 0, problemf(sumMissingUnit, "%s: %s has no unit. Write %s%s.", def.Name, digits, digits, strings.TrimLeft(exampleLimit(base), "0123456789"))
 	case !ok:
 		return 0, noLimit(sumWrongUnit, s, base, def)
 	}

@@ -23,9 +23,9 @@ var notOfTraces = map[string]string{
 	"bursts":     "bursts belongs to burst; a trace is replayed once.",
 	"stagger":    "A trace has no slots to stagger: its requests are sent when they were.",
 	"pause":      "A trace has no slots that pause: its requests are sent when they were.",
-	"arrivals":   "The requests of a trace follow each other as they were recorded: leave arrivals out.",
-	"burstiness": "The requests of a trace follow each other as they were recorded: leave burstiness out.",
-	"think_time": "The sessions of a trace wait as they were recorded: leave think_time out.",
+	"arrivals":   "The requests of a trace follow each other as they were recorded. Remove arrivals.",
+	"burstiness": "The requests of a trace follow each other as they were recorded. Remove burstiness.",
+	"think_time": "The sessions of a trace wait as they were recorded. Remove think_time.",
 }
 
 const (
@@ -59,7 +59,7 @@ func readTrace(b *body, l *plan.Load) {
 	stretch.Spread, _ = b.duration("spread", 0, time.Hour)
 	to, ok := b.duration("to", 0, time.Duration(maxTrace))
 	if ok && to <= stretch.From {
-		b.d.errorf(b.rangeOf("to"), sumOutOfRange, "to = %s is not behind from = %s: nothing would be replayed.", plan.PlainDuration(to), plan.PlainDuration(stretch.From))
+		b.d.errorf(b.rangeOf("to"), sumOutOfRange, "to = %s is not after from = %s, so nothing would be replayed.", plan.PlainDuration(to), plan.PlainDuration(stretch.From))
 		return
 	}
 	stretch.To = to
@@ -140,7 +140,7 @@ func (d *decoder) trace(b *body, path string) *traffic.Trace {
 	case !ok:
 		return nil
 	case columns != nil && b.given("format"):
-		d.errorf(b.attrs["format"].NameRange, sumConflict, "columns say how the trace is written: leave format out.")
+		d.errorf(b.attrs["format"].NameRange, sumConflict, "columns describe the format of the trace. Remove format.")
 		return nil
 	case columns == nil && b.given("format"):
 		format = b.oneOf("format", formatNames()...)
@@ -207,7 +207,7 @@ func readColumns(b *body) (*traffic.Columns, bool) {
 		c.Block = int(n)
 	}
 	if (c.Hashes != "") != (c.Block > 0) {
-		b.d.errorf(rng, sumMissing, "hash_ids and block belong together: block is how many tokens an id stands for.")
+		b.d.errorf(rng, sumMissing, "hash_ids and block belong together. Set block to the number of tokens that an id stands for.")
 		return nil, false
 	}
 	return c, true
@@ -251,17 +251,17 @@ func (d *decoder) checkTrace(b *body, w *plan.Workload) {
 	if b.replays() {
 		for _, name := range []string{"input_tokens", "output_tokens"} {
 			if b.given(name) {
-				d.errorf(b.attrs[name].NameRange, sumConflict, "Lengths are those of the trace: leave %s out.", name)
+				d.errorf(b.attrs[name].NameRange, sumConflict, "The trace decides the lengths. Remove %s.", name)
 			}
 		}
 		_, output := r.Means()
 		w.Output.Mean = max(int(math.Round(output)), 1)
 	}
 	if w.Output.Natural {
-		d.errorf(b.rangeOf("output_tokens"), sumConflict, "The answers of a trace are as long as they were: natural answers need a workload of their own.")
+		d.errorf(b.rangeOf("output_tokens"), sumConflict, "The trace decides how long answers are. Use another workload for natural answers.")
 	}
 	if p := w.Prompt; p.Range != (hcl.Range{}) {
-		d.errorf(p.Range, sumConflict, "The prompts of a trace are made as long, and as alike, as it says: a prompt block needs a workload of its own.")
+		d.errorf(p.Range, sumConflict, "The trace decides the prompts. Remove the prompt block, or use another workload for it.")
 	}
 	if w.API == plan.Completions && r.HasMessages() {
 		d.errorf(b.rangeOf("api"), sumTrace, `%s has messages, which api = "completions" does not take: use api = "chat".`, r.Path)

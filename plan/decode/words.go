@@ -22,7 +22,7 @@ func readWords(b *body, w *plan.Workload, p *preset) {
 	}
 	list := b.list("users_per_request")
 	if len(list) != 2 {
-		b.d.errorf(b.rangeOf("users_per_request"), sumOutOfRange, "users_per_request is the fewest and the most people, such as [4, 5].")
+		b.d.errorf(b.rangeOf("users_per_request"), sumOutOfRange, "users_per_request takes the smallest and the largest number of people, such as [4, 5].")
 		return
 	}
 	for i, e := range list {

@@ -77,15 +77,15 @@ var nouns = map[string][2]string{
 func (p *Policy) refuse(u use, list List, named, required bool) string {
 	line := max(list.Range.Start.Line, 1)
 	if required {
-		return fmt.Sprintf("%s:%d requires %s to be %s; here it is %q. Set it so.", p.Path, line, u.kind, strings.Join(list.Patterns, " or "), u.value)
+		return fmt.Sprintf("%s:%d requires %s to be %s, but here it is %q. Change it.", p.Path, line, u.kind, strings.Join(list.Patterns, " or "), u.value)
 	}
 	is := fmt.Sprintf("The %s %q is not allowed: ", nouns[u.kind][0], u.value)
 	ask := "or have the policy changed on the base branch."
 	switch {
 	case !named || len(list.Patterns) == 0:
-		return fmt.Sprintf("%s%s:%d allows no %s. Leave it out, %s", is, p.Path, line, nouns[u.kind][1], ask)
+		return fmt.Sprintf("%s%s:%d allows no %s. Remove it, %s", is, p.Path, line, nouns[u.kind][1], ask)
 	case u.sharesHost():
-		return fmt.Sprintf("%s%s:%d does not name it. It gives the container what belongs to the host, so no * stands for it. Leave it out, %s", is, p.Path, line, ask)
+		return fmt.Sprintf("%s%s:%d does not name it. It gives the container access to the host, so a * does not allow it. Remove it, %s", is, p.Path, line, ask)
 	}
 	return fmt.Sprintf("%s%s:%d allows the %s %s. Use one of them, %s", is, p.Path, line, nouns[u.kind][1], quoted(list.Patterns), ask)
 }

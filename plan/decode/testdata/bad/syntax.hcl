@@ -1,4 +1,4 @@
 server "s" {
-  endpoint { url = "http://127.0.0.1:8000" # ERROR: Invalid single-argument block definition
+  endpoint { url = "http://127.0.0.1:8000" # ERROR: One argument a line
   model = "x"
 }
