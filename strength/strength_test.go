@@ -165,7 +165,7 @@ func TestStretch(t *testing.T) {
 		{"cut", &Regression{Kind: Cut}, []times{{0, 20, 40}, {40, 60, 80}}, 80},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			run, planted := Stretch(&plan.Plan{}, recorded(), c.r, 0)
+			run, planted := Record(&plan.Plan{}, recorded()).Stretch(c.r, 0)
 			if !planted {
 				t.Fatal("nothing changed")
 			}
@@ -185,15 +185,15 @@ func TestStretch(t *testing.T) {
 		})
 	}
 	// Whether a share of failures befalls any request is chance: it is planted in any case.
-	if _, planted := Stretch(&plan.Plan{}, recorded(), &Regression{Failures, 1e-9}, 0); !planted {
+	if _, planted := Record(&plan.Plan{}, recorded()).Stretch(&Regression{Failures, 1e-9}, 0); !planted {
 		t.Error("failures that befell no request are not counted")
 	}
 	before := recorded()
-	Stretch(&plan.Plan{}, before, &Regression{Decode, 2}, 3)
+	Record(&plan.Plan{}, before).Stretch(&Regression{Decode, 2}, 3)
 	if diff := cmp.Diff(recorded(), before); diff != "" {
 		t.Errorf("the recording was changed: %s", diff)
 	}
-	if _, planted := Stretch(&plan.Plan{}, before, &Regression{Overhead, 2}, 0); planted {
+	if _, planted := Record(&plan.Plan{}, before).Stretch(&Regression{Overhead, 2}, 0); planted {
 		t.Error("an overhead that is not known was doubled")
 	}
 	before.Levels[0].Kind = metric.Burst
@@ -224,7 +224,7 @@ func TestStretchAMix(t *testing.T) {
 	mix.Divide()
 	run.Levels = append([]*metric.Level{mix, mix.Parts[0]}, run.Levels[1:]...)
 	p := &plan.Plan{Servers: []*plan.Server{{Name: mix.Server}}}
-	out, planted := Stretch(p, run, &Regression{Decode, 2}, 0)
+	out, planted := Record(p, run).Stretch(&Regression{Decode, 2}, 0)
 	if !planted || len(out.Levels) != len(run.Levels) {
 		t.Fatalf("planted %v, %d levels of %d", planted, len(out.Levels), len(run.Levels))
 	}

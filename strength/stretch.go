@@ -54,21 +54,44 @@ func Unstretchable(run *metric.Run) string {
 	return why
 }
 
+// Recording is a run that regressions are planted in. Several goroutines may
+// stretch it at once.
+type Recording struct {
+	plan     *plan.Plan
+	run      *metric.Run
+	overhead time.Duration
+	steps    map[*metric.Level]time.Duration
+}
+
+// Record makes a run of a plan ready to be stretched.
+func Record(p *plan.Plan, run *metric.Run) *Recording {
+	out := &Recording{plan: p, run: run, overhead: fixedOverhead(run), steps: map[*metric.Level]time.Duration{}}
+	for _, l := range run.Levels {
+		if stretches(l) {
+			out.steps[l] = typicalGap(l)
+		}
+	}
+	return out
+}
+
+func stretches(l *metric.Level) bool {
+	return l != nil && l.Of == "" && l.Skipped == "" && l.Kind == metric.ClosedLoop
+}
+
 // Stretch is the run as it would have been under a regression (nil: as it was):
 // in each slot of a closed loop every request takes longer, and the next begins
 // later. Seed 0 has the rounds as they were recorded, any other draws as many of
 // them with replacement, those of a control and its candidate in pairs. Other
 // loads stay as they are. planted is false where nothing changed.
-func Stretch(p *plan.Plan, run *metric.Run, r *Regression, seed int) (out *metric.Run, planted bool) {
-	copied := *run
+func (of *Recording) Stretch(r *Regression, seed int) (out *metric.Run, planted bool) {
+	copied := *of.run
 	copied.Levels = nil
 	planted = r == nil
-	overhead := fixedOverhead(run)
-	for _, l := range run.Levels {
+	for _, l := range of.run.Levels {
 		if l != nil && l.Of != "" {
 			continue // with its mix
 		}
-		if l == nil || l.Skipped != "" || l.Kind != metric.ClosedLoop {
+		if !stretches(l) {
 			copied.Levels = append(copied.Levels, l)
 			if l != nil {
 				copied.Levels = append(copied.Levels, l.Parts...)
@@ -77,8 +100,8 @@ func Stretch(p *plan.Plan, run *metric.Run, r *Regression, seed int) (out *metri
 		}
 		level := *l
 		level.Rounds = nil
-		w := warp{regression: r, step: typicalGap(l), overhead: overhead, slots: l.N, random: random(l, seed)}
-		if r != nil && !Changes(p, l.Server) {
+		w := warp{regression: r, step: of.steps[l], overhead: of.overhead, slots: l.N, random: random(l, seed)}
+		if r != nil && !Changes(of.plan, l.Server) {
 			w.regression = nil
 		}
 		picks := make([]int, len(l.Rounds))

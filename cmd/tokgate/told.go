@@ -10,8 +10,9 @@ import (
 
 // stretched tries regressions on a recorded run.
 func stretched(p *plan.Plan, run *metric.Run, opts assert.Options) strength.Try {
+	recording := strength.Record(p, run)
 	return func(r *strength.Regression, seed int) (assert.Outcome, bool, error) {
-		longer, planted := strength.Stretch(p, run, r, seed)
+		longer, planted := recording.Stretch(r, seed)
 		if !planted {
 			return assert.Skipped, false, nil
 		}
