@@ -59,7 +59,7 @@ func TestMix(t *testing.T) {
 	for name, load := range map[string]*plan.Load{"closed": closedLoad(4, 120, 1, 2, 3, 4), "burst": {Kind: metric.Burst, Seeds: []int64{1}, Warmup: plan.WarmupAuto, Levels: []plan.Level{{Name: "burst 30", N: 30, Requests: 120, Rounds: 4}}}, "rate": rateLoad(4, 120, 4), "stages": stages} {
 		t.Run(name, func(t *testing.T) {
 			p := mixOf(load)
-			b := newBench(t, clock.NewVirtual(), p, steady(20*time.Millisecond, time.Millisecond))
+			b := newBench(t, clock.NewVirtual(), p, steady(200*time.Millisecond, 10*time.Millisecond))
 			run, err := exec.Run(t.Context(), b.Config)
 			if err != nil {
 				t.Fatal(err)

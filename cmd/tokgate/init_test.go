@@ -136,13 +136,12 @@ func TestInitDetects(t *testing.T) {
 	}
 }
 
-// What --upgrade writes is planned, and its strength shown, without a base: the server is
+// What --upgrade writes is planned, with its strength, without a base: the server is
 // then compared with itself, in 8 rounds of two starts, and once more for its own sla.
 func TestLongInitUpgradeIsPlanned(t *testing.T) {
 	t.Chdir(t.TempDir())
 	tokgate(t, "init", "--image", "vllm/vllm-openai:v0.19.1", "--model", "Qwen/Qwen3-8B", "--use-case", "code_completion", "--upgrade").check(t, assert.ExitPass,
 		"tokgate run --simulate --base . tokgate.hcl", "tokgate run --base DIR tokgate.hcl")
 	tokgate(t, "plan", "tokgate.hcl").check(t, assert.ExitPass, "16 starts, each assumed: a minute, and 16 GB of weights", "What this gate would notice")
-	tokgate(t, "strength", "--runs", "1", "tokgate.hcl").check(t, assert.ExitPass, "decode × 1.25                     1 of 1")
 	tokgate(t, "run", "--simulate", "--base", ".", "tokgate.hcl").check(t, assert.ExitPass, "PASS", "nothing changed")
 }
