@@ -189,3 +189,42 @@ func (p *Plan) Hanging() time.Duration {
 	}
 	return sum
 }
+
+// Settling is how long the users of a load are there before its window: as long as they come,
+// and then by default the thinking of a mean conversation, so that conversations of all ages
+// are under way.
+func (w *Workload) Settling(l *Load) time.Duration {
+	p := l.People
+	if p.Warmup != OpenWarmupAuto {
+		return p.RampUp + p.Warmup
+	}
+	return p.RampUp + time.Duration(max(w.Prompt.Turns.Mean, 1)*float64(l.Think.Mean))
+}
+
+// Part cuts the window of a level into rounds, each of which counts as one request as long as
+// nobody knows how many come in it.
+func (p *People) Part(l *Level) {
+	l.Duration, l.Rounds, l.Requests = p.Window, WindowRounds, WindowRounds
+}
+
+// mostRows bounds the rows of a data set that are made as long as Input says: each takes a
+// few questions to the server's tokenizer before the load begins.
+const mostRows = 4096
+
+// Rows is how many rows of a data set of a given length are sent before any is sent again:
+// twice as many as the plan's requests, since levels may be extended and warmed up.
+func (w *Workload) Rows() int {
+	if w.Of != nil || w.Capacity != nil {
+		return mostRows
+	}
+	sum := 0
+	for _, l := range w.Loads {
+		for _, level := range l.Levels {
+			if level.Duration > 0 {
+				return mostRows
+			}
+			sum += level.Requests + 4*level.N*max(level.Rounds, 1)
+		}
+	}
+	return min(max(2*sum, 64), mostRows)
+}

@@ -39,28 +39,6 @@ type Prompt struct {
 	Range hcl.Range
 }
 
-// mostRows bounds the rows of a data set that are made as long as Input says: each takes a
-// few questions to the server's tokenizer before the load begins.
-const mostRows = 4096
-
-// Rows is how many rows of a data set of a given length are sent before any is sent again:
-// twice as many as the plan's requests, since levels may be extended and warmed up.
-func (w *Workload) Rows() int {
-	if w.Of != nil || w.Capacity != nil {
-		return mostRows
-	}
-	sum := 0
-	for _, l := range w.Loads {
-		for _, level := range l.Levels {
-			if level.Duration > 0 {
-				return mostRows
-			}
-			sum += level.Requests + 4*level.N*max(level.Rounds, 1)
-		}
-	}
-	return min(max(2*sum, 64), mostRows)
-}
-
 // ByDrafts says whether a metric of a server that decodes speculatively depends on
 // how many of its drafts are accepted, and so on the text.
 func ByDrafts(name string) bool {
