@@ -11,10 +11,11 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// metrics are what /metrics shows beside the engine's own counters, under
-// vLLM's names. Times are the engine's: when a step ended, not when its bytes
-// were written.
+// metrics are what /metrics shows beside the engine's own counters, by the names of
+// the engine that the server stands in for: SGLang's, or vLLM's. Times are the
+// model's: when a step ended, not when its bytes were written.
 type metrics struct {
+	engine                         string
 	ttft, itl, tpot, e2e           *histogram
 	queue, prefill, decode, inside *histogram
 	finished                       map[string]int // by finish reason
@@ -28,9 +29,10 @@ var (
 	requestBounds = []float64{0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680}
 )
 
-func newMetrics() *metrics {
+func newMetrics(engine string) *metrics {
 	return &metrics{
-		ttft: newHistogram(firstBounds), itl: newHistogram(tokenBounds), tpot: newHistogram(tokenBounds),
+		engine: engine,
+		ttft:   newHistogram(firstBounds), itl: newHistogram(tokenBounds), tpot: newHistogram(tokenBounds),
 		e2e: newHistogram(requestBounds), queue: newHistogram(requestBounds), prefill: newHistogram(requestBounds),
 		decode: newHistogram(requestBounds), inside: newHistogram(requestBounds),
 		finished: make(map[string]int),
@@ -66,9 +68,9 @@ func (m *metrics) emission(e *Emission, r *told) {
 	}
 }
 
-// named is vLLM's present name of what tokgate reads as ours.
-func named(ours string) string {
-	series := engine.Of("vllm").Series
+// named is an engine's present name of what tokgate reads as ours.
+func named(of, ours string) string {
+	series := engine.Of(of).Series
 	i := slices.IndexFunc(series, func(s engine.Series) bool { return s.Ours == ours })
 	return series[i].Name
 }
@@ -76,6 +78,47 @@ func named(ours string) string {
 // page is the Prometheus text of everything.
 func (m *metrics) page(model string, s State) []byte {
 	p := page{text: make([]byte, 0, 1<<15), labels: fmt.Sprintf(`engine="0",model_name="%s"`, labelEscapes.Replace(model))}
+	if m.engine == sglang {
+		m.sglang(&p, s)
+	} else {
+		m.vllm(&p, s)
+	}
+	return p.text
+}
+
+const (
+	vllm   = "vllm"
+	sglang = "sglang"
+)
+
+// sglang writes what SGLang does, by the names of its metrics_collector.py.
+func (m *metrics) sglang(p *page, s State) {
+	name := func(ours string) string { return named(sglang, ours) }
+	p.one(name("running"), "gauge", "The number of running requests.", float64(s.Running))
+	p.one(name("waiting"), "gauge", "The number of requests in the waiting queue.", float64(s.Waiting))
+	p.one(name("kv_usage"), "gauge", "The token usage.", s.KV)
+	p.one(name(metric.Preempted), "counter", "The number of retracted requests.", 0) // the model never preempts
+	p.one(name(metric.Aborted), "counter", "The number of aborted requests.", float64(m.finished["abort"]))
+	p.one(name(metric.CacheQueries), "counter", "Number of prefill tokens processed, cached ones included.", float64(s.PromptTokens))
+	p.one(name(metric.CacheHits), "counter", "Number of cached prompt tokens.", float64(s.CacheHits))
+	p.head("sglang:evicted_tokens_total", "counter", "The number of tokens that left the prefix cache.")
+	p.line("sglang:evicted_tokens_total", `,cache_type="RadixCache"`, float64(s.CacheEvicted))
+	p.one(name(metric.GeneratedTokens), "counter", "Number of generation tokens processed.", float64(s.OutputTokens))
+	if s.Drafts > 0 {
+		p.one(name("accept_rate"), "gauge", "The acceptance rate of speculative decoding.", float64(s.AcceptedTokens)/float64(max(s.DraftTokens, 1)))
+		p.one(name("accept_length"), "gauge", "The average acceptance length of speculative decoding.", 1+float64(s.AcceptedTokens)/float64(s.Drafts))
+	}
+	p.histogram(name("queue_wait"), "Histogram of queueing time in seconds.", m.queue)
+	p.histogram(name("server_ttft"), "Histogram of time to first token in seconds.", m.ttft)
+	p.histogram(name("server_itl"), "Histogram of inter-token latency in seconds.", m.itl)
+	p.histogram(name("server_e2e"), "Histogram of end-to-end request latency in seconds.", m.e2e)
+	p.labels += `,stage="prefill_forward"`
+	p.histogram(name("prefill"), "Latency of the stages of a request in seconds.", m.prefill)
+}
+
+// vllm writes what vLLM does.
+func (m *metrics) vllm(p *page, s State) {
+	named := func(ours string) string { return named(vllm, ours) }
 	p.one(named("running"), "gauge", "Number of requests in model execution batches.", float64(s.Running))
 	p.one(named("waiting"), "gauge", "Number of requests waiting to be processed.", float64(s.Waiting))
 	p.one(named("kv_usage"), "gauge", "KV-cache usage. 1 means 100 percent usage.", s.KV)
@@ -106,7 +149,6 @@ func (m *metrics) page(model string, s State) []byte {
 	p.histogram(named("prefill"), "Histogram of time spent in PREFILL phase for request.", m.prefill)
 	p.histogram(named("decode"), "Histogram of time spent in DECODE phase for request.", m.decode)
 	p.histogram("vllm:request_inference_time_seconds", "Histogram of time spent in RUNNING phase for request.", m.inside)
-	return p.text
 }
 
 var labelEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)

@@ -22,6 +22,7 @@ type Options struct {
 	Profile *Profile // nil: DefaultProfile
 	Seed    int64    // of everything random
 	Model   string   // id served; "": the profile's
+	Engine  string   // whose names /metrics has: "sglang"; "" or any other: vLLM
 	APIKey  string   // required as a bearer token below /v1; "": none
 	Faults  Script   // beside the profile's
 	// OnEmit is called right before the write of every chunk that carries
@@ -113,7 +114,7 @@ func New(o Options) (*Server, error) {
 		done:    make(chan struct{}),
 		engine:  NewEngine(o.Profile, o.Seed),
 		runs:    make(map[uint64]*run),
-		metrics: newMetrics(),
+		metrics: newMetrics(o.Engine),
 		closing: make(map[net.Conn]bool),
 	}
 	s.ready = s.origin.Add(max(ms(o.Profile.LoadMS), s.faults.loading()))
@@ -128,6 +129,10 @@ func New(o Options) (*Server, error) {
 	s.mux.HandleFunc("POST /detokenize", s.serveDetokenize)
 	s.mux.HandleFunc("POST /reset_prefix_cache", s.serveReset)
 	s.mux.HandleFunc("GET /metrics", s.serveMetrics)
+	if o.Engine == sglang {
+		s.mux.HandleFunc("GET /server_info", s.serveVersion)
+		s.mux.HandleFunc("POST /flush_cache", s.serveReset)
+	}
 	return s, nil
 }
 

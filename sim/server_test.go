@@ -432,12 +432,21 @@ func TestCancelledRequestsLeaveTheEngine(t *testing.T) {
 }
 
 func TestMetricsAreGolden(t *testing.T) {
+	for like, file := range map[string]string{"": "metrics.txt", "sglang": "metrics-sglang.txt"} {
+		metricsOf(t, like, file)
+	}
+}
+
+func metricsOf(t *testing.T, like, file string) {
 	synctest.Test(t, func(t *testing.T) {
 		p := plain()
 		p.MaxModelLen, p.Limits.KVTokens = 900, 1000
 		p.Speculation = &Speculation{Accept: []float64{1, 0}}
 		p.PrefixCache = &PrefixCache{BlockTokens: 8, CapacityTokens: 800}
-		w := newWorld(t, Options{Profile: p})
+		if like != "" {
+			p.PrefixCache.CapacityTokens = 8 // of one block: others leave
+		}
+		w := newWorld(t, Options{Profile: p, Engine: like})
 		w.must(pathChat, chat5)
 		w.must(pathChat, chat5) // its first block is in the cache
 		w.must(pathCompletions, `{"prompt":"x","max_tokens":1,"ignore_eos":true}`)
@@ -452,7 +461,7 @@ func TestMetricsAreGolden(t *testing.T) {
 			defer r.Body.Close()
 			time.Sleep(5 * time.Millisecond)
 		}
-		golden(t, "metrics.txt", w.must("/metrics", ""))
+		golden(t, file, w.must("/metrics", ""))
 		cancel()
 	})
 }

@@ -23,6 +23,7 @@ type Virtual struct {
 	profile *Profile
 	seed    int64
 	model   string
+	like    string // the engine that it stands in for
 	engine  *Engine
 	faults  *director
 	ready   time.Duration
@@ -129,6 +130,7 @@ func NewVirtual(o Options, at time.Duration) (*Virtual, error) {
 		profile: o.Profile,
 		seed:    o.Seed,
 		model:   or(o.Model, o.Profile.Model),
+		like:    o.Engine,
 		engine:  NewEngine(o.Profile, o.Seed),
 		faults:  newDirector(slices.Concat(o.Profile.Faults, o.Faults), o.Seed),
 	}
@@ -144,7 +146,7 @@ func (v *Virtual) Alive() bool { return !v.dead }
 
 // KeepMetrics has the server keep what its page of metrics shows. Call it
 // before the first request.
-func (v *Virtual) KeepMetrics() { v.metrics = newMetrics() }
+func (v *Virtual) KeepMetrics() { v.metrics = newMetrics(v.like) }
 
 // Metrics is the page that Server has at /metrics, or why there is none;
 // KeepMetrics must have been called.

@@ -17,63 +17,39 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
+// simOptions are the flags of sim.
+type simOptions struct {
+	sim.Options
+	listen, profile, script, log string
+	faults                       []string
+	list                         bool
+}
+
 func (a *app) simCommand() *cobra.Command {
-	var o struct {
-		listen, profile, model, apiKey, script, log string
-		faults                                      []string
-		seed                                        int64
-		list                                        bool
-	}
+	var o simOptions
 	cmd := &cobra.Command{
 		Use:   "sim",
 		Short: "Serve the built-in OpenAI-compatible server, for trying and teaching",
 		Long: `Serves the built-in server on its own until it is interrupted: chat and
 completions, streaming and not, /v1/models, /health, /tokenize, /version and
-vLLM's /metrics, on top of a model of a continuous-batching engine. It prints its URL
-on the first line, and listens on the loopback interface by default.`,
+/metrics by the names of vLLM or SGLang, on top of a model of a continuous-batching
+engine. It prints its URL on the first line, and listens on the loopback interface by
+default.`,
 		Example: `  tokgate sim                              # on a free port
   tokgate sim --listen 127.0.0.1:8000 --profile default
   tokgate sim --fault http-500:share=0.3   # see how a plan reports it
   tokgate sim --fault error-event:every=2,tokens=5
   tokgate sim --list                       # profiles and faults`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.list {
-				a.listSim()
-				return nil
-			}
-			profile, err := sim.LoadProfile(o.profile, ".")
-			if err != nil {
-				return usageError("`tokgate sim --list` lists the shipped profiles", "%w", err)
-			}
-			script, err := readScript(o.script, o.faults)
-			if err != nil {
-				return usageError("`tokgate sim --list` lists the faults", "%w", err)
-			}
-			options := sim.Options{Profile: profile, Seed: o.seed, Model: o.model, APIKey: o.apiKey, Faults: script}
-			if o.log != "" {
-				file, err := os.Create(o.log)
-				if err != nil {
-					return usageError("", "%w", err)
-				}
-				defer file.Close()
-				options.OnServed = logTo(file)
-			}
-			server, err := sim.New(options)
-			if err != nil {
-				return usageError("", "%w", err)
-			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-			defer stop()
-			return a.serve(ctx, server, o.listen)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.sim(cmd.Context(), o) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "`address` to listen on; port 0 takes a free one")
 	f.StringVar(&o.profile, "profile", "default", "`name` of a shipped profile, or a file")
-	f.StringVar(&o.model, "model", "", "model `id` to serve (default: the profile's)")
-	f.StringVar(&o.apiKey, "api-key", "", "require this bearer token")
-	f.Int64Var(&o.seed, "seed", 1, "seed of everything random")
+	f.StringVar(&o.Model, "model", "", "model `id` to serve (default: the profile's)")
+	f.StringVar(&o.Engine, "engine", "vllm", "`name` of the engine whose pages to serve: vllm or sglang")
+	f.StringVar(&o.APIKey, "api-key", "", "require this bearer token")
+	f.Int64Var(&o.Seed, "seed", 1, "seed of everything random")
 	f.StringArrayVar(&o.faults, "fault", nil, "inject a fault: its `name`, then optional settings such as :share=0.3; may be repeated")
 	f.StringVar(&o.script, "faults", "", "inject faults from a JSON `file` with a list of rules")
 	f.StringVar(&o.log, "log", "", "log each completion request to this `file` as a line of JSON: arrival, first token, last token")
@@ -82,6 +58,38 @@ on the first line, and listens on the loopback interface by default.`,
 	_ = cmd.RegisterFlagCompletionFunc("profile", completeProfiles)
 	_ = cmd.RegisterFlagCompletionFunc("fault", completeFaults)
 	return cmd
+}
+
+// sim serves until it is interrupted.
+func (a *app) sim(ctx context.Context, o simOptions) (err error) {
+	if o.list {
+		a.listSim()
+		return nil
+	}
+	if o.Engine != "vllm" && o.Engine != "sglang" {
+		return usageError("", "--engine is vllm or sglang")
+	}
+	if o.Profile, err = sim.LoadProfile(o.profile, "."); err != nil {
+		return usageError("`tokgate sim --list` lists the shipped profiles", "%w", err)
+	}
+	if o.Faults, err = readScript(o.script, o.faults); err != nil {
+		return usageError("`tokgate sim --list` lists the faults", "%w", err)
+	}
+	if o.log != "" {
+		file, err := os.Create(o.log)
+		if err != nil {
+			return usageError("", "%w", err)
+		}
+		defer file.Close()
+		o.OnServed = logTo(file)
+	}
+	server, err := sim.New(o.Options)
+	if err != nil {
+		return usageError("", "%w", err)
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return a.serve(ctx, server, o.listen)
 }
 
 // logTo writes what was served, a line each.

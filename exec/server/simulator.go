@@ -39,7 +39,7 @@ func (l *Launcher) simulator(ctx context.Context, s *plan.Server, state func(str
 	if err != nil {
 		return nil, err
 	}
-	server, err := sim.New(sim.Options{Profile: profile, Seed: s.Simulator.Seed, Listen: l.Listen})
+	server, err := sim.New(sim.Options{Profile: profile, Seed: s.Simulator.Seed, Engine: s.Engine, Listen: l.Listen})
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (l *Launcher) simulator(ctx context.Context, s *plan.Server, state func(str
 		server.Close()
 		return nil, fmt.Errorf("could not start the built-in server: %w", err)
 	}
-	// It speaks as vLLM does, whatever engine it stands in for.
+	// It is asked as vLLM is, whatever engine it stands in for.
 	r, err := l.reach(s, state, client.Config{BaseURL: server.URL(), Engine: engine.Of("vllm")})
 	if err != nil {
 		server.Close()

@@ -50,7 +50,7 @@ func (l *Virtual) Launch(ctx context.Context, s *plan.Server, state func(string)
 	if l.Change != nil {
 		l.Change(s, profile)
 	}
-	engine, err := sim.NewVirtual(sim.Options{Profile: profile, Seed: s.Simulator.Seed + l.Seed}, l.Clock.Now())
+	engine, err := sim.NewVirtual(sim.Options{Profile: profile, Seed: s.Simulator.Seed + l.Seed, Engine: s.Engine}, l.Clock.Now())
 	if err != nil {
 		return nil, err
 	}
