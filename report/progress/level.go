@@ -41,7 +41,11 @@ func (l *level) eta(now time.Duration) (time.Duration, bool) {
 // of is " (3 of 8)", or " (capacity: bisect)" for a probe: how many levels a
 // search takes, nobody knows before.
 func (d *Display) of(l *level) string {
-	if l.probe != "" {
+	switch l.probe {
+	case "":
+	case metric.SaturationName:
+		return "" // its name says it
+	default:
 		return " (" + l.probe + ")"
 	}
 	_, n := d.opt.Forecast.count((*Part).isLevel)

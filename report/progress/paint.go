@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report/text"
 )
 
@@ -102,6 +103,9 @@ func (d *Display) lines(l *level, width int) []line {
 	if l.failed > 0 {
 		counts += fmt.Sprintf("  %d failed", l.failed)
 		color = "33"
+	}
+	if l.probe == metric.SaturationName { // of which no request is judged
+		return append(lines, line{fit([]string{fmt.Sprintf("%d in flight", l.inFlight), "elapsed " + text.Clock((d.time() - l.since).Seconds())}, width-1), "2"})
 	}
 	room := min(max(width-1-text.Width(counts)-9, 0), 40)
 	lines = append(lines, line{bar(l.done, l.due, room) + counts, color})

@@ -294,6 +294,9 @@ func (d *Display) LevelStarted(l *metric.Level, due int, expected time.Duration)
 	if !d.opt.TTY {
 		d.fold(started.workload + " on " + started.server)
 		line := started.title() + d.of(started) + ": " + plural(due, "request")
+		if started.probe == metric.SaturationName {
+			line = started.title() + ": as many requests as it answers at once"
+		}
 		if expected > 0 {
 			line += ", about " + text.Clock(expected.Seconds())
 		}
@@ -396,7 +399,14 @@ func (d *Display) LevelDone(m *metric.Level) error {
 		return nil
 	}
 	part.end(d.opt.Now())
-	facts := append([]string{plural(l.done, "request") + " in " + text.Clock((d.time() - l.since).Seconds())}, l.numbers()...)
+	what := plural(l.done, "request")
+	if mean := 0.0; len(m.Saturation) > 0 {
+		for _, rate := range m.Saturation {
+			mean += rate / float64(len(m.Saturation))
+		}
+		what = "it answers " + metric.Format(metric.PerSecond, mean) + " at most, measured"
+	}
+	facts := append([]string{what + " in " + text.Clock((d.time() - l.since).Seconds())}, l.numbers()...)
 	if l.failed > 0 {
 		facts = slices.Insert(facts, 1, fmt.Sprintf("%d failed", l.failed))
 	}
