@@ -223,6 +223,8 @@ type Case struct {
 	// Turns are the figures of conversations turn by turn, at most ten. Absent: there
 	// are none.
 	Turns []Turn `json:"turns,omitempty"`
+	// Rows is what was sent of a data set. Absent: there is none.
+	Rows *Rows `json:"rows,omitempty"`
 	// Series are what the server and its GPUs told of themselves while the
 	// level ran, all rounds together; empty where nothing was told.
 	Series []Series `json:"series"`

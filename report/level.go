@@ -32,7 +32,7 @@ func (b *builder) level(l *metric.Level) Case {
 	b.rounds(&c, l)
 	samples := l.MeasuredSamples()
 	b.requests(&c, samples)
-	c.Turns = turnsOf(samples)
+	c.Turns, c.Rows = turnsOf(samples), rowsOf(samples)
 	for _, def := range metric.Defs {
 		if def.Later || metric.OfRates(def.Name) && l.Kind != metric.OpenLoop || metric.OfTurns(def.Name) && c.Turns == nil {
 			continue

@@ -355,6 +355,8 @@ func (m *markdown) levels() string {
 		}
 		turns := TurnRows(g.cases)
 		s.grid("\nTurn by turn:\n\n", TurnHead, len(turns), func(i, j int) string { return turns[i][j] })
+		rows := RowRows(g.cases)
+		s.grid("\nRows of the data set, lengths in tokens:\n\n", RowHead, len(rows), func(i, j int) string { return rows[i][j] })
 		for _, c := range g.cases {
 			if c.Skipped != "" {
 				s.row(func() string {

@@ -252,7 +252,7 @@ func levels(runs []run) (section, bool) {
 			for part := range slices.Chunk(cases[k], mostColumns) {
 				measured = append(measured, levelTable(r, caption, part))
 			}
-			turns = append(turns, turnTable(caption, cases[k])...)
+			turns = append(turns, caseTables(caption, cases[k])...)
 		}
 		if len(measured) > 0 {
 			all = append([]block{{Beside: measured}}, turns...)
@@ -311,20 +311,30 @@ func levelTable(r run, caption string, cases []*report.Case) *table {
 	return t
 }
 
-// turnTable is the figures of conversations turn by turn, where a workload has some.
-func turnTable(caption string, cases []*report.Case) []block {
-	t := &table{Caption: caption + ", turn by turn", Head: report.TurnHead}
-	for _, row := range report.TurnRows(cases) {
-		var cells []cell
-		for _, s := range row {
-			cells = append(cells, text(line(s)))
+// caseTables are the figures of conversations turn by turn, and what was sent of a data
+// set, where a workload has some.
+func caseTables(caption string, cases []*report.Case) (out []block) {
+	for _, x := range []struct {
+		words string
+		head  []string
+		rows  [][]string
+	}{
+		{", turn by turn", report.TurnHead, report.TurnRows(cases)},
+		{": rows of the data set, and their lengths in tokens", report.RowHead, report.RowRows(cases)},
+	} {
+		t := &table{Caption: caption + x.words, Head: x.head}
+		for _, row := range x.rows {
+			var cells []cell
+			for _, s := range row {
+				cells = append(cells, text(line(s)))
+			}
+			t.Rows = append(t.Rows, cells)
 		}
-		t.Rows = append(t.Rows, cells)
+		if t.Rows != nil {
+			out = append(out, block{Table: t})
+		}
 	}
-	if t.Rows == nil {
-		return nil
-	}
-	return []block{{Table: t}}
+	return out
 }
 
 // failures are the requests that failed, in the server's words.

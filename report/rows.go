@@ -1,0 +1,80 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Rows is what was sent of a data set at a level.
+type Rows struct {
+	Sent int `json:"sent"` // different rows
+	// Again is how many requests had prompts that were sent before, at this level or another
+	// one, or that another row has too.
+	Again  int     `json:"again"`
+	Prompt Lengths `json:"prompt"` // of completed requests, in tokens as the server counted
+	Answer Lengths `json:"answer"`
+}
+
+// Lengths are how requests are distributed by a number of tokens.
+type Lengths struct {
+	P5  int `json:"p5"`
+	P50 int `json:"p50"`
+	P95 int `json:"p95"`
+}
+
+// rowsOf is what was sent of a data set; nil: nothing was.
+func rowsOf(samples []*metric.Sample) *Rows {
+	var out Rows
+	seen := map[int]bool{}
+	var prompts, answers []int
+	for _, s := range samples {
+		if s.Row == 0 {
+			continue
+		}
+		seen[s.Row] = true
+		if s.Shared >= 1 {
+			out.Again++
+		}
+		if s.Completed() && s.Usage != nil {
+			prompts, answers = append(prompts, s.Usage.Input), append(answers, s.Usage.Output)
+		}
+	}
+	out.Sent, out.Prompt, out.Answer = len(seen), lengthsOf(prompts), lengthsOf(answers)
+	if out.Sent == 0 {
+		return nil
+	}
+	return &out
+}
+
+func lengthsOf(list []int) Lengths {
+	if len(list) == 0 {
+		return Lengths{}
+	}
+	slices.Sort(list)
+	at := func(p float64) int { return list[max(int(math.Ceil(p*float64(len(list))))-1, 0)] }
+	return Lengths{at(0.05), at(0.5), at(0.95)}
+}
+
+// RowHead is over RowRows.
+var RowHead = []string{"Level", "Rows", "Again", "Prompt p5", "p50", "p95", "Answer p5", "p50", "p95"}
+
+// RowRows are what was sent of a data set, level by level; nil: the cases have none.
+func RowRows(cases []*Case) (rows [][]string) {
+	for _, c := range cases {
+		if c.Rows == nil {
+			continue
+		}
+		row := []string{c.Level}
+		for _, n := range []int{
+			c.Rows.Sent, c.Rows.Again, c.Rows.Prompt.P5, c.Rows.Prompt.P50, c.Rows.Prompt.P95,
+			c.Rows.Answer.P5, c.Rows.Answer.P50, c.Rows.Answer.P95,
+		} {
+			row = append(row, fmt.Sprint(n))
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}

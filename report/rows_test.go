@@ -1,0 +1,34 @@
+package report
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// Rows 1 to 20, of 10 to 200 tokens, then rows 1 and 2 once more, the second of which fails.
+func TestRowsOf(t *testing.T) {
+	var samples []*metric.Sample
+	for i := range 22 {
+		s := &metric.Sample{Row: i%20 + 1, Usage: &metric.Usage{Input: 10 * (i%20 + 1), Output: i%20 + 1}}
+		if i >= 20 {
+			s.Shared = 1
+		}
+		samples = append(samples, s)
+	}
+	samples[21].Failure = &metric.Failure{Kind: metric.FailStatus}
+	// Of 21 completed ones the 2nd (1.05), 11th (10.5) and 20th (19.95), two of them of 10 tokens.
+	want := &Rows{Sent: 20, Again: 2, Prompt: Lengths{10, 100, 190}, Answer: Lengths{1, 10, 19}}
+	if diff := cmp.Diff(want, rowsOf(samples)); diff != "" {
+		t.Error(diff)
+	}
+	if got := rowsOf([]*metric.Sample{{}}); got != nil {
+		t.Errorf("%+v of no data set", got)
+	}
+	rows := RowRows([]*Case{{Level: "4"}, {Level: "8", Rows: want}})
+	if diff := cmp.Diff([][]string{{"8", "20", "2", "10", "100", "190", "1", "10", "19"}}, rows); diff != "" {
+		t.Error(diff)
+	}
+}
