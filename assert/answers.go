@@ -25,7 +25,7 @@ func Reread(p *plan.Plan, run *metric.Run) {
 func reread(w *plan.Workload, l *metric.Level, asks map[int]*answers.Ask) {
 	left, all := 0, 0
 	for _, r := range l.Rounds {
-		for _, s := range r.Samples {
+		for _, s := range r.All() {
 			if s.Answer == nil {
 				continue
 			}

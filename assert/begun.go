@@ -21,7 +21,8 @@ func begun(l *metric.Level, n int) (level *metric.Level, problem string) {
 		if n == 0 {
 			break
 		}
-		measured := r.MeasuredSamples()
+		all := r.All()
+		measured := metric.MeasuredOf(all)
 		due := min(n, max(r.Due, len(measured)))
 		n -= due
 		if r.Complete && due == max(r.Due, len(measured)) {
@@ -35,7 +36,7 @@ func begun(l *metric.Level, n int) (level *metric.Level, problem string) {
 		if k := len(kept); k > 0 && kept[k-1].Order >= due {
 			return nil, fmt.Sprintf("a request of round %d that started among the first %d has not ended", r.Index+1, due)
 		}
-		out.Rounds = append(out.Rounds, shortened(r, kept, due))
+		out.Rounds = append(out.Rounds, shortened(r.With(all), kept, due))
 	}
 	if n > 0 {
 		return nil, fmt.Sprintf("it holds %d of %s", asked-n, verdict.Count(asked, "requests"))
@@ -46,7 +47,7 @@ func begun(l *metric.Level, n int) (level *metric.Level, problem string) {
 // shortened is the round up to the end of the last of the requests that are
 // kept.
 func shortened(r *metric.Round, kept []*metric.Sample, due int) *metric.Round {
-	out := *r
+	out := r.With(make([]*metric.Sample, 0, len(r.Samples)))
 	out.Due, out.Complete, out.Stopped = due, true, ""
 	if !r.Complete {
 		out.Busy = 1 // known once the round is over, and judged then
@@ -57,7 +58,6 @@ func shortened(r *metric.Round, kept []*metric.Sample, due int) *metric.Round {
 		keep[x] = true
 		out.End = max(out.End, x.End)
 	}
-	out.Samples = make([]*metric.Sample, 0, len(r.Samples))
 	for _, x := range r.Samples {
 		if x.Phase == metric.Measured && !keep[x] {
 			c := *x
@@ -72,5 +72,5 @@ func shortened(r *metric.Round, kept []*metric.Sample, due int) *metric.Round {
 		out.WindowEnd = out.End
 		out.WindowStart = max(r.WindowStart, r.Start)
 	}
-	return &out
+	return out
 }

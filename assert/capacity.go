@@ -248,7 +248,7 @@ func plannedLooks(l *metric.Level, p metric.CapacityProbe) int {
 func cutShort(l *metric.Level) LookVerdict {
 	failed := 0
 	for _, r := range l.Rounds {
-		for _, x := range r.Samples {
+		for _, x := range r.All() {
 			switch {
 			case x.Completed():
 				return LookVerdict{Outcome: Inconclusive, Needs: -1}
@@ -270,7 +270,7 @@ func cutShort(l *metric.Level) LookVerdict {
 func turnedAway(l *metric.Level) bool {
 	n := 0
 	for _, r := range l.Rounds {
-		for _, x := range r.Samples {
+		for _, x := range r.All() {
 			switch {
 			case x.Completed() || x.Canceled():
 			case x.Status == 429 || x.Status == 503:

@@ -120,7 +120,7 @@ func (e evidence) warming() string {
 // they are before each round: the slots share them.
 func (e evidence) warmup(n int) int {
 	before := 0
-	for _, x := range e.level.Rounds[0].Samples {
+	for _, x := range e.level.Rounds[0].All() {
 		if x.Phase == metric.Warmup {
 			before++
 		}

@@ -182,9 +182,8 @@ func (s *subject) restreamed(streams, longer bool) *metric.Level {
 	out := *s.level
 	out.Rounds = nil
 	for _, r := range s.level.Rounds {
-		c, held := *r, s.held(r)
-		c.Samples = nil
-		for _, x := range r.Samples {
+		c, held := r.With(nil), s.held(r)
+		for _, x := range r.All() {
 			switch y := *x; {
 			case held == 0:
 			case !longer && x.Failure != nil && x.Failure.Kind == metric.FailTimeout:
@@ -202,7 +201,7 @@ func (s *subject) restreamed(streams, longer bool) *metric.Level {
 			}
 			c.Samples = append(c.Samples, x)
 		}
-		out.Rounds = append(out.Rounds, &c)
+		out.Rounds = append(out.Rounds, c)
 	}
 	return &out
 }

@@ -1,8 +1,6 @@
 package assert
 
 import (
-	"slices"
-
 	"github.com/tokgate/tokgate/assert/sample"
 	"github.com/tokgate/tokgate/assert/stat"
 	"github.com/tokgate/tokgate/metric"
@@ -45,7 +43,7 @@ func (o observations) all(op plan.Op) metric.Distribution {
 	if sample.Upward(op) {
 		better = metric.HigherIsBetter
 	}
-	all := metric.NewDistribution(slices.Concat(o.values()...), 0, better)
+	all := metric.Distribution{Values: o.def.Pool(o.values()), Better: better}
 	for _, d := range o.blocks {
 		all.Worst += d.Worst
 		all.LeftOut += d.LeftOut

@@ -30,7 +30,7 @@ type span struct{ from, to time.Duration }
 // is none.
 func silences(r *metric.Round) []span {
 	var usual []time.Duration
-	for _, x := range r.Samples {
+	for _, x := range r.All() {
 		if n := len(x.Gaps); n > 0 && x.Last > x.First {
 			usual = append(usual, (x.Last-x.First)/time.Duration(n))
 		}
@@ -41,7 +41,7 @@ func silences(r *metric.Round) []span {
 	slices.Sort(usual)
 	least := max(leastSilence, unusual*usual[len(usual)/2], 2*r.Health.Stall)
 	var gaps []span // of single streams, then of several
-	for _, x := range r.Samples {
+	for _, x := range r.All() {
 		chunks(x, func(from, to time.Duration) {
 			if to-from > least {
 				gaps = append(gaps, span{from, to})
@@ -62,7 +62,7 @@ func silences(r *metric.Round) []span {
 	}
 	// What came meanwhile, on any stream, ends a silence.
 	var came []time.Duration
-	for _, x := range r.Samples {
+	for _, x := range r.All() {
 		chunks(x, func(_, at time.Duration) {
 			i, _ := slices.BinarySearchFunc(all, at, func(g span, at time.Duration) int { return int(g.to - at) })
 			if i < len(all) && at > all[i].from {

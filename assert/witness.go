@@ -41,7 +41,7 @@ func seenOf(l *metric.Level) (s seen) {
 			continue
 		}
 		within := func(t time.Duration) bool { return t > r.Telemetry.From && t <= r.Telemetry.To }
-		for _, x := range r.Samples {
+		for _, x := range r.All() {
 			// Before an answer whose reasoning was kept back the server counts another first token.
 			if within(x.First) && !(x.Usage != nil && x.Usage.Hidden > 0) {
 				s.first.add(x.First-x.Sent, 1)

@@ -93,7 +93,7 @@ func (l *Level) Idle(r *Round) (words string, byServer bool) {
 		return "", false
 	}
 	failed, completed := 0, 0
-	for _, s := range r.Samples {
+	for _, s := range r.All() {
 		if s.Completed() {
 			completed++
 		} else if !s.Canceled() {
@@ -114,7 +114,7 @@ func (l *Level) Idle(r *Round) (words string, byServer bool) {
 // spread is the time between a burst's first and last send, in seconds.
 func (r *Round) spread() float64 {
 	var first, last time.Duration
-	for _, s := range r.Samples {
+	for _, s := range r.All() {
 		if s.Phase != Measured || s.Sent == 0 {
 			continue
 		}

@@ -2,6 +2,8 @@ package metric
 
 import (
 	"encoding/json"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -36,6 +38,39 @@ func TestGapsRead(t *testing.T) {
 		var got Gaps
 		if err := json.Unmarshal([]byte(raw), &got); err == nil {
 			t.Errorf("%s was read as %v", raw, got)
+		}
+	}
+}
+
+// Gaps that are counted come out as gaps that are sorted, of one list or of several.
+func TestGapsInOrder(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	itl := MustLookup("itl")
+	for _, longest := range []uint32{1, 1000, 5_000_000, 1<<32 - 1} {
+		for _, n := range []int{0, 1, 5000, 20_000} {
+			var samples []*Sample
+			var want []float64
+			var parts [][]float64
+			for len(want) < n {
+				s := &Sample{Chunks: 1}
+				for range min(n-len(want), 700) {
+					us := rng.Uint32N(min(longest, 50_000))
+					if rng.IntN(100) == 0 {
+						us = rng.Uint32N(longest)
+					}
+					s.Gaps = append(s.Gaps, us)
+					want = append(want, float64(us)/1e6)
+				}
+				samples = append(samples, s)
+				parts = append(parts, Of(itl, []*Sample{s}).Values)
+			}
+			slices.Sort(want)
+			if got := Of(itl, samples).Values; !slices.Equal(want, got) {
+				t.Errorf("%d gaps of up to %d µs are not in order", n, longest)
+			}
+			if got := itl.Pool(parts); !slices.Equal(want, got) {
+				t.Errorf("lists of %d gaps of up to %d µs are not in order together", n, longest)
+			}
 		}
 	}
 }

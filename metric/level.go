@@ -93,7 +93,7 @@ func (l *Level) OnRamp() int {
 	}
 	n := 0
 	for _, r := range l.Rounds {
-		for _, s := range r.Samples {
+		for _, s := range r.All() {
 			if s.Phase == Measured && s.Sent != 0 && s.Sent+rampStep < r.WindowStart {
 				n++
 			}
@@ -120,7 +120,7 @@ func RateOver(name string, stretches []Stretch, good func(*Sample) bool) Value {
 		seconds += st.Seconds()
 		for _, r := range st.among() {
 			perChunk := r.tokensPerChunk()
-			for _, s := range r.Samples {
+			for _, s := range r.All() {
 				if st.Measured && s.Phase != Measured {
 					continue
 				}
@@ -175,7 +175,7 @@ func (s *Sample) counts() bool { return s.Completed() || s.Canceled() }
 // that were cut off before the server counted; 1 when nothing tells.
 func (r *Round) tokensPerChunk() float64 {
 	tokens, chunks := 0, 0
-	for _, s := range r.Samples {
+	for _, s := range r.All() {
 		if s.Completed() && s.Usage != nil && s.Chunks > 0 {
 			tokens, chunks = tokens+s.Usage.Output, chunks+s.Chunks
 		}
@@ -256,7 +256,7 @@ func (l *Level) Completed() int { return l.count((*Sample).Completed) }
 func (l *Level) count(keep func(*Sample) bool) int {
 	n := 0
 	for _, r := range l.Rounds {
-		for _, s := range r.Samples {
+		for _, s := range r.All() {
 			if s.Phase == Measured && keep(s) {
 				n++
 			}
@@ -274,7 +274,7 @@ func (l *Level) Answerable() int {
 			n += r.Due
 			continue
 		}
-		for _, s := range r.Samples {
+		for _, s := range r.All() {
 			if s.Phase == Measured && !s.Canceled() {
 				n++
 			}
@@ -371,11 +371,12 @@ func (r *Round) Synchrony(slots int) Value {
 	if slots < 2 {
 		return None("fewer than two slots")
 	}
-	if slots > len(r.Samples) {
+	samples := r.All()
+	if slots > len(samples) {
 		return None("the slots sent too few requests")
 	}
 	starts := make([][]time.Duration, slots)
-	for _, s := range r.Samples {
+	for _, s := range samples {
 		if s.Phase == Measured && s.Sent != 0 && s.Slot >= 0 && s.Slot < slots {
 			starts[s.Slot] = append(starts[s.Slot], s.Sent)
 		}

@@ -63,36 +63,53 @@ func partOf(rounds []*Round, of *Level, name string) []*Round {
 // part is what the round has of a part. What it lacks of its requests may have been of
 // the part.
 func (r *Round) part(of *Level, name string) *Round {
-	out := *r
-	out.Telemetry, out.Samples, out.Start, out.End = nil, nil, r.End, r.Start
-	orders := r.orders(name)
-	own, all := 0, 0
-	for _, s := range r.Samples {
-		if s == nil {
-			continue
-		}
-		if s.Phase == Measured {
-			all++
-		}
-		if s.Part != name {
-			continue
-		}
-		c := *s
-		c.Workload, c.Part, c.Order = of.Workload, "", orders[s]
-		out.Samples = append(out.Samples, &c)
-		if s.Phase == Measured {
+	all := r.All()
+	out := r.With(partSamples(all, of, name))
+	out.Telemetry, out.Start, out.End = nil, r.End, r.Start
+	measured := func(s *Sample) bool { return s != nil && s.Phase == Measured }
+	own := 0
+	for _, s := range out.Samples {
+		if measured(s) {
 			own++
 			out.Start, out.End = min(out.Start, s.Scheduled), max(out.End, s.End)
 		}
 	}
-	out.Due = own + max(r.Due-all, 0)
-	return &out
+	out.Due = own + max(r.Due-count(all, measured), 0)
+	if r.Stored != nil {
+		out.Samples, out.Stored = nil, func() []*Sample { return partSamples(r.All(), of, name) }
+	}
+	return out
 }
 
-// orders are those of the requests of a part among themselves, in each phase.
-func (r *Round) orders(name string) map[*Sample]int {
+// partSamples are the requests of a part, as its own.
+func partSamples(all []*Sample, of *Level, name string) []*Sample {
+	var out []*Sample
+	orders := ordersOf(all, name)
+	for _, s := range all {
+		if s == nil || s.Part != name {
+			continue
+		}
+		c := *s
+		c.Workload, c.Part, c.Order = of.Workload, "", orders[s]
+		out = append(out, &c)
+	}
+	return out
+}
+
+func count(samples []*Sample, which func(*Sample) bool) int {
+	n := 0
+	for _, s := range samples {
+		if which(s) {
+			n++
+		}
+	}
+	return n
+}
+
+// ordersOf are those of the requests of a part among themselves, in each phase.
+func ordersOf(all []*Sample, name string) map[*Sample]int {
 	var own []*Sample
-	for _, s := range r.Samples {
+	for _, s := range all {
 		if s != nil && s.Part == name {
 			own = append(own, s)
 		}

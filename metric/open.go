@@ -92,7 +92,7 @@ type change struct {
 func (p *Passage) changes() []change {
 	var out []change
 	for _, r := range p.Rounds {
-		for _, s := range r.Samples {
+		for _, s := range r.All() {
 			out = append(out, change{s.Scheduled, 1}, change{s.End, -1})
 		}
 	}
@@ -176,7 +176,7 @@ func (l *Level) RequestsPerBlock(answer float64) []float64 {
 	for _, r := range l.Rounds {
 		for _, st := range r.Stretches(Steady, saturatedBlocks) {
 			tokens, perChunk := 0.0, r.tokensPerChunk()
-			for _, s := range r.Samples {
+			for _, s := range r.All() {
 				tokens += s.made(st.From, st.To, perChunk)
 			}
 			if tokens == 0 || answer <= 0 || st.Seconds() <= 0 {
@@ -194,7 +194,7 @@ func (l *Level) AnsweredAtOnce() float64 {
 	var answering, length time.Duration
 	for _, r := range l.Rounds {
 		length += r.WindowEnd - r.WindowStart
-		for _, s := range r.Samples {
+		for _, s := range r.All() {
 			if s.First > 0 {
 				answering += max(0, min(s.End, r.WindowEnd)-max(s.First, r.WindowStart))
 			}

@@ -209,8 +209,12 @@ type Round struct {
 	// Telemetry is what the server told of itself; nil: it was not asked.
 	Telemetry *Telemetry `json:"telemetry,omitempty"`
 	// Samples holds every request of the round, warm-up and filler included,
-	// in order of completion.
+	// in order of completion; of a round that is Stored none.
 	Samples []*Sample `json:"-"`
+	// Stored reads the requests of a round that are kept elsewhere, so that memory holds no
+	// more of a long run than is looked at. A request may be another pointer at each
+	// call; nobody changes it. nil: Samples are all.
+	Stored func() []*Sample `json:"-"`
 	// Complete is false when the round was cut short; Stopped says why.
 	Complete bool   `json:"complete"`
 	Stopped  string `json:"stopped,omitempty"`
@@ -233,11 +237,29 @@ type Health struct {
 	Stall time.Duration `json:"stall_ns"`
 }
 
+// All returns every request of the round, in order of completion.
+func (r *Round) All() []*Sample {
+	if r.Stored != nil {
+		return r.Stored()
+	}
+	return r.Samples
+}
+
+// With is the round with other requests.
+func (r *Round) With(samples []*Sample) *Round {
+	out := *r
+	out.Samples, out.Stored = samples, nil
+	return &out
+}
+
 // MeasuredSamples returns the requests of the round that are judged, in order
 // of start.
-func (r *Round) MeasuredSamples() []*Sample {
-	out := make([]*Sample, 0, len(r.Samples))
-	for _, s := range r.Samples {
+func (r *Round) MeasuredSamples() []*Sample { return MeasuredOf(r.All()) }
+
+// MeasuredOf are those of the requests that are judged, in order of start.
+func MeasuredOf(all []*Sample) []*Sample {
+	out := make([]*Sample, 0, len(all))
+	for _, s := range all {
 		if s.Phase == Measured {
 			out = append(out, s)
 		}

@@ -138,20 +138,20 @@ func (l *Level) Due() int {
 // that the run gave up itself say nothing. A value that is negative, NaN or infinite
 // comes from a broken clock or record and is none.
 func Of(def Def, samples []*Sample) Distribution {
-	n := len(samples)
+	d := Distribution{Better: def.Better}
 	if def.Scope == PerGap {
-		n = 0
-		for _, s := range samples {
-			n += len(s.Gaps)
-		}
+		d.Values = gapsOf(samples)
+	} else {
+		d.Values = make([]float64, 0, len(samples))
 	}
-	d := Distribution{Values: make([]float64, 0, n), Better: def.Better} // there may be millions of gaps
 	for _, s := range samples {
 		if !s.Canceled() && def.speaksOf(s) {
 			d.add(def, s)
 		}
 	}
-	slices.Sort(d.Values)
+	if def.Scope != PerGap {
+		slices.Sort(d.Values)
+	}
 	return d
 }
 
@@ -172,9 +172,6 @@ func OfTurns(name string) bool { return name == "ttft_turn_1" || name == "ttft_l
 // add adds what one request shows of a metric.
 func (d *Distribution) add(def Def, s *Sample) {
 	if def.Scope == PerGap {
-		for _, g := range s.Gaps {
-			d.Values = append(d.Values, float64(g)/1e6)
-		}
 		switch {
 		case !s.Completed():
 			d.Worst++

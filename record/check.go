@@ -81,7 +81,7 @@ func possibleChunks(s *metric.Sample) error {
 }
 
 // possibleRound holds the end of a round against its requests.
-func possibleRound(r *metric.Round) error {
+func possibleRound(r *metric.Round, measured tally) error {
 	if r.Index < 0 || r.Due < 0 {
 		return errors.New("its place or size is negative")
 	}
@@ -91,18 +91,10 @@ func possibleRound(r *metric.Round) error {
 	if r.WindowStart > r.WindowEnd {
 		return errors.New("its window ends before it begins")
 	}
-	measured := r.MeasuredSamples()
-	if r.Complete && len(measured) < r.Due {
-		return fmt.Errorf("it is complete with %d of %d requests", len(measured), r.Due)
+	if r.Complete && measured.n < r.Due {
+		return fmt.Errorf("it is complete with %d of %d requests", measured.n, r.Due)
 	}
-	if len(measured) == 0 {
-		return nil
-	}
-	start, end := measured[0].Scheduled, time.Duration(0)
-	for _, s := range measured {
-		start, end = min(start, s.Scheduled), max(end, s.End)
-	}
-	if r.Start != start || r.End != end {
+	if measured.n > 0 && (r.Start != measured.start || r.End != measured.end) {
 		return errors.New("its beginning or end is not that of its requests")
 	}
 	return nil

@@ -1,12 +1,39 @@
 package record
 
-import "strings"
+import (
+	"io"
+	"strings"
+
+	"github.com/tokgate/tokgate/metric"
+)
 
 // ReadFrom is Read without the disk, ReadAnswers that of the answers.
 var (
 	ReadFrom    = read
 	ReadAnswers = readAnswers
 )
+
+// ReadStored is ReadFrom of a recording that is too long for memory.
+func ReadStored(r io.Reader) (*metric.Run, Problems, error) { return readAll(r, newStore()) }
+
+// DecodeFast reads the line of a request; false: it is left to encoding/json.
+func DecodeFast(line []byte) (*metric.Sample, bool) {
+	d := sampleDecoder{words: map[string]string{}}
+	s := new(metric.Sample)
+	return s, d.decode(line, s, new(metric.Usage))
+}
+
+// Packed packs requests and gives them back.
+func Packed(samples []*metric.Sample) ([]*metric.Sample, error) {
+	p := packed{store: newStore()}
+	for _, s := range samples {
+		if err := p.add(s); err != nil {
+			return nil, err
+		}
+	}
+	p.flush()
+	return p.all(), nil
+}
 
 // Reseal is Seal for lines that have checks, right or wrong.
 func Reseal(lines string) string {

@@ -3,15 +3,17 @@ package record
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/record/disk"
 )
 
 // Problems is what was wrong with a recording that could be read all the
@@ -38,7 +40,11 @@ func Read(dir string) (*metric.Run, Problems, error) {
 		return nil, nil, fmt.Errorf("could not read the recording: %w", err)
 	}
 	defer f.Close()
-	run, problems, err := read(f)
+	var kept *store
+	if long(f) {
+		kept = newStore()
+	}
+	run, problems, err := readAll(f, kept)
 	if err != nil {
 		return nil, nil, fmt.Errorf("could not read %s: %w", path, err)
 	}
@@ -52,8 +58,8 @@ func Read(dir string) (*metric.Run, Problems, error) {
 // reader rebuilds a run line by line.
 type reader struct {
 	run      *metric.Run
-	minor    int // of the recording's schema
-	chain    chain
+	minor    int    // of the recording's schema
+	kept     *store // of the requests; nil: they stay in memory
 	ended    bool
 	servers  map[string]*metric.ServerRun
 	levels   map[levelKey]*metric.Level
@@ -63,9 +69,28 @@ type reader struct {
 
 // openRound is a round whose samples are collected before its own line comes.
 type openRound struct {
-	round *metric.Round
-	ended bool
-	seen  map[place]bool
+	round    *metric.Round
+	ended    bool
+	seen     map[place]bool
+	measured tally
+	last     time.Duration // when the last of all its requests ended
+	packed   *packed       // its requests; nil: the round holds them
+}
+
+// tally is what the measured requests of a round say of its beginning and end.
+type tally struct {
+	n          int
+	start, end time.Duration
+}
+
+func (t *tally) add(s *metric.Sample) {
+	if s.Phase != metric.Measured {
+		return
+	}
+	if t.n++; t.n == 1 || s.Scheduled < t.start {
+		t.start = s.Scheduled
+	}
+	t.end = max(t.end, s.End)
 }
 
 // place is which request of its round a sample is.
@@ -77,40 +102,46 @@ type place struct {
 // maxLine bounds a line: a request of a million tokens has one of 7 MB.
 const maxLine = 64 << 20
 
-func read(r io.Reader) (*metric.Run, Problems, error) {
+// longFile is from how many bytes the requests of a recording are kept out of memory: 16,000
+// requests of 250 tokens.
+const longFile = 32 << 20
+
+// long says whether a recording is too long for memory. One with answers is not: they are
+// looked at again, request by request.
+func long(f *disk.File) bool {
+	info, err := f.Stat()
+	if err != nil || info.Size() < longFile {
+		return false
+	}
+	_, err = disk.Lstat(filepath.Join(filepath.Dir(f.Name()), AnswersFile))
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// read is readAll into memory.
+func read(r io.Reader) (*metric.Run, Problems, error) { return readAll(r, nil) }
+
+func readAll(r io.Reader, kept *store) (*metric.Run, Problems, error) {
 	rd := &reader{
+		kept:    kept,
 		servers: map[string]*metric.ServerRun{},
 		levels:  map[levelKey]*metric.Level{},
 		rounds:  map[*metric.Level]map[int]*openRound{},
 	}
-	in := bufio.NewScanner(r)
-	in.Buffer(make([]byte, 0, 64<<10), maxLine)
-	in.Split(wholeLines)
-	n := 0
-	for in.Scan() {
-		n++
-		raw, whole := bytes.CutSuffix(in.Bytes(), []byte("\n"))
-		if !whole {
-			if n > 1 {
-				rd.problem("line %d is torn and was left out", n)
-			}
-			break
-		}
-		if err := rd.line(n, raw); err != nil {
-			return nil, nil, fmt.Errorf("line %d: %w", n, err)
-		}
+	ls := lines{reused: kept != nil}
+	if err := ls.read(r, func(n int, d *decoded) error {
+		rd.minor = ls.minor
+		return rd.take(n, d)
+	}); err != nil {
+		return nil, nil, err
 	}
-	if err := in.Err(); err != nil {
-		return nil, nil, fmt.Errorf("line %d: %w", n+1, err)
-	}
-	if n == 0 {
-		return nil, nil, errors.New("it is empty: there is no header")
+	if ls.torn > 0 {
+		rd.problem("line %d is torn and was left out", ls.torn)
 	}
 	if rd.run == nil {
 		return nil, nil, errors.New("there is no run in it")
 	}
-	if rd.minor >= chainMinor {
-		rd.run.Recording = rd.chain.String()
+	if ls.minor >= chainMinor {
+		rd.run.Recording = ls.chain.String()
 	}
 	rd.close()
 	return rd.run, rd.problems, nil
@@ -131,30 +162,8 @@ func (rd *reader) problem(format string, args ...any) {
 	rd.problems = append(rd.problems, fmt.Sprintf(format, args...))
 }
 
-// line takes the n-th line, without its line feed.
-func (rd *reader) line(n int, raw []byte) (err error) {
-	if n == 1 {
-		if rd.minor, err = samplesSchema.parse(raw); err != nil {
-			return err
-		}
-	}
-	if rd.minor >= chainMinor {
-		if err := rd.chain.open(raw); err != nil {
-			return err
-		}
-	}
-	if n == 1 {
-		return nil
-	}
-	var l line
-	if err := json.Unmarshal(raw, &l); err != nil {
-		return err
-	}
-	return rd.take(n, &l)
-}
-
 // take adds one line to the run.
-func (rd *reader) take(n int, l *line) error {
+func (rd *reader) take(n int, l *decoded) error {
 	if rd.run == nil && l.Type != typeRun {
 		return fmt.Errorf("a %q line before the run's", l.Type)
 	}
@@ -175,7 +184,7 @@ func (rd *reader) take(n int, l *line) error {
 	case typeLevel, typeLevelDone:
 		rd.level(hollow(l.Level))
 	case typeSample:
-		return rd.sample(l.Sample)
+		return rd.sample(l)
 	case typeRoundDone:
 		return rd.roundDone(*l.Of, l.Round)
 	case typeCapacity:
@@ -224,7 +233,8 @@ func (l *line) hollow() bool {
 	return false
 }
 
-func (rd *reader) sample(s *metric.Sample) error {
+func (rd *reader) sample(d *decoded) error {
+	s := d.Sample
 	level, ok := rd.levels[levelKey{s.Server, s.Workload, s.Level}]
 	if !ok {
 		return fmt.Errorf("a request of %v, a level that did not begin", s)
@@ -238,11 +248,19 @@ func (rd *reader) sample(s *metric.Sample) error {
 	} else {
 		open.seen[at] = true
 	}
-	if err := possible(s); err != nil {
-		return fmt.Errorf("%v cannot have been like this: %w", s, err)
+	if d.impossible != nil {
+		return fmt.Errorf("%v cannot have been like this: %w", s, d.impossible)
 	}
-	open.round.Samples = append(open.round.Samples, s)
-	return nil
+	open.measured.add(s)
+	open.last = max(open.last, s.End)
+	if rd.kept == nil {
+		open.round.Samples = append(open.round.Samples, s)
+		return nil
+	}
+	if open.packed == nil {
+		open.packed = &packed{store: rd.kept}
+	}
+	return open.packed.add(s)
 }
 
 func (rd *reader) roundDone(of levelKey, r *metric.Round) error {
@@ -257,15 +275,24 @@ func (rd *reader) roundDone(of levelKey, r *metric.Round) error {
 	samples := open.round.Samples
 	*open.round = *r
 	open.round.Samples = samples
-	open.ended, open.seen = true, nil
+	open.end()
 	if r.Void != "" {
 		level.Rounds = slices.DeleteFunc(level.Rounds, func(x *metric.Round) bool { return x == open.round })
 		level.Voided = append(level.Voided, open.round)
 	}
-	if err := possibleRound(open.round); err != nil {
+	if err := possibleRound(open.round, open.measured); err != nil {
 		return fmt.Errorf("round %d of %s/%s at %s cannot have been like this: %w", r.Index+1, of.Server, of.Workload, of.Name, err)
 	}
 	return nil
+}
+
+// end lets go of what only an open round needs.
+func (o *openRound) end() {
+	o.ended, o.seen = true, nil
+	if o.packed != nil {
+		o.packed.flush()
+		o.round.Stored = o.packed.all
+	}
 }
 
 func (rd *reader) server(s *metric.ServerRun, done bool) {
@@ -313,20 +340,14 @@ func (rd *reader) close() {
 	}
 	for _, l := range rd.run.Levels {
 		for _, r := range slices.Concat(l.Voided, l.Rounds) {
-			for _, s := range r.Samples {
-				last = max(last, s.End)
-			}
-			if rd.rounds[l][r.Index].ended {
+			open := rd.rounds[l][r.Index]
+			last = max(last, open.last)
+			if open.ended {
 				continue
 			}
+			open.end()
 			r.Complete, r.Stopped = false, StoppedUnknown
-			for i, s := range r.MeasuredSamples() {
-				if i == 0 {
-					r.Start = s.Scheduled
-				}
-				r.Due++
-				r.End = max(r.End, s.End)
-			}
+			r.Start, r.Due, r.End = open.measured.start, open.measured.n, open.measured.end
 			rd.problem("round %d of %s/%s at %s has no end", r.Index+1, l.Server, l.Workload, l.Name)
 		}
 	}

@@ -150,6 +150,9 @@ func (b *builder) worst(server, workload string, defs []metric.Def) (out []Answe
 		if l.Server != server || l.Workload != workload {
 			continue
 		}
+		if slices.ContainsFunc(l.Rounds, func(r *metric.Round) bool { return r.Stored != nil }) {
+			continue // of a recording without answers
+		}
 		for _, s := range l.MeasuredSamples() {
 			if s.Said == nil || s.Said.Hash != "" {
 				continue

@@ -95,7 +95,7 @@ func SamplesCSV(w io.Writer, run *metric.Run) error {
 			continue // they are there as those of the mix
 		}
 		for _, r := range l.Rounds {
-			for _, s := range r.Samples {
+			for _, s := range r.All() {
 				if err := out.Write(append([]string{strconv.FormatBool(run.Simulated)}, sampleRow(s, values)...)); err != nil {
 					return err
 				}

@@ -94,7 +94,7 @@ func (b *builder) timeline(l *metric.Level, why string) (Timeline, bool) {
 		return t, false
 	}
 	var samples []*metric.Sample
-	for _, s := range l.Rounds[i].Samples {
+	for _, s := range l.Rounds[i].All() {
 		if s.Phase == metric.Warmup {
 			continue
 		}

@@ -135,7 +135,7 @@ func random(l *metric.Level, seed int) *rand.Rand {
 func typicalGap(l *metric.Level) time.Duration {
 	var gaps []uint32
 	for _, r := range l.Rounds {
-		for _, s := range r.Samples {
+		for _, s := range r.All() {
 			gaps = append(gaps, s.Gaps...)
 		}
 	}
@@ -160,7 +160,7 @@ func fixedOverhead(run *metric.Run) time.Duration {
 			continue
 		}
 		for _, r := range l.Rounds {
-			for _, s := range r.Samples {
+			for _, s := range r.All() {
 				if !s.Completed() || s.First == 0 {
 					continue
 				}
@@ -196,13 +196,13 @@ type warp struct {
 // round is a round with everything later that a slower answer delays, in the
 // place of another.
 func (w *warp) round(r, place *metric.Round) *metric.Round {
-	out := *r
+	all := r.All()
+	out := r.With(make([]*metric.Sample, 0, len(all)))
 	out.Index, out.Leg = place.Index, place.Leg
 	bySlot := map[int][]*metric.Sample{}
-	for _, s := range r.Samples {
+	for _, s := range all {
 		bySlot[s.Slot] = append(bySlot[s.Slot], s)
 	}
-	out.Samples = make([]*metric.Sample, 0, len(r.Samples))
 	out.WindowStart, out.WindowEnd, out.End = 0, math.MaxInt64, r.Start
 	for slot := range w.slots {
 		list := bySlot[slot]
@@ -228,7 +228,7 @@ func (w *warp) round(r, place *metric.Round) *metric.Round {
 		out.WindowEnd = out.WindowStart
 	}
 	slices.SortStableFunc(out.Samples, func(a, b *metric.Sample) int { return int(a.End - b.End) })
-	return &out
+	return out
 }
 
 // moved is where an instant t of the recording is once the sample in its slot

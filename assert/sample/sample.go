@@ -47,7 +47,7 @@ func Elsewhere(l *metric.Level) string {
 			continue
 		}
 		counted += n
-		for _, x := range r.Samples {
+		for _, x := range r.All() {
 			if x.Usage != nil && x.Sent >= r.Telemetry.From && x.End <= r.Telemetry.To && x.Completed() {
 				brought += float64(x.Usage.Output)
 			}
@@ -74,9 +74,7 @@ func sound(rounds []*metric.Round) []*metric.Round {
 			continue
 		}
 		if slices.Contains(r.Samples, nil) {
-			c := *r
-			c.Samples = slices.DeleteFunc(slices.Clone(r.Samples), func(s *metric.Sample) bool { return s == nil })
-			r = &c
+			r = r.With(slices.DeleteFunc(slices.Clone(r.Samples), func(s *metric.Sample) bool { return s == nil }))
 		}
 		out = append(out, r)
 	}

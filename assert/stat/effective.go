@@ -90,20 +90,21 @@ func Excess(groups []Group) float64 {
 // Empty blocks count for nothing; 1 below two blocks, +Inf where a value is no
 // number.
 func MeanEffect(blocks [][]float64) float64 {
-	var all, means, sizes []float64
+	var means, sizes []float64
+	n := 0.0
 	for _, block := range blocks {
 		if len(block) == 0 {
 			continue
 		}
-		all = append(all, block...)
+		n += float64(len(block))
 		m, _ := Moments(block)
 		means, sizes = append(means, m), append(sizes, float64(len(block)))
 	}
-	n, b := float64(len(all)), len(means)
+	b := len(means)
 	if b < 2 {
 		return 1
 	}
-	mean, s2 := Moments(all)
+	mean, s2 := Moments(blocks...)
 	// As in ShareEffect: blocks weigh by their size, so that a short one does
 	// not pass for a noisy one. With equal sizes this is v_b/B.
 	v := 0.0

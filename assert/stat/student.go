@@ -167,21 +167,28 @@ func MeanNeeded(units []float64, limit, alpha float64) (n int, ok bool) {
 	return hi, true
 }
 
-// Moments returns the mean of xs and their sample variance (divisor n−1), in
-// two passes; both NaN where xs has too few values. The mean is corrected by
+// Moments returns the mean of all values of the lists and their sample variance (divisor n−1), in
+// two passes; both NaN where there are too few. The mean is corrected by
 // that of the differences from it (Chan, Golub and LeVeque, The American
 // Statistician 37, 1983), so that ten times 1 have the mean 1.
-func Moments(xs []float64) (mean, variance float64) {
-	n := float64(len(xs))
+func Moments(lists ...[]float64) (mean, variance float64) {
+	n := 0.0
+	for _, xs := range lists {
+		n += float64(len(xs))
+	}
 	if n == 0 {
 		return math.NaN(), math.NaN()
 	}
-	for _, x := range xs {
-		mean += x / n
+	for _, xs := range lists {
+		for _, x := range xs {
+			mean += x / n
+		}
 	}
 	off := 0.0
-	for _, x := range xs {
-		off += (x - mean) / n
+	for _, xs := range lists {
+		for _, x := range xs {
+			off += (x - mean) / n
+		}
 	}
 	if !math.IsNaN(off) && !math.IsInf(off, 0) {
 		mean += off
@@ -189,8 +196,10 @@ func Moments(xs []float64) (mean, variance float64) {
 	if n < 2 {
 		return mean, math.NaN()
 	}
-	for _, x := range xs {
-		variance += (x - mean) * (x - mean)
+	for _, xs := range lists {
+		for _, x := range xs {
+			variance += (x - mean) * (x - mean)
+		}
 	}
 	return mean, variance / (n - 1)
 }

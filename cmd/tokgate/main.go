@@ -12,6 +12,7 @@ import (
 
 	"github.com/tokgate/tokgate/assert"
 	"github.com/tokgate/tokgate/exec/server"
+	"github.com/tokgate/tokgate/record"
 )
 
 func main() { os.Exit(program(os.Args[1:], Streams{os.Stdin, os.Stdout, os.Stderr})) }
@@ -48,7 +49,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 	a.Out, a.Err = out, &output{Writer: a.Err}
 	root := a.root()
 	root.SetArgs(append([]string{}, args...)) // those of the process stand in for none
-	cmd, err := root.ExecuteContextC(ctx)
+	cmd, err := execute(ctx, root)
 	var exit *exitError
 	if out.err != nil && !errors.As(err, &exit) {
 		// What nobody can read was not said.
@@ -63,6 +64,20 @@ func (a *app) main(ctx context.Context, args []string) int {
 	}
 	a.complain(exit.err, exit.hints...)
 	return a.endStep(cmd, exit)
+}
+
+// execute runs a command. What it cannot read again of a long recording ends it.
+func execute(ctx context.Context, root *cobra.Command) (cmd *cobra.Command, err error) {
+	defer func() {
+		switch lost := recover().(type) {
+		case nil:
+		case record.Lost:
+			cmd, err = root, measureError(lost, "nothing was judged; is the folder for temporary files full?")
+		default:
+			panic(lost)
+		}
+	}()
+	return root.ExecuteContextC(ctx)
 }
 
 func (a *app) root() *cobra.Command {

@@ -24,25 +24,31 @@ func stretched(p *plan.Plan, run *metric.Run, opts assert.Options) strength.Try 
 // each is judged again.
 const mostTold = 10_000
 
-// told is what the reports say of a run's strength: regressions that are planted
-// in its recording. nil where nothing is required.
-func told(p *plan.Plan, run *metric.Run, judged assert.Verdicts, opts assert.Options) *report.Strength {
-	requests := 0
+// requests is how many a run has, as far as more than mostTold matter.
+func requests(run *metric.Run) (n int) {
 	for _, l := range run.Levels {
 		if l.Of != "" {
 			continue
 		}
 		for _, r := range l.Rounds {
-			requests += len(r.Samples)
+			if n += max(r.Due, len(r.Samples)); n > mostTold {
+				return n
+			}
 		}
 	}
+	return n
+}
+
+// told is what the reports say of a run's strength: regressions that are planted
+// in its recording. nil where nothing is required.
+func told(p *plan.Plan, run *metric.Run, judged assert.Verdicts, opts assert.Options) *report.Strength {
 	why := strength.Unstretchable(run)
 	switch {
 	case p.Gate.MeasureOnly || judged.Partial || run.Stopped != "":
 		return nil
 	case judged.Outcome != assert.Pass:
 		return &report.Strength{Says: "The server as it is does not pass, so nothing was planted.", Planted: []report.Planted{}}
-	case why == "" && requests > mostTold:
+	case why == "" && requests(run) > mostTold:
 		why = "the run is long"
 	}
 	if why != "" {

@@ -146,6 +146,11 @@ func (f *File) Read(p []byte) (int, error) {
 	return call("read", f.Name(), func() (int, error) { return f.file.Read(p) })
 }
 
+// ReadAt implements io.ReaderAt.
+func (f *File) ReadAt(p []byte, at int64) (int, error) {
+	return call("read", f.Name(), func() (int, error) { return f.file.ReadAt(p, at) })
+}
+
 // Write implements io.Writer.
 func (f *File) Write(p []byte) (int, error) { return f.write(p, f.file.Write) }
 

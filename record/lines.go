@@ -1,0 +1,206 @@
+package record
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// A recording is read on all cores: one goroutine splits it into lines and holds each to the
+// chain, which only goes in order; others decode batches of them; the caller takes them in order.
+
+// batchSize is how many bytes of lines are decoded at once; one line may have more.
+const batchSize = 128 << 10
+
+// batch is some lines that follow each other.
+type batch struct {
+	first int    // the number of its first line
+	raw   []byte // the lines without their line feeds
+	ends  []int
+	ready chan struct{} // closed when the lines are decoded
+	lines []decoded
+	rooms []*room // for requests that are gone once the batch was taken
+	err   error   // of what comes after its last line
+}
+
+// decoded is a line that was read. impossible says why its request cannot have been so.
+type decoded struct {
+	line
+	err, impossible error
+}
+
+// room is what a request takes up.
+type room struct {
+	sample metric.Sample
+	usage  metric.Usage
+}
+
+// lines are those of a recording.
+type lines struct {
+	minor  int // of the recording's schema
+	chain  chain
+	torn   int  // the number of a last line that is cut; 0: none is
+	reused bool // the requests of a batch are gone once it was taken
+
+	count int
+	order chan *batch // of the lines
+	work  chan *batch
+	free  chan *batch
+	stop  chan struct{}
+}
+
+// read calls take with each line after the first, in order, until one of them is in error.
+func (ls *lines) read(r io.Reader, take func(n int, d *decoded) error) error {
+	workers := runtime.GOMAXPROCS(0)
+	ls.order, ls.work, ls.free = make(chan *batch, 2*workers), make(chan *batch, 2*workers), make(chan *batch, 4*workers)
+	ls.stop = make(chan struct{})
+	var done sync.WaitGroup
+	defer done.Wait()
+	defer close(ls.stop)
+	done.Go(func() { ls.split(r) })
+	for range workers {
+		done.Go(func() {
+			decoder := sampleDecoder{words: map[string]string{}}
+			for b := range ls.work {
+				b.decode(&decoder, ls.reused)
+				close(b.ready)
+			}
+		})
+	}
+	for b := range ls.order {
+		<-b.ready
+		for i := range b.lines {
+			n := b.first + i
+			err := b.lines[i].err
+			if err == nil {
+				err = take(n, &b.lines[i])
+			}
+			if err != nil {
+				return fmt.Errorf("line %d: %w", n, err)
+			}
+		}
+		if b.err != nil {
+			return b.err
+		}
+		select {
+		case ls.free <- b:
+		default:
+		}
+	}
+	if ls.count == 0 {
+		return errors.New("it is empty: there is no header")
+	}
+	return nil
+}
+
+// split hands out the lines, up to one that is in error or torn.
+func (ls *lines) split(r io.Reader) {
+	defer close(ls.order)
+	defer close(ls.work)
+	in := bufio.NewScanner(r)
+	in.Buffer(make([]byte, 0, 64<<10), maxLine)
+	in.Split(wholeLines)
+	b := ls.batch()
+	for b.err == nil && in.Scan() {
+		raw, whole := bytes.CutSuffix(in.Bytes(), []byte("\n"))
+		if ls.count++; !whole {
+			if ls.count > 1 {
+				ls.torn = ls.count
+			}
+			break
+		}
+		if err := ls.check(raw); err != nil {
+			b.err = fmt.Errorf("line %d: %w", ls.count, err)
+		} else if ls.count > 1 {
+			b.raw = append(b.raw, raw...)
+			b.ends = append(b.ends, len(b.raw))
+		}
+		if len(b.raw) >= batchSize && b.err == nil {
+			if !ls.hand(b) {
+				return
+			}
+			b = ls.batch()
+		}
+	}
+	if err := in.Err(); err != nil && b.err == nil {
+		b.err = fmt.Errorf("line %d: %w", ls.count+1, err)
+	}
+	ls.hand(b)
+}
+
+// check holds a line to those before it.
+func (ls *lines) check(raw []byte) (err error) {
+	if ls.count == 1 {
+		if ls.minor, err = samplesSchema.parse(raw); err != nil {
+			return err
+		}
+	}
+	if ls.minor >= chainMinor {
+		return ls.chain.open(raw)
+	}
+	return nil
+}
+
+// batch is one without lines.
+func (ls *lines) batch() *batch {
+	var b *batch
+	select {
+	case b = <-ls.free:
+	default:
+		b = new(batch)
+	}
+	*b = batch{first: max(ls.count+1, 2), raw: b.raw[:0], ends: b.ends[:0], ready: make(chan struct{}), lines: b.lines[:0], rooms: b.rooms}
+	return b
+}
+
+// hand gives a batch to be decoded, and to be taken; false: nobody takes any more.
+func (ls *lines) hand(b *batch) bool {
+	for _, to := range []chan *batch{ls.work, ls.order} {
+		select {
+		case to <- b:
+		case <-ls.stop:
+			return false
+		}
+	}
+	return true
+}
+
+// decode reads the lines of the batch.
+func (b *batch) decode(decoder *sampleDecoder, reused bool) {
+	begin := 0
+	for i, end := range b.ends {
+		raw, x := b.raw[begin:end], b.room(i, reused)
+		begin = end
+		d := decoded{line: line{Type: typeSample, Sample: &x.sample}}
+		if !decoder.decode(raw, &x.sample, &x.usage) {
+			d.line = line{}
+			d.err = json.Unmarshal(raw, &d.line)
+		}
+		if d.err == nil && d.Sample != nil {
+			d.impossible = possible(d.Sample)
+		}
+		b.lines = append(b.lines, d)
+	}
+}
+
+// room is one that is empty; reused: that of an earlier batch's i-th line.
+func (b *batch) room(i int, reused bool) *room {
+	if !reused {
+		return new(room)
+	}
+	if i == len(b.rooms) {
+		b.rooms = append(b.rooms, new(room))
+	}
+	x := b.rooms[i]
+	gaps := x.sample.Gaps[:0]
+	*x = room{}
+	x.sample.Gaps = gaps
+	return x
+}

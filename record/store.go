@@ -1,0 +1,172 @@
+package record
+
+import (
+	"fmt"
+	"hash/crc32"
+	"sync"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/record/disk"
+)
+
+// Lost is what the requests of a long recording are read with when they cannot be read again:
+// a panic, since whoever looks at requests has no way on without them.
+type Lost struct{ error }
+
+// Unwrap is what went wrong.
+func (l Lost) Unwrap() error { return l.error }
+
+func (l Lost) Error() string { return "could not read requests again: " + l.error.Error() }
+
+// store keeps the requests of a long recording packed, in a file without a name, or in memory
+// where none can be made. The rounds that were looked at last are unpacked.
+type store struct {
+	words words
+	file  *disk.File
+	size  int64
+	room  []byte // for the next part
+
+	mu     sync.Mutex
+	recent []*packed
+	weight int // of recent, in bytes
+}
+
+const (
+	partSize   = 256 << 10 // bytes that are written at once
+	mostRecent = 32 << 20  // bytes of requests that stay unpacked beside those of the last round
+)
+
+func newStore() *store {
+	st := &store{words: words{index: map[string]int{}}}
+	file, err := disk.CreateTemp("", "tokgate-samples-*")
+	if err != nil {
+		return st
+	}
+	if disk.Remove(file.Name()) != nil { // not every system takes the name of an open file
+		_ = file.Close()
+		_ = disk.Remove(file.Name())
+		return st
+	}
+	st.file = file
+	return st
+}
+
+// keep takes over a part.
+func (st *store) keep(raw []byte) part {
+	p := part{at: st.size, size: len(raw), sum: crc32.ChecksumIEEE(raw)}
+	if st.file != nil {
+		if _, err := st.file.WriteAt(raw, st.size); err == nil {
+			st.size += int64(len(raw))
+			return p
+		}
+	}
+	p.raw = append([]byte(nil), raw...)
+	return p
+}
+
+// read gives back a part, in room where that is large enough.
+func (st *store) read(p part, room []byte) ([]byte, error) {
+	if p.raw != nil {
+		return p.raw, nil
+	}
+	if cap(room) < p.size {
+		room = make([]byte, p.size)
+	}
+	room = room[:p.size]
+	if _, err := st.file.ReadAt(room, p.at); err != nil {
+		return nil, err
+	}
+	if crc32.ChecksumIEEE(room) != p.sum {
+		return nil, fmt.Errorf("what was kept of the recording in %s has changed", st.file.Name())
+	}
+	return room, nil
+}
+
+// part is some packed requests of a round.
+type part struct {
+	at   int64
+	size int
+	sum  uint32
+	raw  []byte // where the file could not take it
+}
+
+// packed is the requests of a round.
+type packed struct {
+	store   *store
+	n, gaps int
+	parts   []part
+	open    []byte // packed, and not yet in a part
+	samples []*metric.Sample
+}
+
+// add takes a request, which the caller may use again.
+func (p *packed) add(s *metric.Sample) error {
+	if p.open == nil {
+		p.open, p.store.room = p.store.room, nil
+	}
+	c := packing{raw: p.open, words: &p.store.words}
+	c.sample(s)
+	p.n, p.gaps, p.open = p.n+1, p.gaps+len(s.Gaps), c.raw
+	if len(p.open) >= partSize {
+		p.flush()
+	}
+	return c.err
+}
+
+func (p *packed) flush() {
+	if len(p.open) > 0 {
+		p.parts = append(p.parts, p.store.keep(p.open))
+		p.store.room, p.open = p.open[:0], nil
+	}
+}
+
+// all is every request of the round, in the order in which they were added.
+func (p *packed) all() []*metric.Sample {
+	st := p.store
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if p.samples == nil {
+		p.unpack()
+		st.recent, st.weight = append(st.recent, p), st.weight+p.weight()
+	}
+	for st.weight > mostRecent && len(st.recent) > 1 {
+		oldest := st.recent[0]
+		if oldest == p {
+			break
+		}
+		oldest.samples = nil
+		st.recent, st.weight = st.recent[1:], st.weight-oldest.weight()
+	}
+	return p.samples
+}
+
+// weight is about how many bytes the requests take up.
+func (p *packed) weight() int { return p.n*480 + p.gaps*4 }
+
+func (p *packed) unpack() {
+	rooms, gaps := make([]room, p.n), make(metric.Gaps, 0, p.gaps)
+	p.samples = make([]*metric.Sample, 0, p.n)
+	var buffer []byte
+	for _, part := range p.parts {
+		raw, err := p.store.read(part, buffer)
+		if err != nil {
+			panic(Lost{err})
+		}
+		if part.raw == nil {
+			buffer = raw
+		}
+		c := packing{raw: raw, reading: true, words: &p.store.words, room: gaps}
+		for len(c.raw) > 0 && c.err == nil && len(p.samples) < p.n {
+			x := &rooms[len(p.samples)]
+			c.usage = &x.usage
+			c.sample(&x.sample)
+			p.samples = append(p.samples, &x.sample)
+		}
+		if gaps = c.room; c.err != nil {
+			panic(Lost{c.err})
+		}
+	}
+	if len(p.samples) != p.n {
+		panic(Lost{fmt.Errorf("of %d requests of a round %d are left", p.n, len(p.samples))})
+	}
+}

@@ -1,0 +1,251 @@
+package record_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/record"
+	"github.com/tokgate/tokgate/record/disk"
+)
+
+// filled is a request of which every field says something.
+func filled() *metric.Sample {
+	n := int64(0)
+	var fill func(reflect.Value)
+	fill = func(v reflect.Value) {
+		n++
+		switch v.Kind() {
+		case reflect.String:
+			v.SetString(fmt.Sprintf("the %q\n%d. ü", "word", n))
+		case reflect.Int, reflect.Int64:
+			v.SetInt(n * 1_000_003)
+		case reflect.Bool:
+			v.SetBool(true)
+		case reflect.Float64:
+			v.SetFloat(1 / float64(n))
+		case reflect.Pointer:
+			v.Set(reflect.New(v.Type().Elem()))
+			fill(v.Elem())
+		case reflect.Struct:
+			for i := range v.NumField() {
+				fill(v.Field(i))
+			}
+		case reflect.Slice:
+			v.Set(reflect.ValueOf(metric.Gaps{0, 20_000, 19_999, 1<<32 - 1, 0}))
+		default:
+			panic(v.Kind().String() + " is not filled")
+		}
+	}
+	s := new(metric.Sample)
+	for i := range reflect.TypeFor[metric.Sample]().NumField() {
+		if reflect.TypeFor[metric.Sample]().Field(i).Name != "Said" { // which is recorded elsewhere
+			fill(reflect.ValueOf(s).Elem().Field(i))
+		}
+	}
+	return s
+}
+
+// lineOf is the line of a request, without a check.
+func lineOf(t testing.TB, s *metric.Sample) []byte {
+	t.Helper()
+	raw, err := json.Marshal(struct {
+		Type   string         `json:"type"`
+		Sample *metric.Sample `json:"sample"`
+	}{"sample", s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// Every field that a request can have comes back from where long recordings keep it.
+func TestPackedRequest(t *testing.T) {
+	whole := filled()
+	bare := &metric.Sample{Server: "s", Phase: metric.Measured, End: 1}
+	for name, s := range map[string]*metric.Sample{"whole": whole, "bare": bare, "cached unknown": {Usage: &metric.Usage{Cached: -1}}} {
+		got, err := record.Packed([]*metric.Sample{bare, s, s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]*metric.Sample{bare, s, s}, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// What the writer writes of a request takes the fast way, but for what was found of its answer.
+func TestFastLine(t *testing.T) {
+	whole := filled()
+	whole.Answer = nil
+	bare := &metric.Sample{Phase: metric.Measured}
+	for name, s := range map[string]*metric.Sample{"whole": whole, "bare": bare} {
+		line := lineOf(t, s)
+		for _, line := range [][]byte{line, record.SealLine(bytes.Clone(line))} {
+			got, fast := record.DecodeFast(line)
+			if !fast {
+				t.Fatalf("%s: the fast way does not know %s", name, line)
+			}
+			if diff := cmp.Diff(s, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", name, diff)
+			}
+		}
+	}
+	if _, fast := record.DecodeFast(lineOf(t, filled())); fast {
+		t.Error("the fast way reads what was found of an answer")
+	}
+}
+
+// FuzzFastLine holds the fast way to encoding/json: what it takes means the same to both.
+func FuzzFastLine(f *testing.F) {
+	whole := filled()
+	whole.Answer = nil
+	line := lineOf(f, whole)
+	f.Add(line)
+	f.Add(record.SealLine(bytes.Clone(line)))
+	f.Add(lineOf(f, filled()))
+	f.Add(lineOf(f, &metric.Sample{Phase: metric.Measured, Shared: 1e-9}))
+	for _, change := range [][2]string{{":20000", ":020000"}, {"20000,", "20000 ,"}, {"[0,", "["}, {"4294967295", "4294967296"}, {"true", "false"}, {`\"`, "\x01"}, {"ü", "\xff"}, {`"slot"`, `"Slot"`}, {"}}", "}}}"}, {":-", ":--"}, {"0.", "."}, {"0.", "1."}} {
+		f.Add(bytes.ReplaceAll(line, []byte(change[0]), []byte(change[1])))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		got, fast := record.DecodeFast(raw)
+		if !fast {
+			return
+		}
+		var want struct {
+			Type   string
+			Sample *metric.Sample
+		}
+		if err := json.Unmarshal(raw, &want); err != nil || want.Type != "sample" {
+			t.Fatalf("the fast way reads %q, of which encoding/json says: %v", raw, err)
+		}
+		if diff := cmp.Diff(want.Sample, got); diff != "" {
+			t.Fatalf("%q (-encoding/json +fast):\n%s", raw, diff)
+		}
+	})
+}
+
+// A recording reads alike whether its requests stay in memory or are kept outside it.
+func TestStoredAlike(t *testing.T) {
+	for seed := range uint64(30) {
+		run := random(seed)
+		run.Levels = append(run.Levels, mixed(run)...)
+		raw, err := os.ReadFile(filepath.Join(recorded(t, run), record.File))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seed%3 == 0 {
+			raw = raw[:len(raw)-len(raw)/4]
+		}
+		want, wantProblems, err1 := record.ReadFrom(bytes.NewReader(raw))
+		got, problems, err2 := record.ReadStored(bytes.NewReader(raw))
+		if fmt.Sprint(err1) != fmt.Sprint(err2) {
+			t.Fatalf("in memory: %v; stored: %v", err1, err2)
+		}
+		if err1 != nil {
+			continue
+		}
+		for _, l := range got.Levels {
+			for _, rounds := range [][]*metric.Round{l.Rounds, l.Voided} {
+				for i, r := range rounds {
+					if len(r.Samples) > 0 {
+						t.Fatal("requests stay in memory")
+					}
+					rounds[i] = r.With(r.All())
+				}
+			}
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || !cmp.Equal(wantProblems, problems) {
+			t.Fatalf("run %d, problems %q and %q (-in memory +stored):\n%s", seed, wantProblems, problems, diff)
+		}
+	}
+}
+
+// mixed are the levels of a mix and of its part, on the first server.
+func mixed(run *metric.Run) []*metric.Level {
+	l := &metric.Level{Server: run.Servers[0].Address, Workload: "mix", Name: "2", Kind: metric.ClosedLoop, N: 2}
+	r := &metric.Round{Busy: 1, Health: metric.Health{CPU: -1}}
+	for i, part := range []string{"a", "b", "a"} {
+		at := time.Duration(i+1) * time.Second
+		r.Samples = append(r.Samples, &metric.Sample{Server: l.Server, Workload: l.Workload, Level: l.Name, Part: part, Order: i, Phase: metric.Measured,
+			Scheduled: at, Sent: at, End: at + 1, Failure: &metric.Failure{Kind: metric.FailStream, Message: "no"}})
+	}
+	settle(r, true)
+	l.Rounds = []*metric.Round{r}
+	part := &metric.Level{Server: l.Server, Workload: "mix/a", Name: l.Name, Of: "mix", Share: 0.7, Kind: l.Kind, N: l.N}
+	*part = *l.Part(part)
+	l.Parts = []*metric.Level{part}
+	return []*metric.Level{l, part}
+}
+
+// Lines that cannot be read are told alike wherever they stand among batches of others.
+func TestDamageBehindBatches(t *testing.T) {
+	line := strings.Replace(string(lineOf(t, &metric.Sample{Server: "s", Workload: "w", Level: "1", Order: 77, Phase: metric.Filler, Sent: 1, End: 2,
+		Failure: &metric.Failure{Kind: metric.FailStream, Message: strings.Repeat("x", 1000)}})), `"order":77`, `"order":%d`, 1)
+	var lines strings.Builder
+	fmt.Fprintf(&lines, "{\"type\":\"header\",\"schema\":%q}\n{\"type\":\"run\",\"run\":{}}\n{\"type\":\"level\",\"level\":{\"server\":\"s\",\"workload\":\"w\",\"name\":\"1\"}}\n", record.Schema)
+	const n = 1000 // a megabyte
+	for i := range n {
+		fmt.Fprintf(&lines, line+"\n", i)
+	}
+	whole := record.Seal(lines.String())
+	run, _, err := record.ReadFrom(strings.NewReader(whole))
+	if err != nil || len(run.Levels[0].Rounds[0].Samples) != n {
+		t.Fatalf("whole: %v", err)
+	}
+	for _, c := range []struct{ was, is, want string }{
+		{`"order":700,`, `"order":701,`, "line 704: it was changed after it was written"},
+		{`"order":999,`, `"order":998,`, "line 1003: it was changed after it was written"},
+	} {
+		if _, _, err := record.ReadFrom(strings.NewReader(strings.Replace(whole, c.was, c.is, 1))); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.is, err, c.want)
+		}
+	}
+	twice := record.Seal(strings.Replace(lines.String(), `"order":700,`, `"order":699,`, 1))
+	if _, _, err := record.ReadFrom(strings.NewReader(twice)); err == nil || !strings.HasPrefix(err.Error(), "line 704: s/w at 1, round 1, request 700 is there twice") {
+		t.Errorf("twice: %v", err)
+	}
+	noJSON := record.Seal(strings.Replace(lines.String(), `"order":700,`, `"order":,`, 1))
+	if _, _, err := record.ReadFrom(strings.NewReader(noJSON)); err == nil || !strings.HasPrefix(err.Error(), "line 704: invalid character") {
+		t.Errorf("no JSON: %v", err)
+	}
+}
+
+// Requests that cannot be read again stop whoever looks at them: nothing is judged without.
+func TestLostRequests(t *testing.T) {
+	made := random(1)
+	made.Levels = append(made.Levels, mixed(made)...)
+	raw, err := os.ReadFile(filepath.Join(recorded(t, made), record.File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, _, err := record.ReadStored(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer disk.Inject(func(c disk.Call) (int, error) { return 0, syscall.EIO })()
+	defer func() {
+		got := recover()
+		if lost, ok := got.(record.Lost); !ok || !errors.Is(lost, syscall.EIO) {
+			t.Errorf("requests that cannot be read: %v", got)
+		}
+	}()
+	for _, l := range run.Levels {
+		for _, r := range rounds(l) {
+			r.All()
+		}
+	}
+}
