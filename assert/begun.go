@@ -36,7 +36,7 @@ func begun(l *metric.Level, n int) (level *metric.Level, problem string) {
 		if k := len(kept); k > 0 && kept[k-1].Order >= due {
 			return nil, fmt.Sprintf("a request of round %d that started among the first %d has not ended", r.Index+1, due)
 		}
-		out.Rounds = append(out.Rounds, shortened(r.With(all), kept, due))
+		out.Rounds = append(out.Rounds, shortened(r, all, kept, due))
 	}
 	if n > 0 {
 		return nil, fmt.Sprintf("it holds %d of %s", asked-n, verdict.Count(asked, "requests"))
@@ -44,10 +44,10 @@ func begun(l *metric.Level, n int) (level *metric.Level, problem string) {
 	return &out, ""
 }
 
-// shortened is the round up to the end of the last of the requests that are
-// kept.
-func shortened(r *metric.Round, kept []*metric.Sample, due int) *metric.Round {
-	out := r.With(make([]*metric.Sample, 0, len(r.Samples)))
+// shortened is the round, which has all these requests, up to the end of the last of
+// those that are kept.
+func shortened(r *metric.Round, all, kept []*metric.Sample, due int) *metric.Round {
+	out := r.With(make([]*metric.Sample, 0, len(all)))
 	out.Due, out.Complete, out.Stopped = due, true, ""
 	if !r.Complete {
 		out.Busy = 1 // known once the round is over, and judged then
@@ -58,7 +58,7 @@ func shortened(r *metric.Round, kept []*metric.Sample, due int) *metric.Round {
 		keep[x] = true
 		out.End = max(out.End, x.End)
 	}
-	for _, x := range r.Samples {
+	for _, x := range all {
 		if x.Phase == metric.Measured && !keep[x] {
 			c := *x
 			c.Phase = metric.Filler

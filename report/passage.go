@@ -99,7 +99,7 @@ func (b *builder) passage(window []stretch) Passage {
 		if name := b.clean(x.level.Name); len(p.Levels) == 0 || p.Levels[len(p.Levels)-1] != name {
 			p.Levels, p.Begins = append(p.Levels, name), append(p.Begins, (x.round.WindowStart-from).Seconds())
 		}
-		for _, s := range x.round.Samples {
+		for _, s := range x.round.All() {
 			flights = append(flights, span{s.Scheduled, s.End})
 			waits = append(waits, span{s.Scheduled, cmp.Or(s.First, s.End)})
 			if s.Phase == metric.Measured && s.Scheduled >= from && s.Scheduled <= to {
