@@ -65,6 +65,7 @@ func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 		for _, w := range p.Workloads {
 			d.Workloads = append(d.Workloads, b.workload(w))
 		}
+		apart(d.Workloads)
 	}
 	for _, c := range run.Capacities {
 		d.Capacities = append(d.Capacities, b.capacity(c))
@@ -76,7 +77,11 @@ func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 	b.verdicts(d, v)
 	d.join()
 	d.Passages = b.passages()
-	d.inOrder()
+	var written map[string][]string
+	if p != nil {
+		written = writtenKeys(p.Files)
+	}
+	d.inOrder(written)
 	d.Timelines = b.timelines(d)
 	return d
 }

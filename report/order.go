@@ -1,34 +1,46 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// inOrder puts instances of a for_each whose keys are all numbers in their order: 1K,
-// 32K, 256K. A plan has them in the order of their text, 1K, 256K, 32K, which is that
-// of the run.
-func (d *Document) inOrder() {
-	byNumber(d.Workloads, func(w *Workload) (string, string) { return "", w.Address })
-	byNumber(d.Cases, func(c *Case) (string, string) { return c.Server, c.Workload })
-	byNumber(d.Capacities, func(c *Capacity) (string, string) { return c.Server, c.Workload })
-	byNumber(d.Passages, func(p *Passage) (string, string) { return p.Server, p.Workload })
-	byNumber(d.Verdicts, func(v *Verdict) (string, string) { return v.Kind + "\x00" + v.Server, v.Workload })
+// inOrder puts instances of a for_each in the order in which a reader expects them: of keys
+// that are all numbers by these, 1K, 32K, 256K; else as the source writes them. A plan has
+// them in the order of their text, 1K, 256K, 32K, which is that of the run.
+func (d *Document) inOrder(written map[string][]string) {
+	workload, server := places(written, "workload"), places(written, "server")
+	byKey(d.Servers, server, func(s *Server) (string, string) { return "", s.Address })
+	byKey(d.Workloads, workload, func(w *Workload) (string, string) { return "", w.Address })
+	for i := range d.Workloads {
+		byKey(d.Workloads[i].Servers, server, func(s *string) (string, string) { return "", *s })
+	}
+	byKey(d.Cases, workload, func(c *Case) (string, string) { return c.Server, c.Workload })
+	byKey(d.Capacities, workload, func(c *Capacity) (string, string) { return c.Server, c.Workload })
+	byKey(d.Passages, workload, func(p *Passage) (string, string) { return p.Server, p.Workload })
+	byKey(d.Verdicts, workload, func(v *Verdict) (string, string) { return v.Kind + "\x00" + v.Server, v.Workload })
+	byKey(d.Comparisons, places(written, "compare"), func(c *Comparison) (string, string) { return "", c.Name })
 	for i := range d.Comparisons {
 		c := &d.Comparisons[i]
-		byNumber(c.Decisions, func(x *Decision) (string, string) { return "", x.Workload })
-		byNumber(c.Changes, func(x *Change) (string, string) { return "", x.Workload })
+		byKey(c.Decisions, workload, func(x *Decision) (string, string) { return "", x.Workload })
+		byKey(c.Changes, workload, func(x *Change) (string, string) { return "", x.Workload })
 	}
 }
 
-// byNumber sorts the elements of each group and for_each by their keys, in the places
-// that they have; those with other keys, and all others, stay where they are.
-func byNumber[T any](list []T, of func(*T) (group, address string)) {
+// places are where the source writes a key of the for_each of a block; -1: it does not.
+func places(written map[string][]string, kind string) func(name, key string) int {
+	return func(name, key string) int { return slices.Index(written[kind+"."+name], key) }
+}
+
+// byKey sorts the elements of each group and for_each by their keys, in the places
+// that they have; those whose keys have no order, and all others, stay where they are.
+func byKey[T any](list []T, place func(name, key string) int, of func(*T) (group, address string)) {
 	type family struct {
-		places  []int
-		numbers map[int]float64 // by place
-		mixed   bool
+		places           []int
+		number, written  map[int]float64 // by place
+		mixed, unwritten bool
 	}
 	families := map[string]*family{}
 	for i := range list {
@@ -39,26 +51,24 @@ func byNumber[T any](list []T, of func(*T) (group, address string)) {
 		}
 		f := families[group+"\x00"+name]
 		if f == nil {
-			f = &family{numbers: map[int]float64{}}
+			f = &family{number: map[int]float64{}, written: map[int]float64{}}
 			families[group+"\x00"+name] = f
 		}
 		n, ok := keyNumber(key)
-		f.places, f.numbers[i], f.mixed = append(f.places, i), n, f.mixed || !ok
+		at := place(name, key)
+		f.places, f.number[i], f.mixed = append(f.places, i), n, f.mixed || !ok
+		f.written[i], f.unwritten = float64(at), f.unwritten || at < 0
 	}
 	for _, f := range families {
+		by := f.number
 		if f.mixed {
+			by = f.written
+		}
+		if f.mixed && f.unwritten {
 			continue
 		}
 		sorted := slices.Clone(f.places)
-		slices.SortStableFunc(sorted, func(a, b int) int {
-			switch x, y := f.numbers[a], f.numbers[b]; {
-			case x < y:
-				return -1
-			case x > y:
-				return 1
-			}
-			return 0
-		})
+		slices.SortStableFunc(sorted, func(a, b int) int { return cmp.Compare(by[a], by[b]) })
 		moved := make([]T, len(sorted))
 		for i, from := range sorted {
 			moved[i] = list[from]

@@ -4,11 +4,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
 // Keys that are all numbers are in their order, each in a place of its kind; others
 // stay as the run had them.
-func TestByNumber(t *testing.T) {
+func TestByKey(t *testing.T) {
 	for _, c := range []struct{ have, want []string }{
 		{[]string{`w["1K"]`, `w["256K"]`, `w["32K"]`, `w["8K"]`}, []string{`w["1K"]`, `w["8K"]`, `w["32K"]`, `w["256K"]`}},
 		{[]string{`w["10"]`, `chat`, `w["9"]`, `w["1M"]`, `w["0.5"]`}, []string{`w["0.5"]`, `chat`, `w["9"]`, `w["10"]`, `w["1M"]`}},
@@ -19,7 +21,7 @@ func TestByNumber(t *testing.T) {
 		{nil, nil},
 	} {
 		got := append([]string(nil), c.have...)
-		byNumber(got, func(s *string) (string, string) { return "", *s })
+		byKey(got, places(nil, "workload"), func(s *string) (string, string) { return "", *s })
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Error(diff)
 		}
@@ -29,12 +31,49 @@ func TestByNumber(t *testing.T) {
 		{Kind: "load", Server: "s", Workload: `w["32K"]`, Name: "a"}, {Kind: "load", Server: "s", Workload: `w["32K"]`, Name: "b"},
 		{Kind: "load", Server: "s", Workload: `w["4K"]`, Name: "c"}, {Kind: "server", Server: "s", Name: "d"},
 	}}
-	d.inOrder()
+	d.inOrder(nil)
 	names := ""
 	for _, v := range d.Verdicts {
 		names += v.Name
 	}
 	if names != "cabd" {
 		t.Errorf("verdicts in the order %s", names)
+	}
+}
+
+// Other keys are in the order of the source, where it writes them out.
+func TestInTheOrderOfTheSource(t *testing.T) {
+	source := func(text string) *hcl.File {
+		f, diags := hclsyntax.ParseConfig([]byte(text), "plan.hcl", hcl.InitialPos)
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		return f
+	}
+	written := writtenKeys(map[string]*hcl.File{
+		"a": source(`
+locals {
+  cases = { rag = 1, chat = 2, "agent" = 3 }
+  same  = local.cases
+  loop  = local.loop
+}`),
+		"b": source(`
+server "s" { for_each = toset(["new", "old"]) }
+workload "w" { for_each = { for name, n in local.same : name => n } }
+workload "v" { for_each = toset(keys(local.cases)) }
+workload "x" { for_each = merge(local.cases, {}) }
+workload "y" { for_each = { (each.key) = 1 } }
+workload "z" { for_each = local.loop }
+workload "none" {}`),
+		"c": {}, "d": nil,
+	})
+	want := map[string][]string{"server.s": {"new", "old"}, "workload.w": {"rag", "chat", "agent"}, "workload.v": {"rag", "chat", "agent"}}
+	if diff := cmp.Diff(want, written); diff != "" {
+		t.Error(diff)
+	}
+	list := []string{`w["agent"]`, `other`, `w["chat"]`, `w["rag"]`, `v["agent"]`, `v["computed"]`}
+	byKey(list, places(written, "workload"), func(s *string) (string, string) { return "", *s })
+	if diff := cmp.Diff([]string{`w["rag"]`, `other`, `w["chat"]`, `w["agent"]`, `v["agent"]`, `v["computed"]`}, list); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -65,6 +65,11 @@ func (b *builder) workload(w *plan.Workload) Workload {
 	if w.Prompt.Dataset != nil {
 		out.Prompts = b.clean(w.Prompt.String())
 	}
+	for _, l := range w.Loads {
+		if l.Open != nil && l.Open.Trace != nil && out.Prompts == "" {
+			out.Prompts = b.clean("recorded in " + filepath.Base(l.Open.Trace.Path))
+		}
+	}
 	if w.Users[0] > 0 {
 		out.Users = w.Users[:]
 	}
@@ -81,6 +86,21 @@ func (b *builder) workload(w *plan.Workload) Workload {
 		}
 	}
 	return out
+}
+
+// apart names workloads of one title by their blocks too: those of one preset under
+// different loads.
+func apart(list []Workload) {
+	n := map[string]int{}
+	for i := range list {
+		n[list[i].Title]++
+	}
+	for i := range list {
+		if w := &list[i]; w.Title != "" && n[w.Title] > 1 {
+			name, _, _ := strings.Cut(w.Address, `["`)
+			w.Title += ", " + name
+		}
+	}
 }
 
 func (b *builder) threshold(t *verdict.Threshold) *Threshold {

@@ -40,6 +40,7 @@ type Axis struct {
 	Title   string
 	Log     bool
 	Zero    bool      // begins at zero; not with Log
+	Whole   bool      // of counts: no tick between two of them
 	Include []float64 // to be within the range
 	Ticks   []float64 // the only candidates; nil: round numbers
 	First   []float64 // ticks that are labelled before others

@@ -69,6 +69,9 @@ func (s *scale) divide(n int) {
 		s.ticks = decades(s.min, s.max)
 	default:
 		step := nice((s.max - s.min) / float64(max(n, 2)))
+		if a.Whole && step != math.Round(step) {
+			step = nice(math.Ceil(step))
+		}
 		if a.Min == a.Max {
 			// The range ends at a tick, so that the top of a line is not at the
 			// edge.

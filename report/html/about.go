@@ -282,7 +282,7 @@ func source(runs []run) (section, bool) {
 			x := &r.Verdicts[j]
 			if x.File == src.File && x.Line > 0 && x.Line <= len(v.Lines) {
 				at := &v.Lines[x.Line-1]
-				at.Checks = gathered(at.Checks, check(r, x), x.Level)
+				at.Checks = gathered(at.Checks, check(r, x), r.level(x.Workload, x.Level))
 			}
 		}
 		s.Blocks = append(s.Blocks, block{Fold: &fold{fmt.Sprintf("%s, %s", v.File, plural(len(lines), "line")), []block{{Source: &v}}}})

@@ -102,7 +102,7 @@ func overTime(r run, workload, server, name string) []figure {
 
 func (q quantity) figure(r run, list []*report.Passage, name string) figure {
 	f := figure{Title: q.title + " over time, " + name, Words: q.words}
-	ch := chart.Chart{Name: f.Title, Height: 240, Y: chart.Axis{Title: q.axis, Zero: true, Format: func(v float64) string { return metric.Format(q.unit, v) }}}
+	ch := chart.Chart{Name: f.Title, Height: 240, Y: chart.Axis{Title: q.axis, Zero: true, Whole: q.unit == metric.Requests, Format: func(v float64) string { return metric.Format(q.unit, v) }}}
 	f.Table = &table{Caption: f.Title, Head: []string{"Load", "Mean", "Most", "Most at", "At the end"}}
 	longest, top, found := 0.0, -1.0, ""
 	for i, p := range list {

@@ -153,15 +153,16 @@ func span(label, name string, runs []run, best, worst extreme, words string) til
 // uses is a row for each use case and server.
 func uses(r run) []useView {
 	var out []useView
-	most := 0
-	var limits []int
+	most := map[string]float64{} // by kind of load
+	var kindsOf []string
+	var limits []float64
 	for i := range r.Workloads {
 		w := &r.Workloads[i]
 		if !r.useCase(w) {
 			continue
 		}
 		for _, server := range w.Servers {
-			class, said, n := carried(r, w, server)
+			class, said, kind, n := carried(r, w, server)
 			if class == "none" && r.control(server) {
 				continue // nothing is asked of it
 			}
@@ -175,32 +176,32 @@ func uses(r run) []useView {
 			if v.About == "" {
 				v.About = line(size(w))
 			}
-			out, limits = append(out, v), append(limits, n)
-			most = max(most, n)
+			out, limits, kindsOf = append(out, v), append(limits, n), append(kindsOf, kind)
+			most[kind] = max(most[kind], n)
 		}
 	}
 	for i := range out {
-		if most > 0 && limits[i] > 0 {
-			out[i].Bar = chart.Bar(float64(limits[i])/float64(most), out[i].Class)
+		if limits[i] > 0 {
+			out[i].Bar = chart.Bar(limits[i]/most[kindsOf[i]], out[i].Class)
 		}
 	}
 	return out[:min(len(out), 16)]
 }
 
 // carried is the answer for a workload on a server in a few words, and the
-// largest load that held.
-func carried(r run, w *report.Workload, server string) (class, said string, most int) {
+// largest load that held, of a kind.
+func carried(r run, w *report.Workload, server string) (class, said, kind string, most float64) {
 	if c := r.capacity(w.Address, server); c != nil {
-		return capacityClass(c), c.Limit(), c.Pass
+		return capacityClass(c), c.Limit(), c.Over, c.Load(c.Pass)
 	}
 	class, said = carries(r, w, server)
 	for i := range r.Cases {
 		c := &r.Cases[i]
-		if worst, judged := levelStatus(r, c); c.Workload == w.Address && c.Server == server && judged && worst == report.StatusPass {
-			most = max(most, c.N)
+		if worst, judged := levelStatus(r, c); c.Workload == w.Address && c.Server == server && judged && worst == report.StatusPass && c.Stage == "" {
+			kind, most = c.Kind, max(most, c.Load())
 		}
 	}
-	return class, capital(strings.TrimSuffix(said, testedOnly)), most
+	return class, capital(strings.TrimSuffix(said, testedOnly)), kind, most
 }
 
 // ended says what ends a capacity.
@@ -227,7 +228,6 @@ func answered(r run, c *report.Comparison) []answerView {
 		return []answerView{{Title: name, Answer: "not compared", Class: "none", Why: line(c.Skipped)}}
 	}
 	classes := map[string]string{"yes": "pass", "no": "fail", "mixed": "unsure", "unknown": "unsure"}
-	words := map[string]string{"yes": "better", "no": "worse", "unknown": "cannot tell"}
 	type key struct{ workload, answer string }
 	var out []answerView
 	var levels []string
@@ -238,7 +238,7 @@ func answered(r run, c *report.Comparison) []answerView {
 		k := key{d.Workload, d.Answer}
 		if _, ok := at[k]; !ok {
 			at[k], figures[k] = len(out), map[string][]*report.Change{}
-			v := answerView{Title: r.title(d.Workload), Answer: cmp.Or(words[d.Answer], line(d.Answer)), Class: cmp.Or(classes[d.Answer], "none"), Why: line(d.Why)}
+			v := answerView{Title: r.title(d.Workload), Answer: answerWord(d), Class: cmp.Or(classes[d.Answer], "none"), Why: line(d.Why)}
 			if len(r.Comparisons) > 1 {
 				v.Title = r.title(c.Candidate) + ": " + v.Title
 			}
@@ -254,6 +254,11 @@ func answered(r run, c *report.Comparison) []answerView {
 		out[i].Changes = ranges(k.answer, figures[k])
 	}
 	return out[:min(len(out), 8)]
+}
+
+// answerWord is what a decision says of the candidate.
+func answerWord(d *report.Decision) string {
+	return cmp.Or(map[string]string{"yes": "better", "no": "worse", "unknown": "cannot tell"}[d.Answer], line(d.Answer))
 }
 
 // carrying are the two or three changes that carry an answer.
@@ -375,12 +380,12 @@ func decided(r run) string {
 
 // caching says what every reader asks.
 func caching(r run) string {
-	if slices.ContainsFunc(r.Workloads, func(w report.Workload) bool { return w.Prompts != "" }) {
-		return "Prompts come from a data set; what a prefix cache answered of them is in the figures."
-	}
 	low, high := extremes([]run{r}, func(c *report.Case) report.Number { return mean(c, "cache_hit_rate") })
-	if high.ok && high.v > 0 {
+	switch recorded := slices.ContainsFunc(r.Workloads, func(w report.Workload) bool { return w.Prompts != "" }); {
+	case high.ok && high.v > 0:
 		return fmt.Sprintf("A prefix cache answered %s to %s of the prompts' tokens.", format("cache_hit_rate", low.v), format("cache_hit_rate", high.v))
+	case recorded:
+		return "Prompts come from a data set or a trace: how much of them repeats is in the file."
 	}
 	return "No two prompts begin alike, so that no prefix cache helps: with one, conversations that go on would see their first token sooner."
 }

@@ -3,6 +3,7 @@ package html
 import (
 	"cmp"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/tokgate/tokgate/metric"
@@ -43,7 +44,7 @@ func comparison(r run, c *report.Comparison) []block {
 	var out []block
 	decisions := &table{Words: true, Caption: "Decisions", Head: []string{"Workload", "Level", "Answer", "Why"}}
 	for _, d := range c.Decisions {
-		decisions.Rows = append(decisions.Rows, []cell{text(r.title(d.Workload)), text(r.level(d.Workload, d.Level)), text(line(d.Answer)), text(line(d.Why))})
+		decisions.Rows = append(decisions.Rows, []cell{text(r.title(d.Workload)), text(r.level(d.Workload, d.Level)), text(answerWord(&d)), text(line(d.Why))})
 	}
 	if len(decisions.Rows) > 0 {
 		out = append(out, block{Table: decisions})
@@ -130,7 +131,18 @@ func changeMark(x *report.Change) chart.Mark {
 	return chart.Unsure
 }
 
-var changeLegend = []legend{{chart.Sign(chart.Pass), "better, or within what is tolerated"}, {chart.Sign(chart.Fail), "worse"}, {chart.Sign(chart.Unsure), "tolerated, or no difference shown"}}
+// changeLegend explains the marks that rows have.
+func changeLegend(rows []chart.Change) (out []legend) {
+	for _, l := range []struct {
+		mark chart.Mark
+		name string
+	}{{chart.Pass, "better, or shown to be within the tolerance"}, {chart.Fail, "worse"}, {chart.Unsure, "worse but tolerated, or no difference shown"}} {
+		if slices.ContainsFunc(rows, func(x chart.Change) bool { return x.Mark == l.mark }) {
+			out = append(out, legend{chart.Sign(l.mark), l.name})
+		}
+	}
+	return out
+}
 
 // changeRow is a change as a row of a chart, named.
 func changeRow(x *report.Change, name string) chart.Change {
@@ -149,7 +161,7 @@ func changeName(x *report.Change) string {
 
 func changes(r run, workload, level string, list []*report.Change) figure {
 	title := r.title(workload) + " at " + line(level)
-	f := figure{Title: title, Words: "From the control to the candidate.", Legend: changeLegend,
+	f := figure{Title: title, Words: "From the control to the candidate.",
 		Table: &table{Caption: "Changes of " + title, Head: []string{"Metric", "Better", "Control", "Candidate", "Change", "From", "To", "Tolerated", "Smallest that could be certified", "Verdict"}}}
 	forest := chart.Forest{Name: "Changes of " + title, Cut: true, Sides: true, Format: func(v float64) string { return metric.Format(metric.Ratio, math.Abs(v)) }}
 	for _, x := range list {
@@ -161,7 +173,7 @@ func changes(r run, workload, level string, list []*report.Change) figure {
 			forest.Rows = append(forest.Rows, changeRow(x, name))
 		}
 	}
-	f.Chart = forest.SVG()
+	f.Legend, f.Chart = changeLegend(forest.Rows), forest.SVG()
 	return f
 }
 
@@ -192,7 +204,7 @@ func overall(r run, c *report.Comparison) (figure, bool) {
 			continue
 		}
 		forest.Name = title + " of " + r.title(c.Candidate) + " against " + r.title(c.Control)
-		f := figure{Title: forest.Name, Words: "From the control, the hollow dot, to the candidate, with the interval of the change. Right is better.", Legend: changeLegend, Chart: forest.SVG()}
+		f := figure{Title: forest.Name, Words: "From the control, the hollow dot, to the candidate, with the interval of the change. Right is better.", Legend: changeLegend(forest.Rows), Chart: forest.SVG()}
 		return f, f.Chart != ""
 	}
 	return figure{}, false

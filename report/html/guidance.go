@@ -187,30 +187,29 @@ func sentence(c *report.Capacity) string {
 	if c.OfRate() {
 		return rateSentence(c)
 	}
-	load := func(n int) string { return plural(n, "request") + " in flight" }
-	switch c.Over {
-	case "burst":
-		load = func(n int) string { return plural(n, "request") + " at once" }
-	case string(metric.Users):
-		load = func(n int) string { return plural(n, "user") }
-	}
+	pass := amountOf(c, c.Pass)
 	switch metric.CapacityKind(c.Kind) {
 	case metric.CapacityExact:
-		s := fmt.Sprintf("Carries %s; %d is too many.", load(c.Pass), c.Fail)
+		s := fmt.Sprintf("Carries %s; %s is too many.", pass, c.Amount(c.Fail))
 		if c.Fail == 0 {
-			s = fmt.Sprintf("Carries %s.", load(c.Pass))
+			s = fmt.Sprintf("Carries %s.", pass)
 		}
 		return s + binding(c)
 	case metric.CapacityInterpolated:
-		return fmt.Sprintf("Carries %s; %d is too many, what lies between is not settled.", load(c.Pass), c.Fail) + binding(c)
+		return fmt.Sprintf("Carries %s; %s is too many, and what lies between is not settled.", pass, c.Amount(c.Fail)) + binding(c)
 	case metric.CapacityAtLeast:
-		return fmt.Sprintf("Carries at least %s, the most that was tried: no limit was met.", load(c.Pass)) + binding(c)
+		return fmt.Sprintf("Carries at least %s, the most that was tried: no limit was met.", pass) + binding(c)
 	case metric.CapacityBelow:
-		return fmt.Sprintf("Does not carry %s, the least that was tried.", load(c.Fail)) + binding(c)
+		return fmt.Sprintf("Does not carry %s, the least that was tried.", amountOf(c, c.Fail)) + binding(c)
 	case metric.CapacityServerCap:
-		return fmt.Sprintf("The server admits %s and turns further ones away.", load(c.Pass))
+		return fmt.Sprintf("The server admits %s and turns further ones away.", pass)
 	}
 	return "Not known: " + line(c.Reason)
+}
+
+// amountOf words so many of a search.
+func amountOf(c *report.Capacity, n int) string {
+	return inFlight(&report.Case{Kind: c.Over, N: n, Rate: c.Load(n)})
 }
 
 // rateSentence is the same of a search for a rate.

@@ -130,7 +130,9 @@ func limits(runs []run) []tile {
 				continue
 			}
 			note := "requests in flight at which every threshold held"
-			if c.OfRate() {
+			if c.Over == "speedup" {
+				note = "times the recorded traffic at which every threshold held"
+			} else if c.OfRate() {
 				note = "requests per second at which every threshold is certified to hold"
 			} else if c.Over == string(metric.Users) {
 				note = "users for whom every threshold held"

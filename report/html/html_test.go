@@ -363,7 +363,7 @@ func TestNearness(t *testing.T) {
 func TestAbsentSections(t *testing.T) {
 	out := render(t, recorded(t, "pass"))
 	for _, id := range []string{"burst", "rates", "arrivals", "power", "comparison", "configurations", "failures", "runs", "consistency", "inside", "guidance", "highlights"} {
-		if strings.Contains(out, `<section id="`+id+`"`) {
+		if strings.Contains(out, `<section class="numbered" id="`+id+`"`) {
 			t.Errorf("%s is there without data", id)
 		}
 	}
@@ -381,7 +381,7 @@ func TestAbsentSections(t *testing.T) {
 
 // Rates are drawn with the limit of the plan, and the largest one upright.
 func TestRates(t *testing.T) {
-	_, part, _ := strings.Cut(render(t, recorded(t, "rich")), `<section id="rates"`)
+	_, part, _ := strings.Cut(render(t, recorded(t, "rich")), `<section class="numbered" id="rates"`)
 	part, _, _ = strings.Cut(part, "</section>")
 	for want, n := range map[string]int{"<svg": 2, "Time to first token at a rate": 1, "Whole answer at a rate": 1, ">limit: p95 &lt; 8 s<": 1, ">largest rate 9.4 req/s<": 2} {
 		if got := strings.Count(part, want); got < n || want == "<svg" && got != n {
@@ -395,7 +395,7 @@ func TestRates(t *testing.T) {
 func TestOverTime(t *testing.T) {
 	d := recorded(t, "rich")
 	part := func(page, id string) string {
-		_, part, _ := strings.Cut(page, `<section id="`+id+`"`)
+		_, part, _ := strings.Cut(page, `<section class="numbered" id="`+id+`"`)
 		part, _, _ = strings.Cut(part, "</section>")
 		return part
 	}
@@ -466,7 +466,7 @@ func TestComparison(t *testing.T) {
 	if err := harmless(out); err != nil {
 		t.Error(err)
 	}
-	at := strings.Index(out, `<section id="comparison"`)
+	at := strings.Index(out, `<section class="numbered" id="comparison"`)
 	if at < 0 {
 		t.Fatal("there is no comparison")
 	}

@@ -111,14 +111,19 @@ func inFlight(c *report.Case) string {
 	case "rate":
 		said = metric.Format(metric.PerSecond, c.Rate)
 		if c.Speedup > 0 {
-			said = c.Level + ", " + said + " on average"
+			said = times(c.Speedup) + ", " + said + " on average"
 		}
+	case "speedup": // of a probe
+		said = times(c.Rate)
 	}
 	if title := line(c.Title); title != "" {
 		said += " (" + title + ")"
 	}
 	return said
 }
+
+// times is how many times as fast as it was recorded traffic is replayed.
+func times(speedup float64) string { return fmt.Sprintf("%.4g times the recorded traffic", speedup) }
 
 // where names a case so that nobody takes it for another.
 func where(runs []run, r run, c *report.Case) string {

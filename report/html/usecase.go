@@ -215,7 +215,7 @@ func besideLimit(r run, w *report.Workload, server string) *table {
 			return nil
 		}
 		var heads []string
-		shown := evenly(cases, 5)
+		shown := evenly(cases, 3)
 		for _, x := range shown {
 			heads = append(heads, capital(levelOf(x)))
 		}
@@ -244,7 +244,7 @@ func aroundLimit(r run, w *report.Workload, c *report.Capacity, cases []*report.
 		case c.Fail:
 			head += ", too many"
 		case 1:
-			if !c.OfRate() {
+			if c.Step == 0 {
 				head = "One request"
 			}
 		}
@@ -257,11 +257,13 @@ func aroundLimit(r run, w *report.Workload, c *report.Capacity, cases []*report.
 func byLoad(c *report.Capacity, cases []*report.Case) (byN map[int]*report.Case, ns []int) {
 	byN = map[int]*report.Case{}
 	for _, x := range cases {
-		if x.Kind != c.Over {
-			continue
-		}
 		n := x.N
-		if c.OfRate() {
+		switch {
+		case c.Over == "speedup" && x.Speedup > 0:
+			n = int(math.Round(x.Speedup / c.Load(1)))
+		case x.Kind != c.Over:
+			continue
+		case c.OfRate():
 			n = int(math.Round(x.Rate / c.Load(1)))
 		}
 		if byN[n] == nil {
@@ -278,6 +280,9 @@ func byLoad(c *report.Capacity, cases []*report.Case) (byN map[int]*report.Case,
 // columns is a column for each of the cases.
 func columns(r run, w *report.Workload, server string, shown []*report.Case, heads []string) *table {
 	unit := kinds[shown[0].Kind]
+	if shown[0].Speedup > 0 {
+		unit = kinds["speedup"]
+	}
 	t := &table{Caption: "What users see, by " + unit + r.on(server), Head: append([]string{capital(unit)}, heads...)}
 	for _, f := range []struct{ name, stat string }{{"ttft", "mean"}, {"ttft", "p95"}, {"speed", "mean"}, {"e2e", "mean"}, {"itl", "mean"}, {"success", "rate"}, {"throughput", ""}} {
 		def, _ := metric.Lookup(f.name)

@@ -219,7 +219,7 @@ func confidence(d *report.Document) string {
 
 func check(r run, v *report.Verdict) checkView {
 	s := statuses[v.Status()]
-	c := checkView{Class: s[0], Sign: s[1], Word: s[2], Name: line(v.Name), Message: line(v.Explain())}
+	c := checkView{Class: s[0], Sign: s[1], Word: s[2], Name: checkName(r, v), Message: line(v.Explain())}
 	switch {
 	case v.Workload != "":
 		c.Where = r.title(v.Workload) + r.on(v.Server)
@@ -237,6 +237,19 @@ func check(r run, v *report.Verdict) checkView {
 		c.Link = anchor(r, v.File, v.Line)
 	}
 	return c
+}
+
+// checkName is a verdict as people call it: a threshold by its metric and its level.
+func checkName(r run, v *report.Verdict) string {
+	if v.Threshold == nil {
+		return line(v.Name)
+	}
+	def, _ := metric.Lookup(v.Threshold.Metric)
+	name := strings.TrimSpace(cmp.Or(def.Title, v.Threshold.Metric) + " " + v.Threshold.Stat)
+	if _, level, ok := strings.Cut(v.Name, " at "); ok {
+		name += " at " + r.level(v.Workload, level)
+	}
+	return line(name)
 }
 
 // facts are the few that a reader needs to know which run this is.

@@ -1,0 +1,94 @@
+package report
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// writer finds the order in which a plan's source writes the keys of a for_each: a plan has
+// them in the order of their text, and a reader expects them as they are declared.
+type writer struct{ locals map[string]hcl.Expression }
+
+// writtenKeys are the keys of each block with a for_each, by "type.name", in the order of the
+// source; those that the source computes are absent.
+func writtenKeys(files map[string]*hcl.File) map[string][]string {
+	w := writer{map[string]hcl.Expression{}}
+	each := map[string]hcl.Expression{}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if files[name] == nil {
+			continue
+		}
+		body, ok := files[name].Body.(*hclsyntax.Body)
+		if !ok {
+			continue // JSON
+		}
+		for _, b := range body.Blocks {
+			if b.Type == "locals" {
+				for name, attr := range b.Body.Attributes {
+					w.locals[name] = attr.Expr
+				}
+			}
+			if attr := b.Body.Attributes["for_each"]; attr != nil && len(b.Labels) == 1 {
+				each[b.Type+"."+b.Labels[0]] = attr.Expr
+			}
+		}
+	}
+	out := map[string][]string{}
+	for name, expr := range each {
+		if keys := w.keys(expr, 0); keys != nil {
+			out[name] = keys
+		}
+	}
+	return out
+}
+
+// mostHops bounds how many locals lead to a map.
+const mostHops = 20
+
+// keys are those of a map or a set of strings that the source writes out: itself, as a
+// local, by toset, keys and the like, or as what a for goes over.
+func (w writer) keys(expr hcl.Expression, hops int) []string {
+	if hops > mostHops {
+		return nil
+	}
+	switch e := expr.(type) {
+	case *hclsyntax.ObjectConsExpr:
+		var keys []hcl.Expression
+		for _, item := range e.Items {
+			keys = append(keys, item.KeyExpr)
+		}
+		return literals(keys)
+	case *hclsyntax.TupleConsExpr:
+		return literals(e.ExprList())
+	case *hclsyntax.ForExpr:
+		return w.keys(e.CollExpr, hops+1)
+	case *hclsyntax.FunctionCallExpr:
+		if len(e.Args) == 1 {
+			return w.keys(e.Args[0], hops+1)
+		}
+	case *hclsyntax.ScopeTraversalExpr:
+		if len(e.Traversal) == 2 && e.Traversal.RootName() == "local" {
+			if step, ok := e.Traversal[1].(hcl.TraverseAttr); ok && w.locals[step.Name] != nil {
+				return w.keys(w.locals[step.Name], hops+1)
+			}
+		}
+	}
+	return nil
+}
+
+// literals are strings that the source writes out; nil where it computes one.
+func literals(list []hcl.Expression) []string {
+	var out []string
+	for _, expr := range list {
+		v, diags := expr.Value(nil)
+		if diags.HasErrors() || v.IsNull() || !v.IsKnown() || v.Type() != cty.String {
+			return nil
+		}
+		out = append(out, v.AsString())
+	}
+	return out
+}
