@@ -67,7 +67,7 @@ func (b *builder) workload(w *plan.Workload) Workload {
 	}
 	for _, l := range w.Loads {
 		if l.Open != nil && l.Open.Trace != nil && out.Prompts == "" {
-			out.Prompts = b.clean("recorded in " + filepath.Base(l.Open.Trace.Path))
+			out.Prompts = b.clean(filepath.Base(l.Open.Trace.Path))
 		}
 	}
 	if w.Users[0] > 0 {

@@ -88,7 +88,7 @@ func lines(list []string) []string {
 // outcomeOf is the verdict on a use case in one sentence, its limit large.
 func outcomeOf(r run, w *report.Workload, server string) *limitView {
 	class, said := carries(r, w, server)
-	l := &limitView{Class: class, Sentence: said}
+	l := &limitView{Class: class, Sentence: capital(said)}
 	if len(r.Servers) > 1 {
 		l.Sentence = r.title(server) + ": " + said
 	}
@@ -241,6 +241,9 @@ func aroundLimit(r run, w *report.Workload, c *report.Capacity, cases []*report.
 		switch n {
 		case c.Pass:
 			head += ", the limit"
+			if c.Kind == string(metric.CapacityAtLeast) {
+				head = c.Amount(n) + ", the most tried"
+			}
 		case c.Fail:
 			head += ", too many"
 		case 1:
