@@ -95,7 +95,7 @@ func (a *Ask) Look(s Said) metric.Answer {
 	return out
 }
 
-// called says whether every call is of an offered tool, as it wants to be called, and
+// called reports whether every call is of an offered tool, as it wants to be called, and
 // whether there is one.
 func (a *Ask) called(calls []Call) bool {
 	for _, c := range calls {
@@ -107,7 +107,7 @@ func (a *Ask) called(calls []Call) bool {
 	return len(calls) > 0
 }
 
-// meets says whether text is one JSON value that the schema allows; nil allows all.
+// meets reports whether text is one JSON value that the schema allows; nil allows all.
 func meets(text string, schema *jsonschema.Resolved) bool {
 	v, ok := value(text)
 	return ok && (schema == nil || schema.Validate(v) == nil)

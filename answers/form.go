@@ -88,7 +88,7 @@ func tail(text string) []string {
 	return out
 }
 
-// inWord says whether a character makes a word together with its neighbours.
+// inWord reports whether a character makes a word together with its neighbours.
 func inWord(r rune) bool {
 	return (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)) &&
 		!unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana)

@@ -11,7 +11,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Matches are the ways in which an answer is held against the right one.
+// Matches are the ways in which an answer is compared with the right one.
 var Matches = []string{"number", "exact", "contains", "choice", "json_schema", "tool_call"}
 
 // Rule says when an answer is right.
@@ -21,10 +21,10 @@ type Rule struct {
 	Group   int            // of Pattern; 0: the whole match
 }
 
-// NeedsAnswer says whether the rule needs to know the right answer.
+// NeedsAnswer reports whether the rule needs to know the right answer.
 func (r Rule) NeedsAnswer() bool { return r.Match != "json_schema" && r.Match != "tool_call" }
 
-// Right says whether an answer is right: want is the right one as JSON, form what was
+// Right reports whether an answer is right: want is the right one as JSON, form what was
 // found of its form. Reasoning that a model writes into its text ends with </think>,
 // and is left out.
 func (r Rule) Right(s Said, form metric.Answer, want json.RawMessage) metric.Found {
@@ -107,7 +107,7 @@ func choice(text string) string {
 	return ""
 }
 
-// same says whether a value is the one that is wanted; none wanted allows any.
+// same reports whether a value is the one that is wanted; none wanted allows any.
 func same(got any, want json.RawMessage) bool {
 	if len(want) == 0 {
 		return true
@@ -121,7 +121,7 @@ func same(got any, want json.RawMessage) bool {
 	return ok && jsonschema.Equal(got, v)
 }
 
-// calls says whether the first call is the one that is wanted: {"name": …, "arguments": {…}}.
+// calls reports whether the first call is the one that is wanted: {"name": …, "arguments": {…}}.
 func calls(made []Call, want json.RawMessage) bool {
 	if len(want) == 0 {
 		return true

@@ -15,13 +15,13 @@ import (
 type Task struct {
 	Name  string
 	Doc   string // one line
-	Match string // how its answers are held against the right ones
+	Match string // how its answers are compared with the right ones
 	write func(r *rand.Rand) Item
 	solve func(question, context string) (string, bool)
 }
 
-// Item is one question of a task. Of a long prompt filler stands around Fact, or, where
-// there is none, before Question.
+// Item is one question of a task. In a long prompt, filler stands around Fact, or before Question
+// if there is no Fact.
 type Item struct {
 	Head, Fact, Question string
 	Depth                float64 // of Fact in the filler, from 0 to 1

@@ -58,7 +58,7 @@ func (j *judge) capacity(server *plan.Server, w *plan.Workload) {
 	}
 }
 
-// ran says whether the run has the server.
+// ran reports whether the run has the server.
 func (j *judge) ran(s *plan.Server) bool {
 	return slices.ContainsFunc(j.run.Servers, func(r *metric.ServerRun) bool { return r != nil && r.Address == s.Address() })
 }
@@ -147,7 +147,7 @@ func (j *judge) limit(w *plan.Workload, recorded *metric.Capacity) limit {
 // estimates is the purpose of a probe that claims nothing.
 const estimates = "estimate"
 
-// within says whether an estimate lies between what passes and what fails.
+// within reports whether an estimate lies between what passes and what fails.
 func (l *limit) within(crossing float64) bool {
 	return crossing >= float64(l.Pass) && (l.Fail == 0 || crossing <= float64(l.Fail))
 }
@@ -265,7 +265,7 @@ func cutShort(l *metric.Level) LookVerdict {
 	}}}
 }
 
-// turnedAway says whether every request that failed was refused for want of
+// turnedAway reports whether every request that failed was refused for want of
 // room: the load, and not the answers, was the matter.
 func turnedAway(l *metric.Level) bool {
 	n := 0
@@ -314,7 +314,7 @@ func (l *limit) restate(recorded *metric.Capacity, asked *plan.Capacity) {
 	for _, note := range recorded.Notes {
 		c.Notes = append(c.Notes, "when it ran: "+note)
 	}
-	c.Notes = append(c.Notes, "judged anew from its samples, the search is not what it was when it ran ("+before+")")
+	c.Notes = append(c.Notes, "judged again from its samples, the search differs from the one that ran ("+before+")")
 }
 
 // kindOf says how well a limit is known: exactly, where Pass and Fail lie no

@@ -234,7 +234,7 @@ func TestCapacityNotesOfAnotherAnswer(t *testing.T) {
 	const note = "from 40 to 64 ttft stays within 1 % of its limit"
 	for limit, want := range map[float64][]string{
 		2:   {note},
-		2.5: {"when it ran: " + note, "judged anew from its samples, the search is not what it was when it ran (exact, pass 39, fail 40)"},
+		2.5: {"when it ran: " + note, "judged again from its samples, the search differs from the one that ran (exact, pass 39, fail 40)"},
 	} {
 		p, run := searched(0, exactly39...)
 		run.Capacities[0].Notes = []string{note}

@@ -152,7 +152,7 @@ func (f *foreseenLevel) never(remark, advice string) {
 	f.Impossible, f.Remark, f.Advice = true, remark, advice
 }
 
-// mean takes a spread: of blocks, or of rounds for what the server tells.
+// mean takes a spread: of blocks, or of rounds for what the server reports.
 func (f *foreseenLevel) mean(t *plan.Threshold) {
 	inside := t.Metric.Source != metric.Client
 	units := len(f.blocks)
@@ -168,7 +168,7 @@ func (f *foreseenLevel) mean(t *plan.Threshold) {
 	case inside:
 		f.never("one round has no spread to judge by", "use two seeds or more")
 	default:
-		f.never("one block has no spread to judge by", fmt.Sprintf("use two seeds or more, or at least %d requests", f.ofMix(2*f.level.AtOnce())))
+		f.never("one block shows no spread", fmt.Sprintf("use two seeds or more, or at least %d requests", f.ofMix(2*f.level.AtOnce())))
 	}
 }
 
@@ -441,8 +441,8 @@ func uncertifiable(at []Finding) *hcl.Diagnostic {
 	return d
 }
 
-// nearest says how near to the largest rate the level's requests are enough for a
-// percentile: see crowding.
+// nearest reports up to which share of the largest rate the level's requests are enough for a
+// percentile; see crowding.
 func nearest(t *plan.Threshold, level plan.Level, o *plan.Open, alpha float64) string {
 	need, ok := stat.MinimumN(t.Allowed(), alpha)
 	if !ok || level.Requests < 1 {

@@ -255,11 +255,11 @@ func inWaves(share float64) []process {
 	return slices.Concat(chosen(func(p process) bool { return !longer(p) }), clusters(share, together[0]), clusters(share, spells...))
 }
 
-// hides says whether ten rounds often show nothing of how much rounds differ: it comes
+// hides reports whether ten rounds often show nothing of how much rounds differ: it comes
 // seldom, and then all at once.
 func hides(p process) bool { return p.round > 0.5 || p.heavy }
 
-// longer says whether requests have something in common for longer than a wave of
+// longer reports whether requests have something in common for longer than a wave of
 // four.
 func longer(p process) bool { return p.round > 0 || p.rho > 0.8 }
 

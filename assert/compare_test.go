@@ -141,7 +141,7 @@ func TestCompare(t *testing.T) {
 		{"failures that are tolerated", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("ttft mean +10%", "success rate -15pp")}}, Pass, Pass, ""},
 		{"the control fails more", duel{rounds: 8, perRound: 40, controlFails: every(10), claims: []*plan.Claim{tolerate("ttft mean +10%")}}, Pass, Pass, ""},
 		// p95 of the candidate is a failed request in every round: 8 of 8 signs, 1/256.
-		{"failed requests rank last", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Fail, Fail, "by the sign"},
+		{"failed requests rank last", duel{rounds: 8, perRound: 40, candidateFails: every(10), claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Fail, Fail, "only the sign"},
 		// In half of the rounds: 4 of 8 signs decide nothing.
 		{"failed requests in half of the rounds", duel{rounds: 8, perRound: 40, candidateFails: func(r, i int) bool { return r%2 == 0 && i%10 == 9 }, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Inconclusive, "fewer requests fail"},
 		{"undecided may pass where the plan says so", duel{rounds: 8, perRound: 40, candidate: steps(1.3, 0.9), policy: plan.Policy{Confidence: 0.95, Decide: plan.Certified, OnInconclusive: plan.Warn}, claims: []*plan.Claim{tolerate("ttft p95 +10%")}}, Inconclusive, Pass, ""},
@@ -384,7 +384,7 @@ func TestCompareStored(t *testing.T) {
 }
 
 // Of a stored control whose percentile is that of a failed request there is no
-// mean and no spread: its rounds are held against the candidate's one by one,
+// mean and no spread: its rounds are compared with the candidate's one by one,
 // and what is left is the sign.
 func TestCompareStoredFailures(t *testing.T) {
 	every := func(n int) func(int, int) bool { return func(_, i int) bool { return i%n == n-1 } }
@@ -405,7 +405,7 @@ func TestCompareStoredFailures(t *testing.T) {
 		// 5 of 8 pairs speak for it, 3 against: 37%.
 		{"the candidate fails in three", nil, in(3, every(10)), Inconclusive, "that of a failed request", "needs rounds in which fewer requests fail"},
 		// Which is worse of two that failed is not known.
-		{"both fail", every(10), every(10), Inconclusive, "that of a failed request", "record it anew"},
+		{"both fail", every(10), every(10), Inconclusive, "a failed request decides the statistic", "record it again"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			p, run := duel{rounds: 8, perRound: 100, control: noisy(1, 1, 0.01), candidate: noisy(2, 1, 0.01), controlFails: row.control, candidateFails: row.candidate,
@@ -749,7 +749,7 @@ func TestCardsThatDoNotCancel(t *testing.T) {
 				l.Rounds = l.Rounds[:9]
 			}
 			run.Comparisons[0].Looks = []metric.ComparisonLook{{Rounds: 9, Planned: 1}}
-		}, "the last one lacks that on swapped GPUs"},
+		}, "the last one has no partner on swapped GPUs"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			p, run := beside(10, 1.1, 1)

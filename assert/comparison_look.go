@@ -6,7 +6,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// ComparisonLook is what a look at a comparison came to while it ran.
+// ComparisonLook is the result of a look at a comparison while it ran.
 type ComparisonLook struct {
 	Outcome Outcome // the worst of what it requires
 	// More says that further rounds could settle it.

@@ -72,8 +72,8 @@ func (e evidence) latencies() (at, logs []float64) {
 	return at, logs
 }
 
-// latency is when the requests that completed started and how long they took,
-// on average, in seconds.
+// latency returns when the completed requests started and how long they took, both on average, in
+// seconds.
 func latency(samples []*metric.Sample) (at, mean float64, ok bool) {
 	n := 0.0
 	var start time.Duration

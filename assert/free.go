@@ -109,7 +109,7 @@ func failure(a *plan.Assert, ctx *hcl.EvalContext) string {
 
 const withheld = "its error_message is not shown, since it is made of a result and of a value of the environment or a sensitive variable"
 
-// secret says whether a value carries a mark of the plan's, which are of what must not
+// secret reports whether a value carries a mark of the plan's, which are of what must not
 // be shown; our own speak of results.
 func secret(marks cty.ValueMarks) bool {
 	for m := range marks {
@@ -120,7 +120,7 @@ func secret(marks cty.ValueMarks) bool {
 	return false
 }
 
-// refersToSecret says whether an expression refers to a value that must not be shown.
+// refersToSecret reports whether an expression refers to a value that must not be shown.
 func refersToSecret(expr hcl.Expression, ctx *hcl.EvalContext) bool {
 	return slices.ContainsFunc(expr.Variables(), func(t hcl.Traversal) bool {
 		v, diags := t.TraverseAbs(ctx)
@@ -333,7 +333,7 @@ func readStat(l *metric.Level, def metric.Def, name string) metric.Value {
 	return metric.None("not told")
 }
 
-// positions is accept_rate_at: null where the server does not tell.
+// positions is accept_rate_at: null if the server does not report.
 func positions(l *metric.Level) cty.Value {
 	var rates []cty.Value
 	if l != nil {
@@ -347,7 +347,7 @@ func positions(l *metric.Level) cty.Value {
 	return cty.ListVal(rates)
 }
 
-// levelCount gives the numbers of a level that are no metrics.
+// levelCount returns the numbers of a level that are not metrics.
 func levelCount(l *metric.Level, w *plan.Workload, name string) metric.Value {
 	switch name {
 	case "requests":

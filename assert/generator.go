@@ -78,13 +78,13 @@ func (s *subject) held(r *metric.Round) time.Duration {
 	return max(d.Stall, d.Delay)
 }
 
-// light says whether the round had less than the declared load. Rates have a
-// rule of their own: see loaded.
+// light reports whether the round had less than the declared load. Rates have their own rule, see
+// loaded.
 func (s *subject) light(r *metric.Round) bool {
 	return s.level.Kind != metric.OpenLoop && s.level.Disturbed(r).Load != ""
 }
 
-// late says whether a decided threshold would come out otherwise had the
+// late reports whether a decided threshold would come out otherwise had the
 // generator not been late, and kept up the load, in the rounds that it disturbed.
 // It would not where the other rounds alone decide it alike, nor where it holds with
 // these as slow as they may have been, or fails with them as fast. What less load
@@ -114,7 +114,7 @@ func (s *subject) late(v judgedThreshold) bool {
 	return s.heldUp(v)
 }
 
-// heldUp says whether a decided threshold would come out otherwise had what arrived
+// heldUp reports whether a decided threshold would come out otherwise had what arrived
 // while the generator stood still been read at once.
 func (s *subject) heldUp(v judgedThreshold) bool {
 	m, passed, other := v.threshold.Metric, v.Outcome == Pass, *s
@@ -206,7 +206,7 @@ func (s *subject) restreamed(streams, longer bool) *metric.Level {
 	return &out
 }
 
-// flips says whether a decided threshold on a time would come out otherwise
+// flips reports whether a decided threshold on a time would come out otherwise
 // with its limit moved by delay. Measured times are never too short by it, so
 // that only a failure can be its work; but a pass is moved too, since what is
 // late once may be early next to it (a gap after a late chunk).

@@ -19,8 +19,8 @@ const (
 	// inputTolerance of the input length where the prompts were not sized by
 	// the server's own tokenizer; at least one token.
 	inputTolerance = 0.01
-	// templateTokens of a prompt may come from a cache: a chat template's own
-	// leading tokens, the same in every prompt; at most half of a short one.
+	// templateTokens is how many tokens of a prompt may come from a cache: the chat template's
+	// leading tokens are the same in every prompt. Of a short prompt it is at most half.
 	templateTokens = 64
 	// cacheTolerance is the share of a prompt that may be cached beyond.
 	cacheTolerance = 0.02
@@ -172,8 +172,8 @@ func (s *subject) whole(kind metric.LoadKind, level plan.Level, samples []*metri
 	}
 }
 
-// timed is for how long the rounds started measured requests; of those that had a
-// number of them until the last one ended.
+// timed is the time over which the rounds started measured requests; rounds with a number of
+// requests count until the last one ended.
 func timed(rounds []*metric.Round) time.Duration {
 	sum := time.Duration(0)
 	for _, r := range rounds {
@@ -186,7 +186,7 @@ func timed(rounds []*metric.Round) time.Duration {
 	return sum
 }
 
-// shed says whether the level was measured in fewer rounds than planned because
+// shed reports whether the level was measured in fewer rounds than planned because
 // the budget was short, each of them whole: a smaller measurement, and a valid
 // one.
 func (s *subject) shed(level plan.Level) bool {
@@ -242,7 +242,7 @@ func (s *subject) lengths(v *Verdict, samples []*metric.Sample, invalid objectio
 	}
 }
 
-// asLong says whether a prompt was as long as asked, where the plan asks for a length.
+// asLong reports whether a prompt was as long as asked, where the plan asks for a length.
 func (s *subject) asLong(x *metric.Sample) bool {
 	tolerance := 0.0
 	if !s.level.Exact {

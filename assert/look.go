@@ -10,7 +10,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// LookVerdict is what one look at a level came to.
+// LookVerdict is the result of one look at a level.
 type LookVerdict struct {
 	// Outcome of all thresholds that bind: Fail as soon as one certifiably
 	// fails, Pass once all certifiably hold, else Inconclusive; also where

@@ -114,7 +114,7 @@ func (j *judge) valued(v *Verdict, w *plan.Workload, kind metric.LoadKind, level
 	judged := pairs(list, verdicts)
 	s.load(v, kind, level, judged)
 	if looked := s.seconds(); looked > 0 && v.Outcome == Pass {
-		v.Message += fmt.Sprintf(", %s of load: what comes less often than once in %s may be unseen",
+		v.Message += fmt.Sprintf(", %s of load: something rarer than once in %s may not be seen",
 			metric.FormatDigits(metric.Seconds, looked, 2), metric.FormatDigits(metric.Seconds, looked/-math.Log(s.policy.Alpha()), 2))
 	}
 	s.stoodStill(v, judged)

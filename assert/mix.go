@@ -8,7 +8,7 @@ import (
 // A mix is judged part by part: a level holds where all of its requests do what the mix
 // itself requires, and those of each part what the part does.
 
-// sight is what a look at a level came to, with the verdicts of the workload and of
+// sight is the result of a look at a level, with the verdicts of the workload and of
 // each part of it.
 type sight struct {
 	LookVerdict

@@ -53,7 +53,7 @@ func (m *rateModel) lengths(seed int64) arrivals.Lengths {
 // again marks a job that is no request: what a crowded server computes twice.
 const again = 1 << 40
 
-// saturation is what a saturation of the engine tells.
+// saturation is what a saturation of the engine reports.
 type saturation struct {
 	parts []float64 // requests a second that its tokens stand for, in parts of the time
 	at    float64   // answered at once

@@ -10,9 +10,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// CompareRecords judges two records as a run of a plan with that comparison would
-// be, and returns the plan that it stands for. The error says what cannot be
-// compared.
+// CompareRecords judges two records like a run of a plan with that comparison, and returns that
+// plan. The error says what cannot be compared.
 func CompareRecords(r compare.Records) (*plan.Plan, Verdicts, error) {
 	p, err := r.Plan()
 	if err != nil {
@@ -46,7 +45,7 @@ func CompareRecords(r compare.Records) (*plan.Plan, Verdicts, error) {
 	in.Planless, in.Unrun = true, unrun
 	j.compare(in)
 	out := Verdicts{List: j.list, Comparisons: j.comparisons, Partial: j.partial}
-	// The comparison is all there is to judge: what was measured is recorded.
+	// Only the comparison is judged: everything else was measured and recorded before.
 	out.Outcome, out.Why = verdict.Combine(append(j.list, Verdict{Kind: KindLoad, Outcome: Pass}), false)
 	return p, out, nil
 }
@@ -88,7 +87,7 @@ func (j *judge) compare(in compare.Input) {
 	}
 }
 
-// limitOf is the capacity of a server as judged anew.
+// limitOf is the capacity of a server as judged again.
 func (j *judge) limitOf(run *metric.Run, server string, w *plan.Workload) compare.Limit {
 	if run != j.run {
 		j = newJudge(j.promised, run)

@@ -77,7 +77,7 @@ func binding(w *plan.Workload, binds func(*plan.SLA) bool) []required {
 	return append(out, required{every, severity, by})
 }
 
-// blind says whether a threshold is one on completed requests alone: means,
+// blind reports whether a threshold is one on completed requests alone: means,
 // and gaps, of which a failed request has few.
 func blind(t *plan.Threshold) bool {
 	if t.Metric.Name == "success" || t.Metric.Scope == metric.PerReading {
@@ -93,7 +93,7 @@ func boundAt(level string) func(*plan.SLA) bool {
 	return func(sla *plan.SLA) bool { return slices.Contains(sla.At, level) }
 }
 
-// limits says whether levels pass or fail by the threshold in a search for the
+// limits reports whether levels pass or fail by the threshold in a search for the
 // limit, or at a look.
 func (r required) limits() bool {
 	return r.severity != verdict.SeverityWarn && r.Metric.Name != "scaling_efficiency"

@@ -32,7 +32,7 @@ func (s *subject) effective(groups []stat.Group, quantities [][][]float64) float
 	return min(n, s.crowding()*float64(s.n))
 }
 
-// ahead says whether requests of the level are still to come.
+// ahead reports whether requests of the level are still to come.
 func (s *subject) ahead() bool { return s.due > s.n }
 
 // largest is the largest rate that the server can sustain, in requests per second,

@@ -78,8 +78,7 @@ func (s *subject) share(v *Verdict, t *plan.Threshold) {
 	}
 }
 
-// asked is s without the requests that did not ask for what a metric of answers
-// speaks of.
+// asked is s without the requests that do not ask for what a metric of answers measures.
 func (s *subject) asked(def metric.Def) *subject {
 	out := *s
 	out.blocks, out.n = nil, 0
@@ -163,10 +162,10 @@ func (s *subject) toPass(groups, spells []stat.Group, clusters stat.Clusters, sh
 		why = fmt.Sprintf("%s are worth %.0f independent ones, by the spread of %s", requests, math.Floor(n), s.evidence)
 	default:
 		n = min(effective, float64(s.n)/stat.ClusterEffect(clusters, float64(s.wave())))
-		why = fmt.Sprintf("to pass, %s count as %.0f: as many as are in flight (%d) may fail together, as far as they are not seen to fail alone", requests, math.Floor(n), s.wave())
+		why = fmt.Sprintf("to pass, %s count as %.0f: as many as are in flight (%d) may fail together, until failures are seen to come alone", requests, math.Floor(n), s.wave())
 		if few := float64(s.n) / (clusters.Mean() * (1 + togetherness*stat.Excess(spells))); few < n {
 			n = few
-			why = fmt.Sprintf("to pass, %s count as %.0f: those that failed did so in few of %s, for longer than a wave it seems", requests, math.Floor(n), s.evidence)
+			why = fmt.Sprintf("to pass, %s count as %.0f: the failures came in few of %s, so they may last longer than a wave", requests, math.Floor(n), s.evidence)
 		}
 	}
 	return share * n, n, why
@@ -235,8 +234,8 @@ func (s *subject) badOnes(good func(*metric.Sample) bool) (groups, spells []stat
 	return groups, spells, clusters, bad
 }
 
-// byRound adds up, over the rounds, the share of each one's requests that is
-// bad, and counts the rounds. groups are those of the blocks.
+// byRound adds up the share of bad requests of each round, and counts the rounds. groups are those
+// of the blocks.
 func (s *subject) byRound(groups []stat.Group) (bad, rounds float64) {
 	for i := 0; i < len(groups); {
 		var k, n float64

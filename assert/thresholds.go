@@ -30,7 +30,7 @@ func (s *subject) thresholds(list []required) []Verdict {
 			}
 		}
 		if plan.ByDrafts(t.Metric.Name) && s.drafted() {
-			v.Notes = append(v.Notes, "made prompts: the server drafts tokens, and how many are accepted depends on the text; of your own (a dataset) this figure may be another")
+			v.Notes = append(v.Notes, "made prompts: the server drafts tokens, and how many are accepted depends on the text; with your own prompts (a dataset) this figure may differ")
 		}
 		if t.Metric.Name == "success" {
 			success = max(success, v.Outcome)
@@ -50,7 +50,7 @@ func (s *subject) thresholds(list []required) []Verdict {
 	return out
 }
 
-// drafted says whether the server decodes speculatively, as it tells or was told to,
+// drafted reports whether the server decodes speculatively, as it tells or was told to,
 // and the prompts are made.
 func (s *subject) drafted() bool {
 	if s.workload.Prompt.Dataset != nil {
@@ -62,7 +62,7 @@ func (s *subject) drafted() bool {
 	return slices.ContainsFunc(s.workload.Servers, func(of *plan.Server) bool { return of.Address() == s.level.Server && of.Drafts() != "" })
 }
 
-// reversible says whether what fails of the requests that were sent, and of
+// reversible reports whether what fails of the requests that were sent, and of
 // them alone, could hold of due requests, those to come all being good.
 func reversible(t *plan.Threshold, v Verdict, due int) bool {
 	switch t.Stat.Kind {

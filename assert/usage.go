@@ -9,7 +9,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// The server's count of tokens is held against the text that came: every speed
+// The server's count of tokens is compared with the text that came: every speed
 // rests on it, and a gateway, a stop-string filter or a broken detokenizer may
 // count what it never sent.
 const (
@@ -26,7 +26,7 @@ const (
 
 // heldBack is the reason that is no fault: a model that reasons, behind what keeps its
 // reasoning back.
-const heldBack = ". A model that reasons must have its reasoning sent, or told as reasoning_tokens of usage"
+const heldBack = ". A reasoning model must send its reasoning, or report it as reasoning_tokens in usage"
 
 // keptBack says what rests on the server's word alone where it kept reasoning back.
 func keptBack(samples []*metric.Sample) []string {

@@ -30,7 +30,7 @@ func TestBelievable(t *testing.T) {
 		{"one answer in twenty", 80, 8, 400, 1, 0, ""},
 		{"two in twenty", 80, 8, 400, 2, 0, "2 of 20 answers"},
 		{"reasoning that was kept back, and told", 2, 100, 8, 20, 98, ""}, // two tokens of 4 bytes
-		{"reasoning that was kept back", 2, 100, 8, 20, 0, "must have its reasoning sent, or told as reasoning_tokens"},
+		{"reasoning that was kept back", 2, 100, 8, 20, 0, "must send its reasoning, or report it as reasoning_tokens"},
 		{"more chunks than tokens that were sent", 80, 100, 400, 20, 92, "80 chunks and 100 tokens"},
 	} {
 		var samples []*metric.Sample

@@ -39,7 +39,7 @@ const (
 	ExitInterrupted  = verdict.ExitInterrupted
 )
 
-// Verdicts is what a run came to.
+// Verdicts is the result of a run.
 type Verdicts struct {
 	List    []Verdict // in order of the plan: servers, cases, thresholds, capacities, comparisons, asserts
 	Outcome Outcome   // of the run, by the plan's policy; never Pending

@@ -21,7 +21,7 @@ const (
 	behindShare  = 0.05
 	tokenShare   = 0.10 // of the time of a token, either way
 	tokenLeast   = time.Millisecond
-	witnessLeast = 20   // requests, for means to be held against each other
+	witnessLeast = 20   // requests, for means to be compared with each other
 	witnessApart = 0.10 // how far the two counts of requests may differ
 )
 
@@ -97,14 +97,14 @@ func witnessed(l *metric.Level) []string {
 		}
 		if diff := w.ours.mean() - theirs(w.name); diff < w.low || diff > w.high {
 			def := metric.MustLookup(w.name)
-			notes = append(notes, fmt.Sprintf("second witness: %s is %s on average, and %s was measured here (%+.0f%%), more than what lies between the two explains",
+			notes = append(notes, fmt.Sprintf("second witness: %s is %s on average, and %s was measured here (%+.0f%%), more than the way between the two explains",
 				def.Title, metric.Format(def.Unit, theirs(w.name)), metric.Format(def.Unit, w.ours.mean()), 100*diff/theirs(w.name)))
 		}
 	}
 	return notes
 }
 
-// apart says whether two counts of requests or tokens are not of the same ones.
+// apart reports whether two counts of requests or tokens are not of the same ones.
 func apart(theirs, ours float64) bool { return !(math.Abs(theirs-ours) <= witnessApart*ours) }
 
 // stepped is the mean time between tokens, in seconds, by an engine that counts the

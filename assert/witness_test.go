@@ -26,7 +26,7 @@ func counted(n, ttft, itl, e2e float64, added map[string]float64) *metric.Level 
 }
 
 func TestWitness(t *testing.T) {
-	// What an engine tells that counts seconds instead: 12 answers of a first token and 10 more, a round.
+	// What an engine reports that counts seconds instead: 12 answers of a first token and 10 more, a round.
 	seconds := func(tokens, step float64) *metric.Level {
 		l := counted(12, 1, 1, 1, map[string]float64{metric.GeneratedTokens: tokens, metric.GeneratedSeconds: 120 * step})
 		for _, r := range l.Rounds {

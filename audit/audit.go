@@ -13,7 +13,7 @@ import (
 
 // Report is what an audit came to.
 type Report struct {
-	Compared    int // figures that were derived anew and found in the results
+	Compared    int // figures that were derived again and found in the results
 	Differences []Difference
 	Notes       []string // what could not be compared, and why
 }
@@ -171,8 +171,7 @@ func (a *auditor) words(where, what, says, is string) {
 	}
 }
 
-// near is how far two figures may be apart that add up the same numbers in another
-// order.
+// near is the largest difference of two sums of the same numbers in another order.
 const near = 1e-9
 
 func (a *auditor) number(where, what string, says number, is float64, known bool) {
@@ -202,7 +201,7 @@ func text(v float64) string { return fmt.Sprintf("%.6g", v) }
 // identity holds the recording to what the results say that they were made from.
 func (a *auditor) identity() {
 	if a.rec.plain {
-		a.note("the recording is of a version whose lines carry no check: that it is whole cannot be told")
+		a.note("the recording is from an older version, whose lines have no check: it may not be whole")
 		return
 	}
 	a.words("results.json", "recording", a.res.Recording, hex.EncodeToString(a.rec.sum[:]))

@@ -395,7 +395,7 @@ func (l *level) window(r *round) (from, to int64, known bool) {
 	return from, max(from, to), true
 }
 
-// windowed says whether rounds are parts of one window, and an answer may span several.
+// windowed reports whether rounds are parts of one window, and an answer may span several.
 func (l *level) windowed() bool { return l.Kind == "rate" || l.Kind == "users" }
 
 // stretch is the window of users: a part of time that begins where the one before ends, and in

@@ -20,10 +20,9 @@ type Dialect struct {
 	// max_completion_tokens. Some servers know only the older name and would
 	// never stop; the rest prefers one of two equal values.
 	BothLimits bool
-	// ContinuousUsage: "continuous_usage_stats" puts usage into each chunk,
-	// which tells how many tokens the first chunk held. Token ids would tell
-	// too (return_token_ids on vLLM), but bring the whole prompt's ids back
-	// before the first token.
+	// ContinuousUsage: "continuous_usage_stats" puts usage into each chunk, which shows how many
+	// tokens the first chunk held. Token ids (return_token_ids on vLLM) would show it too, but send
+	// the ids of the whole prompt back before the first token.
 	ContinuousUsage bool
 	// Timings: "timings_per_token" puts the tokens made so far into each
 	// chunk: the same, in llama.cpp's way.

@@ -35,7 +35,7 @@ type Engine struct {
 	// Died are the words of its log that say that the engine's own process has
 	// ended behind the one that speaks HTTP.
 	Died []string
-	// Labels are what its page of metrics tells of the server as labels.
+	// Labels are the facts of the server that its page of metrics reports as labels.
 	Labels []LabelFact
 	Guess  Guess
 	Scores Scores
@@ -59,7 +59,7 @@ type Launch struct {
 	// Hub is the flag instead, with dashes, of a model whose name does not end
 	// in File; "": Model names those too.
 	Hub, File string
-	// Metrics are the flags without which there is no page of metrics.
+	// Metrics are the flags that the engine needs to serve its page of metrics.
 	Metrics []string
 	// Env is set unless the plan sets it.
 	Env map[string]string
@@ -73,7 +73,7 @@ type Launch struct {
 
 // Flags are what the engine's own flags, written without dashes, mean.
 type Flags struct {
-	// Models are those by which a plan says itself what is loaded.
+	// Models are the flags by which a plan itself names the model to load.
 	Models []string
 	// Admission bound how many requests it works on at a time.
 	Admission []string
@@ -94,8 +94,8 @@ type Flags struct {
 type Pages struct {
 	// Health answers 2xx once the server serves.
 	Health string
-	// Version are tried in turn; VersionKey is the member of the JSON object
-	// that names the version.
+	// Version are the pages that may report the version, tried in turn; VersionKey is the member of
+	// their JSON object that has it.
 	Version    []string
 	VersionKey string
 	// Tokenize turns text into token ids; how it is asked is the dialect's
@@ -116,11 +116,11 @@ type Guess struct {
 	Owner string
 }
 
-// Scores is how the engine tells the log-probabilities of a text that it is
-// given rather than makes: a prompt of token ids, one token of output, and the
-// values of all prompt tokens but the first.
+// Scores is how the engine reports the log-probabilities of a given text: the request holds a
+// prompt of token ids and asks for one token; the answer has the values of all prompt tokens but
+// the first.
 type Scores struct {
-	// Path is what is posted to, below the server's root.
+	// Path is the path of the POST request, below the server's root.
 	Path string
 	// Fields are the body's members beside the prompt: the request for the
 	// values, and what keeps the prefix cache out, which may hold none: a cache_salt is
@@ -138,7 +138,7 @@ type Hints struct {
 	NoPage, NoSeries string
 }
 
-// LogFact is a line of the log that tells one fact of the server.
+// LogFact finds one fact of the server in a line of its log.
 type LogFact struct {
 	Key string // of the fingerprint: metric.Facts
 	Has string // what every such line holds: looked for first, since logs are long
@@ -147,8 +147,8 @@ type LogFact struct {
 	Is    string
 }
 
-// LabelFact is a label of a series of the page of metrics that tells one fact
-// of the server, of an endpoint too.
+// LabelFact finds one fact of the server in a label of its page of metrics; this works for an
+// endpoint too.
 type LabelFact struct {
 	Series, Label string
 	Key           string // of the fingerprint: metric.Facts
@@ -185,10 +185,10 @@ func Names(keep func(Engine) bool) []string {
 	return names
 }
 
-// Starts says whether tokgate knows how to start the engine.
+// Starts reports whether tokgate knows how to start the engine.
 func (e Engine) Starts() bool { return len(e.Launch.Program) > 0 }
 
-// Known says whether more is known of the engine than that it speaks the
+// Known reports whether more is known of the engine than that it speaks the
 // OpenAI API.
 func (e Engine) Known() bool { return e.Name != Plain && e.Name != "" }
 
@@ -204,7 +204,7 @@ func Guessed(name string) string {
 	return ""
 }
 
-// Facts tells found what a line of the engine's log says, by key of the
+// Facts calls found with each fact that a line of the engine's log holds, by key of the
 // fingerprint.
 func (e Engine) Facts(line string, found func(key, value string)) {
 	for _, f := range e.Log {

@@ -71,7 +71,7 @@ func (t *turns) answersOf() *answering {
 	return a
 }
 
-// heavier says whether a level of a workload has more load than another one.
+// heavier reports whether a level of a workload has more load than another one.
 func heavier(p, q place) bool {
 	x, y := p.workload.Fixed(p.level), q.workload.Fixed(q.level)
 	return x != nil && y != nil && cmp.Or(cmp.Compare(x.Rate, y.Rate), cmp.Compare(x.N, y.N)) > 0
@@ -99,7 +99,7 @@ func (a *answering) questions(round int, at place, again bool) []question {
 	return out
 }
 
-// twice says whether the n-th prompt is one that the control answers a second time: one in
+// twice reports whether the n-th prompt is one that the control answers a second time: one in
 // four, spread by the golden ratio, so that it is also one in four of any few workloads to
 // which the prompts are dealt in turn.
 func twice(n int) bool { return uint32(n)*0x9e3779b9 < 1<<30 }
@@ -119,7 +119,7 @@ func Asks(c *plan.Compare) (prompts, again int) {
 	return c.Answers.Prompts, again
 }
 
-// readsLast says whether a control of the group, which is started anew for each leg, is
+// readsLast reports whether a control of the group, which is restarted for each leg, is
 // started once more to read what was answered in the last one.
 func readsLast(g plan.Group, s *plan.Server) bool {
 	return g.Compares[0].Rounds%2 == 1 && !g.Compares[0].SideBySide && slices.ContainsFunc(g.Compares, func(c *plan.Compare) bool {
@@ -127,7 +127,7 @@ func readsLast(g plan.Group, s *plan.Server) bool {
 	})
 }
 
-// control says whether the side is the control of a comparison that reads answers.
+// control reports whether the side is the control of a comparison that reads answers.
 func (a *answering) control(x *side) bool {
 	for _, c := range a.group.Compares {
 		if c.Answers != nil && c.Control.Server == x.server {
@@ -292,7 +292,7 @@ func (a *answering) unscored(x *side) []*response {
 	return out
 }
 
-// reads says whether x is to read an answer of y: as its control, or as the one that
+// reads reports whether x is to read an answer of y: as its control, or as the one that
 // gave it.
 func (a *answering) reads(x, y *side, h *response) bool {
 	if x == y {
@@ -303,7 +303,7 @@ func (a *answering) reads(x, y *side, h *response) bool {
 	})
 }
 
-// shed leaves out the prompts of rounds that are not played.
+// shed removes the prompts of rounds that will not run.
 func (a *answering) shed() {
 	if a != nil {
 		a.due = a.due[:min(a.rounds, len(a.due))]
@@ -410,7 +410,7 @@ func (x *side) answered() map[question]*response {
 	return out
 }
 
-// by is the answer as a control finds it; nil: there is none.
+// by is the answer as a control finds it; nil if there is none.
 func (h *response) by(control *side) *metric.PairedAnswer {
 	if h == nil {
 		return nil

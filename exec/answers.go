@@ -104,8 +104,8 @@ func (r *runner) stored(w *plan.Workload, s answers.Said) *metric.Said {
 	return &s
 }
 
-// askedBy is what a request asks of its answer: as all of the level do, unless it is a
-// row with fields of its own.
+// askedBy is what a request asks of its answer: the same as the whole level, unless its row has
+// fields of its own.
 func (a *asking) askedBy(r *client.Request) *answers.Ask {
 	if !r.Natural || len(r.Prompt.Fields) == 0 {
 		return a.asked
@@ -138,7 +138,7 @@ func saidBy(said client.Said, s *metric.Sample, secrets record.Redactor) answers
 	return out
 }
 
-// keeps says whether the text of a request's answer is to be counted again: which of
+// keeps reports whether the text of a request's answer is to be counted again: which of
 // them depends on the salt, which no server knows.
 func (rd *round) keeps(f *flight) bool {
 	kept := f.lot.kept

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// heartbeat is how often the loop looks whether it is on time.
+// heartbeat is the interval at which the loop checks whether it is on time.
 const heartbeat = 10 * time.Millisecond
 
 // timerGrain is how late a timer of an idle process may be for want of anything to wake

@@ -8,7 +8,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// tight says whether the next round of the level is to be left out, so that
+// tight reports whether the next round of the level is to be left out, so that
 // everything still to come can be measured in metric.LeastRounds rounds at the
 // pace so far, and every search makes a few probes. Of what a short budget
 // sheds, rounds are the last: extensions go before, and so does the resolution
@@ -45,9 +45,8 @@ func (r *runner) ran(l *metric.Level, took time.Duration) {
 	r.fixedLevels++
 }
 
-// spare is what the run's budget leaves beside the fixed levels that are still
-// to come, each of which is expected to take as long as those before did on
-// average; negative when that is too little.
+// spare is the part of the run's budget that the remaining fixed levels leave, if each takes as
+// long as those before did on average; negative if it is too little.
 func (r *runner) spare() time.Duration {
 	now := r.Clock.Now()
 	took, n := r.fixed, r.fixedLevels

@@ -26,7 +26,7 @@ func (w *window) starts(turn load.Turn, at time.Duration) {
 	w.say(w.meets(turn.Phase, turn.Order, turn.Slot), turn.Phase, at)
 }
 
-// goOn follows the end of a turn, and says whether its conversation goes on: its
+// goOn follows the end of a turn, and reports whether its conversation goes on: its
 // next turn is due when its user has thought.
 func (w *window) goOn(f *flight) bool {
 	t, phase := f.talk, f.turn.Phase

@@ -68,7 +68,7 @@ func (rd *round) closed(health *func() metric.Health) {
 	}
 }
 
-// close ends the measured requests of a round that goes by time.
+// close ends the measured requests of a round that lasts for a duration.
 func (rd *round) close() {
 	rd.loop.Close()
 	rd.sent[[2]string{rd.level.Server, rd.level.Workload}] += rd.loop.Due() - rd.out.Due

@@ -33,7 +33,7 @@ type Config struct {
 	Budget, Teardown time.Duration
 	// Only selects cases, and searches: see CapacityLevel; nil: all.
 	Only func(Case) bool
-	// Judge is asked at every look. nil: there are none, no level is extended
+	// Judge is asked at every look. nil if there are none, no level is extended
 	// or ended early, and no capacity is searched.
 	Judge Judge
 	// JudgeComparison is asked when a comparison has its rounds. nil: none is
@@ -160,8 +160,8 @@ type Target struct {
 	// Cold is the time to the first token of the first request that the server
 	// completed, ColdEnd that to its end; 0: not known.
 	Cold, ColdEnd time.Duration
-	// Inside is how the server is watched from the inside while it is under
-	// load; nil: it is not.
+	// Inside reads the server's own metrics and GPUs while it is under load; nil: they are not
+	// read.
 	Inside *telemetry.Watch
 	// Log is the tail of the server's log.
 	Log func() string
@@ -173,7 +173,7 @@ type Target struct {
 // Prompts makes the prompts of one workload on one server: the same for the same
 // PromptID, and unique from the first token unless the plan has them from elsewhere.
 type Prompts interface {
-	// Exact says whether the lengths are those of the server's own tokenizer.
+	// Exact reports whether the lengths are those of the server's own tokenizer.
 	Exact() bool
 	Prompt(PromptID) (client.Prompt, error)
 }
@@ -195,8 +195,8 @@ type PromptID struct {
 	Longer int
 }
 
-// Meter begins to watch the generator; the function it returns ends that and
-// tells what was seen.
+// Meter begins to watch the generator; the function that it returns ends that and returns what was
+// seen.
 type Meter func() (done func() metric.Health)
 
 // defaultDrain is DrainTimeout's default.

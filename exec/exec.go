@@ -39,9 +39,9 @@ type Observer interface {
 	RunDone(*metric.Run) error
 }
 
-// CapacityObserver is an Observer that also hears what a search came to. Its
-// levels are heard of like all others: they have a Probe, and one to which
-// samples are added starts and is done once more.
+// CapacityObserver is an Observer that is also called with the result of a search. Levels of a
+// search are reported like all others and have a Probe; one to which samples are added starts and
+// ends once more.
 type CapacityObserver interface {
 	Observer
 	CapacityDone(*metric.Capacity) error

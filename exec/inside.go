@@ -6,14 +6,14 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// What the server tells of itself is read around the measured window: at its
+// What the server reports of itself is read around the measured window: at its
 // edges, so that differences are those of the window, and at the interval in
 // between. None of it may hold up the load.
 
 // edge is how long the end of a round waits for a last reading.
 const edge = time.Second
 
-// look begins to read what the server tells of itself.
+// look begins to read what the server reports of itself.
 func (rd *round) look() {
 	if rd.target.Inside != nil {
 		rd.inside = rd.target.Inside.Begin(rd.flying)

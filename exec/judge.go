@@ -6,7 +6,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Judge says what a level came to, as far as it was measured. A level with a
+// Judge says the result of a level, as far as it was measured. A level with a
 // Probe is judged by the thresholds of the workload's capacity, any other by
 // those that hold at it.
 type Judge func(w *plan.Workload, l *metric.Level, look Look) Judgement
@@ -16,7 +16,7 @@ type Judge func(w *plan.Workload, l *metric.Level, look Look) Judgement
 // Outcome is not known yet.
 type Look = metric.Look
 
-// Judgement is what a look came to.
+// Judgement is the result of a look.
 type Judgement struct {
 	Outcome search.Outcome
 	// Invalid says why the measurement cannot be judged; "" when it can.
@@ -28,13 +28,13 @@ type Judgement struct {
 	Margins []search.Margin
 }
 
-// JudgeComparison says what a comparison came to so far: run holds the rounds
+// JudgeComparison says the result of a comparison so far: run holds the rounds
 // that both servers have, and how it was run with the look that is held now.
 type JudgeComparison func(c *plan.Compare, run *metric.Run) ComparisonJudgement
 
-// ComparisonJudgement is what a look at a comparison came to.
+// ComparisonJudgement is the result of a look at a comparison.
 type ComparisonJudgement struct {
-	// More says that it is inconclusive and that further rounds may settle it.
+	// More reports that the result is inconclusive and that further rounds may settle it.
 	More    bool
 	Outcome string
 }

@@ -72,7 +72,7 @@ func (r *runner) lost(found *metric.ServerRun, t *Target, err error) {
 	found.Error, found.Log = r.secrets.Text(found.Error), r.secrets.Text(found.Log)
 }
 
-// another is the key by which a server that was started anew is not the one
+// another is the key by which a server that was restarted is not the one
 // that was there before; "".
 func another(before, after metric.Fingerprint) string {
 	for _, key := range before.Keys() {
@@ -83,8 +83,8 @@ func another(before, after metric.Fingerprint) string {
 	return ""
 }
 
-// redacted is a fingerprint without the plan's secrets, which may be names of flags
-// and variables too. Of several such names nothing is lost: their values stand together.
+// redacted is a fingerprint without the plan's secrets, which may also be in the names of flags and
+// variables. If several names become equal, their values are kept together.
 func (r *runner) redacted(f metric.Fingerprint) metric.Fingerprint {
 	out := metric.Fingerprint{}
 	for _, key := range f.Keys() {

@@ -76,7 +76,7 @@ func (r *runner) looks(c Case) []plan.Look {
 	return r.Plan.Looks(c.Workload, c.Load, c.Level)
 }
 
-// decides holds a planned look, and says whether the level goes on.
+// decides holds a planned look, and reports whether the level goes on.
 func (s *series) decides(at plan.Look, last bool) (on bool) {
 	l, look := s.level, metric.Look{Requests: at.Requests, Planned: at.Planned, Spent: at.Spent}
 	if s.Level.Duration > 0 {
@@ -118,7 +118,7 @@ func (s *series) decides(at plan.Look, last bool) (on bool) {
 	return true
 }
 
-// affords says whether there is time to extend the level. Of what a short
+// affords reports whether there is time to extend the level. Of what a short
 // budget sheds, extension is the first: the cases that are still to come, and
 // the time that searches were promised, go before it.
 func (s *series) affords(at plan.Look) bool {

@@ -88,7 +88,7 @@ func (w *window) rates() []load.Stage {
 // beforehand.
 const warmupPrompts = 100
 
-// cold says whether the window has no warm-up.
+// cold reports whether the window has no warm-up.
 func (w *window) cold() bool {
 	if w.replay != nil {
 		return w.replay.Warm == 0
@@ -141,7 +141,7 @@ func (w *window) next(health *func() metric.Health, begin time.Duration) {
 	})
 }
 
-// warmed says whether the warm-up is over with a request, so long after its beginning.
+// warmed reports whether the warm-up is over with a request, so long after its beginning.
 func (w *window) warmed(turn load.Turn, after time.Duration) bool {
 	if w.replay != nil {
 		return turn.Order == w.replay.Warm-1

@@ -16,7 +16,7 @@ type place struct {
 
 func placeOf(c Case) place { return place{c.Workload, c.Level.Name} }
 
-// has says whether the side has cases at some of the places.
+// has reports whether the side has cases at some of the places.
 func (x *side) has(places []place) bool {
 	return slices.ContainsFunc(x.cases, func(c Case) bool { return slices.Contains(places, placeOf(c)) })
 }

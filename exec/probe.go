@@ -169,7 +169,7 @@ func (h *hunt) samples(p search.Probe) (s *series, lost error) {
 	return s, lost
 }
 
-// cutShort words what a probe came to whose last round did not end.
+// cutShort words the result of a probe whose last round did not end.
 func (h *hunt) cutShort(s *series, r *search.Result) {
 	if len(s.level.Rounds) == 0 {
 		return // the run ended before it began

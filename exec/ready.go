@@ -31,7 +31,7 @@ func (rd *round) prepare(phase metric.Phase, from, n int) {
 	}
 }
 
-// wants says whether a prompt is still to be made: it is not there yet, and there is such
+// wants reports whether a prompt is still to be made: it is not there yet, and there is such
 // a request.
 func (rd *round) wants(phase metric.Phase, order int) bool {
 	_, ok := rd.ready[turnID{phase, order}]
@@ -69,7 +69,7 @@ func (l *lot) with(p client.Prompt, output int) client.Request {
 	return r
 }
 
-// connecting is how long connections may take to be opened beforehand.
+// connecting is the time in which connections may be opened in advance.
 const connecting = 5 * time.Second
 
 // connect has connections open for n requests that are due at once.

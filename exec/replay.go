@@ -40,13 +40,13 @@ type replay struct {
 // scaled is a recorded time in that of the replay.
 func (r *replay) scaled(d time.Duration) time.Duration { return time.Duration(float64(d) / r.speed) }
 
-// follows says whether a row waits for another one of the replay, and which.
+// follows reports whether a row waits for another one of the replay, and which.
 func (r *replay) follows(i int) (parent int, ok bool) {
 	parent = r.rows.Rows[r.first+i].Parent - r.first
 	return parent, parent >= 0
 }
 
-// recorded is what is known of the request of a turn; nil: there is none.
+// recorded is what is known of the request of a turn; nil if there is none.
 func (r *replay) recorded(phase metric.Phase, order int) *Recorded {
 	i := r.Index(phase, order)
 	if i < 0 {

@@ -127,7 +127,7 @@ func (r *runner) halt(why string, grace time.Duration) {
 	}
 }
 
-// check sees interrupts, and says whether something may still be started.
+// check sees interrupts, and reports whether something may still be started.
 func (r *runner) check() bool {
 	if r.ctx.Err() != nil {
 		r.halt(StoppedInterrupted, 0)
@@ -162,7 +162,7 @@ func (r *runner) until(done func() bool) {
 	}
 }
 
-// wait lets something happen, and says whether anything can.
+// wait lets something happen, and reports whether anything can.
 func (r *runner) wait() bool {
 	if r.yield != nil {
 		r.yield()

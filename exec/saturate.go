@@ -133,8 +133,9 @@ func (s *saturation) joins(had int) {
 	for i := range more {
 		id := turnID{metric.Filler, s.order}
 		if l, nth := s.of(id.phase, id.order); !l.workload.Output.Natural {
-			// The nearest to their end first: while the others' prompts are read, they end and
-			// are followed. The other way round they would all be as far once that is over.
+			// Begin with the requests that are nearest to their end: while the prompts of the
+			// others are read, these end and are replaced. In the other order all requests would be
+			// equally far once the prompts are read.
 			s.before[id] = int(float64(l.lengths.At(id.phase, nth)) * (float64(more-i) - 0.5) / float64(more))
 		}
 		s.next(had + i)

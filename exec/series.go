@@ -157,7 +157,7 @@ func (s *series) given() []int {
 	return out
 }
 
-// play adds rounds of so many measured requests each. It says whether all of
+// play adds rounds of so many measured requests each. It reports whether all of
 // them came to their end; lost is why the server is gone.
 func (s *series) play(due []int) (ended bool, lost error) {
 	l := s.level
@@ -190,7 +190,7 @@ func (s *series) play(due []int) (ended bool, lost error) {
 }
 
 // round adds a round of n measured requests to the level, of so many in all.
-// It says whether it was disturbed and is to be measured again: that is
+// It reports whether it was disturbed and is to be measured again: that is
 // decided by what the generator knows of itself, before anything is judged.
 func (s *series) round(n, of int) (again bool) {
 	s.warm()
@@ -217,7 +217,7 @@ func (s *series) round(n, of int) (again bool) {
 }
 
 // window plays one window of so many measured requests in each of its parts, and
-// adds them to the level as rounds. It says whether it came to its end.
+// adds them to the level as rounds. It reports whether it came to its end.
 func (s *series) window(due []int) (ended bool, lost error) {
 	l := s.level
 	if !s.check() {
@@ -291,7 +291,7 @@ func (s *series) newRound(due []int) *round {
 	return rd
 }
 
-// voids says whether a round that was disturbed is measured again, where there
+// voids reports whether a round that was disturbed is measured again, where there
 // is time.
 func (s *series) voids(rd *round, of int) bool {
 	if !rd.out.Complete || rd.lost != nil || !s.check() || s.sheds && s.tight(s.level) {
@@ -300,7 +300,7 @@ func (s *series) voids(rd *round, of int) bool {
 	return measuredAgain(s.level.Disturbed(rd.out), len(s.level.Voided), of)
 }
 
-// measuredAgain says whether a disturbed round of so many is measured again, after
+// measuredAgain reports whether a disturbed round of so many is measured again, after
 // so many others were.
 func measuredAgain(d metric.Disturbance, voided, of int) bool {
 	return d != metric.Disturbance{} && voided < metric.MostVoided(of)

@@ -126,7 +126,7 @@ func (t *turns) startAll() bool {
 	return true
 }
 
-// apart says whether no two of the servers are given the same GPU. Those that count GPUs get ones that
+// apart reports whether no two of the servers are given the same GPU. Those that count GPUs get ones that
 // nobody holds; one that takes all, or that runs here and says nothing of them, takes those of others.
 func apart(sides []*side) bool {
 	seen := map[string]bool{}
@@ -153,7 +153,7 @@ func apart(sides []*side) bool {
 	return all == 0 || all == 1 && some == 0
 }
 
-// launched starts the server of a side, and says whether it is ready.
+// launched starts the server of a side, and reports whether it is ready.
 func (t *turns) launched(x *side) bool {
 	if x.found == nil {
 		x.found = &metric.ServerRun{Address: x.server.Address(), Declared: t.redacted(x.server.Declared())}

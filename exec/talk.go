@@ -42,7 +42,7 @@ func (rd *round) say(t *talk, phase metric.Phase, at time.Duration) {
 	rd.fly(load.Turn{Slot: t.slot, Phase: phase, Order: t.number}, at, t.prompt, t)
 }
 
-// goesOn makes the prompt of the turn after one that ended, and says whether there
+// goesOn makes the prompt of the turn after one that ended, and reports whether there
 // is one: the conversation is over with its last turn, or when one failed.
 func (rd *round) goesOn(f *flight) bool {
 	t := f.talk

@@ -152,7 +152,7 @@ func (t *turns) planned() int {
 	return 2
 }
 
-// affords says whether there is time for as many rounds again.
+// affords reports whether there is time for as many rounds again.
 func (t *turns) affords() bool {
 	if !t.check() {
 		return false
@@ -173,7 +173,7 @@ func (t *turns) note(text string) {
 	}
 }
 
-// play plays rounds until so many are complete, and says whether nothing ended
+// play plays rounds until so many are complete, and reports whether nothing ended
 // them early. A short budget sheds rounds, down to fewestRounds.
 func (t *turns) play(until int, sheds bool) bool {
 	block := 1
@@ -198,7 +198,7 @@ func (t *turns) play(until int, sheds bool) bool {
 }
 
 // round plays a round: the legs of every case, and once more those of the cases
-// that were disturbed. It says whether all went well.
+// that were disturbed. It reports whether all went well.
 func (t *turns) round(until int, sheds bool) (ok bool) {
 	sides := slices.Clone(t.sides)
 	if t.rounds%2 == 1 {
@@ -245,7 +245,7 @@ func (t *turns) inTurns(sides []*side, only []place) bool {
 	return true
 }
 
-// short says whether the budget leaves too little for the next rounds.
+// short reports whether the budget leaves too little for the next rounds.
 func (t *turns) short(rounds int) bool {
 	if t.deadline == 0 {
 		return false
@@ -255,7 +255,7 @@ func (t *turns) short(rounds int) bool {
 }
 
 // leg runs one round of some cases on one server, which it starts if it is not
-// running. It says whether all went well.
+// running. It reports whether all went well.
 func (t *turns) leg(x *side, only []place) bool {
 	if !t.check() {
 		return false
@@ -309,7 +309,7 @@ func (t *turns) begin(x *side, i int) int {
 	return due
 }
 
-// end notes what a leg of one case came to. It says whether all went well.
+// end notes what a leg of one case came to. It reports whether all went well.
 func (t *turns) end(x *side, i int, ended bool, lost error) bool {
 	t.done(x.series[i].level)
 	if lost != nil {
@@ -320,7 +320,7 @@ func (t *turns) end(x *side, i int, ended bool, lost error) bool {
 
 // legs runs one round of some cases on both servers at the same time, case by
 // case, and ends the servers. They are started one after the other: none is
-// under load while another starts. It says whether all went well.
+// under load while another starts. It reports whether all went well.
 func (t *turns) legs(sides []*side, only []place) bool {
 	sides = slices.DeleteFunc(slices.Clone(sides), func(x *side) bool { return !x.has(only) })
 	most := 0
@@ -450,8 +450,8 @@ func (t *turns) conclude(cases int) {
 	}
 }
 
-// Legs is how many times a run of the plan begins the level: once, or in a
-// comparison once for each of its rounds. beside says that two of them run at a time.
+// Legs is how often a run of the plan begins the level: once, or in a comparison once a round.
+// beside reports that two of them run at a time.
 func Legs(p *plan.Plan, c Case) (n int, beside bool) {
 	for _, g := range plan.Groups(p) {
 		if slices.Contains(g.Servers, c.Server) && slices.Contains(g.Workloads(p), c.Workload) {

@@ -16,7 +16,7 @@ type Answer struct {
 	Item string `json:"item,omitempty"`
 }
 
-// Found says whether an answer has what its request asked for.
+// Found reports whether an answer has what its request asked for.
 type Found string
 
 const (
@@ -64,8 +64,8 @@ func (s *Sample) Says(def Def) Found {
 	return found
 }
 
-// answerValue is the observation of a metric of natural answers: 1 or 0 of one that is
-// yes or no.
+// answerValue is the observation of a metric of natural answers; 1 or 0 for a metric that is yes or
+// no.
 func (s *Sample) answerValue(name string) (v float64, ok bool) {
 	if name == "answer_tokens" {
 		if s.Answer == nil || s.Failure != nil || s.Usage == nil {
@@ -81,7 +81,7 @@ func (s *Sample) answerValue(name string) (v float64, ok bool) {
 	return map[Found]float64{Yes: 1}[found], found != Unasked
 }
 
-// Bad says whether the request counts against a metric of answers.
+// Bad reports whether the request counts against a metric of answers.
 func (s *Sample) Bad(def Def) bool {
 	found := s.Says(def)
 	return found == Yes && def.Better == LowerIsBetter || found == No && def.Better == HigherIsBetter

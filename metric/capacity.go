@@ -26,7 +26,7 @@ type Capacity struct {
 	Pass int `json:"pass"`
 	Fail int `json:"fail"`
 	// Crossing estimates where the first threshold is met, within Low and High;
-	// an estimate, never a bound. 0: there is none; High 0: open above.
+	// an estimate, never a bound. 0 if there is none; High 0: open above.
 	Crossing     float64 `json:"crossing,omitempty"`
 	CrossingLow  float64 `json:"crossing_low,omitempty"`
 	CrossingHigh float64 `json:"crossing_high,omitempty"`
@@ -37,8 +37,8 @@ type Capacity struct {
 	AtFail  string `json:"at_fail,omitempty"`
 	// NonMonotone lists certified passes above certified fails: [fails, passes].
 	NonMonotone [][2]int `json:"non_monotone,omitempty"`
-	// Confirmed: Pass passed again on samples that share no request with those
-	// that first certified it.
+	// Confirmed: Pass passed again, on samples that share no request with those that first
+	// certified it.
 	Confirmed bool            `json:"confirmed"`
 	Probes    []CapacityProbe `json:"probes"`
 	Spent     time.Duration   `json:"spent_ns"` // of the search; fixed levels are not in it
@@ -97,8 +97,8 @@ type Look struct {
 	// Spent is the share of the error that may be spent up to this look, in (0, 1]; 0: at
 	// this one a Planned-th part of it.
 	Spent float64 `json:"spent,omitempty"`
-	// Outcome is what came of it ("pass", "fail", "inconclusive"); "" for a
-	// look that is left to the end of the run.
+	// Outcome is "pass", "fail" or "inconclusive"; "" for a look that is left to the end of the
+	// run.
 	Outcome string `json:"outcome,omitempty"`
 }
 
@@ -203,7 +203,7 @@ func (c Capacity) Estimate() string {
 	return strconv.FormatFloat(c.Crossing*cmp.Or(c.Step, 1), 'g', 3, 64)
 }
 
-// particulars are what Words adds to the load itself.
+// particulars are the words that Words adds to the load itself.
 func (c Capacity) particulars() string {
 	at := c.Amount
 	var b strings.Builder
@@ -232,7 +232,7 @@ func (c Capacity) particulars() string {
 // Load is level n in units of Over.
 func (c Capacity) Load(n int) float64 { return float64(n) * cmp.Or(c.Step, 1) }
 
-// Probed says whether a level is that of a probe.
+// Probed reports whether a level is that of a probe.
 func (c Capacity) Probed(p CapacityProbe, l *Level) bool {
 	if l.Speedup > 0 {
 		return c.Over == Speedup && math.Abs(l.Speedup-c.Load(p.N)) < c.Load(1)/2

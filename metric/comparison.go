@@ -46,8 +46,8 @@ type Leg struct {
 type Start struct {
 	At    time.Duration `json:"at_ns"`    // offset of the moment at which it was launched
 	Ready time.Duration `json:"ready_ns"` // and of that at which it was ready
-	// GPUs are those that it was told to use in a comparison side by side, as
-	// the plan names them; nil: not in one.
+	// GPUs are the GPUs that the server used in a comparison side by side, as the plan names them;
+	// nil if it was in none.
 	GPUs []string `json:"gpus,omitempty"`
 	// Cold is the time to the first token of the first request that it ever
 	// completed, and ColdEnd that to its end: what later requests do not meet.

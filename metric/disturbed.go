@@ -126,6 +126,6 @@ func (r *Round) spread() float64 {
 	return (last - first).Seconds()
 }
 
-// MostVoided is how many of so many rounds may be measured again because they
-// were disturbed: a third, and one where there are fewer than three.
+// MostVoided is the largest number of rounds that may be measured again because they were
+// disturbed, given the number of rounds: a third, and one of fewer than three.
 func MostVoided(rounds int) int { return max(rounds/3, 1) }

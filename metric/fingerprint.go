@@ -86,7 +86,7 @@ func (f Fingerprint) Keys() []string {
 	return keys
 }
 
-// Differs says whether two values of a key are those of different servers, and
+// Differs reports whether two values of a key are those of different servers, and
 // not of two starts of one, or unknown.
 func Differs(key, a, b string) bool {
 	fact, _ := FactOf(key)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Window says over what time the level-wide rates are taken. Latencies are
-// those of every measured request under either.
+// Window is the time over which the level-wide rates are taken. Latencies are those of every
+// measured request under either.
 type Window string
 
 const (
@@ -167,7 +167,7 @@ func (st Stretch) adds(name string, s *Sample, perChunk float64, good func(*Samp
 	return v, true
 }
 
-// counts says whether what the request produced was of use: it completed, or
+// counts reports whether what the request produced was of use: it completed, or
 // was cut off by us.
 func (s *Sample) counts() bool { return s.Completed() || s.Canceled() }
 

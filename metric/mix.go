@@ -23,8 +23,8 @@ func AtOnce(n int, share float64) int {
 // AtOnce is how many requests of the level are in flight, or sent at once.
 func (l *Level) AtOnce() int { return AtOnce(l.N, l.Share) }
 
-// OfParts says whether a part of a mix has a metric of its own: not what the server or
-// its price tell, nor what is of the slots, which the parts share.
+// OfParts reports whether a part of a mix has its own value of a metric. It has none of what the
+// server reports, of prices, and of the slots, which all parts share.
 func OfParts(d Def) bool {
 	return d.Source == Client && d.Name != "synchrony" && d.Name != "scaling_efficiency"
 }

@@ -51,13 +51,11 @@ type Trend struct {
 	Level    string `json:"level"` // as the plan names it; "capacity" of a limit
 	Metric   string `json:"metric"`
 	Stat     string `json:"stat,omitempty"` // "p95"; "" for a metric of a level
-	// Asked tells what was sent, as a digest: a workload that changed is
-	// another one, and begins another series.
+	// Asked is a digest of what was sent: a workload that changed begins another series.
 	Asked string `json:"asked,omitempty"`
 }
 
-// Pin is somebody's word that a night is what later ones are held against:
-// what changed there was accepted.
+// Pin accepts what changed in a night: later nights are compared with it.
 type Pin struct {
 	Run string    `json:"run"`
 	At  time.Time `json:"at"`

@@ -167,10 +167,9 @@ const SaturationName = "saturation"
 // saturatedBlocks is into how many parts the window of a saturation is cut.
 const saturatedBlocks = 10
 
-// RequestsPerBlock is how many requests a second the level's output tokens stand
-// for, when an answer has so many, in parts of its window. Tokens that were
-// streamed are counted, not requests that completed, which come in waves. nil:
-// nothing came.
+// RequestsPerBlock is the rate of requests, per second and in parts of the window, that the level's
+// output tokens stand for if an answer has so many. Streamed tokens are counted, not completed
+// requests, which come in waves. nil: nothing came.
 func (l *Level) RequestsPerBlock(answer float64) []float64 {
 	var out []float64
 	for _, r := range l.Rounds {
@@ -206,7 +205,7 @@ func (l *Level) AnsweredAtOnce() float64 {
 	return float64(answering) / float64(length)
 }
 
-// OfRates says whether only an open loop has the metric.
+// OfRates reports whether only an open loop has the metric.
 func OfRates(name string) bool {
 	return name == "offered_rate" || name == "in_flight" || name == "backlog_growth" || name == "recovery"
 }
@@ -254,14 +253,14 @@ func ofLevels(name string) bool {
 	return false
 }
 
-// OfStages says whether a stage has the metric.
+// OfStages reports whether a stage has the metric.
 func OfStages(name string) bool { return !ofLevels(name) && name != "offered_rate" }
 
 // again is how many good requests in a row say that a server has recovered.
 const again = 10
 
-// Recovery is how long after the beginning of the stage's round requests were good again:
-// until the first of ten in a row was due, or of all that were left.
+// Recovery is the time from the beginning of the stage's round until requests were good again:
+// until the first of ten good requests in a row was due (or of all that were left).
 func (r *Round) Recovery(good func(*Sample) bool) Value {
 	measured := r.MeasuredSamples()
 	slices.SortFunc(measured, func(a, b *Sample) int { return cmp.Compare(a.Scheduled, b.Scheduled) })
@@ -277,8 +276,8 @@ func (r *Round) Recovery(good func(*Sample) bool) Value {
 	return None("requests were not good again")
 }
 
-// MostLag is what the 99th percentile of the lag of an open loop's requests may
-// be, beside a share of the median TTFT; later, the load was not the declared one.
+// MostLag is the largest allowed 99th percentile of the lag of an open loop's requests, beside a
+// share of the median TTFT. Beyond it the load was not the declared one.
 const (
 	MostLag  = 20 * time.Millisecond
 	lagShare = 0.10

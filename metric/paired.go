@@ -12,7 +12,7 @@ type PairedAnswers struct {
 	// control was to answer twice, in other batches.
 	Due   int `json:"due"`
 	Again int `json:"again"`
-	// Unscored is why the control tells of no given text how likely it is; "" where it
+	// Unscored is the reason why the control does not report how likely a given text is; "" if it
 	// does.
 	Unscored string       `json:"unscored,omitempty"`
 	Pairs    []AnswerPair `json:"pairs"`
@@ -39,8 +39,8 @@ type PairedAnswer struct {
 	Empty   bool   `json:"empty,omitempty"`   // nothing was said, no reasoning either
 	Repeats bool   `json:"repeats,omitempty"` // likewise
 	Invalid bool   `json:"invalid,omitempty"` // likewise
-	// Loss is its negative log-likelihood by the control in nats, of all Scored tokens
-	// together, by the control's tokenizer; Scored 0: it is not known.
+	// Loss is the negative log-likelihood of the answer by the control, in nats, summed over Scored
+	// tokens of the control's tokenizer. Scored 0: not known.
 	Loss   float64 `json:"loss_nats"`
 	Scored int     `json:"scored"`
 	// Gap is how far its own server's log-probabilities of its tokens lie from the
@@ -50,19 +50,19 @@ type PairedAnswer struct {
 	// Agrees is the share of it and the control's first answer, of the longer one, before
 	// their first difference, in characters; of the control's first itself 0.
 	Agrees float64 `json:"agrees"`
-	// Stops says that it ends where the answer it is held against, which begins like it,
-	// goes on: the candidate's and the control's second against the control's first, and
-	// that against the candidate's.
+	// Stops reports that the answer ends where the one that it is compared with, which begins like
+	// it, goes on. The candidate's answer and the control's second one are compared with the
+	// control's first, and that one with the candidate's.
 	Stops bool `json:"stops,omitempty"`
 	// Text is what was said, reasoning included. It is kept in a file of its own, and
 	// empty where that is not there.
 	Text string `json:"-"`
 }
 
-// Long says whether it has more tokens than were asked for: it is not read then.
+// Long reports whether the answer has more tokens than were asked for; it is then not read.
 func (a *PairedAnswer) Long() bool { return a.Tokens > a.Asked }
 
-// Readable says whether there is anything that a control could read.
+// Readable reports whether there is anything that a control could read.
 func (a *PairedAnswer) Readable() bool {
 	return a.Failure == "" && !a.Empty && !a.Long()
 }
@@ -104,7 +104,7 @@ func agree(a, b string) float64 {
 	return float64(n) / float64(longer)
 }
 
-// stopsIn says whether a ends within b.
+// stopsIn reports whether a ends within b.
 func (a *PairedAnswer) stopsIn(b *PairedAnswer) bool {
 	return a.Failure == "" && b.Failure == "" && len(a.Text) < len(b.Text) && strings.HasPrefix(b.Text, strings.TrimRightFunc(a.Text, unicode.IsSpace))
 }

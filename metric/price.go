@@ -28,8 +28,7 @@ func (l *Level) CacheHitRate(samples []*Sample) (v Value, told bool) {
 	return v, false
 }
 
-// accepted is accept_rate or accept_length: by the server's counters, or the
-// mean of what it tells of its last batches.
+// accepted is accept_rate or accept_length, by the server's counters, else the mean of its gauge.
 func (l *Level) accepted(name string) Value {
 	// A server that speculates tells a mean above zero, where it tells means.
 	if g, why := l.Gauge(name); why == "" && g.Mean > 0 {
@@ -53,7 +52,7 @@ func (l *Level) accepted(name string) Value {
 }
 
 // AcceptRateAt is the share of drafts whose token at each position was
-// accepted; empty where the server does not tell by position.
+// accepted; empty if the server does not report by position.
 func (l *Level) AcceptRateAt() []float64 {
 	drafts := l.Added(Drafts)
 	if !drafts.OK || drafts.V <= 0 {

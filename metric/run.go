@@ -56,16 +56,15 @@ type ServerRun struct {
 	// Declared is what the plan says of it, by the same kind of keys: "engine",
 	// "flags.max-model-len". nil: not recorded.
 	Declared Fingerprint `json:"declared,omitempty"`
-	// Starts of the server, in order; more than one where a comparison starts
-	// it anew.
+	// Starts are the starts of the server, in order; more than one if a comparison restarts it.
 	Starts []Start `json:"starts,omitempty"`
 	// Error is why the server could not be measured (it did not start, never
 	// got ready, died, or was another one at the end); "" when it could.
 	Error string `json:"error,omitempty"`
-	// EndUnknown is why nothing tells whether it was the same server at the end; ""
-	// where it was.
+	// EndUnknown is the reason why it is not known whether the server was the same at the end; ""
+	// if it is known.
 	EndUnknown string `json:"end_unknown,omitempty"`
-	// Log is the tail of its log when Error is set. Foreign text.
+	// Log is the tail of the server's log if Error is set. Foreign text.
 	Log string `json:"log,omitempty"`
 }
 
@@ -96,11 +95,11 @@ func (k LoadKind) Searched() string {
 	return string(k)
 }
 
-// Windowed says whether rounds are consecutive parts of one window, without a drain
+// Windowed reports whether rounds are consecutive parts of one window, without a drain
 // between them, and requests due at times of their own.
 func (k LoadKind) Windowed() bool { return k == OpenLoop || k == Users }
 
-// Steady says whether the level has one rate from its beginning to its end, which a
+// Steady reports whether the level has one rate from its beginning to its end, which a
 // server sustains or does not: it is no stage, and no replay.
 func (l *Level) Steady() bool { return l.Kind == OpenLoop && l.Stage == nil && l.Speedup == 0 }
 
@@ -124,12 +123,11 @@ type Level struct {
 	N        int      `json:"n"`              // slots, or requests of a burst; at least 1; 0 of an open loop
 	Rate     float64  `json:"rate,omitempty"` // of an open loop: requests per second; else 0
 	Cut      Cut      `json:"cut,omitempty"`  // of an open loop
-	// Of is the mix that a part belongs to, and Share its share of the requests, in (0, 1];
-	// "" and 0: the level stands alone. Its rounds, which the mix sent, are not recorded
-	// twice: see Divide.
+	// Of is the mix that a part belongs to, and Share its share of the requests, in (0, 1]. "" and
+	// 0: the level belongs to no mix. The rounds of a part are not recorded again, see Divide.
 	Of    string  `json:"of,omitempty"`
 	Share float64 `json:"share,omitempty"`
-	// Parts are those of a mix; nil: it is none.
+	// Parts are the parts of a mix; nil if the level is not one.
 	Parts []*Level `json:"-"`
 	// Stage is what a level has that is a part of a window; nil: it is none. Its rounds
 	// are parts of windows that begin with other stages.
@@ -206,7 +204,7 @@ type Round struct {
 	Health Health  `json:"health"`
 	// Leg is set when the round took turns with those of another server.
 	Leg *Leg `json:"leg,omitempty"`
-	// Telemetry is what the server told of itself; nil: it was not asked.
+	// Telemetry is what the server reported of itself; nil: it was not asked.
 	Telemetry *Telemetry `json:"telemetry,omitempty"`
 	// Samples holds every request of the round, warm-up and filler included,
 	// in order of completion; of a round that is Stored none.
@@ -305,8 +303,8 @@ type Asked struct {
 	Mix string `json:"mix,omitempty"`
 }
 
-// Digest is twelve hexadecimal digits that tell a from any other, and the same
-// for every version of tokgate that knows the fields that are set.
+// Digest is twelve hexadecimal digits that identify a. Every version of tokgate that knows the
+// fields that are set computes the same.
 func (a Asked) Digest() string {
 	raw, _ := json.Marshal(a) // never fails: numbers and strings
 	sum := sha256.Sum256(raw)
@@ -340,7 +338,7 @@ func (a Asked) Differs(b Asked) []string {
 	return out
 }
 
-// Server is the record of the server at that address; nil: there is none.
+// Server is the record of the server at that address; nil if there is none.
 func (r *Run) Server(address string) *ServerRun {
 	for _, s := range r.Servers {
 		if s != nil && s.Address == address {

@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 )
 
-// Said is what a server answered to one request: of a natural answer, secrets taken
-// out. Calls hold what the model wrote, valid or not. All of it is foreign text.
+// Said is a server's answer to one request, kept for natural answers, without secrets. Calls hold
+// what the model wrote, valid or not. All of it is foreign text.
 type Said struct {
 	Text      string     `json:"text,omitempty"` // what a reader sees
 	Reasoning string     `json:"reasoning,omitempty"`

@@ -14,7 +14,7 @@ type Phase string
 const (
 	// Warmup requests prepare the server; they are never judged.
 	Warmup Phase = "warmup"
-	// Measured requests are due by the plan; each is judged.
+	// Measured requests are due by the plan, and judged.
 	Measured Phase = "measured"
 	// Filler requests keep the load up while the last measured ones finish;
 	// they are never judged.
@@ -66,8 +66,8 @@ type Sample struct {
 
 	Turn int `json:"turn,omitempty"` // of a conversation, from 1; 0: of none
 	Row  int `json:"row,omitempty"`  // of the data set, from 1; 0: of none
-	// Shared is the share of the prompt, from its beginning, that earlier requests may
-	// have begun with too, at most: what of it a cache can hold.
+	// Shared is the largest share of the prompt, from its beginning, that a cache can hold: that of
+	// earlier requests that begin alike.
 	Shared float64 `json:"shared,omitempty"`
 
 	// RetryAfter is how long a failed request's answer asked to wait, at most
@@ -83,8 +83,8 @@ type Usage struct {
 	Input  int `json:"input"`
 	Output int `json:"output"`
 	Cached int `json:"cached"` // prompt tokens from a cache; -1: not told
-	// Hidden are tokens of Output that the server tells as reasoning and did not send.
-	// They came before the first chunk, so that FirstTokens holds them.
+	// Hidden counts the tokens of Output that the server reports as reasoning but did not send.
+	// They came before the first chunk, so FirstTokens includes them.
 	Hidden int `json:"hidden,omitempty"`
 }
 
@@ -114,10 +114,10 @@ type Failure struct {
 	Message string      `json:"message"`
 }
 
-// Completed says whether the request ended as it should.
+// Completed reports whether the request ended as it should.
 func (s *Sample) Completed() bool { return s.Failure == nil }
 
-// Canceled says whether the run itself gave the request up: it is then neither
+// Canceled reports whether the run itself gave the request up: it is then neither
 // completed nor failed.
 func (s *Sample) Canceled() bool { return s.Failure != nil && s.Failure.Kind == FailCanceled }
 
@@ -218,7 +218,7 @@ func (s *Sample) Streamed() (tokens int, took time.Duration) {
 	return max(s.Usage.Output-max(s.FirstTokens, 1), 0), max(s.Last-s.First, 0)
 }
 
-// OneChunk says whether a completed answer has no time between two chunks, so that
+// OneChunk reports whether a completed answer has no time between two chunks, so that
 // no metric of its stream has a value, neither good nor bad.
 func (s *Sample) OneChunk() bool {
 	tokens, took := s.Streamed()

@@ -92,13 +92,13 @@ func (s Stat) String() string {
 	return ""
 }
 
-// Exact says whether the statistic describes the requests that were sent, and
+// Exact reports whether the statistic describes the requests that were sent, and
 // claims nothing about others.
 func (s Stat) Exact() bool {
 	return s.Kind == Min || s.Kind == Max || s.Kind == Every || s.Kind == Observed
 }
 
-// IsShare says whether the statistic is a share of the requests.
+// IsShare reports whether the statistic is a share of the requests.
 func (s Stat) IsShare() bool { return s.Kind == Rate || s.Kind == Share || s.Kind == Observed }
 
 // UnitOf is the unit of a statistic of the metric: its own, but for a share of

@@ -132,11 +132,10 @@ func (l *Level) Due() int {
 	return n
 }
 
-// Of returns the distribution of a PerRequest or PerGap metric over samples.
-// Percentiles of a PerRequest metric speak of every request; those of a PerGap
-// metric of every gap, a failed request counting as one worst gap. Requests
-// that the run gave up itself say nothing. A value that is negative, NaN or infinite
-// comes from a broken clock or record and is none.
+// Of returns the distribution of a PerRequest or PerGap metric over samples. Percentiles of a
+// PerRequest metric cover every request; those of a PerGap metric cover every gap, and a failed
+// request counts as one worst gap. Requests that the run itself gave up are left out. A negative,
+// NaN or infinite value comes from a broken clock or record and is no value.
 func Of(def Def, samples []*Sample) Distribution {
 	d := Distribution{Better: def.Better}
 	if def.Scope == PerGap {
@@ -155,7 +154,7 @@ func Of(def Def, samples []*Sample) Distribution {
 	return d
 }
 
-// speaksOf says whether the metric is one of such requests at all.
+// speaksOf reports whether the metric is one of such requests at all.
 func (d Def) speaksOf(s *Sample) bool {
 	switch d.Name {
 	case "ttft_turn_1":
@@ -166,7 +165,7 @@ func (d Def) speaksOf(s *Sample) bool {
 	return true
 }
 
-// OfTurns says whether only conversations have the metric.
+// OfTurns reports whether only conversations have the metric.
 func OfTurns(name string) bool { return name == "ttft_turn_1" || name == "ttft_later" }
 
 // add adds what one request shows of a metric.

@@ -34,8 +34,8 @@ type Telemetry struct {
 	Missing map[string]string `json:"missing,omitempty"`
 }
 
-// The counters of Telemetry.Added. Those of one pair are differences between
-// the same two readings, so that their quotient is that of the window.
+// The counters of Telemetry.Added. Those of one pair are differences between the same two readings,
+// so their quotient is the value of the window.
 const (
 	Preempted       = "preemptions"
 	CacheQueries    = "cache_queries" // prompt tokens looked up in the prefix cache
@@ -156,8 +156,7 @@ func (g Gauge) merge(o Gauge) Gauge {
 // its upper bound included.
 type Histogram struct {
 	Bounds []float64 `json:"bounds,omitempty"` // upper ones, ascending, finite
-	// Counts has one more element than Bounds: the last counts what lies above
-	// them all.
+	// Counts has one more element than Bounds: the last one counts observations above all bounds.
 	Counts []float64 `json:"counts"`
 	Sum    float64   `json:"sum"`
 }
@@ -231,7 +230,7 @@ func (h Histogram) Percentile(p float64) (estimate, low, high float64, ok bool) 
 	return low, low, math.Inf(1), true // counts that are no whole numbers
 }
 
-// sound says whether it could have been counted: a record may hold anything.
+// sound reports whether it could have been counted: a record may hold anything.
 func (h Histogram) sound() bool {
 	return len(h.Counts) == len(h.Bounds)+1 && slices.IsSorted(h.Bounds) && !slices.ContainsFunc(h.Counts, func(c float64) bool { return !(c >= 0) || c > 1e18 })
 }
@@ -337,7 +336,7 @@ func (l *Level) Histogram(name string) (h Histogram, why string) {
 	return h, ""
 }
 
-// Added is a counter's increase over the windows of the level's rounds.
+// Added is the increase of a counter over the windows of the level's rounds.
 func (l *Level) Added(name string) Value {
 	sum := 0.0
 	why := l.told(name, func(t *Telemetry) bool {

@@ -27,8 +27,8 @@ func (p *Plan) Stores(w *Workload) Store {
 	return StoreNone
 }
 
-// judgesAnswers says whether a score, a threshold, a good block or a comparison of the
-// plan asks what the answers of w say.
+// judgesAnswers reports whether a score, a threshold, a good block or a comparison of the plan
+// judges what the answers of w say.
 func (p *Plan) judgesAnswers(w *Workload) bool {
 	asks := func(t *Threshold) bool { return t.Metric.OfAnswers }
 	return w.Score != nil || slices.ContainsFunc(w.Good, asks) ||

@@ -41,8 +41,7 @@ func Apart(changed []string, control, candidate *metric.ServerRun) []Difference 
 	return out
 }
 
-// Unnamed says which of the differences changed does not allow; "" when there
-// is none.
+// Unnamed lists the differences that changed does not allow; "" if there are none.
 func Unnamed(changed []string, differences []Difference) string {
 	var more []string
 	keys := slices.Clone(changed)

@@ -12,7 +12,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Restart says when a comparison starts a server anew.
+// Restart says when a comparison restarts a server.
 type Restart string
 
 const (
@@ -115,13 +115,13 @@ func (c *Compare) Workloads(p *Plan) []*Workload {
 // SkipNoBase is the Skip of a comparison with a base branch that is not at hand.
 const SkipNoBase = "no --base was given"
 
-// Live says whether the two take turns: neither skipped nor against a record.
+// Live reports whether the two take turns: neither skipped nor against a record.
 func (c *Compare) Live() bool { return c.Skip == "" && c.Control.Server != nil }
 
-// Allows says whether the servers may differ in the key.
+// Allows reports whether the servers may differ in the key.
 func (c *Compare) Allows(key string) bool { return Allows(c.Changed, key) }
 
-// Allows says whether changed names the key, or what it belongs to: "flags"
+// Allows reports whether changed names the key, or what it belongs to: "flags"
 // covers "flags.max-model-len"; or what an observed fact follows from: an
 // "image" brings its "version".
 func Allows(changed []string, key string) bool {
@@ -249,7 +249,7 @@ func (g Group) Workloads(p *Plan) []*Workload {
 	return out
 }
 
-// ControlOnly says whether the workload runs on the server only for a
+// ControlOnly reports whether the workload runs on the server only for a
 // comparison with others: nothing else is required of it there.
 func (p *Plan) ControlOnly(s *Server, w *Workload) bool {
 	control := false
@@ -265,8 +265,8 @@ func (p *Plan) ControlOnly(s *Server, w *Workload) bool {
 	return control
 }
 
-// Idle says whether the workload need not run on the server: nothing changed
-// since the base branch, and nothing but the comparison would look at it.
+// Idle reports whether the workload need not run on the server: nothing changed since the base
+// branch, and only the comparison would use it.
 func (p *Plan) Idle(s *Server, w *Workload) bool {
 	if w.Of != nil {
 		return p.Idle(s, w.Of)
@@ -288,7 +288,7 @@ func (p *Plan) Idle(s *Server, w *Workload) bool {
 	return idle
 }
 
-// Searches says whether the capacity of the workload is searched on the server:
+// Searches reports whether the capacity of the workload is searched on the server:
 // on one that is only a control, where a comparison asks for it.
 func (p *Plan) Searches(s *Server, w *Workload) bool {
 	if w.Capacity == nil || !slices.Contains(w.Servers, s) {

@@ -90,7 +90,7 @@ func (s *Server) program(host, port string) []string {
 	return words
 }
 
-// HasFlag says whether the plan's flags or raw words set one of the names.
+// HasFlag reports whether the plan's flags or raw words set one of the names.
 func (s *Server) HasFlag(names ...string) bool {
 	if _, ok := s.FirstFlag(names); ok {
 		return true
@@ -112,7 +112,7 @@ func (s *Server) FirstFlag(names []string) (Flag, bool) {
 	return Flag{}, false
 }
 
-// sameFlag says whether name is one of names: most engines take - and _ alike.
+// sameFlag reports whether name is one of names: most engines take - and _ alike.
 func sameFlag(name string, names []string) bool {
 	return slices.ContainsFunc(names, func(n string) bool {
 		return strings.ReplaceAll(n, "_", "-") == strings.ReplaceAll(name, "_", "-")
@@ -151,7 +151,7 @@ func (s *Server) FlagNumber(names ...string) (int, bool) {
 	return f.number()
 }
 
-// SwitchedOn says whether one of the named flags is true.
+// SwitchedOn reports whether one of the named flags is true.
 func (s *Server) SwitchedOn(names []string) bool {
 	return slices.ContainsFunc(s.Flags, func(f Flag) bool {
 		v := f.Value

@@ -52,8 +52,8 @@ func LevelName(kind metric.LoadKind, n int) string {
 // pays for the warm-up of every round at every probe.
 func (l Level) DefaultRounds(waves int) int { return min(max(l.Requests/(waves*l.N), 5), 10) }
 
-// RoundRequests is how many of the level's requests round i (from 0) measures:
-// all rounds are equal, the first ones get one more where it does not divide.
+// RoundRequests is the number of measured requests of round i (from 0). All rounds are equal; if
+// the division leaves a remainder, the first rounds get one more.
 func (l Level) RoundRequests(i int) int {
 	n := l.Requests / l.Rounds
 	if i < l.Requests%l.Rounds {
@@ -69,7 +69,7 @@ func (l Level) RoundTime() time.Duration { return l.Duration / time.Duration(max
 // Seed of round i (from 0); bursts cycle through the seeds.
 func (l *Load) Seed(i int) int64 { return l.Seeds[i%len(l.Seeds)] }
 
-// Bounded says whether a threshold says where the capacity of w ends.
+// Bounded reports whether a threshold says where the capacity of w ends.
 func (c *Capacity) Bounded(w *Workload) bool {
 	return slices.ContainsFunc(w.Whole(), func(w *Workload) bool {
 		return slices.ContainsFunc(w.SLAs, func(s *SLA) bool {
@@ -160,8 +160,8 @@ func PlainDuration(d time.Duration) string {
 	return s
 }
 
-// Hopeless is after how many failed requests, of which none completed, a level
-// with n in flight is given up.
+// Hopeless is the number of failed requests after which a level with n in flight is given up, if
+// none completed.
 func Hopeless(n int) int { return max(20, 3*n) }
 
 // Hanging is how long the plan's levels take on a server that accepts requests

@@ -15,9 +15,8 @@ type Look struct {
 	// Requests are judged: the first ones by start, those of the looks before
 	// included. Of a level with a Duration there are at least so many.
 	Requests int
-	// Spent is the share of the plan's error that may be spent up to this look, in (0, 1];
-	// 0 where only a failure counts, at a Planned-th part of the error, which comes on
-	// top.
+	// Spent is the share of the plan's error that may be spent up to this look, in (0, 1]. 0: the
+	// look can only fail, at a Planned-th part of the error on top.
 	Spent   float64
 	Planned int  // looks that share the error; of one with no Spent its part
 	Ahead   bool // before the end of what the plan asks for
@@ -139,7 +138,7 @@ func (p *Plan) partLooks(w *Workload, load *Load, level Level) []Look {
 	return looks
 }
 
-// requires says whether a threshold of the workload, or of a part of it, fails the gate at the
+// requires reports whether a threshold of the workload, or of a part of it, fails the gate at the
 // level.
 func (w *Workload) requires(level string) bool {
 	return slices.ContainsFunc(w.Whole(), func(x *Workload) bool { return len(x.required(level)) > 0 })
@@ -161,7 +160,7 @@ func (w *Workload) required(level string) []*Threshold {
 	return out
 }
 
-// early says whether a threshold could hold after so many rounds of the level,
+// early reports whether a threshold could hold after so many rounds of the level,
 // at that share of the error. What is exact of the requests that are sent speaks
 // of all that the plan asks for, and scaling of another level.
 func (w *Workload) early(t *Threshold, kind metric.LoadKind, level Level, rounds int, share float64) bool {

@@ -32,7 +32,7 @@ func (w *Workload) Root() *Workload { return cmp.Or(w.Of, w) }
 // it is.
 func (w *Workload) PartName() string { return metric.PartName(w.Of.Address(), w.Address()) }
 
-// ByType says whether the rows of a mix's traces say by their type of which part each is.
+// ByType reports whether the rows of a mix's traces say by their type of which part each is.
 func (w *Workload) ByType() bool { return len(w.Mix) > 0 && w.Mix[0].Type != "" }
 
 // PartOf is the part of a mix by type that a row of its traces is of, by its place in Mix; -1: none.

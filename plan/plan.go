@@ -218,7 +218,7 @@ func (g *GPUs) String() string {
 	return strconv.Itoa(g.Count)
 }
 
-// Local says whether tokgate starts the server on this machine, outside
+// Local reports whether tokgate starts the server on this machine, outside
 // itself.
 func (s *Server) Local() bool { return s.Process != nil || s.Container != nil }
 
@@ -289,16 +289,15 @@ type Workload struct {
 	// Users is how many people one request in flight stands for, the fewest and
 	// the most; zero: unknown.
 	Users [2]float64
-	// Mix are the parts of a mix, workloads of their own named "mix/part", which follow
-	// it in the plan; nil: it is none. Of a mix itself API, Input, Output, Request and
-	// Prompt say nothing.
+	// Mix are the parts of a mix, which are workloads named "mix/part" and follow it in the plan;
+	// nil if the workload is not a mix. A mix itself has no API, Input, Output, Request and Prompt.
 	Mix []*Workload
-	// Of is the mix that a part belongs to, and Share its share of the requests, in
-	// millionths (traffic.Whole). Its Loads are those of the mix, with its own requests.
-	// nil and 0: the workload stands alone.
+	// Of is the mix that a part belongs to, and Share its share of the requests, in millionths
+	// (traffic.Whole). Its Loads are those of the mix, with its own requests. nil and 0: the
+	// workload belongs to no mix.
 	Of    *Workload
 	Share int
-	// Type is that of the rows of the mix's traces that are the part's; "": they are drawn.
+	// Type is the type of the rows of the mix's traces that belong to the part; "": they are drawn.
 	Type    string
 	Servers []*Server // on which it runs, one case each and level
 	API     API       `plan:"api"`
@@ -382,8 +381,8 @@ type Level struct {
 	Duration time.Duration
 	Rounds   int           // at least 1; of a rate consecutive parts of one window, of a stage passes
 	Stage    *metric.Stage // of an open loop; nil: it stands alone
-	// Speedup is by how much faster than it was recorded traffic is replayed; 0: it is no
-	// replay. Rate is then the mean one.
+	// Speedup is the factor by which recorded traffic is replayed faster; 0: not a replay. Rate is
+	// then the mean rate.
 	Speedup float64
 	Range   hcl.Range
 }
@@ -403,8 +402,8 @@ type Capacity struct {
 	Budget     time.Duration `plan:"budget"`   // of the search on one server; 0: none of its own
 	Requests   int           `plan:"requests"` // at the first look at a level; 0: DefaultRequests
 	Least      int           // of these, for the preset
-	// MaxRequests is the most of one level; 0: the policy's, else sixteen times
-	// the first look.
+	// MaxRequests bounds the requests of one level; 0: the policy's bound, else sixteen times the
+	// first look.
 	MaxRequests int  `plan:"max_requests"`
 	Confirm     bool // measure the answer again on fresh requests
 	// Load is how the search sends: seeds, warm-up, stagger, pause and
@@ -413,7 +412,7 @@ type Capacity struct {
 	Range hcl.Range
 }
 
-// Severity says whether a missed threshold fails the gate.
+// Severity reports whether a missed threshold fails the gate.
 type Severity string
 
 const (

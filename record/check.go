@@ -9,9 +9,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// possible says what of a request cannot have happened: its stamps are of one
-// monotonic clock, taken in this order, and its gaps are their differences. What
-// the server said of itself is not looked at here.
+// possible reports what cannot have happened in a request: its times come from one monotonic clock,
+// in this order, and its gaps are their differences. It does not look at what the server reported.
 func possible(s *metric.Sample) error {
 	if s.Round < 0 || s.Slot < 0 || s.Order < 0 {
 		return errors.New("its place in the round is negative")

@@ -11,11 +11,10 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// WriteFile writes a whole file so that a reader, or a crash, finds either
-// what was there before or all of data: into a temporary file beside it, which
-// then takes its name. Missing folders are made. What is no regular file, such
-// as /dev/stdout or a named pipe, is written to as it is: it must not lose its
-// name to one.
+// WriteFile writes a whole file. After a crash, or for a reader meanwhile, the file has either its
+// old content or all of data: it is written beside its place and then renamed. Missing folders are
+// made. What is not a regular file (/dev/stdout, a named pipe) is written directly, since renaming
+// would replace it.
 func WriteFile(path string, data []byte) (err error) {
 	defer func() {
 		if err != nil {
@@ -96,7 +95,7 @@ func OpenIn(dir, name string, flag int) (*disk.File, error) {
 
 func notRegular(path string) error { return fmt.Errorf("%s is not a regular file", path) }
 
-// special says whether path names something that is written to and not
+// special reports whether path names something that is written to and not
 // replaced. /dev/stdout may be a regular file by another name.
 func special(path string) bool {
 	if info, err := disk.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {

@@ -86,7 +86,7 @@ func hollow(l *metric.Level) *metric.Level {
 func (s schema) parse(raw []byte) (minor int, err error) {
 	var l line
 	if err := json.Unmarshal(raw, &l); err != nil || l.Type != typeHeader {
-		return 0, fmt.Errorf("the first line is no header: this is not a recording of tokgate")
+		return 0, fmt.Errorf("the first line is not a header: this is not a recording of tokgate")
 	}
 	version, ours := strings.CutPrefix(l.Schema, s.name)
 	major, after, _ := strings.Cut(version, ".")

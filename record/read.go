@@ -67,7 +67,7 @@ type reader struct {
 	problems Problems
 }
 
-// openRound is a round whose samples are collected before its own line comes.
+// openRound is a round whose samples were read, but not yet its own line.
 type openRound struct {
 	round    *metric.Round
 	ended    bool
@@ -212,7 +212,7 @@ func (rd *reader) runDone(r *metric.Run) {
 	rd.ended = true
 }
 
-// hollow says whether what a line of its type is about is missing.
+// hollow reports whether what a line of its type is about is missing.
 func (l *line) hollow() bool {
 	switch l.Type {
 	case typeRun, typeRunDone:
@@ -357,7 +357,7 @@ func (rd *reader) close() {
 		for _, s := range rd.run.Servers {
 			s.Unended = true // what came after the last line may have been an error of theirs
 		}
-		rd.problem("the run has no end: its process was killed, or is still at it")
+		rd.problem("the run has no end: its process was killed, or still runs")
 	}
 }
 

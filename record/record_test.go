@@ -305,7 +305,7 @@ func TestReadRejects(t *testing.T) {
 	const round = `{"type":"round_done","of":{"server":"s","workload":"w","name":"1"},"round":{"index":0}}` + "\n"
 	for _, tt := range []struct{ name, content, want string }{
 		{"empty", "", "no header"},
-		{"another file", "<html>\n", "no header"},
+		{"another file", "<html>\n", "not a header"},
 		{"another schema", `{"type":"header","schema":"k6/1.0"}` + "\n" + run, `the schema is "k6/1.0"`},
 		{"a later major", `{"type":"header","schema":"tokgate.samples/2.0"}` + "\n" + run, "reads \"tokgate.samples/1.3\""},
 		{"header alone", header, "no run"},

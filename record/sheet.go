@@ -44,7 +44,7 @@ func (s *sheet) close() error {
 	return err
 }
 
-// there says whether the file is still the one that was written, where it was
+// there reports whether the file is still the one that was written, where it was
 // written.
 func (s *sheet) there() error {
 	written, err := s.file.Stat()

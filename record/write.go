@@ -147,7 +147,7 @@ func (w *Writer) LevelDone(l *metric.Level) error {
 	return w.write(line{Type: typeLevelDone, Level: hollow(l)})
 }
 
-// CapacityDone records what a search came to; its levels were recorded before.
+// CapacityDone records the result of a search; its levels were recorded before.
 func (w *Writer) CapacityDone(c *metric.Capacity) error {
 	return w.write(line{Type: typeCapacity, Capacity: c})
 }

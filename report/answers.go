@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Answer is one that counts as bad, beside what it is held against. Its texts are
-// foreign; of long ones the middle is left out.
+// Answer is a bad answer and what it is compared with. Its texts are foreign; the middle of a long
+// one is left out.
 type Answer struct {
 	Server   string   `json:"server"`
 	Workload string   `json:"workload"`
@@ -194,7 +194,7 @@ func (b *builder) lost(list []compare.Lost) (out []Answer) {
 	return out
 }
 
-// quote is a bad answer for a verdict on answers that failed; "": there is none.
+// quote is a bad answer for a verdict on answers that failed; "" if there is none.
 func (d *Document) quote(v *assert.Verdict) string {
 	list, name := d.Answers, v.Metric
 	for i := range d.Comparisons {

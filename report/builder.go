@@ -23,8 +23,7 @@ func redactor(p *plan.Plan, with string) *strings.Replacer {
 		return strings.NewReplacer()
 	}
 	with = cmp.Or(with, "[redacted]")
-	// The longest first: of two secrets that begin alike, the whole longer
-	// one must go.
+	// The longest first: if one secret begins like another, the longer one must be removed whole.
 	secrets := slices.Clone(p.Secrets)
 	slices.SortStableFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	var pairs []string

@@ -126,7 +126,7 @@ func (d *Document) capacityOf(v *Verdict) *Capacity {
 	return nil
 }
 
-// answers says whether the verdict is on what the search found, and so says it:
+// answers reports whether the verdict is on what the search found, and so says it:
 // not where nothing was judged, or where the record does not bear the answer.
 func (c *Capacity) answers(v *Verdict) bool {
 	return v.Outcome == Pass || v.Outcome == Fail || v.Outcome == Inconclusive || v.Outcome == Error && c.Kind == string(metric.CapacityUnknown)
@@ -160,7 +160,7 @@ func (c *Capacity) Limit() string {
 	return string(metric.CapacityUnknown)
 }
 
-// OfRate says whether the search was for a rate.
+// OfRate reports whether the search was for a rate.
 func (c *Capacity) OfRate() bool { return c.Over == string(metric.OpenLoop) }
 
 // Load is n in units of Over; Amount writes it.

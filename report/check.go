@@ -341,7 +341,7 @@ func (c *checker) bound(x *Capacity, r Reading) *Threshold {
 	return nil
 }
 
-// breaks says whether a value is on the wrong side of a threshold.
+// breaks reports whether a value is on the wrong side of a threshold.
 func breaks(t *Threshold, v float64) bool {
 	if !t.Limit.OK {
 		return false

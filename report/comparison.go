@@ -35,7 +35,7 @@ type Comparison struct {
 	Decisions   []Decision   `json:"decisions"` // one for each workload and level, in order of the plan
 	Changes     []Change     `json:"changes"`   // what was measured, required or not
 	// Answers are the worst pairs: prompts to which the candidate alone gave a bad
-	// answer. Absent: there are none, or their text was not kept.
+	// answer. Absent if there are none, or their text was not kept.
 	Answers []Answer `json:"answers,omitempty"`
 	Notes   []string `json:"notes"`
 }

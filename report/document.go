@@ -1,4 +1,4 @@
-// Package report writes what a run came to: one versioned Document, and one
+// Package report writes the result of a run: one versioned Document, and one
 // file here for each output made from it.
 //
 //  1. New joins what was observed (metric.Run) with what was promised
@@ -169,7 +169,8 @@ type Case struct {
 	// Largest is how many requests a second the server answers when its queue is never
 	// empty; 0: not measured, or not a rate.
 	Largest float64 `json:"largest_rate,omitempty"`
-	// Stage is the rate of a stage, or of its beginning and its end; "": it is none.
+	// Stage is the rate of a stage, or its rates at the beginning and the end; "" if the level is
+	// not a stage.
 	Stage string `json:"stage,omitempty"`
 	// Speedup is by how much faster than it was recorded traffic was replayed; 0: it was
 	// not recorded. Rate is then the mean one.
@@ -383,7 +384,7 @@ type Bar struct {
 	Failure string  `json:"failure,omitempty"`
 }
 
-// Verdict is one check and what it came to.
+// Verdict is one check and its result.
 type Verdict struct {
 	Kind     string  `json:"kind"` // "server", "load", "sla", "capacity", "compare" or "assert"
 	Server   string  `json:"server,omitempty"`
@@ -437,7 +438,7 @@ func (d *Document) Write(w io.Writer) error {
 	return err
 }
 
-// Seal adds its sum to an indented JSON object, in place of one that it may have.
+// Seal adds a checksum to an indented JSON object, or replaces the one that it has.
 func Seal(object []byte) []byte {
 	b := object[:max(len(object)-len("\n}"), 0)]
 	if at := bytes.LastIndex(object, []byte(sumHead)); at >= 0 {

@@ -91,7 +91,7 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 	fail(thirty, 10, metric.FailStatus, hostile)
 	fail(thirty, 15, metric.FailTimeout, "no answer within 1m, header Authorization: Bearer "+secret)
 	thirty.Rounds[1].Samples[7].Reconnects = 2
-	for i, r := range thirty.Rounds { // what the server told of itself there
+	for i, r := range thirty.Rounds { // what the server reported of itself there
 		at := r.Start.Milliseconds()
 		r.Telemetry = &metric.Telemetry{
 			From: r.WindowStart, To: r.WindowEnd, Reads: 5, Failed: i,

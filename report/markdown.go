@@ -449,8 +449,8 @@ func (m *markdown) environment() string {
 	return out
 }
 
-// MarkdownText is foreign text as it may stand in a line or a table of
-// Markdown: one line of at most 500 bytes, escaped.
+// MarkdownText makes foreign text safe in a line or a table of Markdown: one line of at most 500
+// bytes, escaped.
 func MarkdownText(s string) string { return cell(s, 500) }
 
 // cell makes foreign text safe inside a table: one line, at most n bytes of

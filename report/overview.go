@@ -101,7 +101,7 @@ func (c *Change) status() Status {
 	return v.Status()
 }
 
-// of is the worst status of a group's verdicts, and what they came to. A group
+// of is the worst status of a group's verdicts, and their results. A group
 // without any was not judged.
 func (m *markdown) of(g *group) (Status, Tally) {
 	var list []Verdict

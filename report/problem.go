@@ -13,7 +13,7 @@ import (
 type Problem struct {
 	Warning bool   // false: it fails the run
 	Title   string // one line: what was checked, and where
-	Message string // one line: what it came to
+	Message string // one line: its result
 	File    string // "": none
 	Line    int    // 1-based; 0: unknown
 }

@@ -62,7 +62,7 @@ func capacityBounds(w *plan.Workload) map[string]*plan.Threshold {
 	return bounds
 }
 
-// isShare says whether the threshold is on a share of the requests.
+// isShare reports whether the threshold is on a share of the requests.
 func isShare(th *plan.Threshold) bool {
 	return th.Metric.Name == "success" || th.Stat.IsShare()
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Status is how an output shows a verdict: its outcome under its severity
-// and the policy, from bad to good.
+// Status is how an output shows a verdict: its outcome, given its severity and the policy. Ordered
+// from bad to good.
 type Status int
 
 // The ways to show a verdict.
@@ -42,7 +42,7 @@ func (v *Verdict) Status() Status {
 	return StatusError
 }
 
-// Explain is the one line that says what a verdict came to.
+// Explain is the one line that says the result of a verdict.
 func (v *Verdict) Explain() string {
 	var parts []string
 	if v.Outcome == Inconclusive {
@@ -187,7 +187,7 @@ func (d *Document) Headline() string {
 	return strings.Join(parts, " · ")
 }
 
-// Required says whether a verdict is on something that the plan's author
+// Required reports whether a verdict is on something that the plan's author
 // required, as against what every measurement must hold.
 func (v *Verdict) Required() bool {
 	judged := verdict.Verdict{Kind: verdict.Kind(v.Kind), Workload: v.Workload, Severity: verdict.Severity(v.Severity)}

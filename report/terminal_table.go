@@ -8,7 +8,7 @@ import (
 )
 
 // table writes the levels with as many columns as fit, and what their
-// answers said and the server told of itself at them.
+// answers said and the server reported of itself at them.
 func (t *terminal) table(cases []*Case) {
 	t.columns(slices.Clone(LevelColumns), cases)
 	for _, more := range further {

@@ -50,8 +50,8 @@ func (d *Document) LevelTitle(workload, level string) string {
 	return level
 }
 
-// TitleOf is how people call a workload or a server: its title; else its address
-// as it is said, use_case["chat"] being "use_case chat".
+// TitleOf is the name of a workload or a server for people: its title, else its address in words,
+// such as "use_case chat" for use_case["chat"].
 func (d *Document) TitleOf(address string) string {
 	for i := range d.Workloads {
 		if w := &d.Workloads[i]; w.Address == address && w.Title != "" {
@@ -80,7 +80,7 @@ func (d *Document) Workload(address string) *Workload {
 	return nil
 }
 
-// searched says whether the capacity search held to a threshold.
+// searched reports whether the capacity search held to a threshold.
 func (w *Workload) searched(t *Threshold) bool {
 	return t != nil && slices.ContainsFunc(w.Bounds, func(b Bound) bool {
 		return b.Capacity && b.Severity != "warn" && b.Threshold.Metric == t.Metric && b.Threshold.Stat == t.Stat

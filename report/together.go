@@ -11,9 +11,8 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// Names tells documents that are shown together apart: the last part of the
-// folder that each is in, else the run; a number where two are the same. One
-// line each, without control characters.
+// Names distinguishes documents that are shown together by the last part of their folders, else by
+// their runs, with a number if two are the same. Each is one line without control characters.
 func Names(docs []*Document) []string {
 	out := make([]string, len(docs))
 	seen := map[string]int{}

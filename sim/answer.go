@@ -95,7 +95,7 @@ func (p *Profile) greedily(want *wanted, fx *effect) []string {
 	return newLanguage(want.model, key, text, share).say(n, parts)
 }
 
-// onAnswer says whether a fault changes what an answer says.
+// onAnswer reports whether a fault changes what an answer says.
 func (fx *effect) onAnswer() bool {
 	return fx.circle || fx.garble || fx.swapOne > 0 || fx.blank || fx.broken || fx.endless
 }

@@ -67,7 +67,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, chat bool) {
 	}
 }
 
-// known says whether the server had the prompt before.
+// known reports whether the server had the prompt before.
 func (s *Server) known(o *order) bool {
 	_, known := s.answered.LoadOrStore(o.text.seed, true)
 	return known

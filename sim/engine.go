@@ -183,9 +183,9 @@ func (e *Engine) Submit(at time.Duration, j Job) error {
 	return nil
 }
 
-// ownAcceptance draws the chance that the sequence's first draft token is
-// accepted: its mean tokens a step lie within ±spread of everyone's,
-// triangularly; the later positions keep their conditional chances.
+// ownAcceptance draws the chance that the sequence's first draft token is accepted. Its mean tokens
+// a step are drawn from a triangle within ±spread of the mean of all; the later positions keep
+// their conditional chances.
 func (e *Engine) ownAcceptance(s *sequence) float64 {
 	spec := e.profile.Speculation
 	if spec == nil {
@@ -202,9 +202,9 @@ func (e *Engine) ownAcceptance(s *sequence) float64 {
 	return min(1, max(0, e.accept[0]*(own-1)/mean))
 }
 
-// Cancel takes a job out: at once when it waits, at the end of the step under
-// way when it runs; it emits nothing more. It reports whether the job was in
-// flight. Advance to the time of the cancellation first.
+// Cancel removes a job: at once if it waits, at the end of the step under way if it runs. The job
+// emits nothing more. Cancel reports whether it was in flight. Call Advance up to the time of the
+// cancellation first.
 func (e *Engine) Cancel(id uint64) bool {
 	s := e.jobs[id]
 	if s == nil {

@@ -171,7 +171,7 @@ var faults = []Fault{
 	{"early-stop", "ends the answer after tokens (3) tokens although more were asked for", func(fx *effect, r *Rule) { fx.stopAfter = or(r.Tokens, 3) }},
 	{"no-done", "leaves [DONE] out", func(fx *effect, _ *Rule) { fx.noDone = true }},
 
-	{"no-usage", "tells no usage anywhere", func(fx *effect, _ *Rule) { fx.noUsage = true }},
+	{"no-usage", "reports no usage anywhere", func(fx *effect, _ *Rule) { fx.noUsage = true }},
 	{"usage-null", `writes "usage":null into every chunk before the real one`, func(fx *effect, _ *Rule) { fx.usageNull = true }},
 	{"usage-zero", "writes a usage of zeros into every chunk before the real one", func(fx *effect, _ *Rule) { fx.usageZero = true }},
 	{"usage-in-finish", "tells the usage in the finish chunk, asked or not", func(fx *effect, _ *Rule) { fx.usageInFinish = true }},

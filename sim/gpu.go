@@ -15,8 +15,8 @@ type GPU struct {
 	Power            *Power  `json:"power,omitempty"` // nil: not reported
 }
 
-// Power is what the GPUs draw, in watts, none less than the one before: while nothing runs, in steps
-// that only decode, and in steps that prefill.
+// Power is what the GPUs draw, in watts: idle, in steps that only decode, and in steps that
+// prefill. Each is at least as large as the one before.
 type Power struct {
 	Idle    float64 `json:"idle_w"`
 	Decode  float64 `json:"decode_w"`

@@ -54,8 +54,8 @@ func (c *prefixCache) touch(prefix []uint64) {
 	}
 }
 
-// Part is a stretch of a prompt of which nobody writes the text: its first tokens are
-// those of every other stretch of the same key.
+// Part is a stretch of a prompt without its text: its first tokens are those of every other stretch
+// with the same key.
 type Part struct {
 	Key    uint64
 	Tokens int

@@ -134,7 +134,7 @@ type Noise struct {
 }
 
 // Stalls hold the whole engine up now and then: a collection of garbage, a
-// graph that is compiled anew.
+// graph that is compiled again.
 type Stalls struct {
 	EverySteps int     `json:"every_steps"` // of those that decode, at least 1
 	MS         float64 `json:"ms"`          // added to one of so many
@@ -240,7 +240,7 @@ func ParseProfile(src []byte) (*Profile, error) {
 	var head struct {
 		Base string `json:"base"`
 	}
-	// What is wrong with the file is the strict decoder's to say.
+	// The strict decoder below reports what is wrong with the file.
 	if json.Unmarshal(src, &head) != nil {
 		head.Base = ""
 	}

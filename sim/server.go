@@ -369,7 +369,7 @@ func (s *Server) loop() {
 	}
 }
 
-// deliver gives emissions to those who wait for them, under the lock.
+// deliver passes emissions to the requests that wait for them, under the lock.
 func (s *Server) deliver(emitted []Emission) {
 	for i := range emitted {
 		e := &emitted[i]

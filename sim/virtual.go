@@ -49,14 +49,14 @@ type Ask struct {
 	Natural bool
 	Greedy  bool // at temperature 0
 	Stop    []string
-	// Key stands for the prompt's text, which nobody writes: from it and the
-	// seed follow what a natural answer says and how long it gets.
+	// Key stands for the text of the prompt. With the seed it decides what a natural answer says
+	// and how long it is.
 	Key uint64
-	// Parts are what the prompt is made of, Input tokens together, where others begin
-	// like it; nil: none does, and it is not kept in the prefix cache.
+	// Parts are the stretches of the prompt, Input tokens together, if other prompts begin like it.
+	// nil: none does, and the prefix cache does not keep it.
 	Parts []Part
-	// Spoken has every chunk tell its text. Fields are the further ones of the request's
-	// body, of which a natural answer keeps to response_format and tools.
+	// Spoken gives every chunk its text. Fields are the other fields of the request's body; a
+	// natural answer follows response_format and tools.
 	Spoken bool
 	Fields map[string]any
 	// Text is the prompt, where it is a question that the server can answer.
@@ -148,8 +148,8 @@ func (v *Virtual) Alive() bool { return !v.dead }
 // before the first request.
 func (v *Virtual) KeepMetrics() { v.metrics = newMetrics(v.like) }
 
-// Metrics is the page that Server has at /metrics, or why there is none;
-// KeepMetrics must have been called.
+// Metrics returns the page that Server has at /metrics, or the reason why there is none. Call
+// KeepMetrics first.
 func (v *Virtual) Metrics(now time.Duration) ([]byte, error) {
 	if v.dead {
 		return nil, errors.New("connection refused")

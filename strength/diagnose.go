@@ -67,12 +67,12 @@ func Diagnose(p *plan.Plan) hcl.Diagnostics {
 	return diags
 }
 
-// requiresNothing says whether no change could fail a comparison.
+// requiresNothing reports whether no change could fail a comparison.
 func requiresNothing(c *plan.Compare) bool { return len(c.Claims) == 0 && c.Answers == nil }
 
 func mustHold(c *plan.Claim) bool { return c.Severity == plan.SeverityError }
 
-// requires says whether a threshold, a rate or a comparison that is not left out can
+// requires reports whether a threshold, a rate or a comparison that is not left out can
 // fail the plan.
 func requires(p *plan.Plan) bool {
 	return slices.ContainsFunc(p.Workloads, func(w *plan.Workload) bool {
@@ -86,7 +86,7 @@ func requires(p *plan.Plan) bool {
 	})
 }
 
-// boundBy says whether a threshold or claim on one of the metrics can fail the
+// boundBy reports whether a threshold or claim on one of the metrics can fail the
 // workload.
 func boundBy(p *plan.Plan, w *plan.Workload, metrics []string) bool {
 	for _, s := range w.SLAs {

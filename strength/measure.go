@@ -34,7 +34,7 @@ func (t Tally) Passes() float64 {
 	return float64(t.Passed) / float64(t.Runs())
 }
 
-// Finding is what became of a gate under one regression.
+// Finding is the result of a gate under one regression.
 type Finding struct {
 	Regression
 	Tally
@@ -61,9 +61,8 @@ func (r *Result) Runs() int {
 	return n
 }
 
-// Try runs and judges a plan with a regression planted, nil for none, at the
-// seed of a run from 0 on. planted is false where the regression changes
-// nothing. It is called from several goroutines.
+// Try runs and judges a plan with a regression planted (nil: none), at the seed of a run, counted
+// from 0. planted is false if the regression changes nothing. It is called from several goroutines.
 type Try func(r *Regression, seed int) (outcome verdict.Outcome, planted bool, err error)
 
 // Measure tries each regression, and none at all, in so many runs. The first
@@ -126,7 +125,7 @@ func Measure(list []Regression, runs int, try Try) (*Result, error) {
 	return out, first
 }
 
-// Add counts what a run came to.
+// Add counts the result of a run.
 func (t *Tally) Add(o verdict.Outcome) {
 	switch o {
 	case verdict.Pass:
@@ -138,7 +137,7 @@ func (t *Tally) Add(o verdict.Outcome) {
 	}
 }
 
-// Noticed says whether the gate fails in so large a share of the runs.
+// Noticed reports whether the gate fails in so large a share of the runs.
 func (f *Finding) Noticed(share float64) bool { return !f.Absent && f.Runs() > 0 && f.Fails() >= share }
 
 // Unnoticed are the regressions that must be noticed and are not, in 95 of 100

@@ -46,7 +46,7 @@ func All() []Regression {
 	return append(out, Regression{Failures, 0.01}, Regression{Failures, 0.05}, Regression{Kind: Cut})
 }
 
-// Demanded are those that the plan says must be noticed.
+// Demanded are the regressions that the plan says must be noticed.
 func Demanded(p *plan.Plan) []Regression {
 	var out []Regression
 	for _, d := range p.Gate.MustDetect {
@@ -109,7 +109,7 @@ func (r Regression) words() string {
 	return r.String()
 }
 
-// Changes says whether a regression is planted in the server: in all but those
+// Changes reports whether a regression is planted in the server: in all but those
 // that only serve as controls of comparisons, whose address is not shared by
 // a candidate.
 func Changes(p *plan.Plan, address string) bool {
@@ -123,7 +123,7 @@ func Changes(p *plan.Plan, address string) bool {
 	return !control
 }
 
-// Plant changes the profile of a server of the plan, and says whether that made
+// Plant changes the profile of a server of the plan, and reports whether that made
 // a difference: a server without drafts cannot lose them.
 func (r Regression) Plant(p *plan.Plan, to *sim.Profile) bool {
 	switch r.Kind {

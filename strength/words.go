@@ -41,7 +41,7 @@ func (r *Result) Headline() string {
 	return "Every regression that was planted is noticed."
 }
 
-// passes says whether the gate lets the regression pass more often than not.
+// passes reports whether the gate lets the regression pass more often than not.
 func (f *Finding) passes() bool { return f.Runs() > 0 && f.Passes() > 0.5 }
 
 // worst is the largest regression of the kind that passes; nil: none does.

@@ -77,7 +77,7 @@ func TestRefuses(t *testing.T) {
 		{"content", "a.jsonl", "", `{"messages":[{"role":"user","content":7}]}`, "a.jsonl:1: the content of message 1 is neither text nor a list of parts"},
 		{"messages", "a.jsonl", "", `{"messages":"a"}`, "a.jsonl:1: its messages are no list"},
 		{"tools", "a.jsonl", "", `{"prompt":"a","tools":{}}`, "a.jsonl:1: its tools are no list"},
-		{"response format", "a.jsonl", "", `{"prompt":"a","response_format":"json"}`, "a.jsonl:1: its response_format is no object"},
+		{"response format", "a.jsonl", "", `{"prompt":"a","response_format":"json"}`, "a.jsonl:1: its response_format is not an object"},
 		{"max_tokens", "a.jsonl", "", `{"prompt":"a","max_tokens":0.5}`, "a.jsonl:1: its max_tokens is 0.5, not a whole number from 1 to 100000000"},
 		{"an array without an end", "a.json", "", "[{\"prompt\":\"a\"},\n", "a.json:1: the array has no end"},
 		{"a row of an array", "a.json", "", "[{\"prompt\":\"a\"},\n{\"prompt\":7}]", "a.json:2: its prompt is no text"},

@@ -134,7 +134,7 @@ var Formats = []Format{
 	},
 }
 
-// formatNamed is the format of that name; nil: there is none.
+// formatNamed is the format of that name; nil if there is none.
 func formatNamed(name string) *Format {
 	for i := range Formats {
 		if Formats[i].Name == name {
@@ -226,7 +226,7 @@ func (p *traceParser) header(header []string) error {
 		}
 	}
 	if p.format.Time == "" {
-		return fmt.Errorf("the format %s is no table", p.format.Name)
+		return fmt.Errorf("the format %s is not a table", p.format.Name)
 	}
 	for i, name := range p.format.names() {
 		p.at[i] = -1

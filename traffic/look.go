@@ -22,8 +22,8 @@ func (r *Replay) Rates() (rates []float64, step time.Duration) {
 	return rates, step
 }
 
-// Sessions are how many sessions the stretch has, and how many of its rows wait for another
-// one's answer.
+// Sessions is the number of sessions of the stretch, and the number of its rows that wait for
+// another one's answer.
 func (r *Replay) Sessions() (sessions, waiting int) {
 	seen := map[int]bool{}
 	for _, row := range r.Measured() {
@@ -37,8 +37,8 @@ func (r *Replay) Sessions() (sessions, waiting int) {
 	return len(seen), waiting
 }
 
-// Quantum is what all times of the trace are multiples of, to within a millisecond, where
-// that is from one second to a minute; 0: there is none. Published traces are rounded so.
+// Quantum is the unit of which all times of the trace are multiples, to within a millisecond, from
+// one second to a minute; 0 if there is none. Published traces are rounded this way.
 func (t *Trace) Quantum() time.Duration {
 	for _, q := range []time.Duration{time.Minute, 30 * time.Second, 10 * time.Second, 5 * time.Second, 3 * time.Second, 2 * time.Second, time.Second} {
 		whole := len(t.Rows) >= 20

@@ -14,7 +14,7 @@ type Turns struct {
 	Max  int
 }
 
-// Several says whether there are conversations at all.
+// Several reports whether there are conversations at all.
 func (t Turns) Several() bool { return t.Max > 1 }
 
 // String is "6", or "6 on average, 20 at most".
@@ -74,7 +74,7 @@ type Think struct {
 	CV   float64 // coefficient of variation
 }
 
-// String is "20s", or "20s, cv 1"; "" where nobody thinks.
+// String is "20s", or "20s, cv 1"; "" if there is no think time.
 func (t Think) String() string {
 	switch {
 	case t.Mean == 0:

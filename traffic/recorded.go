@@ -317,7 +317,7 @@ func readSample(p *traceParser, raw []byte) (*entry, error) {
 		} `json:"sample"`
 	}
 	if err := json.Unmarshal(raw, &l); err != nil {
-		return nil, fmt.Errorf("it is no line of samples.jsonl: %w", err)
+		return nil, fmt.Errorf("it is not a line of samples.jsonl: %w", err)
 	}
 	s := l.Sample
 	if l.Type != "sample" || s == nil || s.Phase != "measured" {
@@ -333,7 +333,7 @@ func readSample(p *traceParser, raw []byte) (*entry, error) {
 		s.Input, s.Output = u.Input, u.Output
 	}
 	if s.Input < 0 || s.Input > maxTokens || s.Output < 0 || s.Output > maxTokens || s.Scheduled < 0 {
-		return nil, errors.New("its sample has no such lengths or time")
+		return nil, errors.New("its sample lacks lengths or a time")
 	}
 	return &entry{timed: true, sent: s.Scheduled, Recorded: Recorded{Input: s.Input, Output: s.Output, Type: s.Workload}}, nil
 }

@@ -127,7 +127,7 @@ func (r *Replay) TooLong(context int) *Recorded {
 	return nil
 }
 
-// HasMessages says whether rows of the stretch have messages to send.
+// HasMessages reports whether rows of the stretch have messages to send.
 func (r *Replay) HasMessages() bool {
 	return slices.ContainsFunc(r.Measured(), func(row Recorded) bool { return row.Text != nil && row.Text.Messages != nil })
 }
@@ -253,7 +253,7 @@ func grow(seen map[[2]uint64]stem, parts []Part, row int) {
 	}
 }
 
-// shares is with how many tokens of a row others began.
+// shares is the number of tokens that each row shares with the beginning of others.
 func shares(seen map[[2]uint64]stem, parts []Part, row int) int {
 	chain, sum := uint64(0), 0
 	for _, p := range parts {

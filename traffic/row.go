@@ -20,7 +20,7 @@ type Row struct {
 	MaxTokens int
 	// Tools and ResponseFormat are sent as they are; nil: not at all.
 	Tools, ResponseFormat json.RawMessage
-	// Answer is what the answer is held against, as JSON; nil: the row has none. It
+	// Answer is what the answer is compared with, as JSON; nil: the row has none. It
 	// is not sent.
 	Answer json.RawMessage
 }
@@ -102,7 +102,7 @@ func readRow(raw []byte, line int) (Row, error) {
 		return Row{}, errors.New("its tools are no list")
 	}
 	if v := found["response_format"]; v != nil && v[0] != '{' {
-		return Row{}, errors.New("its response_format is no object")
+		return Row{}, errors.New("its response_format is not an object")
 	}
 	if n := found["max_tokens"]; n != nil {
 		if json.Unmarshal(n, &row.MaxTokens) != nil || row.MaxTokens < 1 || row.MaxTokens > maxTokens {

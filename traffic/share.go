@@ -13,8 +13,8 @@ func (r *Row) key() []byte {
 	return slices.Concat(r.Tools, r.Messages)
 }
 
-// Shares is for each row the share of its bytes, from the beginning, with which
-// another row begins too: 1 where there is another one like it.
+// Shares returns for each row the share of its bytes, from the beginning, with which another row
+// begins too: 1 for a row that is repeated.
 func (d *Dataset) Shares() []float64 {
 	keys, order := make([][]byte, len(d.Rows)), make([]int, len(d.Rows))
 	for i := range d.Rows {

@@ -28,8 +28,8 @@ const (
 // LeastUnique is how many tokens at the end of a prompt are at least its own.
 const LeastUnique = 64
 
-// ForHitRate is what prompts of so many tokens must share for a server to find that
-// share of their tokens in its cache, in (0, 1). It fails where they cannot.
+// ForHitRate chooses the prefixes that prompts of input tokens share, so that a server finds the
+// share rate of their tokens in its cache, in (0, 1). It fails if no prefix can.
 func ForHitRate(input int, rate float64) (Shared, error) {
 	want := rate * float64(input)
 	for block := wholeBlock; block >= leastBlock; block /= 2 {

@@ -165,13 +165,13 @@ func TestRefusesTraces(t *testing.T) {
 		{"a short line", "a.csv", "", "TIMESTAMP,ContextTokens,GeneratedTokens\n1,2,3\n1,2\n", "a.csv:3: it is no CSV: wrong number of fields"},
 		{"a missing column", "a.csv", "azure", "TIMESTAMP,ContextTokens\n1,2\n", `a.csv:1: it has no column "GeneratedTokens"; it has TIMESTAMP, ContextTokens`},
 		{"an empty cell", "a.csv", "", "TIMESTAMP,ContextTokens,GeneratedTokens\n1,,3\n", "a.csv:2: it has no ContextTokens"},
-		{"a table of samples", "a.csv", "tokgate", "a,b\n1,2\n", "a.csv:1: the format tokgate is no table"},
+		{"a table of samples", "a.csv", "tokgate", "a,b\n1,2\n", "a.csv:1: the format tokgate is not a table"},
 		{"a delay without a session", "a.jsonl", "aiperf", `{"delay":5,"input_length":1,"output_length":1}`, "a.jsonl:1: it has no time, and follows no row of its session by a delay"},
 		{"a negative wait", "a.csv", "", "id,input_len,output_len,arrival_time,round_idx,tool_wait_after_ms,prefix_len\n0,1,1,0,0,-1,0\n", "a.csv:2: its tool_wait_after_ms is -1, and below 0"},
 		{"no messages", "a.jsonl", "aiperf", `{"timestamp":0,"messages":[],"output_length":1}`, "a.jsonl:1: it has no message"},
 		{"a round", "a.jsonl", "tracelab", `{"session_id":7}`, "a.jsonl:1: it is no round: json: cannot unmarshal number into Go struct field round.session_id of type string"},
 		{"a round's event", "a.jsonl", "tracelab", `{"session_id":"7","input_tokens_total":1,"prefix_tokens":0,"output_tokens":1,"timing_events":[{"timestamp":"then"}]}`, "a.jsonl:1: a timestamp of its timing_events is then, neither a number nor a date and time"},
-		{"a sample", "a.jsonl", "tokgate", `{"type":"sample","sample":{"phase":"measured","scheduled_ns":-5}}`, "a.jsonl:1: its sample has no such lengths or time"},
+		{"a sample", "a.jsonl", "tokgate", `{"type":"sample","sample":{"phase":"measured","scheduled_ns":-5}}`, "a.jsonl:1: its sample lacks lengths or a time"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := traffic.ParseTrace(strings.NewReader(tt.text), tt.path, tt.format, nil)

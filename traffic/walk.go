@@ -93,7 +93,7 @@ func checkMessages(raw []byte) error {
 	err := elements(raw, func(m []byte) error {
 		n++
 		if m[0] != '{' {
-			return errors.New("its messages are no list of objects with a role")
+			return errors.New("its messages are not a list of objects with a role")
 		}
 		role, content := []byte(`""`), []byte("null")
 		members(m, func(name string, v []byte) {

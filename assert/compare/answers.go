@@ -17,7 +17,7 @@ var usualOfAnswers = []plan.Change{
 	{Metric: metric.MustLookup("answer_tokens"), Stat: metric.Stat{Kind: metric.Mean}, Limit: 0.10, TwoSided: true, Text: "mean +-10%"},
 }
 
-// unsettled says whether the change is undecided and yet within its bound.
+// unsettled reports whether the change is undecided and yet within its bound.
 func (c *Change) unsettled(alpha float64) bool {
 	mid, _, _, ok := c.delta.bounds(alpha)
 	return c.Outcome == verdict.Inconclusive && ok && mid <= c.limit
@@ -30,7 +30,7 @@ func (c *Change) showOnly() {
 }
 
 // implied is the claim on the answers that every comparison of natural ones comes with,
-// as far as the plan does not bound them itself; nil: there is none.
+// as far as the plan does not bound them itself; nil if there is none.
 func implied(p *plan.Plan, c *plan.Compare) *plan.Claim {
 	out := &plan.Claim{Severity: plan.SeverityWarn, Range: c.Range}
 	for _, w := range c.Workloads(p) {

@@ -32,8 +32,8 @@ type Change struct {
 	Confidence         float64
 	Limit              metric.Value // no value: it is shown only
 	Improve            bool
-	// Certifiable is the smallest tolerance that these data could have
-	// certified, with its sign: 0 where the candidate is better.
+	// Certifiable is the smallest tolerance that these data could have certified, with its sign; 0
+	// if the candidate is better.
 	Certifiable metric.Value
 	Outcome     verdict.Outcome // Skipped without a limit, and where it is not applicable
 	Severity    verdict.Severity
@@ -72,8 +72,7 @@ type Pair struct {
 	Note               string // why it stands out; ""
 }
 
-// decision is what the tests of a change come to before those of the others are
-// looked at.
+// decision is the result of the tests of a change, before the other changes are considered.
 type decision struct {
 	limit float64 // on the scale of delta
 	pFail float64 // of being beyond the limit
@@ -150,8 +149,8 @@ func (c *Change) estimate(alpha float64) {
 			c.Direction = Worse
 		}
 	case c.delta.infinite():
-		c.Notes = append(c.Notes, "in some rounds the statistic is that of a failed request: decided by the sign of each round's change alone")
-		c.Why = "in some rounds the statistic is that of a failed request"
+		c.Notes = append(c.Notes, "in some rounds a failed request decides the statistic: only the sign of each round's change was used")
+		c.Why = "in some rounds a failed request decides the statistic"
 	default:
 		c.Why = "too few rounds for an interval"
 	}
@@ -201,7 +200,7 @@ func (c *Change) require(bound *plan.Change, claim *plan.Claim, policy plan.Poli
 func (c *Change) needs(alpha float64) string {
 	switch {
 	case c.delta.infinite() && slices.ContainsFunc(c.delta.control, func(x float64) bool { return math.IsInf(x, 0) }):
-		return "needs a recording of the control in which fewer requests fail: record it anew"
+		return "needs a recording of the control in which fewer requests fail: record it again"
 	case c.delta.infinite():
 		return "needs rounds in which fewer requests fail"
 	case c.delta.unpaired && min(len(c.delta.control), len(c.delta.candidate)) < metric.LeastRounds:

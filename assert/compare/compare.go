@@ -82,17 +82,17 @@ type Input struct {
 	// Planless: two servers of a record are compared that no plan compared.
 	Planless bool
 	Unrun    string // why their record lacks a level that was to be run; ""
-	// Level is a level of the run as recorded, without what a damaged record may
-	// hold; nil: there is none. Valid says whether it was measured as it should be.
+	// Level is a level of the run as recorded, nil if there is none. Valid reports whether it was
+	// measured properly; a damaged record may not have been.
 	Level func(server, workload, level string) *metric.Level
 	Valid func(server, workload, level string) bool
 	// Invalid says why a level of the baseline cannot be used; "" when it can.
 	Invalid func(*metric.Level, *plan.Workload) string
-	// Limit is the capacity of a server in a run, judged anew from its samples.
+	// Limit is the capacity of a server in a run, judged again from its samples.
 	Limit func(run *metric.Run, server string, w *plan.Workload) Limit
 }
 
-// Limit is a capacity as judged anew.
+// Limit is a capacity as judged again.
 type Limit struct {
 	*metric.Capacity        // nil: there was no search
 	Problem          string // why nothing can be said; ""
@@ -110,7 +110,7 @@ type comparison struct {
 	// required are the claims of the plan and usual, which it comes with; nil: it does not.
 	required []*plan.Claim
 	usual    *plan.Claim
-	reading  *plan.Claim // what the answers block brings; nil: there is none
+	reading  *plan.Claim // what the answers block brings; nil if there is none
 	reads    []claimed   // what is required of the answers that the control reads, not yet in claims
 	claims   []claimed
 	// unmatched: at a level that is compared one side could not be.
@@ -125,14 +125,14 @@ type claimed struct {
 	change *plan.Change
 }
 
-// ofCapacity says whether the change is one of the capacity, and so of no level.
+// ofCapacity reports whether the change is one of the capacity, and so of no level.
 func ofCapacity(ch *plan.Change) bool { return ch.Metric.Name == "capacity" }
 
-// ofLevel says whether the change is one of each level: neither of the capacity nor of the
+// ofLevel reports whether the change is one of each level: neither of the capacity nor of the
 // answers that the control reads.
 func ofLevel(ch *plan.Change) bool { return !ofCapacity(ch) && !ch.Metric.Paired }
 
-// applies says whether the workload has what a change is one of.
+// applies reports whether the workload has what a change is one of.
 func applies(ch *plan.Change, w *plan.Workload) bool {
 	switch ch.Metric.Name {
 	case "capacity":

@@ -259,8 +259,7 @@ func (t *tally) answer() (answer, why string) {
 	return AnswerUnknown, "neither throughput nor e2e has a value"
 }
 
-// repeats says whether an earlier row is of the same statistic: two blocks may
-// bound it.
+// repeats reports whether an earlier row has the same statistic: two blocks may bound it.
 func (x *comparison) repeats(i int) bool {
 	c := &x.out.Changes[i]
 	return slices.ContainsFunc(x.out.Changes[:i], func(o Change) bool {

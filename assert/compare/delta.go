@@ -18,13 +18,13 @@ type delta struct {
 	// counts are set where the metric counts requests: those that were good and
 	// all of them, worth as much as independent ones.
 	counts *counts
-	// paired are set where the metric is one of answers, which are paired one by one.
+	// paired are set for metrics of answers, which are paired one by one.
 	paired *outcomes
 }
 
 type counts struct{ goodA, allA, goodB, allB float64 }
 
-// infinite says whether a percentile was that of a failed request somewhere.
+// infinite reports whether a percentile was that of a failed request somewhere.
 func (d delta) infinite() bool {
 	return slices.ContainsFunc(d.units, func(x float64) bool { return math.IsInf(x, 0) || math.IsNaN(x) })
 }
@@ -81,7 +81,7 @@ func (d delta) pAbove(limit float64) float64 {
 	return hi
 }
 
-// below says whether the change is certainly below limit.
+// below reports whether the change is certainly below limit.
 func (d delta) below(limit, alpha float64) bool {
 	if d.infinite() {
 		return d.signs(func(x float64) bool { return x < limit }) <= alpha

@@ -35,23 +35,22 @@ func lateIn(l *metric.Level, r *metric.Round) bool {
 	return d.Stall+d.Delay > 0
 }
 
-// lightIn says whether a round had less than the declared load.
+// lightIn reports whether a round had less than the declared load.
 func lightIn(l *metric.Level, r *metric.Round) bool {
 	return l.Kind != metric.OpenLoop && l.Disturbed(r).Load != ""
 }
 
-// light says whether a round on either side had.
+// light reports whether a round on either side had.
 func (m matched) light() bool {
 	return slices.ContainsFunc([]*metric.Level{m.control, m.candidate}, func(l *metric.Level) bool {
 		return slices.ContainsFunc(l.Rounds, func(r *metric.Round) bool { return lightIn(l, r) })
 	})
 }
 
-// question takes back what lateness could have decided: a change that does not
-// come out alike (judged) without the rounds that lateness may have turned that
-// way, nor those with less load. What is read late is too long and never too short, so that a pass can only
-// come from lateness on the control, and a failure from lateness on the
-// candidate; of a stream, whose first token may be the late one, both may.
+// question withdraws a verdict that lateness could have decided: one that changes (judged) without
+// the rounds that lateness may have turned that way, or without those with less load. Lateness only
+// makes a time longer. So a pass can come only from lateness on the control, and a failure only
+// from lateness on the candidate; for a stream, whose first token may be the late one, from both.
 func (m matched) question(c *Change, late string, judged func(matched) verdict.Outcome) {
 	if late == "" || c.Metric.Source != metric.Client && !m.light() || c.Metric.Name == "tokens_per_chunk" || c.Metric.Name == "cache_hit_rate" {
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// leftOut says whether the user left the level out on either side.
+// leftOut reports whether the user left the level out on either side.
 func (x *comparison) leftOut(w *plan.Workload, level string) bool {
 	return slices.ContainsFunc([]string{x.out.Control, x.out.Candidate}, func(server string) bool {
 		l := x.Level(server, w.Address(), level)
@@ -124,7 +124,7 @@ func (x *comparison) cut(m *matched, control, candidate *metric.Level) string {
 	return ""
 }
 
-// pairs says why the rounds cannot be held against each other; "".
+// pairs says why the rounds cannot be compared with each other; "".
 func (m matched) pairs() string {
 	for i := range min(len(m.control.Rounds), len(m.candidate.Rounds)) {
 		p, q := m.control.Rounds[i], m.candidate.Rounds[i]
@@ -168,7 +168,7 @@ func (x *comparison) swapped(m matched) string {
 		}
 	}
 	if len(m.control.Rounds)%2 == 1 {
-		return fmt.Sprintf("%d rounds side by side: the last one lacks that on swapped GPUs", len(m.control.Rounds))
+		return fmt.Sprintf("%d rounds side by side: the last one has no partner on swapped GPUs", len(m.control.Rounds))
 	}
 	return ""
 }

@@ -26,7 +26,7 @@ var usualOfPairs = append([]plan.Change{
 	{Metric: metric.MustLookup("answer_nll"), Stat: metric.Stat{Kind: metric.Mean}, Limit: 0.05, Points: true, Text: "mean +0.05"},
 }, usualOfAnswers...)
 
-// Oddity is an answer that is odd beside the one that it is held against.
+// Oddity is an odd answer and the answer that it is compared with.
 type Oddity struct {
 	Pair   int     // in metric.PairedAnswers
 	Excess float64 // nats a token that it is less likely; 0: not known
@@ -156,7 +156,7 @@ func (x *comparison) read() {
 	}
 	x.oddest(r)
 	if r.Unscored != "" {
-		x.out.Notes = append(x.out.Notes, "the control does not say how likely an answer is, so that odd ones are told by their form alone: "+verdict.OneLine(r.Unscored))
+		x.out.Notes = append(x.out.Notes, "the control does not say how likely an answer is, so odd ones are found by their form alone: "+verdict.OneLine(r.Unscored))
 	}
 }
 
@@ -260,7 +260,7 @@ func (c *Change) count(r *metric.PairedAnswers, alpha float64) {
 		c.Outcome = verdict.Fail
 	default:
 		c.Outcome = verdict.Inconclusive
-		c.Needs = fmt.Sprintf("needs more prompts: of so few, %d odd answers and %s of the control's own may be chance", len(odd), verdict.Count(own, "odd answers"))
+		c.Needs = fmt.Sprintf("needs more prompts: with so few, %d odd answers and %s of the control's own may be chance", len(odd), verdict.Count(own, "odd answers"))
 	}
 	c.Message = fmt.Sprintf("odd_answers: %d of %d%s; the control's own: %d of %d; tolerated %s more", len(odd), n, reasons(odd), own, of, metric.Format(metric.Count, c.Limit.V))
 	if _, high, ok := stat.ClopperPearson(math.Min(c.Limit.V+expected, float64(n)), float64(n), alpha); ok && c.Outcome == verdict.Pass {

@@ -23,8 +23,8 @@ type Records struct {
 	Confidence                     float64       // 0: 0.95
 }
 
-// Usual are the changes that are tolerated where nobody says which: what
-// simulated comparisons of unchanged servers pass more often than not.
+// Usual are the tolerances if the caller names none. Simulated comparisons of unchanged servers
+// pass them more often than not.
 func Usual() []*plan.Claim {
 	change := func(name, stat string, limit float64, text string) *plan.Change {
 		s, err := metric.ParseStat(stat)
@@ -38,8 +38,8 @@ func Usual() []*plan.Claim {
 	}}}
 }
 
-// SameRun says whether two recordings are of one run, wherever they lie: held
-// against itself, every run passes.
+// SameRun reports whether two recordings are of one run, wherever they lie: compared with itself,
+// every run would pass.
 func SameRun(a, b *metric.Run) bool { return a == b || a.ID != "" && a.ID == b.ID }
 
 // Plan makes the plan that the comparison stands for; its only comparison is

@@ -12,7 +12,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// comparable says whether there is anything to compare, and that only what may
+// comparable reports whether there is anything to compare, and that only what may
 // differ does.
 func (x *comparison) comparable() (verdict.Outcome, string) {
 	x.recorded()

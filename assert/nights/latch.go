@@ -8,7 +8,7 @@ const (
 	// backOdds is how much likelier they must be where the series is back than
 	// where it is still changed.
 	backOdds = 10
-	// least and most that a change is taken for when nights are held against
+	// least and most that a change is taken for when nights are compared with
 	// both, in standard deviations. A small change takes many nights to be told
 	// from none; beyond the most, half of a large change left would pass for none.
 	leastChange, mostChange = 1, 3
@@ -17,7 +17,7 @@ const (
 )
 
 // latch is an alarm that stays: until a pin, or until the series is back. Each
-// night is held against the reference and against the level since the change;
+// night is compared with the reference and against the level since the change;
 // the logarithms of their odds are summed (a cumulative sum, Page, Biometrika
 // 41, 1954), from the night on from which they speak for the reference.
 type latch struct {

@@ -50,12 +50,12 @@ func located(c column, watched []night) []cut {
 	return out
 }
 
-// changed says whether the series was ever in a change.
+// changed reports whether the series was ever in a change.
 func changed(watched []night) bool {
 	return slices.ContainsFunc(watched, func(n night) bool { return n.Changed })
 }
 
-// suspect says whether it is worth to look for a split: in some place the means
+// suspect reports whether it is worth to look for a split: in some place the means
 // on both sides differ by nearly as much as a change at that significance needs.
 // It costs next to nothing, divisive the square of the nights.
 func suspect(xs []float64, level, r float64) bool {

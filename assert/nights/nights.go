@@ -2,8 +2,8 @@
 // series is one number a night, of one metric of one workload, measured under
 // the same plan.
 //
-//   - watch says whether tonight is still what the reference nights were: the
-//     mean of the last night, of the last two, three and so on is held against
+//   - watch reports whether tonight is still what the reference nights were: the
+//     mean of the last night, of the last two, three and so on is compared with
 //     what they predict, so that a small shift is found a little later, a large
 //     one at once, and one that creeps in weeks;
 //   - an alarm for the worse stays (latch) until a pin accepts it, or the series
@@ -30,11 +30,10 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// Options is how tonight is held against a history.
+// Options is how tonight is compared with a history.
 type Options struct {
-	// Ignore is the size of a change below which nobody wants to be told, as a
-	// share (0.01: one percent); of metrics that are shares themselves the
-	// difference. 0: every change counts that is no chance.
+	// Ignore is the smallest change that is reported, as a share (0.01: one percent); for metrics
+	// that are shares, as a difference. 0: every change beyond chance.
 	Ignore float64
 	// Run must be the last night; "": whichever is.
 	Run string
@@ -50,21 +49,21 @@ type Options struct {
 	Unread int
 }
 
-// Result is what a history came to on its last night.
+// Result is the result of a history on its last night.
 type Result struct {
 	Outcome verdict.Outcome // Error, Fail or Pass; a first night passes, recorded
 	Why     string          // of an Error that no series explains
-	// Recorded is set when no series has enough nights to be held against.
+	// Recorded is set if no series has enough nights to be judged.
 	Recorded bool
 	Run      string    // of the last night
 	Started  time.Time // of the last night
 	Pinned   *metric.Pin
 	Since    int // nights since the pin, or in all, tonight included
-	// Accept is the run to pin for later nights to be held to what failed, which
-	// is the latest of the changes: a pin begins every series anew. "": none.
+	// Accept is the run whose pin would accept all that failed: the latest of the changes, since a
+	// pin restarts every series. "" if nothing failed.
 	Accept string
-	// Differs lists what of the servers is another tonight than the night
-	// before: "vllm: version 0.19.1 → 0.20.0".
+	// Differs lists what changed on the servers since the night before: "vllm: version 0.19.1 →
+	// 0.20.0".
 	Differs []string
 	Job     *metric.Job // of the last night; nil where it is not known
 	Trends  []Trend
@@ -94,13 +93,13 @@ type Point struct {
 	Worse   bool // and that is for the worse
 }
 
-// Bounds is what a night was held against.
+// Bounds are the limits that a night was judged by.
 type Bounds struct {
 	Reference int     // nights
 	Center    float64 // their geometric mean, of shares the mean
 	Low, High float64 // tonight's prediction interval
-	// Noise is their spread from night to night: one standard deviation, as a
-	// share of Center, of shares the difference.
+	// Noise is the spread from night to night: one standard deviation, as a share of Center; for
+	// shares as a difference.
 	Noise float64
 	Shift float64 // of the stretch that alarmed, or of tonight; as Noise
 }
@@ -112,8 +111,8 @@ type Change struct {
 	Before, After float64
 	P             float64     // NaN: an alarm too young to be located
 	Job           *metric.Job // of that night
-	// Differs lists what of the server was another on that night than on the
-	// one before: "engine.version 0.19.1 → 0.20.0".
+	// Differs lists what changed on the server since the night before: "engine.version 0.19.1 →
+	// 0.20.0".
 	Differs []string
 }
 
@@ -126,11 +125,10 @@ const leastNoise = 0.002
 // level, but a figure of a night.
 const limitMetric = "capacity"
 
-// Judge holds the last night of h against those before it, series by
-// series: a figure beyond its prediction interval on the worse side is a
-// failure, on the better side a pass that says so, and one that is missing
-// tonight an error. Nights before the last pin are left out. The
-// package comment tells the method.
+// Judge compares the last night of h with those before it, series by series. A figure beyond its
+// prediction interval on the worse side fails, on the better side it passes and says so; one that
+// is missing tonight is an error. Nights before the last pin are left out. The package comment has
+// the method.
 func Judge(h metric.History, opts Options) Result {
 	nights := slices.Clone(h.Nights)
 	out := Result{Outcome: verdict.Error}
@@ -177,7 +175,7 @@ func Judge(h metric.History, opts Options) Result {
 }
 
 // accept finds Accept; otherGPU says that tonight is none of the nights it would
-// be held against.
+// be compared with.
 func (r *Result) accept(nights []metric.Night, otherGPU bool) string {
 	if otherGPU {
 		return r.Run

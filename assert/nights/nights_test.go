@@ -179,7 +179,7 @@ func TestJudgeNightsChanges(t *testing.T) {
 	}
 }
 
-// Simulated and measured nights are never held against each other.
+// Simulated and measured nights are never compared with each other.
 func TestJudgeNightsMixed(t *testing.T) {
 	h := nightsOf(ttftTrend, steady(3)...)
 	h.Nights[1].Simulated = true
@@ -189,7 +189,7 @@ func TestJudgeNightsMixed(t *testing.T) {
 }
 
 // A server on another GPU is another machine: an error until a pin, and no night
-// on it is held against the others.
+// on it is compared with the others.
 func TestJudgeNightsOtherGPU(t *testing.T) {
 	h := nightsOf(ttftTrend, append(steady(12), 4, 2)...)
 	for i := range h.Nights {

@@ -68,11 +68,11 @@ func (s *series) read(nights []metric.Night, ignore float64) (c column, t Trend,
 	for i, v := range s.values {
 		run := nights[s.at[i]].Run
 		if v == 0 && s.scale.log && def.Source == metric.Server {
-			t.Outcome, t.Message = verdict.Skipped, fmt.Sprintf("recorded only: it was 0 in run %s, and nothing is a ratio of that", run)
+			t.Outcome, t.Message = verdict.Skipped, fmt.Sprintf("recorded only: it was 0 in run %s, so there is no ratio", run)
 			return c, t, false
 		}
 		if !s.scale.takes(v) {
-			t.Message = fmt.Sprintf("run %s has the value %v, which is none of %s", run, v, def.Name)
+			t.Message = fmt.Sprintf("run %s has the value %v, which is not valid for %s", run, v, def.Name)
 			return c, t, false
 		}
 		c.values[s.at[i]] = s.scale.to(v)
@@ -102,7 +102,7 @@ func (s *series) judge(t *Trend, c column, nights []metric.Night, watched []nigh
 	if last := s.at[len(s.at)-1]; last != len(nights)-1 {
 		t.Message = fmt.Sprintf("was not measured tonight; last in run %s", nights[last].Run)
 		if s.next != nil {
-			t.Outcome, t.Message = verdict.Skipped, fmt.Sprintf("ended with run %s: the workload is another one since", nights[last].Run)
+			t.Outcome, t.Message = verdict.Skipped, fmt.Sprintf("ended with run %s: the workload has changed since", nights[last].Run)
 		}
 		return
 	}
@@ -171,7 +171,7 @@ func (t *Trend) decide(value float64, tonight night, nights []metric.Night, by s
 	low, high := tonight.bounds()
 	if math.IsInf(low, 0) {
 		t.Outcome = verdict.Skipped
-		t.Message = fmt.Sprintf("%s, recorded: each night follows the one before so closely that %d are too few to judge by", said, tonight.Reference)
+		t.Message = fmt.Sprintf("%s, recorded: each night resembles the one before so much that %d are too few to judge by", said, tonight.Reference)
 		return
 	}
 	t.Tonight = &Bounds{

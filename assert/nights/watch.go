@@ -9,7 +9,7 @@ import (
 const (
 	// leastReference is how many reference nights it takes to say anything.
 	leastReference = 10
-	// mostReference is how many the reference holds; later nights are only watched.
+	// mostReference is the largest number of reference nights; later nights are only watched.
 	mostReference = 90
 	// perPlan is the chance of a false alarm on one night, for the worse, in a
 	// plan whose series are normal and do not change: all of them together.
@@ -19,7 +19,7 @@ const (
 	RedByChance = 0.04
 )
 
-// windows are the stretches that end tonight and are held against the
+// windows are the stretches that end tonight and are compared with the
 // reference. A large change is found by one night, a small one by three, and
 // one that creeps by the longer ones. Each has its share of the false alarms;
 // they overlap, so that the shares may come to a little more than one.
@@ -50,7 +50,7 @@ type column struct {
 
 // night is what a series says of one night.
 type night struct {
-	Reference int // nights it is held against; below leastReference: it is only recorded
+	Reference int // nights it is compared with; below leastReference: it is only recorded
 	Expected  prediction
 	// Correlation from one night to the next that was allowed for.
 	Correlation float64
@@ -79,7 +79,7 @@ func (n night) bounds() (low, high float64) {
 // nothing. What is said of a night never depends on later ones.
 //
 // An alarm latches (see latch). No night of a change joins the reference, so
-// that a change does not become what later nights are held against before
+// that a change does not become what later nights are compared with before
 // somebody accepts it. The chance of a false alarm is for all series of the
 // plan together (Holm), and correlation from night to night is allowed for.
 func watch(columns []column) [][]night {

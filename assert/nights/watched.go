@@ -10,7 +10,7 @@ type watched struct {
 	column
 	nights    []night
 	seen      []int     // nights with a value
-	reference []int     // those that later ones are held against
+	reference []int     // those that later ones are compared with
 	numbers   []float64 // their values
 	memo      []moments // of the first nights of the reference, as far as they were asked for
 	first     int       // no window begins before this night

@@ -7,7 +7,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Meets says whether v is within the bound; NaN never is.
+// Meets reports whether v is within the bound; NaN never is.
 func Meets(v float64, op plan.Op, limit float64) bool {
 	switch op {
 	case plan.Less:
@@ -22,10 +22,10 @@ func Meets(v float64, op plan.Op, limit float64) bool {
 	return false
 }
 
-// Upward says whether the operator bounds from below.
+// Upward reports whether the operator bounds from below.
 func Upward(op plan.Op) bool { return op == plan.Greater || op == plan.GreaterEqual }
 
-// Streamed says whether a metric depends on how the answers of a workload streamed:
+// Streamed reports whether a metric depends on how the answers of a workload streamed:
 // goodput does where its bounds do.
 func Streamed(def metric.Def, w *plan.Workload) bool {
 	return def.Streams || def.Name == "goodput" && w != nil && slices.ContainsFunc(w.Good, func(t *plan.Threshold) bool { return t.Metric.Streams })

@@ -22,7 +22,7 @@ func MedianTTFT(samples []*metric.Sample) float64 {
 	return v
 }
 
-// Silent says whether a level was measured and no request of it completed.
+// Silent reports whether a level was measured and no request of it completed.
 func Silent(l *metric.Level) bool {
 	if l == nil {
 		return false

@@ -20,7 +20,7 @@ func PairedShare(lost, won, n, alpha float64) (low, high float64, ok bool) {
 	return -upper(won, lost), upper(lost, won), true
 }
 
-// pairedBelow says whether the change is certainly below d.
+// pairedBelow reports whether the change is certainly below d.
 func pairedBelow(lost, won, n, d, alpha float64) bool {
 	return pairedScore(lost, won, n, d) <= -NormalQuantile(1-alpha) && (won > 0 || AtMost(lost, n, d) <= alpha)
 }

@@ -7,7 +7,7 @@ import (
 
 // slowScore is the score statistic by its definition: the likelihood of b lost, c won
 // and the rest, under p12 = q + d and p21 = q, is largest at the q that a search finds,
-// and the difference is held against its standard error there.
+// and the difference is compared with its standard error there.
 func slowScore(b, c, n int, d float64) float64 {
 	log := func(k int, p float64) float64 {
 		if k == 0 {

@@ -5,7 +5,7 @@ package verdict
 
 import "fmt"
 
-// Outcome is what one check came to. Outcomes are ordered: combining two is
+// Outcome is the result of one check. Outcomes are ordered: combining two is
 // taking the larger. The zero value is Pending, and pending at the end is an
 // error. Skipped stands apart.
 type Outcome int

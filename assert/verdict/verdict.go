@@ -22,7 +22,7 @@ const (
 	KindServer Kind = "server"
 )
 
-// Severity says whether what a verdict is about can fail the run.
+// Severity reports whether what a verdict is about can fail the run.
 type Severity string
 
 const (
@@ -115,7 +115,7 @@ func (v *Verdict) Counts() Outcome {
 	return v.Outcome
 }
 
-// Required says whether a verdict is on something that the plan requires, as
+// Required reports whether a verdict is on something that the plan requires, as
 // against what every measurement must hold.
 func (v *Verdict) Required() bool {
 	switch v.Kind {
@@ -130,7 +130,7 @@ func (v *Verdict) Required() bool {
 	return v.Severity != SeverityWarn
 }
 
-// judges says whether the verdict is on a promise of the plan.
+// judges reports whether the verdict is on a promise of the plan.
 func (v *Verdict) judges() bool {
 	switch v.Kind {
 	case KindSLA, KindAssert:
@@ -143,7 +143,7 @@ func (v *Verdict) judges() bool {
 	return false
 }
 
-// measures says whether there was something to measure behind the verdict: a
+// measures reports whether there was something to measure behind the verdict: a
 // capacity that is not known is an error.
 func (v *Verdict) measures() bool {
 	return v.Kind == KindLoad || v.Kind == KindCapacity || v.Unchanged

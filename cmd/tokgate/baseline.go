@@ -22,7 +22,7 @@ func baselines(p *plan.Plan) (map[string]*metric.Run, error) {
 				return nil, usageError("baseline(…) names a folder that `tokgate run` wrote, relative to the plan", "the control of compare.%s: %v", c.Name, err)
 			}
 			if run.Recording == "" {
-				return nil, usageError("record it anew with `tokgate run`", "the control of compare.%s was recorded by a version that did not protect its lines: damage would not be found", c.Name)
+				return nil, usageError("record it again with `tokgate run`", "the control of compare.%s is from an older version, whose lines have no check: damage would not be found", c.Name)
 			}
 			assert.Reread(p, run)
 			out[c.Name] = run

@@ -38,7 +38,7 @@ func brief(p *plan.Plan) hcl.Diagnostics {
 	return hcl.Diagnostics{{
 		Severity: hcl.DiagWarning,
 		Summary:  "Less than a minute of load",
-		Detail: fmt.Sprintf("%d of %s are over within %s on a server that meets its limits. What comes less often than once in %s, such as a freeze, may be unseen: set a duration, such as \"2m\", in place of requests.",
+		Detail: fmt.Sprintf("%d of %s end within %s on a server that meets its limits. Something rarer than once in %s, such as a freeze, may not be seen. Set a duration, such as \"2m\", instead of requests.",
 			short, count(len(cases), "case"), roundTime(longest), roundTime(unseen)),
 		Subject: first,
 	}}

@@ -285,7 +285,7 @@ func processes(file string) (list []int) {
 	return list
 }
 
-// zombie says whether a process ended and waits for a parent that may never
+// zombie reports whether a process ended and waits for a parent that may never
 // ask.
 func zombie(pid int) bool {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

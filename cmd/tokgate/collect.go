@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// In virtual time nothing is measured that a collection could delay. While little is
-// kept it comes seldom: most of its work is pointers of requests that are gone. Once much
-// is, most are gaps between tokens, which cost it nothing, and memory is dearer.
+// In virtual time a garbage collection delays no measurement. While little memory is kept it runs
+// seldom, since most of its work is pointers of requests that are gone. Once much is kept it runs
+// more often: most of that are gaps between tokens, which cost it nothing, and memory is dearer.
 const (
 	seldom, often = 200, 25   // GOGC
 	much          = 128 << 20 // bytes that are kept

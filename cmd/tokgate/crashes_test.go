@@ -152,7 +152,7 @@ func TestCrashes(t *testing.T) {
 }
 
 // crash runs the gate, which takes about so long, disturbs it, and says what is
-// wrong with what it came to. What a run before it left in the same folders is its
+// wrong with its result. What a run before it left in the same folders is its
 // to clean up.
 func (l *life) crash(way string, whole time.Duration, r *rand.Rand) (code int, err error) {
 	cmd := osexec.Command(l.program, "run", "--out", l.out, filepath.Join(l.dir, "test.hcl"))
@@ -273,7 +273,7 @@ func (l *life) mine() (pids []int) {
 	return pids
 }
 
-// alive says whether a process still runs, after the moment that its end takes.
+// alive reports whether a process still runs, after the moment that its end takes.
 func (l *life) alive(pid int) bool {
 	for range 50 {
 		raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -223,7 +223,7 @@ func lines(path string, least int) error {
 
 var saidExit = regexp.MustCompile(`(?m)· exit (\d+)`)
 
-// agrees says whether the last line and the exit code agree: where an error
+// agrees reports whether the last line and the exit code agree: where an error
 // follows the verdict, it is 4.
 func agrees(r result) bool {
 	if strings.HasPrefix(r.err, "tokgate: ") || strings.Contains(r.err, "\ntokgate: ") {

@@ -241,7 +241,7 @@ func longestLoad(c exec.Case) (d time.Duration, ok bool) {
 	return time.Duration(waves) * (request + c.Load.Pause), ok
 }
 
-// tokensOf are those of a case's prompts and answers; sized says whether its prompts
+// tokensOf are those of a case's prompts and answers; sized reports whether its prompts
 // have a length of their own.
 func tokensOf(c exec.Case) (in, out int, sized bool) {
 	if c.Level.Speedup > 0 {

@@ -89,7 +89,7 @@ func (g *actions) unformatted(path string, line int) {
 	}))
 }
 
-// concluded notes what a run came to.
+// concluded notes the result of a run.
 func (g *actions) concluded(d *report.Document) {
 	if g == nil {
 		return

@@ -41,7 +41,7 @@ until a pin accepts a change.`,
 			if len(args) > 0 {
 				return a.unknownCommand(cmd, args[0])
 			}
-			return usageError("add, show, check, pin, export or demo", "history needs to know what to do")
+			return usageError("add, show, check, pin, export or demo", "history needs a subcommand")
 		},
 		RunE: func(*cobra.Command, []string) error { return nil },
 	}
@@ -120,7 +120,7 @@ func (a *app) addNight(dir string, doc *report.Document) error {
 	return nil
 }
 
-// nightOutputs are the files that show what a history came to; "" writes none.
+// nightOutputs are the files that show the result of a history; "" writes none.
 type nightOutputs struct {
 	junit, markdown, html string
 }
@@ -230,7 +230,7 @@ func (a *app) showNights(dir string, judge judged.Options, out nightOutputs) (ju
 	return n, opts, out.write(n, opts)
 }
 
-// trended tells GitHub what a history came to; h is the block of the plan that
+// trended tells GitHub the result of a history; h is the block of the plan that
 // asked for it, nil where a command did.
 func (a *app) trended(n judged.Result, opts nights.Options, h *plan.History) {
 	doc := nights.Document(n, report.Document{ExitCode: assert.Verdicts{Outcome: n.Outcome}.ExitCode(false)})

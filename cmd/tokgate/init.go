@@ -98,10 +98,10 @@ Exit code 4: the server at --url does not answer, or cannot be measured.`,
 func (a *app) init(ctx context.Context, o initOptions) error {
 	in, asking := a.In.(*os.File)
 	if o.measure && o.answers.URL == "" && (o.answers.Image != "" || o.answers.Command != "") {
-		return usageError("start the server and name it with --url", "--measure loads a server that runs: it goes with --url")
+		return usageError("start the server and name it with --url", "--measure needs a running server: --url")
 	}
 	if o.measure && len(o.answers.Rates) > 0 {
-		return usageError("tokgate init --help", "--measure keeps requests in flight: it does not go with --rate")
+		return usageError("tokgate init --help", "--measure cannot be combined with --rate")
 	}
 	if err := a.complete(ctx, &o.answers, asking && term.IsTerminal(int(in.Fd()))); err != nil {
 		return err
@@ -166,7 +166,7 @@ func (o initOptions) plan() ([]byte, error) {
 	if _, diags := decode.File(decode.Options{Path: o.file, Source: text}); diags.HasErrors() {
 		// No file has the lines that they name.
 		i := slices.IndexFunc(diags, func(d *hcl.Diagnostic) bool { return d.Severity == hcl.DiagError })
-		return nil, usageError("--url, --image, --command, --model or --rate has a value that no plan can hold", "%s: %s", strings.ToLower(diags[i].Summary), strings.TrimSuffix(diags[i].Detail, "."))
+		return nil, usageError("--url, --image, --command, --model or --rate has a value that a plan cannot contain", "%s: %s", strings.ToLower(diags[i].Summary), strings.TrimSuffix(diags[i].Detail, "."))
 	}
 	return text, nil
 }
@@ -250,7 +250,7 @@ func (a *app) complete(ctx context.Context, w *starter.Answers, ask bool) error 
 
 func needServer(w *starter.Answers, ask bool, answer func(question, fallback string) (string, error)) error {
 	if given := slices.DeleteFunc([]string{w.URL, w.Image, w.Command}, func(s string) bool { return s == "" }); len(given) > 1 {
-		return usageError("tokgate init --help", "a plan has one server: --url, --image or --command, one of them")
+		return usageError("tokgate init --help", "name one server: --url, --image or --command")
 	} else if len(given) == 1 {
 		return nil
 	}
@@ -330,8 +330,8 @@ func ignoreResults(path string) (added bool, err error) {
 const (
 	// measureFor bounds how long `init --measure` loads a server.
 	measureFor = 2 * time.Minute
-	// measureWaves is how many requests of each slot a round measures; 1 of
-	// long ones, and where several use cases share the time.
+	// measureWaves is the number of requests of each slot in a measured round; 1 for long ones, and
+	// if several use cases share the time.
 	measureWaves = 2
 	// leastMargin is what a threshold leaves to spare: less than half of what a
 	// server that is slower by a quarter loses.

@@ -57,12 +57,12 @@ func TestInitUsage(t *testing.T) {
 		words string
 	}{
 		{nil, "--url, --image or --command"},
-		{[]string{"--url", "http://127.0.0.1:1", "--image", "x"}, "one of them"},
+		{[]string{"--url", "http://127.0.0.1:1", "--image", "x"}, "name one server"},
 		{[]string{"--image", "x", "--engine", "vlm"}, `--engine: there is no "vlm"`},
 		{[]string{"--image", "x", "--use-case", "cat"}, `--use-case: there is no "cat"`},
 		{[]string{"--image", "vllm/vllm-openai:v0.19.1"}, "--image of vllm needs --model"},
-		{[]string{"--image", "x", "--measure"}, "goes with --url"},
-		{[]string{"--url", "http://127.0.0.1:1", "--measure", "--rate", "4 req/s"}, "does not go with --rate"},
+		{[]string{"--image", "x", "--measure"}, "needs a running server"},
+		{[]string{"--url", "http://127.0.0.1:1", "--measure", "--rate", "4 req/s"}, "cannot be combined with --rate"},
 		{[]string{"--command", "vllm serve m", "--rate", "4"}, "Write 4 req/s"},
 		{[]string{"--url", "http://127.0.0.1:1", "--engine", "vllm", "--upgrade"}, "--upgrade compares"},
 		{[]string{"--command", "serve --fast"}, "{port}"},

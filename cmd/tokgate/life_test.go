@@ -153,7 +153,7 @@ func (l *life) groups() []int {
 	return out
 }
 
-// gone says whether nothing of the group runs; where nobody waits for orphans
+// gone reports whether nothing of the group runs; where nobody waits for orphans
 // a zombie stays.
 func (l *life) gone(group int) bool {
 	if errors.Is(syscall.Kill(-group, 0), syscall.ESRCH) {

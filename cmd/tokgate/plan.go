@@ -216,7 +216,7 @@ func (x *expansion) saturations(cases []exec.Case) {
 	if slices.ContainsFunc(cases, func(c exec.Case) bool {
 		return c.Load.Kind == metric.OpenLoop && c.Level.Stage == nil && c.Level.Speedup == 0
 	}) {
-		x.para("  ", fmt.Sprintf("Before the first rate of a workload on a server, %d requests are kept in flight for %s and its warm-up, more where the server answers all of them at once: the saturation, which tells the largest rate.",
+		x.para("  ", fmt.Sprintf("Before the first rate of a workload on a server, %d requests are kept in flight for %s and its warm-up (more if the server answers all of them at once). This saturation measures the largest rate.",
 			plan.SaturationSlots, plan.PlainDuration(plan.Saturation)))
 	}
 }
@@ -343,7 +343,7 @@ func (x *expansion) limit(workload string) string {
 	return "some level passes"
 }
 
-// need is what can certify a threshold, in a few words.
+// need is the number of requests that can certify a threshold, in a few words.
 func need(f assert.Finding) string {
 	parts := []string{f.Needed}
 	for _, more := range []string{f.Extended, f.Remark} {

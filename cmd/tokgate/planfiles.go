@@ -19,7 +19,7 @@ import (
 	"github.com/tokgate/tokgate/strength"
 )
 
-// isPlanFile says whether a name found in a folder is a plan. Var-files
+// isPlanFile reports whether a name found in a folder is a plan. Var-files
 // (*.tokgatevars.hcl is not a name of ours; they are named on the command
 // line) and backups of editors are not.
 func isPlanFile(name string) bool {

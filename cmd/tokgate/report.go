@@ -157,7 +157,7 @@ func (a *app) needProtected(run *metric.Run, dir string, allowed bool) error {
 		return nil
 	}
 	if !allowed {
-		return measureError(fmt.Errorf("the recording in %s was written by a version that did not protect its lines: damage would not be found", dir), "--unprotected takes it as it is")
+		return measureError(fmt.Errorf("the recording in %s is from an older version, whose lines have no check: damage would not be found", dir), "--unprotected reads it all the same")
 	}
 	fmt.Fprintf(a.Err, "tokgate: the recording in %s is not protected: damage would not be found\n", dir)
 	return nil

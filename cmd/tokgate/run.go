@@ -105,10 +105,10 @@ started · 3 inconclusive · 4 could not be measured · 130 interrupted.`,
 // check refuses flags that do not go together.
 func (o runOptions) check() error {
 	if o.simulate && len(o.endpoints) > 0 {
-		return usageError("leave one of them out", "--endpoint names a server, and --simulate runs none")
+		return usageError("leave one of them out", "--endpoint and --simulate exclude each other")
 	}
 	if o.salt != 0 && !o.simulate {
-		return usageError("leave it out: it is drawn for every run", "--salt is of simulated runs: what is measured is never sent twice")
+		return usageError("remove it: every real run draws its own prompts", "--salt is for simulated runs only")
 	}
 	return nil
 }
@@ -370,7 +370,7 @@ func replaceEndpoints(p *plan.Plan, endpoints []string) error {
 		}
 	}
 	for _, c := range p.Compares {
-		// What runs already is not started anew.
+		// What runs already is not restarted.
 		if c.Candidate.Endpoint != nil || c.Control.Server != nil && c.Control.Server.Endpoint != nil {
 			c.Restart, c.SideBySide = plan.RestartNever, false
 		}
@@ -396,7 +396,7 @@ func caseFilter(p *plan.Plan, only []string) (func(exec.Case) bool, error) {
 			found = found || k == pattern
 		}
 		if mix := mixOf(p, pattern); !found && mix != nil {
-			return nil, usageError("--only "+mix.Address(), "--only: %q is a part of a mix, which sends all of its parts", pattern)
+			return nil, usageError("--only "+mix.Address(), "--only: %q is a part of a mix: name the mix, which sends all of its parts", pattern)
 		}
 		if !found {
 			return nil, unknownName("--only", "case", pattern, known)

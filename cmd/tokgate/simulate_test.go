@@ -94,7 +94,7 @@ func TestCannotSimulate(t *testing.T) {
 		},
 		"an endpoint": {
 			src: simulatedPlan, args: []string{"--endpoint", "gpu=http://127.0.0.1:1"},
-			words: []string{"--endpoint names a server, and --simulate runs none"},
+			words: []string{"--endpoint and --simulate exclude each other"},
 		},
 	}
 	for name, tt := range tests {

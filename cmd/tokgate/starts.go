@@ -117,8 +117,8 @@ func newestResults(dir string) []string {
 	return paths[:min(len(paths), mostResults)]
 }
 
-// What is assumed of a start of which nothing is known: a minute for the engine, and
-// its weights from a disk at a gigabyte a second.
+// If nothing is known of a start, it is assumed to take a minute for the engine, and its weights to
+// come from a disk at a gigabyte a second.
 const (
 	assumedEngine = time.Minute
 	assumedDisk   = 1.0 // GB/s

@@ -193,7 +193,7 @@ func simulated(ctx context.Context, p *plan.Plan, stored map[string]*metric.Run)
 	}
 }
 
-// asksServers says whether a requirement is on what servers or GPUs say of
+// asksServers reports whether a requirement is on what servers or GPUs say of
 // themselves.
 func asksServers(p *plan.Plan) bool {
 	said := func(m metric.Def) bool { return m.Source != metric.Client }

@@ -25,8 +25,8 @@ const (
 // column apart.
 const cellWidth = 32
 
-// write lays the table out in width cells: every column as wide as its widest
-// cell, the last one as what room is left.
+// write lays the table out in width cells: every column is as wide as its widest cell, and the last
+// one takes the room that is left.
 func (t table) write(out io.Writer, width int) {
 	widths := make([]int, len(t.rows[len(t.rows)-1]))
 	last := len(widths) - 1

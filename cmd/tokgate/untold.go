@@ -49,7 +49,7 @@ func untoldBy(p *plan.Plan, s *plan.Server, m metric.Def) string {
 		case t.Off:
 			return telemetryOff
 		case t.URL == "" && (starts(s) || s.Endpoint != nil) && !telemetry.Tells(s.Engine, m.Name):
-			return fmt.Sprintf("engine %q does not tell it; the metrics of each engine are in docs/engines.md", s.Engine)
+			return fmt.Sprintf("engine %q does not report it; the metrics of each engine are in docs/engines.md", s.Engine)
 		}
 	case metric.GPU:
 		return untoldByGPUs(s)
@@ -67,7 +67,7 @@ func untoldBy(p *plan.Plan, s *plan.Server, m metric.Def) string {
 
 const telemetryOff = "telemetry is off there"
 
-// starts says whether tokgate starts the server.
+// starts reports whether tokgate starts the server.
 func starts(s *plan.Server) bool { return s.Process != nil || s.Container != nil }
 
 // untoldByGPUs says why nothing will be known of a server's GPUs; "" when it may.

@@ -20,11 +20,11 @@ func TestUntold(t *testing.T) {
 		want   string // in the reason; "": it may be told
 	}{
 		{"vLLM's queue", plan.Server{Engine: "vllm", Endpoint: endpoint}, nil, "queue_wait", ""},
-		{"llama.cpp has no histogram", plan.Server{Engine: "llama.cpp", Process: process}, nil, "queue_wait", `engine "llama.cpp" does not tell it`},
-		{"nor preemptions", plan.Server{Engine: "llama.cpp", Process: process}, nil, "preemptions", "does not tell it"},
+		{"llama.cpp has no histogram", plan.Server{Engine: "llama.cpp", Process: process}, nil, "queue_wait", `engine "llama.cpp" does not report it`},
+		{"nor preemptions", plan.Server{Engine: "llama.cpp", Process: process}, nil, "preemptions", "does not report it"},
 		{"but it drafts", plan.Server{Engine: "llama.cpp", Process: process}, nil, "accept_rate", ""},
 		{"a page of another kind", plan.Server{Engine: "llama.cpp", Endpoint: endpoint, Telemetry: plan.Telemetry{URL: "http://x"}}, nil, "queue_wait", ""},
-		{"SGLang's decode", plan.Server{Engine: "sglang", Endpoint: endpoint}, nil, "decode", "does not tell it"},
+		{"SGLang's decode", plan.Server{Engine: "sglang", Endpoint: endpoint}, nil, "decode", "does not report it"},
 		{"SGLang's means", plan.Server{Engine: "sglang", Endpoint: endpoint}, nil, "accept_length", ""},
 		{"who knows", plan.Server{Engine: "openai", Endpoint: endpoint}, nil, "queue_wait", ""},
 		{"the simulator alone is like vLLM", plan.Server{Engine: "llama.cpp", Simulator: &plan.Simulator{}}, nil, "queue_wait", ""},

@@ -108,7 +108,7 @@ func (o outputs) write(doc *report.Document, run *metric.Run) error {
 	return first
 }
 
-// samples says whether a copy asks for the requests.
+// samples reports whether a copy asks for the requests.
 func (o outputs) samples() bool {
 	return slices.ContainsFunc(formats.All, func(x formats.Format) bool { return x.Samples != nil && o.copies[x.Flag] != "" })
 }

@@ -126,7 +126,7 @@ func jobsOfWorkflow(src []byte, shown, planFile string) []job {
 	return out
 }
 
-// covers says whether a path that a job names is the plan, or its folder.
+// covers reports whether a path that a job names is the plan, or its folder.
 func covers(named, planFile string) bool {
 	named = path.Clean(strings.Trim(named, `"'`))
 	return named == planFile || named == path.Dir(planFile) && named != "."

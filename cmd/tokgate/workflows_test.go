@@ -313,7 +313,7 @@ compare "pull_request" {
 // the states of a server under test, and what a gate says of them.
 var servers = []struct {
 	name, mode, server, limit string
-	base, head                string // profiles, in the variable file; "": there is none
+	base, head                string // profiles, in the variable file; "" if there is none
 	code                      int
 	verdict                   string
 	annotations               []string

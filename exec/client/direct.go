@@ -84,7 +84,7 @@ func newDirect(h *HTTP) (d *direct, why string) {
 	return d, ""
 }
 
-// ordinary says whether a field of a request is one that means nothing to the
+// ordinary reports whether a field of a request is one that means nothing to the
 // connection, and that net/http would not refuse.
 func ordinary(name, value string) bool {
 	switch http.CanonicalHeaderKey(name) {
@@ -242,7 +242,7 @@ func (d *direct) dial(ctx context.Context) (net.Conn, error) {
 	return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", d.address)
 }
 
-// take takes an idle connection; nil: there is none.
+// take takes an idle connection; nil if there is none.
 func (d *direct) take() *line {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -85,7 +85,7 @@ func unreached(err error, conns int) error {
 	return &Error{Kind: kind, Message: bounded(words), Err: err}
 }
 
-// untrusted says whether a server's certificate did not do.
+// untrusted reports whether a server's certificate did not do.
 func untrusted(err error) bool {
 	_, ok := errors.AsType[*tls.CertificateVerificationError](err)
 	return ok

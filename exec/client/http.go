@@ -112,7 +112,7 @@ func New(c Config) (*HTTP, error) {
 	return h, nil
 }
 
-// isVersion says whether a path element is an API version: v1, v3.
+// isVersion reports whether a path element is an API version: v1, v3.
 func isVersion(s string) bool {
 	return len(s) > 1 && s[0] == 'v' && strings.Trim(s[1:], "0123456789") == ""
 }
@@ -202,7 +202,7 @@ func (h *HTTP) redirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// FreshConns says whether each request gets a connection of its own: because
+// FreshConns reports whether each request gets a connection of its own: because
 // the engine needs it, or since a kept one was found dead.
 func (h *HTTP) FreshConns() bool { return h.freshOnly.Load() }
 
@@ -214,8 +214,8 @@ func (h *HTTP) Detour() string {
 	return h.detour
 }
 
-// Redirected is where the server sent requests to, scheme and authority; "": it
-// answered them itself.
+// Redirected is the scheme and authority that the server redirected requests to; "" if it answered
+// them itself.
 func (h *HTTP) Redirected() string {
 	if to := h.redirected.Load(); to != nil {
 		return *to

@@ -149,12 +149,12 @@ func (l *line) head(c *call, b []byte, at time.Duration, err error) {
 	}
 }
 
-// headEnds says whether b holds an empty line.
+// headEnds reports whether b holds an empty line.
 func headEnds(b []byte) bool {
 	return bytes.Contains(b, []byte("\n\n")) || bytes.Contains(b, []byte("\n\r\n"))
 }
 
-// plainStream says whether an answer's body is a plain stream, or may be.
+// plainStream reports whether an answer's body is a plain stream, or may be.
 func plainStream(r *http.Response) bool {
 	encoding := strings.ToLower(r.Header.Get("Content-Encoding"))
 	return r.StatusCode >= 200 && r.StatusCode < 300 && (encoding == "" || encoding == "identity")
@@ -353,7 +353,7 @@ func (l *line) redirected(c *call) {
 	c.standard()
 }
 
-// ending is a body that says whether it was read to its end.
+// ending is a body that reports whether it was read to its end.
 type ending struct {
 	io.ReadCloser
 	over bool

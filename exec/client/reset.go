@@ -7,10 +7,10 @@ import (
 )
 
 // ErrNoReset: the server offers no way to empty its caches.
-var ErrNoReset = errors.New("the server does not let its caches be emptied")
+var ErrNoReset = errors.New("the server has no request that empties its caches")
 
-// ResetCaches has the server empty its prefix cache where the engine's way is
-// known. ErrNoReset when there is none.
+// ResetCaches empties the server's prefix cache. The error is ErrNoReset if the engine has no
+// request for it.
 func (h *HTTP) ResetCaches(ctx context.Context) error {
 	path := h.config.Engine.Pages.Reset
 	if path == "" {

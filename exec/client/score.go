@@ -13,8 +13,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// ErrNoScores says that the server does not tell how likely a given text is.
-var ErrNoScores = errors.New("the server does not tell how likely a given text is")
+// ErrNoScores says that the server does not report how likely a given text is.
+var ErrNoScores = errors.New("the server does not report how likely a given text is")
 
 // Scorer is a server that can be asked how likely it finds an answer of somebody else.
 type Scorer interface {
@@ -25,7 +25,7 @@ type Scorer interface {
 }
 
 // Score implements Scorer. The prompt and what was said are turned into tokens by the
-// server's own tokenizer, and sent as one prompt of which the engine tells the values.
+// server's own tokenizer, and sent as one prompt of which the engine reports the values.
 func (h *HTTP) Score(ctx context.Context, r *Request, said, salt string, done func([]float64, error)) {
 	go func() {
 		if r.Timeout > 0 {
@@ -73,7 +73,7 @@ func (h *HTTP) score(ctx context.Context, r *Request, said, salt string) ([]floa
 	}
 	values, err := logprobsAt(raw, scores.Values)
 	if err == nil && len(values) < len(all) {
-		err = fmt.Errorf("%w: it told %d values of %d tokens", ErrNoScores, len(values), len(all))
+		err = fmt.Errorf("%w: it reported %d values for %d tokens", ErrNoScores, len(values), len(all))
 	}
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (h *HTTP) score(ctx context.Context, r *Request, said, salt string) ([]floa
 	out := make([]float64, len(behind))
 	for i, v := range values[len(ids):len(all)] {
 		if v == nil {
-			return nil, &Error{Kind: metric.FailProtocol, Message: fmt.Sprintf("it told no value of token %d of an answer", i)}
+			return nil, &Error{Kind: metric.FailProtocol, Message: fmt.Sprintf("it reported no value for token %d of an answer", i)}
 		}
 		out[i] = *v
 	}
@@ -136,7 +136,7 @@ func logprobsAt(raw json.RawMessage, path string) ([]*float64, error) {
 	return out, nil
 }
 
-// logprob is the value of one token, as an engine tells it; nil: it tells none.
+// logprob is the value of one token, as an engine reports it; nil: it tells none.
 func logprob(raw json.RawMessage) (*float64, error) {
 	var number *float64
 	if json.Unmarshal(raw, &number) == nil {

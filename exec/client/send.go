@@ -136,7 +136,7 @@ type call struct {
 	timeout time.Duration
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
-	untimed context.CancelFunc // lets go of the time-out; nil: there is none
+	untimed context.CancelFunc // lets go of the time-out; nil if there is none
 	lingers *time.Timer        // ends it once the answer has ended; nil: it has not
 	body    []byte             // dropped when the answer begins
 	resp    *http.Response

@@ -61,7 +61,7 @@ type Ready struct {
 	natural    bool
 }
 
-// of says whether it is what r is sent as.
+// of reports whether it is what r is sent as.
 func (p *Ready) of(r *Request) bool {
 	return p != nil && p.api == r.API && p.model == r.Model && p.output == r.Output && p.natural == r.Natural
 }
@@ -82,8 +82,8 @@ type Part struct {
 	Tokens int
 }
 
-// Further are the fields of the body that neither OpenAI's API nor the engine has from
-// the plan's own attributes: those of all requests, and this one's, which win.
+// Further are the other fields of the body, neither of OpenAI's API nor from the plan's own
+// attributes: those of all requests, and this one's, which win.
 func (r *Request) Further() map[string]any {
 	if len(r.Prompt.Fields) == 0 {
 		return r.Extra
@@ -98,8 +98,7 @@ func (r *Request) Further() map[string]any {
 	return out
 }
 
-// Event is what one event of a stream told. The byte slices behind it are
-// only valid during the call.
+// Event is one event of a stream. Its byte slices are valid during the call only.
 type Event struct {
 	Content   bool // non-empty content
 	Reasoning bool // non-empty reasoning
@@ -123,8 +122,8 @@ type CallPart struct {
 	Name, Arguments []byte
 }
 
-// Usage is a usage object; Cached is -1 when it was not told. Reasoning are tokens of
-// Output, whether their text was sent or not.
+// Usage is a usage object. Cached is -1 if it was not reported. Reasoning counts tokens of Output,
+// whether or not their text was sent.
 type Usage struct{ Input, Output, Cached, Reasoning int }
 
 // Stream hears what happens to one request, in order, from one goroutine at

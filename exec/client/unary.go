@@ -37,7 +37,7 @@ func (h *HTTP) Complete(ctx context.Context, r *Request) (*metric.Sample, error)
 }
 
 // Model is one model that a server offers: what OpenAI's API says of it (Root
-// is what was loaded, where the server tells) and its context.
+// is what was loaded, where the server reports) and its context.
 type Model struct {
 	openai.Model
 	Context int `json:"max_model_len"` // tokens; 0: not told
@@ -55,8 +55,7 @@ func (h *HTTP) Models(ctx context.Context) ([]Model, error) {
 	return list.Data, err
 }
 
-// Health asks the engine's page for it. nil is healthy; an *Error tells the
-// status.
+// Health requests the engine's health page. nil: healthy; an *Error has the status.
 func (h *HTTP) Health(ctx context.Context) error {
 	return h.ask(ctx, http.MethodGet, h.root+h.config.Engine.Pages.Health, nil, nil)
 }
@@ -79,9 +78,8 @@ func (h *HTTP) Version(ctx context.Context) (string, error) {
 	return "", err
 }
 
-// StartTime asks the page of metrics when the server's process began, as
-// clients of Prometheus tell it: in seconds since 1970, as written. It is an
-// error where that is not told.
+// StartTime reads the start time of the server's process from its page of metrics, in seconds since
+// 1970, as written. It is an error if the page does not have it.
 func (h *HTTP) StartTime(ctx context.Context) (string, error) {
 	path := h.config.Engine.Pages.Metrics
 	page, err := h.Text(ctx, path, maxUnary)
@@ -271,7 +269,7 @@ func (h *HTTP) askPatiently(ctx context.Context, url string, in, out any, most i
 func (h *HTTP) decoded(raw []byte, url string, out any) error {
 	if err := json.Unmarshal(raw, out); err != nil {
 		path := url[len(h.host):]
-		return &Error{Kind: metric.FailProtocol, Message: bounded(fmt.Sprintf("%s answered what is not the JSON expected: %v", path, err)), Err: err}
+		return &Error{Kind: metric.FailProtocol, Message: bounded(fmt.Sprintf("%s did not answer with the expected JSON: %v", path, err)), Err: err}
 	}
 	return nil
 }

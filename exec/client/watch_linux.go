@@ -249,7 +249,7 @@ func (l *line) rest() {
 }
 
 // turn reads once from every line that has something, then hands it on: what came
-// first does not make the next one look late. It says whether there may be more that
+// first does not make the next one look late. It reports whether there may be more that
 // nothing would tell of: the runtime hears of what comes, not of what is there.
 func (p *poller) turn() (more bool) {
 	n, err := syscall.EpollWait(p.ep, p.events, 0)

@@ -101,7 +101,7 @@ func (c *Real) Wait(ctx context.Context) error {
 	}
 }
 
-// arm has the alarm go off at a time, and says whether it will.
+// arm has the alarm go off at a time, and reports whether it will.
 func (c *Real) arm(at time.Duration) bool {
 	if c.alarm == nil {
 		return false

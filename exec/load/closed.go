@@ -118,8 +118,7 @@ func (l *Loop) turn(slot int, phase metric.Phase, order *int) (Turn, Decision) {
 	return t, Send
 }
 
-// Ended tells that a turn ended, and returns when its slot is due again:
-// relative to that end.
+// Ended records that a turn ended, and returns after how long its slot is due again.
 func (l *Loop) Ended(t Turn, failed bool) (after time.Duration) {
 	l.slots[t.Slot].failed = failed
 	switch t.Phase {

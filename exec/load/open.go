@@ -157,9 +157,8 @@ func standardGamma(rng *rand.Rand, shape float64) float64 {
 	}
 }
 
-// Steady says when the warm-up of an open loop is over: at least leastWarm mean
-// requests, and until the backlog no longer grows. It is told of the backlog at
-// each arrival.
+// Steady decides when the warm-up of an open loop is over: after at least leastWarm mean requests,
+// once the backlog no longer grows. It is called with the backlog at each arrival.
 type Steady struct {
 	from, last   time.Duration // when this stretch began, when it was told last
 	stretches    int           // so far, of a mean request each
@@ -178,7 +177,7 @@ const (
 // NewSteady returns one for a warm-up that begins at a time.
 func NewSteady(at time.Duration) *Steady { return &Steady{from: at, last: at} }
 
-// Over takes in what is in flight now, and says whether the warm-up is over. mean
+// Over takes in what is in flight now, and reports whether the warm-up is over. mean
 // is how long a request takes, as far as it is known; 0: it is not.
 func (s *Steady) Over(now, mean time.Duration, inFlight int) bool {
 	s.area += float64(s.inFlight) * (now - s.last).Seconds()

@@ -13,8 +13,8 @@ type Saturation struct {
 	Most int // that there may be; at least N
 	// Enough tokens a second are no reason to look for more; 0: no number is.
 	Enough float64
-	// Anew says that N was raised for the first time: those in flight, which began together, are to
-	// begin anew too.
+	// Anew reports that N was raised for the first time: the requests in flight, which began
+	// together, must begin again too.
 	Anew bool
 
 	raised time.Duration // when N was; 0: it was not
@@ -45,9 +45,9 @@ const (
 	more, faster = 2, 1.05
 )
 
-// Look is told about once a second how many requests wait for their first token, how many tokens
-// were streamed so far, and whether the first N are warm. It says whether to measure from now
-// on; else it may have raised N.
+// Look is called about once a second with the number of requests that wait for their first token,
+// the tokens streamed so far, and whether the first N requests are warm. It reports whether to
+// measure from now on; else it may have raised N.
 func (s *Saturation) Look(at time.Duration, waiting int, tokens int64, warm bool) (measure bool) {
 	s.marks = append(s.marks, mark{at, waiting, tokens})
 	for len(s.marks) > 2 && s.marks[1].at <= at-settling {
@@ -78,13 +78,13 @@ func (s *Saturation) Look(at time.Duration, waiting int, tokens int64, warm bool
 	return false
 }
 
-// Queues says whether so many that wait are a queue: a quarter of what is in flight.
+// Queues reports whether so many that wait are a queue: a quarter of what is in flight.
 func (s *Saturation) Queues(waiting int) bool { return 4*waiting >= s.N }
 
 // few says that hardly any of n wait.
 func few(waiting, n int) bool { return 20*waiting <= n }
 
-// settled says whether what is in flight is no longer different from before.
+// settled reports whether what is in flight is no longer different from before.
 func (s *Saturation) settled() bool {
 	first, last := s.marks[0], s.marks[len(s.marks)-1]
 	if last.at-s.raised >= mostSettling {

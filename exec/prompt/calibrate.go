@@ -98,8 +98,8 @@ func Calibrate(ctx context.Context, o Options) (*Maker, error) {
 // then is for the plan to judge, not a reason to measure nothing.
 const attempts = 4
 
-// patient asks again when count fails. It gives up at once where asking again
-// is of no use: there is no tokenizer, or nobody waits for the answer.
+// patient asks again if count fails. It gives up at once if that is of no use: there is no
+// tokenizer, or nobody waits for the answer.
 func patient(count Counter, asked string) Counter {
 	return func(ctx context.Context, p client.Prompt) (int, error) {
 		var err error
@@ -187,7 +187,7 @@ func (m *Maker) learn(q *questions, e effort) error {
 			return q.err
 		}
 	}
-	return fmt.Errorf("%w: found no %d words that do when joined by %q", errNotAdditive, e.least, m.sep)
+	return fmt.Errorf("%w: found fewer than %d words that can be joined by %q", errNotAdditive, e.least, m.sep)
 }
 
 // begin measures the first words: each costs what a prompt of it and the joint

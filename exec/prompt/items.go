@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/exec/client"
 )
 
-// Items are those of a built-in task, filled up to a number of tokens with words that
-// a Maker knows. It is safe for use from several goroutines.
+// Items are the items of a built-in task, each filled up with words of a Maker to a number of
+// tokens. Safe for use from several goroutines.
 type Items struct {
 	maker *Maker
 	items []answers.Item
@@ -23,8 +23,8 @@ type Items struct {
 // probe is the filler, in tokens, with which an item is counted.
 const probe = 64
 
-// NewItems learns what each item costs: by the server's tokenizer, and one real request
-// for what that leaves out; where there is none by the usage of a few.
+// NewItems learns how many tokens each item has: by the server's tokenizer and one real request for
+// what surrounds the text, or without a tokenizer by the usage of a few requests.
 func NewItems(ctx context.Context, m *Maker, o Options, items []answers.Item) (*Items, error) {
 	x := &Items{maker: m, items: items, costs: make([]int, len(items)), exact: true}
 	if m.ids != nil || m.perToken > 0 {
@@ -80,7 +80,7 @@ func (x *Items) cost(ctx context.Context, count Counter, i int) (int, error) {
 	return n - probe, err
 }
 
-// Exact says whether prompts are as long as they are asked to be.
+// Exact reports whether prompts are as long as they are asked to be.
 func (x *Items) Exact() bool { return x.exact && x.maker.exact }
 
 // Prompt is the i-th item with as much filler as makes it so many tokens long.

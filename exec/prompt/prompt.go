@@ -29,7 +29,7 @@ type Key struct {
 	Round    int
 	Phase    metric.Phase
 	Order    int // of the request within round and phase
-	// Shared is how it begins like others; the zero Prefix: like none.
+	// Shared is the beginning that the prompt has in common with others; the zero Prefix: none.
 	Shared Prefix
 }
 
@@ -69,7 +69,7 @@ type word struct {
 	cost int
 }
 
-// Exact says whether prompts were sized by the server's own tokenizer. When
+// Exact reports whether prompts were sized by the server's own tokenizer. When
 // false they were sized by the usage of small requests, which is as good on
 // most servers; it is only claimed to within 1%.
 func (m *Maker) Exact() bool { return m.exact }
@@ -236,7 +236,7 @@ func (m *Maker) words(b *strings.Builder, r *rand.PCG, rest int) {
 	}
 }
 
-// makes says whether words of the pool can make n tokens.
+// makes reports whether words of the pool can make n tokens.
 func (m *Maker) makes(n int) bool {
 	if n < 0 {
 		return false
@@ -274,7 +274,7 @@ func (m *Maker) settle() {
 	}
 }
 
-// usable says whether the pool can make every number from some point on.
+// usable reports whether the pool can make every number from some point on.
 func (m *Maker) usable() bool {
 	common := 0
 	for _, w := range m.pool {

@@ -172,7 +172,7 @@ type suspects struct {
 	pairs [][2]int
 }
 
-// wrong says whether a text of these words does not cost what they do.
+// wrong reports whether a text of these words does not cost what they do.
 func (s *suspects) wrong(segment []int) (bool, error) {
 	var b strings.Builder
 	b.WriteString(anchor)

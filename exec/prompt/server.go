@@ -87,7 +87,7 @@ func (t Target) usage(ctx context.Context, p client.Prompt) (int, error) {
 		return 0, err
 	}
 	if s.Usage == nil || s.Usage.Input == 0 {
-		return 0, errors.New("the server tells no usage")
+		return 0, errors.New("the server reports no usage")
 	}
 	return s.Usage.Input, nil
 }

@@ -62,7 +62,7 @@ func (s *Search) again(k, n int) time.Duration {
 	return keep
 }
 
-// windows says whether probes take the time of their schedule.
+// windows reports whether probes take the time of their schedule.
 func (s *Search) windows() bool { return s.opts.Over == Speedup || s.opts.Over == Users }
 
 // predict returns how long that many requests at level n will take; 0 while

@@ -31,7 +31,7 @@ type deep struct {
 	set, have int
 }
 
-// wide says whether levels that are far apart stay undecided.
+// wide reports whether levels that are far apart stay undecided.
 func (s *Search) wide() bool {
 	us := s.undecided()
 	return s.opts.Deep != nil && len(us) > 1 && float64(us[len(us)-1].n) >= apart*float64(us[0].n)
@@ -67,7 +67,7 @@ func (s *Search) remaining() (Probe, bool) {
 	return s.deepen(trends(s.visits), 0)
 }
 
-// open says whether a wide bracket holds levels that are undecided.
+// open reports whether a wide bracket holds levels that are undecided.
 func (s *Search) open() bool {
 	pass, _ := s.bounds()
 	return s.opts.Deep != nil && len(s.undecided()) > 1 && float64(s.top()) >= apart*float64(pass)

@@ -77,7 +77,7 @@ func (t trend) at(n int) (margin, requests float64) {
 // of its bound: about one and a half standard errors.
 const hope = 0.75
 
-// mayPass says whether so many requests at level n may show that every threshold
+// mayPass reports whether so many requests at level n may show that every threshold
 // holds: with as much hope as is given.
 func mayPass(ts []trend, n, most int, hope float64) bool {
 	for _, t := range ts {
@@ -88,7 +88,7 @@ func mayPass(ts []trend, n, most int, hope float64) bool {
 	return len(ts) > 0
 }
 
-// mayFail says whether they may well show that one does not.
+// mayFail reports whether they may well show that one does not.
 func mayFail(ts []trend, n, most int, hope float64) bool {
 	for _, t := range ts {
 		if m, have := t.at(n); may(t.below, m, have, float64(most), hope) {
@@ -98,10 +98,9 @@ func mayFail(ts []trend, n, most int, hope float64) bool {
 	return false
 }
 
-// toPass is about how many requests at level n show that every threshold holds,
-// toFail that one does not; +Inf: by what is known it is the other way. They are
-// those by which the bound is two thirds of the margin, as the estimate from so
-// many may still come out nearer to the limit.
+// toPass estimates how many requests at level n show that every threshold holds, toFail that one
+// does not; +Inf if the data so far say the opposite. With so many requests the bound is two thirds
+// of the margin wide, since the estimate may still move towards the limit.
 func toPass(ts []trend, n int) float64 {
 	most := 0.0
 	for _, t := range ts {
@@ -144,7 +143,7 @@ func nearest(ts []trend, low, high int) (threshold string, off float64) {
 	return threshold, least
 }
 
-// may says whether a margin, on its side of the limit, may be as large as the
+// may reports whether a margin, on its side of the limit, may be as large as the
 // bound of most requests is wide. It is expected where it is now, give or take
 // what the requests still missing may change (stochastic curtailment: Lan,
 // Simon and Halperin, Sequential Analysis 1, 1982).

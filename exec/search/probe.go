@@ -35,14 +35,14 @@ type Probe struct {
 	Looks []int
 	// Planned is the number of looks over which the error probability is split.
 	Planned int
-	// Within is how much of the budget is left for this probe; what is not
-	// certain by then is inconclusive. 0: no budget.
+	// Within is the budget that is left for this probe; what is not certain by then is
+	// inconclusive. 0: no budget.
 	Within time.Duration
 	// Expected is the predicted duration if every look is held; 0: unknown.
 	Expected time.Duration
 }
 
-// Outcome is what a level came to. The zero value is Pending.
+// Outcome is the result of a level. The zero value is Pending.
 type Outcome int
 
 const (
@@ -81,7 +81,7 @@ type Margin struct {
 // isotonic fit.
 const MaxLog = 5
 
-// Result is what a probe came to. With Probe.Have it speaks of all requests of
+// Result is the result of a probe. With Probe.Have it speaks of all requests of
 // the set, those judged before included.
 type Result struct {
 	N       int
@@ -104,7 +104,7 @@ type Result struct {
 	Note string
 }
 
-// Visit is a probe and what it came to.
+// Visit is a probe and its result.
 type Visit struct {
 	Probe  Probe
 	Result Result

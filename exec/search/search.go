@@ -238,7 +238,7 @@ func (s *Search) Stop(reason string) {
 	}
 }
 
-// take records a visit and settles what its level stands at.
+// take records a visit and settles the outcome of its level.
 func (s *Search) take(p Probe, r Result) {
 	r.Margins = finite(r.Margins)
 	s.visits = append(s.visits, Visit{Probe: p, Result: r})

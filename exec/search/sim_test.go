@@ -406,7 +406,7 @@ func (s *server) true() int {
 	return s.truth
 }
 
-// search makes one search and counts what it came to.
+// search makes one search and counts its result.
 func (c *tally) search(t *testing.T, srv *server, seed uint64, opts Options, measure func(Probe) Result) Limit {
 	opts.UpTo, opts.Begin, opts.Confirm = simUpTo, 8, true
 	s := New(opts)

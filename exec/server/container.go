@@ -83,7 +83,7 @@ func (l *Launcher) fetch(ctx context.Context, r *cli, c *plan.Container, found m
 	}
 	switch {
 	case c.Pull == plan.PullNever && !there:
-		return fmt.Errorf("image %s is not there, and pull = \"never\"", c.Image)
+		return fmt.Errorf("image %s is not on this machine, and pull = \"never\"", c.Image)
 	case c.Pull == plan.PullAlways || c.Pull != plan.PullNever && !there:
 		state("pulling " + c.Image)
 		if err := r.pull(ctx, c.Image, func(line string) { state("pulling " + c.Image + ": " + l.redactor.Text(shorten(line, lastSize))) }); err != nil {
@@ -92,7 +92,7 @@ func (l *Launcher) fetch(ctx context.Context, r *cli, c *plan.Container, found m
 		if img, there, err = r.image(ctx, c.Image); err != nil {
 			return err
 		} else if !there {
-			return fmt.Errorf("image %s was pulled and is not there", c.Image)
+			return fmt.Errorf("image %s was pulled but is not there", c.Image)
 		}
 	}
 	found["image"] = c.Image
@@ -168,7 +168,7 @@ func (l *Launcher) create(r *cli, s *plan.Server, h *held, name string) (words, 
 	return append(words, s.Launch(host, strconv.Itoa(inside))...), env, nil
 }
 
-// steers says whether a variable means something to the runtime's own command
+// steers reports whether a variable means something to the runtime's own command
 // line, or to what it runs on: such a value cannot pass through its
 // environment.
 func steers(name string) bool {
@@ -234,7 +234,7 @@ func (c *container) follow() {
 	}()
 }
 
-// over says whether the container has ended.
+// over reports whether the container has ended.
 func (c *container) over() bool {
 	select {
 	case <-c.exited:
@@ -265,7 +265,7 @@ func (c *container) gone() error {
 	return endOf("the server's container", how, log, c.died)
 }
 
-// read says whether the whole log was handed on.
+// read reports whether the whole log was handed on.
 func (c *container) read() bool {
 	select {
 	case <-c.followed:
@@ -284,7 +284,7 @@ func (c *container) instance(ctx context.Context) string {
 	return state.StartedAt
 }
 
-// settled implements running: one that is started again has ended before.
+// settled implements running: a container that was restarted has ended before.
 func (c *container) settled() {}
 
 // end implements running: stop, then kill, then remove.

@@ -20,9 +20,8 @@ type Found struct {
 	Gateway string
 }
 
-// Detect asks the server at url, with or without /v1, what it is: its models,
-// and then for each engine the page on which that tells its version. A server
-// that answers none of these is an error.
+// Detect identifies the server at url, with or without /v1: it reads its models, then the page on
+// which each engine reports its version. It is an error if the server answers none of these.
 func Detect(ctx context.Context, c *clock.Real, n Network, url, apiKey string) (Found, error) {
 	found := Found{Engine: engine.Plain}
 	ask := func(e engine.Engine) (*client.HTTP, error) {

@@ -25,7 +25,7 @@ func declared(s *plan.Server, found metric.Fingerprint, told client.Model) error
 		case !ok && s.Endpoint != nil:
 			found[key] = metric.Unknown
 		case !ok:
-			wrong = append(wrong, fmt.Sprintf("%s = %q cannot be told: the server does not say", key, want))
+			wrong = append(wrong, fmt.Sprintf("%s = %q cannot be checked: the server does not report it", key, want))
 		case !meets(key, got, want):
 			wrong = append(wrong, fmt.Sprintf("%s = %q was expected and %q was found", key, want, got))
 		}
@@ -56,13 +56,13 @@ func undeclared(s *plan.Server, found metric.Fingerprint, told client.Model) []s
 	return wrong
 }
 
-// hubName says whether a model is named as on a hub: owner/name.
+// hubName reports whether a model is named as on a hub: owner/name.
 func hubName(s string) bool {
 	owner, name, ok := strings.Cut(s, "/")
 	return ok && owner != "" && owner != "." && owner != ".." && name != "" && !strings.Contains(name, "/") && !strings.HasSuffix(name, ".gguf")
 }
 
-// meets says whether what was found is what was expected. GPUs are known by
+// meets reports whether what was found is what was expected. GPUs are known by
 // shorter names than the driver's: "1 x RTX PRO 6000" is met by "1 x NVIDIA RTX
 // PRO 6000 Blackwell Server Edition".
 func meets(key, got, want string) bool {

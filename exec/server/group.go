@@ -22,7 +22,7 @@ func endGroup(c clock.Clock, group int, mark string, grace func() time.Duration)
 		}
 	}
 	if within(c, always(reaped), gone) {
-		return fmt.Errorf("process group %d could not be killed: it has to be ended by hand", group)
+		return fmt.Errorf("process group %d could not be killed: end it by hand", group)
 	}
 	return nil
 }

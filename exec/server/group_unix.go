@@ -20,7 +20,7 @@ func terminate(group int) { _ = syscall.Kill(-group, syscall.SIGTERM) }
 func kill(group int)      { _ = syscall.Kill(-group, syscall.SIGKILL) }
 func killOne(pid int)     { _ = syscall.Kill(pid, syscall.SIGKILL) }
 
-// exists says whether the group has a member, be it one that ended and was not
+// exists reports whether the group has a member, be it one that ended and was not
 // yet waited for.
 func exists(group int) bool {
 	return !errors.Is(syscall.Kill(-group, 0), syscall.ESRCH)

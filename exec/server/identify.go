@@ -17,7 +17,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// identity is what a server says of itself.
+// identity is what a server reports about itself.
 type identity struct {
 	model   client.Model
 	version string // "": not told
@@ -158,7 +158,7 @@ func (r *reached) incarnation(ctx context.Context, start bool) [2]string {
 // behind one URL there may be several, and any of them answers.
 const replicas = 8
 
-// replaced says whether the server is no longer the one that was there first, and
+// replaced reports whether the server is no longer the one that was there first, and
 // what is known of it now.
 func (r *reached) replaced(ctx context.Context, first [2]string) (replaced bool, now [2]string) {
 	for range replicas {
@@ -192,7 +192,7 @@ func (r *reached) same(ctx context.Context, before metric.Fingerprint, first [2]
 	}
 	replaced, now := r.replaced(ctx, first)
 	if replaced {
-		return r.failed(errors.New("the server was started again under the load: no verdict can be given over two"))
+		return r.failed(errors.New("the server was restarted under the load, so there is no verdict"))
 	}
 	after := r.fingerprint(id)
 	for _, key := range []string{"model", "served_as", "version", "max_model_len"} {
@@ -203,13 +203,13 @@ func (r *reached) same(ctx context.Context, before metric.Fingerprint, first [2]
 		}
 	}
 	if to := after["redirected_to"]; to != before["redirected_to"] {
-		return fmt.Errorf("this is not the server that was there before the load: it redirects to %q by now", to)
+		return fmt.Errorf("this is not the server that was there before the load: it now redirects to %q", to)
 	}
 	if first[0] != "" && now[0] == "" {
-		return fmt.Errorf("%w: its page of metrics told its start before, and does not now", exec.ErrIdentityUnknown)
+		return fmt.Errorf("%w: its page of metrics reported its start before the load, and does not now", exec.ErrIdentityUnknown)
 	}
 	if first == [2]string{} && r.server.Endpoint != nil { // one that was started here is watched
-		return fmt.Errorf("%w: what it says of itself is the same, and nothing tells when it was started", exec.ErrIdentityUnknown)
+		return fmt.Errorf("%w: it reports the same facts as before, but not when it was started", exec.ErrIdentityUnknown)
 	}
 	return nil
 }

@@ -175,7 +175,7 @@ func (r *reached) nvidia(w *telemetry.Watch, t plan.Telemetry, path string, gpus
 	return smi.Close
 }
 
-// countsForeign says whether processes of others on the server's GPUs are to be counted,
+// countsForeign reports whether processes of others on the server's GPUs are to be counted,
 // and can be.
 func (r *reached) countsForeign(t plan.Telemetry) bool {
 	return t.Require.ForeignProcesses != nil && r.server.Process != nil && r.Holder.Run != ""

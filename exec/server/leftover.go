@@ -28,7 +28,7 @@ func (o leftover) String() string {
 	return fmt.Sprintf("%s on port %d, of %v", what, o.Port, o.Holder)
 }
 
-// conflicts says whether s can be measured beside it: only where each is
+// conflicts reports whether s can be measured beside it: only where each is
 // confined to GPUs of its own.
 func (o leftover) conflicts(s lease.Server) error {
 	apart := len(o.GPUs) > 0 && len(s.GPUs) > 0 && o.Port != s.Port &&
@@ -46,9 +46,8 @@ func (l *Launcher) EndLeftovers(ctx context.Context, state func(string)) error {
 	return err
 }
 
-// leftovers looks for servers that killed runs left behind, and removes them:
-// those whose run is proven to be dead, others where that was asked for. What is
-// found and not removed is named and returned.
+// leftovers finds servers that killed runs left behind, and removes them: those whose run is
+// certainly dead, others if asked to. It returns what it found and did not remove.
 func (l *Launcher) leftovers(ctx context.Context, s *plan.Server, state func(string)) ([]leftover, error) {
 	if l.State == "" {
 		return nil, nil
@@ -122,7 +121,7 @@ func (l *Launcher) labelled(ctx context.Context, s *plan.Server, known map[strin
 	return found, nil
 }
 
-// runs says whether what was noted is still there. A process is it by pid and
+// runs reports whether what was noted is still there. A process is it by pid and
 // start, or by the mark that only it and what it started carry.
 func (l *Launcher) runs(ctx context.Context, o leftover) (bool, error) {
 	if o.Container != "" {
@@ -135,7 +134,7 @@ func (l *Launcher) runs(ctx context.Context, o leftover) (bool, error) {
 	return o.leads() || len(marked(o.Mark)) > 0, nil
 }
 
-// leads says whether the process that was started is still there.
+// leads reports whether the process that was started is still there.
 func (o leftover) leads() bool {
 	return o.Group > 1 && o.Start != "" && startOf(o.Group) == o.Start
 }

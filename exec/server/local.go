@@ -70,7 +70,7 @@ func (l *Launcher) local(ctx context.Context, s *plan.Server, state func(string)
 	return nil, err
 }
 
-// startKey names starts that should take as long: of the same engine, with the same words.
+// startKey is equal for starts that should take as long: the same engine with the same words.
 func startKey(s *plan.Server) string {
 	words, _ := plan.CommandLine(s.Engine, s.Flags, s.Args)
 	h := sha256.New()

@@ -65,7 +65,7 @@ func pids() []int {
 	return out
 }
 
-// alive says whether anything of the group still runs.
+// alive reports whether anything of the group still runs.
 func alive(group int) bool {
 	if !exists(group) {
 		return false

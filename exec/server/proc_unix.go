@@ -18,7 +18,7 @@ func startOf(pid int) string {
 	return strings.TrimSpace(string(out))
 }
 
-// alive says whether anything is left of the group. A process that ended and
+// alive reports whether anything is left of the group. A process that ended and
 // was not yet waited for still counts.
 func alive(group int) bool { return exists(group) }
 

@@ -96,12 +96,12 @@ func (c *child) gone() error {
 	case c.over():
 		return endOf("the server's process", "exit status 0", log, c.died)
 	case listener(c.port) != "":
-		return &exec.ServerError{Err: errors.New("the server was started again under the load: no verdict can be given over two"), Log: log}
+		return &exec.ServerError{Err: errors.New("the server was restarted under the load, so there is no verdict"), Log: log}
 	}
 	return &exec.ServerError{Err: errors.New("the server no longer listens, and its process does not end"), Log: excerpt(log)}
 }
 
-// over says whether the process has ended.
+// over reports whether the process has ended.
 func (c *child) over() bool {
 	select {
 	case <-c.exited:
@@ -120,7 +120,7 @@ const (
 	lookOn    = time.Second
 )
 
-// replaced says whether another one listens in its place, or none.
+// replaced reports whether another one listens in its place, or none.
 func (c *child) replaced() bool {
 	now := c.Clock.Now()
 	if c.first == "" || c.spent > lookFirst+(now-c.since)/lookShare {

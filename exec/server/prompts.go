@@ -25,8 +25,7 @@ import (
 // question bounds one question that is asked while prompts are calibrated.
 const question = 2 * time.Minute
 
-// promptMaker makes the prompts of every workload that is asked for in the
-// same way.
+// promptMaker makes the prompts of all workloads that ask for them in the same way.
 type promptMaker struct{ *prompt.Maker }
 
 // prompts learns how w's prompts are made, or remembers.

@@ -89,7 +89,7 @@ func hopeless(err error) bool {
 		errors.Is(err, errModel)
 }
 
-// hint is what may help a server that refuses the form of a request.
+// hint suggests what to change if a server refuses the form of a request.
 func (r *reached) hint(err error) string {
 	e, ok := errors.AsType[*client.Error](err)
 	if r.servedAs != "" && len(r.listed) > 0 && !slices.Contains(r.listed, r.servedAs) {

@@ -39,7 +39,7 @@ type running interface {
 	end() error
 }
 
-// within waits until done, and says whether that took longer than d says by
+// within waits until done, and reports whether that took longer than d says by
 // then.
 func within(c clock.Clock, d func() time.Duration, done func() bool) (late bool) {
 	since := c.Now()

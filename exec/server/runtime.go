@@ -55,7 +55,7 @@ func findRuntime(c clock.Clock, name string) (*cli, error) {
 	return nil, fmt.Errorf("%s is not on the PATH: a container cannot be started", strings.Join(names, " or "))
 }
 
-// command is a call that a Ctrl-C at the terminal does not reach.
+// command is a call of the container runtime that a Ctrl-C at the terminal does not reach.
 func (r *cli) command(ctx context.Context, env []string, words ...string) *osexec.Cmd {
 	cmd := osexec.CommandContext(ctx, r.path, words...)
 	cmd.Env = append(os.Environ(), env...)
@@ -117,7 +117,7 @@ func absent(err error) bool {
 	return strings.Contains(said, "no such") || strings.Contains(said, "no container with name") || strings.Contains(said, "image not known")
 }
 
-// image is what the runtime knows of an image.
+// image is what the runtime reports about an image.
 type image struct {
 	ID      string
 	Digests []string // repository@digest
@@ -134,7 +134,7 @@ func (r *cli) image(ctx context.Context, name string) (image, bool, error) {
 	}
 	i, err := readImage(out)
 	if err != nil {
-		return i, false, fmt.Errorf("%s image inspect wrote what is not the JSON expected: %w", r.name, err)
+		return i, false, fmt.Errorf("%s image inspect did not write the expected JSON: %w", r.name, err)
 	}
 	return i, true, nil
 }
@@ -214,12 +214,12 @@ func (r *cli) inspect(ctx context.Context, name string) (containerState, error) 
 		return s, err
 	}
 	if err := json.Unmarshal([]byte(out), &s); err != nil {
-		return s, fmt.Errorf("%s inspect wrote what is not the JSON expected: %w", r.name, err)
+		return s, fmt.Errorf("%s inspect did not write the expected JSON: %w", r.name, err)
 	}
 	return s, nil
 }
 
-// exists says whether there is a container of that name, running or not.
+// exists reports whether there is a container of that name, running or not.
 func (r *cli) exists(ctx context.Context, name string) (bool, error) {
 	_, err := r.run(ctx, nil, "container", "inspect", "--format", "{{.Id}}", name)
 	if absent(err) {

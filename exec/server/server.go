@@ -24,5 +24,5 @@ func (l *Launcher) Launch(ctx context.Context, s *plan.Server, state func(string
 	case s.Simulator != nil:
 		return l.simulator(ctx, s, state)
 	}
-	return nil, fmt.Errorf("%s declares nothing that could be started", s.Address())
+	return nil, fmt.Errorf("%s declares nothing to start", s.Address())
 }

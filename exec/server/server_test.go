@@ -197,10 +197,10 @@ func TestEndpointIsStartedAgain(t *testing.T) {
 		{"the same", []string{"100"}, ""},
 		{"another", []string{"100", "200"}, "started again under the load"},
 		{"one of two", []string{"100", "200", "200", "100"}, ""},
-		{"never told", []string{""}, "nothing tells when it was started"},
+		{"never told", []string{""}, "but not when it was started"},
 		{"no longer told", []string{"100", ""}, "whether it was the same server at the end is not known"},
 		{"no answer", []string{"100", "hangs"}, "whether it was the same server at the end is not known"},
-		{"no answer from the first", []string{"hangs"}, "nothing tells when it was started"},
+		{"no answer from the first", []string{"hangs"}, "but not when it was started"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

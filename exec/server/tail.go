@@ -101,7 +101,7 @@ func (t *tail) line() {
 	line := t.redactor.Text(string(t.partial))
 	t.partial = t.partial[:0]
 	if !strings.HasSuffix(line, "\n") && !t.finished {
-		// A piece of a long line: a secret may go on in the next one.
+		// This is a piece of a long line: a secret may go on in the next piece.
 		whole := len(line) - min(t.redactor.Pending(line), lineSize/2)
 		t.partial = append(t.partial, line[whole:]...)
 		line = line[:whole]
@@ -168,7 +168,7 @@ func (t *tail) lastLine() string {
 	return t.last
 }
 
-// unwatch has lines be read by nobody else any more.
+// unwatch stops passing lines to the watcher.
 func (t *tail) unwatch() {
 	t.mu.Lock()
 	t.watch = nil

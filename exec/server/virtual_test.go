@@ -368,7 +368,7 @@ func timings(r *metric.Round) []timing {
 	return out
 }
 
-// inside is what the server told of itself, but for when and for what it has not.
+// inside is what the server reported of itself, but for when and for what it has not.
 func inside(r *metric.Round) metric.Telemetry {
 	t := r.Telemetry
 	return metric.Telemetry{Reads: t.Reads, Failed: t.Failed, Added: t.Added, Histograms: t.Histograms, Gauges: t.Gauges}

@@ -67,7 +67,7 @@ func addProcesses(pids []int, out []byte, placed bool) ([]int, error) {
 		} `json:"process_list"`
 	}
 	if err := json.Unmarshal(out, &told); err != nil || len(told) == 0 {
-		return nil, fmt.Errorf("amd-smi printed what is not the JSON expected: %.200s", out)
+		return nil, fmt.Errorf("amd-smi did not print the expected JSON: %.200s", out)
 	}
 	for _, gpu := range told {
 		for _, p := range gpu.Processes {
@@ -76,7 +76,7 @@ func addProcesses(pids []int, out []byte, placed bool) ([]int, error) {
 			}
 			pid := quantity(p.Info, []string{"pid"})
 			if !(pid >= 1 && pid < 1<<31) {
-				return nil, fmt.Errorf("amd-smi tells of a process without its number: %.200v", p.Info)
+				return nil, fmt.Errorf("amd-smi lists a process without its pid: %.200v", p.Info)
 			}
 			memory := quantity(p.Info, []string{"mem_usage"})
 			if math.IsNaN(memory) {
@@ -101,7 +101,7 @@ func parseAMD(out []byte, want int) (*Reading, error) {
 	}
 	if err := json.Unmarshal(out, &wrapped); err != nil || wrapped.GPUs == nil {
 		if err := json.Unmarshal(out, &wrapped.GPUs); err != nil {
-			return nil, fmt.Errorf("amd-smi printed what is not the JSON expected: %w", err)
+			return nil, fmt.Errorf("amd-smi did not print the expected JSON: %w", err)
 		}
 	}
 	var cards []card
@@ -127,7 +127,7 @@ func parseAMD(out []byte, want int) (*Reading, error) {
 		})
 	}
 	if len(cards) < want {
-		return nil, fmt.Errorf("amd-smi tells of %d of the %d GPUs", len(cards), want)
+		return nil, fmt.Errorf("amd-smi reports %d of the %d GPUs", len(cards), want)
 	}
 	return together("amd-smi", cards)
 }

@@ -66,7 +66,7 @@ func ParseDCGM(page []byte, gpus []string) (*Reading, error) {
 		}
 	}
 	if len(gpus) > 0 && len(cards) < len(gpus) {
-		return nil, fmt.Errorf("the DCGM exporter tells of %d of the %d GPUs", len(cards), len(gpus))
+		return nil, fmt.Errorf("the DCGM exporter reports %d of the %d GPUs", len(cards), len(gpus))
 	}
 	list := make([]card, 0, len(cards))
 	for _, c := range cards {

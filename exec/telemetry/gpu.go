@@ -73,7 +73,7 @@ func together(tool string, cards []card) (*Reading, error) {
 		}
 		switch {
 		case !(all >= 0 && all <= biggest):
-			r.None[of.name] = fmt.Sprintf("%s does not tell it of every GPU", tool)
+			r.None[of.name] = fmt.Sprintf("%s does not report it for every GPU", tool)
 		case of.name == metric.Energy, of.name == metric.ECCErrors:
 			r.Counters[of.name] = all
 		default:
@@ -81,7 +81,7 @@ func together(tool string, cards []card) (*Reading, error) {
 		}
 	}
 	if len(r.Gauges)+len(r.Counters) == 0 {
-		return nil, errors.New(tool + " told nothing that is known")
+		return nil, errors.New(tool + " reported nothing known")
 	}
 	return r, nil
 }

@@ -35,7 +35,7 @@ func TestTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := got.Gauges["power"]; ok || got.None["power"] != "nvidia-smi does not tell it of every GPU" || len(got.Counters) != 0 {
+	if _, ok := got.Gauges["power"]; ok || got.None["power"] != "nvidia-smi does not report it for every GPU" || len(got.Counters) != 0 {
 		t.Errorf("got %+v", got)
 	}
 	if _, err := together("nvidia-smi", nil); err == nil {

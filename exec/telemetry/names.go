@@ -7,7 +7,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Tells says whether the page of an engine, in any version that is known, holds
+// Tells reports whether the page of an engine, in any version that is known, holds
 // what a metric of the server is made of. Of a plain OpenAI server nothing is
 // known: it may.
 func Tells(name, wanted string) bool {

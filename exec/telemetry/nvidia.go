@@ -47,7 +47,7 @@ var nvidiaHealth = [][]string{
 const eccField = "ecc.errors.uncorrected.volatile.total"
 
 // NvidiaSMI is one nvidia-smi that prints a line a GPU at every interval for
-// as long as it runs: to start it anew for each reading takes the driver's
+// as long as it runs: to restart it for each reading takes the driver's
 // lock each time.
 type NvidiaSMI struct {
 	now   func() time.Duration
@@ -128,7 +128,7 @@ func (s *NvidiaSMI) begin(cmd *osexec.Cmd) (io.Reader, error) {
 	return out, cmd.Start()
 }
 
-// follow takes every line until the command has ended, and says whether it knew not all
+// follow takes every line until the command has ended, and reports whether it knew not all
 // of the fields.
 func (s *NvidiaSMI) follow(out io.Reader) (unknown bool) {
 	s.listen(out)
@@ -211,7 +211,7 @@ func nvidiaLine(line string) (index string, c card, ok bool) {
 	return index, c, true
 }
 
-// untold says whether a field holds words in the place of a value: "[N/A]", as the memory of a GPU
+// untold reports whether a field holds words in the place of a value: "[N/A]", as the memory of a GPU
 // that shares the machine's does.
 func untold(text string) bool { return strings.HasPrefix(text, "[") || text == "N/A" }
 
@@ -244,7 +244,7 @@ func ComputeProcesses(ctx context.Context, path string, gpus []string) ([]int, e
 // Source reads what was told last.
 func (s *NvidiaSMI) Source() Source { return Direct(s.Read) }
 
-// Read is what was told last. It may be called from any goroutine.
+// Read returns the last reading. It may be called from any goroutine.
 func (s *NvidiaSMI) Read() (*Reading, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -257,13 +257,13 @@ func (s *NvidiaSMI) Read() (*Reading, error) {
 		if s.failed != "" {
 			return nil, fmt.Errorf("nvidia-smi said: %.200s", s.failed)
 		}
-		return nil, errors.New("nvidia-smi told nothing yet")
+		return nil, errors.New("nvidia-smi has reported nothing yet")
 	}
 	cards := make([]card, 0, len(s.cards))
 	for index, c := range s.cards {
 		// One GPU may fall silent while the others go on.
 		if s.now()-c.at > 3*s.every+2*time.Second {
-			return nil, fmt.Errorf("nvidia-smi tells nothing of GPU %s any more", index)
+			return nil, fmt.Errorf("nvidia-smi no longer reports GPU %s", index)
 		}
 		cards = append(cards, c.card)
 	}
@@ -293,7 +293,7 @@ func (s *NvidiaSMI) Close() {
 	<-s.ended
 }
 
-// firstWords keeps the beginning of what is written to it.
+// firstWords keeps the first bytes that are written to it.
 type firstWords bytes.Buffer
 
 func (w *firstWords) Write(p []byte) (int, error) {

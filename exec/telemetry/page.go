@@ -91,7 +91,7 @@ func parsePage(page []byte, model string) (*Reading, layout, error) {
 			case other == nil:
 				other = line[i : i+len(`model_name="`)+end+1]
 			case !bytes.HasPrefix(line[i:], other):
-				return nil, layout{}, fmt.Errorf("the page is of several models and none is %q", model)
+				return nil, layout{}, fmt.Errorf("the page has several models, but not %q", model)
 			}
 		}
 		if err := p.line(string(name), line, wanted); err != nil {
@@ -161,7 +161,7 @@ func (p *parsed) line(name string, rest []byte, wanted []rule) error {
 	}
 	key := name + "{" + string(text)
 	if p.seen[key] {
-		return errors.New("it is there twice with the same labels")
+		return errors.New("it appears twice with the same labels")
 	}
 	p.seen[key] = true
 	v, err := number(string(rest))
@@ -282,7 +282,7 @@ func (p *parsed) reading() (*Reading, error) {
 	r := &Reading{Gauges: map[string]float64{}, Counters: map[string]float64{}, Histograms: map[string]metric.Histogram{}, None: map[string]string{}}
 	for ours, s := range p.scalars {
 		if math.Abs(s.value) > biggest {
-			r.None[ours] = fmt.Sprintf("the server tells %g, which nothing can be", s.value)
+			r.None[ours] = fmt.Sprintf("the server reports %g, which is impossible", s.value)
 			continue
 		}
 		if s.kind == engine.GaugeSum || s.kind == engine.GaugeMost {
@@ -316,7 +316,7 @@ func (p *parsed) reading() (*Reading, error) {
 const biggest = 1e18
 
 // ErrNothing says that a page is one, and not of an engine that is known.
-var ErrNothing = errors.New("the page holds no metric of " + strings.Join(titles(), ", "))
+var ErrNothing = errors.New("the page has no metric of " + strings.Join(titles(), ", "))
 
 func titles() (out []string) {
 	for _, e := range engine.All {

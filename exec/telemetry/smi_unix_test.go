@@ -130,8 +130,8 @@ func TestAMDProcesses(t *testing.T) {
 		{"memory that is not told", `echo '[{"process_list":[{"process_info":{"pid":7}}]}]'`, []string{"0"}, []int{7}, ""},
 		{"none", `echo '[{"gpu":0,"process_list":[{"process_info":"No running processes detected"}]}]'`, []string{"0"}, nil, ""},
 		{"other words", `echo '[{"gpu":0,"process_list":[{"process_info":"N/A"}]}]'`, []string{"0"}, nil, "without its number"},
-		{"no JSON", `echo hello`, []string{"0"}, nil, "not the JSON expected"},
-		{"no GPU", `echo '[]'`, []string{"0"}, nil, "not the JSON expected"},
+		{"no JSON", `echo hello`, []string{"0"}, nil, "the expected JSON"},
+		{"no GPU", `echo '[]'`, []string{"0"}, nil, "the expected JSON"},
 		{"no permission", `echo "no permission" >&2; exit 1`, []string{"0"}, nil, "amd-smi: exit status 1: no permission"},
 	} {
 		got, err := AMDProcesses(t.Context(), program(t, tt.script), tt.gpus)
@@ -147,7 +147,7 @@ func TestNvidiaSMIThatCannot(t *testing.T) {
 		{"words on stderr", `echo "Field \"clocks.sm\" is not a valid field to query." >&2; exit 2`, `nvidia-smi ended: Field "clocks.sm" is not a valid field`},
 		{"not a word", `exit 3`, "nvidia-smi ended: exit status 3"},
 		{"no GPU", `echo "No devices were found"; exec sleep 60`, "nvidia-smi said: No devices were found"},
-		{"fewer GPUs than the server has", `while :; do echo "0, GPU-a, 300, 90, 1024, 60, 1700"; sleep 0.05; done`, "nvidia-smi told nothing yet"},
+		{"fewer GPUs than the server has", `while :; do echo "0, GPU-a, 300, 90, 1024, 60, 1700"; sleep 0.05; done`, "nvidia-smi has reported nothing yet"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := clock.NewReal()
@@ -183,7 +183,7 @@ func TestAMDSMI(t *testing.T) {
 	}
 	for script, want := range map[string]string{
 		`echo "no permission" >&2; exit 1`: "amd-smi: exit status 1: no permission",
-		`echo hello`:                       "not the JSON expected",
+		`echo hello`:                       "the expected JSON",
 	} {
 		until(t, c, AMDSMI(c, program(t, script), nil), func(r *Reading, err error) bool {
 			return err != nil && strings.Contains(err.Error(), want)

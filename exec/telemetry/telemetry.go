@@ -17,19 +17,19 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Reading is what one source told at one time, under our names and in base
-// units. A nil map is an empty one.
+// Reading is what one source reported at one time, under our names and in base units. A nil map is
+// an empty one.
 type Reading struct {
 	Gauges   map[string]float64
 	Counters map[string]float64
 	// Histograms are as the server counts them: since it was started.
 	Histograms map[string]metric.Histogram
-	// None says why something is not told that might have been.
+	// None has the reasons for values that are missing.
 	None map[string]string
 }
 
-// Source reads once and tells done, from the loop of the run's clock, before
-// or after it returns. It ends when ctx does, with an error.
+// Source reads once and calls done with the result, from the loop of the run's clock, before or
+// after it returns. It ends with an error when ctx does.
 type Source func(ctx context.Context, done func(*Reading, error))
 
 // Fetch is a source that takes time: read works in a goroutine of its own.

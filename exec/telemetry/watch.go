@@ -25,8 +25,8 @@ const patience = 5 * time.Second
 // other reading is dropped and the interval doubled.
 const mostReadings = 4096
 
-// Begin begins to read: now, and from then on at the interval. Only from the
-// loop, as are all methods of the Session; End must follow.
+// Begin begins to read, now and then at the interval. Call it, like all methods of the Session,
+// from the loop only; End must follow.
 func (w *Watch) Begin(ctx context.Context) *Session {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Session{watch: w, ctx: ctx, cancel: cancel}
@@ -60,7 +60,7 @@ func (s *Session) Read() {
 	s.gpu.read()
 }
 
-// Busy says whether a reading of the server's page is under way.
+// Busy reports whether a reading of the server's page is under way.
 func (s *Session) Busy() bool { return s.server.busy }
 
 // End stops reading. What is under way is let go.

@@ -50,7 +50,7 @@ func summarize(from, to time.Duration, server, gpu history) *metric.Telemetry {
 	for _, name := range append(wantedOf(metric.GPU), metric.LastXID) {
 		gpu.gauge(t, name, from, to)
 	}
-	// One that was started anew shows an empty queue, whatever was in it before.
+	// One that was restarted shows an empty queue, whatever was in it before.
 	if t.Restarted = slices.Contains(slices.Collect(maps.Values(t.Missing)), restarted); t.Restarted {
 		for _, name := range metric.Names(func(d metric.Def) bool { return d.Source == metric.Server }) {
 			if _, ok := t.Gauges[name]; ok {
@@ -138,7 +138,7 @@ func (h history) edges(from, to time.Duration) (a, b int, why string) {
 	a, b = h.nearest(from), h.nearest(to)
 	off := (h.readings[a].at - from).Abs() + (h.readings[b].at - to).Abs()
 	if a == b || off > (to-from)/4 {
-		why = fmt.Sprintf("no two readings lie near enough to the window of %v", (to - from).Round(time.Millisecond))
+		why = fmt.Sprintf("no two readings are close enough to the edges of the window of %v", (to - from).Round(time.Millisecond))
 		if n := len(h.failed); n > 0 {
 			why += ", since some failed: " + h.failed[n-1].why
 		}
@@ -265,7 +265,7 @@ func (h history) gauge(t *metric.Telemetry, name string, from, to time.Duration)
 	case g.N == 0 && g.Missed > 0:
 		t.Missing[name] = fmt.Sprintf("all readings in the window failed: %s", g.Why)
 	case blind > mostBlind(h.every):
-		t.Missing[name] = fmt.Sprintf("nothing was read for %v of the window, where a reading was due every %v", blind.Round(time.Millisecond), h.every)
+		t.Missing[name] = fmt.Sprintf("nothing was read for %v of the window; a reading was due every %v", blind.Round(time.Millisecond), h.every)
 		if g.Why != "" {
 			t.Missing[name] += ": " + g.Why
 		}

@@ -90,7 +90,7 @@ func TestSummarizeFailsClosed(t *testing.T) {
 			"nothing was read for 4s of the window, where a reading was due every 1s: cut off"},
 		{"nothing at the end", history{every: s, readings: good[:1]}, "waiting", "nothing was read for 4s of the window"},
 		{"nothing at the beginning", history{every: s, readings: good[2:]}, "waiting", "nothing was read for 4s of the window"},
-		// The queue of a server that was started anew is empty.
+		// The queue of a server that was restarted is empty.
 		{"the queue of one that began anew", history{every: 2 * s, readings: []stamped{good[0], at(4*s, 0, 0, 0, 0, 0), at(6*s, 0, 9, 20, 0, 9)}}, "waiting", "it was restarted"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -164,7 +164,7 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// CloseWrite tells the peer that nothing more comes.
+// CloseWrite ends what this side sends; the peer reads EOF.
 func (c *conn) CloseWrite() error {
 	c.out.closeWrite()
 	return nil

@@ -156,9 +156,8 @@ func (r *run) setEnv(env any, c contexts) error {
 	return nil
 }
 
-// steps runs steps one after the other, also after one has failed: its
-// condition says whether a step is due. It is an error when a step cannot be
-// understood; that one fails is not.
+// steps runs steps in order, also after one has failed: the condition of a step decides whether it
+// runs. A step that cannot be understood is an error; one that fails is not.
 func (r *run) steps(steps []any, c contexts, s scope) error {
 	failed := false
 	for i, x := range steps {

@@ -90,10 +90,10 @@ func (b *body) absent(name string) *body {
 	return &body{d: b.d, spec: b.spec.block(name), scope: b.scope, path: b.path + "." + name, rng: b.rng, quiet: b.quiet}
 }
 
-// isSet says whether the plan sets the attribute, null included.
+// isSet reports whether the plan sets the attribute, null included.
 func (b *body) isSet(name string) bool { return b.attrs[name] != nil }
 
-// given says whether the plan sets the attribute to anything but null.
+// given reports whether the plan sets the attribute to anything but null.
 func (b *body) given(name string) bool { return b.isSet(name) && !b.unset(name) }
 
 // rangeOf is where the attribute's value stands, or the block when it is not
@@ -183,7 +183,7 @@ func (b *body) isUnknown(rng hcl.Range, name string, v cty.Value) bool {
 	return true
 }
 
-// hasUntyped says whether a part of v is unknown to its very type.
+// hasUntyped reports whether a part of v is unknown to its very type.
 func hasUntyped(v cty.Value) bool {
 	found := false
 	_ = cty.Walk(v, func(_ cty.Path, e cty.Value) (bool, error) {
@@ -202,7 +202,7 @@ func (d *decoder) checkName(name string, rng hcl.Range) bool {
 	return false
 }
 
-// unset says whether the attribute is not written, or null.
+// unset reports whether the attribute is not written, or null.
 func (b *body) unset(name string) bool {
 	attr := b.attrs[name]
 	if attr == nil {
@@ -216,7 +216,7 @@ func (b *body) unset(name string) bool {
 	return !diags.HasErrors() && v.IsNull()
 }
 
-// anyMetric says whether the block sets a metric, well or not.
+// anyMetric reports whether the block sets a metric, well or not.
 func (b *body) anyMetric() bool {
 	for name := range b.attrs {
 		if _, ok := metric.Lookup(name); ok {
@@ -226,5 +226,5 @@ func (b *body) anyMetric() bool {
 	return false
 }
 
-// hasValue says whether the attribute has a value: the plan's or a default.
+// hasValue reports whether the attribute has a value: the plan's or a default.
 func (b *body) hasValue(name string) bool { return b.given(name) || b.spec.attr(name).Default != "" }

@@ -94,7 +94,7 @@ var uncounted = map[metric.LoadKind]struct {
 	metric.Users:   {"A probe is a window as long as that of the load of users, and up to four of them", []string{"requests", "max_requests"}},
 }
 
-// checkSearch checks that the search can find what is asked for.
+// checkSearch checks that the bounds of the search leave something to find.
 func checkSearch(b *body, out *plan.Capacity) {
 	if out.MaxRequests > 0 && out.Requests > out.MaxRequests {
 		b.d.errorf(b.rangeOf("max_requests"), sumConflict, "The first look at a level takes requests = %d, more than max_requests = %d allows.", out.Requests, out.MaxRequests)

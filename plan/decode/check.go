@@ -116,7 +116,7 @@ func (d *decoder) checkRequires() {
 	d.errorf(rng, sumRequiresNothing, "No threshold could fail this plan, so it would always pass. Add an sla block, or say gate { measure_only = true }.")
 }
 
-// meansToRequire says whether the plan holds anything that requires something,
+// meansToRequire reports whether the plan holds anything that requires something,
 // were it without errors.
 func (d *decoder) meansToRequire() bool {
 	if len(d.blocks["assert"])+len(d.blocks["compare"]) > 0 {
@@ -132,7 +132,7 @@ func (d *decoder) meansToRequire() bool {
 	})
 }
 
-// misread says whether a block was not understood, which may be the one that
+// misread reports whether a block was not understood, which may be the one that
 // then is missing.
 func (d *decoder) misread() bool {
 	return slices.ContainsFunc(d.diags, func(diag *hcl.Diagnostic) bool {

@@ -77,7 +77,7 @@ func readChanges(b *body, c *plan.Claim) []*plan.Change {
 	return out
 }
 
-// applies says whether the workloads of a claim have what it bounds.
+// applies reports whether the workloads of a claim have what it bounds.
 func applies(b *body, c *plan.Claim, ch *plan.Change, rng hcl.Range) bool {
 	need := func(has func(*plan.Workload) bool, summary, format string) bool {
 		i := slices.IndexFunc(c.Workloads, func(w *plan.Workload) bool { return !has(w) })
@@ -146,8 +146,8 @@ func parseChange(def metric.Def, text string, improve bool) (plan.Change, *probl
 	return c, misjudged(c, n, down, improve)
 }
 
-// parsePaired reads a bound on what a control finds of a candidate's answers, in the
-// metric's own unit: "count +2", "mean +0.05".
+// parsePaired reads a bound on a metric of answers that the control reads, in the metric's own
+// unit: "count +2", "mean +0.05".
 func parsePaired(def metric.Def, text string) (plan.Change, *problem) {
 	c := plan.Change{Metric: def, Text: text, Points: true}
 	word := "count"
@@ -169,7 +169,7 @@ func parsePaired(def metric.Def, text string) (plan.Change, *problem) {
 	return c, nil
 }
 
-// misjudged says why a change of that size is none that a plan can ask for.
+// misjudged explains why a plan cannot ask for a change of that size.
 func misjudged(c plan.Change, n float64, down, improve bool) *problem {
 	def := c.Metric
 	better := down == (def.Better == metric.LowerIsBetter) && !c.TwoSided

@@ -115,7 +115,7 @@ func readReading(b *body, c *plan.Compare, work []*plan.Workload) {
 	}
 }
 
-// readRestart reads when servers are started anew.
+// readRestart reads when servers are restarted.
 func readRestart(b *body, c *plan.Compare) {
 	endpoint := c.Candidate != nil && c.Candidate.Endpoint != nil || c.Control.Server != nil && c.Control.Server.Endpoint != nil
 	if !b.given("restart") {
@@ -201,7 +201,7 @@ func readSideBySide(b *body, c *plan.Compare) {
 	}
 }
 
-// sharesGPU says whether both servers name a GPU that only one of them can have.
+// sharesGPU reports whether both servers name a GPU that only one of them can have.
 func sharesGPU(a, b *plan.Server) bool {
 	x, y := a.GPUs(), b.GPUs()
 	if x == nil || y == nil {

@@ -103,7 +103,7 @@ func TestBaseBranchVariables(t *testing.T) {
 	elsewhere := filepath.Join(t.TempDir(), "v.hcl")
 	for _, row := range []struct {
 		name       string
-		head, base string // of vars.hcl; "": there is none
+		head, base string // of vars.hcl; "" if there is none
 		file       string // that is named; "": vars.hcl
 		skip       bool   // nothing changed
 		control    string // the flag there

@@ -220,7 +220,7 @@ func (d *decoder) loadBase(opts Options, rng hcl.Range) *plan.Plan {
 	return p
 }
 
-// unchanged says whether nothing that a server is made of differs. What lies in
+// unchanged reports whether nothing that a server is made of differs. What lies in
 // the repository itself (a program, a profile) may differ without a word of the
 // plan, so that such a server is never known to be unchanged.
 func unchanged(a, b *plan.Server) bool {

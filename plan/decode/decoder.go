@@ -36,12 +36,12 @@ type Options struct {
 	// nearest folder upwards that holds .git, else the plan's own.
 	Root string
 	// Base is the folder of a checkout of the base branch, for controls such as
-	// base.server.vllm; "": there is none.
+	// base.server.vllm; "" if there is none.
 	Base string
 	// Self has such controls be the candidate itself where there is no Base: what the
 	// comparison will take and notice is known without one.
 	Self bool
-	// Drafts says whether the built-in server decodes speculatively by a profile; nil:
+	// Drafts reports whether the built-in server decodes speculatively by a profile; nil:
 	// it does by none.
 	Drafts func(profile string) bool
 	// lenient is set for the plan of the base branch: it may not know a
@@ -94,11 +94,11 @@ type decoder struct {
 
 	again      func(Options) (*plan.Plan, hcl.Diagnostics) // loads the plan of the base branch
 	baseLoaded bool                                        // the plan of the base branch was looked for
-	baseBranch *plan.Plan                                  // nil: there is none
+	baseBranch *plan.Plan                                  // nil if there is none
 	baseWhy    string                                      // why
 }
 
-// isLoadless says whether a workload has neither a load nor a search.
+// isLoadless reports whether a workload has neither a load nor a search.
 func (d *decoder) isLoadless(w *plan.Workload) bool {
 	_, ok := d.loadless[w]
 	return ok

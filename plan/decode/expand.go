@@ -51,7 +51,7 @@ func (d *decoder) expand(blk *hcl.Block, sc *scope, use func(key string, each bo
 	}
 }
 
-// checkForEach says whether v has elements to go over.
+// checkForEach reports whether v has elements to go over.
 func (d *decoder) checkForEach(v cty.Value, rng hcl.Range) bool {
 	ty := v.Type()
 	switch {

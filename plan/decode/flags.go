@@ -67,7 +67,7 @@ func readFlags(b *body) []plan.Flag {
 	return out
 }
 
-// dottedKey says whether an object's key is written a.b, which HCL refuses
+// dottedKey reports whether an object's key is written a.b, which HCL refuses
 // because it could be a name or a reference.
 func dottedKey(key hcl.Expression) bool {
 	k, ok := key.(*hclsyntax.ObjectConsKeyExpr)

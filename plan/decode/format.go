@@ -42,7 +42,7 @@ func Format(src []byte, filename string) ([]byte, hcl.Diagnostics) {
 	return src, diags
 }
 
-// sameTokens says whether two sources differ in white space between tokens
+// sameTokens reports whether two sources differ in white space between tokens
 // only.
 func sameTokens(a, b []byte, filename string) bool {
 	x, _ := hclsyntax.LexConfig(a, filename, hcl.InitialPos)

@@ -33,7 +33,7 @@ func readLoads(b *body, w *plan.Workload, p *preset) {
 	}
 }
 
-// loaded says whether a workload has a load, or a search.
+// loaded reports whether a workload has a load, or a search.
 func (b *body) loaded() bool { return len(b.blocks["load"])+len(b.blocks["capacity"]) > 0 }
 
 func readLoad(b *body, p *preset) *plan.Load {

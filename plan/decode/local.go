@@ -65,8 +65,8 @@ func (d *decoder) evalLocal(l *local, all map[string]*local, values map[string]c
 		return
 	}
 	l.visiting = true
-	// Only what this one needs is put into its context: with all of them,
-	// 10,000 locals would take 10,000² steps.
+	// Only the locals that this one needs are put into its context: with all of them, 10,000 locals
+	// would take 10,000² steps.
 	needs := map[string]cty.Value{}
 	for _, t := range l.attr.Expr.Variables() {
 		if t.RootName() != "local" {

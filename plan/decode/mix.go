@@ -128,7 +128,7 @@ func (d *decoder) decodeMixes() {
 	d.out.Workloads = all
 }
 
-// partNamed is the workload that a part of a mix is; nil: there is none.
+// partNamed is the workload that a part of a mix is; nil if there is none.
 func (d *decoder) partNamed(m *mixture, part portion) *plan.Workload {
 	var names []string
 	for _, w := range d.out.Workloads {
@@ -147,7 +147,7 @@ func (d *decoder) partNamed(m *mixture, part portion) *plan.Workload {
 	return nil
 }
 
-// canBePart says whether a workload can be a part of a mix.
+// canBePart reports whether a workload can be a part of a mix.
 func (d *decoder) canBePart(m *mixture, w *plan.Workload) bool {
 	rng := m.rng
 	switch {

@@ -22,7 +22,7 @@ func (m *mixture) allLoads() []*plan.Load {
 	return append(slices.Clone(m.Loads), m.Capacity.Load)
 }
 
-// unread says whether a load block is one whose levels, or trace, could not be read: that
+// unread reports whether a load block is one whose levels, or trace, could not be read: that
 // was reported.
 func (m *mixture) unread(l *plan.Load) bool {
 	return l.Open != nil && len(l.Levels) == 0 && slices.Contains(m.Loads, l)
@@ -80,7 +80,7 @@ func (d *decoder) checkReplayed(m *mixture, l *plan.Load) {
 	}
 }
 
-// byType says whether types of rows are given in place of shares.
+// byType reports whether types of rows are given in place of shares.
 func (m *mixture) byType() bool { return len(m.parts) > 0 && m.parts[0].of != "" }
 
 // checkParts refuses shares that are not 100 % together, and types beside shares.

@@ -163,7 +163,7 @@ func readPrefix(p *body, w *plan.Workload, out *plan.Prompt) {
 	}
 }
 
-// hasDataset says whether the workload means to send a data set.
+// hasDataset reports whether the workload means to send a data set.
 func (b *body) hasDataset() bool {
 	p := b.child("prompt")
 	return p != nil && p.given("dataset")

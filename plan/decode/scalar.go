@@ -212,7 +212,7 @@ func (b *body) shareBelowOne(name string) float64 {
 	return f
 }
 
-// isAuto says whether a value is "auto".
+// isAuto reports whether a value is "auto".
 func isAuto(v cty.Value) bool {
 	return v.Type() == cty.String && v.IsKnown() && !v.IsNull() && v.AsString() == "auto"
 }

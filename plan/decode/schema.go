@@ -44,7 +44,7 @@ var gateBlock = &Block{
 	Attrs: append(policyAttrs(false),
 		&Attr{Name: "budget", Type: "duration", Computed: "none", Doc: "Wall clock of the whole run, starts and teardown included.", Min: second, Max: maxDuration},
 		&Attr{Name: "measure_only", Type: "bool", Default: `false`, Doc: "The plan may require nothing."},
-		&Attr{Name: "must_detect", Type: "map of strings", Computed: "nothing", Doc: "Regressions that the gate must notice in 95 of 100 simulated runs, or the plan is in error: how much longer `decode`, `prefill` or `overhead` takes, such as { decode = \"+25%\" }. See `tokgate strength`."},
+		&Attr{Name: "must_detect", Type: "map of strings", Computed: "nothing", Doc: "Regressions that the gate must notice in 95 of 100 simulated runs, else `plan` and `run` exit 2: how much longer `decode`, `prefill` or `overhead` takes, such as { decode = \"+25%\" }. See `tokgate strength`."},
 	),
 }
 
@@ -61,7 +61,7 @@ var variableBlock = &Block{
 		Name: "validation", Repeat: true, Doc: "A condition on the value.",
 		Attrs: []*Attr{
 			{Name: "condition", Type: "bool", Required: true, Doc: "Must be true."},
-			{Name: "error_message", Type: "string", Required: true, Doc: "What to tell when it is not."},
+			{Name: "error_message", Type: "string", Required: true, Doc: "The message if it is not."},
 		},
 	}},
 }
@@ -75,9 +75,9 @@ var serverBlock = &Block{
 	Name: "server", Labels: []string{"name"}, Repeat: true,
 	Doc: "One server under test: an endpoint, a process, a container, or a simulator alone.",
 	Attrs: []*Attr{
-		{Name: "for_each", Type: "map or set of strings", Doc: "One server for each element; each.key and each.value tell which. Addressed as server.name[\"key\"]."},
+		{Name: "for_each", Type: "map or set of strings", Doc: "One server for each element; each.key and each.value identify it. Addressed as server.name[\"key\"]."},
 		{Name: "engine", Type: "string", Default: `"openai"`, Doc: "The engine: `" + strings.Join(engine.Names(engine.Engine.Known), "`, `") + "`, or `" + engine.Plain + "` for anything compatible.", OneOf: engine.Names(nil)},
-		{Name: "title", Type: "string", Doc: "Its name in reports, in place of the address."},
+		{Name: "title", Type: "string", Doc: "Its name in reports, instead of the address."},
 		{Name: "description", Type: "string", Doc: "One line for the report."},
 		{Name: "model", Type: "string", Doc: "The model's real name, for people and reports."},
 		{Name: "flags", Type: "object", Doc: "The engine's own command line, flag by flag: true is --x; false is --no-x, or an error where the engine has none; null leaves it out; a list is one flag with many words; an object becomes JSON."},
@@ -144,7 +144,7 @@ var serverBlock = &Block{
 		{
 			Name: "telemetry", Doc: "How the server is watched from the inside while the load runs: its metrics page, and its GPUs.",
 			Attrs: []*Attr{
-				{Name: "enabled", Type: "bool", Default: `true`, Doc: "Whether it is."},
+				{Name: "enabled", Type: "bool", Default: `true`, Doc: "Whether telemetry is read."},
 				{Name: "interval", Type: "duration", Default: `"1s"`, Doc: "Between two readings, at least 100ms.", Min: minInterval, Max: hour},
 				{Name: "metrics_url", Type: "string", Computed: "the engine's own page: see [Engines](engines.md#how-they-are-started)", Doc: "URL of the page with the server's metrics in Prometheus's text format."},
 				{Name: "dcgm_url", Type: "string", Computed: "nvidia-smi or amd-smi is asked, on this machine", Doc: "URL of a DCGM exporter's page, for GPUs of another machine."},
@@ -169,14 +169,14 @@ var workloadBlock = &Block{
 	Name: "workload", Labels: []string{"name"}, Repeat: true,
 	Doc: "What is sent, how it arrives, and what must hold.",
 	Attrs: []*Attr{
-		{Name: "for_each", Type: "map or set of strings", Doc: "One workload for each element; each.key and each.value tell which."},
-		{Name: "title", Type: "string", Computed: "the preset's", Doc: "Its name in reports, in place of the address."},
+		{Name: "for_each", Type: "map or set of strings", Doc: "One workload for each element; each.key and each.value identify it."},
+		{Name: "title", Type: "string", Computed: "the preset's", Doc: "Its name in reports, instead of the address."},
 		{Name: "description", Type: "string", Computed: "the preset's", Doc: "What people use it for: one sentence for the report."},
 		{Name: "users_per_request", Type: "list of numbers", Computed: "the preset's; unknown without one", Doc: "How many people one request in flight stands for, who read and think between their requests: the fewest and the most, such as [4, 5]. Reports then say how many users a capacity is."},
 		{Name: "preset", Type: "string", Doc: "A named use case that fills in input_tokens, output_tokens and thresholds; own settings win."},
 		{Name: "server", Type: "server or list of servers", Computed: "every server of the plan", Doc: "Where it runs: server.name."},
 		{Name: "api", Type: "string", Default: `"chat"`, Doc: "`chat` or `completions`.", OneOf: []string{"chat", "completions"}},
-		{Name: "mix", Type: "map of shares", Computed: "it is no mix", Doc: "A mix of other workloads of the plan, each with its share of the requests: { chat = \"70%\", long = \"30%\" }, 100% together. Shares are exact over a level and within one request in each round. Over a trace the type of the rows that are a part takes the place of its share, { chat = \"/v1/chat\" }, and lengths and prompts are those of the rows. A part keeps its lengths, prompts, request fields and sla blocks, which hold at the mix's levels for its own requests; what it loads by itself is no part of the mix, and it needs none. Its results are those of \"mix/part\"."},
+		{Name: "mix", Type: "map of shares", Computed: "not a mix", Doc: "A mix of other workloads of the plan, each with its share of the requests: { chat = \"70%\", long = \"30%\" }, 100% together. Shares are exact over a level and within one request in each round. Over a trace the type of the rows that are a part takes the place of its share, { chat = \"/v1/chat\" }, and lengths and prompts are those of the rows. A part keeps its lengths, prompts, request fields and sla blocks, which hold at the mix's levels for its own requests; what it loads by itself is no part of the mix, and it needs none. Its results are those of \"mix/part\"."},
 		{Name: "input_tokens", Type: "number", Computed: "required, unless a preset sets it, or prompts come from a data set or a trace", Doc: "Tokens of each prompt, by the server's own count, chat template included."},
 		{Name: "output_tokens", Type: "number or object", Computed: "required, unless a preset or a trace sets it", Doc: "Tokens of each answer: a number, { mean, jitter } for uniform lengths around a mean, or { natural = true, max } for answers that end by themselves."},
 	},
@@ -203,10 +203,10 @@ var promptBlock = &Block{
 		{Name: "dataset", Type: "path", Computed: "prompts are made from input_tokens", Doc: "A built-in task with exact answers (`builtin:recall`, `builtin:arithmetic`, `builtin:copy`, `builtin:table`, `builtin:json`; with input_tokens they are filled up to exactly so many), or real prompts, relative to the plan: JSON lines or a JSON array of {\"messages\": […]} or {\"prompt\": \"…\"}, each optionally with max_tokens, tools, response_format and answer; or a CSV file. Each row is sent once before any is sent again. Rows are as long as they are, or with input_tokens cut at the end of what their user says last, or joined with the rows behind them, to exactly so many tokens."},
 		{Name: "order", Type: "string", Default: `"shuffled"`, Doc: "The order in which the rows are sent: `shuffled`, by the first seed, or `file`, as they stand.", OneOf: []string{string(plan.Shuffled), string(plan.InOrder)}},
 		{Name: "column", Type: "string", Computed: "only of a CSV file", Doc: "The column of a CSV file that holds the prompts. Columns named max_tokens and answer are what they are in JSON."},
-		{Name: "shared_prefix", Type: "object", Computed: "nothing is shared", Doc: "What prompts begin with alike, within input_tokens: { tokens = 2048, groups = 20 }. Each prompt belongs to one of the groups (default 1), at random, and begins with the tokens of its group."},
-		{Name: "hit_rate", Type: "number or share", Computed: "nothing is shared", Doc: "Instead: the share of the prompts' tokens that a server with room for them finds in its prefix cache, such as \"80%\". Lengths of prefixes, in whole blocks of up to 128 tokens, and 16 groups are worked out."},
+		{Name: "shared_prefix", Type: "object", Computed: "nothing is shared", Doc: "The common beginning of prompts, within input_tokens: { tokens = 2048, groups = 20 }. Each prompt belongs to one of the groups (default 1), at random, and begins with the tokens of its group."},
+		{Name: "hit_rate", Type: "number or share", Computed: "nothing is shared", Doc: "Instead of shared_prefix: the share of prompt tokens that a server with enough room finds in its prefix cache, such as \"80%\". tokgate then chooses 16 groups, and prefixes in whole blocks of up to 128 tokens."},
 		{Name: "warm", Type: "bool", Default: `true`, Doc: "Send each shared prefix once, not measured, before a level begins, and after each start of the server."},
-		{Name: "turns", Type: "number or object", Computed: "1", Doc: "Turns of a conversation, of users or of a rate: a number, or { mean = 6, max = 20 }, geometric from 1. Each turn adds input_tokens, and its prompt holds all that was said before, answers as the server gave them. A conversation ends with a turn that fails, and the turns that are missing have failed too. Only of api = \"chat\", and without dataset."},
+		{Name: "turns", Type: "number or object", Computed: "1", Doc: "Turns of a conversation, of users or of a rate: a number, or { mean = 6, max = 20 }, geometric from 1. Each turn adds input_tokens, and its prompt holds all that was said before, with the server's own answers. A turn that fails ends its conversation, and the missing turns count as failed. Only with api = \"chat\", and without dataset."},
 	},
 }
 
@@ -219,7 +219,7 @@ var loadBlock = &Block{
 		{Name: "concurrency", Type: "number or list of numbers", Doc: "Closed loop: that many requests in flight. Levels are named by the number."},
 		{Name: "burst", Type: "number or list of numbers", Doc: "That many requests at once; the burst is the round. Levels are named \"burst N\"."},
 		{Name: "bursts", Type: "number", Default: `10`, Doc: "How often each burst is sent."},
-		{Name: "requests", Type: "number or object", Computed: "200 up to level 10, else the larger of 300 and 10 × the level", Doc: "Measured requests of each level and server, split evenly over the rounds; by default no fewer than a round of each seed that the plan names takes. An object sets them by level: { 1 = 60, default = 300 }."},
+		{Name: "requests", Type: "number or object", Computed: "200 up to level 10, else the larger of 300 and 10 × the level", Doc: "Measured requests of each level and server, split evenly over the rounds; by default at least enough for a round of each seed that the plan names. An object sets them by level: { 1 = 60, default = 300 }."},
 		{Name: "duration", Type: "duration", Computed: "until `requests` were sent", Doc: "Of each level of a closed loop and server, instead of `requests`: measured requests are started for so long, split evenly over the rounds, and at least one for each in flight and round. Only a failure ends the level earlier; under `extend` it goes on to up to four times as long. Of a rate: rate × duration requests, which arrive over that time on average; 5m where neither is set.", Min: second, Max: maxDuration},
 		{Name: "seeds", Type: "list of numbers", Default: `[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]`, Doc: "One round each; prompts differ by seed, round and level. Of the default ones a level uses as many as leave each round one request for each in flight (two in a capacity search), and at least five."},
 		{Name: "warmup", Type: "number, duration or \"auto\"", Default: `"auto"`, Doc: "Requests before each round that are not measured; `auto`: the level's own concurrency. Those beyond a whole number for each slot go first, and the round begins when they have ended. Of a rate a duration; `auto`: at least three mean requests, and until the backlog no longer grows, ten at most. Of a trace a duration: so much of what was recorded before `from` is sent first; `auto`: 1m."},
@@ -230,17 +230,17 @@ var loadBlock = &Block{
 		{Name: "arrivals", Type: "string", Default: `"poisson"`, Doc: "How the requests of a rate follow each other: `constant` (evenly), `poisson` (independently of each other) or `gamma` (by burstiness).", OneOf: arrivals},
 		{Name: "burstiness", Type: "number", Computed: "only of gamma", Doc: "The shape of gamma distributed gaps: 1 is Poisson, below 1 requests come in bursts, above 1 more evenly.", Max: 1000},
 		{Name: "max_in_flight", Type: "number", Default: `4096`, Doc: "Of a rate or a trace: a level with so many requests in flight is given up.", Min: 1, Max: maxLevel},
-		{Name: "trace", Type: "path", Doc: "Recorded traffic, relative to the plan: each request is sent when it was, with a prompt and an answer as long as they were, and what prompts began with alike. Levels are named \"trace\" and \"trace x2\". The lengths take the place of input_tokens and output_tokens."},
+		{Name: "trace", Type: "path", Doc: "Recorded traffic, relative to the plan: each request is sent at its recorded time, with a prompt and an answer of the recorded lengths. Prompts share the beginnings that the recorded ones shared. Levels are named \"trace\" and \"trace x2\". The lengths take the place of input_tokens and output_tokens."},
 		{Name: "format", Type: "string", Computed: "found out by the names in the file", Doc: "The format of the trace: " + formatList() + ". With columns none.", OneOf: formatNames()},
 		{Name: "columns", Type: "object", Computed: "those of the format", Doc: "Of a trace in any CSV or JSON lines: where it has what a replay needs, { time = \"ts\", input = \"prompt_tokens\", output = \"completion_tokens\" }, and optionally session, hash_ids with block, prefix, delay, type and unit (of numbers in time; \"1s\")."},
-		{Name: "from", Type: "duration", Default: `"0s"`, Doc: "Where in the trace the stretch begins that is replayed, since its first request.", Max: maxTrace},
+		{Name: "from", Type: "duration", Default: `"0s"`, Doc: "Where the replayed stretch begins, since the first request of the trace.", Max: maxTrace},
 		{Name: "to", Type: "duration", Computed: "the end of the trace", Doc: "Where it ends.", Max: maxTrace},
-		{Name: "speedup", Type: "number or list of numbers", Default: `[1]`, Doc: "How many times as fast as it was recorded the trace is replayed; each is a level."},
-		{Name: "spread", Type: "duration", Default: `"0s"`, Doc: "Each request of the trace is sent at random within so much time after its own, by the first seed: for times that were rounded, such as \"3s\" for Mooncake's.", Max: hour},
+		{Name: "speedup", Type: "number or list of numbers", Default: `[1]`, Doc: "How many times faster than recorded the trace is replayed; each is a level."},
+		{Name: "spread", Type: "duration", Default: `"0s"`, Doc: "Each request of the trace is sent at a random time within this after its own, by the first seed: for rounded times, such as \"3s\" for Mooncake's.", Max: hour},
 		{Name: "truncate", Type: "bool", Default: `false`, Doc: "Cut requests of the trace that do not fit the server's context to it, and count them, instead of refusing them: the answer keeps half of the context at least, the prompt loses its end."},
-		{Name: "users", Type: "number or list of numbers", Doc: "That many people, each of whom sends a message when the answer before has come and was thought about. Levels are named \"50 users\". A level is one window, of duration, 5m where it is not set; its ten rounds are parts of it."},
-		{Name: "ramp_up", Type: "duration", Default: `"0s"`, Doc: "Of users: they come one after the other over this time.", Max: day},
-		{Name: "think_time", Type: "duration or object", Computed: "nobody thinks", Doc: "How long a person thinks, after an answer has ended and before the next message is due: a duration, or { mean = \"20s\", cv = 1 }, log-normal with that coefficient of variation. Of users, and of a rate with turns."},
+		{Name: "users", Type: "number or list of numbers", Doc: "That many people, each of whom sends the next message after the last answer and some thinking. Levels are named \"50 users\". A level is one window, of duration, 5m by default; its ten rounds are parts of it."},
+		{Name: "ramp_up", Type: "duration", Default: `"0s"`, Doc: "The time over which the users come, one after the other.", Max: day},
+		{Name: "think_time", Type: "duration or object", Computed: "no thinking", Doc: "How long a person thinks, after an answer has ended and before the next message is due: a duration, or { mean = \"20s\", cv = 1 }, log-normal with that coefficient of variation. Of users, and of a rate with turns."},
 	},
 	Blocks: []*Block{stageBlock},
 }
@@ -274,7 +274,7 @@ var scoreBlock = &Block{
 	Name: "score",
 	Doc:  "When an answer is right; gated as accuracy = \"rate >= 85%\". A built-in data set brings its own.",
 	Attrs: []*Attr{
-		{Name: "match", Type: "string or object", Required: true, Doc: "How an answer is held against the row's: `number` (its last number), `exact`, `contains`, `choice` (the letter that it names), `json_schema` (the JSON that response_format asks for, and the row's where it has one), `tool_call` (a valid call, and the row's { name, arguments } where it has one), or { regex = \"…\", group = 1 }, whose last match is the row's answer."},
+		{Name: "match", Type: "string or object", Required: true, Doc: "How an answer is compared with the row's: `number` (its last number), `exact`, `contains`, `choice` (the letter that it names), `json_schema` (the JSON that response_format asks for, and the row's where it has one), `tool_call` (a valid call, and the row's { name, arguments } where it has one), or { regex = \"…\", group = 1 }, whose last match is the row's answer."},
 	},
 }
 
@@ -282,7 +282,7 @@ var answersBlock = &Block{
 	Name: "answers",
 	Doc:  "What is kept of natural answers in answers.jsonl, for `judge` and reports.",
 	Attrs: []*Attr{
-		{Name: "store", Type: "string", Computed: "text where a score, a threshold, a good block or a comparison asks what answers say, else none", Doc: "`text` without secrets, at most 64 MiB of a run; `hash`, the SHA-256 sum alone: `judge` cannot look again then; or `none`.", OneOf: []string{string(plan.StoreText), string(plan.StoreHash), string(plan.StoreNone)}},
+		{Name: "store", Type: "string", Computed: "text where a score, a threshold, a good block or a comparison judges what answers say, else none", Doc: "`text` without secrets, at most 64 MiB of a run; `hash`, the SHA-256 sum alone: `judge` cannot score these again; or `none`.", OneOf: []string{string(plan.StoreText), string(plan.StoreHash), string(plan.StoreNone)}},
 	},
 }
 
@@ -306,7 +306,7 @@ var arrivals = []string{string(plan.Constant), string(plan.Poisson), string(plan
 // severities of a threshold, a change or a night.
 var severities = []string{"error", "warn"}
 
-// boundsRequest says whether the metric can tell a good request from a bad
+// boundsRequest reports whether the metric can tell a good request from a bad
 // one.
 func boundsRequest(d metric.Def) bool {
 	return d.OfAnswers || d.Scope == metric.PerRequest && d.Source == metric.Client && d.Better != metric.Neutral && d.Name != "lag"
@@ -327,7 +327,7 @@ var assertBlock = &Block{
 	Doc: "A free condition over results. It is a point estimate, and the report says so.",
 	Attrs: []*Attr{
 		{Name: "condition", Type: "bool", Required: true, Doc: "Must be true: result.SERVER.WORKLOAD.level[N].METRIC.STATISTIC."},
-		{Name: "error_message", Type: "string", Required: true, Doc: "What to tell when it is not."},
+		{Name: "error_message", Type: "string", Required: true, Doc: "The message if it is not."},
 	},
 }
 
@@ -358,7 +358,7 @@ var historyBlock = &Block{
 	Doc:  "The nights of a control plan, kept in a folder: `tokgate run` adds the night and holds it against those before it, and `tokgate history` shows them.",
 	Attrs: []*Attr{
 		{Name: "folder", Type: "path", Required: true, Doc: "Where the history is, from the plan's own folder. It is made by the first night."},
-		{Name: "ignore", Type: "string", Default: `"1%"`, Doc: "A change smaller than this is not told, however certain."},
+		{Name: "ignore", Type: "string", Default: `"1%"`, Doc: "A change smaller than this is not reported, however certain."},
 		{Name: "severity", Type: "string", Default: `"error"`, Doc: "`error` fails the run of a night that is worse; `warn` only says so.", OneOf: severities},
 	},
 }
@@ -385,17 +385,17 @@ var compareBlock = &Block{
 	Name: "compare", Labels: []string{"name"}, Repeat: true,
 	Doc: "A candidate against a control, on the same prompts and in turns. Every workload that both run on is compared; its sla is judged on the candidate only. With requests left at their default, each leg (one round on one server) gets as many as a level has otherwise.",
 	Attrs: []*Attr{
-		{Name: "for_each", Type: "map or set of strings", Doc: "One comparison for each element; each.key and each.value tell which: a control against each of several candidates. Named compare.name[\"key\"]."},
+		{Name: "for_each", Type: "map or set of strings", Doc: "One comparison for each element; each.key and each.value identify it: a control against each of several candidates. Named compare.name[\"key\"]."},
 		{Name: "control", Type: "server", Required: true, Doc: "What the candidate is compared with: server.name; base.server.name, the server of the same plan on the base branch (--base DIR); or baseline(\"FOLDER\"), a recorded run, with the server's address in it as second argument where that is not the candidate's."},
 		{Name: "candidate", Type: "server", Required: true, Doc: "The server under test: server.name."},
 		{Name: "rounds", Type: "number", Computed: "8, or 16 under restart = \"order\" and side_by_side", Doc: "Rounds on each server, at least 5, in turns: A B B A … At least 10, and even, where two are one observation."},
-		{Name: "restart", Type: "string", Computed: "`leg`, or `never` where a server is an endpoint", Doc: "When a server is started anew: `leg` (for each round), `order` (for each turn, so that the legs of B in A B B A share one start, and four legs are one observation) or `never` (both run side by side all the time; the verdict then speaks of these two starts alone)."},
+		{Name: "restart", Type: "string", Computed: "`leg`, or `never` where a server is an endpoint", Doc: "When a server is restarted: `leg` (for each round), `order` (for each turn, so that the legs of B in A B B A share one start, and four legs are one observation) or `never` (both run side by side all the time; the verdict then speaks of these two starts alone)."},
 		{Name: "side_by_side", Type: "bool", Default: "false", Doc: "Run both legs of a round at the same time, each server on GPUs of its own that the two swap from round to round, so that a faster card does not decide. Two rounds are then one observation. Both servers list as many `gpus`, by index or UUID, and none twice; only under restart = \"leg\"."},
 		{Name: "changed", Type: "list of strings", Computed: "nothing", Doc: "What may differ between the two: keys of what is declared and observed, such as `flags`, `flags.max-model-len`, `image`, `version`. Anything else that differs is an error."},
 	},
 	Blocks: []*Block{
 		readingBlock,
-		{Name: "tolerate", Repeat: true, Doc: "How much worse the candidate may be, as a share of the control's value (\"p95 +10%\"), or in percentage points where the metric is a share itself (\"rate -1pp\").", Attrs: append(claimAttrs(), pairedAttrs()...)},
+		{Name: "tolerate", Repeat: true, Doc: "How much worse the candidate may be, as a share of the control's value (\"p95 +10%\"), or in percentage points if the metric is a share itself (\"rate -1pp\").", Attrs: append(claimAttrs(), pairedAttrs()...)},
 		{Name: "improve", Repeat: true, Doc: "How much better the candidate must be, written likewise.", Attrs: claimAttrs()},
 	},
 }
@@ -405,7 +405,7 @@ var readingBlock = &Block{
 	Name: "answers",
 	Doc:  "Both servers answer the same prompts of the compared workloads, at temperature 0, in each leg right after its measured requests and with as many in flight; and the control says how likely it finds every answer. Alone, `answers {}` brings its own bounds, unless a tolerate block has them: odd_answers \"count +2\", answer_nll \"mean +0.05\", empty, invalid_text and repetition \"rate +1pp\", answer_tokens \"mean +-10%\". Not against a recorded run.",
 	Attrs: []*Attr{
-		{Name: "prompts", Type: "number", Default: "700", Doc: "How many prompts each server answers, dealt over the workloads and the rounds. Of 200 a fault in 5 % of the answers shows, of 500 one in 2 %, of 700 one in 1 %. The control answers nearly a quarter of them twice.", Min: leastAnswers, Max: mostAnswers},
+		{Name: "prompts", Type: "number", Default: "700", Doc: "How many prompts each server answers, spread over the workloads and the rounds. With 200 a fault in 5 % of the answers is found, with 500 one in 2 %, with 700 one in 1 %. The control answers nearly a quarter of them twice.", Min: leastAnswers, Max: mostAnswers},
 		{Name: "max_tokens", Type: "number", Default: "64", Doc: "The most tokens of an answer, or as many as the workload's own may have where that is less.", Min: 1, Max: 4096},
 	},
 }
@@ -437,7 +437,7 @@ func pairedAttrs() []*Attr {
 	return attrs
 }
 
-// comparable says whether a comparison may bound the metric: not the generator's
+// comparable reports whether a comparison may bound the metric: not the generator's
 // own lateness, nor what may well be zero or has no zero, of which there are no
 // shares.
 func comparable(d metric.Def) bool {

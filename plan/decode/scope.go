@@ -96,7 +96,7 @@ func (d *decoder) context(expr hcl.Expression, sc *scope) (*hcl.EvalContext, boo
 
 var looksLikeStat = regexp.MustCompile(`^(p\d+|mean|min|max|every|rate|share|observed)$`)
 
-// checkReference says whether a reference can mean anything here, and reports
+// checkReference reports whether a reference can mean anything here, and reports
 // when it cannot.
 func (d *decoder) checkReference(t hcl.Traversal, sc *scope) bool {
 	root, name, rng := t.RootName(), plan.StepName(t, 1), t.SourceRange()
@@ -151,8 +151,7 @@ func (d *decoder) checkReference(t hcl.Traversal, sc *scope) bool {
 	return d.checkNamed(t, sc)
 }
 
-// checkNamed says whether the plan declares what a reference names, and notes
-// that it is used.
+// checkNamed reports whether the plan declares what a reference names, and marks it as used.
 func (d *decoder) checkNamed(t hcl.Traversal, sc *scope) bool {
 	root, name, rng := t.RootName(), plan.StepName(t, 1), t.SourceRange()
 	kind := map[string]string{"var": "variable", "local": "local value"}[root]

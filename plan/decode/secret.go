@@ -23,7 +23,7 @@ type mark string
 // wherever it ends up.
 const sensitive mark = "sensitive"
 
-// hasMark says whether a part of v has the mark.
+// hasMark reports whether a part of v has the mark.
 func hasMark(v cty.Value, m mark) bool {
 	if !v.ContainsMarked() {
 		return false

@@ -145,7 +145,7 @@ func statAllowed(def metric.Def, stat metric.Stat, text string, good bool) *prob
 	return nil
 }
 
-// hasShare says whether the metric of a level may be a share of its requests.
+// hasShare reports whether the metric of a level may be a share of its requests.
 func hasShare(def metric.Def) bool {
 	return def.Name == "success" || def.Name == "goodput" || def.OfAnswers
 }
@@ -302,7 +302,7 @@ func parseLimit(s string, base metric.Unit, def metric.Def) (float64, *problem) 
 	return limit, nil
 }
 
-// noLimit says how the limit that s is not would be written.
+// noLimit explains how to write the limit that s fails to be.
 func noLimit(summary, s string, base metric.Unit, def metric.Def) *problem {
 	switch {
 	case strings.Contains(s, ",") && strings.ContainsAny(s, "<>"):

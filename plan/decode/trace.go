@@ -222,7 +222,7 @@ func sortedNames[T any](m map[string]T) []string {
 	return names
 }
 
-// replays says whether all that the workload sends is recorded.
+// replays reports whether all that the workload sends is recorded.
 func (b *body) replays() bool {
 	all := b.loaded()
 	b.each("load", func(l *body) { all = all && l.given("trace") })

@@ -27,7 +27,7 @@ type demand struct {
 	rng      hcl.Range
 }
 
-// less says whether is asks for less than was.
+// less reports whether is asks for less than was.
 func less(is, was demand) bool {
 	return is.warns && !was.warns || is.strength < was.strength || is.exact != was.exact ||
 		slices.ContainsFunc(is.allows, func(a string) bool { return !slices.Contains(was.allows, a) })

@@ -130,7 +130,7 @@ func quoted(patterns []string) string {
 	return strings.Join(out, ", ")
 }
 
-// match says whether the whole of text is what the pattern says.
+// match reports whether the whole of text is what the pattern says.
 func match(pattern, text string) bool {
 	re := regexp.MustCompile(`(?s)^` + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, `.*`) + `$`)
 	return re.MatchString(text)

@@ -163,7 +163,7 @@ func Plan(a Answers) ([]byte, error) {
 	return out, nil
 }
 
-// check says in the words of init's flags what does not go together.
+// check explains, in terms of init's flags, which of them exclude each other.
 func (a Answers) check() error {
 	if !slices.Contains(engine.Names(nil), a.Engine) {
 		return fmt.Errorf("--engine: there is no %q, there are %s", a.Engine, strings.Join(engine.Names(nil), ", "))
@@ -179,7 +179,7 @@ func (a Answers) check() error {
 	case targets == 0:
 		return errors.New("a plan needs a server: --url, --image or --command")
 	case targets > 1:
-		return errors.New("a plan has one server: --url, --image or --command, one of them")
+		return errors.New("name one server: --url, --image or --command")
 	case a.Image != "" && a.Model == "" && len(known.Launch.Program) > 0:
 		return fmt.Errorf("--image of %s needs --model: which one to serve", a.Engine)
 	case a.Command != "" && !strings.Contains(a.Command, "{port}"):
@@ -230,10 +230,10 @@ func Budget(a Answers) int {
 	return 30 + minutes
 }
 
-// Exact says whether the engine can be told how long to answer.
+// Exact reports whether the engine can be made to answer at an exact length.
 func (a Answers) Exact() bool { return engine.Of(a.Engine).Dialect.IgnoreEOS }
 
-// Reads says whether the engine can be asked how likely a given answer of a chat is.
+// Reads reports whether the engine can be asked how likely a given answer of a chat is.
 func (a Answers) Reads() bool {
 	e := engine.Of(a.Engine)
 	return e.Scores.Path != "" && e.Dialect.Tokenizer != engine.SGLangTokenizer

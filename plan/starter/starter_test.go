@@ -78,7 +78,7 @@ func TestPlanRefuses(t *testing.T) {
 	for want, change := range map[string]func(*Answers){
 		`--engine: there is no "vlm", there are vllm`: func(a *Answers) { a.Engine = "vlm" },
 		"a plan needs a server: --url":                func(a *Answers) { a.URL = "" },
-		"one of them":                                 func(a *Answers) { a.Image = "x" },
+		"name one server":                             func(a *Answers) { a.Image = "x" },
 		"--use-case":                                  func(a *Answers) { a.UseCases = nil },
 		`--use-case: there is no "chat"`:              func(a *Answers) { a.UseCases = []string{"chat"} },
 		"rag needs 4364 tokens, and the server takes": func(a *Answers) { a.Longest = 4096 },

@@ -178,7 +178,7 @@ func readAll(f *disk.File) ([]byte, error) {
 	return src, err
 }
 
-// ours says whether a file is empty or has a line of a history, whole or cut
+// ours reports whether a file is empty or has a line of a history, whole or cut
 // short. Nothing is added to another file, and nothing is cut off it.
 func ours(src []byte) bool {
 	const head = `{"schema":"tokgate.history/`
@@ -201,7 +201,7 @@ func parse(path string, src []byte, h *metric.History) (problems []string) {
 		err := json.Unmarshal(raw, &l)
 		switch {
 		case err != nil:
-			problems = append(problems, fmt.Sprintf("%s:%d is no whole line and does not count", path, i+1))
+			problems = append(problems, fmt.Sprintf("%s:%d is not a whole line and does not count", path, i+1))
 		case l.Schema == Schema && record.CheckLine(raw) != nil:
 			problems = append(problems, fmt.Sprintf("%s:%d was changed after it was written and does not count", path, i+1))
 		case l.Schema != Schema && l.Schema != unchecked:

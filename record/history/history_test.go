@@ -107,7 +107,7 @@ func TestTornLines(t *testing.T) {
 		nights             int // after one more
 		read, add, problem string
 	}{
-		{"cut short", `{"schema":"tokgate.history/1","night":{"run":"x`, 2, "2026-11.jsonl:2 is no whole line", "were removed", ""},
+		{"cut short", `{"schema":"tokgate.history/1","night":{"run":"x`, 2, "2026-11.jsonl:2 is not a whole line", "were removed", ""},
 		{"only its line break is missing", `{"schema":"tokgate.history/1","night":{"run":"x","started":"2026-11-20T02:00:00Z"}}`, 3, "", "", ""},
 		{"of another schema", `{"schema":"tokgate.history/9"}` + "\n", 2, `:2 has schema "tokgate.history/9"`, "", ":2 has schema"},
 		{"nothing we know", `{"schema":"tokgate.history/1"}` + "\n", 2, ":2 is neither a night nor a pin", "", ":2 is neither"},
@@ -248,11 +248,11 @@ func TestForeignHands(t *testing.T) {
 		problems []string
 	}{
 		"line breaks of Windows":      {strings.ReplaceAll(string(whole), "\n", "\r\n"), 2, nil},
-		"a byte order mark":           {"\ufeff" + string(whole), 1, []string{":1 is no whole line"}},
-		"a conflict":                  {"<<<<<<< ours\n" + first + "\n=======\n" + rest + ">>>>>>> theirs\n", 2, []string{":1 is no whole", ":3 is no whole", ":5 is no whole"}},
-		"a value that is none":        {strings.Replace(string(whole), `"value":1`, `"value":1e999`, 1), 1, []string{":1 is no whole line"}},
-		"a torn line in the middle":   {first[:len(first)/2] + "\n" + rest, 1, []string{":1 is no whole line"}},
-		"two lines that ran together": {first + rest, 0, []string{":1 is no whole line"}},
+		"a byte order mark":           {"\ufeff" + string(whole), 1, []string{":1 is not a whole line"}},
+		"a conflict":                  {"<<<<<<< ours\n" + first + "\n=======\n" + rest + ">>>>>>> theirs\n", 2, []string{":1 is not a whole", ":3 is not a whole", ":5 is not a whole"}},
+		"a value that is none":        {strings.Replace(string(whole), `"value":1`, `"value":1e999`, 1), 1, []string{":1 is not a whole line"}},
+		"a torn line in the middle":   {first[:len(first)/2] + "\n" + rest, 1, []string{":1 is not a whole line"}},
+		"two lines that ran together": {first + rest, 0, []string{":1 is not a whole line"}},
 		"a line of a later version":   {string(whole) + `{"schema":"tokgate.history/2","night":{"run":"c"}}` + "\n", 2, []string{`:3 has schema "tokgate.history/2"`}},
 		"a night without a time":      {string(whole) + `{"schema":"tokgate.history/1","night":{"run":"c"}}` + "\n", 2, []string{":3 is neither a night nor a pin"}},
 	} {

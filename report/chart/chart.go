@@ -94,7 +94,7 @@ type Series struct {
 	Points []Point
 }
 
-// Point is one value. NaN leaves a gap; a Low or High that is NaN is none.
+// Point is one value. NaN leaves a gap; a Low or High of NaN means none.
 type Point struct {
 	X, Y      float64
 	Low, High float64
@@ -120,8 +120,8 @@ func esc(s string) string { return html.EscapeString(text.Line(s)) }
 // "system-ui" may be, at the largest font size of charts (that of a phone).
 const charWidth = 8.6
 
-// width estimates how wide a text is drawn. Too wide is safe, too narrow is
-// not.
+// width estimates the drawn width of a text. An estimate that is too large is safe, one that is too
+// small is not.
 func width(s string) float64 {
 	n := 0.0
 	for _, r := range s {
@@ -141,7 +141,7 @@ func width(s string) float64 {
 	return n * charWidth
 }
 
-// Empty says whether there is nothing to draw.
+// Empty reports whether there is nothing to draw.
 func (c *Chart) Empty() bool {
 	for _, s := range c.Series {
 		for _, p := range s.Points {
@@ -153,7 +153,7 @@ func (c *Chart) Empty() bool {
 	return true
 }
 
-// finite says whether a value can be drawn. What lies beyond can only be a
+// finite reports whether a value can be drawn. What lies beyond can only be a
 // mistake, and arithmetic on it no longer adds up.
 func finite(v float64) bool { return math.Abs(v) < 1e15 }
 

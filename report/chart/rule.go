@@ -81,7 +81,7 @@ func (f *frame) upright(s *svg, r Rule, edge float64, levels []float64) float64 
 	return left + width(r.Word)
 }
 
-// crossed says whether a line or a point lies in a rectangle of the picture.
+// crossed reports whether a line or a point lies in a rectangle of the picture.
 func (f *frame) crossed(series []Series, left, right, top, bottom float64) bool {
 	for _, s := range series {
 		for i, p := range s.Points {

@@ -59,7 +59,7 @@ func (a *Axis) scale(values []float64, n int) *scale {
 	return s
 }
 
-// divide sets the ticks, about n where the axis names none.
+// divide sets the ticks; about n, if the axis does not list them.
 func (s *scale) divide(n int) {
 	a := s.axis
 	switch {
@@ -166,8 +166,8 @@ func (s *scale) every(n int) []float64 {
 	return out
 }
 
-// apart are the ticks whose labels do not touch: First, then the last one, and
-// of the others those that have room.
+// apart returns the ticks whose labels do not touch: the first and the last one, and those between
+// that have room.
 func (s *scale) apart() []float64 {
 	type label struct{ at, half float64 }
 	var kept []float64

@@ -26,8 +26,8 @@ type Format struct {
 	Write func(io.Writer, *report.Document) error
 	// Together writes several runs into one file; nil: they cannot share one.
 	Together func(io.Writer, []*report.Document) error
-	// Samples writes the requests into a second file, NAME.samples.EXT beside
-	// NAME.EXT; nil: there is none.
+	// Samples writes the requests into a second file, NAME.samples.EXT beside NAME.EXT; nil if the
+	// format has none.
 	Samples func(io.Writer, *metric.Run) error
 }
 

@@ -1,4 +1,4 @@
-// Package github says what a run came to in the ways that GitHub Actions
+// Package github says the result of a run in the ways that GitHub Actions
 // reads: annotations at lines of the plan, foldable groups in the log, the job
 // summary, and the outputs of a step. Everything here is made from documents
 // and diagnostics alone; who calls it owns the files and the environment.

@@ -32,9 +32,8 @@ func Whole(write func(io.Writer) error) Part {
 	}
 }
 
-// Summary writes what belongs at the end of a summary file that holds used
-// bytes: the parts in order, so that the file stays below SummaryBytes and each
-// part has a fair share of what is left.
+// Summary writes the end of a summary file that already holds used bytes: the parts in order, each
+// with a fair share of the space that is left below SummaryBytes.
 func Summary(w io.Writer, parts []Part, used int64) error {
 	left := SummaryBytes - int(min(used, SummaryBytes))
 	for i, part := range parts {

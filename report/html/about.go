@@ -63,7 +63,7 @@ func differences(runs []run) (section, bool) {
 	return s, true
 }
 
-// consistency tells where the figures of the report do not go together.
+// consistency lists figures of the report that contradict each other.
 func consistency(runs []run) (section, bool) {
 	s := section{ID: "consistency", Title: "Do the figures go together?",
 		Lead: "Every report is checked against itself: sums, limits and their thresholds, figures that follow from each other. These do not go together and deserve a look before they are used."}

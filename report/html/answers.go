@@ -18,7 +18,7 @@ func badAnswers(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// sideBySide is a table of answers beside what they are held against; nil: there is none.
+// sideBySide is a table of answers beside what they are compared with; nil if there is none.
 func sideBySide(r run, caption string, list []report.Answer) *table {
 	if len(list) == 0 {
 		return nil

@@ -128,7 +128,7 @@ func bestOf(values []float64, higher bool) int {
 	return best
 }
 
-// alike says whether the comparisons could not tell a statistic of two servers apart:
+// alike reports whether the comparisons could not tell a statistic of two servers apart:
 // that of the two by its interval, those of both with one control by intervals that
 // overlap.
 func alike(r run, workload, level, name, stat, a, b string) bool {

@@ -47,7 +47,7 @@ func factOf(s *report.Server, keys ...string) string {
 	return ""
 }
 
-// caches are what a prefix cache answered, where prompts begin alike.
+// caches shows what a prefix cache answered, if prompts begin alike.
 func caches(runs []run) (section, bool) {
 	s := section{ID: "caching", Title: "Caching", Lead: "What share of the prompts' tokens came from a prefix cache, which the server then need not read again: the more, the sooner the first token."}
 	var curves []curve

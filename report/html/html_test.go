@@ -545,7 +545,7 @@ func TestBrief(t *testing.T) {
 	}
 }
 
-// Answers stand beside what they are held against, escaped.
+// Answers stand beside what they are compared with, escaped.
 func TestAnswersSideBySide(t *testing.T) {
 	control := "12-34-56"
 	d := &report.Document{Schema: report.Schema, Outcome: report.Fail,

@@ -24,7 +24,7 @@ func inside(runs []run) (section, bool) {
 		curve{kind: "closed", name: "gpu_clock", title: "GPU clock", axis: "mean clock", words: "Of the slowest GPU."})
 }
 
-// telemetry is what the server told while the level of a timeline ran.
+// telemetry is what the server reported while the level of a timeline ran.
 func telemetry(r run, t *report.Timeline) []figure {
 	var of *report.Case
 	for i := range r.Cases {

@@ -140,7 +140,7 @@ func where(runs []run, r run, c *report.Case) string {
 	return strings.Join(parts, " · ")
 }
 
-// several says whether the cases of all runs differ in something.
+// several reports whether the cases of all runs differ in something.
 func several(runs []run, of func(*report.Case) string) bool {
 	first, found := "", false
 	for _, r := range runs {
@@ -202,7 +202,7 @@ func family(s string) string {
 // mostCases have a section of their own; what is beyond is in the tables.
 const mostCases = 12
 
-// useCase says whether a workload has a section: something must hold of it beyond
+// useCase reports whether a workload has a section: something must hold of it beyond
 // that requests succeed, or its capacity was searched.
 func (r run) useCase(w *report.Workload) bool {
 	return slices.ContainsFunc(w.Bounds, func(b report.Bound) bool { return b.Threshold.Metric != "success" && b.Threshold.Limit.OK }) ||
@@ -226,7 +226,7 @@ func caseID(w *report.Workload, r run) string {
 	return fmt.Sprintf("case-%d", 1+slices.IndexFunc(r.Workloads, func(x report.Workload) bool { return x.Address == w.Address }))
 }
 
-// control says whether a server is one that others are compared with.
+// control reports whether a server is one that others are compared with.
 func (r run) control(server string) bool {
 	return slices.ContainsFunc(r.Comparisons, func(c report.Comparison) bool { return c.Control == server })
 }

@@ -187,7 +187,7 @@ func unmet(r run) string {
 	return s + "."
 }
 
-// failed names what failed in a few words.
+// failed names what failed, in a few words.
 func failed(r run, v *report.Verdict) string {
 	name := line(v.Name)
 	if th := v.Threshold; th != nil {

@@ -1,4 +1,4 @@
-// Package nights shows what a history came to: as a table for a terminal, as
+// Package nights shows the result of a history: as a table for a terminal, as
 // Markdown for a job's summary, as a document for JUnit, as a page with every
 // series over the nights. It judges nothing.
 package nights
@@ -83,7 +83,7 @@ func Terminal(w io.Writer, n judged.Result, o Options) error {
 	return out.Flush()
 }
 
-// told says whether a series needs more than its line.
+// told reports whether a series needs more than its line.
 func told(t judged.Trend) bool {
 	return t.Outcome == assert.Fail || t.Outcome == assert.Error || alarmed(t) || len(t.Changes) > 0
 }

@@ -72,7 +72,7 @@ func golden(t *testing.T, name string, got []byte) {
 
 func TestOutputs(t *testing.T) {
 	n := fixture()
-	o := Options{Folder: "perf/history", Problems: []string{"perf/history/2026-10.jsonl:3 is no whole line and does not count"}}
+	o := Options{Folder: "perf/history", Problems: []string{"perf/history/2026-10.jsonl:3 is not a whole line and does not count"}}
 	for name, render := range map[string]func(*bytes.Buffer) error{
 		"terminal.txt": func(b *bytes.Buffer) error { return Terminal(b, n, o) },
 		"history.md":   func(b *bytes.Buffer) error { return Markdown(b, n, o) },

@@ -1,6 +1,6 @@
 package progress
 
-// ColorMode says whether output to a stream is coloured when the user did not
+// ColorMode reports whether output to a stream is coloured when the user did not
 // say so with a flag. env looks a variable up in the environment.
 //
 //	NO_COLOR set and not empty                  no    (no-color.org; any value, "0" too)

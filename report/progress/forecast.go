@@ -22,7 +22,7 @@ type Part struct {
 	Workload string // "": these are starts of the server
 	Level    string // "" of a workload: its capacity search
 	Times    int    // a level is visited once, or in a comparison once for each leg
-	// Took is how long each time took before; Known is false where nothing tells.
+	// Took are the durations of earlier runs; Known is false if there were none.
 	Took  time.Duration
 	Known bool
 	// Size is how much work each time is, in any unit that all levels share: what one

@@ -38,8 +38,8 @@ func (l *level) eta(now time.Duration) (time.Duration, bool) {
 	return 0, false
 }
 
-// of is " (3 of 8)", or " (capacity: bisect)" for a probe: how many levels a
-// search takes, nobody knows before.
+// of returns " (3 of 8)", or " (capacity: bisect)" for a probe, since the number of levels of a
+// search is not known in advance.
 func (d *Display) of(l *level) string {
 	switch l.probe {
 	case "":

@@ -10,7 +10,7 @@ import (
 	"github.com/tokgate/tokgate/report/text"
 )
 
-// Repaint says whether a stream can show a block that is repainted: a
+// Repaint reports whether a stream can show a block that is repainted: a
 // terminal that knows cursor movement, and not the log of a CI system (which
 // may well be given a pseudo-terminal).
 func Repaint(env func(string) (string, bool), isTTY bool) bool {

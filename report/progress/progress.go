@@ -32,9 +32,9 @@ type Options struct {
 	Simulated func() time.Duration
 	// Forecast is what the run is made of; without parts nothing is known.
 	Forecast Forecast
-	// Fold gives the lines around the phases of a run, for a log that folds
-	// them: it is called with the title of the phase that begins, and with ""
-	// when the last one ends. Of plain lines only; nil: there are none.
+	// Fold returns the lines that fold the phases of a run in a log. It is called with the title of
+	// the phase that begins, and with "" after the last one. It is used for plain output only; nil
+	// if the log does not fold.
 	Fold func(title string) string
 }
 
@@ -372,7 +372,7 @@ func (d *Display) RoundDone(of *metric.Level, _ *metric.Round) error {
 	return nil
 }
 
-// LevelDone says what a level came to, or that it was not run.
+// LevelDone says the result of a level, or that it was not run.
 func (d *Display) LevelDone(m *metric.Level) error {
 	if m.Of != "" {
 		return nil // its mix has said it

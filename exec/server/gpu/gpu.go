@@ -55,7 +55,7 @@ var visibleNames = map[string][]string{
 func visible(vendor string, getenv func(string) string) (name, list string, set bool) {
 	for _, name := range visibleNames[vendor] {
 		// That it is set to nothing would hide all; an empty one in CI is far
-		// more often one that was forgotten, and the engine tells.
+		// more often one that was forgotten, and the engine reports.
 		if list := getenv(name); list != "" {
 			return name, list, true
 		}
@@ -108,14 +108,14 @@ func Choose(g *plan.GPUs, inv Inventory) (n int, among []GPU, err error) {
 		return len(inv.GPUs), inv.GPUs, nil
 	case g.All:
 		if len(inv.GPUs) == 0 {
-			return 0, nil, fmt.Errorf("gpus = \"all\", and there is no GPU: %s", inv.Why)
+			return 0, nil, fmt.Errorf("gpus = \"all\", but there is no GPU: %s", inv.Why)
 		}
 		return len(inv.GPUs), inv.GPUs, nil
 	case len(g.IDs) > 0:
 		for _, id := range g.IDs {
 			found, ok := find(inv.GPUs, id)
 			if !ok {
-				return 0, nil, fmt.Errorf("GPU %s is none that may be used here: %s", id, inv.list())
+				return 0, nil, fmt.Errorf("GPU %s may not be used here: %s", id, inv.list())
 			}
 			if slices.ContainsFunc(among, func(o GPU) bool { return o.ID == found.ID }) {
 				return 0, nil, fmt.Errorf("GPU %s is listed twice, by index and by UUID", found.ID)
@@ -124,7 +124,7 @@ func Choose(g *plan.GPUs, inv Inventory) (n int, among []GPU, err error) {
 		}
 		return len(among), among, nil
 	case g.Count > len(inv.GPUs):
-		return 0, nil, fmt.Errorf("gpus = %d, and that many there are not: %s", g.Count, inv.list())
+		return 0, nil, fmt.Errorf("gpus = %d, but there are fewer: %s", g.Count, inv.list())
 	case g.Count == 0:
 		return 0, nil, nil
 	}
@@ -185,8 +185,8 @@ func IDs(gpus []GPU) []string {
 	return ids
 }
 
-// Limits are the clocks and the power up to which the first GPU may go, and
-// whether the others are alike; there is one.
+// Limits are the highest clocks and the power limit of the first GPU, and whether the others are
+// alike. There must be a GPU.
 func Limits(gpus []GPU) string {
 	var parts []string
 	g := gpus[0]

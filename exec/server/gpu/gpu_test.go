@@ -155,10 +155,10 @@ func TestChoose(t *testing.T) {
 		{"none", four, process(&plan.GPUs{}), 0, "", ""},
 		{"a container uses none unless it says so", four, &plan.Server{Container: &plan.Container{}}, 0, "", ""},
 		{"no GPU, none wanted", none, process(nil), 0, "", ""},
-		{"no GPU", none, process(&plan.GPUs{Count: 1}), 0, "", "gpus = 1, and that many there are not: this machine has none"},
+		{"no GPU", none, process(&plan.GPUs{Count: 1}), 0, "", "gpus = 1, but there are fewer: this machine has none"},
 		{"no GPU at all", none, process(&plan.GPUs{All: true}), 0, "", "there is no GPU: this machine has none"},
 		{"too many", four, process(&plan.GPUs{Count: 5}), 0, "", "there is 0 NVIDIA H100 80GB HBM3, 1 NVIDIA"},
-		{"not within the job's", four, process(&plan.GPUs{IDs: []string{"7"}}), 0, "", "GPU 7 is none that may be used here"},
+		{"not within the job's", four, process(&plan.GPUs{IDs: []string{"7"}}), 0, "", "GPU 7 may not be used here"},
 		{"twice", four, process(&plan.GPUs{IDs: []string{"1", "GPU-1111"}}), 0, "", "GPU 1 is listed twice"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -15,8 +15,7 @@ import (
 // of one that is not on the PATH is an osexec.ErrNotFound.
 type Ask func(program string, args ...string) (string, error)
 
-// Look asks nvidia-smi, or amd-smi where there is none, and keeps what the job
-// may use.
+// Look lists the GPUs by nvidia-smi, else by amd-smi, and keeps those that the job may use.
 func Look(ask Ask, getenv func(string) string) Inventory {
 	inv, err := askNVIDIA(ask)
 	if errors.Is(err, osexec.ErrNotFound) {
@@ -79,7 +78,7 @@ func parseSMI(out string) (Inventory, error) {
 	r.TrimLeadingSpace, r.LazyQuotes, r.FieldsPerRecord = true, true, -1
 	rows, err := r.ReadAll()
 	if err != nil {
-		return inv, fmt.Errorf("nvidia-smi wrote what is no CSV: %w", err)
+		return inv, fmt.Errorf("nvidia-smi did not write CSV: %w", err)
 	}
 	for _, row := range rows {
 		if len(row) != strings.Count(smiFields, ",")+1 {
@@ -157,7 +156,7 @@ func amdList(out string) ([]map[string]json.RawMessage, error) {
 		return wrapped.Data, nil
 	}
 	if err := json.Unmarshal([]byte(out), &wrapped); err != nil {
-		return nil, fmt.Errorf("amd-smi wrote what is not the JSON expected: %w", err)
+		return nil, fmt.Errorf("amd-smi did not write the expected JSON: %w", err)
 	}
 	return wrapped.Data, nil
 }

@@ -54,7 +54,7 @@ type Busy struct {
 	Holder
 }
 
-// Error names what is held and by whom.
+// Error names the thing that is held, and its holder.
 func (b *Busy) Error() string { return fmt.Sprintf("%s is held by %v", b.Name, b.Holder) }
 
 // Folder is where the notes are.
@@ -123,7 +123,7 @@ func (n *Note) begin(v any) (*Note, error) {
 	return n, nil
 }
 
-// Update replaces what is noted of a server.
+// Update replaces the note of a server.
 func (n *Note) Update(s Server) error { return n.write(s) }
 
 // Done lets go and removes the note.
@@ -239,8 +239,7 @@ func (n *Note) write(v any) error {
 	return n.file.Truncate(int64(len(raw)))
 }
 
-// parse takes the first line of a note, behind which may be the end of an older
-// one.
+// parse reads the first line of a note; the end of an older note may follow it.
 func parse(raw []byte, v any) error {
 	line, _, _ := bytes.Cut(raw, []byte("\n"))
 	return json.Unmarshal(line, v)
