@@ -398,12 +398,12 @@ func TestCompareStoredFailures(t *testing.T) {
 		message, needs     string
 	}{
 		// 8 of 8 pairs: 1/256. What fails more requests fails.
-		{"the candidate fails in every round", nil, every(10), Fail, "that of a failed request", ""},
-		{"the control fails in every round", every(10), nil, Pass, "that of a failed request", ""},
+		{"the candidate fails in every round", nil, every(10), Fail, "a failed request decides the statistic", ""},
+		{"the control fails in every round", every(10), nil, Pass, "a failed request decides the statistic", ""},
 		// The other seven pairs are 0.99 to 1.01 times as long: below 1.1 too.
-		{"the control failed in one", in(1, every(10)), nil, Pass, "that of a failed request", ""},
+		{"the control failed in one", in(1, every(10)), nil, Pass, "a failed request decides the statistic", ""},
 		// 5 of 8 pairs speak for it, 3 against: 37%.
-		{"the candidate fails in three", nil, in(3, every(10)), Inconclusive, "that of a failed request", "needs rounds in which fewer requests fail"},
+		{"the candidate fails in three", nil, in(3, every(10)), Inconclusive, "a failed request decides the statistic", "needs rounds in which fewer requests fail"},
 		// Which is worse of two that failed is not known.
 		{"both fail", every(10), every(10), Inconclusive, "a failed request decides the statistic", "record it again"},
 	} {

@@ -106,7 +106,7 @@ func pageFaults(t *testing.T, every int) {
 		{"the gauge disappears", later, answer(func(page []byte) []byte {
 			return bytes.ReplaceAll(page, []byte("vllm:num_requests_waiting"), []byte("vllm:something"))
 		}), gaugeThresholds, assert.ExitError, "waiting max has no value"},
-		{"a series twice", later, answer(func(page []byte) []byte { return append(page, page...) }), gaugeThresholds, assert.ExitError, "it is there twice"},
+		{"a series twice", later, answer(func(page []byte) []byte { return append(page, page...) }), gaugeThresholds, assert.ExitError, "it appears twice"},
 		{"cut in the middle", later, answer(func(page []byte) []byte { return page[:len(page)/2] }), gaugeThresholds, assert.ExitError, "cut off"},
 		{"shorter than its length", later, func(w http.ResponseWriter, page []byte) {
 			w.Header().Set("Content-Length", fmt.Sprint(len(page)+1))

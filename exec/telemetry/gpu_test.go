@@ -255,7 +255,7 @@ func TestGPUThatFallsSilent(t *testing.T) {
 		}
 	}
 	sleep(t, c, time.Second)
-	if r, err := tell(a); err == nil || !contains(err.Error(), "nothing of GPU 1 any more") {
+	if r, err := tell(a); err == nil || !contains(err.Error(), "no longer reports GPU 1") {
 		t.Errorf("%v, %v", r, err)
 	}
 	if _, err := parseAMD([]byte(`[{"power": {"socket_power": 742}}]`), 2); err == nil || !contains(err.Error(), "1 of the 2 GPUs") {

@@ -130,7 +130,7 @@ llamacpp:n_decode_total 12
 			Gauges: map[string]float64{"waiting": 1}, None: map[string]string{"queue_wait": "the server's histogram cannot be used: its buckets do not add up"},
 		}},
 		{"a sum that is none, a counter beyond belief", "vllm:request_queue_time_seconds_bucket{le=\"+Inf\"} 12\nvllm:request_queue_time_seconds_sum NaN\nvllm:num_preemptions_total 1e300\n", "", Reading{
-			None: map[string]string{"queue_wait": "the server's histogram cannot be used: its sum is no number", "preemptions": "the server tells 1e+300, which nothing can be"},
+			None: map[string]string{"queue_wait": "the server's histogram cannot be used: its sum is no number", "preemptions": "the server reports 1e+300, which is impossible"},
 		}},
 		{"what is not a number is not told", "vllm:num_requests_running NaN\nvllm:kv_cache_usage_perc +Inf\nvllm:num_requests_waiting 1\n", "", Reading{
 			Gauges: map[string]float64{"waiting": 1},
@@ -170,7 +170,7 @@ func TestParsePageRefuses(t *testing.T) {
 		{"HTML", "<html><body>404</body></html>\n", "no metric of vLLM"},
 		{"no value", "vllm:num_requests_running{engine=\"0\"}\n", "there is no value"},
 		{"text for a value", "vllm:num_requests_running twelve\n", `"twelve" is no number`},
-		{"a series twice", "vllm:num_requests_running{engine=\"0\"} 3\nvllm:num_requests_running{engine=\"1\"} 3\nvllm:num_requests_running{engine=\"0\"} 4\n", "vllm:num_requests_running: it is there twice"},
+		{"a series twice", "vllm:num_requests_running{engine=\"0\"} 3\nvllm:num_requests_running{engine=\"1\"} 3\nvllm:num_requests_running{engine=\"0\"} 4\n", "vllm:num_requests_running: it appears twice"},
 		{"labels without an end", "vllm:num_requests_running{engine=\"0 12\n", "its labels do not end"},
 		{"labels without quotes", "vllm:num_requests_running{engine=0} 12\n", "its labels cannot be read"},
 		{"a bucket without a bound", "vllm:request_queue_time_seconds_bucket{engine=\"0\"} 12\n", "is no bound"},
@@ -305,7 +305,7 @@ func TestPageOfOtherModels(t *testing.T) {
 	} {
 		r, err := ParsePage([]byte(tt.page), "m")
 		if tt.want < 0 {
-			if err == nil || !strings.Contains(err.Error(), `several models and none is "m"`) {
+			if err == nil || !strings.Contains(err.Error(), `the page has several models, but not "m"`) {
 				t.Errorf("%q: %v, %v", tt.page, r, err)
 			}
 		} else if err != nil || r.Gauges["waiting"] != tt.want {

@@ -129,7 +129,7 @@ func TestAMDProcesses(t *testing.T) {
 		{"memory by its older name", `echo '[{"process_list":[{"process_info":{"pid":7,"memory_usage":{"vram_mem":{"value":0,"unit":"B"}}}}]}]'`, []string{"0"}, nil, ""},
 		{"memory that is not told", `echo '[{"process_list":[{"process_info":{"pid":7}}]}]'`, []string{"0"}, []int{7}, ""},
 		{"none", `echo '[{"gpu":0,"process_list":[{"process_info":"No running processes detected"}]}]'`, []string{"0"}, nil, ""},
-		{"other words", `echo '[{"gpu":0,"process_list":[{"process_info":"N/A"}]}]'`, []string{"0"}, nil, "without its number"},
+		{"other words", `echo '[{"gpu":0,"process_list":[{"process_info":"N/A"}]}]'`, []string{"0"}, nil, "without its pid"},
 		{"no JSON", `echo hello`, []string{"0"}, nil, "the expected JSON"},
 		{"no GPU", `echo '[]'`, []string{"0"}, nil, "the expected JSON"},
 		{"no permission", `echo "no permission" >&2; exit 1`, []string{"0"}, nil, "amd-smi: exit status 1: no permission"},
