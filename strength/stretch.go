@@ -57,7 +57,7 @@ func Unstretchable(run *metric.Run) string {
 // Recording is a run that regressions are planted in. Several goroutines may
 // stretch it at once.
 type Recording struct {
-	plan     *plan.Plan
+	of       *plan.Plan
 	run      *metric.Run
 	overhead time.Duration
 	steps    map[*metric.Level]time.Duration
@@ -65,7 +65,7 @@ type Recording struct {
 
 // Record makes a run of a plan ready to be stretched.
 func Record(p *plan.Plan, run *metric.Run) *Recording {
-	out := &Recording{plan: p, run: run, overhead: fixedOverhead(run), steps: map[*metric.Level]time.Duration{}}
+	out := &Recording{of: p, run: run, overhead: fixedOverhead(run), steps: map[*metric.Level]time.Duration{}}
 	for _, l := range run.Levels {
 		if stretches(l) {
 			out.steps[l] = typicalGap(l)
@@ -83,11 +83,11 @@ func stretches(l *metric.Level) bool {
 // later. Seed 0 has the rounds as they were recorded, any other draws as many of
 // them with replacement, those of a control and its candidate in pairs. Other
 // loads stay as they are. planted is false where nothing changed.
-func (of *Recording) Stretch(r *Regression, seed int) (out *metric.Run, planted bool) {
-	copied := *of.run
+func (rec *Recording) Stretch(r *Regression, seed int) (out *metric.Run, planted bool) {
+	copied := *rec.run
 	copied.Levels = nil
 	planted = r == nil
-	for _, l := range of.run.Levels {
+	for _, l := range rec.run.Levels {
 		if l != nil && l.Of != "" {
 			continue // with its mix
 		}
@@ -100,8 +100,8 @@ func (of *Recording) Stretch(r *Regression, seed int) (out *metric.Run, planted 
 		}
 		level := *l
 		level.Rounds = nil
-		w := warp{regression: r, step: of.steps[l], overhead: of.overhead, slots: l.N, random: random(l, seed)}
-		if r != nil && !Changes(of.plan, l.Server) {
+		w := warp{regression: r, step: rec.steps[l], overhead: rec.overhead, slots: l.N, random: random(l, seed)}
+		if r != nil && !Changes(rec.of, l.Server) {
 			w.regression = nil
 		}
 		picks := make([]int, len(l.Rounds))
