@@ -147,8 +147,16 @@ lag: build ## send 200 and 2,000 requests a second to the built-in server over s
 .PHONY: tinymodel
 tinymodel: ## teach a small model for gates on answers on a real engine, plans/real/lib/answers.hcl: 20 minutes of a core at most
 	plans/real/install.sh $(REAL_DIR) vllm
-	$(REAL_DIR)/vllm/bin/python plans/real/taught.py $(REAL_DIR) 3600 exec/prompt/words.go
+	CGO_ENABLED=0 $(GO) test ./answers -count=1 -run '^TestLessons$$' -lessons $(REAL_DIR)/lessons.jsonl
+	$(REAL_DIR)/vllm/bin/python plans/real/taught.py $(REAL_DIR) 3600 exec/prompt/words.go $(REAL_DIR)/lessons.jsonl
 	$(REAL_DIR)/vllm/bin/python plans/real/spoil.py $(REAL_DIR)
+
+ROWS ?= .
+SAME ?= 20
+.PHONY: real-answers
+real-answers: build ## gate the model of `make tinymodel` on vLLM against what an engine may make of it, into docs/answers.md; ROWS= for some rows; 30 minutes
+	@[ -e $(REAL_DIR)/int4-cut/model.safetensors ] || $(MAKE) tinymodel
+	CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestRealAnswers$$' -timeout 3h -v -real $(REAL_DIR) -real-answers '$(ROWS)' -real-answers-same $(SAME) -real-answers-page $(CURDIR)/docs/answers.md
 
 # A browser and two packages of npm, none of which a build needs: they go to a
 # temporary folder, at the versions that this was last tried with. Pages are by the

@@ -79,6 +79,7 @@ type trial struct {
 	dir, out  string // the engines; the run folders of this one
 	program   string
 	environ   []string
+	served    int    // servers that it started itself
 	load      string // of the machine, before it began
 	started   time.Time
 	interop   interopRow
@@ -112,12 +113,17 @@ func newTrial(t *testing.T, name string) *trial {
 // command is a command of tokgate on a plan of plans/real, which leaves its
 // run in a folder named after what is tried.
 func (r *trial) command(what, plan string, vars ...string) (*osexec.Cmd, string) {
-	out := filepath.Join(r.out, strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(what), "-"), "-"))
+	out := r.folder(what)
 	_ = os.RemoveAll(out)
 	cmd := osexec.Command(r.program, "run", "--out", out, filepath.Join(repository, "plans", "real", plan))
 	cmd.Env = append(slices.Clone(r.environ), vars...)
 	cmd.Env = append(cmd.Env, "TOKGATE_STATE_DIR="+filepath.Join(r.dir, "state"))
 	return cmd, out
+}
+
+// folder is where the run of what is tried goes.
+func (r *trial) folder(what string) string {
+	return filepath.Join(r.out, strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(what), "-"), "-"))
 }
 
 func (r *trial) model(name string) string { return "TOKGATE_VAR_model=" + filepath.Join(r.dir, name) }
@@ -274,7 +280,8 @@ func (r *trial) serve(health string, words ...string) (url string, end func()) {
 	for i, w := range words {
 		words[i] = strings.ReplaceAll(w, "{port}", strconv.Itoa(port))
 	}
-	log, err := os.Create(filepath.Join(r.dir, filepath.Base(words[0])+".log"))
+	r.served++
+	log, err := os.Create(filepath.Join(r.dir, fmt.Sprintf("%s-%d.log", filepath.Base(words[0]), r.served)))
 	if err != nil {
 		r.t.Fatal(err)
 	}

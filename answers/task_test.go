@@ -1,0 +1,31 @@
+package answers
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"testing"
+)
+
+var lessons = flag.String("lessons", "", "write items of recall into this `file`, for plans/real/taught.py")
+
+// TestLessons writes what `make tinymodel` teaches, by the code that asks it: items of
+// another seed than those of a run, and twenty times as many.
+func TestLessons(t *testing.T) {
+	if *lessons == "" {
+		t.Skip("make tinymodel")
+	}
+	task, _ := FindTask("recall")
+	f, err := os.Create(*lessons)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	out := json.NewEncoder(f)
+	for n := range 20_000 {
+		i := task.Item(2, n)
+		if err := out.Encode(map[string]any{"head": i.Head, "fact": i.Fact, "question": i.Question, "depth": i.Depth, "answer": i.Answer}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
