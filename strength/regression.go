@@ -18,6 +18,8 @@ const (
 	Decode     = "decode"     // each decoding step takes longer
 	Throughput = "throughput" // what sequences cost each other doubles, so that the ceiling halves
 	KV         = "kv"         // the KV cache holds half as much
+	Cache      = "cache"      // the prefix cache holds half as much
+	NoCache    = "no-cache"   // there is no prefix cache
 	Sequences  = "sequences"  // half as many sequences run at a time
 	Stalls     = "stalls"     // the engine stands still for a second each 100 tokens of an answer
 	Failures   = "failures"   // a share of the requests fails
@@ -40,7 +42,7 @@ func All() []Regression {
 			out = append(out, Regression{kind, factor})
 		}
 	}
-	for _, kind := range []string{Throughput, KV, Sequences, Drafts, Stalls, Queue} {
+	for _, kind := range []string{Throughput, KV, Cache, NoCache, Sequences, Drafts, Stalls, Queue} {
 		out = append(out, Regression{Kind: kind})
 	}
 	return append(out, Regression{Failures, 0.01}, Regression{Failures, 0.05}, Regression{Kind: Cut})
@@ -62,6 +64,10 @@ func (r Regression) String() string {
 		return "throughput ceiling halved"
 	case KV:
 		return "KV cache halved"
+	case Cache:
+		return "prefix cache halved"
+	case NoCache:
+		return "prefix cache off"
 	case Sequences:
 		return "running sequences halved"
 	case Drafts:
@@ -93,6 +99,10 @@ func (r Regression) words() string {
 		return "has half the throughput ceiling"
 	case KV:
 		return "has half the KV cache"
+	case Cache:
+		return "has half the prefix cache"
+	case NoCache:
+		return "has no prefix cache"
 	case Sequences:
 		return "runs half as many sequences"
 	case Drafts:
@@ -141,6 +151,8 @@ func (r Regression) Plant(p *plan.Plan, to *sim.Profile) bool {
 		// A server that holds no request of its own context would not start.
 		to.Limits.KVTokens = max(before/2, min(before, to.MaxModelLen+to.Limits.KVPerSeqTokens))
 		return to.Limits.KVTokens < before
+	case Cache, NoCache:
+		return r.cache(to)
 	case Sequences:
 		before := to.Limits.MaxSeqs
 		to.Limits.MaxSeqs = (before + 1) / 2
@@ -161,6 +173,20 @@ func (r Regression) Plant(p *plan.Plan, to *sim.Profile) bool {
 	rules := r.rules(p)
 	to.Faults = slices.Concat(to.Faults, rules)
 	return len(rules) > 0
+}
+
+// cache shrinks the prefix cache, where there is one.
+func (r Regression) cache(to *sim.Profile) bool {
+	if to.PrefixCache == nil {
+		return false
+	}
+	smaller := *to.PrefixCache
+	smaller.CapacityTokens = max(smaller.CapacityTokens/2, smaller.BlockTokens)
+	to.PrefixCache = &smaller
+	if r.Kind == NoCache {
+		to.PrefixCache = nil
+	}
+	return true
 }
 
 // scale multiplies what costs something.

@@ -53,6 +53,18 @@ func TestPlant(t *testing.T) {
 	if !(Regression{Kind: Drafts}).Plant(p, drafts) || !cmp.Equal(drafts.Speculation.Accept, []float64{0.4, 0.3}) {
 		t.Errorf("drafts: %v", drafts.Speculation.Accept)
 	}
+	// Half of a prefix cache, and none of it.
+	cached := &sim.PrefixCache{BlockTokens: 16, CapacityTokens: 1024}
+	for r, want := range map[string]*sim.PrefixCache{Cache: {BlockTokens: 16, CapacityTokens: 512}, NoCache: nil} {
+		to := sim.DefaultProfile()
+		if (Regression{Kind: r}).Plant(p, to) {
+			t.Errorf("%s was planted in a server without a prefix cache", r)
+		}
+		to.PrefixCache = cached
+		if !(Regression{Kind: r}).Plant(p, to) || !cmp.Equal(to.PrefixCache, want) || cached.CapacityTokens != 1024 {
+			t.Errorf("%s: %+v, want %+v", r, to.PrefixCache, want)
+		}
+	}
 	// Rounds of 30: the sixth, the sixteenth, … of them.
 	queue := sim.DefaultProfile()
 	(Regression{Kind: Queue}).Plant(p, queue)
