@@ -144,6 +144,14 @@ lag: build ## send 200 and 2,000 requests a second to the built-in server over s
 	$(BIN) run --out results/lag --var url=http://127.0.0.1:$(LAG_PORT) plans/real/lag.hcl || true
 	@CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestLag$$' -v -lag $(CURDIR)/results/lag -lag-log $(CURDIR)/results/lag-server.jsonl | grep ' at '
 
+.PHONY: replay
+replay: build ## replay traces on the built-in server over sockets: when 200 requests a second are sent, and what its prefix cache finds; four minutes, on an idle machine
+	@mkdir -p results; awk 'BEGIN { srand(1); print "ts,in,out"; for (; t < 60; t -= log(1 - rand()) / 100) printf "%.6f,16,4\n", t }' > results/times.csv
+	@$(BIN) sim --listen 127.0.0.1:$(LAG_PORT) --profile plans/traces/large.json >/dev/null & server=$$!; trap "kill $$server" EXIT; sleep 1; \
+	$(BIN) run --out results/replay --var url=http://127.0.0.1:$(LAG_PORT) --var times=$(CURDIR)/results/times.csv plans/real/replay.hcl || true
+	@CGO_ENABLED=0 $(GO) test ./cmd/tokgate -count=1 -run '^TestReplayed$$' -v -replayed $(CURDIR)/results/replay -replayed-plan $(CURDIR)/plans/real/replay.hcl \
+	-replayed-var url=http://127.0.0.1:$(LAG_PORT) -replayed-var times=$(CURDIR)/results/times.csv | grep ' at '
+
 .PHONY: tinymodel
 tinymodel: ## teach a small model for gates on answers on a real engine, plans/real/lib/answers.hcl: 20 minutes of a core at most
 	plans/real/install.sh $(REAL_DIR) vllm

@@ -82,6 +82,9 @@ func (r *replay) notes() []string {
 	if n := r.rows.Empty; n > 0 {
 		out = append(out, fmt.Sprintf("%d rows of the trace are left out, such as those of requests that failed", n))
 	}
+	if share := r.rows.HitRate(r.first, r.context); share > 0 && r.Due == r.rows.Due {
+		out = append(out, fmt.Sprintf("a cache that forgets nothing would find %s of its prompt tokens", metric.Format(metric.Ratio, share)))
+	}
 	return out
 }
 

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan/decode"
 	"github.com/tokgate/tokgate/record"
 	"github.com/tokgate/tokgate/report"
 	"github.com/tokgate/tokgate/report/text"
@@ -52,6 +53,7 @@ func TestReal(t *testing.T) {
 			r.expect("8 requests at a time against 2", "seqs.hcl", "tiny", 1)
 			r.expect("prefix cache on against off", "cache.hcl", "tiny", 0, 3) // a busy machine leaves it open
 			r.expect("a KV cache of 20 blocks", "full.hcl", "tiny", 1)
+			r.replays("a trace of 102 requests", "trace.hcl", "tiny", 128)
 			r.figures()
 		case "llama.cpp":
 			r.engine("tiny.gguf")
@@ -210,6 +212,19 @@ func (r *trial) expect(what, plan, model string, want ...int) {
 	if code := r.run(what, cmd, out, nil); !slices.Contains(want, code) {
 		r.t.Errorf("%s: exit %d, want one of %d", what, code, want)
 	}
+}
+
+// replays runs a plan that replays a trace on a cache of blocks of so many tokens, and says what of
+// it was found there.
+func (r *trial) replays(what, plan, model string, block int) {
+	cmd, out := r.command(what, plan, r.model(model))
+	if code := r.run(what, cmd, out, nil); code != 0 && code != 3 { // which few requests leave open
+		r.t.Errorf("%s: exit %d", what, code)
+		return
+	}
+	lines := replayed(r.t, out, filepath.Join(repository, "plans", "real", plan), block, []decode.Input{{Var: "model=" + filepath.Join(r.dir, model)}})
+	last := &r.runs[len(r.runs)-1]
+	*last = strings.TrimSuffix(*last, " |") + "<br>" + strings.Join(lines, "<br>") + " |"
 }
 
 // engine runs the engine's own plan, which starts it: what plans/interop tries,
