@@ -3,6 +3,7 @@ package assert
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/tokgate/tokgate/assert/sample"
@@ -36,11 +37,12 @@ func (p pooled) mean() float64 { return p.sum / p.n }
 type seen struct{ first, whole, token pooled }
 
 func seenOf(l *metric.Level) (s seen) {
-	for _, r := range l.Rounds {
-		if r.Telemetry == nil {
-			continue
+	for i, r := range l.Rounds {
+		within := func(t time.Duration) bool { // of a window what begins in a part may go on in the next ones
+			return slices.ContainsFunc(l.Rounds[i:], func(r *metric.Round) bool {
+				return r.Telemetry != nil && t > r.Telemetry.From && t <= r.Telemetry.To
+			})
 		}
-		within := func(t time.Duration) bool { return t > r.Telemetry.From && t <= r.Telemetry.To }
 		for _, x := range r.All() {
 			// Before an answer whose reasoning was kept back the server counts another first token.
 			if within(x.First) && !(x.Usage != nil && x.Usage.Hidden > 0) {
