@@ -19,7 +19,7 @@ const leastLoad = time.Minute
 // takes.
 func brief(p *plan.Plan) hcl.Diagnostics {
 	cases := exec.Cases(p)
-	var first *hcl.Range
+	var first *exec.Case
 	short, longest, confidence := 0, time.Duration(0), 0.0
 	for _, c := range cases {
 		took, ok := longestLoad(c)
@@ -27,19 +27,23 @@ func brief(p *plan.Plan) hcl.Diagnostics {
 			continue
 		}
 		if short++; first == nil {
-			first = c.Load.Range.Ptr()
+			first = &c
 		}
 		longest, confidence = max(longest, took), max(confidence, c.Workload.Policy.Confidence)
 	}
 	if short == 0 || p.Gate.MeasureOnly {
 		return nil
 	}
+	more := `Set a duration, such as "2m", instead of requests`
+	if first.Level.Speedup > 0 {
+		more = "Replay a longer stretch of the trace"
+	}
 	unseen := time.Duration(float64(longest) / -math.Log(1-confidence))
 	return hcl.Diagnostics{{
 		Severity: hcl.DiagWarning,
 		Summary:  "Less than a minute of load",
-		Detail: fmt.Sprintf("%d of %s end within %s on a server that meets its limits. Something rarer than once in %s, such as a freeze, may not be seen. Set a duration, such as \"2m\", instead of requests.",
-			short, count(len(cases), "case"), roundTime(longest), roundTime(unseen)),
-		Subject: first,
+		Detail: fmt.Sprintf("%d of %s end within %s on a server that meets its limits. Something rarer than once in %s, such as a freeze, may not be seen. %s.",
+			short, count(len(cases), "case"), roundTime(longest), roundTime(unseen), more),
+		Subject: first.Load.Range.Ptr(),
 	}}
 }
