@@ -49,7 +49,7 @@ func TestGolden(t *testing.T) {
 	for _, doc := range []struct {
 		name string
 		doc  *Document
-	}{{"rich", document()}, {"pass", passing()}} {
+	}{{"rich", document()}, {"pass", passing()}, {"mix", mixed()}} {
 		for _, f := range written {
 			t.Run(doc.name+"/"+f.file, func(t *testing.T) {
 				var b bytes.Buffer

@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "write the golden files")
 
 // recorded is a document that the tests of package report keep: "pass" is a
 // small one in which everything is fine, "rich" has all that a run may hold,
-// hostile text included.
+// hostile text included, "mix" is of a mix over a trace, of which a part fails.
 func recorded(t testing.TB, name string) *report.Document {
 	t.Helper()
 	f, err := os.Open(filepath.Join("..", "testdata", name+".results.json"))
@@ -81,7 +81,7 @@ func TestGolden(t *testing.T) {
 				golden(t, "pass."+file, func(w io.Writer) error { return f.Write(w, recorded(t, "pass")) })
 				return // the rich page is large, and has tests of its own
 			}
-			for _, name := range []string{"pass", "rich"} {
+			for _, name := range []string{"pass", "rich", "mix"} {
 				golden(t, name+"."+file, func(w io.Writer) error { return f.Write(w, recorded(t, name)) })
 			}
 			if f.Together != nil {
