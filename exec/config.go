@@ -154,6 +154,8 @@ type Target struct {
 	// Scorer says how likely the server finds what another one answered; nil: nothing
 	// does. Several may be asked of at a time.
 	Scorer client.Scorer
+	// Detour is why its streams go by way of net/http; "": they do not. nil: not known.
+	Detour func() string
 	// Reset waits until the server has let go of earlier requests and has it
 	// empty its caches. It is called between the probes of a search.
 	Reset func(context.Context) error

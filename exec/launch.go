@@ -45,6 +45,11 @@ func (r *runner) takeDown(t *Target, found *metric.ServerRun) {
 			r.lost(found, t, err)
 		}
 	}
+	if t.Detour != nil && !r.run.Simulated {
+		if found.Path = metric.PathOwn; t.Detour() != "" {
+			found.Path = "net/http: " + t.Detour()
+		}
+	}
 	if t.Close != nil {
 		if err := t.Close(); err != nil && found.Error == "" {
 			r.lost(found, t, err)

@@ -58,6 +58,9 @@ type ServerRun struct {
 	Declared Fingerprint `json:"declared,omitempty"`
 	// Starts are the starts of the server, in order; more than one if a comparison restarts it.
 	Starts []Start `json:"starts,omitempty"`
+	// Path is how its streams were read: PathOwn, or "net/http: TLS" with the reason; "":
+	// in virtual time, or not recorded.
+	Path string `json:"path,omitempty"`
 	// Error is why the server could not be measured (it did not start, never
 	// got ready, died, or was another one at the end); "" when it could.
 	Error string `json:"error,omitempty"`
@@ -67,6 +70,9 @@ type ServerRun struct {
 	// Log is the tail of the server's log if Error is set. Foreign text.
 	Log string `json:"log,omitempty"`
 }
+
+// PathOwn is the path of streams that are read past net/http, see package exec/client.
+const PathOwn = "own transport"
 
 // LoadKind is the shape of a level's load.
 type LoadKind string

@@ -129,8 +129,10 @@ type Server struct {
 	Model   string `json:"model,omitempty"` // as the plan names it; "": it does not
 	// Starts are how long each start took until the server was ready, in seconds.
 	Starts []float64 `json:"starts_s,omitempty"`
-	Error  string    `json:"error,omitempty"` // why it could not be measured. Foreign text
-	Log    string    `json:"log,omitempty"`   // tail of its log when Error is set. Foreign text
+	// Path is how its streams were read: "own transport", or "net/http: " and why; "": not known.
+	Path  string `json:"path,omitempty"`
+	Error string `json:"error,omitempty"` // why it could not be measured. Foreign text
+	Log   string `json:"log,omitempty"`   // tail of its log when Error is set. Foreign text
 }
 
 // Property is one observed fact: "engine.version", "0.19.1".

@@ -163,7 +163,7 @@ func share(v float64) Number {
 }
 
 func (b *builder) server(s *metric.ServerRun) Server {
-	out := Server{Address: b.clean(s.Address), Fingerprint: []Property{}, Error: b.clean(s.Error), Log: b.clean(s.Log)}
+	out := Server{Address: b.clean(s.Address), Fingerprint: []Property{}, Path: b.clean(s.Path), Error: b.clean(s.Error), Log: b.clean(s.Log)}
 	if b.declared != nil {
 		for _, declared := range b.declared.Servers {
 			if declared.Address() == s.Address {

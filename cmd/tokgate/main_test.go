@@ -59,6 +59,9 @@ func testRunPasses(t *testing.T) {
 			t.Errorf("the copy of %s differs:\n%s", pair[0], d)
 		}
 	}
+	if !strings.Contains(read(t, filepath.Join(dir, "results.json")), `"path": "own transport"`) {
+		t.Error("results.json does not say by which path the streams were read")
+	}
 	// A header and a line a request: 20 measured ones at least.
 	if n := strings.Count(read(t, filepath.Join(extra, "levels.samples.csv")), "\n"); n < 21 {
 		t.Errorf("the samples have %d lines, want at least 21", n)

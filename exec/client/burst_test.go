@@ -25,7 +25,7 @@ import (
 var committed = map[string]float64{
 	"chunk":   1.0, // processor time of a chunk, 64 streams, each at its own times
 	"burst":   1.0, // of a chunk, 512 and 1,500 streams in step
-	"request": 1.3, // of a request, its connection open
+	"request": 1.7, // of a request, its connection open
 }
 
 // guard reports a ratio, and fails where it is too large.

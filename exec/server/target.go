@@ -42,6 +42,7 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 		},
 		Tokens: r.tokens,
 		Scorer: r.api,
+		Detour: r.api.Detour,
 		Err:    r.gone,
 		Check:  func(ctx context.Context) error { return r.same(ctx, found, first) },
 		Log:    r.log,

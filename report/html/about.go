@@ -145,6 +145,9 @@ func environment(runs []run) (section, bool) {
 			for _, p := range server.Fingerprint {
 				t.Rows = append(t.Rows, []cell{text(line(p.Key)), text(line(p.Value))})
 			}
+			if server.Path != "" {
+				t.Rows = append(t.Rows, []cell{text("streams read by"), text(line(server.Path))})
+			}
 			if server.Error != "" {
 				t.Rows = append(t.Rows, []cell{text("error"), {Text: line(server.Error), Class: "error"}})
 			}
