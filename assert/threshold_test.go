@@ -564,7 +564,7 @@ func TestLongFewerFailuresPass(t *testing.T) {
 	}
 }
 
-// What a drafting server makes of made prompts says little of others: a note, on what
+// What a drafting server makes of synthetic prompts says little of others: a note, on what
 // drafts bring alone.
 func TestMadePrompts(t *testing.T) {
 	drafting := func(l *metric.Level) {
@@ -596,7 +596,7 @@ func TestMadePrompts(t *testing.T) {
 		p.Workloads[0].Prompt.Dataset = tt.dataset
 		noted := false
 		for _, v := range Judge(p, run, Options{}).List {
-			noted = noted || slices.ContainsFunc(v.Notes, func(n string) bool { return strings.HasPrefix(n, "made prompts: ") })
+			noted = noted || slices.ContainsFunc(v.Notes, func(n string) bool { return strings.HasPrefix(n, "synthetic prompts: ") })
 		}
 		if noted != tt.noted {
 			t.Errorf("%s: noted %v", tt.name, noted)

@@ -384,7 +384,7 @@ func inShort(v *Verdict) []string {
 // warning reports whether a note on a passed threshold may change what a reader
 // makes of it; the others explain.
 func warning(note string) bool {
-	for _, kind := range []string{"lock-step", "certified by its margin", "point estimate", "drift", "standstill", "made prompts"} {
+	for _, kind := range []string{"lock-step", "certified by its margin", "point estimate", "drift", "standstill", "synthetic prompts"} {
 		if strings.HasPrefix(note, kind) {
 			return true
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tokgate/tokgate/engine"
+	"github.com/tokgate/tokgate/internal/runner"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/report/formats"
 )
@@ -28,6 +30,7 @@ func TestDocsAreCurrent(t *testing.T) {
 		{"engines.md", "launch", launchTable()},
 		{"servers.md", "facts", factTable()},
 		{"reports.md", "formats", formatTable()},
+		{"ci.md", "action", actionTable(t)},
 	} {
 		t.Run(doc.file+" "+doc.name, func(t *testing.T) {
 			path := filepath.Join("..", "..", "docs", doc.file)
@@ -126,6 +129,38 @@ func formatTable() string {
 		fmt.Fprintf(&b, "|%s | `--%s` | %s | %s |\n", file, f.Flag, f.For, f.Doc)
 	}
 	return b.String()
+}
+
+// actionTable lists the inputs and outputs of the action, in the order of action.yml.
+func actionTable(t *testing.T) string {
+	t.Helper()
+	src := read(t, filepath.Join(repository, "action.yml"))
+	v, err := runner.DecodeYAML([]byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, part := range []struct{ key, head string }{
+		{"inputs", "| input | what | default |\n|---|---|---|\n"},
+		{"outputs", "\n| output | what |\n|---|---|\n"},
+	} {
+		_, rest, _ := strings.Cut(src, "\n"+part.key+":\n")
+		settings := v.(map[string]any)[part.key].(map[string]any)
+		names := slices.SortedFunc(maps.Keys(settings), func(a, b string) int {
+			return strings.Index(rest, "  "+a+":\n") - strings.Index(rest, "  "+b+":\n")
+		})
+		b.WriteString(part.head)
+		for _, name := range names {
+			setting := settings[name].(map[string]any)
+			fmt.Fprintf(&b, "| `%s` | %s |", name, setting["description"])
+			if part.key == "inputs" {
+				def, _ := setting["default"].(string)
+				fmt.Fprintf(&b, " %s |", code(def))
+			}
+			b.WriteString("\n")
+		}
+	}
+	return strings.ReplaceAll(b.String(), "|  |\n", "| |\n")
 }
 
 // Every command that writes reports writes every format.

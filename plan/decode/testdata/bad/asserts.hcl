@@ -85,11 +85,11 @@ workload "searched" {
 }
 
 assert "over nothing" {
-  condition     = alltrue([for l in result.s.searched.level : l.ttft.p95 < 2]) # ERROR: Assert over nothing
+  condition     = alltrue([for l in result.s.searched.level : l.ttft.p95 < 2]) # ERROR: Assert over an empty list
   error_message = "x"
 }
 
 assert "none of nothing" {
-  condition     = length(values(result.s.searched.level)[*]) == 0 # ERROR: Assert over nothing
+  condition     = length(values(result.s.searched.level)[*]) == 0 # ERROR: Assert over an empty list
   error_message = "x"
 }

@@ -35,8 +35,8 @@ workload "vllm" {
   load { concurrency = 1 }
   sla {
     ttft  = "p95 < 1s"
-    speed = "mean > 10 tok/s" # WARNING: Drafts of made prompts
-    tpot  = "p95 < 100ms"     # WARNING: Drafts of made prompts
+    speed = "mean > 10 tok/s" # WARNING: Drafts of synthetic prompts
+    tpot  = "p95 < 100ms"     # WARNING: Drafts of synthetic prompts
   }
 }
 
@@ -45,12 +45,12 @@ workload "others" {
   input_tokens  = 100
   output_tokens = 100
   load { concurrency = 1 }
-  sla { accept_rate = "> 50%" } # WARNING: Drafts of made prompts # WARNING: Drafts of made prompts
+  sla { accept_rate = "> 50%" } # WARNING: Drafts of synthetic prompts # WARNING: Drafts of synthetic prompts
 }
 
 workload "preset" {
   server = server.simulator
-  preset = "short_form_chatbot" # WARNING: Drafts of made prompts
+  preset = "short_form_chatbot" # WARNING: Drafts of synthetic prompts
   load { concurrency = 1 }
 }
 

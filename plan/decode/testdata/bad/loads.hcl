@@ -9,10 +9,10 @@ workload "both" {
     concurrency = [1]
     burst       = [8] # ERROR: Conflicting settings
   }
-  load { # ERROR: Load has no shape
+  load { # ERROR: Load without levels
   }
   load {
-    concurrency = [] # ERROR: Load has no shape
+    concurrency = [] # ERROR: Load without levels
   }
 }
 

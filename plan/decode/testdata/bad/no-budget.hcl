@@ -6,7 +6,7 @@ server "local" {
   }
 }
 
-workload "chat" { # WARNING: Nothing bounds the time
+workload "chat" { # WARNING: No time limit
   input_tokens  = 256
   output_tokens = 64
 
