@@ -329,8 +329,8 @@ func shorter() int {
 // mostInFlight is max_in_flight where the plan does not say.
 const mostInFlight = 4096
 
-// largest is the largest rate that the model can sustain: what is answered in the second half of
-// two hours with as many in flight as may be; in the full table, of whose servers one answers
+// largest is the largest rate that the model can sustain: what is answered in an hour with as many
+// in flight as may be; in the full table, of whose servers one answers
 // fewer requests the longer its queue is, the largest rate at which the backlog of 20,000
 // requests does not grow, where that is more.
 func (m *rateModel) largest() float64 {
@@ -351,8 +351,8 @@ func (m *rateModel) largest() float64 {
 	return low
 }
 
-// answered is how many requests a second are answered in the second half of so long, with n in
-// flight, which begin as if they were under way.
+// answered is how many requests a second are answered over half of so long, with n in flight. The
+// first n begin as if they were under way, in longer prompts: until they have ended nothing counts.
 func (m *rateModel) answered(n int, length time.Duration) float64 {
 	e, lengths := sim.NewEngine(m.profile, 1), m.lengths(1)
 	id, tokens := uint64(0), 0
@@ -365,18 +365,23 @@ func (m *rateModel) answered(n int, length time.Duration) float64 {
 	for i := range n {
 		submit(0, (float64(i)+0.5)/float64(n))
 	}
-	for now := time.Duration(1); now < length; {
+	first, from := n, time.Duration(0)
+	for now := time.Duration(1); first > 0 || now < from+length/2; {
 		emitted, next, _ := e.Advance(now)
 		free := 0
 		for _, x := range emitted {
 			if x.ID >= again {
 				continue
 			}
-			if x.At > length/2 {
+			if first == 0 {
 				tokens += x.Tokens
 			}
 			if x.Last {
 				free++
+				if x.ID < uint64(n) {
+					first--
+					from = x.At
+				}
 			}
 		}
 		for range free {
