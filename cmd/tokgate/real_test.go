@@ -53,6 +53,7 @@ func TestReal(t *testing.T) {
 			r.expect("8 requests at a time against 2", "seqs.hcl", "tiny", 1)
 			r.expect("prefix cache on against off", "cache.hcl", "tiny", 0, 3) // a busy machine leaves it open
 			r.expect("a KV cache of 20 blocks", "full.hcl", "tiny", 1)
+			r.expect("80% of the prompts' tokens in the prefix cache", "hits.hcl", "tiny", 0)
 			r.replays("a trace of 102 requests", "trace.hcl", "tiny", 128)
 			r.figures()
 		case "llama.cpp":

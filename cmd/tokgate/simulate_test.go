@@ -119,7 +119,7 @@ func TestSimulationIsInterrupted(t *testing.T) {
 
 // The plans that ship for a first try pass without a server.
 func TestLongShippedPlansSimulate(t *testing.T) {
-	for _, name := range []string{"demo", "capacity", "pull-request"} {
+	for _, name := range []string{"demo", "capacity", "conversations", "pull-request"} {
 		path := filepath.Join("..", "..", "plans", name+".hcl")
 		tokgate(t, "run", "--simulate", "--out", t.TempDir(), path).check(t, assert.ExitPass, "PASS", "simulated")
 	}
