@@ -171,7 +171,7 @@ real-answers: build ## gate the model of `make tinymodel` on vLLM against what a
 # name of their plan, and limits.json bounds some of them.
 BROWSER_DIR ?= /tmp/tokgate-browser
 PAGES       := results/browser
-SEEN        := demo reference compare three rates people
+SEEN        := demo reference compare three rates people burst trace
 REPORTS     ?= $(foreach p,$(SEEN),$(PAGES)/$(p)/report.html $(PAGES)/$(p)-brief.html) $(PAGES)/together.html $(PAGES)/history.html
 
 .PHONY: browser

@@ -246,6 +246,7 @@ func TestLongWorkflowComment(t *testing.T) {
 		{"inconclusive, first", "red", "abc", nil, undecided, []string{"## ❔ INCONCLUSIVE"}},
 		{"green, second", "red", "abc", old, green, []string{"hello", "## ✅ PASS", "chatbot-2"}},
 		{"red, second", "always", "abc", old, red, []string{"hello", "## 🛑 ERROR", "chatbot-2"}},
+		{"inconclusive, second", "always", "abc", old, undecided, []string{"hello", "## ❔ INCONCLUSIVE", "chatbot-2"}},
 		{"green, only red is said", "red", "abc", nil, green, nil},
 		{"no change", "change", "abc", nil, green, nil},
 		{"a change", "change", "abc", nil, yes, []string{"yes for chat"}},
@@ -286,10 +287,13 @@ func TestLongWorkflowCommentHostile(t *testing.T) {
 	hostile := func(d *report.Document) {
 		d.Plan.Name, d.Plan.Path, d.Why, d.Tool = evil, evil, evil, evil
 		for i := range d.Verdicts {
-			d.Verdicts[i].Message, d.Verdicts[i].Name, d.Verdicts[i].Notes = evil+strings.Repeat("x", 300_000), evil, []string{evil}
+			d.Verdicts[i].Message, d.Verdicts[i].Name, d.Verdicts[i].Notes = evil+strings.Repeat("x", 700_000), evil, []string{evil}
 		}
 	}
-	large := resultsOf(t, "rich", hostile)
+	large := resultsOf(t, "rich", hostile) // 10 MB
+	if len(large) < 10e6 {
+		t.Fatalf("%d bytes", len(large))
+	}
 	for name, results := range map[string]map[string]string{
 		"text of others":   {"results.json": resultsOf(t, "pass", hostile), "comment.md": evil, "report.md": evil},
 		"large":            {"results.json": large},

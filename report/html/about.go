@@ -15,7 +15,7 @@ import (
 // measured.
 func differences(runs []run) (section, bool) {
 	s := section{ID: "runs", Title: "What differs between the runs",
-		Lead: "The curves below lie over each other. A difference in them means something only where little else differs: these facts do."}
+		Lead: "The curves of the runs are drawn together. A difference between them means something only if little else differs. These facts differ."}
 	if len(runs) < 2 {
 		return s, false
 	}
@@ -66,7 +66,7 @@ func differences(runs []run) (section, bool) {
 // consistency lists figures of the report that contradict each other.
 func consistency(runs []run) (section, bool) {
 	s := section{ID: "consistency", Title: "Do the figures go together?",
-		Lead: "Every report is checked against itself: sums, limits and their thresholds, figures that follow from each other. These do not go together and deserve a look before they are used."}
+		Lead: "Every report is checked against itself: sums, limits and their thresholds, figures that follow from each other. The figures below disagree: find out why before you use them."}
 	for _, r := range runs {
 		var list []string
 		for _, f := range report.Check(r.Document) {
@@ -85,7 +85,7 @@ func consistency(runs []run) (section, bool) {
 // strength is what the gate would notice.
 func strength(runs []run) (section, bool) {
 	s := section{ID: "strength", Title: report.StrengthTitle,
-		Lead: "A gate that no regression could turn red is no gate. Each was planted by itself."}
+		Lead: "A gate that no regression can turn red is useless. Each regression was planted alone."}
 	for _, r := range runs {
 		g := r.Strength
 		if g == nil {
@@ -109,7 +109,7 @@ func strength(runs []run) (section, bool) {
 
 // environment is what was measured, and by what.
 func environment(runs []run) (section, bool) {
-	s := section{ID: "environment", Title: "Configuration", Lead: "What was measured, by what, and how to measure it again: the seeds and the salt make the same prompts."}
+	s := section{ID: "environment", Title: "Configuration", Lead: "What was measured, with what, and how to repeat it: the same seeds and salt make the same prompts."}
 	for _, r := range runs {
 		var facts []block
 		caption := "The run"
@@ -204,7 +204,7 @@ func loads(r run) string {
 // definitions explain every metric that the page names, once.
 func definitions(runs []run) (section, bool) {
 	s := section{ID: "definitions", Title: "How this was measured, and what the words mean",
-		Lead: "Tools define these metrics differently, so that figures of two tools can only be compared where the definitions agree. These are the ones used here."}
+		Lead: "Tools define these metrics differently, so compare figures of two tools only if their definitions agree. These are ours."}
 	used := map[string]bool{}
 	for _, r := range runs {
 		for i := range r.Cases {
@@ -234,6 +234,7 @@ func definitions(runs []run) (section, bool) {
 func methods(runs []run) []string {
 	out := []string{
 		"Requests in flight (closed loop): so many requests are kept going; each slot sends its next one when the last has ended. Requests at once (burst): all are sent at the same instant.",
+		"Requests per second (open loop): each request is sent when it is due, whether or not those before it have ended, and its wait counts from then.",
 		"Percentiles are nearest-rank over all requests due: p95 is the value that 95 of 100 requests stay within. A failed request counts as worse than every other; ∞ means that so many failed. – means no value.",
 		"Times are taken when the bytes arrive, before anything is parsed. Warm-up, the ramp at the start and the drain at the end of a level are left out of its throughput.",
 		"Tokens are counted by the server's own usage.",
@@ -266,7 +267,7 @@ func anchor(r run, file string, lineNo int) string {
 // source shows the plan's text. Plans of runs that are shown together are left
 // to their own reports.
 func source(runs []run) (section, bool) {
-	s := section{ID: "plan", Title: "The plan", Lead: "What was asked, line by line, with what came of it."}
+	s := section{ID: "plan", Title: "The plan", Lead: "What the plan asks, line by line, and what came of each."}
 	r := runs[0]
 	if len(r.sources) == 0 {
 		return s, false

@@ -16,7 +16,7 @@ const overTimeTitle = "Arrivals, in flight and waiting over time"
 // arrivals are the open loops over time of the workloads that have no section of their own.
 func arrivals(runs []run) (section, bool) {
 	s := section{ID: "arrivals", Title: overTimeTitle,
-		Lead: "What came, how many requests were under way, and how many of them waited for their first token. A server that keeps up works its backlog off; one that does not collects it until the end."}
+		Lead: "When requests arrived, how many were in flight, and how many waited for their first token. A server that keeps up works off its backlog; otherwise the backlog grows until the end."}
 	for _, r := range runs {
 		type owner struct{ server, workload string }
 		var seen []owner

@@ -116,10 +116,10 @@ func five(r run) []tile {
 		})
 	}
 	if first, last := one("ttft"); first.ok {
-		tiles = append(tiles, span("First token, one request", "ttft", runs, first, last, "mean TTFT with nobody else there"))
+		tiles = append(tiles, span("First token, one request", "ttft", runs, first, last, "mean TTFT with no other request in flight"))
 	}
 	if last, first := one("speed"); first.ok {
-		tiles = append(tiles, span("Speed of one request", "speed", runs, first, last, "mean tokens a second once the answer runs"))
+		tiles = append(tiles, span("Speed of one request", "speed", runs, first, last, "mean tokens a second after the first token"))
 	}
 	if cheap, _ := extremes(runs, func(c *report.Case) report.Number { return mean(c, "cost_per_million_tokens") }); cheap.ok {
 		unit := cheap.c.Summary("cost_per_million_tokens").Unit
@@ -387,5 +387,5 @@ func caching(r run) string {
 	case recorded:
 		return "Prompts come from a data set or a trace: how much of them repeats is in the file."
 	}
-	return "No two prompts begin alike, so that no prefix cache helps: with one, conversations that go on would see their first token sooner."
+	return "No two prompts begin alike, so a prefix cache cannot help. Where prompts share a beginning, the first token comes sooner."
 }

@@ -25,7 +25,7 @@ var limitKinds = map[metric.CapacityKind]string{
 
 func capacities(runs []run) (section, bool) {
 	s := section{ID: "capacity", Title: "Capacity",
-		Lead: "How much the server carries before a threshold breaks. The search measures a load, sees whether every threshold holds with the stated confidence, and closes in on the largest one that does; that one is measured again on fresh requests."}
+		Lead: "How much load the server carries before a threshold breaks. The search tries a load, checks every threshold at the stated confidence, closes in on the largest load that holds, and measures that one again on fresh requests."}
 	n := 0
 	for _, r := range runs {
 		n += len(r.Capacities)
@@ -206,7 +206,7 @@ func explain(f *figure, r run, points []chart.Point) {
 	if r.Plan.Decide == "estimate" {
 		f.Words += " The plan decides by the point alone."
 	} else {
-		f.Words += " A probe counts only where it is certain on which side of the dashed line it lies."
+		f.Words += " A probe counts only if it is certainly on one side of the dashed line."
 	}
 	for _, l := range []struct {
 		mark chart.Mark

@@ -14,7 +14,7 @@ import (
 // comparisons show a candidate beside its control.
 func comparisons(runs []run) (section, bool) {
 	s := section{ID: "comparison", Title: "Comparison with the control",
-		Lead: "What changes between two servers on the same prompts. A change counts only where its whole interval lies on one side of zero. The charts go from the control, the hollow dot, to the candidate: each row is an axis of its own, in shares of the control, the thin bar the interval, the upright mark what is tolerated or asked for. Right is better, whatever the metric."}
+		Lead: "What changes between two servers on the same prompts. A change counts only if its whole interval lies on one side of zero. Each row runs from the control (hollow dot) to the candidate, as a share of the control. The thin bar is the interval, the upright mark what the plan tolerates or asks for. Right is always better."}
 	for _, r := range runs {
 		for i := range r.Comparisons {
 			c := &r.Comparisons[i]

@@ -18,7 +18,7 @@ const fewServers = 3
 // load, and what a user and the server as a whole get for it.
 func configurations(runs []run) (section, bool) {
 	s := section{ID: "configurations", Title: "Which configuration?",
-		Lead: "Every server on the same loads. The best of a column is set off; ≈ marks one that the comparisons cannot tell from the best."}
+		Lead: "Every server on the same loads. ★ marks the best of a column, ≈ a value that the comparisons cannot tell from the best."}
 	if len(runs) != 1 || len(runs[0].Servers) < fewServers {
 		return s, false
 	}
@@ -176,7 +176,7 @@ func pareto(r run, w *report.Workload) (figure, bool) {
 	def, _ := metric.Lookup(t.Metric)
 	said := strings.TrimSpace(def.Title + " " + t.Stat)
 	f := figure{Title: "What a user gets against what the server yields, " + r.title(w.Address),
-		Words: "Each line is a server, its points the loads from few requests to many. Further right is better, and further " + way(def.Better) + ". At a hollow point another server gives both more."}
+		Words: "Each line is a server; its points are the loads, from few requests to many. Further right is better, and further " + way(def.Better) + ". Another server beats a hollow point in both."}
 	ch := chart.Chart{Name: f.Title,
 		X: chart.Axis{Title: "Throughput", Zero: true, Format: func(v float64) string { return metric.Format(metric.TokensPerSecond, v) }},
 		Y: chart.Axis{Title: said + " of one user", Zero: true, Format: func(v float64) string { return metric.Format(def.Unit, v) }}}

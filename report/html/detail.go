@@ -20,7 +20,7 @@ func shares(curve []report.Number, i int) float64 { return float64(i) / float64(
 // them that was at least as good as a value.
 func distributions(runs []run) (section, bool) {
 	s := section{ID: "distributions", Title: "Distributions",
-		Lead: "A mean hides the unlucky ones. A curve here tells for each value what share of the requests stayed at or below it: where a curve crosses 95%, that is the p95. A curve that ends below 100% had requests that failed."}
+		Lead: "A mean hides slow requests. Each curve shows what share of the requests stayed at or below a value; it crosses 95% at the p95. A curve that ends below 100% had failed requests."}
 	type group struct {
 		name    string
 		figures []figure
@@ -158,7 +158,7 @@ func evenly[T any](list []T, n int) []T {
 // timelines shows a stretch of a level, request by request.
 func timelines(runs []run) (section, bool) {
 	s := section{ID: "timeline", Title: "Request by request",
-		Lead: "A stretch of one level as it happened: each row is one of the requests kept in flight, each bar one request. The pale part is the wait for the first token (queue and prefill together, as the client sees them), the dark part the answer. Long pale parts mean waiting; dark parts that stretch mean that others slow the answer down."}
+		Lead: "A stretch of one level as it happened: each row is a slot, each bar a request. The pale part is the wait for the first token (queue and prefill), the dark part the answer. Long pale parts mean waiting; stretched dark parts mean that other requests slow the answer down."}
 	for _, r := range runs {
 		for i := range r.Timelines {
 			t := &r.Timelines[i]

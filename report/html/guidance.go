@@ -139,7 +139,7 @@ func carries(r run, w *report.Workload, server string) (class, answer string) {
 	add("not settled", unsure)
 	switch {
 	case len(parts) == 0 && len(w.Bounds) == 0:
-		return "none", "nothing is required of it: the charts tell what was measured"
+		return "none", "nothing is required of it; the charts show what was measured"
 	case len(parts) == 0:
 		return "none", "no level was judged"
 	case len(missed) > 0:

@@ -85,7 +85,7 @@ func headline(runs []run) []tile {
 		}
 	}
 	if low, _ := extremes(runs, one("ttft")); low.ok {
-		tiles = append(tiles, tile{"First token, one request", format("ttft", low.v), "mean TTFT with nobody else there" + beyond(runs, low), ""})
+		tiles = append(tiles, tile{"First token, one request", format("ttft", low.v), "mean TTFT with no other request in flight" + beyond(runs, low), ""})
 	}
 	if _, high := extremes(runs, func(c *report.Case) report.Number { return mean(c, "speed") }); high.ok {
 		tiles = append(tiles, tile{"Fastest stream", format("speed", high.v), "mean speed of one user's text, at " + where(runs, high.r, high.c), ""})

@@ -14,10 +14,10 @@ import (
 func inside(runs []run) (section, bool) {
 	return section{
 		ID: "inside", Title: "Inside the server",
-		Lead: "What the server and its GPUs told of themselves while the load ran. A cache that is full makes requests wait or be thrown out; a clock that falls means that a GPU is too hot or short of power.",
+		Lead: "What the server and its GPUs reported while the load ran. A full cache makes requests wait, or the server preempts them. A falling clock means that a GPU is too hot or short of power.",
 	}.folded(runs, 4,
-		curve{kind: "closed", name: "running", title: "Requests that the server worked on", axis: "mean running", words: "Below the requests in flight, the rest waits in its queue."},
-		curve{kind: "closed", name: "kv_usage", title: "KV cache in use", axis: "highest share", of: stat("kv_usage", "max"), zero: true, quiet: true, words: "The memory that holds what was read so far. At 100% the server is full."},
+		curve{kind: "closed", name: "running", title: "Requests that the server worked on", axis: "mean running", words: "Fewer than the requests in flight means that the rest waits in its queue."},
+		curve{kind: "closed", name: "kv_usage", title: "KV cache in use", axis: "highest share", of: stat("kv_usage", "max"), zero: true, quiet: true, words: "Memory for the tokens read and written so far. At 100% the server is full."},
 		curve{kind: "closed", name: "gpu_utilization", title: "GPU busy", axis: "mean share", zero: true, words: "Share of the time in which a GPU did anything."},
 		curve{kind: "closed", name: "gpu_memory", title: "GPU memory", axis: "highest in use", of: stat("gpu_memory", "max"), words: "All GPUs together."},
 		curve{kind: "closed", name: "gpu_temperature", title: "GPU temperature", axis: "highest", of: stat("gpu_temperature", "max"), words: "Of the hottest GPU."},

@@ -51,7 +51,7 @@ var throughputCurve = curve{kind: "closed", name: "throughput", title: "Output t
 // What users of the whole server see; a use case's own section has its own.
 var (
 	ttftCurve = curve{kind: "closed", name: "ttft", title: "Time to first token, mean", axis: "mean TTFT", band: true, zones: ttftZones, stats: []string{"mean"}, ends: true,
-		words: "How long a user looks at nothing: the wait in the queue and the reading of the prompt. Lower is better."}
+		words: "How long a user waits before any text appears: queueing and prefill. Lower is better."}
 	speedCurve = curve{kind: "closed", name: "speed", title: "Speed of one stream", axis: "mean speed", band: true, zones: speedZones, ends: true,
 		words: "How fast one answer streams once it has begun. Higher is better."}
 )
@@ -61,12 +61,12 @@ var (
 var systemCurves = []curve{
 	{kind: "closed", name: "itl", title: "Gap between two pieces, mean", axis: "mean ITL", band: true, zones: itlZones, stats: []string{"mean"}, ends: true, words: "How evenly text streams. With speculative decoding a piece holds several tokens. Lower is better."},
 	{kind: "closed", name: "prefill_speed", title: "Prefill speed", ends: true, words: "How fast prompts are read, queueing left out. Higher is better."},
-	{kind: "closed", name: "queue_wait", title: "Wait in the server's queue", axis: "mean queue wait", ends: true, words: "By the server's own count, a part of TTFT; under chunked prefill it and the prefill may add up to more than TTFT. Lower is better."},
-	{kind: "closed", name: "scaling_efficiency", title: "Scaling efficiency", zero: true, words: "Throughput at N requests over N times that at one: what sharing leaves of one user's speed."},
+	{kind: "closed", name: "queue_wait", title: "Wait in the server's queue", axis: "mean queue wait", ends: true, words: "A part of TTFT, as the server reports it. With chunked prefill, queue wait and prefill may add up to more than TTFT. Lower is better."},
+	{kind: "closed", name: "scaling_efficiency", title: "Scaling efficiency", zero: true, words: "Throughput at N requests as a share of N times the throughput at one: how much of one user's speed remains when the server is shared."},
 	{kind: "closed", name: "ttft", title: "Time to first token, slowest 5%", axis: "p95 TTFT", of: stat("ttft", "p95"), zones: ttftZones, stats: []string{"p95"}, words: "95 of 100 requests waited no longer than this."},
-	{kind: "closed", name: "request_rate", title: "Requests completed", words: "How many requests the server finishes in a second."},
+	{kind: "closed", name: "request_rate", title: "Requests completed", words: "Requests that the server finishes in a second."},
 	{kind: "closed", name: "goodput", title: "Goodput", words: "Requests a second that met every bound of the workload."},
-	{kind: "closed", name: "e2e_speed", title: "Speed over the whole wait", axis: "mean speed, wait included", words: "What a program sees that reads only whole answers."},
+	{kind: "closed", name: "e2e_speed", title: "Speed over the whole wait", axis: "mean speed, wait included", words: "For a program that waits for the whole answer."},
 	{kind: "closed", name: "tpot", title: "Time per token after the first", axis: "mean TPOT", words: "Lower is better."},
 	{kind: "closed", name: "prefill", title: "Prefill time", axis: "mean prefill time", words: "By the server's own count. Lower is better."},
 	{kind: "closed", name: "input_throughput", title: "Input tokens read by the whole server", words: "Of all requests together."},
@@ -79,7 +79,7 @@ const openCurves = 3
 
 // systemFigures are the server as a whole against the load.
 func systemFigures(runs []run) (section, bool) {
-	s := section{ID: "system", Title: "The server as a whole", Lead: "What the server yields for all users together, against the requests in flight."}
+	s := section{ID: "system", Title: "The server as a whole", Lead: "What the server delivers to all users together, by requests in flight."}
 	curves, open := append([]curve{throughputCurve, ttftCurve, speedCurve}, systemCurves...), 3+openCurves
 	if len(runs) == 1 && !slices.ContainsFunc(runs[0].Workloads, func(w report.Workload) bool { return !runs[0].useCase(&w) }) && len(runs[0].Workloads) > 0 {
 		curves, open = append([]curve{throughputCurve}, systemCurves...), 1+openCurves
@@ -145,7 +145,7 @@ func averages(runs []run) *table {
 func rates(runs []run) (section, bool) {
 	return section{
 		ID: "rates", Title: "Rates",
-		Lead: "How long users wait when so many requests arrive each second, whether or not those before them have ended; counted from when a request was due. At the largest rate the server is never idle; beyond it the queue only grows.",
+		Lead: "How long users wait when requests arrive at a fixed rate, counted from when each was due. At the largest rate the server is never idle; above it the queue only grows.",
 	}.figures(runs,
 		curve{kind: "rate", name: "ttft", title: "Time to first token at a rate, slowest 5%", axis: "p95 TTFT", of: stat("ttft", "p95"), zones: ttftZones, stats: []string{"p95"},
 			words: "95 of 100 requests waited no longer than this."},
@@ -156,7 +156,7 @@ func rates(runs []run) (section, bool) {
 func bursts(runs []run) (section, bool) {
 	return section{
 		ID: "burst", Title: "Bursts",
-		Lead: "What happens when many requests come at the same instant, as after a lecture's question or at the start of a batch job. The largest burst that is still served in time is the largest safe queue.",
+		Lead: "What happens when many requests come at the same instant, as at the start of a batch job. The largest burst that is still served in time is the largest safe queue.",
 	}.figures(runs,
 		curve{kind: "burst", name: "ttft", title: "Time to first token in a burst, mean", axis: "mean TTFT", band: true, zones: ttftZones, stats: []string{"mean"},
 			words: "The shade reaches from the fastest 5% to the slowest 5%. The last of a burst waits for all before it. Lower is better."},
@@ -169,7 +169,7 @@ func bursts(runs []run) (section, bool) {
 func power(runs []run) (section, bool) {
 	return section{
 		ID: "power", Title: "Power and cost",
-		Lead: "What the GPUs draw, all of them together, what a token costs in energy, and what it costs by the plan's prices.",
+		Lead: "What all GPUs draw together, the energy of a token, and its cost by the plan's prices.",
 	}.folded(runs, 3,
 		curve{kind: "closed", name: "power", title: "Power", axis: "mean power", ends: true, words: "Of all GPUs together, mean over the measured window."},
 		curve{kind: "closed", name: "energy_per_token", title: "Energy of one output token", words: "Lower is better: a fuller server spends less on each token.", zero: true},
@@ -180,7 +180,7 @@ func power(runs []run) (section, bool) {
 func speculative(runs []run) (section, bool) {
 	s, ok := section{
 		ID: "speculative", Title: "Speculative decoding",
-		Lead: "A small model drafts tokens ahead and the large one checks them in one step. As published reports found it, drafting costs more than it yields below about 50% acceptance and pays above 60%.",
+		Lead: "A small model drafts tokens ahead and the large one checks them in one step. Published reports found that drafting costs more than it gains below about 50% acceptance, and pays off above 60%.",
 	}.figures(runs,
 		curve{kind: "closed", name: "accept_rate", title: "Drafted tokens that were accepted", axis: "acceptance rate", zero: true, words: "Higher is better."},
 		curve{kind: "closed", name: "accept_length", title: "Tokens a step", axis: "acceptance length", words: "Mean tokens of one step, the large model's own counted: 1 is no gain."})
@@ -195,7 +195,7 @@ func speculative(runs []run) (section, bool) {
 	if !high.ok || high.v < 1.2 || math.IsInf(high.v, 0) {
 		return s, false
 	}
-	s.Lead = "The pieces of an answer hold several tokens, as with speculative decoding (or a server that holds the stream back). The server tells nothing more of it."
+	s.Lead = "The pieces of an answer hold several tokens, as with speculative decoding (or a server that holds the stream back). The server reports nothing more about it."
 	return s.figures(runs, curve{kind: "closed", name: "tokens_per_chunk", title: "Tokens in one piece of the stream", axis: "mean tokens per chunk", zero: true,
 		words: "1 where every token is sent by itself."})
 }

@@ -159,7 +159,7 @@ func meaning(d *report.Document) (class, sentence string) {
 	case d.Outcome == report.Fail:
 		return "fail", "At least one requirement was not met" + confidence(d) + ". What failed is listed first."
 	case d.Outcome == report.Inconclusive:
-		return "unsure", "The measurements do not settle every requirement: neither pass nor fail could be said" + confidence(d) + "."
+		return "unsure", "The measurements do not settle every requirement: neither pass nor fail is certain" + confidence(d) + "."
 	}
 	return "error", "Something could not be measured, so there is no verdict on it. A missing measurement never passes."
 }

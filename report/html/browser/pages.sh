@@ -11,6 +11,8 @@ for page in "$@"; do
   case $page in
     demo) plan=plans/demo.hcl simulate= ;;
     compare) plan=plans/compare.hcl ;;
+    burst) plan=plans/reference/qwen3.5-35b-a3b-fp8.1x-h100.hcl ;;
+    trace) plan=plans/traces/mooncake.hcl ;;
     reference) plan=plans/reference/qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000.hcl ;;
   esac
   rm -rf "${out:?}/$page"
