@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/assert/stat"
 	"github.com/tokgate/tokgate/plan"
 	"github.com/tokgate/tokgate/plan/decode"
 	"github.com/tokgate/tokgate/sim"
@@ -190,8 +191,8 @@ func TestLongAnswersCharacteristics(t *testing.T) {
 	}{{200, 0.05}, {500, 0.02}, {700, 0.01}}
 	gates := *answersGates
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d gates a row; *red* and, behind it, *not passed* of 100.\n\n", max(gates, 2))
-	b.WriteString("| planted in the candidate | answers | share | form | the control reads | tasks | the gate |\n|---|---|---|---|---|---|---|\n")
+	fmt.Fprintf(&b, "%d gates a row; *red* and, behind it, *not passed* of 100. With 95 %% confidence so many are red.\n\n", max(gates, 2))
+	b.WriteString("| planted in the candidate | answers | share | form | the control reads | tasks | the gate | red |\n|---|---|---|---|---|---|---|---|\n")
 	for row, f := range plantedAnswers {
 		for _, size := range sizes {
 			if gates < 20 && size.n > 200 || gates == 0 && f.rule != nil && f.rule.Fault != "swap-tokens" {
@@ -208,10 +209,16 @@ func TestLongAnswersCharacteristics(t *testing.T) {
 				for _, l := range got {
 					fmt.Fprintf(&b, " %.0f, %.0f |", 100*float64(l.red)/float64(n), 100*float64(l.notPassed)/float64(n))
 				}
-				b.WriteString("\n")
+				quiet := f.rule == nil || f.control
+				low, high, _ := stat.ClopperPearson(float64(got[3].red), float64(n), 0.05)
+				if quiet {
+					fmt.Fprintf(&b, " ≤ %.1f %% |\n", 100*high)
+				} else {
+					fmt.Fprintf(&b, " ≥ %.1f %% |\n", 100*low)
+				}
 				// Chance moves a share of n gates by about two of its standard deviations.
 				red, about := float64(got[3].red)/float64(n), 2*math.Sqrt(0.05*0.95/float64(n))
-				switch quiet := f.rule == nil || f.control; {
+				switch {
 				case quiet && red > 0.05+about:
 					t.Errorf("%d of %d unchanged candidates are red", got[3].red, n)
 				case !quiet && red < 0.95-about:
