@@ -219,6 +219,38 @@ func TestStretch(t *testing.T) {
 	}
 }
 
+// What the control reads is answered worse too: of four prompts two answers are cut where the
+// control's goes on, one is another text and one had failed.
+func TestStretchAnswers(t *testing.T) {
+	a := func(agrees float64) *metric.PairedAnswer {
+		return &metric.PairedAnswer{Asked: 64, Tokens: 64, Scored: 64, Loss: 32, Agrees: agrees, Finish: "length"}
+	}
+	run := recorded()
+	run.Comparisons = []*metric.Comparison{{Name: "c", Control: "t", Candidate: "s", Answers: &metric.PairedAnswers{Due: 4, Pairs: []metric.AnswerPair{
+		{Control: a(0), Candidate: a(1)}, {Control: a(0), Candidate: a(0.5)}, {Control: a(0), Candidate: a(0.1)},
+		{Control: a(0), Candidate: &metric.PairedAnswer{Failure: "HTTP 500"}},
+	}}}}
+	p := &plan.Plan{}
+	for _, row := range []struct {
+		r             Regression
+		stops, failed int
+	}{{Regression{Kind: Cut}, 2, 1}, {Regression{Failures, 1}, 0, 4}, {Regression{Decode, 2}, 0, 1}} {
+		out, _ := Record(p, run).Stretch(&row.r, 0)
+		stops, failed := 0, 0
+		for _, x := range out.Comparisons[0].Answers.Pairs {
+			if x.Candidate.Stops && x.Candidate.Tokens == 32 && x.Candidate.Loss == 16 {
+				stops++
+			}
+			if x.Candidate.Failure != "" {
+				failed++
+			}
+		}
+		if stops != row.stops || failed != row.failed || run.Comparisons[0].Answers.Pairs[0].Candidate.Tokens != 64 {
+			t.Errorf("%s: %d stop, %d failed", row.r, stops, failed)
+		}
+	}
+}
+
 // The requests of a part of a mix wait for those of the others in their slots: a part is
 // stretched with its mix.
 func TestStretchAMix(t *testing.T) {

@@ -120,7 +120,37 @@ func (rec *Recording) Stretch(r *Regression, seed int) (out *metric.Run, planted
 			copied.Levels = append(copied.Levels, level.Part(part))
 		}
 	}
+	if r != nil && (r.Kind == Cut || r.Kind == Failures) {
+		copied.Comparisons = slices.Clone(rec.run.Comparisons)
+		for i, c := range rec.run.Comparisons {
+			if c != nil && c.Answers != nil && Changes(rec.of, c.Candidate) {
+				copied.Comparisons[i], planted = r.answered(c, random(&metric.Level{Workload: c.Name}, seed)), true
+			}
+		}
+	}
 	return &copied, planted
+}
+
+// answered is a comparison in which the candidate also answers worse what the control
+// reads.
+func (r *Regression) answered(c *metric.Comparison, draw *rand.Rand) *metric.Comparison {
+	out, answers := *c, *c.Answers
+	out.Answers, answers.Pairs = &answers, slices.Clone(answers.Pairs)
+	for i := range answers.Pairs {
+		p := &answers.Pairs[i]
+		if p.Candidate == nil || p.Candidate.Failure != "" || r.Kind == Failures && draw.Float64() >= r.Size {
+			continue
+		}
+		a := *p.Candidate
+		if p.Candidate = &a; r.Kind == Failures {
+			a = metric.PairedAnswer{Leg: a.Leg, Asked: a.Asked, Failure: "planted"}
+			continue
+		}
+		// The half that is left begins as the control's answer where they agree that far.
+		a.Tokens, a.Scored, a.Loss, a.Finish = a.Tokens/2, a.Scored/2, a.Loss/2, "stop"
+		a.Stops, a.Gap, a.Weighed = a.Agrees >= 0.5, a.Gap/2, a.Weighed/2
+	}
+	return &out
 }
 
 // random is the same for the two sides of a comparison.
