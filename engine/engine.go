@@ -131,6 +131,18 @@ type Scores struct {
 	Prompt, Values string
 }
 
+// ScoreForms are the ways in which the engine may be asked for them: its own, and of a
+// plain server those of all others first. None: it has none.
+func (e Engine) ScoreForms() []Scores {
+	var out []Scores
+	for _, other := range All {
+		if other.Scores.Path != "" && (other.Name == e.Name || !e.Known()) {
+			out = append(out, other.Scores)
+		}
+	}
+	return out
+}
+
 // Hints are sentences for operators, in lower case and without a full stop.
 type Hints struct {
 	// NoPage says what to do where there is no page of metrics, NoSeries what

@@ -303,6 +303,20 @@ func (a *answering) reads(x, y *side, h *response) bool {
 	})
 }
 
+// unread says why a control that is expected to read the answers cannot; "": it can.
+func (a *answering) unread() string {
+	if a == nil {
+		return ""
+	}
+	for _, c := range a.group.Compares {
+		i := slices.IndexFunc(a.sides, func(x *side) bool { return x.server == c.Control.Server })
+		if c.Answers != nil && a.sides[i].unscored != "" && c.Unread(c.Workloads(a.Plan)) == "" {
+			return fmt.Sprintf("the control, %s, cannot be asked how likely an answer is (%s); name the engine behind it, or leave the answers block out", c.Control.Server.Address(), a.sides[i].unscored)
+		}
+	}
+	return ""
+}
+
 // shed removes the prompts of rounds that will not run.
 func (a *answering) shed() {
 	if a != nil {

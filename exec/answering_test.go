@@ -42,6 +42,7 @@ func (r *reader) Score(_ context.Context, q *client.Request, said, salt string, 
 func TestAnswering(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
+		engine  string // of both
 		restart plan.Restart
 		rounds  int
 		fail    func(n int) error
@@ -65,13 +66,14 @@ func TestAnswering(t *testing.T) {
 			}
 			return nil
 		}},
-		{name: "it cannot read", restart: plan.RestartLeg, rounds: 5, starts: 5, pairs: 53, again: 12, why: "no values", fail: func(int) error {
+		{name: "it cannot read, as was known", engine: "llama.cpp", restart: plan.RestartLeg, rounds: 5, starts: 5, pairs: 53, again: 12, why: "no values", fail: func(int) error {
 			return fmt.Errorf("%w: no values", client.ErrNoScores)
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			d := newDuel(tt.rounds, tt.restart, "a", "b")
 			d.Compares[0].Answers = &plan.Reading{Prompts: 53, MaxTokens: 2}
+			d.Servers[0].Engine, d.Servers[1].Engine = tt.engine, tt.engine
 			c := clock.NewVirtual()
 			readers := map[string]*reader{}
 			run := d.runOn(t, c, func(config *exec.Config) {
@@ -170,12 +172,35 @@ func TestAnsweringCutShort(t *testing.T) {
 	}
 }
 
+// TestAnsweringUnread: a control that was expected to read, and cannot, ends the comparison
+// after its first leg.
+func TestAnsweringUnread(t *testing.T) {
+	d := newDuel(5, plan.RestartLeg, "a", "b")
+	d.Compares[0].Answers = &plan.Reading{Prompts: 50, MaxTokens: 2}
+	c := clock.NewVirtual()
+	run := d.runOn(t, c, func(config *exec.Config) {
+		launch := config.Launch
+		config.Launch = func(ctx context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {
+			target, err := launch(ctx, s, state)
+			target.Scorer = &reader{clock: c, fail: func(int) error { return fmt.Errorf("%w: no values", client.ErrNoScores) }}
+			return target, err
+		}
+	})
+	if got := run.Comparisons[0]; !strings.Contains(got.Skipped, "cannot be asked how likely an answer is") || !strings.Contains(got.Skipped, "no values") {
+		t.Errorf("skipped %q", got.Skipped)
+	}
+	if n := strings.Count(strings.Join(d.log, " "), "start"); n != 1 {
+		t.Errorf("%d starts: %q", n, d.log)
+	}
+}
+
 // TestAnsweringSheds: the prompts of rounds for which the budget leaves no time are not
 // missed.
 func TestAnsweringSheds(t *testing.T) {
 	run := func(budget time.Duration) *metric.Run {
 		d := newDuel(8, plan.RestartLeg, "a", "b")
 		d.Compares[0].Answers = &plan.Reading{Prompts: 80, MaxTokens: 2}
+		d.Servers[0].Engine, d.Servers[1].Engine = "llama.cpp", "llama.cpp" // which read nothing
 		return d.run(t, func(c *exec.Config) { c.Budget = budget })
 	}
 	got := run(run(-1).End / 8 * 13 / 2).Comparisons[0]

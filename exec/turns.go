@@ -276,7 +276,7 @@ func (t *turns) leg(x *side, only []place) bool {
 	t.answering.ask(x)
 	t.answering.score(x)
 	t.slot++
-	return true
+	return t.answering.unread() == ""
 }
 
 // alike looks, once both servers of a comparison have started, at what they
@@ -366,7 +366,7 @@ func (t *turns) legs(sides []*side, only []place) bool {
 		t.answering.score(x)
 	}
 	t.slot++
-	ok := true
+	ok := t.answering.unread() == ""
 	for _, x := range sides {
 		ok = t.close(x) && ok
 	}
@@ -410,6 +410,8 @@ func (t *turns) ended(cases int) string {
 		return t.why()
 	case t.apart != "":
 		return t.apart
+	case t.answering.unread() != "":
+		return t.answering.unread()
 	}
 	for _, x := range t.sides {
 		for _, l := range x.levels {

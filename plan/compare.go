@@ -3,6 +3,7 @@ package plan
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -310,6 +311,24 @@ func (c *Compare) Paired() []*Change {
 		}
 	}
 	return out
+}
+
+// Unread says why the control is known not to tell how likely the answers to some
+// workloads are; "" where it is expected to.
+func (c *Compare) Unread(work []*Workload) string {
+	if c.Control.Server == nil {
+		return ""
+	}
+	e := engine.Of(c.Control.Server.Engine)
+	if len(e.ScoreForms()) == 0 {
+		return fmt.Sprintf("%s does not report how likely a given text is (%s)", e.Title, e.Without["Scores"])
+	}
+	for _, w := range work {
+		if w.API != Completions && e.Dialect.Tokenizer == engine.SGLangTokenizer {
+			return fmt.Sprintf("%s does not turn the messages of a chat into tokens, so it cannot report how likely an answer to workload.%s is", e.Title, w.Address())
+		}
+	}
+	return ""
 }
 
 // Capacity is the strictest bound on the capacity of a workload; nil when there

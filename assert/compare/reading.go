@@ -179,7 +179,7 @@ func (x *comparison) readOne(row *Change, r *metric.PairedAnswers, c claimed) {
 	switch name := row.Metric.Name; {
 	case name == "odd_answers":
 		row.count(r, x.alpha)
-	case name == "answer_nll" && r.Unscored != "":
+	case name == "answer_nll" && r.Unscored != "" && x.mute():
 		row.inapplicable("the control does not say how likely an answer is: " + verdict.OneLine(r.Unscored))
 		return
 	case name == "answer_nll":
@@ -191,9 +191,19 @@ func (x *comparison) readOne(row *Change, r *metric.PairedAnswers, c claimed) {
 		row.estimate(x.alpha)
 		row.require(c.change, c.claim, x.Block.Policy, x.alpha)
 	}
-	if why := lacking(r, row.Metric); why != "" && row.Outcome != verdict.Fail {
+	why := lacking(r, row.Metric)
+	if row.Metric.Paired && r.Unscored != "" && !x.mute() {
+		why = "the control does not say how likely an answer is: " + verdict.OneLine(r.Unscored)
+	}
+	if why != "" && row.Outcome != verdict.Fail {
 		row.lack(why)
 	}
+}
+
+// mute says whether it is no surprise that the control does not say how likely an answer
+// is: it was known before, or no plan asks for it.
+func (x *comparison) mute() bool {
+	return x.Planless || x.Block.Unread(x.Block.Workloads(x.Plan)) != ""
 }
 
 // lack is the outcome of a claim of which something was not measured.

@@ -33,10 +33,14 @@ func answersOf(n int, change func(i int, p *metric.AnswerPair)) *metric.PairedAn
 }
 
 // judgeAnswers judges answers by what an answers block brings alone.
-func judgeAnswers(r *metric.PairedAnswers) map[string]Change {
+func judgeAnswers(r *metric.PairedAnswers) map[string]Change { return judgeAnswersOf("vllm", r) }
+
+// judgeAnswersOf does so of a control of that engine.
+func judgeAnswersOf(engine string, r *metric.PairedAnswers) map[string]Change {
 	w := &plan.Workload{Name: "chat"}
 	x := comparison{alpha: 0.05, out: &Comparison{}, Input: Input{
-		Plan: &plan.Plan{Workloads: []*plan.Workload{w}}, Block: &plan.Compare{Name: "upgrade", Answers: &plan.Reading{Prompts: 200, MaxTokens: 64}, Policy: plan.Policy{Confidence: 0.95}}}}
+		Plan: &plan.Plan{Workloads: []*plan.Workload{w}}, Block: &plan.Compare{Name: "upgrade", Answers: &plan.Reading{Prompts: 200, MaxTokens: 64}, Policy: plan.Policy{Confidence: 0.95},
+			Control: plan.Control{Server: &plan.Server{Engine: engine}}}}}
 	if r != nil {
 		x.record = &metric.Comparison{Answers: r}
 	}
@@ -164,6 +168,12 @@ func TestAnswersThatLack(t *testing.T) {
 		change(r)
 		return r
 	}
+	mute := lacks(func(r *metric.PairedAnswers) {
+		r.Unscored = "no values"
+		for i := range r.Pairs {
+			r.Pairs[i].Control.Scored, r.Pairs[i].Candidate.Scored = 0, 0
+		}
+	})
 	for _, tt := range []struct {
 		name        string
 		r           *metric.PairedAnswers
@@ -185,12 +195,7 @@ func TestAnswersThatLack(t *testing.T) {
 				r.Pairs[i].Control, r.Pairs[i].Candidate = &metric.PairedAnswer{Failure: "HTTP 400"}, &metric.PairedAnswer{Failure: "HTTP 400"}
 			}
 		}), verdict.Error, verdict.Error, verdict.Error},
-		{"a scorer", lacks(func(r *metric.PairedAnswers) {
-			r.Unscored = "llama.cpp"
-			for i := range r.Pairs {
-				r.Pairs[i].Control.Scored, r.Pairs[i].Candidate.Scored = 0, 0
-			}
-		}), verdict.Pass, verdict.Skipped, verdict.Skipped},
+		{"a scorer", mute, verdict.Error, verdict.Error, verdict.Skipped},
 	} {
 		got := judgeAnswers(tt.r)
 		for name, want := range map[string]verdict.Outcome{"odd_answers": tt.odd, "answer_nll": tt.loss, "empty": tt.emptyAnswer} {
@@ -198,6 +203,11 @@ func TestAnswersThatLack(t *testing.T) {
 				t.Errorf("%s: %s is %v, want %v: %s", tt.name, name, c.Outcome, want, c.Message)
 			}
 		}
+	}
+	// Of an engine that is known not to score, the plan's author was told.
+	got := judgeAnswersOf("llama.cpp", mute)
+	if odd, loss := got["odd_answers"], got["answer_nll"]; odd.Outcome != verdict.Pass || loss.Outcome != verdict.Skipped {
+		t.Errorf("llama.cpp: %v: %s; %v: %s", odd.Outcome, odd.Message, loss.Outcome, loss.Message)
 	}
 }
 

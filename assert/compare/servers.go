@@ -36,7 +36,7 @@ func (x *comparison) comparable() (verdict.Outcome, string) {
 		}
 		if problem == "" {
 			x.only()
-			x.unread()
+			x.apart()
 		}
 	}
 	if problem == "" {
@@ -110,8 +110,8 @@ func (x *comparison) baseline() string {
 	return problem
 }
 
-// unread notes that answers were read in two runs, but by neither control the other's.
-func (x *comparison) unread() {
+// apart notes that answers were read in two runs, but by neither control the other's.
+func (x *comparison) apart() {
 	read := func(run *metric.Run) bool {
 		return slices.ContainsFunc(run.Comparisons, func(c *metric.Comparison) bool { return c != nil && c.Answers != nil })
 	}

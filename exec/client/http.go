@@ -67,8 +67,9 @@ type HTTP struct {
 	freshOnly  atomic.Bool
 	redirected atomic.Pointer[string]
 	gateway    atomic.Pointer[string]
-	looked     atomic.Int64 // answers, for a gateway
-	forms      sync.Map     // for AnyTokenizer: API → the form that answered
+	looked     atomic.Int64                  // answers, for a gateway
+	forms      sync.Map                      // for AnyTokenizer: API → the form that answered
+	scores     atomic.Pointer[engine.Scores] // the form of questions that was answered
 }
 
 // dialTimeout bounds a connection's set-up, idleTimeout how long one is kept

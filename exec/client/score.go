@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/metric"
 )
 
@@ -38,9 +40,12 @@ func (h *HTTP) Score(ctx context.Context, r *Request, said, salt string, done fu
 }
 
 func (h *HTTP) score(ctx context.Context, r *Request, said, salt string) ([]float64, error) {
-	scores := h.config.Engine.Scores
-	if scores.Path == "" {
+	forms := h.config.Engine.ScoreForms()
+	if len(forms) == 0 {
 		return nil, fmt.Errorf("%w: %s", ErrNoScores, h.config.Engine.Without["Scores"])
+	}
+	if form := h.scores.Load(); form != nil {
+		forms = []engine.Scores{*form}
 	}
 	ids := r.Prompt.IDs
 	if len(ids) == 0 {
@@ -61,7 +66,36 @@ func (h *HTTP) score(ctx context.Context, r *Request, said, salt string) ([]floa
 		return nil, err
 	}
 	all := append(append(make([]int, 0, len(ids)+len(behind)), ids...), behind...)
-	body := map[string]any{"model": r.Model, scores.Prompt: all}
+	var values []*float64
+	for i := range forms {
+		values, err = h.valuesBy(ctx, &forms[i], r.Model, all, salt)
+		if err == nil {
+			h.scores.Store(&forms[i])
+			break
+		}
+		if len(forms) > 1 && misunderstood(err) {
+			err = fmt.Errorf("%w: %w", ErrNoScores, err)
+		}
+		if !errors.Is(err, ErrNoScores) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := make([]float64, len(behind))
+	for i, v := range values[len(ids):] {
+		if v == nil {
+			return nil, &Error{Kind: metric.FailProtocol, Message: fmt.Sprintf("it reported no value for token %d of an answer", i)}
+		}
+		out[i] = *v
+	}
+	return out, nil
+}
+
+// valuesBy asks in one form for the values of all tokens.
+func (h *HTTP) valuesBy(ctx context.Context, scores *engine.Scores, model string, all []int, salt string) ([]*float64, error) {
+	body := map[string]any{"model": model, scores.Prompt: all}
 	maps.Copy(body, scores.Fields)
 	if _, ok := body["cache_salt"]; ok {
 		body["cache_salt"] = salt
@@ -72,20 +106,19 @@ func (h *HTTP) score(ctx context.Context, r *Request, said, salt string) ([]floa
 		return nil, err
 	}
 	values, err := logprobsAt(raw, scores.Values)
-	if err == nil && len(values) < len(all) {
-		err = fmt.Errorf("%w: it reported %d values for %d tokens", ErrNoScores, len(values), len(all))
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case len(values) < len(all):
+		return nil, fmt.Errorf("%w: it reported %d values for %d tokens", ErrNoScores, len(values), len(all))
 	}
-	out := make([]float64, len(behind))
-	for i, v := range values[len(ids):len(all)] {
-		if v == nil {
-			return nil, &Error{Kind: metric.FailProtocol, Message: fmt.Sprintf("it reported no value for token %d of an answer", i)}
-		}
-		out[i] = *v
-	}
-	return out, nil
+	return values[:len(all)], nil
+}
+
+// misunderstood says whether a server refused a question for what it is.
+func misunderstood(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && e.Status >= 400 && e.Status < 500 && e.Status != http.StatusRequestTimeout && e.Status != http.StatusTooManyRequests
 }
 
 const (

@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
-	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -103,15 +102,8 @@ func readReading(b *body, c *plan.Compare, work []*plan.Workload) {
 		return // of a base branch that is not at hand, or wrong
 	}
 	c.Answers = out
-	e := engine.Of(c.Control.Server.Engine)
-	if e.Known() && e.Scores.Path == "" {
-		b.d.warnf(o.rng, sumUnread, "%s does not report how likely a given text is (%s). answer_nll is not applicable, and odd_answers uses only the form of the answers.", e.Title, e.Without["Scores"])
-	}
-	for _, w := range work {
-		if w.API != plan.Completions && e.Dialect.Tokenizer == engine.SGLangTokenizer {
-			b.d.warnf(o.rng, sumUnread, "%s does not turn the messages of a chat into tokens, so it cannot report how likely an answer to workload.%s is. answer_nll is not applicable to a chat, and odd_answers uses only the form of the answers.", e.Title, w.Address())
-			break
-		}
+	if why := c.Unread(work); why != "" {
+		b.d.warnf(o.rng, sumUnread, "%s. answer_nll is not applicable, and odd_answers uses only the form of the answers.", why)
 	}
 }
 
