@@ -68,7 +68,7 @@ func (a *Answer) Quote() string {
 	case a.Control != nil:
 		said += fmt.Sprintf("; the control: %q", short(*a.Control))
 	}
-	return "for example " + a.Where() + ": " + said
+	return exampleOf + a.Where() + ": " + said
 }
 
 func short(s string) string { return middleOut(s, 60, 60) }
@@ -193,6 +193,14 @@ func (b *builder) lost(list []compare.Lost) (out []Answer) {
 	}
 	return out
 }
+
+// quotes says whether a verdict's first note shows a bad answer.
+func (d *Document) quotes(v *Verdict) bool {
+	return len(v.Notes) > 0 && strings.HasPrefix(v.Notes[0], exampleOf)
+}
+
+// exampleOf is what a quoted answer begins with.
+const exampleOf = "for example "
 
 // quote is a bad answer for a verdict on answers that failed; "" if there is none.
 func (d *Document) quote(v *assert.Verdict) string {

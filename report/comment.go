@@ -200,13 +200,14 @@ func (c *Comparison) ranked() []*Change {
 }
 
 // unmet is what failed, could not be measured or is not decided, with what would
-// decide it. What a comparison failed is in the table of changes.
+// decide it. What a comparison failed is in the table of changes, but for an answer that
+// shows it.
 func (m *markdown) unmet() list {
 	l := list{noun: "row", head: problemHead}
 	for st := StatusError; st < StatusSkipped; st++ {
 		for i := range m.doc.Verdicts {
 			v := &m.doc.Verdicts[i]
-			if v.Status() == st && (v.Kind != "compare" || st != StatusFail) {
+			if v.Status() == st && (v.Kind != "compare" || st != StatusFail || m.doc.quotes(v)) {
 				l.add(func() string { return m.problem(v, st, 1) })
 			}
 		}

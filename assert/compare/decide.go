@@ -300,8 +300,22 @@ func (x *comparison) sentence() string {
 			parts = append(parts, a.words+" "+verdict.Enumerate(workloads))
 		}
 	}
+	if wrong := x.wrong(); wrong != "" {
+		parts = append([]string{"wrong answers (" + wrong + ")"}, parts...)
+	}
 	if len(parts) == 0 {
 		return ""
 	}
 	return x.Block.Name + ": " + strings.Join(parts, "; ")
+}
+
+// wrong are the changes by which the answers that the control reads fail; "": none.
+func (x *comparison) wrong() string {
+	var out []string
+	for i := range x.out.Changes {
+		if c := &x.out.Changes[i]; c.OfAnswers && c.Outcome == verdict.Fail && c.Severity != verdict.SeverityWarn && c.Change.OK {
+			out = append(out, c.Name()+" "+c.percent(c.Change.V))
+		}
+	}
+	return strings.Join(out, ", ")
 }

@@ -22,11 +22,18 @@ func (x *comparison) oddest(r *metric.PairedAnswers) {
 	var out []Lost
 	add := func(o Oddity, name, why string) {
 		p := &r.Pairs[o.Pair]
+		names := []string{name}
+		for metric, bad := range map[string]bool{"empty": p.Candidate.Empty, "repetition": p.Candidate.Repeats, "invalid_text": p.Candidate.Invalid} {
+			if bad {
+				names = append(names, metric)
+			}
+		}
+		slices.Sort(names[1:])
 		side := func(a *metric.PairedAnswer) *metric.Sample {
 			return &metric.Sample{Server: x.out.Candidate, Workload: p.Workload, Level: p.Level, Order: p.Order, Said: &metric.Said{Text: a.Text}}
 		}
 		if p.Control.Text != "" || p.Candidate.Text != "" { // else neither was kept
-			out = append(out, Lost{Metrics: []string{name}, Why: why + o.less(), Control: side(p.Control), Candidate: side(p.Candidate)})
+			out = append(out, Lost{Metrics: names, Why: why + o.less(), Control: side(p.Control), Candidate: side(p.Candidate)})
 		}
 	}
 	odd, _, _ := Oddities(r)

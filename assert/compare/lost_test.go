@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/tokgate/tokgate/assert/verdict"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
 )
@@ -89,6 +90,22 @@ func TestOddest(t *testing.T) {
 		}
 		if len(x.out.Lost) != tt.n || !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %d, %q", tt.name, len(x.out.Lost), got)
+		}
+	}
+}
+
+// A failure of the answers that the control reads comes first in the sentence.
+func TestWrongAnswersComeFirst(t *testing.T) {
+	odd := Change{OfAnswers: true, Points: true, Metric: metric.MustLookup("odd_answers"), Change: metric.Some(5), Outcome: verdict.Fail}
+	fine := odd
+	fine.Outcome = verdict.Pass
+	for _, tt := range []struct {
+		change Change
+		want   string
+	}{{odd, "up: wrong answers (odd_answers +5); cannot tell for chat"}, {fine, "up: cannot tell for chat"}} {
+		x := comparison{Input: Input{Block: &plan.Compare{Name: "up"}}, out: &Comparison{Changes: []Change{tt.change}, Decisions: []Decision{{"chat", "8", AnswerUnknown, ""}}}}
+		if got := x.sentence(); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
 		}
 	}
 }
