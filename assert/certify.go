@@ -331,7 +331,7 @@ func moreRounds(kind metric.LoadKind, rounds int) string {
 	return fmt.Sprintf("%s (where requests is set, %d for each in flight)", seeds(rounds), rounds)
 }
 
-// seeds is how a plan names so many seeds: range gives 1024 at most.
+// seeds is how a plan writes so many seeds; range gives 1024 at most.
 func seeds(n int) string {
 	const most = 1024
 	if n > 4*most {

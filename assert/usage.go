@@ -13,9 +13,9 @@ import (
 // rests on it, and a gateway, a stop-string filter or a broken detokenizer may
 // count what it never sent.
 const (
-	// leastText is how many bytes of text a token has at least, by the median of
-	// answers. A token of text has one or more; those that have none, such as an
-	// end of sequence that is passed over, are few unless the text is missing.
+	// leastText is the smallest number of bytes of text a token, by the median of answers. A token
+	// of text has one or more bytes. Few tokens have none, such as an end of sequence, unless the
+	// text is missing.
 	leastText = 0.5
 	// spareChunks of an answer may come beyond its tokens, and a tenth of them:
 	// parsers of reasoning and tool calls split a token now and then.

@@ -70,7 +70,7 @@ type results struct {
 	} `json:"verdicts"`
 }
 
-// counts are the numbers of a case that are no metrics.
+// counts are the numbers of a case that are not metrics.
 type counts map[string]float64
 
 // figure is one metric of a case.

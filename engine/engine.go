@@ -26,8 +26,8 @@ type Engine struct {
 	Flags   Flags
 	Pages   Pages
 	Dialect Dialect
-	// Series are the series read of its page of metrics. Of several that lead
-	// to the same name of ours, a page's first in this order counts.
+	// Series are the series that are read from the engine's page of metrics. If several lead to the
+	// same name of ours, the first one in this order that a page has counts.
 	Series []Series
 	// Log are the lines of its log that say something of the server. A later
 	// line of the log takes the place of an earlier one.

@@ -26,7 +26,7 @@ type side struct {
 	// fingerprints are those of the first start on either set of GPUs.
 	fingerprints [2]metric.Fingerprint
 
-	// What it answered beside its measured requests, in the rounds before asked.
+	// These are the answers beside its measured requests, in the rounds before asked.
 	heard     []*response
 	asked     int
 	unscored  string // why it does not say how likely a text is; ""

@@ -131,8 +131,8 @@ func (t *turns) extend(planned int) {
 	}
 }
 
-// planned is over how many looks the error of the comparisons is split: one, or
-// a second at twice the rounds where an inconclusive one is to be extended.
+// planned is the number of looks that share the error of the comparisons: one, or two if an
+// inconclusive comparison is extended to twice the rounds.
 func (t *turns) planned() int {
 	if t.JudgeComparison == nil || t.Plan.Gate.MeasureOnly {
 		return 1

@@ -278,8 +278,8 @@ var OfPairs = []Def{
 		NoValue: "one of the two does not tell how likely a given text is"},
 }
 
-// Untimed reports whether the metric is of what an answer says, whenever that came: no
-// lateness of the generator changes it.
+// Untimed reports whether the metric depends only on what an answer says and not on when it came,
+// so that no lateness of the generator changes it.
 func (d Def) Untimed() bool {
 	return d.OfAnswers || d.Name == "answer_tokens" || d.Name == "tokens_per_chunk"
 }

@@ -25,7 +25,7 @@ type Passage struct {
 	Spread float64
 }
 
-// Passages are the windows of an open loop, in order; none of another level.
+// Passages are the windows of an open loop, in order; no other level has any.
 func (l *Level) Passages() []Passage {
 	if l.Kind != OpenLoop || l.Stage != nil {
 		return nil

@@ -156,8 +156,8 @@ type Level struct {
 	// Voided are rounds that the generator's machine disturbed and that were
 	// measured again, in order: kept, and part of no value.
 	Voided []*Round `json:"voided,omitempty"`
-	// Shed is how many of its rounds were left out, the last ones, because the
-	// budget was short; never so many that fewer than LeastRounds are left.
+	// Shed is how many of the last rounds were left out because the budget was short. At least
+	// LeastRounds remain.
 	Shed int `json:"shed,omitempty"`
 	// Skipped says why the level was not run at all; "" when it was.
 	Skipped string `json:"skipped,omitempty"`

@@ -54,7 +54,7 @@ type Compare struct {
 	Range     hcl.Range
 }
 
-// Reading says what the answers block of a comparison asks for.
+// Reading is what the answers block of a comparison asks for.
 type Reading struct {
 	Prompts   int `plan:"prompts"`    // that both answer, of the compared workloads, dealt over the rounds
 	MaxTokens int `plan:"max_tokens"` // of an answer

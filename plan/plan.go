@@ -41,7 +41,7 @@ type Plan struct {
 	Secrets []string
 }
 
-// Default is one value that the plan did not set.
+// Default is a setting that the plan left out, with the value that was filled in.
 type Default struct {
 	Path  string // "workload.general_chatbot.load.stagger"
 	Value string // as it would be written

@@ -58,9 +58,9 @@ func WriteFile(path string, data []byte) (err error) {
 	return nil
 }
 
-// OpenIn opens the regular file name in the folder dir, with the flags of
-// os.OpenFile. A link, a pipe or a device of that name is an error: a folder may
-// come from a repository, and what it links to is not ours to change.
+// OpenIn opens the regular file name in the folder dir, with the flags of os.OpenFile. It is an
+// error if the name is a link, a pipe or a device: a folder may come from a repository, and a link
+// in it may point to files that are not ours.
 func OpenIn(dir, name string, flag int) (*disk.File, error) {
 	root, err := disk.OpenRoot(dir)
 	if err != nil {

@@ -214,8 +214,8 @@ func (b *builder) summary(def metric.Def, l *metric.Level, samples []*metric.Sam
 		s.Why, d.Values = why, nil
 	}
 	stat := func(kind metric.StatKind, p float64) Number {
-		// Where no request has the metric at all there is nothing to rank:
-		// a column of infinities would look like a measurement.
+		// If no request has the metric at all there is nothing to rank: a column of infinities
+		// would look like a measurement.
 		if len(d.Values) == 0 {
 			return Number{}
 		}

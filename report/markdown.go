@@ -87,7 +87,7 @@ type markdown struct {
 	size int // bytes that the parts share
 }
 
-// share is a part's bytes of size, of those it has of MarkdownBytes.
+// share is the number of bytes that a part of the given size gets of MarkdownBytes.
 func (m *markdown) share(bytes int) int { return bytes * m.size / MarkdownBytes }
 
 // section collects rows up to a budget of bytes and counts what did not fit.

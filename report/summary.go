@@ -44,7 +44,7 @@ func TerminalSummary(w io.Writer, d *Document, width int, color bool) error {
 	return t.w.Flush()
 }
 
-// mostRepeated of what did not pass are said again at the end.
+// mostRepeated is how many of the checks that did not pass are repeated at the end.
 const mostRepeated = 12
 
 // repeat says in a line each what did not pass.

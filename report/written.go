@@ -46,7 +46,7 @@ func writtenKeys(files map[string]*hcl.File) map[string][]string {
 	return out
 }
 
-// mostHops bounds how many locals lead to a map.
+// mostHops bounds the number of locals that are followed to a map.
 const mostHops = 20
 
 // keys are those of a map or a set of strings that the source writes out: itself, as a

@@ -90,7 +90,7 @@ const (
 	NotStream               // an answer, but no event stream
 )
 
-// Listener hears one answer, in order. It may call nothing of the Virtual.
+// Listener receives one answer, in order. It must not call the Virtual.
 type Listener interface {
 	Headers(at time.Duration, status int)
 	// Chunk gets what is valid during the call only.
@@ -141,7 +141,7 @@ func NewVirtual(o Options, at time.Duration) (*Virtual, error) {
 // Model is the id served.
 func (v *Virtual) Model() string { return v.model }
 
-// Alive is false once a fault had the server die.
+// Alive is false after a fault has made the server die.
 func (v *Virtual) Alive() bool { return !v.dead }
 
 // KeepMetrics has the server keep what its page of metrics shows. Call it

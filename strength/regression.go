@@ -119,9 +119,8 @@ func (r Regression) words() string {
 	return r.String()
 }
 
-// Changes reports whether a regression is planted in the server: in all but those
-// that only serve as controls of comparisons, whose address is not shared by
-// a candidate.
+// Changes reports whether a regression is planted in the server: in all, except servers that only
+// serve as controls of comparisons and share their address with no candidate.
 func Changes(p *plan.Plan, address string) bool {
 	control := false
 	for _, c := range p.Compares {

@@ -18,7 +18,7 @@ type Row struct {
 	Prompt   string
 	// MaxTokens is how long the answer is to get; 0: as the workload says.
 	MaxTokens int
-	// Tools and ResponseFormat are sent as they are; nil: not at all.
+	// Tools and ResponseFormat are sent as they are; nil: not sent.
 	Tools, ResponseFormat json.RawMessage
 	// Answer is what the answer is compared with, as JSON; nil: the row has none. It
 	// is not sent.

@@ -266,7 +266,7 @@ func goodOnes(l *metric.Level, good func(*metric.Sample) bool, alpha float64) (k
 	return n * float64(all-bad) / float64(max(all, 1)), n
 }
 
-// unstreamed says why a side tells nothing of a metric of its streams; "" where both do.
+// unstreamed explains why a side has no value of a metric of its streams; "" if both have.
 func (m matched) unstreamed(c *Change) string {
 	if !sample.Streamed(c.Metric, m.workload) {
 		return ""

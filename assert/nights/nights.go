@@ -35,7 +35,7 @@ type Options struct {
 	// Ignore is the smallest change that is reported, as a share (0.01: one percent); for metrics
 	// that are shares, as a difference. 0: every change beyond chance.
 	Ignore float64
-	// Run must be the last night; "": whichever is.
+	// Run is the run that must be the last night; "" for any.
 	Run string
 	// Now is what no night may have started after, but for an hour in which
 	// clocks may differ; zero: not checked. The last night is the latest, and one

@@ -58,7 +58,7 @@ func (a *Answer) Keep(n int) { a.keep, a.kept.on = n, true }
 // Said is what was kept of the answer.
 func (a *Answer) Said() Said { return a.kept.said() }
 
-// reply is the content of an answer, as far as it is kept.
+// reply is the part of an answer's content that is kept.
 type reply struct {
 	most int // bytes; 0: none
 	text []byte

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// gatewaysLooked is how many answers are looked at: a gateway names itself in each of them.
+// gatewaysLooked is how many answers are searched for a gateway's name, which stands in each of
+// them.
 const gatewaysLooked = 16
 
 // Gateway is what stands before the server by the headers of its answers, such as "litellm 1.106.2, before

@@ -80,8 +80,8 @@ func (s *scanner) next(last byte) (more bool, err error) {
 	return false, errJSON
 }
 
-// key reads a member's name and its colon. The bytes are raw when the name
-// has no escape, else unescaped.
+// key reads the name of a member and its colon. The bytes are raw if the name has no escape, else
+// unescaped.
 func (s *scanner) key() ([]byte, error) {
 	raw, escaped, err := s.string()
 	if err != nil {
@@ -143,7 +143,7 @@ func (s *scanner) stringOr() (raw []byte, err error) {
 	return raw, err
 }
 
-// string reads a string and returns its raw inside.
+// string reads a string and returns the raw bytes between its quotes.
 func (s *scanner) string() (raw []byte, escaped bool, err error) {
 	if s.peek() != '"' {
 		return nil, false, errJSON

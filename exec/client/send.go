@@ -416,7 +416,7 @@ func (rd *reader) notStream() error {
 	return &Error{Kind: metric.FailProtocol, Message: "the answer is not an event stream: " + string(junk)}
 }
 
-// broken is why a body could not be read to its end.
+// broken is the reason why a body could not be read to its end.
 func (c *call) broken(err error) error {
 	if e := c.stopped(); e != nil {
 		return e

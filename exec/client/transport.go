@@ -126,8 +126,8 @@ type CallPart struct {
 // whether or not their text was sent.
 type Usage struct{ Input, Output, Cached, Reasoning int }
 
-// Stream hears what happens to one request, in order, from one goroutine at
-// a time. Times are the transport's Now, taken when the bytes arrived.
+// Stream receives the events of one request, in order, from one goroutine at a time. Times are the
+// transport's Now, taken when the bytes arrived.
 type Stream interface {
 	Sent(at time.Duration)                // the first byte was written
 	Headers(at time.Duration, status int) // the answer's head was read

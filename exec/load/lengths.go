@@ -23,7 +23,7 @@ type Lengths struct {
 	Round    int
 }
 
-// Range is the shortest and the longest answer, in whole tokens, at least 1.
+// Range returns the length of the shortest and the longest answer, in whole tokens, at least 1.
 func (l Lengths) Range() (low, high int) {
 	// The small numbers absorb 0.1·10 landing beside a whole number.
 	low = int(math.Ceil(float64(l.Mean)*(1-l.Jitter) - 1e-9))

@@ -26,7 +26,7 @@ const (
 	deepest = 2
 )
 
-// deep is what is known of a level's deep probe.
+// deep is the result so far of a level's deep probe.
 type deep struct {
 	set, have int
 }

@@ -130,7 +130,7 @@ func (s *Rates) Stop(reason string) {
 	}
 }
 
-// want is what to measure next, or why nothing is.
+// want returns what to measure next, or why there is nothing to measure.
 func (s *Rates) want() (p Probe, why string) {
 	estimate, ok := s.estimate()
 	if !ok || s.short == 0 {

@@ -76,8 +76,8 @@ type Options struct {
 	// ascending, planned in advance: the error probability is split over all
 	// of them, whether held or not. nil: Doubling(200, 800).
 	Looks func(n int) []int
-	// First is how many of the looks a first visit may hold; the others are
-	// for extension. 0: all but the last.
+	// First is how many of the looks a first visit may use; the others are for extension. 0: all
+	// but the last.
 	First int
 	// Deep returns the looks of a deep probe of level n, ascending, all of more
 	// requests than Looks; none: the level has none. nil: no level has.

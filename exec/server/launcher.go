@@ -31,8 +31,8 @@ type Options struct {
 	// Reap has what killed runs left behind be removed also where it is not proven
 	// that they are dead: containers without a note.
 	Reap bool
-	// Grace is how long a server may take to end itself; it is asked again
-	// while one is waited for. nil: the constant.
+	// Grace is how long a server may take to end itself. It is called again while the launcher
+	// waits for a server. nil: the constant.
 	Grace func() time.Duration
 	Network
 }

@@ -18,7 +18,7 @@ type Watch struct {
 	NoServer, NoGPU string
 }
 
-// patience is how long one reading may take.
+// patience is the time limit of one reading.
 const patience = 5 * time.Second
 
 // mostReadings bounds what is kept of one source in a round: beyond it every

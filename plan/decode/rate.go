@@ -12,7 +12,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// ofRates are the attributes of a load block that only a rate has.
+// ofRates are the attributes that only a load block with a rate has.
 var ofRates = []string{"arrivals", "burstiness", "max_in_flight"}
 
 // notOfRates are those that it has not.

@@ -42,7 +42,7 @@ func wait(ttft string) []Bound {
 	}
 }
 
-// UseCases are those to choose from, the shortest first.
+// UseCases are the use cases to choose from, the shortest first.
 var UseCases = []UseCase{
 	{"chatbot", "short questions and answers: 1K in, 256 out", 1 << 10, 256, []int{1, 4}, 100, wait("3s")},
 	{"code_completion", "one line while somebody types: 1K in, 128 out", 1 << 10, 128, []int{1, 4}, 100,
@@ -86,7 +86,7 @@ type Answers struct {
 	UseCases []string
 	// Longest is the context that the server takes, in tokens; 0: unknown.
 	Longest int
-	// Rates are those at which requests arrive, "4 req/s"; nil: the use cases' numbers
+	// Rates are the rates at which requests arrive, such as "4 req/s"; nil: the use cases' numbers
 	// in flight.
 	Rates []string
 	// Upgrade adds the comparison with the base branch. Not of a URL, behind

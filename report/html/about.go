@@ -294,8 +294,8 @@ func source(runs []run) (section, bool) {
 	return s, true
 }
 
-// gathered adds a verdict to those of a line. What passed or was skipped at
-// several levels is one entry.
+// gathered adds a verdict to the verdicts of a line. If it passed or was skipped at several levels,
+// these are one entry.
 func gathered(list []checkView, c checkView, level string) []checkView {
 	level = line(level)
 	if c.Class != "pass" && c.Class != "none" {

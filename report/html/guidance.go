@@ -212,7 +212,7 @@ func amountOf(c *report.Capacity, n int) string {
 	return inFlight(&report.Case{Kind: c.Over, N: n, Rate: c.Load(n)})
 }
 
-// rateSentence is the same of a search for a rate.
+// rateSentence is the sentence for a search for a rate.
 func rateSentence(c *report.Capacity) string {
 	var s string
 	switch {

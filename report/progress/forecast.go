@@ -106,8 +106,8 @@ func (p *Part) skip() {
 	}
 }
 
-// seen is how long the part took so many times; one under way counts where its pace
-// tells its end.
+// seen is how long the part took in each of the repetitions so far. One that is under way counts if
+// its pace shows when it will end.
 func (p *Part) seen(now time.Duration) (took time.Duration, times int) {
 	if p.going && p.rest > 0 {
 		return p.spent + now - p.since + p.rest, p.done + 1
