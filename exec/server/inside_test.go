@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tokgate/tokgate/engine"
@@ -25,10 +26,14 @@ import (
 // as enough says so.
 func watched(t *testing.T, s *plan.Server, url string, headers map[string]string, enough func(*telemetry.Session, time.Duration) bool) (*telemetry.Session, time.Duration) {
 	t.Helper()
-	c := clock.NewReal()
-	l := New(Options{Clock: c})
+	return watchedBy(t, New(Options{Clock: clock.NewReal()}), s, url, headers, enough)
+}
+
+func watchedBy(t *testing.T, l *Launcher, s *plan.Server, url string, headers map[string]string, enough func(*telemetry.Session, time.Duration) bool) (*telemetry.Session, time.Duration) {
+	t.Helper()
+	c := l.Clock
 	r := &reached{Launcher: l, server: s, url: url}
-	r.config.BaseURL, r.config.Now, r.config.APIKey, r.config.Headers = url, c.Now, "sk-verysecret", headers
+	r.config.BaseURL, r.config.Now, r.config.APIKey, r.config.Headers, r.config.Dial = url, c.Now, "sk-verysecret", headers, l.Dial
 	r.config.Engine = engine.Of(s.Engine)
 	w, leave := r.inside("tokgate-sim")
 	defer leave()
@@ -102,15 +107,17 @@ func TestInsideOfServersThatDoNotTell(t *testing.T) {
 		}, []string{"longer than 8388608 bytes"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			front := httptest.NewServer(tt.answer)
-			defer front.Close()
-			session, now := watched(t, plain(tt.engine), front.URL, nil, reads(1))
-			got := session.Over(0, now)
-			for _, want := range tt.want {
-				if why := got.Missing["queue_wait"]; !strings.Contains(why, want) {
-					t.Errorf("missing because %q, want %q in it", why, want)
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, sim.Options{})
+				w.instead = tt.answer
+				session, now := watchedBy(t, w.Launcher, plain(tt.engine), "http://server.test", nil, reads(1))
+				got := session.Over(0, now)
+				for _, want := range tt.want {
+					if why := got.Missing["queue_wait"]; !strings.Contains(why, want) {
+						t.Errorf("missing because %q, want %q in it", why, want)
+					}
 				}
-			}
+			})
 		})
 	}
 }
