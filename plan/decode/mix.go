@@ -3,6 +3,7 @@ package decode
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -47,7 +48,7 @@ func (d *decoder) readMix(b *body, w *plan.Workload) {
 
 // readPart reads the share of a part, or the type of the rows that are its own.
 func (m *mixture) readPart(b *body, name string, v cty.Value) (part portion, ok bool) {
-	if v.Type() == cty.String && !v.IsNull() && v.AsString() != "" && !strings.HasSuffix(v.AsString(), "%") {
+	if v.Type() == cty.String && !v.IsNull() && isType(v.AsString()) {
 		return portion{name: name, of: v.AsString()}, true
 	}
 	share, ok := b.asFraction(m.rng, "mix."+name, v)
@@ -57,6 +58,12 @@ func (m *mixture) readPart(b *body, name string, v cty.Value) (part portion, ok 
 		return part, false
 	}
 	return part, ok
+}
+
+// isType says whether a text is no share, not even one that lacks its "%".
+func isType(s string) bool {
+	_, err := strconv.ParseFloat(s, 64)
+	return s != "" && err != nil && !strings.HasSuffix(s, "%")
 }
 
 // refuseOwn refuses what the parts have.

@@ -99,6 +99,13 @@ workload "talking" {
   }
 }
 
+workload "percent" {
+  mix = { chat = "70", long = "30%" } # ERROR: Wrong type
+  load {
+    concurrency = 8
+  }
+}
+
 workload "text" {
   mix = "70% chat" # ERROR: Wrong type
   load {
