@@ -38,7 +38,7 @@ func shipped(t *testing.T) []string {
 }
 
 // shippedEnviron tells plans of a server or a model that need to be told.
-var shippedEnviron = []string{"TOKGATE_VAR_model=any.gguf", "TOKGATE_VAR_in_flight=8", "TOKGATE_VAR_requests=200", "TOKGATE_VAR_url=http://127.0.0.1:8000"}
+var shippedEnviron = []string{"TOKGATE_VAR_model=any.gguf", "TOKGATE_VAR_in_flight=8", "TOKGATE_VAR_requests=200", "TOKGATE_VAR_url=http://127.0.0.1:8000", "TOKGATE_VAR_times=../../cmd/tokgate/testdata/times.csv"}
 
 // requirement is one that a plan has, wherever it is listed.
 type requirement struct{ server, workload, name string }
