@@ -207,7 +207,7 @@ func TestContainerFails(t *testing.T) {
 		{"it takes too much memory", "die", []string{"oom"}, nil, []string{"exit status 3, killed for using more memory than it may"}},
 		{"never ready", "sleep", nil, func(s *plan.Server) { s.Ready.Timeout = 500 * time.Millisecond }, []string{"was not ready after 500ms"}},
 		{"no such image", "serve", []string{"nopull"}, nil, []string{"docker pull registry.example.com/engine:v1: Pulling from engine; Error response from daemon: manifest unknown"}},
-		{"it may not be pulled", "serve", nil, func(s *plan.Server) { s.Container.Pull = plan.PullNever }, []string{`is not there, and pull = "never"`}},
+		{"it may not be pulled", "serve", nil, func(s *plan.Server) { s.Container.Pull = plan.PullNever }, []string{`is not on this machine, and pull = "never"`}},
 		{"no GPUs in containers", "serve", []string{"nocreate"}, nil, []string{"docker create: Error response from daemon: could not select device driver"}},
 		{"no such runtime", "serve", nil, func(s *plan.Server) { s.Container.Runtime = "podman" }, []string{"podman is not on the PATH"}},
 		{"a secret would steer docker", "serve", nil, func(s *plan.Server) { s.Container.Env["DOCKER_HOST"] = "x-sk-verysecret" }, []string{"env DOCKER_HOST holds a secret"}},
@@ -271,7 +271,7 @@ func TestContainerIsRestarted(t *testing.T) {
 	}
 	defer target.Close()
 	d.put(t, "since", "20:07")
-	if err := target.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "started again under the load") {
+	if err := target.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "restarted under the load") {
 		t.Errorf("a restarted container gave %v", err)
 	}
 }

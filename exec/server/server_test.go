@@ -195,7 +195,7 @@ func TestEndpointIsStartedAgain(t *testing.T) {
 		want   string   // in the error; "": none
 	}{
 		{"the same", []string{"100"}, ""},
-		{"another", []string{"100", "200"}, "started again under the load"},
+		{"another", []string{"100", "200"}, "restarted under the load"},
 		{"one of two", []string{"100", "200", "200", "100"}, ""},
 		{"never told", []string{""}, "but not when it was started"},
 		{"no longer told", []string{"100", ""}, "whether it was the same server at the end is not known"},

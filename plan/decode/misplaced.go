@@ -59,18 +59,20 @@ func (d *decoder) explainUnsupported(diags hcl.Diagnostics, spec *Block) {
 			diag.Detail += " " + meant
 			continue
 		}
-		// What lies inside the block itself is what was meant, where there is such.
-		var places []string
-		if spec != Schema {
-			places = whereIs(spec, spec.Name, name)
-		}
-		if len(places) == 0 {
-			places = whereIs(Schema, "", name)
-		}
-		if len(places) > 0 {
+		if places := belongs(spec, name); len(places) > 0 {
 			diag.Detail += " It belongs in " + choices(places) + "."
 		}
 	}
+}
+
+// belongs lists the blocks that may hold the name: those inside spec, else any.
+func belongs(spec *Block, name string) []string {
+	if spec != Schema {
+		if places := whereIs(spec, spec.Name, name); len(places) > 0 {
+			return places
+		}
+	}
+	return whereIs(Schema, "", name)
 }
 
 // whereIs lists the blocks that may hold an attribute or block of that name.

@@ -26,15 +26,13 @@ type Options struct {
 	Width func() int
 	// Now is the monotonic time since any origin. Required.
 	Now func() time.Duration
-	// Simulated is the virtual time of a simulated run, by which it goes in what
-	// is shown; how often is painted and how long one still has to wait go by Now.
-	// nil: the run is real.
+	// Simulated is the virtual time that a simulated run shows; nil: the run is real. Now
+	// decides when to paint, and how long one still has to wait.
 	Simulated func() time.Duration
 	// Forecast is what the run is made of; without parts nothing is known.
 	Forecast Forecast
-	// Fold returns the lines that fold the phases of a run in a log. It is called with the title of
-	// the phase that begins, and with "" after the last one. It is used for plain output only; nil
-	// if the log does not fold.
+	// Fold returns the lines that fold the phases of a run in a plain log, given the title of the
+	// phase that begins, or "" after the last one. nil if the log does not fold.
 	Fold func(title string) string
 }
 
