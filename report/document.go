@@ -259,6 +259,23 @@ type Series struct {
 	Values []float64 `json:"values"`
 }
 
+// Rows is what was sent of a data set at a level.
+type Rows struct {
+	Sent int `json:"sent"` // different rows
+	// Again is how many requests had prompts that were sent before, at this level or another
+	// one, or that another row has too.
+	Again  int     `json:"again"`
+	Prompt Lengths `json:"prompt"` // of completed requests, in tokens as the server counted
+	Answer Lengths `json:"answer"`
+}
+
+// Lengths are how requests are distributed by a number of tokens.
+type Lengths struct {
+	P5  int `json:"p5"`
+	P50 int `json:"p50"`
+	P95 int `json:"p95"`
+}
+
 // Turn is what was measured of the same turns of all conversations of a level.
 type Turn struct {
 	From     int    `json:"from"` // 1-based

@@ -8,23 +8,6 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Rows is what was sent of a data set at a level.
-type Rows struct {
-	Sent int `json:"sent"` // different rows
-	// Again is how many requests had prompts that were sent before, at this level or another
-	// one, or that another row has too.
-	Again  int     `json:"again"`
-	Prompt Lengths `json:"prompt"` // of completed requests, in tokens as the server counted
-	Answer Lengths `json:"answer"`
-}
-
-// Lengths are how requests are distributed by a number of tokens.
-type Lengths struct {
-	P5  int `json:"p5"`
-	P50 int `json:"p50"`
-	P95 int `json:"p95"`
-}
-
 // rowsOf is what was sent of a data set; nil: nothing was.
 func rowsOf(samples []*metric.Sample) *Rows {
 	var out Rows

@@ -15,7 +15,7 @@ import (
 // the engine that the server stands in for: SGLang's, or vLLM's. Times are the
 // model's: when a step ended, not when its bytes were written.
 type metrics struct {
-	engine                         string
+	like                           string
 	ttft, itl, tpot, e2e           *histogram
 	queue, prefill, decode, inside *histogram
 	finished                       map[string]int // by finish reason
@@ -29,10 +29,10 @@ var (
 	requestBounds = []float64{0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680}
 )
 
-func newMetrics(engine string) *metrics {
+func newMetrics(like string) *metrics {
 	return &metrics{
-		engine: engine,
-		ttft:   newHistogram(firstBounds), itl: newHistogram(tokenBounds), tpot: newHistogram(tokenBounds),
+		like: like,
+		ttft: newHistogram(firstBounds), itl: newHistogram(tokenBounds), tpot: newHistogram(tokenBounds),
 		e2e: newHistogram(requestBounds), queue: newHistogram(requestBounds), prefill: newHistogram(requestBounds),
 		decode: newHistogram(requestBounds), inside: newHistogram(requestBounds),
 		finished: make(map[string]int),
@@ -78,7 +78,7 @@ func named(of, ours string) string {
 // page is the Prometheus text of everything.
 func (m *metrics) page(model string, s State) []byte {
 	p := page{text: make([]byte, 0, 1<<15), labels: fmt.Sprintf(`engine="0",model_name="%s"`, labelEscapes.Replace(model))}
-	if m.engine == sglang {
+	if m.like == sglang {
 		m.sglang(&p, s)
 	} else {
 		m.vllm(&p, s)
