@@ -406,6 +406,13 @@ func (a *answering) pairs(c *plan.Compare) *metric.PairedAnswers {
 				q.again = true
 				pair.Again = ofControl[q].by(control)
 				pair.Hold()
+				if withheld(at.workload) {
+					for _, x := range []*metric.PairedAnswer{pair.Control, pair.Candidate, pair.Again} {
+						if x != nil {
+							x.Text = ""
+						}
+					}
+				}
 				if pair.Control != nil || pair.Candidate != nil {
 					out.Pairs = append(out.Pairs, pair)
 				}
@@ -413,6 +420,14 @@ func (a *answering) pairs(c *plan.Compare) *metric.PairedAnswers {
 		}
 	}
 	return out
+}
+
+// withheld says whether a workload keeps no text of its answers, or a part of its mix
+// does not.
+func withheld(w *plan.Workload) bool {
+	return slices.ContainsFunc(w.Whole(), func(w *plan.Workload) bool {
+		return w.Answers.Store == plan.StoreHash || w.Answers.Store == plan.StoreNone
+	})
 }
 
 // answered is what a side answered, by question.

@@ -194,6 +194,22 @@ func TestAnsweringUnread(t *testing.T) {
 	}
 }
 
+// TestAnsweringWithholds: where a workload keeps hashes alone, no text of its pairs is
+// recorded either, and how far they agree is.
+func TestAnsweringWithholds(t *testing.T) {
+	for store, kept := range map[plan.Store]bool{"": true, plan.StoreText: true, plan.StoreHash: false, plan.StoreNone: false} {
+		d := newDuel(5, plan.RestartLeg, "a", "b")
+		d.Compares[0].Answers = &plan.Reading{Prompts: 10, MaxTokens: 2}
+		d.Servers[0].Engine, d.Servers[1].Engine = "llama.cpp", "llama.cpp"
+		d.Workloads[0].Answers.Store = store
+		for _, p := range d.run(t, nil).Comparisons[0].Answers.Pairs {
+			if (p.Control.Text != "") != kept || (p.Candidate.Text != "") != kept || p.Candidate.Agrees == 0 {
+				t.Fatalf("store %q: %+v, %+v", store, p.Control, p.Candidate)
+			}
+		}
+	}
+}
+
 // TestAnsweringSheds: the prompts of rounds for which the budget leaves no time are not
 // missed.
 func TestAnsweringSheds(t *testing.T) {
