@@ -44,6 +44,16 @@ func (d *Display) AnswersDone(server string, reading bool, done, due int) {
 	d.say(fmt.Sprintf("%s: %d in %s", a.title(), due, text.Clock((d.time() - a.since).Seconds())))
 }
 
+// sayAnswers writes a plain line of answers that have been under way for long.
+func (d *Display) sayAnswers(now time.Duration) {
+	for _, a := range d.answers {
+		if now-a.lastLine >= lineEvery {
+			a.lastLine = now
+			d.say(fmt.Sprintf("%s: %d of %d", a.title(), a.done, a.due))
+		}
+	}
+}
+
 // reading is the line of answers that are under way.
 func (d *Display) reading(a *answers, width int) line {
 	counts := fmt.Sprintf("%d/%d  %s", a.done, a.due, a.title())

@@ -153,12 +153,7 @@ func (d *Display) tick() {
 			d.say(l.title() + ": " + strings.Join(d.facts(l), ", "))
 		}
 	}
-	for _, a := range d.answers {
-		if now-a.lastLine >= lineEvery {
-			a.lastLine = now
-			d.say(fmt.Sprintf("%s: %d of %d", a.title(), a.done, a.due))
-		}
-	}
+	d.sayAnswers(now)
 }
 
 // Close removes the block and gives the cursor back. It is safe to call more
