@@ -194,11 +194,6 @@ func (b *builder) lost(list []compare.Lost) (out []Answer) {
 	return out
 }
 
-// quotes says whether a verdict's first note shows a bad answer.
-func (d *Document) quotes(v *Verdict) bool {
-	return len(v.Notes) > 0 && strings.HasPrefix(v.Notes[0], exampleOf)
-}
-
 // exampleOf is what a quoted answer begins with.
 const exampleOf = "for example "
 

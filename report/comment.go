@@ -207,10 +207,15 @@ func (m *markdown) unmet() list {
 	for st := StatusError; st < StatusSkipped; st++ {
 		for i := range m.doc.Verdicts {
 			v := &m.doc.Verdicts[i]
-			if v.Status() == st && (v.Kind != "compare" || st != StatusFail || m.doc.quotes(v)) {
+			if v.Status() == st && (v.Kind != "compare" || st != StatusFail || quotes(v)) {
 				l.add(func() string { return m.problem(v, st, 1) })
 			}
 		}
 	}
 	return l
+}
+
+// quotes says whether a verdict's first note shows a bad answer.
+func quotes(v *Verdict) bool {
+	return len(v.Notes) > 0 && strings.HasPrefix(v.Notes[0], exampleOf)
 }
