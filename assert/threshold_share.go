@@ -286,24 +286,11 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 		noValue(v, t, t.Metric.NoValue)
 		return
 	}
-	most, least, above, known := largest(s.level, s.alpha)
-	half := stat.NormalQuantile(1-s.alpha) * g.Error
-	low, high := g.Share-half, g.Share+half
-	// Above the largest rate a backlog stays where by chance fewer requests arrive.
-	over := known && s.level.Rate > above && answered(s.level) <= above
-	fills := known && s.level.Rate < above && float64(g.End) <= s.level.SaturationAt
-	if fills { // so many at once take their time to come together: none need be in a queue
-		low = min(low, 0)
-	}
-	if known && s.level.Rate < least {
-		// Near the largest rate a backlog wanders further than it shows about its
-		// own line: as one does that takes a random step at each arrival.
-		low = min(low, g.Share-stat.NormalQuantile(1-s.alpha)*math.Sqrt((s.scatter()+0.5)/float64(g.Arrivals)))
-	}
-	v.N, v.Value, v.Low, v.High = g.Arrivals, metric.Some(g.Share), metric.Some(low), metric.Some(high)
+	x := s.bounded(g)
+	v.N, v.Value, v.Low, v.High = g.Arrivals, metric.Some(g.Share), metric.Some(x.low), metric.Some(x.high)
 	v.Message = fmt.Sprintf("%s of %s: %s", compared(t, v.Value), verdict.Count(g.Arrivals, "requests"), s.bounds(v, metric.Ratio))
-	if known {
-		v.Message += fmt.Sprintf("; saturated, the server answers %s, at least %s", metric.Format(metric.PerSecond, most), metric.Format(metric.PerSecond, least))
+	if x.known {
+		v.Message += fmt.Sprintf("; saturated, the server answers %s, at least %s", metric.Format(metric.PerSecond, x.most), metric.Format(metric.PerSecond, x.least))
 	}
 	switch {
 	case s.level.Cut == metric.CutStalled:
@@ -311,32 +298,65 @@ func (s *subject) sustained(v *Verdict, t *plan.Threshold) {
 		v.Message = "not sustained: the server stopped answering; " + v.Message
 	case s.policy.Decide == plan.Estimate:
 		estimated(v, sample.Meets(g.Share, t.Op, t.Limit))
-	case sample.Meets(high, t.Op, t.Limit) && !over:
+	case sample.Meets(x.high, t.Op, t.Limit) && !x.over:
 		v.Outcome = Pass
 		v.Message = "sustained, by its backlog: " + v.Message
-	case !sample.Meets(low, t.Op, t.Limit):
+	case !sample.Meets(x.low, t.Op, t.Limit):
 		v.Outcome = Fail
 		v.Message = "not sustained, by its backlog: " + v.Message
-	case known && s.level.Rate < least && s.level.Cut == "":
+	case x.below && s.level.Cut == "":
 		v.Outcome = Pass
 		v.Message = "sustained, being below the largest rate: " + v.Message
 		if !sample.Meets(g.Share, t.Op, t.Limit) {
 			v.Value = metric.None("the backlog wandered or filled up by more, which decides nothing below the largest rate")
 		}
-	case over && !sample.Meets(g.Share, t.Op, t.Limit):
+	case x.over && !sample.Meets(g.Share, t.Op, t.Limit):
 		v.Outcome = Fail
 		v.Message = "not sustained, being above the largest rate: " + v.Message
 	default:
 		v.Outcome = Inconclusive
-		v.Notes = append(v.Notes, fmt.Sprintf("these requests could have certified a growth below %s", metric.Format(metric.Ratio, max(high, 0))))
-		if over {
+		v.Notes = append(v.Notes, fmt.Sprintf("these requests could have certified a growth below %s", metric.Format(metric.Ratio, max(x.high, 0))))
+		if x.over {
 			v.Notes[len(v.Notes)-1] = "the rate is above the largest one: by chance, fewer requests arrived"
-		} else if fills {
+		} else if x.fills {
 			v.Notes = append(v.Notes, fmt.Sprintf("%d in flight at the end need be no queue: saturated, the server answered %.0f at once", g.End, s.level.SaturationAt))
 		}
 		// What the backlog moves by does not grow with the window while it is stable.
-		v.Needs, v.More = s.more((max(g.Share, 0) + half) * float64(g.Arrivals) / t.Limit)
+		v.Needs, v.More = s.more((max(g.Share, 0) + x.half) * float64(g.Arrivals) / t.Limit)
 	}
+}
+
+// grown is how much a backlog grew, and what the saturation says of that.
+type grown struct {
+	low, high, half float64
+	most, least     float64 // the largest rate and its lower bound, where it is known
+	known           bool
+	below           bool // the rate is certainly below the largest one
+	over            bool // and certainly above it, where the server was no faster
+	fills           bool // no more are in flight than the server answers at once
+}
+
+func (s *subject) bounded(g metric.Growth) (x grown) {
+	above := 0.0
+	x.most, x.least, above, x.known = largest(s.level, s.alpha)
+	x.half = stat.NormalQuantile(1-s.alpha) * g.Error
+	x.low, x.high = g.Share-x.half, g.Share+x.half
+	if !x.known {
+		return x
+	}
+	x.below = s.level.Rate < x.least
+	// Above the largest rate a backlog stays where by chance fewer requests arrive.
+	x.over = s.level.Rate > above && answered(s.level) <= above
+	x.fills = s.level.Rate < above && float64(g.End) <= s.level.SaturationAt
+	if x.fills { // so many at once take their time to come together: none need be in a queue
+		x.low = min(x.low, 0)
+	}
+	if x.below {
+		// Near the largest rate a backlog wanders further than it shows about its
+		// own line: as one does that takes a random step at each arrival.
+		x.low = min(x.low, g.Share-stat.NormalQuantile(1-s.alpha)*math.Sqrt((s.scatter()+0.5)/float64(g.Arrivals)))
+	}
+	return x
 }
 
 // answered is how many requests a second ended over the windows of a rate.

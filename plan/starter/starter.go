@@ -186,8 +186,8 @@ func (a Answers) check() error {
 		return errors.New("--command must hold {port}, for which a free port is put in each run")
 	case a.Upgrade && a.URL != "":
 		return errors.New("--upgrade compares what two branches declare, and behind --url there is one server: use --image or --command")
-	case len(a.Rates) > 0 && (a.Upgrade || a.Measured != nil):
-		return errors.New("--rate goes with neither --upgrade nor --measure, which keep requests in flight")
+	case len(a.Rates) > 0 && a.Upgrade:
+		return errors.New("--rate cannot be combined with --upgrade, which keeps requests in flight")
 	case len(a.UseCases) == 0:
 		return errors.New("a plan needs a use case: --use-case")
 	}

@@ -83,7 +83,7 @@ func TestPlanRefuses(t *testing.T) {
 		`--use-case: there is no "chat"`:              func(a *Answers) { a.UseCases = []string{"chat"} },
 		"rag needs 4364 tokens, and the server takes": func(a *Answers) { a.Longest = 4096 },
 		"--upgrade compares":                          func(a *Answers) { a.Upgrade = true },
-		"--rate goes with neither": func(a *Answers) {
+		"--rate cannot be combined": func(a *Answers) {
 			a.URL, a.Image, a.Model, a.Upgrade, a.Rates = "", "x", "m", true, []string{"1 req/s"}
 		},
 		"needs --model":              func(a *Answers) { a.URL, a.Image = "", "x" },

@@ -10,6 +10,19 @@ import (
 
 func (l *level) title() string { return l.workload + " at " + l.name + " on " + l.server }
 
+// what is what a level that is over brought; of a saturation the largest rate.
+func (l *level) what(m *metric.Level) string {
+	n := len(m.Saturation)
+	if m.Name != metric.SaturationName || n == 0 {
+		return plural(l.done, "request")
+	}
+	mean := 0.0
+	for _, rate := range m.Saturation {
+		mean += rate / float64(n)
+	}
+	return "it answers " + metric.Format(metric.PerSecond, mean) + " at most, measured"
+}
+
 // numbers are the running statistics of the last requests.
 func (l *level) numbers() []string {
 	var out []string

@@ -392,14 +392,7 @@ func (d *Display) LevelDone(m *metric.Level) error {
 		return nil
 	}
 	part.end(d.opt.Now())
-	what := plural(l.done, "request")
-	if mean := 0.0; len(m.Saturation) > 0 {
-		for _, rate := range m.Saturation {
-			mean += rate / float64(len(m.Saturation))
-		}
-		what = "it answers " + metric.Format(metric.PerSecond, mean) + " at most, measured"
-	}
-	facts := append([]string{what + " in " + text.Clock((d.time() - l.since).Seconds())}, l.numbers()...)
+	facts := append([]string{l.what(m) + " in " + text.Clock((d.time() - l.since).Seconds())}, l.numbers()...)
 	if l.failed > 0 {
 		facts = slices.Insert(facts, 1, fmt.Sprintf("%d failed", l.failed))
 	}

@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/tokgate/tokgate/assert"
+	"github.com/tokgate/tokgate/exec"
+	"github.com/tokgate/tokgate/exec/clock"
+	"github.com/tokgate/tokgate/metric"
+	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/plan/decode"
+	"github.com/tokgate/tokgate/plan/starter"
+	"github.com/tokgate/tokgate/report/progress"
+)
+
+const (
+	// measureFor bounds how long `init --measure` loads a server.
+	measureFor = 2 * time.Minute
+	// measureWaves is the number of requests of each slot in a measured round; 1 for long ones, and
+	// if several use cases share the time.
+	measureWaves = 2
+	// leastMargin is what a threshold leaves to spare: less than half of what a
+	// server that is slower by a quarter loses.
+	leastMargin = 0.1
+)
+
+// measurable says what of the other flags --measure cannot be combined with.
+func (o initOptions) measurable() error {
+	switch w := o.answers; {
+	case !o.measure:
+	case w.URL == "" && (w.Image != "" || w.Command != ""):
+		return usageError("start the server and name it with --url", "--measure needs a running server: --url")
+	case len(w.Rates) > 0:
+		return usageError("tokgate init --help", "--measure cannot be combined with --rate")
+	}
+	return nil
+}
+
+// measured loads the server for each use case in turn, and returns thresholds of
+// what it does.
+func (a *app) measured(ctx context.Context, o initOptions) (map[string][]starter.Measured, error) {
+	dir, err := os.MkdirTemp("", "tokgate-init-")
+	if err != nil {
+		return nil, measureError(err)
+	}
+	defer os.RemoveAll(dir)
+	wall, started := clock.NewReal(), time.Now()
+	return o.measureEach(func(p *plan.Plan, budget time.Duration) (*metric.Run, error) {
+		config := exec.Config{
+			Plan: p, Budget: budget,
+			Run: metric.Run{ID: runID(started), Salt: salt(), Started: started, Tool: buildInfo().Version, Plan: p.Path, PlanHash: p.Hash},
+		}
+		a.launch(&config, wall, ctx, dir, false)
+		display, stop, err := a.progress(progress.Options{Now: wall.Now, Forecast: (*lastRun)(nil).forecast(p, nil, nil)})
+		if err != nil {
+			return nil, err
+		}
+		defer stop()
+		config.Observer = observers{display}
+		return exec.Run(ctx, config)
+	})
+}
+
+// sayMeasured says what became a threshold, and what there was no time for.
+func (a *app) sayMeasured(w starter.Answers) {
+	for _, name := range w.UseCases {
+		u, _ := starter.Named(name)
+		for _, m := range w.Measured[name] {
+			for _, b := range m.Bounds {
+				fmt.Fprintf(a.Out, "%s at %d: %s %s, %s\n", name, m.InFlight, b.Metric, b.Text, b.Why)
+			}
+		}
+		for _, n := range w.Unmeasured(u) {
+			fmt.Fprintf(a.Out, "%s at %d: there was no time to measure it; it is held to what users are promised\n", name, n)
+		}
+	}
+}
+
+// measureEach runs a plan of each use case within its share of the time.
+func (o initOptions) measureEach(run func(*plan.Plan, time.Duration) (*metric.Run, error)) (map[string][]starter.Measured, error) {
+	out := map[string][]starter.Measured{}
+	for _, name := range o.answers.UseCases {
+		u, _ := starter.Named(name)
+		p, err := o.measuring(u)
+		if err != nil {
+			return nil, err
+		}
+		r, err := run(p, measureFor/time.Duration(len(o.answers.UseCases)))
+		if err != nil {
+			return nil, measureError(err)
+		}
+		if out[name], err = thresholds(p, r, assert.Judge(p, r, assert.Options{}), u.Requests); err != nil {
+			return nil, measureError(fmt.Errorf("%s: %w", name, err), "without --measure thresholds are what users are promised")
+		}
+	}
+	return out, nil
+}
+
+// measuring is the plan by which a use case is measured: that which is to be
+// written, with few requests, of which nothing is required but that they succeed.
+func (o initOptions) measuring(u starter.UseCase) (*plan.Plan, error) {
+	waves := measureWaves
+	if u.Output >= 1024 || u.Input >= 16<<10 || len(o.answers.UseCases) > 1 {
+		waves = 1
+	}
+	var levels []starter.Measured
+	for _, n := range u.InFlight {
+		levels = append(levels, starter.Measured{InFlight: n, Bounds: []starter.Bound{
+			{Metric: "ttft", Text: "mean < 10000s"}, {Metric: "speed", Text: "mean > 0.001 tok/s"},
+		}})
+	}
+	o.answers.UseCases, o.answers.Measured = []string{u.Name}, map[string][]starter.Measured{u.Name: levels}
+	text, err := o.plan()
+	if err != nil {
+		return nil, err
+	}
+	p, _ := decode.File(decode.Options{Path: o.file, Source: text})
+	p.Gate.MeasureOnly = true
+	w := p.Workloads[0]
+	var loads []*plan.Load
+	for _, level := range w.Loads[0].Levels {
+		l := *w.Loads[0]
+		level.Requests = level.Rounds * level.N * waves
+		if level.N == 1 {
+			l.Warmup = 0 // no other request is to be under way
+		}
+		l.Levels = []plan.Level{level}
+		loads = append(loads, &l)
+	}
+	w.Loads = loads
+	return p, nil
+}
+
+// thresholds are what each level came to, with a margin for a gate of so many
+// planned requests of a level. One for which there was
+// no time is left out, but not the first; whatever was not measured validly is an
+// error.
+func thresholds(p *plan.Plan, run *metric.Run, judged assert.Verdicts, planned int) ([]starter.Measured, error) {
+	var out []starter.Measured
+	for _, l := range run.Levels {
+		if whole := wholeRounds(l); whole < metric.LeastRounds && len(out) > 0 {
+			break
+		}
+		m := starter.Measured{InFlight: l.N}
+		for _, r := range l.Rounds {
+			m.Requests += r.Due
+		}
+		for i := range judged.List {
+			v := &judged.List[i]
+			switch {
+			case v.Level != l.Name && v.Kind != assert.KindServer:
+			case v.Threshold != nil && v.Value.OK && (v.Threshold.Metric.Name == "ttft" || v.Threshold.Metric.Name == "speed"):
+				m.Bounds = append(m.Bounds, spared(v, m.Requests, planned))
+			case v.Outcome != assert.Pass && v.Outcome != assert.Skipped:
+				return nil, fmt.Errorf("at %s: %s", l.Name, v.Message)
+			}
+		}
+		if len(m.Bounds) == 0 {
+			return nil, fmt.Errorf("at %s: nothing was measured", l.Name)
+		}
+		out = append(out, m)
+	}
+	if len(out) == 0 {
+		return nil, errors.New("nothing was measured")
+	}
+	return out, nil
+}
+
+// wholeRounds is how many rounds of a level came to their end.
+func wholeRounds(l *metric.Level) int {
+	n := 0
+	for _, r := range l.Rounds {
+		if r.Complete {
+			n++
+		}
+	}
+	return n
+}
+
+// spared is a threshold on the mean that was measured with so many requests. Its
+// margin covers the error of this measurement and twice that of the gate's own,
+// with planned requests, and is a tenth at least.
+func spared(v *assert.Verdict, measured, planned int) starter.Bound {
+	value, half := v.Value.V, 0.0
+	for _, end := range []metric.Value{v.Low, v.High} {
+		if end.OK {
+			half = max(half, math.Abs(end.V-value)/value)
+		}
+	}
+	margin := max(leastMargin, half*(1+2*math.Sqrt(float64(measured)/float64(planned))))
+	unit, op, limit := v.Threshold.Metric.Unit, v.Threshold.Op, value*(1+margin)
+	if op == ">" {
+		limit = value / (1 + margin)
+	}
+	text := metric.Format(unit, limit)
+	if unit == metric.Seconds {
+		text = strings.ReplaceAll(text, " ", "")
+	}
+	return starter.Bound{
+		Metric: v.Threshold.Metric.Name, Text: "mean " + op + " " + text,
+		Why: fmt.Sprintf("measured %s, %s to spare", metric.Format(unit, value), metric.FormatDigits(metric.Ratio, margin, 2)),
+	}
+}
