@@ -9,14 +9,17 @@ import (
 
 // scale is how the values of a metric are compared.
 type scale struct {
-	log bool
+	log    bool
+	signed bool // a backlog may shrink
 }
 
 // scaleOf compares shares by their difference and everything else by ratio.
-func scaleOf(def metric.Def) scale { return scale{log: def.Unit != metric.Ratio} }
+func scaleOf(def metric.Def) scale {
+	return scale{log: def.Unit != metric.Ratio, signed: def.Name == "backlog_growth"}
+}
 
 func (s scale) takes(v float64) bool {
-	return !math.IsNaN(v) && !math.IsInf(v, 0) && v >= 0 && (v > 0 || !s.log)
+	return !math.IsNaN(v) && !math.IsInf(v, 0) && (v >= 0 || s.signed) && (v > 0 || !s.log)
 }
 
 func (s scale) to(v float64) float64 {
@@ -35,7 +38,7 @@ func (s scale) from(x float64) float64 {
 
 // within is x where a share can be.
 func (s scale) within(x float64) float64 {
-	if s.log {
+	if s.log || s.signed {
 		return x
 	}
 	return min(max(x, 0), 1)

@@ -1,0 +1,17 @@
+package nights
+
+import (
+	"testing"
+
+	"github.com/tokgate/tokgate/metric"
+)
+
+// A backlog that shrinks has grown by less than nothing; no other share is below 0.
+func TestScaleOfGrowth(t *testing.T) {
+	for name, want := range map[string]bool{"backlog_growth": true, "success": false} {
+		s := scaleOf(metric.MustLookup(name))
+		if got := s.takes(-0.002); got != want || want && s.within(-0.002) != -0.002 {
+			t.Errorf("%s: takes -0.002: %v, want %v", name, got, want)
+		}
+	}
+}
