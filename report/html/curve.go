@@ -236,13 +236,8 @@ func (cv curve) figure(runs []run, lines []track, of func(*report.Case) report.N
 	if len(lines) == 1 {
 		f.Legend = nil
 	}
-	if by := byLength(ch, lines); by != nil {
-		f.Words += fmt.Sprintf(" With %s, by the length of the prompt.", inFlight(lines[0].cases[0]))
-		f.Legend, f.Chart = nil, by.SVG()
-		return f
-	}
-	if alone := dots(ch, lines, def.Unit); len(lines) > 1 && alone != nil {
-		f.Legend, f.Chart = nil, alone.SVG()
+	if single, words := alone(ch, lines, def.Unit); single != "" {
+		f.Words, f.Legend, f.Chart = f.Words+words, nil, single
 		return f
 	}
 	ch.X = loadAxis(cv.kind, ns)
@@ -342,46 +337,6 @@ func amount(key string) (float64, bool) {
 	}
 	n, err := strconv.ParseFloat(key, 64)
 	return n * factor, err == nil
-}
-
-// dots is the chart of lines that have one load each: nothing to draw a line
-// through, so each is a row. nil where a line has more.
-func dots(c chart.Chart, lines []track, unit metric.Unit) *chart.Forest {
-	f := &chart.Forest{Name: c.Name, Format: func(v float64) string { return metric.Format(unit, v) }}
-	for i, s := range c.Series {
-		if len(s.Points) != 1 {
-			return nil
-		}
-		p := s.Points[0]
-		low, high := math.NaN(), math.NaN()
-		if s.Band || p.Low < p.High {
-			low, high = p.Low, p.High
-		}
-		f.Rows = append(f.Rows, chart.Change{Name: fmt.Sprintf("%s at %d", lines[i].name, int(p.X)), Value: p.Y, Low: low, High: high, Limit: math.NaN(), Tip: p.Tip})
-	}
-	return f
-}
-
-// byLength is the chart of lines that have one load each, the same, against the lengths of
-// their prompts; nil where a line has more, or two have one length.
-func byLength(c chart.Chart, lines []track) *chart.Chart {
-	const fewest = 3
-	out := chart.Chart{Name: strings.TrimSuffix(c.Name, " against "+kinds["closed"]) + " against the length of the prompt", Y: c.Y, Series: []chart.Series{{}},
-		X: chart.Axis{Title: "Tokens of the prompt", Log: true, Format: func(v float64) string { return count(int(v)) }}}
-	for i, t := range lines {
-		w, points := t.r.Workload(t.workload), c.Series[i].Points
-		if w == nil || w.Input == 0 || len(points) != 1 || points[0].X != c.Series[0].Points[0].X || slices.Contains(out.X.Ticks, float64(w.Input)) {
-			return nil
-		}
-		p := points[0]
-		p.X = float64(w.Input)
-		out.X.Ticks, out.Series[0].Points = append(out.X.Ticks, p.X), append(out.Series[0].Points, p)
-	}
-	slices.SortFunc(out.Series[0].Points, func(a, b chart.Point) int { return cmp.Compare(a.X, b.X) })
-	if len(lines) < fewest {
-		return nil
-	}
-	return &out
 }
 
 // relation writes a comparison as people do.
