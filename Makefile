@@ -153,7 +153,7 @@ replay: build ## replay traces on the built-in server over sockets: when 200 req
 	-replayed-var url=http://127.0.0.1:$(LAG_PORT) -replayed-var times=$(CURDIR)/results/times.csv | grep ' at '
 
 .PHONY: tinymodel
-tinymodel: ## teach a small model for gates on answers on a real engine, plans/real/lib/answers.hcl: 20 minutes of a core at most
+tinymodel: ## teach a small model for gates on answers on a real engine, plans/real/answers.hcl: 20 minutes of a core at most
 	plans/real/install.sh $(REAL_DIR) vllm
 	CGO_ENABLED=0 $(GO) test ./answers -count=1 -run '^TestLessons$$' -lessons $(REAL_DIR)/lessons.jsonl
 	$(REAL_DIR)/vllm/bin/python plans/real/taught.py $(REAL_DIR) 3600 exec/prompt/words.go $(REAL_DIR)/lessons.jsonl

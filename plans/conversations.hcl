@@ -3,6 +3,9 @@
 # is red. For a server of yours, replace the simulator:
 #
 #   endpoint { url = "http://127.0.0.1:8000" }
+#
+# Its limits leave room for a busy machine, so it does not notice a server that is
+# slower by a quarter: set limits near what yours needs.
 
 server "demo" {
   simulator { profile = "prefix-cache" }

@@ -30,7 +30,7 @@ func TestLongShippedComparisons(t *testing.T) {
 	r.check(t, assert.ExitPass, answer, "flags.speculative-config: not set →")
 	for name, says := range map[string]string{
 		"report.md": "mtp: yes for", "junit.xml": "mtp: yes for", "results.json": "mtp: yes for",
-		"report.html": `test long_prefill</th><td data-label="Level">4</td><td data-label="Answer">no</td>`,
+		"report.html": `test long_prefill</th><td data-label="Level">4</td><td data-label="Answer">worse</td>`,
 	} {
 		if text := read(t, filepath.Join(mtp, name)); !strings.Contains(text, "decode") || !strings.Contains(text, says) {
 			t.Errorf("%s says nothing of the comparison", name)
