@@ -367,10 +367,10 @@ func (l *limit) judge(v *Verdict, w *plan.Workload, observed []*plan.Threshold) 
 		v.Outcome = Fail
 	default:
 		v.Outcome = Inconclusive
-		v.Needs = "needs a larger budget, or more requests, to decide " + w.Capacity.Amount(r)
+		v.Needs = "needs a larger budget or more requests to decide " + w.Capacity.Amount(r)
 	}
 	if r > 0 {
-		v.Message = fmt.Sprintf("%s; required: %s", v.Message, w.Capacity.Amount(r))
+		v.Message = fmt.Sprintf("%s; the plan requires %s", v.Message, w.Capacity.Amount(r))
 	}
 }
 

@@ -21,7 +21,7 @@ func searched(require int, visits ...metric.CapacityProbe) (*plan.Plan, *metric.
 	w.SLAs[0].At, w.SLAs[0].AtCapacity = nil, true
 	w.Capacity = &plan.Capacity{Over: metric.ClosedLoop, From: 1, UpTo: 64, Resolution: 1, Require: require, Confirm: true}
 	c := &metric.Capacity{Server: "sim", Workload: "chat", Over: metric.ClosedLoop, From: 1, UpTo: 64, Require: require,
-		Kind: metric.CapacityExact, Pass: 39, Fail: 40, Confirmed: true, Reason: "the bracket is closed",
+		Kind: metric.CapacityExact, Pass: 39, Fail: 40, Confirmed: true, Reason: "the limit is found to within the resolution",
 		Line: "39 requests in flight · ttft binds: 39 → 1.95 s, 40 → 2 s", Probes: visits}
 	run.Levels, run.Capacities = nil, []*metric.Capacity{c}
 	for i := range c.Probes {
@@ -61,9 +61,9 @@ func TestCapacity(t *testing.T) {
 		run     Outcome
 	}{
 		{"measured only", 0, nil, Pass, metric.CapacityExact, 39, 40, "39 requests in flight · ttft binds: 39 → 1.95 s", Pass},
-		{"reached", 30, nil, Pass, metric.CapacityExact, 39, 40, "required: 30", Pass},
-		{"just reached", 39, nil, Pass, metric.CapacityExact, 39, 40, "required: 39", Pass},
-		{"missed", 40, nil, Fail, metric.CapacityExact, 39, 40, "required: 40", Fail},
+		{"reached", 30, nil, Pass, metric.CapacityExact, 39, 40, "the plan requires 30", Pass},
+		{"just reached", 39, nil, Pass, metric.CapacityExact, 39, 40, "the plan requires 39", Pass},
+		{"missed", 40, nil, Fail, metric.CapacityExact, 39, 40, "the plan requires 40", Fail},
 		// 36 passes, 40 fails: 38 is not known.
 		{"between", 38, func(_ *plan.Plan, r *metric.Run) { r.Capacities[0].Probes = r.Capacities[0].Probes[:6] }, Inconclusive, metric.CapacityInterpolated, 36, 40, "~36 requests in flight (36 passes, 40 fails)", Inconclusive},
 		// Under 1.7 s it holds up to 33: of the probes 32 passes, 36 fails.
@@ -77,7 +77,7 @@ func TestCapacity(t *testing.T) {
 		// What the search claims without samples is not believed.
 		{"no samples", 30, func(_ *plan.Plan, r *metric.Run) { r.Levels = r.Levels[:3] }, Error, "", 0, 0, "lacks the requests of probe 4", Error},
 		{"no probes", 30, func(_ *plan.Plan, r *metric.Run) { r.Capacities[0].Probes = nil }, Error, metric.CapacityUnknown, 0, 0, "unknown", Error},
-		{"fewer samples than judged", 30, func(_ *plan.Plan, r *metric.Run) { r.Levels[1].Rounds = r.Levels[1].Rounds[:2] }, Pass, metric.CapacityExact, 39, 40, "required: 30", Pass},
+		{"fewer samples than judged", 30, func(_ *plan.Plan, r *metric.Run) { r.Levels[1].Rounds = r.Levels[1].Rounds[:2] }, Pass, metric.CapacityExact, 39, 40, "the plan requires 30", Pass},
 		{"a claim beyond its samples", 60, func(_ *plan.Plan, r *metric.Run) {
 			r.Capacities[0].Pass, r.Capacities[0].Fail, r.Capacities[0].Line = 63, 64, "63"
 		}, Fail, metric.CapacityExact, 39, 40, "39 requests in flight", Fail},
@@ -94,8 +94,8 @@ func TestCapacity(t *testing.T) {
 			for i := range r.Capacities[0].Probes {
 				r.Capacities[0].Probes[i].Planned = 1e6
 			}
-		}, Pass, metric.CapacityExact, 39, 40, "required: 30", Pass},
-		{"an answer that is too short", 36, func(_ *plan.Plan, r *metric.Run) { r.Levels[5].Rounds[0].Samples[0].Usage.Output = 3 }, Pass, metric.CapacityExact, 39, 40, "required: 36", Pass},
+		}, Pass, metric.CapacityExact, 39, 40, "the plan requires 30", Pass},
+		{"an answer that is too short", 36, func(_ *plan.Plan, r *metric.Run) { r.Levels[5].Rounds[0].Samples[0].Usage.Output = 3 }, Pass, metric.CapacityExact, 39, 40, "the plan requires 36", Pass},
 		{"not searched", 30, func(_ *plan.Plan, r *metric.Run) { r.Capacities, r.Stopped = nil, "budget" }, Error, "", 0, 0, "no search: budget", Error},
 		{"left out", 30, func(_ *plan.Plan, r *metric.Run) { r.Capacities[0].Reason = metric.SkippedOnly }, Skipped, "", 0, 0, "left out", Error},
 		{"no server", 30, func(_ *plan.Plan, r *metric.Run) { r.Servers[0].Error = "it died" }, Skipped, "", 0, 0, "it died", Error},

@@ -105,7 +105,7 @@ func (j *judge) server(s *plan.Server) {
 	case run.EndUnknown != "":
 		v.Outcome, v.Message = Pass, "ready; "+verdict.OneLine(run.EndUnknown)
 	default:
-		v.Outcome, v.Message = Pass, "ready, and the same server at the end"
+		v.Outcome, v.Message = Pass, "ready; the same server was still running at the end"
 	}
 	j.add(v, plan.Stop)
 }

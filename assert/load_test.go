@@ -81,8 +81,8 @@ func TestLoad(t *testing.T) {
 		// 10% of the median TTFT of 1 s.
 		{"delay 100 ms", func(l *metric.Level) { l.Rounds[3].Health.Delay = 100 * time.Millisecond }, Pass, ""},
 		// It could not change a p95 of 1 s against 2 s, and is said.
-		{"delay 101 ms", func(l *metric.Level) { l.Rounds[3].Health.Delay = 101 * time.Millisecond }, Pass, "the generator's reads and sends may have waited 101 ms in round 4"},
-		{"pause 101 ms", func(l *metric.Level) { l.Rounds[3].Health.GCPause = 101 * time.Millisecond }, Pass, "may have waited 101 ms in round 4"},
+		{"delay 101 ms", func(l *metric.Level) { l.Rounds[3].Health.Delay = 101 * time.Millisecond }, Pass, "the load generator may have read and sent up to 101 ms late in round 4"},
+		{"pause 101 ms", func(l *metric.Level) { l.Rounds[3].Health.GCPause = 101 * time.Millisecond }, Pass, "up to 101 ms late in round 4"},
 		{"a stall", func(l *metric.Level) { l.Rounds[1].Health.Stall = 4900 * time.Millisecond }, Pass, "the generator stood still for 4.9 s in round 2"},
 		{"measured again", func(l *metric.Level) { void(l, 4900*time.Millisecond) }, Pass, "round 6 was measured again: the generator stood still for 4.9 s"},
 		{"left out for nothing", func(l *metric.Level) { void(l, 0) }, Error, "round 6 was left out, and nothing had disturbed it"},

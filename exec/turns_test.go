@@ -212,7 +212,7 @@ func TestTurnsDisturbed(t *testing.T) {
 			}
 		}
 	}
-	const words, its = "the generator's reads and sends may have waited 1 s", "its pair on b: the generator's reads and sends may have waited 1 s"
+	const words, its = "the load generator may have read and sent up to 1 s late", "its pair on b: the load generator may have read and sent up to 1 s late"
 	for _, row := range []struct {
 		restart plan.Restart
 		names   []string

@@ -45,7 +45,7 @@ func (d Disturbance) String() string {
 	case d.Stall > 0:
 		return "the generator stood still for " + Format(Seconds, d.Stall.Seconds())
 	case d.Delay > 0:
-		return fmt.Sprintf("the generator's reads and sends may have waited %s", Format(Seconds, d.Delay.Seconds()))
+		return fmt.Sprintf("the load generator may have read and sent up to %s late", Format(Seconds, d.Delay.Seconds()))
 	}
 	return d.Load
 }

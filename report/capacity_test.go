@@ -184,7 +184,7 @@ func TestCapacityKinds(t *testing.T) {
 		c           metric.Capacity
 		line, limit string
 	}{
-		{metric.Capacity{Kind: metric.CapacityExact, Pass: 39, Fail: 40, Confirmed: true, Reason: "the bracket is closed"},
+		{metric.Capacity{Kind: metric.CapacityExact, Pass: 39, Fail: 40, Confirmed: true, Reason: "the limit is found to within the resolution"},
 			"39 requests in flight", "39"},
 		{metric.Capacity{Kind: metric.CapacityExact, Pass: 39, Fail: 40, Reason: "budget: 3s left, the next probe takes about 2m"},
 			"39 requests in flight, not confirmed", "39"},

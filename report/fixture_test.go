@@ -142,7 +142,7 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 			{N: 30, Purpose: "known", Level: "30", Requests: 120, Outcome: "fail", Binding: "ttft p95", Shown: "8.5 s"},
 			{N: 24, Purpose: "bisect", Level: "probe 24", Requests: 80, Outcome: "pass", Binding: "ttft p95", Shown: "7.6 s", Spent: 3 * time.Minute},
 			{N: 27, Purpose: "bisect", Level: "probe 27", Requests: 800, Outcome: "inconclusive", Binding: "a name that is far too long for any table of probes", Shown: "∞", Note: "cut short | by the budget", Spent: 4*time.Minute + 12*time.Second},
-			{N: 26, Purpose: "bisect", Level: "probe 26", Requests: 40, Outcome: "saturated", Note: "generator: its reads and sends may have waited " + hostile},
+			{N: 26, Purpose: "bisect", Level: "probe 26", Requests: 40, Outcome: "saturated", Note: "the load generator may have read and sent up to " + hostile},
 		},
 	}}
 
@@ -206,7 +206,7 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 			Notes: []string{"lock-step: synchrony 0.82"}},
 		pass, ttfa,
 		{Kind: assert.KindLoad, Server: `vllm["on"]`, Workload: "general_chatbot", Level: "30", Name: "load at 30", Outcome: assert.Error,
-			Cause: verdict.CauseGenerator, Message: "generator: its reads and sends may have waited 1.2 s, more than 750 ms", File: "plans/chatbot.hcl", Line: 30},
+			Cause: verdict.CauseGenerator, Message: "the load generator may have read and sent up to 1.2 s late", File: "plans/chatbot.hcl", Line: 30},
 		failed, speed, warn,
 		{Kind: assert.KindLoad, Server: `vllm["on"]`, Workload: "general_chatbot", Level: "burst 8", Name: "load at burst 8", Outcome: assert.Skipped,
 			Message: "the budget of 12m was spent", File: "plans/chatbot.hcl", Line: 30},
@@ -214,7 +214,7 @@ func fixture() (*metric.Run, *plan.Plan, assert.Verdicts, Meta) {
 		{Kind: assert.KindLoad, Server: `vllm["off"]`, Workload: "general_chatbot", Level: "1", Name: "load at 1", Outcome: assert.Skipped,
 			Message: "the server did not start", File: "plans/chatbot.hcl", Line: 30},
 		{Kind: "capacity", Server: `vllm["on"]`, Workload: "general_chatbot", Name: "capacity", Outcome: assert.Inconclusive,
-			Message: run.Capacities[0].Line + "; required: 26", Needs: "needs a larger budget, or more requests, to decide 26", Capacity: run.Capacities[0],
+			Message: run.Capacities[0].Line + "; the plan requires 26", Needs: "needs a larger budget or more requests to decide 26", Capacity: run.Capacities[0],
 			Notes: []string{"24 was not confirmed on fresh requests", "another"}, File: "plans/chatbot.hcl", Line: 50},
 		{Kind: assert.KindAssert, Name: "on is faster | " + hostile, Outcome: assert.Fail, Severity: verdict.SeverityError,
 			Message: "the candidate is slower: " + hostile, File: "plans/chatbot.hcl", Line: 60, Notes: []string{"a point estimate"}},
@@ -248,7 +248,7 @@ func passing() *Document {
 	run, p, v, m := fixture()
 	run.Servers, run.Levels, p.Servers = run.Servers[:1], run.Levels[:1], p.Servers[:1]
 	c := run.Capacities[0]
-	c.Kind, c.Pass, c.Fail, c.Require, c.Confirmed, c.NonMonotone, c.Notes, c.Reason = metric.CapacityExact, 39, 40, 30, true, nil, nil, "the bracket is closed"
+	c.Kind, c.Pass, c.Fail, c.Require, c.Confirmed, c.NonMonotone, c.Notes, c.Reason = metric.CapacityExact, 39, 40, 30, true, nil, nil, "the limit is found to within the resolution"
 	c.Crossing, c.CrossingLow, c.CrossingHigh, c.Spent = 39.5, 38.8, 41, 9*time.Minute
 	c.Line = "39 requests in flight · ttft p95 binds: 39 → 7.9 s, 40 → 8.1 s"
 	c.Probes = []metric.CapacityProbe{
@@ -258,7 +258,7 @@ func passing() *Document {
 		{N: 39, Purpose: "confirm", Set: 1, Level: "probe 39 again", Requests: 800, Outcome: "pass", Binding: "ttft p95", Shown: "7.9 s", Spent: 3 * time.Minute},
 	}
 	met := v.List[len(v.List)-2]
-	met.Outcome, met.Message, met.Needs = assert.Pass, c.Line+"; required: 30", ""
+	met.Outcome, met.Message, met.Needs = assert.Pass, c.Line+"; the plan requires 30", ""
 	met.Notes = nil
 	v.List[3].Notes = []string{"this run: exact for the requests that were sent", "lock-step: synchrony 0.82", "lock-step: the slots start in phase"}
 	v.List, v.Outcome = []assert.Verdict{v.List[0], v.List[2], v.List[3], met}, assert.Pass

@@ -83,7 +83,7 @@ func (x *comparison) certified(row *Change, w *plan.Workload, change float64) {
 		row.Outcome = verdict.Fail
 	default:
 		row.Outcome = verdict.Inconclusive
-		row.Needs = fmt.Sprintf("needs a larger budget, or more requests, to decide %s", a.Amount(target))
+		row.Needs = fmt.Sprintf("needs a larger budget or more requests to decide %s", a.Amount(target))
 	}
 	row.pFail = 0 // each probe is a test of its own
 	if b.Fail > 0 && b.Fail <= a.Pass {

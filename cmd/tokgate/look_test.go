@@ -109,7 +109,7 @@ workload "w" {
   }
 }
 `, server.URL()))
-	tokgate(t, "run", "--out", dir, path).check(t, 0, "4+ requests in flight", "required: 3")
+	tokgate(t, "run", "--out", dir, path).check(t, 0, "4+ requests in flight", "the plan requires 3")
 	run, problems, err := record.Read(dir)
 	if err != nil || len(problems) > 0 {
 		t.Fatal(problems, err)
@@ -123,6 +123,6 @@ workload "w" {
 		}
 	}
 	// The record alone says the same.
-	tokgate(t, "judge", dir, path).check(t, 0, "4+ requests in flight", "required: 3")
+	tokgate(t, "judge", dir, path).check(t, 0, "4+ requests in flight", "the plan requires 3")
 	tokgate(t, "run", "--only", "w/capacity", "--out", t.TempDir(), path).check(t, 0, "4+ requests in flight")
 }

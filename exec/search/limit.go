@@ -167,7 +167,7 @@ func (s *Search) closed() string {
 	us := s.undecided()
 	switch {
 	case pass > 0 && fail > 0 && fail <= s.ceiling && fail-pass <= s.resolution(pass):
-		return "the bracket is closed"
+		return "the limit is found to within the resolution"
 	case len(us) == 1:
 		return fmt.Sprintf("%s could not be decided", s.label(us[0].n))
 	case len(us) > 1:

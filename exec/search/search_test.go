@@ -95,7 +95,7 @@ func TestProbes(t *testing.T) {
 			// 32 passes, 64 fails: 48, 40, 36, 38, 39. The widest stretch below 39
 			// that nothing was measured in is 16 to 32.
 			probes: "ladder 1p 2p 4p 8p 16p 32p 64f bisect 48f 40f 36p 38p 39p check 24p confirm 39p'",
-			kind:   Exact, l: 39, u: 40, reason: "the bracket is closed",
+			kind:   Exact, l: 39, u: 40, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "from the last known limit, unmoved",
@@ -103,7 +103,7 @@ func TestProbes(t *testing.T) {
 			script: script{limit: 39},
 			// An eighth of 39, rounded up, is 5: 34 and 44 bracket it.
 			probes: "ladder 34p 44f bisect 39p 41f 40f check 17p confirm 39p'",
-			kind:   Exact, l: 39, u: 40, reason: "the bracket is closed",
+			kind:   Exact, l: 39, u: 40, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "from the last known limit, risen: the distance doubles",
@@ -111,7 +111,7 @@ func TestProbes(t *testing.T) {
 			script: script{limit: 130},
 			// 35, 45 = 40+5, 50 = 40+2·5, 60, 80; from twice the limit on it doubles.
 			probes: "ladder 35p 45p 50p 60p 80p 160f bisect 120p 140f 130p 135f 132f 131f check 100p",
-			kind:   Exact, l: 130, u: 131, reason: "the bracket is closed",
+			kind:   Exact, l: 130, u: 131, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "from the last known limit, fallen",
@@ -119,7 +119,7 @@ func TestProbes(t *testing.T) {
 			script: script{limit: 7},
 			// 35, 30 = 40−2·5, 20, 10 (0 would be twice 20 away), 5; 7, 8.
 			probes: "ladder 35f 30f 20f 10f 5p bisect 7p 8f check 2p",
-			kind:   Exact, l: 7, u: 8, reason: "the bracket is closed",
+			kind:   Exact, l: 7, u: 8, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "a ladder that begins above from comes down to it",
@@ -140,7 +140,7 @@ func TestProbes(t *testing.T) {
 			opts:   Options{UpTo: 128, Known: []Result{known(1, Pass), known(5, Pass), known(30, Pass)}},
 			script: script{limit: 33},
 			probes: "ladder 60f bisect 45f 37f 33p 35f 34f check 17p",
-			kind:   Exact, l: 33, u: 34, reason: "the bracket is closed",
+			kind:   Exact, l: 33, u: 34, reason: "the limit is found to within the resolution",
 		},
 		{
 			name: "a wide bracket is halved geometrically",
@@ -148,35 +148,35 @@ func TestProbes(t *testing.T) {
 			// √(4·100) = 20, √(20·100) = 44; 20 to 44 spans less than a factor of three.
 			script: script{limit: 39},
 			probes: "bisect 20p 44f 32p 38p 41f 39p 40f check 12p",
-			kind:   Exact, l: 39, u: 40, reason: "the bracket is closed",
+			kind:   Exact, l: 39, u: 40, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "a resolution",
 			opts:   Options{UpTo: 128, Begin: 16, Resolution: 4},
 			script: script{limit: 39},
 			probes: "ladder 16p 32p 64f bisect 48f 40f 36p check 24p",
-			kind:   Exact, l: 36, u: 40, reason: "the bracket is closed",
+			kind:   Exact, l: 36, u: 40, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "a relative resolution: a tenth of 36 is 4",
 			opts:   Options{UpTo: 128, Begin: 16, Relative: .1},
 			script: script{limit: 39},
 			probes: "ladder 16p 32p 64f bisect 48f 40f 36p check 24p",
-			kind:   Exact, l: 36, u: 40, reason: "the bracket is closed",
+			kind:   Exact, l: 36, u: 40, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "the gate first: met",
 			opts:   Options{UpTo: 64, Require: 30, Confirm: true},
 			script: script{limit: 31},
 			probes: "require 30p ladder 60f bisect 45f 37f 33f 31p 32f check 15p confirm 31p'",
-			kind:   Exact, l: 31, u: 32, reason: "the bracket is closed",
+			kind:   Exact, l: 31, u: 32, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "the gate first: missed",
 			opts:   Options{UpTo: 64, Require: 30},
 			script: script{limit: 9},
 			probes: "require 30f ladder 15f 7p bisect 11f 9p 10f check 3p",
-			kind:   Exact, l: 9, u: 10, reason: "the bracket is closed",
+			kind:   Exact, l: 9, u: 10, reason: "the limit is found to within the resolution",
 		},
 		{
 			name: "the gate first: an inconclusive level is extended to the last look",
@@ -201,7 +201,7 @@ func TestProbes(t *testing.T) {
 			script: script{limit: 20, levels: map[int]string{8: "i"}},
 			// 4 is measured since nothing passed yet, then the ladder goes on.
 			probes: "ladder 8i 4p 16p 32f bisect 24f 20p 22f 21f check 12p",
-			kind:   Exact, l: 20, u: 21, reason: "the bracket is closed",
+			kind:   Exact, l: 20, u: 21, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "not monotone: pass at 16, fail at 24, pass at 32",
@@ -210,14 +210,14 @@ func TestProbes(t *testing.T) {
 			// The ladder jumps over 24 and the check finds it. Both sides are
 			// measured again, and the lower answer counts.
 			probes: "ladder 16p 32p check 24f retry 24f' 32p' bisect 20p 22p 23p confirm 23p'",
-			kind:   Exact, l: 23, u: 24, reason: "the bracket is closed",
+			kind:   Exact, l: 23, u: 24, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "not monotone, in the levels known before",
 			opts:   Options{UpTo: 32, Known: []Result{known(16, Pass), known(24, Fail), known(32, Pass)}},
 			script: script{limit: 32, levels: map[int]string{24: "f", 20: "f", 18: "f", 17: "f"}},
 			probes: "retry 24f' 32p' bisect 20f 18f 17f check 8p",
-			kind:   Exact, l: 16, u: 17, reason: "the bracket is closed",
+			kind:   Exact, l: 16, u: 17, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "a contradiction that fresh samples dissolve",
@@ -231,7 +231,7 @@ func TestProbes(t *testing.T) {
 			opts:   Options{UpTo: 64, Begin: 16, Confirm: true},
 			script: script{limit: 39, levels: map[int]string{39: "pf"}},
 			probes: "ladder 16p 32p 64f bisect 48f 40f 36p 38p 39p check 24p confirm 39f' 38p'",
-			kind:   Exact, l: 38, u: 39, reason: "the bracket is closed",
+			kind:   Exact, l: 38, u: 39, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "a confirmation that cannot tell: one step down, and no longer exact",
@@ -259,7 +259,7 @@ func TestProbes(t *testing.T) {
 			opts:   Options{UpTo: 256, Begin: 16},
 			script: script{limit: 37, cap: 40, levels: map[int]string{64: "c"}},
 			probes: "ladder 16p 32p 64c 40f bisect 36p 38f 37p check 24p",
-			kind:   Exact, l: 37, u: 38, reason: "the bracket is closed",
+			kind:   Exact, l: 37, u: 38, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "the generator saturates: what passed stands",
@@ -273,21 +273,21 @@ func TestProbes(t *testing.T) {
 			opts:   Options{UpTo: 256, Begin: 8},
 			script: script{limit: 5, levels: map[int]string{8: "s"}},
 			probes: "ladder 8s again 8s' ladder 4p bisect 6f 5p check 2p",
-			kind:   Exact, l: 5, u: 6, reason: "the bracket is closed",
+			kind:   Exact, l: 5, u: 6, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "the generator is saturated by chance",
 			opts:   Options{UpTo: 256, Begin: 8, Known: []Result{{N: 16, Outcome: Saturated, Note: "one core busy"}}},
 			script: script{limit: 17},
 			probes: "again 16p' ladder 32f bisect 24f 20f 18f 17p check 8p",
-			kind:   Exact, l: 17, u: 18, reason: "the bracket is closed",
+			kind:   Exact, l: 17, u: 18, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "a larger load failed, and what lies between saturates the generator",
 			opts:   Options{UpTo: 256, Begin: 8},
 			script: script{limit: 10, levels: map[int]string{12: "s"}},
 			probes: "ladder 8p 16f bisect 12s again 12s' bisect 10p 11f check 4p",
-			kind:   Exact, l: 10, u: 11, reason: "the bracket is closed",
+			kind:   Exact, l: 10, u: 11, reason: "the limit is found to within the resolution",
 		},
 		{
 			name:   "the server admits fewer, and does not say how many",

@@ -105,7 +105,7 @@ func (d *decoder) checkNothing(condition hcl.Expression, sc *scope) {
 			return nil
 		}
 		if v, _ = v.Unmark(); v.IsKnown() && !v.IsNull() && v.CanIterateElements() && v.LengthInt() == 0 {
-			d.errorf(over.Range(), sumAssertNothing, "The for expression has no elements, so the condition has the same answer whatever the server does. The levels here are those of load blocks; the levels that a capacity search tries are not available.")
+			d.errorf(over.Range(), sumAssertNothing, "The for expression is empty, so the condition does not depend on the server. It sees the levels of load blocks; the levels that a capacity search tries are not available.")
 		}
 		return nil
 	})

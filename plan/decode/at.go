@@ -111,7 +111,7 @@ func readClaimAt(b *body, c *plan.Claim) []string {
 		lacks := slices.IndexFunc(c.Workloads, func(w *plan.Workload) bool { return !levelIndex(w).have[name] })
 		switch {
 		case name == "capacity":
-			b.d.errorf(e.rng, sumUnknownLevel, `The capacity is not a level here. Bound it with capacity = "-15%%".`)
+			b.d.errorf(e.rng, sumUnknownLevel, `In a comparison, at names levels only. Remove "capacity" from it, and write capacity = "-15%%" beside the other metrics.`)
 		case slices.Contains(out, name):
 			b.d.errorf(e.rng, sumDuplicateLevel, "The level %s is named twice.", name)
 		case !all.have[name]:

@@ -49,7 +49,7 @@ func readCapacity(b *body, w *plan.Workload, p *preset) *plan.Capacity {
 	}
 	if out.Load = readProbeLoad(b, w, out.Over); out.Load == nil {
 		if out.Over == metric.Users {
-			c.d.errorf(c.rng, sumMissing, "A search over users needs a load block that says how they think and how long they are measured: load { users = [10] }.")
+			c.d.errorf(c.rng, sumMissing, "A search over users needs a load block with their think time and duration: load { users = [10] }.")
 		} else {
 			b.missesTrace(c)
 		}
@@ -97,7 +97,7 @@ var uncounted = map[metric.LoadKind]struct {
 // checkSearch checks that the bounds of the search leave something to find.
 func checkSearch(b *body, out *plan.Capacity) {
 	if out.MaxRequests > 0 && out.Requests > out.MaxRequests {
-		b.d.errorf(b.rangeOf("max_requests"), sumConflict, "The first look at a level takes requests = %d, more than max_requests = %d allows.", out.Requests, out.MaxRequests)
+		b.d.errorf(b.rangeOf("max_requests"), sumConflict, "requests = %d is more than max_requests = %d. Raise max_requests, or lower requests.", out.Requests, out.MaxRequests)
 	}
 	if out.UpTo > 0 && out.From > out.UpTo {
 		b.d.errorf(b.rangeOf("from"), sumOutOfRange, "from = %s is above up_to = %s: there is nothing to search.", out.Amount(out.From), out.Amount(out.UpTo))
@@ -109,7 +109,7 @@ func checkSearch(b *body, out *plan.Capacity) {
 		b.d.errorf(b.rangeOf("require"), sumOutOfRange, "require = %s is below from = %s: the search never looks there. Lower from.", out.Amount(out.Require), out.Amount(out.From))
 	}
 	if total := b.d.out.Gate.Budget; total > 0 && out.Budget > total {
-		b.d.errorf(b.rangeOf("budget"), sumConflict, "The search may take %s and the whole run %s (the gate's budget).", plan.PlainDuration(out.Budget), plan.PlainDuration(total))
+		b.d.errorf(b.rangeOf("budget"), sumConflict, "The search may take %s, but the budget of the gate for the whole run is %s. Lower the budget of the search, or raise that of the gate.", plan.PlainDuration(out.Budget), plan.PlainDuration(total))
 	}
 }
 

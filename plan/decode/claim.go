@@ -117,7 +117,7 @@ func parseChange(def metric.Def, text string, improve bool) (plan.Change, *probl
 	}
 	switch {
 	case def.TwoSided && !c.TwoSided:
-		return c, problemf(sumChange, "%s = %q: neither more nor less of it is better, so a change is bounded on both sides, in tolerate. Write %s.", def.Name, text, exampleChange(def, false))
+		return c, problemf(sumChange, "%s = %q names one direction, but a change in either direction counts. Write %s in tolerate.", def.Name, text, exampleChange(def, false))
 	case strings.HasPrefix(sign, "+"), strings.HasPrefix(sign, "-"):
 		rest = strings.TrimSpace(sign[1:])
 	default:

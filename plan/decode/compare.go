@@ -94,7 +94,7 @@ func readReading(b *body, c *plan.Compare, work []*plan.Workload) {
 		return
 	}
 	if c.Control.Baseline != "" {
-		b.d.errorf(o.rng, sumUnread, "The control is a recorded run, and only a server can report how likely it finds a text. Remove answers: the form of natural answers and the items of tasks are still compared.")
+		b.d.errorf(o.rng, sumUnread, "The control is a recorded run, and only a running server can report how likely a text is. Remove answers. The form of natural answers and the items of tasks are still compared.")
 		return
 	}
 	out := &plan.Reading{Range: o.rng}
@@ -218,7 +218,7 @@ func readRounds(b *body, c *plan.Compare) {
 	n, ok := b.integer("rounds", least, mostRounds)
 	switch {
 	case ok && pairs != "" && n%2 == 1:
-		b.d.errorf(b.rangeOf("rounds"), sumOutOfRange, `%s two rounds on each server are one observation: rounds must be even.`, pairs)
+		b.d.errorf(b.rangeOf("rounds"), sumOutOfRange, `%s two rounds on each server are one observation. Write an even number of rounds.`, pairs)
 	case ok:
 		c.Rounds = int(n)
 	case !b.given("rounds"):
@@ -292,7 +292,7 @@ func (d *decoder) compared(c *plan.Compare, w *plan.Workload, l *plan.Load, inde
 			level.Requests = level.N * c.Rounds
 		case level.Speedup > 0: // a leg is a part of the stretch
 			if level.Requests < c.Rounds {
-				d.errorf(c.Range, sumFewRequests, "The stretch of the trace has %d requests for %d rounds: each round replays a part of it.", level.Requests, c.Rounds)
+				d.errorf(c.Range, sumFewRequests, "The trace has %d requests for %d rounds, and each round replays a part of it. Replay more of the trace, or write fewer rounds.", level.Requests, c.Rounds)
 			}
 		case l.Kind == metric.OpenLoop:
 			level.Requests *= c.Rounds // a leg is a whole window
@@ -302,7 +302,7 @@ func (d *decoder) compared(c *plan.Compare, w *plan.Workload, l *plan.Load, inde
 				noted = append(noted, level.Name+" = "+strconv.Itoa(level.Requests))
 			}
 		case level.Requests < level.N*c.Rounds:
-			d.errorf(c.Range, sumFewRequests, "The level %s of workload.%s has %d requests for %d rounds. Each leg needs at least as many as are in flight: %d in all.",
+			d.errorf(c.Range, sumFewRequests, "The level %s of workload.%s has %d requests for %d rounds. Each leg needs one for every request in flight: write at least %d.",
 				level.Name, w.Address(), level.Requests, c.Rounds, level.N*c.Rounds)
 		}
 		level.Rounds = c.Rounds

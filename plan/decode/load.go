@@ -167,10 +167,10 @@ func readDuration(b *body, l *plan.Load) {
 // readBursts makes each burst a round.
 func readBursts(b *body, l *plan.Load, p *preset) {
 	if b.given("duration") {
-		b.d.errorf(b.attrs["duration"].NameRange, sumConflict, "A burst ends when its requests do; set how often it is sent with bursts.")
+		b.d.errorf(b.attrs["duration"].NameRange, sumConflict, "A burst ends when its requests do. Remove duration; bursts sets how often it is sent.")
 	}
 	if b.given("requests") {
-		b.d.errorf(b.attrs["requests"].NameRange, sumConflict, "A burst sends as many requests as its level says; set how often with bursts.")
+		b.d.errorf(b.attrs["requests"].NameRange, sumConflict, "A burst sends as many requests as its level says. Remove requests; bursts sets how often it is sent.")
 	}
 	given := b.given("bursts")
 	before := len(b.d.out.Defaults)

@@ -15,15 +15,15 @@ var quotedName = regexp.MustCompile(`"([^"]+)"`)
 // otherNames says what other tools' names of metrics are here.
 var otherNames = map[string]string{
 	"latency":           "Use e2e for the whole request, ttft for the time to its first token.",
-	"duration":          "That of a request is e2e.",
+	"duration":          "For the duration of a request, use e2e.",
 	"ttfb":              "Use ttft, the time to the first token.",
 	"tps":               "Use speed for what one user sees, throughput for the whole server.",
 	"tokens_per_second": "Use speed for what one user sees, throughput for the whole server.",
-	"rps":               "It is request_rate.",
-	"qps":               "It is request_rate.",
-	"errors":            `Bound success: "every", or "rate >= 99%".`,
-	"error_rate":        `Bound success: "every", or "rate >= 99%".`,
-	"failures":          `Bound success: "every", or "rate >= 99%".`,
+	"rps":               "Use request_rate.",
+	"qps":               "Use request_rate.",
+	"errors":            `Use success = "every", or success = "rate >= 99%".`,
+	"error_rate":        `Use success = "every", or success = "rate >= 99%".`,
+	"failures":          `Use success = "every", or success = "rate >= 99%".`,
 }
 
 // explainUnsupported adds to HCL's own words what this language knows: where a

@@ -44,7 +44,7 @@ func (m *mixture) recorded(part *plan.Workload) {
 func (d *decoder) checkReplayed(m *mixture, l *plan.Load) {
 	t := l.Open.Trace
 	if slices.ContainsFunc(m.allLoads(), func(l *plan.Load) bool { return l.Open == nil || l.Open.Trace == nil }) {
-		d.errorf(l.Range, sumConflict, "The requests of a trace are as long as they were, and those of other loads as their part says: give one of them a mix of its own.")
+		d.errorf(l.Range, sumConflict, "One load of this mix replays a trace, and another does not. A trace brings the lengths of its requests; the other load takes them from the parts. Give one of these loads a mix of its own.")
 		return
 	}
 	if len(m.parts) == 0 {
@@ -55,7 +55,7 @@ func (d *decoder) checkReplayed(m *mixture, l *plan.Load) {
 			d.errorf(l.Range, sumTrace, `%s has messages, which api = "completions" of workload.%s does not take.`, t.Path, part.PartName())
 		}
 		if part.Score != nil {
-			d.errorf(l.Range, sumConflict, "Nothing is known of what the answers of a trace should be, and workload.%s scores them.", part.PartName())
+			d.errorf(l.Range, sumConflict, "A trace has no right answers, but workload.%s scores its answers. Remove its score block.", part.PartName())
 		}
 	}
 	types := map[string]bool{}
@@ -66,13 +66,13 @@ func (d *decoder) checkReplayed(m *mixture, l *plan.Load) {
 		row := &t.Rows[i]
 		switch known := types[row.Type]; {
 		case m.byType() && row.Type == "":
-			d.errorf(l.Range, sumTrace, `%s:%d has no type, so that nobody knows of which part of workload.%s it is. Give each part its share, such as { %s = "70%%" }, and it is drawn.`, t.Path, row.Line, m.Address(), m.parts[0].name)
+			d.errorf(l.Range, sumTrace, `%s:%d has no type, so its part of workload.%s is unknown. Give every row a type, or each part a share, such as { %s = "70%%" }.`, t.Path, row.Line, m.Address(), m.parts[0].name)
 		case m.byType() && !known:
 			d.errorf(l.Range, sumTrace, "%s:%d is of type %q, and no part of workload.%s is. Its parts are of type %s.", t.Path, row.Line, row.Type, m.Address(), choices(slices.Sorted(maps.Keys(types))))
 		case !m.byType() && known:
-			d.errorf(m.rng, sumConflict, "The rows of %s say by their type of which part they are, such as %[2]s in line %[3]d. Write that type in place of the share: { %[2]s = %[2]q }.", t.Path, row.Type, row.Line)
+			d.errorf(m.rng, sumConflict, "The rows of %s have types that say which part they belong to, such as %[2]s in line %[3]d. Write the type instead of the share: { %[2]s = %[2]q }.", t.Path, row.Type, row.Line)
 		case !m.byType() && row.Parent >= 0:
-			d.errorf(l.Range, sumTrace, "%s:%d goes on from a request before, so that its part cannot be drawn: a type of the rows must say it.", t.Path, row.Line)
+			d.errorf(l.Range, sumTrace, "%s:%d continues an earlier request, so its part cannot be drawn by share. Give the rows a type that names their part.", t.Path, row.Line)
 		default:
 			continue
 		}

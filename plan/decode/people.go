@@ -15,8 +15,8 @@ import (
 var notOfUsers = map[string]string{
 	"requests": "Set duration instead: how many messages users send depends on how fast the server answers.",
 	"bursts":   "bursts belongs to burst; users have a duration.",
-	"stagger":  "Users come over ramp_up.",
-	"pause":    "Users think: think_time.",
+	"stagger":  "Users start one after another over ramp_up. Remove stagger.",
+	"pause":    "Users pause for think_time. Remove pause.",
 }
 
 // readUsers reads a load of users.
@@ -125,7 +125,7 @@ func readTurns(p *body, w *plan.Workload) traffic.Turns {
 	out := traffic.Turns{Max: int(n)}
 	out.Mean, _ = mean.AsBigFloat().Float64()
 	if !(out.Mean >= 1 && (out.Mean <= float64(n+1)/2 || out.Mean == float64(n))) {
-		p.d.errorf(rng, sumOutOfRange, "%s.mean must be from 1 to half of max + 1, the largest mean of a geometric number of turns. For a fixed number write turns = %d.", name, n)
+		p.d.errorf(rng, sumOutOfRange, "%s.mean must be from 1 to (max + 1) / 2, because turns are drawn from a geometric distribution. For a fixed number write turns = %d.", name, n)
 		return traffic.Turns{}
 	}
 	return out

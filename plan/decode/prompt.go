@@ -146,7 +146,7 @@ func readPrefix(p *body, w *plan.Workload, out *plan.Prompt) {
 	}
 	set := settings(p, name, v, prefixKeys)
 	if _, ok := set["tokens"]; !ok {
-		p.d.errorf(rng, sumMissing, "%s needs tokens, the number that all prompts of a group begin with.", name)
+		p.d.errorf(rng, sumMissing, "%s needs tokens: how many tokens all prompts of a group begin with.", name)
 		return
 	}
 	tokens, ok := p.asInteger(rng, name+".tokens", set["tokens"], 1, maxTokens)

@@ -19,7 +19,7 @@ var ofRates = []string{"arrivals", "burstiness", "max_in_flight"}
 var notOfRates = map[string]string{
 	"bursts":  "bursts belongs to burst; a rate has duration or requests.",
 	"stagger": "A rate has no slots to stagger: arrivals says how requests follow each other.",
-	"pause":   "A rate has no slots that pause: lower the rate.",
+	"pause":   "A rate has no slots that pause. Remove pause; a lower rate leaves more time between requests.",
 }
 
 // refuseOpen refuses what belongs to a rate in a load of another shape.

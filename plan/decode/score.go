@@ -27,7 +27,7 @@ func readTask(p *body, name string, out *plan.Prompt) bool {
 		for _, t := range answers.Tasks {
 			names = append(names, answers.TaskPrefix+t.Name)
 		}
-		p.d.errorf(p.rangeOf("dataset"), sumDataset, "There is no built-in data set %q.%s They are %s.", name, suggest.DidYouMean(name, names), strings.Join(names, ", "))
+		p.d.errorf(p.rangeOf("dataset"), sumDataset, "There is no built-in data set %q.%s The built-in ones are %s.", name, suggest.DidYouMean(name, names), strings.Join(names, ", "))
 		return true
 	}
 	set := &traffic.Dataset{Path: name, Hash: name}
@@ -95,7 +95,7 @@ func readPattern(s *body, w *plan.Workload, v cty.Value) *answers.Rule {
 func checkScore(b *body, w *plan.Workload, rule *answers.Rule) *answers.Rule {
 	switch {
 	case w.Prompt.Task != "" && w.Input > 0 && w.API != plan.Chat:
-		b.d.errorf(b.rng, sumScore, `input_tokens fills up the items of a built-in task as chat text. Remove api or input_tokens.`)
+		b.d.errorf(b.rng, sumScore, `Filling the items of a built-in task up to input_tokens needs api = "chat". Remove api or input_tokens.`)
 	case w.Prompt.Task == "" && w.Prompt.Dataset != nil && w.Input > 0 && rule.NeedsAnswer():
 		b.d.errorf(b.rng, sumScore, "A row that is cut to input_tokens may lose what its answer depends on. Remove input_tokens.")
 	case !w.Output.Natural && w.Output.Mean > 0:

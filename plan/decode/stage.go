@@ -111,7 +111,7 @@ func (d *decoder) checkStages(w *plan.Workload) {
 func (d *decoder) checkStage(t *plan.Threshold, at string, single, elsewhere bool) {
 	switch recovers := t.Metric.Name == "recovery"; {
 	case recovers && (at == "" || elsewhere):
-		d.errorf(t.Range, sumConflict, `recovery belongs to a stage. Put it into an sla block of its own, with the name of the stage in at.`)
+		d.errorf(t.Range, sumConflict, `recovery is measured for one stage. Put it into an sla block of its own, with at = "NAME OF THE STAGE".`)
 	case recovers && !single:
 		d.errorf(t.Range, sumMissing, `recovery lasts until requests are good again, but nothing says what a good request is. Add a threshold such as ttft = "p95 < 2s", or a good block.`)
 	case at != "" && !metric.OfStages(t.Metric.Name) && !(t.Metric.Name == "goodput" && t.Stat.IsShare()):

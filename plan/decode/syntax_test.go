@@ -43,7 +43,7 @@ workload "w" {
 		{`"p95 < 8s"`, `"p95 < 8 parsecs"`, 12, "Write a number with its unit, such as 2s."},
 		{`ttft = "p95 < 8s"`, `speed = "mean > 40 tps"`, 12, `unknown unit "tps". Write 40 tok/s.`},
 		{`ttft = "p95 < 8s"`, `latency = "mean < 2s"`, 12, "Use e2e for the whole request"},
-		{`ttft = "p95 < 8s"`, `error_rate = "< 1%"`, 12, `Bound success: "every"`},
+		{`ttft = "p95 < 8s"`, `error_rate = "< 1%"`, 12, `Use success = "every"`},
 		{`"p95 < 8s"`, `'p95 < 8s'`, 12, "Put text in double quotes"},
 		{`"p95 < 8s"`, `"p95 < 8s, p99 < 9s"`, 12, `ttft = ["p95 < 2s", "p99 < 4s"]`},
 		{`"p95 < 8s"`, `"p95 < var.limit"`, 12, "write ${var.limit} for its value"},

@@ -114,9 +114,9 @@ func missingStat(def metric.Def, good bool) *problem {
 	choices := "mean, p1 to p99.9, min, max or every"
 	switch {
 	case def.OfAnswers:
-		return problemf(sumMissingStat, `Say which share of %s is meant: "rate" is the server's, "observed" that of this run. Write %s.`, def.Name, example(def, good))
+		return problemf(sumMissingStat, `%s needs a statistic: "rate" judges the server from a sample, "observed" counts only the answers of this run. Write %s.`, def.Name, example(def, good))
 	case def.Name == "success":
-		return problemf(sumMissingStat, `Say which share is meant: "rate >= 98%%" is the server's; "observed >= 98%%" and "every" speak of the requests of this run.`)
+		return problemf(sumMissingStat, `success needs a statistic: "rate >= 98%%" judges the server from a sample; "observed >= 98%%" and "every" count only the requests of this run.`)
 	case def.Scope == metric.PerLevel:
 		return nil
 	case def.Scope == metric.PerReading:
@@ -140,7 +140,7 @@ func statAllowed(def metric.Def, stat metric.Stat, text string, good bool) *prob
 		def.Scope == metric.PerLevel && !hasShare(def):
 		return problemf(sumStatNotAllowed, "%s is one number for a whole level, so it takes no %s. Write %s.", def.Name, text, example(def, good))
 	case def.Scope != metric.PerLevel && stat.IsShare():
-		return problemf(sumStatNotAllowed, "%s belongs to shares of the requests, such as success. Write %s.", text, example(def, good))
+		return problemf(sumStatNotAllowed, "%s is for metrics that are a share of the requests, such as success. Write %s.", text, example(def, good))
 	}
 	return nil
 }

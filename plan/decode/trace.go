@@ -18,11 +18,11 @@ var ofTraces = []string{"format", "columns", "from", "to", "speedup", "spread", 
 
 // notOfTraces are those that it has not.
 var notOfTraces = map[string]string{
-	"duration":   "A trace lasts as long as its stretch: set from and to.",
-	"requests":   "A trace has as many requests as its stretch: set from and to.",
+	"duration":   "A trace lasts as long as it was recorded. Remove duration; to replay a part of it, set from and to.",
+	"requests":   "A trace sends the requests that were recorded. Remove requests; to replay a part of it, set from and to.",
 	"bursts":     "bursts belongs to burst; a trace is replayed once.",
-	"stagger":    "A trace has no slots to stagger: its requests are sent when they were.",
-	"pause":      "A trace has no slots that pause: its requests are sent when they were.",
+	"stagger":    "A trace has no slots to stagger: each request is sent at its recorded time. Remove stagger.",
+	"pause":      "A trace has no slots that pause: each request is sent at its recorded time. Remove pause.",
 	"arrivals":   "The requests of a trace follow each other as they were recorded. Remove arrivals.",
 	"burstiness": "The requests of a trace follow each other as they were recorded. Remove burstiness.",
 	"think_time": "The sessions of a trace wait as they were recorded. Remove think_time.",

@@ -95,7 +95,7 @@ func (p *Policy) Weakened(base, of *plan.Plan) hcl.Diagnostics {
 	var out hcl.Diagnostics
 	for _, w := range demand.Weakened(base, of) {
 		if i := slices.IndexFunc(p.Keep.Patterns, func(pattern string) bool { return match(pattern, w.Key) }); i >= 0 {
-			detail := fmt.Sprintf("%s. %s keeps what the base branch demands of %q. Demand as much, or lower it on the base branch first.", w.What, p.KeepAt(), p.Keep.Patterns[i])
+			detail := fmt.Sprintf("%s. %s does not let a plan lower what the base branch demands (keep = %q). Demand as much, or lower it on the base branch first.", w.What, p.KeepAt(), p.Keep.Patterns[i])
 			if _, here := of.Files[w.Range.Filename]; !here { // of what is gone, the base has the line
 				detail = fmt.Sprintf("%s (%s:%d). %s", w.What, w.Range.Filename, w.Range.Start.Line, strings.TrimPrefix(detail, w.What+". "))
 				w.Range = hcl.Range{Filename: of.Path, Start: hcl.InitialPos, End: hcl.InitialPos}

@@ -233,8 +233,8 @@ func definitions(runs []run) (section, bool) {
 // methods say how the load was made and how verdicts were reached.
 func methods(runs []run) []string {
 	out := []string{
-		"Requests in flight (closed loop): so many requests are kept going; each slot sends its next one when the last has ended. Requests at once (burst): all are sent at the same instant.",
-		"Requests per second (open loop): each request is sent when it is due, whether or not those before it have ended, and its wait counts from then.",
+		"Requests in flight (closed loop): their number stays the same, because each slot sends its next request when the last one has ended. Requests at once (burst): all are sent at the same instant.",
+		"Requests per second (open loop): each request is sent at its due time, even if earlier ones are still running. Its wait counts from the due time.",
 		"Percentiles are nearest-rank over all requests due: p95 is the value that 95 of 100 requests stay within. A failed request counts as worse than every other; ∞ means that so many failed. – means no value.",
 		"Times are taken when the bytes arrive, before anything is parsed. Warm-up, the ramp at the start and the drain at the end of a level are left out of its throughput.",
 		"Tokens are counted by the server's own usage.",

@@ -33,12 +33,12 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{"meaning": 
 
 // glossary is what heads of tables mean, shown when they are pointed at.
 var glossary = map[string]string{
-	"Level":              "So many requests in flight, at once, or a second: one load of the plan",
-	"Load":               "So many requests in flight, at once, or a second",
+	"Level":              "One load of the plan: a number of requests in flight, at once, or per second",
+	"Load":               "The number of requests in flight, at once, or per second",
 	"Leg":                "One server's half of a round: control and candidate take turns, a leg each",
-	"Rounds":             "Each round sends the load once more, with prompts of its own; a round counts as one observation of what differs between them",
+	"Rounds":             "Each round sends the load again with new prompts, and counts as one observation",
 	"Effective":          "How many independent requests the measured ones are worth: those that are sent together tend to be slow together",
-	"Requests in flight": "So many requests are kept going: each slot sends its next one when the last has ended",
+	"Requests in flight": "This number of requests is kept in flight: when one ends, its slot sends the next",
 	"Control":            "What the candidate is compared with; the two take turns, a leg each, in every round",
 	"Candidate":          "The server under test; it and the control take turns, a leg each, in every round",
 	"Outcome":            "pass and fail are certain at the plan's confidence, unless it decides by estimates; inconclusive is neither",
