@@ -288,9 +288,9 @@ func wholeComparisons(t *testing.T, out *strings.Builder) {
 	out.WriteString("\n")
 }
 
-// oneFact judges comparisons that tolerate little of three metrics which say
-// nearly the same. What a request takes varies for reasons of its own, which both
-// sides meet alike since they are sent the same prompts, or by chance.
+// oneFact judges comparisons with a tight tolerance on three metrics that measure
+// nearly the same thing. Times of requests vary by prompt, alike on both sides
+// because both get the same prompts, or by chance.
 func oneFact(t *testing.T, out *strings.Builder) {
 	n := max(*gates/4, 1)
 	most := 0.05 + 3*math.Sqrt(0.05*0.95/float64(n))
@@ -324,8 +324,8 @@ func oneFact(t *testing.T, out *strings.Builder) {
 				}
 			}
 			fmt.Fprintf(out, " %.1f%% | %.1f%% |", 100*pass, 100*fail)
-			// Beyond ±10 % by chance no test has that power: one that knew the variance would
-			// pass 74 % of unchanged servers at ±30 %.
+			// No test has this power if requests vary by chance by more than ±10 %: at ±30 %,
+			// even a test that knew the variance would pass only 74 % of unchanged servers.
 			if least := []float64{0.80, 0, 0.65}[k]; c.chance <= 0.1 && n >= 50 && []float64{pass, 1, fail}[k] < least-3*math.Sqrt(least*(1-least)/float64(n)) {
 				t.Errorf("one fact, requests %s, %.2f times: pass %.3f, fail %.3f; at least %v was promised", c.name, factor, pass, fail, least)
 			}

@@ -180,8 +180,8 @@ func (a *answering) askAll(x *side, s *series, questions []question, done func()
 	})
 }
 
-// count tells the observer of answers that a side gives or reads: how many are due, and,
-// each time that it is called, of one more.
+// count reports to the observer how many answers a side is due to give or read. Each
+// call of the returned function reports one more done.
 func (a *answering) count(x *side, reading bool, due int) func() {
 	o, ok := a.Observer.(AnswersObserver)
 	if !ok || due == 0 {

@@ -228,7 +228,7 @@ func TestOpenLoopIsBounded(t *testing.T) {
 	})
 }
 
-// What is drawn is the same for every server.
+// A slow server and a fast one are sent the same requests at the same times.
 func TestOpenLoopArrivalsAreTheSame(t *testing.T) {
 	due := func(ttft time.Duration) (out []string) {
 		c := clock.NewVirtual()

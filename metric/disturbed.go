@@ -5,15 +5,16 @@ import (
 	"time"
 )
 
-// From where on the generator's own lateness, or a load that was not the
-// declared one, may be what a round shows. Each of the first four has a share
-// of the round's median TTFT beside it, and the larger counts.
+// Beyond these limits a round may show the generator's own lateness, or a load
+// other than the declared one, instead of the server. Beside each of the first
+// three stands a share of the round's median TTFT; the larger of the two is the
+// limit.
 const (
-	// MostDelay is what reads and sends may have waited for.
+	// MostDelay is how long reads and sends may have waited.
 	MostDelay  = 20 * time.Millisecond
 	delayShare = 0.10
-	// LeastStall is the shortest time for which the generator was held up as a
-	// whole that counts as a stall.
+	// LeastStall is the shortest standstill of the whole generator that counts
+	// as a stall.
 	LeastStall = 50 * time.Millisecond
 	stallShare = 0.10
 	// burstSpread is how far apart the requests of a burst may leave.
@@ -22,9 +23,8 @@ const (
 	// leastBusy is the share of slot-time in the window with a request in
 	// flight or in the declared pause.
 	leastBusy = 0.95
-	// failedPause is for how long a failed request may leave its slot idle: it
-	// waits before the next one that only keeps the load up (load.Backoff), or
-	// connects anew.
+	// failedPause is how long a failed request may leave its slot idle: the
+	// slot waits before its next filler (load.Backoff), or reconnects.
 	failedPause = 100 * time.Millisecond
 )
 
@@ -32,14 +32,14 @@ const (
 // an undisturbed one.
 type Disturbance struct {
 	// Stall is how long the generator stood still as a whole, Delay what its
-	// reads and sends may have waited for; 0: no longer than they may.
+	// reads and sends may have waited for; 0: within the limits.
 	Stall, Delay time.Duration
-	// Load says how the load was not the declared one; "": it was, or for what
-	// the server did.
+	// Load says how the load differed from the declared one; "": it did not, or
+	// because of the server.
 	Load string
 }
 
-// String says it in words that a person reads; "" of none.
+// String describes the disturbance to a person; "" if there is none.
 func (d Disturbance) String() string {
 	switch {
 	case d.Stall > 0:
@@ -51,10 +51,9 @@ func (d Disturbance) String() string {
 }
 
 // Disturbed says what the generator's machine did to a round of the level. It
-// reads what the generator knows of itself and how the load was kept up, never
-// what a threshold is judged on but for the scale of the median TTFT, so that
-// measuring such a round again favours neither side. A round in virtual time
-// is never late.
+// reads only the generator's own records and, as a scale, the median TTFT; no
+// value that a threshold judges, so that repeating a disturbed round favours
+// neither side. A round in virtual time is never late.
 func (l *Level) Disturbed(r *Round) Disturbance {
 	ttft := 0.0
 	if d := Of(MustLookup("ttft"), r.MeasuredSamples()); len(d.Values) > 0 {

@@ -71,8 +71,8 @@ var Facts = []Fact{
 	{Key: "load_time", Doc: "time from the start to the first completion", Varies: true},
 }
 
-// Keys are those of the fingerprint in the order in which they are shown:
-// those that are known first.
+// Keys returns the fingerprint's keys in display order: those in Facts first,
+// then the others by name.
 func (f Fingerprint) Keys() []string {
 	place := func(key string) int {
 		i := slices.IndexFunc(Facts, func(f Fact) bool { return f.Key == key })
@@ -86,8 +86,8 @@ func (f Fingerprint) Keys() []string {
 	return keys
 }
 
-// Differs reports whether two values of a key are those of different servers, and
-// not of two starts of one, or unknown.
+// Differs reports whether two values of a key mean different servers. Unknown
+// values do not, nor do values that vary between two starts of one server.
 func Differs(key, a, b string) bool {
 	fact, _ := FactOf(key)
 	return a != b && !fact.Varies && a != Unknown && b != Unknown

@@ -15,10 +15,10 @@ type Difference struct {
 	Allowed            bool
 }
 
-// Apart are the facts in which two servers differ: what was declared, also
-// where only one side has it, and what was observed of both. What may follow
-// from something that may differ may differ too: a flag changes the context
-// that is served.
+// Apart lists the facts in which two servers differ: declared values, even if
+// only one side declares them, and facts observed on both sides. A consequence
+// of an allowed difference is allowed too: a flag may change the served
+// context.
 func Apart(changed []string, control, candidate *metric.ServerRun) []Difference {
 	var out []Difference
 	declared := control.Declared != nil && candidate.Declared != nil
@@ -28,7 +28,7 @@ func Apart(changed []string, control, candidate *metric.ServerRun) []Difference 
 		}
 	}
 	if declared && control.Fingerprint["simulated"] != "" && control.Declared["profile"] == "" && candidate.Declared["profile"] == "" {
-		return out // what stands in for a server says nothing of it
+		return out // a simulated stand-in's facts say nothing about the real server
 	}
 	for _, key := range control.Fingerprint.Keys() {
 		is, other := control.Fingerprint[key], candidate.Fingerprint[key]

@@ -302,7 +302,7 @@ type Workload struct {
 	Servers []*Server // on which it runs, one case each and level
 	API     API       `plan:"api"`
 	// Input is the tokens of each prompt, by the server's count, chat template
-	// included; 0: those of a data set are as long as they are.
+	// included; 0: rows of a data set keep their own length.
 	Input    int
 	Output   Output
 	Request  Request

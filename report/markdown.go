@@ -47,7 +47,7 @@ func MarkdownWithin(w io.Writer, d *Document, limit int) error {
 	for size := min(limit, MarkdownBytes); size > 0; size /= 2 {
 		m := markdown{doc: d, size: size}
 		out := m.verdict()
-		// Half of the smallest is the verdict alone.
+		// Below 4 KiB only the verdict is written.
 		if size >= 4<<10 {
 			out += m.overview() + m.comparisons() + m.problems()
 			out = fitting(out, m.strength(), m.consistency(), m.levels(), m.passed(), m.capacities(), m.environment(), m.definitions())
@@ -60,8 +60,8 @@ func MarkdownWithin(w io.Writer, d *Document, limit int) error {
 	return nil
 }
 
-// MarkdownLines are about what a person reads of a summary. What does not fit is
-// in the other reports.
+// MarkdownLines is about as much of a summary as a person reads. The other
+// reports hold the rest.
 const MarkdownLines = 60
 
 // fitting adds those of the parts, the most important first, that fit into
@@ -87,7 +87,8 @@ type markdown struct {
 	size int // bytes that the parts share
 }
 
-// share is the number of bytes that a part of the given size gets of MarkdownBytes.
+// share scales a part's budget, given in bytes of MarkdownBytes, to the size of
+// this summary.
 func (m *markdown) share(bytes int) int { return bytes * m.size / MarkdownBytes }
 
 // section collects rows up to a budget of bytes and counts what did not fit.
@@ -99,9 +100,9 @@ type section struct {
 	left   int
 }
 
-// row adds what text returns whole or not at all. Once something did not fit
-// nothing else is added, so that what is shown is a beginning and not a
-// choice, and text is not called again.
+// row adds the row that text returns, if it fits whole. After the first row
+// that does not fit, it adds no other, so that the section shows the first rows
+// without gaps.
 func (s *section) row(text func() string) {
 	if s.left == 0 && (s.most == 0 || s.rows < s.most) {
 		if row := text(); s.b.Len()+len(row) <= s.budget {

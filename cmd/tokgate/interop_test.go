@@ -48,8 +48,8 @@ func TestInterop(t *testing.T) {
 	fmt.Print("\n" + interopTable(rows) + "\n")
 }
 
-// The plans and their table, on the built-in server, which can do everything
-// but lets some of it be switched off.
+// The table of the interop plans is right for the built-in server, with all its
+// features and with some switched off.
 func TestLongInteropTable(t *testing.T) {
 	all := interopRow{version: "tokgate-sim-1", cells: []string{"ok", "ok", "ok", "ok", "ok", "told, none hit", "ok", "ok", "ok", "ok", "0 of 612"}}
 	for _, tt := range []struct {

@@ -69,7 +69,7 @@ workload "w%d" {
 	return out.String()
 }
 
-// longRecording records a run of longPlan that nothing happened to.
+// longRecording records an undisturbed run of longPlan.
 func longRecording(tb testing.TB, dir string, samples int) {
 	tb.Helper()
 	must := func(err error) {

@@ -137,7 +137,8 @@ func (l *life) says(words ...string) (said string) {
 	return said
 }
 
-// groups are the process groups of servers that are noted.
+// groups lists the process groups in the notes that tokgate keeps of its
+// servers.
 func (l *life) groups() []int {
 	var out []int
 	notes, _ := filepath.Glob(filepath.Join(l.state(), "*.server.json"))
@@ -153,8 +154,8 @@ func (l *life) groups() []int {
 	return out
 }
 
-// gone reports whether nothing of the group runs; where nobody waits for orphans
-// a zombie stays.
+// gone reports whether no process of the group runs. Zombies do not count: they
+// stay if nobody waits for orphans.
 func (l *life) gone(group int) bool {
 	if errors.Is(syscall.Kill(-group, 0), syscall.ESRCH) {
 		return true

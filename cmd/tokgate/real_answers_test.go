@@ -128,7 +128,7 @@ func (r *trial) taught(model string, flags ...string) (url string, end func()) {
 	return r.serve("/health", words...)
 }
 
-// gates runs gates of a row, on one start of its candidate.
+// gates runs the due gates of a row on one start of its candidate.
 func (r *trial) gates(s *spoiltRow, control string, due []int) {
 	candidate, end := r.taught(cmp.Or(s.model, "taught"), s.flags...)
 	defer end()
@@ -139,7 +139,7 @@ func (r *trial) gates(s *spoiltRow, control string, due []int) {
 	}
 }
 
-// prompts are how many the control reads the answers of.
+// prompts is the number of prompts whose answers the control reads.
 func (s *spoiltRow) prompts() int {
 	if s.same {
 		return 50
@@ -147,7 +147,8 @@ func (s *spoiltRow) prompts() int {
 	return 200
 }
 
-// items are those of recall in each of five rounds: of fewer than 25 in all nothing is certified.
+// items is the number of recall items in each of five rounds; fewer than 25 in all cannot be
+// certified.
 func (s *spoiltRow) items() int {
 	if s.same {
 		return 6
@@ -155,7 +156,7 @@ func (s *spoiltRow) items() int {
 	return 20
 }
 
-// redBy are the layers that a gate is red by.
+// redBy lists the layers that made a gate red.
 func redBy(doc *report.Document) (layers []string) {
 	for _, c := range doc.Comparisons {
 		for _, x := range c.Changes {
@@ -176,8 +177,8 @@ func redBy(doc *report.Document) (layers []string) {
 	return layers
 }
 
-// spoiltTable is the table of all gates that were run. None may miss what is planted, and one in
-// twenty may be red where nothing is.
+// spoiltTable is the table of all gates that were run. Each must find a planted fault; without
+// one, one gate in twenty may be red.
 func (r *trial) spoiltTable() string {
 	var b strings.Builder
 	b.WriteString("| planted in the candidate | how | gates | odd answers | answer_nll, nats a token | agreement | recall right | red by | the gate |\n|---|---|---|---|---|---|---|---|---|\n")

@@ -33,13 +33,13 @@ var reference = flag.String("reference", "", "write docs/reference.md from simul
 type system struct {
 	name  string // of its part of docs/reference.md
 	file  string // of its plan and of its published figures
-	quick string // the workload that every test run simulates; "": all of them, and holds the page to it
-	// promised is the median error of the fitted figures that is not to be
-	// exceeded, by server ("": all of them).
+	quick string // the workload that every test run simulates; "": all of them, and their part of the page is checked
+	// promised is the highest median error allowed for the fitted figures, by
+	// server ("": all of them).
 	promised map[string]float64
-	// draws is over how many seeds of the simulator the figures are averaged:
-	// what a server that decodes speculatively draws moves a level of few
-	// requests by several percent. 1: it does not.
+	// draws is the number of simulator seeds to average over. Speculative
+	// decoding needs several: its random draws move a level of few requests by
+	// several percent.
 	draws int
 }
 
@@ -263,10 +263,10 @@ func (m *simulation) one(f figure) (v float64, ok bool) {
 	return mean(f.Metric, l)
 }
 
-// streamSpeed is the reports' speed of one stream: all of an answer's tokens
-// over the time from its first chunk to its last, the mean over requests, or
-// over the mean of those times. Where the first chunk holds many tokens it is
-// higher than the metric speed.
+// streamSpeed is the speed of one stream as the published reports define it: an
+// answer's tokens / the time from its first chunk to its last, averaged over
+// requests. With ofMean it is the mean of the tokens / the mean of the times. A
+// first chunk of many tokens makes it higher than the metric speed.
 func streamSpeed(l *metric.Level, ofMean bool) (float64, bool) {
 	if l == nil {
 		return 0, false

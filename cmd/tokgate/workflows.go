@@ -14,20 +14,20 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// job is one of a workflow of GitHub Actions that runs a plan.
+// job is a job of a GitHub Actions workflow that runs a plan.
 type job struct {
 	file, name string
 	timeout    time.Duration // 0: an expression says
 }
 
-// The time-out of a job that names none (docs.github.com, Workflow syntax).
+// The timeout of a job that sets none (docs.github.com, Workflow syntax).
 const jobTimeout = 360 * time.Minute
 
-// largestWorkflow is the most bytes of a workflow that is read.
+// Workflows of more than largestWorkflow bytes are not read.
 const largestWorkflow = 512 << 10
 
-// cutOff warns of jobs that would be cut off before the plan is through, which have
-// no verdict then. takes is how long a run takes; 0: not known.
+// cutOff warns of jobs whose timeout would end the run before its verdict. takes is
+// how long a run takes; 0: not known.
 func cutOff(p *plan.Plan, takes time.Duration) []string {
 	var out []string
 	for _, j := range jobsOf(p.Path) {
@@ -43,8 +43,8 @@ func cutOff(p *plan.Plan, takes time.Duration) []string {
 	return out
 }
 
-// jobsOf are the jobs that run a plan for real, in the workflows of the repository that
-// it is in. What cannot be read as a workflow has none.
+// jobsOf returns the jobs that run a plan for real, from the workflows of the plan's
+// repository. Files that are no valid workflow are skipped.
 func jobsOf(planFile string) []job {
 	at, err := filepath.Abs(planFile)
 	if err != nil {

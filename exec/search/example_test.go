@@ -7,8 +7,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// A server that holds its time to first token, 0.2 s a request in flight, below
-// 8 s.
+// The search finds how many requests in flight keep TTFT below 8 s, on a server
+// whose TTFT grows by 0.2 s with each of them.
 func Example() {
 	s := search.New(search.Options{UpTo: 128, Begin: 8, Require: 30, Confirm: true})
 	for p, ok := s.Next(); ok; p, ok = s.Next() {

@@ -334,8 +334,8 @@ var scenarios = []scenario{
 	{"flat at the limit, `max_requests = 80000`", flatAtLimit, .9, .95, .15, 80000},
 }
 
-// share is how many of the runs a scenario gets: a quarter where each takes as
-// long as many others.
+// share is the number of runs that a scenario gets: a quarter of them if it
+// sets max_requests, because each then takes long.
 func (sc scenario) share(runs int) int {
 	if sc.most > 0 {
 		runs /= 4
@@ -344,9 +344,8 @@ func (sc scenario) share(runs int) int {
 }
 
 // flatAtLimit is a server whose p95 stays within 5% of the limit from 8 to 60 in
-// flight. No search decides the nearest of these, so how many of them are drawn
-// must not be left to chance: their distances are spread evenly, however few
-// there are, by multiples of the golden ratio.
+// flight. No search decides those nearest to the limit, so multiples of the
+// golden ratio spread the distances evenly, however few servers are drawn.
 func flatAtLimit(r *rand.Rand, k uint64) *server {
 	_, part := math.Modf((float64(k) + .5) * math.Phi)
 	at := -.05 + .1*part

@@ -41,7 +41,8 @@ func (p taskPrompts) Prompt(id exec.PromptID) (made client.Prompt, err error) {
 	return made, err
 }
 
-// tasks learns what the items of w's task cost, or remembers.
+// tasks returns the items of w's task. It has the server count their tokens on
+// the first call only.
 func (r *reached) tasks(ctx context.Context, w *plan.Workload, m *prompt.Maker, o prompt.Options) (exec.Prompts, error) {
 	if known, ok := r.items[w]; ok {
 		return known, nil

@@ -74,18 +74,19 @@ func explainSyntax(src []byte, diags hcl.Diagnostics) hcl.Diagnostics {
 	return out
 }
 
-// consequent reports whether an error is only what a character that HCL does not know leads to.
+// consequent reports whether an error only follows from an invalid character earlier on its
+// line.
 func consequent(before, diag *hcl.Diagnostic) bool {
 	return before.Summary == hclInvalidCharacter && before.Subject != nil && before.Subject.Start.Line == diag.Subject.Start.Line &&
 		slices.Contains([]string{hclInvalidExpression, hclInvalidCharacter, hclMissingNewline}, diag.Summary)
 }
 
 var (
-	// unquoted is an argument whose value has neither quotes nor brackets.
+	// unquoted matches an argument whose value has neither quotes nor brackets.
 	unquoted = regexp.MustCompile(`^\s*([A-Za-z_][\w-]*)\s*=\s*([^"{}\[\]()#/=]*[^"{}\[\]()#/\s=])\s*(?:#.*|//.*)?$`)
-	// another is an argument behind another one.
+	// another matches a second argument on the same line.
 	another = regexp.MustCompile(`=\s*\S+\s+([A-Za-z_][\w-]*)\s*=[^=]`)
-	// thousands is a number as people abbreviate it.
+	// thousands matches an abbreviated number, such as 4k.
 	thousands = regexp.MustCompile(`^(\d+)\s*[kK]$`)
 )
 

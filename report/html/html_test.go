@@ -45,8 +45,7 @@ func render(t testing.TB, docs ...*report.Document) string {
 	return b.String()
 }
 
-// Heads of tables are written one way: a capital first, but for what is a
-// symbol or a name.
+// Heads of tables begin with a capital letter, except symbols and names.
 func TestHeads(t *testing.T) {
 	heads := regexp.MustCompile(`<th scope="col">(.*?)</th>`)
 	n := 0
