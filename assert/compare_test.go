@@ -612,8 +612,8 @@ func TestCapacityTarget(t *testing.T) {
 	}
 }
 
-// What the servers tell of themselves is compared round by round; that one side
-// tells nothing is no pass.
+// Metrics that the servers report are compared round by round. If one side
+// reports none, the comparison does not pass.
 func TestCompareTold(t *testing.T) {
 	tell := func(l *metric.Level, queue []float64, preempted float64) {
 		for _, r := range l.Rounds {
@@ -653,8 +653,8 @@ func TestCompareTold(t *testing.T) {
 	}
 }
 
-// beside is a comparison side by side: the second set of GPUs makes everything
-// on it cards times as slow, whichever server is there.
+// beside is a comparison side by side. Times on the second set of GPUs are
+// multiplied by cards, whichever server runs there.
 func beside(rounds int, cards, candidate float64) (*plan.Plan, *metric.Run) {
 	on := func(side int) func(int, int) float64 {
 		return func(round, i int) float64 {

@@ -122,7 +122,8 @@ func TestCountedThresholds(t *testing.T) {
 	if v.Outcome != Inconclusive || v.Effective > 300 {
 		t.Errorf("one bad round: %v, effective %v: %s", v.Outcome, v.Effective, v.Message)
 	}
-	// What the server never finished it never counted.
+	// The server's histogram lacks requests that it never finished, so they
+	// must count as bad.
 	l := told(10, queue(map[float64]int{0.2: 100}))
 	for i := range 30 {
 		fail(l.Rounds[2].Samples[i])

@@ -56,13 +56,14 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 		}
 		if !ended {
 			if len(l.Looks) > 0 && !at.Extends {
-				// What a look on the way saw must not pass for the level.
+				// The level broke off: the last look must not count as its
+				// final one.
 				l.Looks = append(l.Looks, metric.Look{Requests: max(c.Level.Requests, l.Due()), Planned: at.Planned, Spent: 1})
 			}
 			return lost
 		}
 		if !s.decides(at, i == len(looks)-1) || l.Shed > 0 {
-			return nil // what has no time for its rounds has none for more
+			return nil // without time for its own rounds there is none for more
 		}
 	}
 	return nil

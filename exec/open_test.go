@@ -142,8 +142,8 @@ func TestOpenLoopFull(t *testing.T) {
 	})
 }
 
-// The tenth request and all after it hang: the last token came before, and a
-// minute later the level ends.
+// The tenth request and all later ones hang. A minute after the last token the
+// level ends.
 func TestOpenLoopStalled(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		load := rateLoad(1, 300, 10)
@@ -168,7 +168,8 @@ func TestOpenLoopStalled(t *testing.T) {
 	})
 }
 
-// Of a server whose first tokens take ten seconds nothing is missed for ten times that long.
+// A server whose first tokens take ten seconds may send nothing for ten times that long
+// before it counts as stalled.
 func TestOpenLoopStalledSlowly(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		load := rateLoad(1, 300, 10)

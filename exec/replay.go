@@ -13,11 +13,11 @@ import (
 
 // Recorded is what a trace says of one request.
 type Recorded struct {
-	Input, Output int            // tokens; Input 0: of Text, as many as it has
+	Input, Output int            // tokens; Input 0: as many as Text has
 	Parts         []traffic.Part // of its prompt
 	Text          *traffic.Row   // what is sent instead; nil: text is made of Parts
-	// Shared is with how many tokens of its prompt other requests of the replay begin; 0 of
-	// one that is not judged and comes after those that are.
+	// Shared is how many of its prompt's first tokens other requests of the replay begin
+	// with too; 0 for requests that are not judged and come after those that are.
 	Shared int
 }
 
@@ -32,12 +32,12 @@ type replay struct {
 	shared   []int // see Recorded, of those up to the last measured one
 	children map[int][]int
 	answered map[int]bool
-	ripe     map[int]bool // due by their time, they wait for the row before
+	ripe     map[int]bool // due, but waiting for the row before
 	waits    map[int]func() bool
 	short    int // prompts that could not be made as short as they were
 }
 
-// scaled is a recorded time in that of the replay.
+// scaled turns a recorded duration into one of the replay.
 func (r *replay) scaled(d time.Duration) time.Duration { return time.Duration(float64(d) / r.speed) }
 
 // follows reports whether a row waits for another one of the replay, and which.
@@ -64,7 +64,7 @@ func (r *replay) recorded(phase metric.Phase, order int) *Recorded {
 	return out
 }
 
-// notes say what was replayed, and what is not as it was recorded.
+// notes say what was replayed, and where it differs from the recording.
 func (r *replay) notes() []string {
 	out := []string{"replayed " + plan.TraceTitle(r.rows)}
 	cut := 0
@@ -88,7 +88,8 @@ func (r *replay) notes() []string {
 	return out
 }
 
-// fitted is the prompt of a recorded request, counted where it is longer.
+// fitted adapts the prompt of a recorded request, and counts prompts that are
+// longer than recorded.
 func (r *replay) fitted(p client.Prompt, of *Recorded) client.Prompt {
 	p.Output = of.Output
 	if of.Text == nil {

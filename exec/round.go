@@ -28,8 +28,8 @@ type round struct {
 	level  *metric.Level
 	out    *metric.Round
 	lots   []*lot // of a mix one for each part, else one
-	// picks are the requests of a mix as far as they are drawn, given how many of them
-	// each part has.
+	// picks holds the requests of a mix that are drawn so far, and given counts them
+	// by part.
 	picks map[metric.Phase][]pick
 	given map[metric.Phase][]int
 	// durations are those of the series.
@@ -50,8 +50,8 @@ type round struct {
 	// A saturation has neither rounds nor measured requests: its window is load's.
 	saturates int // requests in flight at most; 0: it is none
 	saturated load.Window
-	// before is how many tokens of a request's answer are taken for made when it is sent:
-	// they are in its prompt.
+	// before is how many tokens of a request's answer count as generated when it is sent,
+	// because its prompt holds them.
 	before map[turnID]int
 	held   []int         // slots to ask again
 	timer  func() bool   // stops the clock of a round that goes by time, as long as it runs; else nil

@@ -9,7 +9,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// fewestRounds is what a short budget leaves of a comparison.
+// A short budget leaves a comparison at least fewestRounds rounds.
 const fewestRounds = 5
 
 // turns are the servers of a group under way: in each round each of them has a
@@ -34,7 +34,7 @@ type turns struct {
 	records   []*metric.Comparison
 	answering *answering // of what a control reads; nil: it reads nothing
 	rounds    int        // that are complete on every side
-	apart     string     // what nobody allowed the servers to differ in; "": nothing is known of that
+	apart     string     // the differences that changed does not allow; "": none is known
 	slot      int
 	began     time.Duration
 	durations map[*side]map[*plan.Workload]time.Duration

@@ -103,10 +103,10 @@ func (l *Level) OnRamp() int {
 }
 
 // RateOver is the value of a level-wide rate over stretches: what happened in all
-// of them / their length. It counts whatever the load was made of then,
-// requests that were begun before the window and fillers included, since they
-// occupy the server like the measured ones, unless the stretch is of measured
-// requests alone; what a failed request produced is counted for nothing.
+// of them / their length. All requests count, also fillers and those begun before
+// the window, because they occupy the server like the measured ones; a stretch
+// with Measured set counts measured requests alone. The output of a failed
+// request does not count.
 //
 //	throughput        output tokens: of each request its usage, spread over its
 //	                  chunks (FirstTokens on the first, the rest evenly), by

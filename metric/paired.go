@@ -5,8 +5,9 @@ import (
 	"unicode"
 )
 
-// PairedAnswers are what both servers of a comparison said to the same prompts, at
-// temperature 0 and under its load, and how likely the control finds each of it.
+// PairedAnswers holds the answers of two compared servers to the same prompts, at
+// temperature 0 and under the comparison's load, and how likely the control finds
+// each answer.
 type PairedAnswers struct {
 	// Due is how many prompts both were to answer, and Again how many of these the
 	// control was to answer twice, in other batches.
@@ -18,7 +19,7 @@ type PairedAnswers struct {
 	Pairs    []AnswerPair `json:"pairs"`
 }
 
-// AnswerPair is one prompt and what was said to it; nil: it was not asked.
+// AnswerPair is one prompt and its answers; nil: that answer was not asked for.
 type AnswerPair struct {
 	Workload  string        `json:"workload"`
 	Level     string        `json:"level"`
@@ -32,7 +33,7 @@ type AnswerPair struct {
 // time, answered too.
 type PairedAnswer struct {
 	Leg     int    `json:"leg"`               // slot, see Leg
-	Failure string `json:"failure,omitempty"` // why there is none; foreign text; "": there is
+	Failure string `json:"failure,omitempty"` // why there is no answer; foreign text; "": there is one
 	Finish  string `json:"finish,omitempty"`
 	Asked   int    `json:"asked"`             // the most tokens that it may have
 	Tokens  int    `json:"tokens"`            // by the server's count; 0: it did not tell
@@ -43,19 +44,20 @@ type PairedAnswer struct {
 	// tokens of the control's tokenizer. Scored 0: not known.
 	Loss   float64 `json:"loss_nats"`
 	Scored int     `json:"scored"`
-	// Gap is how far its own server's log-probabilities of its tokens lie from the
-	// control's, in nats: the sum of |difference| over Weighed tokens; Weighed 0: not known.
+	// Gap compares two log-probabilities of each token, by the server that answered and by
+	// the control: the sum of |difference| over Weighed tokens, in nats. Weighed 0: not
+	// known.
 	Gap     float64 `json:"gap_nats,omitempty"`
 	Weighed int     `json:"weighed,omitempty"`
-	// Agrees is the share of it and the control's first answer, of the longer one, before
-	// their first difference, in characters; of the control's first itself 0.
+	// Agrees is how many characters the answer and the control's first one share before
+	// they differ, over the length of the longer one; 0 for the control's first itself.
 	Agrees float64 `json:"agrees"`
-	// Stops reports that the answer ends where the one that it is compared with, which begins like
-	// it, goes on. The candidate's answer and the control's second one are compared with the
-	// control's first, and that one with the candidate's.
+	// Stops reports that the answer is only the beginning of the one it is compared with. The
+	// candidate's answer and the control's second one are compared with the control's first, and
+	// that one with the candidate's.
 	Stops bool `json:"stops,omitempty"`
-	// Text is what was said, reasoning included. It is kept in a file of its own, and
-	// empty where that is not there.
+	// Text is the answer, reasoning included. It is kept in a file of its own; "" if
+	// that file is missing.
 	Text string `json:"-"`
 }
 

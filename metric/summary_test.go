@@ -112,7 +112,8 @@ func TestOf(t *testing.T) {
 	if d := Of(ttft, samples); len(d.Values) != 1 || d.Values[0] != 1 || d.Worst != 1 || d.N() != 2 {
 		t.Errorf("ttft: %+v", d)
 	}
-	// The gaps it got until it failed, and one worst.
+	// The gaps before b failed count, and its failure counts as one worst
+	// value.
 	itl, _ := Lookup("itl")
 	if d := Of(itl, samples); len(d.Values) != 2 || d.Values[0] != 0.5 || d.Worst != 1 {
 		t.Errorf("itl: %+v", d)

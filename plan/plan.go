@@ -101,10 +101,11 @@ type Policy struct {
 type Server struct {
 	Name   string // the label
 	Key    string // of for_each; ""
-	Base   bool   // it is that of the plan on the base branch
+	Base   bool   // declared by the plan on the base branch
 	Engine string `plan:"engine"` // vllm | sglang | llama.cpp | openai
 	Model  string `plan:"model"`  // the real name; ""
-	// Title and Description are for people; "": the address, and nothing.
+	// Title and Description are for people. Without a Title reports show the
+	// address.
 	Title       string   `plan:"title"`
 	Description string   `plan:"description"`
 	Flags       []Flag   // the engine's own command line, in order of the source

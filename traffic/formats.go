@@ -25,15 +25,15 @@ type Columns struct {
 	// After, of that row, how long the next one waits. Both in Pauses; 0: a millisecond.
 	Delay, After string
 	Pauses       time.Duration
-	// Prefix is with how many tokens of what its session said before a prompt begins. With
-	// Append, Input is not named: it is both together.
+	// Prefix is how many tokens of its session's earlier text a prompt begins with. With
+	// Append, Input is not named: it is the sum of both.
 	Prefix, Append string
 
 	id, parent     string // of conversations that are trees
 	text, messages string // what is sent
 }
 
-// Named are the names that people give, by what they call them.
+// Named returns the columns that a plan may set, by their names in the plan.
 func (c *Columns) Named() map[string]*string {
 	return map[string]*string{
 		"time": &c.Time, "input": &c.Input, "output": &c.Output, "session": &c.Session, "hash_ids": &c.Hashes,

@@ -17,8 +17,8 @@ func read(nats float64) *metric.PairedAnswer {
 	return &metric.PairedAnswer{Finish: "length", Asked: 64, Tokens: 64, Loss: 64 * nats, Scored: 64, Agrees: 1}
 }
 
-// answersOf are n prompts with answers of 0.3 nats a token, a quarter of them answered
-// twice by the control, after change was at each of them.
+// answersOf returns n prompts with answers of 0.3 nats a token, a quarter of them
+// answered twice by the control. change may alter each of them.
 func answersOf(n int, change func(i int, p *metric.AnswerPair)) *metric.PairedAnswers {
 	r := &metric.PairedAnswers{Due: n, Again: (n + 3) / 4}
 	for i := range n {
@@ -32,10 +32,11 @@ func answersOf(n int, change func(i int, p *metric.AnswerPair)) *metric.PairedAn
 	return r
 }
 
-// judgeAnswers judges answers by what an answers block brings alone.
+// judgeAnswers judges answers by the requirements that an answers block brings
+// by itself.
 func judgeAnswers(r *metric.PairedAnswers) map[string]Change { return judgeAnswersOf("vllm", r) }
 
-// judgeAnswersOf does so of a control of that engine.
+// judgeAnswersOf does so for a control of the given engine.
 func judgeAnswersOf(engine string, r *metric.PairedAnswers) map[string]Change {
 	w := &plan.Workload{Name: "chat"}
 	x := comparison{alpha: 0.05, out: &Comparison{}, Input: Input{

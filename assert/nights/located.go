@@ -55,9 +55,9 @@ func changed(watched []night) bool {
 	return slices.ContainsFunc(watched, func(n night) bool { return n.Changed })
 }
 
-// suspect reports whether it is worth to look for a split: in some place the means
-// on both sides differ by nearly as much as a change at that significance needs.
-// It costs next to nothing, divisive the square of the nights.
+// suspect reports whether looking for a split is worthwhile: at some night the
+// means before and after differ by nearly as much as a change at that significance
+// needs. It takes linear time, divisive quadratic time.
 func suspect(xs []float64, level, r float64) bool {
 	worth := 0.75 * stat.NormalQuantile(1-level/2) * math.Sqrt((1+r)/(1-r))
 	mean, variance := stat.Moments(xs)

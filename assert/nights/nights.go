@@ -116,13 +116,13 @@ type Change struct {
 	Differs []string
 }
 
-// leastNoise is the least spread from night to night that is believed: below
-// it figures are rounded, and a series that said the same every night would
-// alarm at its first other digit.
+// leastNoise is the smallest spread from night to night that is assumed.
+// Rounding hides a smaller one, and a series of equal figures would alarm at
+// its first different digit.
 const leastNoise = 0.002
 
-// limitMetric names the limit that a capacity search found: no metric of a
-// level, but a figure of a night.
+// limitMetric names the limit that a capacity search found. It is a figure of a
+// night, not a metric of a level.
 const limitMetric = "capacity"
 
 // Judge compares the last night of h with those before it, series by series. A figure beyond its

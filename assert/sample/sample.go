@@ -31,11 +31,11 @@ func Silent(l *metric.Level) bool {
 	return len(samples) > 0 && !slices.ContainsFunc(samples, (*metric.Sample).Completed)
 }
 
-// Elsewhere says why what the page of a level's server tells cannot be of the
-// requests that were measured; "" where nothing speaks against it. The page of
-// another server, or of one of several behind a balancer, shows an empty queue
-// whatever the load: of the output tokens of the requests that began and ended
-// between two readings it must have counted at least half.
+// Elsewhere says why the metrics page of a level's server cannot describe the
+// measured requests; "" if it may. The page of another server, or of one of
+// several behind a balancer, shows an empty queue whatever the load. So the
+// page must have counted at least half of the output tokens of requests that
+// began and ended between two readings.
 func Elsewhere(l *metric.Level) string {
 	counted, brought := 0.0, 0.0
 	for _, r := range l.Rounds {
@@ -59,8 +59,8 @@ func Elsewhere(l *metric.Level) string {
 	return fmt.Sprintf("the server's page counted %.0f output tokens while the requests brought %.0f: it is of another server (see metrics_url)", counted, brought)
 }
 
-// Sound is the level without what a damaged record may hold: rounds and
-// samples that are nil. What is missing then is found missing.
+// Sound returns the level without nil rounds and samples, which a damaged
+// record may hold. Later checks find what is missing.
 func Sound(l *metric.Level) *metric.Level {
 	out := *l
 	out.Rounds, out.Voided = sound(l.Rounds), sound(l.Voided)

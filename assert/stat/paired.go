@@ -53,7 +53,7 @@ func PairedPower(n int, disagree, margin, alpha float64) float64 {
 		if p < 1e-12 {
 			continue
 		}
-		most = min(max(most, 0), k) // the most of them lost that passes: it grows with k
+		most = min(max(most, 0), k) // the most lost items that still pass; it grows with k
 		for most < k && passes(most+1, k-most-1) {
 			most++
 		}
@@ -94,7 +94,8 @@ func binomials(n int, p float64) []float64 {
 }
 
 // PairedNeeded is the least number of items that certify a change below margin with
-// the power, where so large a share disagrees; ok is false above most.
+// the given power, if a share disagree of them disagrees. ok is false if that takes
+// more than most.
 func PairedNeeded(disagree, margin, alpha, power float64, most int) (n int, ok bool) {
 	// A normal change would need about z²·disagree/margin².
 	z := NormalQuantile(1-alpha) + NormalQuantile(power)

@@ -75,9 +75,9 @@ func (p points) mean(f func(x float64) float64) (sum float64) {
 }
 
 // chi are values of x = √(χ²_ν/ν) at equal steps of u = ln x, whose density is
-// 2·(ν/2)^{ν/2}/Γ(ν/2)·exp(νu − ν·e^{2u}/2). What is steep near x = 0 is not so in u;
-// and of what is smooth and vanishes at both ends the sum at equal steps converges
-// exponentially (Trefethen and Weideman, SIAM Review 56, 2014).
+// 2·(ν/2)^{ν/2}/Γ(ν/2)·exp(νu − ν·e^{2u}/2). The density is steep near x = 0 but not
+// in u. For a smooth function that vanishes at both ends, the sum at equal steps
+// converges exponentially (Trefethen and Weideman, SIAM Review 56, 2014).
 func chi(nu float64) (out points) {
 	lg, _ := math.Lgamma(nu / 2)
 	scale := math.Ln2 + nu/2*math.Log(nu/2) - lg

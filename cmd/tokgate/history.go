@@ -131,7 +131,8 @@ func (o nightOutputs) write(n judged.Result, opts nights.Options) error {
 		render func(io.Writer) error
 	}{
 		{o.junit, func(w io.Writer) error {
-			// With its exit code, of which JUnit makes a case where no series does.
+			// If no series failed, JUnit makes a test case of an exit code other
+			// than 0.
 			exit := assert.Verdicts{Outcome: n.Outcome}.ExitCode(false)
 			return report.JUnit(w, nights.Document(n, report.Document{Plan: report.Plan{Path: opts.Folder}, Started: n.Started, ExitCode: exit}))
 		}},

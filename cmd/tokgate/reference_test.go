@@ -335,7 +335,7 @@ func (s system) published(t *testing.T) published {
 	return p
 }
 
-// unit of a figure, for showing it as the report printed it.
+// show formats v in the unit in which the report printed the figure.
 func (f figure) show(v float64) string {
 	number, unit, _ := strings.Cut(f.Printed, " ")
 	switch {

@@ -7,8 +7,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// A start of which nothing is known is assumed by the size that the model's name
-// tells, and unknown where it tells none.
+// Without a recorded start, its time is assumed from the size in the model's
+// name; a name without a size leaves it unknown.
 func TestAssumedStart(t *testing.T) {
 	for model, want := range map[string]time.Duration{
 		"Qwen/Qwen3-8B":                     76 * time.Second,  // 60 + 8 · 2

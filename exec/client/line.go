@@ -227,7 +227,8 @@ func (l *line) body(c *call, b []byte, at time.Duration, err error) {
 	}
 }
 
-// finish takes the call off the line, which may carry another one if it is whole.
+// finish takes the call off the line. After a whole answer the line may carry
+// another call.
 func (l *line) finish(c *call, whole bool) {
 	l.call, l.used = nil, true
 	if l.rd != nil {
@@ -241,8 +242,8 @@ func (l *line) finish(c *call, whole bool) {
 	l.d.keep(l)
 }
 
-// fail ends a call that got no answer: or sends it again, where a kept connection
-// turns out to be dead.
+// fail ends a call that got no answer. If a kept connection turned out to be
+// dead, it sends the call again instead.
 func (l *line) fail(c *call, err error) {
 	l.call = nil
 	l.close()
@@ -365,8 +366,8 @@ func (e *ending) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// watch has a line watched from now on: by the poller where there is one and the
-// connection is the kernel's, else by a goroutine of its own, which reads.
+// watch begins to watch a line: by the poller if there is one and the connection
+// is a kernel socket, else in a goroutine that reads.
 func watch(l *line) {
 	if !l.poll() {
 		go l.watch()

@@ -204,8 +204,8 @@ func (s *suspects) hunt(segment []int) {
 	}
 }
 
-// cover takes from every pair one of its words: again and again the one that
-// most of the pairs left have, of equals the last.
+// cover returns words such that every pair holds one of them. It is greedy:
+// each step takes the word in most of the remaining pairs, the last of equals.
 func cover(pairs [][2]int) map[int]bool {
 	gone := map[int]bool{}
 	for len(pairs) > 0 {
@@ -224,7 +224,7 @@ func cover(pairs [][2]int) map[int]bool {
 }
 
 // everyPair is a shortest sequence over 0 … n−1 in which every ordered pair,
-// equal ones included, follows on itself: the de Bruijn sequence B(n, 2),
+// equal ones included, occurs as neighbours: the de Bruijn sequence B(n, 2),
 // closed, of n²+1 elements, as the Lyndon words of length 1 and 2 in order
 // (Fredricksen and Maiorana 1978).
 func everyPair(n int) []int {

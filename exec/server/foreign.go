@@ -12,11 +12,12 @@ import (
 	"github.com/tokgate/tokgate/exec/telemetry"
 )
 
-// foreignEvery is the time between two questions after the processes on the GPUs: each starts a
-// program, which takes the driver's lock.
+// foreignEvery is the time between two listings of the processes on the GPUs: each listing
+// starts a program that takes the driver's lock.
 const foreignEvery = 10 * time.Second
 
-// foreign counts the processes that compute on a server's GPUs and are none of this run.
+// foreign counts the processes that compute on a server's GPUs and do not belong to this
+// run.
 type foreign struct {
 	list func(context.Context) ([]int, error)
 	run  string // as the run's processes are marked

@@ -28,8 +28,7 @@ type Options struct {
 	State lease.Folder
 	// Holder names this run to others.
 	Holder lease.Holder
-	// Reap has what killed runs left behind be removed also where it is not proven
-	// that they are dead: containers without a note.
+	// Reap also removes containers without a note, whose runs are not proven dead.
 	Reap bool
 	// Grace is how long a server may take to end itself. It is called again while the launcher
 	// waits for a server. nil: the constant.
@@ -48,7 +47,7 @@ type Network struct {
 type Launcher struct {
 	Options
 	redactor record.Redactor
-	doubt    bool // whether a note that nobody locks is proof of a dead run is not known
+	doubt    bool // it is not known whether an unlocked note proves that its run is dead
 }
 
 // New returns a Launcher.

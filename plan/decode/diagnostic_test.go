@@ -120,7 +120,8 @@ func found(diags hcl.Diagnostics) []string {
 // summary with the markers in the source.
 func TestBadPlans(t *testing.T) { badPlans(t, "testdata/bad/*.hcl", "testdata/bad/*.json") }
 
-// Those that take seconds under the race detector, of which no fuzzing begins.
+// These fixtures take seconds under the race detector, so fuzzing does not
+// start from them.
 func TestLongBadPlans(t *testing.T) { badPlans(t, "testdata/bad/long/*.hcl") }
 
 func badPlans(t *testing.T, patterns ...string) {

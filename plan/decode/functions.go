@@ -205,7 +205,7 @@ func known(v cty.Value, ty cty.Type) bool {
 	return v.Type() == ty && v.IsKnown() && !v.IsNull() && !v.IsMarked()
 }
 
-// secondsFunc turns a duration into the number that results are in.
+// secondsFunc turns a duration into seconds, the unit of times in results.
 var secondsFunc = function.New(&function.Spec{
 	Description: `The seconds of a duration: seconds("8s") is 8.`,
 	Params:      []function.Parameter{{Name: "duration", Type: cty.String}},

@@ -70,7 +70,8 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// FuzzVarFile: whatever a file of values holds, and one that the plan includes.
+// FuzzVarFile: no content of a values file, or of a file that the plan reads,
+// causes an internal error.
 func FuzzVarFile(f *testing.F) {
 	f.Add([]byte("tokens = 64\nname = \"x\"\n"), false)
 	f.Add([]byte(`{"tokens": 64, "name": ["x"]}`), true)

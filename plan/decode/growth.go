@@ -69,8 +69,8 @@ func smallReplace(args []cty.Value) error {
 	return nil
 }
 
-// cheapPattern bounds the time of a pattern, which is at most its instructions for
-// each byte of the text.
+// cheapPattern refuses a pattern that may take too long: at worst it runs all its
+// instructions for each byte of the text.
 func cheapPattern(arg int, pattern, in string) error {
 	if len(pattern) > maxPattern {
 		return function.NewArgErrorf(arg, "a pattern has at most %d bytes", maxPattern)

@@ -11,10 +11,11 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// A mix over a trace: each row is of the part that its type names, or of one that is
-// drawn. When it is sent, and how long it is, the row says; the part has the rest.
+// A mix over a trace: each row belongs to the part that its type names, or to a part
+// drawn at random. The row sets the time and the lengths of its request; the part
+// sets the rest.
 
-// allLoads are the loads of a mix, that of its search too.
+// allLoads returns the loads of a mix, including that of its capacity search.
 func (m *mixture) allLoads() []*plan.Load {
 	if m.Capacity == nil || m.Capacity.Load == nil {
 		return m.Loads
@@ -22,13 +23,14 @@ func (m *mixture) allLoads() []*plan.Load {
 	return append(slices.Clone(m.Loads), m.Capacity.Load)
 }
 
-// unread reports whether a load block is one whose levels, or trace, could not be read: that
-// was reported.
+// unread reports whether the levels or the trace of a load block could not be read, which is
+// reported already.
 func (m *mixture) unread(l *plan.Load) bool {
 	return l.Open != nil && len(l.Levels) == 0 && slices.Contains(m.Loads, l)
 }
 
-// recorded makes the requests of a part as long, and as alike, as its rows are.
+// recorded sets a part's lengths to those of its rows, and leaves the prompts
+// to the rows.
 func (m *mixture) recorded(part *plan.Workload) {
 	sum, n := 0, 0
 	for _, row := range m.Replays().Measured() {
@@ -40,7 +42,8 @@ func (m *mixture) recorded(part *plan.Workload) {
 	part.Output = plan.Output{Mean: max(int(math.Round(float64(sum)/float64(max(n, 1)))), 1)}
 }
 
-// checkReplayed refuses a trace of which nobody knows of which part each row is.
+// checkReplayed refuses a trace that does not fit the mix, such as one with a
+// row that belongs to no known part.
 func (d *decoder) checkReplayed(m *mixture, l *plan.Load) {
 	t := l.Open.Trace
 	if slices.ContainsFunc(m.allLoads(), func(l *plan.Load) bool { return l.Open == nil || l.Open.Trace == nil }) {

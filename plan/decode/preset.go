@@ -21,13 +21,14 @@ type preset struct {
 	users  [2]float64 // that one request in flight stands for; zero: its source does not say
 }
 
-// presetRequests of a level certify a p99, where the plan names no number: it
-// takes 299 effective ones at one look and 408 at three, and what ten rounds of
-// independent requests show of their spread leaves 480 of 600.
+// presetRequests is the default for a level with a bound on a p99. Certifying a
+// p99 takes 299 effective requests with one look and 408 with three; of 600
+// independent requests in ten rounds, the estimate of their spread leaves 480
+// effective.
 const presetRequests = 600
 
-// requests are the fewest of a level that the plan sets no number for; 0: the
-// language's default will do.
+// requests is the minimum for a level whose requests the plan does not set; 0:
+// the language's default will do.
 func (p *preset) requests() int {
 	if p != nil && slices.ContainsFunc(p.bounds, func(b presetBound) bool { return strings.HasPrefix(b.text, "p99") }) {
 		return presetRequests

@@ -64,7 +64,7 @@ func Named(name string) (UseCase, bool) {
 	return UseCases[i], true
 }
 
-// Names are those of UseCases.
+// Names returns the names of UseCases.
 func Names() []string {
 	var names []string
 	for _, u := range UseCases {
@@ -89,8 +89,8 @@ type Answers struct {
 	// Rates are the rates at which requests arrive, such as "4 req/s"; nil: the use cases' numbers
 	// in flight.
 	Rates []string
-	// Upgrade adds the comparison with the base branch. Not of a URL, behind
-	// which there is one server.
+	// Upgrade adds the comparison with the base branch. It needs an image or a
+	// command: behind a URL there is only one server.
 	Upgrade bool
 	// Measured are the thresholds of a server that was measured, by use case
 	// and level; nil: it was not, and thresholds are what users are promised.
@@ -111,7 +111,7 @@ var source string
 
 var starter = template.Must(template.New("starter").Funcs(template.FuncMap{
 	"quote": func(s string) string {
-		// HCL's own escapes: a template sequence must not come alive.
+		// HCL's own escapes, so that a template sequence is not evaluated.
 		return strings.NewReplacer("${", "$${", "%{", "%%{").Replace(fmt.Sprintf("%q", s))
 	},
 	"words": func(s string) string {

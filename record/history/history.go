@@ -19,9 +19,8 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Schema names the version of a line. A field may be added under the same
-// name. Lines of the version before it have no check of their own: they are read
-// as they are.
+// Schema names the version of a line. A field may be added under the same name.
+// Lines of the previous version have no checksum and are read unchecked.
 const (
 	Schema    = "tokgate.history/1.1"
 	unchecked = "tokgate.history/1"

@@ -112,7 +112,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// Every renderer of package report is in a row.
+// Every renderer of package report is listed in All.
 func TestNoRendererIsForgotten(t *testing.T) {
 	listed := "Markdown" // which MarkdownWithin is a part of
 	for _, f := range All {
