@@ -34,8 +34,8 @@ type characteristic struct {
 
 func (c characteristic) share(k int) float64 { return float64(k) / float64(max(c.n, 1)) }
 
-// most is what a share of at most alpha may come out as, by three standard
-// errors.
+// most is the highest measured share that is consistent with a true share of at
+// most alpha: three standard errors above it.
 func (c characteristic) most(alpha float64) float64 {
 	return alpha + 3*math.Sqrt(alpha*(1-alpha)/float64(max(c.n, 1)))
 }

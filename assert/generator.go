@@ -14,14 +14,13 @@ import (
 )
 
 // The generator's own lateness is part of every latency that it measures.
-// metric.Level.Disturbed says which rounds it was too late in, most of which
-// were measured again; of those that are left each threshold is asked for
-// itself whether lateness, or slots that idled, could have decided it: see late.
-// What these cannot have changed stands.
+// metric.Level.Disturbed says in which rounds it was too late; most of these
+// were measured again. For the others, late asks of each threshold whether
+// lateness or idle slots could have decided it. If not, its verdict stands.
 //
-// A level as a whole is invalid where a round used most of the machine's CPU
-// (mostCPU of the cores that it may use): what the load did to the generator
-// can no longer be told apart. A delay too short to disturb a round, but above
+// A whole level is invalid if a round used most of the machine's CPU (mostCPU of
+// the cores that it may use): the generator's own delays can then no longer be
+// separated from the server's. A delay too short to disturb a round, but above
 // leastDelay, counts where it could have changed a verdict on a time: see flips.
 //
 // In virtual time nothing is late: the health of a simulated run is unknown, and
@@ -72,7 +71,7 @@ func (s *subject) generator(v *Verdict, thresholds []judgedThreshold, invalid ob
 	}
 }
 
-// held is for how long a read of the round may have waited.
+// held is how long a read of the round may have waited.
 func (s *subject) held(r *metric.Round) time.Duration {
 	d := s.level.Disturbed(r)
 	return max(d.Stall, d.Delay)
@@ -84,18 +83,17 @@ func (s *subject) light(r *metric.Round) bool {
 	return s.level.Kind != metric.OpenLoop && s.level.Disturbed(r).Load != ""
 }
 
-// late reports whether a decided threshold would come out otherwise had the
-// generator not been late, and kept up the load, in the rounds that it disturbed.
-// It would not where the other rounds alone decide it alike, nor where it holds with
-// these as slow as they may have been, or fails with them as fast. What less load
-// can only help, and fails even so, fails.
+// late reports whether the generator, by lateness or too little load in the
+// disturbed rounds, could have decided a threshold. It could not if the other rounds
+// alone decide the same, or if the verdict stays the same with the lateness undone.
+// A failure stands if too little load could only have helped.
 //
-// What arrives while the generator stands still is read at the end of that: a
-// time is then too long by it at most, and never too short, so that a bound on
-// times from above cannot have been met by it. A request may have timed out for
-// it. What a stream takes from its first token to its last, though, is too
-// short if the first token waited, down to nothing where the whole answer did,
-// and too long if the last did; of rates over a window the stall is a share.
+// What arrives during a stall of the generator is read at its end. A time is
+// then too long, by the stall at most, and never too short: a stall cannot make
+// a time meet an upper bound. It may make a request time out. But the time from
+// a stream's first token to its last is too short if the first token waited,
+// down to nothing if the whole answer did, and too long if the last did. A rate
+// over a window changes by the stall's share of the window.
 func (s *subject) late(v judgedThreshold) bool {
 	m := v.threshold.Metric
 	if v.Outcome != Pass && v.Outcome != Fail || m.Untimed() || m.Name == "cache_hit_rate" {
@@ -114,8 +112,8 @@ func (s *subject) late(v judgedThreshold) bool {
 	return s.heldUp(v)
 }
 
-// heldUp reports whether a decided threshold would come out otherwise had what arrived
-// while the generator stood still been read at once.
+// heldUp reports whether a decided threshold would come out otherwise if everything
+// that arrived during a stall had been read at once.
 func (s *subject) heldUp(v judgedThreshold) bool {
 	m, passed, other := v.threshold.Metric, v.Outcome == Pass, *s
 	held, window := time.Duration(0), 0.0
@@ -125,7 +123,8 @@ func (s *subject) heldUp(v judgedThreshold) bool {
 			window = max(window, s.held(r).Seconds()/length)
 		}
 	}
-	// Whether it is known what lateness does to the metric, and is of streams.
+	// known: the effect of lateness on the metric is known; streams: the metric
+	// times streams.
 	known, streams := true, false
 	undone := func(t *plan.Threshold) *plan.Threshold {
 		moved := *t
@@ -175,9 +174,10 @@ func (s *subject) undisturbed() *metric.Level {
 	return &out
 }
 
-// restreamed is the level without the requests of disturbed rounds that timed
-// out, unless its streams are to be longer; each of these streams, where asked,
-// is longer by what its reads may have waited, or shorter.
+// restreamed is the level with the lateness of disturbed rounds undone. With
+// streams, each of their streams becomes longer, or else shorter, by what its
+// reads may have waited. Unless longer is set, their timed-out requests are
+// removed.
 func (s *subject) restreamed(streams, longer bool) *metric.Level {
 	out := *s.level
 	out.Rounds = nil

@@ -28,8 +28,8 @@ func TestMargin(t *testing.T) {
 	bound10 := math.Exp(0.04766 + factor(10, 0.975)*0.05024)
 	bound5 := math.Exp(0.03812 + factor(5, 0.975)*0.05220)
 	ten := byRound(1, 1.1, 1, 1.1, 1, 1.1, 1, 1.1, 1, 1.1)
-	// Likewise 1, 1.8: mean 0.2939, s = 0.3098; even with 95% of rounds at
-	// 95% confidence, 2.911, it were e^(0.2939+0.9018) = 3.306.
+	// Likewise 1, 1.8: mean 0.2939, s = 0.3098; even with 95% of rounds at 95%
+	// confidence, 2.911, it would be e^(0.2939+0.9018) = 3.306.
 	wide := byRound(1, 1.8, 1, 1.8, 1, 1.8, 1, 1.8, 1, 1.8)
 	for _, c := range []struct {
 		name, metric, text string

@@ -51,7 +51,8 @@ func (m *rateModel) lengths(seed int64) arrivals.Lengths {
 	return arrivals.Lengths{Mean: m.answers, Jitter: 0.5, Seed: seed, Workload: "chat", Level: "rate"}
 }
 
-// again marks a job that is no request: what a crowded server computes twice.
+// again marks a job that is not a request, but tokens that a crowded server
+// computes twice.
 const again = 1 << 40
 
 // saturation is what a saturation of the engine reports.
@@ -62,8 +63,8 @@ type saturation struct {
 	took  time.Duration
 }
 
-// saturated keeps as many requests in flight in the engine as a run does, up to most, after
-// as long a warm-up, for so long.
+// saturated saturates the engine for length, with as many requests in flight, up to most,
+// and as long a warm-up as in a run.
 func (m *rateModel) saturated(seed int64, most int, length time.Duration, parts int) saturation {
 	e, lengths := sim.NewEngine(m.profile, seed), m.lengths(seed)
 	steps := arrivals.Saturation{N: plan.SaturationSlots, Most: most}

@@ -44,7 +44,8 @@ type Verdicts struct {
 	List    []Verdict // in order of the plan: servers, cases, thresholds, capacities, comparisons, asserts
 	Outcome Outcome   // of the run, by the plan's policy; never Pending
 	Partial bool      // --only left cases out
-	// Comparisons in order of the plan, with what is not required too.
+	// Comparisons are in order of the plan, and hold changes that nothing
+	// requires too.
 	Comparisons []*compare.Comparison
 	// Why explains an Outcome that no verdict of the list explains: nothing
 	// was judged. "" otherwise.

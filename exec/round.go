@@ -147,11 +147,11 @@ const mostTurns = 1 << 12
 // replyBytes bounds what is kept of an answer for the turns after it.
 const replyBytes = 1 << 20
 
-// watch has the meter watch from now on: the making of prompts is left out.
-// While it does the loop has a heartbeat. What the operating system takes the
-// processor from for a while reads what came meanwhile in one go: late answers
+// watch starts the meter, after the prompts are made. While it runs the loop
+// has a heartbeat, which shows when the operating system took the CPU away.
+// tokgate then reads everything that came meanwhile in one go: late answers
 // look late and the chunks after them fast, and no histogram of the runtime
-// knows of it.
+// shows it.
 func (rd *round) watch(health *func() metric.Health) {
 	if rd.Meter == nil {
 		return

@@ -126,8 +126,8 @@ func (t *turns) startAll() bool {
 	return true
 }
 
-// apart reports whether no two of the servers are given the same GPU. Those that count GPUs get ones that
-// nobody holds; one that takes all, or that runs here and says nothing of them, takes those of others.
+// apart reports whether no two of the servers are given the same GPU. Servers that only count GPUs get
+// free ones. A server that takes all GPUs, or that runs here and names none, also takes those of others.
 func apart(sides []*side) bool {
 	seen := map[string]bool{}
 	all, some := 0, 0

@@ -2,12 +2,13 @@ package metric
 
 import "time"
 
-// Answers is what a sample of a level's answers came to when they were looked at
-// again once the load was over: whether the server counted the tokens that it sent,
-// and whether it generated them.
+// Answers is the result of checking a sample of a level's answers once the load was
+// over: whether the server counted the tokens that it sent, and whether it
+// generated them.
 type Answers struct {
-	// Recounts are the answers whose text the server's own tokenizer was given; none
-	// where it has no such page. Note says why one that was there did not answer.
+	// Recounts are the answers whose text was given to the server's own tokenizer;
+	// none if the server has no page for it. Note says why an existing page did not
+	// answer.
 	Recounts []Recount `json:"recounts,omitempty"`
 	Note     string    `json:"note,omitempty"`
 	// Of Compared answers to different prompts, long enough to tell, Alike have the

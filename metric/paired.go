@@ -93,7 +93,8 @@ func (p *AnswerPair) Hold() {
 	}
 }
 
-// agree is the share of the longer of two texts before they first differ, in characters.
+// agree is how many characters two texts share before they differ, over the length of
+// the longer one.
 func agree(a, b string) float64 {
 	x, y := []rune(a), []rune(b)
 	n, longer := 0, max(len(x), len(y))

@@ -80,7 +80,8 @@ func (w *Workload) Ask(row int) (*answers.Ask, error) {
 	return answers.Read(fields)
 }
 
-// Found is what an answer to the request of a row comes to.
+// Found examines an answer to the request of a row, and scores it if the
+// workload has a score block.
 func (w *Workload) Found(ask *answers.Ask, said answers.Said, row int) metric.Answer {
 	found := ask.Look(said)
 	if row > 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// Part is base as a part of the mix w, of which it has that share, in millionths.
-// Levels and thresholds are not those of base: see ShareOut.
+// Part makes base a part of the mix w, with that share in millionths. It does not
+// take the levels and thresholds of base: see ShareOut.
 func (w *Workload) Part(base *Workload, share int) *Workload {
 	part := *base
 	part.Name, part.Key = w.Address()+"/"+base.Address(), ""
@@ -28,19 +28,18 @@ func (w *Workload) Part(base *Workload, share int) *Workload {
 // Root is the mix that a part belongs to; the workload itself where it stands alone.
 func (w *Workload) Root() *Workload { return cmp.Or(w.Of, w) }
 
-// PartName is what a part is called within its mix: the address of the workload that
-// it is.
+// PartName is the name of a part within its mix: the address of its workload.
 func (w *Workload) PartName() string { return metric.PartName(w.Of.Address(), w.Address()) }
 
-// ByType reports whether the rows of a mix's traces say by their type of which part each is.
+// ByType reports whether the type of each row of a mix's traces names its part.
 func (w *Workload) ByType() bool { return len(w.Mix) > 0 && w.Mix[0].Type != "" }
 
-// PartOf is the part of a mix by type that a row of its traces is of, by its place in Mix; -1: none.
+// PartOf is the index in Mix of the part that a row's type names; -1: none.
 func (w *Workload) PartOf(row *traffic.Recorded) int {
 	return slices.IndexFunc(w.Mix, func(part *Workload) bool { return part.Type == row.Type })
 }
 
-// Shares are those of the parts of a mix, in their order.
+// Shares returns the shares of a mix's parts, in their order.
 func (w *Workload) Shares() traffic.Shares {
 	var out traffic.Shares
 	for _, part := range w.Mix {
@@ -58,8 +57,8 @@ func (w *Workload) blend() string {
 	return strings.Join(out, ", ")
 }
 
-// AnswerLength is how many tokens an answer has on average, of a mix one of any part;
-// false where they may end by themselves, before.
+// AnswerLength is the mean number of tokens of an answer; for a mix, over all its
+// parts. ok is false if answers may end earlier by themselves.
 func (w *Workload) AnswerLength() (mean float64, ok bool) {
 	if w.Mix == nil {
 		return float64(w.Output.Mean), !w.Output.Natural
@@ -72,8 +71,8 @@ func (w *Workload) AnswerLength() (mean float64, ok bool) {
 	return mean, ok
 }
 
-// PromptLength is how many tokens a prompt has on average, of a mix one of any part;
-// false where those of a data set are as long as they are.
+// PromptLength is the mean number of tokens of a prompt; for a mix, over all its
+// parts. ok is false if rows of a data set keep their own length.
 func (w *Workload) PromptLength() (mean float64, ok bool) {
 	if w.Mix == nil {
 		return float64(w.Input), w.Input > 0

@@ -98,8 +98,8 @@ const (
 // seeds: as many rounds as an interval over them takes.
 const StagePasses = 5
 
-// DefaultGrowth is what the backlog of a rate may grow by, as a share of the
-// requests that arrive, where the plan does not bound it.
+// DefaultGrowth is the bound on how much the backlog of a rate may grow, as a
+// share of the requests that arrive, unless the plan sets another.
 const DefaultGrowth = 0.02
 
 // DefaultOpenSeconds is how long a level of a rate takes when the plan does not
@@ -107,10 +107,11 @@ const DefaultGrowth = 0.02
 // largest rate, that the backlog does not grow.
 const DefaultOpenSeconds = 300
 
-// WindowRounds is into how many parts the window of a rate is divided for verdicts.
+// WindowRounds is the number of parts into which verdicts divide the window of a
+// rate.
 const WindowRounds = 10
 
-// Over fills in the requests of a level that lasts so long, and its rounds.
+// Over sets the requests and rounds of a level that lasts for length.
 func (l *Level) Over(length time.Duration) {
 	l.Requests = max(1, int(math.Round(l.Rate*length.Seconds())))
 	l.Part()
@@ -119,8 +120,7 @@ func (l *Level) Over(length time.Duration) {
 // Part divides the window of a rate into its rounds.
 func (l *Level) Part() { l.Rounds = min(WindowRounds, l.Requests) }
 
-// Lasts is how long the level's window takes: of a rate, on average; 0 of another
-// shape.
+// Lasts is how long the window of a rate takes on average; 0 for other levels.
 func (l Level) Lasts() time.Duration {
 	if l.Rate <= 0 {
 		return 0

@@ -40,9 +40,9 @@ const (
 // escaped: it makes no markup, links or mentions.
 func Markdown(w io.Writer, d *Document) error { return MarkdownWithin(w, d, MarkdownBytes) }
 
-// MarkdownWithin writes what Markdown writes, at most limit bytes of it: the
-// parts get smaller together, what was left out is counted, and where not even
-// the verdict fits nothing is written.
+// MarkdownWithin writes what Markdown writes, in at most limit bytes. All parts
+// shrink together, and what is left out is counted. If not even the verdict
+// fits, nothing is written.
 func MarkdownWithin(w io.Writer, d *Document, limit int) error {
 	for size := min(limit, MarkdownBytes); size > 0; size /= 2 {
 		m := markdown{doc: d, size: size}

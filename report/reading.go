@@ -21,8 +21,8 @@ type Reading struct {
 }
 
 // readings judges a probe as the search did. It needs the plan, and the level
-// that holds the probe's own requests: one that shares those of a level of the
-// plan has none.
+// that holds the probe's own requests: a probe that shares the requests of a
+// level of the plan has no readings.
 func (b *builder) readings(c *metric.Capacity, p *metric.CapacityProbe) []Reading {
 	if b.declared == nil || p.With != "" || p.Requests == 0 {
 		return nil
@@ -67,7 +67,7 @@ func isShare(th *plan.Threshold) bool {
 	return th.Metric.Name == "success" || th.Stat.IsShare()
 }
 
-// farthest is beyond what a LookThreshold tells apart from infinity.
+// A LookThreshold does not distinguish a distance above farthest from infinity.
 const farthest = 4.999
 
 // reading turns distances from the limit back into values.

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Columns says under which names a trace has what a replay needs. A name that is "" is
-// not there.
+// Columns names the columns of a trace that a replay reads; "": the trace has no such
+// column.
 type Columns struct {
 	// Time is when a request was sent: a number of Unit, or a date and time. Input and
 	// Output are the tokens of its prompt and its answer.

@@ -271,9 +271,9 @@ func shares(seen map[[2]uint64]stem, parts []Part, row int) int {
 	return sum
 }
 
-// HitRate is the share of the stretch's prompt tokens that requests sent before, from a row on, began
-// with too: what a cache that forgets nothing finds, but for what of it was still being read. 0
-// where it is not known how long prompts are.
+// HitRate is the share of the stretch's prompt tokens that a cache which forgets nothing would find,
+// because earlier requests, from a row on, began with them too. A real cache finds less if those are
+// still being read. 0 if the lengths of prompts are not known.
 func (r *Replay) HitRate(from, context int) float64 {
 	sum, all := 0, 0
 	for i, n := range r.Repeats(from, r.First+r.Due, context, false) {

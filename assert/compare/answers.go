@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// usualOfAnswers is what the answers of a candidate are held to where they end by
-// themselves and the plan says nothing: it warns.
+// usualOfAnswers are the default bounds on a candidate's natural answers.
+// Exceeding one only warns.
 var usualOfAnswers = []plan.Change{
 	{Metric: metric.MustLookup("empty"), Stat: metric.Stat{Kind: metric.Rate}, Limit: 0.01, Points: true, Text: "rate +1pp"},
 	{Metric: metric.MustLookup("invalid_text"), Stat: metric.Stat{Kind: metric.Rate}, Limit: 0.01, Points: true, Text: "rate +1pp"},
@@ -23,14 +23,14 @@ func (c *Change) unsettled(alpha float64) bool {
 	return c.Outcome == verdict.Inconclusive && ok && mid <= c.limit
 }
 
-// showOnly takes its bound from a change.
+// showOnly removes the bound of a change, which is then only shown.
 func (c *Change) showOnly() {
 	c.Limit, c.Outcome, c.bound, c.Needs = metric.None(""), verdict.Skipped, nil, ""
 	c.Message = c.line()
 }
 
-// implied is the claim on the answers that every comparison of natural ones comes with,
-// as far as the plan does not bound them itself; nil if there is none.
+// implied is the default claim on natural answers, without the metrics that the plan
+// bounds itself; nil if nothing is left.
 func implied(p *plan.Plan, c *plan.Compare) *plan.Claim {
 	out := &plan.Claim{Severity: plan.SeverityWarn, Range: c.Range}
 	for _, w := range c.Workloads(p) {

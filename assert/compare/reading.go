@@ -17,10 +17,11 @@ import (
 // same prompt that is called odd: of 64 tokens it is e^64 times less likely.
 const oddNats = 1.0
 
-// answersLevel is the level of what is judged of the answers that the control reads.
+// answersLevel is the level that verdicts on the answers that the control reads are
+// shown at.
 const answersLevel = "answers"
 
-// usualOfPairs is what an answers block brings where no tolerate block says otherwise.
+// usualOfPairs are the bounds of an answers block where no tolerate block sets others.
 var usualOfPairs = append([]plan.Change{
 	{Metric: metric.MustLookup("odd_answers"), Limit: 2, Points: true, Text: "count +2"},
 	{Metric: metric.MustLookup("answer_nll"), Stat: metric.Stat{Kind: metric.Mean}, Limit: 0.05, Points: true, Text: "mean +0.05"},
@@ -62,9 +63,9 @@ func tooOdd(a, beside *metric.PairedAnswer) (excess float64, why string) {
 	return excess, why
 }
 
-// Oddities are the candidate's odd answers, the oddest first, and how many odd ones the
-// control has itself among so many: beside the candidate's, and its second ones beside its
-// first.
+// Oddities returns the candidate's odd answers, the oddest first. own counts the control's
+// odd answers among of: its first ones beside the candidate's, and its second ones beside
+// its first.
 func Oddities(r *metric.PairedAnswers) (odd []Oddity, own, of int) {
 	for i := range r.Pairs {
 		p := &r.Pairs[i]

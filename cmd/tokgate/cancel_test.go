@@ -32,9 +32,9 @@ func TestCancelledRunsFit(t *testing.T) {
 	}
 }
 
-// child is a process of a test, and what it says. What these tests try is what
-// signals do to a process, its server and whoever reads its output, which only
-// real processes show: they wait for what is said, and no check is of a time.
+// child is a process of a test, and its output. These tests try what signals do
+// to a process, its server and the reader of its output, which only real
+// processes show. They wait for output, and no check depends on a time.
 type child struct {
 	t     *testing.T
 	cmd   *exec.Cmd

@@ -58,10 +58,10 @@ func tokgateWith(t *testing.T, ctx context.Context, environ []string, stdin stri
 func tokgateOver(t *testing.T, ctx context.Context, network server.Network, environ []string, stdin string, args ...string) result {
 	t.Helper()
 	var out, errs bytes.Buffer
-	// What servers hold is noted where no other test looks.
+	// The notes on held servers go where no other test looks.
 	environ = append(slices.Clone(environ), "TOKGATE_STATE_DIR="+t.TempDir())
-	// No meter: how busy the machine is with other tests is no business of
-	// these.
+	// No meter: the results must not depend on how busy other tests keep the
+	// machine.
 	a := &app{Streams: Streams{In: strings.NewReader(stdin), Out: &out, Err: &errs}, environ: environ, network: network}
 	code := a.main(ctx, args)
 	return result{code, out.String(), errs.String()}

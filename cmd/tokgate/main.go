@@ -52,7 +52,7 @@ func (a *app) main(ctx context.Context, args []string) int {
 	cmd, err := execute(ctx, root)
 	var exit *exitError
 	if out.err != nil && !errors.As(err, &exit) {
-		// What nobody can read was not said.
+		// A result that could not be written is an error.
 		err = measureError(fmt.Errorf("could not write the output: %w", out.err))
 	}
 	if err == nil {

@@ -315,7 +315,7 @@ func (x *expansion) requirements() {
 	x.para("  ", "Besides, every case must be measured validly, and every server stay the same to the end.")
 }
 
-// together lists levels, what they are of once: "burst 1, 2, 4".
+// together lists levels and names their common kind once: "burst 1, 2, 4".
 func together(levels []string) string {
 	out, of := "", ""
 	for i, l := range levels {
@@ -333,7 +333,7 @@ func together(levels []string) string {
 	return out
 }
 
-// limit is what a capacity search is to find.
+// limit says what a capacity search must find.
 func (x *expansion) limit(workload string) string {
 	for _, w := range x.p.Workloads {
 		if w.Address() == workload && w.Capacity.Require > 0 {

@@ -135,7 +135,7 @@ func (s *timed) Event(at time.Duration, e *Event) {
 	}
 }
 
-// since is how long after a time written as nanoseconds since 1970 at is.
+// since is the time from wrote, in nanoseconds since 1970, to at.
 func since(origin time.Time, at time.Duration, wrote []byte) time.Duration {
 	ns, err := strconv.ParseInt(string(wrote), 10, 64)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"net/textproto"
 )
 
-// frame takes HTTP/1.1's framing off a body, however it is cut into reads: it says of
-// every body what net/http says of it. See RFC 9112, section 6 and 7.1.
+// frame removes HTTP/1.1's framing from a body, however reads cut it. It accepts and
+// refuses the same bodies as net/http. See RFC 9112, section 6 and 7.1.
 type frame struct {
 	kind frameOf
 	left uint64 // bytes that the body, or its chunk, still has

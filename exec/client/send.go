@@ -52,7 +52,7 @@ var (
 // usually the end comes in the same packet.
 const linger = 100 * time.Millisecond
 
-// newCall is r on its way, which ends by end.
+// newCall prepares the call that sends r; end ends it.
 func (h *HTTP) newCall(ctx context.Context, r *Request, s Stream) *call {
 	c := &call{h: h, s: s, timeout: r.Timeout, path: r.path(), stop: func() bool { return true }}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
@@ -70,7 +70,7 @@ func (r *Request) path() string {
 	return "/completions"
 }
 
-// end is the call's last word.
+// end frees what the call holds, and ends its stream.
 func (c *call) end(at time.Duration, err error) {
 	c.stop()
 	if c.lingers != nil {

@@ -7,11 +7,12 @@ import (
 
 // Saturation decides how many requests a saturation keeps in flight. A server that takes only
 // so many at once has a queue, which more requests only lengthen. One without a queue answers
-// all of them at once: there are twice as many then, for as long as it is faster by that.
+// all of them at once: N is then doubled for as long as the server gets faster by it.
 type Saturation struct {
 	N    int // in flight
 	Most int // that there may be; at least N
-	// Enough tokens a second are no reason to look for more; 0: no number is.
+	// At Enough tokens a second N is not raised further; 0: there is no such
+	// limit.
 	Enough float64
 	// Anew reports that N was raised for the first time: the requests in flight, which began
 	// together, must begin again too.
@@ -31,14 +32,16 @@ type mark struct {
 }
 
 const (
-	// settling is for how long what waits must not shrink, after more were sent: the rest
-	// is a queue, and no longer prompts that came all at once. In ten seconds a step of all that
-	// run, a tenth of a second at a thousand, is a hundredth of what is streamed.
+	// settling is how long the number of waiting requests must not shrink after N was raised:
+	// those that still wait are a queue, and not prompts that came all at once. It is ten
+	// seconds because one step of a thousand running requests, 0.1 s, is then 1 % of what is
+	// streamed.
 	settling = 10 * time.Second
-	// mostSettling is the longest that that is waited for.
+	// mostSettling is the longest wait for that.
 	mostSettling = time.Minute
-	// mostFilling is how long prompts of twice as many may take by what these took: during them,
-	// those that have begun go on, and what is in flight would be long in finding its mixture.
+	// mostFilling is how long the prompts of twice as many requests may take, estimated from
+	// those now in flight. Older requests go on meanwhile, so the ages of the requests in flight
+	// would take long to mix.
 	mostFilling = 30 * time.Second
 	// more is the factor by which N is raised; it must make the server faster by the factor
 	// faster to be raised again.
@@ -78,13 +81,14 @@ func (s *Saturation) Look(at time.Duration, waiting int, tokens int64, warm bool
 	return false
 }
 
-// Queues reports whether so many that wait are a queue: a quarter of what is in flight.
+// Queues reports whether so many waiting requests are a queue: at least a quarter of
+// those in flight.
 func (s *Saturation) Queues(waiting int) bool { return 4*waiting >= s.N }
 
-// few says that hardly any of n wait.
+// few reports whether at most 5 % of n wait.
 func few(waiting, n int) bool { return 20*waiting <= n }
 
-// settled reports whether what is in flight is no longer different from before.
+// settled reports whether the effect of raising N is over.
 func (s *Saturation) settled() bool {
 	first, last := s.marks[0], s.marks[len(s.marks)-1]
 	if last.at-s.raised >= mostSettling {

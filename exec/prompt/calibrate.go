@@ -261,9 +261,9 @@ func (m *Maker) off(ctx context.Context, usage Counter, tokens ...int) (off [2]i
 	return off, nil
 }
 
-// agree compares tokenizer and usage by two prompts. A constant between them
-// is what the tokenizer leaves out, and is put right; anything else is no
-// agreement.
+// agree compares tokenizer and usage by two prompts. A constant difference is
+// what the tokenizer leaves out, and is corrected. With any other difference
+// they do not agree.
 func (m *Maker) agree(ctx context.Context, usage Counter) (bool, error) {
 	off, err := m.off(ctx, usage, m.Least()+16*m.costs, m.Least()+256*m.costs)
 	if err != nil {

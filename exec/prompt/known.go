@@ -41,13 +41,13 @@ func measured(list []word) (out []Measured) {
 	return out
 }
 
-// Bounds of what is believed to be words, of which there are a few hundred.
+// Longer lists are not believed: there are only a few hundred words.
 const (
 	mostWords = 1 << 12
 	mostIDs   = 1 << 20
 )
 
-// maker is a Maker that knows what k says, or nil where that cannot be.
+// maker makes a Maker from k; nil if k cannot be right.
 func (k *Known) maker(salt uint64) *Maker {
 	m := &Maker{salt: salt, exact: k.Exact}
 	if len(k.IDs) > 0 {
@@ -69,7 +69,8 @@ func (k *Known) maker(salt uint64) *Maker {
 	return m
 }
 
-// remembered are the words of a list, each of 1 to most tokens; nil: it has another.
+// remembered returns the words of a list; nil if one of them does not have 1 to most
+// tokens.
 func remembered(list []Measured, most int) (out []word) {
 	if len(list) > mostWords {
 		return nil
@@ -83,7 +84,8 @@ func remembered(list []Measured, most int) (out []word) {
 	return out
 }
 
-// recall is a Maker of what is known, if two requests for one token are counted by it.
+// recall makes a Maker from what is known, if two requests for one token confirm its
+// counts.
 func (o Options) recall(ctx context.Context) *Maker {
 	if o.Known == nil {
 		return nil

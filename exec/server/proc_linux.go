@@ -78,8 +78,8 @@ func alive(group int) bool {
 	return false
 }
 
-// marked are the processes that run with the mark in their environment: what a
-// server started, also where it left the server's group.
+// marked lists the processes with the mark in their environment: those that a
+// server started, even if they left its group.
 func marked(mark string) []int {
 	if mark == "" {
 		return nil
@@ -103,8 +103,9 @@ func marked(mark string) []int {
 	return out
 }
 
-// listener tells the socket that listens on a port of this machine from a
-// later one: its inode. "" when there is none, or it cannot be told.
+// listener returns the inode of the socket that listens on a port of this
+// machine; a later socket has another one. "" if there is none, or it cannot be
+// read.
 func listener(port int) string {
 	suffix := fmt.Sprintf(":%04X", port)
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {

@@ -24,7 +24,7 @@ import (
 var nvidiaFields = []struct {
 	name string
 	unit float64
-	of   func(*card) *float64 // nil: it tells the GPU
+	of   func(*card) *float64 // nil: it identifies the GPU
 }{
 	{"index", 0, nil},
 	{"uuid", 0, nil},
@@ -35,9 +35,9 @@ var nvidiaFields = []struct {
 	{"clocks.sm", 1e6, func(c *card) *float64 { return &c.clock }},
 }
 
-// nvidiaHealth are asked besides, in this order, in the spellings of newer and of older
-// drivers: one field that nvidia-smi does not know fails the whole question, which is then asked
-// with the next spellings, and last without.
+// nvidiaHealth are further fields, in this order, in the spellings of newer and of older
+// drivers. One field that nvidia-smi does not know fails the whole query, which is then repeated
+// with the next spellings, and last without these fields.
 var nvidiaHealth = [][]string{
 	{"clocks_event_reasons.active", eccField},
 	{"clocks_throttle_reasons.active", eccField},
@@ -46,13 +46,13 @@ var nvidiaHealth = [][]string{
 
 const eccField = "ecc.errors.uncorrected.volatile.total"
 
-// NvidiaSMI is one nvidia-smi that prints a line a GPU at every interval for
-// as long as it runs: to restart it for each reading takes the driver's
-// lock each time.
+// NvidiaSMI is one nvidia-smi that prints a line a GPU at every interval for as
+// long as it runs: restarting it for each reading would take the driver's lock
+// each time.
 type NvidiaSMI struct {
 	now   func() time.Duration
 	every time.Duration
-	want  int // GPUs; 0: as many as it tells of
+	want  int // GPUs; 0: as many as it reports
 	ended chan struct{}
 
 	mu     sync.Mutex
@@ -168,7 +168,7 @@ const maxGPUs = 64
 
 // nvidiaLine reads one line: "0, GPU-6c4d…, 301.25, 98, 70123, 64, 1755", and behind it, where
 // they were asked for, the reasons for held clocks and the ECC errors: "0x0000000000000004, 0". A
-// field in brackets, such as [N/A], is not told.
+// field in brackets, such as [N/A], has no value.
 func nvidiaLine(line string) (index string, c card, ok bool) {
 	fields := strings.Split(line, ",")
 	if n := len(fields) - len(nvidiaFields); n != 0 && n != len(nvidiaHealth[0]) {

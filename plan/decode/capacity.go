@@ -113,11 +113,12 @@ func checkSearch(b *body, out *plan.Capacity) {
 	}
 }
 
-// rateResolution is how far below the estimate a certified rate is near enough.
+// A certified rate is near enough if it is at most rateResolution below the
+// estimate.
 const rateResolution = 0.05
 
-// readAmount reads a load of the search: a whole number, of rates "8 req/s" in units of
-// plan.RateStep.
+// readAmount reads a load of the search: a whole number, or for rates such as "8 req/s"
+// the number of units of plan.RateStep.
 func readAmount(b *body, name string, over metric.LoadKind) (int, bool) {
 	if over != metric.OpenLoop && over != metric.Speedup {
 		n, ok := b.integer(name, 1, maxLevel)

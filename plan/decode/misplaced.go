@@ -12,7 +12,7 @@ import (
 
 var quotedName = regexp.MustCompile(`"([^"]+)"`)
 
-// otherNames says what other tools' names of metrics are here.
+// otherNames maps names that other tools give to metrics to a hint at ours.
 var otherNames = map[string]string{
 	"latency":           "Use e2e for the whole request, ttft for the time to its first token.",
 	"duration":          "For the duration of a request, use e2e.",

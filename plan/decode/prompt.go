@@ -59,8 +59,8 @@ func (d *decoder) dataset(b *body, path string) *traffic.Dataset {
 	return set
 }
 
-// checkRows refuses rows that the workload's API cannot be sent, or that cannot be made as
-// long as it says.
+// checkRows refuses rows that the workload's API does not take, or that cannot be cut to
+// input_tokens.
 func checkRows(b *body, w *plan.Workload, set *traffic.Dataset) {
 	if w.Input > 0 {
 		for i := range set.Rows {
@@ -90,10 +90,10 @@ func checkRows(b *body, w *plan.Workload, set *traffic.Dataset) {
 	}
 }
 
-// ofSharing are the attributes of prompts that are made.
+// ofSharing are attributes of generated prompts only.
 var ofSharing = []string{"shared_prefix", "hit_rate", "warm", "turns"}
 
-// readShared reads with what the prompts begin alike.
+// readShared reads how much of their beginnings the prompts share.
 func readShared(p *body, w *plan.Workload, out *plan.Prompt) {
 	switch {
 	case p.given("shared_prefix") && p.given("hit_rate"):
@@ -129,7 +129,7 @@ func readShared(p *body, w *plan.Workload, out *plan.Prompt) {
 	out.Warm = p.boolean("warm")
 }
 
-// prefixKeys are what shared_prefix says.
+// prefixKeys are the keys of shared_prefix.
 var prefixKeys = []string{"tokens", "groups"}
 
 // readPrefix reads { tokens = 2048, groups = 20 }.

@@ -198,7 +198,7 @@ func (c *Chart) SVG() template.HTML {
 	for i := range c.Series {
 		f.marks(&s, &c.Series[i])
 	}
-	// What is pointed at lies over everything that is drawn.
+	// The areas that react to the pointer lie above everything drawn.
 	for i := range c.Series {
 		f.tips(&s, &c.Series[i], height)
 	}

@@ -13,7 +13,7 @@ import (
 
 const overTimeTitle = "Arrivals, in flight and waiting over time"
 
-// arrivals are the open loops over time of the workloads that have no section of their own.
+// arrivals charts the open loops of the workloads that have no section of their own.
 func arrivals(runs []run) (section, bool) {
 	s := section{ID: "arrivals", Title: overTimeTitle,
 		Lead: "When requests arrived, how many were in flight, and how many waited for their first token. A server that keeps up works off its backlog; otherwise the backlog grows until the end."}
@@ -38,7 +38,8 @@ func arrivals(runs []run) (section, bool) {
 	return s, len(s.Blocks) > 0
 }
 
-// overTimeBlock are the open loops over time of a use case: of one server open, of several shut.
+// overTimeBlock charts the open loops of a use case over time; with several servers it is folded
+// shut.
 func overTimeBlock(r run, w *report.Workload) []block {
 	var figures []figure
 	for _, server := range w.Servers {

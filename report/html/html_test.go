@@ -156,8 +156,8 @@ func harmless(out string) error {
 	}
 }
 
-// tagLength is how long a tag is from behind its "<" on; 0: it is none of the
-// page's.
+// tagLength is the length of a tag after its "<"; 0 if it is not one of the
+// page's own tags.
 func tagLength(s string) int {
 	word := func(i int) int {
 		for i < len(s) && (s[i] == '-' || s[i] == '!' || s[i] >= '0' && s[i] <= '9' || s[i]|0x20 >= 'a' && s[i]|0x20 <= 'z') {

@@ -39,8 +39,8 @@ type Part struct {
 	rest    time.Duration // how much longer that takes by its own pace; 0: not known
 }
 
-// Total is how long the run takes by what was known before, and how many parts
-// that leaves out.
+// Total is the duration of the run as far as it was known beforehand, and the
+// number of parts of unknown duration.
 func (f *Forecast) Total() (sum time.Duration, unknown int) {
 	sum = f.Rest
 	for i := range f.Parts {
@@ -53,7 +53,8 @@ func (f *Forecast) Total() (sum time.Duration, unknown int) {
 	return sum, unknown
 }
 
-// alone is how much of the run a part takes: half of its own time beside another.
+// alone is how much a part adds to the run: half of its time d if another part
+// runs beside it.
 func (p *Part) alone(d time.Duration) time.Duration {
 	if p.Beside {
 		return d / 2
@@ -65,8 +66,8 @@ func (p *Part) isStart() bool  { return p.Workload == "" }
 func (p *Part) isLevel() bool  { return p.Level != "" }
 func (p *Part) isSearch() bool { return !p.isStart() && !p.isLevel() }
 
-// count is how many parts of a kind there are, all times together, and how many of
-// them are over.
+// count is the number of parts of a kind, each counted as often as it runs, and
+// how many of them are over.
 func (f *Forecast) count(kind func(*Part) bool) (done, all int) {
 	for i := range f.Parts {
 		if p := &f.Parts[i]; kind(p) {
@@ -87,7 +88,7 @@ func (f *Forecast) part(server, workload, level string) *Part {
 	return &f.Parts[i]
 }
 
-// begin, end and skip note what becomes of a part; of none, nothing.
+// begin, end and skip record the progress of a part. On nil they do nothing.
 func (p *Part) begin(now time.Duration) {
 	if p != nil && !p.going {
 		p.going, p.since, p.rest = true, now, 0
@@ -115,8 +116,8 @@ func (p *Part) seen(now time.Duration) (took time.Duration, times int) {
 	return p.spent, p.done
 }
 
-// each is how long a part takes each time: as it did, as it did in an earlier run,
-// or as others that are like it do.
+// each estimates how long a part takes each time: by this run, else by an earlier
+// run, else by similar parts.
 func (f *Forecast) each(p *Part, now time.Duration) (time.Duration, bool) {
 	if took, n := p.seen(now); n > 0 {
 		return took / time.Duration(n), true

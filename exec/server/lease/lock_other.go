@@ -4,8 +4,8 @@ package lease
 
 import "github.com/tokgate/tokgate/record/disk"
 
-// Proof says that a note whose lock is free was left by a process that is dead:
-// here nothing is locked.
+// Proof is whether a free lock proves that the process that left the note is
+// dead. Here nothing is locked, so it does not.
 const Proof = false
 
 // lockFile does nothing: without flock two runs do not see each other.

@@ -10,7 +10,8 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Proof says that a note whose lock is free was left by a process that is dead.
+// Proof is whether a free lock proves that the process that left the note is
+// dead.
 const Proof = true
 
 // lockFile locks a file until it is closed, also by the end of the process,
