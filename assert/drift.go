@@ -116,8 +116,8 @@ func (e evidence) warming() string {
 		verdict.Count(n, "requests"), math.Exp(first-rest), e.warmup(n))
 }
 
-// warmup is what the load is to have for another n requests to be left out, as
-// they are before each round: the slots share them.
+// warmup is the warmup to set in the load so that n more requests are left out
+// before each round. The slots share them.
 func (e evidence) warmup(n int) int {
 	before := 0
 	for _, x := range e.level.Rounds[0].All() {

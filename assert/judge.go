@@ -113,7 +113,7 @@ func (j *judge) server(s *plan.Server) {
 // Awaited lists the verdicts that a run of all of p will get, in their order:
 // pending, or skipped where the plan itself says that there will be none.
 func Awaited(p *plan.Plan) []Verdict {
-	// What has names before anything was measured has the same afterwards.
+	// Verdicts have the same names before and after the measurement.
 	list := Judge(p, &metric.Run{}, Options{}).List
 	for i := range list {
 		v := &list[i]

@@ -506,7 +506,7 @@ func TestLongRateCharacteristics(t *testing.T) {
 	t.Log(out)
 }
 
-// truly is of how many requests a percentile is held to be true.
+// truly is the number of requests whose percentile is taken as the true one.
 func truly() int { return 40_000 / shorter() }
 
 // certifies writes the rows of a model: how often a p95 of TTFT passes whose limit it just

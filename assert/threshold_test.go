@@ -147,7 +147,7 @@ func TestMean(t *testing.T) {
 
 func TestMeanNeedsSuccess(t *testing.T) {
 	oneFails := shape{rounds: 5, perRound: 40, failed: func(r, i int) bool { return r == 0 && i == 3 }}
-	// Nothing says how many may fail: every request must succeed.
+	// No threshold says how many may fail, so every request must succeed.
 	p, run := gate(oneFails.level(), threshold("ttft", "mean < 2s"))
 	v := Judge(p, run, Options{})
 	if mean, implied := verdictOf(t, v, "sla.ttft.mean at 4"), verdictOf(t, v, "sla.success.every at 4"); mean.Outcome != Fail || implied.Outcome != Fail || v.Outcome != Fail {
@@ -169,12 +169,13 @@ func TestMeanNeedsSuccess(t *testing.T) {
 	if !strings.Contains(strings.Join(mean.Notes, "\n"), "leaves 1 failed request out") {
 		t.Errorf("the mean does not say what it leaves out: %q", mean.Notes)
 	}
-	// Percentiles count failures themselves and imply nothing.
+	// A percentile counts failures itself, and implies no threshold on success.
 	p, run = gate(shape{rounds: 5, perRound: 12}.level(), threshold("ttft", "p95 < 2s"))
 	if v = Judge(p, run, Options{}); len(v.List) != 3 {
 		t.Errorf("a percentile implies something: %v", names(v))
 	}
-	// Gaps of failed requests are few: they imply it as means do.
+	// Failed requests have few gaps, so a percentile of gaps implies a
+	// threshold on success, as means do.
 	p, run = gate(oneFails.level(), threshold("itl", "p95 < 30ms"))
 	if v = Judge(p, run, Options{}); v.Outcome != Fail {
 		t.Errorf("gaps hide a failure: %v", names(v))

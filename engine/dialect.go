@@ -13,8 +13,9 @@ package engine
 type Dialect struct {
 	// IgnoreEOS: "ignore_eos": true makes an answer go on to its token limit.
 	IgnoreEOS bool
-	// MinTokens: "min_tokens" is understood beside it. Stop strings and stop
-	// token ids of the model's generation config would else end an answer.
+	// MinTokens: "min_tokens" is understood beside "ignore_eos". Stop strings
+	// and stop token ids of the model's generation config would otherwise end
+	// an answer.
 	MinTokens bool
 	// BothLimits: a chat request carries max_tokens beside
 	// max_completion_tokens. Some servers know only the older name and would
@@ -24,8 +25,8 @@ type Dialect struct {
 	// tokens the first chunk held. Token ids (return_token_ids on vLLM) would show it too, but send
 	// the ids of the whole prompt back before the first token.
 	ContinuousUsage bool
-	// Timings: "timings_per_token" puts the tokens made so far into each
-	// chunk: the same, in llama.cpp's way.
+	// Timings: "timings_per_token" puts the number of tokens made so far into
+	// each chunk. It is llama.cpp's form of ContinuousUsage.
 	Timings bool
 	// PromptIDs: completions take a prompt of token ids.
 	PromptIDs bool

@@ -11,14 +11,15 @@ import (
 	"strings"
 )
 
-// Phase is the key of a LogFact that says what the server does while it starts: no fact of a server
-// that runs.
+// Phase is the key of a LogFact that says what a server does while it starts. It is not a fact of a
+// running server.
 const Phase = "phase"
 
-// Engine is everything known of one engine. The zero Engine is sent no field
-// of any engine's own.
+// Engine is everything known about one engine. Requests to the zero Engine hold
+// no engine's own fields.
 type Engine struct {
-	// Name is the engine's in a plan, Title the one that its makers write.
+	// Name is the engine's name in a plan, Title its name as its makers write
+	// it.
 	Name, Title string
 	// Sources are the files and pages that this value was read from.
 	Sources string
@@ -26,22 +27,22 @@ type Engine struct {
 	Flags   Flags
 	Pages   Pages
 	Dialect Dialect
-	// Series are the series that are read from the engine's page of metrics. If several lead to the
-	// same name of ours, the first one in this order that a page has counts.
+	// Series are the series that are read from the engine's page of metrics. If several map to the
+	// same name of ours, the first one that the page has counts.
 	Series []Series
 	// Log are the lines of its log that say something of the server. A later
 	// line of the log takes the place of an earlier one.
 	Log []LogFact
 	// Died are the words of its log that say that the engine's own process has
-	// ended behind the one that speaks HTTP.
+	// ended, although the process that speaks HTTP may still run.
 	Died []string
 	// Labels are the facts of the server that its page of metrics reports as labels.
 	Labels []LabelFact
 	Guess  Guess
 	Scores Scores
 	Hints  Hints
-	// Without says of each field that is empty why it is: by its name, such as
-	// "Pages.Reset"; a struct's name stands for all its fields.
+	// Without says why a field is empty, by its name, such as "Pages.Reset"; a
+	// struct's name stands for all its fields.
 	Without map[string]string
 }
 
@@ -56,8 +57,8 @@ type Launch struct {
 	Entrypoint string
 	// Model is the flag that names the model; "": the model is a word.
 	Model string
-	// Hub is the flag instead, with dashes, of a model whose name does not end
-	// in File; "": Model names those too.
+	// Hub is the flag, with dashes, for a model whose name does not end in
+	// File; "": Model names those too.
 	Hub, File string
 	// Metrics are the flags that the engine needs to serve its page of metrics.
 	Metrics []string

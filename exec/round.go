@@ -57,8 +57,8 @@ type round struct {
 	timer  func() bool   // stops the clock of a round that goes by time, as long as it runs; else nil
 	ended  func(*flight) // what follows the end of a request; nil: nothing
 
-	// What the server reports of itself is read while the round is played; nil:
-	// nothing is.
+	// The server's own metrics are read while the round is played; nil: they
+	// are not.
 	inside *telemetry.Session
 	slots  map[int]bool // that sent a request
 	begun  bool         // a measured one was sent

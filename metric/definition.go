@@ -49,9 +49,9 @@ const (
 	// PerGap: one observation for each pair of consecutive token-bearing
 	// chunks, pooled over requests; a threshold names a statistic.
 	PerGap
-	// PerLevel: one value for a whole level; a threshold names no statistic,
-	// except that success is written "rate", "observed" or "every", goodput "share" or
-	// "observed" where a share is meant, and a share of the answers "rate" or "observed".
+	// PerLevel: one value for a whole level; a threshold names no statistic. Exceptions:
+	// success takes "rate", "observed" or "every", goodput as a share takes "share" or
+	// "observed", and a share of the answers takes "rate" or "observed".
 	PerLevel
 	// Counted: one observation a request that the server finished in the
 	// window, known by the bucket of a histogram; a threshold names the mean or
@@ -72,8 +72,7 @@ const (
 	Server
 	// GPU metrics come from GPU telemetry.
 	GPU
-	// Prices metrics come from the plan's prices, with what they are the price
-	// of.
+	// Prices metrics apply the plan's prices to other metrics.
 	Prices
 )
 
@@ -89,20 +88,20 @@ type Def struct {
 	Doc     string // one sentence: the definition
 	NoValue string // when there is no value
 	Later   bool   // named in the language but not measured yet
-	// Streams: it is of what came between an answer's first chunk and its last. An
-	// answer of one chunk has none, and a level whose streams were buffered says
-	// nothing of it: see Level.Unstreamed.
+	// Streams: it measures what came between an answer's first chunk and its last.
+	// An answer of one chunk has no value, nor has a level whose streams were
+	// buffered: see Level.Unstreamed.
 	Streams bool
 	// Pooled: its mean is the tokens of all answers / the time in which they streamed,
 	// which no single answer can lift beyond its share of the tokens.
 	Pooled bool
-	// OfAnswers: it is yes or no of each natural answer, and the share of the level's of
-	// which it holds. A request that failed counts as bad.
+	// OfAnswers: each natural answer has a property or lacks it, and the metric is the
+	// share of answers that have it. A request that failed counts as bad.
 	OfAnswers bool
-	// Paired: it is of what both servers of a comparison answered to the same prompts, and
-	// bounded by tolerate alone.
+	// Paired: it compares the answers of both servers of a comparison to the same prompts.
+	// Only tolerate can bound it.
 	Paired bool
-	// TwoSided: neither more nor less of it is better, and a comparison bounds its change
+	// TwoSided: neither more nor less of it is better, so a comparison bounds its change
 	// on both sides.
 	TwoSided bool
 }

@@ -89,7 +89,7 @@ const (
 	// consecutive parts of one window, see Window.
 	OpenLoop LoadKind = "rate"
 	// Speedup is what a search over recorded traffic counts: how many times as fast as it
-	// was recorded. Its levels are of an OpenLoop.
+	// was recorded. Its levels are of kind OpenLoop.
 	Speedup LoadKind = "speedup"
 )
 

@@ -61,14 +61,14 @@ func (o *Open) String() string {
 // RateStep is the unit of a capacity over rates, in requests per second.
 const RateStep = 0.001
 
-// TraceWarmup is how much of what was recorded before its stretch a replay sends first,
-// where the plan does not say: in the time of the replay.
+// TraceWarmup is how much of the recording before its stretch a replay sends first, in
+// the time of the replay, unless the plan says otherwise.
 const TraceWarmup = time.Minute
 
 // SpeedupStep is the unit of a speedup.
 const SpeedupStep = 0.01
 
-// TraceName is the name of the level that replays traffic so many times as fast as it was
+// TraceName is the name of the level that replays traffic speedup times as fast as it was
 // recorded.
 func TraceName(speedup float64) string {
 	if speedup == 1 {
@@ -77,8 +77,8 @@ func TraceName(speedup float64) string {
 	return "trace x" + strconv.FormatFloat(speedup, 'g', 6, 64)
 }
 
-// DefaultEstimating is how many requests a probe of a rate sends that is to estimate,
-// where the plan does not say.
+// DefaultEstimating is how many requests an estimating probe of a rate sends, unless
+// the plan says otherwise.
 const DefaultEstimating = 300
 
 // RateName is the name of the level of that rate, in requests per second, however

@@ -130,8 +130,8 @@ func (c *checker) identities(x *Case) {
 		n := x.Summary(name).Stat("mean")
 		return n.V, n.OK && !math.IsInf(n.V, 0)
 	}
-	// Each of N requests in flight yields its answer once in its duration. Of
-	// what fails nothing is known.
+	// Each of N requests in flight yields its answer once in its duration.
+	// Failed requests may have yielded any number of tokens.
 	throughput, ok1 := mean("throughput")
 	e2e, ok2 := mean("e2e")
 	if ok1 && ok2 && x.Kind == "closed" && x.Completed >= enough && x.Failed == 0 && e2e > 0 {

@@ -66,7 +66,7 @@ type Document struct {
 	Verdicts []Verdict `json:"verdicts"`
 	// Strength is what the gate would notice; nil where that is not known.
 	Strength *Strength `json:"strength,omitempty"`
-	// Timelines are of few levels: enough to see why.
+	// Timelines show only a few levels, enough to see causes.
 	Timelines []Timeline `json:"timelines,omitempty"`
 	// Passages are the windows of open loops over time, at most 24.
 	Passages []Passage `json:"passages,omitempty"`

@@ -51,7 +51,7 @@ func TestFormats(t *testing.T) {
 			want: traffic.Trace{Format: "mooncake", Block: 512, Rows: []traffic.Recorded{
 				{Line: 1, Input: 6758, Output: 500, Blocks: big, Parent: -1, Wait: -1},
 				{Line: 2, At: 2999 * ms, Input: 898, Output: 2, Blocks: []uint64{0, 99}, Parent: -1, Wait: -1},
-				// 2012 tokens are 4 blocks; of whole ones alone there are 3.
+				// 2012 tokens reach into 4 blocks, but fill only 3.
 				{Line: 4, At: 2999 * ms, Input: 2012, Output: 30, Blocks: ids(0, 3), Parent: -1, Wait: -1},
 			}}},
 		{name: "azure: seven fractional digits, a byte order mark, CRLF", path: "a.csv", text: "\ufeffTIMESTAMP,ContextTokens,GeneratedTokens\r\n" +

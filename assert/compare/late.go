@@ -10,11 +10,11 @@ import (
 )
 
 // Most rounds in which the generator was late, or did not keep up the load, were
-// measured again with their pairs. Of those that are left each change is asked for
-// itself whether that could have decided it.
+// measured again with their pairs. For the others, question asks of each change
+// whether that could have decided it.
 
 // late says in which rounds the generator was late, or slots idled, on either side;
-// "" in none.
+// "" if in none.
 func (m matched) late() string {
 	var said []string
 	for i := range m.candidate.Rounds {
@@ -40,17 +40,17 @@ func lightIn(l *metric.Level, r *metric.Round) bool {
 	return l.Kind != metric.OpenLoop && l.Disturbed(r).Load != ""
 }
 
-// light reports whether a round on either side had.
+// light reports whether a round on either side had less than the declared load.
 func (m matched) light() bool {
 	return slices.ContainsFunc([]*metric.Level{m.control, m.candidate}, func(l *metric.Level) bool {
 		return slices.ContainsFunc(l.Rounds, func(r *metric.Round) bool { return lightIn(l, r) })
 	})
 }
 
-// question withdraws a verdict that lateness could have decided: one that changes (judged) without
-// the rounds that lateness may have turned that way, or without those with less load. Lateness only
-// makes a time longer. So a pass can come only from lateness on the control, and a failure only
-// from lateness on the candidate; for a stream, whose first token may be the late one, from both.
+// question withdraws a verdict that lateness or too little load could have decided. judged tells
+// whether it changes without the rounds in which either may have caused it. Lateness only makes a
+// time longer. So a pass can come only from lateness on the control, and a failure only from
+// lateness on the candidate; for a stream, whose first token may be the late one, from both.
 func (m matched) question(c *Change, late string, judged func(matched) verdict.Outcome) {
 	if late == "" || c.Metric.Source != metric.Client && !m.light() || c.Metric.Name == "tokens_per_chunk" || c.Metric.Name == "cache_hit_rate" {
 		return
@@ -74,9 +74,9 @@ func (m matched) question(c *Change, late string, judged func(matched) verdict.O
 	}
 }
 
-// without is the same without the rounds with less load, and those in which the
-// generator was late on the control, on the candidate or on either: of paired ones without their pair, and
-// where some make one unit without all of it.
+// without leaves out the rounds with less load, and those in which the generator was late on the control,
+// on the candidate or on either. If rounds are paired it leaves out the pair, and if several make one
+// unit, the whole unit.
 func (m matched) without(onControl, onCandidate bool) matched {
 	keep := func(l *metric.Level, drop func(i int) bool) *metric.Level {
 		out := *l

@@ -76,7 +76,8 @@ func faults(t *testing.T, every int) {
 		words []string
 	}{
 		{"nothing is wrong", nil, 0, []string{"PASS"}},
-		// Nothing completed is no measurement, never 0 ms.
+		// If no request completed there is no measurement, rather than one of 0
+		// ms.
 		{"every request 500", []string{"http-500:from=5"}, 4, []string{"scripted fault: Internal Server Error"}},
 		{"not even ready", []string{"http-500"}, 4, []string{"Internal Server Error"}},
 		// Failed requests count as over every latency limit.

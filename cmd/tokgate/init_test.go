@@ -136,8 +136,9 @@ func TestInitDetects(t *testing.T) {
 	}
 }
 
-// What --upgrade writes is planned, with its strength, without a base: the server is
-// then compared with itself, in 8 rounds of two starts, and once more for its own sla.
+// A plan by --upgrade can be planned, with its strength, and simulated without a base.
+// The server is then compared with itself, in 8 rounds of two starts, and measured
+// once more for its own sla.
 func TestLongInitUpgradeIsPlanned(t *testing.T) {
 	t.Chdir(t.TempDir())
 	tokgate(t, "init", "--image", "vllm/vllm-openai:v0.19.1", "--model", "Qwen/Qwen3-8B", "--use-case", "code_completion", "--upgrade").check(t, assert.ExitPass,

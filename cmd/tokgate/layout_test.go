@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// allowed says which of our rooms a room may import, tests apart. A package
-// below a room may import what its room may, and its siblings.
+// allowed lists the rooms (folders of packages) that each room may import;
+// tests are not checked. A package below a room may import what its room may,
+// and its siblings.
 var allowed = map[string][]string{
 	"metric":       {},
 	"engine":       {"metric"},

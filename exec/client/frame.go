@@ -15,14 +15,15 @@ type frame struct {
 	kind frameOf
 	left uint64 // bytes that the body, or its chunk, still has
 	line []byte // a chunk's size, or the trailer, as far as it came
-	// excess is by how much the sizes of chunks outweigh what is in them.
+	// excess is how many bytes of framing the chunks have beyond what their
+	// data allows.
 	excess int64
 }
 
 type frameOf int
 
 const (
-	untilClose frameOf = iota // the end of the connection is that of the body
+	untilClose frameOf = iota // the body ends with the connection
 	byLength
 	chunkSize // of a chunked body, what comes next
 	chunkData
@@ -31,7 +32,7 @@ const (
 	frameOver
 )
 
-// Bounds on what is no data, as net/http has them.
+// Bounds on framing bytes, as in net/http.
 const (
 	maxChunkLine = 4096
 	maxExcess    = 16 << 10

@@ -17,9 +17,9 @@ import (
 //	timings.predicted_n
 //	error: a string or an object; {"object": "error", "message": …}
 //
-// What has another type than expected is skipped: null, an empty string and
-// junk all mean "none". It allocates only for an error's message or a
-// finish_reason that nobody has heard of.
+// Values of an unexpected type are skipped: null, an empty string and junk all
+// mean "none". It allocates only for an error's message or a finish_reason that
+// nobody has heard of.
 func walk(data []byte, e *Event, u *Usage) error {
 	*e = Event{Calls: e.Calls[:0]}
 	*u = Usage{Cached: -1}
@@ -41,7 +41,7 @@ func walk(data []byte, e *Event, u *Usage) error {
 	return nil
 }
 
-// walker takes from an event's JSON what e and u hold.
+// walker fills e and u from an event's JSON.
 type walker struct {
 	scanner
 	e *Event

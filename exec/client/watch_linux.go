@@ -292,7 +292,8 @@ func (p *poller) turn() (more bool) {
 	return more
 }
 
-// beside reads what is no plain stream, and has the poller look at the line again.
+// beside runs aside, which reads what is not a plain stream, and returns the
+// line to the poller.
 func (l *line) beside(aside func()) {
 	aside()
 	l.mu.Lock()

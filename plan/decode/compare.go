@@ -12,8 +12,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// What a comparison has when the plan does not say, and at least. Five rounds
-// are what an interval needs; two of restart = "order" make one observation.
+// The default, least and most rounds of a comparison. An interval needs five;
+// with restart = "order" two rounds make one observation.
 const (
 	compareRounds      = 8
 	compareOrderRounds = 16
