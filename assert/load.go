@@ -14,15 +14,15 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// What a valid measurement may show at most, or must show at least.
+// Limits of a valid measurement.
 const (
-	// inputTolerance of the input length where the prompts were not sized by
-	// the server's own tokenizer; at least one token.
+	// inputTolerance is the allowed deviation of the input length, at least one
+	// token, if the prompts were not sized by the server's own tokenizer.
 	inputTolerance = 0.01
 	// templateTokens is how many tokens of a prompt may come from a cache: the chat template's
-	// leading tokens are the same in every prompt. Of a short prompt it is at most half.
+	// leading tokens are the same in every prompt. For a short prompt the limit is half of it.
 	templateTokens = 64
-	// cacheTolerance is the share of a prompt that may be cached beyond.
+	// cacheTolerance is the share of a prompt that may be cached in addition.
 	cacheTolerance = 0.02
 )
 

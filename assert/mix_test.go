@@ -65,8 +65,7 @@ func longs(seconds float64) func(round, i int) float64 {
 	}
 }
 
-// What a part comes to is what the same requests come to that are recorded as those of a
-// workload of its own.
+// A part is judged like the same requests recorded as a workload of their own.
 func TestPartsAreJudgedAsIfAlone(t *testing.T) {
 	all := func() []*plan.Threshold {
 		return []*plan.Threshold{threshold("ttft", "p95 < 2s"), threshold("ttft", "mean < 2s"), threshold("speed", "mean > 40 tok/s"),

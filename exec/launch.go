@@ -38,7 +38,7 @@ func unready(why string, err error) error {
 // takeDown looks at a server a last time and ends it.
 func (r *runner) takeDown(t *Target, found *metric.ServerRun) {
 	if t.Check != nil && found.Error == "" && r.err == nil && r.ctx.Err() == nil {
-		// Not under flying: that the budget is spent says nothing of the server.
+		// Not under flying: a spent budget says nothing about the server.
 		if err := t.Check(r.ctx); errors.Is(err, ErrIdentityUnknown) {
 			found.EndUnknown = err.Error()
 		} else if err != nil && r.ctx.Err() == nil {
@@ -61,8 +61,8 @@ func (r *runner) takeDown(t *Target, found *metric.ServerRun) {
 // lost notes why a server could not be measured.
 func (r *runner) lost(found *metric.ServerRun, t *Target, err error) {
 	if t != nil && t.Err != nil {
-		// That its process ended explains what was seen of it, and may have
-		// become known only by now.
+		// That its process ended explains err, and may have become known only
+		// by now.
 		if e := t.Err(); e != nil {
 			err = e
 		}

@@ -84,8 +84,9 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// A session: the second round waits 100 ms for its tool, the third for its time, at 50 ms the
-// answer is there; the fourth was sent when the third had not been answered.
+// A session. The first answer is complete at 50 ms. The second turn waits 100 ms for its
+// tool, the third until its recorded time. The fourth, recorded before the third was
+// answered, waits for that answer.
 func TestReplaySessions(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		const ms = time.Millisecond

@@ -341,7 +341,7 @@ func (rd *round) failed(s *metric.Sample) {
 	}
 }
 
-// pick draws the order of further requests of a phase, so many of each part.
+// pick draws the order of further requests of a phase, counts of each part.
 func (rd *round) pick(phase metric.Phase, counts []int, block int) {
 	if rd.picks == nil {
 		rd.picks, rd.given = map[metric.Phase][]pick{}, map[metric.Phase][]int{}
@@ -357,8 +357,8 @@ func (rd *round) pick(phase metric.Phase, counts []int, block int) {
 	}
 }
 
-// typed takes from the rows of a replay of which part of its mix each request is, and says
-// how many measured ones are of each.
+// typed reads the part of each request from the rows of a replay, and returns the number
+// of measured requests of each part.
 func (rd *round) typed() []int {
 	rd.picks, rd.given = map[metric.Phase][]pick{}, map[metric.Phase][]int{}
 	for _, phase := range []metric.Phase{metric.Warmup, metric.Measured, metric.Filler} {
@@ -373,8 +373,9 @@ func (rd *round) typed() []int {
 	return rd.given[metric.Measured]
 }
 
-// of is the lot that a request is of, and its number there among those of its phase.
-// What is not measured is drawn stratum by stratum: nobody knows how many there will be.
+// of returns the lot that a request belongs to, and its number among the lot's requests
+// of that phase. Requests that are not measured are drawn stratum by stratum, because
+// their number is not known beforehand.
 func (rd *round) of(phase metric.Phase, order int) (l *lot, nth int) {
 	if rd.Workload.Mix == nil {
 		return rd.lots[0], order

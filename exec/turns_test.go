@@ -338,9 +338,9 @@ func TestTurnsFrozen(t *testing.T) {
 	}
 }
 
-// What the servers may not differ in is found as soon as both have started:
-// before any leg where they stay, after the first one where each leg has a fresh
-// server.
+// A difference that changed does not allow is found as soon as both servers have
+// started: before any leg if they keep running, after the first leg if each leg
+// starts a fresh server.
 func TestTurnsOfServersThatDiffer(t *testing.T) {
 	for _, row := range []struct {
 		restart plan.Restart
@@ -370,7 +370,7 @@ func TestTurnsOfServersThatDiffer(t *testing.T) {
 	}
 }
 
-// What ends a comparison early is told, and nothing is left running.
+// A comparison that ends early says why, and leaves nothing running.
 func TestTurnsThatEnd(t *testing.T) {
 	for _, row := range []struct {
 		name   string
@@ -724,7 +724,8 @@ func TestSideBySideInterrupted(t *testing.T) {
 	}
 }
 
-// Servers that stay start side by side, unless a GPU would hold two of them: both take 10 s.
+// Servers that keep running start side by side, each in 10 s, unless a GPU would hold two of
+// them.
 func TestStayingServersStartSideBySide(t *testing.T) {
 	gpus := func(ids ...string) *plan.GPUs { return &plan.GPUs{IDs: ids} }
 	for _, tt := range []struct {

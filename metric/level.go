@@ -13,7 +13,8 @@ type Window string
 
 const (
 	// Steady is the time in which every slot was busy: ramp and drain are left
-	// out, and whatever the load was made of then counts. "" is Steady too.
+	// out, and everything that came in that time counts, fillers included. ""
+	// is Steady too.
 	Steady Window = "steady"
 	// All is the time from the first measured request to the end of the last
 	// one, and only measured requests count: their tokens by that time, as

@@ -23,22 +23,22 @@ func AtOnce(n int, share float64) int {
 // AtOnce is how many requests of the level are in flight, or sent at once.
 func (l *Level) AtOnce() int { return AtOnce(l.N, l.Share) }
 
-// OfParts reports whether a part of a mix has its own value of a metric. It has none of what the
-// server reports, of prices, and of the slots, which all parts share.
+// OfParts reports whether a part of a mix has its own value of a metric. It has none of a metric
+// of the server, the prices or the slots, which all parts share.
 func OfParts(d Def) bool {
 	return d.Source == Client && d.Name != "synchrony" && d.Name != "scaling_efficiency"
 }
 
-// Divide gives the parts of a mix what its level holds of each.
+// Divide fills in the parts of a mix from its level.
 func (l *Level) Divide() {
 	for _, p := range l.Parts {
 		*p = *l.Part(p)
 	}
 }
 
-// Part is the level as one of its parts has it: its requests alone, in rounds and
-// windows of the mix, as if they had been measured by themselves. A round that has none
-// of it is left out.
+// Part is one part's view of the level: the part's requests alone, in the rounds and
+// windows of the mix, as if they had been measured by themselves. A round without any
+// of them is left out.
 func (l *Level) Part(of *Level) *Level {
 	out := *of
 	out.Kind, out.N, out.Rate, out.Stage, out.Cut, out.Saturation = l.Kind, l.N, l.Rate, l.Stage, l.Cut, l.Saturation

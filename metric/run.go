@@ -182,8 +182,9 @@ type Stage struct {
 	To   float64 `json:"to_req_s"`
 }
 
-// LeastRounds is how many rounds show by their spread how much the requests of
-// a level depend on each other: what a short budget never takes.
+// LeastRounds is how many rounds it takes to show, by their spread, how much
+// the requests of a level depend on each other. A short budget never leaves
+// fewer.
 const LeastRounds = 5
 
 // SkippedOnly is the Skipped of a level that the user left out.
@@ -194,7 +195,8 @@ type Round struct {
 	Index int   `json:"index"` // 0-based
 	Seed  int64 `json:"seed"`
 	Due   int   `json:"due"` // measured requests the plan wanted, or that were started in Time
-	// Time is for how long measured requests were started; 0: until there were Due.
+	// Time is how long measured requests were started for; 0: until Due of them
+	// were.
 	Time time.Duration `json:"time_ns,omitempty"`
 	// Start is when the first measured request was due, End when the last
 	// measured one had ended.
@@ -230,7 +232,7 @@ type Round struct {
 type Health struct {
 	CPU     float64       `json:"cpu"`         // share of all cores it may use that this process used, in [0, 1]; -1: unknown
 	GCPause time.Duration `json:"gc_pause_ns"` // longest stop-the-world pause
-	// Delay is what any read or send may have waited for: the larger of two 99th
+	// Delay is how long any read or send may have waited: the larger of two 99th
 	// percentiles, of how late the Go scheduler ran a goroutine that was ready and of
 	// how late the generator's own loop was, by its heartbeat.
 	Delay time.Duration `json:"delay_ns"`

@@ -371,14 +371,14 @@ type Level struct {
 	N    int    // requests in flight, or in one burst; 0 of a rate
 	// Rate is in requests per second; 0 of another shape.
 	Rate float64
-	// Share is the share of a part of a mix, whose N and Rate are those of the mix; 0: the
-	// level is not one of a part.
+	// Share is the share of a part in its mix; N and Rate are then those of the whole mix.
+	// 0: the workload is not a part.
 	Share float64
 	// Requests are the measured ones, all rounds together, split over the rounds. With
-	// a Duration they are the least there are: one for each in flight and round.
+	// a Duration they are the minimum: one for each request in flight and round.
 	Requests int
-	// Duration is for how long measured requests are started, all rounds together,
-	// split evenly over the rounds; 0: until Requests were.
+	// Duration is how long measured requests are started for, all rounds together,
+	// split evenly over the rounds; 0: until Requests of them were.
 	Duration time.Duration
 	Rounds   int           // at least 1; of a rate consecutive parts of one window, of a stage passes
 	Stage    *metric.Stage // of an open loop; nil: it stands alone

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The documents of the other tests hold together; those of the fixture that
-// were made up do not, and that is found.
+// Check accepts the documents of the other tests, which are consistent, and
+// finds documents of the fixture that are not.
 func TestCheck(t *testing.T) {
 	if found := Check(passing()); len(found) > 0 {
 		t.Errorf("a document in which everything is fine: %q", found)

@@ -86,10 +86,11 @@ func New(run *metric.Run, p *plan.Plan, v assert.Verdicts, m Meta) *Document {
 	return d
 }
 
-// verdicts adds those of the run. One on answers that failed quotes one.
+// verdicts adds the run's verdicts. A failed verdict on answers quotes one of
+// them.
 func (b *builder) verdicts(d *Document, v assert.Verdicts) {
 	for i := range v.List {
-		// What was judged is what is shown, not what the search thought.
+		// Show what was judged, not what the search assumed.
 		if c := v.List[i].Capacity; c != nil {
 			d.judged(b.capacity(c))
 		}

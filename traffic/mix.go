@@ -6,20 +6,21 @@ import (
 	"slices"
 )
 
-// Shares are those of the parts of a mix, in units of which Whole are all.
+// Shares are the shares of a mix's parts, which add up to Whole.
 type Shares []int
 
 // Whole is the sum of the shares of a mix: a share is a whole number of millionths.
 const Whole = 1_000_000
 
-// Counts is how many of a round's n requests are of each part, after rounds that
-// gave so many to each: one off the part's share of the round at most, and of the
-// requests of all rounds so far less than one, so that over a level whose requests
-// the shares divide they are exact.
+// Counts is how many of a round's n requests each part gets, after rounds that
+// gave it given. It is at most one off the part's share of the round, and less
+// than one off its share of all rounds so far. So the shares are exact over a
+// level whose requests they divide.
 //
-// What is due to a part until now is rounded down or up. Up are first those that
-// would fall more than one short in this round, last those that would get more than
-// one too many, and else the largest remainders; of equal ones the first.
+// What is due to a part so far is rounded down or up. First rounded up are parts
+// that would otherwise fall more than one short in this round, then the largest
+// remainders, last parts that would get more than one too many; of equal ones the
+// first.
 func (s Shares) Counts(given []int, n int) []int {
 	before := 0
 	for _, g := range given {
@@ -85,6 +86,6 @@ func Order(counts []int, random *rand.Rand) []int {
 	return out
 }
 
-// Stratum is how many requests have one of the rarest part: by so many a sequence
-// of unknown length is drawn.
+// Stratum is the number of requests that hold one of the rarest part. A sequence
+// of unknown length is drawn by so many at a time.
 func (s Shares) Stratum() int { return (Whole + slices.Min(s) - 1) / slices.Min(s) }

@@ -88,8 +88,9 @@ func certain(tests []test, alpha float64) []bool {
 	return out
 }
 
-// factsOf groups the tests, by their numbers: those of one workload that have
-// as many paired rounds are one, any other is one by itself.
+// factsOf groups tests, given as indices, into facts. Tests of one workload
+// with equally many paired rounds are one fact; any other test is a fact by
+// itself.
 func factsOf(tests []test) [][]int {
 	type rounds struct {
 		workload string

@@ -49,7 +49,8 @@ func TestPairedOutcomes(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want %+v", tt.name, got, ok, tt.want)
 		}
 	}
-	// All in one of five rounds: so many that go together are worth few.
+	// All losses in one of five rounds: losses that come together count for
+	// few.
 	at := func(first string) *metric.Level { return said(first, "....", "....", "....", "....") }
 	if got, _ := (matched{control: at("...."), candidate: at("xxxx")}).paired(def, 0.05); got.all > 3 || got.lost/got.all != 0.2 {
 		t.Errorf("one round alone: %+v", got)
@@ -59,7 +60,8 @@ func TestPairedOutcomes(t *testing.T) {
 	}
 }
 
-// An item that is asked twice is one, whichever rounds it is asked in, also of two runs.
+// Requests for the same item count as one item, whichever rounds they are in, and also
+// across two runs.
 func TestItemsPair(t *testing.T) {
 	items := func(l *metric.Level, names string) *metric.Level {
 		i := 0
@@ -79,8 +81,8 @@ func TestItemsPair(t *testing.T) {
 	}
 }
 
-// Of 2,000 comparisons of a candidate that is 2 points worse hardly any passes at 1
-// point, and of those that are unchanged most pass at 2 points with 601 items.
+// Of 2,000 comparisons, hardly any passes a candidate that is 2 points worse with a
+// tolerance of 1 point. With 2 points and 601 items, most pass an unchanged one.
 func TestLongPairedAccuracy(t *testing.T) {
 	const items, rounds, runs = 601, 8, 2000
 	def := metric.MustLookup("accuracy")

@@ -84,11 +84,11 @@ func Excess(groups []Group) float64 {
 	return max(0, mates/k-(k-1)*part/(n*n))
 }
 
-// MeanEffect is the same of the mean of the measured quantity itself, by the
-// variance of block means (batch means: Law and Kelton, Simulation Modeling and
-// Analysis, chapter 9). Unlike a share it also speaks when nothing was bad.
-// Empty blocks count for nothing; 1 below two blocks, +Inf where a value is no
-// number.
+// MeanEffect is the design effect of the mean of the measured quantity itself,
+// by the variance of block means (batch means: Law and Kelton, Simulation
+// Modeling and Analysis, chapter 9). Unlike that of a share it also works when
+// nothing was bad. Empty blocks do not count; 1 with fewer than two blocks,
+// +Inf if a value is not a number.
 func MeanEffect(blocks [][]float64) float64 {
 	var means, sizes []float64
 	n := 0.0
@@ -154,15 +154,14 @@ func Effective(n float64, groups []Group, quantities [][][]float64, alpha float6
 	return effective
 }
 
-// discounted is a design effect as it is used: at least 1, what is above 1 and
-// above its allowance being weighed up. Of independent observations the estimate
-// from b groups varies by chance with a standard deviation of √(2/(b−1)), that of
-// χ²/(b−1); so much is allowed for. Beyond it, (t/z)⁴ takes the place of (t/z)²,
-// by which such an estimate is usually corrected (Korn and Graubard), since rounds
-// that are skewed hide more of their spread than normal ones. Both were found
-// by simulation (make characteristics): they keep the promise for rounds of
-// which a tenth to nine tenths of the variance is shared and exponential, and
-// leave independent requests nearly all of their number.
+// discounted is a design effect as verdicts use it, at least 1. For independent
+// observations the estimate from b groups varies by chance with a standard
+// deviation of √(2/(b−1)), that of χ²/(b−1); so much is allowed for. What exceeds
+// it is multiplied by (t/z)⁴ instead of the usual (t/z)² (Korn and Graubard),
+// because skewed rounds hide more of their spread than normal ones. Both were
+// found by simulation (make characteristics): they keep the promised error for
+// rounds in which a tenth to nine tenths of the variance is shared and
+// exponential, and leave independent requests nearly all of their number.
 func discounted(effect float64, b int, alpha float64) float64 {
 	if b < 2 {
 		return 1

@@ -51,9 +51,9 @@ workload "w" {
 }
 `
 
-// life is a tokgate of its own, as CI starts it, and its server a process: what
-// is tried is what the operating system does to them. No check of them is of a
-// time, nor of a verdict: a machine that stands still may have kept the slots idle.
+// life is a tokgate of its own, as CI starts it, and its server a process: what is
+// tried is what the operating system does to them. No test checks a time or a
+// verdict, because a machine that stands still may have kept the slots idle.
 type life struct {
 	*child   // the latest
 	t        *testing.T
@@ -78,10 +78,11 @@ func newLife(t *testing.T) *life {
 			l.environ = append(l.environ, v)
 		}
 	}
-	// The servers are the same program, and inherit what makes it one.
+	// The servers run this test binary too, and inherit the variable that makes
+	// it tokgate.
 	l.environ = append(l.environ, "TOKGATE_STATE_DIR="+l.state(), asProgram+"=real")
 	t.Cleanup(func() {
-		// What a failed test leaves would be in everybody's way.
+		// Servers that a failed test leaves would disturb other tests.
 		for _, group := range l.groups() {
 			_ = syscall.Kill(-group, syscall.SIGKILL)
 		}

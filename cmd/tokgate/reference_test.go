@@ -56,9 +56,9 @@ func (s system) plan() string { return filepath.Join("..", "..", "plans", "refer
 // published is what a report prints.
 type published struct {
 	Title, Publisher string
-	// Speed says how the report takes the speed of many streams, which none
-	// tells: "of mean time" divides an answer's tokens by their mean time, else
-	// it is the mean of their speeds.
+	// Speed says how the report averages the speed of many streams, which no
+	// report states: "of mean time" divides an answer's tokens by their mean
+	// time, else it is the mean of their speeds.
 	Speed   string
 	Figures []figure
 	// Answers are those of an A/B article's decision table.

@@ -302,8 +302,8 @@ func (a *app) launch(config *exec.Config, wall *clock.Real, now context.Context,
 	}
 }
 
-// whole is the codes of so many plans: those that an interrupt kept from being
-// run are no success of the others.
+// whole adds the code of an interrupt if it kept some of the plans from being
+// run: the success of the others must not count for all.
 func whole(codes []int, plans int) []int {
 	if len(codes) < plans {
 		codes = append(codes, assert.ExitInterrupted)

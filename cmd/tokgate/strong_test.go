@@ -152,8 +152,8 @@ var outcomes = func() map[string]assert.Outcome {
 	return out
 }()
 
-// tenTimes is what is planted where every step takes ten times as long; other kinds
-// take a quarter more.
+// tenTimes plants steps that all take ten times as long; other kinds plant a
+// quarter more.
 const tenTimes = "ten times slower"
 
 func plant(p *plan.Plan, planted string, to *sim.Profile) {
@@ -168,7 +168,7 @@ func plant(p *plan.Plan, planted string, to *sim.Profile) {
 	}
 }
 
-// mostly asks for 95 of 100, and of few runs all but one in twenty.
+// mostly requires that at least 95 % of the runs come out so.
 func mostly(t *testing.T, what string, got, runs int) {
 	t.Helper()
 	if got*100 < 95*runs {

@@ -112,7 +112,8 @@ func holdings(path string, o trafficOptions) (*inventory.Inventory, error) {
 	return ofDataset(d), nil
 }
 
-// named are the columns of a trace of one's own; nil: its format says them.
+// named returns the columns that --columns names; nil: the trace's format knows
+// them.
 func (o trafficOptions) named() (*traffic.Columns, error) {
 	if len(o.columns) == 0 {
 		return nil, nil

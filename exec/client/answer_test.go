@@ -236,7 +236,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// What is kept of an answer is its text by its parts, whole or said to be cut.
+// An answer keeps its text by parts, whole or marked as cut.
 func TestAnswerKeeps(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

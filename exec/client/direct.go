@@ -185,8 +185,9 @@ func (h *HTTP) body(r *Request) ([]byte, error) {
 // warmAtOnce is how many connections are opened at a time.
 const warmAtOnce = 64
 
-// Warm implements Prepared. A server that gives each connection a worker of its own,
-// and closes it after an answer, would be kept from its work by idle ones: it gets none.
+// Warm implements Prepared. It opens none to a server that gives each connection a
+// worker of its own and closes it after an answer: idle connections would keep its
+// workers busy.
 func (h *HTTP) Warm(ctx context.Context, n int) {
 	d := h.direct
 	if d == nil || d.off.Load() || h.freshOnly.Load() {

@@ -40,8 +40,8 @@ type finding struct {
 // watched is what a line knows of its watcher; the zero value: a goroutine of its own.
 type watched struct{ by *poller }
 
-// socket is a connection that the runtime's poller does not know: else each packet
-// would wake that too. Reads and writes do not wait.
+// socket is a connection that the runtime's poller does not know; otherwise each
+// packet would wake that poller too. Reads and writes do not block.
 type socket struct {
 	mu            sync.RWMutex // of closed; held for reading while the descriptor is used
 	fd            int
@@ -49,8 +49,8 @@ type socket struct {
 	local, remote net.Addr
 }
 
-// unpolled takes a connection of the kernel's away from the runtime's poller; another
-// one stays as it is.
+// unpolled takes a kernel socket away from the runtime's poller; any other connection
+// stays as it is.
 func unpolled(conn net.Conn) net.Conn {
 	tcp, ok := conn.(*net.TCPConn)
 	if !ok || polling() == nil {
@@ -144,7 +144,7 @@ func (s *socket) SetDeadline(time.Time) error      { return errors.ErrUnsupporte
 func (s *socket) SetReadDeadline(time.Time) error  { return errors.ErrUnsupported }
 func (s *socket) SetWriteDeadline(time.Time) error { return errors.ErrUnsupported }
 
-// waiting is a copy of the connection whose reads wait.
+// waiting is a copy of the connection whose reads block.
 func waiting(conn net.Conn) (net.Conn, error) {
 	s, ok := conn.(*socket)
 	if !ok {

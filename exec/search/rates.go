@@ -160,13 +160,14 @@ func (s *Rates) want() (p Probe, why string) {
 	return s.climb(pass, estimate)
 }
 
-// climb certifies the highest rate that there is reason and time to.
+// climb certifies the highest rate that the earlier probes, the budget and
+// max_requests leave open.
 func (s *Rates) climb(pass int, estimate float64) (p Probe, why string) {
 	n := s.clamp(below * estimate)
 	if pass > 0 {
 		n = max(n, s.clamp((float64(pass)+estimate)/2))
 	}
-	// Where one was not certified, less far up.
+	// Stay below a rate that could not be certified.
 	for _, v := range s.visits {
 		if v.Probe.Purpose == Certify && v.Result.Outcome != Pass {
 			n = min(n, neat(0.9*float64(v.Probe.N)))
@@ -193,8 +194,8 @@ func (s *Rates) estimating(n int) (Probe, string) {
 	return p, ""
 }
 
-// certifying is a probe of as many requests as certify the thresholds where
-// nothing is over their limits; why says that so many are not to be had.
+// certifying is a probe of enough requests to certify the thresholds if nothing
+// exceeds their limits; why says that so many cannot be sent.
 func (s *Rates) certifying(n int) (p Probe, why string) {
 	idle := max(0, 1-float64(n)/s.opts.Least)
 	worth := min(1, idle*idle/(s.opts.Scatter+0.5))

@@ -80,7 +80,8 @@ type Options struct {
 	// but the last.
 	First int
 	// Deep returns the looks of a deep probe of level n, ascending, all of more
-	// requests than Looks; none: the level has none. nil: no level has.
+	// requests than Looks. No looks: the level has no deep probe; nil: no level
+	// has one.
 	Deep func(n int) []int
 	// Known are levels measured already, such as the fixed levels of the
 	// workload. They count as probes and cost nothing. Where one was

@@ -92,10 +92,11 @@ func (l *Launcher) took(key string) (took time.Duration) {
 	return max(took, 0)
 }
 
-// shortStart is how long a start may last without anybody asking how long the last one took.
+// A last start shorter than shortStart is not mentioned: nobody wonders how long the next
+// one takes.
 const shortStart = 5 * time.Second
 
-// starting says with each state of a server that starts what it does, by its log, and how long its last start
+// starting adds to each state of a starting server what it does, by its log, and how long its last start
 // took.
 func (l *Launcher) starting(state func(string), facts *logFacts, took time.Duration) func(string) {
 	last := ""

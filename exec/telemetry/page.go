@@ -302,8 +302,8 @@ func (p *parsed) reading() (*Reading, error) {
 	if len(r.Gauges)+len(r.Counters)+len(r.Histograms)+len(r.None) == 0 {
 		return nil, ErrNothing
 	}
-	// llama.cpp counts the prompt tokens that were computed and those that were
-	// found apart.
+	// llama.cpp counts computed prompt tokens and those from its cache
+	// separately.
 	if _, told := r.Counters[metric.CacheQueries]; !told {
 		if hits, ok := r.Counters[metric.CacheHits]; ok {
 			r.Counters[metric.CacheQueries] = hits + r.Counters[metric.PrefillTokens]
@@ -315,7 +315,7 @@ func (p *parsed) reading() (*Reading, error) {
 // biggest bounds what is believed, so that no sum of it ends up infinite.
 const biggest = 1e18
 
-// ErrNothing says that a page is one, and not of an engine that is known.
+// ErrNothing says that a page is a page of metrics, but not of a known engine.
 var ErrNothing = errors.New("the page has no metric of " + strings.Join(titles(), ", "))
 
 func titles() (out []string) {

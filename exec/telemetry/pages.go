@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// Pages reads the pages of one server, one after another, as ParsePage does. Mostly
-// a page is the one before with other values; then nothing else of it is looked at.
-// Safe for concurrent use.
+// Pages reads the pages of one server, one after another, as ParsePage does. Most
+// pages differ from the one before in their values only; then only these are
+// parsed. Safe for concurrent use.
 type Pages struct {
-	Model string // of which the series are to be
+	Model string // whose series are read
 
 	mu   sync.Mutex
 	last layout // of the last page that could be read
@@ -29,9 +29,9 @@ func (p *Pages) Parse(page []byte) (*Reading, error) {
 	return r, err
 }
 
-// layout is a page without its values: what stands between them, and what each
-// of them is. Whatever is true of a page but for its values, such as that no line
-// is there twice, is true of all pages of its layout.
+// layout is a page without its values: what stands between them, and what each of
+// them is. Anything that does not depend on the values, such as that no line
+// occurs twice, holds for all pages of a layout.
 type layout struct {
 	text  string // of a whole page
 	slots []slot
@@ -41,7 +41,7 @@ type layout struct {
 // slot is where a line has its value.
 type slot struct {
 	from, to int  // of the text between the value before and this one
-	wanted   bool // it is to be a number
+	wanted   bool // it must be a number
 	targets  []target
 }
 
@@ -52,8 +52,8 @@ func (l *layout) add(end, left int, wanted bool, targets []target) {
 	l.end = end - 1
 }
 
-// read reads a page of this layout; ok is false where it is of another one, or
-// something is wrong with it.
+// read reads a page of this layout; ok is false if it has another layout, or an
+// error.
 func (l *layout) read(page []byte) (r *Reading, ok bool) {
 	text := string(page)
 	p := parsed{}

@@ -200,7 +200,7 @@ func (d *decoder) inMix(m *mixture, part *plan.Workload, sla *plan.SLA) {
 	}
 }
 
-// checkLoads refuses loads of which nobody knows how many requests they send.
+// checkLoads refuses loads whose number of requests is not known.
 func (d *decoder) checkLoads(m *mixture) {
 	for _, l := range m.allLoads() {
 		timed := slices.ContainsFunc(l.Levels, func(level plan.Level) bool { return level.Duration > 0 })

@@ -185,8 +185,8 @@ func neither(src []byte, at hcl.Range) string {
 	return ""
 }
 
-// unclosed finds by the indentation which block lacks its brace: the last that a line
-// no further to the right than its own follows without closing it.
+// unclosed guesses by the indentation which block lacks its closing brace: the
+// innermost one followed by a line that is indented no further and does not close it.
 func unclosed(src []byte, _ hcl.Range) string {
 	type open struct {
 		line, indent int
@@ -232,7 +232,7 @@ func setTwice(src []byte, at hcl.Range) string {
 	return fmt.Sprintf("%s is already set in line %d. Remove one of the two.", name, line)
 }
 
-// looseBrace is of a block whose opening brace stands below its name.
+// looseBrace is the hint for a block whose opening brace stands below its name.
 func looseBrace(src []byte, at hcl.Range) string {
 	if at.Start.Byte < 0 || at.Start.Byte > len(src) {
 		return ""

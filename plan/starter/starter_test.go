@@ -128,8 +128,8 @@ func TestWorkflows(t *testing.T) {
 	}
 }
 
-// The workflow that comments is the example of the docs, for the workflow that init
-// writes.
+// The comment workflow that init writes is the example of the docs, with the name
+// of init's own workflow.
 func TestComment(t *testing.T) {
 	example, err := write("comment.yml.tmpl", job{Workflow: "gate", Action: strings.Repeat("0", 40), Copied: true})
 	if err != nil {

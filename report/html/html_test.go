@@ -445,8 +445,8 @@ func BenchmarkWrite200Levels(b *testing.B) {
 	}
 }
 
-// A comparison is drawn with its tolerance, told with its differences, and
-// what the other side said stays text.
+// A comparison shows its tolerance and the servers' differences, and foreign
+// text stays text.
 func TestComparison(t *testing.T) {
 	n := func(v float64) report.Number { return report.Number{V: v, OK: true} }
 	d := recorded(t, "pass")
@@ -500,8 +500,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// Where nothing is asked of any use case, none has a section: eight that say so
-// stood before the comparison.
+// If the plan requires nothing of its use cases, none has a section. Eight
+// sections that only said so once stood before the comparison.
 func TestNoUseCaseIsAsked(t *testing.T) {
 	d := recorded(t, "pass")
 	if !strings.Contains(render(t, d), `id="case-1"`) {

@@ -209,7 +209,7 @@ func (f Folder) lock(name string) (*Note, error) {
 			file.Close()
 			return nil, err
 		}
-		// Its former holder may have removed it between the two.
+		// Its former holder may have removed it between opening and locking.
 		mine, err1 := file.Stat()
 		there, err2 := disk.Stat(path)
 		if err1 == nil && err2 == nil && os.SameFile(mine, there) {
@@ -230,8 +230,9 @@ func (n *Note) write(v any) error {
 	if err != nil {
 		return err
 	}
-	// In place: another file would not be locked. Over what was there, which takes
-	// no room on a full disk, and only then cut: it never says nothing.
+	// Written in place: another file would not be locked. Overwriting takes no
+	// room on a full disk, and the file is cut only then, so that the note is
+	// never empty.
 	raw = append(raw, '\n')
 	if _, err := n.file.WriteAt(raw, 0); err != nil {
 		return err
