@@ -249,21 +249,21 @@ func chosen(kind func(process) bool) []process {
 	return slices.DeleteFunc(slices.Clone(processes), func(p process) bool { return !kind(p) })
 }
 
-// inWaves are the processes whose requests have nothing in common beyond a wave, of
-// which the share fails.
+// inWaves are the processes whose requests depend on each other within a wave only;
+// share of the requests fail.
 func inWaves(share float64) []process {
 	return slices.Concat(chosen(func(p process) bool { return !longer(p) }), clusters(share, together[0]), clusters(share, spells...))
 }
 
-// hides reports whether ten rounds often show nothing of how much rounds differ: it comes
-// seldom, and then all at once.
+// hides reports whether ten rounds often do not show how much rounds differ, because the
+// cause comes seldom, and then all at once.
 func hides(p process) bool { return p.round > 0.5 || p.heavy }
 
-// longer reports whether requests have something in common for longer than a wave of
+// longer reports whether requests depend on each other for longer than a wave of
 // four.
 func longer(p process) bool { return p.round > 0 || p.rho > 0.8 }
 
-// healthy is how often a server passes of which few requests fail.
+// healthy is how often a server passes if few of its requests fail.
 func healthy(t *testing.T, out *strings.Builder) {
 	type server struct {
 		name  string

@@ -33,7 +33,7 @@ type duels struct {
 var usual = duels{rounds: 8, perRound: 200, stat: metric.Stat{Kind: metric.Percentile, P: 95}, requests: 0.3, starts: 0.01, restart: plan.RestartLeg}
 
 // draw makes one comparison in which the candidate takes exp(effect) times as
-// long: what is left after the legs were measured.
+// long, and returns the changes that its legs give.
 func (d duels) draw(r *rand.Rand, effect float64) []float64 {
 	var units []float64
 	logs := [2][]float64{make([]float64, d.rounds), make([]float64, d.rounds)}

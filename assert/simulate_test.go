@@ -167,8 +167,7 @@ func (p process) draw(share float64) float64 {
 // spread is the standard deviation of the logarithm of a latency.
 const spread = 0.4
 
-// level draws a level of which a request with that score takes 2 s, times
-// factor.
+// level draws a level. A request with the given score takes 2 s times factor.
 func (p process) level(r *rand.Rand, rounds, perRound int, score, factor float64) *metric.Level {
 	g := p.scores(r)
 	return shape{lean: true, n: max(p.common, 4), rounds: rounds, perRound: perRound, ttft: func(round, i int) float64 {

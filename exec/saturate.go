@@ -113,9 +113,9 @@ func (s *saturation) warms(warm bool) {
 	s.at(s.to, func() { s.over = true })
 }
 
-// joins sends the requests that come on top of so many; the first time all anew, since the first
-// ones began together. They begin as if they were under way for a while, each at another point of
-// its answer, as requests are that follow each other for long: the answer so far is in the prompt.
+// joins sends the requests beyond the first had; the first time it sends all anew, because the
+// first ones began together. Each begins at another point of its answer, as if under way for a
+// while like requests that have long followed each other: its prompt holds the answer so far.
 func (s *saturation) joins(had int) {
 	if s.steps.N == had {
 		return
@@ -129,7 +129,7 @@ func (s *saturation) joins(had int) {
 	}
 	more := s.steps.N - had
 	s.level.N = s.steps.N
-	s.ready, s.readyBytes, s.before = nil, 0, map[turnID]int{} // what was made is for whole requests
+	s.ready, s.readyBytes, s.before = nil, 0, map[turnID]int{} // the prompts made so far are for whole requests
 	for i := range more {
 		id := turnID{metric.Filler, s.order}
 		if l, nth := s.of(id.phase, id.order); !l.workload.Output.Natural {
@@ -142,7 +142,8 @@ func (s *saturation) joins(had int) {
 	}
 }
 
-// fresh has those that wait in a queue begin anew: who joins it is not under way.
+// fresh restarts requests that wait in a queue but were to begin in the middle of
+// their answer: a request in a queue has no answer so far.
 func (s *saturation) fresh(waiting int) {
 	if !s.steps.Queues(waiting) {
 		return

@@ -8,7 +8,7 @@ import (
 )
 
 // saturated is the level at which the server answers as many requests a second as it
-// can; measured where it was not yet.
+// can; it is measured if it was not yet.
 func (r *runner) saturated(t *Target, c Case) (l *metric.Level, lost error) {
 	i := slices.IndexFunc(r.run.Levels, func(x *metric.Level) bool {
 		return x.Server == c.Server.Address() && x.Workload == c.Workload.Address() && x.Name == metric.SaturationName

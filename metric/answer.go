@@ -33,9 +33,9 @@ func FoundIf(ok bool) Found {
 	return No
 }
 
-// Says is whether a metric of answers (see Def.OfAnswers) holds of the request's. It is
-// Unasked where the request does not ask for it, or was of no natural answer. A failed
-// request has no answer, which counts as bad.
+// Says is whether the request's answer has the property of a metric of answers (see
+// Def.OfAnswers). It is Unasked if the request does not ask for it, or asks for no
+// natural answer. A failed request has no answer, which counts as bad.
 func (s *Sample) Says(def Def) Found {
 	a := s.Answer
 	if a == nil {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Capacity is what the search for the largest load that holds came to, on one
-// server for one workload.
+// Capacity is the result of the search for the largest load that meets the
+// thresholds, on one server for one workload.
 type Capacity struct {
 	Server   string   `json:"server"`
 	Workload string   `json:"workload"`

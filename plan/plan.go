@@ -293,12 +293,13 @@ type Workload struct {
 	// Mix are the parts of a mix, which are workloads named "mix/part" and follow it in the plan;
 	// nil if the workload is not a mix. A mix itself has no API, Input, Output, Request and Prompt.
 	Mix []*Workload
-	// Of is the mix that a part belongs to, and Share its share of the requests, in millionths
-	// (traffic.Whole). Its Loads are those of the mix, with its own requests. nil and 0: the
-	// workload belongs to no mix.
+	// Of is the mix that a part belongs to, and Share the part's share of the requests, in
+	// millionths (traffic.Whole). The part's Loads are those of the mix, with the part's
+	// requests. nil and 0: the workload belongs to no mix.
 	Of    *Workload
 	Share int
-	// Type is the type of the rows of the mix's traces that belong to the part; "": they are drawn.
+	// Type is the type of the rows of the mix's traces that belong to the part; "": rows are drawn
+	// for it.
 	Type    string
 	Servers []*Server // on which it runs, one case each and level
 	API     API       `plan:"api"`

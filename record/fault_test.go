@@ -10,9 +10,9 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Whichever call fails while a run is recorded, as a whole or after half of a
-// write, once or from then on: every request that the writer took is read again,
-// and a run with another end is not taken for one that ended.
+// Any call may fail while a run is recorded, wholly or after half of a write,
+// once or from then on. Every request that the writer accepted can still be
+// read, and a run whose end was lost does not count as ended.
 func TestDiskFaults(t *testing.T) {
 	run := small(3) // with answers
 	for _, kind := range []string{"once", "half", "for ever"} {

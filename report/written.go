@@ -49,8 +49,9 @@ func writtenKeys(files map[string]*hcl.File) map[string][]string {
 // mostHops bounds the number of locals that are followed to a map.
 const mostHops = 20
 
-// keys are those of a map or a set of strings that the source writes out: itself, as a
-// local, by toset, keys and the like, or as what a for goes over.
+// keys returns the keys of a map or set of strings if the source writes them out:
+// directly, in a local, as the argument of a function such as toset, or in the
+// collection of a for expression.
 func (w writer) keys(expr hcl.Expression, hops int) []string {
 	if hops > mostHops {
 		return nil

@@ -37,17 +37,17 @@ func spoken(text string) []string {
 }
 
 // language is what the model would say to one prompt, token by token, and how likely it
-// finds what somebody else says. Both follow from the model's name, the prompt and what
-// was said before, so that any server of the model judges an answer alike.
+// finds another answer. Both follow from the model's name, the prompt and the tokens so
+// far, so that all servers of the model judge an answer alike.
 type language struct {
 	state  rng
 	at     int
 	solved []string // the answer of a built-in task, by its tokens; nil: words
 }
 
-// newLanguage is that of a model before an answer; key stands for the prompt, and text is
-// it where it may be a question that the model can answer, of which it reads the first
-// share.
+// newLanguage is the language of a model before an answer. key stands for the prompt.
+// text is the prompt if it may be a question that the model can answer; the model reads
+// the first share of it.
 func newLanguage(model string, key uint64, text string, share float64) language {
 	h := fnv.New64a()
 	h.Write([]byte(model)) // never fails
@@ -59,11 +59,12 @@ func newLanguage(model string, key uint64, text string, share float64) language 
 	return l
 }
 
-// oneIn is how seldom two words are as likely as each other.
+// At one in oneIn tokens two words are about equally likely.
 const oneIn = 8
 
-// choice is the model's next token, the one that comes second, and what each costs in
-// nats. Now and then both are as likely: there servers of one model part.
+// choice is the model's most likely next token, the second most likely one, and what
+// each costs in nats. Now and then both are about equally likely; there the answers
+// of two servers of one model may part.
 func (l *language) choice() (first, second string, cost, dearer float64) {
 	switch {
 	case l.solved != nil && l.at < len(l.solved):
@@ -82,9 +83,9 @@ func (l *language) choice() (first, second string, cost, dearer float64) {
 	return first, second, 0.05 + 0.4*r.float(), 2 + 2*r.float()
 }
 
-// take has the answer go on with a token, and returns what the token costs in nats.
-// After the second choice everything that follows is another text; what nobody would say
-// changes nothing of it.
+// take appends a token to the answer, and returns what it costs in nats. After the
+// second choice the answer goes on differently; a token that is neither choice does not
+// change the rest.
 func (l *language) take(token string) float64 {
 	first, second, cost, dearer := l.choice()
 	r := l.state ^ rng(l.at)<<32 ^ 0x0dd

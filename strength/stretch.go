@@ -11,9 +11,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Stretchable are the regressions that a recording can be given: what it holds
-// says how requests would have fared. The fixed overhead is not among a
-// recording's figures; it is taken from prompts of two lengths where there are.
+// Stretchable are the regressions that can be planted in a recording, because
+// it shows how requests would have fared. A recording does not hold the fixed
+// overhead; it is computed from prompts of two lengths, if there are any.
 func Stretchable() []Regression {
 	var out []Regression
 	for _, r := range All() {
@@ -25,7 +25,7 @@ func Stretchable() []Regression {
 	return out
 }
 
-// Told are the regressions that every report plants in its run.
+// Told are the regressions that every report plants in its run and reports.
 func Told() []Regression {
 	var out []Regression
 	for _, r := range Stretchable() {
@@ -37,9 +37,9 @@ func Told() []Regression {
 }
 
 // Unstretchable says why a run cannot be stretched; "" when it can. Only in a
-// closed loop does a slower answer delay the next request. What a rate would notice
-// is not known, so that nothing may be said of a gate that has one; its saturation
-// is a closed loop that no threshold is judged on.
+// closed loop does a slower answer delay the next request. What a gate with a rate
+// would notice is not known: the saturation of a rate is a closed loop, but no
+// threshold is judged on it.
 func Unstretchable(run *metric.Run) string {
 	why := "the run has no closed loop, and other loads cannot be stretched"
 	for _, l := range run.Levels {

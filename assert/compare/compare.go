@@ -41,9 +41,9 @@ type Decision struct {
 	Why             string
 }
 
-// The answers of a decision. They are taken from what the whole request and the
-// whole server come to (e2e and throughput), where these tell a difference; else
-// from everything else that is shown.
+// The answers of a decision. They follow from the whole request and the whole
+// server (e2e and throughput) if these differ, else from everything else that is
+// shown.
 const (
 	AnswerYes     = "yes"           // something is better, nothing worse
 	AnswerNo      = "no"            // something is worse, nothing better; or a required change fails
@@ -68,7 +68,7 @@ var shown = []struct {
 // drifting labels what was not measured in turns.
 const drifting = "unpaired: drift not excluded"
 
-// startedOnce labels what speaks of two starts alone.
+// startedOnce labels verdicts that hold for two starts alone.
 const startedOnce = "each server was started once: what a start brings by chance is part of the change"
 
 // Input is what a comparison is judged by: the plan with the compare block, the

@@ -176,17 +176,17 @@ func (x *comparison) ways() map[int]Direction {
 	return way
 }
 
-// tally is what the changes at one level come to.
+// tally sums up the changes at one level.
 type tally struct {
 	better, worse, failed, tolerated []string
 	mainBetter, mainWorse            bool
-	// wide are those of the whole request and the whole server whose bounds leave
-	// the margin, which is what is tolerated or usualMargin; within are the others.
+	// wide lists the changes of e2e and throughput whose bounds exceed the margin,
+	// which is the tolerance of the plan or usualMargin; within lists the others.
 	wide, within []string
 }
 
-// usualMargin is the change of throughput or e2e that does not count where the plan does
-// not say what does.
+// usualMargin is the largest change of throughput or e2e that counts as no difference,
+// unless the plan sets a tolerance.
 const usualMargin = 0.05
 
 func (t *tally) add(c *Change, way Direction, repeated bool) {
@@ -224,8 +224,8 @@ func (t *tally) add(c *Change, way Direction, repeated bool) {
 	}
 }
 
-// answer is taken from what the whole request and the whole server come to
-// where these tell a difference, else from everything else.
+// answer follows from the whole request and the whole server (e2e and
+// throughput) if these differ, else from everything else.
 func (t *tally) answer() (answer, why string) {
 	better, worse := strings.Join(t.better, ", "), strings.Join(t.worse, ", ")
 	up, down := t.mainBetter, t.mainWorse

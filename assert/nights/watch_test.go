@@ -63,8 +63,8 @@ func TestPredict(t *testing.T) {
 	}
 }
 
-// An alarm stays until three nights or more are back; none of its nights joins
-// the reference.
+// An alarm stays until at least three nights in a row are normal again; none of
+// its nights joins the reference.
 func TestWatchLatches(t *testing.T) {
 	series := append(alternating(20), 110, 110, 101, 110, 110)
 	series = append(series, alternating(6)...)

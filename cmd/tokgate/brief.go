@@ -11,12 +11,11 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// leastLoad is how long a level is loaded that validate has nothing to say of.
+// validate warns of levels whose load lasts less than leastLoad.
 const leastLoad = time.Minute
 
-// brief warns, once for a plan, of levels that are over within a minute: by their
-// duration, or by the limits of their thresholds where these bound how long a request
-// takes.
+// brief warns, once for a plan, of levels that end within a minute, by their duration
+// or by thresholds that bound how long a request takes.
 func brief(p *plan.Plan) hcl.Diagnostics {
 	cases := exec.Cases(p)
 	var first *exec.Case

@@ -7,15 +7,16 @@ import (
 	"sync"
 )
 
-// In virtual time a garbage collection delays no measurement. While little memory is kept it runs
-// seldom, since most of its work is pointers of requests that are gone. Once much is kept it runs
-// more often: most of that are gaps between tokens, which cost it nothing, and memory is dearer.
+// In virtual time a garbage collection delays no measurement. While little memory is live it runs
+// seldom, because most of its work would be to follow the pointers of requests that are over.
+// Once much is live it runs more often, to save memory: most of it is gaps between tokens, which
+// hold no pointers and cost the collector nothing.
 const (
 	seldom, often = 200, 25   // GOGC
-	much          = 128 << 20 // bytes that are kept
+	much          = 128 << 20 // bytes that are live
 )
 
-// collectSeldom has the collector run so until it is undone.
+// collectSeldom makes the collector run seldom until undo is called.
 func collectSeldom() (undo func()) {
 	var mu sync.Mutex
 	before, over := debug.SetGCPercent(seldom), false

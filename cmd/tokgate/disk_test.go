@@ -44,8 +44,8 @@ workload "w" {
 history { folder = "history" }
 `
 
-// diskFaults are ways in which the n-th call to the disk fails, counted from 1, and
-// which calls are made at all: it counts them in calls.
+// diskFaults are ways in which the n-th call to the disk fails, counted from 1.
+// Each counts all calls in calls.
 var diskFaults = []struct {
 	name  string
 	fault func(n int, calls *int) disk.Fault

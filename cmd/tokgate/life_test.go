@@ -51,9 +51,9 @@ workload "w" {
 }
 `
 
-// life is a tokgate of its own, as CI starts it, and its server a process: what is
-// tried is what the operating system does to them. No test checks a time or a
-// verdict, because a machine that stands still may have kept the slots idle.
+// life is a tokgate process, as CI starts it, with a server process. Its tests try
+// what the operating system does to them. No test checks a time or a verdict,
+// because a machine that stands still may have kept the slots idle.
 type life struct {
 	*child   // the latest
 	t        *testing.T

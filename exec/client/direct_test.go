@@ -333,7 +333,8 @@ func TestPathsAgreeOverSockets(t *testing.T) {
 	}
 }
 
-// What TLS, HTTP/2 and a proxy need is the standard path's.
+// Requests that need TLS, HTTP/2 or other special handling take the standard
+// path.
 func TestDetours(t *testing.T) {
 	for _, tt := range []struct {
 		config Config

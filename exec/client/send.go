@@ -360,11 +360,13 @@ func (c *call) take(rd *reader, at time.Duration, readErr error) (end time.Durat
 		// order, and that may be read first.
 		return at, true, c.stopped()
 	}
-	// Perhaps without a read, whose stamp would be an old one.
+	// Taken now: there may have been no read, and the stamp of the last one is
+	// old.
 	return c.h.config.Now(), true, c.broken(readErr)
 }
 
-// next is the next frame; where the stream is over, also one that its end cut.
+// next is the next frame; once the stream is over, also a frame that its end
+// cut short.
 func (rd *reader) next(over bool) (kind frameKind, data []byte, cut bool, err error) {
 	kind, data, err = rd.split.next()
 	if cut = kind == frameNone && err == nil && over; cut {

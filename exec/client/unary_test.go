@@ -209,8 +209,8 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// A page that accepts and never answers, drips, or never ends costs a question
-// its patience and its bytes, no more.
+// A question to a page that accepts and never answers, drips, or never ends
+// takes no more than its time limit and its bound on bytes.
 func TestQuestionsAreBounded(t *testing.T) {
 	for name, tt := range map[string]struct {
 		handler http.HandlerFunc

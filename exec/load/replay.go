@@ -16,7 +16,8 @@ type Replay struct {
 	next      int
 }
 
-// Begin has the first request be due at a time, or the window begin then.
+// Begin returns the replay with its first request due at the given time or,
+// without a warm-up, its window beginning then.
 func (r Replay) Begin(at time.Duration) *Replay {
 	r.began = at
 	if r.Warm > 0 {

@@ -192,8 +192,8 @@ func (r *cli) gpus(gpus []gpu.GPU) (words []string, env map[string]string) {
 	}
 	switch {
 	case gpus[0].Vendor == "amd":
-		// The kernel's interface is one for all of them; which are used the
-		// variables say.
+		// All GPUs share the kernel's interface; the variables select those to
+		// use.
 		return []string{"--device", "/dev/kfd", "--device", "/dev/dri", "--group-add", "video", "--security-opt", "seccomp=unconfined"}, gpu.Confine(gpus)
 	case r.name == "podman":
 		for _, id := range gpu.IDs(gpus) {

@@ -99,7 +99,7 @@ func pick(models []client.Model, servedAs, name string) (client.Model, error) {
 	return client.Model{}, fmt.Errorf("%w: the server lists %s; set served_as", errModel, strings.Join(ids(models), ", "))
 }
 
-// ids are the models' as they are asked for.
+// ids returns the ids by which the models are asked for.
 func ids(models []client.Model) []string {
 	var out []string
 	for _, m := range models {
@@ -110,9 +110,9 @@ func ids(models []client.Model) []string {
 
 // fingerprint is what could be observed; a key that could not is absent.
 func (r *reached) fingerprint(id identity) metric.Fingerprint {
-	// A list without the model's origin names what it is served as, which may
-	// be a gateway's name for what the plan knows better. What the plan wants
-	// to see proven is not taken from the plan.
+	// A list without the model's origin holds only the name that it is served
+	// as, which may be a gateway's own; the plan knows the model better. But a
+	// model that the plan expects must be observed, not taken from the plan.
 	declared := r.server.Model
 	if _, expected := r.server.Expect["model"]; expected {
 		declared = ""
@@ -129,7 +129,8 @@ func (r *reached) fingerprint(id identity) metric.Fingerprint {
 	}
 	if id.version != "" {
 		f["version"] = id.version
-		// That it answers where only this engine has an answer is observed.
+		// Only this engine answers on this page, so the engine counts as
+		// observed.
 		if r.config.Engine.Known() {
 			f["engine"] = r.config.Engine.Name
 		}
@@ -137,10 +138,10 @@ func (r *reached) fingerprint(id identity) metric.Fingerprint {
 	return f
 }
 
-// incarnation tells a running server from a later one in its place: its own
-// start, as Prometheus clients tell it, and what the machine tells of it. "":
-// not known. Of a page that did not tell the start at first it is not asked again:
-// such a page may take its whole time to say nothing.
+// incarnation distinguishes a running server from a later one in its place: by its
+// own start, as Prometheus clients report it, and by what the machine knows of it.
+// "": not known. A page that did not report the start at first is not asked again,
+// because it may take its whole time without an answer.
 func (r *reached) incarnation(ctx context.Context, start bool) [2]string {
 	var out [2]string
 	if start {

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// launch is set where the soak test is.
+// launch is set by the soak test's file, where it is built.
 var launch = func([]string) {}
 
 func childMain(mode string, args []string) {

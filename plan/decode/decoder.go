@@ -38,14 +38,14 @@ type Options struct {
 	// Base is the folder of a checkout of the base branch, for controls such as
 	// base.server.vllm; "" if there is none.
 	Base string
-	// Self has such controls be the candidate itself where there is no Base: what the
-	// comparison will take and notice is known without one.
+	// Self makes the candidate its own control if there is no Base: the length and
+	// the strength of the comparison can be computed without one.
 	Self bool
-	// Drafts reports whether the built-in server decodes speculatively by a profile; nil:
-	// it does by none.
+	// Drafts reports whether the built-in server decodes speculatively with a profile;
+	// nil: with none.
 	Drafts func(profile string) bool
-	// lenient is set for the plan of the base branch: it may not know a
-	// variable. alone: what it compares is not looked at; place is that of the plan
+	// lenient is set for the plan of the base branch, which may not know a
+	// variable. alone: its comparisons are ignored. place is the path of the plan
 	// in its repository.
 	lenient, alone bool
 	place          string
@@ -57,7 +57,7 @@ type Input struct {
 	File string // path of a file of name = value; used when Var is ""
 }
 
-// unknownText is what a string reads whose value is not known yet.
+// unknownText stands for a string whose value is not known yet.
 const unknownText = "(unknown)"
 
 // decoder turns the blocks of a plan into a Plan.

@@ -30,8 +30,8 @@ type Options struct {
 // sparkNights is how many nights a line of bars shows.
 const sparkNights = 30
 
-// Terminal writes a line for each series, and for each that changed why it is
-// believed and what else changed. Foreign text is made harmless.
+// Terminal writes a line for each series and, if it changed, the evidence and
+// what else changed. Foreign text is made harmless.
 func Terminal(w io.Writer, n judged.Result, o Options) error {
 	out := bufio.NewWriter(w)
 	line := func(s string) { fmt.Fprintln(out, strings.TrimRight(text.Inert(text.Line(s)), " ")) }
