@@ -220,6 +220,7 @@ func (s *subject) flips(v judgedThreshold, delay time.Duration) bool {
 		shift = -shift // a pass under a tighter limit, a failure under a wider one
 	}
 	moved := plan.Threshold{Metric: t.Metric, Stat: t.Stat, Op: t.Op, Limit: t.Limit + shift}
-	// Judged anew: a mean may have been held back by success.
+	// Both are judged anew, because success may have held back the verdict of a
+	// mean.
 	return s.judge(&moved).Outcome != s.judge(t).Outcome
 }

@@ -179,7 +179,8 @@ func TestJudgeLookBinds(t *testing.T) {
 	if v := JudgeLook(p, w, &probe, metric.Look{Requests: 0, Planned: 1}); v.Outcome != Pass || !slices.Equal(names(v), []string{"ttft p95"}) {
 		t.Errorf("as a probe: %+v", v)
 	}
-	// What only warns binds nowhere; then nothing says anything.
+	// A threshold that only warns never binds; without one that binds, a look
+	// is inconclusive.
 	fails.Severity, w.SLAs[0].Severity = plan.SeverityWarn, plan.SeverityWarn
 	if v := JudgeLook(p, w, l, metric.Look{Requests: 0, Planned: 1}); v.Outcome != Inconclusive || v.Needs != -1 || v.Invalid != "" {
 		t.Errorf("nothing binds: %+v", v)

@@ -50,8 +50,8 @@ func (s *subject) thresholds(list []required) []Verdict {
 	return out
 }
 
-// drafted reports whether the server decodes speculatively, as it tells or was told to,
-// and the prompts are made.
+// drafted reports whether the server decodes speculatively, by its own metrics or by
+// the plan, and the prompts are generated.
 func (s *subject) drafted() bool {
 	if s.workload.Prompt.Dataset != nil {
 		return false

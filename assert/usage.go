@@ -28,7 +28,8 @@ const (
 // reasoning back.
 const heldBack = ". A reasoning model must send its reasoning, or report it as reasoning_tokens in usage"
 
-// keptBack says what rests on the server's word alone where it kept reasoning back.
+// keptBack says how many tokens rest on the server's word alone, because it kept
+// reasoning back.
 func keptBack(samples []*metric.Sample) []string {
 	held, tokens, of := 0, 0, 0
 	for _, x := range samples {

@@ -143,7 +143,7 @@ func TestScalingAndPrefill(t *testing.T) {
 	// 100 input tokens / 2 s of ttft.
 	closeTo(t, "prefill_speed", one.Value("prefill_speed", Steady, nil, nil), 50)
 	none(t, "prefill_speed of 4", four.Value("prefill_speed", Steady, nil, nil))
-	// 30 + 0 of 100 + 100; what does not tell is left out.
+	// 30 + 0 of 100 + 100; a request without a value is left out.
 	none(t, "cache_hit_rate", one.Value("cache_hit_rate", Steady, nil, nil))
 	tells := func(cached int) *Sample {
 		x := stream(0, Measured, 1*s, 1, 3*s)

@@ -77,7 +77,7 @@ func (a *PairedAnswer) PerToken() (v float64, ok bool) {
 	return a.Loss / float64(a.Scored), true
 }
 
-// Hold fills in what the texts of a pair say of each other.
+// Hold compares the texts of a pair, and fills in the results.
 func (p *AnswerPair) Hold() {
 	if p.Control == nil {
 		return

@@ -43,8 +43,8 @@ type Compare struct {
 	// "flags" covers "flags.max-model-len".
 	Changed []string `plan:"changed"`
 	Claims  []*Claim
-	// Answers are those that both give to the same prompts, for the control to read; nil:
-	// none. Only of a control that is a server.
+	// Answers is set if both servers answer the same prompts and the control reads the
+	// answers; nil: it does not. The control must be a server.
 	Answers *Reading
 	// Skip says why there is nothing to compare; "" when there is. Unchanged
 	// is set when that is because both servers are the same.

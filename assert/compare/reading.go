@@ -201,13 +201,13 @@ func (x *comparison) readOne(row *Change, r *metric.PairedAnswers, c claimed) {
 	}
 }
 
-// mute says whether it is no surprise that the control does not say how likely an answer
-// is: it was known before, or no plan asks for it.
+// mute reports whether a control that does not report how likely an answer is needs no
+// note: it was known before, or no plan asks for it.
 func (x *comparison) mute() bool {
 	return x.Planless || x.Block.Unread(x.Block.Workloads(x.Plan)) != ""
 }
 
-// lack is the outcome of a claim of which something was not measured.
+// lack sets the outcome of a claim that lacks a measurement.
 func (c *Change) lack(why string) {
 	c.Outcome, c.Why, c.Message, c.Needs = verdict.Error, why, c.Name()+": "+why, ""
 }

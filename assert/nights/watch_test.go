@@ -63,8 +63,8 @@ func TestPredict(t *testing.T) {
 	}
 }
 
-// An alarm stays until at least three nights in a row are normal again; none of
-// its nights joins the reference.
+// An alarm lasts until at least three nights are back to normal; none of its
+// nights joins the reference.
 func TestWatchLatches(t *testing.T) {
 	series := append(alternating(20), 110, 110, 101, 110, 110)
 	series = append(series, alternating(6)...)

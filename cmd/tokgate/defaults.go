@@ -7,15 +7,15 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// settled are the defaults of one block, or of several instances of it that
-// were left the same.
+// settled are the defaults of one block, or of several of its instances that
+// have the same ones.
 type settled struct {
 	block string     // "gate", "workload.chat", "workload.test[*]"
 	rows  [][]string // name, and value with where it comes from
 }
 
 // settle collects the defaults of a plan by block, in order of the source.
-// What all instances of a for_each were left with is told once.
+// Defaults that all instances of a for_each share are listed once.
 func settle(p *plan.Plan) []settled {
 	type entry struct{ block, name, value string }
 	keys := map[entry][]string{} // of for_each; one "" for a block without

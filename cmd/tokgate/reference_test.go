@@ -869,7 +869,8 @@ func TestLongReference(t *testing.T) {
 	}
 }
 
-// In turns, the servers of the A/B article get the article's own answers.
+// Compared in turns, the servers of the A/B article get the decisions that the
+// article printed.
 func TestLongReferenceTurns(t *testing.T) {
 	m := turns.simulate(t)
 	answers := systems[4].published(t).Answers

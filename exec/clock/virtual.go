@@ -50,9 +50,9 @@ func (c *Virtual) Post(f func()) {
 	c.queue.add(c.now, f)
 }
 
-// Settled has f run from Wait whenever all that was due at an instant has run
-// and time is about to move on, until stop is called: the moment to look at
-// what happened in it, whatever the order. f may post and set timers. Only from
+// Settled makes Wait call f whenever everything due at an instant has run and
+// time is about to move on, until stop is called. f then sees all that happened
+// at that instant, whatever the order. It may post and set timers. Only from
 // the loop.
 func (c *Virtual) Settled(f func()) (stop func()) {
 	p := &f

@@ -340,7 +340,8 @@ func TestMinutesOverHTTP(t *testing.T) {
 			if m.Failure != nil || m.Usage == nil || m.Usage.Input != 200 || m.Usage.Output != 3 || !ok {
 				t.Fatalf("%v: failure %+v, usage %+v", m, m.Failure, m.Usage)
 			}
-			// A step takes 20 seconds, and a little for who is prefilled in it.
+			// A step takes 20 seconds, and a little more if it prefills a
+			// prompt.
 			if tpot < 20 || tpot > 20.1 {
 				t.Fatalf("%v: tpot %v, want 20 s", m, tpot)
 			}
