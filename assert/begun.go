@@ -44,8 +44,8 @@ func begun(l *metric.Level, n int) (level *metric.Level, problem string) {
 	return &out, ""
 }
 
-// shortened is the round, which has all these requests, up to the end of the last of
-// those that are kept.
+// shortened cuts a round with the requests all at the end of the last request of
+// kept. Other measured requests become fillers.
 func shortened(r *metric.Round, all, kept []*metric.Sample, due int) *metric.Round {
 	out := r.With(make([]*metric.Sample, 0, len(all)))
 	out.Due, out.Complete, out.Stopped = due, true, ""

@@ -302,8 +302,8 @@ func (s *subject) countedHits(samples []*metric.Sample, invalid objection) strin
 }
 
 // loaded checks that the load was the declared one: every slot busy, or all of
-// a burst sent at once. Where some rounds had it, each threshold is asked for
-// itself what the others can have changed: see generator.
+// a burst sent at once. If only some rounds lacked it, generator asks of each
+// threshold whether those rounds could have decided it.
 func (s *subject) loaded(v *Verdict, invalid objection) {
 	none := !slices.ContainsFunc(s.level.Rounds, func(r *metric.Round) bool { return !s.light(r) })
 	for _, r := range s.level.Rounds {
@@ -317,8 +317,8 @@ func (s *subject) loaded(v *Verdict, invalid objection) {
 	}
 }
 
-// voided says which rounds were measured again, and checks that these are such
-// as may be: disturbed ones, or the pairs of such, and few.
+// voided says which rounds were measured again. It checks that they are few,
+// and that each was disturbed or is the pair of a disturbed round.
 func (s *subject) voided(v *Verdict, invalid objection) {
 	l := s.level
 	for _, r := range l.Voided {

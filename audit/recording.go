@@ -220,8 +220,8 @@ func (rec *recording) line(raw []byte) error {
 	return rec.chain(raw, l.Check)
 }
 
-// chain adds a line to the sum of the recording: that of the lines before it and of the
-// line up to its check, of which that is the beginning.
+// chain adds a line to the sum of the recording: the hash of the sum so far and of the
+// line up to its check. The check is the beginning of the new sum.
 func (rec *recording) chain(raw []byte, check string) error {
 	at := bytes.LastIndex(raw, []byte(`,"check":"`)) // it is the last member
 	if at < 0 {

@@ -47,7 +47,7 @@ func (s *series) recount(of *asking) {
 		}
 		n, err := s.target.Tokens(ctx, of.request.Model, k.text)
 		if errors.Is(err, client.ErrNoTokenizer) && !of.level.Exact {
-			return // there is none, as was known from the prompts
+			return // the server has no tokenizer, as the prompts have shown
 		}
 		if err == nil && n == 0 {
 			err = errors.New("it made no token of an answer")
@@ -60,8 +60,8 @@ func (s *series) recount(of *asking) {
 	}
 }
 
-// alike counts the answers that can be compared, and those of them that say what
-// another one says, as far as the shorter of the two goes.
+// alike counts the answers that can be compared, and those that equal another
+// one up to the length of the shorter.
 func alike(kept []keptAnswer) (compared, same int) {
 	kept = slices.DeleteFunc(slices.Clone(kept), func(k keptAnswer) bool {
 		words := strings.Fields(k.text)

@@ -25,8 +25,8 @@ type series struct {
 	held   *metric.Round // a leg that is over and waits for its pair; nil
 	now    *round        // the one under way, nil between two
 	last   *round        // the one that ended last
-	// durations are the runner's of the server: another may be under way at the
-	// same time.
+	// durations are the runner's, but of this server alone: another server may
+	// be measured at the same time.
 	durations map[*plan.Workload]time.Duration
 	sheds     bool      // rounds may be left out
 	warmed    bool      // see warm

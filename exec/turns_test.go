@@ -484,7 +484,7 @@ func TestTurnsWithinTheBudget(t *testing.T) {
 			}
 		})
 	}
-	// Less than five rounds are none.
+	// Fewer than five rounds do not make a comparison.
 	d := newDuel(8, plan.RestartLeg, "a", "b")
 	run := d.run(t, func(c *exec.Config) { c.Budget = 3 * each })
 	if c := run.Comparisons[0]; c.Skipped == "" || run.Stopped != exec.StoppedBudget {

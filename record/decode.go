@@ -233,7 +233,7 @@ func (d *sampleDecoder) word() string {
 	return word
 }
 
-// gaps reads a list of microseconds, which is not empty, into the room of another.
+// gaps reads a non-empty list of microseconds into the memory of room.
 func (d *sampleDecoder) gaps(room metric.Gaps) metric.Gaps {
 	end := bytes.IndexByte(d.raw, ']')
 	if end < 2 || d.raw[0] != '[' {

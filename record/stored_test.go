@@ -86,7 +86,8 @@ func TestPackedRequest(t *testing.T) {
 	}
 }
 
-// What the writer writes of a request takes the fast way, but for what was found of its answer.
+// The fast decoder reads every request line that the writer writes, except one with findings on
+// the answer.
 func TestFastLine(t *testing.T) {
 	whole := filled()
 	whole.Answer = nil
@@ -108,7 +109,8 @@ func TestFastLine(t *testing.T) {
 	}
 }
 
-// FuzzFastLine holds the fast way to encoding/json: what it takes means the same to both.
+// FuzzFastLine compares the fast decoder with encoding/json: a line that both accept
+// means the same to both.
 func FuzzFastLine(f *testing.F) {
 	whole := filled()
 	whole.Answer = nil
@@ -224,7 +226,7 @@ func TestDamageBehindBatches(t *testing.T) {
 	}
 }
 
-// Requests that cannot be read again stop whoever looks at them: nothing is judged without.
+// Reading stored requests that are lost panics, so that nothing is judged without them.
 func TestLostRequests(t *testing.T) {
 	made := random(0)
 	for seed := uint64(1); requestsOf(made) == 0; seed++ {

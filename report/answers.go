@@ -91,7 +91,7 @@ func (b *builder) said(s *metric.Said) string {
 	return middleOut(b.clean(strings.TrimPrefix(out, " ")), 400, 200)
 }
 
-// answer is what a request was answered, and by which metrics that is bad.
+// answer is the answer to a request, and the metrics by which it is bad.
 func (b *builder) answer(s *metric.Sample, metrics []string) Answer {
 	out := Answer{Server: b.clean(s.Server), Workload: b.clean(s.Workload), Level: b.clean(s.Level), Round: s.Round, Order: s.Order, Row: s.Row, Metrics: metrics, Said: b.said(s.Said)}
 	if w := b.workloadAt(s.Workload); w != nil {

@@ -228,13 +228,13 @@ type Case struct {
 	Turns []Turn `json:"turns,omitempty"`
 	// Rows is what was sent of a data set. Absent: there is none.
 	Rows *Rows `json:"rows,omitempty"`
-	// Series are what the server and its GPUs told of themselves while the
-	// level ran, all rounds together; empty where nothing was told.
+	// Series are what the server and its GPUs reported while the level ran, all
+	// rounds together; empty if they reported nothing.
 	Series []Series `json:"series"`
 }
 
-// Sent is how many measured requests the case adds to those of the others: none that are
-// those of a mix too.
+// Sent is how many measured requests the case adds to those of the others. A part of a
+// mix adds none, because the mix counts them.
 func (c *Case) Sent() int {
 	if c.Of != "" {
 		return 0

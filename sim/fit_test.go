@@ -75,8 +75,8 @@ func (f *fitting) searched() conditions {
 	return c
 }
 
-// enough is over how many requests a mean hardly depends on the draws: a large
-// load needs no more seeds.
+// A mean over enough requests hardly depends on the draws, so a large load
+// needs no more seeds.
 const enough = 2400
 
 // of is the mean outcome over the seeds of an engine that draws at random.

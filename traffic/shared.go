@@ -52,9 +52,9 @@ func ForHitRate(input int, rate float64) (Shared, error) {
 // Most is the longest prefix, in tokens.
 func (s Shared) Most() int { return s.Tokens + s.More }
 
-// Of is the group of the request of this order, and how much of the group's prefix it
-// begins with. draw is a number at random for the request, round one for all of its
-// round. Of the requests of a round the share Longer has the longer prefix, to
+// Of is the group of the request with the given order, and the length of the group's
+// prefix that it begins with. draw is a random number of the request, round one of
+// its whole round. The share Longer of a round's requests has the longer prefix, to
 // within one request.
 func (s Shared) Of(draw, round uint64, order int) (group, tokens int) {
 	group, tokens = int(draw%uint64(s.Groups)), s.Tokens

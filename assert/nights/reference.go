@@ -15,8 +15,8 @@ const (
 	// believed is the share of the degrees of freedom that is left to a spread
 	// from which outlying nights were taken.
 	believed = 0.8
-	// uncorrelated is how many nights of no correlation an estimate of it is
-	// drawn towards.
+	// uncorrelated is how many nights without correlation are added to an
+	// estimate of the correlation.
 	uncorrelated = 5
 	// mostCorrelated is the largest correlation that is allowed for.
 	mostCorrelated = 0.9

@@ -141,8 +141,8 @@ func TestLongPairedShareErrsSeldom(t *testing.T) {
 	}
 }
 
-// How many items certify −2 pp with 80 % power, exactly, and what was counted by the
-// other sum over all that can happen.
+// The number of items that certify −2 pp with 80 % power, exactly, agrees with a
+// second sum over all outcomes.
 func TestLongPairedNeeded(t *testing.T) {
 	for _, tt := range []struct {
 		disagree float64

@@ -237,8 +237,8 @@ func commands(t *testing.T, page string) (ours, make []command) {
 	return ours, make
 }
 
-// parse holds a command line against the real commands, their flags and, where it
-// stands as a whole, their arguments.
+// parse checks a command line with the real commands, their flags and, if it is
+// complete, their arguments.
 func (c command) parse() error {
 	root := (&app{}).root()
 	root.InitDefaultHelpCmd()

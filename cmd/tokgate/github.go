@@ -98,8 +98,8 @@ func (g *actions) concluded(d *report.Document) {
 	g.annotations = append(g.annotations, github.Annotations(d, g.workspace)...)
 }
 
-// trended notes what a night came to beside those before it: d holds the
-// verdicts, and the place in the plan that asked for them where there is one.
+// trended notes the verdicts on a night, compared with those before it. d holds
+// them and, if there is one, the place in the plan that asked for them.
 func (g *actions) trended(d *report.Document, markdown func(io.Writer) error) {
 	if g == nil {
 		return

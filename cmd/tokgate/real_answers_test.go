@@ -233,7 +233,7 @@ func (r *trial) spoiltTable() string {
 	return b.String()
 }
 
-// extent is from where to where the figures of some gates go.
+// extent is the range of the figures of some gates.
 type extent struct{ list []float64 }
 
 func (s *extent) add(v report.Number) {

@@ -284,8 +284,8 @@ func (r *trial) running(process string) []int {
 	return out
 }
 
-// serve starts a server that is no business of tokgate's, on a port that is free,
-// and ends it with the returned function. {port} in a word stands for the port.
+// serve starts a server that tokgate does not manage, on a free port, and ends it
+// with the returned function. {port} in a word stands for the port.
 func (r *trial) serve(health string, words ...string) (url string, end func()) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -834,8 +834,8 @@ func between(doc, name string) (head, part, tail string, ok bool) {
 	return head + begin, part, end + tail, ok1 && ok2
 }
 
-// The plans of the published systems are valid and run, and what docs/reference.md
-// says of the one that takes a second is what it gives.
+// The plans of the published systems are valid and run, and the one that takes
+// only a second gives what docs/reference.md says of it.
 func TestLongReference(t *testing.T) {
 	doc := read(t, filepath.Join("..", "..", "docs", referenceDoc))
 	for _, s := range systems {

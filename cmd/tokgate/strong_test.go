@@ -91,8 +91,9 @@ func appendLine(t *testing.T, path string, line []byte) {
 	}
 }
 
-// noticed counts how a gate ends with the server as it is (planted ""), or with what
-// is planted in each profile of a candidate, in runs that the log has not.
+// noticed counts how a gate ends with the server as it is (planted ""), or with a
+// regression planted in each profile of a candidate. It adds the runs that the log
+// lacks.
 func noticed(t *testing.T, gate string, p *plan.Plan, runs int, planted string) strength.Tally {
 	t.Helper()
 	known := map[int]string{}

@@ -438,7 +438,8 @@ func TestLongWorkflowPlans(t *testing.T) {
 		{"a typo", strings.Replace(good, "ttft =", "tftt =", 1), "2 0 2", append(typo, typo...)},
 		{"fails", strings.Replace(good, "2s", "1ms", 1), "1 0 0", []string{"error plans/gate.hcl:15 fail: sla.ttft.p95 at 4 (chat on vllm)"}},
 		{"no simulator", strings.Replace(good, "simulator {}", `endpoint { url = "http://127.0.0.1:1" }`, 1), "2 0 0", []string{"error plans/gate.hcl:1 No simulator"}},
-		// What only a pull request's gate compares: the base is at hand.
+		// A gate that needs the base branch, which the workflow of a pull
+		// request has.
 		{"against the base", strings.Replace(compared(strings.Replace(good, "simulator {}", "simulator { profile = var.profile }", 1)), `""`, `"default"`, 1), "0 0 0", []string{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -717,7 +718,7 @@ func TestActionBuilds(t *testing.T) {
 	}
 	c := newCheckout(t, "")
 	delete(c.With, "version")
-	// The caches of the go command are where they are.
+	// The step uses the caches of the go command that runs this test.
 	c.Environ = append(c.Environ, "GOCACHE="+goenv(t, "GOCACHE"), "GOMODCACHE="+goenv(t, "GOMODCACHE"), "GOFLAGS="+os.Getenv("GOFLAGS"), "GOPROXY="+goenv(t, "GOPROXY"))
 	job, err := c.Run(t.Context(), actionStep(""), "j", nil)
 	if err != nil {

@@ -99,7 +99,7 @@ func (p *splitter) shift(n int) {
 // advance says that n bytes were read into what free returned.
 func (p *splitter) advance(n int) { p.w += n }
 
-// next returns the next frame. It never fails but by length.
+// next returns the next frame. It fails only if an event is too long.
 func (p *splitter) next() (frameKind, []byte, error) {
 	for {
 		if p.afterCR && p.line < p.w {

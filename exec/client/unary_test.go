@@ -19,8 +19,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// pages is a server of fixed answers: "METHOD path" or "METHOD path body" →
-// status and body.
+// page is a fixed answer of servePages, whose pages are keyed by "METHOD path"
+// or "METHOD path body".
 type page struct {
 	status int
 	body   string

@@ -94,7 +94,8 @@ func TestRowAsSent(t *testing.T) {
 	}
 }
 
-// The first row that is too long is found by counting those whose bytes may be.
+// The first row that is too long is found by counting only rows that may be, by
+// their bytes.
 func TestTooLong(t *testing.T) {
 	set := dataset(t, `{"prompt":"a b"}`, `{"prompt":"three longer words"}`, `{"prompt":"five words are too many"}`, `{"prompt":"and six are even more so"}`)
 	room := func(*traffic.Row) int { return 4 }

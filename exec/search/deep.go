@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
-// Where latency hardly depends on the load, level after level stays undecided,
-// each as near to the limit as the next. More levels of the usual size would be
-// undecided too, while as many requests at one of them may decide it, and with it
-// all levels below or all above. A deep probe is that: fresh samples, far more of
-// them than other probes may have, at looks planned in advance.
+// If latency hardly depends on the load, many neighbouring levels stay undecided,
+// all about equally near to the limit. More levels of the usual size would stay
+// undecided too. The same number of requests at a single level may decide it, and
+// with it all levels below or all above. Such a deep probe takes fresh samples,
+// far more than other probes may have, at looks planned in advance.
 
 const (
-	// apart is how far undecided levels, or what is left of the bracket, must
-	// reach for a deep probe, as a ratio: at a knee less is left.
+	// apart is the least ratio that the undecided levels, or the rest of the
+	// bracket, must span for a deep probe; at a knee they span less.
 	apart = 1.25
-	// beside is how near to where a deep probe is made other levels must have been
-	// measured, and how far it keeps from where the margin seems to turn.
+	// beside is how near to a deep probe other levels must have been measured, and
+	// how far it stays from where the margin seems to turn.
 	beside = 1.05
 	// worth is how much higher the pass, or lower the fail, must come to lie.
 	worth = 1.1

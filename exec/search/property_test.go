@@ -127,7 +127,7 @@ func TestLongHonestOracle(t *testing.T) {
 			if pass > w.truth || (fail > 0 && fail <= w.truth) {
 				t.Fatalf("run %d: bracket [%d, %d], the limit is %d", i, pass, fail, w.truth)
 			}
-			// Only a confirmation that cannot tell may take a pass back.
+			// Only an inconclusive confirmation may take a pass back.
 			if pass < lastL && !(p.Purpose == Confirm && r.Outcome == Inconclusive) {
 				t.Fatalf("run %d: %s %d %s widened L from %d to %d", i, p.Purpose, p.N, r.Outcome, lastL, pass)
 			}
@@ -145,12 +145,13 @@ func TestLongHonestOracle(t *testing.T) {
 			if first := l.Probes[0].Probe; first.N != r || first.Purpose != Gate {
 				t.Fatalf("run %d: first %+v, the gate asks for %d", i, first, r)
 			}
-			// What is required passes up to L, and fails from U on.
+			// A requirement passes up to L, and fails from U on.
 			if r <= l.L && r > w.truth || l.U > 0 && r >= l.U && r <= w.truth {
 				t.Fatalf("run %d: %d is required, %d passes and %d fails; the limit is %d", i, r, l.L, l.U, w.truth)
 			}
 		}
-		// Twice the binary search, once for each side, and once a look.
+		// Twice the probes of a binary search, one for each side, times the
+		// looks.
 		if most := 24 + 8*int(math.Log2(float64(w.opts.UpTo))); n > most {
 			t.Errorf("run %d: %d probes, want at most %d", i, n, most)
 		}

@@ -28,7 +28,8 @@ const (
 	calibrationLimit   = 2 * time.Second
 )
 
-// Calibrate is how late this generator reads, as measured once since the machine started.
+// Calibrate says how late this generator reads. It is measured once after each start of
+// the machine.
 func (l *Launcher) Calibrate(ctx context.Context) (*metric.Calibration, error) {
 	key := calibrationKey()
 	if known := (metric.Calibration{}); boot() != "" && l.State.Recall(lease.Calibrations, key, &known) && known.Streams == calibrationStreams {
@@ -41,11 +42,12 @@ func (l *Launcher) Calibrate(ctx context.Context) (*metric.Calibration, error) {
 	return c, err
 }
 
-// calibrationKey names this start of the machine, and what of it the generator may use.
+// calibrationKey names this start of the machine, and the number of CPUs that the
+// generator may use.
 func calibrationKey() string { return fmt.Sprintf("calibration-%s-%d", boot(), runtime.GOMAXPROCS(0)) }
 
-// calibrate measures it, with nothing but the generator to blame: the built-in server
-// notes when it writes each chunk, and the client that does the measuring when it reads it.
+// calibrate measures how late the generator alone reads: the built-in server notes when it
+// writes each chunk, and the measuring client when it reads the chunk.
 func (l *Launcher) calibrate(ctx context.Context) (*metric.Calibration, error) {
 	if l.Origin.IsZero() {
 		return nil, errors.New("the clock's origin is not known")

@@ -125,9 +125,10 @@ func (h history) unread() string {
 
 const unread = "it was not read"
 
-// edges are the readings nearest to the bounds of the window. why is set when
-// there are no two of them, or when they are no nearer than a quarter of the
-// window together: differences between them would be those of another time.
+// edges are the readings nearest to the bounds of the window. why is set if
+// there are no two of them, or if their distances from the bounds add up to
+// more than a quarter of the window: their differences would then describe
+// another time.
 func (h history) edges(from, to time.Duration) (a, b int, why string) {
 	if why := h.unread(); why != "" {
 		return 0, 0, why
@@ -155,7 +156,7 @@ func (h history) nearest(t time.Duration) int {
 	return i
 }
 
-// absence is why a source that was read does not tell something.
+// absence is why a source that was read has no value of a name.
 func (h history) absence(name string) string {
 	if why := h.readings[len(h.readings)-1].None[name]; why != "" {
 		return why

@@ -116,8 +116,8 @@ func (d *decoder) checkRequires() {
 	d.errorf(rng, sumRequiresNothing, "No threshold could fail this plan, so it would always pass. Add an sla block, or say gate { measure_only = true }.")
 }
 
-// meansToRequire reports whether the plan holds anything that requires something,
-// were it without errors.
+// meansToRequire reports whether the plan would require something if its errors
+// were mended.
 func (d *decoder) meansToRequire() bool {
 	if len(d.blocks["assert"])+len(d.blocks["compare"]) > 0 {
 		return true
@@ -132,8 +132,8 @@ func (d *decoder) meansToRequire() bool {
 	})
 }
 
-// misread reports whether a block was not understood, which may be the one that
-// then is missing.
+// misread reports whether a block was not understood. It may be the one that
+// seems to be missing.
 func (d *decoder) misread() bool {
 	return slices.ContainsFunc(d.diags, func(diag *hcl.Diagnostic) bool {
 		return diag.Summary == hclUnsupportedBlock || strings.HasPrefix(diag.Summary, "Missing name for ")

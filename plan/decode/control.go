@@ -159,9 +159,9 @@ func (d *decoder) basePlan(rng hcl.Range) (*plan.Plan, string) {
 	return p, ""
 }
 
-// Base loads the plan on the base branch that a plan is another version of, and
-// whose demands it may have to keep: comparisons and all, its secrets unset. It is
-// nil without an error where that branch has none.
+// Base loads the same plan as it is on the base branch, whose demands this version
+// may have to keep. It includes comparisons, and leaves secrets unset. It is nil
+// without an error if that branch has no such plan.
 func Base(opts Options) (*plan.Plan, hcl.Diagnostics) {
 	if opts.ReadFile == nil {
 		opts.ReadFile = ReadFile

@@ -11,7 +11,7 @@ import (
 // ofStages is how a stage may be called.
 var ofStages = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
-// taken are names that stand for something else.
+// taken are names of levels with another meaning, which a stage may not have.
 var taken = map[string]bool{"capacity": true, "trace": true, "probe": true, "burst": true, metric.SaturationName: true}
 
 // readStages reads the levels of a load that is made of stages.

@@ -242,7 +242,7 @@ var units = map[metric.Unit]map[string]unit{
 	metric.Bytes:           {"B": {0, 1}, "MB": {6, 1}, "GB": {9, 1}, "TB": {12, 1}, "MiB": {0, 1}, "GiB": {0, 1}, "TiB": {0, 1}},
 }
 
-// binary is what the units of memory that are no power of ten are worth.
+// binary holds the units of memory that are powers of two, in bytes.
 var binary = map[string]float64{"MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 
 // money takes apart the unit of a price: "USD", "/h".

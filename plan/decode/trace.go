@@ -162,7 +162,7 @@ func (d *decoder) trace(b *body, path string) *traffic.Trace {
 	return t
 }
 
-// readColumns reads where a trace has what a replay needs; nil: as its format says.
+// readColumns reads the names of a trace's columns; nil: the format knows them.
 func readColumns(b *body) (*traffic.Columns, bool) {
 	const attr = "columns"
 	if !b.given(attr) {

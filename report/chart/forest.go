@@ -11,15 +11,15 @@ type Forest struct {
 	Name   string
 	Rows   []Change
 	Format func(float64) string // of a change
-	// Cut has a value that lies ten times as far out as all others run to the
-	// edge, where it is written.
+	// Cut draws a value ten times as far out as all others only to the edge,
+	// and writes it there.
 	Cut bool
-	// Sides names the two sides of zero, right is better, and draws each row from
-	// what was before, a hollow dot at zero, to what is after.
+	// Sides names the two sides of zero; right is better. Each row is then drawn
+	// from the old value, a hollow dot at zero, to the new one.
 	Sides bool
 }
 
-// Change is one row. NaN is none; an interval of which one end is NaN is open there.
+// Change is one row. NaN is none; an interval is open at an end that is NaN.
 type Change struct {
 	Name             string
 	Detail           string // under the name; "": none

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Two starts of 10 s, four levels: what is not known is told by what is over, by how
-// much work it was.
+// Two starts of 10 s and four levels. Parts of unknown duration are estimated from
+// those that are over, in proportion to their work.
 func TestForecast(t *testing.T) {
 	const sec = time.Second
 	f := Forecast{Parts: []Part{
