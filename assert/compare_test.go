@@ -496,8 +496,8 @@ func TestCompareJudgesTheCandidate(t *testing.T) {
 	}
 }
 
-// A failure that would stand alone is undecided as one of many facts; what is the
-// same fact, what holds by far, and what only warns take nothing from it.
+// A failure that would stand alone is undecided as one of many facts. Changes
+// that are the same fact, hold by far, or only warn do not weaken it.
 func TestCompareCorrects(t *testing.T) {
 	// Just beyond: its p is about 0.03.
 	claims := func(more ...string) []*plan.Claim {

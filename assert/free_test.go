@@ -222,8 +222,7 @@ assert "a" {
 	}
 }
 
-// What holds of every element holds of none: a condition over nothing judges
-// nothing.
+// A condition over every element of an empty list is true, but judges nothing.
 func TestConditionsOverNothing(t *testing.T) {
 	const head = `
 variable "limits" {

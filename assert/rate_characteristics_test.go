@@ -161,8 +161,8 @@ func (m *rateModel) saturated(seed int64, most int, length time.Duration, parts 
 	}
 }
 
-// adds adds tokens that were made from one time to another to the parts of a length of time, as
-// requests a second.
+// adds spreads tokens, made between from and to, over the parts of length, as requests a
+// second.
 func (m *rateModel) adds(parts []float64, tokens float64, from, to, length time.Duration) {
 	each := length / time.Duration(len(parts))
 	rate := tokens / float64(m.answers) / each.Seconds()
@@ -353,8 +353,8 @@ func (m *rateModel) largest() float64 {
 	return low
 }
 
-// answered is how many requests a second are answered over half of so long, with n in flight. The
-// first n begin as if they were under way, in longer prompts: until they have ended nothing counts.
+// answered is how many requests a second are answered over half of length, with n in flight. The
+// first n begin as if under way, with longer prompts, and nothing counts until they have ended.
 func (m *rateModel) answered(n int, length time.Duration) float64 {
 	e, lengths := sim.NewEngine(m.profile, 1), m.lengths(1)
 	id, tokens := uint64(0), 0

@@ -102,8 +102,9 @@ func badAnswer(def metric.Def) string {
 	return words[def.Name] + " or failed"
 }
 
-// certifyShare decides a share of which e may be bad; share is, effective is how
-// many requests count to fail, and k bad ones of n to pass.
+// certifyShare decides a threshold that allows a share e of bad requests; share
+// is the measured one. A failure counts effective requests, a pass k bad ones of
+// n.
 func (s *subject) certifyShare(v *Verdict, t *plan.Threshold, effective, k, n, share, e float64) {
 	low, _, fine := stat.ClopperPearson(share*effective, effective, s.alpha)
 	_, high, ok := stat.ClopperPearson(k, n, s.alpha)

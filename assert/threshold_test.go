@@ -503,7 +503,8 @@ func TestNeedsSaysHowLong(t *testing.T) {
 	}
 }
 
-// TestClusters: what counts to pass, by what the plan takes to fail together.
+// TestClusters: how many requests count towards a pass, by how many the plan
+// assumes to fail together.
 func TestClusters(t *testing.T) {
 	none := func(int, int) bool { return false }
 	// Every 50th request fails by itself: 2 % of 1200.

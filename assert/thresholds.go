@@ -62,8 +62,8 @@ func (s *subject) drafted() bool {
 	return slices.ContainsFunc(s.workload.Servers, func(of *plan.Server) bool { return of.Address() == s.level.Server && of.Drafts() != "" })
 }
 
-// reversible reports whether what fails of the requests that were sent, and of
-// them alone, could hold of due requests, those to come all being good.
+// reversible reports whether a threshold that fails on the requests sent so far
+// could still hold on all due requests, if those to come are all good.
 func reversible(t *plan.Threshold, v Verdict, due int) bool {
 	switch t.Stat.Kind {
 	case metric.Observed:

@@ -398,9 +398,9 @@ func (l *level) window(r *round) (from, to int64, known bool) {
 // windowed reports whether rounds are parts of one window, and an answer may span several.
 func (l *level) windowed() bool { return l.Kind == "rate" || l.Kind == "users" }
 
-// stretch is the window of users: a part of time that begins where the one before ends, and in
-// which all that its round measured was due. The requests tell no more of where it begins; where
-// they deny what was recorded, it is what they tell.
+// stretch is a window of users. It begins where the one before ends, and every measured request
+// of its round was due in it. The recorded bounds count, unless the requests contradict them:
+// then the bounds move to include the requests.
 func (l *level) stretch(r *round) (from, to int64, known bool) {
 	from, to = r.WindowStart, r.WindowEnd
 	for i := range r.samples {

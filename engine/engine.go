@@ -55,7 +55,8 @@ type Launch struct {
 	// Entrypoint is the container's program; "": the first word of Program, so
 	// that images with and without an entrypoint are started alike.
 	Entrypoint string
-	// Model is the flag that names the model; "": the model is a word.
+	// Model is the flag that names the model; "": the model is a word without a
+	// flag.
 	Model string
 	// Hub is the flag, with dashes, for a model whose name does not end in
 	// File; "": Model names those too.

@@ -145,7 +145,8 @@ func TestAnswering(t *testing.T) {
 	}
 }
 
-// TestAnsweringCutShort: what was not answered is missing, and says so by its number.
+// TestAnsweringCutShort: prompts without an answer are missing, and their number is
+// reported.
 func TestAnsweringCutShort(t *testing.T) {
 	d := newDuel(5, plan.RestartLeg, "a", "b")
 	d.Compares[0].Answers = &plan.Reading{Prompts: 50, MaxTokens: 2}

@@ -30,8 +30,8 @@ type Observer interface {
 	// RequestStarted and SampleDone bracket each request.
 	RequestStarted(of *metric.Level, phase metric.Phase)
 	SampleDone(*metric.Sample) error
-	// RoundDone is called once it is known whether the round is judged: of a leg
-	// when its pair is over too, which is after its LevelDone.
+	// RoundDone is called once it is known whether the round is judged. For a
+	// leg that is when its pair is over too, after the leg's LevelDone.
 	RoundDone(*metric.Level, *metric.Round) error
 	// LevelDone is also called, alone, for a level that was skipped.
 	LevelDone(*metric.Level) error

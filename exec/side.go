@@ -26,7 +26,8 @@ type side struct {
 	// fingerprints are those of the first start on either set of GPUs.
 	fingerprints [2]metric.Fingerprint
 
-	// These are the answers beside its measured requests, in the rounds before asked.
+	// Answers that it gave beside its measured requests, in the rounds before number
+	// asked.
 	heard     []*response
 	asked     int
 	unscored  string // why it does not say how likely a text is; ""

@@ -42,14 +42,14 @@ func LevelName(kind metric.LoadKind, n int) string {
 	return strconv.Itoa(n)
 }
 
-// defaultRounds is how many of the ten default seeds a level uses: as many as
-// leave each round so many waves, and at least five, which is what an interval
-// over rounds needs.
+// DefaultRounds is how many of the ten default seeds a level uses: as many as
+// leave each round the given number of waves, but at least five, which an
+// interval over rounds needs.
 //
-// A fixed level takes one wave a round: rounds tell how sure a verdict may be,
-// and where they differ by 5 % ten of 30 requests settle a p95 at half its limit
-// in 99 of 100 simulated gates, five of 60 in 70. A search takes two, since it
-// pays for the warm-up of every round at every probe.
+// A fixed level takes one wave a round, because more rounds make a verdict
+// surer. If rounds differ by 5 %, ten rounds of 30 requests settle a p95 at half
+// its limit in 99 of 100 simulated gates, five of 60 in 70. A search takes two
+// waves, because it pays for the warm-up of every round at every probe.
 func (l Level) DefaultRounds(waves int) int { return min(max(l.Requests/(waves*l.N), 5), 10) }
 
 // RoundRequests is the number of measured requests of round i (from 0). All rounds are equal; if

@@ -114,7 +114,7 @@ func drawnLevel(r *rand.Rand, server, name string, rounds, each int, factor, fai
 
 // A comparison's own line has the outcome of what it requires: it never passes
 // above a failure, nor says "no" beside a pass for what it requires. What could
-// not be compared is green nowhere, in JUnit neither.
+// not be compared is never green, not even in JUnit.
 func TestComparisonLines(t *testing.T) {
 	seen := map[Outcome]int{}
 	for seed := range uint64(400) {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// inOrder puts instances of a for_each in the order in which a reader expects them: of keys
-// that are all numbers by these, 1K, 32K, 256K; else as the source writes them. A plan has
-// them in the order of their text, 1K, 256K, 32K, which is that of the run.
+// inOrder puts instances of a for_each in the order in which a reader expects them: by
+// number if all keys are numbers (1K, 32K, 256K), else as the source writes them. The plan,
+// and so the run, has them in the order of their text: 1K, 256K, 32K.
 func (d *Document) inOrder(written map[string][]string) {
 	workload, server := places(written, "workload"), places(written, "server")
 	byKey(d.Servers, server, func(s *Server) (string, string) { return "", s.Address })

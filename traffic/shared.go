@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// Shared says with what prompts begin alike: each of a number of groups has a prefix
-// of its own, and every prompt begins with the one of its group, or with so much of
-// it. The zero Shared: prompts share nothing.
+// Shared says what the beginnings of prompts share: each of a number of groups has a
+// prefix of its own, and every prompt begins with its group's prefix, or with a part
+// of it. The zero Shared: prompts share nothing.
 type Shared struct {
 	Groups int // prefixes, at least 1
 	// Tokens is the length of a prefix; of the share Longer of the prompts, in [0, 1),

@@ -11,8 +11,8 @@ import (
 // worse, logarithms unless it is one of points.
 type delta struct {
 	units []float64 // of independent units, paired
-	// Of a stored control each side has units of its own; where one of them is
-	// infinite, units are the two sides' rounds in their order.
+	// With a stored control each side has units of its own. If one of these is
+	// infinite, units are the rounds of both sides, paired in their order.
 	control, candidate []float64
 	unpaired           bool
 	// counts are set where the metric counts requests: those that were good and

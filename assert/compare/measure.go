@@ -165,9 +165,10 @@ func valueOf(c *Change, l, one *metric.Level, price metric.Price, window metric.
 	return l.Value(c.Metric.Name, window, good, one)
 }
 
-// countedMean is the mean of what the server counts into buckets: the server
-// adds up the values themselves. A percentile lies somewhere in a bucket, on
-// both sides the same one even where it has doubled.
+// countedMean is the mean of a metric that the server counts into buckets. It
+// is exact, because the server also adds up the values. A percentile is known
+// only by its bucket, which may be the same on both sides although it has
+// doubled.
 func countedMean(l *metric.Level, c *Change) metric.Value {
 	h, why := l.Histogram(c.Metric.Name)
 	if why != "" {

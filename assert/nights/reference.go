@@ -122,8 +122,9 @@ func (m moments) predict(further int, r float64) prediction {
 	return p
 }
 
-// above is the chance of a mean as high, or higher, where nothing changed; 1
-// where nothing is expected, or that is no chance to speak of: above perPlan.
+// above is the chance of a mean at least as high if nothing changed. It is 1
+// without a prediction, or if the chance is above perPlan, which is
+// unremarkable.
 func (p prediction) above(mean float64) float64 {
 	const unremarkable = 2.3 // normal numbers exceed it with a chance of 0.0107, above perPlan
 	t := (mean - p.Center) / p.Error

@@ -131,8 +131,8 @@ func (f flushed) Flush() {
 	f.ResponseWriter.(http.Flusher).Flush()
 }
 
-// secretless fails when a part of a secret that tells it is in s: however it
-// was quoted.
+// secretless fails if s holds a telling part of a secret, however it was
+// quoted.
 func secretless(t *testing.T, name, s string) {
 	t.Helper()
 	for _, part := range []string{"-246", "quoted", "token-357", "literal-135"} {

@@ -37,7 +37,7 @@ func (v *vars) Set(s string) error {
 	return nil
 }
 
-// TestReplayed holds what `make replay` sent against the trace: when each request was due and
+// TestReplayed compares what `make replay` sent with the trace: when each request was due and
 // sent, how long it was, and how much of it was found in the cache.
 func TestReplayed(t *testing.T) {
 	if *replayedRun == "" {
@@ -70,7 +70,7 @@ func replayed(t *testing.T, folder, path string, block int, inputs []decode.Inpu
 	return lines
 }
 
-// held holds the requests of a level against the rows of its trace.
+// held compares the requests of a level with the rows of its trace.
 func held(t *testing.T, r *traffic.Replay, l *metric.Level, context, block int) string {
 	first := r.Before(r.First, time.Duration(float64(plan.TraceWarmup)*l.Speedup))
 	implied := r.Repeats(first, r.First+r.Due, context, false)

@@ -623,7 +623,7 @@ func TestActionInputs(t *testing.T) {
 	if head := c.git("-C", filepath.Join(c.Temp, "tokgate-base"), "rev-parse", "HEAD"); head != base {
 		t.Errorf("the base is %s, want %s", head, base)
 	}
-	// A policy that the pull request could have written is none.
+	// A policy that the pull request could have changed does not count.
 	alone, err := c.Run(t.Context(), actionStep(`plan: plans, policy: policy.hcl`), "j", nil)
 	if err != nil || alone.Step("run").ExitCode != 2 || !strings.Contains(alone.Step("run").Log, "policy needs base") {
 		t.Errorf("a policy without a base: %v\n%s", err, alone.Log)

@@ -11,10 +11,9 @@ import (
 	"time"
 )
 
-// poller watches connections of the kernel's by one epoll instance, from one goroutine:
-// a chunk then costs the read of it, and no switch to a goroutine that waited for
-// it nor a second read that finds nothing. The runtime's own poller waits for the
-// instance to be ready.
+// poller watches kernel sockets with one epoll instance, from one goroutine. A chunk
+// then costs only its read: no switch to a waiting goroutine, and no second read that
+// finds nothing. The runtime's own poller waits for the instance to be ready.
 type poller struct {
 	ep    int
 	mu    sync.Mutex // of a turn

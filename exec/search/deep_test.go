@@ -258,8 +258,8 @@ func TestHalving(t *testing.T) {
 	}
 }
 
-// A threshold whose bounds are not known, since nothing failed or it is exact,
-// stands in no deep probe's way where it holds.
+// A threshold that holds does not prevent a deep probe, even if its bounds are
+// not known because nothing failed or because it is exact.
 func TestMay(t *testing.T) {
 	visit := func(n, requests int, ms ...Margin) Visit {
 		return Visit{Probe{N: n}, Result{N: n, Requests: requests, Margins: ms}}

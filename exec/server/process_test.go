@@ -303,12 +303,13 @@ func TestProcessThatLeftItsGroup(t *testing.T) {
 	if err := target.Close(); err != nil {
 		t.Error(err)
 	}
-	// What was killed is without its memory, and so its environment, before it is gone.
+	// A killed process loses its memory, and with it its environment, before it is
+	// gone.
 	eventually(t, l, func() bool { return startOf(pid) == "" })
 }
 
-// A quarter of a gigabyte of log: what is kept of it is bounded, in memory and on
-// disk, and its end is there.
+// A quarter of a gigabyte of log: only a bounded part is kept, in memory and on
+// disk, with its end.
 func TestChattyProcess(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a tenth of a gigabyte")

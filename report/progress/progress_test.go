@@ -489,7 +489,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// Why levels are skipped is said once, when it is the same for all.
+// The reason for skipped levels is printed once if it is the same for all.
 func TestSkippedForOneReason(t *testing.T) {
 	var b bytes.Buffer
 	d := New(&b, Options{Now: func() time.Duration { return 0 }})
