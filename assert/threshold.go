@@ -224,7 +224,7 @@ func (s *subject) interval(v *Verdict, t *plan.Threshold, units []float64) {
 	v.Needs, v.More = s.more(needed)
 }
 
-// exact judges what is exact on the requests that were sent.
+// exact judges a statistic that is exact for the requests that were sent.
 func (s *subject) exact(v *Verdict, t *plan.Threshold) {
 	o := s.observe(t.Metric)
 	d := o.all(t.Op)

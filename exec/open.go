@@ -302,7 +302,8 @@ func (w *window) giveUp(why metric.Cut, words string) {
 	w.cut(words)
 }
 
-// unfinished words what became of a request that the level was given up with.
+// unfinished describes the failure of a request that was in flight when its
+// level was given up.
 func (w *window) unfinished(s *metric.Sample) {
 	if w.level.Cut != "" && s.Canceled() && s.Phase == metric.Measured {
 		s.Failure = &metric.Failure{Kind: metric.FailUnfinished, Message: "it had not ended when its level was given up"}

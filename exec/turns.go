@@ -279,9 +279,9 @@ func (t *turns) leg(x *side, only []place) bool {
 	return t.answering.unread() == ""
 }
 
-// alike looks, once both servers of a comparison have started, at what they
-// differ in: what may not differ leaves nothing to be compared, and no leg is
-// run for it.
+// alike looks for differences once both servers of a comparison have started.
+// With a difference that changed does not allow, they cannot be compared, and
+// no further leg is run.
 func (t *turns) alike() bool {
 	found := func(s *plan.Server) *metric.ServerRun {
 		i := slices.IndexFunc(t.sides, func(x *side) bool { return x.server == s })

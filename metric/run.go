@@ -236,10 +236,10 @@ type Health struct {
 	// percentiles, of how late the Go scheduler ran a goroutine that was ready and of
 	// how late the generator's own loop was, by its heartbeat.
 	Delay time.Duration `json:"delay_ns"`
-	// Stall is the most that the generator's own loop ran late, seen by a
-	// heartbeat a hundred times a second: how long the process may have been held up
-	// as a whole. What arrives meanwhile is read in one go, and its chunks seem
-	// to have come fast.
+	// Stall is the longest lateness of the generator's own loop, by a heartbeat a
+	// hundred times a second: the whole process may have stood still for so long.
+	// What arrives meanwhile is read in one go, and its chunks seem to have come
+	// fast.
 	Stall time.Duration `json:"stall_ns"`
 }
 

@@ -62,8 +62,8 @@ func (w *Workload) Fields() (map[string]any, error) {
 	return fields, nil
 }
 
-// Ask is what the request of a row (from 1; 0: of none) asks of its answer. The error
-// says what of it cannot be read; the answer is then not held to it.
+// Ask is what the request of a row (from 1; 0: of none) requires of its answer. The
+// error names a requirement that cannot be read, which is then not checked.
 func (w *Workload) Ask(row int) (*answers.Ask, error) {
 	fields, err := w.Fields()
 	if err != nil {

@@ -84,7 +84,8 @@ type because struct {
 	others int
 }
 
-// causes are the verdicts, those together that were not measured for one reason.
+// causes lists the verdicts; those that were not measured for the same reason
+// share one entry.
 func (t *terminal) causes(list []*Verdict) []*because {
 	var out []*because
 	of := map[[3]string]*because{}

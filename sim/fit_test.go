@@ -318,7 +318,7 @@ func (f *fitting) figures(t *testing.T) []figure {
 }
 
 // fewest is the least number of requests of a level, where the report does not
-// say: what a few draws of a speculating server come to is no figure.
+// say: a few draws of a speculating server do not make a figure.
 const fewest = 20
 
 // printed reads "~8.1 s": the value in base units and half a unit of its last digit.

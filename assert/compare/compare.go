@@ -107,13 +107,13 @@ type comparison struct {
 	address string      // of the control in it
 	look    *metric.ComparisonLook
 	record  *metric.Comparison // nil: the run has none
-	// required are the claims of the plan and usual, which it comes with; nil: it does not.
+	// required are the claims of the plan, and usual the default claim; nil: there is none.
 	required []*plan.Claim
 	usual    *plan.Claim
 	reading  *plan.Claim // what the answers block brings; nil if there is none
 	reads    []claimed   // what is required of the answers that the control reads, not yet in claims
 	claims   []claimed
-	// unmatched: at a level that is compared one side could not be.
+	// unmatched: at a compared level, one side could not be matched.
 	unmatched bool
 	list      []verdict.Verdict
 }

@@ -27,7 +27,8 @@ func dataset(t *testing.T, lines ...string) *traffic.Dataset {
 	return d
 }
 
-// No row comes again before each was sent, and from then on all of it may be cached.
+// No row is sent again before all rows were sent. From then on the whole of it may
+// be cached.
 func TestRows(t *testing.T) {
 	var lines []string
 	for i := range 50 {

@@ -132,9 +132,9 @@ func parseAMD(out []byte, want int) (*Reading, error) {
 	return together("amd-smi", cards)
 }
 
-// amdHeld reads whether heat or a power cap holds clocks down. The MI300 and newer tell each
-// reason under throttle, as ACTIVE or true; older ones that there is some, under power: a reason of
-// hardware as far as is known.
+// amdHeld reads whether heat or a power cap holds clocks down. The MI300 and newer GPUs report each
+// reason under throttle, as ACTIVE or true. Older ones only report under power that there is one;
+// it counts as hardware.
 func amdHeld(gpu map[string]any) (throttled, capped float64) {
 	active := func(group, name string) float64 {
 		object, _ := gpu[group].(map[string]any)
