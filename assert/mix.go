@@ -15,8 +15,8 @@ type sight struct {
 	verdicts map[*plan.Workload][]Verdict
 }
 
-// lookAt judges all of a level, of a mix by its parts too. The error is that of a
-// policy; due is how many requests in all there are to be of a workload.
+// lookAt judges a whole level, and for a mix also its parts. alpha is the error
+// of a policy; due is how many requests a workload is to have in all.
 func lookAt(w *plan.Workload, l *metric.Level, price metric.Price, binds func(*plan.SLA) bool, alpha func(plan.Policy) float64, due func(*plan.Workload, *metric.Level) int) sight {
 	out := sight{verdicts: map[*plan.Workload][]Verdict{}}
 	for _, x := range w.Whole() {

@@ -34,12 +34,12 @@ func (b beats) stall() time.Duration {
 	return slices.Max(b)
 }
 
-// mostApart is for how many beats together the loop may be late without a word: what
-// metric.LeastStall is for one stretch.
+// mostApart is how many beats in all the loop may be late without counting as late,
+// as metric.LeastStall is the limit for one stretch.
 const mostApart = 5
 
-// delay is the 99th percentile, of time, of how long what arrived may have waited; 0 where
-// only so few beats were late that a short round could not be without them.
+// delay is the 99th percentile, of time, of how long what arrived may have waited; 0 if so
+// few beats were late as may be in any short round.
 func (b beats) delay() time.Duration {
 	rank := min((99*len(b)+99)/100, len(b)-mostApart)
 	if rank < 1 {

@@ -119,9 +119,9 @@ func (s *series) decides(at plan.Look, last bool) (on bool) {
 	return true
 }
 
-// affords reports whether there is time to extend the level. Of what a short
-// budget sheds, extension is the first: the cases that are still to come, and
-// the time that searches were promised, go before it.
+// affords reports whether there is time to extend the level. A short budget
+// sheds extensions first: the cases still to come, and the time promised to
+// searches, have priority.
 func (s *series) affords(at plan.Look) bool {
 	if !s.check() {
 		return false

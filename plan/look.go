@@ -192,9 +192,9 @@ func (t *Threshold) Allowed() float64 {
 	return (100 - t.Stat.P) / 100
 }
 
-// Independent is how many independent requests, none of which is over its limit, the
-// percentiles take that bound the capacity: the most of ln α / ln(1 − e), with e the
-// share that may be over.
+// Independent is how many independent requests it takes to certify the percentiles
+// that bound the capacity, if none exceeds its limit: the largest ln α / ln(1 − e),
+// with e the share that may exceed it.
 func (w *Workload) Independent() int {
 	most := 1.0
 	for _, x := range w.Whole() {

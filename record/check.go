@@ -79,7 +79,7 @@ func possibleChunks(s *metric.Sample) error {
 	return nil
 }
 
-// possibleRound holds the end of a round against its requests.
+// possibleRound checks the end of a round against its requests.
 func possibleRound(r *metric.Round, measured tally) error {
 	if r.Index < 0 || r.Due < 0 {
 		return errors.New("its place or size is negative")

@@ -69,7 +69,8 @@ func (p *packing) sample(s *metric.Sample) {
 	}
 }
 
-// has packs whether there is one. Where there was, it is room, or made.
+// has packs whether there is a value. On reading, the value goes into room, or
+// into a new one.
 func has[T any](p *packing, to **T, room *T) bool {
 	there := *to != nil
 	if p.flag(&there); p.reading && there {

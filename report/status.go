@@ -204,7 +204,7 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// mostHeadroom is beyond what anybody asks how far a limit is away.
+// Beyond mostHeadroom nobody asks how far away a limit is.
 const mostHeadroom = 1000
 
 // Headroom says how far from its limit a threshold on a time or a speed was met:

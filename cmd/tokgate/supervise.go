@@ -117,7 +117,7 @@ func startsServers(root *cobra.Command, args []string) bool {
 	})
 }
 
-// surviveBrokenPipes has a write to a pipe that nobody reads any more be an
-// error, not the end of the process. Not ignored but caught: what is ignored here
-// would be ignored by the servers too.
+// surviveBrokenPipes makes a write to a pipe without a reader an error, not the
+// end of the process. The signal is caught, not ignored, because the servers
+// would inherit that they ignore it.
 func surviveBrokenPipes() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) }

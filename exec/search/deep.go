@@ -19,7 +19,8 @@ const (
 	// beside is how near to a deep probe other levels must have been measured, and
 	// how far it stays from where the margin seems to turn.
 	beside = 1.05
-	// worth is how much higher the pass, or lower the fail, must come to lie.
+	// worth is the factor by which a deep probe must lie above the pass, or
+	// below the fail.
 	worth = 1.1
 	// deepest is how many deep probes a search makes, besides that of a
 	// required level.

@@ -240,8 +240,8 @@ func summary(n judged.Result) string {
 	return fmt.Sprintf("%s: %s", count(len(n.Trends), "series"), strings.Join(parts, ", "))
 }
 
-// chance says how often a history like this one is red at nothing; "" when
-// nothing was judged.
+// chance says how often a history like this one is red although nothing
+// changed; "" when nothing was judged.
 func chance(n judged.Result) string {
 	series := 0
 	for _, t := range n.Trends {
