@@ -32,10 +32,10 @@ type moments struct {
 
 // robust leaves out what is further from the median than outlying standard
 // deviations, and describes the rest. The deviation is taken from the median of the
-// absolute deviations (Hampel, Journal of the American Statistical Association
-// 69, 1974), or from their 80th percentile where that says more: of numbers that
-// take two values, more than half the same, the median says nothing. floor is
-// the least standard deviation that the numbers can have.
+// absolute deviations (Hampel, Journal of the American Statistical Association 69,
+// 1974), or from their 80th percentile if that gives more: if more than half of the
+// numbers are equal, the median of the deviations is 0. floor is the least standard
+// deviation that the numbers can have.
 func robust(xs []float64, floor float64) moments {
 	if len(xs) == 0 {
 		return moments{Mean: math.NaN(), Sigma: math.NaN(), Correlation: math.NaN()}

@@ -14,7 +14,8 @@ import (
 	"github.com/tokgate/tokgate/exec/telemetry"
 )
 
-// sleeper is a process with that in its environment, until the test ends.
+// sleeper starts a process with the given environment; it runs until the test
+// ends.
 func sleeper(t *testing.T, environ ...string) int {
 	t.Helper()
 	cmd := osexec.Command("/bin/sleep", "60")

@@ -198,8 +198,8 @@ func curveOf(name, stat, kind string) curve {
 	return cv
 }
 
-// besideLimit puts one request, the limit and what is beyond beside each other;
-// without a search some of the levels. nil where there are not two.
+// besideLimit compares the smallest load, the limit and a load beyond it;
+// without a search, some of the levels. nil if there is nothing to compare.
 func besideLimit(r run, w *report.Workload, server string) *table {
 	var cases []*report.Case
 	for i := range r.Cases {
