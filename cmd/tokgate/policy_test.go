@@ -49,7 +49,7 @@ func TestPolicies(t *testing.T) {
 		{[]string{"validate", "--policy", keep, "--base", filepath.Dir(base), fresh}, 0, "The plan is new"},
 		{[]string{"validate", "--policy", wrong, head}, 2, "wrong.hcl line 1"},
 		{[]string{"validate", "--policy", filepath.Join(dir, "absent.hcl"), head}, 2, "absent.hcl"},
-		{[]string{"diff", "--policy", keep, base, head}, 2, "keep.hcl:5 keeps"},
+		{[]string{"diff", "--policy", keep, base, head}, 2, "keep.hcl:5 does not let"},
 		{[]string{"diff", "--policy", keep, head, base}, 0, "keeps to"},
 		{[]string{"diff", "--policy", lenient, "--weakened", base, head}, 1, "p95 < 4s"},
 	} {

@@ -205,14 +205,13 @@ func TestEndpointIsStartedAgain(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, sim.Options{})
-				told := 0
+				var told atomic.Int32
 				w.instead = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 					if r.URL.Path != "/metrics" {
 						w.handler.Load().ServeHTTP(rw, r)
 						return
 					}
-					at := tt.starts[min(told, len(tt.starts)-1)]
-					told++
+					at := tt.starts[min(int(told.Add(1)), len(tt.starts))-1]
 					if at == "hangs" {
 						<-r.Context().Done()
 						return
