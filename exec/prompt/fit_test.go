@@ -11,7 +11,6 @@ import (
 
 	"github.com/tokgate/tokgate/engine"
 	"github.com/tokgate/tokgate/exec/client"
-	"github.com/tokgate/tokgate/internal/memnet"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/sim"
 	"github.com/tokgate/tokgate/traffic"
@@ -127,21 +126,7 @@ func TestFitRefuses(t *testing.T) {
 // The built-in server, asked over HTTP as vLLM is, charges each row what was asked for.
 func TestFitAgainstServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := memnet.Listen()
-		server, err := sim.New(sim.Options{Seed: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		served := make(chan error)
-		go func() { served <- server.Serve(l) }()
-		start := time.Now()
-		h, err := client.New(client.Config{
-			BaseURL: "http://memory.test", Dial: l.DialContext, Engine: engine.Of("vllm"),
-			Now: func() time.Duration { return time.Since(start) + 1 },
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		server, h := builtIn(t, engine.Of("vllm"))
 		r := NewRows(mixed(t), false, 1)
 		target := Target{HTTP: h, API: "chat", Model: server.Model(), Timeout: time.Minute}
 		if err := r.Fit(t.Context(), target.Options(1), 300, 16); err != nil {
@@ -153,8 +138,5 @@ func TestFitAgainstServer(t *testing.T) {
 				t.Errorf("row %d was charged as %+v: %v", i+1, s.Usage, err)
 			}
 		}
-		h.Close()
-		server.Close()
-		<-served
 	})
 }

@@ -11,6 +11,33 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
+// builtIn is the built-in server on a network in memory, and a client of it, until the
+// bubble of the test ends.
+func builtIn(t *testing.T, e engine.Engine) (*sim.Server, *client.HTTP) {
+	t.Helper()
+	l := memnet.Listen()
+	server, err := sim.New(sim.Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error)
+	go func() { served <- server.Serve(l) }()
+	start := time.Now()
+	h, err := client.New(client.Config{
+		BaseURL: "http://memory.test", Dial: l.DialContext, Engine: e,
+		Now: func() time.Duration { return time.Since(start) + 1 },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		h.Close()
+		server.Close()
+		<-served
+	})
+	return server, h
+}
+
 // Against the built-in server, asked as each engine is that it can stand in
 // for, every prompt is charged exactly as it was made, and none finds anything
 // in a cache but what the template begins with.
@@ -29,25 +56,11 @@ func TestAgainstServer(t *testing.T) {
 	} {
 		t.Run(tt.engine+" "+tt.api, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := memnet.Listen()
-				server, err := sim.New(sim.Options{Seed: 1})
-				if err != nil {
-					t.Fatal(err)
-				}
-				served := make(chan error)
-				go func() { served <- server.Serve(l) }()
-				start := time.Now()
 				e := engine.Of(tt.engine)
 				if tt.engine == "none" {
 					e = engine.Engine{}
 				}
-				h, err := client.New(client.Config{
-					BaseURL: "http://memory.test", Dial: l.DialContext, Engine: e,
-					Now: func() time.Duration { return time.Since(start) + 1 },
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
+				server, h := builtIn(t, e)
 				target := Target{HTTP: h, API: tt.api, Model: server.Model(), Timeout: time.Minute}
 				o := target.Options(99)
 				if tt.ids {
@@ -73,9 +86,6 @@ func TestAgainstServer(t *testing.T) {
 						t.Errorf("%d tokens were charged as %+v", n, s.Usage)
 					}
 				}
-				h.Close()
-				server.Close()
-				<-served
 			})
 		})
 	}
