@@ -306,6 +306,11 @@ func (s *subject) countedHits(samples []*metric.Sample, invalid objection) strin
 // threshold whether those rounds could have decided it.
 func (s *subject) loaded(v *Verdict, invalid objection) {
 	none := !slices.ContainsFunc(s.level.Rounds, func(r *metric.Round) bool { return !s.light(r) })
+	if s.level.Kind == metric.OpenLoop && !slices.ContainsFunc(s.level.Rounds, func(r *metric.Round) bool { return r.Leg != nil }) {
+		if late := s.level.Late(); late != "" {
+			invalid(verdict.CauseGenerator, "%s", late)
+		}
+	}
 	for _, r := range s.level.Rounds {
 		if d := s.level.Disturbed(r); d.Load != "" {
 			if none || s.level.Kind == metric.OpenLoop {

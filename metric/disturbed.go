@@ -55,11 +55,7 @@ func (d Disturbance) String() string {
 // value that a threshold judges, so that repeating a disturbed round favours
 // neither side. A round in virtual time is never late.
 func (l *Level) Disturbed(r *Round) Disturbance {
-	ttft := 0.0
-	if d := Of(MustLookup("ttft"), r.MeasuredSamples()); len(d.Values) > 0 {
-		d.Worst = 0
-		ttft, _ = d.Percentile(50)
-	}
+	ttft := medianTTFT(r.MeasuredSamples())
 	var out Disturbance
 	if r.Health.Stall.Seconds() > max(LeastStall.Seconds(), stallShare*ttft) {
 		out.Stall = r.Health.Stall
@@ -69,7 +65,9 @@ func (l *Level) Disturbed(r *Round) Disturbance {
 	}
 	switch l.Kind {
 	case OpenLoop, Users:
-		out.Load = r.late(ttft)
+		if r.Leg != nil || l.Kind == Users {
+			out.Load = late(r.MeasuredSamples())
+		}
 		return out
 	case Burst:
 		if spread, most := r.spread(), max(burstSpread.Seconds(), burstShare*ttft); spread > most {
@@ -81,6 +79,14 @@ func (l *Level) Disturbed(r *Round) Disturbance {
 		out.Load = idle
 	}
 	return out
+}
+
+// medianTTFT is in seconds; 0: no request had a token.
+func medianTTFT(samples []*Sample) float64 {
+	d := Of(MustLookup("ttft"), samples)
+	d.Worst = 0
+	median, _ := d.Percentile(50)
+	return median
 }
 
 // Idle says that the slots of a closed loop's round were not all at work; ""

@@ -276,21 +276,36 @@ func (r *Round) Recovery(good func(*Sample) bool) Value {
 	return None("requests were not good again")
 }
 
-// MostLag is the largest allowed 99th percentile of the lag of an open loop's requests, beside a
-// share of the median TTFT. Beyond it the load was not the declared one.
+// MostLag is the largest allowed 99th percentile of the lag of an open loop's requests, or a tenth
+// of the median TTFT or of the mean time between two requests, if that is longer. Beyond it the
+// load was not the declared one.
 const (
 	MostLag  = 20 * time.Millisecond
 	lagShare = 0.10
 )
 
-// late says that the requests of a round of an open loop were sent too late;
-// "": they were not.
-func (r *Round) late(ttft float64) string {
-	lag := Of(MustLookup("lag"), r.MeasuredSamples())
+// Late says that the requests of an open loop were sent too late; "": they were not. The rounds
+// are parts of one window, so the percentile is that of the level: one late request of the
+// seventeen of a round is not yet one.
+func (l *Level) Late() string { return late(l.MeasuredSamples()) }
+
+// late says that the requests, of one window, were sent too late after they were due; "": they
+// were not.
+func late(samples []*Sample) string {
+	lag := Of(MustLookup("lag"), samples)
 	lag.Worst = 0 // what could never be sent is the server's
 	p99, ok := lag.Percentile(99)
-	if most := max(MostLag.Seconds(), lagShare*ttft); ok && p99 > most {
+	if most := max(MostLag.Seconds(), lagShare*medianTTFT(samples), lagShare*meanGap(samples)); ok && p99 > most {
 		return fmt.Sprintf("its requests were sent late: lag p99 %s, more than %s", Format(Seconds, p99), Format(Seconds, most))
 	}
 	return ""
+}
+
+// meanGap is the mean time between the instants at which two requests were due, in seconds; 0: fewer than two were.
+func meanGap(samples []*Sample) float64 {
+	if len(samples) < 2 {
+		return 0
+	}
+	due := func(a, b *Sample) int { return cmp.Compare(a.Scheduled, b.Scheduled) }
+	return (slices.MaxFunc(samples, due).Scheduled - slices.MinFunc(samples, due).Scheduled).Seconds() / float64(len(samples)-1)
 }

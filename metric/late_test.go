@@ -1,0 +1,53 @@
+package metric
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A hundred requests in ten rounds, with a first token 100 ms after each was due: of them the
+// 99th percentile of the lag is the second longest.
+func TestLateIsOfTheWindow(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		name string
+		gap  time.Duration // between the instants at which two requests are due
+		lags []time.Duration
+		want string
+	}{
+		{"in time", 5 * ms, nil, ""},
+		{"one of a hundred", 5 * ms, []time.Duration{28 * ms}, ""},
+		{"two of a hundred", 5 * ms, []time.Duration{28 * ms, 21 * ms}, "its requests were sent late: lag p99 21 ms, more than 20 ms"},
+		{"within the limit", 5 * ms, []time.Duration{28 * ms, 20 * ms}, ""},
+		{"within a tenth of the gap", 700 * ms, []time.Duration{90 * ms, 69 * ms}, ""},
+		{"beyond a tenth of the gap", 700 * ms, []time.Duration{90 * ms, 71 * ms}, "its requests were sent late: lag p99 71 ms, more than 70 ms"},
+	} {
+		l := &Level{Kind: OpenLoop}
+		for i := range 100 {
+			if i%10 == 0 {
+				l.Rounds = append(l.Rounds, &Round{Index: i / 10})
+			}
+			s := &Sample{Phase: Measured, Scheduled: time.Duration(i) * c.gap}
+			s.Sent = s.Scheduled
+			if i < len(c.lags) {
+				s.Sent += c.lags[i]
+			}
+			s.First, s.Last, s.End = s.Scheduled+100*ms, s.Scheduled+200*ms, s.Scheduled+200*ms
+			r := l.Rounds[i/10]
+			r.Samples = append(r.Samples, s)
+		}
+		if diff := cmp.Diff(c.want, l.Late()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
+		if d := l.Disturbed(l.Rounds[0]); d != (Disturbance{}) {
+			t.Errorf("%s: a part of the window is disturbed alone: %s", c.name, d)
+		}
+		leg := *l.Rounds[0]
+		leg.Leg = &Leg{}
+		if got := l.Disturbed(&leg).Load != ""; got != (len(c.lags) > 0) {
+			t.Errorf("%s: a leg, a window of its own, is late: %v", c.name, got) // its longest lag is its 99th percentile
+		}
+	}
+}
