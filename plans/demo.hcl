@@ -25,7 +25,7 @@ workload "chat" {
 
   sla {
     at    = [4, 8]
-    ttft  = "p95 < 500ms"     # time to first token
+    ttft  = "p95 < 2s"        # time to first token
     speed = "mean > 40 tok/s" # the speed at which one user's text streams
     e2e   = "mean < 1s"
   }
