@@ -22,14 +22,8 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// watched is what is read of a server within one round, over a socket: as soon
-// as enough says so.
-func watched(t *testing.T, s *plan.Server, url string, headers map[string]string, enough func(*telemetry.Session, time.Duration) bool) (*telemetry.Session, time.Duration) {
-	t.Helper()
-	return watchedBy(t, New(Options{Clock: clock.NewReal()}), s, url, headers, enough)
-}
-
-func watchedBy(t *testing.T, l *Launcher, s *plan.Server, url string, headers map[string]string, enough func(*telemetry.Session, time.Duration) bool) (*telemetry.Session, time.Duration) {
+// watched reads a server for one round, until enough reports true. It runs in a bubble.
+func watched(t *testing.T, l *Launcher, s *plan.Server, url string, headers map[string]string, enough func(*telemetry.Session, time.Duration) bool) (*telemetry.Session, time.Duration) {
 	t.Helper()
 	c := l.Clock
 	r := &reached{Launcher: l, server: s, url: url}
@@ -60,21 +54,16 @@ func plain(engine string) *plan.Server {
 }
 
 func TestInsideOfTheBuiltInServer(t *testing.T) {
-	server, err := sim.New(sim.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	front := httptest.NewServer(server)
-	defer front.Close()
-	defer server.Close()
-	session, now := watched(t, plain("vllm"), front.URL, nil, reads(3))
-	got := session.Over(0, now)
-	if got.Failed != 0 || got.Gauges["kv_usage"].N < 2 || got.Gauges["running"].Max != 0 {
-		t.Errorf("got %+v", got)
-	}
-	if why := got.Missing["power"]; !strings.Contains(why, "was not started by tokgate") {
-		t.Errorf("power: %q", why)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		session, now := watched(t, newWorld(t, sim.Options{}).Launcher, plain("vllm"), "http://server.test", nil, reads(3))
+		got := session.Over(0, now)
+		if got.Failed != 0 || got.Gauges["kv_usage"].N < 2 || got.Gauges["running"].Max != 0 {
+			t.Errorf("got %+v", got)
+		}
+		if why := got.Missing["power"]; !strings.Contains(why, "was not started by tokgate") {
+			t.Errorf("power: %q", why)
+		}
+	})
 }
 
 // What a page answers, and what becomes of it.
@@ -110,7 +99,7 @@ func TestInsideOfServersThatDoNotTell(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, sim.Options{})
 				w.instead = tt.answer
-				session, now := watchedBy(t, w.Launcher, plain(tt.engine), "http://server.test", nil, reads(1))
+				session, now := watched(t, w.Launcher, plain(tt.engine), "http://server.test", nil, reads(1))
 				got := session.Over(0, now)
 				for _, want := range tt.want {
 					if why := got.Missing["queue_wait"]; !strings.Contains(why, want) {
@@ -122,65 +111,72 @@ func TestInsideOfServersThatDoNotTell(t *testing.T) {
 	}
 }
 
-// A page that fails now and then is read all the same, and how often it did is
-// told with it.
+// A page that fails now and then is still read, and its failures are counted.
 func TestInsideBridgesFailures(t *testing.T) {
-	var n atomic.Int32
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if n.Add(1)%6 == 2 {
-			http.Error(w, "now and then", 500)
-			return
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, sim.Options{})
+		var pages atomic.Int32 // several connections may ask for one
+		w.instead = http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+			n := pages.Add(1)
+			if n%6 == 2 {
+				http.Error(rw, "now and then", 500)
+				return
+			}
+			fmt.Fprintf(rw, "vllm:num_preemptions_total %d\nvllm:num_requests_waiting 4\n", n)
+		})
+		session, now := watched(t, w.Launcher, plain("vllm"), "http://server.test", nil, reads(9))
+		got := session.Over(0, now)
+		if got.Failed < 2 || got.Gauges["waiting"].N < 5 || got.Gauges["waiting"].Max != 4 || got.Gauges["waiting"].Missed != got.Failed {
+			t.Errorf("got %+v", got)
 		}
-		fmt.Fprintf(w, "vllm:num_preemptions_total %d\nvllm:num_requests_waiting 4\n", n.Load())
-	}))
-	defer front.Close()
-	session, now := watched(t, plain("vllm"), front.URL, nil, reads(9))
-	got := session.Over(0, now)
-	if got.Failed < 2 || got.Gauges["waiting"].N < 5 || got.Gauges["waiting"].Max != 4 || got.Gauges["waiting"].Missed != got.Failed {
-		t.Errorf("got %+v", got)
-	}
+	})
 }
 
-// The server's key goes to the server, also to a page of its own elsewhere on
-// it, and to nobody else.
+// The server's key goes to the server, also to another page on its host, and to no other
+// host.
 func TestInsideKeepsTheKey(t *testing.T) {
-	page := func(seen *atomic.Value) *httptest.Server {
-		return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, sim.Options{})
+		var own, other atomic.Value
+		w.instead = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			seen := &own
+			if r.Host != "server.test" {
+				seen = &other
+			}
 			seen.Store(r.URL.Path + " " + r.Header.Get("Authorization") + " " + r.Header.Get("X-Team"))
-			fmt.Fprint(w, "vllm:num_requests_waiting 4\nDCGM_FI_DEV_POWER_USAGE{gpu=\"0\"} 300\n")
-		}))
-	}
-	var own, other atomic.Value
-	a, b := page(&own), page(&other)
-	defer a.Close()
-	defer b.Close()
-	headers := map[string]string{"X-Team": "perf"}
+			fmt.Fprint(rw, "vllm:num_requests_waiting 4\nDCGM_FI_DEV_POWER_USAGE{gpu=\"0\"} 300\n")
+		})
+		const url = "http://server.test/v1"
+		headers := map[string]string{"X-Team": "perf"}
 
-	s := plain("vllm")
-	watched(t, s, a.URL+"/v1", headers, reads(1))
-	if own.Load() != "/metrics Bearer sk-verysecret perf" {
-		t.Errorf("the server saw %q", own.Load())
-	}
-	s.Telemetry.URL, s.Telemetry.DCGM = a.URL+"/admin/metrics", b.URL+"/metrics"
-	watched(t, s, a.URL+"/v1", headers, func(s *telemetry.Session, now time.Duration) bool {
-		return s.Over(0, now).Gauges["power"].Max == 300
+		s := plain("vllm")
+		watched(t, w.Launcher, s, url, headers, reads(1))
+		if own.Load() != "/metrics Bearer sk-verysecret perf" {
+			t.Errorf("the server saw %q", own.Load())
+		}
+		s.Telemetry.URL, s.Telemetry.DCGM = "http://server.test/admin/metrics", "http://exporter.test/metrics"
+		watched(t, w.Launcher, s, url, headers, func(s *telemetry.Session, now time.Duration) bool {
+			return s.Over(0, now).Gauges["power"].Max == 300
+		})
+		if own.Load() != "/admin/metrics Bearer sk-verysecret perf" {
+			t.Errorf("the server saw %q", own.Load())
+		}
+		if other.Load() != "/metrics  " {
+			t.Errorf("the exporter saw %q", other.Load())
+		}
 	})
-	if own.Load() != "/admin/metrics Bearer sk-verysecret perf" {
-		t.Errorf("the server saw %q", own.Load())
-	}
-	if other.Load() != "/metrics  " {
-		t.Errorf("the exporter saw %q", other.Load())
-	}
 }
 
 func TestInsideOff(t *testing.T) {
-	s := plain("vllm")
-	s.Telemetry.Off = true
-	session, _ := watched(t, s, "http://127.0.0.1:1", nil, reads(0))
-	got := session.Over(0, time.Second)
-	if got.Reads != 0 || got.Missing["waiting"] != "telemetry is off in the plan" || got.Missing["power"] != "telemetry is off in the plan" {
-		t.Errorf("got %+v", got)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := plain("vllm")
+		s.Telemetry.Off = true
+		session, _ := watched(t, newWorld(t, sim.Options{}).Launcher, s, "http://server.test", nil, reads(0))
+		got := session.Over(0, time.Second)
+		if got.Reads != 0 || got.Missing["waiting"] != "telemetry is off in the plan" || got.Missing["power"] != "telemetry is off in the plan" {
+			t.Errorf("got %+v", got)
+		}
+	})
 }
 
 // standIn puts programs of that name on the PATH, and nothing else.
@@ -200,9 +196,8 @@ while :; do echo "0, GPU-a, 300.5, 90, 1024, 60, 1700"; sleep 0.02; done`
 
 const amd = `echo "$@" > "$0.args"; echo '{"gpu_data": [{"power": {"socket_power": {"value": 742, "unit": "W"}}}]}'`
 
+// The programs are real, so the test waits for what they print, however long that takes.
 func TestInsideFindsTheGPUs(t *testing.T) {
-	front := httptest.NewServer(http.NotFoundHandler())
-	defer front.Close()
 	process := func(change func(*plan.Server)) *plan.Server {
 		s := plain("vllm")
 		s.Endpoint, s.Process = nil, &plan.Process{}
@@ -249,13 +244,26 @@ func TestInsideFindsTheGPUs(t *testing.T) {
 				os.Unsetenv(name)
 			}
 			tt.server.Telemetry.Interval = 100 * time.Millisecond
-			watched(t, tt.server, front.URL, nil, func(s *telemetry.Session, now time.Duration) bool {
-				got := s.Over(0, now)
-				if tt.why != "" {
-					return strings.Contains(got.Missing["power"], tt.why)
+			l := New(Options{Clock: clock.NewReal()})
+			var w telemetry.Watch
+			defer (&reached{Launcher: l, server: tt.server}).gpuSource(&w, tt.server.Telemetry)()
+			power, why := 0.0, w.NoGPU
+			for w.GPU != nil && power == 0 && (tt.why == "" || !strings.Contains(why, tt.why)) {
+				answered := false
+				w.GPU(t.Context(), func(r *telemetry.Reading, err error) {
+					if answered = true; err != nil {
+						why = err.Error()
+						return
+					}
+					power, why = r.Gauges["power"], ""
+				})
+				if clock.Until(t.Context(), l.Clock, func() bool { return answered }) != nil || clock.Sleep(t.Context(), l.Clock, 2*time.Millisecond) != nil {
+					t.Fatal(t.Context().Err())
 				}
-				return got.Gauges["power"].Max == tt.power
-			})
+			}
+			if power != tt.power || !strings.Contains(why, tt.why) || (tt.why == "") != (why == "") {
+				t.Errorf("%v W, %q; want %v W, %q", power, why, tt.power, tt.why)
+			}
 			for name := range tt.scripts {
 				raw, err := os.ReadFile(filepath.Join(os.Getenv("PATH"), name+".args"))
 				if ran := err == nil && strings.HasSuffix(strings.TrimSpace(string(raw)), tt.args); tt.args != "" && ran != (name == "nvidia-smi" || len(tt.scripts) == 1) {
