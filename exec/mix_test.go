@@ -273,6 +273,65 @@ func TestMixCapacity(t *testing.T) {
 	}
 }
 
+// A mix over a trace, by the types of its rows: its capacity is how much more of the
+// traffic the server carries while every part holds. Chats take 20 ms at any speed, the long
+// ones 0.2 s at the recorded speed and s times that at s times it: 0.75 s at 3.75.
+func TestMixCapacityOverATrace(t *testing.T) {
+	var rows []traffic.Recorded
+	for i := range 600 {
+		rows = append(rows, traffic.Recorded{
+			Line: i + 1, At: time.Duration(i) * time.Second, Input: 10 + i, Output: 2, Parent: -1, Wait: -1, Type: []string{"chat", "long", "chat"}[i*7%3],
+		})
+	}
+	r, err := (&traffic.Trace{Path: "a.jsonl", Format: "columns", Rows: rows}).Replay(traffic.Stretch{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	load := rateLoad(r.Rate(), r.Due, 10)
+	load.Open.MaxInFlight, load.Open.Trace = 4096, r
+	load.Levels[0].Name, load.Levels[0].Speedup = plan.TraceName(1), 1
+	p := mixOf(load)
+	mix := p.Workloads[0]
+	mix.Mix = []*plan.Workload{mix.Mix[0], mix.Mix[2]} // chat and long
+	mix.Policy = plan.Policy{Confidence: 0.95, Decide: plan.Certified}
+	p95, _ := metric.ParseStat("p95")
+	for _, part := range mix.Mix {
+		part.Input, part.Type, part.Policy = 0, part.PartName(), mix.Policy
+		part.SLAs = []*plan.SLA{{AtCapacity: true, Severity: plan.SeverityError, Thresholds: []*plan.Threshold{{
+			Metric: metric.MustLookup("ttft"), Stat: p95, Op: plan.Less, Limit: 0.75,
+		}}}}
+	}
+	probes := *load
+	probes.Levels = nil
+	mix.Capacity = &plan.Capacity{Over: metric.Speedup, From: 10, UpTo: 800, Relative: 0.05, Confirm: true, Load: &probes}
+	mix.ShareOut()
+	p.Workloads = mix.Whole()
+	b := newBench(t, clock.NewVirtual(), p, func(_ int, r *client.Request) reply {
+		speed := 1.0
+		if _, after, faster := strings.Cut(r.Prompt.Text, "trace x"); faster {
+			fmt.Sscan(strings.Fields(after)[0], &speed)
+		}
+		if strings.HasPrefix(r.Prompt.Text, "production/long") {
+			return reply{ttft: time.Duration(speed * float64(200*time.Millisecond)), itl: time.Millisecond}
+		}
+		return reply{ttft: 20 * time.Millisecond, itl: time.Millisecond}
+	})
+	b.Judge = judge(p)
+	run, err := exec.Run(t.Context(), b.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := run.Capacities[0]
+	if c.Load(c.Pass) > 3.75 || c.Load(c.Pass) < 3.5 || c.Binding != "long: ttft p95" {
+		t.Errorf("%s, bound by %q (%v)", c.Line, c.Binding, outcomes(c))
+	}
+	for _, l := range run.Levels {
+		if want := map[string]int{"production": 600, "production/chat": 400, "production/long": 200}[l.Workload]; l.Due()%want != 0 {
+			t.Errorf("%s at %s has %d requests, want whole replays of %d", l.Workload, l.Name, l.Due(), want)
+		}
+	}
+}
+
 // judge asks the real one.
 func judge(p *plan.Plan) exec.Judge {
 	return func(w *plan.Workload, l *metric.Level, at exec.Look) exec.Judgement {

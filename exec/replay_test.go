@@ -3,6 +3,7 @@ package exec_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -129,5 +130,48 @@ func TestReplayCut(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"replayed a.jsonl (mooncake), 3 requests", "2 of 3 requests were cut to the server's context of 100 tokens"}, l.Notes); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// In a comparison of four rounds each leg replays a quarter of the stretch: together they take
+// both servers through each of its requests once, as far apart as they were.
+func TestReplayCompared(t *testing.T) {
+	var rows []traffic.Recorded
+	for i := range 60 {
+		rows = append(rows, traffic.Recorded{Line: i + 1, At: time.Duration(i*i) * 10 * time.Millisecond, Input: 100 + i, Output: 2, Parent: -1, Wait: -1})
+	}
+	r, err := (&traffic.Trace{Path: "a.jsonl", Format: "columns", Rows: rows}).Replay(traffic.Stretch{From: rows[10].At, To: rows[50].At})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := newDuel(4, plan.RestartOrder, "a", "b")
+	load := rateLoad(r.Rate(), r.Due, 4)
+	load.Open.MaxInFlight, load.Open.Trace = 4096, r
+	load.Levels[0].Name, load.Levels[0].Speedup = plan.TraceName(1), 1
+	d.Workloads[0].Input, d.Workloads[0].Loads = 0, []*plan.Load{load}
+	sent := map[string][]*metric.Sample{}
+	d.observed = func(s *metric.Sample) {
+		if s.Phase == metric.Measured {
+			sent[s.Server] = append(sent[s.Server], s)
+		}
+	}
+	d.run(t, nil)
+	for server, got := range sent {
+		slices.SortFunc(got, func(a, b *metric.Sample) int { return a.InputAsked - b.InputAsked })
+		for i, s := range got {
+			row := 10 + i
+			if s.InputAsked != 100+row || s.Round != i/10 {
+				t.Fatalf("%s: request %d has %d tokens in round %d, want row %d in round %d", server, i, s.InputAsked, s.Round, row, i/10)
+			}
+			if i%10 > 0 && s.Scheduled-got[i-1].Scheduled != rows[row].At-rows[row-1].At {
+				t.Errorf("%s: row %d was due %v after the one before", server, row, s.Scheduled-got[i-1].Scheduled)
+			}
+		}
+		if len(got) != 40 {
+			t.Errorf("%s was sent %d requests of the stretch's 40", server, len(got))
+		}
+	}
+	if len(sent) != 2 {
+		t.Errorf("%d servers were sent the stretch", len(sent))
 	}
 }

@@ -4,48 +4,72 @@ import (
 	"math"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tokgate/tokgate/exec"
 	"github.com/tokgate/tokgate/exec/clock"
 	"github.com/tokgate/tokgate/metric"
 	"github.com/tokgate/tokgate/plan"
+	"github.com/tokgate/tokgate/sim"
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// Three minutes of the example in Mooncake's form, and a minute before them: the built-in
-// server finds in its cache what the hashes imply, to within one point; each prompt and each answer
-// is as long as it was.
+// A minute of the example in Mooncake's form, and the minute before it, in virtual time and
+// over HTTP: the built-in server finds in its cache what the hashes imply, to within one
+// point; each prompt and each answer is as long as it was, and due when it was sent.
 func TestLongReplayHits(t *testing.T) {
 	traces := filepath.Join("..", "..", "plans", "traces")
 	trace, err := traffic.ReadTrace(filepath.Join(traces, "mooncake-synthetic.jsonl"), "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := trace.Replay(traffic.Stretch{From: 2 * time.Minute, To: 5 * time.Minute, Spread: 3 * time.Second, Seed: 1})
+	t.Run("in virtual time", func(t *testing.T) {
+		c := clock.NewVirtual()
+		s := &plan.Server{Name: "s", Engine: "openai", Simulator: &plan.Simulator{Profile: "./large.json"}}
+		replayHits(t, trace, s, exec.Config{Clock: c, Launch: (&Virtual{Clock: c, Dir: traces}).Launch})
+	})
+	t.Run("over HTTP", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			profile, err := sim.LoadProfile("./large.json", traces)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := newWorld(t, sim.Options{Profile: profile, Seed: 1, Engine: "vllm"})
+			replayHits(t, trace, vllm(), exec.Config{Clock: w.clock, Launch: w.Launch})
+		})
+	})
+}
+
+// replayHits replays the trace's third minute and compares what was found in the cache with
+// what the blocks imply.
+func replayHits(t *testing.T, trace *traffic.Trace, s *plan.Server, config exec.Config) {
+	t.Helper()
+	r, err := trace.Replay(traffic.Stretch{From: 2 * time.Minute, To: 3 * time.Minute, Spread: 3 * time.Second, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &plan.Server{Name: "s", Engine: "openai", Simulator: &plan.Simulator{Profile: "./large.json"}}
 	load := &plan.Load{
 		Kind: metric.OpenLoop, Seeds: []int64{1}, Timeout: time.Hour, Open: &plan.Open{MaxInFlight: 4096, Warmup: plan.OpenWarmupAuto, Trace: r},
 		Levels: []plan.Level{{Name: "trace", Rate: r.Rate(), Requests: r.Due, Rounds: 10, Speedup: 1}},
 	}
 	w := &plan.Workload{Name: "w", API: plan.Chat, Servers: []*plan.Server{s}, Output: plan.Output{Mean: 1}, Loads: []*plan.Load{load}}
-	c := clock.NewVirtual()
-	run, err := exec.Run(t.Context(), exec.Config{
-		Plan: &plan.Plan{Servers: []*plan.Server{s}, Workloads: []*plan.Workload{w}}, Clock: c, Observer: new(silent),
-		Launch: (&Virtual{Clock: c, Dir: traces}).Launch, Run: metric.Run{Salt: 7},
-	})
+	config.Plan = &plan.Plan{Servers: []*plan.Server{s}, Workloads: []*plan.Workload{w}}
+	config.Observer, config.Run = new(silent), metric.Run{Salt: 7}
+	run, err := exec.Run(t.Context(), config)
 	if err != nil || run.Levels[0].Skipped != "" {
 		t.Fatal(err, run.Levels[0].Skipped)
 	}
 	input, cached, n := 0, 0, 0
 	rows := r.Measured()
+	begin := run.Levels[0].Rounds[0].WindowStart
 	for _, round := range run.Levels[0].Rounds {
 		for _, x := range round.MeasuredSamples() {
 			if !x.Completed() || x.Usage.Input != rows[n].Input || x.Usage.Output != rows[n].Output {
 				t.Fatalf("request %d has %+v, the trace %d + %d tokens", n, x.Usage, rows[n].Input, rows[n].Output)
+			}
+			if off := (x.Scheduled - begin) - (rows[n].At - r.From); off.Abs() > time.Millisecond {
+				t.Fatalf("request %d is due %v off its time", n, off)
 			}
 			if float64(x.Usage.Cached) > x.Shared*float64(x.Usage.Input)+0.5 {
 				t.Fatalf("request %d found %d tokens in the cache, and shares %.4f of %d", n, x.Usage.Cached, x.Shared, x.Usage.Input)
