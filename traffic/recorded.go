@@ -2,6 +2,7 @@ package traffic
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -306,6 +307,7 @@ func readSample(p *traceParser, raw []byte) (*entry, error) {
 		Sample *struct {
 			Server    string `json:"server"`
 			Workload  string `json:"workload"`
+			Part      string `json:"part"`
 			Phase     string `json:"phase"`
 			Scheduled int64  `json:"scheduled_ns"`
 			Input     int    `json:"input_asked"`
@@ -335,5 +337,5 @@ func readSample(p *traceParser, raw []byte) (*entry, error) {
 	if s.Input < 0 || s.Input > maxTokens || s.Output < 0 || s.Output > maxTokens || s.Scheduled < 0 {
 		return nil, errors.New("its sample lacks lengths or a time")
 	}
-	return &entry{timed: true, sent: s.Scheduled, Recorded: Recorded{Input: s.Input, Output: s.Output, Type: s.Workload}}, nil
+	return &entry{timed: true, sent: s.Scheduled, Recorded: Recorded{Input: s.Input, Output: s.Output, Type: cmp.Or(s.Part, s.Workload)}}, nil
 }

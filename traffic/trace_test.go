@@ -110,9 +110,9 @@ func TestFormats(t *testing.T) {
 			`{"type":"sample","sample":{"server":"a","workload":"w","phase":"warmup","scheduled_ns":5,"input_asked":9,"output_asked":9}}` + "\n" +
 			`{"type":"sample","sample":{"server":"a","workload":"w","phase":"measured","scheduled_ns":2000000000,"input_asked":64,"output_asked":8}}` + "\n" +
 			`{"type":"sample","sample":{"server":"b","workload":"w","phase":"measured","scheduled_ns":2000000000,"input_asked":64,"output_asked":8}}` + "\n" +
-			`{"type":"sample","sample":{"server":"a","workload":"w","phase":"measured","scheduled_ns":1000000000,"input_asked":64,"output_asked":8,"usage":{"input":70,"output":5}}}` + "\n",
+			`{"type":"sample","sample":{"server":"a","workload":"w","part":"rag","phase":"measured","scheduled_ns":1000000000,"input_asked":64,"output_asked":8,"usage":{"input":70,"output":5}}}` + "\n",
 			want: traffic.Trace{Format: "tokgate", Rows: []traffic.Recorded{
-				{Line: 5, Input: 70, Output: 5, Parent: -1, Wait: -1, Type: "w"},
+				{Line: 5, Input: 70, Output: 5, Parent: -1, Wait: -1, Type: "rag"}, // of a mix: its part
 				{Line: 3, At: time.Second, Input: 64, Output: 8, Parent: -1, Wait: -1, Type: "w"},
 			}}},
 		{name: "columns of JSON", path: "own.jsonl", columns: &traffic.Columns{Time: "at", Input: "in", Output: "out", Session: "user", Type: "route", Prefix: "cached"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -98,11 +99,11 @@ func holdings(path string, o trafficOptions) (*inventory.Inventory, error) {
 		if err == nil {
 			return ofTrace(t, o)
 		}
-		if o.format != "" || !errors.Is(err, traffic.ErrFormat) {
+		switch {
+		case o.format != "" || !errors.Is(err, traffic.ErrFormat):
 			return nil, err
-		}
-		if filepath.Ext(path) == ".csv" {
-			return nil, err
+		case strings.EqualFold(filepath.Ext(path), ".csv"):
+			return nil, fmt.Errorf("%w; of a data set, name the column of its prompts by --column", err)
 		}
 	}
 	d, err := traffic.Read(path, traffic.Options{Column: o.column})
@@ -126,6 +127,11 @@ func (o trafficOptions) named() (*traffic.Columns, error) {
 		}
 		*names[name] = column
 	}
+	for _, name := range []string{"time", "input", "output"} {
+		if *names[name] == "" {
+			return nil, fmt.Errorf("--columns needs %s: the name of the column that has it", name)
+		}
+	}
 	return c, nil
 }
 
@@ -148,11 +154,7 @@ func ofTrace(t *traffic.Trace, o trafficOptions) (*inventory.Inventory, error) {
 		fact("sessions", "%s; %s wait for an answer before", count(sessions, "session"), count(waiting, "request"))
 	}
 	if types := r.Types(); len(types) > 0 {
-		var parts []string
-		for _, name := range slices.Sorted(maps.Keys(types))[:min(len(types), 8)] {
-			parts = append(parts, name+" "+strconv.Itoa(types[name]))
-		}
-		fact("types", "%s", strings.Join(parts, ", "))
+		fact("types", "%s", kindsOf(types))
 	}
 	if t.Empty > 0 {
 		fact("left out", "%s without a prompt, an answer or a time", count(t.Empty, "row"))
@@ -174,6 +176,25 @@ func ofTrace(t *traffic.Trace, o trafficOptions) (*inventory.Inventory, error) {
 		v.Notes = append(v.Notes, fmt.Sprintf("all times are multiples of %s: sent as they are, requests come in bursts; spread = %q sends them at random within it", plan.PlainDuration(q), plan.PlainDuration(q)))
 	}
 	return v, nil
+}
+
+// kindsOf lists the most frequent types first, with how many requests each has: "chat 70,
+// rag 25, 3 others 5".
+func kindsOf(types map[string]int) string {
+	const most = 8
+	names := slices.SortedFunc(maps.Keys(types), func(a, b string) int { return cmp.Or(cmp.Compare(types[b], types[a]), cmp.Compare(a, b)) })
+	var parts []string
+	for _, name := range names[:min(len(names), most)] {
+		parts = append(parts, name+" "+strconv.Itoa(types[name]))
+	}
+	if rest := names[min(len(names), most):]; len(rest) > 0 {
+		sum := 0
+		for _, name := range rest {
+			sum += types[name]
+		}
+		parts = append(parts, fmt.Sprintf("%s %d", count(len(rest), "other"), sum))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func ofDataset(d *traffic.Dataset) *inventory.Inventory {
