@@ -13,8 +13,8 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// Stores is what is recorded of the answers of w: as its answers block says, else
-// their text where the plan judges what they say.
+// Stores returns what is recorded of the answers of w. The plan's answers block
+// decides; without one the text is recorded if the plan judges what the answers say.
 func (p *Plan) Stores(w *Workload) Store {
 	switch {
 	case !w.Output.Natural:
@@ -27,8 +27,8 @@ func (p *Plan) Stores(w *Workload) Store {
 	return StoreNone
 }
 
-// judgesAnswers reports whether a score, a threshold, a good block or a comparison of the plan
-// judges what the answers of w say.
+// judgesAnswers reports whether the plan judges what the answers of w say, by a score, a
+// threshold, a good block or a comparison.
 func (p *Plan) judgesAnswers(w *Workload) bool {
 	asks := func(t *Threshold) bool { return t.Metric.OfAnswers }
 	return w.Score != nil || slices.ContainsFunc(w.Good, asks) ||
@@ -40,8 +40,8 @@ func (p *Plan) judgesAnswers(w *Workload) bool {
 		})
 }
 
-// Fields are what the plan puts into the body of w's requests: JSON by name, and nil
-// for null, which takes a field out. nil when there is nothing.
+// Fields returns the extra fields of the body of w's requests, as JSON by name. A nil
+// value removes the field from the body. The result is nil if the plan adds no field.
 func (w *Workload) Fields() (map[string]any, error) {
 	if len(w.Request.Extra) == 0 {
 		return nil, nil
@@ -52,7 +52,7 @@ func (w *Workload) Fields() (map[string]any, error) {
 			fields[name] = nil
 			continue
 		}
-		v, _ = v.UnmarkDeep() // what is sent to the server is shown to nobody
+		v, _ = v.UnmarkDeep() // sent to the server only, never printed
 		raw, err := ctyjson.Marshal(v, v.Type())
 		if err != nil {
 			return nil, fmt.Errorf("the request field %q is not valid JSON: %w", name, err)
@@ -62,8 +62,9 @@ func (w *Workload) Fields() (map[string]any, error) {
 	return fields, nil
 }
 
-// Ask is what the request of a row (from 1; 0: of none) requires of its answer. The
-// error names a requirement that cannot be read, which is then not checked.
+// Ask returns what the answer to a row's request must satisfy. Rows count from 1; row
+// 0 is a request without a row. The error names a requirement that cannot be read,
+// which is then not checked.
 func (w *Workload) Ask(row int) (*answers.Ask, error) {
 	fields, err := w.Fields()
 	if err != nil {
@@ -93,7 +94,7 @@ func (w *Workload) Found(ask *answers.Ask, said answers.Said, row int) metric.An
 	return found
 }
 
-// Expected is the right answer of a row as JSON; nil: it has none.
+// Expected is the right answer of a row as JSON; nil if the row has none.
 func (w *Workload) Expected(row int) json.RawMessage {
 	if r := w.row(row); r != nil {
 		return r.Answer
@@ -101,7 +102,7 @@ func (w *Workload) Expected(row int) json.RawMessage {
 	return nil
 }
 
-// row is nil where there is none of that number.
+// row returns the row with number n, from 1; nil if there is no such row.
 func (w *Workload) row(n int) *traffic.Row {
 	if set := w.Prompt.Dataset; set != nil && n > 0 && n <= len(set.Rows) {
 		return &set.Rows[n-1]

@@ -11,14 +11,14 @@ import (
 // Difference is one fact in which two servers differ.
 type Difference struct {
 	Key                string
-	Control, Candidate string // "": not set, or unknown
+	Control, Candidate string // "" if not set or unknown
 	Allowed            bool
 }
 
-// Apart lists the facts in which two servers differ: declared values, even if
-// only one side declares them, and facts observed on both sides. A consequence
-// of an allowed difference is allowed too: a flag may change the served
-// context.
+// Apart lists the facts in which two servers differ. It compares declared values,
+// even if only one side declares them, and the facts that were observed on both
+// sides. A consequence of an allowed difference is allowed too: a flag may change the
+// served context.
 func Apart(changed []string, control, candidate *metric.ServerRun) []Difference {
 	var out []Difference
 	declared := control.Declared != nil && candidate.Declared != nil

@@ -10,10 +10,10 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Asked is what the workload's requests to s are like under l: a recording of
-// other ones cannot be judged by this plan.
+// Asked describes the workload's requests to s under l. The plan cannot judge a
+// recording of requests of another description.
 func (w *Workload) Asked(s *Server, l *Load) *metric.Asked {
-	if w.Mix != nil { // what its requests are like, its parts say
+	if w.Mix != nil { // the parts describe the requests
 		return &metric.Asked{Engine: s.Engine, Mix: w.blend(), Pause: l.Pause, Arrivals: l.Open.String(), Think: l.Think.String()}
 	}
 	return &metric.Asked{
@@ -32,8 +32,8 @@ func (w *Workload) Asked(s *Server, l *Load) *metric.Asked {
 	}
 }
 
-// Seed is that of what is drawn once for all rounds of the workload: the first of
-// its seeds.
+// Seed returns the first seed of the workload. It seeds everything that is drawn once
+// for all rounds.
 func (w *Workload) Seed() int64 {
 	for _, l := range w.Loads {
 		if len(l.Seeds) > 0 {
@@ -46,7 +46,7 @@ func (w *Workload) Seed() int64 {
 	return 1
 }
 
-// hash is "" for a request without settings of its own.
+// hash identifies the request's own settings; "" if it has none.
 func (r Request) hash() string {
 	if r.Model == "" && r.Temperature == nil && len(r.Stop) == 0 && len(r.Extra) == 0 {
 		return ""
@@ -60,8 +60,7 @@ func (r Request) hash() string {
 		}
 		extra[name] = raw
 	}
-	// Maps are written in the order of their keys; strings and numbers cannot
-	// fail to be written.
+	// JSON writes the keys of maps in order, and strings and numbers always marshal.
 	raw, _ := json.Marshal([]any{r.Model, r.Temperature, r.Stop, extra})
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:8])

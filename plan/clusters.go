@@ -2,23 +2,24 @@ package plan
 
 import "github.com/tokgate/tokgate/metric"
 
-// Clusters says which requests are taken to fail together, as far as what was
-// seen does not say otherwise: a certified share passes in spite of it.
+// Clusters is the assumption about which requests fail together. A verdict makes it
+// until the failures that it sees show otherwise, and must pass in spite of it.
 type Clusters string
 
 const (
-	// ClustersWave: as many as are in flight at once, until failures are seen that come
-	// alone. The default.
+	// ClustersWave assumes that all requests in flight may fail together, until
+	// failures are seen to come alone. It is the default.
 	ClustersWave Clusters = "wave"
-	// ClustersRound: all of a round.
+	// ClustersRound assumes that all requests of a round may fail together.
 	ClustersRound Clusters = "round"
-	// ClustersNone: none, unless rounds are seen to differ.
+	// ClustersNone assumes that requests fail alone, unless the rounds are seen to
+	// differ.
 	ClustersNone Clusters = "none"
 )
 
-// Units is how many requests, no two of which are taken to fail together, so many
-// in so many rounds are worth as long as none failed. Of a rate level is how many are in
-// flight on average; 0, as long as that is not known: one.
+// Units returns the number of independent observations that the given requests count as,
+// as long as none failed. level is the number in flight; for a rate it is the mean
+// number in flight, and 0, which is unknown, counts as 1.
 func (c Clusters) Units(kind metric.LoadKind, level, rounds, requests int) int {
 	switch {
 	case c == ClustersNone:

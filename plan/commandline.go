@@ -14,7 +14,7 @@ import (
 	"github.com/tokgate/tokgate/engine"
 )
 
-// unknownText is what a string reads whose value is not known yet.
+// unknownText replaces a string whose value is not known yet.
 const unknownText = "(unknown)"
 
 const (
@@ -22,7 +22,7 @@ const (
 	sumFlagValue = "Invalid flag value"
 )
 
-// problem is why a flag is none.
+// problem explains why a flag is invalid.
 type problem struct{ summary, detail string }
 
 func problemf(summary, format string, args ...any) *problem {
@@ -31,8 +31,8 @@ func problemf(summary, format string, args ...any) *problem {
 
 var flagName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
 
-// CommandLine turns flags into the words of an engine's command line, followed
-// by args as they are:
+// CommandLine turns flags into the words of an engine's command line, followed by
+// args unchanged:
 //
 //	true           --x
 //	false          --no-x where the engine has it, else an error

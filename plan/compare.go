@@ -19,35 +19,35 @@ type Restart string
 const (
 	// RestartLeg gives each leg a fresh server.
 	RestartLeg Restart = "leg"
-	// RestartOrder gives each turn a fresh server: in A B B A both legs of B
-	// share one. The block of four is then the unit of the verdict.
+	// RestartOrder gives each turn a fresh server: in A B B A both legs of B share a
+	// server. The block of four legs is then the unit of the verdict.
 	RestartOrder Restart = "order"
 	// RestartNever starts each server once. Both run at the same time, and the
-	// verdict speaks of these two starts alone.
+	// verdict holds only for these two starts.
 	RestartNever Restart = "never"
 )
 
-// Compare is one compare block: a candidate against a control. Every workload
-// that both run on is compared; Claims say what must hold.
+// Compare is one compare block: a candidate against a control. Every workload that
+// runs on both is compared; Claims are the bounds on the changes.
 type Compare struct {
 	Name      string
 	Control   Control
 	Candidate *Server
 	Rounds    int // at least 5; even under RestartOrder
 	Restart   Restart
-	// SideBySide runs both legs of a round at the same time, on GPUs that are
-	// swapped from round to round: two rounds are one observation. Only under
-	// RestartLeg, with rounds that are even.
+	// SideBySide runs both legs of a round at the same time. The servers swap their
+	// GPUs from round to round, so two rounds are one observation. It requires
+	// RestartLeg and an even number of rounds.
 	SideBySide bool `plan:"side_by_side"`
-	// Changed lists the keys of fingerprint and declaration that may differ;
-	// "flags" covers "flags.max-model-len".
+	// Changed lists the keys of fingerprint and declaration in which the servers may
+	// differ; "flags" covers "flags.max-model-len".
 	Changed []string `plan:"changed"`
 	Claims  []*Claim
-	// Answers is set if both servers answer the same prompts and the control reads the
-	// answers; nil: it does not. The control must be a server.
+	// Answers is set if both servers answer the same prompts and the control then
+	// scores the answers of both. It requires a control that is a server.
 	Answers *Reading
-	// Skip says why there is nothing to compare; "" when there is. Unchanged
-	// is set when that is because both servers are the same.
+	// Skip is the reason why there is nothing to compare; "" if there is something.
+	// Unchanged is set if the reason is that both servers are the same.
 	Skip      string
 	Unchanged bool
 	Policy    Policy // of the gate
@@ -56,29 +56,29 @@ type Compare struct {
 
 // Reading is what the answers block of a comparison asks for.
 type Reading struct {
-	Prompts   int `plan:"prompts"`    // that both answer, of the compared workloads, dealt over the rounds
+	Prompts   int `plan:"prompts"`    // that both servers answer, over all compared workloads and rounds
 	MaxTokens int `plan:"max_tokens"` // of an answer
 	Range     hcl.Range
 }
 
-// Control is what a candidate is compared with: exactly one of a server of the
-// plan (or of the same plan on the base branch) and a recorded run.
+// Control is what a candidate is compared with. It is either a server of the plan, or
+// of the same plan on the base branch, or a recorded run.
 type Control struct {
-	Server *Server // nil for a baseline, and where the base branch has none
-	// Baseline is the folder of a recorded run, resolved against the plan's;
-	// "": none. BaselineServer is the address of the control in it; "": that
-	// of the candidate, or the only server there is.
+	Server *Server // nil for a baseline, and if the base branch has no such server
+	// Baseline is the folder of a recorded run, resolved against the plan's folder;
+	// "" if the control is a server. BaselineServer is the address of the control in
+	// that run; "" means the candidate's address, or the only server of the run.
 	Baseline       string
 	BaselineServer string
-	Base           bool // Server is that of the plan on the base branch
+	Base           bool // Server belongs to the plan on the base branch
 	Range          hcl.Range
 }
 
 // Claim is one tolerate or improve block.
 type Claim struct {
 	Improve   bool
-	Workloads []*Workload // those it speaks of; all that are compared where none is named
-	At        []string    // level names; of each workload those that it has. The capacity is no level
+	Workloads []*Workload // the named ones; all compared ones if none is named
+	At        []string    // level names; a workload is bound at those that it has. The capacity is not a level
 	Severity  Severity    `plan:"severity"`
 	Changes   []*Change
 	Range     hcl.Range
@@ -87,22 +87,22 @@ type Claim struct {
 // Change is one bound on the change of a metric from control to candidate: "p95
 // +10%".
 type Change struct {
-	Metric metric.Def // of the capacity: Name "capacity"
+	Metric metric.Def // Name is "capacity" for the capacity
 	Stat   metric.Stat
-	// Limit is the change as written, with its sign: a share of the control's
-	// value (0.10), or a difference in base units where Points is set, as for
-	// metrics that are shares themselves (-0.01 for "-1pp").
+	// Limit is the change as written, with its sign. It is a share of the control's
+	// value (0.10), or with Points a difference in base units, for metrics that are
+	// shares themselves (-0.01 for "-1pp").
 	Limit  float64
 	Points bool
-	// TwoSided: the change may be neither above Limit, which is positive, nor below
-	// −Limit: "mean +-10%".
+	// TwoSided bounds the change on both sides, to −Limit and +Limit: "mean +-10%".
+	// Limit is then positive.
 	TwoSided bool
 	Text     string // as the author wrote it
 	Range    hcl.Range
 }
 
-// Workloads lists those that both sides run, in order of the plan; of a
-// baseline those that the candidate runs.
+// Workloads lists the compared workloads in the order of the plan: those that run on
+// both servers. For a baseline it lists those of the candidate.
 func (c *Compare) Workloads(p *Plan) []*Workload {
 	var out []*Workload
 	for _, w := range p.Workloads {
@@ -113,18 +113,20 @@ func (c *Compare) Workloads(p *Plan) []*Workload {
 	return out
 }
 
-// SkipNoBase is the Skip of a comparison with a base branch that is not at hand.
+// SkipNoBase is the Skip of a comparison with a base branch if there is no checkout
+// of it.
 const SkipNoBase = "no --base was given"
 
-// Live reports whether the two take turns: neither skipped nor against a record.
+// Live reports whether both servers run in turns: the comparison is neither skipped
+// nor against a recorded run.
 func (c *Compare) Live() bool { return c.Skip == "" && c.Control.Server != nil }
 
 // Allows reports whether the servers may differ in the key.
 func (c *Compare) Allows(key string) bool { return Allows(c.Changed, key) }
 
-// Allows reports whether changed names the key, or what it belongs to: "flags"
-// covers "flags.max-model-len"; or what an observed fact follows from: an
-// "image" brings its "version".
+// Allows reports whether changed names the key, or something that includes it
+// ("flags" covers "flags.max-model-len"), or something that an observed fact follows
+// from (an "image" decides its "version").
 func Allows(changed []string, key string) bool {
 	fact, _ := metric.FactOf(key)
 	return slices.ContainsFunc(changed, func(c string) bool {
@@ -133,8 +135,8 @@ func Allows(changed []string, key string) bool {
 	})
 }
 
-// Declared is what the plan says of the server that may change what is
-// measured, by the keys that compare.changed names: engine, model, image and
+// Declared returns the plan's declarations of the server that may change what is
+// measured. Its keys are those that compare.changed names: engine, model, image and
 // the like, and "flags." with the name of each flag. Addresses and ports are left
 // out. Values may hold secrets.
 func (s *Server) Declared() map[string]string {
@@ -187,8 +189,7 @@ func setEnv(env map[string]string, set func(key, value string)) {
 	}
 }
 
-// Differences are the keys in which two declarations differ, in ascending
-// order.
+// Differences lists the keys in which two declarations differ, in ascending order.
 func Differences(a, b map[string]string) []string {
 	var keys []string
 	for key, value := range a {
@@ -205,8 +206,9 @@ func Differences(a, b map[string]string) []string {
 	return keys
 }
 
-// Groups are the servers that take turns: those of comparisons that share one,
-// in order of the plan, each group with the comparisons that it serves.
+// Groups returns the servers that take turns, with the comparisons that each group
+// serves. Comparisons that share a server are in one group. The order is that of the
+// plan.
 func Groups(p *Plan) []Group {
 	var out []Group
 	for _, c := range p.Compares {
@@ -238,8 +240,8 @@ type Group struct {
 	Compares []*Compare
 }
 
-// Workloads of a group are those that at least one of its comparisons compares,
-// in order of the plan.
+// Workloads lists the workloads that at least one comparison of the group compares,
+// in the order of the plan.
 func (g Group) Workloads(p *Plan) []*Workload {
 	var out []*Workload
 	for _, w := range p.Workloads {
@@ -250,8 +252,8 @@ func (g Group) Workloads(p *Plan) []*Workload {
 	return out
 }
 
-// ControlOnly reports whether the workload runs on the server only for a
-// comparison with others: nothing else is required of it there.
+// ControlOnly reports whether the workload runs on the server only as the control of
+// a comparison: no threshold is checked for it there.
 func (p *Plan) ControlOnly(s *Server, w *Workload) bool {
 	control := false
 	for _, c := range p.Compares {
@@ -266,8 +268,8 @@ func (p *Plan) ControlOnly(s *Server, w *Workload) bool {
 	return control
 }
 
-// Idle reports whether the workload need not run on the server: nothing changed since the base
-// branch, and only the comparison would use it.
+// Idle reports whether the workload need not run on the server: only a comparison would use
+// the result, and nothing changed since the base branch.
 func (p *Plan) Idle(s *Server, w *Workload) bool {
 	if w.Of != nil {
 		return p.Idle(s, w.Of)
@@ -289,8 +291,8 @@ func (p *Plan) Idle(s *Server, w *Workload) bool {
 	return idle
 }
 
-// Searches reports whether the capacity of the workload is searched on the server:
-// on one that is only a control, where a comparison asks for it.
+// Searches reports whether the capacity of the workload is searched on the server. If
+// the server is only a control, a comparison must bound the capacity.
 func (p *Plan) Searches(s *Server, w *Workload) bool {
 	if w.Capacity == nil || !slices.Contains(w.Servers, s) {
 		return false
@@ -300,7 +302,7 @@ func (p *Plan) Searches(s *Server, w *Workload) bool {
 	})
 }
 
-// Paired are the bounds on what the control reads of the candidate's answers.
+// Paired lists the bounds on metrics that come from scoring answers on the control.
 func (c *Compare) Paired() []*Change {
 	var out []*Change
 	for _, claim := range c.Claims {
@@ -313,8 +315,8 @@ func (c *Compare) Paired() []*Change {
 	return out
 }
 
-// Unread says why the control is known not to tell how likely the answers to some
-// workloads are; "" where it is expected to.
+// Unread explains why the control cannot report how likely the answers to some
+// workloads are; "" if it is expected to.
 func (c *Compare) Unread(work []*Workload) string {
 	if c.Control.Server == nil {
 		return ""
@@ -331,8 +333,8 @@ func (c *Compare) Unread(work []*Workload) string {
 	return ""
 }
 
-// Capacity is the strictest bound on the capacity of a workload; nil when there
-// is none.
+// Capacity is the strictest bound on the capacity of a workload; nil if there is
+// none.
 func (c *Compare) Capacity(w *Workload) *Change {
 	var out *Change
 	for _, claim := range c.Claims {

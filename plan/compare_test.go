@@ -57,7 +57,7 @@ func TestAllows(t *testing.T) {
 	}
 }
 
-// What is observed may differ where it follows from what may.
+// An observed fact may differ if it follows from something that may differ.
 func TestAllowsWhatFollows(t *testing.T) {
 	for _, tt := range []struct {
 		changed, key string
@@ -66,11 +66,11 @@ func TestAllowsWhatFollows(t *testing.T) {
 		{"flags", "flags.max-num-seqs", true},
 		{"flags.max-num-seqs", "flags.max-num-seqs", true},
 		{"flags.max-num-seqs", "flags.max-model-len", false},
-		{"flags.max-num-seqs", "flags", true}, // all of them in one line, as sent
+		{"flags.max-num-seqs", "flags", true}, // all flags in one line, as sent
 		{"flags.max-num-seqs", "admission_cap", true},
 		{"image", "version", true},
 		{"image", "image_digest", true},
-		{"flags", "image_digest", false}, // a tag that was moved
+		{"flags", "image_digest", false}, // the tag was moved to another image
 		{"image", "gpu", false},
 		{"gpus", "gpu", true},
 		{"image", "kernel", false},

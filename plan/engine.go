@@ -10,10 +10,10 @@ import (
 	"github.com/tokgate/tokgate/engine"
 )
 
-// Launch returns the words that start the server s, its flags and args
-// included, told to listen on host and port; of a container the first may be
-// its entrypoint, see Entrypoint. Where the plan has a command, that is what
-// runs, with the port in place of {port}.
+// Launch returns the words that start the server s, with its flags and args,
+// listening on host and port. For a container the first word may be its entrypoint;
+// see Entrypoint. If the plan has its own command, Launch returns that, with the port
+// in place of {port}.
 func (s *Server) Launch(host, port string) []string {
 	var words []string
 	if command, own := s.command(); own {
@@ -29,9 +29,9 @@ func (s *Server) Launch(host, port string) []string {
 	return words
 }
 
-// Entrypoint is the program that replaces that of the container's image, ""
-// when it stays: the plan's, or the engine's where the plan has no command.
-// Launch does not hold it.
+// Entrypoint is the program that replaces the entrypoint of the container's image; ""
+// keeps the image's. It comes from the plan, or from the engine if the plan has no
+// command. Launch does not include it.
 func (s *Server) Entrypoint() string {
 	_, own := s.command()
 	launch := engine.Of(s.Engine).Launch
@@ -44,7 +44,7 @@ func (s *Server) Entrypoint() string {
 	return cmp.Or(launch.Entrypoint, launch.Program[0])
 }
 
-// command is the plan's own, if it has one.
+// command returns the plan's own command, if there is one.
 func (s *Server) command() (words []string, own bool) {
 	switch {
 	case s.Process != nil:
@@ -55,8 +55,8 @@ func (s *Server) command() (words []string, own bool) {
 	return nil, false
 }
 
-// program is the engine's launcher with model, address and the switch for its
-// metrics, each unless a flag of the plan says it.
+// program returns the engine's launcher with the model, the address and the switch
+// for its metrics. A flag of the plan replaces each of them.
 func (s *Server) program(host, port string) []string {
 	e := engine.Of(s.Engine)
 	if len(e.Launch.Program) == 0 {
@@ -90,7 +90,7 @@ func (s *Server) program(host, port string) []string {
 	return words
 }
 
-// HasFlag reports whether the plan's flags or raw words set one of the names.
+// HasFlag reports whether the plan's flags or args set one of the names.
 func (s *Server) HasFlag(names ...string) bool {
 	if _, ok := s.FirstFlag(names); ok {
 		return true
@@ -102,7 +102,7 @@ func (s *Server) HasFlag(names ...string) bool {
 	})
 }
 
-// FirstFlag is the first of the plan's flags that has one of the names.
+// FirstFlag returns the first of the plan's flags that has one of the names.
 func (s *Server) FirstFlag(names []string) (Flag, bool) {
 	for _, f := range s.Flags {
 		if sameFlag(f.Name, names) {
@@ -119,8 +119,8 @@ func sameFlag(name string, names []string) bool {
 	})
 }
 
-// Drafts is the flag by which the plan asks the server for speculative decoding, as
-// it is written on the command line: "--speculative-config"; "": none does.
+// Drafts returns the flag that turns on speculative decoding, as written on the
+// command line: "--speculative-config". It is "" if the plan has no such flag.
 func (s *Server) Drafts() string {
 	command, _ := s.command()
 	rest, _ := CommandLine(s.Engine, s.Flags, s.Args)
@@ -137,14 +137,14 @@ func (s *Server) Drafts() string {
 	return ""
 }
 
-// AdmissionCap is the most requests that the server was told to work on at a
-// time; 0: its own default.
+// AdmissionCap returns the plan's limit on the requests that the server works on at a
+// time; 0 if the plan sets none.
 func (s *Server) AdmissionCap() int {
 	n, _ := s.FlagNumber(engine.Of(s.Engine).Flags.Admission...)
 	return n
 }
 
-// FlagNumber is the value of the first of the named flags, if it is a whole
+// FlagNumber returns the value of the first of the named flags, if it is a whole
 // number.
 func (s *Server) FlagNumber(names ...string) (int, bool) {
 	f, _ := s.FirstFlag(names)
@@ -167,8 +167,8 @@ func (f Flag) number() (int, bool) {
 	return int(n), whole
 }
 
-// FixedPort is the port of this machine that the plan gives a process or
-// container; 0: none.
+// FixedPort returns the port on this machine that the plan sets for a process or
+// container; 0 if it sets none.
 func (s *Server) FixedPort() int {
 	switch {
 	case s.Process != nil && s.Process.Port != 0:

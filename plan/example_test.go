@@ -6,7 +6,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// What a plan may change between two servers covers what follows from it.
+// A difference that the plan allows covers what follows from it.
 func ExampleAllows() {
 	changed := []string{"flags", "image"}
 	for _, key := range []string{"flags.max-model-len", "version", "kernel"} {

@@ -5,11 +5,11 @@ import "github.com/hashicorp/hcl/v2"
 // HistoryIgnore is the History.Ignore of a plan that sets none.
 const HistoryIgnore = 0.01
 
-// History says where the nights of a plan are kept and how tonight is compared
-// with them.
+// History sets where the nights of a plan are kept and how tonight is compared with
+// them.
 type History struct {
-	Folder   string   `plan:"folder"` // absolute, or from where tokgate was started
-	Ignore   float64  // a smaller change is not reported: 0.01 is one percent; 0: every change is
-	Severity Severity `plan:"severity"` // of a night that is worse
+	Folder   string   `plan:"folder"` // absolute, or relative to the working directory
+	Ignore   float64  // a smaller change is not reported: 0.01 is one percent; 0 reports every change
+	Severity Severity `plan:"severity"` // of a night that is worse than those before
 	Range    hcl.Range
 }

@@ -11,20 +11,19 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Max is the longest answer that may be asked for, in tokens.
+// Max is the length of the longest answer that may be requested, in tokens.
 func (o Output) Max() int {
-	// The subtraction absorbs 1000·1.1 being 1100.0000000000002 in binary.
+	// In binary 1000·1.1 is 1100.0000000000002; the subtraction absorbs the error.
 	return int(math.Ceil(float64(o.Mean)*(1+o.Jitter) - 1e-9))
 }
 
-// Longest is the most tokens of one request, prompt and answer together: of
-// conversations the last turn of the longest one.
+// Longest is the largest number of tokens of one request, prompt and answer together.
+// For conversations it is the last turn of the longest conversation.
 func (w *Workload) Longest() int { return max(w.Prompt.Turns.Max, 1) * (w.Input + w.Output.Max()) }
 
-// DefaultRequests is how many requests of a level are measured when the plan
-// does not say: a wave for each of ten rounds, and above the 80 effective ones from which a p95 can be certified at three
-// looks. With 100 requests in five rounds a healthy server comes out
-// inconclusive in two of five simulated gates, with 200 in ten in one of 500.
+// DefaultRequests is the number of measured requests of a level if the plan sets none: one wave in each of ten
+// rounds, and at least 200. Certifying a p95 at three looks takes 80 effective requests. With 100 requests in five
+// rounds two of five simulated gates on a healthy server are inconclusive; with 200 in ten rounds one of 500 is.
 func DefaultRequests(level int) int {
 	if level <= 10 {
 		return 200
@@ -42,14 +41,14 @@ func LevelName(kind metric.LoadKind, n int) string {
 	return strconv.Itoa(n)
 }
 
-// DefaultRounds is how many of the ten default seeds a level uses: as many as
-// leave each round the given number of waves, but at least five, which an
-// interval over rounds needs.
+// DefaultRounds is the number of the ten default seeds that a level uses. Each round
+// gets at least the given number of waves, but there are at least five rounds,
+// because an interval over rounds needs five.
 //
-// A fixed level takes one wave a round, because more rounds make a verdict
-// surer. If rounds differ by 5 %, ten rounds of 30 requests settle a p95 at half
-// its limit in 99 of 100 simulated gates, five of 60 in 70. A search takes two
-// waves, because it pays for the warm-up of every round at every probe.
+// A fixed level takes one wave a round, because more rounds make a verdict surer. If
+// rounds differ by 5 %, ten rounds of 30 requests settle a p95 at half its limit in
+// 99 of 100 simulated gates; five rounds of 60 do so in 70. A search takes two waves,
+// because it pays for the warm-up of every round at every probe.
 func (l Level) DefaultRounds(waves int) int { return min(max(l.Requests/(waves*l.N), 5), 10) }
 
 // RoundRequests is the number of measured requests of round i (from 0). All rounds are equal; if
@@ -62,14 +61,14 @@ func (l Level) RoundRequests(i int) int {
 	return n
 }
 
-// RoundTime is for how long a round starts measured requests; 0: until
-// RoundRequests were.
+// RoundTime is the time during which a round starts measured requests; 0 if the round
+// ends with its RoundRequests.
 func (l Level) RoundTime() time.Duration { return l.Duration / time.Duration(max(l.Rounds, 1)) }
 
-// Seed of round i (from 0); bursts cycle through the seeds.
+// Seed is the seed of round i (from 0); bursts cycle through the seeds.
 func (l *Load) Seed(i int) int64 { return l.Seeds[i%len(l.Seeds)] }
 
-// Bounded reports whether a threshold says where the capacity of w ends.
+// Bounded reports whether a threshold bounds the capacity of w.
 func (c *Capacity) Bounded(w *Workload) bool {
 	return slices.ContainsFunc(w.Whole(), func(w *Workload) bool {
 		return slices.ContainsFunc(w.SLAs, func(s *SLA) bool {
@@ -78,20 +77,20 @@ func (c *Capacity) Bounded(w *Workload) bool {
 	})
 }
 
-// MostRequests is the most measured requests of one level of the search, which
-// takes first at its first look; at least first.
+// MostRequests is the largest number of measured requests of one level of the search;
+// first is the number at its first look. The result is at least first.
 func (w *Workload) MostRequests(first int) int {
 	if w.Capacity.Over == metric.Users {
-		return 4 * first // windows, however many come in them
+		return 4 * first // windows have no fixed number of requests
 	}
 	most := cmp.Or(w.Capacity.MaxRequests, w.Policy.MaxRequests, 16*first)
 	return max(most, first)
 }
 
-// Level is the level n of the search, with the requests of its first look.
+// Level is level n of the search, with the requests of its first look.
 //
-// Rounds of a closed loop are one for each seed that the plan names; else they
-// hold two waves of requests where there are enough, and at least one; a burst is a round, and ten bursts are sent at least.
+// A closed loop has one round for each seed that the plan names. Otherwise a round holds two waves of requests if
+// there are enough, and at least one. A burst is a round, and a level sends at least ten bursts.
 func (c *Capacity) Level(n int) Level {
 	switch c.Over {
 	case metric.OpenLoop:
@@ -121,7 +120,7 @@ func (c *Capacity) Level(n int) Level {
 	return l
 }
 
-// speedup is a level of a search over recorded traffic: one replay of it.
+// speedup is a level of a search over recorded traffic: one replay.
 func (c *Capacity) speedup(n int) Level {
 	t, times := c.Load.Open.Trace, float64(n)*SpeedupStep
 	l := Level{Name: "probe " + TraceName(times), Speedup: times, Rate: t.Rate() * times, Requests: t.Due, Range: c.Range}
@@ -137,7 +136,7 @@ func (c *Capacity) rate(n int) Level {
 	return l
 }
 
-// Amount is a load of the search as people read it: "39", "8.1 req/s".
+// Amount writes a load of the search for people: "39", "8.1 req/s".
 func (c *Capacity) Amount(n int) string {
 	switch c.Over {
 	case metric.OpenLoop:
@@ -160,18 +159,18 @@ func PlainDuration(d time.Duration) string {
 	return s
 }
 
-// Hopeless is the number of failed requests after which a level with n in flight is given up, if
-// none completed.
+// Hopeless is the number of failed requests after which a level with n in flight is given up if
+// no request completed.
 func Hopeless(n int) int { return max(20, 3*n) }
 
-// Hanging is how long the plan's levels take on a server that accepts requests
-// and never ends one, until each is given up: every request its time-out, n at a
-// time. What searches and comparisons add is not in it.
+// Hanging is the time that the plan's levels take on a server that accepts requests
+// and never ends one, until each level is given up. Every request takes its time-out,
+// n at a time. Searches and comparisons are not included.
 func (p *Plan) Hanging() time.Duration {
 	var sum time.Duration
 	for _, w := range p.Workloads {
 		if w.Of != nil {
-			continue // its mix has its requests
+			continue // counted with its mix
 		}
 		for _, l := range w.Loads {
 			for _, level := range l.Levels {
@@ -179,7 +178,7 @@ func (p *Plan) Hanging() time.Duration {
 				if level.Duration == 0 {
 					requests = min(requests, level.Requests)
 				}
-				waves := 1 // a rate is given up once no token comes
+				waves := 1 // a rate is given up when no token arrives
 				if !l.Kind.Windowed() {
 					waves = (requests + level.N - 1) / level.N
 				}
@@ -190,9 +189,9 @@ func (p *Plan) Hanging() time.Duration {
 	return sum
 }
 
-// Settling is how long the users of a load are there before its window: as long as they come,
-// and then by default the thinking of a mean conversation, so that conversations of all ages
-// are under way.
+// Settling is how long the users of a load are active before its window. They arrive during
+// the ramp-up. By default they then stay for the thinking time of a mean conversation, so
+// that conversations of all ages are under way.
 func (w *Workload) Settling(l *Load) time.Duration {
 	p := l.People
 	if p.Warmup != OpenWarmupAuto {
@@ -201,18 +200,19 @@ func (w *Workload) Settling(l *Load) time.Duration {
 	return p.RampUp + time.Duration(max(w.Prompt.Turns.Mean, 1)*float64(l.Think.Mean))
 }
 
-// Part cuts the window of a level into rounds, each of which counts as one request as long as
-// nobody knows how many come in it.
+// Part divides the window of a level into rounds. Each round counts as one request until the
+// number of its requests is known.
 func (p *People) Part(l *Level) {
 	l.Duration, l.Rounds, l.Requests = p.Window, WindowRounds, WindowRounds
 }
 
-// mostRows bounds the rows of a data set that are made as long as Input says: each takes a
-// few questions to the server's tokenizer before the load begins.
+// mostRows bounds the rows of a data set that are cut to a length. Each row takes a few
+// questions to the server's tokenizer before the load begins.
 const mostRows = 4096
 
-// Rows is how many rows of a data set of a given length are sent before any is sent again:
-// twice as many as the plan's requests, since levels may be extended and warmed up.
+// Rows is the number of different rows that are sent from a data set whose rows are cut to
+// a length. It is twice the number of the plan's requests, because levels may be extended
+// and warmed up.
 func (w *Workload) Rows() int {
 	if w.Of != nil || w.Capacity != nil {
 		return mostRows

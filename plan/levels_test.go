@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The longest answer is rounded up, and not by a rounding error.
+// The longest answer is rounded up, but a rounding error in binary adds no token.
 func TestOutputMax(t *testing.T) {
 	for _, row := range []struct {
 		out  Output
@@ -25,7 +25,8 @@ func TestOutputMax(t *testing.T) {
 	}
 }
 
-// Further looks at users take windows as long as the first, in as many parts.
+// Each further look at a level of users takes a window as long as the first, in as
+// many rounds.
 func TestMoreOfUsers(t *testing.T) {
 	l := Level{N: 50}
 	(&People{Window: 5 * time.Minute}).Part(&l)
@@ -37,8 +38,7 @@ func TestMoreOfUsers(t *testing.T) {
 	}
 }
 
-// As many rows of a data set are made as long as asked as twice the plan sends, and no more
-// than 4,096.
+// Twice as many rows as the plan sends requests are cut to a length, and at most 4,096.
 func TestRowsOfADataSet(t *testing.T) {
 	load := func(levels ...Level) *Workload { return &Workload{Loads: []*Load{{Levels: levels}}} }
 	for _, tt := range []struct {

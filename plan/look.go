@@ -9,30 +9,31 @@ import (
 
 // Look is a planned moment at which a level is judged.
 type Look struct {
-	// Due is how many requests each round since the look before measures, of a
-	// level with a Duration at least.
+	// Due is the number of requests that each round since the previous look measures.
+	// For a level with a Duration it is the minimum.
 	Due []int
-	// Requests are judged: the first ones by start, those of the looks before
-	// included. Of a level with a Duration there are at least so many.
+	// Requests is the number of judged requests: the first ones by start, including
+	// those of earlier looks. For a level with a Duration it is the minimum.
 	Requests int
-	// Spent is the share of the plan's error that may be spent up to this look, in (0, 1]. 0: the
-	// look can only fail, at a Planned-th part of the error on top.
+	// Spent is the share of the plan's error that may be spent up to and including this look, in
+	// (0, 1]. At 0 the look can only fail the level; it then spends the error divided by Planned,
+	// on top of the plan's.
 	Spent   float64
-	Planned int  // looks that share the error; of one with no Spent its part
-	Ahead   bool // before the end of what the plan asks for
+	Planned int  // number of looks that share the error; without Spent the divisor
+	Ahead   bool // before the planned end of the level
 	Extends bool // beyond it
 }
 
-// abortShare is the part of the error that is allowed at a look which may only
-// end a level for a failure: it costs a sound server nothing else.
+// abortShare divides the error for a look that may only fail a level. Such a look
+// costs a sound server nothing else.
 const abortShare = 10
 
-// early are the shares of a level's rounds after which it is looked at before
-// its end, in tenths.
+// early lists the shares of a level's rounds after which an early look is taken, in
+// tenths.
 var early = []int{5, 7}
 
-// early are the shares of a level's rounds after which it may be looked at before
-// its end. The rounds of a rate are one window.
+// early returns the shares of a level's rounds after which it may be judged early. A
+// rate has none: its rounds are parts of one window.
 func (l *Load) early() []int {
 	if l.Kind.Windowed() {
 		return nil
@@ -40,7 +41,8 @@ func (l *Load) early() []int {
 	return early
 }
 
-// half is after how many of the level's rounds it is looked at for a failure alone.
+// half is the number of rounds after which a look may only fail the level; 0 if there
+// is no such look.
 func (l *Load) half(level Level) int {
 	if l.Kind.Windowed() {
 		return 0
@@ -48,18 +50,19 @@ func (l *Load) half(level Level) int {
 	return level.Rounds / 2
 }
 
-// Looks plans the looks at a level, before it is run: after half and seven
-// tenths of its rounds where it could certifiably hold by then, else half-way
-// for failures alone; at its end; and, where an inconclusive level is extended, at
-// twice its requests and so on up to the most that the plan allows. Each doubling
-// has as much of the error as the planned requests; of that share, what is spent
-// grows with the square of the requests.
+// Looks plans the looks at a level before it runs. If the level could pass by then,
+// there are looks after half and after seven tenths of its rounds; otherwise one look
+// half-way, which can only fail it. Then there is a look at the planned end. If an
+// inconclusive level is extended, further looks follow at each doubling of its
+// requests, up to the plan's maximum. Each doubling gets as much of the error as the
+// planned requests; within that share the error grows with the square of the
+// requests.
 //
-// A level with a Duration is held for all of it, since what comes seldom is to be
-// seen: only a failure ends it half-way. It is extended to four times its time.
+// A level with a Duration runs for all of it, because rare events need time to show:
+// only a failure ends it half-way. It is extended to four times its time.
 //
-// One look at the end where no look could end or extend the level: nothing is
-// required of it, or not certified.
+// If no look could end or extend the level, there is one look at the end. That is so
+// if no threshold is required, or none is certified.
 func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 	if w.Of != nil {
 		return p.partLooks(w, load, level)
@@ -73,7 +76,7 @@ func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 	if w.Policy.OnInconclusive == Extend {
 		most := w.Policy.MaxRequests
 		if level.Duration > 0 {
-			most = 0 // what came is counted, once it has come
+			most = 0 // the number of requests is known only afterwards
 		}
 		ends = Doubled(load.Kind, level, most)
 	}
@@ -121,8 +124,8 @@ func (p *Plan) Looks(w *Workload, load *Load, level Level) []Look {
 	return looks
 }
 
-// partLooks are the looks at a level of the part's mix, by the requests that the part
-// then has.
+// partLooks returns the looks at a level of the part's mix, with the number of
+// requests that the part then has.
 func (p *Plan) partLooks(w *Workload, load *Load, level Level) []Look {
 	whole := level
 	if own := w.Of.Fixed(level.Name); own != nil {
@@ -138,18 +141,19 @@ func (p *Plan) partLooks(w *Workload, load *Load, level Level) []Look {
 	return looks
 }
 
-// requires reports whether a threshold of the workload, or of a part of it, fails the gate at the
-// level.
+// requires reports whether the gate depends on a threshold of the workload, or of a part of it,
+// at the level.
 func (w *Workload) requires(level string) bool {
 	return slices.ContainsFunc(w.Whole(), func(x *Workload) bool { return len(x.required(level)) > 0 })
 }
 
-// once says that a level is judged at its end alone: no look could end it earlier.
+// once reports whether a level is judged at its end only: no earlier look could end
+// it.
 func (p *Plan) once(w *Workload, level Level) bool {
 	return p.Gate.MeasureOnly || w.Policy.Decide == Estimate || level.Stage != nil
 }
 
-// required are the thresholds that fail the gate at the level.
+// required lists the thresholds whose failure fails the gate at the level.
 func (w *Workload) required(level string) []*Threshold {
 	var out []*Threshold
 	for _, sla := range w.SLAs {
@@ -160,9 +164,9 @@ func (w *Workload) required(level string) []*Threshold {
 	return out
 }
 
-// early reports whether a threshold could hold after so many rounds of the level,
-// at that share of the error. What is exact of the requests that are sent speaks
-// of all that the plan asks for, and scaling of another level.
+// early reports whether a threshold could pass after the given number of rounds, at
+// that share of the error. Exact statistics are about all planned requests, and
+// scaling needs another level, so neither can.
 func (w *Workload) early(t *Threshold, kind metric.LoadKind, level Level, rounds int, share float64) bool {
 	n := level.sent(rounds)
 	switch {
@@ -173,12 +177,13 @@ func (w *Workload) early(t *Threshold, kind metric.LoadKind, level Level, rounds
 	case t.Stat.Kind != metric.Percentile:
 		return true
 	}
-	// So many good ones prove a share of bad ones (Wilks, Ann. Math. Stat. 12, 1941).
+	// This many good requests prove the share of bad ones (Wilks, Ann. Math. Stat.
+	// 12, 1941).
 	return float64(n)*math.Log1p(-t.Allowed()) <= math.Log(share*w.Policy.Alpha())
 }
 
-// Allowed is the share of requests that may miss the bound of a percentile, or
-// be bad by that of a share.
+// Allowed is the share of requests that may exceed the limit of a percentile, or that
+// may be bad under the limit of a share.
 func (t *Threshold) Allowed() float64 {
 	switch {
 	case t.Stat.IsShare() && t.Metric.Better == metric.LowerIsBetter:
@@ -192,9 +197,9 @@ func (t *Threshold) Allowed() float64 {
 	return (100 - t.Stat.P) / 100
 }
 
-// Independent is how many independent requests it takes to certify the percentiles
-// that bound the capacity, if none exceeds its limit: the largest ln α / ln(1 − e),
-// with e the share that may exceed it.
+// Independent is the number of independent requests that certify the percentiles
+// which bound the capacity, if no request exceeds its limit: the largest ln α / ln(1
+// − e), where e is the share of requests that may exceed it.
 func (w *Workload) Independent() int {
 	most := 1.0
 	for _, x := range w.Whole() {
@@ -210,9 +215,9 @@ func (w *Workload) Independent() int {
 	return int(most)
 }
 
-// Doubled are the numbers of requests at which a level is judged that may be
-// extended: those of the plan, doubled up to most (0: four times them), of
-// bursts whole ones.
+// Doubled lists the numbers of requests at which a level that may be extended is
+// judged: the plan's number, then doubled up to most (0: four times the plan's). For
+// bursts they are whole bursts.
 func Doubled(kind metric.LoadKind, level Level, most int) []int {
 	if most == 0 {
 		most = 4 * level.Requests
@@ -230,7 +235,8 @@ func Doubled(kind metric.LoadKind, level Level, most int) []int {
 	return out
 }
 
-// due are the requests of the level's rounds from one up to another.
+// due returns the number of requests in each of the level's rounds from one index up
+// to another.
 func (l Level) due(from, to int) []int {
 	var out []int
 	for i := from; i < to; i++ {
@@ -239,7 +245,7 @@ func (l Level) due(from, to int) []int {
 	return out
 }
 
-// sent is how many requests the first rounds measure.
+// sent is the number of requests that the first rounds measure.
 func (l Level) sent(rounds int) int {
 	n := 0
 	for _, due := range l.due(0, rounds) {
@@ -248,8 +254,9 @@ func (l Level) sent(rounds int) int {
 	return n
 }
 
-// More shares out further requests of the level over rounds of about its size, never of
-// fewer requests than are in flight; those of users are parts of a window, and count as one.
+// More divides further requests of the level into rounds of about its size. A round has at
+// least as many requests as are in flight. A round of users is a part of a window and counts
+// as one request.
 func (l Level) More(requests int) []int {
 	rounds := (requests*l.Rounds + l.Requests - 1) / l.Requests
 	if l.Requests == l.Rounds {

@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// Part makes base a part of the mix w, with that share in millionths. It does not
-// take the levels and thresholds of base: see ShareOut.
+// Part makes base a part of the mix w, with the share in millionths. The part gets
+// its levels and thresholds from ShareOut, not from base.
 func (w *Workload) Part(base *Workload, share int) *Workload {
 	part := *base
 	part.Name, part.Key = w.Address()+"/"+base.Address(), ""
@@ -25,16 +25,18 @@ func (w *Workload) Part(base *Workload, share int) *Workload {
 	return &part
 }
 
-// Root is the mix that a part belongs to; the workload itself where it stands alone.
+// Root returns the mix that a part belongs to; for any other workload, itself.
 func (w *Workload) Root() *Workload { return cmp.Or(w.Of, w) }
 
-// PartName is the name of a part within its mix: the address of its workload.
+// PartName is the name of a part within its mix: the address of the workload that it
+// was made from.
 func (w *Workload) PartName() string { return metric.PartName(w.Of.Address(), w.Address()) }
 
 // ByType reports whether the type of each row of a mix's traces names its part.
 func (w *Workload) ByType() bool { return len(w.Mix) > 0 && w.Mix[0].Type != "" }
 
-// PartOf is the index in Mix of the part that a row's type names; -1: none.
+// PartOf returns the index in Mix of the part that a row's type names; -1 if there is
+// none.
 func (w *Workload) PartOf(row *traffic.Recorded) int {
 	return slices.IndexFunc(w.Mix, func(part *Workload) bool { return part.Type == row.Type })
 }
@@ -48,7 +50,8 @@ func (w *Workload) Shares() traffic.Shares {
 	return out
 }
 
-// blend says what a mix is made of: "chat 70%, long 5%, rag 25%"; "" where it is none.
+// blend writes the parts of a mix: "chat 70%, long 5%, rag 25%"; "" if the workload is
+// not a mix.
 func (w *Workload) blend() string {
 	var out []string
 	for _, part := range w.Mix {
@@ -86,7 +89,8 @@ func (w *Workload) PromptLength() (mean float64, ok bool) {
 	return mean, true
 }
 
-// share of the requests of its mix; 1 of a workload that stands alone.
+// share is the part's share of the requests of its mix; 1 if the workload belongs to
+// no mix.
 func (w *Workload) share() float64 {
 	if w.Of == nil {
 		return 1
@@ -94,8 +98,8 @@ func (w *Workload) share() float64 {
 	return float64(w.Share) / traffic.Whole
 }
 
-// ShareOut gives the parts of a mix its loads, each level with as many requests as the
-// part will have of it. The share of a part by type is that of the first trace.
+// ShareOut gives the parts of a mix its loads, each level with the part's number of
+// requests. If parts have types, the first trace decides their shares.
 func (w *Workload) ShareOut() {
 	if w.Mix == nil {
 		return
@@ -127,7 +131,7 @@ func (w *Workload) ShareOut() {
 	}
 }
 
-// dealt are how many requests of a level each part of a mix has.
+// dealt returns how many requests of a level each part of a mix has.
 func (w *Workload) dealt(l *Load, level Level) []int {
 	given := make([]int, len(w.Mix))
 	if w.ByType() {
@@ -147,7 +151,8 @@ func (w *Workload) dealt(l *Load, level Level) []int {
 	return given
 }
 
-// Portion is what w has of a level of its mix; the level itself where w stands alone.
+// Portion is the part of a level of the mix that belongs to w; the whole level if w
+// belongs to no mix.
 func (w *Workload) Portion(level Level) Level {
 	if w.Of == nil {
 		return level
@@ -160,8 +165,8 @@ func (w *Workload) Portion(level Level) Level {
 	return level
 }
 
-// Own is how many of so many requests of its mix are of the part; that many where it
-// stands alone.
+// Own returns how many of the given requests of the mix belong to the part. A
+// workload outside a mix has them all.
 func (w *Workload) Own(requests int) int {
 	if w.Of == nil {
 		return requests
@@ -169,8 +174,8 @@ func (w *Workload) Own(requests int) int {
 	return requests * w.Share / traffic.Whole
 }
 
-// OfWhole is how many requests of its mix have so many of the part, or that many where
-// it stands alone.
+// OfWhole returns how many requests of the mix contain the given number of requests of
+// the part. For a workload outside a mix it is that number.
 func (w *Workload) OfWhole(requests int) int {
 	if w.Of == nil {
 		return requests
@@ -178,11 +183,11 @@ func (w *Workload) OfWhole(requests int) int {
 	return ofWhole(requests, w.Share)
 }
 
-// OfMix is the part's share of the requests of its mix; 0: it stands alone.
+// OfMix is the part's share of the requests of its mix; 0 if it belongs to no mix.
 func (w *Workload) OfMix() float64 { return float64(w.Share) / traffic.Whole }
 
-// OfWhole is how many requests of a mix have so many of a part with that share of them;
-// 0: it stands alone.
+// OfWhole returns how many requests of a mix contain the given number of requests of a
+// part with that share; share 0 means no mix, and the number stays.
 func OfWhole(requests int, share float64) int {
 	// Millionths are whole: 59 of 5% are 1,180.
 	return ofWhole(requests, int(math.Round(share*traffic.Whole)))
@@ -195,6 +200,6 @@ func ofWhole(requests, share int) int {
 	return (requests*traffic.Whole + share - 1) / share
 }
 
-// AtOnce is how many requests of the level are in flight, or sent at once: of a part of
-// a mix on average, and at least 1.
+// AtOnce is the number of requests of the level that are in flight, or sent in one
+// burst. For a part of a mix it is the mean, and at least 1.
 func (l Level) AtOnce() int { return metric.AtOnce(l.N, l.Share) }

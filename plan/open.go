@@ -9,7 +9,7 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// Arrivals is how the requests of a rate follow each other.
+// Arrivals is the distribution of the gaps between the requests of a rate.
 type Arrivals string
 
 const (
@@ -18,23 +18,24 @@ const (
 	Gamma    Arrivals = "gamma"    // in bursts, or more evenly, by Open.Burstiness
 )
 
-// Open is what a load of a rate has that others have not.
+// Open holds the settings of a load block with a rate or a trace.
 type Open struct {
 	Arrivals Arrivals `plan:"arrivals"`
-	// Burstiness is the shape of gamma distributed gaps: 1 is Poisson, below it
-	// requests come in bursts, above it more evenly. 0: not of gamma.
+	// Burstiness is the shape of gamma distributed gaps. At 1 they are Poisson; below
+	// 1 requests come in bursts, above 1 more evenly. 0 means that Arrivals is not
+	// Gamma.
 	Burstiness  float64 `plan:"burstiness"`
-	MaxInFlight int     `plan:"max_in_flight"` // a level with as many in flight is given up
-	// Warmup is that before the window; OpenWarmupAuto: until the backlog no longer grows,
-	// of a replay TraceWarmup of what was recorded before its stretch.
+	MaxInFlight int     `plan:"max_in_flight"` // in flight at which a level is given up
+	// Warmup is the time before the window. With OpenWarmupAuto it lasts until the backlog
+	// no longer grows; for a replay it is TraceWarmup of the recording before the stretch.
 	Warmup time.Duration
-	Trace  *traffic.Replay // what is replayed; nil: requests arrive at a rate
+	Trace  *traffic.Replay // the replayed traffic; nil for a rate
 }
 
-// OpenWarmupAuto is the "auto" of a rate's warm-up.
+// OpenWarmupAuto is "auto" as the warm-up of a rate.
 const OpenWarmupAuto = time.Duration(-1)
 
-// Shape is that of the gaps: 1 for Poisson, +Inf for constant ones.
+// Shape is the shape parameter of the gaps: 1 for Poisson, +Inf for constant gaps.
 func (o *Open) Shape() float64 {
 	switch o.Arrivals {
 	case Constant:
@@ -45,7 +46,7 @@ func (o *Open) Shape() float64 {
 	return 1
 }
 
-// String is how requests follow each other: "poisson", "gamma 0.5"; "" for nil.
+// String names the distribution of the gaps: "poisson", "gamma 0.5"; "" for nil.
 func (o *Open) String() string {
 	switch {
 	case o == nil:
@@ -61,8 +62,8 @@ func (o *Open) String() string {
 // RateStep is the unit of a capacity over rates, in requests per second.
 const RateStep = 0.001
 
-// TraceWarmup is how much of the recording before its stretch a replay sends first, in
-// the time of the replay, unless the plan says otherwise.
+// TraceWarmup is the default length of the recording before its stretch that a replay
+// sends first, measured in the time of the replay.
 const TraceWarmup = time.Minute
 
 // SpeedupStep is the unit of a speedup.
@@ -77,34 +78,34 @@ func TraceName(speedup float64) string {
 	return "trace x" + strconv.FormatFloat(speedup, 'g', 6, 64)
 }
 
-// DefaultEstimating is how many requests an estimating probe of a rate sends, unless
-// the plan says otherwise.
+// DefaultEstimating is the default number of requests of an estimating probe of a
+// rate.
 const DefaultEstimating = 300
 
-// RateName is the name of the level of that rate, in requests per second, however
-// it was written: "240 req/min" is "4 req/s".
+// RateName is the name of the level with that rate, in requests per second. It does
+// not depend on the spelling: "240 req/min" is "4 req/s".
 func RateName(rate float64) string {
 	return strconv.FormatFloat(rate, 'g', 6, 64) + " req/s"
 }
 
-// The largest rate of a workload on a server is measured before the first level of
-// a rate: SaturationSlots requests in flight for the time of Saturation.
+// The server's largest rate for a workload is measured before the first level of a
+// rate: SaturationSlots requests are kept in flight for the time Saturation.
 const (
 	SaturationSlots = 256
 	Saturation      = time.Minute
 )
 
-// StagePasses is how often the stages of a load are passed where the plan names no
-// seeds: as many rounds as an interval over them takes.
+// StagePasses is how often the stages of a load are repeated if the plan names no
+// seeds: an interval over rounds needs five.
 const StagePasses = 5
 
-// DefaultGrowth is the bound on how much the backlog of a rate may grow, as a
-// share of the requests that arrive, unless the plan sets another.
+// DefaultGrowth is the default bound on the growth of a rate's backlog, as a share of
+// the arriving requests.
 const DefaultGrowth = 0.02
 
-// DefaultOpenSeconds is how long a level of a rate takes when the plan does not
-// say: what it takes to certify, at 10 requests a second and up to 0.95 of the
-// largest rate, that the backlog does not grow.
+// DefaultOpenSeconds is the default length of a level of a rate, in seconds. It is
+// enough to certify, at 10 req/s and up to 0.95 of the largest rate, that the backlog
+// does not grow.
 const DefaultOpenSeconds = 300
 
 // WindowRounds is the number of parts into which verdicts divide the window of a
@@ -120,7 +121,7 @@ func (l *Level) Over(length time.Duration) {
 // Part divides the window of a rate into its rounds.
 func (l *Level) Part() { l.Rounds = min(WindowRounds, l.Requests) }
 
-// Lasts is how long the window of a rate takes on average; 0 for other levels.
+// Lasts is the mean length of a rate's window; 0 for other levels.
 func (l Level) Lasts() time.Duration {
 	if l.Rate <= 0 {
 		return 0

@@ -2,9 +2,9 @@ package plan
 
 import "time"
 
-// People is what a load of users has that others have not.
+// People holds the settings of a load block with users.
 type People struct {
-	RampUp time.Duration `plan:"ramp_up"` // over which they come, one after the other
-	Warmup time.Duration // after it, before the window; OpenWarmupAuto: the thinking of a mean conversation
-	Window time.Duration // the window, which is measured
+	RampUp time.Duration `plan:"ramp_up"` // time in which users join, one after the other
+	Warmup time.Duration // between the ramp-up and the window; OpenWarmupAuto: the thinking of a mean conversation
+	Window time.Duration // length of the measured window
 }

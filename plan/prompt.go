@@ -10,7 +10,7 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// Order is that in which the rows of a data set are sent.
+// Order is the order in which the rows of a data set are sent.
 type Order string
 
 const (
@@ -18,29 +18,31 @@ const (
 	InOrder  Order = "file"     // as they stand
 )
 
-// Prompt is where the prompts of a workload come from; the zero Prompt: they are
-// synthetic, and unique from their first token on.
+// Prompt is the source of a workload's prompts. The zero Prompt makes synthetic
+// prompts that are unique from their first token.
 type Prompt struct {
-	// Dataset holds real prompts; nil: there are none. They are as long as they are; with
-	// Workload.Input each is cut, or goes on with the rows behind it, to so many tokens.
+	// Dataset holds real prompts; nil if prompts are synthetic. Rows keep their own
+	// length. With Workload.Input each row is cut to that number of tokens, or extended
+	// by the rows after it.
 	Dataset *traffic.Dataset
 	Name    string // of the data set, as the plan writes it
-	// Task is the built-in one that the data set holds the items of, in its order; "":
-	// none. With Workload.Input they are filled up to so many tokens.
+	// Task names the built-in task whose items the data set holds; "" if there is
+	// none. With Workload.Input the items are filled up to that number of tokens.
 	Task  string
 	Order Order `plan:"order"`
-	// Shared is with what synthetic prompts begin alike; HitRate is the share of
-	// their tokens that it was worked out for, 0: it was not.
+	// Shared describes the prefixes that synthetic prompts share. HitRate is the
+	// cache hit rate that Shared was computed from; 0 if the plan gives the prefixes
+	// themselves.
 	Shared  traffic.Shared
 	HitRate float64
-	// Warm has the server be sent each shared prefix once before a level begins.
+	// Warm sends each shared prefix once before a level begins.
 	Warm  bool          `plan:"warm"`
-	Turns traffic.Turns // of a conversation; the zero Turns: one
+	Turns traffic.Turns // of a conversation; the zero Turns is one turn
 	Range hcl.Range
 }
 
-// ByDrafts says whether a metric of a server that decodes speculatively depends on
-// how many of its drafts are accepted, and so on the text.
+// ByDrafts reports whether a metric depends on how many drafts of speculative
+// decoding are accepted, and so on the text.
 func ByDrafts(name string) bool {
 	switch name {
 	case "speed", "request_speed", "tpot", "accept_rate", "accept_length":
@@ -49,10 +51,10 @@ func ByDrafts(name string) bool {
 	return false
 }
 
-// TaskSeed is the seed of the items of built-in tasks: they are the same in every run.
+// TaskSeed is the seed of the items of built-in tasks: every run asks the same items.
 const TaskSeed = 1
 
-// String says where prompts come from: "prompts.jsonl, 120 rows, shuffled"; "synthetic".
+// String describes the source: "prompts.jsonl, 120 rows, shuffled"; "synthetic".
 func (p Prompt) String() string {
 	if p.Turns.Several() {
 		turns := p.Turns
@@ -70,7 +72,7 @@ func (p Prompt) String() string {
 	return fmt.Sprintf("%s, %d rows, %s", p.Name, len(p.Dataset.Rows), p.Order)
 }
 
-// hash tells prompts of one kind from those of another; "" of synthetic, unique ones.
+// hash identifies the kind of prompts; "" for synthetic, unique ones.
 func (p Prompt) hash() string {
 	if p.Dataset == nil && p.Shared.Groups == 0 && !p.Turns.Several() {
 		return ""

@@ -11,17 +11,17 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// resultStats are the statistics of a per-request metric that result always
-// has, besides every percentile that an assert of the plan names.
+// resultStats are the statistics of a per-request metric that result always has.
+// Percentiles that an assert of the plan names come on top.
 var resultStats = []string{"mean", "min", "max", "p1", "p5", "p10", "p25", "p50", "p75", "p90", "p95", "p99"}
 
-// readingStats are the statistics of a metric that is read now and then.
+// readingStats are the statistics of a metric that is sampled at intervals.
 var readingStats = []string{"mean", "min", "max"}
 
-// acceptRateAt holds one number for each draft position.
+// acceptRateAt is a list with one number for each draft position.
 const acceptRateAt = "accept_rate_at"
 
-// resultCounts are the numbers of a level that are no metrics.
+// resultCounts are the numbers of a level that are not metrics.
 var resultCounts = []string{
 	"requests",      // that were due
 	"completed",     // of them
@@ -44,9 +44,8 @@ var resultCounts = []string{
 // an error and never holds.
 func ResultType(p *Plan) cty.Type { return UnknownResult(p).Type() }
 
-// unknownResult is a value of that type whose numbers are not known yet: a
-// condition evaluated on it shows every wrong name in it, in the bodies of for
-// expressions too.
+// UnknownResult is a value of type ResultType whose numbers are unknown. Evaluating a
+// condition on it finds every wrong name, also inside for expressions.
 func UnknownResult(p *Plan) cty.Value {
 	level := unknownLevelValue(p)
 	servers := instances{}
@@ -69,7 +68,7 @@ func UnknownResult(p *Plan) cty.Value {
 	return servers.value()
 }
 
-// instances are values by name and for_each key; the key is "" without one.
+// instances holds values by name and for_each key; the key is "" without for_each.
 type instances map[string]map[string]cty.Value
 
 func (in instances) put(name, key string, v cty.Value) {
@@ -129,7 +128,7 @@ func unknownLevelValue(p *Plan) cty.Value {
 	return cty.ObjectVal(attrs)
 }
 
-// namedPercentiles are those that the plan's asserts refer to.
+// namedPercentiles lists the percentiles that the plan's asserts refer to.
 func namedPercentiles(p *Plan) []string {
 	found := map[string]bool{}
 	for _, a := range p.Asserts {
@@ -150,7 +149,7 @@ func namedPercentiles(p *Plan) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// stepName is the name or constant index of a step, "" when there is none.
+// StepName is the name or constant index of step i; "" if it has neither.
 func StepName(t hcl.Traversal, i int) string {
 	if i >= len(t) {
 		return ""
@@ -172,7 +171,7 @@ func StepName(t hcl.Traversal, i int) string {
 	return ""
 }
 
-// wholeNumber is the integer that v is, if it is one.
+// WholeNumber returns v as an integer; false if it is none.
 func WholeNumber(v cty.Value) (int64, bool) {
 	f := v.AsBigFloat()
 	if !f.IsInt() {

@@ -1,11 +1,11 @@
 package plan
 
-// Answers is what is kept of a workload's natural answers.
+// Answers sets what is recorded of a workload's natural answers.
 type Answers struct {
-	Store Store `plan:"store"` // "": their text where they are judged, else nothing
+	Store Store `plan:"store"` // "" records the text of judged answers, else nothing
 }
 
-// Store says what of an answer is recorded.
+// Store is the part of an answer that is recorded.
 type Store string
 
 const (

@@ -6,31 +6,32 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// Telemetry says how a server is watched from the inside while the load runs.
+// Telemetry sets how a server is observed from the inside while the load runs.
 type Telemetry struct {
 	Off      bool
 	Interval time.Duration `plan:"interval"` // between two readings; at least MinInterval
-	URL      string        // of the server's metrics page; "": where the engine has it
-	DCGM     string        // URL of a DCGM exporter's page; "": the GPUs' own tool is asked
-	// GPUs are those of the server, by index or UUID; nil: those that it was
-	// given, or none for a server that was not started by tokgate.
+	URL      string        // of the server's metrics page; "" for the engine's usual place
+	DCGM     string        // URL of a DCGM exporter's page; "" asks the vendor's tool instead
+	// GPUs lists the server's GPUs by index or UUID. nil means the GPUs that tokgate
+	// gave it; a server that tokgate did not start then has none.
 	GPUs    []string `plan:"gpus"`
 	Require Require
 	Range   hcl.Range // zero when the server has no telemetry block
 }
 
-// Require is what a server's GPUs must show while a round is measured, or it is not valid. nil
-// is not required, but for Throttled: MostThrottled.
+// Require holds conditions on the server's GPUs. A measured round that misses one is invalid.
+// A nil field requires nothing, except that nil Throttled means MostThrottled.
 type Require struct {
 	// Throttled is the share of readings under thermal or hardware slowdown that a round must
-	// stay below; above 1: any will do.
+	// stay below. A value above 1 allows any share.
 	Throttled *float64
-	// ClockSpread is by what share the mean clocks of the two legs of a round of a comparison must
-	// differ less.
+	// ClockSpread is the share by which the mean clocks of the two legs of a round may differ;
+	// they must differ by less.
 	ClockSpread *float64
-	// ForeignProcesses is how many processes may compute on the GPUs that the run did not start.
+	// ForeignProcesses is the number of processes not started by the run that may compute on the
+	// GPUs.
 	ForeignProcesses *int
 }
 
-// MostThrottled is what Require.Throttled is where a plan does not say.
+// MostThrottled is the default of Require.Throttled.
 const MostThrottled = 0.01

@@ -21,8 +21,8 @@ func (w *Workload) Replays() *traffic.Replay {
 	return nil
 }
 
-// TooLong says which request of w's traces does not fit a context, and is not to be cut
-// to it; "": all do. context 0: it is not known.
+// TooLong describes the first request of w's traces that does not fit a context and
+// must not be cut; "" if all fit. context 0 means unknown.
 func (w *Workload) TooLong(context int) string {
 	for _, l := range w.Loads {
 		if l.Open == nil || l.Open.Trace == nil {
@@ -36,8 +36,8 @@ func (w *Workload) TooLong(context int) string {
 	return ""
 }
 
-// TraceTitle says what is replayed: "conversation.jsonl (mooncake), 10m to 20m, 1200
-// requests".
+// TraceTitle describes the replayed stretch: "conversation.jsonl (mooncake), 10m to
+// 20m, 1200 requests".
 func TraceTitle(r *traffic.Replay) string {
 	s := fmt.Sprintf("%s (%s)", filepath.Base(r.Path), r.Format)
 	if r.From > 0 || r.To > 0 {

@@ -8,9 +8,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// decodeAsserts keeps the conditions and evaluates each once with results of
-// the right type and no value: a wrong name is found before the run, not after
-// it.
+// decodeAsserts keeps the conditions for after the run. It also evaluates each
+// condition once, on results of the right types without values, so that a wrong name
+// is found before the run.
 func (d *decoder) decodeAsserts() {
 	seen := map[string]hcl.Range{}
 	for _, blk := range d.blocks["assert"] {
@@ -38,7 +38,8 @@ func (d *decoder) decodeAsserts() {
 	for _, a := range d.out.Asserts {
 		sc := scope{ctx: d.base, result: typ}.child(unknown)
 		d.checkAssert(a, sc)
-		// The environment that it reads goes into its context for good.
+		// Keep the variables of the environment that the condition reads in its
+		// context.
 		env := map[string]cty.Value{}
 		for _, expr := range []hcl.Expression{a.Condition, a.ErrorMessage} {
 			for _, t := range expr.Variables() {
@@ -56,8 +57,8 @@ func (d *decoder) decodeAsserts() {
 	}
 }
 
-// missing stands for an expression that was reported as missing: its value is
-// of no type, so that nothing more is said about it.
+// missing replaces an expression that was reported as missing. Its value has no type,
+// which prevents further complaints.
 func missing(rng hcl.Range) hcl.Expression { return hcl.StaticExpr(cty.DynamicVal, rng) }
 
 func (d *decoder) checkAssert(a *plan.Assert, sc *scope) {
@@ -78,9 +79,8 @@ func (d *decoder) checkAssert(a *plan.Assert, sc *scope) {
 	}
 }
 
-// checkNothing refuses a condition that goes over a part of result in which
-// there is nothing: what holds of every element holds of none, whatever the
-// server does.
+// checkNothing refuses a condition that iterates over an empty part of result: it
+// would hold whatever the server does.
 func (d *decoder) checkNothing(condition hcl.Expression, sc *scope) {
 	node, ok := condition.(hclsyntax.Node)
 	if !ok {
@@ -99,7 +99,8 @@ func (d *decoder) checkNothing(condition hcl.Expression, sc *scope) {
 		if !refersTo(over, "result") {
 			return nil
 		}
-		// What an outer for gives it is not known here, and an error.
+		// Inside another for expression the value is not known here, which is an
+		// error.
 		v, diags := over.Value(sc.ctx)
 		if diags.HasErrors() {
 			return nil

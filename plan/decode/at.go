@@ -10,7 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// levelSet is a workload's level names: in order, and to look up.
+// levelSet holds a workload's level names, in order and for look-up.
 type levelSet struct {
 	names []string
 	alone []string // of these, no stages
@@ -33,9 +33,9 @@ func levelIndex(w *plan.Workload) levelSet {
 	return s
 }
 
-// readAt reads the levels of an sla block: numbers or names, default all. searched
-// says that the workload's capacity is searched. The levels of one without a load are
-// those of its mixes.
+// readAt reads the levels of an sla block as numbers or names; the default is all.
+// searched means that the workload's capacity is searched. A workload without a load
+// takes the levels of its mixes.
 func readAt(b *body, sla *plan.SLA, w *plan.Workload, levels levelSet) []string {
 	searched, deferred := w.Capacity != nil, b.d.isLoadless(w)
 	if !b.given("at") {
@@ -84,8 +84,8 @@ func readAt(b *body, sla *plan.SLA, w *plan.Workload, levels levelSet) []string 
 	return out
 }
 
-// readClaimAt are the levels of a claim. Named ones must be levels of each workload
-// that the claim names, or of one at least where it names none.
+// readClaimAt reads the levels of a claim. If the claim names workloads, each must
+// have the named levels; otherwise at least one workload must.
 func readClaimAt(b *body, c *plan.Claim) []string {
 	all := levelSet{have: map[string]bool{}}
 	for _, w := range c.Workloads {
@@ -146,7 +146,7 @@ func readLevelName(b *body, e element) (name string, ok bool) {
 
 func (d *decoder) unknownLevel(rng hcl.Range, name string, levels levelSet) {
 	if len(levels.names) == 0 || d.full() {
-		return // that the workload has none was reported
+		return // already reported as undeclared
 	}
 	hint := ""
 	if levels.have[name+" users"] {

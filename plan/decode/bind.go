@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// bind sets the fields of a struct whose tag names an attribute of the block,
-// plan:"timeout", each by its type and what the schema says of the attribute. A
-// field stays as it is where the attribute has no value, neither the plan's nor
-// a default, or a wrong one.
+// bind sets the fields of a struct from the attributes of the block. The tag of a
+// field names its attribute (plan:"timeout"); the field's type and the schema decide
+// how the value is read. A field stays unchanged if its attribute has neither a value
+// nor a default, or a wrong value.
 func (b *body) bind(into any) {
 	v := reflect.ValueOf(into).Elem()
 	for i := range v.NumField() {
@@ -50,7 +50,7 @@ func (b *body) bindField(field reflect.Value, a *Attr) {
 		*p = b.texts(a.Name)
 	case *map[string]string:
 		*p = b.textMap(a.Name)
-	default: // a string, or a type that is one
+	default: // a string, or a type based on string
 		switch {
 		case a.OneOf != nil:
 			field.SetString(b.oneOf(a.Name, a.OneOf...))

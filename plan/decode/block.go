@@ -10,25 +10,24 @@ type Block struct {
 	Doc    string   // one or two sentences
 	Attrs  []*Attr  // in the order in which the reference shows them
 	Blocks []*Block
-	Repeat bool   // may be written more than once
-	Free   string // "": only Attrs are allowed; else what other attributes mean
-	Later  bool   // part of the language, not supported yet
+	Repeat bool   // may occur more than once
+	Free   string // "" allows only Attrs; otherwise the meaning of the other attributes
+	Later  bool   // in the language, but not supported yet
 }
 
 // Attr describes one attribute.
 type Attr struct {
 	Name     string
-	Type     string // as the reference shows it: "duration", "list of numbers"
+	Type     string // as the reference writes it: "duration", "list of numbers"
 	Required bool
-	// Default is the value that is filled in, as HCL source; "" when there is
-	// none, or when Computed tells it.
+	// Default is the default value as HCL source; "" if there is none, or if Computed
+	// describes it.
 	Default  string
-	Computed string // how the default comes about when it is not a constant
+	Computed string // describes a default that is not a constant
 	Doc      string
 	Later    bool
-	// What bind checks of a value: the least and the most of a number or of a
-	// duration, or the words that may be written, of which the first stands in
-	// for a wrong one.
+	// Limits on the value that bind checks. Min and Max bound a number or a duration.
+	// OneOf lists the allowed words; the first one replaces a wrong one.
 	Min, Max int64
 	OneOf    []string
 }

@@ -12,23 +12,23 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// body is one block while it is decoded: its getters evaluate an attribute,
-// check it, and fill in and note the schema's default when it is not set.
+// body is a block while it is decoded. Its getters evaluate an attribute and check
+// it. If the attribute is not set they use the schema's default and record that.
 type body struct {
 	d      *decoder
 	spec   *Block
 	scope  *scope
-	path   string // of the block, in Default.Path
+	path   string // of the block, as in Default.Path
 	rng    hcl.Range
 	labels []string
 	attrs  hcl.Attributes
 	blocks map[string][]*hcl.Block
 	quiet  bool // defaults are not noted
 	later  bool // something in it is not supported yet
-	stray  bool // something in it is not of the language: what was meant is missing only because of that
+	stray  bool // it contains something unknown to the language, so a missing setting may only be misspelt
 }
 
-// open reads the content of a block by its schema.
+// open reads the content of a block with its schema.
 func (d *decoder) open(spec *Block, blk *hcl.Block, sc *scope, path string) *body {
 	b := &body{d: d, spec: spec, scope: sc, path: path, rng: blk.DefRange, labels: blk.Labels, attrs: hcl.Attributes{}, blocks: map[string][]*hcl.Block{}}
 	content := &hcl.BodyContent{}
@@ -64,7 +64,7 @@ func (d *decoder) open(spec *Block, blk *hcl.Block, sc *scope, path string) *bod
 	return b
 }
 
-// each opens the blocks of that name, one after the other.
+// each calls use with each block of that name.
 func (b *body) each(name string, use func(*body)) {
 	for i, blk := range b.blocks[name] {
 		path := b.path + "." + name
@@ -75,7 +75,7 @@ func (b *body) each(name string, use func(*body)) {
 	}
 }
 
-// child opens the only block of that name; nil when there is none.
+// child opens the only block of that name; nil if there is none.
 func (b *body) child(name string) *body {
 	if len(b.blocks[name]) == 0 {
 		return nil
@@ -85,19 +85,20 @@ func (b *body) child(name string) *body {
 	return c
 }
 
-// absent is a child that the plan does not have: only defaults.
+// absent stands for a block that the plan leaves out: all its attributes have their
+// defaults.
 func (b *body) absent(name string) *body {
 	return &body{d: b.d, spec: b.spec.block(name), scope: b.scope, path: b.path + "." + name, rng: b.rng, quiet: b.quiet}
 }
 
-// isSet reports whether the plan sets the attribute, null included.
+// isSet reports whether the plan sets the attribute, even to null.
 func (b *body) isSet(name string) bool { return b.attrs[name] != nil }
 
 // given reports whether the plan sets the attribute to anything but null.
 func (b *body) given(name string) bool { return b.isSet(name) && !b.unset(name) }
 
-// rangeOf is where the attribute's value stands, or the block when it is not
-// set.
+// rangeOf is the place of the attribute's value, or of the block if the attribute is
+// not set.
 func (b *body) rangeOf(name string) hcl.Range {
 	if a := b.attrs[name]; a != nil {
 		return a.Expr.Range()
@@ -112,9 +113,9 @@ func (b *body) note(name, value, why string) {
 	}
 }
 
-// value is the attribute's value, or its default's; ok is false when it has
-// neither, or a problem was reported. Null counts as not set. Marks are
-// removed, secrets among them noted.
+// value returns the attribute's value or its default. ok is false if it has neither,
+// or if a problem was reported. Null counts as not set. Marks are removed, and
+// secrets recorded.
 func (b *body) value(name string) (v cty.Value, ok bool) {
 	if attr := b.attrs[name]; attr != nil {
 		v, ok := b.d.eval(attr.Expr, b.scope)
@@ -138,7 +139,7 @@ func (b *body) value(name string) (v cty.Value, ok bool) {
 	return b.d.constant(spec.Default), true
 }
 
-// constant evaluates a default of the schema, each once.
+// constant evaluates a default of the schema, and caches it.
 func (d *decoder) constant(src string) cty.Value {
 	if v, ok := d.constants[src]; ok {
 		return v
@@ -155,7 +156,7 @@ func (d *decoder) constant(src string) cty.Value {
 	return v
 }
 
-// wrongType reports a value of another type than the attribute's.
+// wrongType reports a value whose type is not the attribute's.
 func (b *body) wrongType(rng hcl.Range, name, want string, got cty.Value) {
 	hint := ""
 	if got.Type() == cty.String && got.IsKnown() && !got.IsNull() && strings.HasSuffix(want, "number") {
@@ -170,20 +171,20 @@ func (b *body) wrongType(rng hcl.Range, name, want string, got cty.Value) {
 	b.d.errorf(rng, sumWrongType, "%s must be %s, not %s.%s", name, want, got.Type().FriendlyNameForConstraint(), hint)
 }
 
-// isUnknown reports values on which the plan's shape depends and which are not
-// known without the secrets of a run.
+// isUnknown reports a value that is unknown without the secrets of a run, for
+// attributes that decide the shape of the plan.
 func (b *body) isUnknown(rng hcl.Range, name string, v cty.Value) bool {
 	if v.IsWhollyKnown() {
 		return false
 	}
 	if b.d.diags.HasErrors() && hasUntyped(v) {
-		return true // what has no value because of a problem has no type either
+		return true // an expression with an error has a value without a type
 	}
 	b.d.errorf(rng, sumUnknownValue, "%s depends on an environment variable or sensitive variable that is not set. The plan is checked without these, so only names, addresses, secrets and other text of a server or request may depend on them.", name)
 	return true
 }
 
-// hasUntyped reports whether a part of v is unknown to its very type.
+// hasUntyped reports whether even the type of a part of v is unknown.
 func hasUntyped(v cty.Value) bool {
 	found := false
 	_ = cty.Walk(v, func(_ cty.Path, e cty.Value) (bool, error) {
@@ -193,7 +194,7 @@ func hasUntyped(v cty.Value) bool {
 	return found
 }
 
-// checkName refuses names that a reference could not write.
+// checkName refuses names that an expression could not refer to.
 func (d *decoder) checkName(name string, rng hcl.Range) bool {
 	if hclsyntax.ValidIdentifier(name) && len(name) <= 64 {
 		return true
@@ -202,7 +203,7 @@ func (d *decoder) checkName(name string, rng hcl.Range) bool {
 	return false
 }
 
-// unset reports whether the attribute is not written, or null.
+// unset reports whether the attribute is missing or null.
 func (b *body) unset(name string) bool {
 	attr := b.attrs[name]
 	if attr == nil {
@@ -216,7 +217,7 @@ func (b *body) unset(name string) bool {
 	return !diags.HasErrors() && v.IsNull()
 }
 
-// anyMetric reports whether the block sets a metric, well or not.
+// anyMetric reports whether the block sets a metric, correctly or not.
 func (b *body) anyMetric() bool {
 	for name := range b.attrs {
 		if _, ok := metric.Lookup(name); ok {
@@ -226,5 +227,5 @@ func (b *body) anyMetric() bool {
 	return false
 }
 
-// hasValue reports whether the attribute has a value: the plan's or a default.
+// hasValue reports whether the attribute has a value, from the plan or by default.
 func (b *body) hasValue(name string) bool { return b.given(name) || b.spec.attr(name).Default != "" }

@@ -11,7 +11,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// readCapacity reads the capacity block; nil when there is none.
+// readCapacity reads the capacity block; nil if there is none.
 func readCapacity(b *body, w *plan.Workload, p *preset) *plan.Capacity {
 	c := b.child("capacity")
 	if c == nil {
@@ -59,7 +59,8 @@ func readCapacity(b *body, w *plan.Workload, p *preset) *plan.Capacity {
 	return out
 }
 
-// readProbeSize reads how many requests a probe has, where they are counted.
+// readProbeSize reads the number of requests of a probe, for searches that have such
+// a number.
 func readProbeSize(c *body, w *plan.Workload, out *plan.Capacity, p *preset) {
 	if why, counts := uncounted[out.Over]; counts {
 		for _, name := range why.refused {
@@ -85,7 +86,8 @@ func readProbeSize(c *body, w *plan.Workload, out *plan.Capacity, p *preset) {
 	}
 }
 
-// uncounted are the searches whose probes have as many requests as they have.
+// uncounted lists the searches whose number of requests per probe the plan cannot
+// set.
 var uncounted = map[metric.LoadKind]struct {
 	text    string
 	refused []string
@@ -94,7 +96,7 @@ var uncounted = map[metric.LoadKind]struct {
 	metric.Users:   {"A probe is a window as long as that of the load of users, and up to four of them", []string{"requests", "max_requests"}},
 }
 
-// checkSearch checks that the bounds of the search leave something to find.
+// checkSearch checks that the search has a range of levels to search.
 func checkSearch(b *body, out *plan.Capacity) {
 	if out.MaxRequests > 0 && out.Requests > out.MaxRequests {
 		b.d.errorf(b.rangeOf("max_requests"), sumConflict, "requests = %d is more than max_requests = %d. Raise max_requests, or lower requests.", out.Requests, out.MaxRequests)
@@ -113,12 +115,12 @@ func checkSearch(b *body, out *plan.Capacity) {
 	}
 }
 
-// A certified rate is near enough if it is at most rateResolution below the
+// rateResolution is the default: a certified rate may lie up to 5 % below the
 // estimate.
 const rateResolution = 0.05
 
-// readAmount reads a load of the search: a whole number, or for rates such as "8 req/s"
-// the number of units of plan.RateStep.
+// readAmount reads a load of the search: a whole number, or a rate such as "8 req/s",
+// returned in units of plan.RateStep.
 func readAmount(b *body, name string, over metric.LoadKind) (int, bool) {
 	if over != metric.OpenLoop && over != metric.Speedup {
 		n, ok := b.integer(name, 1, maxLevel)
@@ -174,12 +176,13 @@ func readResolution(b *body, out *plan.Capacity) {
 	out.Relative = share
 }
 
-// leastSearched is the smallest speedup of interest where the plan names none, in units of
+// leastSearched is the default for the smallest speedup of a search, in units of
 // plan.SpeedupStep.
 const leastSearched = 10
 
-// readProbeLoad is how a search sends: as the workload's first load block of that
-// shape, else by the defaults; nil where it has no trace to replay, or no users.
+// readProbeLoad returns the load with which a search sends: the workload's first load
+// block of that shape, or else the defaults. It is nil if a search needs a trace or
+// users and no load block has them.
 func readProbeLoad(b *body, w *plan.Workload, kind metric.LoadKind) *plan.Load {
 	for _, l := range w.Loads {
 		replays := l.Open != nil && l.Open.Trace != nil
@@ -206,7 +209,7 @@ func readProbeLoad(b *body, w *plan.Workload, kind metric.LoadKind) *plan.Load {
 	return l
 }
 
-// checkCapacity checks what needs the thresholds.
+// checkCapacity checks the capacity block once the thresholds are known.
 func (d *decoder) checkCapacity(w *plan.Workload) {
 	if w.Capacity == nil || w.Capacity.Bounded(w) || d.diags.HasErrors() {
 		return

@@ -16,7 +16,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// checkPlan checks what needs the whole plan.
+// checkPlan makes the checks that need the whole plan.
 func (d *decoder) checkPlan() {
 	if len(d.blocks["server"]) == 0 && len(d.blocks["workload"]) > 0 && !d.misread() {
 		d.errorf(d.blocks["workload"][0].DefRange, sumNoServer, `The plan needs a server: server "NAME" { endpoint { url = "http://127.0.0.1:8000" } }.`)
@@ -24,7 +24,8 @@ func (d *decoder) checkPlan() {
 	d.checkRequires()
 	d.checkCompared()
 	if d.diags.HasErrors() {
-		// What is unused only because something else is wrong would be noise.
+		// After an error these warnings would be noise: something may be unused only
+		// because of it.
 		return
 	}
 	d.checkTime()
@@ -44,8 +45,8 @@ func (d *decoder) checkPlan() {
 	}
 }
 
-// checkDrafts warns of thresholds on what drafts bring where nobody would write the
-// text: of a server that decodes speculatively, with prompts that are made.
+// checkDrafts warns of thresholds on metrics that depend on the text, if the server
+// decodes speculatively and tokgate makes the prompts.
 func (d *decoder) checkDrafts() {
 	if d.opts.lenient {
 		return
@@ -70,8 +71,8 @@ func (d *decoder) checkDrafts() {
 	}
 }
 
-// checkTime warns of a plan that nothing bounds: a server that accepts requests
-// and never ends one would be paid for until each timed out.
+// checkTime warns of a plan without a budget whose requests have long time-outs: a
+// server that never ends a request would be paid for until each request timed out.
 func (d *decoder) checkTime() {
 	const long = 6 * time.Hour
 	if hanging := d.out.Hanging(); hanging > long && d.out.Gate.Budget == 0 && !d.opts.lenient {
@@ -95,7 +96,7 @@ func (d *decoder) checkRequires() {
 			}
 		}
 		if slices.ContainsFunc(w.Loads, func(l *plan.Load) bool { return l.Kind == metric.OpenLoop }) {
-			return // a rate is to be sustained
+			return // the bound on the backlog of a rate is a requirement
 		}
 		if w.Capacity != nil && w.Capacity.Require > 0 {
 			return
@@ -116,8 +117,8 @@ func (d *decoder) checkRequires() {
 	d.errorf(rng, sumRequiresNothing, "No threshold could fail this plan, so it would always pass. Add an sla block, or say gate { measure_only = true }.")
 }
 
-// meansToRequire reports whether the plan would require something if its errors
-// were mended.
+// meansToRequire reports whether the plan would require something once its errors are
+// fixed.
 func (d *decoder) meansToRequire() bool {
 	if len(d.blocks["assert"])+len(d.blocks["compare"]) > 0 {
 		return true
@@ -132,7 +133,7 @@ func (d *decoder) meansToRequire() bool {
 	})
 }
 
-// misread reports whether a block was not understood. It may be the one that
+// misread reports whether a block was not understood. The block may be the one that
 // seems to be missing.
 func (d *decoder) misread() bool {
 	return slices.ContainsFunc(d.diags, func(diag *hcl.Diagnostic) bool {
@@ -140,7 +141,7 @@ func (d *decoder) misread() bool {
 	})
 }
 
-// checkExtension refuses a cap on requests below those that are planned.
+// checkExtension refuses a max_requests below the planned number of requests.
 func (d *decoder) checkExtension(w *plan.Workload) {
 	if w.Policy.OnInconclusive != plan.Extend || w.Policy.MaxRequests == 0 {
 		return
@@ -155,8 +156,8 @@ func (d *decoder) checkExtension(w *plan.Workload) {
 	}
 }
 
-// checkContext compares the longest request with what the server was told to
-// allow.
+// checkContext compares the longest request with the context length that the server's
+// flags set.
 func (d *decoder) checkContext(rng hcl.Range, w *plan.Workload) {
 	longest := w.Longest()
 	if w.Input == 0 || w.Output.Mean == 0 {
@@ -176,8 +177,8 @@ func (d *decoder) checkContext(rng hcl.Range, w *plan.Workload) {
 	}
 }
 
-// contextLimit is the most tokens of one request by the server's own flags; 0
-// when they do not say.
+// contextLimit is the context length that the server's flags set, in tokens per
+// request; 0 if they set none.
 func contextLimit(s *plan.Server) (int, plan.Flag) {
 	known := engine.Of(s.Engine).Flags
 	flag, ok := s.FirstFlag(known.Context)
@@ -192,8 +193,8 @@ func contextLimit(s *plan.Server) (int, plan.Flag) {
 	return limit, flag
 }
 
-// tokenCount reads 32768, "32768" and vLLM's "32k" (thousands) and "32K"
-// (1024 each); 0 when it is something else.
+// tokenCount reads 32768, "32768" and vLLM's "32k" (thousands) and "32K" (1024 each);
+// 0 for anything else.
 func tokenCount(v cty.Value) int {
 	if v == cty.NilVal || !v.IsKnown() || v.IsNull() {
 		return 0

@@ -16,7 +16,7 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// readClaim reads one tolerate or improve block; nil when there is nothing in it.
+// readClaim reads one tolerate or improve block; nil if it bounds nothing.
 func readClaim(b *body, c *plan.Compare, work []*plan.Workload, improve bool) *plan.Claim {
 	out := &plan.Claim{Improve: improve, Range: b.rng, Workloads: work}
 	if b.given("workloads") {
@@ -34,7 +34,7 @@ func readClaim(b *body, c *plan.Compare, work []*plan.Workload, improve bool) *p
 	return out
 }
 
-// readChanges reads every metric of a claim, in order of the source.
+// readChanges reads every metric of a claim, in the order of the source.
 func readChanges(b *body, c *plan.Claim) []*plan.Change {
 	var out []*plan.Change
 	for _, attr := range sortedAttributes(b.attrs) {
@@ -77,7 +77,7 @@ func readChanges(b *body, c *plan.Claim) []*plan.Change {
 	return out
 }
 
-// applies reports whether the workloads of a claim have what it bounds.
+// applies reports whether the workloads of a claim have the bounded metric.
 func applies(b *body, c *plan.Claim, ch *plan.Change, rng hcl.Range) bool {
 	need := func(has func(*plan.Workload) bool, summary, format string) bool {
 		i := slices.IndexFunc(c.Workloads, func(w *plan.Workload) bool { return !has(w) })
@@ -101,7 +101,7 @@ func applies(b *body, c *plan.Claim, ch *plan.Change, rng hcl.Range) bool {
 	return true
 }
 
-// parseChange reads one bound on a change: [statistic] sign number unit.
+// parseChange reads one bound on a change, written as: [statistic] sign number unit.
 func parseChange(def metric.Def, text string, improve bool) (plan.Change, *problem) {
 	c := plan.Change{Metric: def, Text: text}
 	if def.Paired {
@@ -146,8 +146,8 @@ func parseChange(def metric.Def, text string, improve bool) (plan.Change, *probl
 	return c, misjudged(c, n, down, improve)
 }
 
-// parsePaired reads a bound on a metric of answers that the control reads, in the metric's own
-// unit: "count +2", "mean +0.05".
+// parsePaired reads a bound on a metric from scoring answers on the control. The bound is in
+// the metric's own unit: "count +2", "mean +0.05".
 func parsePaired(def metric.Def, text string) (plan.Change, *problem) {
 	c := plan.Change{Metric: def, Text: text, Points: true}
 	word := "count"
@@ -169,7 +169,8 @@ func parsePaired(def metric.Def, text string) (plan.Change, *problem) {
 	return c, nil
 }
 
-// misjudged explains why a plan cannot ask for a change of that size.
+// misjudged explains why a plan cannot bound a change by that amount in that
+// direction.
 func misjudged(c plan.Change, n float64, down, improve bool) *problem {
 	def := c.Metric
 	better := down == (def.Better == metric.LowerIsBetter) && !c.TwoSided
@@ -189,8 +190,8 @@ func misjudged(c plan.Change, n float64, down, improve bool) *problem {
 	return nil
 }
 
-// bothSides takes the sign of a change that is bounded on both sides, "+-" or "±", for a
-// plus; false of any other.
+// bothSides replaces the sign of a two-sided change, "+-" or "±", by a plus; false for
+// any other sign.
 func bothSides(sign string) (string, bool) {
 	for _, both := range []string{"+-", "±"} {
 		if after, ok := strings.CutPrefix(sign, both); ok {
@@ -200,7 +201,8 @@ func bothSides(sign string) (string, bool) {
 	return sign, false
 }
 
-// changeLimit reads the size of a change: "10%", or "1pp" where it is in points.
+// changeLimit reads the size of a change: "10%", or "1pp" for metrics that are
+// shares.
 func changeLimit(def metric.Def, text, rest string, points, improve bool) (float64, *problem) {
 	unit, other, means := "%", "pp", "a share of the control's value"
 	if points {
@@ -220,8 +222,8 @@ func changeLimit(def metric.Def, text, rest string, points, improve bool) (float
 	return n, nil
 }
 
-// ParseChange reads a bound on the change of a metric as tolerate and improve
-// blocks have it: "p95 +10%". The error says how it is written.
+// ParseChange reads a bound on the change of a metric in the syntax of tolerate and
+// improve blocks: "p95 +10%". The error explains the syntax.
 func ParseChange(name, text string, improve bool) (*plan.Change, error) {
 	def, ok := metric.Lookup(name)
 	if name == capacityDef.Name {
@@ -238,7 +240,7 @@ func ParseChange(name, text string, improve bool) (*plan.Change, error) {
 	return &c, nil
 }
 
-// exampleChange is a change of the metric, quoted.
+// exampleChange is an example of a change of the metric, in quotes.
 func exampleChange(def metric.Def, improve bool) string {
 	sign := "+"
 	if (def.Better == metric.HigherIsBetter) != improve {

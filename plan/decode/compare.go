@@ -24,7 +24,7 @@ const (
 
 func (d *decoder) decodeCompares() {
 	if d.opts.alone {
-		return // of the base branch only the servers are wanted
+		return // only the servers of the base branch are needed
 	}
 	seen := map[string]hcl.Range{}
 	sc := scope{ctx: d.base, server: true, work: true}.child(map[string]cty.Value{
@@ -87,7 +87,7 @@ func (d *decoder) decodeCompare(name string, blk *hcl.Block, sc *scope) {
 	}
 }
 
-// readReading reads what the control is to read of the candidate's answers.
+// readReading reads the answers block of a comparison.
 func readReading(b *body, c *plan.Compare, work []*plan.Workload) {
 	o := b.child("answers")
 	if o == nil {
@@ -99,7 +99,7 @@ func readReading(b *body, c *plan.Compare, work []*plan.Workload) {
 	}
 	out := &plan.Reading{Range: o.rng}
 	if o.bind(out); c.Control.Server == nil || out.Prompts == 0 || out.MaxTokens == 0 {
-		return // of a base branch that is not at hand, or wrong
+		return // the base branch has no checkout, or is wrong
 	}
 	c.Answers = out
 	if why := c.Unread(work); why != "" {
@@ -144,8 +144,8 @@ func checkBothRun(b *body, control, candidate *plan.Server) {
 	}
 }
 
-// readSideBySide reads whether both servers run at the same time on GPUs that they
-// swap, and checks that they can.
+// readSideBySide reads side_by_side, and checks that both servers can run at the same
+// time and swap their GPUs.
 func readSideBySide(b *body, c *plan.Compare) {
 	if !c.SideBySide {
 		return
@@ -187,13 +187,14 @@ func readSideBySide(b *body, c *plan.Compare) {
 	case port != 0 && port == c.Candidate.FixedPort():
 		refuse("With side_by_side both servers run at once, but both use port %d. Remove it, and each gets a free one.", port)
 	}
-	// Each runs on the GPUs of both.
+	// Each server runs on both sets of GPUs in turn.
 	if !c.Allows("gpus") {
 		c.Changed = append(c.Changed, "gpus")
 	}
 }
 
-// sharesGPU reports whether both servers name a GPU that only one of them can have.
+// sharesGPU reports whether both servers name the same GPU, which only one of them
+// can have.
 func sharesGPU(a, b *plan.Server) bool {
 	x, y := a.GPUs(), b.GPUs()
 	if x == nil || y == nil {
@@ -226,7 +227,8 @@ func readRounds(b *body, c *plan.Compare) {
 	}
 }
 
-// checkSame refuses declarations that differ in more than the plan says may.
+// checkSame refuses servers whose declarations differ in something that changed does
+// not list.
 func checkSame(b *body, c *plan.Compare) {
 	if c.Control.Server == nil {
 		return
@@ -251,8 +253,8 @@ func checkSame(b *body, c *plan.Compare) {
 	}
 }
 
-// takeTurns gives the compared workloads as many rounds as their comparisons
-// have, and checks that those that share a server agree.
+// takeTurns gives the compared workloads the rounds of their comparisons. It checks
+// that comparisons which share a server have the same rounds and restart.
 func (d *decoder) takeTurns() {
 	for _, g := range plan.Groups(d.out) {
 		first := g.Compares[0]
@@ -271,7 +273,7 @@ func (d *decoder) takeTurns() {
 		}
 		for _, w := range c.Workloads(d.out) {
 			if w.Of != nil {
-				continue // its mix has its requests
+				continue // set by its mix
 			}
 			for i, l := range w.Loads {
 				d.compared(c, w, l, i)
@@ -281,7 +283,7 @@ func (d *decoder) takeTurns() {
 	}
 }
 
-// compared gives the levels of a load the rounds of a comparison.
+// compared gives the levels of a load as many rounds as the comparison has.
 func (d *decoder) compared(c *plan.Compare, w *plan.Workload, l *plan.Load, index int) {
 	var noted []string
 	for i := range l.Levels {

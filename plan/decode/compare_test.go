@@ -97,14 +97,14 @@ func TestBaseBranch(t *testing.T) {
 	}
 }
 
-// A variable file of the repository is read on either side as it is there, one
-// from elsewhere is the same for both.
+// Each side reads a variable file of the repository from its own checkout. Both sides
+// read the same file if it lies elsewhere.
 func TestBaseBranchVariables(t *testing.T) {
 	elsewhere := filepath.Join(t.TempDir(), "v.hcl")
 	for _, row := range []struct {
 		name       string
 		head, base string // of vars.hcl; "" if there is none
-		file       string // that is named; "": vars.hcl
+		file       string // named on the command line; "": vars.hcl
 		skip       bool   // nothing changed
 		control    string // the flag there
 	}{
@@ -151,7 +151,7 @@ func TestBaseBranchVariables(t *testing.T) {
 	}
 }
 
-// Without a checkout the plan can still be checked.
+// Without a checkout of the base branch the plan can still be checked.
 func TestBaseBranchUnknown(t *testing.T) {
 	p, diags := File(Options{Path: "p.hcl", Source: []byte(branchPlan + comparing)})
 	if len(diags) > 0 || p.Compares[0].Skip != "no --base was given" {

@@ -40,8 +40,9 @@ func checkImage(b *body, image string) {
 	}
 }
 
-// readVolumes are "source:target[:options]". A source that begins with a dot is
-// resolved against the plan's folder: the runtime would take it for a name.
+// readVolumes reads volumes written "source:target[:options]". A source that begins
+// with a dot is resolved against the plan's folder, because the runtime would take it
+// for the name of a volume.
 func readVolumes(b *body) []string {
 	var out []string
 	for _, e := range b.list("volumes") {
@@ -73,15 +74,15 @@ func readSharedMemory(b *body, s *plan.Server, c *plan.Container) {
 		}
 		return
 	}
-	// The host's own /dev/shm has no size to be set.
+	// With the host's /dev/shm there is no size to set.
 	if size := engine.Of(s.Engine).Launch.SharedMemory; size != "" && !hasOption(c.Options, "--ipc", "--shm-size") {
 		c.SharedMem = size
 		b.note("shm_size", `"`+size+`"`, "engine = \""+s.Engine+"\"")
 	}
 }
 
-// ownOptions are words of the runtime that say what the plan has attributes
-// for, or what tokgate says itself.
+// ownOptions lists options of the runtime that the plan has attributes for, or that
+// tokgate sets itself.
 var ownOptions = map[string]string{
 	"--gpus":       "set gpus, so that no other run uses them meanwhile",
 	"--env-file":   "set env, so that secrets among the values are redacted",
@@ -121,7 +122,8 @@ func hasOption(options []string, names ...string) bool {
 	})
 }
 
-// readPorts fills in where the server listens, inside and out.
+// readPorts sets the ports on which the server listens, inside and outside the
+// container.
 func readPorts(b *body, s *plan.Server, c *plan.Container) {
 	if !b.given("port") {
 		b.note("port", b.spec.attr("port").Computed, "")

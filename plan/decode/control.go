@@ -13,7 +13,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// readControl reads server.name, base.server.name and baseline("FOLDER").
+// readControl reads the control: server.name, base.server.name or baseline("FOLDER").
 func readControl(b *body, c *plan.Compare) plan.Control {
 	out := plan.Control{Range: b.rangeOf("control")}
 	attr := b.attrs["control"]
@@ -99,11 +99,10 @@ func readBase(b *body, c *plan.Compare, out *plan.Control, t hcl.Traversal) {
 	}
 }
 
-// addBase has every workload of the candidate run on the server of the base
-// branch too.
+// addBase adds the server of the base branch to every workload of the candidate.
 func (d *decoder) addBase(s, candidate *plan.Server, out *plan.Control) {
 	if i := slices.IndexFunc(d.out.Servers, func(x *plan.Server) bool { return x.Address() == s.Address() }); i >= 0 {
-		out.Server = d.out.Servers[i] // another comparison has it too
+		out.Server = d.out.Servers[i] // added already by another comparison
 		s = out.Server
 	} else {
 		d.out.Servers = append(d.out.Servers, s)
@@ -115,9 +114,9 @@ func (d *decoder) addBase(s, candidate *plan.Server, out *plan.Control) {
 	}
 }
 
-// baseInputs are the inputs of the plan on the base branch: a variable file of
-// the repository is that branch's own, else what a change of it changes would
-// be on both sides. One that is new has nothing to say there.
+// baseInputs returns the inputs of the plan on the base branch. A variable file of
+// the repository is read from that branch; otherwise a change of the file would apply
+// to both sides. A file that the base branch does not have is left out.
 func (d *decoder) baseInputs() []Input {
 	var list []Input
 	for _, in := range d.opts.Inputs {
@@ -138,8 +137,8 @@ func (d *decoder) baseInputs() []Input {
 	return list
 }
 
-// basePlan loads the plan of the base branch once; nil with the reason when
-// that branch has none.
+// basePlan loads the plan of the base branch once; nil with the reason if there is
+// none.
 func (d *decoder) basePlan(rng hcl.Range) (*plan.Plan, string) {
 	if d.baseLoaded {
 		return d.baseBranch, d.baseWhy
@@ -159,9 +158,9 @@ func (d *decoder) basePlan(rng hcl.Range) (*plan.Plan, string) {
 	return p, ""
 }
 
-// Base loads the same plan as it is on the base branch, whose demands this version
-// may have to keep. It includes comparisons, and leaves secrets unset. It is nil
-// without an error if that branch has no such plan.
+// Base loads the plan as it is on the base branch, to find demands that must be kept.
+// The result includes comparisons, and leaves secrets unset. It is nil without an
+// error if the base branch has no such plan.
 func Base(opts Options) (*plan.Plan, hcl.Diagnostics) {
 	if opts.ReadFile == nil {
 		opts.ReadFile = ReadFile
@@ -176,8 +175,8 @@ func Base(opts Options) (*plan.Plan, hcl.Diagnostics) {
 	return p, d.finish()
 }
 
-// baseOptions say where the plan of the base branch is; ok is false where it is
-// nowhere, which an error or baseWhy says.
+// baseOptions returns the options that load the plan of the base branch. If ok is
+// false, an error was reported, or baseWhy has the reason.
 func (d *decoder) baseOptions(rng hcl.Range) (opts Options, ok bool) {
 	path, err := filepath.Abs(d.opts.Path)
 	if err == nil {
@@ -204,7 +203,7 @@ func (d *decoder) baseOptions(rng hcl.Range) (opts Options, ok bool) {
 	return opts, true
 }
 
-// loadBase loads the plan of the base branch; nil where it is wrong.
+// loadBase loads the plan of the base branch; nil if it has errors.
 func (d *decoder) loadBase(opts Options, rng hcl.Range) *plan.Plan {
 	p, diags := d.again(opts)
 	for _, diag := range diags {
@@ -220,9 +219,9 @@ func (d *decoder) loadBase(opts Options, rng hcl.Range) *plan.Plan {
 	return p
 }
 
-// unchanged reports whether nothing that a server is made of differs. What lies in
-// the repository itself (a program, a profile) may differ without a word of the
-// plan, so that such a server is never known to be unchanged.
+// unchanged reports whether the declarations of two servers are equal. It is false
+// for a server with a program or profile in the repository, because that file may
+// change without a change of the plan.
 func unchanged(a, b *plan.Server) bool {
 	relative := func(path string) bool {
 		return path != "" && !filepath.IsAbs(path) && strings.ContainsAny(path, `/\`)

@@ -11,42 +11,42 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Options says which plan is loaded and with which values. Nothing else
-// influences a plan: the process's own environment is never read.
+// Options says which plan is loaded and with which values. Nothing else influences
+// the result: the environment of the process is never read.
 type Options struct {
 	// Path of the plan file, .hcl, .hcl.json or .json, as the user named it.
 	// Diagnostics name it, and relative paths in the plan start at its folder.
 	Path string
-	// Source is the content of the file; nil reads it.
+	// Source is the content of the file; nil reads the file.
 	Source []byte
-	// Inputs holds --var and --var-file in the order of the command line; the
-	// last one wins.
+	// Inputs holds --var and --var-file in the order of the command line. The last
+	// value of a variable wins.
 	Inputs []Input
-	// Environ holds "NAME=value": TOKGATE_VAR_name sets a variable that Inputs
-	// does not, and env.NAME reads any.
+	// Environ holds "NAME=value" entries. TOKGATE_VAR_name sets a variable that
+	// Inputs does not set; env.NAME reads any entry.
 	Environ []string
-	// RequireEnv is set for a run: env.NAME and sensitive variables must be
-	// set. Without it unset ones are unknown; the plan is still checked, and
-	// strings made from them read "(unknown)".
+	// RequireEnv is set for a run. Then env.NAME and sensitive variables must be set.
+	// Otherwise unset ones are unknown: the plan is still checked, and strings made
+	// from them are "(unknown)".
 	RequireEnv bool
-	// ReadFile reads included files, variable files and what file() names; nil
-	// is ReadFile.
+	// ReadFile reads included files, variable files and the arguments of file(); nil
+	// means the function ReadFile.
 	ReadFile func(path string) ([]byte, error)
-	// Root bounds what the plan may read: it and what lies below. "" is the
-	// nearest folder upwards that holds .git, else the plan's own.
+	// Root is the folder below which the plan may read files. "" means the nearest
+	// folder upwards that holds .git, or else the plan's own folder.
 	Root string
 	// Base is the folder of a checkout of the base branch, for controls such as
-	// base.server.vllm; "" if there is none.
+	// base.server.vllm; "" if there is no checkout.
 	Base string
-	// Self makes the candidate its own control if there is no Base: the length and
-	// the strength of the comparison can be computed without one.
+	// Self makes the candidate its own control if there is no Base. The length and
+	// the strength of the comparison can then be computed without a checkout.
 	Self bool
 	// Drafts reports whether the built-in server decodes speculatively with a profile;
-	// nil: with none.
+	// nil means that no profile does.
 	Drafts func(profile string) bool
-	// lenient is set for the plan of the base branch, which may not know a
-	// variable. alone: its comparisons are ignored. place is the path of the plan
-	// in its repository.
+	// lenient allows values for unknown variables, because the base branch may not
+	// have a variable yet. alone ignores the comparisons. place is the path of the
+	// plan in its repository. All three are set for the plan of the base branch.
 	lenient, alone bool
 	place          string
 }
@@ -54,20 +54,20 @@ type Options struct {
 // Input is one --var or one --var-file.
 type Input struct {
 	Var  string // "name=value"
-	File string // path of a file of name = value; used when Var is ""
+	File string // file with lines name = value; used if Var is ""
 }
 
-// unknownText stands for a string whose value is not known yet.
+// unknownText replaces a string whose value is not known yet.
 const unknownText = "(unknown)"
 
-// decoder turns the blocks of a plan into a Plan.
+// decoder turns the blocks of a plan into a plan.Plan.
 type decoder struct {
 	opts  Options
 	out   *plan.Plan
 	diags hcl.Diagnostics
 	seen  map[diagnosticKey]bool
 
-	root string // what file() and include may read
+	root string // folder below which file() and include may read
 	dir  string // of the plan
 	hash *hasher
 
@@ -81,19 +81,20 @@ type decoder struct {
 	workloads map[string]*family[plan.Workload]
 	mixes     []*mixture
 	loadless  map[*plan.Workload]hcl.Range // workloads without a load
-	// lengthless are those of them without lengths: parts of a mix over a trace need none.
+	// lengthless holds the loadless workloads that also have no lengths: a part of a mix
+	// over a trace needs none.
 	lengthless map[*plan.Workload]hcl.Range
-	at         map[*plan.SLA][]levelNamed    // the levels that sla blocks name; absent: it names none
-	unasked    map[*plan.Load]map[string]int // the requests of levels that have the default
-	instances  int                           // of for_each, all blocks together
+	at         map[*plan.SLA][]levelNamed    // the levels that an sla block names; no entry if it names none
+	unasked    map[*plan.Load]map[string]int // the levels with the default number of requests, and that number
+	instances  int                           // made by for_each in all blocks
 	levels     int
 	secrets    map[string]bool
-	datasets   map[[2]string]*traffic.Dataset // by path and column; nil: it cannot be read
+	datasets   map[[2]string]*traffic.Dataset // by path and column; nil if it cannot be read
 	traces     map[traceKey]*traffic.Trace    // likewise
 	constants  map[string]cty.Value           // the schema's defaults
 
 	again      func(Options) (*plan.Plan, hcl.Diagnostics) // loads the plan of the base branch
-	baseLoaded bool                                        // the plan of the base branch was looked for
+	baseLoaded bool                                        // set once the plan of the base branch was looked for
 	baseBranch *plan.Plan                                  // nil if there is none
 	baseWhy    string                                      // why
 }
@@ -104,37 +105,37 @@ func (d *decoder) isLoadless(w *plan.Workload) bool {
 	return ok
 }
 
-// mixture is a mix whose parts are not known yet.
+// mixture is a mix before its parts are resolved.
 type mixture struct {
 	*plan.Workload
 	parts      []portion
-	rng, block hcl.Range // of mix, and of its workload
+	rng, block hcl.Range // of the attribute mix, and of its workload
 }
 
-// portion is a part as the plan names it, with its share in millionths or the type of the
-// rows that are its own.
+// portion is a part as the plan writes it: a share in millionths, or the type of the rows
+// that belong to it.
 type portion struct {
 	name  string
 	share int
 	of    string
 }
 
-// levelNamed is a level that the at of an sla block names.
+// levelNamed is a level name in the at of an sla block.
 type levelNamed struct {
 	name string
 	rng  hcl.Range
 }
 
-// named is what a reference can name: a variable, a local value, a server or a
-// workload.
+// named is something that a reference can name: a variable, a local value, a server
+// or a workload.
 type named struct {
 	rng  hcl.Range // of its declaration
 	used bool      // something refers to it
-	each bool      // by for_each: it has one instance for each of keys
+	each bool      // has for_each: one instance for each of keys
 	keys []string
 }
 
-// family is what one block stands for: itself, or its for_each instances.
+// family holds what one block makes: a single element, or its for_each instances.
 type family[T any] struct {
 	*named
 	members []*T // in the order of keys
@@ -153,8 +154,8 @@ type diagnosticKey struct {
 	subject  string
 }
 
-// hasher sums what determines a plan: sources and the values of variables that
-// are no secrets.
+// hasher collects what determines a plan: sources and the values of variables that
+// are not secret.
 type hasher struct{ parts [][]byte }
 
 func (h *hasher) add(kind, name string, data []byte) {

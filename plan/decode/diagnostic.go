@@ -10,9 +10,9 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// The summaries of every diagnostic that this package writes itself. A summary
-// is fixed text: the detail says what, why and what to do, and the subject is
-// the tightest range. Each one has a fixture under testdata/bad.
+// The summaries of every diagnostic that this package writes. A summary is fixed
+// text. The detail says what is wrong, why, and what to do; the subject is the
+// smallest range that is wrong. Each summary has a fixture under testdata/bad.
 const (
 	sumNotSupported      = "Not supported yet"
 	sumDataset           = "Unusable data set"
@@ -102,15 +102,15 @@ const (
 	sumInternal          = "Internal error"
 )
 
-// maxDiagnostics bounds what a hostile plan can make us say.
+// maxDiagnostics bounds the number of diagnostics for a hostile plan.
 const maxDiagnostics = 200
 
-// full says that nothing more will be reported, so that no suggestion need be
-// looked for.
+// full reports whether no further diagnostic will be shown, so that searching for
+// suggestions can stop.
 func (d *decoder) full() bool { return len(d.diags) >= maxDiagnostics }
 
-// commandLine is the range of what the command line says: no line of the plan
-// is to blame.
+// commandLine is the range for diagnostics about the command line, which belong to no
+// line of the plan.
 var commandLine hcl.Range
 
 func (d *decoder) report(severity hcl.DiagnosticSeverity, rng hcl.Range, summary, format string, args ...any) {
@@ -129,12 +129,12 @@ func (d *decoder) warnf(rng hcl.Range, summary, format string, args ...any) {
 	d.report(hcl.DiagWarning, rng, summary, format, args...)
 }
 
-// add keeps one of several equal diagnostics: the instances of a for_each
-// would repeat theirs.
+// add adds diagnostics, without duplicates: every instance of a for_each would repeat
+// them.
 func (d *decoder) add(diags ...*hcl.Diagnostic) {
 	for _, diag := range diags {
 		if len(diag.Detail) > maxSnippet {
-			words, _ := d.masks() // before it is cut: half of a secret would not be found
+			words, _ := d.masks() // before the cut: afterwards half of a secret would not be recognised
 			diag.Detail = words.Replace(diag.Detail)
 		}
 		if len(diag.Detail) > maxSnippet {
@@ -152,9 +152,9 @@ func (d *decoder) add(diags ...*hcl.Diagnostic) {
 	}
 }
 
-// Gather makes one of several diagnostics of one kind at one place, where they come
-// from one mistake: the instances of a for_each differ in their details alone. The
-// first one says of how many others the same is true.
+// Gather merges diagnostics of the same kind at the same place. They come from one
+// mistake: the instances of a for_each differ only in their details. The first
+// diagnostic says how many others there are.
 func Gather(diags hcl.Diagnostics) hcl.Diagnostics {
 	var out hcl.Diagnostics
 	first, others := map[diagnosticKey]int{}, map[int]int{}
@@ -182,8 +182,8 @@ func Gather(diags hcl.Diagnostics) hcl.Diagnostics {
 	return out
 }
 
-// WriteDiagnostics prints diagnostics for a person: severity, file, line, the
-// source line, values, and what to do. Width 0 wraps nothing.
+// WriteDiagnostics prints diagnostics for people: severity, file, line, source line,
+// values, and what to do. With width 0 no line is wrapped.
 func WriteDiagnostics(w io.Writer, files map[string]*hcl.File, diags hcl.Diagnostics, width uint, color bool) error {
 	for _, diag := range diags {
 		shown, source := short(files, diag)
@@ -195,12 +195,12 @@ func WriteDiagnostics(w io.Writer, files map[string]*hcl.File, diags hcl.Diagnos
 }
 
 const (
-	maxSnippet = 2000 // bytes of source, or of a value, that a diagnostic shows whole
-	maxExcerpt = 200  // bytes that it shows of more
+	maxSnippet = 2000 // a diagnostic shows up to this many bytes of source, or of a value, in full
+	maxExcerpt = 200  // of anything longer it shows this many bytes
 )
 
-// short is the diagnostic with a part of the source only where the lines that it
-// points to are very long, and without values that are.
+// short cuts a diagnostic to readable size: of very long source lines only an excerpt
+// is kept, and very long values are removed.
 func short(files map[string]*hcl.File, diag *hcl.Diagnostic) (*hcl.Diagnostic, map[string]*hcl.File) {
 	out := *diag
 	if diag.Expression != nil && diag.EvalContext != nil {
@@ -233,7 +233,7 @@ func short(files map[string]*hcl.File, diag *hcl.Diagnostic) (*hcl.Diagnostic, m
 	}
 	line, column := excerpt(src, at.Start.Byte)
 	length := min(max(at.End.Byte-at.Start.Byte, 1), len(line)-column)
-	// Empty lines before it give it its number.
+	// Empty lines before the excerpt keep its line number.
 	before := max(at.Start.Line-1, 0)
 	at.Start = hcl.Pos{Line: at.Start.Line, Column: column + 1, Byte: before + column}
 	at.End = hcl.Pos{Line: at.Start.Line, Column: column + length + 1, Byte: before + column + length}
@@ -241,7 +241,8 @@ func short(files map[string]*hcl.File, diag *hcl.Diagnostic) (*hcl.Diagnostic, m
 	return &out, map[string]*hcl.File{at.Filename: {Bytes: append(bytes.Repeat([]byte("\n"), before), line...)}}
 }
 
-// excerpt is what stands around a place in its line, and where in it the place is.
+// excerpt cuts the text around a place out of its line, and returns the place's
+// column in it.
 func excerpt(src []byte, at int) (line []byte, column int) {
 	at = min(max(at, 0), len(src))
 	from := bytes.LastIndexByte(src[:at], '\n') + 1
@@ -261,8 +262,7 @@ func excerpt(src []byte, at int) (line []byte, column int) {
 	return line, len(before) + len(text)
 }
 
-// Diagnostic is one diagnostic for a machine. Its JSON names are a stable
-// interface.
+// Diagnostic is one diagnostic as JSON. Its JSON names are a stable interface.
 type Diagnostic struct {
 	Severity string `json:"severity"` // error | warning
 	Summary  string `json:"summary"`
@@ -285,7 +285,7 @@ type Pos struct {
 	Byte   int `json:"byte"`
 }
 
-// Diagnostics turns diagnostics into their form for machines.
+// Diagnostics converts diagnostics for JSON.
 func Diagnostics(files map[string]*hcl.File, diags hcl.Diagnostics) []Diagnostic {
 	out := make([]Diagnostic, 0, len(diags))
 	for _, diag := range diags {
@@ -321,7 +321,7 @@ func sourceLine(src []byte, at int) string {
 	return strings.ToValidUTF8(strings.TrimRight(string(line), "\r"), "\uFFFD")
 }
 
-// choices lists names for a message: at most twelve of them.
+// choices lists up to twelve names for a message.
 func choices(names []string) string {
 	names = slices.Clone(names)
 	if len(names) > 12 {
@@ -336,7 +336,7 @@ func choices(names []string) string {
 	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 }
 
-// later reports a part of the language that is not supported yet.
+// later reports the use of a part of the language that is not supported yet.
 func (d *decoder) later(rng hcl.Range, what string) {
 	d.errorf(rng, sumNotSupported, "%s is part of the language but not supported yet.", what)
 }

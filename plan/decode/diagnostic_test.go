@@ -19,7 +19,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// fixtureOptions reads how a fixture is loaded from its leading comments:
+// fixtureOptions reads the options for loading a fixture from its leading comments:
 //
 //	# VAR: name=value     # VARFILE: path     # ENV: NAME=value     # RUN
 func fixtureOptions(t *testing.T, path string) Options {
@@ -84,8 +84,8 @@ var badPlan = func() func(t *testing.T, path string) (*plan.Plan, hcl.Diagnostic
 	}
 }()
 
-// markers are the diagnostics that the sources announce, as "file:line
-// SEVERITY: summary".
+// markers lists the diagnostics that the sources announce, as "file:line SEVERITY:
+// summary".
 func markers(files map[string]*hcl.File) []string {
 	var want []string
 	for name, f := range files {
@@ -120,8 +120,8 @@ func found(diags hcl.Diagnostics) []string {
 // summary with the markers in the source.
 func TestBadPlans(t *testing.T) { badPlans(t, "testdata/bad/*.hcl", "testdata/bad/*.json") }
 
-// These fixtures take seconds under the race detector, so fuzzing does not
-// start from them.
+// These fixtures take seconds with the race detector, and are not seeds of the fuzz
+// tests.
 func TestLongBadPlans(t *testing.T) { badPlans(t, "testdata/bad/long/*.hcl") }
 
 func badPlans(t *testing.T, patterns ...string) {
@@ -149,7 +149,7 @@ func badPlans(t *testing.T, patterns ...string) {
 	}
 }
 
-// commandLineMarkers are the diagnostics that no line of a source can carry.
+// commandLineMarkers lists the diagnostics that belong to no line of a source.
 var commandLineMarkers = map[string][]string{
 	"variables.hcl": {
 		"command line ERROR: Value for undeclared variable", // --var nmber=3
@@ -159,8 +159,8 @@ var commandLineMarkers = map[string][]string{
 	},
 }
 
-// TestEverySummaryHasAFixture reads the constants of diagnostic.go: a
-// diagnostic that no fixture provokes is one that nobody has seen.
+// TestEverySummaryHasAFixture checks that each summary in diagnostic.go is produced
+// by a fixture: otherwise nobody has seen its text.
 func TestEverySummaryHasAFixture(t *testing.T) {
 	f, err := parser.ParseFile(token.NewFileSet(), "diagnostic.go", nil, 0)
 	if err != nil {
@@ -226,7 +226,8 @@ func TestDiagnosticsForMachines(t *testing.T) {
 	}
 }
 
-// A plan with thousands of problems says a bounded number of them, soon.
+// A plan with thousands of mistakes gets a bounded number of diagnostics, and
+// quickly.
 func TestLongDiagnosticsAreBounded(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("locals {\n")
@@ -240,7 +241,7 @@ func TestLongDiagnosticsAreBounded(t *testing.T) {
 	}
 }
 
-// What follows from another mistake comes after it.
+// A diagnostic that follows from another mistake comes after it.
 func TestMistakesBeforeTheirConsequences(t *testing.T) {
 	src := "server \"s\" {\n  simulator {}\n}\nworklod \"w\" {\n}\n"
 	_, diags := File(Options{Path: "test.hcl", Source: []byte(src)})
@@ -249,8 +250,8 @@ func TestMistakesBeforeTheirConsequences(t *testing.T) {
 	}
 }
 
-// Bounding a preset's metric at one level leaves the preset's bound at the
-// others.
+// A bound on a preset's metric at one level leaves the preset's bound at the other
+// levels.
 func TestPresetBoundsEachLevel(t *testing.T) {
 	src := `
 server "s" {
@@ -299,8 +300,8 @@ func TestChoices(t *testing.T) {
 	}
 }
 
-// A line of a megabyte is not repeated, for a person or for a machine; its number
-// and what is wrong in it are.
+// A diagnostic does not repeat a line of a megabyte, for people or as JSON, but still
+// gives its line number and the mistake.
 func TestLongLinesAreCut(t *testing.T) {
 	for _, row := range []struct{ name, src string }{
 		{"a long line", "\n\nlocals { a = [" + strings.Repeat("1,", 30_000) + " nonsense, " + strings.Repeat("1,", 30_000) + "] }\n"},
@@ -327,8 +328,8 @@ func TestLongLinesAreCut(t *testing.T) {
 	}
 }
 
-// Two instances of a block at one place are one diagnostic; another place, another
-// kind, and what is at none stay.
+// Two diagnostics of one kind at one place are merged. Other places, other kinds and
+// diagnostics without a place stay separate.
 func TestGather(t *testing.T) {
 	at := func(line int) *hcl.Range { return &hcl.Range{Filename: "p.hcl", Start: hcl.Pos{Line: line}} }
 	got := Gather(hcl.Diagnostics{

@@ -6,8 +6,8 @@ import (
 	"github.com/tokgate/tokgate/plan/decode"
 )
 
-// A plan is read with every default filled in; what is wrong with it is told
-// with its place and a way out.
+// Reading a plan fills in every default. A diagnostic names the place of a mistake
+// and how to fix it.
 func Example() {
 	p, diags := decode.File(decode.Options{Path: "gate.hcl", Source: []byte(`
 server "vllm" {

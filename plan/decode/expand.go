@@ -8,8 +8,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// expand calls use once for a block without for_each, else once for each of
-// its elements, in the order of their keys.
+// expand calls use once for a block without for_each, and otherwise once for each
+// element, in the order of the keys.
 func (d *decoder) expand(blk *hcl.Block, sc *scope, use func(key string, each bool, sc *scope)) {
 	content, _, _ := blk.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "for_each"}}})
 	attr := content.Attributes["for_each"]
@@ -33,7 +33,8 @@ func (d *decoder) expand(blk *hcl.Block, sc *scope, use func(key string, each bo
 		return
 	}
 	if v.LengthInt() == 0 {
-		// It may be meant; but a variable that nobody set empties a gate too.
+		// An empty for_each may be intended. But a variable that nobody set also
+		// empties a gate.
 		d.warnf(rng, sumForEachEmpty, "for_each is empty: this %s block creates nothing, and none of its thresholds are checked.", blk.Type)
 	}
 	for it := v.ElementIterator(); it.Next(); {
@@ -51,7 +52,7 @@ func (d *decoder) expand(blk *hcl.Block, sc *scope, use func(key string, each bo
 	}
 }
 
-// checkForEach reports whether v has elements to go over.
+// checkForEach reports whether v can be iterated over.
 func (d *decoder) checkForEach(v cty.Value, rng hcl.Range) bool {
 	ty := v.Type()
 	switch {
@@ -72,7 +73,7 @@ func (d *decoder) checkForEach(v cty.Value, rng hcl.Range) bool {
 	return true
 }
 
-// countInstances bounds what for_each makes of a small plan.
+// countInstances bounds the number of instances that for_each makes.
 func (d *decoder) countInstances(rng hcl.Range) bool {
 	if d.instances++; d.instances > maxInstances {
 		d.errorf(rng, sumTooManyInstances, "A plan has at most %d servers and workloads, all for_each together.", maxInstances)

@@ -1,8 +1,8 @@
-// Package decode reads the plan language: plan files (HCL, native or JSON) with
-// their variables, locals and for_each, against one schema. It checks
-// everything that can be known before a server is started, and returns a Plan or
-// diagnostics that name file, line and a way out. It runs nothing and never
-// touches the network.
+// Package decode reads the plan language: plan files (HCL, in native or JSON syntax)
+// with variables, locals and for_each, checked against one schema. It checks
+// everything that can be known before a server starts. It returns a Plan, or
+// diagnostics with file, line and a way to fix the mistake. It runs nothing and never
+// uses the network.
 package decode
 
 import (
@@ -18,17 +18,16 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// File reads and checks a plan. It reports every problem at once. With errors
-// the plan is incomplete but never nil, and its Files let the diagnostics show
-// their source.
+// File reads and checks a plan. It reports all problems at once. With errors the plan
+// is incomplete but never nil; its Files let the diagnostics show source lines.
 func File(opts Options) (p *plan.Plan, diags hcl.Diagnostics) {
 	if opts.ReadFile == nil {
 		opts.ReadFile = ReadFile
 	}
 	d := newDecoder(opts)
 	defer func() {
-		// The expression libraries have panicked on hostile input before. A
-		// plan author gets a diagnostic whatever happens.
+		// The expression libraries have panicked on hostile input before. Turn a
+		// panic into a diagnostic.
 		if r := recover(); r != nil {
 			d.errorf(hcl.Range{Filename: opts.Path, Start: hcl.InitialPos, End: hcl.InitialPos}, sumInternal,
 				"The plan could not be checked: %v. This is a mistake in tokgate; please report it with the plan.", r)
@@ -99,7 +98,7 @@ func (d *decoder) load() {
 	d.checkPlan()
 }
 
-// finish completes the plan on every path.
+// finish completes the plan, with or without errors.
 func (d *decoder) finish() hcl.Diagnostics {
 	d.out.Hash = d.hash.sum()
 	for s := range d.secrets {
@@ -111,8 +110,8 @@ func (d *decoder) finish() hcl.Diagnostics {
 	return d.diags
 }
 
-// follows says of a summary that it is often but the consequence of another
-// mistake: a misspelt workload block leaves a plan that requires nothing.
+// follows is 1 for a summary that often only follows from another mistake, else 0: a
+// misspelt workload block leaves a plan that requires nothing.
 func follows(summary string) int {
 	switch summary {
 	case sumMissing, sumNoLoad, sumNoServer, sumRequiresNothing, sumEmptySLA:
@@ -121,8 +120,8 @@ func follows(summary string) int {
 	return 0
 }
 
-// byPlace puts errors before warnings, what may follow from another mistake
-// after all mistakes, and each group in the order of the source.
+// byPlace orders diagnostics: errors before warnings, then mistakes before what may
+// follow from them, then by their place in the source.
 func byPlace(a, b *hcl.Diagnostic) int {
 	var x, y hcl.Range
 	if a.Subject != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 )
 
-// readFlags reads the engine's command line. Written as a literal object it keeps
-// the order and place of each flag; computed, the flags are sorted by name.
+// readFlags reads the flags of the engine's command line. In a literal object each
+// flag keeps its order and place; computed flags are sorted by name.
 func readFlags(b *body) []plan.Flag {
 	attr := b.attrs["flags"]
 	if attr == nil {
@@ -67,7 +67,7 @@ func readFlags(b *body) []plan.Flag {
 	return out
 }
 
-// dottedKey reports whether an object's key is written a.b, which HCL refuses
+// dottedKey reports whether the key of an object is written a.b. HCL refuses it
 // because it could be a name or a reference.
 func dottedKey(key hcl.Expression) bool {
 	k, ok := key.(*hclsyntax.ObjectConsKeyExpr)

@@ -8,7 +8,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Order is that of the source, args come last, and a problem hides no other.
+// Flags keep the order of the source, args come last, and one problem does not hide
+// another.
 func TestCommandLineOrder(t *testing.T) {
 	src := `
 server "s" {

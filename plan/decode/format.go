@@ -9,10 +9,10 @@ import (
 	"github.com/hashicorp/hcl/v2/hclwrite"
 )
 
-// Format lays a plan out in the one canonical way: indentation, spaces and
-// aligned equals signs of the native syntax, two spaces of indentation of the
-// JSON one. It changes white space only, and formatting twice changes nothing.
-// A source that does not parse is refused with diagnostics.
+// Format writes a plan in its canonical layout: the native syntax with HCL's
+// indentation, spaces and aligned equals signs, JSON with an indentation of two
+// spaces. It changes only white space, and formatting twice changes nothing more. A
+// source that does not parse gives diagnostics.
 func Format(src []byte, filename string) ([]byte, hcl.Diagnostics) {
 	_, diags := parse(src, filename)
 	if diags.HasErrors() {
@@ -21,7 +21,7 @@ func Format(src []byte, filename string) ([]byte, hcl.Diagnostics) {
 	if isJSON(filename) {
 		var out bytes.Buffer
 		if err := json.Indent(&out, bytes.TrimSpace(src), "", "  "); err != nil {
-			return src, diags // read by HCL, unknown to encoding/json: left alone
+			return src, diags // HCL reads it, encoding/json does not: leave it unchanged
 		}
 		out.WriteByte('\n')
 		return out.Bytes(), diags
@@ -37,13 +37,12 @@ func Format(src []byte, filename string) ([]byte, hcl.Diagnostics) {
 		}
 		out = next
 	}
-	// The formatter does not settle, or touched more than white space: a
-	// plan's meaning goes before its looks.
+	// The formatter does not converge, or it changed more than white space. Leave the
+	// plan unchanged.
 	return src, diags
 }
 
-// sameTokens reports whether two sources differ in white space between tokens
-// only.
+// sameTokens reports whether two sources differ only in white space between tokens.
 func sameTokens(a, b []byte, filename string) bool {
 	x, _ := hclsyntax.LexConfig(a, filename, hcl.InitialPos)
 	y, _ := hclsyntax.LexConfig(b, filename, hcl.InitialPos)

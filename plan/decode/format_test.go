@@ -39,8 +39,8 @@ func TestFormatRefusesWhatDoesNotParse(t *testing.T) {
 	}
 }
 
-// The properties of Format, for every plan there is: it is idempotent, and the
-// formatted plan means what the plan meant.
+// Format keeps its promises for every plan: it is idempotent, and does not change the
+// meaning.
 func TestLongFormatKeepsMeaning(t *testing.T) {
 	for _, path := range fixtures(t, "testdata/ok/*.hcl", "testdata/ok/*.json", "testdata/bad/*.hcl") {
 		src, err := os.ReadFile(path)
@@ -61,7 +61,7 @@ func TestLongFormatKeepsMeaning(t *testing.T) {
 	}
 }
 
-// checkFormat returns the formatted source, nil when it does not parse.
+// checkFormat returns the formatted source, or nil if it does not parse.
 func checkFormat(t *testing.T, src []byte, name string) []byte {
 	t.Helper()
 	once, diags := Format(src, name)
@@ -85,8 +85,8 @@ var linePattern = regexp.MustCompile(`line \d+`)
 
 func withoutLines(s string) string { return linePattern.ReplaceAllString(s, "line _") }
 
-// Spaces and tabs between tokens never matter: however a plan was typed, its
-// formatted form is the same.
+// The formatted form does not depend on the spaces and tabs between the tokens of the
+// source.
 func TestFormatIsCanonical(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, path := range fixtures(t, "testdata/ok/*.hcl") {
@@ -111,7 +111,7 @@ func TestFormatIsCanonical(t *testing.T) {
 	}
 }
 
-// respace changes the amount of space wherever there is some outside of text.
+// respace changes the amount of white space outside of strings.
 func respace(random *rand.Rand, src []byte, name string) []byte {
 	tokens, _ := hclsyntax.LexConfig(src, name, hcl.InitialPos)
 	var out []byte

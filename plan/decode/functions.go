@@ -16,8 +16,9 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// pureFunctions are named and behave as in Terraform. Those that read a clock,
-// the network or chance are left out: loading a plan twice gives one plan.
+// pureFunctions have the names and behaviour of Terraform's functions. Functions that
+// read a clock, the network or random numbers are left out, so that loading a plan
+// twice gives the same plan.
 var pureFunctions = map[string]function.Function{
 	"abs":             stdlib.AbsoluteFunc,
 	"alltrue":         everyTrue(true),
@@ -88,8 +89,8 @@ var pureFunctions = map[string]function.Function{
 	"zipmap":          stdlib.ZipmapFunc,
 }
 
-// lightFunctions are the pure ones, with arguments of a bounded size. can and try
-// take expressions, not values.
+// lightFunctions are the pure functions with a bound on the size of their arguments.
+// can and try have no bound: they take expressions, not values.
 var lightFunctions = func() map[string]function.Function {
 	all := map[string]function.Function{}
 	for name, f := range pureFunctions {
@@ -101,14 +102,15 @@ var lightFunctions = func() map[string]function.Function {
 	return all
 }()
 
-// functions are the pure ones and file(), which is bound to this plan.
+// functions returns the pure functions and file(), which depends on the place of the
+// plan.
 func (d *decoder) functions() map[string]function.Function {
 	all := maps.Clone(lightFunctions)
 	all["file"] = d.fileFunc()
 	return all
 }
 
-// bounded refuses arguments with which a function would fill the memory.
+// bounded refuses arguments with which a function would use up the memory.
 func bounded(f function.Function, check func(args []cty.Value) error) function.Function {
 	spec := &function.Spec{
 		Description: f.Description(),
@@ -170,8 +172,8 @@ func shortNumber(args []cty.Value) error {
 	return nil
 }
 
-// shallowText bounds the brackets of JSON and of YAML's flow style, and with
-// the indentation the depth of YAML's block style.
+// shallowText bounds the nesting of JSON and YAML texts: brackets, and for YAML's
+// block style the indentation.
 func shallowText(args []cty.Value) error {
 	if !known(args[0], cty.String) {
 		return nil
@@ -205,7 +207,7 @@ func known(v cty.Value, ty cty.Type) bool {
 	return v.Type() == ty && v.IsKnown() && !v.IsNull() && !v.IsMarked()
 }
 
-// secondsFunc turns a duration into seconds, the unit of times in results.
+// secondsFunc converts a duration to seconds, the unit of times in results.
 var secondsFunc = function.New(&function.Spec{
 	Description: `The seconds of a duration: seconds("8s") is 8.`,
 	Params:      []function.Parameter{{Name: "duration", Type: cty.String}},
@@ -240,8 +242,8 @@ var sumFunc = function.New(&function.Spec{
 	},
 })
 
-// everyTrue is alltrue, or anytrue. An element that is null is an error: a
-// result that does not exist must not count as either.
+// everyTrue is alltrue or anytrue. A null element is an error: a missing result must
+// count as neither true nor false.
 func everyTrue(all bool) function.Function {
 	return function.New(&function.Spec{
 		Params: []function.Parameter{{Name: "list", Type: cty.List(cty.Bool)}},
@@ -267,7 +269,7 @@ func everyTrue(all bool) function.Function {
 	})
 }
 
-// fileFunc reads a text file, relative to the plan and inside the repository.
+// fileFunc reads a text file inside the repository, relative to the plan.
 func (d *decoder) fileFunc() function.Function {
 	cache := map[string]string{}
 	return function.New(&function.Spec{

@@ -15,7 +15,7 @@ func TestFunctions(t *testing.T) {
 	d.base = &hcl.EvalContext{Functions: d.functions(), Variables: map[string]cty.Value{
 		"unknown": cty.UnknownVal(cty.Bool), "text": cty.UnknownVal(cty.String),
 	}}
-	for _, row := range []struct{ expr, want string }{ // want: an expression of equal value, or "error: …"
+	for _, row := range []struct{ expr, want string }{ // want is an expression of equal value, or "error: …"
 		{`seconds("8s")`, `8`},
 		{`seconds("250ms")`, `0.25`},
 		{`seconds("1h30m")`, `5400`}, // 1.5 · 3600
@@ -33,7 +33,7 @@ func TestFunctions(t *testing.T) {
 		{`anytrue([false, true])`, `true`},
 		{`anytrue([])`, `false`},
 		{`anytrue([true, unknown])`, `true`},
-		// A result that does not exist is null: it is neither true nor false.
+		// A missing result is null: it is neither true nor false.
 		{`alltrue([true, null])`, `error: an element is null`},
 		{`anytrue([false, null])`, `error: an element is null`},
 		{`yamldecode("a: [1, 2]").a[1]`, `2`},

@@ -37,8 +37,8 @@ func fuzzName(json bool) string {
 	return "fuzz.hcl"
 }
 
-// FuzzLoad: whatever the text, there is a plan or a diagnostic, each with a
-// place and words that a terminal can show, and no internal error.
+// FuzzLoad: every text gives a plan or diagnostics. Each diagnostic has a place and
+// text that a terminal can print, and none is an internal error.
 func FuzzLoad(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, src []byte, json bool) {
@@ -70,7 +70,7 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// FuzzVarFile: no content of a values file, or of a file that the plan reads,
+// FuzzVarFile: no content of a variable file, or of a file that the plan reads,
 // causes an internal error.
 func FuzzVarFile(f *testing.F) {
 	f.Add([]byte("tokens = 64\nname = \"x\"\n"), false)
@@ -113,7 +113,7 @@ workload "w" {
 	})
 }
 
-// FuzzFormat: what parses is formatted to something that means the same.
+// FuzzFormat: a text that parses keeps its meaning when formatted.
 func FuzzFormat(f *testing.F) {
 	addSeeds(f)
 	f.Fuzz(func(t *testing.T, src []byte, json bool) {
@@ -124,7 +124,7 @@ func FuzzFormat(f *testing.F) {
 	})
 }
 
-// checkPlanInvariants holds of every plan that loads without an error.
+// checkPlanInvariants checks properties of every plan that loads without errors.
 func checkPlanInvariants(t *testing.T, p *plan.Plan) {
 	t.Helper()
 	if p.Gate.Confidence <= 0.5 || p.Gate.Confidence >= 1 {

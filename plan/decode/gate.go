@@ -34,8 +34,8 @@ func (d *decoder) decodeGate() {
 	readMustDetect(b, g)
 }
 
-// readMustDetect reads how much slower each kind of work must get for the gate to
-// notice: "+25%" is a factor of 1.25.
+// readMustDetect reads how much slower each kind of work must become before the gate
+// has to notice. "+25%" is a factor of 1.25.
 func readMustDetect(b *body, g *plan.Gate) {
 	sizes := b.textMap("must_detect")
 	rng := b.rangeOf("must_detect")
@@ -55,8 +55,8 @@ func readMustDetect(b *body, g *plan.Gate) {
 	}
 }
 
-// only is the one block of its kind at the top level of the plan; nil when there
-// is none.
+// only opens the only block of its kind at the top level of the plan; nil if there is
+// none.
 func (d *decoder) only(spec *Block, twice string) *body {
 	blocks := d.blocks[spec.Name]
 	if len(blocks) == 0 {
@@ -68,7 +68,7 @@ func (d *decoder) only(spec *Block, twice string) *body {
 	return d.open(spec, blocks[0], &scope{ctx: d.base}, spec.Name)
 }
 
-// readPolicy overrides what the block sets, or what the schema has a default for.
+// readPolicy sets the fields that the block sets, or that have a default.
 func readPolicy(b *body, p *plan.Policy) {
 	usual := p.Confidence
 	b.bind(p)
@@ -78,7 +78,7 @@ func readPolicy(b *body, p *plan.Policy) {
 	}
 }
 
-// decodeHistory reads where the nights of the plan are kept.
+// decodeHistory reads the history block.
 func (d *decoder) decodeHistory() {
 	b := d.only(historyBlock, "history may be written once; it is already at %s.")
 	if b == nil {
@@ -97,7 +97,7 @@ func (d *decoder) decodeHistory() {
 
 var currencyName = regexp.MustCompile(`^[\p{L}\p{Sc}]{1,8}$`)
 
-// decodePrices reads what servers cost; the servers are known by now.
+// decodePrices reads the prices of servers, after the servers.
 func (d *decoder) decodePrices() {
 	b := d.only(pricesBlock, "prices may be written once; it is already at %s.")
 	if b == nil {
@@ -118,7 +118,7 @@ func (d *decoder) decodePrices() {
 	d.out.Prices = p
 }
 
-// readPerHour reads a number for all servers, or an object by server.
+// readPerHour reads one price for all servers, or an object with prices by server.
 func readPerHour(b *body, p *plan.Prices) {
 	v, ok := b.value("per_hour")
 	rng := b.rangeOf("per_hour")

@@ -10,16 +10,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// What a call may take and grow to, looked at before it is made: a result that was
-// computed has filled the memory already.
+// Bounds on the arguments and the result of a function. They are checked before the
+// call, because computing a large result would already use up the memory.
 const (
-	maxParts   = 200_000 // elements of a decoded or split text, nodes with aliases expanded
-	maxMatched = 1 << 18 // bytes of a text that a pattern is applied to
+	maxParts   = 200_000 // elements of decoded or split text, and nodes with aliases expanded
+	maxMatched = 1 << 18 // bytes of a text that is matched against a pattern
 	maxPattern = 1 << 12 // bytes of a pattern
-	maxSteps   = 1 << 27 // of a pattern over a text: its instructions times the bytes
+	maxSteps   = 1 << 27 // instructions of a pattern times the bytes of the text
 )
 
-// light refuses arguments that are together larger than one value may be.
+// light refuses arguments that together exceed the size limit of one value.
 func light(f function.Function) function.Function {
 	return bounded(f, func(args []cty.Value) error {
 		size := 0
@@ -40,7 +40,7 @@ func tooMany(arg int) error {
 	return function.NewArgErrorf(arg, "the result would have more than %d parts", maxParts)
 }
 
-// text is the text of a known argument; "" for any other.
+// text returns a known string; "" for any other value.
 func text(v cty.Value) string {
 	if !known(v, cty.String) {
 		return ""
@@ -59,7 +59,7 @@ func smallReplace(args []cty.Value) error {
 		if re, err := regexp.Compile(old); err == nil {
 			n = len(re.FindAllStringIndex(in, -1))
 		}
-		more = strings.Count(by, "$") * len(in) // each group is a part of what matched
+		more = strings.Count(by, "$") * len(in) // each group inserts a part of the matched text
 	} else {
 		n = strings.Count(in, old)
 	}
@@ -69,8 +69,8 @@ func smallReplace(args []cty.Value) error {
 	return nil
 }
 
-// cheapPattern refuses a pattern that may take too long: at worst it runs all its
-// instructions for each byte of the text.
+// cheapPattern refuses a pattern that may take too long. In the worst case it runs
+// all its instructions for each byte of the text.
 func cheapPattern(arg int, pattern, in string) error {
 	if len(pattern) > maxPattern {
 		return function.NewArgErrorf(arg, "a pattern has at most %d bytes", maxPattern)
@@ -80,7 +80,7 @@ func cheapPattern(arg int, pattern, in string) error {
 	}
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
-		return nil // the function says it better
+		return nil // the function itself gives a better message
 	}
 	if prog, err := syntax.Compile(parsed.Simplify()); err == nil && len(prog.Inst)*len(in) > maxSteps {
 		return function.NewArgErrorf(arg, "the pattern has too many steps for a text of %d bytes", len(in))
@@ -109,8 +109,8 @@ func smallJoin(args []cty.Value) error {
 	return nil
 }
 
-// smallFormat bounds what a format makes of its arguments: each verb may print
-// the longest one, quoted, and each list makes as many texts as it has elements.
+// smallFormat bounds the result of format: each verb may print the longest argument,
+// quoted, and a list argument makes one text for each element.
 func smallFormat(args []cty.Value) error {
 	if err := narrowFormat(args); err != nil {
 		return err
@@ -123,7 +123,7 @@ func smallFormat(args []cty.Value) error {
 		}
 	}
 	format := text(args[0])
-	// Division, as the product may overflow nothing but our patience.
+	// Divide, because the product might overflow.
 	if one := len(format) + strings.Count(format, "%")*longest; one > maxValueBytes/texts {
 		return tooLong(0)
 	}
@@ -148,8 +148,8 @@ func fewPieces(args []cty.Value) error {
 	return nil
 }
 
-// fewElements counts what separates elements in JSON, CSV and YAML: there are not
-// many more elements.
+// fewElements bounds the number of elements by counting separators in JSON, CSV and
+// YAML.
 func fewElements(args []cty.Value) error {
 	n := 0
 	for _, c := range []byte(text(args[0])) {
@@ -163,14 +163,15 @@ func fewElements(args []cty.Value) error {
 	return shallowText(args)
 }
 
-// fewNodes also counts what an alias of YAML stands for, every time that it does.
+// fewNodes also counts the nodes behind an alias of YAML, once for each use of the
+// alias.
 func fewNodes(args []cty.Value) error {
 	if err := fewElements(args); err != nil || !strings.Contains(text(args[0]), "*") {
 		return err
 	}
 	var doc yaml.Node
 	if yaml.Unmarshal([]byte(text(args[0])), &doc) != nil {
-		return nil // the function says it better
+		return nil // the function itself gives a better message
 	}
 	if nodes(&doc, map[*yaml.Node]int{}) > maxParts {
 		return tooMany(0)
@@ -178,8 +179,8 @@ func fewNodes(args []cty.Value) error {
 	return nil
 }
 
-// nodes counts the nodes below n, and those of what an alias names again. An alias
-// of a node that it is in has no end.
+// nodes counts the nodes below n, including those behind aliases. An alias inside its
+// own node never ends.
 func nodes(n *yaml.Node, counted map[*yaml.Node]int) int {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -196,7 +197,7 @@ func nodes(n *yaml.Node, counted map[*yaml.Node]int) int {
 	return count
 }
 
-// fewToCompare bounds what is compared each with each.
+// fewToCompare bounds the number of elements that a function compares in pairs.
 func fewToCompare(args []cty.Value) error {
 	if a := args[0]; !a.IsNull() && a.IsKnown() && a.CanIterateElements() && a.LengthInt() > 5000 {
 		return function.NewArgErrorf(0, "the list has more than 5000 elements")

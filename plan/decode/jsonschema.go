@@ -8,11 +8,11 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// JSONSchema writes the language as a JSON Schema (draft 2020-12), for editors
-// of plans in JSON syntax. It is made from the same data that the decoder reads.
-// It knows names, shapes and which strings are durations, and takes whatever
-// holds a template ("${…}") for right: what passes may still be a wrong plan, as
-// `tokgate validate` would say, but what it refuses is one.
+// JSONSchema writes the language as a JSON Schema (draft 2020-12), for editors of
+// plans in JSON syntax. It is generated from the schema that the decoder reads. It
+// checks names, shapes and the syntax of durations, and accepts any template
+// ("${…}"). A plan that it accepts may still be wrong, as `tokgate validate` would
+// report; a plan that it refuses is wrong.
 func JSONSchema() []byte {
 	s := jsonSchema{}
 	root := s.body(Schema, "")
@@ -29,10 +29,10 @@ func JSONSchema() []byte {
 
 type object = map[string]any
 
-// jsonSchema is what the schema refers to, by name.
+// jsonSchema collects the named definitions of the schema.
 type jsonSchema object
 
-// body is the content of a block.
+// body describes the content of a block.
 func (s jsonSchema) body(b *Block, path string) object {
 	properties := object{"//": object{"description": "A comment."}}
 	var required []string
@@ -60,8 +60,8 @@ func (s jsonSchema) body(b *Block, path string) object {
 	return out
 }
 
-// block is what a block's name stands for: its body, or an object with a body
-// for each label; instead of each there may be a list.
+// block describes the value of a block's name: its body, or an object with a body for
+// each label. A list is allowed in place of each.
 func (s jsonSchema) block(b *Block, path string) object {
 	name := "block." + path
 	s[name] = s.body(b, path)
@@ -73,8 +73,8 @@ func (s jsonSchema) block(b *Block, path string) object {
 	return out
 }
 
-// attr is an attribute's value. The type is defined once; beside the reference
-// stands what the attribute means.
+// attr describes an attribute: a reference to its type, which is defined once, and
+// the attribute's documentation.
 func (s jsonSchema) attr(a *Attr) object {
 	doc := a.Doc
 	if !a.Required && (a.Default != "" || a.Computed != "") {
@@ -99,9 +99,8 @@ func oneOrList(one object) object {
 	return object{"anyOf": []any{one, object{"type": "array", "items": one}}}
 }
 
-// jsonType is what may be written for a type, by its name in the reference.
-// Every attribute may be null, which is as if it were left out, and every string
-// may be a template.
+// jsonType describes the values of a type of the reference. Every attribute may be
+// null, which leaves it out, and every string may be a template.
 func jsonType(name string) object {
 	if name == "any" {
 		return object{}
@@ -121,7 +120,7 @@ func jsonAny(of ...object) object {
 	return object{"anyOf": all}
 }
 
-// jsonTypes are the alternatives of each type but "any".
+// jsonTypes lists the alternatives for each type except "any".
 var jsonTypes = func() map[string][]object {
 	type of = []object
 	list := func(items object) object { return object{"type": "array", "items": items} }
@@ -170,7 +169,7 @@ var jsonTypes = func() map[string][]object {
 	return types
 }()
 
-// defaultText is the cell of the defaults column.
+// defaultText is the text of the column with defaults.
 func (a *Attr) defaultText() string {
 	switch {
 	case a.Required:

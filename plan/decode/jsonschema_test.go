@@ -25,7 +25,7 @@ func resolvedSchema(t *testing.T) *jsonschema.Resolved {
 
 func TestJSONSchema(t *testing.T) { golden(t, "../schema/plan.schema.json", string(JSONSchema())) }
 
-// Every plan in JSON syntax that is right passes the schema.
+// The schema accepts every valid plan in JSON syntax.
 func TestJSONSchemaTakesPlans(t *testing.T) {
 	schema := resolvedSchema(t)
 	files, err := filepath.Glob("testdata/ok/*.hcl.json")
@@ -52,8 +52,8 @@ func validateJSON(t *testing.T, schema *jsonschema.Resolved, src string) error {
 	return schema.Validate(v)
 }
 
-// The schema and the decoder agree on each small change to a plan: a schema that
-// refused what tokgate takes would be worse than none.
+// The schema and the decoder agree on each small change of a plan. A schema that
+// refused a valid plan would be worse than none.
 func TestJSONSchemaAgreesWithTheDecoder(t *testing.T) {
 	const base = `{
   "server": {"s": {"endpoint": {"url": "http://127.0.0.1:8000"}}},
@@ -79,7 +79,7 @@ func TestJSONSchemaAgreesWithTheDecoder(t *testing.T) {
 		{`"ttft"`, `"tftt"`, false, false},
 		{`"p95 < 2s"`, `2`, false, false},
 		{`"p95 < 2s"`, `["p95 < 2s", "mean < 1s"]`, true, true},
-		{`"p95 < 2s"`, `"< 2s"`, false, true}, // what is in a threshold the decoder knows
+		{`"p95 < 2s"`, `"< 2s"`, false, true}, // only the decoder checks the content of a threshold
 		{`"sla": {`, `"sla": {"at": 8, `, true, true},
 		{`"sla": {`, `"sla": {"at": ["8"], `, true, true},
 		{`"sla": {`, `"sla": {"severity": null, `, true, true},

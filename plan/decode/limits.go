@@ -11,13 +11,13 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// The bounds of a plan. They are far above anything a person writes and keep a
-// hostile file from exhausting stack or memory.
+// Limits of a plan. They are far above anything that people write, and keep a hostile
+// file from using up the stack or the memory.
 const (
 	maxFileBytes  = 4 << 20
 	maxFiles      = 64
 	maxDepth      = 100     // nested brackets and templates
-	maxOperators  = 1000    // in one expression, at one depth
+	maxOperators  = 1000    // in one expression at one depth
 	maxExponent   = 4       // digits of a number's exponent
 	maxDigits     = 400     // of a number
 	maxValueBytes = 4 << 20 // of one evaluated value
@@ -25,8 +25,8 @@ const (
 	maxLevels     = 100_000
 )
 
-// checkComplexity refuses sources that would make the recursive parser or
-// evaluator run out of stack. It looks at tokens only, without recursion.
+// checkComplexity refuses sources that would make the recursive parser or evaluator
+// run out of stack. It reads only tokens, without recursion.
 func checkComplexity(src []byte, filename string) hcl.Diagnostics {
 	if isJSON(filename) {
 		return checkJSON(src, filename)
@@ -46,7 +46,7 @@ func checkTokens(tokens hclsyntax.Tokens) hcl.Diagnostics {
 		switch t.Type {
 		case hclsyntax.TokenOBrace, hclsyntax.TokenOBrack, hclsyntax.TokenOParen, hclsyntax.TokenOQuote,
 			hclsyntax.TokenOHeredoc, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
-			// Each %{if} of a template opens a level of the parser's own.
+			// The parser recurses at each %{if} of a template.
 			top.operators++
 			if len(stack) > maxDepth {
 				return hcl.Diagnostics{complexity(t.Range, fmt.Sprintf("Brackets and templates may be nested at most %d deep.", maxDepth))}
@@ -80,7 +80,7 @@ func checkTokens(tokens hclsyntax.Tokens) hcl.Diagnostics {
 	return nil
 }
 
-// checkNumber refuses numbers whose decimal form alone fills memory, such as
+// checkNumber refuses numbers whose decimal form would use up the memory, such as
 // 1e999999999.
 func checkNumber(s string, rng hcl.Range) *hcl.Diagnostic {
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(s), "e")
@@ -94,7 +94,7 @@ func complexity(rng hcl.Range, detail string) *hcl.Diagnostic {
 	return &hcl.Diagnostic{Severity: hcl.DiagError, Summary: sumTooDeep, Detail: detail, Subject: &rng}
 }
 
-// checkJSON does the same for the JSON syntax, whose strings are templates.
+// checkJSON checks the same limits for the JSON syntax, whose strings are templates.
 func checkJSON(src []byte, filename string) hcl.Diagnostics {
 	if at := jsonDepthExceeded(src); at >= 0 {
 		return hcl.Diagnostics{complexity(jsonRange(src, filename, at), fmt.Sprintf("Objects and arrays may be nested at most %d deep.", maxDepth))}
@@ -104,8 +104,8 @@ func checkJSON(src []byte, filename string) hcl.Diagnostics {
 	for {
 		tok, err := dec.Token()
 		if err != nil {
-			// The end, or a syntax error that the HCL parser words better;
-			// nothing is evaluated after one.
+			// The end, or a syntax error. The HCL parser reports errors in better
+			// words, and evaluates nothing after one.
 			return nil
 		}
 		var diags hcl.Diagnostics
@@ -118,7 +118,8 @@ func checkJSON(src []byte, filename string) hcl.Diagnostics {
 			tokens, _ := hclsyntax.LexTemplate([]byte(t), filename, hcl.InitialPos)
 			diags = checkTokens(tokens)
 			if !diags.HasErrors() && !strings.ContainsAny(t, "\n") {
-				// Static references and types are read as expressions.
+				// HCL reads references and types in JSON as expressions, not as
+				// templates.
 				tokens, _ = hclsyntax.LexExpression([]byte(t), filename, hcl.InitialPos)
 				diags = checkTokens(tokens)
 			}
@@ -131,7 +132,7 @@ func checkJSON(src []byte, filename string) hcl.Diagnostics {
 }
 
 // jsonDepthExceeded returns the offset of the first bracket that is nested too
-// deep, or -1.
+// deeply, or -1.
 func jsonDepthExceeded(src []byte) int {
 	depth, quoted, escaped := 0, false, false
 	for i, c := range src {
@@ -153,7 +154,7 @@ func jsonDepthExceeded(src []byte) int {
 	return -1
 }
 
-// jsonRange is the byte at offset.
+// jsonRange is the range of the byte at offset.
 func jsonRange(src []byte, filename string, offset int) hcl.Range {
 	offset = max(min(offset, len(src)-1), 0)
 	start := hcl.Pos{
@@ -169,12 +170,12 @@ func jsonRange(src []byte, filename string, offset int) hcl.Range {
 
 func isJSON(filename string) bool { return strings.HasSuffix(filename, ".json") }
 
-// The most, or least, of what a plan may say.
+// Bounds on values in a plan.
 const (
 	maxCount   = 100_000_000 // of requests
 	maxTokens  = 100_000_000 // of one prompt or answer
 	maxInteger = 1 << 53     // exact in JSON everywhere
-	maxLevel   = 1_000_000   // of requests in flight or in one burst
+	maxLevel   = 1_000_000   // requests in flight or in one burst
 	maxGPUs    = 64          // no machine has more
 	maxPrice   = 1e9
 	maxPort    = 65535
@@ -183,8 +184,8 @@ const (
 	second      = int64(time.Second)
 	hour        = int64(time.Hour)
 	day         = 24 * hour
-	// maxDuration of anything in a plan is longer than any run and far from what
-	// overflows; minInterval keeps readings from being a load of their own.
+	// maxDuration is longer than any run, and far below overflow. minInterval keeps
+	// readings from becoming a load themselves.
 	maxDuration = 30 * day
 	minInterval = 100 * millisecond
 )

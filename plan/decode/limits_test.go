@@ -20,8 +20,8 @@ func manyLevels(n int) []byte {
 	return []byte(b.String())
 }
 
-// megabyte is a plan of about a megabyte: thousands of workloads with
-// variables and locals of their own.
+// megabyte is a plan of about a megabyte, with thousands of workloads, variables and
+// locals.
 func megabyte() []byte {
 	var b strings.Builder
 	b.WriteString("server \"s\" {\n  endpoint { url = \"http://127.0.0.1:8000\" }\n}\n")
@@ -82,7 +82,7 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// Hostile sources end in a diagnostic, quickly and without a crash.
+// A hostile source gets a diagnostic, quickly and without a crash.
 func TestLongHostileSources(t *testing.T) {
 	deep := func(open, middle, shut string, n int) string {
 		return strings.Repeat(open, n) + middle + strings.Repeat(shut, n)
@@ -170,8 +170,8 @@ func TestLongHostileSources(t *testing.T) {
 	}
 }
 
-// 64 files that include each other in a line are too many; the same file twice
-// is one.
+// A chain of 64 included files is too long. Including the same file twice counts
+// once.
 func TestIncludeLimits(t *testing.T) {
 	files := map[string]string{}
 	for i := range 100 {

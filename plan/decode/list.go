@@ -11,14 +11,14 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// element is one item of a list with the tightest range that is known.
+// element is one item of a list, with the smallest known range.
 type element struct {
 	value cty.Value
 	rng   hcl.Range
 }
 
-// list is a list, or one value for a list of one; nil when not set. Nulls in
-// it are refused.
+// list returns a list; a single value counts as a list of one; nil if not set. Null
+// elements are refused.
 func (b *body) list(name string) []element {
 	attr := b.attrs[name]
 	if attr == nil {
@@ -65,7 +65,7 @@ func (b *body) noNull(e element, name string) []element {
 	return []element{e}
 }
 
-// texts is a list of strings.
+// texts returns a list of strings.
 func (b *body) texts(name string) []string {
 	var out []string
 	for _, e := range b.list(name) {
@@ -80,7 +80,7 @@ func (b *body) texts(name string) []string {
 	return out
 }
 
-// textMap is a map of strings; nil when not set. Null values leave their key
+// textMap returns a map of strings; nil if not set. An element that is null is left
 // out.
 func (b *body) textMap(name string) map[string]string {
 	attr := b.attrs[name]
@@ -116,7 +116,7 @@ func (b *body) textMap(name string) map[string]string {
 	return out
 }
 
-// settings are those of an object that are not null.
+// settings lists the settings of an object that are not null.
 func settings(b *body, name string, v cty.Value, keys []string) map[string]cty.Value {
 	set := map[string]cty.Value{}
 	for it := v.ElementIterator(); it.Next(); {

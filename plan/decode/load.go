@@ -29,11 +29,11 @@ func readLoads(b *body, w *plan.Workload, p *preset) {
 		w.Loads = append(w.Loads, load)
 	})
 	if !b.loaded() {
-		b.d.loadless[w] = b.rng // it may be a part of a mix
+		b.d.loadless[w] = b.rng // it may become a part of a mix
 	}
 }
 
-// loaded reports whether a workload has a load, or a search.
+// loaded reports whether a workload has a load or a capacity search.
 func (b *body) loaded() bool { return len(b.blocks["load"])+len(b.blocks["capacity"]) > 0 }
 
 func readLoad(b *body, p *preset) *plan.Load {
@@ -77,8 +77,8 @@ func readLoad(b *body, p *preset) *plan.Load {
 	return l
 }
 
-// readShape finds out which shape the load has, and returns the attribute that
-// has its levels.
+// readShape reads the shape of the load, and returns the attribute that holds its
+// levels.
 func readShape(b *body, l *plan.Load) (attr string) {
 	shapes := []struct {
 		attr string
@@ -147,7 +147,7 @@ func readLevels(b *body, attr string, kind metric.LoadKind) []plan.Level {
 	return levels
 }
 
-// readDuration has each level measured for a time, in a round for each seed.
+// readDuration makes each level last for a time, with one round for each seed.
 func readDuration(b *body, l *plan.Load) {
 	for _, other := range []string{"requests", "bursts"} {
 		if b.given(other) {
@@ -164,7 +164,7 @@ func readDuration(b *body, l *plan.Load) {
 	}
 }
 
-// readBursts makes each burst a round.
+// readBursts makes each burst one round.
 func readBursts(b *body, l *plan.Load, p *preset) {
 	if b.given("duration") {
 		b.d.errorf(b.attrs["duration"].NameRange, sumConflict, "A burst ends when its requests do. Remove duration; bursts sets how often it is sent.")
@@ -189,15 +189,15 @@ func readBursts(b *body, l *plan.Load, p *preset) {
 		level.Requests = level.N * level.Rounds
 	}
 	if len(more) > 0 {
-		b.d.out.Defaults = b.d.out.Defaults[:before] // instead of the language's own
+		b.d.out.Defaults = b.d.out.Defaults[:before] // the preset's default replaces the language's
 		b.note("bursts", "{ default = "+strconv.Itoa(int(rounds))+", "+strings.Join(more[:min(len(more), 20)], ", ")+" }", p.why())
 	}
 }
 
-// readRequests sets the measured requests of closed-loop levels and splits them
-// over the seeds: all that the plan gives, or some of the default ones. A round
-// has at least as many as its level, so that each slot sends one: with fewer
-// requests there are fewer rounds.
+// readRequests sets the measured requests of closed-loop levels and splits them over
+// the seeds: all seeds that the plan gives, or some of the default ones. A round has
+// at least as many requests as the level has slots, so that each slot sends one. With
+// fewer requests there are fewer rounds.
 func readRequests(b *body, l *plan.Load, p *preset) {
 	if b.given("bursts") {
 		b.d.errorf(b.attrs["bursts"].NameRange, sumConflict, "bursts belongs to burst; a closed loop has requests.")
@@ -248,7 +248,7 @@ func readRequests(b *body, l *plan.Load, p *preset) {
 	}
 }
 
-// unaskedFor notes that a level has the default number of requests.
+// unaskedFor records that a level has the default number of requests.
 func (d *decoder) unaskedFor(l *plan.Load, level *plan.Level) {
 	if d.unasked[l] == nil {
 		d.unasked[l] = map[string]int{}
@@ -256,7 +256,7 @@ func (d *decoder) unaskedFor(l *plan.Load, level *plan.Level) {
 	d.unasked[l][level.Name] = level.Requests
 }
 
-// readRequestCounts reads a number, or an object with level names and default.
+// readRequestCounts reads a number, or an object with level names and "default".
 func readRequestCounts(b *body, l *plan.Load) (byLevel map[string]int, fallback int, ok bool) {
 	v, ok := b.value("requests")
 	if !ok {

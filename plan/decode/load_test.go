@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// TestGoodPlans loads every fixture without a diagnostic but those on drafts, and that a hanging
-// server would be waited for long, and compares what came of it with a golden file.
+// TestGoodPlans loads every fixture and compares the result with a golden file. The only allowed
+// diagnostics are those on drafts, and on waiting long for a server that hangs.
 func TestGoodPlans(t *testing.T) {
 	for _, path := range fixtures(t, "testdata/ok/*.hcl", "testdata/ok/*.json") {
 		t.Run(filepath.Base(path), func(t *testing.T) {
@@ -60,7 +60,7 @@ func describeGPUs(g *plan.GPUs) string {
 	return fmt.Sprintf("%d %q all %v", g.Count, g.IDs, g.All)
 }
 
-// describe writes everything a plan holds, but its hash.
+// describe writes everything in a plan except its hash.
 func describe(p *plan.Plan) string {
 	var b strings.Builder
 	line := func(indent int, format string, args ...any) {

@@ -17,13 +17,13 @@ type local struct {
 	name string
 	attr *hcl.Attribute
 	done bool
-	// visiting is set while the values it depends on are evaluated: meeting it
-	// again closes a cycle.
+	// visiting is set while the values that it depends on are evaluated. Meeting it
+	// again means a cycle.
 	visiting bool
 }
 
-// decodeLocals evaluates the locals in the order of their dependencies and
-// completes the base context.
+// decodeLocals evaluates the locals in the order of their dependencies, and adds them
+// to the base context.
 func (d *decoder) decodeLocals() {
 	var order []*local
 	all := map[string]*local{}
@@ -65,22 +65,22 @@ func (d *decoder) evalLocal(l *local, all map[string]*local, values map[string]c
 		return
 	}
 	l.visiting = true
-	// Only the locals that this one needs are put into its context: with all of them, 10,000 locals
-	// would take 10,000² steps.
+	// The context holds only the locals that this one needs: with all of them, 10,000 locals would
+	// take 10,000² steps.
 	needs := map[string]cty.Value{}
 	for _, t := range l.attr.Expr.Variables() {
 		if t.RootName() != "local" {
 			continue
 		}
 		if len(t) == 1 {
-			continue // reported below: one must be named
+			continue // reported below, because one cycle must be named
 		}
 		if other := all[plan.StepName(t, 1)]; other != nil {
 			d.evalLocal(other, all, values, path)
 			if v, ok := values[other.name]; ok {
 				needs[other.name] = v
 			} else {
-				needs[other.name] = cty.DynamicVal // its own problem is reported
+				needs[other.name] = cty.DynamicVal // its own problem was reported
 			}
 		}
 	}
@@ -90,7 +90,7 @@ func (d *decoder) evalLocal(l *local, all map[string]*local, values map[string]c
 	values[l.name] = v
 }
 
-// sortedAttributes returns attributes in order of the source.
+// sortedAttributes returns attributes in the order of the source.
 func sortedAttributes(attrs hcl.Attributes) []*hcl.Attribute {
 	list := slices.Collect(maps.Values(attrs))
 	slices.SortFunc(list, func(a, b *hcl.Attribute) int {

@@ -12,7 +12,7 @@ import (
 
 var quotedName = regexp.MustCompile(`"([^"]+)"`)
 
-// otherNames maps names that other tools give to metrics to a hint at ours.
+// otherNames maps the metric names of other tools to a hint that gives our name.
 var otherNames = map[string]string{
 	"latency":           "Use e2e for the whole request, ttft for the time to its first token.",
 	"duration":          "For the duration of a request, use e2e.",
@@ -26,8 +26,8 @@ var otherNames = map[string]string{
 	"failures":          `Use success = "every", or success = "rate >= 99%".`,
 }
 
-// explainUnsupported adds to HCL's own words what this language knows: where a
-// misplaced setting belongs, and how a statistic is written.
+// explainUnsupported adds hints to HCL's messages: where a misplaced setting belongs,
+// and how a statistic is written.
 func (d *decoder) explainUnsupported(diags hcl.Diagnostics, spec *Block) {
 	for _, diag := range diags {
 		if diag.Summary != hclUnsupportedArgument && diag.Summary != hclUnsupportedBlock {
@@ -65,7 +65,7 @@ func (d *decoder) explainUnsupported(diags hcl.Diagnostics, spec *Block) {
 	}
 }
 
-// belongs lists the blocks that may hold the name: those inside spec, else any.
+// belongs lists the blocks that may hold the name: those inside spec, or else any.
 func belongs(spec *Block, name string) []string {
 	if spec != Schema {
 		if places := whereIs(spec, spec.Name, name); len(places) > 0 {

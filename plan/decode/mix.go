@@ -15,16 +15,16 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// notOfMixes are the attributes and blocks of a workload that each part of a mix has
-// for itself.
+// notOfMixes lists the attributes and blocks that belong to the parts of a mix, not
+// to the mix.
 var notOfMixes = []string{"preset", "api", "input_tokens", "output_tokens", "request", "prompt", "score", "answers"}
 
-// readMix reads { chat = "70%", long = "30%" }, and { chat = "/v1/chat" } of a mix by the
-// types of a trace's rows.
+// readMix reads the parts of a mix: shares such as { chat = "70%", long = "30%" }, or
+// types of a trace's rows such as { chat = "/v1/chat" }.
 func (d *decoder) readMix(b *body, w *plan.Workload) {
 	m := &mixture{Workload: w, block: b.rng, rng: b.rangeOf("mix")}
 	d.mixes = append(d.mixes, m)
-	w.API = "" // each part has its own
+	w.API = "" // each part has its own API
 	d.out.Defaults = slices.DeleteFunc(d.out.Defaults, func(x plan.Default) bool { return x.Path == b.path+".api" })
 	v, ok := b.value("mix")
 	if !ok || b.isUnknown(m.rng, "mix", v) {
@@ -46,7 +46,7 @@ func (d *decoder) readMix(b *body, w *plan.Workload) {
 	m.refuseOwn(b)
 }
 
-// readPart reads the share of a part, or the type of the rows that are its own.
+// readPart reads one part: its share, or the type of the rows that belong to it.
 func (m *mixture) readPart(b *body, name string, v cty.Value) (part portion, ok bool) {
 	if v.Type() == cty.String && !v.IsNull() && isType(v.AsString()) {
 		return portion{name: name, of: v.AsString()}, true
@@ -60,13 +60,14 @@ func (m *mixture) readPart(b *body, name string, v cty.Value) (part portion, ok 
 	return part, ok
 }
 
-// isType says whether a text is no share, not even one that lacks its "%".
+// isType reports whether a text is the type of rows: neither a percentage nor a plain
+// number.
 func isType(s string) bool {
 	_, err := strconv.ParseFloat(s, 64)
 	return s != "" && err != nil && !strings.HasSuffix(s, "%")
 }
 
-// refuseOwn refuses what the parts have.
+// refuseOwn refuses settings that belong to the parts.
 func (m *mixture) refuseOwn(b *body) {
 	part := "each part"
 	if len(m.parts) > 0 {
@@ -86,8 +87,8 @@ func (m *mixture) refuseOwn(b *body) {
 	}
 }
 
-// decodeMixes makes the parts of every mix, once all workloads are known. One without a
-// load is there only as a part.
+// decodeMixes creates the parts of every mix once all workloads are known. A workload
+// without a load exists only as a part.
 func (d *decoder) decodeMixes() {
 	mixesOf := map[*plan.Workload][]*plan.Workload{}
 	for _, m := range d.mixes {
@@ -135,7 +136,7 @@ func (d *decoder) decodeMixes() {
 	d.out.Workloads = all
 }
 
-// partNamed is the workload that a part of a mix is; nil if there is none.
+// partNamed returns the workload of a part; nil if there is none.
 func (d *decoder) partNamed(m *mixture, part portion) *plan.Workload {
 	var names []string
 	for _, w := range d.out.Workloads {
@@ -174,8 +175,8 @@ func (d *decoder) isMix(w *plan.Workload) bool {
 	return slices.ContainsFunc(d.mixes, func(m *mixture) bool { return m.Workload == w })
 }
 
-// inMix adds an sla block of the workload that a part is, with the levels of the mix at
-// which it holds: those of the names that it gives, or all that stand alone.
+// inMix copies an sla block of a part's workload into the mix. The block then applies
+// to the levels of the mix that it names; without names, to all levels that run alone.
 func (d *decoder) inMix(m *mixture, part *plan.Workload, sla *plan.SLA) {
 	own, levels := *sla, levelIndex(m.Workload)
 	names, given := d.at[sla]
@@ -200,7 +201,7 @@ func (d *decoder) inMix(m *mixture, part *plan.Workload, sla *plan.SLA) {
 	}
 }
 
-// checkLoads refuses loads whose number of requests is not known.
+// checkLoads refuses loads of a mix whose number of requests is not known beforehand.
 func (d *decoder) checkLoads(m *mixture) {
 	for _, l := range m.allLoads() {
 		timed := slices.ContainsFunc(l.Levels, func(level plan.Level) bool { return level.Duration > 0 })
@@ -218,7 +219,7 @@ func (d *decoder) checkLoads(m *mixture) {
 	}
 }
 
-// shareOut shares out the requests of a mix, and checks what that takes.
+// shareOut divides the requests of a mix among its parts, and checks the result.
 func (d *decoder) shareOut(m *mixture) {
 	m.ShareOut()
 	for _, part := range m.Mix {
@@ -235,8 +236,8 @@ func (d *decoder) shareOut(m *mixture) {
 	d.checkCapacity(m.Workload)
 }
 
-// checkMixedAt refuses levels, named by a workload that has none of its own, which no mix
-// has that it is a part of.
+// checkMixedAt checks the level names of a workload without its own load. It refuses a
+// name that no mix with this workload has.
 func (d *decoder) checkMixedAt(w *plan.Workload, mixes []*plan.Workload) {
 	all, searched := levelSet{have: map[string]bool{}}, false
 	for _, m := range mixes {

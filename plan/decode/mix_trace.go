@@ -23,14 +23,13 @@ func (m *mixture) allLoads() []*plan.Load {
 	return append(slices.Clone(m.Loads), m.Capacity.Load)
 }
 
-// unread reports whether the levels or the trace of a load block could not be read, which is
-// reported already.
+// unread reports whether the levels or the trace of a load block could not be read. That
+// problem was already reported.
 func (m *mixture) unread(l *plan.Load) bool {
 	return l.Open != nil && len(l.Levels) == 0 && slices.Contains(m.Loads, l)
 }
 
-// recorded sets a part's lengths to those of its rows, and leaves the prompts
-// to the rows.
+// recorded gives a part the lengths of its rows, and leaves the prompts to the rows.
 func (m *mixture) recorded(part *plan.Workload) {
 	sum, n := 0, 0
 	for _, row := range m.Replays().Measured() {
@@ -83,10 +82,10 @@ func (d *decoder) checkReplayed(m *mixture, l *plan.Load) {
 	}
 }
 
-// byType reports whether types of rows are given in place of shares.
+// byType reports whether the parts have types of rows instead of shares.
 func (m *mixture) byType() bool { return len(m.parts) > 0 && m.parts[0].of != "" }
 
-// checkParts refuses shares that are not 100 % together, and types beside shares.
+// checkParts refuses shares that do not add up to 100 %, and types next to shares.
 func (m *mixture) checkParts(d *decoder) {
 	sum, of := 0, map[string]bool{}
 	for _, part := range m.parts {

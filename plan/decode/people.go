@@ -11,7 +11,7 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// notOfUsers are the attributes of a load block that users have not.
+// notOfUsers lists the attributes of a load block that do not apply to users.
 var notOfUsers = map[string]string{
 	"requests": "Set duration instead: how many messages users send depends on how fast the server answers.",
 	"bursts":   "bursts belongs to burst; users have a duration.",
@@ -44,10 +44,10 @@ func readUsers(b *body, l *plan.Load) {
 	b.bind(l)
 }
 
-// thinkKeys are what think_time says.
+// thinkKeys lists the keys of think_time.
 var thinkKeys = []string{"mean", "cv"}
 
-// readThink reads "20s" or { mean = "20s", cv = 1 }.
+// readThink reads think_time: "20s" or { mean = "20s", cv = 1 }.
 func readThink(b *body, l *plan.Load) {
 	const name = "think_time"
 	if !b.given(name) {
@@ -83,13 +83,13 @@ func readThink(b *body, l *plan.Load) {
 	}
 }
 
-// turnKeys are what turns says.
+// turnKeys lists the keys of turns.
 var turnKeys = []string{"mean", "max"}
 
 // mostTurns bounds the turns of a conversation.
 const mostTurns = 1000
 
-// readTurns reads 6 or { mean = 6, max = 20 }.
+// readTurns reads turns: 6 or { mean = 6, max = 20 }.
 func readTurns(p *body, w *plan.Workload) traffic.Turns {
 	const name = "turns"
 	if !p.given(name) {
@@ -131,7 +131,8 @@ func readTurns(p *body, w *plan.Workload) traffic.Turns {
 	return out
 }
 
-// checkTurns refuses loads in which there are no conversations, and thinking without.
+// checkTurns refuses loads that cannot hold conversations, and thinking time without
+// conversations.
 func (d *decoder) checkTurns(w *plan.Workload) {
 	for _, l := range w.Loads {
 		if w.Prompt.Turns.Several() && !l.Kind.Windowed() {

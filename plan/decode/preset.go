@@ -13,22 +13,22 @@ import (
 type preset struct {
 	name   string
 	title  string
-	about  string // what people use it for
-	input  int    // tokens; 0: the plan must say
-	output int    // tokens; 0: the plan must say
+	about  string // the use case in words
+	input  int    // tokens; 0 if the plan must set it
+	output int    // tokens; 0 if the plan must set it
 	bounds []presetBound
 	source string
-	users  [2]float64 // that one request in flight stands for; zero: its source does not say
+	users  [2]float64 // number of people for one request in flight; zero if the source does not give it
 }
 
-// presetRequests is the default for a level with a bound on a p99. Certifying a
-// p99 takes 299 effective requests with one look and 408 with three; of 600
-// independent requests in ten rounds, the estimate of their spread leaves 480
-// effective.
+// presetRequests is the default number of requests at a level with a bound on a p99.
+// Certifying a p99 takes 299 effective requests with one look and 408 with three. Of
+// 600 independent requests in ten rounds about 480 are effective, because their
+// spread is estimated.
 const presetRequests = 600
 
-// requests is the minimum for a level whose requests the plan does not set; 0:
-// the language's default will do.
+// requests is the minimum number of requests for a level if the plan sets none; 0
+// means the language's default.
 func (p *preset) requests() int {
 	if p != nil && slices.ContainsFunc(p.bounds, func(b presetBound) bool { return strings.HasPrefix(b.text, "p99") }) {
 		return presetRequests
@@ -40,23 +40,22 @@ type presetBound struct{ name, text string }
 
 func (p *preset) why() string { return "preset " + p.name + ": " + p.source }
 
-// Where the presets come from. Reports compare means; MLPerf compares the 99th
-// percentile.
+// Sources of the presets. Reports compare means; MLPerf compares the 99th percentile.
 const (
 	capacityReport = "the use case of published capacity reports"
 	scenarioReport = "the scenario of published scenario reports"
 	mlperf         = "the server scenario of MLPerf Inference (mlperf.conf)"
 )
 
-// The published capacity reports count four to five people for a request in flight,
-// where these pause between their requests: in conversations, not in an editor
-// that completes code.
+// Published capacity reports count four to five people for one request in flight if
+// people pause between requests. That holds for conversations, not for an editor that
+// completes code.
 var (
 	readers = [2]float64{4, 5}
 	nobody  [2]float64
 )
 
-// presets in the order in which the reference shows them.
+// presets lists the presets in the order of the reference.
 var presets = []preset{
 	{"code_completion", "Code completion", "The editor suggests the next lines while a developer types.", 1 << 10, 128, []presetBound{{"e2e", "mean < 2s"}}, capacityReport, nobody},
 	{"short_form_chatbot", "Short-form chatbot", "Short conversations: questions to a help desk, search, quick answers.", 8 << 10, 1024, []presetBound{{"ttft", "mean < 10s"}, {"speed", "mean > 10 tok/s"}}, capacityReport, readers},
@@ -88,7 +87,7 @@ func presetNames() []string {
 	return names
 }
 
-// readPreset is the one that the workload names; nil when it names none.
+// readPreset returns the preset that the workload names; nil if it names none.
 func readPreset(b *body) *preset {
 	v, ok := b.value("preset")
 	if !ok || b.isUnknown(b.rangeOf("preset"), "preset", v) {
@@ -113,8 +112,8 @@ func readPreset(b *body) *preset {
 }
 
 // addPresetSLA adds the preset's thresholds on metrics that the workload does not
-// bound itself: level by level, so that bounding one level does not set the
-// others free.
+// bound. It does so level by level, so that a bound at one level leaves the preset's
+// bounds at the others.
 func addPresetSLA(b *body, w *plan.Workload, p *preset, levels levelSet, bounded map[string][]*plan.SLA) {
 	for _, bound := range p.bounds {
 		sla := &plan.SLA{AtCapacity: w.Capacity != nil, Severity: plan.SeverityError, Range: b.rangeOf("preset")}

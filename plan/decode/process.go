@@ -32,7 +32,7 @@ func readProcess(b *body, s *plan.Server) *plan.Process {
 	return out
 }
 
-// readCommand is the program to start; without one the engine's own is.
+// readCommand reads the program to start. Without one the engine's own is used.
 func readCommand(b *body, s *plan.Server) []string {
 	words := b.texts("command")
 	e := engine.Of(s.Engine)
@@ -52,7 +52,7 @@ func readCommand(b *body, s *plan.Server) []string {
 	return words
 }
 
-// readEnvironment is the env of a process or container.
+// readEnvironment reads the env of a process or container.
 func readEnvironment(b *body) map[string]string {
 	env := b.textMap("env")
 	for _, name := range slices.Sorted(maps.Keys(env)) {
@@ -71,8 +71,8 @@ func mentionsPort(command []string, s *plan.Server) bool {
 		})
 }
 
-// readGPUs is a number of GPUs, some by name, or "all"; nil when the plan does not
-// say.
+// readGPUs reads a number of GPUs, a list of GPUs, or "all"; nil if the plan sets
+// nothing.
 func readGPUs(b *body) *plan.GPUs {
 	if !b.given("gpus") {
 		b.note("gpus", b.spec.attr("gpus").Computed, "")
@@ -128,7 +128,7 @@ func readGPUs(b *body) *plan.GPUs {
 	return out
 }
 
-// gpuID is an index, or a UUID of a GPU or of a part of one.
+// gpuID matches an index, or the UUID of a GPU or of a part of a GPU.
 var gpuID = regexp.MustCompile(`^([0-9]{1,3}|(GPU|MIG)-[A-Za-z0-9/-]+)$`)
 
 func wrongGPUs(b *body, rng hcl.Range) {

@@ -42,7 +42,7 @@ func readPrompt(b *body, w *plan.Workload) plan.Prompt {
 	return out
 }
 
-// dataset reads a data set, each once.
+// dataset reads a data set, and caches it.
 func (d *decoder) dataset(b *body, path string) *traffic.Dataset {
 	column := b.text("column")
 	key := [2]string{path, column}
@@ -59,8 +59,8 @@ func (d *decoder) dataset(b *body, path string) *traffic.Dataset {
 	return set
 }
 
-// checkRows refuses rows that the workload's API does not take, or that cannot be cut to
-// input_tokens.
+// checkRows refuses rows that the workload's API does not accept, or that cannot be cut
+// to input_tokens.
 func checkRows(b *body, w *plan.Workload, set *traffic.Dataset) {
 	if w.Input > 0 {
 		for i := range set.Rows {
@@ -90,10 +90,10 @@ func checkRows(b *body, w *plan.Workload, set *traffic.Dataset) {
 	}
 }
 
-// ofSharing are attributes of generated prompts only.
+// ofSharing lists the attributes of generated prompts.
 var ofSharing = []string{"shared_prefix", "hit_rate", "warm", "turns"}
 
-// readShared reads how much of their beginnings the prompts share.
+// readShared reads how much of their beginning the prompts share.
 func readShared(p *body, w *plan.Workload, out *plan.Prompt) {
 	switch {
 	case p.given("shared_prefix") && p.given("hit_rate"):
@@ -129,10 +129,10 @@ func readShared(p *body, w *plan.Workload, out *plan.Prompt) {
 	out.Warm = p.boolean("warm")
 }
 
-// prefixKeys are the keys of shared_prefix.
+// prefixKeys lists the keys of shared_prefix.
 var prefixKeys = []string{"tokens", "groups"}
 
-// readPrefix reads { tokens = 2048, groups = 20 }.
+// readPrefix reads shared_prefix: { tokens = 2048, groups = 20 }.
 func readPrefix(p *body, w *plan.Workload, out *plan.Prompt) {
 	const name = "shared_prefix"
 	rng := p.rangeOf(name)
@@ -163,7 +163,7 @@ func readPrefix(p *body, w *plan.Workload, out *plan.Prompt) {
 	}
 }
 
-// hasDataset reports whether the workload means to send a data set.
+// hasDataset reports whether the workload names a data set.
 func (b *body) hasDataset() bool {
 	p := b.child("prompt")
 	return p != nil && p.given("dataset")

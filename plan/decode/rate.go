@@ -12,17 +12,17 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// ofRates are the attributes that only a load block with a rate has.
+// ofRates lists the attributes of a load block that only a rate has.
 var ofRates = []string{"arrivals", "burstiness", "max_in_flight"}
 
-// notOfRates are those that it has not.
+// notOfRates lists the attributes of a load block that do not apply to a rate.
 var notOfRates = map[string]string{
 	"bursts":  "bursts belongs to burst; a rate has duration or requests.",
 	"stagger": "A rate has no slots to stagger: arrivals says how requests follow each other.",
 	"pause":   "A rate has no slots that pause. Remove pause; a lower rate leaves more time between requests.",
 }
 
-// refuseOpen refuses what belongs to a rate in a load of another shape.
+// refuseOpen refuses attributes of a rate in a load of another shape.
 func refuseOpen(b *body) {
 	for _, name := range ofRates {
 		if b.given(name) {
@@ -31,7 +31,7 @@ func refuseOpen(b *body) {
 	}
 }
 
-// readOpen reads a load that is a rate.
+// readOpen reads a load with a rate.
 func readOpen(b *body, l *plan.Load, p *preset) {
 	for name, why := range notOfRates {
 		if b.given(name) {
@@ -58,11 +58,12 @@ func readOpen(b *body, l *plan.Load, p *preset) {
 	readArrivals(b, l, p)
 }
 
-// leastBurstiness is that of requests that nearly all come together.
+// leastBurstiness is the smallest burstiness: below it nearly all requests arrive
+// together.
 const leastBurstiness = 0.05
 
-// maxRate is the highest rate that a plan may ask for, in requests per second; a
-// lower bound keeps a level of a few requests below a day.
+// maxRate is the highest rate of a plan, in requests per second. leastRate is the
+// lowest, so that a level of a few requests takes less than a day.
 const (
 	maxRate   = 100_000
 	leastRate = 0.001
@@ -89,7 +90,7 @@ func readRates(b *body) []plan.Level {
 	return levels
 }
 
-// asRate reads "4 req/s" or "240 req/min", in requests per second.
+// asRate reads "4 req/s" or "240 req/min" and returns requests per second.
 func (b *body) asRate(rng hcl.Range, name string, v cty.Value) (float64, bool) {
 	switch {
 	case b.isUnknown(rng, name, v):
@@ -113,13 +114,13 @@ func (b *body) asRate(rng hcl.Range, name string, v cty.Value) (float64, bool) {
 	return rate, true
 }
 
-// parseRate reads a rate in requests per second.
+// parseRate reads a rate and returns requests per second.
 func parseRate(name, text string) (float64, *problem) {
 	return parseLimit(strings.TrimSpace(text), metric.PerSecond, metric.Def{Name: name, Unit: metric.PerSecond})
 }
 
-// readArrivals sets how many requests each level of a rate measures: those of its
-// duration, or as many as the plan says.
+// readArrivals sets the number of measured requests at each level of a rate, from the
+// duration or from the plan's own number.
 func readArrivals(b *body, l *plan.Load, p *preset) {
 	if b.given("duration") && b.given("requests") {
 		b.d.errorf(b.attrs["requests"].NameRange, sumConflict, "A rate has a duration or a number of requests, not both.")
@@ -175,8 +176,7 @@ func readOpenWarmup(b *body) time.Duration {
 	return d
 }
 
-// levelName is a level's own name, however the plan writes it: "240 req/min" is
-// "4 req/s".
+// levelName returns the canonical name of a level: "240 req/min" is "4 req/s".
 func levelName(text string) string {
 	if rate, p := parseRate("rate", text); p == nil {
 		return plan.RateName(rate)

@@ -12,7 +12,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// The reference of the language is in docs/language.md, between two comments.
+// docs/language.md contains the reference of the language between two comments.
 func TestReference(t *testing.T) {
 	const path, begin, end = "../../docs/language.md", "<!-- reference -->\n", "<!-- /reference -->"
 	src, err := os.ReadFile(path)
@@ -27,7 +27,7 @@ func TestReference(t *testing.T) {
 	golden(t, path, head+begin+reference()+end+tail)
 }
 
-// The table of what a policy may say is in docs/policy.md, between two comments.
+// docs/policy.md contains the table of policy settings between two comments.
 func TestPolicyReference(t *testing.T) {
 	const path, begin, end = "../../docs/policy.md", "<!-- policy -->\n", "<!-- /policy -->"
 	src, err := os.ReadFile(path)
@@ -50,7 +50,7 @@ func TestPolicyReference(t *testing.T) {
 	golden(t, path, head+begin+b.String()+end+tail)
 }
 
-// The policy that docs/policy.md shows is one.
+// The example policy of docs/policy.md is valid.
 func TestPolicyOfTheDocs(t *testing.T) {
 	src, err := os.ReadFile("../../docs/policy.md")
 	if err != nil {
@@ -64,8 +64,8 @@ func TestPolicyOfTheDocs(t *testing.T) {
 	}
 }
 
-// Whatever the schema holds is in the reference, and every default in it is
-// one that the decoder can evaluate.
+// The reference contains everything in the schema, and the decoder can evaluate every
+// default in it.
 func TestSchemaAndReferenceAgree(t *testing.T) {
 	text := reference()
 	d := newDecoder(Options{Path: "test.hcl"})
@@ -114,8 +114,8 @@ func TestSchemaAndReferenceAgree(t *testing.T) {
 	}
 }
 
-// Every attribute that is not marked later is one that the decoder reads: a
-// plan that sets it to a list of the wrong kind gets a complaint.
+// The decoder reads every attribute that is not marked later: a list of the wrong
+// kind gives a diagnostic.
 func TestDecoderReadsEverySetting(t *testing.T) {
 	var walk func(b *Block, wrap func(string) string)
 	walk = func(b *Block, wrap func(string) string) {
@@ -149,13 +149,12 @@ func TestDecoderReadsEverySetting(t *testing.T) {
 	walk(Schema, func(body string) string { return body })
 }
 
-// readsAnything are the settings for which [[{}]] is a good value.
+// readsAnything lists the settings for which [[{}]] is a valid value.
 var readsAnything = map[string]bool{"variable.default": true}
 
-// reference writes the reference of the language in Markdown, from the same
-// data that the decoder reads: every block with its attributes and defaults,
-// then metrics, presets and functions. What is not supported yet is named in
-// one list at the end.
+// reference writes the reference of the language in Markdown, from the schema that
+// the decoder reads. It lists every block with its attributes and defaults, then
+// metrics, presets and functions, and at the end what is not supported yet.
 func reference() string {
 	var b strings.Builder
 	var later []string

@@ -10,19 +10,19 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// serverType is a server as a value: server.vllm in an expression.
+// serverType is the type of a server in an expression: server.vllm.
 var serverType = cty.CapsuleWithOps("server", reflect.TypeFor[plan.Server](), &cty.CapsuleOps{
 	TypeGoString: func(reflect.Type) string { return "server" },
 	GoString:     func(v any) string { return v.(*plan.Server).Address() },
 })
 
-// workloadType is a workload as a value: workload.chat in an expression.
+// workloadType is the type of a workload in an expression: workload.chat.
 var workloadType = cty.CapsuleWithOps("workload", reflect.TypeFor[plan.Workload](), &cty.CapsuleOps{
 	TypeGoString: func(reflect.Type) string { return "workload" },
 	GoString:     func(v any) string { return v.(*plan.Workload).Address() },
 })
 
-// values is what server, or workload, is in an expression.
+// values returns the value of server, or of workload, in an expression.
 func values[T any](families map[string]*family[T], ty cty.Type) cty.Value {
 	out := map[string]cty.Value{}
 	for name, f := range families {
@@ -42,7 +42,7 @@ func values[T any](families map[string]*family[T], ty cty.Type) cty.Value {
 	return cty.ObjectVal(out)
 }
 
-// readOne is a server of the plan.
+// readOne reads a reference to one server.
 func readOne(b *body, name string) *plan.Server {
 	v, ok := b.value(name)
 	if !ok {
@@ -62,7 +62,7 @@ func readOne(b *body, name string) *plan.Server {
 	return nil
 }
 
-// readServers are those the workload names, or all.
+// readServers returns the servers that the workload names, or all.
 func readServers(b *body) []*plan.Server {
 	if !b.given("server") {
 		if len(b.d.out.Servers) > 0 && !b.quiet {
@@ -89,7 +89,7 @@ func readServers(b *body) []*plan.Server {
 				return
 			}
 			out = append(out, s)
-		case v.Type() == cty.DynamicPseudoType: // the server's own problem is reported
+		case v.Type() == cty.DynamicPseudoType: // the server's own problem was reported
 		case !v.IsKnown():
 			b.isUnknown(rng, "server", v)
 		case v.Type() == cty.String:
@@ -101,8 +101,8 @@ func readServers(b *body) []*plan.Server {
 	return out
 }
 
-// refer calls use for each of a list of references, and for the instances of
-// one with for_each.
+// refer calls use for each reference in a list. A reference to a block with for_each
+// stands for all its instances.
 func refer(b *body, name string, use func(v cty.Value, rng hcl.Range)) {
 	for _, e := range b.list(name) {
 		spread(e.value, func(v cty.Value) { use(v, e.rng) })
@@ -120,7 +120,7 @@ func spread(v cty.Value, use func(cty.Value)) {
 	}
 }
 
-// readWorkloads are those that a claim names.
+// readWorkloads returns the workloads that a claim names.
 func readWorkloads(b *body, work []*plan.Workload, c *plan.Compare) []*plan.Workload {
 	var out []*plan.Workload
 	refer(b, "workloads", func(v cty.Value, rng hcl.Range) {

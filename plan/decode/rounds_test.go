@@ -10,7 +10,7 @@ import (
 func TestDefaultRequestsAndRounds(t *testing.T) {
 	for _, tt := range []struct {
 		n        int
-		requests string // as the plan writes it; "": not at all
+		requests string // as the plan writes it; "" if it sets none
 		total    int
 		rounds   int
 	}{
@@ -26,7 +26,7 @@ func TestDefaultRequestsAndRounds(t *testing.T) {
 		{30, "120", 120, 4}, // five rounds would leave a slot without a request
 		{1, "3", 3, 3},
 		{4, "40", 40, 10}, // 40 / 4
-		// Every seed that the plan names has its round.
+		// Every seed that the plan names has a round.
 		{8, "null\nseeds = range(1, 150)", 1192, 149}, // 149 · 8
 		{8, "null\nseeds = [1, 2]", 200, 2},
 		{8, "800\nseeds = range(1, 150)", 800, 100},
@@ -60,8 +60,8 @@ workload "w" {
 	}
 }
 
-// A p99 takes more requests than the default: the preset brings them, for a
-// level, a burst and a search, and the plan's own number wins.
+// A p99 needs more requests than the default. The preset sets them for levels, bursts
+// and searches; the plan's own number wins.
 func TestPresetRequests(t *testing.T) {
 	p, diags := File(Options{Path: "plan.hcl", Source: []byte(`
 server "s" {
@@ -106,7 +106,7 @@ workload "w" {
 // Seeds that the plan names are one round each, in a search too.
 func TestSeedsOfASearch(t *testing.T) {
 	for _, tt := range []struct {
-		seeds  string // as the plan writes it; "": not at all
+		seeds  string // as the plan writes it; "" if it sets none
 		n      int
 		total  int
 		rounds int
@@ -115,7 +115,7 @@ func TestSeedsOfASearch(t *testing.T) {
 		{"seeds = [42]", 30, 300, 1},
 		{"seeds = [42]", 1, 200, 1},
 		{"seeds = [42, 123]", 30, 300, 2},
-		{"seeds = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]", 30, 300, 10}, // a round has a wave at least
+		{"seeds = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]", 30, 300, 10}, // a round has at least one wave
 	} {
 		src := fmt.Sprintf(`
 server "s" {

@@ -16,7 +16,7 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// text is a string; "" when not set. A text that is not known yet reads
+// text returns a string; "" if not set. A string that is not known yet is
 // "(unknown)".
 func (b *body) text(name string) string {
 	v, ok := b.value(name)
@@ -42,7 +42,7 @@ func (b *body) asText(rng hcl.Range, name string, v cty.Value) (string, bool) {
 	return v.AsString(), true
 }
 
-// oneOf is a string out of a fixed set.
+// oneOf returns one of the given strings.
 func (b *body) oneOf(name string, names ...string) string {
 	v, ok := b.value(name)
 	if !ok || b.isUnknown(b.rangeOf(name), name, v) {
@@ -63,7 +63,7 @@ func (b *body) isOneOf(rng hcl.Range, name, text string, names []string) bool {
 	return false
 }
 
-// boolean is false when not set.
+// boolean returns a bool; false if not set.
 func (b *body) boolean(name string) bool {
 	v, ok := b.value(name)
 	if !ok || b.isUnknown(b.rangeOf(name), name, v) {
@@ -76,8 +76,8 @@ func (b *body) boolean(name string) bool {
 	return v.True()
 }
 
-// integer is a whole number between low and high; ok is false when it is not
-// set or wrong.
+// integer returns a whole number between low and high; ok is false if it is not set
+// or wrong.
 func (b *body) integer(name string, low, high int64) (int64, bool) {
 	v, ok := b.value(name)
 	if !ok {
@@ -102,7 +102,7 @@ func (b *body) asInteger(rng hcl.Range, name string, v cty.Value, low, high int6
 	return n, true
 }
 
-// number is any finite number between low and high.
+// number returns a finite number between low and high.
 func (b *body) number(name string, low, high float64) (float64, bool) {
 	v, ok := b.value(name)
 	if !ok || b.isUnknown(b.rangeOf(name), name, v) {
@@ -124,7 +124,7 @@ func (b *body) number(name string, low, high float64) (float64, bool) {
 	return f, true
 }
 
-// fraction is a share: 0.05 or "5%".
+// asFraction reads a share: 0.05 or "5%".
 func (b *body) asFraction(rng hcl.Range, name string, v cty.Value) (float64, bool) {
 	if b.isUnknown(rng, name, v) {
 		return 0, false
@@ -145,7 +145,8 @@ func (b *body) asFraction(rng hcl.Range, name string, v cty.Value) (float64, boo
 	return 0, false
 }
 
-// duration is between low and high; ok is false when it is not set or wrong.
+// duration returns a duration between low and high; ok is false if it is not set or
+// wrong.
 func (b *body) duration(name string, low, high time.Duration) (time.Duration, bool) {
 	v, ok := b.value(name)
 	if !ok {
@@ -180,7 +181,7 @@ func (b *body) asDuration(rng hcl.Range, name string, v cty.Value, low, high tim
 	return dur, true
 }
 
-// parseDecimal reads plain digits, times ten to the power.
+// parseDecimal reads plain digits and multiplies by ten to the power.
 func parseDecimal(s string, power int) (float64, error) {
 	if s == "" || strings.Trim(s, "0123456789.") != "" || len(s) > 32 {
 		return 0, strconv.ErrSyntax
@@ -188,7 +189,7 @@ func parseDecimal(s string, power int) (float64, error) {
 	return strconv.ParseFloat(s+"e"+strconv.Itoa(power), 64)
 }
 
-// file is a path resolved against the plan's folder; "" when not set.
+// file returns a path resolved against the plan's folder; "" if not set.
 func (b *body) file(name string) string {
 	p := b.text(name)
 	if p == "" || p == unknownText || filepath.IsAbs(p) {
@@ -197,7 +198,7 @@ func (b *body) file(name string) string {
 	return filepath.Join(b.d.dir, filepath.FromSlash(p))
 }
 
-// shareBelowOne is at least 0 and below 1; 0 where it is wrong or not set.
+// shareBelowOne returns a share in [0, 1); 0 if it is wrong or not set.
 func (b *body) shareBelowOne(name string) float64 {
 	v, ok := b.value(name)
 	if !ok {

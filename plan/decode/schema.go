@@ -19,8 +19,8 @@ var Schema = &Block{
 	Blocks: []*Block{gateBlock, variableBlock, localsBlock, serverBlock, workloadBlock, assertBlock, compareBlock, pricesBlock, historyBlock, reportBlock},
 }
 
-// policyAttrs are what a workload may override of the gate. Its defaults are
-// the gate's.
+// policyAttrs lists the attributes of the gate that a workload may override. The
+// defaults are the gate's.
 func policyAttrs(inWorkload bool) []*Attr {
 	attrs := []*Attr{
 		{Name: "confidence", Type: "number", Default: `0.95`, Doc: "Confidence of every certified verdict, above 0.5 and below 1.", Max: 1},
@@ -159,7 +159,7 @@ var serverBlock = &Block{
 	},
 }
 
-// What a process and a container say of their GPUs.
+// Documentation of the GPUs of a process and of a container.
 const (
 	gpusType = "number, list of strings or \"all\""
 	gpusDoc  = "Which GPUs it gets: a number of free ones, some by index or UUID, or \"all\"; never others than tokgate itself may use (CUDA_VISIBLE_DEVICES). 0 is none. No other run of tokgate may use them meanwhile."
@@ -286,10 +286,10 @@ var answersBlock = &Block{
 	},
 }
 
-// maxTrace is the longest trace.
+// maxTrace is the length limit of a trace.
 const maxTrace = int64(366 * day)
 
-// formatNames are the formats of traces.
+// formatNames lists the formats of traces.
 func formatNames() []string {
 	var names []string
 	for _, f := range traffic.Formats {
@@ -306,8 +306,7 @@ var arrivals = []string{string(plan.Constant), string(plan.Poisson), string(plan
 // severities of a threshold, a change or a night.
 var severities = []string{"error", "warn"}
 
-// boundsRequest reports whether the metric can tell a good request from a bad
-// one.
+// boundsRequest reports whether a bound on the metric can make a request good or bad.
 func boundsRequest(d metric.Def) bool {
 	return d.OfAnswers || d.Scope == metric.PerRequest && d.Source == metric.Client && d.Better != metric.Neutral && d.Name != "lag"
 }
@@ -400,7 +399,8 @@ var compareBlock = &Block{
 	},
 }
 
-// readingBlock has the control of a comparison read what both servers answer.
+// readingBlock describes the answers block of a comparison: the control scores what
+// both servers answer.
 var readingBlock = &Block{
 	Name: "answers",
 	Doc:  "Both servers answer the same prompts of the compared workloads, at temperature 0, in each leg right after its measured requests and with as many in flight; and the control says how likely it finds every answer. Alone, `answers {}` brings its own bounds, unless a tolerate block has them: odd_answers \"count +2\", answer_nll \"mean +0.05\", empty, invalid_text and repetition \"rate +1pp\", answer_tokens \"mean +-10%\". Not against a recorded run.",
@@ -410,7 +410,7 @@ var readingBlock = &Block{
 	},
 }
 
-// How many prompts an answers block may ask for: of fewer nothing is learnt.
+// Limits on the prompts of an answers block: fewer than the minimum show nothing.
 const (
 	leastAnswers = 50
 	mostAnswers  = 100_000
@@ -426,7 +426,8 @@ func claimAttrs() []*Attr {
 	return append(attrs, metricAttrs(comparable)...)
 }
 
-// pairedAttrs are the metrics of answers that a control reads, but for what is only shown.
+// pairedAttrs lists the metrics from scoring answers on the control, without those that
+// are only shown.
 func pairedAttrs() []*Attr {
 	var attrs []*Attr
 	for _, d := range metric.OfPairs {
@@ -437,9 +438,9 @@ func pairedAttrs() []*Attr {
 	return attrs
 }
 
-// comparable reports whether a comparison may bound the metric: not the generator's
-// own lateness, nor what may well be zero or has no zero, of which there are no
-// shares.
+// comparable reports whether a comparison may bound the metric. It may not bound the
+// generator's own lateness. It also may not bound values that can be zero or have no
+// zero point, because a relative change of those has no meaning.
 func comparable(d metric.Def) bool {
 	switch d.Unit {
 	case metric.Count, metric.Requests, metric.Celsius:
@@ -448,7 +449,7 @@ func comparable(d metric.Def) bool {
 	return !d.Paired && (d.Better != metric.Neutral || d.TwoSided) && d.Name != "lag" && d.Name != "backlog_growth" && d.Name != "recovery"
 }
 
-// capacityDef is the capacity as a comparison knows it.
+// capacityDef describes the capacity as a metric of comparisons.
 var capacityDef = metric.Def{
 	Name: "capacity", Title: "Capacity", Unit: metric.Requests, Better: metric.HigherIsBetter, Scope: metric.PerLevel,
 	Doc: "The largest load at which the thresholds still hold, by the search of the capacity block.",

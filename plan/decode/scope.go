@@ -13,25 +13,25 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// scope is where an expression stands: what it may refer to.
+// scope is the context of an expression: it decides what the expression may refer to.
 type scope struct {
 	ctx    *hcl.EvalContext
 	each   bool     // each.key and each.value exist
 	server bool     // server.name exists
 	work   bool     // workload.name exists
-	result cty.Type // of an assert: what result is; else cty.NilType
-	root   string   // the only root allowed besides functions; "" allows all
-	own    string   // variable whose validation this is: its use does not count
+	result cty.Type // the type of result in an assert; else cty.NilType
+	root   string   // the only name that references may begin with; "" allows all
+	own    string   // the variable whose validation this is; its own use there does not count
 }
 
-// noReference is a scope's root where only constants are allowed.
+// noReference is a scope's root that allows only constants.
 const noReference = "nothing"
 
-// roots that mean something in one place or another.
+// roots lists the names that references may begin with somewhere.
 var roots = []string{"var", "local", "env", "each", "server", "result", "workload", "base"}
 
-// eval evaluates an expression after checking what it refers to. ok is false
-// when it has no value; the problem was reported.
+// eval evaluates an expression after checking its references. ok is false if it has
+// no value; the problem was then reported.
 func (d *decoder) eval(expr hcl.Expression, sc *scope) (v cty.Value, ok bool) {
 	ctx, ok := d.context(expr, sc)
 	if !ok {
@@ -55,8 +55,9 @@ func (d *decoder) eval(expr hcl.Expression, sc *scope) (v cty.Value, ok bool) {
 	return v, true
 }
 
-// context checks the references of an expression and returns the context to
-// evaluate it in: the scope's own plus the environment it reads.
+// context checks the references of an expression and returns the context for
+// evaluating it: the scope's own, with the environment variables that the expression
+// reads.
 func (d *decoder) context(expr hcl.Expression, sc *scope) (*hcl.EvalContext, bool) {
 	ok := true
 	var env map[string]cty.Value
@@ -96,8 +97,8 @@ func (d *decoder) context(expr hcl.Expression, sc *scope) (*hcl.EvalContext, boo
 
 var looksLikeStat = regexp.MustCompile(`^(p\d+|mean|min|max|every|rate|share|observed)$`)
 
-// checkReference reports whether a reference can mean anything here, and reports
-// when it cannot.
+// checkReference reports whether a reference is allowed and has a meaning here; if
+// not, it writes a diagnostic.
 func (d *decoder) checkReference(t hcl.Traversal, sc *scope) bool {
 	root, name, rng := t.RootName(), plan.StepName(t, 1), t.SourceRange()
 	if sc.root != "" && root != sc.root && slices.Contains(roots, root) {
@@ -151,7 +152,8 @@ func (d *decoder) checkReference(t hcl.Traversal, sc *scope) bool {
 	return d.checkNamed(t, sc)
 }
 
-// checkNamed reports whether the plan declares what a reference names, and marks it as used.
+// checkNamed reports whether the plan declares the name in a reference, and marks it as
+// used.
 func (d *decoder) checkNamed(t hcl.Traversal, sc *scope) bool {
 	root, name, rng := t.RootName(), plan.StepName(t, 1), t.SourceRange()
 	kind := map[string]string{"var": "variable", "local": "local value"}[root]
@@ -162,7 +164,7 @@ func (d *decoder) checkNamed(t hcl.Traversal, sc *scope) bool {
 	if n == nil {
 		return d.undeclared(rng, kind, name, maps.Keys(d.names[root]))
 	}
-	// A variable's own validation is no use of it.
+	// A variable's own validation does not count as a use.
 	n.used = n.used || root != "var" || sc.own != name
 	if key := plan.StepName(t, 2); n.each && key != "" && !slices.Contains(n.keys, key) {
 		return d.undeclared(rng, "instance of "+kind+" "+name, key, slices.Values(n.keys))
@@ -197,15 +199,15 @@ func (d *decoder) undeclared(rng hcl.Range, what, name string, have iter.Seq[str
 	return false
 }
 
-// child is the scope with further variables.
+// child returns the scope with more variables.
 func (sc scope) child(vars map[string]cty.Value) *scope {
 	sc.ctx = sc.ctx.NewChild()
 	sc.ctx.Variables = vars
 	return &sc
 }
 
-// valueSize estimates the bytes of a value and stops soon after the limit. A
-// value that is nested too deep counts as too large.
+// valueSize estimates the bytes of a value, and stops soon after the limit. A value
+// that is nested too deeply counts as too large.
 func valueSize(v cty.Value, n, depth int) int {
 	v, _ = v.Unmark()
 	n += 16

@@ -12,10 +12,10 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// taskItems are the items of a built-in task.
+// taskItems is the number of items of a built-in task.
 const taskItems = 2000
 
-// readTask reads the name of a built-in data set into out; false where it is none.
+// readTask reads the name of a built-in task into out; false if there is none.
 func readTask(p *body, name string, out *plan.Prompt) bool {
 	short, ok := strings.CutPrefix(name, answers.TaskPrefix)
 	if !ok {
@@ -39,8 +39,8 @@ func readTask(p *body, name string, out *plan.Prompt) bool {
 	return true
 }
 
-// readScore reads when an answer is right: by the score block, else as the built-in
-// task wants it; nil where neither is there.
+// readScore reads when an answer is right, from the score block or else from the
+// built-in task; nil if there is neither.
 func readScore(b *body, w *plan.Workload) *answers.Rule {
 	s := b.child("score")
 	if s == nil {
@@ -63,7 +63,7 @@ func readScore(b *body, w *plan.Workload) *answers.Rule {
 	return readPattern(s, w, v)
 }
 
-// readPattern reads { regex = "…", group = 1 }.
+// readPattern reads a pattern: { regex = "…", group = 1 }.
 func readPattern(s *body, w *plan.Workload, v cty.Value) *answers.Rule {
 	refuse := func(format string, args ...any) *answers.Rule {
 		s.d.errorf(s.rangeOf("match"), sumScore, format, args...)
@@ -91,7 +91,7 @@ func readPattern(s *body, w *plan.Workload, v cty.Value) *answers.Rule {
 	return checkScore(s, w, rule)
 }
 
-// checkScore refuses what cannot be scored.
+// checkScore refuses a score block whose answers cannot be scored.
 func checkScore(b *body, w *plan.Workload, rule *answers.Rule) *answers.Rule {
 	switch {
 	case w.Prompt.Task != "" && w.Input > 0 && w.API != plan.Chat:
@@ -113,7 +113,7 @@ func checkScore(b *body, w *plan.Workload, rule *answers.Rule) *answers.Rule {
 	return rule
 }
 
-// readAnswers reads what is kept of the answers.
+// readAnswers reads what is recorded of the answers.
 func readAnswers(b *body, w *plan.Workload) {
 	a := b.child("answers")
 	if a == nil {

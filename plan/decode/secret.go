@@ -16,11 +16,11 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// mark labels values whose text must not be shown.
+// mark is the mark of a value whose text must not be shown.
 type mark string
 
-// sensitive is what comes from a sensitive variable or from env.NAME: a secret
-// wherever it ends up.
+// sensitive marks what comes from a sensitive variable or from env.NAME. It stays a
+// secret wherever it is used.
 const sensitive mark = "sensitive"
 
 // hasMark reports whether a part of v has the mark.
@@ -37,13 +37,13 @@ func hasMark(v cty.Value, m mark) bool {
 	return false
 }
 
-// secretName is what a variable of the environment or an option is called that
-// holds a secret, wherever its value comes from: HF_TOKEN, WANDB_API_KEY,
-// --api-key. A plural is a number: --max-num-batched-tokens.
+// secretName matches the names of environment variables and options that hold a
+// secret, whatever the source of the value: HF_TOKEN, WANDB_API_KEY, --api-key. A
+// plural names a number: --max-num-batched-tokens.
 var secretName = regexp.MustCompile(`(?i)(^|[_-])(api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|token|secret|password|passwd|passphrase|credentials?)$`)
 
-// minNamed is the shortest value, in bytes, that is taken for a secret by the
-// name of what holds it: "default" and "false" are none.
+// minNamed is the shortest value, in bytes, that counts as a secret because of its
+// name: "default" and "false" do not.
 const minNamed = 8
 
 func (d *decoder) addNamed(name, value string) {
@@ -52,8 +52,8 @@ func (d *decoder) addNamed(name, value string) {
 	}
 }
 
-// addNamedWords looks for secrets among words of a command line: "--api-key",
-// "sk-…" and "--api-key=sk-…".
+// addNamedWords finds secrets in the words of a command line: "--api-key", "sk-…" and
+// "--api-key=sk-…".
 func (d *decoder) addNamedWords(words []string) {
 	for i, word := range words {
 		if !strings.HasPrefix(word, "-") {
@@ -68,8 +68,7 @@ func (d *decoder) addNamedWords(words []string) {
 	}
 }
 
-// namedSecrets notes what a server is given under a name that says that it is a
-// secret.
+// namedSecrets records the values that a server gets under the name of a secret.
 func (d *decoder) namedSecrets(s *plan.Server) {
 	for _, f := range s.Flags {
 		if v := f.Value; v != cty.NilVal && v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
@@ -93,10 +92,10 @@ func (d *decoder) namedSecrets(s *plan.Server) {
 	}
 }
 
-// mask takes the secrets out of the diagnostics, and out of the plan's files,
-// of which diagnostics and reports show lines: there each is as long as it was,
-// so that every place keeps its number. Of a file that cannot be read as a plan
-// no value is known, but what stands behind a name may be.
+// mask removes the secrets from the diagnostics, and from the plan's files, whose
+// lines diagnostics and reports show. In the files a mask has the length of its
+// secret, so that all places stay valid. If a file cannot be read as a plan its
+// values are not known; then the text after the name of a secret is masked.
 func (d *decoder) mask() {
 	words, place := d.masks()
 	for _, diag := range d.diags {
@@ -115,8 +114,8 @@ func (d *decoder) mask() {
 	}
 }
 
-// masks take the secrets that are known by now out of words, and out of a source,
-// where each leaves as many stars as it had bytes.
+// masks returns two replacers for the known secrets: one for messages, and one for
+// sources, which writes one star for each byte.
 func (d *decoder) masks() (words, place *strings.Replacer) {
 	var forms []string
 	for secret := range d.secrets {
@@ -126,7 +125,7 @@ func (d *decoder) masks() (words, place *strings.Replacer) {
 			}
 		}
 	}
-	// The longest first: of two that begin alike, the whole longer one must go.
+	// Longest first: if two secrets begin alike, all of the longer one must go.
 	slices.SortFunc(forms, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
 	var inWords, inPlace []string
 	for _, form := range slices.Compact(forms) {
@@ -136,26 +135,26 @@ func (d *decoder) masks() (words, place *strings.Replacer) {
 	return strings.NewReplacer(inWords...), strings.NewReplacer(inPlace...)
 }
 
-// literals are a text behind a name and one behind an option of a command line, in
-// HCL or JSON, without anything that would be evaluated.
+// literals match a quoted text after a name, and one after an option of a command
+// line, in HCL or JSON. The texts contain nothing that would be evaluated.
 var literals = func() []*regexp.Regexp {
 	const part = `(?:[^"\\$%\n]|\\.|[$%][^{"\n])`
 	return []*regexp.Regexp{
 		regexp.MustCompile(`([A-Za-z0-9_-]+)"?[ \t]*[=:][ \t]*"(` + part + `{8,})`),
-		// What begins with a dash is the next option.
+		// A word that begins with a dash is the next option.
 		regexp.MustCompile(`"-+([A-Za-z0-9_-]+)(?:=|"[ \t]*,?[ \t]*")([^-"\\$%\n]` + part + `{7,})`),
 	}
 }()
 
-// authorization is the header that holds a secret whole.
+// authorization matches the headers whose whole value is a secret.
 var authorization = regexp.MustCompile(`(?i)^(proxy-)?authorization$`)
 
-// minMasked is the shortest secret that is looked for: shorter ones are parts
-// of words.
+// minMasked is the length of the shortest secret that is masked: shorter texts occur
+// inside ordinary words.
 const minMasked = 4
 
-// written is how a source may hold a text: as it is, quoted in HCL or JSON, and
-// line by line, of which short ones tell nothing.
+// written lists the forms in which a source may contain a text: plain, quoted for HCL
+// or JSON, and its single lines. Short lines are left out.
 func written(secret string) []string {
 	out := []string{secret}
 	for line := range strings.Lines(secret) {
@@ -175,9 +174,9 @@ func written(secret string) []string {
 	return out
 }
 
-// unmark removes marks and notes the secrets among the strings: what comes
-// from a sensitive variable or the environment, unless it only holds a secret
-// that is known already.
+// unmark removes marks and records the secrets among the strings. A secret is a
+// string that comes from a sensitive variable or the environment, unless it only
+// contains a known secret.
 func (d *decoder) unmark(v cty.Value) cty.Value {
 	if !v.ContainsMarked() {
 		return v
@@ -195,7 +194,7 @@ func (d *decoder) unmark(v cty.Value) cty.Value {
 	return out
 }
 
-// addKeys notes the names in v, which was made of a secret as a whole:
+// addKeys records the names in a value that was made from a secret as a whole:
 // zipmap([env.TOKEN], [1]).
 func (d *decoder) addKeys(v cty.Value) {
 	_ = cty.Walk(v, func(path cty.Path, _ cty.Value) (bool, error) {
@@ -214,10 +213,10 @@ func (d *decoder) addKeys(v cty.Value) {
 	})
 }
 
-// quoting has diagnostics say nothing of a secret. HCL and its functions quote the
-// values that they are given, changed or in parts, where nobody could look for them. So
-// the expression is evaluated again with its secrets unknown: what is still said comes
-// without them, and of anything else only the summary is kept.
+// quoting removes secrets from diagnostics of an expression. HCL and its functions
+// quote their arguments, changed or in parts, and masking would not find those. So the
+// expression is evaluated again with unknown secrets. A diagnostic that appears again
+// quotes no secret and is kept; of any other only the summary stays.
 func (d *decoder) quoting(expr hcl.Expression, ctx *hcl.EvalContext, diags hcl.Diagnostics) hcl.Diagnostics {
 	if len(diags) == 0 {
 		return nil
@@ -247,7 +246,7 @@ func (d *decoder) quoting(expr hcl.Expression, ctx *hcl.EvalContext, diags hcl.D
 	return diags
 }
 
-// unknown is v without the values in it that are secrets.
+// unknown returns v with its secret values unknown.
 func unknown(v cty.Value) cty.Value {
 	out, err := cty.Transform(v, func(_ cty.Path, e cty.Value) (cty.Value, error) {
 		if e.HasMark(sensitive) {
@@ -261,7 +260,7 @@ func unknown(v cty.Value) cty.Value {
 	return out
 }
 
-// addSecrets notes every text in v as one that must not be printed.
+// addSecrets records every text in v as a secret.
 func (d *decoder) addSecrets(v cty.Value) {
 	v, _ = v.UnmarkDeep()
 	_ = cty.Walk(v, func(_ cty.Path, e cty.Value) (bool, error) {

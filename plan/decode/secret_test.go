@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A value is a secret by the name of what holds it, if the name ends so and the
-// value is no switch or number.
+// A value is a secret if its name ends like a secret's name, and the value is not a
+// switch or a number.
 func TestNamedSecrets(t *testing.T) {
 	src := `
 server "s" {
@@ -39,7 +39,7 @@ workload "w" {
 	if !slices.Equal(p.Secrets, want) {
 		t.Errorf("secrets %q, want %q", p.Secrets, want)
 	}
-	// What is kept of the source is as long as it was.
+	// The masked source is as long as the source.
 	masked := string(p.Files["p.hcl"].Bytes)
 	if len(masked) != len(src) || strings.Count(masked, "\n") != strings.Count(src, "\n") {
 		t.Errorf("%d bytes of %d", len(masked), len(src))
@@ -56,7 +56,7 @@ workload "w" {
 	}
 }
 
-// Of a file that cannot be read no value is known, and its line is shown.
+// The values of an unreadable file are not known, but its line is shown.
 func TestSecretsOfAnUnreadablePlan(t *testing.T) {
 	for _, line := range []string{
 		`api_key = "sp1ll-0123456789" }`,
@@ -80,8 +80,8 @@ func TestSecretsOfAnUnreadablePlan(t *testing.T) {
 	}
 }
 
-// HCL and its functions quote what they are given: changed, or a part of it, in
-// which no secret would be found.
+// HCL and its functions quote their arguments changed or in parts, where masking
+// would find no secret.
 func TestSecretsInOthersWords(t *testing.T) {
 	long := "sp1ll" + strings.Repeat("-sp1ll", 2*maxSnippet/6)
 	for _, tt := range []struct{ name, secret, value, want string }{
@@ -126,7 +126,8 @@ server "s" {
 	}
 }
 
-// A message is cut after secrets were taken out of it: half of one would not be found.
+// Secrets are removed from a message before it is cut: half a secret would not be
+// found.
 func TestSecretsAreNotCut(t *testing.T) {
 	d := newDecoder(Options{Path: "p.hcl"})
 	secret := strings.Repeat("sp1ll", maxSnippet/4)
@@ -137,7 +138,7 @@ func TestSecretsAreNotCut(t *testing.T) {
 	}
 }
 
-// The names in a map that a secret was made into are secrets as well.
+// The names in a map that was made from a secret are secrets too.
 func TestSecretsAsNames(t *testing.T) {
 	src := `
 variable "login" {

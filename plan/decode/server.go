@@ -22,7 +22,7 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// How long a server may take to get ready when the plan does not say.
+// Default limits on the time that a server takes to get ready.
 const (
 	readyProcess   = 10 * time.Minute
 	readyContainer = 20 * time.Minute
@@ -56,8 +56,9 @@ func (d *decoder) decodeServer(name, key string, blk *hcl.Block, sc *scope) *pla
 	return s
 }
 
-// checkTarget refuses a server with several ways to reach it, or none; but one
-// that has none where something stray stands may have meant that.
+// checkTarget refuses a server with several targets, or with none. If the block
+// contains something unknown, a missing target may only be misspelt, and is not
+// reported.
 func (d *decoder) checkTarget(s *plan.Server, rng hcl.Range, stray bool) {
 	type target struct {
 		name string
@@ -136,8 +137,8 @@ func readExpect(b *body) map[string]string {
 	return out
 }
 
-// checkCA reads the certificate authority now, not when the server is to be asked. One
-// outside the repository may be missing where nothing is run.
+// checkCA reads the certificate authority when the plan is loaded, not at the first
+// request. A file outside the repository may be missing if nothing is run.
 func checkCA(b *body, path string) {
 	if path == "" || path == unknownText {
 		return
@@ -199,8 +200,7 @@ func checkURLOf(b *body, name, text string) {
 	}
 }
 
-// URLProblem says in a sentence what is wrong with the base URL of a server; ""
-// for nothing.
+// URLProblem describes what is wrong with the base URL of a server; "" if nothing is.
 func URLProblem(text string) string {
 	u, err := url.Parse(text)
 	switch {
@@ -218,7 +218,7 @@ func URLProblem(text string) string {
 	return ""
 }
 
-// address is a URL; "" when not set.
+// address returns a URL; "" if not set.
 func address(b *body, name string) string {
 	text := b.text(name)
 	if text == unknownText {
@@ -230,7 +230,7 @@ func address(b *body, name string) string {
 	return text
 }
 
-// readTelemetry reads how a server is watched.
+// readTelemetry reads the telemetry block of a server.
 func readTelemetry(b *body) plan.Telemetry {
 	t := b.child("telemetry")
 	if t == nil {
@@ -242,13 +242,14 @@ func readTelemetry(b *body) plan.Telemetry {
 	}
 	t.bind(&out)
 	if t.given("gpus") && len(out.GPUs) == 0 {
-		out.GPUs = []string{} // none, and that is meant
+		out.GPUs = []string{} // an empty list: no GPUs, on purpose
 	}
 	out.Require = readRequire(t)
 	return out
 }
 
-// readRequire reads what the GPUs must show: { throttled = "< 1%", foreign_processes = 0 }.
+// readRequire reads the conditions on the GPUs: { throttled = "< 1%", foreign_processes = 0
+// }.
 func readRequire(b *body) plan.Require {
 	var out plan.Require
 	texts, rng := b.textMap("require"), b.rangeOf("require")

@@ -9,8 +9,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// readSLAs reads the sla blocks of a workload and what its preset requires of the
-// metrics that they do not bound.
+// readSLAs reads the sla blocks of a workload, and adds the preset's bounds on
+// metrics that they leave out.
 func readSLAs(b *body, w *plan.Workload, p *preset) {
 	levels := levelIndex(w)
 	bounded := map[string][]*plan.SLA{}
@@ -19,11 +19,11 @@ func readSLAs(b *body, w *plan.Workload, p *preset) {
 		for _, t := range sla.Thresholds {
 			name := t.Metric.Name
 			if name == "request_speed" {
-				name = "speed" // the same, averaged as published reports do
+				name = "speed" // the metric that published reports average
 			}
 			bounded[name] = append(bounded[name], sla)
 		}
-		// Every threshold may be null: then there is nothing to judge.
+		// If every threshold is null there is nothing to judge.
 		if len(sla.Thresholds) > 0 {
 			w.SLAs = append(w.SLAs, sla)
 		}
@@ -61,14 +61,14 @@ func readSLA(b *body, w *plan.Workload, levels levelSet) *plan.SLA {
 	return sla
 }
 
-// betterHalf warns of a threshold that the worse requests may miss: "p95 > 40
-// tok/s" of a speed asks it of the fastest 5% alone.
+// betterHalf warns of a percentile that bounds only the better requests: "p95 > 40
+// tok/s" of a speed requires it of the fastest 5% alone.
 func (d *decoder) betterHalf(t *plan.Threshold) {
 	higher := t.Metric.Better == metric.HigherIsBetter
 	switch {
 	case t.Metric.Scope != metric.PerRequest && t.Metric.Scope != metric.PerGap || t.Metric.Better == metric.Neutral:
 	case t.Stat.Kind == metric.Percentile && higher && t.Stat.P > 50, t.Stat.Kind == metric.Percentile && !higher && t.Stat.P < 50:
-		// 100 − 99.9 is 0.0999….
+		// In binary 100 − 99.9 is 0.0999….
 		other := metric.Stat{Kind: metric.Percentile, P: math.Round((100-t.Stat.P)*1000) / 1000}
 		share := other.P
 		if !higher {
@@ -82,7 +82,7 @@ func (d *decoder) betterHalf(t *plan.Threshold) {
 	}
 }
 
-// readBounds are the thresholds of a good block.
+// readBounds reads the thresholds of a good block.
 func readBounds(b *body) []*plan.Threshold {
 	out := readThresholds(b, true)
 	if len(b.attrs) == 0 && !b.stray {
@@ -91,8 +91,7 @@ func readBounds(b *body) []*plan.Threshold {
 	return out
 }
 
-// readThresholds reads every metric attribute of the block, in order of the
-// source.
+// readThresholds reads every metric of the block, in the order of the source.
 func readThresholds(b *body, good bool) []*plan.Threshold {
 	var out []*plan.Threshold
 	for _, attr := range sortedAttributes(b.attrs) {

@@ -15,7 +15,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// parse reads one source of either syntax, after bounding it.
+// parse reads one source of either syntax, after checking the limits.
 func parse(src []byte, filename string) (*hcl.File, hcl.Diagnostics) {
 	// A file without a body still lets diagnostics show its lines.
 	empty := &hcl.File{Bytes: src, Body: hcl.EmptyBody()}
@@ -44,8 +44,8 @@ func parse(src []byte, filename string) (*hcl.File, hcl.Diagnostics) {
 	return f, diags
 }
 
-// readSources reads the plan and what it includes and sorts their blocks by
-// type, included ones first. It is false when nothing can be decoded.
+// readSources reads the plan and its included files, and sorts their blocks by type,
+// included blocks first. It returns false if nothing can be decoded.
 func (d *decoder) readSources() bool {
 	return d.readSource(d.opts.Path, d.opts.Source, nil, hcl.Range{
 		Filename: d.opts.Path, Start: hcl.InitialPos, End: hcl.InitialPos,
@@ -64,7 +64,7 @@ func (d *decoder) readSource(path string, src []byte, including []string, from h
 	d.out.Files[path] = file
 	name := path
 	if rel, err := filepath.Rel(d.dir, path); err == nil {
-		name = rel // the same plan in another checkout is the same plan
+		name = rel // the plan's identity must not depend on the checkout
 	}
 	d.hash.add("source", filepath.ToSlash(name), src)
 	d.add(diags...)
@@ -93,8 +93,8 @@ func (d *decoder) readIncludes(attr *hcl.Attribute, path string, including []str
 	}
 	ok := true
 	for _, expr := range exprs {
-		// Evaluated without variables: what belongs to a plan must not depend
-		// on them.
+		// Evaluate without variables: which files belong to a plan must not depend on
+		// them.
 		v, diags := expr.Value(nil)
 		if diags.HasErrors() || v.Type() != cty.String || v.IsNull() || !v.IsKnown() {
 			d.errorf(expr.Range(), sumInclude, "Each element is a path in plain text. Variables and functions are not available here.")
@@ -113,7 +113,7 @@ func (d *decoder) readIncludes(attr *hcl.Attribute, path string, including []str
 			continue
 		}
 		if d.out.Files[target] != nil {
-			continue // two files may include the same one
+			continue // two files may include the same file
 		}
 		if len(d.out.Files) >= maxFiles {
 			d.errorf(expr.Range(), sumTooLarge, "A plan has at most %d files.", maxFiles)
@@ -133,8 +133,8 @@ func indexOf(list []string, s string) int {
 	return -1
 }
 
-// within resolves a path that a plan names, relative to dir, and refuses what
-// lies outside the root or in its .git, links included.
+// within resolves a path of the plan relative to dir. It refuses a path that leads
+// outside the root or into .git, also through links.
 func (d *decoder) within(dir, name string) (string, error) {
 	if name == "" {
 		return "", errors.New("the path is empty")
@@ -158,7 +158,7 @@ func (d *decoder) within(dir, name string) (string, error) {
 	return filepath.Clean(path), nil
 }
 
-// realPath is absolute and free of links as far as the path exists.
+// realPath returns the absolute path with links resolved, as far as the path exists.
 func realPath(path string) string {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -176,8 +176,8 @@ func realPath(path string) string {
 	}
 }
 
-// repositoryRoot is the nearest folder from dir upwards that holds .git, else
-// dir itself.
+// repositoryRoot is the nearest folder upwards from dir that holds .git, or else dir
+// itself.
 func repositoryRoot(dir string) string {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -193,10 +193,10 @@ func repositoryRoot(dir string) string {
 	}
 }
 
-// ReadFile reads a regular file of at most 4 MiB. A device or a pipe, which may never
-// end, is an error, and so is a larger file.
+// ReadFile reads a regular file of at most 4 MiB. A larger file is an error, and so
+// is a device or a pipe, which may never end.
 func ReadFile(path string) ([]byte, error) {
-	// Looked at before it is opened: opening a pipe waits for its writer.
+	// Check before opening: opening a pipe waits for its writer.
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err

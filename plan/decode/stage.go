@@ -8,13 +8,13 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// ofStages is how a stage may be called.
+// ofStages matches the allowed names of stages.
 var ofStages = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
-// taken are names of levels with another meaning, which a stage may not have.
+// taken lists names of levels with a special meaning, which a stage may not have.
 var taken = map[string]bool{"capacity": true, "trace": true, "probe": true, "burst": true, metric.SaturationName: true}
 
-// readStages reads the levels of a load that is made of stages.
+// readStages reads the levels of a load with stages.
 func readStages(b *body, l *plan.Load) {
 	for _, name := range []string{"duration", "requests"} {
 		if b.given(name) {
@@ -48,7 +48,8 @@ func readStages(b *body, l *plan.Load) {
 	})
 }
 
-// readStageRate reads "2 req/s" or { from = "2 req/s", to = "3 req/s" }.
+// readStageRate reads the rate of a stage: "2 req/s" or { from = "2 req/s", to = "3
+// req/s" }.
 func readStageRate(b *body) (metric.Stage, bool) {
 	v, ok := b.value("rate")
 	if !ok {
@@ -80,7 +81,7 @@ func readStageRate(b *body) (metric.Stage, bool) {
 	return out, true
 }
 
-// checkStages checks what bounds a stage, once the thresholds are known.
+// checkStages checks the thresholds on stages, once they are known.
 func (d *decoder) checkStages(w *plan.Workload) {
 	staged := map[string]bool{}
 	for _, l := range w.Loads {
@@ -107,7 +108,7 @@ func (d *decoder) checkStages(w *plan.Workload) {
 	}
 }
 
-// checkStage checks one threshold: at is a stage at which it holds, or "".
+// checkStage checks one threshold. at is a stage to which it applies, or "".
 func (d *decoder) checkStage(t *plan.Threshold, at string, single, elsewhere bool) {
 	switch recovers := t.Metric.Name == "recovery"; {
 	case recovers && (at == "" || elsewhere):
@@ -119,7 +120,8 @@ func (d *decoder) checkStage(t *plan.Threshold, at string, single, elsewhere boo
 	}
 }
 
-// checkCompared refuses stages where servers are compared: a leg is a level.
+// checkCompared refuses stages in compared workloads, because each leg must be a
+// level that runs alone.
 func (d *decoder) checkCompared() {
 	for _, c := range d.out.Compares {
 		for _, w := range c.Workloads(d.out) {

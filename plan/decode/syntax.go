@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// HCL's own summaries that say little to whoever does not know its grammar.
+// Summaries of HCL that mean little to people who do not know its grammar.
 const (
 	hclMissingNewline      = "Missing newline after argument"
 	hclMultiLineString     = "Invalid multi-line string"
@@ -22,8 +22,8 @@ const (
 	hclInvalidExpression = "Invalid expression"
 )
 
-// slips are what HCL's parser reports most often, in our words: what is wrong, and how
-// it is written. A function that returns "" leaves HCL's own.
+// slips maps the commonest errors of HCL's parser to our own text: what is wrong, and
+// how to write it. A function that returns "" keeps HCL's text.
 var slips = map[string]struct {
 	summary string
 	detail  func(src []byte, at hcl.Range) string
@@ -46,8 +46,8 @@ func always(detail string) func([]byte, hcl.Range) string {
 	return func([]byte, hcl.Range) string { return detail }
 }
 
-// explainSyntax says in our words what the parser did not understand, and drops what
-// only follows from an error before it.
+// explainSyntax replaces the parser's text by ours, and drops errors that only follow
+// from an earlier one.
 func explainSyntax(src []byte, diags hcl.Diagnostics) hcl.Diagnostics {
 	var out hcl.Diagnostics
 	for i, diag := range diags {
@@ -68,7 +68,7 @@ func explainSyntax(src []byte, diags hcl.Diagnostics) hcl.Diagnostics {
 			}
 		}
 		if out = append(out, diag); multiLine {
-			break // every further line is one more error until the next quote
+			break // every line up to the next quote would be one more error
 		}
 	}
 	return out
@@ -106,7 +106,7 @@ func missingNewline(src []byte, at hcl.Range) string {
 	}
 }
 
-// inThousands says how "4K" is written.
+// inThousands writes "4K" as plans do.
 func inThousands(s string) string {
 	n := thousands.FindStringSubmatch(strings.TrimSpace(s))[1]
 	return "Write " + n + "000, or " + n + " * 1024."
@@ -185,8 +185,9 @@ func neither(src []byte, at hcl.Range) string {
 	return ""
 }
 
-// unclosed guesses by the indentation which block lacks its closing brace: the
-// innermost one followed by a line that is indented no further and does not close it.
+// unclosed guesses from the indentation which block lacks its closing brace. It is
+// the innermost block followed by a line that is not indented further and does not
+// close it.
 func unclosed(src []byte, _ hcl.Range) string {
 	type open struct {
 		line, indent int
@@ -232,7 +233,8 @@ func setTwice(src []byte, at hcl.Range) string {
 	return fmt.Sprintf("%s is already set in line %d. Remove one of the two.", name, line)
 }
 
-// looseBrace is the hint for a block whose opening brace stands below its name.
+// looseBrace is the hint for a block whose opening brace is on the line below its
+// name.
 func looseBrace(src []byte, at hcl.Range) string {
 	if at.Start.Byte < 0 || at.Start.Byte > len(src) {
 		return ""

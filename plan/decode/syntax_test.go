@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What people write who do not know the language yet is answered with how it is
-// written, and with one diagnostic.
+// A common slip of people who do not know the language gets one diagnostic, which
+// shows the right syntax.
 func TestHowItIsWritten(t *testing.T) {
 	const text = `server "s" {
   simulator {}

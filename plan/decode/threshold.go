@@ -12,15 +12,15 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// problem is why a threshold's text is none.
+// problem explains why the text of a threshold is invalid.
 type problem struct{ summary, detail string }
 
 func problemf(summary, format string, args ...any) *problem {
 	return &problem{summary, fmt.Sprintf(format, args...)}
 }
 
-// parseThreshold reads one bound of a metric: [statistic] operator number
-// unit. In a good block the statistic is left out and means every request.
+// parseThreshold reads one bound of a metric, written as: [statistic] operator number
+// unit. A good block leaves out the statistic, which then is every request.
 func parseThreshold(def metric.Def, text string, good bool) (plan.Threshold, *problem) {
 	t := plan.Threshold{Metric: def, Text: text}
 	if def.OfAnswers && good {
@@ -59,7 +59,7 @@ func parseThreshold(def metric.Def, text string, good bool) (plan.Threshold, *pr
 	return t, nil
 }
 
-// goodAnswer reads the bound of a good request on its answer: yes, or no where that is
+// goodAnswer reads the bound of a good request on its answer: yes, or no if that is
 // better.
 func goodAnswer(def metric.Def, text string) (plan.Threshold, *problem) {
 	t := plan.Threshold{Metric: def, Text: text, Stat: metric.Stat{Kind: metric.Every}, Op: plan.GreaterEqual, Limit: 1}
@@ -109,7 +109,7 @@ func thresholdStat(def metric.Def, text string, good bool) (metric.Stat, *proble
 	return stat, statAllowed(def, stat, text, good)
 }
 
-// missingStat says which statistics there are; nil where none is needed.
+// missingStat lists the possible statistics; nil if none is needed.
 func missingStat(def metric.Def, good bool) *problem {
 	choices := "mean, p1 to p99.9, min, max or every"
 	switch {
@@ -127,7 +127,7 @@ func missingStat(def metric.Def, good bool) *problem {
 	return problemf(sumMissingStat, "%s differs between requests. Say which statistic must hold (%s), such as %s.", def.Name, choices, example(def, good))
 }
 
-// statAllowed says why the metric does not take the statistic.
+// statAllowed explains why the metric does not take the statistic; nil if it does.
 func statAllowed(def metric.Def, stat metric.Stat, text string, good bool) *problem {
 	switch {
 	case def.Scope == metric.Counted && stat.Kind != metric.Mean && stat.Kind != metric.Percentile && !stat.IsShare():
@@ -145,12 +145,12 @@ func statAllowed(def metric.Def, stat metric.Stat, text string, good bool) *prob
 	return nil
 }
 
-// hasShare reports whether the metric of a level may be a share of its requests.
+// hasShare reports whether a level-wide metric may be bounded as a share of requests.
 func hasShare(def metric.Def) bool {
 	return def.Name == "success" || def.Name == "goodput" || def.OfAnswers
 }
 
-// example is a threshold of the metric, quoted.
+// example is an example of a threshold of the metric, in quotes.
 func example(def metric.Def, good bool) string {
 	switch {
 	case def.OfAnswers && good && def.Better == metric.LowerIsBetter:
@@ -221,13 +221,13 @@ func exampleLimit(unit metric.Unit) string {
 	return "1"
 }
 
-// unit is how a name leads to the base unit: times ten to the power, over the
-// divisor. A decimal shift of the digits is exact where a product is not:
-// 99.9% is 0.999, 99.9 · 0.01 is not.
+// unit converts a number to the base unit: times ten to the power, divided by the
+// divisor. Shifting the decimal point is exact where a product is not: 99.9% is
+// 0.999, but 99.9 · 0.01 is not.
 type unit struct{ power, divisor int }
 
-// units are the names that a base unit may be written with. Durations are read
-// by time.ParseDuration.
+// units lists the names of units for each base unit. Durations are read by
+// time.ParseDuration.
 var units = map[metric.Unit]map[string]unit{
 	metric.TokensPerSecond: {"tok/s": {0, 1}, "tokens/s": {0, 1}},
 	metric.PerSecond:       {"req/s": {0, 1}, "requests/s": {0, 1}, "req/min": {0, 60}},
@@ -242,10 +242,10 @@ var units = map[metric.Unit]map[string]unit{
 	metric.Bytes:           {"B": {0, 1}, "MB": {6, 1}, "GB": {9, 1}, "TB": {12, 1}, "MiB": {0, 1}, "GiB": {0, 1}, "TiB": {0, 1}},
 }
 
-// binary holds the units of memory that are powers of two, in bytes.
+// binary holds the sizes of memory that are powers of two, in bytes.
 var binary = map[string]float64{"MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 
-// money takes apart the unit of a price: "USD", "/h".
+// money splits the unit of a price: "USD", "/h".
 func money(u metric.Unit) (currency, per string, ok bool) {
 	for _, base := range []metric.Unit{metric.MoneyPerHour, metric.MoneyPerMillionTokens} {
 		per := strings.TrimPrefix(string(base), "money")
@@ -256,8 +256,7 @@ func money(u metric.Unit) (currency, per string, ok bool) {
 	return "", "", false
 }
 
-// spellings are units as others write them, and as they are written here
-// behind a number.
+// spellings maps units as other tools write them to ours.
 var spellings = map[metric.Unit]map[string]string{
 	metric.Seconds: {"sec": "s", "secs": "s", "second": "s", "seconds": "s", "msec": "ms", "millis": "ms", "millisecond": "ms", "milliseconds": "ms",
 		"min": "m", "mins": "m", "minute": "m", "minutes": "m"},
@@ -267,7 +266,7 @@ var spellings = map[metric.Unit]map[string]string{
 	metric.Ratio:           {"percent": "%", "pct": "%"},
 }
 
-// splitLimit takes a limit apart: "8 sec" is "8" and "sec".
+// splitLimit splits a limit: "8 sec" is "8" and "sec".
 func splitLimit(s string) (digits, name string) {
 	end := strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
 	if end < 0 {
@@ -276,7 +275,7 @@ func splitLimit(s string) (digits, name string) {
 	return s[:end], strings.TrimSpace(s[end:])
 }
 
-// parseLimit reads a number with its unit into the base unit.
+// parseLimit reads a number with its unit and converts it to the base unit.
 func parseLimit(s string, base metric.Unit, def metric.Def) (float64, *problem) {
 	digits, name := splitLimit(s)
 	if _, err := parseDecimal(digits, 0); err != nil || len(s) > 64 {
@@ -302,7 +301,7 @@ func parseLimit(s string, base metric.Unit, def metric.Def) (float64, *problem) 
 	return limit, nil
 }
 
-// noLimit explains how to write the limit that s fails to be.
+// noLimit explains how to write a limit in place of s.
 func noLimit(summary, s string, base metric.Unit, def metric.Def) *problem {
 	switch {
 	case strings.Contains(s, ",") && strings.ContainsAny(s, "<>"):
@@ -320,7 +319,7 @@ func noLimit(summary, s string, base metric.Unit, def metric.Def) *problem {
 	return problemf(summary, "%s: %q is not a valid limit. Write a number with its unit, such as %s.", def.Name, s, exampleLimit(base))
 }
 
-// parseTime reads a limit in seconds, or in seconds a token.
+// parseTime reads a limit in seconds, or in seconds per token.
 func parseTime(s string, base metric.Unit, def metric.Def) (float64, *problem) {
 	if digits, name := splitLimit(s); name == "" {
 		return 0, problemf(sumMissingUnit, "%s: %s has no unit. Write %ss or %sms.", def.Name, digits, digits, digits)
@@ -362,7 +361,7 @@ func parseAmount(s, digits, name string, base metric.Unit, def metric.Def) (floa
 	return limit, nil
 }
 
-// elsewhere are the names that other tools have for our statistics.
+// elsewhere maps the names of statistics in other tools to ours.
 var elsewhere = map[string]string{
 	"median": "p50", "med": "p50", "avg": "mean", "average": "mean", "minimum": "min", "maximum": "max", "all": "every",
 }

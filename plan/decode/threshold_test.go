@@ -18,7 +18,7 @@ func TestParseThreshold(t *testing.T) {
 		stat         metric.Stat
 		op           plan.Op
 		limit        float64
-		problem      string // summary; "" when there is none
+		problem      string // the summary; "" if there is no problem
 	}{
 		{"ttft", "p95 < 8s", false, p(95), plan.Less, 8, ""},
 		{"ttft", "p95<8s", false, p(95), plan.Less, 8, ""},
@@ -98,7 +98,7 @@ func TestParseThreshold(t *testing.T) {
 	}
 }
 
-// What a message tells to write must be accepted.
+// The examples in messages must be valid.
 func TestExamplesParse(t *testing.T) {
 	for _, def := range metric.Defs {
 		if def.Later {
@@ -120,7 +120,7 @@ func TestExamplesParse(t *testing.T) {
 
 var quotedPattern = regexp.MustCompile(`"([^"]+)"`)
 
-// Statistics by the names of other tools are told ours.
+// The message about a statistic of another tool gives our name for it.
 func TestStatisticsOfOtherTools(t *testing.T) {
 	def, _ := metric.Lookup("ttft")
 	for other, ours := range elsewhere {

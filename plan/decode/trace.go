@@ -13,10 +13,10 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// ofTraces are the attributes of a load block that only a trace has.
+// ofTraces lists the attributes of a load block that only a trace has.
 var ofTraces = []string{"format", "columns", "from", "to", "speedup", "spread", "truncate"}
 
-// notOfTraces are those that it has not.
+// notOfTraces lists the attributes of a load block that do not apply to a trace.
 var notOfTraces = map[string]string{
 	"duration":   "A trace lasts as long as it was recorded. Remove duration; to replay a part of it, set from and to.",
 	"requests":   "A trace sends the requests that were recorded. Remove requests; to replay a part of it, set from and to.",
@@ -33,7 +33,7 @@ const (
 	leastSpeedup = 0.01
 )
 
-// refuseTrace refuses what belongs to a trace in a load of another shape.
+// refuseTrace refuses attributes of a trace in a load of another shape.
 func refuseTrace(b *body) {
 	for _, name := range ofTraces {
 		if b.given(name) {
@@ -85,7 +85,7 @@ func readTrace(b *body, l *plan.Load) {
 	}
 }
 
-// speedup is one level of a trace.
+// speedup is one level of a replay.
 type speedup struct {
 	value float64
 	rng   hcl.Range
@@ -129,7 +129,7 @@ func (b *body) asSpeedup(rng hcl.Range, name string, v cty.Value) (float64, bool
 	return math.Round(x/plan.SpeedupStep) * plan.SpeedupStep, true
 }
 
-// trace reads a trace, each once.
+// trace reads a trace, and caches it.
 func (d *decoder) trace(b *body, path string) *traffic.Trace {
 	if path == "" || path == unknownText {
 		return nil
@@ -162,7 +162,7 @@ func (d *decoder) trace(b *body, path string) *traffic.Trace {
 	return t
 }
 
-// readColumns reads the names of a trace's columns; nil: the format knows them.
+// readColumns reads the names of a trace's columns; nil if the format defines them.
 func readColumns(b *body) (*traffic.Columns, bool) {
 	const attr = "columns"
 	if !b.given(attr) {
@@ -222,7 +222,7 @@ func sortedNames[T any](m map[string]T) []string {
 	return names
 }
 
-// replays reports whether all that the workload sends is recorded.
+// replays reports whether the workload sends only recorded requests.
 func (b *body) replays() bool {
 	all := b.loaded()
 	b.each("load", func(l *body) { all = all && l.given("trace") })
@@ -232,8 +232,8 @@ func (b *body) replays() bool {
 	return all
 }
 
-// missesTrace reports a search over speedup where no load block names a trace, which was
-// reported otherwise where it cannot be replayed.
+// missesTrace reports a search over speedup if no load block names a trace. A trace that
+// cannot be replayed is reported elsewhere.
 func (b *body) missesTrace(search *body) {
 	named := false
 	b.each("load", func(l *body) { named = named || l.isSet("trace") })
@@ -242,7 +242,8 @@ func (b *body) missesTrace(search *body) {
 	}
 }
 
-// checkTrace checks a workload that replays recorded traffic, and takes its lengths.
+// checkTrace checks a workload that replays a trace, and sets its lengths from the
+// trace.
 func (d *decoder) checkTrace(b *body, w *plan.Workload) {
 	r := w.Replays()
 	if r == nil {

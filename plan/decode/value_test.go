@@ -55,8 +55,8 @@ workload "w" {
 }
 `
 
-// The hash names what was tested: sources, variables and files, but not the
-// folder that they are in, and no secret.
+// The hash covers what was tested: sources, variables and files. It does not cover
+// their folder, or secrets.
 func TestHash(t *testing.T) {
 	load := func(files map[string]string, inputs ...Input) string {
 		t.Helper()
@@ -87,7 +87,7 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// A link inside the repository does not lead out of it.
+// A link inside the repository may not lead out of it.
 func TestFilesStayInside(t *testing.T) {
 	outside := write(t, map[string]string{"secret.txt": "secret", "s.hcl": "gate {}\n"})
 	dir := write(t, map[string]string{
@@ -113,7 +113,7 @@ func TestFilesStayInside(t *testing.T) {
 	}
 }
 
-// What git keeps is no part of the repository, and what never ends is no file.
+// A plan cannot read git's own files, and nothing that may never end, such as a pipe.
 func TestFilesThatAreNone(t *testing.T) {
 	dir := write(t, map[string]string{".git/config": "[http]\n", "plans/lib/.GIT/x": "x", "plans/p.hcl": ""})
 	if err := os.Symlink(filepath.Join(dir, ".git"), filepath.Join(dir, "plans", "out")); err != nil {
@@ -142,8 +142,8 @@ func TestFilesThatAreNone(t *testing.T) {
 	}
 }
 
-// A value of the environment is a secret wherever it ends up, and so is what is
-// made of it.
+// A value from the environment is a secret wherever it is used, and so is what is
+// made from it.
 func TestEnvironmentIsSecret(t *testing.T) {
 	src := `
 locals {
@@ -186,7 +186,7 @@ server "s" {
 }
 `
 
-// Whatever is wrong with a secret, it is not printed.
+// A secret is not printed, whatever is wrong with it.
 func TestSecretsAreNotPrinted(t *testing.T) {
 	p, diags := File(Options{
 		Path: "p.hcl", Source: []byte(secretive),
@@ -212,7 +212,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	}
 }
 
-// Only Options.Environ is the environment.
+// Options.Environ is the whole environment.
 func TestEnvironmentIsExplicit(t *testing.T) {
 	t.Setenv("TOKGATE_VAR_x", "from the process")
 	t.Setenv("NAME", "from the process")
@@ -249,7 +249,7 @@ func TestResultType(t *testing.T) {
 			t.Errorf("%s is %#v, want a number", name, attrs[name])
 		}
 	}
-	// Buckets hold no extremes, readings no percentiles.
+	// Metrics read from buckets have no extremes, and readings have no percentiles.
 	for name, want := range map[string][]string{
 		"queue_wait": slices.DeleteFunc(slices.Clone(want), func(s string) bool { return s == "min" || s == "max" }),
 		"kv_usage":   {"max", "mean", "min"},
@@ -263,8 +263,8 @@ func TestResultType(t *testing.T) {
 	}
 }
 
-// What a caller does with an assert: the context holds variables, locals and
-// functions, the caller adds result.
+// A caller evaluates an assert: the context holds variables, locals and functions,
+// and the caller adds result.
 func TestAssertContext(t *testing.T) {
 	src := `
 variable "limit" {
@@ -305,7 +305,7 @@ assert "a" {
 			continue
 		}
 		m, diags := a.ErrorMessage.Value(ctx)
-		if !m.HasMark(sensitive) { // what the environment holds is not to be shown
+		if !m.HasMark(sensitive) { // values of the environment must stay hidden
 			t.Errorf("message %#v has no mark", m)
 		}
 		if m, _ = m.Unmark(); diags.HasErrors() || m.AsString() != "1.1s of me" {
@@ -322,13 +322,13 @@ func nested(v cty.Value, names ...string) cty.Value {
 	return v
 }
 
-// A variable without a type is a number or a bool from the command line where it is written as one.
+// A variable without a type is a number or a bool if the command line gives one.
 func TestUntypedVariable(t *testing.T) {
 	for _, tt := range []struct{ declared, given, want string }{
 		{``, "8", "number"}, {``, "0.5", "number"}, {``, "-3", "number"}, {``, "true", "bool"},
 		{``, "08", "string"}, {``, "1e3", "string"}, {``, "8s", "string"}, {``, "", "string"},
 		{``, strings.Repeat("7", 500), "string"},
-		{`sensitive = true`, "8", "string"}, // secrets are looked for as text
+		{`sensitive = true`, "8", "string"}, // masking finds secrets only as text
 		{`type = string`, "8", "string"}, {`type = number`, "08", "number"},
 	} {
 		d := newDecoder(Options{

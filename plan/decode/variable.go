@@ -15,7 +15,7 @@ import (
 	"github.com/tokgate/tokgate/plan/suggest"
 )
 
-// envPrefix of the environment variables that set plan variables.
+// envPrefix begins the names of environment variables that set plan variables.
 const envPrefix = "TOKGATE_VAR_"
 
 // variable is one variable block.
@@ -23,15 +23,16 @@ type variable struct {
 	*named
 	name       string
 	typ        cty.Type
-	defaults   *typeexpr.Defaults // of optional() attributes; nil: none
+	defaults   *typeexpr.Defaults // of optional() attributes; nil if there are none
 	sensitive  bool
 	hasDefault bool
 	fallback   cty.Value
 	content    *body
 }
 
-// decodeVariables reads the variable blocks and gives each its value: default
-// < TOKGATE_VAR_name < --var and --var-file in the order of the command line.
+// decodeVariables reads the variable blocks and gives each its value. Later sources
+// win: default, TOKGATE_VAR_name, then --var and --var-file in the order of the
+// command line.
 func (d *decoder) decodeVariables() {
 	d.base.Variables = map[string]cty.Value{}
 	var order []*variable
@@ -81,7 +82,7 @@ func (d *decoder) decodeVariable(blk *hcl.Block) *variable {
 	v.content.text("description")
 	if attr := v.content.attrs["default"]; attr != nil {
 		v.hasDefault, v.fallback = true, cty.DynamicVal
-		// A constant: no reference is in scope yet.
+		// No reference is allowed here yet.
 		if value, ok := d.eval(attr.Expr, &scope{ctx: d.base, root: noReference}); ok {
 			v.fallback = d.convertVariable(v, value, attr.Expr.Range(), "the default")
 		}
@@ -89,7 +90,7 @@ func (d *decoder) decodeVariable(blk *hcl.Block) *variable {
 	return v
 }
 
-// convertVariable fits a value to the variable's type.
+// convertVariable converts a value to the variable's type.
 func (d *decoder) convertVariable(v *variable, value cty.Value, rng hcl.Range, what string) cty.Value {
 	if v.defaults != nil && !value.IsNull() && value.IsKnown() {
 		value = v.defaults.Apply(value)
@@ -102,18 +103,18 @@ func (d *decoder) convertVariable(v *variable, value cty.Value, rng hcl.Range, w
 	return out
 }
 
-// assigned is one value from outside the plan.
+// assigned is one value from outside of the plan.
 type assigned struct {
 	from string // "--var", "TOKGATE_VAR_x", a file
 	text *string
-	expr hcl.Expression // of a file; else nil
+	expr hcl.Expression // the expression of a file's value; else nil
 }
 
-// givenValues collects what the caller set, the last of each name.
+// givenValues collects the values that the caller set, the last for each name.
 func (d *decoder) givenValues() map[string]*assigned {
 	given := map[string]*assigned{}
 	for _, name := range slices.Sorted(maps.Keys(d.environ)) {
-		// Other plans' variables may be in the same environment.
+		// The environment may hold variables of other plans.
 		if v, ok := strings.CutPrefix(name, envPrefix); ok && d.names["var"][v] != nil {
 			text := d.environ[name]
 			given[v] = &assigned{from: name, text: &text}
@@ -201,9 +202,9 @@ func (d *decoder) variableValue(v *variable, a *assigned) cty.Value {
 	return cty.DynamicVal
 }
 
-// readText reads a value from the command line or the environment: as it is
-// for string, number and bool, else as an expression. Of any type it is a number
-// or a bool where it is written as one.
+// readText reads a value from the command line or the environment. Strings, numbers
+// and bools are read literally, other types as an expression. Without a type the text
+// becomes a number or a bool if a plan would write it the same way.
 func (d *decoder) readText(v *variable, a *assigned) (cty.Value, bool) {
 	if v.typ.IsPrimitiveType() || v.typ == cty.DynamicPseudoType {
 		text, number := cty.StringVal(*a.text), checkNumber(*a.text, v.rng)
@@ -234,7 +235,8 @@ func (d *decoder) readText(v *variable, a *assigned) (cty.Value, bool) {
 	return d.eval(expr, &scope{ctx: d.base, root: noReference})
 }
 
-// plainest is a text as the number or the bool that a plan would write so; "08" and "1e3" stay text.
+// plainest converts a text to the number or bool that a plan would write the same way; "08" and
+// "1e3" stay text.
 func plainest(text cty.Value) cty.Value {
 	for _, ty := range []cty.Type{cty.Number, cty.Bool} {
 		if value, err := convert.Convert(text, ty); err == nil {
@@ -282,7 +284,7 @@ func (d *decoder) validateVariable(v *variable) {
 	}
 }
 
-// plainText writes a value for the hash: types and structure included.
+// plainText writes a value with its types and structure, for the hash.
 func plainText(v cty.Value) string {
 	v, _ = v.UnmarkDeep()
 	return v.GoString()

@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	_ "image/jpeg" // a logo may be one
+	_ "image/jpeg" // a logo may be a JPEG
 	_ "image/png"  // likewise
 
 	"github.com/tokgate/tokgate/plan"
 )
 
-// readWords takes the preset's title, description and users where the plan says
-// nothing else.
+// readWords reads title, description and users. The preset gives the defaults.
 func readWords(b *body, w *plan.Workload, p *preset) {
 	if p != nil {
 		w.Title, w.Description, w.Users = p.title, p.about, p.users
@@ -37,10 +36,10 @@ func readWords(b *body, w *plan.Workload, p *preset) {
 	}
 }
 
-// maxLogo bounds what the report carries of a picture.
+// maxLogo bounds the size of the logo in the report, in bytes.
 const maxLogo = 64 << 10
 
-// decodeReport reads what heads the report.
+// decodeReport reads the report block.
 func (d *decoder) decodeReport() {
 	b := d.only(reportBlock, "A plan has one report block; it is already at %s.")
 	if b == nil {

@@ -48,7 +48,7 @@ func (d *decoder) decodeWorkload(name, key string, blk *hcl.Block, sc *scope) *p
 	d.checkTurns(w)
 	d.checkContext(b.rangeOf("input_tokens"), w)
 	d.checkExtension(w)
-	if !mix { // its parts may bound it
+	if !mix { // the parts may bound it
 		d.checkCapacity(w)
 	}
 	if !d.isLoadless(w) {
@@ -82,7 +82,7 @@ func readRequest(b *body) plan.Request {
 	return out
 }
 
-// reservedFields of a request are part of the measurement.
+// reservedFields lists the fields of a request that the measurement itself sets.
 var reservedFields = map[string]string{
 	"messages":              "prompts are made from input_tokens",
 	"prompt":                "prompts are made from input_tokens",
@@ -95,7 +95,7 @@ var reservedFields = map[string]string{
 	"n":                     "one answer is measured for each request",
 }
 
-// needs reports lengths that are missing.
+// needs reports missing lengths.
 func (d *decoder) needs(w *plan.Workload, rng hcl.Range, names ...string) {
 	of := map[string]string{"input_tokens": "prompt", "output_tokens": "answer"}
 	for _, name := range names {
@@ -106,14 +106,14 @@ func (d *decoder) needs(w *plan.Workload, rng hcl.Range, names ...string) {
 // readTokens reads input_tokens and output_tokens, or takes the preset's.
 func readTokens(b *body, w *plan.Workload, p *preset) {
 	if b.replays() {
-		return // checkTrace takes them from it
+		return // checkTrace sets them
 	}
 	if p == nil && !b.loaded() && b.unset("input_tokens") && b.unset("output_tokens") && !b.hasDataset() {
-		b.d.lengthless[w] = b.rng // it may be a part of a mix over a trace
+		b.d.lengthless[w] = b.rng // it may become a part of a mix over a trace
 		return
 	}
 	if b.hasDataset() && !b.given("input_tokens") {
-		w.Input = 0 // rows are as long as they are
+		w.Input = 0 // rows keep their own length
 	} else if n, ok := b.integer("input_tokens", 1, maxTokens); ok {
 		w.Input = int(n)
 	} else if b.unset("input_tokens") {
@@ -138,8 +138,8 @@ func readTokens(b *body, w *plan.Workload, p *preset) {
 
 var outputKeys = []string{"mean", "jitter", "natural", "max"}
 
-// readOutput reads 1024, { mean = 1024, jitter = "5%" } and
-// { natural = true, max = 600 }.
+// readOutput reads output_tokens: 1024, { mean = 1024, jitter = "5%" } or { natural =
+// true, max = 600 }.
 func readOutput(b *body, v cty.Value) plan.Output {
 	const name = "output_tokens"
 	rng := b.rangeOf(name)
@@ -181,7 +181,7 @@ func readOutput(b *body, v cty.Value) plan.Output {
 	return out
 }
 
-// readJitter reads how far lengths are from their mean; v is NilVal when it is not
+// readJitter reads how far lengths may be from their mean; v is NilVal if it is not
 // set.
 func readJitter(b *body, name string, v cty.Value, natural bool) float64 {
 	rng := b.rangeOf(name)

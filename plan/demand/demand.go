@@ -1,5 +1,5 @@
-// Package demand says what a plan demands, and where another version of it demands
-// less: what a change must not do in passing.
+// Package demand lists what a plan requires, and where another version of the plan
+// requires less. A change should not weaken a gate unnoticed.
 package demand
 
 import (
@@ -15,11 +15,11 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// demand is one thing that a plan asks for. Two plans ask for the same where key is
-// the same.
+// demand is one requirement of a plan. Demands with the same key are versions of one
+// requirement.
 type demand struct {
 	key      string
-	warns    bool     // it only warns; what is required warns as well
+	warns    bool     // failing it only warns; a requirement without it fails the gate
 	strength float64  // more is stricter
 	exact    string   // what has no order
 	allows   []string // what it lets pass
@@ -27,22 +27,22 @@ type demand struct {
 	rng      hcl.Range
 }
 
-// less reports whether is asks for less than was.
+// less reports whether the demand is requires less than the demand was.
 func less(is, was demand) bool {
 	return is.warns && !was.warns || is.strength < was.strength || is.exact != was.exact ||
 		slices.ContainsFunc(is.allows, func(a string) bool { return !slices.Contains(was.allows, a) })
 }
 
-// Weakening is one demand of the base that the head lowers or drops.
+// Weakening is a demand of the base that the head lowers or drops.
 type Weakening struct {
 	Key   string    // "chat on vllm at 8: ttft p95"
 	What  string    // "chat on vllm at 8: ttft p95 < 2s is now p95 < 4s"
-	Range hcl.Range // in the head; where it dropped the demand, in the base
+	Range hcl.Range // in the head; in the base if the head dropped the demand
 }
 
-// Weakened lists what base demands and head does not, or demands less of, in order
-// of the source of base. What cannot be ordered, such as the condition of an assert,
-// counts as weaker when it changes.
+// Weakened lists the demands of base that head drops or lowers, in the order of
+// base's source. Demands without an order, such as the condition of an assert, count
+// as weaker if they change at all.
 func Weakened(base, head *plan.Plan) []Weakening {
 	now := map[string][]demand{}
 	for _, d := range of(head) {
@@ -74,7 +74,7 @@ func of(p *plan.Plan) []demand {
 	add := func(d demand) { out = append(out, d) }
 	required(p, add)
 	policy("gate", p.Gate.Policy, p.Gate.Range, add)
-	for _, m := range p.Gate.MustDetect { // the smaller the factor, the more is noticed
+	for _, m := range p.Gate.MustDetect { // the smaller the factor, the stricter
 		add(demand{key: "gate: must_detect " + m.Kind, strength: -m.Factor, text: number(m.Factor), rng: m.Range})
 	}
 	for _, s := range p.Servers {
@@ -105,7 +105,7 @@ func required(p *plan.Plan, add func(demand)) {
 	}
 }
 
-// policy is the gate's, or that of what overrides it.
+// policy adds the demands of the gate's policy, or of a workload's own.
 func policy(of string, p plan.Policy, rng hcl.Range, add func(demand)) {
 	add(demand{key: of + ": confidence", strength: p.Confidence, text: number(p.Confidence), rng: rng})
 	strict := slices.Index([]plan.Clusters{plan.ClustersNone, plan.ClustersWave, plan.ClustersRound}, p.Clusters)
@@ -178,7 +178,7 @@ func comparison(c *plan.Compare, add func(demand)) {
 	if c.Control.Server != nil {
 		control = c.Control.Server.Address()
 	}
-	if !c.Control.Base { // without a checkout of the base branch it has no server
+	if !c.Control.Base { // without a checkout of the base branch the control has no server
 		add(demand{key: name + ": control", exact: control, text: control, rng: c.Control.Range})
 	}
 	add(demand{key: name + ": changed", allows: append([]string{}, c.Changed...), text: fmt.Sprint(c.Changed), rng: c.Range})
@@ -197,7 +197,7 @@ func comparison(c *plan.Compare, add func(demand)) {
 	}
 }
 
-// change is what a metric may become worse by, or must become better by.
+// change adds the bound of a tolerate or improve block on one metric.
 func change(at string, claim *plan.Claim, ch *plan.Change, add func(demand)) {
 	kind, strength := "tolerate", -math.Abs(ch.Limit)
 	if claim.Improve {
@@ -216,7 +216,7 @@ func certain(ok bool) float64 {
 
 func number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// source is what the author wrote there.
+// source returns the text of a range, as the author wrote it.
 func source(p *plan.Plan, rng hcl.Range) string {
 	f := p.Files[rng.Filename]
 	if f == nil || rng.Start.Byte < 0 || rng.End.Byte > len(f.Bytes) || rng.Start.Byte > rng.End.Byte {

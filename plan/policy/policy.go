@@ -1,6 +1,6 @@
-// Package policy says what plans may use and what they must require. A policy
-// belongs to those who own the machines: it is read from the base branch, so that a
-// pull request cannot change the rules that it is held to.
+// Package policy checks what plans may use and what they must require. A policy
+// belongs to the owners of the machines. It is read from the base branch, so that a
+// pull request cannot change the rules that apply to it.
 package policy
 
 import (
@@ -20,13 +20,13 @@ import (
 type Policy struct {
 	Path  string
 	Files map[string]*hcl.File // its source, for diagnostics
-	// Allow holds what plans may use, by kind: servers, images, options, …. A kind
-	// that is not in it is not allowed at all.
+	// Allow lists what plans may use, by kind: servers, images, options, …. A missing
+	// kind is not allowed at all.
 	Allow map[string]List
-	// Require holds what the gate of a plan must say, by attribute. An attribute that
-	// is not in it may say anything.
+	// Require lists the allowed values of the gate's attributes. A missing attribute
+	// may have any value.
 	Require map[string]List
-	// Keep names the demands of the plan on the base branch that may not be lowered.
+	// Keep lists the demands of the plan on the base branch that may not be weakened.
 	Keep List
 }
 
@@ -36,13 +36,13 @@ type List struct {
 	Range    hcl.Range
 }
 
-// The summaries of the diagnostics about plans.
+// The summaries of the diagnostics about plans that break the policy.
 const (
 	SumNotAllowed = "Not allowed by the policy"
 	SumWeaker     = "Weaker than the policy allows"
 )
 
-// Check holds a plan to the policy, all but Keep.
+// Check checks a plan against the policy, except Keep.
 func (p *Policy) Check(of *plan.Plan) hcl.Diagnostics {
 	var out hcl.Diagnostics
 	for _, u := range uses(of) {
@@ -64,10 +64,10 @@ func (p *Policy) Check(of *plan.Plan) hcl.Diagnostics {
 	return out
 }
 
-// Required are the kinds that a policy may require.
+// Required lists the kinds that a policy may require.
 var Required = []string{"decide", "on_inconclusive"}
 
-// nouns are the kinds in words, one and several.
+// nouns holds the words for each kind, singular and plural.
 var nouns = map[string][2]string{
 	"servers": {"server", "kinds of servers"}, "images": {"image", "images"}, "options": {"option of a container", "options of containers"},
 	"networks": {"network", "networks"}, "volumes": {"volume", "volumes"}, "commands": {"command", "commands"}, "flags": {"flag", "flags"},
@@ -90,13 +90,13 @@ func (p *Policy) refuse(u use, list List, named, required bool) string {
 	return fmt.Sprintf("%s%s:%d allows the %s %s. Use one of them, %s", is, p.Path, line, nouns[u.kind][1], quoted(list.Patterns), ask)
 }
 
-// Weakened holds a plan to what the same plan on the base branch demands.
+// Weakened checks a plan against the demands of the same plan on the base branch.
 func (p *Policy) Weakened(base, of *plan.Plan) hcl.Diagnostics {
 	var out hcl.Diagnostics
 	for _, w := range demand.Weakened(base, of) {
 		if i := slices.IndexFunc(p.Keep.Patterns, func(pattern string) bool { return match(pattern, w.Key) }); i >= 0 {
 			detail := fmt.Sprintf("%s. %s does not let a plan lower what the base branch demands (keep = %q). Demand as much, or lower it on the base branch first.", w.What, p.KeepAt(), p.Keep.Patterns[i])
-			if _, here := of.Files[w.Range.Filename]; !here { // of what is gone, the base has the line
+			if _, here := of.Files[w.Range.Filename]; !here { // a dropped demand has its line only in the base
 				detail = fmt.Sprintf("%s (%s:%d). %s", w.What, w.Range.Filename, w.Range.Start.Line, strings.TrimPrefix(detail, w.What+". "))
 				w.Range = hcl.Range{Filename: of.Path, Start: hcl.InitialPos, End: hcl.InitialPos}
 			}
@@ -106,10 +106,10 @@ func (p *Policy) Weakened(base, of *plan.Plan) hcl.Diagnostics {
 	return out
 }
 
-// KeepAt is where the policy says which demands are kept: "policy.hcl:12".
+// KeepAt is the place in the policy that lists the kept demands: "policy.hcl:12".
 func (p *Policy) KeepAt() string { return fmt.Sprintf("%s:%d", p.Path, p.Keep.Range.Start.Line) }
 
-// add keeps one of several equal diagnostics, without the plan's secrets.
+// add adds a diagnostic without the plan's secrets, unless an equal one is there.
 func add(list hcl.Diagnostics, of *plan.Plan, summary, detail string, rng hcl.Range) hcl.Diagnostics {
 	for _, secret := range of.Secrets {
 		if len(secret) > 3 {
@@ -130,14 +130,14 @@ func quoted(patterns []string) string {
 	return strings.Join(out, ", ")
 }
 
-// match reports whether the whole of text is what the pattern says.
+// match reports whether the pattern matches the whole text.
 func match(pattern, text string) bool {
 	re := regexp.MustCompile(`(?s)^` + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, `.*`) + `$`)
 	return re.MatchString(text)
 }
 
-// exposing are options that give a container what belongs to the host: a pattern
-// allows one of them only if it names it, so that ["*"] does not.
+// exposing matches container options that give access to the host. A pattern allows
+// such an option only if it names it: ["*"] does not.
 var exposing = regexp.MustCompile(`^(-[^-]|--(privileged|network|net|pid|ipc|uts|userns|cgroupns|cgroup-parent|cap-add|device|device-cgroup-rule|security-opt|volume|volumes-from|mount|gpus|runtime|group-add)(=|$))`)
 
 func (u use) sharesHost() bool {

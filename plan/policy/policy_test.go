@@ -63,8 +63,8 @@ func load(t *testing.T, path string, environ ...string) *plan.Plan {
 	return p
 }
 
-// A plan that does not keep to the policy is told so on each line, with the line of
-// the policy; the plan of the base branch keeps to it.
+// A plan that breaks the policy gets a diagnostic on each offending line, which
+// quotes the line of the policy. The plan of the base branch breaks nothing.
 func TestPolicy(t *testing.T) {
 	rules := read(t, "testdata/policy.hcl")
 	base, head := load(t, "testdata/base/gate.hcl"), load(t, "testdata/gate.hcl")
@@ -83,7 +83,8 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// What a policy does not speak of is not allowed, and one that is empty is wrong.
+// A kind that the policy does not mention is not allowed, and an empty policy is an
+// error.
 func TestBadPolicies(t *testing.T) {
 	paths, _ := filepath.Glob("testdata/bad/*.hcl")
 	if len(paths) < 2 {
@@ -104,7 +105,7 @@ func TestBadPolicies(t *testing.T) {
 	}
 }
 
-// Patterns match the whole of a text, and * any part of it.
+// Patterns match the whole text, and * matches any part of it.
 func TestPatterns(t *testing.T) {
 	for _, tt := range []struct {
 		pattern, image string
@@ -128,7 +129,7 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// A secret is in no message, even where it is what is not allowed.
+// No message shows a secret, even if the secret is the value that is not allowed.
 func TestSecretsAreNotSaid(t *testing.T) {
 	src := "server \"e\" {\n  endpoint { url = \"http://${env.HOST_KEY}.example.org\" }\n}\nworkload \"w\" {\n  input_tokens = 8\n  output_tokens = 8\n  load { concurrency = [1] }\n  sla { ttft = \"p95 < 1s\" }\n}\n"
 	of, diags := decode.File(decode.Options{Path: "p.hcl", Source: []byte(src), Environ: []string{"HOST_KEY=hidden-name"}})
@@ -141,8 +142,8 @@ func TestSecretsAreNotSaid(t *testing.T) {
 	}
 }
 
-// FuzzPolicy: whatever a policy says, it is one or an error, and what it says of a plan
-// has a line.
+// FuzzPolicy: every text is a policy or an error, and each complaint about a plan has a
+// line.
 func FuzzPolicy(f *testing.F) {
 	for _, path := range []string{"testdata/policy.hcl", "testdata/bad/policy.hcl", "testdata/bad/nothing.hcl"} {
 		src, err := os.ReadFile(path)

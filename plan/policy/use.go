@@ -14,18 +14,18 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// use is one thing that a plan uses or says, of a kind that policies speak of.
+// use is one thing that a plan uses or sets, of a kind that policies have rules for.
 type use struct {
 	kind, value string
 	rng         hcl.Range
 }
 
-// unknown is what a text reads that is not known without the environment of a run,
-// which is where the policy sees it.
+// unknown replaces a text that depends on the environment of a run; the policy is
+// checked again there.
 const unknown = "(unknown)"
 
-// uses lists what a plan uses, in order of the source. What the plan of the base
-// branch brought is not looked at: it was allowed there.
+// uses lists what a plan uses, in the order of the source. It leaves out the plan of
+// the base branch, which was allowed there.
 func uses(p *plan.Plan) []use {
 	l := &listing{of: p}
 	for _, r := range p.Reads {
@@ -57,7 +57,7 @@ func (l *listing) add(kind, value string, rng hcl.Range) {
 	}
 }
 
-// gate adds what a gate says, or what a block says in its place.
+// gate adds the settings of the gate, or of the block that overrides it.
 func (l *listing) gate(p plan.Policy, block hcl.Range) {
 	add := func(attr, value, usual string) {
 		if at := l.at(block, attr); at != block || value != usual {
@@ -115,7 +115,7 @@ func (l *listing) container(c *plan.Container) {
 	for _, v := range c.Volumes {
 		source, rest, _ := strings.Cut(v, ":")
 		if strings.Contains(source, "/") {
-			source = path.Clean(source) // /data/../etc is no folder of /data
+			source = path.Clean(source) // /data/../etc does not lie in /data
 		}
 		l.add("volumes", source+":"+rest, l.at(c.Range, "volumes"))
 	}
@@ -137,7 +137,8 @@ func joined(words []string) []string {
 	return out
 }
 
-// command is a command line of the plan's own; the options in it are flags as well.
+// command adds the words of the plan's own command line; its options count as flags
+// too.
 func (l *listing) command(words []string, block hcl.Range) {
 	if len(words) == 0 {
 		return
@@ -147,8 +148,8 @@ func (l *listing) command(words []string, block hcl.Range) {
 	l.flags(words, rng)
 }
 
-// flags are the names of the options among words, without dashes before them and
-// with dashes in them.
+// flags adds the names of the options among words, without leading dashes and with -
+// for _.
 func (l *listing) flags(words []string, rng hcl.Range) {
 	for _, word := range words {
 		if _, err := strconv.ParseFloat(word, 64); err == nil || !strings.HasPrefix(word, "-") {
@@ -175,8 +176,8 @@ func (l *listing) url(text string, rng hcl.Range) {
 	}
 }
 
-// at is where a block, or the gate in it, sets an attribute; the block itself where
-// that cannot be told.
+// at is the place where a block, or the gate in it, sets an attribute; the block
+// itself if the attribute is not found.
 func (l *listing) at(block hcl.Range, attr string) hcl.Range {
 	if f := l.of.Files[block.Filename]; f != nil {
 		if body, ok := f.Body.(*hclsyntax.Body); ok {
@@ -185,7 +186,7 @@ func (l *listing) at(block hcl.Range, attr string) hcl.Range {
 			}
 		}
 	}
-	if block.Filename == "" { // there is no such block
+	if block.Filename == "" { // the plan has no such block
 		return hcl.Range{Filename: l.of.Path, Start: hcl.InitialPos, End: hcl.InitialPos}
 	}
 	return block
@@ -206,7 +207,7 @@ func attribute(in *hclsyntax.Body, name string) *hclsyntax.Attribute {
 	return nil
 }
 
-// find is the body of the block that begins there.
+// find returns the body of the block with that range.
 func find(in *hclsyntax.Body, at hcl.Range) *hclsyntax.Body {
 	for _, b := range in.Blocks {
 		if b.DefRange() == at {

@@ -1,5 +1,5 @@
-// Package starter writes the first plan of somebody who has none, commented,
-// formatted and valid as it is, and the file that runs it in CI.
+// Package starter writes a first plan, commented, formatted and valid, and the file
+// that runs it in CI.
 package starter
 
 import (
@@ -23,18 +23,18 @@ type UseCase struct {
 	Input    int     // tokens
 	Output   int     // tokens
 	InFlight []int   // levels
-	Requests int     // of a level: what certifies its means within minutes
-	Bounds   []Bound // of its answers as a whole, on any server
+	Requests int     // of a level: enough to certify its means within minutes
+	Bounds   []Bound // on the answers as a whole, for any server
 }
 
-// Bound is a threshold as a plan writes it.
+// Bound is a threshold in the words of a plan.
 type Bound struct {
 	Metric, Text string
 	Why          string // a comment; "": none
 }
 
-// wait and stream bound what one user waits for and how fast the answer then
-// comes. TTFT is the preset's.
+// wait and stream bound the time that a user waits, and the speed of the answer after
+// that. The bound on TTFT is the preset's.
 func wait(ttft string) []Bound {
 	return []Bound{
 		{"ttft", "mean < " + ttft, "how long a user waits for the first token"},
@@ -42,7 +42,7 @@ func wait(ttft string) []Bound {
 	}
 }
 
-// UseCases are the use cases to choose from, the shortest first.
+// UseCases lists the use cases to choose from, shortest first.
 var UseCases = []UseCase{
 	{"chatbot", "short questions and answers: 1K in, 256 out", 1 << 10, 256, []int{1, 4}, 100, wait("3s")},
 	{"code_completion", "one line while somebody types: 1K in, 128 out", 1 << 10, 128, []int{1, 4}, 100,
@@ -55,7 +55,7 @@ var UseCases = []UseCase{
 	{"coding_assistant", "a repository to read: 96K in, 1K out", 96 << 10, 1024, []int{1, 2}, 60, wait("12s")},
 }
 
-// Named is the use case of that name; false: there is none.
+// Named returns the use case with that name; false if there is none.
 func Named(name string) (UseCase, bool) {
 	i := slices.IndexFunc(UseCases, func(u UseCase) bool { return u.Name == name })
 	if i < 0 {
@@ -73,37 +73,37 @@ func Names() []string {
 	return names
 }
 
-// Answers is what a starter plan is made of.
+// Answers holds the choices for a starter plan.
 type Answers struct {
-	File   string // the plan's own path, for its comments; "": tokgate.hcl
+	File   string // path of the plan, for its comments; "": tokgate.hcl
 	Engine string // "vllm", "sglang", "llama.cpp" or "openai"
 	Model  string // "": any
-	// Exactly one of these: a server that runs, an image or a command to start.
+	// Exactly one of these is set: the URL of a running server, an image, or a
+	// command.
 	URL     string
 	Image   string
 	Command string
-	// UseCases are names of UseCases.
+	// UseCases holds names from the list UseCases.
 	UseCases []string
-	// Longest is the context that the server takes, in tokens; 0: unknown.
+	// Longest is the server's context in tokens; 0 if unknown.
 	Longest int
-	// Rates are the rates at which requests arrive, such as "4 req/s"; nil: the use cases' numbers
-	// in flight.
+	// Rates lists arrival rates such as "4 req/s"; nil for the use cases' own concurrency.
 	Rates []string
-	// Upgrade adds the comparison with the base branch. It needs an image or a
-	// command: behind a URL there is only one server.
+	// Upgrade adds a comparison with the base branch. It needs an image or a command,
+	// because a URL has only one server behind it.
 	Upgrade bool
-	// Measured are the thresholds of a server that was measured, by use case
-	// and level; nil: it was not, and thresholds are what users are promised.
+	// Measured holds thresholds from a measurement of the server, by use case and
+	// level. If nil, thresholds are common expectations of users.
 	Measured map[string][]Measured
 }
 
-// Measured is what the server does at a level, as thresholds with a margin.
+// Measured holds the measured values of one level as thresholds with a margin.
 type Measured struct {
 	InFlight, Requests int
 	Bounds             []Bound
 }
 
-// longProfile is a profile of the simulator that takes the longest use case.
+// longProfile is a simulator profile whose context fits the longest use case.
 const longProfile = "qwen3.6-35b-a3b-mtp-fp8.1x-rtx-pro-6000"
 
 //go:embed starter.hcl.tmpl
@@ -111,7 +111,7 @@ var source string
 
 var starter = template.Must(template.New("starter").Funcs(template.FuncMap{
 	"quote": func(s string) string {
-		// HCL's own escapes, so that a template sequence is not evaluated.
+		// Double the signs with which HCL begins a template sequence.
 		return strings.NewReplacer("${", "$${", "%{", "%%{").Replace(fmt.Sprintf("%q", s))
 	},
 	"words": func(s string) string {
@@ -124,9 +124,9 @@ var starter = template.Must(template.New("starter").Funcs(template.FuncMap{
 	"list": func(n []int) string { return strings.Join(strings.Fields(fmt.Sprint(n)), ", ") },
 }).Parse(source))
 
-// Plan is the text of a plan. It is an error to name an engine or a use case
-// that is not there, none or several kinds of server, a use case longer than
-// the server takes, or what goes with another kind of server.
+// Plan writes a plan. The error names an unknown engine or use case, no server or
+// several kinds of server, a use case that is longer than the server's context, or
+// choices that need another kind of server.
 func Plan(a Answers) ([]byte, error) {
 	if err := a.check(); err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ func Plan(a Answers) ([]byte, error) {
 	return out, nil
 }
 
-// check explains, in terms of init's flags, which of them exclude each other.
+// check explains which choices exclude each other, in terms of init's flags.
 func (a Answers) check() error {
 	if !slices.Contains(engine.Names(nil), a.Engine) {
 		return fmt.Errorf("--engine: there is no %q, there are %s", a.Engine, strings.Join(engine.Names(nil), ", "))
@@ -203,17 +203,16 @@ func (a Answers) check() error {
 	return nil
 }
 
-// Unmeasured are the levels of the use case that Measured has not.
+// Unmeasured lists the levels of the use case that are missing in Measured.
 func (a Answers) Unmeasured(u UseCase) []int {
 	return slices.DeleteFunc(slices.Clone(u.InFlight), func(n int) bool {
 		return slices.ContainsFunc(a.Measured[u.Name], func(m Measured) bool { return m.InFlight == n })
 	})
 }
 
-// Budget is the minutes that the plan allows itself: half an hour for the
-// server to start and something to spare, as much for each use case as a
-// slow GPU needs, and for each rate its warm-up and its end beside its duration. Of a comparison each of its two servers takes that, and 16
-// starts.
+// Budget is the plan's time budget in minutes. It is half an hour for starting the server and reserve, the time that
+// a slow GPU needs for each use case, and for each rate its warm-up and drain. A comparison doubles all but the half
+// hour and adds 16 starts.
 func Budget(a Answers) int {
 	minutes := 0
 	for _, name := range a.UseCases {
@@ -230,20 +229,21 @@ func Budget(a Answers) int {
 	return 30 + minutes
 }
 
-// Exact reports whether the engine can be made to answer at an exact length.
+// Exact reports whether the engine can be made to answer with an exact number of
+// tokens.
 func (a Answers) Exact() bool { return engine.Of(a.Engine).Dialect.IgnoreEOS }
 
-// Reads reports whether the engine can be asked how likely a given answer of a chat is.
+// Reads reports whether the engine can report how likely a given chat answer is.
 func (a Answers) Reads() bool {
 	e := engine.Of(a.Engine)
 	return e.Scores.Path != "" && e.Dialect.Tokenizer != engine.SGLangTokenizer
 }
 
-// CI is what a starter workflow is made of.
+// CI holds the choices for a starter workflow.
 type CI struct {
 	Plan    string // path of the plan in the repository
 	File    string // path of the file itself
-	Commit  string // of the action to use, 40 hexadecimal digits; "": to be filled in
+	Commit  string // of the action to use, 40 hexadecimal digits; "" leaves a placeholder
 	Budget  int    // minutes of the plan
 	Upgrade bool   // the plan compares with the base branch
 	Token   bool   // the plan reads HF_TOKEN
@@ -252,7 +252,7 @@ type CI struct {
 //go:embed github.yml.tmpl gitlab.yml.tmpl comment.yml.tmpl
 var workflows embed.FS
 
-// GitHub has expressions in double braces of its own.
+// GitHub's own expressions use double braces, so the template uses others.
 var ci = template.Must(template.New("ci").Delims("<<", ">>").ParseFS(workflows, "*.yml.tmpl"))
 
 // checkout is the commit of actions/checkout that the examples use.
@@ -260,14 +260,14 @@ const checkout = "d23441a48e516b6c34aea4fa41551a30e30af803 # v6.1.0"
 
 var commitName = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
-// GitHub is the text of a workflow that gates the plan.
+// GitHub writes a workflow that gates the plan.
 func GitHub(c CI) ([]byte, error) { return c.file("github.yml.tmpl") }
 
-// Comment is the text of a second workflow, which comments on the pull request what
-// the one of GitHub came to.
+// Comment writes a second workflow, which comments the result of the first on the
+// pull request.
 func Comment(c CI) ([]byte, error) { return c.file("comment.yml.tmpl") }
 
-// GitLab is the text of a file that a pipeline includes.
+// GitLab writes a file for a pipeline to include.
 func GitLab(c CI) ([]byte, error) { return c.file("gitlab.yml.tmpl") }
 
 func (c CI) file(name string) ([]byte, error) {
@@ -278,13 +278,13 @@ func (c CI) file(name string) ([]byte, error) {
 	return write(name, job{CI: c, Workflow: "tokgate", Checkout: checkout, Action: action, Timeout: c.Budget + 15})
 }
 
-// job is what the templates read.
+// job is the data of the templates.
 type job struct {
 	CI
-	Workflow         string // name of the one that measures
+	Workflow         string // name of the workflow that measures
 	Checkout, Action string
 	Timeout          int  // minutes
-	Copied           bool // it is the example in the docs, to be copied
+	Copied           bool // it is the copy in the docs
 }
 
 func write(name string, j job) ([]byte, error) {

@@ -14,8 +14,8 @@ import (
 	"github.com/tokgate/tokgate/plan/decode"
 )
 
-// What it writes is formatted and valid, for every engine, kind of server and
-// use case, alone and all together.
+// The plan is formatted and valid for every engine, kind of server and use case,
+// alone and together.
 func TestLongPlan(t *testing.T) {
 	var all []string
 	for _, u := range UseCases {
@@ -97,7 +97,7 @@ func TestPlanRefuses(t *testing.T) {
 	}
 }
 
-// Every expression of GitHub's own is left as it is, nothing of ours remains,
+// Every expression of GitHub is left unchanged, no action of the template remains,
 // and the job outlives the plan's budget.
 func TestWorkflows(t *testing.T) {
 	c := CI{Plan: "perf/gate.hcl", File: ".gitlab/tokgate.yml", Budget: 45}
@@ -153,7 +153,7 @@ func TestComment(t *testing.T) {
 	}
 }
 
-// A plan that goes to no named file reads as the one that init writes.
+// Without a file name the plan is written as for tokgate.hcl.
 func TestPlanWithoutAFile(t *testing.T) {
 	a := Answers{Engine: "vllm", URL: "http://127.0.0.1:8000", UseCases: []string{"rag"}}
 	got, err := Plan(a)

@@ -7,10 +7,9 @@ import (
 	"github.com/agext/levenshtein"
 )
 
-// Nearest returns the candidate that given was most likely meant to be, or "".
-// Two edits are forgiven in a word of six letters or more, one in a shorter
-// one, none in a single letter; two letters swapped are one edit, and - and _
-// are the same letter.
+// Nearest returns the candidate that given most likely means, or "". It allows two
+// edits in a word of six letters or more, one in a shorter word, and none in a single
+// letter. Swapping two letters is one edit, and - and _ count as the same letter.
 func Nearest(given string, candidates []string) string {
 	if len(given) > 64 {
 		return ""
@@ -27,7 +26,7 @@ func Nearest(given string, candidates []string) string {
 	for _, c := range candidates {
 		folded := fold.Replace(strings.ToLower(c))
 		n, same := distance(g, folded), prefix(g, folded)
-		// Of two as near, the one that begins more alike.
+		// If two are equally near, take the one with the longer common beginning.
 		if n < edits || n == edits && (nearest == "" || same > alike) {
 			nearest, edits, alike = c, n, same
 		}
@@ -35,8 +34,8 @@ func Nearest(given string, candidates []string) string {
 	return nearest
 }
 
-// distance is Levenshtein's, but for two neighbours that are swapped where the
-// words first differ: one.
+// distance is Levenshtein's, except that two swapped neighbours at the first
+// difference count as one edit.
 func distance(a, b string) int {
 	n := levenshtein.Distance(a, b, nil)
 	if i := prefix(a, b); i+1 < min(len(a), len(b)) && a[i] == b[i+1] && a[i+1] == b[i] {
@@ -45,7 +44,7 @@ func distance(a, b string) int {
 	return n
 }
 
-// prefix is how many bytes two words have in common at their beginning.
+// prefix is the length in bytes of the common beginning of two words.
 func prefix(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -54,7 +53,7 @@ func prefix(a, b string) int {
 	return n
 }
 
-// DidYouMean is " Did you mean …?", or "" when nothing is near.
+// DidYouMean is " Did you mean …?", or "" if no candidate is near.
 func DidYouMean(given string, candidates []string) string {
 	if s := Nearest(given, candidates); s != "" {
 		return ` Did you mean "` + s + `"?`
