@@ -15,38 +15,40 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Answered is the phase of prompts whose answers a control reads. They are part of no
-// level and of no sample.
+// Answered is the phase of prompts whose answers a control scores. Their requests
+// belong to no level and are not samples.
 const Answered metric.Phase = "answers"
 
-// answering has both sides of comparisons answer the same prompts, right after the
-// measured requests of each leg and with as many in flight, and the control say how
-// likely it finds what was answered: in its next leg where both are never up together.
+// answering sends the same prompts to both sides of a comparison, right after the
+// measured requests of each leg and with as many in flight. The control then reports
+// how likely each answer is. If both servers are never up at the same time, it does so
+// in its next leg.
 type answering struct {
 	*turns
-	places []place // of each workload the level with the most load
+	places []place // for each workload the level with the most load
 	due    []int   // prompts of each round
 	most   int     // tokens of an answer
 }
 
-// question is one prompt that both sides answer, and the control some of them again.
+// question is a prompt that both sides answer. The control answers some prompts a
+// second time.
 type question struct {
 	place
 	number int // of all
-	order  int // of those at the place
+	order  int // number among the questions of the place
 	again  bool
 }
 
-// response is one answer and what each control finds of it.
+// response is an answer and how likely each control finds it.
 type response struct {
 	question
 	metric.PairedAnswer
-	raw    string              // what was said, secrets included
-	values map[*side][]float64 // the log-probabilities of its tokens, by who was asked
+	raw    string              // the answer's text, with secrets
+	values map[*side][]float64 // log-probabilities of the answer's tokens, by the server that reported them
 }
 
-// answersOf prepares to ask for the answers that the comparisons of a group want; nil:
-// none wants any.
+// answersOf prepares the answers that the comparisons of a group need; nil if they
+// need none.
 func (t *turns) answersOf() *answering {
 	a := &answering{turns: t}
 	prompts := 0
@@ -71,14 +73,14 @@ func (t *turns) answersOf() *answering {
 	return a
 }
 
-// heavier reports whether a level of a workload has more load than another one.
+// heavier reports whether p's level has more load than q's.
 func heavier(p, q place) bool {
 	x, y := p.workload.Fixed(p.level), q.workload.Fixed(q.level)
 	return x != nil && y != nil && cmp.Or(cmp.Compare(x.Rate, y.Rate), cmp.Compare(x.N, y.N)) > 0
 }
 
-// questions are those of a round at a place; again: those that a control is asked once
-// more, of the round before.
+// questions returns the questions of a round at a place. With again it returns those
+// of the round before that the control answers a second time.
 func (a *answering) questions(round int, at place, again bool) []question {
 	var out []question
 	if again {
@@ -99,13 +101,14 @@ func (a *answering) questions(round int, at place, again bool) []question {
 	return out
 }
 
-// twice reports whether the n-th prompt is one that the control answers a second time: one in
-// four, spread by the golden ratio, so that it is also one in four of any few workloads to
-// which the prompts are dealt in turn.
+// twice reports whether the control answers the n-th prompt a second time. One prompt in four
+// is, spread by the golden ratio. So it is also one in four for each workload, if a few
+// workloads get the prompts in turn.
 func twice(n int) bool { return uint32(n)*0x9e3779b9 < 1<<30 }
 
-// Asks is how many prompts both servers of a comparison answer, and how many of them the
-// control a second time; 0 where none is asked for.
+// Asks returns how many prompts both servers of a comparison answer, and how many of
+// them the control answers a second time. Both are 0 if the comparison has no answers
+// block.
 func Asks(c *plan.Compare) (prompts, again int) {
 	if c.Answers == nil || !c.Live() {
 		return 0, 0
@@ -119,15 +122,15 @@ func Asks(c *plan.Compare) (prompts, again int) {
 	return c.Answers.Prompts, again
 }
 
-// readsLast reports whether a control of the group, which is restarted for each leg, is
-// started once more to read what was answered in the last one.
+// readsLast reports whether the group's control starts once more to score the answers
+// of the last leg. It does if it is restarted for each leg.
 func readsLast(g plan.Group, s *plan.Server) bool {
 	return g.Compares[0].Rounds%2 == 1 && !g.Compares[0].SideBySide && slices.ContainsFunc(g.Compares, func(c *plan.Compare) bool {
 		return c.Answers != nil && c.Control.Server == s
 	})
 }
 
-// control reports whether the side is the control of a comparison that reads answers.
+// control reports whether the side is the control of a comparison with answers.
 func (a *answering) control(x *side) bool {
 	for _, c := range a.group.Compares {
 		if c.Answers != nil && c.Control.Server == x.server {
@@ -137,7 +140,7 @@ func (a *answering) control(x *side) bool {
 	return false
 }
 
-// ask has a side answer its questions of the round under way, once.
+// ask sends the questions of the current round to a side, once.
 func (a *answering) ask(x *side) {
 	if a == nil || x.asked > a.rounds {
 		return
@@ -180,8 +183,8 @@ func (a *answering) askAll(x *side, s *series, questions []question, done func()
 	})
 }
 
-// count reports to the observer how many answers a side is due to give or read. Each
-// call of the returned function reports one more done.
+// count tells the observer how many answers a side is due to give or to score. Each
+// call of the returned function counts one more as done.
 func (a *answering) count(x *side, reading bool, due int) func() {
 	o, ok := a.Observer.(AnswersObserver)
 	if !ok || due == 0 {
@@ -195,9 +198,9 @@ func (a *answering) count(x *side, reading bool, due int) func() {
 	}
 }
 
-// request is what a question is asked by.
+// request returns the request of a question.
 func (a *answering) request(s *series, q question) (client.Request, error) {
-	of := s.asks[q.order%len(s.asks)] // the parts of a mix in turn
+	of := s.asks[q.order%len(s.asks)] // the parts of a mix take turns
 	request, greedy := of.request, 0.0
 	prompt, err := of.prompts.Prompt(PromptID{Level: q.level, Phase: Answered, Order: q.order / len(s.asks)})
 	request.Prompt, request.Natural, request.Temperature = prompt, true, &greedy
@@ -220,13 +223,14 @@ func (a *answering) hear(x *side, s *series, q question, sample *metric.Sample, 
 		h.Failure = a.secrets.Text(f.Message)
 	}
 	form := s.asks[q.order%len(s.asks)].asked.Look(saidBy(said, sample, a.secrets))
-	// So few tokens may all be reasoning: that is read too.
+	// With so few tokens an answer may be all reasoning, which is read too.
 	h.Empty, h.Repeats, h.Invalid = strings.TrimSpace(h.raw) == "", form.Repeats, form.Invalid
 	x.heard = append(x.heard, h)
 }
 
-// score has a server, which runs, say how likely it finds what it was not asked of yet:
-// a control what it and its candidates answered, a candidate some answers of its own.
+// score asks a running server how likely the answers are that it has not scored yet. A
+// control scores its own answers and its candidate's; a candidate scores some of its
+// own.
 func (a *answering) score(x *side) {
 	if a == nil || x.target == nil {
 		return
@@ -264,8 +268,8 @@ func (a *answering) score(x *side) {
 	}
 }
 
-// scored keeps what a control said of an answer. Where it cannot say anything it is not
-// asked again; any other failure is tried again in its next leg.
+// scored stores the scores of an answer. If the server cannot score, it is not asked
+// again; after any other failure it is asked again in its next leg.
 func (a *answering) scored(x *side, h *response, logprobs []float64, err error) {
 	switch {
 	case errors.Is(err, client.ErrNoScores):
@@ -275,8 +279,8 @@ func (a *answering) scored(x *side, h *response, logprobs []float64, err error) 
 	}
 }
 
-// unscored are the answers that a server was not asked of yet: of one without text
-// nothing can be said.
+// unscored lists the answers that a server has not scored yet. Answers without text
+// cannot be scored.
 func (a *answering) unscored(x *side) []*response {
 	var out []*response
 	if x.unscored != "" {
@@ -292,8 +296,8 @@ func (a *answering) unscored(x *side) []*response {
 	return out
 }
 
-// reads reports whether x is to read an answer of y: as its control, or as the one that
-// gave it.
+// reads reports whether x scores an answer of y: as y's control, or because it gave the
+// answer itself.
 func (a *answering) reads(x, y *side, h *response) bool {
 	if x == y {
 		return a.control(x) || twice(h.number)
@@ -303,7 +307,7 @@ func (a *answering) reads(x, y *side, h *response) bool {
 	})
 }
 
-// unread says why a control that is expected to read the answers cannot; "": it can.
+// unread explains why a control that should score the answers cannot; "" if it can.
 func (a *answering) unread() string {
 	if a == nil {
 		return ""
@@ -324,8 +328,8 @@ func (a *answering) shed() {
 	}
 }
 
-// rest has the controls read what is left when the rounds are over: the last leg is
-// theirs. One that does not run is started once more.
+// rest lets the controls score the remaining answers after the last round, at the end
+// of the last leg. A control that is not running is started once more.
 func (a *answering) rest() {
 	if a == nil {
 		return
@@ -338,8 +342,8 @@ func (a *answering) rest() {
 	}
 }
 
-// several begins n things one after the other, so many at a time, and waits until all of
-// them are over: each says so once, with what is then to be done in the loop.
+// several begins n tasks in order, up to atOnce at a time, and waits for all of them.
+// Each task calls over once when it ends, with a function that the loop then runs.
 func (r *runner) several(n, atOnce int, begin func(i int, over func(then func()))) {
 	open := 0
 	for i := range n {
@@ -358,8 +362,8 @@ func (r *runner) several(n, atOnce int, begin func(i int, over func(then func())
 	r.until(func() bool { return open == 0 })
 }
 
-// inFlight is how many requests are in flight at the level: of a rate as many as there
-// were in the last round, by Little's law.
+// inFlight is the number of requests in flight at the level. For a rate it is the mean
+// of the last round, by Little's law.
 func inFlight(s *series) int {
 	if s.level.N > 0 || s.last == nil {
 		return max(s.level.N, 1)
@@ -378,7 +382,7 @@ func inFlight(s *series) int {
 	return max(1, int(math.Round(spent/(to-from))))
 }
 
-// pairs are the answers that a comparison is judged by.
+// pairs returns the answers that a comparison is judged by.
 func (a *answering) pairs(c *plan.Compare) *metric.PairedAnswers {
 	if a == nil || c.Answers == nil {
 		return nil
@@ -422,15 +426,15 @@ func (a *answering) pairs(c *plan.Compare) *metric.PairedAnswers {
 	return out
 }
 
-// withheld says whether a workload keeps no text of its answers, or a part of its mix
-// does not.
+// withheld reports whether a workload, or a part of its mix, records no text of its
+// answers.
 func withheld(w *plan.Workload) bool {
 	return slices.ContainsFunc(w.Whole(), func(w *plan.Workload) bool {
 		return w.Answers.Store == plan.StoreHash || w.Answers.Store == plan.StoreNone
 	})
 }
 
-// answered is what a side answered, by question.
+// answered returns the side's answers by question.
 func (x *side) answered() map[question]*response {
 	out := map[question]*response{}
 	for _, h := range x.heard {
@@ -439,7 +443,7 @@ func (x *side) answered() map[question]*response {
 	return out
 }
 
-// by is the answer as a control finds it; nil if there is none.
+// by returns the answer with the scores of a control; nil if there are none.
 func (h *response) by(control *side) *metric.PairedAnswer {
 	if h == nil {
 		return nil
@@ -451,7 +455,7 @@ func (h *response) by(control *side) *metric.PairedAnswer {
 	return &out
 }
 
-// weigh fills in how far two servers' values of an answer lie apart, where they know it by
+// weigh computes how far the values of two servers for an answer are apart, if both have
 // as many tokens.
 func (h *response) weigh(out *metric.PairedAnswer, own, control *side) {
 	if h == nil || len(h.values[own]) != len(h.values[control]) {

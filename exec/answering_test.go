@@ -16,12 +16,12 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// reader is a server that reads answers: each token costs so much, and reading a
-// hundred milliseconds. It fails as often as it is told to.
+// reader is a server that scores answers: each token has the same log-probability,
+// and scoring takes a hundred milliseconds. It fails as often as the test says.
 type reader struct {
 	clock clock.Clock
 	costs float64
-	read  []string // prompts and what was said
+	read  []string // prompts with the answers that it scored
 	fail  func(n int) error
 }
 
@@ -53,10 +53,10 @@ func TestAnswering(t *testing.T) {
 		weighed int // of the candidate's answers
 		why     string
 	}{
-		// 53 prompts in 5 rounds are 11, 11, 11, 10, 10, in 6 rounds the last ones 8. Of those
-		// before the last round 0, 2, 5, 10, 13, 18, 23, 26, 31, 34, 36, 39 and, below 45, 44
-		// are answered twice; these and 47 and 52 the candidate reads itself. Where the last leg
-		// is the candidate's the control reads in one more.
+		// 53 prompts in 5 rounds are 11, 11, 11, 10, 10; in 6 rounds the last ones have 8.
+		// Before the last round the control answers 0, 2, 5, 10, 13, 18, 23, 26, 31, 34, 36, 39
+		// and, below 45, 44 twice. The candidate scores these, 47 and 52 itself. If the
+		// candidate has the last leg, the control starts for one more.
 		{name: "each leg", restart: plan.RestartLeg, rounds: 5, starts: 6, pairs: 53, scored: 53, again: 12, weighed: 15},
 		{name: "the last leg is the control's", restart: plan.RestartLeg, rounds: 6, starts: 6, pairs: 53, scored: 53, again: 13, weighed: 15},
 		{name: "both stay", restart: plan.RestartNever, rounds: 5, starts: 1, pairs: 53, scored: 53, again: 12, weighed: 15},
@@ -121,7 +121,7 @@ func TestAnswering(t *testing.T) {
 			if prompts, again := exec.Asks(d.Compares[0]); prompts != 53 || again != tt.again {
 				t.Errorf("planned: %d prompts, %d again", prompts, again)
 			}
-			// Both answered the same prompts, each once, and the control some a second time.
+			// Both answered the same prompts once, and the control some of them twice.
 			var asked [2][]string
 			for i, name := range []string{"a", "b"} {
 				for _, p := range d.prompts[name] {
@@ -145,8 +145,8 @@ func TestAnswering(t *testing.T) {
 	}
 }
 
-// TestAnsweringCutShort: prompts without an answer are missing, and their number is
-// reported.
+// TestAnsweringCutShort: prompts without an answer are missing, and reports give
+// their number.
 func TestAnsweringCutShort(t *testing.T) {
 	d := newDuel(5, plan.RestartLeg, "a", "b")
 	d.Compares[0].Answers = &plan.Reading{Prompts: 50, MaxTokens: 2}
@@ -173,8 +173,8 @@ func TestAnsweringCutShort(t *testing.T) {
 	}
 }
 
-// TestAnsweringUnread: a control that was expected to read, and cannot, ends the comparison
-// after its first leg.
+// TestAnsweringUnread: a comparison ends after its first leg if the control should score
+// answers and cannot.
 func TestAnsweringUnread(t *testing.T) {
 	d := newDuel(5, plan.RestartLeg, "a", "b")
 	d.Compares[0].Answers = &plan.Reading{Prompts: 50, MaxTokens: 2}
@@ -195,8 +195,8 @@ func TestAnsweringUnread(t *testing.T) {
 	}
 }
 
-// TestAnsweringWithholds: where a workload keeps hashes alone, no text of its pairs is
-// recorded either, and how far they agree is.
+// TestAnsweringWithholds: a workload that records only hashes records no text of its
+// pairs either, but how far they agree.
 func TestAnsweringWithholds(t *testing.T) {
 	for store, kept := range map[plan.Store]bool{"": true, plan.StoreText: true, plan.StoreHash: false, plan.StoreNone: false} {
 		d := newDuel(5, plan.RestartLeg, "a", "b")
@@ -211,8 +211,8 @@ func TestAnsweringWithholds(t *testing.T) {
 	}
 }
 
-// TestAnsweringSheds: the prompts of rounds for which the budget leaves no time are not
-// missed.
+// TestAnsweringSheds: prompts of rounds without time in the budget do not count as
+// missing.
 func TestAnsweringSheds(t *testing.T) {
 	run := func(budget time.Duration) *metric.Run {
 		d := newDuel(8, plan.RestartLeg, "a", "b")
@@ -224,7 +224,7 @@ func TestAnsweringSheds(t *testing.T) {
 	if n := len(got.Looks); n != 1 || got.Looks[0].Rounds >= 8 || got.Skipped != "" {
 		t.Fatalf("looks %v, skipped %q", got.Looks, got.Skipped)
 	}
-	// Ten prompts a round, and none again of those of the last one.
+	// Ten prompts a round; none of the last round's is asked again.
 	again := 0
 	for _, p := range got.Answers.Pairs {
 		if p.Again != nil {

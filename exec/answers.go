@@ -11,27 +11,29 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// What a server says of its answers is looked at once the load is over, by a sample
-// of them: MLPerf's compliance tests do so too (TEST01 holds logged outputs against
-// the accuracy run's, TEST04 looks for caches by sending one sample again and again).
+// A sample of a level's answers is checked against the server's own claims when the
+// load is over. MLPerf's compliance tests do the same: TEST01 compares logged outputs
+// with the accuracy run's, and TEST04 detects caches by sending one sample
+// repeatedly.
 const (
 	keptAnswers = 12       // of a level
-	keptBytes   = 32 << 10 // of the text of each; a longer one is not counted again
+	keptBytes   = 32 << 10 // bytes of the text of each; a longer text is not counted again
 	recountTime = 10 * time.Second
 
-	// Every natural answer is looked at when it ends: so much of it is kept until then.
+	// lookedAtBytes is the part of every natural answer that is kept until it ends,
+	// when it is examined.
 	lookedAtBytes = 256 << 10
 
-	// So much of all answers of a run is kept in answers.jsonl; of what comes then only
-	// the hash is.
+	// storedBytes bounds the text of all answers in answers.jsonl. Later answers are
+	// recorded as hashes.
 	storedBytes = 64 << 20
 
-	againTokens = 48 // asked of the prompt that is sent again, or as many as the plan asks
+	againTokens = 48 // for the prompt that is sent again, unless the plan asks for fewer
 	againTimes  = 3  // it is sent
 	againTime   = 10 * time.Second
 
-	// An answer can be compared that has so many tokens and different words: tiny
-	// models say the same few words to everybody.
+	// Answers are compared if they have at least this many tokens and different
+	// words: tiny models give everybody the same few words.
 	comparedTokens = 32
 	comparedWords  = 8
 )
@@ -39,20 +41,20 @@ const (
 // keptAnswer is an answer whose text was kept.
 type keptAnswer struct {
 	round, order, claimed int
-	row                   int // of a data set; 0: of none
+	row                   int // of the data set; 0 if there is none
 	text                  string
-	whole                 bool // nothing of it was left out
+	whole                 bool // the text is complete
 }
 
-// kept are the answers kept of a level, while its server runs.
+// kept holds the answers of a level that are kept while its server runs.
 type kept struct {
 	texts         []keptAnswer
-	counted       int // of them, those that the tokenizer was given
+	counted       int // number of texts that the tokenizer has counted
 	before, found metric.Answers
 }
 
-// keptOf is what follows what was found of a level before, by an earlier start of
-// its server.
+// keptOf continues with what was found at the level after an earlier start of its
+// server.
 func keptOf(l *metric.Level) *kept {
 	if l.Answers == nil {
 		return &kept{}
@@ -60,7 +62,8 @@ func keptOf(l *metric.Level) *kept {
 	return &kept{before: *l.Answers, found: *l.Answers}
 }
 
-// keepsOf is how many bytes of an answer's text are kept until it has ended; 0: none.
+// keepsOf is the number of bytes of an answer's text to keep until it ends; 0 keeps
+// none.
 func (rd *round) keepsOf(f *flight) int {
 	switch {
 	case f.turn.Phase != metric.Measured:
@@ -73,8 +76,8 @@ func (rd *round) keepsOf(f *flight) int {
 	return 0
 }
 
-// heard looks at an answer that has ended, and lets go of its text unless it is to be
-// kept. Secrets are taken out before, so that `judge` sees what was seen here.
+// heard examines an answer that has ended, and drops its text unless it is recorded.
+// Secrets are removed first, so that `judge` sees the same text.
 func (rd *round) heard(f *flight) {
 	said := f.answer.Said()
 	f.answer = nil
@@ -88,7 +91,7 @@ func (rd *round) heard(f *flight) {
 	}
 }
 
-// stored is what is recorded of an answer; nil: nothing is.
+// stored returns what is recorded of an answer; nil if nothing is.
 func (r *runner) stored(w *plan.Workload, s answers.Said) *metric.Said {
 	store := r.Plan.Stores(w)
 	if store == plan.StoreNone {
@@ -104,8 +107,8 @@ func (r *runner) stored(w *plan.Workload, s answers.Said) *metric.Said {
 	return &s
 }
 
-// askedBy is what a request asks of its answer: the same as the whole level, unless its row has
-// fields of its own.
+// askedBy returns what a request requires of its answer. It is the same for the whole level,
+// unless the request's row has fields of its own.
 func (a *asking) askedBy(r *client.Request) *answers.Ask {
 	if !r.Natural || len(r.Prompt.Fields) == 0 {
 		return a.asked
@@ -117,12 +120,12 @@ func (a *asking) askedBy(r *client.Request) *answers.Ask {
 	return ask
 }
 
-// unheld says that answers are not held to what was asked for.
+// unheld is the note that a requirement on answers cannot be checked.
 func unheld(err error) string {
 	return "the answers are not held to what was asked for: " + err.Error()
 }
 
-// saidBy is an answer as it is looked at, without secrets.
+// saidBy prepares an answer for examination, without secrets.
 func saidBy(said client.Said, s *metric.Sample, secrets record.Redactor) answers.Said {
 	clean := func(text string) string {
 		if said.Cut { // perhaps within a secret
@@ -138,8 +141,8 @@ func saidBy(said client.Said, s *metric.Sample, secrets record.Redactor) answers
 	return out
 }
 
-// keeps reports whether the text of a request's answer is to be counted again: which of
-// them depends on the salt, which no server knows.
+// keeps reports whether the text of a request's answer will be counted again. The
+// choice depends on the salt, which no server knows.
 func (rd *round) keeps(f *flight) bool {
 	kept := f.lot.kept
 	if rd.target.Tokens == nil || len(kept.texts)+len(kept.before.Recounts) >= keptAnswers {
@@ -149,7 +152,7 @@ func (rd *round) keeps(f *flight) bool {
 	return (rd.out.Index*f.lot.due+f.nth)%step == int(rd.run.Salt%uint64(step))
 }
 
-// keep keeps the text of an answer that completed.
+// keep stores the text of a completed answer.
 func (rd *round) keep(f *flight, said client.Said) {
 	text := said.String()
 	if len(text) > keptBytes {

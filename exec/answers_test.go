@@ -14,8 +14,7 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// Answers to different prompts are told apart as far as they can be: long ones, of
-// more than a few words.
+// Only long answers of more than a few words can be compared with each other.
 func TestAlike(t *testing.T) {
 	long := func(from int) string {
 		var b strings.Builder
@@ -48,8 +47,9 @@ func TestAlike(t *testing.T) {
 	}
 }
 
-// An answer is kept without secrets, also the beginning of one at the end of what was
-// cut; as its sum where the plan says so, or where the run has kept too much.
+// An answer is recorded without secrets, also without the first half of one at a cut.
+// It is recorded as a hash if the plan says so, or if the run has stored too much
+// text.
 func TestStored(t *testing.T) {
 	natural := plan.Output{Natural: true, Mean: 64}
 	scored := &answers.Rule{Match: "contains"}
@@ -85,8 +85,8 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// What is counted again is what was sent: of ten tokens, four were reasoning that was kept
-// back. An answer of nothing else has nothing to be counted.
+// The tokenizer counts the text that was sent. Of the ten claimed tokens four were hidden
+// reasoning. An answer of hidden reasoning alone has no text to count.
 func TestKeepsWhatWasSent(t *testing.T) {
 	for _, tt := range []struct{ output, hidden, want int }{{10, 0, 10}, {10, 4, 6}, {10, 10, 0}} {
 		rd, l := &round{out: &metric.Round{}}, &lot{asking: &asking{kept: &kept{}}}

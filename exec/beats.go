@@ -8,18 +8,18 @@ import (
 // heartbeat is the interval at which the loop checks whether it is on time.
 const heartbeat = 10 * time.Millisecond
 
-// timerGrain is how late a timer of an idle process may be for want of anything to wake
-// it, which no read and no send that is due waits for.
+// timerGrain is how late the timers of an idle process may be because nothing wakes it.
+// Reads and sends that are due are not delayed by that.
 const timerGrain = time.Millisecond
 
-// beats is how late the loop was, heartbeat by heartbeat, in ascending order where
-// sorted. The runtime's own histograms know for how long a goroutine waited for others
-// of this process, and nothing of the time that the operating system gives to other
-// programs: with one stream there is no other goroutine to wait for.
+// beats records for each heartbeat how late the loop was. The runtime's own histograms
+// show how long goroutines wait for others of this process. They do not show time that
+// the operating system gives to other programs, and with one stream there is no other
+// goroutine to wait for.
 type beats []time.Duration
 
-// late adds a beat that came so late, and those that were due while it did not come: what
-// arrived then waited for the rest of it.
+// late adds a beat that came late by the given time. Beats that were due meanwhile are
+// added too, because what arrived then waited for the rest of it.
 func (b *beats) late(by time.Duration) {
 	for *b = append(*b, max(by, 0)); by > heartbeat; *b = append(*b, by) {
 		by -= heartbeat
@@ -34,12 +34,12 @@ func (b beats) stall() time.Duration {
 	return slices.Max(b)
 }
 
-// mostApart is how many beats in all the loop may be late without counting as late,
-// as metric.LeastStall is the limit for one stretch.
+// mostApart is the number of late beats in a round that are ignored;
+// metric.LeastStall is the limit for a single stretch.
 const mostApart = 5
 
-// delay is the 99th percentile, of time, of how long what arrived may have waited; 0 if so
-// few beats were late as may be in any short round.
+// delay is the 99th percentile over time of how long arrivals may have waited. It is 0 if
+// no more beats were late than mostApart.
 func (b beats) delay() time.Duration {
 	rank := min((99*len(b)+99)/100, len(b)-mostApart)
 	if rank < 1 {

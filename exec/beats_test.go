@@ -5,18 +5,19 @@ import (
 	"time"
 )
 
-// What the operating system takes from the generator is seen with one stream as with many.
+// Time that the operating system takes from the generator shows with one stream as with
+// many.
 func TestBeats(t *testing.T) {
 	const ms = time.Millisecond
 	for _, tt := range []struct {
 		name         string
-		beats        int             // on time, but for a timer's grain
+		beats        int             // on time, apart from a timer's grain
 		late         []time.Duration // besides
 		stall, delay time.Duration
 	}{
 		{"none", 0, nil, 0, 0},
 		{"on time", 1000, nil, ms, 0},
-		// 40, 30, 20 and 10 ms late: as long as no 50 ms are.
+		// 40, 30, 20 and 10 ms late; fewer than 50 ms are ignored.
 		{"one short stall in a short round", 100, []time.Duration{40 * ms}, 40 * ms, 0},
 		// Twice that: 40 40 30 30 20 | 20 10 10, and the 20 that is 5 from the end.
 		{"two of them", 100, []time.Duration{40 * ms, 40 * ms}, 40 * ms, 19 * ms},

@@ -8,11 +8,11 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// tight reports whether the next round of the level is to be left out, so that
-// everything still to come can be measured in metric.LeastRounds rounds at the
-// pace so far, and every search makes a few probes. Of what a short budget
-// sheds, rounds are the last: extensions go before, and so does the resolution
-// of searches, for which no more than those probes is kept. Never a workload.
+// tight reports whether to leave out the next round of the level. The time left must
+// allow metric.LeastRounds rounds of everything still to come, at the pace so far,
+// and a few probes of every search. A short budget drops extensions first, then
+// resolution of searches (only those few probes are reserved), then rounds, and never
+// a workload.
 func (r *runner) tight(l *metric.Level) bool {
 	done := len(l.Rounds)
 	if l.Shed > 0 {
@@ -29,15 +29,15 @@ func (r *runner) tight(l *metric.Level) bool {
 		pace*metric.LeastRounds*time.Duration(r.remaining) +
 		level*leastProbes*time.Duration(len(r.searches)) +
 		r.launchTook*time.Duration(r.launches)
-	// A twentieth is kept: the end of the budget ends everything.
+	// Keep a twentieth in reserve: at the end of the budget everything is cut off.
 	left := r.deadline - now
 	return need > left-left/20
 }
 
-// leastProbes is how many levels a search is left the time for.
+// leastProbes is the number of levels for which each search gets time.
 const leastProbes = 4
 
-// ran notes how long a fixed level took.
+// ran records how long a fixed level took.
 func (r *runner) ran(l *metric.Level, took time.Duration) {
 	r.took[l] = took
 	r.levelBegan = 0
@@ -45,8 +45,8 @@ func (r *runner) ran(l *metric.Level, took time.Duration) {
 	r.fixedLevels++
 }
 
-// spare is the part of the run's budget that the remaining fixed levels leave, if each takes as
-// long as those before did on average; negative if it is too little.
+// spare is the part of the run's budget that remains after the fixed levels still to come, if
+// each takes as long as those so far did on average. It is negative if the budget is too short.
 func (r *runner) spare() time.Duration {
 	now := r.Clock.Now()
 	took, n := r.fixed, r.fixedLevels
@@ -60,8 +60,8 @@ func (r *runner) spare() time.Duration {
 	return left
 }
 
-// promised is the time of the searches that are still to come and have a
-// budget of their own.
+// promised is the total budget of the searches still to come that have their own
+// budgets.
 func (r *runner) promised() time.Duration {
 	var sum time.Duration
 	for _, s := range r.searches {
@@ -70,16 +70,16 @@ func (r *runner) promised() time.Duration {
 	return sum
 }
 
-// searchBudget is the time of a search: its own budget, and no more than its
-// share of what the run's leaves beside the fixed levels that are still to
-// come. 0: no bound; false: there is no time at all.
+// searchBudget is the time of a search: its own budget, but at most its share of what
+// the fixed levels still to come leave of the run's. 0 means no bound; false means
+// that no time is left.
 func (r *runner) searchBudget(c *plan.Capacity) (time.Duration, bool) {
 	if r.deadline == 0 {
 		return c.Budget, true
 	}
 	share := r.spare() / time.Duration(max(1, len(r.searches)))
-	// A twentieth is kept: the search is to end before the run's budget does,
-	// since that ends everything.
+	// Keep a twentieth in reserve: the search should end before the run's budget
+	// does, because that cuts everything off.
 	share -= share / 20
 	if share <= 0 {
 		return 0, false
@@ -90,8 +90,8 @@ func (r *runner) searchBudget(c *plan.Capacity) (time.Duration, bool) {
 	return share, true
 }
 
-// expected guesses how long the level will take, from the requests that the
-// workload has sent already; 0 when there were none.
+// expected estimates how long the level will take, from the workload's requests so
+// far; 0 if there were none.
 func (r *runner) expected(c Case, due []int) time.Duration {
 	d := r.durations[c.Workload]
 	sum := time.Duration(0)
@@ -111,8 +111,8 @@ func (r *runner) expected(c Case, due []int) time.Duration {
 	return sum
 }
 
-// requests guesses how many measured requests rounds of at least so many will
-// have.
+// requests estimates the number of measured requests in rounds of at least the given
+// sizes.
 func (r *runner) requests(c Case, due []int) int {
 	sum := 0
 	for _, n := range due {
@@ -125,7 +125,7 @@ func (r *runner) requests(c Case, due []int) int {
 	return sum
 }
 
-// closedRound is a round of n measured requests, each expected to take d (0: not
+// closedRound describes a round of n measured requests that take d each (0: not
 // known).
 func closedRound(c Case, n int, d time.Duration) load.Closed {
 	cl := load.Closed{

@@ -9,8 +9,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// burst plays a burst, after a warm-up of its own. "auto" warms up before the
-// first burst only: every burst is to meet an idle server.
+// burst runs a burst after its warm-up. With "auto" only the first burst is warmed
+// up, so that every burst meets an idle server.
 func (rd *round) burst(health *func() metric.Health) {
 	warmup := rd.Load.Warmup
 	if warmup == plan.WarmupAuto {
@@ -30,8 +30,8 @@ func (rd *round) burst(health *func() metric.Health) {
 	}
 }
 
-// warmUp sends n warm-up requests at once, from an order on, and waits for
-// them: again while none completes, until enough of them did not.
+// warmUp sends n warm-up requests at once, numbered from the given order, and waits
+// for them. If none completes it sends more, until enough have failed.
 func (rd *round) warmUp(from, n int) {
 	for ; n > 0 && !rd.halted(); from += n {
 		rd.prepare(metric.Warmup, from, n)
@@ -55,7 +55,8 @@ func (rd *round) pause(d time.Duration) {
 	rd.until(func() bool { return over || rd.halted() })
 }
 
-// together sends n requests at once, from an order on, and waits for them.
+// together sends n requests at once, numbered from the given order, and waits for
+// them.
 func (rd *round) together(phase metric.Phase, from, n int) {
 	at := rd.Clock.Now()
 	for i := range n {
@@ -65,7 +66,7 @@ func (rd *round) together(phase metric.Phase, from, n int) {
 		rd.send(load.Turn{Slot: i, Phase: phase, Order: from + i}, at)
 	}
 	rd.until(func() bool {
-		// The drain knows which requests are still worth waiting for.
+		// The drain decides which requests are still worth waiting for.
 		return len(rd.flights) == 0 || rd.halted()
 	})
 }

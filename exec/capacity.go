@@ -11,11 +11,11 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// ladder is where a search begins that nothing is known of: levels near 1 take
-// longest, one request after the other, and are rarely the answer.
+// ladder is the first level of a search without prior knowledge. Levels near 1 take
+// longest, because requests run one after another, and are rarely the answer.
 const ladder = 8
 
-// hunt is one search under way.
+// hunt is a running capacity search.
 type hunt struct {
 	*runner
 	target      *Target
@@ -23,25 +23,26 @@ type hunt struct {
 	workload    *plan.Workload
 	capacity    *plan.Capacity
 	levelSearch searching
-	saturation  *metric.Level         // of a search for a rate; nil: of another
+	saturation  *metric.Level         // for a search over rates; else nil
 	known       map[int]*metric.Level // fixed levels by N
 	levels      map[sampleSet]*series
 	visits      []visit
 	notes       []string
-	unreset     bool // the server could not be reset, and that was said
+	unreset     bool // the server's caches could not be cleared, and a note says so
 	last        visit
-	invalid     int // probes in a row that could not be judged
-	// invalidity is why the last one could not; "" when it could.
+	invalid     int // consecutive probes that could not be judged
+	// invalidity is the reason why the last probe could not be judged; "" if it
+	// could.
 	invalidity string
 }
 
-// visit is what the record of one to a level has that the search does not know.
+// visit holds what the record of a probe needs and the search does not know.
 type visit struct {
-	split    int // looks over which its error was split; 0: none was held
+	split    int // number of looks that share the error; 0 if no look was held
 	requests int // that were judged
 }
 
-// searching is the state machine that says what to measure next.
+// searching is the state machine that decides what to measure next.
 type searching interface {
 	Next() (search.Probe, bool)
 	Report(search.Probe, search.Result)
@@ -49,11 +50,11 @@ type searching interface {
 	Limit() search.Limit
 }
 
-// sampleSet is one set of samples of a level of the search.
+// sampleSet identifies one set of samples at a level of the search.
 type sampleSet struct{ n, set int }
 
-// searchCapacity looks for the largest load at which w holds on s. Its error
-// is that of the server.
+// searchCapacity searches the largest load at which w meets its thresholds on s. An
+// error means that the server is lost.
 func (r *runner) searchCapacity(t *Target, s *plan.Server, w *plan.Workload) (lost error) {
 	out := newCapacity(s, w)
 	budget, ok := r.searchBudget(w.Capacity)
@@ -78,7 +79,7 @@ func (r *runner) searchCapacity(t *Target, s *plan.Server, w *plan.Workload) (lo
 	return lost
 }
 
-// concluded hands a capacity on.
+// concluded passes a capacity to the observer.
 func (r *runner) concluded(c *metric.Capacity) {
 	if c.Line == "" {
 		c.Line = "unknown: " + c.Reason
@@ -89,7 +90,7 @@ func (r *runner) concluded(c *metric.Capacity) {
 	}
 }
 
-// unsearched lists the searches of a server that are not made, and why.
+// unsearched records the searches of a server that are not made, with the reason.
 func (r *runner) unsearched(s *plan.Server, why string) {
 	for _, x := range slices.Clone(r.searches) {
 		if x.server != s {
@@ -120,7 +121,7 @@ func newCapacity(s *plan.Server, w *plan.Workload) *metric.Capacity {
 	return out
 }
 
-// seek searches until the search ends or the run does.
+// seek runs the search until it ends, or the run does.
 func (h *hunt) seek(out *metric.Capacity, budget time.Duration) (lost error) {
 	if h.capacity.Over == metric.OpenLoop {
 		lost = h.rates(budget)
@@ -141,7 +142,7 @@ func (h *hunt) seek(out *metric.Capacity, budget time.Duration) (lost error) {
 			break
 		}
 		if !h.check() && result.Outcome == search.Inconclusive {
-			h.levelSearch.Stop(h.why()) // what was cut short says nothing
+			h.levelSearch.Stop(h.why()) // a probe that was cut short has no result
 			break
 		}
 		h.levelSearch.Report(p, result)
@@ -150,7 +151,7 @@ func (h *hunt) seek(out *metric.Capacity, budget time.Duration) (lost error) {
 			h.invalid = 0
 		}
 		if h.invalid == mostInvalid {
-			// It is not for the load, then: more levels would only cost time.
+			// Then the load is not the cause: more levels would only cost time.
 			h.levelSearch.Stop(h.invalidity)
 		}
 	}
@@ -161,7 +162,7 @@ func (h *hunt) seek(out *metric.Capacity, budget time.Duration) (lost error) {
 	return lost
 }
 
-// loads searches over requests in flight, or sent at once.
+// loads searches over requests in flight or in one burst.
 func (h *hunt) loads(budget time.Duration) *search.Search {
 	c := h.capacity
 	opts := search.Options{
@@ -181,8 +182,8 @@ func (h *hunt) loads(budget time.Duration) *search.Search {
 	return search.New(opts)
 }
 
-// wantedBy is the load at which comparisons want the candidate certified: the
-// capacity of the control less what is tolerated; 0: none does, or that
+// wantedBy is the load at which comparisons need the candidate certified: the
+// control's capacity less the tolerance. It is 0 if none needs it, or if that
 // capacity is not known.
 func (h *hunt) wantedBy() int {
 	most := 0
@@ -200,8 +201,8 @@ func (h *hunt) wantedBy() int {
 	return min(max(most, h.capacity.From), h.capacity.UpTo) * min(most, 1)
 }
 
-// first is the level with which a search begins that knows nothing: traffic as it was
-// recorded, or a ladder's first rung.
+// first is the first level of a search without prior knowledge: the speed of the
+// recording, or the first step of a ladder.
 func first(over metric.LoadKind) int {
 	if over == metric.Speedup {
 		return int(math.Round(1 / plan.SpeedupStep))
@@ -228,9 +229,9 @@ func (h *hunt) looks(n int) []int {
 	return plan.Doubled(h.capacity.Over, plan.Level{N: n, Requests: first}, min(4*first, h.workload.MostRequests(first)))
 }
 
-// deep plans the looks of a deep probe of level n: the most requests, half of
-// them and so on, as long as these are twice what any other probe may have; of
-// bursts whole ones. nil: other probes may have as many.
+// deep plans the looks of a deep probe of level n. They are at the largest number of
+// requests, at half of it and so on, down to twice as many as any other probe may
+// have; for bursts at whole bursts. nil means that other probes may have as many.
 func (h *hunt) deep(n int) []int {
 	unit := 1
 	if h.capacity.Over == metric.Burst {
@@ -249,7 +250,7 @@ func (h *hunt) deep(n int) []int {
 	return deep
 }
 
-// measuredBefore judges the workload's fixed levels as probes.
+// measuredBefore returns the workload's fixed levels as results of probes.
 func (h *hunt) measuredBefore() []search.Result {
 	var out []search.Result
 	for _, l := range h.run.Levels {
@@ -282,7 +283,7 @@ func (h *hunt) measuredBefore() []search.Result {
 	return out
 }
 
-// over is what a search counts to which the level belongs.
+// over is the kind of search that the level belongs to.
 func over(l *metric.Level) metric.LoadKind {
 	if l.Speedup > 0 {
 		return metric.Speedup
@@ -290,8 +291,8 @@ func over(l *metric.Level) metric.LoadKind {
 	return l.Kind
 }
 
-// plannedFrom is over how many looks the error of a level is split that n
-// requests were measured of before the search: that look, and those to come.
+// plannedFrom is the number of looks that share the error at a level with n requests
+// measured before the search: one for those, and one for each look still to come.
 func (h *hunt) plannedFrom(level, n int) int {
 	planned := 1
 	for _, k := range h.looks(level) {
@@ -302,7 +303,7 @@ func (h *hunt) plannedFrom(level, n int) int {
 	return planned
 }
 
-// view is a level of the search for the judge: complete rounds alone.
+// view is a level of the search as the judge sees it, with its complete rounds only.
 func (h *hunt) view(l *metric.Level, rounds []*metric.Round) *metric.Level {
 	v := *l
 	v.Probe, v.Rounds, v.Looks = &metric.Probe{}, nil, nil
@@ -314,7 +315,7 @@ func (h *hunt) view(l *metric.Level, rounds []*metric.Round) *metric.Level {
 	return &v
 }
 
-// conclude fills in what may be claimed.
+// conclude fills in what the search may claim.
 func (h *hunt) conclude(out *metric.Capacity) {
 	l := h.levelSearch.Limit()
 	l.Fill(out)

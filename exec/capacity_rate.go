@@ -9,14 +9,15 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// rates searches for a rate, once it is known which one the saturated server answers. Its
-// error is that of the server.
+// rates searches over rates, after measuring the largest rate of the saturated server. An
+// error means that the server is lost.
 func (h *hunt) rates(budget time.Duration) (lost error) {
 	c := h.capacity
 	begin := h.Clock.Now()
 	h.saturation, lost = h.saturated(h.target, Case{h.server, h.workload, c.Load, c.Level(c.From)})
 	if budget > 0 {
-		// What is left of it; 0 would be none.
+		// Subtract the time spent so far. At least 1 remains, because 0 would mean no
+		// budget.
 		budget = max(budget-(h.Clock.Now()-begin), 1)
 	}
 	mean, least := fewest(h.saturation.Saturation)
@@ -29,8 +30,8 @@ func (h *hunt) rates(budget time.Duration) (lost error) {
 	return lost
 }
 
-// fewest is the mean of the parts of a saturation and about its lower bound, by which
-// probes are planned: what is claimed of them, the judge bounds himself.
+// fewest returns the mean of the parts of a saturation, and an approximate lower
+// bound for planning probes. The judge computes its own bound for claims.
 func fewest(parts []float64) (mean, least float64) {
 	n := float64(len(parts))
 	if n < 2 {
@@ -46,7 +47,7 @@ func fewest(parts []float64) (mean, least float64) {
 	return mean, mean - 1.9*math.Sqrt(variance/n)
 }
 
-// share is how the requests of a probe are shared out over rounds.
+// share divides the requests of a probe into rounds.
 func (h *hunt) share(s *series, requests int) []int {
 	if h.capacity.Over != metric.OpenLoop {
 		return s.Level.More(requests)

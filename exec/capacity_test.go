@@ -21,12 +21,13 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// CapacityDone makes the observer hear of searches.
+// CapacityDone makes the observer a CapacityObserver.
 func (o *observer) CapacityDone(c *metric.Capacity) error {
 	return o.say("capacity %s %s %s", c.Server, c.Workload, c.Line)
 }
 
-// searching is a plan that searches up to a level, after levels of its own.
+// searching makes a plan that searches capacities up to a level, after levels of its
+// own.
 func searching(upTo int, loads ...*plan.Load) (*plan.Plan, *plan.Capacity) {
 	p := planOf(1, loads...)
 	c := &plan.Capacity{
@@ -38,15 +39,14 @@ func searching(upTo int, loads ...*plan.Load) (*plan.Plan, *plan.Capacity) {
 	return p, c
 }
 
-// crowded is a server whose time to first token grows with what is in flight:
-// 100 ms each.
+// crowded is a server whose time to first token is 100 ms for each request in flight.
 func crowded(b **bench) func(int, *client.Request) reply {
 	return func(int, *client.Request) reply {
 		return reply{ttft: time.Duration((*b).inFlight) * 100 * ms}
 	}
 }
 
-// byMean judges a level by its mean time to first token, without doubt.
+// byMean judges a level by its mean time to first token, without uncertainty.
 func byMean(limit time.Duration) exec.Judge {
 	return func(w *plan.Workload, l *metric.Level, look exec.Look) exec.Judgement {
 		var sum float64
@@ -66,7 +66,7 @@ func byMean(limit time.Duration) exec.Judge {
 	}
 }
 
-// outcomes are the visits of a search in short: "ladder 8 pass".
+// outcomes writes the probes of a search in short: "ladder 8 pass".
 func outcomes(c *metric.Capacity) (out []string) {
 	for _, p := range c.Probes {
 		s := fmt.Sprintf("%s %d %s", p.Purpose, p.N, p.Outcome)
@@ -108,7 +108,7 @@ func TestCapacity(t *testing.T) {
 		if resets != len(want)-1 || !slices.Equal(got.Notes, []string{"the server's caches were not reset between probes: 404 Not Found"}) {
 			t.Errorf("%d resets, notes %q; want one between any two probes, and one note", resets, got.Notes)
 		}
-		// Every probe is a level, judged on its own rounds.
+		// Every probe is a level that is judged on its own rounds.
 		names := []string{}
 		for _, l := range run.Levels {
 			names = append(names, l.Name)
@@ -167,15 +167,15 @@ func TestCapacityOverBursts(t *testing.T) {
 	}
 }
 
-// TestCapacityKnowsFixedLevels: they are probes, need not be measured again,
-// and may be added to.
+// TestCapacityKnowsFixedLevels: fixed levels count as probes. They are not measured
+// again, but samples may be added.
 func TestCapacityKnowsFixedLevels(t *testing.T) {
 	p, c := searching(64, closedLoad(16, 160, 1, 2, 3, 4, 5), closedLoad(32, 320, 1, 2, 3, 4, 5))
 	c.Confirm = false
 	var b *bench
 	b = newBench(t, clock.NewVirtual(), p, func(n int, r *client.Request) reply { return crowded(&b)(n, r) })
 	judge := byMean(1750 * ms)
-	// 16 is undecided until it has 200 requests.
+	// Level 16 is undecided until it has 200 requests.
 	var seen []string
 	b.Judge = func(w *plan.Workload, l *metric.Level, look exec.Look) exec.Judgement {
 		seen = append(seen, fmt.Sprintf("%d: %d of %d at %d", l.N, look.Requests, l.Due(), look.Planned))
@@ -200,8 +200,8 @@ func TestCapacityKnowsFixedLevels(t *testing.T) {
 	if got.Probes[0].Level != "16" || got.Probes[2].Level != "probe 16" || got.Probes[2].Requests != 200 {
 		t.Errorf("visits %+v", got.Probes[:3])
 	}
-	// The looks at 16 are 100, 200 and 400 requests; 160 is one more, and two
-	// are left. Of 160, 320 and 640 at 32 one is left.
+	// The looks at 16 are 100, 200 and 400 requests. The look at 160 is one more, and
+	// two remain. At 32 one remains of 160, 320 and 640.
 	if diff := cmp.Diff([]string{"16: 160 of 160 at 3", "32: 320 of 320 at 2", "16: 200 of 200 at 3"}, seen[:3]); diff != "" {
 		t.Errorf("judged (-want +got):\n%s", diff)
 	}
@@ -211,7 +211,7 @@ func TestCapacityKnowsFixedLevels(t *testing.T) {
 	}
 }
 
-// TestCapacityExtends: samples are kept when a level is extended.
+// TestCapacityExtends: extending a level keeps its samples.
 func TestCapacityExtends(t *testing.T) {
 	p, c := searching(16)
 	c.From, c.Confirm = 4, false
@@ -265,8 +265,8 @@ func TestCapacityExtends(t *testing.T) {
 	}
 }
 
-// TestLongCapacityIsNotMonotone: a server that passes at 16, fails at 24 and passes
-// at 32.
+// TestLongCapacityIsNotMonotone: the server passes at 16, fails at 24 and passes at
+// 32.
 func TestLongCapacityIsNotMonotone(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		p, cp := searching(40, closedLoad(16, 100, 1, 2, 3, 4, 5), closedLoad(24, 120, 1, 2, 3, 4, 5), closedLoad(32, 160, 1, 2, 3, 4, 5))
@@ -279,8 +279,8 @@ func TestLongCapacityIsNotMonotone(t *testing.T) {
 			return reply{ttft: s}
 		})
 		b.Judge = byMean(1950 * ms)
-		// On the ramp to 32 the slots pass through the slow stretch, and so
-		// they must not be measured there.
+		// While the slots start up to 32 they pass through the slow levels, and must
+		// not be measured there.
 		run, err := exec.Run(t.Context(), b.Config)
 		if err != nil {
 			t.Fatal(err)
@@ -399,8 +399,8 @@ func TestCapacityBudget(t *testing.T) {
 	}
 }
 
-// TestCapacityProbeOutlivesTheBudget: nothing tells beforehand how long the
-// first probe takes.
+// TestCapacityProbeOutlivesTheBudget: the duration of the first probe is not known
+// beforehand.
 func TestCapacityProbeOutlivesTheBudget(t *testing.T) {
 	p, cp := searching(64)
 	cp.Budget = 20 * s
@@ -514,7 +514,7 @@ func TestCapacityIsLeftOut(t *testing.T) {
 }
 
 // byMeanWithin judges a level by its mean time to first token, with a bound of n
-// requests that is 1/√n away.
+// requests that is 1/√n away from it.
 func byMeanWithin(limit time.Duration) exec.Judge {
 	return func(w *plan.Workload, l *metric.Level, look exec.Look) exec.Judgement {
 		j := byMean(limit)(w, l, look)
@@ -527,11 +527,11 @@ func byMeanWithin(limit time.Duration) exec.Judge {
 	}
 }
 
-// Where the server's latency is flat near the limit, one level is measured with as
-// many requests as decide it, within max_requests.
+// If the latency is flat near the limit, one level gets as many requests as decide
+// it, within max_requests.
 func TestLongCapacityDeep(t *testing.T) {
-	// From 8 to 20 in flight wait 0.97 s. ln 0.97 = -0.0305, so that 1078 requests
-	// certify it. The usual looks at a level end at 4·100.
+	// From 8 to 20 in flight requests wait 0.97 s. ln 0.97 = -0.0305, so 1078
+	// requests certify it. The usual looks at a level end at 4·100.
 	hunt := func(t *testing.T, c clock.Clock, most int) (*metric.Run, *metric.Capacity) {
 		p, capacity := searching(32)
 		capacity.MaxRequests = most
@@ -565,8 +565,8 @@ func TestLongCapacityDeep(t *testing.T) {
 		if want := "20 requests in flight"; !strings.HasPrefix(got.Line, want) || !got.Confirmed || got.Notes != nil {
 			t.Errorf("line %q, notes %q; want %q and none", got.Line, got.Notes, want)
 		}
-		// Sixteen times the first look, 100 requests, and half of that before; the
-		// samples of the second look are the first ones' and as many more.
+		// Sixteen times the first look of 100 requests, and half of that before. The
+		// second look has the samples of the first and as many more.
 		for _, x := range got.Probes {
 			if x.Purpose != "deep" && x.Purpose != "confirm" {
 				continue
@@ -589,7 +589,7 @@ func TestLongCapacityDeep(t *testing.T) {
 	}
 }
 
-// A deep probe of bursts is of whole ones.
+// A deep probe of bursts consists of whole bursts.
 func TestCapacityDeepBursts(t *testing.T) {
 	p, capacity := searching(24)
 	capacity.Over, capacity.Load = metric.Burst, &plan.Load{Kind: metric.Burst, Seeds: []int64{1, 2}, Warmup: plan.WarmupAuto}

@@ -7,13 +7,15 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// chats are the conversations of a window whose rate is that of their beginnings.
+// chats holds the conversations of a window whose rate is the rate of new
+// conversations.
 type chats struct {
-	thinking map[*talk]func() bool // stops what comes after it
+	thinking map[*talk]func() bool // stops the timer of the next turn
 	ordered  map[seat]int          // requests so far
 }
 
-// starts sends what is due by the schedule: a request, or a conversation's first.
+// starts sends the next item of the schedule: a request, or the first turn of a
+// conversation.
 func (w *window) starts(turn load.Turn, at time.Duration) {
 	switch {
 	case w.replay != nil:
@@ -26,8 +28,8 @@ func (w *window) starts(turn load.Turn, at time.Duration) {
 	w.say(w.meets(turn.Phase, turn.Order, turn.Slot), turn.Phase, at)
 }
 
-// goOn follows the end of a turn, and reports whether its conversation goes on: its
-// next turn is due when its user has thought.
+// goOn handles the end of a turn, and reports whether the conversation continues. Its
+// next turn is due after the user's thinking time.
 func (w *window) goOn(f *flight) bool {
 	t, phase := f.talk, f.turn.Phase
 	at := f.sample.End + w.thinks(t)
@@ -51,8 +53,8 @@ func (w *window) goOn(f *flight) bool {
 	return true
 }
 
-// leave ends the conversations in which somebody thinks, and counts the turns that
-// the measured ones had.
+// leave ends the conversations whose users are thinking, and counts the turns of the
+// measured ones.
 func (w *window) leave() {
 	for _, stop := range w.thinking {
 		stop()
@@ -70,8 +72,8 @@ func (w *window) leave() {
 	}
 }
 
-// dueIn is how many measured requests a part of the window has: those of all turns of
-// the conversations that begin in it.
+// dueIn is the number of measured requests in a part of the window: all turns of the
+// conversations that begin in it.
 func (w *window) dueIn(part int) int {
 	if !w.Workload.Prompt.Turns.Several() {
 		return w.parts[part]
@@ -87,7 +89,7 @@ func (w *window) dueIn(part int) int {
 	return due
 }
 
-// talking is for how long the user of a mean conversation thinks.
+// talking is the total thinking time in a mean conversation.
 func (w *window) talking() time.Duration {
 	if !w.Workload.Prompt.Turns.Several() {
 		return 0
@@ -95,7 +97,7 @@ func (w *window) talking() time.Duration {
 	return time.Duration((w.Workload.Prompt.Turns.Mean - 1) * float64(w.Load.Think.Mean))
 }
 
-// numbered is the place of a turn among the requests of its part and phase.
+// numbered is the index of a turn among the requests of its part and phase.
 func (w *window) numbered(s *metric.Sample) int {
 	if w.ordered == nil {
 		w.ordered = map[seat]int{}

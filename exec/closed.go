@@ -8,11 +8,12 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// closed plays a round of a closed loop; package load says how one goes.
+// closed runs a round of a closed loop as package load describes it.
 func (rd *round) closed(health *func() metric.Health) {
 	c := closedRound(rd.Case, rd.out.Due, rd.durations[rd.Workload])
 	if rd.Load.Stagger == plan.StaggerAuto && c.Stagger == 0 && c.Slots > 1 && c.Warmup > 0 {
-		// Nothing is known yet of how long a request takes: one goes ahead.
+		// The duration of a request is not known yet: one request goes ahead to
+		// measure it.
 		c.Probes = 1
 		if !c.Fill {
 			c.Warmup--
@@ -23,7 +24,7 @@ func (rd *round) closed(health *func() metric.Health) {
 		}
 	}
 	if rest := c.Warmup % c.Slots; !c.Fill && rest > 0 {
-		// In some slots they would run beside measured requests of the others.
+		// Some slots would send them next to measured requests of other slots.
 		rd.warmUp(c.Probes, rest)
 		c.Probes, c.Warmup = c.Probes+rest, c.Warmup-rest
 	}
@@ -51,7 +52,7 @@ func (rd *round) closed(health *func() metric.Health) {
 			return
 		}
 		if at <= rd.Clock.Now() {
-			rd.next(slot, at) // not by way of the queue: the slot is idle until then
+			rd.next(slot, at) // not through the queue: the slot would be idle until then
 		} else {
 			stops[slot] = rd.Clock.Timer(at, func() { rd.next(slot, at) })
 		}
@@ -59,7 +60,7 @@ func (rd *round) closed(health *func() metric.Health) {
 	}
 	rd.until(func() bool { return rd.loop.Over() || rd.halted() })
 	rd.ended = nil
-	if rd.timer != nil { // halted before its time was over
+	if rd.timer != nil { // halted before the end of its time
 		rd.timer()
 		rd.close()
 	}
@@ -68,14 +69,14 @@ func (rd *round) closed(health *func() metric.Health) {
 	}
 }
 
-// close ends the measured requests of a round that lasts for a duration.
+// close ends the sending of measured requests in a round with a duration.
 func (rd *round) close() {
 	rd.loop.Close()
 	rd.sent[[2]string{rd.level.Server, rd.level.Workload}] += rd.loop.Due() - rd.out.Due
 	rd.out.Due = rd.loop.Due()
 }
 
-// next has a slot do what comes next. at is when it was due to.
+// next lets a slot do what comes next, which was due at at.
 func (rd *round) next(slot int, at time.Duration) {
 	if rd.halted() {
 		return
@@ -90,7 +91,7 @@ func (rd *round) next(slot int, at time.Duration) {
 	}
 }
 
-// ask asks those slots again that were told to hold.
+// ask tries the slots again that were told to hold.
 func (rd *round) ask() {
 	held := rd.held
 	rd.held = nil

@@ -12,43 +12,45 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Config is what a run needs. Plan, Clock, Launch and Observer are required.
+// Config holds what a run needs. Plan, Clock, Launch and Observer are required.
 type Config struct {
 	Plan     *plan.Plan
 	Clock    clock.Clock
 	Launch   Launch
 	Observer Observer
-	// Meter watches the generator; nil: its health is unknown.
+	// Meter observes the generator; if nil, its health is unknown.
 	Meter Meter
-	// Calibrate measures the generator before the first server is started;
-	// nil: it is not measured. An error is no reason not to run.
+	// Calibrate measures the generator before the first server starts; nil leaves
+	// that out. The run continues after an error.
 	Calibrate func(context.Context) (*metric.Calibration, error)
-	// Drain, when it ends, has the run start no more requests, wait for those
-	// in flight and report; the run's own context ends it at once. nil: never.
+	// Drain ends when the run should start no more requests, wait for those in flight
+	// and report. The end of the run's own context stops everything at once. nil
+	// never ends.
 	Drain context.Context
-	// DrainTimeout bounds that wait; 0: 30 s.
+	// DrainTimeout bounds the wait after Drain; 0 means 30 s.
 	DrainTimeout time.Duration
-	// Budget bounds the run; 0: the plan's; below 0: none. Teardown of it is
-	// held back for ending a server that Launch started, a tenth at most.
+	// Budget bounds the run; 0 means the plan's budget, a negative value none.
+	// Teardown is the part of it, at most a tenth, that is reserved for ending a
+	// server which Launch started.
 	Budget, Teardown time.Duration
-	// Only selects cases, and searches: see CapacityLevel; nil: all.
+	// Only selects cases, and searches (see CapacityLevel); nil selects all.
 	Only func(Case) bool
-	// Judge is asked at every look. nil if there are none, no level is extended
+	// Judge is called at every look. If nil there are no looks: no level is extended
 	// or ended early, and no capacity is searched.
 	Judge Judge
-	// JudgeComparison is asked when a comparison has its rounds. nil: none is
-	// extended.
+	// JudgeComparison is called when a comparison has its rounds. If nil, no
+	// comparison is extended.
 	JudgeComparison JudgeComparison
-	// LastLimit is the capacity of w on s as it was last known, from which a
-	// search starts; 0: not known. nil: never.
+	// LastLimit returns the last known capacity of w on s, from which a search
+	// starts; 0 if not known. nil means never known.
 	LastLimit func(s *plan.Server, w *plan.Workload) int
-	// Run is what is known of the run beforehand: ID, Tool, Plan, PlanHash,
-	// Started, Salt, Simulated. The rest is filled in.
+	// Run holds what is known of the run beforehand: ID, Tool, Plan, PlanHash,
+	// Started, Salt, Simulated. The run fills in the rest.
 	Run metric.Run
 }
 
-// Case is one level of one workload on one server. Of a search only server and
-// workload are set, and the name of its level.
+// Case is one level of one workload on one server. A search sets only server,
+// workload and the name of its level.
 type Case struct {
 	Server   *plan.Server
 	Workload *plan.Workload
@@ -56,14 +58,14 @@ type Case struct {
 	Level    plan.Level
 }
 
-// Cases lists the cases of a plan in the order in which they run: servers one
-// after another, on each its workloads, their loads and levels.
+// Cases lists the cases of a plan in the order of the run: server by server, then
+// workload by workload with its loads and levels.
 func Cases(p *plan.Plan) []Case {
 	var cases []Case
 	for _, s := range p.Servers {
 		for _, w := range p.Workloads {
 			for _, on := range w.Servers {
-				if on != s || p.Idle(s, w) || w.Of != nil { // a part is sent by its mix
+				if on != s || p.Idle(s, w) || w.Of != nil { // the mix sends the requests of its parts
 					continue
 				}
 				for _, l := range w.Loads {
@@ -77,8 +79,8 @@ func Cases(p *plan.Plan) []Case {
 	return cases
 }
 
-// CapacityLevel is the name by which Config.Only knows a search: a Case with a
-// Level of this name and without a Load.
+// CapacityLevel is the level name with which Config.Only selects a search: a Case
+// with this Level name and without a Load.
 const CapacityLevel = "capacity"
 
 // Searches lists the searches of a plan in the order of the run. Each follows
@@ -91,13 +93,13 @@ func Searches(p *plan.Plan) []Case {
 	return out
 }
 
-// wanted is a search that is still to come.
+// wanted is a search still to come.
 type wanted struct {
 	server   *plan.Server
 	workload *plan.Workload
 }
 
-// named is the search as Config.Only knows it.
+// named is the search as a Case for Config.Only.
 func (x wanted) named() Case {
 	return Case{Server: x.server, Workload: x.workload, Level: plan.Level{Name: CapacityLevel}}
 }
@@ -114,96 +116,97 @@ func searchesOf(p *plan.Plan) []wanted {
 	return out
 }
 
-// Launch starts a server, or finds one that runs, and returns when it is
-// ready. state tells the user what is awaited. It is called from the loop and
-// waits on the run's clock. Its error may be a *ServerError.
+// Launch starts a server, or finds a running one, and returns when it is ready. It
+// calls state with what it is waiting for. It is called from the loop and waits on
+// the run's clock. Its error may be a *ServerError.
 type Launch func(ctx context.Context, s *plan.Server, state func(string)) (*Target, error)
 
-// ServerError is why a server cannot be measured.
+// ServerError explains why a server cannot be measured.
 type ServerError struct {
 	Err error
-	Log string // the tail of its log, where there is one; foreign text
+	Log string // the end of its log, if there is one; foreign text
 }
 
-// Error is the reason alone.
+// Error returns the reason without the log.
 func (e *ServerError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the reason.
 func (e *ServerError) Unwrap() error { return e.Err }
 
-// Target is a server that is ready. The functions are called from the loop
-// and may run the clock; those that are nil have nothing to tell or to do.
+// Target is a server that is ready. Its functions are called from the loop and may
+// run the clock. A nil function has nothing to report or to do.
 type Target struct {
 	Transport   client.Transport
-	Model       string // id sent, unless a workload names one
-	Context     int    // tokens of one request, prompt and answer together; 0: not known
+	Model       string // model id sent, unless a workload names one
+	Context     int    // tokens of one request, prompt and answer together; 0 if not known
 	Fingerprint metric.Fingerprint
-	// Prompts learns how prompts for w are made as long as it asks; it may
-	// talk to the server. The salt is the run's. Required.
+	// Prompts returns the maker of w's prompts, and may ask the server to calibrate
+	// it. The salt is the run's. It is required.
 	Prompts func(ctx context.Context, w *plan.Workload, salt uint64) (Prompts, error)
-	// Err is why the server is gone, nil while it may be there. It is asked
-	// when requests fail, and must not wait.
+	// Err is the reason why the server is gone, or nil while it may be running. It is
+	// called when requests fail, and must not wait.
 	Err func() error
-	// Check is why this is no longer the server that was launched, or
-	// ErrIdentityUnknown. It is asked once, at the end.
+	// Check returns an error if this is no longer the server that was launched, or
+	// ErrIdentityUnknown. It is called once, at the end.
 	Check func(context.Context) error
-	// Tokens is how many tokens the server's own tokenizer makes of a text, with
-	// nothing around it, for a model; client.ErrNoTokenizer where it cannot be asked. It
-	// is asked with nothing in flight. nil: answers are not looked at.
+	// Tokens counts the tokens of a text with the server's own tokenizer for a model,
+	// without a chat template. It returns client.ErrNoTokenizer if the server has no
+	// such endpoint. It is called with nothing in flight. If nil, token counts are not
+	// checked.
 	Tokens func(ctx context.Context, model, text string) (int, error)
-	// Scorer says how likely the server finds what another one answered; nil: nothing
-	// does. Several may be asked of at a time.
+	// Scorer reports how likely the server finds an answer of another server; nil if
+	// it cannot. It may be called several times at once.
 	Scorer client.Scorer
-	// Detour is why its streams go by way of net/http; "": they do not. nil: not known.
+	// Detour is the reason why the server's streams go through net/http; "" if they do
+	// not. nil means not known.
 	Detour func() string
-	// Reset waits until the server has let go of earlier requests and has it
-	// empty its caches. It is called between the probes of a search.
+	// Reset waits until the server has dropped earlier requests, and lets it clear
+	// its caches. It is called between the probes of a search.
 	Reset func(context.Context) error
-	// Cold is the time to the first token of the first request that the server
-	// completed, ColdEnd that to its end; 0: not known.
+	// Cold is the TTFT of the first request that the server completed, and ColdEnd
+	// the time to its end; 0 if not known.
 	Cold, ColdEnd time.Duration
-	// Inside reads the server's own metrics and GPUs while it is under load; nil: they are not
-	// read.
+	// Inside reads the server's own metrics and GPUs under load; nil if they are not read.
 	Inside *telemetry.Watch
-	// Log is the tail of the server's log.
+	// Log returns the end of the server's log.
 	Log func() string
-	// Close lets go of the server and ends it if Launch started it, also when
-	// the run was stopped; it bounds itself.
+	// Close releases the server, and ends it if Launch started it, also after the run
+	// was stopped. It bounds its own time.
 	Close func() error
 }
 
-// Prompts makes the prompts of one workload on one server: the same for the same
-// PromptID, and unique from the first token unless the plan has them from elsewhere.
+// Prompts makes the prompts of one workload on one server. Equal PromptIDs give equal
+// prompts. Prompts are unique from the first token unless the plan gives them.
 type Prompts interface {
-	// Exact reports whether the lengths are those of the server's own tokenizer.
+	// Exact reports whether lengths were counted with the server's own tokenizer.
 	Exact() bool
 	Prompt(PromptID) (client.Prompt, error)
 }
 
-// PromptID names one prompt of a workload.
+// PromptID identifies one prompt of a workload.
 type PromptID struct {
 	Level string
 	Seed  int64
 	Round int
 	Phase metric.Phase
 	Order int
-	// First is how many measured requests of the workload came before those of the
-	// round on the server, in all its levels: rows of a data set are counted on.
+	// First is the number of the workload's measured requests on the server before
+	// the round, over all levels: the rows of a data set continue from there.
 	First int
-	// Recorded is what a trace says of it; nil: it is of none.
+	// Recorded describes the request in a trace; nil if there is no trace.
 	Recorded *Recorded
-	// Longer is by how many tokens the prompt is longer than those of its workload, where
-	// these have a length.
+	// Longer is the number of tokens by which the prompt is longer than the workload's,
+	// if the workload sets a length.
 	Longer int
 }
 
-// Meter begins to watch the generator; the function that it returns ends that and returns what was
+// Meter begins to observe the generator. The returned function ends that and returns what was
 // seen.
 type Meter func() (done func() metric.Health)
 
 // defaultDrain is DrainTimeout's default.
 const defaultDrain = 30 * time.Second
 
-// ErrIdentityUnknown is that nothing tells whether a server is the one that was
-// launched, though something did before.
+// ErrIdentityUnknown means that the server can no longer be identified, although it
+// could before.
 var ErrIdentityUnknown = errors.New("whether it was the same server at the end is not known")

@@ -7,11 +7,12 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// crowd is the round of a number of users: each has a conversation, thinking before
-// every message, and then begins another. It is one window like that of a rate: users
-// come one after the other, it warms up, then it measures, and its parts, equal
-// stretches of time, become the level's rounds. What is due in the window is
-// measured; users go on, not judged, until the last of that has ended.
+// crowd is the round of a number of users. Each user has one conversation after
+// another, with thinking time before every message. A crowd is one window like a
+// rate's: users join one after another, it warms up, then it measures. Equal parts of
+// the window become the level's rounds. Requests that are due in the window are
+// measured. Users continue, without being judged, until the last measured request has
+// ended.
 type crowd struct {
 	*round
 	parts  int
@@ -19,16 +20,16 @@ type crowd struct {
 	to     time.Duration
 	begun  map[metric.Phase]int // conversations
 	orders map[seat]int         // requests
-	// what the parts that are over say of the generator.
+	// health of the generator in the parts that are over
 	health  []metric.Health
 	pending int // measured requests in flight
 	over    bool
 	warm    struct{ completed, failed int }
-	stops   map[int]func() bool // the next event of each user
+	stops   map[int]func() bool // stops the next event of each user
 	edges   []func() bool
 }
 
-// seat is where requests are counted from 0.
+// seat is a part and phase in which requests are numbered from 0.
 type seat struct {
 	part  int
 	phase metric.Phase
@@ -38,7 +39,7 @@ func newCrowd(rd *round, parts int) *crowd {
 	return &crowd{round: rd, parts: parts, begun: map[metric.Phase]int{}, orders: map[seat]int{}, stops: map[int]func() bool{}}
 }
 
-// people plays the window of a number of users.
+// people runs the window of a number of users.
 func (rd *round) people(health *func() metric.Health) {
 	c := rd.window.(*crowd)
 	rd.prepare(metric.Warmup, 0, rd.level.N)
@@ -70,7 +71,7 @@ func (rd *round) people(health *func() metric.Health) {
 	c.counts()
 }
 
-// edge begins a part of the window, and ends the one before.
+// edge begins a part of the window, and ends the one before it.
 func (c *crowd) edge(i int, health *func() metric.Health) {
 	if i > 0 {
 		c.health = append(c.health, (*health)())
@@ -82,7 +83,7 @@ func (c *crowd) edge(i int, health *func() metric.Health) {
 	c.over = i == c.parts
 }
 
-// phase is that of a request that is due now.
+// phase is the phase of a request that is due at the given time.
 func (c *crowd) phase(at time.Duration) metric.Phase {
 	switch {
 	case at < c.from:
@@ -93,12 +94,12 @@ func (c *crowd) phase(at time.Duration) metric.Phase {
 	return metric.Filler
 }
 
-// part is that of a moment.
+// part is the part of the window at a moment.
 func (c *crowd) part(at time.Duration) int {
 	return min(max(int((at-c.from)/max(c.out.Time, 1)), 0), c.parts-1)
 }
 
-// next has a user begin a conversation.
+// next begins a conversation of a user.
 func (c *crowd) next(user int, at time.Duration) {
 	if c.halted() {
 		return
@@ -114,7 +115,7 @@ func (c *crowd) next(user int, at time.Duration) {
 	})
 }
 
-// turnOf sends the turn under way of a conversation.
+// turnOf sends the current turn of a conversation.
 func (c *crowd) turnOf(t *talk, phase metric.Phase, at time.Duration) {
 	if phase == metric.Measured {
 		c.pending++
@@ -122,7 +123,8 @@ func (c *crowd) turnOf(t *talk, phase metric.Phase, at time.Duration) {
 	c.say(t, phase, at)
 }
 
-// took follows the end of a request: its user thinks, and goes on or begins anew.
+// took handles the end of a request: its user thinks, then continues or begins a new
+// conversation.
 func (c *crowd) took(f *flight) {
 	s, t := f.sample, f.talk
 	if f.turn.Phase == metric.Measured {
@@ -158,7 +160,7 @@ func (c *crowd) took(f *flight) {
 	c.stops[t.slot] = c.Clock.Timer(max(at, c.Clock.Now()), then)
 }
 
-// counts tells how many measured requests there were.
+// counts sets the number of measured requests.
 func (c *crowd) counts() {
 	due := 0
 	for _, s := range c.out.Samples {
@@ -172,14 +174,14 @@ func (c *crowd) counts() {
 		}
 	}
 	if !c.over {
-		due++ // it was cut short: more was to come
+		due++ // it was cut short: more requests were due
 	}
 	of := [2]string{c.level.Server, c.level.Workload}
 	c.sent[of] += c.begun[metric.Measured] - c.out.Due
 	c.out.Due = due
 }
 
-// place says which request of which part a sample is.
+// place sets the part and number of a sample.
 func (c *crowd) place(s *metric.Sample) {
 	s.FromDue = true
 	part := 0
@@ -197,17 +199,17 @@ func (c *crowd) place(s *metric.Sample) {
 // unfinished implements listening.
 func (c *crowd) unfinished(*metric.Sample) {}
 
-// span is from when to when it measured, as far as it has come.
+// span is the measured time, as far as it has come.
 func (c *crowd) span() load.Window {
 	now := c.Clock.Now()
 	return load.Window{Start: min(c.from, now), End: min(c.to, now), Busy: 1}
 }
 
-// rounds divides the window, which is over, into the rounds of its level.
+// rounds divides the finished window into the rounds of its level.
 func (c *crowd) rounds() []*metric.Round {
 	whole := c.out
 	if len(c.health) == 0 {
-		return []*metric.Round{whole} // no part of it is over
+		return []*metric.Round{whole} // no part of it has ended
 	}
 	var out []*metric.Round
 	for i := range len(c.health) {

@@ -16,7 +16,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// timedLoad is a closed loop of n by time, a round for each seed.
+// timedLoad is a closed loop of n slots with a duration, and a round for each seed.
 func timedLoad(n int, d time.Duration, seeds ...int64) *plan.Load {
 	l := closedLoad(n, n*len(seeds), seeds...)
 	l.Levels[0].Duration = d
@@ -25,10 +25,10 @@ func timedLoad(n int, d time.Duration, seeds ...int64) *plan.Load {
 
 func TestRoundsByTime(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
-		// 2 s a request, 4 slots half a second apart, two rounds of 15 s: a slot
-		// starts requests at 0, 2, … 14 s after its first, and the four first ones
-		// are at 0, 0.5, 1 and 1.5 s: 14 + 1 = 15 s is the third slot's eighth,
-		// which is not before the end. 8 + 8 + 7 + 7.
+		// 2 s a request, 4 slots half a second apart, two rounds of 15 s. A slot
+		// starts requests 0, 2, … 14 s after its first; the four first requests start
+		// at 0, 0.5, 1 and 1.5 s. The third slot's eighth would start at 14 + 1 = 15
+		// s, which is not before the end: 8 + 8 + 7 + 7.
 		b := newBench(t, c, planOf(101, timedLoad(4, 30*s, 1, 2)), steady(s, 10*ms))
 		run, err := exec.Run(t.Context(), b.Config)
 		if err != nil {
@@ -57,7 +57,7 @@ func TestRoundsByTime(t *testing.T) {
 	})
 }
 
-// TestTimeIsTooShort: a round has one request for each in flight, however short.
+// TestTimeIsTooShort: however short, a round has one request for each slot.
 func TestTimeIsTooShort(t *testing.T) {
 	b := newBench(t, clock.NewVirtual(), planOf(101, timedLoad(4, s, 1, 2)), steady(s, 10*ms))
 	run, err := exec.Run(t.Context(), b.Config)
@@ -71,8 +71,7 @@ func TestTimeIsTooShort(t *testing.T) {
 	}
 }
 
-// TestTimeIsCutShort: what was sent until an interrupt does not pass for the whole
-// round.
+// TestTimeIsCutShort: requests sent until an interrupt do not count as a whole round.
 func TestTimeIsCutShort(t *testing.T) {
 	b := newBench(t, clock.NewVirtual(), planOf(101, timedLoad(4, 60*s, 1, 2)), steady(s, 10*ms))
 	drain, end := context.WithCancel(t.Context())

@@ -12,7 +12,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// examine looks at the answers that were kept, with nothing in flight.
+// examine checks the answers that were kept, with nothing in flight.
 func (s *series) examine() {
 	for _, of := range s.asks {
 		s.examineOf(of)
@@ -35,7 +35,7 @@ func (s *series) examineOf(of *asking) {
 	of.level.Answers = &found
 }
 
-// recount has the server's tokenizer count the tokens of what it sent.
+// recount counts the tokens of answers again, with the server's tokenizer.
 func (s *series) recount(of *asking) {
 	a := of.kept
 	ctx, cancel := clock.WithTimeout(s.starting, s.Clock, recountTime)
@@ -47,7 +47,7 @@ func (s *series) recount(of *asking) {
 		}
 		n, err := s.target.Tokens(ctx, of.request.Model, k.text)
 		if errors.Is(err, client.ErrNoTokenizer) && !of.level.Exact {
-			return // the server has no tokenizer, as the prompts have shown
+			return // the server has no tokenizer, as making the prompts has shown
 		}
 		if err == nil && n == 0 {
 			err = errors.New("it made no token of an answer")
@@ -60,8 +60,8 @@ func (s *series) recount(of *asking) {
 	}
 }
 
-// alike counts the answers that can be compared, and those that equal another
-// one up to the length of the shorter.
+// alike counts the answers that can be compared, and those that equal another one up
+// to the length of the shorter.
 func alike(kept []keptAnswer) (compared, same int) {
 	kept = slices.DeleteFunc(slices.Clone(kept), func(k keptAnswer) bool {
 		words := strings.Fields(k.text)
@@ -78,8 +78,8 @@ func alike(kept []keptAnswer) (compared, same int) {
 	return len(kept), same
 }
 
-// again sends one prompt that was never sent before again and again. Its prefill may
-// come from the server's prefix cache; its answer is generated anew each time.
+// again sends one new prompt several times. Its prefill may come from the prefix
+// cache, but each answer is generated anew.
 func (s *series) again(of *asking) []time.Duration {
 	prompt, err := of.prompts.Prompt(PromptID{Level: s.level.Name, Phase: "again"})
 	request := of.request
@@ -109,7 +109,7 @@ func (s *series) alone(request *client.Request) (*metric.Sample, string) {
 	s.target.Transport.Send(ctx, request, answer)
 	s.until(func() bool { return over })
 	text := answer.Said().String()
-	if !over { // the clock stood still: the sample is the transport's
+	if !over { // the clock stopped: the transport still owns the sample
 		return &metric.Sample{Failure: &metric.Failure{Kind: metric.FailCanceled}}, ""
 	}
 	return sample, text

@@ -17,22 +17,22 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// reply is what the scripted server does with one request. The zero reply
-// hangs until it is cancelled.
+// reply is the scripted answer to one request. The zero reply hangs until it is
+// cancelled.
 type reply struct {
 	text   string        // of each token
 	refuse error         // no connection
-	status error         // an answer's head that refuses
+	status error         // an HTTP status that refuses the request
 	code   int           // its status; 0: 500
 	ttft   time.Duration // 0: no token ever
 	itl    time.Duration
-	deaf   bool // does not end when it is cancelled
+	deaf   bool // does not end when cancelled
 }
 
-// transport is a server of one script on the run's clock.
+// transport is a server with one script on the run's clock.
 type transport struct {
 	clock  clock.Clock
-	tick   time.Duration // how often cancelled contexts are looked for, all of them by one timer
+	tick   time.Duration // interval of the one timer that looks for cancelled contexts
 	script func(n int, r *client.Request) reply
 
 	mu       sync.Mutex
@@ -43,8 +43,8 @@ type transport struct {
 	most     int
 	prompts  map[string]int
 
-	flights  []*flight // looked at with each tick
-	watching bool      // a tick is to come
+	flights  []*flight // checked at each tick
+	watching bool      // a tick is due
 }
 
 // flight is a request that is under way.
@@ -134,11 +134,11 @@ func (t *transport) Send(ctx context.Context, r *client.Request, s client.Stream
 	t.clock.Timer(t.clock.Now()+a.ttft, token)
 }
 
-// watch ends what was cancelled since the last tick: on a virtual clock nothing may come
-// from another goroutine.
+// watch ends what was cancelled since the last tick: on a virtual clock no other
+// goroutine may do it.
 func (t *transport) watch() {
 	flights := t.flights
-	t.flights = nil // what ends may have others begin
+	t.flights = nil // an end may begin new flights
 	for _, f := range flights {
 		if !f.over && f.ctx.Err() != nil {
 			f.end(f.ctx.Err())
@@ -152,7 +152,7 @@ func (t *transport) watch() {
 	}
 }
 
-// prompts makes prompts that say what they are.
+// prompts makes prompts that name themselves.
 type prompts struct{ workload string }
 
 func (p prompts) Exact() bool { return true }
@@ -163,7 +163,7 @@ func (p prompts) Prompt(id exec.PromptID) (client.Prompt, error) {
 	return client.Prompt{Text: fmt.Sprintf("%s %+v", p.workload, id)}, nil
 }
 
-// observer keeps what it hears and checks that it is heard in order.
+// observer stores its calls and checks their order.
 type observer struct {
 	t       *testing.T
 	calls   []string
@@ -202,7 +202,7 @@ func (o *observer) LevelDone(l *metric.Level) error {
 }
 func (o *observer) RunDone(r *metric.Run) error { return o.say("run done %q", r.Stopped) }
 
-// bench is a run in the making.
+// bench is a run under construction.
 type bench struct {
 	exec.Config
 	*transport
@@ -233,7 +233,7 @@ func newBench(t *testing.T, c clock.Clock, p *plan.Plan, script func(n int, r *c
 }
 
 // onBoth runs a test in real time inside a bubble, which also proves that no
-// goroutine is left behind, and in virtual time.
+// goroutine remains, and in virtual time.
 func onBoth(t *testing.T, f func(t *testing.T, c clock.Clock)) {
 	t.Run("real", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { f(t, clock.NewReal()) })

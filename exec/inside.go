@@ -6,22 +6,22 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// What the server reports of itself is read around the measured window: at its
-// edges, so that differences are those of the window, and at the interval in
-// between. None of it may hold up the load.
+// The server's own metrics are read around the measured window: at its edges, so that
+// differences are those of the window, and at intervals in between. Reading may never
+// delay the load.
 
-// edge is how long the end of a round waits for a last reading.
+// edge is how long the end of a round waits for the last reading.
 const edge = time.Second
 
-// look begins to read what the server reports of itself.
+// look begins to read the server's own metrics.
 func (rd *round) look() {
 	if rd.target.Inside != nil {
 		rd.inside = rd.target.Inside.Begin(rd.flying)
 	}
 }
 
-// opens reads when the window of a closed loop begins: a measured request and
-// every slot have started.
+// opens takes a reading when the window of a closed loop begins: once a measured
+// request and every slot have started.
 func (rd *round) opens(slot int, phase metric.Phase) {
 	if rd.inside == nil || rd.opened || rd.loop == nil {
 		return
@@ -37,7 +37,7 @@ func (rd *round) opens(slot int, phase metric.Phase) {
 	}
 }
 
-// read takes a reading now, and waits for it if that takes no time to speak of.
+// read takes a reading now, and waits for it briefly.
 func (rd *round) read() {
 	if rd.inside == nil || rd.halted() {
 		return
@@ -49,7 +49,7 @@ func (rd *round) read() {
 	rd.until(func() bool { return late || !rd.inside.Busy() })
 }
 
-// told notes what was read over the measured window.
+// told records what was read over the measured window.
 func (rd *round) told() {
 	if rd.inside == nil {
 		return
@@ -58,7 +58,7 @@ func (rd *round) told() {
 	rd.out.Telemetry = rd.toldOver(rd.out.WindowStart, rd.out.WindowEnd)
 }
 
-// toldOver is what was read over a stretch of the round.
+// toldOver returns what was read over a stretch of the round.
 func (rd *round) toldOver(from, to time.Duration) *metric.Telemetry {
 	t := rd.inside.Over(from, to)
 	for name, why := range t.Missing {

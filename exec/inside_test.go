@@ -14,8 +14,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// told is a server whose page tells what its transport knows, every time, or
-// what fail says.
+// told is a server whose page shows what its transport knows, or fails as fail says.
 func told(b *bench, fail func(n int) error) (*telemetry.Watch, *int) {
 	n := 0
 	return &telemetry.Watch{Clock: b.Config.Clock, NoGPU: "there is none", Server: telemetry.Direct(func() (*telemetry.Reading, error) {
@@ -34,12 +33,12 @@ func told(b *bench, fail func(n int) error) (*telemetry.Watch, *int) {
 	})}, &n
 }
 
-// TestInside: what the server counts is the difference over the measured
-// window, and its gauges are of the window alone.
+// TestInside: counters are differences over the measured window, and gauges are from
+// the window only.
 func TestInside(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
-		// 2 s a request on 4 slots, started half a second apart: two rounds of
-		// 40, of which each slot sends ten.
+		// 2 s a request on 4 slots, started half a second apart: two rounds of 40, of
+		// which each slot sends ten.
 		b := newBench(t, c, planOf(101, closedLoad(4, 80, 1, 2)), steady(s, 10*ms))
 		b.target.Inside, _ = told(b, nil)
 		run, err := exec.Run(t.Context(), b.Config)
@@ -93,9 +92,9 @@ func TestInsideOfABurst(t *testing.T) {
 	})
 }
 
-// TestInsideFails: scrapes that fail now and then, or always, cost no request
-// and end no run; their words are kept, without the plan's secrets. Where they
-// fail often the rest of them says nothing.
+// TestInsideFails: scrapes that fail sometimes or always cost no request and end no
+// run. Their errors are kept without the plan's secrets. If they fail often, the
+// other scrapes are not used.
 func TestInsideFails(t *testing.T) {
 	every := func(k int) func(int) error {
 		return func(n int) error {
@@ -144,8 +143,7 @@ func TestInsideFails(t *testing.T) {
 	}
 }
 
-// TestInsideHangs: a page that never comes holds up no round for more than a
-// second.
+// TestInsideHangs: a page that never arrives delays a round by at most a second.
 func TestInsideHangs(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		b := newBench(t, c, planOf(101, closedLoad(4, 20, 42)), steady(s, 10*ms))

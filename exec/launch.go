@@ -10,8 +10,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// launch starts a server: its fingerprint is then without the plan's secrets.
-// nil: it could not be, and found says why.
+// launch starts a server. Its fingerprint then has no secrets of the plan. It returns
+// nil if the start failed, and found has the reason.
 func (r *runner) launch(s *plan.Server, found *metric.ServerRun) *Target {
 	t, err := r.Launch(r.starting, s, func(state string) { r.Observer.ServerStarting(found.Address, r.secrets.Text(state)) })
 	if err != nil {
@@ -26,8 +26,8 @@ func (r *runner) launch(s *plan.Server, found *metric.ServerRun) *Target {
 	return t
 }
 
-// unready is why a server that was being started will not be: that its start
-// was then ended too is no news.
+// unready is the reason why a starting server will not become ready. An end of the
+// start that follows from why is left out.
 func unready(why string, err error) error {
 	if err == context.Canceled {
 		return errors.New(why + " before it was ready")
@@ -35,10 +35,10 @@ func unready(why string, err error) error {
 	return fmt.Errorf("%s before it was ready: %w", why, err)
 }
 
-// takeDown looks at a server a last time and ends it.
+// takeDown checks a server a last time and ends it.
 func (r *runner) takeDown(t *Target, found *metric.ServerRun) {
 	if t.Check != nil && found.Error == "" && r.err == nil && r.ctx.Err() == nil {
-		// Not under flying: a spent budget says nothing about the server.
+		// Not under the context flying: a spent budget is no news of the server.
 		if err := t.Check(r.ctx); errors.Is(err, ErrIdentityUnknown) {
 			found.EndUnknown = err.Error()
 		} else if err != nil && r.ctx.Err() == nil {
@@ -58,11 +58,10 @@ func (r *runner) takeDown(t *Target, found *metric.ServerRun) {
 	r.observe(r.Observer.ServerDone(found))
 }
 
-// lost notes why a server could not be measured.
+// lost records why a server could not be measured.
 func (r *runner) lost(found *metric.ServerRun, t *Target, err error) {
 	if t != nil && t.Err != nil {
-		// That its process ended explains err, and may have become known only
-		// by now.
+		// If its process ended, that explains err. It may be known only now.
 		if e := t.Err(); e != nil {
 			err = e
 		}
@@ -77,8 +76,8 @@ func (r *runner) lost(found *metric.ServerRun, t *Target, err error) {
 	found.Error, found.Log = r.secrets.Text(found.Error), r.secrets.Text(found.Log)
 }
 
-// another is the key by which a server that was restarted is not the one
-// that was there before; "".
+// another is the fingerprint key that shows that a restarted server is another one;
+// "" if none does.
 func another(before, after metric.Fingerprint) string {
 	for _, key := range before.Keys() {
 		if is, ok := after[key]; ok && metric.Differs(key, before[key], is) {
@@ -88,8 +87,8 @@ func another(before, after metric.Fingerprint) string {
 	return ""
 }
 
-// redacted is a fingerprint without the plan's secrets, which may also be in the names of flags and
-// variables. If several names become equal, their values are kept together.
+// redacted is a fingerprint without the plan's secrets, which names of flags and variables may also
+// contain. If several names become equal, their values are joined.
 func (r *runner) redacted(f metric.Fingerprint) metric.Fingerprint {
 	out := metric.Fingerprint{}
 	for _, key := range f.Keys() {

@@ -10,9 +10,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// level runs one case: its rounds up to each planned look, until one of them
-// is the last word. Its error is that of the server: the cases after it need
-// not be tried.
+// level runs the rounds of one case up to each planned look, until a look is final.
+// An error means that the server is lost: the cases after it need not be tried.
 func (r *runner) level(t *Target, c Case) (lost error) {
 	begin := r.Clock.Now()
 	r.remaining--
@@ -48,7 +47,7 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 		ended, lost := s.play(at.Due)
 		if l.Shed > 0 && ended && !at.Extends {
 			if at.Ahead {
-				continue // what is left of the level says it all
+				continue // the rest of the level holds the whole verdict
 			}
 			at.Requests = s.measured()
 			l.Notes = append(l.Notes, fmt.Sprintf("measured in %d of %d rounds: the budget of %v leaves no time for more",
@@ -56,20 +55,20 @@ func (r *runner) level(t *Target, c Case) (lost error) {
 		}
 		if !ended {
 			if len(l.Looks) > 0 && !at.Extends {
-				// The level broke off: the last look must not count as its
-				// final one.
+				// The level was cut off: its last look must not count as the final
+				// one.
 				l.Looks = append(l.Looks, metric.Look{Requests: max(c.Level.Requests, l.Due()), Planned: at.Planned, Spent: 1})
 			}
 			return lost
 		}
 		if !s.decides(at, i == len(looks)-1) || l.Shed > 0 {
-			return nil // without time for its own rounds there is none for more
+			return nil // a level without time for its own rounds has none for more
 		}
 	}
 	return nil
 }
 
-// looks plans those at a case, before it is run.
+// looks plans the looks at a case before it runs.
 func (r *runner) looks(c Case) []plan.Look {
 	if r.Judge == nil {
 		return []plan.Look{{Due: load.Split(c.Level.Requests, max(c.Level.Rounds, 1)), Requests: c.Level.Requests, Spent: 1, Planned: 1}}
@@ -77,7 +76,7 @@ func (r *runner) looks(c Case) []plan.Look {
 	return r.Plan.Looks(c.Workload, c.Load, c.Level)
 }
 
-// decides holds a planned look, and reports whether the level goes on.
+// decides holds a planned look, and reports whether the level continues.
 func (s *series) decides(at plan.Look, last bool) (on bool) {
 	l, look := s.level, metric.Look{Requests: at.Requests, Planned: at.Planned, Spent: at.Spent}
 	if s.Level.Duration > 0 {
@@ -85,7 +84,7 @@ func (s *series) decides(at plan.Look, last bool) (on bool) {
 	}
 	ahead := at.Ahead && l.Shed == 0
 	if last && !at.Extends {
-		// Nothing hangs on it: it is left to the end of the run.
+		// The run does not depend on it: judge it at the end.
 		if len(l.Looks) > 0 {
 			l.Looks = append(l.Looks, look)
 		}
@@ -119,9 +118,9 @@ func (s *series) decides(at plan.Look, last bool) (on bool) {
 	return true
 }
 
-// affords reports whether there is time to extend the level. A short budget
-// sheds extensions first: the cases still to come, and the time promised to
-// searches, have priority.
+// affords reports whether there is time to extend the level. A short budget drops
+// extensions first: the cases still to come, and the budgets of searches, have
+// priority.
 func (s *series) affords(at plan.Look) bool {
 	if !s.check() {
 		return false

@@ -17,7 +17,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// gated is a plan whose only level has a threshold.
+// gated is a plan with a threshold at its only level.
 func gated(l *plan.Load, on plan.OnInconclusive) *plan.Plan {
 	p := planOf(1, l)
 	p.Workloads[0].Policy.OnInconclusive = on
@@ -40,7 +40,7 @@ func TestLooks(t *testing.T) {
 		load   *plan.Load
 		on     plan.OnInconclusive
 		most   int
-		script []exec.Judgement // of one look after another
+		script []exec.Judgement // one judgement for each look
 		looks  []string         // requests/planned share outcome
 		due    int
 		note   string
@@ -61,8 +61,8 @@ func TestLooks(t *testing.T) {
 		{"too few to pass, but not to fail", closedLoad(4, 100, tens...), plan.Stop, 0,
 			[]exec.Judgement{fail}, []string{"50/10 0.00 fail"}, 50, "it failed after 50 of 100 requests and was ended"},
 		{"one round has no half", closedLoad(4, 200, 1), plan.Stop, 0, nil, nil, 200, ""},
-		// A quarter of a third of the error is 0.0042. 0.95^100 = 0.0059 is more, so no look at 100; 0.95^140 is less
-		// than 0.0082.
+		// A quarter of a third of the error is 0.0042. 0.95^100 = 0.0059 is more, so there is no look at 100;
+		// 0.95^140 is less than 0.0082.
 		{"nothing to extend", closedLoad(4, 200, tens...), plan.Extend, 0,
 			[]exec.Judgement{more, pass}, []string{"140/4 0.16 inconclusive", "200/4 0.33 pass"}, 200, ""},
 		{"extended once", closedLoad(4, 200, tens...), plan.Extend, 0,
@@ -120,7 +120,7 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// TestNoLooks: where nothing could come of a look none is held.
+// TestNoLooks: no look is held if nothing depends on it.
 func TestNoLooks(t *testing.T) {
 	tens := []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 	for name, change := range map[string]func(*plan.Plan){
@@ -146,8 +146,8 @@ func TestNoLooks(t *testing.T) {
 	}
 }
 
-// TestExtensionIsShedFirst: where the budget is short, the levels that are
-// still to come and the search's own budget go before it.
+// TestExtensionIsShedFirst: with a short budget the levels still to come and the
+// search's own budget have priority over an extension.
 func TestExtensionIsShedFirst(t *testing.T) {
 	tens := []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 	for _, tt := range []struct {
@@ -155,8 +155,8 @@ func TestExtensionIsShedFirst(t *testing.T) {
 		due            []int
 		note           string
 	}{
-		// 200 requests of 1 s on 4 slots take about a minute, with the
-		// warm-up of ten rounds.
+		// 200 requests of 1 s on 4 slots take about a minute, including the warm-up
+		// of ten rounds.
 		{10 * time.Minute, 0, []int{400, 400}, ""},
 		{170 * s, 0, []int{200, 200}, "not extended to 400 requests: that takes about 1m"},
 		{10 * time.Minute, 8 * time.Minute, []int{200, 200}, "not extended to 400 requests: that takes about 1m"},
@@ -188,8 +188,8 @@ func TestExtensionIsShedFirst(t *testing.T) {
 	}
 }
 
-// TestRoundsAreShedLast: a budget that is too short for all rounds is still
-// enough for five of every level and a few probes of every search.
+// TestRoundsAreShedLast: a budget that is too short for all rounds still allows five
+// rounds of every level and a few probes of every search.
 func TestRoundsAreShedLast(t *testing.T) {
 	tens := []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 	for _, tt := range []struct {
@@ -207,7 +207,7 @@ func TestRoundsAreShedLast(t *testing.T) {
 		{"none", 0, plan.Stop, tens, false, []int{10, 10, 10}, []int{0, 0, 0}},
 		{"short", 118 * s, plan.Stop, tens, false, []int{6, 5, 5}, []int{4, 5, 5}},
 		{"no extension either", 118 * s, plan.Extend, tens, false, []int{6, 5, 5}, []int{4, 5, 5}},
-		// The search keeps the time of four levels, and no more.
+		// The search reserves the time of four levels.
 		{"a search to come", 7 * time.Minute, plan.Stop, tens, true, []int{10, 8, 7}, []int{0, 2, 3}},
 		{"five are never shed", 190 * s, plan.Stop, tens[:5], false, []int{5, 5, 5}, []int{0, 0, 0}},
 	} {
@@ -259,7 +259,7 @@ func TestRoundsAreShedLast(t *testing.T) {
 	}
 }
 
-// TestCutShortAfterALook: what the look half-way saw is not the level.
+// TestCutShortAfterALook: the half-way look does not stand for the whole level.
 func TestCutShortAfterALook(t *testing.T) {
 	p := gated(closedLoad(4, 200, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10), plan.Stop)
 	b := newBench(t, clock.NewVirtual(), p, steady(s, 0))

@@ -34,7 +34,7 @@ func mixOf(loads ...*plan.Load) *plan.Plan {
 	return p
 }
 
-// shared are the measured requests of each part in each round.
+// shared lists the measured requests of each part in each round.
 func shared(l *metric.Level) map[string][]int {
 	out := map[string][]int{}
 	for _, r := range l.Rounds {
@@ -49,8 +49,8 @@ func shared(l *metric.Level) map[string][]int {
 	return out
 }
 
-// Rounds of 30 are to have 21, 7.5 and 1.5; four of them 84, 30 and 6, exactly. Rounds
-// of a rate are parts of one window, those of a stage windows of their own.
+// Rounds of 30 should have 21, 7.5 and 1.5; four rounds have exactly 84, 30 and 6.
+// Rounds of a rate are parts of one window; rounds of a stage are windows.
 func TestMix(t *testing.T) {
 	want := map[string][]int{"chat": {21, 21, 21, 21}, "rag": {8, 7, 8, 7}, "long": {1, 2, 1, 2}}
 	stage := plan.Level{Name: "spike", Rate: 4, Requests: 120, Rounds: 4, Stage: &metric.Stage{From: 4, To: 4}}
@@ -85,8 +85,9 @@ func TestMix(t *testing.T) {
 	}
 }
 
-// Of 120 rows two thirds name the part of chats, the others that of long ones: each request is as long as its row and has the model of its part. Those before the stretch and after
-// it have a part too. Where no row names one, 70, 25 and 5 % are drawn, exactly.
+// Two thirds of the 120 rows name the part of chats, the others the part of long requests. Each request has the
+// length of its row and the model of its part, also before and after the stretch. If no row names a part, exactly 70,
+// 25 and 5 % are drawn.
 func TestMixOverATrace(t *testing.T) {
 	for _, typed := range []bool{true, false} {
 		t.Run(map[bool]string{true: "by type", false: "drawn"}[typed], func(t *testing.T) {
@@ -113,9 +114,9 @@ func TestMixOverATrace(t *testing.T) {
 					part.Type = "/v1/" + part.PartName()
 				}
 			}
-			// Of 12 in a round 8.4, 3 and 0.6.
+			// A round of 12 should have 8.4, 3 and 0.6.
 			want := map[string][]int{"chat": {8, 9, 8, 9, 8, 8, 9, 8, 9, 8}, "rag": {3, 3, 3, 3, 3, 3, 3, 3, 3, 3}, "long": {1, 0, 1, 0, 1, 1, 0, 1, 0, 1}}
-			if typed { // rag has no row: a plan of it is refused
+			if typed { // no row names rag; decode refuses such a plan
 				mix.Mix = []*plan.Workload{mix.Mix[0], mix.Mix[2]}
 				want = map[string][]int{"chat": {8, 8, 8, 8, 8, 8, 8, 8, 8, 8}, "rag": make([]int, 10), "long": {4, 4, 4, 4, 4, 4, 4, 4, 4, 4}}
 			}
@@ -148,8 +149,8 @@ func TestMixOverATrace(t *testing.T) {
 	}
 }
 
-// asked checks that each request has the prompt, the length and the model of its part,
-// and that the prompts of a part are numbered among themselves.
+// asked checks that each request has the prompt, length and model of its part, and
+// that each part numbers its prompts by itself.
 func asked(t *testing.T, b *bench, p *plan.Plan) {
 	t.Helper()
 	for _, r := range b.requests {
@@ -173,7 +174,7 @@ func asked(t *testing.T, b *bench, p *plan.Plan) {
 	}
 }
 
-// Both sides of a comparison, and every server, are sent the same parts in the same order.
+// Both sides of a comparison, and every server, get the same parts in the same order.
 func TestMixIsTheSameOnEveryServer(t *testing.T) {
 	p := mixOf(closedLoad(1, 120, 1, 2, 3, 4))
 	other := &plan.Server{Name: "other"}
@@ -196,7 +197,7 @@ func TestMixIsTheSameOnEveryServer(t *testing.T) {
 	}
 }
 
-// What is not run has its parts too.
+// A mix that is not run lists its parts too.
 func TestMixThatIsNotSelected(t *testing.T) {
 	p := mixOf(closedLoad(1, 120, 1, 2, 3, 4))
 	b := newBench(t, clock.NewVirtual(), p, steady(1, 1))
@@ -215,8 +216,8 @@ func TestMixThatIsNotSelected(t *testing.T) {
 	}
 }
 
-// A mix carries what its weakest part does: the long prompts take 100 ms for each request in
-// flight, and the others 20 ms whatever there is.
+// The capacity of a mix is that of its weakest part: the long prompts take 100 ms for each
+// request in flight, the others always 20 ms.
 func TestMixCapacity(t *testing.T) {
 	for _, tt := range []struct {
 		limit   float64 // of the long ones, in seconds

@@ -12,15 +12,17 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// window is the round of an open loop: it warms up, then measures without a pause
-// between its parts, which become the level's rounds; arrivals go on, not judged,
-// until the last measured request has ended. Package load says when each is due.
+// window is the round of an open loop. It warms up, then measures without a pause
+// between its parts, which become the level's rounds. Arrivals continue, without
+// being judged, until the last measured request has ended. Package load decides when
+// each request is due.
 type window struct {
 	*round
 	schedule *load.Schedule
 	parts    []int // measured requests of each
-	// bounds are when the parts begin, and when the last one ends, as far as it
-	// has come; health is that of the parts that are over.
+	// bounds holds the times at which the parts begin, and the end of the last one,
+	// as far as the window has come. health holds the generator's health in the parts
+	// that are over.
 	bounds  []time.Duration
 	health  []metric.Health
 	pending int // measured requests that have not ended
@@ -30,16 +32,17 @@ type window struct {
 		completed, failed int
 		took              time.Duration // the completed ones, together
 	}
-	token   atomic.Int64  // when the last token came
-	waiting time.Duration // since when anything is in flight
-	given   time.Duration // when it was given up; 0: it was not
-	// stages are the levels that the parts are rounds of; none: the rounds of one.
+	token   atomic.Int64  // time of the last token
+	waiting time.Duration // time since which something is in flight
+	given   time.Duration // time at which it was given up; 0 if it was not
+	// stages holds the levels whose rounds the parts are; empty if all parts are
+	// rounds of one level.
 	stages []*series
 	stop   func() bool
-	chats  // that are under way, where the rate is one of conversations
+	chats  // under way, if the rate is that of new conversations
 }
 
-// open plays the window of an open loop.
+// open runs the window of an open loop.
 func (rd *round) open(health *func() metric.Health) {
 	w := rd.window.(*window)
 	w.pending = rd.out.Due
@@ -75,7 +78,7 @@ func (rd *round) open(health *func() metric.Health) {
 	rd.ended = nil
 }
 
-// rates are those of the window's stages; none where it has no stages.
+// rates returns the rates of the window's stages; none without stages.
 func (w *window) rates() []load.Stage {
 	var out []load.Stage
 	for i, s := range w.stages {
@@ -84,8 +87,8 @@ func (w *window) rates() []load.Stage {
 	return out
 }
 
-// warmupPrompts is how many prompts of a phase of unknown length are made
-// beforehand.
+// warmupPrompts is the number of prompts made beforehand for a phase of unknown
+// length.
 const warmupPrompts = 100
 
 // cold reports whether the window has no warm-up.
@@ -96,7 +99,7 @@ func (w *window) cold() bool {
 	return w.Load.Open.Warmup == 0
 }
 
-// due is the next request by the schedule; ok is false when a trace has no more.
+// due returns the next request of the schedule; ok is false at the end of a trace.
 func (w *window) due() (turn load.Turn, at time.Duration, ok bool) {
 	if w.replay != nil {
 		return w.replay.Next()
@@ -105,7 +108,7 @@ func (w *window) due() (turn load.Turn, at time.Duration, ok bool) {
 	return turn, at, true
 }
 
-// next waits for the next request that is due, and sends it.
+// next waits until the next request is due, and sends it.
 func (w *window) next(health *func() metric.Health, begin time.Duration) {
 	turn, at, ok := w.due()
 	if !ok {
@@ -141,7 +144,7 @@ func (w *window) next(health *func() metric.Health, begin time.Duration) {
 	})
 }
 
-// warmed reports whether the warm-up is over with a request, so long after its beginning.
+// warmed reports whether the warm-up ends with a request, at a time after its beginning.
 func (w *window) warmed(turn load.Turn, after time.Duration) bool {
 	if w.replay != nil {
 		return turn.Order == w.replay.Warm-1
@@ -172,8 +175,7 @@ func (w *window) begins(health *func() metric.Health) {
 	w.meter(health)
 }
 
-// passes ends the part of which that measured request, due at that time, is the
-// last one.
+// passes ends a part if the measured request, due at that time, is its last one.
 func (w *window) passes(order int, at time.Duration, health *func() metric.Health) {
 	if _, first := w.part(order + 1); first == order+1 {
 		w.bounds = append(w.bounds, at)
@@ -182,8 +184,8 @@ func (w *window) passes(order int, at time.Duration, health *func() metric.Healt
 	}
 }
 
-// meter begins to watch the generator, and reads what the server says of itself,
-// at the edge of a part.
+// meter begins to observe the generator, and reads the server's own metrics, at the
+// edge of a part.
 func (w *window) meter(health *func() metric.Health) {
 	w.watch(health)
 	if w.inside != nil {
@@ -191,7 +193,8 @@ func (w *window) meter(health *func() metric.Health) {
 	}
 }
 
-// part is the part to which a measured request belongs, and its first one.
+// part returns the part to which a measured request belongs, and the first request of
+// that part.
 func (w *window) part(order int) (part, first int) {
 	for i, n := range w.parts {
 		if order < first+n {
@@ -202,7 +205,7 @@ func (w *window) part(order int) (part, first int) {
 	return len(w.parts), first
 }
 
-// place says which request of which part a sample is.
+// place sets the part and number of a sample.
 func (w *window) place(s *metric.Sample) {
 	s.FromDue = true
 	part, first := 0, 0
@@ -223,7 +226,7 @@ func (w *window) place(s *metric.Sample) {
 	}
 }
 
-// took follows the end of a request.
+// took handles the end of a request.
 func (w *window) took(f *flight) {
 	s := f.sample
 	if f.talk != nil && w.goOn(f) {
@@ -249,11 +252,11 @@ func (w *window) took(f *flight) {
 	}
 }
 
-// patience is for how long no token may come while requests wait; or ten times
-// the median TTFT, where that is more.
+// patience is how long no token may arrive while requests wait; ten times the median
+// TTFT if that is more.
 const patience = time.Minute
 
-// guard ends the window once no token comes any more.
+// guard ends the window when tokens stop arriving.
 func (w *window) guard() (stop func()) {
 	var again func() bool
 	var look func()
@@ -270,8 +273,8 @@ func (w *window) guard() (stop func()) {
 	return func() { again() }
 }
 
-// patience is for how long no token may come: before any came, a request's own
-// time-out.
+// patience is how long no token may arrive. Before the first token it is a request's
+// own time-out.
 func (w *window) patience() time.Duration {
 	if w.token.Load() == 0 {
 		return w.Load.Timeout
@@ -289,8 +292,8 @@ func (w *window) patience() time.Duration {
 	return max(patience, 10*ttft[len(ttft)/2])
 }
 
-// giveUp ends the level. What is in flight is unfinished, and what was not due yet
-// never will be.
+// giveUp ends the level. Requests in flight are unfinished, and those not yet due are
+// never sent.
 func (w *window) giveUp(why metric.Cut, words string) {
 	if w.halted() {
 		return
@@ -310,10 +313,10 @@ func (w *window) unfinished(s *metric.Sample) {
 	}
 }
 
-// listen has the window know of each token.
+// listen reports each token to the window.
 func (w *window) listen(_ *flight, a *client.Answer) client.Stream { return heard{a, &w.token} }
 
-// heard is an answer that says when its last token came.
+// heard is an answer that records when its last token arrived.
 type heard struct {
 	*client.Answer
 	token *atomic.Int64
@@ -327,7 +330,7 @@ func (h heard) Event(at time.Duration, e *client.Event) {
 	h.Answer.Event(at, e)
 }
 
-// span is from when to when it measured, as far as it has come.
+// span is the measured time, as far as it has come.
 func (w *window) span() load.Window {
 	end := w.given
 	if end == 0 {
@@ -341,9 +344,9 @@ func (w *window) span() load.Window {
 	return load.Window{Start: w.bounds[0], End: end, Busy: 1}
 }
 
-// rounds divides the window, which is over, into the rounds of its level. Of one
-// that was given up only what was due by then is there: the rest would be time in
-// which nobody asked.
+// rounds divides the finished window into the rounds of its level. If the level was
+// given up, it keeps only requests that were due by then, because nothing was sent
+// afterwards.
 func (w *window) rounds() []*metric.Round {
 	whole := w.out
 	if len(w.bounds) == 0 {
@@ -361,7 +364,7 @@ func (w *window) rounds() []*metric.Round {
 			r.Index += i
 		}
 		r.WindowStart, r.WindowEnd, r.Health = w.bounds[i], w.bounds[i+1], w.health[i]
-		if w.Workload.Prompt.Turns.Several() { // which go on after it
+		if w.Workload.Prompt.Turns.Several() { // which continue after the end of the window
 			r.Time = r.WindowEnd - r.WindowStart
 		}
 		r.Start, r.End, r.Samples = 0, 0, nil
@@ -376,7 +379,7 @@ func (w *window) rounds() []*metric.Round {
 	return out
 }
 
-// ends fills in what the requests of a part say of it.
+// ends sets the results of a part from its requests.
 func (w *window) ends(r *metric.Round) {
 	measured := r.MeasuredSamples()
 	for i, s := range measured {

@@ -12,14 +12,13 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// BenchmarkOpenLoop plays 10,000 requests of 100 ms at 200 req/s, and as many with 20 in
-// flight, on a server and a clock that cost nothing. It reports what a request
-// costs in an open loop over what it costs in a closed one, each by its fastest run:
-// open/closed.
+// BenchmarkOpenLoop runs 10,000 requests of 100 ms at 200 req/s, and as many with 20 in
+// flight, on a server and a clock that cost nothing. It reports the cost of a request in
+// the open loop over its cost in the closed one, each from its fastest run: open/closed.
 func BenchmarkOpenLoop(b *testing.B) {
 	const requests = 10_000
 	closed := closedLoad(20, requests, 1)
-	// A stage, since a rate would be saturated before it.
+	// A stage, because a plain rate would measure the saturation first.
 	open := rateLoad(200, requests, 1)
 	open.Levels[0].Stage = &metric.Stage{From: 200, To: 200}
 	open.Open.Warmup, open.Open.MaxInFlight = time.Second, 1000
@@ -28,7 +27,7 @@ func BenchmarkOpenLoop(b *testing.B) {
 		for i, l := range []*plan.Load{closed, open} {
 			c := clock.NewVirtual()
 			x := &transport{clock: c, tick: 100 * time.Millisecond, script: steady(98*ms, ms)}
-			runtime.GC() // of what the other one left
+			runtime.GC() // collect the garbage of the other run
 			begin := time.Now()
 			run, err := exec.Run(b.Context(), exec.Config{
 				Plan: planOf(3, l), Clock: c, Observer: idle{},

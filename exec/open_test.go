@@ -42,9 +42,9 @@ func playRate(t *testing.T, c clock.Clock, l *plan.Load, script func(int, *clien
 	return b, run.Levels[0]
 }
 
-// Two requests a second of 1.2 s each (0.4 s to the first of three tokens): every
-// one is due half a second after the one before, whatever is in flight, and two or
-// three are.
+// Two requests a second of 1.2 s each (0.4 s to the first of three tokens). Each is
+// due half a second after the one before, however many are in flight; two or three
+// are.
 func TestOpenLoop(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		b, l := playRate(t, c, rateLoad(2, 40, 4), steady(400*time.Millisecond, 400*time.Millisecond))
@@ -84,7 +84,7 @@ func TestOpenLoop(t *testing.T) {
 		if count[metric.Warmup] < 8 || count[metric.Measured] != 40 || count[metric.Filler] != 2 {
 			t.Errorf("sent %v", count)
 		}
-		// Due at 0, 0.5, 1 …, each 1.2 s long: of every half second two are in flight
+		// Due at 0, 0.5, 1 …, each 1.2 s long: in every half second two are in flight
 		// for 0.3 s and three for 0.2 s.
 		if p := l.Passages(); len(p) != 1 || p[0].Arrivals != 40 || p[0].Max != 3 || p[0].Mean < 2.39 || p[0].Mean > 2.41 || p[0].Begin != p[0].End {
 			t.Errorf("passages %+v", p)
@@ -95,8 +95,8 @@ func TestOpenLoop(t *testing.T) {
 	})
 }
 
-// The clock starts when a request is due: one that a stalled loop sends a second
-// late has waited that second, and says so by its lag.
+// The clock of a request starts when it is due. A stalled loop that sends a request a
+// second late counts that second, and reports it as lag.
 func TestOpenLoopClock(t *testing.T) {
 	s := &metric.Sample{FromDue: true, Scheduled: 10 * time.Second, Sent: 11 * time.Second, First: 12 * time.Second, Last: 13 * time.Second, End: 13 * time.Second}
 	for name, want := range map[string]float64{"ttft": 2, "e2e": 3, "lag": 1} {
@@ -106,9 +106,9 @@ func TestOpenLoopClock(t *testing.T) {
 	}
 }
 
-// A server that takes one request after the other, a second each, is given three a
-// second: two stay behind each second, and the 20 that may be in flight are there
-// after about 10 s.
+// The server takes one request at a time, a second each, and gets three a second. The
+// backlog grows by two each second, and reaches the limit of 20 in flight after about
+// 10 s.
 func TestOpenLoopFull(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		var free time.Duration
@@ -142,12 +142,12 @@ func TestOpenLoopFull(t *testing.T) {
 	})
 }
 
-// The tenth request and all later ones hang. A minute after the last token the
-// level ends.
+// The tenth request and all later ones hang. The level ends a minute after the last
+// token.
 func TestOpenLoopStalled(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		load := rateLoad(1, 300, 10)
-		load.Open.Warmup, load.Open.MaxInFlight = 0, 70 // more than come within a minute
+		load.Open.Warmup, load.Open.MaxInFlight = 0, 70 // more than arrive within a minute
 		_, l := playRate(t, c, load, func(n int, _ *client.Request) reply {
 			if n >= 10 {
 				return reply{}
@@ -168,8 +168,8 @@ func TestOpenLoopStalled(t *testing.T) {
 	})
 }
 
-// A server whose first tokens take ten seconds may send nothing for ten times that long
-// before it counts as stalled.
+// If first tokens take ten seconds, a server may send nothing for ten times that before
+// it counts as stalled.
 func TestOpenLoopStalledSlowly(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		load := rateLoad(1, 300, 10)
@@ -203,7 +203,7 @@ func TestOpenLoopSilent(t *testing.T) {
 	})
 }
 
-// Nothing completes: the level is given up with its warm-up.
+// Nothing completes: the level is given up during its warm-up.
 func TestOpenLoopFails(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		_, l := playRate(t, c, rateLoad(5, 100, 10), func(int, *client.Request) reply { return reply{status: errBusy} })
@@ -216,8 +216,8 @@ func TestOpenLoopFails(t *testing.T) {
 	})
 }
 
-// Memory is bounded by what may be in flight: never more are there at once, however
-// many are due.
+// Memory is bounded by max_in_flight: never more requests exist at once, however many
+// are due.
 func TestOpenLoopIsBounded(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		load := rateLoad(1000, 1000, 10)
@@ -229,7 +229,7 @@ func TestOpenLoopIsBounded(t *testing.T) {
 	})
 }
 
-// A slow server and a fast one are sent the same requests at the same times.
+// A slow server and a fast one get the same requests at the same times.
 func TestOpenLoopArrivalsAreTheSame(t *testing.T) {
 	due := func(ttft time.Duration) (out []string) {
 		c := clock.NewVirtual()

@@ -8,7 +8,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// place is what servers that take turns are compared at.
+// place is a workload and level at which servers that take turns are compared.
 type place struct {
 	workload *plan.Workload
 	level    string
@@ -21,7 +21,7 @@ func (x *side) has(places []place) bool {
 	return slices.ContainsFunc(x.cases, func(c Case) bool { return slices.Contains(places, placeOf(c)) })
 }
 
-// places are those of all sides.
+// places lists the places of all sides.
 func (t *turns) places() []place {
 	var out []place
 	for _, x := range t.sides {
@@ -34,12 +34,11 @@ func (t *turns) places() []place {
 	return out
 }
 
-// settle ends the legs of a round. Each was held back until all at its place were
-// over, since they stand or fall together: where the generator's machine
-// disturbed one of them, all are measured again, with another seed, if they may
-// be (voids). That is decided by what the generator knows of itself, before
-// anything is compared. It returns the places whose legs are; of a round that is
-// not whole none is.
+// settle ends the legs of a round. Legs are held back until all legs at their place
+// are over, because they count together. If the generator's machine disturbed one of
+// them, all are measured again with another seed, as often as voids allows. The
+// decision uses only what the generator knows of itself, before anything is compared.
+// It returns the places to measure again. If the round is not whole there are none.
 func (t *turns) settle(sides []*side, whole bool, voids func(d metric.Disturbance, voided int) bool) (again []place) {
 	for _, p := range t.places() {
 		var legs []*series
@@ -53,7 +52,7 @@ func (t *turns) settle(sides []*side, whole bool, voids func(d metric.Disturbanc
 		var found metric.Disturbance
 		var on string // the server whose leg was disturbed
 		for _, s := range legs {
-			// A load that was not the declared one invalidates more than lateness.
+			// A load other than the declared one invalidates more than lateness does.
 			if d := s.level.Disturbed(s.held); found == (metric.Disturbance{}) || found.Load == "" && d.Load != "" {
 				found, on = d, s.level.Server
 			}

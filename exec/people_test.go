@@ -17,14 +17,14 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// talkers are prompts that can be gone on with.
+// talkers makes prompts that can be continued.
 type talkers struct{ prompts }
 
 func (p talkers) Next(id exec.PromptID, sent client.Prompt, said string, tokens int) (client.Prompt, error) {
 	return client.Prompt{Text: sent.Text + " and then " + fmt.Sprint(id.Order, id.Phase), Tokens: sent.Tokens + tokens + 100}, nil
 }
 
-// chat is a plan of conversations of three turns, thought about for 2 s each.
+// chat is a plan of conversations of three turns, with 2 s of thinking before each.
 func chat(l *plan.Load) *plan.Plan {
 	l.Think = traffic.Think{Mean: 2 * time.Second}
 	l.Seeds, l.Timeout = []int64{1}, time.Minute
@@ -53,7 +53,7 @@ func playChat(t *testing.T, c clock.Clock, p *plan.Plan, script func(int, *clien
 	return run.Levels[0]
 }
 
-// samplesOf are those of all phases, in order of time.
+// samplesOf returns the samples of all phases, in order of time.
 func samplesOf(l *metric.Level) []*metric.Sample {
 	var out []*metric.Sample
 	for _, r := range l.Rounds {
@@ -63,9 +63,9 @@ func samplesOf(l *metric.Level) []*metric.Sample {
 	return out
 }
 
-// Eight users come over 4 s, one each half second. A turn takes 0.6 s and 2 s of
-// thinking: at every instant from a user's first message on he is in flight or
-// thinks, and the next turn is due exactly when he has thought.
+// Eight users join over 4 s, one each half second. A turn takes 0.6 s and 2 s of
+// thinking. From the first message on each user always has a request in flight or
+// thinks, and the next turn is due exactly when the thinking ends.
 func TestUsers(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		l := playChat(t, c, chat(people(8, 40*time.Second, 4)), steady(200*time.Millisecond, 200*time.Millisecond))
@@ -107,8 +107,8 @@ func TestUsers(t *testing.T) {
 	})
 }
 
-// A server that fails every second turn: the conversation ends, and its third turn,
-// which was never sent, has failed too.
+// The server fails every second turn. The conversation then ends, and its third turn,
+// which was never sent, counts as failed too.
 func TestFailedConversation(t *testing.T) {
 	for _, l := range []*plan.Load{
 		people(4, 40*time.Second, 4),
@@ -149,8 +149,8 @@ func TestFailedConversation(t *testing.T) {
 	}
 }
 
-// A conversation a second, of three turns each: of 40 conversations 120 turns are
-// judged, each due when the one before was thought about.
+// One conversation a second, three turns each: the 120 turns of 40 conversations are
+// judged, each due when the thinking after the one before ends.
 func TestRateOfConversations(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		l := playChat(t, c, chat(&plan.Load{Kind: metric.OpenLoop, Open: &plan.Open{Arrivals: plan.Constant, MaxInFlight: 100, Warmup: plan.OpenWarmupAuto},

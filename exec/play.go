@@ -8,7 +8,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// play plays the round to its end, or until it is cut short.
+// play runs the round to its end, or until it is cut short.
 func (rd *round) play() {
 	rd.flights = map[*flight]struct{}{}
 	rd.proven = slices.ContainsFunc(rd.level.Rounds, func(r *metric.Round) bool {
@@ -37,9 +37,8 @@ func (rd *round) play() {
 	rd.told()
 }
 
-// drain ends what is in flight. Measured requests of a run that was halted
-// are waited for, until the run's patience ends too; everything else is
-// cancelled.
+// drain ends what is in flight. If the run was halted it waits for measured requests
+// until the drain time-out; everything else is cancelled.
 func (rd *round) drain() {
 	for _, f := range rd.inFlight() {
 		if f.turn.Phase != metric.Measured || rd.out.Stopped != "" {
@@ -57,7 +56,7 @@ func (rd *round) drain() {
 	rd.until(func() bool { return len(rd.flights) == 0 || waited })
 	stop()
 	for _, f := range rd.inFlight() {
-		// The transport does not let go of it, and owns its sample.
+		// The transport does not release the request, and still owns its sample.
 		s := rd.sample(f)
 		s.End = rd.Clock.Now()
 		s.Failure = &metric.Failure{

@@ -11,11 +11,12 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// mostInvalid is how many probes in a row may come to nothing.
+// mostInvalid is the number of consecutive invalid probes that ends a search.
 const mostInvalid = 2
 
-// units is how much of a level was measured, as the search counts it: requests, of users
-// parts of a window, of which nobody knows before how many requests they have.
+// units is how much of a level was measured, as the search counts it. These are
+// requests; for users they are parts of a window, because their number of requests is
+// not known beforehand.
 func (h *hunt) units(s *series) int {
 	if h.capacity.Over != metric.Users {
 		return s.measured()
@@ -29,7 +30,7 @@ func (h *hunt) units(s *series) int {
 	return n
 }
 
-// judged asks the judge about a level, of which h.last says how much is judged.
+// judged asks the judge about a level; h.last says how much of it is judged.
 func (h *hunt) judged(n int, view *metric.Level, planned int) search.Result {
 	look := Look{Requests: h.last.requests, Planned: planned}
 	j := h.Judge(h.workload, view, look)
@@ -43,7 +44,8 @@ func (h *hunt) judged(n int, view *metric.Level, planned int) search.Result {
 	switch {
 	case j.Outcome == search.Saturated:
 	case j.Invalid != "" || j.Outcome == search.Pending:
-		// It says nothing about the server, and more of it would not either.
+		// An invalid probe is no evidence about the server, and more of it would not
+		// be either.
 		r.Outcome, r.Needs = search.Inconclusive, -1
 		h.invalidity = cmp.Or(j.Invalid, "the judge gave no verdict")
 	case j.Outcome == search.Fail:
@@ -55,9 +57,9 @@ func (h *hunt) judged(n int, view *metric.Level, planned int) search.Result {
 	return r
 }
 
-// admission says how many requests the server lets in at once, when every
-// request that failed was turned away (429 or 503) and never were n in flight
-// that were not.
+// admission returns the number of requests that the server admits at once. ok is true
+// if every failed request was turned away (429 or 503), and never n requests were in
+// flight that were not.
 func admission(l *metric.Level) (admitted int, ok bool) {
 	type edge struct {
 		at    time.Duration
@@ -88,7 +90,7 @@ func admission(l *metric.Level) (admitted int, ok bool) {
 	return admitted, turned > 0 && admitted > 0 && admitted < l.N
 }
 
-// probe makes one measurement. Its error is that of the server.
+// probe makes one measurement. An error means that the server is lost.
 func (h *hunt) probe(p search.Probe) (search.Result, error) {
 	begin := h.Clock.Now()
 	h.reset()
@@ -140,8 +142,8 @@ func (h *hunt) probe(p search.Probe) (search.Result, error) {
 	return result, lost
 }
 
-// samples is the level to which a probe adds, made when it is new; Skipped when
-// it cannot be run.
+// samples returns the level to which a probe adds, and creates it if it is new. Its
+// Skipped is set if it cannot run.
 func (h *hunt) samples(p search.Probe) (s *series, lost error) {
 	key := sampleSet{p.N, p.Set}
 	if s := h.levels[key]; s != nil {
@@ -169,27 +171,27 @@ func (h *hunt) samples(p search.Probe) (s *series, lost error) {
 	return s, lost
 }
 
-// cutShort words the result of a probe whose last round did not end.
+// cutShort sets the result of a probe whose last round did not end.
 func (h *hunt) cutShort(s *series, r *search.Result) {
 	if len(s.level.Rounds) == 0 {
-		return // the run ended before it began
+		return // the run ended before the round began
 	}
 	why := s.level.Rounds[len(s.level.Rounds)-1].Stopped
 	r.Note = why
 	switch {
 	case !h.check() || why == spentBudget:
 	case strings.HasPrefix(why, nothingCompletes):
-		// More than enough requests failed, and none completed.
+		// Enough requests failed and none completed.
 		r.Outcome, r.Binding = search.Fail, "success"
 	default:
 		r.Needs, h.invalidity = -1, why
 	}
 }
 
-// spentBudget is the Stopped of a round that the search had no time for.
+// spentBudget is the Stopped of a round that ran out of the search's budget.
 const spentBudget = "the budget of the search was spent"
 
-// reset has the server forget what it was sent before, where it can.
+// reset clears the server's caches if that is possible.
 func (h *hunt) reset() {
 	if h.target.Reset == nil || !h.check() || len(h.levels) == 0 && len(h.known) == 0 {
 		return

@@ -12,11 +12,12 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// maxReady bounds the prompts made beforehand, in bytes; what comes after them
-// is made when it is due.
+// maxReady bounds the prompts made beforehand, in bytes; later prompts are made when
+// they are due.
 const maxReady = 64 << 20
 
-// prepare makes n prompts of a phase, so that making them delays nobody.
+// prepare makes n prompts of a phase beforehand, so that making them delays no
+// request.
 func (rd *round) prepare(phase metric.Phase, from, n int) {
 	if rd.ready == nil {
 		rd.ready = map[turnID]client.Prompt{}
@@ -31,8 +32,8 @@ func (rd *round) prepare(phase metric.Phase, from, n int) {
 	}
 }
 
-// wants reports whether a prompt is still to be made: it is not there yet, and there is such
-// a request.
+// wants reports whether a prompt must still be made: its request exists and the prompt does
+// not.
 func (rd *round) wants(phase metric.Phase, order int) bool {
 	_, ok := rd.ready[turnID{phase, order}]
 	if rd.replay != nil && rd.replay.Index(phase, order) < 0 {
@@ -41,8 +42,9 @@ func (rd *round) wants(phase metric.Phase, order int) bool {
 	return !ok && (phase != metric.Measured || order < rd.out.Due || rd.out.Time != 0)
 }
 
-// written is a prompt with the bytes that its request is sent as, where the transport
-// can have them beforehand. Those of a conversation hold what was said in it.
+// written adds the bytes of the request to a prompt, if the transport can encode it
+// beforehand. The prompts of a conversation contain earlier answers, so theirs cannot
+// be.
 func (rd *round) written(phase metric.Phase, order int, p client.Prompt) client.Prompt {
 	transport, ok := rd.target.Transport.(client.Prepared)
 	l, nth := rd.of(phase, order)
@@ -53,7 +55,7 @@ func (rd *round) written(phase metric.Phase, order int, p client.Prompt) client.
 	return transport.Prepare(&request)
 }
 
-// output is how long the answer to a request is to be, by its number in the lot.
+// output is the length of the answer to a request, by its number in the lot.
 func (l *lot) output(phase metric.Phase, nth int) int {
 	if phase == metric.Measured && nth < len(l.measured) {
 		return l.measured[nth]
@@ -61,18 +63,18 @@ func (l *lot) output(phase metric.Phase, nth int) int {
 	return l.lengths.At(phase, nth)
 }
 
-// with is the lot's request with a prompt, for an answer so long unless the prompt says
-// how long.
+// with returns the lot's request with a prompt. The answer has the given length unless
+// the prompt sets one.
 func (l *lot) with(p client.Prompt, output int) client.Request {
 	r := l.request
 	r.Prompt, r.Input, r.Output = p, cmp.Or(p.Tokens, r.Input), cmp.Or(p.Output, output)
 	return r
 }
 
-// connecting is the time in which connections may be opened in advance.
+// connecting is the time limit for opening connections in advance.
 const connecting = 5 * time.Second
 
-// connect has connections open for n requests that are due at once.
+// connect opens connections for n requests that are due at once.
 func (rd *round) connect(n int) {
 	transport, ok := rd.target.Transport.(client.Prepared)
 	if !ok || n == 0 || !rd.check() || rd.halted() {
@@ -86,8 +88,8 @@ func (rd *round) connect(n int) {
 	})
 }
 
-// ahead makes the prompt that will be wanted when every slot has taken another
-// one of the phase, once nothing more urgent is to be done.
+// ahead makes a prompt when nothing more urgent is to be done: the one that is needed
+// after every slot has taken one more of the phase.
 func (rd *round) ahead(turn load.Turn) {
 	rd.Clock.Post(func() {
 		if rd.loop != nil && !rd.halted() && !rd.loop.Over() {
@@ -96,7 +98,7 @@ func (rd *round) ahead(turn load.Turn) {
 	})
 }
 
-// prompt makes one prompt, or cuts the round.
+// prompt makes one prompt, or cuts the round if that fails.
 func (rd *round) prompt(phase metric.Phase, order int) client.Prompt {
 	id := turnID{phase, order}
 	if p, ok := rd.ready[id]; ok {

@@ -11,42 +11,43 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// Recorded is what a trace says of one request.
+// Recorded describes one request of a trace.
 type Recorded struct {
-	Input, Output int            // tokens; Input 0: as many as Text has
+	Input, Output int            // tokens; Input 0 means the length of Text
 	Parts         []traffic.Part // of its prompt
-	Text          *traffic.Row   // what is sent instead; nil: text is made of Parts
-	// Shared is how many of its prompt's first tokens other requests of the replay begin
-	// with too; 0 for requests that are not judged and come after those that are.
+	Text          *traffic.Row   // the recorded text; if nil, text is made from Parts
+	// Shared is the number of first tokens of the prompt that other requests of the
+	// replay share. It is 0 for requests after the measured ones.
 	Shared int
 }
 
-// replay is the recorded traffic that a window replays. Rows are numbered from the first
-// one that is sent.
+// replay is the recorded traffic of a window. Rows are numbered from the first one that
+// is sent.
 type replay struct {
 	*load.Replay
 	rows     *traffic.Replay
 	speed    float64
-	context  int   // of the server, in tokens; 0: not known
-	first    int   // the row that is number 0
-	shared   []int // see Recorded, of those up to the last measured one
+	context  int   // of the server, in tokens; 0 if not known
+	first    int   // index in rows of the row with number 0
+	shared   []int // see Recorded; up to the last measured row
 	children map[int][]int
 	answered map[int]bool
-	ripe     map[int]bool // due, but waiting for the row before
+	ripe     map[int]bool // due, but waiting for the row before it
 	waits    map[int]func() bool
-	short    int // prompts that could not be made as short as they were
+	short    int // prompts that could not be made as short as recorded
 }
 
 // scaled turns a recorded duration into one of the replay.
 func (r *replay) scaled(d time.Duration) time.Duration { return time.Duration(float64(d) / r.speed) }
 
-// follows reports whether a row waits for another one of the replay, and which.
+// follows reports whether a row waits for another row of the replay, and returns that
+// row.
 func (r *replay) follows(i int) (parent int, ok bool) {
 	parent = r.rows.Rows[r.first+i].Parent - r.first
 	return parent, parent >= 0
 }
 
-// recorded is what is known of the request of a turn; nil if there is none.
+// recorded describes the request of a turn; nil if there is none.
 func (r *replay) recorded(phase metric.Phase, order int) *Recorded {
 	i := r.Index(phase, order)
 	if i < 0 {
@@ -64,7 +65,7 @@ func (r *replay) recorded(phase metric.Phase, order int) *Recorded {
 	return out
 }
 
-// notes say what was replayed, and where it differs from the recording.
+// notes describes what was replayed, and where it differs from the recording.
 func (r *replay) notes() []string {
 	out := []string{"replayed " + plan.TraceTitle(r.rows)}
 	cut := 0
@@ -98,7 +99,7 @@ func (r *replay) fitted(p client.Prompt, of *Recorded) client.Prompt {
 		}
 		p.Shared = min(p.Shared+float64(of.Shared)/float64(p.Tokens), 1)
 	} else {
-		p.Shared = 1 // what others share with it is not looked at
+		p.Shared = 1 // its shared tokens are not used
 	}
 	return p
 }

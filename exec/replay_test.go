@@ -38,9 +38,9 @@ func replayed(t *testing.T, c clock.Clock, rows []traffic.Recorded, s traffic.St
 	return run.Levels[0]
 }
 
-// 200 requests a second, at random, for 10 s: of the stretch from 2 s to 8 s each is due
-// when it was sent, exactly as long as it was; the second before is not judged, nor is what comes
-// after.
+// 200 requests a second at random times for 10 s. In the stretch from 2 s to 8 s each is due when
+// it was recorded, and has its recorded length. The second before is a warm-up; what comes after
+// is not judged.
 func TestReplay(t *testing.T) {
 	for _, speed := range []float64{1, 2.5} {
 		onBoth(t, func(t *testing.T, c clock.Clock) {
@@ -85,9 +85,9 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// A session. The first answer is complete at 50 ms. The second turn waits 100 ms for its
-// tool, the third until its recorded time. The fourth, recorded before the third was
-// answered, waits for that answer.
+// A session of four turns. The first answer is complete at 50 ms. The second turn waits
+// 100 ms for its tool, the third until its recorded time. The fourth was recorded before
+// the third was answered, and waits for that answer.
 func TestReplaySessions(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		const ms = time.Millisecond
@@ -111,7 +111,7 @@ func TestReplaySessions(t *testing.T) {
 	})
 }
 
-// Of three requests two do not fit a context of 100 tokens: they are cut, and counted.
+// Two of three requests do not fit a context of 100 tokens: they are cut, and counted.
 func TestReplayCut(t *testing.T) {
 	rows := []traffic.Recorded{
 		{Line: 1, Input: 90, Output: 10, Parent: -1, Wait: -1},

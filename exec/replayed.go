@@ -7,8 +7,9 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// replayed is what a window of so many measured requests replays, from the round at its
-// beginning on: all of the stretch, or as a leg of a comparison a part of it.
+// replayed returns the replay of a window with the given number of measured requests,
+// beginning at a round. It is the whole stretch, or for a leg of a comparison a part of
+// it.
 func (s *series) replayed(round, due int) *replay {
 	open, rows := s.Load.Open, s.Load.Open.Trace
 	from, skip := rows.From, 0
@@ -40,8 +41,8 @@ func (s *series) replayed(round, due int) *replay {
 	return r
 }
 
-// replays plays windows of so many measured requests in each of their parts: as many as the
-// stretch has at most in each.
+// replays runs windows with the given numbers of measured requests in their parts. No
+// window has more than the stretch.
 func (s *series) replays(due []int) (ended bool, lost error) {
 	for len(due) > 0 {
 		n, sum := 0, 0
@@ -57,7 +58,7 @@ func (s *series) replays(due []int) (ended bool, lost error) {
 	return true, nil
 }
 
-// plays sends a row that is due by its time, unless it waits for the one before.
+// plays sends a row at its time, unless it waits for the row before it.
 func (w *window) plays(turn load.Turn, at time.Duration) {
 	r := w.replay
 	i := r.Index(turn.Phase, turn.Order)
@@ -70,7 +71,7 @@ func (w *window) plays(turn load.Turn, at time.Duration) {
 	}
 }
 
-// answers follows the end of a request: rows that waited for it are due.
+// answers handles the end of a request: rows that waited for it become due.
 func (w *window) answers(f *flight) {
 	r := w.replay
 	parent := r.Index(f.turn.Phase, f.turn.Order)

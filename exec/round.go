@@ -20,81 +20,80 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// round is one round under way.
+// round is a running round.
 type round struct {
 	*runner
 	Case
 	target *Target
 	level  *metric.Level
 	out    *metric.Round
-	lots   []*lot // of a mix one for each part, else one
-	// picks holds the requests of a mix that are drawn so far, and given counts them
-	// by part.
+	lots   []*lot // one for each part of a mix, else one
+	// picks holds the drawn order of a mix's requests, and given counts them by part.
 	picks map[metric.Phase][]pick
 	given map[metric.Phase][]int
-	// durations are those of the series.
+	// durations belongs to the series.
 	durations map[*plan.Workload]time.Duration
 
 	ready map[turnID]client.Prompt // prompts made beforehand
-	// readyBytes is how long they are together.
+	// readyBytes is the total size of the ready prompts.
 	readyBytes int
 	flights    map[*flight]struct{} // what is in flight
-	judged     int                  // of these, the measured ones
+	judged     int                  // measured ones among them
 	launched   int                  // flights so far
 
-	loop   *load.Loop // of a closed loop, while it runs
+	loop   *load.Loop // of a closed loop while it runs
 	window listening  // of an open loop
-	replay *replay    // of recorded traffic; nil: requests are made up
-	// listen is how an answer is heard while it comes; nil: as it is.
+	replay *replay    // recorded traffic; nil if requests are generated
+	// listen wraps an answer while it arrives; nil leaves it unwrapped.
 	listen func(*flight, *client.Answer) client.Stream
-	// A saturation has neither rounds nor measured requests: its window is load's.
-	saturates int // requests in flight at most; 0: it is none
+	// saturates is set for a saturation, which has neither rounds nor measured
+	// requests. saturated is its window.
+	saturates int // most requests in flight; 0 if the round is no saturation
 	saturated load.Window
 	// before is how many tokens of a request's answer count as generated when it is sent,
 	// because its prompt holds them.
 	before map[turnID]int
 	held   []int         // slots to ask again
-	timer  func() bool   // stops the clock of a round that goes by time, as long as it runs; else nil
-	ended  func(*flight) // what follows the end of a request; nil: nothing
+	timer  func() bool   // stops the timer of a round with a duration while it runs; else nil
+	ended  func(*flight) // called after the end of a request; may be nil
 
-	// The server's own metrics are read while the round is played; nil: they
-	// are not.
+	// inside reads the server's own metrics while the round runs; nil if they are not
+	// read.
 	inside *telemetry.Session
 	slots  map[int]bool // that sent a request
-	begun  bool         // a measured one was sent
+	begun  bool         // a measured request was sent
 	opened bool         // the window has begun
 
-	proven     bool   // requests completed at this level before
-	wasted     int    // measured requests that failed at this level, as long as none completed
-	refused    int    // connections refused in a row
+	proven     bool   // requests completed earlier at this level
+	wasted     int    // failed measured requests at this level while none has completed
+	refused    int    // consecutive refused connections
 	lastWarmup string // why the last warm-up request failed
 	lost       error  // the server is gone
 }
 
-// asking is what the requests of a level are made of: all of them, or in a mix those of
-// one part.
+// asking describes the requests of a level: all of them, or those of one part of a mix.
 type asking struct {
 	workload *plan.Workload
-	level    *metric.Level // of a part its own, not that of its mix
+	level    *metric.Level // for a part its own level, not the mix's
 	planned  int           // requests of the level
 	prompts  Prompts
-	request  client.Request // what all of them have in common
-	asked    *answers.Ask   // what they ask of their answers
+	request  client.Request // the fields common to all requests
+	asked    *answers.Ask   // the requirements on their answers
 	kept     *kept
 }
 
-// lot is what a round sends of an asking.
+// lot is the part of an asking that one round sends.
 type lot struct {
 	*asking
 	lengths  load.Lengths
 	due      int   // measured requests
-	measured []int // lengths of their answers, by order of start
-	// first is how many measured requests of the workload came before the round's on
-	// the server.
+	measured []int // answer lengths by order of start
+	// first is the number of the workload's measured requests on the server before
+	// the round.
 	first int
 }
 
-// pick is which lot a request of a mix is of, and its number there.
+// pick assigns a request of a mix to a lot, with its number there.
 type pick struct{ lot, nth int }
 
 type turnID struct {
@@ -102,7 +101,7 @@ type turnID struct {
 	order int
 }
 
-// listening is what an open loop has to do with each of its requests.
+// listening handles the requests of an open loop.
 type listening interface {
 	place(*metric.Sample)      // before it is sent
 	span() load.Window         // once it is over
@@ -116,13 +115,13 @@ type flight struct {
 	turn   load.Turn
 	lot    *lot           // of which it is
 	nth    int            // and its number there
-	sample *metric.Sample // the transport's until it ended
-	answer *client.Answer // where its text is kept; nil: it is not
-	asked  *answers.Ask   // what the request asks of it, where it is
-	spoken *client.Answer // of a turn that is gone on with; nil: it is not
+	sample *metric.Sample // owned by the transport until the request ended
+	answer *client.Answer // keeps the answer's text; nil if it is not kept
+	asked  *answers.Ask   // requirements on the answer, if it is kept
+	spoken *client.Answer // the answer, if another turn follows; else nil
 	at     time.Duration  // scheduled
-	talk   *talk          // the conversation of which it is a turn; nil: of none
-	input  int            // tokens of its prompt, as asked for; 0: as many as it has
+	talk   *talk          // the conversation of the turn; nil if there is none
+	input  int            // requested tokens of its prompt; 0 if the prompt decides
 	output int            // tokens asked for
 	row    int            // of a data set
 	shared float64        // see client.Prompt
@@ -130,28 +129,27 @@ type flight struct {
 	over   bool
 }
 
-// talk is a conversation under way. How many turns it has, and how long its user
-// thinks before each, depends on seed, workload, level and its number alone.
+// talk is a running conversation. The number of its turns and each thinking time
+// depend only on seed, workload, level and the conversation's number.
 type talk struct {
 	phase  metric.Phase // in which it began
-	number int          // of the conversation in its phase
+	number int          // of the conversation within its phase
 	slot   int
 	turn   int // under way, from 1
 	of     int
-	prompt client.Prompt // of the turn under way
+	prompt client.Prompt // of the current turn
 }
 
-// mostTurns is above the number of any conversation's turns.
+// mostTurns exceeds the number of turns of any conversation.
 const mostTurns = 1 << 12
 
-// replyBytes bounds what is kept of an answer for the turns after it.
+// replyBytes bounds the bytes of an answer that are kept for later turns.
 const replyBytes = 1 << 20
 
-// watch starts the meter, after the prompts are made. While it runs the loop
-// has a heartbeat, which shows when the operating system took the CPU away.
-// tokgate then reads everything that came meanwhile in one go: late answers
-// look late and the chunks after them fast, and no histogram of the runtime
-// shows it.
+// watch starts the meter after the prompts are made. While it runs, the loop has a
+// heartbeat, which shows when the operating system took the CPU away. tokgate then
+// reads everything that arrived meanwhile at once: late answers look late and the
+// chunks after them fast. No histogram of the runtime shows that.
 func (rd *round) watch(health *func() metric.Health) {
 	if rd.Meter == nil {
 		return
@@ -176,18 +174,18 @@ func (rd *round) watch(health *func() metric.Health) {
 	}
 }
 
-// cut ends the round, and with it the level. The first reason stays.
+// cut ends the round and its level. The first reason is kept.
 func (rd *round) cut(why string) {
 	if rd.out.Stopped == "" {
 		rd.out.Stopped = why
 	}
 }
 
-// nothingCompletes begins the Stopped of a round that was given up because no
-// request ever completed at its level.
+// nothingCompletes begins the Stopped of a round that was given up because no request
+// completed at its level.
 const nothingCompletes = "every warm-up request failed: "
 
-// halted says that nothing more is to be started.
+// halted reports that nothing more may be started.
 func (rd *round) halted() bool {
 	return rd.out.Stopped != "" || rd.lost != nil || rd.stopped != "" || rd.err != nil
 }
@@ -197,7 +195,7 @@ func (rd *round) send(turn load.Turn, at time.Duration) {
 	rd.fly(turn, at, rd.prompt(turn.Phase, turn.Order), nil)
 }
 
-// fly sends one request with its prompt, which may be a turn of a conversation.
+// fly sends a request with its prompt, which may be a turn of a conversation.
 func (rd *round) fly(turn load.Turn, at time.Duration, prompt client.Prompt, t *talk) {
 	if rd.halted() {
 		return
@@ -248,7 +246,7 @@ func (rd *round) fly(turn load.Turn, at time.Duration, prompt client.Prompt, t *
 	}
 }
 
-// sample is what is known of a request before it is sent.
+// sample holds what is known of a request before it is sent.
 func (rd *round) sample(f *flight) *metric.Sample {
 	out := &metric.Sample{
 		Server: rd.level.Server, Workload: rd.level.Workload, Level: rd.level.Name, Round: rd.out.Index,
@@ -267,7 +265,7 @@ func (rd *round) sample(f *flight) *metric.Sample {
 	return out
 }
 
-// finish takes what became of a request.
+// finish handles the end of a request.
 func (rd *round) finish(f *flight, s *metric.Sample) {
 	if f.over {
 		return // given up on
@@ -297,11 +295,11 @@ func (rd *round) finish(f *flight, s *metric.Sample) {
 	if rd.ended != nil {
 		rd.ended(f)
 	}
-	// Only now: the slot is at work again while the sample is written.
+	// Last, so that the slot already works again while the sample is written.
 	rd.observe(rd.Observer.SampleDone(s))
 }
 
-// failed looks at a failed request for signs that the server is gone.
+// failed checks a failed request for signs that the server is gone.
 func (rd *round) failed(s *metric.Sample) {
 	if s.Phase == metric.Warmup {
 		rd.lastWarmup = s.Failure.Message
@@ -317,15 +315,15 @@ func (rd *round) failed(s *metric.Sample) {
 		}
 	}
 	if s.Failure.Kind == metric.FailLocal {
-		// No verdict on a server that could not be asked.
+		// There is no verdict on a server that could not be reached.
 		rd.lost = errors.New(s.Failure.Message)
 		rd.cut(s.Failure.Message)
 		return
 	}
 	if s.Phase == metric.Measured && !rd.proven {
 		if rd.wasted++; rd.wasted >= plan.Hopeless(rd.level.N) {
-			// More would only cost more: a server that takes requests and ends none
-			// keeps each until its time-out.
+			// More requests would only cost time: a server that ends no request keeps
+			// each one until its time-out.
 			rd.cut(fmt.Sprintf("%d requests failed and none completed: %s", rd.wasted, s.Failure.Message))
 			return
 		}
@@ -341,7 +339,8 @@ func (rd *round) failed(s *metric.Sample) {
 	}
 }
 
-// pick draws the order of further requests of a phase, counts of each part.
+// pick draws the order of further requests of a phase; counts holds the number for
+// each part.
 func (rd *round) pick(phase metric.Phase, counts []int, block int) {
 	if rd.picks == nil {
 		rd.picks, rd.given = map[metric.Phase][]pick{}, map[metric.Phase][]int{}
@@ -373,9 +372,9 @@ func (rd *round) typed() []int {
 	return rd.given[metric.Measured]
 }
 
-// of returns the lot that a request belongs to, and its number among the lot's requests
-// of that phase. Requests that are not measured are drawn stratum by stratum, because
-// their number is not known beforehand.
+// of returns the lot of a request, and its number among the lot's requests of that
+// phase. Requests that are not measured are drawn stratum by stratum, because their
+// number is not known beforehand.
 func (rd *round) of(phase metric.Phase, order int) (l *lot, nth int) {
 	if rd.Workload.Mix == nil {
 		return rd.lots[0], order
@@ -395,7 +394,7 @@ func (rd *round) of(phase metric.Phase, order int) (l *lot, nth int) {
 // mostStratum bounds how many requests are drawn at a time.
 const mostStratum = 100
 
-// inFlight lists what is in flight, in order of start.
+// inFlight lists the flights in order of start.
 func (rd *round) inFlight() []*flight {
 	return slices.SortedFunc(maps.Keys(rd.flights), func(a, b *flight) int { return cmp.Compare(a.number, b.number) })
 }

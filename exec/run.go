@@ -10,17 +10,17 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Run runs the plan: one server after another, on each its cases in order;
-// those that are compared take turns (see turns).
+// Run runs the plan: one server after another, and on each server its cases in order.
+// Compared servers take turns (see turns).
 //
-// The result is never nil and holds every case of the plan: run, cut short, or
-// skipped with the reason. What goes wrong with a server or a level is in the
-// result; the error is about the run as a whole: what was observed could not
-// be handed on, or the clock stood still.
+// The result is never nil and contains every case of the plan: run, cut short, or
+// skipped with the reason. Problems with a server or a level are in the result. The
+// error concerns the whole run: an observation could not be passed on, or the clock
+// stopped.
 func Run(ctx context.Context, c Config) (*metric.Run, error) {
 	r := newRunner(ctx, c)
 	defer r.close()
-	// In a Sample an offset of zero means "never": nothing happens at zero.
+	// A zero offset in a Sample means "never", so nothing may happen at zero.
 	r.until(func() bool { return c.Clock.Now() > 0 })
 	r.observe(c.Observer.RunStarted(r.run))
 	r.calibrate()
@@ -54,7 +54,7 @@ func Run(ctx context.Context, c Config) (*metric.Run, error) {
 	r.run.End = c.Clock.Now()
 	r.run.Stopped = r.stopped
 	for _, l := range r.run.Levels {
-		l.Divide() // legs are kept once both are over
+		l.Divide() // legs are added once both are over
 	}
 	r.observe(c.Observer.RunDone(r.run))
 	return r.run, r.err
@@ -64,14 +64,14 @@ func (r *runner) calibrate() {
 	if r.Calibrate == nil || !r.check() {
 		return
 	}
-	// No calibration is an answer too: it is printed as missing.
+	// Without a calibration the report says that it is missing.
 	if c, err := r.Calibrate(r.starting); err == nil {
 		r.run.Calibration = c
 	}
 }
 
-// server runs the cases of one server, and after those of a workload the search
-// for its capacity.
+// server runs the cases of one server. The search for a workload's capacity follows
+// the workload's cases.
 func (r *runner) server(s *plan.Server, cases []Case) {
 	if len(cases) == 0 && !slices.ContainsFunc(r.searches, func(x wanted) bool { return x.server == s }) {
 		return
@@ -112,15 +112,15 @@ func (r *runner) server(s *plan.Server, cases []Case) {
 	r.takeDown(t, found)
 }
 
-// cases runs the cases and searches of a server that is ready, workload by
-// workload, and returns what is left once it was lost.
+// cases runs the cases and searches of a ready server, workload by workload. It
+// returns those that remain after the server was lost.
 func (r *runner) cases(t *Target, s *plan.Server, cases []Case, found *metric.ServerRun) (rest []Case) {
 	r.durations = map[*plan.Workload]time.Duration{}
 	for _, w := range r.Plan.Workloads {
 		for len(cases) > 0 && cases[0].Workload == w && found.Error == "" {
 			c := cases[0]
 			if stages := staged(cases); len(stages) > 0 && r.check() && slices.ContainsFunc(stages, r.selected) {
-				// All of them are played, whichever was asked for.
+				// All stages run together, whichever was selected.
 				cases = cases[len(stages):]
 				if err := r.stages(t, stages); err != nil {
 					r.lost(found, t, err)
@@ -148,7 +148,7 @@ func (r *runner) cases(t *Target, s *plan.Server, cases []Case, found *metric.Se
 	return cases
 }
 
-// foundBefore is the server as a comparison found it; nil.
+// foundBefore is the server as a comparison found it; nil if none did.
 func (r *runner) foundBefore(s *plan.Server) *metric.ServerRun {
 	i := slices.IndexFunc(r.run.Servers, func(x *metric.ServerRun) bool { return x.Address == s.Address() })
 	if i < 0 {
@@ -157,7 +157,7 @@ func (r *runner) foundBefore(s *plan.Server) *metric.ServerRun {
 	return r.run.Servers[i]
 }
 
-// leave lists the cases and searches of a server that are not run.
+// leave lists the cases and searches of a server that do not run.
 func (r *runner) leave(s *plan.Server, cases []Case, why string) {
 	r.skip(cases, why)
 	r.unsearched(s, why)

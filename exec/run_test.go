@@ -72,10 +72,10 @@ func TestClosedLoop(t *testing.T) {
 			if r.WindowStart != r.Start || r.WindowEnd != r.End {
 				t.Errorf("round %d: window %v to %v, want all of %v to %v", i, r.WindowStart, r.WindowEnd, r.Start, r.End)
 			}
-			// 30 requests of 2 s on 4 slots that are always busy: the last one
-			// starts with the eighth wave, 14 s after the first at the
-			// earliest, and the slots are half a second apart: the 29th is the
-			// second of its wave. 7·2 s + 0.5 s + 2 s.
+			// 30 requests of 2 s on 4 slots that are always busy. The last one starts
+			// with the eighth wave, at least 14 s after the first. The slots are half
+			// a second apart, and the 29th is the second of its wave: 7·2 s + 0.5 s +
+			// 2 s.
 			if got := r.End - r.Start; got != 16500*ms {
 				t.Errorf("round %d: took %v, want 16.5s", i, got)
 			}
@@ -86,8 +86,7 @@ func TestClosedLoop(t *testing.T) {
 					t.Fatalf("%v: ttft %v, tpot %v, usage %+v", m, ttft, tpot, m.Usage)
 				}
 			}
-			// Slots in phase would start together; these are half a second
-			// apart.
+			// Slots in phase would start together; these start half a second apart.
 			starts := []time.Duration{}
 			for _, m := range measured[:4] {
 				starts = append(starts, m.Sent-measured[0].Sent)
@@ -99,12 +98,12 @@ func TestClosedLoop(t *testing.T) {
 	})
 }
 
-// Warm-up requests that are not one for each slot come before the round: nothing
-// is measured beside them.
+// If there is not one warm-up request for each slot, the warm-up comes before the
+// round: nothing is measured next to it.
 func TestWarmUpComesFirst(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
-		// Requests of 1 s: 3 at once, then 3 waves of 4, the slots 100 ms apart;
-		// the first of them warms up too.
+		// Requests of 1 s: 3 at once, then 3 waves of 4 on slots that are 100 ms
+		// apart. The first wave warms up too.
 		l := closedLoad(4, 8)
 		l.Warmup, l.Stagger = 7, 100*ms
 		b := newBench(t, c, planOf(1, l), steady(s, 0))
@@ -129,7 +128,7 @@ func TestWarmUpComesFirst(t *testing.T) {
 	})
 }
 
-// A server that refuses is tried again until it is hopeless: 5 times 2.
+// A server that refuses is tried again until that is hopeless: 5 times 2.
 func TestWarmUpThatFails(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		l := closedLoad(4, 8)
@@ -167,9 +166,9 @@ func TestPauseAndStagger(t *testing.T) {
 			t.Errorf("starts (-want +got):\n%s", diff)
 		}
 		r := run.Levels[0].Rounds[0]
-		// All slots had started at 1.4 s; the last request ends at
-		// 2·4 + 1.4 + 1 = 10.4 s. Flights and pauses fill every slot's time,
-		// up to 3 s after slot 0's last answer at 9 s.
+		// All slots had started at 1.4 s; the last request ends at 2·4 + 1.4 + 1 =
+		// 10.4 s. Flights and pauses fill every slot's time, up to 3 s after slot 0's
+		// last answer at 9 s.
 		if got, want := r.WindowStart-first, 1400*ms; got != want {
 			t.Errorf("the window begins at %v, want %v", got, want)
 		}
@@ -217,8 +216,8 @@ func TestBurst(t *testing.T) {
 	})
 }
 
-// TestLateMeasuredRequestsMeetTheFullLoad: one slot's answers take ten times
-// as long, the others fill up until it is done.
+// TestLateMeasuredRequestsMeetTheFullLoad: one slot's answers take ten times as long,
+// and the others send fillers until it is done.
 func TestLateMeasuredRequestsMeetTheFullLoad(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		b := newBench(t, c, planOf(1, closedLoad(4, 8)), func(n int, r *client.Request) reply {
@@ -394,7 +393,7 @@ func TestInterruptedTwice(t *testing.T) {
 		ctx, now := context.WithCancel(t.Context())
 		drain, interrupt := context.WithCancel(t.Context())
 		b.Drain, b.DrainTimeout = drain, 10*time.Hour
-		// The probe takes the first hour, warm-up the second.
+		// The probe takes the first hour, the warm-up the second.
 		time.AfterFunc(140*time.Minute, interrupt)
 		time.AfterFunc(141*time.Minute, now)
 		run, err := exec.Run(ctx, b.Config)
@@ -463,8 +462,8 @@ func TestBudget(t *testing.T) {
 	})
 }
 
-// A server that accepts requests and ends none is given up after so many of them,
-// not after all: max(20, 3 × 4) here, five waves of the time-out.
+// A server that accepts requests and ends none is given up after max(20, 3 × 4) of
+// them, here five waves of the time-out.
 func TestNothingEverCompletes(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		load := closedLoad(4, 400)
@@ -515,8 +514,8 @@ func TestServerDies(t *testing.T) {
 	})
 }
 
-// One request that could not be sent for want of ports ends the measurement:
-// it would else count against the server.
+// If one request could not be sent for lack of ports, the measurement ends: the
+// failure would otherwise count against the server.
 func TestOutOfPorts(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		noPorts := &client.Error{Kind: metric.FailLocal, Message: "out of local ports"}
@@ -586,7 +585,7 @@ func TestWarmupFails(t *testing.T) {
 			if len(run.Levels[0].Rounds) != 1 {
 				t.Errorf("%s: %d rounds were tried", l.Kind, len(run.Levels[0].Rounds))
 			}
-			// One level's trouble is not the next one's.
+			// A problem of one level does not affect the next.
 			if run.Servers[0].Error != "" || !run.Levels[1].Rounds[0].Complete {
 				t.Errorf("%s: server %+v, next level %+v", l.Kind, run.Servers[0], run.Levels[1])
 			}
@@ -776,8 +775,8 @@ func TestSecretsStayHere(t *testing.T) {
 	}
 }
 
-// TestFailingNowAndThen: half of all requests fail, so in some rounds the whole
-// warm-up does. That is an answer, and what is due is measured.
+// TestFailingNowAndThen: half of all requests fail, so the whole warm-up fails in
+// some rounds. The round is still measured.
 func TestFailingNowAndThen(t *testing.T) {
 	onBoth(t, func(t *testing.T, c clock.Clock) {
 		for _, l := range []*plan.Load{
@@ -795,7 +794,7 @@ func TestFailingNowAndThen(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cold := 0 // rounds whose warm-up failed as a whole
+			cold := 0 // rounds whose whole warm-up failed
 			for _, r := range run.Levels[0].Rounds {
 				fine := slices.ContainsFunc(r.Samples, func(x *metric.Sample) bool { return x.Phase == metric.Warmup && x.Completed() })
 				if !fine {
@@ -812,7 +811,7 @@ func TestFailingNowAndThen(t *testing.T) {
 	})
 }
 
-// TestStall: the process is held up while requests are in flight, as under SIGSTOP.
+// TestStall: the process stops while requests are in flight, as under SIGSTOP.
 func TestStall(t *testing.T) {
 	for _, still := range []time.Duration{300 * ms, 700 * ms, 2 * s, 8 * s} {
 		t.Run(still.String(), func(t *testing.T) { stalled(t, still) })
@@ -832,7 +831,7 @@ func stalled(t *testing.T, still time.Duration) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The round is measured again, with another seed and other prompts.
+		// The round is measured again with another seed and other prompts.
 		l := run.Levels[0]
 		if len(l.Rounds) != 2 || len(l.Voided) != 1 {
 			t.Fatalf("%d rounds and %d voided, want 2 and 1", len(l.Rounds), len(l.Voided))
@@ -859,7 +858,7 @@ func stalled(t *testing.T, still time.Duration) {
 	})
 }
 
-// Of rounds that are all read late a third is measured again; the rest is kept as it is.
+// If all rounds are read late, a third of them is measured again; the others are kept.
 func TestVoidedAtMost(t *testing.T) {
 	for _, c := range []struct{ rounds, voided int }{{1, 1}, {2, 1}, {5, 1}, {6, 2}, {10, 3}} {
 		seeds := make([]int64, c.rounds)

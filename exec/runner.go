@@ -11,47 +11,47 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// Why a run stopped before the plan did: metric.Run.Stopped.
+// The reasons for which a run stopped early: metric.Run.Stopped.
 const (
 	StoppedInterrupted = "interrupted"
 	StoppedBudget      = "budget"
 )
 
-// runner is a run under way. It belongs to one goroutine, the loop.
+// runner is the state of a run. It belongs to one goroutine, the loop.
 type runner struct {
 	Config
-	ctx context.Context // of the caller; its end is the second interrupt
+	ctx context.Context // of the caller; it ends at the second interrupt
 	run *metric.Run
-	// secrets takes the plan's secrets out of all text that comes from a
-	// server, so that nobody further on can print or write one.
+	// secrets removes the plan's secrets from all text of a server, so that nothing
+	// later can print or write one.
 	secrets record.Redactor
 
-	// starting ends when nothing more is to be started, flying when what is
-	// in flight is to end too.
+	// starting ends when nothing more may be started; flying ends when requests in
+	// flight must end too.
 	starting, flying       context.Context
 	endStarting, endFlying context.CancelFunc
 
-	yield func() // of the strand under way; nil: there is but the loop
-	stuck bool   // the clock stood still under strands
+	yield func() // of the running strand; nil if only the loop runs
+	stuck bool   // the clock stopped during strands
 
-	stopped  string // why nothing more is started; ""
-	err      error  // of the run as a whole
+	stopped  string // why nothing more is started; "" while requests may start
+	err      error  // concerns the whole run
 	cleanups []func()
 
-	durations map[*plan.Workload]time.Duration // of one request, on the server under test
-	repeated  map[[2]string]bool               // servers and workloads of which a prompt was sent again
-	sent      map[[2]string]int                // and how many measured requests of them were
-	// storedBytes are those of the answers that are kept.
+	durations map[*plan.Workload]time.Duration // of one request on the server under test
+	repeated  map[[2]string]bool               // servers and workloads whose prompt was sent again
+	sent      map[[2]string]int                // number of their measured requests
+	// storedBytes is the size of the recorded answers.
 	storedBytes int
 
-	deadline    time.Duration // of the run; 0: none
+	deadline    time.Duration // end of the run's budget; 0 if none
 	searches    []wanted      // still to come
-	remaining   int           // fixed levels still to come
+	remaining   int           // number of fixed levels still to come
 	launches    int           // servers still to come
-	launchTook  time.Duration // the longest start so far
-	fixed       time.Duration // what those that were run took
+	launchTook  time.Duration // the longest start of a server so far
+	fixed       time.Duration // total time of the fixed levels so far
 	fixedLevels int
-	rounds      int                             // of these, all together
+	rounds      int                             // beginning of the current fixed level; 0 if none
 	levelBegan  time.Duration                   // the fixed level under way; 0: none
 	took        map[*metric.Level]time.Duration // each of them
 }
@@ -70,14 +70,14 @@ func newRunner(ctx context.Context, c Config) *runner {
 	if r.Budget == 0 {
 		r.Budget = c.Plan.Gate.Budget
 	}
-	// Neither follows ctx by itself: all decisions are the loop's, and what is
-	// in flight is waited for even when it was told to end.
+	// Neither context follows ctx: the loop makes all decisions, and waits for
+	// requests in flight even after they were told to end.
 	r.starting, r.endStarting = context.WithCancel(context.WithoutCancel(ctx))
 	r.flying, r.endFlying = context.WithCancel(context.WithoutCancel(ctx))
 	r.cleanups = append(r.cleanups, r.endStarting, r.endFlying)
 
-	// An interrupt wakes the loop, which then sees it by itself (check). What
-	// works for the loop in another goroutine is told directly.
+	// An interrupt wakes the loop, which then sees it in check. Goroutines that work
+	// for the loop are told directly.
 	for _, c := range []context.Context{ctx, r.Drain} {
 		stop := context.AfterFunc(c, func() {
 			r.endStarting()
@@ -96,8 +96,8 @@ func newRunner(ctx context.Context, c Config) *runner {
 	return r
 }
 
-// teardown is what is held back from the budget; never more than a tenth, since
-// a short budget is there for requests.
+// teardown is the part of the budget that is reserved for ending a server. It is at
+// most a tenth, because a short budget is meant for requests.
 func (r *runner) teardown() time.Duration {
 	if !slices.ContainsFunc(r.Plan.Servers, (*plan.Server).Local) {
 		return 0
@@ -111,8 +111,8 @@ func (r *runner) close() {
 	}
 }
 
-// halt has nothing more be started, and what is in flight be cancelled after
-// grace. The first reason stays.
+// halt starts nothing more, and cancels what is in flight after grace. The first
+// reason is kept.
 func (r *runner) halt(why string, grace time.Duration) {
 	first := r.stopped == ""
 	if first {
@@ -127,7 +127,7 @@ func (r *runner) halt(why string, grace time.Duration) {
 	}
 }
 
-// check sees interrupts, and reports whether something may still be started.
+// check handles interrupts, and reports whether something may still be started.
 func (r *runner) check() bool {
 	if r.ctx.Err() != nil {
 		r.halt(StoppedInterrupted, 0)
@@ -137,7 +137,8 @@ func (r *runner) check() bool {
 	return r.stopped == "" && r.err == nil
 }
 
-// observe keeps an observer's error: what cannot be recorded is not measured.
+// observe keeps an observer's error: an observation that cannot be recorded does not
+// count.
 func (r *runner) observe(err error) {
 	if err != nil && r.err == nil {
 		r.fail(fmt.Errorf("could not hand on what was observed: %w", err))
@@ -152,8 +153,8 @@ func (r *runner) fail(err error) {
 	r.endFlying()
 }
 
-// until runs the clock until done. It does so whatever happens: what was begun
-// must end. Only a clock that stands still ends it early, and the run with it.
+// until runs the clock until done, whatever happens, because what was begun must end.
+// Only a clock that stops ends it early, and with it the run.
 func (r *runner) until(done func() bool) {
 	for r.check(); !done(); r.check() {
 		if !r.wait() {
@@ -162,7 +163,7 @@ func (r *runner) until(done func() bool) {
 	}
 }
 
-// wait lets something happen, and reports whether anything can.
+// wait waits for the next event, and reports whether one can happen.
 func (r *runner) wait() bool {
 	if r.yield != nil {
 		r.yield()
@@ -175,7 +176,8 @@ func (r *runner) wait() bool {
 	return true
 }
 
-// why nothing more is started, for the people who look for a level.
+// why is the reason for which nothing more is started, for people who look for a
+// level.
 func (r *runner) why() string {
 	switch {
 	case r.err != nil:
@@ -188,7 +190,7 @@ func (r *runner) why() string {
 
 func (r *runner) selected(c Case) bool { return r.Only == nil || r.Only(c) }
 
-// skip lists cases that are not run; those that the user left out say so.
+// skip lists cases that do not run; those that the user left out are marked.
 func (r *runner) skip(cases []Case, why string) {
 	for _, c := range cases {
 		l := r.newLevel(c)
@@ -202,14 +204,14 @@ func (r *runner) skip(cases []Case, why string) {
 	}
 }
 
-// newLevel adds a level to the run, and of a mix those of its parts.
+// newLevel adds a level to the run, and for a mix the levels of its parts.
 func (r *runner) newLevel(c Case) *metric.Level {
 	l := levelOf(c)
 	r.run.Levels = append(append(r.run.Levels, l), l.Parts...)
 	return l
 }
 
-// done hands on a level that is over, and what its parts have of it.
+// done passes on a level that is over, and the results of its parts.
 func (r *runner) done(l *metric.Level) {
 	r.observe(r.Observer.LevelDone(l))
 	l.Divide()

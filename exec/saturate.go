@@ -10,11 +10,11 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// saturation keeps so many requests in flight that the server's queue is never
-// empty, for a time: what it streams then is the most that it can. It is measured
-// once for a workload on a server, before the first level of a rate. No request of
-// it is judged, and those in flight at its end are cancelled. Package load says how many
-// they are.
+// saturation keeps enough requests in flight for the server's queue never to be empty.
+// What the server then streams in a given time is the most that it can. It is measured
+// once for a workload on a server, before the first level of a rate. Its requests are
+// not judged, and those in flight at its end are cancelled. Package load decides how
+// many are in flight.
 type saturation struct {
 	*round
 	steps    load.Saturation
@@ -25,10 +25,10 @@ type saturation struct {
 	first    bool // a request completed
 	over     bool
 	answers  map[*flight]*counted // in flight
-	tokens   atomic.Int64         // streamed so far, as chunks
+	tokens   atomic.Int64         // streamed so far, in chunks
 }
 
-// counted is an answer whose tokens the saturation counts.
+// counted is an answer that counts its tokens for the saturation.
 type counted struct {
 	*client.Answer
 	began atomic.Bool
@@ -44,8 +44,8 @@ func (c *counted) Event(at time.Duration, e *client.Event) {
 	c.Answer.Event(at, e)
 }
 
-// How long the warm-up of a saturation may take: twice as long as the first request
-// takes to complete, and no longer than that.
+// mostSaturating bounds the warm-up of a saturation, which takes twice as long as the
+// first request takes to complete.
 const mostSaturating = time.Minute
 
 // saturate plays the saturation.
@@ -77,7 +77,7 @@ func (s *saturation) at(t time.Duration, f func()) {
 	s.stops = append(s.stops, s.Clock.Timer(t, f))
 }
 
-// ticks looks once a second, until the window begins.
+// ticks checks the saturation once a second until its window begins.
 func (s *saturation) ticks() {
 	s.at(s.Clock.Now()+time.Second, func() {
 		if s.from == 0 {
@@ -87,8 +87,8 @@ func (s *saturation) ticks() {
 	})
 }
 
-// warms looks how the saturation stands: the window begins, or more requests are sent. warm says
-// that the first ones are.
+// warms checks the saturation: it begins the window, or sends more requests. warm reports
+// whether the first requests are warm.
 func (s *saturation) warms(warm bool) {
 	if s.from > 0 || s.halted() {
 		return
@@ -113,9 +113,10 @@ func (s *saturation) warms(warm bool) {
 	s.at(s.to, func() { s.over = true })
 }
 
-// joins sends the requests beyond the first had; the first time it sends all anew, because the
-// first ones began together. Each begins at another point of its answer, as if under way for a
-// while like requests that have long followed each other: its prompt holds the answer so far.
+// joins sends the requests beyond the first had. At its first call it restarts all of them,
+// because the first ones began together. Each request then begins at a different point of its
+// answer, as if requests had followed each other for a while: its prompt contains the answer
+// so far.
 func (s *saturation) joins(had int) {
 	if s.steps.N == had {
 		return
@@ -129,7 +130,7 @@ func (s *saturation) joins(had int) {
 	}
 	more := s.steps.N - had
 	s.level.N = s.steps.N
-	s.ready, s.readyBytes, s.before = nil, 0, map[turnID]int{} // the prompts made so far are for whole requests
+	s.ready, s.readyBytes, s.before = nil, 0, map[turnID]int{} // the prompts so far are for whole requests
 	for i := range more {
 		id := turnID{metric.Filler, s.order}
 		if l, nth := s.of(id.phase, id.order); !l.workload.Output.Natural {
@@ -142,8 +143,8 @@ func (s *saturation) joins(had int) {
 	}
 }
 
-// fresh restarts requests that wait in a queue but were to begin in the middle of
-// their answer: a request in a queue has no answer so far.
+// fresh restarts requests that wait in a queue but were meant to begin in the middle
+// of their answer: a queued request has no answer yet.
 func (s *saturation) fresh(waiting int) {
 	if !s.steps.Queues(waiting) {
 		return
@@ -168,17 +169,17 @@ func (s *saturation) next(slot int) {
 	})
 }
 
-// listen has the saturation know of each token.
+// listen counts each token for the saturation.
 func (s *saturation) listen(f *flight, a *client.Answer) client.Stream {
 	c := &counted{Answer: a, all: &s.tokens}
 	s.answers[f] = c
 	return c
 }
 
-// ended follows the end of a request.
+// ended handles the end of a request.
 func (s *saturation) ended(f *flight) {
 	if s.answers[f] == nil {
-		return // another one is in its place
+		return // another request has taken its place
 	}
 	delete(s.answers, f)
 	if !f.sample.Completed() {
@@ -192,8 +193,8 @@ func (s *saturation) ended(f *flight) {
 	s.next(f.turn.Slot)
 }
 
-// enough is how many tokens a second are no reason to look whether a server answers more: twice
-// what the plan asks for at most; 0: that is not known.
+// enough is the number of tokens a second at which a saturation need not look for more: twice
+// what the plan asks for at most. It is 0 if that is not known.
 func enough(w *plan.Workload) float64 {
 	rate := 0.0
 	for _, l := range w.Loads {

@@ -7,8 +7,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// saturated is the level at which the server answers as many requests a second as it
-// can; it is measured if it was not yet.
+// saturated returns the level that holds the largest rate of the server, and measures
+// it if that was not done.
 func (r *runner) saturated(t *Target, c Case) (l *metric.Level, lost error) {
 	i := slices.IndexFunc(r.run.Levels, func(x *metric.Level) bool {
 		return x.Server == c.Server.Address() && x.Workload == c.Workload.Address() && x.Name == metric.SaturationName
@@ -47,8 +47,8 @@ func (r *runner) saturation(t *Target, c Case) (l *metric.Level, lost error) {
 	return l, rd.lost
 }
 
-// answerLength is how many tokens an answer has on average: as asked, or where
-// they end by themselves as those had that completed.
+// answerLength is the mean number of tokens of an answer: as requested or, if answers
+// end by themselves, as in the completed ones.
 func answerLength(w *plan.Workload, l *metric.Level) float64 {
 	if mean, ok := w.AnswerLength(); ok {
 		return mean

@@ -11,29 +11,29 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// series is a level under way: rounds are added to it, look by look.
+// series is a running level: rounds are added to it, look by look.
 type series struct {
 	*runner
 	Case
 	target *Target
 	level  *metric.Level
-	asks   []*asking // of a mix one for each part, else one
-	// before are rounds that were measured under another name: a fixed level
-	// to which a search adds.
+	asks   []*asking // one for each part of a mix, else one
+	// before holds rounds that were measured under another name, if a search adds to
+	// a fixed level.
 	before []*metric.Round
 	leg    *metric.Leg   // of a comparison; nil
-	held   *metric.Round // a leg that is over and waits for its pair; nil
-	now    *round        // the one under way, nil between two
-	last   *round        // the one that ended last
-	// durations are the runner's, but of this server alone: another server may
-	// be measured at the same time.
+	held   *metric.Round // a finished leg that waits for its pair; else nil
+	now    *round        // the current round; nil between rounds
+	last   *round        // the round that ended last
+	// durations is the runner's map, but for this server only: another server may be
+	// measured at the same time.
 	durations map[*plan.Workload]time.Duration
 	sheds     bool      // rounds may be left out
 	warmed    bool      // see warm
-	stages    []*series // of an open loop: those of all its stages, this one being the first
+	stages    []*series // all stages of an open loop, if this one is the first
 }
 
-// series prepares to run l; nil when it cannot be run, and l says why.
+// series prepares to run l. It returns nil if l cannot run, and l has the reason.
 func (r *runner) series(t *Target, c Case, l *metric.Level) (s *series, lost error) {
 	asks, lost := r.askings(t, c, l)
 	if asks == nil {
@@ -42,7 +42,8 @@ func (r *runner) series(t *Target, c Case, l *metric.Level) (s *series, lost err
 	return &series{runner: r, Case: c, target: t, level: l, asks: asks, durations: r.durations}, nil
 }
 
-// askings prepares what a level is asked; nil when it cannot be run, and l says why.
+// askings prepares the requests of a level. It returns nil if l cannot run, and l has
+// the reason.
 func (r *runner) askings(t *Target, c Case, l *metric.Level) (out []*asking, lost error) {
 	if c.Workload.Mix == nil {
 		a, lost := r.asking(t, c, l, l)
@@ -65,8 +66,8 @@ func (r *runner) askings(t *Target, c Case, l *metric.Level) (out []*asking, los
 	return out, nil
 }
 
-// asking prepares what is asked by a workload at a level of its own, in a case of
-// which whole is the level.
+// asking prepares the requests of a workload at its own level, in a case whose level
+// is whole.
 func (r *runner) asking(t *Target, c Case, l, whole *metric.Level) (a *asking, lost error) {
 	prompts, err := t.Prompts(r.starting, c.Workload, r.run.Salt)
 	if err != nil {
@@ -91,7 +92,8 @@ func (r *runner) asking(t *Target, c Case, l, whole *metric.Level) (a *asking, l
 	return &asking{workload: c.Workload, level: l, planned: c.Level.Requests, prompts: prompts, request: request, asked: ask, kept: keptOf(l)}, nil
 }
 
-// lots prepares what a round sends, of so many measured requests in each of its parts.
+// lots prepares what a round sends; due holds the number of measured requests of each
+// part.
 func (s *series) lots(rd *round, due []int) {
 	counts := []int{rd.out.Due}
 	if s.Workload.Mix != nil {
@@ -107,7 +109,7 @@ func (s *series) lots(rd *round, due []int) {
 			Seed: rd.out.Seed, Workload: a.level.Workload, Level: rd.level.Name, Round: rd.out.Index,
 		}
 		if a.workload.Output.Natural {
-			l.lengths.Jitter = 0 // the mean is the cap of an answer that ends by itself
+			l.lengths.Jitter = 0 // the mean is the maximum of an answer that ends by itself
 		}
 		if rd.out.Time == 0 {
 			l.measured = l.lengths.Measured(l.due)
@@ -116,8 +118,8 @@ func (s *series) lots(rd *round, due []int) {
 	}
 }
 
-// deal draws which part of its mix each measured request of the round is of, and says
-// how many are of each: both sides of a comparison are dealt the same.
+// deal draws the part of its mix for each measured request of the round, and returns
+// the number for each part. Both sides of a comparison get the same.
 func (s *series) deal(rd *round, due []int) []int {
 	if s.Workload.ByType() {
 		return rd.typed()
@@ -142,7 +144,8 @@ func (s *series) deal(rd *round, due []int) []int {
 	return counts
 }
 
-// given is how many measured requests of the level each part of its mix had so far.
+// given returns how many measured requests of the level each part of its mix has had
+// so far.
 func (s *series) given() []int {
 	out := make([]int, len(s.asks))
 	for _, r := range slices.Concat(s.before, s.level.Rounds) {
@@ -157,8 +160,8 @@ func (s *series) given() []int {
 	return out
 }
 
-// play adds rounds of so many measured requests each. It reports whether all of
-// them came to their end; lost is why the server is gone.
+// play adds one round for each number of measured requests in due. ended reports
+// whether all of them ended; lost is the reason why the server is gone.
 func (s *series) play(due []int) (ended bool, lost error) {
 	l := s.level
 	due = slices.DeleteFunc(slices.Clone(due), func(n int) bool { return n == 0 })
@@ -189,9 +192,9 @@ func (s *series) play(due []int) (ended bool, lost error) {
 	return true, nil
 }
 
-// round adds a round of n measured requests to the level, of so many in all.
-// It reports whether it was disturbed and is to be measured again: that is
-// decided by what the generator knows of itself, before anything is judged.
+// round adds a round of n measured requests to the level, which is to have of rounds.
+// It reports whether the round was disturbed and must be measured again. The decision
+// uses only what the generator knows of itself, before anything is judged.
 func (s *series) round(n, of int) (again bool) {
 	s.warm()
 	l := s.level
@@ -206,7 +209,7 @@ func (s *series) round(n, of int) (again bool) {
 		s.durations[s.Workload] = d
 	}
 	if s.leg != nil {
-		s.held = rd.out // until its pair is over: see turns.settle
+		s.held = rd.out // until its pair is over; see turns.settle
 		return false
 	}
 	if s.voids(rd, of) {
@@ -216,8 +219,8 @@ func (s *series) round(n, of int) (again bool) {
 	return rd.out.Void != ""
 }
 
-// window plays one window of so many measured requests in each of its parts, and
-// adds them to the level as rounds. It reports whether it came to its end.
+// window runs one window and adds its parts to the level as rounds; due holds the
+// measured requests of each part. ended reports whether the window ended.
 func (s *series) window(due []int) (ended bool, lost error) {
 	l := s.level
 	if !s.check() {
@@ -262,7 +265,7 @@ func (s *series) window(due []int) (ended bool, lost error) {
 	return why == "", rd.lost
 }
 
-// keep adds a round that is over to its level.
+// keep adds a finished round to its level.
 func (s *series) keep(r *metric.Round) {
 	if l := s.level; r.Void != "" {
 		l.Voided = append(l.Voided, r)
@@ -272,8 +275,8 @@ func (s *series) keep(r *metric.Round) {
 	s.observe(s.Observer.RoundDone(s.level, r))
 }
 
-// newRound is the next round of the level, of so many measured requests in each of its
-// parts.
+// newRound returns the next round of the level; due holds the measured requests of
+// each part.
 func (s *series) newRound(due []int) *round {
 	l, n := s.level, 0
 	for _, part := range due {
@@ -291,8 +294,7 @@ func (s *series) newRound(due []int) *round {
 	return rd
 }
 
-// voids reports whether a round that was disturbed is measured again, where there
-// is time.
+// voids reports whether a disturbed round is measured again: there must be time.
 func (s *series) voids(rd *round, of int) bool {
 	if !rd.out.Complete || rd.lost != nil || !s.check() || s.sheds && s.tight(s.level) {
 		return false
@@ -300,14 +302,13 @@ func (s *series) voids(rd *round, of int) bool {
 	return measuredAgain(s.level.Disturbed(rd.out), len(s.level.Voided), of)
 }
 
-// measuredAgain reports whether a disturbed round of so many is measured again, after
-// so many others were.
+// measuredAgain reports whether a disturbed round is measured again, if voided rounds
+// out of of already were.
 func measuredAgain(d metric.Disturbance, voided, of int) bool {
 	return d != metric.Disturbance{} && voided < metric.MostVoided(of)
 }
 
-// measured is how many requests were judged or are to be: those of the rounds
-// that are complete.
+// measured is the number of measured requests in the complete rounds.
 func (s *series) measured() int {
 	n := 0
 	for _, rounds := range [][]*metric.Round{s.before, s.level.Rounds} {
@@ -320,7 +321,8 @@ func (s *series) measured() int {
 	return n
 }
 
-// seed of a round: rounds beyond the seeds begin again with the first.
+// seed returns the seed of a round: rounds beyond the seeds begin again with the
+// first.
 func seed(l *plan.Load, round int) int64 {
 	if len(l.Seeds) == 0 {
 		return int64(round)
@@ -328,7 +330,7 @@ func seed(l *plan.Load, round int) int64 {
 	return l.Seeds[round%len(l.Seeds)]
 }
 
-// requestOf is what every request of a case has in common.
+// requestOf holds what every request of a case has in common.
 func requestOf(t *Target, c Case) (client.Request, error) {
 	w := c.Workload
 	request := client.Request{

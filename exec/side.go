@@ -15,26 +15,26 @@ import (
 type side struct {
 	server *plan.Server
 	cases  []Case
-	series []*series // of the cases; nil until the first leg
+	series []*series // one for each case; nil until the first leg
 	levels []*metric.Level
 	found  *metric.ServerRun
-	target *Target       // nil while it is not running
-	starts int           // of the server, counted from 0
+	target *Target       // nil while the server is not running
+	starts int           // number of starts of the server so far
 	began  time.Duration // the last of them
 	ready  time.Duration // when it was
-	gpus   []string      // that it was given then
-	// fingerprints are those of the first start on either set of GPUs.
+	gpus   []string      // that the server got at that start
+	// fingerprints holds the first fingerprint on each of the two sets of GPUs.
 	fingerprints [2]metric.Fingerprint
 
-	// Answers that it gave beside its measured requests, in the rounds before number
-	// asked.
+	// heard holds the answers that the side gave besides its measured requests, in
+	// the rounds before number asked.
 	heard     []*response
 	asked     int
-	unscored  string // why it does not say how likely a text is; ""
-	questions int    // that it was asked about texts
+	unscored  string // why it cannot report how likely a text is; "" if it can
+	questions int    // texts that it was asked about
 }
 
-// at has the runner expect what the side's server takes.
+// at sets the runner's expected durations to those of the side's server.
 func (t *turns) at(x *side) {
 	if t.durations[x] == nil {
 		t.durations[x] = map[*plan.Workload]time.Duration{}
@@ -42,8 +42,8 @@ func (t *turns) at(x *side) {
 	t.runner.durations = t.durations[x]
 }
 
-// placed is the server on the GPUs of the round, and which these are: its own,
-// then those of the other side. nil: not side by side.
+// placed returns the server with the GPUs of the round: in even rounds its own, in
+// odd rounds the other side's. It also returns these GPUs; nil without side_by_side.
 func (t *turns) placed(x *side, s *plan.Server) (*plan.Server, []string) {
 	if !t.beside {
 		return s, nil
@@ -69,9 +69,9 @@ func (t *turns) placed(x *side, s *plan.Server) (*plan.Server, []string) {
 	return &out, gpus.IDs
 }
 
-// known says by which key the server is not the one that was started first, and
-// what that was; "". On the other GPUs what follows from them may differ, but
-// not from start to start on the same.
+// known returns the fingerprint key that shows another server than at the first
+// start, with its first value; "" if none does. On the other GPUs what follows from
+// them may differ, but not between starts on the same GPUs.
 func (t *turns) known(x *side, found metric.Fingerprint) (key, was string) {
 	before := x.found.Fingerprint
 	if t.beside {
@@ -92,8 +92,8 @@ func (t *turns) known(x *side, found metric.Fingerprint) (key, was string) {
 // start starts the server of a side and prepares its cases.
 func (t *turns) start(x *side) bool { return t.launched(x) && t.prepare(x) }
 
-// startAll starts the servers that stay, side by side where no GPU is to hold two of them: an engine
-// takes stock of a GPU's memory while it starts. All of them run before the first leg.
+// startAll starts the servers that keep running, at the same time unless two of them share a GPU: an
+// engine measures the free memory of a GPU while it starts. All of them run before the first leg.
 func (t *turns) startAll() bool {
 	var sides []*side
 	for _, x := range t.sides {
@@ -127,8 +127,8 @@ func (t *turns) startAll() bool {
 	return true
 }
 
-// apart reports whether no two of the servers are given the same GPU. Servers that only count GPUs get
-// free ones. A server that takes all GPUs, or that runs here and names none, also takes those of others.
+// apart reports whether no two servers get the same GPU. A server that asks for a number of GPUs gets
+// free ones. A server that takes all GPUs, or that runs here and names none, overlaps with the others.
 func apart(sides []*side) bool {
 	seen := map[string]bool{}
 	all, some := 0, 0
@@ -205,8 +205,8 @@ func (t *turns) prepare(x *side) bool {
 	return true
 }
 
-// fresh is the server for one of its starts: a simulator draws other noise each
-// time, as a real one does.
+// fresh is the server for one of its starts: a simulator draws new noise each time,
+// as a real server would.
 func fresh(s *plan.Server, start int) *plan.Server {
 	if s.Simulator == nil {
 		return s

@@ -6,8 +6,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// stages runs the stages of a load: each pass is one window, whose parts are a round of
-// each of them. Its error is that of the server.
+// stages runs the stages of a load. Each pass is one window, with one part for each
+// stage. An error means that the server is lost.
 func (r *runner) stages(t *Target, cases []Case) (lost error) {
 	begin := r.Clock.Now()
 	var all []*series
@@ -64,7 +64,7 @@ func (r *runner) stages(t *Target, cases []Case) (lost error) {
 	return lost
 }
 
-// staged are the first of the cases, which are the stages of one load; none where the first
+// staged returns the first cases if they are the stages of one load; none if the first case
 // is no stage.
 func staged(cases []Case) []Case {
 	n := 0

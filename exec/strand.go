@@ -7,16 +7,14 @@ import (
 	"github.com/tokgate/tokgate/exec/clock"
 )
 
-// A round is written as what is done one after the other, and waits where it
-// must (until). Two of them side by side are two strands of the one loop: while
-// one waits the other may go on, and whatever happens is shown to both. Only
-// one of them ever runs, so that nothing needs a lock, and in virtual time the
-// order is always the same.
+// A round is written as sequential code that waits where it must (until). Two rounds
+// side by side are two strands of the one loop: while one waits the other may run,
+// and every event is shown to both. Only one of them runs at a time, so nothing needs
+// a lock, and in virtual time the order is always the same.
 
-// sideBySide runs the strands until all of them have ended. None of them may
-// do so itself.
+// sideBySide runs the strands until all have ended. A strand must not call it.
 func (r *runner) sideBySide(strands ...func()) {
-	var waiting []func() bool // goes on until the next wait; false: it ended
+	var waiting []func() bool // continues a strand until its next wait; false when it ended
 	for _, strand := range strands {
 		var yield func()
 		next, _ := iter.Pull(func(pass func(struct{}) bool) {
@@ -35,14 +33,14 @@ func (r *runner) sideBySide(strands ...func()) {
 		waiting = slices.DeleteFunc(waiting, func(goOn func() bool) bool { return !goOn() })
 	}
 	for step(); len(waiting) > 0; step() {
-		// What is begun must end even then: see until.
+		// What was begun must end even after that; see until.
 		r.stuck = r.stuck || !r.wait()
 	}
 	r.stuck = false
 }
 
-// waitBy has waits let the other strands go on, those of whoever was given the clock too; nil: they
-// run the clock.
+// waitBy makes waits call yield, which lets the other strands run, also for code that was given the
+// clock. With nil, waits run the clock.
 func (r *runner) waitBy(yield func()) {
 	r.yield = yield
 	if shared, ok := r.Clock.(*clock.Shared); ok {

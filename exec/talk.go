@@ -11,30 +11,30 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Talker is Prompts whose prompts can be gone on with: what was sent, what was
-// answered, and the user's next message.
+// Talker is Prompts that can continue a conversation: what was sent, the answer, and
+// the user's next message.
 type Talker interface {
 	Next(id PromptID, sent client.Prompt, said string, tokens int) (client.Prompt, error)
 }
 
-// meets is a new conversation.
+// meets returns a new conversation.
 func (rd *round) meets(phase metric.Phase, number, slot int) *talk {
 	t := &talk{phase: phase, number: number, slot: slot, turn: 1}
 	t.of = rd.Workload.Prompt.Turns.Draw(rd.chance(t, 0).Float64())
 	return t
 }
 
-// chance is what is drawn for a turn of a conversation.
+// chance returns the random source for a turn of a conversation.
 func (rd *round) chance(t *talk, turn int) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s %s %d %s %d %d", rd.level.Workload, rd.level.Name, rd.out.Index, t.phase, t.number, turn)
 	return rand.New(rand.NewPCG(uint64(rd.out.Seed), h.Sum64()))
 }
 
-// thinks is how long its user thinks after the turn under way.
+// thinks is how long the user thinks after the current turn.
 func (rd *round) thinks(t *talk) time.Duration { return rd.Load.Think.Draw(rd.chance(t, t.turn)) }
 
-// say sends the turn under way of a conversation, as a request of a phase.
+// say sends the current turn of a conversation as a request of a phase.
 func (rd *round) say(t *talk, phase metric.Phase, at time.Duration) {
 	if t.turn == 1 {
 		t.prompt = rd.prompt(t.phase, t.number)
@@ -42,8 +42,8 @@ func (rd *round) say(t *talk, phase metric.Phase, at time.Duration) {
 	rd.fly(load.Turn{Slot: t.slot, Phase: phase, Order: t.number}, at, t.prompt, t)
 }
 
-// goesOn makes the prompt of the turn after one that ended, and reports whether there
-// is one: the conversation is over with its last turn, or when one failed.
+// goesOn makes the prompt of the next turn, and reports whether there is one: a
+// conversation ends with its last turn, or when a turn fails.
 func (rd *round) goesOn(f *flight) bool {
 	t := f.talk
 	if t.turn >= t.of || !f.sample.Completed() {
@@ -72,8 +72,8 @@ func (rd *round) goesOn(f *flight) bool {
 	return true
 }
 
-// misses records the turns that a conversation will not come to since one of its
-// measured turns failed: each has failed too. It returns how many.
+// misses records the turns that a conversation does not reach because one of its
+// measured turns failed. They count as failed. It returns their number.
 func (rd *round) misses(f *flight) int {
 	t := f.talk
 	if f.sample.Completed() || f.sample.Canceled() || f.turn.Phase != metric.Measured {

@@ -9,7 +9,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// A short budget leaves a comparison at least fewestRounds rounds.
+// fewestRounds is the smallest number of rounds to which a short budget reduces a
+// comparison.
 const fewestRounds = 5
 
 // turns are the servers of a group under way: in each round each of them has a
@@ -32,16 +33,16 @@ type turns struct {
 	beside    bool // side by side
 	sides     []*side
 	records   []*metric.Comparison
-	answering *answering // of what a control reads; nil: it reads nothing
+	answering *answering // the answers that a control scores; nil if it scores none
 	rounds    int        // that are complete on every side
-	apart     string     // the differences that changed does not allow; "": none is known
+	apart     string     // differences that changed does not allow; "" if none is known
 	slot      int
 	began     time.Duration
 	durations map[*side]map[*plan.Workload]time.Duration
 }
 
-// takeTurns runs the compared cases of a group of servers. It returns these in
-// their order, and what else the plan has for each.
+// takeTurns runs the compared cases of a group of servers. It returns the servers in
+// their order, and the other cases of the plan for each.
 func (r *runner) takeTurns(g plan.Group, cases func(*plan.Server) []Case) (order []*plan.Server, rest map[*plan.Server][]Case) {
 	t := &turns{runner: r, group: g, restart: g.Compares[0].Restart, beside: g.Compares[0].SideBySide, durations: map[*side]map[*plan.Workload]time.Duration{}}
 	rest = map[*plan.Server][]Case{}
@@ -63,8 +64,8 @@ func (r *runner) takeTurns(g plan.Group, cases func(*plan.Server) []Case) (order
 	return order, rest
 }
 
-// order is that of the first round: a control before its candidate, whose
-// search for the capacity asks for what the control's found.
+// order is the order of the first round. A control precedes its candidate, whose
+// capacity search needs the control's result.
 func (t *turns) order() []*plan.Server {
 	out := slices.Clone(t.group.Servers)
 	for range out {
@@ -103,14 +104,14 @@ func (t *turns) compare() {
 	if !t.play(t.group.Compares[0].Rounds, true) || planned < 2 {
 		return
 	}
-	if t.rounds < t.group.Compares[0].Rounds { // the budget left no more
+	if t.rounds < t.group.Compares[0].Rounds { // the budget left no time for more
 		return
 	}
 	t.extend(planned)
 }
 
-// extend looks at the comparisons, and plays as many rounds again where that may
-// decide one.
+// extend judges the comparisons, and runs as many rounds again if that may decide
+// one.
 func (t *turns) extend(planned int) {
 	open := false
 	t.answering.rest()
@@ -173,8 +174,8 @@ func (t *turns) note(text string) {
 	}
 }
 
-// play plays rounds until so many are complete, and reports whether nothing ended
-// them early. A short budget sheds rounds, down to fewestRounds.
+// play runs rounds until the given number is complete, and reports whether nothing
+// ended them early. A short budget drops rounds, down to fewestRounds.
 func (t *turns) play(until int, sheds bool) bool {
 	block := 1
 	if t.restart == plan.RestartOrder || t.beside {
@@ -197,8 +198,8 @@ func (t *turns) play(until int, sheds bool) bool {
 	return true
 }
 
-// round plays a round: the legs of every case, and once more those of the cases
-// that were disturbed. It reports whether all went well.
+// round runs a round: the legs of every case, and again those of disturbed cases. It
+// reports whether nothing went wrong.
 func (t *turns) round(until int, sheds bool) (ok bool) {
 	sides := slices.Clone(t.sides)
 	if t.rounds%2 == 1 {
@@ -221,8 +222,8 @@ func (t *turns) round(until int, sheds bool) (ok bool) {
 	return ok
 }
 
-// inTurns has one side after the other run the legs of some cases. It says
-// whether all went well.
+// inTurns runs the legs of some cases, one side after another. It reports whether
+// nothing went wrong.
 func (t *turns) inTurns(sides []*side, only []place) bool {
 	for i, x := range sides {
 		if !x.has(only) {
@@ -235,7 +236,7 @@ func (t *turns) inTurns(sides []*side, only []place) bool {
 		switch {
 		case t.restart == plan.RestartNever:
 		case t.restart == plan.RestartOrder && last && t.rounds%2 == 0:
-			// The next round begins with it.
+			// The next round begins with this server.
 		default:
 			if !t.close(x) {
 				return false
@@ -254,8 +255,8 @@ func (t *turns) short(rounds int) bool {
 	return time.Duration(rounds)*each > t.spare()-t.promised()
 }
 
-// leg runs one round of some cases on one server, which it starts if it is not
-// running. It reports whether all went well.
+// leg runs one round of some cases on one server, which it starts if necessary. It
+// reports whether nothing went wrong.
 func (t *turns) leg(x *side, only []place) bool {
 	if !t.check() {
 		return false
@@ -279,9 +280,9 @@ func (t *turns) leg(x *side, only []place) bool {
 	return t.answering.unread() == ""
 }
 
-// alike looks for differences once both servers of a comparison have started.
-// With a difference that changed does not allow, they cannot be compared, and
-// no further leg is run.
+// alike looks for differences once both servers of a comparison have started. If
+// changed does not allow a difference, the servers cannot be compared, and no further
+// leg runs.
 func (t *turns) alike() bool {
 	found := func(s *plan.Server) *metric.ServerRun {
 		i := slices.IndexFunc(t.sides, func(x *side) bool { return x.server == s })
@@ -299,7 +300,7 @@ func (t *turns) alike() bool {
 	return t.apart == ""
 }
 
-// begin prepares a leg of one case, and returns how many requests are due.
+// begin prepares a leg of one case, and returns its number of requests.
 func (t *turns) begin(x *side, i int) int {
 	t.at(x)
 	c, s := x.cases[i], x.series[i]
@@ -309,7 +310,7 @@ func (t *turns) begin(x *side, i int) int {
 	return due
 }
 
-// end notes what a leg of one case came to. It reports whether all went well.
+// end records the result of a leg of one case. It reports whether nothing went wrong.
 func (t *turns) end(x *side, i int, ended bool, lost error) bool {
 	t.done(x.series[i].level)
 	if lost != nil {
@@ -318,9 +319,9 @@ func (t *turns) end(x *side, i int, ended bool, lost error) bool {
 	return ended
 }
 
-// legs runs one round of some cases on both servers at the same time, case by
-// case, and ends the servers. They are started one after the other: none is
-// under load while another starts. It reports whether all went well.
+// legs runs one round of some cases on both servers at the same time, case by case,
+// and ends the servers. The servers start one after the other, so that none is under
+// load while another starts. It reports whether nothing went wrong.
 func (t *turns) legs(sides []*side, only []place) bool {
 	sides = slices.DeleteFunc(slices.Clone(sides), func(x *side) bool { return !x.has(only) })
 	most := 0
@@ -373,13 +374,12 @@ func (t *turns) legs(sides []*side, only []place) bool {
 	return ok
 }
 
-// alone cuts the legs that were left alone: without its pair a leg says
-// nothing.
+// alone cuts the legs that lost their pair: a leg without its pair is not judged.
 func (t *turns) alone(gone *side, i int, sides []*side) {
 	for _, x := range sides {
 		if x != gone && i < len(x.series) && x.series[i].now != nil {
 			x.series[i].now.cut("the leg beside it on " + gone.found.Address + " was cut short")
-			t.Clock.Post(func() {}) // it may be waiting for something far off
+			t.Clock.Post(func() {}) // it may wait for something far in the future
 		}
 	}
 }
@@ -390,12 +390,12 @@ func (t *turns) seen() *metric.Run {
 	seen.Comparisons = t.records
 	seen.End = t.Clock.Now()
 	for _, l := range seen.Levels {
-		l.Divide() // legs are kept once both are over
+		l.Divide() // legs are added once both are over
 	}
 	return &seen
 }
 
-// ended says why the comparisons ended early; "": they did not.
+// ended is the reason why the comparisons ended early; "" if they did not.
 func (t *turns) ended(cases int) string {
 	going := cases == 0 || t.check()
 	for _, x := range t.sides {
@@ -425,7 +425,7 @@ func (t *turns) ended(cases int) string {
 	return ""
 }
 
-// conclude lists what was not run, and why.
+// conclude lists what did not run, and why.
 func (t *turns) conclude(cases int) {
 	why := t.ended(cases)
 	for _, x := range t.sides {
@@ -453,7 +453,7 @@ func (t *turns) conclude(cases int) {
 }
 
 // Legs is how often a run of the plan begins the level: once, or in a comparison once a round.
-// beside reports that two of them run at a time.
+// beside reports whether two legs run at a time.
 func Legs(p *plan.Plan, c Case) (n int, beside bool) {
 	for _, g := range plan.Groups(p) {
 		if slices.Contains(g.Servers, c.Server) && slices.Contains(g.Workloads(p), c.Workload) {
@@ -463,8 +463,8 @@ func Legs(p *plan.Plan, c Case) (n int, beside bool) {
 	return 1, false
 }
 
-// Starts is how many times a run of the plan starts the server: for each leg or
-// turn of a comparison, and once more for what is not compared.
+// Starts is how often a run of the plan starts the server: for each leg or turn of a
+// comparison, and once more for everything else.
 func Starts(p *plan.Plan, s *plan.Server) int {
 	n, alone := 0, false
 	for _, c := range append(Cases(p), Searches(p)...) {
@@ -481,7 +481,7 @@ func Starts(p *plan.Plan, s *plan.Server) int {
 			case plan.RestartLeg:
 				n = rounds
 				if readsLast(g, s) {
-					n++ // to read the answers of the last leg
+					n++ // to score the answers of the last leg
 				}
 			case plan.RestartOrder:
 				n = (3*rounds + 3) / 4 // A B B A has three starts of two servers

@@ -21,19 +21,18 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// duel is a plan that compares servers by one workload, and what happens to
-// them.
+// duel is a plan that compares servers by one workload, and records what happens.
 type duel struct {
 	*plan.Plan
 	restart plan.Restart
 	rounds  int
 	log     []string // "start a", "leg a 0", "end a"
 	legs    map[string]int
-	ended   []string // rounds as they are recorded: "a 0 the generator …"
-	// observed is called with each request that ended; nil: not.
+	ended   []string // rounds as recorded: "a 0 the generator …"
+	// observed is called with each request that ended; may be nil.
 	observed func(*metric.Sample)
 	prompts  map[string][]string
-	// launch may refuse a start, or change what is found.
+	// launch may refuse a start, or change the fingerprint.
 	launch func(address string, start int) (metric.Fingerprint, error)
 }
 
@@ -131,7 +130,7 @@ func (o *legObserver) ComparisonDone(c *metric.Comparison) error {
 	return nil
 }
 
-// story is the log in short: "a{0} b{0 1}" for starts with their legs.
+// story writes the log in short: "a{0} b{0 1}" for starts with their legs.
 func (d *duel) story() string {
 	open := map[string]string{}
 	var order []string
@@ -172,7 +171,7 @@ func TestTurns(t *testing.T) {
 				t.Errorf("%s: %s was sent other prompts than a", row.restart, name)
 			}
 		}
-		// The legs take turns: slots are those of time.
+		// The legs take turns, so slots are slots of time.
 		for _, l := range run.Levels {
 			if len(l.Rounds) != row.rounds {
 				t.Fatalf("%s: %d rounds on %s", row.restart, len(l.Rounds), l.Server)
@@ -196,8 +195,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// A leg that the generator's machine disturbed is measured again with its pair:
-// on the same turn, with fresh prompts, the same on both sides.
+// A leg that was disturbed is measured again with its pair, in the same turn, with
+// new prompts that are the same on both sides.
 func TestTurnsDisturbed(t *testing.T) {
 	late := func(legs ...int) func(*exec.Config) {
 		return func(c *exec.Config) {
@@ -226,7 +225,7 @@ func TestTurnsDisturbed(t *testing.T) {
 		{plan.RestartLeg, []string{"a", "b"}, 4, []int{3}, "a{0} b{0} b{1} a{1} b{2} a{2} a{3} b{3} b{4} a{4}", map[int]string{1: words}, 1},
 		{plan.RestartOrder, []string{"a", "b"}, 4, []int{0, 1}, "a{0} a{1} b{0 1 2} a{2} a{3} b{3 4} a{4}", map[int]string{0: words}, 1},
 		{plan.RestartNever, []string{"a", "b"}, 3, []int{5}, "a{0 1 2 3} b{0 1 2 3}", map[int]string{2: its}, 1},
-		// A candidate's disturbed leg takes those of all others along.
+		// The disturbed leg of one candidate makes all others repeat too.
 		{plan.RestartLeg, []string{"a", "b", "c"}, 2, []int{1}, "a{0} b{0} c{0} a{1} b{1} c{1} c{2} b{2} a{2}", map[int]string{0: its}, 1},
 		// At most a third is measured again.
 		{plan.RestartNever, []string{"a", "b"}, 9, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, "a{0 1 2 3 4 5 6 7 8 9 10 11} b{0 1 2 3 4 5 6 7 8 9 10 11}", map[int]string{0: words, 1: words, 2: words}, 3},
@@ -256,7 +255,7 @@ func TestTurnsDisturbed(t *testing.T) {
 					t.Errorf("round %d is voided for %q, want %q", r.Index, r.Void, row.voided[r.Index])
 				}
 			}
-			// Every round is recorded as what it is, once.
+			// Every round is recorded once, with its outcome.
 			if want := len(row.names) * (row.rounds + row.of); len(d.ended) != want {
 				t.Errorf("%d rounds were recorded, want %d: %q", len(d.ended), want, d.ended)
 			}
@@ -267,8 +266,8 @@ func TestTurnsDisturbed(t *testing.T) {
 	}
 }
 
-// A recording gives back which legs were measured again: what is judged from it
-// is judged from the same rounds.
+// A recording shows which legs were measured again, so that it is judged from the
+// same rounds.
 func TestTurnsDisturbedRecorded(t *testing.T) {
 	dir := t.TempDir()
 	w, err := record.Create(dir)
@@ -304,8 +303,8 @@ func TestTurnsDisturbedRecorded(t *testing.T) {
 	}
 }
 
-// The process stands still during one leg of a comparison, as under SIGSTOP: the
-// pair is measured again, whichever side it was.
+// The process stops during one leg of a comparison, as under SIGSTOP. The pair is
+// measured again, whichever side it was.
 func TestTurnsFrozen(t *testing.T) {
 	for _, still := range []time.Duration{300 * time.Millisecond, 2 * time.Second, 8 * time.Second} {
 		for _, side := range []string{"a", "b"} {
@@ -438,7 +437,7 @@ func TestTurnsInWhichNothingCompletes(t *testing.T) {
 	}
 }
 
-// Each round takes about 7 s a side. A budget sheds extension first, then
+// Each round takes about 7 s a side. A short budget drops the extension first, then
 // rounds, down to five.
 func TestTurnsWithinTheBudget(t *testing.T) {
 	round := func(run *metric.Run) time.Duration {
@@ -492,8 +491,8 @@ func TestTurnsWithinTheBudget(t *testing.T) {
 	}
 }
 
-// A case that the user left out is no leg, and a simulator draws other noise at
-// each start.
+// A case that the user left out has no leg, and a simulator draws new noise at each
+// start.
 func TestTurnsOfSome(t *testing.T) {
 	d := newDuel(5, plan.RestartLeg, "a", "b")
 	run := d.run(t, func(c *exec.Config) { c.Only = func(exec.Case) bool { return false } })
@@ -522,7 +521,7 @@ func TestTurnsOfSome(t *testing.T) {
 	}
 }
 
-// besides makes a duel of two servers side by side on a GPU each.
+// besides makes a duel of two servers side by side, on one GPU each.
 func besides(rounds int) *duel {
 	d := newDuel(rounds, plan.RestartLeg, "a", "b")
 	for i, s := range d.Servers {
@@ -532,8 +531,8 @@ func besides(rounds int) *duel {
 	return d
 }
 
-// Side by side both legs of a round are under load at the same time, with the
-// same prompts, and the GPUs are swapped from round to round.
+// Side by side both legs of a round are under load at the same time with the same
+// prompts, and the GPUs are swapped from round to round.
 func TestSideBySide(t *testing.T) {
 	d := besides(4)
 	gpus := map[string][]string{}
@@ -564,7 +563,7 @@ func TestSideBySide(t *testing.T) {
 		if !a.Complete || !b.Complete || a.Leg.Slot != i || b.Leg.Slot != i || a.Leg.Start != i || b.Leg.Start != i {
 			t.Fatalf("round %d: %+v %+v", i, a, b)
 		}
-		// Both take the same, so they begin and end together.
+		// Both take the same time, so they begin and end together.
 		if a.Start != b.Start || a.End != b.End || a.End <= a.Start {
 			t.Errorf("round %d: a from %v to %v, b from %v to %v", i, a.Start, a.End, b.Start, b.End)
 		}
@@ -584,8 +583,8 @@ func TestSideBySide(t *testing.T) {
 	}
 }
 
-// The slower side decides how long a round takes; what the other expects of its
-// requests is its own.
+// The slower side decides how long a round takes. Each side has its own expected
+// durations.
 func TestSideBySideOneIsSlower(t *testing.T) {
 	d := besides(4)
 	run := d.run(t, func(c *exec.Config) {
@@ -604,7 +603,7 @@ func TestSideBySideOneIsSlower(t *testing.T) {
 			t.Errorf("round %d: a from %v to %v, b from %v to %v: %q %q", i, a.Start, a.End, b.Start, b.End, a.Stopped, b.Stopped)
 		}
 	}
-	// Alone it does what it did beside another.
+	// Alone it measures the same as next to another.
 	alone := newDuel(4, plan.RestartLeg, "a", "b").run(t, nil)
 	for i, r := range alone.Levels[0].Rounds {
 		if beside := run.Levels[0].Rounds[i]; beside.End-beside.Start != r.End-r.Start || len(beside.Samples) != len(r.Samples) {
@@ -613,7 +612,7 @@ func TestSideBySideOneIsSlower(t *testing.T) {
 	}
 }
 
-// What goes wrong on one side ends the other, and nothing is left running.
+// A problem on one side ends the other, and nothing keeps running.
 func TestSideBySideThatEnds(t *testing.T) {
 	type config = exec.Config
 	for _, row := range []struct {
@@ -673,7 +672,7 @@ func TestSideBySideThatEnds(t *testing.T) {
 			}
 		})
 	}
-	// Other cards of another kind are what is swapped.
+	// The swapped GPUs are of different kinds.
 	d := besides(4)
 	d.launch = func(address string, start int) (metric.Fingerprint, error) {
 		return metric.Fingerprint{"gpu": map[bool]string{true: "1 x H200", false: "1 x H100"}[(address == "a") == (start%2 == 0)]}, nil
@@ -683,8 +682,8 @@ func TestSideBySideThatEnds(t *testing.T) {
 	}
 }
 
-// An interrupt in the middle of a round lets what is in flight on both sides
-// end, and starts nothing more; a second one cancels it.
+// An interrupt in the middle of a round lets the requests in flight on both sides
+// end, and starts nothing more. A second one cancels them.
 func TestSideBySideInterrupted(t *testing.T) {
 	for _, hard := range []bool{false, true} {
 		d := besides(8)
@@ -724,8 +723,8 @@ func TestSideBySideInterrupted(t *testing.T) {
 	}
 }
 
-// Servers that keep running start side by side, each in 10 s, unless a GPU would hold two of
-// them.
+// Servers that keep running start at the same time, in 10 s each, unless two of them share a
+// GPU.
 func TestStayingServersStartSideBySide(t *testing.T) {
 	gpus := func(ids ...string) *plan.GPUs { return &plan.GPUs{IDs: ids} }
 	for _, tt := range []struct {

@@ -7,15 +7,15 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Warm is the phase of prompts that only bring what others share into the server's
-// cache: their order is that of the group. They are part of no sample.
+// Warm is the phase of prompts that only bring shared prefixes into the server's
+// cache. Their order is the number of the group. They are not samples.
 const Warm metric.Phase = "warm"
 
-// warmAtOnce is how many of them are in flight.
+// warmAtOnce is the number of warming prompts in flight.
 const warmAtOnce = 8
 
-// warm has the server see everything that the prompts of the level share, once: before
-// the first of its rounds on each start of the server.
+// warm sends everything that the prompts of the level share once, before the first
+// round on each start of the server.
 func (s *series) warm() {
 	if s.warmed {
 		return
@@ -35,7 +35,7 @@ func (s *series) warmBy(a *asking) {
 	for group := range a.workload.Prompt.Shared.Groups {
 		p, err := a.prompts.Prompt(PromptID{Level: s.level.Name, Phase: Warm, Order: group})
 		if err != nil || !s.check() {
-			break // the round will say it
+			break // the round will report the problem
 		}
 		request := a.request
 		request.Prompt, request.Output, request.Natural = p, 1, false

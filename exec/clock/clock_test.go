@@ -95,8 +95,8 @@ func TestPastTimersAndPostsAreDueAtOnce(t *testing.T) {
 		if err := clock.Until(t.Context(), c, func() bool { return len(order) == 4 }); err != nil {
 			t.Fatal(err)
 		}
-		// A timer in the past stands where its own time puts it on the real
-		// clock and at "now" on the virtual one; either way before the future.
+		// A timer in the past runs at its own time on the real clock and at "now" on
+		// the virtual clock; on both before the future.
 		if i, j := slices.Index(order, "post 1"), slices.Index(order, "post 2"); i > j {
 			t.Errorf("posts ran out of order: %q", order)
 		}
@@ -112,7 +112,7 @@ func TestPastTimersAndPostsAreDueAtOnce(t *testing.T) {
 func TestPostFromManyGoroutines(t *testing.T) {
 	const writers, each = 16, 200
 	onBoth(t, func(t *testing.T, c clock.Clock) {
-		next := make([]int, writers) // touched by the loop alone: the race detector is the judge
+		next := make([]int, writers) // only the loop writes it, as the race detector checks
 		n := 0
 		var wg sync.WaitGroup
 		for w := range writers {
@@ -129,7 +129,7 @@ func TestPostFromManyGoroutines(t *testing.T) {
 			})
 		}
 		if _, virtual := c.(*clock.Virtual); virtual {
-			wg.Wait() // nobody tells a virtual clock that more is to come
+			wg.Wait() // a virtual clock does not wait for other goroutines
 		}
 		if err := clock.Until(t.Context(), c, func() bool { return n == writers*each }); err != nil {
 			t.Fatal(err)
@@ -236,8 +236,8 @@ func TestWithTimeoutCancelled(t *testing.T) {
 	})
 }
 
-// What is settled at the end of an instant has seen all of it, and may add to
-// it: time moves on when nothing more is due.
+// The settling function sees everything that happened at an instant, and may add to
+// it. Time moves on when nothing more is due.
 func TestSettled(t *testing.T) {
 	c := clock.NewVirtual()
 	var said []string

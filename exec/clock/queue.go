@@ -5,14 +5,13 @@ import (
 	"time"
 )
 
-// event is one function that is due at a time. Two events of one time run in
-// the order in which they were made: a run in virtual time is then the same
-// run every time.
+// event is a function that is due at a time. Two events with the same time run in the
+// order of their creation, so that every run in virtual time is the same.
 type event struct {
 	at    time.Duration
 	seq   uint64
 	f     func()
-	index int // in the queue; -1 once it left
+	index int // in the queue; -1 after it left
 }
 
 // queue holds events in order of (at, seq).
@@ -55,7 +54,7 @@ func (q *queue) add(at time.Duration, f func()) *event {
 	return e
 }
 
-// next takes the first event if it is due at now.
+// next removes and returns the first event if it is due at now.
 func (q *queue) next(now time.Duration) (*event, bool) {
 	if len(q.events) == 0 || q.events[0].at > now {
 		return nil, false
@@ -63,7 +62,7 @@ func (q *queue) next(now time.Duration) (*event, bool) {
 	return heap.Pop(q).(*event), true
 }
 
-// first tells when the first event is due.
+// first returns the time of the first event.
 func (q *queue) first() (time.Duration, bool) {
 	if len(q.events) == 0 {
 		return 0, false
@@ -71,7 +70,7 @@ func (q *queue) first() (time.Duration, bool) {
 	return q.events[0].at, true
 }
 
-// drop takes e out; false when it had left already.
+// drop removes e from the queue; false if it had left already.
 func (q *queue) drop(e *event) bool {
 	if e.index < 0 {
 		return false

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// Real is the clock on the wall, monotonic. Under testing/synctest it follows
-// the bubble's time. The one place below cmd that reads the time.
+// Real is the monotonic wall clock. Under testing/synctest it follows the bubble's
+// time. Below cmd nothing else reads the time.
 type Real struct {
 	origin time.Time
-	wake   chan struct{} // holds one token when something was posted
+	wake   chan struct{} // holds one token if something was posted
 
 	mu    sync.Mutex
 	queue queue
 
-	alarm *alarm        // nil: the runtime's timers wake the loop
-	armed time.Duration // when the alarm goes off
+	alarm *alarm        // if nil the runtime's timers wake the loop
+	armed time.Duration // time at which the alarm goes off
 }
 
 // NewReal returns a clock whose origin is now.
@@ -24,8 +24,8 @@ func NewReal() *Real {
 	return &Real{origin: time.Now(), wake: make(chan struct{}, 1)}
 }
 
-// Sharpen has timers run on time to some ten microseconds, where the system has such timers, and
-// until stop is called. Only on the wall's clock, before the first Wait.
+// Sharpen makes timers precise to some ten microseconds until stop is called, if the system has
+// such timers. It works only on the real clock, before the first Wait.
 func (c *Real) Sharpen() (stop func()) {
 	a, err := newAlarm(c.rouse)
 	if err != nil {
@@ -35,11 +35,11 @@ func (c *Real) Sharpen() (stop func()) {
 	return a.close
 }
 
-// rouse has Wait look what is due.
+// rouse wakes Wait.
 func (c *Real) rouse() {
 	select {
 	case c.wake <- struct{}{}:
-	default: // the loop has a token to wake up to already
+	default: // the loop already has a token to wake up to
 	}
 }
 
@@ -61,8 +61,8 @@ func (c *Real) Timer(t time.Duration, f func()) (stop func() bool) {
 	}
 }
 
-// Post implements Clock. A posted function is an event due at the moment of
-// posting, so timers that were due before it run before it.
+// Post implements Clock. A posted function is an event that is due at the moment of
+// posting, so timers with an earlier time run first.
 func (c *Real) Post(f func()) {
 	c.mu.Lock()
 	c.queue.add(c.Now(), f)
@@ -101,7 +101,7 @@ func (c *Real) Wait(ctx context.Context) error {
 	}
 }
 
-// arm has the alarm go off at a time, and reports whether it will.
+// arm sets the alarm to a time, and reports whether it is set.
 func (c *Real) arm(at time.Duration) bool {
 	if c.alarm == nil {
 		return false

@@ -7,15 +7,15 @@ import (
 	"unsafe"
 )
 
-// alarm is a timer of the kernel, on time to some ten microseconds: an idle process is woken by
-// the runtime's timers to the millisecond only (golang.org/issue/44343). The runtime waits for
-// it as for a socket, so that no thread sleeps.
+// alarm is a kernel timer that is precise to some ten microseconds. The runtime's timers wake
+// an idle process only to the millisecond (golang.org/issue/44343). The runtime polls it like a
+// socket, so no thread sleeps.
 type alarm struct {
 	file *os.File
 	raw  syscall.RawConn
 }
 
-// newAlarm returns one that calls ring whenever it goes off, until it is closed.
+// newAlarm returns an alarm that calls ring whenever it goes off, until it is closed.
 func newAlarm(ring func()) (*alarm, error) {
 	const monotonic = 1 // CLOCK_MONOTONIC
 	fd, _, errno := syscall.Syscall(syscall.SYS_TIMERFD_CREATE, monotonic, syscall.O_CLOEXEC|syscall.O_NONBLOCK, 0)
@@ -38,7 +38,7 @@ func newAlarm(ring func()) (*alarm, error) {
 	return a, nil
 }
 
-// set has it go off once, after d.
+// set lets the alarm go off once, after d.
 func (a *alarm) set(d time.Duration) error {
 	spec := struct{ interval, value syscall.Timespec }{value: syscall.NsecToTimespec(int64(max(d, 1)))}
 	var errno syscall.Errno

@@ -7,7 +7,8 @@ import (
 	"github.com/tokgate/tokgate/exec/clock"
 )
 
-// A sharp clock runs what is due in order, never early, and what is posted meanwhile.
+// A sharp clock runs due events in order and never early, also what is posted
+// meanwhile.
 func TestSharp(t *testing.T) {
 	c := clock.NewReal()
 	defer c.Sharpen()()
@@ -34,8 +35,8 @@ func TestSharp(t *testing.T) {
 	}
 }
 
-// BenchmarkLate reports by how much timers of an idle clock are late on average, 5 ms apart:
-// those of the runtime, and sharp ones.
+// BenchmarkLate reports how late timers of an idle clock are on average, 5 ms apart: the
+// runtime's timers and sharp ones.
 func BenchmarkLate(b *testing.B) {
 	for _, sharp := range []bool{false, true} {
 		name := "runtime"

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// ErrIdle is what a virtual clock's Wait returns when nothing is due and
-// nothing ever will be: whoever waits has forgotten to ask for something.
+// ErrIdle is returned by Wait of a virtual clock if nothing is due and nothing ever
+// will be: the caller forgot to schedule something.
 var ErrIdle = errors.New("the virtual clock is idle: nothing is due, now or later")
 
-// Virtual is a clock of discrete events: Wait jumps to the next one. A run on
-// it is a function of its inputs alone.
+// Virtual is a clock of discrete events: Wait jumps to the next one. A run on it
+// depends only on its inputs.
 type Virtual struct {
 	mu      sync.Mutex
 	now     time.Duration
@@ -50,10 +50,9 @@ func (c *Virtual) Post(f func()) {
 	c.queue.add(c.now, f)
 }
 
-// Settled makes Wait call f whenever everything due at an instant has run and
-// time is about to move on, until stop is called. f then sees all that happened
-// at that instant, whatever the order. It may post and set timers. Only from
-// the loop.
+// Settled makes Wait call f whenever everything due at an instant has run and time is
+// about to move on, until stop is called. So f sees all that happened at that
+// instant, in any order. It may post and set timers. Call it only from the loop.
 func (c *Virtual) Settled(f func()) (stop func()) {
 	p := &f
 	c.settled = append(c.settled, p)
@@ -79,8 +78,8 @@ func (c *Virtual) Wait(ctx context.Context) error {
 	return nil
 }
 
-// run runs the next event: one that is due now, or else, where it may, moves
-// the time on. It reports whether there was one.
+// run runs the next event that is due now. If none is and move is set, it first moves
+// the time to the next event. It reports whether there was an event.
 func (c *Virtual) run(move bool) bool {
 	c.mu.Lock()
 	if at, any := c.queue.first(); any && move {

@@ -6,25 +6,26 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Backoff is how long a slot waits after a warm-up or filler request that
-// failed. A measured one is followed at once, as the plan asks; those that
-// only keep the load up must not storm a server that refuses them.
+// Backoff is how long a slot waits after a failed warm-up or filler request, so that
+// keeping up the load does not flood a server that refuses requests. After a failed
+// measured request the slot goes on at once, as the plan asks.
 const Backoff = 100 * time.Millisecond
 
 // Closed is one round of a closed loop: Slots requests in flight.
 type Closed struct {
 	Slots   int           // at least 1
-	Due     int           // measured requests; with For the least
-	For     time.Duration // measured requests are started for so long; 0: until Due were
-	Warmup  int           // warm-up requests, shared out over the slots
-	Probes  int           // warm-up requests that were sent before: the first one's Order
-	Fill    bool          // go on warming up until every slot has started: nothing is measured on the ramp
-	Proven  bool          // requests completed at this level before: warm-up that fails holds nothing up
-	Stagger time.Duration // between the first starts of two slots
+	Due     int           // measured requests; with For the minimum
+	For     time.Duration // time in which measured requests are started; 0 ends the round with Due
+	Warmup  int           // warm-up requests, divided among the slots
+	Probes  int           // warm-up requests sent before the round; the Order of the next one
+	Fill    bool          // continue to warm up until every slot has started, so that nothing is measured during the ramp
+	Proven  bool          // requests completed earlier at this level, so failed warm-up requests stop nothing
+	Stagger time.Duration // between the first starts of consecutive slots
 	Pause   time.Duration // between a slot's answer and its next request
 }
 
-// AtOnce is how many slots begin at the same moment; 0: they come one after the other.
+// AtOnce is the number of slots that start at the same moment; 0 if they start one
+// after another.
 func (c Closed) AtOnce() int {
 	if c.Stagger > 0 {
 		return 0
@@ -32,17 +33,17 @@ func (c Closed) AtOnce() int {
 	return c.Slots
 }
 
-// First is when a slot starts first, from the round's beginning.
+// First is the time of a slot's first start, from the beginning of the round.
 func (c Closed) First(slot int) time.Duration { return time.Duration(slot) * c.Stagger }
 
 // Turn is one request of a slot.
 type Turn struct {
 	Slot  int
 	Phase metric.Phase
-	Order int // of start, within the phase
+	Order int // number by start, within the phase
 }
 
-// Decision is what a slot is to do.
+// Decision is what a slot does next.
 type Decision int
 
 const (
@@ -59,7 +60,7 @@ type Loop struct {
 	closed Closed
 	slots  []slotState
 
-	closing                                      bool // no more measured requests are started than are due
+	closing                                      bool // no further measured requests are started
 	startedSlots                                 int
 	warmFine                                     int // warm-up requests that completed
 	warmFailed                                   int
@@ -81,7 +82,7 @@ func (c Closed) Begin() *Loop {
 	return l
 }
 
-// Next decides what slot does now that it is free and its time has come.
+// Next decides what a slot does when it is free and its time has come.
 func (l *Loop) Next(slot int) (Turn, Decision) {
 	s := &l.slots[slot]
 	if l.Over() {
@@ -102,9 +103,9 @@ func (l *Loop) Next(slot int) (Turn, Decision) {
 		return l.turn(slot, metric.Warmup, &l.warmOrder)
 	case !l.closed.Proven && l.warmFailed > 0 && l.warmFine == 0:
 		if !s.failed {
-			return Turn{}, Hold // its first warm-up request was another slot's
+			return Turn{}, Hold // its first warm-up request was sent by another slot
 		}
-		// Until one comes through, or enough did not: Doomed.
+		// Until one completes, or enough have failed (Doomed).
 		return l.turn(slot, metric.Warmup, &l.warmOrder)
 	case l.measuredOrder < l.closed.Due || !l.closing:
 		return l.turn(slot, metric.Measured, &l.measuredOrder)
@@ -118,7 +119,7 @@ func (l *Loop) turn(slot int, phase metric.Phase, order *int) (Turn, Decision) {
 	return t, Send
 }
 
-// Ended records that a turn ended, and returns after how long its slot is due again.
+// Ended records the end of a turn, and returns the time until its slot is due again.
 func (l *Loop) Ended(t Turn, failed bool) (after time.Duration) {
 	l.slots[t.Slot].failed = failed
 	switch t.Phase {
@@ -138,27 +139,27 @@ func (l *Loop) Ended(t Turn, failed bool) (after time.Duration) {
 	return l.closed.Pause
 }
 
-// Doomed says that nothing completes at this level: measuring would only add as
-// many failures as are due. It takes ColdFailures failed warm-up requests to say
-// so; a server that fails now and then is to be measured.
+// Doomed reports that nothing completes at this level, so that measuring would only
+// add failures. It takes ColdFailures failed warm-up requests: a server that fails
+// only sometimes is measured.
 func (l *Loop) Doomed() bool {
 	return !l.closed.Proven && l.closed.Warmup > 0 && l.warmFine == 0 && l.warmFailed >= ColdFailures(l.closed.Slots)
 }
 
-// ColdFailures is how many warm-up requests of a level of n must fail, and none
-// complete, before the level is given up: ten, or two for each slot.
+// ColdFailures is the number of warm-up requests of a level of n that must fail, with
+// none completed, before the level is given up: ten, or two for each slot.
 func ColdFailures(n int) int { return max(10, 2*n) }
 
-// Close says that a round's time For is over, since its first measured request was
-// sent. Those that were started are waited for.
+// Close ends the sending of measured requests, when the time For since the first one
+// is over. Requests in flight are waited for.
 func (l *Loop) Close() {
 	l.closing = true
 	l.closed.Due = max(l.closed.Due, l.measuredOrder)
 }
 
-// Due is how many measured requests the round has; of one with a time For
-// known once it is closed.
+// Due is the number of measured requests of the round. With a time For it is known
+// once the round is closed.
 func (l *Loop) Due() int { return l.closed.Due }
 
-// Over says that every measured request has ended.
+// Over reports whether every measured request has ended.
 func (l *Loop) Over() bool { return l.closing && l.ended >= l.closed.Due }

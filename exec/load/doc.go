@@ -1,6 +1,6 @@
-// Package load says when requests are due and how long their answers are to
-// be: pure functions and one small state machine, told what happened and
-// asked what comes next. Nothing here sleeps, reads a clock or sends.
+// Package load decides when requests are due and how long their answers are. It
+// consists of pure functions and one small state machine, which is told what happened
+// and asked what comes next. Nothing here sleeps, reads a clock or sends.
 //
 // One round of a closed loop of N slots runs like this:
 //

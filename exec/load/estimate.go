@@ -6,8 +6,8 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Duration is the mean time from sending to the end of those requests of one
-// phase that completed. ok is false when none did.
+// Duration is the mean time from sending to the end of the completed requests of one
+// phase. ok is false if none completed.
 func Duration(samples []*metric.Sample, phase metric.Phase) (mean time.Duration, ok bool) {
 	var sum time.Duration
 	n := 0
@@ -23,9 +23,9 @@ func Duration(samples []*metric.Sample, phase metric.Phase) (mean time.Duration,
 	return sum / time.Duration(n), true
 }
 
-// Stagger spreads the first starts of slots over one request's expected
-// duration and the pause after it, so that the slots come round evenly. It is
-// 0 when the duration is not known (0).
+// Stagger spreads the first starts of the slots over the expected duration of one
+// request and its pause, so that the slots take turns evenly. It is 0 if the duration
+// is not known (0).
 func Stagger(duration, pause time.Duration, slots int) time.Duration {
 	if duration <= 0 || slots < 2 {
 		return 0
@@ -33,9 +33,9 @@ func Stagger(duration, pause time.Duration, slots int) time.Duration {
 	return (duration + pause) / time.Duration(slots)
 }
 
-// Time guesses how long a round of a closed loop takes: the ramp, then
-// the measured requests, Slots at a time. 0 when duration is not known (0), nor
-// For how long the round goes on.
+// Time estimates how long a round of a closed loop takes: the ramp, then the measured
+// requests, Slots at a time, or For if it is longer. It is 0 if neither the duration
+// nor For is known (0).
 func (c Closed) Time(duration time.Duration) time.Duration {
 	if duration <= 0 {
 		return c.For
@@ -45,8 +45,8 @@ func (c Closed) Time(duration time.Duration) time.Duration {
 	return c.First(c.Slots-1) + cycle*time.Duration((c.Warmup+c.Slots-1)/c.Slots) + cycle*time.Duration(waves)
 }
 
-// Requests guesses how many measured requests the round has, each taking so
-// long (0: not known).
+// Requests estimates the number of measured requests of the round, each taking the
+// given time (0: not known).
 func (c Closed) Requests(duration time.Duration) int {
 	if c.For == 0 || duration <= 0 {
 		return c.Due

@@ -10,10 +10,10 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Lengths draws how many tokens each answer of one round is to have: uniform
-// in Mean·(1±Jitter), so that slots do not stay in phase. What is drawn
-// depends on the fields alone. The server is not one of them, nor is the
-// run's salt: every server, and every night, is asked for the same answers.
+// Lengths draws the number of tokens of each answer of one round. It is uniform in
+// Mean·(1±Jitter), so that slots do not stay in phase. The result depends only on the
+// fields. These include neither the server nor the run's salt, so every server is
+// asked for the same answers in every run.
 type Lengths struct {
 	Mean     int     // tokens, at least 1
 	Jitter   float64 // in [0, 1)
@@ -25,17 +25,18 @@ type Lengths struct {
 
 // Range returns the length of the shortest and the longest answer, in whole tokens, at least 1.
 func (l Lengths) Range() (low, high int) {
-	// The small numbers absorb 0.1·10 landing beside a whole number.
+	// The small numbers absorb binary rounding where 0.1·10 is just beside a whole
+	// number.
 	low = int(math.Ceil(float64(l.Mean)*(1-l.Jitter) - 1e-9))
 	high = int(math.Floor(float64(l.Mean)*(1+l.Jitter) + 1e-9))
 	low = max(low, 1)
 	return low, max(low, high)
 }
 
-// Measured draws the lengths of a round's n measured requests, in order of
-// start. They are balanced: the range is cut into n equal strata, one length
-// is the middle of each, and only the order is random. So rounds differ in
-// who gets which length and not in how much work there is.
+// Measured draws the lengths of a round's n measured requests, in order of start.
+// They are balanced: the range is divided into n equal strata, each length is the
+// middle of one stratum, and only their order is random. So rounds differ in which
+// request gets which length, and not in the total work.
 func (l Lengths) Measured(n int) []int {
 	low, high := l.Range()
 	lengths := make([]int, n)
@@ -48,8 +49,8 @@ func (l Lengths) Measured(n int) []int {
 	return lengths
 }
 
-// At draws the length of the warm-up or filler request with this order of
-// start; how many of them there will be is not known beforehand.
+// At draws the length of the warm-up or filler request with this order of start.
+// Their number is not known beforehand.
 func (l Lengths) At(phase metric.Phase, order int) int {
 	low, high := l.Range()
 	return low + l.source(phase, order).IntN(high-low+1)
@@ -58,7 +59,7 @@ func (l Lengths) At(phase metric.Phase, order int) int {
 func (l Lengths) source(phase metric.Phase, order int) *rand.Rand {
 	h := fnv.New64a()
 	for _, part := range []string{l.Workload, l.Level, strconv.Itoa(l.Round), string(phase), strconv.Itoa(order)} {
-		// The length keeps "a", "bc" apart from "ab", "c".
+		// Hash the length of each part too, so that "a", "bc" differs from "ab", "c".
 		_, _ = io.WriteString(h, strconv.Itoa(len(part))+":"+part)
 	}
 	return rand.New(rand.NewPCG(uint64(l.Seed), h.Sum64()))

@@ -107,14 +107,14 @@ func TestLengthsStayInRange(t *testing.T) {
 	}
 }
 
-// play drives a loop with requests of a given duration (negative: it fails
-// after that long) and returns the turns in order of start.
+// play drives a loop with requests of given durations and returns the turns in order
+// of start. A negative duration means that the request fails after that time.
 func play(t *testing.T, c load.Closed, duration func(load.Turn) time.Duration) (turns []load.Turn, starts, ends []time.Duration, l *load.Loop) {
 	t.Helper()
 	type due struct {
 		at   time.Duration
 		slot int
-		end  int // index of the turn that ends; -1: the slot is due
+		end  int // index of the turn that ends; -1 if the slot is due
 	}
 	l = c.Begin()
 	var queue []due
@@ -198,8 +198,8 @@ func TestNothingIsMeasuredOnTheRamp(t *testing.T) {
 			t.Errorf("measured request at %v, before slot 1 started at 3s", starts[i])
 		}
 	}
-	// At 3 s slot 1 (asked first: it was due first) starts, then slot 0 goes
-	// on with the measured one.
+	// At 3 s slot 1 is asked first, because it was due first, and starts; then slot 0
+	// sends the measured request.
 	want := []load.Turn{{0, metric.Warmup, 0}, {0, metric.Warmup, 1}, {0, metric.Warmup, 2}, {1, metric.Warmup, 3}, {0, metric.Measured, 0}}
 	if diff := cmp.Diff(want, turns[:5]); diff != "" {
 		t.Errorf("turns (-want +got):\n%s", diff)
@@ -230,7 +230,7 @@ func TestDoomed(t *testing.T) {
 		{8, 8, 16},  // two for each slot
 		{2, 2, 10},  // at least ten
 		{8, 20, 16}, // no more than that
-		{4, 1, 10},  // one slot goes on for all
+		{4, 1, 10},  // one slot works for all
 	} {
 		turns, _, _, l := play(t, load.Closed{Slots: tt.slots, Due: 300, Warmup: tt.warmup, Fill: tt.warmup == tt.slots, Stagger: s / 10}, all)
 		if !l.Doomed() {
@@ -241,7 +241,7 @@ func TestDoomed(t *testing.T) {
 				t.Fatalf("%d slots: %+v was sent", tt.slots, turn)
 			}
 		}
-		// What is in flight when the last one fails was sent too.
+		// Requests in flight when the last one fails were sent too.
 		if len(turns) < tt.want || len(turns) >= tt.want+tt.slots {
 			t.Errorf("%d slots: given up after %d requests, want about %d", tt.slots, len(turns), tt.want)
 		}
@@ -271,9 +271,9 @@ func TestDoomed(t *testing.T) {
 	}
 }
 
-// TestClosedInvariants plays random rounds: what is due is sent once each, in
-// order; at most Slots are in flight; and with Fill, from the first measured
-// start to the last measured end exactly Slots are (pause: 0, no failures).
+// TestClosedInvariants runs random rounds. Each due request is sent once, in order,
+// and at most Slots are in flight. With Fill and without pause and failures, exactly
+// Slots are in flight from the first measured start to the last measured end.
 func TestClosedInvariants(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 11))
 	for range 300 {
@@ -300,7 +300,7 @@ func TestClosedInvariants(t *testing.T) {
 		if len(measured) != c.Due || !slices.IsSorted(measured) {
 			t.Fatalf("%+v: measured orders %v, want 0 to %d in order", c, measured, c.Due-1)
 		}
-		for i := range turns { // the number in flight changes at starts and ends only
+		for i := range turns { // the number in flight changes only at starts and ends
 			if starts[i] < first || starts[i] >= last {
 				continue
 			}
@@ -336,8 +336,8 @@ func TestClosedWindow(t *testing.T) {
 			req(0, w, 1*s, 3*s), req(0, m, 3*s, 5*s), req(0, m, 5*s, 7*s),
 			req(1, w, 2*s, 4*s), req(1, m, 4*s, 6*s), req(1, f, 6*s, 7*s),
 		}, 2, 0, load.Window{Start: 3 * s, End: 7 * s, Busy: 1}},
-		// The same without the filler: slot 1 stops at 6, and what slot 0 does
-		// afterwards is drain.
+		// The same without the filler: slot 1 stops at 6, and what slot 0 does after
+		// that is drain.
 		{"drain", []*metric.Sample{
 			req(0, w, 1*s, 3*s), req(0, m, 3*s, 5*s), req(0, m, 5*s, 7*s),
 			req(1, w, 2*s, 4*s), req(1, m, 4*s, 6*s),
@@ -369,7 +369,7 @@ func TestClosedWindow(t *testing.T) {
 		}, 2, 0, load.Window{Start: 4 * s, End: 4 * s}},
 		{"warm-up only", []*metric.Sample{req(0, w, 1*s, 3*s)}, 1, 0, load.Window{}},
 		{"nothing", nil, 3, 0, load.Window{}},
-		// It could not be sent but the slot was at it from 1 to 3.
+		// The request could not be sent, but it kept the slot busy from 1 to 3.
 		{"unsent", []*metric.Sample{
 			{Slot: 0, Phase: m, Scheduled: 1 * s, End: 3 * s}, req(0, m, 3*s, 5*s),
 		}, 1, 0, load.Window{Start: 1 * s, End: 5 * s, Busy: 1}},
@@ -401,8 +401,8 @@ func TestBurstWindow(t *testing.T) {
 	}
 }
 
-// TestByTime: a round of three slots goes on beyond what is due until it is closed,
-// and ends when what was started has ended.
+// TestByTime: a round of three slots continues beyond Due until it is closed, and
+// ends when all requests have ended.
 func TestByTime(t *testing.T) {
 	l := load.Closed{Slots: 3, Due: 3, For: time.Minute}.Begin()
 	next := func(slot int) load.Turn {
@@ -428,7 +428,7 @@ func TestByTime(t *testing.T) {
 	if !l.Over() {
 		t.Error("not over")
 	}
-	// Closed before each slot had one: the floor is still due.
+	// Closed before each slot had a request: the minimum is still due.
 	l = load.Closed{Slots: 3, Due: 3, For: time.Minute}.Begin()
 	first := next(0)
 	l.Close()
@@ -436,7 +436,7 @@ func TestByTime(t *testing.T) {
 	if l.Over() || next(0).Phase != metric.Measured || l.Due() != 3 {
 		t.Errorf("over after one of three, %d due", l.Due())
 	}
-	// A minute at 2 s each and a second between is 20 waves and the one that is under way.
+	// In a minute, 20 waves of 2 s and a pause of 1 s, and the wave that is under way.
 	c := load.Closed{Slots: 3, Due: 3, For: time.Minute, Pause: time.Second}
 	if got := c.Requests(2 * time.Second); got != 63 {
 		t.Errorf("%d requests, want 63", got)

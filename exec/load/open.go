@@ -8,31 +8,31 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Open is one window of an open loop: requests are due by a schedule that is drawn
-// beforehand, whatever became of those before them. What is drawn depends on the
-// fields alone. The server is not one of them, nor is the run's salt.
+// Open is one window of an open loop. Requests are due by a schedule that is drawn
+// beforehand, whatever becomes of earlier requests. The schedule depends only on the
+// fields. These include neither the server nor the run's salt.
 type Open struct {
 	Rate     float64 // requests per second, above 0
-	Shape    float64 // of gamma distributed gaps: 1 Poisson, +Inf constant ones; above 0
+	Shape    float64 // shape of gamma distributed gaps: 1 is Poisson, +Inf constant; above 0
 	Due      int     // measured requests
 	Seed     int64
 	Workload string
 	Level    string
-	Round    int // of the window's first round
-	// Stages are parts of the measured requests that have rates of their own, in
-	// order; none: Rate all the time.
+	Round    int // number of the window's first round
+	// Stages are parts of the measured requests with their own rates, in order. If
+	// there are none, Rate applies throughout.
 	Stages []Stage
 }
 
-// Stage is a part of the measured requests of a window.
+// Stage is a part of a window's measured requests.
 type Stage struct {
 	Due      int
-	From, To float64 // requests per second at its beginning and its end
+	From, To float64 // requests per second at its beginning and end
 }
 
-// after is how long after the beginning of the stage so many requests are due on
-// average: where t·from + t²·(to − from)/2d is n, d being its duration; beyond
-// that at the rate of its end.
+// after is the time from the beginning of the stage until n requests are due on
+// average. It solves t·from + t²·(to − from)/2d = n, where d is the stage's duration;
+// after d the rate stays at its final value.
 func (s Stage) after(n float64) time.Duration {
 	length := float64(s.Due) * 2 / (s.From + s.To)
 	steep := (s.To - s.From) / length
@@ -46,37 +46,37 @@ func (s Stage) after(n float64) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// Schedule says when the requests of a window are due: warm-up requests until
-// Warm is called, then as many measured ones as are due, then fillers without
-// end. How long the warm-up takes depends on the server; the gaps of the measured
-// requests do not, since they are a sequence of their own.
+// Schedule returns when the requests of a window are due: warm-up requests until Warm
+// is called, then the measured ones, then fillers without end. The duration of the
+// warm-up depends on the server. The gaps of the measured requests do not, because
+// they are a random sequence of their own.
 type Schedule struct {
 	open  Open
 	gaps  *rand.Rand
 	phase metric.Phase
-	order int           // of the next request in its phase
-	at    time.Duration // when the last one was due
-	// Of the stage under way: which one, how many requests were due in it on average
-	// by now, and when it began.
+	order int           // number of the next request in its phase
+	at    time.Duration // time at which the last request was due
+	// State of the current stage: its index, the mean number of requests due in it so
+	// far, and its beginning.
 	stage int
 	due   float64
 	began time.Duration
 }
 
-// Begin returns the schedule of a window that begins to warm up at a time.
+// Begin returns the schedule of a window whose warm-up begins at a time.
 func (o Open) Begin(at time.Duration) *Schedule {
 	return &Schedule{open: o, gaps: o.source(metric.Warmup), phase: metric.Warmup, at: at}
 }
 
-// Warm has the window begin at the time at which the last request was due, which it
-// returns.
+// Warm begins the window at the time at which the last request was due, and returns
+// that time.
 func (s *Schedule) Warm() time.Duration {
 	s.phase, s.order, s.gaps = metric.Measured, 0, s.open.source(metric.Measured)
 	s.began = s.at
 	return s.at
 }
 
-// Next is the next request and when it is due.
+// Next returns the next request and when it is due.
 func (s *Schedule) Next() (Turn, time.Duration) {
 	if s.phase == metric.Measured && s.order == s.open.Due {
 		s.phase, s.order = metric.Filler, 0
@@ -92,7 +92,7 @@ func (s *Schedule) Next() (Turn, time.Duration) {
 	return t, s.at
 }
 
-// staged moves on by a gap of mean 1 in the stage of the next request.
+// staged advances by a gap of mean 1 in the stage of the next request.
 func (s *Schedule) staged(gap float64) {
 	before := 0
 	for i := range s.stage {
@@ -105,8 +105,8 @@ func (s *Schedule) staged(gap float64) {
 	s.at = s.began + s.open.Stages[s.stage].after(s.due)
 }
 
-// rate is that of requests that are not measured: of the first stage before, of the last
-// one after.
+// rate is the rate of requests that are not measured: the first stage's before the
+// window, the last stage's after it.
 func (s *Schedule) rate() float64 {
 	switch stages := s.open.Stages; {
 	case len(stages) == 0:
@@ -119,7 +119,7 @@ func (s *Schedule) rate() float64 {
 }
 
 func (o Open) source(phase metric.Phase) *rand.Rand {
-	// A phase of its own, so that gaps and lengths are drawn apart.
+	// Use a phase of its own, so that gaps are drawn independently of lengths.
 	return Lengths{Seed: o.Seed, Workload: o.Workload, Level: o.Level, Round: o.Round}.source("gaps of "+phase, 0)
 }
 
@@ -139,8 +139,8 @@ func (o Open) gap(rng *rand.Rand) float64 {
 	return standardGamma(rng, o.Shape) / o.Shape
 }
 
-// standardGamma draws from the gamma distribution of that shape, at least 1, and
-// scale 1.
+// standardGamma draws from the gamma distribution with the given shape, at least 1,
+// and scale 1.
 func standardGamma(rng *rand.Rand, shape float64) float64 {
 	d := shape - 1.0/3
 	c := 1 / math.Sqrt(9*d)
@@ -157,28 +157,28 @@ func standardGamma(rng *rand.Rand, shape float64) float64 {
 	}
 }
 
-// Steady decides when the warm-up of an open loop is over: after at least leastWarm mean requests,
-// once the backlog no longer grows. It is called with the backlog at each arrival.
+// Steady decides when the warm-up of an open loop ends: after at least leastWarm mean requests,
+// and once the backlog no longer grows. It is called with the backlog at each arrival.
 type Steady struct {
-	from, last   time.Duration // when this stretch began, when it was told last
-	stretches    int           // so far, of a mean request each
-	area, before float64       // in flight: over this stretch, request-seconds; mean over the one before
+	from, last   time.Duration // beginning of this stretch, and time of the last call
+	stretches    int           // complete stretches so far, each as long as a mean request
+	area, before float64       // request-seconds in flight over this stretch; mean backlog of the one before
 	inFlight     int
 }
 
 const (
 	leastWarm = 3
 	mostWarm  = 10
-	// stillGrowing is the factor by which the mean backlog of a stretch may be above
-	// that of the one before.
+	// stillGrowing is the ratio of the mean backlogs of two consecutive stretches
+	// above which the backlog grows.
 	stillGrowing = 1.1
 )
 
-// NewSteady returns one for a warm-up that begins at a time.
+// NewSteady returns the state of a warm-up that begins at a time.
 func NewSteady(at time.Duration) *Steady { return &Steady{from: at, last: at} }
 
-// Over takes in what is in flight now, and reports whether the warm-up is over. mean
-// is how long a request takes, as far as it is known; 0: it is not.
+// Over takes the number of requests in flight, and reports whether the warm-up is
+// over. mean is the mean duration of a request so far; 0 if it is not known.
 func (s *Steady) Over(now, mean time.Duration, inFlight int) bool {
 	s.area += float64(s.inFlight) * (now - s.last).Seconds()
 	s.last, s.inFlight = now, inFlight

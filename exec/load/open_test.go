@@ -23,8 +23,8 @@ func arrivals(o load.Open, n int) []float64 {
 	return gaps
 }
 
-// A gamma distribution of shape k has a coefficient of variation of 1/√k. Of 20,000
-// gaps the mean is known to within 4·cv/√20000 of itself.
+// A gamma distribution of shape k has a coefficient of variation of 1/√k. The mean of
+// 20,000 gaps is within 4·cv/√20000 of the true mean.
 func TestGaps(t *testing.T) {
 	const n = 20_000
 	for _, tt := range []struct{ shape, cv float64 }{{1, 1}, {0.5, math.Sqrt2}, {4, 0.5}, {math.Inf(1), 0}} {
@@ -44,8 +44,8 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// The measured arrivals are the same however long the warm-up took; another seed,
-// workload or level has others.
+// The measured arrivals do not depend on the duration of the warm-up. Another seed,
+// workload or level has other arrivals.
 func TestScheduleDependsOnNothingElse(t *testing.T) {
 	o := load.Open{Rate: 4, Shape: 1, Due: 50, Seed: 1, Workload: "chat", Level: "4 req/s"}
 	measured := func(o load.Open, begin time.Duration, warmup int) (out []time.Duration) {
@@ -95,8 +95,8 @@ func TestScheduleDependsOnNothingElse(t *testing.T) {
 	}
 }
 
-// Arrivals at 1 s apart, requests of 2 s: the backlog is 2 from the third on.
-// Stretches end at 2, 4 and 6 s, the third is the first that may end the warm-up.
+// Arrivals are 1 s apart, requests take 2 s: the backlog is 2 from the third on.
+// Stretches end at 2, 4 and 6 s; the third is the first that may end the warm-up.
 func TestSteady(t *testing.T) {
 	play := func(backlog func(second int) int, mean time.Duration) int {
 		s := load.NewSteady(0)
@@ -115,7 +115,7 @@ func TestSteady(t *testing.T) {
 	}{
 		{"at once", func(i int) int { return min(i, 2) }, 2 * time.Second, 6},
 		{"nothing completed", func(i int) int { return i }, 0, -1},
-		// It doubles with each stretch until 10 s: the stretch that ends at 12 s is not
+		// It doubles with each stretch until 10 s. The stretch that ends at 12 s is not
 		// above 1.1 times the one before, plus one.
 		{"still growing", func(i int) int { return 4 << min(i/2, 5) }, 2 * time.Second, 14},
 		{"without end", func(i int) int { return i * i * i }, time.Second, 10},
@@ -126,9 +126,9 @@ func TestSteady(t *testing.T) {
 	}
 }
 
-// Evenly, 10 requests of 2 req/s are due every half second; of a ramp from 1 to 3 req/s over
-// 10 s, which are 20, the n-th when t + t²/10 is n: the fifth at 3.66 s (3.66 + 1.34), the
-// last one at its end. The window goes on at the rate of the end.
+// At a constant 2 req/s, 10 requests are due every half second. A ramp from 1 to 3 req/s
+// over 10 s has 20 requests, the n-th when t + t²/10 is n: the fifth at 3.66 s (3.66 +
+// 1.34), the last at its end. The window then continues at the final rate.
 func TestStages(t *testing.T) {
 	o := load.Open{Shape: math.Inf(1), Due: 30, Stages: []load.Stage{{Due: 10, From: 2, To: 2}, {Due: 20, From: 1, To: 3}}}
 	s := o.Begin(0)
@@ -145,8 +145,8 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// Poisson arrivals of a ramp: 20,000 requests take as long as its duration, to within
-// four standard deviations of the last gap but one: 4·√20000/3 req/s.
+// Poisson arrivals on a ramp: 20,000 requests take the ramp's duration, to within
+// four standard deviations of the end, 4·√20000/3 req/s.
 func TestRamp(t *testing.T) {
 	o := load.Open{Shape: 1, Due: 20_000, Seed: 3, Workload: "w", Level: "ramp", Stages: []load.Stage{{Due: 20_000, From: 1, To: 3}}}
 	s := o.Begin(0)

@@ -6,18 +6,19 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Replay is one window of recorded traffic: requests are due when they were sent.
+// Replay is one window of recorded traffic: requests are due at their recorded times.
 type Replay struct {
-	// At is when each is due, from the beginning of the window, in order: the first Warm
-	// of them before it, the Due after these are measured, the others come on top.
+	// At holds the time at which each request is due, from the beginning of the window,
+	// in order. The first Warm requests are due before it, the next Due are measured,
+	// and the others follow.
 	At        []time.Duration
 	Warm, Due int
 	began     time.Duration // when the window begins
 	next      int
 }
 
-// Begin returns the replay with its first request due at the given time or,
-// without a warm-up, its window beginning then.
+// Begin returns the replay with its first request due at the given time. Without a
+// warm-up the window begins then.
 func (r Replay) Begin(at time.Duration) *Replay {
 	r.began = at
 	if r.Warm > 0 {
@@ -26,10 +27,10 @@ func (r Replay) Begin(at time.Duration) *Replay {
 	return &r
 }
 
-// Window is when the window begins.
+// Window is the time at which the window begins.
 func (r *Replay) Window() time.Duration { return r.began }
 
-// Next is the next request and when it is due; ok is false when there is none.
+// Next returns the next request and when it is due; ok is false if there is none.
 func (r *Replay) Next() (t Turn, at time.Duration, ok bool) {
 	if r.next == len(r.At) {
 		return Turn{}, 0, false
@@ -39,7 +40,7 @@ func (r *Replay) Next() (t Turn, at time.Duration, ok bool) {
 	return t, at, true
 }
 
-// Turn is the i-th request of the replay.
+// Turn returns the i-th request of the replay.
 func (r *Replay) Turn(i int) Turn {
 	switch {
 	case i < r.Warm:
@@ -50,7 +51,8 @@ func (r *Replay) Turn(i int) Turn {
 	return Turn{Phase: metric.Filler, Order: i - r.Warm - r.Due}
 }
 
-// Index is which request of the replay has that turn; -1: none.
+// Index returns the index in the replay of the request with that turn; -1 if there is
+// none.
 func (r *Replay) Index(phase metric.Phase, order int) int {
 	switch phase {
 	case metric.Measured:

@@ -5,26 +5,26 @@ import (
 	"time"
 )
 
-// Saturation decides how many requests a saturation keeps in flight. A server that takes only
-// so many at once has a queue, which more requests only lengthen. One without a queue answers
-// all of them at once: N is then doubled for as long as the server gets faster by it.
+// Saturation decides how many requests a saturation keeps in flight. If the server admits
+// only some of them, the others wait in a queue, and more requests would only lengthen it. If
+// the server answers all of them at once, N is doubled for as long as that makes it faster.
 type Saturation struct {
 	N    int // in flight
-	Most int // that there may be; at least N
-	// At Enough tokens a second N is not raised further; 0: there is no such
-	// limit.
+	Most int // the maximum of N; at least N
+	// Enough is the speed, in tokens a second, at which N is not raised further; 0
+	// means no such limit.
 	Enough float64
-	// Anew reports that N was raised for the first time: the requests in flight, which began
-	// together, must begin again too.
+	// Anew reports that N was raised for the first time: the requests in flight began
+	// together, so they must begin again too.
 	Anew bool
 
-	raised time.Duration // when N was; 0: it was not
-	filled time.Duration // how long N took to get their first tokens; 0: not yet
+	raised time.Duration // when N was raised last; 0 if it was not
+	filled time.Duration // time until N requests had their first tokens; 0 if they have not yet
 	before float64       // tokens a second before N was raised last
-	marks  []mark        // since N was raised, of the last settling
+	marks  []mark        // since N was raised, within the last settling
 }
 
-// mark is how the saturation stood at a time.
+// mark is the state of the saturation at a time.
 type mark struct {
 	at      time.Duration
 	waiting int
@@ -32,25 +32,25 @@ type mark struct {
 }
 
 const (
-	// settling is how long the number of waiting requests must not shrink after N was raised:
-	// those that still wait are a queue, and not prompts that came all at once. It is ten
-	// seconds because one step of a thousand running requests, 0.1 s, is then 1 % of what is
-	// streamed.
+	// settling is the time after raising N in which the number of waiting requests must not
+	// shrink. Requests that still wait after that are a queue, and not prompts that arrived
+	// together. In ten seconds one step of a thousand running requests, 0.1 s, is 1 % of what
+	// is streamed.
 	settling = 10 * time.Second
-	// mostSettling is the longest wait for that.
+	// mostSettling bounds the wait for that.
 	mostSettling = time.Minute
-	// mostFilling is how long the prompts of twice as many requests may take, estimated from
-	// those now in flight. Older requests go on meanwhile, so the ages of the requests in flight
-	// would take long to mix.
+	// mostFilling bounds the time for the prompts of twice as many requests, estimated from
+	// those now in flight. Older requests continue meanwhile, so it takes long until the
+	// requests in flight have mixed ages.
 	mostFilling = 30 * time.Second
-	// more is the factor by which N is raised; it must make the server faster by the factor
-	// faster to be raised again.
+	// more is the factor by which N is raised. N is raised again only if that made the
+	// server faster by the factor faster.
 	more, faster = 2, 1.05
 )
 
-// Look is called about once a second with the number of requests that wait for their first token,
-// the tokens streamed so far, and whether the first N requests are warm. It reports whether to
-// measure from now on; else it may have raised N.
+// Look is called about once a second. It takes the number of requests that wait for their first
+// token, the tokens streamed so far, and whether the first N requests are warm. It reports
+// whether to measure from now on; otherwise it may have raised N.
 func (s *Saturation) Look(at time.Duration, waiting int, tokens int64, warm bool) (measure bool) {
 	s.marks = append(s.marks, mark{at, waiting, tokens})
 	for len(s.marks) > 2 && s.marks[1].at <= at-settling {
@@ -81,14 +81,14 @@ func (s *Saturation) Look(at time.Duration, waiting int, tokens int64, warm bool
 	return false
 }
 
-// Queues reports whether so many waiting requests are a queue: at least a quarter of
+// Queues reports whether the waiting requests are a queue: at least a quarter of
 // those in flight.
 func (s *Saturation) Queues(waiting int) bool { return 4*waiting >= s.N }
 
-// few reports whether at most 5 % of n wait.
+// few reports whether at most 5 % of n are waiting.
 func few(waiting, n int) bool { return 20*waiting <= n }
 
-// settled reports whether the effect of raising N is over.
+// settled reports whether the effect of raising N has ended.
 func (s *Saturation) settled() bool {
 	first, last := s.marks[0], s.marks[len(s.marks)-1]
 	if last.at-s.raised >= mostSettling {
@@ -105,7 +105,7 @@ func (s *Saturation) settled() bool {
 	return true
 }
 
-// speed is in tokens a second, over the last settling.
+// speed is the number of tokens a second over the last settling.
 func (s *Saturation) speed() float64 {
 	first, last := s.marks[0], s.marks[len(s.marks)-1]
 	if last.at <= first.at {

@@ -7,8 +7,9 @@ import (
 	"github.com/tokgate/tokgate/exec/load"
 )
 
-// A server that lets so many in at once, and streams so many tokens a second when so many are
-// in: what a saturation of up to most finds. Prompts take a second for so many requests.
+// A server with a limit on its running requests, and a speed in tokens a second that depends
+// on how many run. A saturation with at most most requests in flight measures it. Prompts are
+// read at a number of requests a second.
 func TestSaturation(t *testing.T) {
 	type server struct {
 		in      int
@@ -23,23 +24,24 @@ func TestSaturation(t *testing.T) {
 		s      server
 		most   int
 		n      int
-		after  int // seconds, of which the first ten are the warm-up
+		after  int // seconds in total; the first ten are the warm-up
 		enough float64
 	}{
 		// 224 of 256 wait.
 		{"a queue", server{32, flat, 1e6}, 4096, 256, 10, 0},
-		// 56 of 256 wait, which is no quarter; of 512 then 312.
+		// Of 256 requests 56 wait, less than a quarter; of 512 then 312.
 		{"hardly a queue", server{200, flat, 1e6}, 4096, 512, 10 + 11, 0},
-		// Nobody waits a second after more were sent, but twice as many are no faster.
+		// A second after the increase nobody waits, but twice as many are no faster.
 		{"all at once, no faster", server{1e6, flat, 1e6}, 4096, 512, 10 + 11, 0},
 		{"all at once, faster", server{1e6, shared, 1e6}, 4096, 2048, 10 + 11 + 11 + 11, 0},
-		// 837 of 800 at 512.
+		// At 512 the speed is 837, above the 800 that are enough.
 		{"fast enough", server{1e6, shared, 1e6}, 4096, 512, 10 + 11, 800},
 		{"no more may be", server{1e6, shared, 1e6}, 300, 300, 10 + 11, 0},
 		{"no more may be at all", server{1e6, shared, 1e6}, 256, 256, 10, 0},
-		// Of 256, 512 and 1,024 more hardly any wait after 3, 5 and 10 s: each is settled 10 s later.
+		// Of 256, 512 and 1,024 more requests hardly any wait after 3, 5 and 10 s; each step is
+		// settled 10 s later.
 		{"long prompts", server{1e6, shared, 100}, 4096, 2048, 10 + 13 + 15 + 20, 0},
-		// 256 and 512 more take 13 and 24 s: twice as many would take longer than half a minute.
+		// 256 and 512 more take 13 and 24 s; twice as many would take longer than half a minute.
 		{"very long prompts", server{1e6, shared, 20}, 4096, 1024, 12 + 23 + 34, 0},
 		{"too long prompts", server{1e6, shared, 12}, 4096, 256, 20, 0},
 	} {

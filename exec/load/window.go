@@ -10,25 +10,23 @@ import (
 
 // Window is the measured window of a round.
 type Window struct {
-	Start, End time.Duration // equal when there is none
+	Start, End time.Duration // equal if there is no window
 	Busy       float64       // see metric.Round.Busy
 }
 
 // span is a stretch of time, [from, to).
 type span struct{ from, to time.Duration }
 
-// ClosedWindow finds the measured window of a round of a closed loop of n
-// slots: from the moment at which a measured request had started and every
-// slot had started once, until the last measured request ended or the first
-// slot stopped for good (its pause included), whichever came first. Ramp and
-// drain are left out.
+// ClosedWindow finds the measured window of a round of a closed loop with n slots. It
+// begins when a measured request has started and every slot has started once. It ends
+// when the last measured request has ended, or when the first slot has stopped for
+// good (after its pause), whichever is first. Ramp and drain are left out.
 //
-// Busy is the share of the slots' time in the window with a request in flight
-// (sent and not ended; one that could never be sent counts from when it was
-// scheduled), in the declared pause after one, or waiting because the server
-// asked it to. It is 0 when there is no
-// window. A plan's threshold never sees it: it tells whether the load was the
-// declared one.
+// Busy is the share of the slots' time in the window that is spent with a request in
+// flight, in the declared pause after one, or waiting because the server asked for
+// it. A request that could never be sent counts from its scheduled time. Busy is 0 if
+// there is no window. It shows whether the load was the declared one, and no
+// threshold of a plan applies to it.
 func ClosedWindow(samples []*metric.Sample, n int, pause time.Duration) Window {
 	slots := make([][]span, n)
 	firstMeasured, lastMeasured := time.Duration(-1), time.Duration(-1)
@@ -70,7 +68,7 @@ func ClosedWindow(samples []*metric.Sample, n int, pause time.Duration) Window {
 	}
 	var busy time.Duration
 	for _, spans := range slots {
-		reached := start // everything before it is counted
+		reached := start // everything up to start is counted
 		for _, s := range spans {
 			from, to := max(s.from, reached), min(s.to, end)
 			if to > from {
@@ -82,9 +80,9 @@ func ClosedWindow(samples []*metric.Sample, n int, pause time.Duration) Window {
 	return Window{Start: start, End: end, Busy: float64(busy) / (float64(n) * float64(end-start))}
 }
 
-// BurstWindow is the window of a burst of n requests: from the instant at
-// which all were due until the last one ended. Busy is the share of them that
-// was sent at all, since a burst has no slots to keep busy.
+// BurstWindow is the window of a burst of n requests, from the instant at which all
+// were due until the last one ended. A burst has no slots to keep busy, so Busy is
+// the share of its requests that were sent at all.
 func BurstWindow(samples []*metric.Sample, n int) Window {
 	var w Window
 	sent, found := 0, false

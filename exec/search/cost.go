@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// waves is what a probe sends beyond its measured requests, in multiples of N:
-// one wave to warm up, one that is still in flight at the end.
+// waves is what a probe sends besides its measured requests, in multiples of N: one
+// wave to warm up, and one that is still in flight at the end.
 const waves = 2
 
 // left is what remains of the budget.
 func (s *Search) left() time.Duration { return s.opts.Budget - s.spent }
 
-// fit cuts a probe down to the looks that the budget allows. need is what its
-// first look alone would take, with what must be kept back for others; ok is
-// false when even that is too much.
+// fit reduces a probe to the looks that the budget allows. need is the time of its
+// first look, with the reserve for other probes; ok is false if even that exceeds the
+// budget.
 func (s *Search) fit(p Probe) (fitted Probe, need time.Duration, ok bool) {
 	last := len(p.Looks) - 1
 	if s.opts.Budget == 0 {
@@ -36,9 +36,10 @@ func (s *Search) fit(p Probe) (fitted Probe, need time.Duration, ok bool) {
 	return p, need, true
 }
 
-// reserve is kept back from other probes for a confirmation: of L, for as long as
-// L took to be certified, or of the probe's own level, which would be the next L
-// if it passed with k requests. A probe that decides the gate need not keep it.
+// reserve is the time that other probes must leave for a confirmation. That is the
+// time that L took to be certified, or the time of the probe's own level, which would
+// be the next L if it passed with k requests. A probe that decides the gate need not
+// leave it.
 func (s *Search) reserve(p Probe, k int) time.Duration {
 	if !s.opts.Confirm || p.Purpose == Confirm || p.N == s.opts.Require {
 		return 0
@@ -46,7 +47,7 @@ func (s *Search) reserve(p Probe, k int) time.Duration {
 	return s.again(k, p.N)
 }
 
-// again is the time of the confirmation, should level n pass with k requests.
+// again is the time of the confirmation if level n passes with k requests.
 func (s *Search) again(k, n int) time.Duration {
 	if !s.opts.Confirm {
 		return 0
@@ -62,14 +63,14 @@ func (s *Search) again(k, n int) time.Duration {
 	return keep
 }
 
-// windows reports whether probes take the time of their schedule.
+// windows reports whether probes take the time that their schedule sets.
 func (s *Search) windows() bool { return s.opts.Over == Speedup || s.opts.Over == Users }
 
-// predict returns how long that many requests at level n will take; 0 while
-// nothing was measured. The time of one request's share, t(N) = spent /
-// (requests + waves·N), is interpolated between the measured neighbours on
-// log-log axes. Below them latency is at most that of the lowest, so t grows by
-// at most 1/N; above them the server does not get faster, so t stays.
+// predict returns the time of the given number of requests at level n; 0 while
+// nothing was measured. The time of one request's share, t(N) = spent / (requests +
+// waves·N), is interpolated between measured levels on log-log axes. Below them
+// latency is at most that of the lowest level, so t grows by at most 1/N. Above them
+// the server does not get faster, so t stays constant.
 func (s *Search) predict(n, requests int) time.Duration {
 	type rate struct {
 		seconds float64
@@ -104,7 +105,7 @@ func (s *Search) predict(n, requests int) time.Duration {
 	case lo == 0 && hi == 0:
 		return 0
 	case s.windows():
-		// As the schedule says, by the nearest that was measured.
+		// The schedule sets the time: take it from the nearest measured level.
 		k := lo
 		if k == 0 {
 			k = hi

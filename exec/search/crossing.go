@@ -5,30 +5,30 @@ import (
 	"slices"
 )
 
-// Crossing is where the first threshold seems to be met: an estimate from all
-// probes together, never a bound.
+// Crossing is the load at which the first threshold reaches its limit. It is an
+// estimate from all probes together, never a bound.
 type Crossing struct {
-	N         float64 // within [L, U] where these exist
+	N         float64 // within [L, U] if these exist
 	Low       float64 // its interval
 	High      float64
 	Threshold string // the one met first
 	OK        bool   // there is an estimate N
-	// Open: nothing bounds it above, and High is 0.
+	// Open means that nothing bounds it above; High is then 0.
 	Open bool
 }
 
-// point is a threshold's margin at one level, over all its samples.
+// point is the margin of a threshold at one level, over all its samples.
 type point struct {
 	n                      int
 	weight, log, low, high float64
 }
 
-// cross estimates where the first threshold is met. For each, the margins are
-// made non-decreasing in N (isotonic least squares weighted by requests, by
-// pooling adjacent violators: Ayer et al., Ann. Math. Statist. 26, 1955) and the
-// zero is interpolated linearly in ln N; the least over the thresholds counts.
-// Low and High come likewise from the margins' upper and lower ends, and the
-// certified bracket cuts off what it excludes.
+// cross estimates the load at which the first threshold reaches its limit. For each
+// threshold the margins are made non-decreasing in N, and their zero is interpolated
+// linearly in ln N. The fit is isotonic least squares weighted by requests, by
+// pooling adjacent violators (Ayer et al., Ann. Math. Statist. 26, 1955). The lowest
+// zero over the thresholds counts. Low and High come in the same way from the upper
+// and lower ends of the margins, cut at the certified bracket.
 func cross(visits []Visit, pass, fail int) Crossing {
 	first := func(end func(point) float64) (float64, string) {
 		least, name := math.Inf(1), ""
@@ -51,7 +51,8 @@ func cross(visits []Visit, pass, fail int) Crossing {
 		hi = float64(fail)
 	}
 	c.Low, c.High = lo, hi
-	// An interval outside the bracket contradicts it; the bracket is certified.
+	// An interval outside the bracket contradicts it. The bracket is certified, so it
+	// wins.
 	if early > lo && early < hi {
 		c.Low = early
 	}
@@ -67,7 +68,7 @@ func cross(visits []Visit, pass, fail int) Crossing {
 	return c
 }
 
-// thresholds are the names that occur, in order of first appearance.
+// thresholds lists the names of the thresholds, in order of first appearance.
 func thresholds(visits []Visit) []string {
 	var names []string
 	for _, v := range visits {
@@ -80,8 +81,8 @@ func thresholds(visits []Visit) []string {
 	return names
 }
 
-// bounded reports whether every margin has an interval; without, the zero of the
-// margins' ends would be as sharp as it is unknown.
+// bounded reports whether every margin has an interval. Without one, its ends would
+// give a zero that looks exact although it is unknown.
 func bounded(visits []Visit) bool {
 	for _, v := range visits {
 		for _, m := range v.Result.Margins {
@@ -93,8 +94,8 @@ func bounded(visits []Visit) bool {
 	return true
 }
 
-// points pools a threshold's margins by level, ascending. Of the visits to one
-// set of samples the last speaks for all of its requests.
+// points pools the margins of a threshold by level, in ascending order. If a set of
+// samples was visited several times, the last visit counts for all its requests.
 func points(visits []Visit, threshold string) []point {
 	var ps []point
 	for i, v := range visits {
@@ -124,8 +125,9 @@ func points(visits []Visit, threshold string) []point {
 	return ps
 }
 
-// zero is where the isotonic fit of an end of the margins turns positive: 0 when
-// it is positive at the lowest level already, false when it never is.
+// zero is the load at which the isotonic fit of one end of the margins becomes
+// positive. It is 0 if the fit is positive at the lowest level; ok is false if it
+// never is.
 func zero(ps []point, end func(point) float64) (float64, bool) {
 	values, weights := make([]float64, len(ps)), make([]float64, len(ps))
 	for i, p := range ps {
@@ -145,14 +147,15 @@ func zero(ps []point, end func(point) float64) (float64, bool) {
 	return 0, false
 }
 
-// isotonic returns the non-decreasing sequence nearest to values in weighted
+// isotonic returns the non-decreasing sequence that is nearest to values in weighted
 // least squares. Weights are positive.
 func isotonic(values, weights []float64) []float64 {
 	fit, _ := pooled(values, weights)
 	return fit
 }
 
-// pooled is isotonic with the weight of the block that each value was pooled in.
+// pooled is isotonic, and also returns the weight of the block into which each value
+// was pooled.
 func pooled(values, weights []float64) (fit, together []float64) {
 	type block struct {
 		mean, weight float64

@@ -70,9 +70,9 @@ func TestCross(t *testing.T) {
 	}{
 		{"nothing", nil, 0, 0, Crossing{Open: true}},
 		{
-			// −0.2 at 16, +0.2 at 64: the zero is halfway in ln N, at 32. The
-			// upper ends −0.1, 0.3 meet zero a quarter of the way, at 16·4^¼ =
-			// 22.63, the lower ends −0.3, 0.1 three quarters, at 16·4^¾ = 45.25.
+			// −0.2 at 16, +0.2 at 64: the zero is halfway in ln N, at 32. The upper
+			// ends −0.1 and 0.3 are zero a quarter of the way, at 16·4^¼ = 22.63; the
+			// lower ends −0.3 and 0.1 at three quarters, 16·4^¾ = 45.25.
 			"halfway", []Visit{visit(16, 400, at("ttft", -.2, .1)), visit(64, 400, at("ttft", .2, .1))}, 16, 64,
 			Crossing{N: 32, Low: 16 * math.Sqrt2, High: 32 * math.Sqrt2, Threshold: "ttft", OK: true},
 		},
@@ -82,7 +82,7 @@ func TestCross(t *testing.T) {
 			Crossing{N: 32, Low: 16, High: 64, Threshold: "ttft", OK: true},
 		},
 		{
-			// speed crosses a quarter of the way, before ttft.
+			// speed reaches its limit a quarter of the way, before ttft.
 			"the first of two thresholds", []Visit{
 				visit(16, 400, at("ttft", -.2, 0), at("speed", -.1, 0)),
 				visit(64, 400, at("ttft", .2, 0), at("speed", .3, 0)),
@@ -97,9 +97,9 @@ func TestCross(t *testing.T) {
 		{"over everywhere", []Visit{visit(4, 400, at("ttft", .5, .1))}, 0, 4, Crossing{High: 4, Threshold: "ttft"}},
 		{"nothing over", []Visit{visit(4, 400, at("ttft", -.5, .1))}, 4, 0, Crossing{Low: 4, Open: true}},
 		{
-			// At 16 the extended samples replace the first ones, and the fresh
-			// ones join them: (−0.1 + 0.1)/2 = 0 at 16, so the zero is there;
-			// the lower ends are −0.1 at 16 and 0.1 at 64, zero at 32.
+			// At 16 the extended samples replace the first ones, and the fresh ones
+			// are added: (−0.1 + 0.1)/2 = 0 at 16, so the zero is there. The lower
+			// ends are −0.1 at 16 and 0.1 at 64, with the zero at 32.
 			"samples pool by level", []Visit{visit(16, 400, at("ttft", -9, .1)), again, fresh, visit(64, 800, at("ttft", .2, .1))}, 0, 64,
 			Crossing{N: 16, Low: 0, High: 32, Threshold: "ttft", OK: true},
 		},

@@ -6,40 +6,40 @@ import (
 	"slices"
 )
 
-// If latency hardly depends on the load, many neighbouring levels stay undecided,
-// all about equally near to the limit. More levels of the usual size would stay
-// undecided too. The same number of requests at a single level may decide it, and
-// with it all levels below or all above. Such a deep probe takes fresh samples,
-// far more than other probes may have, at looks planned in advance.
+// If latency hardly depends on the load, many neighbouring levels stay undecided, all
+// about equally near to the limit. Measuring more levels would decide none of them.
+// The same number of requests at a single level may decide that level, and with it
+// all levels below or above. Such a deep probe takes far more fresh samples than
+// other probes, at looks planned in advance.
 
 const (
-	// apart is the least ratio that the undecided levels, or the rest of the
-	// bracket, must span for a deep probe; at a knee they span less.
+	// apart is the ratio that the undecided levels, or the rest of the bracket, must
+	// span for a deep probe. At a knee they span less.
 	apart = 1.25
-	// beside is how near to a deep probe other levels must have been measured, and
-	// how far it stays from where the margin seems to turn.
+	// beside is the ratio within which other levels must have been measured before a
+	// deep probe. A deep probe also stays this far from the load where the margin
+	// seems to change its sign.
 	beside = 1.05
-	// worth is the factor by which a deep probe must lie above the pass, or
-	// below the fail.
+	// worth is the ratio by which a deep probe must lie above the highest pass, or
+	// below the lowest fail.
 	worth = 1.1
-	// deepest is how many deep probes a search makes, besides that of a
-	// required level.
+	// deepest is the number of deep probes in a search, besides the one of a required
+	// level.
 	deepest = 2
 )
 
-// deep is the result so far of a level's deep probe.
+// deep is the state of a level's deep probe.
 type deep struct {
 	set, have int
 }
 
-// wide reports whether levels that are far apart stay undecided.
+// wide reports whether undecided levels are far apart.
 func (s *Search) wide() bool {
 	us := s.undecided()
 	return s.opts.Deep != nil && len(us) > 1 && float64(us[len(us)-1].n) >= apart*float64(us[0].n)
 }
 
-// alike goes on with a deep probe, or begins one where undecided levels are far
-// apart.
+// alike continues a deep probe, or begins one if undecided levels are far apart.
 func (s *Search) alike() (Probe, bool) {
 	if s.opts.Deep == nil {
 		return Probe{}, false
@@ -59,8 +59,8 @@ func (s *Search) alike() (Probe, bool) {
 	return s.deepen(ts, hope)
 }
 
-// remaining is a deep probe where bisection leaves a wide bracket, and only one
-// that is expected to decide: at a knee there is little left to win.
+// remaining returns a deep probe if bisection leaves a wide bracket and the probe is
+// expected to decide. At a knee there is little left to gain.
 func (s *Search) remaining() (Probe, bool) {
 	if !s.open() {
 		return Probe{}, false
@@ -68,16 +68,16 @@ func (s *Search) remaining() (Probe, bool) {
 	return s.deepen(trends(s.visits), 0)
 }
 
-// open reports whether a wide bracket holds levels that are undecided.
+// open reports whether a wide bracket contains undecided levels.
 func (s *Search) open() bool {
 	pass, _ := s.bounds()
 	return s.opts.Deep != nil && len(s.undecided()) > 1 && float64(s.top()) >= apart*float64(pass)
 }
 
-// deepen spends many requests on one level: on the highest that, by all probes
-// together, these may show to pass; else on the lowest that they may show to
-// fail. Levels beside it are measured first, since the margin may turn between
-// two that are far apart.
+// deepen spends many requests on one level. It takes the highest level that they may
+// show to pass, judged by all probes together, or else the lowest that they may show
+// to fail. Levels beside it are measured first, because the margin may change its
+// sign between two distant levels.
 func (s *Search) deepen(ts []trend, hope float64) (Probe, bool) {
 	begun := 0
 	for _, l := range s.levels {
@@ -94,12 +94,12 @@ func (s *Search) deepen(ts []trend, hope float64) (Probe, bool) {
 	return s.lowest(ts, hope)
 }
 
-// highest is a deep probe of the highest level that may pass.
+// highest returns a deep probe of the highest level that may pass.
 func (s *Search) highest(ts []trend, hope float64) (Probe, bool) {
 	pass, fail := s.bounds()
 	n := s.top() - 1
 	if l := s.find(fail); l != nil && l.deep != nil {
-		n = int(float64(fail) / apart) // just below, as many requests would tell no more
+		n = int(float64(fail) / apart) // just below it, as many requests would show no more
 	}
 	for n > pass && !mayPass(ts, n, s.most(n), hope) {
 		n = max(n-step(n), pass)
@@ -117,7 +117,7 @@ func (s *Search) highest(ts []trend, hope float64) (Probe, bool) {
 	return s.deeper(ts, n)
 }
 
-// lowest is a deep probe of the lowest level that may fail.
+// lowest returns a deep probe of the lowest level that may fail.
 func (s *Search) lowest(ts []trend, hope float64) (Probe, bool) {
 	pass, _ := s.bounds()
 	top := s.top()
@@ -138,11 +138,12 @@ func (s *Search) lowest(ts []trend, hope float64) (Probe, bool) {
 	return s.deeper(ts, n)
 }
 
-// step is how far apart levels are looked at to find where the margin seems to
-// turn: a tenth of what counts as beside.
+// step is the distance of the levels that are tried to find where the margin seems to
+// change its sign: a tenth of the ratio beside.
 func step(n int) int { return max(1, n/200) }
 
-// decide is a deep probe of the required level, when all else has left it open.
+// decide returns a deep probe of the required level, if everything else has left it
+// open.
 func (s *Search) decide() (Probe, bool) {
 	r := s.opts.Require
 	pass, _ := s.bounds()
@@ -152,8 +153,8 @@ func (s *Search) decide() (Probe, bool) {
 	return s.deeper(trends(s.visits), r)
 }
 
-// deeper begins the deep probe of level n or holds its next look, as long as
-// the last that there is time for may decide.
+// deeper begins the deep probe of level n, or holds its next look, as long as the
+// last affordable look may decide.
 func (s *Search) deeper(ts []trend, n int) (Probe, bool) {
 	pass, _ := s.bounds()
 	l := s.find(n)
@@ -183,8 +184,8 @@ func (s *Search) deeper(ts []trend, n int) (Probe, bool) {
 	return Probe{}, false
 }
 
-// most is the most requests that a deep probe of level n may have: as many as
-// there is time for twice, since what passes is to be confirmed; 0: none.
+// most is the largest number of requests for a deep probe of level n. There must be
+// time for them twice, because a pass is confirmed. It is 0 if there is no time.
 func (s *Search) most(n int) int {
 	most := 0
 	for _, k := range s.opts.Deep(n) {
@@ -199,8 +200,8 @@ func (s *Search) most(n int) int {
 	return most
 }
 
-// around are the nearest levels known at or below n and above it, no further
-// away than the bracket.
+// around returns the nearest measured levels at or below n and above n, within the
+// bracket.
 func (s *Search) around(n int) (lo, hi int) {
 	pass, _ := s.bounds()
 	lo, hi = max(pass, s.opts.From-1), s.top()
@@ -215,16 +216,17 @@ func (s *Search) around(n int) (lo, hi int) {
 	return lo, hi
 }
 
-// nextTo is the highest level that counts as beside n; nothing is measured
-// between two that are no further apart than the resolution.
+// nextTo is the highest level that counts as beside n. Two levels within the
+// resolution have none between them.
 func (s *Search) nextTo(n int) int {
 	pass, _ := s.bounds()
 	return max(n+s.resolution(pass), int(beside*float64(n)))
 }
 
-// lacking says, of a search that ended with a wide stretch undecided, how near to
-// its limit the server stays there and about how many requests would decide, where
-// that is known, and the setting that they wait for; "" where there is none.
+// lacking describes a search that ended with a wide undecided stretch. It says how
+// near to its limit the server stays there, about how many requests would decide if
+// that is known, and the setting that allows them. It is "" if there is no such
+// stretch.
 func (s *Search) lacking() string {
 	if s.ended == "" || !s.open() {
 		return ""
@@ -239,8 +241,8 @@ func (s *Search) lacking() string {
 		return said + near + "hardly any number of requests would decide"
 	}
 	if have := s.judged(n); needs <= have {
-		// So many did not: there is a threshold whose margins do not tell, as that
-		// of a share, of which rounds count.
+		// That many did not decide: the margins of some threshold give no number, as
+		// for a share, for which rounds count.
 		said, needs = said+"more requests would decide", have+1
 	} else {
 		said += near + fmt.Sprintf("about %s requests at %s would decide", thousands(needs), s.label(n))
@@ -251,12 +253,12 @@ func (s *Search) lacking() string {
 	case s.opts.Budget > 0 && needs > float64(s.most(n)):
 		said += " (budget)"
 	case n != s.opts.Require:
-		said += " (require)" // which is measured whatever was before
+		said += " (require)" // a required level is measured in any case
 	}
 	return said
 }
 
-// judged is the most requests by which level n was judged at once.
+// judged is the largest number of requests with which level n was judged at once.
 func (s *Search) judged(n int) float64 {
 	most := 0
 	for _, v := range s.visits {
@@ -267,12 +269,13 @@ func (s *Search) judged(n int) float64 {
 	return float64(most)
 }
 
-// unaffordable is a number of requests that nobody sends for one level.
+// unaffordable is a number of requests that nobody sends to one level.
 const unaffordable = 1e6
 
-// cheapest is the level that few requests would decide: the required one while it
-// is open, else the highest that seems to pass or the lowest that seems to fail,
-// but for those so near to the crossing that they take many times as many.
+// cheapest is the level that the fewest requests would decide. It is the required
+// level while it is open, or else the highest that seems to pass or the lowest that
+// seems to fail. Levels so near to the crossing that they need many times as many are
+// left out.
 func (s *Search) cheapest(ts []trend) (n int, requests float64) {
 	us := s.undecided()
 	if r := s.opts.Require; slices.ContainsFunc(us, func(l *level) bool { return l.n == r }) {
@@ -305,7 +308,7 @@ func percent(log float64) string {
 	return fmt.Sprintf("%.0f %%", max(1, math.Ceil(100*math.Expm1(log)-1e-9)))
 }
 
-// thousands writes a number to two digits, in groups: 21,834 is "22,000".
+// thousands rounds a number to two digits and groups them: 21,834 is "22,000".
 func thousands(x float64) string {
 	unit := math.Pow(10, max(0, math.Floor(math.Log10(x))-1))
 	n := int(math.Round(x/unit) * unit)

@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// exactly answers without noise: the margin of a level is what it is, and the
-// bound of n requests is 1/√n away. A level with margin m is certain from 1/m²
-// requests: 100 at 10 %, 400 at 5 %, 1600 at 2.5 %, 10,000 at 1 %.
+// exactly answers without noise: each level has a fixed margin, and the bound of n
+// requests is 1/√n away from it. A level with margin m is decided from 1/m² requests
+// on: 100 at 10 %, 400 at 5 %, 1600 at 2.5 %, 10,000 at 1 %.
 func exactly(margin func(n int) float64) func(Probe) Result {
 	return func(p Probe) Result {
 		m := margin(p.N)
@@ -34,13 +34,14 @@ func exactly(margin func(n int) float64) func(Probe) Result {
 		if r.Outcome == Inconclusive {
 			r.Needs = int(min(1/(m*m), 1e6)) - r.Requests
 		}
-		// A request takes a second at any level.
+		// A request takes one second at any level.
 		r.Spent = time.Duration(r.Requests-p.Have+2*p.N) * time.Second
 		return r
 	}
 }
 
-// flat is at the margin from 8 to 60, far below it before and far above it after.
+// flat has the given margin from 8 to 60, and lies far below it before and far above
+// it after.
 func flat(at float64) func(int) float64 {
 	return func(n int) float64 {
 		switch {
@@ -59,25 +60,27 @@ func TestDeep(t *testing.T) {
 		margin func(int) float64
 		opts   Options
 		probes string
-		line   string // of the answer, its beginning
+		line   string // the beginning of the answer's line
 		notes  []string
 	}{
-		// A margin of 1/64 takes 64² = 4096 requests: 6400, at the fourth look. The
-		// highest level that may pass is 60, beside which 62 fails: 61/1.05 is 58.
+		// A margin of 1/64 needs 64² = 4096 requests, which is the fourth look with
+		// 6400. The highest level that may pass is 60, and 62 fails beside it:
+		// 61/1.05 is 58.
 		{
 			"passes", flat(-1. / 64), Options{},
 			"ladder 8i 4p 16i 32i 64f bisect 48i 56i 60i 62f deep 58i 58i 58i 58p bisect 59i 61f check 24i confirm 58p'",
 			"~60 requests in flight (58 passes, 61 fails) ·", nil,
 		},
-		// Above the limit 56 no longer may pass once as much is known of it and those
-		// below. The lowest that may fail is 8, beside which 7 passes: 8·1.05 is 9.
+		// Above the limit 56 may no longer pass once enough is known of it and the
+		// levels below. The lowest that may fail is 8, and 7 passes beside it: 8·1.05
+		// is 9.
 		{
 			"fails", flat(1. / 64), Options{},
 			"ladder 8i 4p 16i 32i 64f bisect 48i 56i 6p 7p deep 9i 9i 9i 9f check 2p confirm 7p'",
 			"~7 requests in flight (7 passes, 9 fails) ·", nil,
 		},
-		// A margin of 1/256 takes 65,536 requests, and half as much again for its
-		// bound to be two thirds of it, 147,456: after 3200 there is no hope.
+		// A margin of 1/256 needs 65,536 requests. For a bound of two thirds of the
+		// margin it needs 147,456. After 3200 there is no hope.
 		{
 			"too near", flat(-1. / 256), Options{},
 			"ladder 8i 4p 16i 32i 64f bisect 48i 56i 60i 62f deep 58i 58i 58i bisect 6p 7p 61f check 2p confirm 7p'",
@@ -96,9 +99,10 @@ func TestDeep(t *testing.T) {
 			"~60 requests in flight (7 passes, 61 fails) ·",
 			[]string{"from 8 to 60 ttft stays within 2 % of its limit: about 9,200 requests at 60 would decide (max_requests)"},
 		},
-		// 32 passes and 36 is undecided: with a resolution of a tenth nothing is
-		// measured between them, and 36 is the lowest that may fail: 36·1.05 is 38.
-		// Likewise 56 is the highest that may pass beside 60, which fails: 57/1.05.
+		// 32 passes and 36 is undecided. With a resolution of a tenth nothing is
+		// measured between them, so 36 is the lowest that may fail: 36·1.05 is 38. In
+		// the same way 56 is the highest that may pass, beside 60, which fails:
+		// 57/1.05.
 		{
 			"fails, beside a pass as far as the resolution", func(n int) float64 {
 				if n < 34 {
@@ -122,7 +126,8 @@ func TestDeep(t *testing.T) {
 			"ladder 8p 16p 32p 64f bisect 48i 40p 44i 56i 60f deep 54i 54i 54i 54p check 24p confirm 54p'",
 			"54 requests in flight", nil,
 		},
-		// Nothing is beside the ends of the search: they are probed themselves.
+		// The ends of the search have no levels beside them: they are probed
+		// themselves.
 		{
 			"nothing passes", func(n int) float64 { return flat(1. / 64)(max(n, 8)) }, Options{},
 			"ladder 8i 4i 2i 1i 16i 32i 64f bisect 48i 56i deep 1i' 1i' 1i' 1f'",
@@ -133,9 +138,9 @@ func TestDeep(t *testing.T) {
 			"ladder 8i 4p 16i 32i 64i 128i deep 128i' 128i' 128i' 128p' check 96i confirm 128p''",
 			"128+ requests in flight (the search goes up to 128) ·", nil,
 		},
-		// 6400 requests at 58 take 6516 s, and their confirmation as long. 12,800 s are
-		// left when they would begin: that is enough for 3200, which are soon known
-		// not to do.
+		// 6400 requests at 58 take 6516 s, and their confirmation as long. When they
+		// would begin 12,800 s are left, which is enough only for 3200. Those soon turn
+		// out to be too few.
 		{
 			"budget", flat(-1. / 64), Options{Budget: 15000 * time.Second, Deep: func(int) []int { return Halving(800, 12800) }},
 			"ladder 8i 4p 16i 32i 64f bisect 48i 56i 60i 62f deep 58i 58i 58i bisect 6p 7p 61f check 2p confirm 7p'",
@@ -152,8 +157,8 @@ func TestDeep(t *testing.T) {
 			"require 32i extend 32i ladder 16i 8i 4p 64f bisect 48i 56i 60i 62f deep 58i 58i 58i 58p bisect 59i 61f check 24i confirm 58p'",
 			"~60 requests in flight (58 passes, 61 fails) ·", nil,
 		},
-		// The limit is 20.5. 20 is 2.5 % below it: 1640 requests decide, and the gate
-		// asks for no less, however narrow the bracket.
+		// The limit is 20.5. Level 20 is 2.5 % below it, so 1640 requests decide it.
+		// The gate needs them, however narrow the bracket is.
 		{
 			"required, decided itself", func(n int) float64 { return math.Log(float64(n) / 20.5) }, Options{Require: 20},
 			"require 20i extend 20i ladder 10p 40f bisect 15p 17p 18p 19p 30f 25f 22i extend 22f bisect 21i deep 20i' 20i' 20p' confirm 20p''",
@@ -180,8 +185,8 @@ func TestDeep(t *testing.T) {
 	}
 }
 
-// The looks of a deep probe are held one at a time, with the error split over all
-// of them from the first; its confirmation may have as many requests.
+// The looks of a deep probe are held one at a time; the error is split over all of
+// them from the first on. Its confirmation may have as many requests.
 func TestDeepLooks(t *testing.T) {
 	s := New(Options{UpTo: 128, Begin: 8, Confirm: true, Looks: Doubling(100, 400), Deep: func(int) []int { return Halving(800, 6400) }})
 	var got []Probe
@@ -204,8 +209,8 @@ func TestDeepLooks(t *testing.T) {
 	}
 }
 
-// Where the margin turns is sought among a hundred thousand levels in a few
-// thousand steps at a time.
+// Finding the load where the margin changes its sign among a hundred thousand levels
+// takes a few thousand steps at a time.
 func TestDeepOfManyLevels(t *testing.T) {
 	asked := 0
 	_, l := drive(t, New(Options{UpTo: 100000, Begin: 8, Relative: .05, Looks: Doubling(100, 400), Deep: func(int) []int {
@@ -217,8 +222,8 @@ func TestDeepOfManyLevels(t *testing.T) {
 	}
 }
 
-// Where nothing failed no margin tells how many requests would do, as they count by
-// their rounds, of which a higher level has fewer.
+// If nothing failed, no margin shows how many requests would decide. They count by
+// their rounds, and a higher level has fewer rounds.
 func TestLackingWithoutBounds(t *testing.T) {
 	answer := func(p Probe) Result {
 		k := p.Looks[len(p.Looks)-1]
@@ -258,15 +263,15 @@ func TestHalving(t *testing.T) {
 	}
 }
 
-// A threshold that holds does not prevent a deep probe, even if its bounds are
-// not known because nothing failed or because it is exact.
+// A threshold that holds does not prevent a deep probe, even if it has no bounds
+// because nothing failed or because it is exact.
 func TestMay(t *testing.T) {
 	visit := func(n, requests int, ms ...Margin) Visit {
 		return Visit{Probe{N: n}, Result{N: n, Requests: requests, Margins: ms}}
 	}
 	ttft := func(log, low, high float64) Margin { return Margin{Threshold: "ttft", Log: log, Low: low, High: high} }
 	success := Margin{Threshold: "success", Log: -MaxLog, Low: -MaxLog, High: -.3}
-	// Bounds of 100 requests are 0.1 away, so those of n are 1/√n.
+	// The bounds of 100 requests are 0.1 away, so those of n requests are 1/√n away.
 	ts := trends([]Visit{
 		visit(8, 100, ttft(-.02, -.12, .08), success),
 		visit(16, 300, ttft(-.06, -.06-1/math.Sqrt(300), -.06+1/math.Sqrt(300)), success),
@@ -285,8 +290,8 @@ func TestMay(t *testing.T) {
 	}{
 		{8, 400, true, false}, // 0.05 is the bound of 400
 		{8, 399, false, false},
-		// What 1200 more may change is 0.75·√(1/400 − 1/1600) = 0.032: from -0.05 to
-		// -0.018, not to the bound of 1600 on the other side.
+		// 1200 more requests may change it by 0.75·√(1/400 − 1/1600) = 0.032: from
+		// -0.05 to -0.018, which does not reach the bound of 1600 on the other side.
 		{8, 1600, true, false},
 		{32, 400, false, true}, // 0.05 ± 0.75·√(1/100 − 1/400) = ±0.065, and bounds 0.05 away
 		{32, 6400, true, true}, // ± 0.074, and bounds 0.0125 away

@@ -13,8 +13,8 @@ import (
 	"github.com/tokgate/tokgate/plan/decode"
 )
 
-// judgedOracle answers probes as a run does: rounds of requests, planned by the
-// plan's own defaults, judged by assert.JudgeLook.
+// judgedOracle answers probes as a run does: with rounds of requests by the plan's
+// defaults, judged by assert.JudgeLook.
 type judgedOracle struct {
 	*oracle
 	plan   *plan.Plan
@@ -47,7 +47,7 @@ func judged(t *testing.T) *plan.Plan {
 	return p
 }
 
-// looks are those that a run plans.
+// looks returns the looks that a run plans.
 func (o *judgedOracle) looks(n int) []int {
 	first := o.plan.Workloads[0].Capacity.Level(n).Requests
 	return Doubling(first, 4*first)(n)
@@ -72,7 +72,7 @@ func (o *judgedOracle) measure(p Probe) Result {
 	r := Result{N: p.N, Outcome: Inconclusive}
 	have := p.Have
 	for _, k := range p.Looks {
-		// As a run shares them out: rounds of about the first ones' size.
+		// Divided as in a run: rounds have about the size of the first ones.
 		add := k - have
 		rounds := max(1, min((add*level.Rounds+level.Requests-1)/level.Requests, add/p.N))
 		for i := range rounds {
@@ -101,7 +101,8 @@ func (o *judgedOracle) measure(p Probe) Result {
 	return r
 }
 
-// round adds a round of requests, slot after slot, with a level of its own.
+// round adds a round of requests, slot by slot. Each round has its own offset in
+// latency.
 func (o *judgedOracle) round(l *metric.Level, requests int) {
 	start := time.Second
 	if n := len(l.Rounds); n > 0 {

@@ -8,16 +8,16 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Kind says what a Limit may claim. The zero value is Unknown.
+// Kind is the kind of claim that a Limit makes. The zero value is Unknown.
 type Kind int
 
 const (
-	Unknown      Kind = iota // nothing could be certified; Reason says why
+	Unknown      Kind = iota // nothing was certified; Reason explains why
 	Exact                    // L passes, U fails, and they are a resolution apart
-	Interpolated             // L passes, U fails, what lies between is undecided
-	AtLeast                  // L passes, nothing was seen to fail
-	Below                    // U fails, nothing was seen to pass
-	ServerCap                // L passes, and the server admits no more
+	Interpolated             // L passes, U fails, and the levels between are undecided
+	AtLeast                  // L passes, no level failed
+	Below                    // U fails, no level passed
+	ServerCap                // L passes, and the server admits no more requests
 )
 
 var kinds = [...]string{"unknown", "exact", "interpolated", "at_least", "below", "server_cap"}
@@ -29,37 +29,38 @@ func (k Kind) String() string {
 	return kinds[k]
 }
 
-// Limit is the answer of a search, or what it would be if it ended now.
+// Limit is the answer of a search, or the answer so far while it runs.
 type Limit struct {
 	Over Over
-	Step float64 // units of Over in one level
+	Step float64 // size of one level, in units of Over
 	Kind Kind
-	// L is the largest certified pass below every certified fail, U the
-	// smallest certified fail; 0: none. Nothing else is claimed.
+	// L is the largest certified pass below every certified fail, and U the smallest
+	// certified fail; 0 if there is none. Nothing else is claimed.
 	L int
 	U int
-	// Crossing is where the thresholds seem to be met: an estimate.
+	// Crossing is an estimate of the load at which the first threshold reaches its
+	// limit.
 	Crossing Crossing
-	// Binding names the threshold that fails at U, or, without U, the one that
-	// comes closest. AtL and AtU show its estimates there; "" where unknown.
+	// Binding names the threshold that fails at U or, without U, the one that is
+	// nearest to its limit. AtL and AtU are its estimates there; "" if unknown.
 	Binding string
 	AtL     string
 	AtU     string
-	// NonMonotone lists every certified pass above a certified fail, with the
-	// nearest of these: evidence that load and latency do not grow together. L
-	// is then the lower answer.
+	// NonMonotone lists every certified pass above a certified fail, with the nearest
+	// such fail. They show that latency does not always grow with the load. L is then
+	// the lower answer.
 	NonMonotone []Contradiction
-	// Confirmed: L passed again on samples that share no request with the
+	// Confirmed means that L passed again, on samples that share no request with the
 	// first ones.
 	Confirmed bool
-	// Probes are all measurements in order, known ones first.
+	// Probes holds all measurements in order, known levels first.
 	Probes []Visit
-	// Spent is the time of all probes; known levels are not in it.
+	// Spent is the time of all probes, without the known levels.
 	Spent time.Duration
-	// Reason says why the search ended where it did; "" while it runs.
+	// Reason explains why the search ended; "" while it runs.
 	Reason string
-	// Notes are what a person should know besides: verdicts that fresh samples
-	// overturned, confirmations that failed.
+	// Notes are further remarks for people: verdicts that fresh samples reversed,
+	// confirmations that failed.
 	Notes []string
 }
 
@@ -67,10 +68,10 @@ type Limit struct {
 type Contradiction struct {
 	Fails   int
 	Passes  int
-	Retried bool // both did so again on fresh samples
+	Retried bool // both levels did so again on fresh samples
 }
 
-// Limit returns what may be claimed from what was reported so far.
+// Limit returns what may be claimed from the results so far.
 func (s *Search) Limit() Limit {
 	l := Limit{
 		Over: s.opts.Over, Step: s.opts.Step,
@@ -116,8 +117,8 @@ func (s *Search) Limit() Limit {
 	return l
 }
 
-// binding is the threshold that failed at U, else the one that the crossing
-// meets first, else the one nearest to its limit at L.
+// binding is the threshold that failed at U. Without one it is the threshold that the
+// crossing meets first, or else the one that is nearest to its limit at L.
 func (s *Search) binding(l Limit) string {
 	for i := len(s.visits) - 1; i >= 0; i-- {
 		r := s.visits[i].Result
@@ -147,7 +148,7 @@ func (s *Search) binding(l Limit) string {
 	return ""
 }
 
-// shown is how the latest samples of level n put the threshold's estimate.
+// shown is the threshold's estimate in the latest samples of level n, as text.
 func (s *Search) shown(n int, threshold string) string {
 	for i := len(s.visits) - 1; i >= 0 && n > 0; i-- {
 		if r := s.visits[i].Result; r.N == n {
@@ -161,7 +162,7 @@ func (s *Search) shown(n int, threshold string) string {
 	return ""
 }
 
-// closed says why nothing is left to measure.
+// closed explains why nothing is left to measure; "" if something is.
 func (s *Search) closed() string {
 	pass, fail := s.bounds()
 	us := s.undecided()
@@ -185,8 +186,8 @@ func (s *Search) closed() string {
 // label writes level n in units of Over.
 func (s *Search) label(n int) string { return metric.Capacity{Step: s.opts.Step}.Amount(n) }
 
-// Fill writes the answer into the record of the search: what may be claimed, why,
-// and its line.
+// Fill writes the answer into the record of the search: its claim, the reason, and
+// its line.
 func (l Limit) Fill(c *metric.Capacity) {
 	c.Kind, c.Pass, c.Fail = metric.CapacityKind(l.Kind.String()), l.L, l.U
 	if l.Crossing.OK {
@@ -200,11 +201,11 @@ func (l Limit) Fill(c *metric.Capacity) {
 	c.Line = c.Words()
 }
 
-// stand notes what a level is held for after a probe of it.
+// stand updates the outcome of a level after a probe of it.
 func (s *Search) stand(l *level, p Probe, r Result) {
 	switch p.Purpose {
 	case Retry:
-		// Fresh samples replace the old verdict only by another verdict.
+		// Fresh samples replace the old verdict only if they have a verdict.
 		if r.Outcome != Inconclusive {
 			if r.Outcome != l.stands {
 				s.note("%s %s and, on fresh samples, %s", s.label(l.n), did(l.stands), did(r.Outcome))
@@ -215,7 +216,7 @@ func (s *Search) stand(l *level, p Probe, r Result) {
 		l.confirmed = r.Outcome == Pass
 		if !l.confirmed {
 			l.stands = r.Outcome
-			l.have = math.MaxInt // its first samples have had their say
+			l.have = math.MaxInt // its first samples are no longer extended
 			s.note("%s passed and, on fresh samples, %s: stepped down", s.label(l.n), did(r.Outcome))
 		}
 	case Deep:
@@ -226,7 +227,7 @@ func (s *Search) stand(l *level, p Probe, r Result) {
 		l.needs = r.Needs
 		l.have = max(l.have, r.Requests)
 		if len(p.Looks) > 0 {
-			// Looks that were offered are spent even if the driver fell short.
+			// Offered looks are spent even if the driver measured less.
 			l.have = max(l.have, p.Looks[len(p.Looks)-1])
 		}
 		l.spent += r.Spent

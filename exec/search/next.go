@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// wants yields what is worth measuring, most wanted first. Next takes the
-// first that the budget allows, so what comes late is what is left when little
-// is: the confirmation.
+// wants yields the probes that are worth making, most important first. Next takes the
+// first that the budget allows. What comes last is done with what is left: the
+// confirmation.
 func (s *Search) wants() iter.Seq[Probe] {
 	return func(yield func(Probe) bool) {
 		for _, want := range []func() (Probe, bool){
@@ -20,7 +20,7 @@ func (s *Search) wants() iter.Seq[Probe] {
 	}
 }
 
-// repeat measures once more, on fresh samples, where the generator was
+// repeat measures a level once more, on fresh samples, if the generator was
 // saturated.
 func (s *Search) repeat() (Probe, bool) {
 	pass, _ := s.bounds()
@@ -32,8 +32,8 @@ func (s *Search) repeat() (Probe, bool) {
 	return Probe{}, false
 }
 
-// settle re-probes both sides of a contradiction, a pass above a fail, once
-// each on fresh samples: first the fail, whose passing dissolves it.
+// settle measures both sides of a contradiction, a pass above a fail, once more on
+// fresh samples. The fail comes first: if it passes, the contradiction is gone.
 func (s *Search) settle() (Probe, bool) {
 	var fail *level // the nearest below
 	for _, l := range s.levels {
@@ -49,8 +49,8 @@ func (s *Search) settle() (Probe, bool) {
 	return Probe{}, false
 }
 
-// gate measures the required level itself, with every look it may have, while
-// the bracket leaves it open.
+// gate measures the required level itself, with all its looks, while the bracket
+// leaves it open.
 func (s *Search) gate() (Probe, bool) {
 	r := s.opts.Require
 	pass, fail := s.bounds()
@@ -66,9 +66,9 @@ func (s *Search) gate() (Probe, bool) {
 	return Probe{}, false
 }
 
-// early is extend before the ladder has its bracket: not where levels far apart
-// are undecided. What each of them needs is better spent on one, once it is
-// known how far the stretch goes.
+// early extends a level before the ladder has its bracket, unless undecided levels
+// are far apart. In that case the requests are better spent on one level, once the
+// extent of the stretch is known.
 func (s *Search) early() (Probe, bool) {
 	if s.wide() {
 		return Probe{}, false
@@ -76,8 +76,8 @@ func (s *Search) early() (Probe, bool) {
 	return s.extend()
 }
 
-// extend adds samples to the inconclusive level inside the bracket that needs
-// the fewest, as long as the looks still planned can settle it.
+// extend adds samples to the inconclusive level inside the bracket that needs the
+// fewest, if the looks still planned can settle it.
 func (s *Search) extend() (Probe, bool) {
 	var best Probe
 	cost := math.MaxInt
@@ -98,12 +98,13 @@ func (s *Search) extend() (Probe, bool) {
 	return best, cost < math.MaxInt
 }
 
-// rung is the next step of the ladder: down while nothing passes, up while
-// nothing fails. A bracket with both sides needs none, nor does one that ends
-// where the generator gave out: its last level could not be measured either.
+// rung returns the next step of the ladder: down while nothing passes, up while
+// nothing fails. It returns none if the bracket has both sides, or if it ends where
+// the generator was saturated, because then the last level could not be measured
+// either.
 func (s *Search) rung() (Probe, bool) {
 	if s.ceiling <= s.opts.From {
-		return Probe{}, false // not even the smallest level can be measured
+		return Probe{}, false // even the smallest level cannot be measured
 	}
 	if len(s.levels) == 0 {
 		return s.first(s.clamp(s.begin()), Ladder)
@@ -124,8 +125,8 @@ func (s *Search) rung() (Probe, bool) {
 	return Probe{}, false
 }
 
-// begin is the first level of all: just below the last known limit, so that
-// this level and the next rung bracket a limit that has not moved.
+// begin is the first level: just below the last known limit, so that it and the next
+// step bracket a limit that has not moved.
 func (s *Search) begin() int {
 	if s.opts.Start > 0 {
 		return s.opts.Start - s.stride()
@@ -133,14 +134,14 @@ func (s *Search) begin() int {
 	return s.opts.Begin
 }
 
-// stride is how far from the last known limit its two neighbours are tried: an
-// eighth, where levels are usually decided at the first look.
+// stride is the distance of the two levels that are tried around the last known
+// limit. At an eighth of it levels are usually decided at the first look.
 func (s *Search) stride() int {
 	return max(s.resolution(s.opts.Start), (s.opts.Start+7)/8)
 }
 
-// up is the rung above hi: twice as far, from zero or from the last known
-// limit, whichever is nearer.
+// up is the step above hi: twice as far from zero or from the last known limit,
+// whichever is nearer.
 func (s *Search) up(hi int) int {
 	n := 2 * hi
 	if start, d := s.opts.Start, s.stride(); start > 0 && hi < 2*start {
@@ -156,8 +157,8 @@ func (s *Search) up(hi int) int {
 	return n
 }
 
-// down is the rung below lo: half of it, or twice as far from the last known
-// limit, whichever is nearer.
+// down is the step below lo: half of it, or twice as far from the last known limit,
+// whichever is nearer.
 func (s *Search) down(lo int) int {
 	n := lo / 2
 	if start, d := s.opts.Start, s.stride(); start > 0 {
@@ -171,11 +172,11 @@ func (s *Search) down(lo int) int {
 	return n
 }
 
-// clamp moves n into the levels that can be measured.
+// clamp moves n into the range of levels that can be measured.
 func (s *Search) clamp(n int) int { return max(s.opts.From, min(n, s.ceiling-1)) }
 
-// below halves the stretch between L and the lowest inconclusive level above
-// it, or, when there is none, the bracket.
+// below halves the stretch between L and the lowest inconclusive level above it, or
+// the bracket if there is none.
 func (s *Search) below() (Probe, bool) {
 	pass, _ := s.bounds()
 	if pass == 0 {
@@ -197,8 +198,8 @@ func (s *Search) above() (Probe, bool) {
 	return s.halve(us[len(us)-1].n, s.top())
 }
 
-// halve asks for the middle of an open stretch, the geometric one while the
-// stretch spans more than a factor of three.
+// halve returns a probe of the middle of an open stretch. It is the geometric middle
+// while the stretch spans more than a factor of three.
 func (s *Search) halve(lo, hi int) (Probe, bool) {
 	pass, _ := s.bounds()
 	if hi-lo <= s.resolution(pass) {
@@ -211,9 +212,9 @@ func (s *Search) halve(lo, hi int) (Probe, bool) {
 	return s.first(mid, Bisect)
 }
 
-// check asks, once, for the middle of the widest stretch below L, of more than
-// a quarter of L and reaching above its half, in which nothing was measured:
-// nearer to zero a fail would surprise more, and cost more time.
+// check returns, once, a probe of the middle of the widest unmeasured stretch below
+// L. The stretch must span more than a quarter of L and reach above L/2: nearer to
+// zero a fail is less likely and takes longer to measure.
 func (s *Search) check() (Probe, bool) {
 	pass, _ := s.bounds()
 	if s.checked || pass == 0 {
@@ -236,7 +237,7 @@ func (s *Search) check() (Probe, bool) {
 	return s.first(at, Check)
 }
 
-// confirm asks for L once more, on fresh samples only.
+// confirm returns a probe that measures L once more, on fresh samples only.
 func (s *Search) confirm() (Probe, bool) {
 	pass, _ := s.bounds()
 	if !s.opts.Confirm || pass == 0 {
@@ -249,8 +250,8 @@ func (s *Search) confirm() (Probe, bool) {
 	return s.fresh(l, Confirm), true
 }
 
-// top is the lowest level above which nothing is left to find: U, or the first
-// that cannot be measured.
+// top is the lowest level above which nothing remains to be found: U, or the first
+// level that cannot be measured.
 func (s *Search) top() int {
 	_, fail := s.bounds()
 	if fail > 0 {
@@ -259,7 +260,7 @@ func (s *Search) top() int {
 	return s.ceiling
 }
 
-// undecided are the inconclusive levels inside the bracket, ascending.
+// undecided lists the inconclusive levels inside the bracket, in ascending order.
 func (s *Search) undecided() []*level {
 	pass, _ := s.bounds()
 	top := s.top()
@@ -272,7 +273,7 @@ func (s *Search) undecided() []*level {
 	return us
 }
 
-// first is the first visit of a level; false when it was made already.
+// first returns the first visit of a level; false if it was already made.
 func (s *Search) first(n int, why Purpose) (Probe, bool) {
 	if s.find(n) != nil {
 		return Probe{}, false
@@ -286,8 +287,8 @@ func (s *Search) first(n int, why Purpose) (Probe, bool) {
 	return Probe{N: n, Purpose: why, Looks: looks[:k], Planned: len(looks)}, true
 }
 
-// more continues the first samples of a level by at least need requests, as far
-// as looks are planned; false when none is left.
+// more extends the first samples of a level by at least need requests, to a planned
+// look; false if none is left.
 func (s *Search) more(l *level, need int) (Probe, bool) {
 	p := Probe{N: l.n, Purpose: Extend, Have: l.have}
 	looks := s.looks(l.n)
@@ -304,7 +305,7 @@ func (s *Search) more(l *level, need int) (Probe, bool) {
 	return p, len(p.Looks) > 0
 }
 
-// fresh measures a level again with every look, sharing no request with before.
+// fresh measures a level again, with all its looks and new requests.
 func (s *Search) fresh(l *level, why Purpose) Probe {
 	looks := s.looks(l.n)
 	if l.deep != nil {
@@ -313,8 +314,8 @@ func (s *Search) fresh(l *level, why Purpose) Probe {
 	return Probe{N: l.n, Purpose: why, Set: l.sets, Looks: looks, Planned: len(looks)}
 }
 
-// looks is the plan of looks for level n; it panics on one that is empty or
-// does not ascend.
+// looks returns the planned looks at level n. It panics if there are none, or if they
+// do not ascend.
 func (s *Search) looks(n int) []int {
 	looks := s.opts.Looks(n)
 	last := 0

@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// trend is how a threshold's margin grows with the load, by all probes together:
-// at levels ns the isotonic fit of their margins, and what it rests on.
+// trend describes how the margin of a threshold grows with the load, from all probes
+// together. fit is the isotonic fit of the margins at the levels ns.
 type trend struct {
 	threshold string
 	ns        []int
 	fit       []float64 // of ln(estimate / limit)
-	requests  []float64 // behind each value of the fit: of all levels pooled in it
-	// above and below are what one request's margin is uncertain by, squared,
-	// upwards and downwards: the bound of n requests is √(above/n) over their
-	// estimate. NaN: no probe tells, as all that were sent are good, or the
-	// margin is exact.
+	requests  []float64 // number of requests behind each value of the fit, over all levels pooled in it
+	// above and below are the squared uncertainty of the margin for one request,
+	// upwards and downwards: the bound of n requests is √(above/n) above the
+	// estimate. NaN means that no probe shows it, because all requests are good or
+	// the margin is exact.
 	above, below float64
 }
 
@@ -36,8 +36,8 @@ func trends(visits []Visit) []trend {
 	return out
 }
 
-// unit is the squared distance of bounds from estimates, times requests, on
-// average over all probes that had one.
+// unit is the squared distance of the bounds from the estimates, times the number of
+// requests, averaged over all probes with bounds.
 func unit(visits []Visit, threshold string) (above, below float64) {
 	var up, down, ups, downs float64
 	for _, v := range visits {
@@ -57,8 +57,8 @@ func unit(visits []Visit, threshold string) (above, below float64) {
 	return up / ups, down / downs
 }
 
-// at interpolates the fit at level n, linearly in ln n; beyond the levels
-// measured it stays.
+// at interpolates the fit at level n, linearly in ln n. It is constant beyond the
+// measured levels.
 func (t trend) at(n int) (margin, requests float64) {
 	i, found := slices.BinarySearch(t.ns, n)
 	switch {
@@ -73,12 +73,12 @@ func (t trend) at(n int) (margin, requests float64) {
 	return (1-w)*t.fit[i-1] + w*t.fit[i], min(t.requests[i-1], t.requests[i])
 }
 
-// hope is how far a margin may come out better than is expected of it, in widths
-// of its bound: about one and a half standard errors.
+// hope is how much better than expected a margin may come out, in widths of its
+// bound. It is about one and a half standard errors.
 const hope = 0.75
 
-// mayPass reports whether so many requests at level n may show that every threshold
-// holds: with as much hope as is given.
+// mayPass reports whether the given number of requests at level n may show that every
+// threshold holds, with the given hope.
 func mayPass(ts []trend, n, most int, hope float64) bool {
 	for _, t := range ts {
 		if m, have := t.at(n); !may(t.above, -m, have, float64(most), hope) {
@@ -88,7 +88,7 @@ func mayPass(ts []trend, n, most int, hope float64) bool {
 	return len(ts) > 0
 }
 
-// mayFail reports whether they may well show that one does not.
+// mayFail reports whether they may show that a threshold does not hold.
 func mayFail(ts []trend, n, most int, hope float64) bool {
 	for _, t := range ts {
 		if m, have := t.at(n); may(t.below, m, have, float64(most), hope) {
@@ -98,9 +98,9 @@ func mayFail(ts []trend, n, most int, hope float64) bool {
 	return false
 }
 
-// toPass estimates how many requests at level n show that every threshold holds, toFail that one
-// does not; +Inf if the data so far say the opposite. With so many requests the bound is two thirds
-// of the margin wide, since the estimate may still move towards the limit.
+// toPass estimates how many requests at level n show that every threshold holds, and toFail that
+// one does not. Both are +Inf if the data so far point the other way. They are chosen so that the
+// bound is two thirds of the margin wide, because the estimate may still move towards the limit.
 func toPass(ts []trend, n int) float64 {
 	most := 0.0
 	for _, t := range ts {
@@ -129,8 +129,8 @@ func number(unit, margin float64) float64 {
 	return unit / math.Pow(margin*2/3, 2)
 }
 
-// nearest is the threshold that is nearest to its limit between two levels, and
-// the furthest that it is from it there.
+// nearest returns the threshold that is nearest to its limit between two levels, and
+// its largest distance from it there.
 func nearest(ts []trend, low, high int) (threshold string, off float64) {
 	least := math.Inf(1)
 	for _, t := range ts {
@@ -143,10 +143,10 @@ func nearest(ts []trend, low, high int) (threshold string, off float64) {
 	return threshold, least
 }
 
-// may reports whether a margin, on its side of the limit, may be as large as the
-// bound of most requests is wide. It is expected where it is now, give or take
-// what the requests still missing may change (stochastic curtailment: Lan,
-// Simon and Halperin, Sequential Analysis 1, 1982).
+// may reports whether the margin may end up as far from the limit, on its own side,
+// as the bound of most requests is wide. It is expected to stay at its value, give or
+// take what the missing requests may change (stochastic curtailment: Lan, Simon and
+// Halperin, Sequential Analysis 1, 1982).
 func may(unit, margin, have, most, hope float64) bool {
 	switch {
 	case most <= 0:

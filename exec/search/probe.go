@@ -5,40 +5,40 @@ import (
 	"time"
 )
 
-// Purpose says why a probe is made.
+// Purpose is the reason for a probe.
 type Purpose string
 
 const (
 	Known   Purpose = "known"   // measured before the search
-	Gate    Purpose = "require" // the level that the gate asks for
+	Gate    Purpose = "require" // the level that the gate requires
 	Ladder  Purpose = "ladder"
 	Bisect  Purpose = "bisect"
 	Extend  Purpose = "extend"  // more samples of an inconclusive level
-	Check   Purpose = "check"   // in a stretch that the ladder jumped over
+	Check   Purpose = "check"   // in a stretch that the ladder skipped
 	Retry   Purpose = "retry"   // fresh samples: a pass above a fail
-	Again   Purpose = "again"   // fresh samples: the generator was saturated, perhaps by chance
-	Deep    Purpose = "deep"    // fresh samples, far more of them, where these decide
+	Again   Purpose = "again"   // fresh samples: the generator may have been saturated only by chance
+	Deep    Purpose = "deep"    // fresh samples, far more than usual, if they may decide
 	Confirm Purpose = "confirm" // fresh samples at L
 )
 
-// Probe is one measurement that the search asks for.
+// Probe is a measurement that the search asks for.
 type Probe struct {
 	N       int
 	Purpose Purpose
-	// Set numbers the samples of this level: 0 for the first, which Extend
-	// adds to; a higher Set shares no request with a lower one.
+	// Set numbers the sample sets of this level. Extend adds to set 0; a higher set
+	// shares no request with a lower one.
 	Set int
-	// Have is how many requests of this set were judged already.
+	// Have is the number of requests of this set that were already judged.
 	Have int
-	// Looks are the numbers of requests, Have included, at which the set is to
-	// be judged; the probe ends at the first that is certain, or at the last.
+	// Looks are the numbers of requests, including Have, at which the set is judged.
+	// The probe ends at the first certain look, or at the last.
 	Looks []int
 	// Planned is the number of looks over which the error probability is split.
 	Planned int
-	// Within is the budget that is left for this probe; what is not certain by then is
-	// inconclusive. 0: no budget.
+	// Within is the remaining budget for this probe. What is not certain by then is
+	// inconclusive. 0 means no budget.
 	Within time.Duration
-	// Expected is the predicted duration if every look is held; 0: unknown.
+	// Expected is the predicted duration if every look is held; 0 if unknown.
 	Expected time.Duration
 }
 
@@ -48,10 +48,10 @@ type Outcome int
 const (
 	Pending      Outcome = iota
 	Pass                 // every threshold certifiably holds
-	Fail                 // at least one certifiably does not
+	Fail                 // at least one threshold certifiably fails
 	Inconclusive         // neither
-	Saturated            // the generator, not the server, was the limit
-	Capped               // the server admitted fewer than N and no threshold failed
+	Saturated            // the limit was the generator's, not the server's
+	Capped               // the server admitted fewer than N requests, and no threshold failed
 )
 
 var outcomes = [...]string{"pending", "pass", "fail", "inconclusive", "saturated", "capped"}
@@ -63,44 +63,44 @@ func (o Outcome) String() string {
 	return outcomes[o]
 }
 
-// Margin is how far a threshold was from its limit.
+// Margin is the distance of a threshold's estimate from its limit.
 type Margin struct {
 	Threshold string // a stable name: "ttft p95"
-	// Log is ln(estimate / limit), its sign turned where higher is better:
-	// negative holds, positive is over. Kept within ±MaxLog.
+	// Log is ln(estimate / limit), with the opposite sign if higher is better. A
+	// negative value meets the limit, a positive value exceeds it. It lies within
+	// ±MaxLog.
 	Log float64
-	// Low and High bound Log; equal: no interval.
+	// Low and High bound Log; they are equal if there is no interval.
 	Low  float64
 	High float64
-	// Shown is the estimate as a person reads it: "7.9 s".
+	// Shown is the estimate as text: "7.9 s".
 	Shown string
 }
 
-// MaxLog bounds a margin: a factor of about 150. A percentile made of failed
-// requests is infinite, and an infinity would swallow its neighbours in the
-// isotonic fit.
+// MaxLog bounds a margin to a factor of about 150. A percentile made of failed
+// requests is infinite, and would dominate its neighbours in the isotonic fit.
 const MaxLog = 5
 
-// Result is the result of a probe. With Probe.Have it speaks of all requests of
-// the set, those judged before included.
+// Result is the result of a probe. It covers all requests of the set, including the
+// Probe.Have judged before.
 type Result struct {
 	N       int
 	Outcome Outcome
-	// Requests is how many measured requests of the set were judged.
+	// Requests is the number of judged measured requests of the set.
 	Requests int
-	// Needs is about how many more would settle an inconclusive outcome.
-	// 0: unknown; negative: no number would.
+	// Needs is about how many more requests would settle an inconclusive outcome. 0
+	// means unknown; a negative number means that no number would.
 	Needs int
-	// Binding names the threshold that failed, or came closest to it.
+	// Binding names the threshold that failed, or that is nearest to its limit.
 	Binding string
 	Margins []Margin
-	// Cap is how many requests the server admitted, when Capped; 0: unknown.
+	// Cap is the number of requests that the server admitted, if Capped; 0 if
+	// unknown.
 	Cap int
-	// Spent is the duration of this probe alone: warm-up, drain and cache
-	// reset included, what Probe.Have took before not.
+	// Spent is the duration of this probe alone, with warm-up, drain and cache reset.
+	// The time for Probe.Have is not included.
 	Spent time.Duration
-	// Note says what a person should know, such as why the generator was
-	// saturated.
+	// Note is a remark for people, such as why the generator was saturated.
 	Note string
 }
 

@@ -12,10 +12,10 @@ import (
 type world struct {
 	opts  Options
 	deep  bool    // deep probes are made
-	truth int     // levels up to it hold
-	doubt float64 // how likely a level next to the truth is inconclusive
+	truth int     // all levels up to it hold
+	doubt float64 // probability that a level next to the truth is inconclusive
 	share float64 // seconds of one request at level 1
-	power float64 // … falling with N to this power
+	power float64 // … which falls with N to this power
 }
 
 func draw(r *rand.Rand) world {
@@ -48,8 +48,8 @@ func (w world) spent(p Probe, requests int) time.Duration {
 	return time.Duration(t * float64(requests-p.Have+waves*p.N) * float64(time.Second))
 }
 
-// honest never errs, but may be unsure: the nearer to the truth and the fewer
-// the requests, the likelier.
+// honest never errs, but may be inconclusive: more likely near the truth and with few
+// requests.
 func (w world) honest(r *rand.Rand, p Probe) Result {
 	res := Result{N: p.N, Outcome: Inconclusive}
 	for _, k := range p.Looks {
@@ -72,8 +72,8 @@ func (w world) honest(r *rand.Rand, p Probe) Result {
 	return res
 }
 
-// watch drives a search and checks at every step what must hold whatever the
-// answers are.
+// watch drives a search. At every step it checks what must hold whatever the answers
+// are.
 func watch(t *testing.T, s *Search, answer func(Probe) Result, step func(Probe, Result)) (Limit, int) {
 	t.Helper()
 	type set struct{ n, set int }
@@ -127,7 +127,7 @@ func TestLongHonestOracle(t *testing.T) {
 			if pass > w.truth || (fail > 0 && fail <= w.truth) {
 				t.Fatalf("run %d: bracket [%d, %d], the limit is %d", i, pass, fail, w.truth)
 			}
-			// Only an inconclusive confirmation may take a pass back.
+			// Only an inconclusive confirmation may withdraw a pass.
 			if pass < lastL && !(p.Purpose == Confirm && r.Outcome == Inconclusive) {
 				t.Fatalf("run %d: %s %d %s widened L from %d to %d", i, p.Purpose, p.N, r.Outcome, lastL, pass)
 			}
@@ -150,7 +150,7 @@ func TestLongHonestOracle(t *testing.T) {
 				t.Fatalf("run %d: %d is required, %d passes and %d fails; the limit is %d", i, r, l.L, l.U, w.truth)
 			}
 		}
-		// Twice the probes of a binary search, one for each side, times the
+		// Twice the probes of a binary search, one for each side, times the number of
 		// looks.
 		if most := 24 + 8*int(math.Log2(float64(w.opts.UpTo))); n > most {
 			t.Errorf("run %d: %d probes, want at most %d", i, n, most)
@@ -158,7 +158,7 @@ func TestLongHonestOracle(t *testing.T) {
 	}
 }
 
-// Without doubt the limit is found exactly, in logarithmically many probes.
+// Without uncertainty the limit is found exactly, in a logarithmic number of probes.
 func TestLongCertainOracle(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for i := range 2000 {
@@ -179,16 +179,16 @@ func TestLongCertainOracle(t *testing.T) {
 		if w.opts.Confirm && l.L > 0 && !l.Confirmed {
 			t.Errorf("run %d: not confirmed", i)
 		}
-		// Up and down the ladder, the bisection, gate, check, confirmation.
+		// The ladder up and down, the bisection, gate, check and confirmation.
 		if most := 6 + 3*int(math.Ceil(math.Log2(float64(w.opts.UpTo)))); n > most {
 			t.Errorf("run %d: %d probes, want at most %d: %+v", i, n, most, w)
 		}
 	}
 }
 
-// The time of a request that falls with a power of N is predicted without
-// error between two levels and from above elsewhere, so that the budget holds;
-// but for the first probe, of which nothing is known.
+// If the time of a request falls with a power of N, it is predicted exactly between
+// two levels and from above elsewhere. So the budget holds, except for the first
+// probe, whose time is unknown.
 func TestLongBudgetHolds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	cut := 0
@@ -222,8 +222,8 @@ func TestLongBudgetHolds(t *testing.T) {
 	}
 }
 
-// Whatever a server answers, the search ends, asks for nothing twice, and
-// claims only what stands.
+// Whatever a server answers, the search ends, asks for nothing twice, and claims only
+// what was certified.
 func TestLongAnyAnswers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	seen := map[Kind]int{}
@@ -259,7 +259,7 @@ func TestLongAnyAnswers(t *testing.T) {
 			w.opts.Known = append(w.opts.Known, r)
 		}
 		s := New(w.opts)
-		// Known samples are beyond what watch counts.
+		// watch does not count known samples.
 		for _, l := range s.levels {
 			l.have = math.MaxInt
 		}

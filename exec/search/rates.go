@@ -9,24 +9,24 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Rates looks for the largest rate that holds, a state machine like Search.
-// Near the largest rate of all a server has few busy periods, and long ones, so that no affordable
-// number of requests certifies a rate just below the limit. So it estimates first
-// where the limit lies, and then certifies below it:
+// Rates finds the largest rate that meets the thresholds. It is a state machine like Search. Near
+// a server's largest rate busy periods are few and long, so that no affordable number of requests
+// certifies a rate just below the limit. So Rates first estimates the limit, and then certifies a
+// rate below it:
 //
 //  1. Short probes estimate the crossing. They claim nothing, whatever they come to.
 //  2. A required rate is certified first, where there is one; else sharply below the
 //     estimate, or lower where the budget does not last.
 //  3. Then it goes halfway to the estimate, as long as the budget lasts.
 //
-// What it claims is one probe on fresh samples that passed, below none that failed.
-// RFC 9971 (MLRsearch) likewise gives a rate by short and long trials. It has no
-// error guarantee; here a claim is certified at the plan's confidence.
+// Its claim is one probe on fresh samples that passed, with no failed probe below it. RFC 9971
+// (MLRsearch) also finds a rate by short and long trials. It gives no error guarantee; here a
+// claim is certified at the plan's confidence.
 type Rates struct {
 	opts    RateOptions
 	visits  []Visit
 	pending *Probe
-	short   int // estimating probes that were made
+	short   int // estimating probes made so far
 	long    int // certifying ones
 	sets    map[int]int
 	spent   time.Duration
@@ -34,37 +34,38 @@ type Rates struct {
 	notes   []string
 }
 
-// RateOptions is what a search for a rate is asked. Rates are whole numbers of Step.
+// RateOptions describes a search over rates. Rates are whole numbers of Step.
 type RateOptions struct {
 	Step       float64 // requests per second; above 0
 	From, UpTo int     // smallest and largest rate, at least 1
-	Require    int     // the rate that the gate asks for; 0: none
-	Relative   float64 // how far below the estimate is near enough, as a share of it; in [0, 1)
+	Require    int     // the rate that the gate requires; 0 if none
+	Relative   float64 // allowed distance below the estimate, as a share of it; in [0, 1)
 	Budget     time.Duration
-	// Largest is the largest rate that the saturated server could answer, in steps,
-	// and Least its lower bound; both above 0.
+	// Largest is the largest rate of the saturated server, in steps, and Least its
+	// lower bound. Both are above 0.
 	Largest, Least float64
 	Scatter        float64 // squared coefficient of variation of the gaps between arrivals
-	Effective      int     // independent requests that the thresholds take
+	Effective      int     // independent requests that certifying the thresholds takes
 	Short          int     // requests of an estimating probe
-	Most           int     // requests of a certifying probe, at most
+	Most           int     // most requests of a certifying probe
 	Known          []Result
 }
 
 const (
-	// Estimate is the purpose of a probe that estimates, Certify of one that is to pass.
+	// Estimate is the purpose of a probe that only estimates, Certify of one that must
+	// pass.
 	Estimate Purpose = "estimate"
 	Certify  Purpose = "certify"
 
 	shortProbes = 2
 	longProbes  = 5
 	// firstShort is the rate of the first estimating probe as a share of the largest
-	// one, mostShort that of any: nearer, a short window says nothing.
+	// rate, mostShort the highest of any: nearer to it a short window shows nothing.
 	firstShort, mostShort = 0.8, 0.93
-	// below is the rate that is certified first, as a share of the estimate.
+	// below is the first rate to certify, as a share of the estimate.
 	below = 0.82
-	// reserve is how many more requests are sent than the least that certify, since
-	// some may be over the limit.
+	// reserve is the ratio of the requests sent to the least that certify, because
+	// some requests may exceed the limit.
 	reserve = 1.5
 	growing = "backlog_growth"
 )
@@ -84,7 +85,7 @@ func NewRates(o RateOptions) *Rates {
 	return s
 }
 
-// Next says what to measure next, false when the search has ended.
+// Next returns what to measure next; false when the search has ended.
 func (s *Rates) Next() (Probe, bool) {
 	if s.pending != nil {
 		return *s.pending, true
@@ -122,7 +123,7 @@ func (s *Rates) Report(p Probe, r Result) {
 	}
 }
 
-// Stop ends the search with a reason; what was certified until then stands.
+// Stop ends the search with a reason. What was certified stays certified.
 func (s *Rates) Stop(reason string) {
 	s.pending = nil
 	if s.ended == "" {
@@ -130,7 +131,7 @@ func (s *Rates) Stop(reason string) {
 	}
 }
 
-// want returns what to measure next, or why there is nothing to measure.
+// want returns what to measure next, or the reason why there is nothing to measure.
 func (s *Rates) want() (p Probe, why string) {
 	estimate, ok := s.estimate()
 	if !ok || s.short == 0 {
@@ -167,7 +168,7 @@ func (s *Rates) climb(pass int, estimate float64) (p Probe, why string) {
 	if pass > 0 {
 		n = max(n, s.clamp((float64(pass)+estimate)/2))
 	}
-	// Stay below a rate that could not be certified.
+	// Stay below rates that could not be certified.
 	for _, v := range s.visits {
 		if v.Probe.Purpose == Certify && v.Result.Outcome != Pass {
 			n = min(n, neat(0.9*float64(v.Probe.N)))
@@ -185,7 +186,7 @@ func (s *Rates) climb(pass int, estimate float64) (p Probe, why string) {
 	return p, cmp.Or(why, "no higher rate could be certified")
 }
 
-// estimating is a short probe.
+// estimating returns a short probe.
 func (s *Rates) estimating(n int) (Probe, string) {
 	p := Probe{N: n, Purpose: Estimate, Looks: []int{s.opts.Short * (s.short + 1)}}
 	if s.opts.Budget > 0 && s.takes(n, p.Looks[0]) > s.opts.Budget-s.spent {
@@ -194,8 +195,8 @@ func (s *Rates) estimating(n int) (Probe, string) {
 	return p, ""
 }
 
-// certifying is a probe of enough requests to certify the thresholds if nothing
-// exceeds their limits; why says that so many cannot be sent.
+// certifying returns a probe with enough requests to certify the thresholds if none
+// exceeds its limit. why is set if that many cannot be sent.
 func (s *Rates) certifying(n int) (p Probe, why string) {
 	idle := max(0, 1-float64(n)/s.opts.Least)
 	worth := min(1, idle*idle/(s.opts.Scatter+0.5))
@@ -217,12 +218,12 @@ func (s *Rates) certifying(n int) (p Probe, why string) {
 	return p, ""
 }
 
-// takes is how long so many requests of a rate take.
+// takes is the time of the given number of requests at a rate.
 func (s *Rates) takes(n, requests int) time.Duration {
 	return time.Duration(float64(requests)/(float64(n)*s.opts.Step)*float64(time.Second)) + s.beside()
 }
 
-// beside is how long a probe takes beside its window: to warm up and to drain.
+// beside is the time of a probe besides its window: warm-up and drain.
 func (s *Rates) beside() time.Duration {
 	most := time.Duration(0)
 	for _, v := range s.visits {
@@ -237,7 +238,7 @@ func (s *Rates) clamp(n float64) int {
 	return max(s.opts.From, min(s.opts.UpTo, neat(n)))
 }
 
-// neat rounds to three digits: a rate that a person can read.
+// neat rounds to three digits, so that people can read the rate.
 func neat(n float64) int {
 	if n < 1 {
 		return 1
@@ -246,9 +247,9 @@ func neat(n float64) int {
 	return int(math.Round(math.Floor(n/unit+1e-9) * unit))
 }
 
-// bounds are the largest certified pass below every certified fail, and the smallest
-// certified fail; 0 where there is none. An estimating probe bounds nothing: it
-// was sent to where a pass is as likely as a fail.
+// bounds returns the largest certified pass below every certified fail, and the
+// smallest certified fail; 0 if there is none. An estimating probe bounds nothing,
+// because it is made where a pass is as likely as a fail.
 func (s *Rates) bounds() (pass, fail int) {
 	for _, v := range s.visits {
 		if v.Probe.Purpose != Estimate && v.Result.Outcome == Fail && (fail == 0 || v.Probe.N < fail) {
@@ -263,7 +264,7 @@ func (s *Rates) bounds() (pass, fail int) {
 	return pass, fail
 }
 
-// Limit returns what may be claimed from what was reported so far.
+// Limit returns what may be claimed from the results so far.
 func (s *Rates) Limit() Limit {
 	l := Limit{Over: Rate, Step: s.opts.Step, Probes: append([]Visit(nil), s.visits...), Spent: s.spent, Reason: s.ended, Notes: append([]string(nil), s.notes...)}
 	l.L, l.U = s.bounds()

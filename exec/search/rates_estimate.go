@@ -2,18 +2,18 @@ package search
 
 import "math"
 
-// estimate is where the first threshold seems to be met.
+// estimate is the rate at which the first threshold reaches its limit.
 func (s *Rates) estimate() (n float64, ok bool) {
 	n, _, ok = s.crossing()
 	return n, ok
 }
 
-// crossing is the same, and which threshold that is.
+// crossing returns that rate and the threshold.
 func (s *Rates) crossing() (n float64, name string, ok bool) {
 	least := math.Inf(1)
 	for _, th := range thresholds(s.visits) {
 		if th == growing {
-			continue // that is the largest rate itself
+			continue // its limit is the largest rate itself
 		}
 		if x, found := s.meets(th); found && x < least {
 			least, name = x, th
@@ -25,14 +25,14 @@ func (s *Rates) crossing() (n float64, name string, ok bool) {
 	return s.opts.Largest / (1 + math.Exp(-least)), name, true
 }
 
-// meets is where a threshold is met, as ln(ρ/(1 − ρ)) of the load ρ.
+// meets returns the load ρ at which a threshold reaches its limit, as ln(ρ/(1 − ρ)).
 //
-// The wait in a queue grows with ρ/(1 − ρ) near its largest rate (Kingman, Proc.
-// Camb. Phil. Soc. 57, 1961), so that the logarithm of a latency over its limit
-// rises by 1 where ln(ρ/(1 − ρ)) does. What does not wait rises more slowly: the
-// slope is that of the probes as far as they show one, and 1 before. A probe counts
-// the more the nearer its value is to the limit, and the more independent requests it
-// has.
+// Near its largest rate the wait in a queue grows with ρ/(1 − ρ) (Kingman, Proc.
+// Camb. Phil. Soc. 57, 1961). So the logarithm of a latency over its limit rises by 1
+// when ln(ρ/(1 − ρ)) does. Latency that is not waiting rises more slowly: the slope
+// is taken from the probes as far as they show one, with 1 as the prior. A probe has
+// more weight the nearer its value is to the limit, and the more independent requests
+// it has.
 func (s *Rates) meets(threshold string) (x float64, ok bool) {
 	var xs, ys, ws []float64
 	for _, v := range s.visits {
@@ -54,7 +54,7 @@ func (s *Rates) meets(threshold string) (x float64, ok bool) {
 		w, mx, my = w+ws[i], mx+ws[i]*xs[i], my+ws[i]*ys[i]
 	}
 	mx, my = mx/w, my/w
-	sxx, sxy := prior*w, prior*w // as if the slope 1 had been seen
+	sxx, sxy := prior*w, prior*w // the prior: a slope of 1 with this weight
 	for i := range xs {
 		sxx, sxy = sxx+ws[i]*(xs[i]-mx)*(xs[i]-mx), sxy+ws[i]*(xs[i]-mx)*(ys[i]-my)
 	}

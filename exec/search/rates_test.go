@@ -9,11 +9,11 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// queue is a server whose TTFT is 0.1 s · ρ/(1 − ρ) of a largest rate of 10 req/s, and
-// a limit on it. A rate at which it is below the limit passes with enough requests.
+// queue is a server with a TTFT of 0.1 s · ρ/(1 − ρ), a largest rate of 10 req/s, and
+// a limit on TTFT. A rate whose TTFT is below the limit passes with enough requests.
 type queue struct {
 	limit float64 // seconds
-	tells bool    // its probes are certain with as many requests as they plan
+	tells bool    // its probes are certain with the planned number of requests
 }
 
 func (q queue) play(p Probe) Result {
@@ -33,7 +33,7 @@ func (q queue) play(p Probe) Result {
 	return r
 }
 
-// hunted is the search's answer, and what it measured: "estimate 8 req/s".
+// hunted returns the search's answer, and its measurements: "estimate 8 req/s".
 func (q queue) hunted(o RateOptions) (Limit, []string) {
 	s := NewRates(o)
 	var probes []string
@@ -53,7 +53,7 @@ func rateOptions() RateOptions {
 	}
 }
 
-// At 0.9 s of TTFT ρ/(1 − ρ) is 9: the limit is 9 req/s.
+// A TTFT of 0.9 s means ρ/(1 − ρ) = 9: the limit is 9 req/s.
 func TestRates(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -85,7 +85,7 @@ func TestRates(t *testing.T) {
 		{
 			name: "no time for more than the first", queue: queue{limit: 0.9, tells: true}, set: func(o *RateOptions) { o.Budget = 15 * time.Minute },
 			// 48 + 77 s for the estimates. At 7.38 of 9.9 at least 1.5·59·1.5/(1 − 0.745)² = 2,048
-			// requests, 288 s, so that 487 s are left; at 8.19 it would be 553 s, at 8.02 469 s.
+			// requests, 288 s, so 487 s are left. At 8.19 it would take 553 s, at 8.02 469 s.
 			probes: "estimate 8 req/s, estimate 9 req/s, certify 7.38 req/s, certify 8.02 req/s",
 			kind:   Interpolated, l: 8020, about: 9000, ended: "budget",
 		},
@@ -138,7 +138,8 @@ func TestRates(t *testing.T) {
 			if l.Kind != tt.kind || l.L != tt.l || l.U != tt.u || !strings.Contains(l.Reason, tt.ended) {
 				t.Errorf("%v, %d passes, %d fails, %q; want %v, %d, %d, %q", l.Kind, l.L, l.U, l.Reason, tt.kind, tt.l, tt.u, tt.ended)
 			}
-			// Short probes at 0.93 of the largest rate at most, whose slope is that of the queue.
+			// Short probes are at most at 0.93 of the largest rate, where the slope is that of
+			// the queue.
 			if tt.about > 0 && tt.u == 0 && math.Abs(l.Crossing.N-tt.about) > 0.01*tt.about {
 				t.Errorf("estimate %.0f, want about %.0f", l.Crossing.N, tt.about)
 			}
@@ -146,7 +147,7 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// A probe that is to estimate claims nothing, even where it is certain.
+// An estimating probe claims nothing, even if it is certain.
 func TestRatesEstimateClaimsNothing(t *testing.T) {
 	s := NewRates(rateOptions())
 	p, _ := s.Next()
@@ -169,8 +170,8 @@ func TestRatesKnown(t *testing.T) {
 	}
 }
 
-// A search that is stopped keeps what it has, and its first reason; it takes no result
-// that it did not ask for.
+// A stopped search keeps its results and its first reason. It takes no result that it
+// did not ask for.
 func TestRatesStop(t *testing.T) {
 	s := NewRates(rateOptions())
 	p, _ := s.Next()
@@ -185,7 +186,7 @@ func TestRatesStop(t *testing.T) {
 	if _, ok := s.Next(); ok {
 		t.Error("it goes on")
 	}
-	// The growth of a backlog is no threshold to be met at some rate.
+	// Growth of a backlog is not a threshold that is reached at some rate.
 	if l := s.Limit(); l.Reason != "interrupted" || len(l.Probes) != 1 || l.Binding != "ttft p95" {
 		t.Errorf("%q, %d probes, %q binds", l.Reason, len(l.Probes), l.Binding)
 	}
@@ -212,7 +213,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	// Rates are rounded down to three digits, and the least is one step.
+	// Rates are rounded down to three digits; the smallest is one step.
 	for n, want := range map[float64]int{0.5: 1, 9.9: 9, 1234: 1230, 98765: 98700} {
 		if got := neat(n); got != want {
 			t.Errorf("neat(%v) = %d, want %d", n, got, want)

@@ -1,7 +1,7 @@
-// Package search finds the capacity limit: the largest level (requests in
-// flight, or in one burst) at which every threshold still holds. It is a state
-// machine without clock, network or chance: told what the levels measured so
-// far came to, it says which one to measure next, and what may be claimed.
+// Package search finds the capacity limit: the largest level (requests in flight, or
+// in one burst) at which every threshold still holds. It is a state machine without
+// clock, network or chance: given the results of the levels measured so far, it
+// decides which level to measure next, and what may be claimed.
 //
 //  1. A requirement is decided first, where there is one.
 //  2. A ladder climbs by doubling, or gallops away from the last known limit,
@@ -18,11 +18,10 @@
 //  6. L is measured once more on fresh samples. Unless these pass too, L steps
 //     down to the next certified pass.
 //
-// Step 6 is what keeps the claim honest. A search tests several levels just
-// above the true limit, and each may pass by luck with probability α; that the
-// same level does so twice, on samples that share no request, has probability
-// α². The package judges nothing itself, draws no samples, and never turns an
-// estimate into a bound.
+// Step 6 is what keeps the claim honest. A search tests several levels just above the
+// true limit, and each may pass by chance with probability α. The same level passes
+// twice by chance, on samples that share no request, with probability α². The package
+// judges nothing itself, draws no samples, and never turns an estimate into a bound.
 package search
 
 import (
@@ -32,65 +31,64 @@ import (
 	"time"
 )
 
-// Over is what a level counts.
+// Over is the unit of a level.
 type Over string
 
 const (
 	Concurrency Over = "concurrency" // requests in flight, a closed loop
 	Burst       Over = "burst"       // requests sent at once: the largest safe queue
-	// Users are people who think. What a level takes is counted in parts of windows, all of
-	// which take the same time.
+	// Users are people with thinking time. The cost of a level is counted in parts of
+	// windows, which all take the same time.
 	Users Over = "users"
-	// Rate is arrivals: N counts steps of Options.Step requests per second.
+	// Rate is an arrival rate: N counts steps of Options.Step requests per second.
 	Rate Over = "rate"
-	// Speedup is recorded traffic: the same requests in 1/N of the time.
+	// Speedup is recorded traffic, replayed in 1/N of its time.
 	Speedup Over = "speedup"
 )
 
-// Options is what a search is asked. The zero value of every field but UpTo is
-// usable.
+// Options describes a search. The zero value of every field except UpTo is usable.
 type Options struct {
 	Over Over // default Concurrency
-	From int  // smallest level, at least 1; 0: 1
+	From int  // smallest level; 0 means 1
 	UpTo int  // largest level, at least From
-	// Step is the size of one level in units of Over; 0: 1. The search counts
-	// in whole levels; only Limit.Line multiplies.
+	// Step is the size of one level in units of Over; 0 means 1. The search counts in
+	// levels; only Limit.Line multiplies by Step.
 	Step float64
-	// Resolution is the width U − L at which the limit counts as exact, in
-	// levels; 0: 1. Relative widens it to a share of L, in [0, 1).
+	// Resolution is the distance U − L in levels at which the limit counts as exact;
+	// 0 means 1. Relative widens it to a share of L, in [0, 1).
 	Resolution int
 	Relative   float64
-	// Require is the level that the gate asks for; 0: none.
+	// Require is the level that the gate requires; 0 if none.
 	Require int
-	// Budget is for all probes together; 0: none.
+	// Budget bounds the time of all probes together; 0 means none.
 	Budget time.Duration
-	// Begin is the first rung of a ladder without Start; 0: From. Levels near 1
-	// are the slowest to measure, one request after the other, and
-	// rarely the answer: the ladder comes down to them when it must.
+	// Begin is the first step of a ladder without Start; 0 means From. Levels near 1
+	// take longest to measure, because requests run one after another, and are rarely
+	// the answer. The ladder descends to them only if it must.
 	Begin int
-	// Start is the last known limit; 0: none.
+	// Start is the last known limit; 0 if there is none.
 	Start int
-	// Confirm asks for a last measurement of L on fresh samples.
+	// Confirm measures L once more at the end, on fresh samples.
 	Confirm bool
-	// Looks returns the numbers of requests at which level n may be judged,
-	// ascending, planned in advance: the error probability is split over all
-	// of them, whether held or not. nil: Doubling(200, 800).
+	// Looks returns the numbers of requests at which level n may be judged, ascending
+	// and planned in advance. The error probability is split over all of them, held
+	// or not. nil means Doubling(200, 800).
 	Looks func(n int) []int
-	// First is how many of the looks a first visit may use; the others are for extension. 0: all
-	// but the last.
+	// First is the number of looks that a first visit may use; the others are for extension. 0
+	// means all but the last.
 	First int
-	// Deep returns the looks of a deep probe of level n, ascending, all of more
-	// requests than Looks. No looks: the level has no deep probe; nil: no level
-	// has one.
+	// Deep returns the looks of a deep probe of level n, ascending, each with more
+	// requests than Looks. Without looks the level has no deep probe; nil means that
+	// no level has one.
 	Deep func(n int) []int
-	// Known are levels measured already, such as the fixed levels of the
-	// workload. They count as probes and cost nothing. Where one was
-	// inconclusive, the looks beyond its requests are still to be held.
+	// Known are levels that were already measured, such as the fixed levels of the
+	// workload. They count as probes without cost. An inconclusive one may still use
+	// the looks beyond its requests.
 	Known []Result
 }
 
-// Doubling plans looks at first, 2·first, 4·first … and at most. At 400 and
-// 1600 it is 400, 800, 1600.
+// Doubling plans looks at first, 2·first, 4·first … up to most. At 400 and 1600 they
+// are 400, 800, 1600.
 func Doubling(first, most int) func(int) []int {
 	if first < 1 || most < first {
 		panic("search: Doubling needs 1 <= first <= most")
@@ -103,8 +101,8 @@ func Doubling(first, most int) func(int) []int {
 	return func(int) []int { return slices.Clone(looks) }
 }
 
-// Halving plans looks at most, at half of it and so on down to least. At 5000
-// and 40000 it is 5000, 10000, 20000, 40000; where least is more, most alone.
+// Halving plans looks at most, half of it and so on down to least. At 5000 and 40000
+// they are 5000, 10000, 20000, 40000. If least exceeds most, only most remains.
 func Halving(least, most int) []int {
 	looks := []int{most}
 	for k := most / 2; k >= least; k /= 2 {
@@ -114,39 +112,39 @@ func Halving(least, most int) []int {
 	return looks
 }
 
-// level is what is known of one N.
+// level holds what is known of one N.
 type level struct {
 	n         int
-	stands    Outcome // after the latest samples; see Search.take
+	stands    Outcome // outcome after the latest samples; see Search.take
 	have      int     // requests of set 0
 	needs     int     // of set 0
 	sets      int
-	spent     time.Duration // to first decide it, for predicting its confirmation
+	spent     time.Duration // time of its first decision, to predict its confirmation
 	saturated bool          // the generator was, once
-	again     bool          // and it is to be measured once more
+	again     bool          // the generator was saturated, and it is to be measured once more
 	retried   bool
 	confirmed bool
 	tried     bool  // a confirmation was made
-	deep      *deep // nil: it had no deep probe
+	deep      *deep // nil if it had no deep probe
 }
 
-// Search is a running search. Its methods are not for concurrent use.
+// Search is a running search. Its methods are not safe for concurrent use.
 type Search struct {
 	opts    Options
-	levels  []*level // ascending n, those within [From, UpTo]
+	levels  []*level // within [From, UpTo], by ascending n
 	visits  []Visit
 	pending *Probe
 	spent   time.Duration
 	ceiling int    // levels from here up cannot be measured
 	cause   cause  // why
-	vague   bool   // the level below the ceiling need not be measurable either
+	vague   bool   // the level below the ceiling may not be measurable either
 	why     string // in words
 	checked bool
 	ended   string // why the search ended; "" while it runs
 	notes   []string
 }
 
-// cause is why nothing is measured at the ceiling and above.
+// cause is the reason why nothing is measured from the ceiling on.
 type cause int
 
 const (
@@ -155,8 +153,8 @@ const (
 	byServer
 )
 
-// New starts a search. It panics on options that contradict themselves, which
-// a checked plan cannot contain.
+// New starts a search. It panics on contradictory options, which a checked plan
+// cannot contain.
 func New(opts Options) *Search {
 	if opts.Over == "" {
 		opts.Over = Concurrency
@@ -191,8 +189,8 @@ func New(opts Options) *Search {
 	return s
 }
 
-// Next says what to measure next, false when the search has ended. Until the
-// probe is reported it returns the same one.
+// Next returns what to measure next; false when the search has ended. It returns the
+// same probe until its result is reported.
 func (s *Search) Next() (Probe, bool) {
 	if s.pending != nil {
 		return *s.pending, true
@@ -200,7 +198,7 @@ func (s *Search) Next() (Probe, bool) {
 	if s.ended != "" {
 		return Probe{}, false
 	}
-	var blocked time.Duration // what the best probe that did not fit would take
+	var blocked time.Duration // time of the best probe that exceeded the budget
 	for want := range s.wants() {
 		p, need, ok := s.fit(want)
 		if ok {
@@ -219,8 +217,8 @@ func (s *Search) Next() (Probe, bool) {
 	return Probe{}, false
 }
 
-// Report takes the result of the probe that Next returned. It panics on any
-// other, which would be a mistake of the caller.
+// Report takes the result of the probe that Next returned. It panics on any other
+// result, which would be a bug of the caller.
 func (s *Search) Report(p Probe, r Result) {
 	if s.pending == nil || p.N != s.pending.N || p.Set != s.pending.Set || r.N != p.N || r.Outcome == Pending {
 		panic(fmt.Sprintf("search: result %s at %d was not asked for", r.Outcome, r.N))
@@ -230,8 +228,8 @@ func (s *Search) Report(p Probe, r Result) {
 	s.take(p, r)
 }
 
-// Stop ends the search with a reason; what was certified until then stands. A
-// probe not yet reported is forgotten.
+// Stop ends the search with a reason. What was certified stays certified. A probe
+// without a result is dropped.
 func (s *Search) Stop(reason string) {
 	s.pending = nil
 	if s.ended == "" {
@@ -239,12 +237,12 @@ func (s *Search) Stop(reason string) {
 	}
 }
 
-// take records a visit and settles the outcome of its level.
+// take records a visit and sets the outcome of its level.
 func (s *Search) take(p Probe, r Result) {
 	r.Margins = finite(r.Margins)
 	s.visits = append(s.visits, Visit{Probe: p, Result: r})
 	if r.N < s.opts.From || r.N > s.opts.UpTo {
-		return // a known level outside the search: it serves the prediction only
+		return // a known level outside the search only helps the prediction
 	}
 	l := s.at(r.N)
 	l.sets = max(l.sets, p.Set+1)
@@ -254,7 +252,7 @@ func (s *Search) take(p Probe, r Result) {
 	s.checked = s.checked || p.Purpose == Check
 	if p.Purpose == Deep {
 		if l.deep == nil {
-			// Fewer requests have had their say, and will not be sent again.
+			// Its smaller set of samples is final and will not be extended.
 			l.deep = &deep{set: p.Set}
 			l.have, l.spent = math.MaxInt, 0
 		}
@@ -263,7 +261,7 @@ func (s *Search) take(p Probe, r Result) {
 	switch r.Outcome {
 	case Saturated:
 		if once := !l.saturated; once && (p.Set == 0 || p.Purpose == Confirm) {
-			// That may be chance: its machine was busy.
+			// It may be chance: the generator's machine was busy.
 			l.saturated, l.again = true, p.Set == 0
 			l.tried = l.tried && p.Purpose != Confirm
 			return
@@ -280,12 +278,12 @@ func (s *Search) take(p Probe, r Result) {
 		s.lower(r.N, byServer, r)
 		return
 	case Pass:
-		s.ceiling = max(s.ceiling, r.N+1) // known levels come in any order
+		s.ceiling = max(s.ceiling, r.N+1) // known levels are in any order
 	}
 	s.stand(l, p, r)
 }
 
-// lower moves the ceiling to what the generator or the server can do.
+// lower moves the ceiling to the limit of the generator or the server.
 func (s *Search) lower(n int, by cause, r Result) {
 	top := n
 	known := by == byServer && r.Cap > 0 && r.Cap < n
@@ -294,7 +292,7 @@ func (s *Search) lower(n int, by cause, r Result) {
 	}
 	for _, l := range s.levels {
 		if l.stands == Pass {
-			top = max(top, l.n+1) // and so could what passed
+			top = max(top, l.n+1) // and so can levels that passed
 		}
 	}
 	if top >= s.ceiling {
@@ -314,7 +312,7 @@ func (s *Search) lower(n int, by cause, r Result) {
 	}
 }
 
-// at returns the level n, made when it is new.
+// at returns level n, and creates it if it is new.
 func (s *Search) at(n int) *level {
 	i, found := slices.BinarySearchFunc(s.levels, n, func(l *level, n int) int { return l.n - n })
 	if !found {
@@ -323,7 +321,7 @@ func (s *Search) at(n int) *level {
 	return s.levels[i]
 }
 
-// find returns the level n, nil when it was never measured.
+// find returns level n; nil if it was never measured.
 func (s *Search) find(n int) *level {
 	for _, l := range s.levels {
 		if l.n == n {
@@ -333,8 +331,8 @@ func (s *Search) find(n int) *level {
 	return nil
 }
 
-// bounds returns the largest certified pass below every certified fail, and
-// the smallest certified fail; 0 where there is none.
+// bounds returns the largest certified pass below every certified fail, and the
+// smallest certified fail; 0 if there is none.
 func (s *Search) bounds() (pass, fail int) {
 	for _, l := range s.levels {
 		switch l.stands {

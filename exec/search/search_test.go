@@ -11,9 +11,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// script answers probes: what a level comes to at its first, second … visit,
-// one letter each (p, f, i, s, c), the last one for all that follow. Levels
-// without an entry pass up to limit and fail above.
+// script answers probes. levels holds the outcomes of a level's visits, one letter
+// each (p, f, i, s, c); the last letter repeats. A level without an entry passes up
+// to limit and fails above.
 type script struct {
 	limit  int
 	levels map[int]string
@@ -51,9 +51,9 @@ func (s *script) answer(p Probe) Result {
 	return r
 }
 
-// drive runs a search to its end and returns the probes as one line:
-// "ladder 8p/400" is a first visit of level 8 that passed at 400 requests, a
-// prime marks fresh samples.
+// drive runs a search to its end and writes the probes as one line. "ladder 8p/400"
+// is a first visit of level 8 that passed at 400 requests; a prime marks fresh
+// samples.
 func drive(t *testing.T, s *Search, answer func(Probe) Result) (string, Limit) {
 	t.Helper()
 	var line []string
@@ -92,8 +92,8 @@ func TestProbes(t *testing.T) {
 			name:   "double, then halve",
 			opts:   Options{UpTo: 128, Confirm: true},
 			script: script{limit: 39},
-			// 32 passes, 64 fails: 48, 40, 36, 38, 39. The widest stretch below 39
-			// that nothing was measured in is 16 to 32.
+			// 32 passes, 64 fails, then 48, 40, 36, 38, 39. The widest unmeasured
+			// stretch below 39 is 16 to 32.
 			probes: "ladder 1p 2p 4p 8p 16p 32p 64f bisect 48f 40f 36p 38p 39p check 24p confirm 39p'",
 			kind:   Exact, l: 39, u: 40, reason: "the limit is found to within the resolution",
 		},
@@ -199,7 +199,7 @@ func TestProbes(t *testing.T) {
 			name:   "an inconclusive rung is passed by",
 			opts:   Options{UpTo: 64, Begin: 8},
 			script: script{limit: 20, levels: map[int]string{8: "i"}},
-			// 4 is measured since nothing passed yet, then the ladder goes on.
+			// 4 is measured because nothing passed yet; then the ladder continues.
 			probes: "ladder 8i 4p 16p 32f bisect 24f 20p 22f 21f check 12p",
 			kind:   Exact, l: 20, u: 21, reason: "the limit is found to within the resolution",
 		},
@@ -207,8 +207,8 @@ func TestProbes(t *testing.T) {
 			name:   "not monotone: pass at 16, fail at 24, pass at 32",
 			opts:   Options{UpTo: 32, Begin: 16, Confirm: true},
 			script: script{limit: 32, levels: map[int]string{24: "f", 20: "p", 22: "p", 23: "p"}},
-			// The ladder jumps over 24 and the check finds it. Both sides are
-			// measured again, and the lower answer counts.
+			// The ladder skips 24, and the check finds it. Both sides are measured
+			// again, and the lower answer counts.
 			probes: "ladder 16p 32p check 24f retry 24f' 32p' bisect 20p 22p 23p confirm 23p'",
 			kind:   Exact, l: 23, u: 24, reason: "the limit is found to within the resolution",
 		},
@@ -355,14 +355,14 @@ func TestNonMonotoneEvidence(t *testing.T) {
 func TestLooks(t *testing.T) {
 	opts := Options{UpTo: 64, Begin: 32, First: 2, Confirm: true, Looks: Doubling(100, 800)}
 	answers := map[string]Result{
-		// At 200 requests about 150 more are needed: the look at 400 is enough.
+		// At 200 requests about 150 more are needed, so the look at 400 is enough.
 		"ladder 32 [100 200]":          {Outcome: Inconclusive, Requests: 200, Needs: 150},
 		"extend 32 [400]":              {Outcome: Pass, Requests: 400},
 		"ladder 64 [100 200]":          {Outcome: Fail, Requests: 100},
 		"confirm 32 [100 200 400 800]": {Outcome: Pass, Requests: 200},
-		// More than 800 in all: left alone until its neighbours are known.
+		// It needs more than 800 in all, so it waits until its neighbours are known.
 		"bisect 48 [100 200]": {Outcome: Inconclusive, Requests: 200, Needs: 601},
-		// Unknown: one look after the other.
+		// The need is unknown: one look after the other.
 		"bisect 40 [100 200]": {Outcome: Inconclusive, Requests: 200},
 		"extend 40 [400]":     {Outcome: Inconclusive, Requests: 400},
 		"extend 40 [800]":     {Outcome: Inconclusive, Requests: 800},
@@ -392,7 +392,7 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// A known inconclusive level is extended beyond the requests it had.
+// A known inconclusive level is extended beyond its requests.
 func TestKnownExtended(t *testing.T) {
 	s := New(Options{UpTo: 8, Require: 4, Looks: Doubling(200, 800), Known: []Result{
 		{N: 4, Outcome: Inconclusive, Requests: 300},
@@ -405,8 +405,8 @@ func TestKnownExtended(t *testing.T) {
 }
 
 func TestBudget(t *testing.T) {
-	// A request takes 1 s of the server at any level, so a probe takes
-	// (requests + 2·N) seconds and the prediction is exact.
+	// A request takes 1 s at any level, so a probe takes (requests + 2·N) seconds,
+	// and the prediction is exact.
 	cost := func(p Probe) time.Duration {
 		return time.Duration(p.Looks[len(p.Looks)-1]-p.Have+2*p.N) * time.Second
 	}
@@ -431,9 +431,10 @@ func TestBudget(t *testing.T) {
 		// 16: 132 s, 32: 164 s, 64: 228 s; together 524 s. 48 takes 196 s.
 		{719 * time.Second, false, "ladder 16p 32p 64f check 24p", Interpolated, "budget: 47s left, the next probe takes about 3m16s"},
 		{720 * time.Second, false, "ladder 16p 32p 64f bisect 48f", Interpolated, "budget: 0s left, the next probe takes about 3m0s"},
-		// A confirmation is kept back, of what would be L: after 16 and 32, 424 s
-		// are left, too few for 64 twice (456 s), enough for 48 (392 s). Then there
-		// are 228 s: 40 (180 s) twice is too much, once more 32 (164 s) is not.
+		// Time for a confirmation of the next L is reserved. After 16 and 32, 424 s
+		// are left: too few for 64 twice (456 s), enough for 48 twice (392 s). Then
+		// 228 s are left: 40 twice (180 s each) is too much, 32 once more (164 s) is
+		// not.
 		{720 * time.Second, true, "ladder 16p 32p bisect 48f confirm 32p'", Interpolated, "budget: 1m4s left, the next probe takes about 6m0s"},
 	} {
 		got, l := run(tt.budget, tt.confirm)
@@ -446,13 +447,13 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// Looks that the budget cannot pay for are cut off the end of a probe.
+// Looks that exceed the budget are cut off the end of a probe.
 func TestBudgetCutsLooks(t *testing.T) {
 	s := New(Options{From: 10, UpTo: 20, Budget: 400 * time.Second, Looks: Doubling(100, 800), First: 4})
 	p, _ := s.Next()
 	s.Report(p, Result{N: 10, Outcome: Pass, Requests: 100, Spent: 120 * time.Second})
-	// One second a request and two waves: at 20, 100 take 140 s, 200 take 240 s,
-	// 400 take 440 s, and 280 s are left.
+	// One second a request and two waves: at level 20, 100 requests take 140 s, 200
+	// take 240 s, and 400 take 440 s. 280 s are left.
 	p, ok := s.Next()
 	want := Probe{
 		N: 20, Purpose: Ladder, Looks: []int{100, 200}, Planned: 4,
@@ -463,7 +464,7 @@ func TestBudgetCutsLooks(t *testing.T) {
 	}
 }
 
-// The confirmation of L is kept back from every probe but those that decide the
+// Every probe leaves time for the confirmation of L, except those that decide the
 // gate.
 func TestBudgetForTheGate(t *testing.T) {
 	for _, tt := range []struct {
@@ -552,7 +553,7 @@ func TestMisuse(t *testing.T) {
 	})
 }
 
-// line is the answer as a report has it.
+// line is the answer as reports show it.
 func line(l Limit) string {
 	c := metric.Capacity{Over: map[Over]metric.LoadKind{Burst: metric.Burst, Rate: metric.OpenLoop}[l.Over], Step: l.Step}
 	l.Fill(&c)
@@ -605,7 +606,7 @@ func TestBinding(t *testing.T) {
 	if l := s.Limit(); l.Binding != "speed" || l.AtL != "speed -0.2" || l.AtU != "speed 0.3" {
 		t.Errorf("binding %q: %q, %q", l.Binding, l.AtL, l.AtU)
 	}
-	// Nothing failed: the one that is closest binds.
+	// Nothing failed: the threshold that is nearest to its limit binds.
 	s = New(Options{UpTo: 4, Known: []Result{{N: 4, Outcome: Pass, Requests: 400, Margins: margins(-.1, -.2)}}})
 	if l := s.Limit(); l.Binding != "ttft" || l.AtL != "ttft -0.1" || l.AtU != "" {
 		t.Errorf("binding %q: %q, %q", l.Binding, l.AtL, l.AtU)

@@ -22,11 +22,10 @@ var (
 	table    = flag.String("table", "", "write the operating characteristics to this file, as Markdown")
 )
 
-// The operating characteristics of the search, measured on simulated servers
-// whose true limit is known: request by request, log-normal latencies, a p95
-// threshold, an exact binomial test with its error split over the looks. The
-// judgement here is the least that will do, so that the search is tested
-// alone.
+// The operating characteristics of the search are measured on simulated servers with
+// a known limit. The simulation is request by request with log-normal latencies, a
+// p95 threshold, and an exact binomial test whose error is split over the looks. The
+// judgement is kept minimal, so that only the search is tested.
 
 const (
 	quantile = 0.95
@@ -37,19 +36,19 @@ const (
 
 var simLooks = []int{100, 200, 400, 800, 1600}
 
-// simMost is the most requests of a level: sixteen times the first look of a
-// plan, which has four looks; here five come before.
+// simMost is the largest number of requests of a level, sixteen times the first look
+// of a plan. A plan has four looks; here five come before.
 const simMost = 6400
 
-// server is a simulated server: margin(n) is ln(p95(n) / limit) over requests
-// of all rounds.
+// server is a simulated server. margin(n) is ln(p95(n) / limit) over the requests of
+// all rounds.
 type server struct {
 	margin func(n int) float64
 	sigma  float64 // of the log latencies within a round
-	tau    float64 // of the level that the requests of a round share
+	tau    float64 // of the offset that the requests of a round share
 	cap    int     // requests admitted; 0: all
-	sat    float64 // level at which throughput is half of what it can be
-	truth  int     // the largest level up to which every one holds
+	sat    float64 // level at which throughput is half of its maximum
+	truth  int     // the largest level such that all levels up to it hold
 }
 
 func (s *server) settle() *server {
@@ -59,8 +58,8 @@ func (s *server) settle() *server {
 	return s
 }
 
-// spent is the time that requests at level n take in a closed loop, warm-up
-// and drain included: latency 10 s alone, growing by the queue.
+// spent is the time of requests at level n in a closed loop, with warm-up and drain.
+// Latency is 10 s for a single request, and grows with the queue.
 func (s *server) spent(n, requests int) time.Duration {
 	latency := 10 * (1 + float64(n)/s.sat)
 	return time.Duration(float64(requests+2*n) * latency / float64(n) * float64(time.Second))
@@ -68,8 +67,9 @@ func (s *server) spent(n, requests int) time.Duration {
 
 const rounds = 10
 
-// test is the most requests over the limit that certify a pass and the fewest
-// that certify a fail, of n at one of so many looks, by the binomial distribution.
+// test returns the most requests over the limit that certify a pass, and the fewest
+// that certify a fail, of n requests at one of several looks, by the binomial
+// distribution.
 func test(n, looks int) (most, fewest int) {
 	key := [2]int{n, looks}
 	if t, ok := tests.Load(key); ok {
@@ -85,7 +85,7 @@ func test(n, looks int) (most, fewest int) {
 
 var tests sync.Map // by requests and looks
 
-// samples are the log latencies of one set at one level, relative to the limit.
+// samples holds the log latencies of one set at one level, relative to the limit.
 type samples struct {
 	x      []float64
 	shifts [rounds]float64
@@ -104,7 +104,7 @@ func newOracle(s *server, seed uint64) *oracle {
 	return &oracle{server: s, rng: rand.New(rand.NewPCG(seed, 42)), sets: map[[2]int]*samples{}}
 }
 
-// measure holds the looks of a probe and ends at the first that is certain.
+// measure holds the looks of a probe and stops at the first certain one.
 func (o *oracle) measure(p Probe) Result {
 	n, set := p.N, p.Set
 	key := [2]int{n, set}
@@ -146,8 +146,8 @@ func (o *oracle) measure(p Probe) Result {
 	return r
 }
 
-// order returns the nearest-rank order statistics of x, of which only those
-// above floor are sorted unless a lower one is asked for.
+// order returns the order statistics of x by nearest rank. Only values above floor
+// are sorted, unless a lower one is asked for.
 func order(x []float64, floor float64) func(rank float64) float64 {
 	var upper []float64
 	for _, v := range x {
@@ -165,8 +165,8 @@ func order(x []float64, floor float64) func(rank float64) float64 {
 	}
 }
 
-// judge is the exact one-sided binomial test both ways. Where requests of a
-// round share a level, n is the effective one of Korn and Graubard (Survey
+// judge is the exact one-sided binomial test in both directions. If the requests of a
+// round share an offset, n is the effective number of Korn and Graubard (Survey
 // Methodology 24, 1998) from the variance between rounds.
 func (o *oracle) judge(d *samples, n, looks int) (Outcome, int) {
 	k := 0
@@ -208,7 +208,7 @@ func (o *oracle) judge(d *samples, n, looks int) (Outcome, int) {
 	return Inconclusive, max(1, int(min(needs, 1e6))-n)
 }
 
-// atMost is P(Bin(n, e) ≤ k) = I_{1−e}(n−k, k+1), also between the integers.
+// atMost is P(Bin(n, e) ≤ k) = I_{1−e}(n−k, k+1), also for values between integers.
 func atMost(k, n, e float64) float64 {
 	switch {
 	case k < 0:
@@ -250,9 +250,9 @@ func incompleteBeta(a, b, x float64) float64 {
 }
 
 func TestLongBinomialOracle(t *testing.T) {
-	// Tables of the binomial distribution at 5%: with 59 requests and none over
-	// 0.95^59 = 0.0485; with 100 and at most one 0.95^100 + 100·0.05·0.95^99 =
-	// 0.0371; Bin(10, 0.5) ≤ 5 is (1024 + 252)/2048 = 0.6230.
+	// Values of the binomial distribution at 5%. With 59 requests none exceeds with
+	// 0.95^59 = 0.0485; with 100 at most one exceeds with 0.95^100 + 100·0.05·0.95^99
+	// = 0.0371. Bin(10, 0.5) ≤ 5 has (1024 + 252)/2048 = 0.6230.
 	for _, tt := range []struct{ k, n, e, want float64 }{
 		{0, 59, .05, 0.0485}, {1, 100, .05, 0.0371}, {5, 10, .5, 0.6230},
 	} {
@@ -262,13 +262,13 @@ func TestLongBinomialOracle(t *testing.T) {
 	}
 }
 
-// between draws from [lo, hi); logBetween likewise on a log scale.
+// between draws uniformly from [lo, hi), and logBetween on a log scale.
 func between(r *rand.Rand, lo, hi float64) float64 { return lo + (hi-lo)*r.Float64() }
 func logBetween(r *rand.Rand, lo, hi float64) float64 {
 	return lo * math.Pow(hi/lo, r.Float64())
 }
 
-// knee is a latency that grows from a share of the limit to the limit at top.
+// knee is a latency that grows from a share of the limit to the limit at level top.
 func knee(r *rand.Rand, top float64) func(int) float64 {
 	a, k := between(r, .2, .5), between(r, 1.5, 4)
 	return func(n int) float64 { return math.Log(a + (1-a)*math.Pow(float64(n)/top, k)) }
@@ -276,15 +276,15 @@ func knee(r *rand.Rand, top float64) func(int) float64 {
 
 type scenario struct {
 	name string
-	// draw is the k-th server, from 0 on.
+	// draw returns the k-th server, from 0 on.
 	draw func(r *rand.Rand, k uint64) *server
-	// near is the least share of answers within 10% or one step of the truth;
-	// 0 where the wave hides it.
+	// near is the required share of answers within 10% or one step of the truth; 0 if
+	// the wave hides it.
 	near float64
-	// covers is the least share of intervals that hold the crossing; 0 where
-	// there are several crossings.
+	// covers is the required share of intervals that contain the crossing; 0 if there
+	// are several crossings.
 	covers float64
-	// peers is the least share of over-claims by point estimates.
+	// peers is the required share of over-claims by point estimates.
 	peers float64
 	most  int // max_requests; 0: the default
 }
@@ -295,8 +295,8 @@ var scenarios = []scenario{
 		return &server{margin: knee(r, top), sigma: between(r, .2, .5), sat: top / 2}
 	}, .9, .95, .3, 0},
 	{"admission cap", func(r *rand.Rand, _ uint64) *server {
-		// Beyond the cap a request waits for a slot. Where the limit allows
-		// for that, the server says that it admitted fewer.
+		// Beyond the cap a request waits for a slot. If the limit allows that wait,
+		// the server reports that it admitted fewer.
 		c, low := math.Floor(logBetween(r, 6, 110)), between(r, .3, .7)
 		s := &server{sigma: between(r, .2, .5), sat: c / 2}
 		wait := 4.0
@@ -324,7 +324,8 @@ var scenarios = []scenario{
 	}, .9, .95, .3, 0},
 	{"flat at the limit", flatAtLimit, .75, .95, .15, 0},
 	{"not monotone", func(r *rand.Rand, _ uint64) *server {
-		// A wave of ±20% on the way up, of about a factor of two in N.
+		// A wave of ±20% on top of the increase, with a period of about a factor of
+		// two in N.
 		top, phase := logBetween(r, 12, 100), between(r, 0, 2*math.Pi)
 		up := knee(r, top)
 		return &server{sigma: between(r, .2, .4), sat: top / 2, margin: func(n int) float64 {
@@ -344,7 +345,7 @@ func (sc scenario) share(runs int) int {
 }
 
 // flatAtLimit is a server whose p95 stays within 5% of the limit from 8 to 60 in
-// flight. No search decides those nearest to the limit, so multiples of the
+// flight. No search decides the servers nearest to the limit. So multiples of the
 // golden ratio spread the distances evenly, however few servers are drawn.
 func flatAtLimit(r *rand.Rand, k uint64) *server {
 	_, part := math.Modf((float64(k) + .5) * math.Phi)
@@ -355,7 +356,7 @@ func flatAtLimit(r *rand.Rand, k uint64) *server {
 	}}
 }
 
-// tally counts what searches came to.
+// tally counts the results of searches.
 type tally struct {
 	runs, over, beyond, near, covered, bracketed, exact, confirmed int
 
@@ -363,12 +364,12 @@ type tally struct {
 	spent        time.Duration
 	widths       []float64 // of the brackets, U/L − 1
 
-	// The same searches against full sweeps, levels spaced as their final
-	// bracket. Of equal size: every level has the requests that the edge took,
-	// since a sweep does not know where the edge is. Of equal rule: every level
-	// ends when it is certain, has as many requests at most as any level of the
-	// search, and the answer is confirmed; still it is less certain than the
-	// search, whose levels close in on the edge.
+	// The same searches are compared with full sweeps whose levels are spaced like
+	// the final bracket. In a sweep of equal size every level has the requests that
+	// the edge took, because a sweep does not know where the edge is. In a sweep of
+	// equal rule every level ends when it is certain, has at most as many requests as
+	// any level of the search, and the answer is confirmed. That is still less
+	// certain than the search, whose levels close in on the edge.
 	sweeps, sweepNear               int
 	searched, sized, ruled          int
 	searchTime, sizedTime, ruleTime time.Duration
@@ -380,7 +381,7 @@ func within(l, truth int) bool {
 	return math.Abs(float64(l-truth)) <= max(1, .1*float64(truth))
 }
 
-// run makes one search, a sweep now and then, and the search of the peers.
+// run makes one search, sometimes a sweep, and the search of other tools.
 func (c *tally) run(t *testing.T, srv *server, seed uint64, most int) {
 	o := newOracle(srv, seed)
 	deep := func(int) []int { return Halving(2*simLooks[len(simLooks)-1], most) }
@@ -397,7 +398,7 @@ func (c *tally) run(t *testing.T, srv *server, seed uint64, most int) {
 	c.peers(srv, seed, srv.true())
 }
 
-// true is the largest level up to which every one holds and is admitted.
+// true is the largest level such that all levels up to it hold and are admitted.
 func (s *server) true() int {
 	if s.cap > 0 {
 		return min(s.truth, s.cap)
@@ -418,8 +419,8 @@ func (c *tally) search(t *testing.T, srv *server, seed uint64, opts Options, mea
 	l := s.Limit()
 	truth := srv.true()
 	c.runs++
-	// An over-claim is a certified level at which the threshold does not hold,
-	// or which the server does not admit.
+	// An over-claim is a certified level at which the threshold does not hold, or
+	// that the server does not admit.
 	if l.L > 0 && (srv.margin(l.L) > 0 || srv.cap > 0 && l.L > srv.cap) {
 		c.over++
 	}
@@ -483,7 +484,7 @@ func (c *tally) sweep(o *oracle, l Limit, seed uint64, truth int, looks []int) {
 	c.ruleTime += sweep.spent
 }
 
-// peers does what other tools do: double, then halve, on the point estimate of
+// peers searches as other tools do: it doubles, then halves, on the point estimate of
 // one run of 200 requests each.
 func (c *tally) peers(srv *server, seed uint64, truth int) {
 	o := newOracle(srv, seed)
@@ -508,8 +509,8 @@ func (c *tally) peers(srv *server, seed uint64, truth int) {
 	c.peerSent += o.sent
 }
 
-// slack is what chance alone may take from a share: three standard errors of few
-// runs. A thousand are taken as they are.
+// slack is the tolerance for chance on a share: three standard errors with few runs,
+// none with a thousand.
 func (c *tally) slack(p float64) float64 {
 	if c.runs >= 1000 {
 		return 0
@@ -534,7 +535,7 @@ func (c *tally) String() string {
 func pct(k, n int) string    { return fmt.Sprintf("%.1f%%", 100*share(k, n)) }
 func whole(x float64) string { return fmt.Sprintf("%.0f%%", 100*x) }
 
-// found begins a row of the tables: what the searches came to, at what cost.
+// found begins a row of the tables: the results of the searches and their cost.
 const foundHead = "| server | over-claims | within 10% or 1 | exact | confirmed | interval holds the crossing | bracket, median | probes | requests | minutes |"
 
 func (c *tally) found(name string) string {
@@ -548,7 +549,7 @@ func (c *tally) found(name string) string {
 		float64(c.probes)/float64(c.runs), c.sent/c.runs, c.spent.Minutes()/float64(c.runs))
 }
 
-// row is the tally as a row of the table that writeTable writes.
+// row writes the tally as a row of the table that writeTable writes.
 func (c *tally) row(name string) string {
 	return fmt.Sprintf("%s %s | %s | %s | %s | %d |\n", c.found(name),
 		whole(c.searchTime.Seconds()/c.sizedTime.Seconds()), whole(c.searchTime.Seconds()/c.ruleTime.Seconds()),
@@ -563,7 +564,7 @@ func writeTable(t *testing.T, tallies, judged []tally) {
 	b.WriteString("**Capacity search, up to 128 in flight**\n\n" + foundHead + " time of a sweep of equal size | of equal rule | point estimates: over-claims | within 10% or 1 | requests |\n" +
 		strings.Repeat("|---", 15) + "|\n")
 	for i, sc := range scenarios {
-		if tallies[i].runs > 0 { // not where -run chose others
+		if tallies[i].runs > 0 { // not with -run for other scenarios
 			b.WriteString(tallies[i].row(sc.name))
 		}
 	}
@@ -578,10 +579,10 @@ func writeTable(t *testing.T, tallies, judged []tally) {
 	}
 }
 
-// judgedCharacteristics searches the same servers, a tenth as often (less
-// thirty; eight in every quick run, two of those that go deep), with requests
-// that are judged as those of a run are: looks and rounds are the plan's, and
-// requests are worth what their spread allows.
+// judgedCharacteristics searches the same servers, a tenth as often less thirty;
+// every quick run has eight searches, two of them deep. Requests are judged as in a
+// run: looks and rounds are the plan's, and requests count as far as their spread
+// allows.
 func judgedCharacteristics(t *testing.T, tallies []tally, runs int) {
 	p := judged(t)
 	for i, sc := range scenarios {
@@ -616,7 +617,7 @@ func TestLongCharacteristics(t *testing.T) {
 		runs = 100
 	}
 	tallies, judged := make([]tally, len(scenarios)), make([]tally, len(scenarios))
-	t.Cleanup(func() { writeTable(t, tallies, judged) }) // the subtests are over then
+	t.Cleanup(func() { writeTable(t, tallies, judged) }) // by then the subtests are over
 	judgedCharacteristics(t, judged, runs)
 	for i, sc := range scenarios {
 		t.Run(sc.name, func(t *testing.T) {
