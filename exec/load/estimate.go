@@ -33,9 +33,9 @@ func Stagger(duration, pause time.Duration, slots int) time.Duration {
 	return (duration + pause) / time.Duration(slots)
 }
 
-// Time estimates how long a round of a closed loop takes: the ramp, then the measured
-// requests, Slots at a time, or For if it is longer. It is 0 if neither the duration
-// nor For is known (0).
+// Time estimates how long a round of a closed loop takes: the ramp, the warm-up, then
+// the measured requests, Slots at a time. If the duration of a request is not known
+// (0) it is For.
 func (c Closed) Time(duration time.Duration) time.Duration {
 	if duration <= 0 {
 		return c.For

@@ -7,9 +7,9 @@ import (
 	"github.com/tokgate/tokgate/exec/load"
 )
 
-// A server with a limit on its running requests, and a speed in tokens a second that depends
-// on how many run. A saturation with at most most requests in flight measures it. Prompts are
-// read at a number of requests a second.
+// Each server admits a number of requests at once, and its speed in tokens a second depends
+// on how many run. It reads a number of prompts a second. A saturation may have up to most
+// requests in flight.
 func TestSaturation(t *testing.T) {
 	type server struct {
 		in      int

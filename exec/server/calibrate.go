@@ -19,8 +19,8 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// The load of a calibration: streams at 50 tok/s, all chunks of a step at
-// once, as a batch brings them. It takes about half a second.
+// Load of a calibration: streams at 50 tok/s that send all chunks of a step at once,
+// as a batch does. It takes about half a second.
 const (
 	calibrationStreams = 64
 	calibrationTokens  = 25
@@ -28,7 +28,7 @@ const (
 	calibrationLimit   = 2 * time.Second
 )
 
-// Calibrate says how late this generator reads. It is measured once after each start of
+// Calibrate measures how late this generator reads. It does so once after each start of
 // the machine.
 func (l *Launcher) Calibrate(ctx context.Context) (*metric.Calibration, error) {
 	key := calibrationKey()
@@ -42,12 +42,12 @@ func (l *Launcher) Calibrate(ctx context.Context) (*metric.Calibration, error) {
 	return c, err
 }
 
-// calibrationKey names this start of the machine, and the number of CPUs that the
+// calibrationKey identifies this start of the machine and the number of CPUs that the
 // generator may use.
 func calibrationKey() string { return fmt.Sprintf("calibration-%s-%d", boot(), runtime.GOMAXPROCS(0)) }
 
-// calibrate measures how late the generator alone reads: the built-in server notes when it
-// writes each chunk, and the measuring client when it reads the chunk.
+// calibrate measures how late the generator alone reads: the built-in server records when
+// it writes each chunk, and the measuring client when it reads it.
 func (l *Launcher) calibrate(ctx context.Context) (*metric.Calibration, error) {
 	if l.Origin.IsZero() {
 		return nil, errors.New("the clock's origin is not known")
@@ -71,7 +71,7 @@ func (l *Launcher) calibrate(ctx context.Context) (*metric.Calibration, error) {
 	read := make([]*arrivals, calibrationStreams)
 	left := 0
 	for i := range read {
-		// A client each: the header tells the streams apart.
+		// Each stream has a client of its own; the header identifies the stream.
 		h, err := client.New(client.Config{
 			BaseURL: server.URL(), Now: l.Clock.Now, Dial: l.Dial, Engine: engine.Of("vllm"),
 			Headers: map[string]string{"X-Request-Id": strconv.Itoa(i)},
@@ -86,7 +86,7 @@ func (l *Launcher) calibrate(ctx context.Context) (*metric.Calibration, error) {
 			API: "completions", Model: server.Model(), Prompt: client.Prompt{Text: "Hello"}, Output: calibrationTokens,
 		}, read[i])
 	}
-	// The limit ends the streams, so they all end.
+	// Every stream ends at its token limit.
 	if err := clock.Until(context.WithoutCancel(ctx), l.Clock, func() bool { return left == 0 }); err != nil {
 		return nil, err
 	}
@@ -104,8 +104,7 @@ func (l *Launcher) calibrate(ctx context.Context) (*metric.Calibration, error) {
 	return c, nil
 }
 
-// late pairs the chunks of one stream as they were written with as they were
-// read.
+// late pairs the times at which the chunks of one stream were written and read.
 func late(written, read []time.Duration) []time.Duration {
 	var delays []time.Duration
 	for i := range min(len(written), len(read)) {
@@ -114,12 +113,13 @@ func late(written, read []time.Duration) []time.Duration {
 	return delays
 }
 
-// nearest is the nearest-rank percentile of ascending values; there is one.
+// nearest returns the nearest-rank percentile of ascending values, of which there is
+// at least one.
 func nearest(ascending []time.Duration, p int) time.Duration {
 	return ascending[(p*len(ascending)+99)/100-1]
 }
 
-// stamps collects when the chunks of each stream were written.
+// stamps records when the chunks of each stream were written.
 type stamps struct {
 	mu sync.Mutex
 	at map[string][]time.Duration
@@ -137,7 +137,7 @@ func (s *stamps) of(id string) []time.Duration {
 	return s.at[id]
 }
 
-// arrivals is a client.Stream that notes when chunks were read.
+// arrivals is a client.Stream that records when chunks were read.
 type arrivals struct {
 	at   []time.Duration
 	done func()
@@ -152,8 +152,8 @@ func (a *arrivals) Event(at time.Duration, e *client.Event) {
 	}
 }
 
-// calibrationProfile is a server that sends a token of every stream at every
-// step and does nothing else.
+// calibrationProfile is a server that only sends one token of every stream at every
+// step.
 func calibrationProfile() *sim.Profile {
 	p := sim.DefaultProfile()
 	p.OverheadMS = 0

@@ -19,26 +19,26 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// container is a server that runs in a container of ours.
+// container is a server in a container that tokgate started.
 type container struct {
 	runtime  *cli
 	Clock    clock.Clock
 	name     string
 	log      *tail
-	died     []string      // words of its log, see engine.Engine
-	follower *osexec.Cmd   // hands the log on; nil: it could not be started
+	died     []string      // words of its log that report its end; see engine.Engine
+	follower *osexec.Cmd   // passes the log on; nil if it could not be started
 	followed chan struct{} // closed when the log has ended
-	exited   chan struct{} // closed when the container ended, or cannot be followed
+	exited   chan struct{} // closed when the container ended or can no longer be followed
 	state    containerState
-	err      error // why it cannot be followed; read after exited
+	err      error // why it can no longer be followed; read it after exited
 	grace    func() time.Duration
-	closing  bool // it was asked to end
+	closing  bool // set once it was asked to end
 	stop     context.CancelFunc
 }
 
-// container starts a server in a container. What becomes known of its image is
-// added to found. Like process it returns a container that is to be ended also
-// with an error, unless that is nil.
+// container starts a server in a container. It adds what it learns of the image to
+// found. Like process it may return a container together with an error, which must
+// then be ended.
 func (l *Launcher) container(ctx context.Context, s *plan.Server, h *held, log *tail, found metric.Fingerprint, state func(string)) (running, error) {
 	r, err := findRuntime(l.Clock, s.Container.Runtime)
 	if err != nil {
@@ -58,7 +58,7 @@ func (l *Launcher) container(ctx context.Context, s *plan.Server, h *held, log *
 	if err != nil {
 		return nil, err
 	}
-	// Before there is anything to find.
+	// Before the container exists.
 	h.server.Container, h.server.Runtime = c.name, r.name
 	if err := h.update(); err != nil {
 		return nil, fmt.Errorf("could not note the server: %w", err)
@@ -75,7 +75,7 @@ func (l *Launcher) container(ctx context.Context, s *plan.Server, h *held, log *
 	return c, nil
 }
 
-// fetch sees to it that the image is there as the plan wants it.
+// fetch ensures that the image is present as the plan requires.
 func (l *Launcher) fetch(ctx context.Context, r *cli, c *plan.Container, found metric.Fingerprint, state func(string)) error {
 	img, there, err := r.image(ctx, c.Image)
 	if err != nil {
@@ -102,14 +102,14 @@ func (l *Launcher) fetch(ctx context.Context, r *cli, c *plan.Container, found m
 	return nil
 }
 
-// containerName is unique among all runs, and says whose it is.
+// containerName is unique among all runs, and names its run.
 func containerName(run, address string, port int) string {
 	safe := strings.TrimSuffix(strings.TrimPrefix(logName(address), "server-"), ".log")
 	return strings.Trim(fmt.Sprintf("tokgate-%s-%s-%d", strings.ToLower(run), safe, port), "-.")
 }
 
-// create is the call that makes the container, and what it needs in its own
-// environment: values are handed on by name, and never stand on a command line.
+// create returns the call that makes the container, and the environment of the call.
+// Values of variables are passed by name, so that none stands on a command line.
 func (l *Launcher) create(r *cli, s *plan.Server, h *held, name string) (words, env []string, err error) {
 	c := s.Container
 	words = []string{"create", "--name", name}
@@ -129,7 +129,7 @@ func (l *Launcher) create(r *cli, s *plan.Server, h *held, name string) (words, 
 		words = append(words, "--network", c.Network)
 	}
 	if driver := map[string]string{"docker": "local", "podman": "k8s-file"}[r.name]; !slices.ContainsFunc(c.Options, func(o string) bool { return strings.HasPrefix(o, "--log-") }) {
-		// Both throw the oldest away instead of filling the disk.
+		// Both drivers drop the oldest lines instead of filling the disk.
 		words = append(words, "--log-driver", driver, "--log-opt", "max-size=16m")
 	}
 	if c.SharedMem != "" {
@@ -168,9 +168,8 @@ func (l *Launcher) create(r *cli, s *plan.Server, h *held, name string) (words, 
 	return append(words, s.Launch(host, strconv.Itoa(inside))...), env, nil
 }
 
-// steers reports whether a variable means something to the runtime's own command
-// line, or to what it runs on: such a value cannot pass through its
-// environment.
+// steers reports whether a variable has a meaning for the runtime's own command line
+// or the program that runs it. Such a value cannot be passed through its environment.
 func steers(name string) bool {
 	switch name {
 	case "PATH", "HOME", "USER", "TMPDIR", "LANG", "TERM", "SSH_AUTH_SOCK", "GODEBUG":
@@ -185,7 +184,7 @@ func steers(name string) bool {
 	return strings.HasSuffix(upper, "_PROXY")
 }
 
-// gpus are the words and variables that give a container its GPUs.
+// gpus returns the words and variables that give a container its GPUs.
 func (r *cli) gpus(gpus []gpu.GPU) (words []string, env map[string]string) {
 	if len(gpus) == 0 {
 		return nil, nil
@@ -201,11 +200,12 @@ func (r *cli) gpus(gpus []gpu.GPU) (words []string, env map[string]string) {
 		}
 		return words, nil
 	}
-	// The value is a list of fields separated by commas, of which this is one.
+	// The value is a list of fields separated by commas; the quotes keep the GPUs in
+	// one field.
 	return []string{"--gpus", `"device=` + strings.Join(gpu.IDs(gpus), ",") + `"`}, nil
 }
 
-// follow hands the container's log on, and notices when it ends.
+// follow passes the container's log on, and notices when the container ends.
 func (c *container) follow() {
 	ctx, stop := context.WithCancel(context.Background())
 	c.stop = stop
@@ -214,7 +214,7 @@ func (c *container) follow() {
 	c.follower.Stdout, c.follower.Stderr = c.log, c.log
 	go func() {
 		defer close(c.followed)
-		// That a log cannot be read is no reason to end a server.
+		// A log that cannot be read is no reason to end a server.
 		_ = c.follower.Run()
 	}()
 	go func() {
@@ -249,7 +249,7 @@ func (c *container) gone() error {
 	if c.closing || !c.over() {
 		return nil
 	}
-	// The log may be behind.
+	// The log may not be complete yet.
 	within(c.Clock, always(reaped), c.read)
 	log := c.log.String()
 	if c.err != nil {
@@ -265,7 +265,7 @@ func (c *container) gone() error {
 	return endOf("the server's container", how, log, c.died)
 }
 
-// read reports whether the whole log was handed on.
+// read reports whether the whole log was passed on.
 func (c *container) read() bool {
 	select {
 	case <-c.followed:
@@ -275,7 +275,7 @@ func (c *container) read() bool {
 	}
 }
 
-// instance implements running: when it was started, by the runtime.
+// instance implements running. It is the start time that the runtime reports.
 func (c *container) instance(ctx context.Context) string {
 	state, err := c.runtime.inspect(ctx, c.name)
 	if err != nil {
@@ -284,18 +284,20 @@ func (c *container) instance(ctx context.Context) string {
 	return state.StartedAt
 }
 
-// settled implements running: a container that was restarted has ended before.
+// settled implements running. It does nothing: a container that was restarted is seen
+// to have ended.
 func (c *container) settled() {}
 
-// end implements running: stop, then kill, then remove.
+// end implements running. It stops the container, kills it if necessary, and removes
+// it.
 func (c *container) end() error {
 	if c.closing {
 		return nil
 	}
 	c.closing = true
 	if c.follower != nil && !c.over() {
-		// It sends the signal that the image wants. That it kills in the end
-		// is not counted on: how long it may take can change meanwhile.
+		// stop sends the signal that the image names. It also kills at the end of its
+		// time, but that time may change meanwhile, so this function kills by itself.
 		ctx, cancel := context.WithCancel(context.Background())
 		stopped := make(chan struct{})
 		seconds := strconv.Itoa(int(c.grace().Round(time.Second).Seconds()))

@@ -21,8 +21,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// docker is a stand-in for the real one, of one container: this test binary,
-// as a server. DIR, SELF and MODE are put in.
+// docker is a stand-in for docker with one container: this test binary, as a server.
+// DIR, SELF and MODE are replaced.
 const docker = `
 S=DIR; SELF=SELFPATH; MODE=MODEWORD
 printf '%s\n' "$*" >> $S/calls
@@ -70,7 +70,7 @@ esac
 exit 0
 `
 
-// world of one scripted docker.
+// dock holds the files of one scripted docker.
 type dock struct{ dir string }
 
 func newDock(t *testing.T, mode string) dock {
@@ -153,7 +153,7 @@ func TestContainer(t *testing.T) {
 	if err := target.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
-	d.put(t, "since", "2026-11-21T20:00:00Z") // it was not told before
+	d.put(t, "since", "2026-11-21T20:00:00Z") // the time of its start appears only now
 	if err := target.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -166,7 +166,7 @@ func TestContainer(t *testing.T) {
 	nothingHeld(t, l)
 }
 
-// vague leaves out what differs between two runs.
+// vague removes what differs between two runs.
 func vague(words []string) []string {
 	for i, w := range words {
 		switch {
@@ -189,7 +189,7 @@ func nothingHeld(t *testing.T, l *Launcher) {
 	}
 	for _, e := range entries {
 		if strings.HasSuffix(e.Name(), ".start") {
-			continue // how long a start took
+			continue // the duration of a start
 		}
 		t.Errorf("%s is still held", e.Name())
 	}
@@ -276,7 +276,7 @@ func TestContainerIsRestarted(t *testing.T) {
 	}
 }
 
-// One that ends when it is killed only.
+// A container that ends only when killed.
 func TestStubbornContainer(t *testing.T) {
 	d := newDock(t, "stubborn")
 	l := childLauncher(t)
@@ -291,7 +291,7 @@ func TestStubbornContainer(t *testing.T) {
 	if d.has("there") {
 		t.Error("the container is still there")
 	}
-	kill9(t, grandchild) // of the stand-in, which has no container around it
+	kill9(t, grandchild) // of the stand-in, which runs outside of a container
 }
 
 func TestCreate(t *testing.T) {
@@ -301,7 +301,7 @@ func TestCreate(t *testing.T) {
 		runtime string
 		gpus    []gpu.GPU
 		change  func(*plan.Container)
-		want    string // a part of the words
+		want    string // a part of the command's words
 	}{
 		{"docker's GPUs", "docker", h100, nil, `--gpus "device=0,2" `},
 		{"podman's GPUs", "podman", h100, nil, `--device nvidia.com/gpu=0 --device nvidia.com/gpu=2 `},
@@ -340,7 +340,7 @@ func TestDigest(t *testing.T) {
 		{image{"sha256:1d", []string{"docker.io/vllm/vllm-openai@sha256:aa"}}, "vllm/vllm-openai@sha256:aa", "sha256:aa"},
 		{image{"sha256:1d", []string{"localhost:5000/x@sha256:aa"}}, "localhost:5000/x", "sha256:aa"},
 		{image{"sha256:1d", []string{"other@sha256:aa"}}, "x", "sha256:aa"},
-		{image{"sha256:1d", nil}, "x", "sha256:1d"}, // built here: known by its id only
+		{image{"sha256:1d", nil}, "x", "sha256:1d"}, // built here, so it has only an id
 		{image{"1d", nil}, "x", "sha256:1d"},        // as podman writes it
 	} {
 		if got := tt.image.digest(tt.name); got != tt.want {
@@ -357,8 +357,8 @@ func TestSteers(t *testing.T) {
 	}
 }
 
-// A container of a killed run is found by its note, or by its labels where the
-// note is lost.
+// A container of a killed run is found by its note, or by its labels if the note is
+// lost.
 func TestLeftoverContainer(t *testing.T) {
 	for _, noted := range []bool{true, false} {
 		d := newDock(t, "serve")
@@ -372,7 +372,7 @@ func TestLeftoverContainer(t *testing.T) {
 			}
 			n.Leave()
 		} else {
-			// Of this very process, which lives; and of one that does not.
+			// One has the pid of this process, which is alive, the other a dead pid.
 			d.put(t, "ps", fmt.Sprintf("tokgate-alive\tr\tp\ts\t%d\t%s\tnow\t1\n", os.Getpid(), startOf(os.Getpid()))+
 				"tokgate-run-1\trun-1\tnight.hcl\tvllm\t999999\tboot/1\tyesterday\t8000\n")
 		}
@@ -386,7 +386,7 @@ func TestLeftoverContainer(t *testing.T) {
 		if !d.has("there") || strings.Contains(d.read("calls"), "rm ") {
 			t.Error("it was removed without being asked to")
 		}
-		l.doubt, l.Reap = false, !noted // a label alone is no proof: another pid namespace may have set it
+		l.doubt, l.Reap = false, !noted // a label alone proves nothing: it may come from another pid namespace
 		target, err := l.Launch(t.Context(), containerServer(), say)
 		if err != nil {
 			t.Fatal(err)

@@ -10,18 +10,20 @@ import (
 	"github.com/tokgate/tokgate/exec/clock"
 )
 
-// Found is what a server that runs says of itself.
+// Found is what a running server reports about itself.
 type Found struct {
-	Engine  string // as a plan names it; engine.Plain when none of those with an own page answers
+	Engine  string // as in a plan; engine.Plain if no page of a known engine answers
 	Version string // "": not told
-	Model   string // the first model that it offers; "": it lists none
-	Context int    // longest prompt and answer together, in tokens; 0: not told
-	// Gateway is what stands before it, by its headers; "": nothing says.
+	Model   string // the first listed model; "" if it lists none
+	Context int    // longest prompt and answer together, in tokens; 0 if not reported
+	// Gateway is the gateway in front of the server, by its headers; "" if no header
+	// names one.
 	Gateway string
 }
 
-// Detect identifies the server at url, with or without /v1: it reads its models, then the page on
-// which each engine reports its version. It is an error if the server answers none of these.
+// Detect identifies the server at url, with or without /v1. It reads the server's models, then
+// the page on which each engine reports its version. It returns an error if the server answers
+// none of these.
 func Detect(ctx context.Context, c *clock.Real, n Network, url, apiKey string) (Found, error) {
 	found := Found{Engine: engine.Plain}
 	ask := func(e engine.Engine) (*client.HTTP, error) {
@@ -54,7 +56,7 @@ func Detect(ctx context.Context, c *clock.Real, n Network, url, apiKey string) (
 		}
 	}
 	if found.Gateway == "" && found.Model != "" {
-		// LiteLLM names itself in completions alone.
+		// LiteLLM names itself only in completions.
 		if h, err := ask(engine.Of(engine.Plain)); err == nil {
 			_, _ = h.Complete(ctx, &client.Request{API: "chat", Model: found.Model, Prompt: client.Prompt{Text: "Hello"}, Output: 1})
 			found.Gateway = h.Gateway()

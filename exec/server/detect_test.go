@@ -15,7 +15,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Two engines have the same page for the version: who owns the models decides.
+// Two engines have the same version page; the owner of the models distinguishes them.
 func TestDetectByOwner(t *testing.T) {
 	for owner, want := range map[string]string{"tensorrt_llm": "trtllm", "vllm": "vllm", "": "vllm"} {
 		mux := http.NewServeMux()
@@ -32,7 +32,8 @@ func TestDetectByOwner(t *testing.T) {
 	}
 }
 
-// What the server's list tells is held to the flag of the plan's own engine.
+// The context in the server's list is compared with the flag of the plan's own
+// engine.
 func TestDeclaredContext(t *testing.T) {
 	for _, e := range engine.All {
 		for _, flag := range e.Flags.Context {

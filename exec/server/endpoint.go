@@ -11,7 +11,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// endpoint finds a server that runs already.
+// endpoint finds a server that is already running.
 func (l *Launcher) endpoint(ctx context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {
 	e := s.Endpoint
 	var roots *x509.CertPool

@@ -12,10 +12,10 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// declared compares what the plan declares with what was found. What a server
-// that is not ours does not tell is unknown, and written so; of one that was
-// started here everything can be told that the plan may expect. told is the
-// model of the server's list; without a Root its name may be a gateway's.
+// declared compares what the plan declares with what was found. Facts that a running
+// server does not report are unknown, and marked so; for a server that tokgate
+// started every expected fact can be found. told is the model in the server's list;
+// without a Root its name may be a gateway's.
 func declared(s *plan.Server, found metric.Fingerprint, told client.Model) error {
 	var wrong []string
 	for _, key := range slices.Sorted(maps.Keys(s.Expect)) {
@@ -37,18 +37,17 @@ func declared(s *plan.Server, found metric.Fingerprint, told client.Model) error
 	return fmt.Errorf("this is not the declared server: %s", strings.Join(wrong, "; "))
 }
 
-// undeclared is what the server says of itself and the plan says otherwise.
+// undeclared lists what the server reports differently from the plan.
 func undeclared(s *plan.Server, found metric.Fingerprint, told client.Model) []string {
 	if s.Simulator != nil && !s.Local() && s.Endpoint == nil {
-		return nil // it stands in for any server
+		return nil // a simulator stands in for any server
 	}
 	var wrong []string
-	// A folder says nothing of the model in it.
+	// The name of a folder does not identify the model in it.
 	if want, got := s.Model, found["model"]; told.Root != "" && hubName(want) && hubName(got) && want != got {
 		wrong = append(wrong, fmt.Sprintf("model = %q was declared and %q was found", want, got))
 	}
-	// A log's number is left alone, and so is a bound that slots share: engines
-	// round these.
+	// Skip a logged number and a bound that slots share: engines round these.
 	known := engine.Of(s.Engine).Flags
 	if want, ok := s.FlagNumber(known.Context...); ok && len(known.Slots) == 0 && told.Context > 0 && told.Context != want {
 		wrong = append(wrong, fmt.Sprintf("a context of %d tokens was declared and one of %d was found", want, told.Context))
@@ -62,9 +61,9 @@ func hubName(s string) bool {
 	return ok && owner != "" && owner != "." && owner != ".." && name != "" && !strings.Contains(name, "/") && !strings.HasSuffix(name, ".gguf")
 }
 
-// meets reports whether what was found is what was expected. GPUs are known by
-// shorter names than the driver's: "1 x RTX PRO 6000" is met by "1 x NVIDIA RTX
-// PRO 6000 Blackwell Server Edition".
+// meets reports whether a found value meets the expected one. GPUs may have shorter
+// names than the driver's: "1 x RTX PRO 6000" is met by "1 x NVIDIA RTX PRO 6000
+// Blackwell Server Edition".
 func meets(key, got, want string) bool {
 	if got == want {
 		return true

@@ -9,7 +9,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// logFacts collects what an engine's log tells.
+// logFacts collects facts from an engine's log.
 type logFacts struct {
 	read func(line string, tell func(key, value string)) // of the engine
 
@@ -32,15 +32,16 @@ func (f *logFacts) line(line string) {
 	})
 }
 
-// phase is what the server does while it starts, as far as its log tells; "".
+// phase is what the server is doing while it starts, according to its log; "" if
+// unknown.
 func (f *logFacts) phase() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.found[engine.Phase]
 }
 
-// add puts what was found into a fingerprint; "None" is Python's way to say
-// nothing.
+// add copies the facts into a fingerprint. "None" is Python's text for a missing
+// value.
 func (f *logFacts) add(to metric.Fingerprint) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

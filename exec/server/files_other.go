@@ -2,5 +2,5 @@
 
 package server
 
-// OpenFiles is not bounded on this system, as far as is known.
+// OpenFiles is not known on this system.
 func OpenFiles() (n uint64, ok bool) { return 0, false }

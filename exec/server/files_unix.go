@@ -4,8 +4,9 @@ package server
 
 import "syscall"
 
-// OpenFiles is how many files and connections this process may have open; ok is false
-// where that is not known. The runtime has raised it as far as it may be.
+// OpenFiles is the number of files and connections that this process may have open;
+// ok is false if it is not known. The Go runtime has already raised the limit as far
+// as allowed.
 func OpenFiles() (n uint64, ok bool) {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {

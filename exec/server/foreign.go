@@ -12,7 +12,7 @@ import (
 	"github.com/tokgate/tokgate/exec/telemetry"
 )
 
-// foreignEvery is the time between two listings of the processes on the GPUs: each listing
+// foreignEvery is the time between two listings of the processes on the GPUs. Each listing
 // starts a program that takes the driver's lock.
 const foreignEvery = 10 * time.Second
 
@@ -20,7 +20,7 @@ const foreignEvery = 10 * time.Second
 // run.
 type foreign struct {
 	list func(context.Context) ([]int, error)
-	run  string // as the run's processes are marked
+	run  string // the mark of the run's own processes
 	now  func() time.Duration
 
 	mu    sync.Mutex
@@ -30,7 +30,7 @@ type foreign struct {
 	err   error
 }
 
-// add adds their number to a reading, or why it is not known.
+// add adds their number to a reading, or the reason why it is not known.
 func (f *foreign) add(ctx context.Context, r *telemetry.Reading) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -14,8 +14,7 @@ import (
 	"github.com/tokgate/tokgate/exec/telemetry"
 )
 
-// sleeper starts a process with the given environment; it runs until the test
-// ends.
+// sleeper starts a process with the given environment that runs until the test ends.
 func sleeper(t *testing.T, environ ...string) int {
 	t.Helper()
 	cmd := osexec.Command("/bin/sleep", "60")
@@ -27,7 +26,8 @@ func sleeper(t *testing.T, environ ...string) int {
 	return cmd.Process.Pid
 }
 
-// What computes on the GPUs is the run's own by its mark, also that of its other servers.
+// The mark identifies processes of the run on the GPUs, including those of its other
+// servers.
 func TestForeignProcesses(t *testing.T) {
 	own, other := sleeper(t, "A=1", markName+"=run-1/vllm"), sleeper(t, markName+"=run-1/another")
 	alien, someone := sleeper(t, markName+"=run-10/vllm"), os.Getpid()

@@ -8,8 +8,8 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// Whatever a server writes, and however it is cut into writes: no secret is kept,
-// neither on disk nor in memory, and nothing grows without bound.
+// Whatever a server writes, in writes of any size, no secret is kept on disk or in
+// memory, and nothing grows without bound.
 func FuzzLog(f *testing.F) {
 	const secret = "sk-verysecret"
 	f.Add("key sk-very", "secret\nand sk-", "verysecret")
@@ -36,7 +36,7 @@ func FuzzLog(f *testing.F) {
 	})
 }
 
-// Whatever a container runtime writes, it is read or refused.
+// The output of a container runtime is either read or refused.
 func FuzzContainerOutput(f *testing.F) {
 	f.Add(`sha256:1f2e ["docker.io/vllm/vllm-openai@sha256:abc"]`, "vllm/vllm-openai:v0.19.1")
 	f.Add("name\trun-1\tgate.hcl\tvllm\t4711\tboot/1\t19:00\t8000\n", "a@b")

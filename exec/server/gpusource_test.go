@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Where nothing tells of a server's GPUs, the reason is told instead: what a plan
-// requires of them is then an error, never a pass.
+// If nothing reports values of a server's GPUs, the reason is reported. A condition
+// of the plan on them is then an error, never a pass.
 func TestGPUSource(t *testing.T) {
 	none := 0
 	process := func() *plan.Server { return &plan.Server{Name: "s", Process: &plan.Process{}} }
@@ -22,7 +22,7 @@ func TestGPUSource(t *testing.T) {
 		given  []string
 		t      plan.Telemetry
 		tool   string // on the PATH
-		why    string // "": there is a source
+		why    string // "" if there is a source
 	}{
 		{"an endpoint", &plan.Server{Endpoint: &plan.Endpoint{}}, nil, plan.Telemetry{}, "nvidia-smi", "name them in telemetry { gpus"},
 		{"the built-in server", &plan.Server{Simulator: &plan.Simulator{}}, nil, plan.Telemetry{}, "nvidia-smi", "the built-in server has no GPU"},
@@ -49,7 +49,7 @@ func TestGPUSource(t *testing.T) {
 			if w.GPU == nil {
 				return
 			}
-			// The tool fails: there is no reading.
+			// The tool fails, so there is no reading.
 			got := make(chan error, 1)
 			w.GPU(t.Context(), func(r *telemetry.Reading, err error) {
 				if err == nil {

@@ -7,11 +7,11 @@ import (
 	"github.com/tokgate/tokgate/exec/clock"
 )
 
-// markName is a variable in the environment of a process and so of all that it
-// starts, by which they are known wherever they go.
+// markName is the environment variable that marks a server's process. All processes
+// that it starts inherit the mark.
 const markName = "TOKGATE_SERVER"
 
-// endGroup ends a process group, and what carries its mark elsewhere.
+// endGroup ends a process group, and marked processes outside of it.
 func endGroup(c clock.Clock, group int, mark string, grace func() time.Duration) error {
 	gone := func() bool { return !alive(group) && len(marked(mark)) == 0 }
 	terminate(group)

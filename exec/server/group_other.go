@@ -7,12 +7,12 @@ import (
 	osexec "os/exec"
 )
 
-// Without process groups the process alone is ended; what it started has to
-// look after itself.
+// Without process groups only the process itself is ended; processes that it started
+// remain.
 
 func ownGroup(*osexec.Cmd) {}
 
-// terminate kills: there is no signal to ask with.
+// terminate kills: there is no signal that asks a process to end.
 func terminate(group int) { killOne(group) }
 func kill(group int)      { killOne(group) }
 
@@ -23,10 +23,11 @@ func killOne(pid int) {
 	}
 }
 
-// alive cannot tell; that the process itself ended is waited for elsewhere.
+// alive has no information here. The end of the process itself is waited for
+// elsewhere.
 func alive(int) bool { return false }
 
-// startOf, marked and listener cannot be told.
+// boot, startOf, marked and listener have no information here.
 func boot() string        { return "" }
 func startOf(int) string  { return "" }
 func marked(string) []int { return nil }

@@ -8,20 +8,20 @@ import (
 	"syscall"
 )
 
-// ownGroup has the process lead a group of its own, so that everything it
-// starts can be ended with it, and a Ctrl-C at the terminal is ours alone.
+// ownGroup makes the process the leader of its own group. Everything that it starts
+// can then be ended with it, and a Ctrl-C at the terminal reaches only tokgate.
 func ownGroup(cmd *osexec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 }
 
-// terminate asks the group to end, kill does not ask; killOne is for what left
+// terminate asks the group to end, kill kills it. killOne is for a process that left
 // its group.
 func terminate(group int) { _ = syscall.Kill(-group, syscall.SIGTERM) }
 func kill(group int)      { _ = syscall.Kill(-group, syscall.SIGKILL) }
 func killOne(pid int)     { _ = syscall.Kill(pid, syscall.SIGKILL) }
 
-// exists reports whether the group has a member, be it one that ended and was not
-// yet waited for.
+// exists reports whether the group has a member. A process that ended and was not yet
+// waited for counts.
 func exists(group int) bool {
 	return !errors.Is(syscall.Kill(-group, 0), syscall.ESRCH)
 }

@@ -19,7 +19,8 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// hitPlan is prompts of which 80 % are to be found in a cache, and conversations.
+// hitPlan is a plan of prompts of which 80 % are found in a cache, and of
+// conversations.
 func hitPlan(t *testing.T, s *plan.Server) *plan.Plan {
 	t.Helper()
 	shared, err := traffic.ForHitRate(1024, 0.8)
@@ -47,9 +48,9 @@ func hitPlan(t *testing.T, s *plan.Server) *plan.Plan {
 	}}
 }
 
-// A server finds in its cache what was asked for, by its own counters to within two points,
-// and of a second turn what the first one was, to within a block: over HTTP as in virtual
-// time, in blocks of 16 as of 128 tokens, by the names of vLLM as of SGLang.
+// A server finds the planned share in its cache, by its own counters to within two points.
+// It finds the first turn in the second, to within a block. This holds over HTTP and in
+// virtual time, with blocks of 16 and of 128 tokens, under the names of vLLM and of SGLang.
 func TestHits(t *testing.T) {
 	for like, block := range map[string]int{"vllm": 16, "sglang": 128} {
 		path := filepath.Join(t.TempDir(), "cache.json")

@@ -15,8 +15,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// held is what a server under test uses on this machine, and no other run of
-// tokgate meanwhile.
+// held lists what a server under test uses on this machine, which no other run of
+// tokgate may use meanwhile.
 type held struct {
 	server    lease.Server
 	gpus      []gpu.GPU // what it may use
@@ -27,7 +27,8 @@ type held struct {
 	left      bool        // the server could not be ended
 }
 
-// hold takes the GPUs and the port of a server, or says who has them.
+// hold reserves the GPUs and the port of a server; its error names the run that has
+// them.
 func (l *Launcher) hold(ctx context.Context, s *plan.Server, state func(string)) (*held, error) {
 	h := &held{server: lease.Server{Holder: l.Holder, Mark: l.Holder.Run + "/" + s.Address()}}
 	h.server.Holder.Server = s.Address()
@@ -76,7 +77,7 @@ func (l *Launcher) hold(ctx context.Context, s *plan.Server, state func(string))
 	return h, nil
 }
 
-// takeGPUs locks as many GPUs as the plan wants, the best that are free.
+// takeGPUs locks as many GPUs as the plan needs, the best free ones first.
 func (l *Launcher) takeGPUs(h *held, g *plan.GPUs, left []leftover) error {
 	n, among, err := gpu.Choose(g, h.inventory)
 	if err != nil {
@@ -110,14 +111,14 @@ func (l *Launcher) takeGPUs(h *held, g *plan.GPUs, left []leftover) error {
 	return nil
 }
 
-// takePort finds the server's port, free by all that can be seen.
+// takePort reserves the server's port, after checking that nothing uses it.
 func (l *Launcher) takePort(h *held, s *plan.Server) error {
 	fixed := fixedPort(s)
 	if fixed != 0 {
 		if err := l.lockPort(h, fixed); err != nil {
 			return err
 		}
-		// Else what answers there would be measured, whatever it is.
+		// Otherwise whatever answers there would be measured.
 		if err := bindable(fixed); err != nil {
 			return fmt.Errorf("port %d is not free: %w; leave port out for a free one", fixed, err)
 		}
@@ -131,7 +132,7 @@ func (l *Launcher) takePort(h *held, s *plan.Server) error {
 		}
 		err = l.lockPort(h, port)
 		if _, busy := errors.AsType[*lease.Busy](err); busy {
-			continue // another run found it too
+			continue // another run chose it too
 		}
 		h.port = port
 		return err
@@ -150,7 +151,7 @@ func (l *Launcher) lockPort(h *held, port int) error {
 	return nil
 }
 
-// fixedPort is the port on this machine that the plan names; 0: none.
+// fixedPort is the port on this machine that the plan sets; 0 if it sets none.
 func fixedPort(s *plan.Server) int {
 	if s.Container != nil {
 		if s.Container.Port == 0 && s.Container.Network == "host" {
@@ -166,8 +167,8 @@ func fixedPort(s *plan.Server) int {
 	return n
 }
 
-// freePort finds a port that nobody listens on now. That another program takes
-// it before the server does cannot be ruled out; the server then says so.
+// freePort finds a port on which nothing listens now. Another program may still take
+// it before the server does; the server then reports that.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -185,7 +186,7 @@ func bindable(port int) error {
 	return l.Close()
 }
 
-// environment is what confines a process to its GPUs.
+// environment returns the variables that confine a process to its GPUs.
 func (h *held) environment(s *plan.Server) map[string]string {
 	if s.GPUs() == nil {
 		return nil
@@ -193,7 +194,7 @@ func (h *held) environment(s *plan.Server) map[string]string {
 	return gpu.Confine(h.gpus)
 }
 
-// update notes what became known of the server.
+// update writes what is now known of the server to its note.
 func (h *held) update() error {
 	if h.note == nil {
 		return nil
@@ -201,10 +202,10 @@ func (h *held) update() error {
 	return h.note.Update(h.server)
 }
 
-// leave keeps the note of a server that could not be ended.
+// leave keeps the note, because the server could not be ended.
 func (h *held) leave() { h.left = true }
 
-// release lets go of everything.
+// release releases everything that is held.
 func (h *held) release() {
 	for _, n := range h.locks {
 		n.Done()

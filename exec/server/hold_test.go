@@ -15,15 +15,15 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// onGPUs is a server that asks for GPUs; it prints what it was given.
+// onGPUs is a server that asks for GPUs and prints those that it got.
 func onGPUs(t *testing.T, g *plan.GPUs) *plan.Server {
 	s := childServer(t, "serve")
 	s.Process.GPUs = g
 	return s
 }
 
-// fourGPUs answers as nvidia-smi 570 does; the second is busy, the last tells
-// little.
+// fourGPUs answers like nvidia-smi 570. The second GPU is busy; the last reports few
+// values.
 const fourGPUs = `case "$1" in
 --query-gpu=*) cat <<'END'
 0, GPU-00000000-aaaa, NVIDIA H100 80GB HBM3, 81559, 4, 570.124.06, 1980, 2619, 700.00, Enabled, Disabled, Enabled
@@ -42,8 +42,8 @@ func withSMI(t *testing.T) {
 	t.Setenv("CUDA_VISIBLE_DEVICES", "")
 }
 
-// Two servers side by side get GPUs of their own; a third that needs one of
-// theirs is told who has it.
+// Two servers side by side get different GPUs. A third one that needs one of these
+// gets an error that names its holder.
 func TestGPUsAreHeld(t *testing.T) {
 	withSMI(t)
 	l := childLauncher(t)
@@ -130,8 +130,8 @@ func TestPortIsHeld(t *testing.T) {
 	}
 }
 
-// A process that a killed run left behind, with what it started: it is known
-// by pid and start, not by its pid alone.
+// A killed run leaves a process and the process's children behind. The process is
+// identified by pid and start time, not by its pid alone.
 func TestLeftoverProcess(t *testing.T) {
 	l := childLauncher(t)
 	note := func(change func(*lease.Server)) *osexec.Cmd {
@@ -184,7 +184,7 @@ func TestLeftoverProcess(t *testing.T) {
 	}
 	nothingHeld(t, l)
 
-	// A later process with the same pid is nobody's business.
+	// A later process with the same pid is left alone.
 	stranger := note(func(s *lease.Server) { s.Start, s.Mark = "another boot/1", "run-0/vllm" })
 	target, err = l.Launch(t.Context(), childServer(t, "serve"), say)
 	if err != nil {
@@ -199,7 +199,8 @@ func TestLeftoverProcess(t *testing.T) {
 	nothingHeld(t, l)
 }
 
-// The leader is gone; what it started and moved to a group of its own is not.
+// The leader is gone, but a process that it started and that moved to its own group
+// is not.
 func TestLeftoverChild(t *testing.T) {
 	if startOf(os.Getpid()) == "" || len(marked("none")) > 0 {
 		t.Skip("this system does not show the environment of processes")
@@ -231,7 +232,7 @@ func TestLeftoverChild(t *testing.T) {
 	}
 }
 
-// Where each is confined to GPUs of its own a leftover is only named.
+// If both are confined to different GPUs, a leftover is only named.
 func TestLeftoverElsewhere(t *testing.T) {
 	withSMI(t)
 	l := childLauncher(t)
@@ -266,7 +267,7 @@ func TestLeftoverElsewhere(t *testing.T) {
 	}
 }
 
-// script puts a program of that name in front of all others on the PATH.
+// script puts a program of that name at the front of the PATH.
 func script(t *testing.T, dir, name, text string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text), 0o755); err != nil {
@@ -274,7 +275,7 @@ func script(t *testing.T, dir, name, text string) {
 	}
 }
 
-// bin is a folder that is all of the PATH, but for the system's own tools.
+// bin is a folder that replaces the PATH, except for the system's own tools.
 func bin(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -291,7 +292,7 @@ func bin(t *testing.T) string {
 	return dir
 }
 
-// The tools run as programs: what they write, and what they say as they fail.
+// The tools run as programs: their output, and their errors when they fail.
 func TestInventory(t *testing.T) {
 	for want, text := range map[string]string{
 		"4, driver 570.124.06, CUDA 12.8": fourGPUs,

@@ -18,11 +18,11 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// looking bounds all questions to nvidia-smi or amd-smi: without the
+// looking bounds the time of all queries to nvidia-smi or amd-smi. Without the
 // persistence daemon the driver is loaded first.
 const looking = 30 * time.Second
 
-// inventory is what may be used of this machine's GPUs.
+// inventory returns the GPUs of this machine that may be used.
 func inventory(ctx context.Context) gpu.Inventory {
 	ctx, cancel := context.WithTimeout(ctx, looking)
 	defer cancel()
@@ -36,8 +36,8 @@ func inventory(ctx context.Context) gpu.Inventory {
 	}, os.Getenv)
 }
 
-// describe adds what is known of a server that was started here: how, on which
-// of the GPUs, and on what machine.
+// describe adds facts about a server that was started here: how it was started, its
+// GPUs, and the machine.
 func describe(s *plan.Server, gpus []gpu.GPU, of gpu.Inventory, secrets record.Redactor, f metric.Fingerprint) {
 	if words, _ := plan.CommandLine(s.Engine, s.Flags, s.Args); len(words) > 0 {
 		f["flags"] = secrets.Text(strings.Join(words, " "))
@@ -64,7 +64,7 @@ func describe(s *plan.Server, gpus []gpu.GPU, of gpu.Inventory, secrets record.R
 	host(f)
 }
 
-// host adds what is known of this machine.
+// host adds facts about this machine.
 func host(f metric.Fingerprint) {
 	model := ""
 	if raw, err := os.ReadFile("/proc/cpuinfo"); err == nil {
@@ -83,7 +83,7 @@ func host(f metric.Fingerprint) {
 	}
 }
 
-// field finds "name : value" among lines.
+// field finds the line "name : value" and returns the value.
 func field(text, name string) string {
 	for line := range strings.Lines(text) {
 		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == name {
@@ -93,7 +93,7 @@ func field(text, name string) string {
 	return ""
 }
 
-// put sets a key that has a value.
+// put sets a key if the value is not empty.
 func put(f metric.Fingerprint, key, value string) {
 	if value != "" {
 		f[key] = value

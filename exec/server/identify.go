@@ -21,14 +21,14 @@ import (
 type identity struct {
 	model   client.Model
 	version string // "": not told
-	// cold is the first completion.
+	// cold is the sample of the first completion.
 	cold *metric.Sample
 }
 
-// errModel says that it is not clear which model to ask for.
+// errModel means that the plan does not decide which model to ask for.
 var errModel = errors.New("which model to ask for is not clear")
 
-// identify asks which model is served, and in which version.
+// identify asks the server for its model and version.
 func (r *reached) identify(ctx context.Context) (identity, error) {
 	var id identity
 	models, err := r.api.Models(ctx)
@@ -41,17 +41,17 @@ func (r *reached) identify(ctx context.Context) (identity, error) {
 		return id, err
 	}
 	r.listed = ids(models)
-	// Best effort: not every server tells.
+	// Best effort: not every server reports it.
 	if version, err := r.api.Version(ctx); err == nil {
 		id.version = version
 	}
 	return id, ctx.Err()
 }
 
-// unlisted is the model to ask for although the server answered the question
-// for its models with err. An id in the plan needs no list, which some servers
-// cannot make and some gateways refuse; whether it is served, the completion
-// will tell. The model's real name is only tried where there is no list at all.
+// unlisted returns the model to ask for if the request for the server's models failed
+// with err. An id in the plan needs no list: some servers cannot make one, and some
+// gateways refuse it. The completion shows whether the model is served. The model's
+// real name is tried only if there is no list at all.
 func (r *reached) unlisted(err error) (string, bool) {
 	e, ok := errors.AsType[*client.Error](err)
 	switch {
@@ -64,8 +64,8 @@ func (r *reached) unlisted(err error) (string, bool) {
 		(e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed || e.Status == http.StatusNotImplemented)
 }
 
-// pick finds the model to ask for: as the plan says, else by its real name,
-// else the only one there is.
+// pick returns the model to ask for: the id in the plan, else the model's real name,
+// else the only model in the list.
 func pick(models []client.Model, servedAs, name string) (client.Model, error) {
 	by := func(f func(client.Model) bool) (client.Model, bool) {
 		i := slices.IndexFunc(models, f)
@@ -78,7 +78,7 @@ func pick(models []client.Model, servedAs, name string) (client.Model, error) {
 		if m, ok := by(func(m client.Model) bool { return m.ID == servedAs }); ok {
 			return m, nil
 		}
-		var unlisted client.Model // gateways do not list all
+		var unlisted client.Model // gateways may list only some models
 		unlisted.ID = servedAs
 		return unlisted, nil
 	}
@@ -108,11 +108,11 @@ func ids(models []client.Model) []string {
 	return out
 }
 
-// fingerprint is what could be observed; a key that could not is absent.
+// fingerprint holds what was observed; a key that could not be observed is missing.
 func (r *reached) fingerprint(id identity) metric.Fingerprint {
-	// A list without the model's origin holds only the name that it is served
-	// as, which may be a gateway's own; the plan knows the model better. But a
-	// model that the plan expects must be observed, not taken from the plan.
+	// A list without the model's origin has only the name under which it is served,
+	// which may be a gateway's. Then the plan's own name is used. But a model that
+	// the plan expects must be observed, not taken from the plan.
 	declared := r.server.Model
 	if _, expected := r.server.Expect["model"]; expected {
 		declared = ""
@@ -138,10 +138,10 @@ func (r *reached) fingerprint(id identity) metric.Fingerprint {
 	return f
 }
 
-// incarnation distinguishes a running server from a later one in its place: by its
-// own start, as Prometheus clients report it, and by what the machine knows of it.
-// "": not known. A page that did not report the start at first is not asked again,
-// because it may take its whole time without an answer.
+// incarnation distinguishes a running server from a later one in its place, by the
+// start time in its Prometheus page and by facts of the machine. "" means not known.
+// A page that did not report the start time at first is not asked again, because it
+// may take long and give no answer.
 func (r *reached) incarnation(ctx context.Context, start bool) [2]string {
 	var out [2]string
 	if start {
@@ -155,12 +155,12 @@ func (r *reached) incarnation(ctx context.Context, start bool) [2]string {
 	return out
 }
 
-// replicas is how often a server that seems to be another is asked again:
-// behind one URL there may be several, and any of them answers.
+// replicas is how often a server that seems to be another one is asked again: one URL
+// may have several servers behind it, and any of them answers.
 const replicas = 8
 
-// replaced reports whether the server is no longer the one that was there first, and
-// what is known of it now.
+// replaced reports whether the server is no longer the first one, and what is known
+// of it now.
 func (r *reached) replaced(ctx context.Context, first [2]string) (replaced bool, now [2]string) {
 	for range replicas {
 		other := false
@@ -175,10 +175,11 @@ func (r *reached) replaced(ctx context.Context, first [2]string) (replaced bool,
 	return true, now
 }
 
-// lastLook bounds the look at a server after the load: it is not in the budget.
+// lastLook bounds the time for identifying a server after the load, which is not in
+// the budget.
 const lastLook = 15 * time.Second
 
-// same looks at the server again after the load.
+// same identifies the server again after the load.
 func (r *reached) same(ctx context.Context, before metric.Fingerprint, first [2]string) error {
 	if r.gone != nil {
 		if err := r.gone(); err != nil {
@@ -198,7 +199,7 @@ func (r *reached) same(ctx context.Context, before metric.Fingerprint, first [2]
 	after := r.fingerprint(id)
 	for _, key := range []string{"model", "served_as", "version", "max_model_len"} {
 		was, is := before[key], after[key]
-		// A version that is suddenly not told says nothing.
+		// A version that is no longer reported proves nothing.
 		if was != "" && is != "" && was != is {
 			return fmt.Errorf("this is not the server that was there before the load: %s was %q and is %q", key, was, is)
 		}
@@ -209,7 +210,7 @@ func (r *reached) same(ctx context.Context, before metric.Fingerprint, first [2]
 	if first[0] != "" && now[0] == "" {
 		return fmt.Errorf("%w: its page of metrics reported its start before the load, and does not now", exec.ErrIdentityUnknown)
 	}
-	if first == [2]string{} && r.server.Endpoint != nil { // one that was started here is watched
+	if first == [2]string{} && r.server.Endpoint != nil { // a server that was started here is watched anyway
 		return fmt.Errorf("%w: it reports the same facts as before, but not when it was started", exec.ErrIdentityUnknown)
 	}
 	return nil

@@ -19,8 +19,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// inside prepares to watch the server from the inside. Nothing of it can keep
-// the server from being measured: what is missing has its reason in the Watch.
+// inside prepares to read the server's own metrics and its GPUs. Problems never
+// prevent the measurement: the Watch holds the reason for what is missing.
 func (r *reached) inside(model string) (w *telemetry.Watch, done func()) {
 	t := r.server.Telemetry
 	w = &telemetry.Watch{Clock: r.Clock, Interval: t.Interval}
@@ -29,7 +29,7 @@ func (r *reached) inside(model string) (w *telemetry.Watch, done func()) {
 		return w, func() {}
 	}
 	leave := func() {}
-	// A client of its own, so that its connections are not those of the load.
+	// Use a client of its own, so that its connections are not those of the load.
 	page, path, err := r.pages(t.URL)
 	if err != nil {
 		w.NoServer = err.Error()
@@ -55,8 +55,8 @@ func (r *reached) inside(model string) (w *telemetry.Watch, done func()) {
 	}
 }
 
-// labels adds what the server's page of metrics tells as labels. Best effort:
-// a page that cannot be read has its reason elsewhere.
+// labels adds facts from the labels of the server's metrics page. Best effort: the
+// reason for an unreadable page is reported elsewhere.
 func (r *reached) labels(ctx context.Context, to metric.Fingerprint) {
 	e := r.config.Engine
 	if len(e.Labels) == 0 || r.server.Telemetry.Off {
@@ -70,8 +70,8 @@ func (r *reached) labels(ctx context.Context, to metric.Fingerprint) {
 	}
 }
 
-// pages is a client for the page of metrics: the server's own, with what the
-// server wants to see of its callers, or another one, which must not see it.
+// pages returns a client for a metrics page. For the server's own page it sends the
+// server's key and headers; another host must not see them.
 func (r *reached) pages(page string) (h *client.HTTP, path string, err error) {
 	c, path := r.config, r.config.Engine.Pages.Metrics
 	if page != "" {
@@ -92,8 +92,7 @@ func sameHost(a, b string) bool {
 	return err1 == nil && err2 == nil && u.Scheme == v.Scheme && u.Host == v.Host
 }
 
-// pageHint is what the engine's operator can do about a page that could not be
-// read.
+// pageHint suggests what the engine's operator can do about an unreadable page.
 func (r *reached) pageHint(err error) string {
 	hints := r.config.Engine.Hints
 	e, _ := errors.AsType[*client.Error](err)
@@ -106,7 +105,7 @@ func (r *reached) pageHint(err error) string {
 	return ""
 }
 
-// gpuSource finds what tells of the server's GPUs.
+// gpuSource finds the source of readings of the server's GPUs.
 func (r *reached) gpuSource(w *telemetry.Watch, t plan.Telemetry) (stop func()) {
 	stop = func() {}
 	gpus := t.GPUs
@@ -175,13 +174,14 @@ func (r *reached) nvidia(w *telemetry.Watch, t plan.Telemetry, path string, gpus
 	return smi.Close
 }
 
-// countsForeign reports whether processes of others on the server's GPUs are to be counted,
+// countsForeign reports whether foreign processes on the server's GPUs should be counted,
 // and can be.
 func (r *reached) countsForeign(t plan.Telemetry) bool {
 	return t.Require.ForeignProcesses != nil && r.server.Process != nil && r.Holder.Run != ""
 }
 
-// besides is what read reads, with the number of foreign processes among those of list.
+// besides adds the number of foreign processes, counted by list, to each reading of
+// read.
 func (r *reached) besides(read func(context.Context) (*telemetry.Reading, error), list func(context.Context) ([]int, error)) telemetry.Source {
 	others := foreign{run: r.Holder.Run, now: r.Clock.Now, list: list}
 	return telemetry.Fetch(r.Clock, func(ctx context.Context) (*telemetry.Reading, error) {
@@ -193,8 +193,7 @@ func (r *reached) besides(read func(context.Context) (*telemetry.Reading, error)
 	})
 }
 
-// gpus are those that the server was given, by index or UUID; nil when it may
-// use all that there are.
+// gpus lists the GPUs that the server got, by index or UUID; nil if it may use all.
 func (r *reached) gpus() []string {
 	switch g := r.server.GPUs(); {
 	case r.given != nil:

@@ -66,7 +66,7 @@ func TestInsideOfTheBuiltInServer(t *testing.T) {
 	})
 }
 
-// What a page answers, and what becomes of it.
+// The result for each kind of answer from a metrics page.
 func TestInsideOfServersThatDoNotTell(t *testing.T) {
 	for _, tt := range []struct {
 		name, engine string
@@ -179,7 +179,7 @@ func TestInsideOff(t *testing.T) {
 	})
 }
 
-// standIn puts programs of that name on the PATH, and nothing else.
+// standIn makes a PATH that contains only programs of these names.
 func standIn(t *testing.T, scripts map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -211,7 +211,7 @@ func TestInsideFindsTheGPUs(t *testing.T) {
 		scripts map[string]string
 		server  *plan.Server
 		power   float64
-		args    string // of the program, at its end
+		args    string // of the program; compared at their end
 		why     string
 	}{
 		{"nvidia-smi", map[string]string{"nvidia-smi": nvidia, "amd-smi": amd}, process(nil), 300.5, "-lms 100", ""},
@@ -274,8 +274,8 @@ func TestInsideFindsTheGPUs(t *testing.T) {
 	}
 }
 
-// BenchmarkScrape says what share of one core it takes to read a page of 1,500
-// lines once a second over a socket, what serves it included.
+// BenchmarkScrape reports the share of one core for reading a page of 1,500 lines
+// once a second over a socket, including the server's part.
 func BenchmarkScrape(b *testing.B) {
 	var page strings.Builder
 	for i := range 1400 {

@@ -10,34 +10,36 @@ import (
 	"github.com/tokgate/tokgate/record"
 )
 
-// Options says what a Launcher needs.
+// Options holds what a Launcher needs.
 type Options struct {
-	// Clock is the run's; required, and a real one: servers are.
+	// Clock is the clock of the run. It is required, and must be real because servers
+	// are.
 	Clock clock.Clock
-	// Origin is the wall time of the clock's zero, by which the built-in
-	// server's own times are compared with ours; zero: no calibration.
+	// Origin is the wall time of the clock's zero. The times of the built-in server
+	// are compared by it; zero leaves out the calibration.
 	Origin time.Time
-	// LogDir is where logs of processes go, "server-NAME.log"; "": nowhere.
+	// LogDir is the folder for the logs of processes, "server-NAME.log"; "" writes
+	// none.
 	LogDir string
-	// Dir is the plan's folder: profiles and processes start from there.
+	// Dir is the plan's folder. Relative paths of profiles and processes begin there.
 	Dir string
-	// Redact lists the secrets to be taken out of logs.
+	// Redact lists the secrets that are removed from logs.
 	Redact []string
-	// State is where runs note what they hold, see lease.Dir; "": nothing is
-	// noted, nothing locked and nothing looked for.
+	// State is the folder in which runs record what they hold; see lease.Dir. ""
+	// records nothing, locks nothing and finds no leftovers.
 	State lease.Folder
-	// Holder names this run to others.
+	// Holder is the name of this run for other runs.
 	Holder lease.Holder
-	// Reap also removes containers without a note, whose runs are not proven dead.
+	// Reap also removes containers without a note, whose runs may be alive.
 	Reap bool
-	// Grace is how long a server may take to end itself. It is called again while the launcher
-	// waits for a server. nil: the constant.
+	// Grace returns how long a server may take to end by itself. It is called repeatedly while
+	// the launcher waits. nil means the constant Grace.
 	Grace func() time.Duration
 	Network
 }
 
-// Network is how servers are reached, and where those of this process listen.
-// The zero Network is the machine's; tests have one in memory.
+// Network is how servers are reached, and where servers in this process listen. The
+// zero Network is the machine's; tests use one in memory.
 type Network struct {
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	Listen func(network, address string) (net.Listener, error)
@@ -47,7 +49,7 @@ type Network struct {
 type Launcher struct {
 	Options
 	redactor record.Redactor
-	doubt    bool // it is not known whether an unlocked note proves that its run is dead
+	doubt    bool // an unlocked note may not prove that its run is dead
 }
 
 // New returns a Launcher.
@@ -55,8 +57,8 @@ func New(o Options) *Launcher {
 	return &Launcher{Options: o, redactor: record.NewRedactor(o.Redact), doubt: !lease.Proof}
 }
 
-// patience is how long the server may take to end itself, as of now: an
-// interrupt shortens it.
+// patience is how long the server may still take to end by itself. An interrupt
+// shortens it.
 func (l *Launcher) patience() time.Duration {
 	if l.Grace != nil {
 		return l.Grace()

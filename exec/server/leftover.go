@@ -11,12 +11,11 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// ErrLeftover is why a server is not started beside one that a killed run left
-// behind: --reap removes that.
+// ErrLeftover means that a server is not started because a killed run left one
+// behind; --reap removes that server.
 var ErrLeftover = errors.New("a killed run left a server behind")
 
-// leftover is a server of a tokgate that is no longer there, and that still
-// runs.
+// leftover is a server that still runs although its tokgate is gone.
 type leftover struct{ lease.Server }
 
 // String names it for people.
@@ -28,8 +27,8 @@ func (o leftover) String() string {
 	return fmt.Sprintf("%s on port %d, of %v", what, o.Port, o.Holder)
 }
 
-// conflicts reports whether s can be measured beside it: only where each is
-// confined to GPUs of its own.
+// conflicts returns an error unless s can be measured next to the leftover: both must
+// be confined to different GPUs.
 func (o leftover) conflicts(s lease.Server) error {
 	apart := len(o.GPUs) > 0 && len(s.GPUs) > 0 && o.Port != s.Port &&
 		!slices.ContainsFunc(o.GPUs, func(key string) bool { return slices.Contains(s.GPUs, key) })
@@ -46,8 +45,8 @@ func (l *Launcher) EndLeftovers(ctx context.Context, state func(string)) error {
 	return err
 }
 
-// leftovers finds servers that killed runs left behind, and removes them: those whose run is
-// certainly dead, others if asked to. It returns what it found and did not remove.
+// leftovers finds servers that killed runs left behind. It removes those whose run is
+// certainly dead, and others on request. It returns those that it did not remove.
 func (l *Launcher) leftovers(ctx context.Context, s *plan.Server, state func(string)) ([]leftover, error) {
 	if l.State == "" {
 		return nil, nil
@@ -64,7 +63,7 @@ func (l *Launcher) leftovers(ctx context.Context, s *plan.Server, state func(str
 		runs, err := l.runs(ctx, o)
 		switch {
 		case err != nil:
-			// Whether it runs is not known; whoever can ask later will.
+			// It may be running: a later run will check.
 			state(fmt.Sprintf("could not look for %v: %v", o, err))
 			n.Leave()
 		case !runs:
@@ -92,8 +91,8 @@ func (l *Launcher) leftovers(ctx context.Context, s *plan.Server, state func(str
 	return append(found, labelled...), nil
 }
 
-// labelled looks for containers by their labels: a note may be lost, or be in
-// another folder, and the labels are not. known are those that were noted.
+// labelled finds containers by their labels, because a note may be lost or lie in
+// another folder. known are the containers with notes.
 func (l *Launcher) labelled(ctx context.Context, s *plan.Server, known map[string]bool, state func(string)) (found []leftover, err error) {
 	c, err := findRuntime(l.Clock, s.Container.Runtime)
 	if err != nil {
@@ -121,8 +120,8 @@ func (l *Launcher) labelled(ctx context.Context, s *plan.Server, known map[strin
 	return found, nil
 }
 
-// runs reports whether what was noted is still there. A process is it by pid and
-// start, or by the mark that only it and what it started carry.
+// runs reports whether a recorded server is still there. A process is identified by
+// pid and start time, or by the mark that only it and its children carry.
 func (l *Launcher) runs(ctx context.Context, o leftover) (bool, error) {
 	if o.Container != "" {
 		c, err := findRuntime(l.Clock, o.Runtime)
@@ -151,7 +150,7 @@ func (l *Launcher) remove(ctx context.Context, o leftover) error {
 	if o.leads() {
 		return endGroup(l.Clock, o.Group, o.Mark, always(leftoverGrace))
 	}
-	// Its leader is gone, and the group's number may be somebody else's.
+	// The leader is gone, and its group's number may belong to other processes now.
 	for _, pid := range marked(o.Mark) {
 		killOne(pid)
 	}
@@ -161,5 +160,5 @@ func (l *Launcher) remove(ctx context.Context, o leftover) error {
 	return nil
 }
 
-// leftoverGrace is how long a leftover may take to end itself.
+// leftoverGrace is how long a leftover may take to end by itself.
 const leftoverGrace = 5 * time.Second

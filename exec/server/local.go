@@ -17,8 +17,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// local starts a process or container and holds what it uses until it has
-// ended.
+// local starts a process or container, and reserves what it uses until it has ended.
 func (l *Launcher) local(ctx context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {
 	if _, diags := plan.CommandLine(s.Engine, s.Flags, s.Args); diags.HasErrors() {
 		return nil, diags
@@ -70,7 +69,8 @@ func (l *Launcher) local(ctx context.Context, s *plan.Server, state func(string)
 	return nil, err
 }
 
-// startKey is equal for starts that should take as long: the same engine with the same words.
+// startKey is equal for starts that should take equally long: the same engine with the same
+// words.
 func startKey(s *plan.Server) string {
 	words, _ := plan.CommandLine(s.Engine, s.Flags, s.Args)
 	h := sha256.New()
@@ -84,7 +84,7 @@ func startKey(s *plan.Server) string {
 	return "start-" + hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// took is how long the last start of a key took; 0: not known.
+// took is the duration of the last start with a key; 0 if not known.
 func (l *Launcher) took(key string) (took time.Duration) {
 	if !l.State.Recall(lease.Starts, key, &took) {
 		return 0
@@ -92,11 +92,11 @@ func (l *Launcher) took(key string) (took time.Duration) {
 	return max(took, 0)
 }
 
-// A last start shorter than shortStart is not mentioned: nobody wonders how long the next
-// one takes.
+// shortStart is the duration below which the last start is not mentioned: nobody wonders
+// how long the next one takes.
 const shortStart = 5 * time.Second
 
-// starting adds to each state of a starting server what it does, by its log, and how long its last start
+// starting adds to each state of a starting server what its log reports, and how long its last start
 // took.
 func (l *Launcher) starting(state func(string), facts *logFacts, took time.Duration) func(string) {
 	last := ""
@@ -113,7 +113,7 @@ func (l *Launcher) starting(state func(string), facts *logFacts, took time.Durat
 	}
 }
 
-// await makes a target of a started server once it is ready.
+// await makes a target from a started server once it is ready.
 func (l *Launcher) await(ctx context.Context, s *plan.Server, state func(string), x running, h *held, log *tail, facts func(metric.Fingerprint)) (*exec.Target, error) {
 	r, err := l.reach(s, state, client.Config{
 		BaseURL: "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(h.port)), Engine: engine.Of(s.Engine),

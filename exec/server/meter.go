@@ -26,7 +26,8 @@ func Meter() exec.Meter {
 		return func() metric.Health {
 			h := metric.Health{CPU: -1}
 			if after, ok := CPUTime(); known && ok {
-				// Of the cores that it may use: a container's share may be one of many.
+				// Count only the cores that it may use: a container may have one of
+				// many.
 				if wall := c.Now(); wall > 0 {
 					h.CPU = min(max(float64(after-cpu)/float64(wall)/float64(runtime.GOMAXPROCS(0)), 0), 1)
 				}
@@ -39,7 +40,7 @@ func Meter() exec.Meter {
 	}
 }
 
-// histograms reads both; one that this version of Go does not have is absent.
+// histograms reads both; a histogram that this version of Go lacks is missing.
 func histograms() map[string]*metrics.Float64Histogram {
 	samples := []metrics.Sample{{Name: pauses}, {Name: latencies}}
 	metrics.Read(samples)
@@ -53,9 +54,9 @@ func histograms() map[string]*metrics.Float64Histogram {
 	return out
 }
 
-// quantile is the upper edge of the bucket that holds the quantile q in (0, 1]
-// of what was counted between two readings, the lower edge where there is no
-// upper one; 0 when nothing was.
+// quantile returns the upper edge of the bucket with the quantile q in (0, 1] of what
+// was counted between two readings, or the lower edge if there is no upper one. It is
+// 0 if nothing was counted.
 func quantile(before, after *metrics.Float64Histogram, q float64) time.Duration {
 	if before == nil || after == nil || len(before.Counts) != len(after.Counts) {
 		return 0

@@ -12,7 +12,7 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// virtualPrompts are those of a server in virtual time.
+// virtualPrompts makes the prompts of a server in virtual time.
 type virtualPrompts struct {
 	limit    int // tokens of its context
 	datasets map[*plan.Workload]rowPrompts
@@ -48,7 +48,7 @@ func (v virtualPrompts) fit(ctx context.Context, w *plan.Workload, rows *prompt.
 	return rows.Short(ctx, count, w.Input, w.Rows())
 }
 
-// names are prompts that nobody reads: what tells one from another. Their
+// names makes prompts that nobody reads: their text only identifies them. Their
 // length is the request's Input.
 type names struct {
 	workload *plan.Workload
@@ -81,7 +81,7 @@ func (n names) Prompt(id exec.PromptID) (client.Prompt, error) {
 	return p, nil
 }
 
-// recorded is a prompt of a trace.
+// recorded returns a prompt of a trace.
 func (n names) recorded(id exec.PromptID) (p client.Prompt, err error) {
 	r := id.Recorded
 	p.Text = fmt.Sprintf("%x %s %s %d %d %s %d", n.salt, n.workload.Address(), id.Level, id.Seed, id.Round, id.Phase, id.Order)
@@ -110,7 +110,8 @@ func (n names) Next(id exec.PromptID, sent client.Prompt, _ string, tokens int) 
 	return out, err
 }
 
-// virtualRows are the rows of a data set, as long as the built-in server counts them.
+// virtualRows returns the rows of a data set, with the lengths that the built-in
+// server counts.
 type virtualRows struct {
 	rowPrompts
 	workload *plan.Workload
@@ -135,6 +136,6 @@ func (r virtualRows) Prompt(id exec.PromptID) (client.Prompt, error) {
 	if p.Tokens == 0 {
 		p.Tokens = 1
 	}
-	// What tells one prompt from another is the row: its text is read no further.
+	// The row number identifies the prompt; its text is not read.
 	return client.Prompt{Text: fmt.Sprintf("row %d", p.Row), Tokens: p.Tokens, Output: p.Output, Row: p.Row, Shared: p.Shared, Fields: p.Fields}, err
 }

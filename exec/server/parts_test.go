@@ -56,7 +56,7 @@ func TestTailRedactsAcrossWrites(t *testing.T) {
 	}
 }
 
-// A line that is cut in pieces hides no secret in the seam.
+// A secret is found also where a long line is cut into pieces.
 func TestTailRedactsInLongLines(t *testing.T) {
 	for off := range 20 {
 		var file bytes.Buffer
@@ -70,8 +70,7 @@ func TestTailRedactsInLongLines(t *testing.T) {
 	}
 }
 
-// TestTailKeepsEverything: however a short log is cut into writes, it is kept
-// as it was.
+// TestTailKeepsEverything: a short log is kept unchanged, in writes of any size.
 func TestTailKeepsEverything(t *testing.T) {
 	check := func(pieces [][]byte) bool {
 		var file bytes.Buffer
@@ -117,8 +116,8 @@ func TestQuantile(t *testing.T) {
 		{h(0, 0, 0, 0), h(99, 1, 0, 0), 0.99, 1 * ms}, // the 99th of 100 is in the first
 		{h(0, 0, 0, 0), h(98, 2, 0, 0), 0.99, 2 * ms}, // and here in the second
 		{h(0, 0, 0, 0), h(99, 0, 1, 0), 1, 10 * ms},   // the longest
-		{h(0, 0, 7, 0), h(10, 0, 7, 0), 1, 1 * ms},    // only what is new counts
-		{h(0, 0, 0, 0), h(0, 0, 0, 1), 1, 10 * ms},    // no upper edge: the lower one
+		{h(0, 0, 7, 0), h(10, 0, 7, 0), 1, 1 * ms},    // only new counts matter
+		{h(0, 0, 0, 0), h(0, 0, 0, 1), 1, 10 * ms},    // without an upper edge the lower one is used
 		{h(5, 0, 0, 0), h(5, 0, 0, 0), 0.99, 0},       // nothing new
 		{nil, h(1, 0, 0, 0), 0.99, 0},
 	} {
@@ -141,8 +140,8 @@ func TestMeter(t *testing.T) {
 }
 
 func TestLate(t *testing.T) {
-	// The third chunk was never read; the stamp of the second lies before the
-	// write, by a clock's step: not a negative delay.
+	// The third chunk was never read. A step of the clock puts the second stamp
+	// before the write, which must not give a negative delay.
 	got := late([]time.Duration{10, 20, 30}, []time.Duration{12, 19})
 	if !slices.Equal(got, []time.Duration{2, 0}) {
 		t.Errorf("got %v, want 2, 0", got)
@@ -164,8 +163,8 @@ func TestLogName(t *testing.T) {
 	}
 }
 
-// What vLLM 0.32 logged when its engine was killed, shortened: the reason
-// stands before a hundred lines of requests that failed after it.
+// What vLLM 0.32 logged when its engine was killed, shortened. The reason precedes a
+// hundred lines of requests that failed after it.
 func TestEndOf(t *testing.T) {
 	died := engine.Of("vllm").Died
 	start := "(APIServer pid=1) INFO 11-22 05:14:59 [launcher.py:195] Route: /version, Methods: GET\n"
@@ -196,8 +195,8 @@ func TestEndOf(t *testing.T) {
 	}
 }
 
-// The log of a server that is ready begins anew: what it said of errors while
-// it started is no reason for its end.
+// The log of a ready server is read from then on: errors while it started are not the
+// reason for its end.
 func TestLogSince(t *testing.T) {
 	log := &tail{}
 	fmt.Fprint(log, "ERROR: no GPU, going on without\n")

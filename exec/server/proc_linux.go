@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// stat is what /proc tells of a process; ok is false when it is gone.
+// stat reads the state of a process from /proc; ok is false if the process is gone.
 func stat(pid int) (state byte, group int, start string, ok bool) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, 0, "", false
 	}
-	// The name in parentheses may hold anything, ") " too.
+	// The name in parentheses may contain anything, even ") ".
 	_, rest, found := cutLast(string(raw), ")")
 	f := strings.Fields(rest)
 	if !found || len(f) < 20 {
@@ -33,8 +33,8 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// startOf tells a process from a later one with the same pid: the boot, and
-// the clock tick of its start; "" when it is gone.
+// startOf distinguishes a process from a later one with the same pid, by the boot and
+// the clock tick of its start; "" if the process is gone.
 func startOf(pid int) string {
 	state, _, start, ok := stat(pid)
 	if !ok || ended(state) {
@@ -43,17 +43,17 @@ func startOf(pid int) string {
 	return boot() + "/" + start
 }
 
-// boot tells this start of the machine from any other.
+// boot identifies this start of the machine.
 func boot() string {
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return strings.TrimSpace(string(id))
 }
 
-// ended says that a process in that state runs no more: a zombie stays until
-// its parent looks, and in a container without an init nobody does.
+// ended reports whether a process in that state has ended. A zombie remains until its
+// parent waits for it, and in a container without an init nobody does.
 func ended(state byte) bool { return state == 'Z' || state == 'X' }
 
-// pids are those of all processes.
+// pids lists all processes.
 func pids() []int {
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
 	var out []int
@@ -65,7 +65,7 @@ func pids() []int {
 	return out
 }
 
-// alive reports whether anything of the group still runs.
+// alive reports whether a process of the group still runs.
 func alive(group int) bool {
 	if !exists(group) {
 		return false
@@ -78,8 +78,8 @@ func alive(group int) bool {
 	return false
 }
 
-// marked lists the processes with the mark in their environment: those that a
-// server started, even if they left its group.
+// marked lists the processes with the mark in their environment: those that a server
+// started, even if they left its group.
 func marked(mark string) []int {
 	if mark == "" {
 		return nil
@@ -103,9 +103,8 @@ func marked(mark string) []int {
 	return out
 }
 
-// listener returns the inode of the socket that listens on a port of this
-// machine; a later socket has another one. "" if there is none, or it cannot be
-// read.
+// listener returns the inode of the socket that listens on a port of this machine; a
+// later socket has another inode. It is "" if there is none, or it cannot be read.
 func listener(port int) string {
 	suffix := fmt.Sprintf(":%04X", port)
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {

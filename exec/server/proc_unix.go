@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// startOf tells a process from a later one with the same pid: its start, to
-// the second; "" when it is gone.
+// startOf distinguishes a process from a later one with the same pid, by its start
+// time in seconds; "" if the process is gone.
 func startOf(pid int) string {
 	out, err := osexec.Command("ps", "-o", "lstart=", "-p", strconv.Itoa(pid)).Output()
 	if err != nil {
@@ -18,15 +18,14 @@ func startOf(pid int) string {
 	return strings.TrimSpace(string(out))
 }
 
-// alive reports whether anything is left of the group. A process that ended and
-// was not yet waited for still counts.
+// alive reports whether the group has a member. A process that ended and was not yet
+// waited for counts.
 func alive(group int) bool { return exists(group) }
 
-// marked would be the processes with the mark in their environment, which
-// other systems do not show.
+// marked returns nothing: other systems do not show the environment of a process.
 func marked(string) []int { return nil }
 
-// listener would tell the socket that listens on a port from a later one.
+// listener returns nothing: the socket on a port is not known here.
 func listener(int) string { return "" }
 
 // boot is not known here.

@@ -19,22 +19,22 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// child is a server that runs as a process of ours, in a group of its own.
+// child is a server that runs as a child process in its own group.
 type child struct {
 	Clock   clock.Clock
 	cmd     *osexec.Cmd
 	log     *tail
 	mark    string
-	died    []string // words of its log, see engine.Engine
+	died    []string // words of its log that report its end; see engine.Engine
 	port    int
 	exited  chan struct{} // closed when the process ended
-	err     error         // of Wait; read after exited
+	err     error         // of Wait; read it after exited
 	grace   func() time.Duration
-	closing bool          // it was asked to end
-	first   string        // who listened once it was ready; "": not known
+	closing bool          // set once it was asked to end
+	first   string        // the listening socket when it became ready; "" if not known
 	since   time.Duration // and when that was
-	spent   time.Duration // on looking who listens now
-	before  int           // bytes of the log by then
+	spent   time.Duration // time spent finding out who listens now
+	before  int           // bytes of the log at that time
 }
 
 // process starts a server as a child.
@@ -47,8 +47,8 @@ func (l *Launcher) process(s *plan.Server, h *held, log *tail, state func(string
 		c.cmd.Dir = l.Dir
 	}
 	if strings.ContainsRune(words[0], filepath.Separator) && !filepath.IsAbs(words[0]) {
-		// Where a relative program is looked for would depend on where tokgate
-		// was started.
+		// Otherwise the place of a relative program would depend on the working
+		// directory.
 		path, err := filepath.Abs(filepath.Join(c.cmd.Dir, words[0]))
 		if err != nil {
 			return nil, err
@@ -62,7 +62,7 @@ func (l *Launcher) process(s *plan.Server, h *held, log *tail, state func(string
 		}
 	}
 	c.cmd.Stdout, c.cmd.Stderr = c.log, c.log
-	// What the process leaves behind may hold its output open.
+	// Processes that it leaves behind may hold its output open.
 	c.cmd.WaitDelay = reaped
 	ownGroup(c.cmd)
 	if err := c.cmd.Start(); err != nil {
@@ -74,7 +74,7 @@ func (l *Launcher) process(s *plan.Server, h *held, log *tail, state func(string
 	}()
 	h.server.Group, h.server.Start = c.cmd.Process.Pid, startOf(c.cmd.Process.Pid)
 	if err := h.update(); err != nil {
-		// A server that the next run could not find is not begun.
+		// A server that the next run could not find is not started.
 		return c, fmt.Errorf("could not note the server: %w", err)
 	}
 	state(fmt.Sprintf("started %s on port %d", words[0], h.port))
@@ -111,16 +111,16 @@ func (c *child) over() bool {
 	}
 }
 
-// Looking who listens costs more the more connections there are, so that it may
-// take no more than lookFirst, and a twentieth of the time. That a process has
-// ended whose place another one took is known a moment later: lookOn.
+// Finding out who listens costs more with more connections. It may take at most
+// lookFirst and a twentieth of the time. The end of a process whose place another one
+// took is known only a moment later, after lookOn.
 const (
 	lookFirst = 200 * time.Millisecond
 	lookShare = 20
 	lookOn    = time.Second
 )
 
-// replaced reports whether another one listens in its place, or none.
+// replaced reports whether another process listens in its place, or none.
 func (c *child) replaced() bool {
 	now := c.Clock.Now()
 	if c.first == "" || c.spent > lookFirst+(now-c.since)/lookShare {
@@ -131,8 +131,8 @@ func (c *child) replaced() bool {
 	if who == c.first {
 		return false
 	}
-	// One that no longer listens is about to end: vLLM takes seconds for it
-	// once its engine is dead.
+	// A server that no longer listens is about to end: vLLM takes seconds to do so
+	// after its engine died.
 	if who == "" {
 		within(c.Clock, c.grace, func() bool { return c.over() || listener(c.port) != "" })
 	}
@@ -140,8 +140,8 @@ func (c *child) replaced() bool {
 	return c.over() || listener(c.port) != c.first
 }
 
-// instance implements running: a process may be one that starts the server
-// again when it dies.
+// instance implements running. The process may be a supervisor that restarts the
+// server when it dies, so the listening socket identifies the server.
 func (c *child) instance(context.Context) string { return listener(c.port) }
 
 // settled implements running.
@@ -149,9 +149,8 @@ func (c *child) settled() {
 	c.first, c.since, c.before = listener(c.port), c.Clock.Now(), c.log.length()
 }
 
-// end implements running: the group is asked to end, then killed, and so is
-// what left it. The children may outlive their parent, with what they hold of
-// the GPU.
+// end implements running. It asks the group to end, then kills it and the processes
+// that left it. Children may outlive their parent and hold memory of the GPU.
 func (c *child) end() error {
 	if c.closing {
 		return nil

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// launch is set by the soak test's file, where it is built.
+// launch is set by the file of the soak test, if it is built.
 var launch = func([]string) {}
 
 func childMain(mode string, args []string) {
@@ -58,7 +58,7 @@ func childMain(mode string, args []string) {
 		signal.Ignore(syscall.SIGTERM)
 		os.Setenv("TOKGATE_TEST_CHILD", "stubborn-grandchild")
 		grandchild := osexec.Command(os.Args[0])
-		grandchild.Stdout = os.Stdout // it holds our output open
+		grandchild.Stdout = os.Stdout // it holds the process's output open
 		if err := grandchild.Start(); err != nil {
 			panic(err)
 		}
@@ -98,7 +98,7 @@ func childMain(mode string, args []string) {
 	os.Exit(1)
 }
 
-// forever waits: without cgo, select {} alone would be a deadlock that ends us.
+// forever waits. Without cgo the runtime would take select {} for a deadlock.
 func forever() { time.Sleep(1<<63 - 1) }
 
 func childServer(t *testing.T, mode string) *plan.Server {
@@ -151,8 +151,8 @@ func eventually(t *testing.T, l *Launcher, done func() bool) {
 	}
 }
 
-// logged waits for words in a server's log, which comes by its own way, and returns
-// the rest of their line.
+// logged waits for words in a server's log, which arrives separately, and returns the
+// rest of their line.
 func logged(t *testing.T, l *Launcher, target *exec.Target, words string) (rest string) {
 	t.Helper()
 	eventually(t, l, func() bool {
@@ -196,7 +196,7 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// transformers serve lists what is in its download cache, not what it loaded.
+// transformers serve lists the contents of its download cache, not the loaded model.
 func TestProcessThatListsNoModel(t *testing.T) {
 	s := childServer(t, "unlisted")
 	if _, err := childLauncher(t).Launch(t.Context(), s, func(string) {}); err == nil || !strings.Contains(err.Error(), "the server lists none; set served_as") {
@@ -232,7 +232,7 @@ func TestProcessIsNeverReady(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "was not ready after 1s") {
 		t.Errorf("error %v", err)
 	}
-	// A machine that stands still may not have got as far as its first word.
+	// On a stalled machine the server may not have printed its first word.
 	if _, ok := errors.AsType[*exec.ServerError](err); !ok {
 		t.Errorf("error %#v, want one with a log", err)
 	}
@@ -253,8 +253,8 @@ func TestProcessDiesUnderWay(t *testing.T) {
 	if resp, err := http.Get(url + "/die"); err == nil {
 		resp.Body.Close()
 	}
-	// The connection broke because the process ended; that it is waited for
-	// takes another moment.
+	// The connection broke because the process ended. Waiting for the process takes
+	// another moment.
 	eventually(t, l, func() bool { return target.Err() != nil })
 	if got := target.Err().Error(); got != "the server's process ended by itself: exit status 7" {
 		t.Errorf("error %q", got)
@@ -280,13 +280,13 @@ func TestStubbornProcessIsKilledWithItsChildren(t *testing.T) {
 	if err := target.Close(); err != nil {
 		t.Error(err)
 	}
-	// It is gone, or a zombie that only its new parent can be rid of.
+	// It is gone, or a zombie that only its new parent can remove.
 	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && !strings.Contains(string(stat), ") Z") {
 		t.Errorf("the grandchild %d is still there: %s", pid, stat)
 	}
 }
 
-// What leaves the group of its server is known by its environment.
+// A process that leaves the group of its server is found by its environment.
 func TestProcessThatLeftItsGroup(t *testing.T) {
 	if startOf(os.Getpid()) == "" || goruntime.GOOS != "linux" {
 		t.Skip("this system does not show the environment of processes")
@@ -303,20 +303,19 @@ func TestProcessThatLeftItsGroup(t *testing.T) {
 	if err := target.Close(); err != nil {
 		t.Error(err)
 	}
-	// A killed process loses its memory, and with it its environment, before it is
-	// gone.
+	// A killed process loses its memory, and so its environment, before it is gone.
 	eventually(t, l, func() bool { return startOf(pid) == "" })
 }
 
-// A quarter of a gigabyte of log: only a bounded part is kept, in memory and on
-// disk, with its end.
+// Of a quarter of a gigabyte of log only a bounded part is kept, in memory and on
+// disk, and it includes the end.
 func TestChattyProcess(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a tenth of a gigabyte")
 	}
 	l := childLauncher(t)
 	var before, after goruntime.MemStats
-	goruntime.GC() // what is in use, not what is yet to be collected
+	goruntime.GC() // measure memory in use, without garbage
 	goruntime.ReadMemStats(&before)
 	target, err := l.Launch(t.Context(), childServer(t, "chatty"), func(string) {})
 	if err != nil {
@@ -369,8 +368,8 @@ func TestFixedPort(t *testing.T) {
 	}
 }
 
-// What answers on a port that is taken already would be measured in place of
-// the server.
+// If the port is taken, whatever answers there would be measured in place of the
+// server.
 func TestPortIsTaken(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -22,13 +22,13 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// question bounds one question that is asked while prompts are calibrated.
+// question bounds the time of one question while prompts are calibrated.
 const question = 2 * time.Minute
 
-// promptMaker makes the prompts of all workloads that ask for them in the same way.
+// promptMaker makes the prompts of all workloads with the same settings.
 type promptMaker struct{ *prompt.Maker }
 
-// prompts learns how w's prompts are made, or remembers.
+// prompts learns how to make w's prompts, or reuses what it learnt.
 func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, model client.Model, found metric.Fingerprint, makers map[string]*promptMaker) (exec.Prompts, error) {
 	if err := fits(w, model.Context); err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (r *reached) prompts(ctx context.Context, w *plan.Workload, salt uint64, mo
 	return workloadPrompts{m.Maker, w, salt}, nil
 }
 
-// learn asks how t's server counts, or checks what it was learnt to before.
+// learn finds out how t's server counts tokens, or checks what was learnt earlier.
 func (r *reached) learn(ctx context.Context, t prompt.Target, salt uint64, found metric.Fingerprint) (*prompt.Maker, error) {
 	r.state(fmt.Sprintf("learning how %s counts tokens", r.url))
 	key := r.countsKey(t, found)
@@ -75,8 +75,8 @@ func (r *reached) learn(ctx context.Context, t prompt.Target, salt uint64, found
 	}
 	made, err := clock.Await(ctx, r.Clock, func(ctx context.Context) (*prompt.Maker, error) {
 		if t.API == string(plan.Completions) && r.config.Engine.Dialect.PromptIDs {
-			// As long as asked by construction. A server that takes no ids,
-			// or has no tokenizer to learn them from, is sent text.
+			// Token ids have the exact length by construction. A server that accepts
+			// no ids, or has no tokenizer to learn them from, gets text.
 			withIDs := o
 			withIDs.IDs = t.IDs
 			if made, err := prompt.Calibrate(ctx, withIDs); err == nil {
@@ -91,16 +91,16 @@ func (r *reached) learn(ctx context.Context, t prompt.Target, salt uint64, found
 	return made, err
 }
 
-// countsKey names servers that should count alike: of the same engine, version and
-// model, asked in the same way. Two questions tell whether they do.
+// countsKey is equal for servers that should count alike: same engine, version and
+// model, asked in the same way. Two questions check whether they do.
 func (r *reached) countsKey(t prompt.Target, found metric.Fingerprint) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\n%q\n%s\n%s\n%v\n", r.config.Engine.Name, []string{found["version"], found["model"], found["revision"]}, t.API, t.Model, t.Extra)
 	return "counts-" + hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// fitting are the prompts of a data set: of input_tokens each, or as long as they are, none
-// longer than a context.
+// fitting returns the prompts of a data set: with input_tokens each, or with their own
+// lengths. None may exceed the context.
 func (r *reached) fitting(ctx context.Context, w *plan.Workload, o prompt.Options, window int) (exec.Prompts, error) {
 	if _, known := r.datasets[w]; known {
 		return r.rows(w), nil
@@ -125,8 +125,8 @@ func (r *reached) fitting(ctx context.Context, w *plan.Workload, o prompt.Option
 	return rows, nil
 }
 
-// answersFit says which row wants an answer that does not fit a context behind a prompt
-// of input_tokens; 0: it is not known.
+// answersFit names the first row whose answer does not fit the context after a prompt
+// of input_tokens. window 0 means unknown.
 func answersFit(w *plan.Workload, window int) error {
 	for _, row := range w.Prompt.Dataset.Rows {
 		if window > 0 && w.Input+row.MaxTokens > window {
@@ -136,7 +136,8 @@ func answersFit(w *plan.Workload, window int) error {
 	return nil
 }
 
-// rowsFit says which row of w's data set would not fit a context; 0: it is not known.
+// rowsFit names the first row of w's data set that does not fit the context; 0 means
+// unknown.
 func rowsFit(ctx context.Context, w *plan.Workload, o prompt.Options, window int) error {
 	if window == 0 {
 		return nil
@@ -150,7 +151,7 @@ func rowsFit(ctx context.Context, w *plan.Workload, o prompt.Options, window int
 		w.Prompt.Dataset.Path, row.Line, tokens, answer(row), window)
 }
 
-// rows are the prompts of a data set, counted on over all levels of w.
+// rows returns the prompts of a data set, numbered across all levels of w.
 func (r *reached) rows(w *plan.Workload) rowPrompts {
 	if _, ok := r.datasets[w]; !ok {
 		r.keep(w, newRows(w))
@@ -165,14 +166,14 @@ func (r *reached) keep(w *plan.Workload, rows rowPrompts) {
 	r.datasets[w] = rows
 }
 
-// rowPrompts are the rows of a data set.
+// rowPrompts makes prompts from the rows of a data set.
 type rowPrompts struct{ rows *prompt.Rows }
 
 func newRows(w *plan.Workload) rowPrompts {
 	return rowPrompts{prompt.NewRows(w.Prompt.Dataset, w.Prompt.Order == plan.Shuffled, w.Seed())}
 }
 
-// Exact implements exec.Prompts: they are to have no other length than their own.
+// Exact implements exec.Prompts: rows keep their own length, which is exact.
 func (rowPrompts) Exact() bool { return true }
 
 // Prompt implements exec.Prompts.
@@ -202,17 +203,17 @@ func (p workloadPrompts) Next(id exec.PromptID, sent client.Prompt, said string,
 	return out, err
 }
 
-// grown is a prompt that goes on after one that was sent and an answer of so many
-// tokens, without its text.
+// grown returns a prompt that continues a sent one and an answer with the given
+// number of tokens, without its text.
 func grown(w *plan.Workload, sent client.Prompt, tokens int) client.Prompt {
 	before := cmp.Or(sent.Tokens, w.Input) + tokens
 	out := client.Prompt{Tokens: before + w.Input}
-	// What an answer is as a part of a prompt may be a few tokens more or fewer.
+	// As a part of the prompt an answer may have a few tokens more or fewer.
 	out.Shared = min(1, 1.05*float64(before)/float64(out.Tokens))
 	return out
 }
 
-// fits says why w's longest request would not fit a context; 0: it is not known.
+// fits explains why w's longest request does not fit the context; 0 means unknown.
 func fits(w *plan.Workload, context int) error {
 	if long := w.TooLong(context); long != "" {
 		return errors.New(long)
@@ -226,7 +227,7 @@ func fits(w *plan.Workload, context int) error {
 	return nil
 }
 
-// workloadPrompts are the prompts of one workload.
+// workloadPrompts makes the prompts of one workload.
 type workloadPrompts struct {
 	*prompt.Maker
 	workload *plan.Workload

@@ -10,30 +10,30 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// reached is a server that is spoken to over HTTP.
+// reached is a server that is reached over HTTP.
 type reached struct {
 	*Launcher
 	server   *plan.Server
 	config   client.Config // of api
-	given    []string      // the GPUs that it was given; nil: as the plan says
+	given    []string      // the GPUs that it got; nil if the plan decides
 	state    func(string)
 	url      string
 	api      *client.HTTP
-	servedAs string // id to send; "": asked for
+	servedAs string // id to send; "" if the server is asked for it
 	datasets map[*plan.Workload]rowPrompts
 	items    map[*plan.Workload]taskPrompts
-	listed   []string     // the ids that it lists
-	gone     func() error // why it is gone; nil: not known
+	listed   []string     // ids in the server's list
+	gone     func() error // why it is gone; nil if not known
 	log      func() string
-	cleanup  func() error     // what ends it; nil: not ours
+	cleanup  func() error     // ends it; nil if tokgate did not start it
 	gpu      telemetry.Source // of a simulator that has one; nil: its tools are looked for
-	// Of a server that was started on this machine; else nil.
-	facts     func(metric.Fingerprint)     // adds what else is known of it
-	instance  func(context.Context) string // tells it from one in its place
+	// The next three are set for a server that was started on this machine; else nil.
+	facts     func(metric.Fingerprint)     // adds further known facts
+	instance  func(context.Context) string // distinguishes it from a later one in its place
 	lastWords func() string                // of its log
 }
 
-// reach prepares to speak to a server; it touches no network.
+// reach prepares to reach a server; it uses no network.
 func (l *Launcher) reach(s *plan.Server, state func(string), c client.Config) (*reached, error) {
 	c.Now, c.Dial = l.Clock.Now, l.Dial
 	c.OnFresh = func(reason string) { l.Clock.Post(func() { state(reason) }) }
@@ -44,7 +44,7 @@ func (l *Launcher) reach(s *plan.Server, state func(string), c client.Config) (*
 	return &reached{Launcher: l, server: s, config: c, state: state, url: c.BaseURL, api: h, servedAs: s.ServedAs()}, nil
 }
 
-// failed adds the end of its log, where there is one.
+// failed adds the end of the server's log, if there is one.
 func (r *reached) failed(err error) error {
 	if r.log == nil {
 		return err

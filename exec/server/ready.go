@@ -16,9 +16,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// again is how long to wait between two looks at a server that is not ready;
-// one that was just started is looked at sooner at first, since small ones are
-// ready at once.
+// Intervals between two checks of a server that is not ready. A server that was just
+// started is checked more often at first, because small ones are ready at once.
 const (
 	again = 500 * time.Millisecond
 	soon  = 50 * time.Millisecond
@@ -57,7 +56,7 @@ func (r *reached) ready(ctx context.Context) (identity, error) {
 			return identity{}, r.failed(fmt.Errorf("%s cannot be used: %w%s", r.url, err, r.hint(err)))
 		}
 		last = err
-		// A context that ends in between is seen by the next look.
+		// The next check sees that the context ended.
 		_ = clock.Sleep(ctx, r.Clock, wait)
 		wait = min(2*wait, again)
 	}
@@ -70,21 +69,20 @@ func (r *reached) awaited(last error) string {
 	}
 	if r.lastWords != nil {
 		if words := r.lastWords(); words != "" {
-			// What it does meanwhile tells more than that it refuses
-			// connections.
+			// The log says more than refused connections do.
 			what = words
 		}
 	}
 	return fmt.Sprintf("waiting for %s: %s", r.url, what)
 }
 
-// hopeless says that asking again would be answered the same.
+// hopeless reports whether asking again would get the same answer.
 func hopeless(err error) bool {
 	if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
 		return true
 	}
 	e, ok := errors.AsType[*client.Error](err)
-	return ok && e.Status >= 300 && e.Status < 500 && // a redirect that is not followed will not be later
+	return ok && e.Status >= 300 && e.Status < 500 && // a redirect that is not followed now will not be later
 		e.Status != http.StatusRequestTimeout && e.Status != http.StatusTooEarly && e.Status != http.StatusTooManyRequests ||
 		errors.Is(err, errModel)
 }
@@ -112,7 +110,7 @@ func (r *reached) try(ctx context.Context) (identity, error) {
 		s, err := r.api.Complete(ctx, &client.Request{
 			API: string(api), Model: id.model.ID, Prompt: client.Prompt{Text: "Hello"}, Output: 1,
 		})
-		// One token may be half a character and no text yet.
+		// One token may be half a character, and so no text yet.
 		if err == nil || s.Failure.Kind == metric.FailEmpty && s.Usage != nil {
 			id.cold = s
 			return id, nil
@@ -120,8 +118,8 @@ func (r *reached) try(ctx context.Context) (identity, error) {
 		if i == 0 {
 			first = err
 		}
-		// A model without a chat template, or a server without the one API,
-		// may have the other.
+		// A model without a chat template, or a server without one of the APIs, may
+		// have the other.
 		if !hopeless(err) {
 			break
 		}

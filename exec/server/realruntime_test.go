@@ -15,8 +15,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// TestRealRuntimes runs the built-in server in containers of every runtime that
-// works here.
+// TestRealRuntimes runs the built-in server in containers of every runtime that works
+// on this machine.
 func TestRealRuntimes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds an image")
@@ -105,7 +105,7 @@ func realContainer(t *testing.T, name, image string) {
 	}
 }
 
-// simImage makes an image that holds tokgate alone.
+// simImage makes an image that contains only tokgate.
 func simImage(t *testing.T, runtime string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "tokgate")

@@ -9,16 +9,16 @@ import (
 	"github.com/tokgate/tokgate/exec/clock"
 )
 
-// A server that was just left by its clients may need a moment before it lets
-// go of the last request, and refuses to empty its caches until then.
+// After its clients leave, a server may need a moment to drop the last request. Until
+// then it refuses to clear its caches.
 const (
 	settling = 10 * time.Second
 	settle   = 250 * time.Millisecond
 )
 
-// reset waits until the server has let go of earlier requests and empties its
-// caches. A server that offers no such thing is left as it is. It is for servers
-// of our own: those that run already have other users.
+// reset waits until the server has dropped earlier requests, and clears its caches. A
+// server without that endpoint is left alone. It is only for servers that tokgate
+// started: running ones have other users.
 func (r *reached) reset(ctx context.Context) error {
 	ctx, cancel := clock.WithTimeout(ctx, r.Clock, settling)
 	defer cancel()

@@ -17,7 +17,7 @@ import (
 func TestReset(t *testing.T) {
 	for _, tt := range []struct {
 		engine string
-		busy   int32 // answers of 400 before it lets go of its requests
+		busy   int32 // 400 answers before it drops its requests
 		status int   // from then on
 		asked  int32
 		took   time.Duration
@@ -25,7 +25,7 @@ func TestReset(t *testing.T) {
 	}{
 		{"sglang", 0, 200, 1, 0, false},
 		{"sglang", 2, 200, 3, 500 * time.Millisecond, false},
-		{"sglang", 1000, 200, 40, 10 * time.Second, true}, // every 250 ms until 10 s are over
+		{"sglang", 1000, 200, 40, 10 * time.Second, true}, // every 250 ms for 10 s
 		{"vllm", 0, 404, 1, 0, false},                     // offers none: no problem
 		{"llama.cpp", 0, 200, 0, 0, false},
 	} {
@@ -52,7 +52,7 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// TestWhoIsReset: a server that runs already has other users.
+// TestWhoIsReset: a server that was already running has other users.
 func TestWhoIsReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, sim.Options{})

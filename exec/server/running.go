@@ -12,35 +12,36 @@ import (
 	"github.com/tokgate/tokgate/exec/clock"
 )
 
-// Grace is how long a server may take to end itself once it is asked to,
-// reaped how long the system may take to be rid of one that was killed.
+// Grace is how long a server may take to end by itself after it was asked to. reaped
+// is how long the system may take to remove a killed one.
 const (
 	Grace  = 15 * time.Second
 	reaped = 5 * time.Second
 )
 
-// Teardown is the most that ending a server takes; what a run with a budget
-// holds back for it.
+// Teardown is the longest time that ending a server takes. A run with a budget
+// reserves it.
 const Teardown = Grace + reaped
 
-// tick is how often is looked whether a server has ended.
+// tick is the interval for checking whether a server has ended.
 const tick = 20 * time.Millisecond
 
-// running is a server that tokgate started on this machine, outside itself.
+// running is a server that tokgate started on this machine, outside of its own
+// process.
 type running interface {
-	// gone is why it is no longer there, unless it was asked to go.
+	// gone is the reason why it is no longer there, unless it was asked to end.
 	gone() error
-	// instance tells it from a later one in its place; "": not known.
+	// instance distinguishes it from a later one in its place; "" if not known.
 	instance(context.Context) string
-	// settled says that it is ready: what listens from now on is it.
+	// settled is called when it is ready: what listens from now on is this server.
 	settled()
-	// end ends it with everything it started, and is an error when something
-	// is left. To end it twice does nothing.
+	// end ends it with everything that it started. It returns an error if something
+	// remains. A second call does nothing.
 	end() error
 }
 
-// within waits until done, and reports whether that took longer than d says by
-// then.
+// within waits until done or until d has passed, which may change meanwhile. It
+// reports whether the time ran out.
 func within(c clock.Clock, d func() time.Duration, done func() bool) (late bool) {
 	since := c.Now()
 	for !done() {
@@ -53,11 +54,11 @@ func within(c clock.Clock, d func() time.Duration, done func() bool) (late bool)
 
 func always(d time.Duration) func() time.Duration { return func() time.Duration { return d } }
 
-// outOfMemory are words by which engines say that memory ran out.
+// outOfMemory lists words with which engines report that memory ran out.
 var outOfMemory = []string{"out of memory", "OutOfMemoryError", "cudaMalloc failed", "not enough memory", "Cannot allocate memory"}
 
-// endOf is why a server of ours is gone: how its process or container ended,
-// and what its log says of the reason.
+// endOf explains why a started server is gone: how its process or container ended,
+// and the reason in its log.
 func endOf(what, how, log string, died []string) error {
 	if words := firstWith(log, died); words != "" {
 		return &exec.ServerError{Err: fmt.Errorf("the engine process ended: %s; then %s ended by itself: %s", words, what, cause(how, log)), Log: excerpt(log)}
@@ -65,7 +66,7 @@ func endOf(what, how, log string, died []string) error {
 	return &exec.ServerError{Err: fmt.Errorf("%s ended by itself: %s", what, cause(how, log)), Log: excerpt(log)}
 }
 
-// cause adds to how a server ended what its log says of the reason.
+// cause adds the reason in the log to how a server ended.
 func cause(how, log string) string {
 	if line := firstWith(log[max(len(log)-tailSize/4, 0):], outOfMemory); line != "" {
 		return how + "; it ran out of memory: " + line
@@ -73,8 +74,8 @@ func cause(how, log string) string {
 	return how
 }
 
-// firstWith is the first line of a log that holds any of these words,
-// shortened; "": none does.
+// firstWith returns the first line of a log with any of these words, shortened; "" if
+// there is none.
 func firstWith(log string, any []string) string {
 	for line := range strings.Lines(log) {
 		if slices.ContainsFunc(any, func(words string) bool { return strings.Contains(line, words) }) {
@@ -84,18 +85,18 @@ func firstWith(log string, any []string) string {
 	return ""
 }
 
-// failing is how engines begin to tell what went wrong.
+// failing matches the beginning of an engine's error report.
 var failing = regexp.MustCompile(`\b(?:ERROR|CRITICAL|FATAL)\b|Traceback \(most recent call last\)|\bpanic:`)
 
-// Lines of a log that are kept of one that tells what went wrong: the first
-// ones of that, and the last ones, with which it mostly ends.
+// Lines that an excerpt of a log keeps: the first ones from the first error on, and
+// the last ones, which are mostly its end.
 const (
 	firstLines = 10
 	lastLines  = 4
 )
 
-// excerpt is a log from its first error on, without its middle; a log that
-// tells of none is left as it is.
+// excerpt returns a log from its first error on, without the middle. A log without
+// errors is returned unchanged.
 func excerpt(log string) string {
 	lines := strings.Split(strings.TrimRight(log, "\n"), "\n")
 	i := slices.IndexFunc(lines, failing.MatchString)

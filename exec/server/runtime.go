@@ -18,8 +18,8 @@ import (
 	"github.com/tokgate/tokgate/exec/server/lease"
 )
 
-// Labels of a container, by which a leftover is found and told from what a
-// tokgate that lives has started.
+// Labels of a container. They identify a leftover, and distinguish it from containers
+// of a tokgate that is alive.
 const (
 	labelRun     = "tokgate.run"
 	labelPlan    = "tokgate.plan"
@@ -30,18 +30,18 @@ const (
 	labelPort    = "tokgate.port"
 )
 
-// cli is docker or podman, spoken to by its command line.
+// cli is docker or podman, used through its command line.
 type cli struct {
 	Clock clock.Clock
 	name  string // docker | podman
 	path  string
 }
 
-// asked bounds a short question to the runtime.
+// asked bounds the time of a short question to the runtime.
 const asked = time.Minute
 
-// findRuntime finds the command line of a container runtime: the one named, else
-// docker, else podman.
+// findRuntime finds the command line of a container runtime: the one that is named,
+// else docker, else podman.
 func findRuntime(c clock.Clock, name string) (*cli, error) {
 	names := []string{"docker", "podman"}
 	if name != "" {
@@ -55,7 +55,7 @@ func findRuntime(c clock.Clock, name string) (*cli, error) {
 	return nil, fmt.Errorf("%s is not on the PATH: a container cannot be started", strings.Join(names, " or "))
 }
 
-// command is a call of the container runtime that a Ctrl-C at the terminal does not reach.
+// command is a call of the container runtime. A Ctrl-C at the terminal does not reach it.
 func (r *cli) command(ctx context.Context, env []string, words ...string) *osexec.Cmd {
 	cmd := osexec.CommandContext(ctx, r.path, words...)
 	cmd.Env = append(os.Environ(), env...)
@@ -64,7 +64,7 @@ func (r *cli) command(ctx context.Context, env []string, words ...string) *osexe
 	return cmd
 }
 
-// run calls the runtime and returns what it wrote; the error is its own last
+// run calls the runtime and returns its output; the error holds the runtime's last
 // words.
 func (r *cli) run(ctx context.Context, env []string, words ...string) (string, error) {
 	ctx, cancel := clock.WithTimeout(ctx, r.Clock, asked)
@@ -74,7 +74,7 @@ func (r *cli) run(ctx context.Context, env []string, words ...string) (string, e
 	})
 }
 
-// output is run from any goroutine.
+// output is like run, and may be called from any goroutine.
 func (r *cli) output(ctx context.Context, env []string, words ...string) (string, error) {
 	cmd := r.command(ctx, env, words...)
 	var out, errs bytes.Buffer
@@ -92,22 +92,22 @@ func (r *cli) output(ctx context.Context, env []string, words ...string) (string
 	return strings.TrimSpace(out.String()), nil
 }
 
-// runtimeError is a refusal in the runtime's own words.
+// runtimeError is an error in the runtime's own words.
 type runtimeError struct{ runtime, call, said string }
 
 func (e *runtimeError) Error() string { return fmt.Sprintf("%s %s: %s", e.runtime, e.call, e.said) }
 
-// lastWords are the end of what a program said before it failed.
+// lastWords returns the end of a program's output before it failed.
 func lastWords(said string) string {
 	lines := strings.Split(said, "\n")
-	// Docker ends with a hint at its own --help.
+	// Docker ends with a pointer to its own --help.
 	lines = slices.DeleteFunc(lines, func(s string) bool {
 		return strings.TrimSpace(s) == "" || strings.HasPrefix(s, "Run 'docker ") || strings.HasPrefix(s, "See 'docker ")
 	})
 	return shorten(strings.Join(lines[max(len(lines)-3, 0):], "; "), 600)
 }
 
-// absent says that the runtime knows no such container or image.
+// absent reports whether the error means that there is no such container or image.
 func absent(err error) bool {
 	e, ok := errors.AsType[*runtimeError](err)
 	said := ""
@@ -123,7 +123,7 @@ type image struct {
 	Digests []string // repository@digest
 }
 
-// image looks an image up; ok is false when it is not there.
+// image looks up an image; ok is false if it is not present.
 func (r *cli) image(ctx context.Context, name string) (image, bool, error) {
 	out, err := r.run(ctx, nil, "image", "inspect", "--format", "{{.Id}} {{json .RepoDigests}}", name)
 	if err != nil {
@@ -139,15 +139,15 @@ func (r *cli) image(ctx context.Context, name string) (image, bool, error) {
 	return i, true, nil
 }
 
-// readImage reads an id and a JSON list of digests behind it.
+// readImage reads an id followed by a JSON list of digests.
 func readImage(out string) (i image, err error) {
 	id, digests, _ := strings.Cut(out, " ")
 	i.ID = id
 	return i, json.Unmarshal([]byte(digests), &i.Digests)
 }
 
-// digest is what names the image for good: the digest of its repository, else
-// its own id.
+// digest is a permanent name of the image: the digest of its repository, or else its
+// id.
 func (i image) digest(name string) string {
 	repository := name
 	if at := strings.IndexByte(name, '@'); at >= 0 {
@@ -158,7 +158,7 @@ func (i image) digest(name string) string {
 	best := ""
 	for _, d := range i.Digests {
 		repo, digest, ok := strings.Cut(d, "@")
-		// Docker writes docker.io/library/x as x.
+		// Docker shortens docker.io/library/x to x.
 		if ok && (repo == repository || strings.HasSuffix(repo, "/"+repository)) {
 			return digest
 		}
@@ -175,7 +175,7 @@ func (i image) digest(name string) string {
 	return i.ID
 }
 
-// pull fetches an image and hands on what the runtime says of it.
+// pull fetches an image and passes on the runtime's progress messages.
 func (r *cli) pull(ctx context.Context, name string, say func(string)) error {
 	_, err := clock.Await(ctx, r.Clock, func(ctx context.Context) (struct{}, error) {
 		log := &tail{watch: func(line string) {
@@ -198,7 +198,7 @@ func (r *cli) pull(ctx context.Context, name string, say func(string)) error {
 	return err
 }
 
-// containerState is how a container is.
+// containerState is the state of a container.
 type containerState struct {
 	Running   bool
 	OOMKilled bool
@@ -219,7 +219,7 @@ func (r *cli) inspect(ctx context.Context, name string) (containerState, error) 
 	return s, nil
 }
 
-// exists reports whether there is a container of that name, running or not.
+// exists reports whether a container of that name exists, running or not.
 func (r *cli) exists(ctx context.Context, name string) (bool, error) {
 	_, err := r.run(ctx, nil, "container", "inspect", "--format", "{{.Id}}", name)
 	if absent(err) {
@@ -228,8 +228,8 @@ func (r *cli) exists(ctx context.Context, name string) (bool, error) {
 	return err == nil, err
 }
 
-// remove kills a container and removes it with its anonymous volumes. One that
-// is not there is no error.
+// remove kills a container and removes it with its anonymous volumes. A missing
+// container is no error.
 func (r *cli) remove(ctx context.Context, name string) error {
 	_, err := r.run(ctx, nil, "rm", "--force", "--volumes", name)
 	if absent(err) {
@@ -238,8 +238,7 @@ func (r *cli) remove(ctx context.Context, name string) error {
 	return err
 }
 
-// labelled lists the containers of tokgates of this machine that are no longer
-// there.
+// labelled lists the containers on this machine whose tokgate is gone.
 func (r *cli) labelled(ctx context.Context) ([]lease.Server, error) {
 	format := `{{.Names}}`
 	for _, label := range []string{labelRun, labelPlan, labelServer, labelPID, labelStart, labelStarted, labelPort} {
@@ -252,7 +251,7 @@ func (r *cli) labelled(ctx context.Context) ([]lease.Server, error) {
 	return r.readLabelled(out), nil
 }
 
-// readLabelled reads a line for each container, its labels apart by tabs.
+// readLabelled reads one line for each container, with its labels separated by tabs.
 func (r *cli) readLabelled(out string) (found []lease.Server) {
 	for line := range strings.Lines(out) {
 		f := strings.Split(strings.TrimRight(line, "\n"), "\t")
@@ -272,7 +271,7 @@ func (r *cli) readLabelled(out string) (found []lease.Server) {
 	return found
 }
 
-// labelTemplate reads one label in the format of ps.
+// labelTemplate prints one label in the format language of ps.
 func (r *cli) labelTemplate(label string) string {
 	if r.name == "podman" {
 		return `{{index .Labels "` + label + `"}}`
@@ -280,8 +279,8 @@ func (r *cli) labelTemplate(label string) string {
 	return `{{.Label "` + label + `"}}`
 }
 
-// absolute makes the host's side of a volume one that the runtime takes for a
-// path.
+// absolute makes the host's side of a volume absolute, so that the runtime takes it
+// for a path.
 func absolute(volume string) string {
 	source, rest, ok := strings.Cut(volume, ":")
 	if !ok || !strings.HasPrefix(source, ".") {

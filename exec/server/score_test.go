@@ -14,13 +14,13 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// greedy is a request that is answered at temperature 0.
+// greedy is a request at temperature 0.
 func greedy(prompt string, input, output int) *client.Request {
 	zero := 0.0
 	return &client.Request{API: "chat", Model: "tokgate-sim", Prompt: client.Prompt{Text: prompt}, Input: input, Output: output, Natural: true, Temperature: &zero}
 }
 
-// heardFrom asks for an answer and waits for its text.
+// heardFrom sends a request and waits for the text of its answer.
 func heardFrom(t *testing.T, c clock.Clock, transport client.Transport, r *client.Request) string {
 	t.Helper()
 	over := false
@@ -33,7 +33,7 @@ func heardFrom(t *testing.T, c clock.Clock, transport client.Transport, r *clien
 	return answer.Said().Visible
 }
 
-// lossOf asks how likely a text is as an answer: nats a token.
+// lossOf asks how likely a text is as an answer, in nats per token.
 func lossOf(t *testing.T, c clock.Clock, scorer client.Scorer, r *client.Request, said string) float64 {
 	t.Helper()
 	loss, over := 0.0, false
@@ -52,8 +52,8 @@ func lossOf(t *testing.T, c clock.Clock, scorer client.Scorer, r *client.Request
 	return loss
 }
 
-// TestScores: the built-in server finds its own answers likely and those to other prompts
-// not, over HTTP and in virtual time.
+// TestScores: the built-in server finds its own answers likely, and those to other
+// prompts unlikely, over HTTP and in virtual time.
 func TestScores(t *testing.T) {
 	check := func(t *testing.T, c clock.Clock, transport client.Transport) {
 		t.Helper()
@@ -94,8 +94,8 @@ func TestScores(t *testing.T) {
 	check(t, c, v)
 }
 
-// TestLongScoringTakesNoLonger: reading 200 answers of 64 tokens takes no more time than
-// answering them, with as many in flight, whatever the prompts' length.
+// TestLongScoringTakesNoLonger: scoring 200 answers of 64 tokens takes no longer than
+// giving them, with as many in flight, whatever the length of the prompts.
 func TestLongScoringTakesNoLonger(t *testing.T) {
 	for _, tt := range []struct{ input, atOnce int }{{32, 1}, {256, 16}, {256, 64}, {8192, 8}} {
 		c := clock.NewVirtual()

@@ -1,9 +1,8 @@
-// Package server starts what a plan declares and makes it a target: a server
-// that runs already, a child process, a container, or the built-in simulator. A
-// server is ready when it completed a request, not when it says so; it is
-// identified before the load and looked at again after it, so that no verdict
-// is given over two servers. What it starts it ends, with all that came of it,
-// and what a killed run left behind it finds.
+// Package server starts the servers that a plan declares and makes them targets: a
+// running server, a child process, a container, or the built-in simulator. A server
+// is ready when it has completed a request, not when it says so. It is identified
+// before the load and again after it, so that no verdict covers two servers. The
+// package ends everything that it started, and finds what a killed run left behind.
 package server
 
 import (

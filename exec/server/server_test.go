@@ -25,14 +25,14 @@ import (
 	"github.com/tokgate/tokgate/traffic"
 )
 
-// world is a built-in server on a network in memory, and a launcher that
-// reaches it. It lives in a bubble.
+// world is a built-in server on a network in memory, and a launcher that reaches it,
+// in a synctest bubble.
 type world struct {
 	*Launcher
 	clock    *clock.Real
 	listener *memnet.Listener
 	handler  atomic.Pointer[sim.Server]
-	instead  http.Handler // of handler, unless nil; set before the first request
+	instead  http.Handler // replaces handler unless nil; set before the first request
 	states   []string
 }
 
@@ -58,7 +58,7 @@ func newWorld(t *testing.T, o sim.Options) *world {
 	return w
 }
 
-// serve puts another server in the place of the one there is.
+// serve replaces the server by another one.
 func (w *world) serve(t *testing.T, o sim.Options) {
 	t.Helper()
 	s, err := sim.New(o)
@@ -87,7 +87,7 @@ func TestEndpointIsReadyWhenItCompletes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Looks every half second: the eighth comes after 3.5 s.
+		// It checks every half second: the eighth check comes after 3.5 s.
 		if now := w.clock.Now(); now < 3500*time.Millisecond || now > 4*time.Second {
 			t.Errorf("ready at %v, want soon after 3.5s", now)
 		}
@@ -104,7 +104,7 @@ func TestEndpointIsReadyWhenItCompletes(t *testing.T) {
 		if target.Model != "tokgate-sim" {
 			t.Errorf("model %q", target.Model)
 		}
-		if err := target.Check(t.Context()); !errors.Is(err, exec.ErrIdentityUnknown) { // it does not tell when it began
+		if err := target.Check(t.Context()); !errors.Is(err, exec.ErrIdentityUnknown) { // it does not report its start time
 			t.Errorf("the same server is taken for another: %v", err)
 		}
 		w.serve(t, sim.Options{Model: "other"})
@@ -169,7 +169,7 @@ func TestEndpointIsNotReady(t *testing.T) {
 	}
 }
 
-// What a gateway hides is unknown, and no error.
+// What a gateway hides is unknown, which is no error.
 func TestExpectedOfAnEndpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, sim.Options{})
@@ -186,13 +186,13 @@ func TestExpectedOfAnEndpoint(t *testing.T) {
 	})
 }
 
-// A server that was started again tells another start; behind one URL there
-// may be several, of which any answers.
+// A restarted server reports another start time. One URL may have several servers
+// behind it, and any of them answers.
 func TestEndpointIsStartedAgain(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		starts []string // told in turn, the last one for ever; "hangs" never ends
-		want   string   // in the error; "": none
+		starts []string // reported in turn, the last one for ever; "hangs" never ends
+		want   string   // in the error; "" if there is none
 	}{
 		{"the same", []string{"100"}, ""},
 		{"another", []string{"100", "200"}, "restarted under the load"},
@@ -238,7 +238,7 @@ func TestEndpointIsStartedAgain(t *testing.T) {
 	}
 }
 
-// To wait does not make a certificate better.
+// Waiting does not make a bad certificate valid.
 func TestUntrustedCertificate(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
@@ -251,7 +251,7 @@ func TestUntrustedCertificate(t *testing.T) {
 	}
 }
 
-// What a plan names need not be listed.
+// A model that the plan names need not be listed.
 func TestUnlisted(t *testing.T) {
 	status := func(code int) error { return &client.Error{Kind: metric.FailStatus, Status: code} }
 	for _, tt := range []struct {
@@ -294,8 +294,8 @@ func TestLaunchIsInterrupted(t *testing.T) {
 	})
 }
 
-// TestMinutesOverHTTP is the chain from the plan to the samples, with the
-// built-in server on a network in memory: minutes of 16 streams.
+// TestMinutesOverHTTP runs the whole chain from the plan to the samples for minutes
+// of 16 streams, with the built-in server on a network in memory.
 func TestMinutesOverHTTP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		profile := sim.DefaultProfile()
@@ -329,8 +329,8 @@ func TestMinutesOverHTTP(t *testing.T) {
 		if !r.Complete || !run.Levels[0].Exact || r.Busy < 0.999 {
 			t.Errorf("complete %v (%s), exact %v, busy %v", r.Complete, r.Stopped, run.Levels[0].Exact, r.Busy)
 		}
-		// Five waves of three steps, and up to one more each until the step is
-		// over that was under way when a request came.
+		// Five waves of three steps. A request may wait up to one more step, until
+		// the current one is over.
 		if took := r.End - r.Start; took < 5*time.Minute || took > 8*time.Minute {
 			t.Errorf("the round took %v, want five minutes and a bit", took)
 		}
@@ -366,8 +366,9 @@ func TestPromptsDoNotFit(t *testing.T) {
 	})
 }
 
-// Of a data set the row is named that does not fit: n words and spaces are 2·n + 12 tokens
-// of the built-in server, so that 16,350 words fit 32,768 alone, not with an answer of 100.
+// The message names the row of a data set that does not fit. n words and spaces are 2·n +
+// 12 tokens of the built-in server: 16,350 words fit 32,768 alone, but not with an answer
+// of 100.
 func TestRowsDoNotFit(t *testing.T) {
 	row := func(line, words, answer int) traffic.Row {
 		return traffic.Row{Line: line, Prompt: strings.Repeat("word ", words), MaxTokens: answer}
@@ -462,7 +463,7 @@ func TestPick(t *testing.T) {
 		{[]client.Model{a, b}, "", "b", "b"},
 		{[]client.Model{a, b}, "", "org/A", "a"}, // by what was loaded
 		{[]client.Model{a, b}, "b", "org/A", "b"},
-		{[]client.Model{a, b}, "lora", "", "lora"}, // not listed: the completion will tell
+		{[]client.Model{a, b}, "lora", "", "lora"}, // not listed: the completion shows whether it is served
 		{nil, "", "", ""},
 		{nil, "", "org/A", ""},
 		{nil, "x", "", "x"},
@@ -489,7 +490,7 @@ func TestLaunchNothing(t *testing.T) {
 	}
 }
 
-// The tests from here on use real sockets: nothing in them depends on time.
+// The tests from here on use real sockets, but do not depend on time.
 
 func TestSimulator(t *testing.T) {
 	l := New(Options{Clock: clock.NewReal()})
@@ -529,9 +530,9 @@ func TestCalibrate(t *testing.T) {
 		t.Error("calibrated without knowing the clock's origin")
 	}
 	if boot() == "" {
-		return // nothing tells the starts of this machine apart
+		return // the starts of this machine cannot be distinguished
 	}
-	// What was measured since the machine started is not measured again.
+	// A measurement since the machine's start is used again.
 	l := New(Options{Clock: c, State: lease.Folder(t.TempDir())})
 	l.State.Remember(lease.Calibrations, calibrationKey(), got)
 	if again, err := l.Calibrate(t.Context()); err != nil || *again != *got {

@@ -9,7 +9,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// prefixOf is how a prompt of w begins like others; the zero Prefix: like none.
+// prefixOf returns the shared beginning of a prompt of w; the zero Prefix if it
+// shares none.
 func prefixOf(w *plan.Workload, salt uint64, id exec.PromptID) prompt.Prefix {
 	s := w.Prompt.Shared
 	switch {
@@ -27,7 +28,8 @@ func hashOf(format string, args ...any) uint64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, format, args...)
 	x := h.Sum64()
-	// The finalizer of SplitMix64: the low bits of FNV follow the last byte.
+	// The finalizer of SplitMix64, because the low bits of FNV depend on the last
+	// byte alone.
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31

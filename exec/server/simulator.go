@@ -14,8 +14,8 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// gpuOf reads the GPU of a profile, whose power follows from what the engine does;
-// nil where it has none.
+// gpuOf reads the GPU of a profile, whose power depends on the engine's work; nil if
+// it has none.
 func gpuOf(p *sim.Profile, c clock.Clock, state func(now time.Duration) sim.State) telemetry.Source {
 	if p.GPU == nil {
 		return nil
@@ -32,8 +32,7 @@ func gpuOf(p *sim.Profile, c clock.Clock, state func(now time.Duration) sim.Stat
 	})
 }
 
-// simulator starts the built-in server inside this process, reached over a
-// socket of its own like any other.
+// simulator starts the built-in server inside this process, with a socket of its own.
 func (l *Launcher) simulator(ctx context.Context, s *plan.Server, state func(string)) (*exec.Target, error) {
 	profile, err := sim.LoadProfile(s.Simulator.Profile, l.Dir)
 	if err != nil {
@@ -47,7 +46,7 @@ func (l *Launcher) simulator(ctx context.Context, s *plan.Server, state func(str
 		server.Close()
 		return nil, fmt.Errorf("could not start the built-in server: %w", err)
 	}
-	// It is asked as vLLM is, whatever engine it stands in for.
+	// It has vLLM's API, whatever engine it stands in for.
 	r, err := l.reach(s, state, client.Config{BaseURL: server.URL(), Engine: engine.Of("vllm")})
 	if err != nil {
 		server.Close()

@@ -24,7 +24,7 @@ var soak = flag.Int("soak", 0, "how many servers TestSoak starts and ends; 0: it
 
 func init() { launch = launchMain }
 
-// launchMain is a tokgate that launches a server and is killed: its arguments
+// launchMain is a tokgate that launches a server and is then killed. Its arguments
 // are the folder of its notes and its run.
 func launchMain(args []string) {
 	l := New(Options{Clock: clock.NewReal(), State: lease.Folder(args[0]), Holder: lease.Holder{Run: args[1], PID: os.Getpid()}, Reap: true})
@@ -37,9 +37,9 @@ func launchMain(args []string) {
 	forever()
 }
 
-// TestSoak starts and ends servers in every way there is, several at a time:
-// asked to end, killed, dead at start, with children that do not want to end,
-// with a tokgate that is killed, in containers. `make soak` calls it.
+// TestSoak starts and ends servers in every way, several at a time: asked to end,
+// killed, dead at the start, with children that refuse to end, with a tokgate that is
+// killed, in containers. `make soak` runs it.
 func TestSoak(t *testing.T) {
 	if *soak == 0 {
 		t.Skip("make soak")
@@ -74,7 +74,7 @@ func TestSoak(t *testing.T) {
 	close(next)
 	wg.Wait()
 
-	// What killed tokgates left is found by the next run.
+	// The next run finds what killed tokgates left.
 	l := New(Options{Clock: clock.NewReal(), State: state, Holder: lease.Holder{Run: run + "-last"}, Reap: true})
 	if _, err := l.leftovers(t.Context(), childServer(t, "serve"), func(string) {}); err != nil {
 		t.Error(err)

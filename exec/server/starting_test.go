@@ -10,7 +10,7 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// What a server does while it starts stands before its last line, with how long its last start took.
+// The phase of a starting server precedes its last line, followed by the duration of its last start.
 func TestStarting(t *testing.T) {
 	l := &Launcher{Options: Options{State: lease.Folder(t.TempDir())}}
 	s := &plan.Server{Engine: "vllm", Model: "tiny", Process: &plan.Process{}}
@@ -38,7 +38,7 @@ func TestStarting(t *testing.T) {
 	if facts.add(found); found["phase"] != "" || found["kv_cache_tokens"] != "2097152" {
 		t.Errorf("found %v", found)
 	}
-	// A short start says nothing of the last one.
+	// A short last start is not mentioned.
 	l.starting(func(words string) { said = words }, &logFacts{}, time.Second)("waiting")
 	if said != "waiting" {
 		t.Errorf("it says %q", said)

@@ -13,40 +13,40 @@ import (
 
 // Bounds of a captured log, in bytes.
 const (
-	tailSize = 64 << 10 // kept in memory: its end
-	fileSize = 16 << 20 // kept on disk: its beginning, then its end
-	lineSize = 16 << 10 // longer lines are cut in pieces
+	tailSize = 64 << 10 // the end, kept in memory
+	fileSize = 16 << 20 // the beginning, then the end, kept on disk
+	lineSize = 16 << 10 // longer lines are cut into pieces
 	lastSize = 160      // of the last line, for a progress display
 )
 
-// tail captures a process's output, however much there is of it: the
-// beginning goes to a file, the end stays in memory. Whole lines are taken,
-// so that a secret cannot hide in the seam between two writes. Safe for
-// concurrent use; a file that cannot be written is given up.
+// tail captures a process's output of any length. The beginning goes to a file, the
+// end stays in memory. It handles whole lines, so that no secret is hidden by the cut
+// between two writes. It is safe for concurrent use. If the file cannot be written,
+// it stops writing to it.
 type tail struct {
 	redactor record.Redactor
 
 	mu      sync.Mutex
-	file    io.Writer // nil: none, or no more
+	file    io.Writer // nil if there is none, or no longer
 	written int
-	partial []byte // a line that has not ended yet
+	partial []byte // an unfinished line
 	end     []byte // at most 2·tailSize
-	total   int    // bytes that were taken, of lines
+	total   int    // bytes of complete lines so far
 	skipped bool   // lines that are not in the file
-	last    string // the last line that holds anything, at most lastSize of it
+	last    string // the last line that is not empty, up to lastSize bytes
 	watch   func(line string)
 	closer  io.Closer // of file; nil: none
-	// finished: no more is to come.
+	// finished is set when the output has ended.
 	finished bool
 }
 
-// newLog begins the log of a server, in a file of that folder unless that is "".
+// newLog begins the log of a server, in a file in the folder unless that is "".
 func newLog(dir, address string, secrets record.Redactor) (*tail, error) {
 	log := &tail{redactor: secrets}
 	if dir == "" {
 		return log, nil
 	}
-	// Not by os.Create: the folder may hold a link to a file that is not ours.
+	// Not os.Create: the folder may contain a link to somebody else's file.
 	file, err := record.OpenIn(dir, logName(address), os.O_WRONLY|os.O_CREATE)
 	if err == nil {
 		if err = file.Truncate(0); err != nil {
@@ -74,8 +74,8 @@ func logName(address string) string {
 	return "server-" + safe + ".log"
 }
 
-// Write implements io.Writer. It never fails: a server must not stop because
-// of its log.
+// Write implements io.Writer. It never fails, because a server must not stop on
+// account of its log.
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -96,12 +96,12 @@ func (t *tail) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// line takes what is in partial.
+// line handles the line in partial.
 func (t *tail) line() {
 	line := t.redactor.Text(string(t.partial))
 	t.partial = t.partial[:0]
 	if !strings.HasSuffix(line, "\n") && !t.finished {
-		// This is a piece of a long line: a secret may go on in the next piece.
+		// This is a piece of a long line: a secret may continue in the next piece.
 		whole := len(line) - min(t.redactor.Pending(line), lineSize/2)
 		t.partial = append(t.partial, line[whole:]...)
 		line = line[:whole]
@@ -134,21 +134,21 @@ func (t *tail) put(s string) {
 	t.written += len(s)
 }
 
-// String is the end of the log.
+// String returns the end of the log.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.ending()
 }
 
-// length is how many bytes the log has so far.
+// length is the number of bytes of the log so far.
 func (t *tail) length() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.total
 }
 
-// since is the end of the log as far as it is behind its first n bytes.
+// since returns the end of the log, without its first n bytes.
 func (t *tail) since(n int) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -161,7 +161,7 @@ func (t *tail) ending() string {
 	return text[max(len(text)-tailSize, 0):]
 }
 
-// lastLine is the last line that holds anything.
+// lastLine is the last line that is not empty.
 func (t *tail) lastLine() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -183,7 +183,7 @@ func (t *tail) close() {
 	}
 }
 
-// finish brings the file to its end.
+// finish writes the end of the log to the file.
 func (t *tail) finish() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -199,7 +199,7 @@ func (t *tail) finish() {
 	t.skipped = false
 }
 
-// shorten cuts text to n bytes at a character.
+// shorten cuts text to n bytes, at the end of a character.
 func shorten(s string, n int) string {
 	if len(s) <= n {
 		return s

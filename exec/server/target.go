@@ -60,7 +60,7 @@ func (r *reached) target(ctx context.Context) (*exec.Target, error) {
 	return t, nil
 }
 
-// tokens counts the tokens of a text by the server's tokenizer.
+// tokens counts the tokens of a text with the server's tokenizer.
 func (r *reached) tokens(ctx context.Context, model, text string) (int, error) {
 	return clock.Await(ctx, r.Clock, func(ctx context.Context) (int, error) {
 		tokens, err := r.api.Tokenize(ctx, client.TokenizeRequest{Model: model, Text: text})
@@ -68,7 +68,7 @@ func (r *reached) tokens(ctx context.Context, model, text string) (int, error) {
 	})
 }
 
-// cold is what the first completion took, to its first token and to its end.
+// cold returns the times of the first completion, to its first token and to its end.
 func cold(s *metric.Sample) (first, end time.Duration) {
 	if s == nil || s.First == 0 {
 		return 0, 0

@@ -13,7 +13,7 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// itemsOf are the items of a workload's built-in task, row by row.
+// itemsOf returns the items of a workload's built-in task, one for each row.
 func itemsOf(w *plan.Workload) []answers.Item {
 	task, _ := answers.FindTask(w.Prompt.Task)
 	out := make([]answers.Item, len(w.Prompt.Dataset.Rows))
@@ -23,7 +23,8 @@ func itemsOf(w *plan.Workload) []answers.Item {
 	return out
 }
 
-// taskPrompts are the items of a built-in task, each filled up to the workload's tokens.
+// taskPrompts makes prompts from the items of a built-in task, each filled up to the
+// workload's number of tokens.
 type taskPrompts struct {
 	rowPrompts
 	*prompt.Items
@@ -41,8 +42,8 @@ func (p taskPrompts) Prompt(id exec.PromptID) (made client.Prompt, err error) {
 	return made, err
 }
 
-// tasks returns the items of w's task. It has the server count their tokens on
-// the first call only.
+// tasks returns the items of w's task. Only the first call makes the server count
+// their tokens.
 func (r *reached) tasks(ctx context.Context, w *plan.Workload, m *prompt.Maker, o prompt.Options) (exec.Prompts, error) {
 	if known, ok := r.items[w]; ok {
 		return known, nil
@@ -61,8 +62,8 @@ func (r *reached) tasks(ctx context.Context, w *plan.Workload, m *prompt.Maker, 
 	return r.items[w], nil
 }
 
-// virtualItem is an item as the built-in server reads it in virtual time: with a few
-// words of filler in place of many, and as many tokens as it is to have.
+// virtualItem returns an item for the built-in server in virtual time: with a few
+// words of filler in place of many, and the number of tokens that it should have.
 func virtualItem(w *plan.Workload, row int) (text string, tokens int) {
 	const words = 40
 	task, _ := answers.FindTask(w.Prompt.Task)

@@ -20,21 +20,20 @@ import (
 	"github.com/tokgate/tokgate/sim"
 )
 
-// Virtual launches the simulators of a plan in virtual time, in place of
-// whatever servers it declares: the engine's token events go straight to the
-// client's state machine, without a socket, a goroutine or a byte of text. What
-// stands in for a server serves whatever model that one is asked for, and is not
-// what the plan expects to find of it: that is not compared.
+// Virtual launches simulators in virtual time in place of the servers of a plan. The
+// engine's token events go directly to the client's state machine, without sockets,
+// goroutines or text. A stand-in serves whatever model is asked for. What the plan
+// expects of the server is not compared with it.
 type Virtual struct {
 	Clock *clock.Virtual
-	// Dir is the plan's folder: profiles are looked for from there.
+	// Dir is the plan's folder. Relative paths of profiles begin there.
 	Dir string
-	// Change is given the profile of each server before it starts; nil: none is
-	// changed. Seed is added to the plan's.
+	// Change may change the profile of each server before its start; nil changes
+	// none. Seed is added to the plan's seed.
 	Change func(*plan.Server, *sim.Profile)
 	Seed   int64
-	// Seldom is how often servers' own metrics are read at most; 0: as the plan says.
-	// Reading them is half of the work of a simulation.
+	// Seldom is the shortest interval for reading the servers' metrics; 0 means the
+	// plan's. Reading them is half of the work of a simulation.
 	Seldom time.Duration
 }
 
@@ -101,8 +100,8 @@ func (v *virtual) check(context.Context) error {
 	return nil
 }
 
-// inside is how the server is watched: its page is written and read as over
-// HTTP, and there is no GPU unless the profile has one.
+// inside returns how the server is observed. Its page is written and read as over
+// HTTP. There is a GPU only if the profile has one.
 func (l *Virtual) inside(v *virtual, s *plan.Server, profile *sim.Profile) *telemetry.Watch {
 	w := &telemetry.Watch{
 		Clock: v.Clock, Interval: max(s.Telemetry.Interval, l.Seldom),
@@ -130,10 +129,10 @@ type virtual struct {
 	server  *sim.Virtual
 	flights []*virtualFlight // in flight, in order of start
 	step    func()           // takes it
-	stop    func() bool      // of the timer for the server's next step
+	stop    func() bool      // stops the timer for the server's next step
 	next    time.Duration    // when that is due
 	armed   bool
-	event   client.Event // told last; of one at a time
+	event   client.Event // the last event, reused for each
 	usage   client.Usage
 }
 
@@ -146,7 +145,8 @@ func newVirtual(c *clock.Virtual, s *sim.Virtual) *virtual {
 	return v
 }
 
-// virtualFlight is one request: the sim.Listener that tells a client.Stream.
+// virtualFlight is one request. It is the sim.Listener that passes events to a
+// client.Stream.
 type virtualFlight struct {
 	v      *virtual
 	ctx    context.Context
@@ -177,7 +177,7 @@ func (v *virtual) Send(ctx context.Context, r *client.Request, s client.Stream) 
 	v.flights = append(v.flights, f)
 }
 
-// askOf is a request as the built-in server takes it.
+// askOf converts a request for the built-in server.
 func askOf(r *client.Request) sim.Ask {
 	out := sim.Ask{
 		Chat: r.API == "chat", Input: r.Input, Output: r.Output, Natural: r.Natural, Stop: r.Stop,
@@ -190,8 +190,8 @@ func askOf(r *client.Request) sim.Ask {
 	return out
 }
 
-// Score implements client.Scorer: the prompt and what was said are prefilled, and the
-// cache holds nothing of them.
+// Score implements client.Scorer. It prefills the prompt and the answer; none of it
+// is in the cache.
 func (v *virtual) Score(ctx context.Context, r *client.Request, said, salt string, done func([]float64, error)) {
 	values := v.server.Logprobs(askOf(r), said)
 	whole := client.Request{API: r.API, Input: r.Input + len(values), Output: 1, Timeout: r.Timeout, Prompt: client.Prompt{Text: salt}}
@@ -217,13 +217,13 @@ func (v *virtual) giveUp(f *virtualFlight, err error) {
 	}
 	now := v.Clock.Now()
 	v.server.Cancel(now, f.call)
-	if !f.over { // what was told on the way may have been its end
+	if !f.over { // the events on the way may have ended it
 		f.end(now, err)
 	}
 }
 
-// settle looks at an instant once everything in it has run: requests that were
-// cancelled end, and those that were sent, all together, reach the engine.
+// settle handles an instant after everything in it has run: cancelled requests end,
+// and all requests that were sent reach the engine together.
 func (v *virtual) settle() {
 	for _, f := range v.flights {
 		if !f.over && f.ctx.Err() != nil {
@@ -234,8 +234,7 @@ func (v *virtual) settle() {
 	v.advance()
 }
 
-// advance lets the server work until now and sets the timer for what it does
-// next.
+// advance lets the server work until now and sets the timer for its next step.
 func (v *virtual) advance() {
 	next, busy := v.server.Advance(v.Clock.Now())
 	if v.armed && busy && next == v.next {
@@ -309,8 +308,8 @@ func (f *virtualFlight) Chunk(at time.Duration, c *sim.Chunk) {
 	f.stream.Event(at, e)
 }
 
-// End implements sim.Listener. What it says is what package client would have
-// said of it over HTTP.
+// End implements sim.Listener. It reports the ending as package client would over
+// HTTP.
 func (f *virtualFlight) End(at time.Duration, how sim.Ending, words string) {
 	words = text(words)
 	switch how {
@@ -319,7 +318,7 @@ func (f *virtualFlight) End(at time.Duration, how sim.Ending, words string) {
 	case sim.Rejected:
 		refused := &client.Error{Kind: metric.FailStatus, Message: words}
 		if f.status == http.StatusTooManyRequests {
-			refused.RetryAfter = time.Second // as it says over HTTP
+			refused.RetryAfter = time.Second // as over HTTP
 		}
 		f.end(at, refused)
 	case sim.Broken:
@@ -331,8 +330,8 @@ func (f *virtualFlight) End(at time.Duration, how sim.Ending, words string) {
 	}
 }
 
-// text is what of foreign bytes gets through JSON: each that is no UTF-8 becomes
-// the replacement character.
+// text replaces bytes that are not valid UTF-8 by the replacement character, as JSON
+// does.
 func text(s string) string {
 	if utf8.ValidString(s) {
 		return s

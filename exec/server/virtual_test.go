@@ -30,7 +30,7 @@ type sending struct {
 	output  int
 	natural bool
 	timeout time.Duration
-	cancel  time.Duration // when it is; 0: never
+	cancel  time.Duration // time of the cancellation; 0: never
 }
 
 func (s sending) request() *client.Request {
@@ -40,7 +40,7 @@ func (s sending) request() *client.Request {
 	}
 }
 
-// played plays a script over a transport and returns what the client saw.
+// played runs a script over a transport and returns what the client saw.
 func played(t *testing.T, c clock.Clock, transport client.Transport, script []sending, input func(int) int) []*metric.Sample {
 	t.Helper()
 	samples := make([]*metric.Sample, len(script))
@@ -64,8 +64,8 @@ func played(t *testing.T, c clock.Clock, transport client.Transport, script []se
 	return samples
 }
 
-// overSockets plays a script over HTTP to the server in real time, inside a
-// bubble in which time is exact.
+// overSockets runs a script over HTTP to the server in real time, inside a bubble in
+// which time is exact.
 func overSockets(t *testing.T, o sim.Options, script []sending) (samples []*metric.Sample) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clock.NewReal()
@@ -87,8 +87,8 @@ func overSockets(t *testing.T, o sim.Options, script []sending) (samples []*metr
 	return samples
 }
 
-// inVirtualTime plays the same script without HTTP. The lengths of the prompts
-// are those that the server counted.
+// inVirtualTime runs the same script without HTTP. The prompts have the lengths that
+// the server counted.
 func inVirtualTime(t *testing.T, o sim.Options, script []sending) []*metric.Sample {
 	c := clock.NewVirtual()
 	server, err := sim.NewVirtual(o, 0)
@@ -100,13 +100,13 @@ func inVirtualTime(t *testing.T, o sim.Options, script []sending) []*metric.Samp
 	return played(t, c, v, script, func(i int) int {
 		n := len(sim.Tokenize(nil, script[i].request().Prompt.Text))
 		if script[i].api == "chat" {
-			n += 11 // what the chat template puts around it
+			n += 11 // tokens of the chat template
 		}
 		return n
 	})
 }
 
-// busy is a script that overlaps, queues and lasts.
+// busy is a script with overlapping requests and a queue.
 func busy(n int) []sending {
 	var script []sending
 	for i := range n {
@@ -122,8 +122,8 @@ func busy(n int) []sending {
 	return script
 }
 
-// TestBothPathsGiveEqualSamples: what the client measures of the engine over
-// HTTP and in virtual time is the same to the nanosecond.
+// TestBothPathsGiveEqualSamples: the client's measurements over HTTP and in virtual
+// time are equal to the nanosecond.
 func TestBothPathsGiveEqualSamples(t *testing.T) {
 	profiles := map[string]func(*sim.Profile){
 		"default":            func(*sim.Profile) {},
@@ -142,7 +142,7 @@ func TestBothPathsGiveEqualSamples(t *testing.T) {
 			change(o.Profile)
 			script := busy(60)
 			script[10].cancel = script[10].at + 80*time.Millisecond
-			script[11].cancel = script[11].at + time.Millisecond // before it reached the queue
+			script[11].cancel = script[11].at + time.Millisecond // before it reaches the queue
 			script[12].timeout = 40 * time.Millisecond
 			script[13].timeout = time.Millisecond
 			want := overSockets(t, o, script)
@@ -157,8 +157,8 @@ func TestBothPathsGiveEqualSamples(t *testing.T) {
 	}
 }
 
-// sameSample leaves out what was asked for, which only one side is told, and the
-// length of the text, which virtual time has none of.
+// sameSample ignores the requested values, which only one side knows, and the length
+// of the text, which virtual time does not have.
 func sameSample(a, b *metric.Sample) bool {
 	x, y := *a, *b
 	x.InputAsked, y.InputAsked = 0, 0
@@ -166,10 +166,10 @@ func sameSample(a, b *metric.Sample) bool {
 	return cmp.Equal(x, y)
 }
 
-// TestFaultsInVirtualTime: every fault does to the client what it does over
-// HTTP, but for those of the connection, which virtual time has none of.
+// TestFaultsInVirtualTime: every fault has the same effect on the client as over
+// HTTP, except faults of the connection, which virtual time does not have.
 func TestFaultsInVirtualTime(t *testing.T) {
-	// What is told otherwise, and why.
+	// The texts that differ, and why.
 	words := map[string]string{
 		"not-sse": "the object itself is quoted over HTTP",
 		"die":     "over HTTP the words are those of the network",
@@ -212,7 +212,7 @@ func TestFaultsInVirtualTime(t *testing.T) {
 	}
 }
 
-// Faults that come together do together what they do over HTTP.
+// Faults that occur together have the same effect as over HTTP.
 func TestFaultsTogetherInVirtualTime(t *testing.T) {
 	tests := map[string]sim.Script{
 		"all in flight when the server dies": {
@@ -245,9 +245,8 @@ func TestFaultsTogetherInVirtualTime(t *testing.T) {
 	}
 }
 
-// deadNetwork makes two samples alike in what is chance when a server dies:
-// whether a request was written at all, and whether a stream without a token
-// still came to an orderly end.
+// deadNetwork removes what is random when a server dies: whether a request was
+// written at all, and whether a stream without a token still ended in order.
 func deadNetwork(samples ...*metric.Sample) {
 	for _, s := range samples {
 		if s.Failure == nil {
@@ -264,8 +263,8 @@ func deadNetwork(samples ...*metric.Sample) {
 	}
 }
 
-// belowTheStream are the faults that a client's measurements know nothing of,
-// with the reason.
+// belowTheStream lists the faults that a client's measurements cannot show, with the
+// reason.
 var belowTheStream = map[string]string{
 	"redirect": "is followed", "conn-close": "a connection's", "close-after": "a connection's",
 	"byte-by-byte": "one packet in no time", "gzip": "is unpacked", "crlf": "bytes", "bom": "bytes", "no-space": "bytes",
@@ -279,10 +278,10 @@ var belowTheStream = map[string]string{
 
 const ofNatural = "of natural answers, which these are not"
 
-// TestRunsAgree: the same plan and seed, run over HTTP in real time and in
-// virtual time, measure the same at the same distance from the round's start.
-// The profile has no noise: over HTTP prompts are calibrated before the load,
-// which takes its share of the draws.
+// TestRunsAgree: the same plan and seed give the same measurements over HTTP in real
+// time and in virtual time, relative to the round's start. The profile has no noise,
+// because over HTTP the calibration of prompts would use up some of the random
+// numbers.
 func TestRunsAgree(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "steady.json")
@@ -308,8 +307,8 @@ func TestRunsAgree(t *testing.T) {
 						Levels: []plan.Level{{Name: "paused", N: 3, Requests: 12, Rounds: 1}},
 					},
 					{
-						// All fit into one step: over sockets the requests of a
-						// burst arrive in any order.
+						// All requests fit into one step, because over sockets the
+						// requests of a burst arrive in any order.
 						Kind: metric.Burst, Seeds: []int64{1, 2}, Warmup: plan.WarmupAuto,
 						Levels: []plan.Level{{Name: "burst 10", N: 10, Requests: 30, Rounds: 3}},
 					},
@@ -342,7 +341,7 @@ func TestRunsAgree(t *testing.T) {
 			if d := cmp.Diff(want, got, cmpopts.IgnoreFields(metric.Sample{}, "Text")); d != "" {
 				t.Errorf("level %s, round %d (-over HTTP +in virtual time):\n%s", l.Name, j, d)
 			}
-			// Sums are of other additions before, so that their last digit differs.
+			// The sums have different earlier terms, so their last digit differs.
 			if d := cmp.Diff(inside(r), inside(virtual.Levels[i].Rounds[j]), cmpopts.EquateApprox(1e-9, 1e-9)); d != "" {
 				t.Errorf("level %s, round %d, the server's own metrics (-over HTTP +in virtual time):\n%s", l.Name, j, d)
 			}
@@ -350,7 +349,7 @@ func TestRunsAgree(t *testing.T) {
 	}
 }
 
-// timing is what a judgement rests on of one measured request, from the start
+// timing holds the times of a measured request that a judgement uses, from the start
 // of its round.
 type timing struct {
 	Scheduled, Sent, First, Last, End time.Duration
@@ -368,7 +367,7 @@ func timings(r *metric.Round) []timing {
 	return out
 }
 
-// inside is what the server reported of itself, but for when and for what it has not.
+// inside returns the server's own metrics without times and missing values.
 func inside(r *metric.Round) metric.Telemetry {
 	t := r.Telemetry
 	return metric.Telemetry{Reads: t.Reads, Failed: t.Failed, Added: t.Added, Histograms: t.Histograms, Gauges: t.Gauges}
@@ -411,8 +410,8 @@ func TestVirtualLaunch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// 12 ms of overhead, 16 tokens of prompt and one step; the load is
-			// looked at twice a second.
+			// 12 ms of overhead, 16 tokens of prompt and one step; readiness is
+			// checked twice a second.
 			if took := c.Now(); took < tt.ready-20*time.Millisecond || took > tt.ready+500*time.Millisecond {
 				t.Errorf("ready after %v, want about %v", took, tt.ready)
 			}

@@ -12,13 +12,13 @@ import (
 	"github.com/tokgate/tokgate/exec/clock"
 )
 
-// AMDSMI is a source that runs the amd-smi at path for every reading: see ReadAMD.
+// AMDSMI is a source that runs the amd-smi at path for every reading; see ReadAMD.
 func AMDSMI(c clock.Clock, path string, gpus []string) Source {
 	return Fetch(c, func(ctx context.Context) (*Reading, error) { return ReadAMD(ctx, path, gpus) })
 }
 
 // ReadAMD runs the amd-smi at path once, for the GPUs with these indexes, UUIDs or bus
-// ids; nil: all. One run takes it about 50 ms of a core.
+// ids; nil means all. One run uses a core for about 50 ms.
 func ReadAMD(ctx context.Context, path string, gpus []string) (*Reading, error) {
 	args := []string{"metric", "--json"}
 	if len(gpus) > 0 {
@@ -32,9 +32,9 @@ func ReadAMD(ctx context.Context, path string, gpus []string) (*Reading, error) 
 }
 
 // AMDProcesses asks the amd-smi at path for the processes that compute on the GPUs with
-// these indexes, UUIDs or bus ids, nil: all, by the numbers that the machine gives them.
-// Each GPU is asked for alone: some versions list a process of one GPU on every other,
-// with no memory there.
+// these indexes, UUIDs or bus ids (nil: all). It returns their pids on this machine. It
+// asks for each GPU separately, because some versions list the process of one GPU on
+// every other, with no memory there.
 func AMDProcesses(ctx context.Context, path string, gpus []string) ([]int, error) {
 	questions := [][]string{{"process", "--json"}}
 	if len(gpus) > 0 {
@@ -57,9 +57,9 @@ func AMDProcesses(ctx context.Context, path string, gpus []string) ([]int, error
 	return slices.Compact(pids), nil
 }
 
-// addProcesses reads what amd-smi process --json printed: of each GPU a list with an
-// object for each process, or with words where there is none. placed: a process
-// without memory is one of another GPU.
+// addProcesses reads the output of amd-smi process --json: for each GPU a list with
+// an object for each process, or a text if there is none. With placed, a process
+// without memory belongs to another GPU.
 func addProcesses(pids []int, out []byte, placed bool) ([]int, error) {
 	var told []struct {
 		Processes []struct {
@@ -82,7 +82,7 @@ func addProcesses(pids []int, out []byte, placed bool) ([]int, error) {
 			if math.IsNaN(memory) {
 				memory = quantity(p.Info, []string{"memory_usage", "vram_mem"})
 			}
-			if !placed || memory != 0 { // not a number is not zero
+			if !placed || memory != 0 { // not a number differs from zero
 				pids = append(pids, int(pid))
 			}
 		}
@@ -90,11 +90,10 @@ func addProcesses(pids []int, out []byte, placed bool) ([]int, error) {
 	return pids, nil
 }
 
-// parseAMD reads what amd-smi metric --json printed: a list with an object for
-// each GPU, since ROCm 7 within gpu_data. AMD calls its program an example, and
-// names differ between versions: each quantity is looked for where the
-// versions have it, and what is "N/A" is not told. It is an error when it tells
-// of fewer GPUs than want.
+// parseAMD reads the output of amd-smi metric --json: a list with an object for each
+// GPU, since ROCm 7 within gpu_data. AMD calls its program an example, and names
+// differ between versions. Each quantity is looked for in all known places; "N/A"
+// means not reported. It returns an error if there are fewer GPUs than want.
 func parseAMD(out []byte, want int) (*Reading, error) {
 	var wrapped struct {
 		GPUs []map[string]any `json:"gpu_data"`
@@ -132,9 +131,9 @@ func parseAMD(out []byte, want int) (*Reading, error) {
 	return together("amd-smi", cards)
 }
 
-// amdHeld reads whether heat or a power cap holds clocks down. The MI300 and newer GPUs report each
-// reason under throttle, as ACTIVE or true. Older ones only report under power that there is one;
-// it counts as hardware.
+// amdHeld reads whether heat or a power cap holds the clocks down. The MI300 and newer GPUs report
+// each reason under throttle, as ACTIVE or true. Older ones only report under power that there is a
+// reason; it counts as hardware.
 func amdHeld(gpu map[string]any) (throttled, capped float64) {
 	active := func(group, name string) float64 {
 		object, _ := gpu[group].(map[string]any)
@@ -156,9 +155,8 @@ func amdHeld(gpu map[string]any) (throttled, capped float64) {
 	return throttled, active("throttle", "ppt_violation_status")
 }
 
-// quantity follows a path of names to a number, or to an object with a value
-// and a unit, or to a list of such, the first of which counts; NaN where there
-// is none.
+// quantity follows a path of names to a number, an object with a value and a unit, or
+// a list of these, of which the first counts. It is NaN if there is none.
 func quantity(v any, path []string) float64 {
 	for _, name := range path {
 		object, ok := v.(map[string]any)

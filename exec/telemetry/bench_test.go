@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// realistic is a page of 1,500 lines, as vLLM's with two engines and Python's
-// and its HTTP server's own metrics: a tenth of it is read.
+// realistic is a page of 1,500 lines, like vLLM's with two engines and the metrics of
+// Python and its HTTP server. A tenth of it is read.
 func realistic() []byte {
 	var b strings.Builder
 	b.WriteString(vllmPage)
@@ -34,8 +34,8 @@ func realistic() []byte {
 	return []byte(b.String())
 }
 
-// BenchmarkParsePage says what share of one core it takes to read such a page
-// once a second.
+// BenchmarkParsePage reports the share of one core for reading such a page once a
+// second.
 func BenchmarkParsePage(b *testing.B) {
 	page := realistic()
 	if r, err := ParsePage(page, "m"); err != nil || len(r.Histograms) != 3 {

@@ -8,11 +8,11 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// card is what one GPU told, in base units; NaN is not told.
+// card holds the values of one GPU in base units; NaN means not reported.
 type card struct {
 	power, busy, memory, temperature, clock float64
 	energy                                  float64 // joules since some time
-	throttled, capped                       float64 // 1: its clocks are held down by heat or hardware; by a power cap
+	throttled, capped                       float64 // 1 if clocks are held down: throttled by heat or hardware, capped by a power cap
 	ecc                                     float64 // uncorrectable errors since the driver was loaded
 	xid                                     float64 // the last Xid error; 0: none
 }
@@ -22,8 +22,8 @@ func unknownCard() card {
 	return card{n, n, n, n, n, n, n, n, n, n}
 }
 
-// The reasons for which NVML says that clocks are held down (nvml.h,
-// nvmlClocksEventReason…): a software power cap, and what the hardware or its heat does.
+// Reasons for which NVML reports clocks as held down (nvml.h, nvmlClocksEventReason…): a
+// software power cap, and the hardware or its heat.
 const (
 	reasonPowerCap = 0x4
 	reasonHardware = 0x8 | 0x40 | 0x80 // slowdown, thermal slowdown, power brake
@@ -41,10 +41,10 @@ func (c *card) held(reasons uint64) {
 	}
 }
 
-// together is what the GPUs of one server tell: power, memory and energy are
-// summed, the busy share is a mean, the temperature that of the hottest and
-// the clock that of the slowest; one that is throttled is enough. If any GPU does not
-// report a value, that of all is missing too.
+// together combines the GPUs of one server. Power, memory and energy are summed, the
+// busy share is averaged, the temperature is the highest and the clock the lowest.
+// One throttled GPU makes the server throttled. If any GPU does not report a value,
+// the combined value is missing too.
 func together(tool string, cards []card) (*Reading, error) {
 	if len(cards) == 0 {
 		return nil, errors.New(tool + " told of no GPU")

@@ -29,7 +29,7 @@ func TestTogether(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(1e-12, 0)); diff != "" {
 		t.Error(diff)
 	}
-	// What one of two GPUs does not tell has no sum.
+	// A value that one of two GPUs does not report has no sum.
 	b.power, b.energy, b.ecc = math.NaN(), math.NaN(), math.NaN()
 	got, err = together("nvidia-smi", []card{a, b})
 	if err != nil {
@@ -46,14 +46,15 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// known is a card that tells no more than these.
+// known is a card that reports only these values.
 func known(power, busy, memory, temperature, clock float64) card {
 	c := unknownCard()
 	c.power, c.busy, c.memory, c.temperature, c.clock = power, busy, memory, temperature, clock
 	return c
 }
 
-// health is a card that also tells why its clocks are held down, and its ECC errors.
+// health is a card that also reports why its clocks are held down, and its ECC
+// errors.
 func health(c card, throttled, capped, ecc float64) card {
 	c.throttled, c.capped, c.ecc = throttled, capped, ecc
 	return c
@@ -73,7 +74,7 @@ func TestNvidiaLine(t *testing.T) {
 		{"0, GPU-x, 300, 98, 512, 91, 975, 0x0000000000000024, 2", "0", health(known(300, 0.98, 512*(1<<20), 91, 9.75e8), 1, 1, 2)},
 		{"0, GPU-x, 300, 98, 512, 64, 375, 0x0000000000000088, [N/A]", "0", health(known(300, 0.98, 512*(1<<20), 64, 3.75e8), 1, 0, nan)},
 		{"0, GPU-x, 70, 0, 512, 31, 345, 0x0000000000000001, 0", "0", health(known(70, 0, 512*(1<<20), 31, 3.45e8), 0, 0, 0)},
-		// A GPU that shares the machine's memory, as a DGX Spark prints it.
+		// A GPU that shares the machine's memory, as on a DGX Spark.
 		{"0, GPU-x, 41.5, 96, [N/A], 70, 2400, 0x0000000000000000, [N/A]", "0", health(known(41.5, 0.96, nan, 70, 2.4e9), 0, 0, nan)},
 		{"0, GPU-x, 41.5, 96, N/A, 70, 2400, [N/A], N/A", "0", known(41.5, 0.96, nan, 70, 2.4e9)},
 	} {
@@ -217,7 +218,7 @@ func FuzzNvidiaLine(f *testing.F) {
 	})
 }
 
-// finite: what is recorded as JSON must be.
+// finite checks that a reading has only finite numbers, as JSON requires.
 func finite(t *testing.T) func(*Reading, error) {
 	return func(r *Reading, err error) {
 		if err != nil {
@@ -233,7 +234,8 @@ func finite(t *testing.T) func(*Reading, error) {
 	}
 }
 
-// One GPU of two that falls silent is missed, whatever the other one tells.
+// If one of two GPUs stops reporting, that is an error, whatever the other one
+// reports.
 func TestGPUThatFallsSilent(t *testing.T) {
 	c := clock.NewVirtual()
 	smi := &NvidiaSMI{now: c.Now, every: time.Second, cards: map[string]line{}, ended: make(chan struct{})}

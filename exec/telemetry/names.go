@@ -7,9 +7,9 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Tells reports whether the page of an engine, in any version that is known, holds
-// what a metric of the server is made of. Of a plain OpenAI server nothing is
-// known: it may.
+// Tells reports whether the metrics page of an engine, in any known version, holds
+// the source of a server metric. For a plain OpenAI server it is true, because its
+// page is not known.
 func Tells(name, wanted string) bool {
 	sources := map[string][]string{
 		"accept_rate":   {"accept_rate", metric.AcceptedTokens},

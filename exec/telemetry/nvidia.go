@@ -18,13 +18,13 @@ import (
 	"github.com/tokgate/tokgate/exec/clock"
 )
 
-// nvidiaFields are what nvidia-smi is asked for, in this order, and how its
-// units become ours. Its power is a mean over about a second on GPUs since
-// Ampere; on some it is sampled for a part of the time only.
+// nvidiaFields lists the fields that are asked of nvidia-smi, in this order, and the
+// conversion to our units. Power is a mean over about a second on GPUs since Ampere;
+// on some it is sampled only for a part of the time.
 var nvidiaFields = []struct {
 	name string
 	unit float64
-	of   func(*card) *float64 // nil: it identifies the GPU
+	of   func(*card) *float64 // nil for the field that identifies the GPU
 }{
 	{"index", 0, nil},
 	{"uuid", 0, nil},
@@ -35,9 +35,9 @@ var nvidiaFields = []struct {
 	{"clocks.sm", 1e6, func(c *card) *float64 { return &c.clock }},
 }
 
-// nvidiaHealth are further fields, in this order, in the spellings of newer and of older
-// drivers. One field that nvidia-smi does not know fails the whole query, which is then repeated
-// with the next spellings, and last without these fields.
+// nvidiaHealth lists further fields in this order, in the spellings of newer and of older
+// drivers. One unknown field makes nvidia-smi fail the whole query. The query is then repeated
+// with the next spellings, and at last without these fields.
 var nvidiaHealth = [][]string{
 	{"clocks_event_reasons.active", eccField},
 	{"clocks_throttle_reasons.active", eccField},
@@ -46,13 +46,12 @@ var nvidiaHealth = [][]string{
 
 const eccField = "ecc.errors.uncorrected.volatile.total"
 
-// NvidiaSMI is one nvidia-smi that prints a line a GPU at every interval for as
-// long as it runs: restarting it for each reading would take the driver's lock
-// each time.
+// NvidiaSMI is a running nvidia-smi that prints a line for each GPU at every
+// interval. Starting it for each reading would take the driver's lock each time.
 type NvidiaSMI struct {
 	now   func() time.Duration
 	every time.Duration
-	want  int // GPUs; 0: as many as it reports
+	want  int // number of GPUs; 0 means as many as it reports
 	ended chan struct{}
 
 	mu     sync.Mutex
@@ -65,15 +64,15 @@ type NvidiaSMI struct {
 	err    error // of the process
 }
 
-// line is what was last told of a GPU, and when.
+// line is the last report of a GPU and its time.
 type line struct {
 	card
 	at time.Duration
 }
 
-// StartNvidiaSMI starts the program at path for the GPUs with these indexes or
-// UUIDs; nil: all. prepare, unless nil, sees the command before it is started.
-// Close must follow.
+// StartNvidiaSMI starts the program at path for the GPUs with these indexes or UUIDs;
+// nil means all. prepare, unless nil, may change the command before the start. Call
+// Close at the end.
 func StartNvidiaSMI(c clock.Clock, path string, gpus []string, every time.Duration, prepare func(*osexec.Cmd)) (*NvidiaSMI, error) {
 	s := &NvidiaSMI{now: c.Now, every: every, want: len(gpus), ended: make(chan struct{}), cards: map[string]line{}}
 	start := func(health []string) (io.Reader, error) {
@@ -102,7 +101,7 @@ func StartNvidiaSMI(c clock.Clock, path string, gpus []string, every time.Durati
 				return
 			}
 			if out, err = start(health); err != nil {
-				return // it was closed, or is gone
+				return // it was closed, or has ended
 			}
 		}
 		s.follow(out)
@@ -110,7 +109,7 @@ func StartNvidiaSMI(c clock.Clock, path string, gpus []string, every time.Durati
 	return s, nil
 }
 
-// begin starts a command and forgets what the one before it said.
+// begin starts a command and drops the output of the previous one.
 func (s *NvidiaSMI) begin(cmd *osexec.Cmd) (io.Reader, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,12 +123,12 @@ func (s *NvidiaSMI) begin(cmd *osexec.Cmd) (io.Reader, error) {
 	s.cmd, s.out, s.failed = cmd, out, ""
 	s.stderr.Reset()
 	cmd.Stderr = (*firstWords)(&s.stderr)
-	cmd.WaitDelay = time.Second // what it started may hold its output open
+	cmd.WaitDelay = time.Second // its children may hold its output open
 	return out, cmd.Start()
 }
 
-// follow takes every line until the command has ended, and reports whether it knew not all
-// of the fields.
+// follow reads lines until the command has ended, and reports whether it did not know all
+// fields.
 func (s *NvidiaSMI) follow(out io.Reader) (unknown bool) {
 	s.listen(out)
 	err := s.cmd.Wait()
@@ -139,7 +138,7 @@ func (s *NvidiaSMI) follow(out io.Reader) (unknown bool) {
 	return len(s.cards) == 0 && strings.Contains(s.failed+s.stderr.String(), "is not a valid field to query")
 }
 
-// listen takes every line until there are no more.
+// listen reads lines until there are no more.
 func (s *NvidiaSMI) listen(out io.Reader) {
 	lines := bufio.NewReaderSize(out, 4096)
 	for {
@@ -163,12 +162,12 @@ func (s *NvidiaSMI) listen(out io.Reader) {
 	}
 }
 
-// maxGPUs bounds what a program may claim.
+// maxGPUs bounds the number of GPUs that a program may report.
 const maxGPUs = 64
 
-// nvidiaLine reads one line: "0, GPU-6c4d…, 301.25, 98, 70123, 64, 1755", and behind it, where
-// they were asked for, the reasons for held clocks and the ECC errors: "0x0000000000000004, 0". A
-// field in brackets, such as [N/A], has no value.
+// nvidiaLine reads one line: "0, GPU-6c4d…, 301.25, 98, 70123, 64, 1755". If asked for, the
+// reasons for throttled clocks and the ECC errors follow: "0x0000000000000004, 0". A field in
+// brackets, such as [N/A], has no value.
 func nvidiaLine(line string) (index string, c card, ok bool) {
 	fields := strings.Split(line, ",")
 	if n := len(fields) - len(nvidiaFields); n != 0 && n != len(nvidiaHealth[0]) {
@@ -211,12 +210,12 @@ func nvidiaLine(line string) (index string, c card, ok bool) {
 	return index, c, true
 }
 
-// untold reports whether a field holds words in the place of a value: "[N/A]", as the memory of a GPU
-// that shares the machine's does.
+// untold reports whether a field has words in place of a value, such as "[N/A]" for the memory of a
+// GPU that shares the machine's.
 func untold(text string) bool { return strings.HasPrefix(text, "[") || text == "N/A" }
 
 // ComputeProcesses asks the nvidia-smi at path for the processes that compute on the GPUs with
-// these indexes or UUIDs, nil: all, by the numbers that the machine gives them.
+// these indexes or UUIDs (nil: all). It returns their pids on this machine.
 func ComputeProcesses(ctx context.Context, path string, gpus []string) ([]int, error) {
 	args := []string{"--query-compute-apps=pid", "--format=csv,noheader,nounits"}
 	if len(gpus) > 0 {
@@ -241,7 +240,7 @@ func ComputeProcesses(ctx context.Context, path string, gpus []string) ([]int, e
 	return pids, nil
 }
 
-// Source reads what was told last.
+// Source returns the last reading as a Source.
 func (s *NvidiaSMI) Source() Source { return Direct(s.Read) }
 
 // Read returns the last reading. It may be called from any goroutine.
@@ -261,7 +260,7 @@ func (s *NvidiaSMI) Read() (*Reading, error) {
 	}
 	cards := make([]card, 0, len(s.cards))
 	for index, c := range s.cards {
-		// One GPU may fall silent while the others go on.
+		// One GPU may stop reporting while the others continue.
 		if s.now()-c.at > 3*s.every+2*time.Second {
 			return nil, fmt.Errorf("nvidia-smi no longer reports GPU %s", index)
 		}
@@ -270,7 +269,7 @@ func (s *NvidiaSMI) Read() (*Reading, error) {
 	return together("nvidia-smi", cards)
 }
 
-// words is why the program ended.
+// words explains why the program ended.
 func (s *NvidiaSMI) words() string {
 	for _, text := range []string{s.failed, s.stderr.String()} {
 		if text = strings.Join(strings.Fields(text), " "); text != "" {
@@ -304,8 +303,8 @@ func (w *firstWords) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// output runs a program that prints and ends, and returns at most MaxPage
-// bytes of what it printed.
+// output runs a program that prints and ends, and returns at most MaxPage bytes of
+// its output.
 func output(ctx context.Context, path string, args ...string) ([]byte, error) {
 	var out, said bytes.Buffer
 	cmd := osexec.CommandContext(ctx, path, args...)
@@ -320,7 +319,7 @@ func output(ctx context.Context, path string, args ...string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// capped refuses what goes beyond MaxPage.
+// capped refuses output beyond MaxPage.
 type capped struct{ *bytes.Buffer }
 
 func (c *capped) Write(p []byte) (int, error) {

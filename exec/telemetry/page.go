@@ -18,15 +18,15 @@ import (
 // MaxPage bounds a page, in bytes.
 const MaxPage = 8 << 20
 
-// rule says what becomes of the lines of one name on a page.
+// rule maps the lines of one name on a page to a value of ours.
 type rule struct {
 	engine.Series
 	part  string // of a histogram: "bucket", "sum" or "count"; else ""
-	order int    // among the engine's series: the first counts
+	order int    // priority among the engine's series: the first one counts
 }
 
-// rules are the series of all engines by the name as it stands on a line: a
-// page holds those of one.
+// rules maps the names on a page to the rules of all engines. A page holds the series
+// of one engine.
 var rules = func() map[string][]rule {
 	out := map[string][]rule{}
 	for _, e := range engine.All {
@@ -48,20 +48,22 @@ var rules = func() map[string][]rule {
 }()
 
 // ParsePage reads a page in Prometheus's text format, of any engine. Series of
-// several models are told apart by their model_name: where one is model, only
-// those count; else all do, if they are of one model, which may go by another
-// name. Ranks of one model count once: those above 0
-// repeat what rank 0 tells.
+// several models differ in their model_name. If one of them is model, only its series
+// count. Otherwise all count, provided that they belong to one model, which may have
+// another name. Ranks of one model count once, because ranks above 0 repeat what rank
+// 0 reports.
 //
-// It is an error when the page does not end with a line break, since then it
-// was cut off, when a line that is wanted cannot be read or is there twice, since
-// both would be added up, or when it is of several models and none is model.
+// ParsePage returns an error if the page does not end with a line break, because it
+// was then cut off. It also does if a needed line cannot be read, if such a line
+// occurs twice (both would be added), or if the page has several models and none is
+// model.
 func ParsePage(page []byte, model string) (*Reading, error) {
 	r, _, err := parsePage(page, model)
 	return r, err
 }
 
-// parsePage is ParsePage, with what it takes to read such a page again.
+// parsePage is ParsePage that also returns the layout of the page, for reading the
+// next one.
 func parsePage(page []byte, model string) (*Reading, layout, error) {
 	if len(page) == 0 {
 		return nil, layout{}, errors.New("the page is empty")
@@ -76,7 +78,7 @@ func parsePage(page []byte, model string) (*Reading, layout, error) {
 		}
 	}
 	p := parsed{seen: make(map[string]bool, bytes.Count(page, []byte{'\n'})/2), layout: layout{text: string(page)}}
-	var other []byte // the model_name of which the series are, where it is not model
+	var other []byte // the model_name of the series if it is not model
 	for name, line := range series(page) {
 		p.at += len(name) + len(line)
 		wanted, ok := rules[string(name)] // does not allocate
@@ -102,22 +104,22 @@ func parsePage(page []byte, model string) (*Reading, layout, error) {
 	return r, p.layout, err
 }
 
-// parsed collects by name of ours what a page tells, and by which rule.
+// parsed collects the values of a page under our names, with the rule of each.
 type parsed struct {
 	seen       map[string]bool // names with their labels
-	at         int             // the end of the line that is read
+	at         int             // end of the current line
 	layout     layout
-	labels     labels // of the line that is read
+	labels     labels // of the current line
 	scalars    map[string]scalar
 	histograms map[string]*buckets
 }
 
-// target is what the value of a line is: which rule's, under which name of ours.
+// target is the destination of a line's value: its rule and our name.
 type target struct {
 	*rule
 	ours  string
 	bound string  // of a bucket
-	le    float64 // the same; NaN: it is none
+	le    float64 // the upper bound of the bucket; NaN if it is not a bucket
 }
 
 type scalar struct {
@@ -129,16 +131,16 @@ type scalar struct {
 type buckets struct {
 	order int
 	le    []bucket
-	next  int // where the next line's bucket is likely to be
+	next  int // expected index of the next line's bucket
 	sum   float64
 	count float64
 }
 
-// bucket is the cumulative count up to a bound, bound included.
+// bucket is the cumulative count up to and including a bound.
 type bucket struct{ le, n float64 }
 
-// add adds a line's count to its bucket: lines come in the order of their bounds,
-// of each rank or model anew.
+// add adds a line's count to its bucket. Lines come in the order of their bounds,
+// separately for each rank or model.
 func (b *buckets) add(le, n float64) {
 	if b.next >= len(b.le) || b.le[b.next].le != le {
 		b.next = slices.IndexFunc(b.le, func(x bucket) bool { return x.le == le })
@@ -153,7 +155,7 @@ func (b *buckets) add(le, n float64) {
 	b.next++
 }
 
-// line takes a name and what follows it on a line.
+// line reads a name and the rest of its line.
 func (p *parsed) line(name string, rest []byte, wanted []rule) error {
 	text, rest, err := cutLabels(rest)
 	if err != nil {
@@ -176,14 +178,14 @@ func (p *parsed) line(name string, rest []byte, wanted []rule) error {
 	return p.take(targets, v)
 }
 
-// skip leaves out a line: its value may be anything.
+// skip leaves out a line, whose value may be anything.
 func (p *parsed) skip(rest []byte) {
 	if _, rest, err := cutLabels(rest); err == nil && bytes.IndexByte(rest, '"') < 0 {
 		p.layout.add(p.at, len(rest), false, nil)
 	}
 }
 
-// targets are what the value of a line with these labels is.
+// targets returns the destinations of the value of a line with these labels.
 func (p *parsed) targets(text []byte, wanted []rule) (out []target, err error) {
 	if p.labels, err = p.labels[:0].read(text); err != nil {
 		return nil, err
@@ -277,7 +279,7 @@ func (p *parsed) bucket(t *target, v float64) error {
 // maxBuckets bounds the buckets of one histogram.
 const maxBuckets = 1000
 
-// reading is what was collected.
+// reading returns the collected values.
 func (p *parsed) reading() (*Reading, error) {
 	r := &Reading{Gauges: map[string]float64{}, Counters: map[string]float64{}, Histograms: map[string]metric.Histogram{}, None: map[string]string{}}
 	for ours, s := range p.scalars {
@@ -312,10 +314,10 @@ func (p *parsed) reading() (*Reading, error) {
 	return r, nil
 }
 
-// biggest bounds what is believed, so that no sum of it ends up infinite.
+// biggest bounds plausible values, so that no sum becomes infinite.
 const biggest = 1e18
 
-// ErrNothing says that a page is a page of metrics, but not of a known engine.
+// ErrNothing means that a page holds metrics, but not of a known engine.
 var ErrNothing = errors.New("the page has no metric of " + strings.Join(titles(), ", "))
 
 func titles() (out []string) {
@@ -327,7 +329,7 @@ func titles() (out []string) {
 	return out
 }
 
-// histogram is what the buckets say, each count its own.
+// histogram turns the cumulative buckets into one count for each bucket.
 func (b *buckets) histogram() (metric.Histogram, error) {
 	h := metric.Histogram{Sum: b.sum, Bounds: make([]float64, 0, len(b.le))}
 	slices.SortFunc(b.le, func(x, y bucket) int { return cmp.Compare(x.le, y.le) })
@@ -339,7 +341,7 @@ func (b *buckets) histogram() (metric.Histogram, error) {
 		if math.IsInf(x.le, -1) {
 			continue
 		}
-		// NaN fails the comparison too.
+		// The comparison also fails for NaN.
 		if !(x.n >= before) || x.n > biggest {
 			return h, errors.New("its buckets do not add up")
 		}
@@ -355,8 +357,8 @@ func (b *buckets) histogram() (metric.Histogram, error) {
 	return h, nil
 }
 
-// Labels are the facts that an engine's page tells as labels, by key of the
-// fingerprint; of several lines of one series the first counts.
+// Labels returns the facts that an engine's page holds in labels, by fingerprint key.
+// If a series has several lines, the first counts.
 func Labels(page []byte, facts []engine.LabelFact) map[string]string {
 	out := map[string]string{}
 	for name, rest := range series(page) {
@@ -377,10 +379,10 @@ func Labels(page []byte, facts []engine.LabelFact) map[string]string {
 	return out
 }
 
-// maxLabel bounds a fact, in bytes.
+// maxLabel bounds the length of a fact, in bytes.
 const maxLabel = 100
 
-// series are the lines of a page: the name, and what follows it.
+// series iterates over the lines of a page: the name, and the rest of the line.
 func series(page []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(name, rest []byte) bool) {
 		for line := range bytes.Lines(page) {
@@ -395,7 +397,7 @@ func series(page []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// number reads what follows the labels: a value, and perhaps its time.
+// number reads the text after the labels: a value, and perhaps a time.
 func number(rest string) (float64, error) {
 	rest = strings.TrimSpace(rest)
 	end := strings.IndexAny(rest, " \t")
@@ -412,8 +414,8 @@ func number(rest string) (float64, error) {
 	return v, nil
 }
 
-// cutLabels splits a line after its name into what stands between braces and
-// what follows.
+// cutLabels splits the rest of a line into the text between the braces and what
+// follows.
 func cutLabels(s []byte) (labels, rest []byte, err error) {
 	s = bytes.TrimLeft(s, " \t")
 	if len(s) == 0 || s[0] != '{' {
@@ -433,10 +435,10 @@ func cutLabels(s []byte) (labels, rest []byte, err error) {
 	return nil, nil, errors.New("its labels do not end")
 }
 
-// labels are the labels of a line, as they stand there.
+// labels holds the labels of a line as written on the page.
 type labels []struct{ name, value []byte }
 
-// read appends what stands between braces.
+// read appends the labels in the text between the braces.
 func (l labels) read(text []byte) (labels, error) {
 	for len(text) > 0 {
 		name, rest, found := bytes.Cut(text, []byte{'='})
@@ -463,7 +465,7 @@ func (l labels) read(text []byte) (labels, error) {
 	return l, nil
 }
 
-// of is the value of a label; "" where there is none.
+// of returns the value of a label; "" if there is none.
 func (l labels) of(name string) string {
 	for _, x := range l {
 		if string(x.name) == name { // does not allocate

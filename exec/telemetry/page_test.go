@@ -12,7 +12,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// What each engine's page looks like; the numbers are ours.
+// Pages as each engine writes them, with our own numbers.
 const vllmPage = `# HELP python_gc_objects_collected_total Objects collected during gc
 # TYPE python_gc_objects_collected_total counter
 python_gc_objects_collected_total{generation="0"} 1234.0
@@ -57,7 +57,7 @@ func TestParsePage(t *testing.T) {
 		want              Reading
 	}{
 		{"vLLM, two engines", vllmPage, "m", Reading{
-			// 7+5, 3+8, the fuller of the two caches.
+			// 7+5, 3+8, and the fuller of the two caches.
 			Gauges: map[string]float64{"running": 12, "waiting": 11, "kv_usage": 0.98},
 			Counters: map[string]float64{
 				metric.Preempted: 14, metric.CacheQueries: 1e6, metric.CacheHits: 25000, metric.Drafts: 100, metric.DraftTokens: 200,
@@ -120,7 +120,8 @@ llamacpp:requests_deferred 2
 llamacpp:n_decode_total 12
 `, "m", Reading{
 			Gauges: map[string]float64{"running": 4, "waiting": 2},
-			// Computed and cached prompt tokens are told apart: 600 + 400 looked up.
+			// Computed and cached prompt tokens are counted separately: 600 + 400
+			// looked up.
 			Counters: map[string]float64{metric.PrefillTokens: 600, metric.CacheHits: 400, metric.CacheQueries: 1000, metric.PrefillSeconds: 1.5, metric.GeneratedTokens: 77},
 		}},
 		{"spaces, time stamps, CRLF, exponents", "vllm:num_requests_running { engine=\"0\", model_name=\"m\" }  1.2e1 1700000000000\r\nvllm:num_requests_waiting\t3\n", "", Reading{
@@ -184,8 +185,8 @@ func TestParsePageRefuses(t *testing.T) {
 	}
 }
 
-// TestNames: a line of each series in the table arrives under our name, and
-// our name is one that is summarised.
+// TestNames: each series in the table gets our name, and each such name is
+// summarised.
 func TestNames(t *testing.T) {
 	counters := map[string]bool{"accepted_tokens[i]": true}
 	for _, c := range serverCounters {
@@ -237,7 +238,7 @@ func cmpOr(a, b string) string {
 	return b
 }
 
-// What vLLM 0.32 tells of its cache stands in labels.
+// vLLM 0.32 reports facts about its cache in labels.
 func TestLabels(t *testing.T) {
 	const page = "# TYPE vllm:cache_config_info gauge\n" +
 		`vllm:cache_config_info{block_size="128",enable_prefix_caching="True",engine="0",kv_cache_size_tokens="2097152",mamba_block_size="None"} 1.0` + "\n" +
@@ -268,7 +269,7 @@ func FuzzParsePage(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What is recorded as JSON must be finite.
+		// Numbers that are recorded as JSON must be finite.
 		for name, v := range r.Gauges {
 			if math.IsNaN(v) {
 				t.Errorf("%s is NaN", name)
@@ -287,7 +288,7 @@ func FuzzParsePage(f *testing.F) {
 	})
 }
 
-// Nobody can say which of several models is the one under load.
+// With several models it is not known which one is under load.
 func TestPageOfOtherModels(t *testing.T) {
 	engine := 0
 	line := func(model string, n int) string {
@@ -299,7 +300,7 @@ func TestPageOfOtherModels(t *testing.T) {
 		want float64 // -1: an error
 	}{
 		{line("m", 3) + line("x", 8), 3},
-		{line("alias", 3) + line("alias", 2), 5}, // two engines of one model by another name
+		{line("alias", 3) + line("alias", 2), 5}, // two engines of one model under another name
 		{line("x", 3) + line("y", 8), -1},
 		{line("x", 3) + line("xy", 8), -1},
 	} {

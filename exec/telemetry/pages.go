@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// Pages reads the pages of one server, one after another, as ParsePage does. Most
-// pages differ from the one before in their values only; then only these are
-// parsed. Safe for concurrent use.
+// Pages reads the pages of one server in turn, like ParsePage. Most pages differ from
+// the one before only in their values; then only these are parsed. It is safe for
+// concurrent use.
 type Pages struct {
 	Model string // whose series are read
 
 	mu   sync.Mutex
-	last layout // of the last page that could be read
+	last layout // of the last page that was read without error
 }
 
 // Parse reads the next page.
@@ -29,31 +29,31 @@ func (p *Pages) Parse(page []byte) (*Reading, error) {
 	return r, err
 }
 
-// layout is a page without its values: what stands between them, and what each of
-// them is. Anything that does not depend on the values, such as that no line
-// occurs twice, holds for all pages of a layout.
+// layout is a page without its values: the text between them, and the meaning of
+// each. Anything that does not depend on the values, such as that no line occurs
+// twice, holds for all pages with the same layout.
 type layout struct {
 	text  string // of a whole page
 	slots []slot
 	end   int // of the last value
 }
 
-// slot is where a line has its value.
+// slot is the place of a line's value.
 type slot struct {
-	from, to int  // of the text between the value before and this one
-	wanted   bool // it must be a number
+	from, to int  // range of the text between the previous value and this one
+	wanted   bool // the value must be a number
 	targets  []target
 }
 
-// add adds the value of a line, which ends at an offset: what is left of the line
-// from it on is so long, with the line break.
+// add adds the value of a line that ends at offset end. left is the length of the
+// rest of the line from end on, including the line break.
 func (l *layout) add(end, left int, wanted bool, targets []target) {
 	l.slots = append(l.slots, slot{l.end, end - left, wanted, targets})
 	l.end = end - 1
 }
 
-// read reads a page of this layout; ok is false if it has another layout, or an
-// error.
+// read reads a page with this layout; ok is false if the page has another layout, or
+// an error.
 func (l *layout) read(page []byte) (r *Reading, ok bool) {
 	text := string(page)
 	p := parsed{}
@@ -62,7 +62,7 @@ func (l *layout) read(page []byte) (r *Reading, ok bool) {
 		rest, same := strings.CutPrefix(text, l.text[s.from:s.to])
 		end := strings.IndexByte(rest, '\n')
 		if !same || end < 0 || !s.wanted && strings.Contains(rest[:end], `"`) {
-			return nil, false // what is quoted may be a model's name
+			return nil, false // a quoted text may be a model's name
 		}
 		text = rest[end:]
 		if !s.wanted {

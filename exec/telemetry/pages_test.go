@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// sameAsAlone reads a page after another, which must be as if it were the first.
+// sameAsAlone reads a page after another one; the result must be as if it were the
+// first.
 func sameAsAlone(t *testing.T, model, before, page string) {
 	t.Helper()
 	pages := &Pages{Model: model}
@@ -25,7 +26,7 @@ func sameAsAlone(t *testing.T, model, before, page string) {
 	}
 }
 
-// A page is read as it is, whatever was read before it.
+// The result for a page does not depend on the pages before it.
 func TestPages(t *testing.T) {
 	anew := regexp.MustCompile(`(?m)^([^#\n]*) ([0-9.e+]+)$`)
 	with := func(old, new string) string {

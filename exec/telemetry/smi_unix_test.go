@@ -15,7 +15,7 @@ import (
 	"github.com/tokgate/tokgate/exec/clock"
 )
 
-// program is a stand-in that a shell runs.
+// program is a stand-in as a shell script.
 func program(t *testing.T, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "smi")
@@ -25,7 +25,7 @@ func program(t *testing.T, script string) string {
 	return path
 }
 
-// until reads the source until it answers as wanted.
+// until reads the source until done accepts the answer.
 func until(t *testing.T, c clock.Clock, source Source, done func(*Reading, error) bool) {
 	t.Helper()
 	ok, busy := false, false
@@ -65,17 +65,18 @@ done`)
 	if err != nil || strings.TrimSpace(string(raw)) != want {
 		t.Errorf("it was run with %q (%v), want %q", raw, err, want)
 	}
-	// Once closed it says so, and nothing is left of it.
+	// Once closed it reports that, and no process remains.
 	until(t, c, smi.Source(), func(_ *Reading, err error) bool {
 		return err != nil && strings.Contains(err.Error(), "nvidia-smi ended")
 	})
 	smi.Close()
 }
 
-// An older driver knows the reasons under another name, and a very old one knows none.
+// An older driver has another name for the reasons, and a very old one does not report
+// them.
 func TestNvidiaSMIOfOlderDrivers(t *testing.T) {
 	for _, tt := range []struct {
-		unknown   string // a field of the question
+		unknown   string // a field of the query
 		reading   string
 		throttled bool
 	}{
@@ -119,7 +120,7 @@ func TestAMDProcesses(t *testing.T) {
 	for _, tt := range []struct {
 		name, script string
 		gpus         []string
-		want         []int // nil with fails: an error
+		want         []int // nil with fails means an error
 		fails        string
 	}{
 		{"two GPUs", both, []string{"0", "2"}, []int{45, 123}, ""},

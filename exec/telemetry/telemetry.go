@@ -1,13 +1,13 @@
-// Package telemetry watches a server from the inside while the load runs: it
-// reads the server's page of metrics and its GPUs now and then, and makes of
-// the readings what a round records of itself, a metric.Telemetry.
+// Package telemetry observes a server from the inside while the load runs. It reads
+// the server's metrics page and its GPUs at intervals, and summarises the readings of
+// a round as a metric.Telemetry.
 //
 //   - page.go reads the Prometheus text format, as far as names.go asks for it;
 //   - nvidia.go and amd.go read the GPUs' own tools, dcgm.go an exporter's page;
 //   - watch.go reads at an interval, and when it is told to;
 //   - window.go takes the differences over the measured window.
 //
-// What cannot be read is no value, with the reason; it never ends a run.
+// A value that cannot be read is missing, with the reason. It never ends a run.
 package telemetry
 
 import (
@@ -17,22 +17,22 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Reading is what one source reported at one time, under our names and in base units. A nil map is
-// an empty one.
+// Reading holds what one source reported at one time, under our names and in base units. A nil map
+// counts as empty.
 type Reading struct {
 	Gauges   map[string]float64
 	Counters map[string]float64
-	// Histograms are as the server counts them: since it was started.
+	// Histograms count from the start of the server, as the server reports them.
 	Histograms map[string]metric.Histogram
-	// None has the reasons for values that are missing.
+	// None holds the reasons for missing values.
 	None map[string]string
 }
 
 // Source reads once and calls done with the result, from the loop of the run's clock, before or
-// after it returns. It ends with an error when ctx does.
+// after it returns. It fails when ctx ends.
 type Source func(ctx context.Context, done func(*Reading, error))
 
-// Fetch is a source that takes time: read works in a goroutine of its own.
+// Fetch makes a source from a slow read, which runs in its own goroutine.
 func Fetch(c clock.Clock, read func(context.Context) (*Reading, error)) Source {
 	return func(ctx context.Context, done func(*Reading, error)) {
 		go func() {
@@ -42,8 +42,8 @@ func Fetch(c clock.Clock, read func(context.Context) (*Reading, error)) Source {
 	}
 }
 
-// Direct is a source that answers at once, such as a simulated server in
-// virtual time. It is called from the loop.
+// Direct is a source that answers at once, such as a simulated server in virtual
+// time. It is called from the loop.
 func Direct(read func() (*Reading, error)) Source {
 	return func(_ context.Context, done func(*Reading, error)) { done(read()) }
 }

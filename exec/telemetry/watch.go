@@ -8,12 +8,12 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// Watch is how one server is watched, and where its readings come from.
+// Watch holds the sources of readings of one server.
 type Watch struct {
 	Clock    clock.Clock
-	Interval time.Duration // between two readings; 0: 1 s
-	// Server reads the server's page, GPU its GPUs. nil: there is nothing to
-	// read, for the reason in NoServer or NoGPU.
+	Interval time.Duration // between two readings; 0 means 1 s
+	// Server reads the server's page, and GPU its GPUs. If one is nil there is
+	// nothing to read, for the reason in NoServer or NoGPU.
 	Server, GPU     Source
 	NoServer, NoGPU string
 }
@@ -21,12 +21,12 @@ type Watch struct {
 // patience is the time limit of one reading.
 const patience = 5 * time.Second
 
-// mostReadings bounds what is kept of one source in a round: beyond it every
-// other reading is dropped and the interval doubled.
+// mostReadings bounds the readings that are kept of one source in a round. Beyond it
+// every other reading is dropped and the interval doubled.
 const mostReadings = 4096
 
-// Begin begins to read, now and then at the interval. Call it, like all methods of the Session,
-// from the loop only; End must follow.
+// Begin starts to read at the interval. Call it and all methods of the Session only from the
+// loop, and call End at the end.
 func (w *Watch) Begin(ctx context.Context) *Session {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Session{watch: w, ctx: ctx, cancel: cancel}
@@ -44,7 +44,7 @@ func (w *Watch) Begin(ctx context.Context) *Session {
 	return s
 }
 
-// Session is a server that is being watched.
+// Session is an observation of a server under way.
 type Session struct {
 	watch       *Watch
 	ctx         context.Context
@@ -53,17 +53,17 @@ type Session struct {
 	ended       bool
 }
 
-// Read reads now, beside the interval: at the edges of the measured window,
-// so that differences are those of the window.
+// Read takes a reading now, outside of the interval. At the edges of the measured
+// window it makes differences those of the window.
 func (s *Session) Read() {
 	s.server.read()
 	s.gpu.read()
 }
 
-// Busy reports whether a reading of the server's page is under way.
+// Busy reports whether the server's page is being read.
 func (s *Session) Busy() bool { return s.server.busy }
 
-// End stops reading. What is under way is let go.
+// End stops reading, and drops readings that are under way.
 func (s *Session) End() {
 	if s.ended {
 		return
@@ -80,12 +80,12 @@ func (s *Session) End() {
 	}
 }
 
-// Over is what was told over the measured window from, to and around it.
+// Over summarises the readings in the measured window from, to and around it.
 func (s *Session) Over(from, to time.Duration) *metric.Telemetry {
 	return summarize(from, to, s.server.history(s.watch.NoServer), s.gpu.history(s.watch.NoGPU))
 }
 
-// feed is one source that is read again and again.
+// feed is one source that is read repeatedly.
 type feed struct {
 	session  *Session
 	source   Source
@@ -94,19 +94,19 @@ type feed struct {
 	readings []stamped
 	failed   []failure
 	busy     bool
-	again    bool // to be read once more as soon as it can be
-	turn     int  // of the reading under way: what comes late is not of it
+	again    bool // read once more as soon as possible
+	turn     int  // number of the current reading; a late answer has an earlier number
 	stop     func() bool
 	late     func() bool
 }
 
-// stamped is a reading and when it was taken.
+// stamped is a reading and its time.
 type stamped struct {
 	at time.Duration
 	*Reading
 }
 
-// failure is a reading that brought nothing.
+// failure is a reading without a result.
 type failure struct {
 	at  time.Duration
 	why string
@@ -146,7 +146,7 @@ func (f *feed) read() {
 
 var errSlow = context.DeadlineExceeded
 
-// take keeps what a reading brought.
+// take stores the result of a reading.
 func (f *feed) take(turn int, asked time.Duration, r *Reading, err error) {
 	if turn != f.turn || !f.busy || f.session.ended {
 		return // given up on
@@ -154,7 +154,7 @@ func (f *feed) take(turn int, asked time.Duration, r *Reading, err error) {
 	f.busy = false
 	f.late()
 	now := f.session.watch.Clock.Now()
-	// The server wrote it at some time in between.
+	// The server wrote it at some moment between the question and the answer.
 	at := asked + (now-asked)/2
 	switch {
 	case err == errSlow:

@@ -13,7 +13,7 @@ import (
 
 func contains(s, part string) bool { return strings.Contains(s, part) }
 
-// scripted answers the n-th reading after some time; 0 never.
+// scripted answers the n-th reading after some time; 0 means never.
 func scripted(c clock.Clock, asked *[]time.Duration, answer func(n int) (time.Duration, error)) Source {
 	return func(ctx context.Context, done func(*Reading, error)) {
 		n := len(*asked)
@@ -54,9 +54,9 @@ func TestWatchReadsAtAnInterval(t *testing.T) {
 		session := w.Begin(t.Context())
 		sleep(t, c, 2500*time.Millisecond)
 		if !session.Busy() {
-			session.Read() // at 3.5 s, beside the interval
+			session.Read() // at 3.5 s, outside of the interval
 		}
-		session.Read() // busy: once more as soon as it can
+		session.Read() // busy, so it reads once more as soon as possible
 		sleep(t, c, 600*time.Millisecond)
 		session.End()
 		session.End()
@@ -72,15 +72,15 @@ func TestWatchReadsAtAnInterval(t *testing.T) {
 			}
 		}
 		got := session.Over(1500*ms, 3530*ms)
-		// A reading is of the middle between question and answer: 2.02 s and
-		// 3.52 s lie within, the third failed.
+		// The time of a reading is the middle between question and answer: 2.02 s and
+		// 3.52 s lie within; the third reading failed.
 		if g := got.Gauges["waiting"]; g.N != 2 || g.Max != 3 || got.Failed != 1 || got.Reads != 6 {
 			t.Errorf("got %+v, %+v", g, got)
 		}
 	})
 }
 
-// A server that does not answer is asked again, and its late answer is none.
+// A server that does not answer is asked again, and its late answer is ignored.
 func TestWatchGivesUpOnASlowAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := clock.NewReal()

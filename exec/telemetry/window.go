@@ -12,17 +12,17 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// history is what one source told, in order of time.
+// history holds the readings of one source, in order of time.
 type history struct {
 	readings []stamped
 	failed   []failure
-	every    time.Duration // between two readings, as they were to be taken
+	every    time.Duration // planned time between two readings
 	absent   bool          // there is no such source
-	none     string        // why, where it is absent
+	none     string        // the reason, if it is absent
 }
 
-// summarize makes of what was read what a round records. It is a function of
-// its arguments alone.
+// summarize turns the readings into what a round records. It depends only on its
+// arguments.
 func summarize(from, to time.Duration, server, gpu history) *metric.Telemetry {
 	t := &metric.Telemetry{
 		Reads: len(server.readings) + len(server.failed), Failed: len(server.failed),
@@ -50,7 +50,7 @@ func summarize(from, to time.Duration, server, gpu history) *metric.Telemetry {
 	for _, name := range append(wantedOf(metric.GPU), metric.LastXID) {
 		gpu.gauge(t, name, from, to)
 	}
-	// One that was restarted shows an empty queue, whatever was in it before.
+	// A restarted server shows an empty queue, whatever was in it before.
 	if t.Restarted = slices.Contains(slices.Collect(maps.Values(t.Missing)), restarted); t.Restarted {
 		for _, name := range metric.Names(func(d metric.Def) bool { return d.Source == metric.Server }) {
 			if _, ok := t.Gauges[name]; ok {
@@ -64,14 +64,14 @@ func summarize(from, to time.Duration, server, gpu history) *metric.Telemetry {
 
 const restarted = "the server counted anew in the middle of the window: it was restarted"
 
-// serverCounters are what level-wide metrics are made of.
+// serverCounters lists the counters from which level-wide metrics are computed.
 var serverCounters = []string{
 	metric.Preempted, metric.AcceptedTokens, metric.DraftTokens, metric.Drafts, metric.PrefillTokens, metric.PrefillSeconds,
 	metric.CacheQueries, metric.CacheHits, metric.GeneratedTokens, metric.GeneratedSeconds, metric.Aborted, metric.Errors, metric.Rejected,
 }
 
-// wantedOf lists what is asked of a source: gauges and histograms by the names
-// of metrics, counters by their own.
+// wantedOf lists the names that are asked of a source: gauges and histograms under
+// the names of metrics, counters under their own names.
 func wantedOf(source metric.Source) []string {
 	if source == metric.GPU {
 		return metric.Names(func(d metric.Def) bool { return d.Source == source && d.Scope == metric.PerReading })
@@ -79,7 +79,7 @@ func wantedOf(source metric.Source) []string {
 	return metric.Names(func(d metric.Def) bool { return d.Source == source })
 }
 
-// describe adds a metric of the server that is no counter.
+// describe adds a server metric that is not a counter.
 func (h history) describe(t *metric.Telemetry, name string, from, to time.Duration, a, b int, why string) {
 	def, _ := metric.Lookup(name)
 	switch def.Scope {
@@ -97,7 +97,7 @@ func (h history) describe(t *metric.Telemetry, name string, from, to time.Durati
 	if name != "accept_rate" {
 		return
 	}
-	// SGLang tells means of its own instead of counters.
+	// SGLang reports its own means instead of counters.
 	for _, g := range []string{"accept_rate", "accept_length"} {
 		h.gauge(t, g, from, to)
 	}
@@ -110,7 +110,8 @@ func (h history) describe(t *metric.Telemetry, name string, from, to time.Durati
 	}
 }
 
-// unread is why a source told nothing at all; "" when it did.
+// unread is the reason why a source reported nothing at all; "" if it reported
+// something.
 func (h history) unread() string {
 	switch {
 	case h.absent:
@@ -125,10 +126,9 @@ func (h history) unread() string {
 
 const unread = "it was not read"
 
-// edges are the readings nearest to the bounds of the window. why is set if
-// there are no two of them, or if their distances from the bounds add up to
-// more than a quarter of the window: their differences would then describe
-// another time.
+// edges returns the readings nearest to the bounds of the window. why is set if there
+// are no two readings, or if their distances from the bounds add up to more than a
+// quarter of the window: their difference would then describe another time.
 func (h history) edges(from, to time.Duration) (a, b int, why string) {
 	if why := h.unread(); why != "" {
 		return 0, 0, why
@@ -156,7 +156,7 @@ func (h history) nearest(t time.Duration) int {
 	return i
 }
 
-// absence is why a source that was read has no value of a name.
+// absence is the reason why a source that was read has no value of a name.
 func (h history) absence(name string) string {
 	if why := h.readings[len(h.readings)-1].None[name]; why != "" {
 		return why
@@ -173,7 +173,7 @@ func (h history) counter(t *metric.Telemetry, name string, a, b int) {
 		t.Missing[name] = h.absence(name)
 		return
 	}
-	before := h.readings[a].Counters[name] // one that had not counted yet was at zero
+	before := h.readings[a].Counters[name] // a counter that did not appear yet was at zero
 	first := before
 	series := metric.Series{Metric: name}
 	for _, r := range h.readings[a+1 : b+1] {
@@ -219,9 +219,9 @@ func (h history) histogram(t *metric.Telemetry, name string, a, b int) {
 	t.Histograms[name] = out
 }
 
-// gauge pools the readings in the window, with how many were missed there, and
-// keeps all of the round as a series. Where the window was not looked at for
-// longer than mostBlind says, nothing is said: the most may have been then.
+// gauge summarises the readings in the window and the number of missed ones, and
+// keeps all of the round's readings as a series. There is no value if nothing was
+// read for longer than mostBlind, because the maximum may have occurred then.
 func (h history) gauge(t *metric.Telemetry, name string, from, to time.Duration) {
 	if why := h.unread(); why != "" {
 		t.Missing[name] = why
@@ -278,12 +278,12 @@ func (h history) gauge(t *metric.Telemetry, name string, from, to time.Duration)
 	}
 }
 
-// mostBlind is for how long nothing may have been read of a gauge: while two
-// readings in a row were missed, and a second where the interval is shorter
-// than a page may take.
+// mostBlind is the longest allowed time without a reading of a gauge: two missed
+// readings in a row, or a second if the interval is shorter than reading a page may
+// take.
 func mostBlind(every time.Duration) time.Duration { return max(7*every/2, time.Second) }
 
-// Names that a reading has, for messages and tests.
+// String lists the names in a reading, for messages and tests.
 func (r *Reading) String() string {
 	names := slices.Concat(slices.Collect(maps.Keys(r.Gauges)), slices.Collect(maps.Keys(r.Counters)), slices.Collect(maps.Keys(r.Histograms)))
 	slices.Sort(names)

@@ -9,7 +9,7 @@ import (
 	"github.com/tokgate/tokgate/metric"
 )
 
-// at is a reading of a server: so many waiting, preempted since its start, and
+// at is a reading of a server: the number waiting, preemptions since its start, and
 // requests counted in buckets up to 1 s and above, with the sum of their times.
 func at(t time.Duration, waiting, preempted, below, above, sum float64) stamped {
 	return stamped{t, &Reading{
@@ -42,11 +42,12 @@ func TestSummarize(t *testing.T) {
 	if diff := cmp.Diff(map[string]metric.Histogram{"queue_wait": {Bounds: []float64{1}, Counts: []float64{8, 5}, Sum: 17}}, got.Histograms); diff != "" {
 		t.Error(diff)
 	}
-	// (2 + 4 + 3 + 0)/4; the nines lie outside.
+	// (2 + 4 + 3 + 0)/4; the readings of nine lie outside.
 	if diff := cmp.Diff(map[string]metric.Gauge{"waiting": {N: 4, Mean: 2.25, Min: 0, Max: 4}}, got.Gauges); diff != "" {
 		t.Error(diff)
 	}
-	// The gauge over the whole round, the counter as what was added each time.
+	// The gauge over the whole round, and the counter as its increase at each
+	// reading.
 	want := []metric.Series{
 		{Metric: "waiting", At: []int64{1000, 2010, 3000, 4000, 5980, 7000}, Values: []float64{9, 2, 4, 3, 0, 9}},
 		{Metric: "preemptions", At: []int64{3000, 4000, 5980}, Values: []float64{1, 3, 10}},
@@ -67,7 +68,7 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
-// What cannot be trusted is no value, never zero and never a part of it.
+// A value that cannot be trusted is missing, never zero and never a part of a result.
 func TestSummarizeFailsClosed(t *testing.T) {
 	good := []stamped{at(2*s, 1, 5, 10, 0, 2), at(4*s, 2, 6, 12, 0, 3), at(6*s, 3, 7, 14, 0, 4)}
 	for _, tt := range []struct {
@@ -90,7 +91,7 @@ func TestSummarizeFailsClosed(t *testing.T) {
 			"nothing was read for 4s of the window; a reading was due every 1s: cut off"},
 		{"nothing at the end", history{every: s, readings: good[:1]}, "waiting", "nothing was read for 4s of the window"},
 		{"nothing at the beginning", history{every: s, readings: good[2:]}, "waiting", "nothing was read for 4s of the window"},
-		// The queue of a server that was restarted is empty.
+		// A restarted server shows an empty queue.
 		{"the queue of one that began anew", history{every: 2 * s, readings: []stamped{good[0], at(4*s, 0, 0, 0, 0, 0), at(6*s, 0, 9, 20, 0, 9)}}, "waiting", "it was restarted"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -111,7 +112,7 @@ func TestSummarizeFailsClosed(t *testing.T) {
 	}
 }
 
-// Bad scrapes in the middle cost nothing, and are counted.
+// Failed scrapes in the middle of a window cost nothing, but are counted.
 func TestSummarizeBridgesAFailure(t *testing.T) {
 	got := summarize(2*s, 6*s, history{
 		every: s, readings: []stamped{at(2*s, 1, 5, 10, 0, 2), at(3*s, 2, 6, 12, 0, 3), at(6*s, 3, 7, 14, 0, 4)},
@@ -122,7 +123,7 @@ func TestSummarizeBridgesAFailure(t *testing.T) {
 	}
 }
 
-// A page that comes and does not tell is a reading that was missed.
+// A page without the value counts as a missed reading.
 func TestGaugeThatIsNotTold(t *testing.T) {
 	silent := at(4*s, 0, 5, 10, 0, 2)
 	delete(silent.Gauges, "waiting")
@@ -132,7 +133,7 @@ func TestGaugeThatIsNotTold(t *testing.T) {
 	}
 }
 
-// A counter that a server shows only once it counted was at zero before.
+// A counter that appears only after its first event was at zero before.
 func TestCounterThatAppears(t *testing.T) {
 	got := summarize(2*s, 6*s, history{readings: []stamped{
 		{2 * s, &Reading{Gauges: map[string]float64{"running": 1}}}, at(6*s, 3, 7, 14, 1, 4),
@@ -147,7 +148,7 @@ func TestGPUEnergy(t *testing.T) {
 		return stamped{t, &Reading{Gauges: map[string]float64{"power": watts}, Counters: map[string]float64{metric.Energy: joules}}}
 	}
 	got := summarize(2*s, 6*s, history{}, history{every: 2 * s, readings: []stamped{gpu(2*s, 300, 1000), gpu(4*s, 500, 1800), gpu(6*s, 400, 2600)}})
-	// 2600 − 1000 J in 4 s; the power is the mean of what was read.
+	// 2600 − 1000 J in 4 s; the power is the mean of the readings.
 	if got.Added[metric.Energy] != 1600 || got.Added[metric.EnergySeconds] != 4 || got.Gauges["power"].Mean != 400 || got.Gauges["power"].Max != 500 {
 		t.Errorf("got %+v %+v", got.Added, got.Gauges)
 	}

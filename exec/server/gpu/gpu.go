@@ -1,6 +1,5 @@
-// Package gpu knows the GPUs of a machine: which there are, which of them a job
-// may use, and which a plan chooses. Pure: nvidia-smi and amd-smi are run by
-// whoever calls it.
+// Package gpu finds the GPUs of a machine, those that a job may use, and those that a
+// plan chooses. It is pure: its callers run nvidia-smi and amd-smi.
 package gpu
 
 import (
@@ -15,21 +14,22 @@ import (
 
 // GPU is one GPU of this machine, or a part of one.
 type GPU struct {
-	ID     string // as the job names it: its index, or a UUID where no tool lists it
+	ID     string // as the job names it: its index, or a UUID if no tool lists it
 	UUID   string // ""
-	Name   string // "NVIDIA H100 80GB HBM3"; ""
+	Name   string // "NVIDIA H100 80GB HBM3"; "" if unknown
 	Vendor string // nvidia | amd
 	Memory int    // MiB; 0: not told
-	Used   int    // MiB in use when it was looked at
-	// SM and MemoryClock are the highest clocks, in MHz; Power is the limit in
-	// W. 0: not told.
+	Used   int    // MiB in use when it was listed
+	// SM and MemoryClock are the highest clocks in MHz; Power is the limit in W. 0
+	// means not reported.
 	SM, MemoryClock int
 	Power           float64
-	// Persistence, MIG and ECC are modes as the tool names them: "Enabled"; "": not told.
+	// Persistence, MIG and ECC are modes in the tool's words, such as "Enabled"; "" if
+	// not reported.
 	Persistence, MIG, ECC string
 }
 
-// Key names the GPU among all runs on this machine.
+// Key identifies the GPU among all runs on this machine.
 func (g GPU) Key() string {
 	if g.UUID != "" {
 		return "GPU " + g.ID + " " + g.UUID
@@ -37,16 +37,16 @@ func (g GPU) Key() string {
 	return "GPU " + g.ID
 }
 
-// Inventory is what tokgate may use of this machine's GPUs.
+// Inventory holds the GPUs of this machine that tokgate may use.
 type Inventory struct {
 	GPUs   []GPU
 	Driver string // ""
-	CUDA   string // the newest version that the driver runs, or ROCm's; ""
-	Why    string // why there is none; "" where there are some
+	CUDA   string // newest version that the driver supports, or ROCm's; "" if unknown
+	Why    string // why there is no GPU; "" if there is one
 }
 
-// visibleNames are the variables that restrict a job, by vendor, the first
-// that is set counts.
+// visibleNames lists the variables that restrict a job, by vendor. The first one that
+// is set counts.
 var visibleNames = map[string][]string{
 	"nvidia": {"CUDA_VISIBLE_DEVICES"},
 	"amd":    {"HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"},
@@ -54,8 +54,8 @@ var visibleNames = map[string][]string{
 
 func visible(vendor string, getenv func(string) string) (name, list string, set bool) {
 	for _, name := range visibleNames[vendor] {
-		// That it is set to nothing would hide all; an empty one in CI is far
-		// more often one that was forgotten, and the engine reports.
+		// An empty variable would hide all GPUs. In CI it was far more often
+		// forgotten, so it is ignored; the engine would report it.
 		if list := getenv(name); list != "" {
 			return name, list, true
 		}
@@ -63,9 +63,8 @@ func visible(vendor string, getenv func(string) string) (name, list string, set 
 	return "", "", false
 }
 
-// restrict keeps what list names, in its order. As CUDA reads it, the first name
-// that is nobody's ends the list; where no tool lists any GPU, all are taken at
-// their word.
+// restrict keeps the GPUs that list names, in its order. As in CUDA, the first
+// unknown name ends the list. If no tool lists any GPU, all names are believed.
 func restrict(all []GPU, vendor, list string) []GPU {
 	var out []GPU
 	for id := range strings.SplitSeq(list, ",") {
@@ -89,7 +88,7 @@ func restrict(all []GPU, vendor, list string) []GPU {
 	return out
 }
 
-// find looks a GPU up by its index, or by its UUID or the beginning of it.
+// find returns a GPU by its index, or by its UUID or the beginning of it.
 func find(all []GPU, id string) (GPU, bool) {
 	i := slices.IndexFunc(all, func(g GPU) bool {
 		return g.ID == id || len(id) >= 8 && g.UUID != "" && strings.HasPrefix(g.UUID, id)
@@ -100,8 +99,7 @@ func find(all []GPU, id string) (GPU, bool) {
 	return all[i], true
 }
 
-// Choose is what a plan asks of the GPUs that there are: how many, and of which,
-// the best first.
+// Choose returns how many GPUs a plan needs, and the GPUs to choose from, best first.
 func Choose(g *plan.GPUs, inv Inventory) (n int, among []GPU, err error) {
 	switch {
 	case g == nil:
@@ -128,16 +126,16 @@ func Choose(g *plan.GPUs, inv Inventory) (n int, among []GPU, err error) {
 	case g.Count == 0:
 		return 0, nil, nil
 	}
-	// A GPU on which something else keeps its memory is the last choice.
+	// A GPU on which other processes hold memory is the last choice.
 	among = slices.Clone(inv.GPUs)
 	slices.SortStableFunc(among, func(a, b GPU) int { return cmp.Compare(a.Used/Idle, b.Used/Idle) })
 	return g.Count, among, nil
 }
 
-// Idle is what the driver itself and a display may keep on an idle GPU, in MiB.
+// Idle is the memory in MiB that the driver and a display may use on an idle GPU.
 const Idle = 1024
 
-// list names the GPUs for people.
+// list writes the GPUs for people.
 func (inv Inventory) list() string {
 	if len(inv.GPUs) == 0 {
 		return inv.Why
@@ -149,7 +147,7 @@ func (inv Inventory) list() string {
 	return "there is " + strings.Join(names, ", ")
 }
 
-// Describe is how a report names GPUs: "2 x NVIDIA H100 80GB HBM3".
+// Describe writes GPUs for reports: "2 x NVIDIA H100 80GB HBM3".
 func Describe(gpus []GPU) string {
 	count := map[string]int{}
 	for _, g := range gpus {
@@ -162,21 +160,21 @@ func Describe(gpus []GPU) string {
 	return strings.Join(parts, " + ")
 }
 
-// Confine are the variables that show a process no other GPUs than these.
+// Confine returns the variables that show a process only these GPUs.
 func Confine(gpus []GPU) map[string]string {
 	if len(gpus) == 0 {
 		return map[string]string{"CUDA_VISIBLE_DEVICES": "-1", "HIP_VISIBLE_DEVICES": "-1"}
 	}
 	list := strings.Join(IDs(gpus), ",")
 	if gpus[0].Vendor == "amd" {
-		// Engines want the two to be equal where both are set.
+		// Engines require both to be equal if both are set.
 		return map[string]string{"CUDA_VISIBLE_DEVICES": list, "HIP_VISIBLE_DEVICES": list}
 	}
-	// Without the order CUDA counts by speed, and nvidia-smi by slot.
+	// By default CUDA orders GPUs by speed, and nvidia-smi by slot.
 	return map[string]string{"CUDA_VISIBLE_DEVICES": list, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 }
 
-// IDs are the GPUs as the job names them.
+// IDs lists the GPUs as the job names them.
 func IDs(gpus []GPU) []string {
 	var ids []string
 	for _, g := range gpus {
@@ -185,8 +183,8 @@ func IDs(gpus []GPU) []string {
 	return ids
 }
 
-// Limits are the highest clocks and the power limit of the first GPU, and whether the others are
-// alike. There must be a GPU.
+// Limits writes the highest clocks and the power limit of the first GPU, and whether the others
+// are alike. There must be at least one GPU.
 func Limits(gpus []GPU) string {
 	var parts []string
 	g := gpus[0]
@@ -207,7 +205,8 @@ func Limits(gpus []GPU) string {
 	return strings.Join(parts, ", ")
 }
 
-// Modes are those of the first GPU, and whether the others are alike; there is one.
+// Modes writes the modes of the first GPU, and whether the others are alike. There
+// must be at least one GPU.
 func Modes(gpus []GPU) string {
 	var parts []string
 	g := gpus[0]

@@ -11,8 +11,8 @@ import (
 	"github.com/tokgate/tokgate/plan"
 )
 
-// Four GPUs as nvidia-smi 570 prints them; the second is busy, the last tells
-// little.
+// Four GPUs as nvidia-smi 570 prints them. The second is busy; the last reports few
+// values.
 const fourGPUs = `0, GPU-00000000-aaaa, NVIDIA H100 80GB HBM3, 81559, 4, 570.124.06, 1980, 2619, 700.00, Enabled, Disabled, Enabled
 1, GPU-11111111-aaaa, NVIDIA H100 80GB HBM3, 81559, 41000, 570.124.06, 1980, 2619, 700.00, Enabled, Disabled, Enabled
 2, GPU-22222222-aaaa, NVIDIA H100 80GB HBM3, 81559, 4, 570.124.06, 1980, 2619, 500.00, Enabled, Disabled, Enabled
@@ -75,7 +75,7 @@ func TestParseAMD(t *testing.T) {
 	}
 }
 
-// FuzzSMI: whatever the tools write, it is read or refused.
+// FuzzSMI: the output of the tools is either read or refused.
 func FuzzSMI(f *testing.F) {
 	f.Add(fourGPUs)
 	f.Add(`[{"gpu": 0, "asic": [], "vram": {"size": 1}}]`)
@@ -116,12 +116,12 @@ func TestRestrict(t *testing.T) {
 		{all, " 1 , 3", "1,3"},
 		{all, "GPU-22222222-aaaa", "2"},
 		{all, "GPU-2222", "2"}, // the beginning is enough
-		{all, "0,7,1", "0"},    // CUDA stops at what it does not know
+		{all, "0,7,1", "0"},    // CUDA stops at an unknown name
 		{all, "0,0,1", "0"},
 		{all, "-1", ""},
 		{all, "0,-1,1", "0"},
-		{all, "MIG-1234", "MIG-1234"}, // a part that no list shows
-		{nil, "0,1", "0,1"},           // nothing lists them: taken at its word
+		{all, "MIG-1234", "MIG-1234"}, // a part that no list contains
+		{nil, "0,1", "0,1"},           // no tool lists GPUs, so the names are believed
 		{nil, "x", "x"},
 	} {
 		if got := names(restrict(tt.all, "nvidia", tt.list)); got != tt.want {

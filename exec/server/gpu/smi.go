@@ -11,11 +11,12 @@ import (
 	"strings"
 )
 
-// Ask runs a program and returns what it wrote to its standard output. The error
-// of one that is not on the PATH is an osexec.ErrNotFound.
+// Ask runs a program and returns its standard output. The error for a program that is
+// not on the PATH is an osexec.ErrNotFound.
 type Ask func(program string, args ...string) (string, error)
 
-// Look lists the GPUs by nvidia-smi, else by amd-smi, and keeps those that the job may use.
+// Look lists the GPUs with nvidia-smi, or else with amd-smi, and keeps those that the job
+// may use.
 func Look(ask Ask, getenv func(string) string) Inventory {
 	inv, err := askNVIDIA(ask)
 	if errors.Is(err, osexec.ErrNotFound) {
@@ -46,8 +47,8 @@ func Look(ask Ask, getenv func(string) string) Inventory {
 	return inv
 }
 
-// smiFields are those that nvidia-smi has had for long: one that it does not
-// know would fail the whole question.
+// smiFields are fields that nvidia-smi has had for a long time: one unknown field
+// would fail the whole query.
 const smiFields = "index,uuid,name,memory.total,memory.used,driver_version,clocks.max.sm,clocks.max.memory,power.limit,persistence_mode,mig.mode.current,ecc.mode.current"
 
 func askNVIDIA(ask Ask) (Inventory, error) {
@@ -59,7 +60,7 @@ func askNVIDIA(ask Ask) (Inventory, error) {
 	if err != nil {
 		return Inventory{}, err
 	}
-	// Older ones know no --version; its header tells too.
+	// Older versions have no --version, but a header with the version.
 	for _, args := range [][]string{{"--version"}, nil} {
 		if out, err := ask("nvidia-smi", args...); err == nil {
 			if inv.CUDA = cudaVersion(out); inv.CUDA != "" {
@@ -70,8 +71,8 @@ func askNVIDIA(ask Ask) (Inventory, error) {
 	return inv, nil
 }
 
-// parseSMI reads nvidia-smi's CSV. What a GPU does not tell reads "[N/A]" or
-// "[Not Supported]".
+// parseSMI reads nvidia-smi's CSV. A missing value reads "[N/A]" or "[Not
+// Supported]".
 func parseSMI(out string) (Inventory, error) {
 	var inv Inventory
 	r := csv.NewReader(strings.NewReader(out))
@@ -98,7 +99,7 @@ func parseSMI(out string) (Inventory, error) {
 	return inv, nil
 }
 
-// mode is a mode that the GPU has; "" of one that reads "[N/A]".
+// mode returns a mode; "" if the field reads "[N/A]".
 func mode(s string) string {
 	if strings.HasPrefix(s, "[") || s == "N/A" {
 		return ""
@@ -110,7 +111,7 @@ func atoi(s string) int { n, _ := strconv.Atoi(s); return n }
 
 func atof(s string) float64 { f, _ := strconv.ParseFloat(s, 64); return f }
 
-// cudaVersion finds "CUDA Version: 12.8", however many blanks there are.
+// cudaVersion finds "CUDA Version: 12.8" with any number of blanks.
 func cudaVersion(out string) string {
 	_, rest, ok := strings.Cut(out, "CUDA Version")
 	if !ok {
@@ -147,7 +148,7 @@ func askAMD(ask Ask) (Inventory, error) {
 	return inv, nil
 }
 
-// amdList is amd-smi's JSON: a list, since ROCm 7 in an object.
+// amdList reads amd-smi's JSON: a list, which since ROCm 7 is inside an object.
 func amdList(out string) ([]map[string]json.RawMessage, error) {
 	var wrapped struct {
 		Data []map[string]json.RawMessage `json:"gpu_data"`
@@ -180,7 +181,7 @@ func parseAMD(out string) (Inventory, error) {
 				Unit  string      `json:"unit"`
 			} `json:"size"`
 		}
-		// What one version of the tool writes otherwise is not told.
+		// Ignore the error: a version that writes this differently leaves it unknown.
 		_ = json.Unmarshal(raw["asic"], &asic)
 		_ = json.Unmarshal(raw["driver"], &driver)
 		_ = json.Unmarshal(raw["vram"], &vram)

@@ -9,16 +9,16 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Whichever call fails, as a whole or after half of a write: a server whose note
-// was taken is found by the next run as it was noted last, and one that looks for
-// leftovers and cannot read a note says so, and leaves it.
+// Any call to the disk may fail, at once or in the middle of a write. A server whose
+// note was written is still found by the next run as last noted. A run that looks for
+// leftovers and cannot read a note reports that, and leaves the note.
 func TestDiskFaults(t *testing.T) {
 	before := Server{Holder: Holder{Run: "run-1", Plan: "a plan with a longer name than that which follows.hcl"}, Mark: "run-1/s", Port: 8000}
 	after := before
 	after.Plan, after.Group, after.Start = "p", 4711, "boot/1"
 	for _, half := range []bool{false, true} {
 		at, calls := 0, 0
-		for calls >= at { // the last time there are fewer, and none fails
+		for calls >= at { // in the last pass there are fewer calls, and none fails
 			f := Folder(t.TempDir())
 			at++
 			calls = 0
@@ -41,7 +41,7 @@ func TestDiskFaults(t *testing.T) {
 				if err := n.Update(after); err == nil {
 					noted = after
 				} else if half {
-					begun = false // it is ended by its own run
+					begun = false // it was ended by its own run
 				}
 				n.Leave()
 			}

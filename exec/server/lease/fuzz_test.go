@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Whatever a note holds: it is a server, or it is removed, and no other run is
-// kept out by it.
+// Whatever a note contains, it names a server or is removed, and it blocks no other
+// run.
 func FuzzNote(f *testing.F) {
 	f.Add([]byte(`{"run":"r","plan":"p","server":"s","pid":1,"group":4711,"group_start":"boot/1","gpus":["0"],"port":8000}` + "\n"))
 	f.Add([]byte(`{"run":"r","pid":1e99}`))

@@ -1,8 +1,8 @@
-// Package lease notes, in a folder that all runs of a user share, what their
-// servers under test hold on this machine: GPUs, ports, processes, containers.
-// Every note is a file that is locked as long as the tokgate that wrote it
-// lives, and removed when it lets go. A note that nobody holds a lock on was
-// left by a tokgate that was killed; what it names may still run.
+// Package lease records what servers under test hold on this machine: GPUs, ports,
+// processes, containers. The notes are in a folder that all runs of a user share. A
+// note is a file that its tokgate keeps locked while it lives, and removes at the
+// end. A note without a lock was left by a tokgate that was killed; what it names may
+// still be running.
 package lease
 
 import (
@@ -22,7 +22,7 @@ import (
 // Holder is a run of tokgate that holds something.
 type Holder struct {
 	Run     string `json:"run"`     // its id
-	Plan    string `json:"plan"`    // as the user named it
+	Plan    string `json:"plan"`    // as given on the command line
 	Server  string `json:"server"`  // address within the plan
 	PID     int    `json:"pid"`     // of tokgate
 	Started string `json:"started"` // wall clock, for people
@@ -36,32 +36,32 @@ func (h Holder) String() string {
 	return fmt.Sprintf("run %s of %s (server %s, tokgate's pid %d, started %s)", h.Run, h.Plan, h.Server, h.PID, h.Started)
 }
 
-// Server is a started server: exactly one of Group and Container is set.
+// Server is a started server. Exactly one of Group and Container is set.
 type Server struct {
 	Holder
-	Group     int      `json:"group,omitempty"`       // its process group, and the pid of its leader
-	Start     string   `json:"group_start,omitempty"` // tells the leader from a later process of the same pid
-	Mark      string   `json:"mark,omitempty"`        // in the environment of the process and all that it starts
+	Group     int      `json:"group,omitempty"`       // process group, which is also the pid of its leader
+	Start     string   `json:"group_start,omitempty"` // start time of the leader, which distinguishes it from a later process with the same pid
+	Mark      string   `json:"mark,omitempty"`        // in the environment of the process and of everything that it starts
 	Container string   `json:"container,omitempty"`   // its name
 	Runtime   string   `json:"runtime,omitempty"`     // docker or podman
-	GPUs      []string `json:"gpus,omitempty"`        // what it was confined to; nil: not confined
+	GPUs      []string `json:"gpus,omitempty"`        // GPUs that it is confined to; nil if not confined
 	Port      int      `json:"port"`
 }
 
-// Busy is the error of Take.
+// Busy is the error of Take for something that another run holds.
 type Busy struct {
 	Name string // what was asked for
 	Holder
 }
 
-// Error names the thing that is held, and its holder.
+// Error names the held thing and its holder.
 func (b *Busy) Error() string { return fmt.Sprintf("%s is held by %v", b.Name, b.Holder) }
 
-// Folder is where the notes are.
+// Folder is the folder of the notes.
 type Folder string
 
-// Dir is the folder that all runs of a user share: TOKGATE_STATE_DIR, else
-// tokgate in the user's cache, else one in the folder for temporary files.
+// Dir is the folder that all runs of a user share: TOKGATE_STATE_DIR, else tokgate in
+// the user's cache, else a folder for temporary files.
 func Dir(getenv func(string) (string, bool)) Folder {
 	if dir, ok := getenv("TOKGATE_STATE_DIR"); ok && dir != "" {
 		return Folder(dir)
@@ -84,17 +84,17 @@ type Note struct {
 const (
 	locks   = ".lock"
 	servers = ".server.json"
-	maxNote = 64 << 10 // bytes; longer ones are not ours
+	maxNote = 64 << 10 // bytes; a longer note is not ours
 )
 
-// Take holds a GPU or a port for h; the error is a *Busy while another run
-// does, or this one already.
+// Take reserves a GPU or a port for h. The error is a *Busy if another run, or this
+// one, holds it already.
 func (f Folder) Take(name string, h Holder) (*Note, error) {
 	n, err := f.lock(fileName(name) + locks)
 	if errors.Is(err, errLocked) {
 		busy := &Busy{Name: name}
 		if raw, err := readNote(filepath.Join(string(f), fileName(name)+locks)); err == nil {
-			// One that is being written just now names nobody.
+			// A note that is still being written names no holder.
 			_ = parse(raw, &busy.Holder)
 		}
 		return nil, busy
@@ -105,7 +105,7 @@ func (f Folder) Take(name string, h Holder) (*Note, error) {
 	return n.begin(h)
 }
 
-// Begin notes a server that is about to be started.
+// Begin records a server that is about to be started.
 func (f Folder) Begin(s Server) (*Note, error) {
 	n, err := f.lock(fileName(fmt.Sprintf("%s-%s-%d", s.Run, s.Holder.Server, s.Port)) + servers)
 	if err != nil {
@@ -126,27 +126,27 @@ func (n *Note) begin(v any) (*Note, error) {
 // Update replaces the note of a server.
 func (n *Note) Update(s Server) error { return n.write(s) }
 
-// Done lets go and removes the note.
+// Done releases and removes the note.
 func (n *Note) Done() {
-	// First removed, then unlocked: who waits for the lock then sees that the
-	// file is no longer the one in the folder.
+	// Remove, then unlock: whoever waits for the lock then sees that the file is no
+	// longer in the folder.
 	_ = disk.Remove(n.path)
 	_ = n.file.Close()
 }
 
-// Leave lets go and keeps the note for the next run to find.
+// Leave unlocks the note and keeps it for the next run to find.
 func (n *Note) Leave() { _ = n.file.Close() }
 
-// Leftover is a server that was noted by a tokgate that is no longer there.
+// Leftover is a recorded server whose tokgate is gone.
 type Leftover struct {
 	Server
-	*Note // held, so that two runs do not remove it at once
+	*Note // locked, so that two runs do not remove it at once
 }
 
-// Leftovers returns the servers that were noted and whose tokgate is gone, in
-// order of their runs. Each is to be let go of with Done or Leave. Notes that
-// say nothing are removed: nothing can be done about what they meant. Where one
-// cannot be read, a server may run that nobody knows of: that is an error.
+// Leftovers returns the recorded servers whose tokgate is gone, in the order of their
+// runs. Release each with Done or Leave. Notes without content are removed, because
+// nothing can be done about them. A note that cannot be read is an error: an unknown
+// server may be running.
 func (f Folder) Leftovers() ([]Leftover, error) {
 	entries, err := disk.ReadDir(string(f))
 	if errors.Is(err, os.ErrNotExist) {
@@ -175,7 +175,7 @@ func (f Folder) Leftovers() ([]Leftover, error) {
 			return fail(err)
 		}
 		if !server {
-			n.Done() // what it held is free since its tokgate is gone
+			n.Done() // what it held is free, because its tokgate is gone
 			continue
 		}
 		l := Leftover{Note: n}
@@ -209,7 +209,7 @@ func (f Folder) lock(name string) (*Note, error) {
 			file.Close()
 			return nil, err
 		}
-		// Its former holder may have removed it between opening and locking.
+		// Its former holder may have removed it between our open and lock.
 		mine, err1 := file.Stat()
 		there, err2 := disk.Stat(path)
 		if err1 == nil && err2 == nil && os.SameFile(mine, there) {
@@ -230,9 +230,8 @@ func (n *Note) write(v any) error {
 	if err != nil {
 		return err
 	}
-	// Written in place: another file would not be locked. Overwriting takes no
-	// room on a full disk, and the file is cut only then, so that the note is
-	// never empty.
+	// Write in place: a new file would not be locked. Overwriting needs no space on a
+	// full disk. The file is truncated afterwards, so that the note is never empty.
 	raw = append(raw, '\n')
 	if _, err := n.file.WriteAt(raw, 0); err != nil {
 		return err
@@ -240,7 +239,7 @@ func (n *Note) write(v any) error {
 	return n.file.Truncate(int64(len(raw)))
 }
 
-// parse reads the first line of a note; the end of an older note may follow it.
+// parse reads the first line of a note; the end of an older note may follow.
 func parse(raw []byte, v any) error {
 	line, _, _ := bytes.Cut(raw, []byte("\n"))
 	return json.Unmarshal(line, v)
@@ -255,7 +254,7 @@ func readNote(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, maxNote))
 }
 
-// fileName is name as a file's.
+// fileName turns a name into the name of a file.
 func fileName(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -266,5 +265,6 @@ func fileName(name string) string {
 	}, name)
 }
 
-// errLocked: another process, or this one by another file, holds the lock.
+// errLocked means that another process, or this one through another file, holds the
+// lock.
 var errLocked = errors.New("it is held already")

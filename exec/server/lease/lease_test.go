@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestMain lets the test binary hold what tests find held.
+// TestMain lets the test binary hold things as another process.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("TOKGATE_TEST_HOLD"); dir != "" {
 		hold(Folder(dir))
@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 
 var other = Holder{Run: "20261121T190000Z-abcdef", Plan: "plans/night.hcl", Server: "vllm", PID: 4711, Started: "19:00"}
 
-// hold takes a GPU and begins a server, says so, and waits for its end.
+// hold takes a GPU, begins a server, reports that, and waits for its end.
 func hold(f Folder) {
 	if _, err := f.Take("GPU 0", other); err != nil {
 		panic(err)
@@ -66,7 +66,7 @@ func TestTakenByAnotherProcess(t *testing.T) {
 		t.Errorf("a server of a run that lives is a leftover: %v, %v", left, err)
 	}
 
-	// Killed, it leaves its note and no lock.
+	// A killed process leaves its note, but no lock.
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestTakenByAnotherProcess(t *testing.T) {
 	empty(t, f)
 }
 
-// Of many that want one thing, one at a time has it, and nothing stays behind.
+// If many want one thing, one at a time has it, and nothing remains at the end.
 func TestOneAtATime(t *testing.T) {
 	f := Folder(t.TempDir())
 	var wg sync.WaitGroup
@@ -155,7 +155,7 @@ func TestUpdate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Mark = "short" // nothing of the longer text may stay
+	s.Mark = "short" // no part of the longer text may remain
 	if err := n.Update(s); err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestDir(t *testing.T) {
 	}{
 		{map[string]string{"TOKGATE_STATE_DIR": "/s", "HOME": "/h"}, "/s"},
 		{map[string]string{"XDG_CACHE_HOME": "/c", "HOME": "/h"}, "/c/tokgate"},
-		{map[string]string{"XDG_CACHE_HOME": "c", "HOME": "/h"}, "/h/.cache/tokgate"}, // a relative one is to be ignored
+		{map[string]string{"XDG_CACHE_HOME": "c", "HOME": "/h"}, "/h/.cache/tokgate"}, // a relative path is ignored
 	} {
 		got := Dir(func(name string) (string, bool) { v, ok := tt.env[name]; return v, ok })
 		if string(got) != tt.want {

@@ -10,13 +10,11 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Proof is whether a free lock proves that the process that left the note is
-// dead.
+// Proof is whether a free lock proves that the process of a note is dead.
 const Proof = true
 
-// lockFile locks a file until it is closed, also by the end of the process,
-// and never waits. What the process starts does not inherit it: Go opens every
-// file close-on-exec.
+// lockFile locks a file until it is closed or the process ends; it never waits. Child
+// processes do not inherit the lock, because Go opens every file close-on-exec.
 func lockFile(f *disk.File) error {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)

@@ -8,18 +8,19 @@ import (
 	"github.com/tokgate/tokgate/record/disk"
 )
 
-// Memory is what one run leaves for the next, by kind and key: JSON that anybody
-// may have written or cut, so that whoever recalls it checks it.
+// Memory is a kind of value that one run stores for the next, by key. It is JSON that
+// anybody may have written or cut, so its reader must check it.
 type Memory string
 
 // The kinds of memories.
 const (
-	Starts       Memory = ".start"       // how long the last start took, in ns
+	Starts       Memory = ".start"       // duration of the last start, in ns
 	Counts       Memory = ".counts"      // how a server counts tokens
-	Calibrations Memory = ".calibration" // what a generator measured of itself
+	Calibrations Memory = ".calibration" // what a generator measured about itself
 )
 
-// Recall reads into v what was remembered last; false: nothing, or nothing that fits v.
+// Recall reads the last stored value into v; false if there is none, or if it does not
+// fit v.
 func (f Folder) Recall(kind Memory, key string, v any) bool {
 	if f == "" {
 		return false
@@ -28,7 +29,7 @@ func (f Folder) Recall(kind Memory, key string, v any) bool {
 	return err == nil && parse(raw, v) == nil
 }
 
-// Remember leaves v for the next run. Best effort: nothing hangs on it.
+// Remember stores v for the next run. Best effort: nothing depends on it.
 func (f Folder) Remember(kind Memory, key string, v any) {
 	line, err := json.Marshal(v)
 	if err != nil || f == "" || len(line) >= maxNote || disk.MkdirAll(string(f), 0o700) != nil {
